@@ -14,12 +14,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// workloadLabels distinguish the workloads of a GPU that belong to no run, as the
-// rule run_gpu:share:ratio does.
-var workloadLabels = [...]string{
-	"slurm.job.id", "container.id", "k8s.namespace.name", "k8s.pod.name", mlattr.ServiceName, "user.id",
-}
-
 // workloadSeed makes hashes of labels unpredictable for those who send them.
 var workloadSeed = maphash.MakeSeed()
 
@@ -84,12 +78,8 @@ func (s *seenMetrics) hourOf(resource pcommon.Map) hour {
 
 // noteWorkload records that a workload, and its run if it has one, holds memory.
 func (s *seenMetrics) noteWorkload(key gpus.Key, point pmetric.NumberDataPoint, r gpus.Reading) {
-	attrs := point.Attributes()
-	run, memory := idOf(attrs, mlattr.RunID), number(point) > 0
-	if run == mlattr.Other {
-		run = "" // many runs that ml_guard has not admitted
-	}
-	owner := gpus.Owner{Service: idOf(attrs, mlattr.ServiceName)}
+	run, owner := workloadOf(point.Attributes())
+	memory := number(point) > 0
 	if run != "" && memory && !s.fleet.Late(key, r) {
 		s.noteHolder(gpus.Run{ID: run, Service: owner.Service}, r.Now)
 	}
@@ -98,16 +88,48 @@ func (s *seenMetrics) noteWorkload(key gpus.Key, point pmetric.NumberDataPoint, 
 	}
 	w := gpus.Workload{Run: run}
 	if run == "" {
-		for _, label := range workloadLabels {
-			w.Other = w.Other*31 + maphash.String(workloadSeed, idOf(attrs, label))
-		}
-	}
-	if rank, ok := attrs.Get(mlattr.RankGlobal); ok {
-		if n, ok := mlattr.ReadInt(rank); ok {
-			owner.Rank = strconv.FormatInt(n, 10)
+		// Those that belong to no run are told apart as the rule run_gpu:share:ratio
+		// does.
+		for _, label := range [...]string{owner.Job, owner.Container, owner.Namespace, owner.Pod, owner.Service, owner.UserID} {
+			w.Other = w.Other*31 + maphash.String(workloadSeed, label)
 		}
 	}
 	s.fleet.Hold(key, w, memory, owner, r)
+}
+
+// workloadOf returns what the attributes of a workload's point say of it.
+func workloadOf(attrs pcommon.Map) (run string, owner gpus.Owner) {
+	for label, v := range attrs.All() {
+		id, ok := mlattr.ReadID(v)
+		if !ok {
+			continue
+		}
+		switch label {
+		case mlattr.RunID:
+			if id != mlattr.Other { // many runs that ml_guard has not admitted
+				run = id
+			}
+		case mlattr.ServiceName:
+			owner.Service = id
+		case mlattr.RankGlobal:
+			if n, ok := mlattr.ReadInt(v); ok {
+				owner.Rank = strconv.FormatInt(n, 10)
+			}
+		case mlattr.SlurmJobID:
+			owner.Job = id
+		case mlattr.K8sNamespace:
+			owner.Namespace = id
+		case mlattr.K8sPod:
+			owner.Pod = id
+		case mlattr.ContainerID:
+			owner.Container = id
+		case mlattr.UserID:
+			owner.UserID = id
+		case mlattr.UserName:
+			owner.User = id
+		}
+	}
+	return run, owner
 }
 
 // noteSignal records the power of a GPU, its memory, or a reason for lower clocks.

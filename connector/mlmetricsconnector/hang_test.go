@@ -132,7 +132,8 @@ func TestWhatDoesNotHang(t *testing.T) {
 }
 
 // A run that hangs is shown as such, with all that is known of it, for as long as
-// its processes hold GPUs, and metrics_expiration longer.
+// its processes hold GPUs, and metrics_expiration longer. Its problem lasts for a day
+// after the last reading of its GPUs.
 func TestAHungRunStaysUntilItsProcessesGo(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
 	r.work(t, "forward", time.Second)
@@ -146,10 +147,15 @@ func TestAHungRunStaysUntilItsProcessesGo(t *testing.T) {
 	assert.Equal(t, int64(1), counters(md)["ml.steps"])
 
 	r.every(t, 2*time.Hour, func() {})
+	assert.Empty(t, r.connector.clocks.byRun)
+	md = r.every(t, 21*time.Hour, func() {})
+	assert.Equal(t, 1, md.DataPointCount(), "nothing else of it is left")
+	onsets, _ := problems(t, md)
+	assert.Contains(t, onsets, "trainer/looks_hung/run-a")
+	r.every(t, 2*time.Hour, func() {})
 	emitted := len(r.sink.AllMetrics())
 	r.every(t, time.Hour, func() {})
 	assert.Len(t, r.sink.AllMetrics(), emitted, "its processes are gone")
-	assert.Empty(t, r.connector.clocks.byRun)
 }
 
 // A series that the client of a run sends itself ends, whether the run holds GPUs or

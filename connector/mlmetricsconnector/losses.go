@@ -117,7 +117,7 @@ func (l *losses) conclude(board *problem.Board, run func(streams.RunKey) *runVer
 			continue
 		}
 		p := problem.Problem{
-			Subject: problem.Subject{Resource: key.Resource, Run: key.ID}, Seen: of.seen,
+			Subject: problem.Subject{Resource: key.Resource, Run: key.ID}, Evident: of.seen,
 			Telemetry: math.NaN(), GPUs: uses(key), Rank: of.lead,
 		}
 		if verdict := run(key); verdict != nil {

@@ -2,11 +2,13 @@ package mlmetricsconnector
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
@@ -16,7 +18,7 @@ import (
 // settleProblems ends the emission of problems, adds the series of those that last
 // to the store, and sends the records of those that began and ended.
 func (c *metricsConnector) settleProblems(ctx context.Context, now time.Time) (over streams.Overflowed) {
-	began, ended, open := c.problems.Settle(now, c.changesBefore)
+	began, ended, open := c.problems.Settle(now, c.changesBefore, c.news(now))
 	if left := c.shared.history.Left(); left > 0 {
 		c.telemetry.left.Add(overMaxChanges, left)
 	}
@@ -25,7 +27,7 @@ func (c *metricsConnector) settleProblems(ctx context.Context, now time.Time) (o
 		c.telemetry.left.Add(overMaxProblems, left)
 	}
 	for i := range open {
-		if open[i].Shadow || open[i].Severity == mlattr.SeverityMark || c.expired(&open[i], now) {
+		if open[i].Shadow || open[i].Severity == mlattr.SeverityMark {
 			continue
 		}
 		over.Add(addOnset(c.store, &open[i], now))
@@ -34,10 +36,29 @@ func (c *metricsConnector) settleProblems(ctx context.Context, now time.Time) (o
 	return over
 }
 
-// expired reports whether a problem is gone, and may come back, and the series of its
-// subject have expired meanwhile.
-func (c *metricsConnector) expired(p *problem.Entry, now time.Time) bool {
-	return p.Found.Before(now) && c.cfg.MetricsExpiration > 0 && !p.Seen.IsZero() && now.Sub(p.Seen) > c.cfg.MetricsExpiration
+// news returns the function that says when the newest data arrived that could show
+// that a problem is over: of the service, of the run or its GPUs, or of the GPU. Those
+// of a host are over when their detector says so.
+func (c *metricsConnector) news(now time.Time) func(*problem.Entry) time.Time {
+	reads := sync.OnceValue(c.shared.seen.reads)
+	return func(p *problem.Entry) (newest time.Time) {
+		kind, _ := mlattr.ProblemNamed(p.Kind)
+		switch kind.Of {
+		case mlattr.OfService:
+			return c.outcomes.newest(p.Subject.Resource)
+		case mlattr.OfRun:
+			key := streams.RunKey{Resource: p.Subject.Resource, ID: p.Subject.Run}
+			newest = reads().Runs[runOf(key)]
+			if run := c.clocks.verdict(key); run != nil && run.seen.After(newest) {
+				newest = run.seen
+			}
+			return newest
+		case mlattr.OfGPU:
+			return reads().GPUs[gpus.Key{Host: p.Subject.Host, ID: p.Subject.GPU}]
+		default:
+			return now
+		}
+	}
 }
 
 // sendRecords sends the records of an emission, if there is a pipeline of logs. A
@@ -79,16 +100,10 @@ func (c *metricsConnector) changesBefore(of problem.Subject, onset time.Time) []
 	return before
 }
 
-// addOnset adds the series of a problem to the store.
+// addOnset adds the series of a problem to the store. It belongs to no run: one that
+// is gone must not live by its problem, nor end it.
 func addOnset(store *streams.Store, p *problem.Entry, now time.Time) streams.Overflowed {
 	e := emission{source: streams.Source{Resource: p.Subject.Resource, Run: streams.Run{Host: p.Subject.Host}}, now: now}
-	run := p.Subject.Run
-	if p.Subject.GPU == "" {
-		e.source.Run.ID, run = run, ""
-	}
-	e.at(series.ProblemOnset, p.Onset, p.Kind, p.Subject.GPU, run)
-	if p.Seen.IsZero() {
-		p.Seen = now
-	}
-	return store.Apply(e.updates, p.Seen)
+	e.at(series.ProblemOnset, p.Onset, p.Kind, p.Subject.GPU, p.Subject.Run)
+	return store.Apply(e.updates, now)
 }

@@ -42,6 +42,13 @@ func (s *outcomes) observe(r *reader, now time.Time) {
 	}
 }
 
+// newest returns when the newest span of a service arrived, zero if it is not known.
+func (s *outcomes) newest(of streams.Resource) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fleet.Newest(of)
+}
+
 // conclude adds the error ratios of all services to the store and their problems to
 // the board. A service without spans for longer than expiration has neither; 0 is
 // forever.

@@ -234,7 +234,8 @@ func TestASilentRun(t *testing.T) {
 	r.gpu = false
 	md = r.after(t, 6*time.Minute)
 	assert.Equal(t, "silent", state(t, md))
-	assertEnd(t, md, "trainer/looks_hung/run-a")
+	onsets, _ = problems(t, md)
+	assert.Contains(t, onsets, "trainer/looks_hung/run-a", "nothing shows that it is over")
 }
 
 // The state of a run is that of its worst rank, and is emitted once.
@@ -352,11 +353,16 @@ func TestAFailingService(t *testing.T) {
 
 	r.request(t, "agent", slices.Repeat([]string{"ToolTimeout"}, 8)...)
 	assertProblem(t, r.after(t, time.Second), "agent/failing", r.clock.Add(-time.Second))
-	md = r.after(t, 16*time.Minute)
-	assertEnd(t, md, "agent/failing")
+	last := r.clock.Add(-time.Second)
+	for range 59 {
+		md = r.after(t, time.Minute)
+		assertProblem(t, md, "agent/failing", last)
+	}
 	ratios, ended := gauges(t, md, "ml.request.error.ratio")
-	assert.Contains(t, ended, "agent/recent", "there are no recent requests")
-	assert.Contains(t, ratios, "agent/usual")
+	assert.NotContains(t, ratios, "other/recent", "there are no recent requests")
+	assert.Contains(t, ratios, "agent/recent", "those that fail")
+	assert.Empty(t, ended)
+	assertEnd(t, r.after(t, time.Minute), "agent/failing")
 	ratios, _ = gauges(t, r.after(t, time.Hour), "ml.request.error.ratio")
 	assert.Empty(t, ratios, "they expire as other series do")
 }
@@ -420,11 +426,19 @@ func TestAGPUThatFails(t *testing.T) {
 	}
 	gpu.failed = false
 	r.read(t, gpu)
-	assertEnd(t, r.after(t, 0), "trainer/gpu_failed/GPU-a/n1/run-a")
+	for range 8 {
+		r.clock = r.clock.Add(time.Minute)
+		r.read(t, gpu)
+		assertProblem(t, r.after(t, 0), "trainer/gpu_failed/GPU-a/n1/run-a", failed)
+	}
+	assertEnd(t, r.after(t, time.Minute), "trainer/gpu_failed/GPU-a/n1/run-a")
 
 	r.read(t, gpuMetrics{host: "n2", id: "GPU-b", failed: true})
-	assertProblem(t, r.after(t, time.Second), "/gpu_failed/GPU-b/n2", r.clock.Add(-time.Second))
-	assertEnd(t, r.after(t, 6*time.Minute), "/gpu_failed/GPU-b/n2")
+	failed = r.clock
+	for range 23 {
+		assertProblem(t, r.after(t, time.Hour), "/gpu_failed/GPU-b/n2", failed)
+	}
+	assertEnd(t, r.after(t, time.Hour), "/gpu_failed/GPU-b/n2")
 }
 
 // A run that is started again and again is in a loop until an hour is over.

@@ -53,18 +53,24 @@ func (r *records) add(of streams.Resource, event string, at time.Time) plog.LogR
 	return record
 }
 
-// problem adds the record of a problem that has begun, or ended.
+// problem adds the record of a problem that has begun, is stale, or has ended.
 func (r *records) problem(p *problem.Entry) {
 	at, state := p.Detected, mlattr.ProblemBegan
-	if !p.Ended.IsZero() {
+	switch {
+	case !p.Ended.IsZero():
 		at, state = p.Ended, mlattr.ProblemEnded
+	case p.Stale:
+		at, state = r.now, mlattr.ProblemStale
 	}
 	record := r.add(p.Subject.Resource, mlattr.Problem, at)
 	switch {
-	case p.Severity == mlattr.SeverityPage && p.Ended.IsZero():
+	case state != mlattr.ProblemBegan:
+		record.SetSeverityNumber(plog.SeverityNumberInfo)
+		record.SetSeverityText("INFO")
+	case p.Severity == mlattr.SeverityPage:
 		record.SetSeverityNumber(plog.SeverityNumberError)
 		record.SetSeverityText("ERROR")
-	case p.Severity == mlattr.SeverityTicket && p.Ended.IsZero():
+	case p.Severity == mlattr.SeverityTicket:
 		record.SetSeverityNumber(plog.SeverityNumberWarn)
 		record.SetSeverityText("WARN")
 	default:
@@ -73,13 +79,15 @@ func (r *records) problem(p *problem.Entry) {
 	}
 	record.Body().SetStr(p.Sentence())
 	attrs := record.Attributes()
-	attrs.EnsureCapacity(24)
+	attrs.EnsureCapacity(32)
 	attrs.PutStr(mlattr.Problem, p.Kind)
 	attrs.PutStr(mlattr.ProblemID, p.ID)
 	attrs.PutStr(mlattr.ProblemState, state)
 	attrs.PutStr(mlattr.ProblemSeverity, string(p.Severity))
 	attrs.PutDouble(mlattr.ProblemOnset, unixSeconds(p.Onset))
 	attrs.PutDouble(mlattr.ProblemDetected, unixSeconds(p.Detected))
+	attrs.PutDouble(mlattr.ProblemEvidenceTime, unixSeconds(p.Evident))
+	putText(attrs, mlattr.ProblemEndReason, p.EndReason)
 	putNumber(attrs, mlattr.ProblemValue, p.Value)
 	putNumber(attrs, mlattr.ProblemUsual, p.Usual)
 	putText(attrs, mlattr.ProblemUnit, p.Unit)
@@ -125,7 +133,7 @@ func (r *records) change(c *change.Change) {
 	putText(attrs, mlattr.HostName, c.Of.Host)
 }
 
-// putPlaces adds where a problem is.
+// putPlaces adds where a problem is, and which workload held the GPU.
 func (*records) putPlaces(attrs pcommon.Map, p *problem.Entry) {
 	putText(attrs, mlattr.RunID, p.Subject.Run)
 	if p.Rank != "" {
@@ -134,6 +142,12 @@ func (*records) putPlaces(attrs pcommon.Map, p *problem.Entry) {
 	host, gpu := p.Place()
 	putText(attrs, mlattr.HostName, host)
 	putText(attrs, mlattr.HardwareID, gpu)
+	putText(attrs, mlattr.SlurmJobID, p.Holder.Job)
+	putText(attrs, mlattr.K8sNamespace, p.Holder.Namespace)
+	putText(attrs, mlattr.K8sPod, p.Holder.Pod)
+	putText(attrs, mlattr.ContainerID, p.Holder.Container)
+	putText(attrs, mlattr.UserID, p.Holder.UserID)
+	putText(attrs, mlattr.UserName, p.Holder.User)
 }
 
 // unixSeconds returns a time in seconds since 1970.

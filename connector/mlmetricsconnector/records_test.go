@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
@@ -137,6 +138,139 @@ func TestRecordsOfAFailedGPU(t *testing.T) {
 	assert.Equal(t, "looks_hung", textOf(t, hung[0], "ml.problem"))
 	assert.Equal(t, textOf(t, failed[0], "ml.problem.id"), textOf(t, hung[0], "ml.problem.cause"))
 	assert.InDelta(t, numberOf(t, hung[0], "ml.problem.value")/3600, numberOf(t, hung[0], "ml.problem.gpu_hours"), 1e-9)
+}
+
+// stateOf returns the state of the only record of a problem since the last call, "" if
+// there is none.
+func stateOf(t *testing.T, logs *consumertest.LogsSink) (state string, record plog.LogRecord) {
+	t.Helper()
+	records := recordsOf(logs, "ml.problem")
+	if len(records) == 0 {
+		return "", record
+	}
+	require.Len(t, records, 1)
+	return textOf(t, records[0], "ml.problem.state"), records[0]
+}
+
+// A service that fails and is called no more is stale after two minutes and ends after
+// an hour; one that is called again fails, or does not.
+func TestAFailingServiceThatIsCalledNoMore(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	logs := new(consumertest.LogsSink)
+	r.connector.shared.outlets.Add(logs)
+	last := r.clock
+	r.request(t, "agent", "timeout", "timeout", "timeout")
+	states := func(minutes int) (found []string) {
+		for range minutes {
+			r.after(t, time.Minute)
+			if is, record := stateOf(t, logs); is != "" {
+				found = append(found, is)
+				assert.InDelta(t, unixSeconds(last), numberOf(t, record, "ml.problem.evidence.time"), 1e-3)
+			}
+		}
+		return found
+	}
+	assert.Equal(t, []string{"began", "stale"}, states(2))
+	assert.Empty(t, states(27))
+	last = r.clock
+	r.request(t, "agent", "timeout")
+	assert.Equal(t, []string{"began", "stale"}, states(2))
+	assert.Empty(t, states(57))
+	r.after(t, time.Minute)
+	is, record := stateOf(t, logs)
+	assert.Equal(t, "ended", is)
+	assert.Equal(t, "no_evidence", textOf(t, record, "ml.problem.end.reason"))
+	assert.Empty(t, states(180))
+
+	last = r.clock
+	r.request(t, "agent", "timeout", "timeout", "timeout")
+	assert.Equal(t, []string{"began", "stale"}, states(10))
+	last = r.clock
+	r.request(t, "agent", make([]string, 100)...)
+	r.after(t, time.Minute)
+	is, record = stateOf(t, logs)
+	assert.Equal(t, "ended", is)
+	assert.Equal(t, "over", textOf(t, record, "ml.problem.end.reason"))
+}
+
+// A GPU that fell off the bus is that of the job and the user who had it, and of their
+// run if there is one: while its host tells that it is lost, when nobody tells anything
+// any more, and until it has been back for ten minutes.
+func TestAGPUThatFellOffTheBus(t *testing.T) {
+	for _, of := range []string{"", "run-a"} {
+		t.Run("of run "+of, func(t *testing.T) {
+			r := newRun(t, createDefaultConfig().(*Config))
+			logs := new(consumertest.LogsSink)
+			r.connector.shared.outlets.Add(logs)
+			r.steps(t, 1, time.Second)
+			held := gpuReading(gpuMetrics{host: "n1", id: "GPU-a", run: of, memory: 1 << 30, utilization: 1}, r.clock)
+			for m := range metricsOf(held) {
+				if m.Name() == "nvidia.gpu.workload.memory.usage" {
+					m.Sum().DataPoints().At(0).Attributes().PutStr("slurm.job.id", "815")
+					m.Sum().DataPoints().At(0).Attributes().PutInt("user.id", 1000)
+				}
+			}
+			r.metrics(t, held)
+			r.after(t, 0)
+			read := func(failed bool) {
+				r.clock = r.clock.Add(10 * time.Second)
+				md := gpuReading(gpuMetrics{host: "n1", id: "GPU-a", failed: failed}, r.clock)
+				if failed {
+					md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().RemoveIf(func(m pmetric.Metric) bool { return m.Name() != "hw.status" })
+				}
+				r.metrics(t, md)
+				r.after(t, 0)
+			}
+			assertHeld := func(record plog.LogRecord) {
+				assert.Equal(t, "815", textOf(t, record, "slurm.job.id"))
+				assert.Equal(t, "1000", textOf(t, record, "user.id"))
+				assert.Equal(t, []string{"n1", "GPU-a"}, []string{textOf(t, record, "host.name"), textOf(t, record, "hw.id")})
+				run, known := record.Attributes().Get("ml.run.id")
+				assert.Equal(t, of != "", known)
+				if known {
+					assert.Equal(t, of, run.Str())
+				}
+			}
+			read(true)
+			onset := r.clock
+			is, record := stateOf(t, logs)
+			require.Equal(t, "began", is)
+			assertHeld(record)
+			for range 360 { // an hour
+				read(true)
+				is, _ := stateOf(t, logs)
+				assert.Empty(t, is)
+			}
+			onsets, _ := problems(t, r.after(t, 0))
+			require.Len(t, onsets, 1)
+			for _, at := range onsets {
+				assert.WithinDuration(t, onset, at, time.Millisecond)
+			}
+
+			r.after(t, 2*time.Minute)
+			is, record = stateOf(t, logs)
+			assert.Equal(t, "stale", is, "its host is silent")
+			assertHeld(record)
+			r.after(t, 10*time.Hour)
+			is, _ = stateOf(t, logs)
+			assert.Empty(t, is)
+
+			read(true)
+			is, record = stateOf(t, logs)
+			assert.Equal(t, "began", is, "it is told again")
+			assertHeld(record)
+			states := ""
+			for range 61 {
+				read(false)
+				if is, found := stateOf(t, logs); is != "" {
+					states, record = states+is+" ", found
+				}
+			}
+			assert.Equal(t, "stale ended ", states)
+			assertHeld(record)
+			assert.Equal(t, "over", textOf(t, record, "ml.problem.end.reason"))
+		})
+	}
 }
 
 // refusing is a pipeline that takes nothing.

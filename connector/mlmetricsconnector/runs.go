@@ -2,6 +2,7 @@ package mlmetricsconnector
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
@@ -99,9 +100,10 @@ type rankReport struct {
 // concurrent use.
 type runVerdict struct {
 	// ranks are those of this emission, seen is when the newest data of any of
-	// them arrived.
-	ranks []rankReport
-	seen  time.Time
+	// them arrived, and shown the same at the previous emission: steps are attributed
+	// one emission late.
+	ranks       []rankReport
+	seen, shown time.Time
 
 	window wallclock.Window
 	// state is the state at the previous emission, since its beginning.
@@ -148,7 +150,9 @@ type runFacts struct {
 }
 
 // begin forgets the ranks of the previous emission.
-func (v *runVerdict) begin() { v.ranks, v.seen, v.some = v.ranks[:0], time.Time{}, false }
+func (v *runVerdict) begin() {
+	v.ranks, v.seen, v.shown, v.some = v.ranks[:0], time.Time{}, v.seen, false
+}
 
 // verdict returns what the last emission concluded about a run, or nil.
 func (c *clocks) verdict(run streams.RunKey) *runVerdict { return c.runs[run] }
@@ -319,7 +323,8 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		of := runOf(key)
 		trains[key.ID], named[of] = true, key.Resource
 		use, holds := facts.uses[of]
-		e := emission{source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, now: now, seen: run.seen, gpus: use.GPUs, board: board}
+		e := emission{source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, now: now, shown: run.shown, gpus: use.GPUs, board: board}
+		e.interval = time.Duration(run.stepTimes().Recent * float64(time.Second))
 		e.addUse(use, holds)
 		held := facts.holdOf(of)
 		run.conclude(&e, &runFacts{
@@ -363,8 +368,8 @@ func (c *clocks) concludeGPUs(store *streams.Store, board *problem.Board, facts 
 		if c.idle > 0 && idle.For >= c.idle {
 			board.Report(problem.Problem{
 				Kind: mlattr.ProblemHeldIdle, Onset: idle.Since, GPUs: 1, Telemetry: math.NaN(),
-				Subject: problem.Subject{Host: key.Host, GPU: key.ID},
-				Value:   idle.For.Seconds(), Usual: math.NaN(), Unit: "s",
+				Subject: problem.Subject{Host: key.Host, GPU: key.ID}, Evident: idle.Seen, Holder: idle.Holder,
+				Value: idle.For.Seconds(), Usual: math.NaN(), Unit: "s",
 			})
 		}
 		over.Add(store.Apply(e.updates, now))
@@ -375,14 +380,15 @@ func (c *clocks) concludeGPUs(store *streams.Store, board *problem.Board, facts 
 		over.Add(store.Apply(e.updates, now))
 	}
 	for key, failure := range facts.failed {
-		if len(failure.Runs) == 0 {
-			failure.Runs = []gpus.Victim{{}}
+		runs := slices.DeleteFunc(slices.Clone(failure.Held), func(v gpus.Victim) bool { return v.Run == "" })
+		if len(runs) == 0 {
+			runs = append(failure.Held, gpus.Victim{})[:1]
 		}
-		for _, run := range failure.Runs {
+		for _, held := range runs {
 			board.Report(problem.Problem{
-				Kind: mlattr.ProblemGPUFailed, Onset: failure.Since, GPUs: 1,
-				Subject: problem.Subject{Resource: ownerOf(run.Run, run.Service), Run: run.Run, Host: key.Host, GPU: key.ID},
-				Value:   math.NaN(), Usual: math.NaN(), Telemetry: math.NaN(),
+				Kind: mlattr.ProblemGPUFailed, Onset: failure.Since, Evident: failure.Seen, GPUs: 1,
+				Subject: problem.Subject{Resource: ownerOf(held.Run, held.Owner.Service), Run: held.Run, Host: key.Host, GPU: key.ID},
+				Holder:  held.Owner, Value: math.NaN(), Usual: math.NaN(), Telemetry: math.NaN(),
 			})
 		}
 	}
@@ -395,11 +401,13 @@ type emission struct {
 	now     time.Time
 	updates []streams.Update
 
-	// board has the problems of the source. seen is when its newest data arrived,
-	// gpus what it has of GPUs.
-	board *problem.Board
-	seen  time.Time
-	gpus  float64
+	// board has the problems of the source. shown is when the newest data arrived that
+	// they are concluded from, interval the usual time of a step, and gpus what the
+	// source has of GPUs.
+	board    *problem.Board
+	shown    time.Time
+	interval time.Duration
+	gpus     float64
 }
 
 // value adds the value of a series.
@@ -424,7 +432,9 @@ func (e *emission) choose(id series.ID, label string, is bool) {
 // problem reports a problem of the source.
 func (e *emission) problem(p problem.Problem) {
 	p.Subject = problem.Subject{Resource: e.source.Resource, Run: e.source.Run.ID}
-	p.Seen = e.seen
+	if kind, _ := mlattr.ProblemNamed(p.Kind); !kind.FromSilence {
+		p.Evident, p.Interval = e.shown, e.interval
+	}
 	e.board.Report(p)
 }
 

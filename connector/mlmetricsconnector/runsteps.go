@@ -281,7 +281,7 @@ func (v *runVerdict) concludeThrottle(e *emission, facts *runFacts) {
 		p.Evidence = append(p.Evidence, quantity(others-1, "other GPU", "other GPUs")+" of the run too")
 	}
 	p.Subject = problem.Subject{Resource: e.source.Resource, Run: e.source.Run.ID, Host: found.Host, GPU: found.ID}
-	p.Seen = e.seen
+	p.Evident, p.Interval = e.shown, e.interval
 	e.board.Report(p)
 }
 

@@ -170,6 +170,21 @@ func (s *seenMetrics) gpus(services map[string][]string, now time.Time) *gpuFact
 	return facts
 }
 
+// reads returns when GPUs were read last, those of a run also without their ids.
+func (s *seenMetrics) reads() gpus.Reads {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reads := s.fleet.Reads()
+	for workload, last := range s.holders {
+		for _, run := range s.fleet.RunsOf(workload) {
+			if last.After(reads.Runs[run]) {
+				reads.Runs[run] = last
+			}
+		}
+	}
+	return reads
+}
+
 // rememberReleased is how long it is remembered that a run has released its GPUs.
 const rememberReleased = 24 * time.Hour
 

@@ -71,6 +71,15 @@ const (
 
 	// HardwareID identifies a GPU or MIG device by its UUID, as NVML spells it.
 	HardwareID = "hw.id"
+
+	// SlurmJobID, K8sNamespace, K8sPod, ContainerID, UserID and UserName are what a
+	// workload of a GPU is known by.
+	SlurmJobID   = "slurm.job.id"
+	K8sNamespace = "k8s.namespace.name"
+	K8sPod       = "k8s.pod.name"
+	ContainerID  = "container.id"
+	UserID       = "user.id"
+	UserName     = "user.name"
 )
 
 // Names that the conventions lack, of what telemetry belongs to.

@@ -1,5 +1,10 @@
 package mlattr
 
+import (
+	"cmp"
+	"time"
+)
+
 // Problem is the kind of a problem on its series, and the event name of the log
 // records about one: see the Problem values.
 const Problem = "ml.problem"
@@ -8,7 +13,7 @@ const Problem = "ml.problem"
 const (
 	// ProblemID identifies a problem from its beginning to its end.
 	ProblemID = "ml.problem.id"
-	// ProblemState is ProblemBegan or ProblemEnded.
+	// ProblemState is ProblemBegan, ProblemStale or ProblemEnded.
 	ProblemState = "ml.problem.state"
 	// ProblemSeverity is one of the Severity values.
 	ProblemSeverity = "ml.problem.severity"
@@ -16,6 +21,12 @@ const (
 	// first knew of it, in seconds since 1970.
 	ProblemOnset    = "ml.problem.onset"
 	ProblemDetected = "ml.problem.detected"
+	// ProblemEvidenceTime is when the newest data that shows the problem arrived, in
+	// seconds since 1970.
+	ProblemEvidenceTime = "ml.problem.evidence.time"
+	// ProblemEndReason is why the problem has ended: ProblemOver or
+	// ProblemNoEvidence.
+	ProblemEndReason = "ml.problem.end.reason"
 	// ProblemValue is what was observed, ProblemUsual what it was before, both in
 	// ProblemUnit, a UCUM unit.
 	ProblemValue = "ml.problem.value"
@@ -46,7 +57,18 @@ const (
 // Values of ProblemState.
 const (
 	ProblemBegan = "began"
+	// ProblemStale is that of a problem that lasts without new evidence.
+	ProblemStale = "stale"
 	ProblemEnded = "ended"
+)
+
+// Values of ProblemEndReason.
+const (
+	// ProblemOver: newer data no longer shows the problem.
+	ProblemOver = "over"
+	// ProblemNoEvidence: for ProblemKind.EndsAfter no data has shown it, and none
+	// has shown that it is over.
+	ProblemNoEvidence = "no_evidence"
 )
 
 // Values of Problem.
@@ -110,25 +132,35 @@ type ProblemKind struct {
 	// FromSilence reports whether the problem is concluded from what did not arrive:
 	// while telemetry is refused or lost on its way, it may be none.
 	FromSilence bool
+	// Lasts is for how long the problem lasts without new evidence, 0 meaning an
+	// hour; Calm for how long newer data must not show it until it ends, 0 meaning
+	// that it ends at once.
+	Lasts, Calm time.Duration
 	// Description is one sentence: the rule with its figures.
 	Description string
 	// Method cites the method of the rule, or is "".
 	Method string
 }
 
+// EndsAfter returns for how long a problem of the kind lasts without new evidence.
+func (k *ProblemKind) EndsAfter() time.Duration { return cmp.Or(k.Lasts, time.Hour) }
+
+// day is how long a problem lasts whose GPU or host may be beyond reach.
+const day = 24 * time.Hour
+
 // Problems has the kinds of problems that ml_metrics concludes: pages first, then
 // tickets and marks.
 var Problems = [...]ProblemKind{
 	{
-		Name: ProblemLooksHung, Title: "looks hung", Severity: SeverityPage, Of: OfRun, FromSilence: true,
+		Name: ProblemLooksHung, Title: "looks hung", Severity: SeverityPage, Of: OfRun, FromSilence: true, Lasts: day,
 		Description: "The run is stalled: for five typical steps and at least `stall_timeout` it has held GPU memory and no training span has arrived, nor for 1.5 times its longest checkpoint or validation unless its GPUs wait for each other; or the first step of its attempt is overdue (`first_step_timeout`). GPUs at 0 %, or busy at 0.6 of their highest power or less, confirm it; while most work as before, it is reported after three times as long.",
 	},
 	{
-		Name: ProblemGPUFailed, Title: "GPU failed", Severity: SeverityPage, Of: OfGPU,
-		Description: "The `hw.status` of the GPU is failed; each run that held it within the last 5 minutes has the problem.",
+		Name: ProblemGPUFailed, Title: "GPU failed", Severity: SeverityPage, Of: OfGPU, Lasts: day, Calm: 10 * time.Minute,
+		Description: "The `hw.status` of the GPU is failed; each run that held it within the 5 minutes before has the problem. It has not ended before the GPU is read as healthy again.",
 	},
 	{
-		Name: ProblemRankMissing, Title: "rank missing", Severity: SeverityPage, Of: OfRun, FromSilence: true,
+		Name: ProblemRankMissing, Title: "rank missing", Severity: SeverityPage, Of: OfRun, FromSilence: true, Lasts: day,
 		Description: "A rank has stopped sending for as long as a stalled run, and others have ended a step since half of that time; or, after `first_step_timeout`, a rank of the run's world size has never sent although more than half have. A rank whose GPU works is not missing, only its telemetry, nor is one of a run that has released its GPUs; if its host does not report GPUs, or more than half of the ranks are silent, it must be silent for six times as long while others send.",
 	},
 	{

@@ -14,6 +14,9 @@ const (
 	// goneAfter is the time without a reading after which a GPU is forgotten,
 	// and for which the workloads of a failed GPU are remembered.
 	goneAfter = 5 * time.Minute
+	// failedFor is how long a GPU that has failed, and is not read any more, is
+	// remembered: as long as its problem lasts.
+	failedFor = 24 * time.Hour
 	// oneReading is how far apart the times of values of one reading are at
 	// most, and oneArrival how far apart its metrics arrive.
 	oneReading = time.Second
@@ -88,11 +91,22 @@ type Workload struct {
 	Other uint64
 }
 
-// Owner is what is known of a workload besides its identity.
+// Owner is what is known of a workload besides its identity, "" if unknown.
 type Owner struct {
-	// Service is its service.name, Rank the rank of the run whose process it is,
-	// both "" if unknown.
+	// Service is its service.name, Rank the rank of the run whose process it is.
 	Service, Rank string
+	// Job is its slurm.job.id, Namespace and Pod its k8s.namespace.name and
+	// k8s.pod.name, Container its container.id, UserID and User its user.id and
+	// user.name.
+	Job, Namespace, Pod, Container, UserID, User string
+}
+
+// clone returns a copy that shares no memory.
+func (o Owner) clone() Owner {
+	for _, text := range [...]*string{&o.Service, &o.Rank, &o.Job, &o.Namespace, &o.Pod, &o.Container, &o.UserID, &o.User} {
+		*text = strings.Clone(*text)
+	}
+	return o
 }
 
 // Reading is the time of a value.
@@ -122,8 +136,8 @@ type gpu struct {
 	// worked is when the GPU was last seen to work, heldSince since when
 	// workloads hold its memory, zero if none does.
 	worked, heldSince time.Time
-	// failed is when the GPU was first seen as failed, zero if it works, and
-	// victims are the runs that held it.
+	// failed is when the GPU was first seen as failed, zero if it works, and victims
+	// are the workloads that held it.
 	failed  time.Time
 	victims []Victim
 	signals signals
@@ -176,10 +190,11 @@ func (h *holder) settle(g *gpu, now time.Time) {
 	}
 }
 
-// Victim is a run that held a GPU.
+// Victim is a run that held a GPU, or a workload without one.
 type Victim struct {
-	// Run is its ml.run.id, Service the service.name of its workload, or "".
-	Run, Service string
+	// Run is its ml.run.id, or "".
+	Run   string
+	Owner Owner
 }
 
 // Fleet has the state of GPUs. It is not safe for concurrent use.
@@ -251,7 +266,7 @@ func (f *Fleet) Hold(key Key, w Workload, memory bool, owner Owner, r Reading) {
 	h.memory = memory || h.memory && h.at.Equal(r.At)
 	h.at, h.seen = r.At, r.Now
 	if owner != h.owner {
-		h.owner = Owner{strings.Clone(owner.Service), strings.Clone(owner.Rank)}
+		h.owner = owner.clone()
 	}
 }
 
@@ -320,15 +335,20 @@ func (f *Fleet) Prices() map[Key]float64 {
 }
 
 // Settle must be called before the other methods that read: it forgets what was
-// not read for 5 minutes and concludes since when GPUs are held and which runs
-// held those that failed. services are those that have a run with an id.
+// not read for 5 minutes, unless it has failed, and concludes since when GPUs are held
+// and which workloads held those that failed. services are those that have a run with
+// an id.
 func (f *Fleet) Settle(services map[string][]string, now time.Time) {
 	f.services = services
+	full := len(f.all) >= maxGPUs
 	for key, g := range f.all {
 		if now.Sub(g.seen) > goneAfter {
-			f.holders -= len(g.holders)
-			delete(f.all, key)
-			continue
+			if full || g.failed.IsZero() || now.Sub(g.seen) > failedFor {
+				f.holders -= len(g.holders)
+				delete(f.all, key)
+				continue
+			}
+			g.priced = false
 		}
 		held := false
 		for w, h := range g.holders {
@@ -404,22 +424,19 @@ func (f *Fleet) Holding(now time.Time) map[Run]time.Time {
 	return holding
 }
 
-// maxVictims limits the runs that are named for one failed GPU.
+// maxVictims limits the workloads that are named for one failed GPU.
 const maxVictims = 8
 
-// blame adds the runs that hold a failed GPU, or held it shortly before.
+// blame adds the workloads that hold a failed GPU, or held it shortly before. Those of
+// one service without a run are known by the first one.
 func (g *gpu) blame() {
 	for w, h := range g.holders {
-		v := Victim{w.Run, h.owner.Service}
-		if w.Run == "" || len(g.victims) >= maxVictims || !h.memory || g.failed.Sub(h.seen) > goneAfter {
+		if !h.memory || g.failed.Sub(h.seen) > goneAfter {
 			continue
 		}
-		known := false
-		for _, other := range g.victims {
-			known = known || other == v
-		}
-		if !known {
-			g.victims = append(g.victims, v)
+		known := slices.ContainsFunc(g.victims, func(v Victim) bool { return v.Run == w.Run && v.Owner.Service == h.owner.Service })
+		if !known && len(g.victims) < maxVictims {
+			g.victims = append(g.victims, Victim{w.Run, h.owner})
 		}
 	}
 }
@@ -537,6 +554,9 @@ func (g *gpu) utilization() (float64, bool) {
 type Idle struct {
 	Since time.Time
 	For   time.Duration
+	// Seen is when the GPU was last read, Holder what holds it.
+	Seen   time.Time
+	Holder Owner
 }
 
 // Idle returns the GPUs that workloads hold and whose use is known, and since
@@ -551,7 +571,8 @@ func (f *Fleet) Idle() map[Key]Idle {
 		if g.worked.After(since) {
 			since = g.worked
 		}
-		idle[key] = Idle{since, max(g.used().Sub(since), 0)}
+		used := g.used()
+		idle[key] = Idle{since, max(used.Sub(since), 0), used, g.holder()}
 	}
 	return idle
 }
@@ -566,12 +587,46 @@ func (g *gpu) used() (last time.Time) {
 	return last
 }
 
+// holder returns what is known of a workload that holds the GPU.
+func (g *gpu) holder() (of Owner) {
+	for _, h := range g.holders {
+		if h.memory && g.current(ofWorkloads, h.at) && h.owner != (Owner{}) {
+			return h.owner
+		}
+	}
+	return of
+}
+
+// Reads are when GPUs were read last.
+type Reads struct {
+	GPUs map[Key]time.Time
+	// Runs has the newest reading of the GPUs that each run holds, or held within 5
+	// minutes.
+	Runs map[Run]time.Time
+}
+
+// Reads returns when the GPUs were read last.
+func (f *Fleet) Reads() Reads {
+	reads := Reads{make(map[Key]time.Time, len(f.all)), make(map[Run]time.Time)}
+	for key, g := range f.all {
+		reads.GPUs[key] = g.seen
+		for w := range g.holders {
+			for _, run := range f.RunsOf(w.run()) {
+				if g.seen.After(reads.Runs[run]) {
+					reads.Runs[run] = g.seen
+				}
+			}
+		}
+	}
+	return reads
+}
+
 // Failure is a GPU that has failed.
 type Failure struct {
-	// Since is when it was first seen as failed.
-	Since time.Time
-	// Runs are those that held it.
-	Runs []Victim
+	// Since is when it was first seen as failed, Seen when it was last.
+	Since, Seen time.Time
+	// Held are the workloads that held it.
+	Held []Victim
 }
 
 // Failed returns the GPUs that have failed.
@@ -579,7 +634,7 @@ func (f *Fleet) Failed() map[Key]Failure {
 	failed := make(map[Key]Failure)
 	for key, g := range f.all {
 		if !g.failed.IsZero() {
-			failed[key] = Failure{g.failed, slices.Clone(g.victims)}
+			failed[key] = Failure{g.failed, g.read[ofHealth].seen, slices.Clone(g.victims)}
 		}
 	}
 	return failed

@@ -115,19 +115,25 @@ func TestFailed(t *testing.T) {
 	assert.Empty(t, s.Failed())
 	s.after(time.Minute, func() { s.Health(a, true, s.reading()) })
 	failed := s.now
-	want := map[gpus.Key]gpus.Failure{a: {Since: failed, Runs: []gpus.Victim{{Run: "r1", Service: "trainer"}}}}
+	want := map[gpus.Key]gpus.Failure{a: {Since: failed, Seen: failed, Held: []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}}}
 	assert.Equal(t, want, s.Failed())
 	for range 60 {
 		s.after(time.Minute, func() { s.Health(a, true, s.reading()) })
 	}
+	lasting := want[a]
+	lasting.Seen = s.now
+	want[a] = lasting
 	assert.Equal(t, want, s.Failed(), "its run has been gone for an hour")
 	s.after(time.Minute, func() { s.Health(a, false, s.reading()) })
 	assert.Empty(t, s.Failed())
 
 	s.after(time.Minute, func() { s.Health(b, true, s.reading()) })
-	assert.Equal(t, map[gpus.Key]gpus.Failure{b: {Since: s.now}}, s.Failed(), "nobody held it")
-	s.after(6*time.Minute, func() {})
-	assert.Empty(t, s.Failed(), "nothing is heard of it")
+	want = map[gpus.Key]gpus.Failure{b: {Since: s.now, Seen: s.now}}
+	assert.Equal(t, want, s.Failed(), "nobody held it")
+	s.after(23*time.Hour, func() {})
+	assert.Equal(t, want, s.Failed(), "nothing is heard of it")
+	s.after(2*time.Hour, func() {})
+	assert.Empty(t, s.Failed())
 }
 
 // However many GPUs and workloads are sent, few are remembered, and none for long.
@@ -295,8 +301,8 @@ func TestServicesWithOneID(t *testing.T) {
 	assert.InDelta(t, 3.5, s.Runs()[r1].GPUs, 1e-9)
 	assert.InDelta(t, 3.5, s.Runs()[tuner].GPUs, 1e-9)
 	assert.Len(t, s.Holding(s.now), 2)
-	assert.Equal(t, []gpus.Victim{{Run: "r1", Service: "trainer"}}, s.Failed()[a].Runs)
-	assert.Equal(t, []gpus.Victim{{Run: "r1", Service: "tuner"}}, s.Failed()[b].Runs)
+	assert.Equal(t, []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}, s.Failed()[a].Held)
+	assert.Equal(t, []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "tuner"}}}, s.Failed()[b].Held)
 
 	s.after(10*time.Second, func() { hold(b, "tuner") })
 	s.after(50*time.Second, func() { hold(b, "tuner"); s.Use(a, 0, s.reading()) })

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -25,6 +26,10 @@ const (
 	// flapTime is how long a problem must be gone to end, if it came back so soon
 	// after its last end: one that comes and goes has few records.
 	flapTime = 10 * time.Minute
+	// StaleAfter is after how long without new evidence a problem is stale, and
+	// StaleIntervals the same in the usual intervals of its evidence: the longer
+	// time counts.
+	StaleAfter, StaleIntervals = 2 * time.Minute, 3
 )
 
 // key identifies an open problem.
@@ -82,20 +87,25 @@ func (b *Board) Left() (left int64) {
 	return left
 }
 
-// Settle ends the emission: what was not reported since the last call has ended, but a
-// problem that came back within 10 minutes only when it has been gone for as long.
-// before returns the changes of a subject before a time, the newest first.
+// Settle ends the emission. What was not reported since the last call has ended if
+// newer data than its evidence has arrived: news returns when the newest data did
+// that could show that a problem is over. Some kinds, and a problem that came back
+// within 10 minutes, must be gone for a while. Without newer data a problem lasts, and
+// is stale after a while, until its kind's EndsAfter. before returns the changes of a
+// subject before a time, the newest first.
 //
-// began has the new problems, and those whose cause is known only now; ended those
-// that have ended, as they were last reported; open all others, and those that
-// began. A moment is in began and ended at once. All are in order of their onset.
-func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change) (began, ended, open []Entry) {
+// began has the new problems, those whose cause is known only now, and those that
+// became stale or are no longer; ended those that have ended, as they were last
+// reported; open all others, and those that began. A moment is in began and ended at
+// once. All are in order of their onset.
+func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change, news func(*Entry) time.Time) (began, ended, open []Entry) {
 	for id, at := range b.ended {
 		if now.Sub(at) >= flapTime {
 			delete(b.ended, id)
 		}
 	}
-	var changed []*Entry
+	b.sift(now)
+	changed := make(map[*Entry]bool)
 	for id, p := range b.reported {
 		entry := b.open[id]
 		if entry == nil {
@@ -103,24 +113,28 @@ func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change) 
 				continue
 			}
 			entry.Before = before(entry.Subject, entry.Onset)
-			changed = append(changed, entry)
+			changed[entry] = true
 		} else {
 			entry.update(p)
 		}
 	}
 	for id, entry := range b.open {
-		b.finish(id, entry, now)
+		stale := entry.Stale
+		b.finish(id, entry, now, news)
+		if entry.Stale != stale && entry.Ended.IsZero() {
+			changed[entry] = true
+		}
 	}
 	causes := b.causes()
 	for _, entry := range b.open {
 		if cause := causes.of(entry); cause != "" && entry.Cause != cause && entry.Ended.IsZero() {
 			entry.Cause = cause
 			if !entry.Detected.Equal(now) {
-				changed = append(changed, entry)
+				changed[entry] = true
 			}
 		}
 	}
-	for _, entry := range changed {
+	for entry := range changed {
 		as := *entry
 		as.Ended = time.Time{}
 		began = append(began, as)
@@ -140,19 +154,74 @@ func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change) 
 	return began, ended, open
 }
 
-// finish sets when a problem ended, if it has.
-func (b *Board) finish(id key, entry *Entry, now time.Time) {
+// sift prepares what was reported: evidence that is too old is none, and a GPU is that
+// of those who had it at the onset if the run is none by now, or its program another.
+func (b *Board) sift(now time.Time) {
+	atOnset := make(map[key][]key)
+	for id, entry := range b.open {
+		entry.Evident = earlier(entry.Evident, now)
+		if s := id.subject; s.GPU != "" {
+			of := key{id.kind, Subject{Run: s.Run, Host: s.Host, GPU: s.GPU}}
+			atOnset[of] = append(atOnset[of], id)
+			if of.subject.Run = ""; s.Run != "" {
+				atOnset[of] = append(atOnset[of], id)
+			}
+		}
+	}
+	for id, p := range b.reported {
+		if p.Evident.IsZero() {
+			p.Evident = now
+		}
+		p.Evident = earlier(p.Evident, now)
+		kind, _ := mlattr.ProblemNamed(id.kind)
+		var entries []key
+		if s := id.subject; b.open[id] == nil {
+			entries = atOnset[key{id.kind, Subject{Run: s.Run, Host: s.Host, GPU: s.GPU}}]
+		}
+		if len(entries) > 0 || !kind.Moment && now.Sub(p.Evident) >= kind.EndsAfter() {
+			delete(b.reported, id)
+		}
+		for _, of := range entries {
+			if b.reported[of] == nil {
+				b.reported[of] = p
+			}
+		}
+	}
+}
+
+// earlier returns a time, or one right before now if the clock was set back.
+func earlier(at, now time.Time) time.Time {
+	if at.After(now) {
+		return now.Add(-1)
+	}
+	return at
+}
+
+// finish sets when a problem ended, and whether it is stale.
+func (b *Board) finish(id key, entry *Entry, now time.Time, news func(*Entry) time.Time) {
 	kind, _ := mlattr.ProblemNamed(id.kind)
+	calm := kind.Calm
+	if entry.back {
+		calm = max(calm, flapTime)
+	}
 	switch {
 	case kind.Moment:
 		entry.Ended = now
 	case b.reported[id] != nil:
 		entry.Found = now
-	case !entry.back:
+	case now.Sub(entry.Evident) >= kind.EndsAfter():
+		entry.Ended, entry.EndReason = now, mlattr.ProblemNoEvidence
+	case !news(entry).After(entry.Evident):
+		// Nothing has arrived that could show that it is over.
+	case calm == 0:
 		entry.Ended = now
-	case now.Sub(entry.Found) >= flapTime:
+	case now.Sub(entry.Found) >= calm:
 		entry.Ended = entry.Found
 	}
+	if !entry.Ended.IsZero() {
+		entry.EndReason = cmp.Or(entry.EndReason, mlattr.ProblemOver)
+	}
+	entry.Stale = entry.Ended.IsZero() && now.Sub(entry.Evident) >= max(StaleAfter, StaleIntervals*entry.Interval)
 }
 
 // inOrder compares problems by their onset.
@@ -209,11 +278,18 @@ func ownerOf(s Subject) Subject {
 	return s
 }
 
-// update takes over what was reported, except for the subject and the onset.
+// update takes over what was reported, except for the subject, the onset and the
+// holder then.
 func (e *Entry) update(p *Problem) {
-	subject, onset := e.Subject, e.Onset
+	was := e.Problem
 	e.Problem = *p
-	e.Subject, e.Onset = subject, onset
+	e.Subject, e.Onset = was.Subject, was.Onset
+	if was.Holder != (gpus.Owner{}) {
+		e.Holder = was.Holder
+	}
+	if was.Evident.After(e.Evident) {
+		e.Evident = was.Evident
+	}
 	e.Evidence = slices.Clone(p.Evidence[:min(len(p.Evidence), maxPhrases)])
 	e.Excluded = slices.Clone(p.Excluded[:min(len(p.Excluded), maxPhrases)])
 	e.Rank, e.Host, e.GPU = strings.Clone(p.Rank), strings.Clone(p.Host), strings.Clone(p.GPU)

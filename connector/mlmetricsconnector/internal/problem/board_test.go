@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -17,6 +18,9 @@ import (
 var begin = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func nothing(problem.Subject, time.Time) []problem.Change { return nil }
+
+// always is that of newer data at each emission.
+func always(e *problem.Entry) time.Time { return e.Evident.Add(time.Nanosecond) }
 
 func ofRun(kind, run string, onset time.Time) problem.Problem {
 	return problem.Problem{
@@ -46,7 +50,7 @@ func TestAProblemFromBeginningToEnd(t *testing.T) {
 	p := ofRun(mlattr.ProblemSlow, "a", begin)
 	p.GPUs = 4
 	b.Report(p)
-	began, ended, open := b.Settle(begin.Add(time.Minute), before)
+	began, ended, open := b.Settle(begin.Add(time.Minute), before, always)
 	require.Len(t, began, 1)
 	assert.Empty(t, ended)
 	require.Len(t, open, 1)
@@ -60,7 +64,7 @@ func TestAProblemFromBeginningToEnd(t *testing.T) {
 
 	p.Onset, p.Value = begin.Add(30*time.Second), 3
 	b.Report(p)
-	began, ended, open = b.Settle(begin.Add(30*time.Minute), nothing)
+	began, ended, open = b.Settle(begin.Add(30*time.Minute), nothing, always)
 	assert.Empty(t, began)
 	assert.Empty(t, ended)
 	require.Len(t, open, 1)
@@ -68,7 +72,7 @@ func TestAProblemFromBeginningToEnd(t *testing.T) {
 	assert.Equal(t, begin, open[0].Onset, "the first onset counts")
 	assert.InDelta(t, 2, open[0].GPUHours(begin.Add(30*time.Minute)), 1e-9)
 
-	began, ended, open = b.Settle(begin.Add(time.Hour), nothing)
+	began, ended, open = b.Settle(begin.Add(time.Hour), nothing, always)
 	assert.Empty(t, began)
 	assert.Empty(t, open)
 	require.Len(t, ended, 1)
@@ -77,7 +81,7 @@ func TestAProblemFromBeginningToEnd(t *testing.T) {
 	assert.InDelta(t, 4, ended[0].GPUHours(begin.Add(5*time.Hour)), 1e-9)
 
 	b.Report(p)
-	began, _, _ = b.Settle(begin.Add(2*time.Hour), nothing)
+	began, _, _ = b.Settle(begin.Add(2*time.Hour), nothing, always)
 	assert.NotEqual(t, first.ID, began[0].ID, "it is another problem")
 }
 
@@ -91,7 +95,7 @@ func TestAProblemThatComesAndGoes(t *testing.T) {
 		if report {
 			b.Report(ofRun(mlattr.ProblemSlow, "a", now))
 		}
-		began, ended, open := b.Settle(now, nothing)
+		began, ended, open := b.Settle(now, nothing, always)
 		records += len(began) + len(ended)
 		now = now.Add(15 * time.Second)
 		return ended, open
@@ -123,7 +127,7 @@ func TestAMoment(t *testing.T) {
 	for n := range 3 {
 		at := begin.Add(time.Duration(n) * time.Minute)
 		b.Report(ofRun(mlattr.ProblemLossSpike, "a", at))
-		began, ended, open := b.Settle(at, nothing)
+		began, ended, open := b.Settle(at, nothing, always)
 		assert.Len(t, began, 1)
 		assert.True(t, began[0].Ended.IsZero())
 		assert.Len(t, ended, 1)
@@ -139,7 +143,7 @@ func TestReports(t *testing.T) {
 	b.Report(ofRun(mlattr.ProblemSlow, "a", begin))
 	b.Report(ofRun(mlattr.ProblemSlow, "a", begin.Add(time.Minute)))
 	b.Report(ofRun("sad", "a", begin))
-	began, _, _ := b.Settle(begin, nothing)
+	began, _, _ := b.Settle(begin, nothing, always)
 	require.Len(t, began, 1)
 	assert.Equal(t, begin, began[0].Onset)
 	assert.True(t, began[0].Shadow)
@@ -155,7 +159,7 @@ func TestWhatFollowsFromAnother(t *testing.T) {
 	b.Report(hung)
 	b.Report(other)
 	b.Report(idle)
-	began, _, _ := b.Settle(begin, nothing)
+	began, _, _ := b.Settle(begin, nothing, always)
 	for _, e := range began {
 		assert.Empty(t, e.Cause)
 	}
@@ -164,7 +168,7 @@ func TestWhatFollowsFromAnother(t *testing.T) {
 	for _, p := range []problem.Problem{hung, other, idle, failed} {
 		b.Report(p)
 	}
-	began, _, open := b.Settle(begin.Add(time.Minute), nothing)
+	began, _, open := b.Settle(begin.Add(time.Minute), nothing, always)
 	assert.ElementsMatch(t, []string{mlattr.ProblemGPUFailed, mlattr.ProblemLooksHung, mlattr.ProblemHeldIdle}, kinds(began))
 	causes, id := map[string]string{}, ""
 	for _, e := range open {
@@ -178,7 +182,7 @@ func TestWhatFollowsFromAnother(t *testing.T) {
 	for _, p := range []problem.Problem{hung, other, idle, failed} {
 		b.Report(p)
 	}
-	began, _, _ = b.Settle(begin.Add(2*time.Minute), nothing)
+	began, _, _ = b.Settle(begin.Add(2*time.Minute), nothing, always)
 	assert.Empty(t, began, "what is known is not said again")
 }
 
@@ -187,7 +191,7 @@ func TestALaterProblemIsNoCause(t *testing.T) {
 	b := problem.NewBoard(nil)
 	b.Report(ofRun(mlattr.ProblemLooksHung, "a", begin))
 	b.Report(ofRun(mlattr.ProblemGPUFailed, "a", begin.Add(time.Hour)))
-	_, _, open := b.Settle(begin.Add(time.Hour), nothing)
+	_, _, open := b.Settle(begin.Add(time.Hour), nothing, always)
 	for _, e := range open {
 		assert.Empty(t, e.Cause)
 	}
@@ -202,7 +206,7 @@ func TestProblemsAreBounded(t *testing.T) {
 		b.Report(p)
 		b.Report(ofRun(mlattr.ProblemSlow, "other"+strconv.Itoa(n), begin))
 	}
-	_, _, open := b.Settle(begin, nothing)
+	_, _, open := b.Settle(begin, nothing, always)
 	assert.Len(t, open, 64+1024)
 	of := 0
 	for _, e := range open {
@@ -213,10 +217,10 @@ func TestProblemsAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, of, 64)
 	assert.Equal(t, int64(20_000-64-1024), b.Left())
 	assert.Zero(t, b.Left())
-	_, ended, _ := b.Settle(begin, nothing)
+	_, ended, _ := b.Settle(begin.Add(10*time.Minute), nothing, always)
 	assert.Len(t, ended, 64+1024)
 	b.Report(ofRun(mlattr.ProblemSlow, "a", begin))
-	began, _, _ := b.Settle(begin, nothing)
+	began, _, _ := b.Settle(begin.Add(10*time.Minute), nothing, always)
 	assert.Len(t, began, 1)
 }
 
@@ -229,7 +233,7 @@ func TestPagesHaveRoom(t *testing.T) {
 		}
 	}
 	for range 2 {
-		_, _, open := b.Settle(begin, nothing)
+		_, _, open := b.Settle(begin, nothing, always)
 		assert.Len(t, open, 2048+1024)
 		for _, e := range open {
 			p := e.Problem
@@ -237,15 +241,132 @@ func TestPagesHaveRoom(t *testing.T) {
 		}
 	}
 	b.Report(ofRun(mlattr.ProblemLooksHung, "a", begin))
-	began, _, _ := b.Settle(begin, nothing)
+	began, _, _ := b.Settle(begin, nothing, always)
 	assert.Len(t, began, 1)
-	_, ended, _ := b.Settle(begin, nothing)
+	_, ended, _ := b.Settle(begin.Add(10*time.Minute), nothing, always)
 	assert.Len(t, ended, 2048+1024+1)
 	for n := range 2048 {
 		b.Report(problem.Problem{Kind: mlattr.ProblemSlow, Onset: begin, Subject: problem.Subject{Host: "n", GPU: strconv.Itoa(n)}})
 	}
-	began, _, _ = b.Settle(begin, nothing)
+	began, _, _ = b.Settle(begin, nothing, always)
 	assert.Len(t, began, 1024, "what has ended makes room")
+}
+
+// A problem of which nothing newer arrives lasts: it is stale, and ends when its kind
+// says so. Newer data that does not show it ends it, of some kinds after a while.
+func TestWithoutEvidence(t *testing.T) {
+	for _, kind := range mlattr.Problems {
+		if kind.Moment {
+			continue
+		}
+		t.Run(kind.Name, func(t *testing.T) {
+			b := problem.NewBoard(nil)
+			newest := begin
+			settle := func(after time.Duration) (began, ended, open []problem.Entry) {
+				return b.Settle(begin.Add(after), nothing, func(*problem.Entry) time.Time { return newest })
+			}
+			p := ofRun(kind.Name, "a", begin.Add(-time.Minute))
+			p.Evident, p.GPUs = begin, 1
+			b.Report(p)
+			began, _, _ := settle(0)
+			require.Len(t, began, 1)
+			first := began[0]
+			assert.False(t, first.Stale)
+			began, ended, open := settle(time.Minute)
+			assert.Empty(t, began)
+			assert.Empty(t, ended)
+			require.Len(t, open, 1)
+			assert.False(t, open[0].Stale)
+
+			b.Report(p) // by a detector that knows nothing newer
+			began, _, _ = settle(2 * time.Minute)
+			require.Len(t, began, 1, "it has become stale")
+			assert.True(t, began[0].Stale)
+			assert.Equal(t, first.ID, began[0].ID)
+			assert.Contains(t, began[0].Sentence(), "without new evidence since 2026-11-22T12:00:00Z")
+			began, ended, open = settle(kind.EndsAfter() - time.Second)
+			assert.Empty(t, began)
+			assert.Empty(t, ended)
+			require.Len(t, open, 1)
+			assert.InDelta(t, 1.0/60, open[0].GPUHours(begin.Add(time.Hour)), 1e-9, "nothing is known to be lost")
+
+			renewed := p
+			renewed.Evident = begin.Add(kind.EndsAfter())
+			b.Report(renewed)
+			began, _, _ = settle(kind.EndsAfter())
+			require.Len(t, began, 1, "it is stale no longer")
+			assert.False(t, began[0].Stale)
+
+			b.Report(renewed)
+			_, ended, open = settle(2 * kind.EndsAfter())
+			assert.Empty(t, open)
+			require.Len(t, ended, 1)
+			assert.Equal(t, mlattr.ProblemNoEvidence, ended[0].EndReason)
+			assert.Equal(t, begin.Add(2*kind.EndsAfter()), ended[0].Ended)
+			b.Report(renewed)
+			began, _, open = settle(2*kind.EndsAfter() + time.Minute)
+			assert.Empty(t, began, "old evidence begins nothing")
+			assert.Empty(t, open)
+
+			at := 3 * kind.EndsAfter()
+			p.Onset, p.Evident = begin.Add(at), begin.Add(at)
+			b.Report(p)
+			_, _, open = settle(at)
+			require.Len(t, open, 1)
+			newest = begin.Add(at + 15*time.Second)
+			_, ended, _ = settle(at + 15*time.Second)
+			assert.Len(t, ended, map[bool]int{true: 1}[kind.Calm == 0])
+			_, ended, open = settle(at + max(kind.Calm, 15*time.Second))
+			assert.Empty(t, open)
+			if kind.Calm > 0 {
+				require.Len(t, ended, 1)
+				assert.Equal(t, mlattr.ProblemOver, ended[0].EndReason)
+				assert.Equal(t, begin.Add(at), ended[0].Ended, "when it was there")
+			}
+		})
+	}
+}
+
+// A problem whose evidence comes seldom is stale after three of its intervals.
+func TestSeldomEvidence(t *testing.T) {
+	b := problem.NewBoard(nil)
+	p := ofRun(mlattr.ProblemSlow, "a", begin)
+	p.Evident, p.Interval = begin, 5*time.Minute
+	b.Report(p)
+	for minute := range 20 {
+		_, _, open := b.Settle(begin.Add(time.Duration(minute)*time.Minute), nothing, func(*problem.Entry) time.Time { return begin })
+		require.Len(t, open, 1)
+		assert.Equal(t, minute >= 15, open[0].Stale, minute)
+	}
+}
+
+// Who had a GPU at the onset has its problem, whoever holds it now and whichever
+// program has the run by then.
+func TestWhoseAtTheOnset(t *testing.T) {
+	b := problem.NewBoard(nil)
+	failed := problem.Problem{
+		Kind: mlattr.ProblemGPUFailed, Onset: begin, Holder: gpus.Owner{Job: "815", UserID: "1000"},
+		Subject: problem.Subject{Resource: streams.Resource{Namespace: "team", Service: "trainer"}, Run: "a", Host: "n1", GPU: "g"},
+	}
+	b.Report(failed)
+	began, _, _ := b.Settle(begin, nothing, always)
+	require.Len(t, began, 1)
+	for n, change := range []func(*problem.Problem){
+		func(p *problem.Problem) { p.Subject.Resource = streams.Resource{Service: "other"} },
+		func(p *problem.Problem) { p.Subject.Resource, p.Subject.Run = streams.Resource{}, "" },
+		func(p *problem.Problem) { p.Holder = gpus.Owner{Job: "816"} },
+	} {
+		p := failed
+		change(&p)
+		b.Report(p)
+		again, ended, open := b.Settle(begin.Add(time.Duration(n)*time.Second), nothing, always)
+		assert.Empty(t, again)
+		assert.Empty(t, ended)
+		require.Len(t, open, 1)
+		assert.Equal(t, began[0].ID, open[0].ID)
+		assert.Equal(t, failed.Subject, open[0].Subject)
+		assert.Equal(t, failed.Holder, open[0].Holder)
+	}
 }
 
 // Evidence is bounded.
@@ -254,7 +375,7 @@ func TestEvidenceIsBounded(t *testing.T) {
 	p := ofRun(mlattr.ProblemSlow, "a", begin)
 	p.Evidence, p.Excluded = make([]string, 1000), make([]string, 1000)
 	b.Report(p)
-	began, _, _ := b.Settle(begin, nothing)
+	began, _, _ := b.Settle(begin, nothing, always)
 	assert.Len(t, began[0].Evidence, 16)
 	assert.Len(t, began[0].Excluded, 16)
 }

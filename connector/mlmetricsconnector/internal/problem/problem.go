@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -17,9 +18,10 @@ type Problem struct {
 	Subject Subject
 	// Onset is when it began. The first one that was reported counts.
 	Onset time.Time
-	// Seen is when the newest data of the subject arrived, so that the problem's
-	// series does not keep a run alive; zero means now.
-	Seen time.Time
+	// Evident is when the newest data that shows it arrived; zero means now. Interval
+	// is the usual time between two such data, 0 if unknown.
+	Evident  time.Time
+	Interval time.Duration
 
 	// Value is what was observed and Usual what it was before, both in Unit, a
 	// UCUM unit; NaN means unknown.
@@ -31,6 +33,8 @@ type Problem struct {
 	Count  int64
 	// Rank, Host and GPU are where the problem is, if that is not its subject.
 	Rank, Host, GPU string
+	// Holder is the workload that held the GPU that has the problem.
+	Holder gpus.Owner
 	// Evidence has short phrases, Excluded what was taken out before the
 	// comparison.
 	Evidence, Excluded []string
@@ -69,14 +73,18 @@ type Change struct {
 
 // Entry is a problem with what the Board knows of it.
 type Entry struct {
-	// Problem is as it was last reported, with its first onset.
+	// Problem is as it was last reported, with its first onset and holder.
 	Problem
 	// ID identifies the problem from its beginning to its end.
 	ID       string
 	Severity mlattr.Severity
 	// Detected is when it was first reported, Ended when it was not reported any
-	// more, or last reported if it had come back, zero while it lasts.
+	// more, or last reported if it had to be gone for a while, zero while it lasts.
+	// EndReason is why it has ended, a value of mlattr.ProblemEndReason.
 	Detected, Ended time.Time
+	EndReason       string
+	// Stale reports whether it lasts without new evidence.
+	Stale bool
 	// Before has the changes before the onset, the newest first.
 	Before []Change
 	// Cause is the ID of the problem that this one follows from, or "".
@@ -84,18 +92,20 @@ type Entry struct {
 	// Shadow reports whether the problem is only recorded.
 	Shadow bool
 
-	// Found is when the problem was last reported, which may be earlier than now if
-	// it came back.
+	// Found is when the problem was last reported.
 	Found time.Time
 
 	// back reports whether it began soon after the end of the same problem.
 	back bool
 }
 
-// GPUHours returns the hours of GPUs that the problem has taken until now, or
-// until it ended.
+// GPUHours returns the hours of GPUs that the problem has taken until now, or until
+// it ended. Those without evidence do not count.
 func (e *Entry) GPUHours(now time.Time) float64 {
-	if !e.Ended.IsZero() {
+	switch {
+	case e.Stale || !e.Ended.IsZero() && e.EndReason == mlattr.ProblemNoEvidence:
+		now = e.Evident
+	case !e.Ended.IsZero():
 		now = e.Ended
 	}
 	return max(e.GPUs*now.Sub(e.Onset).Hours(), 0)

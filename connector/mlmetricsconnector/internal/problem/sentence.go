@@ -17,8 +17,12 @@ func (e *Entry) Sentence() string {
 	switch {
 	case kind.Moment:
 		b.WriteString(" at " + e.Onset.UTC().Format(time.RFC3339))
+	case e.Stale:
+		b.WriteString(" since " + e.Onset.UTC().Format(time.RFC3339) + ", without new evidence since " + e.Evident.UTC().Format(time.RFC3339))
 	case e.Ended.IsZero():
 		b.WriteString(" since " + e.Onset.UTC().Format(time.RFC3339))
+	case e.EndReason == mlattr.ProblemNoEvidence:
+		b.WriteString(" is not known any more, without new evidence since " + e.Evident.UTC().Format(time.RFC3339))
 	default:
 		b.WriteString(" no longer, after " + e.Ended.Sub(e.Onset).Round(time.Second).String())
 	}

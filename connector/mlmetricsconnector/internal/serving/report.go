@@ -25,7 +25,7 @@ func (f *Fleet) Report(now time.Time, expiration time.Duration, ratios func(stre
 	f.endTasks(now)
 	for _, s := range f.services {
 		if expiration <= 0 || now.Sub(s.newest) <= expiration {
-			r := reports{service: s, now: now}
+			r := reports{service: s, now: now, newest: s.newest}
 			ratios(s.resource, s.report(&r))
 			for _, p := range r.all {
 				report(*p)
@@ -39,13 +39,21 @@ func (f *Fleet) Report(now time.Time, expiration time.Duration, ratios func(stre
 type reports struct {
 	service *Service
 	now     time.Time
-	all     []*problem.Problem
+	// newest is when the newest span arrived of what is reported next.
+	newest time.Time
+	all    []*problem.Problem
 }
 
 // add adds a problem. Of several of a kind, the one that began first counts, and
 // has the evidence of all.
 func (r *reports) add(p problem.Problem) {
 	p.Subject.Resource = r.service.resource
+	if p.Evident.IsZero() {
+		p.Evident = r.newest
+	}
+	if p.Count > 0 {
+		p.Interval = p.Window / time.Duration(p.Count)
+	}
 	i := slices.IndexFunc(r.all, func(other *problem.Problem) bool { return other.Kind == p.Kind })
 	if i < 0 {
 		r.all = append(r.all, &p)
@@ -56,6 +64,9 @@ func (r *reports) add(p problem.Problem) {
 		first, second = second, first
 	}
 	first.Evidence = append(first.Evidence, second.Evidence...)
+	if second.Evident.After(first.Evident) {
+		first.Evident = second.Evident
+	}
 	r.all[i] = first
 }
 
@@ -69,6 +80,7 @@ func (s *Service) report(r *reports) Ratios {
 	})
 	for _, name := range sortedKeys(s.models) {
 		m := s.models[name]
+		r.newest = m.newest
 		r.slow("requests to "+orUnknown(name), &m.duration, m.all.ratio())
 		r.throughput(name, m)
 		r.truncated(name, m)
@@ -81,6 +93,7 @@ func (s *Service) report(r *reports) Ratios {
 		r.proportion(mlattr.ProblemToolErrors, "calls of "+orUnknown(name)+" failed", &found, math.NaN(),
 			"Look at the failed calls of the tool, newest first.")
 	}
+	r.newest = s.newest
 	s.reportRetries(r)
 	s.reportTasks(r)
 	return ratios
@@ -141,7 +154,7 @@ func (r *reports) proportion(kind, what string, found *shift.Proportions, teleme
 		usual = math.NaN()
 	}
 	r.add(problem.Problem{
-		Kind: kind, Onset: found.Since, Value: found.Shown.Ratio(), Usual: usual, Unit: "1",
+		Kind: kind, Onset: found.Since, Evident: found.Newest, Value: found.Shown.Ratio(), Usual: usual, Unit: "1",
 		Window: found.Window, Count: int64(found.Shown.All), Evidence: evidence, Telemetry: telemetry, Next: next,
 	})
 }

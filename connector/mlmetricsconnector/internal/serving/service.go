@@ -189,6 +189,15 @@ func (f *Fleet) admit(ofService int) bool {
 	return true
 }
 
+// Newest returns when the newest span of a service arrived, zero if it is not
+// remembered.
+func (f *Fleet) Newest(resource streams.Resource) (newest time.Time) {
+	if s := f.services[resource]; s != nil {
+		newest = s.newest
+	}
+	return newest
+}
+
 // Services returns the number of services that are remembered, at most 1024.
 func (f *Fleet) Services() int { return len(f.services) }
 

@@ -76,6 +76,8 @@ type Proportions struct {
 	// that makes it one came.
 	Shifted bool
 	Since   time.Time
+	// Newest is when the newest outcome came.
+	Newest time.Time
 	// Shown are the outcomes that show the shift, within Window: all, or those of
 	// the version Only.
 	Shown  Counts
@@ -116,9 +118,17 @@ func (p *Proportion) at(age int) int64 {
 	return p.ends[(p.oldest+len(p.ends)-1-age)%len(p.ends)]
 }
 
-// Find returns the proportions, and whether they have shifted by a rule.
+// Find returns the proportions, and whether they have shifted by a rule. While they
+// have, what is recent is so at the newest outcome: without others nothing shows that
+// the shift is over.
 func (p *Proportion) Find(now time.Time, rule *ProportionRule) Proportions {
 	found := Proportions{Recent: -1, Usual: -1}
+	if len(p.ends) > 0 {
+		found.Newest = timeOf(p.at(0))
+		if p.shifted && now.After(found.Newest) {
+			now = found.Newest
+		}
+	}
 	after := now.Add(-recentTime).UnixNano()
 	var recent, sum Counts
 	for age, window := 0, 0; window < len(windows); age++ {

@@ -47,12 +47,14 @@ func TestProportions(t *testing.T) {
 	assert.WithinDuration(t, began, found.Since, 50*time.Second)
 	assert.Positive(t, found.Window)
 
+	as := found
 	found = p.Find(now.Add(16*time.Minute), &rule)
-	assert.False(t, found.Shifted, "none of late")
-	assert.InDelta(t, -1, found.Recent, 0)
+	assert.Equal(t, as, found, "nothing newer shows that it is over")
 	now = outcomes(&p, now, 5000, 0)
+	assert.False(t, p.Find(now, &rule).Shifted)
 	found = p.Find(now, &rule)
 	assert.InDelta(t, 0, found.Usual, 0, "only the newest count")
+	assert.InDelta(t, -1, p.Find(now.Add(16*time.Minute), &rule).Recent, 0, "none of late")
 }
 
 func TestWhichProportionsHaveShifted(t *testing.T) {

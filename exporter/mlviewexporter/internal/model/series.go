@@ -118,12 +118,6 @@ const (
 	attrInstance   = "service.instance.id"
 	attrType       = "type"
 	attrDevice     = "device"
-	attrSlurmJob   = "slurm.job.id"
-	attrNamespace  = "k8s.namespace.name"
-	attrPod        = "k8s.pod.name"
-	attrContainer  = "container.id"
-	attrUser       = "user.id"
-	attrUserName   = "user.name"
 	attrPID        = "process.pid"
 	attrSensor     = "hw.sensor_location"
 	attrLimitType  = "nvidia.gpu.power.limit.type"
@@ -185,7 +179,7 @@ var definitions = [seriesCount]definition{
 	GPURecovery:       {name: "nvidia.gpu.recovery.action", subject: ofGPU},
 	GPUInfo:           {name: "nvidia.gpu.info", subject: ofGPU, own: []string{attrHWName}},
 	GPUIdle:           {name: "ml.gpu.idle.time", subject: ofGPU},
-	GPUWorkload:       {name: mlattr.GPUWorkloadMemory, subject: ofGPU, own: []string{attrSlurmJob, attrNamespace, attrPod, attrContainer, attrUser, mlattr.GPUJoin, mlattr.ServiceName, attrUserName}},
+	GPUWorkload:       {name: mlattr.GPUWorkloadMemory, subject: ofGPU, own: []string{mlattr.SlurmJobID, mlattr.K8sNamespace, mlattr.K8sPod, mlattr.ContainerID, mlattr.UserID, mlattr.GPUJoin, mlattr.ServiceName, mlattr.UserName}},
 	GPUProcess:        {name: mlattr.GPUProcessMemory, subject: ofGPU, own: []string{attrPID}},
 
 	DriverState: {name: "nvidia.gpu.driver.state", subject: ofHost, own: []string{attrDriver}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -23,11 +24,13 @@ type attribute struct{ name, means string }
 
 var ofProblems = []attribute{
 	{mlattr.Problem, "the kind"},
-	{mlattr.ProblemID, "the same in both records of a problem"},
-	{mlattr.ProblemState, "`began` or `ended`. A record with `began` is sent again when the cause becomes known later"},
+	{mlattr.ProblemID, "the same in all records of a problem"},
+	{mlattr.ProblemState, "`began`, `stale` or `ended`. A record with `began` is sent again when the cause becomes known later, and when a stale problem has new evidence"},
 	{mlattr.ProblemSeverity, "`page`, `ticket` or `mark`"},
 	{mlattr.ProblemOnset, "when it began, in seconds since 1970"},
 	{mlattr.ProblemDetected, "when it was first known, in seconds since 1970"},
+	{mlattr.ProblemEvidenceTime, "when the newest data that shows it arrived, in seconds since 1970"},
+	{mlattr.ProblemEndReason, "why it has ended: `over`, newer data no longer shows it, or `no_evidence`"},
 	{mlattr.ProblemValue, "what was observed"},
 	{mlattr.ProblemUsual, "what it was before"},
 	{mlattr.ProblemUnit, "the unit of both, by UCUM"},
@@ -37,6 +40,8 @@ var ofProblems = []attribute{
 	{mlattr.RankGlobal, "the rank that it is about"},
 	{mlattr.HostName, "the host"},
 	{mlattr.HardwareID, "the GPU"},
+	{mlattr.SlurmJobID, "of a problem of a GPU: the Slurm job that held it at the onset; in the same way `" +
+		mlattr.K8sNamespace + "`, `" + mlattr.K8sPod + "`, `" + mlattr.ContainerID + "`, `" + mlattr.UserID + "` and `" + mlattr.UserName + "`"},
 	{mlattr.ProblemEvidence, "short phrases that say what was observed, at most 16"},
 	{mlattr.ProblemExcluded, "what was left out before values were compared, such as `checkpoint`"},
 	{mlattr.ProblemBefore, "the changes within the 6 hours before the onset, each after its time, the newest first, at most 5. They came before it and are not necessarily the cause"},
@@ -81,23 +86,33 @@ func page() string {
 		"<!-- Generated from internal/mlattr by \"go generate\". Do not edit. -->\n\n" +
 		"What `ml_metrics` concludes about runs, services, GPUs and hosts, and the log records that it\n" +
 		"sends. A problem has a series, `ml.problem.onset.timestamp`, as long as it lasts, and a log\n" +
-		"record when it begins and when it ends. A change has one log record. Records need a\n" +
-		"[pipeline of logs](../connector/mlmetricsconnector/README.md#records).\n")
+		"record when it begins, when it becomes stale and when it ends. A change has one log record.\n" +
+		"Records need a [pipeline of logs](../connector/mlmetricsconnector/README.md#records).\n")
+	fmt.Fprintf(&b, "\n## How long a problem lasts\n\n"+
+		"- A problem keeps the run, the host, the GPU and the workload that it had at its onset.\n"+
+		"- It ends when newer data of the run, service, GPU or host arrives and no longer shows it; of a\n"+
+		"  kind with a time to be gone, when it has been gone for that time. One that comes back\n"+
+		"  within 10 minutes of its end ends when it has been gone for 10 minutes.\n"+
+		"- Without newer data nobody knows whether it is over. After %.0f minutes, or %d of the usual\n"+
+		"  intervals of its evidence if that is longer, it is stale: its record says so, and the page\n"+
+		"  shows it grey with its age. GPU-hours count until then.\n"+
+		"- It ends without new evidence after the time in the column *lasts*. New evidence begins\n"+
+		"  another problem then.\n", problem.StaleAfter.Minutes(), problem.StaleIntervals)
 	for _, severity := range severities {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| kind | of a | rule | method |\n|---|---|---|---|\n", severity.title, severity.means)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| kind | of a | rule | lasts without evidence | method |\n|---|---|---|---|---|\n", severity.title, severity.means)
 		for i := range mlattr.Problems {
 			if kind := &mlattr.Problems[i]; kind.Severity == severity.is {
 				method := kind.Method
 				if method == "" {
 					method = "–"
 				}
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", kind.Name, of(kind.Of), kind.Description, method)
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", kind.Name, of(kind.Of), kind.Description, lasts(kind), method)
 			}
 		}
 	}
 	fmt.Fprintf(&b, "\n## Log records of problems\n\n"+
 		"The event name is `%s`, the severity ERROR for a page, WARN for a ticket and INFO for a\n"+
-		"mark and for the end of a problem, the body one sentence. The resource has `service.name`,\n"+
+		"mark, for a stale problem and for the end of one, the body one sentence. The resource has `service.name`,\n"+
 		"if a service is concerned. An attribute that is not known is absent.\n\n", mlattr.Problem)
 	table(&b, "attribute", ofProblems)
 	fmt.Fprintf(&b, "\n## Log records of changes\n\n"+
@@ -116,6 +131,19 @@ func page() string {
 		"- Hashes are HMAC-SHA256, cut to 48 bits, with a random key. The key and what is compared are kept\n" +
 		"  over restarts only with `storage`.\n")
 	return b.String()
+}
+
+// lasts says for how long a problem lasts of which nothing is known, and for how long
+// it must be gone.
+func lasts(kind *mlattr.ProblemKind) string {
+	if kind.Moment {
+		return "–"
+	}
+	text := fmt.Sprintf("%.0f h", kind.EndsAfter().Hours())
+	if kind.Calm > 0 {
+		text += fmt.Sprintf("; ends when it has been gone for %.0f min", kind.Calm.Minutes())
+	}
+	return text
 }
 
 func of(subject mlattr.ProblemOf) string {
