@@ -10,11 +10,11 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
@@ -43,7 +43,7 @@ type candidate struct {
 // observeTraces looks at a batch of spans for failures and for what belongs to
 // earlier ones. It never blocks and never fails.
 func (r *recorder) observeTraces(ctx context.Context, td ptrace.Traces) {
-	b := r.detector.Traces(td, fairness.SenderOf(sender.From(ctx)), r.now())
+	b := r.detector.Traces(td, share.SenderOf(sender.From(ctx)), r.now())
 	if len(b.Failed) == 0 && len(b.Calls) == 0 && !b.MayBelong {
 		return
 	}
@@ -81,7 +81,7 @@ func (r *recorder) observeTraces(ctx context.Context, td ptrace.Traces) {
 // observeLogs looks at a batch of log records for exceptions. It never blocks and
 // never fails.
 func (r *recorder) observeLogs(ctx context.Context, ld plog.Logs) {
-	b := r.detector.Logs(ld, fairness.SenderOf(sender.From(ctx)), r.now())
+	b := r.detector.Logs(ld, share.SenderOf(sender.From(ctx)), r.now())
 	if len(b.Failed) == 0 {
 		return
 	}

@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
@@ -47,7 +47,7 @@ const (
 // disk is where artifacts are kept. It is safe for concurrent use.
 type disk interface {
 	group.Disk
-	Write(fingerprint, name string, origin fairness.Origin, files []store.File) error
+	Write(fingerprint, name string, origin share.Origin, files []store.File) error
 	Replace(fingerprint, name, file string, content []byte) error
 	Bytes() int64
 	Close() error
@@ -65,7 +65,7 @@ type recorder struct {
 	serial    atomic.Uint64
 
 	kinds        kind.Registry
-	history      *fairness.History
+	history      *share.History
 	detector     detect.Detector
 	failedTraces detect.Filter // the traces of incidents
 	groups       *group.Counters
@@ -103,7 +103,7 @@ func newRecorder(cfg *Config, kinds []newKind, id component.ID, set component.Te
 		return nil, err
 	}
 	self := attribute.String("processor", id.String())
-	history := fairness.NewHistory()
+	history := share.NewHistory()
 	r := &recorder{
 		cfg:       cfg,
 		logger:    set.Logger,

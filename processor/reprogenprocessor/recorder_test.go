@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadatatest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
@@ -35,7 +35,7 @@ func newStuckDisk() *stuckDisk {
 
 func (*stuckDisk) Replace(string, string, string, []byte) error { return nil }
 
-func (d *stuckDisk) Write(string, string, fairness.Origin, []store.File) error {
+func (d *stuckDisk) Write(string, string, share.Origin, []store.File) error {
 	d.entered <- struct{}{}
 	<-d.free
 	d.mu.Lock()
@@ -59,7 +59,7 @@ func (*stuckDisk) ReadGroup(string) (store.Group, bool) { return store.Group{}, 
 func (*stuckDisk) Bytes() int64                         { return 0 }
 func (*stuckDisk) Close() error                         { return nil }
 
-func (*stuckDisk) Enforce(time.Time, func(fairness.Origin) fairness.Path) ([]store.Removed, error) {
+func (*stuckDisk) Enforce(time.Time, func(share.Origin) share.Path) ([]store.Removed, error) {
 	return nil, errors.New("stuck")
 }
 

@@ -180,6 +180,27 @@ func TestInventedServices(t *testing.T) {
 	}
 }
 
+// TestYoungServiceKeepsItsFolder: a service that was there for ten minutes keeps the
+// folder of its only failure, and gets that of the next one, whatever names come once
+// over the same connection.
+func TestYoungServiceKeepsItsFolder(t *testing.T) {
+	cfg := starvable(t)
+	w := newWorld(t, cfg)
+	victim, attacker := w.from("127.0.0.1"), w.from("127.0.0.1")
+	attacker.sent = 1 << 20
+	livesFor(w, 10*time.Minute, func() { victim.succeeds("victim") })
+	first := victim.fails(failedCall{service: "victim", errorType: "FirstError"})
+	w.pass(time.Hour)
+	require.DirExists(t, w.leadsTo(first.Attributes()))
+	attacker.pass(time.Minute)
+	flood(attacker)
+	assert.LessOrEqual(t, len(artifacts(t, cfg)), cfg.Retention.MaxArtifacts)
+	next := victim.fails(failedCall{service: "victim", errorType: "NextError"})
+	w.pass(time.Hour)
+	assert.DirExists(t, w.leadsTo(first.Attributes()))
+	assert.DirExists(t, w.leadsTo(next.Attributes()))
+}
+
 // TestInventedServicesTakeNoCounts: the counts of failures without an artifact
 // outlive a flood, in memory and in the file.
 func TestInventedServicesTakeNoCounts(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 )
 
@@ -24,7 +24,7 @@ const (
 // Detector finds failures in batches.
 type Detector struct {
 	Kinds   kind.Registry
-	History *fairness.History
+	History *share.History
 	// Failed has the traces that failed before.
 	Failed *Filter
 	// Step is called with the span of each scope that ended last, of those that
@@ -58,7 +58,7 @@ func (b *Batch) add(c Candidate, found signs) {
 }
 
 // Traces looks at each span of a batch once.
-func (d *Detector) Traces(td ptrace.Traces, sender fairness.Sender, now time.Time) Batch {
+func (d *Detector) Traces(td ptrace.Traces, sender share.Sender, now time.Time) Batch {
 	var b Batch
 	for _, rs := range td.ResourceSpans().All() {
 		succeeded := false
@@ -77,7 +77,7 @@ func (d *Detector) Traces(td ptrace.Traces, sender fairness.Sender, now time.Tim
 }
 
 // scope looks at the spans of a scope and reports whether one did not fail.
-func (d *Detector) scope(b *Batch, resource pcommon.Resource, ss ptrace.ScopeSpans, sender fairness.Sender) (succeeded bool) {
+func (d *Detector) scope(b *Batch, resource pcommon.Resource, ss ptrace.ScopeSpans, sender share.Sender) (succeeded bool) {
 	spans := ss.Spans()
 	step, ended := -1, pcommon.Timestamp(0)
 	for k := range spans.Len() {
@@ -103,7 +103,7 @@ func (d *Detector) scope(b *Batch, resource pcommon.Resource, ss ptrace.ScopeSpa
 
 // Logs looks at each record of a batch once. A record that has an exception or a
 // trigger failed.
-func (d *Detector) Logs(ld plog.Logs, sender fairness.Sender, now time.Time) Batch {
+func (d *Detector) Logs(ld plog.Logs, sender share.Sender, now time.Time) Batch {
 	var b Batch
 	for _, rl := range ld.ResourceLogs().All() {
 		succeeded := false
@@ -133,12 +133,12 @@ func (d *Detector) Logs(ld plog.Logs, sender fairness.Sender, now time.Time) Bat
 // there are too many, each service has its share.
 func (d *Detector) finish(b *Batch) {
 	if len(b.Failed) > MaxFailures {
-		items := make([]fairness.Item, len(b.Failed))
+		items := make([]share.Item, len(b.Failed))
 		for i := range b.Failed {
-			items[i] = fairness.Item{Path: d.History.Path(b.Failed[i].Origin()), Weight: 1}
+			items[i] = share.Item{Path: d.History.Path(b.Failed[i].Origin()), Weight: 1}
 		}
 		chosen := make([]Candidate, 0, MaxFailures)
-		for i, kept := range fairness.Keep(items, MaxFailures) {
+		for i, kept := range share.Keep(items, MaxFailures) {
 			if kept {
 				chosen = append(chosen, b.Failed[i])
 			}

@@ -12,9 +12,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
@@ -24,7 +24,7 @@ type Candidate struct {
 	Resource pcommon.Resource
 	// Scope is the name of the instrumentation scope.
 	Scope  string
-	Sender fairness.Sender
+	Sender share.Sender
 	// Err and Trigger are why the span failed.
 	Err     failure.Error
 	Trigger string
@@ -44,10 +44,10 @@ func (c *Candidate) ParentKey() failure.SpanKey {
 }
 
 // Origin returns the service that the resource names, of the sender.
-func (c *Candidate) Origin() fairness.Origin { return originOf(c.Sender, c.Resource) }
+func (c *Candidate) Origin() share.Origin { return originOf(c.Sender, c.Resource) }
 
-func originOf(sender fairness.Sender, resource pcommon.Resource) fairness.Origin {
-	return fairness.OriginOf(sender, attr.Text(resource.Attributes(), mlattr.ServiceName))
+func originOf(sender share.Sender, resource pcommon.Resource) share.Origin {
+	return share.OriginOf(sender, attr.Text(resource.Attributes(), mlattr.ServiceName))
 }
 
 // Service returns a copy of the resource's service.name.

@@ -7,8 +7,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
@@ -51,7 +51,7 @@ type Failure struct {
 	// Service is the resource's service.name.
 	Service string
 	// SentBy is the service of the sender.
-	SentBy fairness.Origin
+	SentBy share.Origin
 	// Error is what went wrong.
 	Error Error
 	// Trigger is why there is a failure where no exception is: nan, inf,

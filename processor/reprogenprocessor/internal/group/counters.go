@@ -11,9 +11,9 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
@@ -34,7 +34,7 @@ type Occurrence struct {
 	// Service, Version and Rank are listed in the group's summary.
 	Service, Version, Rank string
 	// Origin is the service of the sender.
-	Origin fairness.Origin
+	Origin share.Origin
 	// Span is the failed span and Parent the one above it.
 	Span, Parent failure.SpanKey
 	// Correlation is an id that the spans of one call have in common, or "".
@@ -99,9 +99,9 @@ type Counters struct {
 	mu        sync.Mutex
 	groups    *simplelru.LRU[string, *entry]
 	seen      *simplelru.LRU[uint64, seenFailure]
-	budget    *fairness.Budget
+	budget    *share.Budget
 	hash      maphash.Seed
-	history   *fairness.History
+	history   *share.History
 	maxGroups int
 	redact    func(string) string
 	dirty     map[string]*entry // groups with a folder, to be written
@@ -113,7 +113,7 @@ type Counters struct {
 type entry struct {
 	store.Group
 	// origin is the last sender, but one that is established stays.
-	origin fairness.Origin
+	origin share.Origin
 	// pending has the variants of the failures that are on their way to the
 	// disk.
 	pending []string
@@ -125,10 +125,10 @@ type entry struct {
 }
 
 // NewCounters returns Counters without groups.
-func NewCounters(cfg Config, history *fairness.History) (*Counters, error) {
+func NewCounters(cfg Config, history *share.History) (*Counters, error) {
 	c := &Counters{
 		hash: maphash.MakeSeed(), redact: redact.Text, dirty: make(map[string]*entry),
-		budget: fairness.NewBudget(cfg.Burst, cfg.PerMinute), history: history, maxGroups: cfg.MaxGroups,
+		budget: share.NewBudget(cfg.Burst, float64(cfg.PerMinute)), history: history, maxGroups: cfg.MaxGroups,
 	}
 	var err error
 	if c.groups, err = simplelru.NewLRU[string, *entry](cfg.MaxGroups, nil); err != nil {
@@ -196,7 +196,7 @@ func (c *Counters) Admit(o Occurrence, now time.Time) Decision {
 }
 
 // count adds an occurrence to its group, which may be new.
-func (c *Counters) count(o Occurrence, claim fairness.Claim, now time.Time) *entry {
+func (c *Counters) count(o Occurrence, claim share.Claim, now time.Time) *entry {
 	g := c.group(o.Fingerprint, now)
 	g.sentBy(o.Origin, claim.Path)
 	g.Count++
@@ -224,8 +224,8 @@ func (c *Counters) group(fingerprint string, now time.Time) *entry {
 
 // sentBy notes the sender of a failure. A sender that uses the name of an
 // established service does not replace it.
-func (e *entry) sentBy(o fairness.Origin, path fairness.Path) {
-	established := path == fairness.EstablishedPath(o)
+func (e *entry) sentBy(o share.Origin, path share.Path) {
+	established := path == share.EstablishedPath(o)
 	if established || !e.Established {
 		e.origin, e.Established = o, established
 	}
@@ -233,9 +233,9 @@ func (e *entry) sentBy(o fairness.Origin, path fairness.Path) {
 
 // path is the group's share among all. A service that was established before
 // the collector started stays so.
-func (c *Counters) path(e *entry) fairness.Path {
+func (c *Counters) path(e *entry) share.Path {
 	if e.Established {
-		return fairness.EstablishedPath(e.origin)
+		return share.EstablishedPath(e.origin)
 	}
 	return c.history.Path(e.origin)
 }
@@ -263,11 +263,11 @@ func (c *Counters) newestFirst(wanted func(*entry) bool) []*entry {
 
 // keep reports which of the groups may stay where there is room for limit.
 func (c *Counters) keep(groups []*entry, limit int) []bool {
-	items := make([]fairness.Item, len(groups))
+	items := make([]share.Item, len(groups))
 	for i, g := range groups {
-		items[i] = fairness.Item{Path: c.path(g), Weight: 1}
+		items[i] = share.Item{Path: c.path(g), Weight: 1}
 	}
-	return fairness.Keep(items, int64(limit))
+	return share.Keep(items, int64(limit))
 }
 
 // hasFolder reports whether the group has an artifact or will have one, as far

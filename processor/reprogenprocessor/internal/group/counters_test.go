@@ -9,15 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
 // TestSummariesKeepNobodyWaiting: redaction takes long, so it is done with
 // nothing locked that failures wait for, and once for each text.
 func TestSummariesKeepNobodyWaiting(t *testing.T) {
-	l, err := NewCounters(Config{PerMinute: 10, Burst: 20, MaxGroups: 100}, fairness.NewHistory())
+	l, err := NewCounters(Config{PerMinute: 10, Burst: 20, MaxGroups: 100}, share.NewHistory())
 	require.NoError(t, err)
 	looked := map[string]int{}
 	l.redact = func(s string) string {
@@ -52,7 +52,7 @@ func TestSummariesKeepNobodyWaiting(t *testing.T) {
 // counts that are not on disk yet survive a group's leaving.
 func TestCountersForgetTheOldest(t *testing.T) {
 	const maxGroups = 1_000
-	l, err := NewCounters(Config{PerMinute: 1_000_000, Burst: 1_000_000, MaxGroups: maxGroups}, fairness.NewHistory())
+	l, err := NewCounters(Config{PerMinute: 1_000_000, Burst: 1_000_000, MaxGroups: maxGroups}, share.NewHistory())
 	require.NoError(t, err)
 	now := time.Unix(1_700_000_000, 0)
 	see := func(fingerprint string, trace int) Verdict {
@@ -83,7 +83,7 @@ func TestCountersForgetTheOldest(t *testing.T) {
 
 // TestGroupThatWasForgotten finds its earlier counts on disk.
 func TestGroupThatWasForgotten(t *testing.T) {
-	l, err := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10}, fairness.NewHistory())
+	l, err := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10}, share.NewHistory())
 	require.NoError(t, err)
 	now := time.Unix(1_700_000_000, 0)
 	_ = l.Admit(Occurrence{Fingerprint: "f", Service: "s"}, now)
@@ -104,7 +104,7 @@ func TestGroupThatWasForgotten(t *testing.T) {
 // TestSeenIsBounded: however many failures come, the keys by which they are
 // remembered are bounded.
 func TestSeenIsBounded(t *testing.T) {
-	l, err := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10}, fairness.NewHistory())
+	l, err := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10}, share.NewHistory())
 	require.NoError(t, err)
 	for i := range 2 * maxSeen {
 		l.Admit(Occurrence{Fingerprint: "f", Span: failure.SpanKey{Trace: pcommon.TraceID{1, byte(i), byte(i >> 8), byte(i >> 16)}}}, time.Unix(1, 0))

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
@@ -15,7 +15,7 @@ type Disk interface {
 	ReadGroup(fingerprint string) (store.Group, bool)
 	WriteGroup(store.Group) error
 	WriteCounts([]store.Group) error
-	Enforce(now time.Time, path func(fairness.Origin) fairness.Path) ([]store.Removed, error)
+	Enforce(now time.Time, path func(share.Origin) share.Path) ([]store.Removed, error)
 }
 
 // Summaries keeps the groups on disk as Counters has them.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // Pending keeps values until the failure that they belong to comes, for a period
@@ -20,18 +20,18 @@ type Pending[K comparable, V any] struct {
 	limit   int64
 	entries int64
 	period  time.Duration
-	path    func(fairness.Origin) fairness.Path
+	path    func(share.Origin) share.Path
 }
 
 type pendingValue[V any] struct {
 	value  V
-	origin fairness.Origin
+	origin share.Origin
 	weight int64
 	at     time.Time
 }
 
 // NewPending returns an empty Pending.
-func NewPending[K comparable, V any](entries int, bytes int64, period time.Duration, path func(fairness.Origin) fairness.Path) (*Pending[K, V], error) {
+func NewPending[K comparable, V any](entries int, bytes int64, period time.Duration, path func(share.Origin) share.Path) (*Pending[K, V], error) {
 	s := &Pending[K, V]{limit: bytes, entries: int64(entries), period: period, path: path}
 	var err error
 	s.kept, err = simplelru.NewLRU(entries, func(_ K, v pendingValue[V]) { s.bytes -= v.weight })
@@ -40,7 +40,7 @@ func NewPending[K comparable, V any](entries int, bytes int64, period time.Durat
 
 // Put keeps a value of an origin that takes weight bytes, if there is room for
 // it.
-func (s *Pending[K, V]) Put(key K, value V, weight int64, origin fairness.Origin, now time.Time) {
+func (s *Pending[K, V]) Put(key K, value V, weight int64, origin share.Origin, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept.Remove(key)
@@ -58,13 +58,13 @@ func (s *Pending[K, V]) Put(key K, value V, weight int64, origin fairness.Origin
 func (s *Pending[K, V]) makeRoom(added pendingValue[V], limit int64, weigh func(pendingValue[V]) int64) bool {
 	keys := s.kept.Keys()
 	slices.Reverse(keys)
-	items := make([]fairness.Item, 0, len(keys)+1)
-	items = append(items, fairness.Item{Path: s.path(added.origin), Weight: weigh(added)})
+	items := make([]share.Item, 0, len(keys)+1)
+	items = append(items, share.Item{Path: s.path(added.origin), Weight: weigh(added)})
 	for _, k := range keys {
 		v, _ := s.kept.Peek(k)
-		items = append(items, fairness.Item{Path: s.path(v.origin), Weight: weigh(v)})
+		items = append(items, share.Item{Path: s.path(v.origin), Weight: weigh(v)})
 	}
-	kept := fairness.KeepWithRoom(items, limit)
+	kept := share.KeepWithRoom(items, limit)
 	for i, stays := range kept[1:] {
 		if !stays {
 			s.kept.Remove(keys[i])

@@ -10,17 +10,17 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
 func TestPending(t *testing.T) {
-	s, err := NewPending[int, string](3, 100, time.Minute, fairness.EstablishedPath)
+	s, err := NewPending[int, string](3, 100, time.Minute, share.EstablishedPath)
 	require.NoError(t, err)
-	me := fairness.OriginOf(1, "me")
+	me := share.OriginOf(1, "me")
 	now := time.Unix(1_700_000_000, 0)
 	has := func(key int) bool { _, ok := s.Get(key, now); return ok }
 	s.Put(1, "a", 40, me, now)
@@ -37,7 +37,7 @@ func TestPending(t *testing.T) {
 	for i := range 10 {
 		s.Put(10+i, "x", 1, me, now)
 	}
-	other := fairness.OriginOf(2, "other")
+	other := share.OriginOf(2, "other")
 	for i := range 10 {
 		s.Put(30+i, "x", 1, other, now)
 	}
@@ -56,7 +56,7 @@ func TestRecordedCallIsWeighed(t *testing.T) {
 	attributes.PutEmptyBytes("repro.payload").FromRaw(make([]byte, 1<<20))
 	attributes.PutEmptySlice("repro.payload.size").AppendEmpty().SetStr(strings.Repeat("x", 1<<20))
 	attributes.PutStr("repro.payload."+strings.Repeat("x", 1<<20), "x")
-	tr, err := NewTracker(Config{Traces: 10, Bytes: 1 << 20}, kind.Registry{pythoncall.New(pythoncall.DefaultConfig())}, fairness.NewHistory(), &detect.Filter{})
+	tr, err := NewTracker(Config{Traces: 10, Bytes: 1 << 20}, kind.Registry{pythoncall.New(pythoncall.DefaultConfig())}, share.NewHistory(), &detect.Filter{})
 	require.NoError(t, err)
 	rec, weight := tr.recordingOf(&c)
 	assert.Zero(t, rec.Span.Attributes().Len())

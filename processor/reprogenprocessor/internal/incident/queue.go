@@ -3,21 +3,21 @@ package incident
 import (
 	"sync/atomic"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // Queue holds the incidents that are to be written. An incident reserves its
 // room when it begins to wait, so that each one that waits fits. It is safe
 // for concurrent use.
 type Queue struct {
-	history   *fairness.History
+	history   *share.History
 	ready     chan *Incident
 	reserved  atomic.Int64
 	newcomers atomic.Int64 // reserved by services that are not established
 }
 
 // NewQueue returns a Queue for size incidents.
-func NewQueue(size int, history *fairness.History) *Queue {
+func NewQueue(size int, history *share.History) *Queue {
 	return &Queue{history: history, ready: make(chan *Incident, size)}
 }
 

@@ -6,9 +6,9 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
 // Span is the copy of a span of a trace that failed.
@@ -22,7 +22,7 @@ type Span struct {
 // trace is what is known of a trace that failed. The tracker's lock guards it.
 type trace struct {
 	id        pcommon.TraceID
-	origin    fairness.Origin // of its first failure
+	origin    share.Origin // of its first failure
 	spans     map[pcommon.SpanID]*Span
 	order     []*Span // as they came
 	incidents []*Incident

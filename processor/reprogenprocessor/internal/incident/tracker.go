@@ -8,9 +8,9 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 )
 
@@ -35,7 +35,7 @@ type Config struct {
 // its lock is held for map operations and never while pdata is read.
 type Tracker struct {
 	cfg        Config
-	history    *fairness.History
+	history    *share.History
 	kinds      kind.Registry
 	filter     *detect.Filter
 	calls      *Pending[string, Recording]
@@ -52,7 +52,7 @@ type Tracker struct {
 }
 
 // NewTracker returns an empty Tracker. It keeps filter as the set of its traces.
-func NewTracker(cfg Config, kinds kind.Registry, history *fairness.History, filter *detect.Filter) (*Tracker, error) {
+func NewTracker(cfg Config, kinds kind.Registry, history *share.History, filter *detect.Filter) (*Tracker, error) {
 	tr := &Tracker{
 		cfg: cfg, history: history, kinds: kinds, filter: filter,
 		waiting: make(map[uint64]*Incident),
@@ -120,7 +120,7 @@ func (tr *Tracker) keepTrace(i *Incident, now time.Time) {
 // makeRoom drops traces until there is room for weight more bytes, of an origin
 // and for the trace with the id. It returns false if others would have to give up
 // their share.
-func (tr *Tracker) makeRoom(weight int64, id pcommon.TraceID, origin fairness.Origin) bool {
+func (tr *Tracker) makeRoom(weight int64, id pcommon.TraceID, origin share.Origin) bool {
 	for tr.bytes+weight > tr.cfg.Bytes {
 		if !tr.share(id, origin, weight, tr.cfg.Bytes, (*trace).weight) {
 			return false
@@ -132,18 +132,18 @@ func (tr *Tracker) makeRoom(weight int64, id pcommon.TraceID, origin fairness.Or
 // share drops the traces that exceed their origins' shares of limit, the oldest of
 // an origin first, where weight is added to the one with the id. That one is not
 // dropped. It reports whether another one was.
-func (tr *Tracker) share(id pcommon.TraceID, origin fairness.Origin, weight, limit int64, weigh func(*trace) int64) (dropped bool) {
+func (tr *Tracker) share(id pcommon.TraceID, origin share.Origin, weight, limit int64, weigh func(*trace) int64) (dropped bool) {
 	kept := make([]*trace, 0, tr.traces.Len())
-	items := []fairness.Item{{Path: tr.history.Path(origin), Weight: weight}}
+	items := []share.Item{{Path: tr.history.Path(origin), Weight: weight}}
 	for _, t := range slices.Backward(tr.traces.Values()) {
 		if t.id == id {
 			items[0].Weight += weigh(t)
 		} else {
 			kept = append(kept, t)
-			items = append(items, fairness.Item{Path: tr.history.Path(t.origin), Weight: weigh(t)})
+			items = append(items, share.Item{Path: tr.history.Path(t.origin), Weight: weigh(t)})
 		}
 	}
-	for i, stays := range fairness.KeepWithRoom(items, limit)[1:] {
+	for i, stays := range share.KeepWithRoom(items, limit)[1:] {
 		if !stays {
 			tr.drop(kept[i])
 			dropped = true

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
@@ -24,13 +24,13 @@ const (
 func (s *Store) WriteCounts(groups []Group) error {
 	groups = groups[:min(len(groups), MaxCounted)]
 	trees := make([]jsontree.Object, len(groups))
-	items := make([]fairness.Item, len(groups))
+	items := make([]share.Item, len(groups))
 	for i := range groups {
 		trees[i] = groups[i].tree()
-		items[i] = fairness.Item{Path: groups[i].Path, Weight: int64(len(jsontree.Encode(trees[i])) + 1)}
+		items[i] = share.Item{Path: groups[i].Path, Weight: int64(len(jsontree.Encode(trees[i])) + 1)}
 	}
 	list := jsontree.Array{}
-	for i, kept := range fairness.Keep(items, maxCountsBytes-1024) {
+	for i, kept := range share.Keep(items, maxCountsBytes-1024) {
 		if kept {
 			list = append(list, trees[i])
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // TestFailedWritesLeaveNothing: a file that cannot be written whole is removed,
@@ -21,7 +21,7 @@ func TestFailedWritesLeaveNothing(t *testing.T) {
 	dir := filepath.Join(folder, "..", "..")
 	for name, write := range map[string]func() error{
 		"an artifact": func() error {
-			return s.Write(group, "20261120T120001Z"+name[16:], fairness.Origin{}, []File{{"trace.json", []byte("content")}})
+			return s.Write(group, "20261120T120001Z"+name[16:], share.Origin{}, []File{{"trace.json", []byte("content")}})
 		},
 		"a file of an artifact":          func() error { return s.Replace(group, name, "trace.json", []byte("content")) },
 		"a summary":                      func() error { return s.WriteGroup(Group{Fingerprint: group}) },

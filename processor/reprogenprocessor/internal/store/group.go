@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
@@ -61,16 +61,16 @@ type Group struct {
 	// are what the folder holds; the file repeats them for its readers.
 	Exemplars []string `json:"exemplars"`
 	// Path is where the group stands among all, for WriteCounts.
-	Path fairness.Path `json:"-"`
+	Path share.Path `json:"-"`
 }
 
 // Origin returns the group's service, of a sender that is not known any more.
-func (g *Group) Origin() fairness.Origin {
+func (g *Group) Origin() share.Origin {
 	service := ""
 	if len(g.Services) > 0 {
 		service = g.Services[0]
 	}
-	return fairness.OriginOf(fairness.SenderOf(sender.ID{}), service)
+	return share.OriginOf(share.SenderOf(sender.ID{}), service)
 }
 
 // AddService notes a service that the failure was seen in.

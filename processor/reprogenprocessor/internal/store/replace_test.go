@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 const (
@@ -22,7 +22,7 @@ func opened(t *testing.T, limits Limits) (*Store, string) {
 	s, _, _, err := Open(dir, limits)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	require.NoError(t, s.Write(group, name, fairness.Origin{}, []File{{"trace.json", []byte("old")}, {"repro.py", []byte("x")}}))
+	require.NoError(t, s.Write(group, name, share.Origin{}, []File{{"trace.json", []byte("old")}, {"repro.py", []byte("x")}}))
 	return s, filepath.Join(dir, group, name)
 }
 
@@ -43,7 +43,7 @@ func TestReplaceWhatIsGone(t *testing.T) {
 	s, folder := opened(t, Limits{Age: time.Hour})
 	require.NoError(t, os.Remove(filepath.Join(folder, "trace.json")))
 	require.ErrorIs(t, s.Replace(group, name, "trace.json", []byte("x")), ErrGone, "a person removed the file")
-	removed, err := s.Enforce(artifactTime(name).Add(2*time.Hour), fairness.EstablishedPath)
+	removed, err := s.Enforce(artifactTime(name).Add(2*time.Hour), share.EstablishedPath)
 	require.NoError(t, err)
 	require.Len(t, removed, 1)
 	require.ErrorIs(t, s.Replace(group, name, "trace.json", []byte("x")), ErrGone, "retention took it")
@@ -61,7 +61,7 @@ func TestRetentionLeavesNoSummary(t *testing.T) {
 	s, folder := opened(t, Limits{Age: time.Hour})
 	require.NoError(t, s.WriteGroup(Group{Fingerprint: group}))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "..", "group.json.backup"), []byte("{"), 0o600))
-	_, err := s.Enforce(artifactTime(name).Add(2*time.Hour), fairness.EstablishedPath)
+	_, err := s.Enforce(artifactTime(name).Add(2*time.Hour), share.EstablishedPath)
 	require.NoError(t, err)
 	assert.NoDirExists(t, filepath.Dir(folder))
 }
@@ -74,7 +74,7 @@ func TestFree(t *testing.T) {
 	files := []File{{"a", make([]byte, 100)}}
 	for free, fits := range map[int64]bool{1099: false, 1100: true} {
 		s.free = func(*os.File) (int64, bool) { return free, true }
-		err := s.Write(group, ArtifactName(time.Unix(free, 0), name[17:49], name[50:]), fairness.Origin{}, files)
+		err := s.Write(group, ArtifactName(time.Unix(free, 0), name[17:49], name[50:]), share.Origin{}, files)
 		if fits {
 			require.NoError(t, err)
 		} else {
@@ -82,5 +82,5 @@ func TestFree(t *testing.T) {
 		}
 	}
 	s.free = func(*os.File) (int64, bool) { return 0, false }
-	require.NoError(t, s.Write(group, ArtifactName(time.Unix(7, 0), name[17:49], name[50:]), fairness.Origin{}, files))
+	require.NoError(t, s.Write(group, ArtifactName(time.Unix(7, 0), name[17:49], name[50:]), share.Origin{}, files))
 }

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // Enforce removes artifacts until the limits hold, and returns them. path returns
 // an origin's share of them.
-func (s *Store) Enforce(now time.Time, path func(fairness.Origin) fairness.Path) ([]Removed, error) {
+func (s *Store) Enforce(now time.Time, path func(share.Origin) share.Path) ([]Removed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gone := make(map[artifact]bool)
@@ -43,7 +43,7 @@ func (s *Store) Enforce(now time.Time, path func(fairness.Origin) fairness.Path)
 // surplus marks the artifacts that exceed a limit as gone. Each origin has a share.
 // Of its own, the oldest whose group has another one goes first: the only artifact
 // of a defect goes last.
-func (s *Store) surplus(gone map[artifact]bool, limit int64, path func(fairness.Origin) fairness.Path, weigh func(artifact) int64) {
+func (s *Store) surplus(gone map[artifact]bool, limit int64, path func(share.Origin) share.Path, weigh func(artifact) int64) {
 	var weight int64
 	for _, a := range s.kept {
 		if !gone[a] {
@@ -66,14 +66,14 @@ func (s *Store) surplus(gone map[artifact]bool, limit int64, path func(fairness.
 		}
 	}
 	artifacts := append(last, others...)
-	items := make([]fairness.Item, len(artifacts))
+	items := make([]share.Item, len(artifacts))
 	for i, a := range artifacts {
-		items[i] = fairness.Item{Path: path(a.origin), Weight: weigh(a)}
+		items[i] = share.Item{Path: path(a.origin), Weight: weigh(a)}
 		if a.established {
-			items[i].Path = fairness.EstablishedPath(a.origin)
+			items[i].Path = share.EstablishedPath(a.origin)
 		}
 	}
-	for i, kept := range fairness.Keep(items, limit) {
+	for i, kept := range share.Keep(items, limit) {
 		if !kept {
 			gone[artifacts[i]] = true
 		}

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 var (
@@ -67,7 +67,7 @@ type Store struct {
 
 type artifact struct {
 	fingerprint, name string
-	origin            fairness.Origin
+	origin            share.Origin
 	// established reports whether the origin was established before the start.
 	established bool
 	size        int64
@@ -187,7 +187,7 @@ func (s *Store) sizeOf(folder string) int64 {
 // Write adds an artifact of an origin: it is there with all its files, or not
 // at all. The error is ErrExists if the same failure was written before, and
 // ErrNoSpace if the disk is too full.
-func (s *Store) Write(fingerprint, name string, origin fairness.Origin, files []File) error {
+func (s *Store) Write(fingerprint, name string, origin share.Origin, files []File) error {
 	if !groupName.MatchString(fingerprint) || !artifactName.MatchString(name) {
 		return fmt.Errorf("%q/%q is no name of the layout", fingerprint, name)
 	}

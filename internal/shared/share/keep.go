@@ -1,4 +1,4 @@
-package fairness
+package share
 
 import (
 	"cmp"
@@ -33,6 +33,23 @@ func KeepWithRoom(items []Item, limit int64) []bool {
 		limit -= limit / 16
 	}
 	return Keep(items, limit)
+}
+
+// Leaving returns the indices of the items that leave first if some have to make room: as
+// many as weigh room together, or less. Of the branches that have more than their share
+// the items that come last leave first.
+func Leaving(items []Item, room int64) []int {
+	limit := -room
+	for _, item := range items {
+		limit += item.Weight
+	}
+	var leave []int
+	for i, kept := range slices.Backward(Keep(items, max(limit, 0))) {
+		if !kept {
+			leave = append(leave, i)
+		}
+	}
+	return leave
 }
 
 // branch is what has the same path down to a level.

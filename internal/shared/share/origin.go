@@ -1,7 +1,7 @@
-// Package fairness divides what is limited among the senders of telemetry. It
+// Package share divides what is limited among the senders of telemetry. It
 // relies on what a sender cannot invent for free: the connection or its
 // authentication, and how long a service has been sending spans that succeed.
-package fairness
+package share
 
 import (
 	"hash/maphash"

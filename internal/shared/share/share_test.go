@@ -1,4 +1,4 @@
-package fairness
+package share
 
 import (
 	"fmt"
@@ -124,6 +124,46 @@ func TestKeep(t *testing.T) {
 			assert.Equal(t, tc.want, string(got))
 		})
 	}
+}
+
+// TestOnce: what came only once is one service, whatever names it has, and leaves before
+// others of the sender.
+func TestOnce(t *testing.T) {
+	s, home := NewHistory(), from("192.0.2.1")
+	origin := func(name string) Origin { return OriginOf(home, name) }
+	for _, established := range []bool{false, true} {
+		if established {
+			lives(s, origin("old"))
+		}
+		s.Succeeded(origin("again"), start)
+		s.Succeeded(origin("again"), start.Add(againAfter))
+		var items []Item
+		for i := range 1000 {
+			invented := origin(strconv.Itoa(i))
+			s.Succeeded(invented, start)
+			s.Succeeded(invented, start.Add(againAfter-time.Second))
+			items = append(items, Item{Path: s.Path(invented), Weight: 1})
+		}
+		for range 40 {
+			items = append(items, Item{Path: s.Path(origin("again")), Weight: 1})
+		}
+		kept := Keep(items, 100)
+		for i := range 40 {
+			assert.True(t, kept[1000+i])
+		}
+		leave := Leaving(items, 900)
+		assert.Len(t, leave, 900)
+		for i, at := range leave {
+			assert.Less(t, at, 1000)
+			assert.True(t, i == 0 || at < leave[i-1], "the last one first")
+		}
+	}
+}
+
+func TestLeaving(t *testing.T) {
+	assert.Empty(t, Leaving(nil, 1))
+	assert.Equal(t, []int{1, 0}, Leaving([]Item{{Weight: 1}, {Weight: 1}}, 5))
+	assert.Equal(t, []int{1}, Leaving([]Item{{Weight: 1}, {Weight: 1}}, 1))
 }
 
 func FuzzKeep(f *testing.F) {

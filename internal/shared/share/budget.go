@@ -1,4 +1,4 @@
-package fairness
+package share
 
 import "time"
 
@@ -25,8 +25,8 @@ type node struct {
 }
 
 // NewBudget returns a full budget of size that refills by perMinute.
-func NewBudget(size, perMinute int) *Budget {
-	b := &Budget{size: float64(size), perSecond: float64(perMinute) / 60, scale: 1}
+func NewBudget(size int, perMinute float64) *Budget {
+	b := &Budget{size: float64(size), perSecond: perMinute / 60, scale: 1}
 	b.used = make(map[node]float64)
 	return b
 }

@@ -1,4 +1,4 @@
-package fairness
+package share
 
 import (
 	"cmp"
@@ -12,24 +12,32 @@ const (
 	// periods: twelve of five minutes.
 	period           = 5 * time.Minute
 	establishedAfter = 12
+	// againAfter is how long after its first success a service must have another one to
+	// count as a service of its own.
+	againAfter = time.Minute
 	// maxServices is the number of services of all senders whose record is
 	// remembered.
 	maxServices = 4096
 )
 
-// The branches of a Path for senders and services that are not established.
+// The branches of a Path for senders and services that are not established, and for
+// services that came only once.
 const (
 	newSenders  = 0
 	newServices = 0
+	onceSeen    = 0
 )
 
 // Path is an origin's branch at each level of a tree of shares: branches of one node
 // get equal shares. All services of a sender that are not established are one
-// branch beside those that are, and so are all senders that are not established.
-type Path [3]uint64
+// branch beside those that are, and so are all senders that are not established. Of
+// those services, all that came only once are one.
+type Path [4]uint64
 
 // EstablishedPath returns the path of an origin that is established.
-func EstablishedPath(o Origin) Path { return Path{uint64(o.Sender), o.Service, o.Service} }
+func EstablishedPath(o Origin) Path {
+	return Path{uint64(o.Sender), o.Service, o.Service, o.Service}
+}
 
 // Claim is a Path with how much may be taken at each of its levels, in multiples
 // of what must stay free for the others there; 0 means that there are none.
@@ -51,9 +59,21 @@ const (
 type record struct {
 	periods int   // in which something succeeded, up to establishedAfter
 	last    int64 // the last of them
+	// first is the time of the first success in seconds since 1970, again reports
+	// whether there was another one later than againAfter.
+	first int64
+	again bool
 }
 
 func (s *record) established() bool { return s != nil && s.periods >= establishedAfter }
+
+// branch returns the branch of a service among those that are not established.
+func (s *record) branch(o Origin) uint64 {
+	if s == nil || !s.again {
+		return onceSeen
+	}
+	return o.Service
+}
 
 // note counts a period and reports whether that establishes it.
 func (s *record) note(at int64) bool {
@@ -90,7 +110,7 @@ func (t *History) Succeeded(o Origin, now time.Time) {
 	at := now.Unix() / int64(period/time.Second)
 	t.mu.RLock()
 	known := t.services[o]
-	noted := known != nil && known.last == at
+	noted := known != nil && known.last == at && (known.again || now.Unix() < known.first+int64(againAfter/time.Second))
 	t.mu.RUnlock()
 	if noted {
 		return
@@ -107,10 +127,11 @@ func (t *History) Succeeded(o Origin, now time.Time) {
 			sender = &senderHistory{}
 			t.senders[o.Sender] = sender
 		}
-		known = &record{}
+		known = &record{first: now.Unix()}
 		t.services[o] = known
 		sender.services++
 	}
+	known.again = known.again || now.Unix() >= known.first+int64(againAfter/time.Second)
 	wasSender, was := sender.record.established(), known.established()
 	if sender.last != at {
 		sender.note(at)
@@ -133,16 +154,16 @@ func (t *History) Claim(o Origin) Claim {
 	service, sender := t.services[o], t.senders[o.Sender]
 	switch {
 	case service.established(): // and so is its sender
-		return Claim{EstablishedPath(o), [...]float64{senderFactor, serviceFactor, 0}}
+		return Claim{EstablishedPath(o), [...]float64{senderFactor, serviceFactor, 0, 0}}
 	case sender != nil && sender.record.established():
 		return Claim{
-			Path{uint64(o.Sender), newServices, o.Service},
-			[...]float64{senderFactor, newFactorAmong(sender.established), serviceFactor},
+			Path{uint64(o.Sender), newServices, service.branch(o), o.Service},
+			[...]float64{senderFactor, newFactorAmong(sender.established), 0, serviceFactor},
 		}
 	}
 	return Claim{
-		Path{newSenders, uint64(o.Sender), o.Service},
-		[...]float64{newFactorAmong(t.established), senderFactor, serviceFactor},
+		Path{newSenders, uint64(o.Sender), service.branch(o), o.Service},
+		[...]float64{newFactorAmong(t.established), senderFactor, 0, serviceFactor},
 	}
 }
 
