@@ -110,6 +110,10 @@ func TestAnOwnLoopFails(t *testing.T) {
 			assert.Equal(t, "failed", state(t, md))
 			assertProblem(t, md, "trainer/run_failed/run-a", crashed)
 
+			assert.Empty(t, recordsOf(logs, "ml.problem"), "it is not stale while its run is known")
+			onsets, _ := problems(t, r.after(t, 20*time.Hour))
+			assert.Contains(t, onsets, "trainer/run_failed/run-a", "somebody may look tomorrow")
+
 			r.loop(t, 2, 2)
 			md = r.after(t, 0)
 			assert.Equal(t, "running", state(t, md))

@@ -232,7 +232,8 @@ func (v *runVerdict) concludeFailed(e *emission) {
 	slices.SortFunc(failed, func(a, b *rankReport) int { return cmp.Or(a.alive.Compare(b.alive), cmp.Compare(a.rank, b.rank)) })
 	first := failed[0]
 	p := problem.Problem{
-		Kind: mlattr.ProblemRunFailed, Onset: first.alive, Rank: first.rank, Host: first.host, GPUs: e.gpus,
+		// An error that ended a program does not become old.
+		Kind: mlattr.ProblemRunFailed, Onset: first.alive, Evident: e.now, Rank: first.rank, Host: first.host, GPUs: e.gpus,
 		Value: float64(len(failed)), Usual: math.NaN(), Unit: "{rank}", Telemetry: v.telemetry,
 		Next: "Read the error of " + placeOf(first) + ", which its log and the failures of its service have.",
 	}

@@ -432,7 +432,7 @@ func (e *emission) choose(id series.ID, label string, is bool) {
 // problem reports a problem of the source.
 func (e *emission) problem(p problem.Problem) {
 	p.Subject = problem.Subject{Resource: e.source.Resource, Run: e.source.Run.ID}
-	if kind, _ := mlattr.ProblemNamed(p.Kind); !kind.FromSilence {
+	if kind, _ := mlattr.ProblemNamed(p.Kind); !kind.FromSilence && p.Evident.IsZero() {
 		p.Evident, p.Interval = e.shown, e.interval
 	}
 	e.board.Report(p)

@@ -188,7 +188,7 @@ var Problems = [...]ProblemKind{
 		Description: "The newest two losses of the run, or 3 of the newest 20, are NaN or infinite.",
 	},
 	{
-		Name: ProblemRunFailed, Title: "run failed", Severity: SeverityTicket, Of: OfRun,
+		Name: ProblemRunFailed, Title: "run failed", Severity: SeverityTicket, Of: OfRun, Lasts: day,
 		Description: "A rank has ended with an error and no rank takes steps: the span of its whole training failed; or a span without a parent around all its work did, and nothing followed for a fifth of the time of a stall; or its last work did, and nothing followed for the time of a stall, while its run holds no GPU. A new attempt ends it.",
 	},
 	{
