@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Notice says what a component left out, why, and what changes it.
@@ -18,6 +19,9 @@ type Notice struct {
 	// Count is how often, since the component started. 0 means that it cannot be
 	// counted.
 	Count int64
+	// Since is when it began, if it goes on and somebody has to know now. Such
+	// notices stand at the top of the page. It is zero for all others.
+	Since time.Time
 	// Fix is the line of configuration, or the command, that changes it.
 	Fix string
 }
@@ -52,7 +56,7 @@ func PublishNotices(owner string, read func() []Notice) (withdraw func()) {
 }
 
 // Notices returns the notices of all components of the process by owner, ordered
-// by Key. Counts of equal keys are added up.
+// by Key. Of equal keys, counts are added up and the earliest Since stays.
 func Notices() map[string][]Notice {
 	notices.mu.Lock()
 	readers := slices.Collect(maps.Keys(notices.readers))
@@ -65,7 +69,11 @@ func Notices() map[string][]Notice {
 				byKey = make(map[string]Notice)
 				merged[reader.owner] = byKey
 			}
-			notice.Count += byKey[notice.Key].Count
+			other := byKey[notice.Key]
+			notice.Count += other.Count
+			if notice.Since.IsZero() || !other.Since.IsZero() && other.Since.Before(notice.Since) {
+				notice.Since = other.Since
+			}
 			byKey[notice.Key] = notice
 		}
 	}

@@ -3,6 +3,7 @@ package shared
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -36,6 +37,28 @@ func TestNotices(t *testing.T) {
 	first()
 	first()
 	assert.Empty(t, Notices())
+}
+
+// TestNoticesThatLast has two instances with one notice, of which each, one or none
+// goes on.
+func TestNoticesThatLast(t *testing.T) {
+	early, late := time.Unix(100, 0), time.Unix(200, 0)
+	for _, test := range []struct{ first, second, want time.Time }{
+		{early, late, early},
+		{late, early, early},
+		{time.Time{}, late, late},
+		{late, time.Time{}, late},
+		{},
+	} {
+		withdraw := []func(){
+			PublishNotices("id", func() []Notice { return []Notice{{Key: "a", Since: test.first}} }),
+			PublishNotices("id", func() []Notice { return []Notice{{Key: "a", Since: test.second}} }),
+		}
+		assert.Equal(t, test.want, Notices()["id"][0].Since)
+		for _, end := range withdraw {
+			end()
+		}
+	}
 }
 
 // TestNoticesWhileAComponentEnds publishes and withdraws while others read.
