@@ -27,6 +27,37 @@ type Config struct {
 	// Content exports only text that an allow-list permits. It applies if the
 	// section is present.
 	Content configoptional.Optional[content.Config] `mapstructure:"content"`
+	// Out is for the last processor before an exporter to a back end. It applies if
+	// the section is present.
+	Out configoptional.Optional[OutConfig] `mapstructure:"out"`
+}
+
+// Values of OutConfig.WhenRefused.
+const (
+	Drop   = "drop"
+	Refuse = "refuse"
+)
+
+// OutConfig is the section out of ml_guard's configuration.
+type OutConfig struct {
+	// Destination is the address that the exporter sends to, which the live page
+	// names. If the key is present and empty, nothing is passed on: so the variable
+	// that has the address also says whether there is a back end at all. The default
+	// is that the key is absent: everything is passed on, and the page names no address.
+	Destination *string `mapstructure:"destination"`
+	// WhenRefused says what happens to data that the components after it refuse, such
+	// as an exporter whose queue is full. "drop", the default, drops and counts it:
+	// the sender is told that it was taken, and what is computed from it does not
+	// suffer. "refuse" refuses it, so that the sender may send it again.
+	WhenRefused string `mapstructure:"when_refused"`
+}
+
+// Validate returns an error that names the key with an invalid value.
+func (c *OutConfig) Validate() error {
+	if c.WhenRefused != Drop && c.WhenRefused != Refuse {
+		return fmt.Errorf("%q is %q; it must be %q or %q", "when_refused", c.WhenRefused, Drop, Refuse)
+	}
+	return nil
 }
 
 // Validate returns an error that names the key with an invalid value. The

@@ -17,8 +17,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
 )
 
-var capabilities = consumer.Capabilities{MutatesData: true}
-
 // NewFactory returns the factory of ml_guard.
 func NewFactory() processor.Factory {
 	f := &factory{}
@@ -42,11 +40,12 @@ func createDefaultConfig() component.Config {
 		RetryAfter: 5 * time.Second,
 		Identities: configoptional.Default(identity.DefaultConfig()),
 		Content:    configoptional.Default(content.Config{}),
+		Out:        configoptional.Default(OutConfig{WhenRefused: Drop}),
 	}
 }
 
 func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
-	g, err := newGuard(set, cfg.(*Config), &f.identities)
+	g, err := newGuard(set, cfg.(*Config), &f.identities, "traces")
 	if err != nil {
 		return nil, err
 	}
@@ -56,19 +55,19 @@ func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg 
 }
 
 func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
-	g, err := newGuard(set, cfg.(*Config), &f.identities)
+	g, err := newGuard(set, cfg.(*Config), &f.identities, "metrics")
 	if err != nil {
 		return nil, err
 	}
 	return processorhelper.NewMetrics(ctx, set, cfg, nextMetrics{next, g}, g.processMetrics,
-		processorhelper.WithCapabilities(capabilities), processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
+		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: !g.onlyOut}), processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
 }
 
 func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
-	g, err := newGuard(set, cfg.(*Config), &f.identities)
+	g, err := newGuard(set, cfg.(*Config), &f.identities, "logs")
 	if err != nil {
 		return nil, err
 	}
 	return processorhelper.NewLogs(ctx, set, cfg, nextLogs{next, g}, g.processLogs,
-		processorhelper.WithCapabilities(capabilities), processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
+		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: !g.onlyOut}), processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
 }

@@ -9,8 +9,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/collector/processor/processorhelper"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
@@ -19,12 +21,15 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
 )
 
-// guard applies the sections of one configuration in this order: bounds,
-// identities, content. A section that is not configured is nil.
+// guard applies the sections of one configuration to one signal, in this order: bounds,
+// identities, content, out. A section that is not configured is nil.
 type guard struct {
 	bounds     *bounds.Filter
 	identities *identity.Filter
 	content    *content.Filter
+	out        *OutConfig
+	// onlyOut reports whether out is the only section, so nothing is changed.
+	onlyOut    bool
 	retryAfter time.Duration
 	telemetry  *metadata.TelemetryBuilder
 	id         string
@@ -39,14 +44,26 @@ type guard struct {
 	// left counts what the sections bounds and content have left out.
 	left     shared.Tally
 	withdraw func()
+
+	// untaken is what the components after it have not taken, and ofSignal the
+	// attributes of its counters.
+	signal   string
+	untaken  untaken
+	ofSignal metric.MeasurementOption
+	logger   *zap.Logger
 }
 
-func newGuard(set processor.Settings, cfg *Config, registry *shared.Registry[*identity.Filter]) (*guard, error) {
+func newGuard(set processor.Settings, cfg *Config, registry *shared.Registry[*identity.Filter], signal string) (*guard, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{retryAfter: cfg.RetryAfter, telemetry: telemetry, id: set.ID.String()}
+	g := &guard{
+		retryAfter: cfg.RetryAfter, telemetry: telemetry, id: set.ID.String(),
+		out: cfg.Out.Get(), signal: signal, logger: set.Logger,
+	}
+	g.onlyOut = g.out != nil && !cfg.Identities.HasValue() && !cfg.Content.HasValue()
+	g.ofSignal = metric.WithAttributeSet(attribute.NewSet(attribute.String("signal", signal), attribute.String("processor", g.id)))
 	for limit := range bounds.Limits {
 		g.cutBy[limit] = metric.WithAttributeSet(attribute.NewSet(
 			attribute.String("limit", limit.String()), attribute.String("processor", g.id)))
@@ -71,9 +88,12 @@ func newGuard(set processor.Settings, cfg *Config, registry *shared.Registry[*id
 // changesTraces reports whether incoming spans are changed in place. The
 // section identities alone changes a copy, and only if it replaces a value, so
 // the fan-out need not clone.
-func (g *guard) changesTraces() bool { return g.acquire == nil || g.content != nil }
+func (g *guard) changesTraces() bool { return !g.onlyOut && (g.acquire == nil || g.content != nil) }
 
 func (g *guard) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Traces, error) {
+	if g.leadsNowhere() {
+		return td, processorhelper.ErrSkipProcessingData
+	}
 	if g.changesTraces() {
 		g.countCut(ctx, g.bounds.Traces(td))
 	}
@@ -81,26 +101,36 @@ func (g *guard) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Tra
 		td = g.identities.Traces(ctx, td)
 	}
 	if g.content != nil {
-		g.countReplaced(ctx, g.content.Traces(td), "traces")
+		g.countReplaced(ctx, g.content.Traces(td))
 	}
 	return td, nil
 }
 
 func (g *guard) processMetrics(ctx context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
-	g.countCut(ctx, g.bounds.Metrics(md))
+	if g.leadsNowhere() {
+		return md, processorhelper.ErrSkipProcessingData
+	}
+	if !g.onlyOut {
+		g.countCut(ctx, g.bounds.Metrics(md))
+	}
 	if g.identities != nil {
 		g.identities.Metrics(ctx, md)
 	}
 	if g.content != nil {
-		g.countReplaced(ctx, g.content.Metrics(md), "metrics")
+		g.countReplaced(ctx, g.content.Metrics(md))
 	}
 	return md, nil
 }
 
 func (g *guard) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
-	g.countCut(ctx, g.bounds.Logs(ld))
+	if g.leadsNowhere() {
+		return ld, processorhelper.ErrSkipProcessingData
+	}
+	if !g.onlyOut {
+		g.countCut(ctx, g.bounds.Logs(ld))
+	}
 	if g.content != nil {
-		g.countReplaced(ctx, g.content.Logs(ld), "logs")
+		g.countReplaced(ctx, g.content.Logs(ld))
 	}
 	return ld, nil
 }
@@ -115,11 +145,10 @@ func (g *guard) countCut(ctx context.Context, counts bounds.Counts) {
 	}
 }
 
-// countReplaced counts what the section content replaced in one signal.
-func (g *guard) countReplaced(ctx context.Context, counts content.Counts, signal string) {
+// countReplaced counts what the section content replaced.
+func (g *guard) countReplaced(ctx context.Context, counts content.Counts) {
 	if counts.Replaced > 0 {
-		g.telemetry.ProcessorMlGuardTextsReplaced.Add(ctx, counts.Replaced, metric.WithAttributeSet(
-			attribute.NewSet(attribute.String("signal", signal), attribute.String("processor", g.id))))
+		g.telemetry.ProcessorMlGuardTextsReplaced.Add(ctx, counts.Replaced, g.ofSignal)
 		g.left.Add(withheldText, counts.Replaced)
 	}
 }

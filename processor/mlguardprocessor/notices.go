@@ -1,6 +1,11 @@
 package mlguardprocessor
 
-import "github.com/otelcol-ml/otelcol-ml/internal/shared"
+import (
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+)
 
 // withheldText is the reason for a text that the section content has replaced. The
 // other reasons are the limits of the section bounds, with this prefix.
@@ -9,9 +14,10 @@ const (
 	limitPrefix  = "max_"
 )
 
-// notices returns what was cut, by limit, and how many texts were replaced.
+// notices returns what was cut, by limit, how many texts were replaced, and what was
+// not taken.
 func (g *guard) notices() []shared.Notice {
-	return g.left.Notices(func(reason string) (shared.Notice, bool) {
+	return append(g.outNotices(), g.left.Notices(func(reason string) (shared.Notice, bool) {
 		if reason == withheldText {
 			return shared.Notice{
 				Kind: "content",
@@ -26,5 +32,49 @@ func (g *guard) notices() []shared.Notice {
 			Why:  "They exceed " + reason + ".",
 			Fix:  g.id + ": {bounds: {" + reason + ": <more>}}",
 		}, true
-	})
+	})...)
 }
+
+// outNotices returns a notice if there is no back end, or if something was not taken.
+func (g *guard) outNotices() []shared.Notice {
+	if g.leadsNowhere() {
+		return []shared.Notice{{
+			Key: "destination " + g.signal, Kind: "destination", What: "A back end that keeps " + g.signal,
+			Why: "No address of one is configured. This page shows the newest " + g.signal + ", and metrics and problems are computed from all. In the shipped configurations, JAEGER_ENDPOINT is the address of a back end for traces.",
+			Fix: g.id + ": {out: {destination: <host:port>}}",
+		}}
+	}
+	u := &g.untaken
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.since.IsZero() {
+		return nil
+	}
+	notice := shared.Notice{Key: "refused " + g.signal, Kind: "refused", Count: u.all}
+	to := ""
+	if g.drops() {
+		notice.Key, notice.Kind, to = "dropped "+g.signal, "dropped", " for the back end"
+		if g.out.Destination != nil {
+			to += " " + *g.out.Destination
+		}
+	}
+	if !u.lasts.Load() {
+		notice.What = upper(g.signal) + to + " that were " + notice.Kind
+		notice.Why = "The last time was from " + clock(u.since) + " to " + clock(u.until) + "."
+		return []shared.Notice{notice}
+	}
+	notice.Since, notice.Count = u.since, u.items
+	if g.drops() {
+		notice.What = "Drops " + g.signal + to
+		notice.Why = "It takes none, or its queue is full: the collector's log has the error. The last were dropped at " + clock(u.last) + ". Metrics, problems and this page are computed from all " + g.signal + "."
+	} else {
+		notice.What = "Refuses data: " + g.signal
+		notice.Why = "A queue is full or memory is short: the collector's log has the error. The last were refused at " + clock(u.last) + ". Senders may send them again; what they give up is missing everywhere."
+	}
+	return []shared.Notice{notice}
+}
+
+func clock(t time.Time) string { return t.UTC().Format("2 Jan 15:04:05 UTC") }
+
+// upper returns a word with a capital letter.
+func upper(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

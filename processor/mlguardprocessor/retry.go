@@ -26,12 +26,12 @@ func (e *retryError) Unwrap() error { return e.error }
 // GRPCStatus returns the status with which a receiver answers.
 func (e *retryError) GRPCStatus() *status.Status { return e.status }
 
-// withRetry adds the retry delay to a temporary error. It returns errors
-// unchanged that are permanent, that already have a delay, or whose client has
-// gone.
-func (g *guard) withRetry(err error) error {
-	if g.retryAfter == 0 || err == nil || consumererror.IsPermanent(err) || errors.Is(err, context.Canceled) {
-		return err
+// withRetry adds the retry delay to an error that is temporary, as the first result
+// says. It returns other errors unchanged: those that are permanent, or whose client
+// has gone. Of an error that already has a delay, the delay stays.
+func (g *guard) withRetry(err error) (temporary bool, told error) {
+	if consumererror.IsPermanent(err) || errors.Is(err, context.Canceled) {
+		return false, err
 	}
 	s, known := status.FromError(err)
 	if !known {
@@ -40,30 +40,33 @@ func (g *guard) withRetry(err error) error {
 	switch s.Code() {
 	case codes.Unavailable, codes.ResourceExhausted, codes.Aborted, codes.DeadlineExceeded, codes.OutOfRange, codes.DataLoss:
 	default:
-		return err
+		return false, err
+	}
+	if g.retryAfter == 0 {
+		return true, err
 	}
 	for _, detail := range s.Details() {
 		if _, ok := detail.(*errdetails.RetryInfo); ok {
-			return err
+			return true, &retryError{error: err, status: s}
 		}
 	}
 	s, detailed := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(g.retryAfter)})
 	if detailed != nil {
-		return err
+		return true, err
 	}
-	return &retryError{error: err, status: s}
+	return true, &retryError{error: err, status: s}
 }
 
-// nextTraces, nextMetrics and nextLogs apply withRetry to the next component's
-// errors.
+// nextTraces, nextMetrics and nextLogs pass the next component's errors to the guard.
 type nextTraces struct {
 	consumer.Traces
 	guard *guard
 }
 
-// ConsumeTraces returns the next component's error, with a retry delay.
+// ConsumeTraces returns what the sender is told of the next component's error.
 func (n nextTraces) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
-	return n.guard.withRetry(n.Traces.ConsumeTraces(ctx, td))
+	items := td.SpanCount()
+	return n.guard.passed(ctx, items, n.Traces.ConsumeTraces(ctx, td))
 }
 
 type nextMetrics struct {
@@ -71,9 +74,10 @@ type nextMetrics struct {
 	guard *guard
 }
 
-// ConsumeMetrics returns the next component's error, with a retry delay.
+// ConsumeMetrics returns what the sender is told of the next component's error.
 func (n nextMetrics) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
-	return n.guard.withRetry(n.Metrics.ConsumeMetrics(ctx, md))
+	items := md.DataPointCount()
+	return n.guard.passed(ctx, items, n.Metrics.ConsumeMetrics(ctx, md))
 }
 
 type nextLogs struct {
@@ -81,7 +85,8 @@ type nextLogs struct {
 	guard *guard
 }
 
-// ConsumeLogs returns the next component's error, with a retry delay.
+// ConsumeLogs returns what the sender is told of the next component's error.
 func (n nextLogs) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
-	return n.guard.withRetry(n.Logs.ConsumeLogs(ctx, ld))
+	items := ld.LogRecordCount()
+	return n.guard.passed(ctx, items, n.Logs.ConsumeLogs(ctx, ld))
 }

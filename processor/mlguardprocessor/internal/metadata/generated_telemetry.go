@@ -30,6 +30,8 @@ type TelemetryBuilder struct {
 	registrations                     []metric.Registration
 	ProcessorMlGuardIdentities        metric.Int64ObservableUpDownCounter
 	ProcessorMlGuardIdentitiesEvicted metric.Int64ObservableCounter
+	ProcessorMlGuardItemsDropped      metric.Int64Counter
+	ProcessorMlGuardItemsRefused      metric.Int64Counter
 	ProcessorMlGuardPointsOverflowed  metric.Int64Counter
 	ProcessorMlGuardSpansOverflowed   metric.Int64Counter
 	ProcessorMlGuardTextsReplaced     metric.Int64Counter
@@ -115,6 +117,18 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_ml_guard_identities_evicted",
 		metric.WithDescription("Number of identities removed after expiration without being seen, by kind [Development]"),
 		metric.WithUnit("{identity}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorMlGuardItemsDropped, err = builder.meter.Int64Counter(
+		"otelcol_processor_ml_guard_items_dropped",
+		metric.WithDescription("Number of spans, data points and log records that the section out dropped, because the components after it refused them [Development]"),
+		metric.WithUnit("{item}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorMlGuardItemsRefused, err = builder.meter.Int64Counter(
+		"otelcol_processor_ml_guard_items_refused",
+		metric.WithDescription("Number of spans, data points and log records that the components after it refused for the moment, so that their sender may send them again [Development]"),
+		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardPointsOverflowed, err = builder.meter.Int64Counter(

@@ -28,6 +28,8 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
+	tb.ProcessorMlGuardItemsDropped.Add(context.Background(), 1)
+	tb.ProcessorMlGuardItemsRefused.Add(context.Background(), 1)
 	tb.ProcessorMlGuardPointsOverflowed.Add(context.Background(), 1)
 	tb.ProcessorMlGuardSpansOverflowed.Add(context.Background(), 1)
 	tb.ProcessorMlGuardTextsReplaced.Add(context.Background(), 1)
@@ -36,6 +38,12 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorMlGuardIdentitiesEvicted(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorMlGuardItemsDropped(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorMlGuardItemsRefused(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorMlGuardPointsOverflowed(t, testTel,
