@@ -50,6 +50,8 @@ type clocks struct {
 	// history gets the attempts of runs. It is nil if nobody wants to know of
 	// changes. Only emissions use it.
 	history *change.History
+	// withheld reports whether nothing is concluded from silence. Only emissions use it.
+	withheld bool
 }
 
 // timeouts are those of the configuration.

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
@@ -45,7 +46,12 @@ func newRun(t *testing.T, cfg *Config) *run {
 	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(instancesByID), sink)
 	require.NoError(t, err)
 	r := &run{connector: c, sink: sink, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	c.now = func() time.Time { return r.clock }
+	c.now = func() time.Time {
+		if refusesAll {
+			shared.Refused(r.clock)
+		}
+		return r.clock
+	}
 	t.Cleanup(func() { require.NoError(t, c.Shutdown(t.Context())) })
 	return r
 }

@@ -58,6 +58,8 @@ type metricsConnector struct {
 	outcomes *outcomes
 	losses   *losses
 	problems *problem.Board
+	// withheld is since when nothing is concluded from silence.
+	withheld withheld
 	prices   *prices
 	store    *streams.Store
 	flusher  streams.Flusher
@@ -255,6 +257,8 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	facts := c.shared.seen.gpus(c.clocks.services(c.store.Owners()), now)
 	trained := c.train(now)
 	c.clocks.history = c.shared.recording()
+	c.clocks.withheld = c.withheld.settle(now)
+	c.problems.Withhold(c.clocks.withheld)
 	over := trained
 	over.Add(c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last))
 	c.losses.conclude(c.problems, c.clocks.verdict, facts.gpusOf, c.cfg.MetricsExpiration, now)

@@ -16,9 +16,10 @@ const (
 	lostRecords     = "records"
 )
 
-// notices returns how often a limit was reached, and whether prices are missing.
+// notices returns how often a limit was reached, whether prices are missing, and what
+// is withheld.
 func (c *metricsConnector) notices() []shared.Notice {
-	return append(c.prices.notices(c.id.String()), c.telemetry.left.Notices(func(reason string) (shared.Notice, bool) {
+	return append(append(c.withheld.notices(c.now()), c.prices.notices(c.id.String())...), c.telemetry.left.Notices(func(reason string) (shared.Notice, bool) {
 		moreRuns := fmt.Sprintf("%s: {max_runs: %d}", c.id, max(2*c.cfg.MaxRuns, defaultMaxRuns))
 		switch reason {
 		case overMaxSeries:

@@ -147,6 +147,8 @@ type runFacts struct {
 	hosts map[string]bool
 	// stuck are the ranks that the others wait for, as NCCL says.
 	stuck []ranks.Stuck
+	// withheld reports whether nothing is concluded from silence.
+	withheld bool
 }
 
 // begin forgets the ranks of the previous emission.
@@ -243,6 +245,9 @@ func (v *runVerdict) settle(facts *runFacts, now time.Time) {
 			since = rank.since
 		}
 	}
+	if facts.withheld && !first && v.state != rankEnded && (state == rankStalled || state == rankSilent) {
+		state = v.state
+	}
 	switch {
 	case state == rankStalled, state == rankSilent, state.over():
 		v.since = alive
@@ -330,7 +335,7 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		run.conclude(&e, &runFacts{
 			timeouts: c.timeouts, held: held.now, heldSince: held.since, released: held.released,
 			use: use, inUse: holds, gpus: facts.states[of], hosts: facts.hosts,
-			stuck: facts.stuck[key.ID],
+			stuck: facts.stuck[key.ID], withheld: c.withheld,
 		})
 		c.hosts.Compare(key.Resource.Service+"/"+key.ID, run.loads(), c.stall, now)
 		if c.history != nil {

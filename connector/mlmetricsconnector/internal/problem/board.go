@@ -52,6 +52,8 @@ type Board struct {
 	ofKind  map[string]int
 	unpaged int
 	left    int64
+	// withholds reports whether no problem begins that is concluded from silence.
+	withholds bool
 }
 
 // NewBoard returns a Board without problems. Problems of the kinds in shadow are
@@ -79,6 +81,10 @@ func (b *Board) Report(p Problem) {
 		b.reported[id] = &p
 	}
 }
+
+// Withhold says whether problems that are concluded from silence are withheld: none
+// begins. Those that are open stay as long as they are reported.
+func (b *Board) Withhold(withhold bool) { b.withholds = withhold }
 
 // Left returns how many problems were left out since the last call, because
 // others are open.
@@ -229,9 +235,12 @@ func inOrder(x, y Entry) int {
 	return cmp.Or(x.Onset.Compare(y.Onset), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.ID, y.ID))
 }
 
-// begin opens a problem, or returns nil beyond a limit.
+// begin opens a problem, or returns nil beyond a limit, or if it is withheld.
 func (b *Board) begin(id key, p *Problem, now time.Time) *Entry {
 	kind, _ := mlattr.ProblemNamed(id.kind)
+	if b.withholds && kind.FromSilence {
+		return nil
+	}
 	owner := ownerOf(id.subject)
 	paged := kind.Severity == mlattr.SeverityPage
 	if len(b.open) >= maxOpen || b.of[owner] >= maxOfOne || b.ofKind[id.kind] >= maxOfKind || !paged && b.unpaged >= maxUnpaged {
