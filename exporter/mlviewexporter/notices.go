@@ -42,6 +42,10 @@ func (n *notices) refresh(store *model.Store, now time.Time, interval time.Durat
 				Key: owner + ":" + notice.Key, Kind: notice.Kind, What: notice.What, Why: notice.Why,
 				Count: notice.Count, Fix: notice.Fix,
 			}
+			if !notice.Since.IsZero() {
+				since := notice.Since.UTC()
+				rows[i].Since = &since
+			}
 		}
 		store.SetMissing(owner, rows)
 	}

@@ -147,6 +147,16 @@ func TestNoticesOfOtherComponents(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		assert.Contains(c, r.state(c, t).Missing, row)
 	}, 10*time.Second, 10*time.Millisecond)
+	drops := time.Now().Add(-time.Minute).UTC().Truncate(time.Second)
+	end := shared.PublishNotices("ml_guard/out", func() []shared.Notice {
+		return []shared.Notice{{Key: "dropped traces", Kind: "dropped", What: "Drops traces", Since: drops, Count: 7}}
+	})
+	defer end()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		missing := r.state(c, t).Missing
+		assert.Contains(c, missing, row)
+		assert.Equal(c, model.Missing{Key: "ml_guard/out:dropped traces", Kind: "dropped", What: "Drops traces", Since: &drops, Count: 7}, missing[0], "what goes on is the first")
+	}, 10*time.Second, 10*time.Millisecond)
 	withdraw()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		assert.NotContains(c, r.state(c, t).Missing, row)

@@ -541,6 +541,9 @@ type Missing struct {
 	Why  string `json:"why"`
 	// Count is how many rows or items it concerns, 0 if it cannot be counted.
 	Count int64 `json:"count,omitempty"`
+	// Since is when it began, of what goes on now and loses data, so that somebody has
+	// to know at once. Such rows are the first. It is nil for others.
+	Since *time.Time `json:"since,omitempty"`
 	// Fix is the line of configuration, or the command, that changes it.
 	Fix string `json:"fix,omitempty"`
 }

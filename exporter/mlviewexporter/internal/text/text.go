@@ -227,7 +227,25 @@ func (d *document) header() {
 	if c.DataTime != nil && d.state.Time.Sub(*c.DataTime) > oldData {
 		d.styled(boldRed, "NO DATA since "+c.DataTime.UTC().Format("2 Jan 15:04:05 UTC"))
 	}
+	d.losses()
 	d.unreal()
+}
+
+// losses says at once what loses data now.
+func (d *document) losses() {
+	for i := range d.state.Missing {
+		m := &d.state.Missing[i]
+		if m.Since == nil {
+			continue
+		}
+		text := printable(m.What) + ", since " + m.Since.UTC().Format("2 Jan 15:04:05 UTC")
+		if m.Count > 0 {
+			text += " (" + strconv.FormatInt(m.Count, 10) + ")"
+		}
+		for _, line := range d.paragraph(0, text+": "+printable(m.Why)) {
+			d.styled(boldRed, line)
+		}
+	}
 }
 
 // unreal says which data comes from no real program or GPU.

@@ -43,6 +43,21 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// What loses data now stands at the top, in red, with since when and how much.
+func TestWhatLosesDataStandsAtTheTop(t *testing.T) {
+	since := now.Add(-9 * time.Minute)
+	state := &model.State{Time: now, Missing: []model.Missing{
+		{What: "Drops traces for the back end jaeger:4317", Why: "Its queue is full.", Count: 12345, Since: &since},
+		{What: "Refuses data: logs\x1b[2J", Why: "Memory is short.", Since: &since},
+		{What: "GPUs", Why: "No receiver reports GPUs."},
+	}}
+	at := since.UTC().Format("2 Jan 15:04:05 UTC")
+	top, _, _ := strings.Cut(written(t, state, text.Options{Color: true, Width: 200}), "MISSING")
+	assert.Contains(t, top, "\x1b[1;31mDrops traces for the back end jaeger:4317, since "+at+" (12345): Its queue is full.\x1b[0m\n")
+	assert.Contains(t, top, "\x1b[1;31mRefuses data: logs, since "+at+": Memory is short.\x1b[0m\n")
+	assert.NotContains(t, top, "No receiver")
+}
+
 // Each command says what it does, also under what needs someone.
 func TestCommands(t *testing.T) {
 	state := &model.State{Time: now, Failures: []model.Failure{

@@ -3,7 +3,7 @@ import { h, patch, visible } from './dom.js';
 import { live, connect, list, now } from './live.js';
 import { view, go, filtered } from './address.js';
 import { activities, kinds, word } from './words.js';
-import { span, clock, zone, utc, time } from './format.js';
+import { span, clock, zone, utc, time, count } from './format.js';
 import { order, more, head, sayCopied, fit } from './table.js';
 import { inTurns } from './turns.js';
 import { needsPart, toggleNeed } from './needs.js';
@@ -78,6 +78,9 @@ function banners() {
     out.push(h('p', { key: 'none', class: 'banner', 'data-testid': 'banner-empty' }, h('strong', {}, 'Nothing has arrived yet. '), 'The collector runs since ', time(c.started), '. Send it OTLP at port 4317 (gRPC) or 4318 (HTTP), for example with OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318.'));
   } else if (now() - Date.parse(c.data_time) > oldData * 1000) {
     out.push(h('p', { key: 'old', class: 'banner bad', 'data-testid': 'banner-old' }, h('strong', {}, 'No data since ' + clock(c.data_time, true) + ' (' + span((now() - Date.parse(c.data_time)) / 1000) + '): '), 'the collector runs, but nothing arrives. Check whether programs and hosts still send.'));
+  }
+  for (const m of c ? list('missing').filter((row) => row.since) : []) {
+    out.push(h('p', { key: 'loses ' + m.key, class: 'banner bad', 'data-testid': 'banner-loses' }, h('strong', {}, m.what + ', since ', time(m.since), m.count > 0 ? ' (' + count(m.count) + ')' : null, ': '), m.why));
   }
   if (c && c.simulated) {
     out.push(h('p', { key: 'simulated', class: 'banner warn', 'data-testid': 'banner-simulated' }, unreal()));
