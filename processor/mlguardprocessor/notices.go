@@ -40,8 +40,8 @@ func (g *guard) outNotices() []shared.Notice {
 	if g.leadsNowhere() {
 		return []shared.Notice{{
 			Key: "destination " + g.signal, Kind: "destination", What: "A back end that keeps " + g.signal,
-			Why: "No address of one is configured. This page shows the newest " + g.signal + ", and metrics and problems are computed from all. In the shipped configurations, JAEGER_ENDPOINT is the address of a back end for traces.",
-			Fix: g.id + ": {out: {destination: <host:port>}}",
+			Why: "The collector has no address of one. This page shows the newest " + g.signal + "; metrics and problems are computed from all. In the shipped configurations, the collector's environment has the address.",
+			Fix: "JAEGER_ENDPOINT=<host:port>",
 		}}
 	}
 	u := &g.untaken
