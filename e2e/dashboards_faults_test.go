@@ -98,6 +98,7 @@ func TestDashboardsOfFaults(t *testing.T) {
 			// One of its two GPUs falls off the bus.
 			"GPU_RECORDING=" + harness.Path("receiver", "gpureceiver", "testdata", "captures", "dead-gpu.yaml"),
 			"OTELCOL_ML_REPRO_DIR=" + t.TempDir(),
+			"TRACES_EXPORTER=otlp_grpc/lost",
 		},
 		Overrides: map[string]any{
 			// What nobody takes is given up at once, or stands in a queue that is
@@ -107,7 +108,6 @@ func TestDashboardsOfFaults(t *testing.T) {
 
 			"receivers::otlp/refused": map[string]any{"protocols": map[string]any{"grpc": map[string]any{"endpoint": refusing}}},
 
-			"service::pipelines::traces/out::exporters": []any{"otlp_grpc/lost"},
 			"service::pipelines::metrics::exporters":    []any{"prometheus", "otlp_grpc/lost"},
 			"service::pipelines::logs::exporters":       []any{"otlp_grpc/lost"},
 			"service::pipelines::traces/refused":        refused,

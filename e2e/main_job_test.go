@@ -83,7 +83,6 @@ func startJob(t *testing.T) *job {
 		Merged: []string{harness.Path("distribution", "config", "servers.yaml")},
 		Env: append(servers,
 			"GPU_RECORDING="+harness.Path("receiver", "gpureceiver", "testdata", "captures", "demo-2xh100.yaml"),
-			"TRACES_EXPORTER=otlp_grpc/jaeger",
 			"JAEGER_ENDPOINT="+j.jaeger.OTLPEndpoint(),
 			"LOGS_EXPORTER=otlp_grpc/logs",
 			"LOGS_ENDPOINT="+j.logs.Endpoint,

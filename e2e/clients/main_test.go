@@ -45,7 +45,6 @@ func start(s *harness.Suite) {
 		Config: harness.Path("distribution", "config", "demo.yaml"),
 		Env: []string{
 			"GPU_RECORDING=" + harness.Path("receiver", "gpureceiver", "testdata", "captures", "demo-2xh100.yaml"),
-			"TRACES_EXPORTER=otlp_grpc/jaeger",
 			"JAEGER_ENDPOINT=" + jaeger.OTLPEndpoint(),
 			"LOGS_EXPORTER=otlp_grpc/logs",
 			"LOGS_ENDPOINT=" + logs.Endpoint,

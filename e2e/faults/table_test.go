@@ -86,6 +86,19 @@ var faults = []fault{
 		tr.backend.answers(nil)
 		tr.settle()
 	}},
+	{name: "back end down, its queue full, `when_refused: drop`", queue: inMemory, loses: true, run: func(tr *trial) {
+		delete(tr.settings, whenRefused)
+		tr.smallQueue()
+		tr.load.most = 10000
+		tr.start()
+		tr.sendAll()
+		dropped := tr.metric("otelcol_processor_ml_guard_items_dropped", harness.Labels{"processor": "ml_guard/out"})
+		tr.backend.up(tr.T)
+		tr.settle()
+		counted := tr.outcome()
+		assert.Zero(tr, counted.refused)
+		assert.Equal(tr, float64(counted.lost), dropped, "what is lost is counted") //nolint:testifylint // counts are whole
+	}, remark: "`otelcol_processor_ml_guard_items_dropped` counts them"},
 	{name: "back end refuses for a while (`UNAVAILABLE`)", queue: inMemory, run: func(tr *trial) {
 		tr.refusedWhileSending(codes.Unavailable)
 		tr.settle()

@@ -37,6 +37,10 @@ type queue struct {
 
 const exporter = "exporters::otlp_grpc/jaeger::"
 
+// whenRefused says what becomes of what the exporter does not take. As shipped it is
+// dropped. Trials set it to refuse, so that what is acknowledged must arrive.
+const whenRefused = "processors::ml_guard/out::out::when_refused"
+
 var (
 	inMemory = queue{name: "memory"}
 	// A client waits until the back end has answered.
@@ -57,6 +61,8 @@ type trial struct {
 	queue   queue
 	// settings are further ones, by their path.
 	settings map[string]any
+	// config is the name of the shipped configuration.
+	config string
 	// fileLimit is the size in bytes that no file of the collector's may exceed,
 	// which is how a full disk looks to a queue; 0 is without limit.
 	fileLimit int64
@@ -72,11 +78,11 @@ func newTrial(t *testing.T, queue queue) *trial {
 	return &trial{
 		T: t, backend: newBackend(t), queue: queue, folder: folder,
 		load:     &load{spans: 100},
-		settings: map[string]any{},
+		settings: map[string]any{whenRefused: "refuse"}, config: "agent.yaml",
 	}
 }
 
-// start starts the collector with the shipped configuration: that of the agent,
+// start starts the collector with a shipped configuration, usually that of the agent,
 // and for a queue on disk what the compose stack adds to it. What is sent again
 // is sent again soon, so that a trial does not take minutes.
 func (tr *trial) start() {
@@ -88,7 +94,7 @@ func (tr *trial) start() {
 	maps.Copy(overrides, tr.queue.settings)
 	maps.Copy(overrides, tr.settings)
 	options := harness.CollectorOptions{
-		Config:    harness.Path("distribution", "config", "agent.yaml"),
+		Config:    harness.Path("distribution", "config", tr.config),
 		Overrides: overrides,
 		Env: []string{
 			"JAEGER_ENDPOINT=" + tr.backend.address,

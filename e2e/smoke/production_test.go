@@ -188,7 +188,14 @@ func TestProductionIsTheDefaultOtherwise(t *testing.T) {
 		return fields["exporters"].([]any)
 	}
 	assert.Equal(t, exporters(agent, "traces/in"), append(exporters(production, "traces/in"), "ml_view"))
-	assert.Equal(t, append(exporters(agent, "traces/out"), "ml_view"), exporters(production, "traces/out"))
+	// It is not behind ml_guard/out, without which no back end gets anything.
+	assert.Equal(t, []any{"forward/jaeger", "ml_view"}, exporters(production, "traces/out"))
+	pipelines := production["service"].(map[string]any)["pipelines"].(map[string]any)
+	last := pipelines["traces/jaeger"].(map[string]any)
+	assert.Equal(t, exporters(agent, "traces/out"), last["exporters"])
+	pipelines["traces/out"].(map[string]any)["processors"] = last["processors"]
+	delete(pipelines, "traces/jaeger")
+	delete(production["connectors"].(map[string]any), "forward/jaeger")
 	// It does not name the users of workloads.
 	reader := production["receivers"].(map[string]any)["gpu"].(map[string]any)
 	assert.Equal(t, false, reader["user_names"])

@@ -31,13 +31,13 @@ func startAgent(t *testing.T, overrides map[string]any) *agentCollector {
 		overrides = map[string]any{}
 	}
 	sink := harness.StartSink(t)
-	overrides["exporters::otlp_grpc/jaeger::endpoint"] = sink.Endpoint
 	overrides["connectors::ml_metrics::flush_interval"] = "1s"
 	overrides["connectors::ml_metrics::initial_zero"] = "1s"
 	overrides["connectors::span_metrics::metrics_flush_interval"] = "1s"
 	collector := harness.StartCollector(t, harness.CollectorOptions{
 		Config:    harness.Path("distribution", "config", "agent.yaml"),
 		Overrides: overrides,
+		Env:       []string{"JAEGER_ENDPOINT=" + sink.Endpoint},
 		Dir:       t.TempDir(),
 	})
 	sender, err := harness.NewGRPCSender(collector.Address(t, "receivers::otlp::protocols::grpc"))

@@ -29,7 +29,9 @@ func TestCanary(t *testing.T) {
 	} {
 		overrides["connectors::ml_metrics::flush_interval"] = "1s"
 		overrides["connectors::span_metrics::metrics_flush_interval"] = "1s"
-		c := harness.StartCollector(t, harness.CollectorOptions{Config: harness.Path("distribution", "config", "agent.yaml"), Overrides: overrides})
+		c := harness.StartCollector(t, harness.CollectorOptions{
+			Config: harness.Path("distribution", "config", "agent.yaml"), Overrides: overrides, Env: []string{"TRACES_EXPORTER=otlp_grpc/jaeger"},
+		})
 		targets[track+":8889"] = c.Address(t, "exporters::prometheus")
 		targets[track+":8888"] = c.Address(t, harness.TelemetryPath)
 		harness.StartGenerator(t, harness.Endpoints{
