@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
@@ -146,5 +147,24 @@ func TestContentRefusesBadLists(t *testing.T) {
 		cfg := mlguardprocessor.NewFactory().CreateDefaultConfig()
 		require.NoError(t, conf.Unmarshal(cfg))
 		assert.ErrorContains(t, confmap.Validate(cfg), message)
+	}
+}
+
+// The name of a user does not leave, also where a component of this project writes it.
+func TestNamesOfUsersDoNotLeave(t *testing.T) {
+	factory := mlguardprocessor.NewFactory()
+	cfg := factory.CreateDefaultConfig().(*mlguardprocessor.Config)
+	cfg.Content.GetOrInsertDefault()
+	sink := new(consumertest.LogsSink)
+	p, err := factory.CreateLogs(t.Context(), processortest.NewNopSettings(metadata.Type), cfg, sink)
+	require.NoError(t, err)
+	ld := plog.NewLogs()
+	attributes := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Attributes()
+	for _, key := range []string{mlattr.UserName, mlattr.UserID, "user.full_name", "user.email"} {
+		attributes.PutStr(key, "ada")
+	}
+	require.NoError(t, p.ConsumeLogs(t.Context(), ld))
+	for key, value := range sink.AllLogs()[0].ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Attributes().All() {
+		assert.NotContains(t, value.Str(), "ada", key)
 	}
 }

@@ -34,7 +34,7 @@ func ownKeys(root string) ([]string, error) {
 	for _, name := range []string{"internal/mlattr/names.go", "internal/mlattr/changes.go", "internal/mlattr/problems.go", "connector/mlmetricsconnector/internal/series/table.go"} {
 		err := inspect(root, name, func(node ast.Node) {
 			spec, ok := node.(*ast.ValueSpec)
-			if ok && len(spec.Values) == 1 && ownName.MatchString(quotedText(spec.Values[0])) {
+			if ok && len(spec.Values) == 1 && ownName.MatchString(quotedText(spec.Values[0])) && !isText(quotedText(spec.Values[0])) {
 				keys = append(keys, quotedText(spec.Values[0]))
 			}
 		})
@@ -44,13 +44,16 @@ func ownKeys(root string) ([]string, error) {
 	}
 	err := inspectAll(root, "receiver/*/internal/metadata/generated_*.go", func(node ast.Node) {
 		if call, ok := node.(*ast.CallExpr); ok && strings.HasPrefix(method(call), "Put") && len(call.Args) == 2 {
-			if key := quotedText(call.Args[0]); key != "" && !strings.HasPrefix(key, "user.") && key != "file.path" {
+			if key := quotedText(call.Args[0]); key != "" && !isText(key) {
 				keys = append(keys, key)
 			}
 		}
 	})
 	return keys, err
 }
+
+// isText reports whether the key is one of text that people chose.
+func isText(key string) bool { return strings.HasPrefix(key, "user.") || key == "file.path" }
 
 // ownTexts collects the descriptions of this project's metrics and the meanings
 // of XIDs.
