@@ -427,7 +427,7 @@ func standing(state rankState, held bool) streams.Standing {
 		return streams.Ended
 	case state == rankStalled && held:
 		return streams.Hung
-	case state == rankStalled:
+	case state == rankStalled, state == rankSilent:
 		return streams.Silent
 	case state == rankRunning, held:
 		return streams.Running
@@ -521,14 +521,14 @@ func (c *runClock) advance(key clockKey, limits timeouts, held hold, now time.Ti
 		// It was preempted, as far as its client lets one know.
 		c.tookGPUs, c.warmup = held.since, warmupSteps
 	}
-	state := c.state(limits, held, now)
+	state := c.stateAsOf(limits, held, now)
 	if state.over() && c.ending.Closed(c.worked) && c.silent(now) {
 		c.ended = max(c.ended, c.worked) // later work is another attempt
 	}
 	if last || until == c.settled && (state.over() || c.quiet(now)) {
 		c.Finish(&c.totals)
 	}
-	if state == rankStalled && !c.arrived.IsZero() && now.After(c.waited) {
+	if (state == rankStalled || state == rankSilent) && !c.arrived.IsZero() && now.After(c.waited) {
 		c.Wait(now.Sub(c.waited).Nanoseconds(), &c.totals)
 		c.waited = now
 	}
@@ -624,6 +624,20 @@ func (c *runClock) compare(step *wallclock.Step) {
 		c.pace.Add(time.Duration(whole))
 		c.phases.Add(phases[:], whole)
 	}
+}
+
+// stateAsOf returns the state of the rank. If its run's GPUs are not read any more, it
+// is stalled only if it was when they were last read: nobody knows what came after.
+func (c *runClock) stateAsOf(limits timeouts, held hold, now time.Time) rankState {
+	state := c.state(limits, held, now)
+	if held.silent.IsZero() || state.over() {
+		return state
+	}
+	state = c.state(limits, held, held.silent)
+	if c.silent(now) && (state == rankRunning || state == rankUnknown) {
+		return rankSilent
+	}
+	return state
 }
 
 // state returns the state of the rank. Silence is measured by the collector's

@@ -192,6 +192,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	r.loads, r.prices = c.shared.seen.loads.Load(), c.prices.table()
 	r.changes.history = c.shared.recording()
 	r.read(td)
+	c.shared.seen.heard.seeSources(&r.sources, now)
 	if r.changes.history != nil {
 		r.changes.history.See(r.changes.seen, now)
 	}

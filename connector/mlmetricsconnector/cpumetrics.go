@@ -104,8 +104,8 @@ func (l *loads) coresOf(attrs pcommon.Map, resource streams.Resource) float64 {
 
 // publishLoads makes the loads known to readers. The caller holds the lock.
 func (s *seenMetrics) publishLoads(now time.Time) {
-	l := &loads{runs: make(map[gpus.Run]float64), services: s.fleet.Services(), cores: s.cpu.Cores(now)}
-	for run, use := range s.fleet.Runs() {
+	l := &loads{runs: make(map[gpus.Run]float64), services: s.fleet.Services(now), cores: s.cpu.Cores(now)}
+	for run, use := range s.fleet.Runs(now) {
 		if use.Utilization >= 0 {
 			l.runs[run] = use.Utilization
 		}

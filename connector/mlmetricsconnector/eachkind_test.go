@@ -79,6 +79,13 @@ func TestEachKindIsReported(t *testing.T) {
 	}
 }
 
+// goesSilent has the only host of a run send nothing any more.
+func goesSilent(t *testing.T, w *world) {
+	w.step(t, 20)
+	w.unread = "n0"
+	w.wait(t, 6*time.Minute)
+}
+
 // kindsOfRuns sets off the kinds of runs, GPUs and hosts.
 func kindsOfRuns() map[string]func(*testing.T) []string {
 	changing := func(before int, change func(*world), after int) func(*testing.T) []string {
@@ -97,7 +104,9 @@ func kindsOfRuns() map[string]func(*testing.T) []string {
 			w.gpu = idle
 			w.wait(t, 6*time.Minute)
 		}),
-		mlattr.ProblemGPUFailed: changing(2, func(w *world) { w.gpu = func(_ int, g *gpuMetrics) { g.failed = true } }, 2),
+		mlattr.ProblemHostSilent: inRanks(2, goesSilent),
+		mlattr.ProblemRunSilent:  inRanks(2, goesSilent),
+		mlattr.ProblemGPUFailed:  changing(2, func(w *world) { w.gpu = func(_ int, g *gpuMetrics) { g.failed = true } }, 2),
 		mlattr.ProblemRankMissing: changing(20, func(w *world) {
 			w.mute[3] = true
 			w.gpu = func(rank int, g *gpuMetrics) { g.memory = int64(3 - rank) }

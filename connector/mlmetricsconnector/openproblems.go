@@ -38,11 +38,14 @@ func (c *metricsConnector) settleProblems(ctx context.Context, now time.Time) (o
 
 // news returns the function that says when the newest data arrived that could show
 // that a problem is over: of the service, of the run or its GPUs, or of the GPU. Those
-// of a host are over when their detector says so.
+// of a host, and of a run that is silent, are over when their detector says so.
 func (c *metricsConnector) news(now time.Time) func(*problem.Entry) time.Time {
 	reads := sync.OnceValue(c.shared.seen.reads)
 	return func(p *problem.Entry) (newest time.Time) {
 		kind, _ := mlattr.ProblemNamed(p.Kind)
+		if p.Kind == mlattr.ProblemRunSilent {
+			return now
+		}
 		switch kind.Of {
 		case mlattr.OfService:
 			return c.outcomes.newest(p.Subject.Resource)

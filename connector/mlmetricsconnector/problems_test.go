@@ -552,7 +552,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	assert.Equal(t, 1024, r.connector.outcomes.fleet.Services())
 	r.after(t, 2*time.Hour)
 	assert.Zero(t, r.connector.outcomes.fleet.Services())
-	assert.Empty(t, r.connector.shared.seen.gpus(nil, r.clock).failed)
+	assert.Empty(t, r.connector.shared.seen.gpus(nil, r.clock.Add(24*time.Hour)).failed)
 	assert.Empty(t, r.connector.clocks.runs)
 }
 

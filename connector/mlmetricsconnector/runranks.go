@@ -105,7 +105,7 @@ func (v *runVerdict) members() (all []ranks.Rank, world int) {
 		rank.moved = rank.moved || number >= 0 && (rank.numbered && rank.number < v.number || world > 0 && number >= world)
 		all[i] = ranks.Rank{
 			Number: number, Alive: rank.alive, Stepped: rank.stepped,
-			Silent: rank.state == rankStalled, Patience: rank.patience,
+			Silent: rank.state == rankStalled || rank.state == rankSilent, Patience: rank.patience,
 			Gone: rank.moved || rank.state.over() || number < 0,
 		}
 	}
@@ -188,7 +188,8 @@ func (v *runVerdict) concludeHang(e *emission, facts *runFacts) {
 			stepped = stepped || !rank.stepped.IsZero()
 		}
 	}
-	silent := e.now.Sub(v.since)
+	asOf := facts.asOf(e.now)
+	silent := asOf.Sub(v.since)
 	if !stepped {
 		// The GPUs may have waited from the beginning, so that their highest power
 		// says nothing.
@@ -198,20 +199,27 @@ func (v *runVerdict) concludeHang(e *emission, facts *runFacts) {
 	}
 	counts := activities(facts.gpus)
 	switch works := 2*counts[gpus.Works] > len(facts.gpus)-counts[gpus.ActivityUnknown]; {
-	case works && (!stepped || min(silent, e.now.Sub(facts.heldSince)) < worksFor*patience):
+	case works && (!stepped || min(silent, asOf.Sub(facts.heldSince)) < worksFor*patience):
 		return
 	case stepped && counts[gpus.Waits] == 0 && silent.Seconds() < pauseAgain*pause.Seconds():
 		return
 	}
 	p := problem.Problem{
 		Kind: mlattr.ProblemLooksHung, Onset: v.since, GPUs: e.gpus, Telemetry: v.telemetry,
-		Value: silent.Seconds(), Usual: math.NaN(), Unit: "s",
+		Value: e.now.Sub(v.since).Seconds(), Usual: math.NaN(), Unit: "s",
 		Evidence: gpuEvidence(facts.gpus, counts),
 		Next:     "See what each rank waits for: run py-spy dump with its process id.",
 	}
 	v.rankEvidence(&p, stepped)
 	v.ncclEvidence(&p, facts.stuck)
 	v.blame(&p, facts.stuck)
+	if p.Host == "" {
+		p.Host = facts.silentHost
+	}
+	if !facts.silent.IsZero() {
+		p.Evident = facts.silent
+		p.Evidence = append(p.Evidence, "its GPUs were last read at "+clockTime(facts.silent))
+	}
 	e.problem(p)
 }
 

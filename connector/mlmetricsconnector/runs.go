@@ -25,8 +25,8 @@ type rankState uint8
 const (
 	rankEnded rankState = iota
 	rankUnknown
-	// rankSilent is a rank that is stalled and whose run holds no GPU, or has not held
-	// one for long.
+	// rankSilent is a rank that is stalled and whose run holds no GPU, has not held one
+	// for long, or holds GPUs that were not read any more when it had stalled.
 	rankSilent
 	// rankFailed is a rank whose program has ended with an error.
 	rankFailed
@@ -145,10 +145,22 @@ type runFacts struct {
 	inUse bool
 	gpus  []gpus.State
 	hosts map[string]bool
+	// silent is when its GPUs were last read, if the hosts of all of them are silent, else
+	// zero. silentHost is the first host of its GPUs that is silent, or "".
+	silent     time.Time
+	silentHost string
 	// stuck are the ranks that the others wait for, as NCCL says.
 	stuck []ranks.Stuck
 	// withheld reports whether nothing is concluded from silence.
 	withheld bool
+}
+
+// asOf is the time until which something is known of the run's GPUs.
+func (f *runFacts) asOf(now time.Time) time.Time {
+	if f.silent.IsZero() {
+		return now
+	}
+	return f.silent
 }
 
 // begin forgets the ranks of the previous emission.
@@ -189,7 +201,9 @@ func (v *runVerdict) conclude(e *emission, facts *runFacts) {
 		e.choose(series.RunState, name, v.state == rankState(state)) // #nosec G115 -- one of six
 	}
 	e.at(series.RunStateTimestamp, v.since)
+	e.at(series.RunLastData, v.seen)
 	v.concludeHang(e, facts)
+	v.concludeSilent(e, facts)
 	v.concludeFailed(e)
 	utilization := -1.0
 	if facts.inUse {
@@ -197,9 +211,11 @@ func (v *runVerdict) conclude(e *emission, facts *runFacts) {
 	}
 	v.concludeTime(e, utilization)
 	v.concludeSteps(e, facts)
-	v.concludeThrottle(e, facts)
 	v.concludeCheckpoints(e)
-	v.concludeMemory(e, facts)
+	if facts.silent.IsZero() {
+		v.concludeThrottle(e, facts)
+		v.concludeMemory(e, facts)
+	}
 	v.concludeRestarts(e)
 }
 
@@ -332,10 +348,14 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		e.interval = time.Duration(run.stepTimes().Recent * float64(time.Second))
 		e.addUse(use, holds)
 		held := facts.holdOf(of)
+		if !held.silent.IsZero() {
+			e.gpus = float64(len(facts.states[of]))
+		}
 		run.conclude(&e, &runFacts{
 			timeouts: c.timeouts, held: held.now, heldSince: held.since, released: held.released,
 			use: use, inUse: holds, gpus: facts.states[of], hosts: facts.hosts,
-			stuck: facts.stuck[key.ID], withheld: c.withheld,
+			stuck: facts.stuck[key.ID], silent: held.silent, silentHost: facts.holding[of].Host,
+			withheld: c.withheld,
 		})
 		c.hosts.Compare(key.Resource.Service+"/"+key.ID, run.loads(), c.stall, now)
 		if c.history != nil {
@@ -360,6 +380,7 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		}
 	}
 	over.Add(c.concludeGPUs(store, board, facts, ownerOf, now))
+	over.Add(c.concludeSilence(store, board, facts, ownerOf, now))
 	c.concludeHosts(board, now)
 	return over
 }

@@ -39,6 +39,9 @@ type seenMetrics struct {
 	cpu  processes.CPU
 	nccl map[string]*ncclAnswers
 
+	// heard are the hosts that have sent anything.
+	heard hostsHeard
+
 	// loads is how busy all are, for readers, who take no lock.
 	loads atomic.Pointer[loads]
 }
@@ -92,8 +95,8 @@ func (s *seenMetrics) noteProcess(key clockKey, now time.Time) {
 
 // gpuFacts is what an emission needs to know of GPUs.
 type gpuFacts struct {
-	// holders are the runs that hold GPU memory, or did within goneAfter, and
-	// holderIDs their ids.
+	// holders are the runs that hold GPU memory, or did within goneAfter or when a host
+	// of their GPUs was last read that is silent, and holderIDs their ids.
 	holders   map[gpus.Run]bool
 	holderIDs map[string]bool
 	// uses is what each run has of GPUs.
@@ -104,10 +107,14 @@ type gpuFacts struct {
 	// states has the GPUs of each run, hosts those whose GPUs are read.
 	states map[gpus.Run][]gpus.State
 	hosts  map[string]bool
-	// holding is since when each run holds GPUs, zero if it does not now; released
-	// are the runs that held GPUs before, and released them.
-	holding  map[gpus.Run]time.Time
+	// holding is what each run holds; released are the runs that held GPUs before, and
+	// released them.
+	holding  map[gpus.Run]gpus.Hold
 	released map[gpus.Run]bool
+	// silent are the hosts of GPUs that send nothing any more, heard is when each host
+	// has last sent anything.
+	silent map[string]gpus.SilentHost
+	heard  map[string]time.Time
 	// stuck has the ranks of runs that the others wait for.
 	stuck map[string][]ranks.Stuck
 }
@@ -115,27 +122,27 @@ type gpuFacts struct {
 // runOf returns the run as GPUs know it.
 func runOf(key streams.RunKey) gpus.Run { return gpus.Run{ID: key.ID, Service: key.Resource.Service} }
 
-// holds reports whether the processes of a run with an id hold GPUs, or did within
-// goneAfter.
+// holds reports whether a run with an id is one of the holders.
 func (f *gpuFacts) holds(id string) bool { return f.holderIDs[id] }
 
 // hold is what a run has of GPUs at an emission.
 type hold struct {
 	// now reports whether its processes hold GPUs, by the newest readings, since
 	// since when they do, zero if unknown. again is the same time if they had
-	// released them before, as for another attempt, else zero.
-	now          bool
-	since, again time.Time
+	// released them before, as for another attempt, else zero. silent is when its GPUs
+	// were last read, if all of them are on silent hosts, else zero.
+	now                  bool
+	since, again, silent time.Time
 	// released reports whether they held GPUs before and hold none now.
 	released bool
 }
 
 // holdOf returns what a run holds.
 func (f *gpuFacts) holdOf(run gpus.Run) (h hold) {
-	since, known := f.holding[run]
-	h.since, h.now = since, !since.IsZero() || !known && f.holders[run]
+	of, known := f.holding[run]
+	h.since, h.silent, h.now = of.Since, of.Silent, !of.Since.IsZero() || !known && f.holders[run]
 	if f.released[run] {
-		h.again, h.released = since, !h.now
+		h.again, h.released = of.Since, !h.now
 	}
 	return h
 }
@@ -152,10 +159,11 @@ func (s *seenMetrics) gpus(services map[string][]string, now time.Time) *gpuFact
 	s.publishLoads(now)
 	facts := &gpuFacts{
 		holders: make(map[gpus.Run]bool, len(s.holders)), holderIDs: make(map[string]bool, len(s.holders)),
-		uses: s.fleet.Runs(), idle: s.fleet.Idle(), prices: s.fleet.Prices(), failed: s.fleet.Failed(),
+		uses: s.fleet.Runs(now), idle: s.fleet.Idle(now), prices: s.fleet.Prices(now), failed: s.fleet.Failed(),
 		states: s.fleet.States(), hosts: s.fleet.Hosts(now), holding: s.fleet.Holding(now), released: make(map[gpus.Run]bool),
-		stuck: s.stuck(now),
+		stuck: s.stuck(now), silent: s.fleet.Silent(now), heard: s.fleet.Read(),
 	}
+	s.heard.add(facts, now)
 	for run, last := range s.holders {
 		if now.Sub(last) > goneAfter {
 			delete(s.holders, run)
@@ -164,6 +172,11 @@ func (s *seenMetrics) gpus(services map[string][]string, now time.Time) *gpuFact
 		facts.holderIDs[run.ID] = true
 		for _, of := range s.fleet.RunsOf(run) {
 			facts.holders[of] = true
+		}
+	}
+	for run, of := range facts.holding {
+		if !of.Silent.IsZero() {
+			facts.holderIDs[run.ID], facts.holders[run] = true, true
 		}
 	}
 	s.release(facts, now)
@@ -190,8 +203,8 @@ const rememberReleased = 24 * time.Hour
 
 // release keeps which runs have released their GPUs.
 func (s *seenMetrics) release(facts *gpuFacts, now time.Time) {
-	for run, since := range facts.holding {
-		if _, known := s.released[run]; since.IsZero() && (known || len(s.released) < maxClocks) {
+	for run, of := range facts.holding {
+		if _, known := s.released[run]; of.Since.IsZero() && (known || len(s.released) < maxClocks) {
 			s.released[gpus.Run{ID: strings.Clone(run.ID), Service: strings.Clone(run.Service)}] = now
 		}
 	}

@@ -92,13 +92,14 @@ func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 				w.shared.seen.noteCPU(m, attrs, resource, now)
 				points.read(known, m)
 				w.shared.seen.noteNCCL(m, attrs, now)
-				clients = true
+				clients = clients || !mlattr.IsDerived(m.Name())
 			}
 		}
 		if !clients {
 			continue
 		}
 		run := resourceRun(&facts)
+		w.shared.seen.heard.see(run.Host, now)
 		if run.ID != "" && run.Rank != "" {
 			w.shared.seen.noteProcess(clockKey{resource, run}, now)
 		}

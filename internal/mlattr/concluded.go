@@ -1,6 +1,9 @@
 package mlattr
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 type concludedKey struct{}
 
@@ -14,4 +17,10 @@ func WithConcluded(ctx context.Context) context.Context {
 // IsConcluded reports whether WithConcluded has marked a context.
 func IsConcluded(ctx context.Context) bool {
 	return ctx.Value(concludedKey{}) != nil
+}
+
+// IsDerived reports whether a metric of that name is one that ml_metrics computes, also
+// if it came back from Prometheus. That it arrives is no news of a host or a client.
+func IsDerived(metric string) bool {
+	return strings.HasPrefix(metric, "ml.") || strings.HasPrefix(metric, "ml_")
 }

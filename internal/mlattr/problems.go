@@ -75,6 +75,8 @@ const (
 const (
 	ProblemLooksHung        = "looks_hung"
 	ProblemGPUFailed        = "gpu_failed"
+	ProblemHostSilent       = "host_silent"
+	ProblemRunSilent        = "run_silent"
 	ProblemRankMissing      = "rank_missing"
 	ProblemFailing          = "failing"
 	ProblemSlowRequests     = "slow_requests"
@@ -158,6 +160,14 @@ var Problems = [...]ProblemKind{
 	{
 		Name: ProblemGPUFailed, Title: "GPU failed", Severity: SeverityPage, Of: OfGPU, Lasts: day, Calm: 10 * time.Minute,
 		Description: "The `hw.status` of the GPU is failed; each run that held it within the 5 minutes before has the problem. It has not ended before the GPU is read as healthy again.",
+	},
+	{
+		Name: ProblemHostSilent, Title: "host silent", Severity: SeverityPage, Of: OfHost, FromSilence: true,
+		Description: "For `stall_timeout`, and three of their usual intervals, neither readings of GPUs nor anything else has come from a host on which a workload holds a GPU: a rank of a run that has neither ended nor sent anything since, or another workload whose GPU worked within `idle_timeout` before; each such run has the problem. While other ranks of the run take steps, the host must be silent for six times as long. It ends when the host sends again, and 24 hours after its last reading.",
+	},
+	{
+		Name: ProblemRunSilent, Title: "run silent", Severity: SeverityPage, Of: OfRun, FromSilence: true,
+		Description: "Nothing has come from the run for as long as from a stalled one, and the hosts of all GPUs that it holds are silent, so that nobody knows whether it works. A run that was stalled when its GPUs were last read still looks hung. It ends when the run or a host of its GPUs sends again, and 24 hours after their last reading.",
 	},
 	{
 		Name: ProblemRankMissing, Title: "rank missing", Severity: SeverityPage, Of: OfRun, FromSilence: true, Lasts: day,

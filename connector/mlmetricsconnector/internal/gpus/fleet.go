@@ -6,17 +6,17 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
 const (
 	// maxGPUs limits the GPUs that are remembered, maxHolders their workloads.
 	maxGPUs, maxHolders = 8192, 32_768
-	// goneAfter is the time without a reading after which a GPU is forgotten,
-	// and for which the workloads of a failed GPU are remembered.
+	// goneAfter is the time without a reading after which a GPU of a host whose other
+	// GPUs are read is forgotten, and for which the workloads of a failed GPU are
+	// remembered.
 	goneAfter = 5 * time.Minute
-	// failedFor is how long a GPU that has failed, and is not read any more, is
-	// remembered: as long as its problem lasts.
-	failedFor = 24 * time.Hour
 	// oneReading is how far apart the times of values of one reading are at
 	// most, and oneArrival how far apart its metrics arrive.
 	oneReading = time.Second
@@ -170,9 +170,10 @@ const releasedAfter = 30 * time.Second
 // unreadAfter is the time without a reading after which a GPU is not held.
 const unreadAfter = 3 * time.Minute
 
-// holds reports whether the workload holds the GPU.
-func (h *holder) holds(g *gpu, now time.Time) bool {
-	return !h.since.IsZero() && now.Sub(g.seen) <= unreadAfter
+// holds reports whether the workload holds the GPU, as far as its host lets one know:
+// asOf is Fleet.asOf.
+func (h *holder) holds(g *gpu, asOf time.Time) bool {
+	return !h.since.IsZero() && asOf.Sub(g.seen) <= unreadAfter
 }
 
 // settle determines whether the workload still holds the GPU.
@@ -203,10 +204,14 @@ type Fleet struct {
 	holders int
 	// services are those that have a run with an id.
 	services map[string][]string
+	// hosts are those of all, as far as their GPUs are read.
+	hosts map[string]*silence.Sender
 }
 
 // NewFleet returns a Fleet without GPUs.
-func NewFleet() *Fleet { return &Fleet{all: make(map[Key]*gpu)} }
+func NewFleet() *Fleet {
+	return &Fleet{all: make(map[Key]*gpu), hosts: make(map[string]*silence.Sender)}
+}
 
 // Late reports whether workloads arrive after a newer reading of those of their GPU: it
 // was sent again, or waited in a queue. It has no effect. Where no newer one has come for
@@ -225,8 +230,13 @@ func (f *Fleet) read(key Key, m metric, r *Reading) *gpu {
 			return nil
 		}
 		g = &gpu{}
-		f.all[Key{strings.Clone(key.Host), strings.Clone(key.ID)}] = g
+		key = Key{strings.Clone(key.Host), strings.Clone(key.ID)}
+		f.all[key] = g
+		if f.hosts[key.Host] == nil {
+			f.hosts[key.Host] = new(silence.Sender)
+		}
 	}
+	f.hosts[key.Host].See(r.Now)
 	if r.At.IsZero() || r.At.After(r.Now) {
 		r.At = r.Now
 	}
@@ -323,11 +333,12 @@ func (f *Fleet) Price(key Key, price float64, r Reading) {
 	}
 }
 
-// Prices returns what an hour of each GPU costs. GPUs whose price is unknown are absent.
-func (f *Fleet) Prices() map[Key]float64 {
+// Prices returns what an hour of each GPU costs that is read. GPUs whose price is
+// unknown are absent.
+func (f *Fleet) Prices(now time.Time) map[Key]float64 {
 	prices := make(map[Key]float64)
 	for key, g := range f.all {
-		if g.priced {
+		if g.priced && !f.silent(key.Host, now) {
 			prices[key] = g.price
 		}
 	}
@@ -335,26 +346,30 @@ func (f *Fleet) Prices() map[Key]float64 {
 }
 
 // Settle must be called before the other methods that read: it forgets what was
-// not read for 5 minutes, unless it has failed, and concludes since when GPUs are held
-// and which workloads held those that failed. services are those that have a run with
-// an id.
+// not read for 5 minutes, of a silent host or if it has failed for a day, and concludes
+// since when GPUs are held and which workloads held those that failed. services are those
+// that have a run with an id.
 func (f *Fleet) Settle(services map[string][]string, now time.Time) {
 	f.services = services
 	full := len(f.all) >= maxGPUs
+	hosts := make(map[string]bool, len(f.hosts))
 	for key, g := range f.all {
-		if now.Sub(g.seen) > goneAfter {
-			if full || g.failed.IsZero() || now.Sub(g.seen) > failedFor {
-				f.holders -= len(g.holders)
-				delete(f.all, key)
-				continue
-			}
+		asOf := f.asOf(key.Host, now)
+		switch age := now.Sub(g.seen); {
+		case age <= goneAfter:
+		case full || age > rememberSilent || g.failed.IsZero() && asOf.Sub(g.seen) > goneAfter:
+			f.holders -= len(g.holders)
+			delete(f.all, key)
+			continue
+		default:
 			g.priced = false
 		}
+		hosts[key.Host] = true
 		held := false
 		for w, h := range g.holders {
 			held = held || h.memory && g.current(ofWorkloads, h.at)
-			h.settle(g, now)
-			if now.Sub(h.seen) > goneAfter {
+			h.settle(g, asOf)
+			if asOf.Sub(h.seen) > goneAfter {
 				delete(g.holders, w)
 				f.holders--
 			}
@@ -368,14 +383,19 @@ func (f *Fleet) Settle(services map[string][]string, now time.Time) {
 			g.blame()
 		}
 	}
+	for host := range f.hosts {
+		if !hosts[host] {
+			delete(f.hosts, host)
+		}
+	}
 }
 
-// Hosts returns the hosts whose GPUs were read within the last 3 minutes.
+// Hosts returns the hosts whose GPUs are read.
 func (f *Fleet) Hosts(now time.Time) map[string]bool {
-	hosts := make(map[string]bool)
-	for key, g := range f.all {
-		if now.Sub(g.seen) <= unreadAfter {
-			hosts[key.Host] = true
+	hosts := make(map[string]bool, len(f.hosts))
+	for host := range f.hosts {
+		if !f.silent(host, now) {
+			hosts[host] = true
 		}
 	}
 	return hosts
@@ -399,29 +419,58 @@ func (f *Fleet) RunsOf(workload Run) []Run {
 // run returns the run as the workload names it.
 func (k holderKey) run() Run { return Run{k.Run, k.service} }
 
-// Holding returns since when each run holds GPU memory, for those whose workloads
-// are known: the zero time if it holds none now.
-func (f *Fleet) Holding(now time.Time) map[Run]time.Time {
-	holding := make(map[Run]time.Time)
-	for _, g := range f.all {
+// Hold is what a run holds.
+type Hold struct {
+	// Since is since when the run holds GPU memory, zero if it holds none now.
+	Since time.Time
+	// Silent is when the newest of its GPUs was read, if the hosts of all of them are
+	// silent, else zero. Host is the first of its hosts that is silent, or "".
+	Silent time.Time
+	Host   string
+}
+
+// Holding returns what each run holds whose workloads are known. Of a silent host, that
+// is what its last reading said.
+func (f *Fleet) Holding(now time.Time) map[Run]Hold {
+	holding, heard := make(map[Run]Hold), make(map[Run]bool)
+	for key, g := range f.all {
+		asOf := f.asOf(key.Host, now)
 		for w, h := range g.holders {
 			if w.Run == "" {
 				continue
 			}
 			for _, run := range f.RunsOf(w.run()) {
-				since, known := holding[run]
-				switch {
-				case !h.holds(g, now):
-					if !known {
-						holding[run] = time.Time{}
+				of := holding[run]
+				if h.holds(g, asOf) {
+					if of.Since.IsZero() || h.since.Before(of.Since) {
+						of.Since = h.since
 					}
-				case !known || since.IsZero() || h.since.Before(since):
-					holding[run] = h.since
+					if asOf.Equal(now) {
+						heard[run] = true
+					} else {
+						of.seeSilent(key.Host, asOf)
+					}
 				}
+				holding[run] = of
 			}
 		}
 	}
+	for run := range heard {
+		of := holding[run]
+		of.Silent = time.Time{}
+		holding[run] = of
+	}
 	return holding
+}
+
+// seeSilent adds a GPU of a silent host that was last read at a time.
+func (h *Hold) seeSilent(host string, last time.Time) {
+	if last.After(h.Silent) {
+		h.Silent = last
+	}
+	if h.Host == "" || host < h.Host {
+		h.Host = host
+	}
 }
 
 // maxVictims limits the workloads that are named for one failed GPU.
@@ -454,15 +503,18 @@ type Use struct {
 	Price float64
 }
 
-// Runs returns what each run has.
-func (f *Fleet) Runs() map[Run]Use {
+// Runs returns what each run has of GPUs that are read.
+func (f *Fleet) Runs(now time.Time) map[Run]Use {
 	type sum struct {
 		Use
 		utilization        float64
 		measured, unpriced int
 	}
 	sums := make(map[Run]*sum)
-	for _, g := range f.all {
+	for key, g := range f.all {
+		if f.silent(key.Host, now) {
+			continue
+		}
 		workloads := 0
 		for _, h := range g.holders {
 			if g.current(ofWorkloads, h.at) {
@@ -510,7 +562,7 @@ type Service struct{ Host, Service string }
 
 // Services returns the mean utilization of the GPUs whose memory each service holds
 // on each host, as far as that is known.
-func (f *Fleet) Services() map[Service]float64 {
+func (f *Fleet) Services(now time.Time) map[Service]float64 {
 	type mean struct {
 		sum      float64
 		measured int
@@ -518,7 +570,7 @@ func (f *Fleet) Services() map[Service]float64 {
 	means := make(map[Service]mean)
 	for key, g := range f.all {
 		utilization, ok := g.utilization()
-		if !ok {
+		if !ok || f.silent(key.Host, now) {
 			continue
 		}
 		counted := make(map[string]bool, len(g.holders))
@@ -559,12 +611,12 @@ type Idle struct {
 	Holder Owner
 }
 
-// Idle returns the GPUs that workloads hold and whose use is known, and since
-// when each does nothing: the time of its last reading if it works.
-func (f *Fleet) Idle() map[Key]Idle {
+// Idle returns the GPUs that are read, that workloads hold and whose use is known, and
+// since when each does nothing: the time of its last reading if it works.
+func (f *Fleet) Idle(now time.Time) map[Key]Idle {
 	idle := make(map[Key]Idle)
 	for key, g := range f.all {
-		if g.heldSince.IsZero() || !g.measured {
+		if g.heldSince.IsZero() || !g.measured || f.silent(key.Host, now) {
 			continue
 		}
 		since := g.heldSince

@@ -58,7 +58,7 @@ func TestRuns(t *testing.T) {
 		s.Use(a, 0.9, s.reading())
 		s.Use(b, 0.8, s.reading())
 	})
-	runs := s.Runs()
+	runs := s.Runs(s.now)
 	assert.Len(t, runs, 2)
 	assert.InDelta(t, 1.5, runs[r1].GPUs, 1e-9)
 	assert.InDelta(t, 0.6, runs[r1].Utilization, 1e-9)
@@ -69,16 +69,16 @@ func TestRuns(t *testing.T) {
 		s.Use(a, 0.9, s.reading())
 		s.Use(b, 0.8, s.reading())
 	})
-	runs = s.Runs()
+	runs = s.Runs(s.now)
 	assert.InDelta(t, 1, runs[r1].GPUs, 1e-9, "the newest reading has it on one GPU, alone")
 	s.after(6*time.Minute, func() {})
-	assert.Empty(t, s.Runs(), "no host was heard of for five minutes")
+	assert.Empty(t, s.Runs(s.now), "no host was heard of for five minutes")
 }
 
 func TestIdle(t *testing.T) {
 	s := newSite()
 	idle := func() time.Duration {
-		found, held := s.Idle()[a]
+		found, held := s.Idle(s.now)[a]
 		if !held {
 			return -1
 		}
@@ -97,7 +97,7 @@ func TestIdle(t *testing.T) {
 	worked := s.now
 	s.after(time.Minute, func() { s.hold(a, "r2"); s.Busy(a, 0, s.reading()) })
 	assert.Equal(t, time.Minute, idle(), "the counter began anew")
-	assert.Equal(t, worked, s.Idle()[a].Since)
+	assert.Equal(t, worked, s.Idle(s.now)[a].Since)
 	s.after(time.Minute, func() {})
 	assert.Equal(t, time.Minute, idle(), "up to the last reading")
 	s.after(time.Minute, func() { s.hold(a, "r2"); s.UseSM(a, 0.01, s.reading()) })
@@ -106,7 +106,7 @@ func TestIdle(t *testing.T) {
 	assert.Equal(t, time.Duration(-1), idle(), "without memory it is not held")
 
 	s.after(0, func() { s.hold(b, "r3") })
-	assert.NotContains(t, s.Idle(), b, "nothing is known of its use")
+	assert.NotContains(t, s.Idle(s.now), b, "nothing is known of its use")
 }
 
 func TestFailed(t *testing.T) {
@@ -146,11 +146,11 @@ func TestBounds(t *testing.T) {
 			s.Health(gpus.Key{ID: strconv.Itoa(n)}, true, s.reading())
 		}
 	})
-	assert.Len(t, s.Runs(), 32_768)
+	assert.Len(t, s.Runs(s.now), 32_768)
 	assert.Len(t, s.Failed(), 8192-1)
-	s.after(6*time.Minute, func() {})
+	s.after(24*time.Hour+time.Second, func() {})
 	s.after(time.Second, func() { s.hold(b, "r") })
-	assert.Len(t, s.Runs(), 1)
+	assert.Len(t, s.Runs(s.now), 1)
 	assert.Empty(t, s.Failed())
 }
 
@@ -160,10 +160,10 @@ func TestAClockThatIsAhead(t *testing.T) {
 	s.after(0, func() {
 		s.Hold(a, gpus.Workload{Run: "r1"}, true, gpus.Owner{}, gpus.Reading{At: s.now.AddDate(100, 0, 0), Now: s.now})
 	})
-	assert.Len(t, s.Runs(), 1)
+	assert.Len(t, s.Runs(s.now), 1)
 	s.after(time.Minute, func() { s.Hold(a, gpus.Workload{Run: "r2"}, true, gpus.Owner{}, gpus.Reading{Now: s.now}) })
-	assert.Contains(t, s.Runs(), gpus.Run{ID: "r2"})
-	assert.NotContains(t, s.Runs(), gpus.Run{ID: "r1"})
+	assert.Contains(t, s.Runs(s.now), gpus.Run{ID: "r2"})
+	assert.NotContains(t, s.Runs(s.now), gpus.Run{ID: "r1"})
 }
 
 // A wrong reading of the power is not the highest power, below which a busy GPU waits.
@@ -201,14 +201,14 @@ func TestALateReading(t *testing.T) {
 		s.Hold(a, gpus.Workload{Run: "r"}, true, gpus.Owner{}, older)
 		s.Use(a, 0.2, older)
 	})
-	assert.InDelta(t, 0.9, s.Runs()[gpus.Run{ID: "r"}].Utilization, 1e-9)
+	assert.InDelta(t, 0.9, s.Runs(s.now)[gpus.Run{ID: "r"}].Utilization, 1e-9)
 	s.after(40*time.Second, func() {})
-	assert.False(t, s.Holding(s.now)[gpus.Run{ID: "r"}].IsZero(), "it has not released its GPU")
+	assert.False(t, s.Holding(s.now)[gpus.Run{ID: "r"}].Since.IsZero(), "it has not released its GPU")
 
 	back := func() gpus.Reading { return gpus.Reading{At: s.now.Add(-2 * time.Hour), Now: s.now} }
 	s.after(4*time.Minute, func() { reads(back())() })
 	s.after(time.Minute, func() { reads(back())() })
-	assert.InDelta(t, 0.9, s.Runs()[gpus.Run{ID: "r"}].Utilization, 1e-9)
+	assert.InDelta(t, 0.9, s.Runs(s.now)[gpus.Run{ID: "r"}].Utilization, 1e-9)
 }
 
 // others are the values of a GPU besides its workloads, as another collector may send them.
@@ -240,16 +240,16 @@ func TestMetricsHaveReadingsOfTheirOwn(t *testing.T) {
 						other(s, gpus.Reading{At: s.now.Add(ahead - 2*time.Hour), Now: s.now})
 					})
 					if n > 10 {
-						assert.InDelta(t, 1, s.Runs()[r1].GPUs, 1e-9, n)
+						assert.InDelta(t, 1, s.Runs(s.now)[r1].GPUs, 1e-9, n)
 						assert.Len(t, s.States()[r1], 1, n)
-						assert.False(t, s.Holding(s.now)[r1].IsZero(), n)
+						assert.False(t, s.Holding(s.now)[r1].Since.IsZero(), n)
 					}
 				}
 				for range 50 {
 					s.after(time.Second, func() { other(s, gpus.Reading{At: s.now, Now: s.now}) })
 				}
-				assert.Empty(t, s.Runs(), "it has released the GPU")
-				assert.True(t, s.Holding(s.now)[r1].IsZero())
+				assert.Empty(t, s.Runs(s.now), "it has released the GPU")
+				assert.True(t, s.Holding(s.now)[r1].Since.IsZero())
 			})
 		}
 	}
@@ -266,7 +266,7 @@ func TestIdleIsRead(t *testing.T) {
 			}
 		})
 	}
-	assert.Equal(t, time.Minute, s.Idle()[a].For)
+	assert.Equal(t, time.Minute, s.Idle(s.now)[a].For)
 }
 
 // Two services may have runs with one id. A workload belongs to that of its service, and
@@ -298,15 +298,58 @@ func TestServicesWithOneID(t *testing.T) {
 	}
 	assert.Equal(t, []string{"GPU-c", "GPU-d", "GPU-e", "GPU-a"}, ids(r1))
 	assert.Equal(t, []string{"GPU-c", "GPU-d", "GPU-e", "GPU-b"}, ids(tuner))
-	assert.InDelta(t, 3.5, s.Runs()[r1].GPUs, 1e-9)
-	assert.InDelta(t, 3.5, s.Runs()[tuner].GPUs, 1e-9)
+	assert.InDelta(t, 3.5, s.Runs(s.now)[r1].GPUs, 1e-9)
+	assert.InDelta(t, 3.5, s.Runs(s.now)[tuner].GPUs, 1e-9)
 	assert.Len(t, s.Holding(s.now), 2)
 	assert.Equal(t, []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}, s.Failed()[a].Held)
 	assert.Equal(t, []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "tuner"}}}, s.Failed()[b].Held)
 
-	s.after(10*time.Second, func() { hold(b, "tuner") })
-	s.after(50*time.Second, func() { hold(b, "tuner"); s.Use(a, 0, s.reading()) })
-	s.after(4*time.Minute, func() { hold(b, "tuner") })
-	assert.True(t, s.Holding(s.now)[r1].IsZero(), "it holds none any more")
-	assert.False(t, s.Holding(s.now)[tuner].IsZero())
+	read := func() { hold(b, "tuner"); s.Use(c, 0, s.reading()) } // both hosts are read
+	s.after(10*time.Second, read)
+	s.after(50*time.Second, func() { read(); s.Use(a, 0, s.reading()) })
+	s.after(4*time.Minute, read)
+	assert.True(t, s.Holding(s.now)[r1].Since.IsZero(), "it holds none any more")
+	assert.False(t, s.Holding(s.now)[tuner].Since.IsZero())
+}
+
+// What a host last said stays when it is silent: its GPUs are held, as far as anybody
+// knows, and their numbers are those of nobody.
+func TestASilentHost(t *testing.T) {
+	s := newSite()
+	of := func(run string) gpus.Run { return gpus.Run{ID: run, Service: "trainer"} }
+	c := gpus.Key{Host: "n2", ID: "GPU-c"}
+	both := func() {
+		s.hold(a, "r1")
+		s.Use(a, 0.9, s.reading())
+		s.Hold(b, gpus.Workload{Run: "r2"}, false, gpus.Owner{}, s.reading())
+		s.hold(c, "r3")
+		s.hold(c, "r1")
+	}
+	for range 10 {
+		s.after(10*time.Second, both)
+	}
+	worked, last := s.now, s.now
+	other := func() { s.hold(c, "r3") }
+	s.after(10*time.Second, other)
+	assert.Empty(t, s.Silent(s.now), "it may have missed one")
+	for range 360 {
+		s.after(10*time.Second, other)
+	}
+	assert.Equal(t, map[string]gpus.SilentHost{"n1": {Since: last, Noticed: last.Add(30 * time.Second), Workloads: []gpus.HeldBy{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}, Worked: worked}}}}, s.Silent(s.now))
+	holding := s.Holding(s.now)
+	assert.Equal(t, last, holding[of("r1")].Silent)
+	assert.Equal(t, "n1", holding[of("r1")].Host)
+	assert.False(t, holding[of("r1")].Since.IsZero())
+	assert.Zero(t, holding[of("r3")].Silent, "its host is read")
+	assert.Zero(t, holding[gpus.Run{ID: "r2"}], "it held nothing")
+	assert.Equal(t, map[string]bool{"n2": true}, s.Hosts(s.now))
+	assert.NotContains(t, s.Runs(s.now), of("r1"))
+	assert.Len(t, s.States()[of("r1")], 1, "its last state")
+
+	s.after(10*time.Second, both)
+	assert.Empty(t, s.Silent(s.now), "it is back")
+	assert.Contains(t, s.Runs(s.now), of("r1"))
+	s.after(25*time.Hour, other)
+	assert.Empty(t, s.Silent(s.now), "it is forgotten")
+	assert.NotContains(t, s.Holding(s.now), of("r1"))
 }

@@ -9,8 +9,9 @@ import (
 // causesOf has the kinds that a kind follows from, the most likely first. No kind
 // follows from itself, not even over others.
 var causesOf = map[string][]string{
-	mlattr.ProblemRankMissing:    {mlattr.ProblemGPUFailed, mlattr.ProblemRunFailed},
-	mlattr.ProblemLooksHung:      {mlattr.ProblemGPUFailed, mlattr.ProblemRunFailed, mlattr.ProblemRankMissing},
+	mlattr.ProblemRankMissing:    {mlattr.ProblemGPUFailed, mlattr.ProblemHostSilent, mlattr.ProblemRunFailed},
+	mlattr.ProblemRunSilent:      {mlattr.ProblemHostSilent},
+	mlattr.ProblemLooksHung:      {mlattr.ProblemGPUFailed, mlattr.ProblemHostSilent, mlattr.ProblemRunFailed, mlattr.ProblemRankMissing},
 	mlattr.ProblemRestartLoop:    {mlattr.ProblemGPUFailed, mlattr.ProblemRunFailed, mlattr.ProblemNonfinite},
 	mlattr.ProblemRunFailed:      {mlattr.ProblemGPUFailed, mlattr.ProblemNonfinite},
 	mlattr.ProblemNonfinite:      {mlattr.ProblemLossDiverged},

@@ -32,6 +32,7 @@ const (
 	RunBound
 	RunState
 	RunStateTimestamp
+	RunLastData
 	RunAttempts
 	RunGPUs
 	RunGPUUtilization
@@ -54,6 +55,7 @@ const (
 	GPUMemoryUsage
 	GPUIdleTime
 	GPUPrice
+	HostLastData
 	RequestErrorRatio
 	ProblemOnset
 	GenAITokenUsage
@@ -386,6 +388,10 @@ var All = [Count]Series{
 		Name: "ml.run.state.timestamp", Unit: "s", Kind: Gauge, EveryRun: true, Momentary: true,
 		Description: "Since when the run is in its state, in seconds since 1970. If it is stalled or silent, this is when its last training span arrived.",
 	},
+	RunLastData: {
+		Name: "ml.run.last_data.timestamp", Unit: "s", Kind: Gauge, EveryRun: true, Momentary: true,
+		Description: "When a span or a metric of the run last arrived, in seconds since 1970 by the collector's clock. What ml_metrics computes, and readings of GPUs, do not count.",
+	},
 	RunAttempts: {
 		Name: "ml.run.attempts", Unit: "{attempt}", Kind: Counter, EveryRun: true,
 		Description: "Observed attempts of the run, for each rank: 1 at its first span, plus 1 for each restart that its launcher counts (ml.run.attempt), each new process, and work after its end.",
@@ -490,6 +496,10 @@ var All = [Count]Series{
 		Name: "ml.gpu.price", Unit: "USD/h", Kind: Gauge, NoRun: true, Momentary: true,
 		Description: "What the GPU costs an hour, by prices::gpu_hour, held or not. The labels are hw.id and host.name; there is no service.name.",
 		Labels:      []string{mlattr.HardwareID},
+	},
+	HostLastData: {
+		Name: "ml.host.last_data.timestamp", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true,
+		Description: "When a span, a metric or a reading of a GPU of the host last arrived, in seconds since 1970 by the collector's clock. What ml_metrics computes does not count. The only label is host.name.",
 	},
 	RequestErrorRatio: {
 		Name: "ml.request.error.ratio", Unit: "1", Kind: Gauge, NoRun: true, Momentary: true,

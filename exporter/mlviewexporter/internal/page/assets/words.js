@@ -1,9 +1,10 @@
 // The words of the page for the values of telemetry. A value without a word is
 // shown as it was sent.
 
+const plain = (names) => Object.fromEntries(names.split(' ').map((k) => [k, k.replaceAll('_', ' ')]));
+
 // kinds are the problems, the most urgent first.
-export const kinds = Object.fromEntries('looks_hung gpu_failed rank_missing failing slow_requests slow slow_host nonfinite run_failed restart_loop checkpoint_overdue retry_storm throttled held_idle tool_errors truncated model_substituted cache_collapsed costly'
-  .split(' ').map((k) => [k, k.replaceAll('_', ' ')]));
+export const kinds = plain('looks_hung gpu_failed host_silent run_silent rank_missing failing slow_requests slow slow_host nonfinite run_failed restart_loop checkpoint_overdue retry_storm throttled held_idle tool_errors truncated model_substituted cache_collapsed costly');
 Object.assign(kinds, { gpu_failed: 'GPU failed', nonfinite: 'loss not finite', truncated: 'answers cut by length', model_substituted: 'another model answers', cache_collapsed: 'cached tokens collapsed' });
 
 // severities say when somebody should act.
@@ -11,9 +12,7 @@ export const severities = { page: 'now', ticket: 'today' };
 
 export const states = { stalled: 'looks hung', unknown: 'no step yet' };
 
-export const activities = {
-  working: 'working', looks_hung: 'looks hung', slow: 'slow', held_idle: 'held idle', failed: 'failed', free: 'free',
-};
+export const activities = plain('working looks_hung slow held_idle failed free');
 
 export const bounds = {
   input: 'data', gpu: 'GPU', checkpoint: 'checkpoint', launch: 'launches or other ranks', unknown: 'not known',
