@@ -40,13 +40,13 @@ type values struct {
 	input, output       int64
 	hasInput, hasOutput bool
 	// notCounted reports whether another span reports the same usage, noRequest
-	// whether the span is no request of its own, and errorElsewhere whether another
-	// span counts its failure.
-	notCounted, noRequest, errorElsewhere bool
-	epochEnd                              bool
-	rate                                  float64
-	hasRate                               bool
-	batchSize                             int64
+	// whether the span is no request of its own, asked whether it is one that states
+	// no operation, and errorElsewhere whether another span counts its failure.
+	notCounted, noRequest, asked, errorElsewhere bool
+	epochEnd                                     bool
+	rate                                         float64
+	hasRate                                      bool
+	batchSize                                    int64
 
 	// critical is for how many seconds the span decided when its trace ended.
 	critical float64
@@ -183,7 +183,7 @@ func (v *values) read(facts *mlattr.Facts) {
 		case fieldCounted:
 			v.notCounted = usable(f) && !f.Bool
 		case fieldRequestCounted:
-			v.noRequest = usable(f) && !f.Bool
+			v.noRequest, v.asked = usable(f) && !f.Bool, usable(f) && f.Bool
 		case fieldErrorCounted:
 			v.errorElsewhere = usable(f) && !f.Bool
 		case fieldEpochEnd:
@@ -334,7 +334,7 @@ func lossScope(own, phase string) string {
 // counts, unlike, for example, that of an HTTP server's span.
 func (v *values) ofModel() bool {
 	return v.phase != "" || v.operation != "" || v.genAIOperation != "" ||
-		v.role != "" || v.library != "" || v.function != ""
+		v.role != "" || v.library != "" || v.function != "" || v.asked
 }
 
 // operationOf returns the ml.operation of requests, tokens and failures, else
@@ -359,7 +359,7 @@ func isRequestSpan(v *values, event mlattr.EventKind) bool {
 	if v.phase == mlattr.PhaseSample || event == mlattr.EventInference {
 		return true
 	}
-	return mlattr.AsksModel(v.genAIOperation)
+	return v.asked || mlattr.AsksModel(v.genAIOperation)
 }
 
 // work returns the kind of countable training work of a phase.

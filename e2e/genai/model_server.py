@@ -1,4 +1,4 @@
-"""A small server that speaks the chat APIs of OpenAI and Anthropic, without a model.
+"""A small server that speaks the APIs of OpenAI and Anthropic, without a model.
 
 It counts words as tokens, answers with as many words as the request allows,
 and keeps a log of what it served. The log is what clients' telemetry is
@@ -17,6 +17,8 @@ BROKEN_MODEL = "tiny-broken"
 # Seconds before the first token and between tokens.
 FIRST_TOKEN_SECONDS = 0.05
 TOKEN_SECONDS = 0.003
+# Seconds before a failure: longer than a client waits that sends a span when it begins.
+FAILURE_SECONDS = 1
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -28,12 +30,15 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.served.append(call)
             call["id"] = f"answer-{len(self.server.served)}"
-        api = {"/v1/chat/completions": OpenAI, "/v1/messages": Anthropic}.get(self.path)
+        api = {"/v1/chat/completions": OpenAI, "/v1/responses": Responses, "/v1/messages": Anthropic}.get(self.path)
         if api is None or call["model"] == BROKEN_MODEL:
+            time.sleep(FAILURE_SECONDS)
             call["status"] = 404 if api is None else 500
             self.send_json(call["status"], {"error": {"message": "the model is broken", "type": "server_error"}})
             return
-        words = ["word"] * (request.get("max_completion_tokens") or request.get("max_tokens") or 8)
+        if api is Responses:
+            request["messages"] = api.messages(request)
+        words = ["word"] * (request.get("max_completion_tokens") or request.get("max_output_tokens") or request.get("max_tokens") or 8)
         call["input"], call["cached"], call["output"] = input_tokens(request), input_tokens(request) // 2, len(words)
         call["id"] = api.prefix + call["id"]
         time.sleep(FIRST_TOKEN_SECONDS)
@@ -124,6 +129,47 @@ class OpenAI:
         if (request.get("stream_options") or {}).get("include_usage"):
             yield None, start | {"choices": [], "usage": cls.usage(call)}
         yield None, "[DONE]"
+
+
+class Responses:
+    prefix = "resp_"
+
+    @staticmethod
+    def messages(request):
+        """Returns what was said, as the other API of OpenAI has it."""
+        items = request["input"]
+        if isinstance(items, str):
+            return [{"role": "user", "content": items}]
+        return [{"role": "tool" if item.get("type") == "function_call_output" else item.get("role"),
+                 "content": item.get("content") or item.get("output")} for item in items]
+
+    @staticmethod
+    def response(request, call, **more):
+        return {"id": call["id"], "object": "response", "created_at": int(time.time()), "model": call["model"] + VERSION,
+                "output": [], "parallel_tool_calls": True, "tool_choice": "auto", "tools": request.get("tools") or []} | more
+
+    @classmethod
+    def answer(cls, request, call, words):
+        output = {"type": "message", "id": "msg_" + call["id"], "role": "assistant", "status": "completed",
+                  "content": [{"type": "output_text", "text": " ".join(words), "annotations": []}]}
+        if wants_tool(request):
+            output = {"type": "function_call", "id": "fc_" + call["id"], "call_id": "call-" + call["id"], "status": "completed",
+                      "name": request["tools"][0]["name"], "arguments": '{"city": "Rome"}'}
+        usage = {"input_tokens": call["input"], "input_tokens_details": {"cached_tokens": call["cached"]},
+                 "output_tokens": call["output"], "output_tokens_details": {"reasoning_tokens": 0},
+                 "total_tokens": call["input"] + call["output"]}
+        return cls.response(request, call, status="completed", output=[output], usage=usage)
+
+    @classmethod
+    def events(cls, request, call, words):
+        answer = cls.answer(request, call, words)
+        events = [{"type": "response.created", "response": cls.response(request, call, status="in_progress")}]
+        events += [{"type": "response.output_text.delta", "item_id": "msg_" + call["id"], "output_index": 0, "content_index": 0,
+                    "delta": word + " ", "logprobs": []} for word in words]
+        events += [{"type": "response.output_item.done", "output_index": 0, "item": answer["output"][0]},
+                   {"type": "response.completed", "response": answer}]
+        for number, event in enumerate(events):
+            yield event["type"], event | {"sequence_number": number}
 
 
 class Anthropic:

@@ -32,8 +32,8 @@ const firstTokenSeconds = 0.05
 var (
 	// notSent has the clients that say nothing of the first token.
 	notSent = []string{
-		"agent_framework", "agno", "google_adk", "haystack", "langchain_openai_v2", "langsmith_openai", "litellm_v1",
-		"litellm_v1_request_span",
+		"agent_framework", "agno", "google_adk", "haystack", "langchain_openai_v2", "langsmith_langchain", "langsmith_openai", "litellm_v1",
+		"litellm_v1_request_span", "logfire_openai_agents",
 		"logfire_openai", "openai_agents", "openai_v2", "openinference_langchain", "semantic_kernel", "smolagents",
 	}
 	// onSpansAbove have it on spans that do not count.

@@ -248,7 +248,8 @@ const (
 	// descendant: see the Evidence values.
 	UsageEvidence = "ml.usage.evidence"
 	// RequestCounted is false on a span that states an operation of a model and is
-	// no request of its own. The tokens that it reports count.
+	// no request of its own. The tokens that it reports count. It is true on a failed
+	// request whose span names a model and states no operation.
 	RequestCounted = "ml.request.counted"
 	// ErrorCounted is false on a failed span whose failure another span counts: one
 	// below a request that failed, with spans between them that did not, or one

@@ -72,6 +72,7 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, rules rate.Ru
 	f := &b.facts
 	e.reader.Span(known, span, f)
 	b.rejected += f.Rejected
+	settleRequest(f, span)
 	rate.Derive(f, span, rules, b.skipped)
 	if span.Status().Code() == ptrace.StatusCodeError && endsLoader(span, f.TextAt(slotPhase)) {
 		f.SetBool(slotEpochEnd, true)
@@ -103,7 +104,7 @@ func endsLoader(span ptrace.Span, phase string) bool {
 		if i >= maxEvents {
 			break
 		}
-		if v, ok := event.Attributes().Get("exception.type"); ok && v.Type() == pcommon.ValueTypeStr && mlattr.EndOfLoader(span.Name(), phase, v.Str()) {
+		if v, ok := event.Attributes().Get(attrExceptionType); ok && v.Type() == pcommon.ValueTypeStr && mlattr.EndOfLoader(span.Name(), phase, v.Str()) {
 			return true
 		}
 	}

@@ -21,6 +21,8 @@ func TestWhatFails(t *testing.T) {
 	ended.attrs = map[string]any{"ml.epoch_end": true}
 	endedNaN := loss(math.NaN())
 	endedNaN.attrs["ml.epoch_end"] = true
+	stated := exception
+	stated.attrs = map[string]any{"error.type": "ValueError"}
 	for name, tc := range map[string]struct {
 		span    failedCall
 		status  ptrace.StatusCode
@@ -30,6 +32,8 @@ func TestWhatFails(t *testing.T) {
 		"an error":                           {exception, ptrace.StatusCodeError, true, ""},
 		"an exception, unset":                {exception, ptrace.StatusCodeUnset, true, ""},
 		"an exception, ok":                   {exception, ptrace.StatusCodeOk, false, ""},
+		"an exception and error.type, ok":    {stated, ptrace.StatusCodeOk, true, ""},
+		"error.type alone, ok":               {failedCall{name: "x", attrs: stated.attrs}, ptrace.StatusCodeOk, false, ""},
 		"nothing":                            {failedCall{name: "step"}, ptrace.StatusCodeUnset, false, ""},
 		"nan":                                {trigger("nan"), ptrace.StatusCodeUnset, true, "nan"},
 		"inf":                                {trigger("inf"), ptrace.StatusCodeOk, true, "inf"},

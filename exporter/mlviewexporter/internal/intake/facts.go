@@ -11,8 +11,9 @@ import (
 type facts struct {
 	genAIOperation, errorType string
 	// notCounted reports whether the span is no request of its own, or another span
-	// reports the same usage.
-	notCounted, epochEnd bool
+	// reports the same usage, and asked whether it is a request that states no
+	// operation.
+	notCounted, asked, epochEnd bool
 	// tokens reports whether the span reports token usage.
 	tokens bool
 }
@@ -34,6 +35,7 @@ const (
 	fieldFunction
 	fieldBasis
 	fieldCounted
+	fieldRequestCounted
 	fieldErrorCounted
 	fieldEpochEnd
 	fieldTokens
@@ -64,7 +66,7 @@ var fields = func() (bySlot [256]field) {
 		mlattr.Function:              fieldFunction,
 		mlattr.ThroughputBasis:       fieldBasis,
 		mlattr.UsageCounted:          fieldCounted,
-		mlattr.RequestCounted:        fieldCounted,
+		mlattr.RequestCounted:        fieldRequestCounted,
 		mlattr.ErrorCounted:          fieldErrorCounted,
 		mlattr.EpochEnd:              fieldEpochEnd,
 		mlattr.GenAIInputTokens:      fieldTokens,
@@ -118,6 +120,8 @@ func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
 			basis = f.Text
 		case fieldCounted:
 			v.notCounted = v.notCounted || !f.Bool
+		case fieldRequestCounted:
+			v.notCounted, v.asked = v.notCounted || !f.Bool, f.Bool
 		case fieldErrorCounted:
 			in.FailureElsewhere = !f.Bool
 		case fieldEpochEnd:

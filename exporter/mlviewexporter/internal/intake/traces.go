@@ -189,7 +189,7 @@ func (r *spanReader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 
 	v := readFacts(f, in)
-	in.ML = in.Phase != "" || in.Operation != "" || in.Role != "" || in.Library != "" || in.Function != ""
+	in.ML = in.Phase != "" || in.Operation != "" || in.Role != "" || in.Library != "" || in.Function != "" || v.asked
 	in.Runless = in.ML && in.Source.Run == "" && !inferred
 	event := r.vocabulary.Event(in.Name)
 	exception, message := r.readEvents(span.Events(), event, span.Attributes())
@@ -202,7 +202,7 @@ func (r *spanReader) readSpan(known mlattr.System, span ptrace.Span) {
 		return
 	}
 	in.Usage = v.tokens
-	in.Request = in.Phase == mlattr.PhaseSample || event == mlattr.EventInference || mlattr.AsksModel(v.genAIOperation)
+	in.Request = in.Phase == mlattr.PhaseSample || event == mlattr.EventInference || v.asked || mlattr.AsksModel(v.genAIOperation)
 	if in.Request || in.Usage {
 		readRequest(in, span.Attributes())
 	}

@@ -120,7 +120,7 @@ func (b *Batch) findTwins(s *Store, processOf func(resource int) string) {
 	for i := range b.usage.requests {
 		r := &b.usage.requests[i]
 		n := &b.spans[r.at]
-		if n.covered || n.traceAt == none || n.id.IsEmpty() {
+		if n.covered || n.asked && n.failedBelow || n.traceAt == none || n.id.IsEmpty() {
 			continue
 		}
 		r.process = b.processHash(s, n.resource, processOf)

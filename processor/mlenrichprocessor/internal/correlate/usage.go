@@ -34,11 +34,14 @@ type spanUsage struct {
 
 	// covered is true if a span of the same service below reports tokens.
 	covered bool
+	// asked is true if the span failed and is, if no request below it failed, a
+	// request that states no operation.
+	asked bool
 	// server is true if the span is a server's, and client if it is above the
 	// first such span that used tokens too.
 	server, client bool
-	// asked is true once findClients has passed.
-	asked bool
+	// passed is true once findClients has passed.
+	passed bool
 	// repeated is true if a span that is no descendant reported the request first,
 	// and twin if that is known by their usage and their times.
 	repeated, twin bool
@@ -56,27 +59,35 @@ var (
 	slotUsageCounted = mlattr.SlotOf(mlattr.UsageCounted)
 	slotAnswer       = mlattr.SlotOf(mlattr.GenAIResponseID)
 	slotSide         = mlattr.SlotOf(mlattr.Side)
+	slotErrorType    = mlattr.SlotOf(mlattr.ErrorType)
+	// otherWork has what spans state that are no requests of LLM clients.
+	otherWork = [...]mlattr.Slot{
+		slotPhase, slotMLOperation, mlattr.SlotOf(mlattr.Role), mlattr.SlotOf(mlattr.Library), mlattr.SlotOf(mlattr.Function),
+	}
 )
 
 // readUsage reads what a span reports about tokens.
 func (b *Batch) readUsage(f *mlattr.Facts, s ptrace.Span) (u spanUsage) {
-	u.failed = s.Status().Code() == ptrace.StatusCodeError
+	u.failed = s.Status().Code() == ptrace.StatusCodeError || f.TextAt(slotErrorType) != ""
 	u.failureMarked = u.failed && f.At(slotErrorCounted) != nil
 	input, hasInput := f.IntAt(slotInput)
 	output, hasOutput := f.IntAt(slotOutput)
 	operation, estimated := f.TextAt(slotOperation), f.At(slotEstimated)
 	if !hasInput && !hasOutput && operation == "" {
-		return u
+		if u.asked = u.failed && !u.failureMarked && failedAsking(f, s); !u.asked {
+			return u
+		}
 	}
 	mark := f.At(slotUsageCounted)
 	u.uses = (input > 0 || output > 0) && (estimated == nil || !estimated.Bool)
-	u.countable = (hasInput || hasOutput || mlattr.AsksModel(operation)) && mark == nil
+	u.countable = (hasInput || hasOutput || u.asked || mlattr.AsksModel(operation)) && mark == nil
 	u.wrapper = wraps(s.Name(), operation)
 	u.sided = f.At(slotSide) != nil
 	u.server = u.uses && answers(s)
 	counted := f.At(slotRequestCounted)
 	part := counted != nil && !counted.Bool
-	asks := mlattr.AsksModel(operation) && !part
+	asks := (u.asked || mlattr.AsksModel(operation)) && !part
+	u.asked = u.asked && counted == nil
 	if !u.wrapper && (u.uses || asks) && (mark == nil || mark.Bool) {
 		b.readRequest(f, s, u.uses, part)
 		if asks && u.failed {
@@ -84,6 +95,26 @@ func (b *Batch) readUsage(f *mlattr.Facts, s ptrace.Span) (u spanUsage) {
 		}
 	}
 	return u
+}
+
+// failedAsking reports whether a failed span without an operation and without tokens
+// is a request to a model: it names the model, and states no other work. Some clients
+// learn what a span is from the answer.
+func failedAsking(f *mlattr.Facts, s ptrace.Span) bool {
+	if f.TextAt(slotRequested) == "" && f.TextAt(slotAnswered) == "" || mlattr.SumsUsage(s.Name()) {
+		return false
+	}
+	for _, slot := range otherWork {
+		if f.At(slot) != nil {
+			return false
+		}
+	}
+	for _, key := range mlattr.OperationKeys() {
+		if _, stated := s.Attributes().Get(key); stated {
+			return false
+		}
+	}
+	return true
 }
 
 // wraps reports whether a span sums up what the calls below it report.
@@ -243,7 +274,7 @@ func (b *Batch) isClient(at int32, service uint64) bool {
 		n.client = n.client || n.service != service
 		return true
 	}
-	before := n.asked
-	n.asked = true
+	before := n.passed
+	n.passed = true
 	return before
 }

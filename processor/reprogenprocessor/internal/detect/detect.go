@@ -107,16 +107,18 @@ func Failed(span ptrace.Span) bool { return signsOf(span)&signFailed != 0 }
 
 // signsOf finds in one pass over its attributes whether a span failed, and
 // whether it has the id of a call. A span failed if its status is an error, if its
-// client names a trigger, or if its loss is not a number; and where the status is
-// unset, if an exception was recorded on it. The end of a data loader is raised as
-// an exception and is no failure.
+// client names a trigger, or if its loss is not a number; and if an exception was
+// recorded on it, where the status is unset or it has an error.type, as ml_enrich
+// gives to failed requests. The end of a data loader is raised as an exception and
+// is no failure.
 func signsOf(span ptrace.Span) signs {
 	var found signs
-	switch span.Status().Code() {
-	case ptrace.StatusCodeError:
+	raised := false
+	if span.Status().Code() == ptrace.StatusCodeError {
 		found = signFailed
-	case ptrace.StatusCodeUnset:
-		if events := span.Events(); events.Len() > 0 && hasException(events) {
+	} else if events := span.Events(); events.Len() > 0 && hasException(events) {
+		raised = true
+		if span.Status().Code() == ptrace.StatusCodeUnset {
 			found = signFailed
 		}
 	}
@@ -132,6 +134,10 @@ func signsOf(span ptrace.Span) signs {
 		case mlattr.Loss:
 			if nonFinite(v) != "" {
 				return found | signFailed
+			}
+		case mlattr.ErrorType:
+			if raised {
+				found |= signFailed
 			}
 		case mlattr.EpochEnd:
 			ended = v.Type() == pcommon.ValueTypeBool && v.Bool()

@@ -1,0 +1,67 @@
+package mlenrichprocessor
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// exceptionEvent and attrExceptionType are the conventions' names of an exception.
+const (
+	exceptionEvent    = "exception"
+	attrExceptionType = "exception.type"
+)
+
+var (
+	slotOperation      = mlattr.SlotOf(mlattr.GenAIOperationName)
+	slotOutput         = mlattr.SlotOf(mlattr.GenAIOutputTokens)
+	slotFinish         = mlattr.SlotOf(mlattr.GenAIFinishReasons)
+	slotRequestCounted = mlattr.SlotOf(mlattr.RequestCounted)
+	slotErrorType      = mlattr.SlotOf(mlattr.ErrorType)
+)
+
+// settleRequest adds to the facts of a span that states an operation of a model what
+// its client leaves to be concluded: that it only prepares a request, and that the
+// request failed though the status is no error.
+func settleRequest(f *mlattr.Facts, span ptrace.Span) {
+	if !mlattr.AsksModel(f.TextAt(slotOperation)) {
+		return
+	}
+	answered := f.At(slotOutput) != nil || f.At(slotFinish) != nil
+	if !answered && f.At(slotRequestCounted) == nil && prepares(span.Name()) {
+		f.SetBool(slotRequestCounted, false)
+	}
+	// A request with an answer has handled its exceptions.
+	if answered || span.Status().Code() == ptrace.StatusCodeError || f.At(slotErrorType) != nil {
+		return
+	}
+	if class, raised := lastException(span.Events()); raised {
+		f.SetText(slotErrorType, class)
+	}
+}
+
+// prepares reports whether a span is named after a method that prepares a request,
+// such as OpenAI._prepare_chat_with_tools.
+func prepares(name string) bool {
+	method := strings.TrimLeft(name[strings.LastIndexByte(name, '.')+1:], "_")
+	return strings.HasPrefix(method, "prepare")
+}
+
+// lastException returns the type of the last exception of a span, and whether there is
+// one. Of many events it reads the last ones.
+func lastException(events ptrace.SpanEventSlice) (class string, raised bool) {
+	for i := events.Len() - 1; i >= max(0, events.Len()-maxEvents); i-- {
+		if event := events.At(i); event.Name() == exceptionEvent {
+			if v, ok := event.Attributes().Get(attrExceptionType); ok {
+				class, _ = mlattr.ReadText(v)
+			}
+			if class == "" {
+				class = mlattr.Other
+			}
+			return class, true
+		}
+	}
+	return "", false
+}
