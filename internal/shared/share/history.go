@@ -46,6 +46,11 @@ type Claim struct {
 	factors [len(Path{})]float64
 }
 
+// ClaimOf returns the claim of a sender where its services do not matter.
+func ClaimOf(s Sender) Claim {
+	return Claim{Path: Path{uint64(s)}, factors: [len(Path{})]float64{senderFactor}}
+}
+
 // A sender may take three quarters of what is free, and a service two thirds of what
 // its sender may, which is half. All that are not established may together take half
 // of what is free beside established ones.

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
 )
 
@@ -129,7 +130,7 @@ func (f *Filter) report(ctx context.Context, to metric.Int64Counter, counts *ove
 }
 
 // admitLabel reports whether a label value is admitted.
-func (f *Filter) admitLabel(k kind, key string, value uint64, now uint32) bool {
+func (f *Filter) admitLabel(k kind, key string, value uint64, from share.Sender, now uint32) bool {
 	group := f.hasher.text(key)
-	return f.tables[k].admit(request{id: mix(group, value), group: group}, now)
+	return f.tables[k].admit(request{id: mix(group, value), group: group, sender: from}, now)
 }

@@ -1,7 +1,10 @@
 package identity
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"net"
 	"strconv"
 	"sync"
 	"testing"
@@ -9,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -26,6 +30,14 @@ type bed struct {
 	tb    testing.TB
 	clock time.Time
 	log   *observer.ObservedLogs
+	// from is the address of the sender, 127.0.0.1 if it is empty.
+	from string
+}
+
+// ctx is the context of a request of the sender.
+func (b *bed) ctx() context.Context {
+	address := net.ParseIP(cmp.Or(b.from, "127.0.0.1"))
+	return client.NewContext(b.tb.Context(), client.Info{Addr: &net.TCPAddr{IP: address, Port: 40_000}})
 }
 
 // small are limits that a test can fill.
@@ -77,7 +89,7 @@ func (b *bed) span(resource []any, span ...any) (resourceAttrs, spanAttrs map[st
 	attrs(rs.Resource().Attributes(), resource...)
 	attrs(rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty().Attributes(), span...)
 	td.MarkReadOnly()
-	got := b.Traces(b.tb.Context(), td).ResourceSpans().At(0)
+	got := b.Traces(b.ctx(), td).ResourceSpans().At(0)
 	return got.Resource().Attributes().AsRaw(), got.ScopeSpans().At(0).Spans().At(0).Attributes().AsRaw()
 }
 
@@ -89,7 +101,7 @@ func (b *bed) point(resource []any, point ...any) map[string]any {
 	m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
 	m.SetName("requests")
 	attrs(m.SetEmptyGauge().DataPoints().AppendEmpty().Attributes(), point...)
-	b.Metrics(b.tb.Context(), md)
+	b.Metrics(b.ctx(), md)
 	if md.DataPointCount() == 0 {
 		return nil
 	}

@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // Metrics removes from md, in place, points without a value, the points of services,
@@ -17,7 +19,7 @@ import (
 // only the first stays: values of different writers cannot be one series. It repairs
 // times and texts that Prometheus would not show, and cuts long texts.
 func (f *Filter) Metrics(ctx context.Context, md pmetric.Metrics) {
-	p := metricsPass{Filter: f, now: f.seconds(), clock: clockAt(f.now())}
+	p := metricsPass{Filter: f, from: share.SenderOf(sender.From(ctx)), now: f.seconds(), clock: clockAt(f.now())}
 	md.ResourceMetrics().RemoveIf(func(rm pmetric.ResourceMetrics) bool {
 		return p.drops(rm)
 	})
@@ -27,6 +29,7 @@ func (f *Filter) Metrics(ctx context.Context, md pmetric.Metrics) {
 // metricsPass is the state of one call.
 type metricsPass struct {
 	*Filter
+	from   share.Sender
 	now    uint32
 	clock  clock
 	counts overflow
@@ -47,7 +50,7 @@ func (p *metricsPass) drops(rm pmetric.ResourceMetrics) bool {
 		fitResource(resource)
 	}
 	s := p.readSource(rm.Resource().Attributes())
-	if refused := p.admitProgram(&s, p.now); refused != kindCount {
+	if refused := p.admitProgram(&s, p.from, p.now); refused != kindCount {
 		p.counts[refused] += int64(pointsOf(rm))
 		return true
 	}
@@ -125,7 +128,7 @@ func (p *metricsPass) keeps(attrs pcommon.Map) bool {
 			return true
 		}
 	}
-	r := request{id: stream, group: p.program}
+	r := request{id: stream, group: p.program, sender: p.from}
 	if p.checkLabels(attrs) {
 		// Only the first stream with these labels may use it.
 		r.id, r.owner = p.stream(attrs), stream
@@ -153,7 +156,7 @@ func (p *metricsPass) stream(attrs pcommon.Map) uint64 {
 func (p *metricsPass) checkLabels(attrs pcommon.Map) (replaced bool) {
 	for key, v := range attrs.All() {
 		k := kindOf(key)
-		if v.Type() == pcommon.ValueTypeBool || p.admitLabel(k, key, p.hasher.value(v), p.now) {
+		if v.Type() == pcommon.ValueTypeBool || p.admitLabel(k, key, p.hasher.value(v), p.from, p.now) {
 			continue
 		}
 		v.SetStr(mlattr.Other)

@@ -1,6 +1,10 @@
 package identity
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
+)
 
 const (
 	// againSightings is how often an identity must be seen to be admitted once
@@ -23,11 +27,13 @@ const (
 )
 
 // table admits the identities of one kind. An admitted identity stays until it
-// has not been seen for expiration, so that later ones cannot displace it. It
-// is safe for concurrent use.
+// has not been seen for expiration, unless the table is full and it is one of those
+// that leave for new ones: see makeRoom. It is safe for concurrent use.
 type table struct {
 	mu       sync.Mutex
 	admitted map[uint64]admitted
+	// held has the number of admitted identities of each sender.
+	held map[share.Sender]int
 	// groups has the number of admitted identities of each group.
 	groups map[uint64]int
 	// limit applies to each group, total to all together. allowance is how many
@@ -42,6 +48,11 @@ type table struct {
 	swept      uint32
 	evicted    int64
 	candidates candidates
+	// departures are the next to leave, of one group or of all.
+	departures map[uint64]*departures
+	// displacements limits how many leave: Prometheus shows their series until it
+	// expires there.
+	displacements *share.Budget
 }
 
 // admitted is an admitted identity.
@@ -51,9 +62,11 @@ type admitted struct {
 	group uint64
 	// owner, if not 0, is the only one that may use the identity.
 	owner uint64
-	// seen is when it was last seen, checked when its parts were last looked
+	// sender is who sent it first.
+	sender share.Sender
+	// since is when it was admitted, seen is when it was last seen, checked when its parts were last looked
 	// up.
-	seen, checked uint32
+	since, seen, checked uint32
 	// bytes is what the identity takes of a scrape.
 	bytes uint32
 }
@@ -61,6 +74,7 @@ type admitted struct {
 // request asks for the admission of an identity.
 type request struct {
 	id, group, owner uint64
+	sender           share.Sender
 	// bytes is what the identity takes of a scrape.
 	bytes uint32
 	// known limits the request to identities that are already admitted.
@@ -71,6 +85,8 @@ func newTable(limit, groups, allowance int, maxBytes int64, expiration uint32) *
 	return &table{
 		admitted: make(map[uint64]admitted), groups: make(map[uint64]int), maxBytes: maxBytes,
 		limit: limit, total: limit * groups, allowance: allowance, expiration: expiration,
+		held: make(map[share.Sender]int), departures: make(map[uint64]*departures),
+		displacements: newDisplacements(limit*groups, expiration),
 	}
 }
 
@@ -108,8 +124,11 @@ func (t *table) admit(r request, now uint32) bool {
 	if r.known || !t.room(&r, now) {
 		return false
 	}
-	t.admitted[r.id] = admitted{group: r.group, owner: r.owner, seen: now, checked: now, bytes: r.bytes}
+	t.admitted[r.id] = admitted{
+		group: r.group, owner: r.owner, sender: r.sender, since: now, seen: now, checked: now, bytes: r.bytes,
+	}
 	t.groups[r.group]++
+	t.held[r.sender]++
 	t.bytes += int64(r.bytes)
 	return true
 }
@@ -132,7 +151,7 @@ func (t *table) room(r *request, now uint32) bool {
 	}
 	sightings := t.candidates.see(r.id, now)
 	if taken >= t.limit || all >= 1 {
-		return false
+		return sightings >= patientSightings && t.makeRoom(r, now)
 	}
 	if 4*taken >= 3*t.limit || all >= 3./4 {
 		return sightings >= patientSightings
@@ -154,15 +173,26 @@ func (t *table) used(r *request) float64 {
 func (t *table) sweep(now uint32) {
 	t.swept = now
 	for id, a := range t.admitted {
-		if now < a.seen+t.expiration {
-			continue
+		if now >= a.seen+t.expiration {
+			t.remove(id, a)
 		}
-		delete(t.admitted, id)
-		t.evicted++
-		t.bytes -= int64(a.bytes)
-		if t.groups[a.group]--; t.groups[a.group] == 0 {
-			delete(t.groups, a.group)
+	}
+	for scope, d := range t.departures {
+		if now >= d.at+sweepInterval {
+			delete(t.departures, scope)
 		}
+	}
+}
+
+func (t *table) remove(id uint64, a admitted) {
+	delete(t.admitted, id)
+	t.evicted++
+	t.bytes -= int64(a.bytes)
+	if t.groups[a.group]--; t.groups[a.group] == 0 {
+		delete(t.groups, a.group)
+	}
+	if t.held[a.sender]--; t.held[a.sender] == 0 {
+		delete(t.held, a.sender)
 	}
 }
 

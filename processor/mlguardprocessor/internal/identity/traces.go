@@ -7,6 +7,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // serviceInstance distinguishes the processes of a service.
@@ -22,7 +24,7 @@ const (
 // Traces returns spans whose labels are all admitted, UTF-8 and not long. It does not
 // change td: if a label is replaced, it returns a copy.
 func (f *Filter) Traces(ctx context.Context, td ptrace.Traces) ptrace.Traces {
-	p := tracesPass{Filter: f, td: td, now: f.seconds()}
+	p := tracesPass{Filter: f, td: td, from: share.SenderOf(sender.From(ctx)), now: f.seconds()}
 	for i := range td.ResourceSpans().Len() {
 		p.readResource(i)
 		for j := range td.ResourceSpans().At(i).ScopeSpans().Len() {
@@ -39,6 +41,7 @@ func (f *Filter) Traces(ctx context.Context, td ptrace.Traces) ptrace.Traces {
 type tracesPass struct {
 	*Filter
 	td     ptrace.Traces
+	from   share.Sender
 	copied bool
 	now    uint32
 	counts overflow
@@ -103,16 +106,16 @@ func (f *Filter) readSource(attrs pcommon.Map) (s source) {
 
 // admitProgram admits a service and its instance. It returns the kind that was
 // not admitted, or kindCount.
-func (f *Filter) admitProgram(s *source, now uint32) kind {
+func (f *Filter) admitProgram(s *source, from share.Sender, now uint32) kind {
 	service := mix(s.namespace, s.service)
 	instance := mix(service, s.instance)
-	if !f.tables[kindService].admit(request{id: service}, now) {
+	if !f.tables[kindService].admit(request{id: service, sender: from}, now) {
 		if s.instance != 0 {
 			f.tables[kindInstance].note(instance, now)
 		}
 		return kindService
 	}
-	if s.instance != 0 && !f.tables[kindInstance].admit(request{id: instance}, now) {
+	if s.instance != 0 && !f.tables[kindInstance].admit(request{id: instance, group: service, sender: from}, now) {
 		return kindInstance
 	}
 	return kindCount
@@ -127,7 +130,7 @@ func (p *tracesPass) readResource(i int) {
 	p.source = p.readSource(rs.Resource().Attributes())
 	p.whole, p.last, p.lastRun = true, 0, 0
 	s := &p.source
-	refused := p.admitProgram(s, p.now)
+	refused := p.admitProgram(s, p.from, p.now)
 	switch refused {
 	case kindService:
 		p.whole = false
@@ -161,13 +164,13 @@ func (p *tracesPass) readResource(i int) {
 // returns the kind that was not admitted, or kindCount.
 func (p *tracesPass) admitRun(s *source) kind {
 	run, rank := p.runOf(s)
-	if run != 0 && !p.tables[kindRun].admit(request{id: run, known: s.inferred}, p.now) {
+	if run != 0 && !p.tables[kindRun].admit(request{id: run, sender: p.from, known: s.inferred}, p.now) {
 		if !s.inferred {
 			p.tables[kindRank].note(rank, p.now)
 		}
 		return kindRun
 	}
-	if rank != 0 && !p.tables[kindRank].admit(request{id: rank}, p.now) {
+	if rank != 0 && !p.tables[kindRank].admit(request{id: rank, group: run, sender: p.from}, p.now) {
 		return kindRank
 	}
 	return kindCount
@@ -218,7 +221,7 @@ func (p *tracesPass) readSpan(at position) {
 	if p.checkLabels(at) {
 		_, labels = p.readLabels(p.span(at))
 	}
-	if combinations.admit(request{id: labels, group: p.program, bytes: p.bytes(at)}, p.now) {
+	if combinations.admit(request{id: labels, group: p.program, sender: p.from, bytes: p.bytes(at)}, p.now) {
 		return
 	}
 	p.counts[kindCombination]++
@@ -307,7 +310,7 @@ func (p *tracesPass) checkLabels(at position) (replaced bool) {
 		hide(p.writableSpan(at).Attributes(), refused...)
 	}
 	v, ok := exceptionType(p.span(at))
-	if !ok || p.admitLabel(kindLabel, mlattr.ErrorType, p.hasher.value(v), p.now) {
+	if !ok || p.admitLabel(kindLabel, mlattr.ErrorType, p.hasher.value(v), p.from, p.now) {
 		return len(refused) > 0
 	}
 	p.counts[kindLabel]++
@@ -359,7 +362,7 @@ func (p *tracesPass) refusedLabels(attrs pcommon.Map, spans int) (refused []stri
 		if !spanLabels[key] {
 			continue
 		}
-		if k := kindOf(key); !p.admitLabel(k, key, p.hasher.value(v), p.now) {
+		if k := kindOf(key); !p.admitLabel(k, key, p.hasher.value(v), p.from, p.now) {
 			p.overflow(k, spans)
 			refused = append(refused, key)
 		}

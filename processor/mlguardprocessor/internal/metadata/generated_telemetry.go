@@ -115,7 +115,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardIdentitiesEvicted, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_ml_guard_identities_evicted",
-		metric.WithDescription("Number of identities removed after expiration without being seen, by kind [Development]"),
+		metric.WithDescription("Number of identities removed because they were not seen for the expiration, or made room for others, by kind [Development]"),
 		metric.WithUnit("{identity}"),
 	)
 	errs = errors.Join(errs, err)

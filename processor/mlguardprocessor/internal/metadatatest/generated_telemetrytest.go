@@ -40,7 +40,7 @@ func AssertEqualProcessorMlGuardIdentities(t *testing.T, tt *componenttest.Telem
 func AssertEqualProcessorMlGuardIdentitiesEvicted(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_identities_evicted",
-		Description: "Number of identities removed after expiration without being seen, by kind [Development]",
+		Description: "Number of identities removed because they were not seen for the expiration, or made room for others, by kind [Development]",
 		Unit:        "{identity}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
