@@ -134,3 +134,22 @@ func TestModulesFormNoCircle(t *testing.T) {
 	}
 	visit("main.js", nil)
 }
+
+// A script is served without its comments, and otherwise as it is written.
+func TestScriptsHaveNoComments(t *testing.T) {
+	for name, file := range assets() {
+		if path.Ext(name) != ".js" || vendored[name] != "" {
+			continue
+		}
+		written, err := embedded.ReadFile("assets/" + name)
+		require.NoError(t, err)
+		var code []string
+		for line := range strings.Lines(string(written)) {
+			if !strings.HasPrefix(strings.TrimSpace(line), "//") {
+				code = append(code, line)
+			}
+		}
+		assert.Equal(t, strings.Join(code, ""), string(file.plain), name)
+		assert.Less(t, len(code), strings.Count(string(written), "\n"), name)
+	}
+}
