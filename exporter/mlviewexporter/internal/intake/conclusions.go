@@ -44,6 +44,7 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) model.Event {
 	e := model.Event{Time: at(record), Problem: r}
 	e.Namespace, r.Service = programOf(resource)
 	r.Onset = e.Time
+	state, evident := "", e.Time
 	for key, v := range record.Attributes().All() {
 		switch key {
 		case mlattr.Problem:
@@ -51,12 +52,13 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) model.Event {
 		case mlattr.ProblemID:
 			r.ID = text(v)
 		case mlattr.ProblemState:
-			r.Ended = text(v) == mlattr.ProblemEnded
+			state = text(v)
 		case mlattr.ProblemOnset:
-			// Beyond that a time in nanoseconds overflows.
-			if seconds, ok, _ := mlattr.ReadDouble(v); ok && seconds > 0 && seconds < math.MaxInt64/1e9 {
-				r.Onset = time.Unix(0, int64(seconds*1e9)).UTC()
-			}
+			r.Onset = timeOf(v, r.Onset)
+		case mlattr.ProblemEvidenceTime:
+			evident = timeOf(v, evident)
+		case mlattr.ProblemEndReason:
+			r.EndReason = text(v)
 		case mlattr.ProblemValue:
 			r.Value = numberOf(v)
 		case mlattr.ProblemUsual:
@@ -71,6 +73,18 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) model.Event {
 			r.Host = text(v)
 		case mlattr.HardwareID:
 			r.GPU = text(v)
+		case mlattr.SlurmJobID:
+			r.Holder.Job = text(v)
+		case mlattr.K8sNamespace:
+			r.Holder.Namespace = text(v)
+		case mlattr.K8sPod:
+			r.Holder.Pod = text(v)
+		case mlattr.ContainerID:
+			r.Holder.Container = text(v)
+		case mlattr.UserID:
+			r.Holder.User = text(v)
+		case mlattr.UserName:
+			r.Holder.UserName = text(v)
 		case mlattr.ProblemEvidence:
 			r.Evidence = phrases(v)
 		case mlattr.ProblemExcluded:
@@ -85,7 +99,22 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) model.Event {
 			r.Shadow = isTrue(v)
 		}
 	}
+	switch state {
+	case mlattr.ProblemStale:
+		r.Stale = evident
+	case mlattr.ProblemEnded:
+		r.Ended = e.Time
+	}
 	return e
+}
+
+// timeOf returns a time in seconds since 1970, or another one if v is none.
+func timeOf(v pcommon.Value, other time.Time) time.Time {
+	// Beyond that a time in nanoseconds overflows.
+	if seconds, ok, _ := mlattr.ReadDouble(v); ok && seconds > 0 && seconds < math.MaxInt64/1e9 {
+		return time.Unix(0, int64(seconds*1e9)).UTC()
+	}
+	return other
 }
 
 // programOf returns the service.namespace and the service.name of a resource.

@@ -292,8 +292,8 @@ func (s *Store) failedGPUEvidence(n *Need, p *problem, now time.Time) {
 	if xid := s.xids[g.gpuID]; xid != nil {
 		n.say("%s at %s", strings.TrimSpace("XID "+xid.Code+" "+xid.Message), clock(xid.Time, now))
 	}
-	if n.Run != "" {
-		n.say("held by %s", cmp.Or(n.Service, n.RunID))
+	if held := cmp.Or(n.Service, n.RunID, n.Job); held != "" && (n.Run != "" || n.Job != "") {
+		n.say("held by %s", held)
 	}
 	action := 0.0
 	if v := g.number(GPURecovery); v != nil {

@@ -319,10 +319,14 @@ func TestGPUsOfARunOfAnotherCollector(t *testing.T) {
 func TestRecordsOfAFleet(t *testing.T) {
 	f := newFleet()
 	record := func(id string, ended bool, evidence string) {
-		f.ApplyEvents([]model.Event{{Time: f.now, Problem: &model.Record{
-			ID: id, Kind: model.LooksHung, Service: "trainer", Run: "r", Onset: f.now, Ended: ended,
+		r := model.Record{
+			ID: id, Kind: model.LooksHung, Service: "trainer", Run: "r", Onset: f.now,
 			Evidence: []string{evidence}, Next: "Look at rank 3.",
-		}}})
+		}
+		if ended {
+			r.Ended = f.now
+		}
+		f.ApplyEvents([]model.Event{{Time: f.now, Problem: &r}})
 	}
 	change := func(after time.Duration) {
 		f.ApplyEvents([]model.Event{{Change: &model.Change{Time: f.now.Add(after), Kind: "version", Service: "trainer", From: "1", To: "2", Text: "version 2 (was 1)"}}})

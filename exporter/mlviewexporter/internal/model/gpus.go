@@ -124,21 +124,42 @@ func (g *gpu) number(series Series) *float64 {
 func (s *Store) userOf(g *gpu, of *run) string {
 	for _, one := range g.streams {
 		if l := &one.labels; one.series == GPUWorkload && l.Run == of.id && l.Own[4] != "" && s.runWithID(l.Run, l.Own[6], g.host) == of {
-			return s.user(one)
+			return s.user(one.workload())
 		}
 	}
 	return ""
 }
 
+// workload returns what the workload of a stream is known by.
+func (s *stream) workload() *Workload {
+	l := &s.labels
+	return &Workload{Job: l.Own[0], Namespace: l.Own[1], Pod: l.Own[2], Container: l.Own[3], User: l.Own[4], UserName: l.Own[7]}
+}
+
 // user returns the user of a workload: the number if it is one of the configured
 // owners, else the name on the host, else the number.
-func (s *Store) user(one *stream) string {
-	number, name := one.labels.Own[4], one.labels.Own[7]
+func (s *Store) user(w *Workload) string {
 	// What ml_guard writes instead of a name is none.
-	if s.settings.Owners[number] != "" || strings.HasPrefix(name, "[") {
-		return number
+	if s.settings.Owners[w.User] != "" || strings.HasPrefix(w.UserName, "[") {
+		return w.User
 	}
-	return cmp.Or(name, number)
+	return cmp.Or(w.UserName, w.User)
+}
+
+// named returns how a workload is called, and whose it is.
+func (s *Store) named(w *Workload, service string) (name, owner string) {
+	user := s.user(w)
+	switch {
+	case w.Job != "":
+		name = "slurm job " + w.Job
+	case w.Pod != "":
+		name = "pod " + strings.TrimPrefix(w.Namespace+"/"+w.Pod, "/")
+	case w.Container != "":
+		name = "container " + w.Container[:min(12, len(w.Container))]
+	case user != "":
+		name = "user " + user
+	}
+	return name, s.owner(user, w.Pod, service)
 }
 
 // gpuRow returns the row of a GPU. Its Activity is set later.
@@ -224,23 +245,14 @@ func (g *gpu) addValue(row *GPU, one *stream) {
 // it: its memory is not attributed.
 func (s *Store) holder(one *stream) (holder Holder, known bool) {
 	l := &one.labels
-	job, namespace, pod, container, user, join, service := l.Own[0], l.Own[1], l.Own[2], l.Own[3], s.user(one), l.Own[5], l.Own[6]
-	holder = Holder{RunID: l.Run, Service: service, Rank: l.Rank, Join: join, Owner: s.owner(user, pod, service), Memory: finite(one.value)}
+	join, service := l.Own[5], l.Own[6]
+	holder = Holder{RunID: l.Run, Service: service, Rank: l.Rank, Join: join, Memory: finite(one.value)}
+	holder.Name, holder.Owner = s.named(one.workload(), service)
 	if r := s.runWithID(l.Run, service, l.Host); r != nil {
 		holder.Run, holder.Service = r.key, r.service
 		if holder.Owner == "" {
 			holder.Owner = s.owner(r.user, r.service)
 		}
-	}
-	switch {
-	case job != "":
-		holder.Name = "slurm job " + job
-	case pod != "":
-		holder.Name = "pod " + strings.TrimPrefix(namespace+"/"+pod, "/")
-	case container != "":
-		holder.Name = "container " + container[:min(12, len(container))]
-	case user != "":
-		holder.Name = "user " + user
 	}
 	return holder, holder.RunID != "" || holder.Name != "" || holder.Service != ""
 }
@@ -313,7 +325,7 @@ func (s *Store) holdGPUs(now time.Time) {
 		var users []*run
 		first := make(map[*run]int)
 		for _, one := range g.workloads(now) {
-			user, service := s.user(one), one.labels.Own[6]
+			user, service := s.user(one.workload()), one.labels.Own[6]
 			if service != "" && user != "" {
 				if known, again := s.users[service]; again && known != user {
 					user = ""

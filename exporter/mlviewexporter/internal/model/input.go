@@ -166,16 +166,23 @@ type Event struct {
 	Namespace string
 }
 
-// Record is what ml_metrics says of a problem when it begins and when it ends.
+// Record is what ml_metrics says of a problem when it begins, when it becomes stale and
+// when it ends.
 type Record struct {
 	ID, Kind string
 	Severity mlattr.Severity
-	Ended    bool
 	Onset    time.Time
-	Text     string
+	// Stale is when the newest evidence arrived of a problem that lasts without new
+	// evidence, zero for others. Ended is when the problem ended, zero while it lasts,
+	// and EndReason a value of mlattr.ProblemEndReason.
+	Stale, Ended time.Time
+	EndReason    string
+	Text         string
 	// Service, Run, Host and GPU are what has the problem: service.name,
 	// ml.run.id, host.name and hw.id.
 	Service, Run, Host, GPU string
+	// Holder is the workload that held the GPU at the onset.
+	Holder Workload
 	// Value, Usual and GPUHours are nil if unknown.
 	Value, Usual, GPUHours *float64
 	Unit                   string
@@ -187,4 +194,17 @@ type Record struct {
 	Cause string
 	// Shadow reports whether the problem is only recorded.
 	Shadow bool
+
+	// namespace is the service.namespace, onset who had the problem, and where, when it
+	// began.
+	namespace string
+	onset     onset
+}
+
+// Workload is what a workload of a GPU is known by, "" if unknown.
+type Workload struct {
+	// Job is its slurm.job.id, Namespace and Pod its k8s.namespace.name and
+	// k8s.pod.name, Container its container.id, User and UserName its user.id and
+	// user.name.
+	Job, Namespace, Pod, Container, User, UserName string
 }

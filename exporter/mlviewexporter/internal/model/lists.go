@@ -4,6 +4,7 @@ package model
 // are [] there and not null. The State must not be in use yet.
 func (s *State) MakeLists() {
 	makeList(&s.Needs)
+	makeList(&s.Resolved)
 	makeList(&s.Runs)
 	makeList(&s.GPUs)
 	makeList(&s.Failures)
@@ -17,6 +18,7 @@ func (s *State) MakeLists() {
 		s.Collector.GPUs = map[string]int{}
 	}
 	makeListsOfNeeds(s.Needs)
+	makeListsOfNeeds(s.Resolved)
 	for i := range s.GPUs {
 		makeList(&s.GPUs[i].Holders)
 	}

@@ -34,35 +34,45 @@ type problem struct {
 	host   string
 	record *Record
 	ids    []string
+	// stale is when the newest evidence arrived, zero if there is new one.
+	stale time.Time
 }
 
 // problemOf returns the problem of a stream. ok is false for a kind that nobody
 // has defined, and without a subject.
-func (s *Store) problemOf(one *stream) (p problem, ok bool) {
+func (s *Store) problemOf(one *stream, now time.Time) (p problem, ok bool) {
 	l := &one.labels
-	p = problem{kind: l.Own[0], runID: l.Run, service: serviceID{l.Namespace, l.Service}, job: l.Job}
-	p.since, ok = unix(one.value)
-	if !ok || urgency(p.kind) < 0 {
+	since, ok := unix(one.value)
+	if !ok || urgency(l.Own[0]) < 0 {
 		return p, false
 	}
+	p = s.problemAt(l.Own[0], l, since)
+	p.job = l.Job
+	kind, _ := mlattr.ProblemNamed(p.kind)
+	if p.record = s.records[recordIDOf(kind, l.Namespace, l.Service, l.Run, l.Host, l.GPU)]; p.record != nil {
+		p.ids, p.stale = []string{p.record.ID}, p.record.Stale
+	}
+	if p.stale.IsZero() && !one.live(now) {
+		p.stale = one.at
+	}
+	return p, l.Run != "" || l.Service != "" || l.GPU != "" || l.Host != ""
+}
+
+// problemAt returns a problem of a kind with what the page knows of what has it.
+func (s *Store) problemAt(kind string, l *Labels, since time.Time) problem {
+	p := problem{kind: kind, since: since, runID: l.Run, service: serviceID{l.Namespace, l.Service}}
 	if l.Run != "" {
 		if p.run = s.runs[runID{l.Namespace, l.Service, l.Run}]; p.run == nil {
 			p.run = s.runWithID(l.Run, l.Service, l.Host)
 		}
 	}
-	if l.GPU != "" {
-		if g := s.gpus[gpuID{l.Host, l.GPU}]; g != nil {
-			p.gpus, p.onsets = []*gpu{g}, []time.Time{p.since}
-		}
+	if g := s.gpus[gpuID{l.Host, l.GPU}]; g != nil && l.GPU != "" {
+		p.gpus, p.onsets = []*gpu{g}, []time.Time{p.since}
 	}
 	if l.GPU == "" {
 		p.host = l.Host
 	}
-	kind, _ := mlattr.ProblemNamed(p.kind)
-	if p.record = s.records[recordIDOf(kind, l.Namespace, l.Service, l.Run, l.Host, l.GPU)]; p.record != nil {
-		p.ids = []string{p.record.ID}
-	}
-	return p, l.Run != "" || l.Service != "" || l.GPU != "" || l.Host != ""
+	return p
 }
 
 // outdated reports whether another collector than that of the stream has newer evidence
@@ -74,7 +84,7 @@ func (p *problem) outdated(one *stream) bool {
 
 // known reports whether the page has what a problem is about.
 func (s *Store) known(one *stream) bool {
-	p, ok := s.problemOf(one)
+	p, ok := s.problemOf(one, one.at)
 	return ok && (p.run != nil || len(p.gpus) > 0 || s.services[p.service] != nil && p.runID == "" && one.labels.GPU == "" || p.host != "" && !s.hosts[p.host].IsZero())
 }
 
@@ -99,7 +109,7 @@ func (s *Store) replaceProblem(by *stream, now time.Time) bool {
 // noteProblem marks the onset of a run's problem on its curves, and keeps what
 // is needed to say what a slow run does longer.
 func (s *Store) noteProblem(one *stream) {
-	if p, ok := s.problemOf(one); ok && p.run != nil && !p.outdated(one) {
+	if p, ok := s.problemOf(one, one.at); ok && p.run != nil && !p.outdated(one) {
 		if p.kind == Slow {
 			p.run.becomesSlow(p.since, one.at)
 		}
@@ -119,10 +129,10 @@ func (s *Store) needRows(state *State, now time.Time) []Need {
 	var all []problem
 	known := make(map[string]int)
 	for one := range s.problems {
-		if !one.live(now) {
+		if !one.lasts(now) {
 			continue
 		}
-		p, ok := s.problemOf(one)
+		p, ok := s.problemOf(one, now)
 		if !ok || p.outdated(one) {
 			continue
 		}
@@ -151,7 +161,8 @@ func (s *Store) needRows(state *State, now time.Time) []Need {
 	return limited(state, "needs", rows, maxNeeds)
 }
 
-// compareNeeds orders needs by kind, then by what is lost, then by age.
+// compareNeeds orders needs by kind, then by what is lost, then by age. Those without
+// new evidence come last.
 func compareNeeds(a, b Need) int {
 	hours := func(n Need) float64 {
 		if n.GPUHours == nil {
@@ -159,7 +170,14 @@ func compareNeeds(a, b Need) int {
 		}
 		return *n.GPUHours
 	}
+	stale := func(n Need) int {
+		if n.NoEvidenceSince == nil {
+			return 0
+		}
+		return 1
+	}
 	return cmp.Or(
+		cmp.Compare(stale(a), stale(b)),
 		cmp.Compare(urgency(a.Kind), urgency(b.Kind)),
 		cmp.Compare(hours(b), hours(a)), a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key))
 }
@@ -171,14 +189,19 @@ func (s *Store) problemID(state *State, p *problem) string {
 	if len(p.gpus) > 0 {
 		id = []string{p.kind, p.gpus[0].key}
 		if p.kind == HeldIdle {
-			id[1] = s.heldBy(state, p.gpus[0])
+			id[1] = s.heldBy(state, p.gpus[0], p.record)
 		}
 	}
 	return strings.Join(id, "\x00")
 }
 
 // heldBy names the holder of a GPU on its host, so that its GPUs are one problem.
-func (s *Store) heldBy(state *State, g *gpu) string {
+func (s *Store) heldBy(state *State, g *gpu, r *Record) string {
+	if r != nil {
+		if o := &r.onset; cmp.Or(o.RunID, o.Job, o.Service) != "" {
+			return strings.Join([]string{g.host, cmp.Or(o.RunID, o.Job, o.Service)}, "\x00")
+		}
+	}
 	row := state.gpu(g.key)
 	if row == nil || len(row.Holders) == 0 {
 		return g.key
@@ -206,6 +229,11 @@ func (p *problem) join(other problem) {
 		p.since = other.since
 	}
 	p.ids = append(p.ids, other.ids...)
+	if p.stale.IsZero() || other.stale.IsZero() {
+		p.stale = time.Time{}
+	} else if other.stale.After(p.stale) {
+		p.stale = other.stale
+	}
 	if p.record == nil || other.record != nil && other.record.ID < p.record.ID {
 		p.record = other.record
 	}
@@ -223,7 +251,7 @@ func (s *Store) need(state *State, p *problem, now time.Time) Need {
 	slices.SortFunc(p.gpus, compareGPUs)
 	n := Need{
 		Kind: p.kind, Since: p.since, RunID: p.runID, Service: p.service.name, Job: p.job,
-		Team: p.service.namespace, Evidence: []string{}, Subject: p.service.name,
+		Team: p.service.namespace, Evidence: []string{}, Subject: p.service.name, NoEvidenceSince: timePointer(p.stale),
 	}
 	if kind, ok := mlattr.ProblemNamed(p.kind); ok {
 		n.Severity = string(kind.Severity)
@@ -245,14 +273,24 @@ func (s *Store) need(state *State, p *problem, now time.Time) Need {
 	if n.Subject == "" && p.host != "" {
 		n.Subject = "host " + p.host
 	}
+	if r := p.record; r != nil && r.Holder != (Workload{}) {
+		name, owner := s.named(&r.Holder, n.Service)
+		n.Job, n.Owner = cmp.Or(n.Job, name), cmp.Or(n.Owner, owner)
+	}
 	if len(p.gpus) > 0 {
 		s.aboutGPUs(state, &n, p)
 		subject = p.gpus[0].key
+	}
+	if p.record != nil {
+		p.record.onset.keep(&n, len(p.gpus) == 0)
 	}
 	n.Key = keyOf("need", p.kind, p.service.namespace, p.service.name, subject)
 	n.Simulated, n.Recorded = s.isSimulated(p, n.Service)
 	n.Before = s.beforeProblem(p, &n)
 	s.addEvidence(state, &n, p, now)
+	if !p.stale.IsZero() {
+		now = p.stale
+	}
 	n.GPUHours = gpuHours(&n, p, now)
 	return n
 }

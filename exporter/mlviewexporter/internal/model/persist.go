@@ -25,6 +25,7 @@ type exported struct {
 	Services []exportedService `json:"services,omitempty"`
 	Runs     []exportedRun     `json:"runs,omitempty"`
 	Good     []*goodRun        `json:"good,omitempty"`
+	Resolved []Need            `json:"resolved,omitempty"`
 }
 
 // exportedService is what is known of a service, so that it is not new after a
@@ -53,8 +54,8 @@ type exportedRun struct {
 	Checkpoint time.Time `json:"checkpoint,omitzero"`
 }
 
-// Export returns the changes, states, failures and good runs of the last week as JSON, for
-// Import after a restart: at most 16 MiB, of too many rows those that were seen
+// Export returns the changes, states, failures and good runs of the last week, and the
+// resolved problems, as JSON, for Import after a restart: at most 16 MiB, of too many rows those that were seen
 // last.
 func (s *Store) Export() ([]byte, error) {
 	out := s.export()
@@ -76,6 +77,7 @@ func (e *exported) halve() {
 	e.Runs = newerHalf(e.Runs, func(a, b exportedRun) int { return a.LastSeen.Compare(b.LastSeen) })
 	e.Good = newerHalf(e.Good, func(a, b *goodRun) int { return a.Ended.Compare(b.Ended) })
 	e.Failures = newerHalf(e.Failures, func(a, b Failure) int { return lastSeen(&a).Compare(lastSeen(&b)) })
+	e.Resolved = newerHalf(e.Resolved, compareEnds)
 	e.Changes = newerHalf(e.Changes, func(a, b Change) int { return a.Time.Compare(b.Time) })
 	e.Marks = newerHalf(e.Marks, func(a, b mark) int { return a.Time.Compare(b.Time) })
 	e.sort()
@@ -89,7 +91,7 @@ func newerHalf[T any](all []T, compare func(a, b T) int) []T {
 func (s *Store) export() exported {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := exported{Version: exportVersion, Changes: append([]Change(nil), s.changes...), Marks: append([]mark(nil), s.marks...), Good: slices.Clone(s.good)}
+	out := exported{Version: exportVersion, Changes: append([]Change(nil), s.changes...), Marks: append([]mark(nil), s.marks...), Good: slices.Clone(s.good), Resolved: slices.Clone(s.resolved)}
 	for _, f := range s.failures.all {
 		one := f.Failure
 		one.Command, one.Requires, one.Fill, one.Why = "", nil, nil, ""
@@ -144,6 +146,7 @@ func (s *Store) Import(data []byte) error {
 	defer s.mu.Unlock()
 	s.importNotes(&in, recent)
 	s.importGood(in.Good, recent)
+	s.importResolved(in.Resolved, now)
 	for i := range in.Failures {
 		if f := &in.Failures[i]; recent(lastSeen(f)) && len(s.failures.all) < maxFailures && s.failures.all[f.Key] == nil {
 			s.failures.all[f.Key] = &failureGroup{Failure: s.imported(f)}

@@ -11,6 +11,8 @@ const (
 	refusedFor = time.Hour
 	// importedFor is how long changes and failures are kept over restarts.
 	importedFor = 7 * 24 * time.Hour
+	// resolvedFor is how long a problem that has ended is shown.
+	resolvedFor = 24 * time.Hour
 	// pruneEvery is the time between two removals of what is gone.
 	pruneEvery = time.Minute
 )
@@ -26,9 +28,18 @@ func (s *Store) prune(now time.Time) {
 			s.removeRun(r)
 		}
 	}
+	needed := make(map[gpuID]bool)
+	for one := range s.problems {
+		if !one.lasts(now) {
+			delete(s.problems, one)
+			s.streams.remove(one)
+			continue
+		}
+		needed[gpuID{one.labels.Host, one.labels.GPU}] = true
+	}
 	for id, g := range s.gpus {
 		g.streams = s.dropGone(g.streams, now)
-		if now.Sub(g.lastSeen) > gpuGoneAfter {
+		if now.Sub(g.lastSeen) > gpuGoneAfter && !needed[id] {
 			for _, one := range g.streams {
 				s.streams.remove(one)
 			}
@@ -55,12 +66,6 @@ func (s *Store) prune(now time.Time) {
 		}
 	}
 	s.ofHosts = s.dropGone(s.ofHosts, now)
-	for one := range s.problems {
-		if !one.live(now) {
-			delete(s.problems, one)
-			s.streams.remove(one)
-		}
-	}
 	s.pruneNotes(now)
 	s.pruneGood(now)
 }
@@ -106,6 +111,7 @@ func (s *Store) pruneNotes(now time.Time) {
 			delete(s.records, id)
 		}
 	}
+	s.resolved = slices.DeleteFunc(s.resolved, func(n Need) bool { return now.Sub(*n.Ended) > resolvedFor })
 	s.changes = slices.DeleteFunc(s.changes, func(c Change) bool { return now.Sub(c.Time) > importedFor })
 	s.marks = slices.DeleteFunc(s.marks, func(m mark) bool { return now.Sub(m.Time) > importedFor })
 	for key, f := range s.failures.all {

@@ -38,38 +38,50 @@ const (
 // only a mark becomes a moment on the curves of its run. Nobody is asked to act on a
 // problem in shadow.
 func (s *Store) noteRecord(r *Record, namespace string, now time.Time) {
-	kind, known := mlattr.ProblemNamed(r.Kind)
-	if !known || r.Shadow {
+	kind, ok := mlattr.ProblemNamed(r.Kind)
+	if !ok || r.Shadow {
 		return
 	}
 	if kind.Severity == mlattr.SeverityMark {
-		if !r.Ended {
+		if r.Ended.IsZero() && r.Stale.IsZero() {
 			s.markRecord(r, kind.Title, namespace, now)
 		}
 		return
 	}
 	id := recordIDOf(kind, namespace, r.Service, r.Run, r.Host, r.GPU)
-	if r.Ended {
+	known := s.records[id]
+	r.namespace = namespace
+	if !r.Ended.IsZero() {
+		s.resolve(r, known, now)
 		// Another collector may have begun one of the same kind meanwhile.
-		if known := s.records[id]; known != nil && (!s.settings.Fleet || known.ID == r.ID) {
+		if known != nil && (!s.settings.Fleet || known.ID == r.ID) {
 			delete(s.records, id)
 		}
 		return
 	}
-	if _, again := s.records[id]; !again && len(s.records) >= maxRecords {
+	if known == nil && len(s.records) >= maxRecords {
 		s.dropped["problems"]++
 		return
 	}
 	kept := r.clone()
-	kept.Onset = earlier(kept.Onset, now)
-	s.records[recordIDOf(kind, s.texts.of(namespace), kept.Service, kept.Run, kept.Host, kept.GPU)] = kept
+	kept.Onset, kept.Stale = earlier(kept.Onset, now), earlier(kept.Stale, now)
+	if known != nil && known.ID == kept.ID {
+		kept.onset = known.onset
+	}
+	s.begun = append(s.begun, kept)
+	s.records[recordIDOf(kind, s.texts.of(kept.namespace), kept.Service, kept.Run, kept.Host, kept.GPU)] = kept
 }
 
 // clone returns a copy that shares no memory, with bounded texts.
 func (r *Record) clone() *Record {
 	kept := *r
+	kept.namespace = strings.Clone(cut(r.namespace, maxNoted))
 	for _, text := range [...]*string{&kept.ID, &kept.Kind, &kept.Text, &kept.Service, &kept.Run, &kept.Host, &kept.GPU, &kept.Unit, &kept.Cause} {
 		*text = strings.Clone(cut(*text, maxNoted))
+	}
+	h := &kept.Holder
+	for _, text := range [...]*string{&h.Job, &h.Namespace, &h.Pod, &h.Container, &h.User, &h.UserName, &kept.EndReason} {
+		*text = strings.Clone(cut(*text, maxLabel))
 	}
 	kept.Next = strings.Clone(cut(kept.Next, 4*maxNoted))
 	for _, texts := range [...]*[]string{&kept.Evidence, &kept.Excluded, &kept.Before} {

@@ -89,7 +89,7 @@ func TestARecordOfAProblem(t *testing.T) {
 	assert.Equal(t, w.State().Changes[0].Key, n.Before[0].Key)
 	assert.Equal(t, "commit b (was a)", n.Before[1].Text)
 
-	r.Ended = true
+	r.Ended = w.now
 	w.record(r)
 	assert.Empty(t, need().Evidence, "the next one has another record")
 }
@@ -143,7 +143,7 @@ func TestMarks(t *testing.T) {
 	spike := model.Record{ID: "1", Kind: mlattr.ProblemLossSpike, Service: "trainer", Run: "r", Evidence: []string{"loss 9.1 at step 7"}}
 	w.record(spike)
 	w.record(spike)
-	spike.Ended = true
+	spike.Ended = w.now
 	w.record(spike)
 	w.record(model.Record{ID: "2", Kind: mlattr.ProblemLossDiverged, Service: "trainer", Run: "r", Shadow: true})
 	w.record(model.Record{ID: "3", Kind: "sad", Service: "trainer", Run: "r"})

@@ -82,10 +82,11 @@ const (
 	maxStreamsOfPool    = 1000
 	maxProblems         = 2000
 	maxStreamsOfHosts   = 20_000
-	// maxAllRanks limits the ranks of all runs, maxNeeds the problems and maxClasses
-	// the classes of errors that are shown.
+	// maxAllRanks limits the ranks of all runs, maxNeeds the problems, maxResolved those
+	// that have ended and maxClasses the classes of errors that are shown.
 	maxAllRanks = 65_536
 	maxNeeds    = 500
+	maxResolved = 200
 	maxClasses  = 100
 	// maxRefused limits the rows beyond a limit that are counted.
 	maxRefused = 10_000

@@ -17,6 +17,7 @@ func (s *Store) takeState(now time.Time) *State {
 	state.GPUs = s.gpuRows(now)
 	state.Failures = limited(state, "failures", s.failures.rows(s, func(*Failure) bool { return true }), maxFailures)
 	state.Needs = s.needRows(state, now)
+	state.Resolved = s.resolvedRows(state, now)
 	state.Runs = s.runRows(now)
 	state.Calls = s.calls.rows(s, func(*call) bool { return true }, now)
 	state.Pools = s.poolRows(now)

@@ -24,6 +24,9 @@ type State struct {
 	// Needs are the problems that need a person, the most urgent first: by kind, as
 	// mlattr.Problems lists them, then by GPU-hours lost, then by onset.
 	Needs []Need `json:"needs"`
+	// Resolved are the problems that ended within the last 24 hours, the newest end
+	// first.
+	Resolved []Need `json:"resolved"`
 	// Runs are ordered by service and start, so that rows keep their places.
 	Runs []Run `json:"runs"`
 	// GPUs are ordered by host and index.
@@ -109,6 +112,13 @@ type Need struct {
 	// Kind is the Name of a kind in mlattr.Problems whose severity is not mark.
 	Kind  string    `json:"kind"`
 	Since time.Time `json:"since"`
+	// NoEvidenceSince is when the newest evidence arrived of a problem that lasts
+	// without new evidence, nil for others: nobody knows whether it is over.
+	NoEvidenceSince *time.Time `json:"no_evidence_since,omitempty"`
+	// Ended is when the problem ended, nil while it lasts. EndReason is why: over, newer
+	// data no longer shows it; or no_evidence, no data has shown it for long.
+	Ended     *time.Time `json:"ended,omitempty"`
+	EndReason string     `json:"end_reason,omitempty"`
 	// Severity is page for a problem that needs somebody now, ticket for one that
 	// needs somebody today: that of the kind, or of what follows from the problem.
 	Severity string `json:"severity"`
@@ -120,8 +130,9 @@ type Need struct {
 	RunID   string `json:"run_id,omitempty"`
 	Service string `json:"service,omitempty"`
 	Job     string `json:"job,omitempty"`
-	// Owner is the user of the run, or of the processes of the service. Team is
-	// service.namespace. Both are empty if nothing names them.
+	// Owner is the user of the run, of the processes of the service, or of the workload
+	// that held the GPU. Team is service.namespace. Both are empty if nothing names them.
+	// Run, job, owner and GPUs are those of the onset.
 	Owner string `json:"owner,omitempty"`
 	Team  string `json:"team,omitempty"`
 	// GPUs are the keys of the GPUs concerned.
@@ -139,7 +150,7 @@ type Need struct {
 	// Before are the changes that came before, the newest first. They are not
 	// necessarily the cause.
 	Before []Change `json:"before"`
-	// GPUHours are the GPU-hours since the onset, nil if no GPU is known. Of a slow
+	// GPUHours are the GPU-hours from the onset to the newest evidence, nil if no GPU is known. Of a slow
 	// run they are those that its steps take longer than usual.
 	GPUHours *float64 `json:"gpu_hours,omitempty"`
 	// Cause is the key of the problem that this one follows from. The row comes

@@ -64,9 +64,13 @@ type Store struct {
 	changes  []Change
 	// records are those of open problems.
 	records map[recordID]*Record
-	marks   []mark
-	traces  traces
-	history dueRuns
+	// begun are records whose onset is not noted yet. resolved are the problems that
+	// have ended, the newest end last.
+	begun    []*Record
+	resolved []Need
+	marks    []mark
+	traces   traces
+	history  dueRuns
 	// good are runs that others are compared with, those that ended last at the end.
 	good    []*goodRun
 	missing map[string][]Missing
@@ -264,6 +268,7 @@ func (s *Store) ApplyEvents(events []Event) {
 	for i := range events {
 		s.event(&events[i], now)
 	}
+	s.noteOnsets(now)
 }
 
 // begin notes that data arrived.

@@ -251,8 +251,23 @@ func TestOrderOfNeeds(t *testing.T) {
 	assert.Equal(t, []string{"hung", "hung later", "gpu", "failing", "slow", "loop", "idle"}, order)
 	needs := w.State().Needs
 	assert.InDelta(t, 4, *needs[0].GPUHours, 0.01)
+	reported := w.now.Add(-2 * time.Second)
 	w.now = w.now.Add(10 * time.Minute)
-	assert.Empty(t, w.State().Needs, "nobody reports them any more")
+	needs = w.State().Needs
+	require.Len(t, needs, 7, "nobody says that they are over")
+	for _, n := range needs {
+		require.NotNil(t, n.NoEvidenceSince)
+		assert.Equal(t, reported, *n.NoEvidenceSince)
+	}
+	assert.InDelta(t, 4, *needs[0].GPUHours, 0.01, "of what is known")
+	w.now = w.now.Add(time.Hour)
+	order = nil
+	for _, n := range w.State().Needs {
+		order = append(order, n.RunID)
+	}
+	assert.Equal(t, []string{"hung", "hung later", "gpu"}, order, "what lasts for a day")
+	w.now = w.now.Add(23 * time.Hour)
+	assert.Empty(t, w.State().Needs)
 }
 
 func TestFailuresOfSpansAndOfTheDirectory(t *testing.T) {

@@ -3,6 +3,8 @@ package model
 import (
 	"math"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // streamKey identifies a stream.
@@ -56,6 +58,13 @@ type stream struct {
 
 // live reports whether the stream has a current value.
 func (s *stream) live(now time.Time) bool { return !s.gone && now.Sub(s.at) <= goneAfter }
+
+// lasts reports whether the problem of a stream lasts: until the stream ends. If its
+// sender is silent, it lasts as long as one of its kind does without new evidence.
+func (s *stream) lasts(now time.Time) bool {
+	kind, _ := mlattr.ProblemNamed(s.labels.Own[0])
+	return !s.gone && now.Sub(s.at) <= max(goneAfter, kind.EndsAfter())
+}
 
 // update takes a point over and reports whether a new value came.
 func (s *stream) update(p *Update, now time.Time) {

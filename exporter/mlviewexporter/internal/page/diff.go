@@ -38,6 +38,7 @@ func diff(old, next *model.State) *update {
 		return u
 	}
 	diffRows(u, "needs", old.Needs, next.Needs, func(r *model.Need) string { return r.Key })
+	diffRows(u, "resolved", old.Resolved, next.Resolved, func(r *model.Need) string { return r.Key })
 	diffRows(u, "runs", old.Runs, next.Runs, func(r *model.Run) string { return r.Key })
 	diffRows(u, "gpus", old.GPUs, next.GPUs, func(r *model.GPU) string { return r.Key })
 	diffRows(u, "failures", old.Failures, next.Failures, func(r *model.Failure) string { return r.Key })

@@ -35,6 +35,14 @@ func incident() *model.State {
 				Evidence: []string{"1.9 → 3.1 s/step", "data_load 0.2 → 1.4 s on all ranks"}, Before: []model.Change{attempt}},
 			{Key: "4", Kind: model.HeldIdle, Severity: "ticket", Urgency: 4, Since: *ago(90 * time.Minute), Owner: "user3", Job: "jupyter", Subject: "gpu-08: GPU 4-7",
 				Evidence: []string{"4 × 61 GiB, 0 % for 1.5 h"}, GPUHours: new(6.0)},
+			{Key: "5", Kind: model.GPUFailed, Severity: "page", Urgency: 5, Since: *ago(time.Hour), NoEvidenceSince: ago(14 * time.Minute), Owner: "user5", Job: "slurm job 815", Subject: "gpu-06: GPU 3",
+				Evidence: []string{"XID 79"}, GPUHours: new(0.77)},
+		},
+		Resolved: []model.Need{
+			{Key: "6", Kind: model.Slow, Severity: "ticket", Since: *ago(5 * time.Hour), Ended: ago(4 * time.Hour), EndReason: "over", RunID: "ft-12", Service: "bert-ft", Owner: "user4", Subject: "bert-ft",
+				Value: new(0.8), Usual: new(0.4), Unit: "s", Evidence: []string{"0.8 s a step, usually 0.4 (+100 %)"}},
+			{Key: "7", Kind: model.Failing, Severity: "page", Since: *ago(20 * time.Hour), Ended: ago(19 * time.Hour), EndReason: "no_evidence", Service: "batch", Subject: "batch",
+				Value: new(0.5), Unit: "1", Evidence: []string{"6 of the last 12 requests to models failed"}},
 		},
 		Runs: []model.Run{
 			{Key: "r3", ID: "bert-ft-2026-11-20T05", Service: "bert-ft", Owner: "user4", Job: "48255", State: "running", Ranks: 4,

@@ -43,6 +43,7 @@ func Write(w io.Writer, s *model.State, o Options) error {
 	d.width = min(max(d.width, MinWidth), MaxWidth)
 	d.header()
 	d.needs()
+	d.resolved()
 	d.collectors()
 	d.runs()
 	d.gpus()
@@ -323,9 +324,7 @@ func (d *document) needs() {
 		{title: "what", text: kindOfNeed},
 		{title: "data", text: func(n *need) string { return d.simulated(n.Simulated, n.Recorded) }},
 		{title: "where", least: 16, text: func(n *need) string { return printable(n.Subject) }},
-		{title: "owner", least: 8, text: func(n *need) string {
-			return cmp.Or(printable(n.Owner), prefixed("team ", printable(n.Team), ""), "not known")
-		}},
+		{title: "owner", least: 8, text: ownerOf},
 		{title: "job", least: 8, leave: 2, text: func(n *need) string { return printable(n.Job) }},
 		{title: "run", leave: 1, text: func(n *need) string { return shortID(n.RunID) }},
 		{title: "lost", right: true, text: func(n *need) string {
@@ -340,14 +339,54 @@ func (d *document) needs() {
 // needsNote says how the problems are ordered.
 const needsNote = "Take 1 first, and \"now\" before \"today\". What follows another may go with it. An error ratio that is usual for its service is not listed. Times are in UTC."
 
+// resolved writes the problems that ended within the last 24 hours.
+func (d *document) resolved() {
+	type need = model.Need
+	now := d.state.Time
+	section(d, part[need]{name: "RESOLVED IN THE LAST 24 HOURS", list: "resolved", most: maxResolved, columns: []column[need]{
+		{title: "ended", text: func(n *need) string { return clock(now, *n.Ended) }},
+		{title: "what", text: kindOfNeed},
+		{title: "data", text: func(n *need) string { return d.simulated(n.Simulated, n.Recorded) }},
+		{title: "where", least: 16, text: func(n *need) string { return printable(n.Subject) }},
+		{title: "owner", least: 8, text: ownerOf},
+		{title: "job", least: 8, leave: 2, text: func(n *need) string { return printable(n.Job) }},
+		{title: "run", leave: 1, text: func(n *need) string { return shortID(n.RunID) }},
+		{title: "lasted", right: true, text: func(n *need) string { return age(*n.Ended, &n.Since) }},
+		{title: "why", leave: 3, text: func(n *need) string {
+			if n.EndReason == mlattr.ProblemNoEvidence {
+				return "no new evidence"
+			}
+			return "over"
+		}},
+	}, after: d.evidence}, d.state.Resolved)
+}
+
+// ownerOf writes whose a problem is.
+func ownerOf(n *model.Need) string {
+	return cmp.Or(printable(n.Owner), prefixed("team ", printable(n.Team), ""), "not known")
+}
+
+// evidence returns what was observed of a problem, and since when nothing was.
+func (d *document) evidence(n *model.Need) (lines []string) {
+	if n.NoEvidenceSince != nil {
+		lines = d.paragraph(4, "no new evidence for "+age(d.state.Time, n.NoEvidenceSince)+": nobody knows whether it is over")
+	}
+	if len(n.Evidence) > 0 {
+		lines = append(lines, d.paragraph(4, printable(strings.Join(n.Evidence, "; ")))...)
+	}
+	return lines
+}
+
 // urgencyOf writes the place of a problem and when somebody should act. One that
 // follows from another has no place of its own.
 func urgencyOf(n *model.Need) string {
 	place, severity := strconv.Itoa(n.Urgency), words(n.Severity)
-	switch mlattr.Severity(n.Severity) {
-	case mlattr.SeverityPage:
+	switch {
+	case n.NoEvidenceSince != nil:
+		return joined(" ", place, "stale")
+	case mlattr.Severity(n.Severity) == mlattr.SeverityPage:
 		severity = "now"
-	case mlattr.SeverityTicket:
+	case mlattr.Severity(n.Severity) == mlattr.SeverityTicket:
 		severity = "today"
 	}
 	if n.Cause != "" {
@@ -365,10 +404,7 @@ func (d *document) needDetails(n *model.Need) []string {
 	if len(before) == 0 {
 		before = []string{"nothing seen"}
 	}
-	lines := d.paragraph(4, printable(strings.Join(n.Evidence, "; ")))
-	if len(n.Evidence) == 0 {
-		lines = nil
-	}
+	lines := d.evidence(n)
 	lines = append(lines, d.paragraph(4, "changed before: "+strings.Join(before, ", "))...)
 	if n.Next != "" {
 		lines = append(lines, d.paragraph(4, "next: "+printable(n.Next))...)
@@ -397,6 +433,7 @@ func kindOfNeed(n *model.Need) string {
 // The most rows of each section.
 const (
 	maxNeeds      = 50
+	maxResolved   = 10
 	maxRuns       = 50
 	maxGPUs       = 64 // lines
 	maxFailures   = 10

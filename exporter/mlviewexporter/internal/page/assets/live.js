@@ -1,6 +1,6 @@
 // The State of the collector, kept up to date by its stream of events.
 
-const lists = ['needs', 'runs', 'gpus', 'failures', 'calls', 'pools', 'models', 'changes', 'missing', 'collectors'];
+const lists = ['needs', 'resolved', 'runs', 'gpus', 'failures', 'calls', 'pools', 'models', 'changes', 'missing', 'collectors'];
 
 export const live = {
   // collector is null until the first State has arrived.

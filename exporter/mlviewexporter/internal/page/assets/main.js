@@ -6,7 +6,7 @@ import { activities, kinds, word } from './words.js';
 import { span, clock, zone, utc, time, count } from './format.js';
 import { order, more, head, sayCopied, fit } from './table.js';
 import { inTurns } from './turns.js';
-import { needsPart, toggleNeed } from './needs.js';
+import { needsPart, resolvedPart, toggleNeed } from './needs.js';
 import { runsPart, toggleRun, singleOpen } from './runs.js';
 import { gpusPart } from './gpus.js';
 import { failuresPart, toggleFailure } from './failures.js';
@@ -149,7 +149,7 @@ function steps() {
     drawTop,
     () => patch(at('filters'), [filters()]),
     () => patch(at('parts-nav'), [nav()]),
-    part('needs', () => needsPart(one)), part('collectors', collectorsPart), part('runs', () => runsPart(one)),
+    part('needs', () => needsPart(one)), part('resolved', resolvedPart), part('collectors', collectorsPart), part('runs', () => runsPart(one)),
     part('gpus', gpusPart), part('failures', failuresPart), part('models', modelsPart), part('calls', callsPart), part('changes', changesPart),
     part('missing', () => (one && singleOpen() && live.rows.missing.size ? null : missingPart())),
     () => {

@@ -3,11 +3,12 @@ import { h, dim, sub } from './dom.js';
 import { list, get, hidden } from './live.js';
 import { view, found, filtered, whose } from './address.js';
 import { kinds, severities, word } from './words.js';
-import { number, since, time } from './format.js';
-import { table, rowsOf, part, copyable, simulated } from './table.js';
+import { number, since, time, ago, age, span } from './format.js';
+import { table, rowsOf, part, copyable, simulated, fold } from './table.js';
 import { what, nextStep } from './states.js';
 import { runDetail } from './detail.js';
 import { gpuTable } from './gpus.js';
+import { isFolded } from './folds.js';
 
 // owner says whose the problem is. What is missing says how to name an owner.
 const owner = (need) => need.owner || need.team
@@ -21,19 +22,26 @@ const who = (need) => [owner(need), need.job ? h('span', { key: 'job' }, (/^(slu
 const follows = ({ cause }, of = get('needs', cause)) => (of ? sub('follows: ' + word(kinds, of.kind) + ', ' + of.subject) : null);
 
 // urgency says which problem to take first. One that follows from another has no place
-// of its own.
-const urgency = (n) => (get('needs', n.cause) ? dim('follows ' + n.urgency) : [h('strong', {}, n.urgency), ' ' + word(severities, n.severity)]);
+// of its own. Of one without new evidence nobody knows whether it is over.
+const urgency = (n) => (n.no_evidence_since ? dim(n.urgency + ' no new evidence for ' + age(n.no_evidence_since))
+  : get('needs', n.cause) ? dim('follows ' + n.urgency) : [h('strong', {}, n.urgency), ' ' + word(severities, n.severity)]);
+
+const where = { id: 'subject', head: 'Run · owner · job', header: true, cell: (n) => n.subject || n.service || n.run_id || 'unnamed',
+  after: (n) => [simulated(n), follows(n), h('span', { class: 'sub parts' }, who(n))] };
+
+const evidence = { id: 'evidence', head: 'Evidence', cell: (n) => (n.evidence || []).length ? h('ul', {}, n.evidence.map((e) => h('li', {}, e))) : null };
+
+const lost = { id: 'gpu_hours', head: 'GPU-hours lost', def: 'gpu_hours', num: true, has: (n) => n.gpu_hours !== undefined, cell: (n) => number(Number(n.gpu_hours.toPrecision(2))) + ' GPUh' };
 
 const columns = [
   { id: 'urgency', head: 'Urgency', def: 'urgency', cell: urgency },
   { id: 'since', head: 'Since', def: 'since', cell: (n) => since(n.since) },
   { id: 'what', head: 'What', def: 'needs', cell: (n) => what(n) },
-  { id: 'subject', head: 'Run · owner · job', header: true, cell: (n) => n.subject || n.service || n.run_id || 'unnamed',
-    after: (n) => [simulated(n), follows(n), h('span', { class: 'sub parts' }, who(n))] },
-  { id: 'evidence', head: 'Evidence', cell: (n) => (n.evidence || []).length ? h('ul', {}, n.evidence.map((e) => h('li', {}, e))) : null },
+  where,
+  evidence,
   { id: 'before', head: 'Changed before', def: 'before', cell: (n) => (n.before || []).length
     ? h('ul', {}, n.before.map((c) => h('li', { key: c.key }, c.text, ' at ', time(c.time)))) : dim('nothing seen') },
-  { id: 'gpu_hours', head: 'GPU-hours lost', def: 'gpu_hours', num: true, has: (n) => n.gpu_hours !== undefined, cell: (n) => number(Number(n.gpu_hours.toPrecision(2))) + ' GPUh' },
+  lost,
   { id: 'next', head: 'Next', has: (n) => n.next || n.command, cell: (n) => [n.next ? h('span', { key: 'text' }, nextStep(n)) : null, n.command ? copyable(n.command) : null] },
 ];
 
@@ -74,4 +82,27 @@ export function needsPart(single) {
   return part('needs', 'Needs someone', counts, shown.controls,
     h('p', { class: 'dim', key: 'note' }, 'Take 1 first, wherever its row is; “now” comes before “today”. What follows another may go with it. An error ratio that is usual for its service is not listed.'),
     table('needs', 'Problems that need someone', columns, [{ rows: shown.rows }], { expand, open: (n) => n.key === openNeed }), shown.footer);
+}
+
+// ends say why a problem has ended.
+const ends = { over: 'no longer seen', no_evidence: 'no new evidence for long: not known any more' };
+
+const resolvedColumns = [
+  { id: 'ended', head: 'Ended', cell: (n) => [time(n.ended), sub(ago(n.ended))] },
+  { id: 'what', head: 'What', def: 'needs', cell: (n) => what(n) },
+  where,
+  { id: 'lasted', head: 'Lasted', cell: (n) => [span((Date.parse(n.ended) - Date.parse(n.since)) / 1000), sub(word(ends, n.end_reason))] },
+  evidence,
+  lost,
+];
+
+// resolvedPart has the problems that ended within the last 24 hours.
+export function resolvedPart() {
+  const all = list('resolved');
+  if (all.length === 0) return null;
+  const rows = all.filter(matches);
+  const shown = rowsOf('resolved', rows, { newest: true, total: rows.length + hidden('resolved') });
+  const open = !isFolded('resolved', !filtered() && all.length > 8);
+  return part('resolved', 'Resolved in the last 24 hours', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', rows.length ? [shown.controls, fold('resolved', open, open ? 'Fold' : 'Show')] : null,
+    open && shown.rows.length ? [table('resolved', 'Problems that have ended', resolvedColumns, [{ rows: shown.rows }]), shown.footer] : null);
 }

@@ -135,7 +135,7 @@ export function table(id, caption, columns, groups, { expand, open, sample, comp
     const isOpen = Boolean(expand) && open !== undefined && open(row);
     const cells = drawn.map((c) => cell(c, row, gone && 'over', expand && { id, isOpen }));
     const out = [h('tr', {
-      key: 'r:' + row.key, role: 'row', class: (gone ? 'gone ' : '') + (isOpen ? 'open ' : '') + (expand ? 'opens' : ''),
+      key: 'r:' + row.key, role: 'row', class: (gone ? 'gone ' : '') + (row.no_evidence_since ? 'stale ' : '') + (isOpen ? 'open ' : '') + (expand ? 'opens' : ''),
       'data-key': row.key, 'data-testid': id + '-row', 'data-kind': row.kind || row.state || row.activity || null,
       'data-act': expand ? 'open' : null, 'data-arg': expand ? id + ' ' + row.key : null,
     }, cells)];

@@ -1,0 +1,169 @@
+package model_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// A GPU that has failed is that of whoever held it at the onset, as long as the problem
+// lasts, and when it is over: the job, the user and the run, although their processes
+// are gone, the GPU tells no more than that it has failed, or nothing, and another
+// workload has it.
+func TestAFailedGPUWhoseHolderIsGone(t *testing.T) {
+	for name, run := range map[string]string{"a job": "", "a run": "r"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(model.Settings{Owners: map[string]string{"1000": "ada"}})
+			r := model.Record{
+				ID: "1", Kind: model.GPUFailed, Run: run, Host: "h", GPU: "GPU-0", Onset: w.now,
+				Holder: model.Workload{Job: "815", User: "1000"}, Evidence: []string{"failed"},
+			}
+			if run != "" {
+				r.Service, r.Holder = "trainer", model.Workload{}
+				w.point(model.RunState, "r", 1, "running")
+			}
+			w.gpu(model.GPUWorkload, "GPU-0", 1<<30, func(p *model.Point) {
+				p.Labels.Run, p.Labels.Own[0], p.Labels.Own[4] = run, "815", "1000"
+			})
+			problem := func() {
+				w.gpu(model.Problem, "GPU-0", float64(r.Onset.Unix()), func(p *model.Point) {
+					p.Labels.Own[0], p.Labels.Run, p.Labels.Service = model.GPUFailed, run, r.Service
+				})
+			}
+			w.gpu(model.GPUStatus, "GPU-0", 1, own(0, "failed"))
+			problem()
+			w.record(r)
+			onset := w.now
+			assertHeld := func(n model.Need) {
+				t.Helper()
+				assert.Equal(t, []string{"ada", run, "h: GPU GPU-0"}, []string{n.Owner, n.RunID, n.Subject})
+				assert.Equal(t, onset, n.Since)
+				if run == "" {
+					assert.Equal(t, "slurm job 815", n.Job)
+				} else {
+					assert.NotEmpty(t, n.Run)
+				}
+			}
+			for _, after := range []time.Duration{0, 10 * time.Second, 40 * time.Second, 10 * time.Minute, time.Hour, 3 * time.Hour} {
+				for w.now.Sub(onset) < after {
+					w.now = w.now.Add(min(time.Minute, onset.Add(after).Sub(w.now)))
+					problem()
+					if after < time.Hour {
+						w.gpu(model.GPUStatus, "GPU-0", 1, own(0, "failed"))
+					}
+				}
+				if after == 10*time.Minute {
+					w.gpu(model.GPUWorkload, "GPU-0", 1<<30, own(4, "7"))
+				}
+				s := w.State()
+				require.Len(t, s.Needs, 1, after)
+				assertHeld(s.Needs[0])
+				require.Len(t, s.GPUs, 1)
+				assert.Equal(t, "failed", s.GPUs[0].Activity)
+			}
+
+			r.Stale, r.Holder = w.now.Add(-2*time.Minute), model.Workload{}
+			w.record(r)
+			s := w.state()
+			require.Len(t, s.Needs, 1)
+			assertHeld(s.Needs[0])
+			assert.Equal(t, r.Stale, *s.Needs[0].NoEvidenceSince)
+			assert.InDelta(t, r.Stale.Sub(onset).Hours(), *s.Needs[0].GPUHours, 1e-9)
+			assert.Empty(t, s.Resolved)
+
+			w.gpu(model.Problem, "GPU-0", 0, func(p *model.Point) {
+				p.Labels.Own[0], p.Labels.Run, p.Labels.Service, p.Gone = model.GPUFailed, run, r.Service, true
+			})
+			r.Stale, r.Ended, r.EndReason = time.Time{}, w.now, mlattr.ProblemOver
+			w.record(r)
+			w.record(r)
+			ended := w.now
+			s = w.state()
+			assert.Empty(t, s.Needs)
+			require.Len(t, s.Resolved, 1)
+			n := s.Resolved[0]
+			assertHeld(n)
+			assert.Equal(t, []any{ended, mlattr.ProblemOver}, []any{*n.Ended, n.EndReason})
+			assert.Equal(t, []string{"failed"}, n.Evidence)
+
+			data, err := w.Export()
+			require.NoError(t, err)
+			w.now = w.now.Add(23 * time.Hour)
+			assert.Len(t, w.State().Resolved, 1)
+			again := newWorld(model.Settings{})
+			again.now = w.now
+			require.NoError(t, again.Import(data))
+			require.NoError(t, again.Import(data))
+			require.Len(t, again.state().Resolved, 1, "after a restart")
+			assertHeld(again.State().Resolved[0])
+			w.now, again.now = w.now.Add(time.Hour), w.now.Add(time.Hour)
+			assert.Empty(t, w.State().Resolved, "a day is over")
+			assert.Empty(t, again.State().Resolved)
+		})
+	}
+}
+
+// The run, its GPUs and its owner are those of the onset when the run has released
+// them.
+func TestARunThatHadGPUs(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.point(model.RunState, "r", 1, "stalled")
+	w.gpu(model.GPUWorkload, "GPU-0", 1<<30, func(p *model.Point) {
+		p.Labels.Run, p.Labels.Service, p.Labels.Own[4], p.Labels.Own[6] = "r", "trainer", "1000", "trainer"
+	})
+	w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
+	w.record(model.Record{ID: "1", Kind: model.LooksHung, Service: "trainer", Run: "r"})
+	before := w.state().Needs
+	require.Len(t, before, 1)
+	require.Len(t, before[0].GPUs, 1)
+	assert.Equal(t, "uid 1000", before[0].Owner)
+	for range 60 {
+		w.now = w.now.Add(10 * time.Second)
+		w.point(model.Problem, "r", float64(before[0].Since.Unix()), model.LooksHung)
+		w.gpu(model.GPUWorkload, "GPU-0", 1<<30, own(4, "7"))
+	}
+	after := w.state().Needs
+	require.Len(t, after, 1)
+	assert.Equal(t, before[0].GPUs, after[0].GPUs)
+	assert.Equal(t, "uid 1000", after[0].Owner)
+}
+
+// A problem without new evidence comes after the others.
+func TestStaleProblemsComeLast(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for _, run := range []string{"a", "b"} {
+		w.point(model.Problem, run, float64(w.now.Unix()), model.LooksHung)
+	}
+	w.record(model.Record{ID: "1", Kind: model.LooksHung, Service: "trainer", Run: "a", Stale: w.now.Add(-time.Hour)})
+	runs := func() (ids []string) {
+		for _, n := range w.state().Needs {
+			ids = append(ids, n.RunID)
+		}
+		return ids
+	}
+	assert.Equal(t, []string{"b", "a"}, runs())
+	w.record(model.Record{ID: "1", Kind: model.LooksHung, Service: "trainer", Run: "a", Onset: w.now.Add(-time.Hour)})
+	require.Len(t, runs(), 2)
+	assert.Nil(t, w.State().Needs[1].NoEvidenceSince, "there is new one")
+}
+
+// However many problems end, the newest are shown, and how many are not.
+func TestResolvedProblemsAreBounded(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for n := range 1500 {
+		w.now = w.now.Add(time.Second)
+		w.record(model.Record{
+			ID: strconv.Itoa(n), Kind: model.Failing, Service: "s" + strconv.Itoa(n), Ended: w.now, EndReason: mlattr.ProblemNoEvidence,
+		})
+	}
+	s := w.state()
+	require.Len(t, s.Resolved, 200)
+	assert.Equal(t, "s1499", s.Resolved[0].Service)
+	assert.Equal(t, 800, s.Collector.Hidden["resolved"])
+}
