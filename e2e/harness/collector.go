@@ -169,8 +169,9 @@ func collectorCommand(tb testing.TB, options CollectorOptions) (command Command,
 		Name: "otelcol-ml",
 		Path: cmp.Or(options.Binary, CollectorBinary(tb)),
 		Args: arguments,
-		Env:  options.Env,
-		Dir:  options.Dir,
+		// Tests send over loopback what gpu receivers and agents would.
+		Env: append([]string{"OTELCOL_ML_TRUSTED_SENDERS=[loopback]"}, options.Env...),
+		Dir: options.Dir,
 
 		FileLimit: options.FileLimit,
 		HostsFile: options.HostsFile,

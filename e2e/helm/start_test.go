@@ -192,7 +192,8 @@ func TestPodsStart(t *testing.T) {
 		send(t, receiver, span(1, nil))
 		_, gpus := parts["gpu"]
 		if gpus {
-			collectors = append(collectors, startPod(t, objects, "gpu", surroundings{variables: map[string]string{"STACK_ENDPOINT": receiver}}))
+			believed := collectors[len(collectors)-1].Address(t, "receivers::otlp/collectors::protocols::grpc")
+			collectors = append(collectors, startPod(t, objects, "gpu", surroundings{variables: map[string]string{"STACK_ENDPOINT": believed}}))
 		}
 
 		require.EventuallyWithT(t, func(c *assert.CollectT) {

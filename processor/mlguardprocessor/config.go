@@ -1,6 +1,7 @@
 package mlguardprocessor
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/identity"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/trust"
 )
 
 // Config is the configuration of the ml_guard processor.
@@ -16,6 +18,13 @@ type Config struct {
 	// Bounds limits nesting, size and number of values. It always applies,
 	// except to traces if only identities is configured.
 	Bounds bounds.Config `mapstructure:"bounds"`
+	// TrustedSenders lists the senders whose readings of GPUs and conclusions are
+	// believed, beside the collector itself and clients that the receiver's
+	// authenticator names: IP addresses, networks such as 10.0.0.0/8, "loopback", or
+	// "any" where only collectors can send. What others send under the names of this
+	// project's metrics and log records is dropped and counted. It applies without
+	// identities, content and out, which belong to a later position. The default is none.
+	TrustedSenders []string `mapstructure:"trusted_senders"`
 	// RetryAfter is the delay after which a client may send a temporarily
 	// refused request again. It is added to errors that state no delay, as
 	// gRPC's RetryInfo and HTTP's Retry-After. It must be whole seconds up to
@@ -66,5 +75,14 @@ func (c *Config) Validate() error {
 	if c.RetryAfter < 0 || c.RetryAfter > time.Hour || c.RetryAfter%time.Second != 0 {
 		return fmt.Errorf("%q is %s; it must be whole seconds between 0s and 1h", "retry_after", c.RetryAfter)
 	}
-	return nil
+	if len(c.TrustedSenders) > 0 && !c.isFirst() {
+		return errors.New(`"trusted_senders" is set beside identities, content or out; it belongs to the first ml_guard of a pipeline, which has none of them`)
+	}
+	return trust.Validate(c.TrustedSenders)
+}
+
+// isFirst reports whether the processor is meant for the first position of a pipeline,
+// where the sender of a request is known.
+func (c *Config) isFirst() bool {
+	return !c.Identities.HasValue() && !c.Content.HasValue() && !c.Out.HasValue()
 }

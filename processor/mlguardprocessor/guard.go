@@ -2,6 +2,7 @@ package mlguardprocessor
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -15,15 +16,18 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/identity"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/trust"
 )
 
-// guard applies the sections of one configuration to one signal, in this order: bounds,
-// identities, content, out. A section that is not configured is nil.
+// guard applies the sections of one configuration to one signal, in this order: trusted
+// senders, bounds, identities, content, out. A section that is not configured is nil.
 type guard struct {
+	trust      *trust.Filter
 	bounds     *bounds.Filter
 	identities *identity.Filter
 	content    *content.Filter
@@ -41,9 +45,12 @@ type guard struct {
 	acquire component.StartFunc
 	release shared.Release
 
-	// left counts what the sections bounds and content have left out.
+	// left counts what was left out.
 	left     shared.Tally
 	withdraw func()
+	// named has the senders that were not believed and that left counts by name.
+	mu    sync.Mutex
+	named map[string]bool
 
 	// untaken is what the components after it have not taken, and ofSignal the
 	// attributes of its counters.
@@ -60,7 +67,10 @@ func newGuard(set processor.Settings, cfg *Config, registry *shared.Registry[*id
 	}
 	g := &guard{
 		retryAfter: cfg.RetryAfter, telemetry: telemetry, id: set.ID.String(),
-		out: cfg.Out.Get(), signal: signal, logger: set.Logger,
+		out: cfg.Out.Get(), signal: signal, logger: set.Logger, named: make(map[string]bool),
+	}
+	if cfg.isFirst() {
+		g.trust = trust.New(cfg.TrustedSenders)
 	}
 	g.onlyOut = g.out != nil && !cfg.Identities.HasValue() && !cfg.Content.HasValue()
 	g.ofSignal = metric.WithAttributeSet(attribute.NewSet(attribute.String("signal", signal), attribute.String("processor", g.id)))
@@ -110,6 +120,14 @@ func (g *guard) processMetrics(ctx context.Context, md pmetric.Metrics) (pmetric
 	if g.leadsNowhere() {
 		return md, processorhelper.ErrSkipProcessingData
 	}
+	if g.trust != nil {
+		if n := g.trust.Metrics(ctx, md); n > 0 {
+			g.countUntrusted(ctx, n)
+			if md.ResourceMetrics().Len() == 0 {
+				return md, processorhelper.ErrSkipProcessingData
+			}
+		}
+	}
 	if !g.onlyOut {
 		g.countCut(ctx, g.bounds.Metrics(md))
 	}
@@ -125,6 +143,14 @@ func (g *guard) processMetrics(ctx context.Context, md pmetric.Metrics) (pmetric
 func (g *guard) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
 	if g.leadsNowhere() {
 		return ld, processorhelper.ErrSkipProcessingData
+	}
+	if g.trust != nil {
+		if n := g.trust.Logs(ctx, ld); n > 0 {
+			g.countUntrusted(ctx, n)
+			if ld.ResourceLogs().Len() == 0 {
+				return ld, processorhelper.ErrSkipProcessingData
+			}
+		}
 	}
 	if !g.onlyOut {
 		g.countCut(ctx, g.bounds.Logs(ld))
@@ -143,6 +169,32 @@ func (g *guard) countCut(ctx context.Context, counts bounds.Counts) {
 			g.left.Add(limitPrefix+bounds.Limit(limit).String(), n)
 		}
 	}
+}
+
+// maxNamed limits the senders that are named, which attackers may choose.
+const maxNamed = 8
+
+// countUntrusted counts points or log records of a sender that is not believed.
+func (g *guard) countUntrusted(ctx context.Context, n int) {
+	g.telemetry.ProcessorMlGuardUntrusted.Add(ctx, int64(n), g.ofSignal)
+	name, known := g.nameUntrusted(sender.From(ctx).String())
+	if !known {
+		g.logger.Warn("Readings of GPUs or conclusions of collectors were dropped, because trusted_senders does not list their sender.",
+			zap.String("sender", name))
+	}
+	g.left.Add(senderPrefix+name, int64(n))
+}
+
+// nameUntrusted returns the name by which a sender is counted, and whether it was named
+// before.
+func (g *guard) nameUntrusted(name string) (as string, known bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if known = g.named[name]; !known && len(g.named) >= maxNamed {
+		return otherSenders, true
+	}
+	g.named[name] = true
+	return name, known
 }
 
 // countReplaced counts what the section content replaced.

@@ -57,7 +57,8 @@ func (g *guard) withRetry(err error) (temporary bool, told error) {
 	return true, &retryError{error: err, status: s}
 }
 
-// nextTraces, nextMetrics and nextLogs pass the next component's errors to the guard.
+// nextTraces, nextMetrics and nextLogs pass the next component's errors to the guard, and
+// tell that component that the sender of metrics and log records is believed.
 type nextTraces struct {
 	consumer.Traces
 	guard *guard
@@ -77,7 +78,7 @@ type nextMetrics struct {
 // ConsumeMetrics returns what the sender is told of the next component's error.
 func (n nextMetrics) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
 	items := md.DataPointCount()
-	return n.guard.passed(ctx, items, n.Metrics.ConsumeMetrics(ctx, md))
+	return n.guard.passed(ctx, items, n.Metrics.ConsumeMetrics(n.guard.trust.Mark(ctx), md))
 }
 
 type nextLogs struct {
@@ -88,5 +89,5 @@ type nextLogs struct {
 // ConsumeLogs returns what the sender is told of the next component's error.
 func (n nextLogs) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 	items := ld.LogRecordCount()
-	return n.guard.passed(ctx, items, n.Logs.ConsumeLogs(ctx, ld))
+	return n.guard.passed(ctx, items, n.Logs.ConsumeLogs(n.guard.trust.Mark(ctx), ld))
 }

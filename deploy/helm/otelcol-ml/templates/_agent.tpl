@@ -7,8 +7,25 @@
 {{- define "otelcol-ml.agent.changes" -}}
 {{- $attributes := .Values.agent.kubernetesAttributes -}}
 {{- $config := .Files.Get (printf "files/%s" (include "otelcol-ml.agent.file" .)) | fromYaml -}}
-{{- if $attributes -}}
+{{- if .Values.gpu.enabled -}}
+# For the readers of GPUs, which are believed: the network policy lets nobody else in.
+receivers:
+  otlp/collectors:
+    protocols:
+      grpc:
+        endpoint: 0.0.0.0:4319
+        max_recv_msg_size_mib: 4
+        middlewares: [{id: ml_guard}]
+connectors:
+  forward/collectors:
+{{ end -}}
+{{- if or $attributes .Values.gpu.enabled -}}
 processors:
+{{- if .Values.gpu.enabled }}
+  ml_guard/collectors:
+    trusted_senders: [any]
+{{- end }}
+{{- if $attributes }}
   k8s_attributes:
     filter:
       node_from_env_var: NODE_NAME
@@ -20,10 +37,19 @@ processors:
     # What they send is about the node, and not about their own pods.
     exclude:
       pods: [{name: "^{{ include "otelcol-ml.partName" (dict "root" . "part" "gpu") }}-[a-z0-9]+$"}]
+{{- end }}
 {{ end -}}
 service:
   pipelines:
-    {{- include "otelcol-ml.pipelines" (dict "config" $config "kubernetesAttributes" $attributes) | nindent 4 }}
+    {{- include "otelcol-ml.pipelines" (dict "config" $config "kubernetesAttributes" $attributes "gpu" .Values.gpu.enabled) | nindent 4 }}
+    {{- if .Values.gpu.enabled }}
+    {{- range list "metrics" "logs" }}
+    {{ . }}/collectors:
+      receivers: [otlp/collectors]
+      processors: [ml_guard/collectors]
+      exporters: [forward/collectors]
+    {{- end }}
+    {{- end }}
 {{- end -}}
 
 {{- define "otelcol-ml.agent.configuration" -}}

@@ -6,6 +6,8 @@
 {{- $url := .Values.backends.remoteWriteURL -}}
 {{ include "otelcol-ml.receiverEnv" . }}
 - {name: OTELCOL_ML_QUEUE_DIR, value: /state/queue}
+# The network policy lets only agents in.
+- {name: OTELCOL_ML_TRUSTED_SENDERS, value: "[any]"}
 {{- if $url }}
 - {name: METRICS_EXPORTER, value: prometheus_remote_write}
 - {name: REMOTE_WRITE_URL, value: {{ $url | quote }}}

@@ -16,5 +16,5 @@ processors:
 - {name: NVIDIA_VISIBLE_DEVICES, value: all}
 # Of the driver only NVML: no CUDA.
 - {name: NVIDIA_DRIVER_CAPABILITIES, value: utility}
-- {name: STACK_ENDPOINT, value: "{{ include "otelcol-ml.partName" (dict "root" . "part" "agent") }}:4317"}
+- {name: STACK_ENDPOINT, value: "{{ include "otelcol-ml.partName" (dict "root" . "part" "agent") }}:4319"}
 {{- end -}}

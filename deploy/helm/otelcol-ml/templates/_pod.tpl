@@ -32,16 +32,16 @@ automountServiceAccountToken: false
 {{- end -}}
 
 {{- /* The shipped file's pipelines as this pod needs them: without the gpu receiver,
-       because the GPUs are read by a pod of their own, and with k8s_attributes before
-       ml_enrich where asked for. Takes config, which is the parsed file, and
-       kubernetesAttributes. */ -}}
+       because the GPUs are read by a pod of their own, which sends to forward/collectors,
+       and with k8s_attributes before ml_enrich where asked for. Takes config, which is
+       the parsed file, gpu, true if there is such a pod, and kubernetesAttributes. */ -}}
 {{- define "otelcol-ml.pipelines" -}}
 {{- $pipelines := dict -}}
 {{- $attributes := .kubernetesAttributes -}}
 {{- range $name, $pipeline := .config.service.pipelines -}}
 {{- $changed := dict -}}
 {{- if has "gpu" $pipeline.receivers -}}
-{{- $_ := set $changed "receivers" (without $pipeline.receivers "gpu") -}}
+{{- $_ := set $changed "receivers" (concat (without $pipeline.receivers "gpu") (ternary (list "forward/collectors") list $.gpu)) -}}
 {{- end -}}
 {{- if and $attributes (has "ml_enrich" $pipeline.processors) -}}
 {{- $processors := list -}}
@@ -188,6 +188,9 @@ seccompProfile: {type: RuntimeDefault}
 {{- $ports := dict "otlp-grpc" 4317 "self-metrics" 8888 -}}
 {{- if eq .part "agent" -}}
 {{- $_ := set $ports "otlp-http" 4318 -}}
+{{- if .root.Values.gpu.enabled -}}
+{{- $_ := set $ports "collectors" 4319 -}}
+{{- end -}}
 {{- end -}}
 {{- if eq .part "fleet" -}}
 {{- $_ := set $ports "page" 8890 -}}

@@ -225,6 +225,10 @@ func (r *pointReader) readLabels(from *pointSource, u *model.Update) {
 			continue
 		case attrCollector, labelCollector:
 			p.From = name(r.connection, v)
+		case mlattr.HardwareType:
+			if series.OfHardware() && text(v) != mlattr.HardwareTypeGPU {
+				return // a fan, a disk
+			}
 		case mlattr.NVIDIAIndex:
 			device.Index = text(v)
 		case mlattr.HardwareParent:

@@ -35,6 +35,7 @@ type TelemetryBuilder struct {
 	ProcessorMlGuardPointsOverflowed  metric.Int64Counter
 	ProcessorMlGuardSpansOverflowed   metric.Int64Counter
 	ProcessorMlGuardTextsReplaced     metric.Int64Counter
+	ProcessorMlGuardUntrusted         metric.Int64Counter
 	ProcessorMlGuardValuesCut         metric.Int64Counter
 }
 
@@ -147,6 +148,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_ml_guard_texts_replaced",
 		metric.WithDescription("Number of texts, keys and other values that the section content replaced because the allow-list does not permit them, by signal [Development]"),
 		metric.WithUnit("{value}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorMlGuardUntrusted, err = builder.meter.Int64Counter(
+		"otelcol_processor_ml_guard_untrusted",
+		metric.WithDescription("Number of points and log records that only collectors write, dropped because trusted_senders does not list their sender [Development]"),
+		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardValuesCut, err = builder.meter.Int64Counter(

@@ -33,6 +33,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ProcessorMlGuardPointsOverflowed.Add(context.Background(), 1)
 	tb.ProcessorMlGuardSpansOverflowed.Add(context.Background(), 1)
 	tb.ProcessorMlGuardTextsReplaced.Add(context.Background(), 1)
+	tb.ProcessorMlGuardUntrusted.Add(context.Background(), 1)
 	tb.ProcessorMlGuardValuesCut.Add(context.Background(), 1)
 	AssertEqualProcessorMlGuardIdentities(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
@@ -53,6 +54,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorMlGuardTextsReplaced(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorMlGuardUntrusted(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorMlGuardValuesCut(t, testTel,

@@ -1,6 +1,7 @@
 // The allowlist command writes the lists of the section content: keys.txt has
 // the attribute keys with the form of their text, words.txt the words of names,
-// and texts.txt the texts that this project's components write. It reads the
+// and texts.txt the texts that this project's components write. metrics.txt of the
+// section trusted_senders has the metrics that only they write. It reads the
 // vocabularies, the semantic conventions of the module go.opentelemetry.io/otel
 // in go.mod, and the lists in its own folder. Its arguments are that folder,
 // the repository's root and the folder to write.
@@ -48,6 +49,10 @@ func run(lists, root, target string) error {
 	if err != nil {
 		return err
 	}
+	metrics, err := ownMetrics(root)
+	if err != nil {
+		return err
+	}
 	lines := make([]string, 0, len(keys))
 	for key, form := range keys {
 		lines = append(lines, key+" "+form)
@@ -56,6 +61,8 @@ func run(lists, root, target string) error {
 		"keys.txt":  lines,
 		"words.txt": slices.Collect(maps.Keys(words)),
 		"texts.txt": slices.Collect(maps.Keys(texts)),
+
+		"../trust/metrics.txt": metrics,
 	} {
 		slices.Sort(content)
 		text := strings.Join(content, "\n") + "\n"

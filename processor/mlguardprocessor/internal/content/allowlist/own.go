@@ -1,13 +1,18 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // ownName matches constants that are keys, and not their values.
@@ -81,6 +86,54 @@ func ownTexts(root string) (map[string]bool, error) {
 	})
 	delete(texts, "")
 	return texts, err
+}
+
+// listedMetric matches a metric in a list of a component's series, and recordingRule the
+// name of one in Prometheus: with a colon, unlike those that have a name of DCGM.
+var (
+	listedMetric  = regexp.MustCompile("(?m)^\\| \\[`([^`]+)`\\]")
+	recordingRule = regexp.MustCompile(`(?m)^\s*- record: (\S+:\S+)$`)
+)
+
+// ownMetrics lists the metrics that only this project's components write, and the
+// recording rules. Those of the conventions that clients send too are not among them.
+func ownMetrics(root string) ([]string, error) {
+	metrics := []string{mlattr.MeasureTokenThroughput}
+	for pattern, name := range map[string]*regexp.Regexp{
+		"connector/*/series.md": listedMetric, "receiver/*/series.md": listedMetric, "docker/prometheus/rules/*.yaml": recordingRule,
+	} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(files) == 0 {
+			return nil, fmt.Errorf("no files %s: %w", pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file) // #nosec G304 -- a file of this repository
+			if err != nil {
+				return nil, err
+			}
+			for _, match := range name.FindAllSubmatch(text, -1) {
+				metrics = append(metrics, string(match[1]))
+			}
+		}
+	}
+	err := inspect(root, "processor/mlenrichprocessor/internal/gpujoin/metrics.go", func(node ast.Node) {
+		if spec, ok := node.(*ast.ValueSpec); ok && len(spec.Values) == 1 && strings.HasPrefix(quotedText(spec.Values[0]), "ml.") {
+			metrics = append(metrics, quotedText(spec.Values[0]))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = inspectAll(root, "receiver/*/internal/metadata/generated_metrics.go", func(node ast.Node) {
+		if call, ok := node.(*ast.CallExpr); ok && method(call) == "SetName" && len(call.Args) == 1 && quotedText(call.Args[0]) != "" {
+			metrics = append(metrics, quotedText(call.Args[0]))
+		}
+	})
+	metrics = slices.DeleteFunc(metrics, func(name string) bool {
+		return !strings.Contains(name, ":") && !slices.Contains([]string{"ml", "hw", "nvidia", "nccl"}, strings.SplitN(name, ".", 2)[0])
+	})
+	slices.Sort(metrics)
+	return slices.Compact(metrics), err
 }
 
 func method(call *ast.CallExpr) string {

@@ -1,0 +1,210 @@
+// Package trust decides whose word counts: readings of GPUs and what collectors have
+// concluded are believed of the collector itself, of authenticated senders and of
+// those in a list. What others send under these names is dropped.
+package trust
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
+)
+
+// listedMetrics are the metrics that only this project's components write, and the
+// names of Prometheus' recording rules.
+//
+//go:embed metrics.txt
+var listedMetrics string
+
+// metrics has the names as Prometheus spells them, without unit and type.
+var metrics = func() map[string]bool {
+	names := make(map[string]bool)
+	for name := range strings.Lines(listedMetrics) {
+		names[string(appendWords(nil, name))] = true
+	}
+	return names
+}()
+
+// beginsOne has the first bytes of metrics without a colon, and those that are no part
+// of a word.
+var beginsOne = func() (begins [256]bool) {
+	for name := range metrics {
+		begins[name[0]] = begins[name[0]] || !strings.Contains(name, ":")
+	}
+	for c := range begins {
+		begins[c] = begins[c] || len(appendWords(nil, string(rune(c)))) == 0 || c >= 0x80
+	}
+	return begins
+}()
+
+// events are the log records that only this project's components write.
+var events = map[string]bool{
+	mlattr.GPUXIDEvent: true, "nvidia.nvswitch.sxid": true, "nccl.rank.change": true, "pytorch.flight_recorder.dump": true,
+	mlattr.EventChange: true, mlattr.Problem: true, "repro.artifact": true,
+}
+
+// Filter has the senders that are believed. It is safe for concurrent use.
+type Filter struct {
+	any      bool
+	networks []netip.Prefix
+}
+
+// New returns a Filter that believes a list that Validate accepts.
+func New(senders []string) *Filter {
+	f := &Filter{any: slices.Contains(senders, Any)}
+	for _, sender := range senders {
+		of, _ := networks(sender)
+		f.networks = append(f.networks, of...)
+	}
+	return f
+}
+
+type believedKey struct{}
+
+// Mark marks the context of a request whose sender is believed, so that other Filters
+// in the pipelines that it is forwarded to believe it too. A nil Filter marks nothing.
+func (f *Filter) Mark(ctx context.Context) context.Context {
+	if f == nil || sender.From(ctx).Kind != sender.Address || !f.believes(ctx) {
+		return ctx
+	}
+	return context.WithValue(ctx, believedKey{}, true)
+}
+
+// believes reports whether the sender of a request is believed.
+func (f *Filter) believes(ctx context.Context) bool {
+	if f.any || ctx.Value(believedKey{}) != nil || sender.From(ctx).Kind != sender.Address {
+		return true
+	}
+	ip := sender.IP(ctx)
+	return slices.ContainsFunc(f.networks, func(network netip.Prefix) bool { return network.Contains(ip) })
+}
+
+// Metrics drops from md what its sender is not believed, and returns how many points.
+func (f *Filter) Metrics(ctx context.Context, md pmetric.Metrics) (dropped int) {
+	if f.believes(ctx) {
+		return 0
+	}
+	before := md.DataPointCount()
+	md.ResourceMetrics().RemoveIf(func(rm pmetric.ResourceMetrics) bool {
+		rm.ScopeMetrics().RemoveIf(func(sm pmetric.ScopeMetrics) bool {
+			had := sm.Metrics().Len()
+			sm.Metrics().RemoveIf(func(m pmetric.Metric) bool {
+				return isCollectors(m.Name(), m.Unit()) && !keepOtherHardware(m, rm.Resource().Attributes())
+			})
+			return had > 0 && sm.Metrics().Len() == 0
+		})
+		return rm.ScopeMetrics().Len() == 0 && before > 0
+	})
+	return before - md.DataPointCount()
+}
+
+// Logs drops from ld what its sender is not believed, and returns how many records.
+func (f *Filter) Logs(ctx context.Context, ld plog.Logs) (dropped int) {
+	if f.believes(ctx) {
+		return 0
+	}
+	ld.ResourceLogs().RemoveIf(func(rl plog.ResourceLogs) bool {
+		was := dropped
+		rl.ScopeLogs().RemoveIf(func(sl plog.ScopeLogs) bool {
+			was := dropped
+			sl.LogRecords().RemoveIf(func(record plog.LogRecord) bool {
+				if !events[record.EventName()] {
+					return false
+				}
+				dropped++
+				return true
+			})
+			return dropped > was && sl.LogRecords().Len() == 0
+		})
+		return dropped > was && rl.ScopeLogs().Len() == 0
+	})
+	return dropped
+}
+
+// keepOtherHardware drops the points of a metric except those of hardware that is no
+// GPU, as hw.type says, and reports whether there are any.
+func keepOtherHardware(m pmetric.Metric, resource pcommon.Map) bool {
+	if m.Type() != pmetric.MetricTypeGauge && m.Type() != pmetric.MetricTypeSum {
+		return false
+	}
+	points := mlattr.NumberPoints(m)
+	points.RemoveIf(func(p pmetric.NumberDataPoint) bool {
+		return !isOtherHardware(p.Attributes()) && !isOtherHardware(resource)
+	})
+	return points.Len() > 0
+}
+
+// isOtherHardware reports whether attributes name a type of hardware, and not a GPU.
+// Names of it in Prometheus count too.
+func isOtherHardware(attributes pcommon.Map) bool {
+	kind, ok := attributes.Get(mlattr.HardwareType)
+	if _, labelled := attributes.Get("hw_type"); labelled {
+		return false
+	}
+	return ok && kind.Type() == pcommon.ValueTypeStr && kind.Str() != "" && kind.Str() != mlattr.HardwareTypeGPU
+}
+
+// isCollectors reports whether a metric has the name of one that only collectors write,
+// here or in Prometheus, where the unit may become a part of it.
+func isCollectors(name, unit string) bool {
+	var buffer [256]byte
+	start := strings.TrimLeft(name, "_.-/ ")
+	if len(name)+len(unit) >= len(buffer) || start == "" || !beginsOne[start[0]] && strings.IndexByte(name, ':') < 0 {
+		return false // as most are
+	}
+	key := appendWords(buffer[:0], name)
+	if isListed(key) {
+		return true
+	}
+	return unit != "" && isListed(appendWords(key, unit))
+}
+
+// isListed reports whether a name is listed, with or without unit and type at its end.
+func isListed(key []byte) bool {
+	for {
+		if metrics[string(key)] {
+			return true
+		}
+		end := bytes.LastIndexByte(key, '_')
+		if end < 0 || !suffixes[string(key[end+1:])] {
+			return false
+		}
+		key = key[:end]
+	}
+}
+
+// suffixes are the words that Prometheus' exporters put at the end of a name.
+var suffixes = func() map[string]bool {
+	words := make(map[string]bool)
+	for word := range strings.FieldsSeq("total ratio bucket count sum info per second seconds milliseconds minutes hours days bytes kibibytes mebibytes gibibytes joules watts celsius hertz volts amperes percent USD") {
+		words[word] = true
+	}
+	return words
+}()
+
+// appendWords appends the words of a name to those of another one. Prometheus' exporters
+// join them by underscores, and leave out what is between them. A colon is part of a word.
+func appendWords(to []byte, name string) []byte {
+	apart := len(to) > 0
+	for i := range len(name) {
+		c := name[i]
+		if c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == ':' {
+			if apart {
+				to, apart = append(to, '_'), false
+			}
+			to = append(to, c)
+			continue
+		}
+		apart = len(to) > 0
+	}
+	return to
+}
