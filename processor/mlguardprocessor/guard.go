@@ -156,7 +156,7 @@ func (g *guard) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error
 		g.countCut(ctx, g.bounds.Logs(ld))
 	}
 	if g.content != nil {
-		g.countReplaced(ctx, g.content.Logs(ld))
+		g.countReplaced(ctx, g.content.Logs(ctx, ld))
 	}
 	return ld, nil
 }

@@ -4,9 +4,14 @@
 package content
 
 import (
+	"context"
+	"hash/maphash"
+
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // Counts is what one call changed.
@@ -19,6 +24,7 @@ type Counts struct {
 type Filter struct {
 	keys    *keys
 	names   *names
+	clean   cleanNames
 	hashKey []byte
 }
 
@@ -28,7 +34,7 @@ func New(cfg *Config) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Filter{keys: k, names: newNames(cfg), hashKey: []byte(cfg.HashKey)}
+	f := &Filter{keys: k, names: newNames(cfg), clean: cleanNames{seed: maphash.MakeSeed()}, hashKey: []byte(cfg.HashKey)}
 	if len(f.hashKey) == 0 {
 		f.hashKey = processKey()
 	}
@@ -70,8 +76,8 @@ func (f *Filter) Metrics(md pmetric.Metrics) Counts {
 }
 
 // Logs changes ld in place.
-func (f *Filter) Logs(ld plog.Logs) Counts {
-	w := walker{Filter: f}
+func (f *Filter) Logs(ctx context.Context, ld plog.Logs) Counts {
+	w := walker{Filter: f, concluded: mlattr.IsConcluded(ctx)}
 	for _, rl := range ld.ResourceLogs().All() {
 		w.resource(rl.Resource())
 		w.schema(rl)

@@ -110,7 +110,7 @@ func FuzzNothingUnlistedLeaves(f *testing.F) {
 		td, md, ld := fuzzTraces(name, key, text, raw), fuzzMetrics(name, key, text, raw), fuzzLogs(name, key, text, raw)
 		filter.Traces(td)
 		filter.Metrics(md)
-		filter.Logs(ld)
+		filter.Logs(t.Context(), ld)
 		for signal, left := range map[string]func() ([]byte, error){
 			"traces":  func() ([]byte, error) { return (&ptrace.ProtoMarshaler{}).MarshalTraces(td) },
 			"metrics": func() ([]byte, error) { return (&pmetric.ProtoMarshaler{}).MarshalMetrics(md) },
@@ -122,6 +122,6 @@ func FuzzNothingUnlistedLeaves(f *testing.F) {
 		}
 		assert.Zero(t, filter.Traces(td).Replaced, "a second pass over traces")
 		assert.Zero(t, filter.Metrics(md).Replaced, "a second pass over metrics")
-		assert.Zero(t, filter.Logs(ld).Replaced, "a second pass over logs")
+		assert.Zero(t, filter.Logs(t.Context(), ld).Replaced, "a second pass over logs")
 	})
 }

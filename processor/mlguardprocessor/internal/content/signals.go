@@ -86,19 +86,20 @@ func (w *walker) record(record plog.LogRecord) {
 	if text := record.SeverityText(); text != "" && !isSeverity(text) && !isReplacement(text) {
 		record.SetSeverityText(w.text(text))
 	}
-	if body := record.Body(); body.Type() != pcommon.ValueTypeStr || !w.names.body(body.Str()) && !isConclusion(record.EventName(), body.Str()) {
+	if body := record.Body(); body.Type() != pcommon.ValueTypeStr || !w.names.body(body.Str()) && !(w.concluded && isConclusion(record.EventName(), body.Str())) {
 		w.value("body", body, w.keys.exact["body"])
 	}
 }
 
 // isConclusion reports whether a text is what ml_metrics says in the log record of a
-// change or of a problem: a few words about names that are labels anyway.
+// change or of a problem: a few words about names that are labels anyway. Anybody can give
+// a record such a name.
 func isConclusion(event, text string) bool {
 	return (event == mlattr.EventChange || event == mlattr.Problem) && label.fits(text)
 }
 
 func (w *walker) metric(metric pmetric.Metric) {
-	if name := metric.Name(); name != "" && !isMetric(name) {
+	if name := metric.Name(); name != "" && !(isMetric(name) && w.clean.has(name)) {
 		metric.SetName("metric_" + hash(w.hashKey, name))
 		w.replaced++
 	}
@@ -106,7 +107,7 @@ func (w *walker) metric(metric pmetric.Metric) {
 		metric.SetDescription("")
 		w.replaced++
 	}
-	if !isUnit(metric.Unit()) {
+	if !isUnit(metric.Unit()) || !w.clean.has(metric.Unit()) {
 		metric.SetUnit("")
 		w.replaced++
 	}

@@ -1,6 +1,8 @@
 package content
 
 import (
+	"strings"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 
@@ -10,8 +12,9 @@ import (
 // walker walks one batch.
 type walker struct {
 	*Filter
-	// hashed reports whether texts become hashes instead of lengths.
-	hashed bool
+	// hashed reports whether texts become hashes instead of lengths, concluded whether
+	// ml_metrics of this collector has written the batch.
+	hashed, concluded bool
 	// points is true on metric points, owners on those of GPU workloads.
 	points, owners bool
 	replaced       int64
@@ -31,27 +34,34 @@ func (w *walker) attributes(attributes pcommon.Map) {
 		f := w.keys.exact[key]
 		if f == unlisted {
 			f = w.keys.other(key)
-			damaged = damaged || f != anything && !isKey(key)
+			damaged = damaged || !w.keepsKey(key, f)
 		}
 		w.value(key, value, f)
 	}
 	if damaged {
-		w.rename(attributes)
+		w.rename(attributes, func(key string) bool {
+			return w.keys.exact[key] != unlisted || w.keepsKey(key, w.keys.other(key))
+		})
 	}
 }
 
-// rename replaces keys by hashes, so that distinct keys stay distinct.
-func (w *walker) rename(attributes pcommon.Map) {
+// rename replaces the keys that do not stay by hashes, so that distinct keys stay distinct.
+func (w *walker) rename(attributes pcommon.Map, stays func(key string) bool) {
 	renamed := pcommon.NewMap()
 	renamed.EnsureCapacity(attributes.Len())
 	for key, value := range attributes.All() {
-		if w.keys.exact[key] == unlisted && w.keys.other(key) != anything && !isKey(key) {
+		if !stays(key) {
 			w.replaced++
 			key = "key_" + hash(w.hashKey, key)
 		}
 		value.MoveTo(renamed.PutEmpty(key))
 	}
 	renamed.MoveTo(attributes)
+}
+
+// keepsKey reports whether a key that is not listed stays as it is, given its form.
+func (w *walker) keepsKey(key string, f form) bool {
+	return (f == anything || isKey(key)) && w.clean.has(key)
 }
 
 func (w *walker) value(key string, value pcommon.Value, f form) {
@@ -92,8 +102,13 @@ func (w *walker) allowed(key string, value pcommon.Value) {
 			w.set(value, text)
 		}
 	case pcommon.ValueTypeMap:
+		damaged := false
 		for member, v := range value.Map().All() {
 			w.allowed(member, v)
+			damaged = damaged || !w.clean.has(member)
+		}
+		if damaged {
+			w.rename(value.Map(), w.clean.has)
 		}
 	case pcommon.ValueTypeSlice:
 		for _, item := range value.Slice().All() {
@@ -156,10 +171,10 @@ func (w *walker) resource(resource pcommon.Resource) {
 }
 
 func (w *walker) scope(scope pcommon.InstrumentationScope) {
-	if name := scope.Name(); name != "" && !isModule(name) && !w.names.has(name) && !isReplacement(name) {
+	if name := scope.Name(); name != "" && !(isModule(name) && w.clean.has(name)) && !w.isName(name) && !isReplacement(name) {
 		scope.SetName(w.text(name))
 	}
-	if version := scope.Version(); version != "" && !isVersion(version) && !isReplacement(version) {
+	if version := scope.Version(); version != "" && !(isVersion(version) && w.clean.has(strings.TrimPrefix(version, "v"))) && !isReplacement(version) {
 		scope.SetVersion(w.text(version))
 	}
 	w.attributes(scope.Attributes())
@@ -177,15 +192,27 @@ func (w *walker) schema(of interface {
 	}
 }
 
+// isName reports whether a name is on a list and has no secret, which what the user's
+// list says of its beginning does not exclude.
+func (w *walker) isName(name string) bool { return w.names.has(name) && w.clean.has(name) }
+
 // name returns the name of a span or an event. Words that are neither known nor
-// repeated from a kept attribute are replaced.
+// repeated from a kept attribute are replaced, and a name with a secret as a whole.
 func (w *walker) name(name string, attributes pcommon.Map) string {
-	if name == "" || w.names.has(name) || isQualified(name) {
+	if name == "" || (w.names.has(name) || isQualified(name)) && w.clean.has(name) {
 		return name
 	}
 	if len(name) > maxName {
 		return w.text(name)
 	}
+	if said := w.words(name, attributes); w.clean.has(said) {
+		return said
+	}
+	return w.text(name)
+}
+
+// words returns a name without the words that are neither known nor repeated.
+func (w *walker) words(name string, attributes pcommon.Map) string {
 	var said []byte
 	unknown, copied, tries := -1, 0, maxTries
 	for at := 0; at < len(name); {
@@ -222,7 +249,7 @@ func (w *walker) name(name string, attributes pcommon.Map) string {
 // word, that is on a list or is a replacement.
 func (w *walker) known(text string) int {
 	end := wordEnd(text, 0)
-	if end > 0 && w.names.has(text[:end]) {
+	if end > 0 && w.isName(text[:end]) {
 		return end
 	}
 	if length := replacement(text); length > 0 && (length == len(text) || text[length] == ' ') {
