@@ -273,6 +273,12 @@ func TestComposeGPU(t *testing.T) {
 			})
 			require.ElementsMatch(t, append(base.ServiceNames(), "gpu-"+profile), project.ServiceNames())
 			for name, service := range base.Services {
+				if name == "otelcol-ml" { // what it adds is a port for them, which is not published
+					added := project.Services[name]
+					assert.Equal(t, append(slices.Clone(service.Command), "--config=/etc/otelcol-ml/collectors.yaml"), added.Command)
+					assert.Equal(t, harness.Path("docker", "collector", "collectors.yaml"), sourceOf(t, &added, "/etc/otelcol-ml/collectors.yaml"))
+					service.Command, service.Volumes = added.Command, added.Volumes
+				}
 				assert.Equal(t, service, project.Services[name], "GPUs give %s no privilege", name)
 			}
 
@@ -334,4 +340,31 @@ func TestComposeGPUCollectorStarts(t *testing.T) {
 		assert.Contains(c, sink.Metrics(), "nvidia.gpu.driver.state")
 	}, arrival, poll)
 	stopDropIn(t, collector)
+}
+
+// Readings of GPUs are believed at the port for collectors, and not at that for clients.
+func TestComposeBelievesReadersOfGPUs(t *testing.T) {
+	t.Parallel()
+	receivers := []string{"otlp", "forward/collectors"} // otlp/root is of stack.yaml
+	collector := harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent.yaml"),
+		Merged: []string{harness.Path("docker", "collector", "collectors.yaml")},
+		Overrides: map[string]any{
+			"service::pipelines::metrics::receivers": receivers, "service::pipelines::logs::receivers": receivers,
+		},
+		Env: []string{"OTELCOL_ML_TRUSTED_SENDERS=[]", "OTELCOL_ML_REPRO_DIR=" + t.TempDir()},
+	})
+	for port, name := range map[string]string{"otlp": "client", "otlp/collectors": "reader"} {
+		sender, err := harness.NewGRPCSender(collector.Address(t, "receivers::"+port+"::protocols::grpc"))
+		require.NoError(t, err)
+		for _, metric := range []string{"hw.status", "app." + name} {
+			require.NoError(t, sender.Metrics(t.Context(), oneCounter(name, metric, 1, map[string]string{"hw.id": name})))
+		}
+		require.NoError(t, sender.Close())
+	}
+	for _, name := range []string{"client", "reader"} {
+		awaitSome(t, collector, "app_"+name+"_total", "what is no reading")
+	}
+	found := awaitSeries(t, collector, "hw_status_total", 1)
+	assert.Equal(t, "reader", found[0].Labels["hw_id"])
 }

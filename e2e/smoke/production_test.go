@@ -44,6 +44,7 @@ func startProduction(t *testing.T) *production {
 			"LOGS_EXPORTER=otlp_grpc/logs",
 			"LOGS_ENDPOINT=" + sink.Endpoint,
 			"OTELCOL_ML_HASH_KEY=a key of at least thirty-two bytes",
+			"OTELCOL_ML_TRUSTED_SENDERS=[]",
 		},
 		Overrides: map[string]any{
 			"connectors::ml_metrics::flush_interval":           "1s",
@@ -353,6 +354,56 @@ func TestProductionSendsNothingOfAnyPosition(t *testing.T) {
 			assert.Zero(t, p.collector.Stop(t), "exit code after SIGTERM")
 		})
 	}
+}
+
+// tokens are secrets in forms that names in a program's source can have as well.
+var tokens = []string{
+	"ghp_" + strings.Repeat("x1y2", 9),
+	"eyJhbGciOiJub25l.eyJzdWIiOiIxMjM0.c2lnbmF0dXJl",
+	"hf_" + strings.Repeat("aBcD", 6),
+	"hf_" + strings.Repeat("aBcD", 4), // as short as a unit
+	"glpat-" + strings.Repeat("aB3d", 5),
+	"sk-" + strings.Repeat("proj4", 6),
+	"AKIA" + strings.Repeat("Q", 16),
+	"acme." + "hvs." + strings.Repeat("aB3d", 6),
+}
+
+// A token leaves at no position that OTLP has for a text: as a key, a name, a unit, a
+// version or a value, of records with the names of conclusions too.
+func TestProductionSendsNoTokenOfAnyPosition(t *testing.T) {
+	t.Parallel()
+	p := startProduction(t)
+	spans, records := 0, 0
+	for i, token := range tokens {
+		f := &filler{text: token, time: uint64(time.Now().UnixNano())}
+		for f.variant = range 40 {
+			f.ids = byte(i * 20)
+			td, ld := filledTraces(t, f), filledLogs(t, f)
+			switch record := ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0); f.variant % 3 {
+			case 1:
+				record.SetEventName("ml.change")
+			case 2:
+				record.SetEventName("ml.problem")
+			}
+			spans += td.SpanCount()
+			if f.variant%3 == 0 {
+				records += ld.LogRecordCount()
+			}
+			require.NoError(t, p.sender.Traces(t.Context(), td))
+			require.NoError(t, p.sender.Logs(t.Context(), ld))
+			require.NoError(t, p.sender.Metrics(t.Context(), filledMetrics(t, f)))
+		}
+		require.Greater(t, f.planted, 1000)
+	}
+	require.NoError(t, p.sender.Metrics(t.Context(), oneCounter("anyone", "the.last", 1, nil)))
+	p.await(t, spans, records)
+	awaitSome(t, p.collector, "the_last_total", "the last")
+	awaitSome(t, p.collector, "traces_span_metrics_calls_total", "a span")
+	left := p.left(t)
+	for _, token := range tokens {
+		assertNotLeft(t, left, token)
+	}
+	assert.Zero(t, p.collector.Stop(t), "exit code after SIGTERM")
 }
 
 // aliasRow is a row of the tables of clients in docs/vocabulary.md: the

@@ -23,8 +23,9 @@ var ownSources = []string{"gpu"}
 func TestConfigurationsBoundWhatTheyReceive(t *testing.T) {
 	configurations := shownConfigurations(t)
 	for name, config := range configurations {
-		// A document may show some lines alone.
-		whole := config["processors"] != nil && config["service"] != nil
+		// A document may show some lines alone, and this one is merged over others, whose
+		// pipelines have the processors.
+		whole := config["processors"] != nil && config["service"] != nil && name != "docker/collector/collectors.yaml"
 		t.Run(name, func(t *testing.T) { assert.Empty(t, unbounded(config, whole)) })
 	}
 	for _, file := range []string{"distribution/config/agent.yaml", "distribution/config/demo.yaml", "distribution/config/production.yaml", "distribution/config/fleet.yaml",

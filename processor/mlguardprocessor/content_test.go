@@ -95,7 +95,7 @@ func contentOfLogs(t *testing.T, cfg *mlguardprocessor.Config, from plog.Logs) p
 	from.CopyTo(ld)
 	run(t, func(set processor.Settings) (processor.Logs, error) {
 		return mlguardprocessor.NewFactory().CreateLogs(t.Context(), set, cfg, sink)
-	}, func(ctx context.Context, p processor.Logs) error { return p.ConsumeLogs(ctx, ld) })
+	}, func(ctx context.Context, p processor.Logs) error { return p.ConsumeLogs(mlattr.WithConcluded(ctx), ld) })
 	return sink.AllLogs()[0]
 }
 
