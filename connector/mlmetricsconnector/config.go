@@ -149,9 +149,9 @@ type Config struct {
 	InstanceLabel string `mapstructure:"instance_label"`
 
 	// Storage is the id of a storage extension, such as "file_storage", that keeps
-	// over restarts what changes are compared with, and the key of the hashes of
-	// prompts, tools and settings. By default there is none: after a restart, what
-	// telemetry shows first is no change.
+	// over restarts what changes are compared with, the key of the hashes of prompts,
+	// tools and settings, and the open problems. By default there is none: after a
+	// restart, what telemetry shows first is no change, and problems begin anew.
 	Storage *component.ID `mapstructure:"storage"`
 
 	// prevent unkeyed literal initialization

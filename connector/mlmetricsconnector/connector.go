@@ -264,7 +264,7 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	over.Add(c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last))
 	c.losses.conclude(c.problems, c.clocks.verdict, facts.gpusOf, c.cfg.MetricsExpiration, now)
 	over.Add(c.outcomes.conclude(c.store, c.problems, c.cfg.MetricsExpiration, now))
-	over.Add(c.settleProblems(ctx, now))
+	over.Add(c.settleProblems(ctx, facts, now))
 	c.telemetry.record(ctx, 0, 0, over)
 	c.flusher.Last = last
 	return c.flush(ctx, now, evicted)

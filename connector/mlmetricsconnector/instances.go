@@ -1,9 +1,13 @@
 package mlmetricsconnector
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -11,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
@@ -33,6 +38,9 @@ type instances struct {
 	// compared with.
 	outlets shared.Outlets
 	history *change.History
+	// open are the problems that are open, restored those that were before a restart
+	// until they are open again.
+	open, restored atomic.Pointer[[]problem.Entry]
 
 	// saved is nil without a storage extension.
 	saved   *saved.State
@@ -71,7 +79,7 @@ func (i *instances) Start(ctx context.Context, host component.Host) error {
 	if i.storage == nil {
 		return nil
 	}
-	kept, err := saved.Open(ctx, host, *i.storage, component.KindConnector, i.id, i.history, i.storageFailed)
+	kept, err := saved.Open(ctx, host, *i.storage, component.KindConnector, i.id, keeper{i}, i.storageFailed)
 	if err != nil {
 		return err
 	}
@@ -106,12 +114,49 @@ func (i *instances) Shutdown(ctx context.Context) error {
 	}
 }
 
+// keeper keeps what the instances know over restarts: what changes are compared with,
+// and the open problems.
+type keeper struct{ *instances }
+
+// Export returns both as JSON. If they are too much, it leaves out the problems.
+func (k keeper) Export() ([]byte, error) {
+	data, err := k.history.Export()
+	open := cmp.Or(k.open.Load(), k.restored.Load())
+	if err != nil || open == nil || len(*open) == 0 {
+		return data, err
+	}
+	problems, err := problem.Encode(*open)
+	if err != nil {
+		return nil, err
+	}
+	whole := slices.Concat(data[:len(data)-1], []byte(`,"problems":`), problems, []byte("}"))
+	if len(whole) > change.MaxKept {
+		return data, nil
+	}
+	return whole, nil
+}
+
+// Import reads what Export wrote. It returns an error for anything else.
+func (k keeper) Import(data []byte) error {
+	var in struct {
+		Problems json.RawMessage `json:"problems"`
+	}
+	if len(data) <= change.MaxKept && json.Unmarshal(data, &in) == nil && len(in.Problems) > 0 {
+		open, err := problem.Decode(in.Problems)
+		if err != nil {
+			return err
+		}
+		defer k.restored.Store(&open)
+	}
+	return k.history.Import(data)
+}
+
 // storageFailures say what a failed operation of the storage extension means.
 var storageFailures = map[string]string{
-	saved.Read:   "What changes are compared with could not be read from the storage. It is read again in a minute.",
-	saved.Decode: "What changes are compared with is damaged in the storage, or a newer version wrote it. It is kept there as state.backup, and not used: what was there before is no change.",
-	saved.Encode: "What changes are compared with could not be saved.",
-	saved.Write:  "What changes are compared with could not be saved. It is saved again in a minute.",
+	saved.Read:   "What changes are compared with, and the open problems, could not be read from the storage. They are read again in a minute.",
+	saved.Decode: "What changes are compared with is damaged in the storage, or a newer version wrote it. It is kept there as state.backup, and not used: what was there before is no change, and problems begin anew.",
+	saved.Encode: "What changes are compared with, and the open problems, could not be saved.",
+	saved.Write:  "What changes are compared with, and the open problems, could not be saved. They are saved again in a minute.",
 }
 
 // storageFailed reports a failed operation of the storage extension.

@@ -17,8 +17,14 @@ import (
 
 // settleProblems ends the emission of problems, adds the series of those that last
 // to the store, and sends the records of those that began and ended.
-func (c *metricsConnector) settleProblems(ctx context.Context, now time.Time) (over streams.Overflowed) {
-	began, ended, open := c.problems.Settle(now, c.changesBefore, c.news(now))
+func (c *metricsConnector) settleProblems(ctx context.Context, facts *gpuFacts, now time.Time) (over streams.Overflowed) {
+	restored := c.shared.restored.Load()
+	if restored != nil {
+		c.problems.Restore(*restored, now)
+	}
+	began, ended, open := c.problems.Settle(now, c.changesBefore, c.news(facts, now))
+	c.shared.open.Store(&open)
+	c.shared.restored.CompareAndSwap(restored, nil)
 	if left := c.shared.history.Left(); left > 0 {
 		c.telemetry.left.Add(overMaxChanges, left)
 	}
@@ -38,12 +44,13 @@ func (c *metricsConnector) settleProblems(ctx context.Context, now time.Time) (o
 
 // news returns the function that says when the newest data arrived that could show
 // that a problem is over: of the service, of the run or its GPUs, or of the GPU. Those
-// of a host, and of a run that is silent, are over when their detector says so.
-func (c *metricsConnector) news(now time.Time) func(*problem.Entry) time.Time {
+// of a host, and of a run that is silent, are over when their detector says so, unless
+// it has forgotten them in a restart.
+func (c *metricsConnector) news(facts *gpuFacts, now time.Time) func(*problem.Entry) time.Time {
 	reads := sync.OnceValue(c.shared.seen.reads)
 	return func(p *problem.Entry) (newest time.Time) {
 		kind, _ := mlattr.ProblemNamed(p.Kind)
-		if p.Kind == mlattr.ProblemRunSilent {
+		if !p.Restored && (p.Kind == mlattr.ProblemRunSilent || kind.Of == mlattr.OfHost) {
 			return now
 		}
 		switch kind.Of {
@@ -51,7 +58,11 @@ func (c *metricsConnector) news(now time.Time) func(*problem.Entry) time.Time {
 			return c.outcomes.newest(p.Subject.Resource)
 		case mlattr.OfRun:
 			key := streams.RunKey{Resource: p.Subject.Resource, ID: p.Subject.Run}
-			newest = reads().Runs[runOf(key)]
+			// A run that hung before a restart is over when it sends, or has released
+			// its GPUs.
+			if of := runOf(key); !p.Restored || p.Kind == mlattr.ProblemRunSilent || facts.holdOf(of).released {
+				newest = reads().Runs[of]
+			}
 			if run := c.clocks.verdict(key); run != nil && run.seen.After(newest) {
 				newest = run.seen
 			}
@@ -59,7 +70,12 @@ func (c *metricsConnector) news(now time.Time) func(*problem.Entry) time.Time {
 		case mlattr.OfGPU:
 			return reads().GPUs[gpus.Key{Host: p.Subject.Host, ID: p.Subject.GPU}]
 		default:
-			return now
+			for key, at := range reads().GPUs {
+				if key.Host == p.Subject.Host && at.After(newest) {
+					newest = at
+				}
+			}
+			return newest
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 const (
 	// exportVersion is the version of what Export writes.
 	exportVersion = 1
-	// maxImport limits what Export writes and Import reads, in bytes.
-	maxImport = 16 << 20
+	// MaxKept limits what Export writes and Import reads, in bytes.
+	MaxKept = 16 << 20
 	// maxImported limits each text that Import reads, in bytes.
 	maxImported = 4096
 )
@@ -52,7 +52,7 @@ func (h *History) Export() ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("write what changes are compared with: %w", err)
 		}
-		if len(data) <= maxImport {
+		if len(data) <= MaxKept {
 			return data, nil
 		}
 		out.Items = out.Items[:len(out.Items)/2]
@@ -122,8 +122,8 @@ func compareSubjects(a, b Subject) int {
 // Import replaces what the History knows by what Export wrote. It returns an error
 // and changes nothing if the data is damaged.
 func (h *History) Import(data []byte) error {
-	if len(data) > maxImport {
-		return fmt.Errorf("%d bytes are more than the limit of %d", len(data), maxImport)
+	if len(data) > MaxKept {
+		return fmt.Errorf("%d bytes are more than the limit of %d", len(data), MaxKept)
 	}
 	var in exported
 	if err := json.Unmarshal(data, &in); err != nil {

@@ -52,6 +52,8 @@ type Board struct {
 	ofKind  map[string]int
 	unpaged int
 	left    int64
+	// restored are those whose records are sent again with the next emission.
+	restored []*Entry
 	// withholds reports whether no problem begins that is concluded from silence.
 	withholds bool
 }
@@ -112,6 +114,10 @@ func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change, 
 	}
 	b.sift(now)
 	changed := make(map[*Entry]bool)
+	for _, entry := range b.restored {
+		changed[entry] = true
+	}
+	b.restored = nil
 	for id, p := range b.reported {
 		entry := b.open[id]
 		if entry == nil {
@@ -122,6 +128,7 @@ func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change, 
 			changed[entry] = true
 		} else {
 			entry.update(p)
+			entry.Restored = false
 		}
 	}
 	for id, entry := range b.open {
@@ -225,6 +232,9 @@ func (b *Board) finish(id key, entry *Entry, now time.Time, news func(*Entry) ti
 		entry.Ended = entry.Found
 	}
 	if !entry.Ended.IsZero() {
+		if entry.Restored {
+			entry.EndReason = mlattr.ProblemNoEvidence
+		}
 		entry.EndReason = cmp.Or(entry.EndReason, mlattr.ProblemOver)
 	}
 	entry.Stale = entry.Ended.IsZero() && now.Sub(entry.Evident) >= max(StaleAfter, StaleIntervals*entry.Interval)

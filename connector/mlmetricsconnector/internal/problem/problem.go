@@ -95,6 +95,10 @@ type Entry struct {
 	// Found is when the problem was last reported.
 	Found time.Time
 
+	// Restored reports whether it began before a restart, and no detector has reported
+	// it since.
+	Restored bool
+
 	// back reports whether it began soon after the end of the same problem.
 	back bool
 }

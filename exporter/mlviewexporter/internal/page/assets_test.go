@@ -116,7 +116,7 @@ func TestThePageIsSmall(t *testing.T) {
 		}
 		zipped += len(file.zip)
 	}
-	assert.Less(t, own, 150_000, "bytes without uPlot")
+	assert.Less(t, own, 145_000, "bytes without uPlot")
 	assert.Less(t, zipped, 80_000, "compressed bytes with uPlot")
 	t.Logf("%d bytes without uPlot, %d compressed with it", own, zipped)
 }
