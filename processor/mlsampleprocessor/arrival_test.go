@@ -143,19 +143,23 @@ func TestStepsAreWholeHoweverSpansArrive(t *testing.T) {
 					assert.Contains(t, got, step)
 				}
 				assert.InDelta(t, 8+(steps-8)/oneIn, len(got), 3)
-				assertWeights(t, spans, steps, oneIn)
+				within := 2 * oneIn
+				if !numbers {
+					within *= 2 // their share is right on average only
+				}
+				assertWeights(t, spans, steps, within)
 			})
 		}
 	}
 }
 
-// assertWeights asserts that the kept spans stand for all.
-func assertWeights(t *testing.T, spans []ptrace.Span, steps, oneIn int) {
+// assertWeights asserts that the kept spans stand for all steps, within some.
+func assertWeights(t *testing.T, spans []ptrace.Span, steps, within int) {
 	t.Helper()
 	total := int64(0)
 	for _, span := range spans {
 		require.GreaterOrEqual(t, countOf(span), int64(0))
 		total += countOf(span)
 	}
-	assert.InDelta(t, steps*4*5, total, float64(2*oneIn*4*5), "the number of spans by their counts")
+	assert.InDelta(t, steps*4*5, total, float64(within*4*5), "the number of spans by their counts")
 }

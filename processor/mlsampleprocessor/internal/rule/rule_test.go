@@ -28,9 +28,35 @@ func TestOneInNSteps(t *testing.T) {
 		}
 		assert.Equal(t, 100, kept)
 	}
-	assert.True(t, rule.Step(3, 0, 13e9+5e8, 10), "a step without a number, by its second")
-	assert.False(t, rule.Step(3, 0, 14e9+5e8, 10))
 	assert.True(t, rule.Step(3, 5, 0, 1))
+}
+
+// TestOneInNStepsWithoutNumbers has steps of every length, among them those that begin
+// in each fifth or tenth second: of all runs about one in N steps is chosen.
+func TestOneInNStepsWithoutNumbers(t *testing.T) {
+	const steps, oneIn = 20_000, 10
+	for _, run := range []uint64{0, 7, rule.Hash("llama")} {
+		for _, length := range []time.Duration{2500 * time.Millisecond, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute} {
+			kept := 0
+			for n := range int64(steps) {
+				began := 1_700_000_000e9 + n*int64(length)
+				chosen := rule.Step(run, 0, began, oneIn)
+				assert.Equal(t, chosen, rule.Step(run, 0, began-began%1e9+999_999_999, oneIn), "all ranks of a second")
+				if chosen {
+					kept++
+				}
+			}
+			assert.InDelta(t, steps/oneIn, kept, steps/oneIn/8, "run %d, steps of %s", run, length)
+		}
+	}
+	// Collectors of different versions meet: the choice never changes.
+	var chosen []int64
+	for second := range int64(60) {
+		if rule.Step(rule.Hash("llama"), 0, second*1e9, oneIn) {
+			chosen = append(chosen, second)
+		}
+	}
+	assert.Equal(t, []int64{4, 10, 22, 34, 40, 59}, chosen)
 }
 
 // durations adds each duration that it compares.

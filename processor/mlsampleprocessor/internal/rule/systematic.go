@@ -1,6 +1,10 @@
 package rule
 
-import "github.com/cespare/xxhash/v2"
+import (
+	"encoding/binary"
+
+	"github.com/cespare/xxhash/v2"
+)
 
 // bucket is the length of the times that steps without numbers are chosen by, in
 // nanoseconds. All collectors must have the same.
@@ -15,14 +19,22 @@ func Mix(a, b uint64) uint64 { return a ^ b*0x9e3779b97f4a7c15 }
 
 // Step reports whether a systematic sample of one in oneIn contains a step of a
 // run. Of a numbered step it is a function of run and number, so every rank and
-// every collector decides the same. A step without a number (number is 0) is in
-// the sample if the second in which it began is: began is in nanoseconds since
-// 1970.
+// every collector decides the same. Of a step without a number (number is 0) it is
+// a function of run and the second in which it began: of oneIn seconds one is in the
+// sample, which a hash chooses anew each time, because steps may begin in every
+// fifth second only. began is in nanoseconds since 1970.
 func Step(run uint64, number, began int64, oneIn uint64) bool {
-	if number <= 0 {
-		number = max(began, 0) / bucket
+	if oneIn <= 1 {
+		return true
 	}
-	return oneIn <= 1 || uint64(number)%oneIn == run%oneIn // #nosec G115 -- not negative
+	if number > 0 {
+		return uint64(number)%oneIn == run%oneIn // #nosec G115 -- not negative
+	}
+	second := uint64(max(began, 0) / bucket) // #nosec G115 -- not negative
+	var key [16]byte
+	binary.LittleEndian.PutUint64(key[:], run)
+	binary.LittleEndian.PutUint64(key[8:], second/oneIn)
+	return second%oneIn == xxhash.Sum64(key[:])%oneIn
 }
 
 // Conversation reports whether a sample of one in oneIn contains a conversation,
