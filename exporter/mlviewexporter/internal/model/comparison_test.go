@@ -259,18 +259,63 @@ func TestTheLastTwoGoodRunsOfAJobAreKept(t *testing.T) {
 	assert.Equal(t, map[string]bool{"first": false, "second": true}, good)
 }
 
-// A gauge keeps its last value after the last step.
-func TestCurvesEndWithTheLastStep(t *testing.T) {
+// TestTheLastLossIsThatOfTheLastStep has a last step of which the page learns seconds
+// after it, as it always does, and a gauge that keeps its value, or changes, after it. The
+// curve of the run is long enough to be thinned.
+func TestTheLastLossIsThatOfTheLastStep(t *testing.T) {
+	for name, clock := range map[string]time.Duration{"clocks agree": 0, "the sender's is an hour behind": -time.Hour, "and ahead": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			f := newTrainer(model.Settings{})
+			f.train("r", 500, falling)
+			last := float64(f.now.Add(clock).Unix())
+			f.now = f.now.Add(4 * time.Second)
+			say := func(loss float64, states ...model.Point) {
+				f.store.ApplyPoints(append(states, point(model.LastStep, "r", last), point(model.Loss, "r", loss, "batch")))
+				f.now = f.now.Add(3 * time.Second)
+			}
+			say(0.5)
+			for range 20 {
+				say(7, point(model.RunState, "r", 0, "running"), point(model.RunState, "r", 1, "ended"))
+			}
+			c, ok := f.store.Compare(f.key(t, "r"), "")
+			require.True(t, ok)
+			numbers := numbersOf(c.Run.Numbers)
+			assert.InDelta(t, 0.5, numbers["loss_last"], 0)
+			assert.InDelta(t, 0.5, numbers["loss_least"], 0)
+			detail, ok := f.store.Run(f.key(t, "r"))
+			require.True(t, ok)
+			for _, curve := range detail.Curves {
+				if curve.Name == "loss" {
+					assert.InDelta(t, 0.5, curve.Values[len(curve.Values)-1], 0, "the curve ends there")
+				}
+			}
+		})
+	}
+}
+
+// TestTheLastLossThatIsNoNumber is not a number of an earlier step.
+func TestTheLastLossThatIsNoNumber(t *testing.T) {
 	f := newTrainer(model.Settings{})
 	f.train("r", 50, falling)
-	last := float64(f.now.Unix())
-	f.now = f.now.Add(time.Second)
-	for range 20 {
-		p := point(model.LastStep, "r", last)
-		f.store.ApplyPoints([]model.Point{p, point(model.Loss, "r", 7, "batch"), point(model.RunState, "r", 0, "running"), point(model.RunState, "r", 1, "ended")})
-		f.now = f.now.Add(3 * time.Second)
-	}
+	f.store.ApplyPoints([]model.Point{point(model.Loss, "r", math.NaN(), "batch"), point(model.LastStep, "r", float64(f.now.Unix()))})
+	f.now = f.now.Add(3 * time.Second)
+	f.store.ApplyPoints([]model.Point{point(model.RunState, "r", 0, "running"), point(model.RunState, "r", 1, "ended")})
 	c, ok := f.store.Compare(f.key(t, "r"), "")
 	require.True(t, ok)
-	assert.NotEqual(t, 7.0, numbersOf(c.Run.Numbers)["loss_last"])
+	assert.NotContains(t, numbersOf(c.Run.Numbers), "loss_last")
+}
+
+// TestTheLastValidationLoss comes after the last step.
+func TestTheLastValidationLoss(t *testing.T) {
+	f := newTrainer(model.Settings{})
+	f.train("r", 50, falling)
+	last := point(model.LastStep, "r", float64(f.now.Unix()))
+	for _, loss := range []float64{2, 1.5} {
+		f.store.ApplyPoints([]model.Point{last, point(model.Loss, "r", loss, "validation")})
+		f.now = f.now.Add(10 * time.Second)
+	}
+	f.end("r")
+	c, ok := f.store.Compare(f.key(t, "r"), "")
+	require.True(t, ok)
+	assert.InDelta(t, 1.5, numbersOf(c.Run.Numbers)["validation_loss_last"], 0)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // curveID is one of the numbers of a run that are kept over time.
@@ -141,26 +143,14 @@ func (id curveID) ofSteps() bool {
 	return false
 }
 
-// until returns when the numbers of steps end, in Unix seconds: with the last step
-// of a run that takes none any more, never if lastStep is zero.
-func (c *curves) until(lastStep time.Time) int64 {
-	// A sender's clock can be far behind.
-	if n := len(c.fine.times); !lastStep.IsZero() && n > 0 && lastStep.Unix() >= int64(c.fine.times[0]) {
-		return lastStep.Unix()
-	}
-	return math.MaxInt64
-}
-
 // rows returns the curves that have values: means of a minute, and each point of
-// the last ten minutes. Unless lastStep is zero, the run takes no steps any more, and
-// the numbers of steps end there.
-func (c *curves) rows(now, lastStep time.Time) []Curve {
+// the last ten minutes. The numbers of steps end at until, in Unix seconds.
+func (c *curves) rows(now time.Time, until int64) []Curve {
 	rows := []Curve{}
 	from := uint32(max(0, now.Add(-fineFor).Unix()))
 	if n := len(c.fine.times); n > 0 {
 		from = max(from, c.fine.times[0])
 	}
-	until := c.until(lastStep)
 	for id, name := range curveNames {
 		if curveID(id).isAxis() {
 			continue
@@ -181,6 +171,46 @@ func (c *curves) rows(now, lastStep time.Time) []Curve {
 		}
 	}
 	return rows
+}
+
+// lastNumbers has the last losses of a run.
+type lastNumbers struct {
+	// steps is the sum of the times of the last steps of all ranks, and stepped when
+	// the page learnt of the newest one.
+	steps   float64
+	stepped time.Time
+	// loss is that of the newest step, validation the newest one, nil if unknown.
+	loss, validation *float64
+}
+
+// noteLast takes over the numbers of a run that the page learnt of at r.due. It learns of a
+// step after it, and a sender has a clock of its own, so the time of the last step does not
+// tell which numbers are of it.
+func (r *run) noteLast(row *Run) {
+	steps := 0.0
+	for _, one := range r.streams {
+		if one.series == LastStep {
+			steps += one.value
+		}
+	}
+	if row.ValidationLoss != nil {
+		r.last.validation = row.ValidationLoss
+	}
+	if steps == 0 || steps != r.last.steps {
+		r.last.steps, r.last.stepped, r.last.loss = steps, r.due, row.Loss
+	}
+}
+
+// stepsEnd returns when the numbers of steps end, in Unix seconds: with the last step
+// of a run in a state in which it takes none any more, else never.
+func (r *run) stepsEnd(state string) int64 {
+	switch state {
+	case mlattr.RunStalled, mlattr.RunSilent, mlattr.RunFailed, mlattr.RunEnded:
+		if r.last.steps != 0 {
+			return r.last.stepped.Unix()
+		}
+	}
+	return math.MaxInt64
 }
 
 // dueRuns are the runs that have new numbers, which are recorded together once
@@ -216,6 +246,7 @@ func (d *dueRuns) record(s *Store, now time.Time) {
 		r.addNumbers(&row, now)
 		v := r.numbers(&row)
 		r.curves.add(r.due, &v, s.settings.Interval, s.settings.History)
+		r.noteLast(&row)
 		r.noteHardware()
 		r.spend(&row, r.due)
 		s.keepGood(r, now)

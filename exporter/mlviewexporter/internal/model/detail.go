@@ -2,8 +2,6 @@ package model
 
 import (
 	"time"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // Run returns the detail of the run with a key. It is kept as long as the State and
@@ -35,7 +33,7 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 	detail.Spent = r.spent.row()
 	detail.Settings = r.settings()
 	detail.Changes = s.changesOf(r)
-	detail.Curves = r.curves.rows(now, lastStepOf(&detail.Run))
+	detail.Curves = r.curves.rows(now, r.stepsEnd(detail.Run.State))
 	detail.Marks = s.marksOf(r)
 	detail.Calls = s.calls.rows(s, func(c *call) bool { return c.run == key }, now)
 	detail.Failures = s.failures.rows(s, func(f *Failure) bool { return f.Run == key })
@@ -47,17 +45,6 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 
 // maxDetails limits the details that are kept for an interval.
 const maxDetails = 64
-
-// lastStepOf returns when a run took its last step, zero for one that may take more.
-func lastStepOf(row *Run) time.Time {
-	switch row.State {
-	case mlattr.RunStalled, mlattr.RunSilent, mlattr.RunFailed, mlattr.RunEnded:
-		if row.LastStep != nil {
-			return *row.LastStep
-		}
-	}
-	return time.Time{}
-}
 
 // timeRatio returns ml.run.time.ratio.
 func (r *run) timeRatio(now time.Time) map[string]float64 {

@@ -48,8 +48,11 @@ type ProfileCurve struct {
 // profile returns what the run is compared by.
 func (s *Store) profile(r *run, now time.Time) *Profile {
 	p := &Profile{Run: s.runRow(r, now), Settings: r.settings(), Phases: r.meanPhases()}
-	p.Curves = r.curves.profile(r.firstSeen, lastStepOf(&p.Run))
-	p.addNumbers(r.spent.row())
+	p.Curves = r.curves.profile(r.firstSeen, r.stepsEnd(p.Run.State))
+	p.addNumbers(&r.last, r.spent.row())
+	for i := range p.Curves {
+		p.Curves[i] = p.Curves[i].thinned(maxProfilePoints)
+	}
 	p.makeLists()
 	return p
 }
@@ -104,9 +107,9 @@ func (r *run) meanPhases() []RunNumber {
 	return rows
 }
 
-// addNumbers adds the numbers of the whole run: totals, and medians, means, the
-// least or the last values of the curves.
-func (p *Profile) addNumbers(spent Spent) {
+// addNumbers adds the numbers of the whole run: totals, the last losses, and medians,
+// means and the least or largest values of the curves.
+func (p *Profile) addNumbers(last *lastNumbers, spent Spent) {
 	add := func(name, unit string, v *float64) {
 		if v != nil {
 			p.Numbers = append(p.Numbers, RunNumber{name, unit, *v})
@@ -119,13 +122,13 @@ func (p *Profile) addNumbers(spent Spent) {
 	add("duration", "s", finite(max(0, end.Sub(p.Run.FirstSeen).Seconds())))
 	add("steps", "{step}", p.Run.Steps)
 	add("tokens", "{token}", p.Run.Tokens)
+	add("loss_last", "", last.loss)
+	add("validation_loss_last", "", last.validation)
 	for _, of := range []struct {
 		name, curve, unit string
 		compute           func([]float64) float64
 	}{
-		{"loss_last", "loss", "", lastOf},
 		{"loss_least", "loss", "", slices.Min[[]float64]},
-		{"validation_loss_last", "validation_loss", "", lastOf},
 		{"learning_rate_most", "learning_rate", "", slices.Max[[]float64]},
 		{"step_time_median", "step_time", "s", medianOf},
 		{"token_rate_median", "token_rate", "{token}/s", medianOf},
@@ -144,8 +147,6 @@ func (p *Profile) addNumbers(spent Spent) {
 	add("attempts", "{attempt}", p.Run.Attempts)
 }
 
-func lastOf(values []float64) float64 { return values[len(values)-1] }
-
 func meanOf(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {
@@ -157,10 +158,10 @@ func meanOf(values []float64) float64 {
 // medianOf returns the median of values.
 func medianOf(values []float64) float64 { return compare.Median(slices.Clone(values)) }
 
-// profile returns the curves that have values. Times are counted from start. Unless
-// lastStep is zero, the numbers of steps end there.
-func (c *curves) profile(start, lastStep time.Time) (rows []ProfileCurve) {
-	all, until := c.merged(), c.until(lastStep)
+// profile returns the curves that have values. Times are counted from start. The
+// numbers of steps end at until, in Unix seconds.
+func (c *curves) profile(start time.Time, until int64) (rows []ProfileCurve) {
+	all := c.merged()
 	if len(all.times) == 0 {
 		return nil
 	}
@@ -184,7 +185,7 @@ func (c *curves) profile(start, lastStep time.Time) (rows []ProfileCurve) {
 			}
 		}
 		if len(row.Values) > 0 {
-			rows = append(rows, row.thinned(maxProfilePoints))
+			rows = append(rows, row)
 		}
 	}
 	return rows

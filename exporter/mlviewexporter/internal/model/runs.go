@@ -46,6 +46,7 @@ type run struct {
 	stateNoted time.Time
 	checkpoint time.Time
 	curves     curves
+	last       lastNumbers
 	spent      spentTime
 	facts      facts
 	// failed reports whether the span of the whole training failed, kept whether the
