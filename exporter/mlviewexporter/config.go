@@ -67,9 +67,10 @@ type Config struct {
 	Storage *component.ID `mapstructure:"storage"`
 
 	// MaxRuns is the largest number of runs on the page. Beyond it, a new run
-	// replaces one that has ended, else one that is silent; a run that looks hung
-	// is never replaced. The page says how many runs are not shown. The default
-	// is 1000, the minimum 1, the maximum 100000.
+	// replaces one of a sender or service that has more than its share: one that came
+	// only once, else one that has ended, else one that is silent; a run that takes steps
+	// or looks hung is never replaced. The page says how many runs are not shown. The
+	// default is 1000, the minimum 1, the maximum 100000.
 	MaxRuns int `mapstructure:"max_runs"`
 
 	// MaxGPUs is the largest number of GPUs on the page. The page says how many
@@ -149,8 +150,8 @@ type ReportsConfig struct {
 	Directory string `mapstructure:"directory"`
 
 	// Keep is the largest number of runs whose reports are kept. Beyond it, and
-	// beyond 1 GiB in all, the oldest reports are removed, but first those of runs
-	// that show next to nothing. The default is 100, the minimum 1, the maximum 10000.
+	// beyond 1 GiB in all, the oldest reports of senders and services that have more than
+	// their share are removed, but first those of runs that show next to nothing. The default is 100, the minimum 1, the maximum 10000.
 	Keep int `mapstructure:"keep"`
 
 	// prevent unkeyed literal initialization

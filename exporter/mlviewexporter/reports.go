@@ -50,7 +50,7 @@ func (w *reportWriter) write(ctx context.Context) {
 			continue
 		}
 		if !w.archive.Written(run.Key).After(run.Since) {
-			if err := w.writeRun(run.Key); err != nil {
+			if err := w.writeRun(&run); err != nil {
 				failed = err.Error()
 				delete(settled, run.Key)
 				w.telemetry.reportsError(ctx)
@@ -67,12 +67,12 @@ func (w *reportWriter) write(ctx context.Context) {
 }
 
 // writeRun writes the report of a run in all forms.
-func (w *reportWriter) writeRun(key string) error {
-	made, ok := page.ReportOf(w.source, key, "")
+func (w *reportWriter) writeRun(run *model.Settled) error {
+	made, ok := page.ReportOf(w.source, run.Key, "")
 	if !ok {
 		return nil // the run has left the page
 	}
-	return w.archive.Write(key, made.Slight(), forms(made)...)
+	return w.archive.Write(run.Key, made.Slight(), archive.Share{Path: run.Path, Again: run.Again}, forms(made)...)
 }
 
 // forms are those of a report's files.

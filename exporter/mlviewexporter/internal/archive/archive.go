@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // maxBytes limits the files of all reports together.
@@ -44,6 +46,16 @@ type Form struct {
 type Archive struct {
 	root *os.Root
 	keep int
+	// shares are those of the reports that were written since the start.
+	shares map[string]Share
+}
+
+// Share is what a report counts against.
+type Share struct {
+	// Path is that of the run's sender and service.
+	Path share.Path
+	// Again reports whether the run did not come only once.
+	Again bool
 }
 
 // Open opens a directory, which it creates if need be, for the reports of at most
@@ -72,7 +84,7 @@ func Open(directory string, keep int) (*Archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Archive{root: root, keep: keep}, nil
+	return &Archive{root: root, keep: keep, shares: make(map[string]Share)}, nil
 }
 
 // Close closes the directory.
@@ -93,9 +105,10 @@ func (a *Archive) Written(key string) time.Time {
 
 // Write writes the report of a run in its forms, each file whole or not at all, in
 // place of an earlier report of the run. Then it removes reports beyond the limits: the
-// slight ones before others, the oldest first, so that a slight one may leave at once.
-// A report that has more than 1 GiB is an error.
-func (a *Archive) Write(key string, slight bool, forms ...Form) error {
+// slight ones before others, so that a slight one may leave at once, and of senders and
+// services that have more than their share, those of runs that came only once before the
+// oldest. A report that has more than 1 GiB is an error.
+func (a *Archive) Write(key string, slight bool, of Share, forms ...Form) error {
 	if !keyName.MatchString(key) {
 		return fmt.Errorf("%q is not the key of a run", key)
 	}
@@ -108,6 +121,7 @@ func (a *Archive) Write(key string, slight bool, forms ...Form) error {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
 	}
+	a.shares[key] = of
 	return a.enforce(key)
 }
 
@@ -168,35 +182,72 @@ type report struct {
 	at     time.Time
 }
 
-// enforce removes reports beyond the limits: the slight ones before others, the oldest
-// first, and of equal ones that with the key last. It also removes what is left of
-// files that were not written to their end.
+// enforce removes reports beyond the limits, and what is left of files that were not
+// written to their end.
 func (a *Archive) enforce(key string) error {
 	reports, err := a.reports()
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(reports, func(x, y *report) int {
-		first := map[bool]int{true: -1, false: 1}
+	known := make(map[string]Share, len(reports))
+	for _, one := range reports {
+		known[one.key] = a.shareOf(one.key)
+	}
+	a.shares = known
+	turn := func(one *report) int {
 		switch {
-		case x.slight != y.slight:
-			return first[y.slight]
-		case x.key == key || y.key == key:
-			return first[x.key == key]
+		case one.key == key:
+			return 0
+		case known[one.key].Again:
+			return 1
 		}
-		return cmp.Or(y.at.Compare(x.at), cmp.Compare(x.key, y.key))
+		return 2
+	}
+	slices.SortFunc(reports, func(x, y *report) int {
+		return cmp.Or(cmp.Compare(turn(x), turn(y)), y.at.Compare(x.at), cmp.Compare(x.key, y.key))
 	})
 	var errs []error
-	all := int64(0)
-	for i, one := range reports {
-		if all += one.bytes; i == 0 || i < a.keep && all <= maxBytes {
-			continue
+	count, bytes := int64(a.keep), int64(maxBytes)
+	for _, slight := range []bool{false, true} {
+		of := slices.DeleteFunc(slices.Clone(reports), func(one *report) bool { return one.slight != slight })
+		stay := a.keeps(of, count, func(*report) int64 { return 1 })
+		stay = a.keeps(stay, bytes, func(one *report) int64 { return one.bytes })
+		if count == int64(a.keep) && len(stay) == 0 && len(of) > 0 {
+			stay = of[:1]
 		}
-		for _, name := range one.files {
-			errs = append(errs, ignoreMissing(a.root.Remove(name)))
+		for _, one := range of {
+			if len(stay) > 0 && stay[0] == one {
+				stay, count, bytes = stay[1:], count-1, bytes-one.bytes
+				continue
+			}
+			for _, name := range one.files {
+				errs = append(errs, ignoreMissing(a.root.Remove(name)))
+			}
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// keeps returns the reports that stay within a limit.
+func (a *Archive) keeps(reports []*report, limit int64, weigh func(*report) int64) (stay []*report) {
+	items := make([]share.Item, len(reports))
+	for i, one := range reports {
+		items[i] = share.Item{Path: a.shares[one.key].Path, Weight: weigh(one)}
+	}
+	for i, kept := range share.Keep(items, max(limit, 0)) {
+		if kept {
+			stay = append(stay, reports[i])
+		}
+	}
+	return stay
+}
+
+// shareOf returns the share of a report. That of one from before the start is not known.
+func (a *Archive) shareOf(key string) Share {
+	if known, ok := a.shares[key]; ok {
+		return known
+	}
+	return Share{Again: true}
 }
 
 // reports returns what the directory has. Other files than those of reports are

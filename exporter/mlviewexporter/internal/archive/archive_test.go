@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/archive"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 func open(t *testing.T, directory string, keep int) *archive.Archive {
@@ -47,8 +48,8 @@ func TestAReportReplacesTheEarlierOneOfItsRun(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "reports")
 	a := open(t, directory, 10)
 	assert.True(t, a.Written(key(1)).IsZero())
-	require.NoError(t, a.Write(key(1), false, form("html", "looks hung"), form("json", "{}"), form("md", "#")))
-	require.NoError(t, a.Write(key(1), false, form("html", "ended")))
+	require.NoError(t, a.Write(key(1), false, archive.Share{Again: true}, form("html", "looks hung"), form("json", "{}"), form("md", "#")))
+	require.NoError(t, a.Write(key(1), false, archive.Share{Again: true}, form("html", "ended")))
 	content, err := os.ReadFile(filepath.Join(directory, key(1)+".html"))
 	require.NoError(t, err)
 	assert.Equal(t, "ended", string(content))
@@ -66,7 +67,7 @@ func TestTheOldestReportsLeave(t *testing.T) {
 	// What does not belong to it stays.
 	require.NoError(t, os.WriteFile(filepath.Join(directory, "notes.html"), nil, 0o600))
 	for i := range 6 {
-		require.NoError(t, a.Write(key(i), false, form("html", "x"), form("md", "x")))
+		require.NoError(t, a.Write(key(i), false, archive.Share{Again: true}, form("html", "x"), form("md", "x")))
 		at := time.Now().Add(time.Duration(i-100) * time.Hour)
 		for _, ending := range []string{".html", ".md"} {
 			require.NoError(t, os.Chtimes(filepath.Join(directory, key(i)+ending), at, at))
@@ -82,7 +83,7 @@ func TestSlightReportsLeaveFirst(t *testing.T) {
 	require.NoError(t, os.Chmod(directory, 0o700))
 	write := func(run int, slight bool) (kept []string) {
 		a := open(t, directory, 3)
-		require.NoError(t, a.Write(key(run), slight, form("html", "x"), form("md", "x")))
+		require.NoError(t, a.Write(key(run), slight, archive.Share{Again: true}, form("html", "x"), form("md", "x")))
 		at := time.Now().Add(time.Duration(run-100) * time.Hour)
 		for _, name := range names(t, directory) {
 			if strings.HasPrefix(name, key(run)) {
@@ -113,12 +114,12 @@ func TestAReportThatFailsLeavesNothing(t *testing.T) {
 	directory := t.TempDir()
 	require.NoError(t, os.Chmod(directory, 0o700))
 	a := open(t, directory, 3)
-	require.NoError(t, a.Write(key(1), false, form("html", "whole")))
+	require.NoError(t, a.Write(key(1), false, archive.Share{Again: true}, form("html", "whole")))
 	broken := archive.Form{Ending: "html", Write: func(w io.Writer) error {
 		_, _ = io.WriteString(w, "half")
 		return errors.New("no more")
 	}}
-	require.ErrorContains(t, a.Write(key(1), false, broken), "no more")
+	require.ErrorContains(t, a.Write(key(1), false, archive.Share{Again: true}, broken), "no more")
 	content, err := os.ReadFile(filepath.Join(directory, key(1)+".html"))
 	require.NoError(t, err)
 	assert.Equal(t, "whole", string(content))
@@ -126,7 +127,7 @@ func TestAReportThatFailsLeavesNothing(t *testing.T) {
 
 	// A collector that was killed leaves a file behind.
 	require.NoError(t, os.WriteFile(filepath.Join(directory, key(2)+".html.new"), []byte("half"), 0o600))
-	require.NoError(t, a.Write(key(1), false, form("html", "again")))
+	require.NoError(t, a.Write(key(1), false, archive.Share{Again: true}, form("html", "again")))
 	assert.Equal(t, []string{key(1) + ".html"}, names(t, directory))
 }
 
@@ -135,10 +136,10 @@ func TestNamesComeFromKeysOnly(t *testing.T) {
 	require.NoError(t, os.Chmod(directory, 0o700))
 	a := open(t, directory, 3)
 	for _, name := range []string{"", "..", "../../etc/passwd", "a/b", "abcdefgh.", "ABCDEF0123456789", "0123456789abcdeg", "0123456789\n"} {
-		require.Error(t, a.Write(name, false, form("html", "x")), "%q", name)
+		require.Error(t, a.Write(name, false, archive.Share{Again: true}, form("html", "x")), "%q", name)
 		assert.True(t, a.Written(name).IsZero())
 	}
-	require.Error(t, a.Write(key(1), false, form("../x", "x")))
+	require.Error(t, a.Write(key(1), false, archive.Share{Again: true}, form("../x", "x")))
 	assert.Empty(t, names(t, directory))
 }
 
@@ -152,7 +153,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	}
 	a := open(t, directory, 3)
 	assert.True(t, a.Written(key(1)).IsZero())
-	require.NoError(t, a.Write(key(1), false, form("html", "report")))
+	require.NoError(t, a.Write(key(1), false, archive.Share{Again: true}, form("html", "report")))
 	content, err := os.ReadFile(outside)
 	require.NoError(t, err)
 	assert.Equal(t, "kept", string(content))
@@ -174,4 +175,35 @@ func TestDirectoriesThatOthersCanUseAreRefused(t *testing.T) {
 		_, err := archive.Open(directory, 1)
 		assert.Error(t, err, directory)
 	}
+}
+
+// TestReportsOfOthersTakeNoRoom: whatever runs come once under invented names, a report of
+// a service that was seen again stays, and so does one from before the start.
+func TestReportsOfOthersTakeNoRoom(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "reports")
+	history, now := share.NewHistory(), time.Unix(1_800_000_000, 0)
+	path := func(service string) share.Path { return history.Path(share.OriginOf(1, service)) }
+	for range 3 {
+		history.Succeeded(share.OriginOf(1, "honest"), now)
+		now = now.Add(time.Minute)
+	}
+	write := func(a *archive.Archive, run int, of archive.Share) {
+		require.NoError(t, a.Write(key(run), false, of, form("html", "x")))
+	}
+	before, err := archive.Open(directory, 10)
+	require.NoError(t, err)
+	write(before, 1, archive.Share{Path: path("honest"), Again: true})
+	require.NoError(t, before.Close())
+
+	a := open(t, directory, 10)
+	write(a, 2, archive.Share{Path: path("honest"), Again: true})
+	for i := range 200 {
+		invented := fmt.Sprint("s", i)
+		history.Succeeded(share.OriginOf(1, invented), now)
+		write(a, 100+i, archive.Share{Path: path(invented), Again: i%2 == 0})
+		write(a, 400+i, archive.Share{Path: path("honest")})
+	}
+	assert.False(t, a.Written(key(1)).IsZero())
+	assert.False(t, a.Written(key(2)).IsZero())
+	assert.Len(t, names(t, directory), 10)
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // maxBatch is the number of points or spans that are added to the model at once.
@@ -47,7 +49,7 @@ func New(store *model.Store) *Intake {
 // ConsumeMetrics reads points of metrics.
 func (i *Intake) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) {
 	r := i.metrics.Get().(*pointReader)
-	r.store, r.hash, r.connection = i.store, i.hash, i.connection(ctx)
+	r.store, r.hash, r.connection, r.sender = i.store, i.hash, i.connection(ctx), senderOf(ctx)
 	r.read(md)
 	r.reset()
 	i.metrics.Put(r)
@@ -63,11 +65,20 @@ func (i *Intake) connection(ctx context.Context) (from model.Connection) {
 	return from
 }
 
+// senderOf returns who has sent a request, zero for the collector itself.
+func senderOf(ctx context.Context) share.Sender {
+	id := sender.From(ctx)
+	if id.Kind == sender.Own {
+		return 0
+	}
+	return share.SenderOf(id)
+}
+
 // ConsumeTraces reads spans.
 func (i *Intake) ConsumeTraces(ctx context.Context, td ptrace.Traces) {
 	i.connection(ctx)
 	r := i.traces.Get().(*spanReader)
-	r.store, r.enriched = i.store, mlattr.IsEnriched(ctx)
+	r.store, r.sender, r.enriched = i.store, senderOf(ctx), mlattr.IsEnriched(ctx)
 	r.read(td)
 	r.reset()
 	i.traces.Put(r)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // Attributes of GPUs that mlattr has no name for.
@@ -17,6 +18,7 @@ const attrHardwareName = "hw.name"
 // labels are read of the others.
 type pointReader struct {
 	store   *model.Store
+	sender  share.Sender
 	hash    hash
 	updates []model.Update
 	// from has where each update comes from, and resources their resources.
@@ -197,7 +199,7 @@ func (r *pointReader) readLabels(from *pointSource, u *model.Update) {
 	series := from.series
 	p := model.Point{
 		Series: series, Origin: u.Origin, Gone: u.Gone, Delta: u.Delta, Value: u.Value, Count: u.Count, Time: u.Time,
-		Simulated: r.simulated, GPU: r.device, From: r.collector,
+		Simulated: r.simulated, GPU: r.device, From: r.collector, Sender: r.sender,
 	}
 	l := &p.Labels
 	l.Namespace, l.Service, l.GPU = r.resource.Namespace, r.resource.Service, r.resource.GPU

@@ -9,6 +9,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // unknownService is the service.name of a resource without one, as in the SDKs.
@@ -19,6 +20,7 @@ const unknownService = "unknown_service"
 type spanReader struct {
 	vocabulary *mlattr.Reader
 	store      *model.Store
+	sender     share.Sender
 	// enriched reports whether ml_enrich has read the spans.
 	enriched bool
 
@@ -91,8 +93,8 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 	f := &r.ofResource
 	r.settings.begin(f)
 	r.resource = model.Source{
-		Service: unknownService,
-		Job:     f.Text(mlattr.JobID), JobName: f.Text(mlattr.JobName),
+		Sender: r.sender, Service: unknownService,
+		Job: f.Text(mlattr.JobID), JobName: f.Text(mlattr.JobName),
 		Host: f.Text(mlattr.HostName), Rank: rankOf(f),
 		SomeRanks: f.Systems.Has(mlattr.SomeRanksSend),
 	}

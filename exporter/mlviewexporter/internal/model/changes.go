@@ -2,11 +2,13 @@ package model
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // serviceID identifies a service.
@@ -15,6 +17,7 @@ type serviceID struct{ namespace, name string }
 // service is a program that sends telemetry.
 type service struct {
 	serviceID
+	origin    share.Origin
 	firstSeen time.Time
 	// user is the one that its spans name.
 	user string
@@ -48,11 +51,11 @@ func forgetOldest(seen map[string]time.Time, now time.Time) (oldest string, ok b
 	return oldest, true
 }
 
-func (s *Store) serviceOf(namespace, name string, now time.Time) *service {
+func (s *Store) serviceOf(namespace, name string, from share.Origin, now time.Time) *service {
 	id := serviceID{namespace, name}
 	one := s.services[id]
 	if one == nil {
-		if len(s.services) >= maxServices {
+		if len(s.services) >= maxServices && !s.replaceService(now) {
 			s.dropped["services"]++
 			return nil
 		}
@@ -60,11 +63,42 @@ func (s *Store) serviceOf(namespace, name string, now time.Time) *service {
 		if one = s.services[id]; one != nil {
 			return one
 		}
-		one = &service{serviceID: id, firstSeen: now, versions: make(map[string]time.Time), failed: make(map[string]float64)}
+		one = &service{serviceID: id, origin: from, firstSeen: now, versions: make(map[string]time.Time), failed: make(map[string]float64)}
 		s.services[id] = one
 	}
 	one.lastSeen = now
 	return one
+}
+
+// replaceService forgets a service without series that was seen longest ago, of senders
+// that have more than their share.
+func (s *Store) replaceService(now time.Time) bool {
+	if len(s.leavingServices) == 0 && now.Sub(s.fullServices).Abs() >= searchAgain {
+		all := slices.Collect(maps.Values(s.services))
+		slices.SortFunc(all, func(a, b *service) int { return b.lastSeen.Compare(a.lastSeen) })
+		for _, i := range s.leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, 1 }) {
+			if len(all[i].streams) == 0 {
+				s.leavingServices = append(s.leavingServices, all[i])
+			}
+		}
+		if len(s.leavingServices) == 0 {
+			s.fullServices = now
+		}
+	}
+	for len(s.leavingServices) > 0 {
+		next := s.leavingServices[0]
+		s.leavingServices = s.leavingServices[1:]
+		if s.services[next.serviceID] == next && len(next.streams) == 0 {
+			s.forgetService(next.serviceID)
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Store) forgetService(id serviceID) {
+	delete(s.services, id)
+	delete(s.seen.spansWithoutRun, id)
 }
 
 // seeVersion notes when a version of a service was first seen.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // Setting is something that is known of how a run was started: its attribute and
@@ -57,7 +58,7 @@ func (s *Store) ApplyFacts(all []RunFacts) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range all {
-		if r := s.runOf(all[i].Namespace, all[i].Service, all[i].Run, now); r != nil {
+		if r := s.runOf(all[i].Namespace, all[i].Service, all[i].Run, share.OriginOf(0, all[i].Service), now); r != nil {
 			s.addSettings(r, all[i].Settings)
 		}
 	}

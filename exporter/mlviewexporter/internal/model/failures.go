@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // rememberedSpans is how many spans above failures, or above requests, are
@@ -43,12 +45,23 @@ type failureGroups struct {
 	lookup map[causeID]string
 	// parents are the spans above failures.
 	parents recentSpans
+	// leaving are the next groups to make room, unless a failure came since.
+	leaving []leavingFailures
+}
+
+// leavingFailures is a group, and when its last failure was seen.
+type leavingFailures struct {
+	*failureGroup
+	seen time.Time
 }
 
 // failureGroup is a group, and when its failures came.
 type failureGroup struct {
 	Failure
-	came occurrences
+	origin share.Origin
+	// again reports whether its run is one that did not come only once.
+	again bool
+	came  occurrences
 	// marked is when repro_gen first gave a failure the fingerprint, zero if it has
 	// not. unmarked reports whether a failure came without one.
 	marked   time.Time
@@ -79,7 +92,7 @@ func (f *failureGroups) covered(in *SpanInput) bool {
 }
 
 // span adds the failure of a span.
-func (f *failureGroups) span(s *Store, in *SpanInput, r *run, now time.Time) {
+func (f *failureGroups) span(s *Store, in *SpanInput, r *run, from share.Origin, now time.Time) {
 	key := in.Fingerprint
 	class, operation := s.texts.of(cmp.Or(in.Class, otherError)), s.texts.of(cmp.Or(in.Operation, in.Function, in.Name))
 	if key == "" {
@@ -91,7 +104,7 @@ func (f *failureGroups) span(s *Store, in *SpanInput, r *run, now time.Time) {
 			}
 		}
 	}
-	one := f.group(s, key, now)
+	one := f.group(s, key, from, now)
 	if one.unmarked = in.Fingerprint == ""; !one.unmarked && one.marked.IsZero() {
 		one.marked = now
 	}
@@ -106,6 +119,7 @@ func (f *failureGroups) span(s *Store, in *SpanInput, r *run, now time.Time) {
 	}
 	if r != nil {
 		one.Run, one.RunID = r.key, r.id
+		one.again = one.again || r.again
 	}
 	one.TraceID = hexID(in.Trace[:])
 	one.Count++
@@ -128,7 +142,7 @@ func (f *failureGroups) record(s *Store, in *Failure, now time.Time) {
 	if in.Key == "" {
 		return
 	}
-	one := f.group(s, in.Key, now)
+	one := f.group(s, in.Key, share.OriginOf(0, in.Service), now)
 	one.Kind = s.texts.of(in.Kind)
 	one.Class = cmp.Or(one.Class, s.texts.of(in.Class))
 	one.Service = cmp.Or(one.Service, s.texts.of(in.Service))
@@ -160,9 +174,8 @@ func clones(texts []string) []string {
 	return out
 }
 
-// group returns the group with a key. The one that occurred longest ago makes
-// room for a new one.
-func (f *failureGroups) group(s *Store, key string, now time.Time) *failureGroup {
+// group returns the group with a key, which it adds for an origin.
+func (f *failureGroups) group(s *Store, key string, from share.Origin, now time.Time) *failureGroup {
 	if one := f.all[key]; one != nil {
 		return one
 	}
@@ -172,22 +185,44 @@ func (f *failureGroups) group(s *Store, key string, now time.Time) *failureGroup
 	key = strings.Clone(cut(key, maxLabel))
 	one := f.all[key]
 	if one == nil {
-		one = &failureGroup{Failure: Failure{Key: key}}
+		one = &failureGroup{Failure: Failure{Key: key}, origin: from}
 		f.all[key] = one
 	}
 	return one
 }
 
+// forget makes room for a group: of senders and services with more than their share,
+// first those of runs that came only once, and then the one that occurred longest ago.
 func (f *failureGroups) forget(s *Store, now time.Time) {
-	var oldest *Failure
-	for _, group := range f.all {
-		one := &group.Failure
-		if oldest == nil || one.LastSeen == nil || oldest.LastSeen != nil && one.LastSeen.Before(*oldest.LastSeen) {
-			oldest = one
+	for {
+		if len(f.leaving) == 0 {
+			f.orderLeaving(s)
+		}
+		next := f.leaving[0]
+		f.leaving = f.leaving[1:]
+		if f.all[next.Key] == next.failureGroup && lastSeen(&next.Failure).Equal(next.seen) {
+			s.refuse("failures", next.Key, now)
+			f.remove(next.Key)
+			return
 		}
 	}
-	s.refuse("failures", oldest.Key, now)
-	f.remove(oldest.Key)
+}
+
+func (f *failureGroups) orderLeaving(s *Store) {
+	all := make([]leavingFailures, 0, len(f.all))
+	for _, one := range f.all {
+		all = append(all, leavingFailures{one, lastSeen(&one.Failure)})
+	}
+	slices.SortFunc(all, func(a, b leavingFailures) int {
+		if a.again != b.again {
+			return map[bool]int{true: -1, false: 1}[a.again]
+		}
+		return cmp.Or(b.seen.Compare(a.seen), cmp.Compare(a.Key, b.Key))
+	})
+	f.leaving = nil
+	for _, i := range s.leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, 1 }) {
+		f.leaving = append(f.leaving, all[i])
+	}
 }
 
 func (f *failureGroups) remove(key string) {

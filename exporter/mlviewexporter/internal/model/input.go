@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // Labels tell the streams of a series apart. Fields that do not apply are empty.
@@ -34,6 +35,8 @@ type Point struct {
 	// Time is the point's time in nanoseconds since 1970, by its producer's clock.
 	Time int64
 
+	// Sender has sent the point, zero for the collector itself.
+	Sender share.Sender
 	// From is the collector that has sent the point.
 	From Connection
 	// GPU describes the device of a point of a GPU, nil for other points. Points
@@ -71,6 +74,9 @@ type Device struct {
 
 // Source is the process that has sent spans, as its resource and the spans say.
 type Source struct {
+	// Sender has sent the spans, zero for the collector itself.
+	Sender share.Sender
+
 	Namespace, Service, Version string
 	Run, Job, JobName           string
 	User, Host, Rank            string

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // exportVersion is the version of what Export writes.
@@ -149,7 +151,7 @@ func (s *Store) Import(data []byte) error {
 	s.importResolved(in.Resolved, now)
 	for i := range in.Failures {
 		if f := &in.Failures[i]; recent(lastSeen(f)) && len(s.failures.all) < maxFailures && s.failures.all[f.Key] == nil {
-			s.failures.all[f.Key] = &failureGroup{Failure: s.imported(f)}
+			s.failures.all[f.Key] = &failureGroup{Failure: s.imported(f), origin: share.OriginOf(0, f.Service), again: true}
 		}
 	}
 	for _, of := range in.Services {
@@ -222,7 +224,7 @@ func (s *Store) importService(in exportedService, now time.Time) {
 	if _, known := s.services[serviceID{in.Namespace, in.Name}]; known {
 		return
 	}
-	of := s.serviceOf(in.Namespace, in.Name, now)
+	of := s.serviceOf(in.Namespace, in.Name, share.OriginOf(0, in.Name), now)
 	if of == nil {
 		return
 	}
@@ -238,11 +240,12 @@ func (s *Store) importRun(in exportedRun, now time.Time) {
 	if _, known := s.runs[runID{in.Namespace, in.Service, in.ID}]; known || len(s.runs) >= s.settings.MaxRuns {
 		return
 	}
-	r := s.runOf(in.Namespace, in.Service, in.ID, now)
+	r := s.runOf(in.Namespace, in.Service, in.ID, share.OriginOf(0, in.Service), now)
 	if r == nil {
 		return
 	}
 	r.firstSeen, r.lastSeen = plausible(in.FirstSeen, in.LastSeen), in.LastSeen
+	r.again = r.lastSeen.Sub(r.firstSeen) >= againAfter
 	r.job, r.jobName, r.user, r.version = s.texts.of(in.Job), s.texts.of(in.JobName), s.texts.of(in.User), s.texts.of(in.Version)
 	if r.simulated = in.Simulated; !in.Checkpoint.IsZero() {
 		r.checkpoint = plausible(in.Checkpoint, in.LastSeen)

@@ -22,7 +22,7 @@ func (s *Store) prune(now time.Time) {
 	if now.Sub(s.pruned) < pruneEvery && !now.Before(s.pruned) {
 		return
 	}
-	s.pruned, s.leaving = now, nil
+	s.pruned, s.leaving.next, s.leavingRanks.next = now, nil, nil
 	for _, r := range s.runs {
 		if now.Sub(r.lastSeen) > s.settings.History {
 			s.removeRun(r)
@@ -61,8 +61,7 @@ func (s *Store) prune(now time.Time) {
 	for id, of := range s.services {
 		of.streams = s.dropGone(of.streams, now)
 		if len(of.streams) == 0 && now.Sub(of.lastSeen) > importedFor {
-			delete(s.services, id)
-			delete(s.seen.spansWithoutRun, id)
+			s.forgetService(id)
 		}
 	}
 	s.ofHosts = s.dropGone(s.ofHosts, now)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // runID identifies a run: its id within one service.
@@ -15,8 +16,11 @@ type runID struct{ namespace, service, id string }
 type run struct {
 	runID
 	key       string
+	origin    share.Origin
 	firstSeen time.Time
 	lastSeen  time.Time
+	// again reports whether its program sent something againAfter its first data.
+	again bool
 
 	job, jobName, user, version string
 	simulated                   bool
@@ -74,8 +78,14 @@ type heldGPU struct {
 	share float64
 }
 
-// runOf returns a run, which it adds if there is room, else nil.
-func (s *Store) runOf(namespace, service, id string, now time.Time) *run {
+// againAfter is when a run that sends something has not come only once.
+const againAfter = time.Minute
+
+// sent notes that the program of the run has sent something.
+func (r *run) sent(now time.Time) { r.again = r.again || now.Sub(r.firstSeen) >= againAfter }
+
+// runOf returns a run, which it adds for an origin if there is room, else nil.
+func (s *Store) runOf(namespace, service, id string, from share.Origin, now time.Time) *run {
 	key := runID{namespace, service, id}
 	if known := s.runs[key]; known != nil {
 		return known
@@ -99,7 +109,7 @@ func (s *Store) runOf(namespace, service, id string, now time.Time) *run {
 	}
 	delete(s.refused["runs"], hash)
 	one := &run{
-		runID: key, key: hash, firstSeen: now, lastSeen: now, state: mlattr.RunUnknown,
+		runID: key, key: hash, origin: from, firstSeen: now, lastSeen: now, state: mlattr.RunUnknown,
 		ranks: make(map[string]*rank), hosts: make(map[string]bool),
 	}
 	s.runs[key], s.byKey[hash] = one, one
@@ -139,23 +149,23 @@ func (r *run) size() int { return len(r.streams) + len(r.durations) }
 // searchAgain is when a run that can be replaced is looked for again.
 const searchAgain = time.Second
 
-// replaceRun removes the run that matters least: the ended one that was seen
-// longest ago, else such a silent or unknown one. A run that takes steps or looks
+// replaceRun removes the run that matters least. A run that takes steps or looks
 // hung is never removed.
 func (s *Store) replaceRun(now time.Time) bool {
-	least := s.nextToLeave(now)
-	if least == nil && now.Sub(s.vain).Abs() >= searchAgain {
-		s.orderLeaving(now)
-		if least = s.nextToLeave(now); least == nil {
-			s.vain = now
-		}
-	}
+	least := s.runLeaves(&s.leaving, now, func(*run) int { return 1 })
 	if least == nil {
 		return false
 	}
 	s.refuse("runs", least.key, now)
 	s.removeRun(least)
 	return true
+}
+
+// leavingRuns are the next runs to be replaced, in the order of the time ordered. vain is
+// when there was none.
+type leavingRuns struct {
+	next          []leaving
+	ordered, vain time.Time
 }
 
 // leaving is a run that may leave, unless it was seen again.
@@ -165,15 +175,39 @@ type leaving struct {
 	seen time.Time
 }
 
-// nextToLeave returns the next run of the order that still may leave, or nil.
-func (s *Store) nextToLeave(now time.Time) *run {
-	if now.Sub(s.ordered).Abs() >= searchAgain {
-		s.leaving = nil // others may have ended since
+// class orders the runs that may not leave before others, and those that came only once
+// behind them.
+func (l *leaving) class() int {
+	switch {
+	case l.turn == 0:
+		return 0
+	case l.again:
+		return 1
 	}
-	for len(s.leaving) > 0 {
-		next := s.leaving[0]
-		s.leaving[0] = leaving{}
-		s.leaving = s.leaving[1:]
+	return 2
+}
+
+// runLeaves returns the next run that makes room for what weighs in a run, or nil.
+func (s *Store) runLeaves(l *leavingRuns, now time.Time, weigh func(*run) int) *run {
+	least := s.nextToLeave(l, now)
+	if least == nil && now.Sub(l.vain).Abs() >= searchAgain {
+		s.orderLeaving(l, now, weigh)
+		if least = s.nextToLeave(l, now); least == nil {
+			l.vain = now
+		}
+	}
+	return least
+}
+
+// nextToLeave returns the next run of the order that still may leave, or nil.
+func (s *Store) nextToLeave(l *leavingRuns, now time.Time) *run {
+	if now.Sub(l.ordered).Abs() >= searchAgain {
+		l.next = nil // others may have ended since
+	}
+	for len(l.next) > 0 {
+		next := l.next[0]
+		l.next[0] = leaving{}
+		l.next = l.next[1:]
 		if s.byKey[next.key] == next.run && next.seen.Equal(next.lastSeen) && next.removable(now) == next.turn {
 			return next.run
 		}
@@ -182,16 +216,45 @@ func (s *Store) nextToLeave(now time.Time) *run {
 }
 
 // orderLeaving puts the runs that leave first in order: a sixteenth of all, because a
-// flood of new runs replaces one for each.
-func (s *Store) orderLeaving(now time.Time) {
-	var all []leaving
+// flood of new runs replaces one for each. They are of senders and services with more
+// than their share; if none of these may leave, they are others. Of one service, runs that
+// came only once leave first, then the ended one that was seen longest ago, then such a
+// silent or unknown one.
+func (s *Store) orderLeaving(l *leavingRuns, now time.Time, weigh func(*run) int) {
+	all := make([]leaving, 0, len(s.runs))
 	for _, one := range s.runs {
-		if turn := one.removable(now); turn != 0 {
-			all = append(all, leaving{one, turn, one.lastSeen})
+		if weigh(one) > 0 {
+			all = append(all, leaving{one, one.removable(now), one.lastSeen})
 		}
 	}
-	slices.SortFunc(all, func(a, b leaving) int { return cmp.Or(cmp.Compare(a.turn, b.turn), a.seen.Compare(b.seen)) })
-	s.leaving, s.ordered = slices.Clone(all[:min(len(all), s.settings.MaxRuns/16+1)]), now
+	slices.SortFunc(all, func(a, b leaving) int {
+		return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.turn, a.turn), b.seen.Compare(a.seen))
+	})
+	*l = leavingRuns{ordered: now, vain: l.vain}
+	for _, i := range s.leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, weigh(all[i].run) }) {
+		if all[i].turn != 0 {
+			l.next = append(l.next, all[i])
+		}
+	}
+	for i := len(all) - 1; i >= 0 && len(l.next) == 0; i-- {
+		if all[i].turn != 0 {
+			l.next = append(l.next, all[i])
+		}
+	}
+}
+
+// leave returns the indices of the rows that leave a full list first, a sixteenth: those of
+// senders and services that have more than their share, of each the last. row returns where
+// a row comes from and what it weighs.
+func (s *Store) leave(n int, row func(i int) (share.Origin, int)) []int {
+	items := make([]share.Item, n)
+	room := int64(1)
+	for i := range items {
+		origin, weight := row(i)
+		items[i] = share.Item{Path: s.shares.Path(origin), Weight: int64(weight)}
+		room += int64(weight)
+	}
+	return share.Leaving(items, room/16+1)
 }
 
 // replaceStreams removes the run with most streams among those that may leave, if
@@ -219,21 +282,14 @@ func (s *Store) replaceStreams(of *Labels, now time.Time) bool {
 	return true
 }
 
-// replaceRanks forgets the ranks of the run that may leave and was seen longest
-// ago.
+// replaceRanks forgets the ranks of the run that matters least.
 func (s *Store) replaceRanks(now time.Time) bool {
-	if now.Sub(s.fullRanks).Abs() < searchAgain {
+	least := s.runLeaves(&s.leavingRanks, now, func(r *run) int { return len(r.ranks) })
+	if least == nil {
 		return false
 	}
-	oldest := s.firstToLeave(now, func(a, b *run) int {
-		return cmp.Or(cmp.Compare(min(1, len(b.ranks)), min(1, len(a.ranks))), a.lastSeen.Compare(b.lastSeen))
-	})
-	if oldest == nil || len(oldest.ranks) == 0 {
-		s.fullRanks = now
-		return false
-	}
-	s.allRanks -= len(oldest.ranks)
-	clear(oldest.ranks)
+	s.allRanks -= len(least.ranks)
+	clear(least.ranks)
 	return true
 }
 
@@ -297,6 +353,9 @@ func (s *Store) removeRun(r *run) {
 func (s *Store) touchRun(one *stream, changed bool, now time.Time) {
 	r, l := one.run, &one.labels
 	r.lastSeen = now
+	if changed && (one.series == StepDuration || one.series == LastStep) {
+		r.sent(now) // also of a client without spans
+	}
 	s.history.due(r, now)
 	if changed && s.settings.Fleet {
 		r.noteWriter(one)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // settledAfter is how long a run must look hung or be silent until it counts as
@@ -16,6 +17,10 @@ type Settled struct {
 	// Key is the key of the run, State its ml.run.state and Since when it settled.
 	Key, State string
 	Since      time.Time
+	// Path is the share of its sender and service, Again whether the run did not come
+	// only once.
+	Path  share.Path
+	Again bool
 }
 
 // Settled returns the runs that have settled and whose last numbers have been
@@ -39,7 +44,7 @@ func (s *Store) Settled() (all []Settled) {
 			continue
 		}
 		if now.Sub(r.stateNoted) >= wait {
-			all = append(all, Settled{r.key, r.state, r.stateNoted})
+			all = append(all, Settled{r.key, r.state, r.stateNoted, s.shares.Path(r.origin), r.again})
 		}
 	}
 	return all

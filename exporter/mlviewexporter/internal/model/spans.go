@@ -3,16 +3,18 @@ package model
 import (
 	"strings"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // span adds a span to all that it concerns.
-func (s *Store) span(in *SpanInput, now time.Time) {
+func (s *Store) span(in *SpanInput, from share.Origin, now time.Time) {
 	src := in.Source
 	s.seeHost(src.Host, now)
-	of := s.serviceOf(src.Namespace, src.Service, now)
+	of := s.serviceOf(src.Namespace, src.Service, from, now)
 	var r *run
 	if src.Run != "" {
-		if r = s.runOf(src.Namespace, src.Service, src.Run, now); r != nil {
+		if r = s.runOf(src.Namespace, src.Service, src.Run, from, now); r != nil {
 			s.spanOfRun(in, r, now)
 		}
 	} else if in.Runless {
@@ -36,7 +38,7 @@ func (s *Store) span(in *SpanInput, now time.Time) {
 		s.request(in, of, now)
 	}
 	if in.Failed && !in.FailureElsewhere && (in.ML || in.Class != "" || in.Fingerprint != "") && !s.failures.covered(in) {
-		s.failures.span(s, in, r, now)
+		s.failures.span(s, in, r, from, now)
 		if version := s.texts.of(src.Version); of != nil && version != "" && !of.versions[version].IsZero() {
 			of.failed[version]++
 		}
@@ -54,6 +56,7 @@ func (s *Store) ownID(id serviceID) serviceID {
 func (s *Store) spanOfRun(in *SpanInput, r *run, now time.Time) {
 	src := in.Source
 	r.lastSeen = now
+	r.sent(now)
 	r.simulated = r.simulated || src.Simulated
 	for _, text := range [...]struct {
 		of *string

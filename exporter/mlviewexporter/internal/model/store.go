@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // Store is the bounded model of what runs. It is safe for concurrent use.
@@ -27,14 +29,16 @@ type Store struct {
 	byKey    map[string]*run
 	// allRanks is the number of ranks of all runs.
 	allRanks int
-	// leaving are the next runs to be replaced, in the order of the time ordered.
-	leaving []leaving
-	ordered time.Time
-	// vain is when no run could be replaced.
-	vain time.Time
-	// full, fullRanks and fullProblems are when nothing could make room for a stream,
-	// a rank or a problem.
-	full, fullRanks, fullProblems time.Time
+	// shares has since when senders and their services have sent data.
+	shares *share.History
+	// leaving are the next runs to be replaced, leavingRanks those whose ranks are.
+	leaving, leavingRanks leavingRuns
+	// leavingServices are the next services to be replaced, fullServices is when there
+	// were none.
+	leavingServices []*service
+	fullServices    time.Time
+	// full and fullProblems are when nothing could make room for a stream or a problem.
+	full, fullProblems time.Time
 	// withID has the answers of runWithID since the runs or their hosts changed.
 	withID map[runRef]*run
 	gpus   map[gpuID]*gpu
@@ -95,6 +99,7 @@ func NewStore(settings Settings) *Store {
 	s := &Store{
 		settings:  settings,
 		started:   settings.Now(),
+		shares:    share.NewHistory(),
 		hosts:     make(map[string]*time.Time),
 		streams:   newStreamTable(),
 		runs:      make(map[runID]*run),
@@ -250,8 +255,19 @@ func (s *Store) ApplySpans(spans []SpanInput) {
 	s.begin(now)
 	s.failures.noteParents(spans)
 	s.noteRequests(spans)
+	var source *Source
+	var from share.Origin
+	noted := false
 	for i := range spans {
-		s.span(&spans[i], now)
+		if source != spans[i].Source {
+			source, noted = spans[i].Source, false
+			from = share.OriginOf(source.Sender, source.Service)
+		}
+		if !noted && !spans[i].Failed {
+			s.shares.Succeeded(from, now)
+			noted = true
+		}
+		s.span(&spans[i], from, now)
 	}
 	s.traces.evict(0)
 }
@@ -416,7 +432,7 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 	l := &one.labels
 	subject := definitions[one.series].subject
 	if l.Run != "" && (subject == ofRun || subject == ofModel || one.series == Errors) {
-		one.run = s.runOf(l.Namespace, l.Service, l.Run, now)
+		one.run = s.runOf(l.Namespace, l.Service, l.Run, share.OriginOf(p.Sender, l.Service), now)
 		if one.run != nil && !one.run.attach(one) {
 			s.dropped["series of one run"]++
 			return false
@@ -435,7 +451,7 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 		}
 		return one.owner != nil || one.run != nil
 	case ofService:
-		service := s.serviceOf(l.Namespace, l.Service, now)
+		service := s.serviceOf(l.Namespace, l.Service, share.OriginOf(p.Sender, l.Service), now)
 		if service != nil && s.hasRoom(service.streams, maxStreamsOfService, "series of one service") {
 			service.streams, one.owner = append(service.streams, one), service
 		}

@@ -1,0 +1,145 @@
+package model_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
+)
+
+// honest is the program that others must not take from the page.
+const (
+	honestSender = share.Sender(1)
+	honestRun    = "honest"
+	honestClass  = "HonestError"
+	honestRanks  = 8
+)
+
+// train sends what a training program sends in a time.
+func (w *world) train(d time.Duration, run string) {
+	for end := w.now.Add(d); w.now.Before(end); w.now = w.now.Add(10 * time.Second) {
+		for rank := range honestRanks {
+			w.span(func(in *model.SpanInput) {
+				in.Source.Sender, in.Source.Run, in.Source.Rank = honestSender, run, fmt.Sprint(rank)
+			})
+		}
+	}
+}
+
+func (w *world) failure(run, class string) {
+	w.span(func(in *model.SpanInput) {
+		in.Source.Sender, in.Source.Run, in.Source.Rank, in.Failed, in.Class = honestSender, run, "0", true, class
+	})
+}
+
+// flood sends n failed spans, each of another run and class of error, in requests of
+// 1000 spans.
+func (w *world) flood(n int, sender share.Sender, service func(i int) string) {
+	now := w.now
+	for i := range n {
+		w.span(func(in *model.SpanInput) {
+			in.Source.Sender, in.Source.Service, in.Source.Run, in.Source.Rank = sender, service(i), fmt.Sprint("x", i), "0"
+			in.Failed, in.Class = i%2 == 1, fmt.Sprint("E", i)
+		})
+		if i%1000 == 999 {
+			w.now = w.now.Add(time.Second)
+		}
+	}
+	w.now = now.Add(time.Minute)
+}
+
+// TestQuietRunStaysOnThePage: a run that has trained for ten minutes and is quiet, and its
+// failure, stay whatever comes once: 1,000 invented runs are 87 KB, 120,000 are 10 MB.
+func TestQuietRunStaysOnThePage(t *testing.T) {
+	invented := func(i int) string { return fmt.Sprint("s", i) }
+	for name, tt := range map[string]struct {
+		n       int
+		sender  share.Sender
+		service func(i int) string
+	}{
+		"87 KB of the same address":     {1_000, honestSender, invented},
+		"10 MB of the same address":     {120_000, honestSender, invented},
+		"400 KB from elsewhere":         {5_000, 2, invented},
+		"400 KB under the same service": {5_000, honestSender, func(int) string { return "trainer" }},
+		"400 KB under one other":        {5_000, honestSender, func(int) string { return "other" }},
+	} {
+		for state, after := range map[string]time.Duration{"ended": time.Minute, "silent": 20 * time.Minute, "": time.Hour} {
+			t.Run(name+" "+state, func(t *testing.T) {
+				if tt.n > 1_000 && state != "ended" {
+					t.Skip("one state is enough")
+				}
+				w := newWorld(model.Settings{})
+				w.train(10*time.Minute, honestRun)
+				w.failure(honestRun, honestClass)
+				if state != "" {
+					w.point(model.RunState, honestRun, 1, state)
+				}
+				w.now = w.now.Add(after)
+				w.flood(tt.n, tt.sender, tt.service)
+				w.flood(tt.n/10, tt.sender, tt.service)
+				w.train(20*time.Second, "new")
+				w.failure("new", "NewError")
+
+				shown := w.state()
+				runs := make(map[string]int)
+				for _, r := range shown.Runs {
+					runs[r.ID] = r.Ranks
+				}
+				assert.Equal(t, honestRanks, runs[honestRun])
+				assert.Equal(t, honestRanks, runs["new"], "a new one has room")
+				classes := make(map[string]bool)
+				for _, f := range shown.Failures {
+					classes[f.Class] = true
+				}
+				assert.True(t, classes[honestClass])
+				assert.True(t, classes["NewError"])
+			})
+		}
+	}
+}
+
+// TestEstablishedServiceKeepsItsRuns: also names that are repeated for half an hour take
+// nothing from a service that was there for an hour.
+func TestEstablishedServiceKeepsItsRuns(t *testing.T) {
+	w := newWorld(model.Settings{MaxRuns: 100})
+	for i := range 30 {
+		w.train(3*time.Minute, fmt.Sprint("old", i))
+		w.failure(fmt.Sprint("old", i), fmt.Sprint("Old", i))
+	}
+	for range 30 {
+		w.flood(600, honestSender, func(i int) string { return fmt.Sprint("s", i) })
+	}
+	kept := 0
+	for _, r := range w.state().Runs {
+		if r.Service == "trainer" {
+			kept++
+		}
+	}
+	assert.Equal(t, 30, kept)
+	kept = 0
+	for _, f := range w.State().Failures {
+		if f.Service == "trainer" {
+			kept++
+		}
+	}
+	assert.Equal(t, 30, kept)
+}
+
+// TestNewServiceHasARow: invented services without series make room.
+func TestNewServiceHasARow(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.train(10*time.Minute, honestRun)
+	w.flood(5_000, honestSender, func(i int) string { return fmt.Sprint("s", i) })
+	w.span(func(in *model.SpanInput) { in.Source.Service, in.Source.Version = "new", "1" })
+	w.now = w.now.Add(time.Minute)
+	w.span(func(in *model.SpanInput) { in.Source.Service, in.Source.Version = "new", "2" })
+	exported, err := w.Export()
+	require.NoError(t, err)
+	assert.Contains(t, string(exported), `"name":"new"`)
+	assert.Contains(t, string(exported), `"name":"trainer"`)
+}
