@@ -64,3 +64,26 @@ func TestForgedRecords(t *testing.T) {
 	require.Len(t, state.Changes, 1)
 	assert.Equal(t, "true", state.Changes[0].To)
 }
+
+// TestOtherHardware has a fan that has failed: it is no GPU.
+func TestOtherHardware(t *testing.T) {
+	store := model.NewStore(model.Settings{Interval: time.Nanosecond})
+	md := pmetric.NewMetrics()
+	for id, kind := range map[string]string{"GPU-0": "gpu", "fan-1": "fan", "GPU-2": ""} {
+		m := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+		m.SetName(mlattr.GPUStatus)
+		point := m.SetEmptySum().DataPoints().AppendEmpty()
+		point.SetIntValue(1)
+		point.Attributes().PutStr(mlattr.HardwareID, id)
+		point.Attributes().PutStr(mlattr.HardwareState, mlattr.HardwareStateFailed)
+		if kind != "" {
+			point.Attributes().PutStr(mlattr.HardwareType, kind)
+		}
+	}
+	intake.New(store).ConsumeMetrics(t.Context(), md)
+	var ids []string
+	for _, gpu := range store.State().GPUs {
+		ids = append(ids, gpu.ID)
+	}
+	assert.ElementsMatch(t, []string{"GPU-0", "GPU-2"}, ids)
+}

@@ -98,7 +98,7 @@ func (f *Filter) Metrics(ctx context.Context, md pmetric.Metrics) (dropped int) 
 		rm.ScopeMetrics().RemoveIf(func(sm pmetric.ScopeMetrics) bool {
 			had := sm.Metrics().Len()
 			sm.Metrics().RemoveIf(func(m pmetric.Metric) bool {
-				return isCollectors(m.Name(), m.Unit()) && !keepOtherHardware(m, rm.Resource().Attributes())
+				return isCollectors(m.Name(), m.Unit()) && !keepOtherHardware(m)
 			})
 			return had > 0 && sm.Metrics().Len() == 0
 		})
@@ -130,27 +130,32 @@ func (f *Filter) Logs(ctx context.Context, ld plog.Logs) (dropped int) {
 	return dropped
 }
 
-// keepOtherHardware drops the points of a metric except those of hardware that is no
-// GPU, as hw.type says, and reports whether there are any.
-func keepOtherHardware(m pmetric.Metric, resource pcommon.Map) bool {
-	if m.Type() != pmetric.MetricTypeGauge && m.Type() != pmetric.MetricTypeSum {
+// keepOtherHardware drops the points of a metric except, under the names that the
+// conventions give to all hardware, those of hardware that is no GPU. It reports whether
+// there are any.
+func keepOtherHardware(m pmetric.Metric) bool {
+	name := m.Name()
+	if !strings.HasPrefix(name, "hw.") || strings.HasPrefix(name, "hw.gpu.") || m.Type() != pmetric.MetricTypeGauge && m.Type() != pmetric.MetricTypeSum {
 		return false
 	}
 	points := mlattr.NumberPoints(m)
-	points.RemoveIf(func(p pmetric.NumberDataPoint) bool {
-		return !isOtherHardware(p.Attributes()) && !isOtherHardware(resource)
-	})
+	points.RemoveIf(func(p pmetric.NumberDataPoint) bool { return !isOtherHardware(p.Attributes()) })
 	return points.Len() > 0
 }
 
-// isOtherHardware reports whether attributes name a type of hardware, and not a GPU.
-// Names of it in Prometheus count too.
-func isOtherHardware(attributes pcommon.Map) bool {
-	kind, ok := attributes.Get(mlattr.HardwareType)
-	if _, labelled := attributes.Get("hw_type"); labelled {
-		return false
+// isOtherHardware reports whether attributes name a type of hardware, and not a GPU. An
+// attribute that becomes the same label in Prometheus could name another one.
+func isOtherHardware(attributes pcommon.Map) (other bool) {
+	var buffer [32]byte
+	for key, v := range attributes.All() {
+		switch {
+		case key == mlattr.HardwareType:
+			other = v.Type() == pcommon.ValueTypeStr && v.Str() != "" && v.Str() != mlattr.HardwareTypeGPU
+		case len(key) < len(buffer) && string(appendWords(buffer[:0], key)) == "hw_type":
+			return false
+		}
 	}
-	return ok && kind.Type() == pcommon.ValueTypeStr && kind.Str() != "" && kind.Str() != mlattr.HardwareTypeGPU
+	return other
 }
 
 // isCollectors reports whether a metric has the name of one that only collectors write,

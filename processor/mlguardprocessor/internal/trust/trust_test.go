@@ -37,6 +37,12 @@ func metric(name, unit string, attributes ...string) pmetric.Metrics {
 	return md
 }
 
+// ofResource gives the resource a type of hardware.
+func ofResource(md pmetric.Metrics, kind string) pmetric.Metrics {
+	md.ResourceMetrics().At(0).Resource().Attributes().PutStr("hw.type", kind)
+	return md
+}
+
 // TestWhoIsBelieved: the collector itself and authenticated senders, and who is listed.
 func TestWhoIsBelieved(t *testing.T) {
 	unix := client.NewContext(t.Context(), client.Info{Addr: &net.UnixAddr{Net: "unix"}})
@@ -79,7 +85,10 @@ func TestNamesOfPrometheus(t *testing.T) {
 		metric("ml.run.state", "1"), metric("ml_run_state", ""), metric("_ml..run state_", ""), metric("\u00e9{ml}run_state", ""), metric("ml", "run_state"),
 		metric("ml_problem_onset_timestamp_seconds", ""), metric("ml.problem.onset", "timestamp_seconds"), metric("ml_requests_total", ""),
 		metric("ml_step_duration_seconds_bucket", ""), metric("hw_gpu_memory_limit_bytes", ""), metric("nvidia_gpu_workload_memory_usage_bytes", ""),
-		metric("hw.gpu.memory.limit", "By", "hw.type", "gpu"), metric("hw_status", "", "hw_type", "fan"), metric("hw.power", "W"),
+		metric("hw.gpu.memory.limit", "By", "hw.type", "gpu"), metric("hw_status", "", "hw_type", "fan"), metric("hw_status", "", "hw.type", "fan"),
+		metric("ml.run.state", "", "hw.type", "fan"), metric("hw.gpu.utilization", "1", "hw.type", "fan"), metric("nvidia.gpu.workload.memory.usage", "By", "hw.type", "fan"),
+		metric("hw.status", "", "hw.type", ""), metric("hw.status", "", "hw.type", "gpu"),
+		ofResource(metric("hw.status", ""), "fan"), ofResource(metric("hw.status", "", "hw.type", "gpu"), "fan"), metric("hw.status", "", "hw.type", "fan", "hw-type", "gpu"), metric("hw.status", "", "hw/type", "gpu", "hw.type", "fan"), metric("hw.power", "W"),
 		metric("run:state", ""), metric("problem:onset_timestamp_seconds:max", ""), metric("nccl.rank.state", "1"),
 	} {
 		name := m.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Name()
