@@ -25,6 +25,8 @@ type pointReader struct {
 	from      []pointSource
 	resources []pcommon.Map
 	unknown   []int
+	// hosts are those of clients' metrics that the page does not read.
+	hosts []string
 
 	// connection is the collector of a fleet that has sent the request, collector the
 	// one that the resource names, or else that.
@@ -57,15 +59,33 @@ func (r *pointReader) read(md pmetric.Metrics) {
 		attrs := rm.Resource().Attributes()
 		r.resources = append(r.resources, attrs)
 		origin := r.hash.attributes(sender, attrs)
+		others := false
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
 				if series, ok := model.SeriesOf(m.Name()); ok {
 					r.readMetric(series, r.hash.number(origin, uint64(series)), m)
+				} else {
+					others = others || !mlattr.IsDerived(m.Name())
 				}
 			}
 		}
+		if others {
+			r.seeHost(attrs)
+		}
 	}
+	r.store.SeeHosts(r.hosts)
 	r.flush()
+}
+
+// seeHost notes the host of a resource, "" if it names none.
+func (r *pointReader) seeHost(resource pcommon.Map) {
+	host := ""
+	if v, ok := resource.Get(mlattr.HostName); ok {
+		host = text(v)
+	}
+	if n := len(r.hosts); n == 0 || r.hosts[n-1] != host {
+		r.hosts = append(r.hosts, host)
+	}
 }
 
 // flush adds the points to the model.
@@ -94,8 +114,9 @@ func (r *pointReader) reset() {
 		r.devices = r.devices[:maxKeptDevices:maxKeptDevices]
 	}
 	clear(r.resources)
+	clear(r.hosts)
 	*r = pointReader{
-		updates: r.updates, from: r.from, resources: r.resources[:0], unknown: r.unknown,
+		updates: r.updates, from: r.from, resources: r.resources[:0], unknown: r.unknown, hosts: r.hosts[:0],
 		points: r.points, devices: r.devices,
 	}
 }

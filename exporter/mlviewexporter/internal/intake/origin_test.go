@@ -178,30 +178,55 @@ func TestStreamsAreToldApart(t *testing.T) {
 	assert.Equal(t, map[string]float64{"r": 11, "rh": 12, "h": 14}, steps)
 }
 
-// A run that was forgotten is back with its next point, and so is its host.
+// readingOf returns one reading of a GPU.
+func readingOf(host string) pmetric.Metrics {
+	md := stepsOf(300, "host.name", host, "hw.id", "GPU-1")
+	md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).SetName("hw.power")
+	return md
+}
+
+// A run that was forgotten is back with its next point, and its host with its next
+// reading.
 func TestAForgottenRunComesBack(t *testing.T) {
 	s := newSite(model.Settings{History: time.Minute})
-	point := stepsOf(1, "ml.run.id", "r", "host.name", "h")
-	s.consume(point, point)
+	point, reading := stepsOf(1, "ml.run.id", "r", "host.name", "h"), readingOf("h")
+	s.consume(point, point, reading, reading)
 	s.now = s.now.Add(2 * time.Second)
 	require.Len(t, s.State().Runs, 1)
 	s.now = s.now.Add(time.Hour)
 	require.Empty(t, s.State().Runs)
-	s.consume(point, point)
+	s.consume(point, point, reading, reading)
 	s.now = s.now.Add(2 * time.Second)
 	assert.Len(t, s.State().Runs, 1)
 	assert.Equal(t, 1, s.State().Collector.HostsReporting)
 }
 
-// A host that only repeats its streams reports.
+// A host that only repeats its readings reports. One of which ml_metrics repeats what it
+// has computed does not.
 func TestARepeatingHostReports(t *testing.T) {
 	s := newSite(model.Settings{})
-	point := stepsOf(1, "ml.run.id", "r", "host.name", "h")
 	for range 10 {
-		s.consume(point)
+		s.consume(readingOf("h"), stepsOf(1, "ml.run.id", "r", "host.name", "other"))
 		s.now = s.now.Add(20 * time.Second)
 	}
 	assert.Equal(t, 1, s.State().Collector.HostsReporting)
+	assert.Equal(t, 1, s.State().Collector.Hosts)
+}
+
+// Metrics that the page does not read are news of the client that has sent them, unless
+// ml_metrics computes them.
+func TestMetricsThatAreNotShownAreNews(t *testing.T) {
+	for name, sent := range map[string]bool{"vllm:num_requests_running": true, "ml.user.cost": false, "ml_user_cost_total": false} {
+		s := newSite(model.Settings{})
+		md := stepsOf(1)
+		md.ResourceMetrics().At(0).Resource().Attributes().PutStr("host.name", "h")
+		md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).SetName(name)
+		s.consume(md)
+		s.now = s.now.Add(2 * time.Second)
+		state := s.State()
+		assert.Equal(t, sent, state.Collector.DataTime != nil, name)
+		assert.Equal(t, map[bool]int{true: 1}[sent], state.Collector.HostsReporting, name)
+	}
 }
 
 // Data beyond the limit of another component is missing for as long as it says so.

@@ -275,6 +275,9 @@ func (r *run) numbers(row *Run) (v values) {
 	}
 	var memory, power total
 	for _, held := range r.gpus {
+		if held.silent {
+			continue
+		}
 		memory.add(held.memory)
 		if watts := held.gpu.number(GPUPower); watts != nil {
 			power.add(*watts * held.share)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
 // gpuID identifies a GPU. Recordings can have one id on several hosts.
@@ -20,6 +21,8 @@ type gpu struct {
 	index, name, parent, source string
 	simulated                   bool
 	lastSeen                    time.Time
+	// readings says whether the GPU is read.
+	readings silence.Sender
 	// read has when each series was read: several collectors may read a GPU, each some
 	// series and as often as it likes.
 	read    map[Series]*gpuReading
@@ -36,21 +39,22 @@ type gpuReading struct {
 // sameReading is how far apart the points of one reading of a GPU arrive.
 const sameReading = 5 * time.Second
 
-// gpuGoneAfter is how long a GPU is shown without data.
+// gpuGoneAfter is how long a GPU is shown without data that nobody held. One that
+// somebody held is shown for as long as runs are.
 const gpuGoneAfter = time.Hour
 
-// gpuOf returns a GPU, which it adds if there is room, else nil.
+// gpuOf returns a GPU, which it adds if there is room, else nil. Only a reading adds one.
 func (s *Store) gpuOf(host, id string, p *Point, now time.Time) *gpu {
 	if id == "" {
 		return nil
 	}
 	at := gpuID{s.texts.of(host), s.texts.of(id)}
 	one := s.gpus[at]
-	if one != nil {
+	if one != nil || derived[p.Series] {
 		return one
 	}
 	key := keyOf("gpu", at.host, at.id)
-	if len(s.gpus) >= s.settings.MaxGPUs {
+	if len(s.gpus) >= s.settings.MaxGPUs && !s.replaceGPU(now) {
 		s.refuse("gpus", key, now)
 		return nil
 	}
@@ -59,6 +63,32 @@ func (s *Store) gpuOf(host, id string, p *Point, now time.Time) *gpu {
 	s.gpus[at] = one
 	one.see(p, s, now)
 	return one
+}
+
+// replaceGPU removes the GPU that was read longest ago, if it is not read any more.
+func (s *Store) replaceGPU(now time.Time) bool {
+	if now.Sub(s.fullGPUs).Abs() < searchAgain {
+		return false
+	}
+	var oldest *gpu
+	for _, g := range s.gpus {
+		if g.readings.Silent(now) && (oldest == nil || g.lastSeen.Before(oldest.lastSeen)) {
+			oldest = g
+		}
+	}
+	if oldest == nil {
+		s.fullGPUs = now
+		return false
+	}
+	s.removeGPU(oldest)
+	return true
+}
+
+func (s *Store) removeGPU(g *gpu) {
+	for _, one := range g.streams {
+		s.streams.remove(one)
+	}
+	delete(s.gpus, g.gpuID)
 }
 
 // see takes over what a point says of a GPU besides its value.
@@ -84,6 +114,7 @@ func (g *gpu) seeAgain(series Series, now time.Time) {
 		return
 	}
 	g.lastSeen = now
+	g.readings.See(now)
 	read := g.read[series]
 	if read == nil {
 		read = &gpuReading{at: now}
@@ -97,6 +128,9 @@ func (g *gpu) seeAgain(series Series, now time.Time) {
 
 // current reports whether a stream has a value of the last reading.
 func (g *gpu) current(one *stream, now time.Time) bool {
+	if g.readings.Silent(now) {
+		return !one.gone && g.fresh(one)
+	}
 	return one.live(now) && (one.series == GPUIdle || g.fresh(one))
 }
 
@@ -168,6 +202,9 @@ func (s *Store) gpuRow(g *gpu, now time.Time) GPU {
 		Key: g.key, ID: g.id, Index: g.index, Host: g.host, Name: g.name, Parent: g.parent,
 		Source: g.source, Simulated: g.simulated, Recorded: g.recorded(), XID: s.xids[g.gpuID],
 		LastSeen: g.lastSeen.UTC(), Holders: []Holder{},
+	}
+	if g.readings.Silent(now) {
+		row.NoDataSince = timePointer(g.lastSeen)
 	}
 	attributed := 0.0
 	for _, one := range g.streams {
@@ -345,7 +382,7 @@ func (s *Store) holdGPUs(now time.Time) {
 			}
 			first[r] = len(r.gpus)
 			users = append(users, r)
-			r.gpus = append(r.gpus, heldGPU{gpu: g, rank: one.labels.Rank, memory: one.value, share: 1})
+			r.gpus = append(r.gpus, heldGPU{gpu: g, rank: one.labels.Rank, memory: one.value, share: 1, silent: g.readings.Silent(now)})
 		}
 		for _, r := range users {
 			r.gpus[first[r]].share = 1 / float64(len(users))

@@ -52,7 +52,7 @@ func (s *Store) problemOf(one *stream, now time.Time) (p problem, ok bool) {
 	if p.record = s.records[recordIDOf(kind, l.Namespace, l.Service, l.Run, l.Host, l.GPU)]; p.record != nil {
 		p.ids, p.stale = []string{p.record.ID}, p.record.Stale
 	}
-	if p.stale.IsZero() && !one.live(now) {
+	if p.stale.IsZero() && now.Sub(one.at) > goneAfter {
 		p.stale = one.at
 	}
 	return p, l.Run != "" || l.Service != "" || l.GPU != "" || l.Host != ""
@@ -72,7 +72,27 @@ func (s *Store) problemAt(kind string, l *Labels, since time.Time) problem {
 	if l.GPU == "" {
 		p.host = l.Host
 	}
+	if p.kind == HostSilent {
+		s.heldOn(&p)
+	}
 	return p
+}
+
+// heldOn adds the GPUs that the run of the problem, or anybody, held on its host.
+func (s *Store) heldOn(p *problem) {
+	for _, g := range s.gpus {
+		if g.host == p.host && slices.ContainsFunc(g.workloads(g.lastSeen), func(one *stream) bool { return p.runID == "" || one.labels.Run == p.runID }) {
+			p.gpus, p.onsets = append(p.gpus, g), append(p.onsets, p.since)
+		}
+	}
+	slices.SortFunc(p.gpus, compareGPUs)
+}
+
+// heard reports whether the host that is silent to the collector of the problem sends
+// something to another one.
+func (s *Store) heard(p *problem, now time.Time) bool {
+	host := s.hosts[p.host]
+	return p.kind == HostSilent && host != nil && !host.Silent(now)
 }
 
 // outdated reports whether another collector than that of the stream has newer evidence
@@ -85,7 +105,7 @@ func (p *problem) outdated(one *stream) bool {
 // known reports whether the page has what a problem is about.
 func (s *Store) known(one *stream) bool {
 	p, ok := s.problemOf(one, one.at)
-	return ok && (p.run != nil || len(p.gpus) > 0 || s.services[p.service] != nil && p.runID == "" && one.labels.GPU == "" || p.host != "" && !s.hosts[p.host].IsZero())
+	return ok && (p.run != nil || len(p.gpus) > 0 || s.services[p.service] != nil && p.runID == "" && one.labels.GPU == "" || p.host != "" && s.hosts[p.host] != nil)
 }
 
 // replaceProblem removes a problem of something that the page does not know, for one
@@ -133,7 +153,7 @@ func (s *Store) needRows(state *State, now time.Time) []Need {
 			continue
 		}
 		p, ok := s.problemOf(one, now)
-		if !ok || p.outdated(one) {
+		if !ok || p.outdated(one) || s.heard(&p, now) {
 			continue
 		}
 		if p.run != nil && !slices.Contains(p.run.needs, p.kind) {
@@ -387,6 +407,7 @@ const (
 	activityWorking = "working"
 	activityFailed  = "failed"
 	activityFree    = "free"
+	activityNoData  = "no_data"
 )
 
 // markGPUs sets what each GPU does.
@@ -418,6 +439,9 @@ func (s *Store) markGPUs(state *State, all []problem) {
 	}
 	for i := range all {
 		p := &all[i]
+		if p.kind == HostSilent {
+			continue
+		}
 		activity := p.kind
 		if p.kind == GPUFailed {
 			activity = activityFailed
@@ -431,12 +455,17 @@ func (s *Store) markGPUs(state *State, all []problem) {
 			}
 		}
 	}
+	for _, row := range at {
+		if row.NoDataSince != nil {
+			row.LastActivity, row.Activity = row.Activity, activityNoData
+		}
+	}
 }
 
 // countGPUs counts the GPUs by what they do. A MIG device counts for the GPU that
 // it is part of, which does what the worst of them does.
 func (s *Store) countGPUs(state *State) {
-	turns := []string{activityFailed, LooksHung, Slow, HeldIdle, activityWorking, activityFree}
+	turns := []string{activityFailed, LooksHung, Slow, HeldIdle, activityNoData, activityWorking, activityFree}
 	counts := make(map[string]int)
 	parts := make(map[gpuID]int)
 	whole := make(map[gpuID]bool)
@@ -461,6 +490,9 @@ func (s *Store) countGPUs(state *State) {
 			row.Activity = turns[turn]
 		}
 		counts[row.Activity]++
+		if since := state.Collector.NoDataSince; row.NoDataSince != nil && (since == nil || row.NoDataSince.Before(*since)) {
+			state.Collector.NoDataSince = row.NoDataSince
+		}
 	}
 	state.Collector.GPUs = counts
 }

@@ -38,12 +38,11 @@ func (s *Store) prune(now time.Time) {
 		needed[gpuID{one.labels.Host, one.labels.GPU}] = true
 	}
 	for id, g := range s.gpus {
-		g.streams = s.dropGone(g.streams, now)
-		if now.Sub(g.lastSeen) > gpuGoneAfter && !needed[id] {
-			for _, one := range g.streams {
-				s.streams.remove(one)
-			}
-			delete(s.gpus, id)
+		if !g.readings.Silent(now) {
+			g.streams = s.dropGone(g.streams, now)
+		}
+		if age := now.Sub(g.lastSeen); age > gpuGoneAfter && !needed[id] && (age > s.settings.History || len(g.workloads(now)) == 0) {
+			s.removeGPU(g)
 			delete(s.xids, id)
 		}
 	}
@@ -83,13 +82,13 @@ func (s *Store) dropGone(streams []*stream, now time.Time) []*stream {
 
 // pruneNotes removes old hosts, collectors, refused rows, changes, marks and failures.
 func (s *Store) pruneNotes(now time.Time) {
-	for host, last := range s.hosts {
-		if now.Sub(*last) > s.settings.History {
-			delete(s.hosts, host)
+	for name, host := range s.hosts {
+		if now.Sub(host.Last) > s.settings.History {
+			delete(s.hosts, name)
 		}
 	}
 	for _, one := range s.senders {
-		if now.Sub(one.lastSeen) > s.settings.History {
+		if now.Sub(one.Last) > s.settings.History {
 			s.forgetSender(one)
 		}
 	}

@@ -46,7 +46,7 @@ func (s *Store) rankOf(r *run, name, host string) *rank {
 		}
 		return nil
 	}
-	if s.allRanks >= maxAllRanks && !s.replaceRanks(s.arrived) {
+	if s.allRanks >= maxAllRanks && !s.replaceRanks(s.received) {
 		s.dropped["ranks"]++
 		return nil
 	}

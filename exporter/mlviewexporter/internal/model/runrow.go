@@ -20,6 +20,12 @@ func (s *Store) runRow(r *run, now time.Time) Run {
 		LastCheckpoint: timePointer(r.checkpoint),
 		Hosts:          r.hostNames(),
 	}
+	if !r.news.Last.IsZero() {
+		row.LastSeen = r.news.Last.UTC()
+	}
+	if r.news.Silent(now) && !mlattr.RunOver(row.State) {
+		row.NoDataSince = timePointer(r.news.Last)
+	}
 	r.addNumbers(&row, now)
 	r.addGPUs(&row)
 	r.explain(&row)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
 // runID identifies a run: its id within one service.
@@ -21,6 +22,8 @@ type run struct {
 	lastSeen  time.Time
 	// again reports whether its program sent something againAfter its first data.
 	again bool
+	// news is when its programs have sent anything: what is computed of them is none.
+	news silence.Sender
 
 	job, jobName, user, version string
 	simulated                   bool
@@ -74,6 +77,8 @@ type heldGPU struct {
 	gpu    *gpu
 	rank   string
 	memory float64
+	// silent reports whether the GPU is not read any more.
+	silent bool
 	// share is 1, or less if other runs use the GPU as well.
 	share float64
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
 // Connection is what is known of the collector that has sent a request.
@@ -23,50 +24,15 @@ func (c *Connection) Name() string { return cmp.Or(c.Collector, c.Address) }
 type sender struct {
 	id, address, version string
 	// unnamed reports whether the address stands for the name.
-	unnamed             bool
-	firstSeen, lastSeen time.Time
-	// interval is the longest recent time between two emissions, 0 if unknown.
-	interval time.Duration
+	unnamed   bool
+	firstSeen time.Time
+	silence.Sender
 	// forgotten reports whether the sender has left the page.
 	forgotten bool
 }
 
-const (
-	// maxSenders limits the collectors that are told apart. Others count as one.
-	maxSenders = 1024
-	// sameEmission is how far apart the requests of one emission arrive.
-	sameEmission = 500 * time.Millisecond
-	// silentIntervals is how many intervals a collector may miss, leastSilent the
-	// least time after which it is silent, and unknownSilent that time while its
-	// interval is unknown.
-	silentIntervals = 3
-	leastSilent     = 15 * time.Second
-	unknownSilent   = time.Minute
-	maxInterval     = 5 * time.Minute
-)
-
-// silentAfter is the time without data after which the collector is silent.
-func (c *sender) silentAfter() time.Duration {
-	if c.interval == 0 {
-		return unknownSilent
-	}
-	return max(leastSilent, silentIntervals*c.interval)
-}
-
-func (c *sender) silent(now time.Time) bool { return now.Sub(c.lastSeen) > c.silentAfter() }
-
-// see notes that data has arrived. The interval shrinks slowly, so that a collector
-// that sends several things at different intervals is not silent between them.
-func (c *sender) see(now time.Time) {
-	if gap := now.Sub(c.lastSeen); gap > sameEmission {
-		if c.interval == 0 || gap <= c.silentAfter() {
-			c.interval = min(maxInterval, max(gap, c.interval-c.interval/16))
-		}
-		c.lastSeen = now
-	} else if gap < 0 {
-		c.lastSeen = now // the clock went back
-	}
-}
+// maxSenders limits the collectors that are told apart. Others count as one.
+const maxSenders = 1024
 
 // Fleet reports whether all data comes from other collectors.
 func (s *Store) Fleet() bool { return s.settings.Fleet }
@@ -82,7 +48,7 @@ func (s *Store) SeeConnection(from *Connection) {
 	one := s.senderOf(from.Name(), now)
 	one.unnamed = from.Collector == ""
 	one.describe(s, from)
-	one.see(now)
+	one.See(now)
 }
 
 // describe takes over what the connection says of the collector.
@@ -114,7 +80,7 @@ func (s *Store) senderOf(id string, now time.Time) *sender {
 			return s.senders[id]
 		}
 	}
-	one := &sender{id: id, firstSeen: now, lastSeen: now}
+	one := &sender{id: id, firstSeen: now, Sender: silence.Sender{Last: now}}
 	s.senders[id] = one
 	return one
 }
@@ -126,7 +92,7 @@ func (s *Store) replaceSender(now time.Time) bool {
 	}
 	var oldest *sender
 	for _, one := range s.senders {
-		if one.silent(now) && (oldest == nil || one.lastSeen.Before(oldest.lastSeen)) {
+		if one.Silent(now) && (oldest == nil || one.Last.Before(oldest.Last)) {
 			oldest = one
 		}
 	}
@@ -150,7 +116,7 @@ func (s *Store) senderOfPoint(p *Point, now time.Time) *sender {
 	}
 	one := s.senderOf(p.From.Name(), now)
 	one.describe(s, &p.From)
-	one.see(now)
+	one.See(now)
 	return one
 }
 
@@ -159,7 +125,7 @@ func (s *Store) seeSenderAgain(one *stream, now time.Time) {
 	if one.sender.forgotten {
 		one.sender = s.senderOf(one.sender.id, now)
 	}
-	one.sender.see(now)
+	one.sender.See(now)
 }
 
 // collectorRows returns the collectors that send to the page, the silent ones first,
@@ -177,15 +143,15 @@ func (s *Store) collectorRows(now time.Time) []SendingCollector {
 		if one.unnamed && len(named[one.address]) > 0 {
 			continue
 		}
-		last := one.lastSeen
-		if nameless := s.senders[one.address]; nameless != nil && nameless.unnamed && len(named[one.address]) == 1 && nameless.lastSeen.After(last) {
-			last = nameless.lastSeen
+		last := one.Last
+		if nameless := s.senders[one.address]; nameless != nil && nameless.unnamed && len(named[one.address]) == 1 && nameless.Last.After(last) {
+			last = nameless.Last
 		}
 		row := SendingCollector{
 			Key: keyOf("collector", one.id), ID: one.id, Address: one.address, Version: one.version,
 			FirstSeen: one.firstSeen.UTC(), LastSeen: last.UTC(),
 		}
-		if now.Sub(last) > one.silentAfter() {
+		if now.Sub(last) > one.After() {
 			row.SilentSince = timePointer(last)
 		}
 		rows = append(rows, row)
@@ -213,9 +179,6 @@ func compareSilent(a, b *time.Time) int {
 // missingSenders returns a row for each collector, and for each host of GPUs, that is
 // silent. Of very many, the last row counts the others.
 func (s *Store) missingSenders(state *State, now time.Time) (rows []Missing) {
-	if !s.settings.Fleet {
-		return nil
-	}
 	silent := slices.DeleteFunc(slices.Clone(state.Collectors), func(c SendingCollector) bool { return c.SilentSince == nil })
 	for _, one := range silent[:min(len(silent), maxNamedSilent)] {
 		rows = append(rows, Missing{
@@ -227,8 +190,8 @@ func (s *Store) missingSenders(state *State, now time.Time) (rows []Missing) {
 	hosts := s.silentHosts(now)
 	for _, one := range hosts[:min(len(hosts), maxNamedSilent)] {
 		rows = append(rows, Missing{
-			Key: keyOf("silent host", one.host), Kind: "host", What: "GPUs of " + one.host,
-			Why: "No reading has come since " + clock(one.last, now) + ". Its GPUs show their last values for an hour.",
+			Key: keyOf("silent host", one.host), Kind: "host", What: "GPUs of " + cmp.Or(one.host, "an unknown host"),
+			Why: "No reading has come since " + clock(one.last, now) + ". Its GPUs show what they did then, those that nobody held for an hour.",
 		})
 	}
 	return append(rows, moreSilent("hosts", len(hosts))...)
@@ -254,24 +217,18 @@ type silentHost struct {
 	last time.Time
 }
 
-// silentHosts returns the hosts whose GPUs have sent no reading lately, those that were
-// read last at the end. A gateway repeats what it has computed of a host that is gone,
-// so that only readings count.
-func (s *Store) silentHosts(now time.Time) []silentHost {
-	newest := make(map[string]time.Time)
+// silentHosts returns the hosts none of whose GPUs is read any more, those that were read
+// last at the end.
+func (s *Store) silentHosts(now time.Time) (silent []silentHost) {
+	newest, read := make(map[string]time.Time), make(map[string]bool)
 	for _, g := range s.gpus {
-		if g.host != "" && g.lastSeen.After(newest[g.host]) {
+		if g.lastSeen.After(newest[g.host]) {
 			newest[g.host] = g.lastSeen
 		}
+		read[g.host] = read[g.host] || !g.readings.Silent(now)
 	}
-	for _, one := range s.ofHosts {
-		if last, known := newest[one.labels.Host]; known && one.at.After(last) {
-			newest[one.labels.Host] = one.at
-		}
-	}
-	var silent []silentHost
 	for host, last := range newest {
-		if now.Sub(last) > reportingWithin {
+		if !read[host] {
 			silent = append(silent, silentHost{host, last})
 		}
 	}

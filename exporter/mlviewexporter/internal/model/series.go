@@ -26,6 +26,7 @@ const (
 	RunStepTime
 	RunTokenRate
 	RunAttempts
+	RunLastData
 	Errors
 
 	Tokens
@@ -62,6 +63,7 @@ const (
 
 	DriverState
 	Attribution
+	HostLastData
 
 	seriesCount
 )
@@ -148,6 +150,7 @@ var definitions = [seriesCount]definition{
 	RunStepTime:       {name: "ml.run.step.time", subject: ofRun, own: []string{attrWindow}},
 	RunTokenRate:      {name: "ml.run.token.throughput", subject: ofRun, own: []string{mlattr.ThroughputBasis}},
 	RunAttempts:       {name: "ml.run.attempts", subject: ofRun},
+	RunLastData:       {name: "ml.run.last_data.timestamp", subject: ofRun},
 	Errors:            {name: "ml.errors", subject: ofService, own: []string{mlattr.Operation, mlattr.ErrorType}},
 
 	Tokens:           {name: "ml.tokens", subject: ofModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side}},
@@ -184,6 +187,8 @@ var definitions = [seriesCount]definition{
 
 	DriverState: {name: "nvidia.gpu.driver.state", subject: ofHost, own: []string{attrDriver}},
 	Attribution: {name: "nvidia.gpu.attribution", subject: ofHost, own: []string{attrSource, attrAttributed}},
+
+	HostLastData: {name: "ml.host.last_data.timestamp", subject: ofHost},
 }
 
 var seriesByName = func() map[string]Series {
@@ -194,6 +199,14 @@ var seriesByName = func() map[string]Series {
 		}
 	}
 	return byName
+}()
+
+// derived are the series that ml_metrics computes.
+var derived = func() (is [seriesCount]bool) {
+	for i := range definitions {
+		is[i] = mlattr.IsDerived(definitions[i].name)
+	}
+	return is
 }()
 
 // SeriesOf returns the series of a metric's name, and false for a metric that
@@ -218,7 +231,7 @@ func (s Series) Wants(first string) bool {
 // has few streams of it.
 func (s Series) ofWholeRun() bool {
 	switch s {
-	case RunState, RunStateSince, RunTimeRatio, RunGoodput, RunBound, RunGPUs, RunGPUUtilization, RunGPUPrice, RunStepTime:
+	case RunState, RunStateSince, RunTimeRatio, RunGoodput, RunBound, RunGPUs, RunGPUUtilization, RunGPUPrice, RunStepTime, RunLastData:
 		return true
 	}
 	return false

@@ -92,10 +92,6 @@ const (
 	maxRefused = 10_000
 )
 
-const (
-	// goneAfter is how long a stream counts without a new point. The prometheus
-	// exporter of the shipped configurations shows a series for as long.
-	goneAfter = 5 * time.Minute
-	// reportingWithin is how recently a reporting host has sent data.
-	reportingWithin = time.Minute
-)
+// goneAfter is how long a stream counts without a new point. The prometheus
+// exporter of the shipped configurations shows a series for as long.
+const goneAfter = 5 * time.Minute

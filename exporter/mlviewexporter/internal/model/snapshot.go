@@ -33,12 +33,16 @@ func (s *Store) takeState(now time.Time) *State {
 }
 
 func (s *Store) collector(now time.Time) Collector {
+	arrived := s.arrived
+	if arrived.IsZero() {
+		arrived = s.counted // of collectors that do not say when data came
+	}
 	c := Collector{
-		Version: s.settings.Version, Started: s.started.UTC(), DataTime: timePointer(s.arrived),
+		Version: s.settings.Version, Started: s.started.UTC(), DataTime: timePointer(arrived),
 		Interval: s.settings.Interval.Seconds(), Hosts: len(s.hosts),
 	}
-	for _, last := range s.hosts {
-		if now.Sub(*last) <= reportingWithin {
+	for _, host := range s.hosts {
+		if !host.Silent(now) {
 			c.HostsReporting++
 		}
 	}

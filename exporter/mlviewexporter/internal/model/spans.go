@@ -57,6 +57,7 @@ func (s *Store) spanOfRun(in *SpanInput, r *run, now time.Time) {
 	src := in.Source
 	r.lastSeen = now
 	r.sent(now)
+	r.news.See(now)
 	r.simulated = r.simulated || src.Simulated
 	for _, text := range [...]struct {
 		of *string
@@ -110,7 +111,10 @@ func loads(operation string) bool {
 
 // event adds a log record.
 func (s *Store) event(e *Event, now time.Time) {
-	s.seeHost(e.Host, now)
+	if e.XID != nil {
+		s.seeHost(e.Host, now)
+		s.arrived = now
+	}
 	if e.XID != nil && e.GPU != "" {
 		xid := *e.XID
 		xid.Time = earlier(xid.Time, now)

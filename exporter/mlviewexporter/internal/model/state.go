@@ -77,16 +77,18 @@ type Collector struct {
 	// Interval is the time between two updates of the page, in seconds.
 	Interval float64 `json:"interval"`
 	// Hosts is the number of hosts that have sent any data, with a GPU or without, HostsReporting the
-	// number of those that sent some in the last minute.
+	// number of those that have within three of their usual intervals, and 15 seconds.
+	// What ml_metrics computes of a host is no data of it.
 	Hosts          int `json:"hosts"`
 	HostsReporting int `json:"hosts_reporting"`
 	// HostsWithoutGPU are those of Hosts of which no GPU is known, at most 16 of
 	// them; empty if no GPU is known at all.
 	HostsWithoutGPU []string `json:"hosts_without_gpu,omitempty"`
 	// GPUs counts the GPUs by what they do: working, looks_hung, slow,
-	// held_idle, failed, free. Each GPU is in one of them, the first problem that
-	// applies.
-	GPUs map[string]int `json:"gpus"`
+	// held_idle, failed, free, no_data. Each GPU is in one of them, the first problem that
+	// applies. NoDataSince is when the first of those in no_data was last read.
+	GPUs        map[string]int `json:"gpus"`
+	NoDataSince *time.Time     `json:"no_data_since,omitempty"`
 	// Simulated reports whether any data on the page is simulated or recorded.
 	Simulated bool `json:"simulated"`
 	// Hidden is the number of rows of each list beyond the limits of the page.
@@ -99,6 +101,7 @@ type Collector struct {
 const (
 	LooksHung   = mlattr.ProblemLooksHung
 	GPUFailed   = mlattr.ProblemGPUFailed
+	HostSilent  = mlattr.ProblemHostSilent
 	RestartLoop = mlattr.ProblemRestartLoop
 	Failing     = mlattr.ProblemFailing
 	Slow        = mlattr.ProblemSlow
@@ -181,10 +184,12 @@ type Run struct {
 	StateSince *time.Time `json:"state_since,omitempty"`
 	// Needs are the kinds of problems of the run.
 	Needs []string `json:"needs,omitempty"`
-	// FirstSeen is when the page first saw the run, LastSeen when data of it
-	// last arrived.
-	FirstSeen time.Time `json:"first_seen"`
-	LastSeen  time.Time `json:"last_seen"`
+	// FirstSeen is when the page first saw the run, LastSeen when its programs have last
+	// sent anything. NoDataSince is LastSeen of a run that is not over and has sent
+	// nothing for three of its usual intervals and at least 15 seconds, nil for others.
+	FirstSeen   time.Time  `json:"first_seen"`
+	LastSeen    time.Time  `json:"last_seen"`
+	NoDataSince *time.Time `json:"no_data_since,omitempty"`
 	// Steps is the largest ml.steps of its ranks, StepRate the steps per second.
 	Steps    *float64 `json:"steps,omitempty"`
 	StepRate *float64 `json:"step_rate,omitempty"`
@@ -329,11 +334,16 @@ type GPU struct {
 	// Recorded reports whether the numbers come from a recording.
 	Recorded bool `json:"recorded,omitempty"`
 	// Activity is the key of Collector.GPUs that counts this GPU.
-	Activity       string   `json:"activity"`
-	Utilization    *float64 `json:"utilization,omitempty"`
-	MemoryUsed     *float64 `json:"memory_used,omitempty"`
-	MemoryLimit    *float64 `json:"memory_limit,omitempty"`
-	MemoryReserved *float64 `json:"memory_reserved,omitempty"`
+	Activity string `json:"activity"`
+	// NoDataSince is LastSeen of a GPU that has not been read for three of its usual
+	// intervals and at least 15 seconds, nil for others. LastActivity is what it did
+	// then; its numbers and holders are those of its last reading.
+	NoDataSince    *time.Time `json:"no_data_since,omitempty"`
+	LastActivity   string     `json:"last_activity,omitempty"`
+	Utilization    *float64   `json:"utilization,omitempty"`
+	MemoryUsed     *float64   `json:"memory_used,omitempty"`
+	MemoryLimit    *float64   `json:"memory_limit,omitempty"`
+	MemoryReserved *float64   `json:"memory_reserved,omitempty"`
 	// MemoryUnattributed is used memory that belongs to no known workload.
 	MemoryUnattributed *float64 `json:"memory_unattributed,omitempty"`
 	Power              *float64 `json:"power,omitempty"`

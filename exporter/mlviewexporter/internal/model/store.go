@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
 // Store is the bounded model of what runs. It is safe for concurrent use.
@@ -16,12 +17,15 @@ type Store struct {
 	// state is the last State.
 	state atomic.Pointer[State]
 
-	mu      sync.Mutex
-	texts   interner
-	arrived time.Time
-	pruned  time.Time
-	// hosts has when each host has last sent data.
-	hosts map[string]*time.Time
+	mu    sync.Mutex
+	texts interner
+	// received is when anything last came, arrived when it was of a host, a client or a
+	// GPU: what ml_metrics computes is no news of them. counted is when one of its
+	// counters last grew, on the page of a fleet.
+	received, arrived, counted time.Time
+	pruned                     time.Time
+	// hosts are those that have sent data.
+	hosts map[string]*silence.Sender
 
 	streams  streamTable
 	runs     map[runID]*run
@@ -37,8 +41,9 @@ type Store struct {
 	// were none.
 	leavingServices []*service
 	fullServices    time.Time
-	// full and fullProblems are when nothing could make room for a stream or a problem.
-	full, fullProblems time.Time
+	// full, fullProblems and fullGPUs are when nothing could make room for a stream, a
+	// problem or a GPU.
+	full, fullProblems, fullGPUs time.Time
 	// withID has the answers of runWithID since the runs or their hosts changed.
 	withID map[runRef]*run
 	gpus   map[gpuID]*gpu
@@ -100,7 +105,7 @@ func NewStore(settings Settings) *Store {
 		settings:  settings,
 		started:   settings.Now(),
 		shares:    share.NewHistory(),
-		hosts:     make(map[string]*time.Time),
+		hosts:     make(map[string]*silence.Sender),
 		streams:   newStreamTable(),
 		runs:      make(map[runID]*run),
 		runsByID:  make(map[string][]*run),
@@ -224,9 +229,11 @@ func (s *Store) ApplyUpdates(updates []Update, unknown []int) []int {
 			unknown = append(unknown, i)
 			continue
 		}
-		// A gateway repeats what it has computed of a host that is gone.
-		if one.host != nil && (!s.settings.Fleet || one.series.OfHardware() || updates[i].Value != one.value) {
+		if one.host != nil {
 			s.seeHostAgain(one, now)
+		}
+		if !derived[one.series] {
+			s.arrived = now
 		}
 		if one.sender != nil {
 			s.seeSenderAgain(one, now)
@@ -253,6 +260,7 @@ func (s *Store) ApplySpans(spans []SpanInput) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.begin(now)
+	s.arrived = now
 	s.failures.noteParents(spans)
 	s.noteRequests(spans)
 	var source *Source
@@ -287,39 +295,80 @@ func (s *Store) ApplyEvents(events []Event) {
 	s.noteOnsets(now)
 }
 
-// begin notes that data arrived.
+// SeeHosts notes that clients on hosts have sent data that the page does not read.
+func (s *Store) SeeHosts(hosts []string) {
+	if len(hosts) == 0 {
+		return
+	}
+	now := s.settings.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.arrived = now
+	for _, host := range hosts {
+		s.seeHost(host, now)
+	}
+}
+
+// begin does what is due when data arrives.
 func (s *Store) begin(now time.Time) {
 	s.history.record(s, now)
 	s.prune(now)
-	s.arrived = now
+	s.received = now
 }
 
 // seeHost notes that a host has sent data. It returns where that is noted, and nil
 // without a host and without room for it.
-func (s *Store) seeHost(host string, now time.Time) *time.Time {
+func (s *Store) seeHost(host string, now time.Time) *silence.Sender {
+	one := s.hostOf(host)
+	if one != nil {
+		one.See(now)
+	}
+	return one
+}
+
+// hostOf returns a host, which it adds, and nil without one and without room for it.
+func (s *Store) hostOf(host string) *silence.Sender {
 	if host == "" {
 		return nil
 	}
-	last := s.hosts[host]
-	if last == nil {
+	one := s.hosts[host]
+	if one == nil {
 		if len(s.hosts) >= maxHosts {
 			return nil
 		}
-		last = new(time.Time)
-		s.hosts[s.texts.of(host)] = last
+		one = new(silence.Sender)
+		s.hosts[s.texts.of(host)] = one
 	}
-	*last = now
-	return last
+	return one
 }
 
 // seeHostAgain notes that the host of a stream has sent data. A host that has been
 // silent may have been forgotten.
 func (s *Store) seeHostAgain(one *stream, now time.Time) {
-	if now.Sub(*one.host) > reportingWithin {
+	if one.host.Silent(now) {
 		one.host = s.seeHost(one.labels.Host, now)
 		return
 	}
-	*one.host = now
+	one.host.See(now)
+}
+
+// tell notes when a run or a host has last sent anything, as ml_metrics says.
+func (s *Store) tell(one *stream, now time.Time) {
+	at, ok := unix(one.value)
+	if !ok {
+		return
+	}
+	if at.After(now) {
+		at = now
+	}
+	if at.After(s.arrived) {
+		s.arrived = at
+	}
+	if host := s.hostOf(one.labels.Host); one.series == HostLastData && host != nil {
+		host.Hear(at)
+	} else if one.run != nil {
+		one.run.news.Hear(at)
+	}
 }
 
 // seeSimulated notes that the data of a service is simulated.
@@ -347,7 +396,10 @@ const maxValue = 1e30
 
 // point adds a point to its stream.
 func (s *Store) point(p *Point, now time.Time) {
-	host := s.seeHost(p.Labels.Host, now)
+	var host *silence.Sender
+	if !derived[p.Series] {
+		host, s.arrived = s.seeHost(p.Labels.Host, now), now
+	}
 	if p.Overflow {
 		s.seen.overflow = now
 	}
@@ -393,8 +445,13 @@ func (s *Store) update(one *stream, u *Update, again bool, now time.Time) bool {
 	}
 	was := one.value
 	one.update(u, now)
-	if one.series == Problem && one.value != was {
+	switch changed := one.value != was; {
+	case one.series == Problem && changed:
 		s.noteProblem(one)
+	case one.series == HostLastData || one.series == RunLastData:
+		s.tell(one, now)
+	case changed && definitions[one.series].kind == counter && s.settings.Fleet:
+		s.counted = now
 	}
 	if one.run != nil {
 		s.touchRun(one, !again || one.value != was, now)

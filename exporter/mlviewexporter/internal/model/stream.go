@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
 // streamKey identifies a stream.
@@ -45,10 +46,10 @@ type stream struct {
 	nextRecent float64
 	before     *sample
 	// run, if there is one, and owner are what the stream belongs to, host is the entry
-	// of Store.hosts, and sender the collector that sends it, nil if that is not known.
+	// of Store.hosts that the stream is news of, nil if it is of none, and sender the collector that sends it, nil if that is not known.
 	run    *run
 	owner  any
-	host   *time.Time
+	host   *silence.Sender
 	sender *sender
 
 	streamKey
@@ -56,8 +57,14 @@ type stream struct {
 	next *stream
 }
 
-// live reports whether the stream has a current value.
-func (s *stream) live(now time.Time) bool { return !s.gone && now.Sub(s.at) <= goneAfter }
+// live reports whether the stream has a current value. What a silent collector said last
+// of a run, a host or a GPU stays until the collector leaves the page.
+func (s *stream) live(now time.Time) bool {
+	if s.sender != nil && (s.labels.Run != "" || s.labels.Host != "") && !s.sender.forgotten && s.sender.Silent(now) {
+		now = s.sender.Last
+	}
+	return !s.gone && now.Sub(s.at) <= goneAfter
+}
 
 // lasts reports whether the problem of a stream lasts: until the stream ends. If its
 // sender is silent, it lasts as long as one of its kind does without new evidence.

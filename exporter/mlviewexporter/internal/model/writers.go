@@ -60,10 +60,10 @@ const usualInterval = 15 * time.Second
 
 // margin is how old evidence may be because it is sent at intervals.
 func (w *writer) margin() time.Duration {
-	if w.sender == nil || w.sender.interval == 0 {
+	if w.sender == nil || w.sender.Interval == 0 {
 		return 2 * usualInterval
 	}
-	return 2 * w.sender.interval
+	return 2 * w.sender.Interval
 }
 
 // written reports whether the stream is of the collector that has the newest evidence

@@ -20,7 +20,7 @@ func grouped(gpus []model.GPU) []gpuGroup {
 	places := make(map[string]int)
 	for i := range gpus {
 		g := &gpus[i]
-		alike := []string{g.Host, g.Name, g.Activity, g.Health, strings.Join(g.Throttle, ","), strconv.FormatBool(g.Simulated), strconv.FormatBool(g.Recorded)}
+		alike := []string{g.Host, g.Name, g.Activity, g.LastActivity, g.Health, strings.Join(g.Throttle, ","), strconv.FormatBool(g.Simulated), strconv.FormatBool(g.Recorded)}
 		if g.XID != nil {
 			alike = append(alike, "XID", g.XID.Code)
 		}
@@ -50,7 +50,7 @@ func (d *document) gpus() {
 			{title: "GPU", least: 12, text: indexes},
 			{title: "name", least: 8, leave: 9, text: func(g *group) string { return printable((*g)[0].Name) }},
 			{title: "data", text: func(g *group) string { return d.simulated((*g)[0].Simulated, (*g)[0].Recorded) }},
-			{title: "does", text: func(g *group) string { return words((*g)[0].Activity) }},
+			{title: "does", text: func(g *group) string { return d.activity((*g)[0]) }},
 			{title: "use", right: true, text: func(g *group) string {
 				return g.each(func(g *model.GPU) *float64 { return g.Utilization }, func(use, _ *float64) string { return percent(use) })
 			}},
@@ -69,6 +69,14 @@ func (d *document) gpus() {
 	if hosts := d.state.Collector.HostsWithoutGPU; len(hosts) > 0 {
 		d.lines(d.paragraph(0, "hosts of which no GPU is known: "+printable(strings.Join(hosts, ", ")))...)
 	}
+}
+
+// activity says what a GPU does, or did when it was last read.
+func (d *document) activity(g *model.GPU) string {
+	if g.NoDataSince == nil {
+		return words(g.Activity)
+	}
+	return "no data since " + clock(d.state.Time, *g.NoDataSince) + prefixed(", was ", words(g.LastActivity), "")
 }
 
 // gpuDetails says what is out of the ordinary.
@@ -97,7 +105,7 @@ func (d *document) gpuDetails(g *gpuGroup) []string {
 func (g *gpuGroup) each(number func(*model.GPU) *float64, write func(value, _ *float64) string) string {
 	var values []float64
 	for _, one := range *g {
-		if value := number(one); value != nil {
+		if value := number(one); value != nil && one.NoDataSince == nil {
 			values = append(values, *value)
 		}
 	}

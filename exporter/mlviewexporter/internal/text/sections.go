@@ -27,7 +27,7 @@ func (d *document) runs() {
 		{title: "data", text: func(r *run) string { return d.simulated(r.Simulated, r.Recorded) }},
 		{title: "owner", least: 8, text: func(r *run) string { return printable(r.Owner) }},
 		{title: "job", least: 6, leave: 14, text: func(r *run) string { return printable(r.Job) }},
-		{title: "state", text: runState},
+		{title: "state", text: d.runState},
 		{title: "GPUs", right: true, leave: 5, text: func(r *run) string { return trimmed(r.GPUs) }},
 		{title: "GPU use", right: true, leave: 11, text: func(r *run) string { return percent(r.GPUUtilization) }},
 		{title: "step", right: true, leave: 9, text: func(r *run) string { return count(r.Steps) }},
@@ -100,7 +100,7 @@ func tokenRate(r *model.Run) string {
 }
 
 // runState writes the state and the problems that it does not say itself.
-func runState(r *model.Run) string {
+func (d *document) runState(r *model.Run) string {
 	texts := []string{words(r.State)}
 	if r.State == mlattr.RunStalled {
 		texts = []string{words(model.LooksHung)}
@@ -110,13 +110,17 @@ func runState(r *model.Run) string {
 			texts = append(texts, words(need))
 		}
 	}
+	if r.NoDataSince != nil {
+		texts = append(texts, "no data since "+clock(d.state.Time, *r.NoDataSince))
+	}
 	return joined(", ", texts...)
 }
 
 // alive reports whether the rates of a run are those of now. What is known of a
-// run that looks hung, is silent, has failed or has ended are its last ones.
+// run that looks hung, is silent, has failed or has ended are its last ones, and so are
+// those of one that sends nothing.
 func alive(r *model.Run) bool {
-	return r.State != mlattr.RunStalled && r.State != mlattr.RunSilent && !mlattr.RunOver(r.State)
+	return r.NoDataSince == nil && r.State != mlattr.RunStalled && r.State != mlattr.RunSilent && !mlattr.RunOver(r.State)
 }
 
 // rate returns a rate of a run, nil if it is not one of now.

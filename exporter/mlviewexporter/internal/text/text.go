@@ -184,7 +184,10 @@ func joined(separator string, texts ...string) string {
 }
 
 // activities are the kinds of Collector.GPUs in the order of the header.
-var activities = []string{"working", model.LooksHung, model.Slow, model.HeldIdle, "failed", "free"}
+var activities = []string{"working", model.LooksHung, model.Slow, model.HeldIdle, "failed", "free", noData}
+
+// noData is the activity of a GPU that is not read any more.
+const noData = "no_data"
 
 // words writes a name of the model, such as looks_hung, as words.
 func words(name string) string {
@@ -198,7 +201,11 @@ func (d *document) header() {
 	for _, activity := range activities {
 		if n := c.GPUs[activity]; n > 0 {
 			all += n
-			parts = append(parts, strconv.Itoa(n)+" "+words(activity))
+			text := words(activity)
+			if since := c.NoDataSince; activity == noData && since != nil {
+				text = "without data since " + clock(d.state.Time, *since)
+			}
+			parts = append(parts, strconv.Itoa(n)+" "+text)
 		}
 	}
 	switch all {
@@ -311,8 +318,12 @@ func flow(parts []string, separator string, limit int) []string {
 
 func (d *document) needs() {
 	if len(d.state.Needs) == 0 {
+		title := "NOTHING NEEDS SOMEONE"
+		if c := d.state.Collector; c.NoDataSince != nil || c.HostsReporting < c.Hosts {
+			title += ", AS FAR AS DATA TELLS"
+		}
 		if d.state.Collector.DataTime != nil {
-			d.title(bold, "NOTHING NEEDS SOMEONE", 0, 0)
+			d.title(bold, title, 0, 0)
 		}
 		return
 	}

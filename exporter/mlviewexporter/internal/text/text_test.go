@@ -165,6 +165,29 @@ func TestGPUsOfAHost(t *testing.T) {
 	assert.Regexp(t, `\nb:0 +working .*\n    health: failed\n`, out)
 }
 
+// Of hosts and programs that send nothing, the text says since when and what was last.
+func TestNothingArrives(t *testing.T) {
+	since := now.Add(-5 * time.Minute)
+	gpu := model.GPU{Host: "a", Index: "0", Activity: "no_data", LastActivity: "working", NoDataSince: &since, Utilization: new(0.9), Power: new(300.0),
+		Holders: []model.Holder{{Service: "sft", Owner: "user1"}}}
+	hung := gpu
+	hung.Index, hung.LastActivity = "1", "looks_hung"
+	out := written(t, &model.State{
+		Time: now, GPUs: []model.GPU{gpu, hung},
+		Collector: model.Collector{DataTime: &since, Hosts: 1, GPUs: map[string]int{"no_data": 2}, NoDataSince: &since},
+		Runs:      []model.Run{{Key: "r", Service: "sft", Owner: "user1", State: "running", NoDataSince: &since, StepTime: new(1.5)}},
+	}, text.Options{Width: 160})
+	at := since.UTC().Format("15:04:05")
+	assert.Contains(t, out, "2 GPUs: 2 without data since "+at+" · 0 of 1 hosts sending · newest data 5 min old")
+	assert.Contains(t, out, "NO DATA since ")
+	assert.Contains(t, out, "NOTHING NEEDS SOMEONE, AS FAR AS DATA TELLS\n")
+	assert.Regexp(t, `\na:0 +no data since `+at+`, was working +sft \(user1\)\n`, out)
+	assert.Regexp(t, `\na:1 +no data since `+at+`, was looks hung +sft \(user1\)\n`, out)
+	assert.Regexp(t, `\nsft +user1 +running, no data since `+at, out)
+	assert.NotContains(t, out, "90 %", "nobody knows")
+	assert.NotContains(t, out, "1.5", "nobody knows")
+}
+
 // What has no room is named once, with the way to it.
 func TestColumnsLeftOut(t *testing.T) {
 	narrow, wide := written(t, incident(), text.Options{Width: 80}), written(t, incident(), text.Options{Width: 200})

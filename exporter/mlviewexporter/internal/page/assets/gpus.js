@@ -4,7 +4,7 @@ import { runLink } from './states.js';
 import { list, get, live, now, hidden } from './live.js';
 import { view, found, filtered } from './address.js';
 import { activities, word } from './words.js';
-import { bytes, percent, unit, since, number, time } from './format.js';
+import { bytes, percent, unit, since, number, time, clock } from './format.js';
 import { table, rowsOf, part, simulated, fold, has } from './table.js';
 import { isFolded } from './folds.js';
 
@@ -33,9 +33,12 @@ function holders(gpu) {
     sub([x.owner && x.name !== 'user ' + x.owner ? x.owner : null, x.service && x.name !== x.service ? x.name : null, rows.length > 1 ? bytes(x.memory) : null].filter(Boolean).join(' · ')))));
 }
 
+// does says what a GPU does, or since when nobody knows.
+const does = (gpu) => word(activities, gpu.activity) + (gpu.no_data_since ? ' since ' + clock(gpu.no_data_since) : '');
+
 const columns = [
   { id: 'gpu', head: 'GPU', header: true, cell: (g) => 'GPU ' + (g.index ?? g.id), after: (g) => simulated(g) },
-  { id: 'activity', head: 'Does', def: 'activity', cell: (g) => h('span', { class: 'act a-' + activityOf(g) }, word(activities, g.activity)) },
+  { id: 'activity', head: 'Does', def: 'activity', cell: (g) => [h('span', { class: 'act a-' + activityOf(g) }, does(g)), g.no_data_since ? sub('was ' + word(activities, g.last_activity)) : null] },
   { id: 'holders', head: 'Held by', def: 'holders', cell: holders },
   { id: 'utilization', head: 'Use', def: 'utilization', num: true, has: has('utilization'), cell: (g) => percent(g.utilization) },
   { id: 'idle', head: 'Idle', def: 'idle', has: has('idle_since'), cell: (g) => [since(g.idle_since), sub(lost(g) + ' GPUh lost')], none: () => dim('no') },
@@ -75,15 +78,15 @@ const heldBy = (gpu) => [...new Set((gpu.holders || []).map((x) => (x.service ||
 const most = 16;
 
 // alike parts the GPUs of a host by what they do for whom.
-const alike = (rows) => [...Map.groupBy(rows, ({ row }) => [word(activities, row.activity), heldBy(row)].filter(Boolean).join(' · '))];
+const alike = (rows) => [...Map.groupBy(rows, ({ row }) => [does(row), heldBy(row)].filter(Boolean).join(' · '))];
 
 // hostHead says in one line what each GPU of a host does, for whom, and how much.
 function hostHead(id, open, host, rows) {
-  const power = rows.reduce((sum, { row }) => sum + (row.power || 0), 0);
+  const power = rows.reduce((sum, { row }) => sum + (!row.no_data_since && row.power || 0), 0);
   return [fold(id, open, host || 'no host known'), rows.every(({ row }) => row.simulated) ? [simulated(rows[0].row), ' '] : ' ',
     dim(rows.length + (rows.length === 1 ? ' GPU' : ' GPUs') + (power ? ', ' + (power >= 1000 ? (power / 1000).toFixed(1) + ' kW' : number(power) + ' W') : '') + (rows[0].row.name ? ', ' + rows[0].row.name : '')),
     alike(rows.slice(0, most)).map(([says, same]) => h('span', { key: says, class: 'alike' },
-      same.map(({ row: g }) => h('span', { key: g.key, class: 'gpu' }, h('b', { class: 'act a-' + activityOf(g) }, g.index ?? '?'), g.utilization === undefined ? null : percent(g.utilization))), ' ' + says)),
+      same.map(({ row: g }) => h('span', { key: g.key, class: 'gpu' }, h('b', { class: 'act a-' + activityOf(g) }, g.index ?? '?'), g.no_data_since || g.utilization === undefined ? null : percent(g.utilization))), ' ' + says)),
     rows.length > most ? dim(' and ' + (rows.length - most) + ' more') : null];
 }
 

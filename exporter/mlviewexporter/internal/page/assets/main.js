@@ -46,7 +46,7 @@ function unreal() {
 
 const single = () => live.rows.runs.size === 1 && !((live.collector.hidden || {}).runs > 0);
 
-const fleetOrder = ['looks_hung', 'failed', 'slow', 'held_idle', 'working', 'free'];
+const fleetOrder = ['looks_hung', 'failed', 'slow', 'held_idle', 'working', 'free', 'no_data'];
 
 function summary() {
   const c = live.collector;
@@ -59,7 +59,7 @@ function summary() {
   return [h('div', { class: 'line' },
     !single() && total ? h('p', { key: 'fleet', class: 'fleet', 'data-testid': 'fleet' }, h('strong', {}, head(total + (total === 1 ? ' GPU' : ' GPUs'), 'activity')), ': ',
       shown.map((a, i) => [i ? ' · ' : null, h('button', { key: a, type: 'button', class: 'link', 'data-act': 'kind', 'data-arg': a, 'aria-pressed': String(view.kind === a), 'data-testid': 'activity-' + a, title: 'Show only these' },
-        h('i', { class: 'dot a-' + (fleetOrder.includes(a) ? a : 'free') }), gpus[a] + ' ' + word(activities, a))])) : null,
+        h('i', { class: 'dot a-' + (fleetOrder.includes(a) ? a : 'free') }), gpus[a] + ' ' + (a === 'no_data' && c.no_data_since ? 'without data since ' + clock(c.no_data_since) : word(activities, a)))])) : null,
     h('p', { key: 'data', class: 'dim', 'data-testid': 'freshness' },
       c.hosts > 1 || c.hosts_reporting < c.hosts ? h('span', { class: c.hosts_reporting < c.hosts ? 'error' : null }, head('hosts ' + c.hosts_reporting + '/' + c.hosts, 'hosts'), ' · ') : null,
       age === null ? 'no data yet' : h('span', { title: utc(c.data_time) }, 'data ' + span(age) + ' old'), ', ' + clock(now(), true) + ' ' + zone())),

@@ -4,7 +4,7 @@ import { list, hidden, now } from './live.js';
 import { view, found, filtered, whose } from './address.js';
 import { states, bounds, fields, kinds, word } from './words.js';
 import { still, over, whyNot } from './states.js';
-import { change, count, number, percent, rate, steady, ago } from './format.js';
+import { change, count, number, percent, rate, steady, ago, clock } from './format.js';
 import { table, rowsOf, part, simulated, fold, has } from './table.js';
 import { runDetail } from './detail.js';
 import { isShown } from './needs.js';
@@ -33,7 +33,7 @@ const columnsOf = (single) => columns.filter((c) => single || !c.single);
 
 const columns = [
   { id: 'run', head: 'Run', header: true, cell: (r) => r.service || r.id, after: (r) => [simulated(r), h('span', { class: 'sub id', title: 'run ' + r.id }, [...new Set([r.job, r.id])].join(' '))] },
-  { id: 'state', head: 'State', def: 'state', cell: (r) => word(states, r.state) },
+  { id: 'state', head: 'State', def: 'state', cell: (r) => [word(states, r.state), r.no_data_since ? sub('no data since ' + clock(r.no_data_since)) : null] },
   { id: 'owner', head: 'Owner', has: has('owner'), cell: (r) => short(r.owner), none: () => dim('not known') },
   { id: 'job', leaves: 6, head: 'Job', has: has('job'), cell: (r) => short(r.job) },
   { id: 'gpus', head: 'GPUs', def: 'gpus', num: true, has: has('gpus'), cell: (r) => [number(r.gpus), Number.isInteger(r.gpus) ? null : sub('shared')] },

@@ -7,7 +7,7 @@ import { percent, change, steady, stepTime, clock, unit, rate } from './format.j
 export const over = (run) => ['ended', 'failed', 'silent'].includes(run.state);
 
 // still says why a run has no rates now, and is null while it steps.
-export const still = (run) => (run.state === 'stalled' || over(run) ? (run.last_step ? 'no step since ' + clock(run.last_step, true) : 'no step') : null);
+export const still = (run) => (run.state === 'stalled' || over(run) || run.no_data_since ? (run.last_step ? 'no step since ' + clock(run.last_step, true) : 'no step') : null);
 
 // whyNot says why a number of a run is missing, null if that is not known.
 export const whyNot = (run, field) => run.why && run.why[field]

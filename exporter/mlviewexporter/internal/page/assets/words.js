@@ -12,7 +12,7 @@ export const severities = { page: 'now', ticket: 'today' };
 
 export const states = { stalled: 'looks hung', unknown: 'no step yet' };
 
-export const activities = plain('working looks_hung slow held_idle failed free');
+export const activities = plain('working looks_hung slow held_idle failed free no_data');
 
 export const bounds = {
   input: 'data', gpu: 'GPU', checkpoint: 'checkpoint', launch: 'launches or other ranks', unknown: 'not known',
