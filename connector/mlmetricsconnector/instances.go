@@ -160,6 +160,8 @@ var storageFailures = map[string]string{
 }
 
 // storageFailed reports a failed operation of the storage extension.
-func (i *instances) storageFailed(_ context.Context, operation string, err error) {
-	i.logger.Warn(storageFailures[operation], zap.Error(err))
+func (i *instances) storageFailed(_ context.Context, operation string, err error, again bool) {
+	if !again {
+		i.logger.Warn(storageFailures[operation], zap.Error(err))
+	}
 }

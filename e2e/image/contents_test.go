@@ -90,7 +90,7 @@ func TestContents(t *testing.T) {
 				assert.Equal(t, target, found.headers[link].Linkname, link)
 			}
 		}
-		for _, folder := range []string{"var/lib/otelcol-ml/queue", "var/lib/otelcol-ml/reproductions"} {
+		for _, folder := range []string{"var/lib/otelcol-ml/queue", "var/lib/otelcol-ml/reproductions", "var/lib/otelcol-ml/state"} {
 			if assert.Contains(t, found.headers, folder) {
 				header := found.headers[folder]
 				assert.Equal(t, [3]int{10001, 10001, 0o700}, [3]int{header.Uid, header.Gid, int(header.FileInfo().Mode().Perm())}, folder)

@@ -116,6 +116,7 @@ func testPrivileges(t *testing.T, s *stack) {
 		"/etc/otelcol-ml/stack.yaml":        "ro",
 		"/var/lib/otelcol-ml/queue":         "rw",
 		"/var/lib/otelcol-ml/reproductions": "rw",
+		"/var/lib/otelcol-ml/state":         "rw",
 	} {
 		assert.Equal(t, mode, strings.Split(options[mount], ",")[0], mount)
 	}

@@ -214,7 +214,7 @@ grep -q . /proc/1/cgroup || echo "no cgroups of others"
 for folder in / /etc /etc/otelcol-ml /usr /var/lib /home /sys/fs/cgroup; do
 	! touch "$folder/written" 2>/dev/null || echo "it writes to $folder"
 done
-for folder in queue reproductions; do
+for folder in queue reproductions state; do
 	touch "/var/lib/otelcol-ml/$folder/written" || echo "it cannot write $folder"
 	rm "/var/lib/otelcol-ml/$folder/written"
 done

@@ -104,8 +104,9 @@ func TestImage(t *testing.T) {
 	assert.ElementsMatch(t, []string{"4317", "4318", "8888", "8889", "8890", "13133"}, exposed[0].Ports)
 	volumes := ofKind[*instructions.VolumeCommand](stage)
 	require.Len(t, volumes, 1)
-	assert.Equal(t, []string{"/var/lib/otelcol-ml/queue", "/var/lib/otelcol-ml/reproductions"}, volumes[0].Volumes)
+	assert.Equal(t, []string{"/var/lib/otelcol-ml/queue", "/var/lib/otelcol-ml/reproductions", "/var/lib/otelcol-ml/state"}, volumes[0].Volumes)
 	assert.Contains(t, imageEnv(t), "OTELCOL_ML_REPRO_DIR="+volumes[0].Volumes[1])
+	assert.Contains(t, imageEnv(t), "OTELCOL_ML_STATE_DIR="+volumes[0].Volumes[2])
 
 	labels := map[string]string{}
 	for _, command := range ofKind[*instructions.LabelCommand](stage) {

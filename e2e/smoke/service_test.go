@@ -108,7 +108,10 @@ func TestServiceEnvironment(t *testing.T) {
 	assert.Equal(t, "200", set["GOGC"])
 	assert.Equal(t, "614MiB", set["GOMEMLIMIT"])
 	assert.Equal(t, "820", set["MEMORY_LIMIT_MIB"])
-	assert.True(t, slices.Contains(unit["Environment"], "OTELCOL_ML_REPRO_DIR=/var/lib/otelcol-ml/reproductions"))
+	for key, folder := range map[string]string{"OTELCOL_ML_REPRO_DIR": "reproductions", "OTELCOL_ML_STATE_DIR": "state"} {
+		assert.True(t, slices.Contains(unit["Environment"], key+"=/var/lib/otelcol-ml/"+folder), folder)
+		assert.Contains(t, strings.Fields(strings.Join(unit["StateDirectory"], " ")), "otelcol-ml/"+folder)
+	}
 }
 
 // memory_limiter does not see the limit of a unit on hosts with cgroups v2. Each

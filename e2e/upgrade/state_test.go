@@ -86,7 +86,7 @@ func start(t *testing.T, v version, folder, backend string) *harness.Collector {
 			"STATE_DIR=" + folder,
 			"JAEGER_ENDPOINT=" + backend, "LOGS_EXPORTER=otlp_grpc/logs", "LOGS_ENDPOINT=" + backend,
 			"OTELCOL_ML_REPRO_DIR=" + filepath.Join(folder, reproductions),
-			"ML_VIEW_REPRODUCTIONS=" + filepath.Join(folder, reproductions),
+			"ML_VIEW_REPRODUCTIONS=" + filepath.Join(folder, reproductions), // of older versions
 			"ML_VIEW_REPORTS=" + filepath.Join(folder, reports),
 		},
 	})

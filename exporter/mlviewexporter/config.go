@@ -62,9 +62,16 @@ type Config struct {
 	History time.Duration `mapstructure:"history"`
 
 	// Storage is the id of a storage extension, such as "file_storage", that
-	// keeps a week of state changes, failures, changes and good runs over restarts. By
-	// default there is none, and the page begins empty after a restart.
+	// keeps over restarts a week of state changes, failures, changes and good runs, and
+	// the runs of history with their curves, as far as 16 MiB have room. By
+	// default there is none. It takes precedence over state_directory.
 	Storage *component.ID `mapstructure:"storage"`
+
+	// StateDirectory is a directory that keeps the same without an extension, in a file
+	// of at most 16 MiB that is written each minute. It is created if need be, and must
+	// not be writable for others. If it cannot be used, the page starts nevertheless and
+	// says so. By default there is none, and the page begins empty after a restart.
+	StateDirectory string `mapstructure:"state_directory"`
 
 	// MaxRuns is the largest number of runs on the page. Beyond it, a new run
 	// replaces one of a sender or service that has more than its share: one that came
@@ -97,9 +104,14 @@ type Config struct {
 	JaegerURL string `mapstructure:"jaeger_url"`
 
 	// Reproductions is the directory of the repro_gen processor. The page then
-	// shows its reports and the commands that reproduce a failure. By default the
-	// page shows only failures that it saw as spans.
+	// shows its reports and the commands that reproduce a failure, if its endpoint is
+	// on the loopback interface or has auth. By default the page shows only failures
+	// that it saw as spans.
 	Reproductions string `mapstructure:"reproductions"`
+
+	// InsecureReproductions shows Reproductions also where InsecureNoAuth lets everybody
+	// read the page. Reports have arguments and prompts, so the default is false.
+	InsecureReproductions bool `mapstructure:"insecure_reproductions"`
 
 	// Fleet says that all data comes from other collectors: log records of problems,
 	// changes and reproductions count that arrive by OTLP, and the page tells the
@@ -237,18 +249,28 @@ func checkJaegerURL(address string) error {
 // can reach the page without authentication.
 func (c *Config) checkAccess() error {
 	endpoint := c.NetAddr.Endpoint
-	if c.NetAddr.Transport == confignet.TransportTypeUnix {
-		return nil
-	}
-	host, _, err := net.SplitHostPort(endpoint)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(endpoint); err != nil && c.NetAddr.Transport != confignet.TransportTypeUnix {
 		return fmt.Errorf(`"endpoint" is %.200q, must be a host and a port, such as %q`, endpoint, defaultEndpoint)
 	}
-	certificates := c.TLS.HasValue() && c.TLS.Get().ClientCAFile != ""
-	if isLoopback(host) || c.Auth.HasValue() || certificates || c.InsecureNoAuth {
+	if c.protected() || c.InsecureNoAuth {
 		return nil
 	}
 	return fmt.Errorf(`"endpoint" is %.200q, which other machines can reach: set "auth" to an authentication extension such as basicauth, or an endpoint on the loopback interface such as %q, or permit everybody to read the page with "insecure_no_auth: true"`, endpoint, defaultEndpoint)
+}
+
+// protected reports whether nobody on another machine reads the page without
+// authentication.
+func (c *Config) protected() bool {
+	if c.NetAddr.Transport == confignet.TransportTypeUnix || c.Auth.HasValue() || c.TLS.HasValue() && c.TLS.Get().ClientCAFile != "" {
+		return true
+	}
+	host, _, err := net.SplitHostPort(c.NetAddr.Endpoint)
+	return err == nil && isLoopback(host)
+}
+
+// showsReproductions reports whether the page shows what repro_gen has written.
+func (c *Config) showsReproductions() bool {
+	return c.Reproductions != "" && (c.protected() || c.InsecureReproductions)
 }
 
 // isLoopback reports whether only this machine reaches the host. A name other

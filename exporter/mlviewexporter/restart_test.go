@@ -86,6 +86,61 @@ func TestRestart(t *testing.T) {
 	assert.Empty(t, r.state(t, t).Failures, "without storage the page begins empty")
 }
 
+// A directory keeps runs and what goes with them, without an extension. One that cannot
+// be used is no reason not to start: the page says so.
+func TestStateDirectory(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "state")
+	r := newRig(t, "interval: 100ms\nstate_directory: "+directory, nil)
+	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1.8.1")))
+	require.Len(t, r.state(t, t).Failures, 1)
+	lost := func(r *rig) (rows []model.Missing) {
+		for _, row := range r.state(t, t).Missing {
+			if row.Kind == "storage" {
+				rows = append(rows, row)
+			}
+		}
+		return rows
+	}
+	assert.Empty(t, lost(r))
+	r.stop(t)
+	r = newRig(t, "state_directory: "+directory, nil)
+	assert.Len(t, r.state(t, t).Failures, 1)
+	r.stop(t)
+
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	r = newRig(t, "state_directory: "+file, nil)
+	require.Len(t, lost(r), 1)
+	assert.Contains(t, lost(r)[0].Why, "not a directory")
+	assert.Len(t, r.log.FilterMessageSnippet("could not be").All(), 1)
+	r.stop(t)
+
+	r = newRig(t, "", nil)
+	require.Len(t, lost(r), 1)
+	assert.Equal(t, "ml_view: {state_directory: <directory>}", lost(r)[0].Fix)
+}
+
+// Reports have arguments and prompts. Who is not known sees them only where somebody has
+// said so.
+func TestWhoSeesReproductions(t *testing.T) {
+	directory := t.TempDir()
+	for text, shown := range map[string]bool{
+		"endpoint: 127.0.0.1:0":                                                     true,
+		"endpoint: 0.0.0.0:0\ninsecure_no_auth: true":                               false,
+		"endpoint: 0.0.0.0:0\ninsecure_no_auth: true\ninsecure_reproductions: true": true,
+		"endpoint: 0.0.0.0:0\nauth: {authenticator: basicauth}":                     true,
+	} {
+		cfg, err := load(t, text+"\nreproductions: "+directory)
+		require.NoError(t, err)
+		assert.Equal(t, shown, cfg.showsReproductions(), text)
+	}
+	r := newRig(t, "endpoint: 0.0.0.0:0\ninsecure_no_auth: true\nreproductions: "+directory, nil)
+	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1")))
+	failures := r.state(t, t).Failures
+	require.Len(t, failures, 1)
+	assert.Contains(t, failures[0].Why, "insecure_reproductions")
+}
+
 // TestReproductions has a folder of repro_gen, of which a group cannot be read.
 func TestReproductions(t *testing.T) {
 	directory := t.TempDir()

@@ -3,8 +3,10 @@ package mlviewexporter
 import (
 	"context"
 
+	"go.opentelemetry.io/collector/component"
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
@@ -16,8 +18,40 @@ var storageFailures = map[string]string{
 	saved.Write:  "The state of the page could not be saved. The page saves it again in a minute.",
 }
 
-// storageFailed reports a failed operation of the storage extension.
-func (v *view) storageFailed(ctx context.Context, operation string, err error) {
+// openState loads what was kept, if anything is.
+func (v *view) openState(ctx context.Context, host component.Host) (err error) {
+	switch {
+	case v.cfg.Storage != nil:
+		if v.saved, err = saved.Open(ctx, host, *v.cfg.Storage, component.KindExporter, v.set.ID, v.store, v.storageFailed); err != nil {
+			return err
+		}
+	case v.cfg.StateDirectory != "":
+		v.saved = saved.OpenFolder(ctx, v.cfg.StateDirectory, component.KindExporter, v.set.ID, v.store, v.storageFailed)
+	}
+	v.withdraw = shared.PublishNotices(v.set.ID.String(), v.ownNotices)
+	return nil
+}
+
+// storageFailed reports a failed operation of the storage.
+func (v *view) storageFailed(ctx context.Context, operation string, err error, again bool) {
 	v.telemetry.storageError(ctx, operation)
-	v.set.Logger.Warn(storageFailures[operation], zap.Error(err))
+	if !again {
+		v.set.Logger.Warn(storageFailures[operation], zap.Error(err))
+	}
+}
+
+// ownNotices say what a restart loses, and why.
+func (v *view) ownNotices() []shared.Notice {
+	lost := shared.Notice{
+		Key: "state", Kind: "storage", What: "Runs and curves after a restart",
+		Why: "Nothing keeps them.", Fix: v.set.ID.String() + ": {state_directory: <directory>}",
+	}
+	if v.saved != nil {
+		err := v.saved.Err()
+		if err == nil {
+			return nil
+		}
+		lost.Why = "They are not kept: " + err.Error() + "."
+	}
+	return []shared.Notice{lost}
 }

@@ -50,6 +50,8 @@ type view struct {
 	saved   *saved.State
 	written *reportWriter
 	notices notices
+	// withdraw ends the publication of the page's own notices.
+	withdraw func()
 
 	// cancel ends the goroutines, which running counts.
 	cancel  context.CancelFunc
@@ -68,11 +70,11 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 		MaxRuns: cfg.MaxRuns, MaxGPUs: cfg.MaxGPUs,
 		MaxTraces: cfg.Traces.Held, SpansPerTrace: cfg.Traces.SpansPerTrace, TraceBytes: cfg.Traces.Bytes,
 		Content: cfg.Content, Owners: cfg.Owners, JaegerURL: cfg.JaegerURL,
-		Reproductions: cfg.Reproductions != "", Fleet: cfg.Fleet,
+		Reproductions: cfg.showsReproductions(), Withheld: cfg.Reproductions != "" && !cfg.showsReproductions(), Fleet: cfg.Fleet,
 		Version: set.BuildInfo.Version, Now: time.Now,
 	})
 	v := &view{set: set, cfg: cfg, store: store, intake: intake.New(store), telemetry: telemetry}
-	if cfg.Reproductions != "" {
+	if cfg.showsReproductions() {
 		v.reports = reproductions.Open(cfg.Reproductions)
 	}
 	return v, nil
@@ -87,12 +89,10 @@ func (v *view) Start(ctx context.Context, host component.Host) error {
 	if err := v.telemetry.observe(v.store); err != nil {
 		return fmt.Errorf("register the exporter's telemetry: %w", err)
 	}
-	if v.cfg.Storage != nil {
-		kept, err := saved.Open(ctx, host, *v.cfg.Storage, component.KindExporter, v.set.ID, v.store, v.storageFailed)
-		if err != nil {
-			return err
-		}
-		v.saved = kept
+	if err := v.openState(ctx, host); err != nil {
+		return err
+	}
+	if kept := v.saved; kept != nil {
 		v.running.Go(func() { kept.SaveEvery(background, saveInterval) })
 	}
 	if v.reports != nil {
@@ -123,6 +123,9 @@ func (v *view) Start(ctx context.Context, host component.Host) error {
 // deadline.
 func (v *view) Shutdown(ctx context.Context) error {
 	defer v.telemetry.builder.Shutdown()
+	if v.withdraw != nil {
+		v.withdraw()
+	}
 	err := v.closeServer(ctx)
 	if v.cancel != nil {
 		v.cancel()

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -25,12 +26,23 @@ type Kept interface {
 	Import(data []byte) error
 }
 
-// State keeps the state of a component in a storage extension. It is not safe for
-// concurrent use.
+// Fail is told of an operation that failed. again reports whether it failed for the
+// same reason the last time.
+type Fail func(ctx context.Context, operation string, err error, again bool)
+
+// State keeps the state of a component in a storage extension, or in a folder. Only Err
+// is safe for concurrent use.
 type State struct {
-	client storage.Client
-	kept   Kept
-	fail   func(ctx context.Context, operation string, err error)
+	client interface {
+		Get(ctx context.Context, key string) ([]byte, error)
+		Set(ctx context.Context, key string, data []byte) error
+		Delete(ctx context.Context, key string) error
+		Close(ctx context.Context) error
+	}
+	kept Kept
+	fail Fail
+	// err is the error of the last operation, nil if there was none.
+	err atomic.Pointer[error]
 	// last is what was saved or loaded last, so that nothing is written twice.
 	last []byte
 	// unread reports whether the state could not be read yet. It is not
@@ -52,7 +64,7 @@ const (
 
 // Open opens the storage extension of a component and loads what is kept.
 // Later failures are passed to fail.
-func Open(ctx context.Context, host component.Host, extension component.ID, kind component.Kind, owner component.ID, kept Kept, fail func(ctx context.Context, operation string, err error)) (*State, error) {
+func Open(ctx context.Context, host component.Host, extension component.ID, kind component.Kind, owner component.ID, kept Kept, fail Fail) (*State, error) {
 	found, ok := host.GetExtensions()[extension]
 	if !ok {
 		return nil, fmt.Errorf(`"storage" is %q, which is not among the extensions of the service`, extension)
@@ -70,11 +82,25 @@ func Open(ctx context.Context, host component.Host, extension component.ID, kind
 	return s, nil
 }
 
+// Err returns why nothing is kept at present, nil if it is.
+func (s *State) Err() error {
+	if err := s.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (s *State) failed(ctx context.Context, operation string, err error) {
+	last := s.Err()
+	s.err.Store(&err)
+	s.fail(ctx, operation, err, last != nil && last.Error() == err.Error())
+}
+
 // load reads the state. What cannot be decoded is moved to backupKey.
 func (s *State) load(ctx context.Context) {
 	data, err := s.client.Get(ctx, stateKey)
 	if s.unread = err != nil; s.unread {
-		s.fail(ctx, Read, err)
+		s.failed(ctx, Read, err)
 		return
 	}
 	if len(data) == 0 {
@@ -84,13 +110,13 @@ func (s *State) load(ctx context.Context) {
 		s.last = bytes.Clone(data)
 		return
 	}
-	s.fail(ctx, Decode, err)
+	s.failed(ctx, Decode, err)
 	if err := s.client.Set(ctx, backupKey, data); err != nil {
-		s.fail(ctx, Write, err)
+		s.failed(ctx, Write, err)
 		return
 	}
 	if err := s.client.Delete(ctx, stateKey); err != nil {
-		s.fail(ctx, Write, err)
+		s.failed(ctx, Write, err)
 	}
 }
 
@@ -103,17 +129,18 @@ func (s *State) Save(ctx context.Context) {
 	}
 	data, err := s.kept.Export()
 	if err != nil {
-		s.fail(ctx, Encode, err)
+		s.failed(ctx, Encode, err)
 		return
 	}
-	if bytes.Equal(data, s.last) {
+	if bytes.Equal(data, s.last) && s.Err() == nil {
 		return
 	}
 	if err := s.client.Set(ctx, stateKey, data); err != nil {
-		s.fail(ctx, Write, err)
+		s.failed(ctx, Write, err)
 		return
 	}
 	s.last = data
+	s.err.Store(nil)
 }
 
 // SaveEvery saves at each interval until ctx ends.
@@ -135,6 +162,6 @@ func (s *State) SaveEvery(ctx context.Context, interval time.Duration) {
 func (s *State) Close() {
 	s.Save(context.Background())
 	if err := s.client.Close(context.Background()); err != nil {
-		s.fail(context.Background(), Write, err)
+		s.failed(context.Background(), Write, err)
 	}
 }

@@ -60,6 +60,9 @@ service:
 {{ include "otelcol-ml.receiverEnv" . }}
 - {name: OTLP_HTTP_ENDPOINT, value: "0.0.0.0:4318"}
 - {name: OTELCOL_ML_REPRO_DIR, value: /state/reproductions}
+{{- if not .Values.gateway.enabled }}
+- {name: OTELCOL_ML_STATE_DIR, value: /state/page}
+{{- end }}
 {{- if .Values.gateway.enabled }}
 - {name: OTELCOL_ML_QUEUE_DIR, value: /state/queue}
 - {name: GATEWAY_HOST, value: {{ include "otelcol-ml.partName" (dict "root" . "part" "gateway") }}.{{ .Release.Namespace }}.svc}

@@ -9,11 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -62,25 +62,7 @@ type Share struct {
 // keep runs. It returns an error if the path is a link or is no directory, and if
 // others than its owner may write to it.
 func Open(directory string, keep int) (*Archive, error) {
-	path, err := filepath.Abs(directory)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("%w: create it, or name a directory that the collector's user may create", err)
-	}
-	info, err := os.Lstat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, fmt.Errorf("%q is a symbolic link: name the directory that it leads to", path)
-	case !info.IsDir():
-		return nil, fmt.Errorf("%q is not a directory", path)
-	case info.Mode().Perm()&0o022 != 0:
-		return nil, fmt.Errorf("%q has mode %04o, and others may write to it: chmod 0700 it", path, info.Mode().Perm())
-	}
-	root, err := os.OpenRoot(path)
+	root, err := saved.Root(directory)
 	if err != nil {
 		return nil, err
 	}
@@ -125,31 +107,14 @@ func (a *Archive) Write(key string, slight bool, of Share, forms ...Form) error 
 	return a.enforce(key)
 }
 
-func (a *Archive) write(name string, slight bool, write func(io.Writer) error) (err error) {
-	temporary := name + ".new"
-	// A link there leads elsewhere.
-	if err := a.root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
+func (a *Archive) write(name string, slight bool, write func(io.Writer) error) error {
 	mode := os.FileMode(0o600)
 	if slight {
 		mode = slightMode
 	}
-	file, err := a.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	err = write(&limitedWriter{to: file, left: maxBytes})
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = a.root.Rename(temporary, name)
-	}
-	if err != nil {
-		return errors.Join(err, ignoreMissing(a.root.Remove(temporary)))
-	}
-	return nil
+	return saved.WriteFile(a.root, name, mode, func(to io.Writer) error {
+		return write(&limitedWriter{to: to, left: maxBytes})
+	})
 }
 
 func ignoreMissing(err error) error {

@@ -106,11 +106,43 @@ func (c *curves) add(now time.Time, v *values, interval, history time.Duration) 
 	if n := len(c.fine.times); n > 0 && at <= c.fine.times[n-1] {
 		return // the clock went back
 	}
-	c.fine.add(at, v, max(60, int(fineFor/interval)))
+	c.fine.add(at, v, finePoints(interval))
 	if at-c.minuteFrom >= 60 {
 		c.endMinute(history)
 		c.minuteFrom = at - at%60
 	}
+	c.addToMinute(v)
+}
+
+// finePoints and coarsePoints are the largest numbers of points.
+func finePoints(interval time.Duration) int  { return max(60, int(fineFor/interval)) }
+func coarsePoints(history time.Duration) int { return max(1, int(history/time.Minute)) }
+
+// restore sets the curves of a new run to what was kept over a restart.
+func (c *curves) restore(fine, coarse *exportedPoints, now time.Time, interval, history time.Duration) {
+	c.fine, c.coarse = fine.restored(now, finePoints(interval)), coarse.restored(now, coarsePoints(history))
+	n := len(c.fine.times)
+	if n == 0 {
+		return
+	}
+	// The minute that the restart has interrupted.
+	c.minuteFrom = c.fine.times[n-1] - c.fine.times[n-1]%60
+	for i, at := range c.fine.times {
+		if at < c.minuteFrom {
+			continue
+		}
+		var v values
+		for id := range v {
+			v[id] = float32(math.NaN())
+			if all := c.fine.values[id]; all != nil {
+				v[id] = all[i]
+			}
+		}
+		c.addToMinute(&v)
+	}
+}
+
+func (c *curves) addToMinute(v *values) {
 	for i, value := range v {
 		if value == value {
 			c.sum[i] += float64(value)
@@ -129,7 +161,7 @@ func (c *curves) endMinute(history time.Duration) {
 		}
 	}
 	if known {
-		c.coarse.add(c.minuteFrom, &mean, max(1, int(history/time.Minute)))
+		c.coarse.add(c.minuteFrom, &mean, coarsePoints(history))
 	}
 	c.sum, c.n = [curveCount]float64{}, [curveCount]int{}
 }

@@ -289,6 +289,8 @@ func (f *failureGroups) whyNone(s *Store, one *failureGroup) string {
 		return ""
 	case s.settings.Fleet && !s.settings.Reproductions:
 		return "not sent; set emit_log of repro_gen where the failure occurred"
+	case s.settings.Withheld:
+		return "not shown, because everybody can read this page; give it auth, or set insecure_reproductions of ml_view"
 	case !s.settings.Reproductions:
 		return "not shown; set reproductions of ml_view to the directory of repro_gen"
 	case !one.marked.IsZero() && s.settings.Now().Sub(one.marked) < writtenWithin:

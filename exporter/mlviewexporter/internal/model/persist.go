@@ -2,10 +2,12 @@ package model
 
 import (
 	"cmp"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -54,11 +56,24 @@ type exportedRun struct {
 	Version    string    `json:"version,omitempty"`
 	Simulated  bool      `json:"simulated,omitempty"`
 	Checkpoint time.Time `json:"checkpoint,omitzero"`
+	// Fine and Coarse are its curves, as far as there was room for them.
+	Fine   *exportedPoints `json:"fine,omitempty"`
+	Coarse *exportedPoints `json:"coarse,omitempty"`
 }
 
-// Export returns the changes, states, failures and good runs of the last week, and the
-// resolved problems, as JSON, for Import after a restart: at most 16 MiB, of too many rows those that were seen
-// last.
+// exportedPoints are points of curves: times, and values by the name of their curve, as
+// little-endian numbers of 32 bits.
+type exportedPoints struct {
+	Times  []byte            `json:"times"`
+	Values map[string][]byte `json:"values"`
+}
+
+// maxCurves limits the curves that are written, in bytes.
+const maxCurves = 6 << 20
+
+// Export returns the changes, states, failures and good runs of the last week, the
+// resolved problems and the curves of runs, as JSON, for Import after a restart: at most
+// 16 MiB, of too many rows those that were seen last.
 func (s *Store) Export() ([]byte, error) {
 	out := s.export()
 	for {
@@ -106,12 +121,20 @@ func (s *Store) export() exported {
 		}
 		out.Services = append(out.Services, one)
 	}
-	for _, r := range s.runs {
-		out.Runs = append(out.Runs, exportedRun{
+	// The curves of runs that were seen longest ago have no room first.
+	room := maxCurves
+	for _, r := range slices.SortedFunc(maps.Values(s.runs), func(a, b *run) int {
+		return cmp.Or(b.lastSeen.Compare(a.lastSeen), cmp.Compare(a.key, b.key))
+	}) {
+		one := exportedRun{
 			Namespace: r.namespace, Service: r.service, ID: r.id, FirstSeen: r.firstSeen, LastSeen: r.lastSeen,
 			State: r.state, Job: r.job, JobName: r.jobName, User: r.user, Version: r.version,
 			Simulated: r.simulated, Checkpoint: r.checkpoint,
-		})
+		}
+		if room -= r.curves.fine.size() + r.curves.coarse.size(); room >= 0 {
+			one.Fine, one.Coarse = r.curves.fine.exported(), r.curves.coarse.exported()
+		}
+		out.Runs = append(out.Runs, one)
 	}
 	out.sort()
 	return out
@@ -253,4 +276,63 @@ func (s *Store) importRun(in exportedRun, now time.Time) {
 	if severity(in.State) > 0 {
 		r.state = in.State
 	}
+	r.curves.restore(in.Fine, in.Coarse, now, s.settings.Interval, s.settings.History)
+}
+
+// size is the number of bytes of the points.
+func (p *points) size() int {
+	n := 4 * len(p.times)
+	for _, values := range p.values {
+		n += 4 * len(values)
+	}
+	return n
+}
+
+func (p *points) exported() *exportedPoints {
+	if len(p.times) == 0 {
+		return nil
+	}
+	out := &exportedPoints{Values: make(map[string][]byte)}
+	for _, at := range p.times {
+		out.Times = binary.LittleEndian.AppendUint32(out.Times, at)
+	}
+	for id, values := range p.values {
+		var data []byte
+		for _, value := range values {
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(value))
+		}
+		if data != nil {
+			out.Values[curveNames[id].name] = data
+		}
+	}
+	return out
+}
+
+// restored returns the newest points until now that exported has written, none if they are not whole or not in their order.
+func (e *exportedPoints) restored(now time.Time, limit int) (p points) {
+	if e == nil || len(e.Times)%4 != 0 {
+		return points{}
+	}
+	var times []uint32
+	for i := 0; i < len(e.Times); i += 4 {
+		at := binary.LittleEndian.Uint32(e.Times[i:])
+		if i > 0 && at <= times[len(times)-1] {
+			return points{}
+		}
+		times = append(times, at)
+	}
+	// As many as add keeps.
+	for i := max(0, len(times)-limit-limit/4); i < len(times) && int64(times[i]) <= now.Unix(); i++ {
+		var v values
+		for id, curve := range curveNames {
+			v[id] = float32(math.NaN())
+			if data := e.Values[curve.name]; len(data) == len(e.Times) {
+				if value := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])); !math.IsInf(float64(value), 0) {
+					v[id] = value
+				}
+			}
+		}
+		p.add(times[i], &v, limit)
+	}
+	return p
 }

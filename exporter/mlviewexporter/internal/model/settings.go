@@ -27,6 +27,8 @@ type Settings struct {
 	// Reproductions reports whether SetFailures is called with what repro_gen writes.
 	// Otherwise no failure has a command, and the rows say so.
 	Reproductions bool
+	// Withheld reports whether it is not, because anybody can read the page.
+	Withheld bool
 	// JaegerURL is the address of Jaeger, to which traces are linked. Empty means
 	// no links.
 	JaegerURL string
