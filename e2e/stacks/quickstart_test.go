@@ -163,7 +163,8 @@ func (s section) start(t *testing.T, title string) (*harness.Collector, *harness
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "collector.yaml")
 	require.NoError(t, os.WriteFile(file, text, 0o600))
-	return harness.StartCollector(t, harness.CollectorOptions{Config: file, Overrides: overrides}), sink
+	env := []string{"TRACES_EXPORTER=otlp_grpc/jaeger"}
+	return harness.StartCollector(t, harness.CollectorOptions{Config: file, Overrides: overrides, Env: env}), sink
 }
 
 // expositions are what two of the systems show on an endpoint of their own,
