@@ -190,6 +190,6 @@ func TestDefaultStartsWhereNothingCanBeWritten(t *testing.T) {
 		}
 	}
 	require.Len(t, why, 1)
-	assert.Contains(t, why[0], "is not a directory")
+	assert.Contains(t, why[0], "not a directory")
 	assert.Zero(t, collector.Stop(t), "exit code")
 }

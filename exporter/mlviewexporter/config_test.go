@@ -112,7 +112,7 @@ func TestReadme(t *testing.T) {
 			keys = append(keys, "reports::"+key)
 		}
 	}
-	require.Len(t, keys, 16)
+	require.Len(t, keys, 18)
 	for _, key := range keys {
 		assert.Contains(t, string(text), "\n| `"+key+"` |")
 	}
