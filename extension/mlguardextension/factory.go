@@ -6,6 +6,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/extension"
 
+	_ "github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/decompress" // bounds what each server decompresses
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadata"
 )
 
