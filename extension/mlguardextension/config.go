@@ -5,6 +5,7 @@ import "fmt"
 const (
 	leastDepth, mostDepth       = 64, 10_000
 	leastMessages, mostMessages = 1_000, 100_000_000
+	leastMemory, mostMemory     = 1, 1_000_000
 )
 
 // Config is the configuration of the ml_guard extension.
@@ -16,9 +17,14 @@ type Config struct {
 	// MaxMessages is the number of messages in a request, 1000 to 100000000:
 	// resources, scopes, spans, events, links, log records, metrics, data
 	// points, exemplars, attributes, values and their lists, all together. In
-	// JSON it is the number of objects. A request that exceeds it is refused.
-	// The default is 250000.
+	// JSON it is the number of objects and of null. A request that exceeds it
+	// is refused. The default is 250000.
 	MaxMessages int `mapstructure:"max_messages"`
+	// MaxMemoryMiB is the memory in MiB, 1 to 1000000, of all requests that are
+	// being processed, from decoding to the answer, as it is estimated from what
+	// they contain. A request that would exceed it is refused for the moment,
+	// unless it is the only one. The default is 64.
+	MaxMemoryMiB int `mapstructure:"max_memory_mib"`
 }
 
 // Validate returns an error that names the key with an invalid value.
@@ -28,6 +34,9 @@ func (c *Config) Validate() error {
 	}
 	if c.MaxMessages < leastMessages || c.MaxMessages > mostMessages {
 		return fmt.Errorf("%q is %d; it must be between %d and %d", "max_messages", c.MaxMessages, leastMessages, mostMessages)
+	}
+	if c.MaxMemoryMiB < leastMemory || c.MaxMemoryMiB > mostMemory {
+		return fmt.Errorf("%q is %d; it must be between %d and %d", "max_memory_mib", c.MaxMemoryMiB, leastMemory, mostMemory)
 	}
 	return nil
 }

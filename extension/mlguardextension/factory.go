@@ -16,7 +16,7 @@ func NewFactory() extension.Factory {
 }
 
 func createDefaultConfig() component.Config {
-	return &Config{MaxDepth: 1_000, MaxMessages: 250_000}
+	return &Config{MaxDepth: 1_000, MaxMessages: 250_000, MaxMemoryMiB: 64}
 }
 
 func create(_ context.Context, set extension.Settings, cfg component.Config) (extension.Extension, error) {

@@ -14,6 +14,10 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/request"
 )
 
+// maxHeader is the size of a call's headers, names and values. gRPC's own limit of
+// 16 MiB can be reached with a thirtieth of that on the wire, before authentication.
+const maxHeader = 64 << 10
+
 // GetGRPCServerOptions returns a codec that checks a request before the stock
 // codec decodes it. gRPC turns an error of a codec into INTERNAL, so the codec
 // leaves a refused request empty, and an interceptor refuses it.
@@ -23,7 +27,7 @@ func (g *guard) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, erro
 		return nil, errors.New("gRPC has no codec for protobuf")
 	}
 	c := &codec{CodecV2: stock, guard: g}
-	return []grpc.ServerOption{grpc.ForceServerCodecV2(c), grpc.StatsHandler(c), grpc.ChainUnaryInterceptor(refuse)}, nil
+	return []grpc.ServerOption{grpc.ForceServerCodecV2(c), grpc.StatsHandler(c), grpc.ChainUnaryInterceptor(c.intercept), grpc.MaxHeaderListSize(maxHeader)}, nil
 }
 
 // codec checks a request before the stock codec decodes it. It is also the
@@ -32,9 +36,14 @@ func (g *guard) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, erro
 type codec struct {
 	encoding.CodecV2
 	guard *guard
-	// exceeded maps a refused request to its limit, between Unmarshal and
-	// HandleRPC.
-	exceeded sync.Map
+	// verdicts are of requests between Unmarshal and HandleRPC.
+	verdicts sync.Map
+}
+
+// verdict is what the check says of one request.
+type verdict struct {
+	limit  string // that the request exceeds, or ""
+	memory int64  // that it has begun with, until it ends
 }
 
 // Unmarshal decodes a request unless it exceeds a limit.
@@ -44,33 +53,61 @@ func (c *codec) Unmarshal(data mem.BufferSlice, target any) error {
 			check.Write(part.ReadOnlyData())
 		}
 		if limit := check.Exceeded(); limit != "" {
-			c.exceeded.Store(target, limit)
+			c.verdicts.Store(target, verdict{limit: limit})
 			return nil
 		}
+		memory := check.Memory()
+		if !c.guard.progress.begin(memory) {
+			c.verdicts.Store(target, verdict{limit: request.LimitMemory})
+			return nil
+		}
+		if err := c.CodecV2.Unmarshal(data, target); err != nil {
+			c.guard.progress.end(memory)
+			return err
+		}
+		c.verdicts.Store(target, verdict{memory: memory})
+		return nil
 	}
 	return c.CodecV2.Unmarshal(data, target)
 }
 
-type refusalKey struct{}
+type callKey struct{}
 
-// refusal is the error of one call, nil if it is not refused.
-type refusal struct{ err error }
-
-// TagRPC adds an empty refusal to a call's context.
-func (c *codec) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
-	return context.WithValue(ctx, refusalKey{}, &refusal{})
+// call is one call of a client.
+type call struct {
+	refusal error // nil if it is not refused
+	memory  int64
 }
 
-// HandleRPC refuses the call whose request Unmarshal left empty.
+// TagRPC adds a call to its context.
+func (c *codec) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
+	return context.WithValue(ctx, callKey{}, &call{})
+}
+
+// HandleRPC refuses the call whose request Unmarshal left empty, and returns the
+// memory of a call that ends, with or without its interceptor.
 func (c *codec) HandleRPC(ctx context.Context, event stats.RPCStats) {
-	payload, ok := event.(*stats.InPayload)
+	of, ok := ctx.Value(callKey{}).(*call)
 	if !ok {
 		return
 	}
-	limit, ok := c.exceeded.LoadAndDelete(payload.Payload)
-	if call, tagged := ctx.Value(refusalKey{}).(*refusal); ok && tagged {
-		call.err = c.guard.refuse(ctx, limit.(string))
+	switch event := event.(type) {
+	case *stats.InPayload:
+		if found, ok := c.verdicts.LoadAndDelete(event.Payload); ok {
+			if v := found.(verdict); v.limit != "" {
+				of.refusal = c.guard.refuse(ctx, v.limit)
+			} else {
+				of.memory = v.memory
+			}
+		}
+	case *stats.End:
+		c.end(of)
 	}
+}
+
+func (c *codec) end(of *call) {
+	c.guard.progress.end(of.memory)
+	of.memory = 0
 }
 
 // TagConn returns the context unchanged.
@@ -79,9 +116,16 @@ func (c *codec) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Conte
 // HandleConn does nothing.
 func (c *codec) HandleConn(context.Context, stats.ConnStats) {}
 
-func refuse(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if call, ok := ctx.Value(refusalKey{}).(*refusal); ok && call.err != nil {
-		return nil, call.err
+// intercept refuses a call. A call's memory is free when its answer is known: the
+// client determines when the answer is sent.
+func (c *codec) intercept(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	of, ok := ctx.Value(callKey{}).(*call)
+	if !ok {
+		return handler(ctx, req)
 	}
+	if of.refusal != nil {
+		return nil, of.refusal
+	}
+	defer c.end(of)
 	return handler(ctx, req)
 }

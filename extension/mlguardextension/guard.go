@@ -28,6 +28,7 @@ type guard struct {
 	component.StartFunc
 
 	limits    request.Limits
+	progress  progress
 	telemetry *metadata.TelemetryBuilder
 	logger    *zap.Logger
 	id        attribute.KeyValue
@@ -40,6 +41,7 @@ func newGuard(set extension.Settings, config *Config) (*guard, error) {
 	}
 	return &guard{
 		limits:    request.Limits{Depth: config.MaxDepth, Messages: config.MaxMessages},
+		progress:  progress{limit: int64(config.MaxMemoryMiB) << 20},
 		telemetry: telemetry,
 		id:        attribute.String("extension", set.ID.String()),
 		// One line a minute, so that a client cannot fill the log; the counter
@@ -57,12 +59,18 @@ func (g *guard) Shutdown(context.Context) error {
 }
 
 // refuse counts and logs a refused request, and returns the error for the
-// client. Its code tells the client not to retry; over HTTP it becomes 400.
+// client. Its code tells the client whether to retry; over HTTP it becomes 400, or
+// 503 for a request that is refused for the moment.
 func (g *guard) refuse(ctx context.Context, limit string) error {
 	g.telemetry.ExtensionMlGuardRequestsRefused.Add(ctx, 1, metric.WithAttributes(g.id, attribute.String("limit", limit)))
-	err := status.Errorf(codes.InvalidArgument, "ml_guard: values are nested deeper than %q (%d levels)", "max_depth", g.limits.Depth)
-	if limit == request.LimitMessages {
+	var err error
+	switch limit {
+	case request.LimitDepth:
+		err = status.Errorf(codes.InvalidArgument, "ml_guard: values are nested deeper than %q (%d levels)", "max_depth", g.limits.Depth)
+	case request.LimitMessages:
 		err = status.Errorf(codes.InvalidArgument, "ml_guard: the request has more messages than %q (%d)", "max_messages", g.limits.Messages)
+	default:
+		err = status.Errorf(codes.Unavailable, "ml_guard: the requests that are being processed need more memory than %q (%d), send this one again later", "max_memory_mib", g.progress.limit>>20)
 	}
 	g.logger.Warn("A request was refused before decoding. Further ones within a minute are counted but not logged.", zap.Error(err))
 	return err

@@ -3,12 +3,15 @@ package mlguardextension
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,6 +31,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	_ "google.golang.org/grpc/encoding/gzip"
+	grpcmetadata "google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadata"
@@ -41,6 +45,7 @@ func TestConfig(t *testing.T) {
 		"least.yaml":    "",
 		"depth.yaml":    `"max_depth" is 63; it must be between 64 and 10000`,
 		"deep.yaml":     `"max_depth" is 10001; it must be between 64 and 10000`,
+		"memory.yaml":   `"max_memory_mib" is 0; it must be between 1 and 1000000`,
 		"messages.yaml": `"max_messages" is 0; it must be between 1000 and 100000000`,
 	} {
 		t.Run(file, func(t *testing.T) {
@@ -67,11 +72,16 @@ type started struct {
 
 func start(t *testing.T) started {
 	t.Helper()
+	return startWith(t, NewFactory().CreateDefaultConfig())
+}
+
+func startWith(t *testing.T, config component.Config) started {
+	t.Helper()
 	core, log := observer.New(zap.WarnLevel)
 	telemetry := componenttest.NewTelemetry()
 	settings := extension.Settings{ID: component.NewID(metadata.Type), TelemetrySettings: telemetry.NewTelemetrySettings()}
 	settings.Logger = zap.New(core)
-	made, err := NewFactory().Create(t.Context(), settings, NewFactory().CreateDefaultConfig())
+	made, err := NewFactory().Create(t.Context(), settings, config)
 	require.NoError(t, err)
 	require.NoError(t, made.Start(t.Context(), componenttest.NewNopHost()))
 	t.Cleanup(func() {
@@ -105,9 +115,15 @@ func (s *logsServer) Export(_ context.Context, request plogotlp.ExportRequest) (
 // those given, which is where the receiver has them.
 func serve(t *testing.T, s started, before ...grpc.ServerOption) (plogotlp.GRPCClient, *logsServer) {
 	t.Helper()
+	logs := &logsServer{}
+	return serveWith(t, s, logs, before...), logs
+}
+
+func serveWith(t *testing.T, s started, logs plogotlp.GRPCServer, before ...grpc.ServerOption) plogotlp.GRPCClient {
+	t.Helper()
 	options, err := s.GetGRPCServerOptions(t.Context())
 	require.NoError(t, err)
-	server, logs := grpc.NewServer(append(before, options...)...), &logsServer{}
+	server := grpc.NewServer(append(before, options...)...)
 	plogotlp.RegisterGRPCServer(server, logs)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -120,7 +136,7 @@ func serve(t *testing.T, s started, before ...grpc.ServerOption) (plogotlp.GRPCC
 		server.Stop()
 		assert.NoError(t, <-done)
 	})
-	return plogotlp.NewGRPCClient(connection), logs
+	return plogotlp.NewGRPCClient(connection)
 }
 
 func nested(t *testing.T, levels int) plogotlp.ExportRequest {
@@ -157,6 +173,15 @@ func TestGRPCMessages(t *testing.T) {
 	assert.Equal(t, codes.InvalidArgument, status.Code(err))
 	require.ErrorContains(t, err, `ml_guard: the request has more messages than "max_messages" (250000)`)
 	s.assertRefused(t, "messages", 1)
+}
+
+func TestGRPCHeaders(t *testing.T) {
+	client, _ := serve(t, start(t))
+	for size, code := range map[int]codes.Code{32 << 10: codes.OK, 128 << 10: codes.Internal} {
+		ctx := grpcmetadata.AppendToOutgoingContext(t.Context(), "authorization", strings.Repeat("a", size))
+		_, err := client.Export(ctx, nested(t, 1))
+		assert.Equal(t, code, status.Code(err), "%d bytes: %v", size, err)
+	}
 }
 
 // An interceptor that refuses before the extension's leaves nothing behind.
@@ -242,4 +267,124 @@ func TestHTTPPassesOn(t *testing.T) {
 func TestStartsWithoutTelemetry(t *testing.T) {
 	_, err := NewFactory().Create(t.Context(), extensiontest.NewNopSettings(metadata.Type), NewFactory().CreateDefaultConfig())
 	assert.NoError(t, err)
+}
+
+// least is the configuration with the least memory for the requests in progress.
+func least() *Config {
+	config := NewFactory().CreateDefaultConfig().(*Config)
+	config.MaxMemoryMiB = 1
+	return config
+}
+
+// used is the memory of the requests in progress.
+func (s started) used() int64 {
+	s.progress.mu.Lock()
+	defer s.progress.mu.Unlock()
+	return s.progress.used
+}
+
+// half is a request of which two need more than least has.
+func half(t *testing.T) plogotlp.ExportRequest {
+	t.Helper()
+	logs := plog.NewLogs()
+	records := logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	for range 5_000 {
+		records.AppendEmpty()
+	}
+	return plogotlp.NewExportRequestFromLogs(logs)
+}
+
+// busy is a receiver whose pipeline takes as long as the test wants. It says when
+// it has a request.
+type busy struct {
+	plogotlp.UnimplementedGRPCServer
+	has, goOn chan struct{}
+}
+
+func (b *busy) Export(_ context.Context, request plogotlp.ExportRequest) (plogotlp.ExportResponse, error) {
+	if request.Logs().LogRecordCount() > 1 {
+		b.has <- struct{}{}
+		<-b.goOn
+	}
+	return plogotlp.NewExportResponse(), nil
+}
+
+func (b *busy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	request := plogotlp.NewExportRequest()
+	if err := request.UnmarshalProto(body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	_, _ = b.Export(r.Context(), request)
+}
+
+// While requests are processed, one that needs more memory than is left is refused
+// for the moment, and small ones pass. A request that is alone always passes.
+func TestRequestsInProgressAreBounded(t *testing.T) {
+	for name, export := range map[string]func(*testing.T, started, *busy) func(plogotlp.ExportRequest) error{
+		"gRPC": func(t *testing.T, s started, b *busy) func(plogotlp.ExportRequest) error {
+			client := serveWith(t, s, b)
+			return func(request plogotlp.ExportRequest) error {
+				_, err := client.Export(t.Context(), request)
+				if err != nil {
+					assert.Equal(t, codes.Unavailable, status.Code(err), "clients send again")
+				}
+				return err
+			}
+		},
+		"HTTP": func(t *testing.T, s started, b *busy) func(plogotlp.ExportRequest) error {
+			wrap, err := s.GetHTTPHandler(t.Context())
+			require.NoError(t, err)
+			handler, err := wrap(t.Context(), b)
+			require.NoError(t, err)
+			return func(request plogotlp.ExportRequest) error {
+				body, err := request.MarshalProto()
+				require.NoError(t, err)
+				w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/logs", bytes.NewReader(body))
+				r.Header.Set("Content-Type", "application/x-protobuf")
+				handler.ServeHTTP(w, r)
+				if w.Code != http.StatusOK {
+					return errors.New(w.Body.String())
+				}
+				return nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startWith(t, least())
+			b := &busy{has: make(chan struct{}), goOn: make(chan struct{})}
+			send := export(t, s, b)
+			first := make(chan error)
+			go func() { first <- send(half(t)) }()
+			<-b.has
+			require.ErrorContains(t, send(half(t)), `more memory than "max_memory_mib" (1)`)
+			require.NoError(t, send(nested(t, 1)))
+			b.goOn <- struct{}{}
+			require.NoError(t, <-first)
+			assert.Zero(t, s.used())
+			go func() { first <- send(half(t)) }()
+			<-b.has
+			b.goOn <- struct{}{}
+			require.NoError(t, <-first)
+			s.assertRefused(t, "memory_mib", 1)
+		})
+	}
+}
+
+// A request that ends before it reaches the receiver leaves no memory behind.
+func TestMemoryOfRefusedRequestsIsFree(t *testing.T) {
+	s := startWith(t, least())
+	client, _ := serve(t, s, grpc.ChainUnaryInterceptor(func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
+		return nil, status.Error(codes.Unauthenticated, "who")
+	}))
+	for range 10 {
+		_, err := client.Export(t.Context(), half(t))
+		assert.Equal(t, codes.Unauthenticated, status.Code(err))
+		require.Eventually(t, func() bool { return s.used() == 0 }, time.Minute, time.Millisecond)
+	}
 }

@@ -2,6 +2,7 @@ package mlguardextension
 
 import (
 	"context"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -18,24 +19,32 @@ func (g *guard) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHan
 	return func(_ context.Context, next http.Handler) (http.Handler, error) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			// The receiver determines the encoding in the same way.
+			var check request.Check
 			switch mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); {
 			case err != nil:
 			case mediaType == "application/x-protobuf":
-				r.Body = &body{ReadCloser: r.Body, guard: g, ctx: r.Context(), check: request.NewProtobuf(r.URL.Path, g.limits)}
+				check = request.NewProtobuf(r.URL.Path, g.limits)
 			case mediaType == "application/json":
-				r.Body = &body{ReadCloser: r.Body, guard: g, ctx: r.Context(), check: request.NewJSON(g.limits)}
+				check = request.NewJSON(g.limits)
+			}
+			if check != nil {
+				b := &body{ReadCloser: r.Body, guard: g, ctx: r.Context(), check: check}
+				r.Body = b
+				defer func() { g.progress.end(b.memory) }()
 			}
 			next.ServeHTTP(w, r)
 		}), nil
 	}, nil
 }
 
-// body is a request's body whose Read fails once the request exceeds a limit.
+// body is a request's body whose Read fails once the request exceeds a limit. The
+// receiver decodes it after its end.
 type body struct {
 	io.ReadCloser
 	guard   *guard
 	ctx     context.Context //nolint:containedctx // that of the one request
 	check   request.Check
+	memory  int64 // of the request, after its end
 	refusal error
 }
 
@@ -51,6 +60,14 @@ func (b *body) Read(p []byte) (int, error) {
 		// read the answer. The receiver's size limit bounds this read.
 		_, _ = io.Copy(io.Discard, b.ReadCloser)
 		return 0, b.refusal
+	}
+	if errors.Is(err, io.EOF) && b.memory == 0 {
+		memory := b.check.Memory()
+		if !b.guard.progress.begin(memory) {
+			b.refusal = b.guard.refuse(b.ctx, request.LimitMemory)
+			return 0, b.refusal
+		}
+		b.memory = memory
 	}
 	return n, err
 }

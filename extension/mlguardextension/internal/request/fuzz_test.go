@@ -123,6 +123,11 @@ type signal struct {
 	// decode returns the depth of a request, and the request as it is encoded
 	// again.
 	decode func(request []byte) (levels int, again []byte, err error)
+	// hold returns what a request is decoded to.
+	hold     func(request []byte) any
+	holdJSON func(request []byte) any
+	// json encodes a request as JSON.
+	json func(request []byte) ([]byte, error)
 }
 
 var ofSignals = []signal{
@@ -133,6 +138,18 @@ var ofSignals = []signal{
 		}
 		again, err := request.MarshalProto()
 		return depthOfTraces(request.Traces()), again, err
+	}, func(b []byte) any {
+		request := ptraceotlp.NewExportRequest()
+		return []any{request.UnmarshalProto(b), request}
+	}, func(b []byte) any {
+		request := ptraceotlp.NewExportRequest()
+		return []any{request.UnmarshalJSON(b), request}
+	}, func(b []byte) ([]byte, error) {
+		request := ptraceotlp.NewExportRequest()
+		if err := request.UnmarshalProto(b); err != nil {
+			return nil, err
+		}
+		return request.MarshalJSON()
 	}},
 	{"metrics", metricsRequest, func(b []byte) (int, []byte, error) {
 		request := pmetricotlp.NewExportRequest()
@@ -141,6 +158,18 @@ var ofSignals = []signal{
 		}
 		again, err := request.MarshalProto()
 		return depthOfMetrics(request.Metrics()), again, err
+	}, func(b []byte) any {
+		request := pmetricotlp.NewExportRequest()
+		return []any{request.UnmarshalProto(b), request}
+	}, func(b []byte) any {
+		request := pmetricotlp.NewExportRequest()
+		return []any{request.UnmarshalJSON(b), request}
+	}, func(b []byte) ([]byte, error) {
+		request := pmetricotlp.NewExportRequest()
+		if err := request.UnmarshalProto(b); err != nil {
+			return nil, err
+		}
+		return request.MarshalJSON()
 	}},
 	{"logs", logsRequest, func(b []byte) (int, []byte, error) {
 		request := plogotlp.NewExportRequest()
@@ -149,6 +178,18 @@ var ofSignals = []signal{
 		}
 		again, err := request.MarshalProto()
 		return depthOfLogs(request.Logs()), again, err
+	}, func(b []byte) any {
+		request := plogotlp.NewExportRequest()
+		return []any{request.UnmarshalProto(b), request}
+	}, func(b []byte) any {
+		request := plogotlp.NewExportRequest()
+		return []any{request.UnmarshalJSON(b), request}
+	}, func(b []byte) ([]byte, error) {
+		request := plogotlp.NewExportRequest()
+		if err := request.UnmarshalProto(b); err != nil {
+			return nil, err
+		}
+		return request.MarshalJSON()
 	}},
 }
 

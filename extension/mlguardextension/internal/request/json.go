@@ -7,6 +7,7 @@ type JSON struct {
 	exceeded string
 
 	brackets, objects int
+	memory            int64
 	text, escaped     bool
 }
 
@@ -22,6 +23,7 @@ func (j *JSON) Write(part []byte) {
 	if j.exceeded != "" {
 		return
 	}
+	j.memory += int64(len(part))
 	for _, b := range part {
 		switch {
 		case j.escaped:
@@ -34,6 +36,10 @@ func (j *JSON) Write(part []byte) {
 			j.open(b)
 		case b == '}' || b == ']':
 			j.brackets--
+		case b == ',':
+			j.memory += memoryOfElement
+		case b == 'n': // null, of which the decoder makes an empty message
+			j.object()
 		}
 	}
 }
@@ -43,11 +49,19 @@ func (j *JSON) open(b byte) {
 		j.exceeded = LimitDepth
 	}
 	if b == '{' {
-		if j.objects++; j.objects > j.limits.Messages {
-			j.exceeded = LimitMessages
-		}
+		j.object()
 	}
 }
+
+func (j *JSON) object() {
+	j.memory += memoryOfAny
+	if j.objects++; j.objects > j.limits.Messages {
+		j.exceeded = LimitMessages
+	}
+}
+
+// Memory returns how many bytes the decoder keeps for what was read, at most.
+func (j *JSON) Memory() int64 { return j.memory }
 
 // Exceeded returns the limit that the request exceeds so far, or "".
 func (j *JSON) Exceeded() string { return j.exceeded }

@@ -28,6 +28,7 @@ type Protobuf struct {
 	frames   []frame
 	levels   int
 	messages int
+	memory   int64
 
 	state  state
 	at     int64  // position of the next byte
@@ -88,6 +89,9 @@ func (p *Protobuf) Write(part []byte) {
 	}
 }
 
+// Memory returns how many bytes the decoder keeps for what was read.
+func (p *Protobuf) Memory() int64 { return p.memory + p.at }
+
 // Exceeded returns the limit that the request exceeds so far, or "".
 func (p *Protobuf) Exceeded() string { return p.exceeded }
 
@@ -101,6 +105,9 @@ func (p *Protobuf) tag(number uint64) {
 	switch number & 7 {
 	case 0:
 		p.state, p.groups = atNumber, 0
+		if p.frames[len(p.frames)-1].message == buckets {
+			p.memory += memoryOfCount
+		}
 	case 1:
 		p.pass(8)
 	case 2:
@@ -126,6 +133,9 @@ func (p *Protobuf) length(number uint64) {
 	size := int64(number)
 	child, known := childOf(top.message, p.field)
 	if !known || p.groups > 0 || p.at+size > top.end {
+		if top.message == buckets {
+			p.memory += memoryOfCount * min(size, max(top.end-p.at, 0))
+		}
 		p.pass(size)
 		return
 	}
@@ -133,7 +143,8 @@ func (p *Protobuf) length(number uint64) {
 		p.exceed(LimitMessages)
 		return
 	}
-	if child == other {
+	p.memory += memoryOf[child]
+	if child == other || child == text {
 		p.pass(size)
 		return
 	}

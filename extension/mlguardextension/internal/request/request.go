@@ -1,6 +1,7 @@
 // Package request checks OTLP export requests before they are decoded, for
-// nesting of values and number of messages. It reads a request in parts, in
-// order and without recursion. Its memory is proportional to the depth limit.
+// nesting of values and number of messages, and estimates the memory of what they
+// are decoded to. It reads a request in parts, in order and without recursion. Its
+// own memory is proportional to the depth limit.
 package request
 
 import "reflect"
@@ -9,6 +10,7 @@ import "reflect"
 const (
 	LimitDepth    = "depth"
 	LimitMessages = "messages"
+	LimitMemory   = "memory_mib"
 )
 
 // Limits are the limits of a request.
@@ -20,10 +22,12 @@ type Limits struct {
 	Messages int
 }
 
-// Check reads a request and reports the limit that it exceeds.
+// Check reads a request, and reports the limit that it exceeds and the memory that
+// it needs once it is decoded.
 type Check interface {
 	Write(part []byte)
 	Exceeded() string
+	Memory() int64
 }
 
 // NewJSON returns a check of an OTLP/JSON request of any signal.
@@ -64,6 +68,14 @@ func (s signals) Exceeded() string {
 		}
 	}
 	return ""
+}
+
+// Memory returns the memory that the request needs as one of the signals, at most.
+func (s signals) Memory() (most int64) {
+	for _, p := range s {
+		most = max(most, p.Memory())
+	}
+	return most
 }
 
 // NewOf returns a check of the message that is decoded into target, or nil if

@@ -12,6 +12,10 @@ const (
 	resource
 	scope
 	exemplar
+	entityRef
+	text // an element of a list of strings
+	quantile
+	buckets
 	tracesRequest
 	resourceSpans
 	scopeSpans
@@ -51,9 +55,10 @@ var children = [...]map[int32]message{
 	arrayValue:   {1: anyValue},
 	keyValueList: {1: keyValue},
 	keyValue:     {2: anyValue},
-	resource:     {1: keyValue},
+	resource:     {1: keyValue, 3: entityRef},
 	scope:        {3: keyValue},
 	exemplar:     {7: keyValue},
+	entityRef:    {3: text, 4: text},
 
 	tracesRequest: {1: resourceSpans},
 	resourceSpans: {1: resource, 2: scopeSpans, deprecatedGroup: scopeSpans},
@@ -72,8 +77,8 @@ var children = [...]map[int32]message{
 	summaryData:      {1: summaryPoint},
 	numberPoint:      {7: keyValue, 5: exemplar},
 	histogramPoint:   {9: keyValue, 8: exemplar},
-	exponentialPoint: {1: keyValue, 11: exemplar},
-	summaryPoint:     {7: keyValue, 6: other},
+	exponentialPoint: {1: keyValue, 8: buckets, 9: buckets, 11: exemplar},
+	summaryPoint:     {7: keyValue, 6: quantile},
 
 	logsRequest:  {1: resourceLogs},
 	resourceLogs: {1: resource, 2: scopeLogs, deprecatedGroup: scopeLogs},
@@ -83,9 +88,33 @@ var children = [...]map[int32]message{
 	profilesRequest:    {1: resourceProfiles, 2: profilesDictionary},
 	resourceProfiles:   {1: resource, 2: scopeProfiles},
 	scopeProfiles:      {1: scope, 2: other},
-	profilesDictionary: {1: other, 2: other, 3: other, 4: other, 6: keyValueAndUnit, 7: other},
+	profilesDictionary: {1: other, 2: other, 3: other, 4: other, 5: text, 6: keyValueAndUnit, 7: other},
 	keyValueAndUnit:    {2: anyValue},
 }
+
+// memoryOf is how many bytes the decoder keeps for an empty message, with its place
+// in a list, on 64-bit machines. Messages that are a part of the one around them,
+// such as a resource, need none.
+var memoryOf = [len(children)]int64{
+	other: 224, anyValue: 40, arrayValue: 32, keyValueList: 32, keyValue: 48,
+	exemplar: 96, entityRef: 96, text: 24, quantile: 32,
+	resourceSpans: 144, scopeSpans: 128, span: 224, spanEvent: 80, spanLink: 96,
+	resourceMetrics: 144, scopeMetrics: 128, metric: 112,
+	numberData: 40, histogramData: 40, exponentialData: 40, summaryData: 40,
+	numberPoint: 112, histogramPoint: 176, exponentialPoint: 208, summaryPoint: 112,
+	resourceLogs: 144, scopeLogs: 128, logRecord: 144,
+	resourceProfiles: 144, scopeProfiles: 128, profilesDictionary: 224, keyValueAndUnit: 96,
+}
+
+const (
+	// memoryOfAny is the largest of memoryOf.
+	memoryOfAny = 224
+	// memoryOfElement is that of an element of a list of numbers or texts in JSON.
+	memoryOfElement = 24
+	// memoryOfCount is that of a count of an exponential histogram, which can be
+	// one byte in a request.
+	memoryOfCount = 8
+)
 
 // fields is children by number, without a map on the way of each field.
 var fields = func() (table [len(children)][16]struct {
