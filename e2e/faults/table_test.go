@@ -341,7 +341,7 @@ func overload(tr *trial) {
 	tr.backend.up(tr.T)
 	// It takes spans again when there is memory again.
 	tr.sending(func() { tr.awaitAcknowledged(100) })
-	assert.Less(tr, tr.peakMemory(), int64(2*200<<20), "the memory is not bounded by the limit")
+	assert.Less(tr, tr.collector.PeakMemory(tr), int64(2*200<<20), "the memory is not bounded by the limit")
 	tr.settle()
 }
 

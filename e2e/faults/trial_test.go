@@ -2,11 +2,9 @@ package faults
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -213,18 +211,6 @@ func (tr *trial) awaitBatches(want int) {
 		}
 		assert.Equal(c, float64(want), total) //nolint:testifylint // counts are whole
 	}, patience, poll)
-}
-
-// peakMemory returns the most resident memory that the collector has had, in bytes.
-func (tr *trial) peakMemory() int64 {
-	tr.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tr.collector.PID()))
-	require.NoError(tr, err)
-	_, rest, found := strings.Cut(string(status), "VmHWM:")
-	require.True(tr, found)
-	kilobytes, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-	require.NoError(tr, err)
-	return kilobytes << 10
 }
 
 // settle waits until the queue is empty and ends the collector.

@@ -143,6 +143,23 @@ func (p *Process) cleanUp(tb testing.TB) {
 // PID returns the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
+// PeakMemory returns the most resident memory that the program has had, in bytes.
+// It needs Linux.
+func (p *Process) PeakMemory(tb testing.TB) int64 {
+	tb.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	fields := append(strings.Fields(rest), "")
+	kilobytes, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return kilobytes << 10
+}
+
 // Running reports whether the program has not ended yet.
 func (p *Process) Running() bool {
 	select {
