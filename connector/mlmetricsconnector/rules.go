@@ -32,7 +32,7 @@ var (
 type values struct {
 	phase, operation, genAIOperation string
 	role, errorType, side            string
-	model                            string // that answered, else that was asked for
+	model                            string // that was asked for, else that answered
 	requested, answered              string
 	library, function                string
 	basis                            string
@@ -169,7 +169,7 @@ func (v *values) read(facts *mlattr.Facts) {
 		case fieldRequestedModel:
 			v.requested = f.Text
 		case fieldModel:
-			v.answered, v.model = f.Text, f.Text
+			v.answered = f.Text
 		case fieldErrorType:
 			v.errorType = f.Text
 		case fieldLibrary:
@@ -223,10 +223,8 @@ func (v *values) read(facts *mlattr.Facts) {
 			}
 		}
 	}
-	if v.model == "" {
-		// No answer, or the client does not report which model answered.
-		v.model = v.requested
-	}
+	// A failed request has no model that answered, and counts beside the others.
+	v.model = cmp.Or(v.requested, v.answered)
 	v.settleScope()
 	if v.basis == "" {
 		// The rate was not derived, so the producer reported it.

@@ -78,10 +78,11 @@ func TestModel(t *testing.T) {
 		attrs map[string]any
 		want  string
 	}{
-		"the one that answered": {map[string]any{"gen_ai.response.model": "m-1", "gen_ai.request.model": "m"}, "m-1"},
-		"OpenInference's":       {map[string]any{"llm.model_name": "m-1"}, "m-1"},
-		"without an answer":     {map[string]any{"gen_ai.request.model": "m"}, "m"},
-		"nobody knows":          {nil, ""},
+		"the requested one":      {map[string]any{"gen_ai.response.model": "m-1", "gen_ai.request.model": "m"}, "m"},
+		"the answering one only": {map[string]any{"llm.model_name": "m-1"}, "m-1"},
+		"OpenInference's":        {map[string]any{"llm.model_name": "m-1", "llm.invocation_parameters": `{"model": "m"}`}, "m"},
+		"without an answer":      {map[string]any{"gen_ai.request.model": "m"}, "m"},
+		"nobody knows":           {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			span := ptrace.NewSpan()

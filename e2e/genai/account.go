@@ -62,6 +62,25 @@ func seen(result *Result) (a Account) {
 	return a
 }
 
+// requested returns how many requests the server had for each model, and counted how
+// many the components count, failures among them.
+func requested(r *Recording) map[string]int64 {
+	models := make(map[string]int64)
+	for _, call := range r.Served {
+		models[call.Model]++
+	}
+	return models
+}
+
+func counted(result *Result) map[string]int64 {
+	models := make(map[string]int64)
+	each(result.Series, "ml.requests", func(n int64, labels pcommon.Map) {
+		model, _ := labels.Get(mlattr.GenAIRequestModel)
+		models[model.Str()] += n
+	})
+	return models
+}
+
 // each calls f for each point of a counter.
 func each(md pmetric.Metrics, name string, f func(int64, pcommon.Map)) {
 	for _, rm := range md.ResourceMetrics().All() {

@@ -42,6 +42,18 @@ var (
 	tooShort = map[string]string{"openlit_openai": "without the wait for the headers"}
 )
 
+// otherModels has the requests by model of clients that state another one than was
+// asked: with the provider, the one that the program set and replaced, or, of a failed
+// request, none where it can be read.
+var otherModels = map[string]map[string]int64{
+	"google_adk":                       {"openai/tiny-1": 4, "openai/tiny-broken": 1},
+	"haystack":                         {"tiny-1-2026-01-15": 4, "": 1},
+	"mlflow_openai":                    {"tiny-1-2026-01-15": 4, "": 1},
+	"openinference_llama_index":        {"gpt-4o": 5},
+	"openinference_llama_index_agents": {"gpt-4o": 5},
+	"smolagents":                       {"tiny-1": 6, "": 1},
+}
+
 func read(t *testing.T) []Recording {
 	t.Helper()
 	all, err := ReadRecordings(*recordings)
@@ -73,6 +85,12 @@ func TestClients(t *testing.T) {
 
 			counts := func(a Account) Account { a.FirstTokens = 0; return a }
 			assert.Equal(t, counts(want), counts(got))
+			models := requested(&r)
+			if stated, known := otherModels[r.Client]; known {
+				assert.NotEqual(t, models, stated)
+				models = stated
+			}
+			assert.Equal(t, models, counted(&result), "failures are of the model that was asked, as answers are")
 			both := func(want, got int64) string { return fmt.Sprintf("%d / %d", want, got) }
 			yes := map[bool]string{true: "yes", false: "no"}
 			table += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.Client,

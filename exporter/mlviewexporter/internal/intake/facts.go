@@ -144,7 +144,7 @@ func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
 			readSize(f, &in.Sizes)
 		}
 	}
-	in.Operation, in.Model = cmp.Or(in.Operation, v.genAIOperation), cmp.Or(in.Model, requested)
+	in.Operation, in.Model = cmp.Or(in.Operation, v.genAIOperation), cmp.Or(requested, in.Model)
 	if in.DecodeBasis == "" && hasRate {
 		in.Decode, in.DecodeBasis = rate, cmp.Or(basis, mlattr.BasisReported)
 	}
