@@ -1,10 +1,10 @@
 package view_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -101,7 +101,7 @@ func TestForgedReadings(t *testing.T) {
 	recording := filepath.Join(t.TempDir(), "recording.yaml")
 	require.NoError(t, os.WriteFile(recording, []byte(heldGPU), 0o600))
 	for _, believed := range []bool{false, true} {
-		t.Run(fmt.Sprint(believed), func(t *testing.T) {
+		t.Run(strconv.FormatBool(believed), func(t *testing.T) {
 			senders := []string{}
 			if believed {
 				senders = append(senders, "127.0.0.1")

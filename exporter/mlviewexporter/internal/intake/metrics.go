@@ -145,22 +145,30 @@ func (r *pointReader) readResource(attrs pcommon.Map) {
 			r.resource.GPU = text(v)
 		case attrCollector, labelCollector:
 			r.collector = name(r.connection, v)
-		case mlattr.NVIDIAIndex:
-			device.Index = text(v)
-		case attrHardwareName:
-			device.Name = text(v)
-		case mlattr.HardwareParent:
-			device.Parent = text(v)
-		case mlattr.GPUSource:
-			device.Source = text(v)
-			r.simulated = r.simulated || device.Source != ""
 		case attrSimulated:
 			r.simulated = r.simulated || isTrue(v)
+		default:
+			readDevice(&device, key, v)
 		}
 	}
+	r.simulated = r.simulated || device.Source != ""
 	if r.resource.GPU != "" {
 		r.device = r.newDevice()
 		*r.device = device
+	}
+}
+
+// readDevice reads what an attribute says of a GPU.
+func readDevice(device *model.Device, key string, v pcommon.Value) {
+	switch key {
+	case mlattr.NVIDIAIndex:
+		device.Index = text(v)
+	case attrHardwareName:
+		device.Name = text(v)
+	case mlattr.HardwareParent:
+		device.Parent = text(v)
+	case mlattr.GPUSource:
+		device.Source = text(v)
 	}
 }
 
@@ -249,18 +257,13 @@ func (r *pointReader) readLabels(from *pointSource, u *model.Update) {
 		case attrCollector, labelCollector:
 			p.From = name(r.connection, v)
 		case mlattr.HardwareType:
-			if series.OfHardware() && text(v) != mlattr.HardwareTypeGPU {
+			if ofHardware && text(v) != mlattr.HardwareTypeGPU {
 				return // a fan, a disk
 			}
-		case mlattr.NVIDIAIndex:
-			device.Index = text(v)
-		case mlattr.HardwareParent:
-			device.Parent = text(v)
-		case mlattr.GPUSource:
-			device.Source = text(v)
-			p.Simulated = p.Simulated || device.Source != ""
 		case mlattr.Overflow:
 			p.Overflow = p.Overflow || isTrue(v)
+		default:
+			readDevice(&device, key, v)
 		}
 		for i, name := range series.Own() {
 			if name == key {
@@ -271,6 +274,7 @@ func (r *pointReader) readLabels(from *pointSource, u *model.Update) {
 	if !series.Wants(l.Own[0]) {
 		return
 	}
+	p.Simulated = p.Simulated || device.Source != ""
 	if p.Overflow && !ofHardware {
 		l.Own[model.MaxOwn-1] = mlattr.Other
 	}

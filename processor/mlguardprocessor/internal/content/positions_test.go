@@ -40,8 +40,7 @@ func positions(of reflect.Type, path []string) (found []position) {
 			{path, func(v reflect.Value, text string) { v.Interface().(pcommon.Value).SetEmptyMap().PutStr(text, text) }},
 		}
 	}
-	for i := range of.NumMethod() {
-		method := of.Method(i)
+	for method := range of.Methods() {
 		name, in, out := method.Name, method.Type.NumIn()-1, method.Type.NumOut()
 		_, chosen := of.MethodByName("SetEmpty" + name)
 		switch {
@@ -87,24 +86,24 @@ func (p position) plant(root any, text string) {
 }
 
 // tokens are secrets of each kind of form, as identifiers can have them.
-var tokens = map[string]string{
-	"GitHub":       "ghp_" + strings.Repeat("x1y2", 9),
-	"Hugging Face": "hf_" + strings.Repeat("aBcD", 5),
-	"short":        "hf_" + strings.Repeat("aBcD", 4),
-	"JWT":          "eyJhbGciOiJub25l.eyJzdWIiOiIxMjM0.c2lnbmF0dXJl",
-	"OpenAI":       "sk-" + strings.Repeat("proj4", 6),
-	"AWS":          "AKIA" + strings.Repeat("Q", 16),
-	"GitLab":       "glpat-" + strings.Repeat("aB3d", 5),
-	"Google":       "1//0" + strings.Repeat("aB3d", 11),
-	"assignment":   "api_key:hunter2sesame",
-	"vault":        "hvs." + strings.Repeat("aB3d", 6),
+var tokens = []string{
+	"ghp_" + strings.Repeat("x1y2", 9),
+	"hf_" + strings.Repeat("aBcD", 5),
+	"hf_" + strings.Repeat("aBcD", 4),
+	"eyJhbGciOiJub25l.eyJzdWIiOiIxMjM0.c2lnbmF0dXJl",
+	"sk-" + strings.Repeat("proj4", 6),
+	"AKIA" + strings.Repeat("Q", 16),
+	"glpat-" + strings.Repeat("aB3d", 5),
+	"1//0" + strings.Repeat("aB3d", 11),
+	"api_key:hunter2sesame",
+	"hvs." + strings.Repeat("aB3d", 6),
 }
 
 // shapes are what identifiers have around them.
 var shapes = []string{"%s", "%s.forward", "Acme.%s", "acme/%s", "acme.%s", "acme:%s", "Acme/%s", "nightly report %s", "chat %s"}
 
-// TestNoSecretLeavesAtAnyPosition plants each token, in each shape, at each position of
-// traces, metrics and logs, one by one.
+// TestNoSecretLeavesAtAnyPosition plants each token, in some of the shapes by turns, at
+// each position of traces, metrics and logs, one by one.
 func TestNoSecretLeavesAtAnyPosition(t *testing.T) {
 	filter, err := content.New(&content.Config{Keep: []string{"acme.*", "body", "status.message"}, Names: []string{"acme*", "nightly report*"}})
 	require.NoError(t, err)
@@ -138,14 +137,15 @@ func TestNoSecretLeavesAtAnyPosition(t *testing.T) {
 	} {
 		found := positions(reflect.TypeOf(fresh()), nil)
 		require.Greater(t, len(found), 70, signal)
-		for _, p := range found {
-			for name, token := range tokens {
-				for _, shape := range shapes {
+		for n, p := range found {
+			for i, token := range tokens {
+				for at := (n + i) % 4; at < len(shapes); at += 4 {
+					shape := shapes[at]
 					root := fresh()
 					p.plant(root, fmt.Sprintf(shape, token))
 					require.Contains(t, marshal(root), token, "%s: it was planted at %v", signal, p.path)
 					apply(root)
-					require.NotContains(t, marshal(root), token, "%s: %s as %s at %v", signal, name, shape, p.path)
+					require.NotContains(t, marshal(root), token, "%s: %s at %v", signal, shape, p.path)
 				}
 			}
 		}

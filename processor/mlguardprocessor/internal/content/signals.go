@@ -86,9 +86,14 @@ func (w *walker) record(record plog.LogRecord) {
 	if text := record.SeverityText(); text != "" && !isSeverity(text) && !isReplacement(text) {
 		record.SetSeverityText(w.text(text))
 	}
-	if body := record.Body(); body.Type() != pcommon.ValueTypeStr || !w.names.body(body.Str()) && !(w.concluded && isConclusion(record.EventName(), body.Str())) {
+	if body := record.Body(); body.Type() != pcommon.ValueTypeStr || !w.keepsBody(record.EventName(), body.Str()) {
 		w.value("body", body, w.keys.exact["body"])
 	}
+}
+
+// keepsBody reports whether the text of a record is one of this project's.
+func (w *walker) keepsBody(event, text string) bool {
+	return w.names.body(text) || w.concluded && isConclusion(event, text)
 }
 
 // isConclusion reports whether a text is what ml_metrics says in the log record of a
@@ -99,7 +104,7 @@ func isConclusion(event, text string) bool {
 }
 
 func (w *walker) metric(metric pmetric.Metric) {
-	if name := metric.Name(); name != "" && !(isMetric(name) && w.clean.has(name)) {
+	if name := metric.Name(); name != "" && (!isMetric(name) || !w.clean.has(name)) {
 		metric.SetName("metric_" + hash(w.hashKey, name))
 		w.replaced++
 	}

@@ -171,10 +171,10 @@ func (w *walker) resource(resource pcommon.Resource) {
 }
 
 func (w *walker) scope(scope pcommon.InstrumentationScope) {
-	if name := scope.Name(); name != "" && !(isModule(name) && w.clean.has(name)) && !w.isName(name) && !isReplacement(name) {
+	if name := scope.Name(); name != "" && (!isModule(name) || !w.clean.has(name)) && !w.isName(name) && !isReplacement(name) {
 		scope.SetName(w.text(name))
 	}
-	if version := scope.Version(); version != "" && !(isVersion(version) && w.clean.has(strings.TrimPrefix(version, "v"))) && !isReplacement(version) {
+	if version := scope.Version(); version != "" && (!isVersion(version) || !w.clean.has(strings.TrimPrefix(version, "v"))) && !isReplacement(version) {
 		scope.SetVersion(w.text(version))
 	}
 	w.attributes(scope.Attributes())
