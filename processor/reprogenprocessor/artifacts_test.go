@@ -150,8 +150,13 @@ type result struct {
 	Stderr  string
 }
 
-// python is an interpreter that scripts are tried with.
-type python struct{ path string }
+// python is an interpreter that scripts are tried with. Without site it starts
+// three times faster: what a machine's packages add to each start is no part of
+// what is tried.
+type python struct {
+	path string
+	site bool
+}
 
 // pythons returns python3, which must be there, and every other supported
 // version on the PATH, each version once.
@@ -176,7 +181,7 @@ var interpreters = sync.OnceValue(func() []python {
 			continue // python3 is one of the others
 		}
 		seen[version] = true
-		out = append(out, python{executable})
+		out = append(out, python{path: executable})
 	}
 	return out
 })
@@ -191,12 +196,24 @@ func inTurn(found []python, n int) []python {
 	return []python{found[0], found[1+n%(len(found)-1)]}
 }
 
-// run runs an artifact's script with --json from a folder that is not its own.
+// run runs an artifact's script with --json from a folder that is not its own, in
+// a process that is forked where that makes no difference.
 func (p python) run(t testing.TB, artifact string, env []string, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, p.path, append([]string{filepath.Join(artifact, "repro.py"), "--json"}, args...)...)
+	if forks(env, args) {
+		return forkerOf(t, p).run(t, artifact, env, args...)
+	}
+	return p.start(t, artifact, env, args...)
+}
+
+// start is run in a process that Python starts.
+func (p python) start(t testing.TB, artifact string, env []string, args ...string) result {
+	t.Helper()
+	args = append([]string{filepath.Join(artifact, "repro.py"), "--json"}, args...)
+	if !p.site && forks(env, nil) {
+		args = append([]string{"-S"}, args...)
+	}
+	cmd := exec.Command(p.path, args...)
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), env...)
 	var stdout, stderr strings.Builder

@@ -64,10 +64,6 @@ var hostile = map[string]string{
 // the script on a real interpreter, and looks for what it must not have done.
 func TestHostileStrings(t *testing.T) {
 	interpreters := pythons(t)
-	forks := make(map[string]*forker)
-	for _, py := range interpreters {
-		forks[py.path] = startForker(t, py)
-	}
 	code := newSyntax(t, "python_call", `["payload", "args", 0]`)
 	for n, name := range slices.Sorted(maps.Keys(hostile)) {
 		raw := hostile[name]
@@ -99,7 +95,7 @@ func TestHostileStrings(t *testing.T) {
 			// Every version reads every script, in syntax.check.
 			for _, py := range inTurn(interpreters, n) {
 				assert.Equal(t, 0, py.run(t, artifact, nil).Exit, "the call works, whatever the text")
-				info := forks[py.path].run(t, artifact, "", "--info")
+				info := py.run(t, artifact, nil, "--info")
 				assert.Equal(t, 0, info.Exit)
 				for _, b := range []byte(info.Stdout + info.Stderr) {
 					require.True(t, b == '\n' || b >= 0x20 && b <= 0x7E, "the terminal gets byte 0x%02x", b)
@@ -266,7 +262,7 @@ func TestFileBesideTheScript(t *testing.T) {
 		write(t, filepath.Join(artifact, name+".py"), "open("+string(jsontree.Encode(canary))+", 'w')\n")
 	}
 	for _, py := range pythons(t) {
-		r := py.run(t, artifact, nil)
+		r := py.start(t, artifact, nil)
 		assert.Equal(t, 1, r.Exit, "%s %s", r.Stdout, r.Stderr)
 		cmd := exec.Command(py.path, "repro.py")
 		cmd.Dir = artifact

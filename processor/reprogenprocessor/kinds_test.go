@@ -113,10 +113,6 @@ func TestWhatIsGeneratedCode(t *testing.T) {
 // TestHostileCode: nothing of the code is a part of the script, and without
 // the flag nothing of it runs.
 func TestHostileCode(t *testing.T) {
-	forks := make(map[string]*forker)
-	for _, py := range pythons(t) {
-		forks[py.path] = startForker(t, py)
-	}
 	code := newSyntax(t, "python_code", `["payload"]`)
 	for n, name := range slices.Sorted(maps.Keys(hostile)) {
 		raw := hostile[name]
@@ -134,7 +130,7 @@ func TestHostileCode(t *testing.T) {
 				}
 			}
 			for _, py := range inTurn(pythons(t), n) {
-				r := forks[py.path].run(t, artifact, "")
+				r := py.run(t, artifact, nil)
 				assert.Equal(t, 4, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
 				for _, b := range []byte(r.Stdout + r.Stderr) {
 					require.True(t, b == '\n' || b >= 0x20 && b <= 0x7E, "the terminal gets byte 0x%02x", b)

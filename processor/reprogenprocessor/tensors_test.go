@@ -28,7 +28,7 @@ func torchPython(t *testing.T) python {
 		}
 		t.Skip(message)
 	}
-	return python{path}
+	return python{path, true}
 }
 
 // packed returns numbers as the bytes of a storage.
@@ -174,7 +174,7 @@ func TestTensors(t *testing.T) {
 			if isolated[name] {
 				r = withTorch.run(t, onlyArtifact(t, cfg), []string{"PYTHONPATH=" + packages}, strings.Fields(tc.flags)...)
 			} else {
-				r = fork.run(t, onlyArtifact(t, cfg), packages, append(strings.Fields(tc.flags), "--no-isolate")...)
+				r = fork.run(t, onlyArtifact(t, cfg), []string{"PYTHONPATH=" + packages}, append(strings.Fields(tc.flags), "--no-isolate")...)
 			}
 			exit := tc.exit
 			if exit == 0 {
