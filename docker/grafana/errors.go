@@ -9,7 +9,7 @@ const toDesk = `A failed span becomes a folder on the collector's machine, below
 
 1. Click a diamond in **Errors per second**, or **Traces of the operation** in the table.
 2. In Jaeger, the failed span has the folder's name in ` + "`repro.artifact.path`" + `.
-3. Run ` + "`python3 repro.py`" + ` there. Exit 1: reproduced. 0: not reproduced. 4: ` + "`--allow-module`" + ` is required. 5: cannot run here.
+3. Run ` + "`python3 repro.py`" + ` there. Exit 1: reproduced. 0: not reproduced. 4: nobody permitted it, and the script names the flag that does. 5: cannot run here.
 
 The folder appears ` + "`sibling_wait`" + ` after the failure. A span with only ` + "`repro.artifact.fingerprint`" + ` has no folder: see **No artifact was written**.
 Grafana cannot show the files. They contain your program's arguments and stay on that machine.`

@@ -266,17 +266,32 @@ func TestMemoryLimit(t *testing.T) {
 func TestEnvironmentDiff(t *testing.T) {
 	artifact := script(t, failedCall{payload: call("json", "dumps", "[]", "{}"), attrs: map[string]any{
 		"process.runtime.version": "3.7.0", "process.runtime.name": "cpython", "repro.env.OMP_NUM_THREADS": "4",
-		"repro.packages": []any{"pip==0.0.1", "no-such-package==1.0"},
+		"repro.packages": []any{"pip==0.0.1", "no-such-package==1.0"}, "repro.env.HF_TOKEN": "x", "repro.env.HOME": "/root",
+		"repro.env.OMP_DYNAMIC": "x", "repro.env.MKL_NUM_THREADS": "2",
 	}})
+	// Telemetry chooses the names: a secret of this machine must not get into the comparison that a bug report shows.
+	secrets := []string{"HF_TOKEN=mine-alone", "HOME=/home/mine-alone", "OMP_DYNAMIC=mine alone@", "OMP_NUM_THREADS=8"}
 	for _, py := range pythons(t) {
-		r := py.run(t, artifact, []string{"OMP_NUM_THREADS=8"}, "--env-diff")
+		py.site = true // pip is one of its packages
+		r := py.run(t, artifact, secrets, "--env-diff")
 		assert.Equal(t, 0, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
 		assert.Regexp(t, `process.runtime.version +recorded 3.7.0 +here 3\.`, r.Stderr)
 		assert.Regexp(t, `\$OMP_NUM_THREADS +recorded 4 +here 8`, r.Stderr)
 		assert.Regexp(t, `no-such-package +recorded 1.0 +here not installed`, r.Stderr)
 		assert.Regexp(t, `pip +recorded 0.0.1 +here \d`, r.Stderr)
 		assert.NotContains(t, r.Stderr, "process.runtime.name")
+		assert.NotRegexp(t, "mine.alone", r.Stdout+r.Stderr)
+		assert.Contains(t, r.Stderr, "not compared: HF_TOKEN\n")
+		assert.Contains(t, r.Stderr, "not compared: HOME\n")
+		assert.Regexp(t, `\$OMP_DYNAMIC +recorded x +here \(of another form\)`, r.Stderr)
+		assert.Regexp(t, `\$MKL_NUM_THREADS +recorded 2 +here \(not set\)`, r.Stderr)
 	}
+	// A failure without a call has the comparison too.
+	context := script(t, failedCall{attrs: map[string]any{"repro.env.HF_TOKEN": "x", "repro.env.OMP_NUM_THREADS": "4"}})
+	r := pythons(t)[0].run(t, context, secrets, "--env-diff")
+	assert.Equal(t, 0, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
+	assert.Regexp(t, `\$OMP_NUM_THREADS +recorded 4 +here 8`, r.Stderr)
+	assert.NotRegexp(t, "mine.alone", r.Stdout+r.Stderr)
 	empty := script(t, failedCall{payload: call("json", "dumps", "[]", "{}")})
 	assert.Contains(t, pythons(t)[0].run(t, empty, nil, "--env-diff").Stderr, "nothing was recorded")
 }

@@ -224,7 +224,7 @@ def within(): open(os.path.join(scratch, "note"), "w").close()
 func TestGuardAlone(t *testing.T) {
 	packages := t.TempDir()
 	write(t, filepath.Join(packages, "app.py"), `
-import concurrent.futures, multiprocessing, multiprocessing.util, os, signal, sqlite3, tempfile
+import concurrent.futures, multiprocessing, multiprocessing.util, os, signal, tempfile
 from _posixsubprocess import fork_exec as early
 def touch(path): open(path, "w").close()
 def spawns(path):
@@ -247,6 +247,7 @@ def fifo(path): os.mkfifo(path)
 def node(path):
     import posix; posix.mknod(path)
 def attaches(path):
+    import sqlite3
     c = sqlite3.connect(":memory:"); c.execute("ATTACH ? AS a", (path,)); c.execute("CREATE TABLE a.t (x)")
 def signals(path): signal.pidfd_send_signal(os.pidfd_open(os.getppid()), 0); touch(path)
 def pipes(path):

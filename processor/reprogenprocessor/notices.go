@@ -17,7 +17,7 @@ func (r *recorder) notices() []shared.Notice {
 	if len(r.cfg.AllowedModules) == 0 && r.groups.Len() > 0 {
 		all = append(all, shared.Notice{
 			Key: "allowed_modules", Kind: "reproduction", What: "Reproductions that call recorded functions without a flag",
-			Why: "allowed_modules is empty, so each needs --allow-module.",
+			Why: "allowed_modules is empty, so each script asks at a terminal, and needs --allow-module elsewhere.",
 			Fix: id + ": {allowed_modules: [<module>]}",
 		})
 	}

@@ -32,7 +32,7 @@ func TestNotices(t *testing.T) {
 		},
 		"allowed_modules": {
 			Key: "allowed_modules", Kind: "reproduction", What: "Reproductions that call recorded functions without a flag",
-			Why: "allowed_modules is empty, so each needs --allow-module.", Fix: id + ": {allowed_modules: [<module>]}",
+			Why: "allowed_modules is empty, so each script asks at a terminal, and needs --allow-module elsewhere.", Fix: id + ": {allowed_modules: [<module>]}",
 		},
 		"capture_content": {
 			Key: "capture_content", Kind: "content", What: "Arguments, messages and stack traces in reproductions",

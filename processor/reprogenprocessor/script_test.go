@@ -42,22 +42,22 @@ func TestPartsFollowThePayload(t *testing.T) {
 		without []string
 		with    []string
 	}{
-		"plain values": {emptyMean(), 900, []string{"class Tensor", "frombuffer", "base64", "__needs_ref__", "import http.client", "--device", "--base-url", `"--set", type`, "def fits", "def holds", "APPLICABLE"},
+		"plain values": {emptyMean(), 960, []string{"class Tensor", "frombuffer", "base64", "__needs_ref__", "import http.client", "--device", "--base-url", `"--set", type`, "def fits", "def holds", "APPLICABLE"},
 			[]string{"--env-diff", "class Landlock", "addaudithook"}},
-		"a class's method": {failedCall{payload: call("datetime", "date.fromisoformat", `["x"]`, "{}"), attrs: map[string]any{"process.runtime.version": "3.12.1"}}, 900,
+		"a class's method": {failedCall{payload: call("datetime", "date.fromisoformat", `["x"]`, "{}"), attrs: map[string]any{"process.runtime.version": "3.12.1"}}, 960,
 			[]string{"class Tensor"}, []string{"__mro__"}},
 		"a tuple":  {failedCall{payload: call("math", "dist", `[{"__type__":"tuple","elements":[1]}]`, "{}")}, 1000, []string{"class Tensor", "frombuffer"}, []string{"base64"}},
-		"an array": {failedCall{payload: call("math", "dist", "["+array+"]", "{}")}, 1200, []string{"import torch", "torch.frombuffer"}, []string{"numpy.frombuffer", "--device"}},
+		"an array": {failedCall{payload: call("math", "dist", "["+array+"]", "{}")}, 1250, []string{"import torch", "torch.frombuffer"}, []string{"numpy.frombuffer", "--device"}},
 		"a tensor": {failedCall{payload: call("math", "dist", "["+tensor("tensor", "float32", "[2]", "null", "")+"]", "{}")}, 1250, []string{"numpy.frombuffer"}, []string{"torch.frombuffer"}},
 		"a secret": {failedCall{payload: call("math", "dist", "[]", `{"password":"hunter2hunter2"}`)}, 1000, nil, []string{"--set"}},
-		"a variable": {failedCall{payload: call("math", "dist", "[]", "{}"), attrs: map[string]any{"repro.env.OMP_NUM_THREADS": "1"}}, 900, nil,
+		"a variable": {failedCall{payload: call("math", "dist", "[]", "{}"), attrs: map[string]any{"repro.env.OMP_NUM_THREADS": "1"}}, 960, nil,
 			[]string{"APPLICABLE"}},
-		"a NaN":          {failedCall{payload: call("math", "dist", "[]", "{}"), attrs: map[string]any{"repro.trigger": "nan"}}, 920, nil, []string{"def holds"}},
+		"a NaN":          {failedCall{payload: call("math", "dist", "[]", "{}"), attrs: map[string]any{"repro.trigger": "nan"}}, 960, nil, []string{"def holds"}},
 		"nothing at all": {failedCall{errorType: "ValueError", message: "x"}, 250, []string{"subprocess.Popen", "sys.addaudithook(", "class Landlock", "hmac"}, []string{"--info"}},
 		"code":           {generated("1 / 0", "ZeroDivisionError: x"), 900, []string{"class ModuleGates", "import http.client"}, []string{"--setup"}},
 		"a conversation": {asked(nil), 950, []string{"class ModuleGates", "--header"}, []string{"--base-url", "--model"}},
 		"a request":      {requested("GET", nil), 950, []string{"class ModuleGates", "--model"}, []string{"--base-url", "--header"}},
-		"a training":     {trained([]any{"python", "train.py"}, nil), 950, []string{"class ModuleGates", "import http.client"}, []string{"--script-arg"}},
+		"a training":     {trained([]any{"python", "train.py"}, nil), 1000, []string{"class ModuleGates", "import http.client"}, []string{"--script-arg"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			written := text(t, script(t, tc.failedCall, "statistics"), "repro.py")
@@ -124,7 +124,7 @@ func TestHeadOfLongFailures(t *testing.T) {
 		"long arguments":            {failedCall{payload: call("app", "f", "["+many+"]", "{}")}, []string{"\ncall       app.f(\n", `    "one more argument of many",`, "more)"}},
 		"one argument of much text": {failedCall{payload: call("app", "f", `["`+long+`"]`, "{}")}, []string{"long long"}},
 		"many keywords":             {failedCall{payload: call("app", "f", "[]", "{"+strings.Join(names, ",")+"}")}, []string{"name_0=0", "more)"}},
-		"long code":                 {generated(strings.Repeat("x = 1\n", 500)+"1 / 0", "ZeroDivisionError: x"), []string{"\ncode       x = 1\n", "more)", "--allow-side-effects"}},
+		"long code":                 {generated(strings.Repeat("x = 1\n", 500)+"1 / 0", "ZeroDivisionError: x"), []string{"\ncode       x = 1\n", "more)"}},
 		"a long command":            {trained([]any{"python", "train.py", strings.Repeat("long ", 700)}, nil), []string{"\ncommand    python train.py long", "--script FILE"}},
 		"padded":                    {failedCall{payload: emptyMean().payload, errorType: "E", message: "a" + strings.Repeat(" ", 60) + "run  python3 x"}, []string{"\nerror      E: a run python3 x\n"}},
 		"a long service":            {failedCall{service: long, name: long, errorType: "E", message: "m"}, nil},

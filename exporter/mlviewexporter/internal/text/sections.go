@@ -201,10 +201,8 @@ func (d *document) reproduction(f *model.Failure) []string {
 	}
 	does := []string{"prints what is known of it; the call cannot be run again"}
 	switch {
-	case f.Replays && slices.Contains(f.Requires, "--allow-side-effects"):
-		does[0] = "runs the failed call again, which may start processes, use the network and write files"
 	case f.Replays:
-		does[0] = "runs the failed call again"
+		does[0] = "runs the failed call again, and may ask first"
 	case f.Why != "":
 		does[0] += ": " + printable(f.Why)
 	}

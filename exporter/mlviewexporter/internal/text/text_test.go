@@ -74,7 +74,7 @@ func TestCommands(t *testing.T) {
 	assert.Contains(t, out, "    next: Look.\n    $ py-spy dump --pid 4\n")
 	assert.Regexp(t, `(?s)FAILURES.* known\n.* without\n.* asks\n`, out, "in the order of the state")
 	assert.Contains(t, out, " known\n"+known)
-	assert.Contains(t, out, "    runs the failed call again; needs Python module numpy; replace URL by your own:\n    $ asks URL\n")
+	assert.Contains(t, out, "    runs the failed call again, and may ask first; needs Python module numpy; replace URL by your own:\n    $ asks URL\n")
 }
 
 // A failure that has no command says why; one that cannot be run again, too.
@@ -82,11 +82,11 @@ func TestWhyNotReproduced(t *testing.T) {
 	out := written(t, &model.State{Time: now, Failures: []model.Failure{
 		{Class: "new", Why: "not yet written; repro_gen writes it some seconds after the failure"},
 		{Class: "_OTHER", Command: "python3 a.py", Why: "the span carries no recorded call"},
-		{Class: "writes", Command: "python3 b.py --allow-side-effects", Replays: true, Requires: []string{"--allow-side-effects"}},
+		{Class: "writes", Command: "python3 b.py --body FILE", Replays: true, Requires: []string{"--body FILE"}, Fill: []string{"FILE"}},
 	}}, text.Options{})
 	assert.Contains(t, out, " new\n    reproduction: not yet written; repro_gen writes it some seconds after the failure\n")
 	assert.Contains(t, out, " error without a type\n    prints what is known of it; the call cannot be run again: the span carries no recorded call:\n    $ python3 a.py\n")
-	assert.Contains(t, out, "    runs the failed call again, which may start processes, use the network and write files:\n    $ python3 b.py")
+	assert.Contains(t, out, "    runs the failed call again, and may ask first; replace FILE by your own:\n    $ python3 b.py --body FILE")
 }
 
 // Runs of one service are told apart, and say why they have no tokens per second.

@@ -44,12 +44,12 @@ func partsOf(k *kind.Kind, spec jsontree.Object) (names []string) {
 	variables := slices.ContainsFunc(env, func(m jsontree.Member) bool { return strings.HasPrefix(m.Key, "repro.env.") })
 	add(true, "start", "output")
 	add(len(redacted) > 0, "set")
+	add(variables, "apply")
 	if k.Parts != nil {
 		add(true, k.Parts(spec)...)
 		add(true, "judging")
 		add(member(spec, "expect").Text("message_template") != "", "fits")
 		add(true, "guard", "landlock", "child", "parent")
-		add(variables, "apply")
 		add(!variables, "noapply")
 		add(true, "plain")
 	}

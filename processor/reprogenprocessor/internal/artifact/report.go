@@ -32,7 +32,7 @@ var reasons = map[string]string{
 	"too_large":           "the recorded call would make the artifact too large",
 }
 
-// flagsFor returns the flags without which the script refuses to run.
+// flagsFor returns the flags that the script cannot do without.
 func flagsFor(k *kind.Kind, spec jsontree.Object) string {
 	if k.Flags == nil {
 		return ""
@@ -57,6 +57,8 @@ func reportOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object, redactor *
 	}
 	if k.Parts != nil {
 		b.WriteString("## To reproduce\n\n```\npython3 repro.py --dry-run\npython3 repro.py" + flagsFor(k, spec) + "\n```\n\n" +
+			"At a terminal it asks for what only you can permit; elsewhere it exits 4 and\n" +
+			"names the flag that permits it.\n" +
 			"With `--plain` it prints the call alone, for a bug report, and makes none.\n" +
 			"Exit 1 means that the failure was reproduced, 0 that it was not, 4 that a gate\n" +
 			"refused the call, 5 that it cannot run here.\n\n")

@@ -61,9 +61,9 @@ type Kind struct {
 	Gates []Gate
 	// TakesSeed reports whether the script seeds random numbers.
 	TakesSeed bool
-	// Flags returns the flags without which the script refuses to run, each after a
-	// space. A word in capitals stands for what its user knows and telemetry does
-	// not.
+	// Flags returns the flags that the script cannot do without, each after a space and
+	// before a word in capitals, which stands for what its user knows and telemetry
+	// does not. None of them permits anything: telemetry chose what would be permitted.
 	Flags func(spec jsontree.Object) string
 	// Needs returns what a replay needs beside flags, such as a Python module: short
 	// phrases of printable ASCII, none of them chosen freely by telemetry.

@@ -12,7 +12,7 @@ import { jaeger, traceOf } from './waterfall.js';
 function doing(f) {
   if (!f.command) return f.why ? 'Reproduction: ' + f.why + '.' : 'No reproduction.';
   if (!f.replays) return 'Prints what is known' + (f.why ? '; the call cannot be run again: ' + f.why : ' of the failure') + '.';
-  return 'Runs the failed call again.' + ((f.requires || []).includes('--allow-side-effects') ? ' It may start processes, use the network and write files.' : '');
+  return 'Runs the failed call again, and may ask first.';
 }
 
 function reproduce(f) {

@@ -61,7 +61,7 @@ func New() *kind.Kind {
 		Files:          files,
 		Gates:          []kind.Gate{kind.AllowedHosts},
 		Flags: func(spec jsontree.Object) string {
-			return " --base-url URL --allow-side-effects" + kind.SetFlag(spec, "payload.request")
+			return " --base-url URL" + kind.SetFlag(spec, "payload.request")
 		},
 		Head: head,
 	}

@@ -135,15 +135,9 @@ func withoutContent(tree jsontree.Object) (jsontree.Object, []content.Withheld) 
 }
 
 func flags(spec jsontree.Object) string {
-	flags := " --base-url URL --allow-side-effects"
+	flags := " --base-url URL"
 	call := kind.Member(spec, "payload")
 	method := call.Text("method")
-	if strings.HasPrefix(method, "<") {
-		method = "METHOD" // it was withheld
-	}
-	if method != "GET" && method != "HEAD" {
-		flags += " --allow-method " + method
-	}
 	if body, _ := call.Lookup("body"); body == nil && (method == "POST" || method == "PUT" || method == "PATCH") {
 		flags += " --body FILE"
 	}

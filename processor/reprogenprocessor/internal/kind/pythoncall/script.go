@@ -109,11 +109,7 @@ func flags(spec jsontree.Object) string {
 	if _, remote := spec.Lookup("payload_ref"); remote {
 		return " --payload FILE"
 	}
-	out := kind.SetFlag(spec, "payload.args", "payload.kwargs", "payload.python_module", "payload.library", "payload.function")
-	if entry := entryFor(spec); entry != "" {
-		out += " --allow-module " + entry
-	}
-	return out
+	return kind.SetFlag(spec, "payload.args", "payload.kwargs", "payload.python_module", "payload.library", "payload.function")
 }
 
 // needs returns what a call needs beside flags: a module that does not come with

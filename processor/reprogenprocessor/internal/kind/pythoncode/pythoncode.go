@@ -34,7 +34,7 @@ func New() *kind.Kind {
 		TakesSeed:     true,
 		Parts:         func(jsontree.Object) []string { return []string{"files", "code"} },
 		Files:         files,
-		Flags:         func(spec jsontree.Object) string { return " --allow-side-effects" + kind.SetFlag(spec, "payload") },
+		Flags:         func(spec jsontree.Object) string { return kind.SetFlag(spec, "payload") },
 		Head: func(h kind.Head, spec jsontree.Object) {
 			h.List("code", strings.Split(strings.Trim(kind.Member(spec, "payload").Text("code"), "\n"), "\n"), kind.MaxHeadLines-1)
 		},
