@@ -261,7 +261,7 @@ func (v *runVerdict) settle(facts *runFacts, now time.Time) {
 			since = rank.since
 		}
 	}
-	if facts.withheld && !first && v.state != rankEnded && (state == rankStalled || state == rankSilent) {
+	if facts.withheld && !first && !v.state.over() && (state == rankStalled || state == rankSilent) {
 		state = v.state
 	}
 	switch {
