@@ -315,6 +315,30 @@ func TestGPUsOfARunOfAnotherCollector(t *testing.T) {
 	assert.Equal(t, "stalled", run.State, "it holds GPUs")
 }
 
+// A problem that a collector has reported, which is silent since, is over when another
+// one says so.
+func TestAProblemOfASilentCollector(t *testing.T) {
+	f := newFleet()
+	report := func(collector string) { f.from(collector, model.Problem, f.seconds(), "", model.Failing) }
+	f.from("gw-1", model.Steps, 1, "0")
+	report("gw-1")
+	require.Len(t, f.state().Needs, 1)
+	f.now = f.now.Add(10 * time.Minute)
+	needs := f.state().Needs
+	require.Len(t, needs, 1)
+	assert.NotNil(t, needs[0].NoEvidenceSince, "it is silent")
+	report("gw-2")
+	needs = f.state().Needs
+	require.Len(t, needs, 1)
+	assert.Nil(t, needs[0].NoEvidenceSince)
+	end := model.Point{Series: model.Problem, Gone: true, From: model.Connection{Collector: "gw-2"}}
+	end.Labels.Service, end.Labels.Run, end.Labels.Own[0] = "trainer", "r", model.Failing
+	f.ApplyPoints([]model.Point{end})
+	f.ApplyEvents([]model.Event{{Time: f.now, Problem: &model.Record{ID: "1", Kind: model.Failing, Service: "trainer", Run: "r", Onset: f.now, Ended: f.now}}})
+	assert.Empty(t, f.state().Needs)
+	assert.Len(t, f.State().Resolved, 1)
+}
+
 // TestRecordsOfAFleet has records of two gateways about the same run.
 func TestRecordsOfAFleet(t *testing.T) {
 	f := newFleet()

@@ -48,11 +48,10 @@ func (s *Store) problemOf(one *stream, now time.Time) (p problem, ok bool) {
 	}
 	p = s.problemAt(l.Own[0], l, since)
 	p.job = l.Job
-	kind, _ := mlattr.ProblemNamed(p.kind)
-	if p.record = s.records[recordIDOf(kind, l.Namespace, l.Service, l.Run, l.Host, l.GPU)]; p.record != nil {
+	if p.record = s.records[one.recordID()]; p.record != nil {
 		p.ids, p.stale = []string{p.record.ID}, p.record.Stale
 	}
-	if p.stale.IsZero() && now.Sub(one.at) > goneAfter {
+	if p.stale.IsZero() && one.old(now) {
 		p.stale = one.at
 	}
 	return p, l.Run != "" || l.Service != "" || l.GPU != "" || l.Host != ""
@@ -108,15 +107,15 @@ func (s *Store) known(one *stream) bool {
 	return ok && (p.run != nil || len(p.gpus) > 0 || s.services[p.service] != nil && p.runID == "" && one.labels.GPU == "" || p.host != "" && s.hosts[p.host] != nil)
 }
 
-// replaceProblem removes a problem of something that the page does not know, for one
-// of something that it knows.
+// replaceProblem removes a problem of something that the page does not know, or whose
+// sender is silent, for one of something that it knows.
 func (s *Store) replaceProblem(by *stream, now time.Time) bool {
 	// Its value comes later.
 	if !s.known(&stream{streamKey: by.streamKey, value: 1}) || now.Sub(s.fullProblems).Abs() < searchAgain {
 		return false
 	}
 	for one := range s.problems {
-		if !s.known(one) {
+		if !s.known(one) || one.old(now) {
 			delete(s.problems, one)
 			s.streams.remove(one)
 			return true
@@ -428,7 +427,8 @@ func (s *Store) markGPUs(state *State, all []problem) {
 	turns := []string{activityFailed, LooksHung, Slow, HeldIdle}
 	set := func(g *gpu, activity string) {
 		row := at[g.key]
-		if row == nil {
+		// A GPU that has failed may be read as well again before its problem ends.
+		if row == nil || activity == activityFailed && row.Health != "" && row.Health != activityFailed {
 			return
 		}
 		row.HeldIdle = row.HeldIdle || activity == HeldIdle

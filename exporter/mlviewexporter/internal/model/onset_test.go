@@ -135,6 +135,16 @@ func TestARunThatHadGPUs(t *testing.T) {
 	assert.Equal(t, "uid 1000", after[0].Owner)
 }
 
+// A GPU that is read as well again does not count as failed, although its problem lasts.
+func TestAFailedGPUThatIsWellAgain(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.gpu(model.GPUStatus, "GPU-0", 1, own(0, "ok"))
+	w.problem(model.GPUFailed, "GPU-0", time.Minute)
+	s := w.state()
+	assert.Len(t, s.Needs, 1)
+	assert.Equal(t, map[string]int{"free": 1}, s.Collector.GPUs)
+}
+
 // A problem without new evidence comes after the others.
 func TestStaleProblemsComeLast(t *testing.T) {
 	w := newWorld(model.Settings{})

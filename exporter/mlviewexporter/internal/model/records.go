@@ -27,6 +27,13 @@ func recordIDOf(kind mlattr.ProblemKind, namespace, service, run, host, gpu stri
 	return recordID{kind.Name, namespace, service, run, host, gpu}
 }
 
+// recordID returns the recordID of the problem that a stream reports.
+func (s *stream) recordID() recordID {
+	l := &s.labels
+	kind, _ := mlattr.ProblemNamed(l.Own[0])
+	return recordIDOf(kind, l.Namespace, l.Service, l.Run, l.Host, l.GPU)
+}
+
 const (
 	// maxRecords limits the records of open problems.
 	maxRecords = 1024
@@ -53,6 +60,13 @@ func (s *Store) noteRecord(r *Record, namespace string, now time.Time) {
 	r.namespace = namespace
 	if !r.Ended.IsZero() {
 		s.resolve(r, known, now)
+		// A collector that is silent since may have reported it, too.
+		for one := range s.problems {
+			if one.old(now) && one.recordID() == id {
+				delete(s.problems, one)
+				s.streams.remove(one)
+			}
+		}
 		// Another collector may have begun one of the same kind meanwhile.
 		if known != nil && (!s.settings.Fleet || known.ID == r.ID) {
 			delete(s.records, id)

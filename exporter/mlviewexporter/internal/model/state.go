@@ -116,7 +116,7 @@ type Need struct {
 	Kind  string    `json:"kind"`
 	Since time.Time `json:"since"`
 	// NoEvidenceSince is when the newest evidence arrived of a problem that lasts
-	// without new evidence, nil for others: nobody knows whether it is over.
+	// without new evidence, nil for others: it may be over.
 	NoEvidenceSince *time.Time `json:"no_evidence_since,omitempty"`
 	// Ended is when the problem ended, nil while it lasts. EndReason is why: over, newer
 	// data no longer shows it; or no_evidence, no data has shown it for long.

@@ -66,6 +66,9 @@ func (s *stream) live(now time.Time) bool {
 	return !s.gone && now.Sub(s.at) <= goneAfter
 }
 
+// old reports whether the value has not been sent for a while, although it may be live.
+func (s *stream) old(now time.Time) bool { return now.Sub(s.at) > goneAfter }
+
 // lasts reports whether the problem of a stream lasts: until the stream ends. If its
 // sender is silent, it lasts as long as one of its kind does without new evidence.
 func (s *stream) lasts(now time.Time) bool {

@@ -380,7 +380,7 @@ func ownerOf(n *model.Need) string {
 // evidence returns what was observed of a problem, and since when nothing was.
 func (d *document) evidence(n *model.Need) (lines []string) {
 	if n.NoEvidenceSince != nil {
-		lines = d.paragraph(4, "no new evidence for "+age(d.state.Time, n.NoEvidenceSince)+": nobody knows whether it is over")
+		lines = d.paragraph(4, "no new evidence for "+age(d.state.Time, n.NoEvidenceSince)+": it may be over")
 	}
 	if len(n.Evidence) > 0 {
 		lines = append(lines, d.paragraph(4, printable(strings.Join(n.Evidence, "; ")))...)

@@ -22,7 +22,7 @@ const who = (need) => [owner(need), need.job ? h('span', { key: 'job' }, (/^(slu
 const follows = ({ cause }, of = get('needs', cause)) => (of ? sub('follows: ' + word(kinds, of.kind) + ', ' + of.subject) : null);
 
 // urgency says which problem to take first. One that follows from another has no place
-// of its own. Of one without new evidence nobody knows whether it is over.
+// of its own. One without new evidence may be over.
 const urgency = (n) => (n.no_evidence_since ? dim(n.urgency + ' no new evidence for ' + age(n.no_evidence_since))
   : get('needs', n.cause) ? dim('follows ' + n.urgency) : [h('strong', {}, n.urgency), ' ' + word(severities, n.severity)]);
 
