@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -104,22 +105,47 @@ service:
     logs: {receivers: [otlp], exporters: [nop]}
 `
 
+// otherReceivers are those besides that decompress.
+const otherReceivers = `
+receivers:
+  otlp:
+    protocols:
+      grpc: {endpoint: "127.0.0.1:4317"}
+      http: {endpoint: "127.0.0.1:4318"}
+  zipkin: {endpoint: "127.0.0.1:9411"}
+  jaeger:
+    protocols:
+      grpc: {endpoint: "127.0.0.1:14250"}
+      thrift_http: {endpoint: "127.0.0.1:14268"}
+exporters: {nop: }
+service:
+  pipelines:
+    traces: {receivers: [otlp, zipkin, jaeger], exporters: [nop]}
+    logs: {receivers: [otlp], exporters: [nop]}
+`
+
 // Requests of a few bytes that declare hundreds of megabytes take none of them, in
-// any encoding, over HTTP and gRPC, with and without authentication, and in a
-// configuration without ml_guard. Others are served in the meantime.
+// any encoding, over HTTP and gRPC, with and without authentication, in configurations
+// without ml_guard, and at receivers of other protocols. Others are served in the meantime.
 func TestSmallRequestsTakeLittleMemory(t *testing.T) {
 	t.Parallel()
 	agent := harness.Path("distribution", "config", "agent.yaml")
+	const others = "other receivers"
 	for name, configs := range map[string][]string{
 		"agent.yaml":          {agent},
 		"with authentication": {agent, withAuthentication(t)},
 		"without ml_guard":    {writeConfig(t, withoutGuard)},
+		others:                {writeConfig(t, otherReceivers)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			collector := harness.StartCollector(t, harness.CollectorOptions{Config: configs[0], Merged: configs[1:]})
 			url := "http://" + collector.Address(t, "receivers::otlp::protocols::http") + "/v1/logs"
-			address := collector.Address(t, "receivers::otlp::protocols::grpc")
+			urls, address, export := []string{url}, collector.Address(t, "receivers::otlp::protocols::grpc"), "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
+			if name == others {
+				urls = append(urls, "http://"+collector.Address(t, "receivers::zipkin")+"/api/v2/spans", "http://"+collector.Address(t, "receivers::jaeger::protocols::thrift_http")+"/api/traces")
+				address, export = collector.Address(t, "receivers::jaeger::protocols::grpc"), "/jaeger.api_v2.CollectorService/PostSpans"
+			}
 			before := collector.PeakMemory(t)
 			const clients, times = 5, 5
 			var all sync.WaitGroup
@@ -128,15 +154,19 @@ func TestSmallRequestsTakeLittleMemory(t *testing.T) {
 					all.Go(func() {
 						connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 							grpc.WithDefaultCallOptions(grpc.ForceCodecV2(asIs{})), grpc.WithCompressor(sentAs(encoding))) //nolint:staticcheck // the only way to send what no compressor makes
-						if !assert.NoError(t, err) {
+						if err != nil {
+							t.Error(err)
 							return
 						}
 						defer func() { assert.NoError(t, connection.Close()) }()
 						for range times {
 							for _, request := range requests {
-								_, err := postOTLP(t.Context(), url, protobuf, request, "Content-Encoding", encoding)
-								assert.NoError(t, err, "%s over HTTP", encoding)
-								err = connection.Invoke(t.Context(), "/opentelemetry.proto.collector.logs.v1.LogsService/Export", request, new([]byte))
+								for _, url := range urls {
+									if _, err := postOTLP(t.Context(), url, protobuf, request, "Content-Encoding", encoding); err != nil {
+										t.Errorf("%s to %s: %v", encoding, url, err)
+									}
+								}
+								err := connection.Invoke(t.Context(), export, request, new([]byte))
 								assert.NotEqual(t, codes.Unavailable, status.Code(err), "%s over gRPC: %v", encoding, err)
 							}
 						}
@@ -254,9 +284,10 @@ func TestEmptyMessagesTakeWhatIsDocumented(t *testing.T) {
 	t.Parallel()
 	const most = 249_900
 	list := func(n int, numbers ...int) []byte {
-		content := bytes.Repeat([]byte{byte(numbers[len(numbers)-1]<<3 | 2), 0}, n)
-		for i := len(numbers) - 2; i >= 0; i-- {
-			content = otlpnest.Field(numbers[i], content)
+		last := len(numbers) - 1
+		content := bytes.Repeat([]byte{byte(numbers[last]<<3 | 2), 0}, n)
+		for _, number := range slices.Backward(numbers[:last]) {
+			content = otlpnest.Field(number, content)
 		}
 		return content
 	}

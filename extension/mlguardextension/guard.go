@@ -16,6 +16,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/request"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 var (
@@ -29,6 +30,8 @@ type guard struct {
 
 	limits    request.Limits
 	progress  progress
+	refused   shared.Tally // by limit
+	withdraw  func()
 	telemetry *metadata.TelemetryBuilder
 	logger    *zap.Logger
 	id        attribute.KeyValue
@@ -39,7 +42,7 @@ func newGuard(set extension.Settings, config *Config) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guard{
+	g := &guard{
 		limits:    request.Limits{Depth: config.MaxDepth, Messages: config.MaxMessages},
 		progress:  progress{limit: int64(config.MaxMemoryMiB) << 20},
 		telemetry: telemetry,
@@ -49,11 +52,24 @@ func newGuard(set extension.Settings, config *Config) (*guard, error) {
 		logger: set.Logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 			return zapcore.NewSamplerWithOptions(core, time.Minute, 1, 0)
 		})),
-	}, nil
+	}
+	g.withdraw = shared.PublishNotices(set.ID.String(), func() []shared.Notice { return g.refused.Notices(g.notice) })
+	return g, nil
 }
 
-// Shutdown unregisters the telemetry.
+// notice says which requests were refused by a limit.
+func (g *guard) notice(limit string) (shared.Notice, bool) {
+	why := "They exceed max_" + limit + "."
+	if limit == request.LimitMemory {
+		why = "Those that were being processed needed max_" + limit + ". Senders may send them again."
+	}
+	id := g.id.Value.AsString()
+	return shared.Notice{Kind: "limit", What: "Requests that were refused before decoding", Why: why, Fix: id + ": {max_" + limit + ": <more>}"}, true
+}
+
+// Shutdown unregisters the telemetry and the notices.
 func (g *guard) Shutdown(context.Context) error {
+	g.withdraw()
 	g.telemetry.Shutdown()
 	return nil
 }
@@ -63,6 +79,7 @@ func (g *guard) Shutdown(context.Context) error {
 // 503 for a request that is refused for the moment.
 func (g *guard) refuse(ctx context.Context, limit string) error {
 	g.telemetry.ExtensionMlGuardRequestsRefused.Add(ctx, 1, metric.WithAttributes(g.id, attribute.String("limit", limit)))
+	g.refused.Add(limit, 1)
 	var err error
 	switch limit {
 	case request.LimitDepth:
@@ -70,6 +87,7 @@ func (g *guard) refuse(ctx context.Context, limit string) error {
 	case request.LimitMessages:
 		err = status.Errorf(codes.InvalidArgument, "ml_guard: the request has more messages than %q (%d)", "max_messages", g.limits.Messages)
 	default:
+		shared.Refused(time.Now())
 		err = status.Errorf(codes.Unavailable, "ml_guard: the requests that are being processed need more memory than %q (%d), send this one again later", "max_memory_mib", g.progress.limit>>20)
 	}
 	g.logger.Warn("A request was refused before decoding. Further ones within a minute are counted but not logged.", zap.Error(err))

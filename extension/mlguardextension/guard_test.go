@@ -37,6 +37,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadatatest"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 func TestConfig(t *testing.T) {
@@ -372,6 +373,11 @@ func TestRequestsInProgressAreBounded(t *testing.T) {
 			b.goOn <- struct{}{}
 			require.NoError(t, <-first)
 			s.assertRefused(t, "memory_mib", 1)
+			assert.Less(t, time.Since(shared.LastRefusal()), time.Hour, "what is not there says nothing about its sender")
+			notices := shared.Notices()["ml_guard"]
+			require.Len(t, notices, 1)
+			assert.EqualValues(t, 1, notices[0].Count)
+			assert.Equal(t, "ml_guard: {max_memory_mib: <more>}", notices[0].Fix)
 		})
 	}
 }

@@ -3,6 +3,7 @@ package request
 import (
 	"bytes"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,8 +16,8 @@ import (
 // lists are requests with n empty messages in each list that OTLP has.
 func lists(n int) map[string][]byte {
 	in := func(content []byte, numbers ...int) []byte {
-		for i := len(numbers) - 1; i >= 0; i-- {
-			content = otlpnest.Field(numbers[i], content)
+		for _, number := range slices.Backward(numbers) {
+			content = otlpnest.Field(number, content)
 		}
 		return content
 	}
