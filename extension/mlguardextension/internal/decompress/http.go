@@ -9,7 +9,7 @@ import (
 )
 
 // stockDecoders are confighttp's own. It has no way to replace a decoder of a
-// server that another component starts. docs/adr/0048-decompression.md has the
+// server that another component starts. docs/adr/0049-decompression.md has the
 // reasons, and docs/upstream/ what would make this unnecessary.
 //
 //go:linkname stockDecoders go.opentelemetry.io/collector/config/confighttp.availableDecoders
