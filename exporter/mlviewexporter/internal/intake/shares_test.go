@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strconv"
 	"testing"
 	"time"
 
@@ -57,7 +58,7 @@ func TestQuietRunOutlivesRequests(t *testing.T) {
 			now = now.Add(20 * time.Minute)
 			td := ptrace.NewTraces()
 			for i := range tt.runs {
-				add(td, fmt.Sprintf("s%d", i), fmt.Sprint(i), fmt.Sprintf("E%d", i))
+				add(td, fmt.Sprintf("s%d", i), strconv.Itoa(i), fmt.Sprintf("E%d", i))
 			}
 			raw, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 			require.NoError(t, err)

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func (w *world) train(d time.Duration, run string) {
 	for end := w.now.Add(d); w.now.Before(end); w.now = w.now.Add(10 * time.Second) {
 		for rank := range honestRanks {
 			w.span(func(in *model.SpanInput) {
-				in.Source.Sender, in.Source.Run, in.Source.Rank = honestSender, run, fmt.Sprint(rank)
+				in.Source.Sender, in.Source.Run, in.Source.Rank = honestSender, run, strconv.Itoa(rank)
 			})
 		}
 	}
