@@ -70,7 +70,7 @@ type Config struct {
 
 	// MaxRuns is the limit of live runs with streams of their own. Beyond it, a
 	// new run replaces one that has ended, else one that is silent and holds no
-	// GPU. If there is none, the new run's counters and histograms are added up
+	// GPU, of senders and services that have more than their share. If there is none, the new run's counters and histograms are added up
 	// per service without the run's labels, with otel.metric.overflow=true, and
 	// its gauges are dropped; both are counted. The default is 200. With 0 no run
 	// has labels, and gauges of runs are not kept.

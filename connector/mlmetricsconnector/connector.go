@@ -19,6 +19,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
@@ -189,6 +191,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	r := c.readers.Get().(*reader)
 	defer c.putBack(r)
 	r.now, r.enriched = now.UnixNano(), mlattr.IsEnriched(ctx)
+	r.sources.from = share.SenderOf(sender.From(ctx))
 	r.loads, r.prices = c.shared.seen.loads.Load(), c.prices.table()
 	r.changes.history = c.shared.recording()
 	r.read(td)

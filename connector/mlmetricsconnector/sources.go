@@ -1,6 +1,9 @@
 package mlmetricsconnector
 
-import "github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+import (
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
+)
 
 // rememberedSources is how many of the newest sources are compared: a span has
 // up to three, and its resource one.
@@ -11,6 +14,8 @@ const rememberedSources = 4
 type sources struct {
 	all  []*streams.Source
 	used int
+	// from has sent the request.
+	from share.Sender
 }
 
 // of returns the source of a resource and run.
@@ -26,7 +31,7 @@ func (s *sources) of(resource streams.Resource, run streams.Run) *streams.Source
 	}
 	source := s.all[s.used]
 	s.used++
-	*source = streams.Source{Resource: resource, Run: run}
+	*source = streams.Source{Resource: resource, Run: run, Origin: share.OriginOf(s.from, resource.Service)}
 	return source
 }
 

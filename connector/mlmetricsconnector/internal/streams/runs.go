@@ -1,9 +1,14 @@
 package streams
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 const (
@@ -14,6 +19,8 @@ const (
 	// run until the next one, so that a flood of new runs does not cause a
 	// search each.
 	searchAgain = time.Second
+	// againAfter is when a run whose program sends something has not come only once.
+	againAfter = time.Minute
 )
 
 // Standing determines whether a run may be replaced by a new one.
@@ -49,22 +56,33 @@ type runs struct {
 	// evicted are those since the last call of Store.Evicted.
 	evicted  Evicted
 	searched time.Time
+	// shares has since when senders and their services have sent data.
+	shares *share.History
 }
 
 // liveRun is a run with streams of its own.
 type liveRun struct {
-	// updated is the time of the latest change.
-	updated  time.Time
+	origin share.Origin
+	// first is when the run was admitted, updated the time of the latest change.
+	first, updated time.Time
+	// again reports whether its program has sent something againAfter that.
+	again    bool
 	standing Standing
 	// held reports whether its processes hold GPUs.
 	held bool
 }
 
-func newRuns() runs { return runs{seen: make(map[RunKey]*liveRun), evicted: make(Evicted)} }
+func newRuns() runs {
+	return runs{seen: make(map[RunKey]*liveRun), evicted: make(Evicted), shares: share.NewHistory()}
+}
 
 // admit reports whether the run may have streams of its own, and if so keeps it
 // alive. At the limit it replaces a run that has ended or is silent.
-func (r *runs) admit(key RunKey, limit int, now time.Time) bool {
+func (r *runs) admit(key RunKey, from share.Origin, limit int, now time.Time) bool {
+	sent := from != (share.Origin{})
+	if sent {
+		r.shares.Succeeded(from, now)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	run, live := r.seen[key]
@@ -76,43 +94,73 @@ func (r *runs) admit(key RunKey, limit int, now time.Time) bool {
 	}
 	if !live {
 		key = RunKey{Resource: key.Resource.Clone(), ID: strings.Clone(key.ID)}
-		run = &liveRun{updated: now}
+		run = &liveRun{origin: from, first: now, updated: now}
 		r.seen[key] = run
 	}
 	if now.After(run.updated) {
 		run.updated = now
 	}
+	run.again = run.again || sent && now.Sub(run.first) >= againAfter
 	return true
 }
 
-// evict replaces the first replaceable run, and reports whether there was one.
+// evict replaces a run, and reports whether one could be. It is one of a sender and a
+// service that has more than its share, of one service first one that came only once, then
+// the ended one that was updated longest ago, then such a silent one. Unless those that
+// have more than their share came only once, any run that has ended or is silent may be
+// replaced.
 func (r *runs) evict(now time.Time) bool {
 	if now.Before(r.searched.Add(searchAgain)) {
 		return false
 	}
-	var first RunKey
-	var standing Standing
-	var updated time.Time
-	for key, run := range r.seen {
-		its := run.standing
-		if its == NotJudged {
-			its = Running
-			if now.Sub(run.updated) > silentAfter {
-				its = Silent
-			}
-		}
-		if its > Silent || standing != NotJudged && (its > standing || its == standing && !run.updated.Before(updated)) {
-			continue
-		}
-		first, standing, updated = key, its, run.updated
+	keys := slices.Collect(maps.Keys(r.seen))
+	slices.SortFunc(keys, func(x, y RunKey) int {
+		a, b := r.seen[x], r.seen[y]
+		return cmp.Or(cmp.Compare(a.class(now), b.class(now)), cmp.Compare(b.judged(now), a.judged(now)), b.updated.Compare(a.updated))
+	})
+	items := make([]share.Item, len(keys))
+	for i, key := range keys {
+		items[i] = share.Item{Path: r.shares.Path(r.seen[key].origin), Weight: 1}
 	}
-	if standing == NotJudged {
-		r.searched = now
-		return false
+	leave := share.Leaving(items, int64(len(keys)/16+1))
+	if !slices.ContainsFunc(leave, func(i int) bool { return !r.seen[keys[i]].again }) {
+		for i := range keys {
+			leave = append(leave, len(keys)-1-i)
+		}
 	}
-	delete(r.seen, first)
-	r.evicted[first] = now
-	return true
+	for _, i := range leave {
+		if r.seen[keys[i]].judged(now) <= Silent {
+			delete(r.seen, keys[i])
+			r.evicted[keys[i]] = now
+			return true
+		}
+	}
+	r.searched = now
+	return false
+}
+
+// judged returns the standing of the run, also of one without.
+func (l *liveRun) judged(now time.Time) Standing {
+	switch {
+	case l.standing != NotJudged:
+		return l.standing
+	case now.Sub(l.updated) > silentAfter:
+		return Silent
+	default:
+		return Running
+	}
+}
+
+// class orders the runs that are not replaced before others, and those that came only once
+// behind them.
+func (l *liveRun) class(now time.Time) int {
+	switch {
+	case !l.again:
+		return 2
+	case l.judged(now) <= Silent:
+		return 1
+	}
+	return 0
 }
 
 // held returns the runs whose processes hold GPUs.

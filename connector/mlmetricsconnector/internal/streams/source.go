@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strings"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // Resource identifies the program of a stream.
@@ -25,6 +27,8 @@ type Run struct {
 type Source struct {
 	Resource Resource
 	Run      Run
+	// Origin has sent the updates. It is zero for those that the connector concludes.
+	Origin share.Origin
 
 	// The following fields apply to updates that arrived at settled. silent is
 	// what the program sends itself, or nil.

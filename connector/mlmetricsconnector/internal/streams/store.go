@@ -166,7 +166,7 @@ func (s *Store) settle(src *Source, now time.Time) {
 	src.settled, src.admitted = now, src.Run.ID != mlattr.Other
 	src.silent = s.silences.of(src.Resource)
 	if src.Run.ID != "" && src.admitted {
-		src.admitted = s.runs.admit(RunKey{src.Resource, src.Run.ID}, s.limits.Runs, now)
+		src.admitted = s.runs.admit(RunKey{src.Resource, src.Run.ID}, src.Origin, s.limits.Runs, now)
 	}
 	if src.admitted {
 		src.hash = maphash.Comparable(s.seed, identity{src.Resource, src.Run, false})
