@@ -324,6 +324,20 @@ func TestFleet(t *testing.T) {
 		assert.Contains(t2, failure.Requires, "host "+host)
 	}, arrival, poll)
 
+	// Nothing of the host arrives any more. The gateway goes on telling of its run.
+	require.EventuallyWithT(t, func(t2 *assert.CollectT) {
+		state := f.state(t2, t)
+		require.Len(t2, state.GPUs, 1)
+		assert.Equal(t2, []string{"no_data", "looks_hung"}, []string{state.GPUs[0].Activity, state.GPUs[0].LastActivity})
+		assert.Equal(t2, map[string]int{"no_data": 1}, state.Collector.GPUs)
+		assert.Equal(t2, 1, state.Collector.HostsReporting, "the gateway reads its own driver")
+		assert.Equal(t2, "stalled", state.run(t2).State)
+		status, text := f.get(t2, t, "/?width=160", password)
+		require.Equal(t2, http.StatusOK, status)
+		assert.Contains(t2, text, "1 without data since ")
+		assert.Contains(t2, text, "was looks hung")
+	}, arrival, poll)
+
 	status, body := f.get(t, t, "/", "a guess")
 	assert.Equal(t, http.StatusUnauthorized, status)
 	assert.NotContains(t, body, trainerRun)

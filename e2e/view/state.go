@@ -13,9 +13,10 @@ import (
 type State struct {
 	Time      time.Time `json:"time"`
 	Collector struct {
-		Simulated bool           `json:"simulated"`
-		GPUs      map[string]int `json:"gpus"`
-		Hidden    map[string]int `json:"hidden"`
+		Simulated      bool           `json:"simulated"`
+		GPUs           map[string]int `json:"gpus"`
+		Hidden         map[string]int `json:"hidden"`
+		HostsReporting int            `json:"hosts_reporting"`
 	} `json:"collector"`
 	Needs  []Need  `json:"needs"`
 	Runs   []Run   `json:"runs"`
@@ -82,6 +83,7 @@ type GPU struct {
 	Host           string   `json:"host"`
 	Simulated      bool     `json:"simulated"`
 	Activity       string   `json:"activity"`
+	LastActivity   string   `json:"last_activity"`
 	Utilization    *float64 `json:"utilization"`
 	MemoryUsed     *float64 `json:"memory_used"`
 	MemoryLimit    *float64 `json:"memory_limit"`
