@@ -154,6 +154,12 @@ type Config struct {
 	// restart, what telemetry shows first is no change, and problems begin anew.
 	Storage *component.ID `mapstructure:"storage"`
 
+	// StateDirectory is a directory that keeps the same without an extension, in a file
+	// that is written each minute. It is created if need be, and must not be writable for
+	// others. If it cannot be used, the connector starts nevertheless, and logs it. It is
+	// not used with Storage. By default there is none.
+	StateDirectory string `mapstructure:"state_directory"`
+
 	// prevent unkeyed literal initialization
 	_ struct{}
 }

@@ -29,9 +29,10 @@ const (
 
 // instances is what the instances of one component id share.
 type instances struct {
-	id      component.ID
-	storage *component.ID
-	logger  *zap.Logger
+	id        component.ID
+	storage   *component.ID
+	directory string
+	logger    *zap.Logger
 
 	seen *seenMetrics
 	// outlets are the pipelines that get the records, history what changes are
@@ -42,7 +43,7 @@ type instances struct {
 	// until they are open again.
 	open, restored atomic.Pointer[[]problem.Entry]
 
-	// saved is nil without a storage extension.
+	// saved is nil if nothing is kept over restarts.
 	saved   *saved.State
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -52,7 +53,7 @@ var _ shared.Object = (*instances)(nil)
 
 func newInstances(set connector.Settings, cfg *Config) *instances {
 	return &instances{
-		id: set.ID, storage: cfg.Storage, logger: set.Logger,
+		id: set.ID, storage: cfg.Storage, directory: cfg.StateDirectory, logger: set.Logger,
 		seen: newSeenMetrics(cfg.Prices.GPUHour), history: change.NewHistory(),
 	}
 }
@@ -74,16 +75,19 @@ func (i *instances) recording() *change.History {
 	return i.history
 }
 
-// Start loads what the storage extension has kept.
-func (i *instances) Start(ctx context.Context, host component.Host) error {
-	if i.storage == nil {
+// Start loads what was kept over a restart.
+func (i *instances) Start(ctx context.Context, host component.Host) (err error) {
+	switch {
+	case i.storage != nil:
+		if i.saved, err = saved.Open(ctx, host, *i.storage, component.KindConnector, i.id, keeper{i}, i.storageFailed); err != nil {
+			return err
+		}
+	case i.directory != "":
+		i.saved = saved.OpenFolder(ctx, i.directory, component.KindConnector, i.id, keeper{i}, i.storageFailed)
+	default:
 		return nil
 	}
-	kept, err := saved.Open(ctx, host, *i.storage, component.KindConnector, i.id, keeper{i}, i.storageFailed)
-	if err != nil {
-		return err
-	}
-	i.saved = kept
+	kept := i.saved
 	// The context of Start ends with Start.
 	background, cancel := context.WithCancel(context.Background())
 	i.cancel = cancel

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -84,11 +86,21 @@ func (m *memory) Close(context.Context) error {
 // records of changes after a request of each version, and what it logged.
 func life(t *testing.T, kept *memory, versions ...string) (changes []string, warnings []string) {
 	t.Helper()
+	return lifeIn(t, "", kept, versions...)
+}
+
+// lifeIn is life with a directory in place of the storage, unless it is "".
+func lifeIn(t *testing.T, directory string, kept *memory, versions ...string) (changes []string, warnings []string) {
+	t.Helper()
 	core, logged := zaplogged.New(zap.WarnLevel)
 	set := connectortest.NewNopSettings(metadata.Type)
+	set.ID = component.NewID(metadata.Type)
 	set.Logger = zap.New(core)
 	cfg := createDefaultConfig().(*Config)
 	cfg.Storage, cfg.FlushInterval = &memoryID, time.Second
+	if directory != "" {
+		cfg.Storage, cfg.StateDirectory = nil, directory
+	}
 	factory, logs := NewFactory(), new(consumertest.LogsSink)
 	metrics, err := factory.CreateTracesToMetrics(t.Context(), set, cfg, consumertest.NewNop())
 	require.NoError(t, err)
@@ -126,6 +138,22 @@ func TestStorage(t *testing.T) {
 		assert.Equal(t, []string{"version 3 (was 2)"}, changes)
 		changes, _ = life(t, kept, "4")
 		assert.Equal(t, []string{"version 4 (was 3)"}, changes)
+	})
+}
+
+// A directory does, too. One that cannot be used is said once, and nothing else fails.
+func TestStateDirectory(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "state")
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	synctest.Test(t, func(t *testing.T) {
+		_, warnings := lifeIn(t, directory, nil, "1", "2")
+		assert.Empty(t, warnings)
+		changes, _ := lifeIn(t, directory, nil, "3")
+		assert.Equal(t, []string{"version 3 (was 2)"}, changes)
+		changes, warnings = lifeIn(t, file, nil, "1", "2")
+		assert.Equal(t, []string{"version 2 (was 1)"}, changes)
+		assert.Len(t, warnings, 1)
 	})
 }
 
