@@ -234,9 +234,12 @@ func (c *metricsConnector) emitByTimer(ctx context.Context) {
 		case <-ticker.C:
 		}
 		var err error
-		if first && time.Since(begun) < c.cfg.FlushInterval {
+		switch early := first && time.Since(begun) < c.cfg.FlushInterval; {
+		case early && c.shared.restores():
+			err = c.emit(ctx, false) // the page must not say that nothing needs someone
+		case early:
 			err = c.flush(ctx, c.now(), nil)
-		} else {
+		default:
 			if first {
 				first = false
 				ticker.Reset(c.cfg.FlushInterval)

@@ -75,6 +75,10 @@ func (i *instances) recording() *change.History {
 	return i.history
 }
 
+// restores reports whether problems wait to be open again, and their records go
+// anywhere.
+func (i *instances) restores() bool { return i.restored.Load() != nil && i.outlets.Any() }
+
 // Start loads what was kept over a restart.
 func (i *instances) Start(ctx context.Context, host component.Host) (err error) {
 	switch {

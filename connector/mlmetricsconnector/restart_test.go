@@ -142,7 +142,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
 	history, err := r.connector.shared.history.Export()
 	require.NoError(t, err)
-	assert.Error(t, keeper{r.connector.shared}.Import(append(history[:len(history)-1], `,"problems":{}}`...)))
+	require.Error(t, keeper{r.connector.shared}.Import(append(history[:len(history)-1], `,"problems":{}}`...)))
 
 	open := make([]problem.Entry, 1000)
 	for i := range open {

@@ -157,6 +157,42 @@ func TestStateDirectory(t *testing.T) {
 	})
 }
 
+// A problem that was open before a restart is told again within seconds after it.
+func TestOpenProblemsAreToldSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := &memory{}
+		live := func(send int, wait time.Duration) (states []string) {
+			cfg := createDefaultConfig().(*Config)
+			cfg.Storage = &memoryID
+			set, factory, logs := connectortest.NewNopSettings(metadata.Type), NewFactory(), new(consumertest.LogsSink)
+			metrics, err := factory.CreateTracesToMetrics(t.Context(), set, cfg, consumertest.NewNop())
+			require.NoError(t, err)
+			records, err := factory.CreateTracesToLogs(t.Context(), set, cfg, logs)
+			require.NoError(t, err)
+			require.NoError(t, metrics.Start(t.Context(), kept))
+			require.NoError(t, records.Start(t.Context(), kept))
+			for n := range send {
+				td := chat("agent", uint16(n)) // #nosec G115 -- few
+				td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Status().SetCode(2)
+				require.NoError(t, metrics.ConsumeTraces(t.Context(), td))
+			}
+			time.Sleep(wait)
+			synctest.Wait()
+			for _, record := range recordsOf(logs, "ml.problem") {
+				states = append(states, textOf(t, record, "ml.problem.state")+" "+textOf(t, record, "ml.problem.id"))
+			}
+			require.NoError(t, metrics.Shutdown(t.Context()))
+			require.NoError(t, records.Shutdown(t.Context()))
+			return states
+		}
+		began := live(3, 20*time.Second)
+		require.Len(t, began, 1)
+		assert.Equal(t, began, live(0, 2*time.Second))
+		assert.Empty(t, live(0, 100*time.Millisecond), "it stops too soon to tell")
+		assert.Equal(t, began, live(0, 2*time.Second))
+	})
+}
+
 // What cannot be read, because it is damaged or of a newer version, is kept beside
 // what is written. A storage that does not work is said so, and nothing else fails.
 func TestStorageThatFails(t *testing.T) {

@@ -26,10 +26,11 @@ const (
 	// flapTime is how long a problem must be gone to end, if it came back so soon
 	// after its last end: one that comes and goes has few records.
 	flapTime = 10 * time.Minute
-	// StaleAfter is after how long without new evidence a problem is stale, and
-	// StaleIntervals the same in the usual intervals of its evidence: the longer
-	// time counts.
-	StaleAfter, StaleIntervals = 2 * time.Minute, 3
+	// StaleAfter is after how long without new evidence a problem is stale, unless
+	// StaleIntervals is longer.
+	StaleAfter = 2 * time.Minute
+	// StaleIntervals is the same in the usual intervals of its evidence.
+	StaleIntervals = 3
 )
 
 // key identifies an open problem.

@@ -73,18 +73,6 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) model.Event {
 			r.Host = text(v)
 		case mlattr.HardwareID:
 			r.GPU = text(v)
-		case mlattr.SlurmJobID:
-			r.Holder.Job = text(v)
-		case mlattr.K8sNamespace:
-			r.Holder.Namespace = text(v)
-		case mlattr.K8sPod:
-			r.Holder.Pod = text(v)
-		case mlattr.ContainerID:
-			r.Holder.Container = text(v)
-		case mlattr.UserID:
-			r.Holder.User = text(v)
-		case mlattr.UserName:
-			r.Holder.UserName = text(v)
 		case mlattr.ProblemEvidence:
 			r.Evidence = phrases(v)
 		case mlattr.ProblemExcluded:
@@ -97,6 +85,8 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) model.Event {
 			r.Cause = text(v)
 		case mlattr.ProblemShadow:
 			r.Shadow = isTrue(v)
+		default:
+			readHolder(&r.Holder, key, v)
 		}
 	}
 	switch state {
@@ -106,6 +96,24 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) model.Event {
 		r.Ended = e.Time
 	}
 	return e
+}
+
+// readHolder reads an attribute of the workload that held a GPU.
+func readHolder(h *model.Workload, key string, v pcommon.Value) {
+	switch key {
+	case mlattr.SlurmJobID:
+		h.Job = text(v)
+	case mlattr.K8sNamespace:
+		h.Namespace = text(v)
+	case mlattr.K8sPod:
+		h.Pod = text(v)
+	case mlattr.ContainerID:
+		h.Container = text(v)
+	case mlattr.UserID:
+		h.User = text(v)
+	case mlattr.UserName:
+		h.UserName = text(v)
+	}
 }
 
 // timeOf returns a time in seconds since 1970, or another one if v is none.

@@ -95,9 +95,11 @@ func page() string {
 		"  within 10 minutes of its end ends when it has been gone for 10 minutes.\n"+
 		"- Without newer data nobody knows whether it is over. After %.0f minutes, or %d of the usual\n"+
 		"  intervals of its evidence if that is longer, it is stale: its record says so, and the page\n"+
-		"  shows it grey with its age. GPU-hours count until then.\n"+
-		"- It ends without new evidence after the time in the column *lasts*. New evidence begins\n"+
-		"  another problem then.\n", problem.StaleAfter.Minutes(), problem.StaleIntervals)
+		"  shows it grey with its age. GPU-hours count until the newest evidence.\n"+
+		"- It ends after the time in the column *lasts without evidence*, if none comes. New evidence\n"+
+		"  begins another problem then.\n"+
+		"- With `storage`, open problems outlive a restart. Their detectors have forgotten what they knew:\n"+
+		"  one that is not found again ends without a verdict when newer data has come for 10 minutes.\n", problem.StaleAfter.Minutes(), problem.StaleIntervals)
 	for _, severity := range severities {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| kind | of a | rule | lasts without evidence | method |\n|---|---|---|---|---|\n", severity.title, severity.means)
 		for i := range mlattr.Problems {
