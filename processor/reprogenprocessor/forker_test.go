@@ -170,12 +170,24 @@ func (f *forker) wait(id int) (int, error) {
 // run runs an artifact's script with --json from a folder that is not its own.
 func (f *forker) run(t testing.TB, artifact string, env []string, args ...string) result {
 	t.Helper()
+	r := f.output(t, artifact, env, append([]string{"--json"}, args...)...)
+	status := r.Exit
+	if r.Stdout != "" {
+		require.NoError(t, json.Unmarshal([]byte(r.Stdout), &r), "%d: %s\n%s", status, r.Stdout, r.Stderr)
+	}
+	r.Exit = status
+	return r
+}
+
+// output is run without --json: the result has the status and what was written.
+func (f *forker) output(t testing.TB, artifact string, env []string, args ...string) result {
+	t.Helper()
 	folder := t.TempDir()
 	f.writing.Lock()
 	f.last++
 	id := f.last
 	job, err := json.Marshal(map[string]any{"id": id, "script": filepath.Join(artifact, "repro.py"), "folder": folder, "cwd": t.TempDir(), "env": env,
-		"args": append([]string{"--json"}, args...)})
+		"args": args})
 	if err == nil {
 		_, err = f.in.Write(append(job, '\n'))
 	}
@@ -183,12 +195,7 @@ func (f *forker) run(t testing.TB, artifact string, env []string, args ...string
 	require.NoError(t, err)
 	status, err := f.wait(id)
 	require.NoError(t, err)
-	r := result{Stdout: text(t, folder, "stdout"), Stderr: text(t, folder, "stderr")}
-	if r.Stdout != "" {
-		require.NoError(t, json.Unmarshal([]byte(r.Stdout), &r), "%d: %s\n%s", status, r.Stdout, r.Stderr)
-	}
-	r.Exit = status
-	return r
+	return result{Exit: status, Stdout: text(t, folder, "stdout"), Stderr: text(t, folder, "stderr")}
 }
 
 // forks reports whether an environment and flags mean the same to a script that

@@ -144,17 +144,9 @@ func plainOf(t *testing.T, artifact string, exit int, args ...string) (printed, 
 // plainIn does the same where Python finds the packages of a folder.
 func plainIn(t *testing.T, packages, artifact string, exit int, args ...string) (printed, said string) {
 	t.Helper()
-	cmd := exec.Command(pythons(t)[0].path, append([]string{filepath.Join(artifact, "repro.py"), "--plain"}, args...)...)
-	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+packages)
-	var stdout, stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	if exit == 0 {
-		require.NoError(t, err, stderr.String())
-	}
-	require.Equal(t, exit, cmd.ProcessState.ExitCode(), "%s\n%s", stdout.String(), stderr.String())
-	return stdout.String(), stderr.String()
+	r := forkerOf(t, pythons(t)[0]).output(t, artifact, []string{"PYTHONPATH=" + packages}, append([]string{"--plain"}, args...)...)
+	require.Equal(t, exit, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
+	return r.Stdout, r.Stderr
 }
 
 // TestPlain prints each kind's script and runs it with Python alone.
