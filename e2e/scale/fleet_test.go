@@ -176,7 +176,7 @@ func (f *fleet) startGateway(g *gateway) {
 		Config: harness.Path("distribution", "config", "gateway.yaml"),
 		Env: []string{
 			"JAEGER_ENDPOINT=" + g.backend.address, "LOGS_EXPORTER=otlp_grpc/logs", "LOGS_ENDPOINT=" + g.backend.address,
-			"OTELCOL_ML_QUEUE_DIR=" + g.folder,
+			"OTELCOL_ML_QUEUE_DIR=" + g.folder, "OTELCOL_ML_TRUSTED_SENDERS=[10.77.0.0/16]",
 			// Otherwise all gateways of this machine would have one.
 			fmt.Sprintf("COLLECTOR_INSTANCE_ID=gateway-%d", g.number),
 		},
