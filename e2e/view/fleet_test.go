@@ -58,6 +58,8 @@ func startFleet(t *testing.T) *fleet {
 		Env: []string{
 			"FLEET_TOKEN=" + f.file("token"), "FLEET_READERS=" + f.file("readers"),
 			"FLEET_CERT=" + f.file("crt"), "FLEET_KEY=" + f.file("key"),
+			// Otherwise pages show what those of other tests have kept.
+			"OTELCOL_ML_STATE_DIR=" + f.file("state"),
 		},
 	})
 	f.page.AwaitHealthy(t)
