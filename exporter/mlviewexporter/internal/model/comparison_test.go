@@ -286,7 +286,7 @@ func TestTheLastLossIsThatOfTheLastStep(t *testing.T) {
 			require.True(t, ok)
 			for _, curve := range detail.Curves {
 				if curve.Name == "loss" {
-					assert.InDelta(t, 0.5, curve.Values[len(curve.Values)-1], 0, "the curve ends there")
+					assert.InDelta(t, 0.5, curve.Fine.Values[len(curve.Fine.Values)-1], 0, "the curve ends there")
 				}
 			}
 		})

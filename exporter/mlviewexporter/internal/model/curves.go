@@ -60,10 +60,40 @@ const fineFor = 10 * time.Minute
 // curves are the numbers of a run over time. They grow as they fill.
 type curves struct {
 	fine, coarse points
-	// minute has the sums of the points since minuteFrom.
-	minuteFrom uint32
-	sum        [curveCount]float64
-	n          [curveCount]int
+	// minute has the points of the current minute.
+	minute minute
+}
+
+// minute has the sums of the numbers since a time.
+type minute struct {
+	from uint32
+	sum  [curveCount]float64
+	n    [curveCount]int
+}
+
+func (m *minute) add(v *values) {
+	for id, value := range v {
+		if value == value {
+			m.sum[id] += float64(value)
+			m.n[id]++
+		}
+	}
+}
+
+// end adds the means to points, unless none is known, and begins another minute.
+func (m *minute) end(to *points, limit int, from uint32) {
+	var mean values
+	known := false
+	for id := range mean {
+		mean[id] = float32(math.NaN())
+		if m.n[id] > 0 {
+			mean[id], known = float32(m.sum[id]/float64(m.n[id])), true
+		}
+	}
+	if known {
+		to.add(m.from, &mean, limit)
+	}
+	*m = minute{from: from}
 }
 
 // points are numbers at times, which are Unix seconds.
@@ -107,11 +137,10 @@ func (c *curves) add(now time.Time, v *values, interval, history time.Duration) 
 		return // the clock went back
 	}
 	c.fine.add(at, v, finePoints(interval))
-	if at-c.minuteFrom >= 60 {
-		c.endMinute(history)
-		c.minuteFrom = at - at%60
+	if at-c.minute.from >= 60 {
+		c.minute.end(&c.coarse, coarsePoints(history), at-at%60)
 	}
-	c.addToMinute(v)
+	c.minute.add(v)
 }
 
 // finePoints and coarsePoints are the largest numbers of points.
@@ -126,44 +155,81 @@ func (c *curves) restore(fine, coarse *exportedPoints, now time.Time, interval, 
 		return
 	}
 	// The minute that the restart has interrupted.
-	c.minuteFrom = c.fine.times[n-1] - c.fine.times[n-1]%60
+	c.minute.from = c.fine.times[n-1] - c.fine.times[n-1]%60
 	for i, at := range c.fine.times {
-		if at < c.minuteFrom {
+		if at >= c.minute.from {
+			v := c.fine.at(i, math.MaxInt64)
+			c.minute.add(&v)
+		}
+	}
+}
+
+// evenly returns the numbers of all times in one resolution: means of a minute, or, of
+// a run that began within fineFor, each point. The numbers of steps end at until.
+func (c *curves) evenly(until int64) (all points) {
+	if !c.isLong() {
+		return c.fine.before(until)
+	}
+	whole := c.coarse.times[len(c.coarse.times)-1] + 60
+	if len(c.fine.times) > 0 {
+		whole = c.fine.times[0] + 59 - (c.fine.times[0]+59)%60
+	}
+	for i, at := range c.coarse.times {
+		if at < whole {
+			v := c.coarse.at(i, until)
+			all.add(at, &v, math.MaxInt/2)
+		}
+	}
+	sums := minute{from: whole}
+	for i, at := range c.fine.times {
+		if at < whole {
 			continue
 		}
-		var v values
-		for id := range v {
-			v[id] = float32(math.NaN())
-			if all := c.fine.values[id]; all != nil {
-				v[id] = all[i]
-			}
+		if at-sums.from >= 60 {
+			sums.end(&all, math.MaxInt/2, at-at%60)
 		}
-		c.addToMinute(&v)
+		v := c.fine.at(i, until)
+		sums.add(&v)
 	}
+	sums.end(&all, math.MaxInt/2, 0)
+	return all
 }
 
-func (c *curves) addToMinute(v *values) {
-	for i, value := range v {
-		if value == value {
-			c.sum[i] += float64(value)
-			c.n[i]++
-		}
-	}
+// isLong reports whether there are means of minutes of which there are no points any
+// more.
+func (c *curves) isLong() bool {
+	return len(c.coarse.times) > 0 && (len(c.fine.times) == 0 || c.coarse.times[0]+60 <= c.fine.times[0])
 }
 
-func (c *curves) endMinute(history time.Duration) {
-	var mean values
-	known := false
-	for i := range mean {
-		mean[i] = float32(math.NaN())
-		if c.n[i] > 0 {
-			mean[i], known = float32(c.sum[i]/float64(c.n[i])), true
+// at returns the numbers at an index, those of steps only up to a time.
+func (p *points) at(i int, until int64) (v values) {
+	for id := range v {
+		v[id] = float32(math.NaN())
+		if p.values[id] != nil && (!curveID(id).ofSteps() || int64(p.times[i]) <= until) {
+			v[id] = p.values[id][i]
 		}
 	}
-	if known {
-		c.coarse.add(c.minuteFrom, &mean, coarsePoints(history))
+	return v
+}
+
+// before returns the points, of the numbers of steps those up to a time.
+func (p *points) before(until int64) (all points) {
+	for i, at := range p.times {
+		v := p.at(i, until)
+		all.add(at, &v, math.MaxInt/2)
 	}
-	c.sum, c.n = [curveCount]float64{}, [curveCount]int{}
+	return all
+}
+
+// known returns the values of a number that are known, from a time on.
+func (p *points) known(id curveID, from uint32) (times, values []float64) {
+	times, values = []float64{}, []float64{}
+	for i, value := range p.values[id] {
+		if at := p.times[i]; value == value && at >= from {
+			times, values = append(times, float64(at)), append(values, exact(value))
+		}
+	}
+	return times, values
 }
 
 // ofSteps reports whether the number is one of steps, and not of what a run holds.
@@ -175,32 +241,25 @@ func (id curveID) ofSteps() bool {
 	return false
 }
 
-// rows returns the curves that have values: means of a minute, and each point of
-// the last ten minutes. The numbers of steps end at until, in Unix seconds.
+// rows returns the curves that have values. The numbers of steps end at until, in Unix
+// seconds.
 func (c *curves) rows(now time.Time, until int64) []Curve {
 	rows := []Curve{}
-	from := uint32(max(0, now.Add(-fineFor).Unix()))
-	if n := len(c.fine.times); n > 0 {
-		from = max(from, c.fine.times[0])
-	}
+	all, fine := c.evenly(until), c.fine.before(until)
 	for id, name := range curveNames {
 		if curveID(id).isAxis() {
 			continue
 		}
-		ends := curveID(id).ofSteps()
-		row := Curve{Name: name.name, Unit: name.unit, Times: []float64{}, Values: []float64{}}
-		take := func(p *points, wanted func(uint32) bool) {
-			for i, value := range p.values[id] {
-				if at := p.times[i]; value == value && wanted(at) && (!ends || int64(at) <= until) {
-					row.Times, row.Values = append(row.Times, float64(at)), append(row.Values, exact(value))
-				}
+		row := Curve{Name: name.name, Unit: name.unit}
+		if row.Times, row.Values = all.known(curveID(id), 0); len(row.Times) == 0 {
+			continue
+		}
+		if c.isLong() {
+			if times, values := fine.known(curveID(id), uint32(max(0, now.Add(-fineFor).Unix()))); len(times) > 0 {
+				row.Fine = &FinePoints{times, values}
 			}
 		}
-		take(&c.coarse, func(at uint32) bool { return at+60 <= from })
-		take(&c.fine, func(at uint32) bool { return at >= from })
-		if len(row.Times) > 0 {
-			rows = append(rows, row)
-		}
+		rows = append(rows, row)
 	}
 	return rows
 }

@@ -40,25 +40,35 @@ func TestCurves(t *testing.T) {
 	curve := detail.Curves[0]
 	assert.Equal(t, "loss", curve.Name)
 	require.Len(t, curve.Values, len(curve.Times))
-	fine, coarse := 0, 0
+	// A point's value is its time; a minute's is the mean. All minutes have one, also those
+	// of which the single points are known.
+	minutes := len(curve.Times)
+	assert.GreaterOrEqual(t, minutes, 60)
+	assert.LessOrEqual(t, minutes, 60+60/4+2)
 	for i, at := range curve.Times {
 		if i > 0 {
-			require.Greater(t, at, curve.Times[i-1])
+			require.InDelta(t, 60, at-curve.Times[i-1], 0)
 		}
-		// A point's value is its time; a minute's is the mean.
-		if elapsed := at - float64(start.Unix()); at > float64(w.now.Add(-10*time.Minute).Unix()) {
-			fine++
-			require.InDelta(t, elapsed, curve.Values[i], 1)
-		} else {
-			if coarse++; coarse > 1 {
-				require.InDelta(t, 60, at-curve.Times[i-1], 0)
-			}
-			require.InDelta(t, elapsed, curve.Values[i], 60)
-		}
+		require.InDelta(t, at-float64(start.Unix())+27.5, curve.Values[i], 30)
 	}
-	assert.InDelta(t, 119, fine, 2)
-	assert.GreaterOrEqual(t, coarse, 50)
-	assert.LessOrEqual(t, coarse, 60+60/4+1)
+	assert.InDelta(t, float64(w.now.Unix()), curve.Times[minutes-1], 65)
+	require.NotNil(t, curve.Fine)
+	assert.InDelta(t, 119, len(curve.Fine.Times), 2)
+	for i, at := range curve.Fine.Times {
+		require.InDelta(t, at-float64(start.Unix()), curve.Fine.Values[i], 1)
+	}
+}
+
+// TestCurvesOfAShortRun have each point, and nothing twice.
+func TestCurvesOfAShortRun(t *testing.T) {
+	w := newWorld(model.Settings{Interval: 2 * time.Second})
+	for range 100 {
+		w.point(model.Loss, "r", 1, "batch")
+		w.now = w.now.Add(5 * time.Second)
+	}
+	curve := w.run(t).Curves[0]
+	assert.InDelta(t, 100, len(curve.Times), 1)
+	assert.Nil(t, curve.Fine)
 }
 
 // A number that is unknown at times leaves a gap.

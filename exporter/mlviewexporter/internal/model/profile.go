@@ -81,6 +81,14 @@ func (p *Profile) curve(name string) *ProfileCurve {
 	return nil
 }
 
+// lastOf returns the last value of a curve, or nil.
+func (p *Profile) lastOf(curve string) *float64 {
+	if c := p.curve(curve); c != nil {
+		return finite(c.Values[len(c.Values)-1])
+	}
+	return nil
+}
+
 // meanPhases returns the mean time of each phase of a step over the whole run.
 func (r *run) meanPhases() []RunNumber {
 	times := make(map[string]*phaseTime)
@@ -122,6 +130,10 @@ func (p *Profile) addNumbers(last *lastNumbers, spent Spent) {
 	add("duration", "s", finite(max(0, end.Sub(p.Run.FirstSeen).Seconds())))
 	add("steps", "{step}", p.Run.Steps)
 	add("tokens", "{token}", p.Run.Tokens)
+	if last.stepped.IsZero() {
+		// Nothing was learnt since a restart, over which the curves are kept.
+		last = &lastNumbers{loss: p.lastOf("loss"), validation: p.lastOf("validation_loss")}
+	}
 	add("loss_last", "", last.loss)
 	add("validation_loss_last", "", last.validation)
 	for _, of := range []struct {

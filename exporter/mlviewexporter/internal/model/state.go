@@ -302,7 +302,17 @@ type Curve struct {
 	Name string `json:"name"`
 	Unit string `json:"unit,omitempty"`
 	// Times are Unix seconds, Values the numbers at these times. NaN does not
-	// occur; a gap is a time without an entry.
+	// occur; a gap is a time without an entry. If there is Fine, they are means of the
+	// minutes that begin at Times.
+	Times  []float64 `json:"times"`
+	Values []float64 `json:"values"`
+	// Fine are the single numbers of the last ten minutes. It is omitted where Times
+	// and Values have them.
+	Fine *FinePoints `json:"fine,omitempty"`
+}
+
+// FinePoints are the numbers of a Curve at Times, in Unix seconds.
+type FinePoints struct {
 	Times  []float64 `json:"times"`
 	Values []float64 `json:"values"`
 }

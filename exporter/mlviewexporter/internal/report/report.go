@@ -261,6 +261,7 @@ func costs(s *model.State, d *model.RunDetail) []Cost {
 func thinned(curves []model.Curve) []model.Curve {
 	rows := make([]model.Curve, 0, len(curves))
 	for _, c := range curves {
+		c.Fine = nil
 		if size := (len(c.Times) + maxPoints - 1) / maxPoints; size > 1 {
 			c.Times, c.Values = means(c.Times, size), means(c.Values, size)
 		}

@@ -23,13 +23,16 @@ function withGaps(times, values) {
 }
 
 // chart describes a curve from a time on, in Unix seconds, with marks. Its last value
-// is not that of now if it is ended, or old.
+// is not that of now if it is ended, or old. Of a curve of means it is a single value.
 export function chart(curve, marks, title, write, axis, from, ended) {
   let start = curve.times.findIndex((t) => t >= from);
   if (start < 0) start = curve.times.length;
   const values = curve.values.slice(start);
-  const end = curve.times[curve.times.length - 1];
-  const says = values.length === 0 ? 'no value in this time' : ended || now() / 1000 - end > gap ? write(values[values.length - 1]) + ' at ' + clock(end * 1000, true) : 'now ' + write(values[values.length - 1]);
+  const newest = curve.fine || curve;
+  const end = newest.times[newest.times.length - 1];
+  const last = write(newest.values[newest.values.length - 1]);
+  const means = curve.fine && curve.times !== curve.fine.times ? ', means of a minute' : '';
+  const says = (values.length === 0 ? 'no value in this time' : ended || now() / 1000 - end > gap ? last + ' at ' + clock(end * 1000, true) : 'now ' + last) + means;
   const low = values.reduce((a, b) => Math.min(a, b), Infinity);
   const high = values.reduce((a, b) => Math.max(a, b), -Infinity);
   const label = title + ': ' + says + (values.length ? ', between ' + write(low) + ' and ' + write(high) : '');

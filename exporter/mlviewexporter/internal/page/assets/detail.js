@@ -32,7 +32,7 @@ function facts(run) {
     fact('State', 'state', [word(states, run.state), run.state_since ? [' since ', time(run.state_since)] : null]),
     fact('Limited by', 'bound', moving(run, run.bound && run.bound !== 'unknown' ? word(bounds, run.bound) : null)),
     fact('Step', 'steps', count(run.steps)),
-    fact('Step time', 'step_time', stepTime(run.step_time)),
+    fact('Step time', 'step_time', run.step_time === undefined ? null : [stepTime(run.step_time), ' median of the last 20 steps']),
     fact('Usual step time', 'usual', run.step_time_usual === undefined ? null : [stepTime(run.step_time_usual), run.step_time === undefined || still(run) ? null : ' (now ' + change(run.step_time, run.step_time_usual) + ')']),
     fact('Tokens', 'token_rate', moving(run, unit(run.token_rate, 'tokens/s')), run.token_basis && 'basis: ' + run.token_basis),
     fact('Tokens in all', 'tokens', unit(run.tokens, 'tokens')),
@@ -78,10 +78,10 @@ function phases(run, rows) {
   if (!rows || rows.length === 0) return null;
   const columns = [
     { id: 'phase', head: 'Phase', def: 'phase', header: true, cell: (p) => p.phase },
-    { id: 'seconds_per_step', head: 'Time', def: 'phase', num: true, has: (p) => p.seconds_per_step !== undefined, cell: (p) => stepTime(p.seconds_per_step) },
+    { id: 'seconds_per_step', head: 'Mean time', def: 'phase', num: true, has: (p) => p.seconds_per_step !== undefined, cell: (p) => stepTime(p.seconds_per_step) },
     { id: 'share', head: 'Share of the step', num: true, has: (p) => p.share !== undefined, cell: (p) => [h('span', { class: 'bar little' }, h('span', { class: 'seg t0', css: { width: Math.min(100, p.share * 100) + '%' } })), h('span', { class: 'share' }, percent(p.share))] },
   ];
-  return block('phases', 'Phases of a step' + within(run, 300, ', last 5 minutes'), table('phases', 'Phases', columns, [{ rows: rows.map((p) => ({ row: { ...p, key: p.phase } })) }], { compact: true }));
+  return block('phases', 'Phases of a step, means of all ranks' + within(run, 300, ', last 5 minutes'), table('phases', 'Phases', columns, [{ rows: rows.map((p) => ({ row: { ...p, key: p.phase } })) }], { compact: true }));
 }
 
 const ranges = { '600': '10 min', '3600': '1 h', '': 'all' };
@@ -99,7 +99,7 @@ function curveBlock(detail) {
   return block('curves', 'Curves',
     h('p', { class: 'buttons' }, Object.entries(ranges).map(([value, text]) =>
       h('button', { key: value, type: 'button', class: 'small', 'data-act': 'range', 'data-arg': value, 'aria-pressed': String(view.range === value) }, text))),
-    h('div', { class: 'charts' }, shown.map((c) => chart(c, marks, word(curveNames, c.name), formatOf(c), axisOf(c), from, ofSteps.includes(c.name) && still(detail.run)))),
+    h('div', { class: 'charts' }, shown.map((c) => chart(view.range === '600' && c.fine ? { ...c, ...c.fine } : c, marks, word(curveNames, c.name), formatOf(c), axisOf(c), from, ofSteps.includes(c.name) && still(detail.run)))),
     marks.length ? h('ul', { class: 'marks', 'aria-label': 'Marks on the curves' }, marks.map((m, i) =>
       h('li', { key: i + m.time, 'data-testid': 'mark' }, h('i', { class: 'dot m-' + (m.kind === 'change' || m.kind === 'failure' ? m.kind : 'need') }), (i + 1) + ': ', time(m.time), ' ', m.text))) : null);
 }
