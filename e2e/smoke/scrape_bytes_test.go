@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func (a *agentCollector) scrapeText(t *testing.T) string {
 	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
-	defer response.Body.Close()
+	defer func() { assert.NoError(t, response.Body.Close()) }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 64<<20))
 	require.NoError(t, err)
 	return string(text)
@@ -75,16 +76,16 @@ func TestBytesOfAScrapeAreBounded(t *testing.T) {
 	assert.Less(t, len(text), 8<<20)
 
 	for i := range 10 {
-		a.send(t, histogram(fmt.Sprint("m", i), fmt.Sprint(i)+long, fmt.Sprint(i)+long))
+		a.send(t, histogram(fmt.Sprint("m", i), strconv.Itoa(i)+long, strconv.Itoa(i)+long))
 		td := ptrace.NewTraces()
 		rs := td.ResourceSpans().AppendEmpty()
-		rs.Resource().Attributes().PutStr("service.name", fmt.Sprint(i)+long)
+		rs.Resource().Attributes().PutStr("service.name", strconv.Itoa(i)+long)
 		rs.Resource().Attributes().PutStr("more", long)
 		span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
 		span.SetTraceID(pcommon.TraceID{1})
 		span.SetSpanID(pcommon.SpanID{1})
-		span.Attributes().PutStr("ml.operation", fmt.Sprint(i)+long)
-		span.Attributes().PutStr("http.route", fmt.Sprint(i)+long)
+		span.Attributes().PutStr("ml.operation", strconv.Itoa(i)+long)
+		span.Attributes().PutStr("http.route", strconv.Itoa(i)+long)
 		require.NoError(t, a.sender.Traces(t.Context(), td))
 	}
 	text = a.awaitSeries(t, "traces_span_metrics_calls_total{")
