@@ -259,6 +259,34 @@ func TestLargeRequestsAreRefused(t *testing.T) {
 	assert.True(t, collector.Running())
 }
 
+// A page in a browser on the same machine, whose name resolves to the loopback
+// interface, can read neither the metrics nor the live page.
+func TestPortsRefuseForeignNames(t *testing.T) {
+	t.Parallel()
+	collector := harness.StartCollector(t, harness.CollectorOptions{Config: harness.Path("distribution", "config", "agent.yaml")})
+	for path, port := range map[string]struct {
+		page    string
+		foreign int
+	}{
+		"exporters::prometheus": {"/metrics", http.StatusForbidden},
+		"exporters::ml_view":    {"/api/v1/state", http.StatusForbidden},
+		// These are stock servers that answer to any name; docs/upstream has the reports.
+		"extensions::health_check": {"/", http.StatusOK},
+		harness.TelemetryPath:      {"/metrics", http.StatusOK},
+	} {
+		address := collector.Address(t, path)
+		for name, status := range map[string]int{"attacker.example": port.foreign, address: http.StatusOK, "localhost": http.StatusOK} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+port.page, nil)
+			require.NoError(t, err)
+			request.Host = name
+			response, err := http.DefaultClient.Do(request)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			assert.Equal(t, status, response.StatusCode, "%s as %s", path, name)
+		}
+	}
+}
+
 // A request that is refused for the moment is answered with the time after which
 // to send it again.
 func TestRefusedRequestsSayWhenToSendAgain(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
@@ -72,15 +71,12 @@ func (v *view) closeServer(ctx context.Context) error {
 	return nil
 }
 
-// hosts returns the names besides localhost under which a browser may reach the
-// page: that of the endpoint and that of the machine.
+// hosts returns the name of the endpoint, under which a browser may reach the page
+// besides that of the machine and localhost.
 func (v *view) hosts() []string {
 	var names []string
 	if host, _, err := net.SplitHostPort(v.cfg.NetAddr.Endpoint); err == nil && host != "" {
 		names = append(names, host)
-	}
-	if name, err := os.Hostname(); err == nil {
-		names = append(names, name)
 	}
 	return names
 }

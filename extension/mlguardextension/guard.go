@@ -17,6 +17,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/request"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/hostnames"
 )
 
 var (
@@ -30,6 +31,7 @@ type guard struct {
 
 	limits    request.Limits
 	progress  progress
+	names     hostnames.Set
 	refused   shared.Tally // by limit
 	withdraw  func()
 	telemetry *metadata.TelemetryBuilder
@@ -45,6 +47,7 @@ func newGuard(set extension.Settings, config *Config) (*guard, error) {
 	g := &guard{
 		limits:    request.Limits{Depth: config.MaxDepth, Messages: config.MaxMessages},
 		progress:  progress{limit: int64(config.MaxMemoryMiB) << 20},
+		names:     hostnames.Of(),
 		telemetry: telemetry,
 		id:        attribute.String("extension", set.ID.String()),
 		// One line a minute, so that a client cannot fill the log; the counter

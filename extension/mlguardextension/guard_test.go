@@ -265,6 +265,33 @@ func TestHTTPPassesOn(t *testing.T) {
 	assert.Zero(t, s.log.Len())
 }
 
+// What is served on the loopback interface can only be read by names of the machine.
+// Other interfaces, and what clients send, may have any name, such as a proxy's.
+func TestReadingUnderAnotherName(t *testing.T) {
+	wrap, err := start(t).GetHTTPHandler(t.Context())
+	require.NoError(t, err)
+	handler, err := wrap(t.Context(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	require.NoError(t, err)
+	loopback, other := net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 7)
+	for _, test := range []struct {
+		method, host string
+		address      net.IP
+		code         int
+	}{
+		{http.MethodGet, "attacker.example:8889", loopback, http.StatusForbidden},
+		{http.MethodHead, "attacker.example", net.IPv6loopback, http.StatusForbidden},
+		{http.MethodGet, "127.0.0.1:8889", loopback, http.StatusOK},
+		{http.MethodGet, "localhost:8889", loopback, http.StatusOK},
+		{http.MethodGet, "otelcol-ml:8889", other, http.StatusOK},
+		{http.MethodPost, "collector.example", loopback, http.StatusOK},
+	} {
+		r, w := httptest.NewRequest(test.method, "/metrics", nil), httptest.NewRecorder()
+		r.Host = test.host
+		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: test.address})))
+		assert.Equal(t, test.code, w.Code, "%s %s at %s", test.method, test.host, test.address)
+	}
+}
+
 func TestStartsWithoutTelemetry(t *testing.T) {
 	_, err := NewFactory().Create(t.Context(), extensiontest.NewNopSettings(metadata.Type), NewFactory().CreateDefaultConfig())
 	assert.NoError(t, err)

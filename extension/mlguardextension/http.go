@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 
 	"go.opentelemetry.io/collector/extension/extensionmiddleware"
@@ -14,10 +15,15 @@ import (
 
 // GetHTTPHandler returns a handler that checks a body while the receiver reads
 // it, after decompression and within the receiver's size limit. The receiver
-// answers with the error of the body.
+// answers with the error of the body. On the loopback interface the handler refuses
+// to be read under a name that is not the machine's (DNS rebinding).
 func (g *guard) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHandlerFunc, error) {
 	return func(_ context.Context, next http.Handler) (http.Handler, error) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if reads := r.Method == http.MethodGet || r.Method == http.MethodHead; reads && isLocal(r) && !g.names.Has(r.Host) {
+				http.Error(w, "ml_guard: this name is not one of this machine. Ask by its address, its name or localhost.", http.StatusForbidden)
+				return
+			}
 			// The receiver determines the encoding in the same way.
 			var check request.Check
 			switch mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); {
@@ -35,6 +41,13 @@ func (g *guard) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHan
 			next.ServeHTTP(w, r)
 		}), nil
 	}, nil
+}
+
+// isLocal reports whether a request came to an address that only programs on this
+// machine can reach. A browser is one, and may ask for the page of a stranger.
+func isLocal(r *http.Request) bool {
+	address, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return ok && address.IP.IsLoopback()
 }
 
 // body is a request's body whose Read fails once the request exceeds a limit. The

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/hostnames"
 )
 
 const (
@@ -39,8 +40,8 @@ type Settings struct {
 	Interval time.Duration
 	// MaxClients is the most streams at a time; 0 means 32.
 	MaxClients int
-	// Hosts are the names of the Host header that are answered besides addresses
-	// and localhost, without a port.
+	// Hosts are the names of the Host header that are answered besides addresses,
+	// localhost and the machine's name, without a port.
 	Hosts []string
 	// Text writes the State as text of the width in columns, with colors of the
 	// terminal if color is set. Without it the text form is not found.
@@ -53,7 +54,7 @@ type Settings struct {
 type Handler struct {
 	source Source
 	text   func(w io.Writer, s *model.State, width int, color bool) error
-	hosts  map[string]bool
+	hosts  hostnames.Set
 	mux    *http.ServeMux
 	stream *stream
 
@@ -69,12 +70,7 @@ func NewHandler(source Source, set Settings) *Handler {
 	if set.MaxClients <= 0 {
 		set.MaxClients = defaultMaxClients
 	}
-	h := &Handler{source: source, text: set.Text, hosts: make(map[string]bool, len(set.Hosts)), mux: http.NewServeMux()}
-	for _, name := range set.Hosts {
-		if name = canonicalHost(name); name != "" {
-			h.hosts[name] = true
-		}
-	}
+	h := &Handler{source: source, text: set.Text, hosts: hostnames.Of(set.Hosts...), mux: http.NewServeMux()}
 	h.details.keep = set.Interval
 	h.stream = newStream(source, set.Interval, set.MaxClients)
 
@@ -106,7 +102,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "This page changes nothing: it answers only GET and HEAD.", http.StatusMethodNotAllowed)
 		return
 	}
-	if !h.allowedHost(r.Host) {
+	if !h.hosts.Has(r.Host) {
 		http.Error(w, "This name is not known to the page. Use the address or the name of the machine, or localhost. "+
 			"With `auth` the exporter ml_view answers to any name.", http.StatusForbidden)
 		return
