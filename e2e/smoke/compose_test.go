@@ -131,6 +131,7 @@ func TestComposeCollectorStarts(t *testing.T) {
 	env := slices.Concat(imageEnv(t), serviceEnv(&service), []string{
 		"OTELCOL_ML_QUEUE_DIR=" + t.TempDir(),
 		"OTELCOL_ML_REPRO_DIR=" + filepath.Join(t.TempDir(), "reproductions"),
+		"OTELCOL_ML_STATE_DIR=" + filepath.Join(t.TempDir(), "state"),
 	})
 	sink := harness.StartSink(t)
 	collector := harness.StartCollector(t, harness.CollectorOptions{
