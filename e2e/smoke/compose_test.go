@@ -110,6 +110,7 @@ func TestComposeCollector(t *testing.T) {
 	}
 	assert.Equal(t, "queue", volumes["/var/lib/otelcol-ml/queue"])
 	assert.Equal(t, "reproductions", volumes["/var/lib/otelcol-ml/reproductions"])
+	assert.Equal(t, "state", volumes["/var/lib/otelcol-ml/state"])
 
 	assert.Equal(t, "200", *service.Environment["GOGC"])
 	var limit types.UnitBytes
