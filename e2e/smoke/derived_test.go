@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,53 @@ func TestConventionsHaveOneWriter(t *testing.T) {
 		for _, service := range []string{"instrumented", "plain"} {
 			assert.Len(c, harness.Select(samples, "gen_ai_client_operation_duration_seconds_count", harness.Labels{"job": service}), 1, service)
 		}
+	}, arrival, poll)
+}
+
+// TestEqualResponseIDsCount has a mock that states one response id for all answers and
+// fails at times, and one of its requests reported by two instrumentations: Prometheus
+// has each request once, and the page says what it did not count.
+func TestEqualResponseIDsCount(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, nil)
+	const answers, failures = 101, 11
+	td := chats("mocked", slices.Repeat([]string{"m1"}, answers+failures)...)
+	first := td.ResourceSpans().At(0).ScopeSpans().At(0)
+	first.Scope().SetName("client")
+	for i, span := range first.Spans().All() {
+		if i < answers {
+			span.Attributes().PutStr("gen_ai.response.id", "chatcmpl-1")
+		} else {
+			span.Attributes().Remove("gen_ai.usage.output_tokens")
+			span.Attributes().Remove("gen_ai.usage.input_tokens")
+			span.Status().SetCode(ptrace.StatusCodeError)
+		}
+	}
+	second := chats("mocked", "m1").ResourceSpans().At(0).ScopeSpans().At(0)
+	second.Scope().SetName("framework")
+	second.Spans().At(0).Attributes().PutStr("gen_ai.response.id", "chatcmpl-1")
+	a.sendTraces(t, td)
+	again := ptrace.NewTraces()
+	td.ResourceSpans().At(0).Resource().CopyTo(again.ResourceSpans().AppendEmpty().Resource())
+	second.CopyTo(again.ResourceSpans().At(0).ScopeSpans().AppendEmpty())
+	a.sendTraces(t, again)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		samples := a.scrape(c, t)
+		for name, want := range map[string]float64{"ml_requests_total": answers + failures, "ml_errors_total": failures} {
+			sum := 0.0
+			for _, sample := range harness.Select(samples, name, harness.Labels{"job": "mocked"}) {
+				sum += sample.Value
+			}
+			assert.InDelta(c, want, sum, 0, name)
+		}
+		response, err := http.Get("http://" + a.Address(t, "exporters::ml_view") + "/api/v1/state") //nolint:noctx // it ends with the test
+		if !assert.NoError(c, err) {
+			return
+		}
+		defer func() { _ = response.Body.Close() }()
+		state, err := io.ReadAll(response.Body)
+		assert.NoError(c, err)
+		assert.Contains(c, string(state), "Requests to models that were reported twice, and count once")
 	}, arrival, poll)
 }
 
