@@ -10,7 +10,8 @@ import (
 )
 
 // onset is who had a problem, and where, when it began: the first that is known of
-// each. Who holds the GPUs later does not change it.
+// each. Who holds the GPUs later does not change it. The GPUs of a run are those that it
+// held last.
 type onset struct {
 	Run, RunID, Service, Job, Owner, Team, Subject string
 	GPUs                                           []string
@@ -35,10 +36,10 @@ func (o *onset) keep(n *Need, places bool) {
 	}
 	switch {
 	case !places:
-	case len(o.GPUs) == 0:
-		o.GPUs = n.GPUs
-	default:
+	case len(n.GPUs) == 0:
 		n.GPUs = o.GPUs
+	default:
+		o.GPUs = n.GPUs
 	}
 }
 

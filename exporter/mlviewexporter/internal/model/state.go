@@ -135,10 +135,11 @@ type Need struct {
 	Job     string `json:"job,omitempty"`
 	// Owner is the user of the run, of the processes of the service, or of the workload
 	// that held the GPU. Team is service.namespace. Both are empty if nothing names them.
-	// Run, job, owner and GPUs are those of the onset.
+	// Run, job and owner are those of the onset.
 	Owner string `json:"owner,omitempty"`
 	Team  string `json:"team,omitempty"`
-	// GPUs are the keys of the GPUs concerned.
+	// GPUs are the keys of the GPUs concerned, of a problem of a run those that it held
+	// last.
 	GPUs []string `json:"gpus,omitempty"`
 	// Subject is what has the problem, in a few words, such as the service, or
 	// "gpu-08: GPU 4-7".
