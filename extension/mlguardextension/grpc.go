@@ -71,7 +71,8 @@ func (c *codec) Unmarshal(data mem.BufferSlice, target any) error {
 	return c.CodecV2.Unmarshal(data, target)
 }
 
-type callKey struct{}
+// callKey is of one codec, because a receiver may have several.
+type callKey struct{ *codec }
 
 // call is one call of a client.
 type call struct {
@@ -81,13 +82,13 @@ type call struct {
 
 // TagRPC adds a call to its context.
 func (c *codec) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
-	return context.WithValue(ctx, callKey{}, &call{})
+	return context.WithValue(ctx, callKey{c}, &call{})
 }
 
 // HandleRPC refuses the call whose request Unmarshal left empty, and returns the
 // memory of a call that ends, with or without its interceptor.
 func (c *codec) HandleRPC(ctx context.Context, event stats.RPCStats) {
-	of, ok := ctx.Value(callKey{}).(*call)
+	of, ok := ctx.Value(callKey{c}).(*call)
 	if !ok {
 		return
 	}
@@ -119,7 +120,7 @@ func (c *codec) HandleConn(context.Context, stats.ConnStats) {}
 // intercept refuses a call. A call's memory is free when its answer is known: the
 // client determines when the answer is sent.
 func (c *codec) intercept(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	of, ok := ctx.Value(callKey{}).(*call)
+	of, ok := ctx.Value(callKey{c}).(*call)
 	if !ok {
 		return handler(ctx, req)
 	}

@@ -185,15 +185,18 @@ func TestGRPCHeaders(t *testing.T) {
 	}
 }
 
+// unauthenticated is an interceptor that refuses all calls, as authentication does.
+func unauthenticated(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
+	return nil, status.Error(codes.Unauthenticated, "who")
+}
+
 // An interceptor that refuses before the extension's leaves nothing behind.
 func TestGRPCBehindAuthentication(t *testing.T) {
 	s := start(t)
 	options, err := s.GetGRPCServerOptions(t.Context())
 	require.NoError(t, err)
 	require.NotEmpty(t, options)
-	client, _ := serve(t, s, grpc.ChainUnaryInterceptor(func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
-		return nil, status.Error(codes.Unauthenticated, "who")
-	}))
+	client, _ := serve(t, s, grpc.ChainUnaryInterceptor(unauthenticated))
 	_, err = client.Export(t.Context(), nested(t, 2_000))
 	assert.Equal(t, codes.Unauthenticated, status.Code(err))
 	s.assertRefused(t, "depth", 1)
@@ -409,12 +412,23 @@ func TestRequestsInProgressAreBounded(t *testing.T) {
 	}
 }
 
+// Two instances on one receiver do not take the memory of each other's requests.
+func TestTwoInstances(t *testing.T) {
+	first, second := startWith(t, least()), startWith(t, least())
+	options, err := first.GetGRPCServerOptions(t.Context())
+	require.NoError(t, err)
+	client, _ := serve(t, second, append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(unauthenticated)}, options...)...)
+	for range 5 {
+		_, err := client.Export(t.Context(), half(t))
+		assert.Equal(t, codes.Unauthenticated, status.Code(err))
+		require.Eventually(t, func() bool { return first.used() == 0 && second.used() == 0 }, time.Minute, time.Millisecond)
+	}
+}
+
 // A request that ends before it reaches the receiver leaves no memory behind.
 func TestMemoryOfRefusedRequestsIsFree(t *testing.T) {
 	s := startWith(t, least())
-	client, _ := serve(t, s, grpc.ChainUnaryInterceptor(func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
-		return nil, status.Error(codes.Unauthenticated, "who")
-	}))
+	client, _ := serve(t, s, grpc.ChainUnaryInterceptor(unauthenticated))
 	for range 10 {
 		_, err := client.Export(t.Context(), half(t))
 		assert.Equal(t, codes.Unauthenticated, status.Code(err))
