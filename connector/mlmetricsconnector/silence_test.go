@@ -38,7 +38,7 @@ func (s *site) live(t *testing.T, d time.Duration) {
 			if s.silent[host] {
 				continue
 			}
-			s.world.run.run = run
+			s.run.run = run
 			s.hostOf = func(int) string { return host }
 			g := gpuMetrics{host: host, id: "GPU-" + strconv.Itoa(rank), run: run, utilization: 0.9, memory: 1 << 30, power: 600}
 			switch {
@@ -159,7 +159,7 @@ func TestSilenceThatIsNoProblem(t *testing.T) {
 	}{
 		"a host without work": {nil, func(_ *testing.T, s *site) { s.silent["n3"] = true }, nil},
 		"a run that has ended": {func(t *testing.T, s *site) {
-			s.world.run.run = "run-b"
+			s.run.run = "run-b"
 			for rank := 4; rank < 6; rank++ {
 				s.hostOf = func(int) string { return "n2" }
 				s.send(t, rank, "train", s.clock.Add(-time.Hour), s.clock.Add(time.Second), nil)
@@ -168,7 +168,7 @@ func TestSilenceThatIsNoProblem(t *testing.T) {
 		}, nil, nil},
 		"a host that sends spans": {nil, func(t *testing.T, s *site) {
 			s.silent["n2"] = true
-			s.world.run.run = "run-b"
+			s.run.run = "run-b"
 			for rank := 4; rank < 6; rank++ {
 				s.hostOf = func(int) string { return "n2" }
 				s.send(t, rank, "optimizer", s.clock, s.clock.Add(time.Second), nil)
@@ -176,7 +176,7 @@ func TestSilenceThatIsNoProblem(t *testing.T) {
 		}, nil},
 		"a run that goes on elsewhere": {nil, func(t *testing.T, s *site) {
 			s.silent["n2"] = true
-			s.world.run.run = "run-b"
+			s.run.run = "run-b"
 			for rank := 4; rank < 6; rank++ {
 				s.hostOf = func(int) string { return "n9" }
 				s.send(t, rank, "optimizer", s.clock, s.clock.Add(time.Second), nil)

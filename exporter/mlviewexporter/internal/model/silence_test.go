@@ -104,8 +104,6 @@ func TestADeadCluster(t *testing.T) {
 			assert.Equal(t, 4, state.Collector.HostsReporting)
 			assert.Nil(t, state.Collector.NoDataSince)
 			died := s.now
-			s.live(10 * time.Second)
-			died = s.now
 			s.silent = true
 			for _, after := range []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 3 * time.Hour} {
 				s.live(10 * time.Second) // ml_metrics knows that they are silent
