@@ -146,9 +146,10 @@ type runFacts struct {
 	gpus  []gpus.State
 	hosts map[string]bool
 	// silent is when its GPUs were last read, if the hosts of all of them are silent, else
-	// zero. silentHost is the first host of its GPUs that is silent, or "".
-	silent     time.Time
-	silentHost string
+	// zero. silentHost is the first host of its GPUs that is silent, or "", and heard when
+	// that has last sent anything.
+	silent, heard time.Time
+	silentHost    string
 	// stuck are the ranks that the others wait for, as NCCL says.
 	stuck []ranks.Stuck
 	// withheld reports whether nothing is concluded from silence.
@@ -354,7 +355,7 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		run.conclude(&e, &runFacts{
 			timeouts: c.timeouts, held: held.now, heldSince: held.since, released: held.released,
 			use: use, inUse: holds, gpus: facts.states[of], hosts: facts.hosts,
-			stuck: facts.stuck[key.ID], silent: held.silent, silentHost: facts.holding[of].Host,
+			stuck: facts.stuck[key.ID], silent: held.silent, silentHost: facts.holding[of].Host, heard: facts.heard[facts.holding[of].Host],
 			withheld: c.withheld,
 		})
 		c.hosts.Compare(key.Resource.Service+"/"+key.ID, run.loads(), c.stall, now)

@@ -157,9 +157,9 @@ func (c *clocks) worked(w *gpus.HeldBy, host *gpus.SilentHost, of []*runVerdict,
 }
 
 // concludeSilent reports a run that is silent and holds GPUs of which nothing is known
-// any more.
+// any more, not before their host, which it may follow from.
 func (v *runVerdict) concludeSilent(e *emission, facts *runFacts) {
-	if v.state != rankSilent || facts.silent.IsZero() {
+	if v.state != rankSilent || facts.silent.IsZero() || e.now.Sub(facts.silent) <= facts.stall || e.now.Sub(facts.heard) <= facts.stall {
 		return
 	}
 	p := problem.Problem{

@@ -139,6 +139,21 @@ func TestADeadCluster(t *testing.T) {
 	assert.Equal(t, map[string]string{"run-a": "running", "run-b": "running"}, s.states(t))
 }
 
+// A run whose steps are long has sent nothing for longer than its host: the host is
+// reported first, so that one notification tells of both.
+func TestARunIsNotSilentBeforeItsHost(t *testing.T) {
+	w := newWorld(t, 2)
+	w.rest = time.Minute
+	w.step(t, 20)
+	w.wait(t, 50*time.Second) // of the next step
+	w.unread = "n0"
+	w.wait(t, 10*time.Minute)
+	found := w.found()
+	require.Len(t, found["host_silent"], 1)
+	require.Len(t, found["run_silent"], 1, "with its cause at once")
+	assert.Equal(t, textOf(t, found["host_silent"][0], "ml.problem.id"), textOf(t, found["run_silent"][0], "ml.problem.cause"))
+}
+
 // What nobody has said for a day is forgotten.
 func TestAClusterThatIsGone(t *testing.T) {
 	s := newSite(t)

@@ -167,7 +167,7 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemRunSilent, Title: "run silent", Severity: SeverityPage, Of: OfRun, FromSilence: true,
-		Description: "Nothing has come from the run for as long as from a stalled one, and the hosts of all GPUs that it holds are silent, so that nobody knows whether it works. A run that was stalled when its GPUs were last read still looks hung. It ends when the run or a host of its GPUs sends again, and 24 hours after their last reading.",
+		Description: "Nothing has come from the run for as long as from a stalled one, and the hosts of all GPUs that it holds have been silent for `stall_timeout`, so that nobody knows whether it works. A run that was stalled when its GPUs were last read still looks hung. It ends when the run or a host of its GPUs sends again, and 24 hours after their last reading.",
 	},
 	{
 		Name: ProblemRankMissing, Title: "rank missing", Severity: SeverityPage, Of: OfRun, FromSilence: true, Lasts: day,

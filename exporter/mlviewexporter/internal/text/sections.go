@@ -106,7 +106,7 @@ func (d *document) runState(r *model.Run) string {
 		texts = []string{words(model.LooksHung)}
 	}
 	for _, need := range r.Needs {
-		if need != model.LooksHung {
+		if need != model.LooksHung && need != mlattr.ProblemRunSilent {
 			texts = append(texts, words(need))
 		}
 	}
