@@ -138,11 +138,11 @@ func TestARestartThatOvertakesShows(t *testing.T) {
 func TestNothingExpiresWithoutExpiration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := NewFactory().CreateDefaultConfig().(*Config)
-		cfg.MetricsExpiration, cfg.FlushInterval = 0, 100*time.Hour
+		cfg.MetricsExpiration, cfg.FlushInterval = 0, 5*time.Hour
 		next := new(consumertest.MetricsSink)
 		c := start(t, cfg, next)
 		step(t, c, "run", 1)
-		time.Sleep(1000 * time.Hour)
+		time.Sleep(50 * time.Hour)
 		require.NoError(t, c.Shutdown(t.Context()))
 		assert.EqualValues(t, 1, counters(lastOf(t, next))["ml.steps"])
 	})
