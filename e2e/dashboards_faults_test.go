@@ -108,12 +108,12 @@ func TestDashboardsOfFaults(t *testing.T) {
 
 			"receivers::otlp/refused": map[string]any{"protocols": map[string]any{"grpc": map[string]any{"endpoint": refusing}}},
 
-			"service::pipelines::metrics::exporters":    []any{"prometheus", "otlp_grpc/lost"},
-			"service::pipelines::logs::exporters":       []any{"otlp_grpc/lost"},
-			"service::pipelines::traces/refused":        refused,
-			"service::pipelines::metrics/refused":       refused,
-			"service::pipelines::logs/refused":          refused,
-			"exporters::prometheus::metric_expiration":  "5s",
+			"service::pipelines::metrics::exporters":   []any{"prometheus", "otlp_grpc/lost"},
+			"service::pipelines::logs::exporters":      []any{"otlp_grpc/lost"},
+			"service::pipelines::traces/refused":       refused,
+			"service::pipelines::metrics/refused":      refused,
+			"service::pipelines::logs/refused":         refused,
+			"exporters::prometheus::metric_expiration": "5s",
 
 			"processors::ml_guard/identities::identities":     map[string]any{"limits": map[string]any{"run": 1}},
 			"connectors::ml_metrics::max_series":              400,
