@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
@@ -91,7 +92,12 @@ func TestUnreadableItem(t *testing.T) {
 	c := start(t, this(t), folder, backend.Endpoint)
 	require.Eventually(t, func() bool { return len(backend.Spans()) >= len(in.Spans)/2 }, arrival, poll)
 	assert.Zero(t, c.Stop(t), "exit code")
-	assert.Less(t, len(backend.Spans()), len(in.Spans))
+	// What is being sent when the collector ends may arrive twice.
+	arrived := map[pcommon.SpanID]bool{}
+	for _, span := range backend.Spans() {
+		arrived[span.SpanID()] = true
+	}
+	assert.Less(t, len(arrived), len(in.Spans))
 	assert.Contains(t, c.Output(), "Failed unmarshalling item")
 }
 
