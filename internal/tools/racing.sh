@@ -3,7 +3,8 @@
 # detector, or those whose tests do not. It asks the sources: code runs at the same
 # time as other code only where something starts a goroutine, or calls back from one.
 # A package needs the detector if it does so itself, in its tests too, or if one of
-# this repository's packages does that it imports, and they that those import.
+# this repository's packages does that it imports, and they that those import. Those
+# with the most tests come first, so that none of them runs alone at the end.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -17,8 +18,10 @@ go list -f '{{.ImportPath}}|{{.Dir}}|{{join .Imports " "}}|{{join .TestImports "
 				case $file in *_test.go) own=yes ;; *) code=yes ;; esac
 			fi
 		done
-		echo "$package|$code|$own|$imports|$tests"
+		size=$(cat "$folder"/*.go | wc -c)
+		echo "$package|$code|$own|$imports|$tests|$size"
 	done |
+	sort -t'|' -k6,6nr |
 	awk -F'|' -v wanted="$1" '
 		{ order[NR] = $1; code[$1] = $2; own[$1] = $3; imports[$1] = $4; tests[$1] = $5 }
 		function starts(package,   n, i, all) { # in its code or below
