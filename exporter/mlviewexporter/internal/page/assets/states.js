@@ -17,7 +17,7 @@ const badge = (kind) => h('span', { class: 'badge k-' + (Object.hasOwn(kinds, ki
 
 // what says which problem it is and how bad, against what is usual.
 export function what(need) {
-  const time = need.unit === 's';
+  const time = need.unit === 's' && need.usual !== undefined;
   const measure = (v) => (!need.unit || need.unit === '1' ? percent(v) : unit(v, need.unit.replace(/[{}]/g, '')));
   const size = need.value === undefined ? null : time ? change(need.value, need.usual) || stepTime(need.value) : measure(need.value);
   const usual = need.value === undefined || need.usual === undefined ? null : time ? steady(need.usual) + ' → ' + stepTime(need.value) : 'usually ' + measure(need.usual);
