@@ -8,7 +8,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/checkpoints"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ending"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
@@ -155,15 +154,16 @@ func (c *clocks) observe(store *streams.Store, units []unit, now time.Time) (ove
 	var clock *runClock
 	for i := range units {
 		u := &units[i]
+		trains := u.works() || u.activity.endsRun
 		// The run _OTHER is many runs that ml_guard has not admitted.
-		if u.source.Run.ID == "" || u.source.Run.ID == mlattr.Other || !u.works() && !u.activity.endsRun && !u.activity.root {
+		if u.source.Run.ID == "" || u.source.Run.ID == mlattr.Other || !trains && !u.activity.root {
 			continue
 		}
 		if u.source != source {
 			source, key = u.source, clockKey{u.source.Resource, u.source.Run}
 			clock = c.known(key)
 		}
-		if !u.works() && !u.activity.endsRun {
+		if !trains {
 			if clock != nil {
 				clock.root(u)
 			}
@@ -397,14 +397,14 @@ func (c *clocks) advance(store *streams.Store, board *problem.Board, facts *gpuF
 		run.begin()
 	}
 	for key, clock := range c.all(expiration, facts.holds, now) {
-		held := facts.holdOf(gpus.Run{ID: key.run.ID, Service: key.resource.Service})
+		run := streams.RunKey{Resource: key.resource, ID: key.run.ID}
+		held := facts.holdOf(runOf(run))
 		// Of a host that is not read, nobody knows what its processes hold.
 		held.released = held.released && facts.hosts[key.run.Host]
 		updates, rank := clock.advance(key, c.timeouts, held, now, last)
 		// Applied as of the rank's latest data, so that its time does not keep
 		// its series alive.
 		over.Add(store.Apply(updates, rank.seen))
-		run := streams.RunKey{Resource: key.resource, ID: key.run.ID}
 		standings[run] = max(standings[run], standing(rank.state, held.now))
 		if !rank.known {
 			continue

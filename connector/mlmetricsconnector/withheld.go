@@ -50,6 +50,6 @@ func (w *withheld) notices(now time.Time) []shared.Notice {
 	}
 	return []shared.Notice{{
 		Key: "withheld", Kind: "withheld", Since: w.since, What: "Withholds problems of silence",
-		Why: "The collector refused data, last at " + shared.LastRefusal().UTC().Format("15:04:05 UTC") + ", so what is missing may be what it refused. None of these begins until 5 minutes after the last refusal: " + strings.Join(kinds, ", ") + ".",
+		Why: "The collector refused data, last at " + clockTime(shared.LastRefusal()) + ", so what is missing may be what it refused. None of these begins until 5 minutes after the last refusal: " + strings.Join(kinds, ", ") + ".",
 	}}
 }
