@@ -20,8 +20,6 @@ const (
 )
 
 const (
-	// nameException is the event of an exception, by the semantic conventions.
-	nameException = "exception"
 	// operationInference is the ml.operation of mlattr.EventInference.
 	operationInference = "inference"
 )
@@ -398,8 +396,8 @@ func (r *reader) addCritical(u *unit, v *values) {
 func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception string) {
 	var numbers seenNumbers
 	for _, event := range events.All() {
-		if event.Name() == nameException {
-			if t, ok := event.Attributes().Get("exception.type"); ok {
+		if event.Name() == mlattr.ExceptionEvent {
+			if t, ok := event.Attributes().Get(mlattr.ExceptionType); ok {
 				exception, _ = mlattr.ReadText(t)
 			}
 			continue

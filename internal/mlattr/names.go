@@ -17,6 +17,9 @@ const (
 	ServiceNamespace = "service.namespace"
 	// HostName names the machine that the program ran on.
 	HostName = "host.name"
+	// ExceptionEvent is the name of the event of an exception, ExceptionType its class.
+	ExceptionEvent = "exception"
+	ExceptionType  = "exception.type"
 	// ErrorType is the class of an error, low in cardinality.
 	ErrorType = "error.type"
 	// ErrorMessage is the text of an error.

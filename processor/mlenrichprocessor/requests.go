@@ -8,12 +8,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// exceptionEvent and attrExceptionType are the conventions' names of an exception.
-const (
-	exceptionEvent    = "exception"
-	attrExceptionType = "exception.type"
-)
-
 var (
 	slotOperation      = mlattr.SlotOf(mlattr.GenAIOperationName)
 	slotOutput         = mlattr.SlotOf(mlattr.GenAIOutputTokens)
@@ -53,8 +47,8 @@ func prepares(name string) bool {
 // one. Of many events it reads the last ones.
 func lastException(events ptrace.SpanEventSlice) (class string, raised bool) {
 	for i := events.Len() - 1; i >= max(0, events.Len()-maxEvents); i-- {
-		if event := events.At(i); event.Name() == exceptionEvent {
-			if v, ok := event.Attributes().Get(attrExceptionType); ok {
+		if event := events.At(i); event.Name() == mlattr.ExceptionEvent {
+			if v, ok := event.Attributes().Get(mlattr.ExceptionType); ok {
 				class, _ = mlattr.ReadText(v)
 			}
 			if class == "" {

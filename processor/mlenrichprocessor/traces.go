@@ -104,7 +104,7 @@ func endsLoader(span ptrace.Span, phase string) bool {
 		if i >= maxEvents {
 			break
 		}
-		if v, ok := event.Attributes().Get(attrExceptionType); ok && v.Type() == pcommon.ValueTypeStr && mlattr.EndOfLoader(span.Name(), phase, v.Str()) {
+		if v, ok := event.Attributes().Get(mlattr.ExceptionType); ok && v.Type() == pcommon.ValueTypeStr && mlattr.EndOfLoader(span.Name(), phase, v.Str()) {
 			return true
 		}
 	}

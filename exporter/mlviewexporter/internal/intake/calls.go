@@ -65,8 +65,8 @@ func (r *spanReader) readEvents(events ptrace.SpanEventSlice, own mlattr.EventKi
 	r.readCallEvent(own, attrs)
 	for i := max(0, events.Len()-maxEvents); i < events.Len(); i++ {
 		event := events.At(i)
-		if event.Name() == "exception" {
-			if t, ok := event.Attributes().Get("exception.type"); ok {
+		if event.Name() == mlattr.ExceptionEvent {
+			if t, ok := event.Attributes().Get(mlattr.ExceptionType); ok {
 				exception = text(t)
 			}
 			if m, ok := event.Attributes().Get("exception.message"); ok && m.Type() == pcommon.ValueTypeStr {

@@ -14,13 +14,6 @@ import (
 // serviceInstance distinguishes the processes of a service.
 const serviceInstance = "service.instance.id"
 
-// eventException and typeOfException locate the error class of a span without
-// an attribute for it.
-const (
-	eventException  = "exception"
-	typeOfException = "exception.type"
-)
-
 // Traces returns spans whose labels are all admitted, UTF-8 and not long. It does not
 // change td: if a label is replaced, it returns a copy.
 func (f *Filter) Traces(ctx context.Context, td ptrace.Traces) ptrace.Traces {
@@ -373,8 +366,8 @@ func (p *tracesPass) refusedLabels(attrs pcommon.Map, spans int) (refused []stri
 // exceptionType returns the type of a span's last exception.
 func exceptionType(span ptrace.Span) (v pcommon.Value, ok bool) {
 	for i := span.Events().Len() - 1; i >= 0; i-- {
-		if event := span.Events().At(i); event.Name() == eventException {
-			return event.Attributes().Get(typeOfException)
+		if event := span.Events().At(i); event.Name() == mlattr.ExceptionEvent {
+			return event.Attributes().Get(mlattr.ExceptionType)
 		}
 	}
 	return v, false

@@ -8,8 +8,6 @@ import (
 
 // Attributes of exceptions and of code, by the semantic conventions.
 const (
-	ExceptionEvent      = "exception"
-	ExceptionType       = "exception.type"
 	ExceptionMessage    = "exception.message"
 	ExceptionStacktrace = "exception.stacktrace"
 	CodeFunctionName    = "code.function.name"

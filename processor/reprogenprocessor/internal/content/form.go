@@ -148,7 +148,7 @@ func Attributes(in jsontree.Object) jsontree.Object {
 
 // namesError has the keys whose value is an error's class, a word of HTTP's or
 // gRPC's for it, or what a program put there instead.
-var namesError = setOf(append([]string{mlattr.ErrorType, "exception.type"}, mlattr.Calls().ErrorType...))
+var namesError = setOf(append([]string{mlattr.ErrorType, mlattr.ExceptionType}, mlattr.Calls().ErrorType...))
 
 func setOf(keys []string) map[string]bool {
 	set := make(map[string]bool, len(keys))

@@ -74,7 +74,7 @@ func (c *Candidate) Attributes() pcommon.Map {
 func (c *Candidate) FailedAt(now time.Time) time.Time {
 	events := c.Span.Events()
 	for i := events.Len() - 1; i >= 0; i-- {
-		if e := events.At(i); e.Name() == attr.ExceptionEvent && e.Timestamp() != 0 {
+		if e := events.At(i); e.Name() == mlattr.ExceptionEvent && e.Timestamp() != 0 {
 			return e.Timestamp().AsTime()
 		}
 	}
@@ -155,7 +155,7 @@ func signsOf(span ptrace.Span) signs {
 
 func hasException(events ptrace.SpanEventSlice) bool {
 	for i := range events.Len() {
-		if events.At(i).Name() == attr.ExceptionEvent {
+		if events.At(i).Name() == mlattr.ExceptionEvent {
 			return true
 		}
 	}

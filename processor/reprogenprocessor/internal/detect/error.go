@@ -54,7 +54,7 @@ func errorOf(span ptrace.Span) failure.Error {
 func lastException(span ptrace.Span) exception.Exception {
 	events := span.Events()
 	for i := events.Len() - 1; i >= 0; i-- {
-		if event := events.At(i); event.Name() == attr.ExceptionEvent {
+		if event := events.At(i); event.Name() == mlattr.ExceptionEvent {
 			return exceptionOf(event.Attributes())
 		}
 	}
@@ -64,7 +64,7 @@ func lastException(span ptrace.Span) exception.Exception {
 func exceptionOf(attributes pcommon.Map) exception.Exception {
 	c := snapshot.New()
 	return exception.Exception{
-		Type:    c.Text(attr.Text(attributes, attr.ExceptionType), snapshot.MaxValue),
+		Type:    c.Text(attr.Text(attributes, mlattr.ExceptionType), snapshot.MaxValue),
 		Message: c.Text(attr.Text(attributes, attr.ExceptionMessage), snapshot.MaxStack),
 		Stack:   c.Text(attr.Text(attributes, attr.ExceptionStacktrace), snapshot.MaxStack),
 	}

@@ -25,7 +25,7 @@ const (
 func hasFailure(attributes pcommon.Map) bool {
 	for k, v := range attributes.All() {
 		switch k {
-		case attr.ExceptionType, attr.ExceptionMessage:
+		case mlattr.ExceptionType, attr.ExceptionMessage:
 			if v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
 				return true
 			}
@@ -76,7 +76,7 @@ func spanOf(record plog.LogRecord, scope string) ptrace.Span {
 	message, _ := mlattr.Text(record.Body(), maxCopied)
 	span.Status().SetMessage(message)
 	event := span.Events().AppendEmpty()
-	event.SetName(attr.ExceptionEvent)
+	event.SetName(mlattr.ExceptionEvent)
 	event.SetTimestamp(at)
 	for k, v := range record.Attributes().All() {
 		if strings.HasPrefix(k, "exception.") {
