@@ -1,6 +1,7 @@
 package mlmetricsconnector
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,8 +14,8 @@ import (
 
 // TestAllocations asserts what a span costs in allocations, once its streams
 // are there. The spans of a training are those of steps, whose times are kept
-// until the next emission. The race detector makes the pool of readers forget
-// some, which is part of the bounds.
+// until the next emission. The least of several measurements counts, because
+// the race detector makes the pool of readers forget some by chance.
 func TestAllocations(t *testing.T) {
 	for kind, most := range map[string]float64{
 		"stranger": 0.02, "agent": 0.15, "llm": 0.15, "training": 0.3, "tuning": 0.3, "batches": 0.3, "mixed": 0.3,
@@ -24,23 +25,26 @@ func TestAllocations(t *testing.T) {
 			c := start(t, createDefaultConfig().(*Config), next)
 			c.(*metricsConnector).shared.outlets.Add(next)
 			ctx := mlattr.WithEnriched(t.Context())
-			const requests = 12
+			const requests, measurements = 12, 4
 			var all []ptrace.Traces
-			for round := range requests + 8 {
+			for round := range measurements*requests + 8 {
 				td := benchSpans(kind, 512)
 				renew(td, uint64(round)) // #nosec G115 -- not negative
 				all = append(all, td)
 			}
-			for _, td := range all[requests:] {
+			for _, td := range all[measurements*requests:] {
 				require.NoError(t, c.ConsumeTraces(ctx, td))
 			}
-			round := 0
-			allocs := testing.AllocsPerRun(requests-1, func() {
-				_ = c.ConsumeTraces(ctx, all[round%requests])
-				round++
-			})
-			assert.LessOrEqual(t, allocs/float64(all[0].SpanCount()), most)
-			t.Logf("%.3f allocations a span", allocs/float64(all[0].SpanCount()))
+			round, least := 0, math.Inf(1)
+			for range measurements {
+				allocs := testing.AllocsPerRun(requests-1, func() {
+					_ = c.ConsumeTraces(ctx, all[round])
+					round++
+				})
+				least = min(least, allocs/float64(all[0].SpanCount()))
+			}
+			assert.LessOrEqual(t, least, most)
+			t.Logf("%.3f allocations a span", least)
 			require.NoError(t, c.Shutdown(t.Context()))
 		})
 	}
