@@ -119,7 +119,7 @@ e2e-clients-long: needs ## Run the LLM clients of e2e/genai again and compare wh
 e2e-page: build ## Test the live page of the built binary in a real browser, Debian's Chromium
 	@status=0; e2e/page/chromium.sh || status=$$?; \
 	if [ $$status -eq 75 ]; then echo "make: e2e-page was LEFT OUT: there is no Chromium here" >&2; [ "$${CI:-}" != true ]; else \
-	[ $$status -eq 0 ] && GOWORK=off go build -C exporter/mlviewexporter -trimpath -o $(BIN)/viewfixtures ./internal/page/fixtures && \
+	[ $$status -eq 0 ] && GOWORK=off go build -C exporter/mlviewexporter -trimpath -o $(BIN)/viewfixtures ./internal/testing/fixtures && \
 	GOWORK=off go test -C e2e -count=1 -timeout 10m ./page/...; fi
 
 # The programs and licenses of the image. A stage of docker/Dockerfile runs this

@@ -530,3 +530,5 @@ replace github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../internal/mlattr
 replace github.com/otelcol-ml/otelcol-ml/internal/secret => ../internal/secret
 
 replace github.com/otelcol-ml/otelcol-ml/internal/shared => ../internal/shared
+
+replace github.com/otelcol-ml/otelcol-ml/internal/testing => ../internal/testing

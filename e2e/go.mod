@@ -11,7 +11,6 @@ require (
 	github.com/moby/patternmatcher v0.6.1
 	github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
-	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor v0.0.0
@@ -72,6 +71,7 @@ require (
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/otelcol-ml/otelcol-ml/internal/secret v0.0.0 // indirect
+	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
@@ -116,6 +116,7 @@ require (
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/otelcol-ml/otelcol-ml/cmd/mlgen v0.0.0
+	github.com/otelcol-ml/otelcol-ml/internal/testing v0.0.0
 	go.opentelemetry.io/collector/featuregate v1.64.0 // indirect
 	go.opentelemetry.io/proto/slim/otlp v1.11.0
 	go.uber.org/multierr v1.11.0 // indirect
@@ -132,6 +133,7 @@ replace (
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../internal/mlattr
 	github.com/otelcol-ml/otelcol-ml/internal/secret => ../internal/secret
 	github.com/otelcol-ml/otelcol-ml/internal/shared => ../internal/shared
+	github.com/otelcol-ml/otelcol-ml/internal/testing => ../internal/testing
 	github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor => ../processor/mlenrichprocessor
 	github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor => ../processor/mlsampleprocessor
 	github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor => ../processor/reprogenprocessor

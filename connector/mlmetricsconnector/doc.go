@@ -1,6 +1,6 @@
 //go:generate mdatagen metadata.yaml
-//go:generate go run ./internal/series/seriespage series.md
-//go:generate go run ./internal/problem/problempage ../../docs/problems.md
+//go:generate go test ./internal/series/seriespage -run TestPage -update
+//go:generate go test ./internal/problem/problempage -run TestPage -update
 
 // Package mlmetricsconnector derives metrics for ML teams from spans: tokens,
 // requests, errors, optimizer steps, losses and epochs, by run and rank. The

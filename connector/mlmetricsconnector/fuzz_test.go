@@ -20,8 +20,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/otlpnest"
 )
 
 // FuzzConsumeTraces sends anything that decodes as traces, twice, the second

@@ -26,7 +26,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/otlpnest"
 )
 
 // answer is what the collector says to a request over HTTP.

@@ -24,7 +24,7 @@ import (
 	"go.opentelemetry.io/collector/processor"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor"
 )
 

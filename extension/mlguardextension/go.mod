@@ -5,7 +5,6 @@ go 1.26
 require (
 	github.com/golang/snappy v1.0.0
 	github.com/klauspost/compress v1.19.1
-	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
 	github.com/pierrec/lz4/v4 v4.1.27
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/collector/component v1.64.0
@@ -47,6 +46,7 @@ require (
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0
+	github.com/otelcol-ml/otelcol-ml/internal/testing v0.0.0
 	github.com/rs/cors v1.11.1 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/collector/client v1.64.0 // indirect
@@ -74,6 +74,8 @@ require (
 	google.golang.org/protobuf v1.36.11 // indirect
 )
 
-replace github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../../internal/mlattr
-
-replace github.com/otelcol-ml/otelcol-ml/internal/shared => ../../internal/shared
+replace (
+	github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../../internal/mlattr
+	github.com/otelcol-ml/otelcol-ml/internal/shared => ../../internal/shared
+	github.com/otelcol-ml/otelcol-ml/internal/testing => ../../internal/testing
+)

@@ -36,8 +36,8 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadatatest"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/otlpnest"
 )
 
 func TestConfig(t *testing.T) {

@@ -5,7 +5,7 @@
 // every component can use it.
 package mlattr
 
-//go:generate go run ./vocabularypage names.go ../../docs/vocabulary.md
+//go:generate go test ./vocabularypage -run TestPage -update
 
 // Names that the semantic conventions, version 1.41.1, define. They are
 // repeated here because a canonical name must not change when a library is

@@ -37,4 +37,7 @@ require (
 	golang.org/x/sys v0.45.0 // indirect
 )
 
-replace github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../mlattr
+replace (
+	github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../mlattr
+	github.com/otelcol-ml/otelcol-ml/internal/testing => ../testing
+)

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
 
 // TestGolden runs each folder of testdata that has a case.txt: what is in

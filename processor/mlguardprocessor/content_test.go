@@ -22,7 +22,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadatatest"

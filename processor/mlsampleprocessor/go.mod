@@ -38,6 +38,7 @@ require (
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0
+	github.com/otelcol-ml/otelcol-ml/internal/testing v0.0.0
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/collector/component/componentstatus v0.158.0 // indirect
 	go.opentelemetry.io/collector/consumer/consumererror v0.158.0
@@ -58,8 +59,9 @@ require (
 	google.golang.org/protobuf v1.36.11
 )
 
-replace github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../../internal/mlattr
-
-replace github.com/otelcol-ml/otelcol-ml/internal/secret => ../../internal/secret
-
-replace github.com/otelcol-ml/otelcol-ml/internal/shared => ../../internal/shared
+replace (
+	github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../../internal/mlattr
+	github.com/otelcol-ml/otelcol-ml/internal/secret => ../../internal/secret
+	github.com/otelcol-ml/otelcol-ml/internal/shared => ../../internal/shared
+	github.com/otelcol-ml/otelcol-ml/internal/testing => ../../internal/testing
+)

@@ -4,4 +4,4 @@
 package gpureceiver
 
 //go:generate mdatagen metadata.yaml
-//go:generate go run ./internal/seriespage metadata.yaml series.md
+//go:generate go test ./internal/seriespage -run TestPage -update

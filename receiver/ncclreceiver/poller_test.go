@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
-	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/ras/rastest"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/rastest"
 )
 
 // counts returns the sums of a metric of the receiver itself by an attribute.

@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/rastest"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/metadata"
-	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/ras/rastest"
 )
 
 // The metrics and the logs of one receiver ask once for both.

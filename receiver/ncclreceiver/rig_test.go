@@ -20,8 +20,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/rastest"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/metadatatest"
-	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/ras/rastest"
 )
 
 var begin = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)

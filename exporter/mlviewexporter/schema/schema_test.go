@@ -3,8 +3,6 @@ package schema_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"reflect"
 	"testing"
 	"time"
@@ -16,18 +14,12 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/schema"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "write the schema")
 
 // The schema and the Go types cannot differ.
 func TestSchemaIsThatOfTheTypes(t *testing.T) {
-	derived := derive(t)
-	if *update {
-		require.NoError(t, os.WriteFile("state.schema.json", derived, 0o600))
-		return
-	}
-	assert.Equal(t, string(derived), string(schema.State), "go test ./schema -update writes it")
+	golden.File(t, "state.schema.json", string(derive(t)))
 }
 
 // compiled returns the schema of a definition. Formats are checked.

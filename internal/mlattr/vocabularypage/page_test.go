@@ -1,8 +1,10 @@
-package main
+// Package vocabularypage writes the documentation of the vocabulary: what the
+// canonical names mean, from the comments of names.go, and what is understood of each
+// client, from its tables.
+package vocabularypage
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,30 +12,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
 
 func TestPageIsGeneratedFromTheTables(t *testing.T) {
-	committed, err := os.ReadFile("../../../docs/vocabulary.md")
+	meanings, err := readMeanings("../names.go")
 	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "vocabulary.md")
-	require.NoError(t, run([]string{"../names.go", file}))
-	page, err := os.ReadFile(file)
+	page, err := writePage(meanings)
 	require.NoError(t, err)
-	assert.Equal(t, string(page), string(committed), "run go generate")
+	golden.File(t, "../../../docs/vocabulary.md", page)
 
 	for _, table := range mlattr.Tables() {
 		assert.NotEmpty(t, table.Title, table.Name)
-		assert.Contains(t, string(page), "\n### "+table.Title+"\n")
+		assert.Contains(t, page, "\n### "+table.Title+"\n")
 		for _, aliases := range [][]mlattr.Alias{table.Resource, table.Span, table.Point} {
 			for _, alias := range aliases {
-				assert.Contains(t, string(page), "| `"+alias.Source+"` | `"+alias.Canonical+"` |")
+				assert.Contains(t, page, "| `"+alias.Source+"` | `"+alias.Canonical+"` |")
 			}
 		}
 		for _, metric := range table.Metrics {
-			assert.Contains(t, string(page), "| `"+metric.Source+"` | `"+metric.Measure+"` |")
+			assert.Contains(t, page, "| `"+metric.Source+"` | `"+metric.Measure+"` |")
 		}
 	}
-	for line := range strings.SplitSeq(string(page), "\n") {
+	for line := range strings.SplitSeq(page, "\n") {
 		assert.NotContains(t, line, "||")
 	}
 }
@@ -61,8 +62,10 @@ func TestMeaning(t *testing.T) {
 }
 
 func TestWhatIsMissingIsSaid(t *testing.T) {
-	require.ErrorContains(t, run(nil), "want two arguments")
-	require.ErrorContains(t, run([]string{"main.go", "x"}), "no constants with comments")
-	require.ErrorIs(t, run([]string{"nothing.go", "x"}), os.ErrNotExist)
-	require.ErrorContains(t, writePage(new(strings.Builder), map[string]string{}), "has no comment")
+	_, err := readMeanings("page_test.go")
+	require.ErrorContains(t, err, "no constants with comments")
+	_, err = readMeanings("nothing.go")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = writePage(map[string]string{})
+	require.ErrorContains(t, err, "has no comment")
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page/pagetest"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
 
 // fleet is a source with a new State at each call.

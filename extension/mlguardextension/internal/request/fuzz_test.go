@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/otlpnest"
 )
 
 // depth is the number of arrays and maps in v that enclose one another.

@@ -1,35 +1,39 @@
-package main
+// Package seriespage writes what the receiver's metrics are called in Prometheus.
+package seriespage
 
 import (
+	"fmt"
 	"os"
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
 
 const declarations = "../../metadata.yaml"
 
 func TestPageIsGeneratedFromTheMetadata(t *testing.T) {
-	committed, err := os.ReadFile("../../series.md")
+	golden.File(t, "../../series.md", page(declared(t)))
+}
+
+// declared returns the metrics of metadata.yaml.
+func declared(t *testing.T) []metric {
+	t.Helper()
+	text, err := os.ReadFile(declarations)
 	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "series.md")
-	require.NoError(t, run([]string{declarations, file}))
-	page, err := os.ReadFile(file)
+	metrics, err := parse(text)
 	require.NoError(t, err)
-	assert.Equal(t, string(page), string(committed), "run go generate")
+	return metrics
 }
 
 // Dashboards and the rules of docker/prometheus rely on these names. One of
 // each kind of unit and type is enough: the library translates the rest alike.
 func TestPrometheusNames(t *testing.T) {
-	text, err := os.ReadFile(declarations)
-	require.NoError(t, err)
-	metrics, err := parse(text)
-	require.NoError(t, err)
 	names := map[string]string{}
-	for _, m := range metrics {
+	for _, m := range declared(t) {
 		names[m.name] = m.prometheus
 	}
 	for name, want := range map[string]string{
@@ -83,7 +87,39 @@ func TestMalformedMetadataIsRefused(t *testing.T) {
 	}
 }
 
-func TestWithoutFilesNothingIsWritten(t *testing.T) {
-	require.ErrorContains(t, run(nil), "want two arguments")
-	require.ErrorIs(t, run([]string{"absent.yaml", filepath.Join(t.TempDir(), "x")}), os.ErrNotExist)
+// page returns the table as Markdown.
+func page(metrics []metric) string {
+	var b strings.Builder
+	b.WriteString(`# Series of the gpu receiver in Prometheus
+
+<!-- Generated from metadata.yaml by "go generate". Do not edit. -->
+
+The names are those of the prometheus exporter as it is by default, with unit
+and type suffixes. [documentation.md](documentation.md) says what each means.
+
+Every series about a GPU has the labels ` + "`hw_id`, `host_name` and `nvidia_gpu_index`" + `,
+of a MIG device ` + "`hw_parent`" + ` as well, and of a recording ` + "`nvidia_gpu_source`" + `.
+The last column has the others; a label of a workload is there only where it is
+known.
+
+| metric | Prometheus | kind | unit | by default | labels of its own |
+|---|---|---|---|---|---|
+`)
+	for _, m := range metrics {
+		state := "off"
+		if m.enabled {
+			state = "on"
+		}
+		fmt.Fprintf(&b, "| [`%s`](documentation.md#%s) | `%s` | %s | %s | %s | %s |\n",
+			m.name, strings.ReplaceAll(m.name, ".", ""), m.prometheus, m.kind, code(m.unit), state, code(m.labels...))
+	}
+	return b.String()
+}
+
+// code is a list in code spans, none where there is nothing.
+func code(names ...string) string {
+	if list := strings.Join(names, "`, `"); list != "" {
+		return "`" + list + "`"
+	}
+	return "none"
 }

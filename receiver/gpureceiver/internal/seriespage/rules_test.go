@@ -1,4 +1,4 @@
-package main
+package seriespage
 
 import (
 	"os"
@@ -43,15 +43,11 @@ func rules(t *testing.T) []rule {
 // A name that the receiver does not emit would make a rule that never has a
 // value, and that no unit test with made-up series finds.
 func TestRulesUseNamesThatAreEmitted(t *testing.T) {
-	text, err := os.ReadFile(declarations)
-	require.NoError(t, err)
-	metrics, err := parse(text)
-	require.NoError(t, err)
 	emitted := map[string]bool{}
 	for _, name := range common {
 		emitted[strings.ReplaceAll(name, ".", "_")] = true
 	}
-	for _, m := range metrics {
+	for _, m := range declared(t) {
 		emitted[m.prometheus] = true
 		for _, label := range m.labels {
 			emitted[label] = true

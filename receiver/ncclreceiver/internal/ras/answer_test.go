@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/ras/rastest"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/rastest"
 )
 
 func TestMissingCommas(t *testing.T) {

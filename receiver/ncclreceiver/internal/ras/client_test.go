@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/rastest"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/ras"
-	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/ras/rastest"
 )
 
 // two is an answer about two ranks, one of which does not respond.

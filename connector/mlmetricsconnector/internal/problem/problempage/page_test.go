@@ -1,30 +1,176 @@
-package main
+// Package problempage writes the documentation of problems and changes.
+package problempage
 
 import (
-	"os"
-	"path/filepath"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
 
 func TestPageIsGeneratedFromTheTable(t *testing.T) {
-	committed, err := os.ReadFile("../../../../../docs/problems.md")
-	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "problems.md")
-	require.NoError(t, run([]string{file}))
-	page, err := os.ReadFile(file)
-	require.NoError(t, err)
-	assert.Equal(t, string(page), string(committed), "run go generate")
+	golden.File(t, "../../../../../docs/problems.md", page())
 	for _, kind := range mlattr.Problems {
-		assert.Contains(t, string(page), "\n| `"+kind.Name+"` |")
+		assert.Contains(t, page(), "\n| `"+kind.Name+"` |")
 		assert.NotEmpty(t, kind.Title)
 	}
 }
 
-func TestWithoutAFileNothingIsWritten(t *testing.T) {
-	require.ErrorContains(t, run(nil), "want one argument")
+// severities are the headings of the kinds of problems.
+var severities = []struct {
+	is    mlattr.Severity
+	title string
+	means string
+}{
+	{mlattr.SeverityPage, "Pages", "Someone should look now."},
+	{mlattr.SeverityTicket, "Tickets", "Someone should look in working hours."},
+	{mlattr.SeverityMark, "Marks", "Nobody has to act. A mark has log records and no series. The page shows it on the curves of its\nrun, and that of a service with the changes."},
+}
+
+// attribute is an attribute of log records.
+type attribute struct{ name, means string }
+
+var ofProblems = []attribute{
+	{mlattr.Problem, "the kind"},
+	{mlattr.ProblemID, "the same in all records of a problem"},
+	{mlattr.ProblemState, "`began`, `stale` or `ended`. A record with `began` is sent again when the cause becomes known later, and when a stale problem has new evidence"},
+	{mlattr.ProblemSeverity, "`page`, `ticket` or `mark`"},
+	{mlattr.ProblemOnset, "when it began, in seconds since 1970"},
+	{mlattr.ProblemDetected, "when it was first known, in seconds since 1970"},
+	{mlattr.ProblemEvidenceTime, "when the newest data that shows it arrived, in seconds since 1970"},
+	{mlattr.ProblemEndReason, "why it has ended: `over`, newer data no longer shows it, or `no_evidence`"},
+	{mlattr.ProblemValue, "what was observed"},
+	{mlattr.ProblemUsual, "what it was before"},
+	{mlattr.ProblemUnit, "the unit of both, by UCUM"},
+	{mlattr.ProblemWindow, "the time in seconds that the value covers"},
+	{mlattr.ProblemCount, "the number of observations in it"},
+	{mlattr.RunID, "the run, if there is one"},
+	{mlattr.RankGlobal, "the rank that it is about"},
+	{mlattr.HostName, "the host"},
+	{mlattr.HardwareID, "the GPU"},
+	{mlattr.SlurmJobID, "of a problem of a GPU: the Slurm job that held it at the onset; in the same way `" +
+		mlattr.K8sNamespace + "`, `" + mlattr.K8sPod + "`, `" + mlattr.ContainerID + "`, `" + mlattr.UserID + "` and `" + mlattr.UserName + "`"},
+	{mlattr.ProblemEvidence, "short phrases that say what was observed, at most 16"},
+	{mlattr.ProblemExcluded, "what was left out before values were compared, such as `checkpoint`"},
+	{mlattr.ProblemBefore, "the changes within the 6 hours before the onset, each after its time, the newest first, at most 5. They came before it and are not necessarily the cause"},
+	{mlattr.ProblemTelemetry, "the fraction of the expected telemetry that arrived"},
+	{mlattr.ProblemGPUHours, "the hours of GPUs from the onset on"},
+	{mlattr.ProblemNext, "what to do next"},
+	{mlattr.ProblemCommand, "a command for it"},
+	{mlattr.ProblemCause, "the id of the problem that this one follows from"},
+	{mlattr.ProblemShadow, "true if the kind is in `shadow`: the problem is only recorded, without a series"},
+}
+
+var ofChanges = []attribute{
+	{mlattr.ChangeKind, "what changed: see below"},
+	{mlattr.ChangeFrom, "the value before"},
+	{mlattr.ChangeTo, "the new value"},
+	{mlattr.ChangeSetting, "the name of a setting"},
+	{mlattr.RunID, "the run that changed, or in which another value of the service was first seen"},
+	{mlattr.HostName, "the host that changed"},
+}
+
+// changes are the kinds of changes, and where they come from.
+var changes = []attribute{
+	{mlattr.ChangeVersion, "`service.version` of a service"},
+	{mlattr.ChangeCommit, "`vcs.ref.head.revision` of a service, or a variable of a build system such as `GIT_COMMIT`"},
+	{mlattr.ChangeImage, "`container.image.name`, `container.image.tags` and `container.image.id` of a service"},
+	{mlattr.ChangeModel, "`gen_ai.request.model` of the requests of a service"},
+	{mlattr.ChangeAnsweringModel, "`gen_ai.response.model` of the answers to one requested model"},
+	{mlattr.ChangePrompt, "the system instructions of requests, or the name or version of a prompt, as a keyed hash"},
+	{mlattr.ChangeTools, "the definitions of tools in requests, as a keyed hash"},
+	{mlattr.ChangeSettings, "a setting of requests, such as `gen_ai.request.temperature`, or of a run, such as its micro batch size, as a keyed hash"},
+	{mlattr.ChangeFramework, "the version of the language's runtime, the telemetry SDK or a package such as torch, where the resource states it"},
+	{mlattr.ChangeDriver, "`hw.driver_version` of a host, as the `gpu` receiver reports it"},
+	{mlattr.ChangeNodes, "a host that a run did not use before, to which one of its ranks has moved"},
+	{mlattr.ChangeAttempt, "a new attempt of a run, with its new hosts"},
+	{mlattr.ChangeWorldSize, "`ml.world_size` of a run"},
+}
+
+// page returns the documentation as Markdown.
+func page() string {
+	var b strings.Builder
+	b.WriteString("# Problems and changes\n\n" +
+		"<!-- Generated from internal/mlattr by \"go generate\". Do not edit. -->\n\n" +
+		"What `ml_metrics` concludes about runs, services, GPUs and hosts, and the log records that it\n" +
+		"sends. A problem has a series, `ml.problem.onset.timestamp`, as long as it lasts, and a log\n" +
+		"record when it begins, when it becomes stale and when it ends. A change has one log record.\n" +
+		"Records need a [pipeline of logs](../connector/mlmetricsconnector/README.md#records).\n")
+	fmt.Fprintf(&b, "\n## How long a problem lasts\n\n"+
+		"- A problem keeps the run, the host, the GPU and the workload that it had at its onset.\n"+
+		"- It ends when newer data of the run, service, GPU or host arrives and no longer shows it; of a\n"+
+		"  kind with a time to be gone, when it has been gone for that time. One that comes back\n"+
+		"  within 10 minutes of its end ends when it has been gone for 10 minutes.\n"+
+		"- Without newer data nobody knows whether it is over. After %.0f minutes, or %d of the usual\n"+
+		"  intervals of its evidence if that is longer, it is stale: its record says so, and the page\n"+
+		"  shows it grey with its age. GPU-hours count until the newest evidence.\n"+
+		"- It ends after the time in the column *lasts without evidence*, if none comes. New evidence\n"+
+		"  begins another problem then.\n"+
+		"- With `storage`, open problems outlive a restart. Their detectors have forgotten what they knew:\n"+
+		"  one that is not found again ends without a verdict when newer data has come for 10 minutes.\n", problem.StaleAfter.Minutes(), problem.StaleIntervals)
+	for _, severity := range severities {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| kind | of a | rule | lasts without evidence | method |\n|---|---|---|---|---|\n", severity.title, severity.means)
+		for i := range mlattr.Problems {
+			if kind := &mlattr.Problems[i]; kind.Severity == severity.is {
+				method := kind.Method
+				if method == "" {
+					method = "–"
+				}
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", kind.Name, of(kind.Of), kind.Description, lasts(kind), method)
+			}
+		}
+	}
+	fmt.Fprintf(&b, "\n## Log records of problems\n\n"+
+		"The event name is `%s`, the severity ERROR for a page, WARN for a ticket and INFO for a\n"+
+		"mark, for a stale problem and for the end of one, the body one sentence. The resource has `service.name`,\n"+
+		"if a service is concerned. An attribute that is not known is absent.\n\n", mlattr.Problem)
+	table(&b, "attribute", ofProblems)
+	fmt.Fprintf(&b, "\n## Log records of changes\n\n"+
+		"The event name is `%s`, the severity INFO, the body one phrase such as \"version 1.8.2 (was\n"+
+		"1.8.1)\".\n\n", mlattr.EventChange)
+	table(&b, "attribute", ofChanges)
+	b.WriteString("\n")
+	table(&b, "kind", changes)
+	b.WriteString("\n" +
+		"- The first value of anything is no change, and neither is one that is in use at the same\n" +
+		"  time as others, such as the second of two versions that take turns. A version, commit,\n" +
+		"  image, framework, driver or world size that returns after an hour is a change again.\n" +
+		"- The models, prompts, tools and settings of the first minute of a service are its first ones.\n" +
+		"- What changes more than three times an hour or ten times a day is no change beyond that: such a\n" +
+		"  prompt is another one for each request.\n" +
+		"- Hashes are HMAC-SHA256, cut to 48 bits, with a random key. The key and what is compared are kept\n" +
+		"  over restarts only with `storage`.\n")
+	return b.String()
+}
+
+// lasts says for how long a problem lasts of which nothing is known, and for how long
+// it must be gone.
+func lasts(kind *mlattr.ProblemKind) string {
+	if kind.Moment {
+		return "–"
+	}
+	text := fmt.Sprintf("%.0f h", kind.EndsAfter().Hours())
+	if kind.Calm > 0 {
+		text += fmt.Sprintf("; ends when it has been gone for %.0f min", kind.Calm.Minutes())
+	}
+	return text
+}
+
+func of(subject mlattr.ProblemOf) string {
+	if subject == mlattr.OfGPU {
+		return "GPU"
+	}
+	return string(subject)
+}
+
+func table(b *strings.Builder, head string, rows []attribute) {
+	fmt.Fprintf(b, "| %s | meaning |\n|---|---|\n", head)
+	for _, row := range rows {
+		fmt.Fprintf(b, "| `%s` | %s |\n", row.name, row.means)
+	}
 }

@@ -144,6 +144,13 @@ func TestLinesThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// The heading of a page is not a comment.
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.md")
+	require.NoError(t, os.WriteFile(path, []byte("# Series\n\nText.\n"), 0o600))
+	File(t, path, "# Series\n\nText.\n")
+}
+
 func TestDifference(t *testing.T) {
 	for _, test := range []struct{ want, got, expected string }{
 		{"a\nb\n", "a\nb\n", ""},

@@ -167,15 +167,34 @@ func Signal(t testing.TB, path string) string {
 // it begins with. With -update it writes the file.
 func Compare(t testing.TB, path, got string) {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if !*Update {
-		require.NoError(t, err, "-update writes it")
-	}
-	comments, want := "", string(content)
+	want := content(t, path)
+	comments := ""
 	for strings.HasPrefix(want, "#") {
 		line, rest, _ := strings.Cut(want, "\n")
 		comments, want = comments+line+"\n", rest
 	}
+	compare(t, path, comments, want, got)
+}
+
+// File fails the test unless a generated file has this text. With -update it writes
+// the file.
+func File(t testing.TB, path, got string) {
+	t.Helper()
+	compare(t, path, "", content(t, path), got)
+}
+
+// content returns what a file has. With -update the file need not exist.
+func content(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if !*Update {
+		require.NoError(t, err, "-update writes it")
+	}
+	return string(text)
+}
+
+func compare(t testing.TB, path, comments, want, got string) {
+	t.Helper()
 	switch lines := difference(want, got); {
 	case lines == "":
 	case *Update:

@@ -1,8 +1,7 @@
-package main
+package vocabularypage
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -30,8 +29,8 @@ func (p *page) table(title string, header []string, rows [][]string) {
 	}
 }
 
-// writePage writes the vocabulary as Markdown.
-func writePage(w io.Writer, meanings map[string]string) error {
+// writePage returns the vocabulary as Markdown.
+func writePage(meanings map[string]string) (string, error) {
 	p := new(page)
 	p.text.WriteString(`# Vocabulary
 
@@ -50,7 +49,7 @@ and numeric text.
 Attributes that are only read serve to derive others and are never written.
 `)
 	if err := p.attributes(meanings); err != nil {
-		return err
+		return "", err
 	}
 	p.measures()
 	p.text.WriteString(`
@@ -64,8 +63,7 @@ listed keys of a name space count.
 	for _, t := range mlattr.Tables() {
 		p.client(&t)
 	}
-	_, err := io.WriteString(w, p.text.String())
-	return err
+	return p.text.String(), nil
 }
 
 func (p *page) attributes(meanings map[string]string) error {
