@@ -447,7 +447,7 @@ func TestALateSpanOfAnEarlierAttempt(t *testing.T) {
 // it: neither a new run nor one that comes back at the last moment is counted
 // twice or lost.
 func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
-	c, store := newClocks(&Config{}), streams.NewStore(streams.Limits{Series: 10, Runs: 10}, streams.Form{})
+	c, store := newClocks(&Config{}), streams.NewStore(streams.Limits{Series: 10, Runs: 10})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	key := clockKey{run: streams.Run{ID: "r"}}
 	u := &unit{endsStep: true, source: key.source()}
@@ -481,6 +481,6 @@ func TestRanksBeyondTheLimit(t *testing.T) {
 	for _, source := range []*streams.Source{other, other, known, other, known} {
 		units = append(units, unit{source: source, endsStep: true})
 	}
-	store := streams.NewStore(streams.Limits{Series: 100, Runs: 100}, streams.Form{})
+	store := streams.NewStore(streams.Limits{Series: 100, Runs: 100})
 	assert.EqualValues(t, 3, c.observe(store, units, time.Unix(1_800_000_000, 0)).Runs)
 }

@@ -29,15 +29,6 @@ const (
 	minDuration = 100 * time.Millisecond
 )
 
-// Histograms is a value of the key histograms.
-type Histograms string
-
-// Values of Histograms.
-const (
-	HistogramsExplicit    Histograms = "explicit"
-	HistogramsExponential Histograms = "exponential"
-)
-
 // Config is the configuration of the ml_metrics connector.
 type Config struct {
 	// FlushInterval is the time between two emissions of all live series, such
@@ -95,13 +86,6 @@ type Config struct {
 	// The default is 30 min; 0 means never. It must not be negative.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
 
-	// Histograms selects the buckets of histograms: "explicit", those of
-	// series.md, or "exponential", eight for each doubling. The prometheus
-	// exporter shows exponential buckets as a native histogram, and only to
-	// scrapes in protobuf; a scrape in text format has the sum and the count.
-	// The default is "explicit".
-	Histograms Histograms `mapstructure:"histograms"`
-
 	// SlowThreshold is the duration above which a call is also counted in
 	// ml.calls.slow, such as "1s". The default is 1 s, as in Snakepit; with 0
 	// there is no ml.calls.slow. It must not be negative.
@@ -116,23 +100,8 @@ type Config struct {
 	// of clients' metrics; otherwise each such metric has two writers.
 	GenAIMetrics bool `mapstructure:"genai_metrics"`
 
-	// GenAINextNames writes the client's metrics of GenAIMetrics under the names
-	// that the conventions have after version 1.41, and not under those of 1.41:
-	// gen_ai.client.inference.duration and gen_ai.client.embeddings.duration, the
-	// counters gen_ai.client.inference.usage.*, and the distributions of the same
-	// tokens gen_ai.client.inference.operation.* and
-	// gen_ai.client.embeddings.operation.input_tokens. No version with these names
-	// is released, so they may change. The default is false, and without
-	// GenAIMetrics it has no effect.
-	GenAINextNames bool `mapstructure:"genai_next_names"`
-
 	// Prices configures the costs of requests to models and of GPUs.
 	Prices PricesConfig `mapstructure:"prices"`
-
-	// Exemplars adds trace and span ids to counters, those of the newest span
-	// since the last emission, and to histograms, up to four, each in another
-	// bucket. Exemplars contain nothing else of a span. The default is true.
-	Exemplars bool `mapstructure:"exemplars"`
 
 	// Shadow has kinds of problems that are only recorded: their log records have
 	// ml.problem.shadow, and they have no series. docs/problems.md lists the kinds.
@@ -220,9 +189,7 @@ func createDefaultConfig() component.Config {
 		FirstStepTimeout:  defaultFirstStepTimeout,
 		StallTimeout:      defaultStallTimeout,
 		IdleTimeout:       defaultIdleTimeout,
-		Histograms:        HistogramsExplicit,
 		SlowThreshold:     defaultSlowThreshold,
-		Exemplars:         true,
 	}
 }
 
@@ -253,9 +220,6 @@ func (c *Config) Validate() error {
 	}
 	if c.IdleTimeout != 0 && c.IdleTimeout < minDuration {
 		errs = append(errs, fmt.Errorf(`"idle_timeout" is %s, must be 0 (an idle GPU is no problem) or at least %s`, c.IdleTimeout, minDuration))
-	}
-	if c.Histograms != HistogramsExplicit && c.Histograms != HistogramsExponential {
-		errs = append(errs, fmt.Errorf(`"histograms" is %q, must be %q or %q`, c.Histograms, HistogramsExplicit, HistogramsExponential))
 	}
 	if c.SlowThreshold < 0 {
 		errs = append(errs, fmt.Errorf(`"slow_threshold" is %s, must be 0 (no call is slow) or more`, c.SlowThreshold))

@@ -20,7 +20,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	cfg := NewFactory().CreateDefaultConfig().(*Config)
 	require.NoError(t, cfg.Validate())
 	assert.Equal(t, &Config{
-		FlushInterval: 15 * time.Second, InitialZero: 15 * time.Second, FirstStepTimeout: 30 * time.Minute, StallTimeout: 5 * time.Minute, IdleTimeout: 30 * time.Minute, Histograms: "explicit", MetricsExpiration: time.Hour, MaxSeries: 100000, MaxRuns: 200, SlowThreshold: time.Second, Exemplars: true,
+		FlushInterval: 15 * time.Second, InitialZero: 15 * time.Second, FirstStepTimeout: 30 * time.Minute, StallTimeout: 5 * time.Minute, IdleTimeout: 30 * time.Minute, MetricsExpiration: time.Hour, MaxSeries: 100000, MaxRuns: 200, SlowThreshold: time.Second,
 	}, cfg)
 }
 
@@ -46,10 +46,6 @@ func TestInvalidValuesAreNamed(t *testing.T) {
 				`"stall_timeout" is 0s, must be at least 100ms`,
 				`"idle_timeout" is -1m0s, must be 0 (an idle GPU is no problem) or at least 100ms`,
 			},
-		},
-		"other histograms": {
-			input: map[string]any{"histograms": "native"},
-			want:  []string{`"histograms" is "native", must be "explicit" or "exponential"`},
 		},
 		"expires between two emissions": {
 			input: map[string]any{"flush_interval": "1m", "metrics_expiration": "30s"},

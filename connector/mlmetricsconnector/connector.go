@@ -102,19 +102,16 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		readers: sync.Pool{New: func() any {
 			return &reader{
 				vocabulary: mlattr.Default(), lastOfTrace: make(map[traceHash]int32), slow: cfg.SlowThreshold.Seconds(),
-				exemplars: cfg.Exemplars, genAI: cfg.GenAIMetrics, nextNames: cfg.GenAINextNames,
+				genAI: cfg.GenAIMetrics,
 			}
 		}},
 		store: streams.NewStore(streams.Limits{
 			Series:     cfg.MaxSeries,
 			Runs:       cfg.MaxRuns,
 			Expiration: cfg.MetricsExpiration,
-		}, streams.Form{
-			InitialZero: cfg.InitialZero,
-			Exponential: cfg.Histograms == HistogramsExponential,
 		}),
 	}
-	c.flusher = streams.Flusher{Store: c.store, Prepare: func(scope pcommon.InstrumentationScope) {
+	c.flusher = streams.Flusher{Store: c.store, InitialZero: cfg.InitialZero, Prepare: func(scope pcommon.InstrumentationScope) {
 		scope.SetName(metadata.ScopeName)
 		scope.SetVersion(c.version)
 	}}

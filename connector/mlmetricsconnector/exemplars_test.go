@@ -23,9 +23,9 @@ func rated(n int) ptrace.Traces {
 	return td
 }
 
-func exemplarsOf(t *testing.T, cfg *Config, td ptrace.Traces) (counter, histogram pmetric.ExemplarSlice) {
+func exemplarsOf(t *testing.T, td ptrace.Traces) (counter, histogram pmetric.ExemplarSlice) {
 	next := new(consumertest.MetricsSink)
-	c := start(t, cfg, next)
+	c := start(t, createDefaultConfig().(*Config), next)
 	require.NoError(t, c.ConsumeTraces(t.Context(), td))
 	require.NoError(t, c.Shutdown(t.Context()))
 	md := lastOf(t, next)
@@ -34,7 +34,7 @@ func exemplarsOf(t *testing.T, cfg *Config, td ptrace.Traces) (counter, histogra
 }
 
 func TestExemplarsAreFewAndWithoutContent(t *testing.T) {
-	counter, histogram := exemplarsOf(t, createDefaultConfig().(*Config), rated(10))
+	counter, histogram := exemplarsOf(t, rated(10))
 	require.Equal(t, 1, counter.Len(), "the newest of a counter")
 	assert.Equal(t, pcommon.TraceID{10}, counter.At(0).TraceID())
 	assert.InDelta(t, 5, counter.At(0).DoubleValue(), 0)
@@ -52,17 +52,10 @@ func TestExemplarsAreFewAndWithoutContent(t *testing.T) {
 	}
 }
 
-func TestExemplarsCanBeSwitchedOff(t *testing.T) {
-	cfg := createDefaultConfig().(*Config)
-	cfg.Exemplars = false
-	counter, histogram := exemplarsOf(t, cfg, rated(3))
-	assert.Zero(t, counter.Len()+histogram.Len())
-}
-
 // A span without a trace is nobody's example.
 func TestSpansWithoutATraceAreNoExemplars(t *testing.T) {
 	td := rated(1)
 	td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).SetTraceID(pcommon.TraceID{})
-	counter, histogram := exemplarsOf(t, createDefaultConfig().(*Config), td)
+	counter, histogram := exemplarsOf(t, td)
 	assert.Zero(t, counter.Len()+histogram.Len())
 }

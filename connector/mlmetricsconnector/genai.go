@@ -17,10 +17,6 @@ const (
 	attrServerPort    = "server.port"
 )
 
-// modalityUnknown is the value of gen_ai.token.modality if a span does not say
-// whether its tokens are text, image or audio.
-const modalityUnknown = "unknown"
-
 var (
 	slotProvider   = mlattr.SlotOf(mlattr.GenAIProviderName)
 	slotRequested  = mlattr.SlotOf(mlattr.GenAIRequestModel)
@@ -42,10 +38,6 @@ type genAICall struct {
 	operation, provider, requested, port, answered, address string
 
 	duration, firstToken, perToken float64
-
-	// cacheRead and cacheWrite are part of the input tokens, reasoning of the
-	// output's.
-	cacheRead, cacheWrite, reasoning int64
 }
 
 // genAICallOf reads a span that is a request to a model by the conventions, or
@@ -63,9 +55,6 @@ func genAICallOf(v *values, facts *mlattr.Facts, span ptrace.Span) *genAICall {
 		requested: facts.TextAt(slotRequested),
 		answered:  facts.TextAt(slotAnswered),
 	}
-	c.cacheRead, _ = facts.IntAt(slotCached)
-	c.cacheWrite, _ = facts.IntAt(slotCacheWrite)
-	c.reasoning, _ = facts.IntAt(slotReasoning)
 	attrs := span.Attributes()
 	if address, ok := attrs.Get(attrServerAddress); ok {
 		c.address, _ = mlattr.ReadText(address)
@@ -119,31 +108,16 @@ func timesOf(facts *mlattr.Facts, start, end pcommon.Timestamp, v *values) (dura
 // addGenAITokens adds the tokens of a request. The conventions define them for
 // the client's side only.
 func (r *reader) addGenAITokens(u *unit, v *values) {
-	c := u.genAI
-	if c.server {
+	if u.genAI.server {
 		return
 	}
-	tokens := func(id series.ID, has bool, n int64, last string) {
+	tokens := func(has bool, n int64, which string) {
 		if has && n <= mlattr.MaxCount {
-			up := r.updateGenAI(u, id, last)
-			up.Value, up.Count = float64(n), n
+			r.updateGenAI(u, series.GenAITokenUsage, which).Value = float64(n)
 		}
 	}
-	switch {
-	case !r.nextNames:
-		tokens(series.GenAITokenUsage, v.hasInput, v.input, mlattr.TokenTypeInput)
-		tokens(series.GenAITokenUsage, v.hasOutput, v.output, mlattr.TokenTypeOutput)
-	case c.operation == mlattr.OperationEmbeddings:
-		tokens(series.GenAIEmbeddingsInput, v.hasInput, v.input, u.errorType)
-	default:
-		tokens(series.GenAIInputUsage, v.hasInput, v.input, modalityUnknown)
-		tokens(series.GenAIOutputUsage, v.hasOutput, v.output, modalityUnknown)
-		tokens(series.GenAICacheReadUsage, c.cacheRead > 0, c.cacheRead, modalityUnknown)
-		tokens(series.GenAICacheWriteUsage, c.cacheWrite > 0, c.cacheWrite, modalityUnknown)
-		tokens(series.GenAIReasoningUsage, c.reasoning > 0, c.reasoning, modalityUnknown)
-		tokens(series.GenAIOperationInput, v.hasInput, v.input, u.errorType)
-		tokens(series.GenAIOperationOutput, v.hasOutput, v.output, u.errorType)
-	}
+	tokens(v.hasInput, v.input, mlattr.TokenTypeInput)
+	tokens(v.hasOutput, v.output, mlattr.TokenTypeOutput)
 }
 
 // updateGenAI appends an update of a metric of the conventions. last is the value
@@ -167,18 +141,13 @@ func (r *reader) addGenAITimes(u *unit) {
 			r.updateGenAI(u, id, errorType...).Value = value
 		}
 	}
-	switch {
-	case c.server:
-		add(series.GenAIServerDuration, c.duration, u.errorType)
-		if u.errorType == "" {
-			add(series.GenAITimeToFirstToken, c.firstToken)
-			add(series.GenAITimePerOutputToken, c.perToken)
-		}
-	case !r.nextNames:
+	if !c.server {
 		add(series.GenAIOperationDuration, c.duration, u.errorType)
-	case c.operation == mlattr.OperationEmbeddings:
-		add(series.GenAIEmbeddingsDuration, c.duration, u.errorType)
-	default:
-		add(series.GenAIInferenceDuration, c.duration, u.errorType)
+		return
+	}
+	add(series.GenAIServerDuration, c.duration, u.errorType)
+	if u.errorType == "" {
+		add(series.GenAITimeToFirstToken, c.firstToken)
+		add(series.GenAITimePerOutputToken, c.perToken)
 	}
 }

@@ -30,10 +30,6 @@ func attributesOf(m pmetric.Metric) (all []pcommon.Map) {
 		for _, p := range m.Histogram().DataPoints().All() {
 			all = append(all, p.Attributes())
 		}
-	case pmetric.MetricTypeExponentialHistogram:
-		for _, p := range m.ExponentialHistogram().DataPoints().All() {
-			all = append(all, p.Attributes())
-		}
 	default:
 		for _, p := range m.Gauge().DataPoints().All() {
 			all = append(all, p.Attributes())

@@ -107,8 +107,8 @@ type reader struct {
 	now        int64
 	// enriched reports whether ml_enrich has read the spans.
 	enriched bool
-	// exemplars, genAI and nextNames are options of the configuration.
-	exemplars, genAI, nextNames bool
+	// genAI is an option of the configuration.
+	genAI bool
 
 	ofResource, ofSpan mlattr.Facts
 	ofEvent            mlattr.Facts
@@ -469,9 +469,7 @@ func (r *reader) update(u *unit, id series.ID, of *streams.Source, labels ...str
 	}
 	up := &r.updates[n]
 	up.Source, up.Series, up.At = of, id, u.end
-	if r.exemplars {
-		up.Trace, up.Span = u.trace, u.span
-	}
+	up.Trace, up.Span = u.trace, u.span
 	copy(up.Labels[:], labels)
 	return up
 }

@@ -23,8 +23,7 @@ var sentByClients = func() map[string][]series.ID {
 		s, id := &series.All[i], series.ID(i) // #nosec G115 -- the table's index
 		names[s.Name] = append(names[s.Name], id)
 		for _, next := range s.Next {
-			names[s.Name] = append(names[s.Name], next)
-			names[series.All[next].Name] = append(names[series.All[next].Name], id)
+			names[next] = append(names[next], id)
 		}
 	}
 	return names

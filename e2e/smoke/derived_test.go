@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -198,46 +196,6 @@ func TestExemplarsReachPrometheus(t *testing.T) {
 			}
 		}, 5*time.Second, poll)
 	}, arrival, poll)
-}
-
-// TestExponentialHistograms reads what a Prometheus that scrapes native histograms
-// would, and what any other one would.
-func TestExponentialHistograms(t *testing.T) {
-	t.Parallel()
-	a := startAgent(t, map[string]any{"connectors::ml_metrics::histograms": "exponential"})
-	const metric = "ml_request_token_throughput_per_second"
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		a.sendTraces(t, chats("exponential", "m1"))
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+a.Address(t, "exporters::prometheus")+"/metrics", http.NoBody)
-		require.NoError(c, err)
-		request.Header.Set("Accept", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(c, err)
-		defer func() { assert.NoError(c, response.Body.Close()) }()
-		decoder, found := expfmt.NewDecoder(response.Body, expfmt.ResponseFormat(response.Header)), false
-		for {
-			var family dto.MetricFamily
-			if err := decoder.Decode(&family); err != nil {
-				assert.ErrorIs(c, err, io.EOF)
-				break
-			}
-			if family.GetName() != metric {
-				continue
-			}
-			for _, m := range family.GetMetric() {
-				found = true
-				assert.EqualValues(c, 3, m.GetHistogram().GetSchema())
-				assert.NotEmpty(c, m.GetHistogram().GetPositiveSpan())
-				assert.Positive(c, m.GetHistogram().GetSampleCount())
-			}
-		}
-		assert.True(c, found, metric)
-	}, arrival, poll)
-	text, err := harness.Get(t.Context(), "http://"+a.Address(t, "exporters::prometheus")+"/metrics")
-	require.NoError(t, err)
-	assert.Equal(t, 1, strings.Count(text, "\n"+metric+"_bucket{"), "the infinite one")
-	assert.Equal(t, 1, strings.Count(text, "\n"+metric+"_sum{"))
-	assert.Equal(t, 1, strings.Count(text, "\n"+metric+"_count{"))
 }
 
 // TestARunThatHangsBeforeItsFirstStep has a rank that sends metrics, holds a GPU and

@@ -63,16 +63,6 @@ const (
 	GenAIServerDuration
 	GenAITimeToFirstToken
 	GenAITimePerOutputToken
-	GenAIInputUsage
-	GenAIOutputUsage
-	GenAICacheReadUsage
-	GenAICacheWriteUsage
-	GenAIReasoningUsage
-	GenAIOperationInput
-	GenAIOperationOutput
-	GenAIInferenceDuration
-	GenAIEmbeddingsInput
-	GenAIEmbeddingsDuration
 
 	// Count is the number of series.
 	Count
@@ -148,9 +138,9 @@ type Series struct {
 	// stream without a value ends with that emission. Of the labels of a run it
 	// has only the id, and with NoRun only those that its description names.
 	Momentary bool
-	// Next are the series that have the same values under the conventions' next
-	// names.
-	Next []ID
+	// Next are the names under which clients send the same after version 1.41 of the
+	// conventions.
+	Next []string
 	// OptIn has the configuration with which alone the series is written. It is
 	// empty for a series that is always written.
 	OptIn string
@@ -171,16 +161,12 @@ func (s *Series) Bounds(first string) []float64 {
 
 // Shown returns how many series Prometheus shows for a stream with that first
 // label: for a histogram one for each bound, the infinite bucket, the sum and the
-// count. With exponential buckets it has only the latter three in text format.
-func (s *Series) Shown(first string, exponential bool) int {
-	switch {
-	case s.Kind != Histogram:
+// count.
+func (s *Series) Shown(first string) int {
+	if s.Kind != Histogram {
 		return 1
-	case exponential:
-		return 3
-	default:
-		return len(s.Bounds(first)) + 3
 	}
+	return len(s.Bounds(first)) + 3
 }
 
 // Overflow is the attribute, always true, of a stream that adds up the updates
@@ -238,9 +224,6 @@ const (
 const (
 	// ServerAddress is the address of a model's server.
 	ServerAddress = "server.address"
-	// TokenModality is what tokens stand for, such as text: after version 1.41 of
-	// the conventions.
-	TokenModality = "gen_ai.token.modality" //nolint:gosec // a name, no credential
 	// ServerPort is the port of that server, a whole number.
 	ServerPort = "server.port"
 )
@@ -512,16 +495,20 @@ var All = [Count]Series{
 		Labels:      []string{mlattr.Problem, mlattr.HardwareID, mlattr.RunID},
 	},
 	GenAITokenUsage: {
-		Name: "gen_ai.client.token.usage", Unit: "{token}", Kind: Histogram, OptIn: present, NoRun: true,
+		Name: "gen_ai.client.token.usage", Unit: "{token}", Kind: Histogram, OptIn: genAIMetrics, NoRun: true,
 		Description: "Tokens of each request to a model, as its client counted them.",
 		Labels:      genAILabels(mlattr.GenAITokenType), Buckets: tokenBuckets,
-		Next: []ID{GenAIInputUsage, GenAIOutputUsage, GenAIOperationInput, GenAIOperationOutput, GenAIEmbeddingsInput},
+		Next: []string{
+			"gen_ai.client.inference.usage.input_tokens", "gen_ai.client.inference.usage.output_tokens",
+			"gen_ai.client.inference.operation.input_tokens", "gen_ai.client.inference.operation.output_tokens",
+			"gen_ai.client.embeddings.operation.input_tokens",
+		},
 	},
 	GenAIOperationDuration: {
-		Name: "gen_ai.client.operation.duration", Unit: "s", Kind: Histogram, OptIn: present, NoRun: true,
+		Name: "gen_ai.client.operation.duration", Unit: "s", Kind: Histogram, OptIn: genAIMetrics, NoRun: true,
 		Description: "Duration of each request to a model, as its client measured it.",
 		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
-		Next: []ID{GenAIInferenceDuration, GenAIEmbeddingsDuration},
+		Next: []string{"gen_ai.client.inference.duration", "gen_ai.client.embeddings.duration"},
 	},
 	GenAIServerDuration: {
 		Name: "gen_ai.server.request.duration", Unit: "s", Kind: Histogram, OptIn: genAIMetrics, NoRun: true,
@@ -540,65 +527,10 @@ var All = [Count]Series{
 		Labels:      genAILabels(),
 		Buckets:     []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5},
 	},
-	GenAIInputUsage: {
-		Name: "gen_ai.client.inference.usage.input_tokens", Unit: "{token}", Kind: Counter, OptIn: next, NoRun: true,
-		Description: "Input tokens of requests to models, with those of caches, as the clients counted them.",
-		Labels:      genAILabels(TokenModality),
-	},
-	GenAIOutputUsage: {
-		Name: "gen_ai.client.inference.usage.output_tokens", Unit: "{token}", Kind: Counter, OptIn: next, NoRun: true,
-		Description: "Output tokens of requests to models, with those of reasoning, as the clients counted them.",
-		Labels:      genAILabels(TokenModality),
-	},
-	GenAICacheReadUsage: {
-		Name: "gen_ai.client.inference.usage.cache_read.input_tokens", Unit: "{token}", Kind: Counter, OptIn: next, NoRun: true,
-		Description: "Input tokens that a cache gave. They are among the input tokens.",
-		Labels:      genAILabels(TokenModality),
-	},
-	GenAICacheWriteUsage: {
-		Name: "gen_ai.client.inference.usage.cache_write.input_tokens", Unit: "{token}", Kind: Counter, OptIn: next, NoRun: true,
-		Description: "Input tokens that were written to a cache. They are among the input tokens.",
-		Labels:      genAILabels(TokenModality),
-	},
-	GenAIReasoningUsage: {
-		Name: "gen_ai.client.inference.usage.reasoning.output_tokens", Unit: "{token}", Kind: Counter, OptIn: next, NoRun: true,
-		Description: "Output tokens of reasoning. They are among the output tokens.",
-		Labels:      genAILabels(TokenModality),
-	},
-	GenAIOperationInput: {
-		Name: "gen_ai.client.inference.operation.input_tokens", Unit: "{token}", Kind: Histogram, OptIn: next, NoRun: true,
-		Description: "Input tokens of each request to a model: the same tokens as those of gen_ai.client.inference.usage.input_tokens, so never add the two.",
-		Labels:      genAILabels(mlattr.ErrorType), Buckets: tokenBuckets,
-	},
-	GenAIOperationOutput: {
-		Name: "gen_ai.client.inference.operation.output_tokens", Unit: "{token}", Kind: Histogram, OptIn: next, NoRun: true,
-		Description: "Output tokens of each request to a model: the same tokens as those of gen_ai.client.inference.usage.output_tokens, so never add the two.",
-		Labels:      genAILabels(mlattr.ErrorType), Buckets: tokenBuckets,
-	},
-	GenAIInferenceDuration: {
-		Name: "gen_ai.client.inference.duration", Unit: "s", Kind: Histogram, OptIn: next, NoRun: true,
-		Description: "Duration of each request to a model but for embeddings, as its client measured it.",
-		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
-	},
-	GenAIEmbeddingsInput: {
-		Name: "gen_ai.client.embeddings.operation.input_tokens", Unit: "{token}", Kind: Histogram, OptIn: next, NoRun: true,
-		Description: "Input tokens of each request for embeddings, as its client counted them.",
-		Labels:      genAILabels(mlattr.ErrorType), Buckets: tokenBuckets,
-	},
-	GenAIEmbeddingsDuration: {
-		Name: "gen_ai.client.embeddings.duration", Unit: "s", Kind: Histogram, OptIn: next, NoRun: true,
-		Description: "Duration of each request for embeddings, as its client measured it.",
-		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
-	},
 }
 
-// Values of Series.OptIn: metrics of the GenAI conventions, and those of them with
-// the names of version 1.41 or the next ones.
-const (
-	genAIMetrics = "genai_metrics: true"
-	present      = genAIMetrics + "` without `genai_next_names: true"
-	next         = genAIMetrics + "` and `genai_next_names: true"
-)
+// genAIMetrics is the value of Series.OptIn of the metrics of the GenAI conventions.
+const genAIMetrics = "genai_metrics: true"
 
 // genAILabels returns the attributes that all metrics of the conventions have,
 // and more.

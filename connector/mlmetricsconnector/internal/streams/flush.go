@@ -26,6 +26,9 @@ const (
 type Flusher struct {
 	// Store holds the streams.
 	Store *Store
+	// InitialZero is how long a new counter or histogram is emitted as zero
+	// before its value is emitted.
+	InitialZero time.Duration
 	// Prepare is called for the scope of each resource.
 	Prepare func(pcommon.InstrumentationScope)
 	// Pass is called with at most maxPoints points at a time. Flush returns its
@@ -73,7 +76,7 @@ func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err erro
 		b = f.newBuilder(now)
 	}
 	f.copies.expiration, f.copies.now = f.Store.limits.Expiration, now
-	f.copies.initialZero, f.copies.evicted = f.Store.form.InitialZero, evicted
+	f.copies.initialZero, f.copies.evicted = f.InitialZero, evicted
 	if f.Last {
 		f.copies.initialZero = 0
 	}
@@ -161,7 +164,6 @@ func (c *copies) take(sh *shard, from int) (more bool) {
 			st.shown = c.now
 		}
 		copied := *st
-		copied.exponential = st.exponential.clone()
 		if c.initialZero > 0 && st.addsUp() && c.now.Sub(st.shown) < c.initialZero {
 			// The exemplars are kept for the value.
 			c.streams = append(c.streams, c.zero(copied))
@@ -186,9 +188,6 @@ func (c *copies) zero(copied stream) stream {
 	first := len(c.buckets)
 	c.buckets = append(c.buckets, make([]uint64, len(copied.buckets))...)
 	copied.buckets = c.buckets[first:]
-	if copied.exponential != nil {
-		copied.exponential = new(exponential)
-	}
 	return copied
 }
 

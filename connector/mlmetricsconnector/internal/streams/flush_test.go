@@ -15,7 +15,7 @@ import (
 
 // full is a store with n streams of histograms, each with all exemplars.
 func full(n int, limits Limits, now time.Time) *Store {
-	s := NewStore(limits, Form{})
+	s := NewStore(limits)
 	src := &Source{Resource: Resource{Service: "s"}}
 	for i := range n {
 		for bucket := range maxExemplars {
@@ -92,7 +92,7 @@ func TestPiecesOfAFlush(t *testing.T) {
 // store of 100 000: what is kept of them is counted.
 func TestFlatWhileStreamsComeAndGo(t *testing.T) {
 	const limit = 100_000
-	s := NewStore(Limits{Series: limit, Expiration: time.Minute}, Form{})
+	s := NewStore(Limits{Series: limit, Expiration: time.Minute})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	src := &Source{Resource: Resource{Service: "s"}}
 	passed := 0
@@ -130,31 +130,29 @@ func TestFlatWhileStreamsComeAndGo(t *testing.T) {
 // TestEverySeriesHasItsWriter emits each series of the table, one that overflowed,
 // and the ends of all.
 func TestEverySeriesHasItsWriter(t *testing.T) {
-	for _, exponential := range []bool{false, true} {
-		now := time.Now()
-		s := NewStore(Limits{Series: 100_000, Runs: 1, Expiration: time.Minute}, Form{Exponential: exponential})
-		for id := range series.Count {
-			for _, run := range []string{"r", "beyond the limit"} {
-				s.Apply([]Update{{Source: &Source{Resource: Resource{Service: "s"}, Run: Run{ID: run}}, Series: id, Count: 1, Value: 1, At: now.UnixNano()}}, now)
-			}
+	now := time.Now()
+	s := NewStore(Limits{Series: 100_000, Runs: 1, Expiration: time.Minute})
+	for id := range series.Count {
+		for _, run := range []string{"r", "beyond the limit"} {
+			s.Apply([]Update{{Source: &Source{Resource: Resource{Service: "s"}, Run: Run{ID: run}}, Series: id, Count: 1, Value: 1, At: now.UnixNano()}}, now)
 		}
-		points := map[string]int{}
-		f := Flusher{Store: s, Writer: Label{"writer", "w"}, Prepare: func(pcommon.InstrumentationScope) {}, Pass: func(md pmetric.Metrics) error {
-			for _, m := range md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
-				for _, attrs := range attributesOf(m) {
-					points[m.Name()]++
-					writer, _ := attrs.Get("writer")
-					assert.Equal(t, "w", writer.AsString(), m.Name())
-				}
-			}
-			return nil
-		}}
-		for _, at := range []time.Time{now, now.Add(time.Hour)} {
-			_, err := f.Flush(at, nil)
-			require.NoError(t, err)
-		}
-		assert.Len(t, points, int(series.Count))
 	}
+	points := map[string]int{}
+	f := Flusher{Store: s, Writer: Label{"writer", "w"}, Prepare: func(pcommon.InstrumentationScope) {}, Pass: func(md pmetric.Metrics) error {
+		for _, m := range md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+			for _, attrs := range attributesOf(m) {
+				points[m.Name()]++
+				writer, _ := attrs.Get("writer")
+				assert.Equal(t, "w", writer.AsString(), m.Name())
+			}
+		}
+		return nil
+	}}
+	for _, at := range []time.Time{now, now.Add(time.Hour)} {
+		_, err := f.Flush(at, nil)
+		require.NoError(t, err)
+	}
+	assert.Len(t, points, int(series.Count))
 }
 
 // attributesOf returns the attributes of all points of a metric.
@@ -166,10 +164,6 @@ func attributesOf(m pmetric.Metric) (all []pcommon.Map) {
 		}
 	case pmetric.MetricTypeHistogram:
 		for _, p := range m.Histogram().DataPoints().All() {
-			all = append(all, p.Attributes())
-		}
-	case pmetric.MetricTypeExponentialHistogram:
-		for _, p := range m.ExponentialHistogram().DataPoints().All() {
 			all = append(all, p.Attributes())
 		}
 	default:

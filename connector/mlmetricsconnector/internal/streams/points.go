@@ -1,7 +1,6 @@
 package streams
 
 import (
-	"math"
 	"strconv"
 	"time"
 
@@ -46,9 +45,9 @@ func (b *builder) add(st *stream) {
 	if st.expired {
 		// A separate metric, because the prometheus exporter ignores what
 		// follows a point without a value in the same metric.
-		metric = rb.create(st.series, st.exponential != nil)
+		metric = rb.create(st.series)
 	} else {
-		metric = rb.of(st.series, st.exponential != nil)
+		metric = rb.of(st.series)
 	}
 	start := pcommon.NewTimestampFromTime(st.start)
 	flags := pmetric.DefaultDataPointFlags.WithNoRecordedValue(st.expired)
@@ -82,10 +81,6 @@ func (b *builder) add(st *stream) {
 			point.SetDoubleValue(st.value)
 		}
 	case series.Histogram:
-		if st.exponential != nil {
-			b.addExponential(st, metric.ExponentialHistogram().DataPoints().AppendEmpty())
-			return
-		}
 		point := metric.Histogram().DataPoints().AppendEmpty()
 		point.SetStartTimestamp(start)
 		point.SetTimestamp(b.now)
@@ -102,25 +97,6 @@ func (b *builder) add(st *stream) {
 	}
 }
 
-// addExponential fills a point of an exponential histogram.
-func (b *builder) addExponential(st *stream, point pmetric.ExponentialHistogramDataPoint) {
-	point.SetStartTimestamp(pcommon.NewTimestampFromTime(st.start))
-	point.SetTimestamp(b.now)
-	point.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(st.expired))
-	b.putLabels(point.Attributes(), st)
-	if st.expired {
-		return
-	}
-	point.SetCount(uint64(st.count)) // #nosec G115 -- counts observations
-	point.SetSum(st.value)
-	point.SetScale(exponentialScale)
-	point.SetZeroThreshold(math.Exp2(leastExponent))
-	point.SetZeroCount(st.exponential.zeros)
-	point.Positive().SetOffset(st.exponential.first)
-	point.Positive().BucketCounts().FromRaw(st.exponential.buckets)
-	st.putExemplars(point.Exemplars())
-}
-
 func (b *builder) resource(r Resource) *resourceBuilder {
 	if rb, ok := b.resources[r]; ok {
 		return rb
@@ -135,15 +111,15 @@ func (b *builder) resource(r Resource) *resourceBuilder {
 }
 
 // of returns the metric of a series, and creates it if it is new.
-func (rb *resourceBuilder) of(id series.ID, isExponential bool) pmetric.Metric {
+func (rb *resourceBuilder) of(id series.ID) pmetric.Metric {
 	if !rb.present[id] {
-		rb.present[id], rb.metric[id] = true, rb.create(id, isExponential)
+		rb.present[id], rb.metric[id] = true, rb.create(id)
 	}
 	return rb.metric[id]
 }
 
 // create creates a metric as the table describes it.
-func (rb *resourceBuilder) create(id series.ID, isExponential bool) pmetric.Metric {
+func (rb *resourceBuilder) create(id series.ID) pmetric.Metric {
 	s := &series.All[id]
 	m := rb.scope.Metrics().AppendEmpty()
 	m.SetName(s.Name)
@@ -157,10 +133,6 @@ func (rb *resourceBuilder) create(id series.ID, isExponential bool) pmetric.Metr
 	case series.Gauge:
 		m.SetEmptyGauge()
 	case series.Histogram:
-		if isExponential {
-			m.SetEmptyExponentialHistogram().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
-			break
-		}
 		m.SetEmptyHistogram().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 	}
 	return m

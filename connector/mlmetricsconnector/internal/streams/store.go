@@ -57,16 +57,6 @@ type Limits struct {
 	Expiration time.Duration
 }
 
-// Form is how a Store emits its streams.
-type Form struct {
-	// InitialZero is how long a new counter or histogram is emitted as zero
-	// before its value is emitted.
-	InitialZero time.Duration
-	// Exponential gives histograms exponential buckets instead of those of the
-	// table.
-	Exponential bool
-}
-
 // Overflowed counts updates beyond a limit.
 type Overflowed struct {
 	Series, Runs int64
@@ -82,7 +72,6 @@ func (o *Overflowed) Add(other Overflowed) {
 // concurrent use, also with one Flush.
 type Store struct {
 	limits Limits
-	form   Form
 	seed   maphash.Seed
 	// regular is the number of series that Limits.Series limits.
 	regular atomic.Int64
@@ -106,8 +95,8 @@ type shard struct {
 }
 
 // NewStore returns an empty store.
-func NewStore(limits Limits, form Form) *Store {
-	s := &Store{limits: limits, form: form, seed: maphash.MakeSeed(), runs: newRuns()}
+func NewStore(limits Limits) *Store {
+	s := &Store{limits: limits, seed: maphash.MakeSeed(), runs: newRuns()}
 	for i := range s.shards {
 		s.shards[i].byHash = make(map[uint64]*stream)
 	}
@@ -204,7 +193,7 @@ func (s *Store) add(u *Update, of uint64, now time.Time) bool {
 			return false
 		}
 		st = newStream(u, labels, now)
-		st.makeBuckets(s.form.Exponential)
+		st.makeBuckets()
 		s.insert(sh, st, hash)
 	}
 	st.apply(u, now)
@@ -220,7 +209,7 @@ func (s *Store) addOverflow(u *Update, now time.Time) {
 	st := sh.byHash[hash]
 	if st == nil {
 		st = &stream{series: u.Series, identity: identity{overflow: true}, ofAll: true, start: now}
-		st.makeBuckets(s.form.Exponential)
+		st.makeBuckets()
 		s.insert(sh, st, hash)
 	}
 	st.apply(u, now)
@@ -252,5 +241,5 @@ func (s *Store) shown(id series.ID, labels []string) int64 {
 	if len(labels) > 0 {
 		first = labels[0]
 	}
-	return int64(series.All[id].Shown(first, s.form.Exponential))
+	return int64(series.All[id].Shown(first))
 }

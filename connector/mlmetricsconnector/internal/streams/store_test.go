@@ -48,7 +48,7 @@ func metric(t *testing.T, md pmetric.Metrics) pmetric.Metric {
 }
 
 func TestHistogramBucketsIncludeTheirUpperBound(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 1}, streams.Form{})
+	s := streams.NewStore(streams.Limits{Series: 1})
 	for _, v := range []float64{0, 1, 1.5, 2, 16384, 16385} {
 		s.Apply([]streams.Update{of(series.RequestTokenThroughput, "", streams.Update{Value: v})}, began)
 	}
@@ -64,7 +64,7 @@ func TestHistogramBucketsIncludeTheirUpperBound(t *testing.T) {
 }
 
 func TestNewestGaugeWins(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 1, Runs: 1}, streams.Form{})
+	s := streams.NewStore(streams.Limits{Series: 1, Runs: 1})
 	s.Apply([]streams.Update{
 		of(series.Loss, "r", streams.Update{Value: 2, At: 20}),
 		of(series.Loss, "r", streams.Update{Value: 1, At: 10}),
@@ -75,7 +75,7 @@ func TestNewestGaugeWins(t *testing.T) {
 }
 
 func TestCounterDoesNotWrapRound(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 1}, streams.Form{})
+	s := streams.NewStore(streams.Limits{Series: 1})
 	for range 3 {
 		s.Apply([]streams.Update{of(series.Tokens, "", streams.Update{Count: math.MaxInt64 - 1})}, began)
 	}
@@ -84,7 +84,7 @@ func TestCounterDoesNotWrapRound(t *testing.T) {
 }
 
 func TestSeriesLimit(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 2, Runs: 100}, streams.Form{})
+	s := streams.NewStore(streams.Limits{Series: 2, Runs: 100})
 	var over streams.Overflowed
 	for i := range 10 {
 		got := s.Apply([]streams.Update{
@@ -100,7 +100,7 @@ func TestSeriesLimit(t *testing.T) {
 }
 
 func TestExpiredStreamsMakeRoom(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 1, Runs: 1, Expiration: time.Minute}, streams.Form{})
+	s := streams.NewStore(streams.Limits{Series: 1, Runs: 1, Expiration: time.Minute})
 	s.Apply([]streams.Update{of(series.Steps, "a", streams.Update{Count: 5})}, began)
 	_, removed := flush(t, s, began.Add(time.Minute))
 	require.Zero(t, removed, "at the end of its time it is still there")
@@ -124,7 +124,7 @@ func TestExpiredStreamsMakeRoom(t *testing.T) {
 // TestEndIsRepeatedUntilAccepted has a next component that refuses the first
 // time, and a stream that begins anew before the second.
 func TestEndIsRepeatedUntilAccepted(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 10, Expiration: time.Minute}, streams.Form{})
+	s := streams.NewStore(streams.Limits{Series: 10, Expiration: time.Minute})
 	one := func(id series.ID, at time.Time) {
 		s.Apply([]streams.Update{of(id, "", streams.Update{Count: 5})}, at)
 	}
@@ -153,7 +153,7 @@ func TestEndIsRepeatedUntilAccepted(t *testing.T) {
 // TestEachEndIsAMetric is for the prometheus exporter, which ignores what
 // follows a point without a value in the same metric.
 func TestEachEndIsAMetric(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 1000, Runs: 1000, Expiration: time.Minute}, streams.Form{})
+	s := streams.NewStore(streams.Limits{Series: 1000, Runs: 1000, Expiration: time.Minute})
 	for i := range 600 {
 		s.Apply([]streams.Update{of(series.Steps, strconv.Itoa(i), streams.Update{Count: 1})}, began.Add(time.Duration(i%2)*time.Hour))
 	}
@@ -175,7 +175,7 @@ func TestEachEndIsAMetric(t *testing.T) {
 }
 
 func TestRunsLimitWithoutRuns(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 10}, streams.Form{})
+	s := streams.NewStore(streams.Limits{Series: 10})
 	over := s.Apply([]streams.Update{
 		of(series.Steps, "a", streams.Update{Count: 1}), of(series.Steps, "b", streams.Update{Count: 2}), of(series.Loss, "b", streams.Update{Value: 1}),
 	}, began)
@@ -187,7 +187,7 @@ func TestRunsLimitWithoutRuns(t *testing.T) {
 }
 
 func TestFlushAndApplyTogether(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 1000, Runs: 1000}, streams.Form{})
+	s := streams.NewStore(streams.Limits{Series: 1000, Runs: 1000})
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -215,7 +215,7 @@ func TestStreamsDiffer(t *testing.T) {
 	resources := []streams.Resource{{}, {Service: "a"}, {Namespace: "a"}, {Namespace: "a", Service: "a"}}
 	runs := []streams.Run{{}, {ID: "a"}, {ID: "b"}, {ID: "a", Job: "a"}, {ID: "a", Rank: "a"}, {ID: "a", Host: "a"}, {Host: "a"}, {ID: mlattr.Other}}
 	labels := [][series.MaxLabels]string{{}, {"a"}, {"", "a"}, {"a", "a"}, {"a", "b"}, {"b", "a"}, {"ab"}, {"", "", "a"}}
-	s := streams.NewStore(streams.Limits{Series: 1 << 20, Runs: 100}, streams.Form{})
+	s := streams.NewStore(streams.Limits{Series: 1 << 20, Runs: 100})
 	want := int64(0)
 	for _, id := range []series.ID{series.Requests, series.Errors} {
 		for _, resource := range resources {

@@ -33,12 +33,10 @@ type stream struct {
 	count int64
 	value float64 // of a gauge; the sum of a histogram
 	at    int64
-	// bounds and buckets are those of a histogram with explicit buckets, if it
-	// has any.
-	bounds      []float64
-	buckets     []uint64
-	exponential *exponential
-	exemplars   []exemplar
+	// bounds and buckets are those of a histogram, if it has any.
+	bounds    []float64
+	buckets   []uint64
+	exemplars []exemplar
 }
 
 // exemplar is a span that changed a stream since the last flush.
@@ -67,20 +65,17 @@ func newStream(u *Update, labels []string, now time.Time) *stream {
 }
 
 // makeBuckets creates the buckets of a histogram.
-func (st *stream) makeBuckets(isExponential bool) {
+func (st *stream) makeBuckets() {
 	s := &series.All[st.series]
-	switch {
-	case s.Kind != series.Histogram:
-	case isExponential:
-		st.exponential = new(exponential)
-	default:
-		first := ""
-		if len(st.labels) > 0 {
-			first = st.labels[0]
-		}
-		st.bounds = s.Bounds(first)
-		st.buckets = make([]uint64, len(st.bounds)+1)
+	if s.Kind != series.Histogram {
+		return
 	}
+	first := ""
+	if len(st.labels) > 0 {
+		first = st.labels[0]
+	}
+	st.bounds = s.Bounds(first)
+	st.buckets = make([]uint64, len(st.bounds)+1)
 }
 
 func (st *stream) apply(u *Update, now time.Time) {
@@ -109,13 +104,8 @@ func (st *stream) apply(u *Update, now time.Time) {
 	case series.Histogram:
 		st.count++
 		st.value += u.Value
-		bucket := 0
-		if st.exponential != nil {
-			bucket = st.exponential.add(u.Value)
-		} else {
-			bucket = sort.SearchFloat64s(st.bounds, u.Value)
-			st.buckets[bucket]++
-		}
+		bucket := sort.SearchFloat64s(st.bounds, u.Value)
+		st.buckets[bucket]++
 		st.show(u, u.Value, bucket, maxExemplars)
 	}
 }
@@ -130,9 +120,6 @@ func (st *stream) begin(now time.Time) {
 func (st *stream) reset() {
 	st.count, st.value, st.at = 0, 0, 0
 	clear(st.buckets)
-	if st.exponential != nil {
-		*st.exponential = exponential{}
-	}
 	st.exemplars = st.exemplars[:0]
 }
 

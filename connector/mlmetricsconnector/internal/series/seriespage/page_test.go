@@ -81,16 +81,6 @@ func TestPrometheusNames(t *testing.T) {
 		series.GenAIServerDuration:     "gen_ai_server_request_duration_seconds",
 		series.GenAITimeToFirstToken:   "gen_ai_server_time_to_first_token_seconds",
 		series.GenAITimePerOutputToken: "gen_ai_server_time_per_output_token_seconds",
-		series.GenAIInputUsage:         "gen_ai_client_inference_usage_input_tokens_total",
-		series.GenAIOutputUsage:        "gen_ai_client_inference_usage_output_tokens_total",
-		series.GenAICacheReadUsage:     "gen_ai_client_inference_usage_cache_read_input_tokens_total",
-		series.GenAICacheWriteUsage:    "gen_ai_client_inference_usage_cache_write_input_tokens_total",
-		series.GenAIReasoningUsage:     "gen_ai_client_inference_usage_reasoning_output_tokens_total",
-		series.GenAIOperationInput:     "gen_ai_client_inference_operation_input_tokens",
-		series.GenAIOperationOutput:    "gen_ai_client_inference_operation_output_tokens",
-		series.GenAIInferenceDuration:  "gen_ai_client_inference_duration_seconds",
-		series.GenAIEmbeddingsInput:    "gen_ai_client_embeddings_operation_input_tokens",
-		series.GenAIEmbeddingsDuration: "gen_ai_client_embeddings_duration_seconds",
 	}
 	require.Len(t, want, len(series.All))
 	for id, name := range want {
