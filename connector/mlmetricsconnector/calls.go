@@ -34,7 +34,7 @@ func (c *call) complete(from *call) {
 
 // addCalls adds the call, or part of a call, that a span represents, and the
 // calls that its events record.
-func (r *reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool, exception string) {
+func (r *reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool) {
 	p, function := r.ofSpan.Call()
 	if p == mlattr.NoCall && !r.recordedCalls.anything {
 		return
@@ -46,8 +46,7 @@ func (r *reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool, exc
 	if self.function == "" {
 		self.function = v.operation
 	}
-	// A future may catch the exception and leave the span's status unset.
-	if failed || p == mlattr.WholeCall && exception != "" {
+	if failed {
 		self.result = resultError
 	}
 	if p != mlattr.NoCall {

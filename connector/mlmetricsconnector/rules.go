@@ -16,9 +16,6 @@ import (
 const (
 	// maxRate is the largest accepted token rate, in tokens per second.
 	maxRate = 1e12
-	// otherError is the error.type of a failure without one, as in the semantic
-	// conventions.
-	otherError = "_OTHER"
 	// scopeValidation is the ml.loss.scope of a validation loss.
 	scopeValidation = "validation"
 )
@@ -31,7 +28,7 @@ var (
 // values is the content of one span or event, in canonical terms.
 type values struct {
 	phase, operation, genAIOperation string
-	role, errorType, side            string
+	role, side                       string
 	model                            string // that was asked for, else that answered
 	requested, answered              string
 	library, function                string
@@ -43,7 +40,6 @@ type values struct {
 	// whether the span is no request of its own, asked whether it is one that states
 	// no operation, and errorElsewhere whether another span counts its failure.
 	notCounted, noRequest, asked, errorElsewhere bool
-	epochEnd                                     bool
 	rate                                         float64
 	hasRate                                      bool
 	batchSize                                    int64
@@ -75,7 +71,6 @@ const (
 	fieldSide
 	fieldRequestedModel
 	fieldModel
-	fieldErrorType
 	fieldLibrary
 	fieldFunction
 	fieldBasis
@@ -83,7 +78,6 @@ const (
 	fieldCounted
 	fieldRequestCounted
 	fieldErrorCounted
-	fieldEpochEnd
 	fieldInput
 	fieldWholeInput
 	fieldOutput
@@ -118,7 +112,6 @@ var fields = func() (bySlot [256]field) {
 		mlattr.Side:               fieldSide,
 		mlattr.GenAIRequestModel:  fieldRequestedModel,
 		mlattr.GenAIResponseModel: fieldModel,
-		mlattr.ErrorType:          fieldErrorType,
 		mlattr.Library:            fieldLibrary,
 		mlattr.Function:           fieldFunction,
 		mlattr.ThroughputBasis:    fieldBasis,
@@ -126,7 +119,6 @@ var fields = func() (bySlot [256]field) {
 		mlattr.UsageCounted:       fieldCounted,
 		mlattr.RequestCounted:     fieldRequestCounted,
 		mlattr.ErrorCounted:       fieldErrorCounted,
-		mlattr.EpochEnd:           fieldEpochEnd,
 		mlattr.GenAIInputTokens:   fieldInput,
 		mlattr.UsageInputTokens:   fieldWholeInput,
 		mlattr.GenAIOutputTokens:  fieldOutput,
@@ -170,8 +162,6 @@ func (v *values) read(facts *mlattr.Facts) {
 			v.requested = f.Text
 		case fieldModel:
 			v.answered = f.Text
-		case fieldErrorType:
-			v.errorType = f.Text
 		case fieldLibrary:
 			v.library = f.Text
 		case fieldFunction:
@@ -186,8 +176,6 @@ func (v *values) read(facts *mlattr.Facts) {
 			v.noRequest, v.asked = usable(f) && !f.Bool, usable(f) && f.Bool
 		case fieldErrorCounted:
 			v.errorElsewhere = usable(f) && !f.Bool
-		case fieldEpochEnd:
-			v.epochEnd = usable(f) && f.Bool
 		case fieldInput:
 			if !whole {
 				v.input, v.hasInput = f.Int, usable(f)

@@ -29,7 +29,7 @@ var (
 // serve adds to r.served what the detectors of services need of a span: requests
 // to models and agents, calls of tools, steps of agents, and the ends of tasks.
 // Whether it is a request is known only later, as isCounted.
-func (r *reader) serve(u *unit, v *values, span ptrace.Span, exception string) {
+func (r *reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 	facts := &r.ofSpan
 	kind, tool := serving.Kind(0), ""
 	part, function := facts.Call()
@@ -48,7 +48,6 @@ func (r *reader) serve(u *unit, v *values, span ptrace.Span, exception string) {
 			tool = function
 		}
 	}
-	failed := u.is&isFailure != 0 || part == mlattr.WholeCall && exception != ""
 	if tool != "" {
 		kind |= serving.Tool
 	} else if len(u.calls) > 0 {

@@ -1,6 +1,7 @@
 package mlmetricsconnector
 
 import (
+	"cmp"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -11,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 )
 
 // Values of series.Timing.
@@ -226,7 +228,8 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	} else {
 		r.vocabulary.Span(known, span, &r.ofSpan)
 	}
-	failed := span.Status().Code() == ptrace.StatusCodeError
+	end := spanfact.EndOf(&r.ofSpan)
+	failed := end.Failed(span)
 	root := r.mayEndProgram(span)
 	if r.ofSpan.Len() == 0 && r.ofSpan.Systems == 0 && !failed && span.Events().Len() == 0 && !root {
 		return // nobody's span that says nothing
@@ -254,24 +257,17 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	u.activity = activityOf(r.program, v, &r.ofSpan, event, ownTime(span.StartTimestamp(), r.now), ownTime(span.EndTimestamp(), r.now))
 	u.activity.root = root
 	u.timing, u.cores = r.timing, r.cores
-	failed = failed || v.errorType != ""
-
 	if r.genAI {
 		u.genAI = genAICallOf(v, &r.ofSpan, span)
 	}
 	r.addUsage(u, v)
 	r.addGauges(u, v)
 	r.addCritical(u, v)
-	exception := r.addEvents(u, span.Events())
+	r.addEvents(u, span.Events())
 	r.addOwnEvent(u, event, r.spanAttrs)
 	r.addTimed(u, v, span)
-	r.addCalls(u, v, span, failed, exception)
-	if v.errorType == "" {
-		v.errorType = exception
-	}
-	if failed && (v.epochEnd || mlattr.EndOfLoader(span.Name(), v.phase, v.errorType)) {
-		failed = false
-	}
+	callFailed := failed || spanfact.RaisedInCall(&r.ofSpan, span)
+	r.addCalls(u, v, span, callFailed)
 	if isRequestSpan(v, event) {
 		u.is |= isRequest
 		r.changes.request(r.spanAttrs, u.requestSource, v)
@@ -282,10 +278,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	r.readCost(u, v)
 	if failed {
 		u.is |= isFailure
-		u.errorType = mlattr.ErrorClass(v.errorType)
-		if u.errorType == "" {
-			u.errorType = otherError
-		}
+		u.errorType = cmp.Or(mlattr.ErrorClass(end.Class(span)), mlattr.Other)
 	}
 	if u.genAI != nil {
 		r.addGenAITokens(u, v)
@@ -303,7 +296,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 			u.steps++
 		}
 	}
-	r.serve(u, v, span, exception)
+	r.serve(u, v, span, callFailed)
 	u.last = len(r.updates)
 	if u.is == 0 && u.served == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.activity.timed && !u.activity.endsRun && !root && len(u.calls) == 0 && u.timed == 0 {
 		*u = unit{}
@@ -391,17 +384,10 @@ func (r *reader) addCritical(u *unit, v *values) {
 	}
 }
 
-// addEvents reads the events that represent spans, and returns the type of the
-// last exception, the one that left the span.
-func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception string) {
+// addEvents reads the events that represent spans.
+func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) {
 	var numbers seenNumbers
 	for _, event := range events.All() {
-		if event.Name() == mlattr.ExceptionEvent {
-			if t, ok := event.Attributes().Get(mlattr.ExceptionType); ok {
-				exception, _ = mlattr.ReadText(t)
-			}
-			continue
-		}
 		switch kind := r.vocabulary.Event(event.Name()); kind {
 		case mlattr.NoEvent:
 		case mlattr.EventTrainNumbers:
@@ -424,7 +410,6 @@ func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception str
 			r.addClientEvent(u, kind, event.Attributes(), clampEnd(uint64(event.Timestamp()), r.now))
 		}
 	}
-	return exception
 }
 
 // seenNumbers says which numbers of training the events of a span have had.

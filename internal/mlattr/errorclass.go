@@ -44,31 +44,6 @@ func UnwrapRay(class string) (inner string, wrapped bool) {
 // state it.
 func ClassName(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
 
-// EndOfLoader reports whether an error is how a data loader says that its epoch
-// is over, and no failure: a StopIteration or StopAsyncIteration of Python, with
-// or without its module, on a span that loads data. name is the span's name,
-// phase its Phase or "" where that is not known: then the name must contain
-// "dataloader".
-func EndOfLoader(name, phase, class string) bool {
-	switch ClassName(class) {
-	case "StopIteration", "StopAsyncIteration":
-		return phase == PhaseDataLoad || containsFold(name, "dataloader")
-	default:
-		return false
-	}
-}
-
-// containsFold reports whether text contains a word in small letters, in any
-// case.
-func containsFold(text, word string) bool {
-	for i := 0; i+len(word) <= len(text); i++ {
-		if strings.EqualFold(text[i:i+len(word)], word) {
-			return true
-		}
-	}
-	return false
-}
-
 // PrintedError is an error as a client's runtime prints it.
 type PrintedError struct {
 	// Type is the class and Message the text; either may be empty.

@@ -34,24 +34,6 @@ func TestClassName(t *testing.T) {
 	assert.Empty(t, mlattr.ClassName(""))
 }
 
-func TestEndOfLoader(t *testing.T) {
-	for _, tt := range []struct {
-		name, phase, class string
-		want               bool
-	}{
-		{"dataloader.next", mlattr.PhaseDataLoad, "StopIteration", true},
-		{"data_loading", mlattr.PhaseDataLoad, "builtins.StopIteration", true},
-		{"data_loading", mlattr.PhaseDataLoad, "StopAsyncIteration", true},
-		{"MyDataLoader.__next__", "", "StopIteration", true},
-		{"next", "", "StopIteration", false},
-		{"", mlattr.PhaseForward, "StopIteration", false},
-		{"dataloader.next", mlattr.PhaseDataLoad, "ValueError", false},
-		{"dataloader.next", mlattr.PhaseDataLoad, "", false},
-	} {
-		assert.Equal(t, tt.want, mlattr.EndOfLoader(tt.name, tt.phase, tt.class), "%+v", tt)
-	}
-}
-
 func TestReadPrintedError(t *testing.T) {
 	for text, want := range map[string]mlattr.PrintedError{
 		`%Snakepit.Error.PythonException{message: "no \"x\"\n", category: :python, python_type: "StatisticsError", python_traceback: "Traceback"}`: {

@@ -1,11 +1,13 @@
 package mlenrichprocessor
 
 import (
+	"cmp"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 )
 
 var (
@@ -28,11 +30,11 @@ func settleRequest(f *mlattr.Facts, span ptrace.Span) {
 		f.SetBool(slotRequestCounted, false)
 	}
 	// A request with an answer has handled its exceptions.
-	if answered || span.Status().Code() == ptrace.StatusCodeError || f.At(slotErrorType) != nil {
+	if end := spanfact.EndOf(f); answered || end.Failed(span) {
 		return
 	}
-	if class, raised := lastException(span.Events()); raised {
-		f.SetText(slotErrorType, class)
+	if class, raised := spanfact.ExceptionClass(span); raised {
+		f.SetText(slotErrorType, cmp.Or(class, mlattr.Other))
 	}
 }
 
@@ -41,21 +43,4 @@ func settleRequest(f *mlattr.Facts, span ptrace.Span) {
 func prepares(name string) bool {
 	method := strings.TrimLeft(name[strings.LastIndexByte(name, '.')+1:], "_")
 	return strings.HasPrefix(method, "prepare")
-}
-
-// lastException returns the type of the last exception of a span, and whether there is
-// one. Of many events it reads the last ones.
-func lastException(events ptrace.SpanEventSlice) (class string, raised bool) {
-	for i := events.Len() - 1; i >= max(0, events.Len()-maxEvents); i-- {
-		if event := events.At(i); event.Name() == mlattr.ExceptionEvent {
-			if v, ok := event.Attributes().Get(mlattr.ExceptionType); ok {
-				class, _ = mlattr.ReadText(v)
-			}
-			if class == "" {
-				class = mlattr.Other
-			}
-			return class, true
-		}
-	}
-	return "", false
 }

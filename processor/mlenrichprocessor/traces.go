@@ -2,24 +2,18 @@ package mlenrichprocessor
 
 import (
 	"context"
-	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
 
-// maxEvents is how many events of a span are read.
-const maxEvents = 16
-
-var (
-	slotPhase    = mlattr.SlotOf(mlattr.Phase)
-	slotEpochEnd = mlattr.SlotOf(mlattr.EpochEnd)
-)
+var slotEpochEnd = mlattr.SlotOf(mlattr.EpochEnd)
 
 // spanState is a span between its reading and its writing.
 type spanState struct {
@@ -73,10 +67,10 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, rules rate.Ru
 	e.reader.Span(known, span, f)
 	b.rejected += f.Rejected
 	settleRequest(f, span)
-	rate.Derive(f, span, rules, b.skipped)
-	if span.Status().Code() == ptrace.StatusCodeError && endsLoader(span, f.TextAt(slotPhase)) {
+	if end := spanfact.EndOf(f); end.LoaderEnded(span) {
 		f.SetBool(slotEpochEnd, true)
 	}
+	rate.Derive(f, span, rules, b.skipped)
 	b.keys.Read(f, span, resource)
 	first := len(b.kept)
 	for fact := range f.All() {
@@ -88,27 +82,6 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, rules rate.Ru
 		span: span, resource: resource, first: first, end: len(b.kept), critical: readCritical(f),
 	})
 	return f.Systems
-}
-
-// endsLoader reports whether a failed span failed because its data loader is at
-// the end of an epoch.
-func endsLoader(span ptrace.Span, phase string) bool {
-	class := span.Status().Message()
-	if end := strings.IndexAny(class, ":( "); end >= 0 {
-		class = class[:end]
-	}
-	if mlattr.EndOfLoader(span.Name(), phase, class) {
-		return true
-	}
-	for i, event := range span.Events().All() {
-		if i >= maxEvents {
-			break
-		}
-		if v, ok := event.Attributes().Get(mlattr.ExceptionType); ok && v.Type() == pcommon.ValueTypeStr && mlattr.EndOfLoader(span.Name(), phase, v.Str()) {
-			return true
-		}
-	}
-	return false
 }
 
 // writeSpans adds to the spans what was read, derived and inherited.

@@ -3,13 +3,13 @@ package mlsampleprocessor
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/rule"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
@@ -110,13 +110,12 @@ func (r *reader) readScope(known mlattr.System, ss ptrace.ScopeSpans) {
 
 // attributes are the canonical attributes of a span that decisions need.
 type attributes struct {
-	phase, inherited                string
-	operation, genAI                string
-	conversation                    string
-	run, trainingRun                string
-	inferred, epochEnd, keep, wrote bool
-	failed                          bool
-	step, tokens                    int64
+	spanfact.End
+	operation, genAI      string
+	conversation          string
+	run, trainingRun      string
+	inferred, keep, wrote bool
+	step, tokens          int64
 }
 
 // readSpan reads each attribute once.
@@ -138,9 +137,9 @@ func (r *reader) readSpan(span ptrace.Span, sp *sample.Span) {
 	if a.step > 0 && !r.systems.Has(mlattr.StepsPerEpoch) {
 		sp.Step = a.step
 	}
-	if a.phase != "" && !strings.Contains(a.inherited, mlattr.InheritedPhase) {
-		sp.Role = roles[a.phase]
-		if a.phase == mlattr.PhaseTrain && sp.Step > 0 { // of one step
+	if a.Phase != "" {
+		sp.Role = roles[a.Phase]
+		if a.Phase == mlattr.PhaseTrain && sp.Step > 0 { // of one step
 			sp.Role = sample.Batch
 		}
 	}
@@ -149,7 +148,7 @@ func (r *reader) readSpan(span ptrace.Span, sp *sample.Span) {
 	operation := cmp.Or(a.operation, a.genAI)
 	sp.Operation = rule.Mix(r.service, hashOf(operation))
 	sp.Like = rule.Mix(r.service, hashOf(cmp.Or(operation, span.Name())))
-	sp.Failed = !a.epochEnd && (span.Status().Code() == ptrace.StatusCodeError || a.failed)
+	sp.Failed = a.Failed(span)
 	sp.Marked = a.keep || a.wrote
 }
 
@@ -163,10 +162,6 @@ func (r *reader) timeOf(at pcommon.Timestamp) int64 {
 
 func (r *reader) readAttribute(key string, value pcommon.Value, a *attributes, sp *sample.Span) {
 	switch key {
-	case mlattr.Phase:
-		a.phase, _ = mlattr.ReadText(value)
-	case mlattr.CorrelationSource:
-		a.inherited, _ = mlattr.ReadText(value)
 	case mlattr.Step:
 		a.step, _ = mlattr.ReadInt(value)
 	case mlattr.Operation:
@@ -177,10 +172,6 @@ func (r *reader) readAttribute(key string, value pcommon.Value, a *attributes, s
 		a.conversation, _ = mlattr.ReadText(value)
 	case mlattr.GenAIOutputTokens:
 		a.tokens, _ = mlattr.ReadInt(value)
-	case mlattr.ErrorType:
-		a.failed = value.Type() == pcommon.ValueTypeStr && value.Str() != "" // whether it is UTF-8 or not
-	case mlattr.EpochEnd:
-		a.epochEnd = isTrue(value)
 	case mlattr.SampleKeep:
 		a.keep = isTrue(value)
 	case attrArtifact:
@@ -200,6 +191,8 @@ func (r *reader) readAttribute(key string, value pcommon.Value, a *attributes, s
 		sp.Source.Host = rule.Hash(host)
 	case mlattr.RunAttempt:
 		sp.Source.Attempt, _ = mlattr.ReadInt(value)
+	default:
+		a.Read(key, value)
 	}
 }
 

@@ -87,7 +87,7 @@ func (r *recorder) observeLogs(ctx context.Context, ld plog.Logs) {
 	}
 	r.dropped(ctx, b.Dropped, dropBatchLimit)
 	for i := range b.Failed {
-		if c := &b.Failed[i]; !c.IsEndOfIteration() {
+		if c := &b.Failed[i]; !c.OfLoader() {
 			r.observeRecord(ctx, c)
 		}
 	}

@@ -22,7 +22,7 @@ type callEvents struct {
 }
 
 // readCall adds the call that a span represents.
-func (r *spanReader) readCall(in *model.SpanInput, event mlattr.EventKind, v facts, exception string) {
+func (r *spanReader) readCall(in *model.SpanInput, event mlattr.EventKind, v facts) {
 	part, function := r.ofSpan.Call()
 	e := &r.events
 	switch {
@@ -35,8 +35,7 @@ func (r *spanReader) readCall(in *model.SpanInput, event mlattr.EventKind, v fac
 	default:
 		in.Call = model.WholeCall
 	}
-	// A future may catch the exception and leave the span's status unset.
-	in.Failed = in.Failed || e.failed || part == mlattr.WholeCall && exception != ""
+	in.Failed = in.Failed || e.failed
 	if function != "" {
 		in.Function = function
 	}
@@ -57,26 +56,14 @@ func (r *spanReader) readCall(in *model.SpanInput, event mlattr.EventKind, v fac
 // maxEvents limits the events of a span that are read.
 const maxEvents = 1024
 
-// readEvents reads the events of a span, and the span itself if it represents
-// one. It returns the class and the message of the last exception, the one that
-// left the span.
-func (r *spanReader) readEvents(events ptrace.SpanEventSlice, own mlattr.EventKind, attrs pcommon.Map) (exception, message string) {
+// readEvents reads the events of a span, and the span itself if it represents one.
+func (r *spanReader) readEvents(events ptrace.SpanEventSlice, own mlattr.EventKind, attrs pcommon.Map) {
 	r.events = callEvents{}
 	r.readCallEvent(own, attrs)
 	for i := max(0, events.Len()-maxEvents); i < events.Len(); i++ {
 		event := events.At(i)
-		if event.Name() == mlattr.ExceptionEvent {
-			if t, ok := event.Attributes().Get(mlattr.ExceptionType); ok {
-				exception = text(t)
-			}
-			if m, ok := event.Attributes().Get("exception.message"); ok && m.Type() == pcommon.ValueTypeStr {
-				message = m.Str()
-			}
-			continue
-		}
 		r.readCallEvent(r.vocabulary.Event(event.Name()), event.Attributes())
 	}
-	return exception, message
 }
 
 // readCallEvent reads an event about a call, in the client's short names or the

@@ -9,11 +9,11 @@ import (
 
 // facts are what a span says besides what the model takes over.
 type facts struct {
-	genAIOperation, errorType string
+	genAIOperation string
 	// notCounted reports whether the span is no request of its own, or another span
 	// reports the same usage, and asked whether it is a request that states no
 	// operation.
-	notCounted, asked, epochEnd bool
+	notCounted, asked bool
 	// tokens reports whether the span reports token usage.
 	tokens bool
 }
@@ -30,14 +30,12 @@ const (
 	fieldSide
 	fieldRequestedModel
 	fieldModel
-	fieldErrorType
 	fieldLibrary
 	fieldFunction
 	fieldBasis
 	fieldCounted
 	fieldRequestCounted
 	fieldErrorCounted
-	fieldEpochEnd
 	fieldTokens
 	fieldCached
 	fieldFirstToken
@@ -61,14 +59,12 @@ var fields = func() (bySlot [256]field) {
 		mlattr.Side:                  fieldSide,
 		mlattr.GenAIRequestModel:     fieldRequestedModel,
 		mlattr.GenAIResponseModel:    fieldModel,
-		mlattr.ErrorType:             fieldErrorType,
 		mlattr.Library:               fieldLibrary,
 		mlattr.Function:              fieldFunction,
 		mlattr.ThroughputBasis:       fieldBasis,
 		mlattr.UsageCounted:          fieldCounted,
 		mlattr.RequestCounted:        fieldRequestCounted,
 		mlattr.ErrorCounted:          fieldErrorCounted,
-		mlattr.EpochEnd:              fieldEpochEnd,
 		mlattr.GenAIInputTokens:      fieldTokens,
 		mlattr.UsageInputTokens:      fieldTokens,
 		mlattr.GenAIOutputTokens:     fieldTokens,
@@ -110,8 +106,6 @@ func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
 			requested = f.Text
 		case fieldModel:
 			in.Model = f.Text
-		case fieldErrorType:
-			v.errorType = f.Text
 		case fieldLibrary:
 			in.Library = f.Text
 		case fieldFunction:
@@ -124,8 +118,6 @@ func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
 			v.notCounted, v.asked = v.notCounted || !f.Bool, f.Bool
 		case fieldErrorCounted:
 			in.FailureElsewhere = !f.Bool
-		case fieldEpochEnd:
-			v.epochEnd = f.Bool
 		case fieldTokens:
 			v.tokens = true
 		case fieldCached:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -194,11 +195,12 @@ func (r *spanReader) readSpan(known mlattr.System, span ptrace.Span) {
 	in.ML = in.Phase != "" || in.Operation != "" || in.Role != "" || in.Library != "" || in.Function != "" || v.asked
 	in.Runless = in.ML && in.Source.Run == "" && !inferred
 	event := r.vocabulary.Event(in.Name)
-	exception, message := r.readEvents(span.Events(), event, span.Attributes())
-	in.Failed = span.Status().Code() == ptrace.StatusCodeError || v.errorType != ""
-	r.readCall(in, event, v, exception)
+	r.readEvents(span.Events(), event, span.Attributes())
+	end := spanfact.EndOf(f)
+	in.Failed = end.Failed(span) || spanfact.RaisedInCall(f, span)
+	r.readCall(in, event, v)
 	if in.Failed {
-		readFailure(in, v, exception, message, span)
+		readFailure(in, &end, span)
 	}
 	if v.notCounted {
 		return
@@ -219,21 +221,13 @@ func instant(at pcommon.Timestamp) int64 {
 }
 
 // readFailure adds the class, the message and the reproduction of a failure.
-func readFailure(in *model.SpanInput, v facts, exception, message string, span ptrace.Span) {
-	class := v.errorType
-	if class == "" {
-		class = exception
-	}
-	in.Class = mlattr.ErrorClass(class)
-	if v.epochEnd || mlattr.EndOfLoader(in.Name, in.Phase, in.Class) {
-		in.Failed, in.Class = false, ""
-		return
-	}
+func readFailure(in *model.SpanInput, end *spanfact.End, span ptrace.Span) {
+	in.Class = mlattr.ErrorClass(end.Class(span))
 	attrs := span.Attributes()
 	if fingerprint, ok := attrs.Get(attrFingerprint); ok {
 		in.Fingerprint, _ = mlattr.ReadID(fingerprint)
 	}
-	if in.Message = message; in.Message == "" {
+	if in.Message = spanfact.ExceptionMessage(span); in.Message == "" {
 		in.Message = messageOf(attrs, span.Status().Message())
 	}
 	// Some clients send the print of a structure, which the class and the message

@@ -93,10 +93,10 @@ var (
 )
 
 // readRequest adds a span to those of which a twin is searched.
-func (b *Batch) readRequest(f *mlattr.Facts, s ptrace.Span, uses, part bool) {
+func (b *Batch) readRequest(f *mlattr.Facts, s ptrace.Span, u spanUsage, part bool) {
 	r := request{
 		at: int32(len(b.spans) - 1), scope: b.scope, start: s.StartTimestamp(), end: s.EndTimestamp(),
-		failed: s.Status().Code() == ptrace.StatusCodeError, uses: uses, part: part,
+		failed: u.failed, uses: u.uses, part: part,
 		requested: f.TextAt(slotRequested), answered: f.TextAt(slotAnswered), answer: f.TextAt(slotAnswer),
 	}
 	if !r.named() && r.answer == "" || r.end < r.start {

@@ -5,6 +5,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 )
 
 // Two instrumentations of one client, and an agent above its model calls, each
@@ -59,7 +60,6 @@ var (
 	slotUsageCounted = mlattr.SlotOf(mlattr.UsageCounted)
 	slotAnswer       = mlattr.SlotOf(mlattr.GenAIResponseID)
 	slotSide         = mlattr.SlotOf(mlattr.Side)
-	slotErrorType    = mlattr.SlotOf(mlattr.ErrorType)
 	// otherWork has what spans state that are no requests of LLM clients.
 	otherWork = [...]mlattr.Slot{
 		slotPhase, slotMLOperation, mlattr.SlotOf(mlattr.Role), mlattr.SlotOf(mlattr.Library), mlattr.SlotOf(mlattr.Function),
@@ -68,7 +68,8 @@ var (
 
 // readUsage reads what a span reports about tokens.
 func (b *Batch) readUsage(f *mlattr.Facts, s ptrace.Span) (u spanUsage) {
-	u.failed = s.Status().Code() == ptrace.StatusCodeError || f.TextAt(slotErrorType) != ""
+	end := spanfact.EndOf(f)
+	u.failed = end.Failed(s)
 	u.failureMarked = u.failed && f.At(slotErrorCounted) != nil
 	input, hasInput := f.IntAt(slotInput)
 	output, hasOutput := f.IntAt(slotOutput)
@@ -89,7 +90,7 @@ func (b *Batch) readUsage(f *mlattr.Facts, s ptrace.Span) (u spanUsage) {
 	asks := (u.asked || mlattr.AsksModel(operation)) && !part
 	u.asked = u.asked && counted == nil
 	if !u.wrapper && (u.uses || asks) && (mark == nil || mark.Bool) {
-		b.readRequest(f, s, u.uses, part)
+		b.readRequest(f, s, u, part)
 		if asks && u.failed {
 			b.usage.failures = append(b.usage.failures, int32(len(b.spans)-1))
 		}

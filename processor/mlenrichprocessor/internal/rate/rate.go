@@ -44,7 +44,7 @@ const shortest = 0.001
 type work struct {
 	// seconds is the duration of the work.
 	seconds float64
-	// failed is true if the span's status is an error.
+	// failed is true if the span failed.
 	failed bool
 	// ofInput is true if the input is what was worked on: for an embedding, and
 	// for training that reports an input and no output.

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 )
 
 // The slots of the facts that rates are derived from, and of the rates.
@@ -108,7 +109,8 @@ func (w *work) read(f *mlattr.Facts, span ptrace.Span, rules Rules) bool {
 		return false
 	}
 	w.seconds = seconds(uint64(span.StartTimestamp()), uint64(span.EndTimestamp()))
-	w.failed = span.Status().Code() == ptrace.StatusCodeError
+	end := spanfact.EndOf(f)
+	w.failed = end.Failed(span)
 	w.ofInput = f.TextAt(slotGenAIOperation) == mlattr.OperationEmbeddings || !w.output.ok && trains(f.TextAt(slotPhase))
 	if latency := measuredAt(f, slotLatency); latency.ok {
 		// A producer's own latency is the better one. An unusable one is not

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 )
 
 // TestLongLabelsAreCutAndStayApart: texts, bytes, arrays and maps, on resources, spans,
@@ -69,7 +70,7 @@ func TestLongLabelsAreCutAndStayApart(t *testing.T) {
 						span = rs.ScopeSpans().At(0).Spans().At(0)
 						note(rs.Resource().Attributes().Get("service.name"))
 						note(span.Attributes().Get(mlattr.Operation))
-						note(exceptionType(span))
+						note(spanfact.ExceptionType(span))
 					}
 					b.after(time.Minute)
 				}

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
@@ -235,7 +236,7 @@ func (p *tracesPass) hideLabels(at position) {
 			v.SetStr(mlattr.Other)
 		}
 	}
-	if v, ok := exceptionType(span); ok {
+	if v, ok := spanfact.ExceptionType(span); ok {
 		v.SetStr(mlattr.Other)
 	}
 	attrs.PutBool(mlattr.Overflow, true)
@@ -264,7 +265,7 @@ func (p *tracesPass) readLabels(span ptrace.Span) (s source, labels uint64) {
 			}
 		}
 	}
-	if v, ok := exceptionType(span); ok {
+	if v, ok := spanfact.ExceptionType(span); ok {
 		labels += mix(1, p.hasher.value(v))
 	}
 	return s, labels
@@ -302,14 +303,14 @@ func (p *tracesPass) checkLabels(at position) (replaced bool) {
 	if len(refused) > 0 {
 		hide(p.writableSpan(at).Attributes(), refused...)
 	}
-	v, ok := exceptionType(p.span(at))
+	v, ok := spanfact.ExceptionType(p.span(at))
 	if !ok || p.admitLabel(kindLabel, mlattr.ErrorType, p.hasher.value(v), p.from, p.now) {
 		return len(refused) > 0
 	}
 	p.counts[kindLabel]++
 	span := p.writableSpan(at)
 	span.Attributes().PutBool(mlattr.Overflow, true)
-	v, _ = exceptionType(span)
+	v, _ = spanfact.ExceptionType(span)
 	v.SetStr(mlattr.Other)
 	return true
 }
@@ -332,7 +333,7 @@ func unfitLabels(span ptrace.Span) (unfit []pcommon.Value) {
 			unfit = append(unfit, v)
 		}
 	}
-	if v, ok := exceptionType(span); ok && !fits(v) {
+	if v, ok := spanfact.ExceptionType(span); ok && !fits(v) {
 		unfit = append(unfit, v)
 	}
 	return unfit
@@ -342,7 +343,7 @@ func unfitLabels(span ptrace.Span) (unfit []pcommon.Value) {
 func (p *tracesPass) bytes(at position) uint32 {
 	label := func(key string) bool { return isProgram(key) || spanLabels[key] }
 	line := lineOf(p.td.ResourceSpans().At(at.resource).Resource().Attributes(), label) + lineOf(p.span(at).Attributes(), label)
-	if v, ok := exceptionType(p.span(at)); ok {
+	if v, ok := spanfact.ExceptionType(p.span(at)); ok {
 		line += textBytes(v)
 	}
 	return sizeOf(linesOfCombination * (lineBytes + line))
@@ -361,16 +362,6 @@ func (p *tracesPass) refusedLabels(attrs pcommon.Map, spans int) (refused []stri
 		}
 	}
 	return refused
-}
-
-// exceptionType returns the type of a span's last exception.
-func exceptionType(span ptrace.Span) (v pcommon.Value, ok bool) {
-	for i := span.Events().Len() - 1; i >= 0; i-- {
-		if event := span.Events().At(i); event.Name() == mlattr.ExceptionEvent {
-			return event.Attributes().Get(mlattr.ExceptionType)
-		}
-	}
-	return v, false
 }
 
 // hideRun replaces the run of a resource or span, and the host, because

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -72,7 +71,6 @@ func (d *Detector) Traces(td ptrace.Traces, sender share.Sender, now time.Time) 
 		}
 	}
 	d.finish(&b)
-	b.Failed = slices.DeleteFunc(b.Failed, func(c Candidate) bool { return c.Trigger == "" && isEndOfIteration(c.Span, c.Err) })
 	return b
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -72,11 +73,8 @@ func (c *Candidate) Attributes() pcommon.Map {
 // FailedAt returns when the span failed, by its sender's clock, or now where it
 // has no time.
 func (c *Candidate) FailedAt(now time.Time) time.Time {
-	events := c.Span.Events()
-	for i := events.Len() - 1; i >= 0; i-- {
-		if e := events.At(i); e.Name() == mlattr.ExceptionEvent && e.Timestamp() != 0 {
-			return e.Timestamp().AsTime()
-		}
+	if event, raised := spanfact.Exception(c.Span); raised && event.Timestamp() != 0 {
+		return event.Timestamp().AsTime()
 	}
 	if end := c.Span.EndTimestamp(); end != 0 {
 		return end.AsTime()
@@ -106,23 +104,11 @@ var correlationLengths = func() (lengths uint64) {
 func Failed(span ptrace.Span) bool { return signsOf(span)&signFailed != 0 }
 
 // signsOf finds in one pass over its attributes whether a span failed, and
-// whether it has the id of a call. A span failed if its status is an error, if its
-// client names a trigger, or if its loss is not a number; and if an exception was
-// recorded on it, where the status is unset or it has an error.type, as ml_enrich
-// gives to failed requests. The end of a data loader is raised as an exception and
-// is no failure.
+// whether it has the id of a call. A span failed if an exception left it, if its client
+// names a trigger, or if its loss is not a number.
 func signsOf(span ptrace.Span) signs {
 	var found signs
-	raised := false
-	if span.Status().Code() == ptrace.StatusCodeError {
-		found = signFailed
-	} else if events := span.Events(); events.Len() > 0 && hasException(events) {
-		raised = true
-		if span.Status().Code() == ptrace.StatusCodeUnset {
-			found = signFailed
-		}
-	}
-	ended := false
+	var end spanfact.End
 	for k, v := range span.Attributes().All() {
 		switch k {
 		case mlattr.Step:
@@ -135,31 +121,16 @@ func signsOf(span ptrace.Span) signs {
 			if nonFinite(v) != "" {
 				return found | signFailed
 			}
-		case mlattr.ErrorType:
-			if raised {
-				found |= signFailed
-			}
-		case mlattr.EpochEnd:
-			ended = v.Type() == pcommon.ValueTypeBool && v.Bool()
 		default:
-			if correlationLengths>>(len(k)%64)&1 != 0 && mlattr.IsCorrelation(k) {
+			if !end.Read(k, v) && correlationLengths>>(len(k)%64)&1 != 0 && mlattr.IsCorrelation(k) {
 				found |= signCorrelated
 			}
 		}
 	}
-	if ended {
-		found &^= signFailed
+	if end.Raised(span) {
+		found |= signFailed
 	}
 	return found
-}
-
-func hasException(events ptrace.SpanEventSlice) bool {
-	for i := range events.Len() {
-		if events.At(i).Name() == mlattr.ExceptionEvent {
-			return true
-		}
-	}
-	return false
 }
 
 // triggers are the failures that are no exceptions.

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/exception"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -25,7 +26,10 @@ var (
 // attributes that clients use, then from the status. What frameworks wrapped
 // around the exception is taken away.
 func errorOf(span ptrace.Span) failure.Error {
-	e := lastException(span)
+	var e exception.Exception
+	if event, raised := spanfact.Exception(span); raised {
+		e = exceptionOf(event.Attributes())
+	}
 	if e.Type == "" && e.Message == "" {
 		e = exceptionOf(span.Attributes())
 	}
@@ -48,17 +52,6 @@ func errorOf(span ptrace.Span) failure.Error {
 		e.Message = c.Text(span.Status().Message(), snapshot.MaxValue)
 	}
 	return finish(exception.Unwrap(e))
-}
-
-// lastException reads the last exception event: the one that ended the span.
-func lastException(span ptrace.Span) exception.Exception {
-	events := span.Events()
-	for i := events.Len() - 1; i >= 0; i-- {
-		if event := events.At(i); event.Name() == mlattr.ExceptionEvent {
-			return exceptionOf(event.Attributes())
-		}
-	}
-	return exception.Exception{}
 }
 
 func exceptionOf(attributes pcommon.Map) exception.Exception {
@@ -84,12 +77,6 @@ func finish(e exception.Exception) failure.Error {
 // class with its module, another without.
 func sameError(a, b failure.Error) bool {
 	return mlattr.ClassName(a.Type) == mlattr.ClassName(b.Type) && a.Message == b.Message
-}
-
-// isEndOfIteration reports whether an error is the end of a data loader. Some
-// clients send one for each epoch.
-func isEndOfIteration(span ptrace.Span, e failure.Error) bool {
-	return mlattr.EndOfLoader(span.Name(), attr.Text(span.Attributes(), mlattr.Phase), e.Type)
 }
 
 // MergedError returns what is known of one error, preferring the one that has a

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 )
 
@@ -38,10 +39,10 @@ func hasFailure(attributes pcommon.Map) bool {
 	return false
 }
 
-// IsEndOfIteration reports whether the failure is the way in which Python's
-// iterators end.
-func (c *Candidate) IsEndOfIteration() bool {
-	return c.Trigger == "" && isEndOfIteration(c.Span, c.Err)
+// OfLoader reports whether a record is about the end of a data loader, and no failure.
+func (c *Candidate) OfLoader() bool {
+	end := spanfact.EndIn(c.Span.Attributes())
+	return c.Trigger == "" && end.OfLoader(c.Span)
 }
 
 // IsFailure reports whether a record is a failure by itself. One below the

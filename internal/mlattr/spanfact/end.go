@@ -1,0 +1,146 @@
+// Package spanfact decides what a span says of itself, so that all components say the
+// same: whether it failed and by which exception.
+package spanfact
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+var (
+	slotPhase     = mlattr.SlotOf(mlattr.Phase)
+	slotErrorType = mlattr.SlotOf(mlattr.ErrorType)
+	slotEpochEnd  = mlattr.SlotOf(mlattr.EpochEnd)
+)
+
+// End is what the attributes of a span state of how it ended.
+type End struct {
+	// Phase is the span's own phase: one that it inherited is empty.
+	Phase string
+	// ErrorType is the class of its failure, "" if it states none.
+	ErrorType string
+	// EpochEnd is true where ml_enrich found that a data loader ended its epoch.
+	EpochEnd bool
+
+	inherited bool
+}
+
+// EndOf returns the end of a span that a Reader of the vocabulary has read into f.
+func EndOf(f *mlattr.Facts) End {
+	epochEnd := f.At(slotEpochEnd)
+	return End{
+		Phase: f.TextAt(slotPhase), ErrorType: f.TextAt(slotErrorType),
+		EpochEnd: epochEnd != nil && epochEnd.Bool,
+	}
+}
+
+// EndIn returns the end of a span by its canonical attributes.
+func EndIn(attrs pcommon.Map) (e End) {
+	for key, v := range attrs.All() {
+		e.Read(key, v)
+	}
+	return e
+}
+
+// Read reads a canonical attribute of the span. It reports whether the attribute is
+// one of those that say how a span ended.
+func (e *End) Read(key string, v pcommon.Value) bool {
+	switch key {
+	case mlattr.Phase:
+		if !e.inherited {
+			e.Phase, _ = mlattr.ReadText(v)
+		}
+	case mlattr.CorrelationSource:
+		if v.Type() == pcommon.ValueTypeStr && strings.Contains(v.Str(), mlattr.InheritedPhase) {
+			e.Phase, e.inherited = "", true
+		}
+	case mlattr.ErrorType:
+		ok := false
+		if e.ErrorType, ok = mlattr.ReadText(v); !ok && v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
+			e.ErrorType = mlattr.Other // it failed, in whatever encoding
+		}
+	case mlattr.EpochEnd:
+		e.EpochEnd = v.Type() == pcommon.ValueTypeBool && v.Bool()
+	default:
+		return false
+	}
+	return true
+}
+
+// Failed reports whether the span failed: its status is an error or it states a class
+// of failure, and it is not the end of a data loader.
+func (e *End) Failed(s ptrace.Span) bool { return e.states(s) && !e.OfLoader(s) }
+
+// LoaderEnded reports whether the span would have failed if it were not the end of a
+// data loader.
+func (e *End) LoaderEnded(s ptrace.Span) bool { return e.states(s) && e.OfLoader(s) }
+
+func (e *End) states(s ptrace.Span) bool { return isError(s) || e.ErrorType != "" }
+
+// Raised reports whether the status of the span is an error, or an exception left it: it
+// has one, and its status is unset or it states a class of failure. The end of a data
+// loader is neither.
+func (e *End) Raised(s ptrace.Span) bool {
+	if isError(s) {
+		return !e.OfLoader(s)
+	}
+	if s.Status().Code() != ptrace.StatusCodeUnset && e.ErrorType == "" {
+		return false
+	}
+	_, raised := Exception(s)
+	return raised && !e.OfLoader(s)
+}
+
+func isError(s ptrace.Span) bool { return s.Status().Code() == ptrace.StatusCodeError }
+
+// Class returns the class of what ended the span: what it states, or else that of its
+// exception, or "". "_OTHER" is what a span states that does not know its class.
+func (e *End) Class(s ptrace.Span) string {
+	if e.ErrorType != "" && e.ErrorType != mlattr.Other {
+		return e.ErrorType
+	}
+	if class, _ := ExceptionClass(s); class != "" {
+		return class
+	}
+	return e.ErrorType
+}
+
+// OfLoader reports whether a data loader ended its epoch by what would otherwise be the
+// span's failure: a StopIteration or StopAsyncIteration of Python on a span that loads
+// data. Without a phase, the name of such a span contains "dataloader". Where the span
+// has neither a class of failure nor an exception, its status is read.
+func (e *End) OfLoader(s ptrace.Span) bool {
+	if e.EpochEnd {
+		return true
+	}
+	if e.Phase != mlattr.PhaseDataLoad && !containsFold(s.Name(), "dataloader") {
+		return false
+	}
+	class := e.Class(s)
+	if class == "" {
+		class = s.Status().Message()
+		if end := strings.IndexAny(class, ":( "); end >= 0 {
+			class = class[:end]
+		}
+	}
+	switch mlattr.ClassName(mlattr.ErrorClass(class)) {
+	case "StopIteration", "StopAsyncIteration":
+		return true
+	default:
+		return false
+	}
+}
+
+// containsFold reports whether text contains a word in small letters, in any case.
+func containsFold(text, word string) bool {
+	for i := 0; i+len(word) <= len(text); i++ {
+		if strings.EqualFold(text[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
+}
