@@ -8,6 +8,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 )
 
 // maxAhead is how far a client's clock may be ahead of the collector's, in
@@ -30,7 +31,6 @@ const attrProcessStart = "process.creation.time"
 
 var (
 	slotAttempt = mlattr.SlotOf(mlattr.RunAttempt)
-	slotStep    = mlattr.SlotOf(mlattr.Step)
 	slotWorld   = mlattr.SlotOf(mlattr.WorldSize)
 )
 
@@ -129,21 +129,17 @@ func activityOf(p program, v *values, facts *mlattr.Facts, event mlattr.EventKin
 	}
 	a.onDemand = a.onDemand || facts.Systems.Has(mlattr.ManyRuns)
 	a.oneTrace = facts.Systems.Has(mlattr.OneTrace)
-	a.endsRun = v.phase == mlattr.PhaseTrain && event != mlattr.EventTrainStep
+	a.endsRun = v.Phase == mlattr.PhaseTrain && event != mlattr.EventTrainStep
 	a.span = wallclock.Span{Start: start, End: end}
-	a.span.Phase, a.timed = wallclock.PhaseOf(v.phase)
+	a.span.Phase, a.timed = wallclock.PhaseOf(v.Phase)
 	a.span.State, a.span.Whole = a.span.Phase.State(), facts.WholeStep()
 	switch {
 	case facts.Queued():
 		a.timed, a.span.State = true, wallclock.Queueing
-	case v.phase == mlattr.PhaseCheckpoint && restores(v.operation):
+	case v.Phase == mlattr.PhaseCheckpoint && restores(v.Operation):
 		a.span.State = wallclock.Restoring
 	}
-	if !facts.Systems.Has(mlattr.StepsPerEpoch) {
-		if step, ok := facts.IntAt(slotStep); ok && step > 0 {
-			a.step = step
-		}
-	}
+	a.step = spanfact.Step(facts)
 	return a
 }
 

@@ -39,12 +39,12 @@ func (r *reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool) {
 	if p == mlattr.NoCall && !r.recordedCalls.anything {
 		return
 	}
-	self := call{library: v.library, function: function}
+	self := call{library: v.Library, function: function}
 	if self.function == "" {
-		self.function = v.function
+		self.function = v.Function
 	}
 	if self.function == "" {
-		self.function = v.operation
+		self.function = v.Operation
 	}
 	if failed {
 		self.result = resultError

@@ -39,7 +39,7 @@ type timedSpan struct {
 func (r *reader) addTimed(u *unit, v *values, span ptrace.Span) {
 	kind := r.kindOf(v, span)
 	serves := r.ofSpan.Systems.Has(mlattr.ManyRuns)
-	if kind == bound.Works && !serves && v.phase != "" && v.phase != mlattr.PhaseSample {
+	if kind == bound.Works && !serves && v.Phase != "" && v.Phase != mlattr.PhaseSample {
 		return // the training of a program that nobody calls
 	}
 	seconds, ok := length(span)
@@ -85,9 +85,9 @@ func (r *reader) kindOf(v *values, span ptrace.Span) bound.Kind {
 		return bound.Waits
 	case r.ofSpan.Queued():
 		return bound.ContainsWait
-	case v.phase == mlattr.PhaseDataLoad:
+	case v.Phase == mlattr.PhaseDataLoad:
 		return bound.Loads
-	case v.side == mlattr.SideClient, r.ofSpan.Systems.Has(mlattr.ModelsElsewhere) && asksModel(v):
+	case v.Side == mlattr.SideClient, r.ofSpan.Systems.Has(mlattr.ModelsElsewhere) && asksModel(v):
 		return bound.Asks
 	case span.Kind() != ptrace.SpanKindClient:
 		return bound.Works
@@ -100,12 +100,12 @@ func (r *reader) kindOf(v *values, span ptrace.Span) bound.Kind {
 
 // asksModel reports whether a span is about a request to a model.
 func asksModel(v *values) bool {
-	return v.hasInput || v.hasOutput || v.phase == mlattr.PhaseSample || mlattr.AsksModel(v.genAIOperation)
+	return v.HasInput || v.HasOutput || v.Phase == mlattr.PhaseSample || mlattr.AsksModel(v.GenAIOperation)
 }
 
 // isModelServer reports whether a span is that of a model's server.
 func isModelServer(v *values, span ptrace.Span) bool {
-	return v.side == mlattr.SideServer || span.Kind() == ptrace.SpanKindServer && asksModel(v)
+	return v.Side == mlattr.SideServer || span.Kind() == ptrace.SpanKindServer && asksModel(v)
 }
 
 // orderTimes orders the spans whose time is divided, children before their parents. It

@@ -104,9 +104,9 @@ func (o *observer) request(attrs pcommon.Map, source *streams.Source, v *values)
 		return
 	}
 	program := change.Subject{Resource: source.Resource}
-	o.add(change.Observation{Of: program, Kind: mlattr.ChangeModel, Value: v.requested})
-	if v.answered != "" && v.requested != "" {
-		o.add(change.Observation{Of: program, Kind: mlattr.ChangeAnsweringModel, Name: v.requested, Value: v.answered})
+	o.add(change.Observation{Of: program, Kind: mlattr.ChangeModel, Value: v.Requested})
+	if v.Answered != "" && v.Requested != "" {
+		o.add(change.Observation{Of: program, Kind: mlattr.ChangeAnsweringModel, Name: v.Requested, Value: v.Answered})
 	}
 	for key, value := range attrs.All() {
 		if of := mlattr.ChangeKeyOf(key); of != nil && mlattr.Secret(of.Kind) {

@@ -30,8 +30,8 @@ type requestCost struct {
 // price of its tokens. The cost of a span with tokens counts as they do. Any other
 // counts if the span turns out to be a request.
 func (r *reader) readCost(u *unit, v *values) {
-	counted := v.hasInput || v.hasOutput
-	if v.notCounted || v.side == mlattr.SideServer || !counted && u.is&isRequest == 0 {
+	counted := v.HasInput || v.HasOutput
+	if v.NotCounted || v.Side == mlattr.SideServer || !counted && u.is&isRequest == 0 {
 		return
 	}
 	c := requestCost{source: series.CostStated}
@@ -41,8 +41,8 @@ func (r *reader) readCost(u *unit, v *values) {
 			return
 		}
 		c.source, c.date = series.CostComputed, r.prices.Date()
-		if c.Cost, known = r.computedCost(u, v); !known && v.input+v.output > 0 {
-			r.count(u, series.RequestsUnpriced, u.requestSource, 1, v.model, r.ofSpan.TextAt(slotProvider))
+		if c.Cost, known = r.computedCost(u, v); !known && v.Input+v.Output > 0 {
+			r.count(u, series.RequestsUnpriced, u.requestSource, 1, v.Model(), r.ofSpan.TextAt(slotProvider))
 		}
 	}
 	if !known {
@@ -89,15 +89,15 @@ func (r *reader) dollars(slot mlattr.Slot) float64 {
 // computedCost returns what the tokens of a request cost by the file of prices: by
 // the model that answered, else by the one that was asked for.
 func (r *reader) computedCost(u *unit, v *values) (cost price.Cost, known bool) {
-	if v.input > mlattr.MaxCount || v.output > mlattr.MaxCount {
+	if v.Input > mlattr.MaxCount || v.Output > mlattr.MaxCount {
 		return price.Cost{}, false
 	}
-	usage := price.Usage{Input: v.input, Output: v.output}
+	usage := price.Usage{Input: v.Input, Output: v.Output}
 	usage.CacheRead, _ = r.ofSpan.IntAt(slotCached)
 	usage.CacheWrite, _ = r.ofSpan.IntAt(slotCacheWrite)
 	usage.Reasoning, _ = r.ofSpan.IntAt(slotReasoning)
 	at, provider := time.Unix(0, u.end), r.ofSpan.TextAt(slotProvider)
-	for _, model := range [...]string{v.answered, v.requested} {
+	for _, model := range [...]string{v.Answered, v.Requested} {
 		if model != "" {
 			if cost, known = r.prices.Find(provider, model, time.Unix(0, r.now)).Rate(usage, at); known {
 				break

@@ -19,8 +19,6 @@ const (
 
 var (
 	slotProvider   = mlattr.SlotOf(mlattr.GenAIProviderName)
-	slotRequested  = mlattr.SlotOf(mlattr.GenAIRequestModel)
-	slotAnswered   = mlattr.SlotOf(mlattr.GenAIResponseModel)
 	slotFirstChunk = mlattr.SlotOf(mlattr.GenAITimeToFirstChunk)
 	slotLatency    = mlattr.SlotOf(mlattr.Latency)
 	slotDecodeTime = mlattr.SlotOf(mlattr.DecodeTime)
@@ -44,16 +42,16 @@ type genAICall struct {
 // a server's answer to one. It returns nil for other spans, and for roles that
 // estimate tokens and trainers that sample, which follow no convention.
 func genAICallOf(v *values, facts *mlattr.Facts, span ptrace.Span) *genAICall {
-	server := v.side == mlattr.SideServer || v.side == "" && span.Kind() == ptrace.SpanKindServer
-	if v.notCounted || v.noRequest && !v.hasOutput || !mlattr.AsksModel(v.genAIOperation) && (!server || !v.hasOutput) {
+	server := v.Side == mlattr.SideServer || v.Side == "" && span.Kind() == ptrace.SpanKindServer
+	if v.NotCounted || v.NoRequest && !v.HasOutput || !mlattr.AsksModel(v.GenAIOperation) && (!server || !v.HasOutput) {
 		return nil
 	}
 	c := &genAICall{
 		server:    server,
-		operation: v.genAIOperation,
+		operation: v.GenAIOperation,
 		provider:  facts.TextAt(slotProvider),
-		requested: facts.TextAt(slotRequested),
-		answered:  facts.TextAt(slotAnswered),
+		requested: v.Requested,
+		answered:  v.Answered,
 	}
 	attrs := span.Attributes()
 	if address, ok := attrs.Get(attrServerAddress); ok {
@@ -93,10 +91,10 @@ func timesOf(facts *mlattr.Facts, start, end pcommon.Timestamp, v *values) (dura
 	case first > duration:
 		duration = math.NaN() // the span ended when the stream began
 	}
-	if !v.hasOutput || v.output < 2 || v.output > mlattr.MaxCount {
+	if !v.HasOutput || v.Output < 2 || v.Output > mlattr.MaxCount {
 		return duration, firstToken, perToken
 	}
-	later := float64(v.output - 1)
+	later := float64(v.Output - 1)
 	if decode, ok := facts.DoubleAt(slotDecodeTime); ok && decode > 0 {
 		perToken = decode / later
 	} else {
@@ -116,8 +114,8 @@ func (r *reader) addGenAITokens(u *unit, v *values) {
 			r.updateGenAI(u, series.GenAITokenUsage, which).Value = float64(n)
 		}
 	}
-	tokens(v.hasInput, v.input, mlattr.TokenTypeInput)
-	tokens(v.hasOutput, v.output, mlattr.TokenTypeOutput)
+	tokens(v.HasInput, v.Input, mlattr.TokenTypeInput)
+	tokens(v.HasOutput, v.Output, mlattr.TokenTypeOutput)
 }
 
 // updateGenAI appends an update of a metric of the conventions. last is the value

@@ -11,6 +11,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 )
 
 func TestClampEnd(t *testing.T) {
@@ -45,7 +46,7 @@ func TestSamples(t *testing.T) {
 		{mlattr.PhaseValidation, 16, 0},
 		{mlattr.PhaseBatch, mlattr.MaxCount + 1, 0},
 	} {
-		assert.Equal(t, tt.want, samples(&values{phase: tt.phase, batchSize: tt.size}), "%+v", tt)
+		assert.Equal(t, tt.want, samples(&values{Fact: spanfact.Fact{End: spanfact.End{Phase: tt.phase}, BatchSize: tt.size}}), "%+v", tt)
 	}
 }
 
@@ -53,24 +54,6 @@ func TestErrorOperation(t *testing.T) {
 	assert.Equal(t, "reply", operationOf("reply", "chat", "sample"))
 	assert.Equal(t, "chat", operationOf("", "chat", "sample"))
 	assert.Equal(t, "sample", operationOf("", "", "sample"))
-}
-
-func TestRequestSpans(t *testing.T) {
-	for _, tt := range []struct {
-		v     values
-		event mlattr.EventKind
-		want  bool
-	}{
-		{values{phase: mlattr.PhaseSample}, mlattr.NoEvent, true},
-		{values{}, mlattr.EventInference, true},
-		{values{}, mlattr.EventTrainStep, false},
-		{values{genAIOperation: "chat"}, mlattr.NoEvent, true},
-		{values{genAIOperation: "invoke_agent"}, mlattr.NoEvent, false},
-		{values{genAIOperation: "chat", notCounted: true}, mlattr.NoEvent, false},
-		{values{operation: "reply"}, mlattr.NoEvent, false},
-	} {
-		assert.Equal(t, tt.want, isRequestSpan(&tt.v, tt.event), "%+v", tt)
-	}
 }
 
 func TestModel(t *testing.T) {
@@ -88,7 +71,8 @@ func TestModel(t *testing.T) {
 			span := ptrace.NewSpan()
 			require.NoError(t, span.Attributes().FromRaw(tt.attrs))
 			_, facts := mlattr.Classify(pcommon.NewMap(), "", span)
-			assert.Equal(t, tt.want, readValues(facts).model)
+			v := readValues(facts)
+			assert.Equal(t, tt.want, v.Model())
 		})
 	}
 }

@@ -34,17 +34,17 @@ func (r *reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 	kind, tool := serving.Kind(0), ""
 	part, function := facts.Call()
 	switch {
-	case v.genAIOperation == mlattr.OperationExecuteTool:
+	case v.GenAIOperation == mlattr.OperationExecuteTool:
 		if tool = facts.TextAt(slotTool); tool == "" {
-			tool = v.function
+			tool = v.Function
 		}
 		if tool == "" {
 			tool, _ = mlattr.ReadText(pcommon.NewValueStr(span.Name()))
 		}
 	case part == mlattr.FunctionPart:
-		tool = v.function
+		tool = v.Function
 	case part == mlattr.WholeCall:
-		if tool = v.function; tool == "" {
+		if tool = v.Function; tool == "" {
 			tool = function
 		}
 	}
@@ -58,17 +58,17 @@ func (r *reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 	if part == mlattr.WholeCall {
 		kind |= serving.Call
 	}
-	if v.role != "" && u.operation != "" {
+	if v.Role != "" && u.operation != "" {
 		kind |= serving.Step
 	}
 	if n, ok := facts.IntAt(slotResent); ok && n > 0 {
 		kind |= serving.Resent
 	}
 	root := span.ParentSpanID().IsEmpty()
-	if root && v.ofModel() {
+	if root && v.OfModel() {
 		kind |= serving.Root
 	}
-	if u.is&isAgent != 0 || root && v.role != "" && u.is&(isRequest|isUsage) == 0 {
+	if u.is&isAgent != 0 || root && v.Role != "" && u.is&(isRequest|isUsage) == 0 {
 		kind |= serving.Agent
 	}
 	if kind == 0 && len(u.calls) == 0 && u.is&(isRequest|isUsage) == 0 {
@@ -103,12 +103,12 @@ func (r *reader) serving() *serving.Span {
 
 // serveRequest adds what is known about a request to a model.
 func serveRequest(s *serving.Span, v *values, facts *mlattr.Facts) {
-	s.Model, s.Answered = facts.TextAt(slotRequested), facts.TextAt(slotAnswered)
-	if v.hasInput && v.input >= 0 && v.input <= mlattr.MaxCount {
-		s.Input = v.input
+	s.Model, s.Answered = v.Requested, v.Answered
+	if v.HasInput && v.Input >= 0 && v.Input <= mlattr.MaxCount {
+		s.Input = v.Input
 	}
-	if v.hasOutput && v.output >= 0 && v.output <= mlattr.MaxCount {
-		s.Output = v.output
+	if v.HasOutput && v.Output >= 0 && v.Output <= mlattr.MaxCount {
+		s.Output = v.Output
 	}
 	if n, ok := facts.IntAt(slotCached); ok && n <= mlattr.MaxCount {
 		s.Cached = n

@@ -228,12 +228,15 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	} else {
 		r.vocabulary.Span(known, span, &r.ofSpan)
 	}
-	end := spanfact.EndOf(&r.ofSpan)
-	failed := end.Failed(span)
 	root := r.mayEndProgram(span)
-	if r.ofSpan.Len() == 0 && r.ofSpan.Systems == 0 && !failed && span.Events().Len() == 0 && !root {
-		return // nobody's span that says nothing
+	if r.ofSpan.Len() == 0 && r.ofSpan.Systems == 0 && span.Events().Len() == 0 && !root {
+		if end := (spanfact.End{}); !end.Failed(span) {
+			return // nobody's span that says nothing
+		}
 	}
+	v := &r.values
+	v.read(&r.ofSpan)
+	failed := v.Failed(span)
 	r.spanAttrs = span.Attributes()
 	r.recordedCalls.reset()
 	// Filled in place, because it is large.
@@ -249,10 +252,8 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	u.end = clampEnd(uint64(span.EndTimestamp()), r.now)
 	r.addSources(u)
 
-	v := &r.values
-	v.read(&r.ofSpan)
-	u.operation = operationOf(v.operation, v.genAIOperation, v.phase)
-	u.role, u.model, u.side = v.role, v.model, v.side
+	u.operation = operationOf(v.Operation, v.GenAIOperation, v.Phase)
+	u.role, u.model, u.side = v.Role, v.Model(), v.Side
 	event := r.vocabulary.Event(span.Name())
 	u.activity = activityOf(r.program, v, &r.ofSpan, event, ownTime(span.StartTimestamp(), r.now), ownTime(span.EndTimestamp(), r.now))
 	u.activity.root = root
@@ -268,26 +269,26 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	r.addTimed(u, v, span)
 	callFailed := failed || spanfact.RaisedInCall(&r.ofSpan, span)
 	r.addCalls(u, v, span, callFailed)
-	if isRequestSpan(v, event) {
+	if v.Request(event) {
 		u.is |= isRequest
 		r.changes.request(r.spanAttrs, u.requestSource, v)
 	}
-	if v.genAIOperation == mlattr.OperationInvokeAgent {
+	if v.GenAIOperation == mlattr.OperationInvokeAgent {
 		u.is |= isAgent
 	}
 	r.readCost(u, v)
 	if failed {
 		u.is |= isFailure
-		u.errorType = cmp.Or(mlattr.ErrorClass(end.Class(span)), mlattr.Other)
+		u.errorType = cmp.Or(mlattr.ErrorClass(v.Class(span)), mlattr.Other)
 	}
 	if u.genAI != nil {
 		r.addGenAITokens(u, v)
 	}
-	if failed && v.ofModel() && !v.errorElsewhere {
+	if failed && v.OfModel() && !v.ErrorElsewhere {
 		u.is |= isError
 	}
 	if !failed {
-		u.is |= work(v.phase)
+		u.is |= work(v.Phase)
 		if r.ofSpan.WholeStep() {
 			u.is |= isWhole
 		}
@@ -325,7 +326,7 @@ func (r *reader) unit() *unit {
 
 // addUsage adds the tokens and the token rate of a request.
 func (r *reader) addUsage(u *unit, v *values) {
-	if v.notCounted {
+	if v.NotCounted {
 		return
 	}
 	for _, side := range [...]struct {
@@ -333,23 +334,23 @@ func (r *reader) addUsage(u *unit, v *values) {
 		tokens int64
 		has    bool
 	}{
-		{"input", v.input, v.hasInput},
-		{"output", v.output, v.hasOutput},
+		{"input", v.Input, v.HasInput},
+		{"output", v.Output, v.HasOutput},
 	} {
 		if !side.has {
 			continue
 		}
-		if !v.noRequest {
+		if !v.NoRequest {
 			u.is |= isUsage
 		}
 		if side.tokens > mlattr.MaxCount {
 			r.outOfRange++
 			continue
 		}
-		r.count(u, series.Tokens, u.requestSource, side.tokens, side.kind, v.model, u.operation, v.role, v.side)
+		r.count(u, series.Tokens, u.requestSource, side.tokens, side.kind, v.Model(), u.operation, v.Role, v.Side)
 	}
-	if v.hasRate {
-		r.addRate(u, v.rate, v.basis, v.model)
+	if v.HasRate {
+		r.addRate(u, v.Rate, v.Basis, v.Model())
 	}
 }
 
@@ -380,7 +381,7 @@ func (r *reader) addCritical(u *unit, v *values) {
 	case v.critical < 0 || v.critical > mlattr.MaxCallTime:
 		r.outOfRange++
 	default:
-		r.update(u, series.CriticalPathTime, u.hostSource, v.role, v.phase, operationOf(v.operation, v.genAIOperation, "")).Value = v.critical
+		r.update(u, series.CriticalPathTime, u.hostSource, v.Role, v.Phase, operationOf(v.Operation, v.GenAIOperation, "")).Value = v.critical
 	}
 }
 
@@ -398,14 +399,14 @@ func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) {
 			at.end = clampEnd(uint64(event.Timestamp()), r.now)
 			r.addGauges(&at, &e)
 			u.steps++
-			u.samples += e.batchSize
+			u.samples += e.BatchSize
 		case mlattr.EventInference:
 			e := readEvent(event.Attributes())
-			if e.hasRate {
-				r.addRate(u, e.rate, mlattr.BasisReported, e.model)
+			if e.HasRate {
+				r.addRate(u, e.Rate, mlattr.BasisReported, e.Model())
 			}
-			r.count(u, series.Requests, u.requestSource, 1, operationInference, u.role, e.model)
-			u.samples += e.batchSize
+			r.count(u, series.Requests, u.requestSource, 1, operationInference, u.role, e.Model())
+			u.samples += e.BatchSize
 		default:
 			r.addClientEvent(u, kind, event.Attributes(), clampEnd(uint64(event.Timestamp()), r.now))
 		}

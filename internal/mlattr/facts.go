@@ -211,6 +211,15 @@ func (f *Facts) IntAt(slot Slot) (int64, bool) { return f.At(slot).int() }
 // DoubleAt is Double by the attribute's slot.
 func (f *Facts) DoubleAt(slot Slot) (float64, bool) { return f.At(slot).double() }
 
+// BoolAt returns the boolean of the attribute of a slot, and false where there is none.
+func (f *Facts) BoolAt(slot Slot) (value, ok bool) {
+	fact := f.At(slot)
+	if fact == nil || fact.Kind != KindBool || !fact.usable() {
+		return false, false
+	}
+	return fact.Bool, true
+}
+
 // Text returns the text of a canonical attribute, or "".
 func (f *Facts) Text(key string) string { return f.Find(key).text() }
 

@@ -134,9 +134,7 @@ func (r *reader) readSpan(span ptrace.Span, sp *sample.Span) {
 	if id, _ := mlattr.NamedRun(a.run, true, a.inferred, a.trainingRun); id != "" {
 		sp.Source.Run = rule.Hash(id)
 	}
-	if a.step > 0 && !r.systems.Has(mlattr.StepsPerEpoch) {
-		sp.Step = a.step
-	}
+	sp.Step = spanfact.StepOf(r.systems, a.step)
 	if a.Phase != "" {
 		sp.Role = roles[a.Phase]
 		if a.Phase == mlattr.PhaseTrain && sp.Step > 0 { // of one step
@@ -192,7 +190,7 @@ func (r *reader) readAttribute(key string, value pcommon.Value, a *attributes, s
 	case mlattr.RunAttempt:
 		sp.Source.Attempt, _ = mlattr.ReadInt(value)
 	default:
-		a.Read(key, value)
+		a.ReadAttribute(key, value)
 	}
 }
 

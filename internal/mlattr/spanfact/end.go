@@ -1,5 +1,6 @@
 // Package spanfact decides what a span says of itself, so that all components say the
-// same: whether it failed and by which exception.
+// same: whether it failed and by which exception, whether it is a request, and what it
+// states of models, tokens, ranks and steps.
 package spanfact
 
 import (
@@ -31,24 +32,22 @@ type End struct {
 
 // EndOf returns the end of a span that a Reader of the vocabulary has read into f.
 func EndOf(f *mlattr.Facts) End {
-	epochEnd := f.At(slotEpochEnd)
-	return End{
-		Phase: f.TextAt(slotPhase), ErrorType: f.TextAt(slotErrorType),
-		EpochEnd: epochEnd != nil && epochEnd.Bool,
-	}
+	e := End{Phase: f.TextAt(slotPhase), ErrorType: f.TextAt(slotErrorType)}
+	e.EpochEnd, _ = f.BoolAt(slotEpochEnd)
+	return e
 }
 
 // EndIn returns the end of a span by its canonical attributes.
 func EndIn(attrs pcommon.Map) (e End) {
 	for key, v := range attrs.All() {
-		e.Read(key, v)
+		e.ReadAttribute(key, v)
 	}
 	return e
 }
 
-// Read reads a canonical attribute of the span. It reports whether the attribute is
+// ReadAttribute reads a canonical attribute of the span. It reports whether the attribute is
 // one of those that say how a span ended.
-func (e *End) Read(key string, v pcommon.Value) bool {
+func (e *End) ReadAttribute(key string, v pcommon.Value) bool {
 	switch key {
 	case mlattr.Phase:
 		if !e.inherited {

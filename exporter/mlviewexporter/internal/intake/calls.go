@@ -8,6 +8,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 )
 
 // callEvents is what the events of one span, or the span as an event, record of a
@@ -22,13 +23,13 @@ type callEvents struct {
 }
 
 // readCall adds the call that a span represents.
-func (r *spanReader) readCall(in *model.SpanInput, event mlattr.EventKind, v facts) {
+func (r *spanReader) readCall(in *model.SpanInput, event mlattr.EventKind, v *spanfact.Fact) {
 	part, function := r.ofSpan.Call()
 	e := &r.events
 	switch {
 	case e.ended || event == mlattr.EventCallStop || event == mlattr.EventCallException:
 		in.Call = model.RecordedCall
-	case part == mlattr.WholeCall || part == mlattr.SharedCall || v.genAIOperation == mlattr.OperationExecuteTool:
+	case part == mlattr.WholeCall || part == mlattr.SharedCall || v.GenAIOperation == mlattr.OperationExecuteTool:
 		in.Call = model.WholeCall
 	case !e.begun:
 		return

@@ -5,141 +5,47 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 )
 
-// facts are what a span says besides what the model takes over.
-type facts struct {
-	genAIOperation string
-	// notCounted reports whether the span is no request of its own, or another span
-	// reports the same usage, and asked whether it is a request that states no
-	// operation.
-	notCounted, asked bool
-	// tokens reports whether the span reports token usage.
-	tokens bool
-}
-
-// field is a canonical attribute that is read.
-type field uint8
-
-const (
-	notRead field = iota
-	fieldPhase
-	fieldOperation
-	fieldGenAIOperation
-	fieldRole
-	fieldSide
-	fieldRequestedModel
-	fieldModel
-	fieldLibrary
-	fieldFunction
-	fieldBasis
-	fieldCounted
-	fieldRequestCounted
-	fieldErrorCounted
-	fieldTokens
-	fieldCached
-	fieldFirstToken
-	fieldRate
-	fieldDecode
-	fieldLatency
-	fieldQueue
-	fieldBatchSize
-	fieldMicrobatches
-	fieldEpochTotal
-	fieldWorldSize
+var (
+	slotCached       = mlattr.SlotOf(mlattr.GenAICacheReadTokens)
+	slotFirstToken   = mlattr.SlotOf(mlattr.GenAITimeToFirstChunk)
+	slotDecode       = mlattr.SlotOf(mlattr.DecodePerSecond)
+	slotLatency      = mlattr.SlotOf(mlattr.Latency)
+	slotQueue        = mlattr.SlotOf(mlattr.QueueTime)
+	slotMicrobatches = mlattr.SlotOf(mlattr.MicrobatchCount)
+	slotEpochs       = mlattr.SlotOf(mlattr.EpochTotal)
+	slotWorld        = mlattr.SlotOf(mlattr.WorldSize)
 )
 
-// fields has the field of each slot.
-var fields = func() (bySlot [256]field) {
-	for name, f := range map[string]field{
-		mlattr.Phase:                 fieldPhase,
-		mlattr.Operation:             fieldOperation,
-		mlattr.GenAIOperationName:    fieldGenAIOperation,
-		mlattr.Role:                  fieldRole,
-		mlattr.Side:                  fieldSide,
-		mlattr.GenAIRequestModel:     fieldRequestedModel,
-		mlattr.GenAIResponseModel:    fieldModel,
-		mlattr.Library:               fieldLibrary,
-		mlattr.Function:              fieldFunction,
-		mlattr.ThroughputBasis:       fieldBasis,
-		mlattr.UsageCounted:          fieldCounted,
-		mlattr.RequestCounted:        fieldRequestCounted,
-		mlattr.ErrorCounted:          fieldErrorCounted,
-		mlattr.GenAIInputTokens:      fieldTokens,
-		mlattr.UsageInputTokens:      fieldTokens,
-		mlattr.GenAIOutputTokens:     fieldTokens,
-		mlattr.GenAICacheReadTokens:  fieldCached,
-		mlattr.GenAITimeToFirstChunk: fieldFirstToken,
-		mlattr.TokensPerSecond:       fieldRate,
-		mlattr.DecodePerSecond:       fieldDecode,
-		mlattr.Latency:               fieldLatency,
-		mlattr.QueueTime:             fieldQueue,
-		mlattr.BatchSize:             fieldBatchSize,
-		mlattr.MicrobatchCount:       fieldMicrobatches,
-		mlattr.EpochTotal:            fieldEpochTotal,
-		mlattr.WorldSize:             fieldWorldSize,
-	} {
-		bySlot[mlattr.SlotOf(name)] = f
+// readFacts reads the facts of a span.
+func readFacts(f *mlattr.Facts, in *model.SpanInput) (v spanfact.Fact) {
+	v.Read(f)
+	in.Phase, in.Role, in.Side, in.Library, in.Function = v.Phase, v.Role, v.Side, v.Library, v.Function
+	in.Operation, in.Model = cmp.Or(v.Operation, v.GenAIOperation), v.Model()
+	in.ML, in.FailureElsewhere = v.OfModel(), v.ErrorElsewhere
+	if cached, ok := f.IntAt(slotCached); ok {
+		in.Cached = float64(cached)
 	}
-	return bySlot
-}()
-
-// readFacts reads the facts of a span in one pass.
-func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
-	requested, basis, rate, hasRate := "", "", 0.0, false
-	for f := range of.All() {
-		if f.NonFinite || f.Unreadable {
-			continue
-		}
-		switch fields[f.Slot()] {
-		case fieldPhase:
-			in.Phase = f.Text // empty for an inherited phase
-		case fieldOperation:
-			in.Operation = f.Text
-		case fieldGenAIOperation:
-			v.genAIOperation = f.Text
-		case fieldRole:
-			in.Role = f.Text
-		case fieldSide:
-			in.Side = f.Text
-		case fieldRequestedModel:
-			requested = f.Text
-		case fieldModel:
-			in.Model = f.Text
-		case fieldLibrary:
-			in.Library = f.Text
-		case fieldFunction:
-			in.Function = f.Text
-		case fieldBasis:
-			basis = f.Text
-		case fieldCounted:
-			v.notCounted = v.notCounted || !f.Bool
-		case fieldRequestCounted:
-			v.notCounted, v.asked = v.notCounted || !f.Bool, f.Bool
-		case fieldErrorCounted:
-			in.FailureElsewhere = !f.Bool
-		case fieldTokens:
-			v.tokens = true
-		case fieldCached:
-			in.Cached = float64(f.Int)
-		case fieldFirstToken:
-			in.FirstToken = f.Double
-		case fieldRate:
-			rate, hasRate = f.Double, true
-		case fieldDecode:
-			in.Decode, in.DecodeBasis = f.Double, mlattr.BasisDecode
-		case fieldLatency:
-			in.Duration = callTime(f.Double, in.Duration)
-		case fieldQueue:
-			in.Queue = callTime(f.Double, in.Queue)
-		case fieldBatchSize, fieldMicrobatches, fieldEpochTotal, fieldWorldSize:
-			readSize(f, &in.Sizes)
-		}
+	if first, ok := f.DoubleAt(slotFirstToken); ok {
+		in.FirstToken = first
 	}
-	in.Operation, in.Model = cmp.Or(in.Operation, v.genAIOperation), cmp.Or(requested, in.Model)
-	if in.DecodeBasis == "" && hasRate {
-		in.Decode, in.DecodeBasis = rate, cmp.Or(basis, mlattr.BasisReported)
+	if decode, ok := f.DoubleAt(slotDecode); ok {
+		in.Decode, in.DecodeBasis = decode, mlattr.BasisDecode
+	} else if v.HasRate {
+		in.Decode, in.DecodeBasis = v.Rate, v.Basis
 	}
+	if latency, ok := f.DoubleAt(slotLatency); ok {
+		in.Duration = callTime(latency, in.Duration)
+	}
+	if queue, ok := f.DoubleAt(slotQueue); ok {
+		in.Queue = callTime(queue, in.Queue)
+	}
+	in.Sizes.Batch = v.BatchSize
+	in.Sizes.Microbatches, _ = f.IntAt(slotMicrobatches)
+	in.Sizes.Epochs, _ = f.IntAt(slotEpochs)
+	in.Sizes.World, _ = f.IntAt(slotWorld)
 	return v
 }
 

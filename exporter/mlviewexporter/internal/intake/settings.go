@@ -107,17 +107,3 @@ func (s *settings) reset() {
 	clear(s.runs[:cap(s.runs)])
 	s.all, s.first, s.runs = s.all[:0], 0, s.runs[:0]
 }
-
-// readSize reads a size that a span reports.
-func readSize(f *mlattr.Fact, into *model.Sizes) {
-	switch fields[f.Slot()] {
-	case fieldBatchSize:
-		into.Batch = f.Int
-	case fieldMicrobatches:
-		into.Microbatches = f.Int
-	case fieldEpochTotal:
-		into.Epochs = f.Int
-	case fieldWorldSize:
-		into.World = f.Int
-	}
-}

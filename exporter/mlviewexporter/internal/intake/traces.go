@@ -2,7 +2,6 @@ package intake
 
 import (
 	"math"
-	"strconv"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -96,7 +95,7 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 	r.resource = model.Source{
 		Sender: r.sender, Service: unknownService,
 		Job: f.Text(mlattr.JobID), JobName: f.Text(mlattr.JobName),
-		Host: f.Text(mlattr.HostName), Rank: rankOf(f),
+		Host: f.Text(mlattr.HostName), Rank: spanfact.Rank(f),
 		SomeRanks: f.Systems.Has(mlattr.SomeRanksSend),
 	}
 	r.resource.Run, _ = f.Run()
@@ -125,14 +124,6 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 	}
 }
 
-// rankOf returns the global rank as text.
-func rankOf(f *mlattr.Facts) string {
-	if rank, ok := f.Int(mlattr.RankGlobal); ok {
-		return strconv.FormatInt(rank, 10)
-	}
-	return ""
-}
-
 // source returns the source of a span: that of the resource, with what the span
 // says itself. inferred reports that the run was computed for a single trace.
 func (r *spanReader) source() (source *model.Source, inferred bool) {
@@ -142,7 +133,7 @@ func (r *spanReader) source() (source *model.Source, inferred bool) {
 			own.Run = id
 		}
 	}
-	if rank := rankOf(&r.ofSpan); rank != "" {
+	if rank := spanfact.Rank(&r.ofSpan); rank != "" {
 		own.Rank = rank
 	}
 	if host := r.ofSpan.TextAt(slotHost); host != "" {
@@ -192,21 +183,15 @@ func (r *spanReader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 
 	v := readFacts(f, in)
-	in.ML = in.Phase != "" || in.Operation != "" || in.Role != "" || in.Library != "" || in.Function != "" || v.asked
 	in.Runless = in.ML && in.Source.Run == "" && !inferred
 	event := r.vocabulary.Event(in.Name)
 	r.readEvents(span.Events(), event, span.Attributes())
-	end := spanfact.EndOf(f)
-	in.Failed = end.Failed(span) || spanfact.RaisedInCall(f, span)
-	r.readCall(in, event, v)
+	in.Failed = v.Failed(span) || spanfact.RaisedInCall(f, span)
+	r.readCall(in, event, &v)
 	if in.Failed {
-		readFailure(in, &end, span)
+		readFailure(in, &v.End, span)
 	}
-	if v.notCounted {
-		return
-	}
-	in.Usage = v.tokens
-	in.Request = in.Phase == mlattr.PhaseSample || event == mlattr.EventInference || v.asked || mlattr.AsksModel(v.genAIOperation)
+	in.Usage, in.Request = v.Usage(), v.Request(event)
 	if in.Request || in.Usage {
 		readRequest(in, span.Attributes())
 	}

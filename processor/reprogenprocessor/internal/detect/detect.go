@@ -122,7 +122,7 @@ func signsOf(span ptrace.Span) signs {
 				return found | signFailed
 			}
 		default:
-			if !end.Read(k, v) && correlationLengths>>(len(k)%64)&1 != 0 && mlattr.IsCorrelation(k) {
+			if !end.ReadAttribute(k, v) && correlationLengths>>(len(k)%64)&1 != 0 && mlattr.IsCorrelation(k) {
 				found |= signCorrelated
 			}
 		}

@@ -1,0 +1,138 @@
+package spanfact
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+var (
+	slotOperation      = mlattr.SlotOf(mlattr.Operation)
+	slotGenAIOperation = mlattr.SlotOf(mlattr.GenAIOperationName)
+	slotRole           = mlattr.SlotOf(mlattr.Role)
+	slotSide           = mlattr.SlotOf(mlattr.Side)
+	slotRequested      = mlattr.SlotOf(mlattr.GenAIRequestModel)
+	slotAnswered       = mlattr.SlotOf(mlattr.GenAIResponseModel)
+	slotLibrary        = mlattr.SlotOf(mlattr.Library)
+	slotFunction       = mlattr.SlotOf(mlattr.Function)
+	slotInput          = mlattr.SlotOf(mlattr.GenAIInputTokens)
+	slotWholeInput     = mlattr.SlotOf(mlattr.UsageInputTokens)
+	slotOutput         = mlattr.SlotOf(mlattr.GenAIOutputTokens)
+	slotRate           = mlattr.SlotOf(mlattr.TokensPerSecond)
+	slotBasis          = mlattr.SlotOf(mlattr.ThroughputBasis)
+	slotBatchSize      = mlattr.SlotOf(mlattr.BatchSize)
+	slotUsageCounted   = mlattr.SlotOf(mlattr.UsageCounted)
+	slotRequestCounted = mlattr.SlotOf(mlattr.RequestCounted)
+	slotErrorCounted   = mlattr.SlotOf(mlattr.ErrorCounted)
+	slotRank           = mlattr.SlotOf(mlattr.RankGlobal)
+	slotStep           = mlattr.SlotOf(mlattr.Step)
+)
+
+// Fact is what a span says, of what several components conclude from.
+type Fact struct {
+	End
+	// Operation and GenAIOperation say what the span does, in the canonical words and in
+	// those of the conventions.
+	Operation, GenAIOperation string
+	// Role is the part of an agent or a service, Side the side of a request.
+	Role, Side string
+	// Requested is the model that was asked for, Answered the one that answered.
+	Requested, Answered string
+	// Library and Function are what the span calls.
+	Library, Function string
+
+	// Input and Output count tokens, those of caches included. HasInput and HasOutput
+	// report whether the span states them.
+	Input, Output       int64
+	HasInput, HasOutput bool
+	// Rate is in tokens per second, by Basis. HasRate reports whether there is one.
+	Rate    float64
+	HasRate bool
+	Basis   string
+	// BatchSize is the number of samples, or 0.
+	BatchSize int64
+
+	// NotCounted reports whether another span reports the same usage, NoRequest whether
+	// the span is no request of its own, Asked whether it is one that states no
+	// operation, and ErrorElsewhere whether another span counts its failure.
+	NotCounted, NoRequest, Asked, ErrorElsewhere bool
+}
+
+// Read replaces the fact by what a Reader has read of a span.
+func (s *Fact) Read(f *mlattr.Facts) {
+	*s = Fact{
+		End:       EndOf(f),
+		Operation: f.TextAt(slotOperation), GenAIOperation: f.TextAt(slotGenAIOperation),
+		Role: f.TextAt(slotRole), Side: f.TextAt(slotSide),
+		Requested: f.TextAt(slotRequested), Answered: f.TextAt(slotAnswered),
+		Library: f.TextAt(slotLibrary), Function: f.TextAt(slotFunction),
+		Basis: f.TextAt(slotBasis),
+	}
+	// The producer's own number excludes caches.
+	if s.Input, s.HasInput = f.IntAt(slotWholeInput); !s.HasInput {
+		s.Input, s.HasInput = f.IntAt(slotInput)
+	}
+	s.Output, s.HasOutput = f.IntAt(slotOutput)
+	if s.Rate, s.HasRate = f.DoubleAt(slotRate); s.Basis == "" {
+		// The rate was not derived, so the producer reported it.
+		s.Basis = mlattr.BasisReported
+	}
+	s.BatchSize, _ = f.IntAt(slotBatchSize)
+	if counted, stated := f.BoolAt(slotUsageCounted); stated {
+		s.NotCounted = !counted
+	}
+	if counted, stated := f.BoolAt(slotRequestCounted); stated {
+		s.NoRequest, s.Asked = !counted, counted
+	}
+	if counted, stated := f.BoolAt(slotErrorCounted); stated {
+		s.ErrorElsewhere = !counted
+	}
+}
+
+// Model returns the model that was asked for, else the one that answered: a failed
+// request has no answer, and counts beside the others.
+func (s *Fact) Model() string { return cmp.Or(s.Requested, s.Answered) }
+
+// OfModel reports whether the span is a machine-learning operation, whose failure
+// counts, unlike, for example, that of an HTTP server's span.
+func (s *Fact) OfModel() bool {
+	return s.Phase != "" || s.Operation != "" || s.GenAIOperation != "" ||
+		s.Role != "" || s.Library != "" || s.Function != "" || s.Asked
+}
+
+// Usage reports whether the span reports tokens of a request of its own.
+func (s *Fact) Usage() bool { return (s.HasInput || s.HasOutput) && !s.NotCounted && !s.NoRequest }
+
+// Request reports whether the span is a request to a model by what it states, whether
+// it reports tokens or not. The span may represent an event of that kind. Of a chain of
+// such spans one counts.
+func (s *Fact) Request(event mlattr.EventKind) bool {
+	if s.NotCounted || s.NoRequest {
+		return false
+	}
+	return s.Phase == mlattr.PhaseSample || event == mlattr.EventInference || s.Asked || mlattr.AsksModel(s.GenAIOperation)
+}
+
+// Rank returns the global rank that a span or a resource names as text, or "".
+func Rank(f *mlattr.Facts) string {
+	if rank, ok := f.IntAt(slotRank); ok {
+		return strconv.FormatInt(rank, 10)
+	}
+	return ""
+}
+
+// Step returns the number of the span's step within its run, 0 if it states none or its
+// client numbers the steps of each epoch.
+func Step(f *mlattr.Facts) int64 {
+	step, _ := f.IntAt(slotStep)
+	return StepOf(f.Systems, step)
+}
+
+// StepOf is Step for a number that was read elsewhere, of a span of these clients.
+func StepOf(systems mlattr.System, step int64) int64 {
+	if systems.Has(mlattr.StepsPerEpoch) {
+		return 0
+	}
+	return max(step, 0)
+}

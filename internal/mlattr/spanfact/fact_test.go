@@ -1,0 +1,105 @@
+package spanfact_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+)
+
+func read(t *testing.T, attrs map[string]any) (v spanfact.Fact, f *mlattr.Facts) {
+	t.Helper()
+	s := ptrace.NewSpan()
+	require.NoError(t, s.Attributes().FromRaw(attrs))
+	_, f = mlattr.Classify(pcommon.NewMap(), "", s)
+	v.Read(f)
+	return v, f
+}
+
+func TestRead(t *testing.T) {
+	v, _ := read(t, map[string]any{
+		mlattr.Phase: mlattr.PhaseSample, mlattr.ErrorType: "E", mlattr.Operation: "o", mlattr.GenAIOperationName: "chat",
+		mlattr.Role: "r", mlattr.Side: mlattr.SideClient, mlattr.GenAIRequestModel: "asked", mlattr.GenAIResponseModel: "answered",
+		mlattr.Library: "l", mlattr.Function: "f", mlattr.GenAIInputTokens: 1, mlattr.GenAIOutputTokens: 2,
+		mlattr.TokensPerSecond: 3.5, mlattr.ThroughputBasis: mlattr.BasisSpan, mlattr.BatchSize: 4,
+		mlattr.UsageCounted: true, mlattr.RequestCounted: true, mlattr.ErrorCounted: false,
+	})
+	assert.Equal(t, spanfact.Fact{
+		End:       spanfact.End{Phase: mlattr.PhaseSample, ErrorType: "E"},
+		Operation: "o", GenAIOperation: "chat", Role: "r", Side: mlattr.SideClient, Requested: "asked", Answered: "answered",
+		Library: "l", Function: "f", Input: 1, HasInput: true, Output: 2, HasOutput: true,
+		Rate: 3.5, HasRate: true, Basis: mlattr.BasisSpan, BatchSize: 4, Asked: true, ErrorElsewhere: true,
+	}, v)
+	assert.Equal(t, "asked", v.Model())
+
+	v.Read(new(mlattr.Facts))
+	assert.Equal(t, spanfact.Fact{Basis: mlattr.BasisReported}, v, "nothing is left")
+
+	v, _ = read(t, map[string]any{mlattr.GenAIResponseModel: "answered", mlattr.UsageInputTokens: 9, mlattr.GenAIInputTokens: 1})
+	assert.Equal(t, "answered", v.Model())
+	assert.EqualValues(t, 9, v.Input, "with caches")
+	v, _ = read(t, map[string]any{mlattr.GenAIInputTokens: -1, mlattr.TokensPerSecond: math.NaN(), mlattr.UsageCounted: "no"})
+	assert.Equal(t, spanfact.Fact{Basis: mlattr.BasisReported}, v, "nothing that is wrong")
+}
+
+// TestRequests says which spans are requests to a model, and which report tokens of one.
+func TestRequests(t *testing.T) {
+	tokens := func(attrs map[string]any) map[string]any { attrs[mlattr.GenAIOutputTokens] = 1; return attrs }
+	for name, tt := range map[string]struct {
+		attrs          map[string]any
+		event          mlattr.EventKind
+		request, usage bool
+	}{
+		"nothing":                  {},
+		"a sample":                 {map[string]any{mlattr.Phase: mlattr.PhaseSample}, mlattr.NoEvent, true, false},
+		"below a sample":           {map[string]any{mlattr.Phase: mlattr.PhaseSample, mlattr.CorrelationSource: mlattr.InheritedPhase}, mlattr.NoEvent, false, false},
+		"an inference":             {nil, mlattr.EventInference, true, false},
+		"a step":                   {nil, mlattr.EventTrainStep, false, false},
+		"a chat":                   {map[string]any{mlattr.GenAIOperationName: "chat"}, mlattr.NoEvent, true, false},
+		"an agent":                 {map[string]any{mlattr.GenAIOperationName: "invoke_agent"}, mlattr.NoEvent, false, false},
+		"an agent's tokens":        {tokens(map[string]any{mlattr.GenAIOperationName: "invoke_agent"}), mlattr.NoEvent, false, true},
+		"reported by another":      {tokens(map[string]any{mlattr.GenAIOperationName: "chat", mlattr.UsageCounted: false}), mlattr.NoEvent, false, false},
+		"a part":                   {tokens(map[string]any{mlattr.GenAIOperationName: "chat", mlattr.RequestCounted: false}), mlattr.NoEvent, false, false},
+		"a failure without a word": {map[string]any{mlattr.RequestCounted: true}, mlattr.NoEvent, true, false},
+		"an operation":             {map[string]any{mlattr.Operation: "reply"}, mlattr.NoEvent, false, false},
+		"tokens":                   {tokens(map[string]any{}), mlattr.NoEvent, false, true},
+	} {
+		v, _ := read(t, tt.attrs)
+		assert.Equal(t, tt.request, v.Request(tt.event), name)
+		assert.Equal(t, tt.usage, v.Usage(), name)
+	}
+}
+
+func TestOfModel(t *testing.T) {
+	for _, key := range []string{mlattr.Phase, mlattr.Operation, mlattr.GenAIOperationName, mlattr.Role, mlattr.Library, mlattr.Function} {
+		v, _ := read(t, map[string]any{key: "x"})
+		assert.True(t, v.OfModel(), key)
+	}
+	v, _ := read(t, map[string]any{mlattr.RequestCounted: true})
+	assert.True(t, v.OfModel())
+	v, _ = read(t, map[string]any{mlattr.RequestCounted: false, mlattr.GenAIRequestModel: "m", "http.request.method": "GET"})
+	assert.False(t, v.OfModel())
+}
+
+func TestRankAndStep(t *testing.T) {
+	_, f := read(t, map[string]any{mlattr.RankGlobal: 3, mlattr.Step: 7})
+	assert.Equal(t, "3", spanfact.Rank(f))
+	assert.EqualValues(t, 7, spanfact.Step(f))
+	_, f = read(t, map[string]any{mlattr.Step: -7})
+	assert.Empty(t, spanfact.Rank(f))
+	assert.Zero(t, spanfact.Step(f))
+	var each mlattr.System
+	for _, table := range mlattr.Tables() {
+		if table.System.Has(mlattr.StepsPerEpoch) {
+			each = table.System
+		}
+	}
+	assert.NotZero(t, each)
+	assert.Zero(t, spanfact.StepOf(each, 7), "numbered anew in each epoch")
+}
