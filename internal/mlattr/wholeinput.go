@@ -5,12 +5,12 @@ import "math"
 // WholeInput returns how many input tokens a request had, including those that
 // were read from a cache and written to one. input, read and creation are the
 // counts that the producer reports. The conventions include cached tokens in
-// input. A producer leaves them out if leftOut is true, or if it reports more
-// cached tokens than input; otherwise input is returned. No count is negative.
-// A sum that overflows is the largest int64.
-func WholeInput(input, read, creation int64, leftOut bool) int64 {
+// input. A producer that reports more cached tokens than input leaves them out;
+// otherwise input is returned. No count is negative. A sum that overflows is the
+// largest int64.
+func WholeInput(input, read, creation int64) int64 {
 	cached := addCounts(read, creation)
-	if cached == 0 || !leftOut && cached <= input {
+	if cached <= input {
 		return input
 	}
 	return addCounts(input, cached)
@@ -39,7 +39,7 @@ func completeInput(f *Facts) {
 	}
 	read, _ := f.IntAt(slotCacheRead)
 	creation, _ := f.IntAt(slotCacheCreation)
-	if whole := WholeInput(input, read, creation, false); whole != input {
+	if whole := WholeInput(input, read, creation); whole != input {
 		f.SetInt(slotUsageInput, whole)
 	}
 }

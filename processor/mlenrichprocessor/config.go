@@ -66,7 +66,7 @@ type Config struct {
 	// default is false: resources and calls stay as they came.
 	RouteByRun bool `mapstructure:"route_by_run"`
 
-	// Rates has the keys input_without_cache and training.
+	// Rates has the key training.
 	Rates rate.Config `mapstructure:",squash"`
 
 	// LogWait has the keys log_wait and max_waiting_bytes.

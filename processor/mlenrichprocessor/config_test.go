@@ -48,8 +48,6 @@ func TestConfigErrors(t *testing.T) {
 		{"endless wait", map[string]any{"log_wait": "301s"}, []string{`"log_wait": 5m1s, must be 0s or from 1ms to 5m0s`}},
 		{"no waiting bytes", map[string]any{"max_waiting_bytes": 1023}, []string{`"max_waiting_bytes": 1023, must be from 1024 to 1073741824`}},
 		{"endless waiting bytes", map[string]any{"max_waiting_bytes": 1<<30 + 1}, []string{`"max_waiting_bytes": 1073741825, must be`}},
-		{"empty scope", map[string]any{"input_without_cache": []any{""}}, []string{`"input_without_cache": "" is empty, must begin a scope's name`}},
-		{"many scopes", map[string]any{"input_without_cache": many}, []string{`"input_without_cache": has 33 entries, must have at most 32`}},
 		{"training of nobody", map[string]any{"training": []any{map[string]any{"tokens_per_step": 1}}},
 			[]string{`training::0: "service" is "", must be a service's name`}},
 		{"training of nothing", map[string]any{"training": []any{map[string]any{"service": "a"}, map[string]any{"service": "b", "tokens_per_step": 1}}},

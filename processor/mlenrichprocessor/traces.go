@@ -36,12 +36,12 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 		r := e.readResource(rs.Resource().Attributes(), b)
 		systems := r.facts.Systems
 		found := systems
+		samplesPerStep := rate.SamplesPerStep(&r.facts)
 		for _, ss := range rs.ScopeSpans().All() {
 			known := systems | e.reader.Scope(ss.Scope().Name())
 			b.keys.SetScope(e.store.keys, ss.Scope().Name())
-			rules := e.config.Rates.Rules(ss.Scope().Name(), &r.facts)
 			for _, span := range ss.Spans().All() {
-				found |= e.readSpan(span, known, rules, i, b)
+				found |= e.readSpan(span, known, samplesPerStep, i, b)
 			}
 		}
 		e.store.clients.Recognise(r.key, found)
@@ -62,7 +62,7 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 }
 
 // readSpan reads one span and keeps the facts that will be written.
-func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, rules rate.Rules, resource int, b *batch) mlattr.System {
+func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, samplesPerStep float64, resource int, b *batch) mlattr.System {
 	f := &b.facts
 	e.reader.Span(known, span, f)
 	b.rejected += f.Rejected
@@ -70,7 +70,7 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, rules rate.Ru
 	if end := spanfact.EndOf(f); end.LoaderEnded(span) {
 		f.SetBool(slotEpochEnd, true)
 	}
-	rate.Derive(f, span, rules, b.skipped)
+	rate.Derive(f, span, samplesPerStep, b.skipped)
 	b.keys.Read(f, span, resource)
 	first := len(b.kept)
 	for fact := range f.All() {

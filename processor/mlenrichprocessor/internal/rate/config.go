@@ -11,38 +11,19 @@ import (
 
 // Config is the configuration of rates.
 type Config struct {
-	// InputWithoutCache lists prefixes of the names of instrumentation scopes
-	// whose input tokens leave out those that a cache gave or took. The
-	// conventions count them in. If they are more than the input, it is seen
-	// that a client leaves them out; otherwise it cannot be seen. Rates are
-	// derived from the sum. The default is none. At most 32 are allowed.
-	InputWithoutCache []string `mapstructure:"input_without_cache"`
-
 	// Training describes the optimizer steps of training jobs, which telemetry
 	// does not. The first entry that matches a process counts. The default is
 	// none. At most 256 are allowed.
 	Training []TrainingConfig `mapstructure:"training"`
 }
 
-// Bounds of the configuration: each resource and scope is compared with all
-// entries.
-const (
-	maxTraining = 256
-	maxScopes   = 32
-)
+// maxTraining limits the entries, with all of which each resource is compared.
+const maxTraining = 256
 
 // Check reports everything that is wrong with the configuration. It is not named
 // Validate: confmap would report a key for this struct, which users do not have.
 func (c *Config) Check() error {
 	var errs []error
-	for _, scope := range c.InputWithoutCache {
-		if strings.TrimSpace(scope) == "" {
-			errs = append(errs, fmt.Errorf(`"input_without_cache": %q is empty, must begin a scope's name`, scope))
-		}
-	}
-	if n := len(c.InputWithoutCache); n > maxScopes {
-		errs = append(errs, fmt.Errorf(`"input_without_cache": has %d entries, must have at most %d`, n, maxScopes))
-	}
 	if n := len(c.Training); n > maxTraining {
 		errs = append(errs, fmt.Errorf(`"training": has %d entries, must have at most %d`, n, maxTraining))
 	}

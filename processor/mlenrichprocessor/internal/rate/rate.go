@@ -49,9 +49,6 @@ type work struct {
 	// ofInput is true if the input is what was worked on: for an embedding, and
 	// for training that reports an input and no output.
 	ofInput bool
-	// withoutCache is true if the producer's input tokens are known to leave
-	// out those of caches.
-	withoutCache bool
 
 	input, output, samples count
 	// whole is the input with the tokens of caches, if the span reports it.
@@ -173,7 +170,7 @@ func (w *work) wholeInput() count {
 	if !w.input.ok || w.whole.ok {
 		return w.whole
 	}
-	return count{n: mlattr.WholeInput(w.input.n, w.cacheRead.n, w.cacheCreation.n, w.withoutCache), ok: true}
+	return count{n: mlattr.WholeInput(w.input.n, w.cacheRead.n, w.cacheCreation.n), ok: true}
 }
 
 // rate divides. A rate of 0 needs an attempt that succeeded.

@@ -108,13 +108,10 @@ func TestPrefillPerSecond(t *testing.T) {
 		return work{seconds: 3, input: input, output: some(51), cacheRead: read, cacheCreation: creation, prefill: took(seconds)}
 	}
 	none := count{}
-	told := prefill(0.5, some(100), some(40), none)
-	told.withoutCache = true
 	checkRates(t, (*work).prefillPerSecond, map[string]rateCase{
 		"input in the time of prefilling":      {work: prefill(0.5, some(100), none, none), want: 200, wanted: true},
 		"what a cache gave was not read":       {work: prefill(0.5, some(100), some(40), some(20)), want: 120, wanted: true},
 		"a producer that leaves the cache out": {work: prefill(0.5, some(10), some(40), some(20)), want: 60, wanted: true},
-		"one that is known to by its scope":    {work: told, want: 200, wanted: true},
 		"all from the cache: nothing was read": {work: prefill(0.5, some(100), some(100), none)},
 		"no input at all":                      {work: prefill(0.5, none, some(40), none)},
 		"no time of prefilling":                {work: goldenVector()},
@@ -163,11 +160,10 @@ func TestWholeInput(t *testing.T) {
 		want count
 	}{
 		"no cache":                          {work{input: some(10)}, some(10)},
-		"said already":                      {work{input: some(60), cacheRead: some(60), whole: some(120), withoutCache: true}, some(120)},
+		"said already":                      {work{input: some(60), cacheRead: some(60), whole: some(120)}, some(120)},
 		"said already, without an input":    {work{cacheRead: some(60), whole: some(120)}, some(120)},
 		"the conventions count it in":       {work{input: some(100), cacheRead: some(60), cacheCreation: some(40)}, some(100)},
 		"more than the input: left out":     {work{input: some(100), cacheRead: some(60), cacheCreation: some(41)}, some(201)},
-		"known to leave it out":             {work{input: some(100), cacheRead: some(60), withoutCache: true}, some(160)},
 		"no input is not made of the cache": {work{cacheRead: some(60)}, count{}},
 		"a sum beyond what can be counted":  {work{input: some(5), cacheRead: some(math.MaxInt64), cacheCreation: some(9)}, some(math.MaxInt64)},
 	} {

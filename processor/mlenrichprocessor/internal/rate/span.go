@@ -2,7 +2,6 @@ package rate
 
 import (
 	"math"
-	"strings"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -37,32 +36,21 @@ var (
 	slotPhase          = mlattr.SlotOf(mlattr.Phase)
 )
 
-// Rules are what a span's scope, its resource and the configuration determine
-// about its rates.
-type Rules struct {
-	withoutCache bool
-	// samplesPerStep is the size of a step by the resource, or 0.
-	samplesPerStep float64
-}
-
-// Rules returns the rules for the spans of a scope.
-func (c *Config) Rules(scope string, resource *mlattr.Facts) (r Rules) {
-	for _, prefix := range c.InputWithoutCache {
-		r.withoutCache = r.withoutCache || strings.HasPrefix(scope, prefix)
-	}
-	r.samplesPerStep, _ = resource.DoubleAt(slotSamplesPerStep)
-	return r
+// SamplesPerStep returns the size of a step of a process by its resource, or 0.
+func SamplesPerStep(resource *mlattr.Facts) float64 {
+	samples, _ := resource.DoubleAt(slotSamplesPerStep)
+	return samples
 }
 
 // Derive adds to the facts of a span the rates that follow from them. A rate
 // that the client reports is kept and marked as reported. Nothing replaces a
-// rate that exists.
-func Derive(f *mlattr.Facts, span ptrace.Span, rules Rules, skipped Skipped) {
-	if f.At(slotInput) == nil && f.At(slotOutput) == nil && f.At(slotSamples) == nil && f.At(slotTokenRate) == nil && rules.samplesPerStep == 0 {
+// rate that exists. samplesPerStep is that of the resource.
+func Derive(f *mlattr.Facts, span ptrace.Span, samplesPerStep float64, skipped Skipped) {
+	if f.At(slotInput) == nil && f.At(slotOutput) == nil && f.At(slotSamples) == nil && f.At(slotTokenRate) == nil && samplesPerStep == 0 {
 		return // most spans of most clients
 	}
 	var w work
-	if !w.read(f, span, rules) {
+	if !w.read(f, span, samplesPerStep) {
 		return
 	}
 	rated, basis := deriveTokens(f, &w, skipped)
@@ -99,11 +87,11 @@ func Derive(f *mlattr.Facts, span ptrace.Span, rules Rules, skipped Skipped) {
 }
 
 // read reads what a span did. It returns false if no rate can follow.
-func (w *work) read(f *mlattr.Facts, span ptrace.Span, rules Rules) bool {
+func (w *work) read(f *mlattr.Facts, span ptrace.Span, samplesPerStep float64) bool {
 	w.input, w.output, w.samples = countAt(f, slotInput), countAt(f, slotOutput), countAt(f, slotSamples)
 	// A batch is one step of its process.
-	if !w.samples.ok && rules.samplesPerStep > 0 && f.TextAt(slotPhase) == mlattr.PhaseBatch {
-		w.samplesPerStep = rules.samplesPerStep
+	if !w.samples.ok && samplesPerStep > 0 && f.TextAt(slotPhase) == mlattr.PhaseBatch {
+		w.samplesPerStep = samplesPerStep
 	}
 	if !w.input.ok && !w.output.ok && !w.samples.ok && w.samplesPerStep == 0 && f.At(slotTokenRate) == nil {
 		return false
@@ -118,7 +106,6 @@ func (w *work) read(f *mlattr.Facts, span ptrace.Span, rules Rules) bool {
 		w.seconds = latency.seconds
 	}
 	if w.input.ok || w.output.ok {
-		w.withoutCache = rules.withoutCache
 		w.whole = countAt(f, slotWholeInput)
 		w.cacheRead, w.cacheCreation = countAt(f, slotCacheRead), countAt(f, slotCacheCreation)
 		w.sequences = countAt(f, slotSequences)

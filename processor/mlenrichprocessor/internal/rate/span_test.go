@@ -16,7 +16,6 @@ import (
 func TestDerive(t *testing.T) {
 	tests := map[string]struct {
 		attrs map[string]any
-		rules Rules
 		want  map[string]any
 		left  Skipped
 		// instant is true for a span without a duration.
@@ -76,11 +75,6 @@ func TestDerive(t *testing.T) {
 			attrs: map[string]any{"gen_ai.usage.input_tokens": 10, "gen_ai.usage.cache_read.input_tokens": 90, "gen_ai.operation.name": "embeddings"},
 			want:  map[string]any{"ml.usage.input_tokens": int64(100), "ml.tokens_per_second": 50.0, "ml.throughput.basis": "span"},
 		},
-		"a scope that is configured to leave the cache out": {
-			attrs: map[string]any{"gen_ai.usage.input_tokens": 60, "gen_ai.usage.cache_read.input_tokens": 40, "gen_ai.operation.name": "embeddings"},
-			rules: Rules{withoutCache: true},
-			want:  map[string]any{"ml.usage.input_tokens": int64(100), "ml.tokens_per_second": 50.0, "ml.throughput.basis": "span"},
-		},
 		"training says what went in": {
 			attrs: map[string]any{"ml.phase": "forward_backward", "gen_ai.usage.input_tokens": 4096},
 			want:  map[string]any{"ml.tokens_per_second": 2048.0, "ml.throughput.basis": "span"},
@@ -135,7 +129,7 @@ func TestDerive(t *testing.T) {
 			}
 			_, f := mlattr.Classify(pcommon.NewMap(), "", span)
 			left := make(Skipped)
-			Derive(f, span, tt.rules, left)
+			Derive(f, span, 0, left)
 			got := pcommon.NewMap()
 			for fact := range f.All() {
 				fact.Put(got)
@@ -151,7 +145,7 @@ func TestDerive(t *testing.T) {
 				value.CopyTo(span.Attributes().PutEmpty(key))
 			}
 			_, f = mlattr.Classify(pcommon.NewMap(), "", span)
-			Derive(f, span, tt.rules, left)
+			Derive(f, span, 0, left)
 			got = pcommon.NewMap()
 			for fact := range f.All() {
 				fact.Put(got)
