@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace"
-
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 )
 
 // TestCallInParts runs what is made of spans that have each part of a call in
@@ -28,10 +26,8 @@ func TestCallInParts(t *testing.T) {
 	for k, v := range statistics {
 		snakepit["snakepit."+k] = v
 	}
-	own := pythoncall.Config{PythonModule: []string{"app.module"}, Function: []string{"app.function"}, Args: []string{"app.args"}, Payload: []string{"app.call"}}
 	for name, tc := range map[string]struct {
 		attrs  map[string]any
-		names  *pythoncall.Config
 		exit   int
 		kind   string
 		reason string
@@ -58,17 +54,10 @@ func TestCallInParts(t *testing.T) {
 		"a function without its arguments": {attrs: map[string]any{"library": "statistics", "function": "mean"}, exit: 5, kind: "context", reason: "no_arguments"},
 		"a function's name alone":          {attrs: map[string]any{"code.function.name": "statistics.mean"}, exit: 5, kind: "context", reason: "no_payload"},
 		"arguments of nothing":             {attrs: map[string]any{"args": "[[]]"}, exit: 5, kind: "context", reason: "no_payload"},
-		"the operator's names":             {attrs: map[string]any{"app.module": "statistics", "app.function": "mean", "app.args": "[[]]"}, names: &own, exit: 1},
-		"the operator's payload":           {attrs: map[string]any{"app.call": call("statistics", "mean", "[[]]", "{}")}, names: &own, exit: 1},
-		"names that the operator left out": {attrs: statistics, names: &own, exit: 5, kind: "context", reason: "no_payload"},
-		"no names at all":                  {attrs: statistics, names: &pythoncall.Config{}, exit: 5, kind: "context", reason: "no_payload"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg := testConfig(t, "statistics")
-			if tc.names != nil {
-				cfg.CallAttributes = *tc.names
-			}
 			produce(t, cfg, failedCall{name: "snakepit.grpc.execute", errorType: "statistics.StatisticsError", attrs: tc.attrs}.traces())
 			artifact := onlyArtifact(t, cfg)
 			r := pythons(t)[0].run(t, artifact, nil)

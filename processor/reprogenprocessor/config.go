@@ -3,12 +3,9 @@ package reprogenprocessor
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gate"
@@ -36,9 +33,6 @@ type Config struct {
 	// its user allows a module on its command line.
 	AllowedModules []string `mapstructure:"allowed_modules"`
 
-	// CallAttributes names the span attributes in which clients send the call.
-	CallAttributes pythoncall.Config `mapstructure:"call_attributes"`
-
 	// AllowedCommands lists the training programs that scripts may start with the
 	// recorded arguments: "/srv/train.py" permits that file on the machine where
 	// the script runs, "-m pkg.train" that module. The list is written into each
@@ -65,12 +59,8 @@ type Config struct {
 	// what belongs to it: a deeper error or one with a payload, the exception's
 	// log record, the call that another process recorded, the other ranks of the
 	// run, the spans above. Then its artifact is written. 0 writes what one batch
-	// has at once. At most enrich_window. Default: 10s.
+	// has at once. At most 30m. Default: 10s.
 	SiblingWait time.Duration `mapstructure:"sibling_wait"`
-
-	// EnrichWindow is how long after a failure the spans above it are still added
-	// to its trace.json. 0 adds none. Default: 30m.
-	EnrichWindow time.Duration `mapstructure:"enrich_window"`
 
 	// MaxMemoryBytes is the memory for the traces that failed, in bytes. Half as
 	// much again is for calls and exceptions whose failure has not arrived yet. It
@@ -111,6 +101,9 @@ type limits struct {
 	groups int
 	// traces is the number of traces, and spans the number of spans of each.
 	traces, spans int
+	// window is how long after a failure the spans above it are still added to its
+	// trace.json.
+	window time.Duration
 	// burst is the number of artifacts at once after a quiet time; 0 is twice
 	// ArtifactsPerMinute.
 	burst int
@@ -133,50 +126,21 @@ type RetentionConfig struct {
 	MaxAge time.Duration `mapstructure:"max_age"`
 }
 
+// enrichWindow is the default of limits.window, and the longest sibling_wait.
+const enrichWindow = 30 * time.Minute
+
 func createDefaultConfig() component.Config {
 	return &Config{
 		Directory:          "reproductions",
-		CallAttributes:     pythoncall.DefaultConfig(),
 		CaptureContent:     true,
 		SiblingWait:        10 * time.Second,
-		EnrichWindow:       30 * time.Minute,
 		MaxMemoryBytes:     64 << 20,
 		QueueSize:          256,
 		ArtifactsPerMinute: 10,
 		Retention:          RetentionConfig{MaxArtifacts: 1000, MaxBytes: 512 << 20, MaxAge: 30 * 24 * time.Hour},
 		MinFreeBytes:       1 << 30,
-		limits:             limits{workers: 2, groups: 10_000, traces: 10_000, spans: 500},
+		limits:             limits{workers: 2, groups: 10_000, traces: 10_000, spans: 500, window: enrichWindow},
 	}
-}
-
-// removedKeys are the keys of earlier versions, with what to do instead.
-var removedKeys = map[string]string{
-	"workers":                    "two artifacts are written at a time: remove the key",
-	"max_groups":                 "the limit is 10000 groups: remove the key",
-	"max_payload_bytes":          "the limit is 262144 bytes: remove the key",
-	"max_artifact_bytes":         "the limit is 1048576 bytes: remove the key",
-	"traces":                     `use "max_memory_bytes" for "traces::bytes", and remove the others: their limits are 10000 traces, 500 spans a trace and 4096 bytes a value`,
-	"rate_limit":                 `use "artifacts_per_minute" for "rate_limit::per_minute", and remove "rate_limit::burst": it is twice that number`,
-	"retention::artifacts":       `use "retention::max_artifacts"`,
-	"retention::bytes":           `use "retention::max_bytes"`,
-	"retention::age":             `use "retention::max_age"`,
-	"call_attributes::library":   `the package is read from "library"; name other attributes with a module in "call_attributes::python_module"`,
-	"call_attributes::call_type": `the type of a call is read from "call_type": send it by that name`,
-}
-
-// Unmarshal reads the configuration. The error names each key that was removed, and
-// what to do instead.
-func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	var errs []error
-	for _, key := range slices.Sorted(maps.Keys(removedKeys)) {
-		if conf.IsSet(key) {
-			errs = append(errs, fmt.Errorf("%q was removed: %s", key, removedKeys[key]))
-		}
-	}
-	if errs != nil {
-		return errors.Join(errs...)
-	}
-	return conf.Unmarshal(c)
 }
 
 // Validate returns an error for each value that cannot be used, which says what is
@@ -201,12 +165,9 @@ func (c *Config) Validate() error {
 			}
 		}
 	}
-	if c.EnrichWindow > 0 && c.SiblingWait > c.EnrichWindow {
-		errs = append(errs, fmt.Errorf(`"sibling_wait" is %s: it must be at most "enrich_window", %s`, c.SiblingWait, c.EnrichWindow))
-	}
 	return errors.Join(append(errs,
 		zeroOrLong("sibling_wait", c.SiblingWait),
-		zeroOrLong("enrich_window", c.EnrichWindow),
+		atMost("sibling_wait", c.SiblingWait, enrichWindow),
 		atLeast("max_memory_bytes", c.MaxMemoryBytes, 1<<20),
 		atLeast("queue_size", c.QueueSize, 1),
 		atLeast("artifacts_per_minute", c.ArtifactsPerMinute, 1),
@@ -234,9 +195,9 @@ func zeroOrLong(key string, value time.Duration) error {
 // maxArtifactsPerMinute is more than any disk takes.
 const maxArtifactsPerMinute = 100_000
 
-func atMost(key string, value, most int) error {
+func atMost[T int | time.Duration](key string, value, most T) error {
 	if value > most {
-		return fmt.Errorf("%q is %d: it must be at most %d", key, value, most)
+		return fmt.Errorf("%q is %v: it must be at most %v", key, value, most)
 	}
 	return nil
 }
@@ -251,7 +212,7 @@ func (c *RetentionConfig) Validate() error {
 
 func (c *Config) incidents() incident.Config {
 	return incident.Config{
-		Wait: c.SiblingWait, Window: c.EnrichWindow,
+		Wait: c.SiblingWait, Window: c.limits.window,
 		Traces: c.limits.traces, Spans: c.limits.spans, Bytes: c.MaxMemoryBytes,
 	}
 }

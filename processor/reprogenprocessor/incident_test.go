@@ -54,7 +54,7 @@ func TestLateAncestors(t *testing.T) {
 	assert.Empty(t, leftovers)
 }
 
-func TestEnrichWindow(t *testing.T) {
+func TestSpansAboveAreAddedForHalfAnHour(t *testing.T) {
 	w := newWorld(t, waitingConfig(t))
 	leaf := mean()
 	leaf.span, leaf.parent = 2, 1

@@ -10,24 +10,24 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/trainstep"
 )
 
-// newKind makes a kind of artifacts for a configuration.
-type newKind func(*Config) *kind.Kind
+// newKind makes a kind of artifacts.
+type newKind func() *kind.Kind
 
 // kinds are the kinds of artifacts, in the order in which they are tried. A new
 // kind is a package below internal/kind and a line here.
 var kinds = []newKind{
-	func(cfg *Config) *kind.Kind { return pythoncall.New(cfg.CallAttributes) },
-	func(*Config) *kind.Kind { return pythoncode.New() },
-	func(*Config) *kind.Kind { return genaichat.New() },
-	func(*Config) *kind.Kind { return httprequest.New() },
-	func(*Config) *kind.Kind { return trainstep.New() },
-	func(*Config) *kind.Kind { return statement.New() },
+	pythoncall.New,
+	pythoncode.New,
+	genaichat.New,
+	httprequest.New,
+	trainstep.New,
+	statement.New,
 }
 
-func registryOf(kinds []newKind, cfg *Config) kind.Registry {
+func registryOf(kinds []newKind) kind.Registry {
 	registry := make(kind.Registry, len(kinds))
 	for i, make := range kinds {
-		registry[i] = make(cfg)
+		registry[i] = make()
 	}
 	return registry
 }

@@ -111,7 +111,7 @@ func newRecorder(cfg *Config, kinds []newKind, id component.ID, set component.Te
 		id:        self,
 		own:       metric.WithAttributeSet(attribute.NewSet(self)),
 		now:       time.Now,
-		kinds:     registryOf(kinds, cfg),
+		kinds:     registryOf(kinds),
 		history:   history,
 		queue:     incident.NewQueue(cfg.QueueSize, history),
 		rewrites:  make(chan *incident.Incident, cfg.QueueSize),

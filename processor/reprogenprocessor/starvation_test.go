@@ -83,7 +83,7 @@ func starvable(t *testing.T) *Config {
 	cfg.limits.groups = 200
 	cfg.Retention.MaxArtifacts = 30
 	cfg.limits.traces = 40
-	cfg.EnrichWindow = 24 * time.Hour
+	cfg.limits.window = 24 * time.Hour
 	return cfg
 }
 

@@ -30,7 +30,7 @@ func TestCheckScript(t *testing.T) {
 	require.ErrorIs(t, checkScript(bytes.Repeat([]byte("x"), MaxBytes+1), MaxBytes), ErrTooLarge)
 }
 
-var kinds = kind.Registry{pythoncall.New(pythoncall.DefaultConfig()), pythoncode.New(), genaichat.New(), httprequest.New(), trainstep.New(), statement.New()}
+var kinds = kind.Registry{pythoncall.New(), pythoncode.New(), genaichat.New(), httprequest.New(), trainstep.New(), statement.New()}
 
 func newBuilder(t testing.TB, gates Gates) *Builder {
 	b, err := New(kinds, gates)

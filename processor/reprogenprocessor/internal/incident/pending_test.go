@@ -56,7 +56,7 @@ func TestRecordedCallIsWeighed(t *testing.T) {
 	attributes.PutEmptyBytes("repro.payload").FromRaw(make([]byte, 1<<20))
 	attributes.PutEmptySlice("repro.payload.size").AppendEmpty().SetStr(strings.Repeat("x", 1<<20))
 	attributes.PutStr("repro.payload."+strings.Repeat("x", 1<<20), "x")
-	tr, err := NewTracker(Config{Traces: 10, Bytes: 1 << 20}, kind.Registry{pythoncall.New(pythoncall.DefaultConfig())}, share.NewHistory(), &detect.Filter{})
+	tr, err := NewTracker(Config{Traces: 10, Bytes: 1 << 20}, kind.Registry{pythoncall.New()}, share.NewHistory(), &detect.Filter{})
 	require.NoError(t, err)
 	rec, weight := tr.recordingOf(&c)
 	assert.Zero(t, rec.Span.Attributes().Len())

@@ -419,11 +419,9 @@ func (tr *Tracker) Written(i *Incident, name string) {
 		return
 	}
 	i.File, i.stage = name, written
-	if tr.trace(i.trace) == nil || tr.cfg.Window == 0 {
-		if tr.runs[i.Run] != i || tr.cfg.Window == 0 {
-			tr.free(i)
-			return
-		}
+	if tr.trace(i.trace) == nil && tr.runs[i.Run] != i {
+		tr.free(i)
+		return
 	}
 	f := *i.Failure
 	if f.Call != nil {

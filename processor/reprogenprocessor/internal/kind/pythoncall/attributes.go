@@ -13,19 +13,19 @@ import (
 
 // hasParts reports whether a span has a call's arguments and something that
 // says what they belong to.
-func (c *Config) hasParts(attributes pcommon.Map) bool {
-	if _, ok := attr.First(attributes, c.Args); !ok {
-		if _, ok = attr.First(attributes, c.Kwargs); !ok {
+func hasParts(attributes pcommon.Map) bool {
+	if _, ok := attr.First(attributes, keys.Args); !ok {
+		if _, ok = attr.First(attributes, keys.Kwargs); !ok {
 			return false
 		}
 	}
-	return c.namesFunction(attributes) || attr.QualifiedName(attributes) != ""
+	return namesFunction(attributes) || attr.QualifiedName(attributes) != ""
 }
 
-// uri returns where a payload lies that is not on the span, and the name that
+// uriOf returns where a payload lies that is not on the span, and the name that
 // it would have there.
-func (c *Config) uri(attributes pcommon.Map) (name, uri string) {
-	for _, name := range c.Payload {
+func uriOf(attributes pcommon.Map) (name, uri string) {
+	for _, name := range keys.Payload {
 		if uri := attr.Text(attributes, name+uriSuffix); uri != "" {
 			return name, uri
 		}
@@ -34,17 +34,17 @@ func (c *Config) uri(attributes pcommon.Map) (name, uri string) {
 }
 
 // namesFunction reports whether a span names module and function of a call.
-func (c *Config) namesFunction(attributes pcommon.Map) bool {
-	return attr.Text(attributes, c.Function...) != "" &&
-		(attr.Text(attributes, c.PythonModule...) != "" || attr.Text(attributes, keys.Library...) != "")
+func namesFunction(attributes pcommon.Map) bool {
+	return attr.Text(attributes, keys.Function...) != "" &&
+		(attr.Text(attributes, keys.Module...) != "" || attr.Text(attributes, keys.Library...) != "")
 }
 
 // callOfParts makes a call of the attributes of a span that hasParts.
-func (r *reader) callOfParts(attributes pcommon.Map) (*payload.Call, payload.Reason) {
+func callOfParts(attributes pcommon.Map) (*payload.Call, payload.Reason) {
 	p := parts{
 		Library:  strings.Clone(attr.Text(attributes, keys.Library...)),
-		Module:   strings.Clone(attr.Text(attributes, r.names.PythonModule...)),
-		Function: strings.Clone(attr.Text(attributes, r.names.Function...)),
+		Module:   strings.Clone(attr.Text(attributes, keys.Module...)),
+		Function: strings.Clone(attr.Text(attributes, keys.Function...)),
 		CallType: strings.Clone(attr.Text(attributes, keys.Type...)),
 		Named:    strings.Clone(attr.QualifiedName(attributes)),
 	}
@@ -52,7 +52,7 @@ func (r *reader) callOfParts(attributes pcommon.Map) (*payload.Call, payload.Rea
 	for _, part := range [...]struct {
 		names []string
 		value *any
-	}{{r.names.Args, &p.Args}, {r.names.Kwargs, &p.Kwargs}} {
+	}{{keys.Args, &p.Args}, {keys.Kwargs, &p.Kwargs}} {
 		v, ok := attr.First(attributes, part.names)
 		if !ok {
 			continue

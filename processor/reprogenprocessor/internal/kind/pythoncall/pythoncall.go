@@ -23,16 +23,16 @@ const (
 	maxCachedBytes = 4 << 10
 )
 
-// New returns the kind. It reads calls from the attributes that cfg names.
-func New(cfg Config) *kind.Kind {
-	r := newReader(cfg)
+// New returns the kind.
+func New() *kind.Kind {
+	r := newReader()
 	return &kind.Kind{
 		Name:           failure.PythonCall,
-		Recognise:      func(span ptrace.Span) bool { return r.hasCall(span.Attributes()) },
+		Recognise:      func(span ptrace.Span) bool { return hasCall(span.Attributes()) },
 		Read:           func(span ptrace.Span) (*payload.Call, payload.Reason) { return r.call(span.Attributes()) },
-		Missing:        r.missing,
-		IsPayload:      r.names.isPayload,
-		CallAttributes: slices.Concat(r.names.attributes(), []string{attr.CodeFunctionName, attr.CodeNamespace, attr.CodeFunction}),
+		Missing:        missing,
+		IsPayload:      isPayload,
+		CallAttributes: slices.Concat(callAttributes(), []string{attr.CodeFunctionName, attr.CodeNamespace, attr.CodeFunction}),
 		WithoutContent: withoutContent,
 		Parts:          scriptParts,
 		Files:          files,
@@ -47,8 +47,6 @@ func New(cfg Config) *kind.Kind {
 // that is frequent often has the same call. It is safe for concurrent use; what
 // it returns must not be changed.
 type reader struct {
-	names Config
-
 	mu     sync.Mutex
 	cached *simplelru.LRU[signedText, decoded]
 }
@@ -65,31 +63,31 @@ type decoded struct {
 	reason payload.Reason
 }
 
-func newReader(cfg Config) *reader {
+func newReader() *reader {
 	cached, err := simplelru.NewLRU[signedText, decoded](maxCached, nil)
 	if err != nil {
 		panic(err) // maxCached is not positive
 	}
-	return &reader{names: cfg, cached: cached}
+	return &reader{cached: cached}
 }
 
 // hasCall reports whether there is a recorded call, whole or in parts.
-func (r *reader) hasCall(attributes pcommon.Map) bool {
-	if attr.Text(attributes, r.names.Payload...) != "" || r.names.hasParts(attributes) {
+func hasCall(attributes pcommon.Map) bool {
+	if attr.Text(attributes, keys.Payload...) != "" || hasParts(attributes) {
 		return true
 	}
-	_, uri := r.names.uri(attributes)
+	_, uri := uriOf(attributes)
 	return uri != ""
 }
 
 // missing returns why a span has no call, or "".
-func (r *reader) missing(span ptrace.Span) payload.Reason {
-	for _, name := range r.names.Payload {
+func missing(span ptrace.Span) payload.Reason {
+	for _, name := range keys.Payload {
 		if v, ok := span.Attributes().Get(name); ok && v.Type() != pcommon.ValueTypeStr {
 			return payload.Invalid
 		}
 	}
-	if r.names.namesFunction(span.Attributes()) {
+	if namesFunction(span.Attributes()) {
 		return payload.NoArguments
 	}
 	return ""
@@ -97,17 +95,17 @@ func (r *reader) missing(span ptrace.Span) payload.Reason {
 
 // call reads a span's recorded call.
 func (r *reader) call(attributes pcommon.Map) (*payload.Call, payload.Reason) {
-	for _, name := range r.names.Payload {
+	for _, name := range keys.Payload {
 		if v, ok := attributes.Get(name); ok && (v.Type() != pcommon.ValueTypeStr || v.Str() != "") {
 			return r.payload(attributes, name, v)
 		}
 	}
-	if name, uri := r.names.uri(attributes); uri != "" {
+	if name, uri := uriOf(attributes); uri != "" {
 		declared := declaredFor(attributes, name)
 		declared.SHA256 = strings.Clone(declared.SHA256)
 		return ofURI(strings.Clone(uri), declared)
 	}
-	return r.callOfParts(attributes)
+	return callOfParts(attributes)
 }
 
 // payload reads the call that is one attribute.
