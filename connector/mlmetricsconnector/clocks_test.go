@@ -15,9 +15,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
@@ -198,7 +195,7 @@ func TestARunThatIsForgottenLeavesNothing(t *testing.T) {
 	require.NoError(t, r.connector.emit(t.Context(), false))
 	require.NoError(t, r.connector.emit(t.Context(), false))
 	assert.Len(t, r.sink.AllMetrics(), count+1, "nothing is left to emit but the end of the series")
-	assert.Empty(t, r.connector.clocks.byRun)
+	assert.Zero(t, r.connector.clocks.Ranks())
 }
 
 // timedSteps is the number of steps with a length.
@@ -212,14 +209,11 @@ func timedSteps(t *testing.T, md pmetric.Metrics) uint64 {
 	return 0
 }
 
-// However many steps end between two emissions, few of them wait.
-func TestStepsDoNotPileUp(t *testing.T) {
+// However many steps end between two emissions, all of them count.
+func TestStepsThatPileUp(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
 	for range 3 * 4096 {
 		r.work(t, "optimizer", time.Millisecond)
-	}
-	for _, clock := range r.connector.clocks.byRun {
-		assert.Less(t, len(clock.totals.Steps), maxSteps+4096)
 	}
 	r.after(t, 0)
 	assert.Equal(t, uint64(3*4096), timedSteps(t, r.after(t, 0)))
@@ -441,46 +435,4 @@ func TestALateSpanOfAnEarlierAttempt(t *testing.T) {
 	assert.Equal(t, map[string]float64{"productive": 2, "unknown": 10}, used(t, md))
 	assert.Equal(t, int64(2), counters(md)["ml.run.attempts"])
 	assert.Equal(t, int64(1), counters(md)["ml.steps"], "a step is one all the same")
-}
-
-// An emission may come between that a clock is found and that a span is added to
-// it: neither a new run nor one that comes back at the last moment is counted
-// twice or lost.
-func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
-	c, store := newClocks(&Config{}), streams.NewStore(streams.Limits{Series: 10, Runs: 10})
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	key := clockKey{run: streams.Run{ID: "r"}}
-	u := &unit{endsStep: true, source: key.source()}
-
-	clock := c.of(key)
-	c.advance(store, problem.NewBoard(nil), &gpuFacts{}, time.Hour, now, false)
-	assert.Zero(t, store.Streams(), "nothing is known of it")
-	updates, live := clock.observe(key, u, now)
-	require.True(t, live)
-	assert.Equal(t, series.RunAttempts, updates[0].Series)
-	assert.Same(t, clock, c.of(key))
-
-	now = now.Add(2 * time.Hour)
-	c.advance(store, problem.NewBoard(nil), &gpuFacts{}, time.Hour, now, false)
-	_, live = clock.observe(key, u, now)
-	assert.False(t, live, "it was forgotten")
-	assert.Zero(t, c.observe(store, []unit{*u, *u}, now))
-	again := c.of(key)
-	assert.NotSame(t, clock, again)
-	assert.Equal(t, now, again.arrived)
-}
-
-// Each span of a rank beyond the limit is counted as left out.
-func TestRanksBeyondTheLimit(t *testing.T) {
-	c := newClocks(createDefaultConfig().(*Config))
-	for n := range maxClocks {
-		require.NotNil(t, c.of(clockKey{run: streams.Run{ID: strconv.Itoa(n)}}))
-	}
-	known, other := &streams.Source{Run: streams.Run{ID: "7"}}, &streams.Source{Run: streams.Run{ID: "other"}}
-	var units []unit
-	for _, source := range []*streams.Source{other, other, known, other, known} {
-		units = append(units, unit{source: source, endsStep: true})
-	}
-	store := streams.NewStore(streams.Limits{Series: 100, Runs: 100})
-	assert.EqualValues(t, 3, c.observe(store, units, time.Unix(1_800_000_000, 0)).Runs)
 }

@@ -15,8 +15,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/nesting"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/spans"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
@@ -55,14 +61,16 @@ type metricsConnector struct {
 	now func() time.Time
 
 	readers  sync.Pool
-	tally    *tally
-	clocks   *clocks
-	outcomes *outcomes
-	losses   *losses
-	problems *problem.Board
+	tally    *spans.Tally
+	clocks   *runs.Clocks
+	losses   *runs.Losses
+	services *serving.Fleet
+	// detectors find problems, which problems has until they end.
+	detectors detect.All
+	problems  *problem.Board
 	// withheld is since when nothing is concluded from silence.
-	withheld withheld
-	prices   *prices
+	withheld problem.Withheld
+	prices   *price.Watched
 	store    *streams.Store
 	flusher  streams.Flusher
 
@@ -93,16 +101,17 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		now:       time.Now,
 		telemetry: tel,
 		shared:    newInstances(set, cfg),
-		tally:     newTally(),
-		clocks:    newClocks(cfg),
-		outcomes:  newOutcomes(),
-		losses:    newLosses(),
-		problems:  problem.NewBoard(cfg.Shadow),
-		prices:    newPrices(cfg.Prices.File, set.Logger),
+		tally:     spans.NewTally(),
+		clocks:    runs.NewClocks(cfg.timeouts()),
+		services:  serving.NewFleet(),
+		losses:    runs.NewLosses(),
+		detectors: detect.New(),
+		problems:  problem.NewBoard(cfg.Shadow, detect.Causes()),
+		prices:    price.NewWatched(cfg.Prices.File, set.Logger),
 		readers: sync.Pool{New: func() any {
-			return &reader{
-				vocabulary: mlattr.Default(), lastOfTrace: make(map[traceHash]int32), slow: cfg.SlowThreshold.Seconds(),
-				genAI: cfg.GenAIMetrics,
+			return &spans.Reader{
+				Vocabulary: mlattr.Default(), LastOfTrace: make(map[nesting.Trace]int32), Slow: cfg.SlowThreshold.Seconds(),
+				GenAI: cfg.GenAIMetrics,
 			}
 		}},
 		store: streams.NewStore(streams.Limits{
@@ -139,7 +148,7 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	// The context of Start ends with Start, that of emissions with Shutdown.
 	ctx, c.cancel = context.WithCancel(context.Background())
 	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
-	c.watched = c.prices.start(c.stop)
+	c.watched = c.prices.Start(c.stop)
 	go c.emitByTimer(ctx)
 	return nil
 }
@@ -185,33 +194,33 @@ func (*metricsConnector) Capabilities() consumer.Capabilities {
 // ConsumeTraces adds the spans of td and keeps no reference to it.
 func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	now := c.now()
-	r := c.readers.Get().(*reader)
+	r := c.readers.Get().(*spans.Reader)
 	defer c.putBack(r)
-	r.now, r.enriched = now.UnixNano(), mlattr.IsEnriched(ctx)
-	r.sources.from = share.SenderOf(sender.From(ctx))
-	r.loads, r.prices = c.shared.seen.loads.Load(), c.prices.table()
-	r.changes.history = c.shared.recording()
-	r.read(td)
-	c.shared.seen.heard.seeSources(&r.sources, now)
-	if r.changes.history != nil {
-		r.changes.history.See(r.changes.seen, now)
+	r.Now, r.Enriched = now.UnixNano(), mlattr.IsEnriched(ctx)
+	r.Sources.From = share.SenderOf(sender.From(ctx))
+	r.Loads, r.Prices = c.shared.seen.Loads.Load(), c.prices.Table()
+	r.Changes.History = c.shared.recording()
+	r.Read(td)
+	c.shared.seen.Hosts.See(now, r.Sources.Hosts()...)
+	if r.Changes.History != nil {
+		r.Changes.History.See(r.Changes.Seen, now)
 	}
-	duplicates := c.tally.settle(r)
-	c.outcomes.observe(r, now)
-	c.losses.observe(r.updates, now)
-	overflowed := c.store.Apply(r.updates, now)
-	overflowed.Add(c.clocks.observe(c.store, r.units, now))
-	c.telemetry.record(ctx, duplicates, r.outOfRange, overflowed)
-	c.telemetry.clamped(ctx, r.clamped)
-	c.telemetry.repaired(ctx, r.repaired)
+	duplicates := c.tally.Settle(r)
+	c.services.Observe(r.Served(), now)
+	c.losses.Observe(r.Updates, now)
+	overflowed := c.store.Apply(r.Updates, now)
+	overflowed.Add(c.clocks.Observe(c.store, r.Spans(), now))
+	c.telemetry.record(ctx, duplicates, r.OutOfRange, overflowed)
+	c.telemetry.clamped(ctx, r.Clamped)
+	c.telemetry.repaired(ctx, r.Repaired)
 	return nil
 }
 
 // putBack keeps a reader's memory for the next request, unless a large request
 // has made it too big.
-func (c *metricsConnector) putBack(r *reader) {
-	if cap(r.updates) <= maxKeptUpdates && cap(r.units) <= maxKeptUpdates && len(r.sources.all) <= maxKeptUpdates {
-		r.reset()
+func (c *metricsConnector) putBack(r *spans.Reader) {
+	if cap(r.Updates) <= maxKeptUpdates && cap(r.Units) <= maxKeptUpdates && len(r.Sources.All) <= maxKeptUpdates {
+		r.Reset()
 		c.readers.Put(r)
 	}
 }
@@ -256,17 +265,22 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	now := c.now()
 	evicted := c.store.Evicted()
 	c.telemetry.evicted(ctx, int64(len(evicted)))
-	c.clocks.forgetRuns(evicted)
-	c.clocks.expect(c.shared.seen, now)
-	facts := c.shared.seen.gpus(c.clocks.services(c.store.Owners()), now)
-	trained := c.train(now)
-	c.clocks.history = c.shared.recording()
-	c.clocks.withheld = c.withheld.settle(now)
-	c.problems.Withhold(c.clocks.withheld)
-	over := trained
-	over.Add(c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last))
-	c.losses.conclude(c.problems, c.clocks.verdict, facts.gpusOf, c.cfg.MetricsExpiration, now)
-	over.Add(c.outcomes.conclude(c.store, c.problems, c.cfg.MetricsExpiration, now))
+	c.clocks.Forget(evicted)
+	seen, expiration := c.shared.seen, c.cfg.MetricsExpiration
+	c.clocks.Expect(seen.Ranks, seen.Holders(), now)
+	facts, stuck := seen.Settle(c.clocks.Services(c.store.Owners()), now)
+	over := c.clocks.Train(seen.Ranks, c.losses, c.store, expiration, now)
+	e := runs.Emission{Now: now, Last: last, Withheld: c.withheld.Settle(now), Expiration: expiration, GPUs: facts, Stuck: stuck}
+	all, owners, more := c.clocks.Advance(c.store, &e)
+	over.Add(more)
+	over.Add(facts.Write(c.store, now))
+	c.seeAttempts(all, now)
+	over.Add(c.services.Settle(c.store, expiration, now))
+	c.problems.Withhold(e.Withheld)
+	c.detectors.Detect(&detect.State{
+		Now: now, Limits: c.cfg.timeouts(), Runs: all, Losses: c.losses.Settle(c.clocks.Run, expiration, now),
+		GPUs: facts, Owners: owners, Services: c.services,
+	}, c.problems.Report)
 	over.Add(c.settleProblems(ctx, facts, now))
 	c.telemetry.record(ctx, 0, 0, over)
 	c.flusher.Last = last

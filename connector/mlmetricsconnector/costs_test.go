@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
@@ -71,33 +72,33 @@ func TestAFileOfPricesThatComesLater(t *testing.T) {
 	cfg.Prices.File = filepath.Join(t.TempDir(), "prices.json")
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t, cfg, consumertest.NewNop()).(*metricsConnector)
-		assert.Nil(t, c.prices.table())
+		assert.Nil(t, c.prices.Table())
 		missing := shared.Notices()[c.id.String()]
 		require.Len(t, missing, 1)
 		assert.Equal(t, "Prices of models", missing[0].What)
 		assert.Contains(t, missing[0].Why, "no such file")
 		require.NoError(t, os.Rename(pricesOf(t, priceFile), cfg.Prices.File))
-		time.Sleep(checkPrices)
+		time.Sleep(price.CheckPrices)
 		synctest.Wait()
-		assert.Equal(t, "2026-08-21", c.prices.table().Date())
+		assert.Equal(t, "2026-08-21", c.prices.Table().Date())
 		assert.Empty(t, shared.Notices()[c.id.String()])
 		require.NoError(t, os.WriteFile(cfg.Prices.File, []byte("{"), 0o600))
-		time.Sleep(checkPrices)
+		time.Sleep(price.CheckPrices)
 		synctest.Wait()
-		assert.Equal(t, "2026-08-21", c.prices.table().Date(), "the earlier prices stay")
+		assert.Equal(t, "2026-08-21", c.prices.Table().Date(), "the earlier prices stay")
 		assert.Contains(t, shared.Notices()[c.id.String()][0].Why, "form of genai-prices")
 
 		// A disk that is away for a while has the same file again.
 		require.NoError(t, os.Rename(pricesOf(t, priceFile), cfg.Prices.File))
-		time.Sleep(checkPrices)
+		time.Sleep(price.CheckPrices)
 		synctest.Wait()
 		assert.Empty(t, shared.Notices()[c.id.String()])
 		require.NoError(t, os.Rename(cfg.Prices.File, cfg.Prices.File+".away"))
-		time.Sleep(checkPrices)
+		time.Sleep(price.CheckPrices)
 		synctest.Wait()
 		assert.Len(t, shared.Notices()[c.id.String()], 1)
 		require.NoError(t, os.Rename(cfg.Prices.File+".away", cfg.Prices.File))
-		time.Sleep(checkPrices)
+		time.Sleep(price.CheckPrices)
 		synctest.Wait()
 		assert.Empty(t, shared.Notices()[c.id.String()], "the file is back")
 		require.NoError(t, c.Shutdown(t.Context()))

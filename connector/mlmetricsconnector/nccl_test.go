@@ -63,7 +63,7 @@ func hangs(t *testing.T, says func(w *world) []pmetric.Metrics) *world {
 func TestAHangThatNCCLExplains(t *testing.T) {
 	for name, tt := range map[string]struct {
 		says           []affected
-		rank           int64
+		RankOf         int64
 		host           string
 		evidence, next string
 	}{
@@ -99,7 +99,7 @@ func TestAHangThatNCCLExplains(t *testing.T) {
 			assert.Contains(t, texts(found, "ml.problem.evidence"), tt.evidence)
 			assert.Equal(t, tt.next, textOf(t, found, "ml.problem.next"))
 			rank, _ := found.Attributes().Get("ml.rank.global")
-			assert.Equal(t, tt.rank, rank.Int())
+			assert.Equal(t, tt.RankOf, rank.Int())
 			host, _ := found.Attributes().Get("host.name")
 			assert.Equal(t, tt.host, host.Str())
 		})
@@ -159,12 +159,13 @@ func TestWhatNCCLSaysIsBounded(t *testing.T) {
 		many = append(many, affected{rank, "dead"})
 	}
 	r.metrics(t, ncclAnswer("run-a", r.clock, many...))
-	for n := range maxClocks + 100 {
+	for n := range 8192 + 100 {
 		r.metrics(t, ncclAnswer(fmt.Sprint("run-", n), r.clock, affected{1, "dead"}))
 	}
 	seen := r.connector.shared.seen
-	assert.Len(t, seen.nccl, maxClocks)
-	assert.Len(t, seen.gpus(nil, r.clock).stuck["run-a"], 64)
-	assert.Empty(t, seen.gpus(nil, r.clock.Add(goneAfter+time.Second)).stuck)
-	assert.Empty(t, seen.nccl)
+	_, stuck := seen.Settle(nil, r.clock)
+	assert.Len(t, stuck, 8192)
+	assert.Len(t, stuck["run-a"], 64)
+	_, stuck = seen.Settle(nil, r.clock.Add(5*time.Minute+time.Second))
+	assert.Empty(t, stuck)
 }

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/points"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -45,7 +46,7 @@ func gauges(t *testing.T, md pmetric.Metrics, name string) (values map[string]fl
 					if p.Flags().NoRecordedValue() {
 						ended = append(ended, key)
 					} else {
-						values[key] = number(p)
+						values[key] = points.Number(p)
 					}
 				}
 			}
@@ -549,11 +550,12 @@ func TestProblemsAreBounded(t *testing.T) {
 	}
 	md := r.after(t, 0)
 	assert.LessOrEqual(t, md.DataPointCount(), 500+10)
-	assert.Equal(t, 1024, r.connector.outcomes.fleet.Services())
+	assert.Equal(t, 1024, r.connector.services.Services())
 	r.after(t, 2*time.Hour)
-	assert.Zero(t, r.connector.outcomes.fleet.Services())
-	assert.Empty(t, r.connector.shared.seen.gpus(nil, r.clock.Add(24*time.Hour)).failed)
-	assert.Empty(t, r.connector.clocks.runs)
+	assert.Zero(t, r.connector.services.Services())
+	facts, _ := r.connector.shared.seen.Settle(nil, r.clock.Add(24*time.Hour))
+	assert.Empty(t, facts.Failed)
+	assert.Zero(t, r.connector.clocks.Ranks())
 }
 
 // A run that hangs or ends is not slow, whatever its last steps took.

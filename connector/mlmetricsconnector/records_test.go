@@ -165,7 +165,7 @@ func TestAFailingServiceThatIsCalledNoMore(t *testing.T) {
 			r.after(t, time.Minute)
 			if is, record := stateOf(t, logs); is != "" {
 				found = append(found, is)
-				assert.InDelta(t, unixSeconds(last), numberOf(t, record, "ml.problem.evidence.time"), 1e-3)
+				assert.InDelta(t, float64(last.UnixNano())/1e9, numberOf(t, record, "ml.problem.evidence.time"), 1e-3)
 			}
 		}
 		return found

@@ -20,7 +20,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
 
@@ -162,9 +161,4 @@ func find(t *testing.T, md pmetric.Metrics, name string) pmetric.Metric {
 	}
 	require.Failf(t, "no such metric", "%s", name)
 	return pmetric.Metric{}
-}
-
-func readValues(facts *mlattr.Facts) (v values) {
-	v.read(facts)
-	return v
 }

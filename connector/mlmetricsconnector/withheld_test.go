@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
@@ -76,10 +77,10 @@ func TestARunThatHangsWhileDataIsRefused(t *testing.T) {
 
 	end()
 	last := shared.LastRefusal()
-	md = r.every(t, withheldFor-time.Minute, alive)
+	md = r.every(t, problem.WithheldFor-time.Minute, alive)
 	assert.Equal(t, "running", state(t, md), "senders may still send what was refused")
 	md = r.every(t, time.Minute, alive)
-	require.Equal(t, withheldFor, r.clock.Sub(last))
+	require.Equal(t, problem.WithheldFor, r.clock.Sub(last))
 	assert.Equal(t, "stalled", state(t, md))
 	assert.Contains(t, openIn(t, md), "trainer/looks_hung/run-a")
 	assert.Empty(t, r.connector.notices())

@@ -206,17 +206,23 @@ type Fleet struct {
 	services map[string][]string
 	// hosts are those of all, as far as their GPUs are read.
 	hosts map[string]*silence.Sender
+	// seen has the time when each run was last seen to hold GPU memory, released the
+	// runs that did and then did not, with the time.
+	seen, released map[Run]time.Time
 }
 
 // NewFleet returns a Fleet without GPUs.
 func NewFleet() *Fleet {
-	return &Fleet{all: make(map[Key]*gpu), hosts: make(map[string]*silence.Sender)}
+	return &Fleet{
+		all: make(map[Key]*gpu), hosts: make(map[string]*silence.Sender),
+		seen: make(map[Run]time.Time), released: make(map[Run]time.Time),
+	}
 }
 
-// Late reports whether workloads arrive after a newer reading of those of their GPU: it
-// was sent again, or waited in a queue. It has no effect. Where no newer one has come for
-// 3 minutes, the host's clock was set back, and the reading is not late.
-func (f *Fleet) Late(key Key, r Reading) bool {
+// late reports whether workloads arrive after a newer reading of those of their GPU: it
+// was sent again, or waited in a queue. Where no newer one has come for 3 minutes, the
+// host's clock was set back, and the reading is not late.
+func (f *Fleet) late(key Key, r Reading) bool {
 	g := f.all[key]
 	return g != nil && g.read[ofWorkloads].late(r)
 }
@@ -254,8 +260,15 @@ func (g *gpu) current(m metric, at time.Time) bool {
 	return !at.IsZero() && read.at.Sub(at) < oneReading && g.seen.Sub(read.seen) <= max(read.every*3/2, oneArrival)
 }
 
-// Hold records a workload, and whether it holds memory.
+// Hold records a workload, and whether it holds memory. Of a GPU without an id only its
+// run is known to hold one.
 func (f *Fleet) Hold(key Key, w Workload, memory bool, owner Owner, r Reading) {
+	if w.Run != "" && memory && !f.late(key, r) {
+		f.see(Run{w.Run, owner.Service}, r.Now)
+	}
+	if key.ID == "" {
+		return
+	}
 	g := f.read(key, ofWorkloads, &r)
 	if g == nil {
 		return
@@ -653,7 +666,7 @@ func (g *gpu) holder() (of Owner) {
 type Reads struct {
 	GPUs map[Key]time.Time
 	// Runs has the newest reading of the GPUs that each run holds, or held within 5
-	// minutes.
+	// minutes, also of those without an id.
 	Runs map[Run]time.Time
 }
 
@@ -667,6 +680,13 @@ func (f *Fleet) Reads() Reads {
 				if g.seen.After(reads.Runs[run]) {
 					reads.Runs[run] = g.seen
 				}
+			}
+		}
+	}
+	for workload, last := range f.seen {
+		for _, run := range f.RunsOf(workload) {
+			if last.After(reads.Runs[run]) {
+				reads.Runs[run] = last
 			}
 		}
 	}

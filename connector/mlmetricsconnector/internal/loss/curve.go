@@ -292,22 +292,31 @@ type Divergence struct {
 	Count      int64
 }
 
-// Diverged returns how the loss has diverged; ok is false if it has not.
-func (c *Curve) Diverged() (d Divergence, ok bool) {
+// Diverged returns how the loss has diverged, nil if it has not.
+func (c *Curve) Diverged() *Divergence {
 	if c.diverged.IsZero() {
-		return Divergence{}, false
+		return nil
 	}
 	newest := c.medians[(c.blocks-1)%usualBlocks]
-	return Divergence{c.diverged, c.unscale(newest), c.unscale(c.best), blockSize}, true
+	return &Divergence{c.diverged, c.unscale(newest), c.unscale(c.best), blockSize}
 }
 
-// Nonfinite returns since when losses are NaN or infinite, and how many of the
-// newest are; ok is true while the newest two are, or 3 of the newest 20.
-func (c *Curve) Nonfinite() (since time.Time, n, of int, ok bool) {
+// Nonfinite are losses that are NaN or infinite.
+type Nonfinite struct {
+	Since time.Time
+	// Count is how many of the newest Of are.
+	Count, Of int
+}
+
+// Nonfinite returns them while the newest two are, or 3 of the newest 20, else nil.
+func (c *Curve) Nonfinite() *Nonfinite {
 	newest := c.nonfinite & (1<<nonfiniteAmong - 1)
-	n, of = bits.OnesCount32(newest), int(min(c.count, nonfiniteAmong))
+	n := bits.OnesCount32(newest)
 	if n == 0 {
 		c.broken = time.Time{}
 	}
-	return c.broken, n, of, n >= nonfiniteOf || newest&3 == 3
+	if n < nonfiniteOf && newest&3 != 3 {
+		return nil
+	}
+	return &Nonfinite{c.broken, n, int(min(c.count, nonfiniteAmong))}
 }

@@ -30,7 +30,7 @@ func (c *training) add(value float64) {
 	if spike := c.TakeSpike(); spike != nil {
 		c.spikes = append(c.spikes, *spike)
 	}
-	if _, ok := c.Diverged(); ok {
+	if c.Diverged() != nil {
 		c.diverged++
 	}
 }
@@ -139,21 +139,18 @@ func TestDivergence(t *testing.T) {
 	for i := range 1000 {
 		c.add(2 * math.Exp(float64(i)/1000) * math.Exp(0.05*r.NormFloat64()))
 	}
-	d, ok := c.Diverged()
-	require.True(t, ok)
+	d := c.Diverged()
+	require.NotNil(t, d)
 	assert.WithinRange(t, d.Onset, rose, rose.Add(500*time.Second))
 	assert.InDelta(t, 2, d.Best, 0.1)
 	assert.Greater(t, d.Loss, 4.)
 	steady(&c, r, 128, 2)
-	_, ok = c.Diverged()
-	assert.False(t, ok)
+	assert.Nil(t, c.Diverged())
 
 	steady(&c, r, 1280, 3)
-	_, ok = c.Diverged()
-	assert.True(t, ok)
+	assert.NotNil(t, c.Diverged())
 	steady(&c, r, 3200, 3)
-	_, ok = c.Diverged()
-	assert.False(t, ok, "it is usual now")
+	assert.Nil(t, c.Diverged(), "it is usual now")
 }
 
 // A restart forgets what is usual.
@@ -169,7 +166,7 @@ func TestARestart(t *testing.T) {
 
 // One loss that is not finite is chance; two in a row, or three of twenty, are not.
 func TestNonfinite(t *testing.T) {
-	is := func(c *training) bool { _, _, _, ok := c.Nonfinite(); return ok }
+	is := func(c *training) bool { return c.Nonfinite() != nil }
 	var c training
 	assert.False(t, is(&c))
 	for range 40 {
@@ -185,11 +182,7 @@ func TestNonfinite(t *testing.T) {
 	assert.False(t, is(&c))
 	c.add(1)
 	c.Add(c.now().UnixNano(), math.NaN(), c.now())
-	since, n, of, ok := c.Nonfinite()
-	assert.True(t, ok)
-	assert.Equal(t, first, since)
-	assert.Equal(t, 3, n)
-	assert.Equal(t, 20, of)
+	assert.Equal(t, &loss.Nonfinite{Since: first, Count: 3, Of: 20}, c.Nonfinite())
 	for range 20 {
 		c.add(1)
 	}
@@ -197,9 +190,9 @@ func TestNonfinite(t *testing.T) {
 	c.add(math.NaN())
 	second := c.now()
 	c.add(math.NaN())
-	since, _, _, ok = c.Nonfinite()
-	assert.True(t, ok)
-	assert.Equal(t, second, since)
+	again := c.Nonfinite()
+	require.NotNil(t, again)
+	assert.Equal(t, second, again.Since)
 
 	var first2 training
 	first2.add(math.NaN())
@@ -221,7 +214,7 @@ func FuzzCurve(f *testing.F) {
 			}
 			c.Add(at+i, v, begin.Add(time.Duration(i)*time.Second))
 			c.Rate(v)
-			if d, ok := c.Diverged(); ok && d.Onset.IsZero() {
+			if d := c.Diverged(); d != nil && d.Onset.IsZero() {
 				t.Fatal("no onset")
 			}
 			if s := c.TakeSpike(); s != nil && (s.Onset.IsZero() || s.Count == 0) {

@@ -84,9 +84,11 @@ type Growth struct {
 	Grew bool
 }
 
-// slower is how many times its usual time a phase takes that grew, explains the
-// fraction of a step that it must have grown by.
-const slower, explains = 1.3, 0.1
+// Slower is how many times its usual time a slow step takes, and a phase that grew.
+const Slower = 1.3
+
+// explains is the fraction of a step that a phase must have grown by.
+const explains = 0.1
 
 // Growths returns what became of each phase since Keep was called; ok is false if
 // nothing was kept, or no step was added since.
@@ -98,7 +100,7 @@ func (p *Phases) Growths() (growths [MaxPhases]Growth, ok bool) {
 	for phase := range growths {
 		g := &growths[phase]
 		g.Usual, g.Recent = float64(p.usual[phase]), recent[phase]
-		g.Grew = g.Recent > slower*g.Usual && g.Recent-g.Usual >= explains*recent[wholeStep]
+		g.Grew = g.Recent > Slower*g.Usual && g.Recent-g.Usual >= explains*recent[wholeStep]
 	}
 	return growths, true
 }

@@ -22,6 +22,38 @@ func (g GPUs) Hour(gpu string) (price float64, ok bool) {
 	return price, ok
 }
 
+// maxHours limits the names whose price is remembered. A fleet has a dozen models of
+// GPUs.
+const maxHours = 256
+
+// Hours remembers the prices of GPUs by their names. It is not safe for concurrent use.
+type Hours struct {
+	of    GPUs
+	known map[string]hour
+}
+
+// hour is what an hour of a GPU costs, if known.
+type hour struct {
+	price float64
+	known bool
+}
+
+// NewHours returns Hours by these prices.
+func NewHours(of GPUs) *Hours { return &Hours{of: of, known: make(map[string]hour)} }
+
+// Of returns what GPUs.Hour does.
+func (h *Hours) Of(gpu string) (price float64, ok bool) {
+	cost, known := h.known[gpu]
+	if !known && len(h.of) > 0 {
+		cost.price, cost.known = h.of.Hour(gpu)
+		if len(h.known) >= maxHours {
+			clear(h.known)
+		}
+		h.known[strings.Clone(gpu)] = cost
+	}
+	return cost.price, cost.known
+}
+
 // hasWords reports whether a text has a part that begins and ends where words do.
 func hasWords(text, part string) bool {
 	for from := 0; part != ""; {

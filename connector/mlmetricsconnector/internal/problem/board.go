@@ -43,6 +43,7 @@ type key struct {
 // is not safe for concurrent use.
 type Board struct {
 	shadow   map[string]bool
+	follows  map[string][]string
 	reported map[key]*Problem
 	open     map[key]*Entry
 	// ended has when problems ended within the last flapTime, at most maxOpen of them.
@@ -60,10 +61,10 @@ type Board struct {
 }
 
 // NewBoard returns a Board without problems. Problems of the kinds in shadow are
-// only recorded.
-func NewBoard(shadow []string) *Board {
+// only recorded. follows has the kinds that a kind follows from, the most likely first.
+func NewBoard(shadow []string, follows map[string][]string) *Board {
 	b := &Board{
-		shadow: make(map[string]bool), reported: make(map[key]*Problem),
+		shadow: make(map[string]bool), follows: follows, reported: make(map[key]*Problem),
 		open: make(map[key]*Entry), ended: make(map[key]time.Time), of: make(map[Subject]int), ofKind: make(map[string]int),
 	}
 	for _, kind := range shadow {

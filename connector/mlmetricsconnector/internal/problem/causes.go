@@ -1,29 +1,6 @@
 package problem
 
-import (
-	"time"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-)
-
-// causesOf has the kinds that a kind follows from, the most likely first. No kind
-// follows from itself, not even over others.
-var causesOf = map[string][]string{
-	mlattr.ProblemRankMissing:    {mlattr.ProblemGPUFailed, mlattr.ProblemHostSilent, mlattr.ProblemRunFailed},
-	mlattr.ProblemRunSilent:      {mlattr.ProblemHostSilent},
-	mlattr.ProblemLooksHung:      {mlattr.ProblemGPUFailed, mlattr.ProblemHostSilent, mlattr.ProblemRunFailed, mlattr.ProblemRankMissing},
-	mlattr.ProblemRestartLoop:    {mlattr.ProblemGPUFailed, mlattr.ProblemRunFailed, mlattr.ProblemNonfinite},
-	mlattr.ProblemRunFailed:      {mlattr.ProblemGPUFailed, mlattr.ProblemNonfinite},
-	mlattr.ProblemNonfinite:      {mlattr.ProblemLossDiverged},
-	mlattr.ProblemSlow:           {mlattr.ProblemThrottled, mlattr.ProblemSlowHost},
-	mlattr.ProblemThroughputDrop: {mlattr.ProblemSlowRequests, mlattr.ProblemFailing, mlattr.ProblemThrottled},
-	mlattr.ProblemCheckpoint:     {mlattr.ProblemLooksHung, mlattr.ProblemRestartLoop, mlattr.ProblemSlow},
-	mlattr.ProblemHeldIdle:       {mlattr.ProblemGPUFailed, mlattr.ProblemLooksHung},
-	mlattr.ProblemFailing:        {mlattr.ProblemToolErrors},
-	mlattr.ProblemRetryStorm:     {mlattr.ProblemFailing, mlattr.ProblemSlowRequests},
-	mlattr.ProblemCostly:         {mlattr.ProblemRetryStorm, mlattr.ProblemLooping, mlattr.ProblemCacheCollapsed},
-	mlattr.ProblemSlowRequests:   {mlattr.ProblemCacheCollapsed},
-}
+import "time"
 
 // causeTolerance is how much later than the problem a cause may begin: GPUs are
 // read, and telemetry arrives, at intervals.
@@ -55,14 +32,17 @@ func placesOf(kind string, p *Problem) (places [4]place) {
 }
 
 // causes finds open problems by their places.
-type causes map[place][]*Entry
+type causes struct {
+	follows map[string][]string
+	open    map[place][]*Entry
+}
 
 // maxAtOne limits the problems of one kind and place that may be causes.
 const maxAtOne = 16
 
 // causes returns an index of the open problems.
 func (b *Board) causes() causes {
-	index := make(causes)
+	index := make(map[place][]*Entry)
 	for id, entry := range b.open {
 		for _, at := range placesOf(id.kind, &entry.Problem) {
 			if at.kind != "" && len(index[at]) < maxAtOne {
@@ -70,18 +50,18 @@ func (b *Board) causes() causes {
 			}
 		}
 	}
-	return index
+	return causes{b.follows, index}
 }
 
 // of returns the ID of the problem that one follows from, or "".
 func (c causes) of(e *Entry) string {
-	for _, kind := range causesOf[e.Kind] {
+	for _, kind := range c.follows[e.Kind] {
 		for _, at := range placesOf(kind, &e.Problem) {
 			if at.kind == "" {
 				continue
 			}
 			var first *Entry
-			for _, cause := range c[at] {
+			for _, cause := range c.open[at] {
 				if !cause.mayCause(e) || first != nil && inOrder(*first, *cause) < 0 {
 					continue
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -32,7 +33,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		b := problem.NewBoard(nil)
+		b := problem.NewBoard(nil, detect.Causes())
 		b.Restore(open, begin)
 		b.Restore(open, begin)
 		_, _, lasting := b.Settle(begin, nothing, always)

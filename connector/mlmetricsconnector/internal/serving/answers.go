@@ -23,18 +23,18 @@ const (
 	usualAfter = 24 * time.Hour
 )
 
-// answers has the models that answer for a requested one.
-type answers struct {
+// Answers has the models that answer for a requested one.
+type Answers struct {
 	names []answering
 	// all is the number of answers that are usual.
 	all int
-	// since is when the first answer of an unusual model came, zero without one;
+	// Since is when the first answer of an unusual model came, zero without one;
 	// of and others are the numbers of its answers and of all since then.
-	since      time.Time
-	of, others int
+	Since      time.Time
+	Of, Others int
 	// usualSince is the number of answers since the last unusual one.
 	usualSince  int
-	substituted bool
+	Substituted bool
 }
 
 // answering is a model that answers.
@@ -45,7 +45,7 @@ type answering struct {
 }
 
 // add adds an answer of a model; "" is unknown.
-func (a *answers) add(now time.Time, name string) {
+func (a *Answers) add(now time.Time, name string) {
 	if name == "" || len(a.names) > maxNames {
 		return
 	}
@@ -55,23 +55,23 @@ func (a *answers) add(now time.Time, name string) {
 		known = &a.names[len(a.names)-1]
 	}
 	known.count++
-	if known.unusual && a.since.IsZero() {
-		a.since, a.of, a.others, a.usualSince = now, 0, 0, 0
+	if known.unusual && a.Since.IsZero() {
+		a.Since, a.Of, a.Others, a.usualSince = now, 0, 0, 0
 	}
-	if a.since.IsZero() {
+	if a.Since.IsZero() {
 		a.all++
 		return
 	}
-	a.others++
+	a.Others++
 	a.usualSince++
 	if known.unusual {
-		a.of++
+		a.Of++
 		a.usualSince = 0
 	}
 	a.settle(now)
 }
 
-func (a *answers) find(name string) *answering {
+func (a *Answers) find(name string) *answering {
 	for i := range a.names {
 		if a.names[i].name == name {
 			return &a.names[i]
@@ -83,26 +83,26 @@ func (a *answers) find(name string) *answering {
 // settle concludes whether an unusual model answers, and makes it usual when it
 // has for a day, or when so few of many answers are its own that it always may
 // have been there.
-func (a *answers) settle(now time.Time) {
-	if !a.substituted && a.of >= leastAnswers {
-		a.substituted = shift.Binomial(a.of, a.others, a.novelty()) < unlikely
+func (a *Answers) settle(now time.Time) {
+	if !a.Substituted && a.Of >= leastAnswers {
+		a.Substituted = shift.Binomial(a.Of, a.Others, a.novelty()) < unlikely
 	}
-	chance := !a.substituted && a.others >= 10*recentAnswers
-	if chance || now.Sub(a.since) >= usualAfter {
+	chance := !a.Substituted && a.Others >= 10*recentAnswers
+	if chance || now.Sub(a.Since) >= usualAfter {
 		for i := range a.names {
 			a.names[i].unusual = false
 		}
 	}
-	if chance || now.Sub(a.since) >= usualAfter || a.usualSince >= recentAnswers {
-		a.all += a.others
-		a.since, a.substituted = time.Time{}, false
+	if chance || now.Sub(a.Since) >= usualAfter || a.usualSince >= recentAnswers {
+		a.all += a.Others
+		a.Since, a.Substituted = time.Time{}, false
 	}
 }
 
 // novelty returns the probability that an answer is of a model that never
 // answered before: by Good and Turing, the share of models with one answer (Good,
 // The Population Frequencies of Species, 1953), and at least one answer.
-func (a *answers) novelty() float64 {
+func (a *Answers) novelty() float64 {
 	once := 1
 	for i := range a.names {
 		if n := &a.names[i]; !n.unusual && n.count == 1 {
@@ -113,7 +113,7 @@ func (a *answers) novelty() float64 {
 }
 
 // usual and unusual return the models that answer most, or "".
-func (a *answers) most() (usual, unusual string) {
+func (a *Answers) Most() (usual, unusual string) {
 	var most [2]int
 	for i := range a.names {
 		n := &a.names[i]

@@ -14,41 +14,36 @@ var (
 	throughputRule = shift.Rule{Least: math.Log(1.5), Blocks: 5, Demand: true}
 	// lengthRule is that of a mark, for the tokens of an answer.
 	lengthRule = shift.Rule{Least: math.Log(2), Blocks: 5}
-	// cacheRule is that of a share, which cacheFactor completes.
+	// cacheRule is that of a share, which its detector completes.
 	cacheRule = shift.Rule{Least: 0.15, Blocks: 3, Mean: true}
-	// truncatedRule: a tenth of the answers and twice the usual share.
-	truncatedRule = shift.ProportionRule{Least: 0.1, Times: 2, Count: 5}
 )
 
 const (
 	// cacheable is the smallest input in tokens that providers of models cache,
 	// by the documentation of OpenAI and Anthropic.
 	cacheable = 1024
-	// cacheUsual is the least usual share of cached tokens that can collapse, and
-	// cacheFactor what it falls to, as a share of the usual one.
-	cacheUsual, cacheFactor = 0.2, 1.0 / 3
 	// leastGenerated is the least output whose rate is measured: of a shorter one
 	// the duration is that of its input.
 	leastGenerated = 16
 )
 
-// model has what is known about the requests of a service to one model.
-type model struct {
+// Model has what is known about the requests of a service to one model.
+type Model struct {
 	fit                   fit
-	duration, perToken    shift.Level
-	length                shift.Level
-	cached                shift.Level
-	truncated             shift.Proportion
-	answers               answers
-	finished, caches, all share
-	newest                time.Time
+	Duration, PerToken    shift.Level
+	Length                shift.Level
+	Cached                shift.Level
+	Truncated             shift.Proportion
+	Answers               Answers
+	Finished, Caches, All Share
+	Newest                time.Time
 }
 
-// share counts how much of the telemetry has an attribute.
-type share struct{ known, all float64 }
+// Share counts how much of the telemetry has an attribute.
+type Share struct{ known, all float64 }
 
 // add adds a request.
-func (s *share) add(known bool) {
+func (s *Share) add(known bool) {
 	// What came long ago fades.
 	const memory = 1 - 1.0/1000
 	s.known, s.all = s.known*memory, s.all*memory+1
@@ -57,8 +52,8 @@ func (s *share) add(known bool) {
 	}
 }
 
-// ratio returns the fraction, NaN without requests.
-func (s *share) ratio() float64 {
+// Ratio returns the fraction, NaN without requests.
+func (s *Share) Ratio() float64 {
 	if s.all == 0 {
 		return math.NaN()
 	}
@@ -66,21 +61,21 @@ func (s *share) ratio() float64 {
 }
 
 // add adds a request to the model.
-func (m *model) add(now time.Time, s *Span, version uint8) {
-	m.newest = now
+func (m *Model) add(now time.Time, s *Span, version uint8) {
+	m.Newest = now
 	if s.is(Failed) {
 		return // how long it took says nothing about those that succeed
 	}
 	timed := s.Seconds > 0
-	m.all.add(timed)
+	m.All.add(timed)
 	if timed && m.fit.learn(s) {
-		if o := m.duration.Sample(now, &slowRule); o != nil {
+		if o := m.Duration.Sample(now, &slowRule); o != nil {
 			*o = m.fit.duration(s, version)
 		}
 	}
 	if timed && s.Output >= leastGenerated {
 		// A shorter answer has a lower rate.
-		if o := m.perToken.Sample(now, &throughputRule); o != nil {
+		if o := m.PerToken.Sample(now, &throughputRule); o != nil {
 			*o = shift.Observation{
 				Value:   math.Log(s.Seconds) - math.Log(float64(s.Output)),
 				Work:    [shift.Works]float64{logTokens(s.Input), -logTokens(s.Output)},
@@ -89,29 +84,23 @@ func (m *model) add(now time.Time, s *Span, version uint8) {
 		}
 	}
 	if s.Output > 0 {
-		if o := m.length.Sample(now, &lengthRule); o != nil {
+		if o := m.Length.Sample(now, &lengthRule); o != nil {
 			// It grows as answers become shorter.
 			*o = shift.Observation{Value: -logTokens(s.Output), Work: noWork, Version: version}
 		}
 	}
-	m.finished.add(s.is(Finished))
+	m.Finished.add(s.is(Finished))
 	if s.is(Finished) {
-		m.truncated.Add(now, s.is(Cut), version)
+		m.Truncated.Add(now, s.is(Cut), version)
 	}
 	if s.Input >= cacheable {
-		m.caches.add(s.Cached >= 0)
+		m.Caches.add(s.Cached >= 0)
 		if s.Cached >= 0 {
-			m.cached.Add(now, shift.Observation{
+			m.Cached.Add(now, shift.Observation{
 				// It grows as the share falls.
 				Value: -min(float64(s.Cached)/float64(s.Input), 1), Work: noWork, Version: version,
 			}, &cacheRule)
 		}
 	}
-	m.answers.add(now, s.Answered)
-}
-
-// collapsed reports whether the share of cached tokens has collapsed.
-func (m *model) collapsed() (s *shift.Shift, ok bool) {
-	s = m.cached.Shift()
-	return s, s.Lasts && -s.Usual >= cacheUsual && -s.Value <= -s.Usual*cacheFactor
+	m.Answers.add(now, s.Answered)
 }

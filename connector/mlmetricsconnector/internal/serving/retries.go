@@ -9,10 +9,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
 )
 
-// retryRule: clients should keep retries below a tenth of their requests, by the
-// retry budget of Google's Site Reliability Engineering (2016), chapter 21.
-var retryRule = shift.ProportionRule{Least: 0.1, Times: 3, Count: 10}
-
 const (
 	// retryTime is how long after a failed request the same one is a retry.
 	retryTime = 5 * time.Minute
@@ -21,13 +17,13 @@ const (
 	rememberedFailures = 512
 )
 
-// retries finds requests that repeat one which has failed.
-type retries struct {
-	of shift.Proportion
+// Retries finds requests that repeat one which has failed.
+type Retries struct {
+	Repeated shift.Proportion
 	// failed is a hash table of failed requests without collision handling: the
 	// newer one stays.
 	failed []failedRequest
-	rates  rates
+	Rates  Rates
 }
 
 type failedRequest struct {
@@ -47,7 +43,7 @@ type request struct {
 }
 
 // add adds a request to a model or a call of a tool.
-func (r *retries) add(now time.Time, s *Span, version uint8) {
+func (r *Retries) add(now time.Time, s *Span, version uint8) {
 	again := s.is(Resent)
 	target := s.Model
 	if s.is(Tool) {
@@ -57,15 +53,15 @@ func (r *retries) add(now time.Time, s *Span, version uint8) {
 	if s.RequestID != "" && s.is(Request) {
 		r.check(s, request{id: s.RequestID, operation: s.Operation, target: target}, &again)
 	}
-	r.of.Add(now, again, version)
+	r.Repeated.Add(now, again, version)
 	if s.is(Request) {
-		r.rates.add(now, s.is(Failed))
+		r.Rates.add(now, s.is(Failed))
 	}
 }
 
 // check sets again if the same request failed before, and remembers it if it
 // failed now.
-func (r *retries) check(s *Span, of request, again *bool) {
+func (r *Retries) check(s *Span, of request, again *bool) {
 	if of.id == "" && of.trace == [16]byte{} {
 		return
 	}
@@ -103,26 +99,26 @@ func (r *request) hash() uint64 {
 }
 
 const (
-	// rateTime is the time over which requests are counted, keptRates how many
+	// RateTime is the time over which requests are counted, keptRates how many
 	// such counts are kept, of which leastRates must be known.
-	rateTime, keptRates, leastRates = 5 * time.Minute, 25, 7
+	RateTime, keptRates, leastRates = 5 * time.Minute, 25, 7
 	// stormFactor is how many times the usual requests a storm has, stormFailed
 	// the least share of them that fails, stormCount their least number.
 	stormFactor, stormFailed, stormCount = 2, 0.5, 50
 )
 
-// rates counts requests and failures in equal times.
-type rates struct {
+// Rates counts requests and failures in equal times.
+type Rates struct {
 	counts [keptRates]shift.Counts
 	known  int
 	began  time.Time
 	// storm is the newest count if it is a storm, since when it began.
 	storm shift.Counts
-	usual int
-	since time.Time
+	Usual int
+	Since time.Time
 }
 
-func (r *rates) add(now time.Time, failed bool) {
+func (r *Rates) add(now time.Time, failed bool) {
 	r.advance(now)
 	newest := &r.counts[0]
 	newest.All++
@@ -132,21 +128,27 @@ func (r *rates) add(now time.Time, failed bool) {
 }
 
 // advance ends the counts whose time is over.
-func (r *rates) advance(now time.Time) {
-	if r.began.IsZero() || now.Sub(r.began) > keptRates*rateTime {
-		*r = rates{began: now}
+func (r *Rates) advance(now time.Time) {
+	if r.began.IsZero() || now.Sub(r.began) > keptRates*RateTime {
+		*r = Rates{began: now}
 	}
-	for now.Sub(r.began) >= rateTime {
+	for now.Sub(r.began) >= RateTime {
 		r.conclude()
 		copy(r.counts[1:], r.counts[:keptRates-1])
 		r.counts[0] = shift.Counts{}
-		r.began, r.known = r.began.Add(rateTime), min(r.known+1, keptRates-1)
+		r.began, r.known = r.began.Add(RateTime), min(r.known+1, keptRates-1)
 	}
+}
+
+// Storm returns the newest count of requests if it is a storm, else none.
+func (r *Retries) Storm(now time.Time) shift.Counts {
+	r.Rates.advance(now)
+	return r.Rates.storm
 }
 
 // conclude concludes whether the newest count is a storm: far more requests than
 // usual, of which most fail, and no more without these.
-func (r *rates) conclude() {
+func (r *Rates) conclude() {
 	newest := r.counts[0]
 	if r.storm.All == 0 {
 		if r.known < leastRates {
@@ -158,11 +160,11 @@ func (r *rates) conclude() {
 			all = append(all, count.All)
 		}
 		slices.Sort(all)
-		r.usual = all[len(all)/2]
+		r.Usual = all[len(all)/2]
 	}
-	if newest.Of >= stormCount && newest.Ratio() >= stormFailed && newest.All >= stormFactor*r.usual && newest.All-newest.Of <= r.usual {
+	if newest.Of >= stormCount && newest.Ratio() >= stormFailed && newest.All >= stormFactor*r.Usual && newest.All-newest.Of <= r.Usual {
 		if r.storm.All == 0 {
-			r.since = r.began
+			r.Since = r.began
 		}
 		r.storm = newest
 		return

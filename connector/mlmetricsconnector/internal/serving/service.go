@@ -1,12 +1,16 @@
 package serving
 
 import (
+	"iter"
 	"math"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 const (
@@ -17,55 +21,58 @@ const (
 	maxName = 128
 )
 
-// Rules of proportions.
-var (
-	failingRule = shift.ProportionRule{Least: 0.05, Times: 3, Count: 5, Alone: 0.5, AloneCount: 3}
-	// toolRule needs a usual proportion: many tools fail often.
-	toolRule = shift.ProportionRule{Least: 0.1, Times: 3, Count: 5}
-)
+// failingRule is that of a page.
+var failingRule = shift.ProportionRule{Least: 0.05, Times: 3, Count: 5, Alone: 0.5, AloneCount: 3}
 
 // Service has what is known of one service.
 type Service struct {
-	versions versions
-	// requests are those to models, agents those to agents, which also fail if a
+	Versions Versions
+	// Requests are those to models, agents those to agents, which also fail if a
 	// tool does, and calls those of functions and operations.
-	requests, agents, calls shift.Proportion
-	agentTimes              shift.Level
-	// callTimes are those of calls, relative to what is typical of the function, so
+	Requests, Agents, Calls shift.Proportion
+	AgentTimes              shift.Level
+	// CallTimes are those of calls, relative to what is typical of the function, so
 	// that all functions together are enough.
-	callTimes     shift.Level
-	models        map[string]*model
-	tools         map[string]*tool
-	retries       retries
-	repeats       repeats
-	tokens, costs shift.Level
-	counted       share
-	newest        time.Time
-	resource      streams.Resource
+	CallTimes     shift.Level
+	Models        map[string]*Model
+	Tools         map[string]*ToolCalls
+	Retries       Retries
+	Repeats       Repeats
+	Tokens, Costs shift.Level
+	Counted       Share
+	Newest        time.Time
+	Resource      streams.Resource
 	// tasks is the number of its tasks that are watched.
 	tasks int
-	// looping is a task that loops, the one that has for the longest time.
-	looping *task
+	// Looping is a task that loops, the one that has for the longest time.
+	Looping *Task
+	// Failing is what FailingOf says of the kind of requests of which more fail, at the
+	// latest emission.
+	Failing   shift.Proportions
+	FailingOf string
 }
 
-// tool has the outcomes of a tool's calls, and how long those that the service was
+// ToolCalls has the outcomes of a tool's calls, and how long those that the service was
 // asked for typically took.
-type tool struct {
-	outcomes shift.Proportion
+type ToolCalls struct {
+	Outcomes shift.Proportion
 	typical  typical
 	newest   time.Time
 }
 
-// Fleet has what is known of all services. It is not safe for concurrent use.
+// Fleet has what is known of all services. It is safe for concurrent use.
 type Fleet struct {
+	mu       sync.Mutex
 	services map[streams.Resource]*Service
-	tasks    map[taskKey]*task
+	tasks    map[taskKey]*Task
+	// settled are those of the latest Settle.
+	settled []*Service
 	// parts is the number of models and tools.
 	parts int
 	// newest is the service of the newest span. latest is what tasks had by latestKey, the
 	// key of the newest span, since the spans of a task come together.
 	newest    *Service
-	latest    *task
+	latest    *Task
 	latestKey taskKey
 }
 
@@ -76,44 +83,53 @@ type taskKey struct {
 
 // NewFleet returns an empty Fleet.
 func NewFleet() *Fleet {
-	return &Fleet{services: make(map[streams.Resource]*Service), tasks: make(map[taskKey]*task)}
+	return &Fleet{services: make(map[streams.Resource]*Service), tasks: make(map[taskKey]*Task)}
 }
 
-// Observe adds a span of a service, which arrived at now.
-func (f *Fleet) Observe(resource streams.Resource, s *Span, now time.Time) {
+// Observe adds spans of services, which arrived at now.
+func (f *Fleet) Observe(spans iter.Seq2[streams.Resource, *Span], now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for of, s := range spans {
+		f.observe(of, s, now)
+	}
+}
+
+// observe adds a span of a service.
+func (f *Fleet) observe(resource streams.Resource, s *Span, now time.Time) {
 	service := f.service(resource)
 	if service == nil {
 		return
 	}
-	service.newest = now
-	version := service.versions.index(s.Version, now)
+	service.Newest = now
+	version := service.Versions.index(s.Version, now)
 	if s.is(Request) {
-		service.requests.Add(now, s.is(Failed), version)
+		service.Requests.Add(now, s.is(Failed), version)
 		if m := f.model(service, s.Model, now); m != nil {
 			m.add(now, s, version)
 		}
 	}
 	if s.is(Agent) {
-		service.agents.Add(now, s.is(Failed), version)
+		service.Agents.Add(now, s.is(Failed), version)
 		if s.Seconds > 0 && !s.is(Failed) {
-			service.agentTimes.Add(now, shift.Observation{Value: math.Log(s.Seconds), Work: noWork, Version: version}, &slowRule)
+			service.AgentTimes.Add(now, shift.Observation{Value: math.Log(s.Seconds), Work: noWork, Version: version}, &slowRule)
 		}
 	}
 	if s.is(Tool) {
 		if t := f.tool(service, s.Tool, now); t != nil {
-			t.outcomes.Add(now, s.is(Failed), version)
+			t.Outcomes.Add(now, s.is(Failed), version)
 			if s.is(Call) && !s.is(Failed) && s.Seconds > 0 {
 				if value, ok := t.typical.relative(math.Log(s.Seconds)); ok {
-					service.callTimes.Add(now, shift.Observation{Value: value, Work: noWork, Version: version}, &slowRule)
+					service.CallTimes.Add(now, shift.Observation{Value: value, Work: noWork, Version: version}, &slowRule)
 				}
 			}
 		}
 	}
 	if s.is(Call) {
-		service.calls.Add(now, s.is(Failed), version)
+		service.Calls.Add(now, s.is(Failed), version)
 	}
 	if s.Kind&(Request|Tool|Resent) != 0 {
-		service.retries.add(now, s, version)
+		service.Retries.add(now, s, version)
 	}
 	f.observeTask(service, s, now)
 }
@@ -131,7 +147,7 @@ func (f *Fleet) observeTask(service *Service, s *Span, now time.Time) {
 		if s.Kind&(Request|Tool|Step) == 0 || len(f.tasks) >= maxTasks || service.tasks >= maxTasksOfService {
 			return
 		}
-		f.latest = new(task)
+		f.latest = new(Task)
 		f.tasks[key] = f.latest
 		service.tasks++
 	}
@@ -140,7 +156,7 @@ func (f *Fleet) observeTask(service *Service, s *Span, now time.Time) {
 
 // service returns a service, or nil beyond the limit.
 func (f *Fleet) service(resource streams.Resource) *Service {
-	if f.newest != nil && f.newest.resource == resource {
+	if f.newest != nil && f.newest.Resource == resource {
 		return f.newest
 	}
 	known := f.services[resource]
@@ -148,32 +164,32 @@ func (f *Fleet) service(resource streams.Resource) *Service {
 		if len(f.services) >= maxServices {
 			return nil
 		}
-		known = &Service{resource: resource.Clone(), models: make(map[string]*model), tools: make(map[string]*tool)}
-		f.services[known.resource] = known
+		known = &Service{Resource: resource.Clone(), Models: make(map[string]*Model), Tools: make(map[string]*ToolCalls)}
+		f.services[known.Resource] = known
 	}
 	f.newest = known
 	return known
 }
 
 // model returns a model of a service, or nil beyond a limit.
-func (f *Fleet) model(s *Service, name string, now time.Time) *model {
-	m := s.models[name]
-	if m == nil && len(name) <= maxName && f.admit(len(s.models)) {
-		m = new(model)
-		s.models[strings.Clone(name)] = m
+func (f *Fleet) model(s *Service, name string, now time.Time) *Model {
+	m := s.Models[name]
+	if m == nil && len(name) <= maxName && f.admit(len(s.Models)) {
+		m = new(Model)
+		s.Models[strings.Clone(name)] = m
 	}
 	if m != nil {
-		m.newest = now
+		m.Newest = now
 	}
 	return m
 }
 
 // tool returns a tool of a service, or nil beyond a limit.
-func (f *Fleet) tool(s *Service, name string, now time.Time) *tool {
-	t := s.tools[name]
-	if t == nil && len(name) <= maxName && f.admit(len(s.tools)) {
-		t = new(tool)
-		s.tools[strings.Clone(name)] = t
+func (f *Fleet) tool(s *Service, name string, now time.Time) *ToolCalls {
+	t := s.Tools[name]
+	if t == nil && len(name) <= maxName && f.admit(len(s.Tools)) {
+		t = new(ToolCalls)
+		s.Tools[strings.Clone(name)] = t
 	}
 	if t != nil {
 		t.newest = now
@@ -192,14 +208,70 @@ func (f *Fleet) admit(ofService int) bool {
 // Newest returns when the newest span of a service arrived, zero if it is not
 // remembered.
 func (f *Fleet) Newest(resource streams.Resource) (newest time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if s := f.services[resource]; s != nil {
-		newest = s.newest
+		newest = s.Newest
 	}
 	return newest
 }
 
 // Services returns the number of services that are remembered, at most 1024.
-func (f *Fleet) Services() int { return len(f.services) }
+func (f *Fleet) Services() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.services)
+}
+
+// Settle forgets services and ends tasks, and adds the error ratios of all services to
+// the store. A service without spans for longer than expiration has none, and no problems;
+// 0 is forever.
+func (f *Fleet) Settle(store *streams.Store, expiration time.Duration, now time.Time) (over streams.Overflowed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forget(now, expiration)
+	f.endTasks(now)
+	f.settled = f.settled[:0]
+	for _, s := range f.services {
+		if expiration > 0 && now.Sub(s.Newest) > expiration {
+			continue
+		}
+		f.settled = append(f.settled, s)
+		s.fail(now)
+		to := streams.Batch{Source: streams.Source{Resource: s.Resource}, Now: now}
+		if s.Failing.Recent >= 0 {
+			to.Value(series.RequestErrorRatio, s.Failing.Recent, mlattr.WindowRecent)
+		}
+		if s.Failing.Usual >= 0 {
+			to.Value(series.RequestErrorRatio, s.Failing.Usual, mlattr.WindowUsual)
+		}
+		over.Add(store.Apply(to.Updates, now))
+	}
+	return over
+}
+
+// fail determines of which kind of requests more fail.
+func (s *Service) fail(now time.Time) {
+	s.FailingOf = ""
+	for _, kind := range [...]struct {
+		name string
+		of   *shift.Proportion
+	}{{"requests to models", &s.Requests}, {"requests to agents", &s.Agents}, {"calls", &s.Calls}} {
+		found := kind.of.Find(now, &failingRule)
+		if s.FailingOf == "" || found.Shifted == s.Failing.Shifted && found.Recent > s.Failing.Recent || found.Shifted && !s.Failing.Shifted {
+			s.FailingOf, s.Failing = kind.name, found
+		}
+	}
+}
+
+// Each passes the services of the latest Settle to of, while none of them changes.
+func (f *Fleet) Each(of func(*Service)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.settled {
+		of(s)
+	}
+}
 
 // forget removes what was not seen for a day, so that the next morning is compared
 // with this one, or at a limit for expiration, unless that is 0.
@@ -210,20 +282,20 @@ func (f *Fleet) forget(now time.Time, expiration time.Duration) {
 	}
 	f.newest = nil
 	for resource, s := range f.services {
-		for name, m := range s.models {
-			if now.Sub(m.newest) > memory {
-				delete(s.models, name)
+		for name, m := range s.Models {
+			if now.Sub(m.Newest) > memory {
+				delete(s.Models, name)
 				f.parts--
 			}
 		}
-		for name, t := range s.tools {
+		for name, t := range s.Tools {
 			if now.Sub(t.newest) > memory {
-				delete(s.tools, name)
+				delete(s.Tools, name)
 				f.parts--
 			}
 		}
-		if now.Sub(s.newest) > memory {
-			f.parts -= len(s.models) + len(s.tools)
+		if now.Sub(s.Newest) > memory {
+			f.parts -= len(s.Models) + len(s.Tools)
 			delete(f.services, resource)
 		}
 	}
@@ -232,6 +304,9 @@ func (f *Fleet) forget(now time.Time, expiration time.Duration) {
 // endTasks ends the tasks of which nothing more is expected.
 func (f *Fleet) endTasks(now time.Time) {
 	f.latest, f.latestKey = nil, taskKey{}
+	for _, s := range f.services {
+		s.Looping = nil
+	}
 	for key, t := range f.tasks {
 		service := key.service
 		switch {
@@ -239,8 +314,8 @@ func (f *Fleet) endTasks(now time.Time) {
 			service.end(now, t)
 			delete(f.tasks, key)
 			service.tasks--
-		case t.looping && (service.looping == nil || t.loopingSince.Before(service.looping.loopingSince)):
-			service.looping = t
+		case t.looping && (service.Looping == nil || t.LoopingSince.Before(service.Looping.LoopingSince)):
+			service.Looping = t
 		}
 	}
 }

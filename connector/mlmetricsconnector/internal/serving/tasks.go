@@ -32,8 +32,8 @@ const (
 	watchedCalls = 8
 )
 
-// task is what a service does in one trace.
-type task struct {
+// Task is what a service does in one trace.
+type Task struct {
 	version      uint8
 	root         bool
 	began, last  time.Time
@@ -42,10 +42,10 @@ type task struct {
 	hasCost      bool
 	requests     int
 	calls        [watchedCalls]calls
-	most         int
-	repeated     string
+	Most         int
+	Repeated     string
 	looping      bool
-	loopingSince time.Time
+	LoopingSince time.Time
 }
 
 // calls counts the same calls.
@@ -56,9 +56,9 @@ type calls struct {
 }
 
 // add adds a span to a task of a service.
-func (t *task) add(now time.Time, s *Span, of *Service) {
+func (t *Task) add(now time.Time, s *Span, of *Service) {
 	if t.began.IsZero() {
-		t.began, t.version = now, of.versions.index(s.Version, now)
+		t.began, t.version = now, of.Versions.index(s.Version, now)
 	}
 	t.last = now
 	t.root = t.root || s.is(Root)
@@ -79,14 +79,14 @@ func (t *task) add(now time.Time, s *Span, of *Service) {
 }
 
 // repeat counts a call by its hash.
-func (t *task) repeat(now time.Time, name string, hash uint64, of *Service) {
+func (t *Task) repeat(now time.Time, name string, hash uint64, of *Service) {
 	least := &t.calls[0]
 	for i := range t.calls {
 		known := &t.calls[i]
 		if known.count > 0 && known.hash == hash {
 			known.count++
-			if known.count > t.most {
-				t.most = known.count
+			if known.count > t.Most {
+				t.Most = known.count
 				t.settle(name, known.since, of)
 			}
 			return
@@ -97,7 +97,7 @@ func (t *task) repeat(now time.Time, name string, hash uint64, of *Service) {
 	}
 	if least.count == 0 {
 		*least = calls{hash, 1, now}
-		t.most = max(t.most, 1)
+		t.Most = max(t.Most, 1)
 		return
 	}
 	for i := range t.calls {
@@ -106,29 +106,29 @@ func (t *task) repeat(now time.Time, name string, hash uint64, of *Service) {
 }
 
 // settle concludes whether the task loops.
-func (t *task) settle(name string, since time.Time, of *Service) {
-	usual, known := of.repeats.usual()
-	if !known || t.most < leastRepeats || t.most < repeatFactor*usual {
+func (t *Task) settle(name string, since time.Time, of *Service) {
+	usual, known := of.Repeats.Usual()
+	if !known || t.Most < leastRepeats || t.Most < repeatFactor*usual {
 		return
 	}
 	if !t.looping {
-		t.looping, t.loopingSince, t.repeated = true, since, strings.Clone(name)
+		t.looping, t.LoopingSince, t.Repeated = true, since, strings.Clone(name)
 	}
 }
 
 // ended reports whether nothing more is expected of the task.
-func (t *task) ended(now time.Time) bool {
+func (t *Task) ended(now time.Time) bool {
 	silent := now.Sub(t.last)
 	return silent >= taskSilence || t.root && silent >= rootSilence
 }
 
-// repeats has how often the newest tasks repeated a call.
-type repeats struct {
+// Repeats has how often the newest tasks repeated a call.
+type Repeats struct {
 	counts []uint16
 	next   int
 }
 
-func (r *repeats) add(count int) {
+func (r *Repeats) add(count int) {
 	n := uint16(min(count, math.MaxUint16)) // #nosec G115 -- not negative
 	if len(r.counts) < usualTasks {
 		r.counts = append(r.counts, n)
@@ -138,9 +138,9 @@ func (r *repeats) add(count int) {
 	r.next = (r.next + 1) % usualTasks
 }
 
-// usual returns the greatest number of repeats. known reports whether there were
+// Usual returns the greatest number of repeats. known reports whether there were
 // enough tasks.
-func (r *repeats) usual() (most int, known bool) {
+func (r *Repeats) Usual() (most int, known bool) {
 	for _, n := range r.counts {
 		most = max(most, int(n))
 	}
@@ -148,19 +148,19 @@ func (r *repeats) usual() (most int, known bool) {
 }
 
 // end adds a task that has ended to what is known of the service's tasks.
-func (s *Service) end(now time.Time, t *task) {
+func (s *Service) end(now time.Time, t *Task) {
 	if !t.looping {
-		s.repeats.add(t.most)
+		s.Repeats.add(t.Most)
 	}
 	if t.requests == 0 {
 		return
 	}
-	s.counted.add(t.tokens > 0)
+	s.Counted.add(t.tokens > 0)
 	if t.tokens > 0 {
-		s.tokens.Add(now, shift.Observation{Value: math.Log(float64(t.tokens)), Work: noWork, Version: t.version}, &costRule)
+		s.Tokens.Add(now, shift.Observation{Value: math.Log(float64(t.tokens)), Work: noWork, Version: t.version}, &costRule)
 	}
 	if t.hasCost {
-		s.costs.Add(now, shift.Observation{Value: math.Log(t.cost), Work: noWork, Version: t.version}, &costRule)
+		s.Costs.Add(now, shift.Observation{Value: math.Log(t.cost), Work: noWork, Version: t.version}, &costRule)
 	}
 }
 

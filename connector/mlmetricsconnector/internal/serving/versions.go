@@ -7,15 +7,15 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
 )
 
-// versions has the newest versions of a service. Index 0 is for none.
-type versions struct {
+// Versions has the newest versions of a service. Index 0 is for none.
+type Versions struct {
 	names [shift.Versions]string
 	seen  [shift.Versions]time.Time
 }
 
 // index returns that of a version. Beyond the limit the version that was seen
 // longest ago is forgotten.
-func (v *versions) index(name string, now time.Time) uint8 {
+func (v *Versions) index(name string, now time.Time) uint8 {
 	if name == "" {
 		return 0
 	}
@@ -33,8 +33,8 @@ func (v *versions) index(name string, now time.Time) uint8 {
 	return uint8(oldest) // #nosec G115 -- below shift.Versions
 }
 
-// name returns a version as evidence names it.
-func (v *versions) name(index int) string {
+// Name returns a version as evidence names it.
+func (v *Versions) Name(index int) string {
 	if v.names[index] == "" {
 		return "no version"
 	}

@@ -1,0 +1,141 @@
+package mlmetricsconnector
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/record"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// settleProblems ends the emission of problems, adds the series of those that last
+// to the store, and sends the records of those that began and ended.
+func (c *metricsConnector) settleProblems(ctx context.Context, facts *gpus.Facts, now time.Time) (over streams.Overflowed) {
+	restored := c.shared.restored.Load()
+	if restored != nil {
+		c.problems.Restore(*restored, now)
+	}
+	began, ended, open := c.problems.Settle(now, c.changesBefore, c.news(facts, now))
+	c.shared.open.Store(&open)
+	c.shared.restored.CompareAndSwap(restored, nil)
+	if left := c.shared.history.Left(); left > 0 {
+		c.telemetry.left.Add(overMaxChanges, left)
+	}
+	c.shared.history.Tidy(now)
+	if left := c.problems.Left(); left > 0 {
+		c.telemetry.left.Add(overMaxProblems, left)
+	}
+	for i := range open {
+		if open[i].Shadow || open[i].Severity == mlattr.SeverityMark {
+			continue
+		}
+		over.Add(addOnset(c.store, &open[i], now))
+	}
+	c.sendRecords(ctx, began, ended, now)
+	return over
+}
+
+// news returns the function that says when the newest data arrived that could show
+// that a problem is over: of the service, of the run or its GPUs, or of the GPU. Those
+// of a host, and of a run that is silent, are over when their detector says so, unless
+// it has forgotten them in a restart.
+func (c *metricsConnector) news(facts *gpus.Facts, now time.Time) func(*problem.Entry) time.Time {
+	reads := sync.OnceValue(c.shared.seen.Reads)
+	return func(p *problem.Entry) (newest time.Time) {
+		kind, _ := mlattr.ProblemNamed(p.Kind)
+		if !p.Restored && (p.Kind == mlattr.ProblemRunSilent || kind.Of == mlattr.OfHost) {
+			return now
+		}
+		switch kind.Of {
+		case mlattr.OfService:
+			return c.services.Newest(p.Subject.Resource)
+		case mlattr.OfRun:
+			key := streams.RunKey{Resource: p.Subject.Resource, ID: p.Subject.Run}
+			// A run that hung before a restart is over when it sends, or has released
+			// its GPUs.
+			if of := runs.RunOf(key); !p.Restored || p.Kind == mlattr.ProblemRunSilent || facts.HeldBy(of).Released {
+				newest = reads().Runs[of]
+			}
+			if run := c.clocks.Run(key); run != nil && run.Seen.After(newest) {
+				newest = run.Seen
+			}
+			return newest
+		case mlattr.OfGPU:
+			return reads().GPUs[gpus.Key{Host: p.Subject.Host, ID: p.Subject.GPU}]
+		default:
+			for key, at := range reads().GPUs {
+				if key.Host == p.Subject.Host && at.After(newest) {
+					newest = at
+				}
+			}
+			return newest
+		}
+	}
+}
+
+// sendRecords sends the records of an emission, if there is a pipeline of logs. A
+// record that is refused, or not accepted within flush_interval, is lost, and counted:
+// its problem has a series, too, which must not wait for the logs.
+func (c *metricsConnector) sendRecords(ctx context.Context, began, ended []problem.Entry, now time.Time) {
+	history := c.shared.recording()
+	if history == nil {
+		return
+	}
+	changes := history.Take()
+	if len(began)+len(ended)+len(changes) == 0 {
+		return
+	}
+	r := record.New(c.version, c.flusher.Writer, now)
+	for i := range changes {
+		r.Change(&changes[i])
+	}
+	for i := range began {
+		r.Problem(&began[i])
+	}
+	for i := range ended {
+		r.Problem(&ended[i])
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.FlushInterval)
+	defer cancel()
+	if _, err := c.shared.outlets.Send(mlattr.WithConcluded(ctx), r.Logs); err != nil {
+		c.telemetry.left.Add(lostRecords, int64(r.Logs.LogRecordCount()))
+		c.logger.Warn("Records of problems and changes could not be sent. They are lost.", zap.Error(err))
+	}
+}
+
+// seeAttempts records the attempts of runs as changes.
+func (c *metricsConnector) seeAttempts(all []*runs.Run, now time.Time) {
+	history := c.shared.recording()
+	if history == nil {
+		return
+	}
+	for _, run := range all {
+		history.Attempts(change.Subject{Resource: run.Key.Resource, Run: run.Key.ID}, run.Attempts(), now)
+	}
+}
+
+// changesBefore returns the changes before the onset of a problem.
+func (c *metricsConnector) changesBefore(of problem.Subject, onset time.Time) []problem.Change {
+	var before []problem.Change
+	for _, one := range c.shared.history.Before(change.Subject{Resource: of.Resource, Run: of.Run, Host: of.Host}, onset) {
+		before = append(before, problem.Change{Time: one.Time, Text: one.Text})
+	}
+	return before
+}
+
+// addOnset adds the series of a problem to the store. It belongs to no run: one that
+// is gone must not live by its problem, nor end it.
+func addOnset(store *streams.Store, p *problem.Entry, now time.Time) streams.Overflowed {
+	to := streams.Batch{Source: streams.Source{Resource: p.Subject.Resource, Run: streams.Run{Host: p.Subject.Host}}, Now: now}
+	to.Time(series.ProblemOnset, p.Onset, p.Kind, p.Subject.GPU, p.Subject.Run)
+	return store.Apply(to.Updates, now)
+}

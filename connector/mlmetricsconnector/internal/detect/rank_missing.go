@@ -1,0 +1,146 @@
+package detect
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+func init() {
+	addPlain(mlattr.ProblemRankMissing, eachRun(missing), mlattr.ProblemGPUFailed, mlattr.ProblemHostSilent, mlattr.ProblemRunFailed)
+}
+
+// doubtFor is how many times its patience a rank may be silent whose host does
+// not report its GPUs: its telemetry may be cut off, as of a whole host.
+const doubtFor = 6
+
+// missing reports ranks that have stopped while the others go on, and ranks that have
+// never sent.
+func missing(s *State, r *runs.Run, report func(problem.Problem)) {
+	m := &r.Members
+	stopped := slices.DeleteFunc(slices.Clone(m.Stopped), func(i int) bool {
+		rank := &r.Ranks[i]
+		switch read := s.GPUs.Hosts[rank.Host]; {
+		case read && r.GPUs.Released:
+			return true
+		case !m.Few || !read:
+			return m.Sending == 0 || s.Now.Sub(rank.Alive) < doubtFor*rank.Patience
+		default:
+			return works(r, rank)
+		}
+	})
+	p := of(r, mlattr.ProblemRankMissing)
+	p.Usual, p.Unit = float64(m.Expected), "{rank}"
+	switch since, absent, lowest := neverSent(s, r); {
+	case len(stopped) > 0:
+		describeStopped(&p, r, stopped)
+	case absent > 0:
+		p.Onset, p.Rank, p.Value = since, strconv.Itoa(lowest[0]), float64(m.Expected-absent)
+		p.Evidence = []string{fmt.Sprintf("%d of %d ranks have never sent: %s", absent, m.World, listed(lowest))}
+		p.Next = "Read the launcher's log of rank " + p.Rank + "."
+	default:
+		return
+	}
+	ncclEvidence(&p, r)
+	report(p)
+}
+
+// works reports whether a silent rank works, so that only its telemetry is missing:
+// its own GPU does, or as many of its host as the run has ranks there.
+func works(r *runs.Run, rank *runs.Rank) bool {
+	busy, there := 0, 0
+	for i := range r.GPUs.All {
+		g := &r.GPUs.All[i]
+		if g.Host != rank.Host {
+			continue
+		}
+		is := g.Activity() == gpus.Works
+		if g.Rank == rank.Name {
+			return is
+		}
+		if is {
+			busy++
+		}
+	}
+	for i := range r.Ranks {
+		if other := &r.Ranks[i]; !other.Moved && other.Host == rank.Host {
+			there++
+		}
+	}
+	return busy >= there
+}
+
+// neverSent returns the ranks that have never sent, once the run's first step is
+// overdue and while the run sends.
+func neverSent(s *State, r *runs.Run) (since time.Time, n int, lowest []int) {
+	present := false
+	for i := range r.Ranks {
+		rank := &r.Ranks[i]
+		if since.IsZero() || rank.Since.Before(since) {
+			since = rank.Since
+		}
+		present = present || !r.Members.All[i].Gone && (r.GPUs.Now || rank.State == runs.Running)
+	}
+	if r.Members.World < 2 || s.Limits.FirstStep <= 0 || s.Now.Sub(since) <= s.Limits.FirstStep || !present {
+		return since, 0, nil
+	}
+	n, lowest = ranks.Absent(r.Members.All, r.Members.World)
+	return since, n, lowest
+}
+
+// describeStopped describes ranks that have stopped.
+func describeStopped(p *problem.Problem, r *runs.Run, stopped []int) {
+	first := &r.Ranks[stopped[0]]
+	for _, i := range stopped {
+		rank := &r.Ranks[i]
+		if rank.Alive.Before(first.Alive) {
+			first = rank
+		}
+		if len(p.Evidence) < maxNamed {
+			text := nameOf(rank) + " last sent at " + clock(rank.Alive)
+			if phase := rank.Phase(); phase != "" {
+				text += ", after " + phase
+			}
+			p.Evidence = append(p.Evidence, text)
+		}
+	}
+	if more := len(stopped) - len(p.Evidence); more > 0 {
+		p.Evidence = append(p.Evidence, strconv.Itoa(more)+" more ranks have stopped")
+	}
+	p.Evidence = append(p.Evidence, "the others take steps")
+	p.Onset, p.Rank, p.Host = first.Alive, first.Name, first.Host
+	p.Value = p.Usual - float64(len(stopped))
+	p.Next = "See whether the process of " + nameOf(first) + " still runs, and whether its telemetry arrives."
+}
+
+// ncclEvidence adds what NCCL says about the ranks that the others wait for.
+func ncclEvidence(p *problem.Problem, r *runs.Run) {
+	for i := range r.Stuck[:min(len(r.Stuck), maxNamed)] {
+		_, name := nameOfStuck(r, &r.Stuck[i])
+		p.Evidence = append(p.Evidence, "NCCL: "+name+" "+r.Stuck[i].Reason())
+	}
+	if more := len(r.Stuck) - maxNamed; more > 0 {
+		p.Evidence = append(p.Evidence, fmt.Sprintf("NCCL: %s more", quantity(more, "rank", "ranks")))
+	}
+}
+
+// nameOfStuck returns the host of a rank, "" if its telemetry has none, and names
+// the rank with it, else with the address that NCCL knows.
+func nameOfStuck(r *runs.Run, stuck *ranks.Stuck) (host, name string) {
+	for i := range r.Ranks {
+		if rank := &r.Ranks[i]; !rank.Moved && rank.Name == stuck.Number {
+			host = rank.Host
+		}
+	}
+	if host == "" {
+		return "", rankOn(stuck.Number, stuck.Address)
+	}
+	return host, rankOn(stuck.Number, host)
+}

@@ -1,0 +1,41 @@
+package detect
+
+import (
+	"math"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+func init() {
+	add(mlattr.ProblemRestartLoop, func() Detector { return new(restartLoop) },
+		mlattr.ProblemGPUFailed, mlattr.ProblemRunFailed, mlattr.ProblemNonfinite)
+}
+
+// loopTime is the time within which runs.LoopOf new attempts make a restart loop.
+const loopTime = time.Hour
+
+// restartLoop finds runs that begin again and again. It has since when each does.
+type restartLoop struct{ since map[streams.RunKey]time.Time }
+
+// Detect reports the restart loops.
+func (d *restartLoop) Detect(s *State, report func(problem.Problem)) {
+	was := d.since
+	d.since = make(map[streams.RunKey]time.Time)
+	for _, r := range s.Runs {
+		since, loops := r.Loops(loopTime, s.Now)
+		if !loops || r.State.Over() {
+			continue
+		}
+		if known, is := was[r.Key]; is {
+			since = known
+		}
+		d.since[r.Key] = since
+		p := of(r, mlattr.ProblemRestartLoop)
+		p.Onset, p.Value, p.Unit, p.Window, p.Telemetry = since, runs.LoopOf, "{attempt}", loopTime, math.NaN()
+		report(p)
+	}
+}

@@ -1,0 +1,129 @@
+package detect
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+func init() {
+	add(mlattr.ProblemSlow, func() Detector { return new(slow) }, mlattr.ProblemThrottled, mlattr.ProblemSlowHost)
+}
+
+// notSlow is how many times the usual time a run takes at which it is slow no longer. It
+// is slow from pace.Slower times on.
+const notSlow = 1.2
+
+// slow finds runs whose steps have taken longer than usual for stall_timeout.
+type slow struct{ known map[streams.RunKey]slowness }
+
+// slowness is since when a run is slow, and whether this is a problem.
+type slowness struct {
+	since    time.Time
+	reported bool
+}
+
+// Detect reports the slow runs.
+func (d *slow) Detect(s *State, report func(problem.Problem)) {
+	was := d.known
+	d.known = make(map[streams.RunKey]slowness)
+	for _, r := range s.Runs {
+		is := was[r.Key]
+		if is.settle(s, r); is.since.IsZero() {
+			continue
+		}
+		d.known[r.Key] = is
+		if is.reported {
+			report(describeSlow(r, is.since))
+		}
+	}
+}
+
+// settle determines whether the run is slow. Once it has been for stall_timeout, the
+// newest steps must be slow too, once: the median of 20 stays high for up to 10 steps
+// after others have used the storage or the network for a short time.
+func (is *slowness) settle(s *State, r *runs.Run) {
+	times := &r.Steps.Times
+	switch {
+	case r.Steps.Longer.IsZero(), times.Recent <= notSlow*times.Usual:
+		is.since = time.Time{}
+	case is.since.IsZero() && times.Recent > pace.Slower*times.Usual:
+		is.since = r.LongerSince(pace.Slower)
+	}
+	is.reported = !is.since.IsZero() &&
+		(is.reported || s.Now.Sub(is.since) >= s.Limits.Stall && times.Newest > pace.Slower*times.Usual)
+}
+
+func describeSlow(r *runs.Run, since time.Time) problem.Problem {
+	times := &r.Steps.Times
+	p := of(r, mlattr.ProblemSlow)
+	p.Onset, p.Value, p.Usual, p.Unit, p.Count = since, times.Recent, times.Usual, "s", pace.RecentSteps
+	p.Window = time.Duration(times.Recent * pace.RecentSteps * float64(time.Second))
+	p.Next, p.Excluded = "Compare the phases of the ranks.", r.Excluded()
+	p.Evidence = append(p.Evidence, fmt.Sprintf("%.3g s a step, usually %.3g (%+.0f %%)", times.Recent, times.Usual, 100*(times.Recent/times.Usual-1)))
+	phaseEvidence(&p, r)
+	return p
+}
+
+// grownPhase is a phase that takes longer on some ranks.
+type grownPhase struct {
+	usual, recent []float64
+	hosts         map[string]bool
+}
+
+// phaseEvidence names the phases that take longer, and on how many ranks.
+func phaseEvidence(p *problem.Problem, r *runs.Run) {
+	var grown [pace.MaxPhases]grownPhase
+	compared, hosts := 0, make(map[string]bool)
+	for i := range r.Ranks {
+		rank := &r.Ranks[i]
+		growths, ok := rank.Growths()
+		if rank.Moved || !ok {
+			continue
+		}
+		compared++
+		hosts[rank.Host] = true
+		for phase := range growths {
+			if g := &growths[phase]; g.Grew {
+				to := &grown[phase]
+				if to.hosts == nil {
+					to.hosts = make(map[string]bool)
+				}
+				to.usual, to.recent = append(to.usual, g.Usual), append(to.recent, g.Recent)
+				to.hosts[rank.Host] = true
+			}
+		}
+	}
+	for phase := range grown {
+		g := &grown[phase]
+		n := len(g.recent)
+		if n == 0 {
+			continue
+		}
+		text := fmt.Sprintf("%s %.3g → %.3g s", runs.PhaseName(phase), pace.Median(g.usual), pace.Median(g.recent))
+		if compared > 1 {
+			text += fmt.Sprintf(", %d of %d ranks", n, compared)
+		}
+		host := ""
+		if all := slices.Collect(maps.Keys(g.hosts)); len(all) == 1 && len(hosts) > 1 {
+			host = all[0]
+			text += ", all on " + host
+		}
+		if phase != int(wallclock.DataLoad) {
+			p.Evidence = append(p.Evidence, text)
+			continue
+		}
+		// The one phase that does not wait for other ranks.
+		p.Evidence = slices.Insert(p.Evidence, 1, text)
+		p.Host = host
+		p.Next = "Look at the input: storage, network and the workers of the data loader."
+	}
+}

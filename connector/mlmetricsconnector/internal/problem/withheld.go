@@ -1,0 +1,55 @@
+package problem
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+)
+
+// WithheldFor is how long after the last refusal nothing is concluded from silence:
+// as long as senders go on sending what was refused.
+const WithheldFor = 5 * time.Minute
+
+// Withheld is since when nothing is concluded from silence, because this process
+// refuses data: what is missing may be what it refused. The zero value is ready.
+type Withheld struct {
+	mu    sync.Mutex
+	since time.Time
+}
+
+// Settle reports whether nothing is concluded now.
+func (w *Withheld) Settle(now time.Time) bool {
+	refused := shared.LastRefusal()
+	after := now.Sub(refused)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case refused.IsZero(), after < 0, after >= WithheldFor:
+		w.since = time.Time{}
+	case w.since.IsZero():
+		w.since = refused
+	}
+	return !w.since.IsZero()
+}
+
+// Notices says what is withheld, and why.
+func (w *Withheld) Notices(now time.Time) []shared.Notice {
+	if !w.Settle(now) {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var kinds []string
+	for _, kind := range mlattr.Problems {
+		if kind.FromSilence {
+			kinds = append(kinds, kind.Title)
+		}
+	}
+	return []shared.Notice{{
+		Key: "withheld", Kind: "withheld", Since: w.since, What: "Withholds problems of silence",
+		Why: "The collector refused data, last at " + shared.LastRefusal().UTC().Format("15:04:05 UTC") + ", so what is missing may be what it refused. None of these begins until 5 minutes after the last refusal: " + strings.Join(kinds, ", ") + ".",
+	}}
+}

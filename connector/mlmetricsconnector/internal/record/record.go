@@ -1,0 +1,181 @@
+// Package record makes log records of problems and changes.
+package record
+
+import (
+	"math"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Batch has the log records of one emission, by program.
+type Batch struct {
+	Logs    plog.Logs
+	scopes  map[streams.Resource]plog.ScopeLogs
+	version string
+	writer  streams.Label
+	now     time.Time
+}
+
+// New returns a Batch without records. writer is an attribute that each gets, if it has a
+// name.
+func New(version string, writer streams.Label, now time.Time) *Batch {
+	return &Batch{
+		Logs: plog.NewLogs(), scopes: make(map[streams.Resource]plog.ScopeLogs),
+		version: version, writer: writer, now: now,
+	}
+}
+
+// add returns a new record of a program.
+func (r *Batch) add(of streams.Resource, event string, at time.Time) plog.LogRecord {
+	scope, known := r.scopes[of]
+	if !known {
+		rl := r.Logs.ResourceLogs().AppendEmpty()
+		putText(rl.Resource().Attributes(), mlattr.ServiceNamespace, of.Namespace)
+		putText(rl.Resource().Attributes(), mlattr.ServiceName, of.Service)
+		scope = rl.ScopeLogs().AppendEmpty()
+		scope.Scope().SetName(metadata.ScopeName)
+		scope.Scope().SetVersion(r.version)
+		r.scopes[of] = scope
+	}
+	record := scope.LogRecords().AppendEmpty()
+	record.SetEventName(event)
+	record.SetTimestamp(pcommon.NewTimestampFromTime(at))
+	record.SetObservedTimestamp(pcommon.NewTimestampFromTime(r.now))
+	if r.writer.Name != "" {
+		// Not on the resource, which is the program that the record is about.
+		record.Attributes().PutStr(r.writer.Name, r.writer.Value)
+	}
+	return record
+}
+
+// Problem adds the record of a problem that has begun, is stale, or has ended.
+func (r *Batch) Problem(p *problem.Entry) {
+	at, state := p.Detected, mlattr.ProblemBegan
+	switch {
+	case !p.Ended.IsZero():
+		at, state = p.Ended, mlattr.ProblemEnded
+	case p.Stale:
+		at, state = r.now, mlattr.ProblemStale
+	}
+	record := r.add(p.Subject.Resource, mlattr.Problem, at)
+	switch {
+	case state != mlattr.ProblemBegan:
+		record.SetSeverityNumber(plog.SeverityNumberInfo)
+		record.SetSeverityText("INFO")
+	case p.Severity == mlattr.SeverityPage:
+		record.SetSeverityNumber(plog.SeverityNumberError)
+		record.SetSeverityText("ERROR")
+	case p.Severity == mlattr.SeverityTicket:
+		record.SetSeverityNumber(plog.SeverityNumberWarn)
+		record.SetSeverityText("WARN")
+	default:
+		record.SetSeverityNumber(plog.SeverityNumberInfo)
+		record.SetSeverityText("INFO")
+	}
+	record.Body().SetStr(p.Sentence())
+	attrs := record.Attributes()
+	attrs.EnsureCapacity(32)
+	attrs.PutStr(mlattr.Problem, p.Kind)
+	attrs.PutStr(mlattr.ProblemID, p.ID)
+	attrs.PutStr(mlattr.ProblemState, state)
+	attrs.PutStr(mlattr.ProblemSeverity, string(p.Severity))
+	attrs.PutDouble(mlattr.ProblemOnset, unixSeconds(p.Onset))
+	attrs.PutDouble(mlattr.ProblemDetected, unixSeconds(p.Detected))
+	attrs.PutDouble(mlattr.ProblemEvidenceTime, unixSeconds(p.Evident))
+	putText(attrs, mlattr.ProblemEndReason, p.EndReason)
+	putNumber(attrs, mlattr.ProblemValue, p.Value)
+	putNumber(attrs, mlattr.ProblemUsual, p.Usual)
+	putText(attrs, mlattr.ProblemUnit, p.Unit)
+	if p.Window > 0 {
+		attrs.PutDouble(mlattr.ProblemWindow, p.Window.Seconds())
+	}
+	if p.Count > 0 {
+		attrs.PutInt(mlattr.ProblemCount, p.Count)
+	}
+	r.putPlaces(attrs, p)
+	putTexts(attrs, mlattr.ProblemEvidence, p.Evidence)
+	putTexts(attrs, mlattr.ProblemExcluded, p.Excluded)
+	before := make([]string, 0, len(p.Before))
+	for _, change := range p.Before {
+		before = append(before, change.Time.UTC().Format(time.RFC3339)+" "+change.Text)
+	}
+	putTexts(attrs, mlattr.ProblemBefore, before)
+	putNumber(attrs, mlattr.ProblemTelemetry, p.Telemetry)
+	if p.GPUs > 0 {
+		attrs.PutDouble(mlattr.ProblemGPUHours, p.GPUHours(r.now))
+	}
+	putText(attrs, mlattr.ProblemNext, p.Next)
+	putText(attrs, mlattr.ProblemCommand, p.Command)
+	putText(attrs, mlattr.ProblemCause, p.Cause)
+	if p.Shadow {
+		attrs.PutBool(mlattr.ProblemShadow, true)
+	}
+}
+
+// Change adds the record of something new.
+func (r *Batch) Change(c *change.Change) {
+	record := r.add(c.Of.Resource, mlattr.EventChange, c.Time)
+	record.SetSeverityNumber(plog.SeverityNumberInfo)
+	record.SetSeverityText("INFO")
+	record.Body().SetStr(c.Text)
+	attrs := record.Attributes()
+	attrs.EnsureCapacity(6)
+	attrs.PutStr(mlattr.ChangeKind, c.Kind)
+	putText(attrs, mlattr.ChangeFrom, c.From)
+	attrs.PutStr(mlattr.ChangeTo, c.To)
+	putText(attrs, mlattr.ChangeSetting, c.Setting)
+	putText(attrs, mlattr.RunID, c.RunID())
+	putText(attrs, mlattr.HostName, c.Of.Host)
+}
+
+// putPlaces adds where a problem is, and which workload held the GPU.
+func (*Batch) putPlaces(attrs pcommon.Map, p *problem.Entry) {
+	putText(attrs, mlattr.RunID, p.Subject.Run)
+	if p.Rank != "" {
+		streams.PutLabel(attrs, mlattr.RankGlobal, p.Rank)
+	}
+	host, gpu := p.Place()
+	putText(attrs, mlattr.HostName, host)
+	putText(attrs, mlattr.HardwareID, gpu)
+	putText(attrs, mlattr.SlurmJobID, p.Holder.Job)
+	putText(attrs, mlattr.K8sNamespace, p.Holder.Namespace)
+	putText(attrs, mlattr.K8sPod, p.Holder.Pod)
+	putText(attrs, mlattr.ContainerID, p.Holder.Container)
+	putText(attrs, mlattr.UserID, p.Holder.UserID)
+	putText(attrs, mlattr.UserName, p.Holder.User)
+}
+
+// unixSeconds returns a time in seconds since 1970.
+func unixSeconds(at time.Time) float64 { return float64(at.UnixNano()) / 1e9 }
+
+func putText(attrs pcommon.Map, key, text string) {
+	if text != "" {
+		attrs.PutStr(key, text)
+	}
+}
+
+// putNumber adds a number that is known.
+func putNumber(attrs pcommon.Map, key string, value float64) {
+	if !math.IsNaN(value) && !math.IsInf(value, 0) {
+		attrs.PutDouble(key, value)
+	}
+}
+
+func putTexts(attrs pcommon.Map, key string, texts []string) {
+	if len(texts) == 0 {
+		return
+	}
+	all := attrs.PutEmptySlice(key)
+	all.EnsureCapacity(len(texts))
+	for _, text := range texts {
+		all.AppendEmpty().SetStr(text)
+	}
+}

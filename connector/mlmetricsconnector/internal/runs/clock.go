@@ -1,0 +1,336 @@
+package runs
+
+import (
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/checkpoints"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ending"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+)
+
+const (
+	// maxSetBack is how long a client may send only late spans before its clock
+	// is considered set back.
+	maxSetBack = 5 * time.Minute
+	// maxSteps limits the steps of each rank that wait for an emission.
+	maxSteps = 1024
+	// maxPause is the longest pause that a run may make again.
+	maxPause = 30 * time.Minute
+)
+
+// clock is the clock of one rank.
+type clock struct {
+	mu sync.Mutex
+	wallclock.Clock
+	// totals are those since the latest take, and spent the time since the previous
+	// emission.
+	totals  wallclock.Totals
+	spent   wallclock.Spent
+	program Program
+	attempt
+	arrivals
+	progress
+	comparison
+	// saves are the checkpoints.
+	saves  checkpoints.Saves
+	timing string
+	// settled is the value of Newest at the previous emission. Spans of
+	// parallel work have all arrived since.
+	settled int64
+	// ended is the end of the latest span of a whole training, or 0.
+	ended int64
+	// ending is what the spans say about the end of the program.
+	ending ending.Ending
+	// forgotten reports whether the clock was removed; holders must look up
+	// another one.
+	forgotten bool
+}
+
+// arrivals are times by the collector's clock.
+type arrivals struct {
+	// since is when the rank was first seen, by a span or its metrics, and
+	// heard when its metrics were last seen.
+	since, heard time.Time
+	// arrived is the arrival of the latest span, accepted that of the latest one that
+	// was not late.
+	arrived, accepted time.Time
+	// before is the arrival of the latest span before the latest silence that was
+	// longer than the rank's patience, tookGPUs when its run took GPUs after it.
+	before, tookGPUs time.Time
+	// waited is the end of the silence that was attributed to unknown.
+	waited time.Time
+}
+
+// progress is how far the rank has come.
+type progress struct {
+	// steps is the number of ends of steps, stepped the arrival of the latest one, and
+	// spanStepped that of the latest span that was one.
+	steps                int64
+	stepped, spanStepped time.Time
+	// moved is when the rank's own metrics last changed, zero if they never did or
+	// it has none, and between is how long they may stay the same.
+	moved   time.Time
+	between time.Duration
+	// pause is the longest checkpoint or validation of the attempt: a span arrives
+	// at its end. latest is the phase of the latest span, and worked its end, or 0.
+	pause  time.Duration
+	latest wallclock.Phase
+	worked int64
+}
+
+// observe adds a span. It returns updates if so many steps have ended that they
+// cannot wait for the next emission, and if an attempt begins. live is false
+// for a clock that was removed, which adds nothing.
+func (c *clock) observe(key Key, s *Span, now time.Time) (updates []streams.Update, live bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.forgotten {
+		return nil, false
+	}
+	begun, old := c.attempts.see(s.sign(), c.worked, c.ended)
+	updates = c.begin(key, begun, now)
+	if old {
+		return updates, true
+	}
+	c.timing = s.Timing
+	c.describe(&s.Program)
+	if c.since.IsZero() {
+		c.since = now
+	}
+	c.arrive(now)
+	c.ending.See(s.ending(), c.worked)
+	if s.EndsRun {
+		c.ended = max(c.ended, s.Time.End)
+		return updates, true
+	}
+	c.note(s, now)
+	c.worked = max(c.worked, s.Time.End)
+	rises := s.Step > c.rework.newest && c.rework.newest > 0
+	again := c.rework.see(s.Step)
+	if s.Timed {
+		span := s.Time
+		if again && span.State == wallclock.Productive {
+			span.State = wallclock.Rework
+		}
+		c.observeSpan(span, rises, now)
+	}
+	if s.EndsStep {
+		c.EndStep(s.Time.End, !s.Optimizes, &c.totals)
+	}
+	if len(c.totals.Steps) >= maxSteps {
+		updates = append(updates, c.take(key.source(), now)...)
+	}
+	return updates, true
+}
+
+// root adds a span that has no parent and is no work.
+func (c *clock) root(s *Span) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ending.See(s.ending(), c.worked)
+}
+
+// begin begins so many attempts, and returns the update that counts them. The first
+// one begins with the first that is seen of the rank.
+func (c *clock) begin(key Key, begun int64, now time.Time) []streams.Update {
+	if c.arrived.IsZero() {
+		begun = 1
+	} else if begun > 0 {
+		c.restart()
+		c.starts, c.began = c.steps > 0, now
+		c.restarts.add(begun, now)
+	}
+	if begun == 0 {
+		return nil
+	}
+	c.attempted += begun
+	c.saves.Restart(now, c.steps)
+	return []streams.Update{{Source: key.source(), Series: series.RunAttempts, Count: begun}}
+}
+
+// describe keeps what a resource reveals about the rank's program.
+func (c *clock) describe(p *Program) {
+	world, tokens := c.program.World, c.program.Tokens
+	if c.program = *p; p.World <= 0 {
+		c.program.World = world
+	}
+	if p.Tokens <= 0 {
+		c.program.Tokens = tokens
+	}
+	c.Idle, c.NoStartup, c.Born = p.Idles, p.NoStartup, p.Born
+}
+
+// arrive records that something of the rank's work arrived.
+func (c *clock) arrive(now time.Time) {
+	if !now.After(c.arrived) {
+		return
+	}
+	if c.silent(now) {
+		c.before = c.arrived
+	}
+	c.arrived, c.waited = now, now
+}
+
+// note keeps what the detectors need of a span.
+func (c *clock) note(s *Span, now time.Time) {
+	if s.EndsStep {
+		c.steps++
+		c.stepped, c.spanStepped, c.starts = now, now, false
+	}
+	if !s.Timed {
+		return
+	}
+	span := &s.Time
+	if span.End >= c.worked {
+		c.latest = span.Phase
+	}
+	switch span.State {
+	case wallclock.Checkpointing:
+		c.saves.Save(now, c.steps)
+	case wallclock.Validating:
+		c.saves.Validate(c.steps)
+	case wallclock.Restoring:
+	default:
+		return
+	}
+	c.pause = max(c.pause, min(time.Duration(span.End-span.Start), maxPause))
+}
+
+// observeSpan adds a span. The client's clock was set back if a late span has a
+// higher step number than all before, or if only late spans arrived for
+// maxSetBack; time is then attributed from there.
+func (c *clock) observeSpan(span wallclock.Span, rises bool, now time.Time) {
+	if c.Observe(span, &c.totals) {
+		c.accepted = now
+		return
+	}
+	if span.Start <= 0 || span.End < span.Start || !rises && now.Sub(c.accepted) <= maxSetBack {
+		return
+	}
+	c.SetBack(&c.totals)
+	c.settled, c.accepted, c.worked = 0, now, span.End
+	c.Observe(span, &c.totals)
+}
+
+// restart begins a new attempt.
+func (c *clock) restart() {
+	c.Restart(c.over(), &c.totals)
+	c.settled, c.ended, c.ending = 0, 0, ending.Ending{}
+	c.rework.restart()
+	c.warmup, c.pause = warmupSteps, 0
+}
+
+// expect records that metrics of the rank's process arrived.
+func (c *clock) expect(seen firstAndLast) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.since.IsZero() {
+		c.since = seen.first
+	}
+	c.heard = seen.last
+}
+
+// forget reports whether nothing has arrived after since, and if so removes the
+// clock. A new clock without data stays.
+func (c *clock) forget(since time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	newest := c.lastHeard()
+	c.forgotten = !newest.IsZero() && !newest.After(since)
+	return c.forgotten
+}
+
+// lastHeard returns the arrival of the rank's latest span, or of its metrics if
+// there is no span.
+func (c *clock) lastHeard() time.Time {
+	if c.arrived.IsZero() {
+		return c.heard
+	}
+	return c.arrived
+}
+
+// advance returns the updates of the rank's series, and what the rank shows about
+// its run. known is false for a rank of which nothing is known yet.
+func (c *clock) advance(key Key, limits Timeouts, held gpus.Held, now time.Time, last bool) (updates []streams.Update, rank Rank, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lastHeard().IsZero() {
+		return nil, Rank{Seen: now}, false // its first span is about to be added
+	}
+	until := c.settled
+	c.settled = c.Newest()
+	if last {
+		until = c.settled
+	}
+	c.Advance(until, &c.totals)
+	if !c.before.IsZero() && held.Since.After(c.before) && !held.Since.Equal(c.tookGPUs) {
+		// It was preempted, as far as its client lets one know.
+		c.tookGPUs, c.warmup = held.Since, warmupSteps
+	}
+	state := c.stateAsOf(limits, held, now)
+	if state.Over() && c.ending.Closed(c.worked) && c.silent(now) {
+		c.ended = max(c.ended, c.worked) // later work is another attempt
+	}
+	if last || until == c.settled && (state.Over() || c.quiet(now)) {
+		c.Finish(&c.totals)
+	}
+	if (state == Stalled || state == Silent) && !c.arrived.IsZero() && now.After(c.waited) {
+		c.Wait(now.Sub(c.waited).Nanoseconds(), &c.totals)
+		c.waited = now
+	}
+	updates = c.take(key.source(), now)
+	return updates, c.report(key, state, now), true
+}
+
+// report returns what the rank shows about its run since the previous call.
+func (c *clock) report(key Key, state State, now time.Time) Rank {
+	rank := Rank{
+		Name: key.Run.Rank, Host: key.Run.Host, State: state, Since: c.since, Alive: c.arrived, Seen: c.lastHeard(),
+		Steps: c.pace.Times(), Last: Last{Stepped: c.stepped, End: c.worked, Phase: c.latest},
+		Patience: c.patience(), Pause: c.pause, Program: c.program, Without: c.without,
+		attempt: c.attempt, spent: c.spent, clock: c,
+	}
+	if state == Failed {
+		rank.Failure.Class, rank.Failure.Operation, _ = c.ending.Failed(c.worked, c.ended)
+	}
+	if load, timed := c.phases.Typical(int(wallclock.DataLoad)); timed {
+		rank.Load = &load
+	}
+	rank.Saves.Last = c.saves.Last()
+	rank.Saves.Missed, rank.Saves.Late, rank.Saves.Regular = c.saves.Overdue(now, c.steps)
+	if rank.Alive.IsZero() {
+		rank.Alive = c.since
+	}
+	c.spent = wallclock.Spent{}
+	return rank
+}
+
+// take returns the updates of the run's time and steps, and clears them.
+func (c *clock) take(source *streams.Source, now time.Time) (updates []streams.Update) {
+	add := func(id series.ID, value float64, labels ...string) {
+		updates = append(updates, streams.ValueAt(source, id, value, now, labels...))
+	}
+	c.spent.Add(&c.totals.States)
+	for used, nanoseconds := range c.totals.States {
+		if nanoseconds > 0 {
+			add(series.RunTime, float64(nanoseconds)/1e9, wallclock.State(used).String())
+		}
+	}
+	for i := range c.totals.Steps {
+		step := &c.totals.Steps[i]
+		c.compare(step, c.program.OnDemand)
+		for phase, nanoseconds := range step.Phases {
+			if nanoseconds > 0 {
+				add(series.StepDuration, float64(nanoseconds)/1e9, wallclock.Phase(phase).String(), c.timing)
+			}
+		}
+		add(series.StepDuration, float64(step.Other)/1e9, phaseOther, c.timing)
+		add(series.StepDuration, float64(step.Whole)/1e9, series.WholeStep, c.timing)
+	}
+	c.totals = wallclock.Totals{}
+	return updates
+}

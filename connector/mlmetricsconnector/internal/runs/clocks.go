@@ -1,0 +1,277 @@
+// Package runs owns what is known of runs and their ranks: the time that each rank
+// spends, how long steps take, the state of each run, and its losses.
+package runs
+
+import (
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// maxClocks limits the ranks whose run time is attributed.
+const maxClocks = 8192
+
+// Timeouts are those of the configuration.
+type Timeouts struct{ FirstStep, Stall, Idle time.Duration }
+
+// Key identifies a rank of a run.
+type Key struct {
+	Resource streams.Resource
+	Run      streams.Run
+}
+
+// clone returns a copy that shares no memory.
+func (k Key) clone() Key { return Key{k.Resource.Clone(), k.Run.Clone()} }
+
+// source returns the source of the rank's updates.
+func (k *Key) source() *streams.Source { return &streams.Source{Resource: k.Resource, Run: k.Run} }
+
+// run returns the run of the rank.
+func (k *Key) run() streams.RunKey { return streams.RunKey{Resource: k.Resource, ID: k.Run.ID} }
+
+// RunOf returns the run as GPUs know it.
+func RunOf(key streams.RunKey) gpus.Run { return gpus.Run{ID: key.ID, Service: key.Resource.Service} }
+
+// Clocks attributes the time of each rank of each run. Observe, Run times of services
+// and Trained are safe for concurrent use; only one emission may use the rest.
+type Clocks struct {
+	limits Timeouts
+
+	mu     sync.Mutex
+	byRank map[Key]*clock
+	// runs are those of the latest emission.
+	runs map[streams.RunKey]*Run
+}
+
+// NewClocks returns Clocks without ranks.
+func NewClocks(limits Timeouts) *Clocks {
+	return &Clocks{limits: limits, byRank: make(map[Key]*clock), runs: make(map[streams.RunKey]*Run)}
+}
+
+// Observe adds the times of spans that arrived at now. It counts the spans of
+// ranks beyond the limit.
+func (c *Clocks) Observe(store *streams.Store, spans iter.Seq[*Span], now time.Time) (over streams.Overflowed) {
+	// The spans of a process are adjacent, so its clock is looked up once.
+	var source *streams.Source
+	var key Key
+	var of *clock
+	for s := range spans {
+		trains := s.works() || s.EndsRun
+		// The run _OTHER is many runs that ml_guard has not admitted.
+		if s.Source.Run.ID == "" || s.Source.Run.ID == mlattr.Other || !trains && !s.Root {
+			continue
+		}
+		if s.Source != source {
+			source, key = s.Source, Key{s.Source.Resource, s.Source.Run}
+			of = c.known(key)
+		}
+		if !trains {
+			if of != nil {
+				of.root(s)
+			}
+			continue
+		}
+		if of == nil {
+			of = c.add(key)
+		}
+		var updates []streams.Update
+		for of != nil {
+			var live bool
+			if updates, live = of.observe(key, s, now); live {
+				break
+			}
+			of = c.add(key)
+		}
+		if of == nil {
+			over.Runs++
+		} else if len(updates) > 0 {
+			over.Add(store.Apply(updates, now))
+		}
+	}
+	return over
+}
+
+// known returns the clock of a rank, or nil if there is none.
+func (c *Clocks) known(key Key) *clock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byRank[key]
+}
+
+// add returns the clock of a rank, a new one if there is none, or nil beyond the limit.
+func (c *Clocks) add(key Key) *clock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of, known := c.byRank[key]
+	if known {
+		return of
+	}
+	if len(c.byRank) >= maxClocks {
+		return nil
+	}
+	of = &clock{Clock: wallclock.Clock{Least: c.limits.Stall.Nanoseconds()}}
+	// Clone, so that the names do not keep the request in memory.
+	c.byRank[key.clone()] = of
+	return of
+}
+
+// Forget removes the clocks of replaced runs.
+func (c *Clocks) Forget(evicted streams.Evicted) {
+	if len(evicted) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, of := range c.byRank {
+		if at, is := evicted[key.run()]; is && of.forget(at) {
+			delete(c.byRank, key)
+		}
+	}
+}
+
+// Services returns those that train a run with an id, else its owner.
+func (c *Clocks) Services(owners map[string]streams.Resource) map[string][]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	services := make(map[string][]string)
+	for key := range c.byRank {
+		if id, service := key.Run.ID, key.Resource.Service; !slices.Contains(services[id], service) {
+			services[id] = append(services[id], service)
+		}
+	}
+	for id, owner := range owners {
+		if services[id] == nil {
+			services[id] = []string{owner.Service}
+		}
+	}
+	return services
+}
+
+// Emission is what runs are judged by at an emission.
+type Emission struct {
+	Now time.Time
+	// Last reports whether it is the last one, which includes what a later one would
+	// have.
+	Last bool
+	// Withheld reports whether nothing is concluded from silence.
+	Withheld bool
+	// Expiration is the time without data after which a rank is removed whose run holds
+	// no GPU; 0 removes none.
+	Expiration time.Duration
+	GPUs       *gpus.Facts
+	// Stuck has the ranks of runs that the others wait for, as NCCL says.
+	Stuck map[string][]ranks.Stuck
+}
+
+// Advance attributes the elapsed time, adds it and the series of each run to the store,
+// and returns the runs and who owns them.
+func (c *Clocks) Advance(store *streams.Store, e *Emission) (all []*Run, owners *Owners, over streams.Overflowed) {
+	standings := make(map[streams.RunKey]streams.Standing)
+	for _, run := range c.runs {
+		run.begin()
+	}
+	for key, of := range c.live(e) {
+		run := key.run()
+		held := e.GPUs.HeldBy(RunOf(run))
+		// Of a host that is not read, nobody knows what its processes hold.
+		held.Released = held.Released && e.GPUs.Hosts[key.Run.Host]
+		updates, rank, known := of.advance(key, c.limits, held, e.Now, e.Last)
+		// Applied as of the rank's latest data, so that its time does not keep
+		// its series alive.
+		over.Add(store.Apply(updates, rank.Seen))
+		standings[run] = max(standings[run], rank.State.standing(held.Now))
+		if !known {
+			continue
+		}
+		if c.runs[run] == nil {
+			c.runs[run] = &Run{Key: run}
+		}
+		c.runs[run].add(&rank, e.Now)
+	}
+	store.Judge(standings, e.GPUs.Holds)
+	owners = newOwners(store)
+	for key, run := range c.runs {
+		if len(run.Ranks) == 0 {
+			delete(c.runs, key)
+			continue
+		}
+		owners.add(key)
+		to := streams.Batch{Source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, Now: e.Now}
+		run.settle(e, &to)
+		over.Add(store.Apply(to.Updates, run.Seen))
+		all = append(all, run)
+	}
+	for run, use := range e.GPUs.Uses {
+		if !owners.trains[run.ID] {
+			to := streams.Batch{Source: streams.Source{Resource: owners.Of(run.ID, run.Service), Run: streams.Run{ID: run.ID}}, Now: e.Now}
+			addUse(&to, &use)
+			over.Add(store.Apply(to.Updates, e.Now))
+		}
+	}
+	return all, owners, over
+}
+
+// live removes the clocks that have expired, and returns the others, so that no lock is
+// held while they advance.
+func (c *Clocks) live(e *Emission) map[Key]*clock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	live := make(map[Key]*clock, len(c.byRank))
+	for key, of := range c.byRank {
+		if e.Expiration > 0 && !e.GPUs.Holds(key.Run.ID) && of.forget(e.Now.Add(-e.Expiration)) {
+			delete(c.byRank, key)
+			continue
+		}
+		live[key] = of
+	}
+	return live
+}
+
+// Ranks returns the number of ranks that are remembered.
+func (c *Clocks) Ranks() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.byRank)
+}
+
+// Run returns what the latest emission concluded about a run, or nil.
+func (c *Clocks) Run(key streams.RunKey) *Run { return c.runs[key] }
+
+// Owners are the programs of runs.
+type Owners struct {
+	// byID has the program of each run, preferably one that trains, and named that of a
+	// service. trains has the ids of runs with ranks.
+	byID   map[string]streams.Resource
+	named  map[gpus.Run]streams.Resource
+	trains map[string]bool
+}
+
+func newOwners(store *streams.Store) *Owners {
+	return &Owners{byID: store.Owners(), named: make(map[gpus.Run]streams.Resource), trains: make(map[string]bool)}
+}
+
+// add adds a run with ranks.
+func (o *Owners) add(key streams.RunKey) {
+	if !o.trains[key.ID] || key.Resource.Compare(o.byID[key.ID]) < 0 {
+		o.byID[key.ID] = key.Resource
+	}
+	o.trains[key.ID], o.named[RunOf(key)] = true, key.Resource
+}
+
+// Of returns the program of a run of which a workload names the service.
+func (o *Owners) Of(run, service string) streams.Resource {
+	if owner, known := o.named[gpus.Run{ID: run, Service: service}]; known {
+		return owner
+	}
+	if owner, known := o.byID[run]; known {
+		return owner
+	}
+	return streams.Resource{Service: service}
+}

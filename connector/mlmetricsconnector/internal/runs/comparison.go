@@ -1,0 +1,182 @@
+package runs
+
+import (
+	"math"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+)
+
+const (
+	// warmupSteps are the steps of an attempt after a restart that are not compared
+	// with others: kernels are compiled and caches filled again.
+	warmupSteps = 10
+	// longerThan is how many times the usual time the steps of a run take from which
+	// on they do not become usual, and asUsual the time from which on they do.
+	longerThan, asUsual = 1.1, 1.05
+)
+
+// phaseOther is the ml.phase of the time of a step without a span.
+const phaseOther = "other"
+
+// PhaseName returns the name of a phase that is compared.
+func PhaseName(phase int) string {
+	if phase < int(wallclock.NoPhase) {
+		return wallclock.Phase(phase).String() // #nosec G115 -- the index of a phase
+	}
+	return phaseOther
+}
+
+// comparison compares the steps of a rank with those before.
+type comparison struct {
+	pace   pace.Steps
+	phases pace.Phases
+	// warmup is the number of steps until steps are compared again, without what
+	// was left out.
+	warmup  int
+	without Exclusions
+}
+
+// Exclusions is what was left out of the comparison of steps.
+type Exclusions struct{ Checkpoints, Validations, Demand, Restarts bool }
+
+// add adds what was left out elsewhere.
+func (e *Exclusions) add(other Exclusions) {
+	e.Checkpoints = e.Checkpoints || other.Checkpoints
+	e.Validations = e.Validations || other.Validations
+	e.Demand = e.Demand || other.Demand
+	e.Restarts = e.Restarts || other.Restarts
+}
+
+// compare adds a step to those that are compared, without the time of checkpoints
+// and validations in it, and without the time in which a program that works on
+// demand has nothing to do.
+func (c *comparison) compare(step *wallclock.Step, onDemand bool) {
+	if c.warmup > 0 && c.pace.Known() {
+		c.warmup--
+		c.without.Restarts = true
+		return
+	}
+	saved, validated := step.Phases[wallclock.Checkpoint], step.Phases[wallclock.Validation]
+	whole := step.Whole - saved - validated
+	c.without.add(Exclusions{Checkpoints: saved > 0, Validations: validated > 0, Demand: onDemand})
+	var phases [len(step.Phases) + 1]int64
+	copy(phases[:], step.Phases[:])
+	phases[len(step.Phases)] = step.Other
+	phases[wallclock.Checkpoint], phases[wallclock.Validation] = 0, 0
+	if onDemand {
+		whole -= step.Other
+		phases[len(step.Phases)] = 0
+	}
+	if whole > 0 {
+		c.pace.Add(time.Duration(whole))
+		c.phases.Add(phases[:], whole)
+	}
+}
+
+// slowFor returns how long the rank's steps have taken more than times the usual
+// seconds. keep reports whether to keep what their phases took before.
+func (c *clock) slowFor(usual, times float64, keep bool) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lasted, steps := c.pace.SlowFor(usual, times)
+	if keep {
+		c.phases.Keep(steps)
+	}
+	return lasted
+}
+
+// Growths returns what became of the rank's phases since the steps of its run take
+// longer.
+func (r *Rank) Growths() ([pace.MaxPhases]pace.Growth, bool) {
+	r.clock.mu.Lock()
+	defer r.clock.mu.Unlock()
+	return r.clock.phases.Growths()
+}
+
+// Steps is how long the steps of a run take.
+type Steps struct {
+	// Times are those of the median rank.
+	Times pace.StepTimes
+	// Longer is since when they take clearly longer than usual, zero if they do not.
+	Longer time.Time
+	// usual is what was usual then.
+	usual float64
+}
+
+// compareSteps determines since when the steps of a run take longer.
+func (r *Run) compareSteps() {
+	r.Steps.Times = r.stepTimes()
+	switch times := r.Steps.Times; {
+	case r.State != Running || !r.Steps.Longer.IsZero() && times.Recent <= asUsual*times.Usual:
+		r.Steps.Longer = time.Time{}
+	case r.Steps.Longer.IsZero() && times.Longer(longerThan):
+		r.Steps.usual = times.Usual
+		r.Steps.Longer = r.longerSince(longerThan, true)
+	}
+}
+
+// stepTimes returns the step times of the median rank. While steps take longer,
+// they do not become usual. Ranks that have moved have the usual time of where they
+// were until they have one.
+func (r *Run) stepTimes() pace.StepTimes {
+	var recents, newests, usuals, shifts, earlier []float64
+	for i := range r.Ranks {
+		rank := &r.Ranks[i]
+		switch {
+		case rank.Missing:
+		case rank.Moved && rank.Steps.Usual > 0:
+			earlier = append(earlier, rank.Steps.Usual)
+		case rank.Moved:
+		case rank.Steps.Recent > 0:
+			recents, newests = append(recents, rank.Steps.Recent), append(newests, rank.Steps.Newest)
+			if rank.Steps.Usual > 0 {
+				usuals = append(usuals, rank.Steps.Usual)
+				shifts = append(shifts, rank.Steps.Shift)
+			}
+		}
+	}
+	times := pace.StepTimes{Recent: pace.Median(recents), Newest: pace.Median(newests), Usual: pace.Median(usuals), Shift: pace.Median(shifts)}
+	if len(usuals) == 0 && len(earlier) > 0 {
+		times.Usual, times.Shift = pace.Median(earlier), math.Inf(1)
+	}
+	if !r.Steps.Longer.IsZero() {
+		times.Usual = r.Steps.usual
+	}
+	return times
+}
+
+// LongerSince returns since when the steps of the median rank take more than times the
+// usual time.
+func (r *Run) LongerSince(times float64) time.Time { return r.longerSince(times, false) }
+
+// longerSince does so. keep reports whether to keep what their phases took before.
+func (r *Run) longerSince(times float64, keep bool) time.Time {
+	lasted := make([]float64, 0, len(r.Ranks))
+	for i := range r.Ranks {
+		if rank := &r.Ranks[i]; !rank.Moved && rank.Steps.Recent > 0 {
+			lasted = append(lasted, rank.clock.slowFor(r.Steps.Times.Usual, times, keep).Seconds())
+		}
+	}
+	return r.Seen.Add(-time.Duration(pace.Median(lasted) * float64(time.Second)))
+}
+
+// Excluded returns what was left out of the comparison of steps.
+func (r *Run) Excluded() (names []string) {
+	var all Exclusions
+	for i := range r.Ranks {
+		all.add(r.Ranks[i].Without)
+	}
+	for _, each := range []struct {
+		is   bool
+		name string
+	}{
+		{all.Checkpoints, "checkpoint"}, {all.Validations, "validation"}, {all.Demand, "lower demand"}, {all.Restarts, "restart"},
+	} {
+		if each.is {
+			names = append(names, each.name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,150 @@
+package runs
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/loss"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+const (
+	// maxCurves limits the runs whose loss is watched.
+	maxCurves = 8192
+	// leadGone is the time after which another rank's loss is that of the run.
+	leadGone = 5 * time.Minute
+)
+
+// Losses watches the loss of each run. It is safe for concurrent use.
+type Losses struct {
+	mu  sync.Mutex
+	all map[streams.RunKey]*runLoss
+}
+
+// runLoss is the loss of one run.
+type runLoss struct {
+	curve loss.Curve
+	// lead is the rank whose losses are those of the run, seen the arrival of the
+	// latest one.
+	lead string
+	seen time.Time
+	// attempts is the number of attempts at the previous emission.
+	attempts int64
+}
+
+// Loss is what the losses of a run show at an emission.
+type Loss struct {
+	Key streams.RunKey
+	// Run is what is known of the run, nil if its spans show none.
+	Run *Run
+	// Rank is the one whose losses are those of the run, Seen the arrival of the latest
+	// one.
+	Rank string
+	Seen time.Time
+	// Nonfinite are the newest ones that are NaN or infinite, Spike is a new one, and
+	// Diverged lasts; nil means none.
+	Nonfinite *loss.Nonfinite
+	Spike     *loss.Spike
+	Diverged  *loss.Divergence
+}
+
+// NewLosses returns Losses without runs.
+func NewLosses() *Losses { return &Losses{all: make(map[streams.RunKey]*runLoss)} }
+
+// Observe adds the losses among updates that arrived at now.
+func (l *Losses) Observe(updates []streams.Update, now time.Time) {
+	var source *streams.Source
+	var of *runLoss
+	for i := range updates {
+		u := &updates[i]
+		if u.Series != series.Loss && u.Series != series.Nonfinite && u.Series != series.LearningRate {
+			continue
+		}
+		if source == nil {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+		}
+		if u.Source != source {
+			source, of = u.Source, l.of(u.Source, now)
+		}
+		if of != nil {
+			of.add(u, now)
+		}
+	}
+}
+
+// of returns the loss of the run of a source, or nil if it is that of another rank
+// or beyond the limit.
+func (l *Losses) of(source *streams.Source, now time.Time) *runLoss {
+	if source.Run.ID == "" || source.Run.ID == mlattr.Other {
+		return nil
+	}
+	key := streams.RunKey{Resource: source.Resource, ID: source.Run.ID}
+	known := l.all[key]
+	if known == nil {
+		if len(l.all) >= maxCurves {
+			return nil
+		}
+		run := source.Run.Clone()
+		known = &runLoss{lead: run.Rank, seen: now}
+		l.all[streams.RunKey{Resource: source.Resource.Clone(), ID: run.ID}] = known
+	}
+	if known.lead != source.Run.Rank {
+		if now.Sub(known.seen) <= leadGone {
+			return nil
+		}
+		known.lead = source.Run.Clone().Rank
+	}
+	return known
+}
+
+// add adds a loss, a loss that is not finite, or a learning rate. Those of tasks
+// and of validations count only if they are not finite.
+func (l *runLoss) add(u *streams.Update, now time.Time) {
+	l.seen = now
+	switch {
+	case u.Series == series.LearningRate:
+		l.curve.Rate(u.Value)
+	case u.Series == series.Nonfinite:
+		if u.Labels[0] == "loss" || u.Labels[0] == "val_loss" {
+			l.curve.Add(u.At, math.NaN(), now)
+		}
+	case u.Labels[1] != "":
+	case u.Labels[0] == mlattr.LossScopeBatch:
+		l.curve.Add(u.At, u.Value, now)
+	default:
+		l.curve.Finite(u.At)
+	}
+}
+
+// Settle returns what the losses of runs show that take steps, and removes runs without
+// any for longer than expiration; 0 removes none. run returns what is known of a run, or
+// nil.
+func (l *Losses) Settle(run func(streams.RunKey) *Run, expiration time.Duration, now time.Time) (all []Loss) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, of := range l.all {
+		if expiration > 0 && now.Sub(of.seen) > expiration {
+			delete(l.all, key)
+			continue
+		}
+		is := Loss{Key: key, Run: run(key), Rank: of.lead, Seen: of.seen}
+		if is.Run != nil {
+			if attempts := is.Run.Attempts(); attempts != of.attempts {
+				if of.attempts > 0 {
+					of.curve.Restart()
+				}
+				of.attempts = attempts
+			}
+			if is.Run.State != Running {
+				continue
+			}
+		}
+		is.Nonfinite, is.Spike, is.Diverged = of.curve.Nonfinite(), of.curve.TakeSpike(), of.curve.Diverged()
+		all = append(all, is)
+	}
+	return all
+}

@@ -1,0 +1,214 @@
+package runs
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/checkpoints"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// State is the state of a rank or of a run.
+type State uint8
+
+// The states, from the one that matters least for the run of a rank.
+const (
+	Ended State = iota
+	Unknown
+	// Silent is that of a rank that is stalled and whose run holds no GPU, has not held
+	// one for long, or holds GPUs that were not read any more when it had stalled.
+	Silent
+	// Failed is that of a rank whose program has ended with an error.
+	Failed
+	Running
+	Stalled
+)
+
+// states are the values of series.RunStateLabel.
+var states = [...]string{
+	Ended: mlattr.RunEnded, Unknown: mlattr.RunUnknown, Silent: mlattr.RunSilent,
+	Failed: mlattr.RunFailed, Running: mlattr.RunRunning, Stalled: mlattr.RunStalled,
+}
+
+// Over reports whether the program has come to its end.
+func (s State) Over() bool { return s == Ended || s == Failed }
+
+// standing returns what the state of one rank means for its run when a run must
+// be replaced.
+func (s State) standing(held bool) streams.Standing {
+	switch {
+	case s.Over():
+		return streams.Ended
+	case s == Stalled && held:
+		return streams.Hung
+	case s == Stalled, s == Silent:
+		return streams.Silent
+	case s == Running, held:
+		return streams.Running
+	default:
+		return streams.NotJudged
+	}
+}
+
+// Rank is what one rank shows about its run at an emission.
+type Rank struct {
+	// Name and Host are its labels, empty if it has none. Moved reports whether a
+	// newer span of the same rank came from another host, or its run has it no
+	// longer; Missing whether it has stopped while the others go on.
+	Name, Host     string
+	Moved, Missing bool
+	State          State
+	// Since is when the rank was first seen, Alive when its last span arrived,
+	// and Seen when its last data arrived.
+	Since, Alive, Seen time.Time
+	Steps              pace.StepTimes
+	// Failure is the error with which a failed rank ended.
+	Failure Failure
+	Last    Last
+	// Patience is how long it may be silent, Pause its longest checkpoint or
+	// validation.
+	Patience, Pause time.Duration
+	Program         Program
+	// Load is how long it loads data in a step, nil if unknown.
+	Load    *pace.Typical
+	Without Exclusions
+	Saves   Saves
+
+	attempt attempt
+	// spent is its time since the previous emission.
+	spent wallclock.Spent
+	clock *clock
+}
+
+// Failure is the class of an error, and the operation that failed, "" if unknown.
+type Failure struct{ Class, Operation string }
+
+// Last is what a rank did last.
+type Last struct {
+	// Stepped is when its last step arrived.
+	Stepped time.Time
+	// End is the end of its last span by its own clock, 0 if there is none, and Phase
+	// the phase of that span.
+	End   int64
+	Phase wallclock.Phase
+}
+
+// Saves are the checkpoints of a rank.
+type Saves struct {
+	// Last is when the last one arrived, Missed the one that is Late. Regular reports
+	// whether they have a usual interval.
+	Last          time.Time
+	Missed        checkpoints.Overdue
+	Late, Regular bool
+}
+
+// Phase returns the phase of the rank's last span, or "".
+func (r *Rank) Phase() string {
+	if r.Last.End == 0 || r.Last.Phase == wallclock.NoPhase {
+		return ""
+	}
+	return r.Last.Phase.String()
+}
+
+// member returns the rank as the rules about missing ranks see it. world is the number
+// of ranks of the run, 0 if unknown, and attempt the launcher's newest count of restarts.
+func (r *Rank) member(world int, attempt int64) ranks.Rank {
+	number, err := strconv.Atoi(r.Name)
+	if err != nil {
+		number = -1
+	}
+	// The ranks of an earlier attempt, and those that a smaller world has no
+	// longer, have left.
+	r.Moved = r.Moved || number >= 0 && (r.attempt.attempts.numbered && r.attempt.attempts.number < attempt || world > 0 && number >= world)
+	return ranks.Rank{
+		Number: number, Alive: r.Alive, Stepped: r.Last.Stepped,
+		Silent: r.State == Stalled || r.State == Silent, Patience: r.Patience,
+		Gone: r.Moved || r.State.Over() || number < 0,
+	}
+}
+
+// stateAsOf returns the state of the rank. If its run's GPUs are not read any more, it
+// is stalled only if it was when they were last read: nobody knows what came after.
+func (c *clock) stateAsOf(limits Timeouts, held gpus.Held, now time.Time) State {
+	state := c.state(limits, held, now)
+	if held.Silent.IsZero() || state.Over() {
+		return state
+	}
+	state = c.state(limits, held, held.Silent)
+	if c.silent(now) && (state == Running || state == Unknown) {
+		return Silent
+	}
+	return state
+}
+
+// state returns the state of the rank. Silence is measured by the collector's
+// clock, so that a wrong clock of a client stalls nothing. Before the first step of
+// an attempt, and after the run has taken GPUs again, the first step counts.
+func (c *clock) state(limits Timeouts, held gpus.Held, now time.Time) State {
+	again := held.Again.After(c.arrived)
+	switch {
+	case c.over(), c.left(held, now):
+		if _, _, failed := c.ending.Failed(c.worked, c.ended); failed {
+			return Failed
+		}
+		return Ended
+	case !c.Stepped() && c.moved.IsZero() || c.starts && held.Now || again:
+		begun := c.since
+		for _, at := range [...]time.Time{c.began, held.Again} {
+			if at.After(begun) {
+				begun = at
+			}
+		}
+		overdue := limits.FirstStep > 0 && now.Sub(begun) > limits.FirstStep
+		if held.Now && overdue && now.Sub(c.arrived) > limits.Stall {
+			return Stalled
+		}
+		return Unknown
+	case c.silent(now):
+		return Stalled
+	case c.starts:
+		return Unknown
+	default:
+		return Running
+	}
+}
+
+// silent reports whether nothing has arrived for longer than the rank's patience.
+func (c *clock) silent(now time.Time) bool { return now.Sub(c.arrived) > c.patience() }
+
+// patience returns how long nothing may arrive of a rank that works. Without spans
+// of steps its metrics decide, which put many steps together.
+func (c *clock) patience() time.Duration {
+	patience := time.Duration(c.Patience())
+	if c.byMetrics() {
+		patience = max(patience, c.between)
+	}
+	return patience
+}
+
+// quiet reports whether nothing has arrived for longer than a typical step and
+// for a fifth of the stall timeout, so that no other optimizer of the latest step is expected.
+func (c *clock) quiet(now time.Time) bool { return now.Sub(c.arrived) > c.patience()/5 }
+
+// over reports whether the client has ended the training. Later work belongs to
+// a new attempt.
+func (c *clock) over() bool { return c.ended > 0 && c.ended >= c.worked }
+
+// left reports whether the rank's program has come to its end without a span of the
+// whole training: a root around all its work has ended, or it has released its GPUs, or
+// its last span failed, and nothing follows.
+func (c *clock) left(held gpus.Held, now time.Time) bool {
+	switch {
+	case held.Now || c.program.OnDemand || c.worked == 0:
+		return false
+	case c.ending.Closed(c.worked):
+		return c.quiet(now)
+	}
+	_, _, failed := c.ending.Failed(c.worked, c.ended)
+	return (failed || held.Released) && c.silent(now)
+}

@@ -1,0 +1,311 @@
+package runs
+
+import (
+	"math"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Run is what is known of a run at an emission. It is not safe for concurrent use.
+type Run struct {
+	Key   streams.RunKey
+	Ranks []Rank
+	// State is the state of the run, the worst of its ranks, Since its beginning.
+	State State
+	Since time.Time
+	// Seen is when the newest data of any of the ranks arrived, and Shown the same at
+	// the previous emission: steps are attributed one emission late. Interval is the
+	// recent time of a step.
+	Seen, Shown time.Time
+	Interval    time.Duration
+	GPUs        GPUs
+	// Stuck are the ranks that the others wait for, as NCCL says.
+	Stuck   []ranks.Stuck
+	Members Members
+	Steps   Steps
+
+	window   wallclock.Window
+	launched launched
+}
+
+// GPUs is what a run has of GPUs.
+type GPUs struct {
+	gpus.Held
+	// Use is what it has of those that are read, nil if it has none, and All has each of
+	// them.
+	Use *gpus.Use
+	All []gpus.State
+	// Number is how many it has.
+	Number float64
+}
+
+// AsOf is the time until which something is known of the GPUs.
+func (g *GPUs) AsOf(now time.Time) time.Time {
+	if g.Silent.IsZero() {
+		return now
+	}
+	return g.Silent
+}
+
+// Members are the ranks of a run as the rules about missing ranks see them.
+type Members struct {
+	All []ranks.Rank
+	// World is the number of ranks that the run should have, 0 if unknown or if only
+	// some of them send, Expected that of those that should send, and Sending that of
+	// those that do.
+	World, Expected, Sending int
+	// Stopped are the indexes of the ranks that have stopped while others go on, and
+	// Few reports whether they are no more than half of them.
+	Stopped []int
+	Few     bool
+}
+
+// Telemetry returns the fraction of the ranks that send, NaN if it is unknown.
+func (m *Members) Telemetry() float64 {
+	if m.Expected == 0 {
+		return math.NaN()
+	}
+	return float64(m.Sending) / float64(m.Expected)
+}
+
+// launched is what the launcher of a run says about its restarts.
+type launched struct {
+	// number is its newest count of restarts, restarts those that it counted, on
+	// whatever host.
+	number   int64
+	numbered bool
+	restarts restarts
+	// counted is the number of restarts that it counted.
+	counted int64
+}
+
+// begin forgets the ranks of the previous emission.
+func (r *Run) begin() { r.Ranks, r.Seen, r.Shown = r.Ranks[:0], time.Time{}, r.Seen }
+
+// add adds a rank.
+func (r *Run) add(rank *Rank, now time.Time) {
+	if rank.Seen.After(r.Seen) {
+		r.Seen = rank.Seen
+	}
+	if is, l := &rank.attempt.attempts, &r.launched; is.numbered {
+		if l.numbered && is.number > l.number {
+			l.restarts.add(is.number-l.number, now)
+			l.counted += min(is.number-l.number, maxAttemptGap)
+		}
+		l.number, l.numbered = max(l.number, is.number), true
+	}
+	r.Ranks = append(r.Ranks, *rank)
+}
+
+// see keeps what is known of the GPUs of the run.
+func (r *Run) see(e *Emission) {
+	of := RunOf(r.Key)
+	r.GPUs, r.Stuck = GPUs{Held: e.GPUs.HeldBy(of), All: e.GPUs.States[of]}, e.Stuck[r.Key.ID]
+	if use, holds := e.GPUs.Uses[of]; holds {
+		r.GPUs.Use, r.GPUs.Number = &use, use.GPUs
+	}
+	if !r.GPUs.Silent.IsZero() {
+		r.GPUs.Number = float64(len(r.GPUs.All))
+	}
+}
+
+// settle determines what the ranks show of the run, and adds its series.
+func (r *Run) settle(e *Emission, to *streams.Batch) {
+	r.see(e)
+	r.Interval = time.Duration(r.stepTimes().Recent * float64(time.Second))
+	addUse(to, r.GPUs.Use)
+	r.move()
+	for i := range r.Ranks {
+		if rank := &r.Ranks[i]; !rank.Moved {
+			r.window.Add(&rank.spent, e.Now)
+		}
+	}
+	r.count()
+	r.settleState(e)
+	for state, name := range states {
+		to.Choose(series.RunState, name, r.State == State(state)) // #nosec G115 -- one of six
+	}
+	to.Time(series.RunStateTimestamp, r.Since)
+	to.Time(series.RunLastData, r.Seen)
+	r.addTime(to)
+	r.compareSteps()
+	r.addSteps(to)
+}
+
+// move marks ranks that run elsewhere now, as after a restart on another host: a
+// rank is where its newest span came from.
+func (r *Run) move() {
+	newest := make(map[string]time.Time, len(r.Ranks))
+	for i := range r.Ranks {
+		if rank := &r.Ranks[i]; rank.Alive.After(newest[rank.Name]) {
+			newest[rank.Name] = rank.Alive
+		}
+	}
+	for i := range r.Ranks {
+		rank := &r.Ranks[i]
+		rank.Moved = rank.Name != "" && rank.Alive.Before(newest[rank.Name])
+	}
+}
+
+// count determines which ranks are members of the run, and which of them have stopped.
+func (r *Run) count() {
+	m := Members{All: make([]ranks.Rank, len(r.Ranks))}
+	var newest time.Time
+	someSend := false
+	for i := range r.Ranks {
+		rank := &r.Ranks[i]
+		someSend = someSend || rank.Program.SomeSend
+		if rank.Program.World > 0 && rank.Alive.After(newest) {
+			newest, m.World = rank.Alive, int(rank.Program.World)
+		}
+	}
+	for i := range r.Ranks {
+		m.All[i] = r.Ranks[i].member(m.World, r.launched.number)
+		if !m.All[i].Gone {
+			m.Expected++
+			if !m.All[i].Silent {
+				m.Sending++
+			}
+		}
+	}
+	if someSend {
+		m.World = 0 // the others send nothing, and are not missing
+	}
+	m.Expected = max(m.Expected, m.World)
+	m.Stopped, m.Few = ranks.Stopped(m.All)
+	for _, i := range m.Stopped {
+		r.Ranks[i].Missing = true
+	}
+	r.Members = m
+}
+
+// settleState determines the state of the run, the worst of its ranks. A rank is not
+// stalled before its run has held GPUs for the rank's patience: after a preemption, it
+// may load a checkpoint.
+func (r *Run) settleState(e *Emission) {
+	state, first := Ended, r.Since.IsZero()
+	var since, alive time.Time
+	for i := range r.Ranks {
+		rank := &r.Ranks[i]
+		if rank.Moved || rank.Missing {
+			continue
+		}
+		if rank.State == Stalled && (!r.GPUs.Now || e.Now.Sub(r.GPUs.Since) <= rank.Patience) {
+			rank.State = Silent
+		}
+		if rank.State >= state {
+			if rank.State > state {
+				alive = time.Time{}
+			}
+			state = rank.State
+			if rank.Alive.After(alive) {
+				alive = rank.Alive
+			}
+		}
+		if since.IsZero() || rank.Since.Before(since) {
+			since = rank.Since
+		}
+	}
+	if e.Withheld && !first && !r.State.Over() && (state == Stalled || state == Silent) {
+		state = r.State
+	}
+	switch {
+	case state == Stalled, state == Silent, state.Over():
+		r.Since = alive
+	case first:
+		r.Since = since
+	case state != r.State:
+		r.Since = e.Now
+	}
+	r.State = state
+}
+
+// addTime adds the fractions of the run's time and what bounds it.
+func (r *Run) addTime(to *streams.Batch) {
+	ratios, ok := r.window.Ratios(to.Now)
+	if !ok {
+		return
+	}
+	for state, ratio := range ratios {
+		if ratio >= 0 {
+			to.Value(series.RunTimeRatio, ratio, wallclock.State(state).String()) // #nosec G115 -- the index of a state
+		}
+	}
+	of := func(state wallclock.State) float64 { return max(ratios[state], 0) }
+	to.Value(series.RunGoodput, of(wallclock.Productive))
+	evidence := bound.Evidence{
+		Checkpoint: of(wallclock.Checkpointing) + of(wallclock.Restoring),
+		DataLoad:   of(wallclock.LoadingData), Productive: of(wallclock.Productive), Utilization: -1,
+	}
+	if r.GPUs.Use != nil {
+		evidence.Utilization = r.GPUs.Use.Utilization
+	}
+	is := bound.Of(evidence)
+	for _, each := range bound.All {
+		to.Choose(series.RunBound, string(each), each == is)
+	}
+}
+
+// addSteps adds the step times of the median rank, and the tokens of all ranks.
+func (r *Run) addSteps(to *streams.Batch) {
+	times, tokens := r.Steps.Times, 0.0
+	if times.Recent > 0 {
+		to.Value(series.RunStepTime, times.Recent, mlattr.WindowRecent)
+	}
+	if times.Usual > 0 {
+		to.Value(series.RunStepTime, times.Usual, mlattr.WindowUsual)
+	}
+	for i := range r.Ranks {
+		if rank := &r.Ranks[i]; !rank.Moved {
+			tokens = max(tokens, rank.Program.Tokens)
+		}
+	}
+	if tokens > 0 && times.Recent > 0 {
+		to.Value(series.RunTokenThroughput, tokens/times.Recent, mlattr.BasisSteps)
+	}
+}
+
+// addUse adds what a run has of GPUs.
+func addUse(to *streams.Batch, use *gpus.Use) {
+	if use == nil {
+		return
+	}
+	to.Value(series.RunGPUs, use.GPUs)
+	if use.Utilization >= 0 {
+		to.Value(series.RunGPUUtilization, use.Utilization)
+	}
+	if use.Price >= 0 {
+		to.Value(series.RunGPUPrice, use.Price)
+	}
+}
+
+// Attempts returns how many attempts of the run were seen.
+func (r *Run) Attempts() int64 {
+	attempts := r.launched.counted + 1
+	for i := range r.Ranks {
+		attempts = max(attempts, r.Ranks[i].attempt.attempted)
+	}
+	return attempts
+}
+
+// Loops returns since when the run, or else one of its ranks, has begun LoopOf new
+// attempts within a time; ok is false if none has.
+func (r *Run) Loops(within time.Duration, now time.Time) (since time.Time, ok bool) {
+	all := []restarts{r.launched.restarts}
+	for i := range r.Ranks {
+		all = append(all, r.Ranks[i].attempt.restarts)
+	}
+	for i := range all {
+		if first := all[i].first(); !first.IsZero() && now.Sub(first) <= within {
+			return first, true
+		}
+	}
+	return time.Time{}, false
+}

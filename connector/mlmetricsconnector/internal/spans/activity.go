@@ -1,0 +1,66 @@
+package spans
+
+import (
+	"iter"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+)
+
+// ownTime returns a client's time in nanoseconds since 1970, or now if it is
+// too far ahead.
+func ownTime(at pcommon.Timestamp, now int64) int64 {
+	if uint64(at) > uint64(now+runs.MaxAhead) {
+		return now
+	}
+	return int64(at) // #nosec G115 -- not above now
+}
+
+// readActivity reads what a span shows of the time of its run. The span may represent an
+// event.
+func (r *Reader) readActivity(s *runs.Span, v *values, event mlattr.EventKind, span ptrace.Span) {
+	facts := &r.ofSpan
+	s.Program = r.program
+	if restarts, ok := program.RestartsOf(facts); ok {
+		s.Restarts, s.Numbered = restarts, true
+	}
+	if facts.Systems.Has(mlattr.IdlesBetweenSpans) {
+		s.Idles, s.NoStartup = true, true
+	}
+	s.OnDemand = s.OnDemand || facts.Systems.Has(mlattr.ManyRuns)
+	s.OneTrace = facts.Systems.Has(mlattr.OneTrace)
+	s.EndsRun = v.Phase == mlattr.PhaseTrain && event != mlattr.EventTrainStep
+	s.Time = wallclock.Span{Start: ownTime(span.StartTimestamp(), r.Now), End: ownTime(span.EndTimestamp(), r.Now)}
+	s.Time.Phase, s.Timed = wallclock.PhaseOf(v.Phase)
+	s.Time.State, s.Time.Whole = s.Time.Phase.State(), facts.WholeStep()
+	switch {
+	case facts.Queued():
+		s.Timed, s.Time.State = true, wallclock.Queueing
+	case v.Phase == mlattr.PhaseCheckpoint && restores(v.Operation):
+		s.Time.State = wallclock.Restoring
+	}
+	s.Step = spanfact.Step(facts)
+}
+
+// restores reports whether an operation reads a checkpoint.
+func restores(operation string) bool {
+	return slices.Contains([]string{"load_weights", "load_state", "load_checkpoint", "restore_checkpoint", "restore"}, operation)
+}
+
+// Spans returns what the spans of the request show of the time of their runs.
+func (r *Reader) Spans() iter.Seq[*runs.Span] {
+	return func(yield func(*runs.Span) bool) {
+		for i := range r.Units {
+			if !yield(&r.Units[i].Span) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package spans
+
+import (
+	"hash/maphash"
+	"math"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+const (
+	// maxObservations limits the different values of one resource in a request.
+	maxObservations = 64
+	// maxComposed limits the texts that a reader keeps.
+	maxComposed = 1024
+	// maxHashed is how much of a prompt is hashed, in bytes.
+	maxHashed = 64 << 10
+	// shownID is how much of the id of an image is shown, in bytes.
+	shownID = 19
+)
+
+// composedSeed makes hashes unpredictable for those who send what is hashed.
+var composedSeed = maphash.MakeSeed()
+
+// observer collects the values of a request that may be changes. The zero observer
+// collects nothing.
+type observer struct {
+	// History is nil if nobody wants to know of changes.
+	History *change.History
+	Seen    []change.Observation
+	// first is the index of the first value of the current resource.
+	first int
+	// composed are texts that are made of several values or of a secret, by the
+	// hash of what they are made of, so that what recurs is allocated once.
+	composed map[uint64]string
+}
+
+// reset forgets all values and keeps the memory.
+func (o *observer) reset() {
+	clear(o.Seen)
+	o.Seen, o.first, o.History = o.Seen[:0], 0, nil
+}
+
+// add adds a value of the current resource, unless it is there.
+func (o *observer) add(value change.Observation) {
+	if value.Value == "" || value.Value == mlattr.Other || len(o.Seen)-o.first >= maxObservations {
+		return
+	}
+	for i := o.first; i < len(o.Seen); i++ {
+		if o.Seen[i] == value {
+			return
+		}
+	}
+	o.Seen = append(o.Seen, value)
+}
+
+// resource adds what a resource shows. run is the run of the resource, whose id may
+// be empty.
+func (o *observer) resource(attrs pcommon.Map, source *streams.Source, facts *mlattr.Facts) {
+	if o.History == nil {
+		return
+	}
+	o.first = len(o.Seen)
+	if source.Resource.Service == mlattr.Other {
+		return
+	}
+	run := source.Run.ID
+	if run == mlattr.Other {
+		run = ""
+	}
+	image := false
+	for key, v := range attrs.All() {
+		of := mlattr.ChangeKeyOf(key)
+		switch {
+		case of == nil:
+		case of.Kind == mlattr.ChangeImage:
+			image = true
+		default:
+			o.attribute(of, v, attrs, source.Resource, run)
+		}
+	}
+	service := change.Subject{Resource: source.Resource}
+	if image {
+		o.add(change.Observation{Of: service, Run: run, Kind: mlattr.ChangeImage, Value: o.image(attrs)})
+	}
+	if run == "" {
+		return
+	}
+	of := change.Subject{Resource: source.Resource, Run: run}
+	o.add(change.Observation{Of: of, Kind: mlattr.ChangeWorldSize, Value: program.WorldSize(facts)})
+	if source.Run.Rank != "" {
+		o.add(change.Observation{Of: of, Kind: mlattr.ChangeNodes, Name: source.Run.Rank, Value: source.Run.Host})
+	}
+}
+
+// request adds what a request to a model shows.
+func (o *observer) request(attrs pcommon.Map, source *streams.Source, v *values) {
+	if o.History == nil || source.Resource.Service == mlattr.Other {
+		return
+	}
+	service := change.Subject{Resource: source.Resource}
+	o.add(change.Observation{Of: service, Kind: mlattr.ChangeModel, Value: v.Requested})
+	if v.Answered != "" && v.Requested != "" {
+		o.add(change.Observation{Of: service, Kind: mlattr.ChangeAnsweringModel, Name: v.Requested, Value: v.Answered})
+	}
+	for key, value := range attrs.All() {
+		if of := mlattr.ChangeKeyOf(key); of != nil && mlattr.Secret(of.Kind) {
+			o.attribute(of, value, attrs, source.Resource, "")
+		}
+	}
+}
+
+// attribute adds the value of one attribute. Settings of a run are its own, all
+// else is of the program.
+func (o *observer) attribute(of *mlattr.ChangeKey, v pcommon.Value, attrs pcommon.Map, resource streams.Resource, run string) {
+	one := change.Observation{Of: change.Subject{Resource: resource}, Run: run, Kind: of.Kind, Name: of.Name}
+	switch {
+	case mlattr.Secret(of.Kind):
+		one.Value = o.hashed(v)
+		if run != "" {
+			one.Of.Run, one.Run = run, ""
+		}
+	case of.Kind == mlattr.ChangeFramework:
+		if name, ok := attrs.Get(of.NameKey); ok && of.NameKey != "" {
+			if text, ok := mlattr.ReadText(name); ok {
+				one.Name = text
+			}
+		}
+		version, _ := mlattr.ReadText(v)
+		one.Value = o.joined(one.Name, " ", version)
+	default:
+		one.Value, _ = mlattr.ReadText(v)
+	}
+	o.add(one)
+}
+
+// image names the image of a container: its name, its tag and its id.
+func (o *observer) image(attrs pcommon.Map) string {
+	var name, tag, id string
+	for key, v := range attrs.All() {
+		of := mlattr.ChangeKeyOf(key)
+		if of == nil || of.Kind != mlattr.ChangeImage {
+			continue
+		}
+		if v.Type() == pcommon.ValueTypeSlice && v.Slice().Len() > 0 {
+			v = v.Slice().At(0)
+		}
+		switch text, _ := mlattr.ReadText(v); of.Name {
+		case mlattr.ImageName:
+			name = text
+		case mlattr.ImageTag:
+			tag = text
+		case mlattr.ImageID:
+			id = text[:min(len(text), shownID)]
+		}
+	}
+	return o.joined(o.joined(name, ":", tag), "@", id)
+}
+
+// joined returns a+separator+b, or one of them if the other is empty.
+func (o *observer) joined(a, separator, b string) string {
+	switch {
+	case a == "":
+		return b
+	case b == "":
+		return a
+	}
+	var h maphash.Hash
+	h.SetSeed(composedSeed)
+	_, _ = h.WriteString(a)
+	_, _ = h.WriteString(separator)
+	_, _ = h.WriteString(b)
+	sum := h.Sum64()
+	if text, known := o.composed[sum]; known {
+		return text
+	}
+	return o.compose(sum, a+separator+b)
+}
+
+// hashed returns the keyed hash of a value.
+func (o *observer) hashed(v pcommon.Value) string {
+	var h maphash.Hash
+	h.SetSeed(composedSeed)
+	text := ""
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		text = v.Str()
+		_, _ = h.WriteString(text)
+	case pcommon.ValueTypeInt:
+		maphash.WriteComparable(&h, v.Int())
+	case pcommon.ValueTypeDouble:
+		maphash.WriteComparable(&h, math.Float64bits(v.Double()))
+	case pcommon.ValueTypeBool:
+		maphash.WriteComparable(&h, v.Bool())
+	default:
+		text, _ = mlattr.Text(v, maxHashed)
+		_, _ = h.WriteString(text)
+	}
+	sum := h.Sum64()
+	if known, ok := o.composed[sum]; ok {
+		return known
+	}
+	if text == "" {
+		text, _ = mlattr.Text(v, maxHashed)
+	}
+	return o.compose(sum, o.History.Hash(text))
+}
+
+// compose keeps a text for its hash.
+func (o *observer) compose(sum uint64, text string) string {
+	if o.composed == nil || len(o.composed) >= maxComposed {
+		o.composed = make(map[uint64]string)
+	}
+	text = strings.Clone(text)
+	o.composed[sum] = text
+	return text
+}

@@ -1,0 +1,251 @@
+package spans
+
+import (
+	"cmp"
+	"math"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+)
+
+const (
+	// maxRate is the largest accepted token rate, in tokens per second.
+	maxRate = 1e12
+	// scopeValidation is the ml.loss.scope of a validation loss.
+	scopeValidation = "validation"
+)
+
+var slotHost = mlattr.SlotOf(mlattr.HostName)
+
+// values is the content of one span or event, in canonical terms.
+type values struct {
+	spanfact.Fact
+	// critical is for how many seconds the span decided when its trace ended.
+	critical float64
+
+	lossScope string
+	gauges    []gauge
+	nonfinite []string
+}
+
+// gauge is a value of a gauge.
+type gauge struct {
+	series series.ID
+	labels [2]string
+	value  float64
+}
+
+// unread are the canonical attributes that no rule needs. They are skipped if
+// ml_enrich has read the spans.
+var unread = mlattr.SlotsOf(
+	mlattr.SessionID, mlattr.SamplingSessionID, mlattr.GenAIConversationID, mlattr.GenAIResponseID,
+	mlattr.JobName, mlattr.Cluster, mlattr.RankLocal, mlattr.WorldSize, mlattr.CorrelationConflict,
+	mlattr.BatchIndex, mlattr.EpochTotal, mlattr.MicrobatchCount, mlattr.SamplesPerSecond, mlattr.SamplesBasis,
+	mlattr.DecodePerSecond, mlattr.PrefillPerSecond, mlattr.SequencePerSecond, mlattr.ThroughputScope,
+	mlattr.TokensEstimated, mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared, mlattr.Critical, mlattr.UsageEvidence,
+)
+
+var (
+	slotCritical  = mlattr.SlotOf(mlattr.CriticalTime)
+	slotLossScope = mlattr.SlotOf(mlattr.LossScope)
+	slotEpoch     = mlattr.SlotOf(mlattr.Epoch)
+)
+
+// signals are the attributes with a value that may not be finite.
+var signals = [...]struct {
+	slot   mlattr.Slot
+	name   string
+	series series.ID
+	label  string
+}{
+	{mlattr.SlotOf(mlattr.Loss), "loss", series.Loss, ""},
+	{mlattr.SlotOf(mlattr.ValLoss), "val_loss", series.Loss, scopeValidation},
+	{mlattr.SlotOf(mlattr.LearningRate), "learning_rate", series.LearningRate, ""},
+	{mlattr.SlotOf(mlattr.ValMetric), "val_metric", series.ValidationMetric, mlattr.ValMetric[len(mlattr.ValPrefix):]},
+}
+
+// read reads the facts of a span. It reuses memory.
+func (v *values) read(facts *mlattr.Facts) {
+	v.Read(facts)
+	v.gauges, v.nonfinite = v.gauges[:0], v.nonfinite[:0]
+	v.critical, _ = facts.DoubleAt(slotCritical)
+	v.lossScope = facts.TextAt(slotLossScope)
+	if epoch, ok := facts.IntAt(slotEpoch); ok {
+		v.show(series.Epoch, float64(epoch), "")
+	}
+	for i := range signals {
+		if f := facts.At(signals[i].slot); f != nil {
+			v.signal(f, signals[i].name, signals[i].series, signals[i].label)
+		}
+	}
+	for f := range facts.All() {
+		if f.Slot() == 0 {
+			v.readDynamic(f)
+		}
+	}
+	v.settleScope()
+}
+
+// reset clears all fields and keeps the memory.
+func (v *values) reset() {
+	clear(v.gauges[:cap(v.gauges)])
+	*v = values{gauges: v.gauges[:0], nonfinite: v.nonfinite[:0]}
+}
+
+// readDynamic reads the losses of tasks and other validation metrics.
+func (v *values) readDynamic(f *mlattr.Fact) {
+	if task, ok := strings.CutPrefix(f.Key, mlattr.LossTaskPrefix); ok {
+		v.signal(f, "loss", series.Loss, "", task)
+	} else if metric, ok := strings.CutPrefix(f.Key, mlattr.ValPrefix); ok {
+		v.signal(f, "val_metric", series.ValidationMetric, metric)
+	}
+}
+
+// signal adds a value that may not be finite.
+func (v *values) signal(f *mlattr.Fact, name string, id series.ID, labels ...string) {
+	switch {
+	case f.NonFinite:
+		v.nonfinite = append(v.nonfinite, name)
+	case usable(f):
+		g := gauge{series: id, value: f.Double}
+		copy(g.labels[:], labels)
+		v.gauges = append(v.gauges, g)
+	}
+}
+
+// settleScope sets the scope of losses, which may come from a later attribute.
+func (v *values) settleScope() {
+	for i := range v.gauges {
+		if g := &v.gauges[i]; g.series == series.Loss && g.labels[0] == "" {
+			g.labels[0] = lossScope(v.lossScope, v.Phase)
+		}
+	}
+}
+
+func (v *values) show(id series.ID, value float64, label string) {
+	v.gauges = append(v.gauges, gauge{series: id, labels: [2]string{label}, value: value})
+}
+
+// readEvent reads the event of a training step or an inference, whose
+// attributes have the client's short names or canonical ones. Other versions of
+// the client send a span instead.
+func readEvent(attrs pcommon.Map) values {
+	v := values{lossScope: mlattr.LossScopeBatch}
+	for key, value := range attrs.All() {
+		number, ok, nonfinite := mlattr.ReadDouble(value)
+		switch key {
+		case "loss", mlattr.Loss:
+			v.event(series.Loss, "loss", number, ok, nonfinite)
+		case "learning_rate", mlattr.LearningRate:
+			v.event(series.LearningRate, "learning_rate", number, ok, nonfinite)
+		case "epoch", mlattr.Epoch:
+			if ok {
+				v.show(series.Epoch, number, "")
+			}
+		case "batch_size", mlattr.BatchSize:
+			if n, ok := mlattr.ReadInt(value); ok && n > 0 && n <= mlattr.MaxCount {
+				v.BatchSize = n
+			}
+		case "tokens_per_second", mlattr.TokensPerSecond:
+			v.Rate, v.HasRate = number, ok
+		case "model", mlattr.GenAIRequestModel:
+			v.Requested, _ = mlattr.ReadText(value)
+		}
+	}
+	v.settleScope()
+	return v
+}
+
+func (v *values) event(id series.ID, signal string, number float64, ok, nonfinite bool) {
+	switch {
+	case nonfinite:
+		v.nonfinite = append(v.nonfinite, signal)
+	case ok:
+		v.show(id, number, "")
+	}
+}
+
+func usable(f *mlattr.Fact) bool { return !f.NonFinite && !f.Unreadable }
+
+// lossScope returns the scope of a loss without its own: that of its epoch or
+// validation span, else batch.
+func lossScope(own, phase string) string {
+	switch {
+	case own != "":
+		return own
+	case phase == mlattr.PhaseEpoch:
+		return mlattr.LossScopeEpoch
+	case phase == mlattr.PhaseValidation:
+		return scopeValidation
+	default:
+		return mlattr.LossScopeBatch
+	}
+}
+
+// operationOf returns the ml.operation of requests, tokens and failures, else
+// the GenAI operation, else the phase.
+func operationOf(operation, genAIOperation, phase string) string {
+	switch {
+	case operation != "":
+		return operation
+	case genAIOperation != "":
+		return genAIOperation
+	default:
+		return phase
+	}
+}
+
+// work returns the kind of countable training work of a phase.
+func work(phase string) is {
+	switch phase {
+	case mlattr.PhaseOptimizer:
+		return isOptimizer
+	case mlattr.PhaseBatch:
+		return isBatch
+	default:
+		return 0
+	}
+}
+
+// samples returns the number of samples that a span processed. Data loading and
+// validation count none.
+func samples(v *values) int64 {
+	if v.Phase == mlattr.PhaseDataLoad || v.Phase == mlattr.PhaseValidation || v.BatchSize > mlattr.MaxCount {
+		return 0
+	}
+	return max(v.BatchSize, 0)
+}
+
+// clampEnd returns a span's end in nanoseconds since 1970, at most now: a clock
+// that is ahead must not exclude later values from a gauge.
+func clampEnd(end uint64, now int64) int64 {
+	if end > math.MaxInt64 {
+		return now
+	}
+	return min(int64(end), now)
+}
+
+// addSources sets the sources of a span's series, which are those of its resource
+// unless the span names a run, a rank or a host. For series without every run, a
+// computed run id on the span identifies a single trace and is no label.
+func (r *Reader) addSources(u *unit) {
+	id, inferred := r.ofSpan.NamedRun()
+	number, host := spanfact.Rank(&r.ofSpan), r.ofSpan.TextAt(slotHost)
+	if id == "" && number == "" && host == "" {
+		u.Source, u.requestSource, u.hostSource = r.source, r.source, r.hostSource
+		return
+	}
+	run := r.source.Run
+	run.ID, run.Rank, run.Host = cmp.Or(id, run.ID), cmp.Or(number, run.Rank), cmp.Or(host, run.Host)
+	u.Source = r.Sources.of(r.source.Resource, run)
+	if inferred {
+		run.ID = ""
+	}
+	u.requestSource = r.Sources.of(r.source.Resource, run)
+	u.hostSource = r.Sources.of(r.source.Resource, streams.Run{Host: run.Host})
+}

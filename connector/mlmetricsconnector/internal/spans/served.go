@@ -1,0 +1,160 @@
+package spans
+
+import (
+	"hash/maphash"
+	"iter"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// attrServiceVersion is the conventions' name of the version of a service.
+const attrServiceVersion = "service.version"
+
+// maxArguments is how much of the arguments of a tool, in bytes, tells two calls
+// apart.
+const maxArguments = 16 << 10
+
+var (
+	slotRequestID = mlattr.SlotOf(mlattr.RequestID)
+	slotCached    = mlattr.SlotOf(mlattr.GenAICacheReadTokens)
+	slotCost      = mlattr.SlotOf(mlattr.UsageCost)
+	slotFinish    = mlattr.SlotOf(mlattr.GenAIFinishReasons)
+	slotTool      = mlattr.SlotOf(mlattr.GenAIToolName)
+	slotResent    = mlattr.SlotOf(mlattr.HTTPResendCount)
+)
+
+// serve adds to r.requests what the detectors of services need of a span: requests
+// to models and agents, calls of tools, steps of agents, and the ends of tasks.
+// Whether it is a request is known only later, as isCounted.
+func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
+	facts := &r.ofSpan
+	kind, tool := serving.Kind(0), ""
+	part, function := facts.Call()
+	switch {
+	case v.GenAIOperation == mlattr.OperationExecuteTool:
+		if tool = facts.TextAt(slotTool); tool == "" {
+			tool = v.Function
+		}
+		if tool == "" {
+			tool, _ = mlattr.ReadText(pcommon.NewValueStr(span.Name()))
+		}
+	case part == mlattr.FunctionPart:
+		tool = v.Function
+	case part == mlattr.WholeCall:
+		if tool = v.Function; tool == "" {
+			tool = function
+		}
+	}
+	if tool != "" {
+		kind |= serving.Tool
+	} else if len(u.calls) > 0 {
+		// Whether it counts is known only later, as isCalled.
+		tool = u.calls[0].function
+		failed = failed || u.calls[0].result == resultError
+	}
+	if part == mlattr.WholeCall {
+		kind |= serving.Call
+	}
+	if v.Role != "" && u.Operation != "" {
+		kind |= serving.Step
+	}
+	if n, ok := facts.IntAt(slotResent); ok && n > 0 {
+		kind |= serving.Resent
+	}
+	root := span.ParentSpanID().IsEmpty()
+	if root && v.OfModel() {
+		kind |= serving.Root
+	}
+	if u.is&isAgent != 0 || root && v.Role != "" && u.is&(isRequest|isUsage) == 0 {
+		kind |= serving.Agent
+	}
+	if kind == 0 && len(u.calls) == 0 && u.is&(isRequest|isUsage) == 0 {
+		return
+	}
+	if failed {
+		kind |= serving.Failed
+	}
+	s := r.serving()
+	u.served = len(r.requests)
+	s.Kind, s.Version, s.Tool = kind, r.version, tool
+	s.Trace, s.Parent, s.Start, s.End = u.Trace, span.ParentSpanID(), u.start, u.end
+	s.Operation, s.Role = u.Operation, u.role
+	s.RequestID = facts.TextAt(slotRequestID)
+	if tool != "" {
+		s.Arguments = argumentsOf(r.spanAttrs)
+	}
+	s.Seconds, _, _ = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)
+	if u.is&(isRequest|isUsage) != 0 {
+		serveRequest(s, v, facts)
+		if cost, ok := r.costOf(u); ok {
+			s.Cost = cost
+		}
+	}
+}
+
+// Served returns what the detectors of services need of the spans of the request.
+func (r *Reader) Served() iter.Seq2[streams.Resource, *serving.Span] {
+	return func(yield func(streams.Resource, *serving.Span) bool) {
+		for i := range r.Units {
+			u := &r.Units[i]
+			if u.served == 0 {
+				continue
+			}
+			span := &r.requests[u.served-1]
+			if u.is&isCounted != 0 {
+				span.Kind |= serving.Request
+			}
+			if u.is&isCalled != 0 {
+				span.Kind |= serving.Tool | serving.Call
+			}
+			if !yield(u.Source.Resource, span) {
+				return
+			}
+		}
+	}
+}
+
+// serving appends and returns a span of which nothing is known.
+func (r *Reader) serving() *serving.Span {
+	r.requests = append(r.requests, serving.Unknown)
+	return &r.requests[len(r.requests)-1]
+}
+
+// serveRequest adds what is known about a request to a model.
+func serveRequest(s *serving.Span, v *values, facts *mlattr.Facts) {
+	s.Model, s.Answered = v.Requested, v.Answered
+	if v.HasInput && v.Input >= 0 && v.Input <= mlattr.MaxCount {
+		s.Input = v.Input
+	}
+	if v.HasOutput && v.Output >= 0 && v.Output <= mlattr.MaxCount {
+		s.Output = v.Output
+	}
+	if n, ok := facts.IntAt(slotCached); ok && n <= mlattr.MaxCount {
+		s.Cached = n
+	}
+	if reason := facts.TextAt(slotFinish); reason != "" {
+		s.Kind |= serving.Finished
+		if mlattr.CutByLength(reason) {
+			s.Kind |= serving.Cut
+		}
+	}
+}
+
+var argumentsSeed = maphash.MakeSeed()
+
+// argumentsOf returns a hash of what a tool was called with, or 0 if the span does
+// not say it. The hash is not kept over restarts.
+func argumentsOf(attrs pcommon.Map) (hash uint64) {
+	for key, value := range attrs.All() {
+		if mlattr.IsToolArguments(key) {
+			text, _ := mlattr.Text(value, maxArguments)
+			hash = hash*0x9e3779b97f4a7c15 ^ maphash.String(argumentsSeed, text)
+		}
+	}
+	return hash
+}

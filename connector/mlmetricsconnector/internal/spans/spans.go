@@ -1,0 +1,462 @@
+// Package spans reads what spans say, and counts each once: a span that is delivered
+// twice counts once, and so does a chain of spans that report the same.
+package spans
+
+import (
+	"cmp"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/nesting"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/processes"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+)
+
+// Values of series.Timing.
+const (
+	timingHost   = "host"
+	timingDevice = "device"
+)
+
+const (
+	// operationInference is the ml.operation of mlattr.EventInference.
+	operationInference = "inference"
+)
+
+// is is a set of what a span may count as.
+type is uint16
+
+const (
+	isOptimizer is = 1 << iota
+	isBatch
+	isRequest
+	isUsage
+	isError
+	// isFailure is a failure of a span that is no machine-learning operation.
+	isFailure
+	// isAgent is a request to an agent.
+	isAgent
+	// isWhole is a span that contains all of a step.
+	isWhole
+	// isCounted is a request that counts as one, isCalled a call that does.
+	isCounted
+	isCalled
+)
+
+// unit is what the rules need to know about one span. What does not depend on
+// other spans is already in reader.Updates.
+type unit struct {
+	nesting.Candidate
+	// Span is what it shows of the time of its run.
+	runs.Span
+	span pcommon.SpanID
+	// delivery is the key by which a second delivery is recognized.
+	delivery nesting.Key
+	// first and last delimit the span's updates in reader.Updates.
+	first, last int
+
+	is is
+	// steps are those that need no nesting rule.
+	steps int64
+	// samples is the number of samples that the span processed, or the span
+	// above or below it.
+	samples int64
+
+	// requestSource is the span's source for series without every run, and hostSource
+	// that for series without runs.
+	requestSource, hostSource *streams.Source
+	start, end                int64
+	per                       perStep
+
+	// timed is the index of the span in reader.timed, plus one, or 0, and cores is
+	// how many cores its process uses.
+	timed int
+	cores float64
+	// wholeCall reports whether the span is a call that no other span records, of
+	// the function of the library.
+	wholeCall         bool
+	library, function string
+
+	// calls are those that the span records; hasEvents reports whether the client's
+	// own events do.
+	calls     []call
+	hasEvents bool
+
+	role, model, side string
+	// cost is the index in reader.costs, plus one, of what the request costs, or 0.
+	cost int
+	// served is the index in reader.requests, plus one, of what the detectors need, or
+	// 0.
+	served int
+	// genAI is set only if the span is a request by the conventions and
+	// genai_metrics is on.
+	genAI *genAICall
+}
+
+// Reader converts spans into units and updates. It reads each attribute once,
+// through the vocabulary, and holds no lock.
+type Reader struct {
+	Vocabulary *mlattr.Reader
+	Now        int64
+	// Enriched reports whether ml_enrich has read the spans.
+	Enriched bool
+	// GenAI is an option of the configuration.
+	GenAI bool
+
+	ofResource, ofSpan mlattr.Facts
+	ofEvent            mlattr.Facts
+	values             values
+	// source is that of the resource, hostSource without its run.
+	source, hostSource *streams.Source
+
+	// trace is that of the newest span, and hash its hash.
+	trace pcommon.TraceID
+	hash  nesting.Trace
+
+	program runs.Program
+	per     perStep
+	timing  string
+	Sources sources
+
+	// Slow is the time in seconds above which a call is slow, or 0.
+	Slow float64
+
+	// Changes are what the spans show of changes.
+	Changes observer
+
+	resourceAttrs, spanAttrs pcommon.Map
+	recordedCalls            recordedCalls
+	// Loads is how busy GPUs and processes are, cores how many cores the process of
+	// the resource uses.
+	Loads *processes.Loads
+	cores float64
+	// timed are the spans whose time is divided, and timedOrder their order.
+	timed      []timedSpan
+	timedOrder []timedEnd
+	// LastOfTrace is memory of childrenFirst.
+	LastOfTrace map[nesting.Trace]int32
+	// anyCalls reports whether any unit has calls.
+	anyCalls bool
+
+	Units    []unit
+	Updates  []streams.Update
+	requests []serving.Span
+	costs    []requestCost
+	// Prices are those of models, nil if there are none.
+	Prices *price.Table
+	// version is that of the resource's service.
+	version string
+	// selected and candidates are memory of tally.
+	selected   []*unit
+	candidates []nesting.Candidate
+	// OutOfRange counts implausible values, and clamped negative queue times.
+	OutOfRange, Clamped int64
+	// Repaired counts names of resources with invalid UTF-8.
+	Repaired int64
+}
+
+// Reset clears everything and keeps the memory.
+func (r *Reader) Reset() {
+	r.ofResource.Reset()
+	r.ofSpan.Reset()
+	r.ofEvent.Reset()
+	clear(r.Units)
+	clear(r.Updates)
+	clear(r.requests)
+	clear(r.costs)
+	r.values.reset()
+	clear(r.selected)
+	r.selected, r.candidates = r.selected[:0], r.candidates[:0]
+	r.requests, r.costs, r.Prices, r.version = r.requests[:0], r.costs[:0], nil, ""
+	r.Units, r.Updates, r.OutOfRange, r.Clamped, r.Repaired = r.Units[:0], r.Updates[:0], 0, 0, 0
+	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
+	r.recordedCalls.reset()
+	r.anyCalls = false
+	r.source, r.hostSource = nil, nil
+	r.Changes.reset()
+	r.Sources.reset()
+	r.timed, r.Loads = r.timed[:0], nil
+}
+
+// Read appends the units and updates of td.
+func (r *Reader) Read(td ptrace.Traces) {
+	for _, rs := range td.ResourceSpans().All() {
+		r.readResource(rs.Resource().Attributes())
+		for _, ss := range rs.ScopeSpans().All() {
+			known := r.ofResource.Systems | r.Vocabulary.Scope(ss.Scope().Name())
+			for _, span := range ss.Spans().All() {
+				r.readSpan(known, span)
+			}
+		}
+	}
+}
+
+func (r *Reader) readResource(attrs pcommon.Map) {
+	r.Vocabulary.Resource(attrs, &r.ofResource)
+	r.resourceAttrs = attrs
+	resource, repaired := program.Read(attrs)
+	r.Repaired += repaired
+	r.program = program.Of(&r.ofResource, attrs)
+	r.per = perStepOf(&r.ofResource)
+	r.version = ""
+	if version, ok := attrs.Get(attrServiceVersion); ok {
+		r.version, _ = mlattr.ReadText(version)
+	}
+	r.timing = timingHost
+	if v, ok := attrs.Get(series.Timing); ok && v.Str() == timingDevice {
+		r.timing = timingDevice
+	}
+	r.source = r.Sources.of(resource, program.RunOf(&r.ofResource))
+	r.hostSource = r.Sources.of(resource, streams.Run{Host: r.source.Run.Host})
+	r.cores = r.Loads.CoresOf(attrs, resource)
+	r.Changes.resource(attrs, r.source, &r.ofResource)
+}
+
+// readSpan appends a unit if the span has anything to count or show.
+func (r *Reader) readSpan(known mlattr.System, span ptrace.Span) {
+	if r.Enriched {
+		r.Vocabulary.Enriched(known, span, unread, &r.ofSpan)
+	} else {
+		r.Vocabulary.Span(known, span, &r.ofSpan)
+	}
+	root := r.mayEndProgram(span)
+	if r.ofSpan.Len() == 0 && r.ofSpan.Systems == 0 && span.Events().Len() == 0 && !root {
+		if end := (spanfact.End{}); !end.Failed(span) {
+			return // nobody's span that says nothing
+		}
+	}
+	v := &r.values
+	v.read(&r.ofSpan)
+	failed := v.Failed(span)
+	r.spanAttrs = span.Attributes()
+	r.recordedCalls.reset()
+	// Filled in place, because it is large.
+	u := r.unit()
+	u.first, u.per = len(r.Updates), r.per
+	u.Trace, u.span = span.TraceID(), span.SpanID()
+	if r.trace != u.Trace || r.hash == 0 {
+		r.trace, r.hash = u.Trace, nesting.TraceOf(u.Trace)
+	}
+	u.Self, u.Parent = nesting.KeyOf(r.hash, u.span), nesting.KeyOf(r.hash, span.ParentSpanID())
+	u.delivery = u.Self.StartedAt(span.StartTimestamp())
+	u.start = clampEnd(uint64(span.StartTimestamp()), r.Now)
+	u.end = clampEnd(uint64(span.EndTimestamp()), r.Now)
+	r.addSources(u)
+
+	u.Operation = operationOf(v.Operation, v.GenAIOperation, v.Phase)
+	u.role, u.model, u.side = v.Role, v.Model(), v.Side
+	event := r.Vocabulary.Event(span.Name())
+	r.readActivity(&u.Span, v, event, span)
+	u.Root = root
+	u.Timing, u.cores = r.timing, r.cores
+	if r.GenAI {
+		u.genAI = genAICallOf(v, &r.ofSpan, span)
+	}
+	r.addUsage(u, v)
+	r.addGauges(u, v)
+	r.addCritical(u, v)
+	r.addEvents(u, span.Events())
+	r.addOwnEvent(u, event, r.spanAttrs)
+	r.addTimed(u, v, span)
+	callFailed := failed || spanfact.RaisedInCall(&r.ofSpan, span)
+	r.addCalls(u, v, span, callFailed)
+	if v.Request(event) {
+		u.is |= isRequest
+		r.Changes.request(r.spanAttrs, u.requestSource, v)
+	}
+	if v.GenAIOperation == mlattr.OperationInvokeAgent {
+		u.is |= isAgent
+	}
+	r.readCost(u, v)
+	if failed {
+		u.is |= isFailure
+		u.Failure = cmp.Or(mlattr.ErrorClass(v.Class(span)), mlattr.Other)
+	}
+	if u.genAI != nil {
+		r.addGenAITokens(u, v)
+	}
+	if failed && v.OfModel() && !v.ErrorElsewhere {
+		u.is |= isError
+	}
+	if !failed {
+		u.is |= work(v.Phase)
+		u.Optimizes = u.is&isOptimizer != 0
+		if r.ofSpan.WholeStep() {
+			u.is |= isWhole
+		}
+		u.samples += samples(v)
+		if event == mlattr.EventTrainStep {
+			u.steps++
+		}
+	}
+	r.serve(u, v, span, callFailed)
+	u.last = len(r.Updates)
+	if u.is == 0 && u.served == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.Timed && !u.EndsRun && !root && len(u.calls) == 0 && u.timed == 0 {
+		*u = unit{}
+		r.Units = r.Units[:len(r.Units)-1]
+	}
+}
+
+// mayEndProgram reports whether the end of a span may be that of a program that trains:
+// it has no parent, and is no request of or to others.
+func (r *Reader) mayEndProgram(span ptrace.Span) bool {
+	kind := span.Kind()
+	return span.ParentSpanID().IsEmpty() && (kind == ptrace.SpanKindInternal || kind == ptrace.SpanKindUnspecified) &&
+		r.source.Run.ID != "" && !r.program.OnDemand
+}
+
+// unit appends and returns an empty unit.
+func (r *Reader) unit() *unit {
+	n := len(r.Units)
+	if n < cap(r.Units) {
+		r.Units = r.Units[:n+1]
+	} else {
+		r.Units = append(r.Units, unit{})
+	}
+	return &r.Units[n]
+}
+
+// addUsage adds the tokens and the token rate of a request.
+func (r *Reader) addUsage(u *unit, v *values) {
+	if v.NotCounted {
+		return
+	}
+	for _, side := range [...]struct {
+		kind   string
+		tokens int64
+		has    bool
+	}{
+		{"input", v.Input, v.HasInput},
+		{"output", v.Output, v.HasOutput},
+	} {
+		if !side.has {
+			continue
+		}
+		if !v.NoRequest {
+			u.is |= isUsage
+		}
+		if side.tokens > mlattr.MaxCount {
+			r.OutOfRange++
+			continue
+		}
+		r.count(u, series.Tokens, u.requestSource, side.tokens, side.kind, v.Model(), u.Operation, v.Role, v.Side)
+	}
+	if v.HasRate {
+		r.addRate(u, v.Rate, v.Basis, v.Model())
+	}
+}
+
+func (r *Reader) addRate(u *unit, rate float64, basis, model string) {
+	if rate < 0 || rate > maxRate {
+		r.OutOfRange++
+		return
+	}
+	up := r.update(u, series.RequestTokenThroughput, u.requestSource, basis, model)
+	up.Value = rate
+}
+
+// addGauges adds the latest values of a training run and counts those that are
+// not finite.
+func (r *Reader) addGauges(u *unit, v *values) {
+	for _, g := range v.gauges {
+		r.update(u, g.series, u.Source, g.labels[0], g.labels[1]).Value = g.value
+	}
+	for _, signal := range v.nonfinite {
+		r.count(u, series.Nonfinite, u.Source, 1, signal)
+	}
+}
+
+// addCritical adds for how long a span decided when its trace ended.
+func (r *Reader) addCritical(u *unit, v *values) {
+	switch {
+	case v.critical == 0:
+	case v.critical < 0 || v.critical > mlattr.MaxCallTime:
+		r.OutOfRange++
+	default:
+		r.update(u, series.CriticalPathTime, u.hostSource, v.Role, v.Phase, operationOf(v.Operation, v.GenAIOperation, "")).Value = v.critical
+	}
+}
+
+// addEvents reads the events that represent spans.
+func (r *Reader) addEvents(u *unit, events ptrace.SpanEventSlice) {
+	var numbers seenNumbers
+	for _, event := range events.All() {
+		switch kind := r.Vocabulary.Event(event.Name()); kind {
+		case mlattr.NoEvent:
+		case mlattr.EventTrainNumbers:
+			numbers = r.addNumbers(u, event, numbers)
+		case mlattr.EventTrainStep:
+			e := readEvent(event.Attributes())
+			at := *u
+			at.end = clampEnd(uint64(event.Timestamp()), r.Now)
+			r.addGauges(&at, &e)
+			u.steps++
+			u.samples += e.BatchSize
+		case mlattr.EventInference:
+			e := readEvent(event.Attributes())
+			if e.HasRate {
+				r.addRate(u, e.Rate, mlattr.BasisReported, e.Model())
+			}
+			r.count(u, series.Requests, u.requestSource, 1, operationInference, u.role, e.Model())
+			u.samples += e.BatchSize
+		default:
+			r.addClientEvent(u, kind, event.Attributes(), clampEnd(uint64(event.Timestamp()), r.Now))
+		}
+	}
+}
+
+// seenNumbers says which numbers of training the events of a span have had.
+type seenNumbers struct{ loss, learningRate bool }
+
+// addNumbers adds the numbers of an event that is no step. Of several losses the
+// first is what is trained on; the others are parts of it.
+func (r *Reader) addNumbers(u *unit, event ptrace.SpanEvent, has seenNumbers) seenNumbers {
+	r.Vocabulary.Record(r.ofSpan.Systems, event.Attributes(), &r.ofEvent)
+	var v values
+	v.read(&r.ofEvent)
+	at := *u
+	at.end = clampEnd(uint64(event.Timestamp()), r.Now)
+	v.gauges = slices.DeleteFunc(v.gauges, func(g gauge) bool {
+		return g.series == series.Loss && has.loss || g.series == series.LearningRate && has.learningRate
+	})
+	if has.loss {
+		v.nonfinite = nil
+	}
+	r.addGauges(&at, &v)
+	has.loss = has.loss || r.ofEvent.Find(mlattr.Loss) != nil
+	has.learningRate = has.learningRate || r.ofEvent.Find(mlattr.LearningRate) != nil
+	return has
+}
+
+// count appends an update of a counter.
+func (r *Reader) count(u *unit, id series.ID, of *streams.Source, n int64, labels ...string) {
+	r.update(u, id, of, labels...).Count = n
+}
+
+// update appends an update whose value the caller sets. For a series without
+// runs it uses the host's source instead of of.
+func (r *Reader) update(u *unit, id series.ID, of *streams.Source, labels ...string) *streams.Update {
+	if series.All[id].NoRun {
+		of = u.hostSource
+	}
+	n := len(r.Updates)
+	if n < cap(r.Updates) {
+		r.Updates = r.Updates[:n+1] // reset has left it empty
+	} else {
+		r.Updates = append(r.Updates, streams.Update{})
+	}
+	up := &r.Updates[n]
+	up.Source, up.Series, up.At = of, id, u.end
+	up.Trace, up.Span = u.Trace, u.span
+	copy(up.Labels[:], labels)
+	return up
+}

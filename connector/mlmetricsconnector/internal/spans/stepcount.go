@@ -1,0 +1,162 @@
+package spans
+
+import (
+	"hash/maphash"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/steps"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+)
+
+// rememberedSequences is the minimal number of recent programs and traces whose
+// optimizers and forward passes are remembered.
+const rememberedSequences = 512
+
+// stepCount counts steps by the order of optimizers and forward passes. Each
+// trace has its own order, and so have the spans of a process that are the
+// roots of their traces. It is not safe for concurrent use.
+type stepCount struct {
+	// young and old map the hashes of keys to sequences. When young is full,
+	// old is dropped and young becomes old.
+	young, old map[uint64]*steps.Sequence
+	seed       maphash.Seed
+
+	// source and trace are those of the previous span of a request, within and
+	// roots its sequences, or nil.
+	source        *streams.Source
+	trace         [16]byte
+	within, roots *steps.Sequence
+}
+
+// sequenceKey identifies spans that are compared with each other.
+type sequenceKey struct {
+	resource streams.Resource
+	run      streams.Run
+	trace    [16]byte
+}
+
+func newStepCount() *stepCount {
+	return &stepCount{
+		young: make(map[uint64]*steps.Sequence), old: make(map[uint64]*steps.Sequence), seed: maphash.MakeSeed(),
+	}
+}
+
+// begin adds the forward passes of a request, before its optimizers, and adds
+// to each the number of further steps.
+func (c *stepCount) begin(units []unit) {
+	c.source = nil
+	for i := range units {
+		if u := &units[i]; u.is&isOptimizer != 0 && !u.Parent.Known() && u.Time.End > 0 {
+			c.turnTo(u)
+			c.ofRoots(u)
+		}
+	}
+	for i := range units {
+		if u := &units[i]; hasForward(u) {
+			u.steps += c.forward(u)
+		}
+	}
+}
+
+// forward adds a forward pass and returns the number of further steps: it may
+// show that optimizers before and after it end separate steps.
+func (c *stepCount) forward(u *unit) (more int64) {
+	if u.Time.End <= 0 {
+		return 0
+	}
+	c.turnTo(u)
+	if !u.Parent.Known() {
+		return c.ofRoots(u).Add(steps.Forward, u.Time.Start, u.Time.End)
+	}
+	more = c.ofTrace(u).Add(steps.Forward, u.Time.Start, u.Time.End)
+	if c.roots != nil {
+		// An optimizer that is the root of a trace may have called it.
+		more += c.roots.Add(steps.Forward, u.Time.Start, u.Time.End)
+	}
+	return more
+}
+
+// optimizer adds an optimizer and returns the number of further steps. counted
+// reports whether it is the first of its chain, which is a step if there are no
+// times.
+func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
+	if u.Time.End <= 0 {
+		if counted {
+			return 1
+		}
+		return 0
+	}
+	c.turnTo(u)
+	sequence := c.ofRoots
+	if u.Parent.Known() {
+		sequence = c.ofTrace
+	}
+	span := &u.Time
+	if u.Step > 0 {
+		return sequence(u).AddNumbered(span.Start, span.End, u.Step, u.Restarts)
+	}
+	return sequence(u).Add(steps.Optimizer, span.Start, span.End)
+}
+
+// turnTo finds the sequences of a span's program and trace.
+func (c *stepCount) turnTo(u *unit) {
+	if c.source != u.Source {
+		c.source, c.trace, c.within = u.Source, u.Trace, nil
+		c.roots = c.find(c.hash(u.Source, [16]byte{}))
+	} else if c.trace != u.Trace {
+		c.trace, c.within = u.Trace, nil
+	}
+}
+
+func (c *stepCount) ofRoots(u *unit) *steps.Sequence {
+	if c.roots == nil {
+		c.roots = c.findOrAdd(c.hash(u.Source, [16]byte{}))
+	}
+	return c.roots
+}
+
+func (c *stepCount) ofTrace(u *unit) *steps.Sequence {
+	if c.within == nil {
+		c.within = c.findOrAdd(c.hash(u.Source, u.Trace))
+	}
+	return c.within
+}
+
+func (c *stepCount) hash(source *streams.Source, trace [16]byte) uint64 {
+	return maphash.Comparable(c.seed, sequenceKey{source.Resource, source.Run, trace})
+}
+
+// find returns a remembered sequence, or nil, and marks it as used.
+func (c *stepCount) find(hash uint64) *steps.Sequence {
+	if sequence, known := c.young[hash]; known {
+		return sequence
+	}
+	sequence, known := c.old[hash]
+	if known {
+		c.keep(hash, sequence)
+	}
+	return sequence
+}
+
+func (c *stepCount) findOrAdd(hash uint64) *steps.Sequence {
+	sequence := c.find(hash)
+	if sequence == nil {
+		sequence = new(steps.Sequence)
+		c.keep(hash, sequence)
+	}
+	return sequence
+}
+
+func (c *stepCount) keep(hash uint64, sequence *steps.Sequence) {
+	c.young[hash] = sequence
+	if len(c.young) >= rememberedSequences {
+		clear(c.old)
+		c.young, c.old = c.old, c.young
+	}
+}
+
+// hasForward reports whether a span is a forward pass or contains one.
+func hasForward(u *unit) bool {
+	p := u.Time.Phase
+	return p != wallclock.NoPhase && p.HasForward()
+}

@@ -1,0 +1,200 @@
+package spans
+
+import (
+	"sync"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/nesting"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+)
+
+const (
+	// rememberedSpans is how many of the most recent spans that changed
+	// anything are recognized when they are delivered again.
+	rememberedSpans = 65_536
+	// rememberedNesting is, for each of five rules, how many of the most recent
+	// spans are remembered for the spans above and below them.
+	rememberedNesting = 16_384
+)
+
+// Tally applies the rules that need several spans: a span that is delivered
+// twice counts once, and so does a chain of spans that report the same thing.
+// It is safe for concurrent use.
+type Tally struct {
+	mu                                      sync.Mutex
+	delivered                               *nesting.Recent
+	steps, samples, requests, errors, calls *nesting.Chains
+	stepCount                               *stepCount
+	below                                   *bound.Memory
+}
+
+func NewTally() *Tally {
+	return &Tally{
+		delivered: nesting.NewRecent(rememberedSpans),
+		steps:     nesting.New(rememberedNesting),
+		samples:   nesting.New(rememberedNesting),
+		requests:  nesting.New(rememberedNesting),
+		errors:    nesting.New(rememberedNesting),
+		calls:     nesting.New(rememberedNesting),
+		stepCount: newStepCount(),
+		below:     bound.NewMemory(rememberedTimes),
+	}
+}
+
+// Settle removes from r the spans that were delivered before, adds the others'
+// counts to r.updates, and returns the number of spans removed.
+func (t *Tally) Settle(r *Reader) (duplicates int64) {
+	r.orderTimes()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	duplicates = t.removeDelivered(r)
+	t.divideTimes(r)
+	t.countSteps(r)
+	t.countSamples(r)
+	t.countRequests(r)
+	t.countErrors(r)
+	t.countCalls(r)
+	return duplicates
+}
+
+func (t *Tally) removeDelivered(r *Reader) (duplicates int64) {
+	for i := range r.Units {
+		t.delivered.ReadAhead(r.Units[i].delivery)
+	}
+	units, updates := r.Units[:0], r.Updates[:0]
+	for i := range r.Units {
+		u := &r.Units[i]
+		if u.Self.Known() && t.delivered.Add(u.delivery, 1) != 0 {
+			duplicates++
+			if u.timed > 0 {
+				r.timed[u.timed-1].again = true
+			}
+			continue
+		}
+		if duplicates == 0 {
+			// Nothing has to move.
+			units, updates = r.Units[:i+1], r.Updates[:u.last]
+			continue
+		}
+		units = append(units, *u)
+		updates = append(updates, r.Updates[u.first:u.last]...)
+	}
+	clear(r.Units[len(units):])
+	clear(r.Updates[len(updates):])
+	r.Units, r.Updates = units, updates
+	return duplicates
+}
+
+// countSteps counts optimizer steps, batches, and the steps of clients that
+// show a step only by a batch that is a trace of its own.
+func (t *Tally) countSteps(r *Reader) {
+	t.stepCount.begin(r.Units)
+	optimizers := selected(r, func(u *unit) bool { return u.is&isOptimizer != 0 })
+	for i, v := range t.steps.Outermost(candidates(r, optimizers)) {
+		if u := optimizers[i]; v != nesting.Below {
+			u.steps += t.stepCount.optimizer(u, v == nesting.Counts)
+			// A step ends with its outermost span, wherever it was counted.
+			u.EndsStep = true
+		}
+	}
+	for i := range r.Units {
+		u := &r.Units[i]
+		ends := u.EndsStep || u.steps > 0 && !hasForward(u)
+		if u.is&isBatch != 0 {
+			r.count(u, series.Batches, u.Source, 1)
+			if !u.Parent.Known() && !t.steps.Has(u.Self, nesting.Covered) {
+				u.steps++
+				ends = true
+			}
+		}
+		if u.is&isWhole != 0 && !ends {
+			ends = t.countWhole(u)
+		}
+		if u.steps > 0 {
+			r.count(u, series.Steps, u.Source, u.steps)
+			r.countPerStep(u)
+		}
+		u.EndsStep = ends
+		if u.EndsStep && u.end > 0 {
+			r.update(u, series.LastStepTimestamp, u.Source).Value = float64(u.end) / 1e9
+		}
+	}
+}
+
+// countWhole counts a span that contains all of a step as one, unless a span below
+// it was: an optimizer, or another such span. It reports whether it did.
+func (t *Tally) countWhole(u *unit) bool {
+	counted := !t.steps.Has(u.Self, nesting.Covered)
+	if counted {
+		u.steps++
+	}
+	if u.Parent.Known() {
+		t.steps.Set(u.Parent, nesting.Covered)
+	}
+	return counted
+}
+
+func (t *Tally) countSamples(r *Reader) {
+	units := selected(r, func(u *unit) bool { return u.samples > 0 })
+	for i, v := range t.samples.Outermost(candidates(r, units)) {
+		if u := units[i]; v == nesting.Counts {
+			r.count(u, series.Samples, u.Source, u.samples)
+		}
+	}
+}
+
+func (t *Tally) countRequests(r *Reader) {
+	units := selected(r, func(u *unit) bool { return u.is&(isRequest|isUsage) != 0 })
+	chosen := candidates(r, units)
+	for i, u := range units {
+		chosen[i].Always = u.is&isUsage != 0
+	}
+	for i, v := range t.requests.Innermost(chosen) {
+		if u := units[i]; v == nesting.Counts {
+			u.is |= isCounted
+			r.count(u, series.Requests, u.requestSource, 1, u.Operation, u.role, u.model, u.Failure, u.side)
+			r.addGenAITimes(u)
+			if u.cost != 0 && u.is&isUsage == 0 {
+				r.addCost(u)
+			}
+		}
+	}
+	for i := range r.Units {
+		// A call that several spans record adds its time where it is counted.
+		if u := &r.Units[i]; u.wholeCall || len(u.calls) == 0 && u.is&(isCounted|isAgent) != 0 {
+			r.addTimes(u, u.library, u.function)
+		}
+	}
+}
+
+func (t *Tally) countErrors(r *Reader) {
+	units := selected(r, func(u *unit) bool { return u.is&isError != 0 })
+	links := selected(r, func(u *unit) bool { return u.is&(isError|isFailure) == isFailure })
+	for i, v := range t.errors.Lowest(candidates(r, units), candidates(r, links)) {
+		if u := units[i]; v == nesting.Counts {
+			r.count(u, series.Errors, u.requestSource, 1, u.Operation, u.Failure)
+		}
+	}
+}
+
+// selected returns the units that a rule applies to, in memory that the next
+// request reuses.
+func selected(r *Reader, of func(*unit) bool) []*unit {
+	first := len(r.selected)
+	for i := range r.Units {
+		if of(&r.Units[i]) {
+			r.selected = append(r.selected, &r.Units[i])
+		}
+	}
+	return r.selected[first:]
+}
+
+// candidates returns candidates for the selected units, in memory that the next
+// request reuses.
+func candidates(r *Reader, units []*unit) []nesting.Candidate {
+	first := len(r.candidates)
+	for _, u := range units {
+		r.candidates = append(r.candidates, u.Candidate)
+	}
+	return r.candidates[first:]
+}

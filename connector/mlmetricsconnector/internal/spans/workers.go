@@ -1,0 +1,197 @@
+package spans
+
+import (
+	"math"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+const (
+	// maxWorkers is the largest pool that is believed.
+	maxWorkers = 1 << 20
+	// maxMemory is the largest memory that is believed, in bytes. Sums of many
+	// do not overflow.
+	maxMemory = 1 << 50
+	// mebibyte is the unit of keys that end in _mb: clients divide by 1024 twice.
+	mebibyte = 1 << 20
+)
+
+// Values of series.MemoryKind.
+const (
+	memoryAllocated = "allocated"
+	memoryReserved  = "reserved"
+)
+
+// addWorkerEvent adds what an event said about workers, their pool and their
+// memory.
+//
+// Workers that are taken from a pool and given back are not counted: both
+// events come with the end of their span, when the worker is idle again.
+func (r *Reader) addWorkerEvent(u *unit, kind mlattr.EventKind, attrs pcommon.Map, at int64) {
+	switch kind {
+	case mlattr.EventPoolSize:
+		r.addPool(u, attrs, at)
+	case mlattr.EventWorkerCrash:
+		r.addWorkerCount(u, series.WorkerCrashes, attrs)
+	case mlattr.EventBreakerOpen:
+		r.addWorkerCount(u, series.BreakerOpenings, attrs)
+	case mlattr.EventHealthAlert:
+		r.addWorkerCount(u, series.HealthAlerts, attrs)
+	case mlattr.EventMemoryAllocate:
+		r.addMemory(u, attrs, 1)
+	case mlattr.EventMemoryRelease:
+		r.addMemory(u, attrs, -1)
+	case mlattr.EventGPUMemory:
+		r.addGPUMemory(u, attrs, at)
+	}
+}
+
+func (r *Reader) addPool(u *unit, attrs pcommon.Map, at int64) {
+	pool := r.pool(attrs)
+	for key, v := range attrs.All() {
+		var id series.ID
+		switch key {
+		case "size":
+			id = series.PoolSize
+		case "busy":
+			id = series.PoolBusy
+		case "idle":
+			id = series.PoolIdle
+		default:
+			continue
+		}
+		n, ok := mlattr.ReadInt(v)
+		if !ok || n < 0 || n > maxWorkers {
+			r.OutOfRange++
+			continue
+		}
+		r.show(u, id, at, float64(n), pool, r.instance())
+	}
+}
+
+// addWorkerCount counts one event of a worker or its pool.
+func (r *Reader) addWorkerCount(u *unit, id series.ID, attrs pcommon.Map) {
+	class, where := "", ""
+	for key, v := range attrs.All() {
+		switch key {
+		case "type", "alert_type":
+			class = mlattr.ReadWord(v)
+		case "reason":
+			// Elixir prints any term here. Only an atom is a class.
+			if reason := mlattr.ReadWord(v); class == "" && isAtom(reason) {
+				class = reason
+			}
+		case "device":
+			where = device(v)
+		}
+	}
+	r.count(u, id, u.requestSource, 1, r.pool(attrs), class, where)
+}
+
+func (r *Reader) addMemory(u *unit, attrs pcommon.Map, sign int64) {
+	class, where := "", ""
+	bytes, ok := int64(0), false
+	for key, v := range attrs.All() {
+		switch key {
+		case "bytes":
+			bytes, ok = mlattr.ReadInt(v)
+		case "type":
+			class = mlattr.ReadWord(v)
+		case "device":
+			where = device(v)
+		}
+	}
+	if !ok || bytes < 0 || bytes > maxMemory {
+		r.OutOfRange++
+		return
+	}
+	r.count(u, series.MemoryAllocated, u.requestSource, sign*bytes, class, where, r.instance())
+}
+
+func (r *Reader) addGPUMemory(u *unit, attrs pcommon.Map, at int64) {
+	where := ""
+	if v, ok := attrs.Get("device"); ok {
+		where = device(v)
+	}
+	for key, v := range attrs.All() {
+		kind, unit := key, 0.0
+		if k, ok := strings.CutSuffix(key, "_mb"); ok {
+			kind, unit = k, mebibyte
+		} else if k, ok := strings.CutSuffix(key, "_bytes"); ok {
+			kind, unit = k, 1
+		}
+		if unit == 0 || kind != memoryAllocated && kind != memoryReserved {
+			continue
+		}
+		n, ok, _ := mlattr.ReadDouble(v)
+		if n *= unit; !ok || n < 0 || n > maxMemory {
+			r.OutOfRange++
+			continue
+		}
+		r.show(u, series.GPUMemoryUsage, at, math.Round(n), kind, where, r.instance())
+	}
+}
+
+// show adds the value that a series had at a time.
+func (r *Reader) show(u *unit, id series.ID, at int64, value float64, labels ...string) {
+	up := r.update(u, id, u.requestSource, labels...)
+	up.Value, up.At = value, at
+}
+
+// pool names the pool that an event is about, which the span may say as well.
+func (r *Reader) pool(attrs pcommon.Map) string {
+	if v, ok := attrs.Get("pool"); ok {
+		return mlattr.ReadWord(v)
+	}
+	for _, key := range mlattr.PoolKeys() {
+		if v, ok := r.spanAttrs.Get(key); ok {
+			return mlattr.ReadWord(v)
+		}
+	}
+	return ""
+}
+
+// instance returns the service.instance.id of the resource, or "".
+func (r *Reader) instance() string {
+	v, ok := r.resourceAttrs.Get(series.Instance)
+	if !ok {
+		return ""
+	}
+	id, ok := mlattr.ReadID(v)
+	if !ok {
+		return ""
+	}
+	return id
+}
+
+// device reads where something is as PyTorch writes it, from "cuda:0" itself
+// or Elixir's "{:cuda, 0}".
+func device(v pcommon.Value) string {
+	if v.Type() != pcommon.ValueTypeStr {
+		return mlattr.ReadWord(v)
+	}
+	inner, ok := strings.CutPrefix(v.Str(), "{:")
+	if !ok {
+		return mlattr.ReadWord(v)
+	}
+	kind, index, pair := strings.Cut(strings.TrimSuffix(inner, "}"), ",")
+	text := kind + ":" + strings.TrimSpace(index)
+	if !pair || len(text) > mlattr.MaxText || !mlattr.ValidID(text) {
+		return ""
+	}
+	return text
+}
+
+// isAtom says whether a text is a plain atom of Elixir's.
+func isAtom(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < 'a' || c > 'z') && c != '_' {
+			return false
+		}
+	}
+	return text != ""
+}
