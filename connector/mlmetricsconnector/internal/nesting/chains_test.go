@@ -51,13 +51,13 @@ func TestOneFailureOfAChainCounts(t *testing.T) {
 func TestALinkAloneHidesNothing(t *testing.T) {
 	n := New(100)
 	assert.Empty(t, n.Lowest(nil, []Candidate{link(3, 2)}))
-	assert.Equal(t, []verdict{Counts}, n.Lowest([]Candidate{link(2, 1)}, nil))
+	assert.Equal(t, []Verdict{Counts}, n.Lowest([]Candidate{link(2, 1)}, nil))
 }
 
 // A span that claims to be its own ancestor ends nothing.
 func TestLinksInACircle(t *testing.T) {
 	n := New(100)
-	assert.Equal(t, []verdict{Counts}, n.Lowest([]Candidate{link(4, 3)}, []Candidate{link(3, 2), link(2, 3)}))
+	assert.Equal(t, []Verdict{Counts}, n.Lowest([]Candidate{link(4, 3)}, []Candidate{link(3, 2), link(2, 3)}))
 }
 
 // TestLongLinksAreClimbedOnce is the same as TestALongChainIsClimbedOnce, with

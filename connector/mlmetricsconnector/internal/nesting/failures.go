@@ -4,7 +4,7 @@ package nesting
 // the candidates: links, which failed too. A link is not counted. It passes on
 // what is known above and below it, in whatever order spans arrive, in one
 // batch or several.
-func (n *Chains) Lowest(candidates, links []Candidate) []verdict {
+func (n *Chains) Lowest(candidates, links []Candidate) []Verdict {
 	if len(links) == 0 {
 		return n.Innermost(candidates)
 	}

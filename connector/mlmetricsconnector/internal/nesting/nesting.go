@@ -67,7 +67,7 @@ const (
 	// counted: the span was counted itself or through one above it, so nothing
 	// directly below it counts.
 	counted mark = 1 << iota
-	// Covered: a span directly below was counted instead.
+	// Covered is the mark of a span when one directly below was counted instead.
 	Covered
 	// open: the span was counted, and one directly below that always counts may
 	// come later. taken: it came, and is the same.
@@ -84,7 +84,7 @@ type Chains struct {
 	marks *Recent
 	// parents and verdicts are reused for each batch.
 	parents  map[Key]Key
-	verdicts []verdict
+	verdicts []Verdict
 }
 
 // maxKept limits the spans whose memory is kept between two batches.
@@ -95,30 +95,32 @@ func New(size int) *Chains {
 	return &Chains{marks: NewRecent(size), parents: make(map[Key]Key)}
 }
 
+// Has reports whether a mark is remembered about a span.
 func (n *Chains) Has(of Key, m mark) bool {
 	return mark(n.marks.get(of))&m != 0
 }
 
+// Set adds a mark to a span.
 func (n *Chains) Set(of Key, m mark) {
 	n.marks.Add(of, uint8(m))
 }
 
-// verdict is the decision about a candidate.
-type verdict uint8
+// Verdict is the decision about a candidate.
+type Verdict uint8
 
 const (
-	// Below: a span above it represents its chain.
-	Below verdict = iota
+	// Below says that a span above it represents its chain.
+	Below Verdict = iota
 	// above: its chain was counted at a span below it.
 	above
-	// Counts: it represents its chain.
+	// Counts says that it represents its chain.
 	Counts
 )
 
 // Outermost returns the verdict on each candidate of one batch: the topmost of
 // a chain counts. If a lower one was counted in an earlier batch, that one
 // represents the chain. The result is valid until the next call.
-func (n *Chains) Outermost(candidates []Candidate) []verdict {
+func (n *Chains) Outermost(candidates []Candidate) []Verdict {
 	if len(candidates) == 0 {
 		return nil
 	}
@@ -192,15 +194,15 @@ func (n *Chains) cover(of Key, parents map[Key]Key) (marked int) {
 }
 
 // blank returns count empty verdicts.
-func (n *Chains) blank(count int) []verdict {
-	n.verdicts = append(n.verdicts[:0], make([]verdict, count)...)
+func (n *Chains) blank(count int) []Verdict {
+	n.verdicts = append(n.verdicts[:0], make([]Verdict, count)...)
 	return n.verdicts
 }
 
 // Innermost returns the verdict on each candidate of one batch: the lowest of a
 // chain counts. If a higher one was counted in an earlier batch, that one
 // represents the chain. The result is valid until the next call.
-func (n *Chains) Innermost(candidates []Candidate) []verdict {
+func (n *Chains) Innermost(candidates []Candidate) []Verdict {
 	n.readAhead(candidates)
 	for i := range candidates {
 		if c := &candidates[i]; c.nested() {

@@ -17,58 +17,58 @@ func TestNesting(t *testing.T) {
 	type batch = []Candidate
 	for name, tt := range map[string]struct {
 		batches   []batch
-		outermost [][]verdict
-		innermost [][]verdict
+		outermost [][]Verdict
+		innermost [][]Verdict
 	}{
 		"siblings below a span that is no candidate": {
 			batches:   []batch{{link(2, 1), link(3, 1)}, {link(4, 1)}},
-			outermost: [][]verdict{{Counts, Counts}, {Counts}},
-			innermost: [][]verdict{{Counts, Counts}, {Counts}},
+			outermost: [][]Verdict{{Counts, Counts}, {Counts}},
+			innermost: [][]Verdict{{Counts, Counts}, {Counts}},
 		},
 		"a chain in one batch": {
 			batches:   []batch{{link(4, 3), link(3, 2), link(2, 1)}},
-			outermost: [][]verdict{{Below, Below, Counts}},
-			innermost: [][]verdict{{Counts, above, above}},
+			outermost: [][]Verdict{{Below, Below, Counts}},
+			innermost: [][]Verdict{{Counts, above, above}},
 		},
 		"a chain in one batch, parents first": {
 			batches:   []batch{{link(2, 1), link(3, 2), link(4, 3)}},
-			outermost: [][]verdict{{Counts, Below, Below}},
-			innermost: [][]verdict{{above, above, Counts}},
+			outermost: [][]Verdict{{Counts, Below, Below}},
+			innermost: [][]Verdict{{above, above, Counts}},
 		},
 		"a chain over batches, children first": {
 			batches:   []batch{{link(4, 3)}, {link(3, 2)}, {link(2, 1)}},
-			outermost: [][]verdict{{Counts}, {above}, {above}},
-			innermost: [][]verdict{{Counts}, {above}, {above}},
+			outermost: [][]Verdict{{Counts}, {above}, {above}},
+			innermost: [][]Verdict{{Counts}, {above}, {above}},
 		},
 		"a chain over batches, parents first": {
 			batches:   []batch{{link(2, 1)}, {link(3, 2)}},
-			outermost: [][]verdict{{Counts}, {Below}},
-			innermost: [][]verdict{{Counts}, {Below}},
+			outermost: [][]Verdict{{Counts}, {Below}},
+			innermost: [][]Verdict{{Counts}, {Below}},
 		},
 		"the lowest came earlier, the others together": {
 			batches:   []batch{{link(4, 3)}, {link(2, 1), link(3, 2)}},
-			outermost: [][]verdict{{Counts}, {above, Below}},
-			innermost: [][]verdict{{Counts}, {above, above}},
+			outermost: [][]Verdict{{Counts}, {above, Below}},
+			innermost: [][]Verdict{{Counts}, {above, above}},
 		},
 		"roots": {
 			batches:   []batch{{link(1, 0), link(2, 0)}},
-			outermost: [][]verdict{{Counts, Counts}},
-			innermost: [][]verdict{{Counts, Counts}},
+			outermost: [][]Verdict{{Counts, Counts}},
+			innermost: [][]Verdict{{Counts, Counts}},
 		},
 		"no ids at all": {
 			batches:   []batch{{link(0, 0), link(0, 0)}},
-			outermost: [][]verdict{{Counts, Counts}},
-			innermost: [][]verdict{{Counts, Counts}},
+			outermost: [][]Verdict{{Counts, Counts}},
+			innermost: [][]Verdict{{Counts, Counts}},
 		},
 		"a span that is its own parent": {
 			batches:   []batch{{link(1, 1)}},
-			outermost: [][]verdict{{Counts}},
-			innermost: [][]verdict{{Counts}},
+			outermost: [][]Verdict{{Counts}},
+			innermost: [][]Verdict{{Counts}},
 		},
 		"a circle ends": {
 			batches:   []batch{{link(1, 2), link(2, 1)}, {link(1, 2), link(2, 1)}},
-			outermost: [][]verdict{{Below, Below}, {Below, Below}},
-			innermost: [][]verdict{{above, above}, {above, above}},
+			outermost: [][]Verdict{{Below, Below}, {Below, Below}},
+			innermost: [][]Verdict{{above, above}, {above, above}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,11 +85,11 @@ func TestAlwaysCounted(t *testing.T) {
 	n := New(100)
 	leaf, wrapper := link(3, 2), link(2, 1)
 	leaf.Always = true
-	assert.Equal(t, []verdict{Counts, above}, n.Innermost([]Candidate{leaf, wrapper}), "a wrapper is no request of its own")
-	assert.Equal(t, []verdict{Below}, n.Innermost([]Candidate{link(4, 3)}), "nor is what lies below")
+	assert.Equal(t, []Verdict{Counts, above}, n.Innermost([]Candidate{leaf, wrapper}), "a wrapper is no request of its own")
+	assert.Equal(t, []Verdict{Below}, n.Innermost([]Candidate{link(4, 3)}), "nor is what lies below")
 	again := link(5, 3)
 	again.Always = true
-	assert.Equal(t, []verdict{Counts}, n.Innermost([]Candidate{again}))
+	assert.Equal(t, []Verdict{Counts}, n.Innermost([]Candidate{again}))
 }
 
 // chain is as many spans, each below the one before, the highest first.
@@ -100,9 +100,9 @@ func TestParentThatEndedFirst(t *testing.T) {
 	n := New(100)
 	usage, another := link(2, 1), link(3, 1)
 	usage.Always, another.Always = true, true
-	assert.Equal(t, []verdict{Counts}, n.Innermost([]Candidate{link(1, 0)}))
-	assert.Equal(t, []verdict{Below}, n.Innermost([]Candidate{usage}))
-	assert.Equal(t, []verdict{Counts}, n.Innermost([]Candidate{another}))
+	assert.Equal(t, []Verdict{Counts}, n.Innermost([]Candidate{link(1, 0)}))
+	assert.Equal(t, []Verdict{Below}, n.Innermost([]Candidate{usage}))
+	assert.Equal(t, []Verdict{Counts}, n.Innermost([]Candidate{another}))
 }
 
 func chain(length int) (spans []Candidate) {

@@ -34,6 +34,7 @@ type Seen struct {
 	nccl map[string]*ncclAnswers
 }
 
+// NewSeen returns a Seen that has seen nothing. prices are those of GPUs.
 func NewSeen(prices price.GPUs) *Seen {
 	s := &Seen{
 		Ranks: runs.NewMetrics(), fleet: gpus.NewFleet(), prices: price.NewHours(prices), nccl: make(map[string]*ncclAnswers),

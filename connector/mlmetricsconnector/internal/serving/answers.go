@@ -112,7 +112,7 @@ func (a *Answers) novelty() float64 {
 	return float64(once) / float64(a.all+1)
 }
 
-// usual and unusual return the models that answer most, or "".
+// Most returns the usual and the unusual model that answer most, or "".
 func (a *Answers) Most() (usual, unusual string) {
 	var most [2]int
 	for i := range a.names {

@@ -28,6 +28,7 @@ type Tally struct {
 	below                                   *bound.Memory
 }
 
+// NewTally returns a Tally that has counted nothing.
 func NewTally() *Tally {
 	return &Tally{
 		delivered: nesting.NewRecent(rememberedSpans),
