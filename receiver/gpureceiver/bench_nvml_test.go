@@ -63,7 +63,7 @@ func BenchmarkScrapeNVML(b *testing.B) {
 // are made beside the scrapes, are left out.
 func thirtyPoints(cfg *Config) {
 	cfg.Kubernetes.PodResourcesSocket = ""
-	cfg.SlowInterval = 24 * time.Hour
+	cfg.slowInterval = 24 * time.Hour
 	m := &cfg.Metrics
 	for _, off := range []*bool{
 		&m.HwFanSpeedRatio.Enabled,

@@ -76,18 +76,6 @@ type Config struct {
 	// Source is the source of the values: auto (the default), nvml or replay.
 	Source Source `mapstructure:"source"`
 
-	// SlowInterval is the least time between two rounds of calls that take
-	// milliseconds: the lists of processes, PCIe throughput and the kubelet's
-	// list of devices. They are made after a reading, which they do not delay,
-	// and the next reading has their values. The default is 30s. 0 means after
-	// every reading.
-	SlowInterval time.Duration `mapstructure:"slow_interval"`
-
-	// Remember is how long an error (XID) affects hw.status, and how long a vanished
-	// GPU is reported as failed. The default is 1h. Zero means that past errors do not
-	// matter, and that the series of a vanished GPU end immediately.
-	Remember time.Duration `mapstructure:"remember"`
-
 	// Engines are the tasks of hw.gpu.utilization, nvidia.gpu.busy.time and
 	// nvidia.gpu.utilization.peak: any of general, encoder, decoder, jpeg and
 	// ofa. The default is the first three. With an empty list these metrics have
@@ -125,6 +113,16 @@ type Config struct {
 	// name that etc/passwd below root_path has for user.id, else that of the user of
 	// the Slurm job. The default is true. With false, workloads have user.id only.
 	UserNames bool `mapstructure:"user_names"`
+
+	// slowInterval is the least time between two rounds of calls that take
+	// milliseconds: the lists of processes, PCIe throughput and the kubelet's list of
+	// devices. They are made after a reading, which they do not delay, and the next
+	// reading has their values.
+	slowInterval time.Duration
+
+	// remember is how long an error (XID) affects hw.status, and how long a vanished
+	// GPU is reported as failed.
+	remember time.Duration
 
 	// prevent unkeyed literal initialization
 	_ struct{}
@@ -213,8 +211,8 @@ func createDefaultConfig() component.Config {
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),
 		Source:               SourceAuto,
-		SlowInterval:         30 * time.Second,
-		Remember:             time.Hour,
+		slowInterval:         30 * time.Second,
+		remember:             time.Hour,
 		Engines:              []string{"general", "encoder", "decoder"},
 		PowerLimits:          []string{"enforced"},
 		UserNames:            true,
@@ -268,12 +266,6 @@ func (cfg *Config) Validate() error {
 	case SourceAuto, SourceNVML, SourceReplay:
 	default:
 		errs = append(errs, fmt.Errorf(`"source" is %q; allowed are %q, %q and %q`, cfg.Source, SourceAuto, SourceNVML, SourceReplay))
-	}
-	if cfg.SlowInterval < 0 {
-		errs = append(errs, fmt.Errorf(`"slow_interval" is %s; it must not be negative`, cfg.SlowInterval))
-	}
-	if cfg.Remember < 0 {
-		errs = append(errs, fmt.Errorf(`"remember" is %s; it must not be negative`, cfg.Remember))
 	}
 	errs = append(errs,
 		onlyOf("engines", cfg.Engines, device.ProcessTasks),

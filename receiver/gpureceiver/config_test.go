@@ -84,14 +84,6 @@ func TestConfigRefused(t *testing.T) {
 			map[string]any{"initial_delay": "-1s"},
 			[]string{`"initial_delay" is -1s; it must not be negative`},
 		},
-		"negative slow interval": {
-			map[string]any{"slow_interval": "-30s"},
-			[]string{`"slow_interval" is -30s; it must not be negative`},
-		},
-		"negative memory": {
-			map[string]any{"remember": "-1h"},
-			[]string{`"remember" is -1h0m0s; it must not be negative`},
-		},
 		"unknown engine": {
 			map[string]any{"engines": []any{"general", "tensor"}},
 			[]string{`"engines" has "tensor"; allowed are ["general" "encoder" "decoder" "jpeg" "ofa"]`},
@@ -195,7 +187,7 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 // A duration without a unit, or none at all, is refused and not taken for
 // nanoseconds.
 func TestMalformedDurationsAreRefused(t *testing.T) {
-	for _, key := range []string{"collection_interval", "initial_delay", "timeout", "slow_interval", "remember"} {
+	for _, key := range []string{"collection_interval", "initial_delay", "timeout"} {
 		err := confmap.NewFromStringMap(map[string]any{key: "10"}).Unmarshal(createDefaultConfig())
 		require.ErrorContains(t, err, key)
 	}

@@ -161,7 +161,7 @@ func TestStates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := replayOf(t, test.frames)
-			cfg.Remember = test.remember
+			cfg.remember = test.remember
 			r := newRig(t, cfg)
 			begin := r.clock
 			for elapsed := time.Duration(0); elapsed <= 31*time.Second; elapsed += time.Second {

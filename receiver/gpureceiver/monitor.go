@@ -89,7 +89,7 @@ func (m *monitor) open() (device.Source, error) {
 		UserNames:              m.cfg.UserNames,
 		PodResourcesSocket:     m.cfg.podResourcesSocket(),
 		CallTimeout:            m.cfg.callTimeout(),
-		SlowInterval:           m.cfg.SlowInterval,
+		SlowInterval:           m.cfg.slowInterval,
 		ReleaseBetweenReadings: m.cfg.NVML.ReleaseBetweenReadings,
 		Wants:                  m.cfg.wants(),
 		RequireBuild:           m.cfg.Source == SourceNVML,

@@ -52,7 +52,7 @@ func runGPUVanishes(t *testing.T, d *fakeDriver) {
 
 	d.set(t, "epoch 3", "count 1")
 	r.after(t, time.Minute)
-	assert.Equal(t, map[string]string{gpu0: "ok"}, states(t, r.after(t, r.scraper.cfg.Remember)), "it is not remembered for ever")
+	assert.Equal(t, map[string]string{gpu0: "ok"}, states(t, r.after(t, r.scraper.cfg.remember)), "it is not remembered for ever")
 }
 
 func runGPUIsLost(t *testing.T, d *fakeDriver) {

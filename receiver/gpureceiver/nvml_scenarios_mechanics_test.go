@@ -339,7 +339,7 @@ func runHungProcessList(t *testing.T, d *fakeDriver) {
 func runHungSlowCall(t *testing.T, d *fakeDriver) {
 	cfg := invisible(t, d.config(t))
 	cfg.Timeout = hungTimeout
-	cfg.SlowInterval = 0
+	cfg.slowInterval = 0
 	r := newRig(t, cfg)
 	require.Len(t, r.snapshot(t).GPUs, 2)
 	d.set(t, "hang:nvmlDeviceGetGraphicsRunningProcesses_v3 0")
@@ -404,7 +404,7 @@ func runProcessesOfSeveralKinds(t *testing.T, d *fakeDriver) {
 // has none.
 func runProcessUtilization(t *testing.T, d *fakeDriver) {
 	cfg := invisible(t, d.config(t))
-	cfg.SlowInterval = time.Minute
+	cfg.slowInterval = time.Minute
 	r := newRig(t, cfg)
 	processes := r.snapshot(t).GPUs[0].Processes
 	assert.InDeltaMapValues(t, device.Numbers{"general": 0.5, "encoder": 0.05, "decoder": 0}, processes[0].Utilization, 1e-9)
@@ -512,7 +512,7 @@ func runOneGPULostNotPersistent(t *testing.T, d *fakeDriver) {
 // No call is made about a GPU that the host has put to sleep.
 func runSleepingGPU(t *testing.T, d *fakeDriver) {
 	cfg := invisible(t, d.config(t))
-	cfg.SlowInterval = 0
+	cfg.slowInterval = 0
 	directory := filepath.Join(cfg.RootPath, "sys", "bus", "pci", "devices", "0001:19:00.0", "power")
 	require.NoError(t, os.MkdirAll(directory, 0o750))
 	status := func(text string) {

@@ -58,7 +58,7 @@ func (d *fakeDriver) everything(t *testing.T) *Config {
 	setMetrics(t, cfg, true)
 	cfg.Engines = device.ProcessTasks
 	cfg.PowerLimits = device.PowerLimits.Names
-	cfg.SlowInterval = 0
+	cfg.slowInterval = 0
 	return cfg
 }
 

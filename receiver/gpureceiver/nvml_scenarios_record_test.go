@@ -33,7 +33,7 @@ func runRecording(t *testing.T, d *fakeDriver) {
 	cfg := d.config(t)
 	everything := loadConfig(t, filepath.Join("testdata", "replay", "everything_h100", "config.yaml"))
 	cfg.MetricsBuilderConfig, cfg.Engines, cfg.PowerLimits = everything.MetricsBuilderConfig, everything.Engines, everything.PowerLimits
-	cfg.SlowInterval = 0
+	cfg.slowInterval = 0
 	cfg.Record.Path = filepath.Join(t.TempDir(), "recording.yaml")
 	live := newRig(t, cfg)
 	told := live.listen(t)

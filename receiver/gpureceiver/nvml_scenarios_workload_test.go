@@ -227,7 +227,7 @@ func runWorkloadPrivileges(t *testing.T, d *fakeDriver) {
 	require.NoError(t, os.Chmod(d.control, 0o644))
 
 	cfg := root.config(t, d)
-	cfg.SlowInterval = 0
+	cfg.slowInterval = 0
 	r := newRig(t, cfg)
 	metrics := r.scrape(t)
 	assert.Equal(t, "run-7", text(pointsOf(metrics, gpu0, workloadMemory)[0].Attributes(), "ml.run.id"))

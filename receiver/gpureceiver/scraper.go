@@ -111,7 +111,7 @@ func (s *gpuScraper) ScrapeMetrics(ctx context.Context) (pmetric.Metrics, error)
 	// A failing driver lists no GPUs, and an interrupted reading not all of
 	// them, so that a missing GPU does not mean that it is gone.
 	if snapshot.Driver == device.DriverOK && ctx.Err() == nil {
-		for _, known := range s.tracker.vanished(at, s.cfg.Remember) {
+		for _, known := range s.tracker.vanished(at, s.cfg.remember) {
 			s.recordVanished(now, &snapshot, known)
 		}
 	}
@@ -128,7 +128,7 @@ func (s *gpuScraper) observe(gpu *device.GPU, at time.Time) *trackedGPU {
 		s.errors.seed(gpu.ID)
 		known.seeded = true
 	}
-	known.updateState(gpu, s.errors.since(gpu.ID, at.Add(-s.cfg.Remember)))
+	known.updateState(gpu, s.errors.since(gpu.ID, at.Add(-s.cfg.remember)))
 	return known
 }
 

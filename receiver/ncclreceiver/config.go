@@ -20,7 +20,6 @@ const (
 	minCollectionInterval, maxCollectionInterval = 15 * time.Second, time.Hour
 	minTimeout, maxTimeout                       = time.Second, time.Minute
 	minAnswerSize, maxAnswerSize                 = 64 << 10, 256 << 20
-	minBehindPolls, maxBehindPolls               = 2, 100
 	maxMaxCommunicators                          = 4096
 )
 
@@ -63,12 +62,6 @@ type Config struct {
 	// log records. It must be between 1 and 4096.
 	MaxCommunicators int `mapstructure:"max_communicators"`
 
-	// BehindPolls is how many queries in a row must find the same counts before the
-	// ranks with lower counts than others are behind.
-	// The default, 4, means at least three times the collection interval. It must be
-	// between 2 and 100.
-	BehindPolls int `mapstructure:"behind_polls"`
-
 	// AllHosts makes the receiver report every job that answers. By default, false,
 	// it reports the jobs whose first rank runs on its host, and asks only every
 	// tenth time while it sees others only, so that one collector of many reports a
@@ -102,7 +95,6 @@ func createDefaultConfig() component.Config {
 		Timeout:              5 * time.Second,
 		MaxAnswerSize:        16 << 20,
 		MaxCommunicators:     64,
-		BehindPolls:          4,
 		FlightRecorder: []string{
 			"/tmp/nccl_trace_rank_*", "/tmp/comm_lib_trace_rank_*", "/root/.cache/torch/comm_lib_trace_rank_*",
 		},
@@ -123,8 +115,7 @@ func (cfg *Config) Validate() error {
 		between("collection_interval", cfg.CollectionInterval, minCollectionInterval, maxCollectionInterval),
 		between("timeout", cfg.Timeout, minTimeout, maxTimeout),
 		between("max_answer_size", cfg.MaxAnswerSize, minAnswerSize, maxAnswerSize),
-		between("max_communicators", cfg.MaxCommunicators, 1, maxMaxCommunicators),
-		between("behind_polls", cfg.BehindPolls, minBehindPolls, maxBehindPolls))
+		between("max_communicators", cfg.MaxCommunicators, 1, maxMaxCommunicators))
 	for _, pattern := range cfg.FlightRecorder {
 		if _, err := filepath.Match(pattern, ""); err != nil || !filepath.IsAbs(pattern) {
 			errs = append(errs, fmt.Errorf(`"flight_recorder" has %q; it must be an absolute path, in which *, ? and [] stand for other characters`, pattern))

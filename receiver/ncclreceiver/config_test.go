@@ -53,10 +53,6 @@ func TestConfigRefused(t *testing.T) {
 			map[string]any{"max_communicators": 0},
 			`"max_communicators" is 0; it must be between 1 and 4096`,
 		},
-		"polls": {
-			map[string]any{"behind_polls": 1},
-			`"behind_polls" is 1; it must be between 2 and 100`,
-		},
 		"relative pattern": {
 			map[string]any{"flight_recorder": []string{"nccl_trace_rank_*"}},
 			`"flight_recorder" has "nccl_trace_rank_*"; it must be an absolute path`,

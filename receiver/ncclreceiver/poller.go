@@ -29,6 +29,9 @@ const (
 	// othersEvery is how many intervals pass between two queries while other hosts
 	// lead all jobs.
 	othersEvery = 10
+	// behindPolls is how many queries in a row must find the same counts before the
+	// ranks with lower counts than others are behind: at least three intervals.
+	behindPolls = 4
 	// forgetAfter is the number of intervals without an answer about a communicator
 	// after which it is forgotten. It is longer than othersEvery.
 	forgetAfter = 30
@@ -82,7 +85,7 @@ func newPoller(cfg *Config, set receiver.Settings) (*poller, error) {
 		cfg: cfg, settings: set, telemetry: telemetry,
 		self:      attribute.String("receiver", set.ID.String()),
 		client:    ras.Client{Endpoint: cfg.Endpoint, Timeout: cfg.Timeout, MaxSize: cfg.MaxAnswerSize},
-		tracker:   communicator.NewTracker(cfg.BehindPolls),
+		tracker:   communicator.NewTracker(behindPolls),
 		dumps:     dump.NewWatcher(cfg.RootPath, cfg.FlightRecorder, time.Now()),
 		processes: workload.NewNamespaceProcesses(cfg.RootPath),
 		addresses: ownAddresses,
