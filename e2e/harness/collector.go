@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,8 +17,6 @@ const readyMessage = "Everything is ready. Begin running and processing data."
 
 // CollectorOptions say which collector to start and with what configuration.
 type CollectorOptions struct {
-	// Binary is the collector to start; empty is the one under test.
-	Binary string
 	// Config is the configuration file. It is passed to the collector as it
 	// is; what a test must change goes into a second file that the collector
 	// merges over it.
@@ -167,7 +164,7 @@ func collectorCommand(tb testing.TB, options CollectorOptions) (command Command,
 	}
 	return Command{
 		Name: "otelcol-ml",
-		Path: cmp.Or(options.Binary, CollectorBinary(tb)),
+		Path: CollectorBinary(tb),
 		Args: arguments,
 		// Tests send over loopback what gpu receivers and agents would.
 		Env: append([]string{"OTELCOL_ML_TRUSTED_SENDERS=[loopback]"}, options.Env...),

@@ -64,21 +64,6 @@ func CollectorBinary(tb testing.TB) string {
 	return Binary(tb, "build", "bin", "otelcol-ml")
 }
 
-// olderVariable is the environment variable that e2e-upgrade of the Makefile sets to
-// what e2e/upgrade/older.sh has built.
-const olderVariable = "OTELCOL_ML_OLDER"
-
-// Older returns the repository of an older version, with its collector in
-// bin/otelcol-ml. Without one the test fails and names the target.
-func Older(tb testing.TB) string {
-	tb.Helper()
-	older := os.Getenv(olderVariable)
-	if older == "" {
-		tb.Fatalf("%s names no older version; run: make e2e-upgrade", olderVariable)
-	}
-	return older
-}
-
 // serverBinary returns the path of one of the servers that
 // e2e/servers/build.sh builds.
 func serverBinary(tb testing.TB, name string) string {

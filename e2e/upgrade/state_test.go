@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,14 +33,41 @@ const (
 	refusing = "127.0.0.1:1"
 )
 
-// version is a collector and the repository that it was built from.
-type version struct{ binary, root string }
+// TestState reads what a collector wrote before it ended.
+func TestState(t *testing.T) {
+	t.Parallel()
+	folder, in := written(t)
+	check(t, folder, in, "")
+}
 
-func this(t *testing.T) version { return version{harness.CollectorBinary(t), harness.Path()} }
+// once is the state that all tests begin with, and what is in it.
+var once struct {
+	sync.Once
+	folder string
+	in     contents
+}
 
-func older(t *testing.T) version {
-	root := harness.Older(t)
-	return version{filepath.Join(root, "bin", "otelcol-ml"), root}
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if once.folder != "" {
+		_ = os.RemoveAll(once.folder)
+	}
+	os.Exit(code)
+}
+
+// written returns a copy of state that a collector wrote a while ago, and what is in it.
+func written(t *testing.T) (string, contents) {
+	t.Helper()
+	once.Do(func() {
+		folder, err := os.MkdirTemp("", "state") //nolint:usetesting // it outlives the test that fills it
+		require.NoError(t, err)
+		once.folder, once.in = folder, fill(t, folder)
+	})
+	require.NotEmpty(t, once.folder, "another test could not fill it")
+	folder := t.TempDir()
+	require.NoError(t, os.CopyFS(folder, os.DirFS(once.folder)))
+	age(t, folder, once.in.written)
+	return folder, once.in
 }
 
 // The kinds of state.
@@ -51,16 +79,16 @@ const (
 	reports       = "reports"
 )
 
-// contents is what a folder with state has. It is written beside the state.
+// contents is what a folder with state has.
 type contents struct {
-	Written time.Time `json:"written"`
-	// Spans are the ids of queued spans.
-	Spans []string `json:"spans"`
-	// Runs and Failures are what the page shows, runs with their state.
-	Runs     map[string]string `json:"runs"`
-	Failures []string          `json:"failures"`
-	// Files are those of reproductions and of reports, relative to the folder.
-	Files []string `json:"files"`
+	written time.Time
+	// spans are the ids of queued spans.
+	spans []string
+	// runs and failures are what the page shows, runs with their state.
+	runs     map[string]string
+	failures []string
+	// files are those of reproductions and of reports, relative to the folder.
+	files []string
 }
 
 // state is the part of the page's state that the tests read.
@@ -75,18 +103,16 @@ type state struct {
 	} `json:"failures"`
 }
 
-// start starts a version with its own agent.yaml and with its state in a folder.
-func start(t *testing.T, v version, folder, backend string) *harness.Collector {
+// start starts a collector with agent.yaml and with its state in a folder.
+func start(t *testing.T, folder, backend string) *harness.Collector {
 	t.Helper()
 	return harness.StartCollector(t, harness.CollectorOptions{
-		Binary: v.binary,
-		Config: filepath.Join(v.root, "distribution", "config", "agent.yaml"),
+		Config: harness.Path("distribution", "config", "agent.yaml"),
 		Merged: []string{testdata("state.yaml")},
 		Env: []string{
 			"STATE_DIR=" + folder,
 			"JAEGER_ENDPOINT=" + backend, "LOGS_EXPORTER=otlp_grpc/logs", "LOGS_ENDPOINT=" + backend,
 			"OTELCOL_ML_REPRO_DIR=" + filepath.Join(folder, reproductions),
-			"ML_VIEW_REPRODUCTIONS=" + filepath.Join(folder, reproductions), // of older versions
 			"ML_VIEW_REPORTS=" + filepath.Join(folder, reports),
 		},
 	})
@@ -94,55 +120,56 @@ func start(t *testing.T, v version, folder, backend string) *harness.Collector {
 
 func testdata(name string) string { return harness.Path("e2e", "upgrade", "testdata", name) }
 
-// fill has a version write its state into a folder.
-func fill(t *testing.T, v version, folder string) contents {
+// fill has a collector write its state into a folder.
+func fill(t *testing.T, folder string) contents {
 	t.Helper()
-	c := start(t, v, folder, refusing)
+	c := start(t, folder, refusing)
 	sent := harness.Generate(t, c, harness.Workload{Seed: 1, JobID: "48101", Scenarios: "torchtel,taskweaver", Duration: 2 * time.Second, Rate: 4, Ranks: 1})
 	deploy(t, c, "1")
-	in := contents{Runs: map[string]string{}}
+	in := contents{runs: map[string]string{}}
+	in.spans = append(in.spans, spanOf("1").String())
 	for _, span := range sent.Spans {
-		in.Spans = append(in.Spans, span.SpanID)
+		in.spans = append(in.spans, span.SpanID)
 	}
 	require.EventuallyWithT(t, func(e *assert.CollectT) {
 		shown := read(e, t, c)
 		ended := 0
-		in.Failures = nil
+		in.failures = nil
 		for _, run := range shown.Runs {
-			in.Runs[run.ID] = run.State
+			in.runs[run.ID] = run.State
 			if run.State == "ended" {
 				ended++
 			}
 		}
 		for _, failure := range shown.Failures {
 			if failure.Command != "" {
-				in.Failures = append(in.Failures, failure.Key)
+				in.failures = append(in.failures, failure.Key)
 			}
 		}
-		in.Files = append(files(t, filepath.Join(folder, reproductions)), files(t, filepath.Join(folder, reports))...)
+		in.files = append(files(t, filepath.Join(folder, reproductions)), files(t, filepath.Join(folder, reports))...)
 		assert.Positive(e, ended)
-		assert.NotEmpty(e, in.Failures)
-		assert.True(e, slices.ContainsFunc(in.Files, func(name string) bool { return strings.HasSuffix(name, ".html") }))
-		assert.True(e, slices.ContainsFunc(in.Files, func(name string) bool { return strings.HasSuffix(name, "repro.py") }))
+		assert.NotEmpty(e, in.failures)
+		assert.True(e, slices.ContainsFunc(in.files, func(name string) bool { return strings.HasSuffix(name, ".html") }))
+		assert.True(e, slices.ContainsFunc(in.files, func(name string) bool { return strings.HasSuffix(name, "repro.py") }))
 	}, arrival, poll)
 	require.Zero(t, c.Stop(t), "exit code")
-	in.Written = time.Now().UTC()
+	in.written = time.Now().UTC()
 	return in
 }
 
-// check starts a version on a folder and expects what the folder has, except for
+// check starts a collector on a folder and expects what the folder has, except for
 // the kind of state that is lost.
-func check(t *testing.T, v version, folder string, in contents, lost string) *harness.Collector {
+func check(t *testing.T, folder string, in contents, lost string) *harness.Collector {
 	t.Helper()
 	backend := harness.StartSink(t)
-	c := start(t, v, folder, backend.Endpoint)
+	c := start(t, folder, backend.Endpoint)
 	if lost != queue {
 		require.EventuallyWithT(t, func(e *assert.CollectT) {
 			arrived := map[string]bool{}
 			for _, span := range backend.Spans() {
 				arrived[span.SpanID().String()] = true
 			}
-			missing := slices.DeleteFunc(slices.Clone(in.Spans), func(id string) bool { return arrived[id] })
+			missing := slices.DeleteFunc(slices.Clone(in.spans), func(id string) bool { return arrived[id] })
 			assert.Empty(e, missing, "queued spans that did not arrive")
 		}, arrival, poll)
 	}
@@ -160,7 +187,7 @@ func check(t *testing.T, v version, folder string, in contents, lost string) *ha
 	if lost == "" {
 		assert.NotContains(t, c.Output(), "A summary cannot be read")
 	}
-	for _, name := range in.Files {
+	for _, name := range in.files {
 		if lost != reproductions || filepath.Base(name) != "group.json" {
 			assert.FileExists(t, filepath.Join(folder, name))
 		}
@@ -176,12 +203,12 @@ func checkPage(t assert.TestingT, shown state, in contents, lost string) {
 	for _, failure := range shown.Failures {
 		failures[failure.Key] = failure.Command
 	}
-	for id, state := range in.Runs {
+	for id, state := range in.runs {
 		if lost != page {
 			assert.Equal(t, state, runs[id], "run %s", id)
 		}
 	}
-	for _, key := range in.Failures {
+	for _, key := range in.failures {
 		assert.NotEmpty(t, failures[key], "the command that reproduces failure %s", key)
 	}
 }
@@ -210,6 +237,9 @@ func files(t *testing.T, folder string) []string {
 	return names
 }
 
+// spanOf is the id of the span that deploy sends.
+func spanOf(version string) pcommon.SpanID { return pcommon.SpanID{1, version[0]} }
+
 // deploy sends a span of a version of a service.
 func deploy(t *testing.T, c *harness.Collector, version string) {
 	t.Helper()
@@ -223,7 +253,7 @@ func deploy(t *testing.T, c *harness.Collector, version string) {
 	span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
 	span.SetName("chat")
 	span.SetTraceID(pcommon.TraceID{1, version[0]})
-	span.SetSpanID(pcommon.SpanID{1, version[0]})
+	span.SetSpanID(spanOf(version))
 	span.SetStartTimestamp(pcommon.NewTimestampFromTime(time.Now()))
 	span.SetEndTimestamp(pcommon.NewTimestampFromTime(time.Now()))
 	span.Attributes().PutStr("gen_ai.operation.name", "chat")
@@ -298,26 +328,4 @@ func age(t *testing.T, folder string, written time.Time) {
 		})
 		require.Positive(t, moved, "%s has no times", name)
 	}
-}
-
-// unpack returns a copy of what pack has packed.
-func unpack(t *testing.T, archive string) (folder string, in contents) {
-	t.Helper()
-	folder = t.TempDir()
-	code, output := harness.Run(t, harness.Command{Name: "tar", Path: "tar", Args: []string{"-xzpf", archive, "-C", folder}}, arrival)
-	require.Zero(t, code, output)
-	text, err := os.ReadFile(filepath.Join(folder, "contents.json"))
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &in))
-	return folder, in
-}
-
-// pack writes a folder with state and what it has into an archive.
-func pack(t *testing.T, folder string, in contents, archive string) {
-	t.Helper()
-	text, err := json.Marshal(in)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "contents.json"), text, 0o600))
-	code, output := harness.Run(t, harness.Command{Name: "tar", Path: "tar", Env: []string{"GZIP=-9"}, Args: []string{"-czf", archive, "--sort=name", "--owner=0", "--group=0", "-C", folder, "."}}, arrival)
-	require.Zero(t, code, output)
 }

@@ -43,17 +43,13 @@ func TestUnreadableState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			archives, err := filepath.Glob(testdata("*.tar.gz"))
-			require.NoError(t, err)
-			require.NotEmpty(t, archives)
-			folder, in := unpack(t, archives[0])
-			age(t, folder, in.Written)
+			folder, in := written(t)
 			test.damage(t, folder)
 			code, output := harness.Run(t, harness.Command{
 				Name: "queuecheck", Path: harness.Binary(t, "build", "bin", "queuecheck"), Args: []string{filepath.Join(folder, "storage")},
 			}, arrival)
 			require.Zero(t, code, output)
-			c := check(t, this(t), folder, in, test.lost)
+			c := check(t, folder, in, test.lost)
 			assert.Contains(t, output+c.Output(), test.says)
 			kept, err := filepath.Glob(filepath.Join(folder, filepath.FromSlash(test.kept)))
 			require.NoError(t, err)
@@ -74,11 +70,7 @@ func TestUnreadableState(t *testing.T) {
 
 // A queue's item that cannot be read costs no other item.
 func TestUnreadableItem(t *testing.T) {
-	archives, err := filepath.Glob(testdata("*.tar.gz"))
-	require.NoError(t, err)
-	require.NotEmpty(t, archives)
-	folder, in := unpack(t, archives[0])
-	age(t, folder, in.Written)
+	folder, in := written(t)
 	damaged := 0
 	edit(t, folder, tracesFile, func(key string, value []byte) []byte {
 		if damaged == 0 && regexp.MustCompile(`^\d+$`).MatchString(key) {
@@ -89,15 +81,15 @@ func TestUnreadableItem(t *testing.T) {
 	})
 	require.Equal(t, 1, damaged)
 	backend := harness.StartSink(t)
-	c := start(t, this(t), folder, backend.Endpoint)
-	require.Eventually(t, func() bool { return len(backend.Spans()) >= len(in.Spans)/2 }, arrival, poll)
+	c := start(t, folder, backend.Endpoint)
+	require.Eventually(t, func() bool { return len(backend.Spans()) >= len(in.spans)/2 }, arrival, poll)
 	assert.Zero(t, c.Stop(t), "exit code")
 	// What is being sent when the collector ends may arrive twice.
 	arrived := map[pcommon.SpanID]bool{}
 	for _, span := range backend.Spans() {
 		arrived[span.SpanID()] = true
 	}
-	assert.Less(t, len(arrived), len(in.Spans))
+	assert.Less(t, len(arrived), len(in.spans))
 	assert.Contains(t, c.Output(), "Failed unmarshalling item")
 }
 
