@@ -316,8 +316,8 @@ require (
 	github.com/openshift/api v0.0.0-20251015095338-264e80a2b6e7 // indirect
 	github.com/openshift/client-go v0.0.0-20251015124057-db0dee36e235 // indirect
 	github.com/openzipkin/zipkin-go v0.4.3 // indirect
+	github.com/otelcol-ml/otelcol-ml/internal/content v0.0.0 // indirect
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0 // indirect
-	github.com/otelcol-ml/otelcol-ml/internal/secret v0.0.0 // indirect
 	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0 // indirect
 	github.com/outcaste-io/ristretto v0.2.3 // indirect
 	github.com/outscale/osc-sdk-go/v2 v2.34.0 // indirect
@@ -525,9 +525,9 @@ replace github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor v0.0.0 => .
 
 replace github.com/open-telemetry/opentelemetry-collector-contrib/pkg/winperfcounters => github.com/open-telemetry/opentelemetry-collector-contrib/pkg/winperfcounters v0.159.0
 
-replace github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../internal/mlattr
+replace github.com/otelcol-ml/otelcol-ml/internal/content => ../internal/content
 
-replace github.com/otelcol-ml/otelcol-ml/internal/secret => ../internal/secret
+replace github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../internal/mlattr
 
 replace github.com/otelcol-ml/otelcol-ml/internal/shared => ../internal/shared
 

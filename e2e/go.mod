@@ -70,7 +70,7 @@ require (
 	github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatautil v0.158.0 // indirect
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
-	github.com/otelcol-ml/otelcol-ml/internal/secret v0.0.0 // indirect
+	github.com/otelcol-ml/otelcol-ml/internal/content v0.0.0 // indirect
 	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
@@ -130,8 +130,8 @@ require (
 replace (
 	github.com/otelcol-ml/otelcol-ml/cmd/mlgen => ../cmd/mlgen
 	github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector => ../connector/mlmetricsconnector
+	github.com/otelcol-ml/otelcol-ml/internal/content => ../internal/content
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../internal/mlattr
-	github.com/otelcol-ml/otelcol-ml/internal/secret => ../internal/secret
 	github.com/otelcol-ml/otelcol-ml/internal/shared => ../internal/shared
 	github.com/otelcol-ml/otelcol-ml/internal/testing => ../internal/testing
 	github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor => ../processor/mlenrichprocessor

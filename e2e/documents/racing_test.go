@@ -33,7 +33,7 @@ func TestRacingPackages(t *testing.T) {
 	assert.Equal(t, all, slices.Sorted(slices.Values(slices.Concat(racing, plain))), "each package once")
 	const module = "github.com/otelcol-ml/otelcol-ml/"
 	assert.Contains(t, racing, module+"processor/reprogenprocessor")
-	assert.Contains(t, plain, module+"internal/secret")
+	assert.Contains(t, plain, module+"internal/content")
 	for _, name := range plain {
 		files, err := filepath.Glob(filepath.Join(root, strings.TrimPrefix(name, module), "*.go"))
 		require.NoError(t, err)

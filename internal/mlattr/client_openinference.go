@@ -19,7 +19,6 @@ func openInference() Table {
 			},
 		},
 		ToolArguments: []string{"input.value", "tool.parameters"},
-		PlainKeys:     []string{"openinference.span.kind", "llm.model_name"},
 		Changes: []ChangeKey{
 			{Source: "llm.prompt_template.template", Kind: ChangePrompt},
 			{Source: "llm.prompt_template.version", Kind: ChangePrompt, Name: "version"},

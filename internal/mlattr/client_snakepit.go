@@ -27,11 +27,6 @@ func snakepit() Table {
 		Calls:          snakepitCalls(),
 		ToolArguments:  []string{"snakepit.args", "snakepit.kwargs"},
 		PrintsError:    snakepitError,
-		PlainKeys: []string{
-			"snakepit.grpc.error_kind", "snakepit.grpc.status", "snakepit.grpc.duration_ms", "snakepit.timeout_ms",
-			"snakepit.library", "snakepit.python_module", "snakepit.function", "snakepit.call_type", "snakepit.tool", "snakepit.command",
-			"snakepit.correlation_id", "snakepit.session_id", "snakepit.request_id", "snakepit.pool", "snakepit.worker.id", "snakepit.worker.pid",
-		},
 		Resource: []Alias{
 			{Source: "service_name", Canonical: ServiceName},
 		},

@@ -233,9 +233,6 @@ type Table struct {
 	// PrintsError reads an error from the client's print of it; see
 	// ReadPrintedError. It is nil where the client has no format of its own.
 	PrintsError func(text string) (PrintedError, bool)
-	// PlainKeys are keys whose values say where and how something ran and never
-	// contain data.
-	PlainKeys []string
 	// Runners are the client's programs and Python modules that run what their
 	// arguments name.
 	Runners []string

@@ -8,9 +8,9 @@ import (
 	"go.opentelemetry.io/collector/config/configoptional"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/identity"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/trust"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/withhold"
 )
 
 // Config is the configuration of the ml_guard processor.
@@ -35,7 +35,7 @@ type Config struct {
 	Identities configoptional.Optional[identity.Config] `mapstructure:"identities"`
 	// Content exports only text that an allow-list permits. It applies if the
 	// section is present.
-	Content configoptional.Optional[content.Config] `mapstructure:"content"`
+	Content configoptional.Optional[withhold.Config] `mapstructure:"content"`
 	// Out is for the last processor before an exporter to a back end. It applies if
 	// the section is present.
 	Out configoptional.Optional[OutConfig] `mapstructure:"out"`

@@ -12,9 +12,9 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/identity"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/withhold"
 )
 
 // NewFactory returns the factory of ml_guard.
@@ -39,7 +39,7 @@ func createDefaultConfig() component.Config {
 		Bounds:     bounds.Default(),
 		RetryAfter: 5 * time.Second,
 		Identities: configoptional.Default(identity.DefaultConfig()),
-		Content:    configoptional.Default(content.Config{}),
+		Content:    configoptional.Default(withhold.Config{}),
 		Out:        configoptional.Default(OutConfig{WhenRefused: Drop}),
 	}
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/identity"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/trust"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/withhold"
 )
 
 // guard applies the sections of one configuration to one signal, in this order: trusted
@@ -30,7 +30,7 @@ type guard struct {
 	trust      *trust.Filter
 	bounds     *bounds.Filter
 	identities *identity.Filter
-	content    *content.Filter
+	content    *withhold.Filter
 	out        *OutConfig
 	// onlyOut reports whether out is the only section, so nothing is changed.
 	onlyOut    bool
@@ -88,9 +88,7 @@ func newGuard(set processor.Settings, cfg *Config, registry *shared.Registry[*id
 		}
 	}
 	if c := cfg.Content.Get(); c != nil {
-		if g.content, err = content.New(c); err != nil {
-			return nil, err
-		}
+		g.content = withhold.New(c)
 	}
 	return g, nil
 }
@@ -198,7 +196,7 @@ func (g *guard) nameUntrusted(name string) (as string, known bool) {
 }
 
 // countReplaced counts what the section content replaced.
-func (g *guard) countReplaced(ctx context.Context, counts content.Counts) {
+func (g *guard) countReplaced(ctx context.Context, counts withhold.Counts) {
 	if counts.Replaced > 0 {
 		g.telemetry.ProcessorMlGuardTextsReplaced.Add(ctx, counts.Replaced, g.ofSignal)
 		g.left.Add(withheldText, counts.Replaced)

@@ -60,8 +60,8 @@ require (
 )
 
 replace (
+	github.com/otelcol-ml/otelcol-ml/internal/content => ../../internal/content
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../../internal/mlattr
-	github.com/otelcol-ml/otelcol-ml/internal/secret => ../../internal/secret
 	github.com/otelcol-ml/otelcol-ml/internal/shared => ../../internal/shared
 	github.com/otelcol-ml/otelcol-ml/internal/testing => ../../internal/testing
 )

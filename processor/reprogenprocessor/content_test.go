@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
+	"github.com/otelcol-ml/otelcol-ml/internal/content"
 )
 
 const (

@@ -4,8 +4,8 @@ go 1.26
 
 require (
 	github.com/hashicorp/golang-lru/v2 v2.0.7
+	github.com/otelcol-ml/otelcol-ml/internal/content v0.0.0
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
-	github.com/otelcol-ml/otelcol-ml/internal/secret v0.0.0
 	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/collector/component v1.64.0
@@ -59,8 +59,8 @@ require (
 )
 
 replace (
+	github.com/otelcol-ml/otelcol-ml/internal/content => ../../internal/content
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../../internal/mlattr
-	github.com/otelcol-ml/otelcol-ml/internal/secret => ../../internal/secret
 	github.com/otelcol-ml/otelcol-ml/internal/shared => ../../internal/shared
 	github.com/otelcol-ml/otelcol-ml/internal/testing => ../../internal/testing
 )

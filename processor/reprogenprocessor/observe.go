@@ -12,11 +12,11 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
@@ -217,7 +217,7 @@ func (r *recorder) occurrenceOf(n *incident.Incident, c *candidate) group.Occurr
 		Variant: group.VariantOf(f, c.Span.Attributes(), c.Resource.Attributes(), r.cfg.CaptureContent),
 	}
 	if !r.cfg.CaptureContent {
-		o.Service, o.Rank, o.Version = content.Word(o.Service), content.Word(o.Rank), content.Word(o.Version)
+		o.Service, o.Rank, o.Version = redact.Word(o.Service), redact.Word(o.Rank), redact.Word(o.Version)
 	}
 	return o
 }

@@ -3,11 +3,12 @@ package artifact
 import (
 	"slices"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
+	"github.com/otelcol-ml/otelcol-ml/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
 // WithoutContent returns a copy of the failure in which shapes, types,
@@ -16,17 +17,17 @@ import (
 func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 	out := *f
 	out.WithoutContent = true
-	out.Service = content.Word(f.Service)
+	out.Service = redact.Word(f.Service)
 	if f.Call != nil {
 		call := *f.Call
-		withhold := content.Tree
+		withhold := redact.Tree
 		if k.WithoutContent != nil {
 			withhold = k.WithoutContent
 		}
 		call.Tree, out.Withheld = withhold(f.Call.Tree)
 		call.Module, call.Function = content.TypeName(f.Call.Module), content.TypeName(f.Call.Function)
 		if call.Remote != nil {
-			call.Remote = &payload.Remote{URI: content.Mark, Size: call.Remote.Size}
+			call.Remote = &payload.Remote{URI: redact.Mark, Size: call.Remote.Size}
 		}
 		out.Call = &call
 	}
@@ -40,25 +41,25 @@ func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 	out.Error.Cause.Type = content.ErrorType(f.Error.Cause.Type)
 	out.Error.Cause.Frames = slices.Clone(f.Error.Cause.Frames)
 	for i, frame := range out.Error.Cause.Frames {
-		out.Error.Cause.Frames[i].Module, out.Error.Cause.Frames[i].Function = content.Path(frame.Module), content.Path(frame.Function)
+		out.Error.Cause.Frames[i].Module, out.Error.Cause.Frames[i].Function = redact.FilePath(frame.Module), redact.FilePath(frame.Function)
 	}
-	out.Variant.Text = content.Variant(f.Variant.Text)
-	out.Resource = content.Attributes(f.Resource)
+	out.Variant.Text = redact.Variant(f.Variant.Text)
+	out.Resource = redact.Attributes(f.Resource)
 	out.Span = spanWithoutContent(f.Span)
 	out.Ancestors = spansWithoutContent(f.Ancestors)
 	out.Siblings = spansWithoutContent(f.Siblings)
 	out.Others = spansWithoutContent(f.Others)
 	if f.PayloadFrom != nil {
 		from := *f.PayloadFrom
-		from.Service, from.Name = content.Word(from.Service), content.SpanName(from.Name)
+		from.Service, from.Name = redact.Word(from.Service), redact.SpanName(from.Name)
 		out.PayloadFrom = &from
 	}
-	out.Rank = content.Word(f.Rank)
+	out.Rank = redact.Word(f.Rank)
 	out.Ranks = slices.Clone(f.Ranks)
 	for i := range out.Ranks {
 		r := &out.Ranks[i]
-		r.Rank, r.Host = content.Word(r.Rank), content.Word(r.Host)
-		r.Service, r.Name = content.Word(r.Service), content.SpanName(r.Name)
+		r.Rank, r.Host = redact.Word(r.Rank), redact.Word(r.Host)
+		r.Service, r.Name = redact.Word(r.Service), redact.SpanName(r.Name)
 		r.Type, r.Message = content.ErrorType(r.Type), content.Template(r.Message)
 	}
 	out.GPUs = slices.Clone(f.GPUs)
@@ -68,24 +69,24 @@ func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 	out.Steps = slices.Clone(f.Steps)
 	for i := range out.Steps {
 		s := &out.Steps[i]
-		s.Rank, s.Host, s.Span = content.Word(s.Rank), content.Word(s.Host), content.SpanName(s.Span)
+		s.Rank, s.Host, s.Span = redact.Word(s.Rank), redact.Word(s.Host), redact.SpanName(s.Span)
 	}
 	return &out
 }
 
 func gpuWithoutContent(g *gpustate.GPU) {
 	for _, t := range [...]*string{&g.Host, &g.ID, &g.Status, &g.Own} {
-		*t = content.Word(*t)
+		*t = redact.Word(*t)
 	}
 	g.Throttled = slices.Clone(g.Throttled)
 	for i, reason := range g.Throttled {
-		g.Throttled[i] = content.Word(reason)
+		g.Throttled[i] = redact.Word(reason)
 	}
 	g.Uses = slices.Clone(g.Uses)
 	for i := range g.Uses {
 		w := &g.Uses[i].Workload
 		for _, t := range [...]*string{&w.Run, &w.Join, &w.Rank, &w.Service, &w.Job, &w.Namespace, &w.Pod, &w.User} {
-			*t = content.Word(*t)
+			*t = redact.Word(*t)
 		}
 	}
 	g.XIDs = slices.Clone(g.XIDs)
@@ -103,14 +104,14 @@ func spansWithoutContent(in []failure.Span) []failure.Span {
 }
 
 func spanWithoutContent(s failure.Span) failure.Span {
-	s.Name = content.SpanName(s.Name)
-	s.Scope = content.Word(s.Scope)
+	s.Name = redact.SpanName(s.Name)
+	s.Scope = redact.Word(s.Scope)
 	s.StatusMessage = content.Template(s.StatusMessage)
-	s.Attributes = content.Attributes(s.Attributes)
+	s.Attributes = redact.Attributes(s.Attributes)
 	s.Events = slices.Clone(s.Events)
 	for i := range s.Events {
-		s.Events[i].Name = content.SpanName(s.Events[i].Name)
-		s.Events[i].Attributes = content.Attributes(s.Events[i].Attributes)
+		s.Events[i].Name = redact.SpanName(s.Events[i].Name)
+		s.Events[i].Attributes = redact.Attributes(s.Events[i].Attributes)
 	}
 	return s
 }

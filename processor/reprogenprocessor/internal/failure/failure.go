@@ -8,12 +8,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/progress"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
 // SpanKey identifies a span.
@@ -101,7 +101,7 @@ type Failure struct {
 	// on, and what people wrote.
 	WithoutContent bool
 	// Withheld lists where in Call that was.
-	Withheld []content.Withheld
+	Withheld []redact.Withheld
 
 	// Run and Rank are the run that the process is part of and its rank there, or
 	// "".

@@ -7,9 +7,9 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
 const (
@@ -38,7 +38,7 @@ func VariantOf(f *failure.Failure, span, resource pcommon.Map, capture bool) fai
 	var v failure.Variant
 	v.ID, v.Text = fingerprint.Variant(form)
 	if !capture {
-		v.Text = content.Variant(v.Text)
+		v.Text = redact.Variant(v.Text)
 	}
 	return v
 }

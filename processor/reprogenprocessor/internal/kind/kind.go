@@ -12,10 +12,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
 // Kind is one kind of artifacts. A call is read from the failed span (Recognise
@@ -48,8 +48,8 @@ type Kind struct {
 	ForeignFrames bool
 
 	// WithoutContent returns a call's tree without what the program worked on, and
-	// lists what was withheld. nil keeps no more than content.Tree does.
-	WithoutContent func(jsontree.Object) (jsontree.Object, []content.Withheld)
+	// lists what was withheld. nil keeps no more than redact.Tree does.
+	WithoutContent func(jsontree.Object) (jsontree.Object, []redact.Withheld)
 
 	// Parts returns the names of the script's own parts for a SPEC, in their order:
 	// the files script/NAME.py.tmpl of Files, and of those that all kinds share. nil

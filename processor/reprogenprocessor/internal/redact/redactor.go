@@ -1,12 +1,12 @@
-// Package redact withholds secrets in trees of values, by the rules of
-// internal/secret, and notes where. Nothing here knows about telemetry.
+// Package redact withholds, in trees of values, secrets and, where the user asks for it,
+// what a program worked on, by the rules of internal/content. It notes where.
 package redact
 
 import (
 	"strconv"
 	"strings"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/secret"
+	"github.com/otelcol-ml/otelcol-ml/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
@@ -47,7 +47,7 @@ func Text(s string) string {
 
 // Text is the function Text, and notes where it withheld something.
 func (r *Redactor) Text(where, s string) string {
-	s, rules := secret.Redact(s)
+	s, rules := content.Redact(s)
 	for _, rule := range rules {
 		r.note(where, rule)
 	}
@@ -80,13 +80,13 @@ func (r *Redactor) array(where string, a jsontree.Array) any {
 		at := below(where, "["+strconv.Itoa(i)+"]")
 		if i > 0 && isArgument(a[i-1], v) {
 			r.note(at, "argument")
-			out[i] = secret.Mark("argument")
+			out[i] = content.Mark("argument")
 			continue
 		}
 		// A pair list is a dictionary in other clothes: ["password", "x"].
-		if key, ok := pairKey(a); i == 1 && ok && secret.Key(key) && withheld(v, key) {
+		if key, ok := pairKey(a); i == 1 && ok && content.IsSecretKey(key) && withheld(v, key) {
 			r.note(at, "key")
-			out[i] = secret.Mark("key")
+			out[i] = content.Mark("key")
 			continue
 		}
 		out[i] = r.Tree(at, v)
@@ -104,9 +104,9 @@ func (r *Redactor) object(where string, o jsontree.Object) any {
 			at = below(where, "."+key)
 		}
 		isValue := named != "" && strings.EqualFold(m.Key, "value")
-		if secret.Key(m.Key) && withheld(m.Value, m.Key) || isValue && withheld(m.Value, named) {
+		if content.IsSecretKey(m.Key) && withheld(m.Value, m.Key) || isValue && withheld(m.Value, named) {
 			r.note(at, "key")
-			out[i] = jsontree.Member{Key: key, Value: secret.Mark("key")}
+			out[i] = jsontree.Member{Key: key, Value: content.Mark("key")}
 			continue
 		}
 		out[i] = jsontree.Member{Key: key, Value: r.Tree(at, m.Value)}
@@ -119,7 +119,7 @@ func (r *Redactor) object(where string, o jsontree.Object) any {
 func nameOf(o jsontree.Object) string {
 	for _, m := range o {
 		if strings.EqualFold(m.Key, "name") || strings.EqualFold(m.Key, "key") {
-			if name, ok := m.Value.(string); ok && secret.Key(name) {
+			if name, ok := m.Value.(string); ok && content.IsSecretKey(name) {
 				return name
 			}
 		}
@@ -138,7 +138,7 @@ func pairKey(a jsontree.Array) (string, bool) {
 // isArgument reports whether v is the value of a secret's flag before it.
 func isArgument(flag, v any) bool {
 	name, ok := flag.(string)
-	return ok && strings.HasPrefix(name, "-") && secret.Key(name) && withheld(v, name)
+	return ok && strings.HasPrefix(name, "-") && content.IsSecretKey(name) && withheld(v, name)
 }
 
 // withheld reports whether the value under a secret's key can be one.
@@ -147,9 +147,9 @@ func withheld(v any, key string) bool {
 	case nil, bool:
 		return false
 	case string:
-		return secret.Value(key, v)
+		return content.IsSecret(key, v)
 	case jsontree.Number:
-		return secret.Value(key, string(v))
+		return content.IsSecret(key, string(v))
 	}
 	return true
 }

@@ -3,13 +3,13 @@ package genaichat
 import (
 	"strconv"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
 // withoutContent returns a conversation with its model, its roles and its
 // numbers, and what was withheld.
-func withoutContent(tree jsontree.Object) (jsontree.Object, []content.Withheld) {
+func withoutContent(tree jsontree.Object) (jsontree.Object, []redact.Withheld) {
 	w := &withholder{}
 	out := make(jsontree.Object, len(tree))
 	for i, m := range tree {
@@ -24,7 +24,7 @@ func withoutContent(tree jsontree.Object) (jsontree.Object, []content.Withheld) 
 	return out, w.Withheld
 }
 
-type withholder struct{ content.Withholder }
+type withholder struct{ redact.Withholder }
 
 // request keeps a conversation's model, its roles and its numbers.
 func (w *withholder) request(at string, request jsontree.Object) jsontree.Object {
@@ -40,7 +40,7 @@ func (w *withholder) request(at string, request jsontree.Object) jsontree.Object
 			}
 			value = list
 		case m.Key == "model":
-			if text, ok := value.(string); !ok || content.Word(text) != text {
+			if text, ok := value.(string); !ok || redact.Word(text) != text {
 				value = w.Withhold(here, value)
 			}
 		default:

@@ -13,11 +13,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
@@ -124,14 +124,14 @@ var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": tr
 
 // withoutContent returns a request with its method and its numbers, and what was
 // withheld.
-func withoutContent(tree jsontree.Object) (jsontree.Object, []content.Withheld) {
-	out, withheld := content.Tree(tree)
+func withoutContent(tree jsontree.Object) (jsontree.Object, []redact.Withheld) {
+	out, withheld := redact.Tree(tree)
 	method := tree.Text("method")
 	if !methods[method] {
 		return out, withheld
 	}
 	out.Set("method", method)
-	return out, slices.DeleteFunc(withheld, func(w content.Withheld) bool { return w.Path == "payload.method" })
+	return out, slices.DeleteFunc(withheld, func(w redact.Withheld) bool { return w.Path == "payload.method" })
 }
 
 func flags(spec jsontree.Object) string {

@@ -5,19 +5,23 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
+	"github.com/otelcol-ml/otelcol-ml/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
 // withholder withholds the content of a call.
 type withholder struct {
-	content.Withholder
+	redact.Withholder
 	storages map[string]string
 }
 
+// identifier is the form of a name in Python.
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
 // withoutContent returns a call without its content, and what was withheld.
 // Tensors keep their form and their statistics.
-func withoutContent(tree jsontree.Object) (jsontree.Object, []content.Withheld) {
+func withoutContent(tree jsontree.Object) (jsontree.Object, []redact.Withheld) {
 	w := &withholder{storages: make(map[string]string)}
 	out := make(jsontree.Object, 0, len(tree))
 	for _, m := range tree {
@@ -49,7 +53,7 @@ func (w *withholder) member(at string, m jsontree.Member) (value any, keep bool)
 		}
 		out := make(jsontree.Object, len(members))
 		for i, k := range members {
-			if !content.IsIdentifier(k.Key) {
+			if !identifier.MatchString(k.Key) {
 				return w.Withhold(at, m.Value), true
 			}
 			out[i] = jsontree.Member{Key: k.Key, Value: w.argument(at+"."+k.Key, k.Value)}

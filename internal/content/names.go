@@ -1,0 +1,79 @@
+package content
+
+import (
+	_ "embed"
+	"strings"
+)
+
+//go:embed words.txt
+var listedWords string
+
+//go:embed texts.txt
+var listedTexts string
+
+// Names holds the known names of spans, events and scopes.
+type Names struct {
+	// known has names and words of names. One that ends in "#" matches any
+	// digits in its place.
+	known map[string]struct{}
+	// kept are the prefixes that the user lists.
+	kept []string
+	// texts are the free texts of this project's components.
+	texts map[string]struct{}
+}
+
+// NewNames returns the generated lists with the names that a user lists. One that ends
+// in "*" stands for all names with that prefix.
+func NewNames(listed []string) *Names {
+	n := &Names{known: linesOf(listedWords), texts: linesOf(listedTexts)}
+	for _, entry := range listed {
+		if start, all := strings.CutSuffix(entry, "*"); all {
+			n.kept = append(n.kept, start)
+		} else {
+			n.known[entry] = struct{}{}
+		}
+	}
+	return n
+}
+
+func linesOf(list string) map[string]struct{} {
+	lines := make(map[string]struct{})
+	for line := range strings.Lines(list) {
+		lines[strings.TrimSuffix(line, "\n")] = struct{}{}
+	}
+	return lines
+}
+
+// Has reports whether a name is on a list.
+func (n *Names) Has(name string) bool {
+	if _, ok := n.known[name]; ok {
+		return true
+	}
+	for _, start := range n.kept {
+		if strings.HasPrefix(name, start) {
+			return true
+		}
+	}
+	end := len(name)
+	for end > 0 && digitByte[name[end-1]] {
+		end--
+	}
+	if end == len(name) || len(name)-end > maxDigits || end == 0 || end > 64 {
+		return false
+	}
+	var numbered [65]byte
+	_, ok := n.known[string(append(append(numbered[:0], name[:end]...), '#'))]
+	return ok
+}
+
+// HasText reports whether a text is a log message of one of this project's
+// components.
+func (n *Names) HasText(text string) bool {
+	if rest, ok := strings.CutPrefix(text, "XID "); ok {
+		if code, meaning, ok := strings.Cut(rest, ": "); ok && isNumber(code) {
+			text = meaning
+		}
+	}
+	_, ok := n.texts[text]
+	return ok
+}

@@ -1,0 +1,48 @@
+package mlattr
+
+import (
+	"slices"
+	"strings"
+)
+
+// Frameworks returns the Python packages of machine learning whose versions
+// matter to a failure. The caller must not change it.
+func Frameworks() []string { return frameworks }
+
+var frameworks = []string{"torch", "numpy", "jax", "tensorflow", "transformers", "vllm"}
+
+// Packages returns the clients' top-level Python packages. The caller must not
+// change it.
+func Packages() []string { return packages }
+
+var packages = collectKeys(func(t *Table) []string { return t.Packages })
+
+// IsRunner reports whether a program or Python module of this name belongs to a
+// client and runs whatever its arguments name.
+func IsRunner(program string) bool { return runners[program] }
+
+var runners = func() map[string]bool {
+	all := make(map[string]bool)
+	for _, t := range Tables() {
+		for _, name := range t.Runners {
+			all[name] = true
+		}
+	}
+	return all
+}()
+
+// Unbounded returns the keys of points of a metric that must not become labels, nil for
+// most metrics. The caller must not change it.
+func Unbounded(metric string) []string {
+	for i := range unbounded {
+		for _, prefix := range unbounded[i].MetricPrefixes {
+			if strings.HasPrefix(metric, prefix) {
+				return unbounded[i].Unbounded
+			}
+		}
+	}
+	return nil
+}
+
+// unbounded are the tables of clients with such keys.
+var unbounded = slices.DeleteFunc(Tables(), func(t Table) bool { return t.Unbounded == nil })

@@ -1,0 +1,80 @@
+package withhold
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// gone stands for a value that is no text and whose key is removed.
+const gone = "[removed]"
+
+func lengthOf(text string) string {
+	var space [40]byte
+	return string(append(strconv.AppendInt(append(space[:0], "[text: "...), int64(len(text)), 10), " bytes]"...))
+}
+
+func countOf(kind string, count int, unit string) string {
+	return "[" + kind + ": " + strconv.Itoa(count) + unit + "]"
+}
+
+// hashSize is the size of a hash in bytes. With 64 bits, a million texts
+// collide with a probability of 1 in 37 million.
+const hashSize = 8
+
+// processKey is the key of those Filters that are given none. They share it, since
+// one exporter may show what several of them hashed.
+var processKey = sync.OnceValue(func() []byte {
+	key := make([]byte, sha256.Size)
+	if _, err := rand.Read(key); err != nil {
+		panic(err) // it never returns one
+	}
+	return key
+})
+
+// hash returns the first bytes of the keyed hash of a text, as letters from a
+// to p, so that it contains no digits of a telephone number. Without the key,
+// the text cannot be found by trying candidates.
+func hash(key []byte, text string) string {
+	var space [512]byte
+	sum := sha256.Sum256(append(append(space[:0], key...), text...))
+	var digest [2 * hashSize]byte
+	for i, b := range sum[:hashSize] {
+		digest[2*i], digest[2*i+1] = 'a'+b>>4, 'a'+b&15
+	}
+	return string(digest[:])
+}
+
+// isReplacement reports whether a text is a replacement that an earlier
+// ml_guard wrote.
+func isReplacement(text string) bool { return replacement(text) == len(text) }
+
+// replacement returns the length of the replacement that a text begins with, or
+// 0 if there is none.
+func replacement(text string) int {
+	if len(text) < 2 || text[0] != '[' {
+		return 0
+	}
+	if strings.HasPrefix(text, gone) {
+		return len(gone)
+	}
+	end := strings.IndexByte(text[:min(len(text), 40)], ']')
+	kind, rest, ok := strings.Cut(text[1:max(end, 1)], ": ")
+	if !ok {
+		return 0
+	}
+	unit := strings.TrimLeft(rest, "0123456789")
+	count := len(rest) - len(unit)
+	number := count > 0 && count < 20
+	digest, isHash := strings.CutPrefix(rest, "#")
+	switch {
+	case kind == "text" && (number && unit == " bytes" || isHash && len(digest) == 2*hashSize && strings.Trim(digest, "abcdefghijklmnop") == ""),
+		kind == "bytes" && number && unit == "",
+		kind == "list" && number && unit == " values":
+		return end + 1
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,90 @@
+// Package withhold exports text by the allow-list of internal/content: text that is not
+// known to be a name, an id or a number is replaced by its length, and on metrics by a
+// keyed hash.
+package withhold
+
+import (
+	"context"
+	"hash/maphash"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/content"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Counts is what one call changed.
+type Counts struct {
+	// Replaced is the number of texts, keys and other values that were replaced.
+	Replaced int64
+}
+
+// Filter applies one Config. It is safe for concurrent use.
+type Filter struct {
+	keys    *content.Keys
+	names   *content.Names
+	known   knownNames
+	hashKey []byte
+}
+
+// New returns a Filter.
+func New(cfg *Config) *Filter {
+	f := &Filter{keys: content.NewKeys(cfg.Keep, cfg.Remove), names: content.NewNames(cfg.Names), known: knownNames{seed: maphash.MakeSeed()}, hashKey: []byte(cfg.HashKey)}
+	if len(f.hashKey) == 0 {
+		f.hashKey = processKey()
+	}
+	return f
+}
+
+// Traces changes td in place.
+func (f *Filter) Traces(td ptrace.Traces) Counts {
+	w := walker{Filter: f}
+	for _, rs := range td.ResourceSpans().All() {
+		w.resource(rs.Resource())
+		w.schema(rs)
+		for _, ss := range rs.ScopeSpans().All() {
+			w.scope(ss.Scope())
+			w.schema(ss)
+			for _, span := range ss.Spans().All() {
+				w.span(span)
+			}
+		}
+	}
+	return Counts{Replaced: w.replaced}
+}
+
+// Metrics changes md in place.
+func (f *Filter) Metrics(md pmetric.Metrics) Counts {
+	w := walker{Filter: f, hashed: true}
+	for _, rm := range md.ResourceMetrics().All() {
+		w.resource(rm.Resource())
+		w.schema(rm)
+		for _, sm := range rm.ScopeMetrics().All() {
+			w.scope(sm.Scope())
+			w.schema(sm)
+			for _, metric := range sm.Metrics().All() {
+				w.metric(metric)
+			}
+		}
+	}
+	return Counts{Replaced: w.replaced}
+}
+
+// Logs changes ld in place.
+func (f *Filter) Logs(ctx context.Context, ld plog.Logs) Counts {
+	w := walker{Filter: f, concluded: mlattr.IsConcluded(ctx)}
+	for _, rl := range ld.ResourceLogs().All() {
+		w.resource(rl.Resource())
+		w.schema(rl)
+		for _, sl := range rl.ScopeLogs().All() {
+			w.scope(sl.Scope())
+			w.schema(sl)
+			for _, record := range sl.LogRecords().All() {
+				w.record(record)
+			}
+		}
+	}
+	return Counts{Replaced: w.replaced}
+}

@@ -1,0 +1,162 @@
+package redact
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/content"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+)
+
+// Mark stands where content was withheld.
+const Mark = "<REDACTED:content>"
+
+// Word returns a text that has the form of an id, a version or a name, and
+// Mark for any other but the empty one.
+func Word(text string) string { return formed(content.Node, text) }
+
+// FilePath returns a text that has the form of a file's or a function's name, and Mark for
+// any other but the empty one.
+func FilePath(text string) string { return formed(content.Path, text) }
+
+func formed(form content.Form, text string) string {
+	if form.Fits(text) {
+		return text
+	}
+	return Mark
+}
+
+// operations are the words that instrumentations put before the name of what
+// is worked on.
+var operations = setOf(strings.Fields(`GET HEAD POST PUT PATCH DELETE OPTIONS SELECT INSERT UPDATE CREATE MERGE UPSERT
+		chat text_completion generate_content embeddings retrieval execute_tool invoke_agent create_agent invoke_workflow
+		send receive process publish consume settle`))
+
+// SpanName returns the part of a span's name that is its operation: one word, or
+// an operation and a name. Otherwise instrumentations put addresses and
+// statements there.
+func SpanName(name string) string {
+	words := strings.Fields(name)
+	switch {
+	case len(words) == 0:
+		return ""
+	case strings.Contains(name, "://"):
+		return Mark
+	case len(words) == 1 && isName(words[0]):
+		return words[0]
+	case !operations[words[0]]:
+		return Mark
+	case len(words) == 2 && isName(words[1]):
+		return words[0] + " " + words[1]
+	}
+	return words[0] + " " + Mark
+}
+
+func isName(word string) bool { return content.IsKey(word) || content.IsQualified(word) }
+
+// variantPart is a part of a variant's text: a tensor's form, a
+// device's class, a framework's version.
+var variantPart = regexp.MustCompile(`^(?:(?:torch\.)?(?:bfloat|float|u?int|complex|bool)[0-9a-z_]{0,12}\[[0-9., ]*\](?:@(?:cpu|cuda|mps|xpu))?|cpu|cuda|mps|xpu|` +
+	`(?:` + strings.Join(mlattr.Frameworks(), "|") + `) [0-9][0-9A-Za-z.+]{0,20})$`)
+
+// Variant returns the parts of a variant's text that have such a form.
+func Variant(text string) string {
+	var pieces []string
+	depth, from := 0, 0
+	for i := range len(text) + 1 {
+		switch {
+		case i == len(text) || text[i] == ',' && depth == 0:
+			if piece := strings.TrimSpace(text[from:i]); variantPart.MatchString(piece) {
+				pieces = append(pieces, piece)
+			}
+			from = i + 1
+		case text[i] == '[':
+			depth++
+		case text[i] == ']':
+			depth--
+		}
+	}
+	return strings.Join(pieces, ", ")
+}
+
+// Attributes returns a copy in which only what ml_guard's list of keys names, and has
+// the form that it gives, keeps its value. Of the others the key stays, if it has the
+// form of one. It is stricter than ml_guard: a name of several words is withheld, and
+// so is a number under a key that nobody knows.
+func Attributes(in jsontree.Object) jsontree.Object {
+	out := make(jsontree.Object, 0, len(in))
+	for _, m := range in {
+		if !content.IsKey(m.Key) {
+			continue
+		}
+		if !keeps(m.Key, m.Value) || namesError[m.Key] && !isErrorType(m.Value) {
+			m.Value = marked(m.Value)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// namesError has the keys whose value is an error's class, a word of HTTP's or
+// gRPC's for it, or what a program put there instead.
+var namesError = setOf(append([]string{mlattr.ErrorType, mlattr.ExceptionType}, mlattr.Calls().ErrorType...))
+
+func setOf(keys []string) map[string]bool {
+	set := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		set[key] = true
+	}
+	return set
+}
+
+var httpStatus = regexp.MustCompile(`^[1-5][0-9]{2}$`)
+
+func isErrorType(v any) bool {
+	text, ok := v.(string)
+	return ok && (text == "" || text == "_OTHER" || httpStatus.MatchString(text) || content.ErrorType(text) != "")
+}
+
+// marked returns Mark for everything but nothing.
+func marked(v any) any {
+	if v == nil {
+		return nil
+	}
+	return Mark
+}
+
+var listed = content.NewKeys(nil, nil)
+
+// keeps reports whether a value stays under a key: a number, a switch, a word, or a
+// list or a map of these.
+func keeps(key string, v any) bool {
+	form := listed.Form(key)
+	switch form {
+	case content.Removed:
+		return false
+	case content.Label:
+		form = content.Node
+	case content.Unlisted, content.Point:
+		// This project's numbers have keys that end in any name.
+		if !strings.HasPrefix(key, "ml.") && !strings.HasPrefix(key, "repro.") {
+			return false
+		}
+	}
+	single := func(v any) bool {
+		switch v := v.(type) {
+		case nil, bool, jsontree.Number:
+			return true
+		case string:
+			return v == "" || form.Fits(v)
+		}
+		return false
+	}
+	switch v := v.(type) {
+	case jsontree.Array:
+		return !slices.ContainsFunc(v, func(e any) bool { return !single(e) })
+	case jsontree.Object:
+		return !slices.ContainsFunc(v, func(m jsontree.Member) bool { return !content.IsKey(m.Key) || !single(m.Value) })
+	}
+	return single(v)
+}
