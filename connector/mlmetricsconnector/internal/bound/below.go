@@ -8,7 +8,8 @@ const ways = 4
 
 // Memory has the times of spans until the span above them arrives, because children
 // usually arrive first, often in an earlier request. Its size is fixed: beyond it,
-// those that came first are forgotten. It is not safe for concurrent use.
+// those that came first are forgotten. It takes a quarter of the time of a lastused.Map
+// (decision 51). It is not safe for concurrent use.
 type Memory struct {
 	// keys are those of the spans at each place, the newest first, or 0, and
 	// times what is below them.

@@ -14,7 +14,7 @@ const (
 // spans. A span's key selects a set of eight entries, of which the one that
 // was set first is replaced. There are twice as many entries as spans to
 // remember, so nearly all of those are found. The size is fixed, and a lookup
-// reads one cache line. Collisions need equal 56 bits of a key. It is not safe for
+// reads one cache line: it takes a fifth or less of what lastused.Map takes (decision 51). Collisions need equal 56 bits of a key. It is not safe for
 // concurrent use.
 type Recent struct {
 	places [][ways]uint64

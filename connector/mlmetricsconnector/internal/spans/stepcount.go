@@ -6,20 +6,20 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/steps"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 )
 
-// rememberedSequences is the minimal number of recent programs and traces whose
-// optimizers and forward passes are remembered.
-const rememberedSequences = 512
+// rememberedSequences is the number of recent programs and traces whose optimizers and
+// forward passes are remembered at the most; half as many are at least.
+const rememberedSequences = 1024
 
 // stepCount counts steps by the order of optimizers and forward passes. Each
 // trace has its own order, and so have the spans of a process that are the
 // roots of their traces. It is not safe for concurrent use.
 type stepCount struct {
-	// young and old map the hashes of keys to sequences. When young is full,
-	// old is dropped and young becomes old.
-	young, old map[uint64]*steps.Sequence
-	seed       maphash.Seed
+	// sequences are by the hashes of keys.
+	sequences *lastused.Map[uint64, *steps.Sequence]
+	seed      maphash.Seed
 
 	// source and trace are those of the previous span of a request, within and
 	// roots its sequences, or nil.
@@ -36,9 +36,7 @@ type sequenceKey struct {
 }
 
 func newStepCount() *stepCount {
-	return &stepCount{
-		young: make(map[uint64]*steps.Sequence), old: make(map[uint64]*steps.Sequence), seed: maphash.MakeSeed(),
-	}
+	return &stepCount{sequences: lastused.NewMap[uint64, *steps.Sequence](rememberedSequences), seed: maphash.MakeSeed()}
 }
 
 // begin adds the forward passes of a request, before its optimizers, and adds
@@ -102,7 +100,7 @@ func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
 func (c *stepCount) turnTo(u *unit) {
 	if c.source != u.Source {
 		c.source, c.trace, c.within = u.Source, u.Trace, nil
-		c.roots = c.find(c.hash(u.Source, [16]byte{}))
+		c.roots, _ = c.sequences.Get(c.hash(u.Source, [16]byte{}))
 	} else if c.trace != u.Trace {
 		c.trace, c.within = u.Trace, nil
 	}
@@ -126,33 +124,13 @@ func (c *stepCount) hash(source *streams.Source, trace [16]byte) uint64 {
 	return maphash.Comparable(c.seed, sequenceKey{source.Resource, source.Run, trace})
 }
 
-// find returns a remembered sequence, or nil, and marks it as used.
-func (c *stepCount) find(hash uint64) *steps.Sequence {
-	if sequence, known := c.young[hash]; known {
-		return sequence
-	}
-	sequence, known := c.old[hash]
-	if known {
-		c.keep(hash, sequence)
-	}
-	return sequence
-}
-
 func (c *stepCount) findOrAdd(hash uint64) *steps.Sequence {
-	sequence := c.find(hash)
-	if sequence == nil {
+	sequence, known := c.sequences.Get(hash)
+	if !known {
 		sequence = new(steps.Sequence)
-		c.keep(hash, sequence)
+		c.sequences.Put(hash, sequence)
 	}
 	return sequence
-}
-
-func (c *stepCount) keep(hash uint64, sequence *steps.Sequence) {
-	c.young[hash] = sequence
-	if len(c.young) >= rememberedSequences {
-		clear(c.old)
-		c.young, c.old = c.old, c.young
-	}
 }
 
 // hasForward reports whether a span is a forward pass or contains one.

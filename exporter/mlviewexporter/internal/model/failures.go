@@ -6,34 +6,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // rememberedSpans is how many spans above failures, or above requests, are
-// remembered for each of two generations.
-const rememberedSpans = 8192
+// remembered at the most; half as many are at least.
+const rememberedSpans = 16_384
 
-// recentSpans remembers spans: at least the last rememberedSpans.
-type recentSpans struct{ young, old map[spanRef]struct{} }
-
-func (r *recentSpans) add(ref spanRef) {
-	if r.young == nil || len(r.young) >= rememberedSpans {
-		r.young, r.old = r.old, r.young
-		if r.young == nil {
-			r.young = make(map[spanRef]struct{})
-		}
-		clear(r.young)
-	}
-	r.young[ref] = struct{}{}
-}
-
-func (r *recentSpans) has(ref spanRef) bool {
-	if _, ok := r.young[ref]; ok {
-		return true
-	}
-	_, ok := r.old[ref]
-	return ok
-}
+// spanSet has spans that were seen recently.
+type spanSet = lastused.Map[spanRef, bool]
 
 // failureGroups are the groups of failures, by key: the fingerprint of their
 // reproduction, else service, class and operation.
@@ -44,7 +26,7 @@ type failureGroups struct {
 	// lookup has the keys of groups without a fingerprint.
 	lookup map[causeID]string
 	// parents are the spans above failures.
-	parents recentSpans
+	parents *spanSet
 	// leaving are the next groups to make room, unless a failure came since.
 	leaving []leavingFailures
 }
@@ -74,6 +56,7 @@ type causeID struct{ namespace, service, class, operation string }
 func (f *failureGroups) init() {
 	f.all, f.found = make(map[string]*failureGroup), make(map[string]Failure)
 	f.lookup = make(map[causeID]string)
+	f.parents = lastused.NewMap[spanRef, bool](rememberedSpans)
 }
 
 // noteParents remembers the spans above failures: a failure counts where it
@@ -81,14 +64,15 @@ func (f *failureGroups) init() {
 func (f *failureGroups) noteParents(spans []SpanInput) {
 	for i := range spans {
 		if in := &spans[i]; in.Failed && in.Parent != ([8]byte{}) {
-			f.parents.add(spanRef{in.Trace, in.Parent})
+			f.parents.Put(spanRef{in.Trace, in.Parent}, true)
 		}
 	}
 }
 
 // covered reports whether a span below reports the same failure.
 func (f *failureGroups) covered(in *SpanInput) bool {
-	return in.Fingerprint == "" && f.parents.has(spanRef{in.Trace, in.ID})
+	below, _ := f.parents.Get(spanRef{in.Trace, in.ID})
+	return in.Fingerprint == "" && below
 }
 
 // span adds the failure of a span.

@@ -5,12 +5,13 @@ package model
 func (s *Store) noteRequests(spans []SpanInput) {
 	for i := range spans {
 		if in := &spans[i]; (in.Request || in.Usage) && in.Parent != ([8]byte{}) {
-			s.requestParents.add(spanRef{in.Trace, in.Parent})
+			s.requestParents.Put(spanRef{in.Trace, in.Parent}, true)
 		}
 	}
 }
 
 // isRequest reports whether a span is a request that no span below reports.
 func (s *Store) isRequest(in *SpanInput) bool {
-	return (in.Request || in.Usage) && !s.requestParents.has(spanRef{in.Trace, in.ID})
+	below, _ := s.requestParents.Get(spanRef{in.Trace, in.ID})
+	return (in.Request || in.Usage) && !below
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
@@ -88,7 +89,7 @@ type Store struct {
 	dropped map[string]int64
 	seen    seen
 	// requestParents are the spans above requests.
-	requestParents recentSpans
+	requestParents *spanSet
 }
 
 // seen is what has been seen in all, for the list of what is missing.
@@ -125,6 +126,8 @@ func NewStore(settings Settings) *Store {
 		refused:   make(map[string]map[string]time.Time),
 		dropped:   make(map[string]int64),
 		seen:      seen{spansWithoutRun: make(map[serviceID]int64)},
+
+		requestParents: lastused.NewMap[spanRef, bool](rememberedSpans),
 	}
 	s.failures.init()
 	s.traces.init(settings)

@@ -209,15 +209,10 @@ func (s *Sampler) durationsOf(u *Unit) (*rule.Durations, float64) {
 	if u.tokens > 0 {
 		key, duration = ^key, duration/float64(u.tokens+fewTokens)
 	}
-	of := s.recent[key]
-	if of == nil {
-		if of = s.earlier[key]; of == nil {
-			of = new(rule.Durations)
-		}
-		if len(s.recent) >= maxOperations {
-			s.recent, s.earlier = make(map[uint64]*rule.Durations), s.recent
-		}
-		s.recent[key] = of
+	of, known := s.durations.Get(key)
+	if !known {
+		of = new(rule.Durations)
+		s.durations.Put(key, of)
 	}
 	return of, duration
 }

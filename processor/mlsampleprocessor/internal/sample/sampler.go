@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/blob"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/rule"
 )
@@ -17,7 +18,7 @@ const (
 	// maxConversations limits the conversations with a failure that are remembered.
 	maxConversations = 4096
 	// maxOperations limits the operations whose durations are compared.
-	maxOperations = 1024
+	maxOperations = 2048
 )
 
 // Sampler decides about the spans of all runs and calls. It is safe for concurrent
@@ -36,9 +37,8 @@ type Sampler struct {
 	calls            queue[*Unit]
 	groups, retained queue[*group]
 	rare             rule.Rare
-	// recent and earlier have the durations of calls by what they are like. When recent
-	// is full, it becomes earlier, and what was earlier and not used since is dropped.
-	recent, earlier map[uint64]*rule.Durations
+	// durations are those of calls by what they are like.
+	durations *lastused.Map[uint64, *rule.Durations]
 	// last is the rank of the last span that had one, lastSource its source.
 	last       *rank
 	lastSource Source
@@ -57,7 +57,7 @@ type Sampler struct {
 func New(cfg Config) *Sampler {
 	return &Sampler{
 		cfg: cfg, young: make(map[TraceID]*trace), old: make(map[TraceID]*trace), runs: make(map[uint64]*run),
-		recent: make(map[uint64]*rule.Durations), failing: make(map[uint64]int64), headers: make(map[blob.Header]*header),
+		durations: lastused.NewMap[uint64, *rule.Durations](maxOperations), failing: make(map[uint64]int64), headers: make(map[blob.Header]*header),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -98,7 +99,7 @@ type Decision struct {
 type Counters struct {
 	mu        sync.Mutex
 	groups    *simplelru.LRU[string, *entry]
-	seen      *simplelru.LRU[uint64, seenFailure]
+	seen      *lastused.Map[uint64, seenFailure]
 	budget    *share.Budget
 	hash      maphash.Seed
 	history   *share.History
@@ -129,12 +130,10 @@ func NewCounters(cfg Config, history *share.History) (*Counters, error) {
 	c := &Counters{
 		hash: maphash.MakeSeed(), redact: redact.Text, dirty: make(map[string]*entry),
 		budget: share.NewBudget(cfg.Burst, float64(cfg.PerMinute)), history: history, maxGroups: cfg.MaxGroups,
+		seen: lastused.NewMap[uint64, seenFailure](maxSeen),
 	}
 	var err error
-	if c.groups, err = simplelru.NewLRU[string, *entry](cfg.MaxGroups, nil); err != nil {
-		return nil, err
-	}
-	c.seen, err = simplelru.NewLRU[uint64, seenFailure](maxSeen, nil)
+	c.groups, err = simplelru.NewLRU[string, *entry](cfg.MaxGroups, nil)
 	return c, err
 }
 
@@ -171,7 +170,7 @@ func (c *Counters) Admit(o Occurrence, now time.Time) Decision {
 		}
 	}
 	for _, key := range keys {
-		c.seen.Add(key, seenFailure{fingerprint: o.Fingerprint, incident: o.Incident, hasCall: o.HasCall})
+		c.seen.Put(key, seenFailure{fingerprint: o.Fingerprint, incident: o.Incident, hasCall: o.HasCall})
 	}
 	claim := c.history.Claim(o.Origin)
 	g := c.count(o, claim, now)

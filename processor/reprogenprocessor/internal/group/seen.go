@@ -8,9 +8,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 )
 
-// maxSeen is the number of keys by which failures are remembered. The least
-// recently seen makes room. A failure is remembered by up to four keys.
-const maxSeen = 40_000
+// maxSeen is the number of keys by which failures are remembered at the most; half as
+// many are at least. A failure is remembered by up to four keys.
+const maxSeen = 80_000
 
 // seenFailure is what was decided when a span first brought a failure. The zero
 // value stands for a span below which one failed.
@@ -71,7 +71,7 @@ func (c *Counters) belowKey(parent failure.SpanKey) uint64 {
 func (c *Counters) HasFailedChild(span, parent failure.SpanKey) (failed, ofRequest bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	below, ok := c.seen.Peek(c.belowKey(span))
+	below, ok := c.seen.Get(c.belowKey(span))
 	return ok && span != parent, below.ofRequest
 }
 
@@ -86,8 +86,8 @@ func (c *Counters) noteParent(parent failure.SpanKey, ofRequest bool) {
 	if parent.Span.IsEmpty() || parent.Trace.IsEmpty() {
 		return
 	}
-	before, ok := c.seen.Peek(c.belowKey(parent))
-	c.seen.Add(c.belowKey(parent), seenFailure{ofRequest: ofRequest && (!ok || before.ofRequest)})
+	before, ok := c.seen.Get(c.belowKey(parent))
+	c.seen.Put(c.belowKey(parent), seenFailure{ofRequest: ofRequest && (!ok || before.ofRequest)})
 }
 
 // FoundCall notes that a failure that was seen without a call has one now.
@@ -96,9 +96,9 @@ func (c *Counters) FoundCall(o Occurrence) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, key := range keys {
-		if first, ok := c.seen.Peek(key); ok {
+		if first, ok := c.seen.Get(key); ok {
 			first.hasCall = true
-			c.seen.Add(key, first)
+			c.seen.Put(key, first)
 		}
 	}
 }
