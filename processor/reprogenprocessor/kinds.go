@@ -2,7 +2,6 @@ package reprogenprocessor
 
 import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/genaichat"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/httprequest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncode"
@@ -18,7 +17,7 @@ type newKind func() *kind.Kind
 var kinds = []newKind{
 	pythoncall.New,
 	pythoncode.New,
-	genaichat.New,
+	httprequest.NewChat,
 	httprequest.New,
 	trainstep.New,
 	statement.New,

@@ -14,7 +14,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/genaichat"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/httprequest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncode"
@@ -30,7 +29,7 @@ func TestCheckScript(t *testing.T) {
 	require.ErrorIs(t, checkScript(bytes.Repeat([]byte("x"), MaxBytes+1), MaxBytes), ErrTooLarge)
 }
 
-var kinds = kind.Registry{pythoncall.New(), pythoncode.New(), genaichat.New(), httprequest.New(), trainstep.New(), statement.New()}
+var kinds = kind.Registry{pythoncall.New(), pythoncode.New(), httprequest.NewChat(), httprequest.New(), trainstep.New(), statement.New()}
 
 func newBuilder(t testing.TB, gates Gates) *Builder {
 	b, err := New(kinds, gates)

@@ -1,11 +1,10 @@
 // Package httprequest is the kind of artifacts that send a request to a server which
-// their user names.
+// their user names: any request of HTTP, or a conversation with a model.
 package httprequest
 
 import (
 	"cmp"
 	"embed"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,26 +16,43 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
 //go:embed script/*.py.tmpl
 var files embed.FS
 
-// New returns the kind.
+// New returns the kind of any request.
 func New() *kind.Kind {
-	return &kind.Kind{
-		Name:           failure.HTTPRequest,
-		FromFailure:    fromFailure,
-		IsTransport:    isRequest,
-		WithoutContent: withoutContent,
-		Parts:          func(jsontree.Object) []string { return []string{"files", "connect", "address", "request"} },
-		Files:          files,
-		Gates:          []kind.Gate{kind.AllowedHosts},
-		Flags:          flags,
-		Head:           head,
-	}
+	return sent(&kind.Kind{
+		Name:        failure.HTTPRequest,
+		Files:       files, // of conversations too
+		FromFailure: fromFailure,
+		IsTransport: isRequest,
+		Flags:       flagsOf("payload"),
+		Head:        head,
+	}, "files", "request")
+}
+
+// NewChat returns the kind of those requests that are a conversation with a model, of
+// which the client of the model recorded what it asked.
+func NewChat() *kind.Kind {
+	return sent(&kind.Kind{
+		Name:      failure.GenAIChat,
+		Recognise: func(span ptrace.Span) bool { return hasConversation(span.Attributes()) },
+		Read:      func(span ptrace.Span) (*payload.Call, payload.Reason) { return chatCall(conversation(span)) },
+		Explains:  isModelCall,
+		Flags:     flagsOf("payload.request"),
+		Head:      chatHead,
+	}, "source", "chat")
+}
+
+// sent completes a kind whose scripts consist of first, what connects to an address that
+// the user or the operator names, and last.
+func sent(k *kind.Kind, first, last string) *kind.Kind {
+	k.Parts = func(jsontree.Object) []string { return []string{first, "connect", "address", last} }
+	k.Gates, k.WithoutContent = []kind.Gate{kind.AllowedHosts}, withoutContent
+	return k
 }
 
 // attrRequestHeader is what the names of recorded headers begin with.
@@ -119,29 +135,17 @@ func fromFailure(f *failure.Failure) (*payload.Call, payload.Reason, bool) {
 	return call, reason, true
 }
 
-// methods are the words of HTTP itself.
-var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true}
-
-// withoutContent returns a request with its method and its numbers, and what was
-// withheld.
-func withoutContent(tree jsontree.Object) (jsontree.Object, []redact.Withheld) {
-	out, withheld := redact.Tree(tree)
-	method := tree.Text("method")
-	if !methods[method] {
-		return out, withheld
+// flagsOf returns the flags of a script, of which one gives what was withheld at a path.
+func flagsOf(path string) func(jsontree.Object) string {
+	return func(spec jsontree.Object) string {
+		flags := " --base-url URL"
+		call := kind.Member(spec, "payload")
+		method := call.Text("method")
+		if body, _ := call.Lookup("body"); body == nil && (method == "POST" || method == "PUT" || method == "PATCH") {
+			flags += " --body FILE"
+		}
+		return flags + kind.SetFlag(spec, path)
 	}
-	out.Set("method", method)
-	return out, slices.DeleteFunc(withheld, func(w redact.Withheld) bool { return w.Path == "payload.method" })
-}
-
-func flags(spec jsontree.Object) string {
-	flags := " --base-url URL"
-	call := kind.Member(spec, "payload")
-	method := call.Text("method")
-	if body, _ := call.Lookup("body"); body == nil && (method == "POST" || method == "PUT" || method == "PATCH") {
-		flags += " --body FILE"
-	}
-	return flags + kind.SetFlag(spec, "payload")
 }
 
 // head writes the request line and the body.

@@ -1,10 +1,7 @@
-// Package genaichat is the kind of artifacts that send a conversation with a model to
-// a server which their user names.
-package genaichat
+package httprequest
 
 import (
 	"cmp"
-	"embed"
 	"net"
 	"strconv"
 	"strings"
@@ -14,10 +11,8 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/python"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
@@ -44,27 +39,6 @@ var requestParameters = [...]struct{ attribute, name string }{
 	{"gen_ai.request.stop_sequences", "stop"},
 	{"gen_ai.request.frequency_penalty", "frequency_penalty"},
 	{"gen_ai.request.presence_penalty", "presence_penalty"},
-}
-
-//go:embed script/*.py.tmpl
-var files embed.FS
-
-// New returns the kind.
-func New() *kind.Kind {
-	return &kind.Kind{
-		Name:           failure.GenAIChat,
-		Recognise:      func(span ptrace.Span) bool { return hasConversation(span.Attributes()) },
-		Read:           func(span ptrace.Span) (*payload.Call, payload.Reason) { return callOf(conversation(span)) },
-		Explains:       isModelCall,
-		WithoutContent: withoutContent,
-		Parts:          func(jsontree.Object) []string { return []string{"source", "connect", "address", "chat"} },
-		Files:          files,
-		Gates:          []kind.Gate{kind.AllowedHosts},
-		Flags: func(spec jsontree.Object) string {
-			return " --base-url URL" + kind.SetFlag(spec, "payload.request")
-		},
-		Head: head,
-	}
 }
 
 // isModelCall reports whether a span is that of one request to a model.
@@ -137,8 +111,8 @@ func jsonText(attributes pcommon.Map, key string) string {
 	return strings.Clone(attr.Text(attributes, key))
 }
 
-// head writes the model and the messages.
-func head(h kind.Head, spec jsontree.Object) {
+// chatHead writes the model and the messages.
+func chatHead(h kind.Head, spec jsontree.Object) {
 	request := kind.Member(kind.Member(spec, "payload"), "request")
 	h.Add("chat", cmp.Or(request.Text("model"), "(no model was recorded)"))
 	list, _ := request.Lookup("messages")

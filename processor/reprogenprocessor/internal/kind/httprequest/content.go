@@ -1,4 +1,4 @@
-package genaichat
+package httprequest
 
 import (
 	"strconv"
@@ -7,19 +7,26 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
-// withoutContent returns a conversation with its model, its roles and its
-// numbers, and what was withheld.
+// methods are the words of HTTP itself.
+var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true}
+
+// withoutContent returns a request with its method, its numbers, and of a conversation the
+// model and the roles, and what was withheld.
 func withoutContent(tree jsontree.Object) (jsontree.Object, []redact.Withheld) {
 	w := &withholder{}
 	out := make(jsontree.Object, len(tree))
 	for i, m := range tree {
-		at, value := "payload."+m.Key, any(nil)
-		if request, ok := m.Value.(jsontree.Object); ok && m.Key == "request" {
-			value = w.request(at, request)
-		} else {
-			value = w.NumberOrMark(at, m.Key, m.Value)
+		at := "payload." + m.Key
+		text, _ := m.Value.(string)
+		request, isRequest := m.Value.(jsontree.Object)
+		switch {
+		case m.Key == "method" && methods[text]:
+		case m.Key == "request" && isRequest:
+			m.Value = w.request(at, request)
+		default:
+			m.Value = w.NumberOrMark(at, m.Key, m.Value)
 		}
-		out[i] = jsontree.Member{Key: m.Key, Value: value}
+		out[i] = m
 	}
 	return out, w.Withheld
 }

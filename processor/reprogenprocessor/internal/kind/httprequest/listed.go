@@ -1,4 +1,4 @@
-package genaichat
+package httprequest
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package genaichat
+package httprequest
 
 import (
 	"slices"
@@ -41,9 +41,9 @@ var requestMembers = []string{
 	"seed", "stop", "presence_penalty", "frequency_penalty", "response_format", "logprobs", "top_logprobs", "reasoning_effort",
 }
 
-// callOf makes a request to the OpenAI API of a conversation. Exactly one of
+// chatCall makes a request to the OpenAI API of a conversation. Exactly one of
 // its results is set.
-func callOf(c chat) (*payload.Call, payload.Reason) {
+func chatCall(c chat) (*payload.Call, payload.Reason) {
 	size := len(c.Messages) + len(c.Instructions) + len(c.Tools) + max(len(c.Request), c.Size)
 	if size > payload.MaxBytes {
 		return nil, payload.TooLarge
@@ -65,7 +65,7 @@ func readRequest(c chat) (request jsontree.Object, lossy bool, reason payload.Re
 	for _, form := range [...]struct {
 		there bool
 		read  func(chat) (jsontree.Object, bool, payload.Reason)
-	}{{c.Request != "", recordedRequest}, {c.Listed != nil, listedRequest}, {c.Messages != "", requestOf}} {
+	}{{c.Request != "", recordedRequest}, {c.Listed != nil, listedRequest}, {c.Messages != "", requestOfMessages}} {
 		if !form.there {
 			continue
 		}
@@ -122,7 +122,7 @@ func recordedRequest(c chat) (jsontree.Object, bool, payload.Reason) {
 	return request, lossy, ""
 }
 
-func requestOf(c chat) (request jsontree.Object, lossy bool, reason payload.Reason) {
+func requestOfMessages(c chat) (request jsontree.Object, lossy bool, reason payload.Reason) {
 	messages := jsontree.Array{}
 	if c.Instructions != "" {
 		parts, l, err := jsontree.Decode(c.Instructions)
