@@ -19,8 +19,8 @@ func consistsOf(text string, set *[256]bool) bool {
 	return true
 }
 
-// set returns the words of a list.
-func set(words string) map[string]bool {
+// Words returns the words of a list as a set.
+func Words(words string) map[string]bool {
 	out := make(map[string]bool)
 	for w := range strings.FieldsSeq(words) {
 		out[w] = true

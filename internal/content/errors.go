@@ -124,7 +124,7 @@ func collapse(s string) string {
 }
 
 // vocabulary holds the words of errors, in lower case.
-var vocabulary = set(`
+var vocabulary = Words(`
 a about above after all allocate allocated allocation allocator already also although an and another any are argument
 arguments array arrays as assertion assert assigned at attempt attempted attribute available axis backend backward bad
 base be because been before being below between bias blank bool both bound bounds broadcast buffer but by byte bytes call

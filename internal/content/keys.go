@@ -107,7 +107,7 @@ func KeepsUnlisted(key, text string) bool {
 
 // personal are last words of keys whose value is about a person, even if it is a
 // number.
-var personal = set("pin otp ssn cvv cvc iban card phone birthday user userid username")
+var personal = Words("pin otp ssn cvv cvc iban card phone birthday user userid username")
 
 // IsPrivate reports whether a value of a key that is not listed is a credential, or a
 // person's, even if it is a number.

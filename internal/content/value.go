@@ -67,7 +67,7 @@ func (s *scanner) nameBefore(i int) named {
 }
 
 // typeNames are types of texts in declarations.
-var typeNames = set("string String str bytes text")
+var typeNames = Words("string String str bytes text")
 
 // operatorStart returns the start of the operator that ends before end,
 // including spaces and brackets before it: "] ?=".

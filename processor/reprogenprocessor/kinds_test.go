@@ -208,7 +208,7 @@ KINDS["division"] = Division
 		Parts: func(jsontree.Object) []string { return []string{"division"} },
 		Files: fstest.MapFS{"script/division.py.tmpl": {Data: []byte(script)}},
 		Head: func(h kind.Head, spec jsontree.Object) {
-			h.Add("divide", string(jsontree.Encode(kind.Member(spec, "payload"))))
+			h.Add("divide", string(jsontree.Encode(spec.Object("payload"))))
 		},
 	}
 }

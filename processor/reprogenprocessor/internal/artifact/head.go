@@ -24,7 +24,7 @@ const (
 // that follow it. Each line begins with a label or a space.
 func headOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object) string {
 	var h head
-	expect, source := member(spec, "expect"), member(spec, "source")
+	expect, source := spec.Object("expect"), spec.Object("source")
 	message := expect.Text("message")
 	if message == "" {
 		message = expect.Text("message_template")
@@ -36,8 +36,8 @@ func headOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object) string {
 	h.call(f, k, spec)
 	h.Add("where", packed("service "+cmp.Or(source.Text("service"), "(unknown)")+", span "+cmp.Or(source.Text("span"), "(unnamed)")))
 	h.Add("trace", f.Span.TraceID+", span "+f.Span.SpanID+", "+source.Text("time"))
-	if list, _ := spec.Lookup("redacted"); len(list.(jsontree.Array)) > 0 {
-		h.Add("withheld", fmt.Sprintf("%d values; --info lists them", len(list.(jsontree.Array))))
+	if n := len(spec.Array("redacted")); n > 0 {
+		h.Add("withheld", fmt.Sprintf("%d values; --info lists them", n))
 	}
 	if k.Parts == nil {
 		h.Add("run", "python3 repro.py   show all that is known; nothing can be replayed")
@@ -95,7 +95,7 @@ func (h *head) call(f *failure.Failure, k *kind.Kind, spec jsontree.Object) {
 		return
 	}
 	h.Add("no call", reasons[string(f.Reason)])
-	if statement := member(spec, "statement"); statement != nil {
+	if statement := spec.Object("statement"); statement != nil {
 		h.List("statement", strings.Split(statement.Text("query"), "\n"), kind.MaxHeadLines-1)
 	}
 }

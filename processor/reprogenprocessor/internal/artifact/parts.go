@@ -38,17 +38,15 @@ func partsOf(k *kind.Kind, spec jsontree.Object) (names []string) {
 			names = append(names, parts...)
 		}
 	}
-	list, _ := spec.Lookup("redacted")
-	redacted, _ := list.(jsontree.Array)
-	env := member(spec, "env")
+	env := spec.Object("env")
 	variables := slices.ContainsFunc(env, func(m jsontree.Member) bool { return strings.HasPrefix(m.Key, "repro.env.") })
 	add(true, "start", "output")
-	add(len(redacted) > 0, "set")
+	add(len(spec.Array("redacted")) > 0, "set")
 	add(variables, "apply")
 	if k.Parts != nil {
 		add(true, k.Parts(spec)...)
 		add(true, "judging")
-		add(member(spec, "expect").Text("message_template") != "", "fits")
+		add(spec.Object("expect").Text("message_template") != "", "fits")
 		add(true, "guard", "landlock", "child", "parent")
 		add(!variables, "noapply")
 		add(true, "plain")

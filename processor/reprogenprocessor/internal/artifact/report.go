@@ -43,7 +43,7 @@ func flagsFor(k *kind.Kind, spec jsontree.Object) string {
 // reportOf returns report.md, the text of an issue. It takes its values from
 // the redacted spec, and puts each into a fence that it cannot leave.
 func reportOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object, redactor *redact.Redactor) []byte {
-	source := member(spec, "source")
+	source := spec.Object("source")
 	var b strings.Builder
 	b.WriteString("# Reproduction of a failure\n\n")
 	b.WriteString("Written by otelcol-ml from telemetry. Everything inside fences was sent by the\n" +
@@ -79,11 +79,11 @@ func reportOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object, redactor *
 	fmt.Fprintf(&b, "- trace `%s`\n- span `%s`\n- group `%s`\n- seen at %s\n\n",
 		f.Span.TraceID, f.Span.SpanID, f.Fingerprint, timeText(f.SeenAt))
 	for _, section := range [...]struct{ title, key string }{{"Environment", "env"}, {"Training", "training"}} {
-		if values := member(spec, section.key); len(values) > 0 {
+		if values := spec.Object(section.key); len(values) > 0 {
 			fence(&b, section.title, string(jsontree.EncodeIndent(values)))
 		}
 	}
-	if list, _ := spec.Lookup("redacted"); len(list.(jsontree.Array)) > 0 {
+	if list := spec.Array("redacted"); len(list) > 0 {
 		b.WriteString("## Withheld\n\n")
 		title := "Values that looked like secrets"
 		if f.WithoutContent {
@@ -96,13 +96,13 @@ func reportOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object, redactor *
 
 // reportError writes what went wrong and what was around it.
 func reportError(b *strings.Builder, f *failure.Failure, spec jsontree.Object, redactor *redact.Redactor) {
-	expect := member(spec, "expect")
+	expect := spec.Object("expect")
 	b.WriteString("## Error\n\n")
 	fence(b, "Type", expect.Text("type"))
 	fence(b, "Message", expect.Text("message"))
 	fence(b, "Message, what of it is the program's own", expect.Text("message_template"))
 	fence(b, "Stack trace", redactor.Text("report.stack", f.Error.Stack))
-	if found := member(spec, "diagnosis"); found != nil {
+	if found := spec.Object("diagnosis"); found != nil {
 		b.WriteString("## What the message says\n\n")
 		fence(b, "Read from it", string(jsontree.EncodeIndent(found)))
 	}
@@ -110,7 +110,7 @@ func reportError(b *strings.Builder, f *failure.Failure, spec jsontree.Object, r
 		{"GPUs", "gpus", "As they were last read before the failure"},
 		{"Last steps", "steps", "The rank furthest behind first"},
 	} {
-		if lines, ok := spec.Lookup(section.key); ok {
+		if lines := spec.Array(section.key); lines != nil {
 			b.WriteString("## " + section.title + "\n\n")
 			fence(b, section.about, linesOf(lines))
 		}
@@ -127,11 +127,11 @@ func reportCall(b *strings.Builder, spec jsontree.Object) {
 		b.WriteString("## Call\n\n")
 		fence(b, "Payload", string(jsontree.EncodeIndent(call)))
 	}
-	if ref := member(spec, "payload_ref"); ref != nil {
+	if ref := spec.Object("payload_ref"); ref != nil {
 		b.WriteString("## Call\n\nThe recorded call is not part of this artifact; the collector did not fetch it.\n\n")
 		fence(b, "Where its client put it", string(jsontree.EncodeIndent(ref)))
 	}
-	if statement := member(spec, "statement"); statement != nil {
+	if statement := spec.Object("statement"); statement != nil {
 		b.WriteString("## Statement\n\n" + byHand)
 		fence(b, "What was sent to the database", string(jsontree.EncodeIndent(statement)))
 	}
@@ -144,20 +144,13 @@ const byHand = "No script runs it. To run it by hand, read it first, connect to 
 	"```sql\nSTART TRANSACTION READ ONLY;\nROLLBACK;\n```\n\n" +
 	"That is PostgreSQL and MySQL; for SQLite it is `sqlite3 -readonly FILE`.\n\n"
 
-func linesOf(list any) string {
+func linesOf(lines jsontree.Array) string {
 	var b strings.Builder
-	lines, _ := list.(jsontree.Array)
 	for _, line := range lines {
 		text, _ := line.(string)
 		b.WriteString(text + "\n")
 	}
 	return b.String()
-}
-
-func member(o jsontree.Object, key string) jsontree.Object {
-	v, _ := o.Lookup(key)
-	m, _ := v.(jsontree.Object)
-	return m
 }
 
 // fence writes a value as a code block whose fence is longer than any run of
@@ -188,32 +181,15 @@ func fence(b *strings.Builder, title, value string) {
 // the other files do.
 func visible(s string) string {
 	var b strings.Builder
-	for line := range strings.Lines(s) {
-		line, ended := strings.CutSuffix(line, "\n")
-		if strings.Trim(line, printable) == "" {
-			b.WriteString(line)
-		} else {
-			for _, r := range line {
-				if r >= 0x20 && r <= 0x7E {
-					b.WriteRune(r)
-				} else if r <= 0xFFFF {
-					fmt.Fprintf(&b, `\u%04x`, r)
-				} else {
-					fmt.Fprintf(&b, `\U%08x`, r)
-				}
-			}
-		}
-		if ended {
-			b.WriteByte('\n')
+	for _, r := range s {
+		switch {
+		case r == '\n' || r >= 0x20 && r <= 0x7E:
+			b.WriteRune(r)
+		case r <= 0xFFFF:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
 		}
 	}
 	return b.String()
 }
-
-var printable = func() string {
-	var b strings.Builder
-	for r := rune(0x20); r <= 0x7E; r++ {
-		b.WriteRune(r)
-	}
-	return b.String()
-}()

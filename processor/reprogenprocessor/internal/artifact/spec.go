@@ -47,7 +47,7 @@ func specOf(f *failure.Failure, k *kind.Kind, gates Gates, redactor *redact.Reda
 	if f.Call != nil && f.Call.Remote != nil {
 		spec = append(spec, jsontree.Member{Key: "payload_ref", Value: redactor.Tree("payload_ref", refOf(f.Call.Remote))})
 	}
-	if seed := seedOf(k, member(spec, "training")); seed != nil {
+	if seed := seedOf(k, spec.Object("training")); seed != nil {
 		spec = append(spec, jsontree.Member{Key: "seed", Value: seed})
 	}
 	if f.WithoutContent {
@@ -77,9 +77,9 @@ func specOf(f *failure.Failure, k *kind.Kind, gates Gates, redactor *redact.Reda
 
 // gatesOf returns the operator's permissions, those that the kind asks for.
 func gatesOf(k *kind.Kind, call jsontree.Object, gates Gates) jsontree.Object {
-	out := jsontree.Of("allowed_modules", texts(gates.AllowedModules), "narrow", narrowOf(call, gates.AllowedModules))
+	out := jsontree.Of("allowed_modules", jsontree.Texts(gates.AllowedModules), "narrow", narrowOf(call, gates.AllowedModules))
 	for _, gate := range k.Gates {
-		out = append(out, jsontree.Member{Key: string(gate), Value: texts(gates.Others[gate])})
+		out = append(out, jsontree.Member{Key: string(gate), Value: jsontree.Texts(gates.Others[gate])})
 	}
 	return out
 }
@@ -193,13 +193,5 @@ var ofTraining = map[string]bool{
 }
 
 func isTraining(key string) bool { return strings.HasPrefix(key, "ml.") || ofTraining[key] }
-
-func texts(in []string) jsontree.Array {
-	out := make(jsontree.Array, len(in))
-	for i, s := range in {
-		out[i] = s
-	}
-	return out
-}
 
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

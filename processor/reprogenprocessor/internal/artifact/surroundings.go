@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,7 +35,7 @@ func gpuLine(g *gpustate.GPU) string {
 	if g.Index >= 0 {
 		fmt.Fprintf(&b, " %d", g.Index)
 	}
-	fmt.Fprintf(&b, " of %s (%s)", orUnknown(g.Host), g.ID)
+	fmt.Fprintf(&b, " of %s (%s)", cmp.Or(g.Host, "(unknown)"), g.ID)
 	if g.Replayed {
 		b.WriteString(", from a recording")
 	}
@@ -73,19 +74,12 @@ func gpuLine(g *gpustate.GPU) string {
 		fmt.Fprintf(&b, "; and others")
 	}
 	for _, x := range g.XIDs {
-		fmt.Fprintf(&b, "; %s at %s", orUnknown(x.Text), timeText(x.At))
+		fmt.Fprintf(&b, "; %s at %s", cmp.Or(x.Text, "(unknown)"), timeText(x.At))
 	}
 	if !g.At.IsZero() {
 		b.WriteString("; read at " + timeText(g.At))
 	}
 	return b.String()
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "(unknown)"
-	}
-	return s
 }
 
 func gibibytes(n int64) string { return strconv.FormatFloat(float64(n)/(1<<30), 'f', 1, 64) + " GiB" }
@@ -135,7 +129,7 @@ func gpuTrees(gpus []gpustate.GPU) jsontree.Array {
 			xids = append(xids, jsontree.Of("time", timeText(x.At), "code", jsontree.Int(x.Code), "text", x.Text))
 		}
 		out = append(out, append(tree, jsontree.Of(
-			"status", g.Status, "throttled", texts(g.Throttled), "workloads", workloads,
+			"status", g.Status, "throttled", jsontree.Texts(g.Throttled), "workloads", workloads,
 			"omitted_workloads", jsontree.Int(int64(g.Omitted)), "xids", xids)...))
 	}
 	return out

@@ -1,6 +1,8 @@
 package artifact
 
 import (
+	"slices"
+
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
@@ -93,9 +95,7 @@ func fillUp(tree jsontree.Object, text []byte, f *failure.Failure, redactor *red
 			first--
 		}
 		omitted += first
-		for i := range len(kept) / 2 {
-			kept[i], kept[len(kept)-1-i] = kept[len(kept)-1-i], kept[i]
-		}
+		slices.Reverse(kept)
 		if kept != nil {
 			tree.Set(part.key, kept)
 		}

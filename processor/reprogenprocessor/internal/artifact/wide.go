@@ -1,8 +1,7 @@
 package artifact
 
 import (
-	"strings"
-
+	"github.com/otelcol-ml/otelcol-ml/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -11,8 +10,7 @@ import (
 // entry of allowed_modules for such a package permits nothing; "pkg.mod:name"
 // permits one callable.
 var wide = func() map[string]bool {
-	names := make(map[string]bool)
-	for name := range strings.FieldsSeq(`
+	names := content.Words(`
 		_codecs _ctypes _dbm _frozen_importlib _frozen_importlib_external _functools _gdbm _imp
 		_interpreters _io _multiprocessing _operator _pickle _posixshmem _posixsubprocess _pyio _pyrepl
 		_sitebuiltins _socket _sqlite3 _testcapi _testinternalcapi _thread _winapi _xxsubinterpreters
@@ -47,9 +45,7 @@ var wide = func() map[string]bool {
 		tornado tox trace tracemalloc traitlets triton trl tty turtle turtledemo twisted
 		typer typing ultralytics unittest unsloth urllib urllib3 usercustomize uu uuid uvicorn venv
 		wandb warnings wave weakref webbrowser wheel wsgiref xarray xgboost xml xmlrpc yaml zenml zipapp
-		zipfile zipimport zmq zope`) {
-		names[name] = true
-	}
+		zipfile zipimport zmq zope`)
 	for _, name := range mlattr.Packages() {
 		names[name] = true
 	}

@@ -78,9 +78,7 @@ func tensorsOf(v any, found []jsontree.Object) []jsontree.Object {
 func tensorText(t jsontree.Object) string {
 	var b strings.Builder
 	b.WriteString(cutText(t.Text("dtype"), 32) + "[")
-	shape, _ := t.Lookup("shape")
-	sizes, _ := shape.(jsontree.Array)
-	for i, size := range sizes {
+	for i, size := range t.Array("shape") {
 		if i == maxShape {
 			b.WriteString(", ...")
 			break

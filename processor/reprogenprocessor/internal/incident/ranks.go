@@ -26,9 +26,7 @@ func (tr *Tracker) RankOrder(n *Incident) RankOrder {
 	defer tr.mu.Unlock()
 	first := tr.runs[n.Run]
 	switch {
-	case first == nil || first.Rank == n.Rank || first.stage == gone:
-		return Alone
-	case first.stage != waiting:
+	case first == nil || first.Rank == n.Rank || first.stage != waiting:
 		return Alone
 	case n.At.Before(first.At):
 		return Earlier

@@ -60,6 +60,29 @@ func (o Object) Text(key string) string {
 	return s
 }
 
+// Object returns the member's value if it is an object, and nil otherwise.
+func (o Object) Object(key string) Object {
+	v, _ := o.Lookup(key)
+	member, _ := v.(Object)
+	return member
+}
+
+// Array returns the member's value if it is an array, and nil otherwise.
+func (o Object) Array(key string) Array {
+	v, _ := o.Lookup(key)
+	list, _ := v.(Array)
+	return list
+}
+
+// Texts returns an array of texts.
+func Texts(texts []string) Array {
+	out := make(Array, len(texts))
+	for i, text := range texts {
+		out[i] = text
+	}
+	return out
+}
+
 // Int returns i as a Number.
 func Int(i int64) Number { return Number(strconv.FormatInt(i, 10)) }
 

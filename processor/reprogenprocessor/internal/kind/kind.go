@@ -105,19 +105,10 @@ const (
 	MaxHeadLines = 16
 )
 
-// Member returns a member of a SPEC that is an object, or nil.
-func Member(spec jsontree.Object, key string) jsontree.Object {
-	v, _ := spec.Lookup(key)
-	o, _ := v.(jsontree.Object)
-	return o
-}
-
 // SetFlag returns the flag that gives withheld values, if a value at one of the
 // paths or below was withheld, or "".
 func SetFlag(spec jsontree.Object, paths ...string) string {
-	list, _ := spec.Lookup("redacted")
-	withheld, _ := list.(jsontree.Array)
-	for _, v := range withheld {
+	for _, v := range spec.Array("redacted") {
 		entry, _ := v.(jsontree.Object)
 		for _, path := range paths {
 			if rest, below := strings.CutPrefix(entry.Text("path"), path); below && (rest == "" || rest[0] == '.' || rest[0] == '[') {

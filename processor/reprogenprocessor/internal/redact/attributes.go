@@ -30,9 +30,9 @@ func formed(form content.Form, text string) string {
 
 // operations are the words that instrumentations put before the name of what
 // is worked on.
-var operations = setOf(strings.Fields(`GET HEAD POST PUT PATCH DELETE OPTIONS SELECT INSERT UPDATE CREATE MERGE UPSERT
+var operations = content.Words(`GET HEAD POST PUT PATCH DELETE OPTIONS SELECT INSERT UPDATE CREATE MERGE UPSERT
 		chat text_completion generate_content embeddings retrieval execute_tool invoke_agent create_agent invoke_workflow
-		send receive process publish consume settle`))
+		send receive process publish consume settle`)
 
 // SpanName returns the part of a span's name that is its operation: one word, or
 // an operation and a name. Otherwise instrumentations put addresses and
@@ -91,7 +91,7 @@ func Attributes(in jsontree.Object) jsontree.Object {
 		if !content.IsKey(m.Key) {
 			continue
 		}
-		if !keeps(m.Key, m.Value) || namesError[m.Key] && !isErrorType(m.Value) {
+		if !keeps(m.Key, m.Value) || slices.Contains(namesError, m.Key) && !isErrorType(m.Value) {
 			m.Value = marked(m.Value)
 		}
 		out = append(out, m)
@@ -101,15 +101,7 @@ func Attributes(in jsontree.Object) jsontree.Object {
 
 // namesError has the keys whose value is an error's class, a word of HTTP's or
 // gRPC's for it, or what a program put there instead.
-var namesError = setOf(append([]string{mlattr.ErrorType, mlattr.ExceptionType}, mlattr.Calls().ErrorType...))
-
-func setOf(keys []string) map[string]bool {
-	set := make(map[string]bool, len(keys))
-	for _, key := range keys {
-		set[key] = true
-	}
-	return set
-}
+var namesError = append([]string{mlattr.ErrorType, mlattr.ExceptionType}, mlattr.Calls().ErrorType...)
 
 var httpStatus = regexp.MustCompile(`^[1-5][0-9]{2}$`)
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
@@ -42,15 +43,9 @@ func (w *Withholder) Withhold(at string, v any) any {
 }
 
 // numbers are the members of calls whose numbers are settings and not content.
-var numbers = func() map[string]bool {
-	keys := make(map[string]bool)
-	for key := range strings.FieldsSeq(`
+var numbers = content.Words(`
 		temperature top_p max_tokens max_completion_tokens n seed presence_penalty frequency_penalty top_logprobs
-		status port epoch step rank world_size timeout schema version`) {
-		keys[key] = true
-	}
-	return keys
-}()
+		status port epoch step rank world_size timeout schema version`)
 
 // NumberOrMark keeps null, booleans, and the numbers of known keys, and withholds
 // any other value.

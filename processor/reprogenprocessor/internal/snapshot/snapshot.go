@@ -3,6 +3,7 @@
 package snapshot
 
 import (
+	"encoding/hex"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -200,21 +201,13 @@ func (c *Copier) Text(s string, limit int) string {
 	return s[:head] + gap + s[tail:]
 }
 
+// pdata's own String is "" for zero.
+
 // HexTrace spells a trace id with all its digits.
-func HexTrace(id pcommon.TraceID) string { return hexOf(id[:]) }
+func HexTrace(id pcommon.TraceID) string { return hex.EncodeToString(id[:]) }
 
 // HexSpan spells a span id with all its digits.
-func HexSpan(id pcommon.SpanID) string { return hexOf(id[:]) }
-
-// hexOf exists because pdata's own String is "" for zero.
-func hexOf(id []byte) string {
-	const digits = "0123456789abcdef"
-	out := make([]byte, 0, 2*len(id))
-	for _, b := range id {
-		out = append(out, digits[b>>4], digits[b&0xF])
-	}
-	return string(out)
-}
+func HexSpan(id pcommon.SpanID) string { return hex.EncodeToString(id[:]) }
 
 // MayBeCut reports whether a text in a copied tree may be without its middle.
 func MayBeCut(tree any) bool {

@@ -1,10 +1,7 @@
 package store
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 
@@ -35,44 +32,18 @@ func (s *Store) WriteCounts(groups []Group) error {
 			list = append(list, trees[i])
 		}
 	}
-	content := jsontree.Encode(jsontree.Of("schema", jsontree.Int(schema), "groups", list))
-	tmp, err := s.makeTmp(func(tmp string) error { return s.writeFile(tmp, content) })
-	if err != nil {
-		return err
-	}
-	if err := s.root.Rename(tmp, countsFile); err != nil {
-		return errors.Join(err, s.root.Remove(tmp))
-	}
-	return syncDirectory(s.root, ".")
+	return s.replace(".", countsFile, jsontree.Encode(jsontree.Of("schema", jsontree.Int(schema), "groups", list)))
 }
 
 // readCounts reads what WriteCounts wrote. Groups that have a folder by now are
 // left out. A file that is damaged or of a newer version is an error: its counts
 // are lost.
 func (s *Store) readCounts(known []Group) ([]Group, error) {
-	f, err := s.root.Open(countsFile)
-	if errors.Is(err, fs.ErrNotExist) {
+	var read struct{ Groups []Group }
+	if err := s.read(countsFile, maxCountsBytes, &read); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	}
-	if err != nil {
+	} else if err != nil {
 		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxCountsBytes+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, err
-	}
-	if len(text) > maxCountsBytes {
-		return nil, fmt.Errorf("%s is larger than %d bytes", countsFile, maxCountsBytes)
-	}
-	var read struct {
-		Schema int
-		Groups []Group
-	}
-	if err := json.Unmarshal(text, &read); err != nil {
-		return nil, fmt.Errorf("%s: %w", countsFile, err)
-	}
-	if read.Schema > schema {
-		return nil, fmt.Errorf("%s: schema %d is newer than %d", countsFile, read.Schema, schema)
 	}
 	have := make(map[string]bool, len(known))
 	for _, g := range known {

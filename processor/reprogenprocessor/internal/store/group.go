@@ -1,10 +1,7 @@
 package store
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -144,16 +141,7 @@ func (g *Group) Merge(old Group) {
 	}
 }
 
-func (g *Group) encode() []byte { return jsontree.EncodeIndent(g.tree()) }
-
 func (g *Group) tree() jsontree.Object {
-	array := func(in []string) jsontree.Array {
-		out := make(jsontree.Array, len(in))
-		for i, s := range in {
-			out[i] = s
-		}
-		return out
-	}
 	variants := make(jsontree.Array, len(g.Variants))
 	for i, v := range g.Variants {
 		variants[i] = jsontree.Of("id", v.ID, "text", v.Text, "count", jsontree.Int(v.Count), "exemplar", v.Exemplar)
@@ -168,12 +156,12 @@ func (g *Group) tree() jsontree.Object {
 		"suppressed", jsontree.Int(g.Suppressed),
 		"first_seen", g.FirstSeen.UTC().Format(time.RFC3339Nano),
 		"last_seen", g.LastSeen.UTC().Format(time.RFC3339Nano),
-		"services", array(g.Services),
+		"services", jsontree.Texts(g.Services),
 		"established", g.Established,
-		"versions", array(g.Versions),
-		"ranks", array(g.Ranks),
+		"versions", jsontree.Texts(g.Versions),
+		"ranks", jsontree.Texts(g.Ranks),
 		"variants", variants,
-		"exemplars", array(g.Exemplars),
+		"exemplars", jsontree.Texts(g.Exemplars),
 	)
 }
 
@@ -189,32 +177,14 @@ func (g *Group) keepExemplars(found []string) {
 
 // readGroup reads a group's file. A file that is damaged or of a newer version is
 // an error: its counts are lost, its artifacts are not.
-func (s *Store) readGroup(fingerprint string) (Group, error) {
-	f, err := s.root.Open(fingerprint + "/" + groupFile)
-	if err != nil {
+func (s *Store) readGroup(fingerprint string) (g Group, err error) {
+	if err := s.read(fingerprint+"/"+groupFile, maxGroupBytes, &g); err != nil {
 		return Group{}, err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxGroupBytes+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return Group{}, err
-	}
-	if len(text) > maxGroupBytes {
-		return Group{}, fmt.Errorf("%s of group %s is larger than %d bytes", groupFile, fingerprint, maxGroupBytes)
-	}
-	var read struct {
-		Schema int
-		Group
-	}
-	if err := json.Unmarshal(text, &read); err != nil {
-		return Group{}, fmt.Errorf("%s of group %s: %w", groupFile, fingerprint, err)
-	}
-	if read.Schema > schema {
-		return Group{}, fmt.Errorf("%s of group %s: schema %d is newer than %d", groupFile, fingerprint, read.Schema, schema)
-	}
-	if read.impossible() {
+	if g.impossible() {
 		return Group{}, fmt.Errorf("%s of group %s has impossible values", groupFile, fingerprint)
 	}
-	return read.Group, nil
+	return g, nil
 }
 
 // impossible reports values that this package never writes.

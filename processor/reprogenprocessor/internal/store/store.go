@@ -4,8 +4,10 @@
 package store
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
 var (
@@ -307,15 +310,43 @@ func (s *Store) WriteGroup(g Group) error {
 	if !groupName.MatchString(g.Fingerprint) {
 		return fmt.Errorf("%q is no name of the layout", g.Fingerprint)
 	}
-	content := g.encode()
+	return s.replace(g.Fingerprint, groupFile, jsontree.EncodeIndent(g.tree()))
+}
+
+// replace writes a file of a folder, in place of the one that is there.
+func (s *Store) replace(folder, name string, content []byte) error {
 	tmp, err := s.makeTmp(func(tmp string) error { return s.writeFile(tmp, content) })
 	if err != nil {
 		return err
 	}
-	if err := s.root.Rename(tmp, g.Fingerprint+"/"+groupFile); err != nil {
+	if err := s.root.Rename(tmp, folder+"/"+name); err != nil {
 		return errors.Join(err, s.root.Remove(tmp))
 	}
-	return syncDirectory(s.root, g.Fingerprint)
+	return syncDirectory(s.root, folder)
+}
+
+// read reads a file of JSON that replace wrote, of at most limit bytes. One that is
+// damaged or of a newer version is an error.
+func (s *Store) read(name string, limit int64, into any) error {
+	f, err := s.root.Open(name)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if int64(len(text)) > limit {
+		return fmt.Errorf("%s is larger than %d bytes", name, limit)
+	}
+	var version struct{ Schema int }
+	if err := errors.Join(json.Unmarshal(text, &version), json.Unmarshal(text, into)); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if version.Schema > schema {
+		return fmt.Errorf("%s: schema %d is newer than %d", name, version.Schema, schema)
+	}
+	return nil
 }
 
 // ReadGroup returns the summary that the directory holds, if there is one.

@@ -180,9 +180,8 @@ func messagesOf(m jsontree.Object) (out jsontree.Array, reason payload.Reason) {
 		m.Set("role", role)
 		return jsontree.Array{m}, "" // as the API has it
 	}
-	v, _ := m.Lookup("parts")
-	parts, ok := v.(jsontree.Array)
-	if !ok || role == "" {
+	parts := m.Array("parts")
+	if parts == nil || role == "" {
 		return nil, payload.Invalid
 	}
 	var texts []string

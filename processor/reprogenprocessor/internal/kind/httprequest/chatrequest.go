@@ -33,9 +33,8 @@ func roleOf(role string) string {
 // the reason why it is none. What the API does not know of a message is left
 // out.
 func checkedRequest(request jsontree.Object) (jsontree.Object, payload.Reason) {
-	v, _ := request.Lookup("messages")
-	messages, ok := v.(jsontree.Array)
-	if !ok || len(messages) == 0 {
+	messages := request.Array("messages")
+	if len(messages) == 0 {
 		return nil, payload.Invalid
 	}
 	out := jsontree.Object{}
@@ -149,10 +148,9 @@ func checkedContent(content any) (any, payload.Reason) {
 }
 
 func checkedToolCall(call jsontree.Object) (jsontree.Object, payload.Reason) {
-	v, _ := call.Lookup("function")
-	function, ok := v.(jsontree.Object)
+	function := call.Object("function")
 	arguments, _ := function.Lookup("arguments")
-	if _, isText := arguments.(string); !ok || !isText || call.Text("id") == "" || function.Text("name") == "" {
+	if _, isText := arguments.(string); !isText || call.Text("id") == "" || function.Text("name") == "" {
 		return nil, payload.Invalid
 	}
 	return jsontree.Of("id", call.Text("id"), "type", "function",
@@ -160,9 +158,8 @@ func checkedToolCall(call jsontree.Object) (jsontree.Object, payload.Reason) {
 }
 
 func checkedTool(tool jsontree.Object) (jsontree.Object, payload.Reason) {
-	v, _ := tool.Lookup("function")
-	function, ok := v.(jsontree.Object)
-	if !ok || tool.Text("type") != "function" || function.Text("name") == "" {
+	function := tool.Object("function")
+	if tool.Text("type") != "function" || function.Text("name") == "" {
 		return nil, payload.Invalid
 	}
 	out := jsontree.Object{}

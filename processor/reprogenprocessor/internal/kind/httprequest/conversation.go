@@ -113,12 +113,10 @@ func jsonText(attributes pcommon.Map, key string) string {
 
 // chatHead writes the model and the messages.
 func chatHead(h kind.Head, spec jsontree.Object) {
-	request := kind.Member(kind.Member(spec, "payload"), "request")
+	request := spec.Object("payload").Object("request")
 	h.Add("chat", cmp.Or(request.Text("model"), "(no model was recorded)"))
-	list, _ := request.Lookup("messages")
-	messages, _ := list.(jsontree.Array)
 	var texts []string
-	for _, v := range messages {
+	for _, v := range request.Array("messages") {
 		m, _ := v.(jsontree.Object)
 		content, _ := m.Lookup("content")
 		text, ok := content.(string)

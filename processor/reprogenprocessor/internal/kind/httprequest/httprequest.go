@@ -139,7 +139,7 @@ func fromFailure(f *failure.Failure) (*payload.Call, payload.Reason, bool) {
 func flagsOf(path string) func(jsontree.Object) string {
 	return func(spec jsontree.Object) string {
 		flags := " --base-url URL"
-		call := kind.Member(spec, "payload")
+		call := spec.Object("payload")
 		method := call.Text("method")
 		if body, _ := call.Lookup("body"); body == nil && (method == "POST" || method == "PUT" || method == "PATCH") {
 			flags += " --body FILE"
@@ -150,7 +150,7 @@ func flagsOf(path string) func(jsontree.Object) string {
 
 // head writes the request line and the body.
 func head(h kind.Head, spec jsontree.Object) {
-	call := kind.Member(spec, "payload")
+	call := spec.Object("payload")
 	h.Add("request", call.Text("method")+" "+call.Text("target"))
 	if body := call.Text("body"); body != "" {
 		h.List("body", strings.Split(body, "\n"), 8)

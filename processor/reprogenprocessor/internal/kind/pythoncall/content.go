@@ -3,7 +3,6 @@ package pythoncall
 import (
 	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
@@ -119,17 +118,11 @@ func allTensors(list jsontree.Array) bool {
 
 // inputs are the names by which models take what a batch consists of. Other
 // keys of a dictionary may be a person's name.
-var inputs = func() map[string]bool {
-	keys := make(map[string]bool)
-	for key := range strings.FieldsSeq(`
+var inputs = content.Words(`
 		input_ids inputs_embeds attention_mask token_type_ids position_ids labels decoder_input_ids decoder_attention_mask
 		pixel_values pixel_mask input_features input_values past_key_values image_grid_thw cache_position
 		input inputs output outputs target targets label x y z image images mask masks features audio video text_ids
-		weight weights bias logits loss hidden_states query key value q k v mean std`) {
-		keys[key] = true
-	}
-	return keys
-}()
+		weight weights bias logits loss hidden_states query key value q k v mean std`)
 
 // batch returns the members of a dictionary of tensors under the names that
 // models give them.

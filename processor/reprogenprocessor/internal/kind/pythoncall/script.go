@@ -30,12 +30,10 @@ type facts struct {
 // scriptParts returns the parts of a call's script.
 func scriptParts(spec jsontree.Object) []string {
 	var f facts
-	call := kind.Member(spec, "payload")
+	call := spec.Object("payload")
 	_, remote := spec.Lookup("payload_ref")
-	trigger := kind.Member(spec, "expect").Text("trigger")
-	list, _ := spec.Lookup("redacted")
-	redacted, _ := list.(jsontree.Array)
-	for _, r := range redacted {
+	trigger := spec.Object("expect").Text("trigger")
+	for _, r := range spec.Array("redacted") {
 		entry, _ := r.(jsontree.Object)
 		f.tagged = f.tagged || strings.HasPrefix(entry.Text("path"), "payload")
 	}
@@ -117,7 +115,7 @@ func flags(spec jsontree.Object) string {
 func needs(spec jsontree.Object) []string {
 	var out []string
 	var f facts
-	call := kind.Member(spec, "payload")
+	call := spec.Object("payload")
 	f.look(call)
 	if module := cmp.Or(call.Text("python_module"), call.Text("library")); CheckEntry(module) == nil && !comesWithPython(module) {
 		out = append(out, "Python module "+module)
@@ -136,9 +134,9 @@ func needs(spec jsontree.Object) []string {
 
 // head writes a call in one line, or with a line for each argument.
 func head(h kind.Head, spec jsontree.Object) {
-	call := kind.Member(spec, "payload")
+	call := spec.Object("payload")
 	if call == nil {
-		h.Add("call", "recorded at "+kind.Member(spec, "payload_ref").Text("uri"))
+		h.Add("call", "recorded at "+spec.Object("payload_ref").Text("uri"))
 		return
 	}
 	target := cmp.Or(call.Text("python_module"), call.Text("library")) + "." + call.Text("function")

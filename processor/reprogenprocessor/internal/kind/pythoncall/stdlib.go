@@ -1,13 +1,15 @@
 package pythoncall
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/content"
+)
 
 // stdlib are the modules of Python's standard library that every version from 3.10 to
 // 3.14 has on Linux and macOS, by sys.stdlib_module_names. Those that distributions
 // package separately, such as tkinter, are left out.
-var stdlib = func() map[string]bool {
-	names := make(map[string]bool)
-	for name := range strings.FieldsSeq(`
+var stdlib = content.Words(`
 		abc argparse array ast asyncio atexit base64 bdb binascii bisect builtins bz2 cProfile
 		calendar cmath cmd code codecs codeop collections colorsys compileall concurrent
 		configparser contextlib contextvars copy copyreg csv ctypes curses dataclasses datetime
@@ -23,11 +25,7 @@ var stdlib = func() map[string]bool {
 		symtable sys sysconfig syslog tabnanny tarfile tempfile termios textwrap threading time
 		timeit token tokenize trace traceback tracemalloc tty types typing unicodedata unittest
 		urllib uuid venv warnings wave weakref webbrowser wsgiref xml xmlrpc zipapp zipfile
-		zipimport zlib zoneinfo`) {
-		names[name] = true
-	}
-	return names
-}()
+		zipimport zlib zoneinfo`)
 
 // comesWithPython reports whether a module, such as os.path, is part of every
 // supported Python, so that nothing needs to be installed for it.

@@ -36,7 +36,7 @@ func New() *kind.Kind {
 		Files:         files,
 		Flags:         func(spec jsontree.Object) string { return kind.SetFlag(spec, "payload") },
 		Head: func(h kind.Head, spec jsontree.Object) {
-			h.List("code", strings.Split(strings.Trim(kind.Member(spec, "payload").Text("code"), "\n"), "\n"), kind.MaxHeadLines-1)
+			h.List("code", strings.Split(strings.Trim(spec.Object("payload").Text("code"), "\n"), "\n"), kind.MaxHeadLines-1)
 		},
 	}
 }

@@ -133,7 +133,7 @@ const attrCheckpoint = "repro.checkpoint.uri"
 
 func flags(spec jsontree.Object) string {
 	flags := " --script FILE"
-	if _, began := kind.Member(spec, "training").Lookup(attrCheckpoint); began {
+	if _, began := spec.Object("training").Lookup(attrCheckpoint); began {
 		flags += " --checkpoint PATH"
 	}
 	return flags + kind.SetFlag(spec, "payload.command")
@@ -141,15 +141,13 @@ func flags(spec jsontree.Object) string {
 
 // head writes the command.
 func head(h kind.Head, spec jsontree.Object) {
-	command, _ := kind.Member(spec, "payload").Lookup("command")
-	words, _ := command.(jsontree.Array)
-	texts := make([]string, 0, len(words))
-	for _, w := range words {
+	var texts []string
+	for _, w := range spec.Object("payload").Array("command") {
 		word, _ := w.(string)
 		texts = append(texts, word)
 	}
 	h.Add("command", strings.Join(texts, " "))
-	if checkpoint := kind.Member(spec, "training").Text(attrCheckpoint); checkpoint != "" {
+	if checkpoint := spec.Object("training").Text(attrCheckpoint); checkpoint != "" {
 		h.Add("began with", checkpoint)
 	}
 }
