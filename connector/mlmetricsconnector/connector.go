@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,13 +16,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/nesting"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/spans"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -34,25 +30,14 @@ import (
 // flush_interval.
 const firstInterval = time.Second
 
-// maxKeptUpdates limits the updates and sources whose memory a reader keeps
-// between requests.
-const maxKeptUpdates = 8192
-
 // metricsConnector aggregates spans and emits metrics by a timer. ConsumeTraces
 // never waits for an emission.
 type metricsConnector struct {
-	cfg       *Config
-	next      consumer.Metrics
-	logger    *zap.Logger
-	version   string
-	telemetry *telemetry
-	id        component.ID
-	set       connector.Settings
-
+	*conclusions
+	next consumer.Metrics
 	// registry connects this instance with the one that receives the clients'
 	// metrics, and with the one that sends records.
 	registry *instancesByID
-	shared   *instances
 	release  shared.Release
 	// withdraw ends the publication of notices.
 	withdraw func()
@@ -60,19 +45,10 @@ type metricsConnector struct {
 	// now returns the time.
 	now func() time.Time
 
-	readers  sync.Pool
-	tally    *spans.Tally
-	clocks   *runs.Clocks
-	losses   *runs.Losses
-	services *serving.Fleet
-	// detectors find problems, which problems has until they end.
-	detectors detect.All
-	problems  *problem.Board
-	// withheld is since when nothing is concluded from silence.
-	withheld problem.Withheld
-	prices   *price.Watched
-	store    *streams.Store
-	flusher  streams.Flusher
+	readers sync.Pool
+	tally   *spans.Tally
+	prices  *price.Watched
+	flusher streams.Flusher
 
 	// cancel ends an emission that exceeds the time of Shutdown.
 	cancel  context.CancelFunc
@@ -91,38 +67,19 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		return nil, err
 	}
 	c := &metricsConnector{
-		cfg:       cfg,
-		next:      next,
-		logger:    set.Logger,
-		version:   set.BuildInfo.Version,
-		id:        set.ID,
-		set:       set,
-		registry:  registry,
-		now:       time.Now,
-		telemetry: tel,
-		shared:    newInstances(set, cfg),
-		tally:     spans.NewTally(),
-		clocks:    runs.NewClocks(cfg.timeouts()),
-		services:  serving.NewFleet(),
-		losses:    runs.NewLosses(),
-		detectors: detect.New(),
-		problems:  problem.NewBoard(cfg.Shadow, detect.Causes()),
-		prices:    price.NewWatched(cfg.Prices.File, set.Logger),
+		conclusions: newConclusions(set, cfg, tel),
+		next:        next,
+		registry:    registry,
+		now:         time.Now,
+		tally:       spans.NewTally(),
+		prices:      price.NewWatched(cfg.Prices.File, set.Logger),
 		readers: sync.Pool{New: func() any {
-			return &spans.Reader{
-				Vocabulary: mlattr.Default(), LastOfTrace: make(map[nesting.Trace]int32), Slow: cfg.SlowThreshold.Seconds(),
-				GenAI: cfg.GenAIMetrics,
-			}
+			return spans.New(spans.Options{Slow: cfg.SlowThreshold.Seconds(), GenAI: cfg.GenAIMetrics})
 		}},
-		store: streams.NewStore(streams.Limits{
-			Series:     cfg.MaxSeries,
-			Runs:       cfg.MaxRuns,
-			Expiration: cfg.MetricsExpiration,
-		}),
 	}
 	c.flusher = streams.Flusher{Store: c.store, InitialZero: cfg.InitialZero, Prepare: func(scope pcommon.InstrumentationScope) {
 		scope.SetName(metadata.ScopeName)
-		scope.SetVersion(c.version)
+		scope.SetVersion(set.BuildInfo.Version)
 	}}
 	return c, nil
 }
@@ -134,7 +91,7 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	if err != nil {
 		return err
 	}
-	c.flusher.Writer = writer
+	c.writer, c.flusher.Writer = writer, writer
 	if err := c.telemetry.observe(c.store); err != nil {
 		return fmt.Errorf("register the connector's telemetry: %w", err)
 	}
@@ -143,7 +100,7 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 		return err
 	}
 	c.shared, c.release = instances, release
-	c.withdraw = shared.PublishNotices(c.id.String(), c.notices)
+	c.withdraw = shared.PublishNotices(c.set.ID.String(), c.notices)
 	c.store.Exclude(&c.shared.seen.Silences)
 	// The context of Start ends with Start, that of emissions with Shutdown.
 	ctx, c.cancel = context.WithCancel(context.Background())
@@ -196,31 +153,24 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	now := c.now()
 	r := c.readers.Get().(*spans.Reader)
 	defer c.putBack(r)
-	r.Now, r.Enriched = now.UnixNano(), mlattr.IsEnriched(ctx)
-	r.Sources.From = share.SenderOf(sender.From(ctx))
-	r.Loads, r.Prices = c.shared.seen.Loads.Load(), c.prices.Table()
-	r.Changes.History = c.shared.recording()
-	r.Read(td)
-	c.shared.seen.Hosts.See(now, r.Sources.Hosts()...)
-	if r.Changes.History != nil {
-		r.Changes.History.See(r.Changes.Seen, now)
-	}
+	r.Read(td, spans.Request{
+		Now: now, From: share.SenderOf(sender.From(ctx)), Enriched: mlattr.IsEnriched(ctx),
+		Loads: c.shared.seen.Loads.Load(), Prices: c.prices.Table(), History: c.shared.recording(),
+	})
+	c.shared.seen.Hosts.See(now, r.Hosts()...)
 	duplicates := c.tally.Settle(r)
 	c.services.Observe(r.Served(), now)
-	c.losses.Observe(r.Updates, now)
-	overflowed := c.store.Apply(r.Updates, now)
+	c.losses.Observe(r.Updates(), now)
+	overflowed := c.store.Apply(r.Updates(), now)
 	overflowed.Add(c.clocks.Observe(c.store, r.Spans(), now))
-	c.telemetry.record(ctx, duplicates, r.OutOfRange, overflowed)
-	c.telemetry.clamped(ctx, r.Clamped)
-	c.telemetry.repaired(ctx, r.Repaired)
+	c.telemetry.record(ctx, duplicates, r.Skipped, overflowed)
 	return nil
 }
 
 // putBack keeps a reader's memory for the next request, unless a large request
 // has made it too big.
 func (c *metricsConnector) putBack(r *spans.Reader) {
-	if cap(r.Updates) <= maxKeptUpdates && cap(r.Units) <= maxKeptUpdates && len(r.Sources.All) <= maxKeptUpdates {
-		r.Reset()
+	if r.Reset() {
 		c.readers.Put(r)
 	}
 }
@@ -254,7 +204,7 @@ func (c *metricsConnector) emitByTimer(ctx context.Context) {
 		}
 		if err != nil {
 			// Nothing is lost: the next emission includes these counts.
-			c.logger.Warn("The metrics could not be sent. The next emission includes them.", zap.Error(err))
+			c.set.Logger.Warn("The metrics could not be sent. The next emission includes them.", zap.Error(err))
 		}
 	}
 }
@@ -263,26 +213,7 @@ func (c *metricsConnector) emitByTimer(ctx context.Context) {
 // includes what a later one would have. It is not safe for concurrent use.
 func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	now := c.now()
-	evicted := c.store.Evicted()
-	c.telemetry.evicted(ctx, int64(len(evicted)))
-	c.clocks.Forget(evicted)
-	seen, expiration := c.shared.seen, c.cfg.MetricsExpiration
-	c.clocks.Expect(seen.Ranks, seen.Holders(), now)
-	facts, stuck := seen.Settle(c.clocks.Services(c.store.Owners()), now)
-	over := c.clocks.Train(seen.Ranks, c.losses, c.store, expiration, now)
-	e := runs.Emission{Now: now, Last: last, Withheld: c.withheld.Settle(now), Expiration: expiration, GPUs: facts, Stuck: stuck}
-	all, owners, more := c.clocks.Advance(c.store, &e)
-	over.Add(more)
-	over.Add(facts.Write(c.store, now))
-	c.seeAttempts(all, now)
-	over.Add(c.services.Settle(c.store, expiration, now))
-	c.problems.Withhold(e.Withheld)
-	c.detectors.Detect(&detect.State{
-		Now: now, Limits: c.cfg.timeouts(), Runs: all, Losses: c.losses.Settle(c.clocks.Run, expiration, now),
-		GPUs: facts, Owners: owners, Services: c.services,
-	}, c.problems.Report)
-	over.Add(c.settleProblems(ctx, facts, now))
-	c.telemetry.record(ctx, 0, 0, over)
+	evicted := c.conclude(ctx, now, last)
 	c.flusher.Last = last
 	return c.flush(ctx, now, evicted)
 }
@@ -293,4 +224,10 @@ func (c *metricsConnector) flush(ctx context.Context, now time.Time, evicted str
 	expired, err := c.flusher.Flush(now, evicted)
 	c.telemetry.expired(ctx, expired)
 	return err
+}
+
+// notices returns how often a limit was reached, whether prices are missing, and what
+// is withheld.
+func (c *metricsConnector) notices() []shared.Notice {
+	return slices.Concat(c.withheld.Notices(c.now()), c.prices.Notices(c.set.ID.String()), c.telemetry.notices(c.cfg, c.set.ID.String()))
 }

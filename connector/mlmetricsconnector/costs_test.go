@@ -73,7 +73,7 @@ func TestAFileOfPricesThatComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t, cfg, consumertest.NewNop()).(*metricsConnector)
 		assert.Nil(t, c.prices.Table())
-		missing := shared.Notices()[c.id.String()]
+		missing := shared.Notices()[c.set.ID.String()]
 		require.Len(t, missing, 1)
 		assert.Equal(t, "Prices of models", missing[0].What)
 		assert.Contains(t, missing[0].Why, "no such file")
@@ -81,26 +81,26 @@ func TestAFileOfPricesThatComesLater(t *testing.T) {
 		time.Sleep(price.CheckPrices)
 		synctest.Wait()
 		assert.Equal(t, "2026-08-21", c.prices.Table().Date())
-		assert.Empty(t, shared.Notices()[c.id.String()])
+		assert.Empty(t, shared.Notices()[c.set.ID.String()])
 		require.NoError(t, os.WriteFile(cfg.Prices.File, []byte("{"), 0o600))
 		time.Sleep(price.CheckPrices)
 		synctest.Wait()
 		assert.Equal(t, "2026-08-21", c.prices.Table().Date(), "the earlier prices stay")
-		assert.Contains(t, shared.Notices()[c.id.String()][0].Why, "form of genai-prices")
+		assert.Contains(t, shared.Notices()[c.set.ID.String()][0].Why, "form of genai-prices")
 
 		// A disk that is away for a while has the same file again.
 		require.NoError(t, os.Rename(pricesOf(t, priceFile), cfg.Prices.File))
 		time.Sleep(price.CheckPrices)
 		synctest.Wait()
-		assert.Empty(t, shared.Notices()[c.id.String()])
+		assert.Empty(t, shared.Notices()[c.set.ID.String()])
 		require.NoError(t, os.Rename(cfg.Prices.File, cfg.Prices.File+".away"))
 		time.Sleep(price.CheckPrices)
 		synctest.Wait()
-		assert.Len(t, shared.Notices()[c.id.String()], 1)
+		assert.Len(t, shared.Notices()[c.set.ID.String()], 1)
 		require.NoError(t, os.Rename(cfg.Prices.File+".away", cfg.Prices.File))
 		time.Sleep(price.CheckPrices)
 		synctest.Wait()
-		assert.Empty(t, shared.Notices()[c.id.String()], "the file is back")
+		assert.Empty(t, shared.Notices()[c.set.ID.String()], "the file is back")
 		require.NoError(t, c.Shutdown(t.Context()))
 	})
 }

@@ -5,21 +5,81 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/collector/connector"
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/record"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/spans"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
+// conclusions is what is concluded of runs, services and GPUs, emission by emission.
+type conclusions struct {
+	cfg       *Config
+	set       connector.Settings
+	telemetry *telemetry
+	// shared is what the instances of the component id share.
+	shared *instances
+	// writer is an attribute that records get, if it has a name.
+	writer streams.Label
+
+	store    *streams.Store
+	clocks   *runs.Clocks
+	losses   *runs.Losses
+	services *serving.Fleet
+	// detectors find problems, which problems has until they end.
+	detectors detect.All
+	problems  *problem.Board
+	// withheld is since when nothing is concluded from silence.
+	withheld problem.Withheld
+}
+
+func newConclusions(set connector.Settings, cfg *Config, tel *telemetry) *conclusions {
+	return &conclusions{
+		cfg: cfg, set: set, telemetry: tel, shared: newInstances(set, cfg),
+		store:  streams.NewStore(streams.Limits{Series: cfg.MaxSeries, Runs: cfg.MaxRuns, Expiration: cfg.MetricsExpiration}),
+		clocks: runs.NewClocks(cfg.timeouts()), losses: runs.NewLosses(), services: serving.NewFleet(),
+		detectors: detect.New(), problems: problem.NewBoard(cfg.Shadow, detect.Causes()),
+	}
+}
+
+// conclude adds what an emission shows to the store, sends the records of problems and
+// changes, and returns the runs that were replaced since the previous one.
+func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) streams.Evicted {
+	evicted := c.store.Evicted()
+	c.telemetry.evicted(ctx, int64(len(evicted)))
+	c.clocks.Forget(evicted)
+	seen, expiration := c.shared.seen, c.cfg.MetricsExpiration
+	c.clocks.Expect(seen.Ranks, seen.Holders(), now)
+	facts, stuck := seen.Settle(c.clocks.Services(c.store.Owners()), now)
+	over := c.clocks.Train(seen.Ranks, c.losses, c.store, expiration, now)
+	e := runs.Emission{Now: now, Last: last, Withheld: c.withheld.Settle(now), Expiration: expiration, GPUs: facts, Stuck: stuck}
+	all, owners, more := c.clocks.Advance(c.store, &e)
+	over.Add(more)
+	over.Add(facts.Write(c.store, now))
+	c.seeAttempts(all, now)
+	over.Add(c.services.Settle(c.store, expiration, now))
+	c.problems.Withhold(e.Withheld)
+	c.detectors.Detect(&detect.State{
+		Now: now, Limits: c.cfg.timeouts(), Runs: all, Losses: c.losses.Settle(c.clocks.Run, expiration, now),
+		GPUs: facts, Owners: owners, Services: c.services,
+	}, c.problems.Report)
+	over.Add(c.settleProblems(ctx, facts, now))
+	c.telemetry.record(ctx, 0, spans.Skipped{}, over)
+	return evicted
+}
+
 // settleProblems ends the emission of problems, adds the series of those that last
 // to the store, and sends the records of those that began and ended.
-func (c *metricsConnector) settleProblems(ctx context.Context, facts *gpus.Facts, now time.Time) (over streams.Overflowed) {
+func (c *conclusions) settleProblems(ctx context.Context, facts *gpus.Facts, now time.Time) (over streams.Overflowed) {
 	restored := c.shared.restored.Load()
 	if restored != nil {
 		c.problems.Restore(*restored, now)
@@ -48,7 +108,7 @@ func (c *metricsConnector) settleProblems(ctx context.Context, facts *gpus.Facts
 // that a problem is over: of the service, of the run or its GPUs, or of the GPU. Those
 // of a host, and of a run that is silent, are over when their detector says so, unless
 // it has forgotten them in a restart.
-func (c *metricsConnector) news(facts *gpus.Facts, now time.Time) func(*problem.Entry) time.Time {
+func (c *conclusions) news(facts *gpus.Facts, now time.Time) func(*problem.Entry) time.Time {
 	reads := sync.OnceValue(c.shared.seen.Reads)
 	return func(p *problem.Entry) (newest time.Time) {
 		kind, _ := mlattr.ProblemNamed(p.Kind)
@@ -85,7 +145,7 @@ func (c *metricsConnector) news(facts *gpus.Facts, now time.Time) func(*problem.
 // sendRecords sends the records of an emission, if there is a pipeline of logs. A
 // record that is refused, or not accepted within flush_interval, is lost, and counted:
 // its problem has a series, too, which must not wait for the logs.
-func (c *metricsConnector) sendRecords(ctx context.Context, began, ended []problem.Entry, now time.Time) {
+func (c *conclusions) sendRecords(ctx context.Context, began, ended []problem.Entry, now time.Time) {
 	history := c.shared.recording()
 	if history == nil {
 		return
@@ -94,7 +154,7 @@ func (c *metricsConnector) sendRecords(ctx context.Context, began, ended []probl
 	if len(began)+len(ended)+len(changes) == 0 {
 		return
 	}
-	r := record.New(c.version, c.flusher.Writer, now)
+	r := record.New(c.set.BuildInfo.Version, c.writer, now)
 	for i := range changes {
 		r.Change(&changes[i])
 	}
@@ -108,12 +168,12 @@ func (c *metricsConnector) sendRecords(ctx context.Context, began, ended []probl
 	defer cancel()
 	if _, err := c.shared.outlets.Send(mlattr.WithConcluded(ctx), r.Logs); err != nil {
 		c.telemetry.left.Add(lostRecords, int64(r.Logs.LogRecordCount()))
-		c.logger.Warn("Records of problems and changes could not be sent. They are lost.", zap.Error(err))
+		c.set.Logger.Warn("Records of problems and changes could not be sent. They are lost.", zap.Error(err))
 	}
 }
 
 // seeAttempts records the attempts of runs as changes.
-func (c *metricsConnector) seeAttempts(all []*runs.Run, now time.Time) {
+func (c *conclusions) seeAttempts(all []*runs.Run, now time.Time) {
 	history := c.shared.recording()
 	if history == nil {
 		return
@@ -124,7 +184,7 @@ func (c *metricsConnector) seeAttempts(all []*runs.Run, now time.Time) {
 }
 
 // changesBefore returns the changes before the onset of a problem.
-func (c *metricsConnector) changesBefore(of problem.Subject, onset time.Time) []problem.Change {
+func (c *conclusions) changesBefore(of problem.Subject, onset time.Time) []problem.Change {
 	var before []problem.Change
 	for _, one := range c.shared.history.Before(change.Subject{Resource: of.Resource, Run: of.Run, Host: of.Host}, onset) {
 		before = append(before, problem.Change{Time: one.Time, Text: one.Text})

@@ -18,21 +18,21 @@ func TestNotices(t *testing.T) {
 		cfg := createDefaultConfig().(*Config)
 		cfg.MaxRuns, cfg.MaxSeries = 1, 1
 		c := start(t, cfg, consumertest.NewNop()).(*metricsConnector)
-		assert.Empty(t, shared.Notices()[c.id.String()])
+		assert.Empty(t, shared.Notices()[c.set.ID.String()])
 		step(t, c, "run-a", 1)
 		step(t, c, "run-b", 2)
 		time.Sleep(cfg.FlushInterval)
 		synctest.Wait()
 		published := map[string]shared.Notice{}
-		for _, notice := range shared.Notices()[c.id.String()] {
+		for _, notice := range shared.Notices()[c.set.ID.String()] {
 			published[notice.Key] = notice
 		}
 		assert.Positive(t, published["max_series"].Count)
-		assert.Equal(t, c.id.String()+": {max_series: 2}", published["max_series"].Fix)
+		assert.Equal(t, c.set.ID.String()+": {max_series: 2}", published["max_series"].Fix)
 		assert.Positive(t, published["max_runs"].Count)
-		assert.Equal(t, c.id.String()+": {max_runs: 200}", published["max_runs"].Fix)
+		assert.Equal(t, c.set.ID.String()+": {max_runs: 200}", published["max_runs"].Fix)
 		assert.Equal(t, "There are max_runs (1) runs that have not ended; counters were added up by service, gauges dropped.", published["max_runs"].Why)
 		require.NoError(t, c.Shutdown(t.Context()))
-		assert.Empty(t, shared.Notices()[c.id.String()])
+		assert.Empty(t, shared.Notices()[c.set.ID.String()])
 	})
 }

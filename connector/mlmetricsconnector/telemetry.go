@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/spans"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
@@ -59,14 +60,16 @@ func (t *telemetry) observe(store *streams.Store) error {
 		}))
 }
 
-func (t *telemetry) record(ctx context.Context, duplicates, outOfRange int64, over streams.Overflowed) {
+func (t *telemetry) record(ctx context.Context, duplicates int64, skipped spans.Skipped, over streams.Overflowed) {
 	add := func(counter metric.Int64Counter, n int64, option metric.MeasurementOption) {
 		if n > 0 {
 			counter.Add(ctx, n, option)
 		}
 	}
 	add(t.builder.ConnectorMlMetricsSkipped, duplicates, t.duplicates)
-	add(t.builder.ConnectorMlMetricsSkipped, outOfRange, t.outOfRange)
+	add(t.builder.ConnectorMlMetricsSkipped, skipped.OutOfRange, t.outOfRange)
+	add(t.builder.ConnectorMlMetricsSkipped, skipped.Clamped, t.negativeWait)
+	add(t.builder.ConnectorMlMetricsRepairedNames, skipped.Repaired, t.own)
 	add(t.builder.ConnectorMlMetricsOverflowedUpdates, over.Series, t.tooManySeries)
 	add(t.builder.ConnectorMlMetricsOverflowedUpdates, over.Runs, t.tooManyRuns)
 	if over.Series > 0 {
@@ -74,20 +77,6 @@ func (t *telemetry) record(ctx context.Context, duplicates, outOfRange int64, ov
 	}
 	if over.Runs > 0 {
 		t.left.Add(overMaxRuns, over.Runs)
-	}
-}
-
-// clamped counts negative queue times, which were replaced by 0.
-func (t *telemetry) clamped(ctx context.Context, n int64) {
-	if n > 0 {
-		t.builder.ConnectorMlMetricsSkipped.Add(ctx, n, t.negativeWait)
-	}
-}
-
-// repaired counts names of resources with invalid UTF-8.
-func (t *telemetry) repaired(ctx context.Context, n int64) {
-	if n > 0 {
-		t.builder.ConnectorMlMetricsRepairedNames.Add(ctx, n, t.own)
 	}
 }
 
@@ -117,22 +106,21 @@ const (
 	lostRecords     = "records"
 )
 
-// notices returns how often a limit was reached, whether prices are missing, and what
-// is withheld.
-func (c *metricsConnector) notices() []shared.Notice {
-	return append(append(c.withheld.Notices(c.now()), c.prices.Notices(c.id.String())...), c.telemetry.left.Notices(func(reason string) (shared.Notice, bool) {
-		moreRuns := fmt.Sprintf("%s: {max_runs: %d}", c.id, max(2*c.cfg.MaxRuns, defaultMaxRuns))
+// notices returns how often a limit was reached.
+func (t *telemetry) notices(cfg *Config, id string) []shared.Notice {
+	return t.left.Notices(func(reason string) (shared.Notice, bool) {
+		moreRuns := fmt.Sprintf("%s: {max_runs: %d}", id, max(2*cfg.MaxRuns, defaultMaxRuns))
 		switch reason {
 		case overMaxSeries:
 			return shared.Notice{
 				Kind: "limit", What: "Updates of new series",
-				Why: fmt.Sprintf("There are max_series (%d) series already; counters were added up without labels, gauges dropped.", c.cfg.MaxSeries),
-				Fix: fmt.Sprintf("%s: {max_series: %d}", c.id, 2*c.cfg.MaxSeries),
+				Why: fmt.Sprintf("There are max_series (%d) series already; counters were added up without labels, gauges dropped.", cfg.MaxSeries),
+				Fix: fmt.Sprintf("%s: {max_series: %d}", id, 2*cfg.MaxSeries),
 			}, true
 		case overMaxRuns:
 			return shared.Notice{
 				Kind: "limit", What: "Updates of new runs",
-				Why: fmt.Sprintf("There are max_runs (%d) runs that have not ended; counters were added up by service, gauges dropped.", c.cfg.MaxRuns),
+				Why: fmt.Sprintf("There are max_runs (%d) runs that have not ended; counters were added up by service, gauges dropped.", cfg.MaxRuns),
 				Fix: moreRuns,
 			}, true
 		case overMaxProblems:
@@ -153,10 +141,10 @@ func (c *metricsConnector) notices() []shared.Notice {
 		case evictedRuns:
 			return shared.Notice{
 				Kind: "limit", What: "Ended and silent runs",
-				Why: fmt.Sprintf("New runs took their place, because there are at most max_runs (%d).", c.cfg.MaxRuns),
+				Why: fmt.Sprintf("New runs took their place, because there are at most max_runs (%d).", cfg.MaxRuns),
 				Fix: moreRuns,
 			}, true
 		}
 		return shared.Notice{}, false
-	})...)
+	})
 }

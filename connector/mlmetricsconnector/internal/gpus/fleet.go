@@ -23,22 +23,24 @@ const (
 	oneArrival = 5 * time.Second
 )
 
-// metric is one that is read of GPUs. Each has readings of its own: several collectors
+// Metric is one that is read of GPUs. Each has readings of its own: several collectors
 // may read a GPU, each some of them and as often as it likes.
-type metric uint8
+type Metric uint8
 
+// The metrics that Fleet.Set records: utilizations from 0 to 1, a counter of seconds, watts,
+// bytes, and US dollars an hour. The others have methods of their own.
 const (
-	ofWorkloads metric = iota
-	ofUtilization
-	ofSMUtilization
-	ofBusyTime
+	ofWorkloads Metric = iota
+	Utilization
+	SMUtilization
+	BusyTime
 	ofHealth
-	ofPower
-	ofPowerLimit
-	ofMemory
-	ofMemoryLimit
+	Power
+	PowerLimit
+	Memory
+	MemoryLimit
 	ofThrottle
-	ofPrice
+	Price
 	metrics
 )
 
@@ -229,7 +231,7 @@ func (f *Fleet) late(key Key, r Reading) bool {
 
 // read returns the GPU of a reading of a metric, or nil beyond the limit and for one that
 // is late.
-func (f *Fleet) read(key Key, m metric, r *Reading) *gpu {
+func (f *Fleet) read(key Key, m Metric, r *Reading) *gpu {
 	g, known := f.all[key]
 	if !known {
 		if len(f.all) >= maxGPUs {
@@ -255,7 +257,7 @@ func (f *Fleet) read(key Key, m metric, r *Reading) *gpu {
 
 // current reports whether a value belongs to the newest reading of its metric, and that
 // one has not been left out since: other metrics may be read more often.
-func (g *gpu) current(m metric, at time.Time) bool {
+func (g *gpu) current(m Metric, at time.Time) bool {
 	read := &g.read[m]
 	return !at.IsZero() && read.at.Sub(at) < oneReading && g.seen.Sub(read.seen) <= max(read.every*3/2, oneArrival)
 }
@@ -293,20 +295,28 @@ func (f *Fleet) Hold(key Key, w Workload, memory bool, owner Owner, r Reading) {
 	}
 }
 
-// Use records the general utilization of a GPU, 0 to 1.
-func (f *Fleet) Use(key Key, utilization float64, r Reading) {
-	if g := f.read(key, ofUtilization, &r); g != nil {
-		g.use(&g.general, utilization, r)
+// Set records the value of a metric of a GPU. One that is implausible only shows that the
+// GPU is read.
+func (f *Fleet) Set(key Key, m Metric, to float64, r Reading) {
+	g := f.read(key, m, &r)
+	if g == nil {
+		return
+	}
+	switch m {
+	case Utilization:
+		g.use(&g.general, to, r)
+	case SMUtilization:
+		g.use(&g.sm, to, r)
+	case BusyTime:
+		g.addBusy(to, r)
+	case Price:
+		g.price, g.priced = to, true
+	default:
+		g.signals.set(m, to, r)
 	}
 }
 
-// UseSM records the utilization of a GPU's SMs, 0 to 1.
-func (f *Fleet) UseSM(key Key, utilization float64, r Reading) {
-	if g := f.read(key, ofSMUtilization, &r); g != nil {
-		g.use(&g.sm, utilization, r)
-	}
-}
-
+// use records a utilization, 0 to 1.
 func (g *gpu) use(v *value, utilization float64, r Reading) {
 	v.value, v.at = utilization, r.At
 	g.measured = true
@@ -315,12 +325,8 @@ func (g *gpu) use(v *value, utilization float64, r Reading) {
 	}
 }
 
-// Busy records the counter of a GPU's busy time, in seconds.
-func (f *Fleet) Busy(key Key, seconds float64, r Reading) {
-	g := f.read(key, ofBusyTime, &r)
-	if g == nil {
-		return
-	}
+// addBusy records the counter of a GPU's busy time, in seconds.
+func (g *gpu) addBusy(seconds float64, r Reading) {
 	if !g.busy.at.IsZero() && seconds > g.busy.value {
 		g.worked = r.Now
 	}
@@ -336,13 +342,6 @@ func (f *Fleet) Health(key Key, failed bool, r Reading) {
 		g.failed, g.victims = time.Time{}, nil
 	case g.failed.IsZero():
 		g.failed = r.Now
-	}
-}
-
-// Price records what an hour of a GPU costs, in US dollars.
-func (f *Fleet) Price(key Key, price float64, r Reading) {
-	if g := f.read(key, ofPrice, &r); g != nil {
-		g.price, g.priced = price, true
 	}
 }
 
@@ -606,9 +605,9 @@ func (f *Fleet) Services(now time.Time) map[Service]float64 {
 // utilization returns the utilization of the SMs, else the general one.
 func (g *gpu) utilization() (float64, bool) {
 	switch {
-	case g.current(ofSMUtilization, g.sm.at):
+	case g.current(SMUtilization, g.sm.at):
 		return g.sm.value, true
-	case g.current(ofUtilization, g.general.at):
+	case g.current(Utilization, g.general.at):
 		return g.general.value, true
 	default:
 		return 0, false
@@ -644,7 +643,7 @@ func (f *Fleet) Idle(now time.Time) map[Key]Idle {
 
 // used returns when a reading of the GPU's use arrived last.
 func (g *gpu) used() (last time.Time) {
-	for _, m := range [...]metric{ofUtilization, ofSMUtilization, ofBusyTime} {
+	for _, m := range [...]Metric{Utilization, SMUtilization, BusyTime} {
 		if seen := g.read[m].seen; seen.After(last) {
 			last = seen
 		}

@@ -58,39 +58,20 @@ type signals struct {
 	seen      uint8
 }
 
-// Power records the power of a GPU, in watts.
-func (f *Fleet) Power(key Key, watts float64, r Reading) {
-	g := f.read(key, ofPower, &r)
-	if g == nil || !(watts > 0 && watts <= plausiblePower) {
-		return
-	}
-	s := &g.signals
-	if elapsed := r.At.Sub(s.power.at); elapsed > 0 && !s.power.at.IsZero() {
-		s.high *= math.Exp2(-elapsed.Hours() / highPowerFor.Hours())
-	}
-	s.power, s.high = value{watts, r.At}, max(s.high, watts)
-}
-
-// PowerLimit records the power that a GPU may take, in watts.
-func (f *Fleet) PowerLimit(key Key, watts float64, r Reading) {
-	if g := f.read(key, ofPowerLimit, &r); g != nil && watts > 0 && watts <= plausiblePower {
-		g.signals.powerLimit = watts
-	}
-}
-
-// Memory records the memory of a GPU that is used, in bytes.
-func (f *Fleet) Memory(key Key, used float64, r Reading) {
-	g := f.read(key, ofMemory, &r)
-	if g == nil || !(used >= 0 && used < math.MaxFloat64) {
-		return
-	}
-	g.signals.memory.Add(r.At, used)
-}
-
-// MemoryLimit records the memory of a GPU, in bytes.
-func (f *Fleet) MemoryLimit(key Key, limit float64, r Reading) {
-	if g := f.read(key, ofMemoryLimit, &r); g != nil && limit > 0 && limit < math.MaxFloat64 {
-		g.signals.limit = limit
+// set records the value of a metric: power in watts, memory in bytes.
+func (s *signals) set(m Metric, to float64, r Reading) {
+	switch plausible := to > 0 && to <= plausiblePower; {
+	case m == Power && plausible:
+		if elapsed := r.At.Sub(s.power.at); elapsed > 0 && !s.power.at.IsZero() {
+			s.high *= math.Exp2(-elapsed.Hours() / highPowerFor.Hours())
+		}
+		s.power, s.high = value{to, r.At}, max(s.high, to)
+	case m == PowerLimit && plausible:
+		s.powerLimit = to
+	case m == Memory && to >= 0 && to < math.MaxFloat64:
+		s.memory.Add(r.At, to)
+	case m == MemoryLimit && to > 0 && to < math.MaxFloat64:
+		s.limit = to
 	}
 }
 
@@ -240,12 +221,12 @@ func (g *gpu) forecast(state *State, w holderKey, since time.Time) {
 func (g *gpu) state(key Key, h *holder) State {
 	s := &g.signals
 	state := State{Key: key, Rank: h.owner.Rank, Utilization: -1, Limit: s.limit, PowerLimit: s.powerLimit}
-	if g.current(ofUtilization, g.general.at) {
+	if g.current(Utilization, g.general.at) {
 		state.Utilization = g.general.value
-	} else if g.current(ofSMUtilization, g.sm.at) {
+	} else if g.current(SMUtilization, g.sm.at) {
 		state.Utilization = g.sm.value
 	}
-	if g.current(ofPower, s.power.at) {
+	if g.current(Power, s.power.at) {
 		state.Power, state.High = s.power.value, s.high
 	}
 	if s.throttles > often && g.current(ofThrottle, s.activeAt) {

@@ -76,10 +76,7 @@ type Curve struct {
 	spiked time.Time
 	spike  *Spike
 
-	// best is the lowest median, diverged is since when the loss is above.
-	best     float64
-	above    int
-	diverged time.Time
+	divergence
 
 	// nonfinite has a bit for each of the newest losses, latest is the time of the
 	// newest by the client's clock.
@@ -88,10 +85,20 @@ type Curve struct {
 	broken time.Time
 	latest int64
 
-	// rate is the newest learning rate, rateOfBlock that at the end of the block
-	// before, 0 if it is unknown.
-	rate, rateOfBlock float64
+	rates
 }
+
+// divergence is how far the loss is above its best level: best is the lowest median,
+// above how many medians are higher, and diverged since when they are.
+type divergence struct {
+	best     float64
+	above    int
+	diverged time.Time
+}
+
+// rates are learning rates: the newest, and that at the end of the block before, 0 if it
+// is unknown.
+type rates struct{ rate, rateOfBlock float64 }
 
 // Spike is a loss that was far above those before it.
 type Spike struct {

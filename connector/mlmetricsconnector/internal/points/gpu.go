@@ -53,7 +53,7 @@ func (s *Seen) noteGPU(m pmetric.Metric, resource pcommon.Map, now time.Time) {
 		}
 		note(key, point, r)
 		if priced && key.ID != "" {
-			s.fleet.Price(key, cost, r)
+			s.fleet.Set(key, gpus.Price, cost, r)
 		}
 	}
 }
@@ -126,15 +126,15 @@ func (s *Seen) noteSignal(name string, key gpus.Key, point pmetric.NumberDataPoi
 	}
 	switch value := Number(point); name {
 	case mlattr.GPUPower:
-		s.fleet.Power(key, value, r)
+		s.fleet.Set(key, gpus.Power, value, r)
 	case mlattr.GPUPowerLimit:
 		if of, ok := attrs.Get(mlattr.GPUPowerLimitType); ok && of.Str() == mlattr.GPUPowerLimitEnforced {
-			s.fleet.PowerLimit(key, value, r)
+			s.fleet.Set(key, gpus.PowerLimit, value, r)
 		}
 	case mlattr.GPUMemoryUsage:
-		s.fleet.Memory(key, value, r)
+		s.fleet.Set(key, gpus.Memory, value, r)
 	case mlattr.GPUMemoryLimit:
-		s.fleet.MemoryLimit(key, value, r)
+		s.fleet.Set(key, gpus.MemoryLimit, value, r)
 	default:
 		if reason, ok := attrs.Get(mlattr.GPUThrottleReason); ok {
 			s.fleet.Throttle(key, reason.Str(), value > 0, r)
@@ -149,15 +149,15 @@ func (s *Seen) noteUse(name string, key gpus.Key, point pmetric.NumberDataPoint,
 		return
 	}
 	if name == mlattr.GPUSMUtilization {
-		s.fleet.UseSM(key, min(value, 1), r)
+		s.fleet.Set(key, gpus.SMUtilization, min(value, 1), r)
 		return
 	}
 	switch task, ok := point.Attributes().Get(mlattr.GPUTask); {
 	case !ok || task.Str() != mlattr.GPUTaskGeneral:
 	case name == mlattr.GPUBusyTime:
-		s.fleet.Busy(key, value, r)
+		s.fleet.Set(key, gpus.BusyTime, value, r)
 	default:
-		s.fleet.Use(key, min(value, 1), r)
+		s.fleet.Set(key, gpus.Utilization, min(value, 1), r)
 	}
 }
 

@@ -37,7 +37,7 @@ func (r *Reader) readActivity(s *runs.Span, v *values, event mlattr.EventKind, s
 	s.OnDemand = s.OnDemand || facts.Systems.Has(mlattr.ManyRuns)
 	s.OneTrace = facts.Systems.Has(mlattr.OneTrace)
 	s.EndsRun = v.Phase == mlattr.PhaseTrain && event != mlattr.EventTrainStep
-	s.Time = wallclock.Span{Start: ownTime(span.StartTimestamp(), r.Now), End: ownTime(span.EndTimestamp(), r.Now)}
+	s.Time = wallclock.Span{Start: ownTime(span.StartTimestamp(), r.now), End: ownTime(span.EndTimestamp(), r.now)}
 	s.Time.Phase, s.Timed = wallclock.PhaseOf(v.Phase)
 	s.Time.State, s.Time.Whole = s.Time.Phase.State(), facts.WholeStep()
 	switch {
@@ -55,10 +55,10 @@ func restores(operation string) bool {
 }
 
 // Spans returns what the spans of the request show of the time of their runs.
-func (r *Reader) Spans() iter.Seq[*runs.Span] {
+func (r *result) Spans() iter.Seq[*runs.Span] {
 	return func(yield func(*runs.Span) bool) {
-		for i := range r.Units {
-			if !yield(&r.Units[i].Span) {
+		for i := range r.units {
+			if !yield(&r.units[i].Span) {
 				return
 			}
 		}

@@ -55,7 +55,8 @@ func (r *Reader) addClientEvent(u *unit, kind mlattr.EventKind, attrs pcommon.Ma
 			h.encoding += e.seconds
 		}
 	default:
-		r.addWorkerEvent(u, kind, attrs, at)
+		event := workerEvent{r, u, attrs, at}
+		event.add(kind)
 	}
 }
 
@@ -144,7 +145,7 @@ type callEvent struct {
 
 // readCallEvent reads an event's attributes, which have the client's short
 // names, or canonical names if ml_enrich has read the span.
-func (r *Reader) readCallEvent(attrs pcommon.Map) callEvent {
+func (r *result) readCallEvent(attrs pcommon.Map) callEvent {
 	var e callEvent
 	for key, v := range attrs.All() {
 		switch key {
@@ -167,7 +168,7 @@ func (r *Reader) readCallEvent(attrs pcommon.Map) callEvent {
 	return e
 }
 
-func (r *Reader) readCallTime(e *callEvent, key string, v pcommon.Value) {
+func (r *result) readCallTime(e *callEvent, key string, v pcommon.Value) {
 	what, unit := mlattr.CallTimeKey(key)
 	var to *float64
 	var bit has
@@ -186,11 +187,11 @@ func (r *Reader) readCallTime(e *callEvent, key string, v pcommon.Value) {
 	seconds, ok := mlattr.ReadCallTime(v, unit)
 	if ok && seconds < 0 && bit == hasQueue {
 		// Two clocks disagree about a short wait.
-		r.Clamped++
+		r.Skipped.Clamped++
 		seconds = 0
 	}
 	if !ok || seconds < 0 {
-		r.OutOfRange++
+		r.Skipped.OutOfRange++
 		return
 	}
 	*to, e.has = seconds, e.has|bit

@@ -54,7 +54,7 @@ func (r *Reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool) {
 		var ok bool
 		if self.seconds, ok = length(span); !ok {
 			p = mlattr.NoCall
-			r.OutOfRange++
+			r.Skipped.OutOfRange++
 		}
 	}
 	switch p {
@@ -97,7 +97,7 @@ func (r *Reader) countCall(u *unit, c *call) {
 	}
 }
 
-func (r *Reader) observe(u *unit, id series.ID, c *call, seconds float64) {
+func (r *result) observe(u *unit, id series.ID, c *call, seconds float64) {
 	r.update(u, id, u.requestSource, c.library, c.function, c.device, c.result).Value = seconds
 }
 

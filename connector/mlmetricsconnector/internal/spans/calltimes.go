@@ -21,6 +21,14 @@ const moreTimes = 256
 
 var slotQueueTime = mlattr.SlotOf(mlattr.QueueTime)
 
+// times has the spans of a request whose time is divided.
+type times struct {
+	timed []timedSpan
+	// timedOrder is their order, lastOfTrace memory of childrenFirst.
+	timedOrder  []timedEnd
+	lastOfTrace map[nesting.Trace]int32
+}
+
 // timedSpan is a span whose time is divided by cause.
 type timedSpan struct {
 	trace        nesting.Trace
@@ -79,7 +87,7 @@ func (t *timedSpan) addRecorded(h *recordedCalls) {
 }
 
 // kindOf returns what a span does in the time that nothing below it accounts for.
-func (r *Reader) kindOf(v *values, span ptrace.Span) bound.Kind {
+func (r *spanFacts) kindOf(v *values, span ptrace.Span) bound.Kind {
 	part, _ := r.ofSpan.Call()
 	switch {
 	case part == mlattr.QueuePart:
@@ -111,7 +119,7 @@ func isModelServer(v *values, span ptrace.Span) bool {
 
 // orderTimes orders the spans whose time is divided, children before their parents. It
 // leaves timedOrder empty if they are in such an order, as SDKs send them.
-func (r *Reader) orderTimes() {
+func (r *times) orderTimes() {
 	r.timedOrder = r.timedOrder[:0]
 	if r.childrenFirst() {
 		return
@@ -125,13 +133,13 @@ func (r *Reader) orderTimes() {
 }
 
 // childrenFirst reports whether the spans of each trace are in the order of their ends.
-func (r *Reader) childrenFirst() bool {
-	clear(r.LastOfTrace) // putBack keeps no reader that is large
+func (r *times) childrenFirst() bool {
+	clear(r.lastOfTrace) // putBack keeps no reader that is large
 	for i := 1; i < len(r.timed); i++ {
 		t, before := &r.timed[i], &r.timed[i-1]
 		if before.trace != t.trace {
-			r.LastOfTrace[before.trace] = int32(i - 1) // #nosec G115 -- spans of a request
-			last, known := r.LastOfTrace[t.trace]
+			r.lastOfTrace[before.trace] = int32(i - 1) // #nosec G115 -- spans of a request
+			last, known := r.lastOfTrace[t.trace]
 			if !known {
 				continue
 			}
@@ -148,7 +156,7 @@ func (r *Reader) childrenFirst() bool {
 // would fill the processor's caches.
 type timedEnd struct {
 	end, start pcommon.Timestamp
-	// at is the index of the span in reader.timed.
+	// at is the index of the span in times.timed.
 	at int32
 }
 

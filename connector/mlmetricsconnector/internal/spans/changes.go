@@ -30,9 +30,9 @@ var composedSeed = maphash.MakeSeed()
 // observer collects the values of a request that may be changes. The zero observer
 // collects nothing.
 type observer struct {
-	// History is nil if nobody wants to know of changes.
-	History *change.History
-	Seen    []change.Observation
+	// history is nil if nobody wants to know of changes.
+	history *change.History
+	seen    []change.Observation
 	// first is the index of the first value of the current resource.
 	first int
 	// composed are texts that are made of several values or of a secret, by the
@@ -42,30 +42,30 @@ type observer struct {
 
 // reset forgets all values and keeps the memory.
 func (o *observer) reset() {
-	clear(o.Seen)
-	o.Seen, o.first, o.History = o.Seen[:0], 0, nil
+	clear(o.seen)
+	o.seen, o.first, o.history = o.seen[:0], 0, nil
 }
 
 // add adds a value of the current resource, unless it is there.
 func (o *observer) add(value change.Observation) {
-	if value.Value == "" || value.Value == mlattr.Other || len(o.Seen)-o.first >= maxObservations {
+	if value.Value == "" || value.Value == mlattr.Other || len(o.seen)-o.first >= maxObservations {
 		return
 	}
-	for i := o.first; i < len(o.Seen); i++ {
-		if o.Seen[i] == value {
+	for i := o.first; i < len(o.seen); i++ {
+		if o.seen[i] == value {
 			return
 		}
 	}
-	o.Seen = append(o.Seen, value)
+	o.seen = append(o.seen, value)
 }
 
 // resource adds what a resource shows. run is the run of the resource, whose id may
 // be empty.
 func (o *observer) resource(attrs pcommon.Map, source *streams.Source, facts *mlattr.Facts) {
-	if o.History == nil {
+	if o.history == nil {
 		return
 	}
-	o.first = len(o.Seen)
+	o.first = len(o.seen)
 	if source.Resource.Service == mlattr.Other {
 		return
 	}
@@ -100,7 +100,7 @@ func (o *observer) resource(attrs pcommon.Map, source *streams.Source, facts *ml
 
 // request adds what a request to a model shows.
 func (o *observer) request(attrs pcommon.Map, source *streams.Source, v *values) {
-	if o.History == nil || source.Resource.Service == mlattr.Other {
+	if o.history == nil || source.Resource.Service == mlattr.Other {
 		return
 	}
 	service := change.Subject{Resource: source.Resource}
@@ -208,7 +208,7 @@ func (o *observer) hashed(v pcommon.Value) string {
 	if text == "" {
 		text, _ = mlattr.Text(v, maxHashed)
 	}
-	return o.compose(sum, o.History.Hash(text))
+	return o.compose(sum, o.history.Hash(text))
 }
 
 // compose keeps a text for its hash.

@@ -80,7 +80,7 @@ func (r *Reader) dollars(slot mlattr.Slot) float64 {
 		return 0
 	}
 	if !(cost > 0 && cost <= maxCost) {
-		r.OutOfRange++
+		r.Skipped.OutOfRange++
 		return 0
 	}
 	return cost
@@ -99,13 +99,13 @@ func (r *Reader) computedCost(u *unit, v *values) (cost price.Cost, known bool) 
 	at, provider := time.Unix(0, u.end), r.ofSpan.TextAt(slotProvider)
 	for _, model := range [...]string{v.Answered, v.Requested} {
 		if model != "" {
-			if cost, known = r.Prices.Find(provider, model, time.Unix(0, r.Now)).Rate(usage, at); known {
+			if cost, known = r.Prices.Find(provider, model, time.Unix(0, r.now)).Rate(usage, at); known {
 				break
 			}
 		}
 	}
 	if cost.Total() > maxCost {
-		r.OutOfRange++
+		r.Skipped.OutOfRange++
 		return price.Cost{}, false
 	}
 	return cost, known
@@ -123,7 +123,7 @@ func (r *Reader) user() string {
 }
 
 // addCost adds the cost of a request.
-func (r *Reader) addCost(u *unit) {
+func (r *result) addCost(u *unit) {
 	c := &r.costs[u.cost-1]
 	for _, part := range [...]struct {
 		kind  string
@@ -141,7 +141,7 @@ func (r *Reader) addCost(u *unit) {
 }
 
 // costOf returns what the request of a span costs, in US dollars.
-func (r *Reader) costOf(u *unit) (cost float64, known bool) {
+func (r *result) costOf(u *unit) (cost float64, known bool) {
 	if u.cost == 0 {
 		return 0, false
 	}

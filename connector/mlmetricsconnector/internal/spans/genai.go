@@ -105,7 +105,7 @@ func timesOf(facts *mlattr.Facts, start, end pcommon.Timestamp, v *values) (dura
 
 // addGenAITokens adds the tokens of a request. The conventions define them for
 // the client's side only.
-func (r *Reader) addGenAITokens(u *unit, v *values) {
+func (r *result) addGenAITokens(u *unit, v *values) {
 	if u.genAI.server {
 		return
 	}
@@ -120,7 +120,7 @@ func (r *Reader) addGenAITokens(u *unit, v *values) {
 
 // updateGenAI appends an update of a metric of the conventions. last is the value
 // of its last label, if that is one that only this metric has.
-func (r *Reader) updateGenAI(u *unit, id series.ID, last ...string) *streams.Update {
+func (r *result) updateGenAI(u *unit, id series.ID, last ...string) *streams.Update {
 	c := u.genAI
 	up := r.update(u, id, u.requestSource, c.operation, c.provider, c.requested, c.port, c.answered, c.address)
 	copy(up.Labels[len(series.All[id].Labels)-1:], last)
@@ -129,7 +129,7 @@ func (r *Reader) updateGenAI(u *unit, id series.ID, last ...string) *streams.Upd
 
 // addGenAITimes adds the duration of a request, once if several spans record
 // it. The error type of a successful request is "".
-func (r *Reader) addGenAITimes(u *unit) {
+func (r *result) addGenAITimes(u *unit) {
 	c := u.genAI
 	if c == nil {
 		return

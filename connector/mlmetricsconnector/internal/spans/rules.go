@@ -242,10 +242,10 @@ func (r *Reader) addSources(u *unit) {
 	}
 	run := r.source.Run
 	run.ID, run.Rank, run.Host = cmp.Or(id, run.ID), cmp.Or(number, run.Rank), cmp.Or(host, run.Host)
-	u.Source = r.Sources.of(r.source.Resource, run)
+	u.Source = r.sources.of(r.source.Resource, run)
 	if inferred {
 		run.ID = ""
 	}
-	u.requestSource = r.Sources.of(r.source.Resource, run)
-	u.hostSource = r.Sources.of(r.source.Resource, streams.Run{Host: run.Host})
+	u.requestSource = r.sources.of(r.source.Resource, run)
+	u.hostSource = r.sources.of(r.source.Resource, streams.Run{Host: run.Host})
 }

@@ -96,7 +96,7 @@ func TestSources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			span := ptrace.NewSpan()
 			require.NoError(t, span.Attributes().FromRaw(tt.attrs))
-			r := Reader{source: &streams.Source{Run: resource}, hostSource: &streams.Source{Run: streams.Run{Host: "h"}}}
+			r := Reader{resourceFacts: resourceFacts{source: &streams.Source{Run: resource}, hostSource: &streams.Source{Run: streams.Run{Host: "h"}}}}
 			mlattr.Default().Span(0, span, &r.ofSpan)
 			var u unit
 			r.addSources(&u)

@@ -98,10 +98,10 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 }
 
 // Served returns what the detectors of services need of the spans of the request.
-func (r *Reader) Served() iter.Seq2[streams.Resource, *serving.Span] {
+func (r *result) Served() iter.Seq2[streams.Resource, *serving.Span] {
 	return func(yield func(streams.Resource, *serving.Span) bool) {
-		for i := range r.Units {
-			u := &r.Units[i]
+		for i := range r.units {
+			u := &r.units[i]
 			if u.served == 0 {
 				continue
 			}
@@ -120,7 +120,7 @@ func (r *Reader) Served() iter.Seq2[streams.Resource, *serving.Span] {
 }
 
 // serving appends and returns a span of which nothing is known.
-func (r *Reader) serving() *serving.Span {
+func (r *result) serving() *serving.Span {
 	r.requests = append(r.requests, serving.Unknown)
 	return &r.requests[len(r.requests)-1]
 }

@@ -5,10 +5,12 @@ package spans
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/nesting"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/processes"
@@ -19,6 +21,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // Values of series.Timing.
@@ -53,7 +56,7 @@ const (
 )
 
 // unit is what the rules need to know about one span. What does not depend on
-// other spans is already in reader.Updates.
+// other spans is already in result.updates.
 type unit struct {
 	nesting.Candidate
 	// Span is what it shows of the time of its run.
@@ -61,7 +64,7 @@ type unit struct {
 	span pcommon.SpanID
 	// delivery is the key by which a second delivery is recognized.
 	delivery nesting.Key
-	// first and last delimit the span's updates in reader.Updates.
+	// first and last delimit the span's updates in result.updates.
 	first, last int
 
 	is is
@@ -77,134 +80,195 @@ type unit struct {
 	start, end                int64
 	per                       perStep
 
-	// timed is the index of the span in reader.timed, plus one, or 0, and cores is
-	// how many cores its process uses.
-	timed int
+	// cores is how many cores its process uses.
 	cores float64
-	// wholeCall reports whether the span is a call that no other span records, of
-	// the function of the library.
-	wholeCall         bool
-	library, function string
+	indexes
+	unitCalls
 
-	// calls are those that the span records; hasEvents reports whether the client's
-	// own events do.
-	calls     []call
-	hasEvents bool
-
-	role, model, side string
-	// cost is the index in reader.costs, plus one, of what the request costs, or 0.
-	cost int
-	// served is the index in reader.requests, plus one, of what the detectors need, or
-	// 0.
-	served int
+	labels
 	// genAI is set only if the span is a request by the conventions and
 	// genai_metrics is on.
 	genAI *genAICall
 }
 
+// indexes are those of what belongs to a unit, plus one, or 0.
+type indexes struct {
+	// timed is in times.timed, cost in result.costs what the request costs, and served in
+	// result.requests what the detectors of services need.
+	timed, cost, served int
+}
+
+// labels are those of the requests and failures of a unit.
+type labels struct{ role, model, side string }
+
+// unitCalls are the calls of a unit.
+type unitCalls struct {
+	// wholeCall reports whether the span is a call that no other span records, of
+	// the function of the library.
+	wholeCall         bool
+	library, function string
+	// calls are those that the span records; hasEvents reports whether the client's
+	// own events do.
+	calls     []call
+	hasEvents bool
+}
+
+// Options are those of the configuration.
+type Options struct {
+	// Slow is the time in seconds above which a call is slow, or 0.
+	Slow float64
+	// GenAI adds the metrics of the GenAI conventions.
+	GenAI bool
+}
+
+// Request is what a Reader needs to know of a request besides its spans.
+type Request struct {
+	// Now is when it arrived, and From who has sent it.
+	Now  time.Time
+	From share.Sender
+	// Enriched reports whether ml_enrich has read the spans.
+	Enriched bool
+	// Loads is how busy GPUs and processes are.
+	Loads *processes.Loads
+	// Prices are those of models, nil if there are none.
+	Prices *price.Table
+	// History gets what the spans show of changes, and is nil if nobody wants to know.
+	History *change.History
+}
+
 // Reader converts spans into units and updates. It reads each attribute once,
 // through the vocabulary, and holds no lock.
 type Reader struct {
-	Vocabulary *mlattr.Reader
-	Now        int64
-	// Enriched reports whether ml_enrich has read the spans.
-	Enriched bool
-	// GenAI is an option of the configuration.
-	GenAI bool
+	Options
+	Request
+	vocabulary *mlattr.Reader
+	// now is Request.Now in nanoseconds since 1970.
+	now int64
 
-	ofResource, ofSpan mlattr.Facts
-	ofEvent            mlattr.Facts
-	values             values
-	// source is that of the resource, hostSource without its run.
-	source, hostSource *streams.Source
+	resourceFacts
+	spanFacts
+	times
+	result
 
-	// trace is that of the newest span, and hash its hash.
-	trace pcommon.TraceID
-	hash  nesting.Trace
-
-	program runs.Program
-	per     perStep
-	timing  string
-	Sources sources
-
-	// Slow is the time in seconds above which a call is slow, or 0.
-	Slow float64
-
-	// Changes are what the spans show of changes.
-	Changes observer
-
-	resourceAttrs, spanAttrs pcommon.Map
-	recordedCalls            recordedCalls
-	// Loads is how busy GPUs and processes are, cores how many cores the process of
-	// the resource uses.
-	Loads *processes.Loads
-	cores float64
-	// timed are the spans whose time is divided, and timedOrder their order.
-	timed      []timedSpan
-	timedOrder []timedEnd
-	// LastOfTrace is memory of childrenFirst.
-	LastOfTrace map[nesting.Trace]int32
-	// anyCalls reports whether any unit has calls.
-	anyCalls bool
-
-	Units    []unit
-	Updates  []streams.Update
-	requests []serving.Span
-	costs    []requestCost
-	// Prices are those of models, nil if there are none.
-	Prices *price.Table
-	// version is that of the resource's service.
-	version string
-	// selected and candidates are memory of tally.
-	selected   []*unit
-	candidates []nesting.Candidate
-	// OutOfRange counts implausible values, and clamped negative queue times.
-	OutOfRange, Clamped int64
-	// Repaired counts names of resources with invalid UTF-8.
-	Repaired int64
+	sources sources
+	// changes are what the spans show of changes.
+	changes observer
 }
 
-// Reset clears everything and keeps the memory.
-func (r *Reader) Reset() {
+// resourceFacts is what the current resource says.
+type resourceFacts struct {
+	ofResource    mlattr.Facts
+	resourceAttrs pcommon.Map
+	// source is that of the resource, hostSource without its run.
+	source, hostSource *streams.Source
+	program            runs.Program
+	per                perStep
+	timing             string
+	// version is that of the service.
+	version string
+	// cores is how many cores the process uses.
+	cores float64
+}
+
+// spanFacts is what the current span says.
+type spanFacts struct {
+	ofSpan, ofEvent mlattr.Facts
+	values          values
+	spanAttrs       pcommon.Map
+	recordedCalls   recordedCalls
+	// trace is that of the span, and hash its hash.
+	trace pcommon.TraceID
+	hash  nesting.Trace
+}
+
+// result is what the spans of a request are converted to.
+type result struct {
+	units    []unit
+	updates  []streams.Update
+	requests []serving.Span
+	costs    []requestCost
+	// anyCalls reports whether any unit has calls.
+	anyCalls bool
+	// selected and candidates are memory of Tally.
+	selected   []*unit
+	candidates []nesting.Candidate
+	// Skipped counts what was left out or repaired.
+	Skipped Skipped
+}
+
+// Skipped counts values of the spans of a request.
+type Skipped struct {
+	// OutOfRange are implausible values, Clamped negative queue times, which were
+	// replaced by 0, and Repaired names of resources with invalid UTF-8.
+	OutOfRange, Clamped, Repaired int64
+}
+
+// maxKept limits the updates, units and sources whose memory is kept between requests.
+const maxKept = 8192
+
+// New returns a Reader.
+func New(options Options) *Reader {
+	return &Reader{Options: options, vocabulary: mlattr.Default(), times: times{lastOfTrace: make(map[nesting.Trace]int32)}}
+}
+
+// Updates returns what the spans change of series. The caller must not keep it.
+func (r *Reader) Updates() []streams.Update { return r.updates }
+
+// Hosts returns the hosts of the spans, which may repeat. The caller must not keep it.
+func (r *Reader) Hosts() []string { return r.sources.hosts() }
+
+// Reset clears everything and keeps the memory. It reports whether that is small enough
+// to be kept.
+func (r *Reader) Reset() bool {
+	if cap(r.updates) > maxKept || cap(r.units) > maxKept || len(r.sources.all) > maxKept {
+		return false
+	}
+	r.Request = Request{}
 	r.ofResource.Reset()
 	r.ofSpan.Reset()
 	r.ofEvent.Reset()
-	clear(r.Units)
-	clear(r.Updates)
+	r.values.reset()
+	r.recordedCalls.reset()
+	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
+	r.source, r.hostSource, r.version = nil, nil, ""
+	clear(r.units)
+	clear(r.updates)
 	clear(r.requests)
 	clear(r.costs)
-	r.values.reset()
 	clear(r.selected)
-	r.selected, r.candidates = r.selected[:0], r.candidates[:0]
-	r.requests, r.costs, r.Prices, r.version = r.requests[:0], r.costs[:0], nil, ""
-	r.Units, r.Updates, r.OutOfRange, r.Clamped, r.Repaired = r.Units[:0], r.Updates[:0], 0, 0, 0
-	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
-	r.recordedCalls.reset()
-	r.anyCalls = false
-	r.source, r.hostSource = nil, nil
-	r.Changes.reset()
-	r.Sources.reset()
-	r.timed, r.Loads = r.timed[:0], nil
+	r.result = result{
+		units: r.units[:0], updates: r.updates[:0], requests: r.requests[:0], costs: r.costs[:0],
+		selected: r.selected[:0], candidates: r.candidates[:0],
+	}
+	r.timed = r.timed[:0]
+	r.changes.reset()
+	r.sources.reset()
+	return true
 }
 
-// Read appends the units and updates of td.
-func (r *Reader) Read(td ptrace.Traces) {
+// Read reads the spans of a request. The Reader must be new or reset.
+func (r *Reader) Read(td ptrace.Traces, of Request) {
+	r.Request, r.now = of, of.Now.UnixNano()
+	r.sources.from, r.changes.history = of.From, of.History
 	for _, rs := range td.ResourceSpans().All() {
 		r.readResource(rs.Resource().Attributes())
 		for _, ss := range rs.ScopeSpans().All() {
-			known := r.ofResource.Systems | r.Vocabulary.Scope(ss.Scope().Name())
+			known := r.ofResource.Systems | r.vocabulary.Scope(ss.Scope().Name())
 			for _, span := range ss.Spans().All() {
 				r.readSpan(known, span)
 			}
 		}
 	}
+	if r.History != nil {
+		r.History.See(r.changes.seen, of.Now)
+	}
 }
 
 func (r *Reader) readResource(attrs pcommon.Map) {
-	r.Vocabulary.Resource(attrs, &r.ofResource)
+	r.vocabulary.Resource(attrs, &r.ofResource)
 	r.resourceAttrs = attrs
 	resource, repaired := program.Read(attrs)
-	r.Repaired += repaired
+	r.Skipped.Repaired += repaired
 	r.program = program.Of(&r.ofResource, attrs)
 	r.per = perStepOf(&r.ofResource)
 	r.version = ""
@@ -215,18 +279,18 @@ func (r *Reader) readResource(attrs pcommon.Map) {
 	if v, ok := attrs.Get(series.Timing); ok && v.Str() == timingDevice {
 		r.timing = timingDevice
 	}
-	r.source = r.Sources.of(resource, program.RunOf(&r.ofResource))
-	r.hostSource = r.Sources.of(resource, streams.Run{Host: r.source.Run.Host})
+	r.source = r.sources.of(resource, program.RunOf(&r.ofResource))
+	r.hostSource = r.sources.of(resource, streams.Run{Host: r.source.Run.Host})
 	r.cores = r.Loads.CoresOf(attrs, resource)
-	r.Changes.resource(attrs, r.source, &r.ofResource)
+	r.changes.resource(attrs, r.source, &r.ofResource)
 }
 
 // readSpan appends a unit if the span has anything to count or show.
 func (r *Reader) readSpan(known mlattr.System, span ptrace.Span) {
 	if r.Enriched {
-		r.Vocabulary.Enriched(known, span, unread, &r.ofSpan)
+		r.vocabulary.Enriched(known, span, unread, &r.ofSpan)
 	} else {
-		r.Vocabulary.Span(known, span, &r.ofSpan)
+		r.vocabulary.Span(known, span, &r.ofSpan)
 	}
 	root := r.mayEndProgram(span)
 	if r.ofSpan.Len() == 0 && r.ofSpan.Systems == 0 && span.Events().Len() == 0 && !root {
@@ -241,20 +305,20 @@ func (r *Reader) readSpan(known mlattr.System, span ptrace.Span) {
 	r.recordedCalls.reset()
 	// Filled in place, because it is large.
 	u := r.unit()
-	u.first, u.per = len(r.Updates), r.per
+	u.first, u.per = len(r.updates), r.per
 	u.Trace, u.span = span.TraceID(), span.SpanID()
 	if r.trace != u.Trace || r.hash == 0 {
 		r.trace, r.hash = u.Trace, nesting.TraceOf(u.Trace)
 	}
 	u.Self, u.Parent = nesting.KeyOf(r.hash, u.span), nesting.KeyOf(r.hash, span.ParentSpanID())
 	u.delivery = u.Self.StartedAt(span.StartTimestamp())
-	u.start = clampEnd(uint64(span.StartTimestamp()), r.Now)
-	u.end = clampEnd(uint64(span.EndTimestamp()), r.Now)
+	u.start = clampEnd(uint64(span.StartTimestamp()), r.now)
+	u.end = clampEnd(uint64(span.EndTimestamp()), r.now)
 	r.addSources(u)
 
 	u.Operation = operationOf(v.Operation, v.GenAIOperation, v.Phase)
 	u.role, u.model, u.side = v.Role, v.Model(), v.Side
-	event := r.Vocabulary.Event(span.Name())
+	event := r.vocabulary.Event(span.Name())
 	r.readActivity(&u.Span, v, event, span)
 	u.Root = root
 	u.Timing, u.cores = r.timing, r.cores
@@ -271,7 +335,7 @@ func (r *Reader) readSpan(known mlattr.System, span ptrace.Span) {
 	r.addCalls(u, v, span, callFailed)
 	if v.Request(event) {
 		u.is |= isRequest
-		r.Changes.request(r.spanAttrs, u.requestSource, v)
+		r.changes.request(r.spanAttrs, u.requestSource, v)
 	}
 	if v.GenAIOperation == mlattr.OperationInvokeAgent {
 		u.is |= isAgent
@@ -299,34 +363,34 @@ func (r *Reader) readSpan(known mlattr.System, span ptrace.Span) {
 		}
 	}
 	r.serve(u, v, span, callFailed)
-	u.last = len(r.Updates)
+	u.last = len(r.updates)
 	if u.is == 0 && u.served == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.Timed && !u.EndsRun && !root && len(u.calls) == 0 && u.timed == 0 {
 		*u = unit{}
-		r.Units = r.Units[:len(r.Units)-1]
+		r.units = r.units[:len(r.units)-1]
 	}
 }
 
 // mayEndProgram reports whether the end of a span may be that of a program that trains:
 // it has no parent, and is no request of or to others.
-func (r *Reader) mayEndProgram(span ptrace.Span) bool {
+func (r *resourceFacts) mayEndProgram(span ptrace.Span) bool {
 	kind := span.Kind()
 	return span.ParentSpanID().IsEmpty() && (kind == ptrace.SpanKindInternal || kind == ptrace.SpanKindUnspecified) &&
 		r.source.Run.ID != "" && !r.program.OnDemand
 }
 
 // unit appends and returns an empty unit.
-func (r *Reader) unit() *unit {
-	n := len(r.Units)
-	if n < cap(r.Units) {
-		r.Units = r.Units[:n+1]
+func (r *result) unit() *unit {
+	n := len(r.units)
+	if n < cap(r.units) {
+		r.units = r.units[:n+1]
 	} else {
-		r.Units = append(r.Units, unit{})
+		r.units = append(r.units, unit{})
 	}
-	return &r.Units[n]
+	return &r.units[n]
 }
 
 // addUsage adds the tokens and the token rate of a request.
-func (r *Reader) addUsage(u *unit, v *values) {
+func (r *result) addUsage(u *unit, v *values) {
 	if v.NotCounted {
 		return
 	}
@@ -345,7 +409,7 @@ func (r *Reader) addUsage(u *unit, v *values) {
 			u.is |= isUsage
 		}
 		if side.tokens > mlattr.MaxCount {
-			r.OutOfRange++
+			r.Skipped.OutOfRange++
 			continue
 		}
 		r.count(u, series.Tokens, u.requestSource, side.tokens, side.kind, v.Model(), u.Operation, v.Role, v.Side)
@@ -355,9 +419,9 @@ func (r *Reader) addUsage(u *unit, v *values) {
 	}
 }
 
-func (r *Reader) addRate(u *unit, rate float64, basis, model string) {
+func (r *result) addRate(u *unit, rate float64, basis, model string) {
 	if rate < 0 || rate > maxRate {
-		r.OutOfRange++
+		r.Skipped.OutOfRange++
 		return
 	}
 	up := r.update(u, series.RequestTokenThroughput, u.requestSource, basis, model)
@@ -366,7 +430,7 @@ func (r *Reader) addRate(u *unit, rate float64, basis, model string) {
 
 // addGauges adds the latest values of a training run and counts those that are
 // not finite.
-func (r *Reader) addGauges(u *unit, v *values) {
+func (r *result) addGauges(u *unit, v *values) {
 	for _, g := range v.gauges {
 		r.update(u, g.series, u.Source, g.labels[0], g.labels[1]).Value = g.value
 	}
@@ -376,11 +440,11 @@ func (r *Reader) addGauges(u *unit, v *values) {
 }
 
 // addCritical adds for how long a span decided when its trace ended.
-func (r *Reader) addCritical(u *unit, v *values) {
+func (r *result) addCritical(u *unit, v *values) {
 	switch {
 	case v.critical == 0:
 	case v.critical < 0 || v.critical > mlattr.MaxCallTime:
-		r.OutOfRange++
+		r.Skipped.OutOfRange++
 	default:
 		r.update(u, series.CriticalPathTime, u.hostSource, v.Role, v.Phase, operationOf(v.Operation, v.GenAIOperation, "")).Value = v.critical
 	}
@@ -390,14 +454,14 @@ func (r *Reader) addCritical(u *unit, v *values) {
 func (r *Reader) addEvents(u *unit, events ptrace.SpanEventSlice) {
 	var numbers seenNumbers
 	for _, event := range events.All() {
-		switch kind := r.Vocabulary.Event(event.Name()); kind {
+		switch kind := r.vocabulary.Event(event.Name()); kind {
 		case mlattr.NoEvent:
 		case mlattr.EventTrainNumbers:
 			numbers = r.addNumbers(u, event, numbers)
 		case mlattr.EventTrainStep:
 			e := readEvent(event.Attributes())
 			at := *u
-			at.end = clampEnd(uint64(event.Timestamp()), r.Now)
+			at.end = clampEnd(uint64(event.Timestamp()), r.now)
 			r.addGauges(&at, &e)
 			u.steps++
 			u.samples += e.BatchSize
@@ -409,7 +473,7 @@ func (r *Reader) addEvents(u *unit, events ptrace.SpanEventSlice) {
 			r.count(u, series.Requests, u.requestSource, 1, operationInference, u.role, e.Model())
 			u.samples += e.BatchSize
 		default:
-			r.addClientEvent(u, kind, event.Attributes(), clampEnd(uint64(event.Timestamp()), r.Now))
+			r.addClientEvent(u, kind, event.Attributes(), clampEnd(uint64(event.Timestamp()), r.now))
 		}
 	}
 }
@@ -420,11 +484,11 @@ type seenNumbers struct{ loss, learningRate bool }
 // addNumbers adds the numbers of an event that is no step. Of several losses the
 // first is what is trained on; the others are parts of it.
 func (r *Reader) addNumbers(u *unit, event ptrace.SpanEvent, has seenNumbers) seenNumbers {
-	r.Vocabulary.Record(r.ofSpan.Systems, event.Attributes(), &r.ofEvent)
+	r.vocabulary.Record(r.ofSpan.Systems, event.Attributes(), &r.ofEvent)
 	var v values
 	v.read(&r.ofEvent)
 	at := *u
-	at.end = clampEnd(uint64(event.Timestamp()), r.Now)
+	at.end = clampEnd(uint64(event.Timestamp()), r.now)
 	v.gauges = slices.DeleteFunc(v.gauges, func(g gauge) bool {
 		return g.series == series.Loss && has.loss || g.series == series.LearningRate && has.learningRate
 	})
@@ -438,23 +502,23 @@ func (r *Reader) addNumbers(u *unit, event ptrace.SpanEvent, has seenNumbers) se
 }
 
 // count appends an update of a counter.
-func (r *Reader) count(u *unit, id series.ID, of *streams.Source, n int64, labels ...string) {
+func (r *result) count(u *unit, id series.ID, of *streams.Source, n int64, labels ...string) {
 	r.update(u, id, of, labels...).Count = n
 }
 
 // update appends an update whose value the caller sets. For a series without
 // runs it uses the host's source instead of of.
-func (r *Reader) update(u *unit, id series.ID, of *streams.Source, labels ...string) *streams.Update {
+func (r *result) update(u *unit, id series.ID, of *streams.Source, labels ...string) *streams.Update {
 	if series.All[id].NoRun {
 		of = u.hostSource
 	}
-	n := len(r.Updates)
-	if n < cap(r.Updates) {
-		r.Updates = r.Updates[:n+1] // reset has left it empty
+	n := len(r.updates)
+	if n < cap(r.updates) {
+		r.updates = r.updates[:n+1] // reset has left it empty
 	} else {
-		r.Updates = append(r.Updates, streams.Update{})
+		r.updates = append(r.updates, streams.Update{})
 	}
-	up := &r.Updates[n]
+	up := &r.updates[n]
 	up.Source, up.Series, up.At = of, id, u.end
 	up.Trace, up.Span = u.Trace, u.span
 	copy(up.Labels[:], labels)

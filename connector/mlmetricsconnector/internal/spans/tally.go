@@ -59,12 +59,12 @@ func (t *Tally) Settle(r *Reader) (duplicates int64) {
 }
 
 func (t *Tally) removeDelivered(r *Reader) (duplicates int64) {
-	for i := range r.Units {
-		t.delivered.ReadAhead(r.Units[i].delivery)
+	for i := range r.units {
+		t.delivered.ReadAhead(r.units[i].delivery)
 	}
-	units, updates := r.Units[:0], r.Updates[:0]
-	for i := range r.Units {
-		u := &r.Units[i]
+	units, updates := r.units[:0], r.updates[:0]
+	for i := range r.units {
+		u := &r.units[i]
 		if u.Self.Known() && t.delivered.Add(u.delivery, 1) != 0 {
 			duplicates++
 			if u.timed > 0 {
@@ -74,22 +74,22 @@ func (t *Tally) removeDelivered(r *Reader) (duplicates int64) {
 		}
 		if duplicates == 0 {
 			// Nothing has to move.
-			units, updates = r.Units[:i+1], r.Updates[:u.last]
+			units, updates = r.units[:i+1], r.updates[:u.last]
 			continue
 		}
 		units = append(units, *u)
-		updates = append(updates, r.Updates[u.first:u.last]...)
+		updates = append(updates, r.updates[u.first:u.last]...)
 	}
-	clear(r.Units[len(units):])
-	clear(r.Updates[len(updates):])
-	r.Units, r.Updates = units, updates
+	clear(r.units[len(units):])
+	clear(r.updates[len(updates):])
+	r.units, r.updates = units, updates
 	return duplicates
 }
 
 // countSteps counts optimizer steps, batches, and the steps of clients that
 // show a step only by a batch that is a trace of its own.
 func (t *Tally) countSteps(r *Reader) {
-	t.stepCount.begin(r.Units)
+	t.stepCount.begin(r.units)
 	optimizers := selected(r, func(u *unit) bool { return u.is&isOptimizer != 0 })
 	for i, v := range t.steps.Outermost(candidates(r, optimizers)) {
 		if u := optimizers[i]; v != nesting.Below {
@@ -98,8 +98,8 @@ func (t *Tally) countSteps(r *Reader) {
 			u.EndsStep = true
 		}
 	}
-	for i := range r.Units {
-		u := &r.Units[i]
+	for i := range r.units {
+		u := &r.units[i]
 		ends := u.EndsStep || u.steps > 0 && !hasForward(u)
 		if u.is&isBatch != 0 {
 			r.count(u, series.Batches, u.Source, 1)
@@ -160,9 +160,9 @@ func (t *Tally) countRequests(r *Reader) {
 			}
 		}
 	}
-	for i := range r.Units {
+	for i := range r.units {
 		// A call that several spans record adds its time where it is counted.
-		if u := &r.Units[i]; u.wholeCall || len(u.calls) == 0 && u.is&(isCounted|isAgent) != 0 {
+		if u := &r.units[i]; u.wholeCall || len(u.calls) == 0 && u.is&(isCounted|isAgent) != 0 {
 			r.addTimes(u, u.library, u.function)
 		}
 	}
@@ -182,9 +182,9 @@ func (t *Tally) countErrors(r *Reader) {
 // request reuses.
 func selected(r *Reader, of func(*unit) bool) []*unit {
 	first := len(r.selected)
-	for i := range r.Units {
-		if of(&r.Units[i]) {
-			r.selected = append(r.selected, &r.Units[i])
+	for i := range r.units {
+		if of(&r.units[i]) {
+			r.selected = append(r.selected, &r.units[i])
 		}
 	}
 	return r.selected[first:]

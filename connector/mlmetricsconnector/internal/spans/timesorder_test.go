@@ -16,7 +16,7 @@ func TestOrderOfTimes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	sorted := 0
 	for range 2000 {
-		r := Reader{LastOfTrace: make(map[nesting.Trace]int32)}
+		r := times{lastOfTrace: make(map[nesting.Trace]int32)}
 		ends := map[nesting.Trace]pcommon.Timestamp{}
 		ordered := true
 		for range random.IntN(12) {

@@ -26,33 +26,40 @@ const (
 	memoryReserved  = "reserved"
 )
 
-// addWorkerEvent adds what an event said about workers, their pool and their
-// memory.
+// workerEvent is an event of a worker, its pool or its memory.
+type workerEvent struct {
+	*Reader
+	u     *unit
+	attrs pcommon.Map
+	at    int64
+}
+
+// add adds what the event said.
 //
 // Workers that are taken from a pool and given back are not counted: both
 // events come with the end of their span, when the worker is idle again.
-func (r *Reader) addWorkerEvent(u *unit, kind mlattr.EventKind, attrs pcommon.Map, at int64) {
+func (e *workerEvent) add(kind mlattr.EventKind) {
 	switch kind {
 	case mlattr.EventPoolSize:
-		r.addPool(u, attrs, at)
+		e.addPool()
 	case mlattr.EventWorkerCrash:
-		r.addWorkerCount(u, series.WorkerCrashes, attrs)
+		e.addCount(series.WorkerCrashes)
 	case mlattr.EventBreakerOpen:
-		r.addWorkerCount(u, series.BreakerOpenings, attrs)
+		e.addCount(series.BreakerOpenings)
 	case mlattr.EventHealthAlert:
-		r.addWorkerCount(u, series.HealthAlerts, attrs)
+		e.addCount(series.HealthAlerts)
 	case mlattr.EventMemoryAllocate:
-		r.addMemory(u, attrs, 1)
+		e.addMemory(1)
 	case mlattr.EventMemoryRelease:
-		r.addMemory(u, attrs, -1)
+		e.addMemory(-1)
 	case mlattr.EventGPUMemory:
-		r.addGPUMemory(u, attrs, at)
+		e.addGPUMemory()
 	}
 }
 
-func (r *Reader) addPool(u *unit, attrs pcommon.Map, at int64) {
-	pool := r.pool(attrs)
-	for key, v := range attrs.All() {
+func (e *workerEvent) addPool() {
+	pool := e.pool(e.attrs)
+	for key, v := range e.attrs.All() {
 		var id series.ID
 		switch key {
 		case "size":
@@ -66,17 +73,17 @@ func (r *Reader) addPool(u *unit, attrs pcommon.Map, at int64) {
 		}
 		n, ok := mlattr.ReadInt(v)
 		if !ok || n < 0 || n > maxWorkers {
-			r.OutOfRange++
+			e.Skipped.OutOfRange++
 			continue
 		}
-		r.show(u, id, at, float64(n), pool, r.instance())
+		e.show(e.u, id, e.at, float64(n), pool, e.instance())
 	}
 }
 
-// addWorkerCount counts one event of a worker or its pool.
-func (r *Reader) addWorkerCount(u *unit, id series.ID, attrs pcommon.Map) {
+// addCount counts one event of a worker or its pool.
+func (e *workerEvent) addCount(id series.ID) {
 	class, where := "", ""
-	for key, v := range attrs.All() {
+	for key, v := range e.attrs.All() {
 		switch key {
 		case "type", "alert_type":
 			class = mlattr.ReadWord(v)
@@ -89,13 +96,13 @@ func (r *Reader) addWorkerCount(u *unit, id series.ID, attrs pcommon.Map) {
 			where = device(v)
 		}
 	}
-	r.count(u, id, u.requestSource, 1, r.pool(attrs), class, where)
+	e.count(e.u, id, e.u.requestSource, 1, e.pool(e.attrs), class, where)
 }
 
-func (r *Reader) addMemory(u *unit, attrs pcommon.Map, sign int64) {
+func (e *workerEvent) addMemory(sign int64) {
 	class, where := "", ""
 	bytes, ok := int64(0), false
-	for key, v := range attrs.All() {
+	for key, v := range e.attrs.All() {
 		switch key {
 		case "bytes":
 			bytes, ok = mlattr.ReadInt(v)
@@ -106,18 +113,18 @@ func (r *Reader) addMemory(u *unit, attrs pcommon.Map, sign int64) {
 		}
 	}
 	if !ok || bytes < 0 || bytes > maxMemory {
-		r.OutOfRange++
+		e.Skipped.OutOfRange++
 		return
 	}
-	r.count(u, series.MemoryAllocated, u.requestSource, sign*bytes, class, where, r.instance())
+	e.count(e.u, series.MemoryAllocated, e.u.requestSource, sign*bytes, class, where, e.instance())
 }
 
-func (r *Reader) addGPUMemory(u *unit, attrs pcommon.Map, at int64) {
+func (e *workerEvent) addGPUMemory() {
 	where := ""
-	if v, ok := attrs.Get("device"); ok {
+	if v, ok := e.attrs.Get("device"); ok {
 		where = device(v)
 	}
-	for key, v := range attrs.All() {
+	for key, v := range e.attrs.All() {
 		kind, unit := key, 0.0
 		if k, ok := strings.CutSuffix(key, "_mb"); ok {
 			kind, unit = k, mebibyte
@@ -129,21 +136,21 @@ func (r *Reader) addGPUMemory(u *unit, attrs pcommon.Map, at int64) {
 		}
 		n, ok, _ := mlattr.ReadDouble(v)
 		if n *= unit; !ok || n < 0 || n > maxMemory {
-			r.OutOfRange++
+			e.Skipped.OutOfRange++
 			continue
 		}
-		r.show(u, series.GPUMemoryUsage, at, math.Round(n), kind, where, r.instance())
+		e.show(e.u, series.GPUMemoryUsage, e.at, math.Round(n), kind, where, e.instance())
 	}
 }
 
 // show adds the value that a series had at a time.
-func (r *Reader) show(u *unit, id series.ID, at int64, value float64, labels ...string) {
+func (r *result) show(u *unit, id series.ID, at int64, value float64, labels ...string) {
 	up := r.update(u, id, u.requestSource, labels...)
 	up.Value, up.At = value, at
 }
 
 // pool names the pool that an event is about, which the span may say as well.
-func (r *Reader) pool(attrs pcommon.Map) string {
+func (r *spanFacts) pool(attrs pcommon.Map) string {
 	if v, ok := attrs.Get("pool"); ok {
 		return mlattr.ReadWord(v)
 	}
@@ -156,7 +163,7 @@ func (r *Reader) pool(attrs pcommon.Map) string {
 }
 
 // instance returns the service.instance.id of the resource, or "".
-func (r *Reader) instance() string {
+func (r *resourceFacts) instance() string {
 	v, ok := r.resourceAttrs.Get(series.Instance)
 	if !ok {
 		return ""
