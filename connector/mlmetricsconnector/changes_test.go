@@ -165,7 +165,7 @@ func TestChangesOfRunsAndHosts(t *testing.T) {
 	r, logs := recorded(t)
 	r.resource = map[string]any{"ml.world_size": 8, "megatron.micro_batch_size": 1}
 	r.work(t, "optimizer", time.Second)
-	w := &watcher{shared: r.connector.shared, now: func() time.Time { return r.clock }}
+	w := &watcher{member: member{shared: r.connector.shared}, now: func() time.Time { return r.clock }}
 	driver := func(version string, gpu ...string) {
 		md := pmetric.NewMetrics()
 		attrs := md.ResourceMetrics().AppendEmpty().Resource().Attributes()

@@ -35,10 +35,6 @@ const firstInterval = time.Second
 type metricsConnector struct {
 	*conclusions
 	next consumer.Metrics
-	// registry connects this instance with the one that receives the clients'
-	// metrics, and with the one that sends records.
-	registry *instancesByID
-	release  shared.Release
 	// withdraw ends the publication of notices.
 	withdraw func()
 
@@ -67,9 +63,8 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		return nil, err
 	}
 	c := &metricsConnector{
-		conclusions: newConclusions(set, cfg, tel),
+		conclusions: newConclusions(member{set: set, cfg: cfg, registry: registry, shared: newInstances(set, cfg)}, tel),
 		next:        next,
-		registry:    registry,
 		now:         time.Now,
 		tally:       spans.NewTally(),
 		prices:      price.NewWatched(cfg.Prices.File, set.Logger),
@@ -95,11 +90,9 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	if err := c.telemetry.observe(c.store); err != nil {
 		return fmt.Errorf("register the connector's telemetry: %w", err)
 	}
-	instances, release, err := acquire(ctx, c.registry, host, c.set, c.cfg)
-	if err != nil {
+	if err := c.member.Start(ctx, host); err != nil {
 		return err
 	}
-	c.shared, c.release = instances, release
 	c.withdraw = shared.PublishNotices(c.set.ID.String(), c.notices)
 	c.store.Exclude(&c.shared.seen.Silences)
 	// The context of Start ends with Start, that of emissions with Shutdown.
@@ -123,7 +116,7 @@ func (c *metricsConnector) end(ctx context.Context) (err error) {
 		return nil
 	}
 	defer c.withdraw()
-	defer func() { err = errors.Join(err, c.release(ctx)) }()
+	defer func() { err = errors.Join(err, c.member.Shutdown(ctx)) }()
 	defer c.cancel()
 	close(c.stop)
 	select {
@@ -141,11 +134,6 @@ func (c *metricsConnector) end(ctx context.Context) (err error) {
 	case <-ctx.Done():
 		return fmt.Errorf("the file of prices did not answer in time: %w", ctx.Err())
 	}
-}
-
-// Capabilities reports that the connector does not mutate traces.
-func (*metricsConnector) Capabilities() consumer.Capabilities {
-	return consumer.Capabilities{MutatesData: false}
 }
 
 // ConsumeTraces adds the spans of td and keeps no reference to it.

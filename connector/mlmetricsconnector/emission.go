@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/collector/connector"
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
@@ -23,11 +22,8 @@ import (
 
 // conclusions is what is concluded of runs, services and GPUs, emission by emission.
 type conclusions struct {
-	cfg       *Config
-	set       connector.Settings
+	member
 	telemetry *telemetry
-	// shared is what the instances of the component id share.
-	shared *instances
 	// writer is an attribute that records get, if it has a name.
 	writer streams.Label
 
@@ -42,9 +38,10 @@ type conclusions struct {
 	withheld problem.Withheld
 }
 
-func newConclusions(set connector.Settings, cfg *Config, tel *telemetry) *conclusions {
+func newConclusions(of member, tel *telemetry) *conclusions {
+	cfg := of.cfg
 	return &conclusions{
-		cfg: cfg, set: set, telemetry: tel, shared: newInstances(set, cfg),
+		member: of, telemetry: tel,
 		store:  streams.NewStore(streams.Limits{Series: cfg.MaxSeries, Runs: cfg.MaxRuns, Expiration: cfg.MetricsExpiration}),
 		clocks: runs.NewClocks(cfg.timeouts()), losses: runs.NewLosses(), services: serving.NewFleet(),
 		detectors: detect.New(), problems: problem.NewBoard(cfg.Shadow, detect.Causes()),

@@ -49,7 +49,7 @@ func (r *run) sendsMetrics(t *testing.T, id string, rank int64) {
 
 func (r *run) metrics(t *testing.T, md pmetric.Metrics) {
 	t.Helper()
-	w := &watcher{shared: r.connector.shared, now: func() time.Time { return r.clock }}
+	w := &watcher{member: member{shared: r.connector.shared}, now: func() time.Time { return r.clock }}
 	require.NoError(t, w.ConsumeMetrics(t.Context(), md))
 }
 

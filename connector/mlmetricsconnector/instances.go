@@ -64,10 +64,36 @@ func newInstances(set connector.Settings, cfg *Config) *instances {
 // instancesByID has the instances of each component id.
 type instancesByID = shared.Registry[*instances]
 
-// acquire returns the object that the instances of a component id share.
-func acquire(ctx context.Context, registry *instancesByID, host component.Host, set connector.Settings, cfg *Config) (*instances, shared.Release, error) {
-	return registry.Acquire(ctx, host, set.ID, func() (*instances, error) { return newInstances(set, cfg), nil })
+// member is one of the instances of a component id.
+type member struct {
+	set      connector.Settings
+	cfg      *Config
+	registry *instancesByID
+
+	shared  *instances
+	release shared.Release
 }
+
+// Start acquires the object that the instances share.
+func (m *member) Start(ctx context.Context, host component.Host) error {
+	of, release, err := m.registry.Acquire(ctx, host, m.set.ID, func() (*instances, error) { return newInstances(m.set, m.cfg), nil })
+	if err != nil {
+		return err
+	}
+	m.shared, m.release = of, release
+	return nil
+}
+
+// Shutdown releases it.
+func (m *member) Shutdown(ctx context.Context) error {
+	if m.release == nil {
+		return nil
+	}
+	return m.release(ctx)
+}
+
+// Capabilities reports that no instance mutates what it gets.
+func (*member) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
 // recording returns the history if records go anywhere, else nil: then nobody
 // learns of changes, and they cost nothing.
@@ -180,38 +206,25 @@ func (i *instances) storageFailed(_ context.Context, operation string, err error
 // recorder sends the records of the instance that receives spans for metrics into
 // its own pipeline of logs. It reads no spans itself.
 type recorder struct {
-	set      connector.Settings
-	cfg      *Config
-	registry *instancesByID
-	next     consumer.Logs
-
-	shared  *instances
-	release shared.Release
+	member
+	next consumer.Logs
 }
 
 // Start lets the instance for metrics send records.
 func (r *recorder) Start(ctx context.Context, host component.Host) error {
-	instances, release, err := acquire(ctx, r.registry, host, r.set, r.cfg)
-	if err != nil {
+	if err := r.member.Start(ctx, host); err != nil {
 		return err
 	}
-	r.shared, r.release = instances, release
 	r.shared.outlets.Add(r.next)
 	return nil
 }
 
 // Shutdown waits for records that are on their way.
 func (r *recorder) Shutdown(ctx context.Context) error {
-	if r.release == nil {
-		return nil
+	if r.release != nil {
+		r.shared.outlets.Remove(ctx, r.next)
 	}
-	r.shared.outlets.Remove(ctx, r.next)
-	return r.release(ctx)
-}
-
-// Capabilities reports that the recorder does not mutate traces.
-func (*recorder) Capabilities() consumer.Capabilities {
-	return consumer.Capabilities{MutatesData: false}
+	return r.member.Shutdown(ctx)
 }
 
 // ConsumeTraces does nothing: the instance for metrics gets the same spans.

@@ -108,43 +108,27 @@ const (
 
 // notices returns how often a limit was reached.
 func (t *telemetry) notices(cfg *Config, id string) []shared.Notice {
+	moreRuns := fmt.Sprintf("%s: {max_runs: %d}", id, max(2*cfg.MaxRuns, defaultMaxRuns))
+	notices := map[string]shared.Notice{
+		overMaxSeries: {
+			Kind: "limit", What: "Updates of new series",
+			Why: fmt.Sprintf("There are max_series (%d) series already; counters were added up without labels, gauges dropped.", cfg.MaxSeries),
+			Fix: fmt.Sprintf("%s: {max_series: %d}", id, 2*cfg.MaxSeries),
+		},
+		overMaxRuns: {
+			Kind: "limit", What: "Updates of new runs", Fix: moreRuns,
+			Why: fmt.Sprintf("There are max_runs (%d) runs that have not ended; counters were added up by service, gauges dropped.", cfg.MaxRuns),
+		},
+		evictedRuns: {
+			Kind: "limit", What: "Ended and silent runs", Fix: moreRuns,
+			Why: fmt.Sprintf("New runs took their place, because there are at most max_runs (%d).", cfg.MaxRuns),
+		},
+		overMaxProblems: {Kind: "limit", What: "Problems", Why: "Too many problems are open, or too many of one run or service."},
+		overMaxChanges:  {Kind: "limit", What: "Values that may change", Why: "Too many values of services, runs and hosts are compared already."},
+		lostRecords:     {Kind: "refused", What: "Records of problems and changes", Why: "A pipeline of logs refused them."},
+	}
 	return t.left.Notices(func(reason string) (shared.Notice, bool) {
-		moreRuns := fmt.Sprintf("%s: {max_runs: %d}", id, max(2*cfg.MaxRuns, defaultMaxRuns))
-		switch reason {
-		case overMaxSeries:
-			return shared.Notice{
-				Kind: "limit", What: "Updates of new series",
-				Why: fmt.Sprintf("There are max_series (%d) series already; counters were added up without labels, gauges dropped.", cfg.MaxSeries),
-				Fix: fmt.Sprintf("%s: {max_series: %d}", id, 2*cfg.MaxSeries),
-			}, true
-		case overMaxRuns:
-			return shared.Notice{
-				Kind: "limit", What: "Updates of new runs",
-				Why: fmt.Sprintf("There are max_runs (%d) runs that have not ended; counters were added up by service, gauges dropped.", cfg.MaxRuns),
-				Fix: moreRuns,
-			}, true
-		case overMaxProblems:
-			return shared.Notice{
-				Kind: "limit", What: "Problems",
-				Why: "Too many problems are open, or too many of one run or service.",
-			}, true
-		case overMaxChanges:
-			return shared.Notice{
-				Kind: "limit", What: "Values that may change",
-				Why: "Too many values of services, runs and hosts are compared already.",
-			}, true
-		case lostRecords:
-			return shared.Notice{
-				Kind: "refused", What: "Records of problems and changes",
-				Why: "A pipeline of logs refused them.",
-			}, true
-		case evictedRuns:
-			return shared.Notice{
-				Kind: "limit", What: "Ended and silent runs",
-				Why: fmt.Sprintf("New runs took their place, because there are at most max_runs (%d).", cfg.MaxRuns),
-				Fix: moreRuns,
-			}, true
-		}
-		return shared.Notice{}, false
+		notice, known := notices[reason]
+		return notice, known
 	})
 }
