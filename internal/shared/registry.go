@@ -23,8 +23,8 @@ type Object interface {
 }
 
 // Registry holds one Object per component id. The zero value is ready to use.
-// Each factory has its own, so that two collectors in one process share
-// nothing.
+// Each factory has its own, so that two collectors in one process do not share
+// objects.
 type Registry[T Object] struct {
 	mu      sync.Mutex
 	entries map[component.ID]*entry[T]

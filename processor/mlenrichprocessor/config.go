@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/config/configopaque"
-	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
@@ -71,27 +70,6 @@ type Config struct {
 
 	// LogWait has the keys log_wait and max_waiting_bytes.
 	LogWait logwait.Config `mapstructure:",squash"`
-}
-
-// removedKeys are keys of earlier versions, and what to do about each.
-var removedKeys = map[string]string{
-	"max_values":          `delete it: the section "identities" of ml_guard limits the values of labels`,
-	"max_waiting_records": `delete it: "max_waiting_bytes" limits the records that wait`,
-	"min_duration":        "delete it: a rate is derived from 1ms or more",
-}
-
-// Unmarshal reads the configuration. A removed key is an error.
-func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	var errs []error
-	for _, key := range sortedKeys(removedKeys) {
-		if conf.IsSet(key) {
-			errs = append(errs, fmt.Errorf("%q was removed: %s", key, removedKeys[key]))
-		}
-	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	return conf.Unmarshal(c)
 }
 
 // MetricConfig is what one metric of your own measures.

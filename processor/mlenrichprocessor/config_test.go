@@ -83,19 +83,6 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-func TestARemovedKeyIsAnError(t *testing.T) {
-	for key, advice := range map[string]string{
-		"max_values":          `the section "identities" of ml_guard`,
-		"max_waiting_records": `"max_waiting_bytes"`,
-		"min_duration":        "1ms",
-	} {
-		err := confmap.NewFromStringMap(map[string]any{key: 1, "log_wait": "1s"}).Unmarshal(createDefaultConfig().(*Config))
-		require.ErrorContains(t, err, strconv.Quote(key)+" was removed: ")
-		require.ErrorContains(t, err, advice)
-	}
-	require.NoError(t, confmap.NewFromStringMap(map[string]any{"log_wait": "1s"}).Unmarshal(createDefaultConfig().(*Config)))
-}
-
 func TestUnknownKeyIsAnError(t *testing.T) {
 	err := confmap.NewFromStringMap(map[string]any{"vocabulary": []any{"tuft"}}).Unmarshal(createDefaultConfig().(*Config))
 	require.ErrorContains(t, err, "vocabulary")

@@ -61,8 +61,9 @@ func (h *History) Export() ([]byte, error) {
 	}
 }
 
-// minute rounds a time, so that what is only seen again is not written each time.
-func minute(t time.Time) time.Time { return t.UTC().Truncate(10 * time.Minute) }
+// tenMinutes rounds a time down to ten minutes, so that what is only seen again is not
+// written each time.
+func tenMinutes(t time.Time) time.Time { return t.UTC().Truncate(10 * time.Minute) }
 
 func (h *History) export() exported {
 	h.mu.Lock()
@@ -71,7 +72,7 @@ func (h *History) export() exported {
 	for id, v := range h.items {
 		one := exportedItem{Of: id.of, Kind: id.kind, Name: id.name, First: v.first.UTC()}
 		for _, known := range v.known {
-			one.Values = append(one.Values, value{Text: known.Text, Seen: minute(known.Seen)})
+			one.Values = append(one.Values, value{Text: known.Text, Seen: tenMinutes(known.Seen)})
 			if known == v.current {
 				last := len(one.Values) - 1
 				one.Values[0], one.Values[last] = one.Values[last], one.Values[0]
@@ -86,7 +87,7 @@ func (h *History) export() exported {
 		out.Items = append(out.Items, one)
 	}
 	for of, run := range h.runs {
-		one := exportedRun{Of: of, Ranks: maps.Clone(run.ranks), Seen: minute(run.seen)}
+		one := exportedRun{Of: of, Ranks: maps.Clone(run.ranks), Seen: tenMinutes(run.seen)}
 		for host := range run.hosts {
 			one.Hosts = append(one.Hosts, host)
 		}

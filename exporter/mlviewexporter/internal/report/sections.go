@@ -58,7 +58,11 @@ func (r *Report) facts() []fact {
 	add("Job", said(run.Job))
 	add("Owner", said(run.Owner))
 	add("Version", said(run.Version))
-	add("State", own(text.Words(cmp.Or(map[bool]string{true: model.LooksHung}[run.State == mlattr.RunStalled], run.State))))
+	state := run.State
+	if state == mlattr.RunStalled {
+		state = model.LooksHung
+	}
+	add("State", own(text.Words(state)))
 	add("First seen", own(clock(run.FirstSeen)))
 	add("Last seen", own(clock(run.LastSeen)))
 	if run.LastStep != nil {

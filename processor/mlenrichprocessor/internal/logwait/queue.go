@@ -161,7 +161,7 @@ func (q *queue[S]) close() bool {
 
 // ask notes the traces for which records wait, and reports whether there are
 // any.
-func (q *queue[S]) ask(traces iter.Seq[pcommon.TraceID]) (some bool) {
+func (q *queue[S]) ask(traces iter.Seq[pcommon.TraceID]) (waiting bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.traces) == 0 {
@@ -170,10 +170,10 @@ func (q *queue[S]) ask(traces iter.Seq[pcommon.TraceID]) (some bool) {
 	for trace := range traces {
 		if _, waits := q.traces[trace]; waits {
 			q.asked[trace] = struct{}{}
-			some = true
+			waiting = true
 		}
 	}
-	return some
+	return waiting
 }
 
 // answer returns the records that were asked about since the last call, on
