@@ -217,7 +217,7 @@ func TestGoodRunsAreBounded(t *testing.T) {
 
 func TestProfilesAreBounded(t *testing.T) {
 	f := newTrainer(model.Settings{})
-	f.train("long", 3000, falling)
+	f.train("long", 9000, falling)
 	c, ok := f.store.Compare(f.key(t, "long"), "")
 	require.True(t, ok)
 	require.NotEmpty(t, c.Run.Curves)
@@ -226,6 +226,21 @@ func TestProfilesAreBounded(t *testing.T) {
 		assert.Len(t, curve.Steps, len(curve.Values), curve.Name)
 		assert.Len(t, curve.Elapsed, len(curve.Values), curve.Name)
 		assert.Empty(t, curve.Epochs, curve.Name)
+	}
+}
+
+// The curves of a run of more than 40 minutes are means of minutes up to its end: single
+// points at the end would weigh as much each as a minute, and be noisier.
+func TestComparedCurvesHaveOneResolution(t *testing.T) {
+	f := newTrainer(model.Settings{})
+	f.train("r", 3000, falling)
+	c, ok := f.store.Compare(f.key(t, "r"), "")
+	require.True(t, ok)
+	for _, curve := range c.Run.Curves {
+		require.InDelta(t, 100, len(curve.Values), 2, curve.Name)
+		for i := range curve.Elapsed[1:] {
+			assert.InDelta(t, 60, curve.Elapsed[i+1]-curve.Elapsed[i], 5, "%s at %d", curve.Name, i)
+		}
 	}
 }
 

@@ -166,7 +166,11 @@ func (c *curves) restore(fine, coarse *exportedPoints, now time.Time, interval, 
 
 // evenly returns the numbers of all times in one resolution: means of a minute, or, of
 // a run that began within fineFor, each point. The numbers of steps end at until.
-func (c *curves) evenly(until int64) (all points) {
+func (c *curves) evenly(until int64) points { return c.all(until, 60) }
+
+// all returns the means of minutes, and after them means of a number of seconds, or, of a
+// run that began within fineFor, each point. The numbers of steps end at until.
+func (c *curves) all(until int64, seconds uint32) (all points) {
 	if !c.isLong() {
 		return c.fine.before(until)
 	}
@@ -185,8 +189,8 @@ func (c *curves) evenly(until int64) (all points) {
 		if at < whole {
 			continue
 		}
-		if at-sums.from >= 60 {
-			sums.end(&all, math.MaxInt/2, at-at%60)
+		if at-sums.from >= seconds {
+			sums.end(&all, math.MaxInt/2, at-at%seconds)
 		}
 		v := c.fine.at(i, until)
 		sums.add(&v)

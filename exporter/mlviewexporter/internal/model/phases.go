@@ -13,6 +13,18 @@ const wholeStep = "step"
 // phaseTime is the time of a phase in the last five minutes, of all ranks together.
 type phaseTime struct{ sum, steps float64 }
 
+// phaseTimes are the times of the phases of a run, and of its whole step.
+type phaseTimes map[string]*phaseTime
+
+func (p phaseTimes) add(one *stream, sum, steps float64) {
+	t := p[one.labels.Own[0]]
+	if t == nil {
+		t = new(phaseTime)
+		p[one.labels.Own[0]] = t
+	}
+	t.sum, t.steps = t.sum+sum, t.steps+steps
+}
+
 // stepDurations returns the streams of the times of steps and phases. Times of
 // the host count where there are some.
 func (r *run) stepDurations() iter.Seq[*stream] {
@@ -27,19 +39,14 @@ func (r *run) stepDurations() iter.Seq[*stream] {
 }
 
 // phaseTimes returns the time of each phase, and of the whole step.
-func (r *run) phaseTimes(now time.Time) map[string]*phaseTime {
-	times := make(map[string]*phaseTime)
+func (r *run) phaseTimes(now time.Time) phaseTimes {
+	times := make(phaseTimes)
 	for one := range r.stepDurations() {
 		sum, steps, ok := one.increase(now)
 		if !ok {
 			continue
 		}
-		t := times[one.labels.Own[0]]
-		if t == nil {
-			t = new(phaseTime)
-			times[one.labels.Own[0]] = t
-		}
-		t.sum, t.steps = t.sum+sum, t.steps+steps
+		times.add(one, sum, steps)
 	}
 	return times
 }

@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -91,14 +90,9 @@ func (p *Profile) lastOf(curve string) *float64 {
 
 // meanPhases returns the mean time of each phase of a step over the whole run.
 func (r *run) meanPhases() []RunNumber {
-	times := make(map[string]*phaseTime)
+	times := make(phaseTimes)
 	for one := range r.stepDurations() {
-		t := times[one.labels.Own[0]]
-		if t == nil {
-			t = new(phaseTime)
-			times[one.labels.Own[0]] = t
-		}
-		t.sum, t.steps = t.sum+one.value, t.steps+one.count
+		times.add(one, one.value, one.count)
 	}
 	whole := times[wholeStep]
 	rows := []RunNumber{}
@@ -170,12 +164,17 @@ func meanOf(values []float64) float64 {
 // medianOf returns the median of values.
 func medianOf(values []float64) float64 { return compare.Median(slices.Clone(values)) }
 
-// profile returns the curves that have values. Times are counted from start. The
-// numbers of steps end at until, in Unix seconds.
+// fewMinutes are too few means of minutes to see where two curves part: twice the positions
+// that a judgement needs, because two runs may have half of them in common.
+const fewMinutes = 40
+
+// profile returns the curves that have values, each in one resolution but for runs of few
+// minutes, whose last points are single ones. Times are counted from start. The numbers of
+// steps end at until, in Unix seconds.
 func (c *curves) profile(start time.Time, until int64) (rows []ProfileCurve) {
-	all := c.merged()
-	if len(all.times) == 0 {
-		return nil
+	all := c.evenly(until)
+	if len(all.times) < fewMinutes {
+		all = c.all(until, 1)
 	}
 	from := float64(start.Unix())
 	steps, epochs := all.axis(curveSteps), all.axis(curveEpoch)
@@ -185,7 +184,7 @@ func (c *curves) profile(start time.Time, until int64) (rows []ProfileCurve) {
 		}
 		row := ProfileCurve{Name: name.name, Unit: name.unit}
 		for i, value := range all.values[id] {
-			if value != value || curveID(id).ofSteps() && int64(all.times[i]) > until {
+			if value != value {
 				continue
 			}
 			row.Elapsed, row.Values = append(row.Elapsed, max(0, float64(all.times[i])-from)), append(row.Values, float64(value))
@@ -201,32 +200,6 @@ func (c *curves) profile(start time.Time, until int64) (rows []ProfileCurve) {
 		}
 	}
 	return rows
-}
-
-// merged returns the means of minutes, and the points after them.
-func (c *curves) merged() (all points) {
-	from := uint32(math.MaxUint32)
-	if len(c.fine.times) > 0 {
-		from = c.fine.times[0]
-	}
-	take := func(p *points, wanted func(uint32) bool) {
-		for i, at := range p.times {
-			if !wanted(at) {
-				continue
-			}
-			var v values
-			for id := range v {
-				v[id] = float32(math.NaN())
-				if p.values[id] != nil {
-					v[id] = p.values[id][i]
-				}
-			}
-			all.add(at, &v, math.MaxInt/2)
-		}
-	}
-	take(&c.coarse, func(at uint32) bool { return at+60 <= from })
-	take(&c.fine, func(uint32) bool { return true })
-	return all
 }
 
 // axis returns the values of steps or epochs without gaps, nil if none is known.
