@@ -18,6 +18,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/spans"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // conclusions is what is concluded of runs, services and GPUs, emission by emission.
@@ -70,6 +71,7 @@ func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) st
 		GPUs: facts, Owners: owners, Services: c.services,
 	}, c.problems.Report)
 	over.Add(c.settleProblems(ctx, facts, now))
+	over.Add(addNotices(c.store, now))
 	c.telemetry.record(ctx, 0, spans.Skipped{}, over)
 	return evicted
 }
@@ -194,5 +196,23 @@ func (c *conclusions) changesBefore(of problem.Subject, onset time.Time) []probl
 func addOnset(store *streams.Store, p *problem.Entry, now time.Time) streams.Overflowed {
 	to := streams.Batch{Source: streams.Source{Resource: p.Subject.Resource, Run: streams.Run{Host: p.Subject.Host}}, Now: now}
 	to.Time(series.ProblemOnset, p.Onset, p.Kind, p.Subject.GPU, p.Subject.Run)
+	return store.Apply(to.Updates, now)
+}
+
+// addNotices adds since when this process loses data to the store, by the kind of its
+// notices.
+func addNotices(store *streams.Store, now time.Time) streams.Overflowed {
+	since := make(map[string]time.Time)
+	for _, all := range shared.Notices() {
+		for _, one := range all {
+			if first := since[one.Kind]; !one.Since.IsZero() && (first.IsZero() || one.Since.Before(first)) {
+				since[one.Kind] = one.Since
+			}
+		}
+	}
+	to := streams.Batch{Now: now}
+	for kind, first := range since {
+		to.Time(series.CollectorNotice, first, kind)
+	}
 	return store.Apply(to.Updates, now)
 }

@@ -37,7 +37,7 @@ func gauges(t *testing.T, md pmetric.Metrics, name string) (values map[string]fl
 					if namespace, ok := rm.Resource().Attributes().Get("service.namespace"); ok {
 						parts[0] = namespace.Str() + "/" + parts[0]
 					}
-					for _, label := range []string{"ml.problem", "ml.window", "ml.run.state", "ml.run.bound", "hw.id", "host.name", "ml.run.id"} {
+					for _, label := range []string{"ml.problem", "ml.window", "ml.run.state", "ml.run.bound", "ml.notice", "hw.id", "host.name", "ml.run.id"} {
 						if v, ok := p.Attributes().Get(label); ok {
 							parts = append(parts, v.Str())
 						}

@@ -74,6 +74,13 @@ func TestARunThatHangsWhileDataIsRefused(t *testing.T) {
 	assert.Equal(t, "Withholds problems of silence", notices[0].What)
 	assert.False(t, notices[0].Since.Before(began))
 	assert.True(t, notices[0].Since.Before(began.Add(2*time.Minute)), "since the first refusal")
+	refused := began.Add(-time.Hour)
+	defer shared.PublishNotices("ml_metrics", r.connector.notices)()
+	defer shared.PublishNotices("ml_guard", func() []shared.Notice {
+		return []shared.Notice{{Key: "refused logs", Kind: "refused", Since: began}, {Key: "refused traces", Kind: "refused", Since: refused}, {Key: "limit", Kind: "limit"}}
+	})()
+	told, _ := gauges(t, r.every(t, time.Minute, alive), "ml.collector.notice.timestamp")
+	assert.Equal(t, map[string]float64{"/withheld": float64(notices[0].Since.UnixNano()) / 1e9, "/refused": float64(refused.UnixNano()) / 1e9}, told)
 
 	end()
 	last := shared.LastRefusal()
@@ -84,6 +91,9 @@ func TestARunThatHangsWhileDataIsRefused(t *testing.T) {
 	assert.Equal(t, "stalled", state(t, md))
 	assert.Contains(t, openIn(t, md), "trainer/looks_hung/run-a")
 	assert.Empty(t, r.connector.notices())
+	told, over := gauges(t, md, "ml.collector.notice.timestamp")
+	assert.Equal(t, map[string]float64{"/refused": float64(refused.UnixNano()) / 1e9}, told)
+	assert.Equal(t, []string{"/withheld"}, over)
 
 	end = refuses(t)
 	md = r.every(t, 10*time.Minute, alive)

@@ -56,6 +56,7 @@ const (
 	GPUIdleTime
 	GPUPrice
 	HostLastData
+	CollectorNotice
 	RequestErrorRatio
 	ProblemOnset
 	GenAITokenUsage
@@ -192,6 +193,8 @@ const (
 	CallBound = "ml.call.bound"
 	// Window is WindowRecent or WindowUsual: what happens now, or before that.
 	Window = "ml.window"
+	// Notice is the kind of a notice that says what the collector loses.
+	Notice = "ml.notice"
 	// Device is where something runs or is stored, such as cuda:0 or cpu.
 	Device = "device"
 	// CostSource says who knows a cost: CostStated or CostComputed.
@@ -483,6 +486,11 @@ var All = [Count]Series{
 	HostLastData: {
 		Name: "ml.host.last_data.timestamp", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true,
 		Description: "When a span, a metric or a reading of a GPU of the host last arrived, in seconds since 1970 by the collector's clock. What ml_metrics computes does not count. The only label is host.name.",
+	},
+	CollectorNotice: {
+		Name: "ml.collector.notice.timestamp", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true,
+		Description: "Since when the collector refuses data, drops data for a back end or withholds problems of silence, in seconds since 1970: what its page says in red. It exists only meanwhile. ml.notice is refused, dropped or withheld.",
+		Labels:      []string{Notice},
 	},
 	RequestErrorRatio: {
 		Name: "ml.request.error.ratio", Unit: "1", Kind: Gauge, NoRun: true, Momentary: true,

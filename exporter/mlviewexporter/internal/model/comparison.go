@@ -217,14 +217,8 @@ func (s *Store) others(run *Run) []RunName {
 	for _, one := range all {
 		rows = append(rows, one)
 	}
-	first := func(is bool) int {
-		if is {
-			return 0
-		}
-		return 1
-	}
 	slices.SortFunc(rows, func(a, b RunName) int {
-		return cmp.Or(cmp.Compare(first(a.Service == run.Service), first(b.Service == run.Service)), cmp.Compare(first(a.Good), first(b.Good)),
+		return cmp.Or(trueFirst(a.Service == run.Service, b.Service == run.Service), trueFirst(a.Good, b.Good),
 			b.FirstSeen.Compare(a.FirstSeen), cmp.Compare(a.Key, b.Key))
 	})
 	return rows[:min(len(rows), maxOthers)]

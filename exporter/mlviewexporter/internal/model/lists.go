@@ -53,6 +53,17 @@ func makeListsOfNeeds(needs []Need) {
 	}
 }
 
+// trueFirst orders rows of which something is true before others.
+func trueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
 func makeList[T any](list *[]T) {
 	if *list == nil {
 		*list = []T{}

@@ -39,16 +39,8 @@ func (s *Store) missingRows(state *State, now time.Time) []Missing {
 	for _, component := range slices.Sorted(maps.Keys(s.missing)) {
 		rows = append(rows, s.missing[component]...)
 	}
-	slices.SortStableFunc(rows, func(a, b Missing) int { return cmp.Compare(lasting(b), lasting(a)) })
+	slices.SortStableFunc(rows, func(a, b Missing) int { return trueFirst(a.Since != nil, b.Since != nil) })
 	return rows
-}
-
-// lasting is 1 for what goes on now, and 0 for other rows.
-func lasting(m Missing) int {
-	if m.Since != nil {
-		return 1
-	}
-	return 0
 }
 
 // driverFixes say what changes a state of the driver.

@@ -175,6 +175,7 @@ func (s *Store) needRows(state *State, now time.Time) []Need {
 	}
 	follow(rows, all)
 	s.markGPUs(state, all)
+	rows = append(rows, s.silentCollectors(state, now)...)
 	slices.SortFunc(rows, compareNeeds)
 	rows = grouped(rows)
 	return limited(state, "needs", rows, maxNeeds)
@@ -189,14 +190,8 @@ func compareNeeds(a, b Need) int {
 		}
 		return *n.GPUHours
 	}
-	stale := func(n Need) int {
-		if n.NoEvidenceSince == nil {
-			return 0
-		}
-		return 1
-	}
 	return cmp.Or(
-		cmp.Compare(stale(a), stale(b)),
+		trueFirst(a.NoEvidenceSince == nil, b.NoEvidenceSince == nil),
 		cmp.Compare(urgency(a.Kind), urgency(b.Kind)),
 		cmp.Compare(hours(b), hours(a)), a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key))
 }

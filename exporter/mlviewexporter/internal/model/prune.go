@@ -89,7 +89,7 @@ func (s *Store) pruneNotes(now time.Time) {
 	}
 	for _, one := range s.senders {
 		if now.Sub(one.Last) > s.settings.History {
-			s.forgetSender(one)
+			s.forgetSender(one, now)
 		}
 	}
 	for _, rows := range s.refused {

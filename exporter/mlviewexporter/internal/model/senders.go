@@ -29,6 +29,8 @@ type sender struct {
 	silence.Sender
 	// forgotten reports whether the sender has left the page.
 	forgotten bool
+	// problem is that it is silent although somebody worked, nil if that is none.
+	problem *Need
 }
 
 // maxSenders limits the collectors that are told apart. Others count as one.
@@ -100,13 +102,14 @@ func (s *Store) replaceSender(now time.Time) bool {
 		s.fullSenders = now
 		return false
 	}
-	s.forgetSender(oldest)
+	s.forgetSender(oldest, now)
 	return true
 }
 
-func (s *Store) forgetSender(one *sender) {
+func (s *Store) forgetSender(one *sender, now time.Time) {
 	one.forgotten = true
 	delete(s.senders, one.id)
+	s.endSilence(one, mlattr.ProblemNoEvidence, now)
 }
 
 // senderOfPoint returns the collector that a point names, which it adds, or nil.
@@ -157,23 +160,113 @@ func (s *Store) collectorRows(now time.Time) []SendingCollector {
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b SendingCollector) int {
-		return cmp.Or(compareSilent(a.SilentSince, b.SilentSince), cmp.Compare(a.ID, b.ID))
+		if a.SilentSince != nil && b.SilentSince != nil {
+			return cmp.Or(a.SilentSince.Compare(*b.SilentSince), cmp.Compare(a.ID, b.ID))
+		}
+		return cmp.Or(trueFirst(a.SilentSince != nil, b.SilentSince != nil), cmp.Compare(a.ID, b.ID))
 	})
 	return rows
 }
 
-// compareSilent orders those that are silent before others, the longest first.
-func compareSilent(a, b *time.Time) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return 1
-	case b == nil:
-		return -1
-	default:
-		return a.Compare(*b)
+// reportSilence is how long a collector is silent until that is a problem: the usual
+// stall_timeout of ml_metrics.
+const reportSilence = 5 * time.Minute
+
+// silentCollectors returns the collectors as problems that fell silent while somebody
+// worked of whom only they told. ml_metrics of a collector that has died cannot say so.
+func (s *Store) silentCollectors(state *State, now time.Time) (rows []Need) {
+	for i := range state.Collectors {
+		row := &state.Collectors[i]
+		one := s.senders[row.ID]
+		n := s.silenceOf(one, row, now)
+		if n == nil {
+			s.endSilence(one, mlattr.ProblemOver, now)
+			continue
+		}
+		one.problem = n
+		rows = append(rows, *n)
 	}
+	return rows
+}
+
+// silenceOf returns the problem that a collector is silent, nil if it is none.
+func (s *Store) silenceOf(one *sender, row *SendingCollector, now time.Time) *Need {
+	if row.SilentSince == nil || now.Sub(*row.SilentSince) < reportSilence {
+		return nil
+	}
+	kind, _ := mlattr.ProblemNamed(HostSilent)
+	n := &Need{
+		Key: keyOf("need", HostSilent, "collector", one.id), Kind: kind.Name, Severity: string(kind.Severity), Since: *row.SilentSince,
+		Subject: "collector " + row.title(), Before: []Change{},
+		Next: "See whether the collector runs and reaches this page, and the hosts behind it.",
+	}
+	var runs []*run
+	for _, r := range s.runs {
+		w := r.writers[r.writer]
+		if w != nil && w.sender == one && r.news.Silent(now) && severity(r.currentState(now)) >= severity(mlattr.RunRunning) {
+			runs = append(runs, r)
+		}
+	}
+	held := 0
+	for _, g := range s.gpus {
+		if all := g.workloads(now); len(all) > 0 && all[0].sender == one {
+			n.GPUs, held = append(n.GPUs, g.key), held+1
+		}
+	}
+	if len(runs)+held == 0 {
+		return nil
+	}
+	slices.Sort(n.GPUs)
+	n.say("no data since %s", clock(n.Since, now))
+	n.say("%s worked then, and %s held", counted(len(runs), "run", "runs"), counted(held, "GPU was", "GPUs were"))
+	if len(runs) == 1 {
+		r := runs[0]
+		n.Run, n.RunID, n.Service, n.Job, n.Owner, n.Team = r.key, r.id, r.service, cmp.Or(r.jobName, r.job), s.ownerOf(r), r.namespace
+	}
+	if held > 0 {
+		n.GPUHours = finite(float64(held) * now.Sub(n.Since).Hours())
+	}
+	return n
+}
+
+// endSilence keeps as resolved that a collector was silent, if that was a problem.
+func (s *Store) endSilence(one *sender, reason string, now time.Time) {
+	if n := one.problem; n != nil {
+		n.Key, n.Ended, n.EndReason, n.Next = keyOf("resolved", n.Key, n.Since.String()), timePointer(now), reason, ""
+		s.addResolved(n)
+		one.problem = nil
+	}
+}
+
+// noticeTexts have what collectors say of themselves, by ml.notice, and what that means.
+var noticeTexts = [...]struct{ notice, what, why string }{
+	{"refused", "Collectors that refuse data", "A queue is full, or memory is short. What their senders give up is missing here, too."},
+	{"dropped", "Collectors that drop data for a back end", "It takes none, or a queue is full. This page is computed from all data."},
+	{"withheld", "Collectors that withhold problems of silence", "They refused data, so what is missing may be what they refused."},
+}
+
+// noticeRows returns what collectors lose now: by ml_metrics, which knows its process.
+func (s *Store) noticeRows(now time.Time) (rows []Missing) {
+	for _, known := range noticeTexts {
+		m := Missing{Key: "collectors " + known.notice, Kind: known.notice, Why: known.why + " Their pages and logs say more."}
+		var names []string
+		for _, one := range s.ofHosts {
+			at, ok := unix(one.value)
+			if one.series != CollectorNotice || one.labels.Own[0] != known.notice || one.sender == nil || !ok || one.old(now) || one.gone {
+				continue
+			}
+			names = append(names, one.sender.id)
+			if m.Since == nil || at.Before(*m.Since) {
+				m.Since = &at
+			}
+		}
+		if len(names) > 0 {
+			slices.Sort(names)
+			m.What = known.what + ": " + list(names, maxNamedServices)
+			rows = append(rows, m)
+		}
+	}
+	return rows
 }
 
 // missingSenders returns a row for each collector, and for each host of GPUs, that is
@@ -186,7 +279,7 @@ func (s *Store) missingSenders(state *State, now time.Time) (rows []Missing) {
 			Why: "It has been silent since " + clock(*one.SilentSince, now) + ". What only this collector sends shows its last values, then leaves.",
 		})
 	}
-	rows = append(rows, moreSilent("collectors", len(silent))...)
+	rows = append(append(rows, moreSilent("collectors", len(silent))...), s.noticeRows(now)...)
 	hosts := s.silentHosts(now)
 	for _, one := range hosts[:min(len(hosts), maxNamedSilent)] {
 		rows = append(rows, Missing{

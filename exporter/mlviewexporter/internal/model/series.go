@@ -65,6 +65,8 @@ const (
 	Attribution
 	HostLastData
 
+	CollectorNotice
+
 	seriesCount
 )
 
@@ -79,6 +81,7 @@ const (
 	ofProblem
 	ofGPU
 	ofHost
+	ofCollector
 )
 
 // kind is what is computed of the values of a series.
@@ -128,6 +131,7 @@ const (
 	attrDriver     = "nvidia.gpu.driver.state"
 	attrSource     = "nvidia.gpu.attribution.source"
 	attrAttributed = "nvidia.gpu.attribution.state"
+	attrNotice     = "ml.notice"
 )
 
 var definitions = [seriesCount]definition{
@@ -189,6 +193,8 @@ var definitions = [seriesCount]definition{
 	Attribution: {name: "nvidia.gpu.attribution", subject: ofHost, own: []string{attrSource, attrAttributed}},
 
 	HostLastData: {name: "ml.host.last_data.timestamp", subject: ofHost},
+
+	CollectorNotice: {name: "ml.collector.notice.timestamp", subject: ofCollector, own: []string{attrNotice}},
 }
 
 var seriesByName = func() map[string]Series {

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // site has four hosts with two GPUs each: the run "works" on the first two, "hangs" on the
@@ -19,6 +21,8 @@ type site struct {
 	// silent reports whether the hosts and their clients send nothing, computes whether
 	// ml_metrics goes on.
 	silent, computes bool
+	// idle reports whether nobody holds a GPU, ended whether the runs have ended.
+	idle, ended bool
 	// heard is when the run "works" and the hosts have last sent anything.
 	heard time.Time
 }
@@ -55,7 +59,7 @@ func (s *site) read() {
 		run := []string{"works", "works", "hangs", ""}[n/2]
 		of := model.Labels{Host: fmt.Sprint("h", n/2), GPU: fmt.Sprint("GPU-", n)}
 		use := 0.0
-		if run != "" {
+		if run != "" && !s.idle {
 			use = 0.9
 			held := of
 			held.Run = run
@@ -73,6 +77,11 @@ func (s *site) settings() model.Settings { return model.Settings{Fleet: s.from.C
 func (s *site) emit() {
 	unix := func(at time.Time) float64 { return float64(at.Unix()) }
 	for run, state := range map[string]string{"works": "running", "hangs": "stalled"} {
+		if s.ended {
+			state = "ended"
+		} else if s.idle {
+			state = "unknown"
+		}
 		of := model.Labels{Service: "trainer", Run: run}
 		s.add(model.RunState, 1, of, state)
 		// It goes on counting, as the time of a run does.
@@ -138,11 +147,15 @@ func TestADeadCluster(t *testing.T) {
 						assert.Equal(t, died, *r.NoDataSince, after)
 					}
 				}
-				kinds := map[string]string{}
+				var needs []string
 				for _, n := range state.Needs {
-					kinds[n.Kind] = n.Subject + " " + n.Owner
+					needs = append(needs, n.Kind+" "+n.Subject+" "+n.Owner)
 				}
-				assert.Equal(t, map[string]string{"looks_hung": "trainer ada", "host_silent": "h1: GPU GPU-2, GPU-3 ada"}, kinds, after)
+				want := []string{"looks_hung trainer ada", "host_silent h1: GPU GPU-2, GPU-3 ada"}
+				if !tt.computes && after > 5*time.Minute {
+					want = append(want, "host_silent collector gw-1 ")
+				}
+				assert.ElementsMatch(t, want, needs, after)
 			}
 			s.computes = false
 			s.live(10 * time.Hour)
@@ -165,6 +178,125 @@ func TestAHostThatSendsElsewhere(t *testing.T) {
 	s.live(time.Minute)
 	for _, n := range s.State().Needs {
 		assert.NotEqual(t, model.HostSilent, n.Kind)
+	}
+}
+
+// collectorsOf returns the problems that collectors are silent.
+func collectorsOf(needs []model.Need) (of []model.Need) {
+	for _, n := range needs {
+		if strings.HasPrefix(n.Subject, "collector ") {
+			of = append(of, n)
+		}
+	}
+	return of
+}
+
+// A collector that falls silent while somebody works is a problem after five minutes, until
+// it sends again, another one tells of the work, or it leaves the page.
+func TestACollectorThatFallsSilentAtWork(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ends   func(*site)
+		reason string
+	}{
+		"it sends again":      {func(s *site) { s.silent, s.computes = false, true }, mlattr.ProblemOver},
+		"another one sends":   {func(s *site) { s.silent, s.computes, s.from.Collector = false, true, "gw-2" }, mlattr.ProblemOver},
+		"it leaves the page":  {func(s *site) { s.live(12 * time.Hour) }, mlattr.ProblemNoEvidence},
+		"the runs have ended": {nil, ""},
+		"nobody worked":       {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(true)
+			s.idle, s.ended = name == "nobody worked" || tt.ends == nil, name == "the runs have ended"
+			s.live(5 * time.Minute)
+			died := s.now
+			s.silent, s.computes = true, false
+			s.live(5*time.Minute - 10*time.Second)
+			assert.Empty(t, collectorsOf(s.State().Needs))
+			s.live(10 * time.Second)
+			needs := collectorsOf(s.State().Needs)
+			if tt.ends == nil {
+				assert.Empty(t, needs)
+				assert.NotNil(t, s.State().Collectors[0].SilentSince, "it is silent all the same")
+				return
+			}
+			require.Len(t, needs, 1)
+			n := needs[0]
+			assert.Equal(t, []any{model.HostSilent, "page", "collector gw-1", died}, []any{n.Kind, n.Severity, n.Subject, n.Since})
+			assert.Equal(t, []string{"no data since " + died.Format("15:04:05 UTC"), "2 runs worked then, and 6 GPUs were held"}, n.Evidence)
+			assert.Len(t, n.GPUs, 6)
+			assert.InDelta(t, 0.5, *n.GPUHours, 1e-9)
+			assert.Empty(t, s.State().Resolved)
+
+			tt.ends(s)
+			for range 7 {
+				s.live(10 * time.Second)
+				assert.Empty(t, collectorsOf(s.State().Needs))
+			}
+			resolved := collectorsOf(s.State().Resolved)
+			require.Len(t, resolved, 1)
+			assert.Equal(t, tt.reason, resolved[0].EndReason)
+			assert.Equal(t, died, resolved[0].Since)
+			assert.False(t, resolved[0].Ended.Before(died.Add(5*time.Minute)))
+		})
+	}
+}
+
+// The problem of a collector that told of one run names the run, as long as no other
+// collector hears from it.
+func TestACollectorOfOneRunFallsSilent(t *testing.T) {
+	f := newFleet()
+	for range 10 {
+		f.now = f.now.Add(10 * time.Second)
+		f.stateOf("gw-1", "running")
+		f.from("gw-1", model.LastStep, f.seconds(), "0")
+		f.from("gw-1", model.RunLastData, f.seconds(), "")
+	}
+	f.now = f.now.Add(6 * time.Minute)
+	state := f.state()
+	require.Len(t, state.Needs, 1)
+	n := state.Needs[0]
+	assert.Equal(t, []string{"collector gw-1", "trainer", "r", state.Runs[0].Key}, []string{n.Subject, n.Service, n.RunID, n.Run})
+	assert.Nil(t, n.GPUHours, "it held none")
+	f.from("gw-2", model.RunLastData, f.seconds(), "")
+	assert.Empty(t, f.state().Needs)
+	require.Len(t, f.State().Resolved, 1)
+	assert.Equal(t, "r", f.State().Resolved[0].RunID)
+}
+
+// What ml_metrics of a gateway says of its process is at the top of the page of a fleet, as
+// long as it says so. The page of a single collector knows of its own process.
+func TestACollectorThatRefusesData(t *testing.T) {
+	for _, fleet := range []bool{true, false} {
+		w := newWorld(model.Settings{Fleet: fleet})
+		at := w.now.Add(-time.Minute)
+		tell := func(collector, notice string, since time.Time, gone bool) {
+			p := model.Point{Series: model.CollectorNotice, Value: float64(since.Unix()), Gone: gone, Time: w.now.UnixNano(), From: model.Connection{Collector: collector}}
+			p.Labels.Own[0] = notice
+			w.ApplyPoints([]model.Point{p})
+		}
+		told := func() (rows []string) {
+			for _, m := range w.state().Missing {
+				if m.Since != nil {
+					rows = append(rows, m.What+" "+m.Since.Format(time.TimeOnly))
+				}
+			}
+			return rows
+		}
+		tell("gw-2", "refused", at, false)
+		tell("gw-1", "refused", at.Add(time.Second), false)
+		tell("gw-1", "dropped", at, false)
+		tell("gw-1", "something else", at, false)
+		first := " " + at.Format(time.TimeOnly)
+		if !fleet {
+			assert.Empty(t, told())
+			continue
+		}
+		assert.Equal(t, []string{"Collectors that refuse data: gw-1, gw-2" + first, "Collectors that drop data for a back end: gw-1" + first}, told())
+		tell("gw-2", "refused", at, true)
+		w.now = w.now.Add(4 * time.Minute)
+		tell("gw-1", "refused", at.Add(time.Second), false)
+		w.now = w.now.Add(4 * time.Minute)
+		assert.Equal(t, []string{"Collectors that refuse data: gw-1 " + at.Add(time.Second).Format(time.TimeOnly)}, told(), "it has not dropped since")
 	}
 }
 

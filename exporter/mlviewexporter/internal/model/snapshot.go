@@ -16,6 +16,7 @@ func (s *Store) takeState(now time.Time) *State {
 	state := &State{Version: SchemaVersion, Time: now.UTC(), Collector: s.collector(now)}
 	state.GPUs = s.gpuRows(now)
 	state.Failures = limited(state, "failures", s.failures.rows(s, func(*Failure) bool { return true }), maxFailures)
+	state.Collectors = s.collectorRows(now)
 	state.Needs = s.needRows(state, now)
 	state.Resolved = s.resolvedRows(state, now)
 	state.Runs = s.runRows(now)
@@ -23,7 +24,6 @@ func (s *Store) takeState(now time.Time) *State {
 	state.Pools = s.poolRows(now)
 	state.Models = s.modelRows(now)
 	state.Changes = s.changeRows()
-	state.Collectors = s.collectorRows(now)
 	s.countGPUs(state)
 	for i := range state.Runs {
 		state.Collector.Simulated = state.Collector.Simulated || state.Runs[i].Simulated

@@ -206,10 +206,8 @@ func (s *Store) ApplyPoints(points []Point) {
 	if len(points) == 0 {
 		return
 	}
-	now := s.settings.Now()
-	s.mu.Lock()
+	now := s.begin()
 	defer s.mu.Unlock()
-	s.begin(now)
 	for i := range points {
 		s.point(&points[i], now)
 	}
@@ -221,10 +219,8 @@ func (s *Store) ApplyUpdates(updates []Update, unknown []int) []int {
 	if len(updates) == 0 {
 		return unknown
 	}
-	now := s.settings.Now()
-	s.mu.Lock()
+	now := s.begin()
 	defer s.mu.Unlock()
-	s.begin(now)
 	for i := range updates {
 		one := s.streams.ofOrigin(updates[i].Origin)
 		// What belongs to a stream may have left meanwhile.
@@ -259,10 +255,8 @@ func (s *Store) ApplySpans(spans []SpanInput) {
 	if len(spans) == 0 {
 		return
 	}
-	now := s.settings.Now()
-	s.mu.Lock()
+	now := s.begin()
 	defer s.mu.Unlock()
-	s.begin(now)
 	s.arrived = now
 	s.failures.noteParents(spans)
 	s.noteRequests(spans)
@@ -288,10 +282,8 @@ func (s *Store) ApplyEvents(events []Event) {
 	if len(events) == 0 {
 		return
 	}
-	now := s.settings.Now()
-	s.mu.Lock()
+	now := s.begin()
 	defer s.mu.Unlock()
-	s.begin(now)
 	for i := range events {
 		s.event(&events[i], now)
 	}
@@ -312,11 +304,14 @@ func (s *Store) SeeHosts(hosts []string) {
 	}
 }
 
-// begin does what is due when data arrives.
-func (s *Store) begin(now time.Time) {
+// begin takes the lock and does what is due when data arrives. The caller unlocks.
+func (s *Store) begin() (now time.Time) {
+	now = s.settings.Now()
+	s.mu.Lock()
 	s.history.record(s, now)
 	s.prune(now)
 	s.received = now
+	return now
 }
 
 // seeHost notes that a host has sent data. It returns where that is noted, and nil
@@ -534,7 +529,7 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 			return false
 		}
 		g.streams, one.owner = append(g.streams, one), g
-	case ofHost:
+	case ofHost, ofCollector:
 		if !s.hasRoom(s.ofHosts, maxStreamsOfHosts, "series of hosts") {
 			return false
 		}

@@ -319,7 +319,7 @@ func flow(parts []string, separator string, limit int) []string {
 func (d *document) needs() {
 	if len(d.state.Needs) == 0 {
 		title := "NOTHING NEEDS SOMEONE"
-		if c := d.state.Collector; c.NoDataSince != nil || c.HostsReporting < c.Hosts {
+		if c := d.state.Collector; c.NoDataSince != nil || c.HostsReporting < c.Hosts || d.silent() > 0 {
 			title += ", AS FAR AS DATA TELLS"
 		}
 		if d.state.Collector.DataTime != nil {

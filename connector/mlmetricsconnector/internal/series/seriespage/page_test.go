@@ -74,6 +74,7 @@ func TestPrometheusNames(t *testing.T) {
 		series.RunStateTimestamp:       "ml_run_state_timestamp_seconds",
 		series.RunLastData:             "ml_run_last_data_timestamp_seconds",
 		series.HostLastData:            "ml_host_last_data_timestamp_seconds",
+		series.CollectorNotice:         "ml_collector_notice_timestamp_seconds",
 		series.RunGPUs:                 "ml_run_gpus",
 		series.RunGPUUtilization:       "ml_run_gpu_utilization_ratio",
 		series.GenAITokenUsage:         "gen_ai_client_token_usage",
