@@ -3,7 +3,6 @@ package anomalies
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -116,11 +115,6 @@ true and the reported onset.
 	}
 	if measured < len(r.planted) {
 		fmt.Fprintf(b, "\n%d of %d rows were measured, those of `make check`. `make anomalies UPDATE=1` measures all.\n", measured, len(r.planted))
-	}
-	for _, kind := range mlattr.Problems {
-		if !slices.ContainsFunc(plans, func(p plan) bool { return p.kind == kind.Name }) {
-			fmt.Fprintf(b, "\nNot measured: %s, which nothing here sets off.\n", kind.Name)
-		}
 	}
 	b.WriteString("\n")
 }

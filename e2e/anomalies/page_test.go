@@ -1,10 +1,13 @@
 package anomalies
 
 import (
+	"fmt"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -45,4 +48,19 @@ func TestRefuted(t *testing.T) {
 	assert.False(t, of(100, day).refuted(page))
 	assert.False(t, of(100, day, mlattr.ProblemSlow).refuted(ticket), "0.44 are allowed, and one may be chance")
 	assert.True(t, of(100, day, mlattr.ProblemSlow, mlattr.ProblemSlow, mlattr.ProblemSlow).refuted(ticket))
+}
+
+// The page has a row for each kind of problem, and for all that is planted. Only make
+// anomalies UPDATE=1 writes the whole page, which takes hours.
+func TestThePageHasAllKinds(t *testing.T) {
+	page, err := os.ReadFile("../../docs/anomalies.md")
+	require.NoError(t, err)
+	kinds := map[string]bool{}
+	for _, p := range plans {
+		kinds[p.kind] = true
+		assert.Contains(t, string(page), fmt.Sprintf("\n| %s | %s | %s | %s |", p.kind, p.system, p.strength, span(p.within)))
+	}
+	for _, kind := range mlattr.Problems {
+		assert.True(t, kinds[kind.Name], "nothing sets %s off", kind.Name)
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/fleet"
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/scenario"
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
 )
 
 // always is the share of everything.
@@ -47,6 +48,28 @@ func mute(r *run) { r.muted = len(r.places) - 1 }
 func kill(r *run) {
 	mute(r)
 	r.places[r.muted].GPU.Release()
+}
+
+// cutOff has nothing of the run's host arrive any more.
+func cutOff(r *run) { r.w.hosts[r.host].cutUntil = time.Now().Add(48 * time.Hour) }
+
+// crash has the run's newest work fail, and its processes end.
+func crash(r *run) {
+	batches := r.program.step(time.Now())
+	for _, b := range batches {
+		if b.Signal != sentlog.SignalTraces {
+			continue
+		}
+		for _, rs := range b.Traces.ResourceSpans().All() {
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					failWith(span, "torch.OutOfMemoryError")
+				}
+			}
+		}
+	}
+	r.send(batches)
+	r.end(nil)
 }
 
 func restartEach(d time.Duration) func(*run) {
