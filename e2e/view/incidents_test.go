@@ -21,12 +21,14 @@ type incident struct {
 	kind string
 	// of is the run's id, the service, or the subject.
 	of string
-	// onset is when it went wrong by what was sent. The page may say up to
-	// slack later: when it could be known.
-	onset func([]*sentlog.Span, []*sentlog.Metric) int64
-	slack time.Duration
-	// evidence are words that the evidence has, before those of a change.
-	evidence, before []string
+	// onset is when it went wrong by what was sent, and before, if it is set, when all was
+	// last well. The page may say up to slack later: when it could be known. A collector
+	// that is behind knows later, but a problem with a timeout began as long before the
+	// page has it.
+	onset, before  func([]*sentlog.Span, []*sentlog.Metric) int64
+	slack, timeout time.Duration
+	// evidence are words that the evidence has, changed those of a change before.
+	evidence, changed []string
 	// next is a word of what to do.
 	next  string
 	owner string
@@ -36,32 +38,32 @@ type incident struct {
 var incidents = []incident{
 	{
 		name: "hang", next: "rank 13", kind: "looks_hung", of: "llama-sft-48211", owner: "uid 1001", gpus: 16,
-		onset: lastSpan("llama-sft"), slack: 3 * time.Second,
+		onset: lastSpan("llama-sft"), slack: 3 * time.Second, timeout: 3 * time.Second,
 		evidence: []string{"rank 13", "gpu-02", "data_load", "forward", "100 %", "210 W"},
 	},
 	{
 		name: "slow-input", next: "input", kind: "slow", of: "qwen-dpo-48260", owner: "uid 1002", gpus: 8,
 		onset: firstSpan(func(s *sentlog.Span) bool { return s.Resource["ml.run.attempt"] == int64(1) }), slack: 8 * time.Second,
-		evidence: []string{"data_load"}, before: []string{"attempt 2", "gpu-05"},
+		evidence: []string{"data_load"}, changed: []string{"attempt 2", "gpu-05"},
 	},
 	{
 		name: "bad-version", next: "ToolTimeout", kind: "failing", of: "support-agent",
 		onset: firstSpan(func(s *sentlog.Span) bool { return s.Attributes["error.type"] == "ToolTimeout" }), slack: 5 * time.Second,
-		evidence: []string{"ToolTimeout", "1.8.2"}, before: []string{"1.8.2"},
+		evidence: []string{"ToolTimeout", "1.8.2"}, changed: []string{"1.8.2"},
 	},
 	{
 		name: "bad-version's tool", kind: "tool_errors", of: "support-agent",
 		onset: firstSpan(func(s *sentlog.Span) bool { return s.Attributes["error.type"] == "ToolTimeout" }), slack: 5 * time.Second,
-		evidence: []string{"lookup_order", "1.8.2"}, before: []string{"1.8.2"},
+		evidence: []string{"lookup_order", "1.8.2"}, changed: []string{"1.8.2"},
 	},
 	{
 		name: "held-idle", next: "1003", kind: "held_idle", of: "gpu-08", owner: "uid 1003", gpus: 4,
-		onset: firstIdle, slack: 3 * time.Second,
+		onset: firstIdle, before: lastUse, slack: 3 * time.Second, timeout: 3 * time.Second,
 		evidence: []string{"61", "GiB"},
 	},
 	{
 		name: "hang-at-start", next: "py-spy", kind: "looks_hung", of: "mixtral-pretrain-48290", owner: "uid 1005", gpus: 8,
-		onset: firstMetric("mixtral-pretrain"), slack: 5 * time.Second,
+		onset: firstMetric("mixtral-pretrain"), slack: 5 * time.Second, timeout: 3 * time.Second,
 		evidence: []string{"step"},
 	},
 }
@@ -75,10 +77,17 @@ func TestIncidents(t *testing.T) {
 		Seed: 7, Incidents: "all", Rate: 20, Ranks: 2, MetricsInterval: metricsInterval,
 	})
 	var state *view.State
+	// seen is when the page first had each problem with its onset.
+	seen := map[string]time.Time{}
 	require.EventuallyWithT(t, func(t2 *assert.CollectT) {
 		var err error
 		state, err = view.Read(t.Context(), c.Address(t, "exporters::ml_view"))
 		require.NoError(t2, err)
+		for _, need := range state.Needs {
+			if key := need.Key + need.Since.String(); seen[key].IsZero() {
+				seen[key] = state.Time
+			}
+		}
 		var want, have []string
 		for _, i := range incidents {
 			want = append(want, i.kind+" "+i.of)
@@ -100,8 +109,15 @@ func TestIncidents(t *testing.T) {
 	sent := generator.Stop(t)
 
 	for _, i := range incidents {
-		onset := time.Unix(0, i.onset(sent.Spans, sent.Metrics))
-		assert.WithinRange(t, i.need(state).Since, onset.Add(-time.Second), onset.Add(i.slack), i.name)
+		onset, need := time.Unix(0, i.onset(sent.Spans, sent.Metrics)), i.need(state)
+		from, to := onset.Add(-time.Second), onset.Add(i.slack)
+		if i.before != nil {
+			from = time.Unix(0, i.before(sent.Spans, sent.Metrics)).Add(-time.Millisecond)
+		}
+		if known := seen[need.Key+need.Since.String()].Add(-i.timeout); i.timeout > 0 && known.After(to) {
+			to = known
+		}
+		assert.WithinRange(t, need.Since, from, to, i.name)
 	}
 }
 
@@ -121,7 +137,7 @@ func (i *incident) check(t require.TestingT, need *view.Need) {
 	for _, change := range need.Before {
 		texts = append(texts, change.Text)
 	}
-	for _, words := range i.before {
+	for _, words := range i.changed {
 		assert.Contains(t, strings.Join(texts, "; "), words, i.name)
 	}
 	assert.Contains(t, need.Next, i.next, i.name)
@@ -189,14 +205,34 @@ func firstMetric(service string) func([]*sentlog.Span, []*sentlog.Metric) int64 
 	}
 }
 
+// useOf returns the readings of the use of one of the held GPUs, in their order.
+func useOf(metrics []*sentlog.Metric) (use []*sentlog.Metric) {
+	for _, m := range metrics {
+		if m.Name == "hw.gpu.utilization" && m.Attributes["host.name"] == "gpu-08" && m.Attributes["nvidia.gpu.index"] == int64(4) {
+			use = append(use, m)
+		}
+	}
+	return use
+}
+
 // firstIdle is when the held GPUs were first seen to do nothing.
 func firstIdle(_ []*sentlog.Span, metrics []*sentlog.Metric) int64 {
-	for _, m := range metrics {
-		if m.Name == "hw.gpu.utilization" && m.Attributes["host.name"] == "gpu-08" && m.Attributes["nvidia.gpu.index"] == int64(4) && m.Value == 0 {
+	for _, m := range useOf(metrics) {
+		if m.Value == 0 {
 			return m.TimeUnixNano
 		}
 	}
 	return 0
+}
+
+// lastUse is when they were last seen to work.
+func lastUse(_ []*sentlog.Span, metrics []*sentlog.Metric) (last int64) {
+	for _, m := range useOf(metrics) {
+		if m.Value != 0 {
+			last = m.TimeUnixNano
+		}
+	}
+	return last
 }
 
 // TestHealthy shows that nothing needs anyone while all clients work, long enough
