@@ -3,7 +3,6 @@ package artifact
 import (
 	"bytes"
 	"embed"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -80,9 +79,11 @@ func checkScript(script []byte, maxBytes int) error {
 // maxLine is the length up to which shortened joins two lines.
 const maxLine = 138
 
+// The words that begin a block, and those with which the one line of a block is no
+// simple statement.
 var (
-	blockStart = regexp.MustCompile(`^ *(if|elif|else|for|while|try|except|finally|with|def)\b.*:$`)
-	compound   = regexp.MustCompile(`^ *(if|for|while|try|with|def|class|async)\b.*:`)
+	blockStart = []string{"if", "elif", "else", "for", "while", "try", "except", "finally", "with", "def"}
+	compound   = []string{"if", "for", "while", "try", "with", "def", "class", "async"}
 )
 
 // shortened returns a part as scripts have it: without docstrings, blank lines
@@ -111,7 +112,8 @@ func shortened(part string) []byte {
 	for i := 0; i < len(out); i++ {
 		line := out[i]
 		start, comment, _ := strings.Cut(line, "  #")
-		if i+1 < len(out) && blockStart.MatchString(start) && indent(out[i+1]) == indent(line)+4 && !compound.MatchString(out[i+1]) &&
+		if i+1 < len(out) && strings.HasSuffix(start, ":") && slices.Contains(blockStart, firstWord(start)) &&
+			indent(out[i+1]) == indent(line)+4 && !slices.Contains(compound, firstWord(out[i+1])) &&
 			len(line)+1+len(strings.TrimSpace(out[i+1])) <= maxLine && (i+2 == len(out) || indent(out[i+2]) <= indent(line)) {
 			i++
 			line = start + " " + strings.TrimSpace(out[i])
@@ -122,6 +124,15 @@ func shortened(part string) []byte {
 		b = append(append(b, line...), '\n')
 	}
 	return b
+}
+
+// firstWord returns what a line has before a blank, a colon or a bracket.
+func firstWord(line string) string {
+	line = strings.TrimLeft(line, " ")
+	if end := strings.IndexAny(line, " :("); end >= 0 {
+		return line[:end]
+	}
+	return line
 }
 
 // cutHead returns the lines for people at a file's beginning, and the rest.
