@@ -135,6 +135,7 @@ func TestConversations(t *testing.T) {
 // TestConversationAsSent compares what arrives at a server with what the
 // application had sent, from two instrumentations of one client.
 func TestConversationAsSent(t *testing.T) {
+	t.Parallel()
 	url, seen, body := modelServer(t)
 	const whole = `{"model":"tiny","messages":[{"role":"user","content":"why?"}],"max_tokens":5,"extra_headers":{"x":"y"}}`
 	for name, tc := range map[string]struct {
@@ -192,7 +193,7 @@ func TestHostileConversations(t *testing.T) {
 				"gen_ai.openai.api_base": s, "gen_ai.request.model": s,
 				"gen_ai.tool.definitions": "", "gen_ai.system_instructions": "", "gen_ai.input.messages": messages,
 			}))
-			code.add(t, artifact, messages)
+			code.add(checkOf(t, artifact, messages))
 			r := pythons(t)[0].run(t, artifact, nil)
 			require.Equal(t, 4, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
 			for _, b := range []byte(r.Stdout + r.Stderr) {

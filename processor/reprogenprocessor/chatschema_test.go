@@ -212,6 +212,7 @@ func TestRecordedClientsAreReplayed(t *testing.T) {
 // TestRecordedRequestsAreValid: so are those of the recordings of openai's
 // client, by each of the instrumentations.
 func TestRecordedRequestsAreValid(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t)
 	for line := range bytes.Lines([]byte(text(t, "testdata", "recordings", "llm", "traces.json"))) {
 		td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(line)

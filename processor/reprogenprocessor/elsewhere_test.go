@@ -18,6 +18,7 @@ import (
 // TestPayloadElsewhere: a payload that is not on the span is read by the
 // script alone, and only if it is the one that was recorded.
 func TestPayloadElsewhere(t *testing.T) {
+	t.Parallel()
 	right := mean().payload
 	other := call("os", "getcwd", "[]", "{}")
 	folder := t.TempDir()

@@ -68,6 +68,7 @@ def other(path): raise KeyError(path)
 
 // TestBisect lets git itself find the commit that brought the defect.
 func TestBisect(t *testing.T) {
+	t.Parallel()
 	repository := t.TempDir()
 	git := func(args ...string) string {
 		cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"}, args...)...)
@@ -244,6 +245,7 @@ func TestSeed(t *testing.T) {
 
 // TestMemoryLimit: the call gets what was asked for, and no more.
 func TestMemoryLimit(t *testing.T) {
+	t.Parallel()
 	packages := t.TempDir()
 	write(t, filepath.Join(packages, "app.py"), "def take(n): return len(bytearray(n))\n")
 	f := failedCall{payload: call("app", "take", "[300000000]", "{}"), errorType: "MemoryError"}
@@ -298,6 +300,7 @@ func TestEnvironmentDiff(t *testing.T) {
 
 // TestRegressionTest writes a test, and pytest's own stand-in runs it.
 func TestRegressionTest(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	// What the test needs of pytest; pytest itself is no dependency.
 	write(t, filepath.Join(folder, "pytest.py"), "class Skipped(Exception): pass\ndef skip(reason): raise Skipped(reason)\n")
@@ -339,6 +342,7 @@ func TestJSONIsOneObject(t *testing.T) {
 // TestApplyEnvironment: only variables of the script's own list are set, with
 // values that lead nowhere.
 func TestApplyEnvironment(t *testing.T) {
+	t.Parallel()
 	packages := t.TempDir()
 	write(t, filepath.Join(packages, "app.py"), "import os\ndef show(names): raise ValueError(repr([os.environ.get(n) for n in names]))\n")
 	artifact := script(t, failedCall{

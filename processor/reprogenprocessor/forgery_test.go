@@ -193,6 +193,7 @@ func TestForgedVerdicts(t *testing.T) {
 // TestMovedByTheImport: an allowed module that changes the working folder when
 // it is imported does not move what may be written to.
 func TestMovedByTheImport(t *testing.T) {
+	t.Parallel()
 	home, packages := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(packages, "mover.py"), `
 import os, tempfile

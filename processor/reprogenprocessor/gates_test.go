@@ -294,6 +294,7 @@ func TestModulesThatRunConfiguration(t *testing.T) {
 // TestUnsafeSaysWhatItPermits, in the help and whenever it is used; and it
 // permits no more.
 func TestUnsafeSaysWhatItPermits(t *testing.T) {
+	t.Parallel()
 	packages := t.TempDir()
 	write(t, filepath.Join(packages, "trap.py"), "import codecs, os, types, gc\ndef look(): return gc.get_objects()\n")
 	env := []string{"PYTHONPATH=" + packages}

@@ -15,6 +15,7 @@ import (
 // TestBoundary goes around the audit hook, through C, which an import may
 // prepare. The kernel's Landlock stops what the hook cannot see.
 func TestBoundary(t *testing.T) {
+	t.Parallel()
 	packages := t.TempDir()
 	write(t, filepath.Join(packages, "app.py"), `
 import ctypes, os, socket, threading

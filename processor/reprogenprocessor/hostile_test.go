@@ -101,44 +101,29 @@ func TestHostileStrings(t *testing.T) {
 					require.True(t, b == '\n' || b >= 0x20 && b <= 0x7E, "the terminal gets byte 0x%02x", b)
 				}
 			}
-			code.add(t, artifact, argument)
+			code.add(checkOf(t, artifact, argument))
 			assert.NoFileExists(t, canary, "something was executed")
 		})
 	}
 }
 
-// syntax asks Python itself what is in the scripts of a kind: nothing but the
-// code of the kind's template, and data that reads back as it was sent. An
-// interpreter is started once for all scripts that were added.
-type syntax struct {
-	kind string
-	// path says where in SPEC the data are, as Python writes it.
-	path string
-
-	mu      sync.Mutex
-	scripts []syntaxCheck
+// newSyntax asks Python itself what is in the scripts of a kind: nothing but the
+// code of the kind's template, and data that reads back as it was sent. path says
+// where in SPEC the data are, as Python writes it.
+func newSyntax(t *testing.T, kind, path string) *examination {
+	return newExamination(t, syntaxProgram, kind, path)
 }
 
+// syntaxCheck is an artifact's script, and the JSON that was sent for it.
 type syntaxCheck struct {
 	Name   string `json:"name"`
 	Script string `json:"script"`
 	Sent   string `json:"sent"`
 }
 
-// newSyntax checks what was added when the test and its subtests have ended.
-func newSyntax(t *testing.T, kind, path string) *syntax {
-	s := &syntax{kind: kind, path: path}
-	t.Cleanup(func() { s.check(t) })
-	return s
-}
-
-// add takes an artifact's script, and the JSON that was sent for it.
-func (s *syntax) add(t *testing.T, artifact, sent string) {
+func checkOf(t *testing.T, artifact, sent string) syntaxCheck {
 	t.Helper()
-	check := syntaxCheck{t.Name(), text(t, artifact, "repro.py"), sent}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.scripts = append(s.scripts, check)
+	return syntaxCheck{t.Name(), text(t, artifact, "repro.py"), sent}
 }
 
 const syntaxProgram = `
@@ -163,23 +148,46 @@ for check in json.load(sys.stdin):
     print(name)
 `
 
+// examination asks Python itself about all that a test and its subtests add. Each
+// interpreter is started once, reads a list, and prints a line for each that passes.
+type examination struct {
+	command []string
+
+	mu     sync.Mutex
+	checks []any
+}
+
+// newExamination has a program look at what was added when the test and its
+// subtests have ended.
+func newExamination(t *testing.T, program string, args ...string) *examination {
+	e := &examination{command: append([]string{"-c", program}, args...)}
+	t.Cleanup(func() { e.check(t) })
+	return e
+}
+
+func (e *examination) add(check any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.checks = append(e.checks, check)
+}
+
 // check must not end the test at once: it runs as a cleanup, and nothing would
 // be reported.
-func (s *syntax) check(t *testing.T) {
+func (e *examination) check(t *testing.T) {
 	if t.Failed() {
 		return // what is missing was not added
 	}
-	assert.NotEmpty(t, s.scripts)
-	in, err := json.Marshal(s.scripts)
+	assert.NotEmpty(t, e.checks)
+	in, err := json.Marshal(e.checks)
 	assert.NoError(t, err) //nolint:testifylint // see above
 	for _, py := range interpreters() {
-		cmd := exec.Command(py.path, "-c", syntaxProgram, s.kind, s.path)
+		cmd := exec.Command(py.path, e.command...)
 		cmd.Stdin = bytes.NewReader(in)
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
-		assert.NoError(t, err, "%s: %s", py.path, attr.Cut(stderr.String(), 4096)) //nolint:testifylint // see above
-		assert.Len(t, strings.Fields(string(out)), len(s.scripts), "each is looked at")
+		assert.NoError(t, err, "%s: %s", py.path, attr.Cut(stderr.String(), 8192)) //nolint:testifylint // see above
+		assert.Equal(t, len(e.checks), bytes.Count(out, []byte("\n")), "each is looked at")
 	}
 }
 
@@ -254,6 +262,7 @@ func TestHostilePayloads(t *testing.T) {
 // sitecustomize, nor what .pth files import: where the user's own PYTHONPATH
 // leads to the folder, Python imports those before any line of the script.
 func TestFileBesideTheScript(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, "statistics")
 	produce(t, cfg, failedCall{payload: call("statistics", "mean", "[[]]", "{}"), errorType: "StatisticsError"}.traces())
 	artifact := onlyArtifact(t, cfg)

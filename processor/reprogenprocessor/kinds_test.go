@@ -136,7 +136,7 @@ func TestHostileCode(t *testing.T) {
 					require.True(t, b == '\n' || b >= 0x20 && b <= 0x7E, "the terminal gets byte 0x%02x", b)
 				}
 			}
-			code.add(t, artifact, string(jsontree.Encode(jsontree.Of("code", s))))
+			code.add(checkOf(t, artifact, string(jsontree.Encode(jsontree.Of("code", s)))))
 			_, err := os.Stat(canary)
 			assert.ErrorIs(t, err, os.ErrNotExist, "something was executed")
 		})

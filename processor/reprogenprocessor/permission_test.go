@@ -44,6 +44,7 @@ json.dump(results, sys.stdout)
 // TestYes: no report has a flag that permits what telemetry chose. At a
 // terminal, the script says what it would do, and only a typed yes permits it.
 func TestYes(t *testing.T) {
+	t.Parallel()
 	packages := t.TempDir()
 	write(t, filepath.Join(packages, "app.py"), "def fail(): raise ValueError('the real one')\ndef writes(path): open(path, 'w')\n")
 	canary := filepath.Join(t.TempDir(), "canary")
@@ -130,6 +131,7 @@ func TestYes(t *testing.T) {
 // TestUnwatched: where the kernel does not help, a call gets at no module in C
 // that no audit hook sees into, however it comes by it.
 func TestUnwatched(t *testing.T) {
+	t.Parallel()
 	packages := t.TempDir()
 	write(t, filepath.Join(packages, "app.py"), `
 import os

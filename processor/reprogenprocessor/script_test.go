@@ -1,9 +1,7 @@
 package reprogenprocessor
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
@@ -151,6 +148,7 @@ func plainIn(t *testing.T, packages, artifact string, exit int, args ...string) 
 
 // TestPlain prints each kind's script and runs it with Python alone.
 func TestPlain(t *testing.T) {
+	t.Parallel()
 	packages := t.TempDir()
 	write(t, filepath.Join(packages, "app.py"), "def show(*args, **kwargs): raise ValueError(repr((args, kwargs)))\n")
 	program := programOf(t, trainer)
@@ -239,19 +237,15 @@ for name, code, printed in json.load(sys.stdin):
         assert ast.unparse(statement.value.func) == "exec" and ast.literal_eval(statement.value.args[0].args[0]) == code, name
     print(name)
 `
-	var checks [][3]string
-	for _, name := range slices.Sorted(maps.Keys(hostile)) {
-		code := strings.ToValidUTF8(strings.ReplaceAll(hostile[name], "CANARY", "'/nowhere/at/all'"), "?")
-		printed, _ := plainOf(t, script(t, generated(code, "ValueError: "+code)), 0, "--allow-side-effects")
-		checks = append(checks, [3]string{name, code, printed})
+	code := newExamination(t, program)
+	for name, raw := range hostile {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := strings.ToValidUTF8(strings.ReplaceAll(raw, "CANARY", "'/nowhere/at/all'"), "?")
+			printed, _ := plainOf(t, script(t, generated(s, "ValueError: "+s)), 0, "--allow-side-effects")
+			code.add([3]string{name, s, printed})
+		})
 	}
-	in, err := json.Marshal(checks)
-	require.NoError(t, err)
-	cmd := exec.Command(pythons(t)[0].path, "-c", program)
-	cmd.Stdin = strings.NewReader(string(in))
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", attr.Cut(string(out), 4096))
-	assert.Equal(t, len(checks), strings.Count(string(out), "\n"))
 }
 
 // TestPlainTensors builds tensors like those of the call.
@@ -393,23 +387,26 @@ type plainCheck struct {
 // TestPlainOfHostileStrings: wherever telemetry has a string, the printed
 // script has it in a comment or in a literal, and as it was sent.
 func TestPlainOfHostileStrings(t *testing.T) {
-	t.Parallel()
 	effects := "--allow-side-effects"
 	program := programOf(t, trainer)
-	var checks []plainCheck
+	code := newExamination(t, plainSyntax)
 	canary := filepath.Join(t.TempDir(), "canary")
-	for _, name := range slices.Sorted(maps.Keys(hostile)) {
-		s := strings.ReplaceAll(strings.ReplaceAll(hostile[name], "CANARY,", `"`+canary+`",`), "CANARY", canary)
+	for name, raw := range hostile {
+		s := strings.ReplaceAll(strings.ReplaceAll(raw, "CANARY,", `"`+canary+`",`), "CANARY", canary)
 		if strings.ContainsRune(s, 0) || name == "byte 0xFF" || name == "half a surrogate" {
 			s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\x01"), "?") // a command has no such words
 		}
 		encoded := string(jsontree.Encode(s))
 		attrs := map[string]any{"ml.run.id": s, "repro.env.X": s, s: s}
 		add := func(kind string, f failedCall, check plainCheck, flags ...string) {
-			f.service, f.name, f.errorType, f.message, f.stack = s, s, s, s, s
-			printed, _ := plainOf(t, script(t, f, "json"), 0, flags...)
-			check.Name, check.Script = kind+": "+name, printed
-			checks = append(checks, check)
+			t.Run(kind+": "+name, func(t *testing.T) {
+				t.Parallel()
+				f.service, f.name, f.errorType, f.message, f.stack = s, s, s, s, s
+				check.Script, _ = plainOf(t, script(t, f, "json"), 0, flags...)
+				check.Name = kind + ": " + name
+				code.add(check)
+				assert.NoFileExists(t, canary)
+			})
 		}
 		argument := string(jsontree.Encode(jsontree.Array{s, jsontree.Of(s, s)}))
 		add("call", failedCall{payload: call("json", "dumps", "["+argument+"]", `{"indent":`+encoded+`}`), attrs: attrs},
@@ -437,14 +434,4 @@ func TestPlainOfHostileStrings(t *testing.T) {
 			Calls: []string{"sys.exit", "subprocess.run", "dict"},
 		}, effects, "--script", program)
 	}
-	in, err := json.Marshal(checks)
-	require.NoError(t, err)
-	for _, py := range pythons(t) {
-		cmd := exec.Command(py.path, "-c", plainSyntax)
-		cmd.Stdin = strings.NewReader(string(in))
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s", attr.Cut(string(out), 8192))
-		assert.Equal(t, len(checks), strings.Count(string(out), "\n"))
-	}
-	assert.NoFileExists(t, canary)
 }

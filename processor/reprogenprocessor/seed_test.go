@@ -9,6 +9,7 @@ import (
 
 // TestRecordedSeed: what fails by chance fails again by the same chance.
 func TestRecordedSeed(t *testing.T) {
+	t.Parallel()
 	app := t.TempDir()
 	write(t, filepath.Join(app, "chance.py"), "import random\ndef draw():\n    raise ValueError('drew %r' % random.random())\n")
 	env := []string{"PYTHONPATH=" + app}

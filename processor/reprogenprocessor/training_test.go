@@ -199,6 +199,7 @@ func failing(f failedCall, errorType, message string) failedCall {
 
 // TestTrainingByPlace compares places where the messages differ.
 func TestTrainingByPlace(t *testing.T) {
+	t.Parallel()
 	program := programOf(t, strings.ReplaceAll(trainer, "the loss was lost", "words that nobody has read before"))
 	f := trained([]any{"train.py", "chain"}, nil)
 	f.errorType, f.message = "RuntimeError", "nothing alike"
@@ -281,7 +282,7 @@ func TestHostileTraining(t *testing.T) {
 				assert.Contains(t, text(t, artifact, "repro.py"), `"reason": "payload_truncated"`)
 				return
 			}
-			code.add(t, artifact, string(jsontree.Encode(sent)))
+			code.add(checkOf(t, artifact, string(jsontree.Encode(sent))))
 			py := pythons(t)[0]
 			seen := filepath.Join(t.TempDir(), "seen")
 			r := py.run(t, artifact, []string{"SEEN=" + seen, "PYTHONUTF8=1"}, "--script", program, "--checkpoint", "none", "--allow-side-effects")
@@ -303,6 +304,7 @@ func TestHostileTraining(t *testing.T) {
 // TestTrainingThatLeavesProcesses: what a program starts ends with it, also in
 // a session of its own.
 func TestTrainingThatLeavesProcesses(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells of such processes")
 	}
@@ -322,6 +324,7 @@ with open(sys.argv[1], "w") as file: file.write(str(left.pid))
 // TestTrainingInAnotherEncoding: what a program writes is passed on, whatever
 // can be shown.
 func TestTrainingInAnotherEncoding(t *testing.T) {
+	t.Parallel()
 	program := programOf(t, "import sys\nsys.stderr.buffer.write(b'Gr\\xc3\\xbc\\xc3\\x9fe\\n' * 20000)\nsys.stderr.flush()\nraise ValueError('the loss was lost at step 2')\n")
 	r := pythons(t)[0].run(t, script(t, trained([]any{"train.py"}, nil)), []string{"PYTHONIOENCODING=ascii"},
 		"--script", program, "--allow-side-effects", "--timeout", "60")
