@@ -145,12 +145,16 @@ func (c *Config) Validate() error {
 	return errors.Join(append(errs, c.Rates.Check(), c.LogWait.Check())...)
 }
 
-// reader compiles the configured vocabulary.
+// reader compiles the configured vocabulary, or returns the one that all components
+// share.
 func (c *Config) reader() (*mlattr.Reader, error) {
 	var systems mlattr.System
 	for _, name := range c.Vocabularies {
 		system, _ := mlattr.ParseSystem(name)
 		systems |= system
+	}
+	if systems == mlattr.AllSystems && len(c.Aliases) == 0 && len(c.Metrics) == 0 {
+		return mlattr.Default(), nil
 	}
 	metrics := make(map[string]mlattr.MetricAlias, len(c.Metrics))
 	for name, m := range c.Metrics {
