@@ -34,6 +34,7 @@ func TestRacingPackages(t *testing.T) {
 	const module = "github.com/otelcol-ml/otelcol-ml/"
 	assert.Contains(t, racing, module+"processor/reprogenprocessor")
 	assert.Contains(t, plain, module+"internal/content")
+	assert.Contains(t, plain, module+"internal/shared/share", "of net/http it has a key alone")
 	for _, name := range plain {
 		files, err := filepath.Glob(filepath.Join(root, strings.TrimPrefix(name, module), "*.go"))
 		require.NoError(t, err)
@@ -45,6 +46,10 @@ func TestRacingPackages(t *testing.T) {
 				switch n := n.(type) {
 				case *ast.GoStmt:
 					t.Errorf("%s has a go statement", file)
+				case *ast.SelectorExpr:
+					if of, ok := n.X.(*ast.Ident); ok && of.Name == "http" && n.Sel.Name != "LocalAddrContextKey" {
+						t.Errorf("%s uses http.%s", file, n.Sel.Name)
+					}
 				case *ast.CallExpr:
 					if called, ok := n.Fun.(*ast.SelectorExpr); ok && slices.Contains([]string{"Parallel", "RunParallel", "AfterFunc", "Go"}, called.Sel.Name) {
 						t.Errorf("%s calls %s", file, called.Sel.Name)

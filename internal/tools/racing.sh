@@ -3,12 +3,13 @@
 # detector, or those whose tests do not. It asks the sources: code runs at the same
 # time as other code only where something starts a goroutine, or calls back from one.
 # A package needs the detector if it does so itself, in its tests too, or if one of
-# this repository's packages does that it imports, and they that those import. Those
-# with the most tests come first, so that none of them runs alone at the end.
+# this repository's packages does that it imports, and they that those import. Who
+# takes no more of net/http than the key of an address in a context starts nothing.
+# Those with the most tests come first, so that none of them runs alone at the end.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-starts='(^[[:space:]]+|[{;:] )go [A-Za-z(]|\.Go\(|AfterFunc\(|\.Parallel\(\)|RunParallel\(|"net/http|/(exporterhelper|scraperhelper|grpc)"'
+starts='(^[[:space:]]+|[{;:] )go [A-Za-z(]|\.Go\(|AfterFunc\(|\.Parallel\(\)|RunParallel\(|[a-z_.] "net/http"|"net/http/|\<http\.([A-KM-Z]|Li)|/(exporterhelper|scraperhelper|grpc)"'
 
 go list -f '{{.ImportPath}}|{{.Dir}}|{{join .Imports " "}}|{{join .TestImports " "}} {{join .XTestImports " "}}' work |
 	while IFS='|' read -r package folder imports tests; do

@@ -178,7 +178,6 @@ func TestPlanted(t *testing.T) {
 		"the same call repeatedly": {"looping", func(a *agent) { a.calls = 30 }, "search was called", 0, []string{"slow_requests"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			a := newAgent(t, 1)
 			a.lasts(2 * time.Hour)
 			require.Empty(t, a.found)
@@ -225,7 +224,6 @@ func TestWhatIsNoProblem(t *testing.T) {
 		"a version":      {func(a *agent) { a.version = "2" }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			a := newAgent(t, 2)
 			a.lasts(2 * time.Hour)
 			tt.change(a)
@@ -249,7 +247,6 @@ func TestHealthy(t *testing.T) {
 	}
 	for seed := range uint64(6) {
 		t.Run("", func(t *testing.T) {
-			t.Parallel()
 			a := newAgent(t, 10+seed)
 			usual := []float64{0.5, 3, 20}[seed%3]
 			a.failed, a.toolFailed, a.cut = []float64{0, 0.01, 0.05}[seed%3], []float64{0.02, 0, 0.2}[seed%3], []float64{0, 0.1, 0.01}[seed%3]
