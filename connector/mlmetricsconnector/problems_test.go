@@ -151,6 +151,7 @@ func gpuReading(g gpuMetrics, now time.Time) pmetric.Metrics {
 	for _, reason := range []string{"sw_power_cap", "hw_thermal_slowdown", "applications_clocks"} {
 		p := point("nvidia.gpu.throttle.active", true)
 		p.Attributes().PutStr("nvidia.gpu.throttle.reason", reason)
+		p.SetIntValue(0)
 		if reason == g.throttled {
 			p.SetIntValue(1)
 		}
@@ -162,6 +163,7 @@ func gpuReading(g gpuMetrics, now time.Time) pmetric.Metrics {
 		p := point("hw.status", true)
 		p.Attributes().PutStr("hw.state", state)
 		p.Attributes().PutStr("hw.type", "gpu")
+		p.SetIntValue(0)
 		if (state == "failed") == g.failed {
 			p.SetIntValue(1)
 		}

@@ -31,10 +31,14 @@ type End struct {
 }
 
 // EndOf returns the end of a span that a Reader of the vocabulary has read into f.
-func EndOf(f *mlattr.Facts) End {
-	e := End{Phase: f.TextAt(slotPhase), ErrorType: f.TextAt(slotErrorType)}
-	e.EpochEnd, _ = f.BoolAt(slotEpochEnd)
+func EndOf(f *mlattr.Facts) (e End) {
+	e.readEnd(f)
 	return e
+}
+
+func (e *End) readEnd(f *mlattr.Facts) {
+	e.Phase, e.ErrorType, e.inherited = f.TextAt(slotPhase), f.TextAt(slotErrorType), false
+	e.EpochEnd, _ = f.BoolAt(slotEpochEnd)
 }
 
 // EndIn returns the end of a span by its canonical attributes.

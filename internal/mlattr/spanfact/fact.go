@@ -61,14 +61,13 @@ type Fact struct {
 
 // Read replaces the fact by what a Reader has read of a span.
 func (s *Fact) Read(f *mlattr.Facts) {
-	*s = Fact{
-		End:       EndOf(f),
-		Operation: f.TextAt(slotOperation), GenAIOperation: f.TextAt(slotGenAIOperation),
-		Role: f.TextAt(slotRole), Side: f.TextAt(slotSide),
-		Requested: f.TextAt(slotRequested), Answered: f.TextAt(slotAnswered),
-		Library: f.TextAt(slotLibrary), Function: f.TextAt(slotFunction),
-		Basis: f.TextAt(slotBasis),
-	}
+	// Field by field, because the fact is large.
+	s.readEnd(f)
+	s.Operation, s.GenAIOperation = f.TextAt(slotOperation), f.TextAt(slotGenAIOperation)
+	s.Role, s.Side = f.TextAt(slotRole), f.TextAt(slotSide)
+	s.Requested, s.Answered = f.TextAt(slotRequested), f.TextAt(slotAnswered)
+	s.Library, s.Function = f.TextAt(slotLibrary), f.TextAt(slotFunction)
+	s.Basis = f.TextAt(slotBasis)
 	// The producer's own number excludes caches.
 	if s.Input, s.HasInput = f.IntAt(slotWholeInput); !s.HasInput {
 		s.Input, s.HasInput = f.IntAt(slotInput)
@@ -79,15 +78,12 @@ func (s *Fact) Read(f *mlattr.Facts) {
 		s.Basis = mlattr.BasisReported
 	}
 	s.BatchSize, _ = f.IntAt(slotBatchSize)
-	if counted, stated := f.BoolAt(slotUsageCounted); stated {
-		s.NotCounted = !counted
-	}
-	if counted, stated := f.BoolAt(slotRequestCounted); stated {
-		s.NoRequest, s.Asked = !counted, counted
-	}
-	if counted, stated := f.BoolAt(slotErrorCounted); stated {
-		s.ErrorElsewhere = !counted
-	}
+	counted, stated := f.BoolAt(slotUsageCounted)
+	s.NotCounted = stated && !counted
+	counted, stated = f.BoolAt(slotRequestCounted)
+	s.NoRequest, s.Asked = stated && !counted, counted
+	counted, stated = f.BoolAt(slotErrorCounted)
+	s.ErrorElsewhere = stated && !counted
 }
 
 // Model returns the model that was asked for, else the one that answered: a failed

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
@@ -93,23 +94,8 @@ type Workload struct {
 	Other uint64
 }
 
-// Owner is what is known of a workload besides its identity, "" if unknown.
-type Owner struct {
-	// Service is its service.name, Rank the rank of the run whose process it is.
-	Service, Rank string
-	// Job is its slurm.job.id, Namespace and Pod its k8s.namespace.name and
-	// k8s.pod.name, Container its container.id, UserID and User its user.id and
-	// user.name.
-	Job, Namespace, Pod, Container, UserID, User string
-}
-
-// clone returns a copy that shares no memory.
-func (o Owner) clone() Owner {
-	for _, text := range [...]*string{&o.Service, &o.Rank, &o.Job, &o.Namespace, &o.Pod, &o.Container, &o.UserID, &o.User} {
-		*text = strings.Clone(*text)
-	}
-	return o
-}
+// Owner is what is known of a workload besides its identity.
+type Owner = gpupoint.Holder
 
 // Reading is the time of a value.
 type Reading struct {
@@ -291,7 +277,7 @@ func (f *Fleet) Hold(key Key, w Workload, memory bool, owner Owner, r Reading) {
 	h.memory = memory || h.memory && h.at.Equal(r.At)
 	h.at, h.seen = r.At, r.Now
 	if owner != h.owner {
-		h.owner = owner.clone()
+		h.owner = owner.Clone()
 	}
 }
 

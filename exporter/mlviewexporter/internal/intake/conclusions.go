@@ -85,8 +85,10 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) model.Event {
 			r.Cause = text(v)
 		case mlattr.ProblemShadow:
 			r.Shadow = isTrue(v)
+		case mlattr.RankGlobal:
+			// It is what the problem is about, and no holder's.
 		default:
-			readHolder(&r.Holder, key, v)
+			r.Holder.Read(key, v)
 		}
 	}
 	switch state {
@@ -96,24 +98,6 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) model.Event {
 		r.Ended = e.Time
 	}
 	return e
-}
-
-// readHolder reads an attribute of the workload that held a GPU.
-func readHolder(h *model.Workload, key string, v pcommon.Value) {
-	switch key {
-	case mlattr.SlurmJobID:
-		h.Job = text(v)
-	case mlattr.K8sNamespace:
-		h.Namespace = text(v)
-	case mlattr.K8sPod:
-		h.Pod = text(v)
-	case mlattr.ContainerID:
-		h.Container = text(v)
-	case mlattr.UserID:
-		h.User = text(v)
-	case mlattr.UserName:
-		h.UserName = text(v)
-	}
 }
 
 // timeOf returns a time in seconds since 1970, or another one if v is none.

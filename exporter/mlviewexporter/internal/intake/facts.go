@@ -19,8 +19,8 @@ var (
 	slotWorld        = mlattr.SlotOf(mlattr.WorldSize)
 )
 
-// readFacts reads the facts of a span.
-func readFacts(f *mlattr.Facts, in *model.SpanInput) (v spanfact.Fact) {
+// readFacts reads the facts of a span into v and in.
+func readFacts(f *mlattr.Facts, v *spanfact.Fact, in *model.SpanInput) {
 	v.Read(f)
 	in.Phase, in.Role, in.Side, in.Library, in.Function = v.Phase, v.Role, v.Side, v.Library, v.Function
 	in.Operation, in.Model = cmp.Or(v.Operation, v.GenAIOperation), v.Model()
@@ -46,7 +46,6 @@ func readFacts(f *mlattr.Facts, in *model.SpanInput) (v spanfact.Fact) {
 	in.Sizes.Microbatches, _ = f.IntAt(slotMicrobatches)
 	in.Sizes.Epochs, _ = f.IntAt(slotEpochs)
 	in.Sizes.World, _ = f.IntAt(slotWorld)
-	return v
 }
 
 // callTime returns a duration in seconds, or otherwise if it is too long for one.

@@ -9,9 +9,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
-// Attributes of GPUs that mlattr has no name for.
-const attrHardwareName = "hw.name"
-
 // pointReader reads the points that the page shows. It keeps its memory.
 //
 // Most points repeat a stream that the model knows. Of these only the value is read;
@@ -148,27 +145,13 @@ func (r *pointReader) readResource(attrs pcommon.Map) {
 		case attrSimulated:
 			r.simulated = r.simulated || isTrue(v)
 		default:
-			readDevice(&device, key, v)
+			device.Read(key, v)
 		}
 	}
 	r.simulated = r.simulated || device.Source != ""
 	if r.resource.GPU != "" {
 		r.device = r.newDevice()
 		*r.device = device
-	}
-}
-
-// readDevice reads what an attribute says of a GPU.
-func readDevice(device *model.Device, key string, v pcommon.Value) {
-	switch key {
-	case mlattr.NVIDIAIndex:
-		device.Index = text(v)
-	case attrHardwareName:
-		device.Name = text(v)
-	case mlattr.HardwareParent:
-		device.Parent = text(v)
-	case mlattr.GPUSource:
-		device.Source = text(v)
 	}
 }
 
@@ -263,7 +246,7 @@ func (r *pointReader) readLabels(from *pointSource, u *model.Update) {
 		case mlattr.Overflow:
 			p.Overflow = p.Overflow || isTrue(v)
 		default:
-			readDevice(&device, key, v)
+			device.Read(key, v)
 		}
 		for i, name := range series.Own() {
 			if name == key {

@@ -25,6 +25,7 @@ type spanReader struct {
 	enriched bool
 
 	ofResource, ofSpan mlattr.Facts
+	fact               spanfact.Fact
 	resource           model.Source
 	sources            []*model.Source
 	used               int
@@ -77,6 +78,7 @@ func (r *spanReader) flush() {
 func (r *spanReader) reset() {
 	r.ofResource.Reset()
 	r.ofSpan.Reset()
+	r.fact = spanfact.Fact{}
 	for _, source := range r.sources[:r.used] {
 		*source = model.Source{}
 	}
@@ -182,12 +184,13 @@ func (r *spanReader) readSpan(known mlattr.System, span ptrace.Span) {
 		in.Duration = max(0, float64(in.End-in.Start)/1e9)
 	}
 
-	v := readFacts(f, in)
+	v := &r.fact
+	readFacts(f, v, in)
 	in.Runless = in.ML && in.Source.Run == "" && !inferred
 	event := r.vocabulary.Event(in.Name)
 	r.readEvents(span.Events(), event, span.Attributes())
 	in.Failed = v.Failed(span) || spanfact.RaisedInCall(f, span)
-	r.readCall(in, event, &v)
+	r.readCall(in, event, v)
 	if in.Failed {
 		readFailure(in, &v.End, span)
 	}

@@ -167,17 +167,17 @@ func (s *Store) userOf(g *gpu, of *run) string {
 // workload returns what the workload of a stream is known by.
 func (s *stream) workload() *Workload {
 	l := &s.labels
-	return &Workload{Job: l.Own[0], Namespace: l.Own[1], Pod: l.Own[2], Container: l.Own[3], User: l.Own[4], UserName: l.Own[7]}
+	return &Workload{Job: l.Own[0], Namespace: l.Own[1], Pod: l.Own[2], Container: l.Own[3], UserID: l.Own[4], User: l.Own[7]}
 }
 
 // user returns the user of a workload: the number if it is one of the configured
 // owners, else the name on the host, else the number.
 func (s *Store) user(w *Workload) string {
 	// What ml_guard writes instead of a name is none.
-	if s.settings.Owners[w.User] != "" || strings.HasPrefix(w.UserName, "[") {
-		return w.User
+	if s.settings.Owners[w.UserID] != "" || strings.HasPrefix(w.User, "[") {
+		return w.UserID
 	}
-	return cmp.Or(w.UserName, w.User)
+	return cmp.Or(w.User, w.UserID)
 }
 
 // named returns how a workload is called, and whose it is.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -68,9 +69,7 @@ func (p *Point) update() Update {
 }
 
 // Device is what points say of a GPU besides their values.
-type Device struct {
-	Index, Name, Parent, Source string
-}
+type Device = gpupoint.Device
 
 // Source is the process that has sent spans, as its resource and the spans say.
 type Source struct {
@@ -207,10 +206,5 @@ type Record struct {
 	onset     onset
 }
 
-// Workload is what a workload of a GPU is known by, "" if unknown.
-type Workload struct {
-	// Job is its slurm.job.id, Namespace and Pod its k8s.namespace.name and
-	// k8s.pod.name, Container its container.id, User and UserName its user.id and
-	// user.name.
-	Job, Namespace, Pod, Container, User, UserName string
-}
+// Workload is what a workload of a GPU is known by.
+type Workload = gpupoint.Holder

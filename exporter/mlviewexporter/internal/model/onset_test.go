@@ -23,7 +23,7 @@ func TestAFailedGPUWhoseHolderIsGone(t *testing.T) {
 			w := newWorld(model.Settings{Owners: map[string]string{"1000": "ada"}})
 			r := model.Record{
 				ID: "1", Kind: model.GPUFailed, Run: run, Host: "h", GPU: "GPU-0", Onset: w.now,
-				Holder: model.Workload{Job: "815", User: "1000"}, Evidence: []string{"failed"},
+				Holder: model.Workload{Job: "815", UserID: "1000"}, Evidence: []string{"failed"},
 			}
 			if run != "" {
 				r.Service, r.Holder = "trainer", model.Workload{}

@@ -93,10 +93,8 @@ func (r *Record) clone() *Record {
 	for _, text := range [...]*string{&kept.ID, &kept.Kind, &kept.Text, &kept.Service, &kept.Run, &kept.Host, &kept.GPU, &kept.Unit, &kept.Cause} {
 		*text = strings.Clone(cut(*text, maxNoted))
 	}
-	h := &kept.Holder
-	for _, text := range [...]*string{&h.Job, &h.Namespace, &h.Pod, &h.Container, &h.User, &h.UserName, &kept.EndReason} {
-		*text = strings.Clone(cut(*text, maxLabel))
-	}
+	kept.EndReason = strings.Clone(cut(kept.EndReason, maxLabel))
+	kept.Holder = kept.Holder.Clone()
 	kept.Next = strings.Clone(cut(kept.Next, 4*maxNoted))
 	for _, texts := range [...]*[]string{&kept.Evidence, &kept.Excluded, &kept.Before} {
 		all := slices.Clone((*texts)[:min(len(*texts), maxPhrases)])

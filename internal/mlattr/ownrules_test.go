@@ -1,4 +1,4 @@
-package spanfact_test
+package mlattr_test
 
 import (
 	"go/ast"
@@ -16,8 +16,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// ownRules are the subjects of this package's rules. A component that reads one has a
-// rule of its own, unless it is listed with what it does instead.
+// ownRules are the subjects that spanfact and gpupoint have rules about. A component that
+// reads one has a rule of its own, unless it is listed with what it does instead.
 var ownRules = map[string]map[string]string{
 	"status": {
 		"processor/reprogenprocessor/internal/snapshot/snapshot.go": "shows it",
@@ -26,11 +26,10 @@ var ownRules = map[string]map[string]string{
 		"processor/mlguardprocessor/retry.go":                       "asks for that of an answer of gRPC",
 	},
 	"exception": {
-		"processor/reprogenprocessor/internal/attr/attr.go":                    "names what else a reproduction reads of one",
-		"processor/reprogenprocessor/internal/detect/error.go":                 "reads the stack trace of the one that is found here",
-		"processor/reprogenprocessor/internal/detect/records.go":               "makes a span of a record",
-		"processor/reprogenprocessor/internal/content/form.go":                 "says what is no content",
-		"processor/mlguardprocessor/internal/content/allowlist/conventions.go": "says what is no content",
+		"processor/reprogenprocessor/internal/attr/attr.go":         "names what else a reproduction reads of one",
+		"processor/reprogenprocessor/internal/detect/error.go":      "reads the stack trace of the one that is found here",
+		"processor/reprogenprocessor/internal/detect/records.go":    "makes a span of a record",
+		"processor/reprogenprocessor/internal/redact/attributes.go": "says what is no content",
 	},
 	"end of a loader": {
 		"processor/mlenrichprocessor/traces.go":                 "writes it",
@@ -43,35 +42,43 @@ var ownRules = map[string]map[string]string{
 		"processor/mlenrichprocessor/internal/correlate/twins.go": "decides it for several spans",
 	},
 	"number of a step": {},
+	"points of a GPU": {
+		"processor/mlguardprocessor/internal/trust/trust.go": "says whose readings are believed",
+		"exporter/mlviewexporter/internal/intake/metrics.go": "reads the labels of streams of any metric",
+		"exporter/mlviewexporter/internal/model/series.go":   "names the labels of streams of any metric",
+	},
 }
 
-// subjects has the subject of each name of another package, and of each text.
+// The subjects of names of other packages, and of texts.
 var (
 	subjectOfName = map[string]string{
 		"StatusCodeError": "status", "ExceptionEvent": "exception", "ExceptionType": "exception",
 		"EpochEnd": "end of a loader", "StepsPerEpoch": "number of a step",
-		"UsageCounted": "request that counts", "RequestCounted": "request that counts", "ErrorCounted": "request that counts",
+		"HardwareType": "points of a GPU", "HardwareTypeGPU": "points of a GPU", "GPUTaskGeneral": "points of a GPU",
+		"GPUPowerLimitEnforced": "points of a GPU",
+		"UsageCounted":          "request that counts", "RequestCounted": "request that counts", "ErrorCounted": "request that counts",
 	}
 	subjectOfText = map[string]string{
+		mlattr.HardwareType: "points of a GPU", mlattr.GPUTask: "points of a GPU", mlattr.GPUPowerLimitType: "points of a GPU",
 		mlattr.EpochEnd: "end of a loader", mlattr.UsageCounted: "request that counts",
 		mlattr.RequestCounted: "request that counts", mlattr.ErrorCounted: "request that counts",
 	}
 )
 
 // TestNoComponentHasARuleOfItsOwn: what failed, by which exception, which span is a
-// request and which number is that of a step is decided here.
+// request, which number is that of a step and which points are of a GPU is decided once.
 func TestNoComponentHasARuleOfItsOwn(t *testing.T) {
 	files, used := 0, make(map[string]bool)
 	for _, folder := range []string{"connector", "exporter", "extension", "processor", "receiver", "internal/shared"} {
-		require.NoError(t, filepath.WalkDir(filepath.Join("..", "..", "..", folder), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+		require.NoError(t, filepath.WalkDir(filepath.Join("..", "..", folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(entry.Name(), "generated_") {
 				return err
 			}
 			files++
-			name := filepath.ToSlash(strings.TrimPrefix(filepath.Clean(path), filepath.Join("..", "..", "..")+string(filepath.Separator)))
+			name := filepath.ToSlash(strings.TrimPrefix(filepath.Clean(path), filepath.Join("..", "..")+string(filepath.Separator)))
 			for at, subject := range subjectsIn(t, path, nil) {
 				if ownRules[subject][name] == "" {
-					t.Errorf("%s reads the %s of a span: ask spanfact", at, subject)
+					t.Errorf("%s reads the %s: ask spanfact or gpupoint", at, subject)
 				}
 				used[subject+name] = true
 			}
@@ -105,6 +112,7 @@ func TestSubjectsInAFile(t *testing.T) {
 		"a class":               {head + `const c = "builtins.StopIteration"`, "end of a loader"},
 		"an asynchronous class": {head + `const c = "StopAsyncIteration"`, "end of a loader"},
 		"a mark":                {head + `const c = "ml.epoch_end"`, "end of a loader"},
+		"a GPU":                 {head + `var _ = v.Str() != mlattr.HardwareTypeGPU`, "points of a GPU"},
 		"a trait":               {head + `var _ = known.Has(mlattr.StepsPerEpoch)`, "number of a step"},
 		"a request":             {head + `var _ = mlattr.SlotOf(mlattr.RequestCounted)`, "request that counts"},
 		"a request's key":       {head + `const c = "ml.usage.counted"`, "request that counts"},
@@ -119,7 +127,7 @@ func TestSubjectsInAFile(t *testing.T) {
 	}
 }
 
-// subjectsIn returns what a file reads that this package has rules about, by where.
+// subjectsIn returns what a file reads that there are rules about, by where.
 func subjectsIn(t *testing.T, path string, source any) map[string]string {
 	t.Helper()
 	set := token.NewFileSet()
@@ -136,7 +144,7 @@ func subjectsIn(t *testing.T, path string, source any) map[string]string {
 		case *ast.ImportSpec:
 			return false
 		case *ast.SelectorExpr:
-			if of, ok := n.X.(*ast.Ident); ok && of.Name == "spanfact" {
+			if of, ok := n.X.(*ast.Ident); ok && (of.Name == "spanfact" || of.Name == "gpupoint") {
 				return false
 			}
 			subject = subjectOfName[n.Sel.Name]

@@ -1,0 +1,75 @@
+package gpupoint
+
+import (
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Holder is what is known of a workload that has a GPU, besides its run; "" if unknown.
+type Holder struct {
+	// Service is its service.name, Rank the rank of the run whose process it is.
+	Service, Rank string
+	// Job is its slurm.job.id, Namespace and Pod its k8s.namespace.name and
+	// k8s.pod.name, Container its container.id, UserID and User its user.id and
+	// user.name.
+	Job, Namespace, Pod, Container, UserID, User string
+}
+
+// HolderOf reads the attributes of a workload's point. run is "" also for one of many runs
+// that ml_guard has not admitted.
+func HolderOf(attrs pcommon.Map) (run string, h Holder) {
+	for key, v := range attrs.All() {
+		if key == mlattr.RunID {
+			if id, ok := mlattr.ReadID(v); ok && id != mlattr.Other {
+				run = id
+			}
+			continue
+		}
+		h.Read(key, v)
+	}
+	return run, h
+}
+
+// Read reads an attribute and reports whether it says what the workload is known by.
+func (h *Holder) Read(key string, v pcommon.Value) bool {
+	switch key {
+	case mlattr.ServiceName:
+		setText(&h.Service, v)
+	case mlattr.RankGlobal:
+		if n, ok := mlattr.ReadInt(v); ok {
+			h.Rank = strconv.FormatInt(n, 10)
+		}
+	case mlattr.SlurmJobID:
+		setText(&h.Job, v)
+	case mlattr.K8sNamespace:
+		setText(&h.Namespace, v)
+	case mlattr.K8sPod:
+		setText(&h.Pod, v)
+	case mlattr.ContainerID:
+		setText(&h.Container, v)
+	case mlattr.UserID:
+		setText(&h.UserID, v)
+	case mlattr.UserName:
+		setText(&h.User, v)
+	default:
+		return false
+	}
+	return true
+}
+
+// Clone returns a copy that shares no memory.
+func (h Holder) Clone() Holder {
+	for _, text := range h.Texts() {
+		*text = strings.Clone(*text)
+	}
+	return h
+}
+
+// Texts returns all fields, to be changed.
+func (h *Holder) Texts() [8]*string {
+	return [...]*string{&h.Service, &h.Rank, &h.Job, &h.Namespace, &h.Pod, &h.Container, &h.UserID, &h.User}
+}
