@@ -35,7 +35,7 @@ type Facts struct {
 	Silent map[string]SilentHost
 	Heard  map[string]time.Time
 
-	// holders are the runs that hold GPU memory, or did within goneAfter or when a host
+	// holders are the runs that hold GPU memory, or did within GoneAfter or when a host
 	// of their GPUs was last read that is silent, and holderIDs their ids.
 	holders   map[Run]bool
 	holderIDs map[string]bool
@@ -102,7 +102,7 @@ func (f *Fleet) Facts(services map[string][]string, hosts *Hosts, now time.Time)
 	}
 	hosts.add(facts, now)
 	for run, last := range f.seen {
-		if now.Sub(last) > goneAfter {
+		if now.Sub(last) > GoneAfter {
 			delete(f.seen, run)
 			continue
 		}

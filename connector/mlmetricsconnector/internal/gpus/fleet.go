@@ -14,10 +14,10 @@ import (
 const (
 	// maxGPUs limits the GPUs that are remembered, maxHolders their workloads.
 	maxGPUs, maxHolders = 8192, 32_768
-	// goneAfter is the time without a reading after which a GPU of a host whose other
-	// GPUs are read is forgotten, and for which the workloads of a failed GPU are
-	// remembered.
-	goneAfter = 5 * time.Minute
+	// GoneAfter is the time without a value after which what has sent it is forgotten: a
+	// process, what NCCL says about a run, or a GPU of a host whose other GPUs are read. As
+	// long are the workloads of a failed GPU remembered.
+	GoneAfter = 5 * time.Minute
 	// oneReading is how far apart the times of values of one reading are at
 	// most, and oneArrival how far apart its metrics arrive.
 	oneReading = time.Second
@@ -354,8 +354,8 @@ func (f *Fleet) Settle(services map[string][]string, now time.Time) {
 	for key, g := range f.all {
 		asOf := f.asOf(key.Host, now)
 		switch age := now.Sub(g.seen); {
-		case age <= goneAfter:
-		case full || age > rememberSilent || g.failed.IsZero() && asOf.Sub(g.seen) > goneAfter:
+		case age <= GoneAfter:
+		case full || age > rememberSilent || g.failed.IsZero() && asOf.Sub(g.seen) > GoneAfter:
 			f.holders -= len(g.holders)
 			delete(f.all, key)
 			continue
@@ -367,7 +367,7 @@ func (f *Fleet) Settle(services map[string][]string, now time.Time) {
 		for w, h := range g.holders {
 			held = held || h.memory && g.current(ofWorkloads, h.at)
 			h.settle(g, asOf)
-			if asOf.Sub(h.seen) > goneAfter {
+			if asOf.Sub(h.seen) > GoneAfter {
 				delete(g.holders, w)
 				f.holders--
 			}
@@ -478,7 +478,7 @@ const maxVictims = 8
 // one service without a run are known by the first one.
 func (g *gpu) blame() {
 	for w, h := range g.holders {
-		if !h.memory || g.failed.Sub(h.seen) > goneAfter {
+		if !h.memory || g.failed.Sub(h.seen) > GoneAfter {
 			continue
 		}
 		known := slices.ContainsFunc(g.victims, func(v Victim) bool { return v.Run == w.Run && v.Owner.Service == h.owner.Service })

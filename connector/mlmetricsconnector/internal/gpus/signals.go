@@ -98,7 +98,7 @@ func (f *Fleet) Throttle(key Key, reason string, active bool, r Reading) {
 // settle ends a reading of reasons: it holds until the next one at a time.
 func (s *signals) settle(next time.Time) {
 	elapsed := next.Sub(s.activeAt)
-	if s.activeAt.IsZero() || elapsed < 0 || elapsed > goneAfter {
+	if s.activeAt.IsZero() || elapsed < 0 || elapsed > GoneAfter {
 		s.throttles, s.since, s.seen = 0, time.Time{}, 0
 	} else {
 		is := 0.0

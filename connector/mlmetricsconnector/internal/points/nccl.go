@@ -8,17 +8,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// ncclGone is the time after which what NCCL said about a run is forgotten, and
-// maxNCCLRuns limits the runs.
-const (
-	ncclGone    = 5 * time.Minute
-	maxNCCLRuns = 8192
-)
+// maxNCCLRuns limits the runs of which is remembered what NCCL says.
+const maxNCCLRuns = 8192
 
 // maxNCCLAhead is how far a time in what NCCL says may be ahead of the collector's
 // clock.
@@ -68,11 +65,11 @@ func (s *Seen) noteNCCL(m pmetric.Metric, resource pcommon.Map, now time.Time) {
 }
 
 // stuck returns the ranks of runs that the others wait for, and forgets what was not
-// said for ncclGone. The caller holds the lock.
+// said for gpus.GoneAfter. The caller holds the lock.
 func (s *Seen) stuck(now time.Time) map[string][]ranks.Stuck {
 	stuck := make(map[string][]ranks.Stuck)
 	for run, said := range s.nccl {
-		if now.Sub(said.arrived) > ncclGone {
+		if now.Sub(said.arrived) > gpus.GoneAfter {
 			delete(s.nccl, run)
 		} else if all := said.Stuck(); len(all) > 0 {
 			stuck[run] = all

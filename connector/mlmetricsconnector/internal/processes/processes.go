@@ -4,14 +4,15 @@ package processes
 import (
 	"strings"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 )
 
 const (
 	// maxProcesses limits the processes that are remembered.
 	maxProcesses = 8192
-	// goneAfter is the time without a value after which a process is forgotten,
-	// and shortest the time between two values of a counter that are compared.
-	goneAfter, shortest = 5 * time.Minute, 100 * time.Millisecond
+	// shortest is the shortest time between two values of a counter that are compared.
+	shortest = 100 * time.Millisecond
 )
 
 // Key identifies a process: by host and PID, or by service and instance.
@@ -90,7 +91,7 @@ func (c *CPU) Use(key Key, cores float64, now time.Time) {
 func (c *CPU) Cores(now time.Time) map[Key]float64 {
 	cores := make(map[Key]float64, len(c.all))
 	for key, p := range c.all {
-		if now.Sub(p.seen) > goneAfter {
+		if now.Sub(p.seen) > gpus.GoneAfter {
 			delete(c.all, key)
 		} else if p.known {
 			cores[key] = p.cores

@@ -42,7 +42,7 @@ func TestMetricsAreBounded(t *testing.T) {
 	}
 	assert.Len(t, m.processes, maxClocks)
 	assert.Len(t, m.trainers, maxClocks)
-	now = now.Add(processGone + time.Second)
+	now = now.Add(gpus.GoneAfter + time.Second)
 	m.waiting(nil, now)
 	m.trained(time.Minute, now)
 	assert.Empty(t, m.processes)

@@ -4,15 +4,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/training"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
-
-// processGone is the time without metrics after which a process is considered gone.
-const processGone = 5 * time.Minute
 
 // MaxAhead is how far a client's clock may be ahead of the collector's, in
 // nanoseconds. Times are compared only with others of the same client, so they
@@ -81,7 +79,7 @@ func (m *Metrics) waiting(holders map[string]bool, now time.Time) map[Key]firstA
 	defer m.mu.Unlock()
 	waiting := make(map[Key]firstAndLast)
 	for key, seen := range m.processes {
-		if now.Sub(seen.last) > processGone {
+		if now.Sub(seen.last) > gpus.GoneAfter {
 			delete(m.processes, key)
 		} else if holders[key.Run.ID] {
 			waiting[key] = seen

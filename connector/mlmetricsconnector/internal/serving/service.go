@@ -173,11 +173,7 @@ func (f *Fleet) service(resource streams.Resource) *Service {
 
 // model returns a model of a service, or nil beyond a limit.
 func (f *Fleet) model(s *Service, name string, now time.Time) *Model {
-	m := s.Models[name]
-	if m == nil && len(name) <= maxName && f.admit(len(s.Models)) {
-		m = new(Model)
-		s.Models[strings.Clone(name)] = m
-	}
+	m := part(f, s.Models, name)
 	if m != nil {
 		m.Newest = now
 	}
@@ -186,23 +182,22 @@ func (f *Fleet) model(s *Service, name string, now time.Time) *Model {
 
 // tool returns a tool of a service, or nil beyond a limit.
 func (f *Fleet) tool(s *Service, name string, now time.Time) *ToolCalls {
-	t := s.Tools[name]
-	if t == nil && len(name) <= maxName && f.admit(len(s.Tools)) {
-		t = new(ToolCalls)
-		s.Tools[strings.Clone(name)] = t
-	}
+	t := part(f, s.Tools, name)
 	if t != nil {
 		t.newest = now
 	}
 	return t
 }
 
-func (f *Fleet) admit(ofService int) bool {
-	if ofService >= maxOfService || f.parts >= maxParts {
-		return false
+// part returns a model or tool of a service, or nil beyond a limit.
+func part[P any](f *Fleet, all map[string]*P, name string) *P {
+	one := all[name]
+	if one == nil && len(name) <= maxName && len(all) < maxOfService && f.parts < maxParts {
+		f.parts++
+		one = new(P)
+		all[strings.Clone(name)] = one
 	}
-	f.parts++
-	return true
+	return one
 }
 
 // Newest returns when the newest span of a service arrived, zero if it is not
@@ -231,6 +226,7 @@ func (f *Fleet) Settle(store *streams.Store, expiration time.Duration, now time.
 	defer f.mu.Unlock()
 	f.forget(now, expiration)
 	f.endTasks(now)
+	clear(f.settled)
 	f.settled = f.settled[:0]
 	for _, s := range f.services {
 		if expiration > 0 && now.Sub(s.Newest) > expiration {

@@ -112,7 +112,7 @@ func (t *Tally) countCalls(r *Reader) {
 		units := selected(r, func(u *unit) bool { return len(u.calls) > 0 && u.hasEvents == hasEvents })
 		for i, v := range t.calls.Outermost(candidates(r, units)) {
 			if u := units[i]; v == nesting.Counts {
-				u.is |= isCalled
+				u.kinds |= isCalled
 				for j := range u.calls {
 					r.countCall(u, &u.calls[j])
 					r.addCallTimes(u, &u.calls[j])

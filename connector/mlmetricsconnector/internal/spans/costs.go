@@ -31,7 +31,7 @@ type requestCost struct {
 // counts if the span turns out to be a request.
 func (r *Reader) readCost(u *unit, v *values) {
 	counted := v.HasInput || v.HasOutput
-	if v.NotCounted || v.Side == mlattr.SideServer || !counted && u.is&isRequest == 0 {
+	if v.NotCounted || v.Side == mlattr.SideServer || !counted && u.kinds&isRequest == 0 {
 		return
 	}
 	c := requestCost{source: series.CostStated}

@@ -201,7 +201,7 @@ func operationOf(operation, genAIOperation, phase string) string {
 }
 
 // work returns the kind of countable training work of a phase.
-func work(phase string) is {
+func work(phase string) kinds {
 	switch phase {
 	case mlattr.PhaseOptimizer:
 		return isOptimizer

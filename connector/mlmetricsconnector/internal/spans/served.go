@@ -70,10 +70,10 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 	if root && v.OfModel() {
 		kind |= serving.Root
 	}
-	if u.is&isAgent != 0 || root && v.Role != "" && u.is&(isRequest|isUsage) == 0 {
+	if u.kinds&isAgent != 0 || root && v.Role != "" && u.kinds&(isRequest|isUsage) == 0 {
 		kind |= serving.Agent
 	}
-	if kind == 0 && len(u.calls) == 0 && u.is&(isRequest|isUsage) == 0 {
+	if kind == 0 && len(u.calls) == 0 && u.kinds&(isRequest|isUsage) == 0 {
 		return
 	}
 	if failed {
@@ -89,7 +89,7 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 		s.Arguments = argumentsOf(r.spanAttrs)
 	}
 	s.Seconds, _, _ = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)
-	if u.is&(isRequest|isUsage) != 0 {
+	if u.kinds&(isRequest|isUsage) != 0 {
 		serveRequest(s, v, facts)
 		if cost, ok := r.costOf(u); ok {
 			s.Cost = cost
@@ -106,10 +106,10 @@ func (r *result) Served() iter.Seq2[streams.Resource, *serving.Span] {
 				continue
 			}
 			span := &r.requests[u.served-1]
-			if u.is&isCounted != 0 {
+			if u.kinds&isCounted != 0 {
 				span.Kind |= serving.Request
 			}
-			if u.is&isCalled != 0 {
+			if u.kinds&isCalled != 0 {
 				span.Kind |= serving.Tool | serving.Call
 			}
 			if !yield(u.Source.Resource, span) {

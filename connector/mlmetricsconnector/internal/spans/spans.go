@@ -35,11 +35,11 @@ const (
 	operationInference = "inference"
 )
 
-// is is a set of what a span may count as.
-type is uint16
+// kinds is a set of what a span may count as.
+type kinds uint16
 
 const (
-	isOptimizer is = 1 << iota
+	isOptimizer kinds = 1 << iota
 	isBatch
 	isRequest
 	isUsage
@@ -67,7 +67,7 @@ type unit struct {
 	// first and last delimit the span's updates in result.updates.
 	first, last int
 
-	is is
+	kinds kinds
 	// steps are those that need no nesting rule.
 	steps int64
 	// samples is the number of samples that the span processed, or the span
@@ -334,28 +334,28 @@ func (r *Reader) readSpan(known mlattr.System, span ptrace.Span) {
 	callFailed := failed || spanfact.RaisedInCall(&r.ofSpan, span)
 	r.addCalls(u, v, span, callFailed)
 	if v.Request(event) {
-		u.is |= isRequest
+		u.kinds |= isRequest
 		r.changes.request(r.spanAttrs, u.requestSource, v)
 	}
 	if v.GenAIOperation == mlattr.OperationInvokeAgent {
-		u.is |= isAgent
+		u.kinds |= isAgent
 	}
 	r.readCost(u, v)
 	if failed {
-		u.is |= isFailure
+		u.kinds |= isFailure
 		u.Failure = cmp.Or(mlattr.ErrorClass(v.Class(span)), mlattr.Other)
 	}
 	if u.genAI != nil {
 		r.addGenAITokens(u, v)
 	}
 	if failed && v.OfModel() && !v.ErrorElsewhere {
-		u.is |= isError
+		u.kinds |= isError
 	}
 	if !failed {
-		u.is |= work(v.Phase)
-		u.Optimizes = u.is&isOptimizer != 0
+		u.kinds |= work(v.Phase)
+		u.Optimizes = u.kinds&isOptimizer != 0
 		if r.ofSpan.WholeStep() {
-			u.is |= isWhole
+			u.kinds |= isWhole
 		}
 		u.samples += samples(v)
 		if event == mlattr.EventTrainStep {
@@ -364,7 +364,7 @@ func (r *Reader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 	r.serve(u, v, span, callFailed)
 	u.last = len(r.updates)
-	if u.is == 0 && u.served == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.Timed && !u.EndsRun && !root && len(u.calls) == 0 && u.timed == 0 {
+	if u.kinds == 0 && u.served == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.Timed && !u.EndsRun && !root && len(u.calls) == 0 && u.timed == 0 {
 		*u = unit{}
 		r.units = r.units[:len(r.units)-1]
 	}
@@ -406,7 +406,7 @@ func (r *result) addUsage(u *unit, v *values) {
 			continue
 		}
 		if !v.NoRequest {
-			u.is |= isUsage
+			u.kinds |= isUsage
 		}
 		if side.tokens > mlattr.MaxCount {
 			r.Skipped.OutOfRange++

@@ -44,7 +44,7 @@ func newStepCount() *stepCount {
 func (c *stepCount) begin(units []unit) {
 	c.source = nil
 	for i := range units {
-		if u := &units[i]; u.is&isOptimizer != 0 && !u.Parent.Known() && u.Time.End > 0 {
+		if u := &units[i]; u.kinds&isOptimizer != 0 && !u.Parent.Known() && u.Time.End > 0 {
 			c.turnTo(u)
 			c.ofRoots(u)
 		}

@@ -90,7 +90,7 @@ func (t *Tally) removeDelivered(r *Reader) (duplicates int64) {
 // show a step only by a batch that is a trace of its own.
 func (t *Tally) countSteps(r *Reader) {
 	t.stepCount.begin(r.units)
-	optimizers := selected(r, func(u *unit) bool { return u.is&isOptimizer != 0 })
+	optimizers := selected(r, func(u *unit) bool { return u.kinds&isOptimizer != 0 })
 	for i, v := range t.steps.Outermost(candidates(r, optimizers)) {
 		if u := optimizers[i]; v != nesting.Below {
 			u.steps += t.stepCount.optimizer(u, v == nesting.Counts)
@@ -101,14 +101,14 @@ func (t *Tally) countSteps(r *Reader) {
 	for i := range r.units {
 		u := &r.units[i]
 		ends := u.EndsStep || u.steps > 0 && !hasForward(u)
-		if u.is&isBatch != 0 {
+		if u.kinds&isBatch != 0 {
 			r.count(u, series.Batches, u.Source, 1)
 			if !u.Parent.Known() && !t.steps.Has(u.Self, nesting.Covered) {
 				u.steps++
 				ends = true
 			}
 		}
-		if u.is&isWhole != 0 && !ends {
+		if u.kinds&isWhole != 0 && !ends {
 			ends = t.countWhole(u)
 		}
 		if u.steps > 0 {
@@ -145,32 +145,32 @@ func (t *Tally) countSamples(r *Reader) {
 }
 
 func (t *Tally) countRequests(r *Reader) {
-	units := selected(r, func(u *unit) bool { return u.is&(isRequest|isUsage) != 0 })
+	units := selected(r, func(u *unit) bool { return u.kinds&(isRequest|isUsage) != 0 })
 	chosen := candidates(r, units)
 	for i, u := range units {
-		chosen[i].Always = u.is&isUsage != 0
+		chosen[i].Always = u.kinds&isUsage != 0
 	}
 	for i, v := range t.requests.Innermost(chosen) {
 		if u := units[i]; v == nesting.Counts {
-			u.is |= isCounted
+			u.kinds |= isCounted
 			r.count(u, series.Requests, u.requestSource, 1, u.Operation, u.role, u.model, u.Failure, u.side)
 			r.addGenAITimes(u)
-			if u.cost != 0 && u.is&isUsage == 0 {
+			if u.cost != 0 && u.kinds&isUsage == 0 {
 				r.addCost(u)
 			}
 		}
 	}
 	for i := range r.units {
 		// A call that several spans record adds its time where it is counted.
-		if u := &r.units[i]; u.wholeCall || len(u.calls) == 0 && u.is&(isCounted|isAgent) != 0 {
+		if u := &r.units[i]; u.wholeCall || len(u.calls) == 0 && u.kinds&(isCounted|isAgent) != 0 {
 			r.addTimes(u, u.library, u.function)
 		}
 	}
 }
 
 func (t *Tally) countErrors(r *Reader) {
-	units := selected(r, func(u *unit) bool { return u.is&isError != 0 })
-	links := selected(r, func(u *unit) bool { return u.is&(isError|isFailure) == isFailure })
+	units := selected(r, func(u *unit) bool { return u.kinds&isError != 0 })
+	links := selected(r, func(u *unit) bool { return u.kinds&(isError|isFailure) == isFailure })
 	for i, v := range t.errors.Lowest(candidates(r, units), candidates(r, links)) {
 		if u := units[i]; v == nesting.Counts {
 			r.count(u, series.Errors, u.requestSource, 1, u.Operation, u.Failure)
