@@ -53,7 +53,7 @@ func startCollector(t *testing.T) *collector {
 	count, enrich := mlmetricsconnector.NewFactory(), mlenrichprocessor.NewFactory()
 	set := connector.Settings{ID: component.NewID(count.Type()), TelemetrySettings: componenttest.NewNopTelemetrySettings()}
 	cfg := count.CreateDefaultConfig().(*mlmetricsconnector.Config)
-	cfg.InitialZero, cfg.Exemplars = 0, false
+	cfg.InitialZero = 0
 	fromTraces, err := count.CreateTracesToMetrics(t.Context(), set, cfg, c.series)
 	require.NoError(t, err)
 	fromMetrics, err := count.CreateMetricsToMetrics(t.Context(), set, cfg, consumertest.NewNop())
