@@ -111,7 +111,8 @@ func (c *conclusions) news(facts *gpus.Facts, now time.Time) func(*problem.Entry
 	reads := sync.OnceValue(c.shared.seen.Reads)
 	return func(p *problem.Entry) (newest time.Time) {
 		kind, _ := mlattr.ProblemNamed(p.Kind)
-		if !p.Restored && (p.Kind == mlattr.ProblemRunSilent || kind.Of == mlattr.OfHost) {
+		unreported := detect.EndsUnreported(p.Kind)
+		if !p.Restored && unreported {
 			return now
 		}
 		switch kind.Of {
@@ -121,7 +122,7 @@ func (c *conclusions) news(facts *gpus.Facts, now time.Time) func(*problem.Entry
 			key := streams.RunKey{Resource: p.Subject.Resource, ID: p.Subject.Run}
 			// A run that hung before a restart is over when it sends, or has released
 			// its GPUs.
-			if of := runs.RunOf(key); !p.Restored || p.Kind == mlattr.ProblemRunSilent || facts.HeldBy(of).Released {
+			if of := runs.RunOf(key); !p.Restored || unreported || facts.HeldBy(of).Released {
 				newest = reads().Runs[of]
 			}
 			if run := c.clocks.Run(key); run != nil && run.Seen.After(newest) {

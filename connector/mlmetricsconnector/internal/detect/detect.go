@@ -42,6 +42,9 @@ type rule struct {
 	follows []string
 	// detector returns a Detector that remembers nothing.
 	detector func() Detector
+	// endsUnreported reports whether a problem is over as soon as it is not reported: no
+	// newer data of what has it can show that it is.
+	endsUnreported bool
 }
 
 // rules has the rule of each kind. Each file adds its own.
@@ -49,7 +52,14 @@ var rules = make(map[string]rule)
 
 // add adds a kind whose Detector remembers something.
 func add(kind string, detector func() Detector, follows ...string) {
-	rules[kind] = rule{follows, detector}
+	rules[kind] = rule{follows: follows, detector: detector}
+}
+
+// endUnreported makes the problems of a kind end as soon as they are not reported.
+func endUnreported(kind string) {
+	of := rules[kind]
+	of.endsUnreported = true
+	rules[kind] = of
 }
 
 // eachRun finds problems of single runs, and remembers nothing.
@@ -59,6 +69,25 @@ type eachRun func(s *State, r *runs.Run, report func(problem.Problem))
 func (d eachRun) Detect(s *State, report func(problem.Problem)) {
 	for _, r := range s.Runs {
 		d(s, r, report)
+	}
+}
+
+// eachLoss finds problems of the loss of single runs, and remembers nothing. p has what
+// all its problems have in common.
+type eachLoss func(l *runs.Loss, p problem.Problem, report func(problem.Problem))
+
+// Detect looks at the losses of all runs that take steps.
+func (d eachLoss) Detect(s *State, report func(problem.Problem)) {
+	for i := range s.Losses {
+		l := &s.Losses[i]
+		p := problem.Problem{
+			Subject: problem.Subject{Resource: l.Key.Resource, Run: l.Key.ID}, Evident: l.Seen, Rank: l.Rank, Unit: "1",
+			Telemetry: math.NaN(), GPUs: s.GPUs.Uses[runs.RunOf(l.Key)].GPUs,
+		}
+		if l.Run != nil {
+			p.Telemetry = l.Run.Members.Telemetry()
+		}
+		d(l, p, report)
 	}
 }
 
@@ -90,6 +119,10 @@ func (a All) Detect(s *State, report func(problem.Problem)) {
 		one.Detect(s, report)
 	}
 }
+
+// EndsUnreported reports whether a problem of a kind is over as soon as it is not reported,
+// and not when newer data of what has it has arrived.
+func EndsUnreported(kind string) bool { return rules[kind].endsUnreported }
 
 // Causes returns the kinds that each kind follows from, the most likely first. No kind
 // follows from itself, not even over others.

@@ -9,7 +9,10 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { addPlain(mlattr.ProblemHostSilent, whole(silentHosts)) }
+func init() {
+	addPlain(mlattr.ProblemHostSilent, whole(silentHosts))
+	endUnreported(mlattr.ProblemHostSilent)
+}
 
 // maxSilentRuns limits the runs that are named for one silent host.
 const maxSilentRuns = 8

@@ -13,25 +13,6 @@ func init() {
 	addPlain(mlattr.ProblemNonfinite, eachLoss(nonfinite), mlattr.ProblemLossDiverged)
 }
 
-// eachLoss finds problems of the loss of single runs, and remembers nothing. p has what
-// all its problems have in common.
-type eachLoss func(l *runs.Loss, p problem.Problem, report func(problem.Problem))
-
-// Detect looks at the losses of all runs that take steps.
-func (d eachLoss) Detect(s *State, report func(problem.Problem)) {
-	for i := range s.Losses {
-		l := &s.Losses[i]
-		p := problem.Problem{
-			Subject: problem.Subject{Resource: l.Key.Resource, Run: l.Key.ID}, Evident: l.Seen, Rank: l.Rank, Unit: "1",
-			Telemetry: math.NaN(), GPUs: s.GPUs.Uses[runs.RunOf(l.Key)].GPUs,
-		}
-		if l.Run != nil {
-			p.Telemetry = l.Run.Members.Telemetry()
-		}
-		d(l, p, report)
-	}
-}
-
 // nonfinite reports losses that are NaN or infinite.
 func nonfinite(l *runs.Loss, p problem.Problem, report func(problem.Problem)) {
 	bad := l.Nonfinite

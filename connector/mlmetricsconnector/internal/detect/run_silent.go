@@ -6,7 +6,10 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { addPlain(mlattr.ProblemRunSilent, eachRun(silent), mlattr.ProblemHostSilent) }
+func init() {
+	addPlain(mlattr.ProblemRunSilent, eachRun(silent), mlattr.ProblemHostSilent)
+	endUnreported(mlattr.ProblemRunSilent)
+}
 
 // silent reports a run that is silent and holds GPUs of which nothing is known
 // any more, not before their host, which it may follow from.

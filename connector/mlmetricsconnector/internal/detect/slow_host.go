@@ -10,7 +10,10 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { add(mlattr.ProblemSlowHost, func() Detector { return new(slowHosts) }) }
+func init() {
+	add(mlattr.ProblemSlowHost, func() Detector { return new(slowHosts) })
+	endUnreported(mlattr.ProblemSlowHost)
+}
 
 // slowHosts finds hosts that are slow in several runs.
 type slowHosts struct{ hosts ranks.Hosts }

@@ -66,20 +66,17 @@ func (r *Batch) Problem(p *problem.Entry) {
 		at, state = r.now, mlattr.ProblemStale
 	}
 	record := r.add(p.Subject.Resource, mlattr.Problem, at)
-	switch {
-	case state != mlattr.ProblemBegan:
-		record.SetSeverityNumber(plog.SeverityNumberInfo)
-		record.SetSeverityText("INFO")
-	case p.Severity == mlattr.SeverityPage:
-		record.SetSeverityNumber(plog.SeverityNumberError)
-		record.SetSeverityText("ERROR")
-	case p.Severity == mlattr.SeverityTicket:
-		record.SetSeverityNumber(plog.SeverityNumberWarn)
-		record.SetSeverityText("WARN")
-	default:
-		record.SetSeverityNumber(plog.SeverityNumberInfo)
-		record.SetSeverityText("INFO")
+	number, text := plog.SeverityNumberInfo, "INFO"
+	if state == mlattr.ProblemBegan {
+		switch p.Severity {
+		case mlattr.SeverityPage:
+			number, text = plog.SeverityNumberError, "ERROR"
+		case mlattr.SeverityTicket:
+			number, text = plog.SeverityNumberWarn, "WARN"
+		}
 	}
+	record.SetSeverityNumber(number)
+	record.SetSeverityText(text)
 	record.Body().SetStr(p.Sentence())
 	attrs := record.Attributes()
 	attrs.EnsureCapacity(32)
