@@ -121,8 +121,10 @@ func IsPrivate(key string) bool {
 	if len(words) > 1 {
 		before = words[len(words)-2]
 	}
-	return personal[last] || last == "number" && (before == "account" || personal[before]) || last == "id" && before == "user" ||
-		isSecretName(words)
+	// In time_to_first_token a token is a part of a text, in new.token it may be a code.
+	tail := key[strings.LastIndexByte(key, '.')+1:]
+	return strings.EqualFold(tail, "token") || strings.EqualFold(tail, "apikey") || isSecretName(words) ||
+		personal[last] || last == "number" && (before == "account" || personal[before]) || last == "id" && before == "user"
 }
 
 // idWords end keys of ids.

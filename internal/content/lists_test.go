@@ -23,3 +23,15 @@ func TestOwnNamesAreKept(t *testing.T) {
 		assert.Empty(t, rules, name)
 	}
 }
+
+// TestPrivateNumbers: a number is withheld under the name of a credential or of
+// something personal, and not where a token is a part of a text.
+func TestPrivateNumbers(t *testing.T) {
+	for key, want := range map[string]bool{
+		"token": true, "new.token": true, "session.next.Token": true, "model.token": true, "acme.APIkey": true,
+		"acme.pin": true, "cardNumber": true, "phone_number": true, "acme.userId": true, "db.password": true, "api_key": true,
+		"time_to_first_token": false, "gen_ai.server.time_per_output_token": false, "prompt_tokens": false, "acme.count": false, "": false,
+	} {
+		assert.Equal(t, want, IsPrivate(key), key)
+	}
+}

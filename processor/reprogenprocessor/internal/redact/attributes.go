@@ -101,7 +101,7 @@ func Attributes(in jsontree.Object) jsontree.Object {
 
 // namesError has the keys whose value is an error's class, a word of HTTP's or
 // gRPC's for it, or what a program put there instead.
-var namesError = append([]string{mlattr.ErrorType, mlattr.ExceptionType}, mlattr.Calls().ErrorType...)
+var namesError = append([]string{mlattr.ErrorType, mlattr.ExceptionType, "error_type"}, mlattr.Calls().ErrorType...)
 
 var httpStatus = regexp.MustCompile(`^[1-5][0-9]{2}$`)
 

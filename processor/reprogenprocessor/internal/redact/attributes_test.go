@@ -38,7 +38,7 @@ func TestAttributes(t *testing.T) {
 		"ml.loss.task.up", jsontree.Number("0.25"), "repro.packages", jsontree.Array{"torch==2.4"}, "error.type", "app.ShapeError",
 		"thread.name", "worker of mary", "service.version", "mary@example.com", "code.file.path", "/home/mary/train.py",
 		"vcs.ref.head.name", "mary/fix", "acme.account", jsontree.Int(4711), "user.id", jsontree.Int(17), "result", jsontree.Int(3),
-		"exception.type", "mary", "acme.note", nil,
+		"exception.type", "mary", "error_type", "mary", "acme.note", nil,
 	)
 	kept := jsontree.Object{}
 	for i, m := range in {
