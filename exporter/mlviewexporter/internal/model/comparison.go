@@ -155,7 +155,7 @@ func (c *Comparison) differ() {
 		}
 	}
 	slices.SortFunc(c.Settings, func(a, b SettingPair) int { return cmp.Compare(a.Name, b.Name) })
-	if a, b := c.Run.curve("loss"), c.With.curve("loss"); a != nil && b != nil {
+	if a, b := c.Run.Curve("loss"), c.With.Curve("loss"); a != nil && b != nil {
 		c.Parting = part(a, b, c.Run.Run.FirstSeen)
 	}
 }

@@ -107,7 +107,7 @@ func (r *run) settings() []Setting {
 	}
 	set(attrVersion, r.version)
 	set(mlattr.JobName, r.jobName)
-	set(attrHWName, r.facts.hardware)
+	set(mlattr.HardwareName, r.facts.hardware)
 	set(mlattr.HostName, strings.Join(namedOf(r.hostNames(), maxSettingHosts), ", "))
 	for name, size := range map[string]int64{
 		mlattr.BatchSize: r.facts.sizes.Batch, mlattr.MicrobatchCount: r.facts.sizes.Microbatches,

@@ -3,7 +3,6 @@ package model
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -341,23 +340,11 @@ func (s *Store) aboutGPUs(state *State, n *Need, p *problem) {
 
 // places names GPUs of one host, such as "gpu-08: GPU 4-7".
 func places(gpus []*gpu) string {
-	host := gpus[0].host
-	var names []string
-	for i := 0; i < len(gpus); {
-		first, err := strconv.Atoi(gpus[i].index)
-		end := i + 1
-		for err == nil && end < len(gpus) && gpus[end].index == strconv.Itoa(first+end-i) {
-			end++
-		}
-		switch end - i {
-		case 1:
-			names = append(names, cmp.Or(gpus[i].index, gpus[i].id))
-		default:
-			names = append(names, gpus[i].index+"-"+gpus[end-1].index)
-		}
-		i = end
+	names := make([]string, len(gpus))
+	for i, g := range gpus {
+		names[i] = cmp.Or(g.index, g.id)
 	}
-	return cmp.Or(host, "unknown host") + ": GPU " + list(names, 16)
+	return cmp.Or(gpus[0].host, "unknown host") + ": GPU " + list(Ranges(names, 2), 16)
 }
 
 // gpuHours returns the GPU-hours since the onset. Of a slow run only those count

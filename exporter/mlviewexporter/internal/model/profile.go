@@ -70,8 +70,8 @@ func (p *Profile) makeLists() {
 	}
 }
 
-// curve returns the curve with a name, or nil.
-func (p *Profile) curve(name string) *ProfileCurve {
+// Curve returns the curve with a name, or nil.
+func (p *Profile) Curve(name string) *ProfileCurve {
 	for i := range p.Curves {
 		if p.Curves[i].Name == name {
 			return &p.Curves[i]
@@ -82,7 +82,7 @@ func (p *Profile) curve(name string) *ProfileCurve {
 
 // lastOf returns the last value of a curve, or nil.
 func (p *Profile) lastOf(curve string) *float64 {
-	if c := p.curve(curve); c != nil {
+	if c := p.Curve(curve); c != nil {
 		return finite(c.Values[len(c.Values)-1])
 	}
 	return nil
@@ -144,7 +144,7 @@ func (p *Profile) addNumbers(last *lastNumbers, spent Spent) {
 		{"gpu_memory_most", "gpu_memory", "By", slices.Max[[]float64]},
 		{"power_median", "power", "W", medianOf},
 	} {
-		if c := p.curve(of.curve); c != nil {
+		if c := p.Curve(of.curve); c != nil {
 			add(of.name, of.unit, finite(of.compute(c.Values)))
 		}
 	}
@@ -223,14 +223,18 @@ func (p *points) axis(id curveID) []float64 {
 func (c ProfileCurve) thinned(most int) ProfileCurve {
 	size := (len(c.Values) + most - 1) / most
 	for _, list := range []*[]float64{&c.Elapsed, &c.Steps, &c.Epochs, &c.Values} {
-		*list = means(*list, size)
+		*list = Means(*list, max(1, size))
+		for i, v := range *list {
+			(*list)[i] = exact(float32(v))
+		}
 	}
 	return c
 }
 
-func means(values []float64, size int) (out []float64) {
-	for part := range slices.Chunk(values, max(1, size)) {
-		out = append(out, exact(float32(meanOf(part))))
+// Means returns the means of each size values, the last of them of fewer.
+func Means(values []float64, size int) (out []float64) {
+	for part := range slices.Chunk(values, size) {
+		out = append(out, meanOf(part))
 	}
 	return out
 }

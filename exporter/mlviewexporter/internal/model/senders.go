@@ -41,16 +41,27 @@ func (s *Store) Fleet() bool { return s.settings.Fleet }
 
 // SeeConnection notes that a collector has sent a request.
 func (s *Store) SeeConnection(from *Connection) {
-	if !s.settings.Fleet || from.Name() == "" {
+	if !s.settings.Fleet {
 		return
 	}
 	now := s.settings.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if one := s.seeSender(from, now); one != nil {
+		one.unnamed = from.Collector == ""
+	}
+}
+
+// seeSender notes that a collector has sent data, and returns it, nil if its name is not
+// known or the page is not that of a fleet.
+func (s *Store) seeSender(from *Connection, now time.Time) *sender {
+	if !s.settings.Fleet || from.Name() == "" {
+		return nil
+	}
 	one := s.senderOf(from.Name(), now)
-	one.unnamed = from.Collector == ""
 	one.describe(s, from)
 	one.See(now)
+	return one
 }
 
 // describe takes over what the connection says of the collector.
@@ -110,17 +121,6 @@ func (s *Store) forgetSender(one *sender, now time.Time) {
 	one.forgotten = true
 	delete(s.senders, one.id)
 	s.endSilence(one, mlattr.ProblemNoEvidence, now)
-}
-
-// senderOfPoint returns the collector that a point names, which it adds, or nil.
-func (s *Store) senderOfPoint(p *Point, now time.Time) *sender {
-	if !s.settings.Fleet || p.From.Name() == "" {
-		return nil
-	}
-	one := s.senderOf(p.From.Name(), now)
-	one.describe(s, &p.From)
-	one.See(now)
-	return one
 }
 
 // seeSenderAgain notes that the collector of a stream has sent data.
@@ -207,12 +207,12 @@ func (s *Store) silenceOf(one *sender, row *SendingCollector, now time.Time) *Ne
 			runs = append(runs, r)
 		}
 	}
-	held := 0
 	for _, g := range s.gpus {
 		if all := g.workloads(now); len(all) > 0 && all[0].sender == one {
-			n.GPUs, held = append(n.GPUs, g.key), held+1
+			n.GPUs = append(n.GPUs, g.key)
 		}
 	}
+	held := len(n.GPUs)
 	if len(runs)+held == 0 {
 		return nil
 	}

@@ -116,7 +116,6 @@ const (
 	attrRunBound   = "ml.run.bound"
 	attrCallBound  = "ml.call.bound"
 	attrWindow     = "ml.window"
-	attrProblem    = "ml.problem"
 	attrTiming     = "ml.timing"
 	attrTask       = "ml.task"
 	attrPool       = "pool"
@@ -125,8 +124,6 @@ const (
 	attrDevice     = "device"
 	attrPID        = "process.pid"
 	attrSensor     = "hw.sensor_location"
-	attrLimitType  = "nvidia.gpu.power.limit.type"
-	attrHWName     = "hw.name"
 	attrCostSource = "ml.cost.source"
 	attrDriver     = "nvidia.gpu.driver.state"
 	attrSource     = "nvidia.gpu.attribution.source"
@@ -172,19 +169,19 @@ var definitions = [seriesCount]definition{
 	BreakerOpenings: {name: "ml.breaker.openings", subject: ofPool, own: []string{attrPool, attrType, attrDevice}},
 	HealthAlerts:    {name: "ml.health.alerts", subject: ofPool, own: []string{attrPool, attrType, attrDevice}},
 
-	Problem: {name: "ml.problem.onset.timestamp", subject: ofProblem, own: []string{attrProblem}},
+	Problem: {name: "ml.problem.onset.timestamp", subject: ofProblem, own: []string{mlattr.Problem}},
 
 	GPUUtilization:    {name: mlattr.GPUUtilization, subject: ofGPU, own: []string{mlattr.GPUTask}, only: mlattr.GPUTaskGeneral},
 	GPUMemoryUsed:     {name: mlattr.GPUMemoryUsage, subject: ofGPU},
 	GPUMemoryLimit:    {name: mlattr.GPUMemoryLimit, subject: ofGPU},
 	GPUMemoryReserved: {name: mlattr.GPUMemoryReserved, subject: ofGPU},
 	GPUPower:          {name: "hw.power", subject: ofGPU},
-	GPUPowerLimit:     {name: "nvidia.gpu.power.limit", subject: ofGPU, own: []string{attrLimitType}, only: "enforced"},
+	GPUPowerLimit:     {name: "nvidia.gpu.power.limit", subject: ofGPU, own: []string{mlattr.GPUPowerLimitType}, only: "enforced"},
 	GPUTemperature:    {name: "hw.temperature", subject: ofGPU, own: []string{attrSensor}, only: "gpu"},
 	GPUThrottle:       {name: mlattr.GPUThrottleActive, subject: ofGPU, own: []string{mlattr.GPUThrottleReason}},
 	GPUStatus:         {name: mlattr.GPUStatus, subject: ofGPU, own: []string{mlattr.HardwareState}},
 	GPURecovery:       {name: "nvidia.gpu.recovery.action", subject: ofGPU},
-	GPUInfo:           {name: "nvidia.gpu.info", subject: ofGPU, own: []string{attrHWName}},
+	GPUInfo:           {name: "nvidia.gpu.info", subject: ofGPU, own: []string{mlattr.HardwareName}},
 	GPUIdle:           {name: "ml.gpu.idle.time", subject: ofGPU},
 	GPUWorkload:       {name: mlattr.GPUWorkloadMemory, subject: ofGPU, own: []string{mlattr.SlurmJobID, mlattr.K8sNamespace, mlattr.K8sPod, mlattr.ContainerID, mlattr.UserID, mlattr.GPUJoin, mlattr.ServiceName, mlattr.UserName}},
 	GPUProcess:        {name: mlattr.GPUProcessMemory, subject: ofGPU, own: []string{attrPID}},

@@ -402,7 +402,7 @@ func (s *Store) point(p *Point, now time.Time) {
 		s.seen.overflow = now
 	}
 	key := streamKey{p.Series, p.Labels}
-	from := s.senderOfPoint(p, now)
+	from := s.seeSender(&p.From, now)
 	if from != nil && !p.Series.OfHardware() {
 		key.labels.Collector = from.id // a GPU is one, whoever sends it
 	}

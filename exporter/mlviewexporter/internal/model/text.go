@@ -104,6 +104,24 @@ func list(words []string, limit int) string {
 	return strings.Join(words, ", ")
 }
 
+// Ranges returns names, of which at least least whole numbers in a row become one, such as
+// "4-7".
+func Ranges(names []string, least int) (parts []string) {
+	for len(names) > 0 {
+		n := 1
+		for first, err := strconv.Atoi(names[0]); err == nil && n < len(names) && names[n] == strconv.Itoa(first+n); {
+			n++
+		}
+		if n >= least {
+			parts = append(parts, names[0]+"-"+names[n-1])
+		} else {
+			parts = append(parts, names[:n]...)
+		}
+		names = names[n:]
+	}
+	return parts
+}
+
 // counted formats a number of things.
 func counted(n int, one, several string) string {
 	if n == 1 {

@@ -113,7 +113,7 @@ var axes = []struct {
 // pair returns the figure of a curve of two runs over one axis. ok is false if one of
 // them has no such axis.
 func pair(name string, by int, c *model.Comparison) (f figure, ok bool) {
-	a, b := curveOf(&c.Run, name), curveOf(c.With, name)
+	a, b := c.Run.Curve(name), c.With.Curve(name)
 	if a == nil || b == nil {
 		return f, false
 	}
@@ -149,13 +149,4 @@ func position(v float64, unit string) string {
 	default:
 		return "step " + number(v, unit)
 	}
-}
-
-func curveOf(p *model.Profile, name string) *model.ProfileCurve {
-	for i := range p.Curves {
-		if c := &p.Curves[i]; c.Name == name && len(c.Values) > 0 {
-			return c
-		}
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -263,22 +264,11 @@ func thinned(curves []model.Curve) []model.Curve {
 	for _, c := range curves {
 		c.Fine = nil
 		if size := (len(c.Times) + maxPoints - 1) / maxPoints; size > 1 {
-			c.Times, c.Values = means(c.Times, size), means(c.Values, size)
+			c.Times, c.Values = model.Means(c.Times, size), model.Means(c.Values, size)
 		}
 		rows = append(rows, c)
 	}
 	return rows
-}
-
-func means(values []float64, size int) (out []float64) {
-	for part := range slices.Chunk(values, size) {
-		sum := 0.0
-		for _, v := range part {
-			sum += v
-		}
-		out = append(out, sum/float64(len(part)))
-	}
-	return out
 }
 
 // missing returns what the report cannot say: of the run, and of the page as a
@@ -305,7 +295,7 @@ func missing(s *model.State, r *Report) []model.Missing {
 	add(r.Run.Version == "", "version", "The version", "The resource has no service.version.", "OTEL_RESOURCE_ATTRIBUTES=service.version=<version>")
 	add(!has("vcs.ref.head.revision"), "commit", "The commit", "The resource has no vcs.ref.head.revision.", "OTEL_RESOURCE_ATTRIBUTES=vcs.ref.head.revision=$(git rev-parse HEAD)")
 	add(len(r.Spent.Uses) == 0, "time", "What the time went to", "There is no ml.run.time.ratio of the run.", "")
-	for _, field := range sortedKeys(r.Run.Why) {
+	for _, field := range slices.Sorted(maps.Keys(r.Run.Why)) {
 		add(true, "run "+field, strings.ReplaceAll(field, "_", " "), r.Run.Why[field], "")
 	}
 	for _, row := range s.Missing {
@@ -319,15 +309,6 @@ func missing(s *model.State, r *Report) []model.Missing {
 
 // ofServices are the kinds of what is missing that name the services concerned.
 var ofServices = []string{"run", "rank_host", "step_tokens"}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
 
 // stateWords are the page's words for states of a run.
 var stateWords = map[string]string{

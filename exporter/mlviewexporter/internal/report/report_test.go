@@ -126,3 +126,18 @@ func TestCosts(t *testing.T) {
 	}
 	assert.Equal(t, map[string]float64{"gpu_hours GPU-hours": 4, "gpu_cost USD": 10, "usage USD": 2}, amounts)
 }
+
+// TestARunWithoutStepsIsCompared has a run whose steps nobody counts beside one whose steps
+// are counted: their curves have no more than the time in common.
+func TestARunWithoutStepsIsCompared(t *testing.T) {
+	r := of(t, "report.json", "r-llama")
+	require.NotNil(t, r.Comparison.With)
+	with := r.Comparison.With.Curves
+	require.NotEmpty(t, with)
+	for i := range with {
+		with[i].Steps, with[i].Epochs = []float64{}, []float64{}
+	}
+	page := html5(t, r)
+	assert.Contains(t, page, "by time since the start")
+	assert.NotContains(t, page, "Loss by step")
+}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -270,7 +271,7 @@ func barOf(caption string, seconds map[string]float64) bar {
 	for _, v := range seconds {
 		whole += max(0, v)
 	}
-	for _, name := range sortedKeys(seconds) {
+	for _, name := range slices.Sorted(maps.Keys(seconds)) {
 		v := seconds[name]
 		if share := v / whole; v > 0 && whole > 0 {
 			word := text.Words(name)
@@ -382,24 +383,7 @@ func between(values []float64, unit string) string {
 }
 
 // ranges writes names, whole numbers in a row as "0-16".
-func ranges(names []string) string {
-	var out []string
-	for i := 0; i < len(names); {
-		first, err := strconv.Atoi(names[i])
-		end := i + 1
-		for err == nil && end < len(names) && names[end] == strconv.Itoa(first+end-i) {
-			end++
-		}
-		switch {
-		case end-i > 2:
-			out = append(out, names[i]+"-"+names[end-1])
-		default:
-			out = append(out, names[i:end]...)
-		}
-		i = end
-	}
-	return strings.Join(out, ", ")
-}
+func ranges(names []string) string { return strings.Join(model.Ranges(names, 3), ", ") }
 
 // withoutEmpty leaves out the columns that no row has.
 func (t table) withoutEmpty() table {

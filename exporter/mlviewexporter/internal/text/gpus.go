@@ -48,11 +48,11 @@ func (d *document) gpus() {
 	section(d, part[group]{name: "GPUS", note: "one line for the GPUs of a host that do the same; use, power, memory and temperature of each", list: "gpus", most: maxGPUs,
 		size: func(g *group) int { return len(*g) }, columns: []column[group]{
 			{title: "GPU", least: 12, text: indexes},
-			{title: "name", least: 8, leave: 9, text: func(g *group) string { return printable((*g)[0].Name) }},
+			{title: "name", least: 8, leave: 9, text: func(g *group) string { return Printable((*g)[0].Name) }},
 			{title: "data", text: func(g *group) string { return d.simulated((*g)[0].Simulated, (*g)[0].Recorded) }},
 			{title: "does", text: func(g *group) string { return d.activity((*g)[0]) }},
 			{title: "use", right: true, text: func(g *group) string {
-				return g.each(func(g *model.GPU) *float64 { return g.Utilization }, func(use, _ *float64) string { return percent(use) })
+				return g.each(func(g *model.GPU) *float64 { return g.Utilization }, func(use, _ *float64) string { return Percent(use) })
 			}},
 			{title: "power", right: true, leave: 1, text: func(g *group) string {
 				return g.each(func(g *model.GPU) *float64 { return g.Power }, func(power, _ *float64) string { return withUnit(power, (*g)[0].PowerLimit, "W") })
@@ -67,30 +67,30 @@ func (d *document) gpus() {
 			{title: "held by", least: 24, wrap: true, text: holders},
 		}, after: d.gpuDetails}, grouped(d.state.GPUs))
 	if hosts := d.state.Collector.HostsWithoutGPU; len(hosts) > 0 {
-		d.lines(d.paragraph(0, "hosts of which no GPU is known: "+printable(strings.Join(hosts, ", ")))...)
+		d.lines(d.paragraph(0, "hosts of which no GPU is known: "+Printable(strings.Join(hosts, ", ")))...)
 	}
 }
 
 // activity says what a GPU does, or did when it was last read.
 func (d *document) activity(g *model.GPU) string {
 	if g.NoDataSince == nil {
-		return words(g.Activity)
+		return Words(g.Activity)
 	}
-	return "no data since " + clock(d.state.Time, *g.NoDataSince) + prefixed(", was ", words(g.LastActivity), "")
+	return "no data since " + clock(d.state.Time, *g.NoDataSince) + prefixed(", was ", Words(g.LastActivity), "")
 }
 
 // gpuDetails says what is out of the ordinary.
 func (d *document) gpuDetails(g *gpuGroup) []string {
 	first, notes := (*g)[0], []string(nil)
 	if first.Health != "" && first.Health != "ok" {
-		notes = append(notes, "health: "+words(first.Health))
+		notes = append(notes, "health: "+Words(first.Health))
 	}
 	if first.XID != nil {
 		last := slices.MaxFunc(*g, func(a, b *model.GPU) int { return a.XID.Time.Compare(b.XID.Time) })
-		notes = append(notes, joined(" ", "last error of the driver: XID", printable(last.XID.Code), ago(d.state.Time, &last.XID.Time)))
+		notes = append(notes, joined(" ", "last error of the driver: XID", Printable(last.XID.Code), ago(d.state.Time, &last.XID.Time)))
 	}
 	if len(first.Throttle) > 0 {
-		notes = append(notes, "throttled by "+words(strings.Join(first.Throttle, ", ")))
+		notes = append(notes, "throttled by "+Words(strings.Join(first.Throttle, ", ")))
 	}
 	if held := g.each(func(g *model.GPU) *float64 { return g.MemoryUnattributed }, memory); held != "" && held != "0.0 GiB" {
 		notes = append(notes, held+" held by no known process")
@@ -121,26 +121,11 @@ func indexes(g *gpuGroup) string {
 	for _, one := range *g {
 		names = append(names, cmp.Or(one.Index, shortID(one.ID)))
 	}
-	return joined(":", printable((*g)[0].Host), printable(ranges(names)))
+	return joined(":", Printable((*g)[0].Host), Printable(ranges(names)))
 }
 
 // ranges writes numbers that follow each other as the first and the last.
-func ranges(names []string) string {
-	var texts []string
-	for i := 0; i < len(names); {
-		end := i
-		for first, err := strconv.Atoi(names[i]); err == nil && end+1 < len(names) && names[end+1] == strconv.Itoa(first+end+1-i); {
-			end++
-		}
-		if text := names[i]; end > i {
-			texts = append(texts, text+"-"+names[end])
-		} else if text != "" {
-			texts = append(texts, text)
-		}
-		i = end + 1
-	}
-	return strings.Join(texts, ",")
-}
+func ranges(names []string) string { return joined(",", model.Ranges(names, 2)...) }
 
 // holders names the workloads that hold memory of the GPUs, with their ranks in
 // the order of the GPUs.
@@ -161,7 +146,7 @@ func holders(g *gpuGroup) string {
 		if len((*g)[0].Holders) > 1 {
 			held = memory(h.Memory, nil)
 		}
-		texts = append(texts, joined(" ", printable(cmp.Or(h.Service, h.Name)), prefixed(rank, printable(ranges(ranks)), ""), prefixed("(", printable(h.Owner), ")"), held))
+		texts = append(texts, joined(" ", Printable(cmp.Or(h.Service, h.Name)), prefixed(rank, Printable(ranges(ranks)), ""), prefixed("(", Printable(h.Owner), ")"), held))
 	}
 	return strings.Join(texts, ", ")
 }

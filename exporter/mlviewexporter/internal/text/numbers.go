@@ -24,12 +24,13 @@ func number(value *float64) string {
 	case size < 99.95:
 		return strconv.FormatFloat(*value, 'f', 1, 64)
 	default:
-		return count(value)
+		return Count(value)
 	}
 }
 
-// trimmed is number without zeros at the end.
-func trimmed(value *float64) string {
+// Number writes a value with about three digits that matter and no zeros at the end, empty
+// if it is nil.
+func Number(value *float64) string {
 	text := number(value)
 	if strings.Contains(text, ".") && !strings.Contains(text, "e") {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
@@ -37,8 +38,9 @@ func trimmed(value *float64) string {
 	return text
 }
 
-// count writes a whole number in full up to 99 999 and with a unit prefix above.
-func count(value *float64) string {
+// Count writes a whole number in full up to 99 999 and with a unit prefix above, empty if it
+// is nil.
+func Count(value *float64) string {
 	if value == nil {
 		return ""
 	}
@@ -70,9 +72,9 @@ func loss(value *float64) string {
 	return strconv.FormatFloat(*value, 'f', 4, 64)
 }
 
-// percent writes a fraction as a percentage. Percentages below 10 get a digit
-// after the point.
-func percent(fraction *float64) string {
+// Percent writes a fraction as a percentage, empty if it is nil. Percentages below 10 get
+// a digit after the point.
+func Percent(fraction *float64) string {
 	if fraction == nil {
 		return ""
 	}
@@ -86,8 +88,9 @@ func percent(fraction *float64) string {
 	return strconv.FormatFloat(value, 'f', digits, 64) + " %"
 }
 
-// change writes by how much a value differs from its usual, as a percentage.
-func change(value, usual *float64) string {
+// Change writes by how much a value differs from its usual, as a percentage, empty if one of
+// them is nil.
+func Change(value, usual *float64) string {
 	if value == nil || usual == nil || *usual <= 0 {
 		return ""
 	}
@@ -105,8 +108,8 @@ func change(value, usual *float64) string {
 	return text
 }
 
-// seconds writes a duration in the unit that suits it.
-func seconds(value *float64) string {
+// Seconds writes a duration in seconds in the unit that suits it, empty if it is nil.
+func Seconds(value *float64) string {
 	if value == nil {
 		return ""
 	}
@@ -183,6 +186,9 @@ func memory(used, limit *float64) string {
 	}
 }
 
+// GiB writes a size in bytes as GiB, empty if it is nil.
+func GiB(bytes *float64) string { return memory(bytes, nil) }
+
 func gib(bytes float64) string {
 	value := bytes / (1 << 30)
 	if math.Abs(value) >= 1e6 {
@@ -196,9 +202,9 @@ func withUnit(value, limit *float64, unit string) string {
 	if value == nil {
 		return ""
 	}
-	text := count(value)
+	text := Count(value)
 	if limit != nil {
-		text += "/" + count(limit)
+		text += "/" + Count(limit)
 	}
 	return text + " " + unit
 }

@@ -13,18 +13,20 @@ import (
 // maxTextRunes limits texts from outside. A longer text ends with an ellipsis.
 const maxTextRunes = 400
 
-// printable is escape for a text without its control sequences for colors and
-// cursors, and that may be shortened to maxTextRunes characters.
-func printable(text string) string {
+// Printable returns a text from outside in a form that cannot control a terminal, turn
+// the direction of a line or hide anything. It is Escape for a text without its control
+// sequences for colors and cursors; one of more than maxTextRunes characters is cut and ends
+// with an ellipsis.
+func Printable(text string) string {
 	text = withoutANSI(text)
 	runes := 0
 	for i := range text {
 		if runes == maxTextRunes {
-			return escape(text[:i]) + "…"
+			return Escape(text[:i]) + "…"
 		}
 		runes++
 	}
-	return escape(text)
+	return Escape(text)
 }
 
 // withoutANSI returns text without the CSI sequences of ECMA-48, such as those that
@@ -52,11 +54,11 @@ func withoutANSI(text string) string {
 	return out.String() + text
 }
 
-// escape returns text in a form that a terminal shows in one line as it is. It
+// Escape returns text in a form that a terminal shows in one line as it is. It
 // escapes control characters, invisible characters, characters without width,
 // private ones and invalid UTF-8. It also escapes right-to-left letters, because
 // a terminal that reorders them would mix up columns.
-func escape(text string) string {
+func Escape(text string) string {
 	var out strings.Builder
 	for text != "" {
 		r, size := utf8.DecodeRuneInString(text)
@@ -140,7 +142,7 @@ func cut(text string, limit int) string {
 
 // shortID shortens an id in the middle, where ids of one kind differ least.
 func shortID(id string) string {
-	text := []rune(printable(id))
+	text := []rune(Printable(id))
 	if len(text) <= 24 {
 		return string(text)
 	}

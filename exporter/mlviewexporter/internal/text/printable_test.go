@@ -25,9 +25,9 @@ func TestPrintable(t *testing.T) {
 		"\u00a0\u2028\u3000":                `\u00a0\u2028\u3000`,
 		strings.Repeat("a", maxTextRunes+1): strings.Repeat("a", maxTextRunes) + "…",
 	} {
-		assert.Equal(t, want, printable(text))
+		assert.Equal(t, want, Printable(text))
 	}
-	assert.Equal(t, `\x1b[31mred`, escape("\x1b[31mred"), "what is to be copied is whole")
+	assert.Equal(t, `\x1b[31mred`, Escape("\x1b[31mred"), "what is to be copied is whole")
 }
 
 func TestCut(t *testing.T) {
@@ -49,18 +49,18 @@ func TestNumbers(t *testing.T) {
 		assert.Equal(t, want, number(&value))
 	}
 	for value, want := range map[float64]string{0: "0", 1: "1", 0.25: "0.25", 1.5: "1.5", 32: "32", 100: "100", 1e300: "1.00e+300"} {
-		assert.Equal(t, want, trimmed(&value))
+		assert.Equal(t, want, Number(&value))
 	}
 	for value, want := range map[float64]string{0: "0 %", 0.004: "0.4 %", 0.1234: "12 %", 1: "100 %", 1e9: "1.0e+11 %"} {
-		assert.Equal(t, want, percent(&value))
+		assert.Equal(t, want, Percent(&value))
 	}
 	for value, want := range map[float64]string{0: "0 s", 0.0123: "12.3 ms", 1.5: "1.50 s", 90: "90.0 s", 600: "10 min", 5400: "1.5 h", 3 * 86400: "3 d", 1e300: "years"} {
-		assert.Equal(t, want, seconds(&value))
+		assert.Equal(t, want, Seconds(&value))
 	}
 	usual := 2.0
 	for value, want := range map[float64]string{2: "0 %", 2.002: "0 %", 3: "+50 %", 1: "-50 %", 1000: "×500"} {
-		assert.Equal(t, want, change(&value, &usual))
+		assert.Equal(t, want, Change(&value, &usual))
 	}
-	assert.Empty(t, change(&usual, nil))
-	assert.Empty(t, change(&usual, new(float64)), "nothing is a multiple of zero")
+	assert.Empty(t, Change(&usual, nil))
+	assert.Empty(t, Change(&usual, new(float64)), "nothing is a multiple of zero")
 }

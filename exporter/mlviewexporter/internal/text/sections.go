@@ -25,22 +25,22 @@ func (d *document) runs() {
 		{title: "run", least: min(22, d.width/5), wrap: true, text: func(r *run) string { return names[r.Key] }},
 		{title: "id", leave: 16, text: func(r *run) string { return shortID(r.ID) }},
 		{title: "data", text: func(r *run) string { return d.simulated(r.Simulated, r.Recorded) }},
-		{title: "owner", least: 8, text: func(r *run) string { return printable(r.Owner) }},
-		{title: "job", least: 6, leave: 14, text: func(r *run) string { return printable(r.Job) }},
+		{title: "owner", least: 8, text: func(r *run) string { return Printable(r.Owner) }},
+		{title: "job", least: 6, leave: 14, text: func(r *run) string { return Printable(r.Job) }},
 		{title: "state", text: d.runState},
-		{title: "GPUs", right: true, leave: 5, text: func(r *run) string { return trimmed(r.GPUs) }},
-		{title: "GPU use", right: true, leave: 11, text: func(r *run) string { return percent(r.GPUUtilization) }},
-		{title: "step", right: true, leave: 9, text: func(r *run) string { return count(r.Steps) }},
+		{title: "GPUs", right: true, leave: 5, text: func(r *run) string { return Number(r.GPUs) }},
+		{title: "GPU use", right: true, leave: 11, text: func(r *run) string { return Percent(r.GPUUtilization) }},
+		{title: "step", right: true, leave: 9, text: func(r *run) string { return Count(r.Steps) }},
 		{title: "s/step", right: true, leave: 1, text: func(r *run) string { return number(rate(r, r.StepTime)) }},
-		{title: "vs usual", right: true, leave: 6, text: func(r *run) string { return change(rate(r, r.StepTime), r.StepTimeUsual) }},
+		{title: "vs usual", right: true, leave: 6, text: func(r *run) string { return Change(rate(r, r.StepTime), r.StepTimeUsual) }},
 		{title: "tok/s", right: true, leave: 4, text: tokenRate},
 		{title: "samples/s", right: true, leave: 13, text: func(r *run) string { return number(rate(r, r.SampleRate)) }},
 		{title: "loss", right: true, leave: 15, text: func(r *run) string { return loss(r.Loss) }},
-		{title: "goodput", right: true, leave: 2, text: func(r *run) string { return percent(r.Goodput) }},
+		{title: "goodput", right: true, leave: 2, text: func(r *run) string { return Percent(r.Goodput) }},
 		{title: "limited by", leave: 3, text: bound},
 		{title: "ckpt age", right: true, leave: 10, text: func(r *run) string { return age(now, r.LastCheckpoint) }},
 		{title: "restarts", right: true, leave: 12, text: restarts},
-		{title: "errors", right: true, leave: 7, text: func(r *run) string { return count(r.Errors) }},
+		{title: "errors", right: true, leave: 7, text: func(r *run) string { return Count(r.Errors) }},
 		{title: "last step", right: true, leave: 8, text: func(r *run) string { return ago(now, r.LastStep) }},
 	}, after: func(r *run) []string {
 		if tokenRate(r) != noTokens {
@@ -53,7 +53,7 @@ func (d *document) runs() {
 		case more != "":
 			why += "; MISSING says what changes it"
 		}
-		return d.paragraph(4, "tok/s: "+printable(why))
+		return d.paragraph(4, "tok/s: "+Printable(why))
 	}}, slices.SortedStableFunc(slices.Values(d.state.Runs), byOrder))
 }
 
@@ -71,9 +71,9 @@ func (d *document) runNames() map[string]string {
 	names := make(map[string]string)
 	for i := range d.state.Runs {
 		r := &d.state.Runs[i]
-		names[r.Key] = printable(cmp.Or(r.Service, r.ID))
+		names[r.Key] = Printable(cmp.Or(r.Service, r.ID))
 		if runs[r.Service] > 1 {
-			names[r.Key] = joined(" ", names[r.Key], cut(printable(r.ID), shownOfID))
+			names[r.Key] = joined(" ", names[r.Key], cut(Printable(r.ID), shownOfID))
 		}
 	}
 	return names
@@ -101,13 +101,13 @@ func tokenRate(r *model.Run) string {
 
 // runState writes the state and the problems that it does not say itself.
 func (d *document) runState(r *model.Run) string {
-	texts := []string{words(r.State)}
+	texts := []string{Words(r.State)}
 	if r.State == mlattr.RunStalled {
-		texts = []string{words(model.LooksHung)}
+		texts = []string{Words(model.LooksHung)}
 	}
 	for _, need := range r.Needs {
 		if need != model.LooksHung && need != mlattr.ProblemRunSilent {
-			texts = append(texts, words(need))
+			texts = append(texts, Words(need))
 		}
 	}
 	if r.NoDataSince != nil {
@@ -144,7 +144,7 @@ func bound(r *model.Run) string {
 	case "unknown":
 		return ""
 	default:
-		return words(r.Bound)
+		return Words(r.Bound)
 	}
 }
 
@@ -152,7 +152,7 @@ func restarts(r *model.Run) string {
 	if r.Attempts == nil {
 		return ""
 	}
-	return count(new(max(0, *r.Attempts-1)))
+	return Count(new(max(0, *r.Attempts-1)))
 }
 
 func (d *document) failures() {
@@ -171,11 +171,11 @@ func (d *document) failures() {
 		{title: "data", text: func(f *failure) string { return d.simulated(f.Simulated, false) }},
 		{title: "class", least: 28, wrap: true, text: func(f *failure) string { return classOf(f.Class) }},
 		{title: "service · run · version", least: 23, wrap: true, text: func(f *failure) string {
-			return joined(" · ", printable(f.Service), prefixed("run ", shortID(f.RunID), ""), prefixed("version ", printable(f.Version), ""))
+			return joined(" · ", Printable(f.Service), prefixed("run ", shortID(f.RunID), ""), prefixed("version ", Printable(f.Version), ""))
 		}},
 	}, after: func(f *failure) []string {
 		var lines []string
-		if text := joined(": ", prefixed("in ", printable(f.Operation), ""), printable(f.Message)); text != "" {
+		if text := joined(": ", prefixed("in ", Printable(f.Operation), ""), Printable(f.Message)); text != "" {
 			lines = d.paragraph(4, text)
 		}
 		return append(lines, d.reproduction(f)...)
@@ -187,7 +187,7 @@ func classOf(class string) string {
 	if class == "_OTHER" {
 		return "error without a type"
 	}
-	return printable(class)
+	return Printable(class)
 }
 
 // reproduction returns the command of a failure, after what it does and needs, or
@@ -197,22 +197,22 @@ func (d *document) reproduction(f *model.Failure) []string {
 	case f.Command == "" && f.Why == "":
 		return nil
 	case f.Command == "":
-		return d.paragraph(4, "reproduction: "+printable(f.Why))
+		return d.paragraph(4, "reproduction: "+Printable(f.Why))
 	}
 	does := []string{"prints what is known of it; the call cannot be run again"}
 	switch {
 	case f.Replays:
 		does[0] = "runs the failed call again, and may ask first"
 	case f.Why != "":
-		does[0] += ": " + printable(f.Why)
+		does[0] += ": " + Printable(f.Why)
 	}
 	// The flags stand in the command.
 	others := slices.DeleteFunc(slices.Clone(f.Requires), func(need string) bool { return strings.HasPrefix(need, "--") })
 	if len(others) > 0 {
-		does = append(does, "needs "+printable(strings.Join(others, ", ")))
+		does = append(does, "needs "+Printable(strings.Join(others, ", ")))
 	}
 	if len(f.Fill) > 0 {
-		does = append(does, "replace "+printable(strings.Join(f.Fill, ", "))+" by your own")
+		does = append(does, "replace "+Printable(strings.Join(f.Fill, ", "))+" by your own")
 	}
 	return append(d.paragraph(4, strings.Join(does, "; ")+":"), copied("$", f.Command)...)
 }
@@ -222,9 +222,9 @@ func (d *document) changes() {
 	now := d.state.Time
 	section(d, part[change]{name: "CHANGES", list: "changes", most: maxChanges, columns: []column[change]{
 		{title: "at", text: func(c *change) string { return clock(now, c.Time) }},
-		{title: "service", least: 8, text: func(c *change) string { return printable(c.Service) }},
+		{title: "service", least: 8, text: func(c *change) string { return Printable(c.Service) }},
 		{title: "run", least: 8, leave: 1, text: func(c *change) string { return shortID(c.RunID) }},
-		{title: "change", least: 12, text: func(c *change) string { return printable(c.Text) }},
+		{title: "change", least: 12, text: func(c *change) string { return Printable(c.Text) }},
 	}}, d.state.Changes)
 }
 
@@ -233,24 +233,24 @@ func (d *document) models() {
 	now := d.state.Time
 	section(d, part[use]{name: "MODELS", list: "models", most: maxModels,
 		note: "failing: of the last 100 requests of the service, with the tools that they call, and before that of up to 1000; failures outside of requests are in FAILURES only; calls and errors: of the model alone", columns: []column[use]{
-			{title: "service", least: 22, text: func(m *use) string { return printable(m.Service) }},
-			{title: "model · role", least: 20, text: func(m *use) string { return joined(" · ", printable(m.Model), printable(m.Role)) }},
+			{title: "service", least: 22, text: func(m *use) string { return Printable(m.Service) }},
+			{title: "model · role", least: 20, text: func(m *use) string { return joined(" · ", Printable(m.Model), Printable(m.Role)) }},
 			{title: "data", text: func(m *use) string { return d.simulated(m.Simulated, false) }},
-			{title: "side", leave: 9, text: func(m *use) string { return words(m.Side) }},
+			{title: "side", leave: 9, text: func(m *use) string { return Words(m.Side) }},
 			{title: "calls/s", right: true, leave: 2, text: func(m *use) string { return number(m.RequestRate) }},
 			{title: "in tok/s", right: true, leave: 4, text: func(m *use) string { return number(m.InputTokenRate) }},
 			{title: "out tok/s", right: true, leave: 3, text: func(m *use) string { return number(m.OutputTokenRate) }},
 			{title: "input cached", right: true, leave: 10, text: func(m *use) string { return share(m.CachedTokens, m.InputTokens) }},
-			{title: "first token p50/p95", right: true, leave: 5, text: func(m *use) string { return quantiles(m.FirstToken, seconds) }},
-			{title: "duration p50/p95", right: true, leave: 1, text: func(m *use) string { return quantiles(m.Duration, seconds) }},
+			{title: "first token p50/p95", right: true, leave: 5, text: func(m *use) string { return quantiles(m.FirstToken, Seconds) }},
+			{title: "duration p50/p95", right: true, leave: 1, text: func(m *use) string { return quantiles(m.Duration, Seconds) }},
 			{title: "tok/s of a call p50/p95", right: true, leave: 6, text: func(m *use) string { return quantiles(m.Decode, number) }},
-			{title: "failing", right: true, text: func(m *use) string { return percent(m.ErrorRatio) }},
+			{title: "failing", right: true, text: func(m *use) string { return Percent(m.ErrorRatio) }},
 			{title: "errors", least: 10, leave: 7, text: func(m *use) string { return byType(m.Errors) }},
-			{title: "cut by length", right: true, leave: 8, text: func(m *use) string { return count(m.LengthStops) }},
+			{title: "cut by length", right: true, leave: 8, text: func(m *use) string { return Count(m.LengthStops) }},
 			{title: "cost", right: true, leave: 11, text: func(m *use) string { return number(m.Cost) }},
 		}, after: func(m *use) []string {
 			var lines []string
-			if usual := percent(m.ErrorRatioUsual); usual != "" && usual != percent(m.ErrorRatio) {
+			if usual := Percent(m.ErrorRatioUsual); usual != "" && usual != Percent(m.ErrorRatio) {
 				lines = d.paragraph(4, "failing before: "+usual)
 			}
 			if errors := byType(m.ToolErrors); errors != "" {
@@ -262,14 +262,14 @@ func (d *document) models() {
 			for _, v := range m.Versions[:min(2, len(m.Versions))] {
 				failures := ""
 				if v.Failures > v.Errors {
-					failures = prefixed("failures of the service "+count(&v.Failures)+" (", share(&v.Failures, &v.Requests), " of the calls)")
+					failures = prefixed("failures of the service "+Count(&v.Failures)+" (", share(&v.Failures, &v.Requests), " of the calls)")
 				}
 				parts := []string{
-					"version " + printable(v.Version) + " since " + clock(now, v.FirstSeen) + ": " + count(&v.Requests) + " calls of the model",
-					count(&v.Errors) + " errors",
+					"version " + Printable(v.Version) + " since " + clock(now, v.FirstSeen) + ": " + Count(&v.Requests) + " calls of the model",
+					Count(&v.Errors) + " errors",
 					failures,
-					prefixed("first token ", quantiles(v.FirstToken, seconds), ""),
-					prefixed("duration ", quantiles(v.Duration, seconds), ""),
+					prefixed("first token ", quantiles(v.FirstToken, Seconds), ""),
+					prefixed("duration ", quantiles(v.Duration, Seconds), ""),
 				}
 				lines = append(lines, d.paragraph(4, joined(", ", parts...))...)
 			}
@@ -289,7 +289,7 @@ func share(part, whole *float64) string {
 	if part == nil || whole == nil || *whole <= 0 {
 		return ""
 	}
-	return percent(new(*part / *whole))
+	return Percent(new(*part / *whole))
 }
 
 func quantiles(q *model.Quantiles, write func(*float64) string) string {
@@ -303,7 +303,7 @@ func byType(errors map[string]float64) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(errors)) {
 		if n := errors[name]; n > 0 {
-			texts = append(texts, printable(name)+" "+count(&n))
+			texts = append(texts, Printable(name)+" "+Count(&n))
 		}
 	}
 	return strings.Join(texts, ", ")
@@ -312,16 +312,16 @@ func byType(errors map[string]float64) string {
 func (d *document) pools() {
 	type pool = model.Pool
 	section(d, part[pool]{name: "POOLS OF WORKERS", list: "pools", most: maxPools, columns: []column[pool]{
-		{title: "service", least: 14, text: func(p *pool) string { return printable(p.Service) }},
-		{title: "pool", least: 8, text: func(p *pool) string { return printable(p.Pool) }},
+		{title: "service", least: 14, text: func(p *pool) string { return Printable(p.Service) }},
+		{title: "pool", least: 8, text: func(p *pool) string { return Printable(p.Pool) }},
 		{title: "instance", leave: 1, text: func(p *pool) string { return shortID(p.Instance) }},
-		{title: "size", right: true, text: func(p *pool) string { return count(p.Size) }},
-		{title: "busy", right: true, text: func(p *pool) string { return count(p.Busy) }},
-		{title: "idle", right: true, text: func(p *pool) string { return count(p.Idle) }},
-		{title: "queue", right: true, text: func(p *pool) string { return count(p.Queue) }},
-		{title: "crashes", right: true, text: func(p *pool) string { return count(p.Crashes) }},
-		{title: "breaker openings", right: true, leave: 2, text: func(p *pool) string { return count(p.Breakers) }},
-		{title: "alerts", right: true, leave: 3, text: func(p *pool) string { return count(p.Alerts) }},
+		{title: "size", right: true, text: func(p *pool) string { return Count(p.Size) }},
+		{title: "busy", right: true, text: func(p *pool) string { return Count(p.Busy) }},
+		{title: "idle", right: true, text: func(p *pool) string { return Count(p.Idle) }},
+		{title: "queue", right: true, text: func(p *pool) string { return Count(p.Queue) }},
+		{title: "crashes", right: true, text: func(p *pool) string { return Count(p.Crashes) }},
+		{title: "breaker openings", right: true, leave: 2, text: func(p *pool) string { return Count(p.Breakers) }},
+		{title: "alerts", right: true, leave: 3, text: func(p *pool) string { return Count(p.Alerts) }},
 	}}, d.state.Pools)
 }
 
@@ -329,12 +329,12 @@ func (d *document) calls() {
 	type call = model.Call
 	section(d, part[call]{name: "CALLS", note: "failed and slow ones first, then the newest", list: "calls", most: maxCalls, columns: []column[call]{
 		{title: "started", text: func(c *call) string { return c.Time.UTC().Format("15:04:05") }},
-		{title: "service", least: 14, leave: 1, text: func(c *call) string { return printable(c.Service) }},
-		{title: "function", least: 20, text: func(c *call) string { return joined(".", printable(c.Library), printable(c.Function)) }},
+		{title: "service", least: 14, leave: 1, text: func(c *call) string { return Printable(c.Service) }},
+		{title: "function", least: 20, text: func(c *call) string { return joined(".", Printable(c.Library), Printable(c.Function)) }},
 		{title: "data", text: func(c *call) string { return d.simulated(c.Simulated, false) }},
-		{title: "took", right: true, text: func(c *call) string { return seconds(&c.Duration) }},
-		{title: "queued", right: true, leave: 2, text: func(c *call) string { return seconds(c.Queue) }},
-		{title: "encoding time", right: true, leave: 3, text: func(c *call) string { return seconds(c.Serialize) }},
+		{title: "took", right: true, text: func(c *call) string { return Seconds(&c.Duration) }},
+		{title: "queued", right: true, leave: 2, text: func(c *call) string { return Seconds(c.Queue) }},
+		{title: "encoding time", right: true, leave: 3, text: func(c *call) string { return Seconds(c.Serialize) }},
 		{title: "result", least: 18, text: result},
 	}}, slices.SortedStableFunc(slices.Values(d.state.Calls), func(a, b call) int { return cmp.Compare(urgency(&a), urgency(&b)) }))
 }
@@ -355,7 +355,7 @@ func urgency(c *model.Call) int {
 func result(c *model.Call) string {
 	switch {
 	case c.Error != "":
-		return joined(": ", classOf(c.Error), printable(c.Message))
+		return joined(": ", classOf(c.Error), Printable(c.Message))
 	case c.Slow:
 		return "ok, slow"
 	default:
@@ -381,7 +381,7 @@ func (d *document) collectors() {
 	type collector = model.SendingCollector
 	now := d.state.Time
 	section(d, part[collector]{name: "COLLECTORS", list: "collectors", most: maxCollectors, columns: []column[collector]{
-		{title: "collector", least: 16, text: func(c *collector) string { return printable(c.ID) }},
+		{title: "collector", least: 16, text: func(c *collector) string { return Printable(c.ID) }},
 		{title: "state", text: func(c *collector) string {
 			if c.SilentSince == nil {
 				return "sending"
@@ -389,8 +389,8 @@ func (d *document) collectors() {
 			return "SILENT since " + clock(now, *c.SilentSince)
 		}},
 		{title: "last data", right: true, text: func(c *collector) string { return ago(now, &c.LastSeen) }},
-		{title: "address", leave: 2, text: func(c *collector) string { return printable(c.Address) }},
-		{title: "version", leave: 1, text: func(c *collector) string { return printable(c.Version) }},
+		{title: "address", leave: 2, text: func(c *collector) string { return Printable(c.Address) }},
+		{title: "version", leave: 1, text: func(c *collector) string { return Printable(c.Version) }},
 	}}, d.state.Collectors)
 }
 
@@ -406,7 +406,7 @@ func (d *document) missing() {
 		first := shown[0]
 		var what []string
 		for len(shown) > 0 && shown[0].Why == first.Why && shown[0].Fix == first.Fix {
-			text := printable(shown[0].What)
+			text := Printable(shown[0].What)
 			if n := shown[0].Count; n > 0 {
 				text += fmt.Sprintf(" (%d times)", n)
 			}
@@ -415,7 +415,7 @@ func (d *document) missing() {
 			}
 			shown = shown[1:]
 		}
-		d.lines(d.paragraph(0, joined(": ", strings.Join(what, "; "), printable(first.Why)))...)
+		d.lines(d.paragraph(0, joined(": ", strings.Join(what, "; "), Printable(first.Why)))...)
 		if place := belongs(first.Fix); place != "" {
 			d.lines(d.paragraph(4, place+":")...)
 		}

@@ -174,7 +174,7 @@ func copied(mark, text string) []string {
 	if text == "" {
 		return nil
 	}
-	return []string{"    " + mark + " " + escape(text)}
+	return []string{"    " + mark + " " + Escape(text)}
 }
 
 // joined joins the texts that are known.
@@ -189,9 +189,9 @@ var activities = []string{"working", model.LooksHung, model.Slow, model.HeldIdle
 // noData is the activity of a GPU that is not read any more.
 const noData = "no_data"
 
-// words writes a name of the model, such as looks_hung, as words.
-func words(name string) string {
-	return printable(strings.ReplaceAll(name, "_", " "))
+// Words writes a name of the model, such as looks_hung, as words.
+func Words(name string) string {
+	return Printable(strings.ReplaceAll(name, "_", " "))
 }
 
 func (d *document) header() {
@@ -201,7 +201,7 @@ func (d *document) header() {
 	for _, activity := range activities {
 		if n := c.GPUs[activity]; n > 0 {
 			all += n
-			text := words(activity)
+			text := Words(activity)
 			if since := c.NoDataSince; activity == noData && since != nil {
 				text = "without data since " + clock(d.state.Time, *since)
 			}
@@ -229,7 +229,7 @@ func (d *document) header() {
 	}
 	parts = append(parts, d.state.Time.UTC().Format("15:04:05 UTC"))
 	if c.Version != "" {
-		parts = append(parts, "otelcol-ml "+printable(c.Version))
+		parts = append(parts, "otelcol-ml "+Printable(c.Version))
 	}
 	d.lines(flow(parts, " · ", d.width)...)
 	if c.DataTime != nil && d.state.Time.Sub(*c.DataTime) > oldData {
@@ -246,11 +246,11 @@ func (d *document) losses() {
 		if m.Since == nil {
 			continue
 		}
-		text := printable(m.What) + ", since " + m.Since.UTC().Format("2 Jan 15:04:05 UTC")
+		text := Printable(m.What) + ", since " + m.Since.UTC().Format("2 Jan 15:04:05 UTC")
 		if m.Count > 0 {
 			text += " (" + strconv.FormatInt(m.Count, 10) + ")"
 		}
-		for _, line := range d.paragraph(0, text+": "+printable(m.Why)) {
+		for _, line := range d.paragraph(0, text+": "+Printable(m.Why)) {
 			d.styled(boldRed, line)
 		}
 	}
@@ -262,7 +262,7 @@ func (d *document) unreal() {
 		return
 	}
 	simulated, recorded := 0, 0
-	count := func(isSimulated, isRecorded bool) {
+	tally := func(isSimulated, isRecorded bool) {
 		switch {
 		case isRecorded:
 			recorded++
@@ -271,13 +271,13 @@ func (d *document) unreal() {
 		}
 	}
 	for i := range d.state.Runs {
-		count(d.state.Runs[i].Simulated, d.state.Runs[i].Recorded)
+		tally(d.state.Runs[i].Simulated, d.state.Runs[i].Recorded)
 	}
 	for i := range d.state.GPUs {
-		count(d.state.GPUs[i].Simulated, d.state.GPUs[i].Recorded)
+		tally(d.state.GPUs[i].Simulated, d.state.GPUs[i].Recorded)
 	}
 	for i := range d.state.Failures {
-		count(d.state.Failures[i].Simulated, false)
+		tally(d.state.Failures[i].Simulated, false)
 	}
 	all := len(d.state.Runs) + len(d.state.GPUs) + len(d.state.Failures)
 	d.allSimulated = simulated == all
@@ -334,15 +334,15 @@ func (d *document) needs() {
 		{title: "since", text: func(n *need) string { return clock(now, n.Since) }},
 		{title: "what", text: kindOfNeed},
 		{title: "data", text: func(n *need) string { return d.simulated(n.Simulated, n.Recorded) }},
-		{title: "where", least: 16, text: func(n *need) string { return printable(n.Subject) }},
+		{title: "where", least: 16, text: func(n *need) string { return Printable(n.Subject) }},
 		{title: "owner", least: 8, text: ownerOf},
-		{title: "job", least: 8, leave: 2, text: func(n *need) string { return printable(n.Job) }},
+		{title: "job", least: 8, leave: 2, text: func(n *need) string { return Printable(n.Job) }},
 		{title: "run", leave: 1, text: func(n *need) string { return shortID(n.RunID) }},
 		{title: "lost", right: true, text: func(n *need) string {
 			if n.GPUHours == nil {
 				return ""
 			}
-			return trimmed(n.GPUHours) + " GPU-hours"
+			return Number(n.GPUHours) + " GPU-hours"
 		}},
 	}, after: d.needDetails}, d.state.Needs)
 }
@@ -358,9 +358,9 @@ func (d *document) resolved() {
 		{title: "ended", text: func(n *need) string { return clock(now, *n.Ended) }},
 		{title: "what", text: kindOfNeed},
 		{title: "data", text: func(n *need) string { return d.simulated(n.Simulated, n.Recorded) }},
-		{title: "where", least: 16, text: func(n *need) string { return printable(n.Subject) }},
+		{title: "where", least: 16, text: func(n *need) string { return Printable(n.Subject) }},
 		{title: "owner", least: 8, text: ownerOf},
-		{title: "job", least: 8, leave: 2, text: func(n *need) string { return printable(n.Job) }},
+		{title: "job", least: 8, leave: 2, text: func(n *need) string { return Printable(n.Job) }},
 		{title: "run", leave: 1, text: func(n *need) string { return shortID(n.RunID) }},
 		{title: "lasted", right: true, text: func(n *need) string { return age(*n.Ended, &n.Since) }},
 		{title: "why", leave: 3, text: func(n *need) string {
@@ -374,7 +374,7 @@ func (d *document) resolved() {
 
 // ownerOf writes whose a problem is.
 func ownerOf(n *model.Need) string {
-	return cmp.Or(printable(n.Owner), prefixed("team ", printable(n.Team), ""), "not known")
+	return cmp.Or(Printable(n.Owner), prefixed("team ", Printable(n.Team), ""), "not known")
 }
 
 // evidence returns what was observed of a problem, and since when nothing was.
@@ -383,7 +383,7 @@ func (d *document) evidence(n *model.Need) (lines []string) {
 		lines = d.paragraph(4, "no new evidence for "+age(d.state.Time, n.NoEvidenceSince)+": it may be over")
 	}
 	if len(n.Evidence) > 0 {
-		lines = append(lines, d.paragraph(4, printable(strings.Join(n.Evidence, "; ")))...)
+		lines = append(lines, d.paragraph(4, Printable(strings.Join(n.Evidence, "; ")))...)
 	}
 	return lines
 }
@@ -391,7 +391,7 @@ func (d *document) evidence(n *model.Need) (lines []string) {
 // urgencyOf writes the place of a problem and when somebody should act. One that
 // follows from another has no place of its own.
 func urgencyOf(n *model.Need) string {
-	place, severity := strconv.Itoa(n.Urgency), words(n.Severity)
+	place, severity := strconv.Itoa(n.Urgency), Words(n.Severity)
 	switch {
 	case n.NoEvidenceSince != nil:
 		return joined(" ", place, "stale")
@@ -409,8 +409,8 @@ func urgencyOf(n *model.Need) string {
 // needDetails returns the evidence of a problem and what to do next.
 func (d *document) needDetails(n *model.Need) []string {
 	var before []string
-	for _, change := range n.Before {
-		before = append(before, joined(" ", printable(change.Text), "at", clock(d.state.Time, change.Time)))
+	for _, c := range n.Before {
+		before = append(before, joined(" ", Printable(c.Text), "at", clock(d.state.Time, c.Time)))
 	}
 	if len(before) == 0 {
 		before = []string{"nothing seen"}
@@ -418,7 +418,7 @@ func (d *document) needDetails(n *model.Need) []string {
 	lines := d.evidence(n)
 	lines = append(lines, d.paragraph(4, "changed before: "+strings.Join(before, ", "))...)
 	if n.Next != "" {
-		lines = append(lines, d.paragraph(4, "next: "+printable(n.Next))...)
+		lines = append(lines, d.paragraph(4, "next: "+Printable(n.Next))...)
 	}
 	for i := range d.state.Failures {
 		if f := &d.state.Failures[i]; n.Command != "" && f.Command == n.Command {
@@ -430,12 +430,12 @@ func (d *document) needDetails(n *model.Need) []string {
 
 // kindOfNeed writes what the problem is, with its measure.
 func kindOfNeed(n *model.Need) string {
-	kind := strings.ToUpper(words(n.Kind))
+	kind := strings.ToUpper(Words(n.Kind))
 	switch n.Kind {
 	case model.Slow:
-		return joined(" ", kind, change(n.Value, n.Usual))
+		return joined(" ", kind, Change(n.Value, n.Usual))
 	case model.Failing:
-		return joined(" ", kind, percent(n.Value))
+		return joined(" ", kind, Percent(n.Value))
 	default:
 		return kind
 	}
