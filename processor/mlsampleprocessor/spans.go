@@ -111,11 +111,11 @@ func (r *reader) readScope(known mlattr.System, ss ptrace.ScopeSpans) {
 // attributes are the canonical attributes of a span that decisions need.
 type attributes struct {
 	spanfact.End
-	operation, genAI      string
-	conversation          string
-	run, trainingRun      string
-	inferred, keep, wrote bool
-	step, tokens          int64
+	operation, genAI string
+	conversation     string
+	run              spanfact.RunIDs
+	keep, wrote      bool
+	step, tokens     int64
 }
 
 // readSpan reads each attribute once.
@@ -131,7 +131,7 @@ func (r *reader) readSpan(span ptrace.Span, sp *sample.Span) {
 	for key, value := range span.Attributes().All() {
 		r.readAttribute(key, value, &a, sp)
 	}
-	if id, _ := mlattr.NamedRun(a.run, true, a.inferred, a.trainingRun); id != "" {
+	if id, _ := a.run.Named(); id != "" {
 		sp.Source.Run = rule.Hash(id)
 	}
 	sp.Step = spanfact.StepOf(r.systems, a.step)
@@ -174,12 +174,8 @@ func (r *reader) readAttribute(key string, value pcommon.Value, a *attributes, s
 		a.keep = isTrue(value)
 	case attrArtifact:
 		a.wrote = true
-	case mlattr.RunID:
-		a.run, _ = mlattr.ReadText(value)
-	case mlattr.RunInferred:
-		a.inferred = isTrue(value)
-	case mlattr.TrainingRunID:
-		a.trainingRun, _ = mlattr.ReadText(value)
+	case mlattr.RunID, mlattr.RunInferred, mlattr.TrainingRunID:
+		a.run.ReadAttribute(key, value)
 	case mlattr.RankGlobal:
 		if rank, ok := mlattr.ReadInt(value); ok {
 			sp.Source.Rank = r.rank(rank)

@@ -103,3 +103,37 @@ func TestRankAndStep(t *testing.T) {
 	assert.NotZero(t, each)
 	assert.Zero(t, spanfact.StepOf(each, 7), "numbered anew in each epoch")
 }
+
+// TestNamedRun: the canonical attributes and the vocabulary name one run.
+func TestNamedRun(t *testing.T) {
+	for name, tt := range map[string]struct {
+		attrs    map[string]any
+		want     string
+		inferred bool
+	}{
+		"nothing":                 {},
+		"a run":                   {map[string]any{mlattr.RunID: "r", mlattr.TrainingRunID: "t"}, "r", false},
+		"a number":                {map[string]any{mlattr.RunID: 7}, "7", false},
+		"of a service":            {map[string]any{mlattr.TrainingRunID: "t"}, "t", false},
+		"an inferred one":         {map[string]any{mlattr.RunID: "r", mlattr.RunInferred: true}, "r", true},
+		"of a service, before it": {map[string]any{mlattr.RunID: "r", mlattr.RunInferred: true, mlattr.TrainingRunID: "t"}, "t", false},
+		"a word for none":         {map[string]any{mlattr.RunID: "none", mlattr.TrainingRunID: "t"}, "t", false},
+		"no id":                   {map[string]any{mlattr.RunID: "white space"}, "", false},
+	} {
+		_, f := read(t, tt.attrs)
+		var ids spanfact.RunIDs
+		for key, value := range tt.attrs {
+			m := pcommon.NewMap()
+			require.NoError(t, m.FromRaw(map[string]any{key: value}), name)
+			attr, _ := m.Get(key)
+			assert.True(t, ids.ReadAttribute(key, attr), name)
+		}
+		for how, named := range map[string]func() (string, bool){"facts": f.NamedRun, "attributes": ids.Named} {
+			id, inferred := named()
+			assert.Equal(t, tt.want, id, "%s by %s", name, how)
+			assert.Equal(t, tt.inferred, inferred, "%s by %s", name, how)
+		}
+	}
+	var ids spanfact.RunIDs
+	assert.False(t, ids.ReadAttribute(mlattr.JobID, pcommon.NewValueStr("815")))
+}

@@ -311,6 +311,23 @@ func TestRunsOfSingleTracesTakeNoPlace(t *testing.T) {
 	assert.Empty(t, b.log.All())
 }
 
+// TestTrainingRunsBesideAnInferredRun: what ml_metrics takes for the run is what is
+// admitted, also beside the id of a process that is admitted.
+func TestTrainingRunsBesideAnInferredRun(t *testing.T) {
+	b := newBed(t, small())
+	process := []any{"service.name", "s", mlattr.RunID, "process", mlattr.RunInferred, true}
+	b.span(process)
+	shown := make(map[any]bool)
+	for i := range 100 {
+		_, span := b.span(process, mlattr.RunID, "process", mlattr.RunInferred, true, mlattr.TrainingRunID, "t"+strconv.Itoa(i))
+		shown[span[mlattr.TrainingRunID]] = true
+	}
+	assert.Less(t, len(shown), 20, "those at once, and one for the rest")
+	assert.True(t, shown[mlattr.Other])
+	_, span := b.span(process, mlattr.RunID, "none", mlattr.Operation, "o")
+	assert.Equal(t, "none", span[mlattr.RunID], "it is no run")
+}
+
 func TestJobWithoutRunIsARun(t *testing.T) {
 	b := newBed(t, small())
 	for i := range 100 {

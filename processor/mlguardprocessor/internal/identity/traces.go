@@ -67,7 +67,7 @@ type source struct {
 }
 
 func (f *Filter) readSource(attrs pcommon.Map) (s source) {
-	var training uint64
+	var run spanfact.RunIDs
 	for key, v := range attrs.All() {
 		switch key {
 		case mlattr.ServiceNamespace:
@@ -76,10 +76,8 @@ func (f *Filter) readSource(attrs pcommon.Map) (s source) {
 			s.service = f.hasher.value(v)
 		case serviceInstance:
 			s.instance = f.hasher.value(v)
-		case mlattr.RunID:
-			s.run = f.hasher.value(v)
-		case mlattr.TrainingRunID:
-			training = f.hasher.value(v)
+		case mlattr.RunID, mlattr.TrainingRunID, mlattr.RunInferred:
+			run.ReadAttribute(key, v)
 		case mlattr.JobID:
 			s.job = f.hasher.value(v)
 		case mlattr.RankGlobal:
@@ -92,8 +90,8 @@ func (f *Filter) readSource(attrs pcommon.Map) (s source) {
 			}
 		}
 	}
-	if s.run == 0 {
-		s.run = training
+	if id, _ := run.Named(); id != "" {
+		s.run = f.hasher.text(id)
 	}
 	return s
 }
@@ -245,20 +243,15 @@ func (p *tracesPass) hideLabels(at position) {
 // readLabels returns the run of a span, and the hash of its other labels.
 func (p *tracesPass) readLabels(span ptrace.Span) (s source, labels uint64) {
 	labels = mix(p.program, uint64(span.Kind())<<8|uint64(span.Status().Code()))
+	var run spanfact.RunIDs
 	for key, v := range span.Attributes().All() {
 		switch key {
-		case mlattr.RunID:
-			s.run = p.hasher.value(v)
+		case mlattr.RunID, mlattr.TrainingRunID, mlattr.RunInferred:
+			run.ReadAttribute(key, v)
 		case mlattr.RankGlobal:
 			s.rank = p.hasher.value(v)
 		case mlattr.HostName:
 			s.host = p.hasher.value(v)
-		case mlattr.TrainingRunID:
-			if s.run == 0 {
-				s.run = p.hasher.value(v)
-			}
-		case mlattr.RunInferred:
-			s.inferred = v.Type() == pcommon.ValueTypeBool && v.Bool()
 		default:
 			if spanLabels[key] {
 				labels += mix(p.hasher.text(key), p.hasher.value(v))
@@ -267,6 +260,9 @@ func (p *tracesPass) readLabels(span ptrace.Span) (s source, labels uint64) {
 	}
 	if v, ok := spanfact.ExceptionType(span); ok {
 		labels += mix(1, p.hasher.value(v))
+	}
+	if id, inferred := run.Named(); id != "" {
+		s.run, s.inferred = p.hasher.text(id), inferred
 	}
 	return s, labels
 }
