@@ -19,7 +19,7 @@ import (
 // receives spans. It is safe for concurrent use.
 type Seen struct {
 	streams.Silences
-	// Ranks is what the metrics of ranks show, hosts are those that have sent anything.
+	// Ranks is what the metrics of ranks show, Hosts are those that have sent anything.
 	Ranks *runs.Metrics
 	Hosts gpus.Hosts
 	// Loads is how busy all are, for readers, who take no lock.

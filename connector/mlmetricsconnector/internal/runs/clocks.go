@@ -39,8 +39,8 @@ func (k *Key) run() streams.RunKey { return streams.RunKey{Resource: k.Resource,
 // RunOf returns the run as GPUs know it.
 func RunOf(key streams.RunKey) gpus.Run { return gpus.Run{ID: key.ID, Service: key.Resource.Service} }
 
-// Clocks attributes the time of each rank of each run. Observe, Run times of services
-// and Trained are safe for concurrent use; only one emission may use the rest.
+// Clocks attributes the time of each rank of each run. Observe is safe for concurrent use,
+// also with one emission, which calls the other methods.
 type Clocks struct {
 	limits Timeouts
 
