@@ -2,7 +2,6 @@ package mlsampleprocessor
 
 import (
 	"context"
-	"iter"
 	"sync"
 	"time"
 
@@ -93,28 +92,11 @@ func (w *watch) processMetrics(_ context.Context, md pmetric.Metrics) (pmetric.M
 	for _, rm := range md.ResourceMetrics().All() {
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
-				switch m.Type() {
-				case pmetric.MetricTypeSum:
-					removeExemplars(m.Sum().DataPoints().All(), drops)
-				case pmetric.MetricTypeGauge:
-					removeExemplars(m.Gauge().DataPoints().All(), drops)
-				case pmetric.MetricTypeHistogram:
-					removeExemplars(m.Histogram().DataPoints().All(), drops)
-				case pmetric.MetricTypeExponentialHistogram:
-					removeExemplars(m.ExponentialHistogram().DataPoints().All(), drops)
-				default: // has none
-				}
+				mlattr.EachPoint(m, func(_ pcommon.Map, exemplars pmetric.ExemplarSlice) { exemplars.RemoveIf(drops) })
 			}
 		}
 	}
 	return md, nil
-}
-
-// removeExemplars removes those exemplars of the points for which drops is true.
-func removeExemplars[P interface{ Exemplars() pmetric.ExemplarSlice }](points iter.Seq2[int, P], drops func(pmetric.Exemplar) bool) {
-	for _, point := range points {
-		point.Exemplars().RemoveIf(drops)
-	}
 }
 
 // processLogs passes all records on, and keeps the steps before a problem of a run or a

@@ -46,27 +46,7 @@ func (x *Exemplars) Reset() bool {
 }
 
 // Read adds the exemplars of a metric whose points have been enriched.
-func (x *Exemplars) Read(m pmetric.Metric) {
-	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		for _, p := range m.Gauge().DataPoints().All() {
-			x.add(p.Attributes(), p.Exemplars())
-		}
-	case pmetric.MetricTypeSum:
-		for _, p := range m.Sum().DataPoints().All() {
-			x.add(p.Attributes(), p.Exemplars())
-		}
-	case pmetric.MetricTypeHistogram:
-		for _, p := range m.Histogram().DataPoints().All() {
-			x.add(p.Attributes(), p.Exemplars())
-		}
-	case pmetric.MetricTypeExponentialHistogram:
-		for _, p := range m.ExponentialHistogram().DataPoints().All() {
-			x.add(p.Attributes(), p.Exemplars())
-		}
-	case pmetric.MetricTypeEmpty, pmetric.MetricTypeSummary: // these have none
-	}
-}
+func (x *Exemplars) Read(m pmetric.Metric) { mlattr.EachPoint(m, x.add) }
 
 func (x *Exemplars) add(point pcommon.Map, exemplars pmetric.ExemplarSlice) {
 	if exemplars.Len() == 0 {

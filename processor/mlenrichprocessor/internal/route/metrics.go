@@ -3,6 +3,8 @@ package route
 import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // divideMetrics gives every resource one route.
@@ -15,7 +17,8 @@ func divideMetrics(md pmetric.Metrics, gpus *GPUs) {
 		}
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
-				seePoints(m, &p)
+				p.ofGPU = ofGPU(m)
+				mlattr.EachPoint(m, func(attributes pcommon.Map, _ pmetric.ExemplarSlice) { p.see(attributes) })
 			}
 		}
 		stays := p.stays()
@@ -76,30 +79,6 @@ type pointSlice[P any] interface {
 	At(int) P
 	AppendEmpty() P
 	RemoveIf(func(P) bool)
-}
-
-// seePoints takes the points of a metric in.
-func seePoints(m pmetric.Metric, p *partition) {
-	p.ofGPU = ofGPU(m)
-	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		see(m.Gauge().DataPoints(), p)
-	case pmetric.MetricTypeSum:
-		see(m.Sum().DataPoints(), p)
-	case pmetric.MetricTypeHistogram:
-		see(m.Histogram().DataPoints(), p)
-	case pmetric.MetricTypeExponentialHistogram:
-		see(m.ExponentialHistogram().DataPoints(), p)
-	case pmetric.MetricTypeSummary:
-		see(m.Summary().DataPoints(), p)
-	case pmetric.MetricTypeEmpty: // it has no points
-	}
-}
-
-func see[P point[P], S pointSlice[P]](points S, p *partition) {
-	for i := range points.Len() {
-		p.see(points.At(i).Attributes())
-	}
 }
 
 // targetMetrics is where the points of one run go.

@@ -172,19 +172,7 @@ func (p *metricsPass) checkLabels(attrs pcommon.Map) (replaced bool) {
 func pointsOf(rm pmetric.ResourceMetrics) (n int) {
 	for _, sm := range rm.ScopeMetrics().All() {
 		for _, m := range sm.Metrics().All() {
-			switch m.Type() {
-			case pmetric.MetricTypeGauge:
-				n += m.Gauge().DataPoints().Len()
-			case pmetric.MetricTypeSum:
-				n += m.Sum().DataPoints().Len()
-			case pmetric.MetricTypeHistogram:
-				n += m.Histogram().DataPoints().Len()
-			case pmetric.MetricTypeExponentialHistogram:
-				n += m.ExponentialHistogram().DataPoints().Len()
-			case pmetric.MetricTypeSummary:
-				n += m.Summary().DataPoints().Len()
-			case pmetric.MetricTypeEmpty: // it has none
-			}
+			mlattr.EachPoint(m, func(pcommon.Map, pmetric.ExemplarSlice) { n++ })
 		}
 	}
 	return n

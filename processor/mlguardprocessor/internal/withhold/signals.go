@@ -118,43 +118,11 @@ func (w *walker) metric(metric pmetric.Metric) {
 	}
 	w.attributes(metric.Metadata())
 	w.points, w.owners = true, strings.HasPrefix(metric.Name(), mlattr.GPUWorkloadPrefix)
-	w.data(metric)
+	mlattr.EachPoint(metric, func(attributes pcommon.Map, exemplars pmetric.ExemplarSlice) {
+		w.attributes(attributes)
+		for _, exemplar := range exemplars.All() {
+			w.attributes(exemplar.FilteredAttributes())
+		}
+	})
 	w.points, w.owners = false, false
-}
-
-func (w *walker) data(metric pmetric.Metric) {
-	switch metric.Type() {
-	case pmetric.MetricTypeGauge:
-		w.numbers(metric.Gauge().DataPoints())
-	case pmetric.MetricTypeSum:
-		w.numbers(metric.Sum().DataPoints())
-	case pmetric.MetricTypeHistogram:
-		for _, p := range metric.Histogram().DataPoints().All() {
-			w.attributes(p.Attributes())
-			w.exemplars(p.Exemplars())
-		}
-	case pmetric.MetricTypeExponentialHistogram:
-		for _, p := range metric.ExponentialHistogram().DataPoints().All() {
-			w.attributes(p.Attributes())
-			w.exemplars(p.Exemplars())
-		}
-	case pmetric.MetricTypeSummary:
-		for _, p := range metric.Summary().DataPoints().All() {
-			w.attributes(p.Attributes())
-		}
-	default:
-	}
-}
-
-func (w *walker) numbers(points pmetric.NumberDataPointSlice) {
-	for _, p := range points.All() {
-		w.attributes(p.Attributes())
-		w.exemplars(p.Exemplars())
-	}
-}
-
-func (w *walker) exemplars(exemplars pmetric.ExemplarSlice) {
-	for _, exemplar := range exemplars.All() {
-		w.attributes(exemplar.FilteredAttributes())
-	}
 }
