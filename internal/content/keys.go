@@ -122,8 +122,10 @@ func IsPrivate(key string) bool {
 		before = words[len(words)-2]
 	}
 	// In time_to_first_token a token is a part of a text, in new.token it may be a code.
-	tail := key[strings.LastIndexByte(key, '.')+1:]
-	return strings.EqualFold(tail, "token") || strings.EqualFold(tail, "apikey") || isSecretName(words) ||
+	token := strings.EqualFold(key[strings.LastIndexByte(key, '.')+1:], "token")
+	// In passWord, userName and APIkey a capital divides no words.
+	whole := strings.ToLower(key[strings.LastIndexAny(key, "._-/:$")+1:])
+	return token || personal[whole] || secretWord(whole) || isSecretName(words) ||
 		personal[last] || last == "number" && (before == "account" || personal[before]) || last == "id" && before == "user"
 }
 

@@ -30,6 +30,7 @@ func TestPrivateNumbers(t *testing.T) {
 	for key, want := range map[string]bool{
 		"token": true, "new.token": true, "session.next.Token": true, "model.token": true, "acme.APIkey": true,
 		"acme.pin": true, "cardNumber": true, "phone_number": true, "acme.userId": true, "db.password": true, "api_key": true,
+		"passWord": true, "acme.userName": true, "my_userName": true, "acme.passPhrase": true, "birthDay": true, "acme_APIkey": true,
 		"time_to_first_token": false, "gen_ai.server.time_per_output_token": false, "prompt_tokens": false, "acme.count": false, "": false,
 	} {
 		assert.Equal(t, want, IsPrivate(key), key)
