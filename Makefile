@@ -149,7 +149,7 @@ e2e-install: packages ## Install, upgrade and remove the packages in an empty De
 
 .PHONY: e2e-faults
 e2e-faults: build ## Test the built binary under faults; UPDATE=1 writes the table of docs/reliability.md
-	@GOWORK=off go test -C e2e -count=1 -timeout 10m -parallel 2 ./faults/... $(if $(UPDATE),-update)
+	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 2 ./faults/... $(if $(UPDATE),-update)
 
 # The fast fault tests, and a small fleet, for make check.
 .PHONY: e2e-faults-fast
