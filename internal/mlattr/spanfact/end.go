@@ -114,8 +114,9 @@ func (e *End) Class(s ptrace.Span) string {
 
 // OfLoader reports whether a data loader ended its epoch by what would otherwise be the
 // span's failure: a StopIteration or StopAsyncIteration of Python on a span that loads
-// data. Without a phase, the name of such a span contains "dataloader". Where the span
-// has neither a class of failure nor an exception, its status is read.
+// data. Without a phase, the name of such a span contains "dataloader". Where neither the
+// failure nor an exception names a class, the attribute of an exception is read, or else
+// the status.
 func (e *End) OfLoader(s ptrace.Span) bool {
 	if e.EpochEnd {
 		return true
@@ -124,10 +125,11 @@ func (e *End) OfLoader(s ptrace.Span) bool {
 		return false
 	}
 	class := e.Class(s)
-	if class == "" {
-		class = s.Status().Message()
-		if end := strings.IndexAny(class, ":( "); end >= 0 {
-			class = class[:end]
+	if class == "" || class == mlattr.Other {
+		if v, ok := s.Attributes().Get(mlattr.ExceptionType); ok {
+			class, _ = mlattr.ReadText(v)
+		} else if class = s.Status().Message(); strings.ContainsAny(class, ":( ") {
+			class = class[:strings.IndexAny(class, ":( ")]
 		}
 	}
 	switch mlattr.ClassName(mlattr.ErrorClass(class)) {
