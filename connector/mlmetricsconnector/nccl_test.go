@@ -63,7 +63,7 @@ func hangs(t *testing.T, says func(w *world) []pmetric.Metrics) *world {
 func TestAHangThatNCCLExplains(t *testing.T) {
 	for name, tt := range map[string]struct {
 		says           []affected
-		RankOf         int64
+		rank           int64
 		host           string
 		evidence, next string
 	}{
@@ -99,7 +99,7 @@ func TestAHangThatNCCLExplains(t *testing.T) {
 			assert.Contains(t, texts(found, "ml.problem.evidence"), tt.evidence)
 			assert.Equal(t, tt.next, textOf(t, found, "ml.problem.next"))
 			rank, _ := found.Attributes().Get("ml.rank.global")
-			assert.Equal(t, tt.RankOf, rank.Int())
+			assert.Equal(t, tt.rank, rank.Int())
 			host, _ := found.Attributes().Get("host.name")
 			assert.Equal(t, tt.host, host.Str())
 		})

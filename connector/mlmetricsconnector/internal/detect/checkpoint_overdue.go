@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -26,7 +27,7 @@ func overdue(_ *State, r *runs.Run, report func(problem.Problem)) {
 		case rank.Moved || rank.Missing || !rank.Saves.Regular:
 		case !rank.Saves.Late:
 			return
-		case last == nil || rank.Saves.Missed.Last < last.Saves.Missed.Last:
+		case last == nil || cmp.Or(cmp.Compare(rank.Saves.Missed.Last, last.Saves.Missed.Last), cmp.Compare(rank.Name, last.Name)) < 0:
 			last = rank
 		}
 	}

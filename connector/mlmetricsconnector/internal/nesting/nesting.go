@@ -90,7 +90,7 @@ type Chains struct {
 // maxKept limits the spans whose memory is kept between two batches.
 const maxKept = 8192
 
-// New returns a nesting that remembers size spans.
+// New returns Chains that remember at least size spans.
 func New(size int) *Chains {
 	return &Chains{marks: NewRecent(size), parents: make(map[Key]Key)}
 }

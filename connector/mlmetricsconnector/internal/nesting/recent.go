@@ -14,15 +14,15 @@ const (
 // spans. A span's key selects a set of eight entries, of which the one that
 // was set first is replaced. There are twice as many entries as spans to
 // remember, so nearly all of those are found. The size is fixed, and a lookup
-// reads one cache line: it takes a fifth or less of what lastused.Map takes (decision 51). Collisions need equal 56 bits of a key. It is not safe for
-// concurrent use.
+// reads one cache line: it takes a fifth or less of what lastused.Map takes (decision 51).
+// Collisions need equal 56 bits of a key. It is not safe for concurrent use.
 type Recent struct {
 	places [][ways]uint64
 	// ahead keeps the compiler from omitting readAhead.
 	ahead uint64
 }
 
-// NewRecent returns a recent for at least spans spans.
+// NewRecent returns a Recent for at least spans spans.
 func NewRecent(spans int) *Recent {
 	places := 1 << bits.Len(uint(max(2*spans/ways, 1)-1)) // #nosec G115 -- not negative
 	return &Recent{places: make([][ways]uint64, places)}

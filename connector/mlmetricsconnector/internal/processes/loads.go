@@ -24,7 +24,8 @@ type Loads struct {
 	cores    map[Key]float64
 }
 
-// NewLoads returns the loads of what runs have of GPUs, of the GPUs of services, and of
+// NewLoads returns Loads: of the GPUs of runs, of those that services hold, and the cores
+// that processes use.
 func NewLoads(uses map[gpus.Run]gpus.Use, services map[gpus.Service]float64, cores map[Key]float64) *Loads {
 	l := &Loads{runs: make(map[gpus.Run]float64), services: services, cores: cores}
 	for run, use := range uses {

@@ -74,6 +74,11 @@ func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
 	again := c.add(key)
 	assert.NotSame(t, of, again)
 	assert.Equal(t, now, again.arrived)
+
+	c.Advance(store, &Emission{Now: now, Expiration: time.Hour, GPUs: &gpus.Facts{}})
+	assert.Len(t, c.runs, 1)
+	c.Advance(store, &Emission{Now: now.Add(2 * time.Hour), Expiration: time.Hour, GPUs: &gpus.Facts{}})
+	assert.Empty(t, c.runs, "nor is anything concluded of it")
 }
 
 // Each span of a rank beyond the limit is counted as left out.

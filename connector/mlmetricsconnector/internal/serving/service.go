@@ -86,11 +86,16 @@ func NewFleet() *Fleet {
 	return &Fleet{services: make(map[streams.Resource]*Service), tasks: make(map[taskKey]*Task)}
 }
 
-// Observe adds spans of services, which arrived at now.
+// Observe adds spans of services, which arrived at now. Without any, it waits for nobody:
+// most requests of a training have none.
 func (f *Fleet) Observe(spans iter.Seq2[streams.Resource, *Span], now time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	locked := false
 	for of, s := range spans {
+		if !locked {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			locked = true
+		}
 		f.observe(of, s, now)
 	}
 }
@@ -226,7 +231,7 @@ func (f *Fleet) Settle(store *streams.Store, expiration time.Duration, now time.
 	defer f.mu.Unlock()
 	f.forget(now, expiration)
 	f.endTasks(now)
-	clear(f.settled)
+	clear(f.settled) // it must not keep what is forgotten
 	f.settled = f.settled[:0]
 	for _, s := range f.services {
 		if expiration > 0 && now.Sub(s.Newest) > expiration {
