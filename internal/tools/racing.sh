@@ -11,32 +11,30 @@ cd "$(dirname "$0")/../.."
 
 starts='(^[[:space:]]+|[{;:] )go [A-Za-z(]|\.Go\(|AfterFunc\(|\.Parallel\(\)|RunParallel\(|[a-z_.] "net/http"|"net/http/|\<http\.([A-KM-Z]|Li)|/(exporterhelper|scraperhelper|grpc)"'
 
-go list -f '{{.ImportPath}}|{{.Dir}}|{{join .Imports " "}}|{{join .TestImports " "}} {{join .XTestImports " "}}' work |
-	while IFS='|' read -r package folder imports tests; do
-		code=no own=no
-		for file in "$folder"/*.go; do
-			if grep -Eq "$starts" "$file"; then
-				case $file in *_test.go) own=yes ;; *) code=yes ;; esac
-			fi
-		done
-		size=$(cat "$folder"/*.go | wc -c)
-		echo "$package|$code|$own|$imports|$tests|$size"
-	done |
-	sort -t'|' -k6,6nr |
+packages=$(go list -f '{{.ImportPath}}|{{.Dir}}|{{join .Imports " "}}|{{join .TestImports " "}} {{join .XTestImports " "}}' work)
+mapfile -t folders < <(cut -d'|' -f2 <<<"$packages")
+{
+	find "${folders[@]}" -maxdepth 1 -name '*.go' -printf 'size|%h|%s\n'
+	find "${folders[@]}" -maxdepth 1 -name '*.go' -exec grep -lE "$starts" {} + | sed -E 's/(.*)\/(.*)/starts|\1|\2/'
+	echo "$packages"
+} |
 	awk -F'|' -v wanted="$1" '
-		{ order[NR] = $1; code[$1] = $2; own[$1] = $3; imports[$1] = $4; tests[$1] = $5 }
+		$1 == "size" { size[$2] += $3; next }
+		$1 == "starts" { if ($3 ~ /_test\.go$/) own[$2]; else code[$2]; next }
+		{ folder[$1] = $2; imports[$1] = $3; tests[$1] = $4 }
 		function starts(package,   n, i, all) { # in its code or below
 			if (!(package in known)) {
-				known[package] = code[package] == "yes"
+				known[package] = folder[package] in code
 				n = split(imports[package], all, " ")
-				for (i = 1; i <= n && !known[package]; i++) if (all[i] in code) known[package] = starts(all[i])
+				for (i = 1; i <= n && !known[package]; i++) if (all[i] in folder) known[package] = starts(all[i])
 			}
 			return known[package]
 		}
 		function races(package,   n, i, all) {
-			if (own[package] == "yes" || starts(package)) return 1
+			if (folder[package] in own || starts(package)) return 1
 			n = split(tests[package], all, " ")
-			for (i = 1; i <= n; i++) if (all[i] in code && starts(all[i])) return 1
+			for (i = 1; i <= n; i++) if (all[i] in folder && starts(all[i])) return 1
 			return 0
 		}
-		END { for (i = 1; i <= NR; i++) if ((wanted == "race") == races(order[i])) print order[i] }'
+		END { for (package in folder) if ((wanted == "race") == races(package)) print size[folder[package]], package }' |
+	sort -nr | cut -d' ' -f2
