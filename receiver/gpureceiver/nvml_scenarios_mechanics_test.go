@@ -282,6 +282,7 @@ func runMetricsAndLogs(t *testing.T, d *fakeDriver) {
 	cfg := d.config(t)
 	cfg.InitialDelay = 0
 	cfg.CollectionInterval = 20 * time.Millisecond
+	cfg.Timeout = time.Minute // a busy machine does not make each call within the interval
 	settings := receivertest.NewNopSettings(metadata.Type)
 	settings.Logger = zap.NewNop()
 	metrics, logs := new(consumertest.MetricsSink), new(consumertest.LogsSink)
