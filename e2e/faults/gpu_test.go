@@ -16,8 +16,8 @@ import (
 )
 
 // deadGPU is a recording of a GPU that a process of run-a holds until it falls off the bus
-// (XID 79). Then its process is gone, the driver no longer lists it, and after a reset it is
-// well again. Another GPU of the host is read all the time.
+// (XID 79). Then its process is gone, the driver no longer lists it, and is unloaded. When it
+// is back, the GPU is well again.
 const deadGPU = `version: 1
 origin: made for a test
 host_name: gpu-node-1
@@ -43,7 +43,9 @@ frames:
   - at: 35s
     gpus:
       - {uuid: GPU-lives, memory: {total_bytes: 85520809984, used_bytes: 577765376}, processes: []}
-  - at: 5m
+  - at: 50s
+    driver_state: driver_missing
+  - at: 4m
     gpus:
       - {uuid: GPU-dies, memory: {total_bytes: 85520809984, used_bytes: 577765376}, processes: []}
       - {uuid: GPU-lives, memory: {total_bytes: 85520809984, used_bytes: 577765376}, processes: []}
@@ -117,10 +119,7 @@ func TestAGPUThatFallsOffTheBus(t *testing.T) {
 	c := harness.StartCollector(t, harness.CollectorOptions{
 		Config: harness.Path("distribution", "config", "demo.yaml"),
 		Overrides: map[string]any{
-			"receivers::gpu::collection_interval": "2s",
-			// It is reported as failed for as long after it has vanished.
-			"receivers::gpu::remember":               "20s",
-			"connectors::ml_metrics::flush_interval": "1s", "exporters::ml_view::interval": "500ms",
+			"receivers::gpu::collection_interval": "2s", "connectors::ml_metrics::flush_interval": "1s", "exporters::ml_view::interval": "500ms",
 		},
 		Env: []string{"GPU_RECORDING=" + recording, "OTELCOL_ML_REPRO_DIR=" + filepath.Join(t.TempDir(), "reproductions")},
 		Dir: t.TempDir(),
