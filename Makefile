@@ -72,11 +72,11 @@ queuecheck:
 demo: build ## Run collector and simulated clients here: no GPU, container or account needed
 	@exec $(BIN)/mldemo --collector $(BIN)/otelcol-ml --mlgen $(BIN)/mlgen --config distribution/config/demo.yaml --dir demo-output
 
-# More tests of the binary at once than there are cores: most wait for a collector.
+# More tests at once than there are cores: most wait for Python or for a collector.
 .PHONY: test
 test: build ## Test every module, what has goroutines with the race detector, then the built binary
 	@echo "Testing the modules, what has goroutines with the race detector. The first time, their dependencies are compiled for it: about 3 minutes on two cores."
-	@race=$$(internal/tools/racing.sh race); go test -race -timeout 30m $$race
+	@race=$$(internal/tools/racing.sh race); go test -race -parallel 4 -timeout 30m $$race
 	@plain=$$(internal/tools/racing.sh plain); go test -timeout 30m $$plain
 	@echo "Testing bin/otelcol-ml."
 	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 6 ./harness/... ./dashboards/... ./documents/... ./bench/... ./genai/... ./trainers/... ./smoke/...
