@@ -1,6 +1,7 @@
 package kernellog
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -52,6 +53,17 @@ type Switch struct {
 	Link workload.Number
 }
 
+// The lines that report something. The driver of NVSwitches writes two more lines of
+// each error, with other words in the place of "Non-fatal", which report nothing.
+var (
+	gpuError = regexp.MustCompile(`(?s)^NVRM: Xid \(([^\s)]+)(?: GPU-I:(\d+))?(?: GPU-CI:(\d+))?[^)]*\): +(\d{1,6})` +
+		`(?:, *pid=([^,]*)(?:, *name=([^,]*))?)?(?:, *(.*))?$`)
+	gpuGone     = regexp.MustCompile(`(?s)^NVRM: GPU (\S+): (GPU has fallen off the bus.*)$`)
+	gpuName     = regexp.MustCompile(`^NVRM: GPU at (\S+): (GPU-[0-9a-f-]{36})\s*$`)
+	switchError = regexp.MustCompile(`(?s)^nvidia-nvswitch(\d+): SXid \((?:PCI:)?(\S+)\): +(\d{1,6}), *(Fatal|Non-fatal), *((?:Link +(\d+)(?: |$))?.*)$`)
+	pciAddress  = regexp.MustCompile(`^0*([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2})(?:\..*)?$`)
+)
+
 // Parser reads the lines of the kernel's log in their order. The zero value is ready.
 type Parser struct {
 	// named is the GPU of an unfinished message of three lines, empty if there is
@@ -62,162 +74,61 @@ type Parser struct {
 // Line returns what a line reports, and whether it reports anything. Any text is
 // accepted: a line that is malformed reports nothing.
 func (p *Parser) Line(line string) (Report, bool) {
-	text, ofDriver := strings.CutPrefix(line, driverPrefix)
 	if p.named != "" {
-		if report, found, more := p.continued(text); found || more {
-			return report, found
+		if strings.HasPrefix(line, driverPrefix+"(PCI ID: ") {
+			return Report{}, false
+		}
+		at := p.named
+		p.named = ""
+		if strings.HasPrefix(line, driverPrefix+"fallen off the bus and is not responding") {
+			return Report{Address: at, Code: fallenOff, Text: "GPU has fallen off the bus and is not responding to commands"}, true
 		}
 	}
-	if !ofDriver {
-		return ofSwitch(line)
-	}
-	if rest, found := strings.CutPrefix(text, "Xid ("); found {
-		return ofGPU(rest)
-	}
-	if rest, found := strings.CutPrefix(text, "GPU at "); found {
-		return identity(rest)
-	}
-	if rest, found := strings.CutPrefix(text, "The NVIDIA GPU "); found {
+	if rest, found := strings.CutPrefix(line, driverPrefix+"The NVIDIA GPU "); found {
 		p.named, _ = Address(strings.TrimSpace(rest))
 		return Report{}, false
 	}
-	if rest, found := strings.CutPrefix(text, "GPU "); found {
-		place, message, _ := strings.Cut(rest, ": ")
-		if at, ok := Address(place); ok && strings.HasPrefix(message, "GPU has fallen off the bus") {
-			return Report{Address: at, Code: fallenOff, Text: cut(message, maxText)}, true
+	r, place := read(line)
+	var found bool
+	r.Address, found = Address(place)
+	return r, found
+}
+
+// read returns what a line that stands alone reports, and the address in the driver's
+// words.
+func read(line string) (r Report, place string) {
+	if m := gpuError.FindStringSubmatch(line); m != nil {
+		r = Report{
+			Code: codeOf(m[4]), GPUInstance: number(m[2]), ComputeInstance: number(m[3]),
+			PID: number(m[5]), Process: cut(strings.TrimSpace(m[6]), maxProcess), Text: cut(m[7], maxText),
 		}
-	}
-	return Report{}, false
-}
-
-// continued reads the second and third line of the message of a GPU that does not
-// respond. more reports whether the message goes on.
-func (p *Parser) continued(text string) (report Report, found, more bool) {
-	if strings.HasPrefix(text, "(PCI ID: ") {
-		return Report{}, false, true
-	}
-	at := p.named
-	p.named = ""
-	if !strings.HasPrefix(text, "fallen off the bus and is not responding") {
-		return Report{}, false, false
-	}
-	return Report{Address: at, Code: fallenOff, Text: "GPU has fallen off the bus and is not responding to commands"}, true, false
-}
-
-// ofGPU reads "PCI:0000:9b:00 GPU-I:05 GPU-CI:00): 119, pid=…, name=…, message".
-func ofGPU(rest string) (r Report, found bool) {
-	place, rest, found := strings.Cut(rest, "): ")
-	if !found {
-		return Report{}, false
-	}
-	words := strings.Fields(place)
-	if len(words) == 0 {
-		return Report{}, false
-	}
-	if r.Address, found = Address(words[0]); !found {
-		return Report{}, false
-	}
-	for _, word := range words[1:] {
-		if digits, is := strings.CutPrefix(word, "GPU-I:"); is {
-			r.GPUInstance = number(digits)
+		if r.Process == "<unknown>" {
+			r.Process = ""
 		}
-		if digits, is := strings.CutPrefix(word, "GPU-CI:"); is {
-			r.ComputeInstance = number(digits)
-		}
+		return r, m[1]
 	}
-	code, rest, _ := strings.Cut(rest, ",")
-	if r.Code, found = codeOf(code); !found {
-		return Report{}, false
+	if m := switchError.FindStringSubmatch(line); m != nil {
+		of := &Switch{Index: number(m[1]).Value, Address: strings.ToLower(m[2]), Fatal: m[4] == "Fatal", Link: number(m[6])}
+		return Report{Code: codeOf(m[3]), Switch: of, Text: cut(m[5], maxText)}, m[2]
 	}
-	rest = strings.TrimSpace(rest)
-	if value, after, is := property(rest, "pid="); is {
-		r.PID, rest = number(value), after
-		if value, after, is := property(rest, "name="); is {
-			r.Process, rest = cut(value, maxProcess), after
-			if value == "<unknown>" {
-				r.Process = ""
-			}
-		}
+	if m := gpuName.FindStringSubmatch(line); m != nil {
+		return Report{UUID: m[2]}, m[1]
 	}
-	r.Text = cut(rest, maxText)
-	return r, true
-}
-
-// property returns the value of "key=value, " at the start of a text.
-func property(text, key string) (value, after string, found bool) {
-	rest, found := strings.CutPrefix(text, key)
-	if !found {
-		return "", text, false
+	if m := gpuGone.FindStringSubmatch(line); m != nil {
+		return Report{Code: fallenOff, Text: cut(m[2], maxText)}, m[1]
 	}
-	value, after, _ = strings.Cut(rest, ",")
-	return strings.TrimSpace(value), strings.TrimSpace(after), true
-}
-
-// ofSwitch reads "nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Non-fatal, Link 44
-// message". The driver writes two more lines of each error, with other words in the
-// place of "Non-fatal", which report nothing.
-func ofSwitch(line string) (Report, bool) {
-	rest, found := strings.CutPrefix(line, "nvidia-nvswitch")
-	if !found {
-		return Report{}, false
-	}
-	device, rest, found := strings.Cut(rest, " SXid (")
-	index := number(strings.TrimSuffix(device, ":"))
-	place, rest, closed := strings.Cut(rest, "): ")
-	at, known := Address(place)
-	if !found || !closed || !known || !index.Known {
-		return Report{}, false
-	}
-	digits, rest, _ := strings.Cut(rest, ",")
-	code, known := codeOf(digits)
-	word, message, _ := strings.Cut(strings.TrimSpace(rest), ",")
-	if !known || word != "Fatal" && word != "Non-fatal" {
-		return Report{}, false
-	}
-	message = strings.TrimSpace(message)
-	of := &Switch{Index: index.Value, Address: strings.ToLower(strings.TrimPrefix(place, "PCI:")), Fatal: word == "Fatal"}
-	if words := strings.Fields(message); len(words) > 1 && words[0] == "Link" {
-		of.Link = number(words[1])
-	}
-	return Report{Address: at, Code: code, Switch: of, Text: cut(message, maxText)}, true
-}
-
-// identity reads "PCI:0000:00:05: GPU-…".
-func identity(rest string) (Report, bool) {
-	place, uuid, found := strings.Cut(rest, ": ")
-	at, known := Address(place)
-	uuid = strings.TrimSpace(uuid)
-	if !found || !known || !isUUID(uuid) {
-		return Report{}, false
-	}
-	return Report{Address: at, UUID: uuid}, true
-}
-
-// isUUID reports whether a text has the form of a GPU's UUID.
-func isUUID(text string) bool {
-	digits, found := strings.CutPrefix(text, "GPU-")
-	return found && len(digits) == 36 && strings.Trim(digits, "0123456789abcdef-") == ""
+	return r, ""
 }
 
 // Address returns an address on the PCI bus as reports have it, from one with or
-// without "PCI:" and the function, and reports whether the text is one.
+// without "PCI:" and the function, and reports whether the text is one. NVML and sysfs
+// write the domain in four or eight digits.
 func Address(text string) (string, bool) {
-	text = strings.ToLower(strings.TrimPrefix(text, "PCI:"))
-	parts := strings.Split(text, ":")
-	if len(parts) != 3 {
+	m := pciAddress.FindStringSubmatch(strings.ToLower(strings.TrimPrefix(text, "PCI:")))
+	if m == nil {
 		return "", false
 	}
-	parts[2], _, _ = strings.Cut(parts[2], ".")
-	for i, digits := range []int{4, 2, 2} {
-		// NVML and sysfs write the domain in four or eight digits.
-		for i == 0 && len(parts[0]) > digits && parts[0][0] == '0' {
-			parts[0] = parts[0][1:]
-		}
-		if len(parts[i]) != digits || strings.Trim(parts[i], "0123456789abcdef") != "" {
-			return "", false
-		}
-	}
-	return strings.Join(parts, ":"), true
+	return m[1], true
 }
 
 // cut returns the start of a text in valid UTF-8.
@@ -225,12 +136,10 @@ func cut(text string, limit int) string {
 	return strings.ToValidUTF8(text[:min(len(text), limit)], "?")
 }
 
-// maxCode is above every code. SXids have five digits.
-const maxCode = 1_000_000
-
-func codeOf(digits string) (uint64, bool) {
-	code, err := strconv.ParseUint(strings.TrimSpace(digits), 10, 32)
-	return code, err == nil && code < maxCode
+// codeOf reads the digits of a code, of which there are few.
+func codeOf(digits string) uint64 {
+	code, _ := strconv.ParseUint(digits, 10, 64)
+	return code
 }
 
 // number reads a small decimal number that is not negative, and is unknown for

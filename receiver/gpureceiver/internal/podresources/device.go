@@ -1,6 +1,7 @@
 package podresources
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -36,43 +37,21 @@ func parseDevice(resource, id string) (gpuDevice, bool) {
 		uuid, _, _ := strings.Cut(id, "::")
 		return gpuDevice{uuid: uuid, index: noInstance, instance: noInstance}, true
 	}
-	if !strings.HasPrefix(resource, "nvidia.com/") {
+	parts := indexed.FindStringSubmatch(id)
+	if parts == nil || !strings.HasPrefix(resource, "nvidia.com/") {
 		return gpuDevice{}, false
 	}
+	// The pattern allows few digits.
 	d := gpuDevice{instance: noInstance}
-	gpu, parts, divided := strings.Cut(id, "/")
-	found := false
-	if d.index, found = parseIndex(gpu, "nvidia"); !found {
-		return gpuDevice{}, false
+	d.index, _ = strconv.Atoi(parts[1])
+	if parts[2] != "" {
+		d.instance, _ = strconv.Atoi(parts[2])
 	}
-	if !divided {
-		return d, true
-	}
-	part, share, shared := strings.Cut(parts, "/")
-	if instance, found := parseIndex(part, "gi"); found {
-		d.instance = instance
-		if !shared {
-			return d, true
-		}
-	} else if share = part; shared {
-		return gpuDevice{}, false
-	}
-	_, found = parseIndex(share, "vgpu")
-	return d, found
+	return d, true
 }
 
-// parseIndex reads the small number after a prefix.
-func parseIndex(text, prefix string) (int, bool) {
-	digits, found := strings.CutPrefix(text, prefix)
-	if !found {
-		return 0, false
-	}
-	number, err := strconv.ParseUint(digits, 10, 16)
-	if err != nil {
-		return 0, false
-	}
-	return int(number), true
-}
+// indexed is the form of the ids that GKE's plugin uses.
+var indexed = regexp.MustCompile(`^nvidia(\d{1,5})(?:/gi(\d{1,5}))?(?:/vgpu\d{1,5})?$`)
 
 // namesOf returns the names of a GPU or MIG device in device plugins.
 func namesOf(gpu *device.Identity) [2]gpuDevice {

@@ -40,10 +40,7 @@ var recoveryActions = map[uint64]Meaning{
 // afterChange returns the meaning of a message such as "GPU recovery action changed
 // from 0x0 (None) to 0x1 (GPU Reset Required)", and reports whether it is one.
 func afterChange(text string) (Meaning, bool) {
-	_, to, found := strings.Cut(text, " to 0x")
-	if !found {
-		return Meaning{}, false
-	}
+	_, to, _ := strings.Cut(text, " to 0x")
 	digits, _, _ := strings.Cut(to, " ")
 	action, err := strconv.ParseUint(digits, 16, 32)
 	if err != nil {

@@ -1,6 +1,7 @@
 package xid
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,47 +84,27 @@ type nvlinkMessage struct {
 	info, status uint32
 }
 
-// readNVLink reads a message such as "RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2
-// 0x00000008 …)", and reports whether it is one.
+// nvlinkText is the form of a message such as "RLW_RXPIPE Nonfatal XC0 i0 Link 13
+// (0x0409a0c2 0x00000008 …)".
+var nvlinkText = regexp.MustCompile(`^\s*([A-Z0-9_/]{1,32})\s+(Fatal|Nonfatal)\s(?:.*?\s)??Link\s+(\S+)\s+\(?0x([0-9a-fA-F]{1,8})\s+0x([0-9a-fA-F]{1,8})(?:[\s)]|$)`)
+
+// readNVLink reads a message, and reports whether it is one of NVLink 5.
 func readNVLink(text string) (m nvlinkMessage, ok bool) {
-	words := strings.Fields(text)
-	if len(words) < 4 || !isUnit(words[0]) {
+	found := nvlinkText.FindStringSubmatch(text)
+	if found == nil {
 		return m, false
 	}
-	switch words[1] {
-	case "Fatal":
-		m.fatal = true
-	case "Nonfatal":
-	default:
-		return m, false
-	}
-	m.unit, m.link = words[0], -1
-	at := slices.Index(words, "Link")
-	if at < 0 || len(words) < at+4 {
-		return m, false
-	}
-	if link, err := strconv.ParseInt(words[at+1], 10, 16); err == nil && link >= 0 {
+	m = nvlinkMessage{unit: found[1], fatal: found[2] == "Fatal", link: -1, info: hexWord(found[4]), status: hexWord(found[5])}
+	if link, err := strconv.ParseInt(found[3], 10, 16); err == nil && link >= 0 {
 		m.link = link
 	}
-	if m.info, ok = hexWord(strings.TrimPrefix(words[at+2], "(")); !ok {
-		return m, false
-	}
-	m.status, ok = hexWord(strings.TrimSuffix(words[at+3], ")"))
-	return m, ok
+	return m, true
 }
 
-// maxUnit is the length of the longest name of a unit, in bytes.
-const maxUnit = 32
-
-// isUnit reports whether a word is written like the name of a unit.
-func isUnit(word string) bool {
-	return len(word) <= maxUnit && word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_/") == ""
-}
-
-func hexWord(word string) (uint32, bool) {
-	digits, isHex := strings.CutPrefix(word, "0x")
-	value, err := strconv.ParseUint(digits, 16, 32)
-	return uint32(value), isHex && err == nil
+// hexWord reads at most eight digits.
+func hexWord(digits string) uint32 {
+	value, _ := strconv.ParseUint(digits, 16, 32)
+	return uint32(value) // #nosec G115 -- it has 32 bits
 }
 
 // explain returns the meaning of an error of NVLink 5 for a version of the driver,
@@ -180,9 +161,6 @@ func (u *nvlinkUnit) effect(subCode int64, status uint32) Meaning {
 // and 0 if it is unknown.
 func branchOf(driver string) int {
 	first, _, _ := strings.Cut(driver, ".")
-	branch, err := strconv.Atoi(first)
-	if err != nil {
-		return 0
-	}
+	branch, _ := strconv.Atoi(first)
 	return branch
 }

@@ -53,16 +53,6 @@ type Meaning struct {
 	Known bool
 }
 
-// Of returns the meaning of a code. A code that is not in the table is an error
-// of the device without an effect on its health.
-func Of(code uint64) Meaning {
-	if meaning, found := meanings[code]; found {
-		meaning.Known = true
-		return meaning
-	}
-	return Meaning{Text: "The driver reported an error whose meaning is not known here", Severity: Device}
-}
-
 // Common are the codes for which every GPU has a series from the start, in
 // ascending order: the most frequent and the most serious ones.
 var Common = []uint64{13, 31, 43, 45, 48, 63, 64, 74, 79, 94, 95, 109, 119, 120, 140, 149, 154}
