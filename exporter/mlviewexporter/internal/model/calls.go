@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -25,7 +24,7 @@ type call struct {
 	start             int64
 	service, host     string
 	library, function string
-	run               string
+	run               string // its key, "" for none
 	duration          float64
 	queue, serialize  float64
 	class, message    string
@@ -33,6 +32,9 @@ type call struct {
 
 // callRing has the recent calls. Its memory is used again.
 type callRing struct {
+	settings Settings
+	texts    *texts
+
 	all  []call
 	next int
 	// nameless counts the calls whose spans have no ids.
@@ -41,18 +43,16 @@ type callRing struct {
 
 // add adds the call of a span. If several spans of one chain record a call, the
 // client's own event counts, else the outermost span.
-func (c *callRing) add(s *Store, in *SpanInput, r *run) {
+func (c *callRing) add(in *SpanInput, run string) {
 	one := call{
 		spanRef: spanRef{in.Trace, in.ID}, parent: in.Parent, recorded: in.Call == RecordedCall, start: in.Start,
-		service: s.texts.of(in.Source.Service), host: s.texts.of(in.Source.Host),
-		library: s.texts.of(in.Library), function: s.texts.of(cmp.Or(in.Function, in.Operation, in.Name)),
+		run:     run,
+		service: c.texts.of(in.Source.Service), host: c.texts.of(in.Source.Host),
+		library: c.texts.of(in.Library), function: c.texts.of(cmp.Or(in.Function, in.Operation, in.Name)),
 		duration: in.Duration, queue: in.Queue, serialize: in.Serialize,
 	}
-	if r != nil {
-		one.run = r.key
-	}
 	if in.Failed {
-		one.class, one.message = s.texts.of(cmp.Or(in.Class, otherError)), s.message(in.Message)
+		one.class, one.message = c.texts.of(cmp.Or(in.Class, otherError)), c.texts.message(in.Message)
 	}
 	if one.spanRef == (spanRef{}) {
 		c.nameless++
@@ -108,12 +108,14 @@ func (c *call) merge(other *call) {
 	*c = outer
 }
 
-// rows returns the calls that are wanted, the newest first.
-func (c *callRing) rows(s *Store, wanted func(*call) bool, now time.Time) []Call {
-	rows, times := make([]Call, 0, len(c.all)), s.callTimes(now)
+// rows returns the calls of a run, or all of them if run is empty, the newest first.
+// times has what the time of calls was spent on, simulated the services whose data is
+// simulated.
+func (c *callRing) rows(run string, times map[calledID]*callTimes, simulated map[string]bool) []Call {
+	rows := make([]Call, 0, len(c.all))
 	for i := range c.all {
 		one := &c.all[i]
-		if !wanted(one) {
+		if run != "" && one.run != run {
 			continue
 		}
 		trace := hexID(one.trace[:])
@@ -125,8 +127,8 @@ func (c *callRing) rows(s *Store, wanted func(*call) bool, now time.Time) []Call
 			Key: keyOf("call", trace, hex.EncodeToString(one.span[:]), one.service, strconv.FormatUint(one.number, 10)), Time: time.Unix(0, one.start).UTC(),
 			Service: one.service, Library: one.library, Function: one.function, Host: one.host, Run: one.run,
 			Duration: one.duration, Queue: finite(one.queue), Serialize: finite(one.serialize), Bound: bound,
-			Error: one.class, Message: one.message, Slow: one.duration > s.settings.SlowCall.Seconds(),
-			TraceID: trace, TraceURL: s.traceURL(trace), Simulated: s.simulated[one.service],
+			Error: one.class, Message: one.message, Slow: one.duration > c.settings.SlowCall.Seconds(),
+			TraceID: trace, TraceURL: traceURL(c.settings.JaegerURL, trace), Simulated: simulated[one.service],
 		})
 	}
 	slices.SortStableFunc(rows, func(a, b Call) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Key, b.Key)) })
@@ -141,21 +143,4 @@ func hexID(id []byte) string {
 		}
 	}
 	return ""
-}
-
-// traceURL returns the address of a trace in Jaeger, "" if there is none.
-func (s *Store) traceURL(trace string) string {
-	if trace == "" || s.settings.JaegerURL == "" {
-		return ""
-	}
-	return strings.TrimSuffix(s.settings.JaegerURL, "/") + "/trace/" + trace
-}
-
-// message returns what is held of the message of an error.
-func (s *Store) message(text string) string {
-	limit := maxMessageWithoutContent
-	if s.settings.Content {
-		limit = maxMessage
-	}
-	return strings.Clone(cut(text, limit))
 }

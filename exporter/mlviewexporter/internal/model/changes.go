@@ -2,149 +2,12 @@ package model
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
-
-// serviceID identifies a service.
-type serviceID struct{ namespace, name string }
-
-// service is a program that sends telemetry.
-type service struct {
-	serviceID
-	origin    share.Origin
-	firstSeen time.Time
-	// user is the one that its spans name.
-	user string
-	// versions has when each was first seen.
-	versions map[string]time.Time
-	// failed counts the failures of spans by version.
-	failed   map[string]float64
-	streams  []*stream
-	lastSeen time.Time
-}
-
-// maxPerService limits the versions of a service that are remembered.
-const maxPerService = 32
-
-// forgetOldest makes room for one more: it removes what was first seen longest ago,
-// more than an hour, and returns it. ok is false if there is no room: as many are
-// in use in turn.
-func forgetOldest(seen map[string]time.Time, now time.Time) (oldest string, ok bool) {
-	if len(seen) < maxPerService {
-		return "", true
-	}
-	for one, at := range seen {
-		if oldest == "" || cmp.Or(at.Compare(seen[oldest]), cmp.Compare(one, oldest)) < 0 {
-			oldest = one
-		}
-	}
-	if now.Sub(seen[oldest]) < time.Hour {
-		return "", false
-	}
-	delete(seen, oldest)
-	return oldest, true
-}
-
-func (s *Store) serviceOf(namespace, name string, from share.Origin, now time.Time) *service {
-	id := serviceID{namespace, name}
-	one := s.services[id]
-	if one == nil {
-		if len(s.services) >= maxServices && !s.replaceService(now) {
-			s.dropped["services"]++
-			return nil
-		}
-		id = serviceID{s.texts.of(namespace), s.texts.of(name)}
-		if one = s.services[id]; one != nil {
-			return one
-		}
-		one = &service{serviceID: id, origin: from, firstSeen: now, versions: make(map[string]time.Time), failed: make(map[string]float64)}
-		s.services[id] = one
-	}
-	one.lastSeen = now
-	return one
-}
-
-// replaceService forgets a service without series that was seen longest ago, of senders
-// that have more than their share.
-func (s *Store) replaceService(now time.Time) bool {
-	if len(s.leavingServices) == 0 && now.Sub(s.fullServices).Abs() >= searchAgain {
-		all := slices.Collect(maps.Values(s.services))
-		slices.SortFunc(all, func(a, b *service) int { return b.lastSeen.Compare(a.lastSeen) })
-		for _, i := range s.leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, 1 }) {
-			if len(all[i].streams) == 0 {
-				s.leavingServices = append(s.leavingServices, all[i])
-			}
-		}
-		if len(s.leavingServices) == 0 {
-			s.fullServices = now
-		}
-	}
-	for len(s.leavingServices) > 0 {
-		next := s.leavingServices[0]
-		s.leavingServices = s.leavingServices[1:]
-		if s.services[next.serviceID] == next && len(next.streams) == 0 {
-			s.forgetService(next.serviceID)
-			return true
-		}
-	}
-	return false
-}
-
-func (s *Store) forgetService(id serviceID) {
-	delete(s.services, id)
-	delete(s.seen.spansWithoutRun, id)
-}
-
-// seeVersion notes when a version of a service was first seen.
-func (s *Store) seeVersion(of *service, version string, now time.Time) {
-	if version == "" || of == nil {
-		return
-	}
-	if _, known := of.versions[version]; known {
-		return
-	}
-	version = s.texts.of(version)
-	if _, known := of.versions[version]; known {
-		return
-	}
-	if forgotten, ok := forgetOldest(of.versions, now); ok {
-		delete(of.failed, forgotten)
-		of.versions[version] = now
-	}
-}
-
-// moveRank notes on which host a rank is.
-func (s *Store) moveRank(r *run, one *rank, host string) {
-	if host == "" || host == one.host && r.hosts[host] {
-		return
-	}
-	host = s.texts.of(host)
-	one.host = host
-	if r.hosts[host] || len(r.hosts) >= maxHosts {
-		return
-	}
-	r.hosts[host] = true
-	clear(s.withID)
-}
-
-// noteState notes a new state of a run.
-func (s *Store) noteState(r *run, now time.Time) {
-	state := r.currentState(now)
-	if state == r.state || state == mlattr.RunUnknown {
-		return
-	}
-	was := r.state
-	r.state, r.stateNoted = state, now
-	if was != mlattr.RunUnknown {
-		s.mark(mark{Run: r.key, Mark: Mark{Time: now.UTC(), Kind: "state", Text: stateWord(state) + " (was " + stateWord(was) + ")"}})
-	}
-}
 
 // stateWord names a state as the page does.
 func stateWord(state string) string {
@@ -157,26 +20,30 @@ func stateWord(state string) string {
 // maxNoted limits the text of a change or of a mark, in bytes.
 const maxNoted = 256
 
-// noteChange adds a change that ml_metrics has recorded.
-func (s *Store) noteChange(c *Change, namespace string, now time.Time) {
+// changes are those that ml_metrics has recorded, and the moments of runs.
+type changes struct {
+	fleet bool
+	texts *texts
+
+	all   []Change
+	marks []mark
+}
+
+// note adds a change of the run with a key, "" for none.
+func (c *changes) note(in *Change, run string, now time.Time) {
 	one := Change{
-		Time: earlier(c.Time, now), Kind: s.texts.of(c.Kind), Service: s.texts.of(c.Service), Host: s.texts.of(c.Host),
-		RunID: s.texts.of(c.RunID), From: s.texts.of(c.From), To: s.texts.of(c.To),
-		Text: strings.Clone(cut(c.Text, maxNoted)),
+		Time: earlier(in.Time, now), Kind: c.texts.of(in.Kind), Service: c.texts.of(in.Service), Host: c.texts.of(in.Host),
+		Run: run, RunID: c.texts.of(in.RunID), From: c.texts.of(in.From), To: c.texts.of(in.To),
+		Text: strings.Clone(cut(in.Text, maxNoted)),
 	}
 	if one.Text == "" {
 		one.Text = one.Kind + " " + one.To
 	}
-	if r := s.runs[runID{namespace, c.Service, c.RunID}]; r != nil {
-		one.Run = r.key
-	} else if r := s.runWithID(c.RunID, c.Service, c.Host); r != nil && c.RunID != "" {
-		one.Run = r.key
-	}
 	one.Key = keyOf("change", one.Kind, one.Service, one.RunID, one.Host, one.From, one.To, one.Time.Format(time.RFC3339Nano))
-	if slices.ContainsFunc(s.changes, func(other Change) bool { return other.Key == one.Key || s.settings.Fleet && one.repeats(&other) }) {
+	if slices.ContainsFunc(c.all, func(other Change) bool { return other.Key == one.Key || c.fleet && repeats(&one, &other) }) {
 		return
 	}
-	s.changes = appended(s.changes, one, maxChanges, func(other *Change) bool {
+	c.all = appended(c.all, one, maxChanges, func(other *Change) bool {
 		return other.Run == one.Run && other.Service == one.Service && other.Host == one.Host
 	})
 }
@@ -184,8 +51,8 @@ func (s *Store) noteChange(c *Change, namespace string, now time.Time) {
 // repeatedWithin is how far apart several collectors see the same change.
 const repeatedWithin = 15 * time.Minute
 
-// repeats reports whether another collector has reported the same change.
-func (c *Change) repeats(other *Change) bool {
+// repeats reports whether two collectors have reported the same change.
+func repeats(c, other *Change) bool {
 	same := *other
 	same.Key, same.Time = c.Key, c.Time
 	return same == *c && other.Time.Sub(c.Time).Abs() <= repeatedWithin
@@ -213,9 +80,9 @@ func appended[T any](all []T, one T, limit int, same func(*T) bool) []T {
 	return append(all, one)
 }
 
-// changeRows returns the changes, the newest first.
-func (s *Store) changeRows() []Change {
-	rows := slices.Clone(s.changes)
+// rows returns the changes, the newest first.
+func (c *changes) rows() []Change {
+	rows := slices.Clone(c.all)
 	slices.SortStableFunc(rows, func(a, b Change) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Key, b.Key)) })
 	if rows == nil {
 		rows = []Change{}
@@ -234,14 +101,14 @@ const (
 
 // before returns the changes of a run, a service or hosts that came before a time,
 // the newest first.
-func (s *Store) before(since time.Time, service, run string, hosts map[string]bool) []Change {
+func (c *changes) before(since time.Time, service, run string, hosts map[string]bool) []Change {
 	rows := []Change{}
-	for _, c := range slices.Backward(s.changes) {
-		if isMark(c.Kind) || c.Time.After(since.Add(onsetTolerance)) || since.Sub(c.Time) > beforeWithin {
+	for _, one := range slices.Backward(c.all) {
+		if isMark(one.Kind) || one.Time.After(since.Add(onsetTolerance)) || since.Sub(one.Time) > beforeWithin {
 			continue
 		}
-		if run != "" && c.Run == run || service != "" && c.Service == service && (c.RunID == "" || run == "") || c.Host != "" && c.Service == "" && hosts[c.Host] {
-			rows = append(rows, c)
+		if run != "" && one.Run == run || service != "" && one.Service == service && (one.RunID == "" || run == "") || one.Host != "" && one.Service == "" && hosts[one.Host] {
+			rows = append(rows, one)
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b Change) int { return b.Time.Compare(a.Time) })
@@ -264,38 +131,102 @@ type mark struct {
 // maxMarks limits the moments of all runs.
 const maxMarks = 2000
 
-func (s *Store) mark(m mark) {
-	s.marks = appended(s.marks, m, maxMarks, func(other *mark) bool { return other.Run == m.Run })
+// mark adds a moment of the run with a key, unless it is known.
+func (c *changes) mark(run string, at Mark) {
+	if m := (mark{run, at}); !slices.Contains(c.marks, m) {
+		c.marks = appended(c.marks, m, maxMarks, func(other *mark) bool { return other.Run == run })
+	}
 }
 
-// marksOf returns the moments of a run in their order: states, problems, changes
-// and failures. That a run looks hung is one of them: its onset, not also when the
+// marksOf returns the moments of a run of a service on hosts in their order: states,
+// problems, changes and the failures. That a run looks hung is one of them: its onset, not also when the
 // state changed after the timeout.
-func (s *Store) marksOf(r *run) []Mark {
+func (c *changes) marksOf(run, service string, hosts map[string]bool, failures []Mark) []Mark {
 	rows := []Mark{}
-	for _, m := range s.marks {
-		if m.Run == r.key {
+	for _, m := range c.marks {
+		if m.Run == run {
 			rows = append(rows, m.Mark)
 		}
 	}
-	for _, c := range s.changes {
-		if c.Run == r.key || c.RunID == "" && c.Service == r.service || c.Service == "" && r.hosts[c.Host] {
+	for _, one := range c.all {
+		if one.Run == run || one.RunID == "" && one.Service == service || one.Service == "" && hosts[one.Host] {
 			kind := "change"
-			if isMark(c.Kind) {
-				kind = c.Kind
+			if isMark(one.Kind) {
+				kind = one.Kind
 			}
-			rows = append(rows, Mark{Time: c.Time, Kind: kind, Text: c.Text})
+			rows = append(rows, Mark{Time: one.Time, Kind: kind, Text: one.Text})
 		}
 	}
-	for _, f := range s.failures.all {
-		if f.Run == r.key && f.LastSeen != nil {
-			rows = append(rows, Mark{Time: *f.LastSeen, Kind: "failure", Text: strings.TrimSpace(f.Class + " " + f.Operation)})
-		}
-	}
+	rows = append(rows, failures...)
 	slices.SortStableFunc(rows, func(a, b Mark) int { return a.Time.Compare(b.Time) })
 	onset := false
 	return slices.DeleteFunc(rows, func(m Mark) bool {
 		onset = onset || m.Kind == LooksHung
 		return onset && m.Kind == "state" && strings.HasPrefix(m.Text, stateWord(mlattr.RunStalled))
 	})
+}
+
+// of returns the changes of a run of a service on hosts, and those of the service and the
+// hosts from shortly before its first data until its last, the newest first.
+func (c *changes) of(run, service string, hosts map[string]bool, first, last time.Time) []Change {
+	rows := slices.DeleteFunc(c.rows(), func(one Change) bool {
+		if one.Run == run {
+			return false
+		}
+		if ofService := one.RunID == "" && one.Service == service; !ofService && (one.Service != "" || !hosts[one.Host]) {
+			return true
+		}
+		return first.Sub(one.Time) > beforeWithin || one.Time.Sub(last) > goneAfter
+	})
+	return rows[:min(len(rows), maxOfOne)]
+}
+
+// between returns the changes of the service of both runs between their
+// starts, and those of the run itself, the newest first.
+func (c *changes) between(both *Comparison) []Change {
+	run := &both.Run.Run
+	return slices.DeleteFunc(c.rows(), func(one Change) bool {
+		if one.Run == run.Key {
+			return false
+		}
+		ofHost := one.Service == "" && slices.Contains(run.Hosts, one.Host)
+		return one.Service != run.Service && !ofHost || both.With == nil || one.Time.Before(both.With.Run.FirstSeen) || one.Time.After(run.LastSeen)
+	})
+}
+
+// spoiled reports whether a run has had a problem that spoils it.
+func (c *changes) spoiled(run string) bool {
+	return slices.ContainsFunc(c.marks, func(m mark) bool { return m.Run == run && spoils(m.Kind) })
+}
+
+// spoils reports whether a run that has had a problem of a kind is no good one. A
+// moment, such as a spike of the loss, does not spoil a run.
+func spoils(kind string) bool {
+	problem, ok := mlattr.ProblemNamed(kind)
+	return ok && (problem.Severity != mlattr.SeverityMark || kind == mlattr.ProblemLossDiverged)
+}
+
+// prune removes old changes and moments.
+func (c *changes) prune(now time.Time) {
+	c.all = slices.DeleteFunc(c.all, func(one Change) bool { return now.Sub(one.Time) > importedFor })
+	c.marks = slices.DeleteFunc(c.marks, func(m mark) bool { return now.Sub(m.Time) > importedFor })
+}
+
+// restore adds the changes and moments of before a restart that are recent and not known.
+func (c *changes) restore(all []Change, marks []mark, recent func(time.Time) bool) {
+	known := make(map[string]bool)
+	for _, one := range c.all {
+		known[one.Key] = true
+	}
+	for _, one := range all {
+		if recent(one.Time) && len(c.all) < maxChanges && !known[one.Key] {
+			known[one.Key] = true
+			c.all = append(c.all, one)
+		}
+	}
+	for _, m := range marks {
+		if recent(m.Time) {
+			c.mark(m.Run, m.Mark)
+		}
+	}
 }

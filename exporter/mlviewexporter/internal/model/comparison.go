@@ -114,7 +114,7 @@ func (s *Store) Compare(key, other string) (c *Comparison, ok bool) {
 	} else {
 		c.differ()
 	}
-	c.Changes = s.changesBetween(c)
+	c.Changes = s.changes.between(c)
 	c.Others = s.others(&c.Run.Run)
 	makeList(&c.Settings)
 	makeList(&c.Changes)
@@ -180,19 +180,6 @@ func part(a, b *ProfileCurve, start time.Time) *Parting {
 		p.Time = timePointer(start.Add(time.Duration(a.Elapsed[min(i, len(atA)-1)] * float64(time.Second))))
 	}
 	return p
-}
-
-// changesBetween returns the changes of the service of both runs between their
-// starts, and those of the run itself, the newest first.
-func (s *Store) changesBetween(c *Comparison) []Change {
-	run := &c.Run.Run
-	return slices.DeleteFunc(s.changeRows(), func(one Change) bool {
-		if one.Run == run.Key {
-			return false
-		}
-		ofHost := one.Service == "" && slices.Contains(run.Hosts, one.Host)
-		return one.Service != run.Service && !ofHost || c.With == nil || one.Time.Before(c.With.Run.FirstSeen) || one.Time.After(run.LastSeen)
-	})
 }
 
 // others returns the runs that a run can be compared with: those of its service

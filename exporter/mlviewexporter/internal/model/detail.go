@@ -32,12 +32,12 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 	detail.TimeRatio = r.timeRatio(now)
 	detail.Spent = r.spent.row()
 	detail.Settings = r.settings()
-	detail.Changes = s.changesOf(r)
+	detail.Changes = s.changes.of(key, r.service, r.hosts, r.firstSeen, r.lastSeen)
 	detail.Curves = r.curves.rows(now, r.stepsEnd(detail.Run.State))
-	detail.Marks = s.marksOf(r)
-	detail.Calls = s.calls.rows(s, func(c *call) bool { return c.run == key }, now)
-	detail.Failures = s.failures.rows(s, func(f *Failure) bool { return f.Run == key })
-	detail.Traces = s.traces.ofRun(s, key)
+	detail.Marks = s.changes.marksOf(key, r.service, r.hosts, s.failures.marks(key))
+	detail.Calls = s.calls.rows(key, s.callTimes(now), s.simulated)
+	detail.Failures = s.failures.rows(key, s.keyOfRun, s.simulated, now)
+	detail.Traces = s.traces.ofRun(key)
 	detail.MakeLists()
 	s.details[key] = detail
 	return detail, true

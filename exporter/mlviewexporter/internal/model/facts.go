@@ -149,18 +149,3 @@ func (r *run) models() []string {
 
 // attrVersion is the version of a service.
 const attrVersion = "service.version"
-
-// changesOf returns the changes of a run, and those of its service and hosts since
-// shortly before the run began, the newest first.
-func (s *Store) changesOf(r *run) []Change {
-	rows := slices.DeleteFunc(s.changeRows(), func(c Change) bool {
-		if c.Run == r.key {
-			return false
-		}
-		if ofService := c.RunID == "" && c.Service == r.service; !ofService && (c.Service != "" || !r.hosts[c.Host]) {
-			return true
-		}
-		return r.firstSeen.Sub(c.Time) > beforeWithin || c.Time.Sub(r.lastSeen) > goneAfter
-	})
-	return rows[:min(len(rows), maxOfOne)]
-}

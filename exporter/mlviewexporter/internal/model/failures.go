@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"encoding/hex"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,10 @@ type spanSet = lastused.Map[spanRef, bool]
 // failureGroups are the groups of failures, by key: the fingerprint of their
 // reproduction, else service, class and operation.
 type failureGroups struct {
+	settings Settings
+	texts    *texts
+	limits   *limits
+
 	all map[string]*failureGroup
 	// found are the groups of repro_gen's directory.
 	found map[string]Failure
@@ -53,10 +58,12 @@ type failureGroup struct {
 // causeID identifies a group without a fingerprint.
 type causeID struct{ namespace, service, class, operation string }
 
-func (f *failureGroups) init() {
-	f.all, f.found = make(map[string]*failureGroup), make(map[string]Failure)
-	f.lookup = make(map[causeID]string)
-	f.parents = lastused.NewMap[spanRef, bool](rememberedSpans)
+func newFailureGroups(settings Settings, texts *texts, limits *limits) *failureGroups {
+	return &failureGroups{
+		settings: settings, texts: texts, limits: limits,
+		all: make(map[string]*failureGroup), found: make(map[string]Failure), lookup: make(map[causeID]string),
+		parents: lastused.NewMap[spanRef, bool](rememberedSpans),
+	}
 }
 
 // noteParents remembers the spans above failures: a failure counts where it
@@ -75,12 +82,19 @@ func (f *failureGroups) covered(in *SpanInput) bool {
 	return in.Fingerprint == "" && below
 }
 
-// span adds the failure of a span.
-func (f *failureGroups) span(s *Store, in *SpanInput, r *run, from share.Origin, now time.Time) {
+// failedRun is the run of a failure: its key, its id, and whether it is one that did not
+// come only once.
+type failedRun struct {
+	key, id string
+	again   bool
+}
+
+// span adds the failure of a span, of a run unless the key of that is empty.
+func (f *failureGroups) span(in *SpanInput, r failedRun, from share.Origin, now time.Time) {
 	key := in.Fingerprint
-	class, operation := s.texts.of(cmp.Or(in.Class, otherError)), s.texts.of(cmp.Or(in.Operation, in.Function, in.Name))
+	class, operation := f.texts.of(cmp.Or(in.Class, otherError)), f.texts.of(cmp.Or(in.Operation, in.Function, in.Name))
 	if key == "" {
-		cause := causeID{s.texts.of(in.Source.Namespace), s.texts.of(in.Source.Service), class, operation}
+		cause := causeID{f.texts.of(in.Source.Namespace), f.texts.of(in.Source.Service), class, operation}
 		if key = f.lookup[cause]; key == "" {
 			key = keyOf("failure", cause.namespace, cause.service, class, operation)
 			if len(f.lookup) < 2*maxFailures {
@@ -88,20 +102,20 @@ func (f *failureGroups) span(s *Store, in *SpanInput, r *run, from share.Origin,
 			}
 		}
 	}
-	one := f.group(s, key, from, now)
+	one := f.group(key, from, now)
 	if one.unmarked = in.Fingerprint == ""; !one.unmarked && one.marked.IsZero() {
 		one.marked = now
 	}
 	at := time.Unix(0, min(in.End, now.UnixNano())).UTC()
 	one.Class, one.Operation = class, operation
-	one.Service = s.texts.of(in.Source.Service)
+	one.Service = f.texts.of(in.Source.Service)
 	if in.Message != "" && !strings.HasPrefix(in.Message, one.Message) || one.Message == "" {
-		one.Message = s.message(in.Message)
+		one.Message = f.texts.message(in.Message)
 	}
 	if in.Source.Version != "" {
-		one.Version = s.texts.of(in.Source.Version)
+		one.Version = f.texts.of(in.Source.Version)
 	}
-	if r != nil {
+	if r.key != "" {
 		one.Run, one.RunID = r.key, r.id
 		one.again = one.again || r.again
 	}
@@ -122,17 +136,17 @@ func (f *Failure) seen(at time.Time) {
 }
 
 // record adds a reproduction of another collector.
-func (f *failureGroups) record(s *Store, in *Failure, now time.Time) {
+func (f *failureGroups) record(in *Failure, now time.Time) {
 	if in.Key == "" {
 		return
 	}
-	one := f.group(s, in.Key, share.OriginOf(0, in.Service), now)
-	one.Kind = s.texts.of(in.Kind)
-	one.Class = cmp.Or(one.Class, s.texts.of(in.Class))
-	one.Service = cmp.Or(one.Service, s.texts.of(in.Service))
+	one := f.group(in.Key, share.OriginOf(0, in.Service), now)
+	one.Kind = f.texts.of(in.Kind)
+	one.Class = cmp.Or(one.Class, f.texts.of(in.Class))
+	one.Service = cmp.Or(one.Service, f.texts.of(in.Service))
 	one.TraceID = cmp.Or(one.TraceID, in.TraceID)
 	if in.LastSeen != nil {
-		one.seen(*in.LastSeen)
+		one.seen(earlier(*in.LastSeen, now))
 	}
 	if in.Command != "" && len(in.Command) <= maxCommand {
 		// They may share the memory of a whole report.
@@ -159,12 +173,12 @@ func clones(texts []string) []string {
 }
 
 // group returns the group with a key, which it adds for an origin.
-func (f *failureGroups) group(s *Store, key string, from share.Origin, now time.Time) *failureGroup {
+func (f *failureGroups) group(key string, from share.Origin, now time.Time) *failureGroup {
 	if one := f.all[key]; one != nil {
 		return one
 	}
 	if len(f.all) >= maxFailures {
-		f.forget(s, now)
+		f.forget(now)
 	}
 	key = strings.Clone(cut(key, maxLabel))
 	one := f.all[key]
@@ -177,22 +191,22 @@ func (f *failureGroups) group(s *Store, key string, from share.Origin, now time.
 
 // forget makes room for a group: of senders and services with more than their share,
 // first those of runs that came only once, and then the one that occurred longest ago.
-func (f *failureGroups) forget(s *Store, now time.Time) {
+func (f *failureGroups) forget(now time.Time) {
 	for {
 		if len(f.leaving) == 0 {
-			f.orderLeaving(s)
+			f.orderLeaving()
 		}
 		next := f.leaving[0]
 		f.leaving = f.leaving[1:]
 		if f.all[next.Key] == next.failureGroup && lastSeen(&next.Failure).Equal(next.seen) {
-			s.refuse("failures", next.Key, now)
+			f.limits.refuse("failures", next.Key, now)
 			f.remove(next.Key)
 			return
 		}
 	}
 }
 
-func (f *failureGroups) orderLeaving(s *Store) {
+func (f *failureGroups) orderLeaving() {
 	all := make([]leavingFailures, 0, len(f.all))
 	for _, one := range f.all {
 		all = append(all, leavingFailures{one, lastSeen(&one.Failure)})
@@ -204,7 +218,7 @@ func (f *failureGroups) orderLeaving(s *Store) {
 		return cmp.Or(b.seen.Compare(a.seen), cmp.Compare(a.Key, b.Key))
 	})
 	f.leaving = nil
-	for _, i := range s.leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, 1 }) {
+	for _, i := range f.limits.leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, 1 }) {
 		f.leaving = append(f.leaving, all[i])
 	}
 }
@@ -218,13 +232,9 @@ func (f *failureGroups) remove(key string) {
 	}
 }
 
-// SetFailures replaces the groups that repro_gen's directory has. They are shown
-// together with the failures that spans report.
-func (s *Store) SetFailures(found []Failure) {
-	now := s.settings.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.failures.found)
+// set replaces the groups that repro_gen's directory has.
+func (f *failureGroups) set(found []Failure, now time.Time) {
+	clear(f.found)
 	for _, one := range found[:min(len(found), 2*maxFailures)] {
 		// Anybody who can write to the directory has written the times.
 		last := earlier(lastSeen(&one), now)
@@ -233,8 +243,8 @@ func (s *Store) SetFailures(found []Failure) {
 		} else if one.LastSeen = timePointer(last); one.FirstSeen != nil {
 			one.FirstSeen = timePointer(plausible(*one.FirstSeen, last))
 		}
-		one.Message = s.message(one.Message)
-		s.failures.found[one.Key] = one
+		one.Message = f.texts.message(one.Message)
+		f.found[one.Key] = one
 	}
 }
 
@@ -267,17 +277,17 @@ func (f *failureGroups) merged(key string) Failure {
 const writtenWithin = time.Minute
 
 // whyNone says why a group has no command, "" if that is not known.
-func (f *failureGroups) whyNone(s *Store, one *failureGroup) string {
+func (f *failureGroups) whyNone(one *failureGroup, now time.Time) string {
 	switch {
 	case one == nil:
 		return ""
-	case s.settings.Fleet && !s.settings.Reproductions:
+	case f.settings.Fleet && !f.settings.Reproductions:
 		return "not sent; set emit_log of repro_gen where the failure occurred"
-	case s.settings.Withheld:
+	case f.settings.Withheld:
 		return "not shown, because everybody can read this page; give it auth, or set insecure_reproductions of ml_view"
-	case !s.settings.Reproductions:
+	case !f.settings.Reproductions:
 		return "not shown; set reproductions of ml_view to the directory of repro_gen"
-	case !one.marked.IsZero() && s.settings.Now().Sub(one.marked) < writtenWithin:
+	case !one.marked.IsZero() && now.Sub(one.marked) < writtenWithin:
 		return "not yet written; repro_gen writes it some seconds after the failure"
 	case !one.marked.IsZero() || one.Kind != "":
 		return "not in the page's directory; it was not written, or has been removed"
@@ -287,21 +297,21 @@ func (f *failureGroups) whyNone(s *Store, one *failureGroup) string {
 	return ""
 }
 
-// rows returns the failures that are wanted, those that occurred last first.
-func (f *failureGroups) rows(s *Store, wanted func(*Failure) bool) []Failure {
+// rows returns the failures of a run, or all of them if run is empty, those that occurred
+// last first. keyOfRun returns the key of the run of a service with an id, "" if there is
+// none; simulated has the services whose data is simulated.
+func (f *failureGroups) rows(run string, keyOfRun func(id, service string) string, simulated map[string]bool, now time.Time) []Failure {
 	rows := make([]Failure, 0, len(f.all)+len(f.found))
 	add := func(key string) {
 		row := f.merged(key)
 		if row.Command == "" {
-			row.Why = f.whyNone(s, f.all[key])
+			row.Why = f.whyNone(f.all[key], now)
 		}
 		if row.Run == "" && row.RunID != "" {
-			if r := s.runWithID(row.RunID, row.Service, ""); r != nil {
-				row.Run = r.key
-			}
+			row.Run = keyOfRun(row.RunID, row.Service)
 		}
-		row.TraceURL, row.Simulated = s.traceURL(row.TraceID), s.simulated[row.Service]
-		if wanted(&row) {
+		row.TraceURL, row.Simulated = traceURL(f.settings.JaegerURL, row.TraceID), simulated[row.Service]
+		if run == "" || row.Run == run {
 			rows = append(rows, row)
 		}
 	}
@@ -339,4 +349,62 @@ func lastSeen(f *Failure) time.Time {
 		return time.Time{}
 	}
 	return *f.LastSeen
+}
+
+// marks returns the last failure of each group of a run.
+func (f *failureGroups) marks(run string) (rows []Mark) {
+	for _, one := range f.all {
+		if one.Run == run && one.LastSeen != nil {
+			rows = append(rows, Mark{Time: *one.LastSeen, Kind: "failure", Text: strings.TrimSpace(one.Class + " " + one.Operation)})
+		}
+	}
+	return rows
+}
+
+// prune removes the groups that occurred long ago.
+func (f *failureGroups) prune(now time.Time) {
+	for key, one := range f.all {
+		if now.Sub(lastSeen(&one.Failure)) > importedFor {
+			f.remove(key)
+		}
+	}
+}
+
+// saved returns the groups without what the directory says of them.
+func (f *failureGroups) saved() (all []Failure) {
+	for _, group := range f.all {
+		one := group.Failure
+		one.Command, one.Requires, one.Fill, one.Why = "", nil, nil, ""
+		all = append(all, one)
+	}
+	return all
+}
+
+// restore adds the groups that saved has returned, as far as they are recent.
+func (f *failureGroups) restore(all []Failure, recent func(time.Time) bool) {
+	for i := range all {
+		if in := &all[i]; recent(lastSeen(in)) && len(f.all) < maxFailures && f.all[in.Key] == nil {
+			f.all[in.Key] = &failureGroup{Failure: f.imported(in), origin: share.OriginOf(0, in.Service), again: true}
+		}
+	}
+}
+
+// imported returns what Export writes of a failure, as it is held now. Its commands
+// and reports are those of the directory only.
+func (f *failureGroups) imported(in *Failure) Failure {
+	text := f.texts.of
+	out := Failure{
+		Key: text(in.Key), Kind: text(in.Kind), Class: text(in.Class), Message: f.texts.message(in.Message), Service: text(in.Service),
+		Run: text(in.Run), RunID: text(in.RunID), Version: text(in.Version), Operation: text(in.Operation),
+		Count: max(0, in.Count), LastSeen: in.LastSeen, Variants: max(0, in.Variants),
+	}
+	// An address has it.
+	if id, err := hex.DecodeString(in.TraceID); err == nil && len(id) == 16 {
+		out.TraceID = hexID(id)
+	}
+	out.seen(*in.LastSeen)
+	if in.FirstSeen != nil {
+		out.seen(plausible(*in.FirstSeen, *in.LastSeen))
+	}
+	return out
 }

@@ -46,22 +46,7 @@ func (s *Store) keepGood(r *run, now time.Time) {
 // isGood reports whether a run that has ended took steps, did not fail, and had no
 // problem while it ran.
 func (s *Store) isGood(r *run) bool {
-	if r.failed || len(r.curves.fine.times) == 0 {
-		return false
-	}
-	for _, m := range s.marks {
-		if m.Run == r.key && spoils(m.Kind) {
-			return false
-		}
-	}
-	return true
-}
-
-// spoils reports whether a run that has had a problem of a kind is no good one. A
-// moment, such as a spike of the loss, does not spoil a run.
-func spoils(kind string) bool {
-	problem, ok := mlattr.ProblemNamed(kind)
-	return ok && (problem.Severity != mlattr.SeverityMark || kind == mlattr.ProblemLossDiverged)
+	return !r.failed && len(r.curves.fine.times) > 0 && !s.changes.spoiled(r.key)
 }
 
 // addGood adds a good run. It removes the oldest of the same job beyond the limit,

@@ -55,10 +55,10 @@ func (s *Store) gpuOf(host, id string, p *Point, now time.Time) *gpu {
 	}
 	key := keyOf("gpu", at.host, at.id)
 	if len(s.gpus) >= s.settings.MaxGPUs && !s.replaceGPU(now) {
-		s.refuse("gpus", key, now)
+		s.limits.refuse("gpus", key, now)
 		return nil
 	}
-	delete(s.refused["gpus"], key)
+	s.limits.accept("gpus", key)
 	one = &gpu{gpuID: at, key: key, lastSeen: now, read: make(map[Series]*gpuReading)}
 	s.gpus[at] = one
 	one.see(p, s, now)
@@ -314,6 +314,14 @@ func (s *Store) runWithID(id, service, host string) *run {
 		}
 	}
 	return best
+}
+
+// keyOfRun returns the key of the run of a service with an id, "" if there is none.
+func (s *Store) keyOfRun(id, service string) string {
+	if r := s.runWithID(id, service, ""); r != nil {
+		return r.key
+	}
+	return ""
 }
 
 // runRef is what a run is looked for by.

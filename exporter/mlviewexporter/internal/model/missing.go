@@ -243,29 +243,10 @@ func (r *run) withoutHost() (n int) {
 	return n
 }
 
-// limitFixes are the settings that raise the limits of lists.
-var limitFixes = map[string]string{
-	"runs": "ml_view: {max_runs: <more>}",
-	"gpus": "ml_view: {max_gpus: <more>}",
-}
-
 // reachedLimits returns the limits of the page, and of ml_metrics, that hide
 // something.
 func (s *Store) reachedLimits(now time.Time) (rows []Missing) {
-	for _, kind := range slices.Sorted(maps.Keys(s.refused)) {
-		if n := len(s.refused[kind]); n > 0 {
-			rows = append(rows, Missing{
-				Key: "limit " + kind, Kind: "limit", What: strconv.Itoa(n) + " more " + kind,
-				Why: "The page has reached its limit of " + kind + ".", Count: int64(n), Fix: limitFixes[kind],
-			})
-		}
-	}
-	for _, kind := range slices.Sorted(maps.Keys(s.dropped)) {
-		rows = append(rows, Missing{
-			Key: "limit " + kind, Kind: "limit", What: "Data of more " + kind,
-			Why: "The page has reached its limit of " + kind + ".", Count: s.dropped[kind],
-		})
-	}
+	rows = s.limits.missing()
 	if !s.seen.overflow.IsZero() && now.Sub(s.seen.overflow) <= goneAfter {
 		rows = append(rows, Missing{
 			Key: "limit series", Kind: "limit", What: "Runs or series of their own",

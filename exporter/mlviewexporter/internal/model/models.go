@@ -60,10 +60,10 @@ func (s *Store) modelOf(id modelID, now time.Time) *modelUse {
 	if one == nil {
 		key := keyOf("model", id.namespace, id.service, id.model, id.role, id.side)
 		if len(s.models) >= maxModels && !s.replaceModel(now) {
-			s.refuse("models", key, now)
+			s.limits.refuse("models", key, now)
 			return nil
 		}
-		delete(s.refused["models"], key)
+		s.limits.accept("models", key)
 		one = &modelUse{modelID: id, key: key, versions: make(map[string]*versionUse)}
 		s.models[id] = one
 	}

@@ -131,10 +131,7 @@ func (s *Store) noteProblem(one *stream) {
 		if p.kind == Slow {
 			p.run.becomesSlow(p.since, one.at)
 		}
-		m := mark{Run: p.run.key, Mark: Mark{Time: p.since, Kind: p.kind, Text: strings.ReplaceAll(p.kind, "_", " ")}}
-		if !slices.Contains(s.marks, m) {
-			s.mark(m)
-		}
+		s.changes.mark(p.run.key, Mark{Time: p.since, Kind: p.kind, Text: strings.ReplaceAll(p.kind, "_", " ")})
 	}
 }
 

@@ -100,7 +100,7 @@ func (s *Store) addResolved(n *Need) {
 	slices.SortStableFunc(s.resolved, compareEnds)
 	if len(s.resolved) > maxEnded {
 		s.resolved = slices.Delete(s.resolved, 0, 1)
-		s.dropped["resolved problems"]++
+		s.limits.drop("resolved problems")
 	}
 }
 

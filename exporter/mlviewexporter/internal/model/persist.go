@@ -3,7 +3,6 @@ package model
 import (
 	"cmp"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -108,12 +107,7 @@ func newerHalf[T any](all []T, compare func(a, b T) int) []T {
 func (s *Store) export() exported {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := exported{Version: exportVersion, Changes: append([]Change(nil), s.changes...), Marks: append([]mark(nil), s.marks...), Good: slices.Clone(s.good), Resolved: slices.Clone(s.resolved)}
-	for _, f := range s.failures.all {
-		one := f.Failure
-		one.Command, one.Requires, one.Fill, one.Why = "", nil, nil, ""
-		out.Failures = append(out.Failures, one)
-	}
+	out := exported{Version: exportVersion, Failures: s.failures.saved(), Changes: slices.Clone(s.changes.all), Marks: slices.Clone(s.changes.marks), Good: slices.Clone(s.good), Resolved: slices.Clone(s.resolved)}
 	for _, of := range s.services {
 		one := exportedService{
 			Namespace: of.namespace, Name: of.name, FirstSeen: of.firstSeen, LastSeen: of.lastSeen,
@@ -169,14 +163,10 @@ func (s *Store) Import(data []byte) error {
 	recent := func(t time.Time) bool { return now.Sub(t) <= importedFor && !t.After(now.Add(time.Minute)) }
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.importNotes(&in, recent)
+	s.changes.restore(in.Changes, in.Marks, recent)
 	s.importGood(in.Good, recent)
 	s.importResolved(in.Resolved, now)
-	for i := range in.Failures {
-		if f := &in.Failures[i]; recent(lastSeen(f)) && len(s.failures.all) < maxFailures && s.failures.all[f.Key] == nil {
-			s.failures.all[f.Key] = &failureGroup{Failure: s.imported(f), origin: share.OriginOf(0, f.Service), again: true}
-		}
-	}
+	s.failures.restore(in.Failures, recent)
 	for _, of := range in.Services {
 		if recent(of.LastSeen) {
 			s.importService(of, now)
@@ -190,26 +180,6 @@ func (s *Store) Import(data []byte) error {
 	return nil
 }
 
-// imported returns what Export writes of a failure, as it is held now. Its commands
-// and reports are those of the directory only.
-func (s *Store) imported(f *Failure) Failure {
-	text := s.texts.of
-	out := Failure{
-		Key: text(f.Key), Kind: text(f.Kind), Class: text(f.Class), Message: s.message(f.Message), Service: text(f.Service),
-		Run: text(f.Run), RunID: text(f.RunID), Version: text(f.Version), Operation: text(f.Operation),
-		Count: max(0, f.Count), LastSeen: f.LastSeen, Variants: max(0, f.Variants),
-	}
-	// An address has it.
-	if id, err := hex.DecodeString(f.TraceID); err == nil && len(id) == 16 {
-		out.TraceID = hexID(id)
-	}
-	out.seen(*f.LastSeen)
-	if f.FirstSeen != nil {
-		out.seen(plausible(*f.FirstSeen, *f.LastSeen))
-	}
-	return out
-}
-
 // plausible returns a time that was saved, or the later one if it is after that or
 // more than ten years before.
 func plausible(at, later time.Time) time.Time {
@@ -217,30 +187,6 @@ func plausible(at, later time.Time) time.Time {
 		return later
 	}
 	return at
-}
-
-// importNotes adds the changes and marks that are not known yet.
-func (s *Store) importNotes(in *exported, recent func(time.Time) bool) {
-	known := make(map[string]bool)
-	for _, c := range s.changes {
-		known[c.Key] = true
-	}
-	for _, c := range in.Changes {
-		if recent(c.Time) && len(s.changes) < maxChanges && !known[c.Key] {
-			known[c.Key] = true
-			s.changes = append(s.changes, c)
-		}
-	}
-	marked := make(map[mark]bool)
-	for _, m := range s.marks {
-		marked[m] = true
-	}
-	for _, m := range in.Marks {
-		if recent(m.Time) && !marked[m] {
-			marked[m] = true
-			s.mark(m)
-		}
-	}
 }
 
 func (s *Store) importService(in exportedService, now time.Time) {

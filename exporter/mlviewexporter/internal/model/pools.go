@@ -28,10 +28,10 @@ func (s *Store) poolOf(one *stream, now time.Time) *pool {
 	if p == nil {
 		key := keyOf("pool", id.namespace, id.service, id.pool, id.instance)
 		if len(s.pools) >= maxPools {
-			s.refuse("pools", key, now)
+			s.limits.refuse("pools", key, now)
 			return nil
 		}
-		delete(s.refused["pools"], key)
+		s.limits.accept("pools", key)
 		p = &pool{poolID: id, key: key}
 		s.pools[id] = p
 	}

@@ -7,8 +7,6 @@ import (
 
 // Retention of what has no setting.
 const (
-	// refusedFor is how long a row beyond a limit is counted.
-	refusedFor = time.Hour
 	// importedFor is how long changes and failures are kept over restarts.
 	importedFor = 7 * 24 * time.Hour
 	// resolvedFor is how long a problem that has ended is shown.
@@ -92,13 +90,7 @@ func (s *Store) pruneNotes(now time.Time) {
 			s.forgetSender(one, now)
 		}
 	}
-	for _, rows := range s.refused {
-		for key, last := range rows {
-			if now.Sub(last) > refusedFor {
-				delete(rows, key)
-			}
-		}
-	}
+	s.limits.prune(now)
 	for of, xid := range s.xids {
 		if age := now.Sub(xid.Time); age > importedFor || s.gpus[of] == nil && age > gpuGoneAfter {
 			delete(s.xids, of)
@@ -110,11 +102,6 @@ func (s *Store) pruneNotes(now time.Time) {
 		}
 	}
 	s.resolved = slices.DeleteFunc(s.resolved, func(n Need) bool { return now.Sub(*n.Ended) > resolvedFor })
-	s.changes = slices.DeleteFunc(s.changes, func(c Change) bool { return now.Sub(c.Time) > importedFor })
-	s.marks = slices.DeleteFunc(s.marks, func(m mark) bool { return now.Sub(m.Time) > importedFor })
-	for key, f := range s.failures.all {
-		if now.Sub(lastSeen(&f.Failure)) > importedFor {
-			s.failures.remove(key)
-		}
-	}
+	s.changes.prune(now)
+	s.failures.prune(now)
 }

@@ -47,7 +47,7 @@ func (s *Store) rankOf(r *run, name, host string) *rank {
 		return nil
 	}
 	if s.allRanks >= maxAllRanks && !s.replaceRanks(s.received) {
-		s.dropped["ranks"]++
+		s.limits.drop("ranks")
 		return nil
 	}
 	if r.ranks[unknownRank] != nil {

@@ -74,7 +74,7 @@ func (s *Store) noteRecord(r *Record, namespace string, now time.Time) {
 		return
 	}
 	if known == nil && len(s.records) >= maxRecords {
-		s.dropped["problems"]++
+		s.limits.drop("problems")
 		return
 	}
 	kept := r.clone()
@@ -123,10 +123,7 @@ func (s *Store) markRecord(r *Record, title, namespace string, now time.Time) {
 		}
 		return
 	}
-	m := mark{Run: of.key, Mark: Mark{Time: earlier(r.Onset, now).UTC(), Kind: s.texts.of(r.Kind), Text: text}}
-	if !slices.Contains(s.marks, m) {
-		s.mark(m)
-	}
+	s.changes.mark(of.key, Mark{Time: earlier(r.Onset, now).UTC(), Kind: s.texts.of(r.Kind), Text: text})
 }
 
 // recorded takes over what the record of a problem says. The page has no words of
@@ -170,7 +167,7 @@ func (s *Store) beforeProblem(p *problem, n *Need) []Change {
 		if p.run != nil {
 			hosts = p.run.hosts
 		}
-		return s.before(p.since, n.Service, n.Run, hosts)
+		return s.changes.before(p.since, n.Service, n.Run, hosts)
 	}
 	rows := []Change{}
 	for _, phrase := range p.record.Before {
@@ -180,7 +177,7 @@ func (s *Store) beforeProblem(p *problem, n *Need) []Change {
 			continue
 		}
 		c := Change{Key: keyOf("change", n.Key, stamp, text), Time: at.UTC(), Service: n.Service, Text: text}
-		for _, known := range s.changes {
+		for _, known := range s.changes.all {
 			if known.Text == text && known.Time.Sub(at).Abs() < 2*time.Second {
 				c = known
 			}

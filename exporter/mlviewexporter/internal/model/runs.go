@@ -109,10 +109,10 @@ func (s *Store) runOf(namespace, service, id string, from share.Origin, now time
 	}
 	hash := keyOf("run", key.namespace, key.service, key.id)
 	if len(s.runs) >= s.settings.MaxRuns && !s.replaceRun(now) {
-		s.refuse("runs", hash, now)
+		s.limits.refuse("runs", hash, now)
 		return nil
 	}
-	delete(s.refused["runs"], hash)
+	s.limits.accept("runs", hash)
 	one := &run{
 		runID: key, key: hash, origin: from, firstSeen: now, lastSeen: now, state: mlattr.RunUnknown,
 		ranks: make(map[string]*rank), hosts: make(map[string]bool),
@@ -151,9 +151,6 @@ func (r *run) attach(one *stream) bool {
 // size is the number of streams of the run.
 func (r *run) size() int { return len(r.streams) + len(r.durations) }
 
-// searchAgain is when a run that can be replaced is looked for again.
-const searchAgain = time.Second
-
 // replaceRun removes the run that matters least. A run that takes steps or looks
 // hung is never removed.
 func (s *Store) replaceRun(now time.Time) bool {
@@ -161,7 +158,7 @@ func (s *Store) replaceRun(now time.Time) bool {
 	if least == nil {
 		return false
 	}
-	s.refuse("runs", least.key, now)
+	s.limits.refuse("runs", least.key, now)
 	s.removeRun(least)
 	return true
 }
@@ -236,7 +233,7 @@ func (s *Store) orderLeaving(l *leavingRuns, now time.Time, weigh func(*run) int
 		return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.turn, a.turn), b.seen.Compare(a.seen))
 	})
 	*l = leavingRuns{ordered: now, vain: l.vain}
-	for _, i := range s.leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, weigh(all[i].run) }) {
+	for _, i := range s.limits.leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, weigh(all[i].run) }) {
 		if all[i].turn != 0 {
 			l.next = append(l.next, all[i])
 		}
@@ -246,20 +243,6 @@ func (s *Store) orderLeaving(l *leavingRuns, now time.Time, weigh func(*run) int
 			l.next = append(l.next, all[i])
 		}
 	}
-}
-
-// leave returns the indices of the rows that leave a full list first, a sixteenth: those of
-// senders and services that have more than their share, of each the last. row returns where
-// a row comes from and what it weighs.
-func (s *Store) leave(n int, row func(i int) (share.Origin, int)) []int {
-	items := make([]share.Item, n)
-	room := int64(1)
-	for i := range items {
-		origin, weight := row(i)
-		items[i] = share.Item{Path: s.shares.Path(origin), Weight: int64(weight)}
-		room += int64(weight)
-	}
-	return share.Leaving(items, room/16+1)
 }
 
 // replaceStreams removes the run with most streams among those that may leave, if
@@ -282,7 +265,7 @@ func (s *Store) replaceStreams(of *Labels, now time.Time) bool {
 	if own != nil && own.size() >= most.size() {
 		return false
 	}
-	s.refuse("runs", most.key, now)
+	s.limits.refuse("runs", most.key, now)
 	s.removeRun(most)
 	return true
 }
@@ -418,4 +401,44 @@ func (r *run) currentState(now time.Time) string {
 // not positive for anything else.
 func severity(state string) int {
 	return slices.Index([]string{"", mlattr.RunEnded, mlattr.RunUnknown, mlattr.RunSilent, mlattr.RunFailed, mlattr.RunRunning, mlattr.RunStalled}, state)
+}
+
+// moveRank notes on which host a rank is.
+func (s *Store) moveRank(r *run, one *rank, host string) {
+	if host == "" || host == one.host && r.hosts[host] {
+		return
+	}
+	host = s.texts.of(host)
+	one.host = host
+	if r.hosts[host] || len(r.hosts) >= maxHosts {
+		return
+	}
+	r.hosts[host] = true
+	clear(s.withID)
+}
+
+// noteState notes a new state of a run.
+func (s *Store) noteState(r *run, now time.Time) {
+	state := r.currentState(now)
+	if state == r.state || state == mlattr.RunUnknown {
+		return
+	}
+	was := r.state
+	r.state, r.stateNoted = state, now
+	if was != mlattr.RunUnknown {
+		s.changes.mark(r.key, Mark{Time: now.UTC(), Kind: "state", Text: stateWord(state) + " (was " + stateWord(was) + ")"})
+	}
+}
+
+// noteChange adds a change that ml_metrics has recorded.
+func (s *Store) noteChange(c *Change, namespace string, now time.Time) {
+	run := ""
+	if r := s.runs[runID{namespace, c.Service, c.RunID}]; r != nil {
+		run = r.key
+	} else if c.RunID != "" {
+		if r := s.runWithID(c.RunID, c.Service, c.Host); r != nil {
+			run = r.key
+		}
+	}
+	s.changes.note(c, run, now)
 }

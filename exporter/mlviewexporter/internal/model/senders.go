@@ -88,7 +88,7 @@ func (s *Store) senderOf(id string, now time.Time) *sender {
 		return one
 	}
 	if len(s.senders) >= maxSenders && !s.replaceSender(now) {
-		s.refuse("collectors", id, now)
+		s.limits.refuse("collectors", id, now)
 		if id = mlattr.Other; s.senders[id] != nil {
 			return s.senders[id]
 		}

@@ -90,8 +90,6 @@ const (
 	maxNeeds    = 500
 	maxResolved = 200
 	maxClasses  = 100
-	// maxRefused limits the rows beyond a limit that are counted.
-	maxRefused = 10_000
 )
 
 // goneAfter is how long a stream counts without a new point. The prometheus

@@ -44,7 +44,7 @@ func (s *Store) Settled() (all []Settled) {
 			continue
 		}
 		if now.Sub(r.stateNoted) >= wait {
-			all = append(all, Settled{r.key, r.state, r.stateNoted, s.shares.Path(r.origin), r.again})
+			all = append(all, Settled{r.key, r.state, r.stateNoted, s.limits.shares.Path(r.origin), r.again})
 		}
 	}
 	return all

@@ -15,15 +15,15 @@ func (s *Store) takeState(now time.Time) *State {
 	s.holdGPUs(now)
 	state := &State{Version: SchemaVersion, Time: now.UTC(), Collector: s.collector(now)}
 	state.GPUs = s.gpuRows(now)
-	state.Failures = limited(state, "failures", s.failures.rows(s, func(*Failure) bool { return true }), maxFailures)
+	state.Failures = limited(state, "failures", s.failures.rows("", s.keyOfRun, s.simulated, now), maxFailures)
 	state.Collectors = s.collectorRows(now)
 	state.Needs = s.needRows(state, now)
 	state.Resolved = s.resolvedRows(state, now)
 	state.Runs = s.runRows(now)
-	state.Calls = s.calls.rows(s, func(*call) bool { return true }, now)
+	state.Calls = s.calls.rows("", s.callTimes(now), s.simulated)
 	state.Pools = s.poolRows(now)
 	state.Models = s.modelRows(now)
-	state.Changes = s.changeRows()
+	state.Changes = s.changes.rows()
 	s.countGPUs(state)
 	for i := range state.Runs {
 		state.Collector.Simulated = state.Collector.Simulated || state.Runs[i].Simulated
@@ -47,7 +47,7 @@ func (s *Store) collector(now time.Time) Collector {
 		}
 	}
 	c.HostsWithoutGPU = s.hostsWithoutGPU()
-	c.Hidden = s.hidden()
+	c.Hidden = s.limits.hidden()
 	if s.settings.JaegerURL != "" {
 		c.Links = map[string]string{"jaeger": s.settings.JaegerURL}
 	}

@@ -30,15 +30,19 @@ func (s *Store) span(in *SpanInput, from share.Origin, now time.Time) {
 		of.user = s.texts.of(src.User)
 	}
 	s.seeVersion(of, src.Version, now)
-	s.traces.add(s, in, r)
+	var named failedRun
+	if r != nil {
+		named = failedRun{r.key, r.id, r.again}
+	}
+	s.traces.add(in, named.key)
 	if in.Call != NoCall {
-		s.calls.add(s, in, r)
+		s.calls.add(in, named.key)
 	}
 	if s.isRequest(in) {
 		s.request(in, of, now)
 	}
 	if in.Failed && !in.FailureElsewhere && (in.ML || in.Class != "" || in.Fingerprint != "") && !s.failures.covered(in) {
-		s.failures.span(s, in, r, from, now)
+		s.failures.span(in, named, from, now)
 		if version := s.texts.of(src.Version); of != nil && version != "" && !of.versions[version].IsZero() {
 			of.failed[version]++
 		}
@@ -127,11 +131,7 @@ func (s *Store) event(e *Event, now time.Time) {
 		s.noteRecord(e.Problem, e.Namespace, now)
 	}
 	if e.Failure != nil {
-		f := *e.Failure
-		if f.LastSeen != nil {
-			f.LastSeen = timePointer(earlier(*f.LastSeen, now))
-		}
-		s.failures.record(s, &f, now)
+		s.failures.record(e.Failure, now)
 	}
 }
 

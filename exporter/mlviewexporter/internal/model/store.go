@@ -19,7 +19,7 @@ type Store struct {
 	state atomic.Pointer[State]
 
 	mu    sync.Mutex
-	texts interner
+	texts *texts
 	// received is when anything last came, arrived when it was of a host, a client or a
 	// GPU: what ml_metrics computes is no news of them. counted is when one of its
 	// counters last grew, on the page of a fleet.
@@ -34,8 +34,7 @@ type Store struct {
 	byKey    map[string]*run
 	// allRanks is the number of ranks of all runs.
 	allRanks int
-	// shares has since when senders and their services have sent data.
-	shares *share.History
+	limits   *limits
 	// leaving are the next runs to be replaced, leavingRanks those whose ranks are.
 	leaving, leavingRanks leavingRuns
 	// leavingServices are the next services to be replaced, fullServices is when there
@@ -69,24 +68,20 @@ type Store struct {
 	senders     map[string]*sender
 	fullSenders time.Time
 
-	calls    callRing
-	failures failureGroups
-	changes  []Change
+	calls    *callRing
+	failures *failureGroups
+	changes  *changes
 	// records are those of open problems.
 	records map[recordID]*Record
 	// begun are records whose onset is not noted yet. resolved are the problems that
 	// have ended, the newest end last.
 	begun    []*Record
 	resolved []Need
-	marks    []mark
-	traces   traces
+	traces   *traces
 	history  dueRuns
 	// good are runs that others are compared with, those that ended last at the end.
 	good    []*goodRun
 	missing map[string][]Missing
-	refused map[string]map[string]time.Time
-	// dropped counts what was not kept, by reason.
-	dropped map[string]int64
 	seen    seen
 	// requestParents are the spans above requests.
 	requestParents *spanSet
@@ -105,7 +100,8 @@ func NewStore(settings Settings) *Store {
 	s := &Store{
 		settings:  settings,
 		started:   settings.Now(),
-		shares:    share.NewHistory(),
+		texts:     &texts{content: settings.Content},
+		limits:    newLimits(),
 		hosts:     make(map[string]*silence.Sender),
 		streams:   newStreamTable(),
 		runs:      make(map[runID]*run),
@@ -123,14 +119,14 @@ func NewStore(settings Settings) *Store {
 		simulated: make(map[string]bool),
 		senders:   make(map[string]*sender),
 		missing:   make(map[string][]Missing),
-		refused:   make(map[string]map[string]time.Time),
-		dropped:   make(map[string]int64),
 		seen:      seen{spansWithoutRun: make(map[serviceID]int64)},
 
 		requestParents: lastused.NewMap[spanRef, bool](rememberedSpans),
 	}
-	s.failures.init()
-	s.traces.init(settings)
+	s.changes = &changes{fleet: settings.Fleet, texts: s.texts}
+	s.calls = &callRing{settings: settings, texts: s.texts}
+	s.failures = newFailureGroups(settings, s.texts, s.limits)
+	s.traces = newTraces(settings, s.texts)
 	return s
 }
 
@@ -168,17 +164,7 @@ func (s *Store) fresh(now time.Time) *State {
 func (s *Store) Hidden() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.hidden()
-}
-
-func (s *Store) hidden() map[string]int {
-	hidden := make(map[string]int)
-	for kind, rows := range s.refused {
-		if len(rows) > 0 {
-			hidden[kind] = len(rows)
-		}
-	}
-	return hidden
+	return s.limits.hidden()
 }
 
 // SetMissing replaces what a component reports as missing.
@@ -269,7 +255,7 @@ func (s *Store) ApplySpans(spans []SpanInput) {
 			from = share.OriginOf(source.Sender, source.Service)
 		}
 		if !noted && !spans[i].Failed {
-			s.shares.Succeeded(from, now)
+			s.limits.shares.Succeeded(from, now)
 			noted = true
 		}
 		s.span(&spans[i], from, now)
@@ -288,6 +274,22 @@ func (s *Store) ApplyEvents(events []Event) {
 		s.event(&events[i], now)
 	}
 	s.noteOnsets(now)
+}
+
+// SetFailures replaces the groups that repro_gen's directory has. They are shown
+// together with the failures that spans report.
+func (s *Store) SetFailures(found []Failure) {
+	now := s.settings.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failures.set(found, now)
+}
+
+// Trace returns the trace with an id, as hexadecimal digits.
+func (s *Store) Trace(id string) (*Trace, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.traces.withID(id)
 }
 
 // SeeHosts notes that clients on hosts have sent data that the page does not read.
@@ -376,18 +378,6 @@ func (s *Store) seeSimulated(service string) {
 	}
 }
 
-// refuse counts a row beyond the limit of a list.
-func (s *Store) refuse(list, key string, now time.Time) {
-	rows := s.refused[list]
-	if rows == nil {
-		rows = make(map[string]time.Time)
-		s.refused[list] = rows
-	}
-	if _, known := rows[key]; known || len(rows) < maxRefused {
-		rows[key] = now
-	}
-}
-
 // maxValue is the largest value that is believed. It is far above real ones, and
 // sums of all streams are finite. NaN is not below it.
 const maxValue = 1e30
@@ -461,7 +451,7 @@ func (s *Store) update(one *stream, u *Update, again bool, now time.Time) bool {
 // that is beyond a limit.
 func (s *Store) newStream(key streamKey, p *Point, now time.Time) *stream {
 	if s.streams.n >= maxStreams && !s.replaceStreams(&p.Labels, now) {
-		s.dropped["streams"]++
+		s.limits.drop("streams")
 		return nil
 	}
 	key.labels = s.keep(key.labels)
@@ -489,7 +479,7 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 	if l.Run != "" && (subject == ofRun || subject == ofModel || one.series == Errors) {
 		one.run = s.runOf(l.Namespace, l.Service, l.Run, share.OriginOf(p.Sender, l.Service), now)
 		if one.run != nil && !one.run.attach(one) {
-			s.dropped["series of one run"]++
+			s.limits.drop("series of one run")
 			return false
 		}
 	}
@@ -519,7 +509,7 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 		pool.streams, one.owner = append(pool.streams, one), pool
 	case ofProblem:
 		if len(s.problems) >= maxProblems && !s.replaceProblem(one, now) {
-			s.dropped["problems"]++
+			s.limits.drop("problems")
 			return false
 		}
 		s.problems[one] = true
@@ -544,7 +534,7 @@ func (s *Store) hasRoom(streams []*stream, limit int, of string) bool {
 	if len(streams) < limit {
 		return true
 	}
-	s.dropped[of]++
+	s.limits.drop(of)
 	return false
 }
 

@@ -7,39 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
-
-// Lengths at which texts are cut, in characters.
-const (
-	maxLabel   = 128
-	maxMessage = 512
-	// maxMessageWithoutContent is how much of a message repro_gen's groups show.
-	maxMessageWithoutContent = 200
-)
-
-// cut returns at most limit characters of a text, as valid UTF-8. The result may
-// share memory with the text.
-func cut(text string, limit int) string {
-	if len(text) > 4*limit {
-		end := 4 * limit
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end]
-	}
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(text, "\uFFFD")
-	}
-	n := 0
-	for i := range text {
-		if n == limit {
-			return text[:i]
-		}
-		n++
-	}
-	return text
-}
 
 // keyOf returns the key of a row: a hash, so that it fits into an address and is
 // the same in every collector and after a restart.
@@ -130,37 +98,6 @@ func counted(n int, one, several string) string {
 	return strconv.Itoa(n) + " " + several
 }
 
-// interner returns one copy of equal texts. It forgets all of them when it has
-// grown too large.
-type interner struct {
-	all   map[string]string
-	bytes int
-}
-
-// maxInterned is the size of the texts that an interner knows, in bytes.
-const maxInterned = 8 << 20
-
-// of returns a copy of a text that shares no memory with it, cut to maxLabel
-// characters.
-func (t *interner) of(text string) string {
-	if text == "" {
-		return ""
-	}
-	if known, ok := t.all[text]; ok {
-		return known
-	}
-	own := strings.Clone(cut(text, maxLabel))
-	// A text that is cut would have to be kept whole to be found.
-	if len(own) != len(text) {
-		return own
-	}
-	if t.all == nil || t.bytes+len(own) > maxInterned {
-		t.all, t.bytes = make(map[string]string), 0
-	}
-	t.all[own], t.bytes = own, t.bytes+len(own)+32
-	return own
-}
-
 // finite returns a pointer to a number, nil if it is not finite.
 func finite(v float64) *float64 {
 	if v-v != 0 {
@@ -185,4 +122,12 @@ func timePointer(t time.Time) *time.Time {
 	}
 	t = t.UTC()
 	return &t
+}
+
+// traceURL returns the address of a trace in Jaeger, "" if there is none.
+func traceURL(jaeger, trace string) string {
+	if trace == "" || jaeger == "" {
+		return ""
+	}
+	return strings.TrimSuffix(jaeger, "/") + "/trace/" + trace
 }

@@ -12,9 +12,8 @@ import (
 
 // traces are the most recent traces. Memory of removed traces is used again.
 type traces struct {
-	held          int
-	spansPerTrace int
-	maxBytes      int64
+	settings Settings
+	texts    *texts
 
 	byID map[[16]byte]*trace
 	// groups has the held traces by service and whether they failed, as *trace, in the
@@ -67,31 +66,33 @@ func (t *traces) size(one *trace, by int64) {
 	t.bytes, one.texts = t.bytes+by, one.texts+by
 }
 
-func (t *traces) init(settings Settings) {
-	t.held, t.spansPerTrace, t.maxBytes = settings.MaxTraces, settings.SpansPerTrace, settings.TraceBytes
-	t.byID, t.groups = make(map[[16]byte]*trace), make(map[traceGroup]*linked.List)
+func newTraces(settings Settings, texts *texts) *traces {
+	return &traces{
+		settings: settings, texts: texts,
+		byID: make(map[[16]byte]*trace), groups: make(map[traceGroup]*linked.List),
+	}
 }
 
-// add adds a span to its trace. Of a trace with too many spans the newest are
-// held.
-func (t *traces) add(s *Store, in *SpanInput, r *run) {
+// add adds a span to its trace, which is that of a run unless run is empty. Of a trace
+// with too many spans the newest are held.
+func (t *traces) add(in *SpanInput, run string) {
 	if in.Trace == ([16]byte{}) {
 		return
 	}
 	one := t.byID[in.Trace]
 	if one == nil {
-		if one = t.begin(s, in); one == nil {
+		if one = t.begin(in); one == nil {
 			return
 		}
 	}
 	t.turn++
 	one.turn = t.turn
 	t.groups[one.group].MoveToBack(one.place)
-	if r != nil {
-		one.run = r.key
+	if run != "" {
+		one.run = run
 	}
-	if len(one.spans) >= t.spansPerTrace {
-		drop := max(1, t.spansPerTrace/8)
+	if most := t.settings.SpansPerTrace; len(one.spans) >= most {
+		drop := max(1, most/8)
 		for i := range one.spans[:drop] {
 			t.size(one, -one.spans[i].textBytes())
 		}
@@ -105,19 +106,19 @@ func (t *traces) add(s *Store, in *SpanInput, r *run) {
 	}
 	class := ""
 	if in.Failed {
-		class = s.texts.of(cmp.Or(in.Class, otherError))
+		class = t.texts.of(cmp.Or(in.Class, otherError))
 		t.fail(one)
 	}
 	one.spans = append(one.spans, heldSpan{
 		id: in.ID, parent: in.Parent, start: in.Start, end: max(in.Start, in.End),
-		name: s.texts.of(in.Name), service: s.texts.of(in.Source.Service),
-		phase: s.texts.of(in.Phase), operation: s.texts.of(in.Operation), class: class, server: in.Server,
+		name: t.texts.of(in.Name), service: t.texts.of(in.Source.Service),
+		phase: t.texts.of(in.Phase), operation: t.texts.of(in.Operation), class: class, server: in.Server,
 	})
 	t.size(one, one.spans[len(one.spans)-1].textBytes())
 }
 
 // begin adds a trace, with the memory of a removed one if there is some.
-func (t *traces) begin(s *Store, in *SpanInput) *trace {
+func (t *traces) begin(in *SpanInput) *trace {
 	t.evict(1)
 	var one *trace
 	if n := len(t.spare); n > 0 {
@@ -126,7 +127,7 @@ func (t *traces) begin(s *Store, in *SpanInput) *trace {
 	} else {
 		one = new(trace)
 	}
-	*one = trace{id: in.Trace, spans: one.spans[:0], bytes: one.bytes, group: traceGroup{service: s.texts.of(in.Source.Service)}}
+	*one = trace{id: in.Trace, spans: one.spans[:0], bytes: one.bytes, group: traceGroup{service: t.texts.of(in.Source.Service)}}
 	t.byID[in.Trace] = one
 	t.join(one)
 	return one
@@ -161,7 +162,7 @@ func (t *traces) leave(one *trace) {
 
 // evict removes traces until the limits hold with some more traces.
 func (t *traces) evict(more int) {
-	for len(t.byID) > 0 && (len(t.byID)+more > t.held || t.bytes > t.maxBytes) {
+	for len(t.byID) > 0 && (len(t.byID)+more > t.settings.MaxTraces || t.bytes > t.settings.TraceBytes) {
 		t.remove(t.oldest())
 	}
 }
@@ -186,7 +187,7 @@ func (t *traces) remove(one *trace) {
 	delete(t.byID, one.id)
 	t.leave(one)
 	t.size(one, -one.texts)
-	if len(t.spare) < maxSpare && t.bytes <= t.maxBytes {
+	if len(t.spare) < maxSpare && t.bytes <= t.settings.TraceBytes {
 		clear(one.spans)
 		t.spare = append(t.spare, one)
 		return
@@ -202,7 +203,7 @@ const (
 )
 
 // ofRun returns the last traces of a run, the newest first.
-func (t *traces) ofRun(s *Store, run string) []Trace {
+func (t *traces) ofRun(run string) []Trace {
 	var own []*trace
 	for _, one := range t.byID {
 		if one.run == run {
@@ -212,29 +213,27 @@ func (t *traces) ofRun(s *Store, run string) []Trace {
 	slices.SortFunc(own, func(a, b *trace) int { return cmp.Compare(b.turn, a.turn) })
 	rows := []Trace{}
 	for _, one := range own[:min(len(own), maxTracesOfRun)] {
-		rows = append(rows, one.row(s, maxSpansOfRow))
+		rows = append(rows, one.row(maxSpansOfRow, t.settings.JaegerURL))
 	}
 	return rows
 }
 
-// Trace returns the trace with an id, as hexadecimal digits.
-func (s *Store) Trace(id string) (*Trace, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// withID returns the trace with an id, as hexadecimal digits.
+func (t *traces) withID(id string) (*Trace, bool) {
 	var key [16]byte
 	if n, err := hex.Decode(key[:], []byte(id[:min(len(id), 2*len(key))])); err != nil || n != len(key) || len(id) != 2*len(key) {
 		return nil, false
 	}
-	one := s.traces.byID[key]
+	one := t.byID[key]
 	if one == nil {
 		return nil, false
 	}
-	row := one.row(s, s.settings.SpansPerTrace)
+	row := one.row(t.settings.SpansPerTrace, t.settings.JaegerURL)
 	return &row, true
 }
 
 // row returns a trace with at most limit spans, in the order of the tree.
-func (t *trace) row(s *Store, limit int) Trace {
+func (t *trace) row(limit int, jaeger string) Trace {
 	tree := newTree(t.spans)
 	root := tree.longestRoot()
 	row := Trace{
@@ -242,7 +241,7 @@ func (t *trace) row(s *Store, limit int) Trace {
 		Start: time.Unix(0, tree.start).UTC(), Duration: float64(root.end-root.start) / 1e9,
 		Error: t.group.failed, Dropped: t.dropped, Spans: []Span{},
 	}
-	row.URL = s.traceURL(row.ID)
+	row.URL = traceURL(jaeger, row.ID)
 	for _, node := range tree.ordered() {
 		if len(row.Spans) >= limit {
 			row.Dropped++
