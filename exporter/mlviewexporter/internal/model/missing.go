@@ -256,3 +256,94 @@ func (s *Store) reachedLimits(now time.Time) (rows []Missing) {
 	}
 	return rows
 }
+
+// noticeTexts have what collectors say of themselves, by ml.notice, and what that means.
+var noticeTexts = [...]struct{ notice, what, why string }{
+	{"refused", "Collectors that refuse data", "A queue is full, or memory is short. What their senders give up is missing here, too."},
+	{"dropped", "Collectors that drop data for a back end", "It takes none, or a queue is full. This page is computed from all data."},
+	{"withheld", "Collectors that withhold problems of silence", "They refused data, so what is missing may be what they refused."},
+}
+
+// noticeRows returns what collectors lose now: by ml_metrics, which knows its process.
+func (s *Store) noticeRows(now time.Time) (rows []Missing) {
+	for _, known := range noticeTexts {
+		m := Missing{Key: "collectors " + known.notice, Kind: known.notice, Why: known.why + " Their pages and logs say more."}
+		var names []string
+		for _, one := range s.ofHosts {
+			at, ok := unix(one.value)
+			if one.series != CollectorNotice || one.labels.Own[0] != known.notice || one.sender == nil || !ok || one.old(now) || one.gone {
+				continue
+			}
+			names = append(names, one.sender.id)
+			if m.Since == nil || at.Before(*m.Since) {
+				m.Since = &at
+			}
+		}
+		if len(names) > 0 {
+			slices.Sort(names)
+			m.What = known.what + ": " + list(names, maxNamedServices)
+			rows = append(rows, m)
+		}
+	}
+	return rows
+}
+
+// missingSenders returns a row for each collector, and for each host of GPUs, that is
+// silent. Of very many, the last row counts the others.
+func (s *Store) missingSenders(state *State, now time.Time) (rows []Missing) {
+	silent := slices.DeleteFunc(slices.Clone(state.Collectors), func(c SendingCollector) bool { return c.SilentSince == nil })
+	for _, one := range silent[:min(len(silent), maxNamedSilent)] {
+		rows = append(rows, Missing{
+			Key: "silent " + one.Key, Kind: "collector", What: "Data of the collector " + one.title(),
+			Why: "It has been silent since " + clock(*one.SilentSince, now) + ". What only this collector sends shows its last values, then leaves.",
+		})
+	}
+	rows = append(append(rows, moreSilent("collectors", len(silent))...), s.noticeRows(now)...)
+	hosts := s.silentHosts(now)
+	for _, one := range hosts[:min(len(hosts), maxNamedSilent)] {
+		rows = append(rows, Missing{
+			Key: keyOf("silent host", one.host), Kind: "host", What: "GPUs of " + cmp.Or(one.host, "an unknown host"),
+			Why: "No reading has come since " + clock(one.last, now) + ". Its GPUs show what they did then, those that nobody held for an hour.",
+		})
+	}
+	return append(rows, moreSilent("hosts", len(hosts))...)
+}
+
+// maxNamedSilent limits the collectors, and the hosts, that are named as silent.
+const maxNamedSilent = 16
+
+// moreSilent returns a row for those that are not named.
+func moreSilent(things string, n int) []Missing {
+	if n <= maxNamedSilent {
+		return nil
+	}
+	return []Missing{{
+		Key: "silent " + things, Kind: things[:len(things)-1], What: "Data of more " + things, Count: int64(n - maxNamedSilent),
+		Why: "They are silent, too.",
+	}}
+}
+
+// silentHost is a host of GPUs without a recent reading.
+type silentHost struct {
+	host string
+	last time.Time
+}
+
+// silentHosts returns the hosts none of whose GPUs is read any more, those that were read
+// last at the end.
+func (s *Store) silentHosts(now time.Time) (silent []silentHost) {
+	newest, read := make(map[string]time.Time), make(map[string]bool)
+	for _, g := range s.gpus {
+		if g.lastSeen.After(newest[g.host]) {
+			newest[g.host] = g.lastSeen
+		}
+		read[g.host] = read[g.host] || !g.readings.Silent(now)
+	}
+	for host, last := range newest {
+		if !read[host] {
+			silent = append(silent, silentHost{host, last})
+		}
+	}
+	slices.SortFunc(silent, func(a, b silentHost) int { return cmp.Or(a.last.Compare(b.last), cmp.Compare(a.host, b.host)) })
+	return silent
+}

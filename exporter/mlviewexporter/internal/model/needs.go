@@ -89,8 +89,7 @@ func (s *Store) heldOn(p *problem) {
 // heard reports whether the host that is silent to the collector of the problem sends
 // something to another one.
 func (s *Store) heard(p *problem, now time.Time) bool {
-	host := s.hosts[p.host]
-	return p.kind == HostSilent && host != nil && !host.Silent(now)
+	return p.kind == HostSilent && s.hosts.reporting(p.host, now)
 }
 
 // outdated reports whether another collector than that of the stream has newer evidence
@@ -103,7 +102,7 @@ func (p *problem) outdated(one *stream) bool {
 // known reports whether the page has what a problem is about.
 func (s *Store) known(one *stream) bool {
 	p, ok := s.problemOf(one, one.at)
-	return ok && (p.run != nil || len(p.gpus) > 0 || s.services[p.service] != nil && p.runID == "" && one.labels.GPU == "" || p.host != "" && s.hosts[p.host] != nil)
+	return ok && (p.run != nil || len(p.gpus) > 0 || s.services[p.service] != nil && p.runID == "" && one.labels.GPU == "" || p.host != "" && s.hosts.all[p.host] != nil)
 }
 
 // replaceProblem removes a problem of something that the page does not know, or whose

@@ -80,16 +80,8 @@ func (s *Store) dropGone(streams []*stream, now time.Time) []*stream {
 
 // pruneNotes removes old hosts, collectors, refused rows, changes, marks and failures.
 func (s *Store) pruneNotes(now time.Time) {
-	for name, host := range s.hosts {
-		if now.Sub(host.Last) > s.settings.History {
-			delete(s.hosts, name)
-		}
-	}
-	for _, one := range s.senders {
-		if now.Sub(one.Last) > s.settings.History {
-			s.forgetSender(one, now)
-		}
-	}
+	s.hosts.prune(s.settings.History, now)
+	s.senders.prune(s.settings.History, now)
 	s.limits.prune(now)
 	for of, xid := range s.xids {
 		if age := now.Sub(xid.Time); age > importedFor || s.gpus[of] == nil && age > gpuGoneAfter {

@@ -16,7 +16,7 @@ func (s *Store) takeState(now time.Time) *State {
 	state := &State{Version: SchemaVersion, Time: now.UTC(), Collector: s.collector(now)}
 	state.GPUs = s.gpuRows(now)
 	state.Failures = limited(state, "failures", s.failures.rows("", s.keyOfRun, s.simulated, now), maxFailures)
-	state.Collectors = s.collectorRows(now)
+	state.Collectors = s.senders.rows(now)
 	state.Needs = s.needRows(state, now)
 	state.Resolved = s.resolvedRows(state, now)
 	state.Runs = s.runRows(now)
@@ -39,9 +39,9 @@ func (s *Store) collector(now time.Time) Collector {
 	}
 	c := Collector{
 		Version: s.settings.Version, Started: s.started.UTC(), DataTime: timePointer(arrived),
-		Interval: s.settings.Interval.Seconds(), Hosts: len(s.hosts),
+		Interval: s.settings.Interval.Seconds(), Hosts: len(s.hosts.all),
 	}
-	for _, host := range s.hosts {
+	for _, host := range s.hosts.all {
 		if !host.Silent(now) {
 			c.HostsReporting++
 		}
@@ -66,7 +66,7 @@ func (s *Store) hostsWithoutGPU() []string {
 	for id := range s.gpus {
 		withGPU[id.host] = true
 	}
-	without := slices.DeleteFunc(slices.Sorted(maps.Keys(s.hosts)), func(host string) bool { return withGPU[host] })
+	without := slices.DeleteFunc(slices.Sorted(maps.Keys(s.hosts.all)), func(host string) bool { return withGPU[host] })
 	return without[:min(len(without), maxNamedHosts)]
 }
 

@@ -10,7 +10,7 @@ import (
 // span adds a span to all that it concerns.
 func (s *Store) span(in *SpanInput, from share.Origin, now time.Time) {
 	src := in.Source
-	s.seeHost(src.Host, now)
+	s.hosts.see(src.Host, now)
 	of := s.serviceOf(src.Namespace, src.Service, from, now)
 	var r *run
 	if src.Run != "" {
@@ -116,7 +116,7 @@ func loads(operation string) bool {
 // event adds a log record.
 func (s *Store) event(e *Event, now time.Time) {
 	if e.XID != nil {
-		s.seeHost(e.Host, now)
+		s.hosts.see(e.Host, now)
 		s.arrived = now
 	}
 	if e.XID != nil && e.GPU != "" {

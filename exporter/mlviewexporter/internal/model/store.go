@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
@@ -25,8 +26,7 @@ type Store struct {
 	// counters last grew, on the page of a fleet.
 	received, arrived, counted time.Time
 	pruned                     time.Time
-	// hosts are those that have sent data.
-	hosts map[string]*silence.Sender
+	hosts                      *hosts
 
 	streams  streamTable
 	runs     map[runID]*run
@@ -63,10 +63,10 @@ type Store struct {
 	simulated map[string]bool
 	// ofHosts are the streams of hosts.
 	ofHosts []*stream
-	// senders are the collectors of a fleet by their names, fullSenders is when nothing
-	// could make room for one.
-	senders     map[string]*sender
-	fullSenders time.Time
+	// senders are those of a fleet, silences the problems that they are silent although
+	// somebody worked.
+	senders  *senders
+	silences map[*sender]*Need
 
 	calls    *callRing
 	failures *failureGroups
@@ -102,7 +102,6 @@ func NewStore(settings Settings) *Store {
 		started:   settings.Now(),
 		texts:     &texts{content: settings.Content},
 		limits:    newLimits(),
-		hosts:     make(map[string]*silence.Sender),
 		streams:   newStreamTable(),
 		runs:      make(map[runID]*run),
 		runsByID:  make(map[string][]*run),
@@ -117,12 +116,14 @@ func NewStore(settings Settings) *Store {
 		problems:  make(map[*stream]bool),
 		records:   make(map[recordID]*Record),
 		simulated: make(map[string]bool),
-		senders:   make(map[string]*sender),
+		silences:  make(map[*sender]*Need),
 		missing:   make(map[string][]Missing),
 		seen:      seen{spansWithoutRun: make(map[serviceID]int64)},
 
 		requestParents: lastused.NewMap[spanRef, bool](rememberedSpans),
 	}
+	s.hosts = newHosts(s.texts)
+	s.senders = newSenders(s.texts, s.limits, func(one *sender, now time.Time) { s.endSilence(one, mlattr.ProblemNoEvidence, now) })
 	s.changes = &changes{fleet: settings.Fleet, texts: s.texts}
 	s.calls = &callRing{settings: settings, texts: s.texts}
 	s.failures = newFailureGroups(settings, s.texts, s.limits)
@@ -215,13 +216,13 @@ func (s *Store) ApplyUpdates(updates []Update, unknown []int) []int {
 			continue
 		}
 		if one.host != nil {
-			s.seeHostAgain(one, now)
+			one.host = s.hosts.seeAgain(one.host, one.labels.Host, now)
 		}
 		if !derived[one.series] {
 			s.arrived = now
 		}
 		if one.sender != nil {
-			s.seeSenderAgain(one, now)
+			one.sender = s.senders.seeAgain(one.sender, now)
 		}
 		if one.overflow {
 			s.seen.overflow = now
@@ -302,8 +303,22 @@ func (s *Store) SeeHosts(hosts []string) {
 	defer s.mu.Unlock()
 	s.arrived = now
 	for _, host := range hosts {
-		s.seeHost(host, now)
+		s.hosts.see(host, now)
 	}
+}
+
+// Fleet reports whether all data comes from other collectors.
+func (s *Store) Fleet() bool { return s.settings.Fleet }
+
+// SeeConnection notes that a collector has sent a request.
+func (s *Store) SeeConnection(from *Connection) {
+	if !s.settings.Fleet {
+		return
+	}
+	now := s.settings.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.senders.connected(from, now)
 }
 
 // begin takes the lock and does what is due when data arrives. The caller unlocks.
@@ -314,42 +329,6 @@ func (s *Store) begin() (now time.Time) {
 	s.prune(now)
 	s.received = now
 	return now
-}
-
-// seeHost notes that a host has sent data. It returns where that is noted, and nil
-// without a host and without room for it.
-func (s *Store) seeHost(host string, now time.Time) *silence.Sender {
-	one := s.hostOf(host)
-	if one != nil {
-		one.See(now)
-	}
-	return one
-}
-
-// hostOf returns a host, which it adds, and nil without one and without room for it.
-func (s *Store) hostOf(host string) *silence.Sender {
-	if host == "" {
-		return nil
-	}
-	one := s.hosts[host]
-	if one == nil {
-		if len(s.hosts) >= maxHosts {
-			return nil
-		}
-		one = new(silence.Sender)
-		s.hosts[s.texts.of(host)] = one
-	}
-	return one
-}
-
-// seeHostAgain notes that the host of a stream has sent data. A host that has been
-// silent may have been forgotten.
-func (s *Store) seeHostAgain(one *stream, now time.Time) {
-	if one.host.Silent(now) {
-		one.host = s.seeHost(one.labels.Host, now)
-		return
-	}
-	one.host.See(now)
 }
 
 // tell notes when a run or a host has last sent anything, as ml_metrics says.
@@ -364,7 +343,7 @@ func (s *Store) tell(one *stream, now time.Time) {
 	if at.After(s.arrived) {
 		s.arrived = at
 	}
-	if host := s.hostOf(one.labels.Host); one.series == HostLastData && host != nil {
+	if host := s.hosts.of(one.labels.Host); one.series == HostLastData && host != nil {
 		host.Hear(at)
 	} else if one.run != nil {
 		one.run.news.Hear(at)
@@ -386,13 +365,16 @@ const maxValue = 1e30
 func (s *Store) point(p *Point, now time.Time) {
 	var host *silence.Sender
 	if !derived[p.Series] {
-		host, s.arrived = s.seeHost(p.Labels.Host, now), now
+		host, s.arrived = s.hosts.see(p.Labels.Host, now), now
 	}
 	if p.Overflow {
 		s.seen.overflow = now
 	}
 	key := streamKey{p.Series, p.Labels}
-	from := s.seeSender(&p.From, now)
+	var from *sender
+	if s.settings.Fleet {
+		from = s.senders.see(&p.From, now)
+	}
 	if from != nil && !p.Series.OfHardware() {
 		key.labels.Collector = from.id // a GPU is one, whoever sends it
 	}
