@@ -44,9 +44,9 @@ func (s *callTimes) fractions() map[string]float64 {
 }
 
 // callTimes returns what the time of calls was callTimes on, by function.
-func (s *Store) callTimes(now time.Time) map[calledID]*callTimes {
+func (s *services) callTimes(now time.Time) map[calledID]*callTimes {
 	times := make(map[calledID]*callTimes)
-	for id, of := range s.services {
+	for id, of := range s.all {
 		for _, one := range of.streams {
 			own := &one.labels.Own
 			if one.series != CallTime || own[6] == "" || !one.live(now) {

@@ -86,14 +86,10 @@ type Parting struct {
 // maxOthers limits Comparison.Others.
 const maxOthers = 50
 
-// Compare returns the run with a key beside another one: the one with the key other,
+// compare returns the run with a key beside another one: the one with the key other,
 // or, if other is empty, the last good one. ok is false if there is no such run or
 // no such other one.
-func (s *Store) Compare(key, other string) (c *Comparison, ok bool) {
-	s.State() // takes over what is new, and which GPUs a run holds
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.settings.Now()
+func (s *runs) compare(key, other string, now time.Time) (c *Comparison, ok bool) {
 	run := s.profileWith(key, now)
 	if run == nil {
 		return nil, false
@@ -105,7 +101,7 @@ func (s *Store) Compare(key, other string) (c *Comparison, ok bool) {
 			return nil, false
 		}
 	} else if r := s.byKey[key]; r != nil {
-		if good := s.lastGood(r); good != nil {
+		if good := s.good.last(r); good != nil {
 			c.With = &good.Profile
 		}
 	}
@@ -123,14 +119,14 @@ func (s *Store) Compare(key, other string) (c *Comparison, ok bool) {
 }
 
 // profileWith returns the profile of the run with a key, nil if there is none.
-func (s *Store) profileWith(key string, now time.Time) *Profile {
+func (s *runs) profileWith(key string, now time.Time) *Profile {
 	at := slices.IndexFunc(s.good, func(g *goodRun) bool { return g.Run.Key == key })
 	// A run that has ended for long has no current values any more.
 	if at >= 0 && (s.byKey[key] == nil || s.byKey[key].kept) {
 		return &s.good[at].Profile
 	}
 	if r := s.byKey[key]; r != nil {
-		return s.profile(r, now)
+		return r.profile(now)
 	}
 	return nil
 }
@@ -184,14 +180,14 @@ func part(a, b *ProfileCurve, start time.Time) *Parting {
 
 // others returns the runs that a run can be compared with: those of its service
 // first, of these the good ones first, the newest first.
-func (s *Store) others(run *Run) []RunName {
-	all := make(map[string]RunName, len(s.runs)+len(s.good))
+func (s *runs) others(run *Run) []RunName {
+	all := make(map[string]RunName, len(s.all)+len(s.good))
 	add := func(row *Run, good bool) {
 		if row.Key != run.Key && (row.Steps != nil || good) {
 			all[row.Key] = RunName{row.Key, row.ID, row.Service, row.State, row.FirstSeen, good}
 		}
 	}
-	for _, r := range s.runs {
+	for _, r := range s.all {
 		// Others than those of the service would be too many to look at.
 		if r.service == run.Service && r.namespace == run.Team && len(r.curves.fine.times) > 0 {
 			add(&Run{Key: r.key, ID: r.id, Service: r.service, State: r.state, FirstSeen: r.firstSeen.UTC(), Steps: new(float64)}, false)

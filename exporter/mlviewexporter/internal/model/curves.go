@@ -1,12 +1,10 @@
 package model
 
 import (
+	"encoding/binary"
 	"math"
-	"slices"
 	"strconv"
 	"time"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // curveID is one of the numbers of a run that are kept over time.
@@ -148,7 +146,7 @@ func finePoints(interval time.Duration) int  { return max(60, int(fineFor/interv
 func coarsePoints(history time.Duration) int { return max(1, int(history/time.Minute)) }
 
 // restore sets the curves of a new run to what was kept over a restart.
-func (c *curves) restore(fine, coarse *exportedPoints, now time.Time, interval, history time.Duration) {
+func (c *curves) restore(fine, coarse *savedPoints, now time.Time, interval, history time.Duration) {
 	c.fine, c.coarse = fine.restored(now, finePoints(interval)), coarse.restored(now, coarsePoints(history))
 	n := len(c.fine.times)
 	if n == 0 {
@@ -268,127 +266,73 @@ func (c *curves) rows(now time.Time, until int64) []Curve {
 	return rows
 }
 
-// lastNumbers has the last losses of a run.
-type lastNumbers struct {
-	// steps is the sum of the times of the last steps of all ranks, and stepped when
-	// the page learnt of the newest one.
-	steps   float64
-	stepped time.Time
-	// loss is that of the newest step, validation the newest one, nil if unknown.
-	loss, validation *float64
-}
-
-// noteLast takes over the numbers of a run that the page learnt of at r.due. It learns of a
-// step after it, and a sender has a clock of its own, so the time of the last step does not
-// tell which numbers are of it.
-func (r *run) noteLast(row *Run) {
-	steps := 0.0
-	for _, one := range r.streams {
-		if one.series == LastStep {
-			steps += one.value
-		}
-	}
-	if row.ValidationLoss != nil {
-		r.last.validation = row.ValidationLoss
-	}
-	if steps == 0 || steps != r.last.steps {
-		r.last.steps, r.last.stepped, r.last.loss = steps, r.due, row.Loss
-	}
-}
-
-// stepsEnd returns when the numbers of steps end, in Unix seconds: with the last step
-// of a run in a state in which it takes none any more, else never.
-func (r *run) stepsEnd(state string) int64 {
-	switch state {
-	case mlattr.RunStalled, mlattr.RunSilent, mlattr.RunFailed, mlattr.RunEnded:
-		if r.last.steps != 0 {
-			return r.last.stepped.Unix()
-		}
-	}
-	return math.MaxInt64
-}
-
-// dueRuns are the runs that have new numbers, which are recorded together once
-// all of an emission have arrived.
-type dueRuns struct {
-	// runs are in the order of run.due. Those that were removed meanwhile are not due.
-	runs []*run
-}
-
-// due notes that a run has new numbers.
-func (d *dueRuns) due(r *run, now time.Time) {
-	if r.due.IsZero() {
-		r.due = now
-		d.runs = append(d.runs, r)
-	}
-}
-
-// record adds the numbers of the runs that have had new ones for an interval to
-// their curves.
-func (d *dueRuns) record(s *Store, now time.Time) {
-	early := func(r *run) bool { return !r.due.IsZero() && now.Sub(r.due) < s.settings.Interval }
-	if len(d.runs) == 0 || early(d.runs[0]) {
-		return
-	}
-	s.holdGPUs(now)
-	n := 0
-	for ; n < len(d.runs) && !early(d.runs[n]); n++ {
-		r := d.runs[n]
-		if r.due.IsZero() {
-			continue
-		}
-		var row Run
-		r.addNumbers(&row, now)
-		v := r.numbers(&row)
-		r.curves.add(r.due, &v, s.settings.Interval, s.settings.History)
-		r.noteLast(&row)
-		r.noteHardware()
-		r.spend(&row, r.due)
-		s.keepGood(r, now)
-		r.due = time.Time{}
-	}
-	d.runs = slices.Delete(d.runs, 0, n)
-}
-
-// numbers returns the numbers of a run that are kept over time.
-func (r *run) numbers(row *Run) (v values) {
-	for i := range v {
-		v[i] = float32(math.NaN())
-	}
-	for id, value := range [curveCount]*float64{
-		curveLoss: row.Loss, curveStepTime: row.StepTime, curveTokenRate: row.TokenRate,
-		curveGoodput: row.Goodput, curveUtilization: row.GPUUtilization, curveValidation: row.ValidationLoss,
-		curveLearningRate: row.LearningRate, curveSampleRate: row.SampleRate, curveSteps: row.Steps, curveEpoch: row.Epoch,
-	} {
-		if value != nil {
-			v[id] = float32(*value)
-		}
-	}
-	// What senders held back at the start would count as if it were fast.
-	if r.ratesOver > 0 && r.ratesOver < rateWindow/2 {
-		v[curveTokenRate], v[curveSampleRate] = float32(math.NaN()), float32(math.NaN())
-	}
-	var memory, power total
-	for _, held := range r.gpus {
-		if held.silent {
-			continue
-		}
-		memory.add(held.memory)
-		if watts := held.gpu.number(GPUPower); watts != nil {
-			power.add(*watts * held.share)
-		}
-	}
-	if memory.n > 0 {
-		v[curveMemory] = float32(memory.sum)
-	}
-	if power.n > 0 {
-		v[curvePower] = float32(power.sum)
-	}
-	return v
-}
-
 // exact returns the number with the digits that a float32 has.
 func exact(v float32) float64 {
 	exact, _ := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
 	return exact
+}
+
+// savedPoints are points of curves: times, and values by the name of their curve, as
+// little-endian numbers of 32 bits.
+type savedPoints struct {
+	Times  []byte            `json:"times"`
+	Values map[string][]byte `json:"values"`
+}
+
+// size is the number of bytes of the points.
+func (p *points) size() int {
+	n := 4 * len(p.times)
+	for _, values := range p.values {
+		n += 4 * len(values)
+	}
+	return n
+}
+
+func (p *points) saved() *savedPoints {
+	if len(p.times) == 0 {
+		return nil
+	}
+	out := &savedPoints{Values: make(map[string][]byte)}
+	for _, at := range p.times {
+		out.Times = binary.LittleEndian.AppendUint32(out.Times, at)
+	}
+	for id, values := range p.values {
+		var data []byte
+		for _, value := range values {
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(value))
+		}
+		if data != nil {
+			out.Values[curveNames[id].name] = data
+		}
+	}
+	return out
+}
+
+// restored returns the newest points until now that saved has written, none if they are not whole or not in their order.
+func (e *savedPoints) restored(now time.Time, limit int) (p points) {
+	if e == nil || len(e.Times)%4 != 0 {
+		return points{}
+	}
+	var times []uint32
+	for i := 0; i < len(e.Times); i += 4 {
+		at := binary.LittleEndian.Uint32(e.Times[i:])
+		if i > 0 && at <= times[len(times)-1] {
+			return points{}
+		}
+		times = append(times, at)
+	}
+	// As many as add keeps.
+	for i := max(0, len(times)-limit-limit/4); i < len(times) && int64(times[i]) <= now.Unix(); i++ {
+		var v values
+		for id, curve := range curveNames {
+			v[id] = float32(math.NaN())
+			if data := e.Values[curve.name]; len(data) == len(e.Times) {
+				if value := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])); !math.IsInf(float64(value), 0) {
+					v[id] = value
+				}
+			}
+		}
+		p.add(times[i], &v, limit)
+	}
+	return p
 }

@@ -1,16 +1,12 @@
 package model
 
-import (
-	"time"
-)
-
 // Run returns the detail of the run with a key. It is kept as long as the State and
 // must not be changed.
 func (s *Store) Run(key string) (*RunDetail, bool) {
 	state := s.State()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.byKey[key]
+	r := s.runs.byKey[key]
 	if r == nil {
 		return nil, false
 	}
@@ -21,7 +17,7 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 		return known, true
 	}
 	now := s.settings.Now()
-	detail := &RunDetail{Run: s.runRow(r, now), Needs: []Need{}}
+	detail := &RunDetail{Run: r.row(now), Needs: []Need{}}
 	for _, need := range state.Needs {
 		if need.Run == key {
 			detail.Needs = append(detail.Needs, need)
@@ -35,8 +31,8 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 	detail.Changes = s.changes.of(key, r.service, r.hosts, r.firstSeen, r.lastSeen)
 	detail.Curves = r.curves.rows(now, r.stepsEnd(detail.Run.State))
 	detail.Marks = s.changes.marksOf(key, r.service, r.hosts, s.failures.marks(key))
-	detail.Calls = s.calls.rows(key, s.callTimes(now), s.simulated)
-	detail.Failures = s.failures.rows(key, s.keyOfRun, s.simulated, now)
+	detail.Calls = s.calls.rows(key, s.services.callTimes(now), s.services.simulated)
+	detail.Failures = s.failures.rows(key, s.runs.keyOf, s.services.simulated, now)
 	detail.Traces = s.traces.ofRun(key)
 	detail.MakeLists()
 	s.details[key] = detail
@@ -45,17 +41,3 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 
 // maxDetails limits the details that are kept for an interval.
 const maxDetails = 64
-
-// timeRatio returns ml.run.time.ratio.
-func (r *run) timeRatio(now time.Time) map[string]float64 {
-	ratio := make(map[string]float64)
-	for _, one := range r.ratios {
-		if one.live(now) && r.written(one) {
-			ratio[one.labels.Own[0]] = one.value
-		}
-	}
-	if len(ratio) == 0 {
-		return nil
-	}
-	return ratio
-}

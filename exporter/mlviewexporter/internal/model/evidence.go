@@ -289,7 +289,7 @@ func (s *Store) failedGPUEvidence(n *Need, p *problem, now time.Time) {
 			n.say("the driver reports the state %s", one.labels.Own[0])
 		}
 	}
-	if xid := s.xids[g.gpuID]; xid != nil {
+	if xid := s.gpus.xids[g.gpuID]; xid != nil {
 		n.say("%s at %s", strings.TrimSpace("XID "+xid.Code+" "+xid.Message), clock(xid.Time, now))
 	}
 	if held := cmp.Or(n.Service, n.RunID, n.Job); held != "" && (n.Run != "" || n.Job != "") {
@@ -363,7 +363,7 @@ func lastFailure(state *State, wanted func(*Failure) bool) *Failure {
 func (s *Store) failingEvidence(state *State, n *Need, p *problem, now time.Time) {
 	n.Unit = "1"
 	n.Next = "Read the last failures of the service."
-	of := s.services[p.service]
+	of := s.services.all[p.service]
 	if of == nil {
 		return
 	}
@@ -422,7 +422,7 @@ func (n *Need) next(f *Failure) {
 // failingVersion says which version fails, if others do not.
 func (s *Store) failingVersion(of *service) string {
 	requests, errors := make(map[string]float64), make(map[string]float64)
-	for _, m := range s.models {
+	for _, m := range s.models.all {
 		if m.namespace != of.namespace || m.service != of.name {
 			continue
 		}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // Setting is something that is known of how a run was started: its attribute and
@@ -27,15 +27,22 @@ type RunFacts struct {
 // maxSettings limits the settings of a run.
 const maxSettings = 48
 
-// facts are what is known of how a run was started.
+// facts are what the telemetry of a run says of it besides its numbers.
 type facts struct {
-	settings map[string]string
-	sizes    Sizes
-	// hardware describes the GPUs that the run held last, gpus is their number.
+	job, jobName, user, version string
+	simulated                   bool
+	// known are the settings that the resource names.
+	known map[string]string
+	sizes Sizes
+	// hardware describes the GPUs that the run held last, gpuCount is their number.
 	hardware string
-	gpus     int
+	gpuCount int
 	// someRanks reports whether only some ranks may send.
 	someRanks bool
+	// checkpoint is when the last one was saved, failed reports whether the span of the
+	// whole training failed.
+	checkpoint time.Time
+	failed     bool
 }
 
 // Sizes are sizes that a span reports, 0 if it does not. The largest one of a run
@@ -49,40 +56,25 @@ func (s *Sizes) grow(to *Sizes) {
 	s.Epochs, s.World = max(s.Epochs, to.Epochs), max(s.World, to.World)
 }
 
-// ApplyFacts takes over the settings of runs.
-func (s *Store) ApplyFacts(all []RunFacts) {
-	if len(all) == 0 {
-		return
-	}
-	now := s.settings.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range all {
-		if r := s.runOf(all[i].Namespace, all[i].Service, all[i].Run, share.OriginOf(0, all[i].Service), now); r != nil {
-			s.addSettings(r, all[i].Settings)
-		}
-	}
-}
-
-func (s *Store) addSettings(r *run, all []Setting) {
+func (r *run) addSettings(all []Setting) {
 	for _, one := range all {
-		was, known := r.facts.settings[one.Name]
-		if one.Value == "" || was == one.Value || !known && len(r.facts.settings) >= maxSettings {
+		was, known := r.known[one.Name]
+		if one.Value == "" || was == one.Value || !known && len(r.known) >= maxSettings {
 			continue
 		}
-		if r.facts.settings == nil {
-			r.facts.settings = make(map[string]string)
+		if r.known == nil {
+			r.known = make(map[string]string)
 		}
-		r.facts.settings[s.texts.of(one.Name)] = s.texts.of(one.Value)
+		r.known[r.in.texts.of(one.Name)] = r.in.texts.of(one.Value)
 	}
 }
 
 // noteHardware describes the GPUs of a run, such as "8 × NVIDIA H100 80GB".
 func (r *run) noteHardware() {
-	if len(r.gpus) == 0 || len(r.gpus) == r.facts.gpus {
+	if len(r.gpus) == 0 || len(r.gpus) == r.gpuCount {
 		return
 	}
-	r.facts.gpus = len(r.gpus)
+	r.gpuCount = len(r.gpus)
 	counts := make(map[string]int)
 	for _, held := range r.gpus {
 		counts[cmp.Or(held.gpu.name, "GPU")]++
@@ -91,12 +83,12 @@ func (r *run) noteHardware() {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		texts = append(texts, strconv.Itoa(counts[name])+" × "+name)
 	}
-	r.facts.hardware = list(texts, maxNamedServices)
+	r.hardware = list(texts, maxNamedServices)
 }
 
 // settings returns what is known of how the run was started, ordered by name.
 func (r *run) settings() []Setting {
-	all := maps.Clone(r.facts.settings)
+	all := maps.Clone(r.known)
 	if all == nil {
 		all = make(map[string]string)
 	}
@@ -107,11 +99,11 @@ func (r *run) settings() []Setting {
 	}
 	set(attrVersion, r.version)
 	set(mlattr.JobName, r.jobName)
-	set(mlattr.HardwareName, r.facts.hardware)
+	set(mlattr.HardwareName, r.hardware)
 	set(mlattr.HostName, strings.Join(namedOf(r.hostNames(), maxSettingHosts), ", "))
 	for name, size := range map[string]int64{
-		mlattr.BatchSize: r.facts.sizes.Batch, mlattr.MicrobatchCount: r.facts.sizes.Microbatches,
-		mlattr.EpochTotal: r.facts.sizes.Epochs, mlattr.WorldSize: r.facts.sizes.World,
+		mlattr.BatchSize: r.sizes.Batch, mlattr.MicrobatchCount: r.sizes.Microbatches,
+		mlattr.EpochTotal: r.sizes.Epochs, mlattr.WorldSize: r.sizes.World,
 	} {
 		if size > 0 {
 			set(name, strconv.FormatInt(size, 10))
@@ -137,7 +129,7 @@ func namedOf(texts []string, most int) []string {
 }
 
 // models returns the models that the run uses.
-func (r *run) models() []string {
+func (r *runStreams) models() []string {
 	names := make(map[string]bool)
 	for _, one := range r.streams {
 		if one.series == Tokens && one.labels.Own[1] != "" {

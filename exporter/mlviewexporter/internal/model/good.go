@@ -25,9 +25,12 @@ type goodRun struct {
 	Profile
 }
 
-// keepGood keeps a run that has ended without a problem. It does so once, and again
-// if the run ends again.
-func (s *Store) keepGood(r *run, now time.Time) {
+// goodRuns are those that others are compared with, those that ended last at the end.
+type goodRuns []*goodRun
+
+// keepGood keeps a run that has ended, took steps, did not fail, and had no problem while
+// it ran. It does so once, and again if the run ends again.
+func (r *run) keepGood(now time.Time) {
 	if r.state != mlattr.RunEnded {
 		r.kept = false
 		return
@@ -36,35 +39,30 @@ func (s *Store) keepGood(r *run, now time.Time) {
 		return
 	}
 	r.kept = true
-	if !s.isGood(r) {
+	if r.failed || len(r.curves.fine.times) == 0 || r.in.changes.spoiled(r.key) {
 		return
 	}
-	s.good = slices.DeleteFunc(s.good, func(g *goodRun) bool { return g.Run.Key == r.key })
-	s.addGood(&goodRun{Namespace: r.namespace, Job: r.jobName, Ended: now.UTC(), Profile: *s.profile(r, now)})
+	good := &r.in.good
+	*good = slices.DeleteFunc(*good, func(g *goodRun) bool { return g.Run.Key == r.key })
+	good.add(&goodRun{Namespace: r.namespace, Job: r.jobName, Ended: now.UTC(), Profile: *r.profile(now)})
 }
 
-// isGood reports whether a run that has ended took steps, did not fail, and had no
-// problem while it ran.
-func (s *Store) isGood(r *run) bool {
-	return !r.failed && len(r.curves.fine.times) > 0 && !s.changes.spoiled(r.key)
-}
-
-// addGood adds a good run. It removes the oldest of the same job beyond the limit,
+// add adds a good run. It removes the oldest of the same job beyond the limit,
 // else the oldest of all.
-func (s *Store) addGood(one *goodRun) {
-	s.good = append(s.good, one)
-	slices.SortStableFunc(s.good, func(a, b *goodRun) int { return a.Ended.Compare(b.Ended) })
+func (all *goodRuns) add(one *goodRun) {
+	*all = append(*all, one)
+	slices.SortStableFunc(*all, func(a, b *goodRun) int { return a.Ended.Compare(b.Ended) })
 	n := 0
-	for _, g := range slices.Backward(s.good) {
+	for _, g := range slices.Backward(*all) {
 		if g.sameJob(one) {
 			if n++; n > maxGoodOfJob {
-				s.good = slices.DeleteFunc(s.good, func(other *goodRun) bool { return other == g })
+				*all = slices.DeleteFunc(*all, func(other *goodRun) bool { return other == g })
 				break
 			}
 		}
 	}
-	if len(s.good) > maxGood {
-		s.good = slices.Delete(s.good, 0, 1)
+	if len(*all) > maxGood {
+		*all = slices.Delete(*all, 0, 1)
 	}
 }
 
@@ -72,12 +70,12 @@ func (g *goodRun) sameJob(other *goodRun) bool {
 	return g.Namespace == other.Namespace && g.Run.Service == other.Run.Service && g.Job == other.Job
 }
 
-// lastGood returns the run that a run is compared with unless another one is named:
+// last returns the run that a run is compared with unless another one is named:
 // the last good one of its service that began before it, of the same job name if
 // there is one. It returns nil if there is none.
-func (s *Store) lastGood(r *run) *goodRun {
+func (all goodRuns) last(r *run) *goodRun {
 	var found *goodRun
-	for _, g := range slices.Backward(s.good) {
+	for _, g := range slices.Backward(all) {
 		if g.Namespace != r.namespace || g.Run.Service != r.service || g.Run.Key == r.key || !g.Run.FirstSeen.Before(r.firstSeen) {
 			continue
 		}
@@ -91,16 +89,15 @@ func (s *Store) lastGood(r *run) *goodRun {
 	return found
 }
 
-// pruneGood removes good runs of more than a week ago.
-func (s *Store) pruneGood(now time.Time) {
-	s.good = slices.DeleteFunc(s.good, func(g *goodRun) bool { return now.Sub(g.Ended) > importedFor })
+// prune removes good runs of more than a week ago.
+func (all *goodRuns) prune(now time.Time) {
+	*all = slices.DeleteFunc(*all, func(g *goodRun) bool { return now.Sub(g.Ended) > importedFor })
 }
 
-// importGood adds the good runs that Export has written, as far as they are
-// whole.
-func (s *Store) importGood(all []*goodRun, recent func(time.Time) bool) {
-	for _, g := range all[:min(len(all), maxGood)] {
-		if g == nil || !recent(g.Ended) || !g.whole() || slices.ContainsFunc(s.good, func(known *goodRun) bool { return known.Run.Key == g.Run.Key }) {
+// restore adds the good runs of before a restart, as far as they are whole.
+func (all *goodRuns) restore(saved []*goodRun, recent func(time.Time) bool) {
+	for _, g := range saved[:min(len(saved), maxGood)] {
+		if g == nil || !recent(g.Ended) || !g.whole() || slices.ContainsFunc(*all, func(known *goodRun) bool { return known.Run.Key == g.Run.Key }) {
 			continue
 		}
 		for _, text := range []*string{&g.Namespace, &g.Job, &g.Run.Service, &g.Run.ID, &g.Run.Job, &g.Run.Owner, &g.Run.Team, &g.Run.Version} {
@@ -108,7 +105,7 @@ func (s *Store) importGood(all []*goodRun, recent func(time.Time) bool) {
 		}
 		g.Run.Needs, g.Run.GPUKeys, g.Run.Why = nil, nil, nil
 		g.makeLists()
-		s.addGood(g)
+		all.add(g)
 	}
 }
 

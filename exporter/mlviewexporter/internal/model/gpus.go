@@ -3,8 +3,6 @@ package model
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -25,8 +23,29 @@ type gpu struct {
 	readings silence.Sender
 	// read has when each series was read: several collectors may read a GPU, each some
 	// series and as often as it likes.
-	read    map[Series]*gpuReading
-	streams []*stream
+	read map[Series]*gpuReading
+	group
+}
+
+// gpus are the GPUs, and the last errors of the driver.
+type gpus struct {
+	settings Settings
+	texts    *texts
+	limits   *limits
+	streams  *streamTable
+
+	all map[gpuID]*gpu
+	// full is when nothing could make room for one.
+	full time.Time
+	// xids may have those of GPUs that have not been read yet.
+	xids map[gpuID]*XID
+}
+
+func newGPUs(settings Settings, texts *texts, limits *limits, streams *streamTable) *gpus {
+	return &gpus{
+		settings: settings, texts: texts, limits: limits, streams: streams,
+		all: make(map[gpuID]*gpu), xids: make(map[gpuID]*XID),
+	}
 }
 
 // gpuReading is the arrival of the newest reading of a series, and the time between it
@@ -43,56 +62,57 @@ const sameReading = 5 * time.Second
 // somebody held is shown for as long as runs are.
 const gpuGoneAfter = time.Hour
 
-// gpuOf returns a GPU, which it adds if there is room, else nil. Only a reading adds one.
-func (s *Store) gpuOf(host, id string, p *Point, now time.Time) *gpu {
-	if id == "" {
+// of returns the GPU of a point, which it adds if there is room, else nil. Only a reading
+// adds one.
+func (s *gpus) of(p *Point, now time.Time) *gpu {
+	if p.Labels.GPU == "" {
 		return nil
 	}
-	at := gpuID{s.texts.of(host), s.texts.of(id)}
-	one := s.gpus[at]
+	at := gpuID{s.texts.of(p.Labels.Host), s.texts.of(p.Labels.GPU)}
+	one := s.all[at]
 	if one != nil || derived[p.Series] {
 		return one
 	}
 	key := keyOf("gpu", at.host, at.id)
-	if len(s.gpus) >= s.settings.MaxGPUs && !s.replaceGPU(now) {
+	if len(s.all) >= s.settings.MaxGPUs && !s.replace(now) {
 		s.limits.refuse("gpus", key, now)
 		return nil
 	}
 	s.limits.accept("gpus", key)
 	one = &gpu{gpuID: at, key: key, lastSeen: now, read: make(map[Series]*gpuReading)}
-	s.gpus[at] = one
-	one.see(p, s, now)
+	s.all[at] = one
+	s.see(one, p, now)
 	return one
 }
 
-// replaceGPU removes the GPU that was read longest ago, if it is not read any more.
-func (s *Store) replaceGPU(now time.Time) bool {
-	if now.Sub(s.fullGPUs).Abs() < searchAgain {
+// replace removes the GPU that was read longest ago, if it is not read any more.
+func (s *gpus) replace(now time.Time) bool {
+	if now.Sub(s.full).Abs() < searchAgain {
 		return false
 	}
 	var oldest *gpu
-	for _, g := range s.gpus {
+	for _, g := range s.all {
 		if g.readings.Silent(now) && (oldest == nil || g.lastSeen.Before(oldest.lastSeen)) {
 			oldest = g
 		}
 	}
 	if oldest == nil {
-		s.fullGPUs = now
+		s.full = now
 		return false
 	}
-	s.removeGPU(oldest)
+	s.remove(oldest)
 	return true
 }
 
-func (s *Store) removeGPU(g *gpu) {
+func (s *gpus) remove(g *gpu) {
 	for _, one := range g.streams {
 		s.streams.remove(one)
 	}
-	delete(s.gpus, g.gpuID)
+	delete(s.all, g.gpuID)
 }
 
 // see takes over what a point says of a GPU besides its value.
-func (g *gpu) see(p *Point, s *Store, now time.Time) {
+func (s *gpus) see(g *gpu, p *Point, now time.Time) {
 	g.seeAgain(p.Series, now)
 	g.simulated = g.simulated || p.Simulated
 	if d := p.GPU; d != nil {
@@ -154,50 +174,15 @@ func (g *gpu) number(series Series) *float64 {
 	return nil
 }
 
-// userOf returns the user of the workload of a GPU that belongs to a run.
-func (s *Store) userOf(g *gpu, of *run) string {
-	for _, one := range g.streams {
-		if l := &one.labels; one.series == GPUWorkload && l.Run == of.id && l.Own[4] != "" && s.runWithID(l.Run, l.Own[6], g.host) == of {
-			return s.user(one.workload())
-		}
-	}
-	return ""
-}
-
 // workload returns what the workload of a stream is known by.
 func (s *stream) workload() *Workload {
 	l := &s.labels
 	return &Workload{Job: l.Own[0], Namespace: l.Own[1], Pod: l.Own[2], Container: l.Own[3], UserID: l.Own[4], User: l.Own[7]}
 }
 
-// user returns the user of a workload: the number if it is one of the configured
-// owners, else the name on the host, else the number.
-func (s *Store) user(w *Workload) string {
-	// What ml_guard writes instead of a name is none.
-	if s.settings.Owners[w.UserID] != "" || strings.HasPrefix(w.User, "[") {
-		return w.UserID
-	}
-	return cmp.Or(w.User, w.UserID)
-}
-
-// named returns how a workload is called, and whose it is.
-func (s *Store) named(w *Workload, service string) (name, owner string) {
-	user := s.user(w)
-	switch {
-	case w.Job != "":
-		name = "slurm job " + w.Job
-	case w.Pod != "":
-		name = "pod " + strings.TrimPrefix(w.Namespace+"/"+w.Pod, "/")
-	case w.Container != "":
-		name = "container " + w.Container[:min(12, len(w.Container))]
-	case user != "":
-		name = "user " + user
-	}
-	return name, s.owner(user, w.Pod, service)
-}
-
-// gpuRow returns the row of a GPU. Its Activity is set later.
-func (s *Store) gpuRow(g *gpu, now time.Time) GPU {
+// row returns the row of a GPU. Its Activity is set later. holder returns who has the
+// workload of a stream, and false if nothing is known of it.
+func (s *gpus) row(g *gpu, holder func(*stream) (Holder, bool), now time.Time) GPU {
 	row := GPU{
 		Key: g.key, ID: g.id, Index: g.index, Host: g.host, Name: g.name, Parent: g.parent,
 		Source: g.source, Simulated: g.simulated, Recorded: g.recorded(), XID: s.xids[g.gpuID],
@@ -213,8 +198,8 @@ func (s *Store) gpuRow(g *gpu, now time.Time) GPU {
 		}
 	}
 	for _, one := range g.workloads(now) {
-		if holder, known := s.holder(one); known {
-			row.Holders = append(row.Holders, holder)
+		if held, known := holder(one); known {
+			row.Holders = append(row.Holders, held)
 			attributed += one.value
 		}
 	}
@@ -278,129 +263,93 @@ func (g *gpu) addValue(row *GPU, one *stream) {
 	}
 }
 
-// holder returns the workload of a stream. known is false if nothing is known of
-// it: its memory is not attributed.
-func (s *Store) holder(one *stream) (holder Holder, known bool) {
-	l := &one.labels
-	join, service := l.Own[5], l.Own[6]
-	holder = Holder{RunID: l.Run, Service: service, Rank: l.Rank, Join: join, Memory: finite(one.value)}
-	holder.Name, holder.Owner = s.named(one.workload(), service)
-	if r := s.runWithID(l.Run, service, l.Host); r != nil {
-		holder.Run, holder.Service = r.key, r.service
-		if holder.Owner == "" {
-			holder.Owner = s.owner(r.user, r.service)
-		}
-	}
-	return holder, holder.RunID != "" || holder.Name != "" || holder.Service != ""
-}
-
-// runWithID returns the run with an id: that of the service, else one that has a
-// process on the host, else the one that was seen first. Services that share an
-// id, such as a program and its model server, are several runs.
-func (s *Store) runWithID(id, service, host string) *run {
-	all := s.runsByID[id]
-	if len(all) < 2 {
-		for _, only := range all {
-			return only
-		}
-		return nil
-	}
-	ref := runRef{id, service, host}
-	best, known := s.withID[ref]
-	if !known {
-		best = firstOf(all, service, host)
-		if len(s.withID) < maxStreams {
-			s.withID[ref] = best
-		}
-	}
-	return best
-}
-
-// keyOfRun returns the key of the run of a service with an id, "" if there is none.
-func (s *Store) keyOfRun(id, service string) string {
-	if r := s.runWithID(id, service, ""); r != nil {
-		return r.key
-	}
-	return ""
-}
-
-// runRef is what a run is looked for by.
-type runRef struct{ id, service, host string }
-
-func firstOf(all []*run, service, host string) (best *run) {
-	turn := func(r *run) int {
-		switch {
-		case service != "" && r.service == service:
-			return 0
-		case host != "" && r.hosts[host]:
-			return 1
-		default:
-			return 2
-		}
-	}
-	for _, r := range all {
-		if best == nil || cmp.Or(cmp.Compare(turn(r), turn(best)), r.firstSeen.Compare(best.firstSeen), cmp.Compare(r.key, best.key)) < 0 {
-			best = r
-		}
-	}
-	return best
-}
-
-// owner returns the name that is known for a user, else for one of the other ids,
-// else the user.
-func (s *Store) owner(user string, others ...string) string {
-	for _, id := range append([]string{user}, others...) {
-		if name := s.settings.Owners[id]; id != "" && name != "" {
-			return cut(name, maxLabel)
-		}
-	}
-	if _, err := strconv.Atoi(user); err == nil {
-		return "uid " + user
-	}
-	return user
-}
-
-// holdGPUs finds the GPUs of each run, and the users of services that hold GPUs.
-func (s *Store) holdGPUs(now time.Time) {
-	clear(s.users)
-	for _, r := range s.runs {
-		r.gpus = r.gpus[:0]
-	}
-	for _, g := range s.gpus {
-		var users []*run
-		first := make(map[*run]int)
-		for _, one := range g.workloads(now) {
-			user, service := s.user(one.workload()), one.labels.Own[6]
-			if service != "" && user != "" {
-				if known, again := s.users[service]; again && known != user {
-					user = ""
-				}
-				s.users[service] = user
-			}
-			if one.labels.Run == "" {
-				continue
-			}
-			r := s.runWithID(one.labels.Run, service, g.host)
-			if r == nil {
-				continue
-			}
-			if at, again := first[r]; again {
-				r.gpus[at].memory += one.value
-				continue
-			}
-			first[r] = len(r.gpus)
-			users = append(users, r)
-			r.gpus = append(r.gpus, heldGPU{gpu: g, rank: one.labels.Rank, memory: one.value, share: 1, silent: g.readings.Silent(now)})
-		}
-		for _, r := range users {
-			r.gpus[first[r]].share = 1 / float64(len(users))
-		}
-	}
-	for _, r := range s.runs {
-		slices.SortFunc(r.gpus, func(a, b heldGPU) int { return compareGPUs(a.gpu, b.gpu) })
-	}
-}
-
 func compareGPUs(a, b *gpu) int {
 	return cmp.Or(cmp.Compare(a.host, b.host), compareRanks(a.index, b.index), cmp.Compare(a.id, b.id))
+}
+
+// rows returns the rows of the GPUs, by host and index.
+func (s *gpus) rows(holder func(*stream) (Holder, bool), now time.Time) []GPU {
+	ordered := make([]*gpu, 0, len(s.all))
+	for _, g := range s.all {
+		ordered = append(ordered, g)
+	}
+	slices.SortFunc(ordered, compareGPUs)
+	rows := make([]GPU, 0, len(ordered))
+	for _, g := range ordered {
+		rows = append(rows, s.row(g, holder, now))
+	}
+	return rows
+}
+
+// failed keeps the last error of a GPU. It may arrive before the GPU's first
+// reading.
+func (s *gpus) failed(of gpuID, xid XID) {
+	known := s.xids[of]
+	if known != nil && xid.Time.Before(known.Time) || known == nil && !s.roomForXID(of) {
+		return
+	}
+	xid.Code, xid.Message = s.texts.of(xid.Code), s.texts.of(xid.Message)
+	s.xids[gpuID{s.texts.of(of.host), s.texts.of(of.id)}] = &xid
+}
+
+// roomForXID reports whether there is room for an error of one more GPU. That of an
+// unknown GPU makes room for that of a known one.
+func (s *gpus) roomForXID(of gpuID) bool {
+	if len(s.xids) < s.settings.MaxGPUs {
+		return true
+	}
+	if s.all[of] == nil {
+		return false
+	}
+	for other := range s.xids {
+		if s.all[other] == nil {
+			delete(s.xids, other)
+			return true
+		}
+	}
+	return false
+}
+
+// prune removes the GPUs and the errors that have been gone for long, but those that are
+// needed for a problem.
+func (s *gpus) prune(needed map[gpuID]bool, now time.Time) {
+	for id, g := range s.all {
+		if !g.readings.Silent(now) {
+			g.dropGone(s.streams, now)
+		}
+		if age := now.Sub(g.lastSeen); age > gpuGoneAfter && !needed[id] && (age > s.settings.History || len(g.workloads(now)) == 0) {
+			s.remove(g)
+			delete(s.xids, id)
+		}
+	}
+	for of, xid := range s.xids {
+		if age := now.Sub(xid.Time); age > importedFor || s.all[of] == nil && age > gpuGoneAfter {
+			delete(s.xids, of)
+		}
+	}
+}
+
+// silentHost is a host of GPUs without a recent reading.
+type silentHost struct {
+	host string
+	last time.Time
+}
+
+// silentHosts returns the hosts none of whose GPUs is read any more, those that were read
+// last at the end.
+func (s *gpus) silentHosts(now time.Time) (silent []silentHost) {
+	newest, read := make(map[string]time.Time), make(map[string]bool)
+	for _, g := range s.all {
+		if g.lastSeen.After(newest[g.host]) {
+			newest[g.host] = g.lastSeen
+		}
+		read[g.host] = read[g.host] || !g.readings.Silent(now)
+	}
+	for host, last := range newest {
+		if !read[host] {
+			silent = append(silent, silentHost{host, last})
+		}
+	}
+	slices.SortFunc(silent, func(a, b silentHost) int { return cmp.Or(a.last.Compare(b.last), cmp.Compare(a.host, b.host)) })
+	return silent
 }

@@ -23,6 +23,16 @@ type Labels struct {
 	Own [MaxOwn]string
 }
 
+// keep makes the labels copies that share no memory with what was received.
+func (l *Labels) keep(texts *texts) {
+	for _, text := range [...]*string{&l.Namespace, &l.Service, &l.Run, &l.Job, &l.Rank, &l.Host, &l.GPU, &l.Collector} {
+		*text = texts.of(*text)
+	}
+	for i, text := range l.Own {
+		l.Own[i] = texts.of(text)
+	}
+}
+
 // Point is one value of a stream.
 type Point struct {
 	Series Series

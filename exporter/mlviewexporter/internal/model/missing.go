@@ -29,7 +29,7 @@ const sizeOfAStep = "tokens_per_step = the batch size of one rank × gradient ac
 func (s *Store) missingRows(state *State, now time.Time) []Missing {
 	rows := append(s.missingSenders(state, now), s.missingHardware(now)...)
 	rows = append(rows, s.missingRuns(state)...)
-	if !s.settings.Content && s.seen.requests {
+	if !s.settings.Content && s.models.requests {
 		rows = append(rows, Missing{
 			Key: "content", Kind: "content", What: "Long messages of errors", Fix: "ml_view: {content: true}",
 			Why: "Only the first 200 characters of a message are held. With this setting it is whole. The page holds no prompts, completions or arguments in either case; reproductions have the arguments of the failed call.",
@@ -65,7 +65,7 @@ var attributionFixes = map[string]string{
 func (s *Store) missingHardware(now time.Time) []Missing {
 	rows := []Missing{}
 	drivers := false
-	ordered := slices.SortedFunc(slices.Values(s.ofHosts), func(a, b *stream) int {
+	ordered := slices.SortedFunc(slices.Values(s.ofHosts.streams), func(a, b *stream) int {
 		return cmp.Or(cmp.Compare(a.labels.Host, b.labels.Host), cmp.Compare(a.labels.Own[0], b.labels.Own[0]), cmp.Compare(a.labels.Own[1], b.labels.Own[1]))
 	})
 	for _, one := range ordered {
@@ -93,7 +93,7 @@ func (s *Store) missingHardware(now time.Time) []Missing {
 			})
 		}
 	}
-	if len(s.gpus) == 0 && !drivers {
+	if len(s.gpus.all) == 0 && !drivers {
 		rows = append(rows, Missing{
 			Key: "gpu", Kind: "gpu", What: "GPUs", Why: "No receiver reports GPUs.",
 			Fix: "receivers: {gpu: {}} and service: {pipelines: {metrics: {receivers: [otlp, gpu]}}}",
@@ -105,12 +105,12 @@ func (s *Store) missingHardware(now time.Time) []Missing {
 // missingRuns returns what is missing of runs and ranks, one row for each cause.
 func (s *Store) missingRuns(state *State) (rows []Missing) {
 	var spans, hosts, tokens, owners missingOf
-	for _, of := range slices.SortedFunc(maps.Keys(s.seen.spansWithoutRun), compareServices) {
-		spans.add(of.name, s.seen.spansWithoutRun[of])
+	for _, of := range slices.SortedFunc(maps.Keys(s.services.withoutRun), compareServices) {
+		spans.add(of.name, s.services.withoutRun[of])
 	}
 	for i := range state.Runs {
 		row := &state.Runs[i]
-		if n := s.byKey[row.Key].withoutHost(); n > 0 {
+		if n := s.runs.byKey[row.Key].withoutHost(); n > 0 {
 			hosts.add(row.Service, int64(n))
 		}
 		if row.Why["token_rate"] != "" && row.Samples == nil {
@@ -233,21 +233,11 @@ func rounded(n int64) int64 {
 	return n / unit * unit
 }
 
-// withoutHost returns the number of ranks whose host is unknown.
-func (r *run) withoutHost() (n int) {
-	for _, one := range r.ranks {
-		if one.host == "" && one.name != "" {
-			n++
-		}
-	}
-	return n
-}
-
 // reachedLimits returns the limits of the page, and of ml_metrics, that hide
 // something.
 func (s *Store) reachedLimits(now time.Time) (rows []Missing) {
 	rows = s.limits.missing()
-	if !s.seen.overflow.IsZero() && now.Sub(s.seen.overflow) <= goneAfter {
+	if !s.overflow.IsZero() && now.Sub(s.overflow) <= goneAfter {
 		rows = append(rows, Missing{
 			Key: "limit series", Kind: "limit", What: "Runs or series of their own",
 			Why: "A limit before the page was reached, and data was counted together (otel.metric.overflow).",
@@ -269,7 +259,7 @@ func (s *Store) noticeRows(now time.Time) (rows []Missing) {
 	for _, known := range noticeTexts {
 		m := Missing{Key: "collectors " + known.notice, Kind: known.notice, Why: known.why + " Their pages and logs say more."}
 		var names []string
-		for _, one := range s.ofHosts {
+		for _, one := range s.ofHosts.streams {
 			at, ok := unix(one.value)
 			if one.series != CollectorNotice || one.labels.Own[0] != known.notice || one.sender == nil || !ok || one.old(now) || one.gone {
 				continue
@@ -299,7 +289,7 @@ func (s *Store) missingSenders(state *State, now time.Time) (rows []Missing) {
 		})
 	}
 	rows = append(append(rows, moreSilent("collectors", len(silent))...), s.noticeRows(now)...)
-	hosts := s.silentHosts(now)
+	hosts := s.gpus.silentHosts(now)
 	for _, one := range hosts[:min(len(hosts), maxNamedSilent)] {
 		rows = append(rows, Missing{
 			Key: keyOf("silent host", one.host), Kind: "host", What: "GPUs of " + cmp.Or(one.host, "an unknown host"),
@@ -321,29 +311,4 @@ func moreSilent(things string, n int) []Missing {
 		Key: "silent " + things, Kind: things[:len(things)-1], What: "Data of more " + things, Count: int64(n - maxNamedSilent),
 		Why: "They are silent, too.",
 	}}
-}
-
-// silentHost is a host of GPUs without a recent reading.
-type silentHost struct {
-	host string
-	last time.Time
-}
-
-// silentHosts returns the hosts none of whose GPUs is read any more, those that were read
-// last at the end.
-func (s *Store) silentHosts(now time.Time) (silent []silentHost) {
-	newest, read := make(map[string]time.Time), make(map[string]bool)
-	for _, g := range s.gpus {
-		if g.lastSeen.After(newest[g.host]) {
-			newest[g.host] = g.lastSeen
-		}
-		read[g.host] = read[g.host] || !g.readings.Silent(now)
-	}
-	for host, last := range newest {
-		if !read[host] {
-			silent = append(silent, silentHost{host, last})
-		}
-	}
-	slices.SortFunc(silent, func(a, b silentHost) int { return cmp.Or(a.last.Compare(b.last), cmp.Compare(a.host, b.host)) })
-	return silent
 }

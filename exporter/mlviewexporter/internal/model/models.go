@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 )
 
 // modelID identifies the use of a model by a service and role.
@@ -17,7 +17,7 @@ type modelUse struct {
 	modelID
 	key      string
 	lastSeen time.Time
-	streams  []*stream
+	group
 
 	requests             bool
 	firstToken, duration reservoir
@@ -25,6 +25,27 @@ type modelUse struct {
 	decodeBasis          string
 	cached, lengthStops  total
 	versions             map[string]*versionUse
+}
+
+// models are those in use.
+type models struct {
+	texts    *texts
+	limits   *limits
+	streams  *streamTable
+	services *services
+
+	all map[modelID]*modelUse
+	// requests reports whether spans have reported any.
+	requests bool
+	// parents are the spans above requests.
+	parents *spanSet
+}
+
+func newModels(texts *texts, limits *limits, streams *streamTable, services *services) *models {
+	return &models{
+		texts: texts, limits: limits, streams: streams, services: services,
+		all: make(map[modelID]*modelUse), parents: lastused.NewMap[spanRef, bool](rememberedSpans),
+	}
 }
 
 // versionUse is the use of a model by one version of a service.
@@ -50,31 +71,31 @@ func modelIDOf(one *stream) modelID {
 // trains reports whether a stream counts the tokens of training steps.
 func (s *stream) trains() bool { return s.series == Tokens && s.labels.Own[2] == "train_step" }
 
-// modelOf returns the use of a model, which it adds if there is room, else nil.
-func (s *Store) modelOf(id modelID, now time.Time) *modelUse {
-	one := s.models[id]
+// of returns the use of a model, which it adds if there is room, else nil.
+func (s *models) of(id modelID, now time.Time) *modelUse {
+	one := s.all[id]
 	if one == nil {
 		id = modelID{s.texts.of(id.namespace), s.texts.of(id.service), s.texts.of(id.model), s.texts.of(id.role), s.texts.of(id.side)}
-		one = s.models[id]
+		one = s.all[id]
 	}
 	if one == nil {
 		key := keyOf("model", id.namespace, id.service, id.model, id.role, id.side)
-		if len(s.models) >= maxModels && !s.replaceModel(now) {
+		if len(s.all) >= maxModels && !s.replace(now) {
 			s.limits.refuse("models", key, now)
 			return nil
 		}
 		s.limits.accept("models", key)
 		one = &modelUse{modelID: id, key: key, versions: make(map[string]*versionUse)}
-		s.models[id] = one
+		s.all[id] = one
 	}
 	one.lastSeen = now
 	return one
 }
 
-// replaceModel removes the use without live series that was seen longest ago.
-func (s *Store) replaceModel(now time.Time) bool {
+// replace removes the use without live series that was seen longest ago.
+func (s *models) replace(now time.Time) bool {
 	var least *modelUse
-	for _, one := range s.models {
+	for _, one := range s.all {
 		if !one.live(now) && now.Sub(one.lastSeen) > goneAfter && (least == nil || one.lastSeen.Before(least.lastSeen)) {
 			least = one
 		}
@@ -82,17 +103,13 @@ func (s *Store) replaceModel(now time.Time) bool {
 	if least == nil {
 		return false
 	}
-	s.removeModel(least)
+	s.remove(least)
 	return true
 }
 
-func (s *Store) removeModel(m *modelUse) {
-	for _, one := range m.streams {
-		if one.owner = nil; one.run == nil {
-			s.streams.remove(one)
-		}
-	}
-	delete(s.models, m.modelID)
+func (s *models) remove(m *modelUse) {
+	m.leave(s.streams)
+	delete(s.all, m.modelID)
 }
 
 func (m *modelUse) live(now time.Time) bool {
@@ -100,12 +117,12 @@ func (m *modelUse) live(now time.Time) bool {
 }
 
 // request adds a finished request to a model. It is called with what spans say.
-func (s *Store) request(in *SpanInput, of *service, now time.Time) {
-	m := s.modelOf(modelID{in.Source.Namespace, in.Source.Service, in.Model, in.Role, in.Side}, now)
+func (s *models) request(in *SpanInput, of *service, now time.Time) {
+	m := s.of(modelID{in.Source.Namespace, in.Source.Service, in.Model, in.Role, in.Side}, now)
 	if m == nil {
 		return
 	}
-	m.requests, s.seen.requests = true, true
+	m.requests, s.requests = true, true
 	m.firstToken.add(in.FirstToken)
 	m.decode.add(in.Decode)
 	if in.DecodeBasis != "" && in.Decode == in.Decode {
@@ -155,11 +172,11 @@ func (m *modelUse) forgetVersion() {
 	delete(m.versions, oldest)
 }
 
-// modelRows returns the rows of models in use, by service, model and role.
-func (s *Store) modelRows(now time.Time) []Model {
-	rows := make([]Model, 0, len(s.models))
-	for _, m := range s.models {
-		if row, ok := s.modelRow(m, now); ok {
+// rows returns the rows of models in use, by service, model and role.
+func (s *models) rows(now time.Time) []Model {
+	rows := make([]Model, 0, len(s.all))
+	for _, m := range s.all {
+		if row, ok := s.row(m, now); ok {
 			rows = append(rows, row)
 		}
 	}
@@ -169,10 +186,10 @@ func (s *Store) modelRows(now time.Time) []Model {
 	return rows
 }
 
-// modelRow returns the row of a model. ok is false if nothing was used: spans of
+// row returns the row of a model. ok is false if nothing was used: spans of
 // training have a model, too.
-func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
-	row = Model{Key: m.key, Service: m.service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis, Simulated: s.simulated[m.service]}
+func (s *models) row(m *modelUse, now time.Time) (row Model, ok bool) {
+	row = Model{Key: m.key, Service: m.service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis, Simulated: s.services.simulated[m.service]}
 	var requests, requestRate, cost, input, output, inputRate, outputRate, clientInput, clientOutput total
 	for _, one := range m.streams {
 		if !one.live(now) {
@@ -216,11 +233,11 @@ func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
 	row.OutputTokens, row.OutputTokenRate = output.all(), outputRate.all()
 	row.CachedTokens, row.Cost, row.LengthStops = m.cached.all(), cost.all(), m.lengthStops.all()
 	row.FirstToken, row.Duration, row.Decode = m.firstToken.quantiles(), m.duration.quantiles(), m.decode.quantiles()
-	if of := s.services[serviceID{m.namespace, m.service}]; of != nil {
+	if of := s.services.all[serviceID{m.namespace, m.service}]; of != nil {
 		row.ToolErrors, row.Bound = of.toolErrors(now), of.requestTimes(m.modelID, now)
 		row.ErrorRatio, row.ErrorRatioUsual = of.errorRatios(now)
 	}
-	row.Versions = m.versionRows(s.services[serviceID{m.namespace, m.service}])
+	row.Versions = m.versionRows(s.services.all[serviceID{m.namespace, m.service}])
 	return row, m.requests || requests.n+input.n+output.n+clientInput.n+clientOutput.n > 0
 }
 
@@ -240,17 +257,6 @@ func (m *modelUse) versionRows(of *service) (rows []VersionUse) {
 	return rows
 }
 
-// toolErrors returns the failed calls of tools by class, nil if there are none.
-func (of *service) toolErrors(now time.Time) map[string]float64 {
-	var errors map[string]float64
-	for _, one := range of.streams {
-		if one.series == Errors && one.labels.Own[0] == "execute_tool" && one.live(now) {
-			addClass(&errors, one.labels.Own[1], one.value)
-		}
-	}
-	return errors
-}
-
 // addClass counts errors of a class. Of too many classes the others are one.
 func addClass(errors *map[string]float64, class string, n float64) {
 	if *errors == nil {
@@ -260,23 +266,6 @@ func addClass(errors *map[string]float64, class string, n float64) {
 		class = otherError
 	}
 	(*errors)[class] += n
-}
-
-// errorRatios returns ml.request.error.ratio of a service, recent and usual. Of those
-// that several collectors have computed, the one with the worst recent one counts.
-func (of *service) errorRatios(now time.Time) (recent, usual *float64) {
-	collector := ""
-	for _, one := range of.streams {
-		if one.series == ErrorRatio && one.labels.Own[0] == mlattr.WindowRecent && one.live(now) && (recent == nil || one.value > *recent) {
-			recent, collector = finite(one.value), one.labels.Collector
-		}
-	}
-	for _, one := range of.streams {
-		if one.series == ErrorRatio && one.labels.Own[0] == mlattr.WindowUsual && one.live(now) && (recent == nil || one.labels.Collector == collector) {
-			usual = finite(one.value)
-		}
-	}
-	return recent, usual
 }
 
 // reservoirSize is the number of values that quantiles are taken of.
@@ -310,4 +299,30 @@ func (r *reservoir) quantiles() *Quantiles {
 	sorted := slices.Sorted(slices.Values(r.values))
 	at := func(share float64) float64 { return exact(sorted[min(n-1, int(share*float64(n)))]) }
 	return &Quantiles{P50: at(0.5), P95: at(0.95), Count: n}
+}
+
+// prune removes the uses that have been gone for long.
+func (s *models) prune(within time.Duration, now time.Time) {
+	for _, m := range s.all {
+		m.dropGone(s.streams, now)
+		if len(m.streams) == 0 && now.Sub(m.lastSeen) > within {
+			s.remove(m)
+		}
+	}
+}
+
+// noteParents remembers the spans above requests to a model: of a chain of spans
+// that report one request, the lowest counts.
+func (s *models) noteParents(spans []SpanInput) {
+	for i := range spans {
+		if in := &spans[i]; (in.Request || in.Usage) && in.Parent != ([8]byte{}) {
+			s.parents.Put(spanRef{in.Trace, in.Parent}, true)
+		}
+	}
+}
+
+// isRequest reports whether a span is a request that no span below reports.
+func (s *models) isRequest(in *SpanInput) bool {
+	below, _ := s.parents.Get(spanRef{in.Trace, in.ID})
+	return (in.Request || in.Usage) && !below
 }

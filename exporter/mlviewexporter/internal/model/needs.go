@@ -59,12 +59,8 @@ func (s *Store) problemOf(one *stream, now time.Time) (p problem, ok bool) {
 // problemAt returns a problem of a kind with what the page knows of what has it.
 func (s *Store) problemAt(kind string, l *Labels, since time.Time) problem {
 	p := problem{kind: kind, since: since, runID: l.Run, service: serviceID{l.Namespace, l.Service}}
-	if l.Run != "" {
-		if p.run = s.runs[runID{l.Namespace, l.Service, l.Run}]; p.run == nil {
-			p.run = s.runWithID(l.Run, l.Service, l.Host)
-		}
-	}
-	if g := s.gpus[gpuID{l.Host, l.GPU}]; g != nil && l.GPU != "" {
+	p.run = s.runs.find(l.Namespace, l.Service, l.Run, l.Host)
+	if g := s.gpus.all[gpuID{l.Host, l.GPU}]; g != nil && l.GPU != "" {
 		p.gpus, p.onsets = []*gpu{g}, []time.Time{p.since}
 	}
 	if l.GPU == "" {
@@ -78,7 +74,7 @@ func (s *Store) problemAt(kind string, l *Labels, since time.Time) problem {
 
 // heldOn adds the GPUs that the run of the problem, or anybody, held on its host.
 func (s *Store) heldOn(p *problem) {
-	for _, g := range s.gpus {
+	for _, g := range s.gpus.all {
 		if g.host == p.host && slices.ContainsFunc(g.workloads(g.lastSeen), func(one *stream) bool { return p.runID == "" || one.labels.Run == p.runID }) {
 			p.gpus, p.onsets = append(p.gpus, g), append(p.onsets, p.since)
 		}
@@ -102,7 +98,7 @@ func (p *problem) outdated(one *stream) bool {
 // known reports whether the page has what a problem is about.
 func (s *Store) known(one *stream) bool {
 	p, ok := s.problemOf(one, one.at)
-	return ok && (p.run != nil || len(p.gpus) > 0 || s.services[p.service] != nil && p.runID == "" && one.labels.GPU == "" || p.host != "" && s.hosts.all[p.host] != nil)
+	return ok && (p.run != nil || len(p.gpus) > 0 || s.services.all[p.service] != nil && p.runID == "" && one.labels.GPU == "" || p.host != "" && s.hosts.all[p.host] != nil)
 }
 
 // replaceProblem removes a problem of something that the page does not know, or whose
@@ -137,7 +133,7 @@ func (s *Store) noteProblem(one *stream) {
 // needRows returns the problems that ml_metrics reports, the most urgent first,
 // and notes them at runs and GPUs.
 func (s *Store) needRows(state *State, now time.Time) []Need {
-	for _, r := range s.runs {
+	for _, r := range s.runs.all {
 		r.needs = nil
 	}
 	var all []problem
@@ -161,7 +157,7 @@ func (s *Store) needRows(state *State, now time.Time) []Need {
 		known[id] = len(all)
 		all = append(all, p)
 	}
-	for _, r := range s.runs {
+	for _, r := range s.runs.all {
 		slices.SortFunc(r.needs, func(a, b string) int { return cmp.Compare(urgency(a), urgency(b)) })
 	}
 	rows := make([]Need, 0, len(all))
@@ -265,13 +261,13 @@ func (s *Store) need(state *State, p *problem, now time.Time) Need {
 	if kind, ok := mlattr.ProblemNamed(p.kind); ok {
 		n.Severity = string(kind.Severity)
 	}
-	if of := s.services[p.service]; of != nil && p.runID == "" {
-		n.Owner = s.ownerOfService(of)
+	if of := s.services.all[p.service]; of != nil && p.runID == "" {
+		n.Owner = s.runs.ownerOfService(of)
 	}
 	subject := cmp.Or(p.runID, p.service.name, p.host)
 	if r := p.run; r != nil {
 		n.Run, n.RunID, n.Service = r.key, r.id, r.service
-		n.Job, n.Owner, n.Team = cmp.Or(r.jobName, r.job), s.ownerOf(r), r.namespace
+		n.Job, n.Owner, n.Team = cmp.Or(r.jobName, r.job), s.runs.ownerOf(r), r.namespace
 		n.Subject = cmp.Or(r.jobName, r.service, r.id)
 		if p.kind != HeldIdle && p.kind != GPUFailed {
 			for _, held := range r.gpus {
@@ -283,7 +279,7 @@ func (s *Store) need(state *State, p *problem, now time.Time) Need {
 		n.Subject = "host " + p.host
 	}
 	if r := p.record; r != nil && r.Holder != (Workload{}) {
-		name, owner := s.named(&r.Holder, n.Service)
+		name, owner := s.runs.owners.named(&r.Holder, n.Service)
 		n.Job, n.Owner = cmp.Or(n.Job, name), cmp.Or(n.Owner, owner)
 	}
 	if len(p.gpus) > 0 {
@@ -307,7 +303,7 @@ func (s *Store) need(state *State, p *problem, now time.Time) Need {
 // isSimulated reports whether data of a problem's run, service or GPUs is simulated or
 // recorded, and whether nothing but GPUs is, and these come from a recording.
 func (s *Store) isSimulated(p *problem, service string) (simulated, recorded bool) {
-	simulated, recorded = s.simulated[service], !s.simulated[service]
+	simulated, recorded = s.services.simulated[service], !s.services.simulated[service]
 	if p.run != nil && p.run.isSimulated() {
 		simulated, recorded = true, recorded && p.run.isRecorded()
 	}

@@ -48,7 +48,7 @@ func (s *Store) noteOnsets(now time.Time) {
 	if len(s.begun) == 0 {
 		return
 	}
-	s.holdGPUs(now)
+	s.runs.holdGPUs(now)
 	for _, r := range s.begun {
 		if r.onset.Subject == "" {
 			s.needOf(r, now)

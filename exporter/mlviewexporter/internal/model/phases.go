@@ -27,7 +27,7 @@ func (p phaseTimes) add(one *stream, sum, steps float64) {
 
 // stepDurations returns the streams of the times of steps and phases. Times of
 // the host count where there are some.
-func (r *run) stepDurations() iter.Seq[*stream] {
+func (r *runStreams) stepDurations() iter.Seq[*stream] {
 	onHost := slices.ContainsFunc(r.durations, func(one *stream) bool { return one.labels.Own[1] != "device" })
 	return func(yield func(*stream) bool) {
 		for _, one := range r.durations {
@@ -39,7 +39,7 @@ func (r *run) stepDurations() iter.Seq[*stream] {
 }
 
 // phaseTimes returns the time of each phase, and of the whole step.
-func (r *run) phaseTimes(now time.Time) phaseTimes {
+func (r *runStreams) phaseTimes(now time.Time) phaseTimes {
 	times := make(phaseTimes)
 	for one := range r.stepDurations() {
 		sum, steps, ok := one.increase(now)
@@ -52,7 +52,7 @@ func (r *run) phaseTimes(now time.Time) phaseTimes {
 }
 
 // phases returns the phases of the steps of a run, the longest first.
-func (r *run) phases(now time.Time) []Phase {
+func (r *runStreams) phases(now time.Time) []Phase {
 	rows := []Phase{}
 	times := r.phaseTimes(now)
 	whole := times[wholeStep]
@@ -92,4 +92,18 @@ func seconds(p Phase) float64 {
 		return 0
 	}
 	return *p.SecondsPerStep
+}
+
+// timeRatio returns ml.run.time.ratio.
+func (r *runStreams) timeRatio(now time.Time) map[string]float64 {
+	ratio := make(map[string]float64)
+	for _, one := range r.ratios {
+		if one.live(now) && r.written(one) {
+			ratio[one.labels.Own[0]] = one.value
+		}
+	}
+	if len(ratio) == 0 {
+		return nil
+	}
+	return ratio
 }

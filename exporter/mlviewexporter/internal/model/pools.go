@@ -12,8 +12,8 @@ type poolID struct{ namespace, service, pool, instance string }
 // pool is a pool of workers.
 type pool struct {
 	poolID
-	key     string
-	streams []*stream
+	key string
+	group
 }
 
 // poolOf returns the pool of a stream, which it adds if there is room, else nil.

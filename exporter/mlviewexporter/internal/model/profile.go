@@ -45,8 +45,8 @@ type ProfileCurve struct {
 }
 
 // profile returns what the run is compared by.
-func (s *Store) profile(r *run, now time.Time) *Profile {
-	p := &Profile{Run: s.runRow(r, now), Settings: r.settings(), Phases: r.meanPhases()}
+func (r *run) profile(now time.Time) *Profile {
+	p := &Profile{Run: r.row(now), Settings: r.settings(), Phases: r.meanPhases()}
 	p.Curves = r.curves.profile(r.firstSeen, r.stepsEnd(p.Run.State))
 	p.addNumbers(&r.last, r.spent.row())
 	for i := range p.Curves {
@@ -89,7 +89,7 @@ func (p *Profile) lastOf(curve string) *float64 {
 }
 
 // meanPhases returns the mean time of each phase of a step over the whole run.
-func (r *run) meanPhases() []RunNumber {
+func (r *runStreams) meanPhases() []RunNumber {
 	times := make(phaseTimes)
 	for one := range r.stepDurations() {
 		times.add(one, one.value, one.count)

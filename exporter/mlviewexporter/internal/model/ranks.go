@@ -2,8 +2,10 @@ package model
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -16,6 +18,13 @@ type rank struct {
 	ended int64
 	// lastStep is when its last step ended, in Unix seconds.
 	lastStep float64
+}
+
+// processes are those of a run.
+type processes struct {
+	ranks map[string]*rank
+	// hosts are those of all attempts.
+	hosts map[string]bool
 }
 
 // rankKey returns the key of a process of a run. Without a rank the host stands for
@@ -32,7 +41,7 @@ var unknownRank = rankKey("", "")
 
 // rankOf returns a rank of the run. It returns nil if there are too many, and for a
 // process that may be any of them.
-func (s *Store) rankOf(r *run, name, host string) *rank {
+func (s *runs) rankOf(r *run, name, host string, now time.Time) *rank {
 	key := rankKey(name, host)
 	one := r.ranks[key]
 	if one != nil || len(r.ranks) >= maxRanks {
@@ -46,23 +55,23 @@ func (s *Store) rankOf(r *run, name, host string) *rank {
 		}
 		return nil
 	}
-	if s.allRanks >= maxAllRanks && !s.replaceRanks(s.received) {
+	if s.ranks >= maxAllRanks && !s.replaceRanks(now) {
 		s.limits.drop("ranks")
 		return nil
 	}
 	if r.ranks[unknownRank] != nil {
 		delete(r.ranks, unknownRank)
-		s.allRanks--
+		s.ranks--
 	}
 	one = &rank{name: name, host: host}
 	r.ranks[key] = one
-	s.allRanks++
+	s.ranks++
 	return one
 }
 
-// processes returns the ranks of the run. Processes without a rank count only if
+// counted returns the ranks. Processes without a rank count only if
 // none has one: they start the others.
-func (r *run) processes() []*rank {
+func (r *processes) counted() []*rank {
 	all := make([]*rank, 0, len(r.ranks))
 	named := false
 	for _, one := range r.ranks {
@@ -76,7 +85,7 @@ func (r *run) processes() []*rank {
 }
 
 // processCount returns the number of processes.
-func (r *run) processCount() int {
+func (r *processes) processCount() int {
 	named := 0
 	for _, one := range r.ranks {
 		if one.name != "" {
@@ -93,7 +102,7 @@ func (r *run) processCount() int {
 // are missing because they sent nothing.
 func (r *run) rankRows() (rows []Rank, missing []string) {
 	byKey := make(map[string]*Rank, len(r.ranks))
-	processes := r.processes()
+	processes := r.counted()
 	rows = make([]Rank, 0, len(processes))
 	for _, one := range processes {
 		row := Rank{Rank: one.name, Host: one.host, LastSpan: one.span}
@@ -116,7 +125,7 @@ func (r *run) rankRows() (rows []Rank, missing []string) {
 			rows[i].Utilization, rows[i].Power = held.gpu.number(GPUUtilization), held.gpu.number(GPUPower)
 		}
 	}
-	if r.facts.someRanks {
+	if r.someRanks {
 		return rows, nil
 	}
 	return rows, missingRanks(rows)
@@ -124,7 +133,7 @@ func (r *run) rankRows() (rows []Rank, missing []string) {
 
 // addStepsOfRanks adds the steps and the time of the last one to the rows of ranks, by
 // rankKey.
-func (r *run) addStepsOfRanks(rows map[string]*Rank) {
+func (r *runStreams) addStepsOfRanks(rows map[string]*Rank) {
 	add := func(of *Labels, steps float64) {
 		if row := rows[rankKey(of.Rank, of.Host)]; row != nil && (row.Steps == nil || *row.Steps < steps) {
 			row.Steps = finite(steps)
@@ -234,4 +243,82 @@ func missingRanks(rows []Rank) (missing []string) {
 		next = n + 1
 	}
 	return missing
+}
+
+// span takes over what a span says of its run and rank.
+func (r *run) span(in *SpanInput, now time.Time) {
+	src := in.Source
+	r.lastSeen = now
+	r.sent(now)
+	r.news.See(now)
+	r.simulated = r.simulated || src.Simulated
+	for _, text := range [...]struct {
+		of *string
+		is string
+	}{{&r.job, src.Job}, {&r.jobName, src.JobName}, {&r.user, src.User}, {&r.version, src.Version}} {
+		if text.is != "" && text.is != *text.of {
+			*text.of = r.in.texts.of(text.is)
+		}
+	}
+	r.someRanks = r.someRanks || src.SomeRanks
+	if in.Sizes != (Sizes{}) {
+		r.sizes.grow(&in.Sizes)
+	}
+	if in.Phase == "train" {
+		r.failed = in.Failed
+	}
+	ended := time.Unix(0, min(in.End, now.UnixNano()))
+	if in.Phase == "checkpoint" && !in.Failed && !loads(in.Operation) && ended.After(r.checkpoint) {
+		r.checkpoint = ended
+	}
+	if src.Rank == "" && src.Host == "" && in.Phase == "" {
+		return
+	}
+	rank := r.ranks[src.Rank]
+	if rank == nil {
+		rank = r.in.rankOf(r, r.in.texts.of(src.Rank), r.in.texts.of(src.Host), now)
+	}
+	if rank == nil {
+		return
+	}
+	if in.End >= rank.ended {
+		r.in.moveRank(r, rank, src.Host)
+	}
+	if src.PID > 0 {
+		rank.pid = src.PID
+	}
+	what := in.Phase
+	if what == "" {
+		what = in.Operation
+	}
+	// The whole run or epoch says nothing of where a rank is.
+	if what != "" && what != "train" && what != "epoch" && in.End >= rank.ended && in.End <= now.UnixNano()+int64(time.Minute) {
+		rank.span, rank.ended = r.in.texts.of(what), in.End
+	}
+}
+
+// loads reports whether an operation restores a checkpoint.
+func loads(operation string) bool {
+	return strings.HasPrefix(operation, "load") || strings.Contains(operation, "restore")
+}
+
+// hostNames returns the hosts of the ranks.
+func (r *processes) hostNames() []string {
+	hosts := make(map[string]bool)
+	for _, one := range r.ranks {
+		if one.host != "" {
+			hosts[one.host] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(hosts))
+}
+
+// withoutHost returns the number of ranks whose host is unknown.
+func (r *processes) withoutHost() (n int) {
+	for _, one := range r.ranks {
+		if one.host == "" && one.name != "" {
+			n++
+		}
+	}
+	return n
 }

@@ -109,17 +109,14 @@ func (r *Record) clone() *Record {
 // markRecord adds a problem that is only a mark to the curves of its run. That of a
 // service without a run is listed with the changes.
 func (s *Store) markRecord(r *Record, title, namespace string, now time.Time) {
-	of := s.runs[runID{namespace, r.Service, r.Run}]
-	if of == nil && r.Run != "" {
-		of = s.runWithID(r.Run, r.Service, r.Host)
-	}
+	of := s.runs.find(namespace, r.Service, r.Run, r.Host)
 	text := title
 	if len(r.Evidence) > 0 {
 		text += ": " + cut(r.Evidence[0], maxNoted)
 	}
 	if of == nil {
 		if r.Run == "" && r.Service != "" {
-			s.noteChange(&Change{Time: r.Onset, Kind: r.Kind, Service: r.Service, Text: text}, namespace, now)
+			s.changes.note(&Change{Time: r.Onset, Kind: r.Kind, Service: r.Service, Text: text}, "", now)
 		}
 		return
 	}

@@ -2,18 +2,17 @@ package model
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// runRow returns the row of a run.
-func (s *Store) runRow(r *run, now time.Time) Run {
+// row returns the row of a run.
+func (r *run) row(now time.Time) Run {
 	row := Run{
 		Key: r.key, ID: r.id, Service: r.service, Team: r.namespace,
-		Job: cmp.Or(r.jobName, r.job), Owner: s.ownerOf(r),
+		Job: cmp.Or(r.jobName, r.job), Owner: r.in.ownerOf(r),
 		State: r.currentState(now), Needs: r.needs,
 		FirstSeen: r.firstSeen.UTC(), LastSeen: r.lastSeen.UTC(),
 		Ranks: r.processCount(), Version: r.version, Simulated: r.isSimulated(), Recorded: r.isRecorded(),
@@ -30,16 +29,6 @@ func (s *Store) runRow(r *run, now time.Time) Run {
 	r.addGPUs(&row)
 	r.explain(&row)
 	return row
-}
-
-func (r *run) hostNames() []string {
-	hosts := make(map[string]bool)
-	for _, one := range r.ranks {
-		if one.host != "" {
-			hosts[one.host] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(hosts))
 }
 
 // addGPUs adds the GPUs of a run.
@@ -59,22 +48,6 @@ func (r *run) isSimulated() bool {
 // recording.
 func (r *run) isRecorded() bool {
 	return r.isSimulated() && !r.simulated && !slices.ContainsFunc(r.gpus, func(held heldGPU) bool { return held.gpu.simulated && !held.gpu.recorded() })
-}
-
-// ownerOf returns the owner of a run: its user, else that of its GPUs' workloads,
-// else that of the workloads that name its service.
-func (s *Store) ownerOf(r *run) string {
-	user := r.user
-	for i := 0; user == "" && i < len(r.gpus); i++ {
-		user = s.userOf(r.gpus[i].gpu, r)
-	}
-	return s.owner(cmp.Or(user, s.users[r.service]), r.service)
-}
-
-// ownerOfService returns the owner of a service without a run: the user that its
-// spans name, else that of the GPU workloads that name the service.
-func (s *Store) ownerOfService(of *service) string {
-	return s.owner(cmp.Or(of.user, s.users[of.name]), of.name)
 }
 
 // explain says what would give numbers that are missing.
@@ -107,49 +80,6 @@ type sums struct {
 	lossIsNoNumber bool
 	// gpus and utilization are those that each collector knows.
 	gpus, utilization []*stream
-}
-
-// total is the sum and the largest of some numbers. Of rates, over is the longest time
-// in seconds that one covers.
-type total struct {
-	sum, most, over float64
-	n               int
-}
-
-func (t *total) add(v float64) {
-	if t.n == 0 || v > t.most {
-		t.most = v
-	}
-	t.sum += v
-	t.n++
-}
-
-func (t *total) addRate(one *stream, now time.Time) {
-	if rate, over, ok := one.rate(now); ok {
-		t.add(rate)
-		t.over = max(t.over, over)
-	}
-}
-
-func (t total) largest() *float64 {
-	if t.n == 0 {
-		return nil
-	}
-	return finite(t.most)
-}
-
-func (t total) all() *float64 {
-	if t.n == 0 {
-		return nil
-	}
-	return finite(t.sum)
-}
-
-func (t total) mean() *float64 {
-	if t.n == 0 {
-		return nil
-	}
-	return finite(t.sum / float64(t.n))
 }
 
 // addNumbers adds what metrics say of a run.
@@ -188,7 +118,7 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 		r.addSeries(row, one)
 	}
 	if writers != nil {
-		all.addSteps(r, now)
+		all.addSteps(&r.runStreams, now)
 	}
 	row.Steps, row.StepRate = all.steps.largest(), all.stepRate.largest()
 	if row.Steps == nil {
@@ -279,7 +209,7 @@ func (all *sums) gpuUse() (gpus, utilization *float64) {
 }
 
 // addSeries adds the series that ml_metrics computes for a whole run.
-func (r *run) addSeries(row *Run, one *stream) {
+func (r *runStreams) addSeries(row *Run, one *stream) {
 	own := one.labels.Own[0]
 	switch one.series {
 	case RunStateSince:
@@ -307,7 +237,7 @@ const scopeValidation = "validation"
 
 // lossScope returns the own labels of the loss to show: that of a batch before
 // that of an epoch or a validation, and that of all tasks before that of one.
-func (r *run) lossScope(now time.Time) (best [MaxOwn]string) {
+func (r *runStreams) lossScope(now time.Time) (best [MaxOwn]string) {
 	turn := func(own [MaxOwn]string) (int, string, string) {
 		at := slices.Index([]string{"batch", "epoch", scopeValidation}, own[0])
 		if at < 0 {
@@ -344,7 +274,7 @@ func sideOf(streams []*stream) string {
 
 // addBasis says what the rate of tokens rests on. If no span reports tokens, it is
 // the client's own rate, else that of ml_metrics for the whole run.
-func (r *run) addBasis(row *Run, now time.Time) {
+func (r *runStreams) addBasis(row *Run, now time.Time) {
 	if row.TokenRate != nil {
 		row.TokenBasis = "counter"
 		return
@@ -378,4 +308,16 @@ func (r *run) addBasis(row *Run, now time.Time) {
 	if row.TokenRate = rates.all(); row.TokenRate == nil && steps.n > 0 {
 		row.TokenRate, row.TokenBasis = steps.largest(), mlattr.BasisSteps
 	}
+}
+
+// rows returns the rows of the runs, by service and start.
+func (s *runs) rows(now time.Time) []Run {
+	rows := make([]Run, 0, len(s.all))
+	for _, r := range s.all {
+		rows = append(rows, r.row(now))
+	}
+	slices.SortFunc(rows, func(a, b Run) int {
+		return cmp.Or(cmp.Compare(a.Service, b.Service), a.FirstSeen.Compare(b.FirstSeen), cmp.Compare(a.Key, b.Key))
+	})
+	return rows
 }

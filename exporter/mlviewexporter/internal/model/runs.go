@@ -16,6 +16,7 @@ type runID struct{ namespace, service, id string }
 // run is a run and its ranks.
 type run struct {
 	runID
+	in        *runs
 	key       string
 	origin    share.Origin
 	firstSeen time.Time
@@ -25,42 +26,16 @@ type run struct {
 	// news is when its programs have sent anything: what is computed of them is none.
 	news silence.Sender
 
-	job, jobName, user, version string
-	simulated                   bool
-	// ratesOver is the time in seconds that the rates of tokens and samples cover.
-	ratesOver float64
-
-	ranks map[string]*rank
-	// streams are those of metrics that name the run without durations, those of
-	// ml.step.duration, which are most. states are those of its state, whole counts
-	// those of other series of the whole run.
-	streams, durations, states []*stream
-	// ratios are those of ml.run.time.ratio.
-	ratios []*stream
-	whole  [seriesCount]uint16
-
-	// writers are the collectors of a fleet that have computed series of the run, writer
-	// is the one with the newest evidence.
-	writers map[string]*writer
-	writer  string
-
-	// hosts are those of all attempts.
-	hosts map[string]bool
+	facts
+	processes
+	runStreams
+	timeline
 
 	// state is the last known state, stateNoted when it was first seen, zero after a
-	// restart.
+	// restart. kept reports whether the run was considered as a good one since it ended.
 	state      string
 	stateNoted time.Time
-	checkpoint time.Time
-	curves     curves
-	last       lastNumbers
-	spent      spentTime
-	facts      facts
-	// failed reports whether the span of the whole training failed, kept whether the
-	// run was considered as a good one since it ended.
-	failed, kept bool
-	// due is since when there are numbers that its curves do not have, zero for none.
-	due time.Time
+	kept       bool
 
 	// gpus are the GPUs that the run holds, by the last State.
 	gpus []heldGPU
@@ -72,15 +47,43 @@ type run struct {
 	slowNoted time.Time
 }
 
-// heldGPU is a GPU of a run.
-type heldGPU struct {
-	gpu    *gpu
-	rank   string
-	memory float64
-	// silent reports whether the GPU is not read any more.
-	silent bool
-	// share is 1, or less if other runs use the GPU as well.
-	share float64
+// runs are the runs.
+type runs struct {
+	settings Settings
+	texts    *texts
+	limits   *limits
+	streams  *streamTable
+	changes  *changes
+	gpus     *gpus
+	owners   owners
+	good     goodRuns
+
+	all   map[runID]*run
+	byID  map[string][]*run
+	byKey map[string]*run
+	// found has the answers of withID since the runs or their hosts changed.
+	found map[runRef]*run
+	// users are those of GPU workloads by the service that they name, by the last
+	// State; empty for a service of several users.
+	users map[string]string
+	// ranks is the number of ranks of all runs.
+	ranks int
+	// leaving are the next runs to be replaced, leavingRanks those whose ranks are.
+	leaving, leavingRanks leavingRuns
+	// full is when nothing could make room for a stream.
+	full time.Time
+	// due are the runs that have new numbers, which are recorded together once all of an
+	// emission have arrived, in the order of run.due. Those that were removed meanwhile
+	// are not due.
+	due []*run
+}
+
+func newRuns(settings Settings, texts *texts, limits *limits, streams *streamTable, changes *changes, gpus *gpus) *runs {
+	return &runs{
+		settings: settings, texts: texts, limits: limits, streams: streams, changes: changes, gpus: gpus, owners: settings.Owners,
+		all: make(map[runID]*run), byID: make(map[string][]*run), byKey: make(map[string]*run),
+		found: make(map[runRef]*run), users: make(map[string]string),
+	}
 }
 
 // againAfter is when a run that sends something has not come only once.
@@ -89,77 +92,49 @@ const againAfter = time.Minute
 // sent notes that the program of the run has sent something.
 func (r *run) sent(now time.Time) { r.again = r.again || now.Sub(r.firstSeen) >= againAfter }
 
-// runOf returns a run, which it adds for an origin if there is room, else nil.
-func (s *Store) runOf(namespace, service, id string, from share.Origin, now time.Time) *run {
+// of returns a run, which it adds for an origin if there is room, else nil.
+func (s *runs) of(namespace, service, id string, from share.Origin, now time.Time) *run {
 	key := runID{namespace, service, id}
-	if known := s.runs[key]; known != nil {
+	if known := s.all[key]; known != nil {
 		return known
 	}
 	if service == "" {
 		// The first series of a run that holds GPUs can come before its service.
-		if known := s.runWithID(id, "", ""); known != nil {
+		if known := s.withID(id, "", ""); known != nil {
 			return known
 		}
-	} else if nameless := s.runs[runID{id: id}]; nameless != nil {
-		s.removeRun(nameless)
+	} else if nameless := s.all[runID{id: id}]; nameless != nil {
+		s.remove(nameless)
 	}
 	key = runID{s.texts.of(namespace), s.texts.of(service), s.texts.of(id)}
-	if known := s.runs[key]; known != nil {
+	if known := s.all[key]; known != nil {
 		return known
 	}
 	hash := keyOf("run", key.namespace, key.service, key.id)
-	if len(s.runs) >= s.settings.MaxRuns && !s.replaceRun(now) {
+	if len(s.all) >= s.settings.MaxRuns && !s.replace(now) {
 		s.limits.refuse("runs", hash, now)
 		return nil
 	}
 	s.limits.accept("runs", hash)
 	one := &run{
-		runID: key, key: hash, origin: from, firstSeen: now, lastSeen: now, state: mlattr.RunUnknown,
-		ranks: make(map[string]*rank), hosts: make(map[string]bool),
+		in: s, runID: key, key: hash, origin: from, firstSeen: now, lastSeen: now, state: mlattr.RunUnknown,
+		processes: processes{ranks: make(map[string]*rank), hosts: make(map[string]bool)},
 	}
-	s.runs[key], s.byKey[hash] = one, one
-	clear(s.withID)
-	s.runsByID[key.id] = append(s.runsByID[key.id], one)
+	s.all[key], s.byKey[hash] = one, one
+	clear(s.found)
+	s.byID[key.id] = append(s.byID[key.id], one)
 	return one
 }
 
-// attach adds a stream, and reports whether there is room for it.
-func (r *run) attach(one *stream) bool {
-	if r.size() >= maxStreamsOfRun {
-		return false
-	}
-	if one.series == StepDuration {
-		r.durations = append(r.durations, one)
-		return true
-	}
-	if one.series.ofWholeRun() {
-		if r.whole[one.series] >= maxStreamsOfWhole || one.series == RunState && severity(one.labels.Own[0]) <= 0 {
-			return false
-		}
-		r.whole[one.series]++
-	}
-	switch one.series {
-	case RunState:
-		r.states = append(r.states, one)
-	case RunTimeRatio:
-		r.ratios = append(r.ratios, one)
-	}
-	r.streams = append(r.streams, one)
-	return true
-}
-
-// size is the number of streams of the run.
-func (r *run) size() int { return len(r.streams) + len(r.durations) }
-
-// replaceRun removes the run that matters least. A run that takes steps or looks
+// replace removes the run that matters least. A run that takes steps or looks
 // hung is never removed.
-func (s *Store) replaceRun(now time.Time) bool {
+func (s *runs) replace(now time.Time) bool {
 	least := s.runLeaves(&s.leaving, now, func(*run) int { return 1 })
 	if least == nil {
 		return false
 	}
 	s.limits.refuse("runs", least.key, now)
-	s.removeRun(least)
+	s.remove(least)
 	return true
 }
 
@@ -190,7 +165,7 @@ func (l *leaving) class() int {
 }
 
 // runLeaves returns the next run that makes room for what weighs in a run, or nil.
-func (s *Store) runLeaves(l *leavingRuns, now time.Time, weigh func(*run) int) *run {
+func (s *runs) runLeaves(l *leavingRuns, now time.Time, weigh func(*run) int) *run {
 	least := s.nextToLeave(l, now)
 	if least == nil && now.Sub(l.vain).Abs() >= searchAgain {
 		s.orderLeaving(l, now, weigh)
@@ -202,7 +177,7 @@ func (s *Store) runLeaves(l *leavingRuns, now time.Time, weigh func(*run) int) *
 }
 
 // nextToLeave returns the next run of the order that still may leave, or nil.
-func (s *Store) nextToLeave(l *leavingRuns, now time.Time) *run {
+func (s *runs) nextToLeave(l *leavingRuns, now time.Time) *run {
 	if now.Sub(l.ordered).Abs() >= searchAgain {
 		l.next = nil // others may have ended since
 	}
@@ -222,9 +197,9 @@ func (s *Store) nextToLeave(l *leavingRuns, now time.Time) *run {
 // than their share; if none of these may leave, they are others. Of one service, runs that
 // came only once leave first, then the ended one that was seen longest ago, then such a
 // silent or unknown one.
-func (s *Store) orderLeaving(l *leavingRuns, now time.Time, weigh func(*run) int) {
-	all := make([]leaving, 0, len(s.runs))
-	for _, one := range s.runs {
+func (s *runs) orderLeaving(l *leavingRuns, now time.Time, weigh func(*run) int) {
+	all := make([]leaving, 0, len(s.all))
+	for _, one := range s.all {
 		if weigh(one) > 0 {
 			all = append(all, leaving{one, one.removable(now), one.lastSeen})
 		}
@@ -247,11 +222,11 @@ func (s *Store) orderLeaving(l *leavingRuns, now time.Time, weigh func(*run) int
 
 // replaceStreams removes the run with most streams among those that may leave, if
 // it has more of them than the run that needs one.
-func (s *Store) replaceStreams(of *Labels, now time.Time) bool {
+func (s *runs) replaceStreams(of *Labels, now time.Time) bool {
 	if now.Sub(s.full).Abs() < searchAgain {
 		return false
 	}
-	own := s.runs[runID{of.Namespace, of.Service, of.Run}]
+	own := s.all[runID{of.Namespace, of.Service, of.Run}]
 	if own != nil && own.size() >= maxStreamsOfRun {
 		return false
 	}
@@ -266,24 +241,24 @@ func (s *Store) replaceStreams(of *Labels, now time.Time) bool {
 		return false
 	}
 	s.limits.refuse("runs", most.key, now)
-	s.removeRun(most)
+	s.remove(most)
 	return true
 }
 
 // replaceRanks forgets the ranks of the run that matters least.
-func (s *Store) replaceRanks(now time.Time) bool {
+func (s *runs) replaceRanks(now time.Time) bool {
 	least := s.runLeaves(&s.leavingRanks, now, func(r *run) int { return len(r.ranks) })
 	if least == nil {
 		return false
 	}
-	s.allRanks -= len(least.ranks)
+	s.ranks -= len(least.ranks)
 	clear(least.ranks)
 	return true
 }
 
 // firstToLeave returns the first of the runs that may leave, by an order, or nil.
-func (s *Store) firstToLeave(now time.Time, order func(a, b *run) int) (first *run) {
-	for _, one := range s.runs {
+func (s *runs) firstToLeave(now time.Time, order func(a, b *run) int) (first *run) {
+	for _, one := range s.all {
 		if one.removable(now) != 0 && (first == nil || order(one, first) < 0) {
 			first = one
 		}
@@ -307,50 +282,50 @@ func (r *run) removable(now time.Time) int {
 	return 0
 }
 
-func (s *Store) removeRun(r *run) {
-	owners := make(map[any]bool)
+func (s *runs) remove(r *run) {
+	owners := make(map[owner]bool)
 	for _, one := range slices.Concat(r.streams, r.durations) {
 		s.streams.remove(one)
 		one.removed = true
-		owners[one.owner] = true
-	}
-	removed := func(one *stream) bool { return one.removed }
-	for owner := range owners {
-		switch of := owner.(type) {
-		case *modelUse:
-			of.streams = slices.DeleteFunc(of.streams, removed)
-		case *service:
-			of.streams = slices.DeleteFunc(of.streams, removed)
+		if one.owner != nil {
+			owners[one.owner] = true
 		}
 	}
-	s.allRanks -= len(r.ranks)
-	clear(s.withID)
-	delete(s.runs, r.runID)
+	for of := range owners {
+		of.dropRemoved()
+	}
+	s.ranks -= len(r.ranks)
+	clear(s.found)
+	delete(s.all, r.runID)
 	delete(s.byKey, r.key)
-	others := slices.DeleteFunc(s.runsByID[r.id], func(other *run) bool { return other == r })
+	others := slices.DeleteFunc(s.byID[r.id], func(other *run) bool { return other == r })
 	if len(others) == 0 {
-		delete(s.runsByID, r.id)
+		delete(s.byID, r.id)
 	} else {
-		s.runsByID[r.id] = others
+		s.byID[r.id] = others
 	}
 	r.due = time.Time{}
 }
 
-// touchRun takes over what a point of a run says besides its value. changed reports
-// whether it says anything new: most points of a fleet repeat the last one.
-func (s *Store) touchRun(one *stream, changed bool, now time.Time) {
-	r, l := one.run, &one.labels
+func (r *run) updated(one *stream, changed bool, now time.Time) {
+	l := &one.labels
 	r.lastSeen = now
 	if changed && (one.series == StepDuration || one.series == LastStep) {
 		r.sent(now) // also of a client without spans
 	}
-	s.history.due(r, now)
-	if changed && s.settings.Fleet {
+	if at, ok := unix(one.value); ok && one.series == RunLastData {
+		r.news.Hear(earlier(at, now))
+	}
+	if r.due.IsZero() {
+		r.due = now
+		r.in.due = append(r.in.due, r)
+	}
+	if changed && r.in.settings.Fleet {
 		r.noteWriter(one)
 	}
 	if !changed && len(r.ranks) > 0 {
 		if one.series == RunState && one.value == 1 {
-			s.noteState(r, now) // that of another collector may have ended
+			r.noteState(now) // that of another collector may have ended
 		}
 		return
 	}
@@ -360,16 +335,15 @@ func (s *Store) touchRun(one *stream, changed bool, now time.Time) {
 	}
 	// The series of a whole run have neither rank nor host.
 	if l.Rank != "" || l.Host != "" {
-		rank := s.rankOf(r, l.Rank, l.Host)
+		rank := r.in.rankOf(r, l.Rank, l.Host, now)
 		// Series of an earlier host stay for a while.
 		if rank != nil && (rank.host == "" || one.series == LastStep && one.value > rank.lastStep) {
 			rank.lastStep = max(rank.lastStep, one.value)
-			s.moveRank(r, rank, l.Host)
+			r.in.moveRank(r, rank, l.Host)
 		}
 	}
-	switch one.series {
-	case RunState:
-		s.noteState(r, now)
+	if one.series == RunState {
+		r.noteState(now)
 	}
 }
 
@@ -397,14 +371,8 @@ func (r *run) currentState(now time.Time) string {
 	return mlattr.RunUnknown
 }
 
-// severity orders states as ml_metrics orders those of the ranks of a run. It is
-// not positive for anything else.
-func severity(state string) int {
-	return slices.Index([]string{"", mlattr.RunEnded, mlattr.RunUnknown, mlattr.RunSilent, mlattr.RunFailed, mlattr.RunRunning, mlattr.RunStalled}, state)
-}
-
 // moveRank notes on which host a rank is.
-func (s *Store) moveRank(r *run, one *rank, host string) {
+func (s *runs) moveRank(r *run, one *rank, host string) {
 	if host == "" || host == one.host && r.hosts[host] {
 		return
 	}
@@ -414,11 +382,11 @@ func (s *Store) moveRank(r *run, one *rank, host string) {
 		return
 	}
 	r.hosts[host] = true
-	clear(s.withID)
+	clear(s.found)
 }
 
 // noteState notes a new state of a run.
-func (s *Store) noteState(r *run, now time.Time) {
+func (r *run) noteState(now time.Time) {
 	state := r.currentState(now)
 	if state == r.state || state == mlattr.RunUnknown {
 		return
@@ -426,19 +394,81 @@ func (s *Store) noteState(r *run, now time.Time) {
 	was := r.state
 	r.state, r.stateNoted = state, now
 	if was != mlattr.RunUnknown {
-		s.changes.mark(r.key, Mark{Time: now.UTC(), Kind: "state", Text: stateWord(state) + " (was " + stateWord(was) + ")"})
+		r.in.changes.mark(r.key, Mark{Time: now.UTC(), Kind: "state", Text: stateWord(state) + " (was " + stateWord(was) + ")"})
 	}
 }
 
-// noteChange adds a change that ml_metrics has recorded.
-func (s *Store) noteChange(c *Change, namespace string, now time.Time) {
-	run := ""
-	if r := s.runs[runID{namespace, c.Service, c.RunID}]; r != nil {
-		run = r.key
-	} else if c.RunID != "" {
-		if r := s.runWithID(c.RunID, c.Service, c.Host); r != nil {
-			run = r.key
+// find returns the run of a service with an id, else any with the id, one that has a
+// process on the host first, and nil if there is none.
+func (s *runs) find(namespace, service, id, host string) *run {
+	if id == "" {
+		return nil
+	}
+	if r := s.all[runID{namespace, service, id}]; r != nil {
+		return r
+	}
+	return s.withID(id, service, host)
+}
+
+// withID returns the run with an id: that of the service, else one that has a
+// process on the host, else the one that was seen first. Services that share an
+// id, such as a program and its model server, are several runs.
+func (s *runs) withID(id, service, host string) *run {
+	all := s.byID[id]
+	if len(all) < 2 {
+		for _, only := range all {
+			return only
+		}
+		return nil
+	}
+	ref := runRef{id, service, host}
+	best, known := s.found[ref]
+	if !known {
+		best = firstOf(all, service, host)
+		if len(s.found) < maxStreams {
+			s.found[ref] = best
 		}
 	}
-	s.changes.note(c, run, now)
+	return best
+}
+
+// keyOf returns the key of the run of a service with an id, "" if there is none.
+func (s *runs) keyOf(id, service string) string {
+	if r := s.withID(id, service, ""); r != nil {
+		return r.key
+	}
+	return ""
+}
+
+// runRef is what a run is looked for by.
+type runRef struct{ id, service, host string }
+
+func firstOf(all []*run, service, host string) (best *run) {
+	turn := func(r *run) int {
+		switch {
+		case service != "" && r.service == service:
+			return 0
+		case host != "" && r.hosts[host]:
+			return 1
+		default:
+			return 2
+		}
+	}
+	for _, r := range all {
+		if best == nil || cmp.Or(cmp.Compare(turn(r), turn(best)), r.firstSeen.Compare(best.firstSeen), cmp.Compare(r.key, best.key)) < 0 {
+			best = r
+		}
+	}
+	return best
+}
+
+// prune removes the runs that have sent nothing for long.
+func (s *runs) prune(now time.Time) {
+	s.leaving.next, s.leavingRanks.next = nil, nil
+	for _, r := range s.all {
+		if now.Sub(r.lastSeen) > s.settings.History {
+			s.remove(r)
+		}
+	}
+	s.good.prune(now)
 }

@@ -23,14 +23,11 @@ type Settled struct {
 	Again bool
 }
 
-// Settled returns the runs that have settled and whose last numbers have been
-// recorded. It computes no State.
-func (s *Store) Settled() (all []Settled) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.settings.Now()
-	s.history.record(s, now)
-	for _, r := range s.runs {
+// settled returns the runs that have settled and whose last numbers have been
+// recorded.
+func (s *runs) settled(now time.Time) (all []Settled) {
+	s.record(now)
+	for _, r := range s.all {
 		if r.stateNoted.IsZero() || len(r.curves.fine.times) == 0 {
 			continue
 		}

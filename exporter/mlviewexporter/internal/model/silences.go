@@ -41,13 +41,13 @@ func (s *Store) silenceOf(one *sender, row *SendingCollector, now time.Time) *Ne
 		Next: "See whether the collector runs and reaches this page, and the hosts behind it.",
 	}
 	var runs []*run
-	for _, r := range s.runs {
+	for _, r := range s.runs.all {
 		w := r.writers[r.writer]
 		if w != nil && w.sender == one && r.news.Silent(now) && severity(r.currentState(now)) >= severity(mlattr.RunRunning) {
 			runs = append(runs, r)
 		}
 	}
-	for _, g := range s.gpus {
+	for _, g := range s.gpus.all {
 		if all := g.workloads(now); len(all) > 0 && all[0].sender == one {
 			n.GPUs = append(n.GPUs, g.key)
 		}
@@ -61,7 +61,7 @@ func (s *Store) silenceOf(one *sender, row *SendingCollector, now time.Time) *Ne
 	n.say("%s worked then, and %s held", counted(len(runs), "run", "runs"), counted(held, "GPU was", "GPUs were"))
 	if len(runs) == 1 {
 		r := runs[0]
-		n.Run, n.RunID, n.Service, n.Job, n.Owner, n.Team = r.key, r.id, r.service, cmp.Or(r.jobName, r.job), s.ownerOf(r), r.namespace
+		n.Run, n.RunID, n.Service, n.Job, n.Owner, n.Team = r.key, r.id, r.service, cmp.Or(r.jobName, r.job), s.runs.ownerOf(r), r.namespace
 	}
 	if held > 0 {
 		n.GPUHours = finite(float64(held) * now.Sub(n.Since).Hours())

@@ -1,13 +1,11 @@
 package model
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
@@ -19,8 +17,9 @@ type Store struct {
 	// state is the last State.
 	state atomic.Pointer[State]
 
-	mu    sync.Mutex
-	texts *texts
+	mu     sync.Mutex
+	texts  *texts
+	limits *limits
 	// received is when anything last came, arrived when it was of a host, a client or a
 	// GPU: what ml_metrics computes is no news of them. counted is when one of its
 	// counters last grew, on the page of a fleet.
@@ -28,41 +27,21 @@ type Store struct {
 	pruned                     time.Time
 	hosts                      *hosts
 
-	streams  streamTable
-	runs     map[runID]*run
-	runsByID map[string][]*run
-	byKey    map[string]*run
-	// allRanks is the number of ranks of all runs.
-	allRanks int
-	limits   *limits
-	// leaving are the next runs to be replaced, leavingRanks those whose ranks are.
-	leaving, leavingRanks leavingRuns
-	// leavingServices are the next services to be replaced, fullServices is when there
-	// were none.
-	leavingServices []*service
-	fullServices    time.Time
-	// full, fullProblems and fullGPUs are when nothing could make room for a stream, a
-	// problem or a GPU.
-	full, fullProblems, fullGPUs time.Time
-	// withID has the answers of runWithID since the runs or their hosts changed.
-	withID map[runRef]*run
-	gpus   map[gpuID]*gpu
-	// users are those of GPU workloads by the service that they name, by the last
-	// State; empty for a service of several users.
-	users    map[string]string
-	xids     map[gpuID]*XID
-	models   map[modelID]*modelUse
-	services map[serviceID]*service
+	streams  *streamTable
+	runs     *runs
+	gpus     *gpus
+	models   *models
+	services *services
 	pools    map[poolID]*pool
-	problems map[*stream]bool
+	// fullProblems is when nothing could make room for one.
+	fullProblems time.Time
+	problems     map[*stream]bool
 	// details are those of runs that somebody has asked for since detailsOf was
 	// taken.
 	details   map[string]*RunDetail
 	detailsOf *State
-	// simulated are the names of the services whose data is simulated.
-	simulated map[string]bool
 	// ofHosts are the streams of hosts.
-	ofHosts []*stream
+	ofHosts group
 	// senders are those of a fleet, silences the problems that they are silent although
 	// somebody worked.
 	senders  *senders
@@ -78,53 +57,34 @@ type Store struct {
 	begun    []*Record
 	resolved []Need
 	traces   *traces
-	history  dueRuns
-	// good are runs that others are compared with, those that ended last at the end.
-	good    []*goodRun
-	missing map[string][]Missing
-	seen    seen
-	// requestParents are the spans above requests.
-	requestParents *spanSet
-}
-
-// seen is what has been seen in all, for the list of what is missing.
-type seen struct {
-	spansWithoutRun map[serviceID]int64
-	requests        bool
-	overflow        time.Time
+	missing  map[string][]Missing
+	// overflow is when data was received that stands for what another component had no
+	// room for.
+	overflow time.Time
 }
 
 // NewStore returns an empty Store.
 func NewStore(settings Settings) *Store {
 	settings = settings.withDefaults()
 	s := &Store{
-		settings:  settings,
-		started:   settings.Now(),
-		texts:     &texts{content: settings.Content},
-		limits:    newLimits(),
-		streams:   newStreamTable(),
-		runs:      make(map[runID]*run),
-		runsByID:  make(map[string][]*run),
-		byKey:     make(map[string]*run),
-		withID:    make(map[runRef]*run),
-		gpus:      make(map[gpuID]*gpu),
-		users:     make(map[string]string),
-		xids:      make(map[gpuID]*XID),
-		models:    make(map[modelID]*modelUse),
-		services:  make(map[serviceID]*service),
-		pools:     make(map[poolID]*pool),
-		problems:  make(map[*stream]bool),
-		records:   make(map[recordID]*Record),
-		simulated: make(map[string]bool),
-		silences:  make(map[*sender]*Need),
-		missing:   make(map[string][]Missing),
-		seen:      seen{spansWithoutRun: make(map[serviceID]int64)},
-
-		requestParents: lastused.NewMap[spanRef, bool](rememberedSpans),
+		settings: settings,
+		started:  settings.Now(),
+		texts:    &texts{content: settings.Content},
+		limits:   newLimits(),
+		streams:  newStreamTable(),
+		pools:    make(map[poolID]*pool),
+		problems: make(map[*stream]bool),
+		records:  make(map[recordID]*Record),
+		silences: make(map[*sender]*Need),
+		missing:  make(map[string][]Missing),
 	}
 	s.hosts = newHosts(s.texts)
 	s.senders = newSenders(s.texts, s.limits, func(one *sender, now time.Time) { s.endSilence(one, mlattr.ProblemNoEvidence, now) })
 	s.changes = &changes{fleet: settings.Fleet, texts: s.texts}
+	s.gpus = newGPUs(settings, s.texts, s.limits, s.streams)
+	s.services = newServices(s.texts, s.limits)
+	s.models = newModels(s.texts, s.limits, s.streams, s.services)
+	s.runs = newRuns(settings, s.texts, s.limits, s.streams, s.changes, s.gpus)
 	s.calls = &callRing{settings: settings, texts: s.texts}
 	s.failures = newFailureGroups(settings, s.texts, s.limits)
 	s.traces = newTraces(settings, s.texts)
@@ -225,7 +185,7 @@ func (s *Store) ApplyUpdates(updates []Update, unknown []int) []int {
 			one.sender = s.senders.seeAgain(one.sender, now)
 		}
 		if one.overflow {
-			s.seen.overflow = now
+			s.overflow = now
 		}
 		if !s.update(one, &updates[i], true, now) {
 			continue
@@ -246,7 +206,7 @@ func (s *Store) ApplySpans(spans []SpanInput) {
 	defer s.mu.Unlock()
 	s.arrived = now
 	s.failures.noteParents(spans)
-	s.noteRequests(spans)
+	s.models.noteParents(spans)
 	var source *Source
 	var from share.Origin
 	noted := false
@@ -293,6 +253,39 @@ func (s *Store) Trace(id string) (*Trace, bool) {
 	return s.traces.withID(id)
 }
 
+// ApplyFacts takes over the settings of runs.
+func (s *Store) ApplyFacts(all []RunFacts) {
+	if len(all) == 0 {
+		return
+	}
+	now := s.settings.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range all {
+		if r := s.runs.of(all[i].Namespace, all[i].Service, all[i].Run, share.OriginOf(0, all[i].Service), now); r != nil {
+			r.addSettings(all[i].Settings)
+		}
+	}
+}
+
+// Compare returns the run with a key beside another one: the one with the key other,
+// or, if other is empty, the last good one. ok is false if there is no such run or
+// no such other one.
+func (s *Store) Compare(key, other string) (c *Comparison, ok bool) {
+	s.State() // takes over what is new, and which GPUs a run holds
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs.compare(key, other, s.settings.Now())
+}
+
+// Settled returns the runs that have settled and whose last numbers have been
+// recorded. It computes no State.
+func (s *Store) Settled() []Settled {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs.settled(s.settings.Now())
+}
+
 // SeeHosts notes that clients on hosts have sent data that the page does not read.
 func (s *Store) SeeHosts(hosts []string) {
 	if len(hosts) == 0 {
@@ -325,7 +318,7 @@ func (s *Store) SeeConnection(from *Connection) {
 func (s *Store) begin() (now time.Time) {
 	now = s.settings.Now()
 	s.mu.Lock()
-	s.history.record(s, now)
+	s.runs.record(now)
 	s.prune(now)
 	s.received = now
 	return now
@@ -345,21 +338,8 @@ func (s *Store) tell(one *stream, now time.Time) {
 	}
 	if host := s.hosts.of(one.labels.Host); one.series == HostLastData && host != nil {
 		host.Hear(at)
-	} else if one.run != nil {
-		one.run.news.Hear(at)
 	}
 }
-
-// seeSimulated notes that the data of a service is simulated.
-func (s *Store) seeSimulated(service string) {
-	if service != "" && !s.simulated[service] && len(s.simulated) < maxServices {
-		s.simulated[s.texts.of(service)] = true
-	}
-}
-
-// maxValue is the largest value that is believed. It is far above real ones, and
-// sums of all streams are finite. NaN is not below it.
-const maxValue = 1e30
 
 // point adds a point to its stream.
 func (s *Store) point(p *Point, now time.Time) {
@@ -368,7 +348,7 @@ func (s *Store) point(p *Point, now time.Time) {
 		host, s.arrived = s.hosts.see(p.Labels.Host, now), now
 	}
 	if p.Overflow {
-		s.seen.overflow = now
+		s.overflow = now
 	}
 	key := streamKey{p.Series, p.Labels}
 	var from *sender
@@ -394,28 +374,21 @@ func (s *Store) point(p *Point, now time.Time) {
 		return
 	}
 	if p.Simulated {
-		s.seeSimulated(one.labels.Service)
+		s.services.seeSimulated(one.labels.Service)
 	}
 	if g, ok := one.owner.(*gpu); ok {
-		g.see(p, s, now)
+		s.gpus.see(g, p, now)
 	}
 }
 
 // update gives a stream a new value, and reports whether there is one. again reports
 // whether everything else of the point is as before.
 func (s *Store) update(one *stream, u *Update, again bool, now time.Time) bool {
-	if u.Gone {
-		one.gone = true
+	ok, changed := one.update(u, now)
+	if !ok {
 		return false
 	}
-	if !(math.Abs(u.Value) <= maxValue && u.Count <= maxValue) {
-		// The last good value is no current one.
-		one.gone, one.noNumber, one.at = true, true, now
-		return false
-	}
-	was := one.value
-	one.update(u, now)
-	switch changed := one.value != was; {
+	switch {
 	case one.series == Problem && changed:
 		s.noteProblem(one)
 	case one.series == HostLastData || one.series == RunLastData:
@@ -424,7 +397,7 @@ func (s *Store) update(one *stream, u *Update, again bool, now time.Time) bool {
 		s.counted = now
 	}
 	if one.run != nil {
-		s.touchRun(one, !again || one.value != was, now)
+		one.run.updated(one, !again || changed, now)
 	}
 	return true
 }
@@ -432,21 +405,15 @@ func (s *Store) update(one *stream, u *Update, again bool, now time.Time) bool {
 // newStream returns a new stream and adds it to what it belongs to, or nil if
 // that is beyond a limit.
 func (s *Store) newStream(key streamKey, p *Point, now time.Time) *stream {
-	if s.streams.n >= maxStreams && !s.replaceStreams(&p.Labels, now) {
+	if s.streams.n >= maxStreams && !s.runs.replaceStreams(&p.Labels, now) {
 		s.limits.drop("streams")
 		return nil
 	}
-	key.labels = s.keep(key.labels)
+	key.labels.keep(s.texts)
 	if known := s.streams.find(&key); known != nil {
 		return known // its labels are longer than what is kept of them
 	}
-	one := &stream{streamKey: key}
-	switch definitions[key.series].kind {
-	case counter:
-		one.recent = newSamples(rateWindow)
-	case histogram:
-		one.recent = newSamples(meanWindow)
-	}
+	one := newStream(key)
 	if !s.attach(one, p, now) {
 		return nil
 	}
@@ -458,12 +425,22 @@ func (s *Store) newStream(key streamKey, p *Point, now time.Time) *stream {
 func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 	l := &one.labels
 	subject := definitions[one.series].subject
+	from := share.OriginOf(p.Sender, l.Service)
 	if l.Run != "" && (subject == ofRun || subject == ofModel || one.series == Errors) {
-		one.run = s.runOf(l.Namespace, l.Service, l.Run, share.OriginOf(p.Sender, l.Service), now)
-		if one.run != nil && !one.run.attach(one) {
-			s.limits.drop("series of one run")
-			return false
+		if r := s.runs.of(l.Namespace, l.Service, l.Run, from, now); r != nil {
+			if !r.attach(one) {
+				s.limits.drop("series of one run")
+				return false
+			}
+			one.run = r
 		}
+	}
+	add := func(to *group, limit int, of string) bool {
+		if to.add(one, limit) {
+			return true
+		}
+		s.limits.drop(of)
+		return false
 	}
 	switch subject {
 	case ofRun:
@@ -472,23 +449,21 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 		if one.trains() {
 			return one.run != nil
 		}
-		m := s.modelOf(modelIDOf(one), now)
-		if m != nil && s.hasRoom(m.streams, maxStreamsOfModel, "series of one model") {
-			m.streams, one.owner = append(m.streams, one), m
+		if m := s.models.of(modelIDOf(one), now); m != nil && add(&m.group, maxStreamsOfModel, "series of one model") {
+			one.owner = m
 		}
 		return one.owner != nil || one.run != nil
 	case ofService:
-		service := s.serviceOf(l.Namespace, l.Service, share.OriginOf(p.Sender, l.Service), now)
-		if service != nil && s.hasRoom(service.streams, maxStreamsOfService, "series of one service") {
-			service.streams, one.owner = append(service.streams, one), service
+		if of := s.services.of(l.Namespace, l.Service, from, now); of != nil && add(&of.group, maxStreamsOfService, "series of one service") {
+			one.owner = of
 		}
 		return one.owner != nil || one.run != nil
 	case ofPool:
 		pool := s.poolOf(one, now)
-		if pool == nil || !s.hasRoom(pool.streams, maxStreamsOfPool, "series of one pool") {
+		if pool == nil || !add(&pool.group, maxStreamsOfPool, "series of one pool") {
 			return false
 		}
-		pool.streams, one.owner = append(pool.streams, one), pool
+		one.owner = pool
 	case ofProblem:
 		if len(s.problems) >= maxProblems && !s.replaceProblem(one, now) {
 			s.limits.drop("problems")
@@ -496,37 +471,13 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 		}
 		s.problems[one] = true
 	case ofGPU:
-		g := s.gpuOf(l.Host, l.GPU, p, now)
-		if g == nil || !s.hasRoom(g.streams, maxStreamsOfGPU, "series of one GPU") {
+		g := s.gpus.of(p, now)
+		if g == nil || !add(&g.group, maxStreamsOfGPU, "series of one GPU") {
 			return false
 		}
-		g.streams, one.owner = append(g.streams, one), g
+		one.owner = g
 	case ofHost, ofCollector:
-		if !s.hasRoom(s.ofHosts, maxStreamsOfHosts, "series of hosts") {
-			return false
-		}
-		s.ofHosts = append(s.ofHosts, one)
+		return add(&s.ofHosts, maxStreamsOfHosts, "series of hosts")
 	}
 	return true
-}
-
-// hasRoom reports whether there is room for one more stream. It counts those for
-// which there is none.
-func (s *Store) hasRoom(streams []*stream, limit int, of string) bool {
-	if len(streams) < limit {
-		return true
-	}
-	s.limits.drop(of)
-	return false
-}
-
-// keep returns copies of labels that share no memory with what was received.
-func (s *Store) keep(l Labels) Labels {
-	for _, text := range [...]*string{&l.Namespace, &l.Service, &l.Run, &l.Job, &l.Rank, &l.Host, &l.GPU, &l.Collector} {
-		*text = s.texts.of(*text)
-	}
-	for i, text := range l.Own {
-		l.Own[i] = s.texts.of(text)
-	}
-	return l
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -45,16 +46,80 @@ type stream struct {
 	recent     *samples
 	nextRecent float64
 	before     *sample
-	// run, if there is one, and owner are what the stream belongs to, host is the entry
-	// of Store.hosts that the stream is news of, nil if it is of none, and sender the collector that sends it, nil if that is not known.
-	run    *run
-	owner  any
+	// run, if there is one, and owner are what the stream belongs to, host is the one
+	// that the stream is news of, nil if it is of none, and sender the collector that
+	// sends it, nil if that is not known.
+	run    runOwner
+	owner  owner
 	host   *silence.Sender
 	sender *sender
 
 	streamKey
 	// next is another stream with the same hash.
 	next *stream
+}
+
+// newStream returns a stream without a value.
+func newStream(key streamKey) *stream {
+	one := &stream{streamKey: key}
+	switch definitions[key.series].kind {
+	case counter:
+		one.recent = newSamples(rateWindow)
+	case histogram:
+		one.recent = newSamples(meanWindow)
+	}
+	return one
+}
+
+// runOwner is the run that streams belong to.
+type runOwner interface {
+	// updated takes over what a point of a stream says of the run besides its value.
+	// changed reports whether it says anything new: most points of a fleet repeat the
+	// last one.
+	updated(one *stream, changed bool, now time.Time)
+}
+
+// owner is what streams belong to besides a run.
+type owner interface {
+	// dropRemoved forgets the streams that were removed with their run.
+	dropRemoved()
+}
+
+// group has the streams of an owner.
+type group struct{ streams []*stream }
+
+// add adds a stream, and reports whether that is within a limit.
+func (g *group) add(one *stream, limit int) bool {
+	if len(g.streams) >= limit {
+		return false
+	}
+	g.streams = append(g.streams, one)
+	return true
+}
+
+func (g *group) dropRemoved() {
+	g.streams = slices.DeleteFunc(g.streams, func(one *stream) bool { return one.removed })
+}
+
+// dropGone removes the streams without a current value. Those of runs stay with
+// their runs, whose totals they are.
+func (g *group) dropGone(from *streamTable, now time.Time) {
+	g.streams = slices.DeleteFunc(g.streams, func(one *stream) bool {
+		if one.run != nil || one.live(now) {
+			return false
+		}
+		from.remove(one)
+		return true
+	})
+}
+
+// leave removes the streams of an owner that goes. Those of runs stay.
+func (g *group) leave(from *streamTable) {
+	for _, one := range g.streams {
+		if one.owner = nil; one.run == nil {
+			from.remove(one)
+		}
+	}
 }
 
 // live reports whether the stream has a current value. What a silent collector said last
@@ -76,8 +141,18 @@ func (s *stream) lasts(now time.Time) bool {
 	return !s.gone && now.Sub(s.at) <= max(goneAfter, kind.EndsAfter())
 }
 
-// update takes a point over and reports whether a new value came.
-func (s *stream) update(p *Update, now time.Time) {
+// update takes a point over. It reports whether there is a value, and whether it is
+// another one than before.
+func (s *stream) update(p *Update, now time.Time) (ok, changed bool) {
+	if p.Gone {
+		s.gone = true
+		return false, false
+	}
+	if !(math.Abs(p.Value) <= maxValue && p.Count <= maxValue) {
+		// The last good value is no current one.
+		s.gone, s.noNumber, s.at = true, true, now
+		return false, false
+	}
 	value, count := p.Value, p.Count
 	if p.Delta {
 		value, count = min(s.value+value, maxValue), min(s.count+count, maxValue)
@@ -96,8 +171,14 @@ func (s *stream) update(p *Update, now time.Time) {
 	if s.at.IsZero() || value != s.value || count != s.count {
 		s.moved = now.UnixNano()
 	}
+	changed = value != s.value
 	s.value, s.count, s.at, s.gone, s.noNumber = value, count, now, false, false
+	return true, changed
 }
+
+// maxValue is the largest value that is believed. It is far above real ones, and
+// sums of all streams are finite. NaN is not below it.
+const maxValue = 1e30
 
 // pointTime returns a point's own time in seconds, or the time of its arrival if
 // its clock is far off.

@@ -14,8 +14,8 @@ type streamTable struct {
 	last *stream
 }
 
-func newStreamTable() streamTable {
-	return streamTable{seed: maphash.MakeSeed(), byHash: make(map[uint64]*stream), byOrigin: make(map[uint64]*stream)}
+func newStreamTable() *streamTable {
+	return &streamTable{seed: maphash.MakeSeed(), byHash: make(map[uint64]*stream), byOrigin: make(map[uint64]*stream)}
 }
 
 // find returns the stream with a key, or nil.

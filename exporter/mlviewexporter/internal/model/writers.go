@@ -18,7 +18,7 @@ type writer struct {
 
 // noteWriter notes what a stream says of the collector that has computed it. The
 // collector with the newest evidence is the run's writer.
-func (r *run) noteWriter(one *stream) {
+func (r *runStreams) noteWriter(one *stream) {
 	of := r.writers[one.labels.Collector]
 	if of == nil {
 		if len(r.writers) == 0 {
@@ -68,13 +68,13 @@ func (w *writer) margin() time.Duration {
 
 // written reports whether the stream is of the collector that has the newest evidence
 // of its run. With one collector it is.
-func (r *run) written(one *stream) bool {
+func (r *runStreams) written(one *stream) bool {
 	return len(r.writers) < 2 || one.labels.Collector == r.writer
 }
 
 // heldElsewhere reports whether another collector than the run's writer sees that the run
 // holds GPUs. To the writer, a run that hangs is silent then.
-func (r *run) heldElsewhere(now time.Time) bool {
+func (r *runStreams) heldElsewhere(now time.Time) bool {
 	return len(r.writers) > 1 && slices.ContainsFunc(r.streams, func(one *stream) bool {
 		return one.series == RunGPUs && one.value > 0 && one.live(now) && !r.written(one)
 	})
@@ -82,7 +82,7 @@ func (r *run) heldElsewhere(now time.Time) bool {
 
 // rankWriters returns the collector that has the newest step of each rank, and nil
 // with one collector.
-func (r *run) rankWriters() map[string]string {
+func (r *runStreams) rankWriters() map[string]string {
 	if len(r.writers) < 2 {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (r *run) rankWriters() map[string]string {
 
 // ofRankWriter reports whether the stream is of the collector that has the newest
 // step of its rank, or of its run for a series of the whole run.
-func (r *run) ofRankWriter(one *stream, writers map[string]string) bool {
+func (r *runStreams) ofRankWriter(one *stream, writers map[string]string) bool {
 	if writers == nil {
 		return true
 	}
@@ -113,7 +113,7 @@ func (r *run) ofRankWriter(one *stream, writers map[string]string) bool {
 
 // stepCounters returns the streams that count the steps and batches of each rank. Each
 // collector counts those that it gets, so they add up.
-func (r *run) stepCounters() map[streamKey][]*stream {
+func (r *runStreams) stepCounters() map[streamKey][]*stream {
 	counters := make(map[streamKey][]*stream)
 	for _, one := range r.streams {
 		if one.series == Steps || one.series == Batches {
@@ -126,7 +126,7 @@ func (r *run) stepCounters() map[streamKey][]*stream {
 }
 
 // addSteps adds the steps and batches of a run that several collectors have counted.
-func (all *sums) addSteps(r *run, now time.Time) {
+func (all *sums) addSteps(r *runStreams, now time.Time) {
 	all.steps, all.stepRate, all.batches, all.batchRate = total{}, total{}, total{}, total{}
 	for key, counters := range r.stepCounters() {
 		var count, rate total

@@ -1,0 +1,50 @@
+package model
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// owners are the names of owners by uid, user name, pod, hash or service.
+type owners map[string]string
+
+// user returns the user of a workload: the number if it is one of the configured
+// owners, else the name on the host, else the number.
+func (o owners) user(w *Workload) string {
+	// What ml_guard writes instead of a name is none.
+	if o[w.UserID] != "" || strings.HasPrefix(w.User, "[") {
+		return w.UserID
+	}
+	return cmp.Or(w.User, w.UserID)
+}
+
+// named returns how a workload is called, and whose it is.
+func (o owners) named(w *Workload, service string) (name, owner string) {
+	user := o.user(w)
+	switch {
+	case w.Job != "":
+		name = "slurm job " + w.Job
+	case w.Pod != "":
+		name = "pod " + strings.TrimPrefix(w.Namespace+"/"+w.Pod, "/")
+	case w.Container != "":
+		name = "container " + w.Container[:min(12, len(w.Container))]
+	case user != "":
+		name = "user " + user
+	}
+	return name, o.owner(user, w.Pod, service)
+}
+
+// owner returns the name that is known for a user, else for one of the other ids,
+// else the user.
+func (o owners) owner(user string, others ...string) string {
+	for _, id := range append([]string{user}, others...) {
+		if name := o[id]; id != "" && name != "" {
+			return cut(name, maxLabel)
+		}
+	}
+	if _, err := strconv.Atoi(user); err == nil {
+		return "uid " + user
+	}
+	return user
+}
