@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
@@ -36,9 +37,9 @@ func (n *notices) refresh(store *model.Store, now time.Time, interval time.Durat
 	n.owners = n.owners[:0]
 	for owner, of := range all {
 		n.owners = append(n.owners, owner)
-		rows := make([]model.Missing, len(of))
+		rows := make([]api.Missing, len(of))
 		for i, notice := range of {
-			rows[i] = model.Missing{
+			rows[i] = api.Missing{
 				Key: owner + ":" + notice.Key, Kind: notice.Kind, What: notice.What, Why: notice.Why,
 				Count: notice.Count, Fix: notice.Fix,
 			}

@@ -10,16 +10,16 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/archive"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 )
 
 // reportWriter writes the report of each run that has settled.
 type reportWriter struct {
 	archive *archive.Archive
 	// settled returns the runs that have settled.
-	settled func() []model.Settled
+	settled func() []runs.Settled
 	source  page.Source
 	// done are when the runs settled whose report is written.
 	done map[string]time.Time
@@ -67,7 +67,7 @@ func (w *reportWriter) write(ctx context.Context) {
 }
 
 // writeRun writes the report of a run in all forms.
-func (w *reportWriter) writeRun(run *model.Settled) error {
+func (w *reportWriter) writeRun(run *runs.Settled) error {
 	made, ok := page.ReportOf(w.source, run.Key, "")
 	if !ok {
 		return nil // the run has left the page

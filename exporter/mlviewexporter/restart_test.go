@@ -15,13 +15,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // state returns the page's state as its JSON has it.
-func (r *rig) state(t assert.TestingT, test *testing.T) (state model.State) {
+func (r *rig) state(t assert.TestingT, test *testing.T) (state api.State) {
 	response, body := r.get(test, "/api/v1/state", nil)
 	assert.Equal(t, http.StatusOK, response.StatusCode)
 	assert.NoError(t, json.Unmarshal([]byte(body), &state))
@@ -93,7 +93,7 @@ func TestStateDirectory(t *testing.T) {
 	r := newRig(t, "interval: 100ms\nstate_directory: "+directory, nil)
 	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1.8.1")))
 	require.Len(t, r.state(t, t).Failures, 1)
-	lost := func(r *rig) (rows []model.Missing) {
+	lost := func(r *rig) (rows []api.Missing) {
 		for _, row := range r.state(t, t).Missing {
 			if row.Kind == "storage" {
 				rows = append(rows, row)
@@ -196,7 +196,7 @@ func TestNoticesOfOtherComponents(t *testing.T) {
 	withdraw := shared.PublishNotices("ml_guard/identities", func() []shared.Notice {
 		return []shared.Notice{{Key: "run", Kind: "limit", What: "Runs", Why: "more than 500", Count: 3, Fix: "limits: {run: 1000}"}}
 	})
-	row := model.Missing{
+	row := api.Missing{
 		Key: "ml_guard/identities:run", Kind: "limit", What: "Runs", Why: "more than 500", Count: 3, Fix: "limits: {run: 1000}",
 	}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -210,7 +210,7 @@ func TestNoticesOfOtherComponents(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		missing := r.state(c, t).Missing
 		assert.Contains(c, missing, row)
-		assert.Equal(c, model.Missing{Key: "ml_guard/out:dropped traces", Kind: "dropped", What: "Drops traces", Since: &drops, Count: 7}, missing[0], "what goes on is the first")
+		assert.Equal(c, api.Missing{Key: "ml_guard/out:dropped traces", Kind: "dropped", What: "Drops traces", Since: &drops, Count: 7}, missing[0], "what goes on is the first")
 	}, 10*time.Second, 10*time.Millisecond)
 	withdraw()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {

@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/collector/config/confighttp"
 	"go.uber.org/zap"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/schema"
@@ -23,7 +23,7 @@ import (
 func (v *view) serve(ctx context.Context, host component.Host) error {
 	v.handler = page.NewHandler(v, page.Settings{
 		Interval: v.cfg.Interval, MaxClients: maxClients, Hosts: v.hosts(), Schema: schema.State,
-		Text: func(w io.Writer, s *model.State, width int, color bool) error {
+		Text: func(w io.Writer, s *api.State, width int, color bool) error {
 			return text.Write(w, s, text.Options{Width: width, Color: color})
 		},
 	})

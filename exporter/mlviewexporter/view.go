@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/collector/exporter"
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
@@ -65,7 +67,7 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	store := model.NewStore(model.Settings{
+	store := model.NewStore(input.Settings{
 		Interval: cfg.Interval, History: cfg.History,
 		MaxRuns: cfg.MaxRuns, MaxGPUs: cfg.MaxGPUs,
 		MaxTraces: cfg.Traces.Held, SpansPerTrace: cfg.Traces.SpansPerTrace, TraceBytes: cfg.Traces.Bytes,
@@ -152,20 +154,20 @@ func (v *view) Shutdown(ctx context.Context) error {
 }
 
 // State returns what the page shows now.
-func (v *view) State() *model.State {
+func (v *view) State() *api.State {
 	v.asked.Store(true)
 	v.notices.refresh(v.store, time.Now(), v.cfg.Interval)
 	return v.store.State()
 }
 
 // Run returns the details of a run.
-func (v *view) Run(key string) (*model.RunDetail, bool) { return v.store.Run(key) }
+func (v *view) Run(key string) (*api.RunDetail, bool) { return v.store.Run(key) }
 
 // Compare returns a run beside another one.
-func (v *view) Compare(key, with string) (*model.Comparison, bool) { return v.store.Compare(key, with) }
+func (v *view) Compare(key, with string) (*api.Comparison, bool) { return v.store.Compare(key, with) }
 
 // Trace returns a trace with its spans.
-func (v *view) Trace(id string) (*model.Trace, bool) { return v.store.Trace(id) }
+func (v *view) Trace(id string) (*api.Trace, bool) { return v.store.Trace(id) }
 
 // Report returns the report of a reproduction.
 func (v *view) Report(fingerprint string) ([]byte, bool) {

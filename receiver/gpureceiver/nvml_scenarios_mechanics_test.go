@@ -54,11 +54,6 @@ func init() {
 	})
 }
 
-// draws reports whether a GPU's power was read.
-func draws(gpu *device.GPU) bool {
-	return device.PowerDraw.Of(&gpu.Readings).Known
-}
-
 // snapshot reads the GPUs past the metrics.
 func (r *rig) snapshot(t *testing.T) device.Snapshot {
 	t.Helper()
@@ -206,7 +201,7 @@ func runGPUsWithoutEvents(t *testing.T, d *fakeDriver) {
 	r := newRig(t, d.config(t))
 	for _, gpu := range r.snapshot(t).GPUs {
 		assert.False(t, gpu.EventsKnown)
-		assert.True(t, draws(&gpu))
+		assert.True(t, gpu.Readings.Power.Draw.Known)
 	}
 	assert.Zero(t, r.count(t, "failed_calls"))
 }
@@ -230,7 +225,7 @@ func runHungRegistration(t *testing.T, d *fakeDriver) {
 	r := newRig(t, cfg)
 	for range 2 {
 		for _, gpu := range r.snapshot(t).GPUs {
-			assert.True(t, draws(&gpu), gpu.ID)
+			assert.True(t, gpu.Readings.Power.Draw.Known, gpu.ID)
 			assert.False(t, gpu.EventsKnown, gpu.ID)
 		}
 	}
@@ -267,7 +262,7 @@ func runHungWaitAtReopening(t *testing.T, d *fakeDriver) {
 
 	d.set(t, hang)
 	for _, gpu := range r.snapshot(t).GPUs {
-		assert.True(t, draws(&gpu), gpu.ID)
+		assert.True(t, gpu.Readings.Power.Draw.Known, gpu.ID)
 		assert.False(t, gpu.EventsKnown, "nobody listens to %s", gpu.ID)
 	}
 	d.set(t)
@@ -326,17 +321,17 @@ func runHungProcessList(t *testing.T, d *fakeDriver) {
 	cfg.Timeout = hungTimeout
 	r := newRig(t, cfg)
 	gpus := r.snapshot(t).GPUs
-	assert.True(t, draws(&gpus[0]))
+	assert.True(t, gpus[0].Readings.Power.Draw.Known)
 	assert.False(t, gpus[0].ProcessesKnown)
 	assert.True(t, gpus[1].ProcessesKnown)
 	assert.Len(t, gpus[1].Processes, 2)
 
 	gpus = r.snapshot(t).GPUs
 	assert.True(t, gpus[0].Unresponsive, "it is left alone while its call hangs")
-	assert.True(t, draws(&gpus[1]))
+	assert.True(t, gpus[1].Readings.Power.Draw.Known)
 	d.set(t)
 	require.Eventually(t, func() bool {
-		return draws(&r.snapshot(t).GPUs[0])
+		return r.snapshot(t).GPUs[0].Readings.Power.Draw.Known
 	}, time.Minute, time.Millisecond)
 }
 
@@ -351,7 +346,7 @@ func runHungSlowCall(t *testing.T, d *fakeDriver) {
 	d.set(t, "hang:nvmlDeviceGetGraphicsRunningProcesses_v3 0")
 	require.Eventually(t, func() bool {
 		gpus := r.snapshot(t).GPUs
-		assert.True(t, draws(&gpus[1]))
+		assert.True(t, gpus[1].Readings.Power.Draw.Known)
 		return gpus[0].Unresponsive
 	}, time.Minute, time.Millisecond)
 	gpus := r.snapshot(t).GPUs
@@ -458,7 +453,7 @@ func runLostInTheMiddle(t *testing.T, d *fakeDriver) {
 	assert.Equal(t, gpu0, gpus[0].ID)
 	assert.Equal(t, device.Readings{}, gpus[0].Readings)
 	assert.False(t, gpus[0].ProcessesKnown)
-	assert.True(t, draws(&gpus[1]))
+	assert.True(t, gpus[1].Readings.Power.Draw.Known)
 }
 
 // A host whose GPUs are all lost is looked at again, and finds them when they
@@ -496,7 +491,7 @@ func runOneGPULostForLong(t *testing.T, d *fakeDriver) {
 	gpus := r.snapshot(t).GPUs
 	assert.Equal(t, 2, r.count(t, "driver_starts"))
 	require.Len(t, gpus, 1)
-	assert.True(t, draws(&gpus[0]))
+	assert.True(t, gpus[0].Readings.Power.Draw.Known)
 
 	d.set(t)
 	assert.Equal(t, 2, r.count(t, "driver_starts"))
@@ -535,7 +530,7 @@ func runSleepingGPU(t *testing.T, d *fakeDriver) {
 		gpus := r.snapshot(t).GPUs
 		assert.True(t, gpus[0].Asleep)
 		assert.Equal(t, device.Readings{}, gpus[0].Readings)
-		assert.True(t, draws(&gpus[1]))
+		assert.True(t, gpus[1].Readings.Power.Draw.Known)
 		calls := d.calls(t)
 		return countOf(calls, "nvmlDeviceGetPowerUsage 1") > 0 && !strings.Contains(strings.Join(calls, "\n")+"\n", " 0\n")
 	}, time.Minute, time.Millisecond)
@@ -546,7 +541,7 @@ func runSleepingGPU(t *testing.T, d *fakeDriver) {
 	assert.NotContains(t, strings.Join(d.calls(t), "\n")+"\n", " 0\n")
 
 	status("active\n")
-	assert.True(t, draws(&r.snapshot(t).GPUs[0]))
+	assert.True(t, r.snapshot(t).GPUs[0].Readings.Power.Draw.Known)
 }
 
 // The driver is let go after each reading, with all that was asked.
@@ -558,7 +553,7 @@ func runRelease(t *testing.T, d *fakeDriver) {
 		r.clock = r.clock.Add(10 * time.Second)
 		gpus := r.snapshot(t).GPUs
 		require.Len(t, gpus, 2)
-		assert.True(t, draws(&gpus[0]))
+		assert.True(t, gpus[0].Readings.Power.Draw.Known)
 		assert.False(t, gpus[0].EventsKnown)
 		assert.Len(t, gpus[0].Processes, 2, "they are remembered")
 		calls := d.calls(t)

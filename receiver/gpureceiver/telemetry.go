@@ -55,36 +55,26 @@ func (d *driverTelemetry) watch(source *nvmlsource.Source) error {
 		}))
 }
 
-// Attempted implements nvmlsource.Telemetry.
-func (d *driverTelemetry) Attempted() {
+func (d *driverTelemetry) attempted() {
 	d.builder.ReceiverGpuDriverAttempts.Add(context.Background(), 1, d.plain)
 }
 
-// Opened implements nvmlsource.Telemetry.
-func (d *driverTelemetry) Opened() {
+func (d *driverTelemetry) opened() {
 	d.builder.ReceiverGpuDriverStarts.Add(context.Background(), 1, d.plain)
 }
 
-// Abandoned implements nvmlsource.Telemetry. The GPU is in the log: its id would make
+// abandoned counts an abandoned call. The GPU is in the log: its id would make
 // a series for each GPU.
-func (d *driverTelemetry) Abandoned() {
+func (d *driverTelemetry) abandoned(string) {
 	d.builder.ReceiverGpuAbandonedCalls.Add(context.Background(), 1, d.plain)
 }
 
-// Failed implements nvmlsource.Telemetry.
-func (d *driverTelemetry) Failed(call, status string) {
+func (d *driverTelemetry) failed(call, status string) {
 	d.builder.ReceiverGpuFailedCalls.Add(context.Background(), 1, metric.WithAttributes(
 		d.self, attribute.String("nvml.call", call), attribute.String("nvml.return", status)))
 }
 
-// Dropped implements nvmlsource.Telemetry.
-func (d *driverTelemetry) Dropped(value string, count int64) {
-	d.builder.ReceiverGpuDroppedValues.Add(context.Background(), count,
-		metric.WithAttributes(d.self, attribute.String("nvml.call", value)))
-}
-
-// Called implements nvmlsource.Telemetry.
-func (d *driverTelemetry) Called(call, status string, took time.Duration) {
+func (d *driverTelemetry) called(call, status string, took time.Duration) {
 	key := callReturn{call, status}
 	d.mu.RLock()
 	options, found := d.durations[key]

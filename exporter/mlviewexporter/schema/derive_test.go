@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
 )
 
@@ -29,18 +29,18 @@ type rows[T any] struct {
 
 // Rows is the document of the event rows.
 type Rows struct {
-	Time      time.Time       `json:"time"`
-	Collector model.Collector `json:"collector"`
+	Time      time.Time     `json:"time"`
+	Collector api.Collector `json:"collector"`
 	Rows      struct {
-		Needs    *rows[model.Need]    `json:"needs,omitempty"`
-		Runs     *rows[model.Run]     `json:"runs,omitempty"`
-		GPUs     *rows[model.GPU]     `json:"gpus,omitempty"`
-		Failures *rows[model.Failure] `json:"failures,omitempty"`
-		Calls    *rows[model.Call]    `json:"calls,omitempty"`
-		Pools    *rows[model.Pool]    `json:"pools,omitempty"`
-		Models   *rows[model.Model]   `json:"models,omitempty"`
-		Changes  *rows[model.Change]  `json:"changes,omitempty"`
-		Missing  *rows[model.Missing] `json:"missing,omitempty"`
+		Needs    *rows[api.Need]    `json:"needs,omitempty"`
+		Runs     *rows[api.Run]     `json:"runs,omitempty"`
+		GPUs     *rows[api.GPU]     `json:"gpus,omitempty"`
+		Failures *rows[api.Failure] `json:"failures,omitempty"`
+		Calls    *rows[api.Call]    `json:"calls,omitempty"`
+		Pools    *rows[api.Pool]    `json:"pools,omitempty"`
+		Models   *rows[api.Model]   `json:"models,omitempty"`
+		Changes  *rows[api.Change]  `json:"changes,omitempty"`
+		Missing  *rows[api.Missing] `json:"missing,omitempty"`
 	} `json:"rows"`
 	Order map[string][]string `json:"order,omitempty"`
 }
@@ -88,8 +88,8 @@ func derive(t *testing.T) []byte {
 	t.Helper()
 	d := &deriver{docs: comments(t), definitions: map[string]object{}}
 	for _, document := range []reflect.Type{
-		reflect.TypeFor[model.State](), reflect.TypeFor[model.RunDetail](), reflect.TypeFor[model.Trace](), reflect.TypeFor[Rows](),
-		reflect.TypeFor[model.Comparison](), reflect.TypeFor[report.Report](),
+		reflect.TypeFor[api.State](), reflect.TypeFor[api.RunDetail](), reflect.TypeFor[api.Trace](), reflect.TypeFor[Rows](),
+		reflect.TypeFor[api.Comparison](), reflect.TypeFor[report.Report](),
 	} {
 		d.schemaOf(document)
 	}
@@ -182,13 +182,13 @@ func renamed(t reflect.Type, doc string) string {
 	})
 }
 
-// comments returns the comments of the types of the model and of reports and of their fields. A
+// comments returns the comments of the types of the documents and of reports and of their fields. A
 // field without a comment of its own has the one above it, if that names it.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	docs := map[string]string{}
 	var paths []string
-	for _, folder := range []string{"model", "report"} {
+	for _, folder := range []string{"api", "report"} {
 		found, err := filepath.Glob("../internal/" + folder + "/*.go")
 		require.NoError(t, err)
 		paths = append(paths, found...)

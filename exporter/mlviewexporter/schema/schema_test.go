@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/schema"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
@@ -90,11 +90,11 @@ func oneRowEach(v reflect.Value) {
 
 // documents are the definition of each document and how one is made.
 var documents = map[string]func() any{
-	"":                   func() any { return &model.State{} },
-	"#/$defs/RunDetail":  func() any { return &model.RunDetail{} },
-	"#/$defs/Trace":      func() any { return &model.Trace{} },
+	"":                   func() any { return &api.State{} },
+	"#/$defs/RunDetail":  func() any { return &api.RunDetail{} },
+	"#/$defs/Trace":      func() any { return &api.Trace{} },
 	"#/$defs/Rows":       func() any { return &Rows{} },
-	"#/$defs/Comparison": func() any { return &model.Comparison{} },
+	"#/$defs/Comparison": func() any { return &api.Comparison{} },
 	"#/$defs/Report":     func() any { return &report.Report{} },
 }
 
@@ -105,7 +105,7 @@ func TestDocumentsAreValid(t *testing.T) {
 		require.NoError(t, compiled(t, reference).Validate(instance(t, whole)), reference)
 	}
 	// MakeLists makes every list that a document must have, also those of rows.
-	state, detail := &model.State{}, &model.RunDetail{}
+	state, detail := &api.State{}, &api.RunDetail{}
 	for _, document := range []interface{ MakeLists() }{state, detail} {
 		oneRowEach(reflect.ValueOf(document).Elem())
 		document.MakeLists()
@@ -113,7 +113,7 @@ func TestDocumentsAreValid(t *testing.T) {
 	require.NoError(t, compiled(t, "").Validate(instance(t, state)))
 	require.NoError(t, compiled(t, "#/$defs/RunDetail").Validate(instance(t, detail)))
 	// The report of a run of which nothing is known has all lists, too.
-	for _, d := range []*model.RunDetail{{}, detail} {
+	for _, d := range []*api.RunDetail{{}, detail} {
 		require.NoError(t, compiled(t, "#/$defs/Report").Validate(instance(t, report.New(state, d, nil))))
 	}
 }
@@ -128,14 +128,14 @@ func TestOtherDocumentsAreNot(t *testing.T) {
 		"a row's number is text":  func(s map[string]any) { s["runs"].([]any)[0].(map[string]any)["steps"] = "12" },      //nolint:forcetypeassert // as filled
 		"a row's field is absent": func(s map[string]any) { delete(s["failures"].([]any)[0].(map[string]any), "class") }, //nolint:forcetypeassert // as filled
 	} {
-		state := &model.State{}
+		state := &api.State{}
 		filled(reflect.ValueOf(state).Elem())
 		document := instance(t, state)
 		change(document.(map[string]any)) //nolint:forcetypeassert // as encoded
 		require.Error(t, compiled(t, "").Validate(document), name)
 	}
 	// Readers keep working when fields are added.
-	state := &model.State{}
+	state := &api.State{}
 	filled(reflect.ValueOf(state).Elem())
 	document := instance(t, state)
 	document.(map[string]any)["new"] = true //nolint:forcetypeassert // as encoded

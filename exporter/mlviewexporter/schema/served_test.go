@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
@@ -56,7 +57,7 @@ func (store) Report(string) ([]byte, bool) { return nil, false }
 
 // What the page serves is valid, also before any data has come.
 func TestServedDocumentsAreValid(t *testing.T) {
-	empty := served(t, store{model.NewStore(model.Settings{})})
+	empty := served(t, store{model.NewStore(input.Settings{})})
 	requireValid(t, "", open(t, empty+"/api/v1/state"))
 	published, err := io.ReadAll(open(t, empty+"/api/v1/schema.json"))
 	require.NoError(t, err)

@@ -21,7 +21,5 @@ type Details struct {
 
 // Pod is a container that the kubelet gave a device to.
 type Pod struct {
-	Namespace string `yaml:"namespace"`
-	Name      string `yaml:"pod"`
-	Container string `yaml:"container"`
+	Namespace, Name, Container string
 }

@@ -221,3 +221,20 @@ func Median(values []float64) float64 {
 	}
 	return values[middle-1]/2 + values[middle]/2
 }
+
+// MeanOf returns the mean of values.
+func MeanOf(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// Means returns the means of each size values, the last of them of fewer.
+func Means(values []float64, size int) (out []float64) {
+	for part := range slices.Chunk(values, size) {
+		out = append(out, MeanOf(part))
+	}
+	return out
+}

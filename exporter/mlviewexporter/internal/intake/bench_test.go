@@ -11,8 +11,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -71,7 +73,7 @@ func TestIngestAllocates(t *testing.T) {
 		t.Log("the race detector allocates")
 	}
 	now := time.Unix(1_700_000_000, 0)
-	store := model.NewStore(model.Settings{Now: func() time.Time { return now }})
+	store := model.NewStore(input.Settings{Now: func() time.Time { return now }})
 	in := intake.New(store)
 	td, md := steps(8), gauges(8)
 	ctx := mlattr.WithEnriched(context.Background())
@@ -90,7 +92,7 @@ func TestIngestAllocates(t *testing.T) {
 }
 
 func BenchmarkConsumeTraces(b *testing.B) {
-	store := model.NewStore(model.Settings{})
+	store := model.NewStore(input.Settings{})
 	in := intake.New(store)
 	td := steps(8)
 	ctx := mlattr.WithEnriched(context.Background())
@@ -102,7 +104,7 @@ func BenchmarkConsumeTraces(b *testing.B) {
 }
 
 func BenchmarkConsumeMetrics(b *testing.B) {
-	store := model.NewStore(model.Settings{})
+	store := model.NewStore(input.Settings{})
 	in := intake.New(store)
 	md := gauges(64)
 	b.ReportAllocs()
@@ -114,22 +116,22 @@ func BenchmarkConsumeMetrics(b *testing.B) {
 
 // BenchmarkState takes the state of 500 runs with 8 ranks and 512 GPUs.
 func BenchmarkState(b *testing.B) {
-	store := model.NewStore(model.Settings{Interval: time.Nanosecond})
-	var points []model.Point
+	store := model.NewStore(input.Settings{Interval: time.Nanosecond})
+	var points []series.Point
 	for run := range 500 {
 		for rank := range 8 {
-			for _, s := range []model.Series{model.Steps, model.Samples, model.Tokens, model.Loss, model.LearningRate, model.LastStep, model.RunAttempts, model.StepDuration, model.RunState} {
-				p := model.Point{Series: s, Value: 1}
-				p.Labels = model.Labels{Service: "s", Run: fmt.Sprint("r", run), Rank: strconv.Itoa(rank), Host: fmt.Sprint("h", run/8)}
+			for _, s := range []series.Series{series.Steps, series.Samples, series.Tokens, series.Loss, series.LearningRate, series.LastStep, series.RunAttempts, series.StepDuration, series.RunState} {
+				p := series.Point{Series: s, Value: 1}
+				p.Labels = series.Labels{Service: "s", Run: fmt.Sprint("r", run), Rank: strconv.Itoa(rank), Host: fmt.Sprint("h", run/8)}
 				points = append(points, p)
 			}
 		}
 	}
 	for i := range 512 {
-		for _, s := range []model.Series{model.GPUUtilization, model.GPUPower, model.GPUMemoryUsed, model.GPUMemoryLimit, model.GPUTemperature, model.GPUWorkload} {
-			p := model.Point{Series: s, Value: 1, GPU: &model.Device{Index: strconv.Itoa(i % 8)}}
-			p.Labels = model.Labels{Host: fmt.Sprint("h", i/8), GPU: fmt.Sprint("g", i)}
-			if s == model.GPUWorkload {
+		for _, s := range []series.Series{series.GPUUtilization, series.GPUPower, series.GPUMemoryUsed, series.GPUMemoryLimit, series.GPUTemperature, series.GPUWorkload} {
+			p := series.Point{Series: s, Value: 1, GPU: &series.Device{Index: strconv.Itoa(i % 8)}}
+			p.Labels = series.Labels{Host: fmt.Sprint("h", i/8), GPU: fmt.Sprint("g", i)}
+			if s == series.GPUWorkload {
 				p.Labels.Run = fmt.Sprint("r", i%500)
 			}
 			points = append(points, p)

@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 )
@@ -23,18 +23,18 @@ type callEvents struct {
 }
 
 // readCall adds the call that a span represents.
-func (r *spanReader) readCall(in *model.SpanInput, event mlattr.EventKind, v *spanfact.Fact) {
+func (r *spanReader) readCall(in *input.Span, event mlattr.EventKind, v *spanfact.Fact) {
 	part, function := r.ofSpan.Call()
 	e := &r.events
 	switch {
 	case e.ended || event == mlattr.EventCallStop || event == mlattr.EventCallException:
-		in.Call = model.RecordedCall
+		in.Call = input.RecordedCall
 	case part == mlattr.WholeCall || part == mlattr.SharedCall || v.GenAIOperation == mlattr.OperationExecuteTool:
-		in.Call = model.WholeCall
+		in.Call = input.WholeCall
 	case !e.begun:
 		return
 	default:
-		in.Call = model.WholeCall
+		in.Call = input.WholeCall
 	}
 	in.Failed = in.Failed || e.failed
 	if function != "" {

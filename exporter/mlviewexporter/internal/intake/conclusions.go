@@ -7,7 +7,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -15,9 +16,9 @@ import (
 const maxPhrases = 16
 
 // readChange reads a record of ml_metrics about something new.
-func readChange(resource pcommon.Map, record plog.LogRecord) model.Event {
-	c := &model.Change{Time: at(record)}
-	e := model.Event{Time: c.Time, Change: c}
+func readChange(resource pcommon.Map, record plog.LogRecord) input.Event {
+	c := &api.Change{Time: at(record)}
+	e := input.Event{Time: c.Time, Change: c}
 	e.Namespace, c.Service = programOf(resource)
 	for key, v := range record.Attributes().All() {
 		switch key {
@@ -39,9 +40,9 @@ func readChange(resource pcommon.Map, record plog.LogRecord) model.Event {
 
 // readProblem reads a record of ml_metrics about a problem. It reads no command: the
 // names in one would be those that clients have sent, and it is copied to a shell.
-func readProblem(resource pcommon.Map, record plog.LogRecord) model.Event {
-	r := &model.Record{Text: sentence(record.Body())}
-	e := model.Event{Time: at(record), Problem: r}
+func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
+	r := &input.Record{Text: sentence(record.Body())}
+	e := input.Event{Time: at(record), Problem: r}
 	e.Namespace, r.Service = programOf(resource)
 	r.Onset = e.Time
 	state, evident := "", e.Time

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 
 // connectionOf returns what a request says of the collector that has sent it. Headers
 // are known only if the receiver has include_metadata.
-func connectionOf(ctx context.Context) (from model.Connection) {
+func connectionOf(ctx context.Context) (from fleet.Connection) {
 	info := client.FromContext(ctx)
 	if named := info.Metadata.Get(headerCollector); len(named) > 0 {
 		from.Collector = named[0]
@@ -44,7 +44,7 @@ func connectionOf(ctx context.Context) (from model.Connection) {
 
 // name returns the connection with the name that an attribute has, if no header names
 // the collector.
-func name(from model.Connection, attribute pcommon.Value) model.Connection {
+func name(from fleet.Connection, attribute pcommon.Value) fleet.Connection {
 	if from.Collector == "" {
 		from.Collector = text(attribute)
 	}

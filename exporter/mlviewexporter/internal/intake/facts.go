@@ -3,7 +3,7 @@ package intake
 import (
 	"cmp"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 )
@@ -20,7 +20,7 @@ var (
 )
 
 // readFacts reads the facts of a span into v and in.
-func readFacts(f *mlattr.Facts, v *spanfact.Fact, in *model.SpanInput) {
+func readFacts(f *mlattr.Facts, v *spanfact.Fact, in *input.Span) {
 	v.Read(f)
 	in.Phase, in.Role, in.Side, in.Library, in.Function = v.Phase, v.Role, v.Side, v.Library, v.Function
 	in.Operation, in.Model = cmp.Or(v.Operation, v.GenAIOperation), v.Model()

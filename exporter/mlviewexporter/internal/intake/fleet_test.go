@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 )
@@ -135,7 +136,7 @@ func (e *emission) next(now time.Time, round int) {
 // BenchmarkFleet reads what ml_metrics sends every 2 s of 500 runs with 8 ranks.
 func BenchmarkFleet(b *testing.B) {
 	now := time.Unix(1_700_000_000, 0)
-	store := model.NewStore(model.Settings{Now: func() time.Time { return now }})
+	store := model.NewStore(input.Settings{Now: func() time.Time { return now }})
 	in := intake.New(store)
 	e := newEmission(500, 8)
 	b.ReportAllocs()

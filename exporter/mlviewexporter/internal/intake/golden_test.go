@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -28,7 +30,7 @@ func TestGolden(t *testing.T) {
 		folder := filepath.Dir(first)
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			now := time.Time{}
-			store := model.NewStore(model.Settings{
+			store := model.NewStore(input.Settings{
 				Version: "0.1", JaegerURL: "http://localhost:16686", Owners: map[string]string{"1001": "ada"},
 				Now: func() time.Time { return now },
 			})
@@ -44,7 +46,7 @@ func TestGolden(t *testing.T) {
 			for _, run := range store.State().Runs {
 				detail, ok := store.Run(run.Key)
 				require.True(t, ok)
-				detail.Run = model.Run{} // the state has it
+				detail.Run = api.Run{} // the state has it
 				golden.Compare(t, filepath.Join(folder, "run-"+run.ID+".json"), document(t, detail))
 			}
 		})

@@ -21,8 +21,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/goleak"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
@@ -39,7 +42,7 @@ var hostile = []string{
 // UTF-8, nothing of it is long, and no command has a text of a client.
 func TestHostileNames(t *testing.T) {
 	for _, fleet := range []bool{false, true} {
-		hostileNames(t, model.NewStore(model.Settings{Interval: time.Nanosecond, Fleet: fleet}))
+		hostileNames(t, model.NewStore(input.Settings{Interval: time.Nanosecond, Fleet: fleet}))
 	}
 }
 
@@ -71,8 +74,8 @@ func hostileNames(t *testing.T, store *model.Store) {
 		rm.Resource().Attributes().PutStr("service.name", text)
 		rm.Resource().Attributes().PutStr("hw.id", "GPU-"+text)
 		sm := rm.ScopeMetrics().AppendEmpty()
-		for s := model.Series(1); s < 200; s++ {
-			name := model.NameOf(s)
+		for s := series.Series(1); s < 200; s++ {
+			name := series.Name(s)
 			if name == "" {
 				continue
 			}
@@ -84,7 +87,7 @@ func hostileNames(t *testing.T, store *model.Store) {
 				point.Attributes().PutStr(key, text)
 			}
 		}
-		for _, kind := range []string{model.LooksHung, model.GPUFailed, model.HeldIdle, model.RestartLoop, model.Failing, model.Slow} {
+		for _, kind := range []string{api.LooksHung, api.GPUFailed, api.HeldIdle, api.RestartLoop, api.Failing, api.Slow} {
 			m := sm.Metrics().AppendEmpty()
 			m.SetName("ml.problem.onset.timestamp")
 			point := m.SetEmptyGauge().DataPoints().AppendEmpty()
@@ -130,17 +133,17 @@ func checkState(t testing.TB, store *model.Store) {
 			seen[key] = true
 		}
 	}
-	keys("needs", each(state.Needs, func(r model.Need) string { return r.Key }))
-	keys("runs", each(state.Runs, func(r model.Run) string { return r.Key }))
-	keys("gpus", each(state.GPUs, func(r model.GPU) string { return r.Key }))
-	keys("collectors", each(state.Collectors, func(r model.SendingCollector) string { return r.Key }))
-	keys("missing", each(state.Missing, func(r model.Missing) string { return r.Key }))
-	keys("failures", each(state.Failures, func(r model.Failure) string { return r.Key }))
-	keys("calls", each(state.Calls, func(r model.Call) string { return r.Key }))
-	keys("pools", each(state.Pools, func(r model.Pool) string { return r.Key }))
-	keys("models", each(state.Models, func(r model.Model) string { return r.Key }))
-	keys("changes", each(state.Changes, func(r model.Change) string { return r.Key }))
-	keys("missing", each(state.Missing, func(r model.Missing) string { return r.Key }))
+	keys("needs", each(state.Needs, func(r api.Need) string { return r.Key }))
+	keys("runs", each(state.Runs, func(r api.Run) string { return r.Key }))
+	keys("gpus", each(state.GPUs, func(r api.GPU) string { return r.Key }))
+	keys("collectors", each(state.Collectors, func(r api.SendingCollector) string { return r.Key }))
+	keys("missing", each(state.Missing, func(r api.Missing) string { return r.Key }))
+	keys("failures", each(state.Failures, func(r api.Failure) string { return r.Key }))
+	keys("calls", each(state.Calls, func(r api.Call) string { return r.Key }))
+	keys("pools", each(state.Pools, func(r api.Pool) string { return r.Key }))
+	keys("models", each(state.Models, func(r api.Model) string { return r.Key }))
+	keys("changes", each(state.Changes, func(r api.Change) string { return r.Key }))
+	keys("missing", each(state.Missing, func(r api.Missing) string { return r.Key }))
 	for _, run := range state.Runs {
 		detail, ok := store.Run(run.Key)
 		require.True(t, ok)
@@ -155,7 +158,7 @@ func checkState(t testing.TB, store *model.Store) {
 	data, err := store.Export()
 	require.NoError(t, err)
 	require.NoError(t, store.Import(data))
-	require.NoError(t, model.NewStore(model.Settings{}).Import(data))
+	require.NoError(t, model.NewStore(input.Settings{}).Import(data))
 	again := store.State()
 	require.Len(t, again.Changes, len(state.Changes), "what is known is not added again")
 }
@@ -184,7 +187,7 @@ func texts(t testing.TB, raw []byte) {
 
 // TestInterleavings reads all signals and takes all answers at once.
 func TestInterleavings(t *testing.T) {
-	store := model.NewStore(model.Settings{Interval: time.Nanosecond, MaxRuns: 3, MaxGPUs: 4, MaxTraces: 5})
+	store := model.NewStore(input.Settings{Interval: time.Nanosecond, MaxRuns: 3, MaxGPUs: 4, MaxTraces: 5})
 	in := intake.New(store)
 	files, err := filepath.Glob("testdata/*/[0-9].txt")
 	require.NoError(t, err)
@@ -203,8 +206,8 @@ func TestInterleavings(t *testing.T) {
 			}
 		})
 		all.Go(func() {
-			store.SetFailures([]model.Failure{{Key: "f00d", Class: "E"}})
-			store.SetMissing("x", []model.Missing{{Key: "x"}})
+			store.SetFailures([]api.Failure{{Key: "f00d", Class: "E"}})
+			store.SetMissing("x", []api.Missing{{Key: "x"}})
 			data, err := store.Export()
 			assert.NoError(t, err)
 			assert.NoError(t, store.Import(data))
@@ -227,7 +230,7 @@ func FuzzConsumeTraces(f *testing.F) {
 		if err != nil {
 			return
 		}
-		store := model.NewStore(model.Settings{MaxRuns: 20, SpansPerTrace: 20})
+		store := model.NewStore(input.Settings{MaxRuns: 20, SpansPerTrace: 20})
 		ctx := context.Background()
 		if enriched {
 			ctx = mlattr.WithEnriched(ctx)
@@ -253,7 +256,7 @@ func FuzzConsumeMetrics(f *testing.F) {
 		if err != nil {
 			return
 		}
-		store := model.NewStore(model.Settings{MaxRuns: 20, MaxGPUs: 20, Fleet: collector != ""})
+		store := model.NewStore(input.Settings{MaxRuns: 20, MaxGPUs: 20, Fleet: collector != ""})
 		in := intake.New(store)
 		in.ConsumeMetrics(context.Background(), md)
 		ctx := connected("10.0.0.1", map[string][]string{"collector-instance-id": {collector}})
@@ -276,7 +279,7 @@ func FuzzConsumeLogs(f *testing.F) {
 		if err != nil {
 			return
 		}
-		store := model.NewStore(model.Settings{Fleet: fleet})
+		store := model.NewStore(input.Settings{Fleet: fleet})
 		intake.New(store).ConsumeLogs(mlattr.WithConcluded(context.Background()), ld)
 		checkState(t, store)
 	})
@@ -297,7 +300,7 @@ func seeds(t testing.TB, signal string) (paths []string) {
 
 // TestHugeNumbers sends numbers whose sums are infinite. JSON has none of these.
 func TestHugeNumbers(t *testing.T) {
-	store := model.NewStore(model.Settings{Interval: time.Nanosecond})
+	store := model.NewStore(input.Settings{Interval: time.Nanosecond})
 	in := intake.New(store)
 	for i, huge := range []float64{math.MaxFloat64, -math.MaxFloat64, 1e300, math.Inf(1), math.NaN(), 1e30, 5e29} {
 		td := ptrace.NewTraces()
@@ -320,9 +323,9 @@ func TestHugeNumbers(t *testing.T) {
 		md := pmetric.NewMetrics()
 		rm := md.ResourceMetrics().AppendEmpty()
 		rm.Resource().Attributes().PutStr("service.name", "s")
-		for s := model.Series(1); model.NameOf(s) != ""; s++ {
+		for s := series.Series(1); series.Name(s) != ""; s++ {
 			m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
-			m.SetName(model.NameOf(s))
+			m.SetName(series.Name(s))
 			points := m.SetEmptySum().DataPoints()
 			m.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityDelta)
 			for range 3 {
@@ -342,7 +345,7 @@ func TestHugeNumbers(t *testing.T) {
 func TestSimulated(t *testing.T) {
 	for key, value := range map[string]string{"nvidia.gpu.source": "replay", "ml.simulated": "true", "other": ""} {
 		for _, onPoint := range []bool{false, true} {
-			store := model.NewStore(model.Settings{})
+			store := model.NewStore(input.Settings{})
 			md := pmetric.NewMetrics()
 			rm := md.ResourceMetrics().AppendEmpty()
 			rm.Resource().Attributes().PutStr("hw.id", "g")
@@ -366,7 +369,7 @@ func TestSimulated(t *testing.T) {
 // A run that was computed for a single trace is no row.
 func TestARunOfOneTraceIsNoRow(t *testing.T) {
 	for _, inferred := range []bool{false, true} {
-		store := model.NewStore(model.Settings{})
+		store := model.NewStore(input.Settings{})
 		td := ptrace.NewTraces()
 		span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
 		span.Attributes().PutStr("ml.run.id", "r")
@@ -383,7 +386,7 @@ func TestARunOfOneTraceIsNoRow(t *testing.T) {
 
 // Spans without a start, without an end, or with an end before the start have no duration.
 func TestDurationsThatAreUnknown(t *testing.T) {
-	store := model.NewStore(model.Settings{})
+	store := model.NewStore(input.Settings{})
 	td := ptrace.NewTraces()
 	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
 	now := pcommon.NewTimestampFromTime(time.Now())
@@ -399,13 +402,13 @@ func TestDurationsThatAreUnknown(t *testing.T) {
 	intake.New(store).ConsumeTraces(context.Background(), td)
 	models := store.State().Models
 	require.Len(t, models, 1)
-	assert.Equal(t, &model.Quantiles{P50: 2, P95: 2, Count: 1}, models[0].Duration)
+	assert.Equal(t, &api.Quantiles{P50: 2, P95: 2, Count: 1}, models[0].Duration)
 }
 
 // A histogram without a sum, which OTLP permits, says nothing of durations.
 func TestHistogramsWithoutASum(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	store := model.NewStore(model.Settings{Now: func() time.Time { return now }})
+	store := model.NewStore(input.Settings{Now: func() time.Time { return now }})
 	in := intake.New(store)
 	for i := range 2 {
 		md := pmetric.NewMetrics()
@@ -444,7 +447,7 @@ func TestHistogramsWithoutASum(t *testing.T) {
 // Only the hash that ml_enrich writes says who a run belongs to: names of users
 // are never shown.
 func TestUsersAreNotShown(t *testing.T) {
-	store := model.NewStore(model.Settings{})
+	store := model.NewStore(input.Settings{})
 	in := intake.New(store)
 	send := func(service, key, value string) {
 		td := ptrace.NewTraces()

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
@@ -57,7 +58,7 @@ func (i *Intake) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) {
 
 // connection returns what is known of the collector of a fleet that has sent a request,
 // and notes that it has.
-func (i *Intake) connection(ctx context.Context) (from model.Connection) {
+func (i *Intake) connection(ctx context.Context) (from fleet.Connection) {
 	if i.store.Fleet() {
 		from = connectionOf(ctx)
 		i.store.SeeConnection(&from)

@@ -7,7 +7,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/reproductions"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -22,7 +23,7 @@ const maxEventsOfRequest = 10_000
 // readEvents returns the records that the page shows. concluded reports whether
 // ml_metrics of this collector has written them, fleet whether a collector has: records
 // about problems and changes that a client has sent are ignored, and so are its commands.
-func readEvents(ld plog.Logs, concluded, fleet bool) (events []model.Event) {
+func readEvents(ld plog.Logs, concluded, fleet bool) (events []input.Event) {
 	for _, rl := range ld.ResourceLogs().All() {
 		attrs := rl.Resource().Attributes()
 		for _, sl := range rl.ScopeLogs().All() {
@@ -55,8 +56,8 @@ func at(record plog.LogRecord) time.Time {
 	return time.Unix(0, instant(t)).UTC()
 }
 
-func readXID(resource pcommon.Map, record plog.LogRecord) model.Event {
-	e := model.Event{Time: at(record), XID: &model.XID{Time: at(record)}}
+func readXID(resource pcommon.Map, record plog.LogRecord) input.Event {
+	e := input.Event{Time: at(record), XID: &api.XID{Time: at(record)}}
 	for _, attrs := range [...]pcommon.Map{resource, record.Attributes()} {
 		for key, v := range attrs.All() {
 			switch key {
@@ -79,10 +80,10 @@ func readXID(resource pcommon.Map, record plog.LogRecord) model.Event {
 
 // readArtifact reads a record of repro_gen. Its command is read if it comes from a
 // collector.
-func readArtifact(resource pcommon.Map, record plog.LogRecord, fleet bool) model.Event {
+func readArtifact(resource pcommon.Map, record plog.LogRecord, fleet bool) input.Event {
 	seen := at(record)
 	var artifact reproductions.Record
-	e := model.Event{Time: seen, Failure: &model.Failure{LastSeen: &seen}}
+	e := input.Event{Time: seen, Failure: &api.Failure{LastSeen: &seen}}
 	if v, ok := resource.Get(mlattr.ServiceName); ok {
 		e.Failure.Service = text(v)
 	}

@@ -4,7 +4,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
@@ -17,7 +19,7 @@ type pointReader struct {
 	store   *model.Store
 	sender  share.Sender
 	hash    hash
-	updates []model.Update
+	updates []series.Update
 	// from has where each update comes from, and resources their resources.
 	from      []pointSource
 	resources []pcommon.Map
@@ -27,19 +29,19 @@ type pointReader struct {
 
 	// connection is the collector of a fleet that has sent the request, collector the
 	// one that the resource names, or else that.
-	connection, collector model.Connection
+	connection, collector fleet.Connection
 	// resource has what a resource says of all its points.
-	resource  model.Labels
-	device    *model.Device
+	resource  series.Labels
+	device    *series.Device
 	simulated bool
-	points    []model.Point
-	devices   []*model.Device
+	points    []series.Point
+	devices   []*series.Device
 	used      int
 }
 
 // pointSource is what labels are read from.
 type pointSource struct {
-	series   model.Series
+	series   series.Series
 	resource int
 	attrs    pcommon.Map
 }
@@ -59,8 +61,8 @@ func (r *pointReader) read(md pmetric.Metrics) {
 		others := false
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
-				if series, ok := model.SeriesOf(m.Name()); ok {
-					r.readMetric(series, r.hash.number(origin, uint64(series)), m)
+				if metric, ok := series.Of(m.Name()); ok {
+					r.readMetric(metric, r.hash.number(origin, uint64(metric)), m)
 				} else {
 					others = others || !mlattr.IsDerived(m.Name())
 				}
@@ -105,7 +107,7 @@ func (r *pointReader) flush() {
 // reset clears all fields and keeps the memory.
 func (r *pointReader) reset() {
 	for _, d := range r.devices[:r.used] {
-		*d = model.Device{}
+		*d = series.Device{}
 	}
 	if len(r.devices) > maxKeptDevices {
 		r.devices = r.devices[:maxKeptDevices:maxKeptDevices]
@@ -119,17 +121,17 @@ func (r *pointReader) reset() {
 }
 
 // newDevice returns a device, which is another one than before.
-func (r *pointReader) newDevice() *model.Device {
+func (r *pointReader) newDevice() *series.Device {
 	if r.used == len(r.devices) {
-		r.devices = append(r.devices, new(model.Device))
+		r.devices = append(r.devices, new(series.Device))
 	}
 	r.used++
 	return r.devices[r.used-1]
 }
 
 func (r *pointReader) readResource(attrs pcommon.Map) {
-	r.resource, r.device, r.simulated, r.collector = model.Labels{}, nil, false, r.connection
-	var device model.Device
+	r.resource, r.device, r.simulated, r.collector = series.Labels{}, nil, false, r.connection
+	var device series.Device
 	for key, v := range attrs.All() {
 		switch key {
 		case mlattr.ServiceName:
@@ -155,20 +157,20 @@ func (r *pointReader) readResource(attrs pcommon.Map) {
 	}
 }
 
-func (r *pointReader) readMetric(series model.Series, origin uint64, m pmetric.Metric) {
+func (r *pointReader) readMetric(metric series.Series, origin uint64, m pmetric.Metric) {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
-		r.readNumbers(series, origin, m.Gauge().DataPoints(), false)
+		r.readNumbers(metric, origin, m.Gauge().DataPoints(), false)
 	case pmetric.MetricTypeSum:
-		r.readNumbers(series, origin, m.Sum().DataPoints(), m.Sum().AggregationTemporality() == pmetric.AggregationTemporalityDelta)
+		r.readNumbers(metric, origin, m.Sum().DataPoints(), m.Sum().AggregationTemporality() == pmetric.AggregationTemporalityDelta)
 	case pmetric.MetricTypeHistogram:
 		delta := m.Histogram().AggregationTemporality() == pmetric.AggregationTemporalityDelta
 		for _, point := range m.Histogram().DataPoints().All() {
 			if !point.HasSum() && !point.Flags().NoRecordedValue() {
 				continue
 			}
-			u := model.Update{Delta: delta, Gone: point.Flags().NoRecordedValue(), Value: point.Sum(), Count: float64(point.Count()), Time: int64(point.Timestamp())}
-			r.add(series, origin, point.Attributes(), u)
+			u := series.Update{Delta: delta, Gone: point.Flags().NoRecordedValue(), Value: point.Sum(), Count: float64(point.Count()), Time: int64(point.Timestamp())}
+			r.add(metric, origin, point.Attributes(), u)
 		}
 	case pmetric.MetricTypeExponentialHistogram:
 		delta := m.ExponentialHistogram().AggregationTemporality() == pmetric.AggregationTemporalityDelta
@@ -176,15 +178,15 @@ func (r *pointReader) readMetric(series model.Series, origin uint64, m pmetric.M
 			if !point.HasSum() && !point.Flags().NoRecordedValue() {
 				continue
 			}
-			u := model.Update{Delta: delta, Gone: point.Flags().NoRecordedValue(), Value: point.Sum(), Count: float64(point.Count()), Time: int64(point.Timestamp())}
-			r.add(series, origin, point.Attributes(), u)
+			u := series.Update{Delta: delta, Gone: point.Flags().NoRecordedValue(), Value: point.Sum(), Count: float64(point.Count()), Time: int64(point.Timestamp())}
+			r.add(metric, origin, point.Attributes(), u)
 		}
 	}
 }
 
-func (r *pointReader) readNumbers(series model.Series, origin uint64, points pmetric.NumberDataPointSlice, delta bool) {
+func (r *pointReader) readNumbers(metric series.Series, origin uint64, points pmetric.NumberDataPointSlice, delta bool) {
 	for _, point := range points.All() {
-		u := model.Update{Delta: delta, Gone: point.Flags().NoRecordedValue(), Time: int64(point.Timestamp())}
+		u := series.Update{Delta: delta, Gone: point.Flags().NoRecordedValue(), Time: int64(point.Timestamp())}
 		switch point.ValueType() {
 		case pmetric.NumberDataPointValueTypeInt:
 			u.Value = float64(point.IntValue())
@@ -193,33 +195,33 @@ func (r *pointReader) readNumbers(series model.Series, origin uint64, points pme
 		case pmetric.NumberDataPointValueTypeEmpty:
 			u.Gone = true
 		}
-		r.add(series, origin, point.Attributes(), u)
+		r.add(metric, origin, point.Attributes(), u)
 	}
 }
 
 // add adds a point of the resource that was read last.
-func (r *pointReader) add(series model.Series, origin uint64, attrs pcommon.Map, u model.Update) {
+func (r *pointReader) add(metric series.Series, origin uint64, attrs pcommon.Map, u series.Update) {
 	u.Origin = max(1, r.hash.attributes(origin, attrs)) // 0 is none
-	r.from = append(r.from, pointSource{series, len(r.resources) - 1, attrs})
+	r.from = append(r.from, pointSource{metric, len(r.resources) - 1, attrs})
 	if r.updates = append(r.updates, u); len(r.updates) >= maxBatch {
 		r.flush()
 	}
 }
 
 // readLabels adds a point with the labels that its resource and its attributes have.
-func (r *pointReader) readLabels(from *pointSource, u *model.Update) {
-	series := from.series
-	p := model.Point{
-		Series: series, Origin: u.Origin, Gone: u.Gone, Delta: u.Delta, Value: u.Value, Count: u.Count, Time: u.Time,
+func (r *pointReader) readLabels(from *pointSource, u *series.Update) {
+	metric := from.series
+	p := series.Point{
+		Series: metric, Origin: u.Origin, Gone: u.Gone, Delta: u.Delta, Value: u.Value, Count: u.Count, Time: u.Time,
 		Simulated: r.simulated, GPU: r.device, From: r.collector, Sender: r.sender,
 	}
 	l := &p.Labels
 	l.Namespace, l.Service, l.GPU = r.resource.Namespace, r.resource.Service, r.resource.GPU
-	ofHardware := series.OfHardware()
+	ofHardware := metric.OfHardware()
 	if ofHardware {
 		l.Namespace, l.Service, l.Host = "", "", r.resource.Host
 	}
-	var device model.Device
+	var device series.Device
 	for key, v := range from.attrs.All() {
 		switch key {
 		case mlattr.RunID:
@@ -248,22 +250,22 @@ func (r *pointReader) readLabels(from *pointSource, u *model.Update) {
 		default:
 			device.Read(key, v)
 		}
-		for i, name := range series.Own() {
+		for i, name := range metric.Own() {
 			if name == key {
 				l.Own[i] = text(v)
 			}
 		}
 	}
-	if !series.Wants(l.Own[0]) {
+	if !metric.Wants(l.Own[0]) {
 		return
 	}
 	p.Simulated = p.Simulated || device.Source != ""
 	if p.Overflow && !ofHardware {
-		l.Own[model.MaxOwn-1] = mlattr.Other
+		l.Own[series.MaxOwn-1] = mlattr.Other
 	}
 	if !ofHardware {
 		p.GPU = nil
-	} else if r.device == nil && device != (model.Device{}) {
+	} else if r.device == nil && device != (series.Device{}) {
 		p.GPU = r.newDevice()
 		*p.GPU = device
 	}

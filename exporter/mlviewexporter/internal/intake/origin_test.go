@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 )
@@ -24,7 +25,7 @@ type site struct {
 	now time.Time
 }
 
-func newSite(settings model.Settings) *site {
+func newSite(settings input.Settings) *site {
 	s := &site{now: time.Unix(1_700_000_000, 0)}
 	settings.Now = func() time.Time { return s.now }
 	s.Store = model.NewStore(settings)
@@ -120,7 +121,7 @@ func gpuMetrics(utilization float64) pmetric.Metrics {
 // The page shows the same whether a sender repeats its streams as they were, of which
 // only the values are read, or in another form each time.
 func TestRepeatedStreamsShowTheSame(t *testing.T) {
-	same, other := newSite(model.Settings{}), newSite(model.Settings{})
+	same, other := newSite(input.Settings{}), newSite(input.Settings{})
 	e := newEmission(3, 4)
 	for round := range 40 {
 		e.next(same.now, round)
@@ -158,7 +159,7 @@ func stepsOf(value float64, labels ...string) pmetric.Metrics {
 
 // Streams are told apart by each of their labels, wherever its text ends.
 func TestStreamsAreToldApart(t *testing.T) {
-	s := newSite(model.Settings{})
+	s := newSite(input.Settings{})
 	for range 3 {
 		for i, labels := range [][]string{
 			{"ml.run.id", "r", "host.name", "h", "ml.rank.global", "0"},
@@ -188,7 +189,7 @@ func readingOf(host string) pmetric.Metrics {
 // A run that was forgotten is back with its next point, and its host with its next
 // reading.
 func TestAForgottenRunComesBack(t *testing.T) {
-	s := newSite(model.Settings{History: time.Minute})
+	s := newSite(input.Settings{History: time.Minute})
 	point, reading := stepsOf(1, "ml.run.id", "r", "host.name", "h"), readingOf("h")
 	s.consume(point, point, reading, reading)
 	s.now = s.now.Add(2 * time.Second)
@@ -204,7 +205,7 @@ func TestAForgottenRunComesBack(t *testing.T) {
 // A host that only repeats its readings reports. One of which ml_metrics repeats what it
 // has computed does not.
 func TestARepeatingHostReports(t *testing.T) {
-	s := newSite(model.Settings{})
+	s := newSite(input.Settings{})
 	for range 10 {
 		s.consume(readingOf("h"), stepsOf(1, "ml.run.id", "r", "host.name", "other"))
 		s.now = s.now.Add(20 * time.Second)
@@ -217,7 +218,7 @@ func TestARepeatingHostReports(t *testing.T) {
 // ml_metrics computes them.
 func TestMetricsThatAreNotShownAreNews(t *testing.T) {
 	for name, sent := range map[string]bool{"vllm:num_requests_running": true, "ml.user.cost": false, "ml_user_cost_total": false} {
-		s := newSite(model.Settings{})
+		s := newSite(input.Settings{})
 		md := stepsOf(1)
 		md.ResourceMetrics().At(0).Resource().Attributes().PutStr("host.name", "h")
 		md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).SetName(name)
@@ -231,7 +232,7 @@ func TestMetricsThatAreNotShownAreNews(t *testing.T) {
 
 // Data beyond the limit of another component is missing for as long as it says so.
 func TestRepeatedOverflow(t *testing.T) {
-	s := newSite(model.Settings{})
+	s := newSite(input.Settings{})
 	point := stepsOf(1, "ml.run.id", "r", "otel.metric.overflow", "true")
 	for range 10 {
 		s.consume(point)

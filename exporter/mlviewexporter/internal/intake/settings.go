@@ -6,7 +6,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -40,9 +41,9 @@ const maxSettingLength = 256
 type settings struct {
 	// all are those of all resources so far, first is the index of the first one of
 	// the current resource. runs are the runs so far.
-	all   []model.Setting
+	all   []api.Setting
 	first int
-	runs  []model.RunFacts
+	runs  []input.RunFacts
 	// sizes are the last sizes as text.
 	sizes [4]struct {
 		n    float64
@@ -61,7 +62,7 @@ func (s *settings) begin(f *mlattr.Facts) {
 		if known := &s.sizes[i]; known.n != n {
 			known.n, known.text = n, strconv.FormatFloat(n, 'f', -1, 64)
 		}
-		s.all = append(s.all, model.Setting{Name: name, Value: s.sizes[i].text})
+		s.all = append(s.all, api.Setting{Name: name, Value: s.sizes[i].text})
 	}
 }
 
@@ -82,12 +83,12 @@ func (s *settings) read(key string, v pcommon.Value) {
 		value = strings.Join(parts, ", ")
 	}
 	if value != "" && len(value) <= maxSettingLength {
-		s.all = append(s.all, model.Setting{Name: name, Value: value})
+		s.all = append(s.all, api.Setting{Name: name, Value: value})
 	}
 }
 
 // of notes that the runs of these sources have the settings of the resource.
-func (s *settings) of(sources []*model.Source) {
+func (s *settings) of(sources []*input.Source) {
 	own := s.all[s.first:]
 	if len(own) == 0 {
 		return
@@ -96,7 +97,7 @@ func (s *settings) of(sources []*model.Source) {
 	for _, source := range sources {
 		if source.Run != "" && source.Run != last {
 			last = source.Run
-			s.runs = append(s.runs, model.RunFacts{Namespace: source.Namespace, Service: source.Service, Run: last, Settings: own})
+			s.runs = append(s.runs, input.RunFacts{Namespace: source.Namespace, Service: source.Service, Run: last, Settings: own})
 		}
 	}
 }

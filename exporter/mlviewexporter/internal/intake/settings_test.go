@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 )
@@ -45,7 +47,7 @@ func settingsOf(t *testing.T, store *model.Store, run string) map[string]string 
 }
 
 func TestSettingsOfARun(t *testing.T) {
-	store := model.NewStore(model.Settings{})
+	store := model.NewStore(input.Settings{})
 	in := intake.New(store)
 	in.ConsumeTraces(t.Context(), runWith(t, "a", map[string]any{
 		"service.version": "1.2", "GIT_COMMIT": "3fa1c2", "container.image.name": "registry/train", "container.image.tags": []any{"v1", "latest"},
@@ -65,10 +67,10 @@ func TestSettingsOfARun(t *testing.T) {
 }
 
 func TestSettingsAreBounded(t *testing.T) {
-	store := model.NewStore(model.Settings{})
-	var facts []model.RunFacts
+	store := model.NewStore(input.Settings{})
+	var facts []input.RunFacts
 	for i := range 1000 {
-		facts = append(facts, model.RunFacts{Service: "s", Run: "r", Settings: []model.Setting{{Name: string(rune('a'+i%26)) + string(rune('a'+i/26)), Value: "v"}}})
+		facts = append(facts, input.RunFacts{Service: "s", Run: "r", Settings: []api.Setting{{Name: string(rune('a'+i%26)) + string(rune('a'+i/26)), Value: "v"}}})
 	}
 	store.ApplyFacts(facts)
 	assert.Len(t, settingsOf(t, store, "r"), 48)

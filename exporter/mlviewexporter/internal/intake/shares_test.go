@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 )
@@ -29,7 +30,7 @@ func TestQuietRunOutlivesRequests(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(tt.bytes, " bytes from ", tt.address), func(t *testing.T) {
 			now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-			store := model.NewStore(model.Settings{Now: func() time.Time { return now }})
+			store := model.NewStore(input.Settings{Now: func() time.Time { return now }})
 			reader := intake.New(store)
 			add := func(td ptrace.Traces, service, run, failure string) {
 				rs := td.ResourceSpans().AppendEmpty()

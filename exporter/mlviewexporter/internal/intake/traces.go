@@ -6,6 +6,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
@@ -26,10 +27,10 @@ type spanReader struct {
 
 	ofResource, ofSpan mlattr.Facts
 	fact               spanfact.Fact
-	resource           model.Source
-	sources            []*model.Source
+	resource           input.Source
+	sources            []*input.Source
 	used               int
-	spans              []model.SpanInput
+	spans              []input.Span
 	events             callEvents
 	settings           settings
 }
@@ -80,12 +81,12 @@ func (r *spanReader) reset() {
 	r.ofSpan.Reset()
 	r.fact = spanfact.Fact{}
 	for _, source := range r.sources[:r.used] {
-		*source = model.Source{}
+		*source = input.Source{}
 	}
 	if len(r.sources) > maxKeptSources {
 		r.sources = r.sources[:maxKeptSources:maxKeptSources]
 	}
-	r.used, r.resource, r.store = 0, model.Source{}, nil
+	r.used, r.resource, r.store = 0, input.Source{}, nil
 	r.events = callEvents{}
 	r.settings.reset()
 }
@@ -94,7 +95,7 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 	r.vocabulary.Resource(attrs, &r.ofResource)
 	f := &r.ofResource
 	r.settings.begin(f)
-	r.resource = model.Source{
+	r.resource = input.Source{
 		Sender: r.sender, Service: unknownService,
 		Job: f.Text(mlattr.JobID), JobName: f.Text(mlattr.JobName),
 		Host: f.Text(mlattr.HostName), Rank: spanfact.Rank(f),
@@ -128,7 +129,7 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 
 // source returns the source of a span: that of the resource, with what the span
 // says itself. inferred reports that the run was computed for a single trace.
-func (r *spanReader) source() (source *model.Source, inferred bool) {
+func (r *spanReader) source() (source *input.Source, inferred bool) {
 	own := r.resource
 	if id, computed := r.ofSpan.NamedRun(); id != "" {
 		if inferred = computed; !inferred {
@@ -146,7 +147,7 @@ func (r *spanReader) source() (source *model.Source, inferred bool) {
 		return r.sources[r.used-1], inferred
 	}
 	if r.used == len(r.sources) {
-		r.sources = append(r.sources, new(model.Source))
+		r.sources = append(r.sources, new(input.Source))
 	}
 	source = r.sources[r.used]
 	r.used++
@@ -168,7 +169,7 @@ func (r *spanReader) readSpan(known mlattr.System, span ptrace.Span) {
 	if n := len(r.spans); n < cap(r.spans) {
 		r.spans = r.spans[:n+1]
 	} else {
-		r.spans = append(r.spans, model.SpanInput{})
+		r.spans = append(r.spans, input.Span{})
 	}
 	in := &r.spans[len(r.spans)-1]
 	var inferred bool
@@ -209,7 +210,7 @@ func instant(at pcommon.Timestamp) int64 {
 }
 
 // readFailure adds the class, the message and the reproduction of a failure.
-func readFailure(in *model.SpanInput, end *spanfact.End, span ptrace.Span) {
+func readFailure(in *input.Span, end *spanfact.End, span ptrace.Span) {
 	in.Class = mlattr.ErrorClass(end.Class(span))
 	attrs := span.Attributes()
 	if fingerprint, ok := attrs.Get(attrFingerprint); ok {
@@ -242,7 +243,7 @@ const attrFingerprint = "repro.artifact.fingerprint"
 var messageKeys = append([]string{mlattr.ErrorMessage}, mlattr.Calls().ErrorMessage...)
 
 // readRequest adds what only requests to a model have.
-func readRequest(in *model.SpanInput, attrs pcommon.Map) {
+func readRequest(in *input.Span, attrs pcommon.Map) {
 	if reasons, ok := attrs.Get("gen_ai.response.finish_reasons"); ok {
 		in.LengthStop = saysLength(reasons)
 	}

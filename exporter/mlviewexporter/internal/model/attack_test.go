@@ -8,17 +8,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
 // Problems of what nobody knows do not keep out real ones.
 func TestUnknownProblemsMakeRoom(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.ApplyPoints(points(model.Problem, 3000, func(i int, l *model.Labels) {
-		l.Service, l.Run, l.Own[0] = "s"+strconv.Itoa(i), "", model.LooksHung
+	w := newWorld(input.Settings{})
+	w.ApplyPoints(points(series.Problem, 3000, func(i int, l *series.Labels) {
+		l.Service, l.Run, l.Own[0] = "s"+strconv.Itoa(i), "", api.LooksHung
 	}))
-	w.point(model.Steps, "r", 1)
-	w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
+	w.point(series.Steps, "r", 1)
+	w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
 	found := false
 	for _, r := range w.state().Runs {
 		found = found || len(r.Needs) > 0
@@ -28,12 +30,12 @@ func TestUnknownProblemsMakeRoom(t *testing.T) {
 
 // Runs that only spans name make room for others at once.
 func TestRunsOfSpansMakeRoom(t *testing.T) {
-	w := newWorld(model.Settings{MaxRuns: 10})
+	w := newWorld(input.Settings{MaxRuns: 10})
 	for i := range 100 {
-		w.span(func(in *model.SpanInput) { in.Source.Run = strconv.Itoa(i) })
+		w.span(func(in *input.Span) { in.Source.Run = strconv.Itoa(i) })
 	}
 	w.now = w.now.Add(2 * time.Second)
-	w.point(model.RunState, "real", 1, "running")
+	w.point(series.RunState, "real", 1, "running")
 	var ids []string
 	for _, r := range w.state().Runs {
 		ids = append(ids, r.ID)
@@ -43,12 +45,12 @@ func TestRunsOfSpansMakeRoom(t *testing.T) {
 
 // Ranks of runs that have ended make room for those of a new one.
 func TestRanksOfEndedRunsMakeRoom(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for run := range 5 {
 		id := strconv.Itoa(run)
 		w.now = w.now.Add(2 * time.Second)
-		w.ApplyPoints(points(model.LastStep, 16_000, func(i int, l *model.Labels) { l.Run, l.Rank = id, strconv.Itoa(i) }))
-		w.point(model.RunState, id, 1, "ended")
+		w.ApplyPoints(points(series.LastStep, 16_000, func(i int, l *series.Labels) { l.Run, l.Rank = id, strconv.Itoa(i) }))
+		w.point(series.RunState, id, 1, "ended")
 	}
 	for _, r := range w.state().Runs {
 		if r.ID == "4" {
@@ -60,12 +62,12 @@ func TestRanksOfEndedRunsMakeRoom(t *testing.T) {
 // Two collectors that report an onset a second apart report one problem: what its
 // steps took before is kept.
 func TestAnOnsetOfTwoCollectors(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	steps := func(n int, load float64) {
 		for phase, took := range map[string]float64{"step": 10 + load, "data_load": load} {
-			p := model.Point{Series: model.StepDuration, Delta: true, Value: took * float64(n), Count: float64(n), Time: w.now.UnixNano()}
+			p := series.Point{Series: series.StepDuration, Delta: true, Value: took * float64(n), Count: float64(n), Time: w.now.UnixNano()}
 			p.Labels.Service, p.Labels.Run, p.Labels.Rank, p.Labels.Own[0] = "trainer", "r", "0", phase
-			w.ApplyPoints([]model.Point{p})
+			w.ApplyPoints([]series.Point{p})
 		}
 		w.now = w.now.Add(10 * time.Second)
 	}
@@ -73,7 +75,7 @@ func TestAnOnsetOfTwoCollectors(t *testing.T) {
 	steps(100, 1)
 	onset := float64(w.now.Unix())
 	for i := range 20 {
-		w.point(model.Problem, "r", onset+float64(i%2), model.Slow)
+		w.point(series.Problem, "r", onset+float64(i%2), api.Slow)
 		steps(10, 20)
 	}
 	needs := w.state().Needs

@@ -7,26 +7,27 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
 // callTime adds a point of what the time of calls of a function, or of requests to a
 // model, was spent on.
 func (w *world) callTime(cause, request, function string, seconds float64) {
-	p := model.Point{Series: model.CallTime, Value: seconds, Time: w.now.UnixNano()}
+	p := series.Point{Series: series.CallTime, Value: seconds, Time: w.now.UnixNano()}
 	p.Labels.Service = "agent"
-	p.Labels.Own = [model.MaxOwn]string{0: cause, 1: request, 6: function}
-	w.ApplyPoints([]model.Point{p})
+	p.Labels.Own = [series.MaxOwn]string{0: cause, 1: request, 6: function}
+	w.ApplyPoints([]series.Point{p})
 }
 
 func TestWhatTheTimeOfCallsIsSpentOn(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.span(func(in *model.SpanInput) {
-		in.Source = &model.Source{Service: "agent"}
-		in.Trace, in.ID, in.Call, in.Function, in.Duration = [16]byte{1}, [8]byte{1}, model.WholeCall, "search", 1
+	w := newWorld(input.Settings{})
+	w.span(func(in *input.Span) {
+		in.Source = &input.Source{Service: "agent"}
+		in.Trace, in.ID, in.Call, in.Function, in.Duration = [16]byte{1}, [8]byte{1}, input.WholeCall, "search", 1
 	})
-	w.span(func(in *model.SpanInput) {
-		in.Source = &model.Source{Service: "agent"}
+	w.span(func(in *input.Span) {
+		in.Source = &input.Source{Service: "agent"}
 		in.Trace, in.ID, in.Request, in.Model = [16]byte{1}, [8]byte{2}, true, "m"
 	})
 	spent := func() (call, request map[string]float64) {

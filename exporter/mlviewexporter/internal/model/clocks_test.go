@@ -12,19 +12,21 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
 // A loss that becomes NaN is not shown as the last good one.
 func TestALossThatIsNoNumber(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.MaxFloat64} {
-		w := newWorld(model.Settings{})
-		w.point(model.Loss, "r", 2.5, "batch")
-		w.point(model.Loss, "r", bad, "batch")
+		w := newWorld(input.Settings{})
+		w.point(series.Loss, "r", 2.5, "batch")
+		w.point(series.Loss, "r", bad, "batch")
 		run := w.state().Runs[0]
 		assert.Nil(t, run.Loss)
 		assert.Contains(t, run.Why["loss"], "NaN")
-		w.point(model.Loss, "r", 2.5, "batch")
+		w.point(series.Loss, "r", 2.5, "batch")
 		run = w.state().Runs[0]
 		require.NotNil(t, run.Loss)
 		assert.Empty(t, run.Why["loss"])
@@ -33,20 +35,20 @@ func TestALossThatIsNoNumber(t *testing.T) {
 
 // Numbers that overflow in sums leave a State that can be encoded.
 func TestNumbersThatOverflow(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for _, value := range []float64{1e30, -1e30, 1e-300, math.NaN(), math.Inf(-1), math.MaxFloat64} {
-		for s := model.Steps; int(s) < model.SeriesCount; s++ {
+		for s := series.Steps; s < series.Count; s++ {
 			for i := range 20 {
-				p := model.Point{Series: s, Value: value, Count: math.Abs(value), Delta: i%2 == 0, Time: w.now.UnixNano()}
-				p.Labels = model.Labels{Service: "s", Run: "r", Host: "h", GPU: "g", Rank: strconv.Itoa(i % 3)}
+				p := series.Point{Series: s, Value: value, Count: math.Abs(value), Delta: i%2 == 0, Time: w.now.UnixNano()}
+				p.Labels = series.Labels{Service: "s", Run: "r", Host: "h", GPU: "g", Rank: strconv.Itoa(i % 3)}
 				p.Labels.Own[0] = "running"
-				w.ApplyPoints([]model.Point{p})
+				w.ApplyPoints([]series.Point{p})
 				w.now = w.now.Add(time.Millisecond)
 			}
 		}
-		w.span(func(in *model.SpanInput) {
+		w.span(func(in *input.Span) {
 			in.Duration, in.Queue, in.FirstToken, in.Decode, in.Cached = value, value, value, value, value
-			in.Call, in.Request, in.Usage = model.WholeCall, true, true
+			in.Call, in.Request, in.Usage = input.WholeCall, true, true
 			in.Start, in.End = math.MinInt64, math.MaxInt64
 		})
 		s := w.state()
@@ -61,17 +63,17 @@ func TestNumbersThatOverflow(t *testing.T) {
 
 // Records of a clock that is far ahead neither stay for ever nor displace others.
 func TestRecordsOfTheFuture(t *testing.T) {
-	w := newWorld(model.Settings{MaxGPUs: 2})
+	w := newWorld(input.Settings{MaxGPUs: 2})
 	future := w.now.AddDate(200, 0, 0)
 	xid := func(gpu, code string, at time.Time) {
-		w.ApplyEvents([]model.Event{{GPU: gpu, Host: "h", XID: &model.XID{Time: at, Code: code}}})
+		w.ApplyEvents([]input.Event{{GPU: gpu, Host: "h", XID: &api.XID{Time: at, Code: code}}})
 	}
 	xid("g", "1", future)
 	for i := range 10 {
 		xid("unknown "+strconv.Itoa(i), "1", future)
 	}
-	w.gpu(model.GPUPower, "g", 1, nil)
-	w.gpu(model.GPUPower, "g2", 1, nil)
+	w.gpu(series.GPUPower, "g", 1, nil)
+	w.gpu(series.GPUPower, "g2", 1, nil)
 	w.now = w.now.Add(time.Second)
 	xid("g", "79", w.now)
 	xid("g2", "48", w.now)
@@ -82,9 +84,9 @@ func TestRecordsOfTheFuture(t *testing.T) {
 	assert.Equal(t, "48", gpus[1].XID.Code)
 
 	for i := range 500 {
-		w.ApplyEvents([]model.Event{{Failure: &model.Failure{Key: fmt.Sprint("k", i), LastSeen: &future}}})
+		w.ApplyEvents([]input.Event{{Failure: &api.Failure{Key: fmt.Sprint("k", i), LastSeen: &future}}})
 	}
-	w.SetFailures([]model.Failure{{Key: "found", FirstSeen: &future, LastSeen: &future}})
+	w.SetFailures([]api.Failure{{Key: "found", FirstSeen: &future, LastSeen: &future}})
 	for _, f := range w.state().Failures {
 		assert.False(t, f.LastSeen.After(w.now), f.Key)
 		assert.False(t, f.FirstSeen.After(w.now), f.Key)
@@ -101,7 +103,7 @@ func TestRecordsOfTheFuture(t *testing.T) {
 
 // What is imported can be encoded, is cut as what arrives, and has no commands.
 func TestImportOfHostileData(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	now, bad := w.now.Format(time.RFC3339), "0000-01-01T00:00:00+23:59"
 	err := w.Import([]byte(`{"version":1,
 		"runs":[{"service":"s","id":"r","first_seen":"` + bad + `","checkpoint":"` + bad + `","last_seen":"` + now + `"}],
@@ -122,18 +124,18 @@ func TestImportOfHostileData(t *testing.T) {
 	first := "0000-01-01T00:00:00+23:59"
 	at, err := time.Parse(time.RFC3339, first)
 	require.NoError(t, err)
-	w.SetFailures([]model.Failure{{Key: "found", FirstSeen: &at, LastSeen: &s.Time}})
+	w.SetFailures([]api.Failure{{Key: "found", FirstSeen: &at, LastSeen: &s.Time}})
 	_, err = json.Marshal(w.state())
 	require.NoError(t, err)
 }
 
 // Each call has a key of its own.
 func TestKeysOfCalls(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for _, service := range []string{"a", "b"} {
 		for _, id := range []byte{0, 0, 1} {
-			w.span(func(in *model.SpanInput) {
-				in.Source, in.Call = &model.Source{Service: service}, model.WholeCall
+			w.span(func(in *input.Span) {
+				in.Source, in.Call = &input.Source{Service: service}, input.WholeCall
 				in.Trace, in.ID = [16]byte{id}, [8]byte{id}
 			})
 		}
@@ -147,9 +149,9 @@ func TestKeysOfCalls(t *testing.T) {
 
 // A version with a long name is one version.
 func TestLongVersions(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for range 3 {
-		w.span(func(in *model.SpanInput) {
+		w.span(func(in *input.Span) {
 			in.Source.Version, in.Request, in.Model = strings.Repeat("v", 500), true, "m"
 		})
 	}
@@ -162,13 +164,13 @@ func TestLongVersions(t *testing.T) {
 func TestAProblemHasOneKey(t *testing.T) {
 	keys := make(map[string]bool)
 	for range 30 {
-		w := newWorld(model.Settings{})
+		w := newWorld(input.Settings{})
 		for _, service := range []string{"c", "a", "b"} {
-			w.gpu(model.Problem, "0", float64(w.now.Unix()), func(p *model.Point) {
-				p.Labels.Own[0], p.Labels.Service, p.Labels.Job = model.GPUFailed, service, service
+			w.gpu(series.Problem, "0", float64(w.now.Unix()), func(p *series.Point) {
+				p.Labels.Own[0], p.Labels.Service, p.Labels.Job = api.GPUFailed, service, service
 			})
 		}
-		w.gpu(model.GPUPower, "0", 1, nil)
+		w.gpu(series.GPUPower, "0", 1, nil)
 		needs := w.state().Needs
 		require.Len(t, needs, 1)
 		keys[needs[0].Key+needs[0].Job] = true

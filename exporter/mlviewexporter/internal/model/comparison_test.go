@@ -9,7 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
 // trainer plays runs of a service into a store.
@@ -18,32 +21,32 @@ type trainer struct {
 	now   time.Time
 }
 
-func newTrainer(set model.Settings) *trainer {
+func newTrainer(set input.Settings) *trainer {
 	f := &trainer{now: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
 	set.Now = func() time.Time { return f.now }
 	f.store = model.NewStore(set)
 	return f
 }
 
-func point(series model.Series, run string, value float64, own ...string) model.Point {
-	p := model.Point{Series: series, Value: value, Labels: model.Labels{Service: "trainer", Run: run}}
+func point(metric series.Series, run string, value float64, own ...string) series.Point {
+	p := series.Point{Series: metric, Value: value, Labels: series.Labels{Service: "trainer", Run: run}}
 	copy(p.Labels.Own[:], own)
 	return p
 }
 
 // train has a run take a step each two seconds. loss gives its loss at a step.
 func (f *trainer) train(run string, steps int, loss func(step float64) float64) {
-	source := &model.Source{Service: "trainer", Run: run, JobName: "nightly", Version: "v-" + run}
-	f.store.ApplySpans([]model.SpanInput{{Source: source, Phase: "train", ML: true, Sizes: model.Sizes{Batch: 32}}})
-	f.store.ApplyFacts([]model.RunFacts{{Service: "trainer", Run: run, Settings: []model.Setting{{Name: "vcs.ref.head.revision", Value: "abc"}}}})
+	source := &input.Source{Service: "trainer", Run: run, JobName: "nightly", Version: "v-" + run}
+	f.store.ApplySpans([]input.Span{{Source: source, Phase: "train", ML: true, Sizes: input.Sizes{Batch: 32}}})
+	f.store.ApplyFacts([]input.RunFacts{{Service: "trainer", Run: run, Settings: []api.Setting{{Name: "vcs.ref.head.revision", Value: "abc"}}}})
 	for step := 1; step <= steps; step++ {
 		at := float64(step)
-		f.store.ApplyPoints([]model.Point{
-			point(model.Steps, run, at), point(model.Loss, run, loss(at), "batch"), point(model.RunStepTime, run, 2, "recent"),
-			point(model.RunState, run, 1, "running"), point(model.RunTimeRatio, run, 0.75, "productive"),
-			point(model.RunTimeRatio, run, 0.25, "data_load"), point(model.RunGPUs, run, 4),
-			{Series: model.StepDuration, Value: 2 * at, Count: at, Labels: model.Labels{Service: "trainer", Run: run, Own: [model.MaxOwn]string{"step"}}},
-			{Series: model.StepDuration, Value: at / 2, Count: at, Labels: model.Labels{Service: "trainer", Run: run, Own: [model.MaxOwn]string{"data_load"}}},
+		f.store.ApplyPoints([]series.Point{
+			point(series.Steps, run, at), point(series.Loss, run, loss(at), "batch"), point(series.RunStepTime, run, 2, "recent"),
+			point(series.RunState, run, 1, "running"), point(series.RunTimeRatio, run, 0.75, "productive"),
+			point(series.RunTimeRatio, run, 0.25, "data_load"), point(series.RunGPUs, run, 4),
+			{Series: series.StepDuration, Value: 2 * at, Count: at, Labels: series.Labels{Service: "trainer", Run: run, Own: [series.MaxOwn]string{"step"}}},
+			{Series: series.StepDuration, Value: at / 2, Count: at, Labels: series.Labels{Service: "trainer", Run: run, Own: [series.MaxOwn]string{"data_load"}}},
 		})
 		f.now = f.now.Add(2 * time.Second)
 	}
@@ -52,7 +55,7 @@ func (f *trainer) train(run string, steps int, loss func(step float64) float64) 
 // end has the run end, and passes the time until its last numbers are recorded.
 func (f *trainer) end(run string) {
 	for range 3 {
-		f.store.ApplyPoints([]model.Point{point(model.RunState, run, 0, "running"), point(model.RunState, run, 1, "ended")})
+		f.store.ApplyPoints([]series.Point{point(series.RunState, run, 0, "running"), point(series.RunState, run, 1, "ended")})
 		f.now = f.now.Add(3 * time.Second)
 	}
 }
@@ -79,7 +82,7 @@ func risingFrom(from float64) func(float64) float64 {
 	}
 }
 
-func numbersOf(rows []model.RunNumber) map[string]float64 {
+func numbersOf(rows []api.RunNumber) map[string]float64 {
 	all := map[string]float64{}
 	for _, row := range rows {
 		all[row.Name] = row.Value
@@ -88,7 +91,7 @@ func numbersOf(rows []model.RunNumber) map[string]float64 {
 }
 
 func TestARunBesideItsLastGoodOne(t *testing.T) {
-	f := newTrainer(model.Settings{})
+	f := newTrainer(input.Settings{})
 	f.train("good", 400, falling)
 	f.end("good")
 	f.train("bad", 300, risingFrom(150))
@@ -102,7 +105,7 @@ func TestARunBesideItsLastGoodOne(t *testing.T) {
 	assert.Equal(t, "steps", c.Parting.By)
 	require.True(t, c.Parting.Parted)
 	assert.InDelta(t, 150, *c.Parting.At, 10)
-	assert.Equal(t, []model.SettingPair{{Name: "service.version", Run: "v-bad", With: "v-good"}}, c.Settings)
+	assert.Equal(t, []api.SettingPair{{Name: "service.version", Run: "v-bad", With: "v-good"}}, c.Settings)
 	assert.Equal(t, 3, c.Equal, "batch size, revision, job")
 
 	numbers := numbersOf(c.Run.Numbers)
@@ -116,7 +119,7 @@ func TestARunBesideItsLastGoodOne(t *testing.T) {
 }
 
 func TestEqualRunsDoNotPart(t *testing.T) {
-	f := newTrainer(model.Settings{})
+	f := newTrainer(input.Settings{})
 	f.train("first", 200, falling)
 	f.end("first")
 	f.train("second", 200, falling)
@@ -128,12 +131,12 @@ func TestEqualRunsDoNotPart(t *testing.T) {
 }
 
 func TestOnlyRunsThatEndedWellAreGood(t *testing.T) {
-	f := newTrainer(model.Settings{})
+	f := newTrainer(input.Settings{})
 	f.train("slow", 50, falling)
-	f.store.ApplyPoints([]model.Point{point(model.Problem, "slow", float64(f.now.Unix()), "slow")})
+	f.store.ApplyPoints([]series.Point{point(series.Problem, "slow", float64(f.now.Unix()), "slow")})
 	f.end("slow")
 	f.train("failed", 50, falling)
-	f.store.ApplySpans([]model.SpanInput{{Source: &model.Source{Service: "trainer", Run: "failed"}, Phase: "train", ML: true, Failed: true, Class: "E"}})
+	f.store.ApplySpans([]input.Span{{Source: &input.Source{Service: "trainer", Run: "failed"}, Phase: "train", ML: true, Failed: true, Class: "E"}})
 	f.end("failed")
 	f.train("killed", 50, falling)
 	f.train("last", 50, falling)
@@ -149,7 +152,7 @@ func TestOnlyRunsThatEndedWellAreGood(t *testing.T) {
 }
 
 func TestARunBesideAnyOther(t *testing.T) {
-	f := newTrainer(model.Settings{})
+	f := newTrainer(input.Settings{})
 	f.train("a", 50, falling)
 	f.train("b", 50, falling)
 	c, ok := f.store.Compare(f.key(t, "a"), f.key(t, "b"))
@@ -164,7 +167,7 @@ func TestARunBesideAnyOther(t *testing.T) {
 }
 
 func TestAGoodRunIsKeptOverRestartsAndAfterItsRow(t *testing.T) {
-	f := newTrainer(model.Settings{History: time.Hour})
+	f := newTrainer(input.Settings{History: time.Hour})
 	f.train("good", 100, falling)
 	f.end("good")
 	before, ok := f.store.Compare(f.key(t, "good"), "")
@@ -172,7 +175,7 @@ func TestAGoodRunIsKeptOverRestartsAndAfterItsRow(t *testing.T) {
 	data, err := f.store.Export()
 	require.NoError(t, err)
 
-	later := newTrainer(model.Settings{History: time.Hour})
+	later := newTrainer(input.Settings{History: time.Hour})
 	later.now = f.now.Add(48 * time.Hour)
 	require.NoError(t, later.store.Import(data))
 	later.train("next", 100, risingFrom(50))
@@ -183,7 +186,7 @@ func TestAGoodRunIsKeptOverRestartsAndAfterItsRow(t *testing.T) {
 	assert.Equal(t, before.Run.Numbers, c.With.Numbers)
 	assert.True(t, c.Parting.Parted)
 
-	expired := newTrainer(model.Settings{})
+	expired := newTrainer(input.Settings{})
 	expired.now = f.now.Add(8 * 24 * time.Hour)
 	require.NoError(t, expired.store.Import(data))
 	expired.train("next", 10, falling)
@@ -193,12 +196,12 @@ func TestAGoodRunIsKeptOverRestartsAndAfterItsRow(t *testing.T) {
 }
 
 func TestGoodRunsAreBounded(t *testing.T) {
-	f := newTrainer(model.Settings{})
+	f := newTrainer(input.Settings{})
 	for i := range 100 {
 		service := fmt.Sprintf("service-%d", i)
 		for _, state := range []string{"running", "running", "running", "ended", "ended", "ended"} {
-			var points []model.Point
-			for _, p := range []model.Point{point(model.Steps, "r", 1), point(model.RunState, "r", 1, state), point(model.RunState, "r", 0, map[string]string{"running": "ended", "ended": "running"}[state])} {
+			var points []series.Point
+			for _, p := range []series.Point{point(series.Steps, "r", 1), point(series.RunState, "r", 1, state), point(series.RunState, "r", 0, map[string]string{"running": "ended", "ended": "running"}[state])} {
 				p.Labels.Service = service
 				points = append(points, p)
 			}
@@ -216,7 +219,7 @@ func TestGoodRunsAreBounded(t *testing.T) {
 }
 
 func TestProfilesAreBounded(t *testing.T) {
-	f := newTrainer(model.Settings{})
+	f := newTrainer(input.Settings{})
 	f.train("long", 9000, falling)
 	c, ok := f.store.Compare(f.key(t, "long"), "")
 	require.True(t, ok)
@@ -232,7 +235,7 @@ func TestProfilesAreBounded(t *testing.T) {
 // The curves of a run of more than 40 minutes are means of minutes up to its end: single
 // points at the end would weigh as much each as a minute, and be noisier.
 func TestComparedCurvesHaveOneResolution(t *testing.T) {
-	f := newTrainer(model.Settings{})
+	f := newTrainer(input.Settings{})
 	f.train("r", 3000, falling)
 	c, ok := f.store.Compare(f.key(t, "r"), "")
 	require.True(t, ok)
@@ -245,7 +248,7 @@ func TestComparedCurvesHaveOneResolution(t *testing.T) {
 }
 
 func TestTimeIsSpentByStateAndUse(t *testing.T) {
-	f := newTrainer(model.Settings{})
+	f := newTrainer(input.Settings{})
 	f.train("r", 1000, falling)
 	detail, ok := f.store.Run(f.key(t, "r"))
 	require.True(t, ok)
@@ -259,7 +262,7 @@ func TestTimeIsSpentByStateAndUse(t *testing.T) {
 }
 
 func TestTheLastTwoGoodRunsOfAJobAreKept(t *testing.T) {
-	f := newTrainer(model.Settings{})
+	f := newTrainer(input.Settings{})
 	for _, run := range []string{"first", "second", "third"} {
 		f.train(run, 20, falling)
 		f.end(run)
@@ -280,17 +283,17 @@ func TestTheLastTwoGoodRunsOfAJobAreKept(t *testing.T) {
 func TestTheLastLossIsThatOfTheLastStep(t *testing.T) {
 	for name, clock := range map[string]time.Duration{"clocks agree": 0, "the sender's is an hour behind": -time.Hour, "and ahead": time.Minute} {
 		t.Run(name, func(t *testing.T) {
-			f := newTrainer(model.Settings{})
+			f := newTrainer(input.Settings{})
 			f.train("r", 500, falling)
 			last := float64(f.now.Add(clock).Unix())
 			f.now = f.now.Add(4 * time.Second)
-			say := func(loss float64, states ...model.Point) {
-				f.store.ApplyPoints(append(states, point(model.LastStep, "r", last), point(model.Loss, "r", loss, "batch")))
+			say := func(loss float64, states ...series.Point) {
+				f.store.ApplyPoints(append(states, point(series.LastStep, "r", last), point(series.Loss, "r", loss, "batch")))
 				f.now = f.now.Add(3 * time.Second)
 			}
 			say(0.5)
 			for range 20 {
-				say(7, point(model.RunState, "r", 0, "running"), point(model.RunState, "r", 1, "ended"))
+				say(7, point(series.RunState, "r", 0, "running"), point(series.RunState, "r", 1, "ended"))
 			}
 			c, ok := f.store.Compare(f.key(t, "r"), "")
 			require.True(t, ok)
@@ -310,11 +313,11 @@ func TestTheLastLossIsThatOfTheLastStep(t *testing.T) {
 
 // TestTheLastLossThatIsNoNumber is not a number of an earlier step.
 func TestTheLastLossThatIsNoNumber(t *testing.T) {
-	f := newTrainer(model.Settings{})
+	f := newTrainer(input.Settings{})
 	f.train("r", 50, falling)
-	f.store.ApplyPoints([]model.Point{point(model.Loss, "r", math.NaN(), "batch"), point(model.LastStep, "r", float64(f.now.Unix()))})
+	f.store.ApplyPoints([]series.Point{point(series.Loss, "r", math.NaN(), "batch"), point(series.LastStep, "r", float64(f.now.Unix()))})
 	f.now = f.now.Add(3 * time.Second)
-	f.store.ApplyPoints([]model.Point{point(model.RunState, "r", 0, "running"), point(model.RunState, "r", 1, "ended")})
+	f.store.ApplyPoints([]series.Point{point(series.RunState, "r", 0, "running"), point(series.RunState, "r", 1, "ended")})
 	c, ok := f.store.Compare(f.key(t, "r"), "")
 	require.True(t, ok)
 	assert.NotContains(t, numbersOf(c.Run.Numbers), "loss_last")
@@ -322,11 +325,11 @@ func TestTheLastLossThatIsNoNumber(t *testing.T) {
 
 // TestTheLastValidationLoss comes after the last step.
 func TestTheLastValidationLoss(t *testing.T) {
-	f := newTrainer(model.Settings{})
+	f := newTrainer(input.Settings{})
 	f.train("r", 50, falling)
-	last := point(model.LastStep, "r", float64(f.now.Unix()))
+	last := point(series.LastStep, "r", float64(f.now.Unix()))
 	for _, loss := range []float64{2, 1.5} {
-		f.store.ApplyPoints([]model.Point{last, point(model.Loss, "r", loss, "validation")})
+		f.store.ApplyPoints([]series.Point{last, point(series.Loss, "r", loss, "validation")})
 		f.now = f.now.Add(10 * time.Second)
 	}
 	f.end("r")

@@ -7,21 +7,22 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
 // The costs of requests add up from all sources, and those of GPUs are added over
 // time.
 func TestCostsOfRuns(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	send := func(gpus bool) {
-		w.point(model.Steps, "r", 1)
-		w.point(model.Cost, "r", 2, "input", "m", "computed")
-		w.point(model.Cost, "r", 0.5, "other", "m", "stated")
-		w.point(model.Requests, "r", 3, "chat", "m")
+		w.point(series.Steps, "r", 1)
+		w.point(series.Cost, "r", 2, "input", "m", "computed")
+		w.point(series.Cost, "r", 0.5, "other", "m", "stated")
+		w.point(series.Requests, "r", 3, "chat", "m")
 		if gpus {
-			w.point(model.RunGPUs, "r", 8)
-			w.point(model.RunGPUPrice, "r", 20)
+			w.point(series.RunGPUs, "r", 8)
+			w.point(series.RunGPUPrice, "r", 20)
 		}
 	}
 	send(false)

@@ -8,10 +8,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
-func (w *world) run(t *testing.T) *model.RunDetail {
+func (w *world) run(t *testing.T) *api.RunDetail {
 	runs := w.state().Runs
 	require.Len(t, runs, 1)
 	detail, ok := w.Run(runs[0].Key)
@@ -20,7 +22,7 @@ func (w *world) run(t *testing.T) *model.RunDetail {
 }
 
 func TestAnUnknownKeyHasNoDetail(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	_, ok := w.Run("x")
 	assert.False(t, ok)
 	_, ok = w.Trace("x")
@@ -29,10 +31,10 @@ func TestAnUnknownKeyHasNoDetail(t *testing.T) {
 
 // Curves have each point of the last ten minutes and one a minute before.
 func TestCurves(t *testing.T) {
-	w := newWorld(model.Settings{Interval: 2 * time.Second, History: time.Hour})
+	w := newWorld(input.Settings{Interval: 2 * time.Second, History: time.Hour})
 	start := w.now
 	for range 3 * 3600 / 5 {
-		w.point(model.Loss, "r", w.now.Sub(start).Seconds(), "batch")
+		w.point(series.Loss, "r", w.now.Sub(start).Seconds(), "batch")
 		w.now = w.now.Add(5 * time.Second)
 	}
 	detail := w.run(t)
@@ -61,9 +63,9 @@ func TestCurves(t *testing.T) {
 
 // TestCurvesOfAShortRun have each point, and nothing twice.
 func TestCurvesOfAShortRun(t *testing.T) {
-	w := newWorld(model.Settings{Interval: 2 * time.Second})
+	w := newWorld(input.Settings{Interval: 2 * time.Second})
 	for range 100 {
-		w.point(model.Loss, "r", 1, "batch")
+		w.point(series.Loss, "r", 1, "batch")
 		w.now = w.now.Add(5 * time.Second)
 	}
 	curve := w.run(t).Curves[0]
@@ -73,16 +75,16 @@ func TestCurvesOfAShortRun(t *testing.T) {
 
 // A number that is unknown at times leaves a gap.
 func TestCurvesHaveGaps(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for i := range 10 {
-		w.point(model.RunGoodput, "r", 0.5)
+		w.point(series.RunGoodput, "r", 0.5)
 		if i >= 3 && i < 6 {
-			w.point(model.Loss, "r", float64(i), "batch")
+			w.point(series.Loss, "r", float64(i), "batch")
 		}
 		if i == 6 {
-			gone := model.Point{Series: model.Loss, Gone: true}
+			gone := series.Point{Series: series.Loss, Gone: true}
 			gone.Labels.Service, gone.Labels.Run, gone.Labels.Own[0] = "trainer", "r", "batch"
-			w.ApplyPoints([]model.Point{gone})
+			w.ApplyPoints([]series.Point{gone})
 		}
 		w.now = w.now.Add(10 * time.Second)
 	}
@@ -101,7 +103,7 @@ func TestCurvesHaveGaps(t *testing.T) {
 // trace adds spans of one trace: name, parent, start and end in seconds.
 func (w *world) trace(spans ...[4]int) {
 	for _, s := range spans {
-		w.span(func(in *model.SpanInput) {
+		w.span(func(in *input.Span) {
 			in.Trace, in.ID = [16]byte{7}, [8]byte{byte(s[0])}
 			if s[1] > 0 {
 				in.Parent = [8]byte{byte(s[1])}
@@ -139,7 +141,7 @@ func TestTheChainThatDecidedTheEnd(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(model.Settings{})
+			w := newWorld(input.Settings{})
 			w.trace(tt.spans...)
 			whole, ok := w.Trace("07000000000000000000000000000000")
 			require.True(t, ok)
@@ -172,10 +174,10 @@ func TestTheChainThatDecidedTheEnd(t *testing.T) {
 // A busy service does not displace the traces of others, nor the good ones those
 // that failed.
 func TestTracesOfAllServicesAreHeld(t *testing.T) {
-	w := newWorld(model.Settings{MaxTraces: 10})
+	w := newWorld(input.Settings{MaxTraces: 10})
 	add := func(service string, i int, failed bool) {
-		w.span(func(in *model.SpanInput) {
-			in.Source = &model.Source{Service: service, Run: service}
+		w.span(func(in *input.Span) {
+			in.Source = &input.Source{Service: service, Run: service}
 			in.Trace, in.Failed, in.Class = [16]byte{byte(i), byte(i >> 8), service[0]}, failed, "E"
 		})
 	}
@@ -198,9 +200,9 @@ func TestTracesOfAllServicesAreHeld(t *testing.T) {
 }
 
 func TestRanks(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for _, rank := range []string{"10", "2", "0", "x"} {
-		w.span(func(in *model.SpanInput) { in.Source.Rank, in.Source.Host = rank, "h" })
+		w.span(func(in *input.Span) { in.Source.Rank, in.Source.Host = rank, "h" })
 	}
 	detail := w.run(t)
 	var ranks []string
@@ -210,15 +212,15 @@ func TestRanks(t *testing.T) {
 	}
 	assert.Equal(t, []string{"0", "2", "10", "x"}, ranks)
 	assert.Equal(t, []string{"1", "3", "4", "5", "6", "7", "8", "9"}, detail.MissingRanks)
-	w.span(func(in *model.SpanInput) { in.Source.Rank, in.Source.Host, in.Source.SomeRanks = "10", "h", true })
+	w.span(func(in *input.Span) { in.Source.Rank, in.Source.Host, in.Source.SomeRanks = "10", "h", true })
 	assert.Empty(t, w.run(t).MissingRanks, "its program sends from some ranks only")
 }
 
 // The rate of a run's tokens is what its client reports, and a rate of all ranks
 // counts once; else it rests on the tokens of a step.
 func TestTokenRateOfARun(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.point(model.RunTokenRate, "r", 900, "steps")
+	w := newWorld(input.Settings{})
+	w.point(series.RunTokenRate, "r", 900, "steps")
 	rate := func() (rate float64, basis string) {
 		row := w.state().Runs[0]
 		return *row.TokenRate, row.TokenBasis
@@ -227,10 +229,10 @@ func TestTokenRateOfARun(t *testing.T) {
 	assert.InDelta(t, 900, is, 0)
 	assert.Equal(t, "steps", basis)
 	for rank, value := range map[string]float64{"0": 1000, "7": 1001} {
-		p := model.Point{Series: model.ClientThroughput, Value: value, Time: w.now.UnixNano()}
+		p := series.Point{Series: series.ClientThroughput, Value: value, Time: w.now.UnixNano()}
 		p.Labels.Service, p.Labels.Run, p.Labels.Rank = "trainer", "r", rank
-		p.Labels.Own = [model.MaxOwn]string{0: "input", 2: "reported", 3: "tokens_per_sec", 4: "global"}
-		w.ApplyPoints([]model.Point{p})
+		p.Labels.Own = [series.MaxOwn]string{0: "input", 2: "reported", 3: "tokens_per_sec", 4: "global"}
+		w.ApplyPoints([]series.Point{p})
 	}
 	is, basis = rate()
 	assert.InDelta(t, 1001, is, 0)
@@ -240,15 +242,15 @@ func TestTokenRateOfARun(t *testing.T) {
 // The numbers of steps end with the last step, those of GPUs go on. The onset of the
 // hang is one mark.
 func TestCurvesOfAHang(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	report := func(state string, lastStep time.Time) {
 		for _, other := range []string{"running", "stalled"} {
-			w.point(model.RunState, "r", 0, other)
+			w.point(series.RunState, "r", 0, other)
 		}
-		w.point(model.RunState, "r", 1, state)
-		w.point(model.Loss, "r", 1, "batch")
-		w.point(model.RunGPUUtilization, "r", 1)
-		w.point(model.LastStep, "r", float64(lastStep.Unix()))
+		w.point(series.RunState, "r", 1, state)
+		w.point(series.Loss, "r", 1, "batch")
+		w.point(series.RunGPUUtilization, "r", 1)
+		w.point(series.LastStep, "r", float64(lastStep.Unix()))
 		w.now = w.now.Add(4 * time.Second)
 	}
 	for range 3 {
@@ -258,10 +260,10 @@ func TestCurvesOfAHang(t *testing.T) {
 	for range 3 {
 		report("running", last)
 	}
-	w.point(model.Problem, "r", float64(last.Unix()), model.LooksHung)
+	w.point(series.Problem, "r", float64(last.Unix()), api.LooksHung)
 	report("stalled", last)
 	detail := w.run(t)
-	curves := make(map[string]model.Curve)
+	curves := make(map[string]api.Curve)
 	for _, c := range detail.Curves {
 		curves[c.Name] = c
 	}
@@ -270,7 +272,7 @@ func TestCurvesOfAHang(t *testing.T) {
 	use := curves["gpu_utilization"].Times
 	assert.Greater(t, use[len(use)-1], float64(last.Unix()))
 	require.Len(t, detail.Marks, 1)
-	assert.Equal(t, model.Mark{Time: last, Kind: model.LooksHung, Text: "looks hung"}, detail.Marks[0])
+	assert.Equal(t, api.Mark{Time: last, Kind: api.LooksHung, Text: "looks hung"}, detail.Marks[0])
 	report("running", w.now)
 	assert.Len(t, w.run(t).Marks, 2, "it goes on")
 }
@@ -305,14 +307,14 @@ func TestEvidenceOfAHang(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(model.Settings{})
+			w := newWorld(input.Settings{})
 			for i, r := range tt.ranks {
-				w.span(func(in *model.SpanInput) {
+				w.span(func(in *input.Span) {
 					in.Source.Rank, in.Source.Host, in.Source.PID = string(rune('0'+i)), "h", int64(100+i)
 					in.Phase, in.End = r.span, w.now.Add(-r.ago).UnixNano()
 				})
 			}
-			w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
+			w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
 			needs := w.state().Needs
 			require.Len(t, needs, 1)
 			assert.Equal(t, tt.want, needs[0].Evidence)
@@ -325,7 +327,7 @@ func TestEvidenceOfAHang(t *testing.T) {
 
 // A rate of the first seconds, when senders have held back data, is on no curve.
 func TestCurvesOfRatesBeginLater(t *testing.T) {
-	w := newWorld(model.Settings{Interval: 2 * time.Second})
+	w := newWorld(input.Settings{Interval: 2 * time.Second})
 	began := w.now
 	for i := range 40 {
 		w.now = began.Add(time.Duration(2*i) * time.Second)
@@ -333,7 +335,7 @@ func TestCurvesOfRatesBeginLater(t *testing.T) {
 		if i == 0 {
 			tokens = 0 // 1000 are held back
 		}
-		w.point(model.Tokens, "r", tokens)
+		w.point(series.Tokens, "r", tokens)
 	}
 	w.now = w.now.Add(2 * time.Second)
 	for _, c := range w.run(t).Curves {
@@ -349,12 +351,12 @@ func TestCurvesOfRatesBeginLater(t *testing.T) {
 
 // The step of a rank counts what the step of its run counts, and not its batches.
 func TestStepsOfRanks(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.point(model.Batches, "r", 9)
-	w.span(func(*model.SpanInput) {})
+	w := newWorld(input.Settings{})
+	w.point(series.Batches, "r", 9)
+	w.span(func(*input.Span) {})
 	require.Len(t, w.run(t).Ranks, 1)
 	assert.InDelta(t, 9, *w.run(t).Ranks[0].Steps, 0)
-	w.point(model.Steps, "r", 3)
+	w.point(series.Steps, "r", 3)
 	w.now = w.now.Add(time.Minute)
 	assert.InDelta(t, 3, *w.run(t).Ranks[0].Steps, 0)
 	assert.InDelta(t, 3, *w.run(t).Run.Steps, 0)
@@ -363,9 +365,9 @@ func TestStepsOfRanks(t *testing.T) {
 // A run that has failed stays so when its series have ended: it neither runs nor takes
 // time, and its last step is its last.
 func TestARunThatHasFailed(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.point(model.LastStep, "r", float64(w.now.Unix()))
-	w.point(model.RunState, "r", 1, "failed")
+	w := newWorld(input.Settings{})
+	w.point(series.LastStep, "r", float64(w.now.Unix()))
+	w.point(series.RunState, "r", 1, "failed")
 	for range 40 {
 		w.state()
 		w.now = w.now.Add(time.Minute)

@@ -2,85 +2,88 @@ package model
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/failures"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 )
 
 // addEvidence says what was observed of a problem, and what to do next. It
 // composes what the model holds and decides nothing.
-func (s *Store) addEvidence(state *State, n *Need, p *problem, now time.Time) {
+func (s *Store) addEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
 	s.ownEvidence(state, n, p, now)
 	if s.settings.Fleet && p.record != nil && len(p.record.Evidence) > 0 {
-		n.takeEvidence(p.record)
+		takeEvidence(n, p.record)
 	}
 }
 
 // ownEvidence says what the page itself has observed, or what the record of a problem
 // says if the page has no words of its own for the kind.
-func (s *Store) ownEvidence(state *State, n *Need, p *problem, now time.Time) {
+func (s *Store) ownEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
 	switch p.kind {
-	case LooksHung:
+	case api.LooksHung:
 		s.hungEvidence(n, p.run, now)
-	case GPUFailed:
+	case api.GPUFailed:
 		s.failedGPUEvidence(n, p, now)
-	case RestartLoop:
+	case api.RestartLoop:
 		s.restartEvidence(state, n, p, now)
-	case Failing:
+	case api.Failing:
 		s.failingEvidence(state, n, p, now)
-	case Slow:
+	case api.Slow:
 		s.slowEvidence(n, p.run, now)
-	case HeldIdle:
+	case api.HeldIdle:
 		s.idleEvidence(n, p, now)
 	default:
-		n.recorded(p.record)
+		recorded(n, p.record)
 	}
-}
-
-func (n *Need) say(format string, a ...any) {
-	n.Evidence = append(n.Evidence, fmt.Sprintf(format, a...))
 }
 
 // hungEvidence names the last step, the ranks that do something else than the
 // others, the GPUs and the last checkpoint.
-func (s *Store) hungEvidence(n *Need, r *run, now time.Time) {
+func (s *Store) hungEvidence(n *api.Need, r *runs.Run, now time.Time) {
 	if r == nil {
 		n.Next = "Look at the processes of the run with py-spy dump."
 		return
 	}
-	var row Run
-	r.addNumbers(&row, now)
+	var row api.Run
+	r.AddNumbers(&row, now)
 	switch {
 	case row.Steps != nil && *row.Steps > 0 && row.LastStep != nil:
-		n.say("last step %s at %s", strconv.FormatFloat(*row.Steps, 'f', 0, 64), clock(*row.LastStep, now))
+		n.Say("last step %s at %s", strconv.FormatFloat(*row.Steps, 'f', 0, 64), words.Clock(*row.LastStep, now))
 	case row.Steps != nil && *row.Steps > 0:
-		n.say("last step %s", strconv.FormatFloat(*row.Steps, 'f', 0, 64))
+		n.Say("last step %s", strconv.FormatFloat(*row.Steps, 'f', 0, 64))
 	default:
-		n.say("%s", noStep(r.processCount(), clock(n.Since, now)))
+		n.Say("%s", noStep(r.ProcessCount(), words.Clock(n.Since, now)))
 	}
-	ranks, _ := r.rankRows()
+	ranks, _ := r.RankRows()
 	suspects := apart(ranks)
 	s.rankEvidence(n, ranks, suspects, now)
 	if len(ranks) == 0 {
-		n.say("no rank is known: no span of the run has arrived")
+		n.Say("no rank is known: no span of the run has arrived")
 	}
 	if use := gpuUse(r); use != "" {
-		n.say("%s", use)
+		n.Say("%s", use)
 	}
-	if !r.checkpoint.IsZero() {
-		n.say("last checkpoint at %s", clock(r.checkpoint, now))
+	if !r.Checkpoint.IsZero() {
+		n.Say("last checkpoint at %s", words.Clock(r.Checkpoint, now))
 	}
-	n.Next, n.Command = r.inspect(ranks, suspects)
+	n.Next, n.Command = inspect(r, ranks, suspects)
 }
 
 // inspect says which process of a run that looks hung to look at first, on which
 // host, and with which command. Where its process id is unknown, the command lists
 // those that hold its GPU.
-func (r *run) inspect(ranks, suspects []Rank) (next, command string) {
-	var first Rank
+func inspect(r *runs.Run, ranks, suspects []api.Rank) (next, command string) {
+	var first api.Rank
 	switch {
 	case len(suspects) > 0:
 		first = suspects[0]
@@ -93,15 +96,15 @@ func (r *run) inspect(ranks, suspects []Rank) (next, command string) {
 			first = ranks[0]
 		}
 		next = "See what the process waits for. "
-		if len(r.gpus) > 1 {
-			next = "See what each process waits for, for example that of " + places([]*gpu{r.gpus[0].gpu}) + ". "
+		if len(r.GPUs) > 1 {
+			next = "See what each process waits for, for example that of " + places([]*gpus.GPU{r.GPUs[0].GPU}) + ". "
 		}
 	}
-	if first.Host == "" && len(r.gpus) > 0 {
-		first.Host, first.GPUIndex = r.gpus[0].gpu.host, r.gpus[0].gpu.index
+	if first.Host == "" && len(r.GPUs) > 0 {
+		first.Host, first.GPUIndex = r.GPUs[0].GPU.Host, r.GPUs[0].GPU.Index
 	}
 	host := "On " + cmp.Or(first.Host, "its host")
-	if pid := r.pidOf(first.Rank); pid > 0 {
+	if pid := pidOf(r, first.Rank); pid > 0 {
 		return next + host + ":", "py-spy dump --pid " + strconv.FormatInt(pid, 10)
 	}
 	device := ""
@@ -123,19 +126,19 @@ func noStep(ranks int, since string) string {
 // pidOf returns the process id of a rank: that on its host, as the GPU's
 // processes say it, else the one that the process itself reports. It returns 0
 // if it is unknown.
-func (r *run) pidOf(name string) int64 {
-	for _, held := range r.gpus {
-		for _, one := range held.gpu.streams {
-			if one.series != GPUProcess || one.gone || one.labels.Run != r.id || one.labels.Rank != name {
+func pidOf(r *runs.Run, name string) int64 {
+	for _, held := range r.GPUs {
+		for _, one := range held.GPU.Streams {
+			if one.Series != series.GPUProcess || one.Gone || one.Labels.Run != r.ID || one.Labels.Rank != name {
 				continue
 			}
-			if pid, err := strconv.ParseInt(one.labels.Own[0], 10, 32); err == nil && pid > 0 {
+			if pid, err := strconv.ParseInt(one.Labels.Own[0], 10, 32); err == nil && pid > 0 {
 				return pid
 			}
 		}
 	}
-	if one := r.ranks[name]; one != nil {
-		return one.pid
+	if one := r.Ranks[name]; one != nil {
+		return one.PID
 	}
 	return 0
 }
@@ -144,29 +147,29 @@ func (r *run) pidOf(name string) int64 {
 const maxNamedRanks = 4
 
 // rankEvidence says which ranks finished something else last than the others.
-func (s *Store) rankEvidence(n *Need, ranks, suspects []Rank, now time.Time) {
+func (s *Store) rankEvidence(n *api.Need, ranks, suspects []api.Rank, now time.Time) {
 	counts := spansOf(ranks)
 	switch {
 	case len(counts) == 0:
 		return
 	case len(suspects) == 0 && len(counts) == 1:
 		for span := range counts {
-			n.say("%s finished %s last", counted(counts[span], "rank", "ranks"), span)
+			n.Say("%s finished %s last", words.Counted(counts[span], "rank", "ranks"), span)
 		}
 		return
 	case len(suspects) == 0:
 		var all []string
 		for _, span := range slices.Sorted(maps.Keys(counts)) {
-			all = append(all, counted(counts[span], "rank", "ranks")+" "+span)
+			all = append(all, words.Counted(counts[span], "rank", "ranks")+" "+span)
 		}
-		n.say("finished last: %s", list(all, maxNamedRanks))
+		n.Say("finished last: %s", words.List(all, maxNamedRanks))
 		return
 	}
 	for _, rank := range suspects[:min(len(suspects), maxNamedRanks)] {
-		n.say("%s last finished %s at %s", rankPlace(rank), rank.LastSpan, clock(*rank.LastSpanTime, now))
+		n.Say("%s last finished %s at %s", rankPlace(rank), rank.LastSpan, words.Clock(*rank.LastSpanTime, now))
 	}
 	if more := len(suspects) - maxNamedRanks; more > 0 {
-		n.say("and %s more", counted(more, "rank", "ranks"))
+		n.Say("and %s more", words.Counted(more, "rank", "ranks"))
 	}
 	for _, rank := range suspects {
 		counts[rank.LastSpan]--
@@ -178,12 +181,12 @@ func (s *Store) rankEvidence(n *Need, ranks, suspects []Rank, now time.Time) {
 		}
 	}
 	if len(others) > 0 {
-		n.say("%s", list(others, maxNamedRanks))
+		n.Say("%s", words.List(others, maxNamedRanks))
 	}
 }
 
 // rankPlace names a rank with its host and GPU.
-func rankPlace(rank Rank) string {
+func rankPlace(rank api.Rank) string {
 	name := "rank " + rank.Rank
 	if rank.Rank == "" {
 		name = "the process"
@@ -202,7 +205,7 @@ func rankPlace(rank Rank) string {
 }
 
 // spansOf counts the ranks by what they finished last.
-func spansOf(ranks []Rank) map[string]int {
+func spansOf(ranks []api.Rank) map[string]int {
 	counts := make(map[string]int)
 	for _, rank := range ranks {
 		if rank.LastSpan != "" && rank.LastSpanTime != nil {
@@ -215,7 +218,7 @@ func spansOf(ranks []Rank) map[string]int {
 // apart returns the ranks whose last finished span differs from that of most
 // others. If all finished the same, it returns the one that stopped clearly
 // before the others. It returns none where no rank stands out.
-func apart(ranks []Rank) (out []Rank) {
+func apart(ranks []api.Rank) (out []api.Rank) {
 	counts := spansOf(ranks)
 	total, most, usual := 0, 0, ""
 	for _, span := range slices.Sorted(maps.Keys(counts)) {
@@ -246,9 +249,9 @@ func apart(ranks []Rank) (out []Rank) {
 const clearlyBefore = 2 * time.Second
 
 // earliest returns the rank that stopped clearly before all others.
-func earliest(ranks []Rank) []Rank {
-	timed := slices.DeleteFunc(slices.Clone(ranks), func(rank Rank) bool { return rank.LastSpanTime == nil })
-	slices.SortStableFunc(timed, func(a, b Rank) int { return a.LastSpanTime.Compare(*b.LastSpanTime) })
+func earliest(ranks []api.Rank) []api.Rank {
+	timed := slices.DeleteFunc(slices.Clone(ranks), func(rank api.Rank) bool { return rank.LastSpanTime == nil })
+	slices.SortStableFunc(timed, func(a, b api.Rank) int { return a.LastSpanTime.Compare(*b.LastSpanTime) })
 	if len(timed) < 2 || timed[1].LastSpanTime.Sub(*timed[0].LastSpanTime) < clearlyBefore {
 		return nil
 	}
@@ -257,46 +260,46 @@ func earliest(ranks []Rank) []Rank {
 
 // gpuUse says how busy the GPUs of a run are, and at which power: at full use and
 // low power they wait.
-func gpuUse(r *run) string {
-	var use, power total
-	for _, held := range r.gpus {
-		if v := held.gpu.number(GPUUtilization); v != nil {
-			use.add(*v)
+func gpuUse(r *runs.Run) string {
+	var use, power series.Total
+	for _, held := range r.GPUs {
+		if v := held.GPU.Number(series.GPUUtilization); v != nil {
+			use.Add(*v)
 		}
-		if v := held.gpu.number(GPUPower); v != nil {
-			power.add(*v)
+		if v := held.GPU.Number(series.GPUPower); v != nil {
+			power.Add(*v)
 		}
 	}
 	switch {
-	case use.n == 0:
+	case use.N == 0:
 		return ""
-	case power.n == 0:
-		return counted(len(r.gpus), "GPU", "GPUs") + " at " + percent(*use.mean())
+	case power.N == 0:
+		return words.Counted(len(r.GPUs), "GPU", "GPUs") + " at " + words.Percent(*use.Mean())
 	default:
-		return counted(len(r.gpus), "GPU", "GPUs") + " at " + percent(*use.mean()) + " and " + number(*power.mean()) + " W"
+		return words.Counted(len(r.GPUs), "GPU", "GPUs") + " at " + words.Percent(*use.Mean()) + " and " + words.Number(*power.Mean()) + " W"
 	}
 }
 
 // failedGPUEvidence names the driver's error and what the driver asks for.
-func (s *Store) failedGPUEvidence(n *Need, p *problem, now time.Time) {
+func (s *Store) failedGPUEvidence(n *api.Need, p *problem, now time.Time) {
 	n.Next = "Drain the host, and find out what the driver reports: nvidia-smi -q."
 	if len(p.gpus) == 0 {
 		return
 	}
 	g := p.gpus[0]
-	for _, one := range g.streams {
-		if one.series == GPUStatus && one.value == 1 && g.current(one, now) {
-			n.say("the driver reports the state %s", one.labels.Own[0])
+	for _, one := range g.Streams {
+		if one.Series == series.GPUStatus && one.Value == 1 && g.Current(one, now) {
+			n.Say("the driver reports the state %s", one.Labels.Own[0])
 		}
 	}
-	if xid := s.gpus.xids[g.gpuID]; xid != nil {
-		n.say("%s at %s", strings.TrimSpace("XID "+xid.Code+" "+xid.Message), clock(xid.Time, now))
+	if xid := s.gpus.XIDs[g.Ref]; xid != nil {
+		n.Say("%s at %s", strings.TrimSpace("XID "+xid.Code+" "+xid.Message), words.Clock(xid.Time, now))
 	}
 	if held := cmp.Or(n.Service, n.RunID, n.Job); held != "" && (n.Run != "" || n.Job != "") {
-		n.say("held by %s", held)
+		n.Say("held by %s", held)
 	}
 	action := 0.0
-	if v := g.number(GPURecovery); v != nil {
+	if v := g.Number(series.GPURecovery); v != nil {
 		action = *v
 	}
 	switch action {
@@ -316,41 +319,41 @@ func (s *Store) failedGPUEvidence(n *Need, p *problem, now time.Time) {
 }
 
 // resetCommand returns the command that resets a GPU, "" if its id is no UUID.
-func resetCommand(g *gpu) string {
-	for _, c := range []byte(g.id) {
+func resetCommand(g *gpus.GPU) string {
+	for _, c := range []byte(g.ID) {
 		if c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
 			return ""
 		}
 	}
-	if !strings.HasPrefix(g.id, "GPU-") {
+	if !strings.HasPrefix(g.ID, "GPU-") {
 		return ""
 	}
-	return "sudo nvidia-smi --gpu-reset -i " + g.id
+	return "sudo nvidia-smi --gpu-reset -i " + g.ID
 }
 
 // restartEvidence counts the attempts and names the last failure.
-func (s *Store) restartEvidence(state *State, n *Need, p *problem, now time.Time) {
+func (s *Store) restartEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
 	n.Next = "Read why the last attempt ended: the log of the launcher, and the failures of the run."
 	if p.run == nil {
 		return
 	}
-	var row Run
-	p.run.addNumbers(&row, now)
+	var row api.Run
+	p.run.AddNumbers(&row, now)
 	if row.Attempts != nil {
 		n.Value = row.Attempts
-		n.say("attempt %s", number(*row.Attempts))
+		n.Say("attempt %s", words.Number(*row.Attempts))
 	}
 	if row.Steps != nil {
-		n.say("step %s", strconv.FormatFloat(*row.Steps, 'f', 0, 64))
+		n.Say("step %s", strconv.FormatFloat(*row.Steps, 'f', 0, 64))
 	}
-	if f := lastFailure(state, func(f *Failure) bool { return f.Run == p.run.key }); f != nil {
-		n.say("last failure %s in %s at %s", f.Class, cmp.Or(f.Operation, f.Service), clock(lastSeen(f), now))
+	if f := lastFailure(state, func(f *api.Failure) bool { return f.Run == p.run.Key }); f != nil {
+		n.Say("last failure %s in %s at %s", f.Class, cmp.Or(f.Operation, f.Service), words.Clock(failures.LastSeen(f), now))
 		n.Command = f.Command
 	}
 }
 
 // lastFailure returns the newest failure that is wanted, or nil.
-func lastFailure(state *State, wanted func(*Failure) bool) *Failure {
+func lastFailure(state *api.State, wanted func(*api.Failure) bool) *api.Failure {
 	for i := range state.Failures {
 		if wanted(&state.Failures[i]) {
 			return &state.Failures[i]
@@ -360,39 +363,39 @@ func lastFailure(state *State, wanted func(*Failure) bool) *Failure {
 }
 
 // failingEvidence names the errors, and the version that has them.
-func (s *Store) failingEvidence(state *State, n *Need, p *problem, now time.Time) {
+func (s *Store) failingEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
 	n.Unit = "1"
 	n.Next = "Read the last failures of the service."
-	of := s.services.all[p.service]
+	of := s.services.All[p.service]
 	if of == nil {
 		return
 	}
-	n.Value, n.Usual = of.errorRatios(now)
+	n.Value, n.Usual = of.ErrorRatios(now)
 	if n.Value != nil && n.Usual != nil {
-		n.say("%s of the last requests failed, %s before", percent(*n.Value), percent(*n.Usual))
+		n.Say("%s of the last requests failed, %s before", words.Percent(*n.Value), words.Percent(*n.Usual))
 	} else if n.Value != nil {
-		n.say("%s of the last requests failed", percent(*n.Value))
+		n.Say("%s of the last requests failed", words.Percent(*n.Value))
 	}
 	var since []failedClass
 	for i := range state.Failures {
 		f := &state.Failures[i]
-		if n := s.failures.since(f, p.since.Add(-arrivalTolerance)); f.Service == of.name && n > 0 {
+		if n := s.failures.Since(f, p.since.Add(-arrivalTolerance)); f.Service == of.Name && n > 0 {
 			since = append(since, failedClass{f, n})
 		}
 	}
 	slices.SortStableFunc(since, func(a, b failedClass) int { return cmp.Compare(b.n, a.n) })
 	if len(since) > 0 {
-		n.next(since[0].Failure)
+		nextOf(n, since[0].Failure)
 	}
 	var classes []string
 	for _, one := range since {
 		classes = append(classes, one.Class+" "+strconv.FormatInt(one.n, 10)+"×")
 	}
 	if len(classes) > 0 {
-		n.say("since the onset: %s", list(classes, maxNamedRanks))
+		n.Say("since the onset: %s", words.List(classes, maxNamedRanks))
 	}
 	if text := s.failingVersion(of); text != "" {
-		n.say("%s", text)
+		n.Say("%s", text)
 	}
 }
 
@@ -402,12 +405,12 @@ const arrivalTolerance = 2 * time.Second
 
 // failedClass is a group of failures with the number of those since an onset.
 type failedClass struct {
-	*Failure
+	*api.Failure
 	n int64
 }
 
-// next says what to do about a failure.
-func (n *Need) next(f *Failure) {
+// nextOf says what to do about a failure.
+func nextOf(n *api.Need, f *api.Failure) {
 	n.Command = f.Command
 	switch class := cmp.Or(f.Class, "the failure"); {
 	case f.Command == "":
@@ -420,20 +423,20 @@ func (n *Need) next(f *Failure) {
 }
 
 // failingVersion says which version fails, if others do not.
-func (s *Store) failingVersion(of *service) string {
+func (s *Store) failingVersion(of *serving.Service) string {
 	requests, errors := make(map[string]float64), make(map[string]float64)
-	for _, m := range s.models.all {
-		if m.namespace != of.namespace || m.service != of.name {
+	for _, m := range s.models.All {
+		if m.Namespace != of.Namespace || m.Service != of.Name {
 			continue
 		}
-		for version, use := range m.versions {
-			requests[version] += use.requests
-			errors[version] += use.errors
+		for version, use := range m.Versions {
+			requests[version] += use.Requests
+			errors[version] += use.Errors
 		}
 	}
 	// A request fails at its tools, too.
 	for version := range requests {
-		errors[version] = max(errors[version], of.failed[version])
+		errors[version] = max(errors[version], of.Failed[version])
 	}
 	if len(requests) < 2 {
 		return ""
@@ -453,23 +456,23 @@ func (s *Store) failingVersion(of *service) string {
 }
 
 // slowEvidence compares the time of a step, and of the phases that grew.
-func (s *Store) slowEvidence(n *Need, r *run, now time.Time) {
+func (s *Store) slowEvidence(n *api.Need, r *runs.Run, now time.Time) {
 	n.Unit = "s"
 	n.Next = "Open the run, and compare its phases and ranks."
 	if r == nil {
 		return
 	}
-	var row Run
-	r.addNumbers(&row, now)
+	var row api.Run
+	r.AddNumbers(&row, now)
 	n.Value, n.Usual = row.StepTime, row.StepTimeUsual
 	if n.Value != nil && n.Usual != nil && *n.Usual > 0 {
-		n.say("%s s/step, usually %s (%+.0f %%)", number(*n.Value), number(*n.Usual), 100*(*n.Value / *n.Usual - 1))
+		n.Say("%s s/step, usually %s (%+.0f %%)", words.Number(*n.Value), words.Number(*n.Usual), 100*(*n.Value / *n.Usual - 1))
 	}
-	grown := r.growths()
-	whole := grown[wholeStep]
+	grown := growths(r)
+	whole := grown[runs.WholeStep]
 	for _, phase := range slices.Sorted(maps.Keys(grown)) {
 		g := grown[phase]
-		if phase == wholeStep || whole == nil || whole.steps == 0 || whole.stepsBefore == 0 {
+		if phase == runs.WholeStep || whole == nil || whole.steps == 0 || whole.stepsBefore == 0 {
 			continue
 		}
 		// A phase counts that explains a tenth of the step.
@@ -477,23 +480,23 @@ func (s *Store) slowEvidence(n *Need, r *run, now time.Time) {
 		if since < slowerThan*before || since-before < 0.1*whole.since/whole.steps {
 			continue
 		}
-		n.say("%s", phase+" "+number(before)+" → "+number(since)+" s"+g.who())
+		n.Say("%s", phase+" "+words.Number(before)+" → "+words.Number(since)+" s"+g.who())
 		if phase == "data_load" {
 			n.Next = "Look at the input: storage, network and the workers of the data loader."
 		}
 	}
 	if reasons := throttled(r, now); len(reasons) > 0 {
-		n.say("clocks are lowered: %s", list(reasons, maxNamedRanks))
+		n.Say("clocks are lowered: %s", words.List(reasons, maxNamedRanks))
 	}
 }
 
 // throttled returns the reasons for which GPUs of a run lower their clocks.
-func throttled(r *run, now time.Time) []string {
+func throttled(r *runs.Run, now time.Time) []string {
 	var reasons []string
-	for _, held := range r.gpus {
-		for _, one := range held.gpu.streams {
-			if one.series == GPUThrottle && one.value == 1 && held.gpu.current(one, now) {
-				reasons = append(reasons, one.labels.Own[0])
+	for _, held := range r.GPUs {
+		for _, one := range held.GPU.Streams {
+			if one.Series == series.GPUThrottle && one.Value == 1 && held.GPU.Current(one, now) {
+				reasons = append(reasons, one.Labels.Own[0])
 			}
 		}
 	}
@@ -502,30 +505,30 @@ func throttled(r *run, now time.Time) []string {
 }
 
 // idleEvidence says what memory is held and since when nothing is done.
-func (s *Store) idleEvidence(n *Need, p *problem, now time.Time) {
+func (s *Store) idleEvidence(n *api.Need, p *problem, now time.Time) {
 	n.Next = "Ask " + cmp.Or(n.Owner, "the owner") + " whether the process may end."
-	var memory, use total
+	var memory, use series.Total
 	for _, g := range p.gpus {
-		if v := g.number(GPUMemoryUsed); v != nil {
-			memory.add(*v)
+		if v := g.Number(series.GPUMemoryUsed); v != nil {
+			memory.Add(*v)
 		}
-		if v := g.number(GPUUtilization); v != nil {
-			use.add(*v)
+		if v := g.Number(series.GPUUtilization); v != nil {
+			use.Add(*v)
 		}
 	}
-	if memory.n > 0 {
-		held := gib(memory.sum / float64(memory.n))
-		if memory.n > 1 {
-			held = strconv.Itoa(memory.n) + " × " + held
+	if memory.N > 0 {
+		held := words.GiB(memory.Sum / float64(memory.N))
+		if memory.N > 1 {
+			held = strconv.Itoa(memory.N) + " × " + held
 		}
-		n.say("%s held", held)
+		n.Say("%s held", held)
 	}
-	if use.n > 0 {
-		n.say("GPU use %s", percent(*use.mean()))
+	if use.N > 0 {
+		n.Say("GPU use %s", words.Percent(*use.Mean()))
 	} else {
-		n.say("idle for %s", span(now.Sub(p.since)))
+		n.Say("idle for %s", words.Span(now.Sub(p.since)))
 	}
 	if held := cmp.Or(n.Job, n.Service, n.RunID); held != "" {
-		n.say("by %s", held)
+		n.Say("by %s", held)
 	}
 }

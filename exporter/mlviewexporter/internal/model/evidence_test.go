@@ -8,14 +8,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
 // fails adds failed requests of the service agent.
 func (w *world) fails(class, fingerprint string, n int) {
 	for i := range n {
-		w.span(func(in *model.SpanInput) {
-			in.Source = &model.Source{Service: "agent"}
+		w.span(func(in *input.Span) {
+			in.Source = &input.Source{Service: "agent"}
 			in.ID, in.Failed, in.Class, in.Fingerprint = [8]byte{byte(i), 9}, true, class, fingerprint
 		})
 	}
@@ -23,17 +25,17 @@ func (w *world) fails(class, fingerprint string, n int) {
 
 // failing reports that the service agent fails since a time.
 func (w *world) failing(since time.Time) {
-	p := model.Point{Series: model.Problem, Value: float64(since.Unix())}
-	p.Labels.Service, p.Labels.Own[0] = "agent", model.Failing
-	ratio := model.Point{Series: model.ErrorRatio, Value: 0.12}
+	p := series.Point{Series: series.Problem, Value: float64(since.Unix())}
+	p.Labels.Service, p.Labels.Own[0] = "agent", api.Failing
+	ratio := series.Point{Series: series.ErrorRatio, Value: 0.12}
 	ratio.Labels.Service, ratio.Labels.Own[0] = "agent", "recent"
-	w.ApplyPoints([]model.Point{p, ratio})
+	w.ApplyPoints([]series.Point{p, ratio})
 }
 
 // What to do next is about the class that failed most since the onset, and not
 // about what failed last or before.
 func TestWhatToDoAboutFailures(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	w.fails("ConnectionError", "c", 300)
 	w.now = w.now.Add(time.Minute)
 	onset := w.now
@@ -41,7 +43,7 @@ func TestWhatToDoAboutFailures(t *testing.T) {
 	w.now = w.now.Add(5 * time.Second)
 	w.fails("ConnectionError", "c", 2)
 	w.failing(onset)
-	need := func() model.Need {
+	need := func() api.Need {
 		needs := w.state().Needs
 		require.Len(t, needs, 1)
 		return needs[0]
@@ -50,7 +52,7 @@ func TestWhatToDoAboutFailures(t *testing.T) {
 	assert.Equal(t, "Read the last failures of the service: most are ToolTimeout.", need().Next)
 	assert.Empty(t, need().Command)
 
-	found := []model.Failure{{Key: "c", Command: "python3 c.py", Replays: true}, {Key: "t", Command: "python3 t.py"}}
+	found := []api.Failure{{Key: "c", Command: "python3 c.py", Replays: true}, {Key: "t", Command: "python3 t.py"}}
 	w.SetFailures(found)
 	assert.Equal(t, "See what is known of ToolTimeout.", need().Next, "the command does not replay it")
 	assert.Equal(t, "python3 t.py", need().Command)
@@ -62,7 +64,7 @@ func TestWhatToDoAboutFailures(t *testing.T) {
 // A failure without a command says why.
 func TestWhyNoReproduction(t *testing.T) {
 	for _, reads := range []bool{true, false} {
-		w := newWorld(model.Settings{Reproductions: reads})
+		w := newWorld(input.Settings{Reproductions: reads})
 		w.fails("E", "f", 1)
 		w.fails("Other", "", 1)
 		why := func(class string) string {
@@ -81,7 +83,7 @@ func TestWhyNoReproduction(t *testing.T) {
 		assert.Contains(t, why("Other"), "none; repro_gen chose another span")
 		w.now = w.now.Add(time.Minute)
 		assert.Contains(t, why("E"), "not in the page's directory")
-		w.SetFailures([]model.Failure{{Key: "f", Command: "python3 f.py", Why: "the span carries no recorded call"}})
+		w.SetFailures([]api.Failure{{Key: "f", Command: "python3 f.py", Why: "the span carries no recorded call"}})
 		assert.Equal(t, "the span carries no recorded call", why("E"))
 	}
 }
@@ -89,7 +91,7 @@ func TestWhyNoReproduction(t *testing.T) {
 // The failures since an onset are counted exactly while they are new.
 func TestFailuresSinceTheOnset(t *testing.T) {
 	for _, before := range []int{0, 1, 63, 64, 65, 5000} {
-		w := newWorld(model.Settings{})
+		w := newWorld(input.Settings{})
 		w.fails("E", "", before)
 		w.now = w.now.Add(time.Minute)
 		w.fails("E", "", 7)

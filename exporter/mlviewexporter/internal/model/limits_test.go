@@ -12,22 +12,24 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
 // points returns n points of a series, each with the labels that edit gives it.
-func points(series model.Series, n int, edit func(i int, l *model.Labels)) []model.Point {
-	all := make([]model.Point, n)
+func points(metric series.Series, n int, edit func(i int, l *series.Labels)) []series.Point {
+	all := make([]series.Point, n)
 	for i := range all {
-		all[i] = model.Point{Series: series, Value: 1}
-		all[i].Labels = model.Labels{Service: "trainer", Run: "r"}
+		all[i] = series.Point{Series: metric, Value: 1}
+		all[i].Labels = series.Labels{Service: "trainer", Run: "r"}
 		edit(i, &all[i].Labels)
 	}
 	return all
 }
 
 // dropped returns what the State says of limits.
-func dropped(s *model.State) map[string]int64 {
+func dropped(s *api.State) map[string]int64 {
 	counts := make(map[string]int64)
 	for _, m := range s.Missing {
 		if m.Kind == "limit" {
@@ -47,10 +49,10 @@ func heap() int {
 
 // A run has few streams of its state, and no states that nobody has defined.
 func TestStatesOfARunAreLimited(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.ApplyPoints(points(model.RunState, 3000, func(i int, l *model.Labels) { l.Own[0] = "state " + strconv.Itoa(i) }))
+	w := newWorld(input.Settings{})
+	w.ApplyPoints(points(series.RunState, 3000, func(i int, l *series.Labels) { l.Own[0] = "state " + strconv.Itoa(i) }))
 	assert.EqualValues(t, 3000, dropped(w.state())["limit series of one run"])
-	running := points(model.RunState, 30_000, func(i int, l *model.Labels) { l.Own[0], l.Host = "running", strconv.Itoa(i) })
+	running := points(series.RunState, 30_000, func(i int, l *series.Labels) { l.Own[0], l.Host = "running", strconv.Itoa(i) })
 	w.ApplyPoints(running)
 	w.ApplyPoints(running)
 	s := w.state()
@@ -60,15 +62,15 @@ func TestStatesOfARunAreLimited(t *testing.T) {
 
 // One run cannot take the room of all, and ended runs make room for others.
 func TestARunCannotTakeAllRoom(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.point(model.RunState, "small", 1, "ended")
+	w := newWorld(input.Settings{})
+	w.point(series.RunState, "small", 1, "ended")
 	for run := range 9 {
 		id := strconv.Itoa(run)
 		w.now = w.now.Add(2 * time.Second)
-		w.ApplyPoints(points(model.RunState, 1, func(_ int, l *model.Labels) { l.Run, l.Own[0] = id, "ended" }))
-		w.ApplyPoints(points(model.StepDuration, 37_600, func(i int, l *model.Labels) { l.Run, l.Own[0] = id, strconv.Itoa(i) }))
+		w.ApplyPoints(points(series.RunState, 1, func(_ int, l *series.Labels) { l.Run, l.Own[0] = id, "ended" }))
+		w.ApplyPoints(points(series.StepDuration, 37_600, func(i int, l *series.Labels) { l.Run, l.Own[0] = id, strconv.Itoa(i) }))
 	}
-	w.point(model.Steps, "new", 7)
+	w.point(series.Steps, "new", 7)
 	ids := make(map[string]bool)
 	for _, r := range w.state().Runs {
 		ids[r.ID] = true
@@ -81,18 +83,18 @@ func TestARunCannotTakeAllRoom(t *testing.T) {
 
 // Rows and lists have limits, and say what is left out.
 func TestListsOfRowsAreLimited(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	onset := float64(w.now.Unix())
-	problems := points(model.Problem, 5000, func(i int, l *model.Labels) {
-		l.Service, l.Run, l.Own[0] = "s"+strconv.Itoa(i), "", model.Failing
+	problems := points(series.Problem, 5000, func(i int, l *series.Labels) {
+		l.Service, l.Run, l.Own[0] = "s"+strconv.Itoa(i), "", api.Failing
 	})
 	for i := range problems {
 		problems[i].Value = onset
 	}
 	w.ApplyPoints(problems)
-	w.ApplyPoints(points(model.GPUWorkload, 5000, func(i int, l *model.Labels) { l.Host, l.GPU, l.Own[2] = "h", "g", strconv.Itoa(i) }))
-	w.ApplyPoints(points(model.Requests, 5000, func(i int, l *model.Labels) { l.Run, l.Own[2] = "", strconv.Itoa(i) }))
-	w.ApplyPoints(points(model.Errors, 5000, func(i int, l *model.Labels) { l.Run, l.Own[0], l.Own[1] = "", "execute_tool", strconv.Itoa(i) }))
+	w.ApplyPoints(points(series.GPUWorkload, 5000, func(i int, l *series.Labels) { l.Host, l.GPU, l.Own[2] = "h", "g", strconv.Itoa(i) }))
+	w.ApplyPoints(points(series.Requests, 5000, func(i int, l *series.Labels) { l.Run, l.Own[2] = "", strconv.Itoa(i) }))
+	w.ApplyPoints(points(series.Errors, 5000, func(i int, l *series.Labels) { l.Run, l.Own[0], l.Own[1] = "", "execute_tool", strconv.Itoa(i) }))
 	s := w.state()
 	assert.Equal(t, 500, len(s.Needs)) //nolint:testifylint // the whole list is too much to print
 	assert.Positive(t, s.Collector.Hidden["needs"])
@@ -111,9 +113,9 @@ func TestListsOfRowsAreLimited(t *testing.T) {
 }
 
 func TestRanksOfAllRunsAreLimited(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for run := range 6 {
-		w.ApplyPoints(points(model.LastStep, 15_000, func(i int, l *model.Labels) {
+		w.ApplyPoints(points(series.LastStep, 15_000, func(i int, l *series.Labels) {
 			l.Run, l.Rank, l.Host = strconv.Itoa(run), strconv.Itoa(i), "h"+strconv.Itoa(i)
 		}))
 	}
@@ -124,18 +126,18 @@ func TestRanksOfAllRunsAreLimited(t *testing.T) {
 	assert.Equal(t, 65_536, ranks)
 	assert.Positive(t, dropped(w.State())["limit ranks"])
 	w.now = w.now.Add(13 * time.Hour)
-	w.point(model.LastStep, "new", 1)
-	w.span(func(in *model.SpanInput) { in.Source.Run, in.Source.Rank = "new", "0" })
+	w.point(series.LastStep, "new", 1)
+	w.span(func(in *input.Span) { in.Source.Run, in.Source.Rank = "new", "0" })
 	assert.Equal(t, 1, w.state().Runs[0].Ranks, "runs that are gone have no ranks")
 }
 
 // A run that makes room takes its streams from its service and its model.
 func TestARunThatLeavesTakesItsStreams(t *testing.T) {
-	w := newWorld(model.Settings{MaxRuns: 1})
+	w := newWorld(input.Settings{MaxRuns: 1})
 	add := func(run string, value float64) {
-		w.point(model.Errors, run, value, "execute_tool", "E")
-		w.point(model.Requests, run, value, "chat", "m")
-		w.point(model.RunState, run, 1, "ended")
+		w.point(series.Errors, run, value, "execute_tool", "E")
+		w.point(series.Requests, run, value, "chat", "m")
+		w.point(series.RunState, run, 1, "ended")
 	}
 	add("a", 5)
 	w.now = w.now.Add(2 * time.Second)
@@ -148,29 +150,29 @@ func TestARunThatLeavesTakesItsStreams(t *testing.T) {
 
 // Many services with one run id and many workloads of it.
 func TestARunIDOfManyServices(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.ApplyPoints(points(model.Steps, 900, func(i int, l *model.Labels) { l.Service = "s" + strconv.Itoa(i) }))
-	w.span(func(in *model.SpanInput) { in.Source.Service, in.Source.Host = "at h", "h" })
+	w := newWorld(input.Settings{})
+	w.ApplyPoints(points(series.Steps, 900, func(i int, l *series.Labels) { l.Service = "s" + strconv.Itoa(i) }))
+	w.span(func(in *input.Span) { in.Source.Service, in.Source.Host = "at h", "h" })
 	for i := range 400 {
-		w.gpu(model.GPUWorkload, strconv.Itoa(i), 1, func(p *model.Point) { p.Labels.Run = "r" })
+		w.gpu(series.GPUWorkload, strconv.Itoa(i), 1, func(p *series.Point) { p.Labels.Run = "r" })
 	}
 	holder := func() string { return w.state().GPUs[0].Holders[0].Service }
 	assert.Equal(t, "at h", holder())
 	w.now = w.now.Add(time.Minute)
-	w.gpu(model.GPUWorkload, "0", 1, func(p *model.Point) { p.Labels.Run, p.Labels.Own[6] = "r", "later" })
+	w.gpu(series.GPUWorkload, "0", 1, func(p *series.Point) { p.Labels.Run, p.Labels.Own[6] = "r", "later" })
 	assert.Equal(t, "at h", holder())
-	w.span(func(in *model.SpanInput) { in.Source.Service, in.Source.Host = "later", "h" })
-	w.gpu(model.GPUWorkload, "0", 1, func(p *model.Point) { p.Labels.Run, p.Labels.Own[6] = "r", "later" })
+	w.span(func(in *input.Span) { in.Source.Service, in.Source.Host = "later", "h" })
+	w.gpu(series.GPUWorkload, "0", 1, func(p *series.Point) { p.Labels.Run, p.Labels.Own[6] = "r", "later" })
 	assert.Equal(t, "later", holder(), "the run of its service is known now")
 }
 
 // Names of any length take little memory.
 func TestLongNamesAreCut(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	before := heap()
 	for i := range 60 {
 		name := strings.Repeat("a", 1<<20) + strconv.Itoa(i)
-		w.span(func(in *model.SpanInput) {
+		w.span(func(in *input.Span) {
 			in.Phase, in.Name, in.Failed, in.Class, in.Source.Service = "", name, true, name, name
 		})
 	}
@@ -181,11 +183,11 @@ func TestLongNamesAreCut(t *testing.T) {
 
 // The size of held traces includes their texts.
 func TestTheSizeOfTraces(t *testing.T) {
-	w := newWorld(model.Settings{TraceBytes: 8 << 20})
+	w := newWorld(input.Settings{TraceBytes: 8 << 20})
 	before := heap()
 	for i := range 40_000 {
 		text := strconv.Itoa(i) + strings.Repeat("\U0001F600", 120)
-		w.span(func(in *model.SpanInput) {
+		w.span(func(in *input.Span) {
 			in.Trace, in.ID = [16]byte{1, byte(i / 2000)}, [8]byte{1, byte(i), byte(i >> 8)}
 			in.Name, in.Operation, in.Phase, in.Source.Run = "n"+text, "o"+text, "", ""
 		})
@@ -198,17 +200,17 @@ func TestTheSizeOfTraces(t *testing.T) {
 
 // Of the versions of services what is kept over restarts fits.
 func TestVersionsOfAServiceEnd(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for service := range 2000 {
 		for version := range 32 {
-			w.span(func(in *model.SpanInput) {
-				in.Source = &model.Source{Service: "s" + strconv.Itoa(service), Version: strings.Repeat("\U0001F600", 100) + strconv.Itoa(version)}
+			w.span(func(in *input.Span) {
+				in.Source = &input.Source{Service: "s" + strconv.Itoa(service), Version: strings.Repeat("\U0001F600", 100) + strconv.Itoa(version)}
 			})
 		}
 	}
 	data, err := w.Export()
 	require.NoError(t, err)
 	assert.True(t, json.Valid(data))
-	again := newWorld(model.Settings{})
+	again := newWorld(input.Settings{})
 	require.NoError(t, again.Import(data))
 }

@@ -7,30 +7,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 )
 
-// fixStepTokens returns the configuration that gives the tokens of a training
-// step of services.
-func fixStepTokens(services ...string) string {
-	var rules []string
-	for _, service := range services[:min(len(services), maxNamedServices)] {
-		rules = append(rules, "{service: "+strconv.Quote(service)+", tokens_per_step: <tokens of one rank>}")
-	}
-	if len(services) > maxNamedServices {
-		rules = append(rules, "…")
-	}
-	return "ml_enrich: {training: [" + strings.Join(rules, ", ") + "]}"
-}
-
-// sizeOfAStep says where the number in fixStepTokens comes from.
-const sizeOfAStep = "tokens_per_step = the batch size of one rank × gradient accumulation steps × the sequence length."
-
 // missingRows returns what the page cannot show, why, and what changes it.
-func (s *Store) missingRows(state *State, now time.Time) []Missing {
+func (s *Store) missingRows(state *api.State, now time.Time) []api.Missing {
 	rows := append(s.missingSenders(state, now), s.missingHardware(now)...)
 	rows = append(rows, s.missingRuns(state)...)
-	if !s.settings.Content && s.models.requests {
-		rows = append(rows, Missing{
+	if !s.settings.Content && s.models.Requests {
+		rows = append(rows, api.Missing{
 			Key: "content", Kind: "content", What: "Long messages of errors", Fix: "ml_view: {content: true}",
 			Why: "Only the first 200 characters of a message are held. With this setting it is whole. The page holds no prompts, completions or arguments in either case; reproductions have the arguments of the failed call.",
 		})
@@ -39,7 +29,7 @@ func (s *Store) missingRows(state *State, now time.Time) []Missing {
 	for _, component := range slices.Sorted(maps.Keys(s.missing)) {
 		rows = append(rows, s.missing[component]...)
 	}
-	slices.SortStableFunc(rows, func(a, b Missing) int { return trueFirst(a.Since != nil, b.Since != nil) })
+	slices.SortStableFunc(rows, func(a, b api.Missing) int { return api.TrueFirst(a.Since != nil, b.Since != nil) })
 	return rows
 }
 
@@ -62,39 +52,39 @@ var attributionFixes = map[string]string{
 }
 
 // missingHardware returns what is missing of GPUs.
-func (s *Store) missingHardware(now time.Time) []Missing {
-	rows := []Missing{}
+func (s *Store) missingHardware(now time.Time) []api.Missing {
+	rows := []api.Missing{}
 	drivers := false
-	ordered := slices.SortedFunc(slices.Values(s.ofHosts.streams), func(a, b *stream) int {
-		return cmp.Or(cmp.Compare(a.labels.Host, b.labels.Host), cmp.Compare(a.labels.Own[0], b.labels.Own[0]), cmp.Compare(a.labels.Own[1], b.labels.Own[1]))
+	ordered := slices.SortedFunc(slices.Values(s.ofHosts.Streams), func(a, b *series.Stream) int {
+		return cmp.Or(cmp.Compare(a.Labels.Host, b.Labels.Host), cmp.Compare(a.Labels.Own[0], b.Labels.Own[0]), cmp.Compare(a.Labels.Own[1], b.Labels.Own[1]))
 	})
 	for _, one := range ordered {
-		if one.value != 1 || !one.live(now) {
+		if one.Value != 1 || !one.Live(now) {
 			continue
 		}
-		host, first := one.labels.Host, one.labels.Own[0]
-		switch one.series {
-		case DriverState:
+		host, first := one.Labels.Host, one.Labels.Own[0]
+		switch one.Series {
+		case series.DriverState:
 			if drivers = true; first == "ok" {
 				continue
 			}
 			known := driverFixes[first]
-			rows = append(rows, Missing{
-				Key: keyOf("missing", "driver", host), Kind: "driver", What: "GPUs of " + cmp.Or(host, "this host"),
+			rows = append(rows, api.Missing{
+				Key: api.Key("missing", "driver", host), Kind: "driver", What: "GPUs of " + cmp.Or(host, "this host"),
 				Why: "The NVIDIA driver is in the state " + first + ": " + cmp.Or(known.why, "see the collector's log") + ".", Fix: known.fix,
 			})
-		case Attribution:
-			if one.labels.Own[1] != "denied" {
+		case series.Attribution:
+			if one.Labels.Own[1] != "denied" {
 				continue
 			}
-			rows = append(rows, Missing{
-				Key: keyOf("missing", "attribution", host, first), Kind: "attribution", What: "Holders of GPUs on " + cmp.Or(host, "this host"),
+			rows = append(rows, api.Missing{
+				Key: api.Key("missing", "attribution", host, first), Kind: "attribution", What: "Holders of GPUs on " + cmp.Or(host, "this host"),
 				Why: "The collector may not read the source " + first + ".", Fix: attributionFixes[first],
 			})
 		}
 	}
-	if len(s.gpus.all) == 0 && !drivers {
-		rows = append(rows, Missing{
+	if len(s.gpus.All) == 0 && !drivers {
+		rows = append(rows, api.Missing{
 			Key: "gpu", Kind: "gpu", What: "GPUs", Why: "No receiver reports GPUs.",
 			Fix: "receivers: {gpu: {}} and service: {pipelines: {metrics: {receivers: [otlp, gpu]}}}",
 		})
@@ -103,14 +93,14 @@ func (s *Store) missingHardware(now time.Time) []Missing {
 }
 
 // missingRuns returns what is missing of runs and ranks, one row for each cause.
-func (s *Store) missingRuns(state *State) (rows []Missing) {
+func (s *Store) missingRuns(state *api.State) (rows []api.Missing) {
 	var spans, hosts, tokens, owners missingOf
-	for _, of := range slices.SortedFunc(maps.Keys(s.services.withoutRun), compareServices) {
-		spans.add(of.name, s.services.withoutRun[of])
+	for _, of := range slices.SortedFunc(maps.Keys(s.services.WithoutRun), compareServices) {
+		spans.add(of.Name, s.services.WithoutRun[of])
 	}
 	for i := range state.Runs {
 		row := &state.Runs[i]
-		if n := s.runs.byKey[row.Key].withoutHost(); n > 0 {
+		if n := s.runs.ByKey[row.Key].WithoutHost(); n > 0 {
 			hosts.add(row.Service, int64(n))
 		}
 		if row.Why["token_rate"] != "" && row.Samples == nil {
@@ -121,27 +111,27 @@ func (s *Store) missingRuns(state *State) (rows []Missing) {
 		owners.add(service, 0)
 	}
 	if owners.n > 0 {
-		rows = append(rows, Missing{
+		rows = append(rows, api.Missing{
 			Key: "owner", Kind: "owner", What: "The owner of " + owners.of("services"), Fix: fixOwners(owners.services),
 			Why: "Neither their spans nor processes on GPUs name a user, and service.namespace names no team.",
 		})
 	}
 	if spans.n > 0 {
-		rows = append(rows, Missing{
+		rows = append(rows, api.Missing{
 			Key: "run", Kind: "run", What: "The run of spans of " + spans.of("services"), Count: rounded(spans.count),
 			Why: "Neither the spans nor their resource name a run.", Fix: "OTEL_RESOURCE_ATTRIBUTES=ml.run.id=<id of the run>",
 		})
 	}
 	if hosts.n > 0 {
-		rows = append(rows, Missing{
+		rows = append(rows, api.Missing{
 			Key: "rank_host", Kind: "rank_host", What: "The host of ranks of " + hosts.of("runs"), Count: hosts.count,
-			Why: "The resource of " + counted(int(hosts.count), "rank", "ranks") + " has no host.name.", Fix: "OTEL_RESOURCE_ATTRIBUTES=host.name=$(hostname)",
+			Why: "The resource of " + words.Counted(int(hosts.count), "rank", "ranks") + " has no host.name.", Fix: "OTEL_RESOURCE_ATTRIBUTES=host.name=$(hostname)",
 		})
 	}
 	if tokens.n > 0 {
-		rows = append(rows, Missing{
+		rows = append(rows, api.Missing{
 			Key: "step_tokens", Kind: "step_tokens", What: "Tokens per second of " + tokens.of("runs"),
-			Why: "Their steps carry no number of tokens (ml.tokens_per_step). " + sizeOfAStep, Fix: fixStepTokens(tokens.services...),
+			Why: "Their steps carry no number of tokens (ml.tokens_per_step). " + runs.SizeOfAStep, Fix: runs.FixStepTokens(tokens.services...),
 		})
 	}
 	return rows
@@ -149,13 +139,13 @@ func (s *Store) missingRuns(state *State) (rows []Missing) {
 
 // withoutOwner returns the services that have a problem and no owner. Where other runs
 // have an owner, it returns those of all runs without one.
-func withoutOwner(state *State) (services []string) {
+func withoutOwner(state *api.State) (services []string) {
 	for i := range state.Needs {
 		if n := &state.Needs[i]; n.Owner == "" && n.Team == "" && n.Service != "" {
 			services = append(services, n.Service)
 		}
 	}
-	if slices.ContainsFunc(state.Runs, func(r Run) bool { return r.Owner != "" }) {
+	if slices.ContainsFunc(state.Runs, func(r api.Run) bool { return r.Owner != "" }) {
 		for i := range state.Runs {
 			if r := &state.Runs[i]; r.Owner == "" && r.Team == "" && r.Service != "" {
 				services = append(services, r.Service)
@@ -169,17 +159,17 @@ func withoutOwner(state *State) (services []string) {
 // fixOwners returns the configuration that names the owners of services.
 func fixOwners(services []string) string {
 	var names []string
-	for _, service := range services[:min(len(services), maxNamedServices)] {
+	for _, service := range services[:min(len(services), words.MaxNamed)] {
 		names = append(names, strconv.Quote(service)+": <who>")
 	}
-	if len(services) > maxNamedServices {
+	if len(services) > words.MaxNamed {
 		names = append(names, "…")
 	}
 	return "ml_view: {owners: {" + strings.Join(names, ", ") + "}}"
 }
 
-func compareServices(a, b serviceID) int {
-	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.namespace, b.namespace))
+func compareServices(a, b serving.ServiceID) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
 }
 
 // missingOf are the runs or services that one thing is missing of.
@@ -213,11 +203,8 @@ func (m *missingOf) of(things string) string {
 			names[i] += " (" + strconv.Itoa(m.times[service]) + ")"
 		}
 	}
-	return strconv.Itoa(m.n) + " " + things + ": " + list(names, maxNamedServices)
+	return strconv.Itoa(m.n) + " " + things + ": " + words.List(names, words.MaxNamed)
 }
-
-// maxNamedServices limits the services that a row names.
-const maxNamedServices = 5
 
 // rounded returns a count with two digits that matter, so that it does not change
 // with each span.
@@ -235,10 +222,10 @@ func rounded(n int64) int64 {
 
 // reachedLimits returns the limits of the page, and of ml_metrics, that hide
 // something.
-func (s *Store) reachedLimits(now time.Time) (rows []Missing) {
-	rows = s.limits.missing()
-	if !s.overflow.IsZero() && now.Sub(s.overflow) <= goneAfter {
-		rows = append(rows, Missing{
+func (s *Store) reachedLimits(now time.Time) (rows []api.Missing) {
+	rows = s.limits.Missing()
+	if !s.overflow.IsZero() && now.Sub(s.overflow) <= series.GoneAfter {
+		rows = append(rows, api.Missing{
 			Key: "limit series", Kind: "limit", What: "Runs or series of their own",
 			Why: "A limit before the page was reached, and data was counted together (otel.metric.overflow).",
 			Fix: "ml_metrics: {max_runs: <more>, max_series: <more>} or ml_guard: {identities: {...}}",
@@ -255,23 +242,23 @@ var noticeTexts = [...]struct{ notice, what, why string }{
 }
 
 // noticeRows returns what collectors lose now: by ml_metrics, which knows its process.
-func (s *Store) noticeRows(now time.Time) (rows []Missing) {
+func (s *Store) noticeRows(now time.Time) (rows []api.Missing) {
 	for _, known := range noticeTexts {
-		m := Missing{Key: "collectors " + known.notice, Kind: known.notice, Why: known.why + " Their pages and logs say more."}
+		m := api.Missing{Key: "collectors " + known.notice, Kind: known.notice, Why: known.why + " Their pages and logs say more."}
 		var names []string
-		for _, one := range s.ofHosts.streams {
-			at, ok := unix(one.value)
-			if one.series != CollectorNotice || one.labels.Own[0] != known.notice || one.sender == nil || !ok || one.old(now) || one.gone {
+		for _, one := range s.ofHosts.Streams {
+			at, ok := series.Unix(one.Value)
+			if one.Series != series.CollectorNotice || one.Labels.Own[0] != known.notice || one.Sender == nil || !ok || one.Old(now) || one.Gone {
 				continue
 			}
-			names = append(names, one.sender.id)
+			names = append(names, one.Sender.ID)
 			if m.Since == nil || at.Before(*m.Since) {
 				m.Since = &at
 			}
 		}
 		if len(names) > 0 {
 			slices.Sort(names)
-			m.What = known.what + ": " + list(names, maxNamedServices)
+			m.What = known.what + ": " + words.List(names, words.MaxNamed)
 			rows = append(rows, m)
 		}
 	}
@@ -280,20 +267,20 @@ func (s *Store) noticeRows(now time.Time) (rows []Missing) {
 
 // missingSenders returns a row for each collector, and for each host of GPUs, that is
 // silent. Of very many, the last row counts the others.
-func (s *Store) missingSenders(state *State, now time.Time) (rows []Missing) {
-	silent := slices.DeleteFunc(slices.Clone(state.Collectors), func(c SendingCollector) bool { return c.SilentSince == nil })
+func (s *Store) missingSenders(state *api.State, now time.Time) (rows []api.Missing) {
+	silent := slices.DeleteFunc(slices.Clone(state.Collectors), func(c api.SendingCollector) bool { return c.SilentSince == nil })
 	for _, one := range silent[:min(len(silent), maxNamedSilent)] {
-		rows = append(rows, Missing{
-			Key: "silent " + one.Key, Kind: "collector", What: "Data of the collector " + one.title(),
-			Why: "It has been silent since " + clock(*one.SilentSince, now) + ". What only this collector sends shows its last values, then leaves.",
+		rows = append(rows, api.Missing{
+			Key: "silent " + one.Key, Kind: "collector", What: "Data of the collector " + one.Title(),
+			Why: "It has been silent since " + words.Clock(*one.SilentSince, now) + ". What only this collector sends shows its last values, then leaves.",
 		})
 	}
 	rows = append(append(rows, moreSilent("collectors", len(silent))...), s.noticeRows(now)...)
-	hosts := s.gpus.silentHosts(now)
+	hosts := s.gpus.SilentHosts(now)
 	for _, one := range hosts[:min(len(hosts), maxNamedSilent)] {
-		rows = append(rows, Missing{
-			Key: keyOf("silent host", one.host), Kind: "host", What: "GPUs of " + cmp.Or(one.host, "an unknown host"),
-			Why: "No reading has come since " + clock(one.last, now) + ". Its GPUs show what they did then, those that nobody held for an hour.",
+		rows = append(rows, api.Missing{
+			Key: api.Key("silent host", one.Host), Kind: "host", What: "GPUs of " + cmp.Or(one.Host, "an unknown host"),
+			Why: "No reading has come since " + words.Clock(one.Last, now) + ". Its GPUs show what they did then, those that nobody held for an hour.",
 		})
 	}
 	return append(rows, moreSilent("hosts", len(hosts))...)
@@ -303,12 +290,15 @@ func (s *Store) missingSenders(state *State, now time.Time) (rows []Missing) {
 const maxNamedSilent = 16
 
 // moreSilent returns a row for those that are not named.
-func moreSilent(things string, n int) []Missing {
+func moreSilent(things string, n int) []api.Missing {
 	if n <= maxNamedSilent {
 		return nil
 	}
-	return []Missing{{
+	return []api.Missing{{
 		Key: "silent " + things, Kind: things[:len(things)-1], What: "Data of more " + things, Count: int64(n - maxNamedSilent),
 		Why: "They are silent, too.",
 	}}
 }
+
+// maxStreamsOfHosts limits the streams of all hosts and collectors.
+const maxStreamsOfHosts = 20_000

@@ -10,23 +10,25 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // What is missing for one cause is one row.
 func TestMissingOfSeveralRuns(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	add := func(service string, spans int) {
-		p := model.Point{Series: model.Steps, Value: 1}
-		p.Labels = model.Labels{Service: service, Run: "r", Rank: "0"}
-		w.ApplyPoints([]model.Point{p})
+		p := series.Point{Series: series.Steps, Value: 1}
+		p.Labels = series.Labels{Service: service, Run: "r", Rank: "0"}
+		w.ApplyPoints([]series.Point{p})
 		for range spans {
-			w.span(func(in *model.SpanInput) { in.Source, in.Runless = &model.Source{Service: service}, true })
+			w.span(func(in *input.Span) { in.Source, in.Runless = &input.Source{Service: service}, true })
 		}
 	}
-	rows := func() map[string]model.Missing {
-		byKind := make(map[string]model.Missing)
+	rows := func() map[string]api.Missing {
+		byKind := make(map[string]api.Missing)
 		for _, m := range w.state().Missing {
 			require.NotContains(t, byKind, m.Kind)
 			byKind[m.Kind] = m
@@ -56,11 +58,11 @@ func TestMissingOfSeveralRuns(t *testing.T) {
 // A run of a service that has several is counted with its name. One that counts
 // samples needs no tokens.
 func TestMissingTokens(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for _, run := range []string{"a", "b", "c"} {
-		w.point(model.Steps, run, 1)
+		w.point(series.Steps, run, 1)
 	}
-	w.point(model.Samples, "c", 64)
+	w.point(series.Samples, "c", 64)
 	s := w.state()
 	var what []string
 	for _, m := range s.Missing {
@@ -81,26 +83,26 @@ func TestMissingTokens(t *testing.T) {
 
 // The hidden rows are known without a State.
 func TestHidden(t *testing.T) {
-	w := newWorld(model.Settings{MaxGPUs: 1, Interval: time.Hour})
-	w.gpu(model.GPUPower, "0", 1, nil)
-	w.gpu(model.GPUPower, "1", 1, nil)
+	w := newWorld(input.Settings{MaxGPUs: 1, Interval: time.Hour})
+	w.gpu(series.GPUPower, "0", 1, nil)
+	w.gpu(series.GPUPower, "1", 1, nil)
 	assert.Equal(t, map[string]int{"gpus": 1}, w.Hidden())
-	w.gpu(model.GPUPower, "2", 1, nil)
+	w.gpu(series.GPUPower, "2", 1, nil)
 	assert.Equal(t, 2, w.State().Collector.Hidden["gpus"], "Hidden has taken no State")
 
 	for range 2 {
 		w.now = w.now.Add(50 * time.Minute)
-		w.gpu(model.GPUPower, "2", 1, nil)
+		w.gpu(series.GPUPower, "2", 1, nil)
 	}
 	assert.Empty(t, w.Hidden(), "it is shown now")
 	assert.Equal(t, "2", w.State().GPUs[0].ID)
 }
 
 func TestFailuresBeyondTheLimitAreCounted(t *testing.T) {
-	w := newWorld(model.Settings{})
-	var found []model.Failure
+	w := newWorld(input.Settings{})
+	var found []api.Failure
 	for i := range 900 {
-		found = append(found, model.Failure{Key: strconv.Itoa(i), Message: strings.Repeat("x", 600)})
+		found = append(found, api.Failure{Key: strconv.Itoa(i), Message: strings.Repeat("x", 600)})
 	}
 	w.SetFailures(found)
 	s := w.state()
@@ -112,10 +114,10 @@ func TestFailuresBeyondTheLimitAreCounted(t *testing.T) {
 // Simulated data is labelled wherever it is shown.
 func TestSimulated(t *testing.T) {
 	for _, simulated := range []bool{true, false} {
-		w := newWorld(model.Settings{})
-		w.span(func(in *model.SpanInput) {
-			in.Source = &model.Source{Service: "agent", Simulated: simulated}
-			in.Failed, in.Class, in.Call, in.Request, in.Model = true, "E", model.WholeCall, true, "m"
+		w := newWorld(input.Settings{})
+		w.span(func(in *input.Span) {
+			in.Source = &input.Source{Service: "agent", Simulated: simulated}
+			in.Failed, in.Class, in.Call, in.Request, in.Model = true, "E", input.WholeCall, true, "m"
 		})
 		w.failing(w.now)
 		s := w.state()
@@ -125,9 +127,9 @@ func TestSimulated(t *testing.T) {
 		assert.Equal(t, simulated, s.Calls[0].Simulated)
 	}
 	for source, recorded := range map[string]bool{"simulated": false, mlattr.GPUSourceReplay: true} {
-		w := newWorld(model.Settings{})
-		w.gpu(model.GPUPower, "0", 1, func(p *model.Point) { p.Simulated, p.GPU = true, &model.Device{Source: source} })
-		w.problem(model.HeldIdle, "0", time.Hour)
+		w := newWorld(input.Settings{})
+		w.gpu(series.GPUPower, "0", 1, func(p *series.Point) { p.Simulated, p.GPU = true, &series.Device{Source: source} })
+		w.problem(api.HeldIdle, "0", time.Hour)
 		s := w.state()
 		assert.True(t, s.Needs[0].Simulated)
 		assert.Equal(t, recorded, s.Needs[0].Recorded)
@@ -139,8 +141,8 @@ func TestSimulated(t *testing.T) {
 // name one.
 func TestOwnersOfServices(t *testing.T) {
 	missing := func(w *world) (fixes []string) {
-		w.span(func(in *model.SpanInput) {
-			in.Source = &model.Source{Service: "agent"}
+		w.span(func(in *input.Span) {
+			in.Source = &input.Source{Service: "agent"}
 			in.Failed, in.Class, in.Request, in.Model = true, "E", true, "m"
 		})
 		w.failing(w.now)
@@ -151,28 +153,28 @@ func TestOwnersOfServices(t *testing.T) {
 		}
 		return fixes
 	}
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	assert.Equal(t, []string{`ml_view: {owners: {"agent": <who>}}`}, missing(w))
 	assert.Empty(t, w.state().Needs[0].Owner)
 
-	w = newWorld(model.Settings{Owners: map[string]string{"agent": "Ada"}})
+	w = newWorld(input.Settings{Owners: map[string]string{"agent": "Ada"}})
 	assert.Empty(t, missing(w))
 	assert.Equal(t, "Ada", w.state().Needs[0].Owner)
 }
 
 // A workload that is joined to its run in the next reading is one, and not two.
 func TestAWorkloadThatIsJoinedLater(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.point(model.Steps, "r", 1)
+	w := newWorld(input.Settings{})
+	w.point(series.Steps, "r", 1)
 	for _, rank := range []string{"", "0", "0"} {
-		w.gpu(model.GPUWorkload, "0", 60, func(p *model.Point) {
+		w.gpu(series.GPUWorkload, "0", 60, func(p *series.Point) {
 			p.Labels.Run, p.Labels.Rank, p.Time = "r", rank, w.now.UnixNano()
 		})
-		w.gpu(model.GPUWorkload, "0", 20, func(p *model.Point) {
+		w.gpu(series.GPUWorkload, "0", 20, func(p *series.Point) {
 			p.Labels.Run, p.Labels.Rank, p.Labels.Own[4], p.Time = "r", rank, "7", w.now.UnixNano()
 		})
-		w.gpu(model.GPUMemoryUsed, "0", 100, nil)
-		w.point(model.RunGoodput, "r", 0.5)
+		w.gpu(series.GPUMemoryUsed, "0", 100, nil)
+		w.point(series.RunGoodput, "r", 0.5)
 		w.now = w.now.Add(2 * time.Second)
 	}
 	s := w.state()
@@ -189,12 +191,12 @@ func TestAWorkloadThatIsJoinedLater(t *testing.T) {
 
 // A run or service with many changes does not push out those of others.
 func TestChangesOfOneRun(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.change(model.Change{Kind: "version", Service: "other", From: "1", To: "2", Text: "version 2 (was 1)"})
-	w.point(model.Problem, "quiet", float64(w.now.Unix()), model.Slow)
+	w := newWorld(input.Settings{})
+	w.change(api.Change{Kind: "version", Service: "other", From: "1", To: "2", Text: "version 2 (was 1)"})
+	w.point(series.Problem, "quiet", float64(w.now.Unix()), api.Slow)
 	for i := range 3000 {
-		w.change(model.Change{Kind: "attempt", Service: "trainer", RunID: "r", To: strconv.Itoa(i), Text: "attempt " + strconv.Itoa(i)})
-		w.point(model.Problem, "r", float64(w.now.Unix()+int64(i)), model.Slow)
+		w.change(api.Change{Kind: "attempt", Service: "trainer", RunID: "r", To: strconv.Itoa(i), Text: "attempt " + strconv.Itoa(i)})
+		w.point(series.Problem, "r", float64(w.now.Unix()+int64(i)), api.Slow)
 	}
 	changes := w.state().Changes
 	assert.Len(t, changes, 51)
@@ -209,10 +211,10 @@ func TestChangesOfOneRun(t *testing.T) {
 
 // The detail of a run is computed once an interval.
 func TestADetailIsKeptForAnInterval(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.point(model.Steps, "r", 1)
+	w := newWorld(input.Settings{})
+	w.point(series.Steps, "r", 1)
 	first := w.run(t)
-	w.point(model.Steps, "r", 2)
+	w.point(series.Steps, "r", 2)
 	same, _ := w.Run(first.Run.Key)
 	assert.Same(t, first, same)
 	assert.InDelta(t, 2, *w.run(t).Run.Steps, 0)
@@ -220,12 +222,12 @@ func TestADetailIsKeptForAnInterval(t *testing.T) {
 
 // States are named as the page names them.
 func TestMarksOfStates(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for _, state := range []string{"running", "stalled", "ended"} {
 		for _, other := range []string{"running", "stalled", "ended"} {
-			w.point(model.RunState, "r", 0, other)
+			w.point(series.RunState, "r", 0, other)
 		}
-		w.point(model.RunState, "r", 1, state)
+		w.point(series.RunState, "r", 1, state)
 	}
 	var texts []string
 	for _, m := range w.run(t).Marks {

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -20,7 +23,7 @@ type onset struct {
 // keep replaces what a row says by what was known before, and keeps what was not.
 // places reports whether that holds for the GPUs and the subject, too: those of a
 // problem of GPUs are its own.
-func (o *onset) keep(n *Need, places bool) {
+func (o *onset) keep(n *api.Need, places bool) {
 	texts := [...]struct{ was, is *string }{
 		{&o.Run, &n.Run}, {&o.RunID, &n.RunID}, {&o.Service, &n.Service}, {&o.Job, &n.Job},
 		{&o.Owner, &n.Owner}, {&o.Team, &n.Team}, {&o.Subject, &n.Subject},
@@ -48,7 +51,7 @@ func (s *Store) noteOnsets(now time.Time) {
 	if len(s.begun) == 0 {
 		return
 	}
-	s.runs.holdGPUs(now)
+	s.runs.HoldGPUs(now)
 	for _, r := range s.begun {
 		if r.onset.Subject == "" {
 			s.needOf(r, now)
@@ -58,14 +61,14 @@ func (s *Store) noteOnsets(now time.Time) {
 }
 
 // needOf returns the row of a problem as its record has it.
-func (s *Store) needOf(r *Record, now time.Time) Need {
-	l := Labels{Namespace: r.namespace, Service: r.Service, Run: r.Run}
+func (s *Store) needOf(r *record, now time.Time) api.Need {
+	l := series.Labels{Namespace: r.namespace, Service: r.Service, Run: r.Run}
 	if kind, _ := mlattr.ProblemNamed(r.Kind); kind.Of == mlattr.OfGPU || kind.Of == mlattr.OfHost {
 		l.Host, l.GPU = r.Host, r.GPU
 	}
 	p := s.problemAt(r.Kind, &l, r.Onset)
 	p.record = r
-	n := s.need(&State{}, &p, now)
+	n := s.need(&api.State{}, &p, now)
 	if n.Subject == "" && r.GPU != "" {
 		n.Subject = cmp.Or(r.Host, "unknown host") + ": GPU " + r.GPU
 	}
@@ -75,41 +78,40 @@ func (s *Store) needOf(r *Record, now time.Time) Need {
 // maxEnded limits the resolved problems that are kept.
 const maxEnded = 5 * maxResolved
 
-// resolve keeps a problem that has ended. known is its record from before, or nil.
-func (s *Store) resolve(r, known *Record, now time.Time) {
-	kept := r.clone()
-	kept.Onset, kept.Ended = earlier(kept.Onset, now), earlier(kept.Ended, now)
-	if known != nil && known.ID == kept.ID {
-		kept.onset = known.onset
+// resolve keeps the record of a problem that has ended. known is the one from before, or nil.
+func (s *Store) resolve(own, known *record, now time.Time) {
+	own.Onset, own.Ended = kept.Earlier(own.Onset, now), kept.Earlier(own.Ended, now)
+	if known != nil && known.ID == own.ID {
+		own.onset = known.onset
 	}
-	n := s.needOf(kept, now)
-	n.Key = keyOf("resolved", kept.ID)
-	n.Ended, n.EndReason = timePointer(kept.Ended), kept.EndReason
-	n.Value, n.Usual, n.Unit, n.GPUHours = kept.Value, kept.Usual, kept.Unit, kept.GPUHours
-	n.Evidence, n.Next, n.Command = kept.Evidence, "", ""
+	n := s.needOf(own, now)
+	n.Key = api.Key("resolved", own.ID)
+	n.Ended, n.EndReason = api.TimeOf(own.Ended), own.EndReason
+	n.Value, n.Usual, n.Unit, n.GPUHours = own.Value, own.Usual, own.Unit, own.GPUHours
+	n.Evidence, n.Next, n.Command = own.Evidence, "", ""
 	s.addResolved(&n)
 }
 
 // addResolved adds a problem that has ended, in place of the one that ended first
 // beyond the limit.
-func (s *Store) addResolved(n *Need) {
-	if slices.ContainsFunc(s.resolved, func(known Need) bool { return known.Key == n.Key }) {
+func (s *Store) addResolved(n *api.Need) {
+	if slices.ContainsFunc(s.resolved, func(known api.Need) bool { return known.Key == n.Key }) {
 		return
 	}
 	s.resolved = append(s.resolved, *n)
 	slices.SortStableFunc(s.resolved, compareEnds)
 	if len(s.resolved) > maxEnded {
 		s.resolved = slices.Delete(s.resolved, 0, 1)
-		s.limits.drop("resolved problems")
+		s.limits.Drop("resolved problems")
 	}
 }
 
-func compareEnds(a, b Need) int { return a.Ended.Compare(*b.Ended) }
+func compareEnds(a, b api.Need) int { return a.Ended.Compare(*b.Ended) }
 
 // resolvedRows returns the problems that ended within the last 24 hours, the newest end
 // first.
-func (s *Store) resolvedRows(state *State, now time.Time) []Need {
-	var rows []Need
+func (s *Store) resolvedRows(state *api.State, now time.Time) []api.Need {
+	var rows []api.Need
 	for _, n := range slices.Backward(s.resolved) {
 		if now.Sub(*n.Ended) <= resolvedFor {
 			rows = append(rows, n)
@@ -119,19 +121,19 @@ func (s *Store) resolvedRows(state *State, now time.Time) []Need {
 }
 
 // importResolved adds the resolved problems that Export has written.
-func (s *Store) importResolved(all []Need, now time.Time) {
+func (s *Store) importResolved(all []api.Need, now time.Time) {
 	for i := range all[:min(len(all), maxEnded)] {
 		n := &all[i]
 		if n.Ended == nil || now.Sub(*n.Ended) > resolvedFor || n.Ended.After(now.Add(time.Minute)) || urgency(n.Kind) < 0 {
 			continue
 		}
 		for _, text := range [...]*string{&n.Key, &n.EndReason, &n.Run, &n.RunID, &n.Service, &n.Job, &n.Owner, &n.Team, &n.Subject, &n.Unit} {
-			*text = strings.Clone(cut(*text, maxNoted))
+			*text = strings.Clone(kept.Cut(*text, kept.MaxNoted))
 		}
-		n.Since = plausible(n.Since, *n.Ended)
+		n.Since = kept.Plausible(n.Since, *n.Ended)
 		n.Evidence = n.Evidence[:min(len(n.Evidence), maxPhrases)]
 		for j := range n.Evidence {
-			n.Evidence[j] = cut(n.Evidence[j], maxNoted)
+			n.Evidence[j] = kept.Cut(n.Evidence[j], kept.MaxNoted)
 		}
 		n.Before, n.GPUs, n.Next, n.Command, n.Cause = nil, nil, "", "", ""
 		s.addResolved(n)

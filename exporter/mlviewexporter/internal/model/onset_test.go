@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -20,28 +22,28 @@ import (
 func TestAFailedGPUWhoseHolderIsGone(t *testing.T) {
 	for name, run := range map[string]string{"a job": "", "a run": "r"} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(model.Settings{Owners: map[string]string{"1000": "ada"}})
-			r := model.Record{
-				ID: "1", Kind: model.GPUFailed, Run: run, Host: "h", GPU: "GPU-0", Onset: w.now,
-				Holder: model.Workload{Job: "815", UserID: "1000"}, Evidence: []string{"failed"},
+			w := newWorld(input.Settings{Owners: map[string]string{"1000": "ada"}})
+			r := input.Record{
+				ID: "1", Kind: api.GPUFailed, Run: run, Host: "h", GPU: "GPU-0", Onset: w.now,
+				Holder: input.Workload{Job: "815", UserID: "1000"}, Evidence: []string{"failed"},
 			}
 			if run != "" {
-				r.Service, r.Holder = "trainer", model.Workload{}
-				w.point(model.RunState, "r", 1, "running")
+				r.Service, r.Holder = "trainer", input.Workload{}
+				w.point(series.RunState, "r", 1, "running")
 			}
-			w.gpu(model.GPUWorkload, "GPU-0", 1<<30, func(p *model.Point) {
+			w.gpu(series.GPUWorkload, "GPU-0", 1<<30, func(p *series.Point) {
 				p.Labels.Run, p.Labels.Own[0], p.Labels.Own[4] = run, "815", "1000"
 			})
 			problem := func() {
-				w.gpu(model.Problem, "GPU-0", float64(r.Onset.Unix()), func(p *model.Point) {
-					p.Labels.Own[0], p.Labels.Run, p.Labels.Service = model.GPUFailed, run, r.Service
+				w.gpu(series.Problem, "GPU-0", float64(r.Onset.Unix()), func(p *series.Point) {
+					p.Labels.Own[0], p.Labels.Run, p.Labels.Service = api.GPUFailed, run, r.Service
 				})
 			}
-			w.gpu(model.GPUStatus, "GPU-0", 1, own(0, "failed"))
+			w.gpu(series.GPUStatus, "GPU-0", 1, own(0, "failed"))
 			problem()
 			w.record(r)
 			onset := w.now
-			assertHeld := func(n model.Need) {
+			assertHeld := func(n api.Need) {
 				t.Helper()
 				assert.Equal(t, []string{"ada", run, "h: GPU GPU-0"}, []string{n.Owner, n.RunID, n.Subject})
 				assert.Equal(t, onset, n.Since)
@@ -56,11 +58,11 @@ func TestAFailedGPUWhoseHolderIsGone(t *testing.T) {
 					w.now = w.now.Add(min(time.Minute, onset.Add(after).Sub(w.now)))
 					problem()
 					if after < time.Hour {
-						w.gpu(model.GPUStatus, "GPU-0", 1, own(0, "failed"))
+						w.gpu(series.GPUStatus, "GPU-0", 1, own(0, "failed"))
 					}
 				}
 				if after == 10*time.Minute {
-					w.gpu(model.GPUWorkload, "GPU-0", 1<<30, own(4, "7"))
+					w.gpu(series.GPUWorkload, "GPU-0", 1<<30, own(4, "7"))
 				}
 				s := w.State()
 				require.Len(t, s.Needs, 1, after)
@@ -69,7 +71,7 @@ func TestAFailedGPUWhoseHolderIsGone(t *testing.T) {
 				assert.Equal(t, "failed", cmp.Or(s.GPUs[0].LastActivity, s.GPUs[0].Activity), "at its last reading")
 			}
 
-			r.Stale, r.Holder = w.now.Add(-2*time.Minute), model.Workload{}
+			r.Stale, r.Holder = w.now.Add(-2*time.Minute), input.Workload{}
 			w.record(r)
 			s := w.state()
 			require.Len(t, s.Needs, 1)
@@ -78,8 +80,8 @@ func TestAFailedGPUWhoseHolderIsGone(t *testing.T) {
 			assert.InDelta(t, r.Stale.Sub(onset).Hours(), *s.Needs[0].GPUHours, 1e-9)
 			assert.Empty(t, s.Resolved)
 
-			w.gpu(model.Problem, "GPU-0", 0, func(p *model.Point) {
-				p.Labels.Own[0], p.Labels.Run, p.Labels.Service, p.Gone = model.GPUFailed, run, r.Service, true
+			w.gpu(series.Problem, "GPU-0", 0, func(p *series.Point) {
+				p.Labels.Own[0], p.Labels.Run, p.Labels.Service, p.Gone = api.GPUFailed, run, r.Service, true
 			})
 			r.Stale, r.Ended, r.EndReason = time.Time{}, w.now, mlattr.ProblemOver
 			w.record(r)
@@ -97,7 +99,7 @@ func TestAFailedGPUWhoseHolderIsGone(t *testing.T) {
 			require.NoError(t, err)
 			w.now = w.now.Add(23 * time.Hour)
 			assert.Len(t, w.State().Resolved, 1)
-			again := newWorld(model.Settings{})
+			again := newWorld(input.Settings{})
 			again.now = w.now
 			require.NoError(t, again.Import(data))
 			require.NoError(t, again.Import(data))
@@ -113,21 +115,21 @@ func TestAFailedGPUWhoseHolderIsGone(t *testing.T) {
 // The run, its GPUs and its owner are those of the onset when the run has released
 // them.
 func TestARunThatHadGPUs(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.point(model.RunState, "r", 1, "stalled")
-	w.gpu(model.GPUWorkload, "GPU-0", 1<<30, func(p *model.Point) {
+	w := newWorld(input.Settings{})
+	w.point(series.RunState, "r", 1, "stalled")
+	w.gpu(series.GPUWorkload, "GPU-0", 1<<30, func(p *series.Point) {
 		p.Labels.Run, p.Labels.Service, p.Labels.Own[4], p.Labels.Own[6] = "r", "trainer", "1000", "trainer"
 	})
-	w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
-	w.record(model.Record{ID: "1", Kind: model.LooksHung, Service: "trainer", Run: "r"})
+	w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
+	w.record(input.Record{ID: "1", Kind: api.LooksHung, Service: "trainer", Run: "r"})
 	before := w.state().Needs
 	require.Len(t, before, 1)
 	require.Len(t, before[0].GPUs, 1)
 	assert.Equal(t, "uid 1000", before[0].Owner)
 	for range 60 {
 		w.now = w.now.Add(10 * time.Second)
-		w.point(model.Problem, "r", float64(before[0].Since.Unix()), model.LooksHung)
-		w.gpu(model.GPUWorkload, "GPU-0", 1<<30, own(4, "7"))
+		w.point(series.Problem, "r", float64(before[0].Since.Unix()), api.LooksHung)
+		w.gpu(series.GPUWorkload, "GPU-0", 1<<30, own(4, "7"))
 	}
 	after := w.state().Needs
 	require.Len(t, after, 1)
@@ -137,9 +139,9 @@ func TestARunThatHadGPUs(t *testing.T) {
 
 // A GPU that is read as well again does not count as failed, although its problem lasts.
 func TestAFailedGPUThatIsWellAgain(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.gpu(model.GPUStatus, "GPU-0", 1, own(0, "ok"))
-	w.problem(model.GPUFailed, "GPU-0", time.Minute)
+	w := newWorld(input.Settings{})
+	w.gpu(series.GPUStatus, "GPU-0", 1, own(0, "ok"))
+	w.problem(api.GPUFailed, "GPU-0", time.Minute)
 	s := w.state()
 	assert.Len(t, s.Needs, 1)
 	assert.Equal(t, map[string]int{"free": 1}, s.Collector.GPUs)
@@ -147,11 +149,11 @@ func TestAFailedGPUThatIsWellAgain(t *testing.T) {
 
 // A problem without new evidence comes after the others.
 func TestStaleProblemsComeLast(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for _, run := range []string{"a", "b"} {
-		w.point(model.Problem, run, float64(w.now.Unix()), model.LooksHung)
+		w.point(series.Problem, run, float64(w.now.Unix()), api.LooksHung)
 	}
-	w.record(model.Record{ID: "1", Kind: model.LooksHung, Service: "trainer", Run: "a", Stale: w.now.Add(-time.Hour)})
+	w.record(input.Record{ID: "1", Kind: api.LooksHung, Service: "trainer", Run: "a", Stale: w.now.Add(-time.Hour)})
 	runs := func() (ids []string) {
 		for _, n := range w.state().Needs {
 			ids = append(ids, n.RunID)
@@ -159,18 +161,18 @@ func TestStaleProblemsComeLast(t *testing.T) {
 		return ids
 	}
 	assert.Equal(t, []string{"b", "a"}, runs())
-	w.record(model.Record{ID: "1", Kind: model.LooksHung, Service: "trainer", Run: "a", Onset: w.now.Add(-time.Hour)})
+	w.record(input.Record{ID: "1", Kind: api.LooksHung, Service: "trainer", Run: "a", Onset: w.now.Add(-time.Hour)})
 	require.Len(t, runs(), 2)
 	assert.Nil(t, w.State().Needs[1].NoEvidenceSince, "there is new one")
 }
 
 // However many problems end, the newest are shown, and how many are not.
 func TestResolvedProblemsAreBounded(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for n := range 1500 {
 		w.now = w.now.Add(time.Second)
-		w.record(model.Record{
-			ID: strconv.Itoa(n), Kind: model.Failing, Service: "s" + strconv.Itoa(n), Ended: w.now, EndReason: mlattr.ProblemNoEvidence,
+		w.record(input.Record{
+			ID: strconv.Itoa(n), Kind: api.Failing, Service: "s" + strconv.Itoa(n), Ended: w.now, EndReason: mlattr.ProblemNoEvidence,
 		})
 	}
 	s := w.state()

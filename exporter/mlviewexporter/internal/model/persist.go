@@ -6,6 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/changes"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/failures"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
 )
 
 // exportVersion is the version of what Export writes.
@@ -16,14 +23,14 @@ const maxImport = 16 << 20
 
 // exported is what a Store keeps over restarts.
 type exported struct {
-	Version  int            `json:"version"`
-	Changes  []Change       `json:"changes,omitempty"`
-	Marks    []mark         `json:"marks,omitempty"`
-	Failures []Failure      `json:"failures,omitempty"`
-	Services []savedService `json:"services,omitempty"`
-	Runs     []savedRun     `json:"runs,omitempty"`
-	Good     []*goodRun     `json:"good,omitempty"`
-	Resolved []Need         `json:"resolved,omitempty"`
+	Version  int                    `json:"version"`
+	Changes  []api.Change           `json:"changes,omitempty"`
+	Marks    []changes.RunMark      `json:"marks,omitempty"`
+	Failures []api.Failure          `json:"failures,omitempty"`
+	Services []serving.SavedService `json:"services,omitempty"`
+	Runs     []runs.SavedRun        `json:"runs,omitempty"`
+	Good     []*runs.GoodRun        `json:"good,omitempty"`
+	Resolved []api.Need             `json:"resolved,omitempty"`
 }
 
 // Export returns the changes, states, failures and good runs of the last week, the
@@ -45,13 +52,13 @@ func (s *Store) Export() ([]byte, error) {
 
 // halve leaves out what was seen longest ago.
 func (e *exported) halve() {
-	e.Services = newerHalf(e.Services, func(a, b savedService) int { return a.LastSeen.Compare(b.LastSeen) })
-	e.Runs = newerHalf(e.Runs, func(a, b savedRun) int { return a.LastSeen.Compare(b.LastSeen) })
-	e.Good = newerHalf(e.Good, func(a, b *goodRun) int { return a.Ended.Compare(b.Ended) })
-	e.Failures = newerHalf(e.Failures, func(a, b Failure) int { return lastSeen(&a).Compare(lastSeen(&b)) })
+	e.Services = newerHalf(e.Services, func(a, b serving.SavedService) int { return a.LastSeen.Compare(b.LastSeen) })
+	e.Runs = newerHalf(e.Runs, func(a, b runs.SavedRun) int { return a.LastSeen.Compare(b.LastSeen) })
+	e.Good = newerHalf(e.Good, func(a, b *runs.GoodRun) int { return a.Ended.Compare(b.Ended) })
+	e.Failures = newerHalf(e.Failures, func(a, b api.Failure) int { return failures.LastSeen(&a).Compare(failures.LastSeen(&b)) })
 	e.Resolved = newerHalf(e.Resolved, compareEnds)
-	e.Changes = newerHalf(e.Changes, func(a, b Change) int { return a.Time.Compare(b.Time) })
-	e.Marks = newerHalf(e.Marks, func(a, b mark) int { return a.Time.Compare(b.Time) })
+	e.Changes = newerHalf(e.Changes, func(a, b api.Change) int { return a.Time.Compare(b.Time) })
+	e.Marks = newerHalf(e.Marks, func(a, b changes.RunMark) int { return a.Time.Compare(b.Time) })
 	e.sort()
 }
 
@@ -63,18 +70,18 @@ func newerHalf[T any](all []T, compare func(a, b T) int) []T {
 func (s *Store) export() exported {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := exported{Version: exportVersion, Failures: s.failures.saved(), Services: s.services.saved(), Changes: slices.Clone(s.changes.all), Marks: slices.Clone(s.changes.marks), Runs: s.runs.saved(), Good: slices.Clone(s.runs.good), Resolved: slices.Clone(s.resolved)}
+	out := exported{Version: exportVersion, Failures: s.failures.Saved(), Services: s.services.Saved(), Changes: slices.Clone(s.changes.All), Marks: slices.Clone(s.changes.Marks), Runs: s.runs.Saved(), Good: slices.Clone(s.runs.Good), Resolved: slices.Clone(s.resolved)}
 	out.sort()
 	return out
 }
 
 // sort orders the lists, so that what has not changed is written the same.
 func (e *exported) sort() {
-	slices.SortFunc(e.Failures, func(a, b Failure) int { return cmp.Compare(a.Key, b.Key) })
-	slices.SortFunc(e.Services, func(a, b savedService) int {
+	slices.SortFunc(e.Failures, func(a, b api.Failure) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(e.Services, func(a, b serving.SavedService) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	slices.SortFunc(e.Runs, func(a, b savedRun) int {
+	slices.SortFunc(e.Runs, func(a, b runs.SavedRun) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Service, b.Service), cmp.Compare(a.ID, b.ID))
 	})
 }
@@ -94,31 +101,22 @@ func (s *Store) Import(data []byte) error {
 		return fmt.Errorf("read what the page keeps over restarts: version %d is not %d", in.Version, exportVersion)
 	}
 	now := s.settings.Now()
-	recent := func(t time.Time) bool { return now.Sub(t) <= importedFor && !t.After(now.Add(time.Minute)) }
+	recent := func(t time.Time) bool { return now.Sub(t) <= kept.Week && !t.After(now.Add(time.Minute)) }
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.changes.restore(in.Changes, in.Marks, recent)
-	s.runs.good.restore(in.Good, recent)
+	s.changes.Restore(in.Changes, in.Marks, recent)
+	s.runs.Good.Restore(in.Good, recent)
 	s.importResolved(in.Resolved, now)
-	s.failures.restore(in.Failures, recent)
+	s.failures.Restore(in.Failures, recent)
 	for _, of := range in.Services {
 		if recent(of.LastSeen) {
-			s.services.restore(of, now)
+			s.services.Restore(of, now)
 		}
 	}
 	for _, r := range in.Runs {
 		if recent(r.LastSeen) {
-			s.runs.restore(r, now)
+			s.runs.Restore(r, now)
 		}
 	}
 	return nil
-}
-
-// plausible returns a time that was saved, or the later one if it is after that or
-// more than ten years before.
-func plausible(at, later time.Time) time.Time {
-	if at.After(later) || at.Before(later.AddDate(-10, 0, 0)) {
-		return later
-	}
-	return at
 }

@@ -3,12 +3,14 @@ package model
 import (
 	"slices"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 )
 
 // Retention of what has no setting.
 const (
-	// importedFor is how long changes and failures are kept over restarts.
-	importedFor = 7 * 24 * time.Hour
 	// resolvedFor is how long a problem that has ended is shown.
 	resolvedFor = 24 * time.Hour
 	// pruneEvery is the time between two removals of what is gone.
@@ -21,39 +23,39 @@ func (s *Store) prune(now time.Time) {
 		return
 	}
 	s.pruned = now
-	s.runs.prune(now)
-	needed := make(map[gpuID]bool)
+	s.runs.Prune(now)
+	needed := make(map[gpus.Ref]bool)
 	for one := range s.problems {
-		if !one.lasts(now) {
+		if !one.Lasts(now) {
 			delete(s.problems, one)
-			s.streams.remove(one)
+			s.streams.Remove(one)
 			continue
 		}
-		needed[gpuID{one.labels.Host, one.labels.GPU}] = true
+		needed[gpus.Ref{Host: one.Labels.Host, ID: one.Labels.GPU}] = true
 	}
-	s.gpus.prune(needed, now)
-	s.models.prune(s.settings.History, now)
+	s.gpus.Prune(needed, now)
+	s.models.Prune(s.settings.History, now)
 	for id, p := range s.pools {
-		if p.dropGone(s.streams, now); len(p.streams) == 0 {
+		if p.DropGone(s.streams, now); len(p.Streams) == 0 {
 			delete(s.pools, id)
 		}
 	}
-	s.services.prune(s.streams, now)
-	s.ofHosts.dropGone(s.streams, now)
+	s.services.Prune(s.streams, now)
+	s.ofHosts.DropGone(s.streams, now)
 	s.pruneNotes(now)
 }
 
 // pruneNotes removes old hosts, collectors, refused rows, changes, marks and failures.
 func (s *Store) pruneNotes(now time.Time) {
-	s.hosts.prune(s.settings.History, now)
-	s.senders.prune(s.settings.History, now)
-	s.limits.prune(now)
+	s.hosts.Prune(s.settings.History, now)
+	s.senders.Prune(s.settings.History, now)
+	s.limits.Prune(now)
 	for id, r := range s.records {
-		if now.Sub(r.Onset) > importedFor {
+		if now.Sub(r.Onset) > kept.Week {
 			delete(s.records, id)
 		}
 	}
-	s.resolved = slices.DeleteFunc(s.resolved, func(n Need) bool { return now.Sub(*n.Ended) > resolvedFor })
-	s.changes.prune(now)
-	s.failures.prune(now)
+	s.resolved = slices.DeleteFunc(s.resolved, func(n api.Need) bool { return now.Sub(*n.Ended) > resolvedFor })
+	s.changes.Prune(now)
+	s.failures.Prune(now)
 }

@@ -5,6 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -27,9 +31,9 @@ func recordIDOf(kind mlattr.ProblemKind, namespace, service, run, host, gpu stri
 	return recordID{kind.Name, namespace, service, run, host, gpu}
 }
 
-// recordID returns the recordID of the problem that a stream reports.
-func (s *stream) recordID() recordID {
-	l := &s.labels
+// recordIDOfStream returns the recordID of the problem that a stream reports.
+func recordIDOfStream(s *series.Stream) recordID {
+	l := &s.Labels
 	kind, _ := mlattr.ProblemNamed(l.Own[0])
 	return recordIDOf(kind, l.Namespace, l.Service, l.Run, l.Host, l.GPU)
 }
@@ -44,7 +48,7 @@ const (
 // noteRecord keeps what ml_metrics says of a problem until it ends. A problem that is
 // only a mark becomes a moment on the curves of its run. Nobody is asked to act on a
 // problem in shadow.
-func (s *Store) noteRecord(r *Record, namespace string, now time.Time) {
+func (s *Store) noteRecord(r *input.Record, namespace string, now time.Time) {
 	kind, ok := mlattr.ProblemNamed(r.Kind)
 	if !ok || r.Shadow {
 		return
@@ -57,14 +61,13 @@ func (s *Store) noteRecord(r *Record, namespace string, now time.Time) {
 	}
 	id := recordIDOf(kind, namespace, r.Service, r.Run, r.Host, r.GPU)
 	known := s.records[id]
-	r.namespace = namespace
 	if !r.Ended.IsZero() {
-		s.resolve(r, known, now)
+		s.resolve(newRecord(r, namespace), known, now)
 		// A collector that is silent since may have reported it, too.
 		for one := range s.problems {
-			if one.old(now) && one.recordID() == id {
+			if one.Old(now) && recordIDOfStream(one) == id {
 				delete(s.problems, one)
-				s.streams.remove(one)
+				s.streams.Remove(one)
 			}
 		}
 		// Another collector may have begun one of the same kind meanwhile.
@@ -74,58 +77,65 @@ func (s *Store) noteRecord(r *Record, namespace string, now time.Time) {
 		return
 	}
 	if known == nil && len(s.records) >= maxRecords {
-		s.limits.drop("problems")
+		s.limits.Drop("problems")
 		return
 	}
-	kept := r.clone()
-	kept.Onset, kept.Stale = earlier(kept.Onset, now), earlier(kept.Stale, now)
-	if known != nil && known.ID == kept.ID {
-		kept.onset = known.onset
+	own := newRecord(r, namespace)
+	own.Onset, own.Stale = kept.Earlier(own.Onset, now), kept.Earlier(own.Stale, now)
+	if known != nil && known.ID == own.ID {
+		own.onset = known.onset
 	}
-	s.begun = append(s.begun, kept)
-	s.records[recordIDOf(kind, s.texts.of(kept.namespace), kept.Service, kept.Run, kept.Host, kept.GPU)] = kept
+	s.begun = append(s.begun, own)
+	s.records[recordIDOf(kind, s.texts.Of(own.namespace), own.Service, own.Run, own.Host, own.GPU)] = own
 }
 
-// clone returns a copy that shares no memory, with bounded texts.
-func (r *Record) clone() *Record {
-	kept := *r
-	kept.namespace = strings.Clone(cut(r.namespace, maxNoted))
-	for _, text := range [...]*string{&kept.ID, &kept.Kind, &kept.Text, &kept.Service, &kept.Run, &kept.Host, &kept.GPU, &kept.Unit, &kept.Cause} {
-		*text = strings.Clone(cut(*text, maxNoted))
+// record is what ml_metrics says of a problem, the service.namespace of its program, and
+// who had the problem, and where, when it began.
+type record struct {
+	input.Record
+	namespace string
+	onset     onset
+}
+
+// newRecord returns a copy of a record that shares no memory, with bounded texts.
+func newRecord(r *input.Record, namespace string) *record {
+	own := record{Record: *r, namespace: strings.Clone(kept.Cut(namespace, kept.MaxNoted))}
+	for _, text := range [...]*string{&own.ID, &own.Kind, &own.Text, &own.Service, &own.Run, &own.Host, &own.GPU, &own.Unit, &own.Cause} {
+		*text = strings.Clone(kept.Cut(*text, kept.MaxNoted))
 	}
-	kept.EndReason = strings.Clone(cut(kept.EndReason, maxLabel))
-	kept.Holder = kept.Holder.Clone()
-	kept.Next = strings.Clone(cut(kept.Next, 4*maxNoted))
-	for _, texts := range [...]*[]string{&kept.Evidence, &kept.Excluded, &kept.Before} {
+	own.EndReason = strings.Clone(kept.Cut(own.EndReason, kept.MaxLabel))
+	own.Holder = own.Holder.Clone()
+	own.Next = strings.Clone(kept.Cut(own.Next, 4*kept.MaxNoted))
+	for _, texts := range [...]*[]string{&own.Evidence, &own.Excluded, &own.Before} {
 		all := slices.Clone((*texts)[:min(len(*texts), maxPhrases)])
 		for i := range all {
-			all[i] = strings.Clone(cut(all[i], maxNoted))
+			all[i] = strings.Clone(kept.Cut(all[i], kept.MaxNoted))
 		}
 		*texts = all
 	}
-	return &kept
+	return &own
 }
 
 // markRecord adds a problem that is only a mark to the curves of its run. That of a
 // service without a run is listed with the changes.
-func (s *Store) markRecord(r *Record, title, namespace string, now time.Time) {
-	of := s.runs.find(namespace, r.Service, r.Run, r.Host)
+func (s *Store) markRecord(r *input.Record, title, namespace string, now time.Time) {
+	of := s.runs.Find(namespace, r.Service, r.Run, r.Host)
 	text := title
 	if len(r.Evidence) > 0 {
-		text += ": " + cut(r.Evidence[0], maxNoted)
+		text += ": " + kept.Cut(r.Evidence[0], kept.MaxNoted)
 	}
 	if of == nil {
 		if r.Run == "" && r.Service != "" {
-			s.changes.note(&Change{Time: r.Onset, Kind: r.Kind, Service: r.Service, Text: text}, "", now)
+			s.changes.Note(&api.Change{Time: r.Onset, Kind: r.Kind, Service: r.Service, Text: text}, "", now)
 		}
 		return
 	}
-	s.changes.mark(of.key, Mark{Time: earlier(r.Onset, now).UTC(), Kind: s.texts.of(r.Kind), Text: text})
+	s.changes.Mark(of.Key, api.Mark{Time: kept.Earlier(r.Onset, now).UTC(), Kind: s.texts.Of(r.Kind), Text: text})
 }
 
 // recorded takes over what the record of a problem says. The page has no words of
 // its own for its kind.
-func (n *Need) recorded(r *Record) {
+func recorded(n *api.Need, r *record) {
 	if r == nil {
 		return
 	}
@@ -134,20 +144,20 @@ func (n *Need) recorded(r *Record) {
 		if i == 0 {
 			text = "when noticed: " + text // the record is not sent again
 		}
-		n.say("%s", text)
+		n.Say("%s", text)
 	}
 	if len(r.Excluded) > 0 {
-		n.say("without %s", strings.Join(r.Excluded, ", "))
+		n.Say("without %s", strings.Join(r.Excluded, ", "))
 	}
 	n.Next = r.Next
 }
 
 // takeEvidence takes over the evidence of a record from a collector that had the spans,
 // which the page of a fleet has not. What to do next stays with its command.
-func (n *Need) takeEvidence(r *Record) {
+func takeEvidence(n *api.Need, r *record) {
 	own := *n
 	n.Evidence = []string{}
-	n.recorded(r)
+	recorded(n, r)
 	if own.Value != nil {
 		n.Value, n.Usual, n.Unit = own.Value, own.Usual, own.Unit
 	}
@@ -158,23 +168,23 @@ func (n *Need) takeEvidence(r *Record) {
 
 // beforeProblem returns the changes before a problem: those that its record names,
 // else those that the page knows.
-func (s *Store) beforeProblem(p *problem, n *Need) []Change {
+func (s *Store) beforeProblem(p *problem, n *api.Need) []api.Change {
 	if p.record == nil || len(p.record.Before) == 0 {
 		hosts := map[string]bool{p.host: p.host != ""}
 		if p.run != nil {
-			hosts = p.run.hosts
+			hosts = p.run.Hosts
 		}
-		return s.changes.before(p.since, n.Service, n.Run, hosts)
+		return s.changes.Before(p.since, n.Service, n.Run, hosts)
 	}
-	rows := []Change{}
+	rows := []api.Change{}
 	for _, phrase := range p.record.Before {
 		stamp, text, _ := strings.Cut(phrase, " ")
 		at, err := time.Parse(time.RFC3339, stamp)
 		if err != nil || text == "" {
 			continue
 		}
-		c := Change{Key: keyOf("change", n.Key, stamp, text), Time: at.UTC(), Service: n.Service, Text: text}
-		for _, known := range s.changes.all {
+		c := api.Change{Key: api.Key("change", n.Key, stamp, text), Time: at.UTC(), Service: n.Service, Text: text}
+		for _, known := range s.changes.All {
 			if known.Text == text && known.Time.Sub(at).Abs() < 2*time.Second {
 				c = known
 			}
@@ -185,7 +195,7 @@ func (s *Store) beforeProblem(p *problem, n *Need) []Change {
 }
 
 // follow sets the causes of problems, as their records name them.
-func follow(rows []Need, all []problem) {
+func follow(rows []api.Need, all []problem) {
 	byID := make(map[string]string, len(all))
 	for i := range all {
 		for _, id := range all[i].ids {
@@ -202,18 +212,18 @@ func follow(rows []Need, all []problem) {
 // grouped returns the problems in their order with their places, each with those that
 // follow from it right after it. A problem comes where the most urgent of those does,
 // and is as severe.
-func grouped(rows []Need) []Need {
-	byKey, follows := make(map[string]*Need, len(rows)), make(map[string][]*Need)
+func grouped(rows []api.Need) []api.Need {
+	byKey, follows := make(map[string]*api.Need, len(rows)), make(map[string][]*api.Need)
 	for i := range rows {
 		byKey[rows[i].Key] = &rows[i]
 		if rows[i].Cause != "" {
 			follows[rows[i].Cause] = append(follows[rows[i].Cause], &rows[i])
 		}
 	}
-	ordered, added := make([]Need, 0, len(rows)), make(map[*Need]bool, len(rows))
+	ordered, added := make([]api.Need, 0, len(rows)), make(map[*api.Need]bool, len(rows))
 	place := 0
-	var add func(n *Need)
-	add = func(n *Need) {
+	var add func(n *api.Need)
+	add = func(n *api.Need) {
 		if added[n] {
 			return
 		}
@@ -225,7 +235,7 @@ func grouped(rows []Need) []Need {
 		}
 	}
 	for i := range rows {
-		first, passed := &rows[i], map[*Need]bool{}
+		first, passed := &rows[i], map[*api.Need]bool{}
 		for byKey[first.Cause] != nil && !added[first] {
 			if passed[first] {
 				first.Cause = "" // records may name each other in a circle

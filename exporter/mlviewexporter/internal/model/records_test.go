@@ -10,39 +10,41 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // change is a record of a change, now unless it has a time.
-func (w *world) change(c model.Change) {
+func (w *world) change(c api.Change) {
 	if c.Time.IsZero() {
 		c.Time = w.now
 	}
-	w.ApplyEvents([]model.Event{{Time: c.Time, Change: &c}})
+	w.ApplyEvents([]input.Event{{Time: c.Time, Change: &c}})
 }
 
 // record is a record of a problem.
-func (w *world) record(r model.Record) {
+func (w *world) record(r input.Record) {
 	if r.Onset.IsZero() {
 		r.Onset = w.now
 	}
-	w.ApplyEvents([]model.Event{{Time: w.now, Problem: &r}})
+	w.ApplyEvents([]input.Event{{Time: w.now, Problem: &r}})
 }
 
 // Changes are shown once each, with their run, the newest first, and on the curves
 // of what they may matter to.
 func TestChanges(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.point(model.RunState, "r", 1, "running")
-	w.span(func(in *model.SpanInput) { in.Source.Host, in.Source.Rank = "h1", "0" })
-	w.change(model.Change{Kind: "version", Service: "trainer", RunID: "r", From: "1", To: "2", Text: "version 2 (was 1)"})
-	w.change(model.Change{Kind: "version", Service: "trainer", RunID: "r", From: "1", To: "2", Text: "version 2 (was 1)"})
+	w := newWorld(input.Settings{})
+	w.point(series.RunState, "r", 1, "running")
+	w.span(func(in *input.Span) { in.Source.Host, in.Source.Rank = "h1", "0" })
+	w.change(api.Change{Kind: "version", Service: "trainer", RunID: "r", From: "1", To: "2", Text: "version 2 (was 1)"})
+	w.change(api.Change{Kind: "version", Service: "trainer", RunID: "r", From: "1", To: "2", Text: "version 2 (was 1)"})
 	w.now = w.now.Add(time.Minute)
-	w.change(model.Change{Kind: "commit", Service: "trainer", From: "a", To: "b", Text: "commit b (was a)"})
-	w.change(model.Change{Kind: "driver", Host: "h1", From: "1", To: "2", Text: "driver 2 (was 1)"})
-	w.change(model.Change{Kind: "driver", Host: "h2", From: "1", To: "2"})
-	w.change(model.Change{Kind: "version", Service: "trainer", RunID: "other", To: "3", Text: "version 3"})
+	w.change(api.Change{Kind: "commit", Service: "trainer", From: "a", To: "b", Text: "commit b (was a)"})
+	w.change(api.Change{Kind: "driver", Host: "h1", From: "1", To: "2", Text: "driver 2 (was 1)"})
+	w.change(api.Change{Kind: "driver", Host: "h2", From: "1", To: "2"})
+	w.change(api.Change{Kind: "version", Service: "trainer", RunID: "other", To: "3", Text: "version 3"})
 	changes := w.state().Changes
 	require.Len(t, changes, 5)
 	assert.Equal(t, "version 2 (was 1)", changes[4].Text)
@@ -60,12 +62,12 @@ func TestChanges(t *testing.T) {
 // A problem of a kind without words of the page says what its record says, and what
 // was before it.
 func TestARecordOfAProblem(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	onset, changed := float64(w.now.Unix()), w.now.UTC().Format(time.RFC3339)
-	w.point(model.RunState, "r", 1, "running")
-	w.change(model.Change{Kind: "version", Service: "trainer", RunID: "r", From: "1", To: "2", Text: "version 2 (was 1)"})
-	w.point(model.Problem, "r", onset, mlattr.ProblemNonfinite)
-	need := func() model.Need {
+	w.point(series.RunState, "r", 1, "running")
+	w.change(api.Change{Kind: "version", Service: "trainer", RunID: "r", From: "1", To: "2", Text: "version 2 (was 1)"})
+	w.point(series.Problem, "r", onset, mlattr.ProblemNonfinite)
+	need := func() api.Need {
 		t.Helper()
 		needs := w.state().Needs
 		require.Len(t, needs, 1)
@@ -76,7 +78,7 @@ func TestARecordOfAProblem(t *testing.T) {
 	require.Len(t, need().Before, 1, "what the page knows")
 
 	value := 3.0
-	r := model.Record{
+	r := input.Record{
 		ID: "1", Kind: mlattr.ProblemNonfinite, Service: "trainer", Run: "r", Host: "h1", Value: &value, Unit: "{value}",
 		Evidence: []string{"loss NaN at step 7"}, Excluded: []string{"validation"}, Next: "Look at the data.",
 		Before: []string{changed + " version 2 (was 1)", "2026-01-01T00:00:00Z commit b (was a)", "nonsense"},
@@ -96,38 +98,38 @@ func TestARecordOfAProblem(t *testing.T) {
 
 // What follows from another problem comes after it, and names it.
 func TestAProblemThatFollows(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	onset := float64(w.now.Unix())
-	for _, kind := range []string{model.LooksHung, mlattr.ProblemRankMissing, model.RestartLoop} {
-		w.point(model.Problem, "r", onset, kind)
+	for _, kind := range []string{api.LooksHung, mlattr.ProblemRankMissing, api.RestartLoop} {
+		w.point(series.Problem, "r", onset, kind)
 	}
-	w.record(model.Record{ID: "1", Kind: model.LooksHung, Service: "trainer", Run: "r", Cause: "2"})
-	w.record(model.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Service: "trainer", Run: "r"})
+	w.record(input.Record{ID: "1", Kind: api.LooksHung, Service: "trainer", Run: "r", Cause: "2"})
+	w.record(input.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Service: "trainer", Run: "r"})
 	kinds := func() (kinds []string) {
 		for _, n := range w.state().Needs {
 			kinds = append(kinds, n.Kind)
 		}
 		return kinds
 	}
-	assert.Equal(t, []string{mlattr.ProblemRankMissing, model.LooksHung, model.RestartLoop}, kinds())
+	assert.Equal(t, []string{mlattr.ProblemRankMissing, api.LooksHung, api.RestartLoop}, kinds())
 	assert.Equal(t, w.State().Needs[0].Key, w.State().Needs[1].Cause)
 	assert.Empty(t, w.State().Needs[0].Cause)
 
-	w.record(model.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Service: "trainer", Run: "r", Cause: "1"})
+	w.record(input.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Service: "trainer", Run: "r", Cause: "1"})
 	assert.Len(t, kinds(), 3, "records that name each other hide nothing")
-	w.record(model.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Service: "trainer", Run: "r", Cause: "2"})
+	w.record(input.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Service: "trainer", Run: "r", Cause: "2"})
 	assert.Len(t, kinds(), 3)
 }
 
 // A ticket that a page follows from comes where the page would.
 func TestAPageThatFollowsFromATicket(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	onset := float64(w.now.Unix())
-	for _, kind := range []string{model.Slow, mlattr.ProblemToolErrors, model.Failing} {
-		w.point(model.Problem, "r", onset, kind)
+	for _, kind := range []string{api.Slow, mlattr.ProblemToolErrors, api.Failing} {
+		w.point(series.Problem, "r", onset, kind)
 	}
-	w.record(model.Record{ID: "1", Kind: model.Failing, Service: "trainer", Run: "r", Cause: "2"})
-	w.record(model.Record{ID: "2", Kind: mlattr.ProblemToolErrors, Service: "trainer", Run: "r"})
+	w.record(input.Record{ID: "1", Kind: api.Failing, Service: "trainer", Run: "r", Cause: "2"})
+	w.record(input.Record{ID: "2", Kind: mlattr.ProblemToolErrors, Service: "trainer", Run: "r"})
 	var order []string
 	for _, n := range w.state().Needs {
 		order = append(order, fmt.Sprintf("%d %s %s", n.Urgency, n.Severity, n.Kind))
@@ -138,15 +140,15 @@ func TestAPageThatFollowsFromATicket(t *testing.T) {
 // A problem that is only a mark is on the curves of its run, and one in shadow is
 // not shown.
 func TestMarks(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.point(model.RunState, "r", 1, "running")
-	spike := model.Record{ID: "1", Kind: mlattr.ProblemLossSpike, Service: "trainer", Run: "r", Evidence: []string{"loss 9.1 at step 7"}}
+	w := newWorld(input.Settings{})
+	w.point(series.RunState, "r", 1, "running")
+	spike := input.Record{ID: "1", Kind: mlattr.ProblemLossSpike, Service: "trainer", Run: "r", Evidence: []string{"loss 9.1 at step 7"}}
 	w.record(spike)
 	w.record(spike)
 	spike.Ended = w.now
 	w.record(spike)
-	w.record(model.Record{ID: "2", Kind: mlattr.ProblemLossDiverged, Service: "trainer", Run: "r", Shadow: true})
-	w.record(model.Record{ID: "3", Kind: "sad", Service: "trainer", Run: "r"})
+	w.record(input.Record{ID: "2", Kind: mlattr.ProblemLossDiverged, Service: "trainer", Run: "r", Shadow: true})
+	w.record(input.Record{ID: "3", Kind: "sad", Service: "trainer", Run: "r"})
 	assert.Empty(t, w.state().Needs)
 	marks := w.run(t).Marks
 	require.Len(t, marks, 1)
@@ -157,9 +159,9 @@ func TestMarks(t *testing.T) {
 // A mark of a service without a run is listed with the changes. It is no change before
 // a problem.
 func TestMarksOfServices(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.record(model.Record{ID: "1", Kind: mlattr.ProblemLooping, Service: "agent", Onset: w.now, Evidence: []string{"search 12 times"}})
-	w.span(func(in *model.SpanInput) { in.Source = &model.Source{Service: "agent"} })
+	w := newWorld(input.Settings{})
+	w.record(input.Record{ID: "1", Kind: mlattr.ProblemLooping, Service: "agent", Onset: w.now, Evidence: []string{"search 12 times"}})
+	w.span(func(in *input.Span) { in.Source = &input.Source{Service: "agent"} })
 	w.failing(w.now)
 	s := w.state()
 	require.Len(t, s.Changes, 1)
@@ -170,11 +172,11 @@ func TestMarksOfServices(t *testing.T) {
 
 // A problem of a host.
 func TestAProblemOfAHost(t *testing.T) {
-	w := newWorld(model.Settings{})
-	p := model.Point{Series: model.Problem, Value: float64(w.now.Unix())}
+	w := newWorld(input.Settings{})
+	p := series.Point{Series: series.Problem, Value: float64(w.now.Unix())}
 	p.Labels.Host, p.Labels.Own[0] = "h1", mlattr.ProblemSlowHost
-	w.ApplyPoints([]model.Point{p})
-	w.record(model.Record{ID: "1", Kind: mlattr.ProblemSlowHost, Host: "h1", GPU: "g", Evidence: []string{"in 3 runs"}})
+	w.ApplyPoints([]series.Point{p})
+	w.record(input.Record{ID: "1", Kind: mlattr.ProblemSlowHost, Host: "h1", GPU: "g", Evidence: []string{"in 3 runs"}})
 	needs := w.state().Needs
 	require.Len(t, needs, 1)
 	assert.Equal(t, "host h1", needs[0].Subject)
@@ -183,7 +185,7 @@ func TestAProblemOfAHost(t *testing.T) {
 
 // However many records there are, and however long, few are kept.
 func TestRecordsAreBounded(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	long := strings.Repeat("\U0001F600", 10_000)
 	many := make([]string, 1000)
 	for i := range many {
@@ -191,27 +193,27 @@ func TestRecordsAreBounded(t *testing.T) {
 	}
 	before := heap()
 	for i := range 6000 {
-		w.record(model.Record{
-			ID: long, Kind: model.Slow, Service: "s" + strconv.Itoa(i), Run: "r", Next: long, Text: long,
+		w.record(input.Record{
+			ID: long, Kind: api.Slow, Service: "s" + strconv.Itoa(i), Run: "r", Next: long, Text: long,
 			Evidence: many[:1], Before: many, Excluded: many[:1],
 		})
-		w.change(model.Change{Kind: "version", Service: "s" + strconv.Itoa(i), To: long, Text: long})
+		w.change(api.Change{Kind: "version", Service: "s" + strconv.Itoa(i), To: long, Text: long})
 	}
 	assert.Less(t, heap()-before, 64)
-	w.point(model.Problem, "r", float64(w.now.Unix()), model.Slow)
+	w.point(series.Problem, "r", float64(w.now.Unix()), api.Slow)
 	assert.LessOrEqual(t, len(w.state().Changes), 500)
 }
 
 // A record with an onset in the future is forgotten like any other.
 func TestARecordFromTheFuture(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	for i := range 1024 {
-		w.record(model.Record{Kind: mlattr.ProblemNonfinite, Service: "s", Run: strconv.Itoa(i), Onset: w.now.AddDate(200, 0, 0)})
+		w.record(input.Record{Kind: mlattr.ProblemNonfinite, Service: "s", Run: strconv.Itoa(i), Onset: w.now.AddDate(200, 0, 0)})
 	}
 	w.now = w.now.AddDate(0, 0, 8)
-	w.point(model.RunState, "r", 1, "running")
-	w.point(model.Problem, "r", float64(w.now.Unix()), mlattr.ProblemNonfinite)
-	w.record(model.Record{Kind: mlattr.ProblemNonfinite, Service: "trainer", Run: "r", Evidence: []string{"loss NaN"}})
+	w.point(series.RunState, "r", 1, "running")
+	w.point(series.Problem, "r", float64(w.now.Unix()), mlattr.ProblemNonfinite)
+	w.record(input.Record{Kind: mlattr.ProblemNonfinite, Service: "trainer", Run: "r", Evidence: []string{"loss NaN"}})
 	needs := w.state().Needs
 	require.Len(t, needs, 1)
 	assert.Equal(t, []string{"when noticed: loss NaN"}, needs[0].Evidence)

@@ -6,16 +6,17 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
 // in has the run be in a state for a time.
 func (f *trainer) in(run, state string, lasts time.Duration) {
 	for end := f.now.Add(lasts); f.now.Before(end); f.now = f.now.Add(10 * time.Second) {
-		points := []model.Point{point(model.RunState, run, 1, state)}
+		points := []series.Point{point(series.RunState, run, 1, state)}
 		for _, other := range []string{"running", "stalled", "silent", "ended"} {
 			if other != state {
-				points = append(points, point(model.RunState, run, 0, other))
+				points = append(points, point(series.RunState, run, 0, other))
 			}
 		}
 		f.store.ApplyPoints(points)
@@ -31,7 +32,7 @@ func (f *trainer) settled() map[string]string {
 }
 
 func TestRunsSettle(t *testing.T) {
-	f := newTrainer(model.Settings{})
+	f := newTrainer(input.Settings{})
 	f.train("r", 20, falling)
 	key := f.key(t, "r")
 	f.in("r", "running", time.Hour)

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -25,7 +26,7 @@ const (
 func (w *world) train(d time.Duration, run string) {
 	for end := w.now.Add(d); w.now.Before(end); w.now = w.now.Add(10 * time.Second) {
 		for rank := range honestRanks {
-			w.span(func(in *model.SpanInput) {
+			w.span(func(in *input.Span) {
 				in.Source.Sender, in.Source.Run, in.Source.Rank = honestSender, run, strconv.Itoa(rank)
 			})
 		}
@@ -33,7 +34,7 @@ func (w *world) train(d time.Duration, run string) {
 }
 
 func (w *world) failure(run, class string) {
-	w.span(func(in *model.SpanInput) {
+	w.span(func(in *input.Span) {
 		in.Source.Sender, in.Source.Run, in.Source.Rank, in.Failed, in.Class = honestSender, run, "0", true, class
 	})
 }
@@ -43,7 +44,7 @@ func (w *world) failure(run, class string) {
 func (w *world) flood(n int, sender share.Sender, service func(i int) string) {
 	now := w.now
 	for i := range n {
-		w.span(func(in *model.SpanInput) {
+		w.span(func(in *input.Span) {
 			in.Source.Sender, in.Source.Service, in.Source.Run, in.Source.Rank = sender, service(i), fmt.Sprint("x", i), "0"
 			in.Failed, in.Class = i%2 == 1, fmt.Sprint("E", i)
 		})
@@ -75,11 +76,11 @@ func TestQuietRunStaysOnThePage(t *testing.T) {
 				if tt.n > 1_000 && state != "ended" {
 					t.Skip("one state is enough")
 				}
-				w := newWorld(model.Settings{})
+				w := newWorld(input.Settings{})
 				w.train(10*time.Minute, honestRun)
 				w.failure(honestRun, honestClass)
 				if state != "" {
-					w.point(model.RunState, honestRun, 1, state)
+					w.point(series.RunState, honestRun, 1, state)
 				}
 				w.now = w.now.Add(after)
 				w.flood(tt.n, tt.sender, tt.service)
@@ -108,7 +109,7 @@ func TestQuietRunStaysOnThePage(t *testing.T) {
 // TestEstablishedServiceKeepsItsRuns: also names that are repeated for half an hour take
 // nothing from a service that was there for an hour.
 func TestEstablishedServiceKeepsItsRuns(t *testing.T) {
-	w := newWorld(model.Settings{MaxRuns: 100})
+	w := newWorld(input.Settings{MaxRuns: 100})
 	for i := range 30 {
 		w.train(3*time.Minute, fmt.Sprint("old", i))
 		w.failure(fmt.Sprint("old", i), fmt.Sprint("Old", i))
@@ -134,12 +135,12 @@ func TestEstablishedServiceKeepsItsRuns(t *testing.T) {
 
 // TestNewServiceHasARow: invented services without series make room.
 func TestNewServiceHasARow(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	w.train(10*time.Minute, honestRun)
 	w.flood(5_000, honestSender, func(i int) string { return fmt.Sprint("s", i) })
-	w.span(func(in *model.SpanInput) { in.Source.Service, in.Source.Version = "new", "1" })
+	w.span(func(in *input.Span) { in.Source.Service, in.Source.Version = "new", "1" })
 	w.now = w.now.Add(time.Minute)
-	w.span(func(in *model.SpanInput) { in.Source.Service, in.Source.Version = "new", "2" })
+	w.span(func(in *input.Span) { in.Source.Service, in.Source.Version = "new", "2" })
 	exported, err := w.Export()
 	require.NoError(t, err)
 	assert.Contains(t, string(exported), `"name":"new"`)

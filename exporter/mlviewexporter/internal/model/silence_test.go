@@ -9,7 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -17,7 +20,7 @@ import (
 // third one, and nobody on the fourth one.
 type site struct {
 	*world
-	from model.Connection
+	from fleet.Connection
 	// silent reports whether the hosts and their clients send nothing, computes whether
 	// ml_metrics goes on.
 	silent, computes bool
@@ -27,17 +30,17 @@ type site struct {
 	heard time.Time
 }
 
-func newSite(fleet bool) *site {
-	s := &site{world: newWorld(model.Settings{Fleet: fleet, Owners: map[string]string{"1001": "ada"}}), computes: true}
-	if fleet {
-		s.from = model.Connection{Collector: "gw-1"}
+func newSite(ofFleet bool) *site {
+	s := &site{world: newWorld(input.Settings{Fleet: ofFleet, Owners: map[string]string{"1001": "ada"}}), computes: true}
+	if ofFleet {
+		s.from = fleet.Connection{Collector: "gw-1"}
 	}
 	return s
 }
 
-func (s *site) add(series model.Series, value float64, of model.Labels, own ...string) {
+func (s *site) add(metric series.Series, value float64, of series.Labels, own ...string) {
 	copy(of.Own[:], own)
-	s.ApplyPoints([]model.Point{{Series: series, Value: value, Labels: of, Time: s.now.UnixNano(), From: s.from}})
+	s.ApplyPoints([]series.Point{{Series: metric, Value: value, Labels: of, Time: s.now.UnixNano(), From: s.from}})
 }
 
 // live has time pass: hosts are read every 10 seconds, and ml_metrics emits.
@@ -57,22 +60,22 @@ func (s *site) live(d time.Duration) {
 func (s *site) read() {
 	for n := range 8 {
 		run := []string{"works", "works", "hangs", ""}[n/2]
-		of := model.Labels{Host: fmt.Sprint("h", n/2), GPU: fmt.Sprint("GPU-", n)}
+		of := series.Labels{Host: fmt.Sprint("h", n/2), GPU: fmt.Sprint("GPU-", n)}
 		use := 0.0
 		if run != "" && !s.idle {
 			use = 0.9
 			held := of
 			held.Run = run
-			s.add(model.GPUWorkload, 1<<30, held, "", "", "", "", "1001", "", "trainer")
+			s.add(series.GPUWorkload, 1<<30, held, "", "", "", "", "1001", "", "trainer")
 		}
-		s.add(model.GPUUtilization, use, of, "general")
+		s.add(series.GPUUtilization, use, of, "general")
 		if run == "works" && !s.settings().Fleet {
-			s.span(func(in *model.SpanInput) { in.Source = &model.Source{Service: "trainer", Run: run, Host: of.Host} })
+			s.span(func(in *input.Span) { in.Source = &input.Source{Service: "trainer", Run: run, Host: of.Host} })
 		}
 	}
 }
 
-func (s *site) settings() model.Settings { return model.Settings{Fleet: s.from.Collector != ""} }
+func (s *site) settings() input.Settings { return input.Settings{Fleet: s.from.Collector != ""} }
 
 func (s *site) emit() {
 	unix := func(at time.Time) float64 { return float64(at.Unix()) }
@@ -82,31 +85,31 @@ func (s *site) emit() {
 		} else if s.idle {
 			state = "unknown"
 		}
-		of := model.Labels{Service: "trainer", Run: run}
-		s.add(model.RunState, 1, of, state)
+		of := series.Labels{Service: "trainer", Run: run}
+		s.add(series.RunState, 1, of, state)
 		// It goes on counting, as the time of a run does.
 		of.Host = "h0"
-		s.add(model.Steps, unix(s.now), of)
+		s.add(series.Steps, unix(s.now), of)
 	}
-	s.add(model.RunLastData, unix(s.heard), model.Labels{Service: "trainer", Run: "works"})
-	s.add(model.RunLastData, unix(s.heard.Add(-time.Hour)), model.Labels{Service: "trainer", Run: "hangs"})
+	s.add(series.RunLastData, unix(s.heard), series.Labels{Service: "trainer", Run: "works"})
+	s.add(series.RunLastData, unix(s.heard.Add(-time.Hour)), series.Labels{Service: "trainer", Run: "hangs"})
 	for n := range 4 {
-		s.add(model.HostLastData, unix(s.heard), model.Labels{Host: fmt.Sprint("h", n)})
-		s.add(model.GPUIdle, 0, model.Labels{Host: fmt.Sprint("h", n), GPU: fmt.Sprint("GPU-", 2*n)})
+		s.add(series.HostLastData, unix(s.heard), series.Labels{Host: fmt.Sprint("h", n)})
+		s.add(series.GPUIdle, 0, series.Labels{Host: fmt.Sprint("h", n), GPU: fmt.Sprint("GPU-", 2*n)})
 	}
-	s.add(model.Problem, unix(s.heard.Add(-time.Hour)), model.Labels{Service: "trainer", Run: "hangs"}, model.LooksHung)
+	s.add(series.Problem, unix(s.heard.Add(-time.Hour)), series.Labels{Service: "trainer", Run: "hangs"}, api.LooksHung)
 	if s.silent {
-		s.add(model.Problem, unix(s.heard), model.Labels{Service: "trainer", Run: "works", Host: "h1"}, model.HostSilent)
+		s.add(series.Problem, unix(s.heard), series.Labels{Service: "trainer", Run: "works", Host: "h1"}, api.HostSilent)
 	}
 }
 
 // A cluster that dies is neither well nor free, whatever is computed of it.
 func TestADeadCluster(t *testing.T) {
-	for name, tt := range map[string]struct{ fleet, computes bool }{
+	for name, tt := range map[string]struct{ ofFleet, computes bool }{
 		"one collector": {false, true}, "a fleet": {true, true}, "a fleet whose gateway dies, too": {true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(tt.fleet)
+			s := newSite(tt.ofFleet)
 			s.live(5 * time.Minute)
 			state := s.State()
 			assert.Equal(t, map[string]int{"working": 4, "looks_hung": 2, "free": 2}, state.Collector.GPUs)
@@ -173,16 +176,16 @@ func TestADeadCluster(t *testing.T) {
 func TestAHostThatSendsElsewhere(t *testing.T) {
 	s := newSite(true)
 	s.live(5 * time.Minute)
-	s.add(model.Problem, float64(s.now.Add(-time.Minute).Unix()), model.Labels{Service: "trainer", Run: "works", Host: "h1"}, model.HostSilent)
+	s.add(series.Problem, float64(s.now.Add(-time.Minute).Unix()), series.Labels{Service: "trainer", Run: "works", Host: "h1"}, api.HostSilent)
 	s.from.Collector = "gw-2"
 	s.live(time.Minute)
 	for _, n := range s.State().Needs {
-		assert.NotEqual(t, model.HostSilent, n.Kind)
+		assert.NotEqual(t, api.HostSilent, n.Kind)
 	}
 }
 
 // collectorsOf returns the problems that collectors are silent.
-func collectorsOf(needs []model.Need) (of []model.Need) {
+func collectorsOf(needs []api.Need) (of []api.Need) {
 	for _, n := range needs {
 		if strings.HasPrefix(n.Subject, "collector ") {
 			of = append(of, n)
@@ -221,7 +224,7 @@ func TestACollectorThatFallsSilentAtWork(t *testing.T) {
 			}
 			require.Len(t, needs, 1)
 			n := needs[0]
-			assert.Equal(t, []any{model.HostSilent, "page", "collector gw-1", died}, []any{n.Kind, n.Severity, n.Subject, n.Since})
+			assert.Equal(t, []any{api.HostSilent, "page", "collector gw-1", died}, []any{n.Kind, n.Severity, n.Subject, n.Since})
 			assert.Equal(t, []string{"no data since " + died.Format("15:04:05 UTC"), "2 runs worked then, and 6 GPUs were held"}, n.Evidence)
 			assert.Len(t, n.GPUs, 6)
 			assert.InDelta(t, 0.5, *n.GPUHours, 1e-9)
@@ -248,8 +251,8 @@ func TestACollectorOfOneRunFallsSilent(t *testing.T) {
 	for range 10 {
 		f.now = f.now.Add(10 * time.Second)
 		f.stateOf("gw-1", "running")
-		f.from("gw-1", model.LastStep, f.seconds(), "0")
-		f.from("gw-1", model.RunLastData, f.seconds(), "")
+		f.from("gw-1", series.LastStep, f.seconds(), "0")
+		f.from("gw-1", series.RunLastData, f.seconds(), "")
 	}
 	f.now = f.now.Add(6 * time.Minute)
 	state := f.state()
@@ -257,7 +260,7 @@ func TestACollectorOfOneRunFallsSilent(t *testing.T) {
 	n := state.Needs[0]
 	assert.Equal(t, []string{"collector gw-1", "trainer", "r", state.Runs[0].Key}, []string{n.Subject, n.Service, n.RunID, n.Run})
 	assert.Nil(t, n.GPUHours, "it held none")
-	f.from("gw-2", model.RunLastData, f.seconds(), "")
+	f.from("gw-2", series.RunLastData, f.seconds(), "")
 	assert.Empty(t, f.state().Needs)
 	require.Len(t, f.State().Resolved, 1)
 	assert.Equal(t, "r", f.State().Resolved[0].RunID)
@@ -266,13 +269,13 @@ func TestACollectorOfOneRunFallsSilent(t *testing.T) {
 // What ml_metrics of a gateway says of its process is at the top of the page of a fleet, as
 // long as it says so. The page of a single collector knows of its own process.
 func TestACollectorThatRefusesData(t *testing.T) {
-	for _, fleet := range []bool{true, false} {
-		w := newWorld(model.Settings{Fleet: fleet})
+	for _, ofFleet := range []bool{true, false} {
+		w := newWorld(input.Settings{Fleet: ofFleet})
 		at := w.now.Add(-time.Minute)
 		tell := func(collector, notice string, since time.Time, gone bool) {
-			p := model.Point{Series: model.CollectorNotice, Value: float64(since.Unix()), Gone: gone, Time: w.now.UnixNano(), From: model.Connection{Collector: collector}}
+			p := series.Point{Series: series.CollectorNotice, Value: float64(since.Unix()), Gone: gone, Time: w.now.UnixNano(), From: fleet.Connection{Collector: collector}}
 			p.Labels.Own[0] = notice
-			w.ApplyPoints([]model.Point{p})
+			w.ApplyPoints([]series.Point{p})
 		}
 		told := func() (rows []string) {
 			for _, m := range w.state().Missing {
@@ -287,7 +290,7 @@ func TestACollectorThatRefusesData(t *testing.T) {
 		tell("gw-1", "dropped", at, false)
 		tell("gw-1", "something else", at, false)
 		first := " " + at.Format(time.TimeOnly)
-		if !fleet {
+		if !ofFleet {
 			assert.Empty(t, told())
 			continue
 		}
@@ -302,12 +305,12 @@ func TestACollectorThatRefusesData(t *testing.T) {
 
 // GPUs that are not read any more make room for others.
 func TestGPUsWithoutDataMakeRoom(t *testing.T) {
-	w := newWorld(model.Settings{MaxGPUs: 2})
+	w := newWorld(input.Settings{MaxGPUs: 2})
 	read := func(ids ...string) {
 		for _, id := range ids {
-			p := model.Point{Series: model.GPUPower, Value: 1, Time: w.now.UnixNano()}
+			p := series.Point{Series: series.GPUPower, Value: 1, Time: w.now.UnixNano()}
 			p.Labels.Host, p.Labels.GPU = "h", id
-			w.ApplyPoints([]model.Point{p})
+			w.ApplyPoints([]series.Point{p})
 		}
 		w.now = w.now.Add(10 * time.Second)
 	}

@@ -5,6 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -14,10 +18,10 @@ const reportSilence = 5 * time.Minute
 
 // silentCollectors returns the collectors as problems that fell silent while somebody
 // worked of whom only they told. ml_metrics of a collector that has died cannot say so.
-func (s *Store) silentCollectors(state *State, now time.Time) (rows []Need) {
+func (s *Store) silentCollectors(state *api.State, now time.Time) (rows []api.Need) {
 	for i := range state.Collectors {
 		row := &state.Collectors[i]
-		one := s.senders.all[row.ID]
+		one := s.senders.All[row.ID]
 		n := s.silenceOf(one, row, now)
 		if n == nil {
 			s.endSilence(one, mlattr.ProblemOver, now)
@@ -30,49 +34,49 @@ func (s *Store) silentCollectors(state *State, now time.Time) (rows []Need) {
 }
 
 // silenceOf returns the problem that a collector is silent, nil if it is none.
-func (s *Store) silenceOf(one *sender, row *SendingCollector, now time.Time) *Need {
+func (s *Store) silenceOf(one *fleet.Sender, row *api.SendingCollector, now time.Time) *api.Need {
 	if row.SilentSince == nil || now.Sub(*row.SilentSince) < reportSilence {
 		return nil
 	}
-	kind, _ := mlattr.ProblemNamed(HostSilent)
-	n := &Need{
-		Key: keyOf("need", HostSilent, "collector", one.id), Kind: kind.Name, Severity: string(kind.Severity), Since: *row.SilentSince,
-		Subject: "collector " + row.title(), Before: []Change{},
+	kind, _ := mlattr.ProblemNamed(api.HostSilent)
+	n := &api.Need{
+		Key: api.Key("need", api.HostSilent, "collector", one.ID), Kind: kind.Name, Severity: string(kind.Severity), Since: *row.SilentSince,
+		Subject: "collector " + row.Title(), Before: []api.Change{},
 		Next: "See whether the collector runs and reaches this page, and the hosts behind it.",
 	}
-	var runs []*run
-	for _, r := range s.runs.all {
-		w := r.writers[r.writer]
-		if w != nil && w.sender == one && r.news.Silent(now) && severity(r.currentState(now)) >= severity(mlattr.RunRunning) {
-			runs = append(runs, r)
+	var working []*runs.Run
+	for _, r := range s.runs.All {
+		w := r.Writers[r.Writer]
+		if w != nil && w.Sender == one && r.News.Silent(now) && runs.Severity(r.CurrentState(now)) >= runs.Severity(mlattr.RunRunning) {
+			working = append(working, r)
 		}
 	}
-	for _, g := range s.gpus.all {
-		if all := g.workloads(now); len(all) > 0 && all[0].sender == one {
-			n.GPUs = append(n.GPUs, g.key)
+	for _, g := range s.gpus.All {
+		if all := g.Workloads(now); len(all) > 0 && all[0].Sender == one {
+			n.GPUs = append(n.GPUs, g.Key)
 		}
 	}
 	held := len(n.GPUs)
-	if len(runs)+held == 0 {
+	if len(working)+held == 0 {
 		return nil
 	}
 	slices.Sort(n.GPUs)
-	n.say("no data since %s", clock(n.Since, now))
-	n.say("%s worked then, and %s held", counted(len(runs), "run", "runs"), counted(held, "GPU was", "GPUs were"))
-	if len(runs) == 1 {
-		r := runs[0]
-		n.Run, n.RunID, n.Service, n.Job, n.Owner, n.Team = r.key, r.id, r.service, cmp.Or(r.jobName, r.job), s.runs.ownerOf(r), r.namespace
+	n.Say("no data since %s", words.Clock(n.Since, now))
+	n.Say("%s worked then, and %s held", words.Counted(len(working), "run", "runs"), words.Counted(held, "GPU was", "GPUs were"))
+	if len(working) == 1 {
+		r := working[0]
+		n.Run, n.RunID, n.Service, n.Job, n.Owner, n.Team = r.Key, r.ID, r.Service, cmp.Or(r.JobName, r.Job), s.runs.OwnerOf(r), r.Namespace
 	}
 	if held > 0 {
-		n.GPUHours = finite(float64(held) * now.Sub(n.Since).Hours())
+		n.GPUHours = api.Finite(float64(held) * now.Sub(n.Since).Hours())
 	}
 	return n
 }
 
 // endSilence keeps as resolved that a collector was silent, if that was a problem.
-func (s *Store) endSilence(one *sender, reason string, now time.Time) {
+func (s *Store) endSilence(one *fleet.Sender, reason string, now time.Time) {
 	if n := s.silences[one]; n != nil {
-		n.Key, n.Ended, n.EndReason, n.Next = keyOf("resolved", n.Key, n.Since.String()), timePointer(now), reason, ""
+		n.Key, n.Ended, n.EndReason, n.Next = api.Key("resolved", n.Key, n.Since.String()), api.TimeOf(now), reason, ""
 		s.addResolved(n)
 		delete(s.silences, one)
 	}

@@ -12,7 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,7 +26,7 @@ type world struct {
 	now time.Time
 }
 
-func newWorld(settings model.Settings) *world {
+func newWorld(settings input.Settings) *world {
 	w := &world{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	settings.Now = func() time.Time { return w.now }
 	w.Store = model.NewStore(settings)
@@ -31,33 +34,33 @@ func newWorld(settings model.Settings) *world {
 }
 
 // point adds a value of a run's series.
-func (w *world) point(series model.Series, run string, value float64, own ...string) {
-	p := model.Point{Series: series, Value: value, Time: w.now.UnixNano()}
+func (w *world) point(metric series.Series, run string, value float64, own ...string) {
+	p := series.Point{Series: metric, Value: value, Time: w.now.UnixNano()}
 	p.Labels.Service, p.Labels.Run = "trainer", run
 	copy(p.Labels.Own[:], own)
-	w.ApplyPoints([]model.Point{p})
+	w.ApplyPoints([]series.Point{p})
 }
 
 // state returns the state after an interval.
-func (w *world) state() *model.State {
+func (w *world) state() *api.State {
 	w.now = w.now.Add(2 * time.Second)
 	return w.State()
 }
 
-func (w *world) span(edit func(*model.SpanInput)) {
-	in := model.SpanInput{
+func (w *world) span(edit func(*input.Span)) {
+	in := input.Span{
 		Trace: [16]byte{1}, ID: [8]byte{1}, Name: "forward", Start: w.now.UnixNano() - 1e9, End: w.now.UnixNano(), Duration: 1,
-		Source: &model.Source{Service: "trainer", Run: "r"}, Phase: "forward", ML: true,
+		Source: &input.Source{Service: "trainer", Run: "r"}, Phase: "forward", ML: true,
 		Queue: math.NaN(), Serialize: math.NaN(), FirstToken: math.NaN(), Decode: math.NaN(), Cached: math.NaN(),
 	}
 	edit(&in)
-	w.ApplySpans([]model.SpanInput{in})
+	w.ApplySpans([]input.Span{in})
 }
 
 func TestAStateIsKeptForAnInterval(t *testing.T) {
-	w := newWorld(model.Settings{Interval: 2 * time.Second})
+	w := newWorld(input.Settings{Interval: 2 * time.Second})
 	first := w.State()
-	w.point(model.Steps, "r", 1)
+	w.point(series.Steps, "r", 1)
 	w.now = w.now.Add(time.Second)
 	assert.Same(t, first, w.State())
 	w.now = w.now.Add(time.Second - 10*time.Millisecond)
@@ -71,7 +74,7 @@ func TestAStateIsKeptForAnInterval(t *testing.T) {
 
 // An empty State has lists and no nulls, as the schema says.
 func TestAnEmptyStateHasLists(t *testing.T) {
-	s := newWorld(model.Settings{}).State()
+	s := newWorld(input.Settings{}).State()
 	for _, isNil := range []bool{
 		s.Needs == nil, s.Runs == nil, s.GPUs == nil, s.Failures == nil, s.Calls == nil, s.Pools == nil,
 		s.Models == nil, s.Changes == nil, s.Missing == nil, s.Collector.GPUs == nil,
@@ -81,8 +84,8 @@ func TestAnEmptyStateHasLists(t *testing.T) {
 }
 
 func TestEndedRunsMakeRoomFirst(t *testing.T) {
-	w := newWorld(model.Settings{MaxRuns: 3})
-	state := func(run, is string) { w.point(model.RunState, run, 1, is) }
+	w := newWorld(input.Settings{MaxRuns: 3})
+	state := func(run, is string) { w.point(series.RunState, run, 1, is) }
 	state("hung", "stalled")
 	state("silent", "silent")
 	w.now = w.now.Add(time.Second)
@@ -107,17 +110,17 @@ func TestEndedRunsMakeRoomFirst(t *testing.T) {
 
 // A run that ended makes room before those that were silent when the order was made.
 func TestARunThatHasEndedSinceMakesRoomFirst(t *testing.T) {
-	w := newWorld(model.Settings{MaxRuns: 40})
+	w := newWorld(input.Settings{MaxRuns: 40})
 	for i := range 39 {
-		w.point(model.RunState, "silent"+strconv.Itoa(i), 1, "silent")
+		w.point(series.RunState, "silent"+strconv.Itoa(i), 1, "silent")
 		w.now = w.now.Add(10 * time.Millisecond)
 	}
-	w.point(model.RunState, "x", 1, "running")
-	w.point(model.RunState, "first", 1, "running")
+	w.point(series.RunState, "x", 1, "running")
+	w.point(series.RunState, "first", 1, "running")
 	w.now = w.now.Add(2 * time.Second)
-	w.point(model.RunState, "x", 0, "running")
-	w.point(model.RunState, "x", 1, "ended")
-	w.point(model.RunState, "second", 1, "running")
+	w.point(series.RunState, "x", 0, "running")
+	w.point(series.RunState, "x", 1, "ended")
+	w.point(series.RunState, "second", 1, "running")
 	for _, r := range w.state().Runs {
 		assert.NotEqual(t, "x", r.ID)
 	}
@@ -125,11 +128,11 @@ func TestARunThatHasEndedSinceMakesRoomFirst(t *testing.T) {
 
 // Problems of runs beyond the limit are shown all the same.
 func TestAProblemNeedsNoRow(t *testing.T) {
-	w := newWorld(model.Settings{MaxRuns: 1})
-	w.point(model.RunState, "a", 1, "stalled")
+	w := newWorld(input.Settings{MaxRuns: 1})
+	w.point(series.RunState, "a", 1, "stalled")
 	onset := float64(w.now.Add(-time.Hour).Unix())
-	w.point(model.Problem, "b", onset, model.LooksHung)
-	w.point(model.RunState, "b", 1, "stalled")
+	w.point(series.Problem, "b", onset, api.LooksHung)
+	w.point(series.RunState, "b", 1, "stalled")
 	needs := w.state().Needs
 	require.Len(t, needs, 1)
 	assert.Equal(t, "b", needs[0].RunID)
@@ -137,28 +140,28 @@ func TestAProblemNeedsNoRow(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	w := newWorld(model.Settings{MaxRuns: 10, MaxGPUs: 10, MaxTraces: 5, SpansPerTrace: 50, TraceBytes: 1 << 20})
+	w := newWorld(input.Settings{MaxRuns: 10, MaxGPUs: 10, MaxTraces: 5, SpansPerTrace: 50, TraceBytes: 1 << 20})
 	long := strings.Repeat("ä", 10_000)
 	for i := range 800 {
 		name := strconv.Itoa(i)
-		w.span(func(in *model.SpanInput) {
+		w.span(func(in *input.Span) {
 			in.Source.Run, in.Source.Host, in.Source.Rank, in.Source.Version = name, "h"+name, name, name
 			in.Trace, in.ID = [16]byte{byte(i), byte(i >> 8), 1}, [8]byte{byte(i), 1}
 			in.Failed, in.Class, in.Message, in.Name = true, "E"+name, long, long
-			in.Call, in.Function = model.WholeCall, "f"+name
+			in.Call, in.Function = input.WholeCall, "f"+name
 			in.Request, in.Model = true, "m"+name
 		})
-		for s := model.Steps; int(s) < model.SeriesCount; s++ {
-			p := model.Point{Series: s, Value: float64(i)}
-			p.Labels = model.Labels{Service: "s" + name, Run: name, Rank: name, Host: name, GPU: name}
+		for s := series.Steps; s < series.Count; s++ {
+			p := series.Point{Series: s, Value: float64(i)}
+			p.Labels = series.Labels{Service: "s" + name, Run: name, Rank: name, Host: name, GPU: name}
 			for j := range p.Labels.Own {
 				p.Labels.Own[j] = name
 			}
-			w.ApplyPoints([]model.Point{p})
+			w.ApplyPoints([]series.Point{p})
 		}
 	}
 	for i := range 300 {
-		w.span(func(in *model.SpanInput) { in.Trace, in.ID = [16]byte{9}, [8]byte{byte(i), byte(i >> 8), 1} })
+		w.span(func(in *input.Span) { in.Trace, in.ID = [16]byte{9}, [8]byte{byte(i), byte(i >> 8), 1} })
 	}
 	s := w.state()
 	assert.Len(t, s.Runs, 10)
@@ -183,10 +186,10 @@ func TestLimits(t *testing.T) {
 
 func TestContent(t *testing.T) {
 	for content, want := range map[bool]int{false: 200, true: 512} {
-		w := newWorld(model.Settings{Content: content})
-		w.span(func(in *model.SpanInput) {
+		w := newWorld(input.Settings{Content: content})
+		w.span(func(in *input.Span) {
 			in.Failed, in.Class, in.Message = true, "E", strings.Repeat("x", 10_000)
-			in.Call = model.WholeCall
+			in.Call = input.WholeCall
 		})
 		s := w.state()
 		assert.Len(t, s.Failures[0].Message, want)
@@ -210,13 +213,13 @@ func TestRates(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(model.Settings{})
+			w := newWorld(input.Settings{})
 			for i, v := range tt.values {
 				if i > 0 {
 					w.now = w.now.Add(10 * time.Second)
 				}
 				if v >= 0 {
-					w.point(model.Steps, "r", v)
+					w.point(series.Steps, "r", v)
 				}
 			}
 			rate := w.state().Runs[0].StepRate
@@ -231,18 +234,18 @@ func TestRates(t *testing.T) {
 }
 
 func TestOrderOfNeeds(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	onset := func(kind, run string, ago time.Duration) {
-		w.point(model.RunGPUs, run, 4)
-		w.point(model.Problem, run, float64(w.now.Add(-ago).Unix()), kind)
+		w.point(series.RunGPUs, run, 4)
+		w.point(series.Problem, run, float64(w.now.Add(-ago).Unix()), kind)
 	}
-	onset(model.HeldIdle, "idle", time.Hour)
-	onset(model.Slow, "slow", time.Hour)
-	onset(model.Failing, "failing", time.Hour)
-	onset(model.RestartLoop, "loop", time.Hour)
-	onset(model.GPUFailed, "gpu", time.Hour)
-	onset(model.LooksHung, "hung later", time.Minute)
-	onset(model.LooksHung, "hung", time.Hour)
+	onset(api.HeldIdle, "idle", time.Hour)
+	onset(api.Slow, "slow", time.Hour)
+	onset(api.Failing, "failing", time.Hour)
+	onset(api.RestartLoop, "loop", time.Hour)
+	onset(api.GPUFailed, "gpu", time.Hour)
+	onset(api.LooksHung, "hung later", time.Minute)
+	onset(api.LooksHung, "hung", time.Hour)
 	onset("something else", "x", time.Hour)
 	var order []string
 	for _, n := range w.state().Needs {
@@ -271,9 +274,9 @@ func TestOrderOfNeeds(t *testing.T) {
 }
 
 func TestFailuresOfSpansAndOfTheDirectory(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	fail := func(id, parent byte, fingerprint string) {
-		w.span(func(in *model.SpanInput) {
+		w.span(func(in *input.Span) {
 			in.ID, in.Parent = [8]byte{id}, [8]byte{parent}
 			in.Failed, in.Class, in.Fingerprint = true, "E", fingerprint
 		})
@@ -287,7 +290,7 @@ func TestFailuresOfSpansAndOfTheDirectory(t *testing.T) {
 
 	fail(9, 0, "abc")
 	seen := w.now.Add(-time.Hour)
-	w.SetFailures([]model.Failure{
+	w.SetFailures([]api.Failure{
 		{Key: "abc", Kind: "python_call", Class: "E", Count: 7, Command: "python3 repro.py", Replays: true, FirstSeen: &seen, LastSeen: &seen},
 		{Key: "old", Class: "Old", Count: 1, LastSeen: &seen, RunID: "r", Service: "trainer"},
 	})
@@ -310,17 +313,17 @@ func TestFailuresOfSpansAndOfTheDirectory(t *testing.T) {
 }
 
 func TestACallThatSeveralSpansRecordIsOne(t *testing.T) {
-	w := newWorld(model.Settings{})
-	call := func(id, parent byte, part model.CallPart, duration float64, library string) {
-		w.span(func(in *model.SpanInput) {
+	w := newWorld(input.Settings{})
+	call := func(id, parent byte, part input.CallPart, duration float64, library string) {
+		w.span(func(in *input.Span) {
 			in.ID, in.Parent, in.Call, in.Duration, in.Library, in.Function = [8]byte{id}, [8]byte{parent}, part, duration, library, "f"
 		})
 	}
-	call(2, 1, model.WholeCall, 1, "")
-	call(1, 0, model.WholeCall, 2, "")
+	call(2, 1, input.WholeCall, 1, "")
+	call(1, 0, input.WholeCall, 2, "")
 	require.Len(t, w.state().Calls, 1)
 	assert.InDelta(t, 2, w.State().Calls[0].Duration, 0, "the outermost")
-	call(3, 1, model.RecordedCall, 1.5, "np")
+	call(3, 1, input.RecordedCall, 1.5, "np")
 	require.Len(t, w.state().Calls, 1)
 	assert.InDelta(t, 1.5, w.State().Calls[0].Duration, 0, "the client's own event")
 	assert.Equal(t, "np", w.State().Calls[0].Library)
@@ -328,15 +331,15 @@ func TestACallThatSeveralSpansRecordIsOne(t *testing.T) {
 }
 
 func TestExportAndImport(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.span(func(in *model.SpanInput) { in.Source.Version, in.Source.JobName = "1", "job" })
-	w.span(func(in *model.SpanInput) {
+	w := newWorld(input.Settings{})
+	w.span(func(in *input.Span) { in.Source.Version, in.Source.JobName = "1", "job" })
+	w.span(func(in *input.Span) {
 		in.Source.Version, in.Failed, in.Class, in.Fingerprint = "2", true, "E", "abc"
 	})
-	w.change(model.Change{Kind: "version", Service: "trainer", RunID: "r", From: "1", To: "2", Text: "version 2 (was 1)"})
-	w.point(model.RunState, "r", 1, "running")
-	w.point(model.RunState, "r", 0, "running")
-	w.point(model.RunState, "r", 1, "ended")
+	w.change(api.Change{Kind: "version", Service: "trainer", RunID: "r", From: "1", To: "2", Text: "version 2 (was 1)"})
+	w.point(series.RunState, "r", 1, "running")
+	w.point(series.RunState, "r", 0, "running")
+	w.point(series.RunState, "r", 1, "ended")
 	before := w.state()
 	require.NotEmpty(t, before.Changes)
 	data, err := w.Export()
@@ -345,7 +348,7 @@ func TestExportAndImport(t *testing.T) {
 	same, err := w.Export()
 	require.NoError(t, err)
 	assert.Equal(t, data, same)
-	again := newWorld(model.Settings{})
+	again := newWorld(input.Settings{})
 	again.now = w.now.Add(time.Hour)
 	require.NoError(t, again.Import(data))
 	after := again.state()
@@ -359,7 +362,7 @@ func TestExportAndImport(t *testing.T) {
 	require.True(t, ok)
 	assert.Contains(t, fmt.Sprint(detail.Marks), "ended (was running)")
 
-	late := newWorld(model.Settings{})
+	late := newWorld(input.Settings{})
 	late.now = w.now.Add(8 * 24 * time.Hour)
 	require.NoError(t, late.Import(data))
 	assert.Empty(t, late.state().Changes)
@@ -371,8 +374,8 @@ func TestExportAndImport(t *testing.T) {
 }
 
 func TestMissingOfOthers(t *testing.T) {
-	w := newWorld(model.Settings{})
-	w.SetMissing("repro_gen", []model.Missing{{Key: "k", Kind: "limit", What: "Artifacts"}})
+	w := newWorld(input.Settings{})
+	w.SetMissing("repro_gen", []api.Missing{{Key: "k", Kind: "limit", What: "Artifacts"}})
 	assert.Contains(t, fmt.Sprint(w.State().Missing), "Artifacts")
 	w.SetMissing("repro_gen", nil)
 	assert.NotContains(t, fmt.Sprint(w.state().Missing), "Artifacts")
@@ -380,11 +383,11 @@ func TestMissingOfOthers(t *testing.T) {
 
 // The series of a rank's earlier host stay for a while and do not move it back.
 func TestARankStaysOnItsNewHost(t *testing.T) {
-	w := newWorld(model.Settings{})
+	w := newWorld(input.Settings{})
 	step := func(host string, at float64) {
-		p := model.Point{Series: model.LastStep, Value: at}
+		p := series.Point{Series: series.LastStep, Value: at}
 		p.Labels.Service, p.Labels.Run, p.Labels.Rank, p.Labels.Host = "trainer", "r", "0", host
-		w.ApplyPoints([]model.Point{p})
+		w.ApplyPoints([]series.Point{p})
 	}
 	step("h1", 100)
 	step("h2", 200)
@@ -394,13 +397,13 @@ func TestARankStaysOnItsNewHost(t *testing.T) {
 
 // A run whose series come before its service is one run.
 func TestARunWithoutAService(t *testing.T) {
-	w := newWorld(model.Settings{})
-	p := model.Point{Series: model.RunGPUs, Value: 4}
+	w := newWorld(input.Settings{})
+	p := series.Point{Series: series.RunGPUs, Value: 4}
 	p.Labels.Run = "r"
-	w.ApplyPoints([]model.Point{p})
+	w.ApplyPoints([]series.Point{p})
 	assert.Len(t, w.state().Runs, 1)
-	w.point(model.Steps, "r", 1)
-	w.ApplyPoints([]model.Point{p})
+	w.point(series.Steps, "r", 1)
+	w.ApplyPoints([]series.Point{p})
 	runs := w.state().Runs
 	require.Len(t, runs, 1)
 	assert.Equal(t, "trainer", runs[0].Service)

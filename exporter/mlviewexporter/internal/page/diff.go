@@ -5,14 +5,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 )
 
 // update is what changed from one State to the next: the document of the event
 // rows. The lists of the State have the names that they have in its JSON.
 type update struct {
 	Time      time.Time           `json:"time"`
-	Collector model.Collector     `json:"collector"`
+	Collector api.Collector       `json:"collector"`
 	Rows      map[string]*changed `json:"rows"`
 	// Order has the keys of each list whose rows came, left or moved.
 	Order map[string][]string `json:"order,omitempty"`
@@ -29,7 +29,7 @@ type changed struct {
 }
 
 // diff returns the update that makes next of a client's old State.
-func diff(old, next *model.State) *update {
+func diff(old, next *api.State) *update {
 	u := &update{
 		Time: next.Time, Collector: next.Collector,
 		Rows: make(map[string]*changed), Order: make(map[string][]string),
@@ -37,17 +37,17 @@ func diff(old, next *model.State) *update {
 	if old == next {
 		return u
 	}
-	diffRows(u, "needs", old.Needs, next.Needs, func(r *model.Need) string { return r.Key })
-	diffRows(u, "resolved", old.Resolved, next.Resolved, func(r *model.Need) string { return r.Key })
-	diffRows(u, "runs", old.Runs, next.Runs, func(r *model.Run) string { return r.Key })
-	diffRows(u, "gpus", old.GPUs, next.GPUs, func(r *model.GPU) string { return r.Key })
-	diffRows(u, "failures", old.Failures, next.Failures, func(r *model.Failure) string { return r.Key })
-	diffRows(u, "calls", old.Calls, next.Calls, func(r *model.Call) string { return r.Key })
-	diffRows(u, "pools", old.Pools, next.Pools, func(r *model.Pool) string { return r.Key })
-	diffRows(u, "models", old.Models, next.Models, func(r *model.Model) string { return r.Key })
-	diffRows(u, "changes", old.Changes, next.Changes, func(r *model.Change) string { return r.Key })
-	diffRows(u, "missing", old.Missing, next.Missing, func(r *model.Missing) string { return r.Key })
-	diffRows(u, "collectors", old.Collectors, next.Collectors, func(r *model.SendingCollector) string { return r.Key })
+	diffRows(u, "needs", old.Needs, next.Needs, func(r *api.Need) string { return r.Key })
+	diffRows(u, "resolved", old.Resolved, next.Resolved, func(r *api.Need) string { return r.Key })
+	diffRows(u, "runs", old.Runs, next.Runs, func(r *api.Run) string { return r.Key })
+	diffRows(u, "gpus", old.GPUs, next.GPUs, func(r *api.GPU) string { return r.Key })
+	diffRows(u, "failures", old.Failures, next.Failures, func(r *api.Failure) string { return r.Key })
+	diffRows(u, "calls", old.Calls, next.Calls, func(r *api.Call) string { return r.Key })
+	diffRows(u, "pools", old.Pools, next.Pools, func(r *api.Pool) string { return r.Key })
+	diffRows(u, "models", old.Models, next.Models, func(r *api.Model) string { return r.Key })
+	diffRows(u, "changes", old.Changes, next.Changes, func(r *api.Change) string { return r.Key })
+	diffRows(u, "missing", old.Missing, next.Missing, func(r *api.Missing) string { return r.Key })
+	diffRows(u, "collectors", old.Collectors, next.Collectors, func(r *api.SendingCollector) string { return r.Key })
 	return u
 }
 

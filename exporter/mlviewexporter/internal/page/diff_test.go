@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
 
@@ -106,7 +106,7 @@ func settle(name string, rows []row) {
 
 // rowsOf returns the lists of a State as a client has them, without when a run or
 // GPU was last seen: that comes late.
-func rowsOf(t testing.TB, s *model.State) map[string][]row {
+func rowsOf(t testing.TB, s *api.State) map[string][]row {
 	t.Helper()
 	encoded, err := json.Marshal(s)
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func present(lists map[string][]row) map[string][]row {
 func TestAClientThatAppliesTheUpdatesHasTheState(t *testing.T) {
 	incidents, err := pagetest.Load("testdata/incidents.json")
 	require.NoError(t, err)
-	states := []*model.State{
+	states := []*api.State{
 		pagetest.Fleet(30, 40, 0).State, pagetest.Fleet(30, 40, 1).State, pagetest.Fleet(3, 2, 2).State, incidents.State(),
 		{}, pagetest.Fleet(120, 10, 3).State,
 	}
@@ -144,7 +144,7 @@ func TestAClientThatAppliesTheUpdatesHasTheState(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		s := *states[random.IntN(len(states))]
-		s.Runs, s.GPUs = append([]model.Run(nil), s.Runs...), append([]model.GPU(nil), s.GPUs...)
+		s.Runs, s.GPUs = append([]api.Run(nil), s.Runs...), append([]api.GPU(nil), s.GPUs...)
 		random.Shuffle(len(s.Runs), func(i, j int) { s.Runs[i], s.Runs[j] = s.Runs[j], s.Runs[i] })
 		s.GPUs = s.GPUs[:random.IntN(len(s.GPUs)+1)]
 		states = append(states, &s)
@@ -187,15 +187,15 @@ func TestARowThatWasOnlySeenAgainIsNotSent(t *testing.T) {
 	next.Runs[1].LastSeen, next.GPUs[1].LastSeen = later, later
 	assert.Empty(t, diff(old, &next).Rows)
 
-	old.Failures, next.Failures = []model.Failure{{Key: "f"}}, []model.Failure{{Key: "f", LastSeen: &later}}
+	old.Failures, next.Failures = []api.Failure{{Key: "f"}}, []api.Failure{{Key: "f", LastSeen: &later}}
 	assert.Equal(t, []map[string]any{{"key": "f", "last_seen": &later}}, diff(old, &next).Rows["failures"].Change)
 }
 
 // Numbers are sent when what the page shows of them changes.
 func TestNumbersAreSentAsTheyAreShown(t *testing.T) {
 	change := func(from, to float64) any {
-		old, next := model.Run{Key: "r", TokenRate: &from}, model.Run{Key: "r", TokenRate: &to}
-		u := diff(&model.State{Runs: []model.Run{old}}, &model.State{Runs: []model.Run{next}})
+		old, next := api.Run{Key: "r", TokenRate: &from}, api.Run{Key: "r", TokenRate: &to}
+		u := diff(&api.State{Runs: []api.Run{old}}, &api.State{Runs: []api.Run{next}})
 		if u.Rows["runs"] == nil {
 			return nil
 		}
@@ -210,7 +210,7 @@ func TestNumbersAreSentAsTheyAreShown(t *testing.T) {
 }
 
 func BenchmarkDiffOfALargeFleet(b *testing.B) {
-	states := []*model.State{pagetest.Fleet(500, 512, 0).State, pagetest.Fleet(500, 512, 1).State}
+	states := []*api.State{pagetest.Fleet(500, 512, 0).State, pagetest.Fleet(500, 512, 1).State}
 	var sent int
 	for i := 0; b.Loop(); i++ {
 		m := event("rows", diff(states[i%2], states[(i+1)%2]))

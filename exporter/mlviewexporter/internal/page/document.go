@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 )
 
 // document is an answer that is made once and served to all who ask for it.
@@ -55,12 +55,12 @@ type textForm struct {
 // share.
 type stateCache struct {
 	mu        sync.Mutex
-	state     *model.State
+	state     *api.State
 	documents map[textForm]*document
 }
 
 // document returns the form of the State, made if nobody has asked for it yet.
-func (c *stateCache) document(s *model.State, form textForm, encode func(*model.State) (*document, error)) (*document, error) {
+func (c *stateCache) document(s *api.State, form textForm, encode func(*api.State) (*document, error)) (*document, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state != s || c.documents == nil {

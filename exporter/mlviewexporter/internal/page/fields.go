@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 )
 
 // field is a field of a row with its name in JSON.
@@ -35,7 +35,7 @@ func fieldsOf(row reflect.Type) fields {
 	var all fields
 	for i := range row.NumField() {
 		name, options, _ := strings.Cut(row.Field(i).Tag.Get("json"), ",")
-		if left[name] && (row == reflect.TypeFor[model.Run]() || row == reflect.TypeFor[model.GPU]() || row == reflect.TypeFor[model.SendingCollector]()) {
+		if left[name] && (row == reflect.TypeFor[api.Run]() || row == reflect.TypeFor[api.GPU]() || row == reflect.TypeFor[api.SendingCollector]()) {
 			continue
 		}
 		all = append(all, field{index: i, name: name, omitEmpty: strings.Contains(options, "omitempty")})

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/hostnames"
 )
 
@@ -21,14 +21,14 @@ const (
 // Source is what the page shows. Its methods are safe for concurrent use.
 type Source interface {
 	// State returns the current State, which nobody changes afterwards.
-	State() *model.State
+	State() *api.State
 	// Run returns the details of the run with the key of its row.
-	Run(key string) (*model.RunDetail, bool)
+	Run(key string) (*api.RunDetail, bool)
 	// Compare returns the run with a key beside the run with the key with, or beside
 	// its last good one if with is empty.
-	Compare(key, with string) (*model.Comparison, bool)
+	Compare(key, with string) (*api.Comparison, bool)
 	// Trace returns the trace with the id.
-	Trace(id string) (*model.Trace, bool)
+	Trace(id string) (*api.Trace, bool)
 	// Report returns the report of the reproduction with the fingerprint of 16
 	// hexadecimal digits.
 	Report(fingerprint string) ([]byte, bool)
@@ -45,7 +45,7 @@ type Settings struct {
 	Hosts []string
 	// Text writes the State as text of the width in columns, with colors of the
 	// terminal if color is set. Without it the text form is not found.
-	Text func(w io.Writer, s *model.State, width int, color bool) error
+	Text func(w io.Writer, s *api.State, width int, color bool) error
 	// Schema is the JSON schema of the State. Without it the schema is not found.
 	Schema []byte
 }
@@ -53,7 +53,7 @@ type Settings struct {
 // Handler serves the page. Close ends its streams.
 type Handler struct {
 	source Source
-	text   func(w io.Writer, s *model.State, width int, color bool) error
+	text   func(w io.Writer, s *api.State, width int, color bool) error
 	hosts  hostnames.Set
 	mux    *http.ServeMux
 	stream *stream
@@ -129,7 +129,7 @@ func (h *Handler) serveRoot(w http.ResponseWriter, r *http.Request) {
 	}
 	color, _ := strconv.ParseBool(query.Get("color"))
 	form := textForm{width: textWidth(query.Get("width")), color: color}
-	text, err := h.states.document(h.source.State(), form, func(s *model.State) (*document, error) {
+	text, err := h.states.document(h.source.State(), form, func(s *api.State) (*document, error) {
 		var b bytes.Buffer
 		err := h.text(&b, s, form.width, form.color)
 		return newDocument("text/plain; charset=utf-8", b.Bytes()), err
@@ -152,7 +152,7 @@ func textWidth(s string) int {
 }
 
 func (h *Handler) serveState(w http.ResponseWriter, r *http.Request) {
-	state, err := h.states.document(h.source.State(), textForm{}, func(s *model.State) (*document, error) {
+	state, err := h.states.document(h.source.State(), textForm{}, func(s *api.State) (*document, error) {
 		return jsonDocument(s)
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
@@ -165,7 +165,7 @@ func TestEveryAnswerHasTheSecurityHeaders(t *testing.T) {
 
 func TestBrowsersGetThePageAndOthersText(t *testing.T) {
 	written := 0
-	h := newHandler(t, load(t, "incidents.json"), page.Settings{Text: func(w io.Writer, s *model.State, width int, color bool) error {
+	h := newHandler(t, load(t, "incidents.json"), page.Settings{Text: func(w io.Writer, s *api.State, width int, color bool) error {
 		written++
 		_, err := fmt.Fprintf(w, "%d runs %d %t", len(s.Runs), width, color)
 		return err
@@ -193,7 +193,7 @@ type counted struct {
 	runs int
 }
 
-func (a *counted) Run(key string) (*model.RunDetail, bool) {
+func (a *counted) Run(key string) (*api.RunDetail, bool) {
 	a.runs++
 	return a.Source.Run(key)
 }
@@ -231,7 +231,7 @@ func TestAnEmptyNameAllowsNoRequest(t *testing.T) {
 func TestTheStateIsServedAsJSON(t *testing.T) {
 	source := load(t, "incidents.json")
 	h := newHandler(t, source, page.Settings{})
-	var got model.State
+	var got api.State
 	r := get(h, "/api/v1/state")
 	assert.Equal(t, "application/json", r.Header().Get("Content-Type"))
 	require.NoError(t, json.Unmarshal(r.Body.Bytes(), &got))
@@ -253,8 +253,8 @@ func TestTheStateIsServedAsJSON(t *testing.T) {
 func TestRunsAndTracesAreFoundByTheirKeys(t *testing.T) {
 	const key = "a/b?c#d%2e <x>"
 	h := newHandler(t, pagetest.New(pagetest.Data{
-		Runs:   map[string]*model.RunDetail{key: {Run: model.Run{ID: "1"}}},
-		Traces: map[string]*model.Trace{"4bf9": {ID: "4bf9"}},
+		Runs:   map[string]*api.RunDetail{key: {Run: api.Run{ID: "1"}}},
+		Traces: map[string]*api.Trace{"4bf9": {ID: "4bf9"}},
 	}), page.Settings{})
 	r := get(h, "/api/v1/runs/a%2Fb%3Fc%23d%252e%20%3Cx%3E")
 	assert.Equal(t, 200, r.Code)
@@ -341,7 +341,7 @@ func TestFixturesAreStates(t *testing.T) {
 	}
 }
 
-func hasRun(s *model.State, key string) bool {
+func hasRun(s *api.State, key string) bool {
 	for _, r := range s.Runs {
 		if r.Key == key {
 			return true

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
@@ -81,7 +81,7 @@ func TestAReportHasTheNumbersOfTheState(t *testing.T) {
 
 func TestComparisonsAreServed(t *testing.T) {
 	h := newHandler(t, load(t, "report.json"), page.Settings{})
-	var c model.Comparison
+	var c api.Comparison
 	require.NoError(t, json.Unmarshal(get(h, "/api/v1/runs/r-llama/compare").Body.Bytes(), &c))
 	assert.Equal(t, "9c1d44e2a07b", c.Run.Run.ID)
 	assert.Equal(t, "71e0aa42b3", c.With.Run.ID)
@@ -93,7 +93,7 @@ type compared struct {
 	with []string
 }
 
-func (a *compared) Compare(key, with string) (*model.Comparison, bool) {
+func (a *compared) Compare(key, with string) (*api.Comparison, bool) {
 	a.with = append(a.with, with)
 	if with == "unknown" {
 		return nil, false

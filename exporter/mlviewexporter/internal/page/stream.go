@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 )
 
 const (
@@ -33,7 +33,7 @@ type stream struct {
 	clients map[*client]struct{}
 	// base is the State that all clients have, or are about to have, and whole
 	// its event.
-	base  *model.State
+	base  *api.State
 	whole *message
 	// stop ends the goroutine that sends; nil without clients.
 	stop    chan struct{}

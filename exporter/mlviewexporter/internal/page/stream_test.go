@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
 
@@ -29,7 +29,7 @@ type fleet struct {
 	calls int
 }
 
-func (f *fleet) State() *model.State {
+func (f *fleet) State() *api.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
@@ -254,10 +254,10 @@ func TestCloseEndsAllStreamsAtOnce(t *testing.T) {
 // unencodable is a State with a number that JSON does not have.
 type unencodable struct{ *pagetest.Source }
 
-func (unencodable) State() *model.State {
+func (unencodable) State() *api.State {
 	nan := 0.0
 	nan /= nan
-	return &model.State{Runs: []model.Run{{Key: "a", Loss: &nan}}}
+	return &api.State{Runs: []api.Run{{Key: "a", Loss: &nan}}}
 }
 
 func TestAStateThatCannotBeEncodedIsReported(t *testing.T) {

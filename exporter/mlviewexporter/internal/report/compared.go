@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
 )
 
@@ -24,7 +24,7 @@ func (r *Report) compared() section {
 		s.Notes = [][]cell{{own(c.Why)}}
 		return s
 	}
-	if c.Basis == model.BasisChosen {
+	if c.Basis == api.BasisChosen {
 		s.Title = "Compared with another run"
 	}
 	with := &c.With.Run
@@ -39,8 +39,8 @@ func (r *Report) compared() section {
 		numberTable("Phases of a step, means of the whole runs", "phase", c.Run.Phases, c.With.Phases, said))
 	s.Tables = append(s.Tables, settingTable(c))
 	// The section of changes has those of the run itself.
-	if slices.ContainsFunc(c.Changes, func(one model.Change) bool {
-		return !slices.ContainsFunc(r.Changes, func(known model.Change) bool { return known.Key == one.Key })
+	if slices.ContainsFunc(c.Changes, func(one api.Change) bool {
+		return !slices.ContainsFunc(r.Changes, func(known api.Change) bool { return known.Key == one.Key })
 	}) {
 		s.Tables = append(s.Tables, r.changeTable("Changes between the starts of the two runs and since, the newest first", c.Changes[:min(len(c.Changes), maxChanges)]))
 	}
@@ -62,7 +62,7 @@ func (r *Report) compared() section {
 }
 
 // parted says where the runs part.
-func parted(p *model.Parting) string {
+func parted(p *api.Parting) string {
 	if p == nil {
 		return "The losses cannot be compared: a run has none."
 	}
@@ -85,9 +85,9 @@ func parted(p *model.Parting) string {
 }
 
 // numberTable returns the numbers of both runs beside each other.
-func numberTable(caption, head string, run, with []model.RunNumber, name func(string) cell) table {
+func numberTable(caption, head string, run, with []api.RunNumber, name func(string) cell) table {
 	t := table{Caption: caption, Heads: []string{head, "this run", "the other run", "difference"}, Number: []bool{false, true, true, true}}
-	other := make(map[string]*model.RunNumber, len(with))
+	other := make(map[string]*api.RunNumber, len(with))
 	for i := range with {
 		other[with[i].Name] = &with[i]
 	}
@@ -109,7 +109,7 @@ func numberTable(caption, head string, run, with []model.RunNumber, name func(st
 }
 
 // settingTable returns the settings that differ.
-func settingTable(c *model.Comparison) table {
+func settingTable(c *api.Comparison) table {
 	t := table{Caption: "Settings that differ; " + counted(float64(c.Equal), "setting") + " are equal", Heads: []string{"attribute", "this run", "the other run"}}
 	if c.Equal == 1 {
 		t.Caption = strings.Replace(t.Caption, "are equal", "is equal", 1)

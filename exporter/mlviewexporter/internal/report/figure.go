@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 )
 
 // axis is the range of numbers that a figure shows.
@@ -68,7 +68,7 @@ func gapOf(at []float64) float64 {
 }
 
 // curve returns the figure of a curve over time, with the marks that have a number.
-func (r *Report) curve(c *model.Curve, x axis, marks []model.Mark) figure {
+func (r *Report) curve(c *api.Curve, x axis, marks []api.Mark) figure {
 	y := rangeOf(c.Values)
 	write := func(v float64) string { return number(v, c.Unit) }
 	f := figure{
@@ -103,16 +103,16 @@ func markTone(kind string) string {
 // axes are what two runs are compared by.
 var axes = []struct {
 	name, title, unit string
-	of                func(*model.ProfileCurve) []float64
+	of                func(*api.ProfileCurve) []float64
 }{
-	{"steps", "by step", "{step}", func(c *model.ProfileCurve) []float64 { return c.Steps }},
-	{"epochs", "by epoch", "epoch", func(c *model.ProfileCurve) []float64 { return c.Epochs }},
-	{"elapsed", "by time since the start", "s", func(c *model.ProfileCurve) []float64 { return c.Elapsed }},
+	{"steps", "by step", "{step}", func(c *api.ProfileCurve) []float64 { return c.Steps }},
+	{"epochs", "by epoch", "epoch", func(c *api.ProfileCurve) []float64 { return c.Epochs }},
+	{"elapsed", "by time since the start", "s", func(c *api.ProfileCurve) []float64 { return c.Elapsed }},
 }
 
 // pair returns the figure of a curve of two runs over one axis. ok is false if one of
 // them has no such axis.
-func pair(name string, by int, c *model.Comparison) (f figure, ok bool) {
+func pair(name string, by int, c *api.Comparison) (f figure, ok bool) {
 	a, b := c.Run.Curve(name), c.With.Curve(name)
 	if a == nil || b == nil {
 		return f, false

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
@@ -69,7 +69,7 @@ func fill(v reflect.Value, s string, f float64) {
 
 // everything returns a report of which every text is s and every number f.
 func everything(s string, f float64) *report.Report {
-	state, detail, comparison := new(model.State), new(model.RunDetail), new(model.Comparison)
+	state, detail, comparison := new(api.State), new(api.RunDetail), new(api.Comparison)
 	for _, of := range []any{state, detail, comparison} {
 		fill(reflect.ValueOf(of).Elem(), s, f)
 	}

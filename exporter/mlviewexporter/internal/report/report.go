@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/compare"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -32,33 +33,33 @@ type Report struct {
 	Collector string    `json:"collector,omitempty"`
 	Since     time.Time `json:"since"`
 	// Summary says in one sentence what became of the run.
-	Summary string    `json:"summary"`
-	Run     model.Run `json:"run"`
+	Summary string  `json:"summary"`
+	Run     api.Run `json:"run"`
 	// Settings are what is known of how the run was started.
-	Settings []model.Setting `json:"settings"`
+	Settings []api.Setting `json:"settings"`
 	// GPUs are those that the run holds now, by host and product.
-	GPUs  []GPUGroup  `json:"gpus"`
-	Spent model.Spent `json:"spent"`
+	GPUs  []GPUGroup `json:"gpus"`
+	Spent api.Spent  `json:"spent"`
 	// Numbers are those of the whole run.
-	Numbers []model.RunNumber `json:"numbers"`
+	Numbers []api.RunNumber `json:"numbers"`
 	// Phases are the mean seconds of each phase in a step, of the whole run.
-	Phases []model.RunNumber `json:"phases"`
-	Ranks  []model.Rank      `json:"ranks"`
+	Phases []api.RunNumber `json:"phases"`
+	Ranks  []api.Rank      `json:"ranks"`
 	// MissingRanks are the ranks that sent nothing.
-	MissingRanks []string      `json:"missing_ranks,omitempty"`
-	Curves       []model.Curve `json:"curves"`
+	MissingRanks []string    `json:"missing_ranks,omitempty"`
+	Curves       []api.Curve `json:"curves"`
 	// Marks are moments on the curves.
-	Marks []model.Mark `json:"marks"`
+	Marks []api.Mark `json:"marks"`
 	// Problems are those that last now, then those of the past, the newest first.
-	Problems []Problem       `json:"problems"`
-	Changes  []model.Change  `json:"changes"`
-	Failures []model.Failure `json:"failures"`
-	Costs    []Cost          `json:"costs"`
+	Problems []Problem     `json:"problems"`
+	Changes  []api.Change  `json:"changes"`
+	Failures []api.Failure `json:"failures"`
+	Costs    []Cost        `json:"costs"`
 	// Comparison is the run beside its last good one, or another one that was asked
 	// for.
-	Comparison *model.Comparison `json:"comparison,omitempty"`
+	Comparison *api.Comparison `json:"comparison,omitempty"`
 	// Missing is what the report cannot say, and why.
-	Missing []model.Missing `json:"missing"`
+	Missing []api.Missing `json:"missing"`
 	// LeftOut is the number of rows of each list beyond the limits of the report.
 	LeftOut map[string]int `json:"left_out,omitempty"`
 }
@@ -82,7 +83,7 @@ type Problem struct {
 	// Text says what was marked on the curves.
 	Text string `json:"text,omitempty"`
 	// Need is the problem as the page shows it.
-	Need *model.Need `json:"need,omitempty"`
+	Need *api.Need `json:"need,omitempty"`
 }
 
 // Cost is what a run costs.
@@ -119,12 +120,12 @@ func (r *Report) Slight() bool {
 
 // New returns the report of a run whose details are d: by the State s that they
 // belong to, and with a comparison if it is not nil.
-func New(s *model.State, d *model.RunDetail, c *model.Comparison) *Report {
+func New(s *api.State, d *api.RunDetail, c *api.Comparison) *Report {
 	r := &Report{
 		Version: Version, Time: s.Time, Collector: s.Collector.Version, Since: s.Collector.Started,
 		Run: d.Run, Settings: d.Settings, Spent: d.Spent, MissingRanks: d.MissingRanks,
 		GPUs: groups(s, d.Run.GPUKeys), Problems: problems(d), Curves: thinned(d.Curves),
-		Numbers: []model.RunNumber{}, Phases: []model.RunNumber{},
+		Numbers: []api.RunNumber{}, Phases: []api.RunNumber{},
 	}
 	if c != nil {
 		r.Comparison = c
@@ -144,10 +145,10 @@ func New(s *model.State, d *model.RunDetail, c *model.Comparison) *Report {
 
 func (r *Report) makeLists() {
 	if r.Settings == nil {
-		r.Settings = []model.Setting{}
+		r.Settings = []api.Setting{}
 	}
 	if r.Marks == nil {
-		r.Marks = []model.Mark{}
+		r.Marks = []api.Mark{}
 	}
 }
 
@@ -168,23 +169,23 @@ func limited[T any](r *Report, list string, rows []T, most int) []T {
 
 // ordered returns the ranks that took the fewest steps first, if they are too many
 // to show all.
-func ordered(ranks []model.Rank) []model.Rank {
+func ordered(ranks []api.Rank) []api.Rank {
 	if len(ranks) <= maxRanks {
 		return ranks
 	}
-	last := func(r model.Rank) time.Time {
+	last := func(r api.Rank) time.Time {
 		if r.LastSpanTime == nil {
 			return time.Time{}
 		}
 		return *r.LastSpanTime
 	}
 	ranks = slices.Clone(ranks)
-	slices.SortStableFunc(ranks, func(a, b model.Rank) int { return last(a).Compare(last(b)) })
+	slices.SortStableFunc(ranks, func(a, b api.Rank) int { return last(a).Compare(last(b)) })
 	return ranks
 }
 
 // groups returns the GPUs with the keys by host and product.
-func groups(s *model.State, keys []string) []GPUGroup {
+func groups(s *api.State, keys []string) []GPUGroup {
 	rows := []GPUGroup{}
 	for i := range s.GPUs {
 		gpu := &s.GPUs[i]
@@ -204,14 +205,14 @@ func groups(s *model.State, keys []string) []GPUGroup {
 
 // problems returns the problems that last, then those of the past, the newest
 // first.
-func problems(d *model.RunDetail) []Problem {
+func problems(d *api.RunDetail) []Problem {
 	rows := []Problem{}
 	for i := range d.Needs {
 		n := &d.Needs[i]
 		rows = append(rows, Problem{Lasts: true, Kind: n.Kind, Since: n.Since, Need: n})
 	}
 	for _, m := range slices.Backward(d.Marks) {
-		if isProblem(m.Kind) && !slices.ContainsFunc(d.Needs, func(n model.Need) bool { return n.Kind == m.Kind && n.Since.Sub(m.Time).Abs() < time.Second }) {
+		if isProblem(m.Kind) && !slices.ContainsFunc(d.Needs, func(n api.Need) bool { return n.Kind == m.Kind && n.Since.Sub(m.Time).Abs() < time.Second }) {
 			rows = append(rows, Problem{Kind: m.Kind, Since: m.Time, Text: m.Text})
 		}
 	}
@@ -225,7 +226,7 @@ func isProblem(kind string) bool { return kind != "change" && kind != "failure" 
 const costUsage = "usage"
 
 // costs returns what the run costs, as far as it is known.
-func costs(s *model.State, d *model.RunDetail) []Cost {
+func costs(s *api.State, d *api.RunDetail) []Cost {
 	rows := []Cost{}
 	if hours := d.Spent.GPUHours; hours != nil {
 		rows = append(rows, Cost{"gpu_hours", "GPU-hours", *hours, "GPUs that the run held, times the time since the page first saw it"})
@@ -259,12 +260,12 @@ func costs(s *model.State, d *model.RunDetail) []Cost {
 }
 
 // thinned returns curves of at most maxPoints points, means of as many neighbors.
-func thinned(curves []model.Curve) []model.Curve {
-	rows := make([]model.Curve, 0, len(curves))
+func thinned(curves []api.Curve) []api.Curve {
+	rows := make([]api.Curve, 0, len(curves))
 	for _, c := range curves {
 		c.Fine = nil
 		if size := (len(c.Times) + maxPoints - 1) / maxPoints; size > 1 {
-			c.Times, c.Values = model.Means(c.Times, size), model.Means(c.Values, size)
+			c.Times, c.Values = compare.Means(c.Times, size), compare.Means(c.Values, size)
 		}
 		rows = append(rows, c)
 	}
@@ -273,18 +274,18 @@ func thinned(curves []model.Curve) []model.Curve {
 
 // missing returns what the report cannot say: of the run, and of the page as a
 // whole.
-func missing(s *model.State, r *Report) []model.Missing {
-	rows := []model.Missing{}
+func missing(s *api.State, r *Report) []api.Missing {
+	rows := []api.Missing{}
 	add := func(is bool, kind, what, why, fix string) {
 		if is {
-			rows = append(rows, model.Missing{Key: "report " + kind, Kind: kind, What: what, Why: why, Fix: fix})
+			rows = append(rows, api.Missing{Key: "report " + kind, Kind: kind, What: what, Why: why, Fix: fix})
 		}
 	}
 	has := func(name string) bool {
-		return slices.ContainsFunc(r.Settings, func(one model.Setting) bool { return one.Name == name })
+		return slices.ContainsFunc(r.Settings, func(one api.Setting) bool { return one.Name == name })
 	}
 	known := func(curve string) bool {
-		return slices.ContainsFunc(r.Curves, func(c model.Curve) bool { return c.Name == curve })
+		return slices.ContainsFunc(r.Curves, func(c api.Curve) bool { return c.Name == curve })
 	}
 	add(r.Run.FirstSeen.Sub(r.Since) < time.Minute, "before", "What was before "+clock(r.Since), "The page began then, and the run may have begun earlier. Curves begin anew with the page.", "ml_view: {storage: file_storage} keeps changes, states, failures and good runs")
 	add(r.Run.Steps == nil, "steps", "Steps", "Nobody sent a span of a training step.", "")

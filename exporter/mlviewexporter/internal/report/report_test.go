@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
@@ -76,20 +76,20 @@ func TestGolden(t *testing.T) {
 }
 
 func TestListsAreBounded(t *testing.T) {
-	d := &model.RunDetail{}
+	d := &api.RunDetail{}
 	for range 1000 {
-		d.Ranks = append(d.Ranks, model.Rank{Rank: "1"})
-		d.Needs = append(d.Needs, model.Need{Kind: model.Slow})
-		d.Changes = append(d.Changes, model.Change{})
-		d.Failures = append(d.Failures, model.Failure{})
-		d.Marks = append(d.Marks, model.Mark{Kind: "change"})
+		d.Ranks = append(d.Ranks, api.Rank{Rank: "1"})
+		d.Needs = append(d.Needs, api.Need{Kind: api.Slow})
+		d.Changes = append(d.Changes, api.Change{})
+		d.Failures = append(d.Failures, api.Failure{})
+		d.Marks = append(d.Marks, api.Mark{Kind: "change"})
 	}
-	curve := model.Curve{Name: "loss"}
+	curve := api.Curve{Name: "loss"}
 	for i := range 10_000 {
 		curve.Times, curve.Values = append(curve.Times, float64(i)), append(curve.Values, float64(i%7))
 	}
-	d.Curves = []model.Curve{curve}
-	r := report.New(&model.State{}, d, nil)
+	d.Curves = []api.Curve{curve}
+	r := report.New(&api.State{}, d, nil)
 	assert.Equal(t, map[string]int{"ranks": 872, "problems": 950, "changes": 950, "failures": 950}, r.LeftOut)
 	assert.Len(t, r.Marks, 50)
 	assert.LessOrEqual(t, len(r.Curves[0].Values), 240)
@@ -98,11 +98,11 @@ func TestListsAreBounded(t *testing.T) {
 }
 
 func TestColumnsWithoutAnythingAreLeftOut(t *testing.T) {
-	s := &model.State{Missing: []model.Missing{{What: "GPUs", Why: "There is no driver."}}}
-	d := &model.RunDetail{
-		Run:      model.Run{Owner: "ada", Version: "1", GPUKeys: []string{"g"}, Steps: new(1.0), LastCheckpoint: new(time.Unix(0, 0)), Loss: new(1.0), FirstSeen: time.Unix(1e6, 0)},
-		Settings: []model.Setting{{Name: "vcs.ref.head.revision", Value: "abc"}, {Name: "hw.name", Value: "GPU"}},
-		Spent:    model.Spent{Uses: map[string]float64{"productive": 1}}, Ranks: []model.Rank{{Rank: "0"}},
+	s := &api.State{Missing: []api.Missing{{What: "GPUs", Why: "There is no driver."}}}
+	d := &api.RunDetail{
+		Run:      api.Run{Owner: "ada", Version: "1", GPUKeys: []string{"g"}, Steps: new(1.0), LastCheckpoint: new(time.Unix(0, 0)), Loss: new(1.0), FirstSeen: time.Unix(1e6, 0)},
+		Settings: []api.Setting{{Name: "vcs.ref.head.revision", Value: "abc"}, {Name: "hw.name", Value: "GPU"}},
+		Spent:    api.Spent{Uses: map[string]float64{"productive": 1}}, Ranks: []api.Rank{{Rank: "0"}},
 	}
 	text := markdown(t, report.New(s, d, nil))
 	assert.Contains(t, text, "| what | why |\n")
@@ -111,15 +111,15 @@ func TestColumnsWithoutAnythingAreLeftOut(t *testing.T) {
 
 // What the run itself is known to cost goes before what its service costs.
 func TestCosts(t *testing.T) {
-	s := &model.State{Models: []model.Model{{Service: "agent", Cost: new(7.0)}, {Service: "other", Cost: new(9.0)}}}
-	run := model.Run{Service: "agent", FirstSeen: time.Unix(1e6, 0)}
-	r := report.New(s, &model.RunDetail{Run: run}, nil)
+	s := &api.State{Models: []api.Model{{Service: "agent", Cost: new(7.0)}, {Service: "other", Cost: new(9.0)}}}
+	run := api.Run{Service: "agent", FirstSeen: time.Unix(1e6, 0)}
+	r := report.New(s, &api.RunDetail{Run: run}, nil)
 	require.Len(t, r.Costs, 1)
 	assert.InDelta(t, 7, r.Costs[0].Value, 0)
 	assert.Contains(t, r.Costs[0].Basis, "for all of its runs")
 
 	run.Cost = new(2.0)
-	r = report.New(s, &model.RunDetail{Run: run, Spent: model.Spent{GPUHours: new(4.0), GPUCost: new(10.0)}}, nil)
+	r = report.New(s, &api.RunDetail{Run: run, Spent: api.Spent{GPUHours: new(4.0), GPUCost: new(10.0)}}, nil)
 	amounts := map[string]float64{}
 	for _, c := range r.Costs {
 		amounts[c.Name+" "+c.Unit] = c.Value

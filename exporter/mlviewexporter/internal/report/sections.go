@@ -8,8 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -21,7 +22,7 @@ func (r *Report) layout() *page {
 		Footer: "Made by otelcol-ml " + text.Printable(r.Collector) + " at " + clock(r.Time) + ". Times are in UTC. The README of the ML View Exporter defines the numbers.",
 	}
 	if r.Run.State == mlattr.RunStalled {
-		p.State = text.Words(model.LooksHung)
+		p.State = text.Words(api.LooksHung)
 	}
 	for _, s := range []section{
 		r.problems(), r.compared(), r.changes(), r.failures(), r.curves(), r.time(), r.ranks(), r.costs(), r.settings(), r.missing(),
@@ -61,7 +62,7 @@ func (r *Report) facts() []fact {
 	add("Version", said(run.Version))
 	state := run.State
 	if state == mlattr.RunStalled {
-		state = model.LooksHung
+		state = api.LooksHung
 	}
 	add("State", own(text.Words(state)))
 	add("First seen", own(clock(run.FirstSeen)))
@@ -112,12 +113,12 @@ func (r *Report) problems() section {
 }
 
 // problem describes a problem that lasts.
-func (r *Report) problem(n *model.Need) item {
+func (r *Report) problem(n *api.Need) item {
 	head := strings.ToUpper(kindWords(n.Kind))
 	switch n.Kind {
-	case model.Slow:
+	case api.Slow:
 		head += " " + text.Change(n.Value, n.Usual)
-	case model.Failing:
+	case api.Failing:
 		head += " " + text.Percent(n.Value)
 	}
 	one := item{Tone: "bad", Head: []cell{own(strings.TrimSpace(head)), own("since " + clock(n.Since)), said(n.Subject)}}
@@ -166,7 +167,7 @@ func (r *Report) changes() section {
 	return s
 }
 
-func (r *Report) changeTable(caption string, changes []model.Change) table {
+func (r *Report) changeTable(caption string, changes []api.Change) table {
 	t := table{Caption: caption, Heads: []string{"time", "what"}}
 	for i := range changes {
 		t.Rows = append(t.Rows, []cell{own(r.at(changes[i].Time)), said(changes[i].Text)})
@@ -276,7 +277,7 @@ func barOf(caption string, seconds map[string]float64) bar {
 		if share := v / whole; v > 0 && whole > 0 {
 			word := text.Words(name)
 			if name == mlattr.RunStalled {
-				word = text.Words(model.LooksHung)
+				word = text.Words(api.LooksHung)
 			}
 			b.Parts = append(b.Parts, part{Name: word, Shade: shades[name], Share: share, Value: text.Percent(&share) + ", " + text.Seconds(&v)})
 		}
@@ -309,10 +310,10 @@ const alike = 4
 // rankTable returns the ranks, those that differ from the others first.
 func (r *Report) rankTable() table {
 	t := table{Caption: "What each rank did last", Heads: []string{"rank", "host", "GPU", "steps", "last step", "last finished span", "at", "use", "power"}, Number: []bool{true, false, true, true, false, false, false, true, true}}
-	var same [][]*model.Rank
+	var same [][]*api.Rank
 	for i := range r.Ranks {
 		one := &r.Ranks[i]
-		at := slices.IndexFunc(same, func(group []*model.Rank) bool {
+		at := slices.IndexFunc(same, func(group []*api.Rank) bool {
 			return group[0].LastSpan == one.LastSpan && numberOf(group[0].Steps) == numberOf(one.Steps)
 		})
 		if at < 0 {
@@ -321,21 +322,21 @@ func (r *Report) rankTable() table {
 		}
 		same[at] = append(same[at], one)
 	}
-	slices.SortStableFunc(same, func(a, b []*model.Rank) int { return cmp.Compare(len(a), len(b)) })
+	slices.SortStableFunc(same, func(a, b []*api.Rank) int { return cmp.Compare(len(a), len(b)) })
 	for _, group := range same {
 		if len(group) > alike {
 			t.Rows = append(t.Rows, r.rankRow(group))
 			continue
 		}
 		for _, one := range group {
-			t.Rows = append(t.Rows, r.rankRow([]*model.Rank{one}))
+			t.Rows = append(t.Rows, r.rankRow([]*api.Rank{one}))
 		}
 	}
 	return t.withoutEmpty()
 }
 
 // rankRow returns the row of ranks that did the same.
-func (r *Report) rankRow(group []*model.Rank) []cell {
+func (r *Report) rankRow(group []*api.Rank) []cell {
 	var names, hosts, indexes []string
 	var use, power []float64
 	var step, span time.Time
@@ -383,7 +384,7 @@ func between(values []float64, unit string) string {
 }
 
 // ranges writes names, whole numbers in a row as "0-16".
-func ranges(names []string) string { return strings.Join(model.Ranges(names, 3), ", ") }
+func ranges(names []string) string { return strings.Join(words.Ranges(names, 3), ", ") }
 
 // withoutEmpty leaves out the columns that no row has.
 func (t table) withoutEmpty() table {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -60,7 +60,7 @@ func (r *Report) summary() string {
 			continue
 		}
 		lasting++
-		if p.Kind != model.LooksHung || r.Run.State != mlattr.RunStalled {
+		if p.Kind != api.LooksHung || r.Run.State != mlattr.RunStalled {
 			kinds = append(kinds, kindWords(p.Kind))
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 )
 
 // Limits of what is read. The first two are above those of repro_gen.
@@ -63,7 +63,7 @@ type group struct {
 	state
 	read time.Time
 	// failure is nil if the group has no artifact.
-	failure *model.Failure
+	failure *api.Failure
 	err     error
 }
 
@@ -84,7 +84,7 @@ func Open(directory string) *Reader {
 
 // Failures returns the failures that have an artifact, those that were seen last
 // first. With an error, it returns what could be read.
-func (r *Reader) Failures(ctx context.Context) (_ []model.Failure, err error) {
+func (r *Reader) Failures(ctx context.Context) (_ []api.Failure, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	root, err := os.OpenRoot(r.directory)
@@ -101,7 +101,7 @@ func (r *Reader) Failures(ctx context.Context) (_ []model.Failure, err error) {
 	}
 	known := r.groups
 	r.groups = make(map[string]group, len(names))
-	var failures []model.Failure
+	var failures []api.Failure
 	var problems []error
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
@@ -116,7 +116,7 @@ func (r *Reader) Failures(ctx context.Context) (_ []model.Failure, err error) {
 			failures = append(failures, *g.failure)
 		}
 	}
-	slices.SortStableFunc(failures, func(a, b model.Failure) int { return b.LastSeen.Compare(*a.LastSeen) })
+	slices.SortStableFunc(failures, func(a, b api.Failure) int { return b.LastSeen.Compare(*a.LastSeen) })
 	return failures, errors.Join(problems...)
 }
 
@@ -151,7 +151,7 @@ type summary struct {
 
 // failure reads a group. It returns nil if the group has no artifact. A group
 // with an unreadable group.json counts with the time in its artifact's name.
-func (r *Reader) failure(root *os.Root, name string) (*model.Failure, error) {
+func (r *Reader) failure(root *os.Root, name string) (*api.Failure, error) {
 	artifact, err := newestArtifact(root, name)
 	if artifact == "" {
 		return nil, err
@@ -160,7 +160,7 @@ func (r *Reader) failure(root *os.Root, name string) (*model.Failure, error) {
 	// The pattern ensures the form; an invalid time, such as a 13th month, gives
 	// the zero time.
 	seen, _ := time.Parse("20060102T150405Z", parts[1])
-	f := &model.Failure{Key: name, Report: "/reproductions/" + name, LastSeen: &seen, TraceID: parts[2]}
+	f := &api.Failure{Key: name, Report: "/reproductions/" + name, LastSeen: &seen, TraceID: parts[2]}
 	if strings.Trim(f.TraceID, "0") == "" {
 		f.TraceID = ""
 	}
@@ -189,7 +189,7 @@ func (r *Reader) failure(root *os.Root, name string) (*model.Failure, error) {
 }
 
 // describe adds the command that runs a script, and what it needs by its report.
-func describe(f *model.Failure, script string, report []byte) {
+func describe(f *api.Failure, script string, report []byte) {
 	need := needsOf(report)
 	f.Replays, f.Requires, f.Fill, f.Why = need.replays, need.requires(), need.fill(), need.why
 	f.Command = "python3 " + shellQuote(script)

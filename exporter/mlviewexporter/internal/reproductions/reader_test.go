@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/reproductions"
 )
 
@@ -48,7 +48,7 @@ func artifact(t testing.TB, folder, group, at, report string) string {
 	return write(t, "", folder, group, at+traceAndSpan, "repro.py")
 }
 
-func failures(t *testing.T, r *reproductions.Reader) []model.Failure {
+func failures(t *testing.T, r *reproductions.Reader) []api.Failure {
 	t.Helper()
 	found, err := r.Failures(t.Context())
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestFailures(t *testing.T) {
 	write(t, "", folder, groupB, "20291120T103000Z"+traceAndSpan, "other.py")
 	write(t, "", folder, "cccccccccccccccc")
 
-	assert.Equal(t, []model.Failure{
+	assert.Equal(t, []api.Failure{
 		{
 			Key: groupA, Kind: "python_call", Class: "ValueError", Message: "no", Service: "worker", Version: "2", Count: 7, Variants: 2,
 			FirstSeen: at(10, 0), LastSeen: at(11, 0), TraceID: traceID, Report: "/reproductions/" + groupA,

@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 )
 
 // maxDirectory limits the directory and the name of a machine, in bytes.
@@ -20,7 +20,7 @@ type Record struct {
 
 // Describe adds the command that reproduces a failure on the machine that has its
 // artifact. It adds nothing if the record has no path that repro_gen writes.
-func (r *Record) Describe(f *model.Failure) {
+func (r *Record) Describe(f *api.Failure) {
 	group, name := path.Split(r.Artifact)
 	if group != f.Key+"/" || !groupName.MatchString(f.Key) || !artifactName.MatchString(name) {
 		return

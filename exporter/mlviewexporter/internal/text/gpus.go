@@ -7,15 +7,16 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 )
 
 // gpuGroup are the GPUs of a host that do the same for the same holders. It is
 // not empty.
-type gpuGroup []*model.GPU
+type gpuGroup []*api.GPU
 
 // grouped returns the GPUs in groups, in the order of their first.
-func grouped(gpus []model.GPU) []gpuGroup {
+func grouped(gpus []api.GPU) []gpuGroup {
 	var groups []gpuGroup
 	places := make(map[string]int)
 	for i := range gpus {
@@ -52,16 +53,16 @@ func (d *document) gpus() {
 			{title: "data", text: func(g *group) string { return d.simulated((*g)[0].Simulated, (*g)[0].Recorded) }},
 			{title: "does", text: func(g *group) string { return d.activity((*g)[0]) }},
 			{title: "use", right: true, text: func(g *group) string {
-				return g.each(func(g *model.GPU) *float64 { return g.Utilization }, func(use, _ *float64) string { return Percent(use) })
+				return g.each(func(g *api.GPU) *float64 { return g.Utilization }, func(use, _ *float64) string { return Percent(use) })
 			}},
 			{title: "power", right: true, leave: 1, text: func(g *group) string {
-				return g.each(func(g *model.GPU) *float64 { return g.Power }, func(power, _ *float64) string { return withUnit(power, (*g)[0].PowerLimit, "W") })
+				return g.each(func(g *api.GPU) *float64 { return g.Power }, func(power, _ *float64) string { return withUnit(power, (*g)[0].PowerLimit, "W") })
 			}},
 			{title: "memory", right: true, leave: 2, text: func(g *group) string {
-				return g.each(func(g *model.GPU) *float64 { return g.MemoryUsed }, func(used, _ *float64) string { return memory(used, (*g)[0].MemoryLimit) })
+				return g.each(func(g *api.GPU) *float64 { return g.MemoryUsed }, func(used, _ *float64) string { return memory(used, (*g)[0].MemoryLimit) })
 			}},
 			{title: "temp.", right: true, leave: 6, text: func(g *group) string {
-				return g.each(func(g *model.GPU) *float64 { return g.Temperature }, func(t, _ *float64) string { return withUnit(t, nil, "°C") })
+				return g.each(func(g *api.GPU) *float64 { return g.Temperature }, func(t, _ *float64) string { return withUnit(t, nil, "°C") })
 			}},
 			{title: "idle", right: true, leave: 3, text: func(g *group) string { return age(now, (*g)[0].IdleSince) }},
 			{title: "held by", least: 24, wrap: true, text: holders},
@@ -72,7 +73,7 @@ func (d *document) gpus() {
 }
 
 // activity says what a GPU does, or did when it was last read.
-func (d *document) activity(g *model.GPU) string {
+func (d *document) activity(g *api.GPU) string {
 	if g.NoDataSince == nil {
 		return Words(g.Activity)
 	}
@@ -86,13 +87,13 @@ func (d *document) gpuDetails(g *gpuGroup) []string {
 		notes = append(notes, "health: "+Words(first.Health))
 	}
 	if first.XID != nil {
-		last := slices.MaxFunc(*g, func(a, b *model.GPU) int { return a.XID.Time.Compare(b.XID.Time) })
+		last := slices.MaxFunc(*g, func(a, b *api.GPU) int { return a.XID.Time.Compare(b.XID.Time) })
 		notes = append(notes, joined(" ", "last error of the driver: XID", Printable(last.XID.Code), ago(d.state.Time, &last.XID.Time)))
 	}
 	if len(first.Throttle) > 0 {
 		notes = append(notes, "throttled by "+Words(strings.Join(first.Throttle, ", ")))
 	}
-	if held := g.each(func(g *model.GPU) *float64 { return g.MemoryUnattributed }, memory); held != "" && held != "0.0 GiB" {
+	if held := g.each(func(g *api.GPU) *float64 { return g.MemoryUnattributed }, memory); held != "" && held != "0.0 GiB" {
 		notes = append(notes, held+" held by no known process")
 	}
 	if len(notes) == 0 {
@@ -102,7 +103,7 @@ func (d *document) gpuDetails(g *gpuGroup) []string {
 }
 
 // each writes the least and the most of a number of the GPUs.
-func (g *gpuGroup) each(number func(*model.GPU) *float64, write func(value, _ *float64) string) string {
+func (g *gpuGroup) each(number func(*api.GPU) *float64, write func(value, _ *float64) string) string {
 	var values []float64
 	for _, one := range *g {
 		if value := number(one); value != nil && one.NoDataSince == nil {
@@ -125,7 +126,7 @@ func indexes(g *gpuGroup) string {
 }
 
 // ranges writes numbers that follow each other as the first and the last.
-func ranges(names []string) string { return joined(",", model.Ranges(names, 2)...) }
+func ranges(names []string) string { return joined(",", words.Ranges(names, 2)...) }
 
 // holders names the workloads that hold memory of the GPUs, with their ranks in
 // the order of the GPUs.

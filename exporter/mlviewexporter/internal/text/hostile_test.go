@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"golang.org/x/text/width"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
 )
 
@@ -89,7 +89,7 @@ func FuzzWrite(f *testing.F) {
 	}
 	f.Add("nan", math.NaN(), 0)
 	f.Fuzz(func(t *testing.T, s string, value float64, columns int) {
-		state := &model.State{}
+		state := &api.State{}
 		fill(reflect.ValueOf(state).Elem(), s, value)
 		state.Time = now
 		limit := columns
@@ -126,7 +126,7 @@ func TestManyRuns(t *testing.T) {
 	problems := state.Runs[1:]
 	state.Runs = nil
 	for range 298 {
-		state.Runs = append(state.Runs, model.Run{Service: "fine", State: "running"})
+		state.Runs = append(state.Runs, api.Run{Service: "fine", State: "running"})
 	}
 	state.Runs = append(state.Runs, problems...)
 	out := written(t, state, text.Options{Width: 120})

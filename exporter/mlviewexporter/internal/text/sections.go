@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 func (d *document) runs() {
-	type run = model.Run
+	type run = api.Run
 	if len(d.state.Runs) == 0 {
 		d.title(bold, "RUNS", 0, 0)
 		d.lines("no run has sent data yet")
@@ -86,7 +86,7 @@ const shownOfID = 9
 const noTokens = "none"
 
 // tokenRate writes the tokens per second of a run.
-func tokenRate(r *model.Run) string {
+func tokenRate(r *api.Run) string {
 	switch {
 	case !alive(r):
 		return ""
@@ -100,13 +100,13 @@ func tokenRate(r *model.Run) string {
 }
 
 // runState writes the state and the problems that it does not say itself.
-func (d *document) runState(r *model.Run) string {
+func (d *document) runState(r *api.Run) string {
 	texts := []string{Words(r.State)}
 	if r.State == mlattr.RunStalled {
-		texts = []string{Words(model.LooksHung)}
+		texts = []string{Words(api.LooksHung)}
 	}
 	for _, need := range r.Needs {
-		if need != model.LooksHung && need != mlattr.ProblemRunSilent {
+		if need != api.LooksHung && need != mlattr.ProblemRunSilent {
 			texts = append(texts, Words(need))
 		}
 	}
@@ -119,12 +119,12 @@ func (d *document) runState(r *model.Run) string {
 // alive reports whether the rates of a run are those of now. What is known of a
 // run that looks hung, is silent, has failed or has ended are its last ones, and so are
 // those of one that sends nothing.
-func alive(r *model.Run) bool {
+func alive(r *api.Run) bool {
 	return r.NoDataSince == nil && r.State != mlattr.RunStalled && r.State != mlattr.RunSilent && !mlattr.RunOver(r.State)
 }
 
 // rate returns a rate of a run, nil if it is not one of now.
-func rate(r *model.Run, value *float64) *float64 {
+func rate(r *api.Run, value *float64) *float64 {
 	if !alive(r) {
 		return nil
 	}
@@ -132,7 +132,7 @@ func rate(r *model.Run, value *float64) *float64 {
 }
 
 // bound says what the run's steps wait for.
-func bound(r *model.Run) string {
+func bound(r *api.Run) string {
 	if !alive(r) {
 		return ""
 	}
@@ -148,7 +148,7 @@ func bound(r *model.Run) string {
 	}
 }
 
-func restarts(r *model.Run) string {
+func restarts(r *api.Run) string {
 	if r.Attempts == nil {
 		return ""
 	}
@@ -156,7 +156,7 @@ func restarts(r *model.Run) string {
 }
 
 func (d *document) failures() {
-	type failure = model.Failure
+	type failure = api.Failure
 	now := d.state.Time
 	section(d, part[failure]{name: "FAILURES", note: "the newest first", list: "failures", most: maxFailures, columns: []column[failure]{
 		{title: "last", right: true, text: func(f *failure) string { return ago(now, f.LastSeen) }},
@@ -192,7 +192,7 @@ func classOf(class string) string {
 
 // reproduction returns the command of a failure, after what it does and needs, or
 // why there is none.
-func (d *document) reproduction(f *model.Failure) []string {
+func (d *document) reproduction(f *api.Failure) []string {
 	switch {
 	case f.Command == "" && f.Why == "":
 		return nil
@@ -218,7 +218,7 @@ func (d *document) reproduction(f *model.Failure) []string {
 }
 
 func (d *document) changes() {
-	type change = model.Change
+	type change = api.Change
 	now := d.state.Time
 	section(d, part[change]{name: "CHANGES", list: "changes", most: maxChanges, columns: []column[change]{
 		{title: "at", text: func(c *change) string { return clock(now, c.Time) }},
@@ -229,7 +229,7 @@ func (d *document) changes() {
 }
 
 func (d *document) models() {
-	type use = model.Model
+	type use = api.Model
 	now := d.state.Time
 	section(d, part[use]{name: "MODELS", list: "models", most: maxModels,
 		note: "failing: of the last 100 requests of the service, with the tools that they call, and before that of up to 1000; failures outside of requests are in FAILURES only; calls and errors: of the model alone", columns: []column[use]{
@@ -292,7 +292,7 @@ func share(part, whole *float64) string {
 	return Percent(new(*part / *whole))
 }
 
-func quantiles(q *model.Quantiles, write func(*float64) string) string {
+func quantiles(q *api.Quantiles, write func(*float64) string) string {
 	if q == nil || q.Count == 0 {
 		return ""
 	}
@@ -310,7 +310,7 @@ func byType(errors map[string]float64) string {
 }
 
 func (d *document) pools() {
-	type pool = model.Pool
+	type pool = api.Pool
 	section(d, part[pool]{name: "POOLS OF WORKERS", list: "pools", most: maxPools, columns: []column[pool]{
 		{title: "service", least: 14, text: func(p *pool) string { return Printable(p.Service) }},
 		{title: "pool", least: 8, text: func(p *pool) string { return Printable(p.Pool) }},
@@ -326,7 +326,7 @@ func (d *document) pools() {
 }
 
 func (d *document) calls() {
-	type call = model.Call
+	type call = api.Call
 	section(d, part[call]{name: "CALLS", note: "failed and slow ones first, then the newest", list: "calls", most: maxCalls, columns: []column[call]{
 		{title: "started", text: func(c *call) string { return c.Time.UTC().Format("15:04:05") }},
 		{title: "service", least: 14, leave: 1, text: func(c *call) string { return Printable(c.Service) }},
@@ -340,7 +340,7 @@ func (d *document) calls() {
 }
 
 // urgency orders failed calls before slow ones, and these before the others.
-func urgency(c *model.Call) int {
+func urgency(c *api.Call) int {
 	switch {
 	case c.Error != "":
 		return 0
@@ -352,7 +352,7 @@ func urgency(c *model.Call) int {
 }
 
 // result says how a call ended.
-func result(c *model.Call) string {
+func result(c *api.Call) string {
 	switch {
 	case c.Error != "":
 		return joined(": ", classOf(c.Error), Printable(c.Message))
@@ -378,7 +378,7 @@ func (d *document) collectors() {
 	if d.silent() == 0 {
 		return
 	}
-	type collector = model.SendingCollector
+	type collector = api.SendingCollector
 	now := d.state.Time
 	section(d, part[collector]{name: "COLLECTORS", list: "collectors", most: maxCollectors, columns: []column[collector]{
 		{title: "collector", least: 16, text: func(c *collector) string { return Printable(c.ID) }},

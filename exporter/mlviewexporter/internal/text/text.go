@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -35,7 +35,7 @@ type Options struct {
 // configuration and addresses, which are written to be copied, may be longer;
 // each of these has its own line. Texts from telemetry cannot control the
 // terminal: what it would not show as it is, is escaped. An error is that of w.
-func Write(w io.Writer, s *model.State, o Options) error {
+func Write(w io.Writer, s *api.State, o Options) error {
 	d := document{state: s, width: o.Width, color: o.Color}
 	if d.width == 0 {
 		d.width = DefaultWidth
@@ -67,7 +67,7 @@ const (
 
 type document struct {
 	out   bytes.Buffer
-	state *model.State
+	state *api.State
 	width int
 	color bool
 	// allSimulated reports whether all data is simulated, so that rows need no mark.
@@ -184,7 +184,7 @@ func joined(separator string, texts ...string) string {
 }
 
 // activities are the kinds of Collector.GPUs in the order of the header.
-var activities = []string{"working", model.LooksHung, model.Slow, model.HeldIdle, "failed", "free", noData}
+var activities = []string{"working", api.LooksHung, api.Slow, api.HeldIdle, "failed", "free", noData}
 
 // noData is the activity of a GPU that is not read any more.
 const noData = "no_data"
@@ -327,7 +327,7 @@ func (d *document) needs() {
 		}
 		return
 	}
-	type need = model.Need
+	type need = api.Need
 	now := d.state.Time
 	section(d, part[need]{name: "NEEDS SOMEONE", note: needsNote, list: "needs", most: maxNeeds, columns: []column[need]{
 		{title: "urgency", text: urgencyOf},
@@ -352,7 +352,7 @@ const needsNote = "Take 1 first, and \"now\" before \"today\". What follows anot
 
 // resolved writes the problems that ended within the last 24 hours.
 func (d *document) resolved() {
-	type need = model.Need
+	type need = api.Need
 	now := d.state.Time
 	section(d, part[need]{name: "RESOLVED IN THE LAST 24 HOURS", list: "resolved", most: maxResolved, columns: []column[need]{
 		{title: "ended", text: func(n *need) string { return clock(now, *n.Ended) }},
@@ -373,12 +373,12 @@ func (d *document) resolved() {
 }
 
 // ownerOf writes whose a problem is.
-func ownerOf(n *model.Need) string {
+func ownerOf(n *api.Need) string {
 	return cmp.Or(Printable(n.Owner), prefixed("team ", Printable(n.Team), ""), "not known")
 }
 
 // evidence returns what was observed of a problem, and since when nothing was.
-func (d *document) evidence(n *model.Need) (lines []string) {
+func (d *document) evidence(n *api.Need) (lines []string) {
 	if n.NoEvidenceSince != nil {
 		lines = d.paragraph(4, "no new evidence for "+age(d.state.Time, n.NoEvidenceSince)+": it may be over")
 	}
@@ -390,7 +390,7 @@ func (d *document) evidence(n *model.Need) (lines []string) {
 
 // urgencyOf writes the place of a problem and when somebody should act. One that
 // follows from another has no place of its own.
-func urgencyOf(n *model.Need) string {
+func urgencyOf(n *api.Need) string {
 	place, severity := strconv.Itoa(n.Urgency), Words(n.Severity)
 	switch {
 	case n.NoEvidenceSince != nil:
@@ -407,7 +407,7 @@ func urgencyOf(n *model.Need) string {
 }
 
 // needDetails returns the evidence of a problem and what to do next.
-func (d *document) needDetails(n *model.Need) []string {
+func (d *document) needDetails(n *api.Need) []string {
 	var before []string
 	for _, c := range n.Before {
 		before = append(before, joined(" ", Printable(c.Text), "at", clock(d.state.Time, c.Time)))
@@ -429,12 +429,12 @@ func (d *document) needDetails(n *model.Need) []string {
 }
 
 // kindOfNeed writes what the problem is, with its measure.
-func kindOfNeed(n *model.Need) string {
+func kindOfNeed(n *api.Need) string {
 	kind := strings.ToUpper(Words(n.Kind))
 	switch n.Kind {
-	case model.Slow:
+	case api.Slow:
 		return joined(" ", kind, Change(n.Value, n.Usual))
-	case model.Failing:
+	case api.Failing:
 		return joined(" ", kind, Percent(n.Value))
 	default:
 		return kind
@@ -457,7 +457,7 @@ const (
 )
 
 // order puts runs that need someone first and ended ones last.
-func order(run *model.Run) int {
+func order(run *api.Run) int {
 	switch {
 	case len(run.Needs) > 0:
 		return 0
@@ -468,7 +468,7 @@ func order(run *model.Run) int {
 	}
 }
 
-func byOrder(a, b model.Run) int { return cmp.Compare(order(&a), order(&b)) }
+func byOrder(a, b api.Run) int { return cmp.Compare(order(&a), order(&b)) }
 
 // simulated marks a row with data that is simulated or recorded, if not all is
 // simulated.

@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-func written(t *testing.T, s *model.State, o text.Options) string {
+func written(t *testing.T, s *api.State, o text.Options) string {
 	t.Helper()
 	var out bytes.Buffer
 	require.NoError(t, text.Write(&out, s, o))
@@ -27,8 +27,8 @@ func written(t *testing.T, s *model.State, o text.Options) string {
 }
 
 func TestGolden(t *testing.T) {
-	empty := &model.State{Version: model.SchemaVersion, Time: now}
-	for name, state := range map[string]*model.State{"incident": incident(), "empty": empty} {
+	empty := &api.State{Version: api.SchemaVersion, Time: now}
+	for name, state := range map[string]*api.State{"incident": incident(), "empty": empty} {
 		for _, width := range []int{80, 120, 200} {
 			file := filepath.Join("testdata", fmt.Sprintf("%s-%d.txt", name, width))
 			got := written(t, state, text.Options{Width: width})
@@ -46,7 +46,7 @@ func TestGolden(t *testing.T) {
 // What loses data now stands at the top, in red, with since when and how much.
 func TestWhatLosesDataStandsAtTheTop(t *testing.T) {
 	since := now.Add(-9 * time.Minute)
-	state := &model.State{Time: now, Missing: []model.Missing{
+	state := &api.State{Time: now, Missing: []api.Missing{
 		{What: "Drops traces for the back end jaeger:4317", Why: "Its queue is full.", Count: 12345, Since: &since},
 		{What: "Refuses data: logs\x1b[2J", Why: "Memory is short.", Since: &since},
 		{What: "GPUs", Why: "No receiver reports GPUs."},
@@ -60,11 +60,11 @@ func TestWhatLosesDataStandsAtTheTop(t *testing.T) {
 
 // Each command says what it does, also under what needs someone.
 func TestCommands(t *testing.T) {
-	state := &model.State{Time: now, Failures: []model.Failure{
+	state := &api.State{Time: now, Failures: []api.Failure{
 		{Class: "known", Command: "known"},
 		{Class: "without"},
 		{Class: "asks", Command: "asks URL", Replays: true, Requires: []string{"--base-url URL", "Python module numpy"}, Fill: []string{"URL"}},
-	}, Needs: []model.Need{
+	}, Needs: []api.Need{
 		{Subject: "fails", Next: "See what is known.", Command: "known"},
 		{Subject: "hangs", Next: "Look.", Command: "py-spy dump --pid 4"},
 	}}
@@ -79,7 +79,7 @@ func TestCommands(t *testing.T) {
 
 // A failure that has no command says why; one that cannot be run again, too.
 func TestWhyNotReproduced(t *testing.T) {
-	out := written(t, &model.State{Time: now, Failures: []model.Failure{
+	out := written(t, &api.State{Time: now, Failures: []api.Failure{
 		{Class: "new", Why: "not yet written; repro_gen writes it some seconds after the failure"},
 		{Class: "_OTHER", Command: "python3 a.py", Why: "the span carries no recorded call"},
 		{Class: "writes", Command: "python3 b.py --body FILE", Replays: true, Requires: []string{"--body FILE"}, Fill: []string{"FILE"}},
@@ -93,7 +93,7 @@ func TestWhyNotReproduced(t *testing.T) {
 func TestTokensOfRuns(t *testing.T) {
 	none := map[string]string{"token_rate": "not sent: its steps carry no number of tokens. Set it."}
 	samples := map[string]string{"token_rate": "counts samples, not tokens. Nothing needs to be set."}
-	out := written(t, &model.State{Time: now, Runs: []model.Run{
+	out := written(t, &api.State{Time: now, Runs: []api.Run{
 		{Key: "1", ID: "0123456789abcdef", Service: "tuft", State: "running", Why: none},
 		{Key: "2", ID: "fedcba9876543210", Service: "tuft", State: "running", Why: samples, Samples: new(9.0), SampleRate: new(446.0)},
 		{Key: "3", ID: "fedcba9876543210", Service: "other", State: "running", Tokens: new(9.0), TokenRate: new(777.0)},
@@ -105,7 +105,7 @@ func TestTokensOfRuns(t *testing.T) {
 
 // Rows have a mark of simulated data only where others have none.
 func TestSimulatedRows(t *testing.T) {
-	state := &model.State{Time: now, Collector: model.Collector{Simulated: true}, Runs: []model.Run{{Key: "1", Service: "a", Simulated: true}, {Key: "2", Service: "b", Simulated: true}}}
+	state := &api.State{Time: now, Collector: api.Collector{Simulated: true}, Runs: []api.Run{{Key: "1", Service: "a", Simulated: true}, {Key: "2", Service: "b", Simulated: true}}}
 	out := written(t, state, text.Options{})
 	assert.Contains(t, out, "ALL DATA IS SIMULATED OR RECORDED\nSIMULATED DATA: no run and no GPU is real\n")
 	assert.NotContains(t, out, "sim\n")
@@ -130,8 +130,8 @@ func TestColumnsOf80Cells(t *testing.T) {
 // A run that makes no steps shows no rate as if it made some.
 func TestRatesOfRuns(t *testing.T) {
 	for state, shown := range map[string]bool{"running": true, "unknown": true, "stalled": false, "silent": false, "ended": false} {
-		run := model.Run{Service: "run", State: state, StepTime: new(1.5), StepTimeUsual: new(1.0), TokenRate: new(777.0), SampleRate: new(888.0), Bound: "checkpoint"}
-		out := written(t, &model.State{Time: now, Runs: []model.Run{run, {Service: "other"}}}, text.Options{Width: 200})
+		run := api.Run{Service: "run", State: state, StepTime: new(1.5), StepTimeUsual: new(1.0), TokenRate: new(777.0), SampleRate: new(888.0), Bound: "checkpoint"}
+		out := written(t, &api.State{Time: now, Runs: []api.Run{run, {Service: "other"}}}, text.Options{Width: 200})
 		for _, rate := range []string{"1.50", "+50 %", "777", "888", "checkpoint"} {
 			assert.Equal(t, shown, strings.Contains(out, rate), "%s: %s", state, rate)
 		}
@@ -140,22 +140,22 @@ func TestRatesOfRuns(t *testing.T) {
 
 // GPUs of a host that differ in nothing but their numbers share a line.
 func TestGPUsOfAHost(t *testing.T) {
-	state := &model.State{Time: now}
-	add := func(host, index, rank string, change func(*model.GPU)) {
-		g := model.GPU{Host: host, Index: index, Activity: "working", Utilization: new(0.5), Power: new(300.0), PowerLimit: new(700.0),
-			Holders: []model.Holder{{Run: "r", Service: "sft", Rank: rank, Owner: "user1"}}}
+	state := &api.State{Time: now}
+	add := func(host, index, rank string, change func(*api.GPU)) {
+		g := api.GPU{Host: host, Index: index, Activity: "working", Utilization: new(0.5), Power: new(300.0), PowerLimit: new(700.0),
+			Holders: []api.Holder{{Run: "r", Service: "sft", Rank: rank, Owner: "user1"}}}
 		if change != nil {
 			change(&g)
 		}
 		state.GPUs = append(state.GPUs, g)
 	}
 	add("a", "0", "0", nil)
-	add("a", "1", "1", func(g *model.GPU) { g.Utilization, g.Power = new(0.7), new(350.0) })
-	add("a", "2", "2", func(g *model.GPU) { g.XID = &model.XID{Code: "63", Time: *ago(time.Minute)} })
+	add("a", "1", "1", func(g *api.GPU) { g.Utilization, g.Power = new(0.7), new(350.0) })
+	add("a", "2", "2", func(g *api.GPU) { g.XID = &api.XID{Code: "63", Time: *ago(time.Minute)} })
 	add("a", "3", "3", nil)
-	add("a", "4", "4", func(g *model.GPU) { g.Holders[0].Owner = "user2" })
-	add("a", "5", "", func(g *model.GPU) { g.Holders = nil })
-	add("b", "0", "5", func(g *model.GPU) { g.Health = "failed" })
+	add("a", "4", "4", func(g *api.GPU) { g.Holders[0].Owner = "user2" })
+	add("a", "5", "", func(g *api.GPU) { g.Holders = nil })
+	add("b", "0", "5", func(g *api.GPU) { g.Health = "failed" })
 	out := written(t, state, text.Options{})
 	assert.Contains(t, out, "\nGPUS (7)\n")
 	assert.Regexp(t, `\na:0-1,3 +working +50-70 % +300-350/700 W +sft ranks 0-1,3 \(user1\)\n`, out)
@@ -168,14 +168,14 @@ func TestGPUsOfAHost(t *testing.T) {
 // Of hosts and programs that send nothing, the text says since when and what was last.
 func TestNothingArrives(t *testing.T) {
 	since := now.Add(-5 * time.Minute)
-	gpu := model.GPU{Host: "a", Index: "0", Activity: "no_data", LastActivity: "working", NoDataSince: &since, Utilization: new(0.9), Power: new(300.0),
-		Holders: []model.Holder{{Service: "sft", Owner: "user1"}}}
+	gpu := api.GPU{Host: "a", Index: "0", Activity: "no_data", LastActivity: "working", NoDataSince: &since, Utilization: new(0.9), Power: new(300.0),
+		Holders: []api.Holder{{Service: "sft", Owner: "user1"}}}
 	hung := gpu
 	hung.Index, hung.LastActivity = "1", "looks_hung"
-	out := written(t, &model.State{
-		Time: now, GPUs: []model.GPU{gpu, hung},
-		Collector: model.Collector{DataTime: &since, Hosts: 1, GPUs: map[string]int{"no_data": 2}, NoDataSince: &since},
-		Runs:      []model.Run{{Key: "r", Service: "sft", Owner: "user1", State: "running", NoDataSince: &since, StepTime: new(1.5)}},
+	out := written(t, &api.State{
+		Time: now, GPUs: []api.GPU{gpu, hung},
+		Collector: api.Collector{DataTime: &since, Hosts: 1, GPUs: map[string]int{"no_data": 2}, NoDataSince: &since},
+		Runs:      []api.Run{{Key: "r", Service: "sft", Owner: "user1", State: "running", NoDataSince: &since, StepTime: new(1.5)}},
 	}, text.Options{Width: 160})
 	at := since.UTC().Format("15:04:05")
 	assert.Contains(t, out, "2 GPUs: 2 without data since "+at+" · 0 of 1 hosts sending · newest data 5 min old")
@@ -197,7 +197,7 @@ func TestColumnsLeftOut(t *testing.T) {
 }
 
 func TestRemediesSayWhereTheyBelong(t *testing.T) {
-	out := written(t, &model.State{Time: now, Missing: []model.Missing{
+	out := written(t, &api.State{Time: now, Missing: []api.Missing{
 		{What: "tokens of a", Why: "none sent", Fix: "ml_enrich: {training: [a]}"},
 		{What: "tokens of b", Why: "none sent", Fix: "ml_enrich: {training: [a]}"},
 		{What: "series", Why: "limit", Fix: "ml_metrics/derived: {max_series: 2}"},
@@ -222,7 +222,7 @@ GPUs: no driver
 // The collectors of a fleet are counted, and listed if one is silent.
 func TestCollectors(t *testing.T) {
 	silent := now.Add(-9 * time.Minute)
-	state := &model.State{Time: now, Collectors: []model.SendingCollector{
+	state := &api.State{Time: now, Collectors: []api.SendingCollector{
 		{ID: "gw-1", LastSeen: silent, SilentSince: &silent, Address: "10.0.0.1"}, {ID: "gw-0", LastSeen: now, Version: "1.2.0"},
 	}}
 	out := written(t, state, text.Options{})

@@ -171,7 +171,7 @@ func TestEventsAreListed(t *testing.T) {
 // TestWhatIsReadIsListed: each metric that the page and ml_metrics believe of collectors
 // is one that only they may send.
 func TestWhatIsReadIsListed(t *testing.T) {
-	for _, file := range []string{"exporter/mlviewexporter/internal/model/series.go", "internal/mlattr/gpu.go"} {
+	for _, file := range []string{"exporter/mlviewexporter/internal/series/series.go", "internal/mlattr/gpu.go"} {
 		source, err := os.ReadFile("../../../../" + file)
 		require.NoError(t, err)
 		found := regexp.MustCompile(`(?:name: |(?m)^\s*GPU\w+ += )"((?:ml|hw|nvidia)\.[^"]+[^".])"`).FindAllSubmatch(source, -1)

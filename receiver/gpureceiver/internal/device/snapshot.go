@@ -48,37 +48,37 @@ type Snapshot struct {
 	GPUs []GPU
 }
 
-// Identity identifies a GPU or MIG device. The keys are those of recordings.
+// Identity identifies a GPU or MIG device.
 type Identity struct {
-	// ID is the UUID as NVML spells it, GPU-… or MIG-….
-	ID string `yaml:"uuid"`
+	// ID is the UUID as NVML spells it.
+	ID string
 	// Name is the product name as NVML spells it.
-	Name string `yaml:"name,omitempty"`
+	Name string
 	// Index is the NVML index, which can change when the driver restarts. A MIG
 	// device has its GPU's.
-	Index int `yaml:"index"`
+	Index int
 	// PCIBusID is the address on the PCI bus as sysfs writes it.
-	PCIBusID string `yaml:"pci_bus_id,omitempty"`
+	PCIBusID string
 	// Serial, VBIOS and Architecture are empty if unknown.
-	Serial       string `yaml:"-"`
-	VBIOS        string `yaml:"vbios,omitempty"`
-	Architecture string `yaml:"architecture,omitempty"`
+	Serial       string
+	VBIOS        string
+	Architecture string
 	// NUMANode is the node of the host memory next to the GPU.
-	NUMANode Number `yaml:"numa_node,omitempty"`
+	NUMANode Number
 	// MIG is nil for a whole GPU.
-	MIG *MIG `yaml:"mig,omitempty"`
+	MIG *MIG
 }
 
 // MIG is the part of its GPU that a MIG device is.
 type MIG struct {
 	// Parent is the GPU's ID.
-	Parent string `yaml:"parent"`
+	Parent string
 	// Profile is its size as nvidia-smi writes it, such as 1g.10gb.
-	Profile string `yaml:"profile,omitempty"`
+	Profile string
 	// GPUInstance and ComputeInstance are ids within the parent. They are used
 	// again after a reconfiguration.
-	GPUInstance     int `yaml:"gpu_instance"`
-	ComputeInstance int `yaml:"compute_instance"`
+	GPUInstance     int
+	ComputeInstance int
 }
 
 // GPU is one physical GPU or MIG device.
@@ -107,23 +107,23 @@ type GPU struct {
 	Owners []workload.Pod
 }
 
-// Process is a process that uses a GPU. The keys are those of recordings.
+// Process is a process that uses a GPU.
 type Process struct {
 	// PID is the id in the host's PID namespace.
-	PID uint32 `yaml:"pid"`
+	PID uint32
 	// Types are the kinds of its use: any of ProcessTypes.
-	Types []string `yaml:"types,omitempty"`
+	Types []string
 	// Memory is in bytes.
-	Memory Number `yaml:"memory_bytes,omitempty"`
+	Memory Number
 	// Utilization is the fraction of the time since the last reading in which
 	// the process used an engine, 0 to 1, by the names of ProcessTasks.
-	Utilization Numbers `yaml:"utilization,omitempty"`
+	Utilization Numbers
 	// Details are the details of the process itself.
-	Details workload.Details `yaml:"-"`
+	Details workload.Details
 	// Workload is what the process belongs to. The zero value means unknown.
-	Workload workload.Workload `yaml:"-"`
+	Workload workload.Workload
 	// Evidence is the state of each attribution source for the process.
-	Evidence workload.Evidence `yaml:"-"`
+	Evidence workload.Evidence
 }
 
 // ProcessTypes are the kinds of contexts that a process has on a GPU.

@@ -34,8 +34,9 @@ type Evidence struct {
 	Unresponsive bool
 	// RecoveryAction is the action that the driver asks for.
 	RecoveryAction device.Number
-	// RemapPending and RemapFailed are the flags of row remapping, 1 for true.
-	RemapPending, RemapFailed device.Number
+	// RemapPending and RemapFailed are the flags of row remapping.
+	RemapPending device.Flag
+	RemapFailed  device.Flag
 	// Errors are its recent errors.
 	Errors []Error
 }
@@ -53,11 +54,11 @@ type Error struct {
 // as none, errors do not count. Otherwise the flags of row remapping take
 // precedence over the errors about it.
 func Judge(e Evidence) State {
-	if e.Lost || e.Unresponsive || e.RemapFailed.Value != 0 {
+	if e.Lost || e.Unresponsive || e.RemapFailed.Value {
 		return Failed
 	}
 	worst := OK
-	if e.RemapPending.Value != 0 {
+	if e.RemapPending.Value {
 		worst = PredictedFailure
 	}
 	if e.RecoveryAction.Known {

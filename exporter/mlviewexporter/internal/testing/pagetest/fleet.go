@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -18,9 +18,9 @@ const perHost = 8
 // changes every number.
 func Fleet(runs, gpus, n int) Data {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC).Add(time.Duration(n) * 2 * time.Second)
-	s := &model.State{
-		Version: model.SchemaVersion, Time: now,
-		Collector: model.Collector{
+	s := &api.State{
+		Version: api.SchemaVersion, Time: now,
+		Collector: api.Collector{
 			Version: "0.0.0", Started: now.Add(-12 * time.Hour), DataTime: &now, Interval: 2, Simulated: true,
 			Hosts: (gpus + perHost - 1) / perHost, HostsReporting: (gpus + perHost - 1) / perHost,
 			GPUs: make(map[string]int),
@@ -35,7 +35,7 @@ func Fleet(runs, gpus, n int) Data {
 	for _, gpu := range s.GPUs {
 		s.Collector.GPUs[gpu.Activity]++
 	}
-	for _, kind := range []string{model.LooksHung, model.Slow} {
+	for _, kind := range []string{api.LooksHung, api.Slow} {
 		for i := range s.Runs {
 			if run := &s.Runs[i]; slices.Contains(run.Needs, kind) {
 				need := fleetNeed(run, now)
@@ -53,11 +53,11 @@ const perGateway = 128
 
 // fleetCollectors returns the gateways, of which the last one has been silent for a
 // while.
-func fleetCollectors(n int, now time.Time) []model.SendingCollector {
-	rows := make([]model.SendingCollector, 0, n)
+func fleetCollectors(n int, now time.Time) []api.SendingCollector {
+	rows := make([]api.SendingCollector, 0, n)
 	for i := n - 1; i >= 0; i-- {
 		id := "gw-" + strconv.Itoa(i)
-		row := model.SendingCollector{Key: id, ID: id, Address: "10.0.0." + strconv.Itoa(i%255), Version: "0.0.0", FirstSeen: now.Add(-time.Hour), LastSeen: now}
+		row := api.SendingCollector{Key: id, ID: id, Address: "10.0.0." + strconv.Itoa(i%255), Version: "0.0.0", FirstSeen: now.Add(-time.Hour), LastSeen: now}
 		if len(rows) == 0 {
 			row.LastSeen = time.Date(2026, 11, 21, 7, 41, 2, 0, time.UTC)
 			row.SilentSince = &row.LastSeen
@@ -67,9 +67,9 @@ func fleetCollectors(n int, now time.Time) []model.SendingCollector {
 	return rows
 }
 
-func fleetRun(i, n int, now time.Time) model.Run {
+func fleetRun(i, n int, now time.Time) api.Run {
 	since := now.Add(-time.Duration(i%300) * time.Minute)
-	run := model.Run{
+	run := api.Run{
 		Key: "run-" + strconv.Itoa(i), ID: fmt.Sprintf("%08x", i*2654435761%(1<<32)),
 		Service: fmt.Sprintf("train-%02d", i%40), Job: strconv.Itoa(48000 + i),
 		Owner: "user" + strconv.Itoa(i%30), Team: "team-" + strconv.Itoa(i%10),
@@ -81,17 +81,17 @@ func fleetRun(i, n int, now time.Time) model.Run {
 	}
 	switch {
 	case i%100 == 7:
-		run.State, run.Needs = "stalled", []string{model.LooksHung}
+		run.State, run.Needs = "stalled", []string{api.LooksHung}
 	case i%100 == 13:
-		run.Needs, run.StepTime = []string{model.Slow}, new(2.1)
+		run.Needs, run.StepTime = []string{api.Slow}, new(2.1)
 	case i%10 == 9:
 		run.State = "ended"
 	}
 	return run
 }
 
-func fleetGPU(i, n int, now time.Time, runs []model.Run) model.GPU {
-	gpu := model.GPU{
+func fleetGPU(i, n int, now time.Time, runs []api.Run) api.GPU {
+	gpu := api.GPU{
 		Key: "gpu-" + strconv.Itoa(i), ID: "GPU-" + strconv.Itoa(i), Index: strconv.Itoa(i % perHost),
 		Host: fmt.Sprintf("gpu-%03d", i/perHost), Name: "H100 80GB", Source: "replay", Simulated: true,
 		Activity: "working", Utilization: new(0.9 + float64((n+i)%10)/100),
@@ -104,7 +104,7 @@ func fleetGPU(i, n int, now time.Time, runs []model.Run) model.GPU {
 	}
 	run := &runs[i%len(runs)]
 	run.GPUKeys, run.Hosts = append(run.GPUKeys, gpu.Key), append(run.Hosts, gpu.Host)
-	gpu.Holders = []model.Holder{{
+	gpu.Holders = []api.Holder{{
 		Run: run.Key, RunID: run.ID, Service: run.Service, Rank: "0", Owner: run.Owner,
 		Name: "slurm job " + run.Job, Join: "slurm_job", Memory: new(float64(59 << 30)),
 	}}
@@ -114,15 +114,15 @@ func fleetGPU(i, n int, now time.Time, runs []model.Run) model.GPU {
 	return gpu
 }
 
-func fleetNeed(run *model.Run, now time.Time) model.Need {
-	need := model.Need{
+func fleetNeed(run *api.Run, now time.Time) api.Need {
+	need := api.Need{
 		Key: run.Needs[0] + "/" + run.Key, Kind: run.Needs[0], Since: *run.StateSince, Run: run.Key, RunID: run.ID,
 		Service: run.Service, Job: run.Job, Owner: run.Owner, GPUs: run.GPUKeys, Subject: run.Service,
 		GPUHours: new(now.Sub(*run.StateSince).Hours()), Next: "Read the stacks of the ranks that wait.",
 	}
 	kind, _ := mlattr.ProblemNamed(need.Kind)
 	need.Severity = string(kind.Severity)
-	if need.Kind == model.Slow {
+	if need.Kind == api.Slow {
 		need.Value, need.Usual, need.Unit = run.StepTime, run.StepTimeUsual, "s"
 		need.Evidence, need.Next = []string{"data_load 0.2 → 1.4 s/step, all ranks"}, "Look at the input pipeline."
 		return need

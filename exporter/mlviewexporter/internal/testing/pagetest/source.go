@@ -8,7 +8,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 )
 
 // Source is a source of fixed data. Set changes it. It implements page.Source.
@@ -20,12 +20,12 @@ type Source struct {
 // Data is what a Source has, and the content of a fixture's file. Details,
 // traces and reports are found by their run's key, id and fingerprint.
 type Data struct {
-	State   *model.State                `json:"state"`
-	Runs    map[string]*model.RunDetail `json:"runs,omitempty"`
-	Traces  map[string]*model.Trace     `json:"traces,omitempty"`
-	Reports map[string]string           `json:"reports,omitempty"`
+	State   *api.State                `json:"state"`
+	Runs    map[string]*api.RunDetail `json:"runs,omitempty"`
+	Traces  map[string]*api.Trace     `json:"traces,omitempty"`
+	Reports map[string]string         `json:"reports,omitempty"`
 	// Comparisons are found by the key of their first run.
-	Comparisons map[string]*model.Comparison `json:"comparisons,omitempty"`
+	Comparisons map[string]*api.Comparison `json:"comparisons,omitempty"`
 }
 
 // Load reads a fixture.
@@ -47,27 +47,27 @@ func Load(file string) (*Source, error) {
 // New returns a Source of the data.
 func New(d Data) *Source {
 	if d.State == nil {
-		d.State = &model.State{Version: model.SchemaVersion}
+		d.State = &api.State{Version: api.SchemaVersion}
 	}
 	return &Source{data: d}
 }
 
 // Set replaces the State.
-func (s *Source) Set(state *model.State) {
+func (s *Source) Set(state *api.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.data.State = state
 }
 
 // State returns the State.
-func (s *Source) State() *model.State {
+func (s *Source) State() *api.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.data.State
 }
 
 // Run returns the details of a run. A run without any in the file has its row.
-func (s *Source) Run(key string) (*model.RunDetail, bool) {
+func (s *Source) Run(key string) (*api.RunDetail, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d, ok := s.data.Runs[key]; ok {
@@ -75,14 +75,14 @@ func (s *Source) Run(key string) (*model.RunDetail, bool) {
 	}
 	for _, run := range s.data.State.Runs {
 		if run.Key == key {
-			return &model.RunDetail{Run: run}, true
+			return &api.RunDetail{Run: run}, true
 		}
 	}
 	return nil, false
 }
 
 // Compare returns the comparison of a run, whatever the other run is.
-func (s *Source) Compare(key, _ string) (*model.Comparison, bool) {
+func (s *Source) Compare(key, _ string) (*api.Comparison, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, ok := s.data.Comparisons[key]
@@ -90,7 +90,7 @@ func (s *Source) Compare(key, _ string) (*model.Comparison, bool) {
 }
 
 // Trace returns a trace.
-func (s *Source) Trace(id string) (*model.Trace, bool) {
+func (s *Source) Trace(id string) (*api.Trace, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, ok := s.data.Traces[id]

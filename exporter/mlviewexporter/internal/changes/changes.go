@@ -1,0 +1,242 @@
+// Package changes holds the changes that ml_metrics has recorded, and the moments of runs.
+package changes
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// StateWord names a state as the page does.
+func StateWord(state string) string {
+	if state == mlattr.RunStalled {
+		return "looks hung"
+	}
+	return state
+}
+
+// Log are those that ml_metrics has recorded, and the moments of runs.
+type Log struct {
+	fleet bool
+	texts *kept.Texts
+
+	All   []api.Change
+	Marks []RunMark
+}
+
+// New returns a Log without changes.
+func New(settings input.Settings, texts *kept.Texts) *Log {
+	return &Log{fleet: settings.Fleet, texts: texts}
+}
+
+// Note adds a change of the run with a key, "" for none.
+func (c *Log) Note(in *api.Change, run string, now time.Time) {
+	one := api.Change{
+		Time: kept.Earlier(in.Time, now), Kind: c.texts.Of(in.Kind), Service: c.texts.Of(in.Service), Host: c.texts.Of(in.Host),
+		Run: run, RunID: c.texts.Of(in.RunID), From: c.texts.Of(in.From), To: c.texts.Of(in.To),
+		Text: strings.Clone(kept.Cut(in.Text, kept.MaxNoted)),
+	}
+	if one.Text == "" {
+		one.Text = one.Kind + " " + one.To
+	}
+	one.Key = api.Key("change", one.Kind, one.Service, one.RunID, one.Host, one.From, one.To, one.Time.Format(time.RFC3339Nano))
+	if slices.ContainsFunc(c.All, func(other api.Change) bool { return other.Key == one.Key || c.fleet && repeats(&one, &other) }) {
+		return
+	}
+	c.All = appended(c.All, one, maxChanges, func(other *api.Change) bool {
+		return other.Run == one.Run && other.Service == one.Service && other.Host == one.Host
+	})
+}
+
+// repeatedWithin is how far apart several collectors see the same change.
+const repeatedWithin = 15 * time.Minute
+
+// repeats reports whether two collectors have reported the same change.
+func repeats(c, other *api.Change) bool {
+	same := *other
+	same.Key, same.Time = c.Key, c.Time
+	return same == *c && other.Time.Sub(c.Time).Abs() <= repeatedWithin
+}
+
+// maxOfOne limits the changes of one run or service, and the moments of one run, so
+// that they do not push out those of others.
+const maxOfOne = 50
+
+// appended adds one to a list. It removes the oldest of those that belong together
+// with it if these are too many, else the oldest of all.
+func appended[T any](all []T, one T, limit int, same func(*T) bool) []T {
+	n, first := 0, 0
+	for i := len(all) - 1; i >= 0; i-- {
+		if same(&all[i]) {
+			n, first = n+1, i
+		}
+	}
+	switch {
+	case n >= maxOfOne:
+		all = slices.Delete(all, first, first+1)
+	case len(all) >= limit:
+		all = slices.Delete(all, 0, 1)
+	}
+	return append(all, one)
+}
+
+// Rows returns the changes, the newest first.
+func (c *Log) Rows() []api.Change {
+	rows := slices.Clone(c.All)
+	slices.SortStableFunc(rows, func(a, b api.Change) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Key, b.Key)) })
+	if rows == nil {
+		rows = []api.Change{}
+	}
+	return rows
+}
+
+// Limits of the changes before a problem.
+const (
+	maxBefore    = 5
+	beforeWithin = 6 * time.Hour
+	// onsetTolerance is how much later than the onset a change may be seen that
+	// came before it: metrics arrive at intervals.
+	onsetTolerance = 30 * time.Second
+)
+
+// Before returns the changes of a run, a service or hosts that came before a time,
+// the newest first.
+func (c *Log) Before(since time.Time, service, run string, hosts map[string]bool) []api.Change {
+	rows := []api.Change{}
+	for _, one := range slices.Backward(c.All) {
+		if isMark(one.Kind) || one.Time.After(since.Add(onsetTolerance)) || since.Sub(one.Time) > beforeWithin {
+			continue
+		}
+		if run != "" && one.Run == run || service != "" && one.Service == service && (one.RunID == "" || run == "") || one.Host != "" && one.Service == "" && hosts[one.Host] {
+			rows = append(rows, one)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b api.Change) int { return b.Time.Compare(a.Time) })
+	return rows[:min(len(rows), maxBefore)]
+}
+
+// isMark reports whether the kind of a row of changes is that of a problem that is only
+// a mark.
+func isMark(kind string) bool {
+	known, ok := mlattr.ProblemNamed(kind)
+	return ok && known.Severity == mlattr.SeverityMark
+}
+
+// RunMark is a moment of a run that is shown on its curves.
+type RunMark struct {
+	Run string `json:"run"`
+	api.Mark
+}
+
+// maxMarks limits the moments of all runs.
+const maxMarks = 2000
+
+// Mark adds a moment of the run with a key, unless it is known.
+func (c *Log) Mark(run string, at api.Mark) {
+	if m := (RunMark{run, at}); !slices.Contains(c.Marks, m) {
+		c.Marks = appended(c.Marks, m, maxMarks, func(other *RunMark) bool { return other.Run == run })
+	}
+}
+
+// MarksOf returns the moments of a run of a service on hosts in their order: states,
+// problems, changes and the failures. That a run looks hung is one of them: its onset, not also when the
+// state changed after the timeout.
+func (c *Log) MarksOf(run, service string, hosts map[string]bool, failures []api.Mark) []api.Mark {
+	rows := []api.Mark{}
+	for _, m := range c.Marks {
+		if m.Run == run {
+			rows = append(rows, m.Mark)
+		}
+	}
+	for _, one := range c.All {
+		if one.Run == run || one.RunID == "" && one.Service == service || one.Service == "" && hosts[one.Host] {
+			kind := "change"
+			if isMark(one.Kind) {
+				kind = one.Kind
+			}
+			rows = append(rows, api.Mark{Time: one.Time, Kind: kind, Text: one.Text})
+		}
+	}
+	rows = append(rows, failures...)
+	slices.SortStableFunc(rows, func(a, b api.Mark) int { return a.Time.Compare(b.Time) })
+	onset := false
+	return slices.DeleteFunc(rows, func(m api.Mark) bool {
+		onset = onset || m.Kind == api.LooksHung
+		return onset && m.Kind == "state" && strings.HasPrefix(m.Text, StateWord(mlattr.RunStalled))
+	})
+}
+
+// Of returns the changes of a run of a service on hosts, and those of the service and the
+// hosts from shortly before its first data until its last, the newest first.
+func (c *Log) Of(run, service string, hosts map[string]bool, first, last time.Time) []api.Change {
+	rows := slices.DeleteFunc(c.Rows(), func(one api.Change) bool {
+		if one.Run == run {
+			return false
+		}
+		if ofService := one.RunID == "" && one.Service == service; !ofService && (one.Service != "" || !hosts[one.Host]) {
+			return true
+		}
+		return first.Sub(one.Time) > beforeWithin || one.Time.Sub(last) > series.GoneAfter
+	})
+	return rows[:min(len(rows), maxOfOne)]
+}
+
+// Between returns the changes of the service of both runs between their
+// starts, and those of the run itself, the newest first.
+func (c *Log) Between(both *api.Comparison) []api.Change {
+	run := &both.Run.Run
+	return slices.DeleteFunc(c.Rows(), func(one api.Change) bool {
+		if one.Run == run.Key {
+			return false
+		}
+		ofHost := one.Service == "" && slices.Contains(run.Hosts, one.Host)
+		return one.Service != run.Service && !ofHost || both.With == nil || one.Time.Before(both.With.Run.FirstSeen) || one.Time.After(run.LastSeen)
+	})
+}
+
+// Spoiled reports whether a run has had a problem that spoils it.
+func (c *Log) Spoiled(run string) bool {
+	return slices.ContainsFunc(c.Marks, func(m RunMark) bool { return m.Run == run && spoils(m.Kind) })
+}
+
+// spoils reports whether a run that has had a problem of a kind is no good one. A
+// moment, such as a spike of the loss, does not spoil a run.
+func spoils(kind string) bool {
+	problem, ok := mlattr.ProblemNamed(kind)
+	return ok && (problem.Severity != mlattr.SeverityMark || kind == mlattr.ProblemLossDiverged)
+}
+
+// Prune removes old changes and moments.
+func (c *Log) Prune(now time.Time) {
+	c.All = slices.DeleteFunc(c.All, func(one api.Change) bool { return now.Sub(one.Time) > kept.Week })
+	c.Marks = slices.DeleteFunc(c.Marks, func(m RunMark) bool { return now.Sub(m.Time) > kept.Week })
+}
+
+// Restore adds the changes and moments of before a restart that are recent and not known.
+func (c *Log) Restore(all []api.Change, marks []RunMark, recent func(time.Time) bool) {
+	known := make(map[string]bool)
+	for _, one := range c.All {
+		known[one.Key] = true
+	}
+	for _, one := range all {
+		if recent(one.Time) && len(c.All) < maxChanges && !known[one.Key] {
+			known[one.Key] = true
+			c.All = append(c.All, one)
+		}
+	}
+	for _, m := range marks {
+		if recent(m.Time) {
+			c.Mark(m.Run, m.Mark)
+		}
+	}
+}
+
+// maxChanges limits the changes.
+const maxChanges = 500

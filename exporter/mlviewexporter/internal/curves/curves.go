@@ -1,0 +1,390 @@
+// Package curves keeps the numbers of a run over time.
+package curves
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+)
+
+// ID is one of the numbers of a run that are kept over time.
+type ID uint8
+
+// The numbers of a run.
+const (
+	Loss ID = iota
+	StepTime
+	TokenRate
+	Goodput
+	Utilization
+	Memory
+	Power
+	Validation
+	LearningRate
+	SampleRate
+	// Steps and Epoch say at which step and epoch the others are. They are
+	// exact up to 16 million steps.
+	Steps
+	Epoch
+	Count
+)
+
+// isAxis reports whether the numbers are those that others are compared by.
+func (id ID) isAxis() bool { return id == Steps || id == Epoch }
+
+// curveNames are the names and units of curves, in the order that they are shown.
+var curveNames = [Count]struct{ name, unit string }{
+	Loss:        {"loss", ""},
+	StepTime:    {"step_time", "s"},
+	TokenRate:   {"token_rate", "{token}/s"},
+	Goodput:     {"goodput", "1"},
+	Utilization: {"gpu_utilization", "1"},
+	Memory:      {"gpu_memory", "By"},
+	Power:       {"power", "W"},
+
+	Validation:   {"validation_loss", ""},
+	LearningRate: {"learning_rate", ""},
+	SampleRate:   {"sample_rate", "{sample}/s"},
+	Steps:        {"steps", "{step}"},
+	Epoch:        {"epoch", "{epoch}"},
+}
+
+// Values are the numbers of a run at one time, NaN if unknown.
+type Values [Count]float32
+
+// fineFor is how long each point of a curve is kept. Older ones are means of a
+// minute.
+const fineFor = 10 * time.Minute
+
+// Set are the numbers of a run over time. They grow as they fill.
+type Set struct {
+	Fine, Coarse points
+	// minute has the points of the current minute.
+	minute minute
+}
+
+// minute has the sums of the numbers since a time.
+type minute struct {
+	from uint32
+	sum  [Count]float64
+	n    [Count]int
+}
+
+func (m *minute) add(v *Values) {
+	for id, value := range v {
+		if value == value {
+			m.sum[id] += float64(value)
+			m.n[id]++
+		}
+	}
+}
+
+// end adds the means to points, unless none is known, and begins another minute.
+func (m *minute) end(to *points, limit int, from uint32) {
+	var mean Values
+	known := false
+	for id := range mean {
+		mean[id] = float32(math.NaN())
+		if m.n[id] > 0 {
+			mean[id], known = float32(m.sum[id]/float64(m.n[id])), true
+		}
+	}
+	if known {
+		to.add(m.from, &mean, limit)
+	}
+	*m = minute{from: from}
+}
+
+// points are numbers at times, which are Unix seconds.
+type points struct {
+	Times []uint32
+	// values are nil for a number that has never been known.
+	values [Count][]float32
+}
+
+// add adds the numbers at a time, and removes the oldest beyond limit.
+func (p *points) add(at uint32, v *Values, limit int) {
+	p.Times = trim(append(p.Times, at), limit)
+	for i, value := range v {
+		if p.values[i] == nil {
+			if value != value {
+				continue
+			}
+			p.values[i] = make([]float32, len(p.Times)-1, len(p.Times))
+			for j := range p.values[i] {
+				p.values[i][j] = float32(math.NaN())
+			}
+			p.values[i] = append(p.values[i], value)
+			continue
+		}
+		p.values[i] = trim(append(p.values[i], value), limit)
+	}
+}
+
+// trim removes the oldest elements beyond limit, a quarter of limit at once.
+func trim[T any](all []T, limit int) []T {
+	if len(all) <= limit+limit/4 {
+		return all
+	}
+	return all[:copy(all, all[len(all)-limit:])]
+}
+
+// Add adds the numbers at a time.
+func (c *Set) Add(now time.Time, v *Values, interval, history time.Duration) {
+	at := uint32(now.Unix())
+	if n := len(c.Fine.Times); n > 0 && at <= c.Fine.Times[n-1] {
+		return // the clock went back
+	}
+	c.Fine.add(at, v, finePoints(interval))
+	if at-c.minute.from >= 60 {
+		c.minute.end(&c.Coarse, coarsePoints(history), at-at%60)
+	}
+	c.minute.add(v)
+}
+
+// finePoints and coarsePoints are the largest numbers of points.
+func finePoints(interval time.Duration) int  { return max(60, int(fineFor/interval)) }
+func coarsePoints(history time.Duration) int { return max(1, int(history/time.Minute)) }
+
+// Restore sets the curves of a new run to what was kept over a restart.
+func (c *Set) Restore(fine, coarse *SavedPoints, now time.Time, interval, history time.Duration) {
+	c.Fine, c.Coarse = fine.restored(now, finePoints(interval)), coarse.restored(now, coarsePoints(history))
+	n := len(c.Fine.Times)
+	if n == 0 {
+		return
+	}
+	// The minute that the restart has interrupted.
+	c.minute.from = c.Fine.Times[n-1] - c.Fine.Times[n-1]%60
+	for i, at := range c.Fine.Times {
+		if at >= c.minute.from {
+			v := c.Fine.at(i, math.MaxInt64)
+			c.minute.add(&v)
+		}
+	}
+}
+
+// evenly returns the numbers of all times in one resolution: means of a minute, or, of
+// a run that began within fineFor, each point. The numbers of steps end at until.
+func (c *Set) evenly(until int64) points { return c.all(until, 60) }
+
+// all returns the means of minutes, and after them means of a number of seconds, or, of a
+// run that began within fineFor, each point. The numbers of steps end at until.
+func (c *Set) all(until int64, seconds uint32) (all points) {
+	if !c.isLong() {
+		return c.Fine.before(until)
+	}
+	whole := c.Coarse.Times[len(c.Coarse.Times)-1] + 60
+	if len(c.Fine.Times) > 0 {
+		whole = c.Fine.Times[0] + 59 - (c.Fine.Times[0]+59)%60
+	}
+	for i, at := range c.Coarse.Times {
+		if at < whole {
+			v := c.Coarse.at(i, until)
+			all.add(at, &v, math.MaxInt/2)
+		}
+	}
+	sums := minute{from: whole}
+	for i, at := range c.Fine.Times {
+		if at < whole {
+			continue
+		}
+		if at-sums.from >= seconds {
+			sums.end(&all, math.MaxInt/2, at-at%seconds)
+		}
+		v := c.Fine.at(i, until)
+		sums.add(&v)
+	}
+	sums.end(&all, math.MaxInt/2, 0)
+	return all
+}
+
+// isLong reports whether there are means of minutes of which there are no points any
+// more.
+func (c *Set) isLong() bool {
+	return len(c.Coarse.Times) > 0 && (len(c.Fine.Times) == 0 || c.Coarse.Times[0]+60 <= c.Fine.Times[0])
+}
+
+// at returns the numbers at an index, those of steps only up to a time.
+func (p *points) at(i int, until int64) (v Values) {
+	for id := range v {
+		v[id] = float32(math.NaN())
+		if p.values[id] != nil && (!ID(id).ofSteps() || int64(p.Times[i]) <= until) {
+			v[id] = p.values[id][i]
+		}
+	}
+	return v
+}
+
+// before returns the points, of the numbers of steps those up to a time.
+func (p *points) before(until int64) (all points) {
+	for i, at := range p.Times {
+		v := p.at(i, until)
+		all.add(at, &v, math.MaxInt/2)
+	}
+	return all
+}
+
+// known returns the values of a number that are known, from a time on.
+func (p *points) known(id ID, from uint32) (times, values []float64) {
+	times, values = []float64{}, []float64{}
+	for i, value := range p.values[id] {
+		if at := p.Times[i]; value == value && at >= from {
+			times, values = append(times, float64(at)), append(values, api.Exact(value))
+		}
+	}
+	return times, values
+}
+
+// ofSteps reports whether the number is one of steps, and not of what a run holds.
+func (id ID) ofSteps() bool {
+	switch id {
+	case Loss, StepTime, TokenRate, Validation, LearningRate, SampleRate:
+		return true
+	}
+	return false
+}
+
+// Rows returns the curves that have values. The numbers of steps end at until, in Unix
+// seconds.
+func (c *Set) Rows(now time.Time, until int64) []api.Curve {
+	rows := []api.Curve{}
+	all, fine := c.evenly(until), c.Fine.before(until)
+	for id, name := range curveNames {
+		if ID(id).isAxis() {
+			continue
+		}
+		row := api.Curve{Name: name.name, Unit: name.unit}
+		if row.Times, row.Values = all.known(ID(id), 0); len(row.Times) == 0 {
+			continue
+		}
+		if c.isLong() {
+			if times, values := fine.known(ID(id), uint32(max(0, now.Add(-fineFor).Unix()))); len(times) > 0 {
+				row.Fine = &api.FinePoints{Times: times, Values: values}
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// SavedPoints are points of curves: times, and values by the name of their curve, as
+// little-endian numbers of 32 bits.
+type SavedPoints struct {
+	Times  []byte            `json:"times"`
+	Values map[string][]byte `json:"values"`
+}
+
+// Size is the number of bytes of the points.
+func (p *points) Size() int {
+	n := 4 * len(p.Times)
+	for _, values := range p.values {
+		n += 4 * len(values)
+	}
+	return n
+}
+
+// Saved returns the points for Restore, nil without any.
+func (p *points) Saved() *SavedPoints {
+	if len(p.Times) == 0 {
+		return nil
+	}
+	out := &SavedPoints{Values: make(map[string][]byte)}
+	for _, at := range p.Times {
+		out.Times = binary.LittleEndian.AppendUint32(out.Times, at)
+	}
+	for id, values := range p.values {
+		var data []byte
+		for _, value := range values {
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(value))
+		}
+		if data != nil {
+			out.Values[curveNames[id].name] = data
+		}
+	}
+	return out
+}
+
+// restored returns the newest points until now that saved has written, none if they are not whole or not in their order.
+func (e *SavedPoints) restored(now time.Time, limit int) (p points) {
+	if e == nil || len(e.Times)%4 != 0 {
+		return points{}
+	}
+	var times []uint32
+	for i := 0; i < len(e.Times); i += 4 {
+		at := binary.LittleEndian.Uint32(e.Times[i:])
+		if i > 0 && at <= times[len(times)-1] {
+			return points{}
+		}
+		times = append(times, at)
+	}
+	// As many as add keeps.
+	for i := max(0, len(times)-limit-limit/4); i < len(times) && int64(times[i]) <= now.Unix(); i++ {
+		var v Values
+		for id, curve := range curveNames {
+			v[id] = float32(math.NaN())
+			if data := e.Values[curve.name]; len(data) == len(e.Times) {
+				if value := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])); !math.IsInf(float64(value), 0) {
+					v[id] = value
+				}
+			}
+		}
+		p.add(times[i], &v, limit)
+	}
+	return p
+}
+
+// fewMinutes are too few means of minutes to see where two curves part: twice the positions
+// that a judgement needs, because two runs may have half of them in common.
+const fewMinutes = 40
+
+// Profile returns the curves that have values, each in one resolution but for runs of few
+// minutes, whose last points are single ones. Times are counted from start. The numbers of
+// steps end at until, in Unix seconds.
+func (c *Set) Profile(start time.Time, until int64) (rows []api.ProfileCurve) {
+	all := c.evenly(until)
+	if len(all.Times) < fewMinutes {
+		all = c.all(until, 1)
+	}
+	from := float64(start.Unix())
+	steps, epochs := all.axis(Steps), all.axis(Epoch)
+	for id, name := range curveNames {
+		if ID(id).isAxis() || all.values[id] == nil {
+			continue
+		}
+		row := api.ProfileCurve{Name: name.name, Unit: name.unit}
+		for i, value := range all.values[id] {
+			if value != value {
+				continue
+			}
+			row.Elapsed, row.Values = append(row.Elapsed, max(0, float64(all.Times[i])-from)), append(row.Values, float64(value))
+			if steps != nil {
+				row.Steps = append(row.Steps, steps[i])
+			}
+			if epochs != nil {
+				row.Epochs = append(row.Epochs, epochs[i])
+			}
+		}
+		if len(row.Values) > 0 {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// axis returns the values of steps or epochs without gaps, nil if none is known.
+// Between two values the earlier one counts, before the first one 0.
+func (p *points) axis(id ID) []float64 {
+	if p.values[id] == nil {
+		return nil
+	}
+	axis, last := make([]float64, len(p.Times)), 0.0
+	for i, value := range p.values[id] {
+		if value == value {
+			last = api.Exact(value)
+		}
+		axis[i] = last
+	}
+	return axis
+}

@@ -1,0 +1,383 @@
+// Package gpus holds the GPUs by their last readings, and names who uses them.
+package gpus
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/limits"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
+)
+
+// Set are the GPUs, and the last errors of the driver.
+type Set struct {
+	settings input.Settings
+	texts    *kept.Texts
+	limits   *limits.Counts
+	streams  *series.Table
+
+	All map[Ref]*GPU
+	// full is when nothing could make room for one.
+	full time.Time
+	// XIDs may have those of GPUs that have not been read yet.
+	XIDs map[Ref]*api.XID
+}
+
+// New returns a Set without GPUs.
+func New(settings input.Settings, texts *kept.Texts, limits *limits.Counts, streams *series.Table) *Set {
+	return &Set{
+		settings: settings, texts: texts, limits: limits, streams: streams,
+		All: make(map[Ref]*GPU), XIDs: make(map[Ref]*api.XID),
+	}
+}
+
+// gpuGoneAfter is how long a GPU is shown without data that nobody held. One that
+// somebody held is shown for as long as runs are.
+const gpuGoneAfter = time.Hour
+
+// Of returns the GPU of a point, which it adds if there is room, else nil. Only a reading
+// adds one.
+func (s *Set) Of(p *series.Point, now time.Time) *GPU {
+	if p.Labels.GPU == "" {
+		return nil
+	}
+	at := Ref{s.texts.Of(p.Labels.Host), s.texts.Of(p.Labels.GPU)}
+	one := s.All[at]
+	if one != nil || p.Series.Derived() {
+		return one
+	}
+	key := api.Key("gpu", at.Host, at.ID)
+	if len(s.All) >= s.settings.MaxGPUs && !s.replace(now) {
+		s.limits.Refuse("gpus", key, now)
+		return nil
+	}
+	s.limits.Accept("gpus", key)
+	one = &GPU{Ref: at, Key: key, LastSeen: now, read: make(map[series.Series]*gpuReading)}
+	s.All[at] = one
+	s.See(one, p, now)
+	return one
+}
+
+// replace removes the GPU that was read longest ago, if it is not read any more.
+func (s *Set) replace(now time.Time) bool {
+	if now.Sub(s.full).Abs() < limits.SearchAgain {
+		return false
+	}
+	var oldest *GPU
+	for _, g := range s.All {
+		if g.Readings.Silent(now) && (oldest == nil || g.LastSeen.Before(oldest.LastSeen)) {
+			oldest = g
+		}
+	}
+	if oldest == nil {
+		s.full = now
+		return false
+	}
+	s.remove(oldest)
+	return true
+}
+
+func (s *Set) remove(g *GPU) {
+	for _, one := range g.Streams {
+		s.streams.Remove(one)
+	}
+	delete(s.All, g.Ref)
+}
+
+// See takes over what a point says of a GPU besides its value.
+func (s *Set) See(g *GPU, p *series.Point, now time.Time) {
+	g.SeeAgain(p.Series, now)
+	g.Simulated = g.Simulated || p.Simulated
+	if d := p.GPU; d != nil {
+		for _, text := range [...]struct {
+			of *string
+			is string
+		}{{&g.Index, d.Index}, {&g.Name, d.Name}, {&g.parent, d.Parent}, {&g.source, d.Source}} {
+			if text.is != "" && text.is != *text.of {
+				*text.of = s.texts.Of(text.is)
+			}
+		}
+	}
+}
+
+// row returns the row of a GPU. Its Activity is set later. holder returns who has the
+// workload of a stream, and false if nothing is known of it.
+func (s *Set) row(g *GPU, holder func(*series.Stream) (api.Holder, bool), now time.Time) api.GPU {
+	row := api.GPU{
+		Key: g.Key, ID: g.ID, Index: g.Index, Host: g.Host, Name: g.Name, Parent: g.parent,
+		Source: g.source, Simulated: g.Simulated, Recorded: g.Recorded(), XID: s.XIDs[g.Ref],
+		LastSeen: g.LastSeen.UTC(), Holders: []api.Holder{},
+	}
+	if g.Readings.Silent(now) {
+		row.NoDataSince = api.TimeOf(g.LastSeen)
+	}
+	attributed := 0.0
+	for _, one := range g.Streams {
+		if g.Current(one, now) {
+			g.addValue(&row, one)
+		}
+	}
+	for _, one := range g.Workloads(now) {
+		if held, known := holder(one); known {
+			row.Holders = append(row.Holders, held)
+			attributed += one.Value
+		}
+	}
+	slices.Sort(row.Throttle)
+	slices.SortStableFunc(row.Holders, func(a, b api.Holder) int {
+		return cmp.Or(cmp.Compare(*b.Memory, *a.Memory), cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Name, b.Name))
+	})
+	if row.MemoryUsed != nil {
+		row.MemoryUnattributed = api.Finite(max(0, *row.MemoryUsed-attributed))
+	}
+	return row
+}
+
+// Rows returns the rows of the GPUs, by host and index.
+func (s *Set) Rows(holder func(*series.Stream) (api.Holder, bool), now time.Time) []api.GPU {
+	ordered := make([]*GPU, 0, len(s.All))
+	for _, g := range s.All {
+		ordered = append(ordered, g)
+	}
+	slices.SortFunc(ordered, Compare)
+	rows := make([]api.GPU, 0, len(ordered))
+	for _, g := range ordered {
+		rows = append(rows, s.row(g, holder, now))
+	}
+	return rows
+}
+
+// SeeXID keeps the last error of a GPU. It may arrive before the GPU's first
+// reading.
+func (s *Set) SeeXID(of Ref, xid api.XID) {
+	known := s.XIDs[of]
+	if known != nil && xid.Time.Before(known.Time) || known == nil && !s.roomForXID(of) {
+		return
+	}
+	xid.Code, xid.Message = s.texts.Of(xid.Code), s.texts.Of(xid.Message)
+	s.XIDs[Ref{s.texts.Of(of.Host), s.texts.Of(of.ID)}] = &xid
+}
+
+// roomForXID reports whether there is room for an error of one more GPU. That of an
+// unknown GPU makes room for that of a known one.
+func (s *Set) roomForXID(of Ref) bool {
+	if len(s.XIDs) < s.settings.MaxGPUs {
+		return true
+	}
+	if s.All[of] == nil {
+		return false
+	}
+	for other := range s.XIDs {
+		if s.All[other] == nil {
+			delete(s.XIDs, other)
+			return true
+		}
+	}
+	return false
+}
+
+// Prune removes the GPUs and the errors that have been gone for long, but those that are
+// needed for a problem.
+func (s *Set) Prune(needed map[Ref]bool, now time.Time) {
+	for id, g := range s.All {
+		if !g.Readings.Silent(now) {
+			g.DropGone(s.streams, now)
+		}
+		if age := now.Sub(g.LastSeen); age > gpuGoneAfter && !needed[id] && (age > s.settings.History || len(g.Workloads(now)) == 0) {
+			s.remove(g)
+			delete(s.XIDs, id)
+		}
+	}
+	for of, xid := range s.XIDs {
+		if age := now.Sub(xid.Time); age > kept.Week || s.All[of] == nil && age > gpuGoneAfter {
+			delete(s.XIDs, of)
+		}
+	}
+}
+
+// SilentHost is a host of GPUs without a recent reading.
+type SilentHost struct {
+	Host string
+	Last time.Time
+}
+
+// SilentHosts returns the hosts none of whose GPUs is read any more, those that were read
+// last at the end.
+func (s *Set) SilentHosts(now time.Time) (silent []SilentHost) {
+	newest, read := make(map[string]time.Time), make(map[string]bool)
+	for _, g := range s.All {
+		if g.LastSeen.After(newest[g.Host]) {
+			newest[g.Host] = g.LastSeen
+		}
+		read[g.Host] = read[g.Host] || !g.Readings.Silent(now)
+	}
+	for host, last := range newest {
+		if !read[host] {
+			silent = append(silent, SilentHost{host, last})
+		}
+	}
+	slices.SortFunc(silent, func(a, b SilentHost) int { return cmp.Or(a.Last.Compare(b.Last), cmp.Compare(a.Host, b.Host)) })
+	return silent
+}
+
+// MaxStreamsOfGPU limits the streams of one GPU.
+const MaxStreamsOfGPU = 512
+
+// Ref identifies a GPU. Recordings can have one id on several hosts.
+type Ref struct{ Host, ID string }
+
+// GPU is a GPU or a MIG device.
+type GPU struct {
+	Ref
+	Key                         string
+	Index, Name, parent, source string
+	Simulated                   bool
+	LastSeen                    time.Time
+	// Readings says whether the GPU is read.
+	Readings silence.Sender
+	// read has when each series was read: several collectors may read a GPU, each some
+	// series and as often as it likes.
+	read map[series.Series]*gpuReading
+	series.Group
+}
+
+// gpuReading is the arrival of the newest reading of a series, and the time between it
+// and the one before, 0 if that is at most sameReading.
+type gpuReading struct {
+	at    time.Time
+	every time.Duration
+}
+
+// sameReading is how far apart the points of one reading of a GPU arrive.
+const sameReading = 5 * time.Second
+
+// SeeAgain notes a point of a series of a GPU. ml_metrics' own series are no reading
+// of it.
+func (g *GPU) SeeAgain(of series.Series, now time.Time) {
+	if of == series.GPUIdle {
+		return
+	}
+	g.LastSeen = now
+	g.Readings.See(now)
+	read := g.read[of]
+	if read == nil {
+		read = &gpuReading{at: now}
+		g.read[of] = read
+	}
+	if later := now.Sub(read.at); later > sameReading {
+		read.every = later
+	}
+	read.at = now
+}
+
+// Current reports whether a stream has a value of the last reading.
+func (g *GPU) Current(one *series.Stream, now time.Time) bool {
+	if g.Readings.Silent(now) {
+		return !one.Gone && g.fresh(one)
+	}
+	return one.Live(now) && (one.Series == series.GPUIdle || g.fresh(one))
+}
+
+// fresh reports whether the last point of a stream belongs to the newest reading of its
+// series, and that one has not been left out since.
+func (g *GPU) fresh(one *series.Stream) bool {
+	read := g.read[one.Series]
+	return read != nil && read.at.Sub(one.At) <= sameReading && g.LastSeen.Sub(read.at) <= max(read.every*3/2, sameReading)
+}
+
+// Recorded reports whether the numbers are played from a recording.
+func (g *GPU) Recorded() bool { return g.source == mlattr.GPUSourceReplay }
+
+// Number returns the current value of a series with one stream.
+func (g *GPU) Number(of series.Series) *float64 {
+	for _, one := range g.Streams {
+		if one.Series == of && !one.Gone && g.fresh(one) {
+			return api.Finite(one.Value)
+		}
+	}
+	return nil
+}
+
+// WorkloadOf returns what the workload of a stream is known by.
+func WorkloadOf(s *series.Stream) *input.Workload {
+	l := &s.Labels
+	return &input.Workload{Job: l.Own[0], Namespace: l.Own[1], Pod: l.Own[2], Container: l.Own[3], UserID: l.Own[4], User: l.Own[7]}
+}
+
+// Workloads returns the workloads of the last reading. Readings can be closer than
+// sameReading, and a workload that is joined to a run has other labels than before.
+func (g *GPU) Workloads(now time.Time) (streams []*series.Stream) {
+	newest := 0.0
+	for _, one := range g.Streams {
+		if one.Series == series.GPUWorkload && g.Current(one, now) {
+			streams, newest = append(streams, one), max(newest, one.Time)
+		}
+	}
+	return slices.DeleteFunc(streams, func(one *series.Stream) bool { return one.Value <= 0 || newest-one.Time > sameTime })
+}
+
+// sameTime is how far apart the times of the points of one reading are, in seconds.
+const sameTime = 0.2
+
+// addValue adds the value of a stream to a GPU's row.
+func (g *GPU) addValue(row *api.GPU, one *series.Stream) {
+	v := api.Finite(one.Value)
+	switch one.Series {
+	case series.GPUUtilization:
+		row.Utilization = v
+	case series.GPUMemoryUsed:
+		row.MemoryUsed = v
+	case series.GPUMemoryLimit:
+		row.MemoryLimit = v
+	case series.GPUMemoryReserved:
+		row.MemoryReserved = v
+	case series.GPUPower:
+		row.Power = v
+	case series.GPUPowerLimit:
+		row.PowerLimit = v
+	case series.GPUTemperature:
+		row.Temperature = v
+	case series.GPUThrottle:
+		if one.Value == 1 {
+			row.Throttle = append(row.Throttle, one.Labels.Own[0])
+		}
+	case series.GPUStatus:
+		if one.Value == 1 {
+			row.Health = one.Labels.Own[0]
+		}
+	case series.GPUInfo:
+		row.Name = cmp.Or(row.Name, one.Labels.Own[0])
+	case series.GPUIdle:
+		if one.Value > 0 {
+			row.IdleSince = api.TimeOf(one.At.Add(-time.Duration(min(one.Value, 1e9) * float64(time.Second))))
+		}
+	}
+}
+
+// Compare orders GPUs by host and index.
+func Compare(a, b *GPU) int {
+	return cmp.Or(cmp.Compare(a.Host, b.Host), CompareIndexes(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
+}
+
+// CompareIndexes orders ranks as numbers, and others behind them.
+func CompareIndexes(a, b string) int {
+	x, errX := strconv.Atoi(a)
+	y, errY := strconv.Atoi(b)
+	switch {
+	case errX == nil && errY == nil:
+		return cmp.Compare(x, y)
+	case errX == nil:
+		return -1
+	case errY == nil:
+		return 1
+	default:
+		return cmp.Compare(a, b)
+	}
+}

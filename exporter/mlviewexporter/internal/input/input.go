@@ -1,0 +1,195 @@
+// Package input has what the page is given besides points of metrics: its settings, spans, events and
+// facts.
+package input
+
+import (
+	"math"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
+)
+
+// Source is the process that has sent spans, as its resource and the spans say.
+type Source struct {
+	// Sender has sent the spans, zero for the collector itself.
+	Sender share.Sender
+
+	Namespace, Service, Version string
+	Run, Job, JobName           string
+	User, Host, Rank            string
+	PID                         int64
+	Simulated                   bool
+	// SomeRanks reports whether only some ranks of the run may send, so that the
+	// others are not missing.
+	SomeRanks bool
+}
+
+// CallPart is what a span says of a call.
+type CallPart uint8
+
+const (
+	// NoCall is a span that is no call.
+	NoCall CallPart = iota
+	// WholeCall is a call.
+	WholeCall
+	// RecordedCall is a call that a client's own event records.
+	RecordedCall
+)
+
+// Span is what the page reads of one span. Its texts may share memory with
+// what was received; a Store copies what it keeps.
+type Span struct {
+	Trace      [16]byte
+	ID, Parent [8]byte
+	Name       string
+	// Start and End are in nanoseconds since 1970.
+	Start, End int64
+	// Server reports whether the span's kind is server.
+	Server bool
+	Source *Source
+
+	Phase, Operation  string
+	Library, Function string
+	Model, Role, Side string
+
+	// ML reports whether the span is a machine-learning operation, Runless whether
+	// such a span has no run.
+	ML, Runless bool
+	// Failed reports whether the span failed, Class and Message with what.
+	// Fingerprint is that of its reproduction. FailureElsewhere reports whether
+	// another span counts the failure.
+	Failed           bool
+	Class, Message   string
+	Fingerprint      string
+	FailureElsewhere bool
+
+	// Sizes are those that the span reports.
+	Sizes Sizes
+
+	Call CallPart
+	// Duration is the producer's own measure, in seconds, or the span's, and zero if
+	// neither is usable. Queue and Serialize are NaN if unknown.
+	Duration, Queue, Serialize float64
+
+	// Request reports whether the span is a request to a model, Usage whether it
+	// reports tokens.
+	Request, Usage bool
+	// FirstToken, in seconds, and Decode, in tokens per second, are NaN if
+	// unknown. DecodeBasis is the ml.throughput.basis of Decode.
+	FirstToken, Decode float64
+	DecodeBasis        string
+	// Cached is the number of cached input tokens, NaN if unknown.
+	Cached float64
+	// LengthStop reports whether the answer ended at the limit of tokens.
+	LengthStop bool
+}
+
+// WholeDuration returns Duration, or NaN if it is unknown or the first token came after
+// it: a client may end the span of a stream when the stream begins.
+func (in *Span) WholeDuration() float64 {
+	if in.Duration <= 0 || in.FirstToken > in.Duration {
+		return math.NaN()
+	}
+	return in.Duration
+}
+
+// Event is what the page reads of a log record: an error of a GPU's driver or a
+// reproduction of another collector.
+type Event struct {
+	Time time.Time
+	// XID and GPU are those of a driver's error.
+	XID       *api.XID
+	GPU, Host string
+	// Failure is a reproduction.
+	Failure *api.Failure
+	// Change and Problem are what ml_metrics has recorded, Namespace the
+	// service.namespace of its program.
+	Change    *api.Change
+	Problem   *Record
+	Namespace string
+}
+
+// Record is what ml_metrics says of a problem when it begins, when it becomes stale and
+// when it ends.
+type Record struct {
+	ID, Kind string
+	Severity mlattr.Severity
+	Onset    time.Time
+	// Stale is when the newest evidence arrived of a problem that lasts without new
+	// Evidence, zero for others. Ended is when the problem ended, zero while it lasts,
+	// and EndReason a value of mlattr.ProblemEndReason.
+	Stale, Ended time.Time
+	EndReason    string
+	Text         string
+	// Service, Run, Host and GPU are what has the problem: service.name,
+	// ml.run.id, host.name and hw.id.
+	Service, Run, Host, GPU string
+	// Holder is the workload that held the GPU at the onset.
+	Holder Workload
+	// Value, Usual and GPUHours are nil if unknown.
+	Value, Usual, GPUHours *float64
+	Unit                   string
+	Evidence, Excluded     []string
+	// Before has phrases about changes, each after its time in RFC 3339.
+	Before []string
+	Next   string
+	// Cause is the ID of the problem that this one follows from.
+	Cause string
+	// Shadow reports whether the problem is only recorded.
+	Shadow bool
+}
+
+// Workload is what a workload of a GPU is known by.
+type Workload = gpupoint.Holder
+
+// RunFacts are the settings that the resource of a run's telemetry has.
+type RunFacts struct {
+	Namespace, Service, Run string
+	Settings                []api.Setting
+}
+
+// Sizes are sizes that a span reports, 0 if it does not. The largest one of a run
+// counts: the last batch of an epoch may be smaller.
+type Sizes struct {
+	Batch, Microbatches, Epochs, World int64
+}
+
+// Grow takes over sizes that are larger.
+func (s *Sizes) Grow(to *Sizes) {
+	s.Batch, s.Microbatches = max(s.Batch, to.Batch), max(s.Microbatches, to.Microbatches)
+	s.Epochs, s.World = max(s.Epochs, to.Epochs), max(s.World, to.World)
+}
+
+// SpanRef identifies a span.
+type SpanRef struct {
+	Trace [16]byte
+	Span  [8]byte
+}
+
+// rememberedSpans is how many Parents has at the most; half as many are at least.
+const rememberedSpans = 16_384
+
+// Parents are the spans above others that were seen recently.
+type Parents struct{ all *lastused.Map[SpanRef, bool] }
+
+// NewParents returns an empty set.
+func NewParents() Parents {
+	return Parents{lastused.NewMap[SpanRef, bool](rememberedSpans)}
+}
+
+// Note remembers the span above a span.
+func (p Parents) Note(in *Span) {
+	if in.Parent != ([8]byte{}) {
+		p.all.Put(SpanRef{in.Trace, in.Parent}, true)
+	}
+}
+
+// Has reports whether the span is above one that was noted.
+func (p Parents) Has(in *Span) bool {
+	above, _ := p.all.Get(SpanRef{in.Trace, in.ID})
+	return above
+}

@@ -1,0 +1,113 @@
+// Package limits says what leaves a full list first, and counts what lists have no room for.
+package limits
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
+)
+
+const (
+	// maxRefused limits the rows beyond a limit that are counted.
+	maxRefused = 10_000
+	// refusedFor is how long a row beyond a limit is counted.
+	refusedFor = time.Hour
+)
+
+// SearchAgain is when something that can be replaced is looked for again.
+const SearchAgain = time.Second
+
+// Counts say what leaves a full list first, and count what lists have no room for.
+type Counts struct {
+	// Shares has since when senders and their services have sent data.
+	Shares *share.History
+	// refused has the rows beyond the limit of each list by their keys, dropped counts
+	// what was not kept, by what it is.
+	refused map[string]map[string]time.Time
+	dropped map[string]int64
+}
+
+// New returns Counts of nothing.
+func New() *Counts {
+	return &Counts{
+		Shares: share.NewHistory(), refused: make(map[string]map[string]time.Time), dropped: make(map[string]int64),
+	}
+}
+
+// Refuse counts a row beyond the limit of a list.
+func (l *Counts) Refuse(list, key string, now time.Time) {
+	rows := l.refused[list]
+	if rows == nil {
+		rows = make(map[string]time.Time)
+		l.refused[list] = rows
+	}
+	if _, known := rows[key]; known || len(rows) < maxRefused {
+		rows[key] = now
+	}
+}
+
+// Accept notes that there is room for a row.
+func (l *Counts) Accept(list, key string) { delete(l.refused[list], key) }
+
+// Drop counts something that was not kept.
+func (l *Counts) Drop(what string) { l.dropped[what]++ }
+
+// Leave returns the indices of the rows that leave a full list first, a sixteenth: those of
+// senders and services that have more than their share, of each the last. row returns where
+// a row comes from and what it weighs.
+func (l *Counts) Leave(n int, row func(i int) (share.Origin, int)) []int {
+	items := make([]share.Item, n)
+	room := int64(1)
+	for i := range items {
+		origin, weight := row(i)
+		items[i] = share.Item{Path: l.Shares.Path(origin), Weight: int64(weight)}
+		room += int64(weight)
+	}
+	return share.Leaving(items, room/16+1)
+}
+
+// Hidden returns the number of rows beyond the limit of each list.
+func (l *Counts) Hidden() map[string]int {
+	hidden := make(map[string]int)
+	for list, rows := range l.refused {
+		if len(rows) > 0 {
+			hidden[list] = len(rows)
+		}
+	}
+	return hidden
+}
+
+// Prune forgets the rows that were refused long ago.
+func (l *Counts) Prune(now time.Time) {
+	for _, rows := range l.refused {
+		maps.DeleteFunc(rows, func(_ string, last time.Time) bool { return now.Sub(last) > refusedFor })
+	}
+}
+
+// limitFixes are the settings that raise the limits of lists.
+var limitFixes = map[string]string{
+	"runs": "ml_view: {max_runs: <more>}",
+	"gpus": "ml_view: {max_gpus: <more>}",
+}
+
+// Missing returns the limits that hide something.
+func (l *Counts) Missing() (rows []api.Missing) {
+	add := func(kind, what string, n int64, fix string) {
+		rows = append(rows, api.Missing{
+			Key: "limit " + kind, Kind: "limit", What: what + " " + kind,
+			Why: "The page has reached its limit of " + kind + ".", Count: n, Fix: fix,
+		})
+	}
+	hidden := l.Hidden()
+	for _, kind := range slices.Sorted(maps.Keys(hidden)) {
+		add(kind, strconv.Itoa(hidden[kind])+" more", int64(hidden[kind]), limitFixes[kind])
+	}
+	for _, kind := range slices.Sorted(maps.Keys(l.dropped)) {
+		add(kind, "Data of more", l.dropped[kind], "")
+	}
+	return rows
+}

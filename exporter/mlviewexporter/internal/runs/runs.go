@@ -1,0 +1,482 @@
+// Package runs holds the runs with their ranks, numbers and curves.
+package runs
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/changes"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/limits"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
+)
+
+// Ref identifies a run: its id within one service.
+type Ref struct{ Namespace, Service, ID string }
+
+// Run is a run and its ranks.
+type Run struct {
+	Ref
+	in        *Set
+	Key       string
+	origin    share.Origin
+	FirstSeen time.Time
+	LastSeen  time.Time
+	// Again reports whether its program sent something againAfter its first data.
+	Again bool
+	// News is when its programs have sent anything: what is computed of them is none.
+	News silence.Sender
+
+	facts
+	processes
+	runStreams
+	timeline
+
+	// state is the last known state, stateNoted when it was first seen, zero after a
+	// restart. kept reports whether the run was considered as a good one since it ended.
+	state      string
+	stateNoted time.Time
+	kept       bool
+
+	// GPUs are the GPUs that the run holds, by the last State.
+	GPUs []Held
+	// Needs are the kinds of its problems, by the last State. SlowSince is the
+	// onset of its last slowness.
+	Needs     []string
+	SlowSince time.Time
+	// SlowNoted is when it was noted.
+	SlowNoted time.Time
+}
+
+// Set are the runs.
+type Set struct {
+	settings input.Settings
+	texts    *kept.Texts
+	limits   *limits.Counts
+	streams  *series.Table
+	changes  *changes.Log
+	gpus     *gpus.Set
+	Owners   gpus.Owners
+	Good     goodRuns
+
+	All   map[Ref]*Run
+	byID  map[string][]*Run
+	ByKey map[string]*Run
+	// found has the answers of withID since the runs or their hosts changed.
+	found map[runRef]*Run
+	// users are those of GPU workloads by the service that they name, by the last
+	// State; empty for a service of several users.
+	users map[string]string
+	// ranks is the number of ranks of all runs.
+	ranks int
+	// leaving are the next runs to be replaced, leavingRanks those whose ranks are.
+	leaving, leavingRanks leavingRuns
+	// full is when nothing could make room for a stream.
+	full time.Time
+	// due are the runs that have new numbers, which are recorded together once all of an
+	// emission have arrived, in the order of run.due. Those that were removed meanwhile
+	// are not due.
+	due []*Run
+}
+
+// New returns a Set without runs.
+func New(settings input.Settings, texts *kept.Texts, limits *limits.Counts, streams *series.Table, changes *changes.Log, gpus *gpus.Set) *Set {
+	return &Set{
+		settings: settings, texts: texts, limits: limits, streams: streams, changes: changes, gpus: gpus, Owners: settings.Owners,
+		All: make(map[Ref]*Run), byID: make(map[string][]*Run), ByKey: make(map[string]*Run),
+		found: make(map[runRef]*Run), users: make(map[string]string),
+	}
+}
+
+// againAfter is when a run that sends something has not come only once.
+const againAfter = time.Minute
+
+// sent notes that the program of the run has sent something.
+func (r *Run) sent(now time.Time) { r.Again = r.Again || now.Sub(r.FirstSeen) >= againAfter }
+
+// Of returns a run, which it adds for an origin if there is room, else nil.
+func (s *Set) Of(namespace, service, id string, from share.Origin, now time.Time) *Run {
+	key := Ref{namespace, service, id}
+	if known := s.All[key]; known != nil {
+		return known
+	}
+	if service == "" {
+		// The first series of a run that holds GPUs can come before its service.
+		if known := s.withID(id, "", ""); known != nil {
+			return known
+		}
+	} else if nameless := s.All[Ref{ID: id}]; nameless != nil {
+		s.remove(nameless)
+	}
+	key = Ref{s.texts.Of(namespace), s.texts.Of(service), s.texts.Of(id)}
+	if known := s.All[key]; known != nil {
+		return known
+	}
+	hash := api.Key("run", key.Namespace, key.Service, key.ID)
+	if len(s.All) >= s.settings.MaxRuns && !s.replace(now) {
+		s.limits.Refuse("runs", hash, now)
+		return nil
+	}
+	s.limits.Accept("runs", hash)
+	one := &Run{
+		in: s, Ref: key, Key: hash, origin: from, FirstSeen: now, LastSeen: now, state: mlattr.RunUnknown,
+		processes: processes{Ranks: make(map[string]*rank), Hosts: make(map[string]bool)},
+	}
+	s.All[key], s.ByKey[hash] = one, one
+	clear(s.found)
+	s.byID[key.ID] = append(s.byID[key.ID], one)
+	return one
+}
+
+// replace removes the run that matters least. A run that takes steps or looks
+// hung is never removed.
+func (s *Set) replace(now time.Time) bool {
+	least := s.runLeaves(&s.leaving, now, func(*Run) int { return 1 })
+	if least == nil {
+		return false
+	}
+	s.limits.Refuse("runs", least.Key, now)
+	s.remove(least)
+	return true
+}
+
+// leavingRuns are the next runs to be replaced, in the order of the time ordered. vain is
+// when there was none.
+type leavingRuns struct {
+	next          []leaving
+	ordered, vain time.Time
+}
+
+// leaving is a run that may leave, unless it was seen again.
+type leaving struct {
+	*Run
+	turn int
+	seen time.Time
+}
+
+// class orders the runs that may not leave before others, and those that came only once
+// behind them.
+func (l *leaving) class() int {
+	switch {
+	case l.turn == 0:
+		return 0
+	case l.Again:
+		return 1
+	}
+	return 2
+}
+
+// runLeaves returns the next run that makes room for what weighs in a run, or nil.
+func (s *Set) runLeaves(l *leavingRuns, now time.Time, weigh func(*Run) int) *Run {
+	least := s.nextToLeave(l, now)
+	if least == nil && now.Sub(l.vain).Abs() >= limits.SearchAgain {
+		s.orderLeaving(l, now, weigh)
+		if least = s.nextToLeave(l, now); least == nil {
+			l.vain = now
+		}
+	}
+	return least
+}
+
+// nextToLeave returns the next run of the order that still may leave, or nil.
+func (s *Set) nextToLeave(l *leavingRuns, now time.Time) *Run {
+	if now.Sub(l.ordered).Abs() >= limits.SearchAgain {
+		l.next = nil // others may have ended since
+	}
+	for len(l.next) > 0 {
+		next := l.next[0]
+		l.next[0] = leaving{}
+		l.next = l.next[1:]
+		if s.ByKey[next.Key] == next.Run && next.seen.Equal(next.LastSeen) && next.removable(now) == next.turn {
+			return next.Run
+		}
+	}
+	return nil
+}
+
+// orderLeaving puts the runs that leave first in order: a sixteenth of all, because a
+// flood of new runs replaces one for each. They are of senders and services with more
+// than their share; if none of these may leave, they are others. Of one service, runs that
+// came only once leave first, then the ended one that was seen longest ago, then such a
+// silent or unknown one.
+func (s *Set) orderLeaving(l *leavingRuns, now time.Time, weigh func(*Run) int) {
+	all := make([]leaving, 0, len(s.All))
+	for _, one := range s.All {
+		if weigh(one) > 0 {
+			all = append(all, leaving{one, one.removable(now), one.LastSeen})
+		}
+	}
+	slices.SortFunc(all, func(a, b leaving) int {
+		return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.turn, a.turn), b.seen.Compare(a.seen))
+	})
+	*l = leavingRuns{ordered: now, vain: l.vain}
+	for _, i := range s.limits.Leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, weigh(all[i].Run) }) {
+		if all[i].turn != 0 {
+			l.next = append(l.next, all[i])
+		}
+	}
+	for i := len(all) - 1; i >= 0 && len(l.next) == 0; i-- {
+		if all[i].turn != 0 {
+			l.next = append(l.next, all[i])
+		}
+	}
+}
+
+// ReplaceStreams removes the run with most streams among those that may leave, if
+// it has more of them than the run that needs one.
+func (s *Set) ReplaceStreams(of *series.Labels, now time.Time) bool {
+	if now.Sub(s.full).Abs() < limits.SearchAgain {
+		return false
+	}
+	own := s.All[Ref{of.Namespace, of.Service, of.Run}]
+	if own != nil && own.size() >= maxStreamsOfRun {
+		return false
+	}
+	most := s.firstToLeave(now, func(a, b *Run) int {
+		return cmp.Or(cmp.Compare(b.size(), a.size()), a.LastSeen.Compare(b.LastSeen))
+	})
+	if most == nil {
+		s.full = now
+		return false
+	}
+	if own != nil && own.size() >= most.size() {
+		return false
+	}
+	s.limits.Refuse("runs", most.Key, now)
+	s.remove(most)
+	return true
+}
+
+// replaceRanks forgets the ranks of the run that matters least.
+func (s *Set) replaceRanks(now time.Time) bool {
+	least := s.runLeaves(&s.leavingRanks, now, func(r *Run) int { return len(r.Ranks) })
+	if least == nil {
+		return false
+	}
+	s.ranks -= len(least.Ranks)
+	clear(least.Ranks)
+	return true
+}
+
+// firstToLeave returns the first of the runs that may leave, by an order, or nil.
+func (s *Set) firstToLeave(now time.Time, order func(a, b *Run) int) (first *Run) {
+	for _, one := range s.All {
+		if one.removable(now) != 0 && (first == nil || order(one, first) < 0) {
+			first = one
+		}
+	}
+	return first
+}
+
+// removable is 0 for a run that must stay, else its turn to leave.
+func (r *Run) removable(now time.Time) int {
+	switch r.CurrentState(now) {
+	case mlattr.RunEnded:
+		return 1
+	case mlattr.RunSilent, mlattr.RunFailed:
+		return 2
+	case mlattr.RunUnknown:
+		// Spans can name any number of runs; of a real one ml_metrics has series.
+		if r.size() == 0 || now.Sub(r.LastSeen) > series.GoneAfter {
+			return 3
+		}
+	}
+	return 0
+}
+
+func (s *Set) remove(r *Run) {
+	owners := make(map[series.Owner]bool)
+	for _, one := range slices.Concat(r.streams, r.Durations) {
+		s.streams.Remove(one)
+		one.Removed = true
+		if one.Owner != nil {
+			owners[one.Owner] = true
+		}
+	}
+	for of := range owners {
+		of.DropRemoved()
+	}
+	s.ranks -= len(r.Ranks)
+	clear(s.found)
+	delete(s.All, r.Ref)
+	delete(s.ByKey, r.Key)
+	others := slices.DeleteFunc(s.byID[r.ID], func(other *Run) bool { return other == r })
+	if len(others) == 0 {
+		delete(s.byID, r.ID)
+	} else {
+		s.byID[r.ID] = others
+	}
+	r.due = time.Time{}
+}
+
+// Updated takes over what a point of a stream says of the run besides its value.
+func (r *Run) Updated(one *series.Stream, changed bool, now time.Time) {
+	l := &one.Labels
+	r.LastSeen = now
+	if changed && (one.Series == series.StepDuration || one.Series == series.LastStep) {
+		r.sent(now) // also of a client without spans
+	}
+	if r.due.IsZero() {
+		r.due = now
+		r.in.due = append(r.in.due, r)
+	}
+	if changed && r.in.settings.Fleet {
+		r.noteWriter(one)
+	}
+	if !changed && len(r.Ranks) > 0 {
+		if one.Series == series.RunState && one.Value == 1 {
+			r.noteState(now) // that of another collector may have ended
+		}
+		return
+	}
+	r.simulated = r.simulated || one.Simulated
+	if l.Job != "" {
+		r.Job = l.Job
+	}
+	// The series of a whole run have neither rank nor host.
+	if l.Rank != "" || l.Host != "" {
+		rank := r.in.rankOf(r, l.Rank, l.Host, now)
+		// Series of an earlier host stay for a while.
+		if rank != nil && (rank.host == "" || one.Series == series.LastStep && one.Value > rank.lastStep) {
+			rank.lastStep = max(rank.lastStep, one.Value)
+			r.in.moveRank(r, rank, l.Host)
+		}
+	}
+	if one.Series == series.RunState {
+		r.noteState(now)
+	}
+}
+
+// CurrentState returns the state of a run by ml_metrics: of several collectors, by the
+// one with the newest evidence.
+func (r *Run) CurrentState(now time.Time) string {
+	worst := ""
+	for _, one := range r.states {
+		if one.Value == 1 && one.Live(now) && r.Written(one) {
+			if state := one.Labels.Own[0]; Severity(state) > Severity(worst) || worst == "" {
+				worst = state
+			}
+		}
+	}
+	if worst == mlattr.RunSilent && r.heldElsewhere(now) {
+		return mlattr.RunStalled
+	}
+	if worst != "" {
+		return worst
+	}
+	// Its series have ended.
+	if mlattr.RunOver(r.state) || r.state == mlattr.RunSilent {
+		return r.state
+	}
+	return mlattr.RunUnknown
+}
+
+// moveRank notes on which host a rank is.
+func (s *Set) moveRank(r *Run, one *rank, host string) {
+	if host == "" || host == one.host && r.Hosts[host] {
+		return
+	}
+	host = s.texts.Of(host)
+	one.host = host
+	if r.Hosts[host] || len(r.Hosts) >= fleet.MaxHosts {
+		return
+	}
+	r.Hosts[host] = true
+	clear(s.found)
+}
+
+// noteState notes a new state of a run.
+func (r *Run) noteState(now time.Time) {
+	state := r.CurrentState(now)
+	if state == r.state || state == mlattr.RunUnknown {
+		return
+	}
+	was := r.state
+	r.state, r.stateNoted = state, now
+	if was != mlattr.RunUnknown {
+		r.in.changes.Mark(r.Key, api.Mark{Time: now.UTC(), Kind: "state", Text: changes.StateWord(state) + " (was " + changes.StateWord(was) + ")"})
+	}
+}
+
+// Find returns the run of a service with an id, else any with the id, one that has a
+// process on the host first, and nil if there is none.
+func (s *Set) Find(namespace, service, id, host string) *Run {
+	if id == "" {
+		return nil
+	}
+	if r := s.All[Ref{namespace, service, id}]; r != nil {
+		return r
+	}
+	return s.withID(id, service, host)
+}
+
+// withID returns the run with an id: that of the service, else one that has a
+// process on the host, else the one that was seen first. Services that share an
+// id, such as a program and its model server, are several runs.
+func (s *Set) withID(id, service, host string) *Run {
+	all := s.byID[id]
+	if len(all) < 2 {
+		for _, only := range all {
+			return only
+		}
+		return nil
+	}
+	ref := runRef{id, service, host}
+	best, known := s.found[ref]
+	if !known {
+		best = firstOf(all, service, host)
+		if len(s.found) < series.MaxStreams {
+			s.found[ref] = best
+		}
+	}
+	return best
+}
+
+// KeyOf returns the key of the run of a service with an id, "" if there is none.
+func (s *Set) KeyOf(id, service string) string {
+	if r := s.withID(id, service, ""); r != nil {
+		return r.Key
+	}
+	return ""
+}
+
+// runRef is what a run is looked for by.
+type runRef struct{ id, service, host string }
+
+func firstOf(all []*Run, service, host string) (best *Run) {
+	turn := func(r *Run) int {
+		switch {
+		case service != "" && r.Service == service:
+			return 0
+		case host != "" && r.Hosts[host]:
+			return 1
+		default:
+			return 2
+		}
+	}
+	for _, r := range all {
+		if best == nil || cmp.Or(cmp.Compare(turn(r), turn(best)), r.FirstSeen.Compare(best.FirstSeen), cmp.Compare(r.Key, best.Key)) < 0 {
+			best = r
+		}
+	}
+	return best
+}
+
+// Prune removes the runs that have sent nothing for long.
+func (s *Set) Prune(now time.Time) {
+	s.leaving.next, s.leavingRanks.next = nil, nil
+	for _, r := range s.All {
+		if now.Sub(r.LastSeen) > s.settings.History {
+			s.remove(r)
+		}
+	}
+	s.Good.prune(now)
+}

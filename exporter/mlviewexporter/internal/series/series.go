@@ -1,0 +1,271 @@
+// Package series has the series that the page reads, and their streams with rates and means.
+package series
+
+import "github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+
+// Series identifies a metric that the page reads.
+type Series uint8
+
+// The series, by what their streams belong to.
+const (
+	Steps Series = iota + 1
+	Batches
+	Samples
+	Epoch
+	Loss
+	LearningRate
+	LastStep
+	StepDuration
+	RunState
+	RunStateSince
+	RunTimeRatio
+	RunGoodput
+	RunBound
+	RunGPUs
+	RunGPUUtilization
+	RunGPUPrice
+	RunStepTime
+	RunTokenRate
+	RunAttempts
+	RunLastData
+	Errors
+
+	Tokens
+	Requests
+	Cost
+	ClientThroughput
+
+	ErrorRatio
+	CallTime
+
+	PoolSize
+	PoolBusy
+	PoolIdle
+	WorkerCrashes
+	BreakerOpenings
+	HealthAlerts
+
+	Problem
+
+	GPUUtilization
+	GPUMemoryUsed
+	GPUMemoryLimit
+	GPUMemoryReserved
+	GPUPower
+	GPUPowerLimit
+	GPUTemperature
+	GPUThrottle
+	GPUStatus
+	GPURecovery
+	GPUInfo
+	GPUIdle
+	GPUWorkload
+	GPUProcess
+
+	DriverState
+	Attribution
+	HostLastData
+
+	CollectorNotice
+
+	Count
+)
+
+// Subject is what the streams of a series belong to.
+type Subject uint8
+
+// The values of Subject.
+const (
+	OfRun Subject = iota + 1
+	OfModel
+	OfService
+	OfPool
+	OfProblem
+	OfGPU
+	OfHost
+	OfCollector
+)
+
+// kind is what is computed of the values of a series.
+type kind uint8
+
+const (
+	// counter has a rate over rateWindow. Without a kind the last value counts.
+	counter kind = iota + 1
+	// histogram has a mean over meanWindow.
+	histogram
+)
+
+// definition describes a series.
+type definition struct {
+	name    string
+	subject Subject
+	kind    kind
+	// own are the attributes of the series that tell its streams apart, besides
+	// those that Labels has fields for.
+	own []string
+	// only limits the series to the points whose first own attribute has this
+	// value.
+	only string
+}
+
+// MaxOwn is the largest number of own labels of a series.
+const MaxOwn = 8
+
+// Attributes of series that mlattr has no name for.
+const (
+	attrRunState   = "ml.run.state"
+	attrRunBound   = "ml.run.bound"
+	attrCallBound  = "ml.call.bound"
+	attrWindow     = "ml.window"
+	attrTiming     = "ml.timing"
+	attrTask       = "ml.task"
+	attrPool       = "pool"
+	attrInstance   = "service.instance.id"
+	attrType       = "type"
+	attrDevice     = "device"
+	attrPID        = "process.pid"
+	attrSensor     = "hw.sensor_location"
+	attrCostSource = "ml.cost.source"
+	attrDriver     = "nvidia.gpu.driver.state"
+	attrSource     = "nvidia.gpu.attribution.source"
+	attrAttributed = "nvidia.gpu.attribution.state"
+	attrNotice     = "ml.notice"
+)
+
+var definitions = [Count]definition{
+	Steps:             {name: "ml.steps", subject: OfRun, kind: counter},
+	Batches:           {name: "ml.batches", subject: OfRun, kind: counter},
+	Samples:           {name: "ml.samples", subject: OfRun, kind: counter},
+	Epoch:             {name: "ml.epoch", subject: OfRun},
+	Loss:              {name: "ml.loss", subject: OfRun, own: []string{mlattr.LossScope, attrTask}},
+	LearningRate:      {name: "ml.learning_rate", subject: OfRun},
+	LastStep:          {name: "ml.run.last_step.timestamp", subject: OfRun},
+	StepDuration:      {name: "ml.step.duration", subject: OfRun, kind: histogram, own: []string{mlattr.Phase, attrTiming}},
+	RunState:          {name: "ml.run.state", subject: OfRun, own: []string{attrRunState}},
+	RunStateSince:     {name: "ml.run.state.timestamp", subject: OfRun},
+	RunTimeRatio:      {name: "ml.run.time.ratio", subject: OfRun, own: []string{attrRunState}},
+	RunGoodput:        {name: "ml.run.goodput", subject: OfRun},
+	RunBound:          {name: "ml.run.bound", subject: OfRun, own: []string{attrRunBound}},
+	RunGPUs:           {name: "ml.run.gpus", subject: OfRun},
+	RunGPUUtilization: {name: "ml.run.gpu.utilization", subject: OfRun},
+	RunGPUPrice:       {name: "ml.run.gpu.price", subject: OfRun},
+	RunStepTime:       {name: "ml.run.step.time", subject: OfRun, own: []string{attrWindow}},
+	RunTokenRate:      {name: "ml.run.token.throughput", subject: OfRun, own: []string{mlattr.ThroughputBasis}},
+	RunAttempts:       {name: "ml.run.attempts", subject: OfRun},
+	RunLastData:       {name: "ml.run.last_data.timestamp", subject: OfRun},
+	Errors:            {name: "ml.errors", subject: OfService, own: []string{mlattr.Operation, mlattr.ErrorType}},
+
+	Tokens:           {name: "ml.tokens", subject: OfModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side}},
+	Requests:         {name: "ml.requests", subject: OfModel, kind: counter, own: []string{mlattr.Operation, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Role, mlattr.Side}},
+	Cost:             {name: "ml.cost", subject: OfModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, attrCostSource, mlattr.Role, mlattr.Side}},
+	ClientThroughput: {name: "ml.token.throughput", subject: OfModel, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric, mlattr.ThroughputScope}},
+
+	ErrorRatio: {name: "ml.request.error.ratio", subject: OfService, own: []string{attrWindow}},
+	CallTime:   {name: "ml.call.time", subject: OfService, kind: counter, own: []string{attrCallBound, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side, mlattr.Library, mlattr.Function}},
+
+	PoolSize:        {name: "ml.pool.size", subject: OfPool, own: []string{attrPool, attrInstance}},
+	PoolBusy:        {name: "ml.pool.busy", subject: OfPool, own: []string{attrPool, attrInstance}},
+	PoolIdle:        {name: "ml.pool.idle", subject: OfPool, own: []string{attrPool, attrInstance}},
+	WorkerCrashes:   {name: "ml.worker.crashes", subject: OfPool, own: []string{attrPool, attrType, attrDevice}},
+	BreakerOpenings: {name: "ml.breaker.openings", subject: OfPool, own: []string{attrPool, attrType, attrDevice}},
+	HealthAlerts:    {name: "ml.health.alerts", subject: OfPool, own: []string{attrPool, attrType, attrDevice}},
+
+	Problem: {name: "ml.problem.onset.timestamp", subject: OfProblem, own: []string{mlattr.Problem}},
+
+	GPUUtilization:    {name: mlattr.GPUUtilization, subject: OfGPU, own: []string{mlattr.GPUTask}, only: mlattr.GPUTaskGeneral},
+	GPUMemoryUsed:     {name: mlattr.GPUMemoryUsage, subject: OfGPU},
+	GPUMemoryLimit:    {name: mlattr.GPUMemoryLimit, subject: OfGPU},
+	GPUMemoryReserved: {name: mlattr.GPUMemoryReserved, subject: OfGPU},
+	GPUPower:          {name: "hw.power", subject: OfGPU},
+	GPUPowerLimit:     {name: "nvidia.gpu.power.limit", subject: OfGPU, own: []string{mlattr.GPUPowerLimitType}, only: "enforced"},
+	GPUTemperature:    {name: "hw.temperature", subject: OfGPU, own: []string{attrSensor}, only: "gpu"},
+	GPUThrottle:       {name: mlattr.GPUThrottleActive, subject: OfGPU, own: []string{mlattr.GPUThrottleReason}},
+	GPUStatus:         {name: mlattr.GPUStatus, subject: OfGPU, own: []string{mlattr.HardwareState}},
+	GPURecovery:       {name: "nvidia.gpu.recovery.action", subject: OfGPU},
+	GPUInfo:           {name: "nvidia.gpu.info", subject: OfGPU, own: []string{mlattr.HardwareName}},
+	GPUIdle:           {name: "ml.gpu.idle.time", subject: OfGPU},
+	GPUWorkload:       {name: mlattr.GPUWorkloadMemory, subject: OfGPU, own: []string{mlattr.SlurmJobID, mlattr.K8sNamespace, mlattr.K8sPod, mlattr.ContainerID, mlattr.UserID, mlattr.GPUJoin, mlattr.ServiceName, mlattr.UserName}},
+	GPUProcess:        {name: mlattr.GPUProcessMemory, subject: OfGPU, own: []string{attrPID}},
+
+	DriverState: {name: "nvidia.gpu.driver.state", subject: OfHost, own: []string{attrDriver}},
+	Attribution: {name: "nvidia.gpu.attribution", subject: OfHost, own: []string{attrSource, attrAttributed}},
+
+	HostLastData: {name: "ml.host.last_data.timestamp", subject: OfHost},
+
+	CollectorNotice: {name: "ml.collector.notice.timestamp", subject: OfCollector, own: []string{attrNotice}},
+}
+
+var seriesByName = func() map[string]Series {
+	byName := make(map[string]Series, len(definitions))
+	for i := range definitions {
+		if name := definitions[i].name; name != "" {
+			byName[name] = Series(i)
+		}
+	}
+	return byName
+}()
+
+// isDerived are the series that ml_metrics computes.
+var isDerived = func() (is [Count]bool) {
+	for i := range definitions {
+		is[i] = mlattr.IsDerived(definitions[i].name)
+	}
+	return is
+}()
+
+// Of returns the series of a metric's name, and false for a metric that
+// the page does not read.
+func Of(name string) (Series, bool) {
+	s, ok := seriesByName[name]
+	return s, ok
+}
+
+// Own returns the attributes that are Labels.Own, in their order. The caller
+// must not change it.
+func (s Series) Own() []string { return definitions[s].own }
+
+// Wants reports whether the page reads a point whose first own attribute has
+// this value.
+func (s Series) Wants(first string) bool {
+	only := definitions[s].only
+	return only == "" || only == first
+}
+
+// Subject returns what the streams of the series belong to.
+func (s Series) Subject() Subject { return definitions[s].subject }
+
+// Counts reports whether the series is a counter.
+func (s Series) Counts() bool { return definitions[s].kind == counter }
+
+// Grows reports whether the series is a counter or a histogram.
+func (s Series) Grows() bool { return definitions[s].kind != 0 }
+
+// Derived reports whether ml_metrics computes the series.
+func (s Series) Derived() bool { return isDerived[s] }
+
+// OfWholeRun reports whether ml_metrics computes the series for a whole run, which
+// has few streams of it.
+func (s Series) OfWholeRun() bool {
+	switch s {
+	case RunState, RunStateSince, RunTimeRatio, RunGoodput, RunBound, RunGPUs, RunGPUUtilization, RunGPUPrice, RunStepTime, RunLastData:
+		return true
+	}
+	return false
+}
+
+// OfHardware reports whether the series is about a GPU or a host. Its streams
+// belong to no service.
+func (s Series) OfHardware() bool {
+	of := definitions[s].subject
+	return of == OfGPU || of == OfHost
+}
+
+// Name returns the name of the metric of a series, "" if there is no such
+// series.
+func Name(s Series) string {
+	if s >= Count {
+		return ""
+	}
+	return definitions[s].name
+}

@@ -1,0 +1,343 @@
+package serving
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/limits"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// ModelID identifies the use of a model by a service and role.
+type ModelID struct{ Namespace, Service, model, role, side string }
+
+// Use is the use of a model.
+type Use struct {
+	ModelID
+	key      string
+	lastSeen time.Time
+	series.Group
+
+	requests             bool
+	firstToken, duration reservoir
+	decode               reservoir
+	decodeBasis          string
+	cached, lengthStops  series.Total
+	Versions             map[string]*versionUse
+}
+
+// Models are those in use.
+type Models struct {
+	texts    *kept.Texts
+	limits   *limits.Counts
+	streams  *series.Table
+	services *Services
+
+	All map[ModelID]*Use
+	// Requests reports whether spans have reported any.
+	Requests bool
+	// parents are the spans above requests.
+	parents input.Parents
+}
+
+// NewModels returns no models.
+func NewModels(texts *kept.Texts, limits *limits.Counts, streams *series.Table, services *Services) *Models {
+	return &Models{
+		texts: texts, limits: limits, streams: streams, services: services,
+		All: make(map[ModelID]*Use), parents: input.NewParents(),
+	}
+}
+
+// versionUse is the use of a model by one version of a service.
+type versionUse struct {
+	firstSeen            time.Time
+	Requests, Errors     float64
+	firstToken, duration reservoir
+}
+
+// maxVersions limits the versions that are compared.
+const maxVersions = 8
+
+// ModelIDOf returns what a stream of Tokens, Requests, Cost or ClientThroughput is
+// about.
+func ModelIDOf(one *series.Stream) ModelID {
+	l := &one.Labels
+	if one.Series == series.ClientThroughput {
+		return ModelID{Namespace: l.Namespace, Service: l.Service, model: l.Own[1]}
+	}
+	return ModelID{l.Namespace, l.Service, l.Own[1], l.Own[3], l.Own[4]}
+}
+
+// Trains reports whether a stream counts the tokens of training steps.
+func Trains(s *series.Stream) bool {
+	return s.Series == series.Tokens && s.Labels.Own[2] == "train_step"
+}
+
+// Of returns the use of a model, which it adds if there is room, else nil.
+func (s *Models) Of(id ModelID, now time.Time) *Use {
+	one := s.All[id]
+	if one == nil {
+		id = ModelID{s.texts.Of(id.Namespace), s.texts.Of(id.Service), s.texts.Of(id.model), s.texts.Of(id.role), s.texts.Of(id.side)}
+		one = s.All[id]
+	}
+	if one == nil {
+		key := api.Key("model", id.Namespace, id.Service, id.model, id.role, id.side)
+		if len(s.All) >= maxModels && !s.replace(now) {
+			s.limits.Refuse("models", key, now)
+			return nil
+		}
+		s.limits.Accept("models", key)
+		one = &Use{ModelID: id, key: key, Versions: make(map[string]*versionUse)}
+		s.All[id] = one
+	}
+	one.lastSeen = now
+	return one
+}
+
+// replace removes the use without live series that was seen longest ago.
+func (s *Models) replace(now time.Time) bool {
+	var least *Use
+	for _, one := range s.All {
+		if !one.live(now) && now.Sub(one.lastSeen) > series.GoneAfter && (least == nil || one.lastSeen.Before(least.lastSeen)) {
+			least = one
+		}
+	}
+	if least == nil {
+		return false
+	}
+	s.remove(least)
+	return true
+}
+
+func (s *Models) remove(m *Use) {
+	m.Leave(s.streams)
+	delete(s.All, m.ModelID)
+}
+
+func (m *Use) live(now time.Time) bool {
+	return slices.ContainsFunc(m.Streams, func(one *series.Stream) bool { return one.Live(now) })
+}
+
+// Request adds a finished request to a model. It is called with what spans say.
+func (s *Models) Request(in *input.Span, of *Service, now time.Time) {
+	m := s.Of(ModelID{in.Source.Namespace, in.Source.Service, in.Model, in.Role, in.Side}, now)
+	if m == nil {
+		return
+	}
+	m.requests, s.Requests = true, true
+	m.firstToken.add(in.FirstToken)
+	m.decode.add(in.Decode)
+	if in.DecodeBasis != "" && in.Decode == in.Decode {
+		m.decodeBasis = s.texts.Of(in.DecodeBasis)
+	}
+	if in.Cached >= 0 {
+		m.cached.Add(in.Cached)
+	}
+	if in.LengthStop {
+		m.lengthStops.Add(1)
+	}
+	if !in.Failed {
+		m.duration.add(in.WholeDuration())
+	}
+	version := s.texts.Of(in.Source.Version)
+	if version == "" || of == nil {
+		return
+	}
+	v := m.Versions[version]
+	if v == nil {
+		if len(m.Versions) >= maxVersions {
+			m.forgetVersion()
+		}
+		v = &versionUse{firstSeen: now}
+		if first, known := of.versions[version]; known {
+			v.firstSeen = first
+		}
+		m.Versions[version] = v
+	}
+	v.Requests++
+	v.firstToken.add(in.FirstToken)
+	if in.Failed {
+		v.Errors++
+	} else {
+		v.duration.add(in.WholeDuration())
+	}
+}
+
+// forgetVersion removes the version that was first seen longest ago.
+func (m *Use) forgetVersion() {
+	oldest := ""
+	for version, use := range m.Versions {
+		if oldest == "" || use.firstSeen.Before(m.Versions[oldest].firstSeen) {
+			oldest = version
+		}
+	}
+	delete(m.Versions, oldest)
+}
+
+// Rows returns the rows of models in use, by service, model and role.
+func (s *Models) Rows(now time.Time) []api.Model {
+	rows := make([]api.Model, 0, len(s.All))
+	for _, m := range s.All {
+		if row, ok := s.row(m, now); ok {
+			rows = append(rows, row)
+		}
+	}
+	slices.SortFunc(rows, func(a, b api.Model) int {
+		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Role, b.Role), cmp.Compare(a.Side, b.Side), cmp.Compare(a.Key, b.Key))
+	})
+	return rows
+}
+
+// row returns the row of a model. ok is false if nothing was used: spans of
+// training have a model, too.
+func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
+	row = api.Model{Key: m.key, Service: m.Service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis, Simulated: s.services.Simulated[m.Service]}
+	var requests, requestRate, cost, input, output, inputRate, outputRate, clientInput, clientOutput series.Total
+	for _, one := range m.Streams {
+		if !one.Live(now) {
+			continue
+		}
+		switch one.Series {
+		case series.Requests:
+			requests.Add(one.Value)
+			requestRate.AddRate(one, now)
+			if class := one.Labels.Own[2]; class != "" {
+				addClass(&row.Errors, class, one.Value)
+			}
+		case series.Cost:
+			cost.Add(one.Value)
+		case series.Tokens:
+			if one.Labels.Own[0] == "output" {
+				output.Add(one.Value)
+				outputRate.AddRate(one, now)
+			} else {
+				input.Add(one.Value)
+				inputRate.AddRate(one, now)
+			}
+		case series.ClientThroughput:
+			// Means of requests are no rates of the service.
+			if one.Labels.Own[2] == "mean" {
+				continue
+			}
+			if one.Labels.Own[0] == "output" {
+				clientOutput.Add(one.Value)
+			} else {
+				clientInput.Add(one.Value)
+			}
+		}
+	}
+	// The client's own metrics count where no span reports tokens.
+	if input.N+output.N == 0 {
+		inputRate, outputRate = clientInput, clientOutput
+	}
+	row.Requests, row.RequestRate = requests.All(), requestRate.All()
+	row.InputTokens, row.InputTokenRate = input.All(), inputRate.All()
+	row.OutputTokens, row.OutputTokenRate = output.All(), outputRate.All()
+	row.CachedTokens, row.Cost, row.LengthStops = m.cached.All(), cost.All(), m.lengthStops.All()
+	row.FirstToken, row.Duration, row.Decode = m.firstToken.quantiles(), m.duration.quantiles(), m.decode.quantiles()
+	if of := s.services.All[ServiceID{m.Namespace, m.Service}]; of != nil {
+		row.ToolErrors, row.Bound = of.toolErrors(now), of.requestTimes(m.ModelID, now)
+		row.ErrorRatio, row.ErrorRatioUsual = of.ErrorRatios(now)
+	}
+	row.Versions = m.versionRows(s.services.All[ServiceID{m.Namespace, m.Service}])
+	return row, m.requests || requests.N+input.N+output.N+clientInput.N+clientOutput.N > 0
+}
+
+func (m *Use) versionRows(of *Service) (rows []api.VersionUse) {
+	for _, version := range slices.Sorted(maps.Keys(m.Versions)) {
+		use := m.Versions[version]
+		row := api.VersionUse{
+			Version: version, FirstSeen: use.firstSeen.UTC(), Requests: use.Requests, Errors: use.Errors,
+			FirstToken: use.firstToken.quantiles(), Duration: use.duration.quantiles(),
+		}
+		if of != nil {
+			row.Failures = max(row.Errors, of.Failed[version])
+		}
+		rows = append(rows, row)
+	}
+	slices.SortStableFunc(rows, func(a, b api.VersionUse) int { return b.FirstSeen.Compare(a.FirstSeen) })
+	return rows
+}
+
+// addClass counts errors of a class. Of too many classes the others are one.
+func addClass(errors *map[string]float64, class string, n float64) {
+	if *errors == nil {
+		*errors = make(map[string]float64)
+	}
+	if _, known := (*errors)[class]; !known && len(*errors) >= maxClasses {
+		class = mlattr.Other
+	}
+	(*errors)[class] += n
+}
+
+// reservoirSize is the number of values that quantiles are taken of.
+const reservoirSize = 256
+
+// reservoir has the last values of a measure. It grows as it fills.
+type reservoir struct {
+	values []float32
+	next   int
+}
+
+// add adds a value. A value that is negative or not believed is unknown.
+func (r *reservoir) add(v float64) {
+	if !(v >= 0 && v <= series.MaxValue) {
+		return
+	}
+	if len(r.values) < reservoirSize {
+		r.values = append(r.values, float32(v))
+		return
+	}
+	r.values[r.next] = float32(v)
+	r.next = (r.next + 1) % reservoirSize
+}
+
+// quantiles returns the quantiles by the nearest rank, nil without values.
+func (r *reservoir) quantiles() *api.Quantiles {
+	n := len(r.values)
+	if n == 0 {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(r.values))
+	at := func(share float64) float64 { return api.Exact(sorted[min(n-1, int(share*float64(n)))]) }
+	return &api.Quantiles{P50: at(0.5), P95: at(0.95), Count: n}
+}
+
+// Prune removes the uses that have been gone for long.
+func (s *Models) Prune(within time.Duration, now time.Time) {
+	for _, m := range s.All {
+		m.DropGone(s.streams, now)
+		if len(m.Streams) == 0 && now.Sub(m.lastSeen) > within {
+			s.remove(m)
+		}
+	}
+}
+
+// NoteParents remembers the spans above requests to a model: of a chain of spans
+// that report one request, the lowest counts.
+func (s *Models) NoteParents(spans []input.Span) {
+	for i := range spans {
+		if in := &spans[i]; in.Request || in.Usage {
+			s.parents.Note(in)
+		}
+	}
+}
+
+// IsRequest reports whether a span is a request that no span below reports.
+func (s *Models) IsRequest(in *input.Span) bool {
+	return (in.Request || in.Usage) && !s.parents.Has(in)
+}
+
+const (
+	// MaxStreamsOfModel limits the streams of the use of a model.
+	MaxStreamsOfModel = 4000
+	// maxModels limits the uses, maxClasses the classes of errors of a row.
+	maxModels  = 500
+	maxClasses = 100
+)

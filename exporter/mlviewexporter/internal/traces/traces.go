@@ -1,0 +1,266 @@
+// Package traces holds the most recent traces.
+package traces
+
+import (
+	"cmp"
+	linked "container/list"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/criticalpath"
+)
+
+// Set are the most recent traces. Memory of removed traces is used again.
+type Set struct {
+	settings input.Settings
+	texts    *kept.Texts
+
+	byID map[[16]byte]*trace
+	// groups has the held traces by service and whether they failed, as *trace, in the
+	// order of their last spans.
+	groups map[traceGroup]*linked.List
+	bytes  int64
+	spare  []*trace
+	turn   uint64
+}
+
+// traceGroup has traces among which the oldest leaves first, so that a busy
+// service does not displace the others.
+type traceGroup struct {
+	service string
+	failed  bool
+}
+
+// trace is a trace, as far as its spans are held.
+type trace struct {
+	id      [16]byte
+	group   traceGroup
+	place   *linked.Element // in its group
+	turn    uint64          // when its last span arrived
+	run     string
+	spans   []heldSpan
+	dropped int
+	// bytes is the memory of the spans, texts that of their texts.
+	bytes, texts int64
+}
+
+// heldSpan is a span of a trace.
+type heldSpan struct {
+	id, parent              [8]byte
+	start, end              int64
+	name, service           string
+	phase, operation, class string
+	server                  bool
+}
+
+// spanBytes is about what a held span takes without its texts.
+const spanBytes = 176
+
+// textBytes is the size of a span's texts, which others may share.
+func (s *heldSpan) textBytes() int64 {
+	return int64(len(s.name) + len(s.service) + len(s.phase) + len(s.operation) + len(s.class))
+}
+
+// size changes the size of the texts of a trace.
+func (t *Set) size(one *trace, by int64) {
+	t.bytes, one.texts = t.bytes+by, one.texts+by
+}
+
+// New returns a Set without traces.
+func New(settings input.Settings, texts *kept.Texts) *Set {
+	return &Set{
+		settings: settings, texts: texts,
+		byID: make(map[[16]byte]*trace), groups: make(map[traceGroup]*linked.List),
+	}
+}
+
+// Add adds a span to its trace, which is that of a run unless run is empty. Of a trace
+// with too many spans the newest are held.
+func (t *Set) Add(in *input.Span, run string) {
+	if in.Trace == ([16]byte{}) {
+		return
+	}
+	one := t.byID[in.Trace]
+	if one == nil {
+		if one = t.begin(in); one == nil {
+			return
+		}
+	}
+	t.turn++
+	one.turn = t.turn
+	t.groups[one.group].MoveToBack(one.place)
+	if run != "" {
+		one.run = run
+	}
+	if most := t.settings.SpansPerTrace; len(one.spans) >= most {
+		drop := max(1, most/8)
+		for i := range one.spans[:drop] {
+			t.size(one, -one.spans[i].textBytes())
+		}
+		one.spans = one.spans[:copy(one.spans, one.spans[drop:])]
+		one.dropped += drop
+	}
+	if len(one.spans) == cap(one.spans) {
+		one.spans = slices.Grow(one.spans, max(8, len(one.spans)))
+		grown := int64(cap(one.spans))*spanBytes - one.bytes
+		t.bytes, one.bytes = t.bytes+grown, one.bytes+grown
+	}
+	class := ""
+	if in.Failed {
+		class = t.texts.Of(cmp.Or(in.Class, mlattr.Other))
+		t.fail(one)
+	}
+	one.spans = append(one.spans, heldSpan{
+		id: in.ID, parent: in.Parent, start: in.Start, end: max(in.Start, in.End),
+		name: t.texts.Of(in.Name), service: t.texts.Of(in.Source.Service),
+		phase: t.texts.Of(in.Phase), operation: t.texts.Of(in.Operation), class: class, server: in.Server,
+	})
+	t.size(one, one.spans[len(one.spans)-1].textBytes())
+}
+
+// begin adds a trace, with the memory of a removed one if there is some.
+func (t *Set) begin(in *input.Span) *trace {
+	t.Evict(1)
+	var one *trace
+	if n := len(t.spare); n > 0 {
+		one = t.spare[n-1]
+		t.spare = t.spare[:n-1]
+	} else {
+		one = new(trace)
+	}
+	*one = trace{id: in.Trace, spans: one.spans[:0], bytes: one.bytes, group: traceGroup{service: t.texts.Of(in.Source.Service)}}
+	t.byID[in.Trace] = one
+	t.join(one)
+	return one
+}
+
+// fail moves a trace to those that failed.
+func (t *Set) fail(one *trace) {
+	if one.group.failed {
+		return
+	}
+	t.leave(one)
+	one.group.failed = true
+	t.join(one)
+}
+
+// join adds a trace to its group, as the one that got its last span last.
+func (t *Set) join(one *trace) {
+	group := t.groups[one.group]
+	if group == nil {
+		group = linked.New()
+		t.groups[one.group] = group
+	}
+	one.place = group.PushBack(one)
+}
+
+func (t *Set) leave(one *trace) {
+	group := t.groups[one.group]
+	if group.Remove(one.place); group.Len() == 0 {
+		delete(t.groups, one.group)
+	}
+}
+
+// Evict removes traces until the limits hold with some more traces.
+func (t *Set) Evict(more int) {
+	for len(t.byID) > 0 && (len(t.byID)+more > t.settings.MaxTraces || t.bytes > t.settings.TraceBytes) {
+		t.remove(t.oldest())
+	}
+}
+
+// oldest returns the trace of the largest group that got its last span first.
+func (t *Set) oldest() *trace {
+	var oldest *trace
+	most := 0
+	for _, group := range t.groups {
+		one := group.Front().Value.(*trace)
+		if oldest == nil || cmp.Or(cmp.Compare(most, group.Len()), cmp.Compare(one.turn, oldest.turn)) < 0 {
+			oldest, most = one, group.Len()
+		}
+	}
+	return oldest
+}
+
+// maxSpare limits the removed traces whose memory is used again.
+const maxSpare = 16
+
+func (t *Set) remove(one *trace) {
+	delete(t.byID, one.id)
+	t.leave(one)
+	t.size(one, -one.texts)
+	if len(t.spare) < maxSpare && t.bytes <= t.settings.TraceBytes {
+		clear(one.spans)
+		t.spare = append(t.spare, one)
+		return
+	}
+	t.bytes -= one.bytes
+}
+
+// maxTracesOfRun and maxSpansOfRow limit the traces of a RunDetail, whose whole
+// traces have addresses of their own.
+const (
+	maxTracesOfRun = 10
+	maxSpansOfRow  = 200
+)
+
+// OfRun returns the last traces of a run, the newest first.
+func (t *Set) OfRun(run string) []api.Trace {
+	var own []*trace
+	for _, one := range t.byID {
+		if one.run == run {
+			own = append(own, one)
+		}
+	}
+	slices.SortFunc(own, func(a, b *trace) int { return cmp.Compare(b.turn, a.turn) })
+	rows := []api.Trace{}
+	for _, one := range own[:min(len(own), maxTracesOfRun)] {
+		rows = append(rows, one.row(maxSpansOfRow, t.settings.JaegerURL))
+	}
+	return rows
+}
+
+// WithID returns the trace with an id, as hexadecimal digits.
+func (t *Set) WithID(id string) (*api.Trace, bool) {
+	var key [16]byte
+	if n, err := hex.Decode(key[:], []byte(id[:min(len(id), 2*len(key))])); err != nil || n != len(key) || len(id) != 2*len(key) {
+		return nil, false
+	}
+	one := t.byID[key]
+	if one == nil {
+		return nil, false
+	}
+	row := one.row(t.settings.SpansPerTrace, t.settings.JaegerURL)
+	return &row, true
+}
+
+// row returns a trace with at most limit spans, in the order of the tree.
+func (t *trace) row(limit int, jaeger string) api.Trace {
+	tree := newTree(t.spans)
+	root := tree.longestRoot()
+	row := api.Trace{
+		ID: api.HexID(t.id[:]), Service: root.service, Name: root.name, Run: t.run,
+		Start: time.Unix(0, tree.start).UTC(), Duration: float64(root.end-root.start) / 1e9,
+		Error: t.group.failed, Dropped: t.dropped, Spans: []api.Span{},
+	}
+	row.URL = api.TraceURL(jaeger, row.ID)
+	for _, node := range tree.ordered() {
+		if len(row.Spans) >= limit {
+			row.Dropped++
+			continue
+		}
+		one := &t.spans[node.at]
+		critical := tree.critical[node.at]
+		row.Spans = append(row.Spans, api.Span{
+			ID: api.HexID(one.id[:]), Parent: api.HexID(one.parent[:]), Name: one.name, Service: one.service,
+			Phase: one.phase, Operation: one.operation, Depth: node.depth,
+			Offset: float64(one.start-tree.start) / 1e9, Duration: float64(one.end-one.start) / 1e9,
+			Error: one.class, Critical: critical != criticalpath.Off, CriticalTime: float64(max(critical, 0)) / 1e9,
+		})
+	}
+	return row
+}

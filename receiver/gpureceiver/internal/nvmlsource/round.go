@@ -1,0 +1,164 @@
+package nvmlsource
+
+import (
+	"context"
+	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+// read fills the snapshot's GPUs. It returns the driver's status, and the targets
+// of the slow round that follows.
+func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, []slowTarget) {
+	now := s.opts.Now()
+	if !s.open && !s.retry.due(now) {
+		return s.states.result, nil
+	}
+	if result := s.find(ctx, now); result != statusSuccess || len(s.gpus) == 0 {
+		s.count(nil, nil)
+		return result, nil
+	}
+	snapshot.DriverVersion, snapshot.CUDAVersion = s.driverVersion, s.cudaVersion
+
+	round := s.readAll(ctx, snapshot)
+	if sampling, can := s.library.(samplingLibrary); can {
+		if count := sampling.ImpossibleSamples(); count > 0 {
+			s.opts.Dropped("samples", count)
+		}
+	}
+	var first []*knownGPU
+	if ctx.Err() == nil {
+		first = s.firstProcesses(ctx, round.answering)
+	}
+	for i, known := range s.gpus {
+		if slices.Contains(round.answering, known) {
+			known.slow.apply(&snapshot.GPUs[i], s.attribution.alive)
+		}
+	}
+	s.attribution.complete(snapshot)
+	s.count(s.gpus, round.unsupported)
+	if ctx.Err() != nil {
+		return statusTimeout, nil
+	}
+
+	if result, lost := lostSession(round.failures); lost && !round.answered {
+		s.reopen(ctx)
+		s.retry.failed(now)
+		return result, nil
+	}
+	if s.reopenForLost(ctx, now, snapshot) {
+		return statusSuccess, nil
+	}
+	s.retry.succeeded()
+	slowly := s.slowTargets(now, round.answering, first)
+	if s.opts.ReleaseBetweenReadings && s.releasable(ctx) {
+		// The slow calls have to be made before the library is closed.
+		s.slowRound(ctx, slowly, func() bool { return ctx.Err() == nil })
+		s.reopen(ctx)
+		return statusSuccess, nil
+	}
+	s.watchEvents(ctx)
+	for i, known := range s.gpus {
+		snapshot.GPUs[i].EventsKnown = known.eventsKnown
+	}
+	return statusSuccess, slowly
+}
+
+// round is the result of a reading of all GPUs, beside their values.
+type round struct {
+	failures []failure
+	// answered is true if any GPU has answered a call.
+	answered bool
+	// answering are the GPUs for which slow calls may be made.
+	answering   []*knownGPU
+	unsupported map[string]int
+}
+
+// readAll makes the quick calls about all GPUs. A GPU that hangs does not affect
+// the others.
+func (s *Source) readAll(ctx context.Context, snapshot *device.Snapshot) round {
+	// A suspended GPU is not read.
+	asked := make([]*readings, len(s.gpus))
+	steps := make([]step, 0, len(s.gpus))
+	for i, known := range s.gpus {
+		if s.asleep(known) {
+			continue
+		}
+		r := newReadings(known, s.opts.Called)
+		asked[i] = r
+		steps = append(steps, step{known.subject(), func() { r.fill(known.fastCalls) }})
+	}
+	outcomes := s.calls.doAll(ctx, s.opts.CallTimeout, steps)
+
+	found := round{unsupported: make(map[string]int)}
+	snapshot.GPUs = make([]device.GPU, 0, len(s.gpus))
+	var durations [][]duration
+	for i, known := range s.gpus {
+		if asked[i] == nil {
+			known.slow.clear()
+			snapshot.GPUs = append(snapshot.GPUs, device.GPU{Identity: known.identity, Asleep: true})
+			found.answered = true
+			continue
+		}
+		r := s.taken(ctx, known, asked[i], outcomes[0])
+		outcomes = outcomes[1:]
+		snapshot.GPUs = append(snapshot.GPUs, r.gpu)
+		durations = append(durations, r.durations)
+		found.failures = append(found.failures, r.failures...)
+		found.answered = found.answered || r.answered
+		for _, name := range r.unsupported {
+			found.unsupported[name]++
+		}
+		if r.gpu.Lost || r.gpu.Unresponsive {
+			known.slow.clear()
+		} else if r.answered {
+			found.answering = append(found.answering, known)
+		}
+	}
+	// Recording a duration takes longer than many calls, and the reading does
+	// not need it.
+	s.background.Go(func() { reportDurations(durations, s.opts.Called) })
+	return found
+}
+
+// taken returns the answers of the quick calls about one GPU so far. They do not
+// change any more.
+func (s *Source) taken(ctx context.Context, known *knownGPU, r *readings, result outcome) answers {
+	taken := r.take()
+	if ctx.Err() != nil {
+		// The receiver stops. That says nothing about the GPU.
+		taken.failures, taken.answered = nil, true
+		return taken
+	}
+	if result == abandoned {
+		s.opts.Abandoned(known.subject())
+	}
+	if result != completed {
+		taken.failures = append(taken.failures, failure{call: "gpu", status: statusTimeout})
+		taken.answered = taken.succeeded > 0
+		taken.gpu.Unresponsive = true
+	}
+	for _, f := range taken.failures {
+		s.opts.Failed(f.call, string(f.status))
+		if f.status == statusGPUIsLost {
+			taken.gpu.Lost, taken.gpu.Readings = true, device.Readings{}
+		}
+		if !taken.answered && f.status != statusNoPermission {
+			taken.gpu.Unresponsive = true
+		}
+	}
+	s.states.gpu(known, taken.failures, taken.answered)
+	return taken
+}
+
+// asleep reports whether the host has suspended a GPU, which is then not read.
+func (*Source) asleep(known *knownGPU) bool {
+	return asleep(known.powerStatus)
+}
+
+// count keeps the counts for the receiver's own metrics.
+func (s *Source) count(gpus []*knownGPU, unsupported map[string]int) {
+	s.tallyMu.Lock()
+	defer s.tallyMu.Unlock()
+	s.tally = Tally{GPUs: len(gpus), Unsupported: unsupported}
+}

@@ -1,0 +1,274 @@
+package nvmlsource
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+// statusInsufficientSize and statusNVMLTimeout are NVML's own.
+const (
+	statusInsufficientSize status = "INSUFFICIENT_SIZE"
+	statusNVMLTimeout      status = "TIMEOUT"
+)
+
+// slowAnswers are the last answers of the slow calls about one GPU. The
+// background fills them, and each reading uses them.
+type slowAnswers struct {
+	mu sync.Mutex
+	// stores put values into readings.
+	stores []func(*device.Readings)
+	// listed is true if the driver listed the processes.
+	listed    bool
+	processes []device.Process
+
+	// asked is true once the processes were listed or tried. Only readings use
+	// it.
+	asked bool
+	// since is the time of the last sample of the processes' utilization, in
+	// the driver's microseconds. Only one round runs at a time.
+	since uint64
+}
+
+// clear removes the answers, because a GPU that does not answer has no values.
+func (a *slowAnswers) clear() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stores, a.listed, a.processes = nil, false, nil
+}
+
+func (a *slowAnswers) setProcesses(listed bool, processes []device.Process) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.listed, a.processes = listed, processes
+}
+
+func (a *slowAnswers) setStores(stores []func(*device.Readings)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stores = stores
+}
+
+// apply adds the answers to a GPU's readings. It leaves out processes that have
+// ended since.
+func (a *slowAnswers) apply(read *device.GPU, alive func([]device.Process) []device.Process) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, store := range a.stores {
+		store(&read.Readings)
+	}
+	if !a.listed {
+		return
+	}
+	read.ProcessesKnown = true
+	read.Processes = alive(a.processes)
+	for i := range read.Processes {
+		// Impossible values are removed from this copy.
+		read.Processes[i].Utilization = maps.Clone(read.Processes[i].Utilization)
+	}
+}
+
+// askAbout makes one call about a GPU and waits for it.
+func askAbout[T any](ctx context.Context, s *Source, known *knownGPU, name string, question func() (T, status)) (T, status) {
+	type answer struct {
+		value  T
+		result status
+	}
+	// The buffer lets the goroutine that makes the call continue if the answer
+	// is not received.
+	answers := make(chan answer, 1)
+	switch s.calls.do(ctx, s.opts.CallTimeout, known.subject(), func() {
+		if known.session.closed.Load() {
+			// The library was closed before the call was made.
+			answers <- answer{result: statusTimeout}
+			return
+		}
+		value, result := ask(name, s.opts.Called, question)
+		answers <- answer{value, result}
+	}) {
+	case completed:
+		given := <-answers
+		if given.result != statusSuccess && given.result != statusTimeout && !given.result.unsupported() {
+			s.opts.Failed(name, string(given.result))
+		}
+		return given.value, given.result
+	case abandoned:
+		if ctx.Err() == nil {
+			s.opts.Abandoned(known.subject())
+			s.opts.Failed(name, string(statusTimeout))
+		}
+	}
+	var none T
+	return none, statusTimeout
+}
+
+// dead reports whether to make no more calls about a GPU in this round.
+func (s status) dead() bool {
+	return s == statusTimeout || s == statusGPUIsLost
+}
+
+// listProcesses lists the processes of a GPU and their use of it. It calls turn
+// before each call, which waits and reports false to stop.
+func (s *Source) listProcesses(ctx context.Context, known *knownGPU, turn func() bool) {
+	lists := &processLists{byType: make(map[string][]process, len(device.ProcessTypes))}
+	for i, list := range []func() ([]process, status){
+		known.handle.ComputeProcesses, known.handle.GraphicsProcesses, known.handle.MPSProcesses,
+	} {
+		kind := device.ProcessTypes[i]
+		if !turn() {
+			return
+		}
+		processes, result := askAbout(ctx, s, known, kind+"_processes", list)
+		if result.dead() {
+			known.slow.clear()
+			return
+		}
+		if result == statusSuccess {
+			lists.byType[kind] = processes
+		}
+	}
+	// The driver does not sample the processes of MIG devices.
+	if known.identity.MIG == nil && lists.any() && s.opts.Wants(device.ProcessUtilization) {
+		if !turn() {
+			return
+		}
+		s.sampleProcesses(ctx, known, lists)
+	}
+	// If every list failed, the processes are unknown.
+	listed := len(lists.byType) > 0
+	var described []device.Process
+	if listed {
+		s.describing.Lock()
+		described = s.attribution.describe(lists)
+		s.describing.Unlock()
+	}
+	known.slow.setProcesses(listed, described)
+}
+
+// any reports whether there is a process.
+func (l *processLists) any() bool {
+	for _, processes := range l.byType {
+		if len(processes) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// sampleProcesses reads the driver's samples of processes since the last round.
+func (s *Source) sampleProcesses(ctx context.Context, known *knownGPU, lists *processLists) {
+	since := known.slow.since
+	samples, result := askAbout(ctx, s, known, "process_utilization", func() ([]processSample, status) {
+		samples, result := known.handle.ProcessUtilization(since)
+		if result == statusInsufficientSize {
+			// The binding returns this if there are no samples.
+			return nil, statusSuccess
+		}
+		return samples, result
+	})
+	if result != statusSuccess {
+		return
+	}
+	lists.samples, lists.sampled = samples, true
+	for _, sample := range samples {
+		known.slow.since = max(known.slow.since, sample.time)
+	}
+}
+
+// askSlowly makes the slow calls about a GPU's readings.
+func (s *Source) askSlowly(ctx context.Context, known *knownGPU, turn func() bool) {
+	if len(known.slowCalls) == 0 {
+		return
+	}
+	var stores []func(*device.Readings)
+	for i := range known.slowCalls {
+		if !turn() {
+			return
+		}
+		store, result := askAbout(ctx, s, known, known.slowCalls[i].name, known.slowCalls[i].read)
+		if result.dead() {
+			known.slow.clear()
+			return
+		}
+		if result == statusSuccess {
+			stores = append(stores, store)
+		}
+	}
+	known.slow.setStores(stores)
+}
+
+// slowTarget is a GPU of a slow round, and whether to list its processes.
+type slowTarget struct {
+	known     *knownGPU
+	processes bool
+}
+
+// slowRound makes the slow calls about every GPU. A GPU that hangs does not
+// affect the others.
+func (s *Source) slowRound(ctx context.Context, targets []slowTarget, turn func() bool) {
+	for _, target := range targets {
+		if !turn() {
+			return
+		}
+		if s.asleep(target.known) {
+			continue
+		}
+		if target.processes {
+			s.listProcesses(ctx, target.known, turn)
+		}
+		s.askSlowly(ctx, target.known, turn)
+	}
+}
+
+// firstProcesses lists the processes of new GPUs, so that their first reading
+// has them.
+func (s *Source) firstProcesses(ctx context.Context, answering []*knownGPU) []*knownGPU {
+	if !s.opts.Wants(device.ProcessList) {
+		return nil
+	}
+	var first []*knownGPU
+	for _, known := range answering {
+		if known.slow.asked || known.divided {
+			continue
+		}
+		known.slow.asked = true
+		first = append(first, known)
+		s.listProcesses(ctx, known, func() bool { return ctx.Err() == nil })
+	}
+	return first
+}
+
+// slowTargets returns the targets of a slow round, or nothing if none is due.
+func (s *Source) slowTargets(now time.Time, answering, first []*knownGPU) []slowTarget {
+	if now.Before(s.slowNext) || len(answering) == 0 {
+		return nil
+	}
+	s.slowNext = now.Add(s.opts.SlowInterval)
+	done := make(map[*knownGPU]bool, len(first))
+	for _, known := range first {
+		done[known] = true
+	}
+	targets := make([]slowTarget, 0, len(answering))
+	for _, known := range answering {
+		target := slowTarget{known: known, processes: s.opts.Wants(device.ProcessList) && !known.divided && !done[known]}
+		if target.processes || len(known.slowCalls) > 0 {
+			targets = append(targets, target)
+		}
+	}
+	return targets
+}
+
+// startSlowRound starts a slow round in the background, unless one still runs.
+// Readings take precedence over each of its calls.
+func (s *Source) startSlowRound(targets []slowTarget) {
+	if len(targets) == 0 || !s.slowRunning.CompareAndSwap(false, true) {
+		return
+	}
+	s.background.Go(func() {
+		defer s.slowRunning.Store(false)
+		s.slowRound(s.stopping, targets, func() bool { return s.calls.waitForIdle(s.stopping) })
+	})
+}
