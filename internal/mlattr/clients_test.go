@@ -272,13 +272,13 @@ func TestTrainersResources(t *testing.T) {
 // name spaces, are read without anything else that shows whose they are.
 func TestKeysOfClientsStandAlone(t *testing.T) {
 	const llm = mlattr.GenAI | mlattr.VLLM | mlattr.OpenLLMetry | mlattr.OpenInference | mlattr.Vercel | mlattr.MLflow | mlattr.Langfuse
-	for _, table := range mlattr.Tables() {
-		if table.System&llm == 0 {
+	for _, client := range mlattr.Tables() {
+		if client.System&llm == 0 {
 			continue
 		}
-		for _, alias := range table.Span {
+		for _, alias := range client.Span {
 			ofItsOwn := func(prefix string) bool { return strings.HasPrefix(alias.Source, prefix) }
-			if !slices.ContainsFunc(table.KeyPrefixes, ofItsOwn) {
+			if !slices.ContainsFunc(client.KeyPrefixes, ofItsOwn) {
 				continue // the conventions', which it uses too
 			}
 			var value any = 7
@@ -296,7 +296,7 @@ func TestKeysOfClientsStandAlone(t *testing.T) {
 			}
 			_, f := readSpan(t, nil, map[string]any{alias.Source: value})
 			assert.NotNil(t, f.Find(alias.Canonical), alias.Source)
-			assert.NotZero(t, f.Systems&table.System, alias.Source)
+			assert.NotZero(t, f.Systems&client.System, alias.Source)
 		}
 	}
 }

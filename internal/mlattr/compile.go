@@ -117,43 +117,43 @@ func NewReader(options Options) (*Reader, error) {
 		r.add(source, compiled)
 	}
 	rank := int32(rankAlias)
-	for _, table := range Tables() {
-		if table.System != 0 && table.System&options.Systems == 0 {
+	for _, client := range Tables() {
+		if client.System != 0 && client.System&options.Systems == 0 {
 			continue
 		}
-		r.tables = append(r.tables, table)
+		r.tables = append(r.tables, client)
 		for _, part := range []struct {
 			aliases []Alias
 			where   where
-		}{{table.Resource, onResource}, {table.Span, onSpan}, {table.Point, onPoint}} {
+		}{{client.Resource, onResource}, {client.Span, onSpan}, {client.Point, onPoint}} {
 			for _, alias := range part.aliases {
-				r.add(alias.Source, compile(table, alias, part.where, rank))
+				r.add(alias.Source, compile(client, alias, part.where, rank))
 				rank++
 			}
 		}
-		for _, alias := range table.SpanPrefixes {
+		for _, alias := range client.SpanPrefixes {
 			r.prefixes = append(r.prefixes, prefixRule{prefix: alias.Prefix, rule: rule{
-				canonical: alias.Canonical, kind: KindDouble, system: table.System, where: onSpan, rank: rank}})
+				canonical: alias.Canonical, kind: KindDouble, system: client.System, where: onSpan, rank: rank}})
 			rank++
 		}
-		for _, alias := range table.SpanMaps {
+		for _, alias := range client.SpanMaps {
 			entry := r.keys.ensure(alias.Source)
 			for _, field := range alias.Fields {
-				compiled := compile(table, field, onSpan, rank)
+				compiled := compile(client, field, onSpan, rank)
 				compiled.evidence = true
 				entry.fields = append(entry.fields, fieldRule{path: field.Source, rule: compiled})
 				rank++
 			}
 		}
-		for _, event := range table.Events {
+		for _, event := range client.Events {
 			r.events.add(event)
 		}
-		for _, event := range table.FirstTokens {
-			r.firstTokens = append(r.firstTokens, firstToken{event, table.System})
-			r.streams |= table.System
+		for _, event := range client.FirstTokens {
+			r.firstTokens = append(r.firstTokens, firstToken{event, client.System})
+			r.streams |= client.System
 		}
-		for _, name := range table.Names {
-			compiled := nameRule{NameRule: name, system: table.System, number: SlotOf(name.Number)}
+		for _, name := range client.Names {
+			compiled := nameRule{NameRule: name, system: client.System, number: SlotOf(name.Number)}
 			r.filter.add(name.Match, name.Text)
 			switch name.Match {
 			case Exact:
@@ -177,10 +177,10 @@ func NewReader(options Options) (*Reader, error) {
 	return r, nil
 }
 
-func compile(table Table, alias Alias, item where, rank int32) rule {
+func compile(client Vocabulary, alias Alias, item where, rank int32) rule {
 	compiled := rule{
 		canonical: alias.Canonical, slot: SlotOf(alias.Canonical), kind: alias.Kind, factor: alias.Factor, offset: alias.Offset, inverse: alias.Inverse,
-		reads: alias.Reads, spans: alias.SpanPrefixes, system: table.System, where: item, rank: rank,
+		reads: alias.Reads, spans: alias.SpanPrefixes, system: client.System, where: item, rank: rank,
 	}
 	if compiled.kind == 0 {
 		compiled.kind = kinds[alias.Canonical]
@@ -194,7 +194,7 @@ func compile(table Table, alias Alias, item where, rank int32) rule {
 		}
 	}
 	compiled.readOnly = readOnly(alias.Canonical, compiled.kind)
-	for _, prefix := range table.KeyPrefixes {
+	for _, prefix := range client.KeyPrefixes {
 		if strings.HasPrefix(alias.Source, prefix) {
 			compiled.evidence = true
 		}

@@ -106,18 +106,18 @@ func clientsIn(t *testing.T, path string, source any) (found []string) {
 // beginnings of names of spans that run a model's code. The semantic
 // conventions are no client, and keys in their name space no client's own.
 var words = func() (w struct{ names, prefixes, spans []string }) {
-	for _, table := range mlattr.Tables() {
-		if table.System == 0 || table.Name == "genai" {
+	for _, client := range mlattr.Tables() {
+		if client.System == 0 || client.Name == "genai" {
 			continue
 		}
-		w.names = append(w.names, table.Name, strings.ToLower(table.Title))
-		for _, prefix := range table.KeyPrefixes {
+		w.names = append(w.names, client.Name, strings.ToLower(client.Title))
+		for _, prefix := range client.KeyPrefixes {
 			if !strings.HasPrefix(prefix, "gen_ai.") {
 				w.prefixes = append(w.prefixes, prefix)
 			}
 		}
-		w.prefixes = append(w.prefixes, table.Calls.CodeSpans...)
-		for _, rule := range table.Names {
+		w.prefixes = append(w.prefixes, client.Calls.CodeSpans...)
+		for _, rule := range client.Names {
 			if rule.Identifies && rule.Match == mlattr.Exact {
 				w.spans = append(w.spans, rule.Text)
 			}

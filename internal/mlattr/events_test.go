@@ -11,8 +11,8 @@ import (
 
 func TestEventsByName(t *testing.T) {
 	r := mlattr.Default()
-	for _, table := range mlattr.Tables() {
-		for _, event := range table.Events {
+	for _, client := range mlattr.Tables() {
+		for _, event := range client.Events {
 			assert.NotEqual(t, mlattr.NoEvent, event.Kind, event.Name)
 			assert.Equal(t, event.Kind, r.Event(event.Name))
 		}

@@ -2,12 +2,6 @@ package mlattr
 
 import "strings"
 
-// The words of a KindBool that a table translates to.
-const (
-	wordTrue  = "true"
-	wordFalse = "false"
-)
-
 // maxParameters is how much of the parameters of a request is searched, in bytes.
 const maxParameters = 1024
 

@@ -13,8 +13,8 @@ func TestKeyTableFindsEveryKeyAndNoOther(t *testing.T) {
 	for name := range kinds {
 		keys[name] = !onlyRead(name)
 	}
-	for _, table := range Tables() {
-		for _, aliases := range [][]Alias{table.Resource, table.Span, table.Point} {
+	for _, client := range Tables() {
+		for _, aliases := range [][]Alias{client.Resource, client.Span, client.Point} {
 			for _, alias := range aliases {
 				keys[alias.Source] = true
 			}
@@ -32,11 +32,11 @@ func TestKeyTableFindsEveryKeyAndNoOther(t *testing.T) {
 }
 
 func TestKeyTableChainsAreShort(t *testing.T) {
-	table := &Default().keys
+	client := &Default().keys
 	longest := 0
-	for _, at := range table.first {
+	for _, at := range client.first {
 		n := 0
-		for ; at != 0; at = table.entries[at-1].next {
+		for ; at != 0; at = client.entries[at-1].next {
 			n++
 		}
 		longest = max(longest, n)

@@ -38,10 +38,10 @@ func TestLaunchers(t *testing.T) {
 		mlattr.Default().Resource(res, f)
 		return f
 	}
-	table := mlattr.Tables()[0]
-	require.Equal(t, "launchers", table.Name)
-	require.Len(t, tests, len(table.Resource), "each has a test")
-	for _, alias := range table.Resource {
+	client := mlattr.Tables()[0]
+	require.Equal(t, "launchers", client.Name)
+	require.Len(t, tests, len(client.Resource), "each has a test")
+	for _, alias := range client.Resource {
 		tt, ok := tests[alias.Source]
 		require.True(t, ok, alias.Source)
 		f := read(map[string]any{alias.Source: tt.value})

@@ -234,29 +234,29 @@ func (r *Reader) compileMetrics(aliases map[string]MetricAlias) error {
 				metric.Unit = said
 			}
 		}
-		err := r.addMetric(metric, new(Table), alias.Unit != "")
+		err := r.addMetric(metric, new(Vocabulary), alias.Unit != "")
 		if err != nil {
 			return err
 		}
 	}
-	for _, table := range r.tables {
-		for _, metric := range table.Metrics {
-			if err := r.addMetric(metric, &table, false); err != nil {
+	for _, client := range r.tables {
+		for _, metric := range client.Metrics {
+			if err := r.addMetric(metric, &client, false); err != nil {
 				return err
 			}
 		}
-		r.markRepeated(table)
+		r.markRepeated(client)
 	}
 	return nil
 }
 
 // markRepeated sets Meaning.Repeated of the table's metrics.
-func (r *Reader) markRepeated(table Table) {
-	for _, metric := range table.Metrics {
+func (r *Reader) markRepeated(client Vocabulary) {
+	for _, metric := range client.Metrics {
 		for _, other := range metric.Repeats {
 			key, _ := metricKey(nil, other)
 			rules := r.metrics[string(key)]
-			own := func(r metricRule) bool { return r.meaning.System == table.System }
+			own := func(r metricRule) bool { return r.meaning.System == client.System }
 			elsewhere := !slices.ContainsFunc(rules, own)
 			for i := range rules {
 				rules[i].meaning.Repeated = rules[i].meaning.Repeated || elsewhere || own(rules[i])
@@ -265,7 +265,7 @@ func (r *Reader) markRepeated(table Table) {
 	}
 }
 
-func (r *Reader) addMetric(metric Metric, of *Table, fixed bool) error {
+func (r *Reader) addMetric(metric Metric, of *Vocabulary, fixed bool) error {
 	measure := measures[metric.Measure]
 	if measure == nil {
 		return fmt.Errorf("metric %q: %q is not a measure", metric.Source, metric.Measure)

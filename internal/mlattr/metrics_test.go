@@ -92,22 +92,22 @@ func TestMetricMeaningAllocatesNothing(t *testing.T) {
 }
 
 // TestMetricTables shows that every metric of a table is found under its name,
-// and that what repeats another names one of the same table, or else of any.
+// and that what repeats another names one of the same client, or else of any.
 func TestMetricTables(t *testing.T) {
 	r := mlattr.Default()
 	anyones := make(map[string]mlattr.Metric)
-	for _, table := range mlattr.Tables() {
-		for _, metric := range table.Metrics {
+	for _, client := range mlattr.Tables() {
+		for _, metric := range client.Metrics {
 			anyones[metric.Source] = metric
 		}
 	}
-	for _, table := range mlattr.Tables() {
+	for _, client := range mlattr.Tables() {
 		names := make(map[string]mlattr.Metric)
-		for _, metric := range table.Metrics {
+		for _, metric := range client.Metrics {
 			names[metric.Source] = metric
 		}
-		for _, metric := range table.Metrics {
-			got, ok := r.MetricMeaning(table.System, metric.Source, "")
+		for _, metric := range client.Metrics {
+			got, ok := r.MetricMeaning(client.System, metric.Source, "")
 			require.True(t, ok, metric.Source)
 			assert.Equal(t, metric.Measure, got.Measure, metric.Source)
 			assert.NotEmpty(t, metric.Instrument.String(), metric.Source)

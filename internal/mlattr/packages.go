@@ -45,4 +45,4 @@ func Unbounded(metric string) []string {
 }
 
 // unbounded are the tables of clients with such keys.
-var unbounded = slices.DeleteFunc(Tables(), func(t Table) bool { return t.Unbounded == nil })
+var unbounded = slices.DeleteFunc(Tables(), func(t Vocabulary) bool { return t.Unbounded == nil })

@@ -27,7 +27,7 @@ type Reader struct {
 	prefixes []prefixRule
 	// begins has true for each byte that a prefix begins with.
 	begins [256]bool
-	tables []Table
+	tables []Vocabulary
 
 	exact    map[string][]nameRule
 	affixes  []nameRule // Prefix and Suffix, in table order

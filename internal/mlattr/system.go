@@ -6,6 +6,14 @@ import "strings"
 // none.
 type System uint64
 
+// Vocabulary is the table of a client with its bit.
+type Vocabulary struct {
+	Table
+	// System is the client's own bit. Zero means that the table holds for every
+	// client.
+	System System
+}
+
 // Vocabularies by name, for tests. Rules ask for a Trait, so a new client needs
 // no constant.
 const (
@@ -29,7 +37,7 @@ const (
 )
 
 // AllSystems is every vocabulary.
-const AllSystems System = 1<<len(clients) - 1
+const AllSystems System = 1<<clientCount - 1
 
 // systemNames are the names of the bits of a System, from the lowest.
 var systemNames = func() (names []string) {

@@ -36,6 +36,12 @@ const (
 	KindSecret
 )
 
+// The values of Alias.Words for KindBool.
+const (
+	wordTrue  = "true"
+	wordFalse = "false"
+)
+
 // String returns the type that a value of this kind is written as.
 func (k Kind) String() string {
 	switch k {
@@ -164,9 +170,6 @@ type NameRule struct {
 
 // Table is the vocabulary of one client.
 type Table struct {
-	// System is the table's own bit, which Tables sets. Zero means that the
-	// table holds for every client.
-	System System
 	// Name is the client's name in configuration.
 	Name string
 	// Title is the client's name in documentation.

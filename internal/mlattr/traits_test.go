@@ -23,11 +23,11 @@ func TestEveryTraitHasAClientAndAText(t *testing.T) {
 	for trait := mlattr.Trait(0); trait.String() != ""; trait++ {
 		assert.True(t, mlattr.AllSystems.Has(trait), trait.String())
 	}
-	for _, table := range mlattr.Tables() {
-		for _, trait := range table.Traits {
-			assert.NotEmpty(t, trait.String(), table.Name)
+	for _, client := range mlattr.Tables() {
+		for _, trait := range client.Traits {
+			assert.NotEmpty(t, trait.String(), client.Name)
 		}
-		assert.False(t, table.System.Has(mlattr.ProcessIsRun) && table.System.Has(mlattr.ManyRuns), table.Name)
-		assert.False(t, table.System.Has(mlattr.TraceIsRun) && !table.System.Has(mlattr.ProcessIsRun), table.Name)
+		assert.False(t, client.System.Has(mlattr.ProcessIsRun) && client.System.Has(mlattr.ManyRuns), client.Name)
+		assert.False(t, client.System.Has(mlattr.TraceIsRun) && !client.System.Has(mlattr.ProcessIsRun), client.Name)
 	}
 }

@@ -63,12 +63,12 @@ func TestUnitsOfUserMetrics(t *testing.T) {
 // name: TGI's and vLLM's times, and Transformers' in milliseconds.
 func TestNamesOfMetricsSayTheirUnit(t *testing.T) {
 	seen := 0
-	for _, table := range mlattr.Tables() {
-		for _, metric := range table.Metrics {
+	for _, client := range mlattr.Tables() {
+		for _, metric := range client.Metrics {
 			for ending, factor := range map[string]float64{"_seconds": 1, "_milliseconds": 1e-3} {
 				if strings.HasSuffix(metric.Source, ending) {
 					seen++
-					got, _ := mlattr.Default().MetricMeaning(table.System, metric.Source, "")
+					got, _ := mlattr.Default().MetricMeaning(client.System, metric.Source, "")
 					assert.InDelta(t, factor, got.Factor, 0, metric.Source)
 				}
 			}

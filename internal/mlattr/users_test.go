@@ -20,24 +20,24 @@ func TestUsers(t *testing.T) {
 		"metadata.user_api_key_end_user_id": {"service.name": "litellm"},
 	}
 	seen := 0
-	for _, table := range mlattr.Tables() {
-		for _, alias := range table.Span {
+	for _, client := range mlattr.Tables() {
+		for _, alias := range client.Span {
 			if alias.Canonical != mlattr.User {
 				continue
 			}
 			seen++
-			assert.Equal(t, mlattr.KindSecret, alias.Kind, "%s of %s would be written as it is", alias.Source, table.Name)
+			assert.Equal(t, mlattr.KindSecret, alias.Kind, "%s of %s would be written as it is", alias.Source, client.Name)
 			_, f := readSpan(t, known[alias.Source], map[string]any{alias.Source: "ada"})
 			assert.Equal(t, "ada", f.Text(mlattr.User), alias.Source)
 			assert.Empty(t, written(f)[mlattr.User], alias.Source)
 		}
-		for _, alias := range table.Resource {
+		for _, alias := range client.Resource {
 			if alias.Canonical == mlattr.User {
-				assert.Equal(t, mlattr.KindSecret, alias.Kind, "%s of %s would be written as it is", alias.Source, table.Name)
+				assert.Equal(t, mlattr.KindSecret, alias.Kind, "%s of %s would be written as it is", alias.Source, client.Name)
 			}
 		}
-		for _, alias := range table.Point {
-			assert.NotEqual(t, mlattr.User, alias.Canonical, "a user is no label: %s", table.Name)
+		for _, alias := range client.Point {
+			assert.NotEqual(t, mlattr.User, alias.Canonical, "a user is no label: %s", client.Name)
 		}
 	}
 	assert.Equal(t, 16, seen)

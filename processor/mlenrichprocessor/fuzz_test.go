@@ -38,13 +38,13 @@ func (c *choices) next(n int) int {
 
 var fuzzKeys = func() []string {
 	keys := mlattr.Aliasable()
-	for _, table := range mlattr.Tables() {
-		for _, aliases := range [][]mlattr.Alias{table.Resource, table.Span, table.Point} {
+	for _, client := range mlattr.Tables() {
+		for _, aliases := range [][]mlattr.Alias{client.Resource, client.Span, client.Point} {
 			for _, alias := range aliases {
 				keys = append(keys, alias.Source)
 			}
 		}
-		for _, alias := range table.SpanMaps {
+		for _, alias := range client.SpanMaps {
 			keys = append(keys, alias.Source)
 		}
 	}

@@ -24,14 +24,14 @@ func TestUsersAreHashed(t *testing.T) {
 	keyed := createDefaultConfig().(*Config)
 	keyed.HashKey = "only-for-this-test"
 	var tested []string
-	for _, table := range mlattr.Tables() {
-		for place, aliases := range map[string][]mlattr.Alias{"resource": table.Resource, "span": table.Span} {
+	for _, client := range mlattr.Tables() {
+		for place, aliases := range map[string][]mlattr.Alias{"resource": client.Resource, "span": client.Span} {
 			for _, alias := range aliases {
 				if alias.Canonical != mlattr.User {
 					continue
 				}
 				tested = append(tested, place+" "+alias.Source)
-				service := table.Name // "tuft" and "torchtel" are recognised by it
+				service := client.Name // "tuft" and "torchtel" are recognised by it
 				for want, cfg := range map[string]*Config{ofAda: keyed, "": createDefaultConfig().(*Config)} {
 					got := userOf(t, start(t, cfg), place, service, alias.Source)
 					for signal, attrs := range got {

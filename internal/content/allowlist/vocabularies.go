@@ -9,8 +9,8 @@ import (
 
 // secrets adds the keys that the vocabularies read as users' names.
 func secrets(add func(key, form string)) {
-	for _, table := range mlattr.Tables() {
-		for _, aliases := range [][]mlattr.Alias{table.Resource, table.Span, table.Point} {
+	for _, client := range mlattr.Tables() {
+		for _, aliases := range [][]mlattr.Alias{client.Resource, client.Span, client.Point} {
 			for i := range aliases {
 				if aliases[i].Kind == mlattr.KindSecret {
 					add(aliases[i].Source, removed)
@@ -29,10 +29,10 @@ func vocabularies(add func(key, form string)) {
 			add(attribute.Name, formOf(attribute.Name))
 		}
 	}
-	for _, table := range mlattr.Tables() {
-		for _, aliases := range [][]mlattr.Alias{table.Resource, table.Span, table.Point} {
+	for _, client := range mlattr.Tables() {
+		for _, aliases := range [][]mlattr.Alias{client.Resource, client.Span, client.Point} {
 			for i := range aliases {
-				if listed := table.ModelCall.Listed; listed != nil && aliases[i].Source == listed.Parameters {
+				if listed := client.ModelCall.Listed; listed != nil && aliases[i].Source == listed.Parameters {
 					// The parameters of a request, of which one is read, have stop words and tools.
 					continue
 				}
@@ -57,20 +57,20 @@ func wordsOf(lists string) (map[string]bool, error) {
 	for _, word := range byHand {
 		words[word] = true
 	}
-	for _, table := range mlattr.Tables() {
-		for i := range table.Names {
-			switch rule := &table.Names[i]; rule.Match {
+	for _, client := range mlattr.Tables() {
+		for i := range client.Names {
+			switch rule := &client.Names[i]; rule.Match {
 			case mlattr.Exact:
 				words[rule.Text] = true
 			case mlattr.Numbered:
 				words[rule.Text+"#"] = true
 			default:
 			}
-			if operation := table.Names[i].Operation; operation != "" {
+			if operation := client.Names[i].Operation; operation != "" {
 				words[operation] = true
 			}
 		}
-		for _, event := range table.FirstTokens {
+		for _, event := range client.FirstTokens {
 			words[event.Event] = true
 		}
 	}

@@ -95,9 +95,9 @@ func TestRankAndStep(t *testing.T) {
 	assert.Empty(t, spanfact.Rank(f))
 	assert.Zero(t, spanfact.Step(f))
 	var each mlattr.System
-	for _, table := range mlattr.Tables() {
-		if table.System.Has(mlattr.StepsPerEpoch) {
-			each = table.System
+	for _, client := range mlattr.Tables() {
+		if client.System.Has(mlattr.StepsPerEpoch) {
+			each = client.System
 		}
 	}
 	assert.NotZero(t, each)

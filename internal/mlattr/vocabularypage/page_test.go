@@ -22,15 +22,15 @@ func TestPageIsGeneratedFromTheTables(t *testing.T) {
 	require.NoError(t, err)
 	golden.File(t, "../../../docs/vocabulary.md", page)
 
-	for _, table := range mlattr.Tables() {
-		assert.NotEmpty(t, table.Title, table.Name)
-		assert.Contains(t, page, "\n### "+table.Title+"\n")
-		for _, aliases := range [][]mlattr.Alias{table.Resource, table.Span, table.Point} {
+	for _, client := range mlattr.Tables() {
+		assert.NotEmpty(t, client.Title, client.Name)
+		assert.Contains(t, page, "\n### "+client.Title+"\n")
+		for _, aliases := range [][]mlattr.Alias{client.Resource, client.Span, client.Point} {
 			for _, alias := range aliases {
 				assert.Contains(t, page, "| `"+alias.Source+"` | `"+alias.Canonical+"` |")
 			}
 		}
-		for _, metric := range table.Metrics {
+		for _, metric := range client.Metrics {
 			assert.Contains(t, page, "| `"+metric.Source+"` | `"+metric.Measure+"` |")
 		}
 	}

@@ -15,7 +15,7 @@ type page struct{ text strings.Builder }
 
 func (p *page) printf(format string, args ...any) { fmt.Fprintf(&p.text, format, args...) }
 
-// table writes a table, or nothing where it has no rows.
+// table writes a client, or nothing where it has no rows.
 func (p *page) table(title string, header []string, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -121,7 +121,7 @@ below. In the configuration:
 		[]string{"a", "comes in"}, units)
 }
 
-func (p *page) client(t *mlattr.Table) {
+func (p *page) client(t *mlattr.Vocabulary) {
 	p.printf("\n### %s\n\n", t.Title)
 	if t.System == 0 {
 		p.text.WriteString("Always understood.")
@@ -159,7 +159,7 @@ func (p *page) client(t *mlattr.Table) {
 }
 
 // recognition writes what identifies the client.
-func (p *page) recognition(t *mlattr.Table) {
+func (p *page) recognition(t *mlattr.Vocabulary) {
 	var ways []string
 	for _, way := range []struct {
 		what  string
@@ -184,7 +184,7 @@ func (p *page) recognition(t *mlattr.Table) {
 }
 
 // traits writes what is known of the client besides what it sends.
-func (p *page) traits(t *mlattr.Table) {
+func (p *page) traits(t *mlattr.Vocabulary) {
 	var known []string
 	for _, trait := range t.Traits {
 		known = append(known, trait.String())
@@ -204,7 +204,7 @@ func beginnings(names []string) []string {
 
 // keySpaces returns the client's own key prefixes. A prefix that is a whole key of
 // its table has no star.
-func keySpaces(t *mlattr.Table) []string {
+func keySpaces(t *mlattr.Vocabulary) []string {
 	open := beginnings(t.KeyPrefixes)
 	for i, prefix := range t.KeyPrefixes {
 		if slices.ContainsFunc(t.Span, func(a mlattr.Alias) bool { return a.Source == prefix }) {
@@ -256,7 +256,7 @@ func conditions(a mlattr.Alias) string {
 	return strings.Join(notes, "; ")
 }
 
-func (p *page) names(t *mlattr.Table) {
+func (p *page) names(t *mlattr.Vocabulary) {
 	var rows [][]string
 	for _, n := range t.Names {
 		name := code(n.Text)
@@ -300,7 +300,7 @@ func (p *page) names(t *mlattr.Table) {
 	p.table("Names of spans, and whether the name alone identifies the client:", []string{"span", "says", "alone"}, rows)
 }
 
-func (p *page) metrics(t *mlattr.Table) {
+func (p *page) metrics(t *mlattr.Vocabulary) {
 	var rows [][]string
 	for _, m := range t.Metrics {
 		var notes []string
