@@ -16,7 +16,7 @@ import (
 
 // clients have rules of their own, beside their vocabulary. The canonical names
 // that others get look like the GenAI conventions'.
-const clients = mlattr.TorchTel | mlattr.TuFT | mlattr.Snakepit | mlattr.FX | mlattr.TaskWeaver
+const ownSystems = mlattr.TorchTel | mlattr.TuFT | mlattr.Snakepit | mlattr.FX | mlattr.TaskWeaver
 
 // enrichedFacts are those of a span after what Span finds has been written to
 // it, and those that Span found itself.
@@ -27,7 +27,7 @@ func enrichedFacts(resource pcommon.Map, scope string, span ptrace.Span) (read, 
 	known := ofResource.Systems | r.Scope(scope)
 	r.Span(known, span, f)
 	read = all(f)
-	read["client"] = (f.Systems & clients).String()
+	read["client"] = (f.Systems & ownSystems).String()
 	for fact := range f.All() {
 		fact.Put(span.Attributes())
 	}
@@ -37,7 +37,7 @@ func enrichedFacts(resource pcommon.Map, scope string, span ptrace.Span) (read, 
 		delete(read, key)
 	}
 	enriched = all(f)
-	enriched["client"] = (f.Systems & clients).String()
+	enriched["client"] = (f.Systems & ownSystems).String()
 	delete(enriched, mlattr.User)
 	return read, enriched
 }
