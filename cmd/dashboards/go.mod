@@ -1,4 +1,4 @@
-module github.com/otelcol-ml/otelcol-ml/docker/grafana
+module github.com/otelcol-ml/otelcol-ml/cmd/dashboards
 
 go 1.26.0
 

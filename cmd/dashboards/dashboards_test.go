@@ -121,7 +121,7 @@ func TestPanels(t *testing.T) {
 // sources are the uids of provisioning/datasources, with what each is.
 func sources(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("provisioning", "datasources", "otelcol-ml.yaml"))
+	text, err := os.ReadFile(filepath.Join(stack, "grafana", "provisioning", "datasources", "otelcol-ml.yaml"))
 	require.NoError(t, err)
 	var provisioning struct {
 		Datasources []struct {
@@ -148,7 +148,7 @@ func sources(t *testing.T) map[string]string {
 }
 
 func TestDashboardsAreProvisioned(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("provisioning", "dashboards", "otelcol-ml.yaml"))
+	text, err := os.ReadFile(filepath.Join(stack, "grafana", "provisioning", "dashboards", "otelcol-ml.yaml"))
 	require.NoError(t, err)
 	var provisioning struct {
 		Providers []struct{ Options struct{ Path string } }
@@ -158,7 +158,7 @@ func TestDashboardsAreProvisioned(t *testing.T) {
 	path := provisioning.Providers[0].Options.Path
 	assert.Contains(t, string(text), "GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH="+path+"/runs.json")
 
-	text, err = os.ReadFile(filepath.Join("..", "compose.yaml"))
+	text, err = os.ReadFile(filepath.Join(stack, "compose.yaml"))
 	require.NoError(t, err)
 	var compose struct {
 		Services map[string]struct {

@@ -1,5 +1,5 @@
-// Command grafana writes the dashboards of the compose stack into dashboards/,
-// one JSON file each. `make generate` runs it; the files are committed.
+// Command dashboards writes the dashboards of the compose stack into
+// docker/grafana/dashboards, one JSON file each. `make generate` runs it; the files are committed.
 //
 // A dashboard is a function in its own file that lists its panels. panels.go
 // and table.go have the kinds of panels, queries.go shared PromQL, and links.go
@@ -20,12 +20,16 @@ import (
 
 //go:generate go run .
 
-// written is the folder of the files, relative to this one.
-const written = "dashboards"
+// stack is the folder of the compose stack, relative to this one, and written that of
+// the files.
+const (
+	stack   = "../../docker"
+	written = stack + "/grafana/dashboards"
+)
 
 func main() {
 	if err := write(written); err != nil {
-		fmt.Fprintln(os.Stderr, "grafana:", err)
+		fmt.Fprintln(os.Stderr, "dashboards:", err)
 		os.Exit(1)
 	}
 }
