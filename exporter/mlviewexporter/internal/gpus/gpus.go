@@ -381,3 +381,19 @@ func CompareIndexes(a, b string) int {
 		return cmp.Compare(a, b)
 	}
 }
+
+// maxWithout limits the hosts of Without.
+const maxWithout = 16
+
+// Without returns the hosts of which no GPU is known, none without any GPU.
+func (s *Set) Without(hosts []string) []string {
+	if len(s.All) == 0 {
+		return nil
+	}
+	with := make(map[string]bool)
+	for id := range s.All {
+		with[id.Host] = true
+	}
+	hosts = slices.DeleteFunc(hosts, func(host string) bool { return with[host] })
+	return hosts[:min(len(hosts), maxWithout)]
+}

@@ -19,7 +19,7 @@ import (
 
 // addEvidence says what was observed of a problem, and what to do next. It
 // composes what the model holds and decides nothing.
-func (s *Store) addEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
+func (s *problems) addEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
 	s.ownEvidence(state, n, p, now)
 	if s.settings.Fleet && p.record != nil && len(p.record.Evidence) > 0 {
 		takeEvidence(n, p.record)
@@ -28,7 +28,7 @@ func (s *Store) addEvidence(state *api.State, n *api.Need, p *problem, now time.
 
 // ownEvidence says what the page itself has observed, or what the record of a problem
 // says if the page has no words of its own for the kind.
-func (s *Store) ownEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
+func (s *problems) ownEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
 	switch p.kind {
 	case api.LooksHung:
 		s.hungEvidence(n, p.run, now)
@@ -49,7 +49,7 @@ func (s *Store) ownEvidence(state *api.State, n *api.Need, p *problem, now time.
 
 // hungEvidence names the last step, the ranks that do something else than the
 // others, the GPUs and the last checkpoint.
-func (s *Store) hungEvidence(n *api.Need, r *runs.Run, now time.Time) {
+func (s *problems) hungEvidence(n *api.Need, r *runs.Run, now time.Time) {
 	if r == nil {
 		n.Next = "Look at the processes of the run with py-spy dump."
 		return
@@ -147,7 +147,7 @@ func pidOf(r *runs.Run, name string) int64 {
 const maxNamedRanks = 4
 
 // rankEvidence says which ranks finished something else last than the others.
-func (s *Store) rankEvidence(n *api.Need, ranks, suspects []api.Rank, now time.Time) {
+func (s *problems) rankEvidence(n *api.Need, ranks, suspects []api.Rank, now time.Time) {
 	counts := spansOf(ranks)
 	switch {
 	case len(counts) == 0:
@@ -281,7 +281,7 @@ func gpuUse(r *runs.Run) string {
 }
 
 // failedGPUEvidence names the driver's error and what the driver asks for.
-func (s *Store) failedGPUEvidence(n *api.Need, p *problem, now time.Time) {
+func (s *problems) failedGPUEvidence(n *api.Need, p *problem, now time.Time) {
 	n.Next = "Drain the host, and find out what the driver reports: nvidia-smi -q."
 	if len(p.gpus) == 0 {
 		return
@@ -332,7 +332,7 @@ func resetCommand(g *gpus.GPU) string {
 }
 
 // restartEvidence counts the attempts and names the last failure.
-func (s *Store) restartEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
+func (s *problems) restartEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
 	n.Next = "Read why the last attempt ended: the log of the launcher, and the failures of the run."
 	if p.run == nil {
 		return
@@ -363,7 +363,7 @@ func lastFailure(state *api.State, wanted func(*api.Failure) bool) *api.Failure 
 }
 
 // failingEvidence names the errors, and the version that has them.
-func (s *Store) failingEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
+func (s *problems) failingEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
 	n.Unit = "1"
 	n.Next = "Read the last failures of the service."
 	of := s.services.All[p.service]
@@ -423,7 +423,7 @@ func nextOf(n *api.Need, f *api.Failure) {
 }
 
 // failingVersion says which version fails, if others do not.
-func (s *Store) failingVersion(of *serving.Service) string {
+func (s *problems) failingVersion(of *serving.Service) string {
 	requests, errors := make(map[string]float64), make(map[string]float64)
 	for _, m := range s.models.All {
 		if m.Namespace != of.Namespace || m.Service != of.Name {
@@ -456,7 +456,7 @@ func (s *Store) failingVersion(of *serving.Service) string {
 }
 
 // slowEvidence compares the time of a step, and of the phases that grew.
-func (s *Store) slowEvidence(n *api.Need, r *runs.Run, now time.Time) {
+func (s *problems) slowEvidence(n *api.Need, r *runs.Run, now time.Time) {
 	n.Unit = "s"
 	n.Next = "Open the run, and compare its phases and ranks."
 	if r == nil {
@@ -505,7 +505,7 @@ func throttled(r *runs.Run, now time.Time) []string {
 }
 
 // idleEvidence says what memory is held and since when nothing is done.
-func (s *Store) idleEvidence(n *api.Need, p *problem, now time.Time) {
+func (s *problems) idleEvidence(n *api.Need, p *problem, now time.Time) {
 	n.Next = "Ask " + cmp.Or(n.Owner, "the owner") + " whether the process may end."
 	var memory, use series.Total
 	for _, g := range p.gpus {

@@ -15,8 +15,37 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 )
 
-// missingRows returns what the page cannot show, why, and what changes it.
-func (s *Store) missingRows(state *api.State, now time.Time) []api.Missing {
+// missing is what the page cannot show.
+type missing struct {
+	*owners
+	// Group has the streams of hosts and of collectors' notices.
+	series.Group
+	// reported is what components report as missing.
+	reported map[string][]api.Missing
+	// overflow is when data was received that stands for what another component had no
+	// room for.
+	overflow time.Time
+}
+
+// Limits of what components report.
+const (
+	maxComponents = 64
+	maxNotices    = 64
+)
+
+// set replaces what a component reports as missing.
+func (s *missing) set(component string, rows []api.Missing) {
+	if len(rows) == 0 {
+		delete(s.reported, component)
+		return
+	}
+	if _, known := s.reported[component]; known || len(s.reported) < maxComponents {
+		s.reported[s.texts.Of(component)] = slices.Clone(rows[:min(len(rows), maxNotices)])
+	}
+}
+
+// rows returns what the page cannot show, why, and what changes it.
+func (s *missing) rows(state *api.State, now time.Time) []api.Missing {
 	rows := append(s.missingSenders(state, now), s.missingHardware(now)...)
 	rows = append(rows, s.missingRuns(state)...)
 	if !s.settings.Content && s.models.Requests {
@@ -26,8 +55,8 @@ func (s *Store) missingRows(state *api.State, now time.Time) []api.Missing {
 		})
 	}
 	rows = append(rows, s.reachedLimits(now)...)
-	for _, component := range slices.Sorted(maps.Keys(s.missing)) {
-		rows = append(rows, s.missing[component]...)
+	for _, component := range slices.Sorted(maps.Keys(s.reported)) {
+		rows = append(rows, s.reported[component]...)
 	}
 	slices.SortStableFunc(rows, func(a, b api.Missing) int { return api.TrueFirst(a.Since != nil, b.Since != nil) })
 	return rows
@@ -52,10 +81,10 @@ var attributionFixes = map[string]string{
 }
 
 // missingHardware returns what is missing of GPUs.
-func (s *Store) missingHardware(now time.Time) []api.Missing {
+func (s *missing) missingHardware(now time.Time) []api.Missing {
 	rows := []api.Missing{}
 	drivers := false
-	ordered := slices.SortedFunc(slices.Values(s.ofHosts.Streams), func(a, b *series.Stream) int {
+	ordered := slices.SortedFunc(slices.Values(s.Streams), func(a, b *series.Stream) int {
 		return cmp.Or(cmp.Compare(a.Labels.Host, b.Labels.Host), cmp.Compare(a.Labels.Own[0], b.Labels.Own[0]), cmp.Compare(a.Labels.Own[1], b.Labels.Own[1]))
 	})
 	for _, one := range ordered {
@@ -93,7 +122,7 @@ func (s *Store) missingHardware(now time.Time) []api.Missing {
 }
 
 // missingRuns returns what is missing of runs and ranks, one row for each cause.
-func (s *Store) missingRuns(state *api.State) (rows []api.Missing) {
+func (s *missing) missingRuns(state *api.State) (rows []api.Missing) {
 	var spans, hosts, tokens, owners missingOf
 	for _, of := range slices.SortedFunc(maps.Keys(s.services.WithoutRun), compareServices) {
 		spans.add(of.Name, s.services.WithoutRun[of])
@@ -222,7 +251,7 @@ func rounded(n int64) int64 {
 
 // reachedLimits returns the limits of the page, and of ml_metrics, that hide
 // something.
-func (s *Store) reachedLimits(now time.Time) (rows []api.Missing) {
+func (s *missing) reachedLimits(now time.Time) (rows []api.Missing) {
 	rows = s.limits.Missing()
 	if !s.overflow.IsZero() && now.Sub(s.overflow) <= series.GoneAfter {
 		rows = append(rows, api.Missing{
@@ -242,11 +271,11 @@ var noticeTexts = [...]struct{ notice, what, why string }{
 }
 
 // noticeRows returns what collectors lose now: by ml_metrics, which knows its process.
-func (s *Store) noticeRows(now time.Time) (rows []api.Missing) {
+func (s *missing) noticeRows(now time.Time) (rows []api.Missing) {
 	for _, known := range noticeTexts {
 		m := api.Missing{Key: "collectors " + known.notice, Kind: known.notice, Why: known.why + " Their pages and logs say more."}
 		var names []string
-		for _, one := range s.ofHosts.Streams {
+		for _, one := range s.Streams {
 			at, ok := series.Unix(one.Value)
 			if one.Series != series.CollectorNotice || one.Labels.Own[0] != known.notice || one.Sender == nil || !ok || one.Old(now) || one.Gone {
 				continue
@@ -267,7 +296,7 @@ func (s *Store) noticeRows(now time.Time) (rows []api.Missing) {
 
 // missingSenders returns a row for each collector, and for each host of GPUs, that is
 // silent. Of very many, the last row counts the others.
-func (s *Store) missingSenders(state *api.State, now time.Time) (rows []api.Missing) {
+func (s *missing) missingSenders(state *api.State, now time.Time) (rows []api.Missing) {
 	silent := slices.DeleteFunc(slices.Clone(state.Collectors), func(c api.SendingCollector) bool { return c.SilentSince == nil })
 	for _, one := range silent[:min(len(silent), maxNamedSilent)] {
 		rows = append(rows, api.Missing{

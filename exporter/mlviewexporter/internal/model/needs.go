@@ -47,7 +47,7 @@ type problem struct {
 
 // problemOf returns the problem of a stream. ok is false for a kind that nobody
 // has defined, and without a subject.
-func (s *Store) problemOf(one *series.Stream, now time.Time) (p problem, ok bool) {
+func (s *problems) problemOf(one *series.Stream, now time.Time) (p problem, ok bool) {
 	l := &one.Labels
 	since, ok := series.Unix(one.Value)
 	if !ok || urgency(l.Own[0]) < 0 {
@@ -65,7 +65,7 @@ func (s *Store) problemOf(one *series.Stream, now time.Time) (p problem, ok bool
 }
 
 // problemAt returns a problem of a kind with what the page knows of what has it.
-func (s *Store) problemAt(kind string, l *series.Labels, since time.Time) problem {
+func (s *problems) problemAt(kind string, l *series.Labels, since time.Time) problem {
 	p := problem{kind: kind, since: since, runID: l.Run, service: serving.ServiceID{Namespace: l.Namespace, Name: l.Service}}
 	p.run = s.runs.Find(l.Namespace, l.Service, l.Run, l.Host)
 	if g := s.gpus.All[gpus.Ref{Host: l.Host, ID: l.GPU}]; g != nil && l.GPU != "" {
@@ -81,7 +81,7 @@ func (s *Store) problemAt(kind string, l *series.Labels, since time.Time) proble
 }
 
 // heldOn adds the GPUs that the run of the problem, or anybody, held on its host.
-func (s *Store) heldOn(p *problem) {
+func (s *problems) heldOn(p *problem) {
 	for _, g := range s.gpus.All {
 		if g.Host == p.host && slices.ContainsFunc(g.Workloads(g.LastSeen), func(one *series.Stream) bool { return p.runID == "" || one.Labels.Run == p.runID }) {
 			p.gpus, p.onsets = append(p.gpus, g), append(p.onsets, p.since)
@@ -92,7 +92,7 @@ func (s *Store) heldOn(p *problem) {
 
 // heard reports whether the host that is silent to the collector of the problem sends
 // something to another one.
-func (s *Store) heard(p *problem, now time.Time) bool {
+func (s *problems) heard(p *problem, now time.Time) bool {
 	return p.kind == api.HostSilent && s.hosts.Reporting(p.host, now)
 }
 
@@ -104,32 +104,42 @@ func (p *problem) outdated(one *series.Stream) bool {
 }
 
 // known reports whether the page has what a problem is about.
-func (s *Store) known(one *series.Stream) bool {
+func (s *problems) known(one *series.Stream) bool {
 	p, ok := s.problemOf(one, one.At)
 	return ok && (p.run != nil || len(p.gpus) > 0 || s.services.All[p.service] != nil && p.runID == "" && one.Labels.GPU == "" || p.host != "" && s.hosts.All[p.host] != nil)
 }
 
-// replaceProblem removes a problem of something that the page does not know, or whose
-// sender is silent, for one of something that it knows.
-func (s *Store) replaceProblem(by *series.Stream, now time.Time) bool {
-	// Its value comes later.
-	if !s.known(&series.Stream{Key: by.Key, Value: 1}) || now.Sub(s.fullProblems).Abs() < limits.SearchAgain {
+// add adds the problem of a stream, and reports whether there is room for it.
+func (s *problems) add(one *series.Stream, now time.Time) bool {
+	if len(s.open) >= maxProblems && !s.replaceProblem(one, now) {
+		s.limits.Drop("problems")
 		return false
 	}
-	for one := range s.problems {
+	s.open[one] = true
+	return true
+}
+
+// replaceProblem removes a problem of something that the page does not know, or whose
+// sender is silent, for one of something that it knows.
+func (s *problems) replaceProblem(by *series.Stream, now time.Time) bool {
+	// Its value comes later.
+	if !s.known(&series.Stream{Key: by.Key, Value: 1}) || now.Sub(s.full).Abs() < limits.SearchAgain {
+		return false
+	}
+	for one := range s.open {
 		if !s.known(one) || one.Old(now) {
-			delete(s.problems, one)
+			delete(s.open, one)
 			s.streams.Remove(one)
 			return true
 		}
 	}
-	s.fullProblems = now
+	s.full = now
 	return false
 }
 
 // noteProblem marks the onset of a run's problem on its curves, and keeps what
 // is needed to say what a slow run does longer.
-func (s *Store) noteProblem(one *series.Stream) {
+func (s *problems) noteProblem(one *series.Stream) {
 	if p, ok := s.problemOf(one, one.At); ok && p.run != nil && !p.outdated(one) {
 		if p.kind == api.Slow {
 			becomesSlow(p.run, p.since, one.At)
@@ -140,13 +150,13 @@ func (s *Store) noteProblem(one *series.Stream) {
 
 // needRows returns the problems that ml_metrics reports, the most urgent first,
 // and notes them at runs and GPUs.
-func (s *Store) needRows(state *api.State, now time.Time) []api.Need {
+func (s *problems) needRows(state *api.State, now time.Time) []api.Need {
 	for _, r := range s.runs.All {
 		r.Needs = nil
 	}
 	var all []problem
 	known := make(map[string]int)
-	for one := range s.problems {
+	for one := range s.open {
 		if !one.Lasts(now) {
 			continue
 		}
@@ -173,7 +183,7 @@ func (s *Store) needRows(state *api.State, now time.Time) []api.Need {
 		rows = append(rows, s.need(state, &all[i], now))
 	}
 	follow(rows, all)
-	s.markGPUs(state, all)
+	markGPUs(state, all)
 	rows = append(rows, s.silentCollectors(state, now)...)
 	slices.SortFunc(rows, compareNeeds)
 	rows = grouped(rows)
@@ -197,7 +207,7 @@ func compareNeeds(a, b api.Need) int {
 
 // problemID tells problems apart. A failed GPU is one problem, also if several
 // workloads hold it, and so are the GPUs that a holder keeps idle.
-func (s *Store) problemID(state *api.State, p *problem) string {
+func (s *problems) problemID(state *api.State, p *problem) string {
 	id := []string{p.kind, p.service.Namespace, p.service.Name, p.runID, p.host}
 	if len(p.gpus) > 0 {
 		id = []string{p.kind, p.gpus[0].Key}
@@ -209,7 +219,7 @@ func (s *Store) problemID(state *api.State, p *problem) string {
 }
 
 // heldBy names the holder of a GPU on its host, so that its GPUs are one problem.
-func (s *Store) heldBy(state *api.State, g *gpus.GPU, r *record) string {
+func (s *problems) heldBy(state *api.State, g *gpus.GPU, r *record) string {
 	if r != nil {
 		if o := &r.onset; cmp.Or(o.RunID, o.Job, o.Service) != "" {
 			return strings.Join([]string{g.Host, cmp.Or(o.RunID, o.Job, o.Service)}, "\x00")
@@ -250,7 +260,7 @@ func (p *problem) join(other problem) {
 }
 
 // need returns the row of a problem.
-func (s *Store) need(state *api.State, p *problem, now time.Time) api.Need {
+func (s *problems) need(state *api.State, p *problem, now time.Time) api.Need {
 	slices.SortFunc(p.gpus, gpus.Compare)
 	n := api.Need{
 		Kind: p.kind, Since: p.since, RunID: p.runID, Service: p.service.Name, Job: p.job,
@@ -300,7 +310,7 @@ func (s *Store) need(state *api.State, p *problem, now time.Time) api.Need {
 
 // isSimulated reports whether data of a problem's run, service or GPUs is simulated or
 // recorded, and whether nothing but GPUs is, and these come from a recording.
-func (s *Store) isSimulated(p *problem, service string) (simulated, recorded bool) {
+func (s *problems) isSimulated(p *problem, service string) (simulated, recorded bool) {
 	simulated, recorded = s.services.Simulated[service], !s.services.Simulated[service]
 	if p.run != nil && p.run.IsSimulated() {
 		simulated, recorded = true, recorded && p.run.IsRecorded()
@@ -314,7 +324,7 @@ func (s *Store) isSimulated(p *problem, service string) (simulated, recorded boo
 }
 
 // aboutGPUs names the GPUs of a problem and who holds them.
-func (s *Store) aboutGPUs(state *api.State, n *api.Need, p *problem) {
+func (s *problems) aboutGPUs(state *api.State, n *api.Need, p *problem) {
 	for _, g := range p.gpus {
 		n.GPUs = append(n.GPUs, g.Key)
 	}
@@ -382,7 +392,7 @@ const (
 )
 
 // markGPUs sets what each GPU does.
-func (s *Store) markGPUs(state *api.State, all []problem) {
+func markGPUs(state *api.State, all []problem) {
 	at := make(map[string]*api.GPU, len(state.GPUs))
 	for i := range state.GPUs {
 		row := &state.GPUs[i]
@@ -436,7 +446,7 @@ func (s *Store) markGPUs(state *api.State, all []problem) {
 
 // countGPUs counts the GPUs by what they do. A MIG device counts for the GPU that
 // it is part of, which does what the worst of them does.
-func (s *Store) countGPUs(state *api.State) {
+func countGPUs(state *api.State) {
 	turns := []string{activityFailed, api.LooksHung, api.Slow, api.HeldIdle, activityNoData, activityWorking, activityFree}
 	counts := make(map[string]int)
 	parts := make(map[gpus.Ref]int)

@@ -47,7 +47,7 @@ func (o *onset) keep(n *api.Need, places bool) {
 }
 
 // noteOnsets notes who has the problems whose records have just arrived.
-func (s *Store) noteOnsets(now time.Time) {
+func (s *problems) noteOnsets(now time.Time) {
 	if len(s.begun) == 0 {
 		return
 	}
@@ -61,7 +61,7 @@ func (s *Store) noteOnsets(now time.Time) {
 }
 
 // needOf returns the row of a problem as its record has it.
-func (s *Store) needOf(r *record, now time.Time) api.Need {
+func (s *problems) needOf(r *record, now time.Time) api.Need {
 	l := series.Labels{Namespace: r.namespace, Service: r.Service, Run: r.Run}
 	if kind, _ := mlattr.ProblemNamed(r.Kind); kind.Of == mlattr.OfGPU || kind.Of == mlattr.OfHost {
 		l.Host, l.GPU = r.Host, r.GPU
@@ -79,7 +79,7 @@ func (s *Store) needOf(r *record, now time.Time) api.Need {
 const maxEnded = 5 * maxResolved
 
 // resolve keeps the record of a problem that has ended. known is the one from before, or nil.
-func (s *Store) resolve(own, known *record, now time.Time) {
+func (s *problems) resolve(own, known *record, now time.Time) {
 	own.Onset, own.Ended = kept.Earlier(own.Onset, now), kept.Earlier(own.Ended, now)
 	if known != nil && known.ID == own.ID {
 		own.onset = known.onset
@@ -94,7 +94,7 @@ func (s *Store) resolve(own, known *record, now time.Time) {
 
 // addResolved adds a problem that has ended, in place of the one that ended first
 // beyond the limit.
-func (s *Store) addResolved(n *api.Need) {
+func (s *problems) addResolved(n *api.Need) {
 	if slices.ContainsFunc(s.resolved, func(known api.Need) bool { return known.Key == n.Key }) {
 		return
 	}
@@ -110,7 +110,7 @@ func compareEnds(a, b api.Need) int { return a.Ended.Compare(*b.Ended) }
 
 // resolvedRows returns the problems that ended within the last 24 hours, the newest end
 // first.
-func (s *Store) resolvedRows(state *api.State, now time.Time) []api.Need {
+func (s *problems) resolvedRows(state *api.State, now time.Time) []api.Need {
 	var rows []api.Need
 	for _, n := range slices.Backward(s.resolved) {
 		if now.Sub(*n.Ended) <= resolvedFor {
@@ -121,7 +121,7 @@ func (s *Store) resolvedRows(state *api.State, now time.Time) []api.Need {
 }
 
 // importResolved adds the resolved problems that Export has written.
-func (s *Store) importResolved(all []api.Need, now time.Time) {
+func (s *problems) importResolved(all []api.Need, now time.Time) {
 	for i := range all[:min(len(all), maxEnded)] {
 		n := &all[i]
 		if n.Ended == nil || now.Sub(*n.Ended) > resolvedFor || n.Ended.After(now.Add(time.Minute)) || urgency(n.Kind) < 0 {

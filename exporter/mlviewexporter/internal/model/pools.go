@@ -20,7 +20,7 @@ type pool struct {
 }
 
 // poolOf returns the pool of a stream, which it adds if there is room, else nil.
-func (s *Store) poolOf(one *series.Stream, now time.Time) *pool {
+func (s *router) poolOf(one *series.Stream, now time.Time) *pool {
 	l := &one.Labels
 	id := poolID{l.Namespace, l.Service, l.Own[0], ""}
 	switch one.Series {
@@ -44,7 +44,7 @@ func (s *Store) poolOf(one *series.Stream, now time.Time) *pool {
 // poolRows returns the rows of pools. Crashes, breakers and alerts name no
 // process. They are in the row of the only process of a pool, else in a row of
 // their own.
-func (s *Store) poolRows(now time.Time) []api.Pool {
+func (s *router) poolRows(now time.Time) []api.Pool {
 	rows := make([]api.Pool, 0, len(s.pools))
 	for _, p := range s.pools {
 		if row, ok := p.row(now); ok {

@@ -48,7 +48,7 @@ const (
 // noteRecord keeps what ml_metrics says of a problem until it ends. A problem that is
 // only a mark becomes a moment on the curves of its run. Nobody is asked to act on a
 // problem in shadow.
-func (s *Store) noteRecord(r *input.Record, namespace string, now time.Time) {
+func (s *problems) noteRecord(r *input.Record, namespace string, now time.Time) {
 	kind, ok := mlattr.ProblemNamed(r.Kind)
 	if !ok || r.Shadow {
 		return
@@ -64,9 +64,9 @@ func (s *Store) noteRecord(r *input.Record, namespace string, now time.Time) {
 	if !r.Ended.IsZero() {
 		s.resolve(newRecord(r, namespace), known, now)
 		// A collector that is silent since may have reported it, too.
-		for one := range s.problems {
+		for one := range s.open {
 			if one.Old(now) && recordIDOfStream(one) == id {
-				delete(s.problems, one)
+				delete(s.open, one)
 				s.streams.Remove(one)
 			}
 		}
@@ -118,7 +118,7 @@ func newRecord(r *input.Record, namespace string) *record {
 
 // markRecord adds a problem that is only a mark to the curves of its run. That of a
 // service without a run is listed with the changes.
-func (s *Store) markRecord(r *input.Record, title, namespace string, now time.Time) {
+func (s *problems) markRecord(r *input.Record, title, namespace string, now time.Time) {
 	of := s.runs.Find(namespace, r.Service, r.Run, r.Host)
 	text := title
 	if len(r.Evidence) > 0 {
@@ -168,7 +168,7 @@ func takeEvidence(n *api.Need, r *record) {
 
 // beforeProblem returns the changes before a problem: those that its record names,
 // else those that the page knows.
-func (s *Store) beforeProblem(p *problem, n *api.Need) []api.Change {
+func (s *problems) beforeProblem(p *problem, n *api.Need) []api.Change {
 	if p.record == nil || len(p.record.Before) == 0 {
 		hosts := map[string]bool{p.host: p.host != ""}
 		if p.run != nil {

@@ -18,7 +18,7 @@ const reportSilence = 5 * time.Minute
 
 // silentCollectors returns the collectors as problems that fell silent while somebody
 // worked of whom only they told. ml_metrics of a collector that has died cannot say so.
-func (s *Store) silentCollectors(state *api.State, now time.Time) (rows []api.Need) {
+func (s *problems) silentCollectors(state *api.State, now time.Time) (rows []api.Need) {
 	for i := range state.Collectors {
 		row := &state.Collectors[i]
 		one := s.senders.All[row.ID]
@@ -34,7 +34,7 @@ func (s *Store) silentCollectors(state *api.State, now time.Time) (rows []api.Ne
 }
 
 // silenceOf returns the problem that a collector is silent, nil if it is none.
-func (s *Store) silenceOf(one *fleet.Sender, row *api.SendingCollector, now time.Time) *api.Need {
+func (s *problems) silenceOf(one *fleet.Sender, row *api.SendingCollector, now time.Time) *api.Need {
 	if row.SilentSince == nil || now.Sub(*row.SilentSince) < reportSilence {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (s *Store) silenceOf(one *fleet.Sender, row *api.SendingCollector, now time
 }
 
 // endSilence keeps as resolved that a collector was silent, if that was a problem.
-func (s *Store) endSilence(one *fleet.Sender, reason string, now time.Time) {
+func (s *problems) endSilence(one *fleet.Sender, reason string, now time.Time) {
 	if n := s.silences[one]; n != nil {
 		n.Key, n.Ended, n.EndReason, n.Next = api.Key("resolved", n.Key, n.Since.String()), api.TimeOf(now), reason, ""
 		s.addResolved(n)

@@ -20,88 +20,60 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/traces"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
-// Store is the bounded model of what runs. It is safe for concurrent use.
+// Store is the bounded model of what runs: it takes the lock, passes what is received to
+// the owners and assembles the State. It is safe for concurrent use.
 type Store struct {
-	settings input.Settings
-	started  time.Time
+	started time.Time
 	// state is the last State.
 	state atomic.Pointer[api.State]
 
-	mu     sync.Mutex
-	texts  *kept.Texts
-	limits *limits.Counts
-	// arrived is when data of a host, a client or a GPU last came: what ml_metrics
-	// computes is no news of them. counted is when one of its
-	// counters last grew, on the page of a fleet.
-	arrived, counted time.Time
-	pruned           time.Time
-	hosts            *fleet.Hosts
-
-	streams  *series.Table
-	runs     *runs.Set
-	gpus     *gpus.Set
-	models   *serving.Models
-	services *serving.Services
-	pools    map[poolID]*pool
-	// fullProblems is when nothing could make room for one.
-	fullProblems time.Time
-	problems     map[*series.Stream]bool
+	mu sync.Mutex
+	router
+	pruned time.Time
 	// details are those of runs that somebody has asked for since detailsOf was
 	// taken.
 	details   map[string]*api.RunDetail
 	detailsOf *api.State
-	// ofHosts are the streams of hosts.
-	ofHosts series.Group
-	// senders are those of a fleet, silences the problems that they are silent although
-	// somebody worked.
-	senders  *fleet.Senders
-	silences map[*fleet.Sender]*api.Need
+}
 
+// owners hold what the page shows, each its part.
+type owners struct {
+	settings input.Settings
+	texts    *kept.Texts
+	limits   *limits.Counts
+	streams  *series.Table
+
+	hosts    *fleet.Hosts
+	senders  *fleet.Senders
+	runs     *runs.Set
+	gpus     *gpus.Set
+	models   *serving.Models
+	services *serving.Services
 	calls    *calls.Ring
 	failures *failures.Groups
 	changes  *changes.Log
-	// records are those of open problems.
-	records map[recordID]*record
-	// begun are records whose onset is not noted yet. resolved are the problems that
-	// have ended, the newest end last.
-	begun    []*record
-	resolved []api.Need
 	traces   *traces.Set
-	missing  map[string][]api.Missing
-	// overflow is when data was received that stands for what another component had no
-	// room for.
-	overflow time.Time
 }
 
 // NewStore returns an empty Store.
 func NewStore(settings input.Settings) *Store {
 	settings = settings.WithDefaults()
-	s := &Store{
-		settings: settings,
-		started:  settings.Now(),
-		texts:    kept.NewTexts(settings.Content),
-		limits:   limits.New(),
-		streams:  series.NewTable(),
-		pools:    make(map[poolID]*pool),
-		problems: make(map[*series.Stream]bool),
-		records:  make(map[recordID]*record),
-		silences: make(map[*fleet.Sender]*api.Need),
-		missing:  make(map[string][]api.Missing),
-	}
-	s.hosts = fleet.NewHosts(s.texts)
-	s.senders = fleet.NewSenders(s.texts, s.limits, func(one *fleet.Sender, now time.Time) { s.endSilence(one, mlattr.ProblemNoEvidence, now) })
-	s.changes = changes.New(settings, s.texts)
-	s.gpus = gpus.New(settings, s.texts, s.limits, s.streams)
-	s.services = serving.NewServices(s.texts, s.limits)
-	s.models = serving.NewModels(s.texts, s.limits, s.streams, s.services)
-	s.runs = runs.New(settings, s.texts, s.limits, s.streams, s.changes, s.gpus)
-	s.calls = calls.New(settings, s.texts)
-	s.failures = failures.New(settings, s.texts, s.limits)
-	s.traces = traces.New(settings, s.texts)
-	return s
+	o := &owners{settings: settings, texts: kept.NewTexts(settings.Content), limits: limits.New(), streams: series.NewTable()}
+	all := newProblems(o)
+	o.hosts = fleet.NewHosts(o.texts)
+	o.senders = fleet.NewSenders(o.texts, o.limits, func(one *fleet.Sender, now time.Time) { all.endSilence(one, mlattr.ProblemNoEvidence, now) })
+	o.changes = changes.New(settings, o.texts)
+	o.gpus = gpus.New(settings, o.texts, o.limits, o.streams)
+	o.services = serving.NewServices(o.texts, o.limits)
+	o.models = serving.NewModels(o.texts, o.limits, o.streams, o.services)
+	o.runs = runs.New(settings, o.texts, o.limits, o.streams, o.changes, o.gpus)
+	o.calls = calls.New(settings, o.texts)
+	o.failures = failures.New(settings, o.texts, o.limits)
+	o.traces = traces.New(settings, o.texts)
+	lacks := &missing{owners: o, reported: make(map[string][]api.Missing)}
+	return &Store{started: settings.Now(), router: router{owners: o, problems: all, missing: lacks, pools: make(map[poolID]*pool)}}
 }
 
 // State returns what the page shows. The State is at most one interval old and
@@ -145,21 +117,8 @@ func (s *Store) Hidden() map[string]int {
 func (s *Store) SetMissing(component string, missing []api.Missing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(missing) == 0 {
-		delete(s.missing, component)
-		return
-	}
-	if _, known := s.missing[component]; !known && len(s.missing) >= maxComponents {
-		return
-	}
-	s.missing[s.texts.Of(component)] = append([]api.Missing(nil), missing[:min(len(missing), maxNotices)]...)
+	s.missing.set(component, missing)
 }
-
-// Limits of SetMissing.
-const (
-	maxComponents = 64
-	maxNotices    = 64
-)
 
 // ApplyPoints adds the points of one request.
 func (s *Store) ApplyPoints(points []series.Point) {
@@ -182,29 +141,8 @@ func (s *Store) ApplyUpdates(updates []series.Update, unknown []int) []int {
 	now := s.begin()
 	defer s.mu.Unlock()
 	for i := range updates {
-		one := s.streams.OfOrigin(updates[i].Origin)
-		// What belongs to a stream may have left meanwhile.
-		if one == nil || !one.Live(now) {
+		if !s.again(&updates[i], now) {
 			unknown = append(unknown, i)
-			continue
-		}
-		if one.Host != nil {
-			one.Host = s.hosts.SeeAgain(one.Host, one.Labels.Host, now)
-		}
-		if !one.Series.Derived() {
-			s.arrived = now
-		}
-		if one.Sender != nil {
-			one.Sender = s.senders.SeeAgain(one.Sender, now)
-		}
-		if one.Overflow {
-			s.overflow = now
-		}
-		if !s.update(one, &updates[i], true, now) {
-			continue
-		}
-		if g, ok := one.Owner.(*gpus.GPU); ok {
-			g.SeeAgain(one.Series, now)
 		}
 	}
 	return unknown
@@ -247,7 +185,7 @@ func (s *Store) ApplyEvents(events []input.Event) {
 	for i := range events {
 		s.event(&events[i], now)
 	}
-	s.noteOnsets(now)
+	s.problems.noteOnsets(now)
 }
 
 // SetFailures replaces the groups that repro_gen's directory has. They are shown
@@ -335,170 +273,3 @@ func (s *Store) begin() (now time.Time) {
 	s.prune(now)
 	return now
 }
-
-// tell notes when a run or a host has last sent anything, as ml_metrics says.
-func (s *Store) tell(one *series.Stream, now time.Time) {
-	at, ok := series.Unix(one.Value)
-	if !ok {
-		return
-	}
-	if at.After(now) {
-		at = now
-	}
-	if at.After(s.arrived) {
-		s.arrived = at
-	}
-	if r, ok := one.Run.(*runs.Run); ok {
-		r.News.Hear(at)
-	} else if host := s.hosts.Of(one.Labels.Host); host != nil {
-		host.Hear(at)
-	}
-}
-
-// point adds a point to its stream.
-func (s *Store) point(p *series.Point, now time.Time) {
-	var host *silence.Sender
-	if !p.Series.Derived() {
-		host, s.arrived = s.hosts.See(p.Labels.Host, now), now
-	}
-	if p.Overflow {
-		s.overflow = now
-	}
-	key := series.Key{Series: p.Series, Labels: p.Labels}
-	var from *fleet.Sender
-	if s.settings.Fleet {
-		from = s.senders.See(&p.From, now)
-	}
-	if from != nil && !p.Series.OfHardware() {
-		key.Labels.Collector = from.ID // a GPU is one, whoever sends it
-	}
-	one := s.streams.Find(&key)
-	if one == nil {
-		if p.Gone {
-			return
-		}
-		if one = s.newStream(key, p, now); one == nil {
-			return
-		}
-	}
-	s.streams.SetOrigin(one, p.Origin)
-	one.Host, one.Sender, one.Overflow, one.Simulated = host, from, p.Overflow, p.Simulated
-	u := p.Update()
-	if !s.update(one, &u, false, now) {
-		return
-	}
-	if p.Simulated {
-		s.services.SeeSimulated(one.Labels.Service)
-	}
-	if g, ok := one.Owner.(*gpus.GPU); ok {
-		s.gpus.See(g, p, now)
-	}
-}
-
-// update gives a stream a new value, and reports whether there is one. again reports
-// whether everything else of the point is as before.
-func (s *Store) update(one *series.Stream, u *series.Update, again bool, now time.Time) bool {
-	ok, changed := one.Update(u, now)
-	if !ok {
-		return false
-	}
-	switch {
-	case one.Series == series.Problem && changed:
-		s.noteProblem(one)
-	case one.Series == series.HostLastData || one.Series == series.RunLastData:
-		s.tell(one, now)
-	case changed && one.Series.Counts() && s.settings.Fleet:
-		s.counted = now
-	}
-	if one.Run != nil {
-		one.Run.Updated(one, !again || changed, now)
-	}
-	return true
-}
-
-// newStream returns a new stream and adds it to what it belongs to, or nil if
-// that is beyond a limit.
-func (s *Store) newStream(key series.Key, p *series.Point, now time.Time) *series.Stream {
-	if s.streams.N >= series.MaxStreams && !s.runs.ReplaceStreams(&p.Labels, now) {
-		s.limits.Drop("streams")
-		return nil
-	}
-	key.Labels.Keep(s.texts)
-	if known := s.streams.Find(&key); known != nil {
-		return known // its labels are longer than what is kept of them
-	}
-	one := series.New(key)
-	if !s.attach(one, p, now) {
-		return nil
-	}
-	s.streams.Add(one)
-	return one
-}
-
-// attach adds a stream to what it belongs to, and reports whether there is room.
-func (s *Store) attach(one *series.Stream, p *series.Point, now time.Time) bool {
-	l := &one.Labels
-	subject := one.Series.Subject()
-	from := share.OriginOf(p.Sender, l.Service)
-	if l.Run != "" && (subject == series.OfRun || subject == series.OfModel || one.Series == series.Errors) {
-		if r := s.runs.Of(l.Namespace, l.Service, l.Run, from, now); r != nil {
-			if !r.Attach(one) {
-				s.limits.Drop("series of one run")
-				return false
-			}
-			one.Run = r
-		}
-	}
-	add := func(to *series.Group, limit int, of string) bool {
-		if to.Add(one, limit) {
-			return true
-		}
-		s.limits.Drop(of)
-		return false
-	}
-	switch subject {
-	case series.OfRun:
-		return one.Run != nil
-	case series.OfModel:
-		if serving.Trains(one) {
-			return one.Run != nil
-		}
-		if m := s.models.Of(serving.ModelIDOf(one), now); m != nil && add(&m.Group, serving.MaxStreamsOfModel, "series of one model") {
-			one.Owner = m
-		}
-		return one.Owner != nil || one.Run != nil
-	case series.OfService:
-		if of := s.services.Of(l.Namespace, l.Service, from, now); of != nil && add(&of.Group, serving.MaxStreamsOfService, "series of one service") {
-			one.Owner = of
-		}
-		return one.Owner != nil || one.Run != nil
-	case series.OfPool:
-		pool := s.poolOf(one, now)
-		if pool == nil || !add(&pool.Group, maxStreamsOfPool, "series of one pool") {
-			return false
-		}
-		one.Owner = pool
-	case series.OfProblem:
-		if len(s.problems) >= maxProblems && !s.replaceProblem(one, now) {
-			s.limits.Drop("problems")
-			return false
-		}
-		s.problems[one] = true
-	case series.OfGPU:
-		g := s.gpus.Of(p, now)
-		if g == nil || !add(&g.Group, gpus.MaxStreamsOfGPU, "series of one GPU") {
-			return false
-		}
-		one.Owner = g
-	case series.OfHost, series.OfCollector:
-		return add(&s.ofHosts, maxStreamsOfHosts, "series of hosts")
-	}
-	return true
-}
-
-// Limits of the problems, of those that are shown, and of those that have ended.
-const (
-	maxProblems = 2000
-	maxNeeds    = 500
-	maxResolved = 200
-)

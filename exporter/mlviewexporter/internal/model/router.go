@@ -1,0 +1,265 @@
+package model
+
+import (
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/failures"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
+)
+
+// router passes what is received to the owners that it concerns.
+type router struct {
+	*owners
+	problems *problems
+	missing  *missing
+	pools    map[poolID]*pool
+	// arrived is when data of a host, a client or a GPU last came: what ml_metrics
+	// computes is no news of them. counted is when one of its counters last grew, on the
+	// page of a fleet.
+	arrived, counted time.Time
+}
+
+// again adds a value of a stream that is known by its Origin, and reports whether it is.
+func (s *router) again(u *series.Update, now time.Time) bool {
+	one := s.streams.OfOrigin(u.Origin)
+	// What belongs to a stream may have left meanwhile.
+	if one == nil || !one.Live(now) {
+		return false
+	}
+	if one.Host != nil {
+		one.Host = s.hosts.SeeAgain(one.Host, one.Labels.Host, now)
+	}
+	if !one.Series.Derived() {
+		s.arrived = now
+	}
+	if one.Sender != nil {
+		one.Sender = s.senders.SeeAgain(one.Sender, now)
+	}
+	if one.Overflow {
+		s.missing.overflow = now
+	}
+	if s.update(one, u, true, now) {
+		if g, ok := one.Owner.(*gpus.GPU); ok {
+			g.SeeAgain(one.Series, now)
+		}
+	}
+	return true
+}
+
+// tell notes when a run or a host has last sent anything, as ml_metrics says.
+func (s *router) tell(one *series.Stream, now time.Time) {
+	at, ok := series.Unix(one.Value)
+	if !ok {
+		return
+	}
+	if at.After(now) {
+		at = now
+	}
+	if at.After(s.arrived) {
+		s.arrived = at
+	}
+	if r, ok := one.Run.(*runs.Run); ok {
+		r.News.Hear(at)
+	} else if host := s.hosts.Of(one.Labels.Host); host != nil {
+		host.Hear(at)
+	}
+}
+
+// point adds a point to its stream.
+func (s *router) point(p *series.Point, now time.Time) {
+	var host *silence.Sender
+	if !p.Series.Derived() {
+		host, s.arrived = s.hosts.See(p.Labels.Host, now), now
+	}
+	if p.Overflow {
+		s.missing.overflow = now
+	}
+	key := series.Key{Series: p.Series, Labels: p.Labels}
+	var from *fleet.Sender
+	if s.settings.Fleet {
+		from = s.senders.See(&p.From, now)
+	}
+	if from != nil && !p.Series.OfHardware() {
+		key.Labels.Collector = from.ID // a GPU is one, whoever sends it
+	}
+	one := s.streams.Find(&key)
+	if one == nil {
+		if p.Gone {
+			return
+		}
+		if one = s.newStream(key, p, now); one == nil {
+			return
+		}
+	}
+	s.streams.SetOrigin(one, p.Origin)
+	one.Host, one.Sender, one.Overflow, one.Simulated = host, from, p.Overflow, p.Simulated
+	u := p.Update()
+	if !s.update(one, &u, false, now) {
+		return
+	}
+	if p.Simulated {
+		s.services.SeeSimulated(one.Labels.Service)
+	}
+	if g, ok := one.Owner.(*gpus.GPU); ok {
+		s.gpus.See(g, p, now)
+	}
+}
+
+// update gives a stream a new value, and reports whether there is one. again reports
+// whether everything else of the point is as before.
+func (s *router) update(one *series.Stream, u *series.Update, again bool, now time.Time) bool {
+	ok, changed := one.Update(u, now)
+	if !ok {
+		return false
+	}
+	switch {
+	case one.Series == series.Problem && changed:
+		s.problems.noteProblem(one)
+	case one.Series == series.HostLastData || one.Series == series.RunLastData:
+		s.tell(one, now)
+	case changed && one.Series.Counts() && s.settings.Fleet:
+		s.counted = now
+	}
+	if one.Run != nil {
+		one.Run.Updated(one, !again || changed, now)
+	}
+	return true
+}
+
+// newStream returns a new stream and adds it to what it belongs to, or nil if
+// that is beyond a limit.
+func (s *router) newStream(key series.Key, p *series.Point, now time.Time) *series.Stream {
+	if s.streams.N >= series.MaxStreams && !s.runs.ReplaceStreams(&p.Labels, now) {
+		s.limits.Drop("streams")
+		return nil
+	}
+	key.Labels.Keep(s.texts)
+	if known := s.streams.Find(&key); known != nil {
+		return known // its labels are longer than what is kept of them
+	}
+	one := series.New(key)
+	if !s.attach(one, p, now) {
+		return nil
+	}
+	s.streams.Add(one)
+	return one
+}
+
+// attach adds a stream to what it belongs to, and reports whether there is room.
+func (s *router) attach(one *series.Stream, p *series.Point, now time.Time) bool {
+	l := &one.Labels
+	subject := one.Series.Subject()
+	from := share.OriginOf(p.Sender, l.Service)
+	if l.Run != "" && (subject == series.OfRun || subject == series.OfModel || one.Series == series.Errors) {
+		if r := s.runs.Of(l.Namespace, l.Service, l.Run, from, now); r != nil {
+			if !r.Attach(one) {
+				s.limits.Drop("series of one run")
+				return false
+			}
+			one.Run = r
+		}
+	}
+	add := func(to *series.Group, limit int, of string) bool {
+		if to.Add(one, limit) {
+			return true
+		}
+		s.limits.Drop(of)
+		return false
+	}
+	switch subject {
+	case series.OfRun:
+		return one.Run != nil
+	case series.OfModel:
+		if serving.Trains(one) {
+			return one.Run != nil
+		}
+		if m := s.models.Of(serving.ModelIDOf(one), now); m != nil && add(&m.Group, serving.MaxStreamsOfModel, "series of one model") {
+			one.Owner = m
+		}
+		return one.Owner != nil || one.Run != nil
+	case series.OfService:
+		if of := s.services.Of(l.Namespace, l.Service, from, now); of != nil && add(&of.Group, serving.MaxStreamsOfService, "series of one service") {
+			one.Owner = of
+		}
+		return one.Owner != nil || one.Run != nil
+	case series.OfPool:
+		pool := s.poolOf(one, now)
+		if pool == nil || !add(&pool.Group, maxStreamsOfPool, "series of one pool") {
+			return false
+		}
+		one.Owner = pool
+	case series.OfProblem:
+		return s.problems.add(one, now)
+	case series.OfGPU:
+		g := s.gpus.Of(p, now)
+		if g == nil || !add(&g.Group, gpus.MaxStreamsOfGPU, "series of one GPU") {
+			return false
+		}
+		one.Owner = g
+	case series.OfHost, series.OfCollector:
+		return add(&s.missing.Group, maxStreamsOfHosts, "series of hosts")
+	}
+	return true
+}
+
+// span adds a span to all that it concerns.
+func (s *router) span(in *input.Span, from share.Origin, now time.Time) {
+	src := in.Source
+	s.hosts.See(src.Host, now)
+	of := s.services.Of(src.Namespace, src.Service, from, now)
+	s.services.Span(in, of, now)
+	var named failures.Run
+	if src.Run != "" {
+		if r := s.runs.Of(src.Namespace, src.Service, src.Run, from, now); r != nil {
+			r.Span(in, now)
+			named = failures.Run{Key: r.Key, ID: r.ID, Again: r.Again}
+		}
+	}
+	s.traces.Add(in, named.Key)
+	if in.Call != input.NoCall {
+		s.calls.Add(in, named.Key)
+	}
+	if s.models.IsRequest(in) {
+		s.models.Request(in, of, now)
+	}
+	if in.Failed && !in.FailureElsewhere && (in.ML || in.Class != "" || in.Fingerprint != "") && !s.failures.Covered(in) {
+		s.failures.Span(in, named, from, now)
+		if of != nil {
+			s.services.SeeFailure(of, src.Version)
+		}
+	}
+}
+
+// event adds a log record.
+func (s *router) event(e *input.Event, now time.Time) {
+	if e.XID != nil {
+		s.hosts.See(e.Host, now)
+		s.arrived = now
+	}
+	if e.XID != nil && e.GPU != "" {
+		xid := *e.XID
+		xid.Time = kept.Earlier(xid.Time, now)
+		s.gpus.SeeXID(gpus.Ref{Host: e.Host, ID: e.GPU}, xid)
+	}
+	if e.Change != nil {
+		run := ""
+		if r := s.runs.Find(e.Namespace, e.Change.Service, e.Change.RunID, e.Change.Host); r != nil {
+			run = r.Key
+		}
+		s.changes.Note(e.Change, run, now)
+	}
+	if e.Problem != nil {
+		s.problems.noteRecord(e.Problem, e.Namespace, now)
+	}
+	if e.Failure != nil {
+		s.failures.Record(e.Failure, now)
+	}
+}
