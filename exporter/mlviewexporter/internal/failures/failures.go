@@ -30,8 +30,8 @@ type Groups struct {
 	lookup map[causeID]string
 	// parents are the spans above failures.
 	parents input.Parents
-	// leaving are the next groups to make room, unless a failure came since.
-	leaving []leavingFailures
+	// leaving are unless a failure came since.
+	leaving limits.Leaving[leavingFailures]
 }
 
 // leavingFailures is a group, and when its last failure was seen.
@@ -181,34 +181,23 @@ func (f *Groups) group(key string, from share.Origin, now time.Time) *group {
 // forget makes room for a group: of senders and services with more than their share,
 // first those of runs that came only once, and then the one that occurred longest ago.
 func (f *Groups) forget(now time.Time) {
-	for {
-		if len(f.leaving) == 0 {
-			f.orderLeaving()
+	may := func(l leavingFailures) bool { return f.all[l.Key] == l.group && LastSeen(&l.Failure).Equal(l.seen) }
+	next, ok := f.leaving.Next(now, may, func() (next []leavingFailures) {
+		all := make([]leavingFailures, 0, len(f.all))
+		for _, one := range f.all {
+			all = append(all, leavingFailures{one, LastSeen(&one.Failure)})
 		}
-		next := f.leaving[0]
-		f.leaving = f.leaving[1:]
-		if f.all[next.Key] == next.group && LastSeen(&next.Failure).Equal(next.seen) {
-			f.limits.Refuse("failures", next.Key, now)
-			f.remove(next.Key)
-			return
+		slices.SortFunc(all, func(a, b leavingFailures) int {
+			return cmp.Or(api.TrueFirst(a.again, b.again), b.seen.Compare(a.seen), cmp.Compare(a.Key, b.Key))
+		})
+		for _, i := range f.limits.Leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, 1 }) {
+			next = append(next, all[i])
 		}
-	}
-}
-
-func (f *Groups) orderLeaving() {
-	all := make([]leavingFailures, 0, len(f.all))
-	for _, one := range f.all {
-		all = append(all, leavingFailures{one, LastSeen(&one.Failure)})
-	}
-	slices.SortFunc(all, func(a, b leavingFailures) int {
-		if a.again != b.again {
-			return map[bool]int{true: -1, false: 1}[a.again]
-		}
-		return cmp.Or(b.seen.Compare(a.seen), cmp.Compare(a.Key, b.Key))
+		return next
 	})
-	f.leaving = nil
-	for _, i := range f.limits.Leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, 1 }) {
-		f.leaving = append(f.leaving, all[i])
+	if ok {
+		f.limits.Refuse("failures", next.Key, now)
+		f.remove(next.Key)
 	}
 }
 

@@ -44,8 +44,8 @@ type Senders struct {
 	left func(one *Sender, now time.Time)
 
 	All map[string]*Sender
-	// full is when nothing could make room for one.
-	full time.Time
+	// leaving are the silent ones.
+	leaving limits.Leaving[*Sender]
 }
 
 // NewSenders returns no collectors.
@@ -104,21 +104,14 @@ func (s *Senders) of(id string, now time.Time) *Sender {
 
 // replace removes the collector that has been silent for longest.
 func (s *Senders) replace(now time.Time) bool {
-	if now.Sub(s.full).Abs() < limits.SearchAgain {
-		return false
+	silent := func(one *Sender) bool { return !one.Forgotten && one.Silent(now) }
+	oldest, ok := s.leaving.Next(now, silent, func() []*Sender {
+		return limits.OldestFirst(maps.Values(s.All), silent, func(one *Sender) time.Time { return one.Last })
+	})
+	if ok {
+		s.forget(oldest, now)
 	}
-	var oldest *Sender
-	for _, one := range s.All {
-		if one.Silent(now) && (oldest == nil || one.Last.Before(oldest.Last)) {
-			oldest = one
-		}
-	}
-	if oldest == nil {
-		s.full = now
-		return false
-	}
-	s.forget(oldest, now)
-	return true
+	return ok
 }
 
 func (s *Senders) forget(one *Sender, now time.Time) {

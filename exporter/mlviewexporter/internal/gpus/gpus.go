@@ -3,6 +3,7 @@ package gpus
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -24,8 +25,8 @@ type Set struct {
 	streams  *series.Table
 
 	All map[Ref]*GPU
-	// full is when nothing could make room for one.
-	full time.Time
+	// leaving are those that are not read any more.
+	leaving limits.Leaving[*GPU]
 	// XIDs may have those of GPUs that have not been read yet.
 	XIDs map[Ref]*api.XID
 }
@@ -67,21 +68,14 @@ func (s *Set) Of(p *series.Point, now time.Time) *GPU {
 
 // replace removes the GPU that was read longest ago, if it is not read any more.
 func (s *Set) replace(now time.Time) bool {
-	if now.Sub(s.full).Abs() < limits.SearchAgain {
-		return false
+	silent := func(g *GPU) bool { return s.All[g.Ref] == g && g.Readings.Silent(now) }
+	oldest, ok := s.leaving.Next(now, silent, func() []*GPU {
+		return limits.OldestFirst(maps.Values(s.All), silent, func(g *GPU) time.Time { return g.LastSeen })
+	})
+	if ok {
+		s.remove(oldest)
 	}
-	var oldest *GPU
-	for _, g := range s.All {
-		if g.Readings.Silent(now) && (oldest == nil || g.LastSeen.Before(oldest.LastSeen)) {
-			oldest = g
-		}
-	}
-	if oldest == nil {
-		s.full = now
-		return false
-	}
-	s.remove(oldest)
-	return true
+	return ok
 }
 
 func (s *Set) remove(g *GPU) {

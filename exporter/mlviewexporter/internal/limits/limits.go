@@ -2,6 +2,7 @@
 package limits
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,6 +21,52 @@ const (
 
 // SearchAgain is when something that can be replaced is looked for again.
 const SearchAgain = time.Second
+
+// Leaving are the rows of a list that make room for others, in the order in which they
+// leave.
+type Leaving[T any] struct {
+	next []T
+	// ordered is when they were put in order, vain when there was none.
+	ordered, vain time.Time
+}
+
+// Next takes out the next row that may leave. Where there is none, order returns others in
+// their order, but not again within SearchAgain after it has returned none that may.
+func (l *Leaving[T]) Next(now time.Time, may func(T) bool, order func() []T) (next T, ok bool) {
+	if now.Sub(l.ordered).Abs() >= SearchAgain {
+		l.next = nil // the order is another one since
+	}
+	for {
+		for len(l.next) > 0 {
+			one := l.next[0]
+			clear(l.next[:1])
+			if l.next = l.next[1:]; may(one) {
+				return one, true
+			}
+		}
+		if now.Sub(l.vain).Abs() < SearchAgain {
+			return next, false
+		}
+		if l.next, l.ordered = order(), now; !slices.ContainsFunc(l.next, may) {
+			l.vain = now
+			return next, false
+		}
+	}
+}
+
+// Forget forgets the order.
+func (l *Leaving[T]) Forget() { l.next = nil }
+
+// OldestFirst returns the rows that may leave, those that were seen longest ago first.
+func OldestFirst[T any](all iter.Seq[T], may func(T) bool, seen func(T) time.Time) (rows []T) {
+	for one := range all {
+		if may(one) {
+			rows = append(rows, one)
+		}
+	}
+	slices.SortFunc(rows, func(a, b T) int { return seen(a).Compare(seen(b)) })
+	return rows
+}
 
 // Counts say what leaves a full list first, and count what lists have no room for.
 type Counts struct {

@@ -77,116 +77,115 @@ func why(row *api.Run, number, reason string) {
 
 // sums collects the numbers of a run from its streams.
 type sums struct {
-	steps, batches, samples, tokens, errors, attempts series.Total
-	stepRate, batchRate, sampleRate, tokenRate        series.Total
-	epoch, learningRate, loss, validation, lastStep   series.Total
-	cost, gpuPrice                                    series.Total
-
-	lossIsNoNumber bool
+	totals, rates [series.Count]series.Total
+	validation    series.Total
 	// gpus and utilization are those that each collector knows.
 	gpus, utilization []*series.Stream
+}
+
+func (all *sums) add(one *series.Stream, now time.Time) {
+	all.totals[one.Series].Add(one.Value)
+	if one.Series.Counts() {
+		all.rates[one.Series].AddRate(one, now)
+	}
 }
 
 // AddNumbers adds what metrics say of a run.
 func (r *Run) AddNumbers(row *api.Run, now time.Time) {
 	var all sums
-	scope := r.lossScope(now)
-	side := sideOf(r.streams)
-	writers := r.rankWriters()
+	scope, side, writers := r.lossScope(now), sideOf(r.streams), r.rankWriters()
 	for _, one := range r.streams {
-		all.addTotal(one, side, now)
-		if one.Live(now) {
-			all.addGPUs(one)
-		}
-		if !r.ofRankWriter(one, writers) {
-			continue
-		}
-		if one.Series == series.Loss && one.NoNumber && now.Sub(one.At) <= series.GoneAfter {
-			all.lossIsNoNumber = true
-		}
-		if !one.Live(now) {
-			continue
-		}
+		live := one.Live(now)
 		switch one.Series {
-		case series.Epoch:
-			all.epoch.Add(one.Value)
-		case series.LearningRate:
-			all.learningRate.Add(one.Value)
-		case series.Loss:
-			switch {
-			case one.Labels.Own == scope:
-				all.loss.Add(one.Value)
-			case one.Labels.Own[0] == scopeValidation && one.Labels.Own[1] == scope[1]:
-				all.validation.Add(one.Value)
+		case series.Tokens:
+			if own := one.Labels.Own[4]; side == "" || own == side || own == "" {
+				all.add(one, now)
+			}
+		case series.Steps, series.Batches, series.Samples, series.Cost, series.Errors, series.RunAttempts, series.LastStep:
+			all.add(one, now) // also after the stream has ended
+		case series.RunGPUs:
+			if live {
+				all.gpus = append(all.gpus, one)
+			}
+		case series.RunGPUUtilization:
+			if live {
+				all.utilization = append(all.utilization, one)
+			}
+		case series.RunGPUPrice:
+			if live {
+				all.add(one, now)
+			}
+		default:
+			if r.ofRankWriter(one, writers) {
+				all.addOfWriter(row, one, scope, now)
 			}
 		}
-		r.addSeries(row, one)
 	}
 	if writers != nil {
 		all.addSteps(&r.runStreams, now)
 	}
-	row.Steps, row.StepRate = all.steps.Largest(), all.stepRate.Largest()
+	total, rate := &all.totals, &all.rates
+	row.Steps, row.StepRate = total[series.Steps].Largest(), rate[series.Steps].Largest()
 	if row.Steps == nil {
-		row.Steps, row.StepRate = all.batches.Largest(), all.batchRate.Largest()
+		row.Steps, row.StepRate = total[series.Batches].Largest(), rate[series.Batches].Largest()
 	}
-	row.Cost, row.GPUPrice = all.cost.All(), all.gpuPrice.All()
-	row.Samples, row.SampleRate = all.samples.All(), all.sampleRate.All()
-	row.Tokens, row.TokenRate = all.tokens.All(), all.tokenRate.All()
-	r.ratesOver = max(all.sampleRate.Over, all.tokenRate.Over)
-	row.Errors, row.Attempts = all.errors.All(), all.attempts.Largest()
-	row.Epoch, row.LearningRate = all.epoch.Largest(), all.learningRate.Mean()
-	if row.Loss = all.loss.Mean(); row.Loss != nil {
+	row.Cost, row.GPUPrice = total[series.Cost].All(), total[series.RunGPUPrice].All()
+	row.Samples, row.SampleRate = total[series.Samples].All(), rate[series.Samples].All()
+	row.Tokens, row.TokenRate = total[series.Tokens].All(), rate[series.Tokens].All()
+	r.ratesOver = max(rate[series.Samples].Over, rate[series.Tokens].Over)
+	row.Errors, row.Attempts = total[series.Errors].All(), total[series.RunAttempts].Largest()
+	row.Epoch, row.LearningRate = total[series.Epoch].Largest(), total[series.LearningRate].Mean()
+	if row.Why["loss"] == "" {
+		row.Loss = total[series.Loss].Mean()
+	}
+	if total[series.Loss].N > 0 {
 		row.LossScope = scope[0]
 	}
 	row.ValidationLoss = all.validation.Mean()
 	row.GPUs, row.GPUUtilization = all.gpuUse()
-	if all.lossIsNoNumber {
-		row.Loss = nil
-		why(row, "loss", "The loss is not a finite number (NaN).")
-	}
-	if at, ok := series.Unix(all.lastStep.Most); ok {
+	if at, ok := series.Unix(total[series.LastStep].Most); ok {
 		row.LastStep = &at
 	}
 	r.addBasis(row, now)
 }
 
-// addTotal adds what also counts after the stream has ended.
-func (all *sums) addTotal(one *series.Stream, side string, now time.Time) {
-	switch one.Series {
-	case series.Steps:
-		all.steps.Add(one.Value)
-		all.stepRate.AddRate(one, now)
-	case series.Batches:
-		all.batches.Add(one.Value)
-		all.batchRate.AddRate(one, now)
-	case series.Samples:
-		all.samples.Add(one.Value)
-		all.sampleRate.AddRate(one, now)
-	case series.Tokens:
-		if side == "" || one.Labels.Own[4] == side || one.Labels.Own[4] == "" {
-			all.tokens.Add(one.Value)
-			all.tokenRate.AddRate(one, now)
-		}
-	case series.Cost:
-		all.cost.Add(one.Value)
-	case series.Errors:
-		all.errors.Add(one.Value)
-	case series.RunAttempts:
-		all.attempts.Add(one.Value)
-	case series.LastStep:
-		all.lastStep.Add(one.Value)
+// addOfWriter adds a stream of the collector that has the newest evidence of its run or
+// rank.
+func (all *sums) addOfWriter(row *api.Run, one *series.Stream, scope [series.MaxOwn]string, now time.Time) {
+	own := one.Labels.Own
+	if one.Series == series.Loss && one.NoNumber && now.Sub(one.At) <= series.GoneAfter {
+		why(row, "loss", "The loss is not a finite number (NaN).")
 	}
-}
-
-// addGPUs adds the GPUs of a run that a collector knows.
-func (all *sums) addGPUs(one *series.Stream) {
+	if !one.Live(now) {
+		return
+	}
 	switch one.Series {
-	case series.RunGPUs:
-		all.gpus = append(all.gpus, one)
-	case series.RunGPUUtilization:
-		all.utilization = append(all.utilization, one)
-	case series.RunGPUPrice:
-		all.gpuPrice.Add(one.Value)
+	case series.Epoch, series.LearningRate:
+		all.add(one, now)
+	case series.Loss:
+		switch {
+		case own == scope:
+			all.add(one, now)
+		case own[0] == scopeValidation && own[1] == scope[1]:
+			all.validation.Add(one.Value)
+		}
+	case series.RunStateSince:
+		if at, ok := series.Unix(one.Value); ok && (row.StateSince == nil || at.After(*row.StateSince)) {
+			row.StateSince = &at
+		}
+	case series.RunGoodput:
+		row.Goodput = api.Finite(one.Value)
+	case series.RunBound:
+		if one.Value == 1 {
+			row.Bound = own[0]
+		}
+	case series.RunStepTime:
+		switch own[0] {
+		case mlattr.WindowRecent:
+			row.StepTime = api.Finite(one.Value)
+		case mlattr.WindowUsual:
+			row.StepTimeUsual = api.Finite(one.Value)
+		}
 	}
 }
 
@@ -211,30 +210,6 @@ func (all *sums) gpuUse() (gpus, utilization *float64) {
 		utilization = api.Finite(sum.Sum / weights.Sum)
 	}
 	return count.All(), utilization
-}
-
-// addSeries adds the series that ml_metrics computes for a whole run.
-func (r *runStreams) addSeries(row *api.Run, one *series.Stream) {
-	own := one.Labels.Own[0]
-	switch one.Series {
-	case series.RunStateSince:
-		if at, ok := series.Unix(one.Value); ok && (row.StateSince == nil || at.After(*row.StateSince)) {
-			row.StateSince = &at
-		}
-	case series.RunGoodput:
-		row.Goodput = api.Finite(one.Value)
-	case series.RunBound:
-		if one.Value == 1 {
-			row.Bound = own
-		}
-	case series.RunStepTime:
-		switch own {
-		case mlattr.WindowRecent:
-			row.StepTime = api.Finite(one.Value)
-		case mlattr.WindowUsual:
-			row.StepTimeUsual = api.Finite(one.Value)
-		}
-	}
 }
 
 // scopeValidation is the ml.loss.scope of a loss on held-out data.

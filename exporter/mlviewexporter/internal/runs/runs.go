@@ -78,7 +78,7 @@ type Set struct {
 	// ranks is the number of ranks of all runs.
 	ranks int
 	// leaving are the next runs to be replaced, leavingRanks those whose ranks are.
-	leaving, leavingRanks leavingRuns
+	leaving, leavingRanks limits.Leaving[leaving]
 	// full is when nothing could make room for a stream.
 	full time.Time
 	// due are the runs that have new numbers, which are recorded together once all of an
@@ -148,13 +148,6 @@ func (s *Set) replace(now time.Time) bool {
 	return true
 }
 
-// leavingRuns are the next runs to be replaced, in the order of the time ordered. vain is
-// when there was none.
-type leavingRuns struct {
-	next          []leaving
-	ordered, vain time.Time
-}
-
 // leaving is a run that may leave, unless it was seen again.
 type leaving struct {
 	*Run
@@ -174,60 +167,34 @@ func (l *leaving) class() int {
 	return 2
 }
 
-// runLeaves returns the next run that makes room for what weighs in a run, or nil.
-func (s *Set) runLeaves(l *leavingRuns, now time.Time, weigh func(*Run) int) *Run {
-	least := s.nextToLeave(l, now)
-	if least == nil && now.Sub(l.vain).Abs() >= limits.SearchAgain {
-		s.orderLeaving(l, now, weigh)
-		if least = s.nextToLeave(l, now); least == nil {
-			l.vain = now
+// runLeaves returns the next run that makes room for what weighs in a run, or nil. A flood of
+// new runs replaces one for each. They are of senders and services with more than their
+// share; if none of these may leave, they are others. Of one service, runs that came only
+// once leave first, then the ended one that was seen longest ago, then such a silent or
+// unknown one.
+func (s *Set) runLeaves(l *limits.Leaving[leaving], now time.Time, weigh func(*Run) int) *Run {
+	next, _ := l.Next(now, func(l leaving) bool {
+		return s.ByKey[l.Key] == l.Run && l.seen.Equal(l.LastSeen) && l.turn != 0 && l.removable(now) == l.turn
+	}, func() (next []leaving) {
+		all := make([]leaving, 0, len(s.All))
+		for _, one := range s.All {
+			if weigh(one) > 0 {
+				all = append(all, leaving{one, one.removable(now), one.LastSeen})
+			}
 		}
-	}
-	return least
-}
-
-// nextToLeave returns the next run of the order that still may leave, or nil.
-func (s *Set) nextToLeave(l *leavingRuns, now time.Time) *Run {
-	if now.Sub(l.ordered).Abs() >= limits.SearchAgain {
-		l.next = nil // others may have ended since
-	}
-	for len(l.next) > 0 {
-		next := l.next[0]
-		l.next[0] = leaving{}
-		l.next = l.next[1:]
-		if s.ByKey[next.Key] == next.Run && next.seen.Equal(next.LastSeen) && next.removable(now) == next.turn {
-			return next.Run
+		slices.SortFunc(all, func(a, b leaving) int {
+			return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.turn, a.turn), b.seen.Compare(a.seen))
+		})
+		for _, i := range s.limits.Leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, weigh(all[i].Run) }) {
+			next = append(next, all[i])
 		}
-	}
-	return nil
-}
-
-// orderLeaving puts the runs that leave first in order: a sixteenth of all, because a
-// flood of new runs replaces one for each. They are of senders and services with more
-// than their share; if none of these may leave, they are others. Of one service, runs that
-// came only once leave first, then the ended one that was seen longest ago, then such a
-// silent or unknown one.
-func (s *Set) orderLeaving(l *leavingRuns, now time.Time, weigh func(*Run) int) {
-	all := make([]leaving, 0, len(s.All))
-	for _, one := range s.All {
-		if weigh(one) > 0 {
-			all = append(all, leaving{one, one.removable(now), one.LastSeen})
+		next = slices.DeleteFunc(next, func(l leaving) bool { return l.turn == 0 })
+		if len(next) == 0 && len(all) > 0 {
+			next = all[len(all)-1:]
 		}
-	}
-	slices.SortFunc(all, func(a, b leaving) int {
-		return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.turn, a.turn), b.seen.Compare(a.seen))
+		return next
 	})
-	*l = leavingRuns{ordered: now, vain: l.vain}
-	for _, i := range s.limits.Leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, weigh(all[i].Run) }) {
-		if all[i].turn != 0 {
-			l.next = append(l.next, all[i])
-		}
-	}
-	for i := len(all) - 1; i >= 0 && len(l.next) == 0; i-- {
-		if all[i].turn != 0 {
-			l.next = append(l.next, all[i])
-		}
-	}
+	return next.Run
 }
 
 // ReplaceStreams removes the run with most streams among those that may leave, if
@@ -472,7 +439,8 @@ func firstOf(all []*Run, service, host string) (best *Run) {
 
 // Prune removes the runs that have sent nothing for long.
 func (s *Set) Prune(now time.Time) {
-	s.leaving.next, s.leavingRanks.next = nil, nil
+	s.leaving.Forget()
+	s.leavingRanks.Forget()
 	for _, r := range s.All {
 		if now.Sub(r.LastSeen) > s.settings.History {
 			s.remove(r)

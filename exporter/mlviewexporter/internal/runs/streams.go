@@ -189,20 +189,18 @@ func (r *runStreams) stepCounters() map[series.Key][]*series.Stream {
 
 // addSteps adds the steps and batches of a run that several collectors have counted.
 func (all *sums) addSteps(r *runStreams, now time.Time) {
-	all.steps, all.stepRate, all.batches, all.batchRate = series.Total{}, series.Total{}, series.Total{}, series.Total{}
+	for _, of := range []series.Series{series.Steps, series.Batches} {
+		all.totals[of], all.rates[of] = series.Total{}, series.Total{}
+	}
 	for key, counters := range r.stepCounters() {
 		var count, rate series.Total
 		for _, one := range counters {
 			count.Add(one.Value)
 			rate.AddRate(one, now)
 		}
-		counts, rates := &all.steps, &all.stepRate
-		if key.Series == series.Batches {
-			counts, rates = &all.batches, &all.batchRate
-		}
-		counts.Add(count.Sum)
+		all.totals[key.Series].Add(count.Sum)
 		if rate.N > 0 {
-			rates.Add(rate.Sum)
+			all.rates[key.Series].Add(rate.Sum)
 		}
 	}
 }

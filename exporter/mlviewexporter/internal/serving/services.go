@@ -39,10 +39,8 @@ type Services struct {
 	texts  *kept.Texts
 	limits *limits.Counts
 
-	All map[ServiceID]*Service
-	// leaving are the next to be replaced, full is when there were none.
-	leaving []*Service
-	full    time.Time
+	All     map[ServiceID]*Service
+	leaving limits.Leaving[*Service]
 	// Simulated are the names of those whose data is simulated, WithoutRun counts the
 	// spans without a run.
 	Simulated  map[string]bool
@@ -102,27 +100,19 @@ func (s *Services) Of(namespace, name string, from share.Origin, now time.Time) 
 // replace forgets a service without series that was seen longest ago, of senders
 // that have more than their share.
 func (s *Services) replace(now time.Time) bool {
-	if len(s.leaving) == 0 && now.Sub(s.full).Abs() >= limits.SearchAgain {
+	may := func(one *Service) bool { return s.All[one.ServiceID] == one && len(one.Streams) == 0 }
+	next, ok := s.leaving.Next(now, may, func() (next []*Service) {
 		all := slices.Collect(maps.Values(s.All))
 		slices.SortFunc(all, func(a, b *Service) int { return b.lastSeen.Compare(a.lastSeen) })
 		for _, i := range s.limits.Leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, 1 }) {
-			if len(all[i].Streams) == 0 {
-				s.leaving = append(s.leaving, all[i])
-			}
+			next = append(next, all[i])
 		}
-		if len(s.leaving) == 0 {
-			s.full = now
-		}
+		return next
+	})
+	if ok {
+		s.forget(next.ServiceID)
 	}
-	for len(s.leaving) > 0 {
-		next := s.leaving[0]
-		s.leaving = s.leaving[1:]
-		if s.All[next.ServiceID] == next && len(next.Streams) == 0 {
-			s.forget(next.ServiceID)
-			return true
-		}
-	}
-	return false
+	return ok
 }
 
 func (s *Services) forget(id ServiceID) {
