@@ -114,23 +114,12 @@ const MaxOwn = 8
 
 // Attributes of series that mlattr has no name for.
 const (
-	attrRunState   = "ml.run.state"
-	attrRunBound   = "ml.run.bound"
-	attrCallBound  = "ml.call.bound"
-	attrWindow     = "ml.window"
-	attrTiming     = "ml.timing"
-	attrTask       = "ml.task"
-	attrPool       = "pool"
-	attrInstance   = "service.instance.id"
-	attrType       = "type"
-	attrDevice     = "device"
-	attrPID        = "process.pid"
-	attrSensor     = "hw.sensor_location"
-	attrCostSource = "ml.cost.source"
-	attrDriver     = "nvidia.gpu.driver.state"
-	attrSource     = "nvidia.gpu.attribution.source"
-	attrAttributed = "nvidia.gpu.attribution.state"
-	attrNotice     = "ml.notice"
+	attrRunState = "ml.run.state"
+	attrWindow   = "ml.window"
+	attrPool     = "pool"
+	attrInstance = "service.instance.id"
+	attrType     = "type"
+	attrDevice   = "device"
 )
 
 var definitions = [Count]definition{
@@ -138,15 +127,15 @@ var definitions = [Count]definition{
 	Batches:           {name: "ml.batches", subject: OfRun, kind: counter},
 	Samples:           {name: "ml.samples", subject: OfRun, kind: counter},
 	Epoch:             {name: "ml.epoch", subject: OfRun},
-	Loss:              {name: "ml.loss", subject: OfRun, own: []string{mlattr.LossScope, attrTask}},
+	Loss:              {name: "ml.loss", subject: OfRun, own: []string{mlattr.LossScope, "ml.task"}},
 	LearningRate:      {name: "ml.learning_rate", subject: OfRun},
 	LastStep:          {name: "ml.run.last_step.timestamp", subject: OfRun},
-	StepDuration:      {name: "ml.step.duration", subject: OfRun, kind: histogram, own: []string{mlattr.Phase, attrTiming}},
+	StepDuration:      {name: "ml.step.duration", subject: OfRun, kind: histogram, own: []string{mlattr.Phase, "ml.timing"}},
 	RunState:          {name: "ml.run.state", subject: OfRun, own: []string{attrRunState}},
 	RunStateSince:     {name: "ml.run.state.timestamp", subject: OfRun},
 	RunTimeRatio:      {name: "ml.run.time.ratio", subject: OfRun, own: []string{attrRunState}},
 	RunGoodput:        {name: "ml.run.goodput", subject: OfRun},
-	RunBound:          {name: "ml.run.bound", subject: OfRun, own: []string{attrRunBound}},
+	RunBound:          {name: "ml.run.bound", subject: OfRun, own: []string{"ml.run.bound"}},
 	RunGPUs:           {name: "ml.run.gpus", subject: OfRun},
 	RunGPUUtilization: {name: "ml.run.gpu.utilization", subject: OfRun},
 	RunGPUPrice:       {name: "ml.run.gpu.price", subject: OfRun},
@@ -158,11 +147,11 @@ var definitions = [Count]definition{
 
 	Tokens:           {name: "ml.tokens", subject: OfModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side}},
 	Requests:         {name: "ml.requests", subject: OfModel, kind: counter, own: []string{mlattr.Operation, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Role, mlattr.Side}},
-	Cost:             {name: "ml.cost", subject: OfModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, attrCostSource, mlattr.Role, mlattr.Side}},
+	Cost:             {name: "ml.cost", subject: OfModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, "ml.cost.source", mlattr.Role, mlattr.Side}},
 	ClientThroughput: {name: "ml.token.throughput", subject: OfModel, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric, mlattr.ThroughputScope}},
 
 	ErrorRatio: {name: "ml.request.error.ratio", subject: OfService, own: []string{attrWindow}},
-	CallTime:   {name: "ml.call.time", subject: OfService, kind: counter, own: []string{attrCallBound, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side, mlattr.Library, mlattr.Function}},
+	CallTime:   {name: "ml.call.time", subject: OfService, kind: counter, own: []string{"ml.call.bound", mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side, mlattr.Library, mlattr.Function}},
 
 	PoolSize:        {name: "ml.pool.size", subject: OfPool, own: []string{attrPool, attrInstance}},
 	PoolBusy:        {name: "ml.pool.busy", subject: OfPool, own: []string{attrPool, attrInstance}},
@@ -179,21 +168,21 @@ var definitions = [Count]definition{
 	GPUMemoryReserved: {name: mlattr.GPUMemoryReserved, subject: OfGPU},
 	GPUPower:          {name: "hw.power", subject: OfGPU},
 	GPUPowerLimit:     {name: "nvidia.gpu.power.limit", subject: OfGPU, own: []string{mlattr.GPUPowerLimitType}, only: "enforced"},
-	GPUTemperature:    {name: "hw.temperature", subject: OfGPU, own: []string{attrSensor}, only: "gpu"},
+	GPUTemperature:    {name: "hw.temperature", subject: OfGPU, own: []string{"hw.sensor_location"}, only: "gpu"},
 	GPUThrottle:       {name: mlattr.GPUThrottleActive, subject: OfGPU, own: []string{mlattr.GPUThrottleReason}},
 	GPUStatus:         {name: mlattr.GPUStatus, subject: OfGPU, own: []string{mlattr.HardwareState}},
 	GPURecovery:       {name: "nvidia.gpu.recovery.action", subject: OfGPU},
 	GPUInfo:           {name: "nvidia.gpu.info", subject: OfGPU, own: []string{mlattr.HardwareName}},
 	GPUIdle:           {name: "ml.gpu.idle.time", subject: OfGPU},
 	GPUWorkload:       {name: mlattr.GPUWorkloadMemory, subject: OfGPU, own: []string{mlattr.SlurmJobID, mlattr.K8sNamespace, mlattr.K8sPod, mlattr.ContainerID, mlattr.UserID, mlattr.GPUJoin, mlattr.ServiceName, mlattr.UserName}},
-	GPUProcess:        {name: mlattr.GPUProcessMemory, subject: OfGPU, own: []string{attrPID}},
+	GPUProcess:        {name: mlattr.GPUProcessMemory, subject: OfGPU, own: []string{"process.pid"}},
 
-	DriverState: {name: "nvidia.gpu.driver.state", subject: OfHost, own: []string{attrDriver}},
-	Attribution: {name: "nvidia.gpu.attribution", subject: OfHost, own: []string{attrSource, attrAttributed}},
+	DriverState: {name: "nvidia.gpu.driver.state", subject: OfHost, own: []string{"nvidia.gpu.driver.state"}},
+	Attribution: {name: "nvidia.gpu.attribution", subject: OfHost, own: []string{"nvidia.gpu.attribution.source", "nvidia.gpu.attribution.state"}},
 
 	HostLastData: {name: "ml.host.last_data.timestamp", subject: OfHost},
 
-	CollectorNotice: {name: "ml.collector.notice.timestamp", subject: OfCollector, own: []string{attrNotice}},
+	CollectorNotice: {name: "ml.collector.notice.timestamp", subject: OfCollector, own: []string{"ml.notice"}},
 }
 
 var seriesByName = func() map[string]Series {
