@@ -31,17 +31,17 @@ func (s *problems) addEvidence(state *api.State, n *api.Need, p *problem, now ti
 func (s *problems) ownEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
 	switch p.kind {
 	case api.LooksHung:
-		s.hungEvidence(n, p.run, now)
+		hungEvidence(n, p.run, now)
 	case api.GPUFailed:
 		s.failedGPUEvidence(n, p, now)
 	case api.RestartLoop:
-		s.restartEvidence(state, n, p, now)
+		restartEvidence(state, n, p, now)
 	case api.Failing:
 		s.failingEvidence(state, n, p, now)
 	case api.Slow:
-		s.slowEvidence(n, p.run, now)
+		slowEvidence(n, p.run, now)
 	case api.HeldIdle:
-		s.idleEvidence(n, p, now)
+		idleEvidence(n, p, now)
 	default:
 		recorded(n, p.record)
 	}
@@ -49,7 +49,7 @@ func (s *problems) ownEvidence(state *api.State, n *api.Need, p *problem, now ti
 
 // hungEvidence names the last step, the ranks that do something else than the
 // others, the GPUs and the last checkpoint.
-func (s *problems) hungEvidence(n *api.Need, r *runs.Run, now time.Time) {
+func hungEvidence(n *api.Need, r *runs.Run, now time.Time) {
 	if r == nil {
 		n.Next = "Look at the processes of the run with py-spy dump."
 		return
@@ -66,7 +66,7 @@ func (s *problems) hungEvidence(n *api.Need, r *runs.Run, now time.Time) {
 	}
 	ranks, _ := r.RankRows()
 	suspects := apart(ranks)
-	s.rankEvidence(n, ranks, suspects, now)
+	rankEvidence(n, ranks, suspects, now)
 	if len(ranks) == 0 {
 		n.Say("no rank is known: no span of the run has arrived")
 	}
@@ -147,7 +147,7 @@ func pidOf(r *runs.Run, name string) int64 {
 const maxNamedRanks = 4
 
 // rankEvidence says which ranks finished something else last than the others.
-func (s *problems) rankEvidence(n *api.Need, ranks, suspects []api.Rank, now time.Time) {
+func rankEvidence(n *api.Need, ranks, suspects []api.Rank, now time.Time) {
 	counts := spansOf(ranks)
 	switch {
 	case len(counts) == 0:
@@ -332,7 +332,7 @@ func resetCommand(g *gpus.GPU) string {
 }
 
 // restartEvidence counts the attempts and names the last failure.
-func (s *problems) restartEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
+func restartEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
 	n.Next = "Read why the last attempt ended: the log of the launcher, and the failures of the run."
 	if p.run == nil {
 		return
@@ -456,7 +456,7 @@ func (s *problems) failingVersion(of *serving.Service) string {
 }
 
 // slowEvidence compares the time of a step, and of the phases that grew.
-func (s *problems) slowEvidence(n *api.Need, r *runs.Run, now time.Time) {
+func slowEvidence(n *api.Need, r *runs.Run, now time.Time) {
 	n.Unit = "s"
 	n.Next = "Open the run, and compare its phases and ranks."
 	if r == nil {
@@ -505,7 +505,7 @@ func throttled(r *runs.Run, now time.Time) []string {
 }
 
 // idleEvidence says what memory is held and since when nothing is done.
-func (s *problems) idleEvidence(n *api.Need, p *problem, now time.Time) {
+func idleEvidence(n *api.Need, p *problem, now time.Time) {
 	n.Next = "Ask " + cmp.Or(n.Owner, "the owner") + " whether the process may end."
 	var memory, use series.Total
 	for _, g := range p.gpus {

@@ -167,7 +167,7 @@ func (s *problems) needRows(state *api.State, now time.Time) []api.Need {
 		if p.run != nil && !slices.Contains(p.run.Needs, p.kind) {
 			p.run.Needs = append(p.run.Needs, p.kind)
 		}
-		id := s.problemID(state, &p)
+		id := problemID(state, &p)
 		if at, again := known[id]; again {
 			all[at].join(p)
 			continue
@@ -184,7 +184,7 @@ func (s *problems) needRows(state *api.State, now time.Time) []api.Need {
 	}
 	follow(rows, all)
 	markGPUs(state, all)
-	rows = append(rows, s.silentCollectors(state, now)...)
+	rows = append(rows, s.silences.rows(state, &s.resolved, now)...)
 	slices.SortFunc(rows, compareNeeds)
 	rows = grouped(rows)
 	return limited(state, "needs", rows, maxNeeds)
@@ -207,19 +207,19 @@ func compareNeeds(a, b api.Need) int {
 
 // problemID tells problems apart. A failed GPU is one problem, also if several
 // workloads hold it, and so are the GPUs that a holder keeps idle.
-func (s *problems) problemID(state *api.State, p *problem) string {
+func problemID(state *api.State, p *problem) string {
 	id := []string{p.kind, p.service.Namespace, p.service.Name, p.runID, p.host}
 	if len(p.gpus) > 0 {
 		id = []string{p.kind, p.gpus[0].Key}
 		if p.kind == api.HeldIdle {
-			id[1] = s.heldBy(state, p.gpus[0], p.record)
+			id[1] = heldBy(state, p.gpus[0], p.record)
 		}
 	}
 	return strings.Join(id, "\x00")
 }
 
 // heldBy names the holder of a GPU on its host, so that its GPUs are one problem.
-func (s *problems) heldBy(state *api.State, g *gpus.GPU, r *record) string {
+func heldBy(state *api.State, g *gpus.GPU, r *record) string {
 	if r != nil {
 		if o := &r.onset; cmp.Or(o.RunID, o.Job, o.Service) != "" {
 			return strings.Join([]string{g.Host, cmp.Or(o.RunID, o.Job, o.Service)}, "\x00")
@@ -291,7 +291,7 @@ func (s *problems) need(state *api.State, p *problem, now time.Time) api.Need {
 		n.Job, n.Owner = cmp.Or(n.Job, name), cmp.Or(n.Owner, owner)
 	}
 	if len(p.gpus) > 0 {
-		s.aboutGPUs(state, &n, p)
+		aboutGPUs(state, &n, p)
 		subject = p.gpus[0].Key
 	}
 	if p.record != nil {
@@ -324,7 +324,7 @@ func (s *problems) isSimulated(p *problem, service string) (simulated, recorded 
 }
 
 // aboutGPUs names the GPUs of a problem and who holds them.
-func (s *problems) aboutGPUs(state *api.State, n *api.Need, p *problem) {
+func aboutGPUs(state *api.State, n *api.Need, p *problem) {
 	for _, g := range p.gpus {
 		n.GPUs = append(n.GPUs, g.Key)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/limits"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -89,30 +90,36 @@ func (s *problems) resolve(own, known *record, now time.Time) {
 	n.Ended, n.EndReason = api.TimeOf(own.Ended), own.EndReason
 	n.Value, n.Usual, n.Unit, n.GPUHours = own.Value, own.Usual, own.Unit, own.GPUHours
 	n.Evidence, n.Next, n.Command = own.Evidence, "", ""
-	s.addResolved(&n)
+	s.resolved.add(&n)
 }
 
-// addResolved adds a problem that has ended, in place of the one that ended first
+// resolved are the problems that have ended, the newest end last.
+type resolved struct {
+	limits *limits.Counts
+	all    []api.Need
+}
+
+// add adds a problem that has ended, in place of the one that ended first
 // beyond the limit.
-func (s *problems) addResolved(n *api.Need) {
-	if slices.ContainsFunc(s.resolved, func(known api.Need) bool { return known.Key == n.Key }) {
+func (s *resolved) add(n *api.Need) {
+	if slices.ContainsFunc(s.all, func(known api.Need) bool { return known.Key == n.Key }) {
 		return
 	}
-	s.resolved = append(s.resolved, *n)
-	slices.SortStableFunc(s.resolved, compareEnds)
-	if len(s.resolved) > maxEnded {
-		s.resolved = slices.Delete(s.resolved, 0, 1)
+	s.all = append(s.all, *n)
+	slices.SortStableFunc(s.all, compareEnds)
+	if len(s.all) > maxEnded {
+		s.all = slices.Delete(s.all, 0, 1)
 		s.limits.Drop("resolved problems")
 	}
 }
 
 func compareEnds(a, b api.Need) int { return a.Ended.Compare(*b.Ended) }
 
-// resolvedRows returns the problems that ended within the last 24 hours, the newest end
+// rows returns the problems that ended within the last 24 hours, the newest end
 // first.
-func (s *problems) resolvedRows(state *api.State, now time.Time) []api.Need {
+func (s *resolved) rows(state *api.State, now time.Time) []api.Need {
 	var rows []api.Need
-	for _, n := range slices.Backward(s.resolved) {
+	for _, n := range slices.Backward(s.all) {
 		if now.Sub(*n.Ended) <= resolvedFor {
 			rows = append(rows, n)
 		}
@@ -120,8 +127,8 @@ func (s *problems) resolvedRows(state *api.State, now time.Time) []api.Need {
 	return limited(state, "resolved", rows, maxResolved)
 }
 
-// importResolved adds the resolved problems that Export has written.
-func (s *problems) importResolved(all []api.Need, now time.Time) {
+// restore adds the resolved problems that Export has written.
+func (s *resolved) restore(all []api.Need, now time.Time) {
 	for i := range all[:min(len(all), maxEnded)] {
 		n := &all[i]
 		if n.Ended == nil || now.Sub(*n.Ended) > resolvedFor || n.Ended.After(now.Add(time.Minute)) || urgency(n.Kind) < 0 {
@@ -136,6 +143,6 @@ func (s *problems) importResolved(all []api.Need, now time.Time) {
 			n.Evidence[j] = kept.Cut(n.Evidence[j], kept.MaxNoted)
 		}
 		n.Before, n.GPUs, n.Next, n.Command, n.Cause = nil, nil, "", "", ""
-		s.addResolved(n)
+		s.add(n)
 	}
 }

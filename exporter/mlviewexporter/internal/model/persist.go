@@ -70,7 +70,7 @@ func newerHalf[T any](all []T, compare func(a, b T) int) []T {
 func (s *Store) export() exported {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := exported{Version: exportVersion, Failures: s.failures.Saved(), Services: s.services.Saved(), Changes: slices.Clone(s.changes.All), Marks: slices.Clone(s.changes.Marks), Runs: s.runs.Saved(), Good: slices.Clone(s.runs.Good), Resolved: slices.Clone(s.problems.resolved)}
+	out := exported{Version: exportVersion, Failures: s.failures.Saved(), Services: s.services.Saved(), Changes: slices.Clone(s.changes.All), Marks: slices.Clone(s.changes.Marks), Runs: s.runs.Saved(), Good: slices.Clone(s.runs.Good), Resolved: slices.Clone(s.problems.resolved.all)}
 	out.sort()
 	return out
 }
@@ -106,7 +106,7 @@ func (s *Store) Import(data []byte) error {
 	defer s.mu.Unlock()
 	s.changes.Restore(in.Changes, in.Marks, recent)
 	s.runs.Good.Restore(in.Good, recent)
-	s.problems.importResolved(in.Resolved, now)
+	s.problems.resolved.restore(in.Resolved, now)
 	s.failures.Restore(in.Failures, recent)
 	for _, of := range in.Services {
 		if recent(of.LastSeen) {

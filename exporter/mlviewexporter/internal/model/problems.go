@@ -20,18 +20,16 @@ type problems struct {
 	open map[*series.Stream]bool
 	full time.Time
 	// records are those of open problems, begun those whose onset is not noted yet.
-	records map[recordID]*record
-	begun   []*record
-	// resolved are the problems that have ended, the newest end last.
-	resolved []api.Need
-	// silences are the problems that collectors are silent although somebody worked.
-	silences map[*fleet.Sender]*api.Need
+	records  map[recordID]*record
+	begun    []*record
+	resolved resolved
+	silences silences
 }
 
 func newProblems(o *owners) *problems {
 	return &problems{
 		owners: o, open: make(map[*series.Stream]bool), records: make(map[recordID]*record),
-		silences: make(map[*fleet.Sender]*api.Need),
+		resolved: resolved{limits: o.limits}, silences: silences{owners: o, all: make(map[*fleet.Sender]*api.Need)},
 	}
 }
 
@@ -57,6 +55,6 @@ func (s *problems) prune(now time.Time) (of map[gpus.Ref]bool) {
 		of[gpus.Ref{Host: one.Labels.Host, ID: one.Labels.GPU}] = true
 	}
 	maps.DeleteFunc(s.records, func(_ recordID, r *record) bool { return now.Sub(r.Onset) > kept.Week })
-	s.resolved = slices.DeleteFunc(s.resolved, func(n api.Need) bool { return now.Sub(*n.Ended) > resolvedFor })
+	s.resolved.all = slices.DeleteFunc(s.resolved.all, func(n api.Need) bool { return now.Sub(*n.Ended) > resolvedFor })
 	return of
 }

@@ -16,25 +16,31 @@ import (
 // stall_timeout of ml_metrics.
 const reportSilence = 5 * time.Minute
 
-// silentCollectors returns the collectors as problems that fell silent while somebody
+// silences are the problems that collectors are silent although somebody worked.
+type silences struct {
+	*owners
+	all map[*fleet.Sender]*api.Need
+}
+
+// rows returns the collectors as problems that fell silent while somebody
 // worked of whom only they told. ml_metrics of a collector that has died cannot say so.
-func (s *problems) silentCollectors(state *api.State, now time.Time) (rows []api.Need) {
+func (s *silences) rows(state *api.State, ended *resolved, now time.Time) (rows []api.Need) {
 	for i := range state.Collectors {
 		row := &state.Collectors[i]
 		one := s.senders.All[row.ID]
-		n := s.silenceOf(one, row, now)
+		n := s.of(one, row, now)
 		if n == nil {
-			s.endSilence(one, mlattr.ProblemOver, now)
+			s.end(one, ended, mlattr.ProblemOver, now)
 			continue
 		}
-		s.silences[one] = n
+		s.all[one] = n
 		rows = append(rows, *n)
 	}
 	return rows
 }
 
-// silenceOf returns the problem that a collector is silent, nil if it is none.
-func (s *problems) silenceOf(one *fleet.Sender, row *api.SendingCollector, now time.Time) *api.Need {
+// of returns the problem that a collector is silent, nil if it is none.
+func (s *silences) of(one *fleet.Sender, row *api.SendingCollector, now time.Time) *api.Need {
 	if row.SilentSince == nil || now.Sub(*row.SilentSince) < reportSilence {
 		return nil
 	}
@@ -73,11 +79,11 @@ func (s *problems) silenceOf(one *fleet.Sender, row *api.SendingCollector, now t
 	return n
 }
 
-// endSilence keeps as resolved that a collector was silent, if that was a problem.
-func (s *problems) endSilence(one *fleet.Sender, reason string, now time.Time) {
-	if n := s.silences[one]; n != nil {
+// end keeps as resolved that a collector was silent, if that was a problem.
+func (s *silences) end(one *fleet.Sender, ended *resolved, reason string, now time.Time) {
+	if n := s.all[one]; n != nil {
 		n.Key, n.Ended, n.EndReason, n.Next = api.Key("resolved", n.Key, n.Since.String()), api.TimeOf(now), reason, ""
-		s.addResolved(n)
-		delete(s.silences, one)
+		ended.add(n)
+		delete(s.all, one)
 	}
 }

@@ -65,7 +65,9 @@ func NewStore(settings input.Settings) *Store {
 	o := &owners{settings: settings, texts: kept.NewTexts(settings.Content), limits: limits.New(), streams: series.NewTable()}
 	all := newProblems(o)
 	o.hosts = fleet.NewHosts(o.texts)
-	o.senders = fleet.NewSenders(o.texts, o.limits, func(one *fleet.Sender, now time.Time) { all.endSilence(one, mlattr.ProblemNoEvidence, now) })
+	o.senders = fleet.NewSenders(o.texts, o.limits, func(one *fleet.Sender, now time.Time) {
+		all.silences.end(one, &all.resolved, mlattr.ProblemNoEvidence, now)
+	})
 	o.changes = changes.New(settings, o.texts)
 	o.gpus = gpus.New(settings, o.texts, o.limits, o.streams)
 	o.services = serving.NewServices(o.texts, o.limits)
@@ -287,7 +289,7 @@ func (s *Store) takeState(now time.Time) *api.State {
 	state.Failures = limited(state, "failures", s.failures.Rows("", s.runs.KeyOf, s.services.Simulated, now), failures.MaxFailures)
 	state.Collectors = s.senders.Rows(now)
 	state.Needs = s.problems.needRows(state, now)
-	state.Resolved = s.problems.resolvedRows(state, now)
+	state.Resolved = s.problems.resolved.rows(state, now)
 	state.Runs = s.runs.Rows(now)
 	state.Calls = s.calls.Rows("", s.services.CallTimes(now), s.services.Simulated)
 	state.Pools = s.poolRows(now)

@@ -209,9 +209,12 @@ func (s *Set) ReplaceStreams(of *series.Labels, now time.Time) bool {
 	if own != nil && own.size() >= maxStreamsOfRun {
 		return false
 	}
-	most := s.firstToLeave(now, func(a, b *Run) int {
-		return cmp.Or(cmp.Compare(b.size(), a.size()), a.LastSeen.Compare(b.LastSeen))
-	})
+	var most *Run
+	for _, one := range s.All {
+		if one.removable(now) != 0 && (most == nil || cmp.Or(cmp.Compare(most.size(), one.size()), one.LastSeen.Compare(most.LastSeen)) < 0) {
+			most = one
+		}
+	}
 	if most == nil {
 		s.full = now
 		return false
@@ -233,16 +236,6 @@ func (s *Set) replaceRanks(now time.Time) bool {
 	s.ranks -= len(least.Ranks)
 	clear(least.Ranks)
 	return true
-}
-
-// firstToLeave returns the first of the runs that may leave, by an order, or nil.
-func (s *Set) firstToLeave(now time.Time, order func(a, b *Run) int) (first *Run) {
-	for _, one := range s.All {
-		if one.removable(now) != 0 && (first == nil || order(one, first) < 0) {
-			first = one
-		}
-	}
-	return first
 }
 
 // removable is 0 for a run that must stay, else its turn to leave.
