@@ -34,6 +34,8 @@ type run struct {
 	gpu bool
 	// attributes are those of each span besides its phase.
 	attributes map[string]any
+	// version is the service.version of requests, if it is not "".
+	version string
 }
 
 func newRun(t *testing.T, cfg *Config) *run {

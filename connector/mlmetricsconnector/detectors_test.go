@@ -313,7 +313,7 @@ func TestAHangIsConfirmed(t *testing.T) {
 	found := w.only(t, "looks_hung")
 	assertOnset(t, found, hung, 5*time.Second)
 	evidence := texts(found, "ml.problem.evidence")
-	assert.Contains(t, evidence, "confirmed by 3 GPUs that are busy at 200 W, up to 58")
+	assert.Contains(t, evidence, "confirmed by 3 GPUs that are busy at 100 % and 200 W, up to 58")
 	assert.Contains(t, evidence, "confirmed by 1 GPU at 0 %")
 	assert.Contains(t, evidence, "rank 3 (n1) last finished data_load")
 	assert.Contains(t, evidence, "3 ranks last finished forward")

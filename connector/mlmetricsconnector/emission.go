@@ -2,6 +2,7 @@ package mlmetricsconnector
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -99,7 +100,8 @@ func (c *conclusions) settleProblems(ctx context.Context, facts *gpus.Facts, now
 		}
 		over.Add(addOnset(c.store, &open[i], now))
 	}
-	c.sendRecords(ctx, began, ended, now)
+	updated := slices.DeleteFunc(slices.Clone(open), func(p problem.Entry) bool { return !p.Updated })
+	c.sendRecords(ctx, slices.Concat(began, updated, ended), now)
 	return over
 }
 
@@ -145,24 +147,21 @@ func (c *conclusions) news(facts *gpus.Facts, now time.Time) func(*problem.Entry
 // sendRecords sends the records of an emission, if there is a pipeline of logs. A
 // record that is refused, or not accepted within flush_interval, is lost, and counted:
 // its problem has a series, too, which must not wait for the logs.
-func (c *conclusions) sendRecords(ctx context.Context, began, ended []problem.Entry, now time.Time) {
+func (c *conclusions) sendRecords(ctx context.Context, problems []problem.Entry, now time.Time) {
 	history := c.shared.recording()
 	if history == nil {
 		return
 	}
 	changes := history.Take()
-	if len(began)+len(ended)+len(changes) == 0 {
+	if len(problems)+len(changes) == 0 {
 		return
 	}
 	r := record.New(c.set.BuildInfo.Version, c.writer, now)
 	for i := range changes {
 		r.Change(&changes[i])
 	}
-	for i := range began {
-		r.Problem(&began[i])
-	}
-	for i := range ended {
-		r.Problem(&ended[i])
+	for i := range problems {
+		r.Problem(&problems[i])
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.FlushInterval)
 	defer cancel()

@@ -96,6 +96,10 @@ type gpuMetrics struct {
 	mayTake     float64
 	used, limit int64
 	throttled   string
+	// index is the driver's, pid that of a process with a rank, user whose it is, and
+	// recovery what the driver asks for.
+	index, pid, rank, recovery int64
+	user                       string
 }
 
 // read sends a reading.
@@ -120,6 +124,7 @@ func gpuReading(g gpuMetrics, now time.Time) pmetric.Metrics {
 		p.SetTimestamp(pcommon.NewTimestampFromTime(now))
 		p.Attributes().PutStr("hw.id", g.id)
 		p.Attributes().PutStr("host.name", g.host)
+		p.Attributes().PutInt("nvidia.gpu.index", g.index)
 		return p
 	}
 	general := func(p pmetric.NumberDataPoint, value float64) {
@@ -133,6 +138,19 @@ func gpuReading(g gpuMetrics, now time.Time) pmetric.Metrics {
 			p.Attributes().PutStr("ml.run.id", g.run)
 			p.Attributes().PutStr("service.name", "trainer")
 		}
+		if g.user != "" {
+			p.Attributes().PutStr("user.id", g.user)
+		}
+		if g.pid > 0 {
+			p.Attributes().PutInt("ml.rank.global", g.rank)
+			process := point("nvidia.gpu.process.memory.usage", true)
+			process.SetIntValue(g.memory)
+			p.Attributes().CopyTo(process.Attributes())
+			process.Attributes().PutInt("process.pid", g.pid)
+		}
+	}
+	if g.recovery > 0 {
+		point("nvidia.gpu.recovery.action", true).SetIntValue(g.recovery)
 	}
 	general(point("hw.gpu.utilization", false), g.utilization)
 	general(point("nvidia.gpu.busy.time", true), g.busy)
@@ -187,6 +205,9 @@ func (r *run) request(t *testing.T, service string, errorTypes ...string) {
 		td := ptrace.NewTraces()
 		span := addSpan(td, "", 2, r.spans)
 		td.ResourceSpans().At(0).Resource().Attributes().PutStr("service.name", service)
+		if r.version != "" {
+			td.ResourceSpans().At(0).Resource().Attributes().PutStr("service.version", r.version)
+		}
 		span.Attributes().PutStr("gen_ai.operation.name", "chat")
 		if class != "" {
 			span.Attributes().PutStr("error.type", class)

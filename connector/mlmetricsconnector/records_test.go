@@ -134,7 +134,8 @@ func TestRecordsOfAFailedGPU(t *testing.T) {
 		r.after(t, 0)
 	}
 	hung := recordsOf(logs, "ml.problem")
-	require.Len(t, hung, 1)
+	require.Len(t, hung, 2)
+	assert.Equal(t, "updated", textOf(t, hung[1], "ml.problem.state"), "it has hung for longer by a fifth")
 	assert.Equal(t, "looks_hung", textOf(t, hung[0], "ml.problem"))
 	assert.Equal(t, textOf(t, failed[0], "ml.problem.id"), textOf(t, hung[0], "ml.problem.cause"))
 	assert.InDelta(t, numberOf(t, hung[0], "ml.problem.value")/3600, numberOf(t, hung[0], "ml.problem.gpu_hours"), 1e-9)

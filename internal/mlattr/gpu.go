@@ -34,8 +34,20 @@ const (
 	// GPU: bytes of memory, and a fraction of time.
 	GPUWorkloadMemory      = GPUWorkloadPrefix + "memory.usage"
 	GPUWorkloadUtilization = GPUWorkloadPrefix + "utilization"
-	// GPUProcessMemory is the memory that one process has, in bytes.
+	// GPUProcessMemory is the memory that one process has, in bytes, by ProcessID.
 	GPUProcessMemory = GPUProcessPrefix + "memory.usage"
+	// GPURecoveryAction is what the driver asks for, by NVML's nvmlDeviceGpuRecoveryAction_t:
+	// a RecoveryReset, for example. It is also an attribute of records about failed GPUs.
+	GPURecoveryAction = "nvidia.gpu.recovery.action"
+)
+
+// Values of GPURecoveryAction. 0 is none.
+const (
+	RecoveryReset = 1 + iota
+	RecoveryReboot
+	RecoveryDrainPeers
+	RecoveryDrainAndReset
+	RecoveryIMEX
 )
 
 // GPUXIDEvent is the name of the gpu receiver's log records of driver errors.
@@ -58,6 +70,8 @@ const (
 	GPUPowerLimitType = "nvidia.gpu.power.limit.type"
 	// GPUTask is the task on GPUUtilization, GPUTaskGeneral for all of it.
 	GPUTask = "hw.gpu.task"
+	// ProcessID is the process id on the host.
+	ProcessID = "process.pid"
 	// NVIDIAIndex is the GPU's index as the driver counts; GPUIndex is the
 	// client's.
 	NVIDIAIndex = "nvidia.gpu.index"

@@ -39,14 +39,14 @@ func TestGPUNamesAreTheReceivers(t *testing.T) {
 	for _, name := range []string{
 		mlattr.GPUMemoryLimit, mlattr.GPUMemoryUsage, mlattr.GPUMemoryReserved, mlattr.GPUUtilization, mlattr.GPUStatus,
 		mlattr.GPUThrottleActive, mlattr.GPUWorkloadMemory, mlattr.GPUWorkloadUtilization, mlattr.GPUProcessMemory,
-		mlattr.GPUSMUtilization, mlattr.GPUBusyTime,
+		mlattr.GPUSMUtilization, mlattr.GPUBusyTime, mlattr.GPURecoveryAction,
 	} {
 		assert.Contains(t, defined["metrics"], name)
 	}
 	assert.Contains(t, defined["events"], mlattr.GPUXIDEvent)
 	for _, name := range []string{
 		mlattr.HardwareID, mlattr.HardwareParent, mlattr.HardwareState, mlattr.HardwareType, mlattr.GPUTask, mlattr.NVIDIAIndex,
-		mlattr.GPUSource, mlattr.GPUThrottleReason, mlattr.GPUXIDCode, mlattr.RunID, mlattr.RankGlobal, mlattr.HostName,
+		mlattr.GPUSource, mlattr.ProcessID, mlattr.GPUThrottleReason, mlattr.GPUXIDCode, mlattr.RunID, mlattr.RankGlobal, mlattr.HostName,
 	} {
 		assert.Contains(t, defined["attributes"], name)
 	}

@@ -13,7 +13,7 @@ const Problem = "ml.problem"
 const (
 	// ProblemID identifies a problem from its beginning to its end.
 	ProblemID = "ml.problem.id"
-	// ProblemState is ProblemBegan, ProblemStale or ProblemEnded.
+	// ProblemState is ProblemBegan, ProblemUpdated, ProblemStale or ProblemEnded.
 	ProblemState = "ml.problem.state"
 	// ProblemSeverity is one of the Severity values.
 	ProblemSeverity = "ml.problem.severity"
@@ -43,11 +43,15 @@ const (
 	ProblemBefore   = "ml.problem.before"
 	// ProblemTelemetry is the fraction of the expected telemetry that arrived.
 	ProblemTelemetry = "ml.problem.telemetry.ratio"
-	// ProblemGPUHours are the hours of GPUs that the problem has taken so far.
+	// ProblemGPUs is the number of GPUs that the problem keeps from work, of one that slows
+	// a run down a part of them, and ProblemGPUHours the hours of GPUs that it has taken so
+	// far. ProblemHeld are the GPUs concerned, at most 64, each a HostName, a slash and a
+	// HardwareID.
+	ProblemGPUs     = "ml.problem.gpus"
 	ProblemGPUHours = "ml.problem.gpu_hours"
-	// ProblemNext is what to do next, ProblemCommand a command for it.
-	ProblemNext    = "ml.problem.next"
-	ProblemCommand = "ml.problem.command"
+	ProblemHeld     = "ml.problem.gpu.ids"
+	// ProblemNext is what to do next.
+	ProblemNext = "ml.problem.next"
 	// ProblemCause is the ProblemID of the problem that this one follows from.
 	ProblemCause = "ml.problem.cause"
 	// ProblemShadow is true of a problem that is only recorded.
@@ -57,6 +61,8 @@ const (
 // Values of ProblemState.
 const (
 	ProblemBegan = "began"
+	// ProblemUpdated is that of a problem that lasts and whose evidence has changed.
+	ProblemUpdated = "updated"
 	// ProblemStale is that of a problem that lasts without new evidence.
 	ProblemStale = "stale"
 	ProblemEnded = "ended"

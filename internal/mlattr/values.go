@@ -28,6 +28,14 @@ const (
 	maxDevice = 4096
 )
 
+// ReadPID reads a process id, 0 of a value that is none.
+func ReadPID(v pcommon.Value) int64 {
+	if pid, ok := ReadInt(v); ok && pid > 0 && pid <= math.MaxInt32 {
+		return pid
+	}
+	return 0
+}
+
 // ReadInt reads a whole number from an integer, a double without a fraction or
 // decimal text. It returns false for anything else, and for doubles beyond
 // 2^53, which are not exact.

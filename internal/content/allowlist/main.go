@@ -50,6 +50,10 @@ func run(root string) error {
 	if err != nil {
 		return err
 	}
+	conclusions, err := conclusionWords(root)
+	if err != nil {
+		return err
+	}
 	metrics, err := ownMetrics(root)
 	if err != nil {
 		return err
@@ -62,6 +66,8 @@ func run(root string) error {
 		filepath.Join(target, "keys.txt"):  lines,
 		filepath.Join(target, "words.txt"): slices.Collect(maps.Keys(words)),
 		filepath.Join(target, "texts.txt"): slices.Collect(maps.Keys(texts)),
+
+		filepath.Join(target, "conclusions.txt"): slices.Collect(maps.Keys(conclusions)),
 
 		filepath.Join(root, "processor/mlguardprocessor/internal/trust/metrics.txt"): metrics,
 	} {

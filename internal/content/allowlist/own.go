@@ -88,6 +88,24 @@ func ownTexts(root string) (map[string]bool, error) {
 	return texts, err
 }
 
+// conclusionWords collects the words of what ml_metrics says of problems.
+func conclusionWords(root string) (map[string]bool, error) {
+	words := map[string]bool{}
+	err := inspectAll(root, "connector/mlmetricsconnector/internal/detect/*.go", func(node ast.Node) {
+		literal, ok := node.(*ast.BasicLit)
+		if !ok || !strings.Contains(quotedText(literal), " ") {
+			return
+		}
+		for word := range strings.FieldsSeq(quotedText(literal)) {
+			if word = strings.Trim(word, "(),.:;"); !strings.ContainsAny(word, "%0123456789") {
+				words[word] = true
+			}
+		}
+	})
+	delete(words, "")
+	return words, err
+}
+
 // listedMetric matches a metric in a list of a component's series, and recordingRule the
 // name of one in Prometheus: with a colon, unlike those that have a name of DCGM.
 var (

@@ -31,6 +31,7 @@ const (
 	WorkloadMemory      // of a workload
 	WorkloadUtilization // of a workload
 	ProcessMemory       // of a process
+	Recovery            // an mlattr.GPURecoveryAction
 )
 
 // metric is what a metric has: its quantity, the attribute that Point.Name is from, and
@@ -54,6 +55,7 @@ var metrics = map[string]metric{
 	mlattr.GPUWorkloadMemory:      {Quantity: WorkloadMemory},
 	mlattr.GPUWorkloadUtilization: {Quantity: WorkloadUtilization},
 	mlattr.GPUProcessMemory:       {Quantity: ProcessMemory},
+	mlattr.GPURecoveryAction:      {Quantity: Recovery},
 }
 
 // QuantityOf returns the quantity of a metric by its name.

@@ -42,6 +42,6 @@ func overdue(_ *State, r *runs.Run, report func(problem.Problem)) {
 		fmt.Sprintf("%d steps and %s since the last checkpoint", o.Steps, o.Last.Round(time.Second)),
 		fmt.Sprintf("usually after %d steps and %s", o.UsualSteps, o.Usual.Round(time.Second)),
 	}
-	p.Next = "See whether " + nameOf(last) + " can write to the checkpoints' storage."
+	p.Next = "See whether " + nameOf(r, last) + " can write to the checkpoints' storage."
 	report(p)
 }

@@ -86,6 +86,7 @@ func (d eachLoss) Detect(s *State, report func(problem.Problem)) {
 		}
 		if l.Run != nil {
 			p.Telemetry = l.Run.Members.Telemetry()
+			hold(&p, l.Run)
 		}
 		d(l, p, report)
 	}
@@ -143,5 +144,17 @@ func of(r *runs.Run, kind string) problem.Problem {
 	if known, _ := mlattr.ProblemNamed(kind); !known.FromSilence {
 		p.Evident, p.Interval = r.Shown, r.Interval
 	}
+	hold(&p, r)
 	return p
+}
+
+// hold adds the GPUs of a run, and who holds them.
+func hold(p *problem.Problem, r *runs.Run) {
+	for i := range r.GPUs.All[:min(len(r.GPUs.All), problem.MaxHeld)] {
+		p.Held = append(p.Held, r.GPUs.All[i].Key)
+	}
+	if len(r.GPUs.All) > 0 {
+		p.Holder = r.GPUs.All[0].Owner
+		p.Holder.Rank = ""
+	}
 }

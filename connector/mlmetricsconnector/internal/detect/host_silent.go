@@ -31,24 +31,25 @@ func silentHosts(s *State, report func(problem.Problem)) {
 		if last.IsZero() || s.Now.Sub(last) <= s.Limits.Stall {
 			continue
 		}
-		held, holders := make(map[problem.Subject]float64), make(map[problem.Subject]gpus.Owner)
+		held, holders := make(map[problem.Subject][]gpus.Key), make(map[problem.Subject]gpus.Owner)
 		for _, w := range silent.Workloads {
 			of := problem.Subject{Run: w.Run, Host: host}
 			if w.Run != "" {
 				of.Resource = s.Owners.Of(w.Run, w.Owner.Service)
 			}
 			if _, known := held[of]; (known || len(held) < maxSilentRuns) && s.worked(&w, &silent, byID[w.Run]) {
-				held[of]++
+				held[of] = append(held[of], w.GPU)
 				holders[of] = w.Owner
 			}
 		}
 		for of, held := range held {
 			report(problem.Problem{
-				Kind: mlattr.ProblemHostSilent, Subject: of, Onset: last, Holder: holders[of], GPUs: held,
+				Kind: mlattr.ProblemHostSilent, Subject: of, Onset: last, Holder: holders[of], GPUs: float64(len(held)),
+				Held:  held[:min(len(held), problem.MaxHeld)],
 				Value: s.Now.Sub(last).Seconds(), Usual: math.NaN(), Unit: "s", Telemetry: math.NaN(),
 				Evidence: []string{
 					"no data since " + clock(last),
-					quantity(int(held), "GPU was", "GPUs were") + " held then",
+					quantity(len(held), "GPU was", "GPUs were") + " held then",
 				},
 				Next: "See whether the host is up, and whether its collector runs and reaches this one.",
 			})

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,10 +61,10 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 	}
 	p := of(r, mlattr.ProblemLooksHung)
 	p.Onset, p.Value, p.Unit = r.Since, s.Now.Sub(r.Since).Seconds(), "s"
-	p.Evidence = gpuEvidence(all, counts)
-	p.Next = "See what each rank waits for: run py-spy dump with its process id."
-	rankEvidence(&p, r, stepped)
+	rank, apart := rankEvidence(&p, r, stepped)
+	p.Evidence = append(p.Evidence, gpuEvidence(all, counts)...)
 	ncclEvidence(&p, r)
+	inspect(&p, r, rank, apart)
 	blame(&p, r)
 	if p.Host == "" {
 		p.Host = r.GPUs.Host
@@ -88,21 +89,28 @@ func activities(of []gpus.State) (counts [gpus.Works + 1]int) {
 
 // gpuEvidence says what the GPUs of a stalled run do.
 func gpuEvidence(of []gpus.State, counts [gpus.Works + 1]int) (evidence []string) {
-	if waits := counts[gpus.Waits]; waits > 0 {
-		var power, high float64
-		for i := range of {
-			if of[i].Activity() == gpus.Waits {
-				power, high = power+of[i].Power, high+of[i].High
-			}
+	var use, power, high [len(counts)]float64
+	for i := range of {
+		does := of[i].Activity()
+		use[does], power[does], high[does] = use[does]+of[i].Utilization, power[does]+of[i].Power, high[does]+of[i].High
+	}
+	say := func(does gpus.Activity, confirmed, busy string) (text string) {
+		n := float64(counts[does])
+		text = fmt.Sprintf("%s by %s%s at %.0f %%", confirmed, quantity(counts[does], "GPU", "GPUs"), busy, 100*use[does]/n)
+		if power[does] > 0 {
+			text += fmt.Sprintf(" and %.0f W", power[does]/n)
 		}
-		evidence = append(evidence, fmt.Sprintf("confirmed by %s that are busy at %.0f W, up to %.0f W before: they wait for another GPU",
-			quantity(waits, "GPU", "GPUs"), power/float64(waits), high/float64(waits)))
+		return text
 	}
-	if idle := counts[gpus.DoesNothing]; idle > 0 {
-		evidence = append(evidence, "confirmed by "+quantity(idle, "GPU", "GPUs")+" at 0 %")
+	if waits := counts[gpus.Waits]; waits > 0 {
+		evidence = append(evidence, say(gpus.Waits, "confirmed", " that are busy")+
+			fmt.Sprintf(", up to %.0f W before: they wait for another GPU", high[gpus.Waits]/float64(waits)))
 	}
-	if works := counts[gpus.Works]; works > 0 {
-		evidence = append(evidence, "not confirmed by "+quantity(works, "GPU", "GPUs")+" that are busy")
+	if counts[gpus.DoesNothing] > 0 {
+		evidence = append(evidence, say(gpus.DoesNothing, "confirmed", ""))
+	}
+	if counts[gpus.Works] > 0 {
+		evidence = append(evidence, say(gpus.Works, "not confirmed", " that are busy"))
 	}
 	if len(evidence) == 0 {
 		evidence = append(evidence, "not confirmed: the utilization of the GPUs is unknown")
@@ -111,8 +119,8 @@ func gpuEvidence(of []gpus.State, counts [gpus.Works + 1]int) (evidence []string
 }
 
 // rankEvidence says when the ranks stopped, and which of them did something else
-// last.
-func rankEvidence(p *problem.Problem, r *runs.Run, stepped bool) {
+// last. It returns the first of these, else the first rank, and whether it is apart.
+func rankEvidence(p *problem.Problem, r *runs.Run, stepped bool) (first *runs.Rank, isApart bool) {
 	var present []*runs.Rank
 	var last []ranks.Last
 	var saved time.Time
@@ -127,8 +135,16 @@ func rankEvidence(p *problem.Problem, r *runs.Run, stepped bool) {
 		present = append(present, rank)
 		last = append(last, ranks.Last{What: rank.Phase(), At: time.Unix(0, rank.Last.End)})
 	}
+	if steps, at := r.LastStep(); steps > 0 {
+		p.Evidence = append(p.Evidence, fmt.Sprintf("last step %d at %s", steps, clock(at)))
+	}
 	if !stepped {
 		p.Evidence = append(p.Evidence, quantity(len(present), "rank", "ranks")+", no step since "+clock(r.Since))
+	}
+	for _, rank := range present {
+		if first == nil || comesFirst(rank, first) {
+			first = rank
+		}
 	}
 	apart := ranks.Apart(last)
 	others := make(map[string]int)
@@ -141,17 +157,57 @@ func rankEvidence(p *problem.Problem, r *runs.Run, stepped bool) {
 		rank := present[i]
 		if n == 0 {
 			p.Rank, p.Host = rank.Name, rank.Host
-			p.Next = "See what " + nameOf(rank) + " does with py-spy dump: the others may wait for it."
+			first, isApart = rank, true
 		}
 		if n < maxNamed {
-			p.Evidence = append(p.Evidence, nameOf(rank)+" last finished "+last[i].What+" at "+clock(rank.Alive))
+			p.Evidence = append(p.Evidence, nameOf(r, rank)+" last finished "+last[i].What+" at "+clock(rank.Alive))
 		}
+	}
+	if more := len(apart) - maxNamed; more > 0 {
+		p.Evidence = append(p.Evidence, "and "+quantity(more, "rank", "ranks")+" more")
 	}
 	for _, what := range slices.Sorted(maps.Keys(others)) {
 		p.Evidence = append(p.Evidence, quantity(others[what], "rank", "ranks")+" last finished "+what)
 	}
 	if !saved.IsZero() {
 		p.Evidence = append(p.Evidence, "last checkpoint at "+clock(saved))
+	}
+	return first, isApart
+}
+
+// comesFirst reports whether a rank has a lower number than another one.
+func comesFirst(a, b *runs.Rank) bool {
+	return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host)) < 0
+}
+
+// inspect says which process of a run that hangs to look at first, and on which host.
+func inspect(p *problem.Problem, r *runs.Run, rank *runs.Rank, apart bool) {
+	if rank == nil {
+		p.Next = "See what each process waits for: run py-spy dump with its process id."
+		return
+	}
+	switch {
+	case apart:
+		p.Next = "See what " + nameOf(r, rank) + " does: the others may wait for it. "
+	case len(r.Ranks) > 1:
+		p.Next = "See what each rank waits for, for example " + nameOf(r, rank) + ". "
+	default:
+		p.Next = "See what the process waits for. "
+	}
+	lookAt(p, r, rank)
+	if on := cmp.Or(rank.Host, "its host"); p.PID > 0 {
+		p.Next += fmt.Sprintf("Run py-spy dump with its process id %d on %s.", p.PID, on)
+	} else {
+		p.Next += "Find its process id on " + on + ", then run py-spy dump with it."
+	}
+}
+
+// lookAt sets the process of a rank: the one that its host knows, else the one that the
+// process itself states.
+func lookAt(p *problem.Problem, r *runs.Run, rank *runs.Rank) {
+	p.PID, p.GPUIndex = rank.Program.PID, ""
+	if g := gpuOf(r, rank); g != nil {
+		p.PID, p.GPUIndex = cmp.Or(g.PID, p.PID), g.Index
 	}
 }
 
@@ -161,6 +217,12 @@ func blame(p *problem.Problem, r *runs.Run) {
 		return
 	}
 	host, name := nameOfStuck(r, &r.Stuck[0])
+	p.PID, p.GPUIndex = 0, ""
+	for i := range r.Ranks {
+		if rank := &r.Ranks[i]; !rank.Moved && rank.Name == r.Stuck[0].Number {
+			lookAt(p, r, rank)
+		}
+	}
 	p.Rank, p.Host = r.Stuck[0].Number, host
 	if p.Next = "See whether the process of " + name + " still runs: the others wait for it."; r.Stuck[0].Behind() {
 		p.Next = "See what " + name + " does with py-spy dump: the others wait for it."

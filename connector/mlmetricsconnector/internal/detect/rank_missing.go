@@ -104,7 +104,7 @@ func describeStopped(p *problem.Problem, r *runs.Run, stopped []int) {
 			first = rank
 		}
 		if len(p.Evidence) < maxNamed {
-			text := nameOf(rank) + " last sent at " + clock(rank.Alive)
+			text := nameOf(r, rank) + " last sent at " + clock(rank.Alive)
 			if phase := rank.Phase(); phase != "" {
 				text += ", after " + phase
 			}
@@ -117,7 +117,7 @@ func describeStopped(p *problem.Problem, r *runs.Run, stopped []int) {
 	p.Evidence = append(p.Evidence, "the others take steps")
 	p.Onset, p.Rank, p.Host = first.Alive, first.Name, first.Host
 	p.Value = p.Usual - float64(len(stopped))
-	p.Next = "See whether the process of " + nameOf(first) + " still runs, and whether its telemetry arrives."
+	p.Next = "See whether the process of " + nameOf(r, first) + " still runs, and whether its telemetry arrives."
 }
 
 // ncclEvidence adds what NCCL says about the ranks that the others wait for.

@@ -1,11 +1,11 @@
 package detect
 
 import (
+	"fmt"
 	"math"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -35,7 +35,12 @@ func (d *restartLoop) Detect(s *State, report func(problem.Problem)) {
 		}
 		d.since[r.Key] = since
 		p := of(r, mlattr.ProblemRestartLoop)
-		p.Onset, p.Value, p.Unit, p.Window, p.Telemetry = since, runs.LoopOf, "{attempt}", loopTime, math.NaN()
+		p.Onset, p.Value, p.Unit, p.Telemetry = since, float64(r.Attempts()), "{attempt}", math.NaN()
+		p.Evidence = []string{fmt.Sprintf("attempt %d", r.Attempts())}
+		if steps, _ := r.LastStep(); steps > 0 {
+			p.Evidence = append(p.Evidence, fmt.Sprintf("step %d", steps))
+		}
+		p.Next = "Read why the last attempt ended: the log of the launcher, and the failures of the run."
 		report(p)
 	}
 }

@@ -35,13 +35,13 @@ func failed(s *State, r *runs.Run, report func(problem.Problem)) {
 	// An error that ended a program does not become old.
 	p.Evident, p.Interval = s.Now, 0
 	p.Value, p.Unit = float64(len(failed)), "{rank}"
-	p.Next = "Read the error of " + nameOf(first) + ", which its log and the failures of its service have."
+	p.Next = "Read the error of " + nameOf(r, first) + ", which its log and the failures of its service have."
 	for _, rank := range failed[:min(len(failed), maxNamed)] {
 		in := ""
 		if rank.Failure.Operation != "" {
 			in = " in " + rank.Failure.Operation
 		}
-		p.Evidence = append(p.Evidence, nameOf(rank)+" ended with "+rank.Failure.Class+in+" at "+clock(rank.Alive))
+		p.Evidence = append(p.Evidence, nameOf(r, rank)+" ended with "+rank.Failure.Class+in+" at "+clock(rank.Alive))
 	}
 	if more := len(failed) - len(p.Evidence); more > 0 {
 		p.Evidence = append(p.Evidence, strconv.Itoa(more)+" more ranks have failed")

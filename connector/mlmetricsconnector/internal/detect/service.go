@@ -84,6 +84,9 @@ func (s *service) proportion(what string, found *shift.Proportions, telemetry fl
 		return
 	}
 	evidence := []string{fmt.Sprintf("%d of the last %d %s", found.Shown.Of, found.Shown.All, what)}
+	if found.Usual >= 0 {
+		evidence[0] += ", usually " + figure(found.Usual, "1")
+	}
 	if found.Only != 0 {
 		evidence = append(evidence, "mostly "+s.Versions.Name(int(found.Only)))
 	}

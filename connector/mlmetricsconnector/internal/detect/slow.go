@@ -68,8 +68,17 @@ func describeSlow(r *runs.Run, since time.Time) problem.Problem {
 	p.Onset, p.Value, p.Usual, p.Unit, p.Count = since, times.Recent, times.Usual, "s", pace.RecentSteps
 	p.Window = time.Duration(times.Recent * pace.RecentSteps * float64(time.Second))
 	p.Next, p.Excluded = "Compare the phases of the ranks.", r.Excluded()
+	p.GPUs *= 1 - times.Usual/times.Recent // what they do longer
 	p.Evidence = append(p.Evidence, fmt.Sprintf("%.3g s a step, usually %.3g (%+.0f %%)", times.Recent, times.Usual, 100*(times.Recent/times.Usual-1)))
 	phaseEvidence(&p, r)
+	var reasons []string
+	for i := range r.GPUs.All {
+		reasons = append(reasons, r.GPUs.All[i].Throttled...)
+	}
+	if len(reasons) > 0 {
+		slices.Sort(reasons)
+		p.Evidence = append(p.Evidence, "clocks are lowered: "+listed(slices.Compact(reasons)))
+	}
 	return p
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 )
 
@@ -24,8 +25,38 @@ func rankOn(rank, host string) string {
 	return name + " (" + host + ")"
 }
 
-// nameOf names a rank with its host.
-func nameOf(rank *runs.Rank) string { return rankOn(rank.Name, rank.Host) }
+// nameOf names a rank of a run with its host and its GPU.
+func nameOf(r *runs.Run, rank *runs.Rank) string {
+	name := rankOn(rank.Name, rank.Host)
+	if g := gpuOf(r, rank); g != nil && g.Index != "" && rank.Host != "" {
+		name = strings.TrimSuffix(name, ")") + ", GPU " + g.Index + ")"
+	}
+	return name
+}
+
+// gpuOf returns the GPU of a rank: the one that it holds by name, else if it is alone
+// on its host, the only one there, or nil.
+func gpuOf(r *runs.Run, rank *runs.Rank) *gpus.State {
+	var nameless []*gpus.State
+	for i := range r.GPUs.All {
+		switch g := &r.GPUs.All[i]; {
+		case g.Host != rank.Host:
+		case g.Rank == "":
+			nameless = append(nameless, g)
+		case g.Rank == rank.Name:
+			return g
+		}
+	}
+	for i := range r.Ranks {
+		if other := &r.Ranks[i]; other.Host == rank.Host && other.Name != rank.Name {
+			return nil
+		}
+	}
+	if len(nameless) != 1 {
+		return nil
+	}
+	return nameless[0]
+}
 
 // clock returns a time of day.
 func clock(at time.Time) string { return at.UTC().Format("15:04:05 UTC") }

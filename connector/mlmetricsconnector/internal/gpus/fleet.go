@@ -3,6 +3,7 @@
 package gpus
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,8 @@ const (
 type Metric uint8
 
 // The metrics that Fleet.Set records: utilizations from 0 to 1, a counter of seconds, watts,
-// bytes, and US dollars an hour. The others have methods of their own.
+// bytes, what the driver asks for, and US dollars an hour. The others have methods of their
+// own.
 const (
 	ofWorkloads Metric = iota
 	Utilization
@@ -41,6 +43,7 @@ const (
 	Memory
 	MemoryLimit
 	ofThrottle
+	Recovery
 	Price
 	metrics
 )
@@ -129,6 +132,9 @@ type gpu struct {
 	failed  time.Time
 	victims []Victim
 	signals signals
+	// recovery is an mlattr.GPURecoveryAction, index the driver's index of the GPU.
+	recovery value
+	index    string
 	// price is what an hour costs, in US dollars, if priced.
 	price  float64
 	priced bool
@@ -149,6 +155,8 @@ type holder struct {
 	// since is when it began to hold memory, lost when a reading was first without
 	// it, zero if the newest one has it.
 	since, lost time.Time
+	// pid is the process of the owner's rank, 0 if unknown.
+	pid int64
 }
 
 // releasedAfter is the time after which a workload that is in no reading has
@@ -281,6 +289,22 @@ func (f *Fleet) Hold(key Key, w Workload, memory bool, owner Owner, r Reading) {
 	}
 }
 
+// Index records the driver's index of a GPU that is read.
+func (f *Fleet) Index(key Key, index string) {
+	if g := f.all[key]; g != nil && g.index != index && index != "" {
+		g.index = strings.Clone(index)
+	}
+}
+
+// Process records the process by which a rank of a run holds a GPU that is read.
+func (f *Fleet) Process(key Key, run Run, rank string, pid int64) {
+	if g := f.all[key]; g != nil {
+		if h := g.holders[holderKey{Workload{Run: run.ID}, run.Service}]; h != nil && h.owner.Rank == rank {
+			h.pid = pid
+		}
+	}
+}
+
 // Set records the value of a metric of a GPU. One that is implausible only shows that the
 // GPU is read.
 func (f *Fleet) Set(key Key, m Metric, to float64, r Reading) {
@@ -295,6 +319,8 @@ func (f *Fleet) Set(key Key, m Metric, to float64, r Reading) {
 		g.use(&g.sm, to, r)
 	case BusyTime:
 		g.addBusy(to, r)
+	case Recovery:
+		g.recovery = value{to, r.At}
 	case Price:
 		g.price, g.priced = to, true
 	default:
@@ -604,9 +630,13 @@ func (g *gpu) utilization() (float64, bool) {
 type Idle struct {
 	Since time.Time
 	For   time.Duration
-	// Seen is when the GPU was last read, Holder what holds it.
+	// Seen is when the GPU was last read. Holder is the workload that has held it for the
+	// longest time, Run that of the workload, "" if it has none.
 	Seen   time.Time
 	Holder Owner
+	Run    string
+	// Memory is what is used of its memory, in bytes, 0 if unknown.
+	Memory float64
 }
 
 // Idle returns the GPUs that are read, that workloads hold and whose use is known, and
@@ -622,7 +652,9 @@ func (f *Fleet) Idle(now time.Time) map[Key]Idle {
 			since = g.worked
 		}
 		used := g.used()
-		idle[key] = Idle{since, max(used.Sub(since), 0), used, g.holder()}
+		one := Idle{Since: since, For: max(used.Sub(since), 0), Seen: used, Memory: g.signals.used}
+		one.Run, one.Holder = g.holder()
+		idle[key] = one
 	}
 	return idle
 }
@@ -637,14 +669,19 @@ func (g *gpu) used() (last time.Time) {
 	return last
 }
 
-// holder returns what is known of a workload that holds the GPU.
-func (g *gpu) holder() (of Owner) {
-	for _, h := range g.holders {
-		if h.memory && g.current(ofWorkloads, h.at) && h.owner != (Owner{}) {
-			return h.owner
+// holder returns the workload that has held the GPU for the longest time, and its run, "" if
+// it has none.
+func (g *gpu) holder() (run string, of Owner) {
+	var first *holder
+	for w, h := range g.holders {
+		if !h.memory || !g.current(ofWorkloads, h.at) || h.owner == (Owner{}) && w.Run == "" {
+			continue
+		}
+		if first == nil || cmp.Or(h.since.Compare(first.since), cmp.Compare(w.Run, run), cmp.Compare(h.owner.Service, first.owner.Service), cmp.Compare(h.owner.Job, first.owner.Job)) < 0 {
+			run, first, of = w.Run, h, h.owner
 		}
 	}
-	return of
+	return run, of
 }
 
 // Reads are when GPUs were read last.
@@ -684,6 +721,10 @@ type Failure struct {
 	Since, Seen time.Time
 	// Held are the workloads that held it.
 	Held []Victim
+	// Recovery is what the driver asks for, an mlattr.GPURecoveryAction.
+	Recovery int
+	// Index is the driver's index of the GPU, "" if unknown.
+	Index string
 }
 
 // Failed returns the GPUs that have failed.
@@ -691,7 +732,11 @@ func (f *Fleet) Failed() map[Key]Failure {
 	failed := make(map[Key]Failure)
 	for key, g := range f.all {
 		if !g.failed.IsZero() {
-			failed[key] = Failure{g.failed, g.read[ofHealth].seen, slices.Clone(g.victims)}
+			one := Failure{Since: g.failed, Seen: g.read[ofHealth].seen, Held: slices.Clone(g.victims), Index: g.index}
+			if g.current(Recovery, g.recovery.at) {
+				one.Recovery = int(g.recovery.value)
+			}
+			failed[key] = one
 		}
 	}
 	return failed

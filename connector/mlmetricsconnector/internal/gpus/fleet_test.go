@@ -339,7 +339,7 @@ func TestASilentHost(t *testing.T) {
 	for range 360 {
 		s.after(10*time.Second, other)
 	}
-	assert.Equal(t, map[string]gpus.SilentHost{"n1": {Since: last, Noticed: last.Add(30 * time.Second), Workloads: []gpus.HeldBy{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}, Worked: worked}}}}, s.Silent(s.now))
+	assert.Equal(t, map[string]gpus.SilentHost{"n1": {Since: last, Noticed: last.Add(30 * time.Second), Workloads: []gpus.HeldBy{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}, GPU: a, Worked: worked}}}}, s.Silent(s.now))
 	holding := s.Holding(s.now)
 	assert.Equal(t, last, holding[of("r1")].Silent)
 	assert.Equal(t, "n1", holding[of("r1")].Host)

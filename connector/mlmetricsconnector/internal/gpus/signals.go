@@ -42,8 +42,9 @@ type signals struct {
 	high float64
 	// powerLimit is the power that it may take.
 	powerLimit float64
-	memory     growth.Trend
-	limit      float64
+	// memory are values of the memory, used is the newest one.
+	memory      growth.Trend
+	used, limit float64
 	// held is the workload whose memory it is, since when it holds the GPU.
 	held      holderKey
 	heldSince time.Time
@@ -70,6 +71,7 @@ func (s *signals) set(m Metric, to float64, r Reading) {
 		s.powerLimit = to
 	case m == Memory && to >= 0 && to < math.MaxFloat64:
 		s.memory.Add(r.At, to)
+		s.used = to
 	case m == MemoryLimit && to > 0 && to < math.MaxFloat64:
 		s.limit = to
 	}
@@ -135,8 +137,11 @@ const (
 // State is what is known of one GPU of a run.
 type State struct {
 	Key
-	// Rank is the rank that holds it, or "".
-	Rank string
+	// Owner is what is known of the workload that holds it.
+	Owner
+	// Index is the driver's index of the GPU, PID the process of Rank, "" and 0 if unknown.
+	Index string
+	PID   int64
 	// Utilization is the general one, or that of the SMs; negative if unknown.
 	Utilization float64
 	// Power is in watts, High its highest value of late; 0 if unknown.
@@ -220,7 +225,7 @@ func (g *gpu) forecast(state *State, w holderKey, since time.Time) {
 // state returns what is known of a GPU that a workload holds.
 func (g *gpu) state(key Key, h *holder) State {
 	s := &g.signals
-	state := State{Key: key, Rank: h.owner.Rank, Utilization: -1, Limit: s.limit, PowerLimit: s.powerLimit}
+	state := State{Key: key, Owner: h.owner, Index: g.index, PID: h.pid, Utilization: -1, Limit: s.limit, PowerLimit: s.powerLimit}
 	if g.current(Utilization, g.general.at) {
 		state.Utilization = g.general.value
 	} else if g.current(SMUtilization, g.sm.at) {

@@ -35,6 +35,7 @@ type HeldBy struct {
 	// Run is its ml.run.id, or "".
 	Run   string
 	Owner Owner
+	GPU   Key
 	// Worked is when its GPU was last seen to work, zero if it never was.
 	Worked time.Time
 }
@@ -50,7 +51,7 @@ func (f *Fleet) Silent(now time.Time) map[string]SilentHost {
 		host.Since, host.Noticed = of.Last, of.Last.Add(of.After())
 		for w, h := range g.holders {
 			if h.holds(g, host.Since) {
-				host.Workloads = append(host.Workloads, HeldBy{w.Run, h.owner, g.worked})
+				host.Workloads = append(host.Workloads, HeldBy{w.Run, h.owner, key, g.worked})
 			}
 		}
 		hosts[key.Host] = host

@@ -22,13 +22,13 @@ var workloadSeed = maphash.MakeSeed()
 var gauges = map[gpupoint.Quantity]gpus.Metric{
 	gpupoint.Power: gpus.Power, gpupoint.PowerLimit: gpus.PowerLimit,
 	gpupoint.MemoryUsed: gpus.Memory, gpupoint.MemoryLimit: gpus.MemoryLimit,
-	gpupoint.Utilization: gpus.Utilization, gpupoint.SMUtilization: gpus.SMUtilization, gpupoint.BusyTime: gpus.BusyTime,
+	gpupoint.Recovery: gpus.Recovery, gpupoint.Utilization: gpus.Utilization, gpupoint.SMUtilization: gpus.SMUtilization, gpupoint.BusyTime: gpus.BusyTime,
 }
 
 // noteGPU records a metric of GPUs. Other metrics have no effect.
 func (s *Seen) noteGPU(m pmetric.Metric, resource pcommon.Map, now time.Time) {
 	switch gpupoint.QuantityOf(m.Name()) {
-	case gpupoint.None, gpupoint.MemoryReserved, gpupoint.WorkloadUtilization, gpupoint.ProcessMemory:
+	case gpupoint.None, gpupoint.MemoryReserved, gpupoint.WorkloadUtilization:
 		return
 	}
 	device := gpupoint.DeviceOf(resource)
@@ -47,6 +47,9 @@ func (s *Seen) noteGPU(m pmetric.Metric, resource pcommon.Map, now time.Time) {
 		switch {
 		case p.Quantity == gpupoint.WorkloadMemory:
 			s.noteWorkload(key, attrs, p.Value > 0, r)
+			s.fleet.Index(key, p.Index)
+		case p.Quantity == gpupoint.ProcessMemory:
+			s.noteProcess(key, attrs)
 		case p.ID != "":
 			s.noteReading(key, p, r)
 		}
@@ -68,6 +71,15 @@ func (s *Seen) noteWorkload(key gpus.Key, attrs pcommon.Map, memory bool, r gpus
 		}
 	}
 	s.fleet.Hold(key, w, memory, owner, r)
+}
+
+// noteProcess records the process by which a rank of a run holds memory.
+func (s *Seen) noteProcess(key gpus.Key, attrs pcommon.Map) {
+	v, ok := attrs.Get(mlattr.ProcessID)
+	run, owner := gpupoint.HolderOf(attrs)
+	if ok && run != "" && key.ID != "" {
+		s.fleet.Process(key, gpus.Run{ID: run, Service: owner.Service}, owner.Rank, mlattr.ReadPID(v))
+	}
 }
 
 // noteReading records what a point says of the GPU itself.

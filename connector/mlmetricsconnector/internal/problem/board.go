@@ -106,7 +106,7 @@ func (b *Board) Left() (left int64) {
 //
 // began has the new problems, those whose cause is known only now, and those that
 // became stale or are no longer; ended those that have ended, as they were last
-// reported; open all others, and those that began. A moment is in began and ended at
+// reported; open all others, those that are Updated among them, and those that began. A moment is in began and ended at
 // once. All are in order of their onset.
 func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change, news func(*Entry) time.Time) (began, ended, open []Entry) {
 	for id, at := range b.ended {
@@ -149,7 +149,9 @@ func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change, 
 			}
 		}
 	}
+	b.update(changed, now)
 	for entry := range changed {
+		entry.said = entry.say(now)
 		as := *entry
 		as.Ended = time.Time{}
 		began = append(began, as)
@@ -305,8 +307,11 @@ func (e *Entry) update(p *Problem) {
 	was := e.Problem
 	e.Problem = *p
 	e.Subject, e.Onset = was.Subject, was.Onset
-	if was.Holder != (gpus.Owner{}) {
-		e.Holder = was.Holder
+	if was.Holder != (gpus.Owner{}) || was.HolderRun != "" {
+		e.Holder, e.HolderRun = was.Holder, was.HolderRun
+	}
+	if len(e.Held) == 0 {
+		e.Held = was.Held
 	}
 	if was.Evident.After(e.Evident) {
 		e.Evident = was.Evident

@@ -29,7 +29,9 @@ type saved struct {
 	Host     string     `json:"host,omitempty"`
 	GPU      string     `json:"gpu,omitempty"`
 	GPUs     float64    `json:"gpus,omitempty"`
+	Held     []gpus.Key `json:"held,omitempty"`
 	Holder   gpus.Owner `json:"holder"`
+	OfRun    string     `json:"holder_run,omitempty"`
 	Evidence []string   `json:"evidence,omitempty"`
 	Next     string     `json:"next,omitempty"`
 	Before   []Change   `json:"before,omitempty"`
@@ -58,7 +60,7 @@ func Encode(open []Entry) ([]byte, error) {
 		all = append(all, saved{
 			Kind: e.Kind, Subject: e.Subject, Onset: e.Onset.UTC(), Detected: e.Detected.UTC(), Evident: e.Evident.UTC(), Interval: e.Interval.Seconds(),
 			Value: known(e.Value), Usual: known(e.Usual), Unit: e.Unit, Rank: e.Rank, Host: e.Host, GPU: e.GPU, GPUs: e.GPUs,
-			Holder: e.Holder, Evidence: e.Evidence, Next: e.Next, Before: e.Before,
+			Held: e.Held, Holder: e.Holder, OfRun: e.HolderRun, Evidence: e.Evidence, Next: e.Next, Before: e.Before,
 		})
 	}
 	data, err := json.Marshal(all)
@@ -86,7 +88,7 @@ func Decode(data []byte) ([]Entry, error) {
 		e.Problem = Problem{
 			Kind: s.Kind, Subject: s.Subject, Onset: s.Onset, Evident: s.Evident, Interval: time.Duration(s.Interval * float64(time.Second)),
 			Value: number(s.Value), Usual: number(s.Usual), Unit: s.Unit, Telemetry: math.NaN(), Rank: s.Rank, Host: s.Host, GPU: s.GPU,
-			GPUs: s.GPUs, Holder: s.Holder, Evidence: s.Evidence[:min(len(s.Evidence), maxPhrases)], Next: s.Next,
+			GPUs: s.GPUs, Held: s.Held[:min(len(s.Held), MaxHeld)], Holder: s.Holder, HolderRun: s.OfRun, Evidence: s.Evidence[:min(len(s.Evidence), maxPhrases)], Next: s.Next,
 		}
 		open = append(open, e)
 	}
@@ -97,11 +99,14 @@ func Decode(data []byte) ([]Entry, error) {
 func (s *saved) plausible() bool {
 	h := &s.Holder
 	texts := []string{
-		s.Subject.Resource.Namespace, s.Subject.Resource.Service, s.Subject.Run, s.Subject.Host, s.Subject.GPU, s.Unit, s.Rank, s.Host, s.GPU, s.Next,
+		s.Subject.Resource.Namespace, s.Subject.Resource.Service, s.Subject.Run, s.Subject.Host, s.Subject.GPU, s.Unit, s.Rank, s.Host, s.GPU, s.Next, s.OfRun,
 		h.Service, h.Rank, h.Job, h.Namespace, h.Pod, h.Container, h.UserID, h.User,
 	}
 	for _, change := range s.Before {
 		texts = append(texts, change.Text)
+	}
+	for _, key := range s.Held {
+		texts = append(texts, key.Host, key.ID)
 	}
 	long := func(text string) bool { return len(text) > maxText }
 	return !slices.ContainsFunc(texts, long) && !slices.ContainsFunc(s.Evidence, long) &&

@@ -33,8 +33,16 @@ type Problem struct {
 	Count  int64
 	// Rank, Host and GPU are where the problem is, if that is not its subject.
 	Rank, Host, GPU string
-	// Holder is the workload that held the GPU that has the problem.
-	Holder gpus.Owner
+	// PID is the process to look at, GPUIndex the driver's index of its GPU or of that which
+	// has the problem, and Recovery the mlattr.GPURecoveryAction; 0 and "" if unknown.
+	PID      int64
+	GPUIndex string
+	Recovery int
+	// Held are the GPUs concerned, at most MaxHeld. Holder is the workload that holds them,
+	// HolderRun its run if that is not the subject's.
+	Held      []gpus.Key
+	Holder    gpus.Owner
+	HolderRun string
 	// Evidence has short phrases, Excluded what was taken out before the
 	// comparison.
 	Evidence, Excluded []string
@@ -43,9 +51,12 @@ type Problem struct {
 	Telemetry float64
 	// GPUs are those that the problem keeps from work, 0 if none is known.
 	GPUs float64
-	// Next is one sentence about what to do next, Command a command for it.
-	Next, Command string
+	// Next says what to do next.
+	Next string
 }
+
+// MaxHeld limits Problem.Held.
+const MaxHeld = 64
 
 // Place returns the host and the GPU of the problem, or "".
 func (p *Problem) Place() (host, gpu string) {
@@ -83,8 +94,9 @@ type Entry struct {
 	// EndReason is why it has ended, a value of mlattr.ProblemEndReason.
 	Detected, Ended time.Time
 	EndReason       string
-	// Stale reports whether it lasts without new evidence.
-	Stale bool
+	// Stale reports whether it lasts without new evidence, Updated whether it lasts and its
+	// evidence has changed.
+	Stale, Updated bool
 	// Before has the changes before the onset, the newest first.
 	Before []Change
 	// Cause is the ID of the problem that this one follows from, or "".
@@ -101,6 +113,9 @@ type Entry struct {
 
 	// back reports whether it began soon after the end of the same problem.
 	back bool
+
+	// said is what was last said of it, and when.
+	said saying
 }
 
 // GPUHours returns the hours of GPUs that the problem has taken until now, or until

@@ -100,6 +100,9 @@ func Of(facts *mlattr.Facts, attrs pcommon.Map) runs.Program {
 	if p.OnDemand {
 		return p
 	}
+	if v, ok := attrs.Get(mlattr.ProcessID); ok {
+		p.PID = mlattr.ReadPID(v)
+	}
 	if start, ok := attrs.Get(attrProcessStart); ok {
 		if at, err := time.Parse(time.RFC3339Nano, start.Str()); err == nil && at.Unix() > 0 && at.Year() < 2200 {
 			p.Born, p.NoStartup = at.UnixNano(), false

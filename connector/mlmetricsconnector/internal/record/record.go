@@ -2,6 +2,7 @@
 package record
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -56,12 +57,15 @@ func (r *Batch) add(of streams.Resource, event string, at time.Time) plog.LogRec
 	return record
 }
 
-// Problem adds the record of a problem that has begun, is stale, or has ended.
+// Problem adds the record of a problem that has begun, has other evidence, is stale, or has
+// ended.
 func (r *Batch) Problem(p *problem.Entry) {
 	at, state := p.Detected, mlattr.ProblemBegan
 	switch {
 	case !p.Ended.IsZero():
 		at, state = p.Ended, mlattr.ProblemEnded
+	case p.Updated:
+		at, state = r.now, mlattr.ProblemUpdated
 	case p.Stale:
 		at, state = r.now, mlattr.ProblemStale
 	}
@@ -107,10 +111,10 @@ func (r *Batch) Problem(p *problem.Entry) {
 	putTexts(attrs, mlattr.ProblemBefore, before)
 	putNumber(attrs, mlattr.ProblemTelemetry, p.Telemetry)
 	if p.GPUs > 0 {
+		attrs.PutDouble(mlattr.ProblemGPUs, p.GPUs)
 		attrs.PutDouble(mlattr.ProblemGPUHours, p.GPUHours(r.now))
 	}
 	putText(attrs, mlattr.ProblemNext, p.Next)
-	putText(attrs, mlattr.ProblemCommand, p.Command)
 	putText(attrs, mlattr.ProblemCause, p.Cause)
 	if p.Shadow {
 		attrs.PutBool(mlattr.ProblemShadow, true)
@@ -133,15 +137,30 @@ func (r *Batch) Change(c *change.Change) {
 	putText(attrs, mlattr.HostName, c.Of.Host)
 }
 
-// putPlaces adds where a problem is, and which workload held the GPU.
+// putPlaces adds where a problem is, and which workload holds the GPUs.
 func (*Batch) putPlaces(attrs pcommon.Map, p *problem.Entry) {
-	putText(attrs, mlattr.RunID, p.Subject.Run)
+	putText(attrs, mlattr.RunID, cmp.Or(p.Subject.Run, p.HolderRun))
+	if p.Subject.Resource.Service == "" {
+		putText(attrs, mlattr.ServiceName, p.Holder.Service)
+	}
 	if p.Rank != "" {
 		streams.PutLabel(attrs, mlattr.RankGlobal, p.Rank)
 	}
 	host, gpu := p.Place()
 	putText(attrs, mlattr.HostName, host)
 	putText(attrs, mlattr.HardwareID, gpu)
+	streams.PutLabel(attrs, mlattr.NVIDIAIndex, p.GPUIndex)
+	if p.PID > 0 {
+		attrs.PutInt(mlattr.ProcessID, p.PID)
+	}
+	if p.Recovery > 0 {
+		attrs.PutInt(mlattr.GPURecoveryAction, int64(p.Recovery))
+	}
+	held := make([]string, 0, len(p.Held))
+	for _, key := range p.Held {
+		held = append(held, key.Host+"/"+key.ID)
+	}
+	putTexts(attrs, mlattr.ProblemHeld, held)
 	putText(attrs, mlattr.SlurmJobID, p.Holder.Job)
 	putText(attrs, mlattr.K8sNamespace, p.Holder.Namespace)
 	putText(attrs, mlattr.K8sPod, p.Holder.Pod)

@@ -71,6 +71,8 @@ type progress struct {
 	// spanStepped that of the latest span that was one.
 	steps                int64
 	stepped, spanStepped time.Time
+	// counted is the number of steps by all rules.
+	counted int64
 	// moved is when the rank's own metrics last changed, zero if they never did or
 	// it has none, and between is how long they may stay the same.
 	moved   time.Time
@@ -107,6 +109,7 @@ func (c *clock) observe(key Key, s *Span, now time.Time) (updates []streams.Upda
 		c.ended = max(c.ended, s.Time.End)
 		return updates, true
 	}
+	c.counted += s.Steps
 	c.note(s, now)
 	c.worked = max(c.worked, s.Time.End)
 	rises := s.Step > c.rework.newest && c.rework.newest > 0
@@ -290,7 +293,7 @@ func (c *clock) advance(key Key, limits Timeouts, held gpus.Held, now time.Time,
 func (c *clock) report(key Key, state State, now time.Time) Rank {
 	rank := Rank{
 		Name: key.Run.Rank, Host: key.Run.Host, State: state, Since: c.since, Alive: c.arrived, Seen: c.lastHeard(),
-		Steps: c.pace.Times(), Last: Last{Stepped: c.stepped, End: c.worked, Phase: c.latest},
+		Steps: c.pace.Times(), Last: Last{Steps: c.counted, Stepped: c.stepped, End: c.worked, Phase: c.latest},
 		Patience: c.patience(), Pause: c.pause, Program: c.program, Without: c.without,
 		attempt: c.attempt, spent: c.spent, clock: c,
 	}

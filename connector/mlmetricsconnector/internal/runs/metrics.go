@@ -179,7 +179,7 @@ func (c *clock) train(key Key, shown *trained, now time.Time) (updates []streams
 	updates = append(updates, last)
 	if shown.Steps > 0 {
 		updates = append(updates, streams.Update{Source: source, Series: series.Steps, Count: shown.Steps, At: at})
-		c.steps += shown.Steps
+		c.steps, c.counted = c.steps+shown.Steps, c.counted+shown.Steps
 	}
 	c.stepped, c.starts = shown.Moved, false
 	for _, seconds := range shown.Times {

@@ -90,7 +90,8 @@ type Failure struct{ Class, Operation string }
 
 // Last is what a rank did last.
 type Last struct {
-	// Stepped is when its last step arrived.
+	// Steps is the number of its steps, Stepped when the last one arrived.
+	Steps   int64
 	Stepped time.Time
 	// End is the end of its last span by its own clock, 0 if there is none, and Phase
 	// the phase of that span.

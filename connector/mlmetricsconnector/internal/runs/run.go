@@ -286,6 +286,18 @@ func addUse(to *streams.Batch, use *gpus.Use) {
 	}
 }
 
+// LastStep returns how many steps the ranks have taken, as many as the first of them, and
+// when the last one arrived.
+func (r *Run) LastStep() (steps int64, at time.Time) {
+	for i := range r.Ranks {
+		last := &r.Ranks[i].Last
+		if steps = max(steps, last.Steps); last.Stepped.After(at) {
+			at = last.Stepped
+		}
+	}
+	return steps, at
+}
+
 // Attempts returns how many attempts of the run were seen.
 func (r *Run) Attempts() int64 {
 	attempts := r.launched.counted + 1

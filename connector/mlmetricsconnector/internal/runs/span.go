@@ -8,8 +8,8 @@ import (
 
 // Program is what a resource reveals about how its client records run time.
 type Program struct {
-	// Born is the start of the run's process, 0 if unknown.
-	Born int64
+	// Born is the start of the run's process, PID its id, 0 if unknown.
+	Born, PID int64
 	// Idles reports whether time without a span is time without work.
 	Idles bool
 	// OnDemand reports whether the process works when it is asked to, for many
@@ -45,6 +45,8 @@ type Span struct {
 	// EndsStep reports whether a step ends with the span, and Optimizes whether it is
 	// an optimizer.
 	EndsStep, Optimizes bool
+	// Steps is how many steps are counted with it.
+	Steps int64
 	// Step is the number of the step within the run, 0 if the client does not
 	// number steps that way.
 	Step int64

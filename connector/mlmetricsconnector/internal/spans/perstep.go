@@ -45,7 +45,7 @@ func perStepOf(facts *mlattr.Facts) (per perStep) {
 // whole numbers. Each rank counts its own; the run's total is their sum.
 // Samples that a span reports take precedence.
 func (r *result) countPerStep(u *unit) {
-	of := func(per float64) int64 { return int64(math.Round(per * float64(u.steps))) }
+	of := func(per float64) int64 { return int64(math.Round(per * float64(u.Steps))) }
 	if n := of(u.per.tokens); n > 0 {
 		r.count(u, series.Tokens, u.Source, n, mlattr.TokenTypeInput, u.model, operationTrainStep, u.role)
 	}

@@ -68,8 +68,6 @@ type unit struct {
 	first, last int
 
 	kinds kinds
-	// steps are those that need no nesting rule.
-	steps int64
 	// samples is the number of samples that the span processed, or the span
 	// above or below it.
 	samples int64
@@ -359,12 +357,12 @@ func (r *Reader) readSpan(known mlattr.System, span ptrace.Span) {
 		}
 		u.samples += samples(v)
 		if event == mlattr.EventTrainStep {
-			u.steps++
+			u.Steps++
 		}
 	}
 	r.serve(u, v, span, callFailed)
 	u.last = len(r.updates)
-	if u.kinds == 0 && u.served == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.Timed && !u.EndsRun && !root && len(u.calls) == 0 && u.timed == 0 {
+	if u.kinds == 0 && u.served == 0 && u.Steps == 0 && u.samples == 0 && u.last == u.first && !u.Timed && !u.EndsRun && !root && len(u.calls) == 0 && u.timed == 0 {
 		*u = unit{}
 		r.units = r.units[:len(r.units)-1]
 	}
@@ -463,7 +461,7 @@ func (r *Reader) addEvents(u *unit, events ptrace.SpanEventSlice) {
 			at := *u
 			at.end = clampEnd(uint64(event.Timestamp()), r.now)
 			r.addGauges(&at, &e)
-			u.steps++
+			u.Steps++
 			u.samples += e.BatchSize
 		case mlattr.EventInference:
 			e := readEvent(event.Attributes())

@@ -51,7 +51,7 @@ func (c *stepCount) begin(units []unit) {
 	}
 	for i := range units {
 		if u := &units[i]; hasForward(u) {
-			u.steps += c.forward(u)
+			u.Steps += c.forward(u)
 		}
 	}
 }

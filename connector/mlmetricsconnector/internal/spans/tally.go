@@ -93,26 +93,26 @@ func (t *Tally) countSteps(r *Reader) {
 	optimizers := selected(r, func(u *unit) bool { return u.kinds&isOptimizer != 0 })
 	for i, v := range t.steps.Outermost(candidates(r, optimizers)) {
 		if u := optimizers[i]; v != nesting.Below {
-			u.steps += t.stepCount.optimizer(u, v == nesting.Counts)
+			u.Steps += t.stepCount.optimizer(u, v == nesting.Counts)
 			// A step ends with its outermost span, wherever it was counted.
 			u.EndsStep = true
 		}
 	}
 	for i := range r.units {
 		u := &r.units[i]
-		ends := u.EndsStep || u.steps > 0 && !hasForward(u)
+		ends := u.EndsStep || u.Steps > 0 && !hasForward(u)
 		if u.kinds&isBatch != 0 {
 			r.count(u, series.Batches, u.Source, 1)
 			if !u.Parent.Known() && !t.steps.Has(u.Self, nesting.Covered) {
-				u.steps++
+				u.Steps++
 				ends = true
 			}
 		}
 		if u.kinds&isWhole != 0 && !ends {
 			ends = t.countWhole(u)
 		}
-		if u.steps > 0 {
-			r.count(u, series.Steps, u.Source, u.steps)
+		if u.Steps > 0 {
+			r.count(u, series.Steps, u.Source, u.Steps)
 			r.countPerStep(u)
 		}
 		u.EndsStep = ends
@@ -127,7 +127,7 @@ func (t *Tally) countSteps(r *Reader) {
 func (t *Tally) countWhole(u *unit) bool {
 	counted := !t.steps.Has(u.Self, nesting.Covered)
 	if counted {
-		u.steps++
+		u.Steps++
 	}
 	if u.Parent.Known() {
 		t.steps.Set(u.Parent, nesting.Covered)

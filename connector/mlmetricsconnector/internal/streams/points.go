@@ -173,7 +173,7 @@ func (st *stream) putExemplars(to pmetric.ExemplarSlice) {
 
 // PutLabel adds a label that is not empty. A rank and a port are whole numbers.
 func PutLabel(attrs pcommon.Map, name, value string) {
-	if name == mlattr.RankGlobal || name == series.ServerPort {
+	if name == mlattr.RankGlobal || name == series.ServerPort || name == mlattr.NVIDIAIndex {
 		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
 			attrs.PutInt(name, n)
 			return

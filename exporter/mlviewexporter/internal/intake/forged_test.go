@@ -48,7 +48,7 @@ func TestForgedRecords(t *testing.T) {
 			attrs.PutStr(mlattr.ProblemState, state)
 			attrs.PutStr(mlattr.RunID, "r")
 			attrs.PutEmptySlice(mlattr.ProblemEvidence).AppendEmpty().SetStr(evidence)
-			attrs.PutStr(mlattr.ProblemCommand, "curl http://127.0.0.1/x | sh")
+			attrs.PutStr("ml.problem.command", "curl http://127.0.0.1/x | sh")
 			attrs.PutStr(mlattr.ChangeKind, "version")
 			attrs.PutStr(mlattr.ChangeTo, evidence)
 		}

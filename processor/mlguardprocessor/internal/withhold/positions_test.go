@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,6 +147,47 @@ func TestNoSecretLeavesAtAnyPosition(t *testing.T) {
 					require.Contains(t, marshal(root), token, "%s: it was planted at %v", signal, p.path)
 					apply(root)
 					require.NotContains(t, marshal(root), token, "%s: %s at %v", signal, shape, p.path)
+				}
+			}
+		}
+	}
+}
+
+// TestWhatIsSaidOfProblems: what ml_metrics says is kept, with the names of ranks and hosts, and
+// withheld with what people wrote, or if somebody else wrote it.
+func TestWhatIsSaidOfProblems(t *testing.T) {
+	filter := withhold.New(&withhold.Config{})
+	said := []string{
+		"last step 40 at 03:03:56 UTC", "rank 2 (gpu-02, GPU 0) last finished data_load at 03:03:53 UTC",
+		"confirmed by 15 GPUs that are busy at 100 % and 210 W, up to 560 W before: they wait for another GPU",
+		"data_load 1 → 6.2 s, 2 of 4 ranks, all on gpu-02", "4 × 61.0 GiB held", "12 of the last 100 calls of lookup_order failed, usually 0.4 %",
+		"See what rank 2 (gpu-02, GPU 0) does: the others may wait for it. Run py-spy dump with its process id 4242 on gpu-02.",
+	}
+	withheld := []string{
+		"12 of the last 100 calls of alice@example.com failed", "see what rank 2 does +1 202 5550123456",
+		"12 of the last 100 calls of please tell my doctor that I have taken all those pills failed", "rank sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEF last finished forward",
+	}
+	for _, concluded := range []bool{true, false} {
+		for n, text := range append(slices.Clone(said), withheld...) {
+			ld, ctx := plog.NewLogs(), t.Context()
+			if concluded {
+				ctx = mlattr.WithConcluded(ctx)
+			}
+			attrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Attributes()
+			attrs.PutStr(mlattr.ProblemNext, text)
+			attrs.PutEmptySlice(mlattr.ProblemEvidence).AppendEmpty().SetStr(text)
+			attrs.PutStr("ml.note", text)
+			filter.Logs(ctx, ld)
+			next, _ := attrs.Get(mlattr.ProblemNext)
+			evidence, _ := attrs.Get(mlattr.ProblemEvidence)
+			note, _ := attrs.Get("ml.note")
+			assert.NotEqual(t, text, note.Str(), "no attribute of what is said")
+			if concluded && n < len(said) {
+				assert.Equal(t, []string{text, text}, []string{next.Str(), evidence.Slice().At(0).Str()})
+			} else {
+				assert.NotEqual(t, text, next.Str())
+				if n >= len(said) {
+					assert.NotEqual(t, text, evidence.Slice().At(0).Str())
 				}
 			}
 		}

@@ -7,14 +7,16 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/content"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // walker walks one batch.
 type walker struct {
 	*Filter
 	// hashed reports whether texts become hashes instead of lengths, concluded whether
-	// ml_metrics of this collector has written the batch.
-	hashed, concluded bool
+	// ml_metrics of this collector has written the batch, conclusion whether the attribute
+	// has what it says of a problem.
+	hashed, concluded, conclusion bool
 	// points is true on metric points, owners on those of GPU workloads.
 	points, owners bool
 	replaced       int64
@@ -30,6 +32,9 @@ const maxTries = 8
 // maxName is the length in bytes above which a name is replaced unread.
 const maxName = 255
 
+// saying are the attributes with what ml_metrics says of a problem.
+var saying = map[string]bool{mlattr.ProblemEvidence: true, mlattr.ProblemNext: true}
+
 // attributes replaces values of a map, and keys that are made of data.
 func (w *walker) attributes(attributes pcommon.Map) {
 	damaged := false
@@ -39,8 +44,10 @@ func (w *walker) attributes(attributes pcommon.Map) {
 			f = w.keys.Other(key)
 			damaged = damaged || !w.keepsKey(key, f)
 		}
+		w.conclusion = w.concluded && saying[key]
 		w.value(key, value, f)
 	}
+	w.conclusion = false
 	if damaged {
 		w.rename(attributes, func(key string) bool {
 			return w.keys.Exact[key] != content.Unlisted || w.keepsKey(key, w.keys.Other(key))
@@ -138,6 +145,10 @@ func (w *walker) keeps(key, text string, f content.Form) bool {
 		return true
 	}
 	if f > content.Removed && (f != content.Point || w.points) && f.Fits(text) {
+		_, rules := content.Redact(text)
+		return len(rules) == 0
+	}
+	if w.conclusion && content.IsConclusion(text) {
 		_, rules := content.Redact(text)
 		return len(rules) == 0
 	}

@@ -38,7 +38,7 @@ type attribute struct{ name, means string }
 var ofProblems = []attribute{
 	{mlattr.Problem, "the kind"},
 	{mlattr.ProblemID, "the same in all records of a problem"},
-	{mlattr.ProblemState, "`began`, `stale` or `ended`. A record with `began` is sent again when the cause becomes known later, and when a stale problem has new evidence"},
+	{mlattr.ProblemState, "`began`, `updated`, `stale` or `ended`. A record with `began` is sent again when the cause becomes known later, and when a stale problem has new evidence"},
 	{mlattr.ProblemSeverity, "`page`, `ticket` or `mark`"},
 	{mlattr.ProblemOnset, "when it began, in seconds since 1970"},
 	{mlattr.ProblemDetected, "when it was first known, in seconds since 1970"},
@@ -49,19 +49,23 @@ var ofProblems = []attribute{
 	{mlattr.ProblemUnit, "the unit of both, by UCUM"},
 	{mlattr.ProblemWindow, "the time in seconds that the value covers"},
 	{mlattr.ProblemCount, "the number of observations in it"},
-	{mlattr.RunID, "the run, if there is one"},
+	{mlattr.RunID, "the run, if there is one; of GPUs that are held idle, the one that holds them"},
 	{mlattr.RankGlobal, "the rank that it is about"},
 	{mlattr.HostName, "the host"},
 	{mlattr.HardwareID, "the GPU"},
-	{mlattr.SlurmJobID, "of a problem of a GPU: the Slurm job that held it at the onset; in the same way `" +
+	{mlattr.NVIDIAIndex, "the driver's index of that GPU, or of the one of the process to look at"},
+	{mlattr.ProcessID, "the process to look at, on its host as far as its GPU tells"},
+	{mlattr.GPURecoveryAction, "what the driver of a failed GPU asks for: 1 reset, 2 reboot, 3 end peer-to-peer work, 4 drain and reset, 5 restart the IMEX domain"},
+	{mlattr.ProblemHeld, "the GPUs concerned, at most 64, each `host.name`, a slash and `hw.id`"},
+	{mlattr.SlurmJobID, "the Slurm job that held the GPUs at the onset; in the same way `" +
 		mlattr.K8sNamespace + "`, `" + mlattr.K8sPod + "`, `" + mlattr.ContainerID + "`, `" + mlattr.UserID + "` and `" + mlattr.UserName + "`"},
 	{mlattr.ProblemEvidence, "short phrases that say what was observed, at most 16"},
 	{mlattr.ProblemExcluded, "what was left out before values were compared, such as `checkpoint`"},
 	{mlattr.ProblemBefore, "the changes within the 6 hours before the onset, each after its time, the newest first, at most 5. They came before it and are not necessarily the cause"},
 	{mlattr.ProblemTelemetry, "the fraction of the expected telemetry that arrived"},
-	{mlattr.ProblemGPUHours, "the hours of GPUs from the onset on"},
+	{mlattr.ProblemGPUs, "the GPUs that the problem keeps from work; of a slow run, the part of them that its steps take longer"},
+	{mlattr.ProblemGPUHours, "the hours of these GPUs from the onset on"},
 	{mlattr.ProblemNext, "what to do next"},
-	{mlattr.ProblemCommand, "a command for it"},
 	{mlattr.ProblemCause, "the id of the problem that this one follows from"},
 	{mlattr.ProblemShadow, "true if the kind is in `shadow`: the problem is only recorded, without a series"},
 }
@@ -99,7 +103,8 @@ func page() string {
 		"<!-- Generated from internal/mlattr by \"go generate\". Do not edit. -->\n\n" +
 		"What `ml_metrics` concludes about runs, services, GPUs and hosts, and the log records that it\n" +
 		"sends. A problem has a series, `ml.problem.onset.timestamp`, as long as it lasts, and a log\n" +
-		"record when it begins, when it becomes stale and when it ends. A change has one log record.\n" +
+		"record when it begins, when it becomes stale and when it ends; while it lasts, also when its\n" +
+		"evidence changes. A change has one log record.\n" +
 		"Records need a [pipeline of logs](../connector/mlmetricsconnector/README.md#records).\n")
 	fmt.Fprintf(&b, "\n## How long a problem lasts\n\n"+
 		"- A problem keeps the run, the host, the GPU and the workload that it had at its onset.\n"+
@@ -127,9 +132,14 @@ func page() string {
 	}
 	fmt.Fprintf(&b, "\n## Log records of problems\n\n"+
 		"The event name is `%s`, the severity ERROR for a page, WARN for a ticket and INFO for a\n"+
-		"mark, for a stale problem and for the end of one, the body one sentence. The resource has `service.name`,\n"+
-		"if a service is concerned. An attribute that is not known is absent.\n\n", mlattr.Problem)
+		"mark, for other evidence, for a stale problem and for the end of one, the body one sentence. The\n"+
+		"resource has `service.name`, if a service is concerned. An attribute that is not known is absent.\n\n", mlattr.Problem)
 	table(&b, "attribute", ofProblems)
+	b.WriteString("\nA record with `updated` says what the page shows: that the words of the evidence are others, apart\n" +
+		"from their figures, or that the value has changed by more than a fifth. A problem has at most one a\n" +
+		"minute, an emission at most 256. To alert on records, leave them out: `ml.problem.state != \"updated\"`,\n" +
+		"or in the collector a `filter` processor with the condition\n" +
+		"`log.attributes[\"ml.problem.state\"] == \"updated\"` under `log_conditions`.\n")
 	fmt.Fprintf(&b, "\n## Log records of changes\n\n"+
 		"The event name is `%s`, the severity INFO, the body one phrase such as \"version 1.8.2 (was\n"+
 		"1.8.1)\".\n\n", mlattr.EventChange)

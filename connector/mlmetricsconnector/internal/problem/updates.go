@@ -1,0 +1,68 @@
+package problem
+
+import (
+	"cmp"
+	"hash/maphash"
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	// updateAfter is the least time between two records of a problem whose evidence
+	// changes, maxUpdates limits those of one emission.
+	updateAfter, maxUpdates = time.Minute, 256
+	// otherValue is the change of a value that is worth a record, as a fraction of it.
+	otherValue = 0.2
+)
+
+// saying is what a record says of a problem.
+type saying struct {
+	at    time.Time
+	value float64
+	// words is a hash of the words, without their figures, and of where the problem is.
+	words uint64
+}
+
+var wordsSeed = maphash.MakeSeed()
+
+// say returns what a record says of the problem now.
+func (e *Entry) say(now time.Time) saying {
+	var hash maphash.Hash
+	hash.SetSeed(wordsSeed)
+	for _, text := range [...]string{e.Rank, e.Host, e.GPU} {
+		_, _ = hash.WriteString(text)
+		_ = hash.WriteByte(0)
+	}
+	for _, texts := range [...][]string{e.Evidence, e.Excluded, {e.Next}} {
+		for _, text := range texts {
+			for i := range len(text) {
+				if c := text[i]; (c < '0' || c > '9') && c != '.' {
+					_ = hash.WriteByte(c)
+				}
+			}
+			_ = hash.WriteByte(0)
+		}
+	}
+	return saying{now, e.Value, hash.Sum64()}
+}
+
+// update marks the problems that last and whose evidence has changed since it was last
+// sent, those that wait for longest first. changed are sent anyway.
+func (b *Board) update(changed map[*Entry]bool, now time.Time) {
+	var entries []*Entry
+	for id, entry := range b.open {
+		said := entry.said
+		entry.Updated = false
+		if changed[entry] || b.reported[id] == nil || entry.Stale || !entry.Ended.IsZero() || now.Sub(said.at) < updateAfter {
+			continue
+		}
+		if is := entry.say(now); is.words != said.words || math.Abs(is.value-said.value) > otherValue*math.Abs(said.value) {
+			entries = append(entries, entry)
+		}
+	}
+	slices.SortFunc(entries, func(x, y *Entry) int { return cmp.Or(x.said.at.Compare(y.said.at), inOrder(*x, *y)) })
+	for _, entry := range entries[:min(len(entries), maxUpdates)] {
+		entry.Updated, entry.said = true, entry.say(now)
+	}
+}
