@@ -32,6 +32,7 @@ type monitor struct {
 	settings  receiver.Settings
 	now       func() time.Time
 	telemetry *metadata.TelemetryBuilder
+	driver    *driverTelemetry
 	source    device.Source
 
 	// reading is a lock on the source, because the metrics and the logs read at
@@ -61,6 +62,7 @@ func newMonitor(cfg *Config, set receiver.Settings, now func() time.Time) (*moni
 		reading:   make(chan struct{}, 1),
 		listeners: make(map[*func(device.Event)]struct{}),
 	}
+	m.driver = newDriverTelemetry(telemetry, m.self())
 	if m.source, err = m.open(); err != nil {
 		telemetry.Shutdown()
 		return nil, err
@@ -82,7 +84,6 @@ func (m *monitor) open() (device.Source, error) {
 			zap.String("path", m.cfg.Replay.Path), zap.String("origin", rec.Origin), zap.String("host", rec.HostName))
 		return recording.NewPlayer(rec, m.now), nil
 	}
-	own := newDriverTelemetry(m.telemetry, m.self())
 	source := nvmlsource.New(nvmlsource.Options{
 		LibraryPath:            m.cfg.NVML.LibraryPath,
 		RootPath:               m.cfg.RootPath,
@@ -95,25 +96,14 @@ func (m *monitor) open() (device.Source, error) {
 		RequireBuild:           m.cfg.Source == SourceNVML,
 		Logger:                 logger,
 		Now:                    m.now,
-		Attempted:              own.attempted,
-		Opened:                 own.opened,
-		Called:                 own.called,
-		Failed:                 own.failed,
-		Dropped:                m.droppedValues,
-		Abandoned:              own.abandoned,
+		Telemetry:              m.driver,
 	})
-	return source, own.watch(source)
+	return source, m.driver.watch(source)
 }
 
 // self is the attribute that distinguishes gpu receivers in their own metrics.
 func (m *monitor) self() attribute.KeyValue {
 	return attribute.String("receiver", m.settings.ID.String())
-}
-
-// droppedValues counts impossible values.
-func (m *monitor) droppedValues(value string, count int64) {
-	m.telemetry.ReceiverGpuDroppedValues.Add(context.Background(), count,
-		metric.WithAttributes(m.self(), attribute.String("nvml.call", value)))
 }
 
 // droppedEvent counts an event that is lost for a signal.

@@ -54,6 +54,11 @@ func init() {
 	})
 }
 
+// draws reports whether a GPU's power was read.
+func draws(gpu *device.GPU) bool {
+	return device.PowerDraw.Of(&gpu.Readings).Known
+}
+
 // snapshot reads the GPUs past the metrics.
 func (r *rig) snapshot(t *testing.T) device.Snapshot {
 	t.Helper()
@@ -201,7 +206,7 @@ func runGPUsWithoutEvents(t *testing.T, d *fakeDriver) {
 	r := newRig(t, d.config(t))
 	for _, gpu := range r.snapshot(t).GPUs {
 		assert.False(t, gpu.EventsKnown)
-		assert.True(t, gpu.Readings.Power.Draw.Known)
+		assert.True(t, draws(&gpu))
 	}
 	assert.Zero(t, r.count(t, "failed_calls"))
 }
@@ -225,7 +230,7 @@ func runHungRegistration(t *testing.T, d *fakeDriver) {
 	r := newRig(t, cfg)
 	for range 2 {
 		for _, gpu := range r.snapshot(t).GPUs {
-			assert.True(t, gpu.Readings.Power.Draw.Known, gpu.ID)
+			assert.True(t, draws(&gpu), gpu.ID)
 			assert.False(t, gpu.EventsKnown, gpu.ID)
 		}
 	}
@@ -262,7 +267,7 @@ func runHungWaitAtReopening(t *testing.T, d *fakeDriver) {
 
 	d.set(t, hang)
 	for _, gpu := range r.snapshot(t).GPUs {
-		assert.True(t, gpu.Readings.Power.Draw.Known, gpu.ID)
+		assert.True(t, draws(&gpu), gpu.ID)
 		assert.False(t, gpu.EventsKnown, "nobody listens to %s", gpu.ID)
 	}
 	d.set(t)
@@ -321,17 +326,17 @@ func runHungProcessList(t *testing.T, d *fakeDriver) {
 	cfg.Timeout = hungTimeout
 	r := newRig(t, cfg)
 	gpus := r.snapshot(t).GPUs
-	assert.True(t, gpus[0].Readings.Power.Draw.Known)
+	assert.True(t, draws(&gpus[0]))
 	assert.False(t, gpus[0].ProcessesKnown)
 	assert.True(t, gpus[1].ProcessesKnown)
 	assert.Len(t, gpus[1].Processes, 2)
 
 	gpus = r.snapshot(t).GPUs
 	assert.True(t, gpus[0].Unresponsive, "it is left alone while its call hangs")
-	assert.True(t, gpus[1].Readings.Power.Draw.Known)
+	assert.True(t, draws(&gpus[1]))
 	d.set(t)
 	require.Eventually(t, func() bool {
-		return r.snapshot(t).GPUs[0].Readings.Power.Draw.Known
+		return draws(&r.snapshot(t).GPUs[0])
 	}, time.Minute, time.Millisecond)
 }
 
@@ -346,7 +351,7 @@ func runHungSlowCall(t *testing.T, d *fakeDriver) {
 	d.set(t, "hang:nvmlDeviceGetGraphicsRunningProcesses_v3 0")
 	require.Eventually(t, func() bool {
 		gpus := r.snapshot(t).GPUs
-		assert.True(t, gpus[1].Readings.Power.Draw.Known)
+		assert.True(t, draws(&gpus[1]))
 		return gpus[0].Unresponsive
 	}, time.Minute, time.Millisecond)
 	gpus := r.snapshot(t).GPUs
@@ -453,7 +458,7 @@ func runLostInTheMiddle(t *testing.T, d *fakeDriver) {
 	assert.Equal(t, gpu0, gpus[0].ID)
 	assert.Equal(t, device.Readings{}, gpus[0].Readings)
 	assert.False(t, gpus[0].ProcessesKnown)
-	assert.True(t, gpus[1].Readings.Power.Draw.Known)
+	assert.True(t, draws(&gpus[1]))
 }
 
 // A host whose GPUs are all lost is looked at again, and finds them when they
@@ -491,7 +496,7 @@ func runOneGPULostForLong(t *testing.T, d *fakeDriver) {
 	gpus := r.snapshot(t).GPUs
 	assert.Equal(t, 2, r.count(t, "driver_starts"))
 	require.Len(t, gpus, 1)
-	assert.True(t, gpus[0].Readings.Power.Draw.Known)
+	assert.True(t, draws(&gpus[0]))
 
 	d.set(t)
 	assert.Equal(t, 2, r.count(t, "driver_starts"))
@@ -530,7 +535,7 @@ func runSleepingGPU(t *testing.T, d *fakeDriver) {
 		gpus := r.snapshot(t).GPUs
 		assert.True(t, gpus[0].Asleep)
 		assert.Equal(t, device.Readings{}, gpus[0].Readings)
-		assert.True(t, gpus[1].Readings.Power.Draw.Known)
+		assert.True(t, draws(&gpus[1]))
 		calls := d.calls(t)
 		return countOf(calls, "nvmlDeviceGetPowerUsage 1") > 0 && !strings.Contains(strings.Join(calls, "\n")+"\n", " 0\n")
 	}, time.Minute, time.Millisecond)
@@ -541,7 +546,7 @@ func runSleepingGPU(t *testing.T, d *fakeDriver) {
 	assert.NotContains(t, strings.Join(d.calls(t), "\n")+"\n", " 0\n")
 
 	status("active\n")
-	assert.True(t, r.snapshot(t).GPUs[0].Readings.Power.Draw.Known)
+	assert.True(t, draws(&r.snapshot(t).GPUs[0]))
 }
 
 // The driver is let go after each reading, with all that was asked.
@@ -553,7 +558,7 @@ func runRelease(t *testing.T, d *fakeDriver) {
 		r.clock = r.clock.Add(10 * time.Second)
 		gpus := r.snapshot(t).GPUs
 		require.Len(t, gpus, 2)
-		assert.True(t, gpus[0].Readings.Power.Draw.Known)
+		assert.True(t, draws(&gpus[0]))
 		assert.False(t, gpus[0].EventsKnown)
 		assert.Len(t, gpus[0].Processes, 2, "they are remembered")
 		calls := d.calls(t)

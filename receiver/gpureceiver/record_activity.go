@@ -37,7 +37,7 @@ func memoryMetrics() []gpuMetric {
 		{
 			name: declared.HwGpuMemoryUtilization.Name, of: []*device.Quantity{device.MemoryUsed, device.MemoryTotal},
 			record: func(p *points, r *device.Readings) {
-				if used, total := r.Memory.Used, r.Memory.Total; used.Known && total.Known {
+				if used, total := device.MemoryUsed.Of(r), device.MemoryTotal.Of(r); used.Known && total.Known {
 					p.RecordHwGpuMemoryUtilizationDataPoint(p.now, used.Value/total.Value, p.id, p.host, p.index, p.labels...)
 				}
 			},

@@ -39,22 +39,16 @@ func thermalMetrics() []gpuMetric {
 				hwTypeGPU, metadata.AttributeHwSensorLocationGpu, kind, p.labels...)
 		})
 	}
-	return []gpuMetric{
+	metrics := []gpuMetric{
 		temperature(device.GPUTemperature, metadata.AttributeHwSensorLocationGpu),
 		temperature(device.MemoryTemperature, metadata.AttributeHwSensorLocationMemory),
 		limit(device.SlowdownTemperature, metadata.AttributeHwLimitTypeHighDegraded),
 		limit(device.ShutdownTemperature, metadata.AttributeHwLimitTypeHighCritical),
-		{
-			name: declared.HwFanSpeedRatio.Name, of: []*device.Quantity{device.FanSpeeds},
-			record: func(p *points, r *device.Readings) {
-				for i, fan := range r.Thermal.Fans {
-					if fan.Known {
-						p.RecordHwFanSpeedRatioDataPoint(p.now, fan.Value, p.id, p.host, p.index, "fan"+strconv.Itoa(i), p.labels...)
-					}
-				}
-			},
-		},
 	}
+	for i, fan := range device.FanSpeeds.Members() {
+		metrics = append(metrics, labelled(declared.HwFanSpeedRatio.Name, fan, (*builder).RecordHwFanSpeedRatioDataPoint, "fan"+strconv.Itoa(i)))
+	}
+	return metrics
 }
 
 // clockMetrics are those about clocks and what holds them down.

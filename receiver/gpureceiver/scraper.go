@@ -194,7 +194,7 @@ func (s *gpuScraper) resource(snapshot *device.Snapshot, gpu *device.Identity, k
 
 // dropped counts an impossible value.
 func (s *gpuScraper) dropped(value string) {
-	s.monitor.droppedValues(value, 1)
+	s.monitor.driver.Dropped(value, 1)
 }
 
 // self is the attribute that distinguishes gpu receivers in their own metrics.

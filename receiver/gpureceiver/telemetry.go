@@ -55,26 +55,36 @@ func (d *driverTelemetry) watch(source *nvmlsource.Source) error {
 		}))
 }
 
-func (d *driverTelemetry) attempted() {
+// Attempted implements nvmlsource.Telemetry.
+func (d *driverTelemetry) Attempted() {
 	d.builder.ReceiverGpuDriverAttempts.Add(context.Background(), 1, d.plain)
 }
 
-func (d *driverTelemetry) opened() {
+// Opened implements nvmlsource.Telemetry.
+func (d *driverTelemetry) Opened() {
 	d.builder.ReceiverGpuDriverStarts.Add(context.Background(), 1, d.plain)
 }
 
-// abandoned counts an abandoned call. The GPU is in the log: its id would make
+// Abandoned implements nvmlsource.Telemetry. The GPU is in the log: its id would make
 // a series for each GPU.
-func (d *driverTelemetry) abandoned(string) {
+func (d *driverTelemetry) Abandoned() {
 	d.builder.ReceiverGpuAbandonedCalls.Add(context.Background(), 1, d.plain)
 }
 
-func (d *driverTelemetry) failed(call, status string) {
+// Failed implements nvmlsource.Telemetry.
+func (d *driverTelemetry) Failed(call, status string) {
 	d.builder.ReceiverGpuFailedCalls.Add(context.Background(), 1, metric.WithAttributes(
 		d.self, attribute.String("nvml.call", call), attribute.String("nvml.return", status)))
 }
 
-func (d *driverTelemetry) called(call, status string, took time.Duration) {
+// Dropped implements nvmlsource.Telemetry.
+func (d *driverTelemetry) Dropped(value string, count int64) {
+	d.builder.ReceiverGpuDroppedValues.Add(context.Background(), count,
+		metric.WithAttributes(d.self, attribute.String("nvml.call", value)))
+}
+
+// Called implements nvmlsource.Telemetry.
+func (d *driverTelemetry) Called(call, status string, took time.Duration) {
 	key := callReturn{call, status}
 	d.mu.RLock()
 	options, found := d.durations[key]

@@ -32,7 +32,7 @@ type trackedGPU struct {
 	gone bool
 	// state is the health at the last reading, empty while it is unknown.
 	state    health.State
-	counters map[*device.Quantity]*monotonic
+	counters map[*device.Quantity]*device.Monotonic
 	// seeded is true once the common errors have series.
 	seeded bool
 	// resource is the GPU's resource, built from description.
@@ -63,7 +63,7 @@ func (r *tracker) observe(gpu *device.GPU, now time.Time) (m *trackedGPU, return
 	m, found := r.byID[gpu.ID]
 	if !found {
 		r.evictOldest()
-		m = &trackedGPU{start: pcommon.NewTimestampFromTime(now), counters: make(map[*device.Quantity]*monotonic)}
+		m = &trackedGPU{start: pcommon.NewTimestampFromTime(now), counters: make(map[*device.Quantity]*device.Monotonic)}
 		r.byID[gpu.ID] = m
 	}
 	returned = m.gone && !gpu.Lost
@@ -116,9 +116,9 @@ func (m *trackedGPU) updateState(gpu *device.GPU, recent []health.Error) {
 	m.state = health.Judge(health.Evidence{
 		Lost:           gpu.Lost,
 		Unresponsive:   gpu.Unresponsive,
-		RecoveryAction: gpu.Readings.RecoveryAction,
-		RemapPending:   gpu.Readings.Repair.RemapPending,
-		RemapFailed:    gpu.Readings.Repair.RemapFailed,
+		RecoveryAction: device.RecoveryAction.Of(&gpu.Readings),
+		RemapPending:   device.RemapPending.Of(&gpu.Readings),
+		RemapFailed:    device.RemapFailed.Of(&gpu.Readings),
 		Errors:         recent,
 	})
 }
@@ -128,24 +128,9 @@ func (m *trackedGPU) count(readings *device.Readings) {
 	readings.EachCounter(func(q *device.Quantity, value float64) float64 {
 		counter := m.counters[q]
 		if counter == nil {
-			counter = &monotonic{}
+			counter = &device.Monotonic{}
 			m.counters[q] = counter
 		}
-		return counter.add(value)
+		return counter.Add(value)
 	})
-}
-
-// monotonic turns a hardware counter, which restarts at zero whenever the driver
-// is loaded, into a counter that never falls.
-type monotonic struct {
-	base, last float64
-}
-
-// add takes the hardware counter's value and returns the counter's.
-func (m *monotonic) add(value float64) float64 {
-	if value < m.last {
-		m.base += m.last
-	}
-	m.last = value
-	return m.base + value
 }

@@ -21,5 +21,7 @@ type Details struct {
 
 // Pod is a container that the kubelet gave a device to.
 type Pod struct {
-	Namespace, Name, Container string
+	Namespace string `yaml:"namespace"`
+	Name      string `yaml:"pod"`
+	Container string `yaml:"container"`
 }

@@ -1,11 +1,6 @@
 package device
 
-import (
-	"fmt"
-	"maps"
-	"math"
-	"slices"
-)
+import "math"
 
 // bounds are the range in which a quantity can be true. Drivers return
 // impossible values now and then, such as a utilization of 808334905 %.
@@ -46,37 +41,19 @@ var (
 // DropImplausible makes impossible readings unavailable, and calls dropped with
 // the quantity's name for each.
 func (g *GPU) DropImplausible(dropped func(value string)) {
-	r := &g.Readings
-	for _, q := range numbers {
-		if number := q.in(r); number.Known && !q.bounds.contains(number.Value) {
-			*number = Number{}
-			dropped(q.name)
-		}
-	}
-	for _, s := range sets {
-		maps.DeleteFunc(*s.in(r), func(_ string, value float64) bool {
-			if s.bounds.contains(value) {
-				return false
+	r, limit := &g.Readings, memoryBytes
+	for _, q := range quantities {
+		within, number := q.bounds, q.Of(r)
+		if q == MemoryUsed || q == MemoryReserved {
+			// The total is before them in the table.
+			if total := MemoryTotal.Of(r); total.Known {
+				limit.high = total.Value
 			}
-			dropped(s.name)
-			return true
-		})
-	}
-	for i := range r.Thermal.Fans {
-		if fan := &r.Thermal.Fans[i]; fan.Known && !fanRatio.contains(fan.Value) {
-			*fan = Number{}
-			dropped(FanSpeeds.name)
+			within = limit
 		}
-	}
-
-	limit := memoryBytes
-	if r.Memory.Total.Known {
-		limit.high = r.Memory.Total.Value
-	}
-	for _, part := range []*Quantity{MemoryUsed, MemoryReserved} {
-		if number := part.in(r); number.Known && !limit.contains(number.Value) {
-			*number = Number{}
-			dropped(part.name)
+		if number.Known && !within.contains(number.Value) {
+			q.drop(r)
+			dropped(q.name)
 		}
 	}
 	for i := range g.Processes {
@@ -97,41 +74,4 @@ func (g *GPU) DropImplausible(dropped func(value string)) {
 // contains reports whether a value is within the bounds. NaN is not.
 func (b bounds) contains(value float64) bool {
 	return value >= b.low && value <= b.high && !math.IsInf(value, 0)
-}
-
-// CheckNames returns an error if Numbers have a name that is not in their Set.
-func (r *Readings) CheckNames() error {
-	for _, s := range sets {
-		for name := range *s.in(r) {
-			if !slices.Contains(s.Names, name) {
-				return fmt.Errorf("%s has %q; allowed are %q", s.name, name, s.Names)
-			}
-		}
-	}
-	return nil
-}
-
-// KeepReadings removes what a recording cannot hold: NaN, infinity, and names
-// that are not in their Set.
-func (r *Readings) KeepReadings() {
-	for _, q := range numbers {
-		if number := q.in(r); !isReading(number.Value) {
-			*number = Number{}
-		}
-	}
-	for _, s := range sets {
-		s.in(r).KeepReadings(s.Names)
-	}
-	for i := range r.Thermal.Fans {
-		if fan := &r.Thermal.Fans[i]; !isReading(fan.Value) {
-			*fan = Number{}
-		}
-	}
-}
-
-// KeepReadings removes NaN, infinity, and names that are not in a list.
-func (n Numbers) KeepReadings(names []string) {
-	maps.DeleteFunc(n, func(name string, value float64) bool {
-		return !isReading(value) || !slices.Contains(names, name)
-	})
 }

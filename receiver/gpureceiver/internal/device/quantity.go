@@ -1,120 +1,117 @@
 package device
 
 import (
-	"maps"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 )
+
+// maxQuantities is the size of Readings, at least the number of quantities that
+// readings.go declares.
+const maxQuantities = 128
 
 // Quantity is one value that a GPU can report. A source reads it, and metrics
 // are made of it.
 type Quantity struct {
-	// name is the value's name in the receiver's own metrics.
+	// name is the value's name in the receiver's own metrics. The members of a set
+	// share it.
 	name    string
 	bounds  bounds
 	counter bool
-	// One of the following says where Readings have it; neither of them for
-	// what is no number.
-	in     func(*Readings) *Number
-	flagIn func(*Readings) *Flag
-	set    *Set
-	// member is the key in the set's Numbers.
-	member string
+	// flag is true for a value that is 1 for true and 0 for false.
+	flag bool
+	// key is the key in recordings after those above it, such as power.draw_watts.
+	// The quantities of a list share it.
+	key string
+	// entry is the number of the entry of a list, -1 for what is none.
+	entry int
+	// index is the quantity's place in Readings.
+	index int
 }
 
 // Set is the quantities of one kind that differ by a name only, such as the
 // clocks of several domains.
 type Set struct {
-	// Names are the keys of the Numbers. No others are allowed.
-	Names []string
-
-	name    string
-	bounds  bounds
+	// Names are the names of the members.
+	Names   []string
 	members []*Quantity
-	in      func(*Readings) *Numbers
 }
 
 // Engine is the quantities of one engine of a GPU.
 type Engine struct {
 	// Task is the engine's name, one of ProcessTasks.
 	Task string
-	// Utilization, Peak and BusyTime are the fields of its Activity.
+	// Utilization is the fraction of the time since the last reading in which the
+	// engine was busy, Peak the highest of the driver's samples since then, and
+	// BusyTime the busy time since the first reading, in seconds.
 	Utilization, Peak, BusyTime *Quantity
-	// In returns the engine's part of the readings.
-	In func(*Readings) *Activity
 }
 
-// numbers, sets and others are what the table in readings.go declares, in its
-// order.
-var (
-	numbers []*Quantity
-	sets    []*Set
-	others  []*Quantity
-)
+// quantities are what the table in readings.go declares, in its order.
+var quantities []*Quantity
 
-// gauge declares a number that can rise and fall.
-func gauge(name string, within bounds, in func(*Readings) *Number) *Quantity {
-	q := &Quantity{name: name, bounds: within, in: in}
-	numbers = append(numbers, q)
+// gauge declares a number that can rise and fall. Its key is that of recordings,
+// below what is before the last dot of the name.
+func gauge(name, key string, within bounds) *Quantity {
+	q := &Quantity{name: name, bounds: within, key: name[:strings.LastIndex(name, ".")+1] + key, entry: -1, index: len(quantities)}
+	quantities = append(quantities, q)
 	return q
 }
 
 // counter declares a number that only rises until the driver is loaded again.
-func counter(name string, within bounds, in func(*Readings) *Number) *Quantity {
-	q := gauge(name, within, in)
+func counter(name, key string, within bounds) *Quantity {
+	q := gauge(name, key, within)
 	q.counter = true
 	return q
 }
 
-// gauges declares a set of numbers that can rise and fall.
-func gauges(name string, within bounds, in func(*Readings) *Numbers, names ...string) *Set {
-	s := &Set{Names: names, name: name, bounds: within, in: in}
-	for _, member := range names {
-		s.members = append(s.members, &Quantity{name: name, bounds: within, set: s, member: member})
-	}
-	sets = append(sets, s)
-	return s
-}
-
-// counters declares a set of counters.
-func counters(name string, within bounds, in func(*Readings) *Numbers, names ...string) *Set {
-	s := gauges(name, within, in, names...)
-	for _, q := range s.members {
-		q.counter = true
-	}
-	return s
-}
-
 // state declares a value that is true or false.
-func state(name string, in func(*Readings) *Flag) *Quantity {
-	q := other(name)
-	q.flagIn = in
+func state(name, key string) *Quantity {
+	q := gauge(name, key, flag)
+	q.flag = true
 	return q
 }
 
-// other declares a value of Readings that is no number.
+// other declares a value that is no part of Readings.
 func other(name string) *Quantity {
-	q := &Quantity{name: name}
-	others = append(others, q)
-	return q
+	return &Quantity{name: name, index: -1}
+}
+
+// set declares a quantity for each name, with the name below the key.
+func set(declare func(name, key string, within bounds) *Quantity, name, key string, within bounds, names ...string) *Set {
+	s := &Set{Names: names}
+	for _, member := range names {
+		s.members = append(s.members, declare(name, key+"."+member, within))
+	}
+	return s
+}
+
+// list declares the entries of a list, whose names are their numbers.
+func list(name, key string, within bounds, length int) *Set {
+	s := &Set{}
+	for i := range length {
+		q := gauge(name, key, within)
+		q.entry = i
+		s.Names, s.members = append(s.Names, strconv.Itoa(i)), append(s.members, q)
+	}
+	return s
 }
 
 // engine declares the quantities of an engine.
-func engine(task string, in func(*Readings) *Activity) *Engine {
+func engine(task string) *Engine {
+	name := "activity." + task + "."
 	return &Engine{
-		Task: task, In: in,
-		Utilization: gauge("activity."+task+".utilization", ratio, func(r *Readings) *Number { return &in(r).Utilization }),
-		Peak:        gauge("activity."+task+".peak", ratio, func(r *Readings) *Number { return &in(r).Peak }),
-		BusyTime:    counter("activity."+task+".busy_seconds", seconds, func(r *Readings) *Number { return &in(r).BusySeconds }),
+		Task:        task,
+		Utilization: gauge(name+"utilization", "utilization", ratio),
+		Peak:        gauge(name+"peak", "peak", ratio),
+		BusyTime:    counter(name+"busy_seconds", "busy_seconds", seconds),
 	}
 }
 
 // Quantities returns all quantities of Readings.
 func Quantities() []*Quantity {
-	all := slices.Concat(numbers, others)
-	for _, s := range sets {
-		all = append(all, s.members...)
-	}
-	return all
+	return slices.Clone(quantities)
 }
 
 // Name returns the name of the quantity's line in the table. The members of a
@@ -123,34 +120,29 @@ func (q *Quantity) Name() string {
 	return q.name
 }
 
-// Of returns the quantity's reading, 1 for true and 0 for false. The quantity
-// must be a number or a flag.
-func (q *Quantity) Of(r *Readings) Number {
-	switch {
-	case q.in != nil:
-		return *q.in(r)
-	case q.set != nil:
-		value, known := (*q.set.in(r))[q.member]
-		return Number{Value: value, Known: known}
-	}
-	flag := q.flagIn(r)
-	if flag.Value {
-		return Number{Value: 1, Known: flag.Known}
-	}
-	return Number{Known: flag.Known}
+// Flag reports whether the quantity is 1 for true and 0 for false.
+func (q *Quantity) Flag() bool {
+	return q.flag
 }
 
-// Store makes value the quantity's reading. The quantity must be a number.
+// Counter reports whether the quantity only rises until the driver is loaded again.
+func (q *Quantity) Counter() bool {
+	return q.counter
+}
+
+// Of returns the quantity's reading.
+func (q *Quantity) Of(r *Readings) Number {
+	return Number{Value: r.values[q.index], Known: r.known[q.index]}
+}
+
+// Store makes value the quantity's reading.
 func (q *Quantity) Store(r *Readings, value float64) {
-	if q.set == nil {
-		*q.in(r) = Read(value)
-		return
-	}
-	values := q.set.in(r)
-	if *values == nil {
-		*values = make(Numbers, len(q.set.Names))
-	}
-	(*values)[q.member] = value
+	r.values[q.index], r.known[q.index] = value, true
+}
+
+// drop makes the quantity unavailable.
+func (q *Quantity) drop(r *Readings) {
+	r.values[q.index], r.known[q.index] = 0, false
 }
 
 // Member returns the quantity of a name, which must be one of Names.
@@ -166,34 +158,72 @@ func (s *Set) Members() []*Quantity {
 // EachCounter calls visit with each counter that is known and stores what it
 // returns.
 func (r *Readings) EachCounter(visit func(q *Quantity, value float64) float64) {
-	for _, q := range numbers {
-		if !q.counter {
-			continue
-		}
-		if number := q.in(r); number.Known {
-			number.Value = visit(q, number.Value)
-		}
-	}
-	for _, s := range sets {
-		if !s.members[0].counter {
-			continue
-		}
-		values := *s.in(r)
-		for _, q := range s.members {
-			if value, known := values[q.member]; known {
-				values[q.member] = visit(q, value)
-			}
+	for _, q := range quantities {
+		if q.counter && r.known[q.index] {
+			r.values[q.index] = visit(q, r.values[q.index])
 		}
 	}
 }
 
-// Clone returns readings that share nothing with the original.
-func (r *Readings) Clone() Readings {
-	clone := *r
-	for _, s := range sets {
-		values := s.in(&clone)
-		*values = maps.Clone(*values)
+// byKey has the quantities by their keys, and nothing under the keys above them.
+var byKey = sync.OnceValue(func() map[string][]*Quantity {
+	keys := make(map[string][]*Quantity, 2*len(quantities))
+	for _, q := range quantities {
+		keys[q.key] = append(keys[q.key], q)
+		for above := q.key; above != ""; {
+			above = above[:max(strings.LastIndexByte(above, '.'), 0)]
+			keys[above] = nil
+		}
 	}
-	clone.Thermal.Fans = slices.Clone(clone.Thermal.Fans)
-	return clone
+	return keys
+})
+
+// AtKey returns the quantity that a recording has under a key, or the quantities of
+// the entries of the list there. It returns none for a key with others below it, and
+// reports false for what is no key. The empty key is above all.
+func AtKey(key string) ([]*Quantity, bool) {
+	of, found := byKey()[key]
+	return of, found
+}
+
+// KeysBelow returns the keys directly below a key, in their order.
+func KeysBelow(key string) []string {
+	var below []string
+	for known := range byKey() {
+		dot := strings.LastIndexByte(known, '.')
+		if known != "" && known[:max(dot, 0)] == key {
+			below = append(below, known[dot+1:])
+		}
+	}
+	slices.Sort(below)
+	return below
+}
+
+// Tree returns the readings under the keys of a recording. It leaves out what is no
+// reading.
+func (r *Readings) Tree() map[string]any {
+	tree := make(map[string]any)
+	for _, q := range quantities {
+		number := q.Of(r)
+		if !number.Known || !IsReading(number.Value) {
+			continue
+		}
+		at, key := tree, q.key
+		for above, below, found := strings.Cut(key, "."); found; above, below, found = strings.Cut(key, ".") {
+			if at[above] == nil {
+				at[above] = make(map[string]any)
+			}
+			at, key = at[above].(map[string]any), below
+		}
+		switch {
+		case q.flag:
+			at[key] = number.Value != 0
+		case q.entry >= 0:
+			entries, _ := at[key].([]any)
+			at[key] = append(append(entries, make([]any, q.entry-len(entries))...), number)
+		default:
+			at[key] = number
+		}
+	}
+	return tree
 }

@@ -1,126 +1,66 @@
 package device
 
-import (
-	"errors"
-	"math"
+import "math"
 
-	"go.yaml.in/yaml/v3"
-)
-
-// Reading is a value that can be unavailable. The zero Reading is unavailable, so
-// that a missing value never looks like 0. In YAML its key is absent.
-type Reading[T float64 | bool] struct {
-	Value T
+// Number is a reading. It can be unavailable, which the zero Number is, so that a
+// missing value never looks like 0. Whole numbers are exact up to 2^53, which is more
+// bytes than any memory has.
+type Number struct {
+	Value float64
 	Known bool
 }
 
-type (
-	// Number is a numeric reading. Whole numbers are exact up to 2^53, which is
-	// more bytes than any memory has.
-	Number = Reading[float64]
-	// Flag is a reading that is true or false.
-	Flag = Reading[bool]
-)
-
-// Read returns an available Reading.
-func Read[T float64 | bool](value T) Reading[T] {
-	return Reading[T]{Value: value, Known: true}
+// Read returns an available Number.
+func Read(value float64) Number {
+	return Number{Value: value, Known: true}
 }
 
 // IsZero reports whether the value is unavailable, so that YAML leaves it out.
-func (r Reading[T]) IsZero() bool {
-	return !r.Known
+func (n Number) IsZero() bool {
+	return !n.Known
 }
 
-// MarshalYAML writes the bare value, whole numbers without an exponent.
-func (r Reading[T]) MarshalYAML() (any, error) {
-	if !r.Known {
-		return nil, nil
+// MarshalYAML writes the bare value, whole numbers as integers, so that YAML writes no
+// exponent.
+func (n Number) MarshalYAML() (any, error) {
+	if n.Value == math.Trunc(n.Value) && math.Abs(n.Value) < 1<<53 {
+		return int64(n.Value), nil
 	}
-	if number, ok := any(r.Value).(float64); ok {
-		return yamlNumber(number), nil
-	}
-	return r.Value, nil
+	return n.Value, nil
 }
 
-// Largest is above every real value. It keeps sums of a recording's values far
-// from an overflow.
-const Largest = 1e30
-
-// errNoReading refuses numbers that are no readings.
-var errNoReading = errors.New("a reading must be a number from -1e30 to 1e30; leave out unavailable values")
-
-// isReading reports whether a number can be a reading. NaN cannot.
-func isReading(number float64) bool {
-	return math.Abs(number) <= Largest
+// IsReading reports whether a number can be a reading: from -1e30 to 1e30, which keeps
+// sums of a recording's values far from an overflow. NaN cannot.
+func IsReading(number float64) bool {
+	return math.Abs(number) <= 1e30
 }
 
-// UnmarshalYAML reads the bare value. YAML never calls it with null.
-func (r *Reading[T]) UnmarshalYAML(node *yaml.Node) error {
-	var value T
-	if err := node.Decode(&value); err != nil {
-		return err
-	}
-	if number, ok := any(value).(float64); ok && !isReading(number) {
-		return errNoReading
-	}
-	*r = Read(value)
-	return nil
-}
-
-// Fans are the readings of fans in their order. An unavailable one is null in
-// YAML.
-type Fans []Number
-
-// UnmarshalYAML keeps nulls, which YAML would leave out.
-func (f *Fans) UnmarshalYAML(node *yaml.Node) error {
-	var values []*Number
-	if err := node.Decode(&values); err != nil {
-		return err
-	}
-	*f = make(Fans, len(values))
-	for i, value := range values {
-		if value != nil {
-			(*f)[i] = *value
-		}
-	}
-	return nil
-}
-
-// Numbers are readings by the names of a Set, such as a clock's frequency by its
-// domain. A missing name means unavailable.
+// Numbers are readings by name, such as a process's use of engines. A missing name
+// means unavailable.
 type Numbers map[string]float64
 
-// UnmarshalYAML reads names and bare values. YAML would make a null 0.
-func (n *Numbers) UnmarshalYAML(node *yaml.Node) error {
-	var values map[string]*Number
-	if err := node.Decode(&values); err != nil {
-		return err
-	}
-	*n = make(Numbers, len(values))
-	for name, value := range values {
-		if value == nil {
-			return errNoReading
-		}
-		(*n)[name] = value.Value
-	}
-	return nil
+// Readings are the values of a GPU or MIG device at one time.
+type Readings struct {
+	values [maxQuantities]float64
+	known  [maxQuantities]bool
 }
 
-// MarshalYAML writes whole numbers without an exponent.
-func (n Numbers) MarshalYAML() (any, error) {
-	values := make(map[string]any, len(n))
-	for name, value := range n {
-		values[name] = yamlNumber(value)
-	}
-	return values, nil
+// Monotonic turns a hardware counter, which restarts at zero whenever the driver
+// is loaded, into a counter that never falls.
+type Monotonic struct {
+	base, last float64
 }
 
-// yamlNumber returns a whole number as an integer, so that YAML writes no
-// exponent.
-func yamlNumber(number float64) any {
-	if number == math.Trunc(number) && math.Abs(number) < 1<<53 {
-		return int64(number)
+// Add takes the hardware counter's value and returns the counter's.
+func (m *Monotonic) Add(value float64) float64 {
+	if value < m.last {
+		m.base += m.last
 	}
-	return number
+	m.last = value
+	return m.Total()
+}
+
+// Total returns the counter's last value.
+func (m *Monotonic) Total() float64 {
+	return m.base + m.last
 }

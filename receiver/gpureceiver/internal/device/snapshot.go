@@ -48,37 +48,37 @@ type Snapshot struct {
 	GPUs []GPU
 }
 
-// Identity identifies a GPU or MIG device.
+// Identity identifies a GPU or MIG device. The keys are those of recordings.
 type Identity struct {
-	// ID is the UUID as NVML spells it.
-	ID string
+	// ID is the UUID as NVML spells it, GPU-… or MIG-….
+	ID string `yaml:"uuid"`
 	// Name is the product name as NVML spells it.
-	Name string
+	Name string `yaml:"name,omitempty"`
 	// Index is the NVML index, which can change when the driver restarts. A MIG
 	// device has its GPU's.
-	Index int
+	Index int `yaml:"index"`
 	// PCIBusID is the address on the PCI bus as sysfs writes it.
-	PCIBusID string
+	PCIBusID string `yaml:"pci_bus_id,omitempty"`
 	// Serial, VBIOS and Architecture are empty if unknown.
-	Serial       string
-	VBIOS        string
-	Architecture string
+	Serial       string `yaml:"-"`
+	VBIOS        string `yaml:"vbios,omitempty"`
+	Architecture string `yaml:"architecture,omitempty"`
 	// NUMANode is the node of the host memory next to the GPU.
-	NUMANode Number
+	NUMANode Number `yaml:"numa_node,omitempty"`
 	// MIG is nil for a whole GPU.
-	MIG *MIG
+	MIG *MIG `yaml:"mig,omitempty"`
 }
 
 // MIG is the part of its GPU that a MIG device is.
 type MIG struct {
 	// Parent is the GPU's ID.
-	Parent string
+	Parent string `yaml:"parent"`
 	// Profile is its size as nvidia-smi writes it, such as 1g.10gb.
-	Profile string
+	Profile string `yaml:"profile,omitempty"`
 	// GPUInstance and ComputeInstance are ids within the parent. They are used
 	// again after a reconfiguration.
-	GPUInstance     int
-	ComputeInstance int
+	GPUInstance     int `yaml:"gpu_instance"`
+	ComputeInstance int `yaml:"compute_instance"`
 }
 
 // GPU is one physical GPU or MIG device.
@@ -107,23 +107,23 @@ type GPU struct {
 	Owners []workload.Pod
 }
 
-// Process is a process that uses a GPU.
+// Process is a process that uses a GPU. The keys are those of recordings.
 type Process struct {
 	// PID is the id in the host's PID namespace.
-	PID uint32
+	PID uint32 `yaml:"pid"`
 	// Types are the kinds of its use: any of ProcessTypes.
-	Types []string
+	Types []string `yaml:"types,omitempty"`
 	// Memory is in bytes.
-	Memory Number
+	Memory Number `yaml:"memory_bytes,omitempty"`
 	// Utilization is the fraction of the time since the last reading in which
 	// the process used an engine, 0 to 1, by the names of ProcessTasks.
-	Utilization Numbers
+	Utilization Numbers `yaml:"utilization,omitempty"`
 	// Details are the details of the process itself.
-	Details workload.Details
+	Details workload.Details `yaml:"-"`
 	// Workload is what the process belongs to. The zero value means unknown.
-	Workload workload.Workload
+	Workload workload.Workload `yaml:"-"`
 	// Evidence is the state of each attribution source for the process.
-	Evidence workload.Evidence
+	Evidence workload.Evidence `yaml:"-"`
 }
 
 // ProcessTypes are the kinds of contexts that a process has on a GPU.

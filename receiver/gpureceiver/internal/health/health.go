@@ -34,9 +34,8 @@ type Evidence struct {
 	Unresponsive bool
 	// RecoveryAction is the action that the driver asks for.
 	RecoveryAction device.Number
-	// RemapPending and RemapFailed are the flags of row remapping.
-	RemapPending device.Flag
-	RemapFailed  device.Flag
+	// RemapPending and RemapFailed are the flags of row remapping, 1 for true.
+	RemapPending, RemapFailed device.Number
 	// Errors are its recent errors.
 	Errors []Error
 }
@@ -54,11 +53,11 @@ type Error struct {
 // as none, errors do not count. Otherwise the flags of row remapping take
 // precedence over the errors about it.
 func Judge(e Evidence) State {
-	if e.Lost || e.Unresponsive || e.RemapFailed.Value {
+	if e.Lost || e.Unresponsive || e.RemapFailed.Value != 0 {
 		return Failed
 	}
 	worst := OK
-	if e.RemapPending.Value {
+	if e.RemapPending.Value != 0 {
 		worst = PredictedFailure
 	}
 	if e.RecoveryAction.Known {

@@ -15,11 +15,11 @@ func TestJudge(t *testing.T) {
 		expected State
 	}{
 		"nothing known":   {Evidence{}, OK},
-		"all is well":     {Evidence{RecoveryAction: device.Read(0.0), RemapPending: device.Read(false), RemapFailed: device.Read(false)}, OK},
+		"all is well":     {Evidence{RecoveryAction: device.Read(0.0), RemapPending: device.Read(0), RemapFailed: device.Read(0)}, OK},
 		"lost":            {Evidence{Lost: true}, Failed},
 		"unresponsive":    {Evidence{Unresponsive: true}, Failed},
-		"remap failed":    {Evidence{RemapFailed: device.Read(true), RecoveryAction: device.Read(0.0)}, Failed},
-		"remap pending":   {Evidence{RemapPending: device.Read(true), RecoveryAction: device.Read(0.0)}, PredictedFailure},
+		"remap failed":    {Evidence{RemapFailed: device.Read(1), RecoveryAction: device.Read(0.0)}, Failed},
+		"remap pending":   {Evidence{RemapPending: device.Read(1), RecoveryAction: device.Read(0.0)}, PredictedFailure},
 		"reset":           {Evidence{RecoveryAction: device.Read(float64(device.RecoveryGPUReset))}, Failed},
 		"reboot":          {Evidence{RecoveryAction: device.Read(float64(device.RecoveryNodeReboot))}, Failed},
 		"drain P2P":       {Evidence{RecoveryAction: device.Read(float64(device.RecoveryDrainP2P))}, Degraded},
@@ -27,8 +27,8 @@ func TestJudge(t *testing.T) {
 		"IMEX domain":     {Evidence{RecoveryAction: device.Read(float64(device.RecoveryIMEXDomain))}, Degraded},
 		"a new action":    {Evidence{RecoveryAction: device.Read(17.0)}, Degraded},
 
-		"drain with a row to remap": {Evidence{RecoveryAction: device.Read(float64(device.RecoveryDrainP2P)), RemapPending: device.Read(true)}, Degraded},
-		"a row to remap, no action": {Evidence{RemapPending: device.Read(true), Errors: errorsOf(13)}, PredictedFailure},
+		"drain with a row to remap": {Evidence{RecoveryAction: device.Read(float64(device.RecoveryDrainP2P)), RemapPending: device.Read(1)}, Degraded},
+		"a row to remap, no action": {Evidence{RemapPending: device.Read(1), Errors: errorsOf(13)}, PredictedFailure},
 
 		"a program's error":      {Evidence{Errors: errorsOf(13, 31, 43, 45)}, OK},
 		"an unknown error":       {Evidence{Errors: errorsOf(9999)}, OK},
@@ -46,9 +46,9 @@ func TestJudge(t *testing.T) {
 		"an action of none wins over errors":   {Evidence{RecoveryAction: device.Read(0.0), Errors: errorsOf(79, 95)}, OK},
 		"an action of drain wins over errors":  {Evidence{RecoveryAction: device.Read(float64(device.RecoveryDrainP2P)), Errors: errorsOf(79)}, Degraded},
 		"lost wins over an action of none":     {Evidence{Lost: true, RecoveryAction: device.Read(0.0)}, Failed},
-		"a remap that is done wins over 63":    {Evidence{RemapPending: device.Read(false), Errors: errorsOf(63)}, OK},
-		"a remap that did not fail wins over":  {Evidence{RemapFailed: device.Read(false), Errors: errorsOf(64)}, OK},
-		"flags win only over what they are of": {Evidence{RemapPending: device.Read(false), RemapFailed: device.Read(false), Errors: errorsOf(95)}, Failed},
+		"a remap that is done wins over 63":    {Evidence{RemapPending: device.Read(0), Errors: errorsOf(63)}, OK},
+		"a remap that did not fail wins over":  {Evidence{RemapFailed: device.Read(0), Errors: errorsOf(64)}, OK},
+		"flags win only over what they are of": {Evidence{RemapPending: device.Read(0), RemapFailed: device.Read(0), Errors: errorsOf(95)}, Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, test.expected, Judge(test.evidence))

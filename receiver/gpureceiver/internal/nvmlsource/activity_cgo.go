@@ -9,7 +9,7 @@ import (
 )
 
 // activityCalls are the calls about the engines.
-func (g *boundGPU) activityCalls(id string) []call {
+func (g *gpu) activityCalls(id string) []call {
 	current := func(get func() (uint32, uint32, nvml.Return)) func() (uint32, nvml.Return) {
 		return func() (uint32, nvml.Return) {
 			utilization, _, ret := get()
@@ -38,25 +38,25 @@ func (g *boundGPU) activityCalls(id string) []call {
 // reading give the mean, the peak and the busy time, so that a short burst
 // between two readings counts. Without new samples, as on a GPU in MIG mode,
 // the driver's last sample period gives the utilization alone.
-func (g *boundGPU) activity(name string, engine *device.Engine, buffer sampleBuffer, symbol string, get func() (uint32, nvml.Return)) call {
+func (g *gpu) activity(name string, engine *device.Engine, buffer sampleBuffer, symbol string, get func() (uint32, nvml.Return)) call {
 	instant := whole(g, symbol, get, 0.01)
-	read := func() (func(*device.Readings), status) {
+	read := func(read *values) status {
 		summary, found, result := g.samples(buffer, 100)
 		if result == statusGPUIsLost {
-			return nil, result
+			return result
 		}
-		var activity device.Activity
 		if found {
-			activity.Utilization, activity.Peak = device.Read(summary.mean/100), device.Read(summary.peak/100)
+			read.add(engine.Utilization, summary.mean/100)
+			read.add(engine.Peak, summary.peak/100)
 		} else if value, instantly := instant(); instantly == statusSuccess {
-			activity.Utilization = device.Read(value)
+			read.add(engine.Utilization, value)
 		} else if !buffer.history.started() {
-			return nil, instantly
+			return instantly
 		}
 		if buffer.history.started() {
-			activity.BusySeconds = device.Read(buffer.history.total / 100)
+			read.add(engine.BusyTime, buffer.history.total/100)
 		}
-		return func(r *device.Readings) { *engine.In(r) = activity }, statusSuccess
+		return statusSuccess
 	}
 	return call{name: name, yields: []*device.Quantity{engine.Utilization, engine.Peak, engine.BusyTime}, read: read}
 }
@@ -67,12 +67,12 @@ type sampleBuffer struct {
 	history *sampleHistory
 }
 
-func (g *boundGPU) buffer(id string, kind nvml.SamplingType) sampleBuffer {
+func (g *gpu) buffer(id string, kind nvml.SamplingType) sampleBuffer {
 	return sampleBuffer{kind: kind, history: g.history(id, kind)}
 }
 
 // samples reads a buffer.
-func (g *boundGPU) samples(buffer sampleBuffer, highest float64) (sampleSummary, bool, status) {
+func (g *gpu) samples(buffer sampleBuffer, highest float64) (sampleSummary, bool, status) {
 	if !g.has("nvmlDeviceGetSamples") {
 		return sampleSummary{}, false, statusFunctionNotFound
 	}
@@ -89,7 +89,7 @@ func (g *boundGPU) samples(buffer sampleBuffer, highest float64) (sampleSummary,
 		if value.TimeStamp == 0 {
 			continue
 		}
-		decoded, ok := valueType(typed).number(value.SampleValue)
+		decoded, ok := decode(typed, value.SampleValue)
 		if !ok {
 			return sampleSummary{}, false, statusUnexpectedType
 		}
@@ -98,4 +98,37 @@ func (g *boundGPU) samples(buffer sampleBuffer, highest float64) (sampleSummary,
 	summary, found := buffer.history.add(samples, highest)
 	g.impossible.Add(int64(summary.impossible))
 	return summary, found, statusSuccess
+}
+
+// memoryCalls are the calls about memory.
+func (g *gpu) memoryCalls() []call {
+	return []call{
+		g.memoryCall(),
+		number("bar1_memory", device.BAR1Used, whole(g, "nvmlDeviceGetBAR1MemoryInfo", func() (uint64, nvml.Return) {
+			info, ret := g.device.GetBAR1MemoryInfo()
+			return info.Bar1Used, ret
+		}, 1)),
+	}
+}
+
+// memoryCall prefers the call that does not count what the driver reserves for
+// itself as used.
+func (g *gpu) memoryCall() call {
+	read := func(read *values) status {
+		info, result := guarded(g.library, "nvmlDeviceGetMemoryInfo_v2", g.device.GetMemoryInfo_v2)
+		if result == statusGPUIsLost {
+			return result
+		}
+		if result == statusSuccess {
+			read.add(device.MemoryTotal, float64(info.Total))
+			read.add(device.MemoryUsed, float64(info.Used))
+			read.add(device.MemoryReserved, float64(info.Reserved))
+			return result
+		}
+		older, result := guarded(g.library, "nvmlDeviceGetMemoryInfo", g.device.GetMemoryInfo)
+		read.add(device.MemoryTotal, float64(older.Total))
+		read.add(device.MemoryUsed, float64(older.Used))
+		return result
+	}
+	return call{name: "memory", read: read, yields: []*device.Quantity{device.MemoryTotal, device.MemoryUsed, device.MemoryReserved}}
 }

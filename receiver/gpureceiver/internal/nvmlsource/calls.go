@@ -2,7 +2,6 @@ package nvmlsource
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 )
@@ -49,108 +48,59 @@ type thread struct {
 	done chan struct{}
 }
 
-// step is one round of calls about a subject.
-type step struct {
+// job is a series of calls about a subject. The fields after run are guarded by
+// calls.mu, except for finished itself.
+type job struct {
 	subject string
 	run     func()
-}
 
-// job is a series of steps that the goroutine runs without a pause. The fields
-// after finished are guarded by calls.mu.
-type job struct {
-	steps    []step
-	finished chan struct{}
-
-	state jobState
-	// outcomes are the outcomes of the steps that have ended, in their order.
-	outcomes []outcome
-	// begun is when the step that runs began.
-	begun time.Time
-	// skipped is true if the present step does not run, because its subject
-	// hangs.
-	skipped bool
-	// thread is the goroutine that runs it.
+	// thread is the goroutine that runs it, nil before it has begun.
 	thread *thread
+	// finished is closed once the outcome is decided.
+	finished chan struct{}
+	decided  bool
+	outcome  outcome
 }
 
-// jobState is how far a job has come.
-type jobState int
-
-const (
-	jobWaits jobState = iota
-	jobRuns
-	// jobAbandoned means that a step runs and its result is ignored. The steps
-	// after it do not run.
-	jobAbandoned
-	// jobEnded means that nothing more of it will run.
-	jobEnded
-)
+func (j *job) decide(of outcome) {
+	j.decided, j.outcome = true, of
+	close(j.finished)
+}
 
 func newCalls() *calls {
 	return &calls{jobs: make(chan *job), hung: make(map[string]struct{})}
 }
 
-// do runs one step. See doAll.
+// do runs a job on the goroutine, and waits for it: up to the timeout for its end,
+// and up to twice the timeout for its start, because the job before it may take that
+// long to be abandoned. It stops waiting when ctx ends.
 func (c *calls) do(ctx context.Context, timeout time.Duration, subject string, run func()) outcome {
-	return c.doAll(ctx, timeout, []step{{subject, run}})[0]
-}
-
-// doAll runs the steps on the goroutine, one after the other, and waits for
-// them: up to the timeout for the end of each step, and up to twice the timeout
-// for its start, because the call before it may take that long to be abandoned.
-// It stops waiting when ctx ends. An abandoned step costs the steps after it
-// that time only.
-func (c *calls) doAll(ctx context.Context, timeout time.Duration, steps []step) []outcome {
-	outcomes := make([]outcome, 0, len(steps))
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
-	for len(outcomes) < len(steps) {
-		rest := steps[len(outcomes):]
-		if ctx.Err() != nil || !c.enter(rest[0].subject) {
-			outcomes = append(outcomes, refused)
-			continue
-		}
-		timer.Reset(2 * timeout)
-		j := &job{steps: rest, finished: make(chan struct{}), outcomes: make([]outcome, 0, len(rest))}
-		if !c.send(ctx, timer, j) {
-			outcomes = append(outcomes, refused)
-			continue
-		}
-		outcomes = append(outcomes, c.wait(ctx, timer, timeout, j)...)
+	if ctx.Err() != nil || !c.enter(subject) {
+		return refused
 	}
-	return outcomes
-}
-
-// send hands a job to the goroutine.
-func (c *calls) send(ctx context.Context, timer *time.Timer, j *job) (sent bool) {
+	j := &job{subject: subject, run: run, finished: make(chan struct{})}
+	timer := time.NewTimer(2 * timeout)
+	defer timer.Stop()
+	sent := false
 	select {
 	case c.jobs <- j:
-		return true
+		sent = true
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	c.leave()
-	return false
-}
-
-// wait returns the outcomes of the first steps, one or more: the job ends early
-// if a step is abandoned, or if another job waits.
-func (c *calls) wait(ctx context.Context, timer *time.Timer, timeout time.Duration, j *job) []outcome {
-	timer.Reset(timeout)
-	for {
-		interrupted := false
-		select {
-		case <-j.finished:
-		case <-timer.C:
-		case <-ctx.Done():
-			interrupted = true
-		}
-		outcomes, left := c.collect(j, timeout, interrupted)
-		if outcomes != nil {
-			return outcomes
-		}
-		timer.Reset(left)
+	if !sent {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.waiting--
+		return refused
 	}
+	timer.Reset(timeout)
+	select {
+	case <-j.finished:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return c.collect(j)
 }
 
 // enter counts a sender, and makes sure that there is a goroutine. It reports
@@ -168,42 +118,25 @@ func (c *calls) enter(subject string) bool {
 	return true
 }
 
-func (c *calls) leave() {
+// collect returns a job's outcome. A job that runs is abandoned with its goroutine.
+func (c *calls) collect(j *job) outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waiting--
-}
-
-// collect returns the outcomes of a job's steps. While a step has time left it
-// returns nil and that time. A step without time left, or that is interrupted, is
-// abandoned with its goroutine.
-func (c *calls) collect(j *job, timeout time.Duration, interrupted bool) (outcomes []outcome, left time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch j.state {
-	case jobWaits:
-		j.state = jobEnded
-		return []outcome{refused}, 0
-	case jobRuns:
-		if left = timeout - time.Since(j.begun); left > 0 && !interrupted {
-			return nil, left
-		}
-		j.state = jobAbandoned
-		c.hung[j.subject()] = struct{}{}
+	switch {
+	case j.decided:
+	case j.thread == nil:
+		j.decide(refused)
+	default:
+		j.decide(abandoned)
+		c.hung[j.subject] = struct{}{}
 		if c.current == j.thread {
 			c.current = nil
 			if c.waiting > 0 {
 				c.current = c.startThread()
 			}
 		}
-		return append(slices.Clone(j.outcomes), abandoned), 0
 	}
-	return j.outcomes, 0
-}
-
-// subject is that of the step that runs.
-func (j *job) subject() string {
-	return j.steps[len(j.outcomes)].subject
+	return j.outcome
 }
 
 // startThread is called with the lock held.
@@ -214,7 +147,7 @@ func (c *calls) startThread() *thread {
 		for {
 			select {
 			case j := <-c.jobs:
-				if c.make(t, j) {
+				if c.make(t, j); j.outcome == abandoned {
 					return
 				}
 			case <-t.quit:
@@ -225,67 +158,32 @@ func (c *calls) startThread() *thread {
 	return t
 }
 
-// make runs the steps of a job, and reports whether the goroutine was abandoned
-// meanwhile.
-func (c *calls) make(t *thread, j *job) (left bool) {
-	// This job no longer waits.
-	c.leave()
-	for i := range j.steps {
-		if c.begin(t, j) {
-			j.steps[i].run()
-		}
-		ended, left := c.end(j)
-		if ended {
-			return left
-		}
-	}
-	return false
-}
-
-// begin reports whether to run the next step: not if the job has ended, or if
-// the step's subject hangs.
-func (c *calls) begin(t *thread, j *job) bool {
+// make runs a job, unless its subject hangs or nobody waits for it any more. The
+// outcome does not change afterwards.
+func (c *calls) make(t *thread, j *job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if j.state == jobEnded {
-		return false
+	c.waiting--
+	if j.decided {
+		return
 	}
-	j.state, j.thread, j.begun = jobRuns, t, time.Now()
-	_, hung := c.hung[j.subject()]
-	j.skipped = hung
-	return !hung
-}
-
-// end ends a step, and reports whether the job has ended with it, and whether
-// the goroutine was abandoned meanwhile. A job ends early if another one waits,
-// which then runs before the rest.
-func (c *calls) end(j *job) (ended, left bool) {
+	if _, hung := c.hung[j.subject]; hung {
+		j.decide(refused)
+		return
+	}
+	j.thread = t
+	c.mu.Unlock()
+	j.run()
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch j.state {
-	case jobEnded:
-		return true, false
-	case jobAbandoned:
-		delete(c.hung, j.subject())
-		if c.returned != nil {
-			close(c.returned)
-			c.returned = nil
-		}
-		j.state = jobEnded
-		close(j.finished)
-		return true, true
+	if !j.decided {
+		j.decide(completed)
+		return
 	}
-	if j.skipped {
-		j.outcomes = append(j.outcomes, refused)
-	} else {
-		j.outcomes = append(j.outcomes, completed)
+	delete(c.hung, j.subject)
+	if c.returned != nil {
+		close(c.returned)
+		c.returned = nil
 	}
-	if len(j.outcomes) < len(j.steps) && c.waiting == 0 {
-		return false, false
-	}
-	j.state = jobEnded
-	close(j.finished)
-	return true, false
 }
 
 // hangs reports whether an abandoned call about a subject still runs. An empty
@@ -365,7 +263,7 @@ func (c *calls) settle(ctx context.Context, timeout time.Duration) bool {
 	}
 }
 
-// stop ends the current goroutine and waits for it. No do or doAll may run.
+// stop ends the current goroutine and waits for it. No do may run.
 func (c *calls) stop() {
 	c.mu.Lock()
 	t := c.current

@@ -15,6 +15,20 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// step is a job of several.
+type step struct {
+	subject string
+	run     func()
+}
+
+// doAll runs the steps one after the other, as a round does with the GPUs.
+func doAll(ctx context.Context, c *calls, timeout time.Duration, steps []step) (outcomes []outcome) {
+	for _, s := range steps {
+		outcomes = append(outcomes, c.do(ctx, timeout, s.subject, s.run))
+	}
+	return outcomes
+}
+
 func TestCallsRunOneAfterTheOther(t *testing.T) {
 	c := newCalls()
 	defer c.stop()
@@ -72,7 +86,7 @@ func TestStepsGoOnBesideAHungOne(t *testing.T) {
 	release := make(chan struct{})
 	var made []string
 	note := func(name string) func() { return func() { made = append(made, name) } }
-	outcomes := c.doAll(t.Context(), 100*time.Millisecond, []step{
+	outcomes := doAll(t.Context(), c, 100*time.Millisecond, []step{
 		{"a", note("a")},
 		{"b", func() { <-release }},
 		{"b", func() { t.Error("called while a call hangs") }},
@@ -84,8 +98,8 @@ func TestStepsGoOnBesideAHungOne(t *testing.T) {
 	assert.Equal(t, []string{"a", "c", "d"}, made)
 	close(release)
 	assert.True(t, c.settle(t.Context(), time.Hour))
-	assert.Equal(t, []outcome{completed}, c.doAll(t.Context(), time.Hour, []step{{"b", func() {}}}))
-	assert.Empty(t, c.doAll(t.Context(), time.Hour, nil))
+	assert.Equal(t, []outcome{completed}, doAll(t.Context(), c, time.Hour, []step{{"b", func() {}}}))
+	assert.Empty(t, doAll(t.Context(), c, time.Hour, nil))
 }
 
 // Nothing more is made once nobody waits.
@@ -94,7 +108,7 @@ func TestStepsAreInterrupted(t *testing.T) {
 	defer c.stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	release := make(chan struct{})
-	outcomes := c.doAll(ctx, time.Hour, []step{
+	outcomes := doAll(ctx, c, time.Hour, []step{
 		{"a", func() {}},
 		{"b", func() { cancel(); <-release }},
 		{"c", func() { t.Error("called after the end") }},
@@ -115,7 +129,7 @@ func TestStepsGiveWay(t *testing.T) {
 		<-entered
 		assert.Equal(t, completed, c.do(t.Context(), time.Hour, "x", func() { made = append(made, "x") }))
 	}()
-	outcomes := c.doAll(t.Context(), time.Hour, []step{
+	outcomes := doAll(t.Context(), c, time.Hour, []step{
 		{"a", func() {
 			made = append(made, "a")
 			close(entered)

@@ -27,7 +27,7 @@ var throttleBits = map[string]uint64{
 }
 
 // clockCalls are the calls about clocks and what holds them down.
-func (g *boundGPU) clockCalls(fields *fieldBatch) []call {
+func (g *gpu) clockCalls(fields *fieldBatch) []call {
 	var calls []call
 	for _, name := range device.ClockFrequencies.Names {
 		domain := clockDomains[name]
@@ -43,42 +43,29 @@ func (g *boundGPU) clockCalls(fields *fieldBatch) []call {
 	return append(calls,
 		call{name: "throttle_reasons", yields: device.ThrottleReasons.Members(), read: g.throttleReasons},
 		number("performance_state", device.PerformanceState, whole(g, "nvmlDeviceGetPerformanceState", g.performanceState, 1)),
-		held("sw_power_cap", fields.field(fieldThrottlePower, 0, nano)),
-		held("sync_boost", fields.field(fieldThrottleBoost, 0, nano)),
-		held("sw_thermal_slowdown", either(fields.long(fieldThrottleSWThermal, nano), fields.field(fieldThrottleThermal, 0, nano))),
-		held("hw_thermal_slowdown", fields.long(fieldThrottleHWThermal, nano)),
-		held("hw_power_brake_slowdown", fields.long(fieldThrottlePowerBrake, nano)),
+		held("sw_power_cap", fields.field(nvml.FI_DEV_PERF_POLICY_POWER, 0, nano)),
+		held("sync_boost", fields.field(nvml.FI_DEV_PERF_POLICY_SYNC_BOOST, 0, nano)),
+		held("sw_thermal_slowdown", either(fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN),
+			fields.field(nvml.FI_DEV_PERF_POLICY_THERMAL, 0, nano))),
+		held("hw_thermal_slowdown", fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN)),
+		held("hw_power_brake_slowdown", fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN)),
 	)
 }
 
-// throttleReasons uses the newer of two names of the same call.
-func (g *boundGPU) throttleReasons() (func(*device.Readings), status) {
-	var reasons uint64
-	var ret nvml.Return
-	switch {
-	case g.has("nvmlDeviceGetCurrentClocksEventReasons"):
-		reasons, ret = g.device.GetCurrentClocksEventReasons()
-	case g.has("nvmlDeviceGetCurrentClocksThrottleReasons"):
-		reasons, ret = g.device.GetCurrentClocksThrottleReasons()
-	default:
-		return nil, statusFunctionNotFound
+// throttleReasons uses the newer of two names of the same call. It reads 1 for each
+// reason that is set, and 0 for the others.
+func (g *gpu) throttleReasons(read *values) status {
+	reasons, result := guarded(g.library, "nvmlDeviceGetCurrentClocksEventReasons", g.device.GetCurrentClocksEventReasons)
+	if result == statusFunctionNotFound {
+		reasons, result = guarded(g.library, "nvmlDeviceGetCurrentClocksThrottleReasons", g.device.GetCurrentClocksThrottleReasons)
 	}
-	return func(r *device.Readings) { r.Clocks.Throttle = throttled(reasons) }, statusOf(ret)
+	for i, name := range device.ThrottleReasons.Names {
+		read.add(device.ThrottleReasons.Members()[i], float64(min(reasons&throttleBits[name], 1)))
+	}
+	return result
 }
 
-// throttled returns 1 for each reason that is set, and 0 for the others.
-func throttled(reasons uint64) device.Numbers {
-	numbers := make(device.Numbers, len(throttleBits))
-	for name, bit := range throttleBits {
-		numbers[name] = 0
-		if reasons&bit != 0 {
-			numbers[name] = 1
-		}
-	}
-	return numbers
-}
-
-func (g *boundGPU) performanceState() (int, nvml.Return) {
+func (g *gpu) performanceState() (int, nvml.Return) {
 	state, ret := g.device.GetPerformanceState()
 	if ret == nvml.SUCCESS && state == nvml.PSTATE_UNKNOWN {
 		ret = nvml.ERROR_NOT_SUPPORTED

@@ -18,16 +18,16 @@ var memoryLocations = map[string]nvml.MemoryLocation{
 }
 
 // errorCalls are the calls about memory errors and their repair.
-func (g *boundGPU) errorCalls(fields *fieldBatch) []call {
+func (g *gpu) errorCalls(fields *fieldBatch) []call {
 	calls := []call{
 		number("ecc", device.ECCCorrected, g.totalErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED)),
 		number("ecc", device.ECCUncorrected, g.totalErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED)),
 		{name: "remapped_rows", read: g.remappedRows, yields: []*device.Quantity{
 			device.RemappedCorrectable, device.RemappedUncorrectable, device.RemapPending, device.RemapFailed,
 		}},
-		part("retired_pages", device.RetiredSingleBit, fields.field(fieldRetiredSingleBit, 0, 1)),
-		part("retired_pages", device.RetiredDoubleBit, fields.field(fieldRetiredDoubleBit, 0, 1)),
-		part("recovery_action", device.RecoveryAction, fields.field(fieldRecoveryAction, 0, 1)),
+		part("retired_pages", device.RetiredSingleBit, fields.field(nvml.FI_DEV_RETIRED_SBE, 0, 1)),
+		part("retired_pages", device.RetiredDoubleBit, fields.field(nvml.FI_DEV_RETIRED_DBE, 0, 1)),
+		part("recovery_action", device.RecoveryAction, fields.field(nvml.FI_DEV_GET_GPU_RECOVERY_ACTION, 0, 1)),
 	}
 	for _, name := range device.LifetimeCorrected.Names {
 		location := memoryLocations[name]
@@ -38,13 +38,13 @@ func (g *boundGPU) errorCalls(fields *fieldBatch) []call {
 	return calls
 }
 
-func (g *boundGPU) totalErrors(kind nvml.MemoryErrorType) func() (float64, status) {
+func (g *gpu) totalErrors(kind nvml.MemoryErrorType) func() (float64, status) {
 	return whole(g, "nvmlDeviceGetTotalEccErrors", func() (uint64, nvml.Return) {
 		return g.device.GetTotalEccErrors(kind, nvml.VOLATILE_ECC)
 	}, 1)
 }
 
-func (g *boundGPU) lifetimeErrors(kind nvml.MemoryErrorType, location nvml.MemoryLocation) func() (float64, status) {
+func (g *gpu) lifetimeErrors(kind nvml.MemoryErrorType, location nvml.MemoryLocation) func() (float64, status) {
 	return whole(g, "nvmlDeviceGetMemoryErrorCounter", func() (uint64, nvml.Return) {
 		count, ret := g.device.GetMemoryErrorCounter(kind, nvml.AGGREGATE_ECC, location)
 		if ret == nvml.ERROR_INVALID_ARGUMENT {
@@ -55,14 +55,22 @@ func (g *boundGPU) lifetimeErrors(kind nvml.MemoryErrorType, location nvml.Memor
 	}, 1)
 }
 
-func (g *boundGPU) remappedRows() (func(*device.Readings), status) {
+func (g *gpu) remappedRows(read *values) status {
 	if !g.has("nvmlDeviceGetRemappedRows") {
-		return nil, statusFunctionNotFound
+		return statusFunctionNotFound
 	}
 	correctable, uncorrectable, pending, failed, ret := g.device.GetRemappedRows()
-	return func(r *device.Readings) {
-		r.Repair.RemappedCorrectable = device.Read(float64(correctable))
-		r.Repair.RemappedUncorrectable = device.Read(float64(uncorrectable))
-		r.Repair.RemapPending, r.Repair.RemapFailed = device.Read(pending), device.Read(failed)
-	}, statusOf(ret)
+	read.add(device.RemappedCorrectable, float64(correctable))
+	read.add(device.RemappedUncorrectable, float64(uncorrectable))
+	read.add(device.RemapPending, flag(pending))
+	read.add(device.RemapFailed, flag(failed))
+	return statusOf(ret)
+}
+
+// flag is 1 for true and 0 for false.
+func flag(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
 }

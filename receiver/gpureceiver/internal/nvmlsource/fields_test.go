@@ -1,10 +1,14 @@
+//go:build cgo && linux
+
 package nvmlsource
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"testing"
 
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -29,24 +33,24 @@ func raw16(value uint16) (raw [8]byte) {
 
 func TestValueTypes(t *testing.T) {
 	for name, test := range map[string]struct {
-		kind     valueType
+		kind     nvml.ValueType
 		raw      [8]byte
 		expected float64
 		ok       bool
 	}{
-		"double":             {typeDouble, raw64(math.Float64bits(1.5)), 1.5, true},
-		"no number":          {typeDouble, raw64(math.Float64bits(math.NaN())), 0, false},
-		"infinite":           {typeDouble, raw64(math.Float64bits(math.Inf(-1))), 0, false},
-		"unsigned int":       {typeUnsignedInt, raw32(math.MaxUint32), math.MaxUint32, true},
-		"unsigned long":      {typeUnsignedLong, raw64(1 << 40), 1 << 40, true},
-		"unsigned long long": {typeUnsignedLongLong, raw64(1 << 50), 1 << 50, true},
-		"signed long long":   {typeSignedLongLong, raw64(math.MaxUint64), -1, true},
-		"signed int":         {typeSignedInt, raw32(math.MaxUint32 - 1), -2, true},
-		"unsigned short":     {typeUnsignedShort, raw16(7), 7, true},
+		"double":             {nvml.VALUE_TYPE_DOUBLE, raw64(math.Float64bits(1.5)), 1.5, true},
+		"no number":          {nvml.VALUE_TYPE_DOUBLE, raw64(math.Float64bits(math.NaN())), 0, false},
+		"infinite":           {nvml.VALUE_TYPE_DOUBLE, raw64(math.Float64bits(math.Inf(-1))), 0, false},
+		"unsigned int":       {nvml.VALUE_TYPE_UNSIGNED_INT, raw32(math.MaxUint32), math.MaxUint32, true},
+		"unsigned long":      {nvml.VALUE_TYPE_UNSIGNED_LONG, raw64(1 << 40), 1 << 40, true},
+		"unsigned long long": {nvml.VALUE_TYPE_UNSIGNED_LONG_LONG, raw64(1 << 50), 1 << 50, true},
+		"signed long long":   {nvml.VALUE_TYPE_SIGNED_LONG_LONG, raw64(math.MaxUint64), -1, true},
+		"signed int":         {nvml.VALUE_TYPE_SIGNED_INT, raw32(math.MaxUint32 - 1), -2, true},
+		"unsigned short":     {nvml.VALUE_TYPE_UNSIGNED_SHORT, raw16(7), 7, true},
 		"from the future":    {7, raw64(1), 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			value, ok := test.kind.number(test.raw)
+			value, ok := decode(test.kind, test.raw)
 			assert.Equal(t, test.ok, ok)
 			if ok {
 				assert.InDelta(t, test.expected, value, 0)
@@ -60,52 +64,53 @@ func FuzzValueType(f *testing.F) {
 	f.Add(uint32(0), uint64(1))
 	f.Add(uint32(6), uint64(math.MaxUint64))
 	f.Fuzz(func(t *testing.T, kind uint32, bits uint64) {
-		value, ok := valueType(kind).number(raw64(bits))
+		value, ok := decode(nvml.ValueType(kind), raw64(bits))
 		if ok {
 			require.False(t, math.IsNaN(value) || math.IsInf(value, 0))
-			require.LessOrEqual(t, kind, uint32(typeUnsignedShort))
+			require.LessOrEqual(t, kind, uint32(nvml.VALUE_TYPE_UNSIGNED_SHORT))
 		}
 	})
 }
 
 // gpuFields answers fields like a driver.
 type gpuFields struct {
-	values map[fieldKey]fieldAnswer
-	asked  [][]fieldKey
+	values map[fieldKey]nvml.FieldValue
+	asked  [][]nvml.FieldValue
 	result status
 }
 
-func (f *gpuFields) ask(keys []fieldKey) ([]fieldAnswer, status) {
-	f.asked = append(f.asked, keys)
-	var answers []fieldAnswer
-	for _, key := range keys {
+func (f *gpuFields) ask(answers []nvml.FieldValue) status {
+	f.asked = append(f.asked, answers)
+	for i := range answers {
+		key := fieldKey{answers[i].FieldId, answers[i].ScopeId}
 		answer, known := f.values[key]
 		if !known {
-			answer.result = statusNotSupported
+			answer.NvmlReturn = uint32(nvml.ERROR_NOT_SUPPORTED)
 		}
-		answer.key = key
-		answers = append(answers, answer)
+		answer.FieldId, answer.ScopeId = key.id, key.scope
+		answers[i] = answer
 	}
-	if f.result != "" {
-		return nil, f.result
-	}
-	return answers, statusSuccess
+	return cmp.Or(f.result, statusSuccess)
 }
 
-func long(value uint64) fieldAnswer {
-	return fieldAnswer{result: statusSuccess, kind: typeUnsignedLongLong, raw: raw64(value)}
+func long(value uint64) nvml.FieldValue {
+	return nvml.FieldValue{ValueType: uint32(nvml.VALUE_TYPE_UNSIGNED_LONG_LONG), Value: raw64(value)}
 }
 
-func short(value uint32) fieldAnswer {
-	return fieldAnswer{result: statusSuccess, kind: typeUnsignedInt, raw: raw32(value)}
+func short(value uint32) nvml.FieldValue {
+	return nvml.FieldValue{ValueType: uint32(nvml.VALUE_TYPE_UNSIGNED_INT), Value: raw32(value)}
+}
+
+func failing(ret nvml.Return) nvml.FieldValue {
+	return nvml.FieldValue{NvmlReturn: uint32(ret)}
 }
 
 func TestFieldsAreAskedForAtOnce(t *testing.T) {
-	fields := &gpuFields{values: map[fieldKey]fieldAnswer{
+	fields := &gpuFields{values: map[fieldKey]nvml.FieldValue{
 		{82, 0}:  short(66),
-		{94, 0}:  {result: statusSuccess, kind: 99},
-		{230, 0}: {result: statusInvalidArgument},
-		{74, 0}:  {result: statusGPUIsLost},
+		{94, 0}:  {ValueType: 99},
+		{230, 0}: failing(nvml.ERROR_INVALID_ARGUMENT),
+		{74, 0}:  failing(nvml.ERROR_GPU_IS_LOST),
 		{269, 0}: short(1),
 		{270, 0}: long(5),
 	}}
@@ -148,7 +153,7 @@ func TestNothingWantedIsNotAsked(t *testing.T) {
 // NVLink 5 has no sums over the links. Their sum does not fall when a link
 // goes down or begins again.
 func TestBytesOfSingleLinks(t *testing.T) {
-	fields := &gpuFields{values: map[fieldKey]fieldAnswer{
+	fields := &gpuFields{values: map[fieldKey]nvml.FieldValue{
 		{91, 0}:  short(2),
 		{202, 0}: long(1000), {202, 1}: long(500),
 		{204, 0}: long(10), {204, 1}: long(20),
@@ -179,16 +184,16 @@ func TestBytesOfSingleLinks(t *testing.T) {
 
 func TestNumbersOfLinks(t *testing.T) {
 	for name, test := range map[string]struct {
-		answer   fieldAnswer
+		answer   nvml.FieldValue
 		expected status
 	}{
 		"some":    {short(18), statusSuccess},
 		"none":    {short(0), statusNotSupported},
 		"garbage": {short(math.MaxUint32), statusNotSupported},
-		"unknown": {fieldAnswer{result: statusUnknown}, statusUnknown},
+		"unknown": {failing(nvml.ERROR_UNKNOWN), statusUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			batch := &fieldBatch{ask: (&gpuFields{values: map[fieldKey]fieldAnswer{{91, 0}: test.answer}}).ask}
+			batch := &fieldBatch{ask: (&gpuFields{values: map[fieldKey]nvml.FieldValue{{91, 0}: test.answer}}).ask}
 			batch.want(linkCount, allLinksSent)
 			batch.fetch()
 			_, result := batch.links()

@@ -3,6 +3,9 @@
 package nvmlsource
 
 import (
+	"maps"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +13,14 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+const (
+	// gpmCapability is the first major compute capability with GPM. The
+	// library's own call for that is not reliable.
+	gpmCapability = 9
+	// gpmMinGap is the least time between two samples that GPM can compare.
+	gpmMinGap = 100 * time.Millisecond
 )
 
 // gpmSamples are the two samples of a GPU or GPU instance that are compared.
@@ -70,56 +81,106 @@ func (s *gpmSamples) allocate(library nvml.Interface) nvml.Return {
 	return nvml.SUCCESS
 }
 
-// gpmCall is the one call for all metrics of GPM.
-func (g *boundGPU) gpmCall() call {
-	gpm := call{name: "gpm", read: g.readGPM}
-	for _, metric := range gpmMetrics {
-		gpm.yields = append(gpm.yields, metric.quantity)
+// gpmMetrics are the metrics of GPM by their quantities. A counter's metric is its rate
+// in mebibytes per second, that of another quantity a percentage.
+var gpmMetrics = map[nvml.GpmMetricId]*device.Quantity{
+	nvml.GPM_METRIC_SM_UTIL:         device.SMUtilization,
+	nvml.GPM_METRIC_SM_OCCUPANCY:    device.SMOccupancy,
+	nvml.GPM_METRIC_DRAM_BW_UTIL:    device.DRAMUtilization,
+	nvml.GPM_METRIC_ANY_TENSOR_UTIL: device.PipeUtilization.Member("tensor"),
+	nvml.GPM_METRIC_FP16_UTIL:       device.PipeUtilization.Member("fp16"),
+	nvml.GPM_METRIC_FP32_UTIL:       device.PipeUtilization.Member("fp32"),
+	nvml.GPM_METRIC_FP64_UTIL:       device.PipeUtilization.Member("fp64"),
+	nvml.GPM_METRIC_INTEGER_UTIL:    device.PipeUtilization.Member("integer"),
+	nvml.GPM_METRIC_PCIE_TX_PER_SEC: device.PCIeTransmitted,
+	nvml.GPM_METRIC_PCIE_RX_PER_SEC: device.PCIeReceived,
+}
+
+// gpmTotals has the last values of GPM, and the totals of its rates.
+type gpmTotals map[*device.Quantity]float64
+
+// add adds the metrics between two samples.
+func (t gpmTotals) add(metrics []nvml.GpmMetric, elapsed time.Duration) {
+	maps.DeleteFunc(t, func(q *device.Quantity, _ float64) bool { return !q.Counter() })
+	for _, m := range metrics {
+		quantity := gpmMetrics[nvml.GpmMetricId(m.MetricId)]
+		switch {
+		case nvml.Return(m.NvmlReturn) != nvml.SUCCESS || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.Value < 0:
+		case quantity.Counter():
+			t[quantity] += m.Value * mebibyte * elapsed.Seconds()
+		default:
+			t[quantity] = gpmRatio(m.Value)
+		}
 	}
-	return gpm
+}
+
+// gpmRatio is a percentage as a ratio. A percentage just above 100 is 1,
+// because it is a rounding error.
+func gpmRatio(percentage float64) float64 {
+	if percentage > 100 && percentage < 101 {
+		return 1
+	}
+	return percentage / 100
+}
+
+// store reads the values.
+func (t gpmTotals) store(read *values) status {
+	for quantity, number := range t {
+		read.add(quantity, number)
+	}
+	return statusSuccess
+}
+
+// gpmCall is the one call for all metrics of GPM.
+func (g *gpu) gpmCall() call {
+	return call{name: "gpm", read: g.readGPM, yields: slices.Collect(maps.Values(gpmMetrics))}
 }
 
 // readGPM compares a new sample with that of the last reading.
-func (g *boundGPU) readGPM() (func(*device.Readings), status) {
+func (g *gpu) readGPM(read *values) status {
 	s := g.gpm
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.unsupported || s.closed.Load() {
-		return nil, statusNotSupported
+		return statusNotSupported
 	}
 	if result := g.prepareGPM(s); result != statusSuccess {
 		// Support can change only when the driver is opened again.
 		s.unsupported = result.unsupported()
-		return nil, result
+		return result
 	}
 	now := g.now()
 	if elapsed := now.Sub(s.at); s.taken && elapsed >= 0 && elapsed < gpmMinGap {
-		return s.totals.store(), statusSuccess
+		return s.totals.store(read)
 	}
 	next := 1 - s.latest
 	if ret := g.takeGPM(s.samples[next]); ret != nvml.SUCCESS {
 		// A GPU does not support it while it is in MIG mode.
 		s.taken = false
-		return nil, statusOf(ret)
+		return statusOf(ret)
 	}
 	older, elapsed, first := s.samples[s.latest], now.Sub(s.at), !s.taken
 	s.latest, s.at, s.taken = next, now, true
 	if first || elapsed <= 0 {
-		return func(*device.Readings) {}, statusSuccess
+		return statusSuccess
 	}
 	if s.closed.Load() {
-		return nil, statusNotSupported
+		return statusNotSupported
 	}
-	values, ret := g.compareGPM(older, s.samples[next])
-	if ret != nvml.SUCCESS {
-		return nil, statusOf(ret)
+	compared := nvml.GpmMetricsGetType{Sample1: older, Sample2: s.samples[next]}
+	for id := range gpmMetrics {
+		compared.Metrics[compared.NumMetrics].MetricId = uint32(id)
+		compared.NumMetrics++
 	}
-	s.totals.add(values, elapsed)
-	return s.totals.store(), statusSuccess
+	if ret := g.nvml.GpmMetricsGet(&compared); ret != nvml.SUCCESS {
+		return statusOf(ret)
+	}
+	s.totals.add(compared.Metrics[:len(gpmMetrics)], elapsed)
+	return s.totals.store(read)
 }
 
 // prepareGPM checks whether the GPU has GPM, and allocates the samples.
-func (g *boundGPU) prepareGPM(s *gpmSamples) status {
+func (g *gpu) prepareGPM(s *gpmSamples) status {
 	if s.samples[0] != nil {
 		return statusSuccess
 	}
@@ -127,10 +188,8 @@ func (g *boundGPU) prepareGPM(s *gpmSamples) status {
 	if g.parent != nil {
 		take = "nvmlGpmMigSampleGet"
 	}
-	for _, symbol := range []string{take, "nvmlGpmSampleAlloc", "nvmlGpmSampleFree", "nvmlGpmMetricsGet", "nvmlDeviceGetCudaComputeCapability"} {
-		if !g.has(symbol) {
-			return statusFunctionNotFound
-		}
+	if !g.hasAll(take, "nvmlGpmSampleAlloc", "nvmlGpmSampleFree", "nvmlGpmMetricsGet", "nvmlDeviceGetCudaComputeCapability") {
+		return statusFunctionNotFound
 	}
 	major, _, ret := g.whole().device.GetCudaComputeCapability()
 	if ret != nvml.SUCCESS {
@@ -139,30 +198,14 @@ func (g *boundGPU) prepareGPM(s *gpmSamples) status {
 	if major < gpmCapability {
 		return statusNotSupported
 	}
+	s.totals = make(gpmTotals, len(gpmMetrics))
 	return statusOf(s.allocate(g.nvml))
 }
 
 // takeGPM fills a sample.
-func (g *boundGPU) takeGPM(sample nvml.GpmSample) nvml.Return {
+func (g *gpu) takeGPM(sample nvml.GpmSample) nvml.Return {
 	if g.parent != nil {
 		return g.parent.device.GpmMigSampleGet(g.gpuInstance, sample)
 	}
 	return g.device.GpmSampleGet(sample)
-}
-
-// compareGPM returns the metrics between two samples.
-func (g *boundGPU) compareGPM(older, newer nvml.GpmSample) ([]gpmValue, nvml.Return) {
-	question := nvml.GpmMetricsGetType{NumMetrics: uint32(len(gpmMetrics)), Sample1: older, Sample2: newer}
-	for i, metric := range gpmMetrics {
-		question.Metrics[i].MetricId = metric.id
-	}
-	if ret := g.nvml.GpmMetricsGet(&question); ret != nvml.SUCCESS {
-		return nil, ret
-	}
-	values := make([]gpmValue, len(gpmMetrics))
-	for i := range values {
-		answer := &question.Metrics[i]
-		values[i] = gpmValue{metric: gpmMetrics[i], result: statusOf(nvml.Return(answer.NvmlReturn)), value: answer.Value}
-	}
-	return values, nvml.SUCCESS
 }

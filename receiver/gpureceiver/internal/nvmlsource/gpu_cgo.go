@@ -4,6 +4,8 @@ package nvmlsource
 
 import (
 	"fmt"
+	"math/bits"
+	"slices"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
@@ -15,85 +17,78 @@ const (
 	nearestNode = 0
 )
 
-// boundGPU is a device handle of go-nvml.
-type boundGPU struct {
-	*binding
+// gpu is one GPU or MIG device of the library.
+type gpu struct {
+	*library
 	device nvml.Device
 	gpm    *gpmSamples
 	// parent is the GPU that a MIG device is a part of, nil for a whole GPU.
-	parent *boundGPU
+	parent *gpu
 	// gpuInstance is that of a MIG device.
 	gpuInstance int
 }
 
+// gpu returns the GPU with an index. The symbol was looked up by open.
+func (l *library) gpu(index int) (*gpu, status) {
+	handle, ret := l.nvml.DeviceGetHandleByIndex(index)
+	if ret != nvml.SUCCESS {
+		return nil, statusOf(ret)
+	}
+	return l.bind(handle), statusSuccess
+}
+
 // bind returns a GPU for a handle.
-func (b *binding) bind(handle nvml.Device) *boundGPU {
-	g := &boundGPU{binding: b, device: handle, gpm: &gpmSamples{}}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.gpm[g.gpm] = struct{}{}
+func (l *library) bind(handle nvml.Device) *gpu {
+	g := &gpu{library: l, device: handle, gpm: &gpmSamples{}}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gpm[g.gpm] = struct{}{}
 	return g
 }
 
 // whole is the GPU itself, or the one that a MIG device is a part of.
-func (g *boundGPU) whole() *boundGPU {
+func (g *gpu) whole() *gpu {
 	if g.parent != nil {
 		return g.parent
 	}
 	return g
 }
 
-// Release implements gpu.
-func (g *boundGPU) Release() {
+// release frees what the GPU holds in the library, for a GPU that is gone while
+// others are not.
+func (g *gpu) release() {
 	g.mu.Lock()
-	delete(g.binding.gpm, g.gpm)
+	delete(g.library.gpm, g.gpm)
 	g.mu.Unlock()
 	g.gpm.release()
 }
 
-// UUID implements gpu.
-func (g *boundGPU) UUID() (string, status) {
-	return guarded(g.binding, "nvmlDeviceGetUUID", g.device.GetUUID)
-}
-
-// Name implements gpu.
-func (g *boundGPU) Name() (string, status) {
-	return guarded(g.binding, "nvmlDeviceGetName", g.device.GetName)
-}
-
-// PCIBusID implements gpu.
-func (g *boundGPU) PCIBusID() (string, status) {
-	if !g.has("nvmlDeviceGetPciInfo_v3") && !g.has("nvmlDeviceGetPciInfo_v2") && !g.has("nvmlDeviceGetPciInfo") {
+// busID returns the PCI address as sysfs writes it: with four digits of domain, where
+// NVML's own text has eight.
+func (g *gpu) busID() (string, status) {
+	if !g.has("nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo") {
 		return "", statusFunctionNotFound
 	}
 	info, ret := g.device.GetPciInfo()
-	if ret != nvml.SUCCESS {
-		return "", statusOf(ret)
-	}
-	// NVML's own text has eight digits of domain; sysfs has four.
-	return fmt.Sprintf("%04x:%02x:%02x.0", info.Domain, info.Bus, info.Device), statusSuccess
+	return fmt.Sprintf("%04x:%02x:%02x.0", info.Domain, info.Bus, info.Device), statusOf(ret)
 }
 
-// Serial implements gpu.
-func (g *boundGPU) Serial() (string, status) {
-	return guarded(g.binding, "nvmlDeviceGetSerial", g.device.GetSerial)
+// architectures are the names of GPU architectures by NVML's numbers.
+var architectures = map[nvml.DeviceArchitecture]string{
+	2: "kepler", 3: "maxwell", 4: "pascal", 5: "volta", 6: "turing",
+	7: "ampere", 8: "ada", 9: "hopper", 10: "blackwell", 13: "rubin",
 }
 
-// VBIOS implements gpu.
-func (g *boundGPU) VBIOS() (string, status) {
-	return guarded(g.binding, "nvmlDeviceGetVbiosVersion", g.device.GetVbiosVersion)
+// architecture is empty for one that is younger than this package.
+func (g *gpu) architecture() (string, status) {
+	number, result := guarded(g.library, "nvmlDeviceGetArchitecture", g.device.GetArchitecture)
+	return architectures[number], result
 }
 
-// Architecture implements gpu.
-func (g *boundGPU) Architecture() (string, status) {
-	number, result := guarded(g.binding, "nvmlDeviceGetArchitecture", g.device.GetArchitecture)
-	return architectureName(uint32(number)), result
-}
-
-// NUMANode implements gpu. NVML's call with that name is about GPUs that are NUMA
-// nodes themselves.
-func (g *boundGPU) NUMANode() (int, status) {
-	set, result := guarded(g.binding, "nvmlDeviceGetMemoryAffinity", func() ([]uint, nvml.Return) {
+// numaNode returns the node of the host memory next to the GPU. NVML's call with that
+// name is about GPUs that are NUMA nodes themselves.
+func (g *gpu) numaNode() (int, status) {
+	set, result := guarded(g.library, "nvmlDeviceGetMemoryAffinity", func() ([]uint, nvml.Return) {
 		return g.device.GetMemoryAffinity(maxNUMANodes, nearestNode)
 	})
 	if result != statusSuccess {
@@ -106,28 +101,40 @@ func (g *boundGPU) NUMANode() (int, status) {
 	return node, statusSuccess
 }
 
-// MIGDevices implements gpu.
-func (g *boundGPU) MIGDevices() (int, status) {
-	if !g.has("nvmlDeviceGetMigMode") || !g.has("nvmlDeviceGetMaxMigDeviceCount") || !g.has("nvmlDeviceGetMigDeviceHandleByIndex") {
+// onlyNode returns the number of the only bit that is set in a set of NUMA
+// nodes. It reports false where there is none or more than one.
+func onlyNode(set []uint) (int, bool) {
+	node, found := 0, false
+	for i, word := range set {
+		if word == 0 {
+			continue
+		}
+		if found || bits.OnesCount(word) != 1 {
+			return 0, false
+		}
+		node, found = i*bits.UintSize+bits.TrailingZeros(word), true
+	}
+	return node, found
+}
+
+// migDevices is the number of MIG devices that a GPU can have, 0 while it is not in
+// MIG mode. A GPU without that mode is unsupported.
+func (g *gpu) migDevices() (int, status) {
+	if !g.hasAll("nvmlDeviceGetMigMode", "nvmlDeviceGetMaxMigDeviceCount", "nvmlDeviceGetMigDeviceHandleByIndex") {
 		return 0, statusFunctionNotFound
 	}
 	mode, _, ret := g.device.GetMigMode()
-	if ret != nvml.SUCCESS {
+	if ret != nvml.SUCCESS || mode != nvml.DEVICE_MIG_ENABLE {
 		return 0, statusOf(ret)
-	}
-	if mode != nvml.DEVICE_MIG_ENABLE {
-		return 0, statusSuccess
 	}
 	count, ret := g.device.GetMaxMigDeviceCount()
 	return count, statusOf(ret)
 }
 
-// MIGDevice implements gpu.
-func (g *boundGPU) MIGDevice(index int) (gpu, status) {
-	for _, symbol := range []string{"nvmlDeviceGetGpuInstanceId", "nvmlDeviceGetComputeInstanceId"} {
-		if !g.has(symbol) {
-			return nil, statusFunctionNotFound
-		}
+// migDevice returns the MIG device with an index; there are gaps.
+func (g *gpu) migDevice(index int) (*gpu, status) {
+	if !g.hasAll("nvmlDeviceGetGpuInstanceId", "nvmlDeviceGetComputeInstanceId") {
+		return nil, statusFunctionNotFound
 	}
 	handle, ret := g.device.GetMigDeviceHandleByIndex(index)
 	if ret != nvml.SUCCESS {
@@ -142,19 +149,15 @@ func (g *boundGPU) MIGDevice(index int) (gpu, status) {
 	return part, statusSuccess
 }
 
-// Instances implements gpu.
-func (g *boundGPU) Instances() (gpuInstance, computeInstance int, result status) {
-	if g.parent == nil {
-		return 0, 0, statusNotSupported
-	}
-	// MIGDevice has looked the symbol up.
-	computeInstance, ret := g.device.GetComputeInstanceId()
-	return g.gpuInstance, computeInstance, statusOf(ret)
+// computeInstance is that of a MIG device. migDevice has looked the symbol up.
+func (g *gpu) computeInstance() (int, status) {
+	id, ret := g.device.GetComputeInstanceId()
+	return id, statusOf(ret)
 }
 
-// Size implements gpu.
-func (g *boundGPU) Size() (migSize, status) {
-	if !g.has("nvmlDeviceGetAttributes") && !g.has("nvmlDeviceGetAttributes_v2") || !g.has("nvmlDeviceGetMemoryInfo") {
+// size is that of a MIG device.
+func (g *gpu) size() (migSize, status) {
+	if !g.has("nvmlDeviceGetAttributes", "nvmlDeviceGetAttributes_v2") || !g.has("nvmlDeviceGetMemoryInfo") {
 		return migSize{}, statusFunctionNotFound
 	}
 	attributes, ret := g.device.GetAttributes()
@@ -168,67 +171,46 @@ func (g *boundGPU) Size() (migSize, status) {
 	}, statusOf(ret)
 }
 
-// Renew implements gpu.
-func (g *boundGPU) Renew(with gpu) {
-	if newer, ok := with.(*boundGPU); ok {
-		g.device = newer.device
+// processLists are the calls for the processes that hold a context of each of
+// device.ProcessTypes. They take milliseconds. The binding uses the newest version of
+// the symbol.
+func (g *gpu) processLists() []func() ([]nvml.ProcessInfo, status) {
+	list := func(symbol string, get func() ([]nvml.ProcessInfo, nvml.Return)) func() ([]nvml.ProcessInfo, status) {
+		return func() ([]nvml.ProcessInfo, status) {
+			if !g.has(symbol+"_v3", symbol+"_v2", symbol) {
+				return nil, statusFunctionNotFound
+			}
+			processes, ret := get()
+			return processes, statusOf(ret)
+		}
+	}
+	return []func() ([]nvml.ProcessInfo, status){
+		list("nvmlDeviceGetComputeRunningProcesses", g.device.GetComputeRunningProcesses),
+		list("nvmlDeviceGetGraphicsRunningProcesses", g.device.GetGraphicsRunningProcesses),
+		list("nvmlDeviceGetMPSComputeRunningProcesses", g.device.GetMPSComputeRunningProcesses),
 	}
 }
 
-// ComputeProcesses implements gpu.
-func (g *boundGPU) ComputeProcesses() ([]process, status) {
-	return g.processes("nvmlDeviceGetComputeRunningProcesses", g.device.GetComputeRunningProcesses)
-}
-
-// GraphicsProcesses implements gpu.
-func (g *boundGPU) GraphicsProcesses() ([]process, status) {
-	return g.processes("nvmlDeviceGetGraphicsRunningProcesses", g.device.GetGraphicsRunningProcesses)
-}
-
-// MPSProcesses implements gpu.
-func (g *boundGPU) MPSProcesses() ([]process, status) {
-	return g.processes("nvmlDeviceGetMPSComputeRunningProcesses", g.device.GetMPSComputeRunningProcesses)
-}
-
-// processes reads a list. The binding uses the newest version of the symbol.
-func (g *boundGPU) processes(symbol string, list func() ([]nvml.ProcessInfo, nvml.Return)) ([]process, status) {
-	if !g.has(symbol+"_v3") && !g.has(symbol+"_v2") && !g.has(symbol) {
-		return nil, statusFunctionNotFound
-	}
-	infos, ret := list()
-	if ret != nvml.SUCCESS {
-		return nil, statusOf(ret)
-	}
-	processes := make([]process, 0, len(infos))
-	for _, info := range infos {
-		processes = append(processes, process{pid: info.Pid, memory: info.UsedGpuMemory})
-	}
-	return processes, statusSuccess
-}
-
-// ProcessUtilization implements gpu. The driver returns "not found" if it has no
-// samples, which means that every process was idle.
-func (g *boundGPU) ProcessUtilization(since uint64) ([]processSample, status) {
-	if !g.has("nvmlDeviceGetProcessUtilization") {
-		return nil, statusFunctionNotFound
-	}
-	values, ret := g.device.GetProcessUtilization(since)
-	if ret == nvml.ERROR_NOT_FOUND {
+// processUtilization returns the driver's samples of processes after a time in its own
+// microseconds, 0 for all samples that it still has. No samples mean that every process
+// was idle.
+func (g *gpu) processUtilization(since uint64) ([]nvml.ProcessUtilizationSample, status) {
+	samples, result := guarded(g.library, "nvmlDeviceGetProcessUtilization", func() ([]nvml.ProcessUtilizationSample, nvml.Return) {
+		return g.device.GetProcessUtilization(since)
+	})
+	if result == statusNotFound || result == statusInsufficientSize {
+		// The driver and the binding return these if there are no samples.
 		return nil, statusSuccess
 	}
-	if ret != nvml.SUCCESS {
-		return nil, statusOf(ret)
-	}
-	samples := make([]processSample, 0, len(values))
-	for _, value := range values {
-		if value.TimeStamp <= since {
-			// An unused entry of the buffer.
-			continue
-		}
-		samples = append(samples, processSample{
-			pid: value.Pid, time: value.TimeStamp,
-			general: value.SmUtil, encoder: value.EncUtil, decoder: value.DecUtil,
-		})
-	}
-	return samples, statusSuccess
+	return slices.DeleteFunc(samples, func(s nvml.ProcessUtilizationSample) bool {
+		// An unused entry of the buffer.
+		return s.TimeStamp <= since
+	}), result
+}
+
+// persistent reports whether the driver keeps the GPU initialised while no process
+// uses it.
+func (g *gpu) persistent() (bool, status) {
+	mode, result := guarded(g.library, "nvmlDeviceGetPersistenceMode", g.device.GetPersistenceMode)
+	return mode == nvml.FEATURE_ENABLED, result
 }

@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package nvmlsource
 
 import (
@@ -7,9 +9,9 @@ import (
 )
 
 func TestArchitectureName(t *testing.T) {
-	assert.Equal(t, "hopper", architectureName(9))
-	assert.Equal(t, "blackwell", architectureName(10))
-	assert.Empty(t, architectureName(0xffffffff), "younger than this package")
+	assert.Equal(t, "hopper", architectures[9])
+	assert.Equal(t, "blackwell", architectures[10])
+	assert.Empty(t, architectures[0xffffffff], "younger than this package")
 }
 
 func TestCUDAVersion(t *testing.T) {

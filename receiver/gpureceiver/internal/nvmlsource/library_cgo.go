@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,11 +15,9 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// buildSupported reports that this build can call NVML.
-const buildSupported = true
-
-// binding is NVML through go-nvml.
-type binding struct {
+// library is NVML through go-nvml. Any call can block forever. One goroutine makes
+// them all.
+type library struct {
 	path string
 	now  func() time.Time
 	nvml nvml.Interface
@@ -36,11 +35,6 @@ type binding struct {
 	impossible atomic.Int64
 }
 
-// ImpossibleSamples implements samplingLibrary.
-func (b *binding) ImpossibleSamples() int64 {
-	return b.impossible.Swap(0)
-}
-
 // historyKey is a GPU and one of its buffers.
 type historyKey struct {
 	id   string
@@ -51,18 +45,18 @@ type historyKey struct {
 const maxHistories = 16 * maxGPUs
 
 // history returns the history of a buffer.
-func (b *binding) history(id string, kind nvml.SamplingType) *sampleHistory {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (l *library) history(id string, kind nvml.SamplingType) *sampleHistory {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	key := historyKey{id, kind}
-	if known := b.histories[key]; known != nil {
+	if known := l.histories[key]; known != nil {
 		return known
 	}
-	if len(b.histories) >= maxHistories {
-		clear(b.histories)
+	if len(l.histories) >= maxHistories {
+		clear(l.histories)
 	}
-	b.histories[key] = &sampleHistory{}
-	return b.histories[key]
+	l.histories[key] = &sampleHistory{}
+	return l.histories[key]
 }
 
 // loaders are the loaders of this process by path, which its receivers share:
@@ -83,19 +77,19 @@ func loaderOf(path string) nvml.Interface {
 	return loaders[path]
 }
 
-func newLibrary(path string, now func() time.Time) library {
-	return &binding{
+func newLibrary(path string, now func() time.Time) *library {
+	return &library{
 		path: path, now: now, nvml: loaderOf(path),
 		symbols: make(map[string]bool), gpm: make(map[*gpmSamples]struct{}),
 		histories: make(map[historyKey]*sampleHistory),
 	}
 }
 
-// Open loads the library only if it has the symbols that go-nvml needs to start,
+// open loads the library only if it has the symbols that go-nvml needs to start,
 // because calling a missing symbol ends the process. It probes in a local scope,
 // so that a file that is no NVML library has no effect.
-func (b *binding) Open() status {
-	probe := dl.New(b.path, dl.RTLD_LAZY|dl.RTLD_LOCAL)
+func (l *library) open() status {
+	probe := dl.New(l.path, dl.RTLD_LAZY|dl.RTLD_LOCAL)
 	if probe.Open() != nil {
 		return statusLibraryNotFound
 	}
@@ -106,62 +100,61 @@ func (b *binding) Open() status {
 			return statusLibraryNotFound
 		}
 	}
-	b.mu.Lock()
-	clear(b.symbols)
-	b.mu.Unlock()
-	return statusOf(b.nvml.Init())
+	l.mu.Lock()
+	clear(l.symbols)
+	l.mu.Unlock()
+	return statusOf(l.nvml.Init())
 }
 
-// Close shuts NVML down. The process keeps the library, although go-nvml unloads
-// it.
-func (b *binding) Close() status {
-	b.mu.Lock()
-	samples := slices.Collect(maps.Keys(b.gpm))
-	clear(b.gpm)
-	b.mu.Unlock()
+// close shuts NVML down. It is called only after an open that succeeded. The process
+// keeps the library, although go-nvml unloads it.
+func (l *library) close() status {
+	l.mu.Lock()
+	samples := slices.Collect(maps.Keys(l.gpm))
+	clear(l.gpm)
+	l.mu.Unlock()
 	for _, s := range samples {
 		s.release()
 	}
-	return statusOf(b.nvml.Shutdown())
+	return statusOf(l.nvml.Shutdown())
 }
 
-// has reports whether the library has a symbol. It must be asked before each
-// call, because calling a missing symbol ends the process.
-func (b *binding) has(symbol string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	found, known := b.symbols[symbol]
-	if !known {
-		found = b.nvml.Extensions().LookupSymbol(symbol) == nil
-		b.symbols[symbol] = found
+// has reports whether the library has one of several symbols. It must be asked before
+// each call, because calling a missing symbol ends the process.
+func (l *library) has(symbols ...string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, symbol := range symbols {
+		found, known := l.symbols[symbol]
+		if !known {
+			found = l.nvml.Extensions().LookupSymbol(symbol) == nil
+			l.symbols[symbol] = found
+		}
+		if found {
+			return true
+		}
 	}
-	return found
+	return false
 }
 
-// DriverVersion implements library.
-func (b *binding) DriverVersion() (string, status) {
-	return guarded(b, "nvmlSystemGetDriverVersion", b.nvml.SystemGetDriverVersion)
+// hasAll reports whether the library has several symbols.
+func (l *library) hasAll(symbols ...string) bool {
+	return !slices.ContainsFunc(symbols, func(symbol string) bool { return !l.has(symbol) })
 }
 
-// CUDAVersion implements library.
-func (b *binding) CUDAVersion() (string, status) {
-	version, result := guarded(b, "nvmlSystemGetCudaDriverVersion_v2", b.nvml.SystemGetCudaDriverVersion_v2)
-	return cudaVersion(version), result
-}
-
-// DeviceCount implements library. Its symbol was looked up by Open.
-func (b *binding) DeviceCount() (int, status) {
-	count, ret := b.nvml.DeviceGetCount()
-	return count, statusOf(ret)
-}
-
-// Device implements library. Its symbol was looked up by Open.
-func (b *binding) Device(index int) (gpu, status) {
-	device, ret := b.nvml.DeviceGetHandleByIndex(index)
-	if ret != nvml.SUCCESS {
-		return nil, statusOf(ret)
+// guarded makes a call if the library has its symbol.
+func guarded[T any](l *library, symbol string, get func() (T, nvml.Return)) (T, status) {
+	if !l.has(symbol) {
+		var none T
+		return none, statusFunctionNotFound
 	}
-	return b.bind(device), statusSuccess
+	value, ret := get()
+	return value, statusOf(ret)
+}
+
+// later returns a function that makes a call if the library has its symbol.
+func later[T any](l *library, symbol string, get func() (T, nvml.Return)) func() (T, status) {
+	return func() (T, status) { return guarded(l, symbol, get) }
 }
 
 // statusOf names a return code. It does not use the library's function for that,
@@ -173,36 +166,15 @@ func statusOf(ret nvml.Return) status {
 	return status(fmt.Sprintf("CODE_%d", int32(ret)))
 }
 
-var statuses = map[nvml.Return]status{
-	nvml.SUCCESS:                         statusSuccess,
-	nvml.ERROR_UNINITIALIZED:             statusUninitialized,
-	nvml.ERROR_INVALID_ARGUMENT:          statusInvalidArgument,
-	nvml.ERROR_NOT_SUPPORTED:             statusNotSupported,
-	nvml.ERROR_NO_PERMISSION:             statusNoPermission,
-	nvml.ERROR_ALREADY_INITIALIZED:       "ALREADY_INITIALIZED",
-	nvml.ERROR_NOT_FOUND:                 statusNotFound,
-	nvml.ERROR_INSUFFICIENT_SIZE:         "INSUFFICIENT_SIZE",
-	nvml.ERROR_INSUFFICIENT_POWER:        "INSUFFICIENT_POWER",
-	nvml.ERROR_DRIVER_NOT_LOADED:         statusDriverNotLoaded,
-	nvml.ERROR_TIMEOUT:                   "TIMEOUT",
-	nvml.ERROR_IRQ_ISSUE:                 "IRQ_ISSUE",
-	nvml.ERROR_LIBRARY_NOT_FOUND:         statusLibraryNotFound,
-	nvml.ERROR_FUNCTION_NOT_FOUND:        statusFunctionNotFound,
-	nvml.ERROR_CORRUPTED_INFOROM:         "CORRUPTED_INFOROM",
-	nvml.ERROR_GPU_IS_LOST:               statusGPUIsLost,
-	nvml.ERROR_RESET_REQUIRED:            "RESET_REQUIRED",
-	nvml.ERROR_OPERATING_SYSTEM:          "OPERATING_SYSTEM",
-	nvml.ERROR_LIB_RM_VERSION_MISMATCH:   statusLibRMVersionMismatch,
-	nvml.ERROR_IN_USE:                    "IN_USE",
-	nvml.ERROR_MEMORY:                    "MEMORY",
-	nvml.ERROR_NO_DATA:                   "NO_DATA",
-	nvml.ERROR_VGPU_ECC_NOT_SUPPORTED:    "VGPU_ECC_NOT_SUPPORTED",
-	nvml.ERROR_INSUFFICIENT_RESOURCES:    "INSUFFICIENT_RESOURCES",
-	nvml.ERROR_FREQ_NOT_SUPPORTED:        "FREQ_NOT_SUPPORTED",
-	nvml.ERROR_ARGUMENT_VERSION_MISMATCH: "ARGUMENT_VERSION_MISMATCH",
-	nvml.ERROR_DEPRECATED:                "DEPRECATED",
-	nvml.ERROR_NOT_READY:                 "NOT_READY",
-	nvml.ERROR_GPU_NOT_FOUND:             "GPU_NOT_FOUND",
-	nvml.ERROR_INVALID_STATE:             "INVALID_STATE",
-	nvml.ERROR_UNKNOWN:                   statusUnknown,
-}
+// statuses are go-nvml's names, which it has until a library is loaded, and those of
+// newer codes.
+var statuses = func() map[nvml.Return]status {
+	names := map[nvml.Return]status{
+		nvml.ERROR_NOT_READY: "NOT_READY", nvml.ERROR_GPU_NOT_FOUND: "GPU_NOT_FOUND", nvml.ERROR_INVALID_STATE: "INVALID_STATE",
+		nvml.ERROR_UNKNOWN: statusUnknown,
+	}
+	for ret := range nvml.ERROR_NOT_READY {
+		names[ret] = status(strings.TrimPrefix(ret.Error(), "ERROR_"))
+	}
+	return names
+}()

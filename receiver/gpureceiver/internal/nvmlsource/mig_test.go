@@ -1,8 +1,13 @@
+//go:build cgo && linux
+
 package nvmlsource
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -60,60 +65,51 @@ func FuzzNamedProfile(f *testing.F) {
 
 // migGPU is a GPU in MIG mode.
 type migGPU struct {
-	gpu
-	mode  status
+	mock.Device
+	mode  nvml.Return
 	parts []*migPart
-}
-
-func (g *migGPU) MIGDevices() (int, status) { return len(g.parts), g.mode }
-
-func (g *migGPU) MIGDevice(index int) (gpu, status) {
-	if g.parts[index] == nil {
-		return nil, statusNotFound
-	}
-	// The library gives a new handle each time.
-	handle := *g.parts[index]
-	return &handle, handle.result
 }
 
 // migPart is a MIG device.
 type migPart struct {
-	gpu
 	id, name string
 	gi, ci   int
-	result   status
-	released *int
-	renewed  int
+	result   nvml.Return
 }
 
-func (p *migPart) UUID() (string, status)        { return p.id, statusSuccess }
-func (p *migPart) Name() (string, status)        { return p.name, statusSuccess }
-func (p *migPart) Instances() (int, int, status) { return p.gi, p.ci, statusSuccess }
-func (*migPart) Size() (migSize, status)         { return migSize{}, statusNotSupported }
-func (p *migPart) Renew(gpu)                     { p.renewed++ }
-func (p *migPart) Release()                      { *p.released++ }
-func (*migPart) Calls(_ string, wants func(*device.Quantity) bool) []call {
-	calls := []call{{name: "compute_instance"}}
-	if wants(device.MemoryTotal) {
-		calls = append(calls, call{name: "memory"})
+func newMIG(parts ...*migPart) *migGPU {
+	g := &migGPU{parts: parts}
+	g.GetMigModeFunc = func() (int, int, nvml.Return) { return nvml.DEVICE_MIG_ENABLE, 0, g.mode }
+	g.GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return len(g.parts), nvml.SUCCESS }
+	g.GetMigDeviceHandleByIndexFunc = func(index int) (nvml.Device, nvml.Return) {
+		p := g.parts[index]
+		if p == nil {
+			return nil, nvml.ERROR_NOT_FOUND
+		}
+		// The library gives a new handle each time.
+		return &mock.Device{
+			GetUUIDFunc:              func() (string, nvml.Return) { return p.id, nvml.SUCCESS },
+			GetNameFunc:              func() (string, nvml.Return) { return p.name, nvml.SUCCESS },
+			GetGpuInstanceIdFunc:     func() (int, nvml.Return) { return p.gi, nvml.SUCCESS },
+			GetComputeInstanceIdFunc: func() (int, nvml.Return) { return p.ci, nvml.SUCCESS },
+			GetAttributesFunc:        func() (nvml.DeviceAttributes, nvml.Return) { return nvml.DeviceAttributes{}, nvml.ERROR_NOT_SUPPORTED },
+		}, p.result
 	}
-	return calls
+	return g
 }
 
 func TestFindMIG(t *testing.T) {
-	released := 0
 	part := func(id, profile string, gi, ci int) *migPart {
-		return &migPart{id: id, name: "NVIDIA X MIG " + profile, gi: gi, ci: ci, result: statusSuccess, released: &released}
+		return &migPart{id: id, name: "NVIDIA X MIG " + profile, gi: gi, ci: ci}
 	}
 	broken := part("MIG-broken", "", 9, 0)
-	broken.result = statusUnknown
-	handle := &migGPU{mode: statusSuccess, parts: []*migPart{
-		nil, part("MIG-b1", "1c.2g.20gb", 3, 1), nil, part("MIG-b0", "1c.2g.20gb", 3, 0), part("MIG-a", "1g.10gb", 1, 0), broken,
-	}}
-	parent := &knownGPU{handle: handle, identity: device.Identity{ID: "GPU-x", Name: "NVIDIA X", Index: 2, PCIBusID: "0000:01:00.0"}}
-	all := func(*device.Quantity) bool { return true }
+	broken.result = nvml.ERROR_UNKNOWN
+	handle := newMIG(nil, part("MIG-b1", "1c.2g.20gb", 3, 1), nil, part("MIG-b0", "1c.2g.20gb", 3, 0), part("MIG-a", "1g.10gb", 1, 0), broken)
+	parent := &knownGPU{gpu: bound(handle), identity: device.Identity{ID: "GPU-x", Name: "NVIDIA X", Index: 2, PCIBusID: "0000:01:00.0"}}
+	memory := func(q *device.Quantity) bool { return q == device.MemoryTotal }
+	held := func() int { return len(parent.library.gpm) - 1 }
 
-	listing, result := findMIG(parent, nil, all)
+	listing, result := findMIG(parent, nil, memory)
 	require.Equal(t, statusSuccess, result)
 	assert.Equal(t, []failure{{"mig_device", statusUnknown}}, listing.failures)
 	require.Len(t, listing.devices, 3)
@@ -131,27 +127,29 @@ func TestFindMIG(t *testing.T) {
 		identity("MIG-a", "1g.10gb", 1, 0), identity("MIG-b0", "1c.2g.20gb", 3, 0), identity("MIG-b1", "1c.2g.20gb", 3, 1),
 	}, found)
 	assert.Equal(t, []int{2, 2, 1}, calls, "the first of a GPU instance tells what belongs to all of it")
+	assert.Equal(t, 3, held())
 
 	// What stays is the same object with a fresh handle; what is gone, or took
 	// another's place, is let go.
-	before := listing.devices
+	before, stale := slices.Clone(listing.devices), listing.devices[0].device
 	handle.parts = []*migPart{part("MIG-a", "1g.10gb", 1, 0), part("MIG-b1", "1c.2g.20gb", 3, 1)}
-	released = 0
-	listing, result = findMIG(parent, before, all)
+	listing, result = findMIG(parent, before, memory)
 	require.Equal(t, statusSuccess, result)
 	require.Len(t, listing.devices, 2)
 	assert.Same(t, before[0], listing.devices[0])
 	assert.NotSame(t, before[2], listing.devices[1], "it leads its GPU instance now")
 	assert.Len(t, listing.devices[1].calls, 2)
-	assert.Equal(t, 3, released, "the spare handle of MIG-a, and those of b0 and b1")
+	assert.NotSame(t, stale, before[0].device)
+	assert.Equal(t, 2, held(), "the spare handle of MIG-a, and those of b0 and b1, are let go")
 
 	// MIG is switched off.
 	handle.parts = nil
-	listing, result = findMIG(parent, listing.devices, all)
+	listing, result = findMIG(parent, listing.devices, memory)
 	assert.Equal(t, statusSuccess, result)
 	assert.Empty(t, listing.devices)
+	assert.Zero(t, held())
 
-	handle.mode = statusGPUIsLost
-	_, result = findMIG(parent, nil, all)
+	handle.mode = nvml.ERROR_GPU_IS_LOST
+	_, result = findMIG(parent, nil, memory)
 	assert.Equal(t, statusGPUIsLost, result)
 }

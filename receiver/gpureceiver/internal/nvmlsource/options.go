@@ -33,49 +33,39 @@ type Options struct {
 	// GPU's persistence mode is off.
 	ReleaseBetweenReadings bool
 	// Wants reports whether a quantity is needed. A call that yields none that
-	// is needed is not made. Nil means that all are needed.
+	// is needed is not made.
 	Wants func(*device.Quantity) bool
 	// Logger gets one line for each change of the driver's or a GPU's state.
 	Logger *zap.Logger
-	// Now is the clock. Several goroutines call it and the following functions.
+	// Now is the clock. Several goroutines call it.
 	Now func() time.Time
-
-	// Attempted is called for each attempt to open the driver, and Opened for
-	// each success.
-	Attempted, Opened func()
-	// Called is called for each call that has returned, with its name, status
-	// and duration.
-	Called func(call, status string, took time.Duration)
-	// Failed is called for each call that failed, with its name and status.
-	Failed func(call, status string)
-	// Dropped is called with the number of impossible values that were
-	// discarded before they became readings.
-	Dropped func(value string, count int64)
-	// Abandoned is called for each call that did not return in time, with its
-	// subject: a GPU's id, the driver or events.
-	Abandoned func(subject string)
+	// Telemetry counts what the source does.
+	Telemetry Telemetry
 }
 
-// complete replaces missing functions, so that each can be called.
-func (o *Options) complete() {
-	for _, hook := range []*func(){&o.Attempted, &o.Opened} {
-		if *hook == nil {
-			*hook = func() {}
-		}
-	}
-	if o.Wants == nil {
-		o.Wants = func(*device.Quantity) bool { return true }
-	}
-	if o.Called == nil {
-		o.Called = func(string, string, time.Duration) {}
-	}
-	if o.Failed == nil {
-		o.Failed = func(string, string) {}
-	}
-	if o.Dropped == nil {
-		o.Dropped = func(string, int64) {}
-	}
-	if o.Abandoned == nil {
-		o.Abandoned = func(string) {}
-	}
+// Telemetry counts what a Source does. It must be safe for concurrent use.
+type Telemetry interface {
+	// Attempted is called for each attempt to open the driver, and Opened for
+	// each success.
+	Attempted()
+	Opened()
+	// Called is called for each call that has returned, with its name, status
+	// and duration.
+	Called(call, status string, took time.Duration)
+	// Failed is called for each call that failed, with its name and status.
+	Failed(call, status string)
+	// Dropped is called with the number of impossible values that were
+	// discarded before they became readings.
+	Dropped(value string, count int64)
+	// Abandoned is called for each call that did not return in time.
+	Abandoned()
+}
+
+// Tally has the counts of the last reading.
+type Tally struct {
+	// GPUs is the number of GPUs and MIG devices that the driver listed.
+	GPUs int
+	// Unsupported is the number of GPUs and MIG devices without a call, by the
+	// call's name.
+	Unsupported map[string]int
 }

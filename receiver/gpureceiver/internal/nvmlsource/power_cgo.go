@@ -13,7 +13,7 @@ const highestMilliwatts = 10_000_000
 
 // powerCalls are the calls about power and energy. NVML gives milliwatts and
 // millijoules.
-func (g *boundGPU) powerCalls(id string, fields *fieldBatch) []call {
+func (g *gpu) powerCalls(id string, fields *fieldBatch) []call {
 	constraint := func(pick func(low, high uint32) uint32) func() (uint32, nvml.Return) {
 		return func() (uint32, nvml.Return) {
 			low, high, ret := g.device.GetPowerManagementLimitConstraints()
@@ -32,20 +32,20 @@ func (g *boundGPU) powerCalls(id string, fields *fieldBatch) []call {
 		limit("default", "nvmlDeviceGetPowerManagementDefaultLimit", g.device.GetPowerManagementDefaultLimit),
 		limit("min", "nvmlDeviceGetPowerManagementLimitConstraints", constraint(func(low, _ uint32) uint32 { return low })),
 		limit("max", "nvmlDeviceGetPowerManagementLimitConstraints", constraint(func(_, high uint32) uint32 { return high })),
-		part("power_instant", device.PowerInstantGPU, fields.field(fieldPowerInstant, 0, milli)),
-		part("power_instant", device.PowerInstantModule, fields.field(fieldPowerInstant, moduleScope, milli)),
+		part("power_instant", device.PowerInstantGPU, fields.field(nvml.FI_DEV_POWER_INSTANT, 0, milli)),
+		part("power_instant", device.PowerInstantModule, fields.field(nvml.FI_DEV_POWER_INSTANT, moduleScope, milli)),
 	}
 }
 
 // powerPeak is the call for the highest of the driver's samples. Without new
 // ones there is no peak.
-func (g *boundGPU) powerPeak(id string) call {
+func (g *gpu) powerPeak(id string) call {
 	buffer := g.buffer(id, nvml.TOTAL_POWER_SAMPLES)
-	return call{name: "power_samples", yields: []*device.Quantity{device.PowerPeak}, read: func() (func(*device.Readings), status) {
+	return call{name: "power_samples", yields: []*device.Quantity{device.PowerPeak}, read: func(read *values) status {
 		summary, found, result := g.samples(buffer, highestMilliwatts)
-		if result == statusSuccess && !found {
-			return func(*device.Readings) {}, statusSuccess
+		if found {
+			read.add(device.PowerPeak, summary.peak*milli)
 		}
-		return func(r *device.Readings) { r.Power.Peak = device.Read(summary.peak * milli) }, result
+		return result
 	}}
 }

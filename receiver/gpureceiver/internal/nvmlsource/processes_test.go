@@ -1,8 +1,11 @@
+//go:build cgo && linux
+
 package nvmlsource
 
 import (
 	"testing"
 
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/stretchr/testify/assert"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
@@ -16,10 +19,10 @@ func TestMergeProcessLists(t *testing.T) {
 	}{
 		"nothing": {},
 		"of several types": {
-			processLists{byType: map[string][]process{
-				"compute":  {{pid: 1, memory: 10}, {pid: 2, memory: unavailableMemory}},
-				"graphics": {{pid: 1, memory: 10}, {pid: 3, memory: 5}},
-				"mps":      {{pid: 2, memory: 7}},
+			processLists{byType: map[string][]nvml.ProcessInfo{
+				"compute":  {{Pid: 1, UsedGpuMemory: 10}, {Pid: 2, UsedGpuMemory: unavailableMemory}},
+				"graphics": {{Pid: 1, UsedGpuMemory: 10}, {Pid: 3, UsedGpuMemory: 5}},
+				"mps":      {{Pid: 2, UsedGpuMemory: 7}},
 			}},
 			[]device.Process{
 				{PID: 1, Types: []string{"compute", "graphics"}, Memory: device.Read(10.0)},
@@ -28,15 +31,15 @@ func TestMergeProcessLists(t *testing.T) {
 			},
 		},
 		"the same twice": {
-			processLists{byType: map[string][]process{"compute": {{pid: 1, memory: unavailableMemory}, {pid: 1, memory: 0}}}},
+			processLists{byType: map[string][]nvml.ProcessInfo{"compute": {{Pid: 1, UsedGpuMemory: unavailableMemory}, {Pid: 1, UsedGpuMemory: 0}}}},
 			[]device.Process{{PID: 1, Types: []string{"compute"}, Memory: device.Read(0.0)}},
 		},
 		"samples": {
 			processLists{
-				byType: map[string][]process{"compute": {{pid: 1, memory: 1}, {pid: 2, memory: 1}}},
-				samples: []processSample{
-					{pid: 1, general: 20, encoder: 4}, {pid: 1, general: 40, decoder: 2},
-					{pid: 1, general: 4000000}, {pid: 9, general: 50},
+				byType: map[string][]nvml.ProcessInfo{"compute": {{Pid: 1, UsedGpuMemory: 1}, {Pid: 2, UsedGpuMemory: 1}}},
+				samples: []nvml.ProcessUtilizationSample{
+					{Pid: 1, SmUtil: 20, EncUtil: 4}, {Pid: 1, SmUtil: 40, DecUtil: 2},
+					{Pid: 1, SmUtil: 4000000}, {Pid: 9, SmUtil: 50},
 				},
 				sampled: true,
 			},
@@ -47,8 +50,8 @@ func TestMergeProcessLists(t *testing.T) {
 		},
 		"a sample that cannot be true comes first": {
 			processLists{
-				byType:  map[string][]process{"compute": {{pid: 1, memory: 1}}},
-				samples: []processSample{{pid: 1, decoder: 101}, {pid: 1, general: 20}, {pid: 1, general: 101}},
+				byType:  map[string][]nvml.ProcessInfo{"compute": {{Pid: 1, UsedGpuMemory: 1}}},
+				samples: []nvml.ProcessUtilizationSample{{Pid: 1, DecUtil: 101}, {Pid: 1, SmUtil: 20}, {Pid: 1, SmUtil: 101}},
 				sampled: true,
 			},
 			[]device.Process{
@@ -70,11 +73,11 @@ func TestMergeProcessLists(t *testing.T) {
 }
 
 func TestMergeIsBounded(t *testing.T) {
-	many := make([]process, maxProcesses+5)
+	many := make([]nvml.ProcessInfo, maxProcesses+5)
 	for i := range many {
-		many[i].pid = uint32(i)
+		many[i].Pid = uint32(i)
 	}
-	merged, dropped := (&processLists{byType: map[string][]process{"compute": many, "mps": many[:1]}}).merge()
+	merged, dropped := (&processLists{byType: map[string][]nvml.ProcessInfo{"compute": many, "mps": many[:1]}}).merge()
 	assert.Len(t, merged, maxProcesses)
 	assert.Equal(t, 5, dropped)
 	assert.Equal(t, []string{"compute", "mps"}, merged[0].Types)
@@ -84,8 +87,8 @@ func TestMergeIsBounded(t *testing.T) {
 // dropped and counted.
 func TestProcessWithoutATrueSample(t *testing.T) {
 	lists := processLists{
-		byType:  map[string][]process{"compute": {{pid: 1, memory: 1}}},
-		samples: []processSample{{pid: 1, general: 808334905}}, sampled: true,
+		byType:  map[string][]nvml.ProcessInfo{"compute": {{Pid: 1, UsedGpuMemory: 1}}},
+		samples: []nvml.ProcessUtilizationSample{{Pid: 1, SmUtil: 808334905}}, sampled: true,
 	}
 	merged, _ := lists.merge()
 	gpu := device.GPU{Processes: merged}

@@ -1,9 +1,12 @@
+//go:build cgo && linux
+
 package nvmlsource
 
 import (
 	"testing"
 	"time"
 
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/stretchr/testify/assert"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
@@ -73,8 +76,8 @@ func TestLostSession(t *testing.T) {
 
 func TestGuardTurnsPanicsIntoAStatus(t *testing.T) {
 	value, result := guard(func() (int, status) {
-		var processes []process
-		return int(processes[0].pid), statusSuccess
+		var processes []nvml.ProcessInfo
+		return int(processes[0].Pid), statusSuccess
 	})
 	assert.Zero(t, value)
 	assert.Equal(t, statusPanic, result)
@@ -98,10 +101,7 @@ func TestReadingsAfterFailures(t *testing.T) {
 	r := newReadings(&knownGPU{}, nil)
 	r.fill(calls)
 	told := r.take()
-	assert.Equal(t, device.Readings{
-		Power:   device.Power{Energy: device.Read(7.0)},
-		Thermal: device.Thermal{GPU: device.Read(40.0)},
-	}, told.gpu.Readings)
+	assert.Equal(t, readingsOf(map[*device.Quantity]float64{device.Energy: 7, device.GPUTemperature: 40}), told.gpu.Readings)
 	assert.Equal(t, []failure{{"memory", statusUnknown}, {"power", statusPanic}}, told.failures)
 	assert.Equal(t, []string{"encoder", "decoder"}, told.unsupported)
 	assert.True(t, told.answered)
@@ -116,13 +116,21 @@ func TestReadingsAfterFailures(t *testing.T) {
 
 // How long the call took is told all the same.
 func TestReadingsAreNotFilledAfterTheyWereTaken(t *testing.T) {
-	timed := 0
-	r := newReadings(&knownGPU{}, func(call, result string, took time.Duration) {
-		assert.Equal(t, "power SUCCESS 3s", call+" "+result+" "+took.String())
-		timed++
-	})
+	var timed telemetry
+	r := newReadings(&knownGPU{}, &timed)
 	told := r.take()
-	assert.False(t, r.put(&call{name: "power"}, statusSuccess, func(*device.Readings) { t.Error("stored") }, 3*time.Second))
+	assert.False(t, r.put(&call{name: "power"}, statusSuccess, values{{device.PowerDraw, 1}}, 3*time.Second))
 	assert.Empty(t, told.durations)
-	assert.Equal(t, 1, timed)
+	assert.Equal(t, device.Readings{}, r.answers.gpu.Readings)
+	assert.Equal(t, []string{"power SUCCESS 3s"}, timed.called)
+}
+
+// telemetry keeps the calls that have returned.
+type telemetry struct {
+	Telemetry
+	called []string
+}
+
+func (t *telemetry) Called(call, status string, took time.Duration) {
+	t.called = append(t.called, call+" "+status+" "+took.String())
 }

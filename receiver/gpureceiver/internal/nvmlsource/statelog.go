@@ -47,24 +47,3 @@ func (l *stateLog) driver(state device.DriverState, result status) {
 	}
 	write(advice(state), fields...)
 }
-
-// gpu logs whether a GPU answers if that has changed, with the first failure.
-func (l *stateLog) gpu(known *knownGPU, failures []failure, answered bool) {
-	var state status
-	for _, f := range failures {
-		if !answered || f.status == statusTimeout || f.status == statusGPUIsLost {
-			state = f.status
-			break
-		}
-	}
-	if state == known.state {
-		return
-	}
-	known.state = state
-	fields := []zap.Field{zap.String("hw.id", known.identity.ID), zap.Int("nvidia.gpu.index", known.identity.Index)}
-	if state == "" {
-		l.logger.Info("The GPU answers again", fields...)
-		return
-	}
-	l.logger.Warn("The GPU does not answer; the other GPUs are still read", append(fields, zap.String("nvml.return", string(state)))...)
-}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/stretchr/testify/assert"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
@@ -13,14 +14,14 @@ import (
 
 // unbound is a GPU whose calls are listed and never made, so that no library is
 // needed.
-func unbound() *boundGPU {
-	return &boundGPU{binding: &binding{histories: make(map[historyKey]*sampleHistory)}, device: struct{ nvml.Device }{}}
+func unbound() *gpu {
+	return &gpu{library: &library{histories: make(map[historyKey]*sampleHistory)}, device: struct{ nvml.Device }{}}
 }
 
 // Each quantity that device declares is read by a call.
 func TestEveryQuantityHasACall(t *testing.T) {
 	read := map[string]bool{}
-	for _, c := range unbound().Calls("GPU-x", func(*device.Quantity) bool { return true }) {
+	for _, c := range unbound().calls("GPU-x", func(*device.Quantity) bool { return true }) {
 		for _, quantity := range c.yields {
 			read[quantity.Name()] = true
 		}
@@ -33,9 +34,9 @@ func TestEveryQuantityHasACall(t *testing.T) {
 // A quantity that is wanted alone brings the calls that yield it, and the one
 // for fields where they are made of fields; nothing wanted brings no call.
 func TestCallsFollowFromWhatIsWanted(t *testing.T) {
-	assert.Empty(t, unbound().Calls("GPU-x", func(*device.Quantity) bool { return false }))
+	assert.Empty(t, unbound().calls("GPU-x", func(*device.Quantity) bool { return false }))
 	for _, quantity := range device.Quantities() {
-		for _, c := range unbound().Calls("GPU-x", func(q *device.Quantity) bool { return q == quantity }) {
+		for _, c := range unbound().calls("GPU-x", func(q *device.Quantity) bool { return q == quantity }) {
 			if c.name == "fields" {
 				assert.Empty(t, c.yields)
 				continue
@@ -60,11 +61,31 @@ func TestNamesHaveNumbers(t *testing.T) {
 }
 
 func TestThrottled(t *testing.T) {
-	for _, value := range throttled(0x1) {
-		assert.Zero(t, value, "idle is no reason")
+	throttled := func(reasons uint64) device.Readings {
+		g := bound(&mock.Device{GetCurrentClocksEventReasonsFunc: func() (uint64, nvml.Return) { return reasons, nvml.SUCCESS }})
+		var read values
+		assert.Equal(t, statusSuccess, g.throttleReasons(&read))
+		var r device.Readings
+		read.store(&r)
+		return r
 	}
-	numbers := throttled(0x4 | 0x40)
-	assert.InDelta(t, 1, numbers["sw_power_cap"], 0)
-	assert.InDelta(t, 1, numbers["hw_thermal_slowdown"], 0)
-	assert.InDelta(t, 0, numbers["hw_slowdown"], 0)
+	idle := throttled(0x1)
+	for _, reason := range device.ThrottleReasons.Members() {
+		assert.Equal(t, device.Read(0), reason.Of(&idle), "idle is no reason")
+	}
+	r := throttled(0x4 | 0x40)
+	for reason, expected := range map[string]float64{"sw_power_cap": 1, "hw_thermal_slowdown": 1, "hw_slowdown": 0} {
+		assert.Equal(t, device.Read(expected), device.ThrottleReasons.Member(reason).Of(&r), reason)
+	}
+}
+
+// bound is a GPU of a library that has every symbol.
+func bound(handle nvml.Device) *gpu {
+	l := &library{
+		nvml: &mock.Interface{ExtensionsFunc: func() nvml.ExtendedInterface {
+			return &mock.ExtendedInterface{LookupSymbolFunc: func(string) error { return nil }}
+		}},
+		symbols: make(map[string]bool), gpm: make(map[*gpmSamples]struct{}), histories: make(map[historyKey]*sampleHistory),
+	}
+	return l.bind(handle)
 }

@@ -8,14 +8,11 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// maxFans bounds the number of fans that a library can report.
-const maxFans = 16
-
 // thermalCalls are the calls about temperatures and fans.
-func (g *boundGPU) thermalCalls(fields *fieldBatch) []call {
+func (g *gpu) thermalCalls(fields *fieldBatch) []call {
 	return []call{
 		number("temperature", device.GPUTemperature, g.temperature),
-		part("memory_temperature", device.MemoryTemperature, sensor(fields.field(fieldMemoryTemp, 0, 1))),
+		part("memory_temperature", device.MemoryTemperature, sensor(fields.field(nvml.FI_DEV_MEMORY_TEMP, 0, 1))),
 		g.temperatureLimit(fields, device.SlowdownTemperature, nvml.TEMPERATURE_THRESHOLD_SLOWDOWN),
 		g.temperatureLimit(fields, device.ShutdownTemperature, nvml.TEMPERATURE_THRESHOLD_SHUTDOWN),
 		g.fansCall(),
@@ -24,7 +21,7 @@ func (g *boundGPU) thermalCalls(fields *fieldBatch) []call {
 
 // temperature uses the old call where it exists, which every driver since
 // 2011 answers, and its successor where the old one was removed.
-func (g *boundGPU) temperature() (float64, status) {
+func (g *gpu) temperature() (float64, status) {
 	if g.has("nvmlDeviceGetTemperature") {
 		celsius, ret := g.device.GetTemperature(nvml.TEMPERATURE_GPU)
 		return signed(celsius), statusOf(ret)
@@ -45,8 +42,8 @@ func signed(celsius uint32) float64 {
 // temperatureLimit is the call for a limit in degrees, which GPUs up to Ampere
 // have. Later ones have a field with their distance from the limit, and a wrong
 // answer to this call.
-func (g *boundGPU) temperatureLimit(fields *fieldBatch, quantity *device.Quantity, kind nvml.TemperatureThresholds) call {
-	margin := fieldKey{fieldSlowdownMargin, 0}
+func (g *gpu) temperatureLimit(fields *fieldBatch, quantity *device.Quantity, kind nvml.TemperatureThresholds) call {
+	margin := fieldKey{nvml.FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT, 0}
 	degrees := whole(g, "nvmlDeviceGetTemperatureThreshold", func() (uint32, nvml.Return) { return g.device.GetTemperatureThreshold(kind) }, 1)
 	c := number("temperature_limits", quantity, func() (float64, status) {
 		if _, result := fields.number(margin); result == statusSuccess {
@@ -59,56 +56,53 @@ func (g *boundGPU) temperatureLimit(fields *fieldBatch, quantity *device.Quantit
 }
 
 // fansCall is the call for all fans. It reads their number once.
-func (g *boundGPU) fansCall() call {
+func (g *gpu) fansCall() call {
 	fans := -1
-	return call{name: "fans", yields: []*device.Quantity{device.FanSpeeds}, read: func() (func(*device.Readings), status) {
+	return call{name: "fans", yields: device.FanSpeeds.Members(), read: func(read *values) (result status) {
 		if fans < 0 {
-			count, result := g.countFans()
-			if result != statusSuccess {
-				return nil, result
+			if fans, result = g.countFans(); result != statusSuccess {
+				fans = -1
+				return result
 			}
-			fans = count
 		}
-		return g.fanSpeeds(fans)
+		return g.fanSpeeds(fans, read)
 	}}
 }
 
 // countFans returns the number of fans that can be read, 0 if only their mean
 // can. Without the call there is at most one.
-func (g *boundGPU) countFans() (int, status) {
-	if !g.has("nvmlDeviceGetNumFans") || !g.has("nvmlDeviceGetFanSpeed_v2") {
+func (g *gpu) countFans() (int, status) {
+	if !g.has("nvmlDeviceGetFanSpeed_v2") {
 		return 0, statusSuccess
 	}
-	count, ret := g.device.GetNumFans()
-	if ret == nvml.SUCCESS && count == 0 {
+	count, result := guarded(g.library, "nvmlDeviceGetNumFans", g.device.GetNumFans)
+	switch {
+	case result.unsupported():
+		return 0, statusSuccess
+	case result == statusSuccess && count == 0:
 		return 0, statusNotSupported
 	}
-	if statusOf(ret).unsupported() {
-		return 0, statusSuccess
-	}
-	return min(count, maxFans), statusOf(ret)
+	return min(count, len(device.FanSpeeds.Members())), result
 }
 
 // fanSpeeds reads the fans. The others are still read when one fails.
-func (g *boundGPU) fanSpeeds(count int) (func(*device.Readings), status) {
+func (g *gpu) fanSpeeds(count int, read *values) status {
 	if count == 0 {
-		if !g.has("nvmlDeviceGetFanSpeed") {
-			return nil, statusFunctionNotFound
-		}
-		percentage, ret := g.device.GetFanSpeed()
-		return func(r *device.Readings) { r.Thermal.Fans = []device.Number{device.Read(float64(percentage) / 100)} }, statusOf(ret)
+		percentage, result := guarded(g.library, "nvmlDeviceGetFanSpeed", g.device.GetFanSpeed)
+		read.add(device.FanSpeeds.Members()[0], float64(percentage)/100)
+		return result
 	}
-	fans, answered, last := make([]device.Number, count), false, nvml.SUCCESS
-	for i := range fans {
+	last := nvml.SUCCESS
+	for i, fan := range device.FanSpeeds.Members()[:count] {
 		percentage, ret := g.device.GetFanSpeed_v2(i)
 		if ret == nvml.SUCCESS {
-			fans[i], answered = device.Read(float64(percentage)/100), true
+			read.add(fan, float64(percentage)/100)
 		} else {
 			last = ret
 		}
 	}
-	if !answered || last == nvml.ERROR_GPU_IS_LOST {
-		return nil, statusOf(last)
+	if len(*read) == 0 || last == nvml.ERROR_GPU_IS_LOST {
+		return statusOf(last)
 	}
-	return func(r *device.Readings) { r.Thermal.Fans = fans }, statusSuccess
+	return statusSuccess
 }

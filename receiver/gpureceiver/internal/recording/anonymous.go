@@ -3,7 +3,6 @@ package recording
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
@@ -50,28 +49,24 @@ func (a *anonymizer) gpu(identity *device.Identity) *GPU {
 	if len(a.gpus) >= maxGPUs {
 		return nil
 	}
-	prefix := "GPU"
-	if identity.MIG != nil {
-		prefix = "MIG"
-	}
-	known := &GPU{
-		UUID: fmt.Sprintf("%s-00000000-0000-0000-0000-%012d", prefix, len(a.gpus)),
-		Name: shorten(identity.Name), Index: max(identity.Index, 0), PCIBusID: shorten(identity.PCIBusID),
-		VBIOS: shorten(identity.VBIOS), Architecture: shorten(identity.Architecture), NUMANode: identity.NUMANode,
-	}
-	a.gpus[identity.ID] = known
-	a.order = append(a.order, identity.ID)
+	prefix, known := "GPU", &GPU{Identity: *identity}
 	if mig := identity.MIG; mig != nil {
 		// A MIG device is listed after its GPU. Without a known GPU it is left
 		// out.
 		parent := a.gpus[mig.Parent]
 		if parent == nil || parent.MIG != nil {
-			delete(a.gpus, identity.ID)
-			a.order = a.order[:len(a.order)-1]
 			return nil
 		}
-		known.MIG = &MIG{Parent: parent.UUID, Profile: shorten(mig.Profile), GPUInstance: mig.GPUInstance, ComputeInstance: mig.ComputeInstance}
+		part := *mig
+		part.Parent, part.Profile = parent.ID, shorten(mig.Profile)
+		prefix, known.MIG = "MIG", &part
 	}
+	known.ID, known.Serial, known.Index = fmt.Sprintf("%s-00000000-0000-0000-0000-%012d", prefix, len(a.gpus)), "", max(identity.Index, 0)
+	for _, text := range []*string{&known.Name, &known.PCIBusID, &known.VBIOS, &known.Architecture} {
+		*text = shorten(*text)
+	}
+	a.gpus[identity.ID] = known
+	a.order = append(a.order, identity.ID)
 	return known
 }
 
@@ -81,12 +76,7 @@ func (a *anonymizer) readings(gpu *device.GPU) (Readings, bool) {
 	if known == nil {
 		return Readings{}, false
 	}
-	readings := Readings{
-		UUID: known.UUID, Lost: gpu.Lost, Asleep: gpu.Asleep, Unresponsive: gpu.Unresponsive,
-		Readings: gpu.Readings.Clone(),
-	}
-	readings.KeepReadings()
-	readings.Thermal.Fans = readings.Thermal.Fans[:min(len(readings.Thermal.Fans), maxEntries["fan_speed_ratios"])]
+	readings := Readings{ID: known.ID, Lost: gpu.Lost, Asleep: gpu.Asleep, Unresponsive: gpu.Unresponsive, Tree: gpu.Readings.Tree()}
 	if !gpu.ProcessesKnown {
 		return readings, true
 	}
@@ -99,9 +89,11 @@ func (a *anonymizer) readings(gpu *device.GPU) (Readings, bool) {
 			continue
 		}
 		seen[pid] = true
-		read := ProcessReadings{PID: pid, Types: slices.Clone(process.Types), Utilization: maps.Clone(process.Utilization)}
-		read.Utilization.KeepReadings(device.ProcessTasks)
-		if math.Abs(process.Memory.Value) <= device.Largest {
+		read := device.Process{PID: pid, Types: slices.Clone(process.Types), Utilization: maps.Clone(process.Utilization)}
+		maps.DeleteFunc(read.Utilization, func(task string, value float64) bool {
+			return !device.IsReading(value) || !slices.Contains(device.ProcessTasks, task)
+		})
+		if device.IsReading(process.Memory.Value) {
 			read.Memory = process.Memory
 		}
 		readings.Processes = append(readings.Processes, read)
@@ -120,7 +112,7 @@ func (a *anonymizer) process(gpu *GPU, process *device.Process) (uint32, bool) {
 		pid = uint32(len(a.pids) + 1)
 		a.pids[key] = pid
 	}
-	use := processUse{gpu.UUID, pid}
+	use := processUse{gpu.ID, pid}
 	if a.uses[use] {
 		return pid, true
 	}

@@ -68,11 +68,8 @@ func Parse(raw []byte) (*Recording, error) {
 		return nil, errors.New("the recording has more than one YAML document, or text after it")
 	}
 	root := document.Content[0]
-	if err := checkSchema(root, reflect.TypeFor[Recording](), ""); err != nil {
-		return nil, err
-	}
 	var rec Recording
-	if err := root.Decode(&rec); err != nil {
+	if err := decode(root, reflect.ValueOf(&rec).Elem(), ""); err != nil {
 		return nil, err
 	}
 	if err := rec.check(); err != nil {
@@ -115,44 +112,37 @@ func (r *Recording) check() error {
 	return errors.Join(errs...)
 }
 
-// knownGPU is what frames may contain for a GPU.
-type knownGPU struct {
-	pids map[uint32]bool
-	part bool
-}
-
-// checkGPUs returns the GPUs that frames may contain.
+// checkGPUs returns the GPUs that frames may contain, with their processes.
 func (r *Recording) checkGPUs() (map[string]knownGPU, error) {
 	var errs []error
 	known := make(map[string]knownGPU, len(r.GPUs))
 	for i := range r.GPUs {
-		gpu, path := &r.GPUs[i], fmt.Sprintf("gpus[%d]", i)
-		if gpu.UUID == "" {
-			errs = append(errs, fmt.Errorf(`"%s::uuid" is missing`, path))
+		gpu := knownGPU{GPU: &r.GPUs[i], pids: make(map[uint32]bool, len(r.GPUs[i].Processes))}
+		if gpu.ID == "" {
+			errs = append(errs, fmt.Errorf(`"gpus[%d]::uuid" is missing`, i))
 		}
 		if gpu.Index < 0 {
-			errs = append(errs, fmt.Errorf(`"%s::index" is %d; allowed is at least 0`, path, gpu.Index))
+			errs = append(errs, fmt.Errorf(`"gpus[%d]::index" is %d; allowed is at least 0`, i, gpu.Index))
 		}
-		if _, twice := known[gpu.UUID]; twice {
-			errs = append(errs, fmt.Errorf(`"%s::uuid" is %q, which is there twice`, path, gpu.UUID))
+		for _, process := range gpu.Processes {
+			gpu.pids[process.PID] = true
 		}
-		pids := make(map[uint32]bool, len(gpu.Processes))
-		for j, process := range gpu.Processes {
-			if pids[process.PID] {
-				errs = append(errs, fmt.Errorf(`"%s::processes[%d]::pid" is %d, which is there twice`, path, j, process.PID))
-			}
-			pids[process.PID] = true
-		}
-		known[gpu.UUID] = knownGPU{pids: pids, part: gpu.MIG != nil}
+		known[gpu.ID] = gpu
 	}
 	for i := range r.GPUs {
 		if mig := r.GPUs[i].MIG; mig != nil {
-			if parent, found := known[mig.Parent]; !found || parent.part {
+			if parent, found := known[mig.Parent]; !found || parent.MIG != nil {
 				errs = append(errs, fmt.Errorf(`"gpus[%d]::mig::parent" is %q; allowed is the "uuid" of a whole GPU of the recording`, i, mig.Parent))
 			}
 		}
 	}
 	return known, errors.Join(errs...)
+}
+
+// knownGPU is a GPU with the ids of its processes.
+type knownGPU struct {
+	*GPU
+	pids map[uint32]bool
 }
 
 // checkFrames returns the first error in the frames.
@@ -186,7 +176,7 @@ func (r *Recording) checkTimes() error {
 }
 
 func (f *Frame) check(known map[string]knownGPU, path string) error {
-	if f.DriverState != "" && !slices.Contains(device.DriverStates, device.DriverState(f.DriverState)) {
+	if f.DriverState != "" && !slices.Contains(device.DriverStates, f.DriverState) {
 		return fmt.Errorf(`"%s::driver_state" is %q; allowed are %q`, path, f.DriverState, device.DriverStates)
 	}
 	for source, state := range f.Attribution {
@@ -194,18 +184,13 @@ func (f *Frame) check(known map[string]knownGPU, path string) error {
 			return fmt.Errorf(`"%s::attribution" has %q: %q; allowed are %q with %q`, path, source, state, workload.Sources, workload.SourceStates)
 		}
 	}
-	seen := make(map[string]bool, len(f.GPUs))
 	for i := range f.GPUs {
 		readings, path := &f.GPUs[i], fmt.Sprintf("%s::gpus[%d]", path, i)
-		gpu, found := known[readings.UUID]
+		gpu, found := known[readings.ID]
 		if !found {
-			return fmt.Errorf(`"%s::uuid" is %q, which is none of the recording's "gpus"`, path, readings.UUID)
+			return fmt.Errorf(`"%s::uuid" is %q, which is none of the recording's "gpus"`, path, readings.ID)
 		}
-		if seen[readings.UUID] {
-			return fmt.Errorf(`"%s::uuid" is %q, which is there twice`, path, readings.UUID)
-		}
-		seen[readings.UUID] = true
-		if gpu.part && len(readings.XIDs) > 0 {
+		if gpu.MIG != nil && len(readings.XIDs) > 0 {
 			return fmt.Errorf(`"%s::xids" is there for a MIG device; allowed is it for its GPU, with "gpu_instance"`, path)
 		}
 		if err := readings.check(gpu.pids, path); err != nil {
@@ -216,19 +201,11 @@ func (f *Frame) check(known map[string]knownGPU, path string) error {
 }
 
 func (r *Readings) check(pids map[uint32]bool, path string) error {
-	if err := r.CheckNames(); err != nil {
-		return fmt.Errorf(`"%s": %w`, path, err)
-	}
-	seen := make(map[uint32]bool, len(r.Processes))
 	for i, p := range r.Processes {
 		path := fmt.Sprintf("%s::processes[%d]", path, i)
 		if !pids[p.PID] {
 			return fmt.Errorf(`"%s::pid" is %d, which is none of the GPU's "processes"`, path, p.PID)
 		}
-		if seen[p.PID] {
-			return fmt.Errorf(`"%s::pid" is %d, which is there twice`, path, p.PID)
-		}
-		seen[p.PID] = true
 		for _, kind := range p.Types {
 			if !slices.Contains(device.ProcessTypes, kind) {
 				return fmt.Errorf(`"%s::types" has %q; allowed are %q`, path, kind, device.ProcessTypes)

@@ -29,15 +29,11 @@ type Player struct {
 
 // playedGPU is what is computed once for a GPU.
 type playedGPU struct {
-	recorded  *GPU
-	processes map[uint32]playedProcess
+	recorded *GPU
+	// processes have what does not change.
+	processes map[uint32]device.Process
 	// rounds is the increase of each counter in one round.
 	rounds map[*device.Quantity]float64
-}
-
-type playedProcess struct {
-	details  workload.Details
-	workload workload.Workload
 }
 
 var _ device.Source = (*Player)(nil)
@@ -50,28 +46,24 @@ func NewPlayer(rec *Recording, now func() time.Time) *Player {
 		gpu := &rec.GPUs[i]
 		played := &playedGPU{
 			recorded:  gpu,
-			processes: make(map[uint32]playedProcess, len(gpu.Processes)),
-			rounds:    roundCounters(rec, gpu.UUID),
+			processes: make(map[uint32]device.Process, len(gpu.Processes)),
+			rounds:    roundCounters(rec, gpu.ID),
 		}
 		for j := range gpu.Processes {
 			process := &gpu.Processes[j]
-			played.processes[process.PID] = playedProcess{details: process.details(), workload: process.identify()}
+			played.processes[process.PID] = device.Process{PID: process.PID, Details: process.details(), Workload: process.identify()}
 		}
-		p.gpus[gpu.UUID] = played
+		p.gpus[gpu.ID] = played
 	}
 	return p
 }
 
+// identity returns a copy.
 func (g *GPU) identity() device.Identity {
-	identity := device.Identity{
-		ID: g.UUID, Name: g.Name, Index: g.Index, PCIBusID: g.PCIBusID,
-		VBIOS: g.VBIOS, Architecture: g.Architecture, NUMANode: g.NUMANode,
-	}
+	identity := g.Identity
 	if g.MIG != nil {
-		identity.MIG = &device.MIG{
-			Parent: g.MIG.Parent, Profile: g.MIG.Profile,
-			GPUInstance: g.MIG.GPUInstance, ComputeInstance: g.MIG.ComputeInstance,
-		}
+		mig := *g.MIG
+		identity.MIG = &mig
 	}
 	return identity
 }
@@ -133,7 +125,7 @@ func (p *Player) emitFrame(frame *Frame, at time.Time) {
 		for _, xid := range frame.GPUs[i].XIDs {
 			p.emit(device.Event{
 				Time: at, Host: p.rec.HostName, DriverVersion: p.rec.DriverVersion, CUDAVersion: p.rec.CUDAVersion,
-				GPU: p.gpus[frame.GPUs[i].UUID].recorded.identity(), Replayed: true, Code: xid.Code,
+				GPU: p.gpus[frame.GPUs[i].ID].recorded.identity(), Replayed: true, Code: xid.Code,
 				GPUInstance: number(xid.GPUInstance), ComputeInstance: number(xid.ComputeInstance),
 			})
 		}
@@ -152,7 +144,7 @@ func (p *Player) at(elapsed time.Duration) device.Snapshot {
 
 	snapshot := device.Snapshot{
 		Host:          p.rec.HostName,
-		Driver:        device.DriverState(cmp.Or(frame.DriverState, string(device.DriverOK))),
+		Driver:        cmp.Or(frame.DriverState, device.DriverOK),
 		DriverVersion: p.rec.DriverVersion,
 		CUDAVersion:   p.rec.CUDAVersion,
 		Replayed:      true,
@@ -161,7 +153,7 @@ func (p *Player) at(elapsed time.Duration) device.Snapshot {
 	}
 	for i := range frame.GPUs {
 		readings := &frame.GPUs[i]
-		snapshot.GPUs = append(snapshot.GPUs, p.gpus[readings.UUID].at(readings, float64(rounds)))
+		snapshot.GPUs = append(snapshot.GPUs, p.gpus[readings.ID].at(readings, float64(rounds)))
 	}
 	// A stable sort keeps MIG devices after their GPU, as in the file.
 	slices.SortStableFunc(snapshot.GPUs, func(a, b device.GPU) int { return cmp.Compare(a.Index, b.Index) })
@@ -175,7 +167,7 @@ func (g *playedGPU) at(r *Readings, rounds float64) device.GPU {
 		Asleep:         r.Asleep,
 		Unresponsive:   r.Unresponsive,
 		EventsKnown:    g.recorded.MIG == nil,
-		Readings:       r.Clone(),
+		Readings:       r.Readings,
 		ProcessesKnown: r.Processes != nil,
 		Processes:      make([]device.Process, 0, len(r.Processes)),
 	}
@@ -183,21 +175,15 @@ func (g *playedGPU) at(r *Readings, rounds float64) device.GPU {
 		return value + rounds*g.rounds[q]
 	})
 	for i := range r.Processes {
-		process := &r.Processes[i]
-		types := slices.Clone(process.Types)
-		if len(types) == 0 {
-			types = []string{device.ProcessTypes[0]}
+		process := g.processes[r.Processes[i].PID]
+		process.Types, process.Memory = slices.Clone(r.Processes[i].Types), r.Processes[i].Memory
+		process.Utilization = maps.Clone(r.Processes[i].Utilization)
+		if len(process.Types) == 0 {
+			process.Types = []string{device.ProcessTypes[0]}
 		}
-		known := g.processes[process.PID]
-		gpu.Processes = append(gpu.Processes, device.Process{
-			PID: process.PID, Types: types, Memory: process.Memory,
-			Utilization: maps.Clone(process.Utilization),
-			Details:     known.details, Workload: known.workload,
-		})
+		gpu.Processes = append(gpu.Processes, process)
 	}
-	for _, owner := range r.Owners {
-		gpu.Owners = append(gpu.Owners, workload.Pod{Namespace: owner.Namespace, Name: owner.Pod, Container: owner.Container})
-	}
+	gpu.Owners = slices.Clone(r.Owners)
 	if len(gpu.Owners) == 1 {
 		for i := range gpu.Processes {
 			gpu.Processes[i].Workload.Pod = gpu.Owners[0]
@@ -248,7 +234,7 @@ func roundCounters(rec *Recording, uuid string) map[*device.Quantity]float64 {
 	first, last := make(map[*device.Quantity]float64), make(map[*device.Quantity]float64)
 	for f := range rec.Frames {
 		for i := range rec.Frames[f].GPUs {
-			if rec.Frames[f].GPUs[i].UUID != uuid {
+			if rec.Frames[f].GPUs[i].ID != uuid {
 				continue
 			}
 			rec.Frames[f].GPUs[i].EachCounter(func(q *device.Quantity, value float64) float64 {
@@ -268,7 +254,7 @@ func roundCounters(rec *Recording, uuid string) map[*device.Quantity]float64 {
 	}
 	end := &rec.Frames[len(rec.Frames)-1]
 	for i := range end.GPUs {
-		if end.GPUs[i].UUID != uuid {
+		if end.GPUs[i].ID != uuid {
 			continue
 		}
 		for counter, rate := range rates() {

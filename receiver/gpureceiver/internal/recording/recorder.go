@@ -136,7 +136,7 @@ func (r *Recorder) frame(snapshot *device.Snapshot, at time.Duration) Frame {
 	}
 	frame := Frame{At: at, Attribution: maps.Clone(snapshot.Attribution)}
 	if snapshot.Driver != device.DriverOK {
-		frame.DriverState = string(snapshot.Driver)
+		frame.DriverState = snapshot.Driver
 	}
 	seen := make(map[string]bool, len(snapshot.GPUs))
 	for i := range snapshot.GPUs {

@@ -165,12 +165,14 @@ func TestARecordingTellsNothingPrivate(t *testing.T) {
 	assert.NotContains(t, string(raw), "424242")
 	assert.Equal(t, []GPU{
 		{
-			UUID: "GPU-00000000-0000-0000-0000-000000000000", Name: identity.Name, PCIBusID: identity.PCIBusID,
-			VBIOS: identity.VBIOS, Processes: []Process{{PID: 1}},
+			Identity:  device.Identity{ID: "GPU-00000000-0000-0000-0000-000000000000", Name: identity.Name, PCIBusID: identity.PCIBusID, VBIOS: identity.VBIOS},
+			Processes: []Process{{PID: 1}},
 		},
 		{
-			UUID: "MIG-00000000-0000-0000-0000-000000000001",
-			MIG:  &MIG{Parent: "GPU-00000000-0000-0000-0000-000000000000", Profile: "1g.10gb", GPUInstance: 13},
+			Identity: device.Identity{
+				ID:  "MIG-00000000-0000-0000-0000-000000000001",
+				MIG: &device.MIG{Parent: "GPU-00000000-0000-0000-0000-000000000000", Profile: "1g.10gb", GPUInstance: 13},
+			},
 		},
 	}, rec.GPUs)
 	assert.Equal(t, []XID{{Code: 31}}, rec.Frames[0].GPUs[0].XIDs)
@@ -201,14 +203,14 @@ func TestANumberThatIsUsedAgainIsAnotherProcess(t *testing.T) {
 // What could not be read again is left out, and what cannot be true is not:
 // it is what a report of a bug is about.
 func TestGarbageIsRecordedAsFarAsItCanBeRead(t *testing.T) {
-	d := record(t)
+	d, fan := record(t), device.FanSpeeds.Members()
 	d.Add(&device.Snapshot{Driver: device.DriverOK, GPUs: []device.GPU{{
 		Identity: device.Identity{ID: "a", Index: -1, Name: strings.Repeat("x", 10_000)},
-		Readings: device.Readings{
-			Activity: device.Activities{General: device.Activity{Utilization: device.Read(8083343.05)}},
-			Power:    device.Power{Draw: device.Read(math.NaN()), Limits: device.Numbers{"enforced": math.Inf(1), "unheard": 1, "min": 2}},
-			Thermal:  device.Thermal{Fans: device.Fans{device.Read(0.3), {}, device.Read(math.Inf(-1)), device.Read(0.4)}},
-		},
+		Readings: of(map[*device.Quantity]float64{
+			device.GeneralEngine.Utilization: 8083343.05, device.PowerDraw: math.NaN(),
+			device.PowerLimits.Member("enforced"): math.Inf(1), device.PowerLimits.Member("min"): 2,
+			fan[0]: 0.3, fan[2]: math.Inf(-1), fan[3]: 0.4,
+		}),
 		ProcessesKnown: true,
 		Processes: []device.Process{
 			{PID: 1, Memory: device.Read(math.NaN()), Utilization: device.Numbers{"general": math.NaN(), "unheard": 1}},
@@ -222,9 +224,9 @@ func TestGarbageIsRecordedAsFarAsItCanBeRead(t *testing.T) {
 	rec := d.recorded(t)
 	require.Len(t, rec.Frames[0].GPUs, 1)
 	gpu := rec.Frames[0].GPUs[0]
-	assert.Equal(t, device.Read(8083343.05), gpu.Activity.General.Utilization)
-	assert.Equal(t, device.Power{Limits: device.Numbers{"min": 2}}, gpu.Power)
-	assert.Equal(t, device.Fans{device.Read(0.3), {}, {}, device.Read(0.4)}, gpu.Thermal.Fans)
+	assert.Equal(t, of(map[*device.Quantity]float64{
+		device.GeneralEngine.Utilization: 8083343.05, device.PowerLimits.Member("min"): 2, fan[0]: 0.3, fan[3]: 0.4,
+	}), gpu.Readings)
 	assert.Equal(t, ProcessList{{PID: 1}}, gpu.Processes)
 }
 
@@ -252,7 +254,7 @@ func TestTheRecordingEndsAfterItsDuration(t *testing.T) {
 	var times []time.Duration
 	for _, frame := range rec.Frames {
 		times = append(times, frame.At)
-		assert.Equal(t, "driver_missing", frame.DriverState)
+		assert.Equal(t, device.DriverMissing, frame.DriverState)
 	}
 	assert.Equal(t, []time.Duration{0, 10 * time.Second, time.Hour - time.Second}, times)
 	assert.NoFileExists(t, d.path+partialSuffix)

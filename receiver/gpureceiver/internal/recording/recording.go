@@ -37,35 +37,10 @@ type Recording struct {
 
 // GPU is the constant data of a GPU or MIG device.
 type GPU struct {
-	// UUID is the id as NVML spells it, GPU-… or MIG-…. It is required.
-	UUID string `yaml:"uuid"`
-	// Name is the product name as NVML spells it. Empty means unknown.
-	Name string `yaml:"name,omitempty"`
-	// Index is the NVML index. A MIG device has its GPU's.
-	Index int `yaml:"index"`
-	// PCIBusID is the address on the PCI bus as sysfs writes it. Empty means
-	// unknown.
-	PCIBusID string `yaml:"pci_bus_id,omitempty"`
-	// VBIOS and Architecture are empty where they are unknown.
-	VBIOS        string `yaml:"vbios,omitempty"`
-	Architecture string `yaml:"architecture,omitempty"`
-	// NUMANode is the node of the host memory next to the GPU.
-	NUMANode device.Number `yaml:"numa_node,omitempty"`
-	// MIG is set for a MIG device.
-	MIG *MIG `yaml:"mig,omitempty"`
+	// Identity is without the serial number. Its ID is required.
+	device.Identity `yaml:",inline"`
 	// Processes are the processes on the GPU in any frame.
 	Processes []Process `yaml:"processes,omitempty"`
-}
-
-// MIG is the part of its GPU that a MIG device is.
-type MIG struct {
-	// Parent is the uuid of one of the recording's GPUs.
-	Parent string `yaml:"parent"`
-	// Profile is the size as nvidia-smi writes it. Empty means unknown.
-	Profile string `yaml:"profile,omitempty"`
-	// GPUInstance and ComputeInstance are ids.
-	GPUInstance     int `yaml:"gpu_instance"`
-	ComputeInstance int `yaml:"compute_instance"`
 }
 
 // Process is the constant data of a process.
@@ -90,7 +65,7 @@ type Frame struct {
 	// At is the time since the start of the recording.
 	At time.Duration `yaml:"at"`
 	// DriverState is the driver's state. Empty means ok.
-	DriverState string `yaml:"driver_state,omitempty"`
+	DriverState device.DriverState `yaml:"driver_state,omitempty"`
 	// Attribution is the state of each attribution source.
 	Attribution map[workload.Source]workload.SourceState `yaml:"attribution,omitempty"`
 	// GPUs are the readings of the present GPUs. A missing one has vanished.
@@ -100,51 +75,33 @@ type Frame struct {
 // Readings are the values of one GPU in one frame. An absent value was
 // unavailable.
 type Readings struct {
-	// UUID names one of the recording's GPUs.
-	UUID string `yaml:"uuid"`
+	// ID names one of the recording's GPUs.
+	ID string `yaml:"uuid"`
 	// Lost is true if the GPU had fallen off the bus.
 	Lost bool `yaml:"lost,omitempty"`
 	// Asleep is true if the host had suspended the GPU.
 	Asleep bool `yaml:"asleep,omitempty"`
 	// Unresponsive is true if calls about the GPU did not return in time.
 	Unresponsive bool `yaml:"unresponsive,omitempty"`
-	// Readings are the values.
-	device.Readings `yaml:",inline"`
+	// Readings are the values, and Tree has them for writing.
+	device.Readings `yaml:"-"`
+	Tree            map[string]any `yaml:",inline"`
 	// Processes are the processes on the GPU. An empty list means none, an
 	// absent one that they are unknown.
 	Processes ProcessList `yaml:"processes,omitempty"`
 	// Owners are the containers that the kubelet gave the GPU to.
-	Owners []Owner `yaml:"owners,omitempty"`
+	Owners []workload.Pod `yaml:"owners,omitempty"`
 	// XIDs are the errors that the driver reported at the frame's time.
 	XIDs []XID `yaml:"xids,omitempty"`
 }
 
 // ProcessList is the list of processes of one GPU in one frame. A nil list is
 // absent, an empty one is not.
-type ProcessList []ProcessReadings
+type ProcessList []device.Process
 
 // IsZero reports whether the list is absent, so that YAML leaves it out.
 func (l ProcessList) IsZero() bool {
 	return l == nil
-}
-
-// ProcessReadings are the values of one process in one frame.
-type ProcessReadings struct {
-	// PID names one of the GPU's processes.
-	PID uint32 `yaml:"pid"`
-	// Types are the kinds of its use, compute by default.
-	Types []string `yaml:"types,omitempty"`
-	// Memory is in bytes. Absent means unknown.
-	Memory device.Number `yaml:"memory_bytes,omitempty"`
-	// Utilization is by task, 0 to 1.
-	Utilization device.Numbers `yaml:"utilization,omitempty"`
-}
-
-// Owner is a container that the kubelet gave a GPU to.
-type Owner struct {
-	Namespace string `yaml:"namespace"`
-	Pod       string `yaml:"pod"`
-	Container string `yaml:"container"`
 }
 
 // XID is an error that the driver reported.

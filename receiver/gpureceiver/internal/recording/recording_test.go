@@ -75,7 +75,7 @@ func TestParseRefuses(t *testing.T) {
 		"negative process":     {frame("processes: [{pid: -3}]"), `"frames[0]::gpus[0]::processes[0]::pid" is "-3"; allowed is a whole number that fits uint32`},
 		"type of a process":    {frame("processes: [{pid: 3, types: [idle]}]"), `"frames[0]::gpus[0]::processes[0]::types" has "idle"; allowed are ["compute"`},
 		"task of a process":    {frame("processes: [{pid: 3, utilization: {idle: 1}}]"), `"frames[0]::gpus[0]::processes[0]::utilization" has "idle"; allowed are ["general"`},
-		"name in a set":        {frame("power: {limit_watts: {peak: 1}}"), `"frames[0]::gpus[0]": power.limit has "peak"; allowed are ["enforced"`},
+		"name in a set":        {frame("power: {limit_watts: {peak: 1}}"), `"frames[0]::gpus[0]::power::limit_watts::peak" is no key of a recording; allowed there are ["default" "enforced"`},
 		"nan":                  {frame("power: {draw_watts: .nan}"), `"frames[0]::gpus[0]::power::draw_watts" is ".nan"; allowed is a number from -1e30 to 1e30`},
 		"nan in a set":         {frame("clocks: {hertz: {sm: .nan}}"), `"frames[0]::gpus[0]::clocks::hertz::sm" is ".nan"; allowed is a number`},
 		"null":                 {frame("power: {draw_watts: }"), `"frames[0]::gpus[0]::power::draw_watts" is null; allowed is a value; leave out what was unavailable`},
@@ -99,6 +99,10 @@ func TestParseRefuses(t *testing.T) {
 		"many variables":       {head + "gpus: [{uuid: a, processes: [{pid: 3, environ: " + list("A=b", 65) + "}]}]\nframes: [{at: 0s}]\n", `"gpus[0]::processes[0]::environ" has 65 entries; allowed are at most 64`},
 		"alias":                {head + "gpus: &g [{uuid: a}]\nframes: [{at: 0s, gpus: *g}]\n", `"gpus" is an anchor or an alias; allowed is none of them`},
 		"alias bomb":           {head + "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nframes: [*b,*b,*b,*b,*b,*b,*b]\n", `"a" is no key`},
+		"a key with dots":      {frame("power.draw_watts: 1"), `"frames[0]::gpus[0]::power.draw_watts" is no key`},
+		"an empty key":         {frame(`"": {power: {draw_watts: 1}}`), `"frames[0]::gpus[0]::" is no key`},
+		"no number of a fan":   {frame("thermal: {fan_speed_ratios: [.inf]}"), `"frames[0]::gpus[0]::thermal::fan_speed_ratios[0]" is ".inf"; allowed is a number`},
+		"too large a number":   {frame("power: {draw_watts: -2e30}"), `"frames[0]::gpus[0]::power::draw_watts" is "-2e30"; allowed is a number`},
 		"merge":                {frame("<<: {lost: true}"), `"frames[0]::gpus[0]::<<" is no key`},
 		"deep":                 {head + "frames: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000), `"frames[0]" is a list; allowed is keys with values`},
 	} {
@@ -124,6 +128,14 @@ func play(t *testing.T, recording string) *Player {
 	return NewPlayer(rec, time.Now)
 }
 
+// of returns readings of these quantities.
+func of(numbers map[*device.Quantity]float64) (r device.Readings) {
+	for q, number := range numbers {
+		q.Store(&r, number)
+	}
+	return r
+}
+
 func TestDefaultDuration(t *testing.T) {
 	assert.Equal(t, 6*time.Second, play(t, twoFrames).rec.Duration)
 	assert.Equal(t, 10*time.Second, play(t, head+"frames: [{at: 0s}]\n").rec.Duration)
@@ -143,9 +155,10 @@ func TestEnergyRisesFromRoundToRound(t *testing.T) {
 		60 * time.Second:        10 + 10*15,
 	} {
 		gpu := player.at(elapsed).GPUs[0]
-		assert.InDelta(t, expected, gpu.Readings.Power.Energy.Value, 1e-9, elapsed.String())
+		assert.InDelta(t, expected, device.Energy.Of(&gpu.Readings).Value, 1e-9, elapsed.String())
 	}
-	assert.InDelta(t, 3, player.at(10 * time.Second).GPUs[0].Readings.Power.Draw.Value, 0)
+	gpu := player.at(10 * time.Second).GPUs[0]
+	assert.InDelta(t, 3, device.PowerDraw.Of(&gpu.Readings).Value, 0)
 }
 
 func TestReadingsThatAreAbsentAreUnavailable(t *testing.T) {
@@ -154,7 +167,7 @@ func TestReadingsThatAreAbsentAreUnavailable(t *testing.T) {
 	assert.Equal(t, device.DriverOK, snapshot.Driver)
 	require.Len(t, snapshot.GPUs, 2)
 	assert.Equal(t, device.GPU{Identity: device.Identity{ID: "a"}, EventsKnown: true, Processes: []device.Process{}}, snapshot.GPUs[0], "ordered by index")
-	assert.Equal(t, device.Read(0.0), snapshot.GPUs[1].Readings.Activity.General.Utilization)
+	assert.Equal(t, device.Read(0), device.GeneralEngine.Utilization.Of(&snapshot.GPUs[1].Readings))
 }
 
 // everything has each part of the format once.
@@ -214,7 +227,7 @@ func TestEveryPartOfARecordingIsPlayed(t *testing.T) {
 		GPUs: []device.GPU{
 			{
 				Identity: whole, EventsKnown: true, ProcessesKnown: true,
-				Readings: device.Readings{Power: device.Power{Energy: device.Read(100.0)}},
+				Readings: of(map[*device.Quantity]float64{device.Energy: 100}),
 				Processes: []device.Process{{
 					PID: 3, Types: []string{"compute", "graphics"}, Memory: device.Read(7.0), Utilization: device.Numbers{"general": 0.5},
 					Details:  workload.Details{Executable: "python3", NamespacePID: known(17)},
@@ -376,8 +389,8 @@ frames:
 	} {
 		r := player.at(elapsed).GPUs[0].Readings
 		assert.Equal(t, expected, [5]float64{
-			r.Activity.General.BusySeconds.Value, r.Activity.Decoder.BusySeconds.Value,
-			r.NVLink.Received.Value, r.NVLink.Errors["replay"], r.Power.Energy.Value,
+			device.GeneralEngine.BusyTime.Of(&r).Value, device.DecoderEngine.BusyTime.Of(&r).Value, device.NVLinkReceived.Of(&r).Value,
+			device.NVLinkErrors.Member("replay").Of(&r).Value, device.Energy.Of(&r).Value,
 		}, elapsed.String())
 	}
 }
@@ -392,5 +405,6 @@ frames:
   - at: 4s
 `)
 	assert.Empty(t, player.at(4*time.Second).GPUs)
-	assert.InDelta(t, 5, player.at(10 * time.Second).GPUs[0].Readings.Power.Energy.Value, 0)
+	gpu := player.at(10 * time.Second).GPUs[0]
+	assert.InDelta(t, 5, device.Energy.Of(&gpu.Readings).Value, 0)
 }

@@ -3,8 +3,10 @@ package recording
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,20 +30,71 @@ var maxEntries = map[string]int{
 	"xids":             maxXIDs,
 }
 
-var (
-	durationType = reflect.TypeFor[time.Duration]()
-	numberType   = reflect.TypeFor[device.Number]()
-	flagType     = reflect.TypeFor[device.Flag]()
-	numbersType  = reflect.TypeFor[device.Numbers]()
-)
+// unique is the key that differs between the entries of each list, and its field.
+var unique = map[string][2]string{"gpus": {"uuid", "ID"}, "processes": {"pid", "PID"}}
 
-// checkSchema compares a document with the type that it is decoded into, so that
-// an error names the key and the allowed values. The decoder would name a type
-// of this program, take null for 0 and a bare number for nanoseconds.
-func checkSchema(node *yaml.Node, kind reflect.Type, path string) error {
-	if kind.Kind() == reflect.Pointer {
-		kind = kind.Elem()
+// decode reads a node into a value. Its errors name the key and the allowed values. The
+// decoder of YAML would name a type of this program, take null for 0 and a bare number
+// for nanoseconds.
+func decode(node *yaml.Node, into reflect.Value, path string) error {
+	if err := refuse(node, path); err != nil {
+		return err
 	}
+	switch value := into.Addr().Interface().(type) {
+	case *time.Duration:
+		if node.Tag != "!!str" {
+			return wrong(node, path, describe(node), "a duration such as 10s")
+		}
+		return decodeScalar(node, value, path, "a duration such as 10s")
+	case *device.Number:
+		value.Known = true
+		return decode(node, reflect.ValueOf(&value.Value).Elem(), path)
+	}
+	switch kind := into.Type(); kind.Kind() {
+	case reflect.Pointer:
+		into.Set(reflect.New(kind.Elem()))
+		return decode(node, into.Elem(), path)
+	case reflect.Struct:
+		return decodePairs(node, path, func(name string, value *yaml.Node, path string) error {
+			return decodeField(value, into, name, path)
+		})
+	case reflect.Slice:
+		return decodeSlice(node, into, path)
+	case reflect.Map:
+		into.Set(reflect.MakeMap(kind))
+		return decodePairs(node, path, func(name string, node *yaml.Node, path string) error {
+			value := reflect.New(kind.Elem()).Elem()
+			err := decode(node, value, path)
+			into.SetMapIndex(reflect.ValueOf(name).Convert(kind.Key()), value)
+			return err
+		})
+	case reflect.String:
+		if node.Kind == yaml.ScalarNode && len(node.Value) > maxText {
+			return wrong(node, path, fmt.Sprintf("%d bytes long", len(node.Value)), fmt.Sprintf("at most %d", maxText))
+		}
+		if node.Kind == yaml.ScalarNode {
+			into.SetString(node.Value)
+			return nil
+		}
+		return wrong(node, path, describe(node), "a text")
+	case reflect.Bool:
+		return decodeScalar(node, into.Addr().Interface(), path, "true or false")
+	case reflect.Float64:
+		const allowed = "a number from -1e30 to 1e30"
+		if err := decodeScalar(node, into.Addr().Interface(), path, allowed); err != nil {
+			return err
+		}
+		if !device.IsReading(into.Float()) {
+			return wrong(node, path, describe(node), allowed)
+		}
+		return nil
+	default:
+		return decodeScalar(node, into.Addr().Interface(), path, "a whole number that fits "+kind.String())
+	}
+}
+
+// refuse returns an error for what is nowhere allowed.
+func refuse(node *yaml.Node, path string) error {
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
 		// Aliases let a small file become large in memory.
@@ -49,73 +102,77 @@ func checkSchema(node *yaml.Node, kind reflect.Type, path string) error {
 	case node.Kind == yaml.ScalarNode && node.Tag == "!!null":
 		return wrong(node, path, "null", "a value; leave out what was unavailable")
 	}
-	switch kind {
-	case durationType:
-		var duration time.Duration
-		if node.Kind != yaml.ScalarNode || node.Tag != "!!str" || node.Decode(&duration) != nil {
-			return wrong(node, path, describe(node), "a duration such as 10s")
-		}
-		return nil
-	case numberType:
-		return checkScalar(node, kind, path, "a number from -1e30 to 1e30")
-	case flagType:
-		return checkScalar(node, kind, path, "true or false")
-	case numbersType:
-		return checkNumbers(node, path)
-	}
-	switch kind.Kind() {
-	case reflect.Struct:
-		return checkFields(node, kind, path)
-	case reflect.Slice:
-		return checkEntries(node, kind, path)
-	case reflect.Map:
-		return checkPairs(node, path, func(value *yaml.Node, path string) error {
-			return checkSchema(value, kind.Elem(), path)
-		})
-	case reflect.String:
-		if node.Kind != yaml.ScalarNode {
-			return wrong(node, path, describe(node), "a text")
-		}
-		if len(node.Value) > maxText {
-			return wrong(node, path, fmt.Sprintf("%d bytes long", len(node.Value)), fmt.Sprintf("at most %d", maxText))
-		}
-		return nil
-	case reflect.Bool:
-		return checkScalar(node, kind, path, "true or false")
-	default:
-		return checkScalar(node, kind, path, "a whole number that fits "+kind.String())
-	}
+	return nil
 }
 
-func checkScalar(node *yaml.Node, kind reflect.Type, path, allowed string) error {
-	if node.Kind != yaml.ScalarNode || node.Decode(reflect.New(kind).Interface()) != nil {
+func decodeScalar(node *yaml.Node, into any, path, allowed string) error {
+	if node.Kind != yaml.ScalarNode || node.Decode(into) != nil {
 		return wrong(node, path, describe(node), allowed)
 	}
 	return nil
 }
 
-func checkNumbers(node *yaml.Node, path string) error {
-	return checkPairs(node, path, func(value *yaml.Node, path string) error {
-		return checkSchema(value, numberType, path)
-	})
-}
-
-// checkFields checks a mapping whose keys are the fields of a struct.
-func checkFields(node *yaml.Node, kind reflect.Type, path string) error {
-	fields := fieldsOf(kind)
-	return checkPairs(node, path, func(value *yaml.Node, path string) error {
-		name := path[strings.LastIndex(path, ":")+1:]
-		for _, field := range fields {
-			if field.name == name {
-				return checkSchema(value, field.kind, path)
-			}
+// decodeField reads the field of a struct that has this name, or a part of readings.
+func decodeField(node *yaml.Node, into reflect.Value, name, path string) error {
+	fields := fieldsOf(into)
+	if field, found := fields[name]; found {
+		return decode(node, field, path)
+	}
+	allowed := slices.Collect(maps.Keys(fields))
+	if r, ok := reflect.TypeAssert[*Readings](into.Addr()); ok {
+		if of, found := device.AtKey(name); found && name != "" && !strings.Contains(name, ".") {
+			return decodeReadings(node, &r.Readings, of, name, path)
 		}
-		return fmt.Errorf("line %d: %q is no key of a recording; allowed there are %q", value.Line, path, names(fields))
+		allowed = append(allowed, device.KeysBelow("")...)
+	}
+	return unknown(node, path, allowed)
+}
+
+// decodeReadings reads the quantities at a key of readings, or what is below it.
+func decodeReadings(node *yaml.Node, r *device.Readings, of []*device.Quantity, key, path string) error {
+	if err := refuse(node, path); err != nil {
+		return err
+	}
+	switch {
+	case len(of) == 1:
+		return decodeReading(node, r, of[0], path)
+	case len(of) > 1:
+		return decodeEntries(node, path, func(i int, entry *yaml.Node, path string) error {
+			if entry.Tag == "!!null" && entry.Anchor == "" {
+				return nil
+			}
+			return decodeReading(entry, r, of[i], path)
+		})
+	}
+	return decodePairs(node, path, func(name string, node *yaml.Node, path string) error {
+		below := key + "." + name
+		of, found := device.AtKey(below)
+		if !found || strings.Contains(name, ".") {
+			return unknown(node, path, device.KeysBelow(key))
+		}
+		return decodeReadings(node, r, of, below, path)
 	})
 }
 
-// checkPairs checks a mapping with a function for each of its values.
-func checkPairs(node *yaml.Node, path string, check func(value *yaml.Node, path string) error) error {
+// decodeReading reads one reading.
+func decodeReading(node *yaml.Node, r *device.Readings, of *device.Quantity, path string) error {
+	var number float64
+	if !of.Flag() {
+		err := decode(node, reflect.ValueOf(&number).Elem(), path)
+		of.Store(r, number)
+		return err
+	}
+	var flag bool
+	err := decode(node, reflect.ValueOf(&flag).Elem(), path)
+	if flag {
+		number = 1
+	}
+	of.Store(r, number)
+	return err
+}
+
+// decodePairs calls read with each pair of a mapping.
+func decodePairs(node *yaml.Node, path string, read func(name string, value *yaml.Node, path string) error) error {
 	if node.Kind != yaml.MappingNode {
 		return wrong(node, path, describe(node), "keys with values")
 	}
@@ -130,59 +187,79 @@ func checkPairs(node *yaml.Node, path string, check func(value *yaml.Node, path 
 			return wrong(key, join(path, name), "there twice", "one")
 		}
 		seen[name] = true
-		if err := check(value, join(path, name)); err != nil {
+		if err := read(name, value, join(path, name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkEntries(node *yaml.Node, kind reflect.Type, path string) error {
+// decodeEntries calls read with each entry of a list.
+func decodeEntries(node *yaml.Node, path string, read func(i int, entry *yaml.Node, path string) error) error {
 	if node.Kind != yaml.SequenceNode {
 		return wrong(node, path, describe(node), "a list")
 	}
-	name := path[strings.LastIndex(path, ":")+1:]
-	if allowed := maxEntries[name]; len(node.Content) > allowed {
+	if allowed := maxEntries[lastKey(path)]; len(node.Content) > allowed {
 		return fmt.Errorf("line %d: %q has %d entries; allowed are at most %d", node.Line, path, len(node.Content), allowed)
 	}
 	for i, entry := range node.Content {
-		if kind == reflect.TypeFor[device.Fans]() && entry.Tag == "!!null" && entry.Anchor == "" {
-			continue
-		}
-		if err := checkSchema(entry, kind.Elem(), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+		if err := read(i, entry, fmt.Sprintf("%s[%d]", path, i)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// field is a key of a mapping.
-type field struct {
-	name string
-	kind reflect.Type
+// decodeSlice reads a list, whose entries differ.
+func decodeSlice(node *yaml.Node, into reflect.Value, path string) error {
+	into.Set(reflect.MakeSlice(into.Type(), 0, 0))
+	key, differ := unique[lastKey(path)]
+	seen := make(map[any]bool)
+	return decodeEntries(node, path, func(_ int, entry *yaml.Node, path string) error {
+		value := reflect.New(into.Type().Elem()).Elem()
+		if err := decode(entry, value, path); err != nil {
+			return err
+		}
+		into.Set(reflect.Append(into, value))
+		if !differ {
+			return nil
+		}
+		id := value.FieldByName(key[1]).Interface()
+		if seen[id] {
+			if text, ok := id.(string); ok {
+				id = strconv.Quote(text)
+			}
+			return fmt.Errorf("line %d: %q is %v, which is there twice", entry.Line, join(path, key[0]), id)
+		}
+		seen[id] = true
+		return nil
+	})
 }
 
-// fieldsOf returns the keys of a struct, including those of inlined structs.
-func fieldsOf(kind reflect.Type) []field {
-	var fields []field
-	for f := range kind.Fields() {
-		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		if options == "inline" {
-			fields = append(fields, fieldsOf(f.Type)...)
-			continue
+// fieldsOf returns the fields of a struct by their keys, including those of inlined
+// structs.
+func fieldsOf(of reflect.Value) map[string]reflect.Value {
+	fields := make(map[string]reflect.Value)
+	for i := range of.NumField() {
+		name, options, _ := strings.Cut(of.Type().Field(i).Tag.Get("yaml"), ",")
+		switch {
+		case options == "inline" && of.Field(i).Kind() == reflect.Struct:
+			maps.Copy(fields, fieldsOf(of.Field(i)))
+		case options != "inline" && name != "-":
+			fields[name] = of.Field(i)
 		}
-		fields = append(fields, field{name, f.Type})
 	}
 	return fields
 }
 
-func names(fields []field) []string {
-	all := make([]string, 0, len(fields))
-	for _, f := range fields {
-		all = append(all, f.name)
-	}
-	slices.Sort(all)
-	return all
+func lastKey(path string) string {
+	return path[strings.LastIndex(path, ":")+1:]
+}
+
+// unknown returns an error about a key.
+func unknown(node *yaml.Node, path string, allowed []string) error {
+	slices.Sort(allowed)
+	return fmt.Errorf("line %d: %q is no key of a recording; allowed there are %q", node.Line, path, allowed)
 }
 
 func join(path, name string) string {

@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package nvmlsource
 
 import (
@@ -33,9 +35,9 @@ func (s *Source) closeLibrary(ctx context.Context) {
 		if closing != nil {
 			closing.closed.Store(true)
 		}
-		askStatus("close", s.opts.Called, s.library.Close)
+		askStatus("close", s.opts.Telemetry, s.library.close)
 	}) == abandoned {
-		s.opts.Abandoned(driverSubject)
+		s.opts.Telemetry.Abandoned()
 	}
 }
 
@@ -82,13 +84,6 @@ func (s *Source) misses() bool {
 	return false
 }
 
-// samplingLibrary is a library with the driver's own samples.
-type samplingLibrary interface {
-	// ImpossibleSamples returns the number of impossible samples since the
-	// last call.
-	ImpossibleSamples() int64
-}
-
 // releases reports whether the library is closed between readings.
 func (s *Source) releases() bool {
 	return s.opts.ReleaseBetweenReadings && !s.kept
@@ -112,22 +107,15 @@ func (s *Source) releasable(ctx context.Context) bool {
 	return true
 }
 
-// persistentGPU is a GPU with a persistence mode, in which the driver keeps it
-// initialised while no process uses it.
-type persistentGPU interface {
-	Persistent() (bool, status)
-}
-
-// persistent reports whether a GPU's persistence mode is on. A MIG device has
-// its GPU's.
+// persistent reports whether a GPU's persistence mode is on, in which the driver keeps it
+// initialised while no process uses it. A MIG device has its GPU's.
 func (s *Source) persistent(ctx context.Context, known *knownGPU) bool {
-	handle, can := known.handle.(persistentGPU)
 	if known.identity.MIG != nil {
 		return true
 	}
-	if !can || s.asleep(known) {
+	if asleep(known.powerStatus) {
 		return false
 	}
-	on, result := askAbout(ctx, s, known, "persistence_mode", handle.Persistent)
+	on, result := askAbout(ctx, s, known, "persistence_mode", known.persistent)
 	return result == statusSuccess && on
 }

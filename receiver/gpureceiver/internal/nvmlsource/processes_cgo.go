@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package nvmlsource
 
 import (
@@ -6,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
@@ -20,18 +23,19 @@ const maxProcesses = 1024
 // for.
 const kubeletTimeout = 5 * time.Second
 
-// statusTooMany means that a GPU has more processes than maxProcesses.
-const statusTooMany status = "TOO_MANY"
+// unavailableMemory is NVML's value if it does not know the memory of a process,
+// for example on a MIG device without permission.
+const unavailableMemory = ^uint64(0)
 
 // processLists are the driver's answers about one GPU's processes in one slow
 // round.
 type processLists struct {
 	// byType are the processes by the names of device.ProcessTypes. A type
 	// without an answer is missing.
-	byType map[string][]process
+	byType map[string][]nvml.ProcessInfo
 	// samples are the samples since the round before. They count only if
 	// sampled is true, and then a process without samples was idle.
-	samples []processSample
+	samples []nvml.ProcessUtilizationSample
 	sampled bool
 }
 
@@ -78,7 +82,7 @@ func (a *attribution) shutdown(ctx context.Context) {
 func (a *attribution) describe(lists *processLists) []device.Process {
 	processes, dropped := lists.merge()
 	for range dropped {
-		a.opts.Failed("processes", string(statusTooMany))
+		a.opts.Telemetry.Failed("processes", string(statusTooMany))
 	}
 	if len(processes) > 0 && !a.procs.Visible() && !a.warned {
 		a.warned = true
@@ -145,22 +149,22 @@ func (l *processLists) merge() (processes []device.Process, dropped int) {
 	indexes := make(map[uint32]int)
 	for _, kind := range device.ProcessTypes {
 		for _, listed := range l.byType[kind] {
-			index, found := indexes[listed.pid]
+			index, found := indexes[listed.Pid]
 			if !found {
 				if len(processes) >= maxProcesses {
 					dropped++
 					continue
 				}
 				index = len(processes)
-				indexes[listed.pid] = index
-				processes = append(processes, device.Process{PID: listed.pid})
+				indexes[listed.Pid] = index
+				processes = append(processes, device.Process{PID: listed.Pid})
 			}
 			if !slices.Contains(processes[index].Types, kind) {
 				processes[index].Types = append(processes[index].Types, kind)
 			}
-			if listed.memory != unavailableMemory {
+			if listed.UsedGpuMemory != unavailableMemory {
 				// Each list has the memory of the whole process.
-				memory := max(processes[index].Memory.Value, float64(listed.memory))
+				memory := max(processes[index].Memory.Value, float64(listed.UsedGpuMemory))
 				processes[index].Memory = device.Read(memory)
 			}
 		}
@@ -180,12 +184,12 @@ func (l *processLists) use(processes []device.Process, indexes map[uint32]int) {
 		processes[i].Utilization = device.Numbers{"general": 0, "encoder": 0, "decoder": 0}
 	}
 	for _, sample := range l.samples {
-		index, found := indexes[sample.pid]
+		index, found := indexes[sample.Pid]
 		if !found {
 			continue
 		}
 		mean := processes[index].Utilization
-		if max(sample.general, sample.encoder, sample.decoder) > 100 {
+		if max(sample.SmUtil, sample.EncUtil, sample.DecUtil) > 100 {
 			if counts[index] == 0 {
 				for task := range mean {
 					mean[task] = math.NaN()
@@ -196,7 +200,7 @@ func (l *processLists) use(processes []device.Process, indexes map[uint32]int) {
 		if counts[index]++; counts[index] == 1 {
 			clear(mean)
 		}
-		for task, value := range map[string]uint32{"general": sample.general, "encoder": sample.encoder, "decoder": sample.decoder} {
+		for task, value := range map[string]uint32{"general": sample.SmUtil, "encoder": sample.EncUtil, "decoder": sample.DecUtil} {
 			mean[task] += (float64(value)/100 - mean[task]) / counts[index]
 		}
 	}

@@ -1,9 +1,13 @@
+//go:build cgo && linux
+
 package nvmlsource
 
 import (
 	"slices"
 	"sync"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
@@ -12,8 +16,8 @@ import (
 // calls fills. When that goroutine is abandoned, the answers so far are taken, and
 // later ones are lost.
 type readings struct {
-	// called is called for each call that returns after the answers were taken.
-	called func(call, status string, took time.Duration)
+	// telemetry gets each call that returns after the answers were taken.
+	telemetry Telemetry
 
 	mu      sync.Mutex
 	taken   bool
@@ -42,34 +46,28 @@ type duration struct {
 }
 
 // newReadings returns readings without answers.
-func newReadings(known *knownGPU, called func(call, status string, took time.Duration)) *readings {
-	return &readings{called: called, answers: answers{
+func newReadings(known *knownGPU, telemetry Telemetry) *readings {
+	return &readings{telemetry: telemetry, answers: answers{
 		gpu: device.GPU{Identity: known.identity}, durations: make([]duration, 0, len(known.fastCalls)),
 	}}
 }
 
 // reportDurations reports the durations of calls.
-func reportDurations(durations [][]duration, called func(call, status string, took time.Duration)) {
+func reportDurations(durations [][]duration, telemetry Telemetry) {
 	for _, ofGPU := range durations {
 		for _, d := range ofGPU {
-			called(d.call, string(d.status), d.took)
+			telemetry.Called(d.call, string(d.status), d.took)
 		}
 	}
 }
 
-// failure is a call that did not succeed.
-type failure struct {
-	call   string
-	status status
-}
-
 // put stores the result of a call, and reports whether to make the next one.
-func (r *readings) put(c *call, result status, store func(*device.Readings), took time.Duration) bool {
+func (r *readings) put(c *call, result status, read values, took time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.taken {
 		if !c.part {
-			r.called(c.name, string(result), took)
+			r.telemetry.Called(c.name, string(result), took)
 		}
 		return false
 	}
@@ -80,7 +78,7 @@ func (r *readings) put(c *call, result status, store func(*device.Readings), too
 	switch {
 	case result == statusSuccess:
 		a.succeeded++
-		store(&a.gpu.Readings)
+		read.store(&a.gpu.Readings)
 	case result.unsupported():
 		// This is no answer of the GPU: often no call was made.
 		if !slices.Contains(a.unsupported, c.name) {
@@ -105,41 +103,35 @@ func (r *readings) take() answers {
 // fill makes the calls in their order. It stops if the GPU fell off the bus, or
 // if the answers were taken.
 func (r *readings) fill(calls []call) {
+	var read values
 	begin := time.Now()
 	for i := range calls {
-		store, result := guard(calls[i].read)
+		result := calls[i].make(&read)
 		end := time.Now()
-		if !r.put(&calls[i], result, store, end.Sub(begin)) {
+		if !r.put(&calls[i], result, read, end.Sub(begin)) {
 			return
 		}
 		begin = end
 	}
 }
 
-// guard makes a call and turns a panic of the binding into a status.
-func guard[T any](ask func() (T, status)) (value T, result status) {
-	defer func() {
-		if recover() != nil {
-			var none T
-			value, result = none, statusPanic
+// gpu logs whether a GPU answers if that has changed, with the first failure.
+func (l *stateLog) gpu(known *knownGPU, failures []failure, answered bool) {
+	var state status
+	for _, f := range failures {
+		if !answered || f.status == statusTimeout || f.status == statusGPUIsLost {
+			state = f.status
+			break
 		}
-	}()
-	return ask()
-}
-
-// ask makes a call, turns a panic of the binding into a status, and reports the
-// call's duration.
-func ask[T any](name string, called func(call, status string, took time.Duration), question func() (T, status)) (T, status) {
-	begin := time.Now()
-	value, result := guard(question)
-	if called != nil {
-		called(name, string(result), time.Since(begin))
 	}
-	return value, result
-}
-
-// askStatus is ask for calls without a value.
-func askStatus(name string, called func(call, status string, took time.Duration), question func() status) status {
-	_, result := ask(name, called, func() (struct{}, status) { return struct{}{}, question() })
-	return result
+	if state == known.state {
+		return
+	}
+	known.state = state
+	fields := []zap.Field{zap.String("hw.id", known.identity.ID), zap.Int("nvidia.gpu.index", known.identity.Index)}
+	if state == "" {
+		l.logger.Info("The GPU answers again", fields...)
+		return
+	}
+	l.logger.Warn("The GPU does not answer; the other GPUs are still read", append(fields, zap.String("nvml.return", string(state)))...)
 }

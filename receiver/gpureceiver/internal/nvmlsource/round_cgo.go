@@ -1,8 +1,13 @@
+//go:build cgo && linux
+
 package nvmlsource
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
@@ -21,10 +26,8 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, [
 	snapshot.DriverVersion, snapshot.CUDAVersion = s.driverVersion, s.cudaVersion
 
 	round := s.readAll(ctx, snapshot)
-	if sampling, can := s.library.(samplingLibrary); can {
-		if count := sampling.ImpossibleSamples(); count > 0 {
-			s.opts.Dropped("samples", count)
-		}
+	if count := s.library.impossible.Swap(0); count > 0 {
+		s.opts.Telemetry.Dropped("samples", count)
 	}
 	var first []*knownGPU
 	if ctx.Err() == nil {
@@ -77,31 +80,19 @@ type round struct {
 // readAll makes the quick calls about all GPUs. A GPU that hangs does not affect
 // the others.
 func (s *Source) readAll(ctx context.Context, snapshot *device.Snapshot) round {
-	// A suspended GPU is not read.
-	asked := make([]*readings, len(s.gpus))
-	steps := make([]step, 0, len(s.gpus))
-	for i, known := range s.gpus {
-		if s.asleep(known) {
-			continue
-		}
-		r := newReadings(known, s.opts.Called)
-		asked[i] = r
-		steps = append(steps, step{known.subject(), func() { r.fill(known.fastCalls) }})
-	}
-	outcomes := s.calls.doAll(ctx, s.opts.CallTimeout, steps)
-
 	found := round{unsupported: make(map[string]int)}
 	snapshot.GPUs = make([]device.GPU, 0, len(s.gpus))
 	var durations [][]duration
-	for i, known := range s.gpus {
-		if asked[i] == nil {
+	for _, known := range s.gpus {
+		if asleep(known.powerStatus) {
+			// A suspended GPU is not read.
 			known.slow.clear()
 			snapshot.GPUs = append(snapshot.GPUs, device.GPU{Identity: known.identity, Asleep: true})
 			found.answered = true
 			continue
 		}
-		r := s.taken(ctx, known, asked[i], outcomes[0])
-		outcomes = outcomes[1:]
+		asked := newReadings(known, s.opts.Telemetry)
+		r := s.taken(ctx, known, asked, s.calls.do(ctx, s.opts.CallTimeout, known.subject(), func() { asked.fill(known.fastCalls) }))
 		snapshot.GPUs = append(snapshot.GPUs, r.gpu)
 		durations = append(durations, r.durations)
 		found.failures = append(found.failures, r.failures...)
@@ -117,7 +108,7 @@ func (s *Source) readAll(ctx context.Context, snapshot *device.Snapshot) round {
 	}
 	// Recording a duration takes longer than many calls, and the reading does
 	// not need it.
-	s.background.Go(func() { reportDurations(durations, s.opts.Called) })
+	s.background.Go(func() { reportDurations(durations, s.opts.Telemetry) })
 	return found
 }
 
@@ -131,7 +122,7 @@ func (s *Source) taken(ctx context.Context, known *knownGPU, r *readings, result
 		return taken
 	}
 	if result == abandoned {
-		s.opts.Abandoned(known.subject())
+		s.opts.Telemetry.Abandoned()
 	}
 	if result != completed {
 		taken.failures = append(taken.failures, failure{call: "gpu", status: statusTimeout})
@@ -139,7 +130,7 @@ func (s *Source) taken(ctx context.Context, known *knownGPU, r *readings, result
 		taken.gpu.Unresponsive = true
 	}
 	for _, f := range taken.failures {
-		s.opts.Failed(f.call, string(f.status))
+		s.opts.Telemetry.Failed(f.call, string(f.status))
 		if f.status == statusGPUIsLost {
 			taken.gpu.Lost, taken.gpu.Readings = true, device.Readings{}
 		}
@@ -151,14 +142,34 @@ func (s *Source) taken(ctx context.Context, known *knownGPU, r *readings, result
 	return taken
 }
 
-// asleep reports whether the host has suspended a GPU, which is then not read.
-func (*Source) asleep(known *knownGPU) bool {
-	return asleep(known.powerStatus)
-}
-
 // count keeps the counts for the receiver's own metrics.
 func (s *Source) count(gpus []*knownGPU, unsupported map[string]int) {
 	s.tallyMu.Lock()
 	defer s.tallyMu.Unlock()
 	s.tally = Tally{GPUs: len(gpus), Unsupported: unsupported}
+}
+
+// suspended is the kernel's status of a device that it has put to sleep.
+const suspended = "suspended"
+
+// powerStatusPath is the file with the kernel's power status of a PCI device,
+// below the host's root directory.
+func powerStatusPath(rootPath, busID string) string {
+	return filepath.Join("/", rootPath, "sys/bus/pci/devices", filepath.Base(busID), "power/runtime_status")
+}
+
+// asleep reports whether the host has suspended the device of a file. Any call
+// about such a GPU would wake it. A device without a readable file counts as
+// awake: most hosts do not suspend GPUs.
+func asleep(path string) bool {
+	// This runs for every GPU at every reading, and the package os would
+	// prepare for a wait that the kernel's files never need.
+	file, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = syscall.Close(file) }()
+	var state [len(suspended) + 1]byte
+	n, err := syscall.Read(file, state[:])
+	return err == nil && strings.TrimSpace(string(state[:n])) == suspended
 }

@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package nvmlsource
 
 import (
@@ -6,21 +8,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
-)
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
-// statusInsufficientSize and statusNVMLTimeout are NVML's own.
-const (
-	statusInsufficientSize status = "INSUFFICIENT_SIZE"
-	statusNVMLTimeout      status = "TIMEOUT"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
 // slowAnswers are the last answers of the slow calls about one GPU. The
 // background fills them, and each reading uses them.
 type slowAnswers struct {
-	mu sync.Mutex
-	// stores put values into readings.
-	stores []func(*device.Readings)
+	mu     sync.Mutex
+	values values
 	// listed is true if the driver listed the processes.
 	listed    bool
 	processes []device.Process
@@ -37,7 +34,7 @@ type slowAnswers struct {
 func (a *slowAnswers) clear() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.stores, a.listed, a.processes = nil, false, nil
+	a.values, a.listed, a.processes = nil, false, nil
 }
 
 func (a *slowAnswers) setProcesses(listed bool, processes []device.Process) {
@@ -46,10 +43,10 @@ func (a *slowAnswers) setProcesses(listed bool, processes []device.Process) {
 	a.listed, a.processes = listed, processes
 }
 
-func (a *slowAnswers) setStores(stores []func(*device.Readings)) {
+func (a *slowAnswers) setValues(read values) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.stores = stores
+	a.values = read
 }
 
 // apply adds the answers to a GPU's readings. It leaves out processes that have
@@ -57,9 +54,7 @@ func (a *slowAnswers) setStores(stores []func(*device.Readings)) {
 func (a *slowAnswers) apply(read *device.GPU, alive func([]device.Process) []device.Process) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, store := range a.stores {
-		store(&read.Readings)
-	}
+	a.values.store(&read.Readings)
 	if !a.listed {
 		return
 	}
@@ -77,46 +72,31 @@ func askAbout[T any](ctx context.Context, s *Source, known *knownGPU, name strin
 		value  T
 		result status
 	}
-	// The buffer lets the goroutine that makes the call continue if the answer
-	// is not received.
-	answers := make(chan answer, 1)
-	switch s.calls.do(ctx, s.opts.CallTimeout, known.subject(), func() {
+	given, outcome := request(ctx, s, known.subject(), func() answer {
 		if known.session.closed.Load() {
 			// The library was closed before the call was made.
-			answers <- answer{result: statusTimeout}
-			return
+			return answer{result: statusTimeout}
 		}
-		value, result := ask(name, s.opts.Called, question)
-		answers <- answer{value, result}
-	}) {
-	case completed:
-		given := <-answers
-		if given.result != statusSuccess && given.result != statusTimeout && !given.result.unsupported() {
-			s.opts.Failed(name, string(given.result))
+		value, result := ask(name, s.opts.Telemetry, question)
+		return answer{value, result}
+	}, func(answer) {})
+	switch {
+	case given.result == "":
+		given.result = statusTimeout
+		if outcome == abandoned && ctx.Err() == nil {
+			s.opts.Telemetry.Failed(name, string(statusTimeout))
 		}
-		return given.value, given.result
-	case abandoned:
-		if ctx.Err() == nil {
-			s.opts.Abandoned(known.subject())
-			s.opts.Failed(name, string(statusTimeout))
-		}
+	case given.result != statusSuccess && given.result != statusTimeout && !given.result.unsupported():
+		s.opts.Telemetry.Failed(name, string(given.result))
 	}
-	var none T
-	return none, statusTimeout
-}
-
-// dead reports whether to make no more calls about a GPU in this round.
-func (s status) dead() bool {
-	return s == statusTimeout || s == statusGPUIsLost
+	return given.value, given.result
 }
 
 // listProcesses lists the processes of a GPU and their use of it. It calls turn
 // before each call, which waits and reports false to stop.
 func (s *Source) listProcesses(ctx context.Context, known *knownGPU, turn func() bool) {
-	lists := &processLists{byType: make(map[string][]process, len(device.ProcessTypes))}
-	for i, list := range []func() ([]process, status){
-		known.handle.ComputeProcesses, known.handle.GraphicsProcesses, known.handle.MPSProcesses,
-	} {
+	lists := &processLists{byType: make(map[string][]nvml.ProcessInfo, len(device.ProcessTypes))}
+	for i, list := range known.processLists() {
 		kind := device.ProcessTypes[i]
 		if !turn() {
 			return
@@ -161,20 +141,15 @@ func (l *processLists) any() bool {
 // sampleProcesses reads the driver's samples of processes since the last round.
 func (s *Source) sampleProcesses(ctx context.Context, known *knownGPU, lists *processLists) {
 	since := known.slow.since
-	samples, result := askAbout(ctx, s, known, "process_utilization", func() ([]processSample, status) {
-		samples, result := known.handle.ProcessUtilization(since)
-		if result == statusInsufficientSize {
-			// The binding returns this if there are no samples.
-			return nil, statusSuccess
-		}
-		return samples, result
+	samples, result := askAbout(ctx, s, known, "process_utilization", func() ([]nvml.ProcessUtilizationSample, status) {
+		return known.processUtilization(since)
 	})
 	if result != statusSuccess {
 		return
 	}
 	lists.samples, lists.sampled = samples, true
 	for _, sample := range samples {
-		known.slow.since = max(known.slow.since, sample.time)
+		known.slow.since = max(known.slow.since, sample.TimeStamp)
 	}
 }
 
@@ -183,21 +158,24 @@ func (s *Source) askSlowly(ctx context.Context, known *knownGPU, turn func() boo
 	if len(known.slowCalls) == 0 {
 		return
 	}
-	var stores []func(*device.Readings)
+	var all values
 	for i := range known.slowCalls {
 		if !turn() {
 			return
 		}
-		store, result := askAbout(ctx, s, known, known.slowCalls[i].name, known.slowCalls[i].read)
+		read, result := askAbout(ctx, s, known, known.slowCalls[i].name, func() (read values, result status) {
+			result = known.slowCalls[i].read(&read)
+			return read, result
+		})
 		if result.dead() {
 			known.slow.clear()
 			return
 		}
 		if result == statusSuccess {
-			stores = append(stores, store)
+			all = append(all, read...)
 		}
 	}
-	known.slow.setStores(stores)
+	known.slow.setValues(all)
 }
 
 // slowTarget is a GPU of a slow round, and whether to list its processes.
@@ -213,7 +191,7 @@ func (s *Source) slowRound(ctx context.Context, targets []slowTarget, turn func(
 		if !turn() {
 			return
 		}
-		if s.asleep(target.known) {
+		if asleep(target.known.powerStatus) {
 			continue
 		}
 		if target.processes {

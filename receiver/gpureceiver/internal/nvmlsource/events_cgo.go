@@ -1,9 +1,13 @@
+//go:build cgo && linux
+
 package nvmlsource
 
 import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
@@ -23,57 +27,25 @@ const (
 	lostEventRetry = time.Second
 )
 
-// eventLibrary is a library that reports events.
-type eventLibrary interface {
-	// NewEventSet returns an empty set.
-	NewEventSet() (eventSet, status)
-}
-
-// eventSet is a set of events to wait for. Wait may be called by a goroutine
-// other than the one that makes all other calls.
-type eventSet interface {
-	// Register adds the XIDs of a GPU. A GPU that has none is unsupported.
-	Register(g gpu) status
-	// Wait returns the next XID. statusNVMLTimeout means that there was none.
-	Wait(timeout time.Duration) (xid, status)
-	// Free releases the set. No Wait may run.
-	Free() status
-}
-
-// xid is an event as NVML reports it.
-type xid struct {
-	// from reports whether the event is about a GPU.
-	from func(g gpu) bool
-	code uint64
-	// The instances are noInstance if the event concerns the whole GPU.
-	gpuInstance, computeInstance uint32
-}
-
 // noInstance is NVML's value for no MIG device.
 const noInstance = ^uint32(0)
 
 // events reports the XIDs of the GPUs of one session with the driver.
 type events struct {
-	set  eventSet
+	// set can be waited for while another goroutine makes all other calls.
+	set  nvml.EventSet
 	quit chan struct{}
 	done chan struct{}
 
 	mu sync.Mutex
 	// gpus are the registered ones.
-	gpus []registeredGPU
-}
-
-// registeredGPU is a GPU whose events are reported.
-type registeredGPU struct {
-	handle   gpu
-	identity device.Identity
+	gpus map[nvml.Device]device.Identity
 }
 
 // watchEvents registers the GPUs that are new, and creates the set with the
 // first. It marks each GPU, so that one without events is not tried each time.
 func (s *Source) watchEvents(ctx context.Context) {
-	lib, can := s.library.(eventLibrary)
-	if !can || s.releases() {
+	if s.releases() {
 		return
 	}
 	s.reviveEvents(ctx)
@@ -82,43 +54,45 @@ func (s *Source) watchEvents(ctx context.Context) {
 	}
 	var untried []*knownGPU
 	for _, known := range s.gpus {
-		if !known.eventsTried && known.identity.MIG == nil && !s.asleep(known) {
+		if !known.eventsTried && known.identity.MIG == nil && !asleep(known.powerStatus) {
 			untried = append(untried, known)
 		}
 	}
 	if len(untried) == 0 {
 		return
 	}
-	r := &registration{events: s.events}
-	result := s.calls.do(ctx, s.opts.CallTimeout, eventsSubject, func() { r.fill(lib, untried, s.opts.Called) })
+	current := s.events
+	r, result := request(ctx, s, eventsSubject, func() *registration { return register(s.library, current, untried, s.opts.Telemetry) },
+		func(late *registration) { late.free(current) })
 	if result == refused {
 		return
-	}
-	if result == abandoned && ctx.Err() == nil {
-		s.opts.Abandoned(eventsSubject)
-		s.opts.Failed("register_events", string(statusTimeout))
-	}
-
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.taken = true
-	for _, f := range r.failures {
-		s.opts.Failed(f.call, string(f.status))
 	}
 	for _, known := range untried {
 		known.eventsTried = true
 	}
-	if r.events == nil || len(r.registered) == 0 && s.events == nil {
+	if r == nil {
+		if ctx.Err() == nil {
+			s.opts.Telemetry.Failed("register_events", string(statusTimeout))
+		}
 		return
 	}
-	r.events.mu.Lock()
+	for _, f := range r.failures {
+		s.opts.Telemetry.Failed(f.call, string(f.status))
+	}
+	if len(r.registered) == 0 {
+		return
+	}
+	created := s.events == nil
+	if created {
+		s.events = &events{set: r.set, gpus: make(map[nvml.Device]device.Identity), quit: make(chan struct{}), done: make(chan struct{})}
+	}
+	s.events.mu.Lock()
 	for _, known := range r.registered {
 		known.eventsKnown = true
-		r.events.gpus = append(r.events.gpus, registeredGPU{handle: known.handle, identity: known.identity})
+		s.events.gpus[known.device] = known.identity
 	}
-	r.events.mu.Unlock()
-	if s.events == nil {
-		s.events = r.events
+	s.events.mu.Unlock()
+	if created {
 		session := device.Event{Host: s.host, DriverVersion: s.driverVersion, CUDAVersion: s.cudaVersion}
 		go s.events.run(session, s.opts, s.emit)
 	}
@@ -137,56 +111,73 @@ func (s *Source) reviveEvents(ctx context.Context) {
 	}
 }
 
-// registration is filled by the goroutine that makes the calls.
+// registration is the result of registering GPUs for events.
 type registration struct {
-	mu         sync.Mutex
-	taken      bool
-	events     *events
+	set        nvml.EventSet
 	registered []*knownGPU
 	failures   []failure
 }
 
-// fill makes the calls. A set that is no longer wanted, or in which no GPU is
-// registered, is freed.
-func (r *registration) fill(lib eventLibrary, gpus []*knownGPU, called func(string, string, time.Duration)) {
-	done := registration{events: r.events}
-	done.register(lib, gpus, called)
-
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	created := r.events == nil && done.events != nil
-	if created && (r.taken || len(done.registered) == 0) {
-		_ = done.events.set.Free()
-		done.events = nil
-	}
-	if !r.taken {
-		r.events, r.registered, r.failures = done.events, done.registered, done.failures
+// free frees a set that was created and is not wanted.
+func (r *registration) free(current *events) {
+	if r.set != nil && current == nil {
+		_ = r.set.Free()
 	}
 }
 
-func (r *registration) register(lib eventLibrary, gpus []*knownGPU, called func(string, string, time.Duration)) {
-	if r.events == nil {
-		set, result := ask("event_set_create", called, lib.NewEventSet)
-		if result != statusSuccess {
-			r.failed("event_set_create", result)
-			return
-		}
-		r.events = &events{set: set, quit: make(chan struct{}), done: make(chan struct{})}
+// register adds GPUs to the set of the current events, or to a new one. A new set in
+// which no GPU is registered is freed.
+func register(lib *library, current *events, gpus []*knownGPU, telemetry Telemetry) *registration {
+	r := &registration{}
+	if current != nil {
+		r.set = current.set
+	} else if !r.try("event_set_create", telemetry, func() (result status) {
+		r.set, result = lib.newEventSet()
+		return result
+	}) {
+		return r
 	}
 	for _, known := range gpus {
-		result := askStatus("register_events", called, func() status { return r.events.set.Register(known.handle) })
-		if result == statusSuccess {
+		if r.try("register_events", telemetry, func() status { return known.register(r.set) }) {
 			r.registered = append(r.registered, known)
-			continue
 		}
-		r.failed("register_events", result)
 	}
+	if len(r.registered) == 0 {
+		r.free(current)
+	}
+	return r
 }
 
-func (r *registration) failed(call string, result status) {
-	if !result.unsupported() {
-		r.failures = append(r.failures, failure{call: call, status: result})
+// try makes a call, and reports whether it succeeds.
+func (r *registration) try(name string, telemetry Telemetry, question func() status) bool {
+	result := askStatus(name, telemetry, question)
+	if result != statusSuccess && !result.unsupported() {
+		r.failures = append(r.failures, failure{call: name, status: result})
 	}
+	return result == statusSuccess
+}
+
+// newEventSet returns an empty set.
+func (l *library) newEventSet() (nvml.EventSet, status) {
+	if !l.hasAll("nvmlEventSetCreate", "nvmlEventSetFree", "nvmlDeviceRegisterEvents", "nvmlDeviceGetSupportedEventTypes") ||
+		!l.has("nvmlEventSetWait_v2", "nvmlEventSetWait") {
+		return nil, statusFunctionNotFound
+	}
+	set, ret := l.nvml.EventSetCreate()
+	return set, statusOf(ret)
+}
+
+// register adds the XIDs of a GPU to a set. It checks first that the GPU supports them,
+// because registering unsupported events is an error.
+func (g *gpu) register(set nvml.EventSet) status {
+	types, ret := g.device.GetSupportedEventTypes()
+	if ret == nvml.SUCCESS && types&nvml.EventTypeXidCriticalError == 0 {
+		return statusNotSupported
+	}
+	if ret == nvml.SUCCESS {
+		ret = g.device.RegisterEvents(nvml.EventTypeXidCriticalError, set)
+	}
+	return statusOf(ret)
 }
 
 // stopEvents ends the waiting and frees the set. It reports false if the wait
@@ -202,7 +193,7 @@ func (s *Source) stopEvents(ctx context.Context) bool {
 	set := s.events.set
 	// The driver cleans up a set that cannot be freed, when the library is
 	// closed.
-	_ = s.calls.do(ctx, s.opts.CallTimeout, eventsSubject, func() { _, _ = guard(func() (struct{}, status) { return struct{}{}, set.Free() }) })
+	_ = s.calls.do(ctx, s.opts.CallTimeout, eventsSubject, func() { _, _ = guard(func() (nvml.Return, status) { return set.Free(), statusSuccess }) })
 	s.events = nil
 	return true
 }
@@ -253,7 +244,10 @@ func (e *events) run(session device.Event, opts Options, emit func(device.Event)
 			return
 		default:
 		}
-		event, result := guard(func() (xid, status) { return e.set.Wait(eventWait) })
+		event, result := guard(func() (nvml.EventData, status) {
+			event, ret := e.set.Wait(uint32(eventWait.Milliseconds()))
+			return event, statusOf(ret)
+		})
 		var pause time.Duration
 		switch result {
 		case statusSuccess:
@@ -262,10 +256,10 @@ func (e *events) run(session device.Event, opts Options, emit func(device.Event)
 		case statusNVMLTimeout:
 			failing.succeeded()
 		case statusGPUIsLost:
-			opts.Failed("event_wait", string(result))
+			opts.Telemetry.Failed("event_wait", string(result))
 			pause = lostEventRetry
 		default:
-			opts.Failed("event_wait", string(result))
+			opts.Telemetry.Failed("event_wait", string(result))
 			failing.failed(time.Time{})
 			pause = min(failing.wait, maxEventRetry)
 		}
@@ -287,22 +281,18 @@ func (e *events) sleep(pause time.Duration) bool {
 	}
 }
 
-// report emits an event with its GPU, which it finds by the handle. An event
-// of a GPU that is not registered is ignored.
-func (e *events) report(event xid, reported device.Event, at time.Time, emit func(device.Event)) {
-	if event.from == nil {
-		return
-	}
+// report emits an XID with its GPU, which it finds by the handle, which is only
+// compared. An event of a GPU that is not registered is ignored.
+func (e *events) report(event nvml.EventData, reported device.Event, at time.Time, emit func(device.Event)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, g := range e.gpus {
-		if event.from(g.handle) {
-			reported.Time, reported.GPU, reported.Code = at, g.identity, event.code
-			reported.GPUInstance, reported.ComputeInstance = instance(event.gpuInstance), instance(event.computeInstance)
-			emit(reported)
-			return
-		}
+	identity, found := e.gpus[event.Device]
+	if !found || event.EventType&nvml.EventTypeXidCriticalError == 0 {
+		return
 	}
+	reported.Time, reported.GPU, reported.Code = at, identity, event.EventData
+	reported.GPUInstance, reported.ComputeInstance = instance(event.GpuInstanceId), instance(event.ComputeInstanceId)
+	emit(reported)
 }
 
 func instance(id uint32) workload.Number {

@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package nvmlsource
 
 import (
@@ -5,8 +7,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
@@ -14,6 +16,9 @@ import (
 // maxMIGDevices bounds the number of MIG devices that a library can report. The
 // largest GPUs have 7.
 const maxMIGDevices = 64
+
+// maxProfile is more than the length of any profile.
+const maxProfile = 32
 
 // migSize is a MIG device's part of its GPU.
 type migSize struct {
@@ -29,12 +34,6 @@ type migListing struct {
 	failures []failure
 }
 
-// migDevice is a MIG device in a listing.
-type migDevice struct {
-	handle   gpu
-	identity device.Identity
-}
-
 // listMIG lists the MIG devices of each GPU after it. It runs at each reading,
 // because it is cheap and MIG can be reconfigured at any time. A GPU that does
 // not answer keeps its MIG devices.
@@ -45,7 +44,7 @@ func (s *Source) listMIG(ctx context.Context) {
 			continue
 		}
 		listed = append(listed, known)
-		if known.withoutMIG || s.asleep(known) {
+		if known.withoutMIG || asleep(known.powerStatus) {
 			continue
 		}
 		children := known.children
@@ -59,7 +58,7 @@ func (s *Source) listMIG(ctx context.Context) {
 			known.withoutMIG, known.children = true, nil
 		}
 		for _, f := range found.failures {
-			s.opts.Failed(f.call, string(f.status))
+			s.opts.Telemetry.Failed(f.call, string(f.status))
 		}
 		listed = append(listed, known.children...)
 	}
@@ -80,28 +79,25 @@ func (s *Source) wholeGPUs() []*knownGPU {
 // findMIG makes the calls about a GPU's MIG devices. It keeps those of before
 // with their state, and releases those that are gone.
 func findMIG(parent *knownGPU, before []*knownGPU, wants func(*device.Quantity) bool) (migListing, status) {
-	count, result := guard(parent.handle.MIGDevices)
+	count, result := guard(parent.migDevices)
 	if result != statusSuccess {
 		return migListing{}, result
 	}
 	var listing migListing
-	var found []migDevice
 	for index := range min(count, maxMIGDevices) {
-		one, f := identifyMIG(parent, index)
-		if f.status == statusGPUIsLost {
-			return migListing{}, f.status
-		}
-		if f.status != statusSuccess {
-			if !f.status.unsupported() {
-				listing.failures = append(listing.failures, f)
-			}
-			continue
-		}
-		if one.handle != nil {
-			found = append(found, one)
+		one, call, result := identifyMIG(parent, index)
+		switch {
+		case result == statusGPUIsLost:
+			return migListing{}, result
+		case result == statusSuccess:
+			listing.devices = append(listing.devices, one)
+		case call == "mig_device" && (result == statusNotFound || result == statusInvalidArgument), result.unsupported():
+			// Some indexes have no device.
+		default:
+			listing.failures = append(listing.failures, failure{call, result})
 		}
 	}
-	slices.SortFunc(found, func(a, b migDevice) int {
+	slices.SortFunc(listing.devices, func(a, b *knownGPU) int {
 		return cmp.Or(
 			cmp.Compare(a.identity.MIG.GPUInstance, b.identity.MIG.GPUInstance),
 			cmp.Compare(a.identity.MIG.ComputeInstance, b.identity.MIG.ComputeInstance),
@@ -109,94 +105,75 @@ func findMIG(parent *knownGPU, before []*knownGPU, wants func(*device.Quantity) 
 	})
 
 	kept := make(map[*knownGPU]bool, len(before))
-	for i, one := range found {
+	for i, one := range listing.devices {
 		// Memory and counters belong to the GPU instance, so that only its
 		// first compute instance reports them.
-		leads := i == 0 || found[i-1].identity.MIG.GPUInstance != one.identity.MIG.GPUInstance
-		if old := sameMIG(before, one, leads); old != nil && !kept[old] {
+		one.leads = i == 0 || listing.devices[i-1].identity.MIG.GPUInstance != one.identity.MIG.GPUInstance
+		same := slices.IndexFunc(before, func(old *knownGPU) bool {
+			return old.identity.ID == one.identity.ID && *old.identity.MIG == *one.identity.MIG && old.leads == one.leads
+		})
+		if same >= 0 && !kept[before[same]] {
+			old := before[same]
 			kept[old] = true
-			old.handle.Renew(one.handle)
-			one.handle.Release()
-			listing.devices = append(listing.devices, old)
+			old.device = one.device
+			one.release()
+			listing.devices[i] = old
 			continue
 		}
-		needed := wants
-		if !leads {
-			needed = func(*device.Quantity) bool { return false }
-		}
-		listing.devices = append(listing.devices, &knownGPU{
-			handle: one.handle, calls: one.handle.Calls(one.identity.ID, needed), identity: one.identity, leads: leads,
-		})
+		one.calls = one.gpu.calls(one.identity.ID, func(q *device.Quantity) bool { return one.leads && wants(q) })
 	}
 	for _, old := range before {
 		if !kept[old] {
-			old.handle.Release()
+			old.release()
 		}
 	}
 	return listing, statusSuccess
 }
 
-// sameMIG returns the device of before that is the same as one, or nil.
-func sameMIG(before []*knownGPU, one migDevice, leads bool) *knownGPU {
-	for _, old := range before {
-		if old.identity.ID == one.identity.ID && *old.identity.MIG == *one.identity.MIG && old.leads == leads {
-			return old
-		}
-	}
-	return nil
-}
-
-// identifyMIG reads a MIG device's identity. Some indexes have no device.
-func identifyMIG(parent *knownGPU, index int) (migDevice, failure) {
-	handle, result := guard(func() (gpu, status) { return parent.handle.MIGDevice(index) })
-	if result == statusNotFound || result == statusInvalidArgument {
-		return migDevice{}, failure{status: statusSuccess}
-	}
+// identifyMIG reads a MIG device's identity. It has its GPU's product. If a call fails
+// it returns the call's name.
+func identifyMIG(parent *knownGPU, index int) (known *knownGPU, call string, result status) {
+	handle, result := guard(func() (*gpu, status) { return parent.migDevice(index) })
 	if result != statusSuccess {
-		return migDevice{}, failure{"mig_device", result}
+		return nil, "mig_device", result
 	}
-	identity, f := describeMIG(parent, handle)
-	if f.status != statusSuccess {
-		handle.Release()
-		return migDevice{}, f
-	}
-	return migDevice{handle: handle, identity: identity}, f
-}
-
-// describeMIG returns the identity of a MIG device. It has its GPU's product.
-func describeMIG(parent *knownGPU, handle gpu) (device.Identity, failure) {
-	identity := parent.identity
-	id, result := guard(handle.UUID)
+	defer func() {
+		if result != statusSuccess {
+			handle.release()
+		}
+	}()
+	id, result := guard(later(handle.library, "nvmlDeviceGetUUID", handle.device.GetUUID))
 	if result == statusSuccess && id == "" {
 		result = statusNotFound
 	}
 	if result != statusSuccess {
-		return identity, failure{"uuid", result}
+		return nil, "uuid", result
 	}
-	part := &device.MIG{Parent: parent.identity.ID}
-	_, result = guard(func() (struct{}, status) {
-		var answer status
-		part.GPUInstance, part.ComputeInstance, answer = handle.Instances()
-		return struct{}{}, answer
-	})
+	instance, result := guard(handle.computeInstance)
 	if result != statusSuccess {
-		return identity, failure{"mig_instances", result}
+		return nil, "mig_instances", result
 	}
 	// The profile is not needed to identify the device.
-	name, _ := guard(handle.Name)
-	if part.Profile = namedProfile(name); part.Profile == "" {
-		size, _ := guard(handle.Size)
-		part.Profile = size.profile()
+	name, _ := guard(later(handle.library, "nvmlDeviceGetName", handle.device.GetName))
+	profile := namedProfile(name)
+	if profile == "" {
+		size, _ := guard(handle.size)
+		profile = size.profile()
 	}
-	identity.ID, identity.MIG = id, part
-	return identity, failure{status: statusSuccess}
+	known = &knownGPU{gpu: handle, identity: parent.identity}
+	known.identity.ID = id
+	known.identity.MIG = &device.MIG{Parent: parent.identity.ID, Profile: profile, GPUInstance: handle.gpuInstance, ComputeInstance: instance}
+	return known, "", statusSuccess
 }
+
+// profileName is the form of the end of the driver's name for a MIG device.
+var profileName = regexp.MustCompile(` MIG ([0-9a-z.+-]*g\.[0-9a-z.+-]*)$`)
 
 // namedProfile is the profile at the end of the driver's name for a MIG device,
 // such as 1g.10gb, or empty if there is none.
 func namedProfile(name string) string {
-	if _, profile, found := strings.Cut(name, " MIG "); found && validProfile(profile) {
-		return profile
+	if found := profileName.FindStringSubmatch(name); found != nil && len(found[1]) <= maxProfile {
+		return found[1]
 	}
 	return ""
 }
@@ -222,17 +199,4 @@ func (s migSize) gigabytes() int {
 	total := float64(s.totalBytes)
 	part := math.Ceil(float64(s.memoryMiB)*mebibyte/total*eighths) / eighths
 	return int(math.Round(min(part, 1) * math.Ceil(total/gibibyte)))
-}
-
-// validProfile reports whether a text from the driver can be a profile.
-func validProfile(profile string) bool {
-	if profile == "" || len(profile) > 32 || !strings.Contains(profile, "g.") {
-		return false
-	}
-	for _, r := range profile {
-		if (r < '0' || r > '9') && (r < 'a' || r > 'z') && !strings.ContainsRune(".+-", r) {
-			return false
-		}
-	}
-	return true
 }

@@ -1,83 +1,38 @@
+//go:build cgo && linux
+
 package nvmlsource
 
 import (
 	"encoding/binary"
 	"math"
 	"slices"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// valueType is NVML's type of an untyped value.
-type valueType uint32
-
-// The types of values, with NVML's numbers.
-const (
-	typeDouble           valueType = 0
-	typeUnsignedInt      valueType = 1
-	typeUnsignedLong     valueType = 2
-	typeUnsignedLongLong valueType = 3
-	typeSignedLongLong   valueType = 4
-	typeSignedInt        valueType = 5
-	typeUnsignedShort    valueType = 6
-)
-
-// number decodes a value. It reports false for an unknown type, and for NaN and
-// infinity. Long has 64 bits on every platform that this package supports.
-func (t valueType) number(raw [8]byte) (float64, bool) {
+// decode returns an untyped value of NVML. It reports false for an unknown type, and
+// for NaN and infinity. Long has 64 bits on every platform that this package supports.
+func decode(kind nvml.ValueType, raw [8]byte) (float64, bool) {
 	order := binary.NativeEndian
-	switch t {
-	case typeDouble:
+	switch kind {
+	case nvml.VALUE_TYPE_DOUBLE:
 		value := math.Float64frombits(order.Uint64(raw[:]))
 		return value, !math.IsNaN(value) && !math.IsInf(value, 0)
-	case typeUnsignedInt:
+	case nvml.VALUE_TYPE_UNSIGNED_INT:
 		return float64(order.Uint32(raw[:])), true
-	case typeUnsignedLong, typeUnsignedLongLong:
+	case nvml.VALUE_TYPE_UNSIGNED_LONG, nvml.VALUE_TYPE_UNSIGNED_LONG_LONG:
 		return float64(order.Uint64(raw[:])), true
-	case typeSignedLongLong:
+	case nvml.VALUE_TYPE_SIGNED_LONG_LONG:
 		return float64(int64(order.Uint64(raw[:]))), true
-	case typeSignedInt:
+	case nvml.VALUE_TYPE_SIGNED_INT:
 		return float64(int32(order.Uint32(raw[:]))), true
-	case typeUnsignedShort:
+	case nvml.VALUE_TYPE_UNSIGNED_SHORT:
 		return float64(order.Uint16(raw[:])), true
 	}
 	return 0, false
 }
-
-// long reports whether the type has 64 bits.
-func (t valueType) long() bool {
-	return t == typeUnsignedLong || t == typeUnsignedLongLong
-}
-
-// The fields with NVML's numbers.
-const (
-	fieldNVLinkCRCFlit    = 38
-	fieldNVLinkCRCData    = 45
-	fieldNVLinkReplay     = 52
-	fieldNVLinkRecovery   = 59
-	fieldThrottlePower    = 74
-	fieldThrottleThermal  = 75
-	fieldThrottleBoost    = 76
-	fieldMemoryTemp       = 82
-	fieldNVLinkCount      = 91
-	fieldRetiredSingleBit = 29
-	fieldRetiredDoubleBit = 30
-	fieldPCIeReplays      = 94
-	fieldNVLinkDataTX     = 138
-	fieldNVLinkDataRX     = 139
-	fieldNVLinkECC        = 160
-	fieldPowerInstant     = 186
-	fieldSlowdownMargin   = 194
-	fieldNVLink5TX        = 202
-	fieldNVLink5RX        = 204
-	fieldRecoveryAction   = 230
-	// The numbers of these three depend on the header: in CUDA 12.9 and 13.0
-	// they are 251 to 253, and 269 to 271 are settings of power smoothing.
-	// Earlier headers have none of them. A counter of nanoseconds has 64 bits
-	// and a setting has fewer, which distinguishes them. 251 to 253 are never
-	// used, because newer drivers answer them with settings.
-	fieldThrottleSWThermal  = 269
-	fieldThrottleHWThermal  = 270
-	fieldThrottlePowerBrake = 271
-)
 
 const (
 	// allLinks is the scope of a sum over all NVLinks.
@@ -96,49 +51,24 @@ type fieldKey struct {
 // linkCount is the number of NVLinks, and allLinksSent the bytes that left over
 // all of them.
 var (
-	linkCount    = fieldKey{fieldNVLinkCount, 0}
-	allLinksSent = fieldKey{fieldNVLinkDataTX, allLinks}
+	linkCount    = fieldKey{nvml.FI_DEV_NVLINK_LINK_COUNT, 0}
+	allLinksSent = fieldKey{nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX, allLinks}
 )
-
-// fieldAnswer is NVML's answer for one field.
-type fieldAnswer struct {
-	key    fieldKey
-	result status
-	kind   valueType
-	raw    [8]byte
-}
-
-// number returns the field's value.
-func (a *fieldAnswer) number() (float64, status) {
-	if a.result == statusInvalidArgument {
-		// Drivers return this for a field that is newer than themselves, and
-		// for a scope that the GPU does not have.
-		return 0, statusNotSupported
-	}
-	if a.result != statusSuccess {
-		return 0, a.result
-	}
-	value, ok := a.kind.number(a.raw)
-	if !ok {
-		return 0, statusUnexpectedType
-	}
-	return value, statusSuccess
-}
 
 // fieldBatch reads all fields of a GPU with one call, and keeps the answers until
 // the next one.
 type fieldBatch struct {
-	// ask makes the call for at least one field.
-	ask func(keys []fieldKey) ([]fieldAnswer, status)
+	// ask makes the call for at least one field. It succeeds as a whole also where a
+	// field failed.
+	ask func([]nvml.FieldValue) status
 	// keys are the fields that are always read.
 	keys []fieldKey
 	// perLink are the fields of single NVLinks. It is nil unless the GPU
 	// reports no sums.
 	perLink []fieldKey
 
-	answers  map[fieldKey]fieldAnswer
-	result   status
-	counters map[fieldKey]linkCounter
+	answers  map[fieldKey]nvml.FieldValue
+	counters map[fieldKey]*device.Monotonic
 }
 
 // want adds fields.
@@ -166,13 +96,16 @@ func (b *fieldBatch) field(id, scope uint32, unit float64) fieldNumber {
 	}}
 }
 
-// long is a field whose number other drivers use for something else, which has
-// 32 bits.
-func (b *fieldBatch) long(id uint32, unit float64) fieldNumber {
+// long is a field of nanoseconds whose number depends on the driver's header: in CUDA
+// 12.9 and 13.0 those of throttling are 251 to 253, and 269 to 271 are settings of power
+// smoothing. Earlier headers have none of them. A counter of nanoseconds has 64 bits
+// and a setting has fewer, which distinguishes them. 251 to 253 are never used, because
+// newer drivers answer them with settings.
+func (b *fieldBatch) long(id uint32) fieldNumber {
 	key := fieldKey{id, 0}
 	return fieldNumber{[]fieldKey{key}, func() (float64, status) {
 		value, result := b.longNumber(key)
-		return value * unit, result
+		return value * nano, result
 	}}
 }
 
@@ -205,20 +138,17 @@ func either(first, second fieldNumber) fieldNumber {
 // fetch reads all fields.
 func (b *fieldBatch) fetch() status {
 	clear(b.answers)
-	b.result = b.add(append(slices.Clip(b.keys), b.perLink...))
-	if b.result != statusSuccess || b.perLink != nil || !slices.Contains(b.keys, allLinksSent) {
-		return b.result
+	result := b.add(append(slices.Clip(b.keys), b.perLink...))
+	if result != statusSuccess || b.perLink != nil || !slices.Contains(b.keys, allLinksSent) {
+		return result
 	}
-	if _, result := b.number(allLinksSent); !result.unsupported() {
-		return b.result
+	links, counted := b.links()
+	if _, sums := b.number(allLinksSent); !sums.unsupported() || counted != statusSuccess {
+		return result
 	}
 	// NVLink 5 reports the bytes of single links only.
-	links, result := b.links()
-	if result != statusSuccess {
-		return b.result
-	}
 	for link := range links {
-		b.perLink = append(b.perLink, fieldKey{fieldNVLink5TX, link}, fieldKey{fieldNVLink5RX, link})
+		b.perLink = append(b.perLink, fieldKey{nvml.FI_DEV_NVLINK_COUNT_XMIT_BYTES, link}, fieldKey{nvml.FI_DEV_NVLINK_COUNT_RCV_BYTES, link})
 	}
 	return b.add(b.perLink)
 }
@@ -227,34 +157,56 @@ func (b *fieldBatch) add(keys []fieldKey) status {
 	if len(keys) == 0 {
 		return statusNotSupported
 	}
-	answers, result := b.ask(keys)
-	if result != statusSuccess {
+	answers := make([]nvml.FieldValue, len(keys))
+	for i, key := range keys {
+		answers[i].FieldId, answers[i].ScopeId = key.id, key.scope
+	}
+	if result := b.ask(answers); result != statusSuccess {
 		return result
 	}
 	if b.answers == nil {
-		b.answers = make(map[fieldKey]fieldAnswer, len(keys))
+		b.answers = make(map[fieldKey]nvml.FieldValue, len(keys))
 	}
-	for _, answer := range answers {
-		b.answers[answer.key] = answer
+	for i, key := range keys {
+		b.answers[key] = answers[i]
 	}
 	return statusSuccess
+}
+
+// askFields makes the call for fields.
+func (g *gpu) askFields(answers []nvml.FieldValue) status {
+	if !g.has("nvmlDeviceGetFieldValues") {
+		return statusFunctionNotFound
+	}
+	return statusOf(g.device.GetFieldValues(answers))
 }
 
 // number returns a field's value. If the whole batch failed, which is counted
 // once, every field is unsupported.
 func (b *fieldBatch) number(key fieldKey) (float64, status) {
 	answer, found := b.answers[key]
-	if !found {
+	result := statusOf(nvml.Return(answer.NvmlReturn))
+	switch {
+	case !found, result == statusInvalidArgument:
+		// Drivers return this for a field that is newer than themselves, and
+		// for a scope that the GPU does not have.
 		return 0, statusNotSupported
+	case result != statusSuccess:
+		return 0, result
 	}
-	return answer.number()
+	value, ok := decode(nvml.ValueType(answer.ValueType), answer.Value)
+	if !ok {
+		return 0, statusUnexpectedType
+	}
+	return value, statusSuccess
 }
 
 // longNumber is number for a field of 64 bits. One of 32 bits is another
 // driver's.
 func (b *fieldBatch) longNumber(key fieldKey) (float64, status) {
 	value, result := b.number(key)
-	if result == statusSuccess && !b.answers[key].kind.long() {
+	kind := nvml.ValueType(b.answers[key].ValueType)
+	if result == statusSuccess && kind != nvml.VALUE_TYPE_UNSIGNED_LONG && kind != nvml.VALUE_TYPE_UNSIGNED_LONG_LONG {
 		return 0, statusNotSupported
 	}
 	return value, result
@@ -279,28 +231,20 @@ func (b *fieldBatch) linkSum(id uint32) (float64, status) {
 		if key.id != id {
 			continue
 		}
-		counter := b.counters[key]
-		switch value, answer := b.number(key); {
-		case answer == statusSuccess:
+		if b.counters == nil {
+			b.counters = make(map[fieldKey]*device.Monotonic, len(b.perLink))
+		}
+		if b.counters[key] == nil {
+			b.counters[key] = &device.Monotonic{}
+		}
+		value, answer := b.number(key)
+		if answer == statusSuccess {
+			b.counters[key].Add(value)
 			result = statusSuccess
-			if value < counter.last {
-				counter.before += counter.last
-			}
-			counter.last = value
-			if b.counters == nil {
-				b.counters = make(map[fieldKey]linkCounter, len(b.perLink))
-			}
-			b.counters[key] = counter
-		case result != statusSuccess && !answer.unsupported():
+		} else if result != statusSuccess && !answer.unsupported() {
 			result = answer
 		}
-		sum += counter.before + counter.last
+		sum += b.counters[key].Total()
 	}
 	return sum, result
-}
-
-// linkCounter is the counter of one NVLink.
-type linkCounter struct {
-	// before is the sum of the counts before each restart.
-	before, last float64
 }

@@ -1,8 +1,9 @@
+//go:build cgo && linux
+
 package nvmlsource
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,15 +20,12 @@ const driverSubject = "driver"
 // runs goroutines late.
 const shutdownGrace = 3 * time.Second
 
-// errUnsupportedBuild means that this program was built without cgo.
-var errUnsupportedBuild = errors.New(`"source" "nvml" needs a collector that was built with cgo on Linux; allowed in this one are "auto" and "replay"`)
-
 // Source reads GPUs through NVML.
 type Source struct {
 	opts    Options
 	host    string
 	calls   *calls
-	library library
+	library *library
 	emit    func(device.Event)
 	// attribution describes processes and the GPUs' owners. describing guards
 	// its descriptions of processes.
@@ -75,15 +73,6 @@ type session struct {
 	closed atomic.Bool
 }
 
-// Tally has the counts of the last reading.
-type Tally struct {
-	// GPUs is the number of GPUs and MIG devices that the driver listed.
-	GPUs int
-	// Unsupported is the number of GPUs and MIG devices without a call, by the
-	// call's name.
-	Unsupported map[string]int
-}
-
 var _ device.Source = (*Source)(nil)
 
 // New returns a source that has not loaded the library yet.
@@ -91,7 +80,6 @@ func New(opts Options) *Source {
 	if opts.LibraryPath == "" {
 		opts.LibraryPath = defaultLibraryName
 	}
-	opts.complete()
 	s := &Source{
 		opts: opts, former: make(map[string]*knownGPU),
 		states: stateLog{logger: opts.Logger, quiet: !opts.RequireBuild, library: opts.LibraryPath},
@@ -106,12 +94,6 @@ func (s *Source) Start(_ context.Context, emit func(device.Event)) error {
 	s.emit = emit
 	s.host = workload.HostName(s.opts.RootPath)
 	s.attribution = newAttribution(s.opts)
-	if !buildSupported {
-		if s.opts.RequireBuild {
-			return errUnsupportedBuild
-		}
-		return nil
-	}
 	s.library = newLibrary(s.opts.LibraryPath, s.opts.Now)
 	s.calls = acquireCalls()
 	s.attribution.start()
@@ -145,11 +127,6 @@ func (s *Source) Snapshot(ctx context.Context) device.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	snapshot := device.Snapshot{Host: s.host}
-	if !buildSupported {
-		snapshot.Driver = device.DriverUnsupportedBuild
-		s.states.driver(snapshot.Driver, "")
-		return snapshot
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)()
@@ -173,7 +150,7 @@ func (s *Source) Snapshot(ctx context.Context) device.Snapshot {
 func (s *Source) Watch(ctx context.Context) device.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !buildSupported || s.opts.ReleaseBetweenReadings && !s.kept || !s.open && !s.retry.due(s.opts.Now()) {
+	if s.opts.ReleaseBetweenReadings && !s.kept || !s.open && !s.retry.due(s.opts.Now()) {
 		return device.Snapshot{}
 	}
 	ctx, cancel := context.WithCancel(ctx)

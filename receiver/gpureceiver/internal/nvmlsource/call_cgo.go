@@ -1,0 +1,170 @@
+//go:build cgo && linux
+
+package nvmlsource
+
+import (
+	"slices"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+const (
+	// milli is the scale of NVML's milliwatts and millijoules.
+	milli    = 1e-3
+	nano     = 1e-9
+	mega     = 1e6
+	kibibyte = 1 << 10
+	mebibyte = 1 << 20
+)
+
+// call is one question to a GPU about its readings.
+type call struct {
+	// name is the call's name in the receiver's own metrics. Several calls can
+	// share one.
+	name string
+	// yields are the quantities that the call reads. It is made if any of them
+	// is wanted.
+	yields []*device.Quantity
+	// fields are the fields that the GPU's fieldBatch has to read before.
+	fields []fieldKey
+	// slow is true for a call that takes the driver milliseconds.
+	slow bool
+	// part is true for a call that is answered from the fields, so that it
+	// does not reach the library.
+	part bool
+	// read makes the call. The values count only if it succeeds.
+	read func(*values) status
+}
+
+// values are what a call has read.
+type values []value
+
+type value struct {
+	of     *device.Quantity
+	number float64
+}
+
+func (v *values) add(of *device.Quantity, number float64) {
+	*v = append(*v, value{of, number})
+}
+
+// store puts the values into readings.
+func (v values) store(r *device.Readings) {
+	for _, read := range v {
+		read.of.Store(r, read.number)
+	}
+}
+
+// wanted reports whether the call yields a wanted quantity.
+func (c *call) wanted(wants func(*device.Quantity) bool) bool {
+	return slices.ContainsFunc(c.yields, wants)
+}
+
+// number is a call for one quantity.
+func number(name string, quantity *device.Quantity, ask func() (float64, status)) call {
+	return call{name: name, yields: []*device.Quantity{quantity}, read: func(read *values) status {
+		value, result := ask()
+		read.add(quantity, value)
+		return result
+	}}
+}
+
+// part is a call for one quantity that is answered from the fields.
+func part(name string, quantity *device.Quantity, value fieldNumber) call {
+	c := number(name, quantity, value.read)
+	c.fields, c.part = value.keys, true
+	return c
+}
+
+// whole returns a function that reads a whole number in a unit.
+func whole[T int | uint32 | uint64](g *gpu, symbol string, get func() (T, nvml.Return), unit float64) func() (float64, status) {
+	return func() (float64, status) {
+		value, result := guarded(g.library, symbol, get)
+		return float64(value) * unit, result
+	}
+}
+
+// calls returns the calls about the readings that yield a wanted quantity, in the
+// order in which they are to be made: the quick calls that matter most come first, GPM
+// last. They remember earlier answers, so that a GPU's calls are created once and used
+// again. The samples of the GPU with this id are remembered longer than its handle.
+func (g *gpu) calls(id string, wants func(*device.Quantity) bool) []call {
+	if g.parent != nil {
+		return g.migCalls(wants)
+	}
+	fields := &fieldBatch{ask: g.askFields}
+	var calls, parts []call
+	for _, c := range slices.Concat(
+		g.activityCalls(id), g.memoryCalls(), g.powerCalls(id, fields), g.thermalCalls(fields), g.clockCalls(fields),
+		g.errorCalls(fields), g.linkCalls(fields),
+	) {
+		switch {
+		case !c.wanted(wants):
+		case c.fields == nil:
+			calls = append(calls, c)
+		default:
+			fields.want(c.fields...)
+			parts = append(parts, c)
+		}
+	}
+	if len(parts) > 0 {
+		calls = append(calls, call{name: "fields", read: func(*values) status { return fields.fetch() }})
+	}
+	calls = append(calls, parts...)
+	if gpm := g.gpmCall(); gpm.wanted(wants) {
+		calls = append(calls, gpm)
+	}
+	return calls
+}
+
+// migCalls are the calls about a GPU instance, and one that every MIG device
+// answers.
+func (g *gpu) migCalls(wants func(*device.Quantity) bool) []call {
+	answered := call{name: "compute_instance", read: func(*values) status {
+		_, result := g.computeInstance()
+		return result
+	}}
+	return slices.DeleteFunc([]call{answered, g.memoryCall(), g.gpmCall()}, func(c call) bool {
+		return len(c.yields) > 0 && !c.wanted(wants)
+	})
+}
+
+// guard makes a call and turns a panic of the binding into a status.
+func guard[T any](ask func() (T, status)) (value T, result status) {
+	defer func() {
+		if recover() != nil {
+			var none T
+			value, result = none, statusPanic
+		}
+	}()
+	return ask()
+}
+
+// make makes the call, and turns a panic of the binding into a status.
+func (c *call) make(read *values) (result status) {
+	defer func() {
+		if recover() != nil {
+			result = statusPanic
+		}
+	}()
+	*read = (*read)[:0]
+	return c.read(read)
+}
+
+// ask makes a call, turns a panic of the binding into a status, and reports the
+// call's duration.
+func ask[T any](name string, telemetry Telemetry, question func() (T, status)) (T, status) {
+	begin := time.Now()
+	value, result := guard(question)
+	telemetry.Called(name, string(result), time.Since(begin))
+	return value, result
+}
+
+// askStatus is ask for calls without a value.
+func askStatus(name string, telemetry Telemetry, question func() status) status {
+	_, result := ask(name, telemetry, func() (struct{}, status) { return struct{}{}, question() })
+	return result
+}

@@ -1,0 +1,265 @@
+//go:build cgo && linux
+
+package nvmlsource
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+// maxGPUs bounds the number of GPUs that a library can report.
+const maxGPUs = 256
+
+// request makes calls about a subject on the goroutine for calls, and returns their
+// answer. If they do not return in time, late gets the answer when they do.
+func request[T any](ctx context.Context, s *Source, subject string, question func() T, late func(T)) (answer T, result outcome) {
+	var mu sync.Mutex
+	taken := false
+	result = s.calls.do(ctx, s.opts.CallTimeout, subject, func() {
+		given := question()
+		mu.Lock()
+		defer mu.Unlock()
+		if taken {
+			late(given)
+			return
+		}
+		answer = given
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	taken = true
+	if result == abandoned && ctx.Err() == nil {
+		s.opts.Telemetry.Abandoned()
+	}
+	return answer, result
+}
+
+// listing is the result of opening the library and listing its GPUs.
+type listing struct {
+	opts          *Options
+	open          bool
+	result        status
+	version, cuda string
+	gpus          []*knownGPU
+	failures      []failure
+}
+
+// list opens the library if it is not open, and lists its GPUs. The identity of
+// a known GPU is not read again, because a GPU that fell off the bus would not
+// answer. A library that is opened and does not list its GPUs in time is closed.
+func (s *Source) list(ctx context.Context) status {
+	wasOpen, known, version, cuda := s.open, s.wholeGPUs(), s.driverVersion, s.cudaVersion
+	if !wasOpen {
+		s.opts.Telemetry.Attempted()
+	}
+	found, _ := request(ctx, s, driverSubject, func() *listing {
+		l := &listing{opts: &s.opts, open: wasOpen, version: version, cuda: cuda}
+		if l.result = l.query(s.library, known); l.result != statusSuccess {
+			l.undo(s.library, wasOpen)
+		}
+		return l
+	}, func(late *listing) { late.undo(s.library, wasOpen) })
+	if found == nil {
+		return statusTimeout
+	}
+	for _, f := range found.failures {
+		s.opts.Telemetry.Failed(f.call, string(f.status))
+	}
+	if found.result != statusSuccess {
+		// A library that was open before still is.
+		return found.result
+	}
+	if !wasOpen {
+		s.opts.Telemetry.Opened()
+	}
+	s.open, s.driverVersion, s.cudaVersion, s.gpus = true, found.version, found.cuda, found.gpus
+	return statusSuccess
+}
+
+// undo closes the library if the listing has opened it. A library must not be closed
+// after a failed open.
+func (l *listing) undo(lib *library, wasOpen bool) {
+	if l.open && !wasOpen {
+		l.open = false
+		askStatus("close", l.opts.Telemetry, lib.close)
+	}
+}
+
+func (l *listing) query(lib *library, known []*knownGPU) status {
+	if !l.open {
+		if result := askStatus("open", l.opts.Telemetry, lib.open); result != statusSuccess {
+			return l.failed("open", result)
+		}
+		l.open = true
+		l.text("driver_version", &l.version, nil, later(lib, "nvmlSystemGetDriverVersion", lib.nvml.SystemGetDriverVersion))
+		l.text("cuda_version", &l.cuda, device.CUDAVersion, func() (string, status) {
+			version, result := guarded(lib, "nvmlSystemGetCudaDriverVersion_v2", lib.nvml.SystemGetCudaDriverVersion_v2)
+			return cudaVersion(version), result
+		})
+	}
+	// Its symbol was looked up by open.
+	count, result := ask("device_count", l.opts.Telemetry, func() (int, status) {
+		count, ret := lib.nvml.DeviceGetCount()
+		return count, statusOf(ret)
+	})
+	if result != statusSuccess {
+		return l.failed("device_count", result)
+	}
+	byIndex := make(map[int]*knownGPU, len(known))
+	if len(known) <= count {
+		// Indexes are stable only while GPUs are added, not removed.
+		for _, k := range known {
+			byIndex[k.identity.Index] = k
+		}
+	}
+	for index := range min(count, maxGPUs) {
+		k := byIndex[index]
+		if k == nil {
+			k = l.identify(lib, index)
+		}
+		if k != nil {
+			l.gpus = append(l.gpus, k)
+		}
+	}
+	if count > 0 && len(l.gpus) == 0 && len(l.failures) > 0 {
+		// If no GPU returns its identity, the driver does not work or this
+		// process has no permission for any.
+		return l.failures[len(l.failures)-1].status
+	}
+	return statusSuccess
+}
+
+// identify reads a GPU's identity. A GPU without a UUID is left out until it
+// returns one, because it could not be distinguished from others.
+func (l *listing) identify(lib *library, index int) *knownGPU {
+	g, result := ask("device", l.opts.Telemetry, func() (*gpu, status) { return lib.gpu(index) })
+	if result != statusSuccess {
+		_ = l.failed("device", result)
+		return nil
+	}
+	identity := device.Identity{Index: index}
+	if l.text("uuid", &identity.ID, nil, later(lib, "nvmlDeviceGetUUID", g.device.GetUUID)); identity.ID == "" {
+		return nil
+	}
+	l.text("name", &identity.Name, nil, later(lib, "nvmlDeviceGetName", g.device.GetName))
+	l.text("pci_bus_id", &identity.PCIBusID, nil, g.busID)
+	l.text("serial", &identity.Serial, device.Serial, later(lib, "nvmlDeviceGetSerial", g.device.GetSerial))
+	l.text("vbios", &identity.VBIOS, device.VBIOS, later(lib, "nvmlDeviceGetVbiosVersion", g.device.GetVbiosVersion))
+	l.text("architecture", &identity.Architecture, device.Architecture, g.architecture)
+	if l.opts.Wants(device.NUMANode) {
+		if node, result := guard(g.numaNode); l.failed("numa_node", result) == statusSuccess {
+			identity.NUMANode = device.Read(float64(node))
+		}
+	}
+	return &knownGPU{gpu: g, calls: g.calls(identity.ID, l.opts.Wants), identity: identity}
+}
+
+// text reads a text, unless it is the text of a quantity that is not wanted. It stays
+// as it is if unknown.
+func (l *listing) text(name string, into *string, quantity *device.Quantity, question func() (string, status)) {
+	if quantity != nil && !l.opts.Wants(quantity) {
+		return
+	}
+	if answer, result := ask(name, l.opts.Telemetry, question); l.failed(name, result) == statusSuccess {
+		*into = answer
+	}
+}
+
+// failed notes a call that failed and returns its status.
+func (l *listing) failed(call string, result status) status {
+	if result != statusSuccess && !result.unsupported() {
+		l.failures = append(l.failures, failure{call: call, status: result})
+	}
+	return result
+}
+
+// cudaVersion writes NVML's number, such as 12080, as 12.8. It is empty for
+// what is no version.
+func cudaVersion(number int) string {
+	if number < 1000 {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d", number/1000, number%1000/10)
+}
+
+// maxFormer bounds the GPUs that are remembered between sessions.
+const maxFormer = 2 * maxGPUs
+
+// knownGPU is a GPU whose identity is known. It stays listed while its calls
+// fail.
+type knownGPU struct {
+	*gpu
+	// calls are the calls of the GPU.
+	calls    []call
+	identity device.Identity
+	// powerStatus is the file with the kernel's power status.
+	powerStatus string
+	// state is the last logged state of the GPU, empty while it answers.
+	state status
+
+	// session is the session of the GPU's handle.
+	session *session
+	// fastCalls and slowCalls are the parts of calls.
+	fastCalls, slowCalls []call
+	// slow has the answers of the slow calls.
+	slow *slowAnswers
+	// children are its MIG devices, and withoutMIG is true for a GPU that can
+	// have none. leads is true for the MIG device that reports the values of
+	// its whole GPU instance.
+	children          []*knownGPU
+	withoutMIG, leads bool
+	// divided is true for a GPU whose MIG devices are listed: they report its
+	// processes.
+	divided bool
+	// eventsTried is true once the GPU was registered for events, and
+	// eventsKnown if that succeeded.
+	eventsTried, eventsKnown bool
+}
+
+// subject is the subject of calls about the GPU. A MIG device has its GPU's,
+// because both hang together.
+func (k *knownGPU) subject() string {
+	if k.identity.MIG != nil {
+		return k.identity.MIG.Parent
+	}
+	return k.identity.ID
+}
+
+// adopt prepares the GPUs that are new in this session.
+func (s *Source) adopt() {
+	if s.session == nil {
+		s.session = &session{}
+	}
+	divided := make(map[string]bool)
+	for _, known := range s.gpus {
+		if known.identity.MIG != nil {
+			divided[known.identity.MIG.Parent] = true
+		}
+	}
+	for _, known := range s.gpus {
+		known.divided = divided[known.identity.ID]
+		if known.session != nil {
+			continue
+		}
+		known.session = s.session
+		known.powerStatus = powerStatusPath(s.opts.RootPath, known.identity.PCIBusID)
+		for _, c := range known.calls {
+			if c.slow {
+				known.slowCalls = append(known.slowCalls, c)
+			} else {
+				known.fastCalls = append(known.fastCalls, c)
+			}
+		}
+		known.slow = &slowAnswers{}
+		if before := s.former[known.identity.ID]; before != nil {
+			known.slow, known.state = before.slow, before.state
+		}
+		if len(s.former) >= maxFormer {
+			clear(s.former)
+		}
+		s.former[known.identity.ID] = known
+	}
+}

@@ -1,0 +1,50 @@
+//go:build !cgo || !linux
+
+package nvmlsource
+
+import (
+	"context"
+	"errors"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+// errUnsupportedBuild means that this program was built without cgo.
+var errUnsupportedBuild = errors.New(`"source" "nvml" needs a collector that was built with cgo on Linux; allowed in this one are "auto" and "replay"`)
+
+// Source stands for the GPUs in a program that cannot call NVML.
+type Source struct {
+	opts   Options
+	states stateLog
+}
+
+var _ device.Source = (*Source)(nil)
+
+// New returns a source whose driver has the state unsupported_build.
+func New(opts Options) *Source {
+	return &Source{opts: opts, states: stateLog{logger: opts.Logger}}
+}
+
+// Start implements device.Source.
+func (s *Source) Start(context.Context, func(device.Event)) error {
+	if s.opts.RequireBuild {
+		return errUnsupportedBuild
+	}
+	return nil
+}
+
+// Shutdown implements device.Source.
+func (*Source) Shutdown(context.Context) error { return nil }
+
+// Snapshot implements device.Source.
+func (s *Source) Snapshot(context.Context) device.Snapshot {
+	s.states.driver(device.DriverUnsupportedBuild, "")
+	return device.Snapshot{Host: workload.HostName(s.opts.RootPath), Driver: device.DriverUnsupportedBuild}
+}
+
+// Watch implements device.Source.
+func (*Source) Watch(context.Context) device.Snapshot { return device.Snapshot{} }
+
+// Tally returns no counts.
+func (*Source) Tally() Tally { return Tally{} }
