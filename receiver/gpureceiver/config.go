@@ -253,42 +253,32 @@ func (cfg *Config) Unmarshal(conf *confmap.Conf) error {
 // allowed.
 func (cfg *Config) Validate() error {
 	var errs []error
-	if cfg.CollectionInterval < minInterval {
-		errs = append(errs, fmt.Errorf(`"collection_interval" is %s; it must be at least %s`, cfg.CollectionInterval, minInterval))
+	check := func(holds bool, format string, values ...any) {
+		if !holds {
+			errs = append(errs, fmt.Errorf(format, values...))
+		}
 	}
-	if cfg.InitialDelay < 0 {
-		errs = append(errs, fmt.Errorf(`"initial_delay" is %s; it must not be negative`, cfg.InitialDelay))
-	}
-	if cfg.Timeout < 0 || cfg.Timeout > cfg.CollectionInterval {
-		errs = append(errs, fmt.Errorf(`"timeout" is %s; it must be between 0 and "collection_interval", %s`, cfg.Timeout, cfg.CollectionInterval))
-	}
-	switch cfg.Source {
-	case SourceAuto, SourceNVML, SourceReplay:
-	default:
-		errs = append(errs, fmt.Errorf(`"source" is %q; allowed are %q, %q and %q`, cfg.Source, SourceAuto, SourceNVML, SourceReplay))
-	}
+	check(cfg.CollectionInterval >= minInterval, `"collection_interval" is %s; it must be at least %s`, cfg.CollectionInterval, minInterval)
+	check(cfg.InitialDelay >= 0, `"initial_delay" is %s; it must not be negative`, cfg.InitialDelay)
+	check(cfg.Timeout >= 0 && cfg.Timeout <= cfg.CollectionInterval, `"timeout" is %s; it must be between 0 and "collection_interval", %s`, cfg.Timeout, cfg.CollectionInterval)
+	check(slices.Contains([]Source{SourceAuto, SourceNVML, SourceReplay}, cfg.Source), `"source" is %q; allowed are %q, %q and %q`, cfg.Source, SourceAuto, SourceNVML, SourceReplay)
 	errs = append(errs,
 		onlyOf("engines", cfg.Engines, device.ProcessTasks),
 		onlyOf("power_limits", cfg.PowerLimits, device.PowerLimits.Names))
-	if path := cfg.Kubernetes.PodResourcesSocket; path != "" && !filepath.IsAbs(path) {
-		errs = append(errs, fmt.Errorf(`"kubernetes::pod_resources_socket" is %q; it must be an absolute path, or empty`, path))
-	}
-	if path := cfg.KernelLog.Path; cfg.KernelLog.Enabled && !filepath.IsAbs(path) {
-		errs = append(errs, fmt.Errorf(`"kernel_log::path" is %q; it must be an absolute path`, path))
-	}
-	errs = append(errs, cfg.validateRecord())
-	errs = append(errs, cfg.validateReplay())
-	errs = append(errs, cfg.NVML.validateLibrary())
-	if cfg.RootPath != "" && !filepath.IsAbs(cfg.RootPath) {
-		errs = append(errs, fmt.Errorf(`"root_path" is %q; it must be an absolute path, or empty`, cfg.RootPath))
-	}
+	socket, record := cfg.Kubernetes.PodResourcesSocket, &cfg.Record
+	check(socket == "" || filepath.IsAbs(socket), `"kubernetes::pod_resources_socket" is %q; it must be an absolute path, or empty`, socket)
+	check(!cfg.KernelLog.Enabled || filepath.IsAbs(cfg.KernelLog.Path), `"kernel_log::path" is %q; it must be an absolute path`, cfg.KernelLog.Path)
+	check(record.Path == "" || cfg.Source != SourceReplay, `"record::path" is %q with "source" %q; it needs %q or %q`, record.Path, cfg.Source, SourceAuto, SourceNVML)
+	check(record.Path == "" || record.Duration > 0 && record.Duration <= maxRecordDuration, `"record::duration" is %s; it must be positive and at most %s`, record.Duration, maxRecordDuration)
+	errs = append(errs, cfg.validateReplay(), cfg.NVML.validateLibrary())
+	check(cfg.RootPath == "" || filepath.IsAbs(cfg.RootPath), `"root_path" is %q; it must be an absolute path, or empty`, cfg.RootPath)
 	return errors.Join(errs...)
 }
 
 // validateReplay reads the recording, so that the validate command reports its
 // errors. It does not open directories.
 func (cfg *Config) validateReplay() error {
-	if isDirectory(cfg.Replay.Path) {
+	if info, err := os.Stat(cfg.Replay.Path); err == nil && info.IsDir() {
 		return fmt.Errorf(`"replay::path" is the directory %q; it must be a file`, cfg.Replay.Path)
 	}
 	if cfg.Source != SourceReplay {
@@ -308,20 +298,6 @@ func (cfg *Config) loadReplay() (*recording.Recording, error) {
 		return nil, fmt.Errorf(`"replay::path" is %q; it must name a recording: %w`, cfg.Replay.Path, err)
 	}
 	return rec, nil
-}
-
-func (cfg *Config) validateRecord() error {
-	if cfg.Record.Path == "" {
-		return nil
-	}
-	var errs []error
-	if cfg.Source == SourceReplay {
-		errs = append(errs, fmt.Errorf(`"record::path" is %q with "source" %q; it needs %q or %q`, cfg.Record.Path, cfg.Source, SourceAuto, SourceNVML))
-	}
-	if cfg.Record.Duration <= 0 || cfg.Record.Duration > maxRecordDuration {
-		errs = append(errs, fmt.Errorf(`"record::duration" is %s; it must be positive and at most %s`, cfg.Record.Duration, maxRecordDuration))
-	}
-	return errors.Join(errs...)
 }
 
 // validateLibrary refuses a file that can never be loaded. It accepts a file that
@@ -385,12 +361,4 @@ func (cfg *Config) podResourcesSocket() string {
 		return ""
 	}
 	return filepath.Join("/", cfg.RootPath, cfg.Kubernetes.PodResourcesSocket)
-}
-
-func isDirectory(path string) bool {
-	if path == "" {
-		return false
-	}
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }

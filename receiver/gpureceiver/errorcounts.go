@@ -29,18 +29,13 @@ type errorCounts struct {
 	// dropped is called for each error that has no series of its own.
 	dropped func()
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// gpus are the errors by the GPU's ID, and those of all NVSwitches under ofSwitches.
 	gpus map[string]*gpuErrors
-	// switches are the errors of NVSwitches.
-	switches map[switchSeries]int64
 }
 
-// switchSeries identifies a series of the errors of an NVSwitch.
-type switchSeries struct {
-	address string
-	code    int64
-	fatal   bool
-}
+// ofSwitches stands for all NVSwitches in the place of a GPU's ID.
+const ofSwitches = ""
 
 type gpuErrors struct {
 	counts map[errorSeries]int64
@@ -49,10 +44,13 @@ type gpuErrors struct {
 	last map[health.Error]time.Time
 }
 
-// errorSeries identifies a series of a GPU's errors.
+// errorSeries identifies a series of the errors of a GPU, or of an NVSwitch, which has
+// an address.
 type errorSeries struct {
 	code                         int64
 	gpuInstance, computeInstance workload.Number
+	address                      string
+	fatal                        bool
 }
 
 // errorCount is a series and its value.
@@ -62,58 +60,42 @@ type errorCount struct {
 }
 
 func newErrorCounts(dropped func()) *errorCounts {
-	return &errorCounts{dropped: dropped, gpus: make(map[string]*gpuErrors), switches: make(map[switchSeries]int64)}
+	return &errorCounts{dropped: dropped, gpus: make(map[string]*gpuErrors)}
 }
 
 // add counts an event.
 func (c *errorCounts) add(event device.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if event.Switch != nil {
-		c.addSwitch(&event)
-		return
+	id, series := event.GPU.ID, errorSeries{code: codeValue(event.Code)}
+	if of := event.Switch; of != nil {
+		id, series.address, series.fatal = ofSwitches, of.PCIBusID, of.Fatal
+	} else if series.gpuInstance = event.GPUInstance; series.gpuInstance.Known {
+		// A compute instance is a number within a GPU instance.
+		series.computeInstance = event.ComputeInstance
 	}
-	gpu := c.gpu(event.GPU.ID)
+	gpu := c.gpu(id)
 	if gpu == nil {
 		c.dropped()
 		return
 	}
-	series := errorSeries{codeValue(event.Code), event.GPUInstance, event.ComputeInstance}
-	if !series.gpuInstance.Known {
-		// A compute instance is a number within a GPU instance.
-		series.computeInstance = workload.Number{}
-	}
 	if _, found := gpu.counts[series]; !found && len(gpu.counts) >= maxErrorSeries {
-		gpu.counts[errorSeries{code: otherErrors}]++
 		c.dropped()
+		if event.Switch == nil {
+			gpu.counts[errorSeries{code: otherErrors}]++
+		}
 		return
 	}
 	gpu.counts[series]++
+	if event.Switch != nil {
+		return
+	}
 	meaning, _ := xid.Explain(event.Code, event.Text, event.DriverVersion)
 	if event.Code == xid.RecoveryChanged {
 		// What the driver asks for now replaces what it asked for before.
 		maps.DeleteFunc(gpu.last, func(of health.Error, _ time.Time) bool { return of.Code == event.Code })
 	}
 	gpu.last[health.Error{Code: uint64(series.code), Effect: meaning.Effect}] = event.Time // #nosec G115 -- the code of an event is never negative
-}
-
-// addSwitch counts an error of an NVSwitch.
-func (c *errorCounts) addSwitch(event *device.Event) {
-	series := switchSeries{event.Switch.PCIBusID, codeValue(event.Code), event.Switch.Fatal}
-	if _, found := c.switches[series]; !found && len(c.switches) >= maxErrorSeries {
-		c.dropped()
-		return
-	}
-	c.switches[series]++
-}
-
-// ofSwitches calls record with each series of NVSwitches.
-func (c *errorCounts) ofSwitches(record func(switchSeries, int64)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for series, value := range c.switches {
-		record(series, value)
-	}
 }
 
 // gpu returns a GPU's counts, or nil if there are too many GPUs.
@@ -156,20 +138,15 @@ func (c *errorCounts) of(id string) []errorCount {
 		return cmp.Or(
 			cmp.Compare(a.code, b.code),
 			compareNumbers(a.gpuInstance, b.gpuInstance),
-			compareNumbers(a.computeInstance, b.computeInstance))
+			compareNumbers(a.computeInstance, b.computeInstance),
+			cmp.Compare(a.address, b.address))
 	})
 	return counts
 }
 
 // compareNumbers orders unknown numbers before 0.
 func compareNumbers(a, b workload.Number) int {
-	switch {
-	case a.Known == b.Known:
-		return cmp.Compare(a.Value, b.Value)
-	case b.Known:
-		return -1
-	}
-	return 1
+	return cmp.Or(cmp.Compare(oneIf(a.Known), oneIf(b.Known)), cmp.Compare(a.Value, b.Value))
 }
 
 // since returns a GPU's errors after a time.

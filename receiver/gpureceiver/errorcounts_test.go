@@ -102,12 +102,10 @@ func TestErrorsOfSwitchesAreBounded(t *testing.T) {
 			counts.add(device.Event{Code: code, Switch: &device.Switch{PCIBusID: "0000:04:00.0"}})
 		}
 	}
-	series := 0
-	counts.ofSwitches(func(_ switchSeries, value int64) {
-		series++
-		assert.EqualValues(t, 2, value)
-	})
-	assert.Equal(t, maxErrorSeries, series)
+	for _, series := range counts.of(ofSwitches) {
+		assert.EqualValues(t, 2, series.value)
+	}
+	assert.Len(t, counts.of(ofSwitches), maxErrorSeries)
 	assert.Equal(t, 2*maxErrorSeries, dropped)
 }
 

@@ -38,7 +38,7 @@ func (f *factory) createMetrics(_ context.Context, set receiver.Settings, config
 	if err != nil {
 		return nil, err
 	}
-	return &gpuReceiver{scraping: inner, scraper: s}, nil
+	return &gpuReceiver{Metrics: inner, scraper: s}, nil
 }
 
 func (f *factory) createLogs(_ context.Context, set receiver.Settings, config component.Config, next consumer.Logs) (receiver.Logs, error) {

@@ -3,7 +3,6 @@ package gpureceiver
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -55,9 +54,7 @@ type gpuLogs struct {
 	stopping, sending context.Context
 	interrupt, giveUp context.CancelFunc
 	running           sync.WaitGroup
-	stop              sync.Once
-	stopped           chan struct{}
-	result            error
+	stop              shared.Stop
 }
 
 // queuedEvent is an event with the workload that the GPU had at its time.
@@ -83,7 +80,6 @@ func newLogs(cfg *Config, set receiver.Settings, all *monitors, next consumer.Lo
 		now:      time.Now,
 		retry:    retryInterval,
 		queue:    make(chan queuedEvent, maxQueued),
-		stopped:  make(chan struct{}),
 	}
 	l.stopping, l.interrupt = context.WithCancel(context.Background())
 	l.sending, l.giveUp = context.WithCancel(context.Background())
@@ -109,31 +105,22 @@ func (l *gpuLogs) Start(ctx context.Context, host component.Host) error {
 // Shutdown sends the queued events, within its context and drainTimeout, and
 // releases the source. It is safe without Start and to call twice.
 func (l *gpuLogs) Shutdown(ctx context.Context) error {
-	l.stop.Do(func() {
+	return l.stop.Do(ctx, func() error {
 		if l.unlisten != nil {
 			l.monitor.flush()
 			l.unlisten()
 		}
 		l.interrupt()
-		patience := time.AfterFunc(drainTimeout, l.giveUp)
-		withdraw := context.AfterFunc(ctx, l.giveUp)
-		go func() {
-			defer close(l.stopped)
-			l.running.Wait()
-			patience.Stop()
-			withdraw()
-			l.giveUp()
-			if l.release != nil {
-				l.result = l.release(ctx)
-			}
-		}()
+		close(l.queue)
+		defer time.AfterFunc(drainTimeout, l.giveUp).Stop()
+		defer context.AfterFunc(ctx, l.giveUp)()
+		l.running.Wait()
+		l.giveUp()
+		if l.release == nil {
+			return nil
+		}
+		return l.release(ctx)
 	})
-	select {
-	case <-l.stopped:
-		return l.result
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // watch finds the GPUs periodically, because no scraper does if the receiver is
@@ -162,24 +149,11 @@ func (l *gpuLogs) enqueue(event device.Event) {
 	}
 }
 
-// send sends queued events until the receiver stops and the queue is empty.
+// send sends queued events until Shutdown, which closes the queue after it has stopped
+// listening.
 func (l *gpuLogs) send() {
-	for {
-		select {
-		case event := <-l.queue:
-			l.deliver(&event)
-			continue
-		default:
-		}
-		select {
-		case event := <-l.queue:
-			l.deliver(&event)
-		case <-l.stopping.Done():
-			// Shutdown stopped listening first, so that no event follows.
-			if len(l.queue) == 0 {
-				return
-			}
-		}
+	for event := range l.queue {
+		l.deliver(&event)
 	}
 }
 
@@ -229,18 +203,8 @@ func (l *gpuLogs) logs(event *queuedEvent) plog.Logs {
 
 // finish returns the recorded event with what mdatagen's builder cannot set.
 func (l *gpuLogs) finish(resource pcommon.Resource, at pcommon.Timestamp, of xid.Severity, body string) plog.Logs {
-	severity := severities[of]
 	logs := l.builder.Emit(metadata.WithLogsResource(resource))
-	for _, resource := range logs.ResourceLogs().All() {
-		for _, scope := range resource.ScopeLogs().All() {
-			for _, record := range scope.LogRecords().All() {
-				record.SetObservedTimestamp(at)
-				record.SetSeverityNumber(severity)
-				record.SetSeverityText(strings.ToUpper(severity.String()))
-				record.Body().SetStr(body)
-			}
-		}
-	}
+	shared.Finish(logs, at, severities[of], body)
 	return logs
 }
 
@@ -254,60 +218,47 @@ var severities = map[xid.Severity]plog.SeverityNumber{
 
 // switchAttributes are the known optional attributes of the record of an NVSwitch's
 // error.
-func switchAttributes(event *queuedEvent) []metadata.EventAttributeOption {
-	options := []metadata.EventAttributeOption{metadata.WithNvidiaNvswitchSxidMessageEventAttribute(event.Text)}
-	if link := event.Switch.Link; link.Known {
-		options = append(options, metadata.WithNvidiaNvswitchLinkEventAttribute(link.Value))
-	}
-	return options
+func switchAttributes(event *queuedEvent) (a workload.Attributes[metadata.EventAttributeOption]) {
+	a.Text(event.Text, metadata.WithNvidiaNvswitchSxidMessageEventAttribute)
+	a.Number(event.Switch.Link, metadata.WithNvidiaNvswitchLinkEventAttribute)
+	return a
 }
 
 // eventAttributes are the known optional attributes of an event's record.
-func eventAttributes(event *queuedEvent, meaning *xid.Meaning, detail *xid.Detail) []metadata.EventAttributeOption {
-	var options []metadata.EventAttributeOption
-	text := func(value string, attribute func(string) metadata.EventAttributeOption) {
-		if value != "" {
-			options = append(options, attribute(value))
-		}
-	}
-	number := func(value workload.Number, attribute func(int64) metadata.EventAttributeOption) {
-		if value.Known {
-			options = append(options, attribute(value.Value))
-		}
-	}
+func eventAttributes(event *queuedEvent, meaning *xid.Meaning, detail *xid.Detail) (a workload.Attributes[metadata.EventAttributeOption]) {
 	if meaning.Known {
-		text(xid.Reference, metadata.WithNvidiaGpuXidReferenceEventAttribute)
+		a.Text(xid.Reference, metadata.WithNvidiaGpuXidReferenceEventAttribute)
 	}
 	if event.Replayed {
-		text(sourceReplay, metadata.WithNvidiaGpuSourceEventAttribute)
+		a.Text(sourceReplay, metadata.WithNvidiaGpuSourceEventAttribute)
 	}
-	text(event.GPU.Name, metadata.WithHwNameEventAttribute)
-	text(event.GPU.PCIBusID, metadata.WithNvidiaGpuPciBusIDEventAttribute)
-	number(event.GPUInstance, metadata.WithNvidiaGpuMigGpuInstanceIDEventAttribute)
-	number(event.ComputeInstance, metadata.WithNvidiaGpuMigComputeInstanceIDEventAttribute)
-	text(event.Text, metadata.WithNvidiaGpuXidMessageEventAttribute)
-	number(event.PID, metadata.WithProcessPidXidEventAttribute)
-	text(event.Process, metadata.WithProcessExecutableNameEventAttribute)
+	a.Text(event.GPU.Name, metadata.WithHwNameEventAttribute)
+	a.Text(event.GPU.PCIBusID, metadata.WithNvidiaGpuPciBusIDEventAttribute)
+	a.Number(event.GPUInstance, metadata.WithNvidiaGpuMigGpuInstanceIDEventAttribute)
+	a.Number(event.ComputeInstance, metadata.WithNvidiaGpuMigComputeInstanceIDEventAttribute)
+	a.Text(event.Text, metadata.WithNvidiaGpuXidMessageEventAttribute)
+	a.Number(event.PID, metadata.WithProcessPidXidEventAttribute)
+	a.Text(event.Process, metadata.WithProcessExecutableNameEventAttribute)
 	if detail.Unit != "" {
-		text(detail.Unit, metadata.WithNvidiaGpuXidUnitEventAttribute)
-		number(workload.Number{Value: detail.SubCode, Known: true}, metadata.WithNvidiaGpuXidSubcodeEventAttribute)
-		number(workload.Number{Value: detail.Link, Known: detail.Link >= 0}, metadata.WithNvidiaGpuNvlinkLinkEventAttribute)
+		a.Text(detail.Unit, metadata.WithNvidiaGpuXidUnitEventAttribute)
+		a.Number(workload.Number{Value: detail.SubCode, Known: true}, metadata.WithNvidiaGpuXidSubcodeEventAttribute)
+		a.Number(workload.Number{Value: detail.Link, Known: detail.Link >= 0}, metadata.WithNvidiaGpuNvlinkLinkEventAttribute)
 	}
 
 	w := &event.workload
-	text(w.RunID, metadata.WithMlRunIDEventAttribute)
-	number(w.RunAttempt, metadata.WithMlRunAttemptEventAttribute)
-	number(w.RankGlobal, metadata.WithMlRankGlobalEventAttribute)
-	number(w.RankLocal, metadata.WithMlRankLocalEventAttribute)
-	number(w.WorldSize, metadata.WithMlWorldSizeEventAttribute)
-	text(w.SlurmJobID, metadata.WithSlurmJobIDEventAttribute)
-	text(w.ContainerID, metadata.WithContainerIDEventAttribute)
-	text(w.PodUID, metadata.WithK8sPodUIDEventAttribute)
-	text(w.Pod.Namespace, metadata.WithK8sNamespaceNameEventAttribute)
-	text(w.Pod.Name, metadata.WithK8sPodNameEventAttribute)
-	text(w.Pod.Container, metadata.WithK8sContainerNameEventAttribute)
-	text(w.ServiceName, metadata.WithServiceNameEventAttribute)
-	text(w.UserID, metadata.WithUserIDEventAttribute)
-	text(w.UserName, metadata.WithUserNameEventAttribute)
-	return options
+	a.Text(w.RunID, metadata.WithMlRunIDEventAttribute)
+	a.Number(w.RunAttempt, metadata.WithMlRunAttemptEventAttribute)
+	a.Number(w.RankGlobal, metadata.WithMlRankGlobalEventAttribute)
+	a.Number(w.RankLocal, metadata.WithMlRankLocalEventAttribute)
+	a.Number(w.WorldSize, metadata.WithMlWorldSizeEventAttribute)
+	a.Text(w.SlurmJobID, metadata.WithSlurmJobIDEventAttribute)
+	a.Text(w.ContainerID, metadata.WithContainerIDEventAttribute)
+	a.Text(w.PodUID, metadata.WithK8sPodUIDEventAttribute)
+	a.Text(w.Pod.Namespace, metadata.WithK8sNamespaceNameEventAttribute)
+	a.Text(w.Pod.Name, metadata.WithK8sPodNameEventAttribute)
+	a.Text(w.Pod.Container, metadata.WithK8sContainerNameEventAttribute)
+	a.Text(w.ServiceName, metadata.WithServiceNameEventAttribute)
+	a.Text(w.UserID, metadata.WithUserIDEventAttribute)
+	a.Text(w.UserName, metadata.WithUserNameEventAttribute)
+	return a
 }

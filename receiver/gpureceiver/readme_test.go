@@ -106,7 +106,7 @@ func TestReadmeNamesEveryWorkloadAttribute(t *testing.T) {
 		Pod: workload.Pod{Namespace: "x", Name: "x", Container: "x"},
 	}
 	const ofTheGPU = 5
-	assert.Len(t, workloadAttributes(everything), len(metadata.MetricsInfo.NvidiaGpuWorkloadMemoryUsage.Attributes)-ofTheGPU)
+	assert.Len(t, workloadAttributes(&everything), len(metadata.MetricsInfo.NvidiaGpuWorkloadMemoryUsage.Attributes)-ofTheGPU)
 }
 
 // The receiver's own metrics are those that metadata.yaml declares.

@@ -44,32 +44,23 @@ func recordDriver(metrics *builder, now pcommon.Timestamp, snapshot *device.Snap
 				metadata.MapAttributeNvidiaGpuKernelLogState[string(state)])
 		}
 	}
-	errors.ofSwitches(func(of switchSeries, value int64) {
-		metrics.RecordNvidiaNvswitchSxidErrorsDataPoint(now, value, snapshot.Host, of.address, of.code, of.fatal)
-	})
+	for _, of := range errors.of(ofSwitches) {
+		metrics.RecordNvidiaNvswitchSxidErrorsDataPoint(now, of.value, snapshot.Host, of.address, of.code, of.fatal)
+	}
 
 	metrics.EmitForResource(metadata.WithResource(describeHost(metrics.NewResourceBuilder(), snapshot)))
 }
 
 // recordIdentity makes the point of a GPU's identity.
 func (p *points) recordIdentity(snapshot *device.Snapshot, gpu *device.Identity) {
-	options := p.with()
-	if gpu.Name != "" {
-		options = append(options, metadata.WithHwNameMetricAttribute(gpu.Name))
-	}
-	if snapshot.DriverVersion != "" {
-		options = append(options, metadata.WithHwDriverVersionMetricAttribute(snapshot.DriverVersion))
-	}
-	if gpu.PCIBusID != "" {
-		options = append(options, metadata.WithNvidiaGpuPciBusIDMetricAttribute(gpu.PCIBusID))
-	}
+	var a workload.Attributes[metadata.MetricAttributeOption]
+	a.Text(gpu.Name, metadata.WithHwNameMetricAttribute)
+	a.Text(snapshot.DriverVersion, metadata.WithHwDriverVersionMetricAttribute)
+	a.Text(gpu.PCIBusID, metadata.WithNvidiaGpuPciBusIDMetricAttribute)
 	if mig := gpu.MIG; mig != nil {
-		options = append(options,
-			metadata.WithNvidiaGpuMigGpuInstanceIDMetricAttribute(int64(mig.GPUInstance)),
-			metadata.WithNvidiaGpuMigComputeInstanceIDMetricAttribute(int64(mig.ComputeInstance)))
-		if mig.Profile != "" {
-			options = append(options, metadata.WithNvidiaGpuMigProfileMetricAttribute(mig.Profile))
-		}
+		a.Number(workload.Number{Value: int64(mig.GPUInstance), Known: true}, metadata.WithNvidiaGpuMigGpuInstanceIDMetricAttribute)
+		a.Number(workload.Number{Value: int64(mig.ComputeInstance), Known: true}, metadata.WithNvidiaGpuMigComputeInstanceIDMetricAttribute)
+		a.Text(mig.Profile, metadata.WithNvidiaGpuMigProfileMetricAttribute)
 	}
-	p.RecordNvidiaGpuInfoDataPoint(p.now, 1, p.id, p.host, p.index, options...)
+	p.RecordNvidiaGpuInfoDataPoint(p.now, 1, p.id, p.host, p.index, p.with(a...)...)
 }

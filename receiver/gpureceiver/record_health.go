@@ -3,6 +3,7 @@ package gpureceiver
 import (
 	"slices"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
@@ -68,13 +69,9 @@ func (p *points) recordXIDs(errors *errorCounts) {
 		return
 	}
 	for _, count := range errors.of(p.id) {
-		options := p.labels
-		if id := count.gpuInstance; id.Known {
-			options = p.with(metadata.WithNvidiaGpuMigGpuInstanceIDMetricAttribute(id.Value))
-			if id := count.computeInstance; id.Known {
-				options = append(options, metadata.WithNvidiaGpuMigComputeInstanceIDMetricAttribute(id.Value))
-			}
-		}
-		p.RecordNvidiaGpuXidErrorsDataPoint(p.now, count.value, p.id, p.host, p.index, count.code, options...)
+		var a workload.Attributes[metadata.MetricAttributeOption]
+		a.Number(count.gpuInstance, metadata.WithNvidiaGpuMigGpuInstanceIDMetricAttribute)
+		a.Number(count.computeInstance, metadata.WithNvidiaGpuMigComputeInstanceIDMetricAttribute)
+		p.RecordNvidiaGpuXidErrorsDataPoint(p.now, count.value, p.id, p.host, p.index, count.code, p.with(a...)...)
 	}
 }

@@ -37,7 +37,7 @@ func (p *points) recordWorkloads(gpu *device.GPU, groups *workload.Groups) {
 	}
 	p.recordProcessTypes(gpu)
 	for _, sum := range groups.Sums() {
-		attributes := p.with(workloadAttributes(sum.Workload)...)
+		attributes := p.with(workloadAttributes(&sum.Workload)...)
 		if sum.Memory.Known {
 			p.RecordNvidiaGpuWorkloadMemoryUsageDataPoint(p.now, int64(sum.Memory.Value), p.id, p.host, p.index, attributes...)
 		}
@@ -79,17 +79,13 @@ func (p *points) recordProcess(process *device.Process) {
 	if !p.cfg.Metrics.NvidiaGpuProcessMemoryUsage.Enabled && !p.cfg.Metrics.NvidiaGpuProcessUtilization.Enabled {
 		return
 	}
-	attributes := p.with(workloadAttributes(process.Workload)...)
-	details := &process.Details
-	if details.Executable != "" {
-		attributes = append(attributes, metadata.WithProcessExecutableNameMetricAttribute(details.Executable))
-	}
+	details, attributes := &process.Details, workloadAttributes(&process.Workload)
+	attributes.Text(details.Executable, metadata.WithProcessExecutableNameMetricAttribute)
+	attributes.Number(details.NamespacePID, metadata.WithProcessVpidMetricAttribute)
 	if !details.Start.IsZero() {
-		attributes = append(attributes, metadata.WithProcessCreationTimeMetricAttribute(details.Start.UTC().Format(time.RFC3339Nano)))
+		attributes.Text(details.Start.UTC().Format(time.RFC3339Nano), metadata.WithProcessCreationTimeMetricAttribute)
 	}
-	if details.NamespacePID.Known {
-		attributes = append(attributes, metadata.WithProcessVpidMetricAttribute(details.NamespacePID.Value))
-	}
+	attributes = p.with(attributes...)
 	if process.Memory.Known {
 		p.RecordNvidiaGpuProcessMemoryUsageDataPoint(p.now, int64(process.Memory.Value), p.id, p.host, p.index, int64(process.PID), attributes...)
 	}
@@ -116,31 +112,20 @@ func (p *points) recordProcessTypes(gpu *device.GPU) {
 }
 
 // workloadAttributes returns the known attributes of a workload.
-func workloadAttributes(w workload.Workload) []metadata.MetricAttributeOption {
-	var options []metadata.MetricAttributeOption
-	text := func(value string, attribute func(string) metadata.MetricAttributeOption) {
-		if value != "" {
-			options = append(options, attribute(value))
-		}
-	}
-	number := func(value workload.Number, attribute func(int64) metadata.MetricAttributeOption) {
-		if value.Known {
-			options = append(options, attribute(value.Value))
-		}
-	}
-	text(w.RunID, metadata.WithMlRunIDMetricAttribute)
-	number(w.RunAttempt, metadata.WithMlRunAttemptMetricAttribute)
-	number(w.RankGlobal, metadata.WithMlRankGlobalMetricAttribute)
-	number(w.RankLocal, metadata.WithMlRankLocalMetricAttribute)
-	number(w.WorldSize, metadata.WithMlWorldSizeMetricAttribute)
-	text(w.SlurmJobID, metadata.WithSlurmJobIDMetricAttribute)
-	text(w.ContainerID, metadata.WithContainerIDMetricAttribute)
-	text(w.PodUID, metadata.WithK8sPodUIDMetricAttribute)
-	text(w.Pod.Namespace, metadata.WithK8sNamespaceNameMetricAttribute)
-	text(w.Pod.Name, metadata.WithK8sPodNameMetricAttribute)
-	text(w.Pod.Container, metadata.WithK8sContainerNameMetricAttribute)
-	text(w.ServiceName, metadata.WithServiceNameMetricAttribute)
-	text(w.UserID, metadata.WithUserIDMetricAttribute)
-	text(w.UserName, metadata.WithUserNameMetricAttribute)
-	return options
+func workloadAttributes(w *workload.Workload) (a workload.Attributes[metadata.MetricAttributeOption]) {
+	a.Text(w.RunID, metadata.WithMlRunIDMetricAttribute)
+	a.Number(w.RunAttempt, metadata.WithMlRunAttemptMetricAttribute)
+	a.Number(w.RankGlobal, metadata.WithMlRankGlobalMetricAttribute)
+	a.Number(w.RankLocal, metadata.WithMlRankLocalMetricAttribute)
+	a.Number(w.WorldSize, metadata.WithMlWorldSizeMetricAttribute)
+	a.Text(w.SlurmJobID, metadata.WithSlurmJobIDMetricAttribute)
+	a.Text(w.ContainerID, metadata.WithContainerIDMetricAttribute)
+	a.Text(w.PodUID, metadata.WithK8sPodUIDMetricAttribute)
+	a.Text(w.Pod.Namespace, metadata.WithK8sNamespaceNameMetricAttribute)
+	a.Text(w.Pod.Name, metadata.WithK8sPodNameMetricAttribute)
+	a.Text(w.Pod.Container, metadata.WithK8sContainerNameMetricAttribute)
+	a.Text(w.ServiceName, metadata.WithServiceNameMetricAttribute)
+	a.Text(w.UserID, metadata.WithUserIDMetricAttribute)
+	a.Text(w.UserName, metadata.WithUserNameMetricAttribute)
+	return a
 }

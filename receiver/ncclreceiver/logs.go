@@ -3,7 +3,6 @@ package ncclreceiver
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/communicator"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/dump"
@@ -61,26 +61,19 @@ func (o *logsOutlet) change(r *communicator.Report, rank *communicator.Ranked, o
 	if o.full() {
 		return
 	}
-	var options []metadata.EventAttributeOption
-	number := func(value workload.Number, attribute func(int64) metadata.EventAttributeOption) {
-		if value.Known {
-			options = append(options, attribute(value.Value))
-		}
-	}
+	var a workload.Attributes[metadata.EventAttributeOption]
 	global, known := of.Rank(r.Communicator, &rank.Rank)
-	number(workload.Number{Value: global, Known: known}, metadata.WithMlRankGlobalEventAttribute)
-	number(workload.Number{Value: int64(rank.PID), Known: rank.PID > 0}, metadata.WithProcessPidEventAttribute)
-	number(of.RunAttempt, metadata.WithMlRunAttemptEventAttribute)
-	number(of.WorldSize, metadata.WithMlWorldSizeEventAttribute)
-	if rank.Host.IsValid() {
-		options = append(options, metadata.WithNcclRankHostEventAttribute(rank.Host.String()))
-	}
-	text(of.RunID, metadata.WithMlRunIDEventAttribute, &options)
-	text(of.SlurmJobID, metadata.WithSlurmJobIDEventAttribute, &options)
-	text(of.ServiceName, metadata.WithServiceNameEventAttribute, &options)
-	text(of.UserID, metadata.WithUserIDEventAttribute, &options)
+	a.Number(workload.Number{Value: global, Known: known}, metadata.WithMlRankGlobalEventAttribute)
+	a.Number(workload.Number{Value: int64(rank.PID), Known: rank.PID > 0}, metadata.WithProcessPidEventAttribute)
+	a.Number(of.RunAttempt, metadata.WithMlRunAttemptEventAttribute)
+	a.Number(of.WorldSize, metadata.WithMlWorldSizeEventAttribute)
+	a.Text(hostOf(rank), metadata.WithNcclRankHostEventAttribute)
+	a.Text(of.RunID, metadata.WithMlRunIDEventAttribute)
+	a.Text(of.SlurmJobID, metadata.WithSlurmJobIDEventAttribute)
+	a.Text(of.ServiceName, metadata.WithServiceNameEventAttribute)
+	a.Text(of.UserID, metadata.WithUserIDEventAttribute)
 	o.builder.RecordNcclRankChangeEvent(context.Background(), pcommon.NewTimestampFromTime(now),
-		r.Hash, int64(rank.Number), stateValue(rank.State), host, options...)
+		r.Hash, int64(rank.Number), stateValue(rank.State), host, a...)
 	o.emit(host, of.RunID, severities[rank.State], sentence(r, rank), now)
 }
 
@@ -89,31 +82,22 @@ func (o *logsOutlet) dump(found *dump.Dump, host, run string, now time.Time) {
 	if o.full() {
 		return
 	}
-	var options []metadata.EventAttributeOption
-	body := "PyTorch has written the Flight Recorder dump " + found.Path + "."
+	var a workload.Attributes[metadata.EventAttributeOption]
+	body := "PyTorch has written the Flight Recorder dump " + found.Path
 	if found.Rank >= 0 {
-		options = append(options, metadata.WithMlRankGlobalEventAttribute(found.Rank))
-		body = fmt.Sprintf("PyTorch has written the Flight Recorder dump %s of rank %d.", found.Path, found.Rank)
+		body = fmt.Sprintf("%s of rank %d", body, found.Rank)
 	}
-	text(run, metadata.WithMlRunIDEventAttribute, &options)
+	a.Number(workload.Number{Value: found.Rank, Known: found.Rank >= 0}, metadata.WithMlRankGlobalEventAttribute)
+	a.Text(run, metadata.WithMlRunIDEventAttribute)
 	o.builder.RecordPytorchFlightRecorderDumpEvent(context.Background(), pcommon.NewTimestampFromTime(found.Written),
-		found.Path, found.Size, host, options...)
-	o.emit(host, run, plog.SeverityNumberWarn, body, now)
+		found.Path, found.Size, host, a...)
+	o.emit(host, run, plog.SeverityNumberWarn, body+".", now)
 }
 
 // emit takes the record that was built, if its event is enabled.
 func (o *logsOutlet) emit(host, run string, severity plog.SeverityNumber, body string, now time.Time) {
 	logs := o.builder.Emit(metadata.WithLogsResource(resourceOf(o.builder.NewResourceBuilder(), host, run)))
-	for _, rl := range logs.ResourceLogs().All() {
-		for _, scope := range rl.ScopeLogs().All() {
-			for _, record := range scope.LogRecords().All() {
-				record.SetObservedTimestamp(pcommon.NewTimestampFromTime(now))
-				record.SetSeverityNumber(severity)
-				record.SetSeverityText(strings.ToUpper(severity.String()))
-				record.Body().SetStr(body)
-			}
-		}
-	}
+	shared.Finish(logs, pcommon.NewTimestampFromTime(now), severity, body)
 	logs.ResourceLogs().MoveAndAppendTo(o.pending.ResourceLogs())
 }
 

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/communicator"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/job"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/metadata"
@@ -47,10 +48,10 @@ func (o *metricsOutlet) send(ctx context.Context, reports []communicator.Report,
 
 // record makes the points of a communicator.
 func (o *metricsOutlet) record(r *communicator.Report, of *job.Job, host string, at pcommon.Timestamp) {
-	var options []metadata.MetricAttributeOption
-	text(of.RunID, metadata.WithMlRunIDMetricAttribute, &options)
-	text(of.SlurmJobID, metadata.WithSlurmJobIDMetricAttribute, &options)
-	text(of.ServiceName, metadata.WithServiceNameMetricAttribute, &options)
+	var options workload.Attributes[metadata.MetricAttributeOption]
+	options.Text(of.RunID, metadata.WithMlRunIDMetricAttribute)
+	options.Text(of.SlurmJobID, metadata.WithSlurmJobIDMetricAttribute)
+	options.Text(of.ServiceName, metadata.WithServiceNameMetricAttribute)
 	o.builder.RecordNcclCommunicatorSizeDataPoint(at, int64(r.Size), r.Hash, host, options...)
 	for _, state := range communicator.States {
 		o.builder.RecordNcclCommunicatorRanksDataPoint(at, int64(r.Count(state)), r.Hash, stateValue(state), host, options...)
@@ -63,15 +64,10 @@ func (o *metricsOutlet) record(r *communicator.Report, of *job.Job, host string,
 	for i := range r.Affected[:min(len(r.Affected), maxRanks)] {
 		rank := &r.Affected[i]
 		own := slices.Clip(options)
-		if global, known := of.Rank(r.Communicator, &rank.Rank); known {
-			own = append(own, metadata.WithMlRankGlobalMetricAttribute(global))
-		}
-		if rank.Host.IsValid() {
-			own = append(own, metadata.WithNcclRankHostMetricAttribute(rank.Host.String()))
-		}
-		if rank.PID > 0 {
-			own = append(own, metadata.WithProcessPidMetricAttribute(int64(rank.PID)))
-		}
+		global, known := of.Rank(r.Communicator, &rank.Rank)
+		own.Number(workload.Number{Value: global, Known: known}, metadata.WithMlRankGlobalMetricAttribute)
+		own.Text(hostOf(rank), metadata.WithNcclRankHostMetricAttribute)
+		own.Number(workload.Number{Value: int64(rank.PID), Known: rank.PID > 0}, metadata.WithProcessPidMetricAttribute)
 		o.builder.RecordNcclRankStateDataPoint(at, 1, r.Hash, int64(rank.Number), stateValue(rank.State), host, own...)
 	}
 }
@@ -85,11 +81,12 @@ func resourceOf(resource *metadata.ResourceBuilder, host, run string) pcommon.Re
 	return resource.Emit()
 }
 
-// text adds an option for a text that is not empty.
-func text[O any](value string, attribute func(string) O, options *[]O) {
-	if value != "" {
-		*options = append(*options, attribute(value))
+// hostOf returns the address of a rank's host, empty if unknown.
+func hostOf(rank *communicator.Ranked) string {
+	if !rank.Host.IsValid() {
+		return ""
 	}
+	return rank.Host.String()
 }
 
 // collectives has the attribute values in the order of ras.Collectives.

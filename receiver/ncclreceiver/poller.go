@@ -67,7 +67,7 @@ type poller struct {
 	running  sync.WaitGroup
 	stopping context.Context
 	cancel   context.CancelFunc
-	stopped  func() <-chan struct{}
+	ending   shared.Stop
 }
 
 var _ shared.Object = (*poller)(nil)
@@ -94,15 +94,6 @@ func newPoller(cfg *Config, set receiver.Settings) (*poller, error) {
 	p.metrics = &metricsOutlet{builder: metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set), report: report}
 	p.logs = &logsOutlet{builder: metadata.NewLogsBuilder(cfg.LogsBuilderConfig, set), report: report, lost: p.lostRecords, pending: plog.NewLogs()}
 	p.stopping, p.cancel = context.WithCancel(context.Background())
-	p.stopped = sync.OnceValue(func() <-chan struct{} {
-		p.cancel()
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			p.running.Wait()
-		}()
-		return done
-	})
 	return p, nil
 }
 
@@ -120,12 +111,11 @@ func (p *poller) Shutdown(ctx context.Context) error {
 
 // stop ends the queries, and waits until nothing more is sent or ctx ends.
 func (p *poller) stop(ctx context.Context) error {
-	select {
-	case <-p.stopped():
+	p.cancel()
+	return p.ending.Do(ctx, func() error {
+		p.running.Wait()
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	})
 }
 
 // run polls at each interval until the poller stops.

@@ -37,11 +37,9 @@ func TestOneQueryForBothSignals(t *testing.T) {
 
 	// Both stop while NCCL does not answer.
 	require.NoError(t, m.Shutdown(t.Context()))
-	select {
-	case <-m.(*ncclReceiver).poller.stopped():
-	default:
-		assert.Fail(t, "it still asks")
-	}
+	connections := server.Connections()
+	m.(*ncclReceiver).poller.running.Wait()
+	assert.Equal(t, connections, server.Connections(), "it still asks")
 	require.NoError(t, l.Shutdown(t.Context()))
 	require.NoError(t, l.Shutdown(t.Context()))
 	assert.Equal(t, 1, logs.LogRecordCount())

@@ -1,6 +1,7 @@
 package kernellog
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"sync"
@@ -78,13 +79,11 @@ type Reader struct {
 	opts Options
 
 	running sync.WaitGroup
-	quit    chan struct{}
+	quit    context.Context
+	stop    context.CancelFunc
 
 	mu    sync.Mutex
 	state State
-	// opened is nil while no log is open.
-	opened log
-	closed bool
 }
 
 // NewReader returns a reader that has not started.
@@ -92,7 +91,9 @@ func NewReader(opts Options) *Reader {
 	if opts.open == nil {
 		opts.open = open
 	}
-	return &Reader{opts: opts, quit: make(chan struct{})}
+	r := &Reader{opts: opts}
+	r.quit, r.stop = context.WithCancel(context.Background())
+	return r
 }
 
 // Start begins to read. It does not wait.
@@ -103,15 +104,7 @@ func (r *Reader) Start() {
 // Shutdown stops reading, and returns when no function of the options runs any
 // more. It is safe to call twice, and without Start.
 func (r *Reader) Shutdown() {
-	r.mu.Lock()
-	if !r.closed {
-		r.closed = true
-		close(r.quit)
-		if r.opened != nil {
-			_ = r.opened.Close()
-		}
-	}
-	r.mu.Unlock()
+	r.stop()
 	r.running.Wait()
 }
 
@@ -129,25 +122,16 @@ func (r *Reader) run() {
 	records := &stream{report: r.opts.Report, lost: r.opts.Lost}
 	for {
 		err := r.read(records)
-		if r.ending() {
+		if r.quit.Err() != nil {
 			return
 		}
 		r.change(stateOf(err), err)
 		timer.Reset(reopenInterval)
 		select {
 		case <-timer.C:
-		case <-r.quit:
+		case <-r.quit.Done():
 			return
 		}
-	}
-}
-
-func (r *Reader) ending() bool {
-	select {
-	case <-r.quit:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -157,15 +141,11 @@ func (r *Reader) read(records *stream) error {
 	if err != nil {
 		return err
 	}
+	defer context.AfterFunc(r.quit, func() { _ = opened.Close() })()
 	defer func() { _ = opened.Close() }()
-	r.mu.Lock()
-	if r.closed {
-		r.mu.Unlock()
+	if r.quit.Err() != nil {
 		return fs.ErrClosed
 	}
-	r.opened = opened
-	r.mu.Unlock()
-
 	if err := records.earlier(opened); err != nil {
 		return err
 	}

@@ -40,13 +40,10 @@ type Merger struct {
 
 	mu sync.Mutex
 	// reports are unpaired, the oldest first.
-	reports []report
+	reports []*report
 	// reading is true while the kernel's log is read.
 	reading bool
-	// timer ends the wait of held events, if armed is true.
-	timer  *time.Timer
-	armed  bool
-	closed bool
+	closed  bool
 }
 
 // report is one source's report of an error.
@@ -72,7 +69,7 @@ func (m *Merger) Reading(reading bool) {
 	defer m.mu.Unlock()
 	m.reading = reading
 	if !reading {
-		m.release(func(*report) bool { return true })
+		m.release(m.reports...)
 	}
 }
 
@@ -90,17 +87,20 @@ func (m *Merger) NVML(event device.Event) {
 		return
 	}
 	full := len(m.reports) >= maxReports
-	held := &event
+	r := &report{gpu: gpuOf(&event), code: event.Code, source: nvml, at: now}
+	if !full {
+		m.reports = append(m.reports, r)
+	}
 	if full || !m.reading {
 		m.emit(event)
-		held = nil
+		return
 	}
-	if !full {
-		m.reports = append(m.reports, report{gpu: gpuOf(&event), code: event.Code, source: nvml, at: now, held: held})
-	}
-	if held != nil && !m.armed {
-		m.arm(Hold)
-	}
+	r.held = &event
+	time.AfterFunc(Hold, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.release(r)
+	})
 }
 
 // Kernel takes an event from the kernel's log, and passes it on at once if NVML's was
@@ -122,7 +122,7 @@ func (m *Merger) Kernel(event device.Event) {
 			event.GPUInstance, event.ComputeInstance = paired.held.GPUInstance, paired.held.ComputeInstance
 		}
 	case len(m.reports) < maxReports:
-		m.reports = append(m.reports, report{gpu: gpuOf(&event), code: event.Code, source: kernel, at: now})
+		m.reports = append(m.reports, &report{gpu: gpuOf(&event), code: event.Code, source: kernel, at: now})
 	}
 	m.emit(event)
 }
@@ -131,7 +131,7 @@ func (m *Merger) Kernel(event device.Event) {
 func (m *Merger) Flush() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.release(func(*report) bool { return true })
+	m.release(m.reports...)
 }
 
 // Close passes on what is held. Later events are dropped.
@@ -140,9 +140,6 @@ func (m *Merger) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
-	if m.timer != nil {
-		m.timer.Stop()
-	}
 }
 
 // pair takes the oldest report of the same error by the other source. A GPU
@@ -150,17 +147,16 @@ func (m *Merger) Close() {
 func (m *Merger) pair(event *device.Event, by source) *report {
 	gpu, gone := gpuOf(event), xid.Of(event.Code).Severity == xid.Gone
 	for i := range m.reports {
-		r := &m.reports[i]
+		r := m.reports[i]
 		if r.gpu != gpu || r.code != event.Code || r.source == by && !gone {
 			continue
 		}
 		found := *r
-		switch {
-		case gone && by == nvml:
-			// The first event still waits for its line.
-		case gone:
+		if !gone || by == kernel {
+			// The first event that a GPU is gone still waits for its line.
 			r.held = nil
-		default:
+		}
+		if !gone {
 			m.reports = slices.Delete(m.reports, i, i+1)
 		}
 		return &found
@@ -170,43 +166,15 @@ func (m *Merger) pair(event *device.Event, by source) *report {
 
 // forget forgets what is older than the window.
 func (m *Merger) forget(now time.Time) {
-	m.reports = slices.DeleteFunc(m.reports, func(r report) bool { return r.held == nil && now.Sub(r.at) > Window })
+	m.reports = slices.DeleteFunc(m.reports, func(r *report) bool { return r.held == nil && now.Sub(r.at) > Window })
 }
 
-// release passes on the held events that are due.
-func (m *Merger) release(due func(*report) bool) {
-	for i := range m.reports {
-		if r := &m.reports[i]; r.held != nil && due(r) {
+// release passes on those events that are held.
+func (m *Merger) release(reports ...*report) {
+	for _, r := range reports {
+		if r.held != nil {
 			m.emit(*r.held)
 			r.held = nil
-		}
-	}
-}
-
-// arm sees to it that held events are passed on in time.
-func (m *Merger) arm(in time.Duration) {
-	m.armed = true
-	if m.timer == nil {
-		m.timer = time.AfterFunc(in, m.expire)
-		return
-	}
-	m.timer.Reset(in)
-}
-
-// expire passes on events that have waited for Hold, and waits for the next.
-func (m *Merger) expire() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return
-	}
-	m.armed = false
-	now := time.Now()
-	m.release(func(r *report) bool { return now.Sub(r.at) >= Hold })
-	for i := range m.reports {
-		if r := &m.reports[i]; r.held != nil {
-			m.arm(Hold - now.Sub(r.at))
-			return
 		}
 	}
 }

@@ -33,13 +33,12 @@ type calls struct {
 	current *thread
 	// waiting is the number of senders to jobs.
 	waiting int
-	// returned is closed when a hung call returns. It is nil while nothing
-	// waits for that.
-	returned chan struct{}
-	// rounds is the number of rounds that run. idle is closed when the last of
-	// them ends, and nil while nothing waits for that.
-	rounds int
-	idle   chan struct{}
+	// rounds is the number of rounds that run, and idle how often the last of them
+	// has ended.
+	rounds, idle int
+	// changed is closed and replaced when a hung call returns or the last round
+	// ends.
+	changed chan struct{}
 }
 
 // thread is a goroutine that makes calls.
@@ -68,7 +67,7 @@ func (j *job) decide(of outcome) {
 }
 
 func newCalls() *calls {
-	return &calls{jobs: make(chan *job), hung: make(map[string]struct{})}
+	return &calls{jobs: make(chan *job), hung: make(map[string]struct{}), changed: make(chan struct{})}
 }
 
 // do runs a job on the goroutine, and waits for it: up to the timeout for its end,
@@ -180,10 +179,7 @@ func (c *calls) make(t *thread, j *job) {
 		return
 	}
 	delete(c.hung, j.subject)
-	if c.returned != nil {
-		close(c.returned)
-		c.returned = nil
-	}
+	c.change()
 }
 
 // hangs reports whether an abandoned call about a subject still runs. An empty
@@ -208,10 +204,32 @@ func (c *calls) beginRound() {
 func (c *calls) endRound() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rounds--
-	if c.rounds == 0 && c.idle != nil {
-		close(c.idle)
-		c.idle = nil
+	if c.rounds--; c.rounds == 0 {
+		c.idle++
+		c.change()
+	}
+}
+
+// change wakes those who wait. It is called with the lock held.
+func (c *calls) change() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// until waits until a condition holds, which is checked with the lock held, or until
+// ctx ends, and reports whether it holds.
+func (c *calls) until(ctx context.Context, holds func() bool) bool {
+	for {
+		c.mu.Lock()
+		held, changed := holds(), c.changed
+		c.mu.Unlock()
+		if held || ctx.Err() != nil {
+			return held
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
 	}
 }
 
@@ -219,48 +237,21 @@ func (c *calls) endRound() {
 // call is made between two rounds even if there is no pause. It reports false if
 // ctx ends before.
 func (c *calls) waitForIdle(ctx context.Context) bool {
-	c.mu.Lock()
-	if c.rounds == 0 {
-		c.mu.Unlock()
-		return ctx.Err() == nil
-	}
-	if c.idle == nil {
-		c.idle = make(chan struct{})
-	}
-	idle := c.idle
-	c.mu.Unlock()
-	select {
-	case <-idle:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
+	before := -1
+	return c.until(ctx, func() bool {
+		if before < 0 {
+			before = c.idle
+		}
+		return c.rounds == 0 || c.idle > before
+	}) && ctx.Err() == nil
 }
 
 // settle waits until no call hangs, until the timeout or ctx, and reports
 // whether none does.
 func (c *calls) settle(ctx context.Context, timeout time.Duration) bool {
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
-	for {
-		c.mu.Lock()
-		if len(c.hung) == 0 {
-			c.mu.Unlock()
-			return true
-		}
-		if c.returned == nil {
-			c.returned = make(chan struct{})
-		}
-		returned := c.returned
-		c.mu.Unlock()
-		select {
-		case <-returned:
-		case <-timer.C:
-			return false
-		case <-ctx.Done():
-			return false
-		}
-	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return c.until(ctx, func() bool { return len(c.hung) == 0 })
 }
 
 // stop ends the current goroutine and waits for it. No do may run.

@@ -250,15 +250,25 @@ func TestCallsWaitForRoundsToEnd(t *testing.T) {
 	assert.False(t, c.waitForIdle(ctx))
 	c.endRound()
 	idle := make(chan bool)
-	go func() { idle <- c.waitForIdle(t.Context()) }()
-	require.Eventually(t, func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.idle != nil
-	}, time.Minute, time.Millisecond)
+	waiting := waitingContext{t.Context(), make(chan struct{})}
+	go func() { idle <- c.waitForIdle(waiting) }()
+	<-waiting.waits
 	c.endRound()
-	assert.True(t, <-idle)
+	c.beginRound()
+	assert.True(t, <-idle, "a round has ended, though another one has begun")
+	c.endRound()
 	assert.True(t, c.waitForIdle(t.Context()))
+}
+
+// waitingContext shows that something waits for it.
+type waitingContext struct {
+	context.Context
+	waits chan struct{}
+}
+
+func (c waitingContext) Done() <-chan struct{} {
+	close(c.waits)
+	return c.Context.Done()
 }
 
 func TestCallsOfTheProcessEndWithTheirLastUser(t *testing.T) {

@@ -20,10 +20,8 @@ const (
 	// eventWait is the longest wait for an event. NVML cannot interrupt a wait,
 	// so that closing the library takes as long.
 	eventWait = 100 * time.Millisecond
-	// maxEventRetry is the longest pause after failed waits, and
-	// lostEventRetry the pause after a wait that failed because of a lost GPU:
+	// lostEventRetry is the pause after a wait that failed because of a lost GPU:
 	// the other GPUs still report events.
-	maxEventRetry  = 30 * time.Second
 	lostEventRetry = time.Second
 )
 
@@ -33,8 +31,10 @@ const noInstance = ^uint32(0)
 // events reports the XIDs of the GPUs of one session with the driver.
 type events struct {
 	// set can be waited for while another goroutine makes all other calls.
-	set  nvml.EventSet
-	quit chan struct{}
+	set nvml.EventSet
+	// quit is when the waiting has to end, and done is closed when it has.
+	quit context.Context
+	end  context.CancelFunc
 	done chan struct{}
 
 	mu sync.Mutex
@@ -84,7 +84,8 @@ func (s *Source) watchEvents(ctx context.Context) {
 	}
 	created := s.events == nil
 	if created {
-		s.events = &events{set: r.set, gpus: make(map[nvml.Device]device.Identity), quit: make(chan struct{}), done: make(chan struct{})}
+		s.events = &events{set: r.set, gpus: make(map[nvml.Device]device.Identity), done: make(chan struct{})}
+		s.events.quit, s.events.end = context.WithCancel(context.Background())
 	}
 	s.events.mu.Lock()
 	for _, known := range r.registered {
@@ -187,7 +188,7 @@ func (s *Source) stopEvents(ctx context.Context) bool {
 	if s.events == nil {
 		return true
 	}
-	if !s.events.end(ctx) {
+	if !s.events.stop(ctx) {
 		return false
 	}
 	set := s.events.set
@@ -198,39 +199,28 @@ func (s *Source) stopEvents(ctx context.Context) bool {
 	return true
 }
 
-// end stops the waiting, and reports whether it has ended in time.
-func (e *events) end(ctx context.Context) bool {
-	if e.ending() {
+// stop ends the waiting, and reports whether it has ended in time.
+func (e *events) stop(ctx context.Context) bool {
+	if !e.ending() {
+		e.end()
+		ctx, cancel := context.WithTimeout(ctx, shutdownGrace)
+		defer cancel()
 		select {
 		case <-e.done:
-			return true
-		default:
-			return false
+		case <-ctx.Done():
 		}
 	}
-	close(e.quit)
-	timer := time.NewTimer(shutdownGrace)
-	defer timer.Stop()
 	select {
 	case <-e.done:
-		return true
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return false
-}
-
-// ending reports whether end was called. The receiver may be nil.
-func (e *events) ending() bool {
-	if e == nil {
-		return false
-	}
-	select {
-	case <-e.quit:
 		return true
 	default:
 		return false
 	}
+}
+
+// ending reports whether stop was called. The receiver may be nil.
+func (e *events) ending() bool {
+	return e != nil && e.quit.Err() != nil
 }
 
 // run waits for events until quit. It makes no other call, because another
@@ -238,12 +228,7 @@ func (e *events) ending() bool {
 func (e *events) run(session device.Event, opts Options, emit func(device.Event)) {
 	defer close(e.done)
 	var failing retry
-	for {
-		select {
-		case <-e.quit:
-			return
-		default:
-		}
+	for e.quit.Err() == nil {
 		event, result := guard(func() (nvml.EventData, status) {
 			event, ret := e.set.Wait(uint32(eventWait.Milliseconds()))
 			return event, statusOf(ret)
@@ -261,23 +246,14 @@ func (e *events) run(session device.Event, opts Options, emit func(device.Event)
 		default:
 			opts.Telemetry.Failed("event_wait", string(result))
 			failing.failed(time.Time{})
-			pause = min(failing.wait, maxEventRetry)
+			pause = failing.wait
 		}
-		if pause > 0 && !e.sleep(pause) {
-			return
+		if pause > 0 {
+			select {
+			case <-time.After(pause):
+			case <-e.quit.Done():
+			}
 		}
-	}
-}
-
-// sleep reports false if quit comes before its end.
-func (e *events) sleep(pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-e.quit:
-		return false
 	}
 }
 

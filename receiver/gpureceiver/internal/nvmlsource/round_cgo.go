@@ -29,9 +29,8 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, [
 	if count := s.library.impossible.Swap(0); count > 0 {
 		s.opts.Telemetry.Dropped("samples", count)
 	}
-	var first []*knownGPU
 	if ctx.Err() == nil {
-		first = s.firstProcesses(ctx, round.answering)
+		s.firstProcesses(ctx, round.answering)
 	}
 	for i, known := range s.gpus {
 		if slices.Contains(round.answering, known) {
@@ -53,7 +52,7 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, [
 		return statusSuccess, nil
 	}
 	s.retry.succeeded()
-	slowly := s.slowTargets(now, round.answering, first)
+	slowly := s.slowTargets(now, round.answering)
 	if s.opts.ReleaseBetweenReadings && s.releasable(ctx) {
 		// The slow calls have to be made before the library is closed.
 		s.slowRound(ctx, slowly, func() bool { return ctx.Err() == nil })

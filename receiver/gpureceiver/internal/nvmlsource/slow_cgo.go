@@ -22,9 +22,9 @@ type slowAnswers struct {
 	listed    bool
 	processes []device.Process
 
-	// asked is true once the processes were listed or tried. Only readings use
-	// it.
-	asked bool
+	// asked is true once the processes were listed or tried, and fresh if that was
+	// in this reading. Only readings use them.
+	asked, fresh bool
 	// since is the time of the last sample of the processes' utilization, in
 	// the driver's microseconds. Only one round runs at a time.
 	since uint64
@@ -37,16 +37,11 @@ func (a *slowAnswers) clear() {
 	a.values, a.listed, a.processes = nil, false, nil
 }
 
-func (a *slowAnswers) setProcesses(listed bool, processes []device.Process) {
+// set changes the answers.
+func (a *slowAnswers) set(change func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.listed, a.processes = listed, processes
-}
-
-func (a *slowAnswers) setValues(read values) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.values = read
+	change()
 }
 
 // apply adds the answers to a GPU's readings. It leaves out processes that have
@@ -125,7 +120,7 @@ func (s *Source) listProcesses(ctx context.Context, known *knownGPU, turn func()
 		described = s.attribution.describe(lists)
 		s.describing.Unlock()
 	}
-	known.slow.setProcesses(listed, described)
+	known.slow.set(func() { known.slow.listed, known.slow.processes = listed, described })
 }
 
 // any reports whether there is a process.
@@ -175,7 +170,7 @@ func (s *Source) askSlowly(ctx context.Context, known *knownGPU, turn func() boo
 			all = append(all, read...)
 		}
 	}
-	known.slow.setValues(all)
+	known.slow.set(func() { known.slow.values = all })
 }
 
 // slowTarget is a GPU of a slow round, and whether to list its processes.
@@ -203,35 +198,25 @@ func (s *Source) slowRound(ctx context.Context, targets []slowTarget, turn func(
 
 // firstProcesses lists the processes of new GPUs, so that their first reading
 // has them.
-func (s *Source) firstProcesses(ctx context.Context, answering []*knownGPU) []*knownGPU {
-	if !s.opts.Wants(device.ProcessList) {
-		return nil
-	}
-	var first []*knownGPU
+func (s *Source) firstProcesses(ctx context.Context, answering []*knownGPU) {
 	for _, known := range answering {
-		if known.slow.asked || known.divided {
-			continue
+		known.slow.fresh = s.opts.Wants(device.ProcessList) && !known.slow.asked && !known.divided
+		if known.slow.fresh {
+			known.slow.asked = true
+			s.listProcesses(ctx, known, func() bool { return ctx.Err() == nil })
 		}
-		known.slow.asked = true
-		first = append(first, known)
-		s.listProcesses(ctx, known, func() bool { return ctx.Err() == nil })
 	}
-	return first
 }
 
 // slowTargets returns the targets of a slow round, or nothing if none is due.
-func (s *Source) slowTargets(now time.Time, answering, first []*knownGPU) []slowTarget {
+func (s *Source) slowTargets(now time.Time, answering []*knownGPU) []slowTarget {
 	if now.Before(s.slowNext) || len(answering) == 0 {
 		return nil
 	}
 	s.slowNext = now.Add(s.opts.SlowInterval)
-	done := make(map[*knownGPU]bool, len(first))
-	for _, known := range first {
-		done[known] = true
-	}
 	targets := make([]slowTarget, 0, len(answering))
 	for _, known := range answering {
-		target := slowTarget{known: known, processes: s.opts.Wants(device.ProcessList) && !known.divided && !done[known]}
+		target := slowTarget{known: known, processes: s.opts.Wants(device.ProcessList) && !known.divided && !known.slow.fresh}
 		if target.processes || len(known.slowCalls) > 0 {
 			targets = append(targets, target)
 		}

@@ -1,6 +1,7 @@
 package nvmlsource
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
@@ -12,42 +13,30 @@ const (
 	maxRetry = 30 * time.Second
 )
 
-// stateOf returns the driver's state for a status.
-func stateOf(result status) device.DriverState {
-	switch result {
-	case statusSuccess:
-		return device.DriverOK
-	case statusLibraryNotFound:
-		return device.DriverLibraryMissing
-	case statusDriverNotLoaded:
-		return device.DriverMissing
-	case statusLibRMVersionMismatch:
-		return device.DriverVersionMismatch
-	case statusNoPermission:
-		return device.DriverNoPermission
-	case statusTimeout:
-		return device.DriverUnresponsive
-	}
-	return device.DriverFailed
+// driverStates are the driver's states by status. Others are DriverFailed.
+var driverStates = map[status]device.DriverState{
+	statusSuccess:              device.DriverOK,
+	statusLibraryNotFound:      device.DriverLibraryMissing,
+	statusDriverNotLoaded:      device.DriverMissing,
+	statusLibRMVersionMismatch: device.DriverVersionMismatch,
+	statusNoPermission:         device.DriverNoPermission,
+	statusTimeout:              device.DriverUnresponsive,
 }
 
-// advice returns a log message that says what to do about a state.
-func advice(state device.DriverState) string {
-	switch state {
-	case device.DriverLibraryMissing:
-		return "No NVML library was found; GPU metrics start when there is one. In a container, the NVIDIA runtime mounts it with the capability utility"
-	case device.DriverMissing:
-		return "The NVML library exists, but the NVIDIA kernel module is not loaded; GPU metrics start when it is"
-	case device.DriverVersionMismatch:
-		return "The NVML library and the NVIDIA kernel module have different versions; load the new module and restart the collector, because a loaded library cannot be replaced"
-	case device.DriverNoPermission:
-		return "The NVIDIA device files cannot be opened; the collector needs access to /dev/nvidiactl and /dev/nvidia*"
-	case device.DriverUnresponsive:
-		return "The NVIDIA driver does not answer; GPU metrics continue when it does"
-	case device.DriverUnsupportedBuild:
-		return "This collector was built without cgo and cannot read GPUs; use a build with cgo, or source replay"
-	}
-	return "The NVIDIA driver failed; the receiver tries again"
+// stateOf returns the driver's state for a status.
+func stateOf(result status) device.DriverState {
+	return cmp.Or(driverStates[result], device.DriverFailed)
+}
+
+// advice has a log message for each state that says what to do about it.
+var advice = map[device.DriverState]string{
+	device.DriverLibraryMissing:   "No NVML library was found; GPU metrics start when there is one. In a container, the NVIDIA runtime mounts it with the capability utility",
+	device.DriverMissing:          "The NVML library exists, but the NVIDIA kernel module is not loaded; GPU metrics start when it is",
+	device.DriverVersionMismatch:  "The NVML library and the NVIDIA kernel module have different versions; load the new module and restart the collector, because a loaded library cannot be replaced",
+	device.DriverNoPermission:     "The NVIDIA device files cannot be opened; the collector needs access to /dev/nvidiactl and /dev/nvidia*",
+	device.DriverUnresponsive:     "The NVIDIA driver does not answer; GPU metrics continue when it does",
+	device.DriverUnsupportedBuild: "This collector was built without cgo and cannot read GPUs; use a build with cgo, or source replay",
+	device.DriverFailed:           "The NVIDIA driver failed; the receiver tries again",
 }
 
 // retry is the back-off for opening the driver.
@@ -63,11 +52,7 @@ func (r *retry) due(now time.Time) bool {
 
 // failed doubles the time to the next attempt, up to maxRetry.
 func (r *retry) failed(now time.Time) {
-	if r.wait == 0 {
-		r.wait = firstRetry
-	} else {
-		r.wait = min(2*r.wait, maxRetry)
-	}
+	r.wait = min(max(2*r.wait, firstRetry), maxRetry)
 	r.next = now.Add(r.wait)
 }
 

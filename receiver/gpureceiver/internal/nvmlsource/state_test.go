@@ -34,7 +34,8 @@ func TestEveryStateHasAdviceOfItsOwn(t *testing.T) {
 		if state == device.DriverOK {
 			continue
 		}
-		text := advice(state)
+		text := advice[state]
+		assert.NotEmpty(t, text, state)
 		assert.Empty(t, seen[text], state)
 		seen[text] = state
 	}

@@ -45,5 +45,5 @@ func (l *stateLog) driver(state device.DriverState, result status) {
 	if state == device.DriverLibraryMissing {
 		fields = append(fields, zap.String("library_path", l.library))
 	}
-	write(advice(state), fields...)
+	write(advice[state], fields...)
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	podresourcesapi "k8s.io/kubelet/pkg/apis/podresources/v1"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 )
 
@@ -47,6 +48,7 @@ type Client struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	asking sync.WaitGroup
+	stop   shared.Stop
 
 	mu     sync.Mutex
 	busy   bool
@@ -54,19 +56,9 @@ type Client struct {
 	asked  time.Time
 	owners *Owners
 	denied bool
-	// logged is what was last logged.
-	logged answerKind
+	// logged is the kind of the last answer: a code, or "" without a kubelet.
+	logged string
 }
-
-// answerKind is the kind of an answer. Its changes are logged.
-type answerKind string
-
-const (
-	kindNone     answerKind = ""
-	kindAnswered answerKind = "answered"
-	kindDenied   answerKind = "denied"
-	// Others are the codes of errors.
-)
 
 // NewClient returns a client that has sent no request yet.
 func NewClient(opts Options) *Client {
@@ -111,15 +103,10 @@ func (c *Client) Shutdown(ctx context.Context) {
 	c.closed = true
 	c.mu.Unlock()
 	c.cancel()
-	done := make(chan struct{})
-	go func() {
+	_ = c.stop.Do(ctx, func() error {
 		c.asking.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
+		return nil
+	})
 }
 
 // ask sends one request and keeps the answer. It drops the earlier answer if the
@@ -183,30 +170,20 @@ var errConnectionLost = errors.New("the connection to the kubelet has ended")
 // log logs a change of the answer's kind. A kubelet that was never there is not
 // logged, because most hosts have none.
 func (c *Client) log(err error) {
-	kind := kindAnswered
+	// A socket that refuses connections has the code Unknown.
+	kind, write := status.Code(err).String(), c.opts.Logger.Info
+	text := "The kubelet lists the GPUs of containers"
 	switch {
 	case err == nil:
 	case c.denied:
-		kind = kindDenied
+		kind, text = "denied", "The collector has no permission for the kubelet's socket, which needs root; containers with GPUs have no names"
 	case errors.Is(err, fs.ErrNotExist):
-		kind = kindNone
+		kind, text = "", "The kubelet's socket is gone; containers with GPUs have no names until it is back"
 	default:
-		// A socket that refuses connections has the code Unknown.
-		kind = answerKind(status.Code(err).String())
+		write, text = c.opts.Logger.Warn, "The kubelet does not list the GPUs of containers; the receiver tries again"
 	}
-	if kind == c.logged {
-		return
-	}
-	c.logged = kind
-	socket := zap.String("socket", c.opts.Socket)
-	switch kind {
-	case kindAnswered:
-		c.opts.Logger.Info("The kubelet lists the GPUs of containers", socket)
-	case kindNone:
-		c.opts.Logger.Info("The kubelet's socket is gone; containers with GPUs have no names until it is back", socket)
-	case kindDenied:
-		c.opts.Logger.Info("The collector has no permission for the kubelet's socket, which needs root; containers with GPUs have no names", socket)
-	default:
-		c.opts.Logger.Warn("The kubelet does not list the GPUs of containers; the receiver tries again", socket, zap.Error(err))
+	if kind != c.logged {
+		c.logged = kind
+		write(text, zap.String("socket", c.opts.Socket), zap.Error(err))
 	}
 }

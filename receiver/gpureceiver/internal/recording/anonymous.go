@@ -21,14 +21,8 @@ type anonymizer struct {
 	gpus  map[string]*GPU
 	order []string
 	pids  map[processKey]uint32
-	// uses are the processes on the GPUs.
-	uses map[processUse]bool
-}
-
-// processUse is a process on a GPU by their made-up ids.
-type processUse struct {
-	uuid string
-	pid  uint32
+	// uses is the number of processes on each GPU together.
+	uses int
 }
 
 // processKey identifies a process uniquely over time.
@@ -38,7 +32,7 @@ type processKey struct {
 }
 
 func newAnonymizer() *anonymizer {
-	return &anonymizer{gpus: make(map[string]*GPU), pids: make(map[processKey]uint32), uses: make(map[processUse]bool)}
+	return &anonymizer{gpus: make(map[string]*GPU), pids: make(map[processKey]uint32)}
 }
 
 // gpu returns the recorded GPU, or nil beyond the format's limit.
@@ -112,14 +106,13 @@ func (a *anonymizer) process(gpu *GPU, process *device.Process) (uint32, bool) {
 		pid = uint32(len(a.pids) + 1)
 		a.pids[key] = pid
 	}
-	use := processUse{gpu.ID, pid}
-	if a.uses[use] {
+	if slices.ContainsFunc(gpu.Processes, func(p Process) bool { return p.PID == pid }) {
 		return pid, true
 	}
-	if len(gpu.Processes) >= maxProcesses || len(a.uses) >= maxUses {
+	if len(gpu.Processes) >= maxProcesses || a.uses >= maxUses {
 		return 0, false
 	}
-	a.uses[use] = true
+	a.uses++
 	gpu.Processes = append(gpu.Processes, Process{PID: pid})
 	return pid, true
 }

@@ -106,9 +106,14 @@ func (r *Recording) check() error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-
 	known, err := r.checkGPUs()
-	errs = append(errs, err, r.checkFrames(known), r.checkTimes())
+	errs = append(errs, err, r.checkTimes())
+	for i := range r.Frames {
+		if err := r.Frames[i].check(known, fmt.Sprintf("frames[%d]", i)); err != nil {
+			// The first one says enough.
+			return errors.Join(append(errs, err)...)
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -143,16 +148,6 @@ func (r *Recording) checkGPUs() (map[string]knownGPU, error) {
 type knownGPU struct {
 	*GPU
 	pids map[uint32]bool
-}
-
-// checkFrames returns the first error in the frames.
-func (r *Recording) checkFrames(known map[string]knownGPU) error {
-	for i := range r.Frames {
-		if err := r.Frames[i].check(known, fmt.Sprintf("frames[%d]", i)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // checkTimes checks the order of the frames. The bound keeps sums of durations

@@ -32,8 +32,8 @@ type playedGPU struct {
 	recorded *GPU
 	// processes have what does not change.
 	processes map[uint32]device.Process
-	// rounds is the increase of each counter in one round.
-	rounds map[*device.Quantity]float64
+	// first is the first value of each counter, and rounds its increase in one round.
+	first, rounds map[*device.Quantity]float64
 }
 
 var _ device.Source = (*Player)(nil)
@@ -47,14 +47,15 @@ func NewPlayer(rec *Recording, now func() time.Time) *Player {
 		played := &playedGPU{
 			recorded:  gpu,
 			processes: make(map[uint32]device.Process, len(gpu.Processes)),
-			rounds:    roundCounters(rec, gpu.ID),
+			first:     make(map[*device.Quantity]float64), rounds: make(map[*device.Quantity]float64),
 		}
 		for j := range gpu.Processes {
 			process := &gpu.Processes[j]
-			played.processes[process.PID] = device.Process{PID: process.PID, Details: process.details(), Workload: process.identify()}
+			played.processes[process.PID] = process.described()
 		}
 		p.gpus[gpu.ID] = played
 	}
+	p.countRounds()
 	return p
 }
 
@@ -192,22 +193,18 @@ func (g *playedGPU) at(r *Readings, rounds float64) device.GPU {
 	return gpu
 }
 
-func (p *Process) details() workload.Details {
-	return workload.Details{Executable: p.Executable, NamespacePID: number(p.NamespacePID)}
-}
-
-// identify uses the parsers for /proc, so that a recording behaves like a real
+// described uses the parsers for /proc, so that a recording behaves like a real
 // host.
-func (p *Process) identify() workload.Workload {
+func (p *Process) described() device.Process {
 	uid := workload.Number{}
 	if p.UserID != nil {
 		uid = workload.Number{Value: int64(*p.UserID), Known: true}
 	}
-	return workload.Identify(
-		workload.ParseEnviron([]byte(strings.Join(p.Environ, "\x00"))),
-		workload.ParseCgroup([]byte(p.Cgroup)),
-		uid,
-	)
+	return device.Process{
+		PID:      p.PID,
+		Details:  workload.Details{Executable: p.Executable, NamespacePID: number(p.NamespacePID)},
+		Workload: workload.Identify(workload.ParseEnviron([]byte(strings.Join(p.Environ, "\x00"))), workload.ParseCgroup([]byte(p.Cgroup)), uid),
+	}
 }
 
 func number(value *int64) workload.Number {
@@ -226,42 +223,29 @@ func rates() map[*device.Quantity]*device.Quantity {
 	return rates
 }
 
-// roundCounters returns the increase of each counter of a GPU in one round: the
-// difference between its first and its last value. During the last frame, energy
-// rises by the frame's power and busy time by its utilization; other counters do
-// not rise.
-func roundCounters(rec *Recording, uuid string) map[*device.Quantity]float64 {
-	first, last := make(map[*device.Quantity]float64), make(map[*device.Quantity]float64)
-	for f := range rec.Frames {
-		for i := range rec.Frames[f].GPUs {
-			if rec.Frames[f].GPUs[i].ID != uuid {
-				continue
-			}
-			rec.Frames[f].GPUs[i].EachCounter(func(q *device.Quantity, value float64) float64 {
-				if _, found := first[q]; !found {
-					first[q] = value
+// countRounds finds the increase of each counter in one round: the difference between
+// its first and its last value. During the last frame, energy rises by the frame's power
+// and busy time by its utilization; other counters do not rise.
+func (p *Player) countRounds() {
+	end := len(p.rec.Frames) - 1
+	for f := range p.rec.Frames {
+		for i := range p.rec.Frames[f].GPUs {
+			readings := &p.rec.Frames[f].GPUs[i]
+			gpu := p.gpus[readings.ID]
+			readings.EachCounter(func(q *device.Quantity, value float64) float64 {
+				if _, found := gpu.first[q]; !found {
+					gpu.first[q] = value
 				}
-				last[q] = value
+				// A counter falls if the driver was loaded again during the recording.
+				// The receiver then treats the end of the round like that fall.
+				gpu.rounds[q] = max(value-gpu.first[q], 0)
 				return value
 			})
-		}
-	}
-	rounds := make(map[*device.Quantity]float64, len(first))
-	for q := range first {
-		// A counter falls if the driver was loaded again during the recording.
-		// The receiver then treats the end of the round like that fall.
-		rounds[q] = max(last[q]-first[q], 0)
-	}
-	end := &rec.Frames[len(rec.Frames)-1]
-	for i := range end.GPUs {
-		if end.GPUs[i].ID != uuid {
-			continue
-		}
-		for counter, rate := range rates() {
-			if _, found := first[counter]; found {
-				rounds[counter] += max(rate.Of(&end.GPUs[i].Readings).Value, 0) * (rec.Duration - end.At).Seconds()
+			for counter, rate := range rates() {
+				if _, found := gpu.first[counter]; found && f == end {
+					gpu.rounds[counter] += max(rate.Of(&readings.Readings).Value, 0) * (p.rec.Duration - p.rec.Frames[end].At).Seconds()
+				}
 			}
 		}
 	}
-	return rounds
 }

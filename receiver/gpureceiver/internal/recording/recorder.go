@@ -113,7 +113,7 @@ func (r *Recorder) Add(snapshot *device.Snapshot) {
 	}
 	at := now.Sub(r.start).Truncate(time.Millisecond)
 	if at >= r.opts.Duration || r.count >= maxFrames {
-		r.end()
+		r.endLocked()
 		return
 	}
 	if at <= r.last {
@@ -155,8 +155,14 @@ func (r *Recorder) frame(snapshot *device.Snapshot, at time.Duration) Frame {
 	return frame
 }
 
-// end lets the writer complete the file. The caller holds the lock.
+// end lets the writer complete the file.
 func (r *Recorder) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.endLocked()
+}
+
+func (r *Recorder) endLocked() {
 	if !r.ended {
 		r.ended = true
 		close(r.frames)
@@ -165,9 +171,7 @@ func (r *Recorder) end() {
 
 // Shutdown completes the file, and waits for that or for ctx.
 func (r *Recorder) Shutdown(ctx context.Context) error {
-	r.mu.Lock()
 	r.end()
-	r.mu.Unlock()
 	select {
 	case <-r.done:
 		return nil
@@ -179,18 +183,15 @@ func (r *Recorder) Shutdown(ctx context.Context) error {
 // write writes the frames, and completes the file after the last.
 func (r *Recorder) write() {
 	defer close(r.done)
-	err := r.writeAll()
-	if closing := r.file.Close(); err == nil {
-		err = closing
-	}
+	err := errors.Join(r.writeAll(), r.file.Close())
 	if err != nil {
 		// An incomplete recording cannot be played, and would block the next.
 		err = errors.Join(err, os.Remove(r.file.Name()))
+	} else if _, missing := os.Lstat(r.opts.Path); missing == nil {
+		err = fmt.Errorf("%s: %w; the recording is %s", r.opts.Path, fs.ErrExist, r.file.Name())
 	} else {
-		err = r.publish()
+		err = os.Rename(r.file.Name(), r.opts.Path)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	// Waiting frames are discarded after an error.
 	r.end()
 	if err != nil {
@@ -208,45 +209,33 @@ func (r *Recorder) writeAll() error {
 	if err != nil {
 		return err
 	}
-	written := 0
-	full := false
+	empty := size
 	for frame := range r.frames {
-		if full {
-			continue
-		}
-		text, err := encodeFrame(&frame)
+		text, err := encode([]*Frame{&frame}, 4)
 		if err != nil {
 			return err
 		}
-		if full = size+len(text) > r.limit; full {
-			r.mu.Lock()
+		if size+len(text) > r.limit {
+			// The other frames are left out.
 			r.end()
-			r.mu.Unlock()
-			continue
+			for range r.frames {
+			}
+			break
 		}
 		if _, err := r.file.Write(text); err != nil {
 			return err
 		}
 		size += len(text)
-		written++
 	}
-	if written == 0 {
+	if size == empty {
 		return errNothing
 	}
-	tail, err := r.tail()
+	tail, err := encode(&ending{r.driverVersion, r.cudaVersion, r.anonymous.list()}, 3)
 	if err != nil {
 		return err
 	}
 	_, err = r.file.Write(tail)
 	return errors.Join(err, r.file.Sync())
-}
-
-// publish renames the complete file. It fails if the name exists.
-func (r *Recorder) publish() error {
-	if _, err := os.Lstat(r.opts.Path); err == nil {
-		return fmt.Errorf("%s: %w; the recording is %s", r.opts.Path, fs.ErrExist, r.file.Name())
-	}
-	return os.Rename(r.file.Name(), r.opts.Path)
 }
 
 // beginning is the text before the frames.
@@ -260,30 +249,26 @@ frames:
 `, formatVersion, "recorded by "+opts.Program+" on "+opts.Now().UTC().Format(time.DateOnly), anonymousHost)
 }
 
-// tail is the text after the frames, which is known only at the end.
-func (r *Recorder) tail() ([]byte, error) {
-	tail := struct {
-		DriverVersion string `yaml:"driver_version,omitempty"`
-		CUDAVersion   string `yaml:"cuda_version,omitempty"`
-		GPUs          []GPU  `yaml:"gpus"`
-	}{r.driverVersion, r.cudaVersion, r.anonymous.list()}
-	var node yaml.Node
-	if err := node.Encode(tail); err != nil {
-		return nil, err
-	}
-	flow(&node, 3)
-	return encode(&node)
+// ending is what is after the frames, and is known only at the end.
+type ending struct {
+	DriverVersion string `yaml:"driver_version,omitempty"`
+	CUDAVersion   string `yaml:"cuda_version,omitempty"`
+	GPUs          []GPU  `yaml:"gpus"`
 }
 
-// encodeFrame returns the text of a frame, with a line for each group of
-// readings.
-func encodeFrame(frame *Frame) ([]byte, error) {
+// encode returns the text of a part of a recording, in which everything below a depth
+// is in one line.
+func encode(part any, depth int) ([]byte, error) {
 	var node yaml.Node
-	if err := node.Encode([]*Frame{frame}); err != nil {
+	if err := node.Encode(part); err != nil {
 		return nil, err
 	}
-	flow(&node, 4)
-	return encode(&node)
+	flow(&node, depth)
+	var text bytes.Buffer
+	encoder := yaml.NewEncoder(&text)
+	encoder.SetIndent(2)
+	err := encoder.Encode(&node)
+	return text.Bytes(), errors.Join(err, encoder.Close())
 }
 
 // flow writes everything below a depth in one line.
@@ -297,14 +282,4 @@ func flow(node *yaml.Node, depth int) {
 			flow(child, depth-1)
 		}
 	}
-}
-
-func encode(node *yaml.Node) ([]byte, error) {
-	var text bytes.Buffer
-	encoder := yaml.NewEncoder(&text)
-	encoder.SetIndent(2)
-	if err := encoder.Encode(node); err != nil {
-		return nil, err
-	}
-	return text.Bytes(), encoder.Close()
 }

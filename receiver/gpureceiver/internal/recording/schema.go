@@ -69,25 +69,20 @@ func decode(node *yaml.Node, into reflect.Value, path string) error {
 			return err
 		})
 	case reflect.String:
-		if node.Kind == yaml.ScalarNode && len(node.Value) > maxText {
-			return wrong(node, path, fmt.Sprintf("%d bytes long", len(node.Value)), fmt.Sprintf("at most %d", maxText))
+		err := decodeScalar(node, into.Addr().Interface(), path, "a text")
+		if err != nil || len(node.Value) <= maxText {
+			return err
 		}
-		if node.Kind == yaml.ScalarNode {
-			into.SetString(node.Value)
-			return nil
-		}
-		return wrong(node, path, describe(node), "a text")
+		return wrong(node, path, fmt.Sprintf("%d bytes long", len(node.Value)), fmt.Sprintf("at most %d", maxText))
 	case reflect.Bool:
 		return decodeScalar(node, into.Addr().Interface(), path, "true or false")
 	case reflect.Float64:
 		const allowed = "a number from -1e30 to 1e30"
-		if err := decodeScalar(node, into.Addr().Interface(), path, allowed); err != nil {
+		err := decodeScalar(node, into.Addr().Interface(), path, allowed)
+		if err != nil || device.IsReading(into.Float()) {
 			return err
 		}
-		if !device.IsReading(into.Float()) {
-			return wrong(node, path, describe(node), allowed)
-		}
-		return nil
+		return wrong(node, path, describe(node), allowed)
 	default:
 		return decodeScalar(node, into.Addr().Interface(), path, "a whole number that fits "+kind.String())
 	}
@@ -156,18 +151,15 @@ func decodeReadings(node *yaml.Node, r *device.Readings, of []*device.Quantity, 
 
 // decodeReading reads one reading.
 func decodeReading(node *yaml.Node, r *device.Readings, of *device.Quantity, path string) error {
-	var number float64
 	if !of.Flag() {
+		var number float64
 		err := decode(node, reflect.ValueOf(&number).Elem(), path)
 		of.Store(r, number)
 		return err
 	}
 	var flag bool
 	err := decode(node, reflect.ValueOf(&flag).Elem(), path)
-	if flag {
-		number = 1
-	}
-	of.Store(r, number)
+	of.Store(r, map[bool]float64{true: 1}[flag])
 	return err
 }
 
