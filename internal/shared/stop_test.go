@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
@@ -21,10 +22,10 @@ func TestStop(t *testing.T) {
 	}
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
-	assert.ErrorIs(t, stop.Do(impatient, end), context.Canceled)
+	require.ErrorIs(t, stop.Do(impatient, end), context.Canceled)
 	close(release)
 	for range 2 {
-		assert.ErrorIs(t, stop.Do(t.Context(), end), failed, "the end's error is that of each caller")
+		require.ErrorIs(t, stop.Do(t.Context(), end), failed, "the end's error is that of each caller")
 	}
 	assert.Equal(t, 1, ended)
 }

@@ -73,7 +73,7 @@ func (k *kernelLog) know(at string, gpu device.Identity) {
 // report turns a report of the log into an event.
 func (k *kernelLog) report(r *kernellog.Report, m *monitor) {
 	k.mu.Lock()
-	event := k.about
+	event, about := r.Event, k.about
 	gpu, found := k.gpus[r.Address]
 	if !found || gpu.Index == device.IndexUnknown && r.UUID != "" {
 		at := r.Address + ".0"
@@ -87,11 +87,8 @@ func (k *kernelLog) report(r *kernellog.Report, m *monitor) {
 	if r.UUID != "" {
 		return
 	}
-	event.Time, event.Code, event.Text = m.now(), r.Code, r.Text
-	event.PID, event.Process = r.PID, r.Process
-	event.GPUInstance, event.ComputeInstance = r.GPUInstance, r.ComputeInstance
-	if r.Switch != nil {
-		event.Switch = &device.Switch{Index: r.Switch.Index, PCIBusID: r.Switch.Address, Fatal: r.Switch.Fatal, Link: r.Switch.Link}
+	event.Time, event.Host, event.DriverVersion, event.CUDAVersion = m.now(), about.Host, about.DriverVersion, about.CUDAVersion
+	if event.Switch != nil {
 		m.notify(event)
 		return
 	}

@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
@@ -102,7 +101,7 @@ func (s *gpuScraper) ScrapeMetrics(ctx context.Context) (pmetric.Metrics, error)
 	s.tracker.begin()
 	for i := range snapshot.GPUs {
 		gpu := &snapshot.GPUs[i]
-		gpu.DropImplausible(s.dropped)
+		gpu.DropImplausible(func(value string) { s.monitor.driver.Dropped(value, 1) })
 		gpu.EventsKnown = gpu.EventsKnown || snapshot.KernelLog == string(kernellog.OK) && gpu.MIG == nil
 		known := s.observe(gpu, at)
 		known.count(&gpu.Readings)
@@ -160,7 +159,7 @@ func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot,
 	}
 	p.recordWorkloads(gpu, s.groups)
 	if merged := s.groups.Merged(); merged > 0 {
-		s.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged), metric.WithAttributes(s.self()))
+		s.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged), metric.WithAttributes(s.monitor.self()))
 	}
 	s.emit(snapshot, &gpu.Identity, known)
 }
@@ -190,14 +189,4 @@ func (s *gpuScraper) resource(snapshot *device.Snapshot, gpu *device.Identity, k
 		known.description, known.resource = of, describe(s.metrics.NewResourceBuilder(), snapshot, gpu)
 	}
 	return known.resource
-}
-
-// dropped counts an impossible value.
-func (s *gpuScraper) dropped(value string) {
-	s.monitor.driver.Dropped(value, 1)
-}
-
-// self is the attribute that distinguishes gpu receivers in their own metrics.
-func (s *gpuScraper) self() attribute.KeyValue {
-	return s.monitor.self()
 }

@@ -93,7 +93,7 @@ var (
 	RetiredSingleBit = counter("repair.retired_pages_multiple_single_bit", "retired_pages_multiple_single_bit", events)
 	RetiredDoubleBit = counter("repair.retired_pages_double_bit", "retired_pages_double_bit", events)
 	// RecoveryAction is the action that the driver asks for to make the GPU work
-	// again, one of the Recovery constants.
+	// again, by NVML's number.
 	RecoveryAction = gauge("recovery_action", "recovery_action", small)
 )
 
@@ -109,15 +109,4 @@ var (
 	Architecture       = other("identity.architecture")
 	NUMANode           = other("identity.numa_node")
 	CUDAVersion        = other("driver.cuda_version")
-)
-
-// The actions that the driver asks for to make a GPU work again. The numbers are
-// NVML's.
-const (
-	RecoveryNone          = 0
-	RecoveryGPUReset      = 1
-	RecoveryNodeReboot    = 2
-	RecoveryDrainP2P      = 3
-	RecoveryDrainAndReset = 4
-	RecoveryIMEXDomain    = 5
 )

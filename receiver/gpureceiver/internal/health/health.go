@@ -48,28 +48,32 @@ type Error struct {
 	Effect xid.Effect
 }
 
+// states are the states by the worst effect of what is known.
+var states = map[xid.Effect]State{xid.None: OK, xid.Predicts: PredictedFailure, xid.Degrades: Degraded, xid.Fails: Failed}
+
 // Judge returns the worst state that the evidence supports. The driver's present
 // state takes precedence over past errors: if the recovery action is known, even
 // as none, errors do not count. Otherwise the flags of row remapping take
 // precedence over the errors about it.
 func Judge(e Evidence) State {
-	if e.Lost || e.Unresponsive || e.RemapFailed.Value != 0 {
-		return Failed
-	}
-	worst := OK
+	worst := xid.None
 	if e.RemapPending.Value != 0 {
-		worst = PredictedFailure
+		worst = xid.Predicts
 	}
-	if e.RecoveryAction.Known {
-		return worse(worst, afterAction(e.RecoveryAction.Value))
-	}
-	for _, of := range e.Errors {
-		if of.Code == xidRemapped && e.RemapPending.Known || of.Code == xidNotRemapped && e.RemapFailed.Known {
-			continue
+	switch {
+	case e.Lost || e.Unresponsive || e.RemapFailed.Value != 0:
+		worst = xid.Fails
+	case e.RecoveryAction.Known:
+		worst = max(worst, xid.AfterAction(e.RecoveryAction.Value))
+	default:
+		for _, of := range e.Errors {
+			if of.Code == xidRemapped && e.RemapPending.Known || of.Code == xidNotRemapped && e.RemapFailed.Known {
+				continue
+			}
+			worst = max(worst, of.Effect)
 		}
-		worst = worse(worst, afterError(of.Effect))
 	}
-	return worst
+	return states[worst]
 }
 
 // The errors that correspond to the flags of row remapping.
@@ -77,37 +81,3 @@ const (
 	xidRemapped    = 63
 	xidNotRemapped = 64
 )
-
-// afterAction returns the state for a recovery action. An unknown action is still
-// an action to take.
-func afterAction(action float64) State {
-	switch action {
-	case device.RecoveryNone:
-		return OK
-	case device.RecoveryGPUReset, device.RecoveryNodeReboot:
-		return Failed
-	}
-	return Degraded
-}
-
-func afterError(effect xid.Effect) State {
-	switch effect {
-	case xid.Fails:
-		return Failed
-	case xid.Degrades:
-		return Degraded
-	case xid.Predicts:
-		return PredictedFailure
-	}
-	return OK
-}
-
-// worse returns the worse of two states.
-func worse(a, b State) State {
-	for _, state := range []State{Failed, Degraded, PredictedFailure} {
-		if a == state || b == state {
-			return state
-		}
-	}
-	return OK
-}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
 const (
@@ -26,31 +27,8 @@ type Report struct {
 	// UUID is the GPU's UUID. A report with it has no more than that and the
 	// address.
 	UUID string
-	// Code is the XID or SXid.
-	Code uint64
-	// Switch is nil for an error of a GPU.
-	Switch *Switch
-	// GPUInstance and ComputeInstance are those of the MIG device, if any.
-	GPUInstance     workload.Number
-	ComputeInstance workload.Number
-	// PID is the process whose work failed, in the host's PID namespace.
-	PID workload.Number
-	// Process is the name of that process, empty if unknown.
-	Process string
-	// Text is the driver's message without code and process, cut at maxText.
-	Text string
-}
-
-// Switch is the NVSwitch that an error is of.
-type Switch struct {
-	// Index is the driver's number of the switch.
-	Index int64
-	// Address is its address on the PCI bus with the function.
-	Address string
-	// Fatal is true if programs cannot continue.
-	Fatal bool
-	// Link is the number of the link, unknown if the error concerns none.
-	Link workload.Number
+	// Event has what the driver says of the error: not the time, the host and the GPU.
+	device.Event
 }
 
 // The lines that report something. The driver of NVSwitches writes two more lines of
@@ -81,7 +59,7 @@ func (p *Parser) Line(line string) (Report, bool) {
 		at := p.named
 		p.named = ""
 		if strings.HasPrefix(line, driverPrefix+"fallen off the bus and is not responding") {
-			return Report{Address: at, Code: fallenOff, Text: "GPU has fallen off the bus and is not responding to commands"}, true
+			return Report{Address: at, Event: device.Event{Code: fallenOff, Text: "GPU has fallen off the bus and is not responding to commands"}}, true
 		}
 	}
 	if rest, found := strings.CutPrefix(line, driverPrefix+"The NVIDIA GPU "); found {
@@ -98,7 +76,7 @@ func (p *Parser) Line(line string) (Report, bool) {
 // words.
 func read(line string) (r Report, place string) {
 	if m := gpuError.FindStringSubmatch(line); m != nil {
-		r = Report{
+		r.Event = device.Event{
 			Code: codeOf(m[4]), GPUInstance: number(m[2]), ComputeInstance: number(m[3]),
 			PID: number(m[5]), Process: cut(strings.TrimSpace(m[6]), maxProcess), Text: cut(m[7], maxText),
 		}
@@ -108,14 +86,14 @@ func read(line string) (r Report, place string) {
 		return r, m[1]
 	}
 	if m := switchError.FindStringSubmatch(line); m != nil {
-		of := &Switch{Index: number(m[1]).Value, Address: strings.ToLower(m[2]), Fatal: m[4] == "Fatal", Link: number(m[6])}
-		return Report{Code: codeOf(m[3]), Switch: of, Text: cut(m[5], maxText)}, m[2]
+		of := &device.Switch{Index: number(m[1]).Value, PCIBusID: strings.ToLower(m[2]), Fatal: m[4] == "Fatal", Link: number(m[6])}
+		return Report{Event: device.Event{Code: codeOf(m[3]), Switch: of, Text: cut(m[5], maxText)}}, m[2]
 	}
 	if m := gpuName.FindStringSubmatch(line); m != nil {
 		return Report{UUID: m[2]}, m[1]
 	}
 	if m := gpuGone.FindStringSubmatch(line); m != nil {
-		return Report{Code: fallenOff, Text: cut(m[2], maxText)}, m[1]
+		return Report{Event: device.Event{Code: fallenOff, Text: cut(m[2], maxText)}}, m[1]
 	}
 	return r, ""
 }

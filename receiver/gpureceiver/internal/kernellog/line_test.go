@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
 func known(value int64) workload.Number { return workload.Number{Value: value, Known: true} }
@@ -22,13 +23,13 @@ var reported = map[string]struct {
 	"a timeout of the system processor": {
 		lines: []string{"NVRM: Xid (PCI:0000:9b:00): 119, pid=2024380, name=nvidia-smi, Timeout after 6s of waiting for RPC response from GPU4 GSP! Expected function 103 (GSP_RM_ALLOC) (0x2081 0x4)."},
 		expected: []Report{{
-			Address: "0000:9b:00", Code: 119, PID: known(2024380), Process: "nvidia-smi",
-			Text: "Timeout after 6s of waiting for RPC response from GPU4 GSP! Expected function 103 (GSP_RM_ALLOC) (0x2081 0x4).",
+			Address: "0000:9b:00", Event: device.Event{Code: 119, PID: known(2024380), Process: "nvidia-smi",
+				Text: "Timeout after 6s of waiting for RPC response from GPU4 GSP! Expected function 103 (GSP_RM_ALLOC) (0x2081 0x4)."},
 		}},
 	},
 	"a link of NVLink 5": {
 		lines:    []string{"NVRM: Xid (PCI:0009:01:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 01 (0x021425c6 0x00000000 0x00000000 0x00000000 0x00000000 0x00000000)"},
-		expected: []Report{{Address: "0009:01:00", Code: 149, Text: "NETIR_LINK_EVT  Fatal   XC0 i0 Link 01 (0x021425c6 0x00000000 0x00000000 0x00000000 0x00000000 0x00000000)"}},
+		expected: []Report{{Address: "0009:01:00", Event: device.Event{Code: 149, Text: "NETIR_LINK_EVT  Fatal   XC0 i0 Link 01 (0x021425c6 0x00000000 0x00000000 0x00000000 0x00000000 0x00000000)"}}},
 	},
 	"a new recovery action": {
 		lines: []string{
@@ -36,27 +37,27 @@ var reported = map[string]struct {
 			"NVRM: Xid (PCI:0009:01:00): 154, GPU recovery action changed from 0x4 (Drain and Reset) to 0x1 (GPU Reset Required)",
 		},
 		expected: []Report{
-			{Address: "0009:01:00", Code: 154, Text: "GPU recovery action changed from 0x0 (None) to 0x4 (Drain and Reset)"},
-			{Address: "0009:01:00", Code: 154, Text: "GPU recovery action changed from 0x4 (Drain and Reset) to 0x1 (GPU Reset Required)"},
+			{Address: "0009:01:00", Event: device.Event{Code: 154, Text: "GPU recovery action changed from 0x0 (None) to 0x4 (Drain and Reset)"}},
+			{Address: "0009:01:00", Event: device.Event{Code: 154, Text: "GPU recovery action changed from 0x4 (Drain and Reset) to 0x1 (GPU Reset Required)"}},
 		},
 	},
 	"a unit of NVLink 5": {
 		lines:    []string{"NVRM: Xid (PCI:0018:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2 0x00000008 0x00000001 0x00000000 0x00100000 0x00000004)"},
-		expected: []Report{{Address: "0018:01:00", Code: 145, Text: "RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2 0x00000008 0x00000001 0x00000000 0x00100000 0x00000004)"}},
+		expected: []Report{{Address: "0018:01:00", Event: device.Event{Code: 145, Text: "RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2 0x00000008 0x00000001 0x00000000 0x00100000 0x00000004)"}}},
 	},
 	"work that was removed": {
 		lines:    []string{"NVRM: Xid (PCI:0000:dc:00): 45, pid=1818990, name=python3, Ch 00000001 caused by previous Xid 149"},
-		expected: []Report{{Address: "0000:dc:00", Code: 45, PID: known(1818990), Process: "python3", Text: "Ch 00000001 caused by previous Xid 149"}},
+		expected: []Report{{Address: "0000:dc:00", Event: device.Event{Code: 45, PID: known(1818990), Process: "python3", Text: "Ch 00000001 caused by previous Xid 149"}}},
 	},
 	"a program's end": {
 		lines:    []string{"NVRM: Xid (PCI:0000:00:05): 43, pid=1045242, name=pt_main_thread, Ch 00000008"},
-		expected: []Report{{Address: "0000:00:05", Code: 43, PID: known(1045242), Process: "pt_main_thread", Text: "Ch 00000008"}},
+		expected: []Report{{Address: "0000:00:05", Event: device.Event{Code: 43, PID: known(1045242), Process: "pt_main_thread", Text: "Ch 00000008"}}},
 	},
 	"a page fault": {
 		lines: []string{"NVRM: Xid (PCI:0000:00:05): 31, pid=2512125, name=python3.10, Ch 00000008, intr 00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_8 faulted @ 0x73ac_1c000000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_WRITE"},
 		expected: []Report{{
-			Address: "0000:00:05", Code: 31, PID: known(2512125), Process: "python3.10",
-			Text: "Ch 00000008, intr 00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_8 faulted @ 0x73ac_1c000000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_WRITE",
+			Address: "0000:00:05", Event: device.Event{Code: 31, PID: known(2512125), Process: "python3.10",
+				Text: "Ch 00000008, intr 00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_8 faulted @ 0x73ac_1c000000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_WRITE"},
 		}},
 	},
 	"an unknown process": {
@@ -65,13 +66,13 @@ var reported = map[string]struct {
 			"NVRM: Xid (PCI:0000:00:05): 13, pid='<unknown>', name=<unknown>, Graphics SM Warp Exception on (GPC 7, TPC 7, SM 0): Illegal Instruction Parameter",
 		},
 		expected: []Report{
-			{Address: "0000:00:05", Code: 94, Text: "Contained: SM (0x1). RST: No, D-RST: No"},
-			{Address: "0000:00:05", Code: 13, Text: "Graphics SM Warp Exception on (GPC 7, TPC 7, SM 0): Illegal Instruction Parameter"},
+			{Address: "0000:00:05", Event: device.Event{Code: 94, Text: "Contained: SM (0x1). RST: No, D-RST: No"}},
+			{Address: "0000:00:05", Event: device.Event{Code: 13, Text: "Graphics SM Warp Exception on (GPC 7, TPC 7, SM 0): Illegal Instruction Parameter"}},
 		},
 	},
 	"a change of programs": {
 		lines:    []string{"NVRM: Xid (PCI:0000:00:05): 109, pid=1797828, name=pt_main_thread, Ch 00000008, errorString CTX SWITCH TIMEOUT, Info 0x58005"},
-		expected: []Report{{Address: "0000:00:05", Code: 109, PID: known(1797828), Process: "pt_main_thread", Text: "Ch 00000008, errorString CTX SWITCH TIMEOUT, Info 0x58005"}},
+		expected: []Report{{Address: "0000:00:05", Event: device.Event{Code: 109, PID: known(1797828), Process: "pt_main_thread", Text: "Ch 00000008, errorString CTX SWITCH TIMEOUT, Info 0x58005"}}},
 	},
 	"a GPU that fell off the bus": {
 		lines: []string{
@@ -82,9 +83,9 @@ var reported = map[string]struct {
 			"NVRM: fallen off the bus and is not responding to commands.",
 		},
 		expected: []Report{
-			{Address: "0000:01:00", Code: 79, Text: "GPU has fallen off the bus."},
-			{Address: "0000:18:00", Code: 79, Text: "GPU has fallen off the bus"},
-			{Address: "0000:b3:00", Code: 79, Text: "GPU has fallen off the bus and is not responding to commands"},
+			{Address: "0000:01:00", Event: device.Event{Code: 79, Text: "GPU has fallen off the bus."}},
+			{Address: "0000:18:00", Event: device.Event{Code: 79, Text: "GPU has fallen off the bus"}},
+			{Address: "0000:b3:00", Event: device.Event{Code: 79, Text: "GPU has fallen off the bus and is not responding to commands"}},
 		},
 	},
 	"an NVSwitch that continues": {
@@ -94,15 +95,15 @@ var reported = map[string]struct {
 			"nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Data {0x0000002c, 0x00000000, 0x00000000}",
 		},
 		expected: []Report{{
-			Address: "0000:04:00", Code: 22013, Text: "Link 44 Minion Link DLREQ interrupt",
-			Switch: &Switch{Index: 3, Address: "0000:04:00.0", Link: known(44)},
+			Address: "0000:04:00", Event: device.Event{Code: 22013, Text: "Link 44 Minion Link DLREQ interrupt",
+				Switch: &device.Switch{Index: 3, PCIBusID: "0000:04:00.0", Link: known(44)}},
 		}},
 	},
 	"an NVSwitch that fails": {
 		lines: []string{"nvidia-nvswitch0: SXid (PCI:0000:00:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"},
 		expected: []Report{{
-			Address: "0000:00:00", Code: 20034, Text: "Link 30 LTSSM Fault Up",
-			Switch: &Switch{Address: "0000:00:00.0", Fatal: true, Link: known(30)},
+			Address: "0000:00:00", Event: device.Event{Code: 20034, Text: "Link 30 LTSSM Fault Up",
+				Switch: &device.Switch{PCIBusID: "0000:00:00.0", Fatal: true, Link: known(30)}},
 		}},
 	},
 	"a GPU's name": {
@@ -116,8 +117,8 @@ var reported = map[string]struct {
 			"NVRM: Xid (PCI:0000:85:00 GPU-I:05): 94, pid='<unknown>', name=<unknown>, Contained",
 		},
 		expected: []Report{
-			{Address: "0000:85:00", Code: 13, GPUInstance: known(5), ComputeInstance: known(0), PID: known(7), Process: "python3", Text: "Graphics Exception"},
-			{Address: "0000:85:00", Code: 94, GPUInstance: known(5), Text: "Contained"},
+			{Address: "0000:85:00", Event: device.Event{Code: 13, GPUInstance: known(5), ComputeInstance: known(0), PID: known(7), Process: "python3", Text: "Graphics Exception"}},
+			{Address: "0000:85:00", Event: device.Event{Code: 94, GPUInstance: known(5), Text: "Contained"}},
 		},
 	},
 }

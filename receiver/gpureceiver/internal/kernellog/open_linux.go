@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// device is /dev/kmsg.
-type device struct{ *os.File }
+// kmsg is /dev/kmsg.
+type kmsg struct{ *os.File }
 
 // open opens the log without blocking, so that Close ends a Read.
 func open(path string) (log, error) {
@@ -23,11 +23,11 @@ func open(path string) (log, error) {
 		_ = file.Close()
 		return nil, err
 	}
-	return device{file}, nil
+	return kmsg{file}, nil
 }
 
 // ReadWaiting implements log.
-func (d device) ReadWaiting(record []byte) (n int, err error) {
+func (d kmsg) ReadWaiting(record []byte) (n int, err error) {
 	raw, err := d.SyscallConn()
 	if err != nil {
 		return 0, err

@@ -24,14 +24,6 @@ const (
 	maxReports = 1024
 )
 
-// source is who reported an error.
-type source int
-
-const (
-	nvml source = iota
-	kernel
-)
-
 // Merger pairs the reports of two sources: of the errors of a GPU with one code in a
 // window, as many are passed on as the source reports that reports more. It is safe
 // for concurrent use.
@@ -48,9 +40,10 @@ type Merger struct {
 
 // report is one source's report of an error.
 type report struct {
-	gpu    string
-	code   uint64
-	source source
+	gpu  string
+	code uint64
+	// kernel is true for a report of the kernel's log, and false for one of NVML.
+	kernel bool
 	at     time.Time
 	// held is the event, nil if it was passed on.
 	held *device.Event
@@ -83,11 +76,11 @@ func (m *Merger) NVML(event device.Event) {
 	}
 	now := time.Now()
 	m.forget(now)
-	if m.pair(&event, nvml) != nil {
+	if m.pair(&event, false) != nil {
 		return
 	}
 	full := len(m.reports) >= maxReports
-	r := &report{gpu: gpuOf(&event), code: event.Code, source: nvml, at: now}
+	r := &report{gpu: gpuOf(&event), code: event.Code, at: now}
 	if !full {
 		m.reports = append(m.reports, r)
 	}
@@ -113,7 +106,7 @@ func (m *Merger) Kernel(event device.Event) {
 	}
 	now := time.Now()
 	m.forget(now)
-	paired := m.pair(&event, kernel)
+	paired := m.pair(&event, true)
 	switch {
 	case paired != nil && paired.held == nil:
 		return
@@ -122,7 +115,7 @@ func (m *Merger) Kernel(event device.Event) {
 			event.GPUInstance, event.ComputeInstance = paired.held.GPUInstance, paired.held.ComputeInstance
 		}
 	case len(m.reports) < maxReports:
-		m.reports = append(m.reports, &report{gpu: gpuOf(&event), code: event.Code, source: kernel, at: now})
+		m.reports = append(m.reports, &report{gpu: gpuOf(&event), code: event.Code, kernel: true, at: now})
 	}
 	m.emit(event)
 }
@@ -144,15 +137,15 @@ func (m *Merger) Close() {
 
 // pair takes the oldest report of the same error by the other source. A GPU
 // is gone once, also if both sources say so several times.
-func (m *Merger) pair(event *device.Event, by source) *report {
+func (m *Merger) pair(event *device.Event, kernel bool) *report {
 	gpu, gone := gpuOf(event), xid.Of(event.Code).Severity == xid.Gone
 	for i := range m.reports {
 		r := m.reports[i]
-		if r.gpu != gpu || r.code != event.Code || r.source == by && !gone {
+		if r.gpu != gpu || r.code != event.Code || r.kernel == kernel && !gone {
 			continue
 		}
 		found := *r
-		if !gone || by == kernel {
+		if !gone || kernel {
 			// The first event that a GPU is gone still waits for its line.
 			r.held = nil
 		}

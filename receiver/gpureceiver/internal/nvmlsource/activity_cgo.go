@@ -16,14 +16,14 @@ func (g *gpu) activityCalls(id string) []call {
 			return utilization, ret
 		}
 	}
-	general := func() (uint32, nvml.Return) {
-		rates, ret := g.device.GetUtilizationRates()
-		return rates.Gpu, ret
+	rates := func(of func(nvml.Utilization) uint32) func() (uint32, nvml.Return) {
+		return func() (uint32, nvml.Return) {
+			rates, ret := g.device.GetUtilizationRates()
+			return of(rates), ret
+		}
 	}
-	controller := func() (uint32, nvml.Return) {
-		rates, ret := g.device.GetUtilizationRates()
-		return rates.Memory, ret
-	}
+	general := rates(func(u nvml.Utilization) uint32 { return u.Gpu })
+	controller := rates(func(u nvml.Utilization) uint32 { return u.Memory })
 	return []call{
 		g.activity("utilization", device.GeneralEngine, g.buffer(id, nvml.GPU_UTILIZATION_SAMPLES), "nvmlDeviceGetUtilizationRates", general),
 		g.activity("encoder_utilization", device.EncoderEngine, g.buffer(id, nvml.ENC_UTILIZATION_SAMPLES), "nvmlDeviceGetEncoderUtilization", current(g.device.GetEncoderUtilization)),

@@ -13,26 +13,23 @@ const (
 	// completed means that the job has run to its end.
 	completed outcome = iota
 	// refused means that the job has not run and never will: an earlier job
-	// with the same subject hangs, or the goroutine was busy all the time.
+	// with the same subject hangs, or others ran all the time.
 	refused
 	// abandoned means that the job still runs and its result is ignored.
 	abandoned
 )
 
-// calls makes all calls into NVML of this process on one goroutine, because
-// NVML's own locking is not reliable. If a call does not return in time, its
-// goroutine is abandoned and another one takes over, also for the jobs that wait
-// already. The call's subject gets no further calls until it returns. There is
-// at most one goroutine more than there are subjects.
+// calls makes all calls into NVML of this process one after the other, because
+// NVML's own locking is not reliable. A job whose calls do not return in time is
+// abandoned with its goroutine, and the next one has its turn. The job's subject gets no
+// further calls until it returns. There are at most as many abandoned goroutines as
+// there are subjects.
 type calls struct {
-	// The current goroutine receives from jobs.
-	jobs chan *job
+	// turn has a value while no job has its turn.
+	turn chan struct{}
 
-	mu      sync.Mutex
-	hung    map[string]struct{}
-	current *thread
-	// waiting is the number of senders to jobs.
-	waiting int
+	mu   sync.Mutex
+	hung map[string]struct{}
 	// rounds is the number of rounds that run, and idle how often the last of them
 	// has ended.
 	rounds, idle int
@@ -41,145 +38,77 @@ type calls struct {
 	changed chan struct{}
 }
 
-// thread is a goroutine that makes calls.
-type thread struct {
-	quit chan struct{}
-	done chan struct{}
-}
-
-// job is a series of calls about a subject. The fields after run are guarded by
-// calls.mu, except for finished itself.
-type job struct {
-	subject string
-	run     func()
-
-	// thread is the goroutine that runs it, nil before it has begun.
-	thread *thread
-	// finished is closed once the outcome is decided.
-	finished chan struct{}
-	decided  bool
-	outcome  outcome
-}
-
-func (j *job) decide(of outcome) {
-	j.decided, j.outcome = true, of
-	close(j.finished)
-}
+// processCalls are those of this process, because one process has one NVML.
+var processCalls = newCalls()
 
 func newCalls() *calls {
-	return &calls{jobs: make(chan *job), hung: make(map[string]struct{}), changed: make(chan struct{})}
+	c := &calls{turn: make(chan struct{}, 1), hung: make(map[string]struct{}), changed: make(chan struct{})}
+	c.turn <- struct{}{}
+	return c
 }
 
-// do runs a job on the goroutine, and waits for it: up to the timeout for its end,
-// and up to twice the timeout for its start, because the job before it may take that
-// long to be abandoned. It stops waiting when ctx ends.
+// do runs a job, a series of calls about a subject, and waits for it: up to the timeout
+// for its end, and up to twice the timeout for its turn, because the job before it may
+// take that long to be abandoned. It stops waiting when ctx ends.
 func (c *calls) do(ctx context.Context, timeout time.Duration, subject string, run func()) outcome {
-	if ctx.Err() != nil || !c.enter(subject) {
+	if ctx.Err() != nil || c.hangs(subject) {
 		return refused
 	}
-	j := &job{subject: subject, run: run, finished: make(chan struct{})}
 	timer := time.NewTimer(2 * timeout)
 	defer timer.Stop()
-	sent := false
 	select {
-	case c.jobs <- j:
-		sent = true
+	case <-c.turn:
 	case <-timer.C:
+		return refused
 	case <-ctx.Done():
-	}
-	if !sent {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.waiting--
 		return refused
 	}
-	timer.Reset(timeout)
-	select {
-	case <-j.finished:
-	case <-timer.C:
-	case <-ctx.Done():
+	if c.hangs(subject) {
+		c.turn <- struct{}{}
+		return refused
 	}
-	return c.collect(j)
-}
-
-// enter counts a sender, and makes sure that there is a goroutine. It reports
-// false for a subject that hangs.
-func (c *calls) enter(subject string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, hung := c.hung[subject]; hung {
-		return false
-	}
-	c.waiting++
-	if c.current == nil {
-		c.current = c.startThread()
-	}
-	return true
-}
-
-// collect returns a job's outcome. A job that runs is abandoned with its goroutine.
-func (c *calls) collect(j *job) outcome {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case j.decided:
-	case j.thread == nil:
-		j.decide(refused)
-	default:
-		j.decide(abandoned)
-		c.hung[j.subject] = struct{}{}
-		if c.current == j.thread {
-			c.current = nil
-			if c.waiting > 0 {
-				c.current = c.startThread()
-			}
-		}
-	}
-	return j.outcome
-}
-
-// startThread is called with the lock held.
-func (c *calls) startThread() *thread {
-	t := &thread{quit: make(chan struct{}), done: make(chan struct{})}
+	finished, begun := make(chan outcome, 1), false
 	go func() {
-		defer close(t.done)
-		for {
-			select {
-			case j := <-c.jobs:
-				if c.make(t, j); j.outcome == abandoned {
-					return
-				}
-			case <-t.quit:
-				return
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if begun = len(finished) == 0; begun {
+			c.mu.Unlock()
+			run()
+			c.mu.Lock()
+		}
+		select {
+		case finished <- completed:
+			c.turn <- struct{}{}
+		default:
+			if begun {
+				delete(c.hung, subject)
+				c.change()
 			}
 		}
 	}()
-	return t
-}
-
-// make runs a job, unless its subject hangs or nobody waits for it any more. The
-// outcome does not change afterwards.
-func (c *calls) make(t *thread, j *job) {
+	timer.Reset(timeout)
+	select {
+	case result := <-finished:
+		return result
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waiting--
-	if j.decided {
-		return
+	result := refused
+	if begun {
+		result = abandoned
 	}
-	if _, hung := c.hung[j.subject]; hung {
-		j.decide(refused)
-		return
+	select {
+	case finished <- result:
+		if begun {
+			c.hung[subject] = struct{}{}
+		}
+		c.turn <- struct{}{}
+		return result
+	default:
+		return completed
 	}
-	j.thread = t
-	c.mu.Unlock()
-	j.run()
-	c.mu.Lock()
-	if !j.decided {
-		j.decide(completed)
-		return
-	}
-	delete(c.hung, j.subject)
-	c.change()
 }
 
 // hangs reports whether an abandoned call about a subject still runs. An empty
@@ -252,43 +181,4 @@ func (c *calls) settle(ctx context.Context, timeout time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return c.until(ctx, func() bool { return len(c.hung) == 0 })
-}
-
-// stop ends the current goroutine and waits for it. No do may run.
-func (c *calls) stop() {
-	c.mu.Lock()
-	t := c.current
-	c.current = nil
-	c.mu.Unlock()
-	if t == nil {
-		return
-	}
-	close(t.quit)
-	<-t.done
-}
-
-// The calls are process-wide, because one process has one NVML.
-var (
-	processCallsMu   sync.Mutex
-	processCalls     = newCalls()
-	processCallUsers int
-)
-
-// acquireCalls returns the calls of this process. Every source that acquires
-// them releases them once.
-func acquireCalls() *calls {
-	processCallsMu.Lock()
-	defer processCallsMu.Unlock()
-	processCallUsers++
-	return processCalls
-}
-
-// releaseCalls ends the goroutine when the last source is gone.
-func releaseCalls() {
-	processCallsMu.Lock()
-	defer processCallsMu.Unlock()
-	processCallUsers--
-	if processCallUsers == 0 {
-		processCalls.stop()
-	}
 }

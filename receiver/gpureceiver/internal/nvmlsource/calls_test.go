@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -31,7 +30,6 @@ func doAll(ctx context.Context, c *calls, timeout time.Duration, steps []step) (
 
 func TestCallsRunOneAfterTheOther(t *testing.T) {
 	c := newCalls()
-	defer c.stop()
 	running := 0
 	for range 100 {
 		// The race detector sees it if two jobs ran at once.
@@ -43,7 +41,6 @@ func TestCallsRunOneAfterTheOther(t *testing.T) {
 // A call that hangs costs its own subject further calls, and no other.
 func TestCallsGoOnBesideAHungOne(t *testing.T) {
 	c := newCalls()
-	defer c.stop()
 	release, entered := make(chan struct{}), make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -65,7 +62,6 @@ func TestCallsGoOnBesideAHungOne(t *testing.T) {
 
 func TestCallsTimeOut(t *testing.T) {
 	c := newCalls()
-	defer c.stop()
 	release := make(chan struct{})
 	// On a busy machine the time can be over before the goroutine has begun.
 	result := refused
@@ -82,7 +78,6 @@ func TestCallsTimeOut(t *testing.T) {
 // later steps are not made.
 func TestStepsGoOnBesideAHungOne(t *testing.T) {
 	c := newCalls()
-	defer c.stop()
 	release := make(chan struct{})
 	var made []string
 	note := func(name string) func() { return func() { made = append(made, name) } }
@@ -105,7 +100,6 @@ func TestStepsGoOnBesideAHungOne(t *testing.T) {
 // Nothing more is made once nobody waits.
 func TestStepsAreInterrupted(t *testing.T) {
 	c := newCalls()
-	defer c.stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	release := make(chan struct{})
 	outcomes := doAll(ctx, c, time.Hour, []step{
@@ -121,23 +115,19 @@ func TestStepsAreInterrupted(t *testing.T) {
 // Who waits gets a turn between two steps of another.
 func TestStepsGiveWay(t *testing.T) {
 	c := newCalls()
-	defer c.stop()
 	entered, other := make(chan struct{}), make(chan struct{})
+	ctx := newWaiting(t.Context())
 	var made []string
 	go func() {
 		defer close(other)
 		<-entered
-		assert.Equal(t, completed, c.do(t.Context(), time.Hour, "x", func() { made = append(made, "x") }))
+		assert.Equal(t, completed, c.do(ctx, time.Hour, "x", func() { made = append(made, "x") }))
 	}()
 	outcomes := doAll(t.Context(), c, time.Hour, []step{
 		{"a", func() {
 			made = append(made, "a")
 			close(entered)
-			assert.Eventually(t, func() bool {
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				return c.waiting > 0
-			}, time.Minute, time.Millisecond)
+			<-ctx.waits
 		}},
 		{"b", func() { <-other }},
 	})
@@ -145,11 +135,10 @@ func TestStepsGiveWay(t *testing.T) {
 	assert.Equal(t, []string{"a", "x"}, made)
 }
 
-// A job that waits for a goroutine that is busy with another's job is refused,
+// A job that waits while another one runs all the time is refused,
 // and its subject is not taken for a hung one.
 func TestCallsRefuseWhileBusy(t *testing.T) {
 	c := newCalls()
-	defer c.stop()
 	release, entered, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -169,7 +158,6 @@ func TestCallsRefuseWhileBusy(t *testing.T) {
 // behind, and not refused.
 func TestCallsServeThoseWhoWaitedForAHungOne(t *testing.T) {
 	c := newCalls()
-	defer c.stop()
 	release, entered := make(chan struct{}), make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	first := make(chan outcome)
@@ -181,15 +169,13 @@ func TestCallsServeThoseWhoWaitedForAHungOne(t *testing.T) {
 	}()
 	<-entered
 	other, same := make(chan outcome), make(chan outcome)
-	go func() { other <- c.do(t.Context(), time.Hour, "b", func() {}) }()
+	otherWaits, sameWaits := newWaiting(t.Context()), newWaiting(t.Context())
+	go func() { other <- c.do(otherWaits, time.Hour, "b", func() {}) }()
 	go func() {
-		same <- c.do(t.Context(), time.Hour, "a", func() { t.Error("called while a call hangs") })
+		same <- c.do(sameWaits, time.Hour, "a", func() { t.Error("called while a call hangs") })
 	}()
-	require.Eventually(t, func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.waiting == 2
-	}, time.Minute, time.Millisecond)
+	<-otherWaits.waits
+	<-sameWaits.waits
 	cancel()
 	assert.Equal(t, abandoned, <-first)
 	assert.Equal(t, completed, <-other)
@@ -206,7 +192,6 @@ func TestCallsServeThoseWhoWaitedForAHungOne(t *testing.T) {
 // that hang, and one.
 func TestCallsWithManyCallers(t *testing.T) {
 	c := newCalls()
-	defer c.stop()
 	subjects := []string{"a", "b", "c", "d"}
 	var mu sync.Mutex
 	running := map[string]int{}
@@ -250,7 +235,7 @@ func TestCallsWaitForRoundsToEnd(t *testing.T) {
 	assert.False(t, c.waitForIdle(ctx))
 	c.endRound()
 	idle := make(chan bool)
-	waiting := waitingContext{t.Context(), make(chan struct{})}
+	waiting := newWaiting(t.Context())
 	go func() { idle <- c.waitForIdle(waiting) }()
 	<-waiting.waits
 	c.endRound()
@@ -264,18 +249,14 @@ func TestCallsWaitForRoundsToEnd(t *testing.T) {
 type waitingContext struct {
 	context.Context
 	waits chan struct{}
+	once  *sync.Once
+}
+
+func newWaiting(ctx context.Context) waitingContext {
+	return waitingContext{ctx, make(chan struct{}), &sync.Once{}}
 }
 
 func (c waitingContext) Done() <-chan struct{} {
-	close(c.waits)
+	c.once.Do(func() { close(c.waits) })
 	return c.Context.Done()
-}
-
-func TestCallsOfTheProcessEndWithTheirLastUser(t *testing.T) {
-	first, second := acquireCalls(), acquireCalls()
-	require.Same(t, first, second)
-	releaseCalls()
-	assert.Equal(t, completed, second.do(t.Context(), time.Hour, "a", func() {}))
-	releaseCalls()
-	// goleak sees it if the goroutine is still there.
 }

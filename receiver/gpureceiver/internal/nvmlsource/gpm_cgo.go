@@ -67,9 +67,6 @@ func (s *gpmSamples) free() {
 
 // allocate makes both samples, or none.
 func (s *gpmSamples) allocate(library nvml.Interface) nvml.Return {
-	if s.samples[0] != nil {
-		return nvml.SUCCESS
-	}
 	for i := range s.samples {
 		sample, ret := library.GpmSampleAlloc()
 		if ret != nvml.SUCCESS {

@@ -9,7 +9,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/stretchr/testify/assert"
 
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
 )
 
 // The numbers that are written down without NVML are those of NVML's header, and
@@ -19,15 +19,15 @@ func TestNumbersAreThoseOfTheHeader(t *testing.T) {
 		nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN, nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN,
 		nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN,
 	}, "drivers before use 251 to 253")
-	for ours, header := range map[int]nvml.DeviceGpuRecoveryAction{
-		device.RecoveryNone:          nvml.GPU_RECOVERY_ACTION_NONE,
-		device.RecoveryGPUReset:      nvml.GPU_RECOVERY_ACTION_GPU_RESET,
-		device.RecoveryNodeReboot:    nvml.GPU_RECOVERY_ACTION_NODE_REBOOT,
-		device.RecoveryDrainP2P:      nvml.GPU_RECOVERY_ACTION_DRAIN_P2P,
-		device.RecoveryDrainAndReset: nvml.GPU_RECOVERY_ACTION_DRAIN_AND_RESET,
-		device.RecoveryIMEXDomain:    nvml.GPU_RECOVERY_ACTION_RECOVER_IMEX_DOMAIN,
+	for action, expected := range map[nvml.DeviceGpuRecoveryAction]xid.Effect{
+		nvml.GPU_RECOVERY_ACTION_NONE:                xid.None,
+		nvml.GPU_RECOVERY_ACTION_GPU_RESET:           xid.Fails,
+		nvml.GPU_RECOVERY_ACTION_NODE_REBOOT:         xid.Fails,
+		nvml.GPU_RECOVERY_ACTION_DRAIN_P2P:           xid.Degrades,
+		nvml.GPU_RECOVERY_ACTION_DRAIN_AND_RESET:     xid.Degrades,
+		nvml.GPU_RECOVERY_ACTION_RECOVER_IMEX_DOMAIN: xid.Degrades,
 	} {
-		assert.Equal(t, header, nvml.DeviceGpuRecoveryAction(ours))
+		assert.Equal(t, expected, xid.AfterAction(float64(action)), action)
 	}
 }
 

@@ -3,7 +3,6 @@
 package nvmlsource
 
 import (
-	"context"
 	"math"
 	"slices"
 	"time"
@@ -60,20 +59,6 @@ func newAttribution(opts Options) *attribution {
 		})
 	}
 	return a
-}
-
-// start queries the kubelet, so that the first reading has an answer.
-func (a *attribution) start() {
-	if a.kubelet != nil {
-		a.kubelet.Poll()
-	}
-}
-
-// shutdown stops the kubelet's client, and waits for it until ctx ends.
-func (a *attribution) shutdown(ctx context.Context) {
-	if a.kubelet != nil {
-		a.kubelet.Shutdown(ctx)
-	}
 }
 
 // describe merges the lists, and reads each process's details and workload. It

@@ -52,15 +52,6 @@ func newReadings(known *knownGPU, telemetry Telemetry) *readings {
 	}}
 }
 
-// reportDurations reports the durations of calls.
-func reportDurations(durations [][]duration, telemetry Telemetry) {
-	for _, ofGPU := range durations {
-		for _, d := range ofGPU {
-			telemetry.Called(d.call, string(d.status), d.took)
-		}
-	}
-}
-
 // put stores the result of a call, and reports whether to make the next one.
 func (r *readings) put(c *call, result status, read values, took time.Duration) bool {
 	r.mu.Lock()

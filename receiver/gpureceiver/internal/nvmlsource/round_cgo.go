@@ -20,7 +20,7 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, [
 		return s.states.result, nil
 	}
 	if result := s.find(ctx, now); result != statusSuccess || len(s.gpus) == 0 {
-		s.count(nil, nil)
+		s.tally.Store(&Tally{})
 		return result, nil
 	}
 	snapshot.DriverVersion, snapshot.CUDAVersion = s.driverVersion, s.cudaVersion
@@ -38,7 +38,7 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, [
 		}
 	}
 	s.attribution.complete(snapshot)
-	s.count(s.gpus, round.unsupported)
+	s.tally.Store(&Tally{GPUs: len(s.gpus), Unsupported: round.unsupported})
 	if ctx.Err() != nil {
 		return statusTimeout, nil
 	}
@@ -81,7 +81,7 @@ type round struct {
 func (s *Source) readAll(ctx context.Context, snapshot *device.Snapshot) round {
 	found := round{unsupported: make(map[string]int)}
 	snapshot.GPUs = make([]device.GPU, 0, len(s.gpus))
-	var durations [][]duration
+	var durations []duration
 	for _, known := range s.gpus {
 		if asleep(known.powerStatus) {
 			// A suspended GPU is not read.
@@ -93,7 +93,7 @@ func (s *Source) readAll(ctx context.Context, snapshot *device.Snapshot) round {
 		asked := newReadings(known, s.opts.Telemetry)
 		r := s.taken(ctx, known, asked, s.calls.do(ctx, s.opts.CallTimeout, known.subject(), func() { asked.fill(known.fastCalls) }))
 		snapshot.GPUs = append(snapshot.GPUs, r.gpu)
-		durations = append(durations, r.durations)
+		durations = append(durations, r.durations...)
 		found.failures = append(found.failures, r.failures...)
 		found.answered = found.answered || r.answered
 		for _, name := range r.unsupported {
@@ -107,7 +107,11 @@ func (s *Source) readAll(ctx context.Context, snapshot *device.Snapshot) round {
 	}
 	// Recording a duration takes longer than many calls, and the reading does
 	// not need it.
-	s.background.Go(func() { reportDurations(durations, s.opts.Telemetry) })
+	s.background.Go(func() {
+		for _, d := range durations {
+			s.opts.Telemetry.Called(d.call, string(d.status), d.took)
+		}
+	})
 	return found
 }
 
@@ -139,13 +143,6 @@ func (s *Source) taken(ctx context.Context, known *knownGPU, r *readings, result
 	}
 	s.states.gpu(known, taken.failures, taken.answered)
 	return taken
-}
-
-// count keeps the counts for the receiver's own metrics.
-func (s *Source) count(gpus []*knownGPU, unsupported map[string]int) {
-	s.tallyMu.Lock()
-	defer s.tallyMu.Unlock()
-	s.tally = Tally{GPUs: len(gpus), Unsupported: unsupported}
 }
 
 // suspended is the kernel's status of a device that it has put to sleep.

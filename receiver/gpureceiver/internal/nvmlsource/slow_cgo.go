@@ -5,6 +5,7 @@ package nvmlsource
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -106,7 +107,7 @@ func (s *Source) listProcesses(ctx context.Context, known *knownGPU, turn func()
 		}
 	}
 	// The driver does not sample the processes of MIG devices.
-	if known.identity.MIG == nil && lists.any() && s.opts.Wants(device.ProcessUtilization) {
+	if known.identity.MIG == nil && slices.ContainsFunc(device.ProcessTypes, func(kind string) bool { return len(lists.byType[kind]) > 0 }) && s.opts.Wants(device.ProcessUtilization) {
 		if !turn() {
 			return
 		}
@@ -121,16 +122,6 @@ func (s *Source) listProcesses(ctx context.Context, known *knownGPU, turn func()
 		s.describing.Unlock()
 	}
 	known.slow.set(func() { known.slow.listed, known.slow.processes = listed, described })
-}
-
-// any reports whether there is a process.
-func (l *processLists) any() bool {
-	for _, processes := range l.byType {
-		if len(processes) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // sampleProcesses reads the driver's samples of processes since the last round.

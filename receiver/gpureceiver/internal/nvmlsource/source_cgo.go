@@ -63,8 +63,7 @@ type Source struct {
 	// ReleaseBetweenReadings, and warned is true once that was logged.
 	kept, warned bool
 
-	tallyMu sync.Mutex
-	tally   Tally
+	tally atomic.Pointer[Tally]
 }
 
 // session is the time from one opening of the library to its closing.
@@ -84,6 +83,7 @@ func New(opts Options) *Source {
 		opts: opts, former: make(map[string]*knownGPU),
 		states: stateLog{logger: opts.Logger, quiet: !opts.RequireBuild, library: opts.LibraryPath},
 	}
+	s.tally.Store(&Tally{})
 	s.stopping, s.interrupt = context.WithCancel(context.Background())
 	return s
 }
@@ -95,8 +95,9 @@ func (s *Source) Start(_ context.Context, emit func(device.Event)) error {
 	s.host = workload.HostName(s.opts.RootPath)
 	s.attribution = newAttribution(s.opts)
 	s.library = newLibrary(s.opts.LibraryPath, s.opts.Now)
-	s.calls = acquireCalls()
-	s.attribution.start()
+	s.calls = processCalls
+	// The first reading then has the kubelet's answer.
+	s.attribution.kubelet.Poll()
 	return nil
 }
 
@@ -111,13 +112,12 @@ func (s *Source) Shutdown(ctx context.Context) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.background.Wait()
-		s.attribution.shutdown(ctx)
+		s.attribution.kubelet.Shutdown(ctx)
 		// The wait for events ends first, because it uses the library.
 		if s.stopEvents(ctx) && s.calls.settle(ctx, shutdownGrace) && s.open {
 			s.closeLibrary(ctx)
 		}
 		s.open = false
-		releaseCalls()
 	})
 	return nil
 }
@@ -177,9 +177,7 @@ func (s *Source) Watch(ctx context.Context) device.Snapshot {
 
 // Tally returns the counts of the last reading.
 func (s *Source) Tally() Tally {
-	s.tallyMu.Lock()
-	defer s.tallyMu.Unlock()
-	return s.tally
+	return *s.tally.Load()
 }
 
 // find opens the library if it is not open, and lists its GPUs.

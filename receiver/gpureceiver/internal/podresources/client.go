@@ -42,7 +42,7 @@ type Options struct {
 }
 
 // Client reads the GPUs of containers from the kubelet. Create it with
-// NewClient.
+// NewClient; a nil Client asks nothing.
 type Client struct {
 	opts   Options
 	ctx    context.Context
@@ -70,6 +70,9 @@ func NewClient(opts Options) *Client {
 // Poll sends a request in the background, unless the last one was less than the
 // interval ago or has no answer yet. It never waits.
 func (c *Client) Poll() {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.opts.Now()
@@ -99,6 +102,9 @@ func (c *Client) Owners() (*Owners, workload.SourceState) {
 // Shutdown interrupts the current request and waits for it, until ctx ends. It
 // is safe to call again.
 func (c *Client) Shutdown(ctx context.Context) {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()

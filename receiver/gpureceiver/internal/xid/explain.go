@@ -1,8 +1,7 @@
 package xid
 
 import (
-	"strconv"
-	"strings"
+	"regexp"
 )
 
 // RecoveryChanged is the code of a new recovery action, what the driver asks for to
@@ -37,18 +36,29 @@ var recoveryActions = map[uint64]Meaning{
 	4: {Text: "The driver asks to drain and reset the GPU", Severity: Device, Effect: Degrades},
 }
 
-// afterChange returns the meaning of a message such as "GPU recovery action changed
-// from 0x0 (None) to 0x1 (GPU Reset Required)", and reports whether it is one.
+// AfterAction returns the effect of what makes the driver ask for a recovery action, by
+// NVML's number. An unknown action is still an action to take.
+func AfterAction(action float64) Effect {
+	if meaning, found := recoveryActions[uint64(action)]; found {
+		return meaning.Effect
+	}
+	return Degrades
+}
+
+// actionText is the form of the end of a message such as "GPU recovery action changed
+// from 0x0 (None) to 0x1 (GPU Reset Required)".
+var actionText = regexp.MustCompile(` to 0x([0-9a-fA-F]{1,8})(?: |$)`)
+
+// afterChange returns the meaning of a message about a recovery action, and reports
+// whether it is one.
 func afterChange(text string) (Meaning, bool) {
-	_, to, _ := strings.Cut(text, " to 0x")
-	digits, _, _ := strings.Cut(to, " ")
-	action, err := strconv.ParseUint(digits, 16, 32)
-	if err != nil {
+	found := actionText.FindStringSubmatch(text)
+	if found == nil {
 		return Meaning{}, false
 	}
-	meaning, found := recoveryActions[action]
-	meaning.Known = found
-	return meaning, found
+	meaning, known := recoveryActions[uint64(hexWord(found[1]))]
+	meaning.Known = known
+	return meaning, known
 }
 
 // OfSwitch returns the meaning of an error that the driver of NVSwitches reports
