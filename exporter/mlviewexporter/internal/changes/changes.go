@@ -201,16 +201,13 @@ func (c *Log) Between(both *api.Comparison) []api.Change {
 	})
 }
 
-// Spoiled reports whether a run has had a problem that spoils it.
+// Spoiled reports whether a run has had a problem, so that it is no good one. A moment, such
+// as a spike of the loss, does not spoil a run.
 func (c *Log) Spoiled(run string) bool {
-	return slices.ContainsFunc(c.Marks, func(m RunMark) bool { return m.Run == run && spoils(m.Kind) })
-}
-
-// spoils reports whether a run that has had a problem of a kind is no good one. A
-// moment, such as a spike of the loss, does not spoil a run.
-func spoils(kind string) bool {
-	problem, ok := mlattr.ProblemNamed(kind)
-	return ok && (problem.Severity != mlattr.SeverityMark || kind == mlattr.ProblemLossDiverged)
+	return slices.ContainsFunc(c.Marks, func(m RunMark) bool {
+		problem, ok := mlattr.ProblemNamed(m.Kind)
+		return m.Run == run && ok && (problem.Severity != mlattr.SeverityMark || m.Kind == mlattr.ProblemLossDiverged)
+	})
 }
 
 // Prune removes old changes and moments.

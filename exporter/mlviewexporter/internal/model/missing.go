@@ -54,7 +54,14 @@ func (s *missing) rows(state *api.State, now time.Time) []api.Missing {
 			Why: "Only the first 200 characters of a message are held. With this setting it is whole. The page holds no prompts, completions or arguments in either case; reproductions have the arguments of the failed call.",
 		})
 	}
-	rows = append(rows, s.reachedLimits(now)...)
+	rows = append(rows, s.limits.Missing()...)
+	if !s.overflow.IsZero() && now.Sub(s.overflow) <= series.GoneAfter {
+		rows = append(rows, api.Missing{
+			Key: "limit series", Kind: "limit", What: "Runs or series of their own",
+			Why: "A limit before the page was reached, and data was counted together (otel.metric.overflow).",
+			Fix: "ml_metrics: {max_runs: <more>, max_series: <more>} or ml_guard: {identities: {...}}",
+		})
+	}
 	for _, component := range slices.Sorted(maps.Keys(s.reported)) {
 		rows = append(rows, s.reported[component]...)
 	}
@@ -124,7 +131,9 @@ func (s *missing) missingHardware(now time.Time) []api.Missing {
 // missingRuns returns what is missing of runs and ranks, one row for each cause.
 func (s *missing) missingRuns(state *api.State) (rows []api.Missing) {
 	var spans, hosts, tokens, owners missingOf
-	for _, of := range slices.SortedFunc(maps.Keys(s.services.WithoutRun), compareServices) {
+	for _, of := range slices.SortedFunc(maps.Keys(s.services.WithoutRun), func(a, b serving.ServiceID) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
+	}) {
 		spans.add(of.Name, s.services.WithoutRun[of])
 	}
 	for i := range state.Runs {
@@ -197,10 +206,6 @@ func fixOwners(services []string) string {
 	return "ml_view: {owners: {" + strings.Join(names, ", ") + "}}"
 }
 
-func compareServices(a, b serving.ServiceID) int {
-	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
-}
-
 // missingOf are the runs or services that one thing is missing of.
 type missingOf struct {
 	n     int
@@ -247,20 +252,6 @@ func rounded(n int64) int64 {
 	}
 	unit *= 10
 	return n / unit * unit
-}
-
-// reachedLimits returns the limits of the page, and of ml_metrics, that hide
-// something.
-func (s *missing) reachedLimits(now time.Time) (rows []api.Missing) {
-	rows = s.limits.Missing()
-	if !s.overflow.IsZero() && now.Sub(s.overflow) <= series.GoneAfter {
-		rows = append(rows, api.Missing{
-			Key: "limit series", Kind: "limit", What: "Runs or series of their own",
-			Why: "A limit before the page was reached, and data was counted together (otel.metric.overflow).",
-			Fix: "ml_metrics: {max_runs: <more>, max_series: <more>} or ml_guard: {identities: {...}}",
-		})
-	}
-	return rows
 }
 
 // noticeTexts have what collectors say of themselves, by ml.notice, and what that means.

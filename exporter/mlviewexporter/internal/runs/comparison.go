@@ -284,7 +284,7 @@ func (all *goodRuns) add(one *GoodRun) {
 	slices.SortStableFunc(*all, func(a, b *GoodRun) int { return a.Ended.Compare(b.Ended) })
 	n := 0
 	for _, g := range slices.Backward(*all) {
-		if g.sameJob(one) {
+		if g.Namespace == one.Namespace && g.Run.Service == one.Run.Service && g.Job == one.Job {
 			if n++; n > maxGoodOfJob {
 				*all = slices.DeleteFunc(*all, func(other *GoodRun) bool { return other == g })
 				break
@@ -294,10 +294,6 @@ func (all *goodRuns) add(one *GoodRun) {
 	if len(*all) > maxGood {
 		*all = slices.Delete(*all, 0, 1)
 	}
-}
-
-func (g *GoodRun) sameJob(other *GoodRun) bool {
-	return g.Namespace == other.Namespace && g.Run.Service == other.Run.Service && g.Job == other.Job
 }
 
 // last returns the run that a run is compared with unless another one is named:
