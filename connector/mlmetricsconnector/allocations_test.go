@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // TestAllocations asserts what a span costs in allocations, once its streams
@@ -24,7 +24,7 @@ func TestAllocations(t *testing.T) {
 			next := consumertest.NewNop()
 			c := start(t, createDefaultConfig().(*Config), next)
 			c.(*metricsConnector).shared.outlets.Add(next)
-			ctx := mlattr.WithEnriched(t.Context())
+			ctx := vocabulary.WithEnriched(t.Context())
 			const requests, measurements = 12, 4
 			var all []ptrace.Traces
 			for round := range measurements*requests + 8 {

@@ -15,7 +15,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // BenchmarkConsumeTraces reads requests of 512 spans as they leave ml_enrich,
@@ -30,7 +30,7 @@ func BenchmarkConsumeTraces(b *testing.B) {
 			b.Run(kind+"/"+seen, func(b *testing.B) {
 				ctx := b.Context()
 				if seen != "unseen" {
-					ctx = mlattr.WithEnriched(ctx)
+					ctx = vocabulary.WithEnriched(ctx)
 				}
 				td := benchSpans(kind, 512)
 				c, err := NewFactory().CreateTracesToMetrics(ctx, connectortest.NewNopSettings(metadata.Type), NewFactory().CreateDefaultConfig(), consumertest.NewNop())

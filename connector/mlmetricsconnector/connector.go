@@ -20,7 +20,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/spans"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
@@ -142,7 +142,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	r := c.readers.Get().(*spans.Reader)
 	defer c.putBack(r)
 	r.Read(td, spans.Request{
-		Now: now, From: share.SenderOf(sender.From(ctx)), Enriched: mlattr.IsEnriched(ctx),
+		Now: now, From: share.SenderOf(sender.From(ctx)), Enriched: vocabulary.IsEnriched(ctx),
 		Loads: c.shared.seen.Loads.Load(), Prices: c.prices.Table(), History: c.shared.recording(),
 	})
 	c.shared.seen.Hosts.See(now, r.Hosts()...)

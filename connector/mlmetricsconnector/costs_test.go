@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
@@ -48,7 +48,7 @@ func TestComputedCosts(t *testing.T) {
 				time.Sleep(time.Until(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)))
 				c := start(t, cfg, next)
 				for _, request := range requests {
-					require.NoError(t, c.ConsumeTraces(mlattr.WithEnriched(t.Context()), request))
+					require.NoError(t, c.ConsumeTraces(vocabulary.WithEnriched(t.Context()), request))
 				}
 				require.NoError(t, c.Shutdown(t.Context()))
 			})

@@ -20,6 +20,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/otlpnest"
 )
@@ -55,7 +56,7 @@ func FuzzConsumeTraces(f *testing.F) {
 		c := start(t, cfg, next)
 		c.(*metricsConnector).shared.outlets.Add(logs)
 		require.NoError(t, c.ConsumeTraces(t.Context(), td))
-		require.NoError(t, c.ConsumeTraces(mlattr.WithEnriched(t.Context()), td))
+		require.NoError(t, c.ConsumeTraces(vocabulary.WithEnriched(t.Context()), td))
 		require.NoError(t, c.Shutdown(t.Context()))
 		for _, md := range next.AllMetrics() {
 			checkInvariants(t, md, cfg)

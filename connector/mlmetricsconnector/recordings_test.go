@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // recordings has what real clients sent, by folder, request by request as recorded by
@@ -46,10 +47,10 @@ func TestRecordedSpansShowNoWaitForAnotherRank(t *testing.T) {
 	ranked := 0
 	for folder, requests := range recordings(t) {
 		ranks := map[pcommon.TraceID]int64{}
-		var facts mlattr.Facts
+		var facts vocabulary.Facts
 		for _, td := range requests {
 			for _, rs := range td.ResourceSpans().All() {
-				mlattr.Default().Resource(rs.Resource().Attributes(), &facts)
+				vocabulary.Default().Resource(rs.Resource().Attributes(), &facts)
 				rank, ok := facts.Int(mlattr.RankGlobal)
 				if !ok {
 					rank = -1

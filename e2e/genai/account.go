@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // question is what all clients ask, as telemetry.py has it.
@@ -98,12 +99,12 @@ func each(md pmetric.Metrics, name string, f func(int64, pcommon.Map)) {
 }
 
 // eachSpan calls f for each span, with what it says.
-func eachSpan(result *Result, f func(ptrace.Span, *mlattr.Facts)) {
+func eachSpan(result *Result, f func(ptrace.Span, *vocabulary.Facts)) {
 	for _, td := range result.Spans {
 		for _, rs := range td.ResourceSpans().All() {
 			for _, ss := range rs.ScopeSpans().All() {
 				for _, span := range ss.Spans().All() {
-					_, facts := mlattr.Classify(rs.Resource().Attributes(), ss.Scope().Name(), span)
+					_, facts := vocabulary.Classify(rs.Resource().Attributes(), ss.Scope().Name(), span)
 					f(span, facts)
 				}
 			}
@@ -114,10 +115,10 @@ func eachSpan(result *Result, f func(ptrace.Span, *mlattr.Facts)) {
 // firstTokens returns the times to the first token, in seconds, of requests whose
 // usage is counted, or of those whose usage is not.
 func firstTokens(result *Result, counted bool) (times []float64) {
-	eachSpan(result, func(_ ptrace.Span, facts *mlattr.Facts) {
+	eachSpan(result, func(_ ptrace.Span, facts *vocabulary.Facts) {
 		mark := facts.Find(mlattr.UsageCounted)
 		first, ok := facts.Double(mlattr.GenAITimeToFirstChunk)
-		if ok && mlattr.AsksModel(facts.Text(mlattr.GenAIOperationName)) && counted == (mark == nil || mark.Bool) {
+		if ok && vocabulary.AsksModel(facts.Text(mlattr.GenAIOperationName)) && counted == (mark == nil || mark.Bool) {
 			times = append(times, first)
 		}
 	})
@@ -126,8 +127,8 @@ func firstTokens(result *Result, counted bool) (times []float64) {
 
 // rates returns the output tokens a second of the requests.
 func rates(result *Result) (all []float64) {
-	eachSpan(result, func(_ ptrace.Span, facts *mlattr.Facts) {
-		if rate, ok := facts.Double(mlattr.TokensPerSecond); ok && mlattr.AsksModel(facts.Text(mlattr.GenAIOperationName)) {
+	eachSpan(result, func(_ ptrace.Span, facts *vocabulary.Facts) {
+		if rate, ok := facts.Double(mlattr.TokensPerSecond); ok && vocabulary.AsksModel(facts.Text(mlattr.GenAIOperationName)) {
 			all = append(all, rate)
 		}
 	})
@@ -137,7 +138,7 @@ func rates(result *Result) (all []float64) {
 // keys returns which keys the spans have.
 func keys(result *Result) (found []string) {
 	has := map[string]bool{}
-	eachSpan(result, func(span ptrace.Span, facts *mlattr.Facts) {
+	eachSpan(result, func(span ptrace.Span, facts *vocabulary.Facts) {
 		for _, key := range []string{mlattr.SessionID, mlattr.RequestID, mlattr.GenAIToolName} {
 			has[key] = has[key] || facts.Text(key) != ""
 		}

@@ -35,7 +35,7 @@ func CallTimeKey(key string) (what string, unit float64) {
 // for anything else and for more than MaxCallTime. A negative duration, which two
 // clocks that disagree can yield, is returned as it is.
 func ReadCallTime(v pcommon.Value, unit float64) (seconds float64, ok bool) {
-	if saysUnit(v) {
+	if StatesUnit(v) {
 		unit = 1
 	}
 	n, ok, _ := ReadSeconds(v)

@@ -36,20 +36,6 @@ const (
 	ChangeWorldSize = "world_size"
 )
 
-// ChangeKey says which change an attribute shows when its value is another.
-type ChangeKey struct {
-	// Source is the key of the attribute.
-	Source string
-	// Kind is one of the Change values.
-	Kind string
-	// Name is the setting or the framework, or which part of an image the value
-	// is: see the Image values. It is empty for other kinds.
-	Name string
-	// NameKey is the key of the attribute of the same resource that has the Name,
-	// or is "".
-	NameKey string
-}
-
 // Values of ChangeKey.Name for an image.
 const (
 	ImageName = "name"
@@ -61,51 +47,4 @@ const (
 // only keyed hashes of them may be kept.
 func Secret(change string) bool {
 	return change == ChangePrompt || change == ChangeTools || change == ChangeSettings
-}
-
-// ChangeKeyOf returns what an attribute of a resource, or of a span that is a
-// request to a model, shows about changes, or nil.
-func ChangeKeyOf(key string) *ChangeKey { return changeKeys[key] }
-
-var changeKeys = func() map[string]*ChangeKey {
-	index := make(map[string]*ChangeKey)
-	for _, t := range Tables() {
-		for i := range t.Changes {
-			index[t.Changes[i].Source] = &t.Changes[i]
-		}
-	}
-	for _, name := range Frameworks() {
-		for _, key := range [...]string{name + ".version", name + "_version"} {
-			index[key] = &ChangeKey{Source: key, Kind: ChangeFramework, Name: name}
-		}
-	}
-	return index
-}()
-
-// settings returns the change keys of settings that have a common prefix.
-func settings(prefix string, names ...string) []ChangeKey {
-	keys := make([]ChangeKey, 0, len(names))
-	for _, name := range names {
-		keys = append(keys, ChangeKey{Source: prefix + name, Kind: ChangeSettings, Name: name})
-	}
-	return keys
-}
-
-// deployed are the keys of the conventions, of launchers and of build systems that
-// say what runs.
-var deployed = []ChangeKey{
-	{Source: "service.version", Kind: ChangeVersion},
-	{Source: "vcs.ref.head.revision", Kind: ChangeCommit},
-	{Source: "mlflow.source.git.commit", Kind: ChangeCommit},
-	{Source: "GIT_COMMIT", Kind: ChangeCommit},
-	{Source: "GITHUB_SHA", Kind: ChangeCommit},
-	{Source: "CI_COMMIT_SHA", Kind: ChangeCommit},
-	{Source: "container.image.name", Kind: ChangeImage, Name: ImageName},
-	{Source: "container.image.tags", Kind: ChangeImage, Name: ImageTag},
-	{Source: "container.image.tag", Kind: ChangeImage, Name: ImageTag},
-	{Source: "container.image.id", Kind: ChangeImage, Name: ImageID},
-	{Source: "process.runtime.version", Kind: ChangeFramework, Name: "runtime", NameKey: "process.runtime.name"},
-	{Source: "telemetry.sdk.version", Kind: ChangeFramework, Name: "telemetry SDK", NameKey: "telemetry.sdk.name"},
-	{Source: "cuda.version", Kind: ChangeFramework, Name: "CUDA"},
-	{Source: "nccl.version", Kind: ChangeFramework, Name: "NCCL"},
 }

@@ -43,31 +43,3 @@ func UnwrapRay(class string) (inner string, wrapped bool) {
 // ClassName returns a class without its module. Clients differ in whether they
 // state it.
 func ClassName(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
-
-// PrintedError is an error as a client's runtime prints it.
-type PrintedError struct {
-	// Type is the class and Message the text; either may be empty.
-	Type, Message string
-	// Stack is the stack trace, or "".
-	Stack string
-}
-
-// ReadPrintedError reads an error from a client's own print of it, which is text
-// of any length and content. It returns false for any other text.
-func ReadPrintedError(text string) (PrintedError, bool) {
-	for _, reads := range errorPrints {
-		if e, ok := reads(text); ok {
-			return e, true
-		}
-	}
-	return PrintedError{}, false
-}
-
-var errorPrints = func() (all []func(string) (PrintedError, bool)) {
-	for _, t := range Tables() {
-		if t.PrintsError != nil {
-			all = append(all, t.PrintsError)
-		}
-	}
-	return all
-}()

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 func TestFinishReasons(t *testing.T) {
@@ -29,8 +30,8 @@ func TestFinishReasons(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			span := ptrace.NewSpan()
 			require.NoError(t, span.Attributes().FromRaw(tt.attributes))
-			var f mlattr.Facts
-			mlattr.Default().Span(0, span, &f)
+			var f vocabulary.Facts
+			vocabulary.Default().Span(0, span, &f)
 			assert.Equal(t, tt.want, f.Text(mlattr.GenAIFinishReasons))
 			assert.Equal(t, tt.cut, mlattr.CutByLength(f.Text(mlattr.GenAIFinishReasons)))
 		})
@@ -42,8 +43,8 @@ func TestFinishReasonIsWrittenAsAList(t *testing.T) {
 	span := ptrace.NewSpan()
 	span.Attributes().PutStr("llm.finish_reason", "length")
 	span.Attributes().PutStr("openinference.span.kind", "LLM")
-	var f mlattr.Facts
-	mlattr.Default().Span(0, span, &f)
+	var f vocabulary.Facts
+	vocabulary.Default().Span(0, span, &f)
 	f.Find(mlattr.GenAIFinishReasons).Put(span.Attributes())
 	assert.Equal(t, []any{"length"}, span.Attributes().AsRaw()["gen_ai.response.finish_reasons"])
 }

@@ -1,8 +1,10 @@
-// Package mlattr is the vocabulary of otelcol-ml: the canonical attribute
-// names, a table for each client that says under which names it sends the same
-// things, and what rules need to know of a client. Its readers accept values
-// that arrive as text, integers or doubles. It depends on pdata only, so that
-// every component can use it.
+// Package mlattr has the names that components of otelcol-ml share: canonical
+// attributes, kinds of problems and of changes. It reads single values that arrive as
+// text, integers or doubles. It depends on pdata only, so that every component can use
+// it.
+//
+// Package table describes what a client sends, package clients has a table for each, and
+// package vocabulary reads spans, points and resources by them.
 package mlattr
 
 //go:generate go test ./vocabularypage -run TestPage -update
@@ -408,4 +410,18 @@ const (
 	// SideGateway marks the count of a service that passes requests on to
 	// servers, which count them again.
 	SideGateway = "gateway"
+)
+
+// Values of GenAITokenType.
+const (
+	TokenTypeInput  = "input"
+	TokenTypeOutput = "output"
+)
+
+// Values of Metric.Part and of the point attribute kind.
+const (
+	// PartAllocated is the memory that an allocator has given out.
+	PartAllocated = "allocated"
+	// PartReserved is the memory that an allocator holds, given out or not.
+	PartReserved = "reserved"
 )

@@ -40,7 +40,7 @@ func Text(v pcommon.Value, limit int) (text string, whole bool) {
 	default:
 		text = v.AsString() //nolint:forbidigo // a number, a boolean or nothing
 	}
-	return cut(text, limit), len(text) <= limit
+	return CutText(text, limit), len(text) <= limit
 }
 
 // Copy copies a value as pcommon.Value.CopyTo does if it takes at most limit
@@ -56,7 +56,7 @@ func Copy(from, to pcommon.Value, limit int) {
 }
 
 func replacement(limit int) string {
-	return cut("[cut: nested deeper than "+strconv.Itoa(maxNesting)+" levels or longer than "+strconv.Itoa(limit)+" bytes]", limit)
+	return CutText("[cut: nested deeper than "+strconv.Itoa(maxNesting)+" levels or longer than "+strconv.Itoa(limit)+" bytes]", limit)
 }
 
 // Size estimates the bytes that a value takes in memory. ok is false where it

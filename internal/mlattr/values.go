@@ -111,7 +111,7 @@ func parseDouble(text string) (float64, bool) {
 // as Rust and Go print durations, such as "1.23s", "45.6ms", "789µs" or "12ns".
 // It returns what ReadDouble returns.
 func ReadSeconds(v pcommon.Value) (value float64, ok, nonFinite bool) {
-	if !saysUnit(v) {
+	if !StatesUnit(v) {
 		return ReadDouble(v)
 	}
 	text := v.Str()
@@ -122,8 +122,8 @@ func ReadSeconds(v pcommon.Value) (value float64, ok, nonFinite bool) {
 	return d.Seconds(), err == nil, false
 }
 
-// saysUnit reports whether a value is text that ends in the unit of a duration.
-func saysUnit(v pcommon.Value) bool {
+// StatesUnit reports whether a value is text that ends in the unit of a duration.
+func StatesUnit(v pcommon.Value) bool {
 	return v.Type() == pcommon.ValueTypeStr && strings.HasSuffix(v.Str(), "s")
 }
 
@@ -195,7 +195,7 @@ func ReadText(v pcommon.Value) (string, bool) {
 		if text == "" || !utf8.ValidString(text) {
 			return "", false
 		}
-		return cut(text, MaxText), true
+		return CutText(text, MaxText), true
 	case pcommon.ValueTypeInt:
 		return strconv.FormatInt(v.Int(), 10), true
 	case pcommon.ValueTypeBool:
@@ -210,8 +210,8 @@ func ValidText(v pcommon.Value) bool {
 	return v.Type() != pcommon.ValueTypeStr || utf8.ValidString(v.Str())
 }
 
-// cut shortens valid UTF-8 to at most limit bytes between characters.
-func cut(text string, limit int) string {
+// CutText shortens valid UTF-8 to at most limit bytes between characters.
+func CutText(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
@@ -234,13 +234,13 @@ func ReadDevice(v pcommon.Value) (int64, bool) {
 	} else {
 		text = strings.TrimPrefix(text, "cuda:")
 	}
-	n, ok := digits(text)
+	n, ok := ReadDigits(text)
 	return n, ok && n < maxDevice
 }
 
-// deviceKind reports whether text names a kind of device without an index, as
+// IsDevice reports whether text names a kind of device without an index, as
 // Python or Elixir writes it.
-func deviceKind(text string) bool {
+func IsDevice(text string) bool {
 	switch strings.TrimPrefix(text, ":") {
 	case "cpu", "cuda", "mps":
 		return true
@@ -249,8 +249,8 @@ func deviceKind(text string) bool {
 	}
 }
 
-// digits reads text of one to eighteen decimal digits.
-func digits(text string) (int64, bool) {
+// ReadDigits reads text of one to eighteen decimal digits.
+func ReadDigits(text string) (int64, bool) {
 	if text == "" || len(text) > 18 {
 		return 0, false
 	}

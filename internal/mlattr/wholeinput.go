@@ -22,24 +22,3 @@ func addCounts(a, b int64) int64 {
 	}
 	return a + b
 }
-
-var (
-	slotInput         = SlotOf(GenAIInputTokens)
-	slotCacheRead     = SlotOf(GenAICacheReadTokens)
-	slotCacheCreation = SlotOf(GenAICacheCreationTokens)
-	slotUsageInput    = SlotOf(UsageInputTokens)
-)
-
-// completeInput adds the whole input where the counts show that the producer
-// leaves cached tokens out.
-func completeInput(f *Facts) {
-	input, ok := f.IntAt(slotInput)
-	if !ok {
-		return
-	}
-	read, _ := f.IntAt(slotCacheRead)
-	creation, _ := f.IntAt(slotCacheCreation)
-	if whole := WholeInput(input, read, creation); whole != input {
-		f.SetInt(slotUsageInput, whole)
-	}
-}

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/config/configopaque"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 )
@@ -91,13 +92,13 @@ type MetricConfig struct {
 // validate reports everything that is wrong with the entry of a metric.
 func (m MetricConfig) validate(name string) []error {
 	var errs []error
-	if !mlattr.ValidMetricName(name) {
-		errs = append(errs, fmt.Errorf(`"metrics": the key %q is no metric's name, must have a letter or digit and at most %d bytes`, name, mlattr.MaxMetricName))
+	if !vocabulary.ValidMetricName(name) {
+		errs = append(errs, fmt.Errorf(`"metrics": the key %q is no metric's name, must have a letter or digit and at most %d bytes`, name, vocabulary.MaxMetricName))
 	}
-	if !slices.Contains(mlattr.MeasureNames(), m.As) {
-		errs = append(errs, fmt.Errorf(`"metrics": %q: "as" is %q, must be one of %s`, name, m.As, quoted(mlattr.MeasureNames())))
-	} else if (mlattr.MetricAlias{Measure: m.As, Unit: m.Unit}).Check() != nil {
-		errs = append(errs, fmt.Errorf(`"metrics": %q: "unit" is %q, must be one of %s`, name, m.Unit, quoted(mlattr.UnitsOf(m.As))))
+	if !slices.Contains(vocabulary.MeasureNames(), m.As) {
+		errs = append(errs, fmt.Errorf(`"metrics": %q: "as" is %q, must be one of %s`, name, m.As, quoted(vocabulary.MeasureNames())))
+	} else if (vocabulary.MetricAlias{Measure: m.As, Unit: m.Unit}).Check() != nil {
+		errs = append(errs, fmt.Errorf(`"metrics": %q: "unit" is %q, must be one of %s`, name, m.Unit, quoted(vocabulary.UnitsOf(m.As))))
 	}
 	if types := []string{mlattr.TokenTypeInput, mlattr.TokenTypeOutput}; m.TokenType != "" && !slices.Contains(types, m.TokenType) {
 		errs = append(errs, fmt.Errorf(`"metrics": %q: "token_type" is %q, must be one of %s`, name, m.TokenType, quoted(types)))
@@ -109,12 +110,12 @@ func (m MetricConfig) validate(name string) []error {
 func (c *Config) Validate() error {
 	var errs []error
 	for _, name := range c.Vocabularies {
-		if _, ok := mlattr.ParseSystem(name); !ok {
+		if _, ok := vocabulary.ParseSystem(name); !ok {
 			errs = append(errs, fmt.Errorf(`"vocabularies": unknown vocabulary %q, must be one of %s`,
-				name, quoted(mlattr.SystemNames())))
+				name, quoted(vocabulary.SystemNames())))
 		}
 	}
-	allowed := mlattr.Aliasable()
+	allowed := vocabulary.Aliasable()
 	for _, source := range sortedKeys(c.Aliases) {
 		canonical := c.Aliases[source]
 		switch {
@@ -147,20 +148,20 @@ func (c *Config) Validate() error {
 
 // reader compiles the configured vocabulary, or returns the one that all components
 // share.
-func (c *Config) reader() (*mlattr.Reader, error) {
-	var systems mlattr.System
+func (c *Config) reader() (*vocabulary.Reader, error) {
+	var systems vocabulary.System
 	for _, name := range c.Vocabularies {
-		system, _ := mlattr.ParseSystem(name)
+		system, _ := vocabulary.ParseSystem(name)
 		systems |= system
 	}
-	if systems == mlattr.AllSystems && len(c.Aliases) == 0 && len(c.Metrics) == 0 {
-		return mlattr.Default(), nil
+	if systems == vocabulary.AllSystems && len(c.Aliases) == 0 && len(c.Metrics) == 0 {
+		return vocabulary.Default(), nil
 	}
-	metrics := make(map[string]mlattr.MetricAlias, len(c.Metrics))
+	metrics := make(map[string]vocabulary.MetricAlias, len(c.Metrics))
 	for name, m := range c.Metrics {
-		metrics[name] = mlattr.MetricAlias{Measure: m.As, Unit: m.Unit, TokenType: m.TokenType}
+		metrics[name] = vocabulary.MetricAlias{Measure: m.As, Unit: m.Unit, TokenType: m.TokenType}
 	}
-	return mlattr.NewReader(mlattr.Options{Systems: systems, Aliases: c.Aliases, Metrics: metrics})
+	return vocabulary.NewReader(vocabulary.Options{Systems: systems, Aliases: c.Aliases, Metrics: metrics})
 }
 
 func quoted(names []string) string {

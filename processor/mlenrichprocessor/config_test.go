@@ -10,13 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/confmap"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 func TestDefaultConfig(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)
 	require.NoError(t, confmap.Validate(cfg))
-	assert.Equal(t, mlattr.SystemNames(), cfg.Vocabularies)
+	assert.Equal(t, vocabulary.SystemNames(), cfg.Vocabularies)
 	assert.Empty(t, cfg.HashKey)
 	assert.Zero(t, cfg.LogWait.Wait)
 	assert.False(t, cfg.RouteByRun)

@@ -8,10 +8,11 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/criticalpath"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 )
 
-var slotCritical = mlattr.SlotOf(mlattr.Critical)
+var slotCritical = vocabulary.SlotOf(mlattr.Critical)
 
 // critical is what is known of a span and the critical path of its trace.
 type critical struct {
@@ -24,7 +25,7 @@ type critical struct {
 	nanoseconds int64
 }
 
-func readCritical(f *mlattr.Facts) critical {
+func readCritical(f *vocabulary.Facts) critical {
 	return critical{marked: f.At(slotCritical) != nil}
 }
 

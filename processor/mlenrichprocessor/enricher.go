@@ -16,6 +16,8 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/criticalpath"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/label"
@@ -34,7 +36,7 @@ type enricher struct {
 	id        component.ID
 	settings  component.TelemetrySettings
 	config    *Config
-	reader    *mlattr.Reader
+	reader    *vocabulary.Reader
 	hashKey   []byte
 	telemetry *metadata.TelemetryBuilder
 
@@ -106,7 +108,7 @@ func (e *enricher) routes() *route.GPUs { return e.store.routes }
 
 // batch is the working memory of one request.
 type batch struct {
-	facts     mlattr.Facts
+	facts     vocabulary.Facts
 	resources []resource
 	// processKeys stays from batch to batch.
 	processKeys run.Keys
@@ -115,7 +117,7 @@ type batch struct {
 	// kept are the facts of all spans that will be written. Writing waits
 	// until it is known what else a span gets, so that its attributes move
 	// at most once.
-	kept []mlattr.Fact
+	kept []vocabulary.Fact
 	keys correlate.Batch
 	// paths is memory of findCritical.
 	paths criticalpath.Finder
@@ -172,7 +174,7 @@ func (e *enricher) count(ctx context.Context, b *batch) {
 }
 
 // write adds facts to the attributes that they were read from.
-func (e *enricher) write(attrs pcommon.Map, f *mlattr.Facts) {
+func (e *enricher) write(attrs pcommon.Map, f *vocabulary.Facts) {
 	e.reserve(attrs, f, 0)
 	for fact := range f.All() {
 		e.put(attrs, fact)
@@ -182,7 +184,7 @@ func (e *enricher) write(attrs pcommon.Map, f *mlattr.Facts) {
 // writePoint does the same for a metric's point, whose attributes become
 // labels: a fact whose label the client itself uses is left out. more is how
 // many attributes will be added after that.
-func (e *enricher) writePoint(attrs pcommon.Map, f *mlattr.Facts, more int) {
+func (e *enricher) writePoint(attrs pcommon.Map, f *vocabulary.Facts, more int) {
 	e.reserve(attrs, f, more)
 	for fact := range f.All() {
 		if e.writes(fact) && !label.Taken(attrs, fact.Key) {
@@ -192,7 +194,7 @@ func (e *enricher) writePoint(attrs pcommon.Map, f *mlattr.Facts, more int) {
 }
 
 // reserve grows the attributes once, for the facts that put adds and for more.
-func (e *enricher) reserve(attrs pcommon.Map, f *mlattr.Facts, more int) {
+func (e *enricher) reserve(attrs pcommon.Map, f *vocabulary.Facts, more int) {
 	for fact := range f.All() {
 		if e.writes(fact) {
 			more++
@@ -204,17 +206,17 @@ func (e *enricher) reserve(attrs pcommon.Map, f *mlattr.Facts, more int) {
 }
 
 // writes reports whether put adds a fact.
-func (e *enricher) writes(fact *mlattr.Fact) bool {
+func (e *enricher) writes(fact *vocabulary.Fact) bool {
 	return fact.Writable() || e.shouldHash(fact)
 }
 
 // shouldHash reports whether the fact is a user name to be hashed.
-func (e *enricher) shouldHash(fact *mlattr.Fact) bool {
-	return fact.Kind == mlattr.KindSecret && fact.Key == mlattr.User && len(e.hashKey) > 0
+func (e *enricher) shouldHash(fact *vocabulary.Fact) bool {
+	return fact.Kind == table.KindSecret && fact.Key == mlattr.User && len(e.hashKey) > 0
 }
 
 // put adds one fact, and of a user name only its hash.
-func (e *enricher) put(attrs pcommon.Map, fact *mlattr.Fact) {
+func (e *enricher) put(attrs pcommon.Map, fact *vocabulary.Fact) {
 	if e.shouldHash(fact) {
 		attrs.PutStr(mlattr.User, e.hashUser(fact.Text))
 		return

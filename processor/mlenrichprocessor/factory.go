@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processorhelper"
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
@@ -33,7 +33,7 @@ func NewFactory() processor.Factory {
 }
 
 func createDefaultConfig() component.Config {
-	return &Config{Vocabularies: mlattr.SystemNames(), LogWait: logwait.DefaultConfig()}
+	return &Config{Vocabularies: vocabulary.SystemNames(), LogWait: logwait.DefaultConfig()}
 }
 
 type factory struct {
@@ -63,7 +63,7 @@ func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg 
 // have canonical names.
 func marking(next consumer.Traces) (consumer.Traces, error) {
 	return consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
-		return next.ConsumeTraces(mlattr.WithEnriched(ctx), td)
+		return next.ConsumeTraces(vocabulary.WithEnriched(ctx), td)
 	}, consumer.WithCapabilities(next.Capabilities()))
 }
 

@@ -16,6 +16,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/otlpnest"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
@@ -37,9 +39,9 @@ func (c *choices) next(n int) int {
 }
 
 var fuzzKeys = func() []string {
-	keys := mlattr.Aliasable()
-	for _, client := range mlattr.Tables() {
-		for _, aliases := range [][]mlattr.Alias{client.Resource, client.Span, client.Point} {
+	keys := vocabulary.Aliasable()
+	for _, client := range vocabulary.Tables() {
+		for _, aliases := range [][]table.Alias{client.Resource, client.Span, client.Point} {
 			for _, alias := range aliases {
 				keys = append(keys, alias.Source)
 			}

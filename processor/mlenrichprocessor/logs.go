@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processorhelper"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
@@ -91,7 +92,7 @@ func (e *enricher) readLogs(ld plog.Logs, b *batch) (records []record) {
 }
 
 // readRecord enriches a record from itself and reads which span it is of.
-func (e *enricher) readRecord(log plog.LogRecord, known mlattr.System, b *batch) record {
+func (e *enricher) readRecord(log plog.LogRecord, known vocabulary.System, b *batch) record {
 	attrs := log.Attributes()
 	trace, span := log.TraceID(), log.SpanID()
 	if trace.IsEmpty() {

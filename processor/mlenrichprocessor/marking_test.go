@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
@@ -19,7 +19,7 @@ import (
 func TestMarksTheContext(t *testing.T) {
 	marked := false
 	next, err := consumer.NewTraces(func(ctx context.Context, _ ptrace.Traces) error {
-		marked = mlattr.IsEnriched(ctx)
+		marked = vocabulary.IsEnriched(ctx)
 		return nil
 	})
 	require.NoError(t, err)

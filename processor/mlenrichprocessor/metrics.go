@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/gpujoin"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/label"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
@@ -66,7 +67,7 @@ func (e *enricher) readMetrics(rm pmetric.ResourceMetrics, resource int, b *batc
 			meaning, ok := e.reader.MetricMeaning(known, m.Name(), m.Unit())
 			switch {
 			case !ok:
-			case meaning.Measure == mlattr.MeasureGPUMemory:
+			case meaning.Measure == table.MeasureGPUMemory:
 				r.memory.Read(m, &meaning)
 			case !rated && rate.Usable(&meaning):
 				b.points.Read(&from, m, &meaning)

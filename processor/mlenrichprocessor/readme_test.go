@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/confmap"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // TestReadmeBlocksLoad loads every configuration that the README shows.
@@ -40,7 +40,7 @@ func TestReadmeBlocksLoad(t *testing.T) {
 func TestReadmeNamesEveryVocabulary(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	for _, name := range mlattr.SystemNames() {
+	for _, name := range vocabulary.SystemNames() {
 		assert.Contains(t, string(text), name)
 	}
 }

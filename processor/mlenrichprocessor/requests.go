@@ -8,21 +8,22 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 var (
-	slotOperation      = mlattr.SlotOf(mlattr.GenAIOperationName)
-	slotOutput         = mlattr.SlotOf(mlattr.GenAIOutputTokens)
-	slotFinish         = mlattr.SlotOf(mlattr.GenAIFinishReasons)
-	slotRequestCounted = mlattr.SlotOf(mlattr.RequestCounted)
-	slotErrorType      = mlattr.SlotOf(mlattr.ErrorType)
+	slotOperation      = vocabulary.SlotOf(mlattr.GenAIOperationName)
+	slotOutput         = vocabulary.SlotOf(mlattr.GenAIOutputTokens)
+	slotFinish         = vocabulary.SlotOf(mlattr.GenAIFinishReasons)
+	slotRequestCounted = vocabulary.SlotOf(mlattr.RequestCounted)
+	slotErrorType      = vocabulary.SlotOf(mlattr.ErrorType)
 )
 
 // settleRequest adds to the facts of a span that states an operation of a model what
 // its client leaves to be concluded: that it only prepares a request, and that the
 // request failed though the status is no error.
-func settleRequest(f *mlattr.Facts, span ptrace.Span) {
-	if !mlattr.AsksModel(f.TextAt(slotOperation)) {
+func settleRequest(f *vocabulary.Facts, span ptrace.Span) {
+	if !vocabulary.AsksModel(f.TextAt(slotOperation)) {
 		return
 	}
 	answered := f.At(slotOutput) != nil || f.At(slotFinish) != nil

@@ -4,16 +4,17 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/gpujoin"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
 
-var slotRunID = mlattr.SlotOf(mlattr.RunID)
+var slotRunID = vocabulary.SlotOf(mlattr.RunID)
 
 // resource is a resource of a batch and what is known about it.
 type resource struct {
-	facts   mlattr.Facts
+	facts   vocabulary.Facts
 	process run.Process
 	key     string // of process
 	run     run.Run

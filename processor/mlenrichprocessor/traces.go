@@ -8,12 +8,13 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
 
-var slotEpochEnd = mlattr.SlotOf(mlattr.EpochEnd)
+var slotEpochEnd = vocabulary.SlotOf(mlattr.EpochEnd)
 
 // spanState is a span between its reading and its writing.
 type spanState struct {
@@ -62,7 +63,7 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 }
 
 // readSpan reads one span and keeps the facts that will be written.
-func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, samplesPerStep float64, resource int, b *batch) mlattr.System {
+func (e *enricher) readSpan(span ptrace.Span, known vocabulary.System, samplesPerStep float64, resource int, b *batch) vocabulary.System {
 	f := &b.facts
 	e.reader.Span(known, span, f)
 	b.rejected += f.Rejected

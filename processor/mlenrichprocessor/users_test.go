@@ -11,6 +11,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // ofAda is the first 16 digits of what openssl gives as the HMAC-SHA256
@@ -24,8 +26,8 @@ func TestUsersAreHashed(t *testing.T) {
 	keyed := createDefaultConfig().(*Config)
 	keyed.HashKey = "only-for-this-test"
 	var tested []string
-	for _, client := range mlattr.Tables() {
-		for place, aliases := range map[string][]mlattr.Alias{"resource": client.Resource, "span": client.Span} {
+	for _, client := range vocabulary.Tables() {
+		for place, aliases := range map[string][]table.Alias{"resource": client.Resource, "span": client.Span} {
 			for _, alias := range aliases {
 				if alias.Canonical != mlattr.User {
 					continue

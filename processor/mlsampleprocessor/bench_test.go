@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // discard accepts and forgets everything.
@@ -39,7 +39,7 @@ func BenchmarkConsume(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			bed := newBed(b, defaults())
 			discard(bed)
-			ctx := mlattr.WithEnriched(b.Context())
+			ctx := vocabulary.WithEnriched(b.Context())
 			spans, spent, encoding := 0, time.Duration(0), time.Duration(0)
 			for b.Loop() {
 				all := requests(bed)

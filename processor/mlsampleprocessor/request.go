@@ -9,7 +9,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/blob"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
@@ -34,7 +34,7 @@ type request struct {
 }
 
 func newRequest() *request {
-	return &request{reader: reader{vocabulary: mlattr.Default()}}
+	return &request{reader: reader{vocabulary: vocabulary.Default()}}
 }
 
 // free clears the request, so that it holds nothing that was received, and returns

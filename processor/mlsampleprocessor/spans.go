@@ -10,6 +10,8 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/rule"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
@@ -40,13 +42,13 @@ var roles = map[string]sample.Role{
 
 // reader reads the spans of a request.
 type reader struct {
-	vocabulary *mlattr.Reader
-	facts      mlattr.Facts
+	vocabulary *vocabulary.Reader
+	facts      vocabulary.Facts
 	// source and service are those of the resource, systems the clients that it and
 	// the scope identify.
 	source  sample.Source
 	service uint64
-	systems mlattr.System
+	systems vocabulary.System
 	// latest is the last plausible time, now the time of the request.
 	latest, now uint64
 	spans       []sample.Span
@@ -98,14 +100,14 @@ func (r *reader) readResource(attrs pcommon.Map) {
 func (r *reader) rank(number int64) uint64 { return rule.Mix(r.service, uint64(number)) } // #nosec G115 -- a key
 
 // readScope reads what the first span of a scope reveals about the client.
-func (r *reader) readScope(known mlattr.System, ss ptrace.ScopeSpans) {
+func (r *reader) readScope(known vocabulary.System, ss ptrace.ScopeSpans) {
 	if ss.Spans().Len() > 0 {
 		r.vocabulary.Span(known, ss.Spans().At(0), &r.facts)
 		known = r.facts.Systems
 	}
 	r.systems = known
-	r.source.OnDemand = known.Has(mlattr.ManyRuns)
-	r.source.OneTrace = known.Has(mlattr.OneTrace)
+	r.source.OnDemand = known.Has(table.ManyRuns)
+	r.source.OneTrace = known.Has(table.OneTrace)
 }
 
 // attributes are the canonical attributes of a span that decisions need.

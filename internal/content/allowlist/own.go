@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
 // ownName matches constants that are keys, and not their values.
@@ -116,7 +116,7 @@ var (
 // ownMetrics lists the metrics that only this project's components write, and the
 // recording rules. Those of the conventions that clients send too are not among them.
 func ownMetrics(root string) ([]string, error) {
-	metrics := []string{mlattr.MeasureTokenThroughput}
+	metrics := []string{table.MeasureTokenThroughput}
 	for pattern, name := range map[string]*regexp.Regexp{
 		"connector/*/series.md": listedMetric, "receiver/*/series.md": listedMetric, "docker/prometheus/rules/*.yaml": recordingRule,
 	} {

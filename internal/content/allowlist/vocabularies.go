@@ -4,15 +4,16 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // secrets adds the keys that the vocabularies read as users' names.
 func secrets(add func(key, form string)) {
-	for _, client := range mlattr.Tables() {
-		for _, aliases := range [][]mlattr.Alias{client.Resource, client.Span, client.Point} {
+	for _, client := range vocabulary.Tables() {
+		for _, aliases := range [][]table.Alias{client.Resource, client.Span, client.Point} {
 			for i := range aliases {
-				if aliases[i].Kind == mlattr.KindSecret {
+				if aliases[i].Kind == table.KindSecret {
 					add(aliases[i].Source, removed)
 				}
 			}
@@ -23,21 +24,21 @@ func secrets(add func(key, form string)) {
 // vocabularies adds the canonical attributes and their aliases in the clients'
 // vocabularies.
 func vocabularies(add func(key, form string)) {
-	for _, attribute := range mlattr.Attributes() {
+	for _, attribute := range vocabulary.Attributes() {
 		// Those that end in a dot begin the keys of numbers, which need none.
 		if !strings.HasSuffix(attribute.Name, ".") {
 			add(attribute.Name, formOf(attribute.Name))
 		}
 	}
-	for _, client := range mlattr.Tables() {
-		for _, aliases := range [][]mlattr.Alias{client.Resource, client.Span, client.Point} {
+	for _, client := range vocabulary.Tables() {
+		for _, aliases := range [][]table.Alias{client.Resource, client.Span, client.Point} {
 			for i := range aliases {
 				if listed := client.ModelCall.Listed; listed != nil && aliases[i].Source == listed.Parameters {
 					// The parameters of a request, of which one is read, have stop words and tools.
 					continue
 				}
 				form := formOf(aliases[i].Source)
-				if aliases[i].Kind == mlattr.KindDevice {
+				if aliases[i].Kind == table.KindDevice {
 					form = label
 				}
 				add(aliases[i].Source, form)
@@ -57,12 +58,12 @@ func wordsOf(lists string) (map[string]bool, error) {
 	for _, word := range byHand {
 		words[word] = true
 	}
-	for _, client := range mlattr.Tables() {
+	for _, client := range vocabulary.Tables() {
 		for i := range client.Names {
 			switch rule := &client.Names[i]; rule.Match {
-			case mlattr.Exact:
+			case table.Exact:
 				words[rule.Text] = true
-			case mlattr.Numbered:
+			case table.Numbered:
 				words[rule.Text+"#"] = true
 			default:
 			}

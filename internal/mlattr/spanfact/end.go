@@ -10,12 +10,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 var (
-	slotPhase     = mlattr.SlotOf(mlattr.Phase)
-	slotErrorType = mlattr.SlotOf(mlattr.ErrorType)
-	slotEpochEnd  = mlattr.SlotOf(mlattr.EpochEnd)
+	slotPhase     = vocabulary.SlotOf(mlattr.Phase)
+	slotErrorType = vocabulary.SlotOf(mlattr.ErrorType)
+	slotEpochEnd  = vocabulary.SlotOf(mlattr.EpochEnd)
 )
 
 // End is what the attributes of a span state of how it ended.
@@ -31,12 +32,12 @@ type End struct {
 }
 
 // EndOf returns the end of a span that a Reader of the vocabulary has read into f.
-func EndOf(f *mlattr.Facts) (e End) {
+func EndOf(f *vocabulary.Facts) (e End) {
 	e.readEnd(f)
 	return e
 }
 
-func (e *End) readEnd(f *mlattr.Facts) {
+func (e *End) readEnd(f *vocabulary.Facts) {
 	e.Phase, e.ErrorType, e.inherited = f.TextAt(slotPhase), f.TextAt(slotErrorType), false
 	e.EpochEnd, _ = f.BoolAt(slotEpochEnd)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // testSpan is a span with one exception for each class. An exception of class "-" names
@@ -91,7 +92,7 @@ func TestEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := tt.span()
-			_, f := mlattr.Classify(pcommon.NewMap(), "", s)
+			_, f := vocabulary.Classify(pcommon.NewMap(), "", s)
 			for how, end := range map[string]spanfact.End{"facts": spanfact.EndOf(f), "attributes": spanfact.EndIn(s.Attributes())} {
 				assert.Equal(t, tt.failed, end.Failed(s), how)
 				assert.Equal(t, tt.raised, end.Raised(s), how)
@@ -142,7 +143,7 @@ func TestException(t *testing.T) {
 func TestRaisedInCall(t *testing.T) {
 	for name, want := range map[string]bool{"training_controller.create_model": true, "step": false} {
 		s := testSpan{name: name, classes: []string{"-"}}.span()
-		_, f := mlattr.Classify(pcommon.NewMap(), "", s)
+		_, f := vocabulary.Classify(pcommon.NewMap(), "", s)
 		assert.Equal(t, want, spanfact.RaisedInCall(f, s), name)
 		s = testSpan{name: name}.span()
 		assert.False(t, spanfact.RaisedInCall(f, s), name)

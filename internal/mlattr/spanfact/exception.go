@@ -5,6 +5,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // Exception returns the event of the exception that left a span, the last one, and
@@ -42,8 +44,8 @@ func ExceptionClass(s ptrace.Span) (class string, raised bool) {
 // RaisedInCall reports whether an exception left a span that is a whole call, and that
 // a Reader has read into f. A future may catch the exception and leave the span's
 // status unset.
-func RaisedInCall(f *mlattr.Facts, s ptrace.Span) bool {
-	if part, _ := f.Call(); part != mlattr.WholeCall {
+func RaisedInCall(f *vocabulary.Facts, s ptrace.Span) bool {
+	if part, _ := f.Call(); part != table.WholeCall {
 		return false
 	}
 	_, raised := Exception(s)

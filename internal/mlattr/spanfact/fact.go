@@ -5,28 +5,30 @@ import (
 	"strconv"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 var (
-	slotOperation      = mlattr.SlotOf(mlattr.Operation)
-	slotGenAIOperation = mlattr.SlotOf(mlattr.GenAIOperationName)
-	slotRole           = mlattr.SlotOf(mlattr.Role)
-	slotSide           = mlattr.SlotOf(mlattr.Side)
-	slotRequested      = mlattr.SlotOf(mlattr.GenAIRequestModel)
-	slotAnswered       = mlattr.SlotOf(mlattr.GenAIResponseModel)
-	slotLibrary        = mlattr.SlotOf(mlattr.Library)
-	slotFunction       = mlattr.SlotOf(mlattr.Function)
-	slotInput          = mlattr.SlotOf(mlattr.GenAIInputTokens)
-	slotWholeInput     = mlattr.SlotOf(mlattr.UsageInputTokens)
-	slotOutput         = mlattr.SlotOf(mlattr.GenAIOutputTokens)
-	slotRate           = mlattr.SlotOf(mlattr.TokensPerSecond)
-	slotBasis          = mlattr.SlotOf(mlattr.ThroughputBasis)
-	slotBatchSize      = mlattr.SlotOf(mlattr.BatchSize)
-	slotUsageCounted   = mlattr.SlotOf(mlattr.UsageCounted)
-	slotRequestCounted = mlattr.SlotOf(mlattr.RequestCounted)
-	slotErrorCounted   = mlattr.SlotOf(mlattr.ErrorCounted)
-	slotRank           = mlattr.SlotOf(mlattr.RankGlobal)
-	slotStep           = mlattr.SlotOf(mlattr.Step)
+	slotOperation      = vocabulary.SlotOf(mlattr.Operation)
+	slotGenAIOperation = vocabulary.SlotOf(mlattr.GenAIOperationName)
+	slotRole           = vocabulary.SlotOf(mlattr.Role)
+	slotSide           = vocabulary.SlotOf(mlattr.Side)
+	slotRequested      = vocabulary.SlotOf(mlattr.GenAIRequestModel)
+	slotAnswered       = vocabulary.SlotOf(mlattr.GenAIResponseModel)
+	slotLibrary        = vocabulary.SlotOf(mlattr.Library)
+	slotFunction       = vocabulary.SlotOf(mlattr.Function)
+	slotInput          = vocabulary.SlotOf(mlattr.GenAIInputTokens)
+	slotWholeInput     = vocabulary.SlotOf(mlattr.UsageInputTokens)
+	slotOutput         = vocabulary.SlotOf(mlattr.GenAIOutputTokens)
+	slotRate           = vocabulary.SlotOf(mlattr.TokensPerSecond)
+	slotBasis          = vocabulary.SlotOf(mlattr.ThroughputBasis)
+	slotBatchSize      = vocabulary.SlotOf(mlattr.BatchSize)
+	slotUsageCounted   = vocabulary.SlotOf(mlattr.UsageCounted)
+	slotRequestCounted = vocabulary.SlotOf(mlattr.RequestCounted)
+	slotErrorCounted   = vocabulary.SlotOf(mlattr.ErrorCounted)
+	slotRank           = vocabulary.SlotOf(mlattr.RankGlobal)
+	slotStep           = vocabulary.SlotOf(mlattr.Step)
 )
 
 // Fact is what a span says, of what several components conclude from.
@@ -60,7 +62,7 @@ type Fact struct {
 }
 
 // Read replaces the fact by what a Reader has read of a span.
-func (s *Fact) Read(f *mlattr.Facts) {
+func (s *Fact) Read(f *vocabulary.Facts) {
 	// Field by field, because the fact is large.
 	s.readEnd(f)
 	s.Operation, s.GenAIOperation = f.TextAt(slotOperation), f.TextAt(slotGenAIOperation)
@@ -103,15 +105,15 @@ func (s *Fact) Usage() bool { return (s.HasInput || s.HasOutput) && !s.NotCounte
 // Request reports whether the span is a request to a model by what it states, whether
 // it reports tokens or not. The span may represent an event of that kind. Of a chain of
 // such spans one counts.
-func (s *Fact) Request(event mlattr.EventKind) bool {
+func (s *Fact) Request(event table.EventKind) bool {
 	if s.NotCounted || s.NoRequest {
 		return false
 	}
-	return s.Phase == mlattr.PhaseSample || event == mlattr.EventInference || s.Asked || mlattr.AsksModel(s.GenAIOperation)
+	return s.Phase == mlattr.PhaseSample || event == table.EventInference || s.Asked || vocabulary.AsksModel(s.GenAIOperation)
 }
 
 // Rank returns the global rank that a span or a resource names as text, or "".
-func Rank(f *mlattr.Facts) string {
+func Rank(f *vocabulary.Facts) string {
 	if rank, ok := f.IntAt(slotRank); ok {
 		return strconv.FormatInt(rank, 10)
 	}
@@ -120,14 +122,14 @@ func Rank(f *mlattr.Facts) string {
 
 // Step returns the number of the span's step within its run, 0 if it states none or its
 // client numbers the steps of each epoch.
-func Step(f *mlattr.Facts) int64 {
+func Step(f *vocabulary.Facts) int64 {
 	step, _ := f.IntAt(slotStep)
 	return StepOf(f.Systems, step)
 }
 
 // StepOf is Step for a number that was read elsewhere, of a span of these clients.
-func StepOf(systems mlattr.System, step int64) int64 {
-	if systems.Has(mlattr.StepsPerEpoch) {
+func StepOf(systems vocabulary.System, step int64) int64 {
+	if systems.Has(table.StepsPerEpoch) {
 		return 0
 	}
 	return max(step, 0)

@@ -11,13 +11,15 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
-func read(t *testing.T, attrs map[string]any) (v spanfact.Fact, f *mlattr.Facts) {
+func read(t *testing.T, attrs map[string]any) (v spanfact.Fact, f *vocabulary.Facts) {
 	t.Helper()
 	s := ptrace.NewSpan()
 	require.NoError(t, s.Attributes().FromRaw(attrs))
-	_, f = mlattr.Classify(pcommon.NewMap(), "", s)
+	_, f = vocabulary.Classify(pcommon.NewMap(), "", s)
 	v.Read(f)
 	return v, f
 }
@@ -38,7 +40,7 @@ func TestRead(t *testing.T) {
 	}, v)
 	assert.Equal(t, "asked", v.Model())
 
-	v.Read(new(mlattr.Facts))
+	v.Read(new(vocabulary.Facts))
 	assert.Equal(t, spanfact.Fact{Basis: mlattr.BasisReported}, v, "nothing is left")
 
 	v, _ = read(t, map[string]any{mlattr.GenAIResponseModel: "answered", mlattr.UsageInputTokens: 9, mlattr.GenAIInputTokens: 1})
@@ -53,22 +55,22 @@ func TestRequests(t *testing.T) {
 	tokens := func(attrs map[string]any) map[string]any { attrs[mlattr.GenAIOutputTokens] = 1; return attrs }
 	for name, tt := range map[string]struct {
 		attrs          map[string]any
-		event          mlattr.EventKind
+		event          table.EventKind
 		request, usage bool
 	}{
 		"nothing":                  {},
-		"a sample":                 {map[string]any{mlattr.Phase: mlattr.PhaseSample}, mlattr.NoEvent, true, false},
-		"below a sample":           {map[string]any{mlattr.Phase: mlattr.PhaseSample, mlattr.CorrelationSource: mlattr.InheritedPhase}, mlattr.NoEvent, false, false},
-		"an inference":             {nil, mlattr.EventInference, true, false},
-		"a step":                   {nil, mlattr.EventTrainStep, false, false},
-		"a chat":                   {map[string]any{mlattr.GenAIOperationName: "chat"}, mlattr.NoEvent, true, false},
-		"an agent":                 {map[string]any{mlattr.GenAIOperationName: "invoke_agent"}, mlattr.NoEvent, false, false},
-		"an agent's tokens":        {tokens(map[string]any{mlattr.GenAIOperationName: "invoke_agent"}), mlattr.NoEvent, false, true},
-		"reported by another":      {tokens(map[string]any{mlattr.GenAIOperationName: "chat", mlattr.UsageCounted: false}), mlattr.NoEvent, false, false},
-		"a part":                   {tokens(map[string]any{mlattr.GenAIOperationName: "chat", mlattr.RequestCounted: false}), mlattr.NoEvent, false, false},
-		"a failure without a word": {map[string]any{mlattr.RequestCounted: true}, mlattr.NoEvent, true, false},
-		"an operation":             {map[string]any{mlattr.Operation: "reply"}, mlattr.NoEvent, false, false},
-		"tokens":                   {tokens(map[string]any{}), mlattr.NoEvent, false, true},
+		"a sample":                 {map[string]any{mlattr.Phase: mlattr.PhaseSample}, table.NoEvent, true, false},
+		"below a sample":           {map[string]any{mlattr.Phase: mlattr.PhaseSample, mlattr.CorrelationSource: mlattr.InheritedPhase}, table.NoEvent, false, false},
+		"an inference":             {nil, table.EventInference, true, false},
+		"a step":                   {nil, table.EventTrainStep, false, false},
+		"a chat":                   {map[string]any{mlattr.GenAIOperationName: "chat"}, table.NoEvent, true, false},
+		"an agent":                 {map[string]any{mlattr.GenAIOperationName: "invoke_agent"}, table.NoEvent, false, false},
+		"an agent's tokens":        {tokens(map[string]any{mlattr.GenAIOperationName: "invoke_agent"}), table.NoEvent, false, true},
+		"reported by another":      {tokens(map[string]any{mlattr.GenAIOperationName: "chat", mlattr.UsageCounted: false}), table.NoEvent, false, false},
+		"a part":                   {tokens(map[string]any{mlattr.GenAIOperationName: "chat", mlattr.RequestCounted: false}), table.NoEvent, false, false},
+		"a failure without a word": {map[string]any{mlattr.RequestCounted: true}, table.NoEvent, true, false},
+		"an operation":             {map[string]any{mlattr.Operation: "reply"}, table.NoEvent, false, false},
+		"tokens":                   {tokens(map[string]any{}), table.NoEvent, false, true},
 	} {
 		v, _ := read(t, tt.attrs)
 		assert.Equal(t, tt.request, v.Request(tt.event), name)
@@ -94,9 +96,9 @@ func TestRankAndStep(t *testing.T) {
 	_, f = read(t, map[string]any{mlattr.Step: -7})
 	assert.Empty(t, spanfact.Rank(f))
 	assert.Zero(t, spanfact.Step(f))
-	var each mlattr.System
-	for _, client := range mlattr.Tables() {
-		if client.System.Has(mlattr.StepsPerEpoch) {
+	var each vocabulary.System
+	for _, client := range vocabulary.Tables() {
+		if client.System.Has(table.StepsPerEpoch) {
 			each = client.System
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // RunIDs are the ids of a run that the canonical attributes of a span or a resource state.
@@ -30,7 +31,7 @@ func (r *RunIDs) ReadAttribute(key string, v pcommon.Value) bool {
 // Named returns the id of the run, or "", and whether it was computed and nobody sent it. It
 // is what Facts.NamedRun returns.
 func (r *RunIDs) Named() (id string, inferred bool) {
-	return mlattr.NamedRun(r.run, true, r.inferred, r.training)
+	return vocabulary.NamedRun(r.run, true, r.inferred, r.training)
 }
 
 // idOf returns the id that a value has, or "".

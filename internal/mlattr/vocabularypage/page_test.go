@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
 
@@ -22,10 +23,10 @@ func TestPageIsGeneratedFromTheTables(t *testing.T) {
 	require.NoError(t, err)
 	golden.File(t, "../../../docs/vocabulary.md", page)
 
-	for _, client := range mlattr.Tables() {
+	for _, client := range vocabulary.Tables() {
 		assert.NotEmpty(t, client.Title, client.Name)
 		assert.Contains(t, page, "\n### "+client.Title+"\n")
-		for _, aliases := range [][]mlattr.Alias{client.Resource, client.Span, client.Point} {
+		for _, aliases := range [][]table.Alias{client.Resource, client.Span, client.Point} {
 			for _, alias := range aliases {
 				assert.Contains(t, page, "| `"+alias.Source+"` | `"+alias.Canonical+"` |")
 			}
@@ -42,7 +43,7 @@ func TestPageIsGeneratedFromTheTables(t *testing.T) {
 // TestLabelsDiffer shows that no two canonical attributes are one label.
 func TestLabelsDiffer(t *testing.T) {
 	keys := make(map[string]string)
-	for _, a := range mlattr.Attributes() {
+	for _, a := range vocabulary.Attributes() {
 		assert.Regexp(t, `^[a-z][a-z0-9]*([._][a-z0-9]+)*\.?$`, a.Name)
 		label := prometheusLabel(a.Name)
 		assert.Empty(t, keys[label], a.Name)

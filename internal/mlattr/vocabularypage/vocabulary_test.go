@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // page collects Markdown.
@@ -60,7 +62,7 @@ where it is recognised: by the name of the service or scope, by keys or metrics
 in its own name space, or by the names of spans that are marked so. Only the
 listed keys of a name space count.
 `)
-	for _, t := range mlattr.Tables() {
+	for _, t := range vocabulary.Tables() {
 		p.client(&t)
 	}
 	return p.text.String(), nil
@@ -68,7 +70,7 @@ listed keys of a name space count.
 
 func (p *page) attributes(meanings map[string]string) error {
 	var rows [][]string
-	for _, a := range mlattr.Attributes() {
+	for _, a := range vocabulary.Attributes() {
 		text := meanings[a.Name]
 		if text == "" {
 			return fmt.Errorf("%q has no comment that begins with its constant's name", a.Name)
@@ -108,12 +110,12 @@ below. In the configuration:
 ` + "`metrics: {acme.tokens: {as: ml.tokens, unit: \"{token}\", token_type: output}}`" + `.
 `)
 	var rows, units [][]string
-	seen := make(map[mlattr.Dimension]bool)
-	for _, m := range mlattr.Measures {
+	seen := make(map[table.Dimension]bool)
+	for _, m := range table.Measures {
 		rows = append(rows, []string{code(m.Name), m.Dimension.String(), unit(m.Unit), cell(m.Description)})
 		if !seen[m.Dimension] {
 			seen[m.Dimension] = true
-			units = append(units, []string{m.Dimension.String(), codes(mlattr.UnitsOf(m.Name))})
+			units = append(units, []string{m.Dimension.String(), codes(vocabulary.UnitsOf(m.Name))})
 		}
 	}
 	p.table("", []string{"`as`", "is a", "unit", "meaning"}, rows)
@@ -121,7 +123,7 @@ below. In the configuration:
 		[]string{"a", "comes in"}, units)
 }
 
-func (p *page) client(t *mlattr.Vocabulary) {
+func (p *page) client(t *vocabulary.Vocabulary) {
 	p.printf("\n### %s\n\n", t.Title)
 	if t.System == 0 {
 		p.text.WriteString("Always understood.")
@@ -159,7 +161,7 @@ func (p *page) client(t *mlattr.Vocabulary) {
 }
 
 // recognition writes what identifies the client.
-func (p *page) recognition(t *mlattr.Vocabulary) {
+func (p *page) recognition(t *vocabulary.Vocabulary) {
 	var ways []string
 	for _, way := range []struct {
 		what  string
@@ -184,7 +186,7 @@ func (p *page) recognition(t *mlattr.Vocabulary) {
 }
 
 // traits writes what is known of the client besides what it sends.
-func (p *page) traits(t *mlattr.Vocabulary) {
+func (p *page) traits(t *vocabulary.Vocabulary) {
 	var known []string
 	for _, trait := range t.Traits {
 		known = append(known, trait.String())
@@ -204,17 +206,17 @@ func beginnings(names []string) []string {
 
 // keySpaces returns the client's own key prefixes. A prefix that is a whole key of
 // its table has no star.
-func keySpaces(t *mlattr.Vocabulary) []string {
+func keySpaces(t *vocabulary.Vocabulary) []string {
 	open := beginnings(t.KeyPrefixes)
 	for i, prefix := range t.KeyPrefixes {
-		if slices.ContainsFunc(t.Span, func(a mlattr.Alias) bool { return a.Source == prefix }) {
+		if slices.ContainsFunc(t.Span, func(a table.Alias) bool { return a.Source == prefix }) {
 			open[i] = prefix
 		}
 	}
 	return open
 }
 
-func (p *page) aliases(title string, aliases []mlattr.Alias) {
+func (p *page) aliases(title string, aliases []table.Alias) {
 	var rows [][]string
 	for _, a := range aliases {
 		rows = append(rows, []string{code(a.Source), code(a.Canonical), cell(conditions(a))})
@@ -223,7 +225,7 @@ func (p *page) aliases(title string, aliases []mlattr.Alias) {
 }
 
 // conditions returns how an alias is read, where its value is not just copied.
-func conditions(a mlattr.Alias) string {
+func conditions(a table.Alias) string {
 	var notes []string
 	if len(a.SpanPrefixes) > 0 {
 		notes = append(notes, "on spans "+codes(beginnings(a.SpanPrefixes)))
@@ -237,10 +239,10 @@ func conditions(a mlattr.Alias) string {
 	if a.Inverse {
 		notes = append(notes, "one over it")
 	}
-	if a.Kind == mlattr.KindSecret {
+	if a.Kind == table.KindSecret {
 		notes = append(notes, "as a keyed hash")
 	}
-	if a.Kind == mlattr.KindJobID {
+	if a.Kind == table.KindJobID {
 		notes = append(notes, "not a word for no id, such as `none`")
 	}
 	var words []string
@@ -256,16 +258,16 @@ func conditions(a mlattr.Alias) string {
 	return strings.Join(notes, "; ")
 }
 
-func (p *page) names(t *mlattr.Vocabulary) {
+func (p *page) names(t *vocabulary.Vocabulary) {
 	var rows [][]string
 	for _, n := range t.Names {
 		name := code(n.Text)
 		switch n.Match {
-		case mlattr.Prefix:
+		case table.Prefix:
 			name = code(n.Text + "*")
-		case mlattr.Suffix:
+		case table.Suffix:
 			name = code("*" + n.Text)
-		case mlattr.Numbered:
+		case table.Numbered:
 			name = code(n.Text + "<n>")
 		}
 		var says []string
@@ -279,7 +281,7 @@ func (p *page) names(t *mlattr.Vocabulary) {
 		if n.Number != "" {
 			says = append(says, code(n.Number+"=<n>"))
 		}
-		if n.Call != mlattr.NoCall {
+		if n.Call != table.NoCall {
 			says = append(says, n.Call.String())
 		}
 		if n.Queued {
@@ -300,7 +302,7 @@ func (p *page) names(t *mlattr.Vocabulary) {
 	p.table("Names of spans, and whether the name alone identifies the client:", []string{"span", "says", "alone"}, rows)
 }
 
-func (p *page) metrics(t *mlattr.Vocabulary) {
+func (p *page) metrics(t *vocabulary.Vocabulary) {
 	var rows [][]string
 	for _, m := range t.Metrics {
 		var notes []string
@@ -329,7 +331,7 @@ func (p *page) metrics(t *mlattr.Vocabulary) {
 }
 
 func measureUnit(name string) string {
-	for _, m := range mlattr.Measures {
+	for _, m := range table.Measures {
 		if m.Name == name {
 			return m.Unit
 		}

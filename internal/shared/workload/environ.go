@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/clients"
 )
 
 // maxValueLength is the longest value in bytes. Longer values are ignored: ids
@@ -22,7 +22,7 @@ const maxResourceAttributesLength = 4096
 // logged.
 type Environment struct {
 	// RunIDs are the values of mlattr.RunVariables, in their order.
-	RunIDs                   [len(mlattr.RunVariables)]string
+	RunIDs                   [len(clients.RunVariables)]string
 	Rank                     string
 	LocalRank                string
 	WorldSize                string
@@ -60,7 +60,7 @@ func (e *Environment) field(name []byte) *string {
 	case "OTEL_RESOURCE_ATTRIBUTES":
 		return &e.ResourceAttributes
 	}
-	for i, known := range mlattr.RunVariables {
+	for i, known := range clients.RunVariables {
 		if string(name) == known {
 			return &e.RunIDs[i]
 		}

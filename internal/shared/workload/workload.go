@@ -45,7 +45,7 @@ type Workload struct {
 
 // Identify returns the workload of a process.
 //
-// The run is the first of mlattr.RunVariables that names one. The launcher's
+// The run is the first of clients.RunVariables that names one. The launcher's
 // variables take precedence over Slurm's, because a launcher started by Slurm is
 // one task with many ranks. The Slurm job comes from the cgroup first, which a
 // process cannot change.

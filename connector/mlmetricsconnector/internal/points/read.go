@@ -11,6 +11,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // sentByClients maps metric names to the series that a program which sends them
@@ -31,20 +32,20 @@ var sentByClients = func() map[string][]series.ID {
 // the state of GPUs, and what NCCL says about ranks. It ignores what ml_metrics has
 // written. history gets the drivers of hosts, and is nil if nobody wants to know.
 func (s *Seen) Read(md pmetric.Metrics, history *change.History, now time.Time) {
-	var facts mlattr.Facts
+	var facts vocabulary.Facts
 	var shown trainingPoints
 	for _, rm := range md.ResourceMetrics().All() {
 		attrs := rm.Resource().Attributes()
 		of, _ := program.Read(attrs)
 		seeDriver(history, attrs, now)
 		clients := false
-		mlattr.Default().Resource(attrs, &facts)
+		vocabulary.Default().Resource(attrs, &facts)
 		shown = shown[:0]
 		for _, sm := range rm.ScopeMetrics().All() {
 			if sm.Scope().Name() == metadata.ScopeName {
 				continue
 			}
-			known := facts.Systems | mlattr.Default().Scope(sm.Scope().Name())
+			known := facts.Systems | vocabulary.Default().Scope(sm.Scope().Name())
 			for _, m := range sm.Metrics().All() {
 				for _, id := range sentByClients[m.Name()] {
 					s.Note(of, id, now)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/training"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // trainingPoints are the points of a resource that show the progress of a trainer
@@ -14,10 +16,10 @@ type trainingPoints []training.Point
 
 // read adds the points of a metric. known are the clients that its resource and its
 // scope identify.
-func (p *trainingPoints) read(known mlattr.System, m pmetric.Metric) {
-	reader := mlattr.Default()
+func (p *trainingPoints) read(known vocabulary.System, m pmetric.Metric) {
+	reader := vocabulary.Default()
 	meaning, ok := reader.MetricMeaning(known|reader.Metric(m.Name()), m.Name(), m.Unit())
-	if !ok || !meaning.System.Has(mlattr.StepsInMetrics) || !training.Shows(&meaning.Metric) {
+	if !ok || !meaning.System.Has(table.StepsInMetrics) || !training.Shows(&meaning.Metric) {
 		return
 	}
 	point := training.Point{Metric: m.Name(), Measure: meaning.Measure, Instrument: meaning.Instrument}
@@ -31,11 +33,11 @@ func (p *trainingPoints) read(known mlattr.System, m pmetric.Metric) {
 		}
 	}
 	switch {
-	case meaning.Instrument != mlattr.Histogram:
+	case meaning.Instrument != table.Histogram:
 		point.Delta = m.Type() == pmetric.MetricTypeSum && m.Sum().AggregationTemporality() == pmetric.AggregationTemporalityDelta
 		for _, one := range mlattr.NumberPoints(m).All() {
 			add(one.Flags(), one.Timestamp(), Number(one), 0)
-			if meaning.Instrument == mlattr.Gauge {
+			if meaning.Instrument == table.Gauge {
 				break // the others are of other things
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 const (
@@ -71,7 +71,7 @@ func (t *Table) add(key name, now time.Time) *Model {
 
 // search finds a model by the rules. Both names are in lower case.
 func (t *Table) search(provider, model string) *Model {
-	unnamed := provider == "" || mlattr.IsGateway(provider)
+	unnamed := provider == "" || vocabulary.IsGateway(provider)
 	// A gateway names the provider first: azure/gpt-4o.
 	if prefix, rest, ok := strings.Cut(model, "/"); ok && unnamed {
 		if of := t.provider(prefix); of != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // unknownService is the service.name of a resource without one, as in the SDKs.
@@ -50,13 +52,13 @@ func readName(v pcommon.Value) (name string, repaired int64) {
 }
 
 // RunOf returns the run labels of a resource.
-func RunOf(facts *mlattr.Facts) streams.Run {
+func RunOf(facts *vocabulary.Facts) streams.Run {
 	id, _ := facts.Run()
 	return streams.Run{ID: id, Job: facts.Text(mlattr.JobID), Host: facts.Text(mlattr.HostName), Rank: spanfact.Rank(facts)}
 }
 
 // WorldSize returns the number of ranks as text, or "".
-func WorldSize(facts *mlattr.Facts) string {
+func WorldSize(facts *vocabulary.Facts) string {
 	if n, ok := facts.Int(mlattr.WorldSize); ok {
 		return strconv.FormatInt(n, 10)
 	}
@@ -67,12 +69,12 @@ func WorldSize(facts *mlattr.Facts) string {
 const attrProcessStart = "process.creation.time"
 
 var (
-	slotAttempt = mlattr.SlotOf(mlattr.RunAttempt)
-	slotWorld   = mlattr.SlotOf(mlattr.WorldSize)
+	slotAttempt = vocabulary.SlotOf(mlattr.RunAttempt)
+	slotWorld   = vocabulary.SlotOf(mlattr.WorldSize)
 )
 
 // RestartsOf returns the launcher's count of restarts.
-func RestartsOf(facts *mlattr.Facts) (restarts int64, ok bool) { return facts.IntAt(slotAttempt) }
+func RestartsOf(facts *vocabulary.Facts) (restarts int64, ok bool) { return facts.IntAt(slotAttempt) }
 
 // MaxPerStep is the largest accepted number of tokens or samples of a step.
 const MaxPerStep = 1 << 40
@@ -83,17 +85,17 @@ const maxWorld = 1 << 20
 // Of reads a resource. If a client's first span is no startup, only the
 // start of its process reveals the startup, unless the process serves many
 // runs.
-func Of(facts *mlattr.Facts, attrs pcommon.Map) runs.Program {
+func Of(facts *vocabulary.Facts, attrs pcommon.Map) runs.Program {
 	p := runs.Program{
-		Idles:     facts.Systems.Has(mlattr.IdlesBetweenSpans),
-		NoStartup: facts.Systems.Has(mlattr.NoStartup),
-		OnDemand:  facts.Systems.Has(mlattr.ManyRuns),
+		Idles:     facts.Systems.Has(table.IdlesBetweenSpans),
+		NoStartup: facts.Systems.Has(table.NoStartup),
+		OnDemand:  facts.Systems.Has(table.ManyRuns),
 	}
 	p.Restarts, p.Numbered = RestartsOf(facts)
 	if world, ok := facts.IntAt(slotWorld); ok && world > 0 && world <= maxWorld {
 		p.World = world
 	}
-	p.SomeSend = facts.Systems.Has(mlattr.SomeRanksSend)
+	p.SomeSend = facts.Systems.Has(table.SomeRanksSend)
 	if tokens, ok := facts.Double(mlattr.JobTokensPerStep); ok && tokens > 0 && tokens <= MaxPerStep {
 		p.Tokens = tokens
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 func TestReadResource(t *testing.T) {
@@ -70,8 +70,8 @@ func TestProgram(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			attrs := pcommon.NewMap()
 			require.NoError(t, attrs.FromRaw(tt.attrs))
-			var facts mlattr.Facts
-			mlattr.Default().Resource(attrs, &facts)
+			var facts vocabulary.Facts
+			vocabulary.Default().Resource(attrs, &facts)
 			assert.Equal(t, tt.want, Of(&facts, attrs))
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/training"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
 // MaxAhead is how far a client's clock may be ahead of the collector's, in
@@ -207,7 +208,7 @@ func (c *clock) byMetrics() bool {
 func numbersOf(source *streams.Source, values []training.Value, now time.Time) (updates []streams.Update) {
 	for _, value := range values {
 		id, signal, scope := series.LearningRate, "learning_rate", ""
-		if value.Measure == mlattr.MeasureLoss {
+		if value.Measure == table.MeasureLoss {
 			id, signal, scope = series.Loss, "loss", mlattr.LossScopeBatch
 		}
 		u := streams.ValueAt(source, id, value.Number, now, scope)

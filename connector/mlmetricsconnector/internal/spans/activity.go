@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
 // ownTime returns a client's time in nanoseconds since 1970, or now if it is
@@ -25,18 +26,18 @@ func ownTime(at pcommon.Timestamp, now int64) int64 {
 
 // readActivity reads what a span shows of the time of its run. The span may represent an
 // event.
-func (r *Reader) readActivity(s *runs.Span, v *values, event mlattr.EventKind, span ptrace.Span) {
+func (r *Reader) readActivity(s *runs.Span, v *values, event table.EventKind, span ptrace.Span) {
 	facts := &r.ofSpan
 	s.Program = r.program
 	if restarts, ok := program.RestartsOf(facts); ok {
 		s.Restarts, s.Numbered = restarts, true
 	}
-	if facts.Systems.Has(mlattr.IdlesBetweenSpans) {
+	if facts.Systems.Has(table.IdlesBetweenSpans) {
 		s.Idles, s.NoStartup = true, true
 	}
-	s.OnDemand = s.OnDemand || facts.Systems.Has(mlattr.ManyRuns)
-	s.OneTrace = facts.Systems.Has(mlattr.OneTrace)
-	s.EndsRun = v.Phase == mlattr.PhaseTrain && event != mlattr.EventTrainStep
+	s.OnDemand = s.OnDemand || facts.Systems.Has(table.ManyRuns)
+	s.OneTrace = facts.Systems.Has(table.OneTrace)
+	s.EndsRun = v.Phase == mlattr.PhaseTrain && event != table.EventTrainStep
 	s.Time = wallclock.Span{Start: ownTime(span.StartTimestamp(), r.now), End: ownTime(span.EndTimestamp(), r.now)}
 	s.Time.Phase, s.Timed = wallclock.PhaseOf(v.Phase)
 	s.Time.State, s.Time.Whole = s.Time.Phase.State(), facts.WholeStep()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // shown is what a span of a resource shows.
@@ -20,12 +20,12 @@ func shown(t *testing.T, service, name string, attrs map[string]any) runs.Span {
 	resource.PutStr("service.name", service)
 	span.SetName(name)
 	require.NoError(t, span.Attributes().FromRaw(attrs))
-	_, facts := mlattr.Classify(resource, "", span)
+	_, facts := vocabulary.Classify(resource, "", span)
 	v := readValues(facts)
 	span.SetStartTimestamp(10)
 	span.SetEndTimestamp(20)
 	r, s := Reader{now: 20, spanFacts: spanFacts{ofSpan: *facts}}, runs.Span{}
-	r.readActivity(&s, &v, mlattr.Default().Event(name), span)
+	r.readActivity(&s, &v, vocabulary.Default().Event(name), span)
 	return s
 }
 
@@ -70,7 +70,7 @@ func TestStepNumbers(t *testing.T) {
 	assert.Zero(t, shown(t, "fx", "batch_7", map[string]any{"step": 7, "loss": 0.5}).Step, "each epoch begins with 1")
 }
 
-func readValues(facts *mlattr.Facts) (v values) {
+func readValues(facts *vocabulary.Facts) (v values) {
 	v.read(facts)
 	return v
 }

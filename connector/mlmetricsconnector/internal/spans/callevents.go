@@ -5,6 +5,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
 // recordedCalls collects what the events of one span record about calls.
@@ -33,23 +34,23 @@ func (h *recordedCalls) reset() {
 
 // addClientEvent adds an event, or a span that represents one. at is the
 // event's time.
-func (r *Reader) addClientEvent(u *unit, kind mlattr.EventKind, attrs pcommon.Map, at int64) {
+func (r *Reader) addClientEvent(u *unit, kind table.EventKind, attrs pcommon.Map, at int64) {
 	h := &r.recordedCalls
 	switch kind {
-	case mlattr.EventCallStart:
+	case table.EventCallStart:
 		e := r.readCallEvent(attrs)
 		h.anything, h.hasEvents, h.begun = true, true, e.call
-	case mlattr.EventCallStop, mlattr.EventCallException:
+	case table.EventCallStop, table.EventCallException:
 		e := r.readCallEvent(attrs)
-		e.failed = e.failed || kind == mlattr.EventCallException
+		e.failed = e.failed || kind == table.EventCallException
 		e.complete(&h.begun)
 		h.anything, h.hasEvents, h.ends = true, true, append(h.ends, e)
-	case mlattr.EventPoolCheckout:
+	case table.EventPoolCheckout:
 		if e := r.readCallEvent(attrs); e.has&hasQueue != 0 {
 			h.anything, h.hasWait = true, true
 			h.wait += e.queue
 		}
-	case mlattr.EventSerialize:
+	case table.EventSerialize:
 		if e := r.readCallEvent(attrs); e.has&hasDuration != 0 && !e.decoding {
 			h.anything, h.hasEncoding = true, true
 			h.encoding += e.seconds
@@ -62,9 +63,9 @@ func (r *Reader) addClientEvent(u *unit, kind mlattr.EventKind, attrs pcommon.Ma
 
 // addOwnEvent adds a span that represents an event. Spans of the pool or the
 // serializer repeat what the span of the call records.
-func (r *Reader) addOwnEvent(u *unit, kind mlattr.EventKind, attrs pcommon.Map) {
+func (r *Reader) addOwnEvent(u *unit, kind table.EventKind, attrs pcommon.Map) {
 	switch kind {
-	case mlattr.NoEvent, mlattr.EventPoolCheckout, mlattr.EventSerialize:
+	case table.NoEvent, table.EventPoolCheckout, table.EventSerialize:
 	default:
 		r.addClientEvent(u, kind, attrs, u.end)
 	}

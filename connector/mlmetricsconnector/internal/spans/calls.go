@@ -6,6 +6,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/nesting"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
 // Values of series.Result.
@@ -37,7 +38,7 @@ func (c *call) complete(from *call) {
 // calls that its events record.
 func (r *Reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool) {
 	p, function := r.ofSpan.Call()
-	if p == mlattr.NoCall && !r.recordedCalls.anything {
+	if p == table.NoCall && !r.recordedCalls.anything {
 		return
 	}
 	self := call{library: v.Library, function: function}
@@ -50,31 +51,31 @@ func (r *Reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool) {
 	if failed {
 		self.result = resultError
 	}
-	if p != mlattr.NoCall {
+	if p != table.NoCall {
 		var ok bool
 		if self.seconds, ok = length(span); !ok {
-			p = mlattr.NoCall
+			p = table.NoCall
 			r.Skipped.OutOfRange++
 		}
 	}
 	switch p {
-	case mlattr.FunctionPart:
+	case table.FunctionPart:
 		// A worker may catch the exception of its function, so that only
 		// failures are certain.
 		r.observe(u, series.CallPythonTime, &self, self.seconds)
-	case mlattr.QueuePart:
+	case table.QueuePart:
 		r.observe(u, series.CallQueueTime, &self, self.seconds)
-	case mlattr.WholeCall, mlattr.SharedCall:
+	case table.WholeCall, table.SharedCall:
 		if self.result == "" {
 			self.result = resultOK
 		}
-		if p == mlattr.WholeCall {
+		if p == table.WholeCall {
 			r.countCall(u, &self)
 			u.wholeCall, u.library, u.function = true, self.library, self.function
 		}
 	}
-	if r.recordedCalls.anything || p == mlattr.SharedCall {
-		r.finishRecordedCalls(u, &self, p == mlattr.SharedCall)
+	if r.recordedCalls.anything || p == table.SharedCall {
+		r.finishRecordedCalls(u, &self, p == table.SharedCall)
 		r.anyCalls = r.anyCalls || len(u.calls) > 0
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/nesting"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // rememberedTimes is how many spans are remembered whose children have arrived.
@@ -19,7 +21,7 @@ const rememberedTimes = 16_384
 // moreTimes is for how many spans memory is added at least.
 const moreTimes = 256
 
-var slotQueueTime = mlattr.SlotOf(mlattr.QueueTime)
+var slotQueueTime = vocabulary.SlotOf(mlattr.QueueTime)
 
 // times has the spans of a request whose time is divided.
 type times struct {
@@ -47,7 +49,7 @@ type timedSpan struct {
 // known.
 func (r *Reader) addTimed(u *unit, v *values, span ptrace.Span) {
 	kind := r.kindOf(v, span)
-	serves := r.ofSpan.Systems.Has(mlattr.ManyRuns)
+	serves := r.ofSpan.Systems.Has(table.ManyRuns)
 	if kind == bound.Works && !serves && v.Phase != "" && v.Phase != mlattr.PhaseSample {
 		return // the training of a program that nobody calls
 	}
@@ -90,13 +92,13 @@ func (t *timedSpan) addRecorded(h *recordedCalls) {
 func (r *spanFacts) kindOf(v *values, span ptrace.Span) bound.Kind {
 	part, _ := r.ofSpan.Call()
 	switch {
-	case part == mlattr.QueuePart:
+	case part == table.QueuePart:
 		return bound.Waits
 	case r.ofSpan.Queued():
 		return bound.ContainsWait
 	case v.Phase == mlattr.PhaseDataLoad:
 		return bound.Loads
-	case v.Side == mlattr.SideClient, r.ofSpan.Systems.Has(mlattr.ModelsElsewhere) && asksModel(v):
+	case v.Side == mlattr.SideClient, r.ofSpan.Systems.Has(table.ModelsElsewhere) && asksModel(v):
 		return bound.Asks
 	case span.Kind() != ptrace.SpanKindClient:
 		return bound.Works
@@ -109,7 +111,7 @@ func (r *spanFacts) kindOf(v *values, span ptrace.Span) bound.Kind {
 
 // asksModel reports whether a span is about a request to a model.
 func asksModel(v *values) bool {
-	return v.HasInput || v.HasOutput || v.Phase == mlattr.PhaseSample || mlattr.AsksModel(v.GenAIOperation)
+	return v.HasInput || v.HasOutput || v.Phase == mlattr.PhaseSample || vocabulary.AsksModel(v.GenAIOperation)
 }
 
 // isModelServer reports whether a span is that of a model's server.

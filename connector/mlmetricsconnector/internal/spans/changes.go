@@ -11,6 +11,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 const (
@@ -61,7 +63,7 @@ func (o *observer) add(value change.Observation) {
 
 // resource adds what a resource shows. run is the run of the resource, whose id may
 // be empty.
-func (o *observer) resource(attrs pcommon.Map, source *streams.Source, facts *mlattr.Facts) {
+func (o *observer) resource(attrs pcommon.Map, source *streams.Source, facts *vocabulary.Facts) {
 	if o.history == nil {
 		return
 	}
@@ -75,7 +77,7 @@ func (o *observer) resource(attrs pcommon.Map, source *streams.Source, facts *ml
 	}
 	image := false
 	for key, v := range attrs.All() {
-		of := mlattr.ChangeKeyOf(key)
+		of := vocabulary.ChangeKeyOf(key)
 		switch {
 		case of == nil:
 		case of.Kind == mlattr.ChangeImage:
@@ -109,7 +111,7 @@ func (o *observer) request(attrs pcommon.Map, source *streams.Source, v *values)
 		o.add(change.Observation{Of: service, Kind: mlattr.ChangeAnsweringModel, Name: v.Requested, Value: v.Answered})
 	}
 	for key, value := range attrs.All() {
-		if of := mlattr.ChangeKeyOf(key); of != nil && mlattr.Secret(of.Kind) {
+		if of := vocabulary.ChangeKeyOf(key); of != nil && mlattr.Secret(of.Kind) {
 			o.attribute(of, value, attrs, source.Resource, "")
 		}
 	}
@@ -117,7 +119,7 @@ func (o *observer) request(attrs pcommon.Map, source *streams.Source, v *values)
 
 // attribute adds the value of one attribute. Settings of a run are its own, all
 // else is of the program.
-func (o *observer) attribute(of *mlattr.ChangeKey, v pcommon.Value, attrs pcommon.Map, resource streams.Resource, run string) {
+func (o *observer) attribute(of *table.ChangeKey, v pcommon.Value, attrs pcommon.Map, resource streams.Resource, run string) {
 	one := change.Observation{Of: change.Subject{Resource: resource}, Run: run, Kind: of.Kind, Name: of.Name}
 	switch {
 	case mlattr.Secret(of.Kind):
@@ -143,7 +145,7 @@ func (o *observer) attribute(of *mlattr.ChangeKey, v pcommon.Value, attrs pcommo
 func (o *observer) image(attrs pcommon.Map) string {
 	var name, tag, id string
 	for key, v := range attrs.All() {
-		of := mlattr.ChangeKeyOf(key)
+		of := vocabulary.ChangeKeyOf(key)
 		if of == nil || of.Kind != mlattr.ChangeImage {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // maxCost is the largest accepted cost of one request, in US dollars. It is far
@@ -13,9 +14,9 @@ import (
 const maxCost = 1e6
 
 var (
-	slotUser       = mlattr.SlotOf(mlattr.User)
-	slotInputCost  = mlattr.SlotOf(mlattr.UsageInputCost)
-	slotOutputCost = mlattr.SlotOf(mlattr.UsageOutputCost)
+	slotUser       = vocabulary.SlotOf(mlattr.User)
+	slotInputCost  = vocabulary.SlotOf(mlattr.UsageInputCost)
+	slotOutputCost = vocabulary.SlotOf(mlattr.UsageOutputCost)
 )
 
 // requestCost is what a request costs, and who says so.
@@ -74,7 +75,7 @@ func (r *Reader) statedCost() (cost price.Cost, known bool) {
 }
 
 // dollars returns a stated cost, or 0.
-func (r *Reader) dollars(slot mlattr.Slot) float64 {
+func (r *Reader) dollars(slot vocabulary.Slot) float64 {
 	cost, ok := r.ofSpan.DoubleAt(slot)
 	if !ok || cost == 0 {
 		return 0
@@ -113,7 +114,7 @@ func (r *Reader) computedCost(u *unit, v *values) (cost price.Cost, known bool) 
 
 // user returns the hash of the user of a span, or else of its resource.
 func (r *Reader) user() string {
-	for _, facts := range [...]*mlattr.Facts{&r.ofSpan, &r.ofResource} {
+	for _, facts := range [...]*vocabulary.Facts{&r.ofSpan, &r.ofResource} {
 		// Another name than the canonical one has the user's own name.
 		if user := facts.At(slotUser); user != nil && user.Own && user.Text != "" {
 			return user.Text

@@ -9,6 +9,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // Names of the conventions that the vocabulary does not read.
@@ -18,12 +19,12 @@ const (
 )
 
 var (
-	slotProvider   = mlattr.SlotOf(mlattr.GenAIProviderName)
-	slotFirstChunk = mlattr.SlotOf(mlattr.GenAITimeToFirstChunk)
-	slotLatency    = mlattr.SlotOf(mlattr.Latency)
-	slotDecodeTime = mlattr.SlotOf(mlattr.DecodeTime)
-	slotCacheWrite = mlattr.SlotOf(mlattr.GenAICacheCreationTokens)
-	slotReasoning  = mlattr.SlotOf(mlattr.GenAIReasoningTokens)
+	slotProvider   = vocabulary.SlotOf(mlattr.GenAIProviderName)
+	slotFirstChunk = vocabulary.SlotOf(mlattr.GenAITimeToFirstChunk)
+	slotLatency    = vocabulary.SlotOf(mlattr.Latency)
+	slotDecodeTime = vocabulary.SlotOf(mlattr.DecodeTime)
+	slotCacheWrite = vocabulary.SlotOf(mlattr.GenAICacheCreationTokens)
+	slotReasoning  = vocabulary.SlotOf(mlattr.GenAIReasoningTokens)
 )
 
 // genAICall is a request to a model in the terms of the conventions. Times are
@@ -41,9 +42,9 @@ type genAICall struct {
 // genAICallOf reads a span that is a request to a model by the conventions, or
 // a server's answer to one. It returns nil for other spans, and for roles that
 // estimate tokens and trainers that sample, which follow no convention.
-func genAICallOf(v *values, facts *mlattr.Facts, span ptrace.Span) *genAICall {
+func genAICallOf(v *values, facts *vocabulary.Facts, span ptrace.Span) *genAICall {
 	server := v.Side == mlattr.SideServer || v.Side == "" && span.Kind() == ptrace.SpanKindServer
-	if v.NotCounted || v.NoRequest && !v.HasOutput || !mlattr.AsksModel(v.GenAIOperation) && (!server || !v.HasOutput) {
+	if v.NotCounted || v.NoRequest && !v.HasOutput || !vocabulary.AsksModel(v.GenAIOperation) && (!server || !v.HasOutput) {
 		return nil
 	}
 	c := &genAICall{
@@ -77,7 +78,7 @@ func readPort(v pcommon.Value) string {
 // the time per further token. The producer's durations take precedence over the
 // span's. All are unknown if the first token came later than that, and the time per
 // token if there are no tokens.
-func timesOf(facts *mlattr.Facts, start, end pcommon.Timestamp, v *values) (duration, firstToken, perToken float64) {
+func timesOf(facts *vocabulary.Facts, start, end pcommon.Timestamp, v *values) (duration, firstToken, perToken float64) {
 	duration, firstToken, perToken = math.NaN(), math.NaN(), math.NaN()
 	if latency, ok := facts.DoubleAt(slotLatency); ok {
 		duration = latency

@@ -6,6 +6,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 const (
@@ -26,7 +28,7 @@ type perStep struct {
 
 // perStepOf reads a resource. It omits what the client reports for each step
 // itself.
-func perStepOf(facts *mlattr.Facts) (per perStep) {
+func perStepOf(facts *vocabulary.Facts) (per perStep) {
 	bounded := func(key string, most float64) float64 {
 		if n, ok := facts.Double(key); ok && n > 0 && n <= most {
 			return n
@@ -34,7 +36,7 @@ func perStepOf(facts *mlattr.Facts) (per perStep) {
 		return 0
 	}
 	per.tokens = bounded(mlattr.TokensPerStep, program.MaxPerStep)
-	if !facts.Systems.Has(mlattr.ReportsSamples) {
+	if !facts.Systems.Has(table.ReportsSamples) {
 		per.samples = bounded(mlattr.SamplesPerStep, program.MaxPerStep)
 	}
 	per.flopsPerToken = bounded(mlattr.FLOPsPerToken, maxFLOPsPerToken)

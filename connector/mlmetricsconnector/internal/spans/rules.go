@@ -11,6 +11,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 	scopeValidation = "validation"
 )
 
-var slotHost = mlattr.SlotOf(mlattr.HostName)
+var slotHost = vocabulary.SlotOf(mlattr.HostName)
 
 // values is the content of one span or event, in canonical terms.
 type values struct {
@@ -42,7 +43,7 @@ type gauge struct {
 
 // unread are the canonical attributes that no rule needs. They are skipped if
 // ml_enrich has read the spans.
-var unread = mlattr.SlotsOf(
+var unread = vocabulary.SlotsOf(
 	mlattr.SessionID, mlattr.SamplingSessionID, mlattr.GenAIConversationID, mlattr.GenAIResponseID,
 	mlattr.JobName, mlattr.Cluster, mlattr.RankLocal, mlattr.WorldSize, mlattr.CorrelationConflict,
 	mlattr.BatchIndex, mlattr.EpochTotal, mlattr.MicrobatchCount, mlattr.SamplesPerSecond, mlattr.SamplesBasis,
@@ -51,26 +52,26 @@ var unread = mlattr.SlotsOf(
 )
 
 var (
-	slotCritical  = mlattr.SlotOf(mlattr.CriticalTime)
-	slotLossScope = mlattr.SlotOf(mlattr.LossScope)
-	slotEpoch     = mlattr.SlotOf(mlattr.Epoch)
+	slotCritical  = vocabulary.SlotOf(mlattr.CriticalTime)
+	slotLossScope = vocabulary.SlotOf(mlattr.LossScope)
+	slotEpoch     = vocabulary.SlotOf(mlattr.Epoch)
 )
 
 // signals are the attributes with a value that may not be finite.
 var signals = [...]struct {
-	slot   mlattr.Slot
+	slot   vocabulary.Slot
 	name   string
 	series series.ID
 	label  string
 }{
-	{mlattr.SlotOf(mlattr.Loss), "loss", series.Loss, ""},
-	{mlattr.SlotOf(mlattr.ValLoss), "val_loss", series.Loss, scopeValidation},
-	{mlattr.SlotOf(mlattr.LearningRate), "learning_rate", series.LearningRate, ""},
-	{mlattr.SlotOf(mlattr.ValMetric), "val_metric", series.ValidationMetric, mlattr.ValMetric[len(mlattr.ValPrefix):]},
+	{vocabulary.SlotOf(mlattr.Loss), "loss", series.Loss, ""},
+	{vocabulary.SlotOf(mlattr.ValLoss), "val_loss", series.Loss, scopeValidation},
+	{vocabulary.SlotOf(mlattr.LearningRate), "learning_rate", series.LearningRate, ""},
+	{vocabulary.SlotOf(mlattr.ValMetric), "val_metric", series.ValidationMetric, mlattr.ValMetric[len(mlattr.ValPrefix):]},
 }
 
 // read reads the facts of a span. It reuses memory.
-func (v *values) read(facts *mlattr.Facts) {
+func (v *values) read(facts *vocabulary.Facts) {
 	v.Read(facts)
 	v.gauges, v.nonfinite = v.gauges[:0], v.nonfinite[:0]
 	v.critical, _ = facts.DoubleAt(slotCritical)
@@ -98,7 +99,7 @@ func (v *values) reset() {
 }
 
 // readDynamic reads the losses of tasks and other validation metrics.
-func (v *values) readDynamic(f *mlattr.Fact) {
+func (v *values) readDynamic(f *vocabulary.Fact) {
 	if task, ok := strings.CutPrefix(f.Key, mlattr.LossTaskPrefix); ok {
 		v.signal(f, "loss", series.Loss, "", task)
 	} else if metric, ok := strings.CutPrefix(f.Key, mlattr.ValPrefix); ok {
@@ -107,7 +108,7 @@ func (v *values) readDynamic(f *mlattr.Fact) {
 }
 
 // signal adds a value that may not be finite.
-func (v *values) signal(f *mlattr.Fact, name string, id series.ID, labels ...string) {
+func (v *values) signal(f *vocabulary.Fact, name string, id series.ID, labels ...string) {
 	switch {
 	case f.NonFinite:
 		v.nonfinite = append(v.nonfinite, name)
@@ -170,7 +171,7 @@ func (v *values) event(id series.ID, signal string, number float64, ok, nonfinit
 	}
 }
 
-func usable(f *mlattr.Fact) bool { return !f.NonFinite && !f.Unreadable }
+func usable(f *vocabulary.Fact) bool { return !f.NonFinite && !f.Unreadable }
 
 // lossScope returns the scope of a loss without its own: that of its epoch or
 // validation span, else batch.

@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 func TestClampEnd(t *testing.T) {
@@ -70,7 +71,7 @@ func TestModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			span := ptrace.NewSpan()
 			require.NoError(t, span.Attributes().FromRaw(tt.attrs))
-			_, facts := mlattr.Classify(pcommon.NewMap(), "", span)
+			_, facts := vocabulary.Classify(pcommon.NewMap(), "", span)
 			v := readValues(facts)
 			assert.Equal(t, tt.want, v.Model())
 		})
@@ -97,7 +98,7 @@ func TestSources(t *testing.T) {
 			span := ptrace.NewSpan()
 			require.NoError(t, span.Attributes().FromRaw(tt.attrs))
 			r := Reader{resourceFacts: resourceFacts{source: &streams.Source{Run: resource}, hostSource: &streams.Source{Run: streams.Run{Host: "h"}}}}
-			mlattr.Default().Span(0, span, &r.ofSpan)
+			vocabulary.Default().Span(0, span, &r.ofSpan)
 			var u unit
 			r.addSources(&u)
 			assert.Equal(t, tt.every, u.Source.Run)

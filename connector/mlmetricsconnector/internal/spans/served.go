@@ -10,6 +10,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // attrServiceVersion is the conventions' name of the version of a service.
@@ -20,12 +22,12 @@ const attrServiceVersion = "service.version"
 const maxArguments = 16 << 10
 
 var (
-	slotRequestID = mlattr.SlotOf(mlattr.RequestID)
-	slotCached    = mlattr.SlotOf(mlattr.GenAICacheReadTokens)
-	slotCost      = mlattr.SlotOf(mlattr.UsageCost)
-	slotFinish    = mlattr.SlotOf(mlattr.GenAIFinishReasons)
-	slotTool      = mlattr.SlotOf(mlattr.GenAIToolName)
-	slotResent    = mlattr.SlotOf(mlattr.HTTPResendCount)
+	slotRequestID = vocabulary.SlotOf(mlattr.RequestID)
+	slotCached    = vocabulary.SlotOf(mlattr.GenAICacheReadTokens)
+	slotCost      = vocabulary.SlotOf(mlattr.UsageCost)
+	slotFinish    = vocabulary.SlotOf(mlattr.GenAIFinishReasons)
+	slotTool      = vocabulary.SlotOf(mlattr.GenAIToolName)
+	slotResent    = vocabulary.SlotOf(mlattr.HTTPResendCount)
 )
 
 // serve adds to r.requests what the detectors of services need of a span: requests
@@ -43,9 +45,9 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 		if tool == "" {
 			tool, _ = mlattr.ReadText(pcommon.NewValueStr(span.Name()))
 		}
-	case part == mlattr.FunctionPart:
+	case part == table.FunctionPart:
 		tool = v.Function
-	case part == mlattr.WholeCall:
+	case part == table.WholeCall:
 		if tool = v.Function; tool == "" {
 			tool = function
 		}
@@ -57,7 +59,7 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 		tool = u.calls[0].function
 		failed = failed || u.calls[0].result == resultError
 	}
-	if part == mlattr.WholeCall {
+	if part == table.WholeCall {
 		kind |= serving.Call
 	}
 	if v.Role != "" && u.Operation != "" {
@@ -126,7 +128,7 @@ func (r *result) serving() *serving.Span {
 }
 
 // serveRequest adds what is known about a request to a model.
-func serveRequest(s *serving.Span, v *values, facts *mlattr.Facts) {
+func serveRequest(s *serving.Span, v *values, facts *vocabulary.Facts) {
 	s.Model, s.Answered = v.Requested, v.Answered
 	if v.HasInput && v.Input >= 0 && v.Input <= mlattr.MaxCount {
 		s.Input = v.Input
@@ -151,7 +153,7 @@ var argumentsSeed = maphash.MakeSeed()
 // not say it. The hash is not kept over restarts.
 func argumentsOf(attrs pcommon.Map) (hash uint64) {
 	for key, value := range attrs.All() {
-		if mlattr.IsToolArguments(key) {
+		if vocabulary.IsToolArguments(key) {
 			text, _ := mlattr.Text(value, maxArguments)
 			hash = hash*0x9e3779b97f4a7c15 ^ maphash.String(argumentsSeed, text)
 		}

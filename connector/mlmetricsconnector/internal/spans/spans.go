@@ -20,6 +20,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
@@ -31,7 +33,7 @@ const (
 )
 
 const (
-	// operationInference is the ml.operation of mlattr.EventInference.
+	// operationInference is the ml.operation of table.EventInference.
 	operationInference = "inference"
 )
 
@@ -139,7 +141,7 @@ type Request struct {
 type Reader struct {
 	Options
 	Request
-	vocabulary *mlattr.Reader
+	vocabulary *vocabulary.Reader
 	// now is Request.Now in nanoseconds since 1970.
 	now int64
 
@@ -155,7 +157,7 @@ type Reader struct {
 
 // resourceFacts is what the current resource says.
 type resourceFacts struct {
-	ofResource    mlattr.Facts
+	ofResource    vocabulary.Facts
 	resourceAttrs pcommon.Map
 	// source is that of the resource, hostSource without its run.
 	source, hostSource *streams.Source
@@ -170,7 +172,7 @@ type resourceFacts struct {
 
 // spanFacts is what the current span says.
 type spanFacts struct {
-	ofSpan, ofEvent mlattr.Facts
+	ofSpan, ofEvent vocabulary.Facts
 	values          values
 	spanAttrs       pcommon.Map
 	recordedCalls   recordedCalls
@@ -206,7 +208,7 @@ const maxKept = 8192
 
 // New returns a Reader.
 func New(options Options) *Reader {
-	return &Reader{Options: options, vocabulary: mlattr.Default(), times: times{lastOfTrace: make(map[nesting.Trace]int32)}}
+	return &Reader{Options: options, vocabulary: vocabulary.Default(), times: times{lastOfTrace: make(map[nesting.Trace]int32)}}
 }
 
 // Updates returns what the spans change of series. The caller must not keep it.
@@ -284,7 +286,7 @@ func (r *Reader) readResource(attrs pcommon.Map) {
 }
 
 // readSpan appends a unit if the span has anything to count or show.
-func (r *Reader) readSpan(known mlattr.System, span ptrace.Span) {
+func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 	if r.Enriched {
 		r.vocabulary.Enriched(known, span, unread, &r.ofSpan)
 	} else {
@@ -356,7 +358,7 @@ func (r *Reader) readSpan(known mlattr.System, span ptrace.Span) {
 			u.kinds |= isWhole
 		}
 		u.samples += samples(v)
-		if event == mlattr.EventTrainStep {
+		if event == table.EventTrainStep {
 			u.Steps++
 		}
 	}
@@ -453,17 +455,17 @@ func (r *Reader) addEvents(u *unit, events ptrace.SpanEventSlice) {
 	var numbers seenNumbers
 	for _, event := range events.All() {
 		switch kind := r.vocabulary.Event(event.Name()); kind {
-		case mlattr.NoEvent:
-		case mlattr.EventTrainNumbers:
+		case table.NoEvent:
+		case table.EventTrainNumbers:
 			numbers = r.addNumbers(u, event, numbers)
-		case mlattr.EventTrainStep:
+		case table.EventTrainStep:
 			e := readEvent(event.Attributes())
 			at := *u
 			at.end = clampEnd(uint64(event.Timestamp()), r.now)
 			r.addGauges(&at, &e)
 			u.Steps++
 			u.samples += e.BatchSize
-		case mlattr.EventInference:
+		case table.EventInference:
 			e := readEvent(event.Attributes())
 			if e.HasRate {
 				r.addRate(u, e.Rate, mlattr.BasisReported, e.Model())

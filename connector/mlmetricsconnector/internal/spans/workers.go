@@ -8,6 +8,8 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 const (
@@ -38,21 +40,21 @@ type workerEvent struct {
 //
 // Workers that are taken from a pool and given back are not counted: both
 // events come with the end of their span, when the worker is idle again.
-func (e *workerEvent) add(kind mlattr.EventKind) {
+func (e *workerEvent) add(kind table.EventKind) {
 	switch kind {
-	case mlattr.EventPoolSize:
+	case table.EventPoolSize:
 		e.addPool()
-	case mlattr.EventWorkerCrash:
+	case table.EventWorkerCrash:
 		e.addCount(series.WorkerCrashes)
-	case mlattr.EventBreakerOpen:
+	case table.EventBreakerOpen:
 		e.addCount(series.BreakerOpenings)
-	case mlattr.EventHealthAlert:
+	case table.EventHealthAlert:
 		e.addCount(series.HealthAlerts)
-	case mlattr.EventMemoryAllocate:
+	case table.EventMemoryAllocate:
 		e.addMemory(1)
-	case mlattr.EventMemoryRelease:
+	case table.EventMemoryRelease:
 		e.addMemory(-1)
-	case mlattr.EventGPUMemory:
+	case table.EventGPUMemory:
 		e.addGPUMemory()
 	}
 }
@@ -154,7 +156,7 @@ func (r *spanFacts) pool(attrs pcommon.Map) string {
 	if v, ok := attrs.Get("pool"); ok {
 		return mlattr.ReadWord(v)
 	}
-	for _, key := range mlattr.PoolKeys() {
+	for _, key := range vocabulary.PoolKeys() {
 		if v, ok := r.spanAttrs.Get(key); ok {
 			return mlattr.ReadWord(v)
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
 const (
@@ -37,12 +37,12 @@ const (
 // Shows reports whether a metric shows the progress of a trainer. Of counters of
 // tokens only those do that count what all ranks of the job train on: others count
 // what a model generates.
-func Shows(m *mlattr.Metric) bool {
+func Shows(m *table.Metric) bool {
 	switch m.Measure {
-	case mlattr.MeasureSteps, mlattr.MeasureStepDuration, mlattr.MeasureLoss, mlattr.MeasureLearningRate, mlattr.MeasureGradientNorm:
+	case table.MeasureSteps, table.MeasureStepDuration, table.MeasureLoss, table.MeasureLearningRate, table.MeasureGradientNorm:
 		return true
-	case mlattr.MeasureTokens:
-		return m.Instrument == mlattr.Counter && m.OfJob
+	case table.MeasureTokens:
+		return m.Instrument == table.Counter && m.OfJob
 	default:
 		return false
 	}
@@ -52,7 +52,7 @@ func Shows(m *mlattr.Metric) bool {
 type Point struct {
 	// Metric is the name of the metric, Measure and Instrument what it means.
 	Metric, Measure string
-	Instrument      mlattr.Instrument
+	Instrument      table.Instrument
 	// Value is a number, or the sum of a histogram, in the unit of the measure.
 	Value float64
 	// Count is the number of values of a histogram.
@@ -141,10 +141,10 @@ func (r *Rank) Add(points []Point, now time.Time) {
 	for i := range points {
 		p := &points[i]
 		at = max(at, p.At)
-		if p.Measure == mlattr.MeasureStepDuration {
+		if p.Measure == table.MeasureStepDuration {
 			r.timed = true
 		}
-		if r.compare(p, &c) && (p.Measure == mlattr.MeasureLoss || p.Measure == mlattr.MeasureLearningRate) {
+		if r.compare(p, &c) && (p.Measure == table.MeasureLoss || p.Measure == table.MeasureLearningRate) {
 			values = append(values, Value{p.Measure, p.Value, p.At})
 		}
 	}
@@ -181,22 +181,22 @@ func (r *Rank) compare(p *Point, c *change) (isNew bool) {
 	was := before.value
 	*before = last{p.Value, p.Count, p.At}
 	switch p.Instrument {
-	case mlattr.Counter:
+	case table.Counter:
 		if known && value < 0 {
 			return true // it began again, as a process does
 		}
 		if isNew = value > 0 && value <= math.MaxFloat64; isNew && (known || p.Delta) {
 			c.moved = true
-			if p.Measure == mlattr.MeasureSteps {
+			if p.Measure == table.MeasureSteps {
 				c.steps += value
 			}
 		}
-	case mlattr.Histogram:
+	case table.Histogram:
 		if isNew = count > 0; isNew && (known || p.Delta) {
 			c.moved = true
 			c.time(p.Measure, value/float64(count))
 		}
-	case mlattr.Gauge:
+	case table.Gauge:
 		isNew = !known || value != 0
 		if known && isNew && !(Infinite(p.Value) && Infinite(was)) {
 			c.moved = true
@@ -212,7 +212,7 @@ func Infinite(number float64) bool { return math.IsNaN(number) || math.IsInf(num
 
 // time adds the duration of a step.
 func (c *change) time(measure string, seconds float64) {
-	if measure == mlattr.MeasureStepDuration && seconds > 0 && seconds <= maxStepTime {
+	if measure == table.MeasureStepDuration && seconds > 0 && seconds <= maxStepTime {
 		c.times = append(c.times, seconds)
 	}
 }
@@ -233,7 +233,7 @@ func (r *Rank) move(c *change, at int64, now time.Time) {
 	if steps := int64(math.Round(min(c.steps, maxSteps))); steps > 0 {
 		p.Steps += steps
 		if !r.timed && previous > 0 {
-			c.time(mlattr.MeasureStepDuration, float64(at-previous)/1e9/float64(steps))
+			c.time(table.MeasureStepDuration, float64(at-previous)/1e9/float64(steps))
 		}
 	}
 	for _, seconds := range c.times {

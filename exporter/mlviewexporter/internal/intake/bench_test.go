@@ -15,7 +15,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // steps returns the spans of training steps of some ranks, 100 a rank.
@@ -76,7 +76,7 @@ func TestIngestAllocates(t *testing.T) {
 	store := model.NewStore(input.Settings{Now: func() time.Time { return now }})
 	in := intake.New(store)
 	td, md := steps(8), gauges(8)
-	ctx := mlattr.WithEnriched(context.Background())
+	ctx := vocabulary.WithEnriched(context.Background())
 	traces := func() { in.ConsumeTraces(ctx, td) }
 	metrics := func() { in.ConsumeMetrics(ctx, md) }
 	for range 30 {
@@ -95,7 +95,7 @@ func BenchmarkConsumeTraces(b *testing.B) {
 	store := model.NewStore(input.Settings{})
 	in := intake.New(store)
 	td := steps(8)
-	ctx := mlattr.WithEnriched(context.Background())
+	ctx := vocabulary.WithEnriched(context.Background())
 	b.ReportAllocs()
 	for b.Loop() {
 		in.ConsumeTraces(ctx, td)

@@ -9,6 +9,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
 // callEvents is what the events of one span, or the span as an event, record of a
@@ -23,13 +24,13 @@ type callEvents struct {
 }
 
 // readCall adds the call that a span represents.
-func (r *spanReader) readCall(in *input.Span, event mlattr.EventKind, v *spanfact.Fact) {
+func (r *spanReader) readCall(in *input.Span, event table.EventKind, v *spanfact.Fact) {
 	part, function := r.ofSpan.Call()
 	e := &r.events
 	switch {
-	case e.ended || event == mlattr.EventCallStop || event == mlattr.EventCallException:
+	case e.ended || event == table.EventCallStop || event == table.EventCallException:
 		in.Call = input.RecordedCall
-	case part == mlattr.WholeCall || part == mlattr.SharedCall || v.GenAIOperation == mlattr.OperationExecuteTool:
+	case part == table.WholeCall || part == table.SharedCall || v.GenAIOperation == mlattr.OperationExecuteTool:
 		in.Call = input.WholeCall
 	case !e.begun:
 		return
@@ -58,7 +59,7 @@ func (r *spanReader) readCall(in *input.Span, event mlattr.EventKind, v *spanfac
 const maxEvents = 1024
 
 // readEvents reads the events of a span, and the span itself if it represents one.
-func (r *spanReader) readEvents(events ptrace.SpanEventSlice, own mlattr.EventKind, attrs pcommon.Map) {
+func (r *spanReader) readEvents(events ptrace.SpanEventSlice, own table.EventKind, attrs pcommon.Map) {
 	r.events = callEvents{}
 	r.readCallEvent(own, attrs)
 	for i := max(0, events.Len()-maxEvents); i < events.Len(); i++ {
@@ -69,16 +70,16 @@ func (r *spanReader) readEvents(events ptrace.SpanEventSlice, own mlattr.EventKi
 
 // readCallEvent reads an event about a call, in the client's short names or the
 // canonical ones.
-func (r *spanReader) readCallEvent(kind mlattr.EventKind, attrs pcommon.Map) {
+func (r *spanReader) readCallEvent(kind table.EventKind, attrs pcommon.Map) {
 	e := &r.events
 	switch kind {
-	case mlattr.EventCallStart:
+	case table.EventCallStart:
 		e.begun = true
-	case mlattr.EventCallStop:
+	case table.EventCallStop:
 		e.begun, e.ended = true, true
-	case mlattr.EventCallException:
+	case table.EventCallException:
 		e.begun, e.ended, e.failed = true, true, true
-	case mlattr.EventPoolCheckout, mlattr.EventSerialize:
+	case table.EventPoolCheckout, table.EventSerialize:
 	default:
 		return
 	}
@@ -106,9 +107,9 @@ func (r *spanReader) readCallEvent(kind mlattr.EventKind, attrs pcommon.Map) {
 		}
 	}
 	switch {
-	case kind == mlattr.EventSerialize && !decoding:
+	case kind == table.EventSerialize && !decoding:
 		e.serialize = max(e.serialize, duration)
-	case e.ended && kind != mlattr.EventSerialize && kind != mlattr.EventPoolCheckout:
+	case e.ended && kind != table.EventSerialize && kind != table.EventPoolCheckout:
 		e.duration = duration
 	}
 }

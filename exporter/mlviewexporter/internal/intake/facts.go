@@ -6,21 +6,22 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 var (
-	slotCached       = mlattr.SlotOf(mlattr.GenAICacheReadTokens)
-	slotFirstToken   = mlattr.SlotOf(mlattr.GenAITimeToFirstChunk)
-	slotDecode       = mlattr.SlotOf(mlattr.DecodePerSecond)
-	slotLatency      = mlattr.SlotOf(mlattr.Latency)
-	slotQueue        = mlattr.SlotOf(mlattr.QueueTime)
-	slotMicrobatches = mlattr.SlotOf(mlattr.MicrobatchCount)
-	slotEpochs       = mlattr.SlotOf(mlattr.EpochTotal)
-	slotWorld        = mlattr.SlotOf(mlattr.WorldSize)
+	slotCached       = vocabulary.SlotOf(mlattr.GenAICacheReadTokens)
+	slotFirstToken   = vocabulary.SlotOf(mlattr.GenAITimeToFirstChunk)
+	slotDecode       = vocabulary.SlotOf(mlattr.DecodePerSecond)
+	slotLatency      = vocabulary.SlotOf(mlattr.Latency)
+	slotQueue        = vocabulary.SlotOf(mlattr.QueueTime)
+	slotMicrobatches = vocabulary.SlotOf(mlattr.MicrobatchCount)
+	slotEpochs       = vocabulary.SlotOf(mlattr.EpochTotal)
+	slotWorld        = vocabulary.SlotOf(mlattr.WorldSize)
 )
 
 // readFacts reads the facts of a span into v and in.
-func readFacts(f *mlattr.Facts, v *spanfact.Fact, in *input.Span) {
+func readFacts(f *vocabulary.Facts, v *spanfact.Fact, in *input.Span) {
 	v.Read(f)
 	in.Phase, in.Role, in.Side, in.Library, in.Function = v.Phase, v.Role, v.Side, v.Library, v.Function
 	in.Operation, in.Model = cmp.Or(v.Operation, v.GenAIOperation), v.Model()

@@ -27,6 +27,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
 
@@ -233,7 +234,7 @@ func FuzzConsumeTraces(f *testing.F) {
 		store := model.NewStore(input.Settings{MaxRuns: 20, SpansPerTrace: 20})
 		ctx := context.Background()
 		if enriched {
-			ctx = mlattr.WithEnriched(ctx)
+			ctx = vocabulary.WithEnriched(ctx)
 		}
 		before, _ := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 		intake.New(store).ConsumeTraces(ctx, td)
@@ -462,7 +463,7 @@ func TestUsersAreNotShown(t *testing.T) {
 		in.ConsumeTraces(context.Background(), td)
 	}
 	names := 0
-	for _, table := range mlattr.Tables() {
+	for _, table := range vocabulary.Tables() {
 		for _, alias := range slices.Concat(table.Resource, table.Span) {
 			if alias.Canonical == mlattr.User {
 				names++

@@ -15,6 +15,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
@@ -43,7 +44,7 @@ func New(store *model.Store) *Intake {
 		store:   store,
 		hash:    newHash(),
 		metrics: sync.Pool{New: func() any { return new(pointReader) }},
-		traces:  sync.Pool{New: func() any { return &spanReader{vocabulary: mlattr.Default()} }},
+		traces:  sync.Pool{New: func() any { return &spanReader{vocabulary: vocabulary.Default()} }},
 	}
 }
 
@@ -79,7 +80,7 @@ func senderOf(ctx context.Context) share.Sender {
 func (i *Intake) ConsumeTraces(ctx context.Context, td ptrace.Traces) {
 	i.connection(ctx)
 	r := i.traces.Get().(*spanReader)
-	r.store, r.sender, r.enriched = i.store, senderOf(ctx), mlattr.IsEnriched(ctx)
+	r.store, r.sender, r.enriched = i.store, senderOf(ctx), vocabulary.IsEnriched(ctx)
 	r.read(td)
 	r.reset()
 	i.traces.Put(r)

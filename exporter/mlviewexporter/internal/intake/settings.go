@@ -9,13 +9,14 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // settingOf returns the name of the setting that an attribute of a resource says, ""
 // for an attribute that says none, or one with content. Launchers and build systems
 // have names of their own for the commit.
 func settingOf(key string) string {
-	switch of := mlattr.ChangeKeyOf(key); {
+	switch of := vocabulary.ChangeKeyOf(key); {
 	case key == "vcs.ref.head.name" || key == "deployment.environment.name":
 		return key
 	case of == nil || mlattr.Secret(of.Kind):
@@ -52,7 +53,7 @@ type settings struct {
 }
 
 // begin begins a resource.
-func (s *settings) begin(f *mlattr.Facts) {
+func (s *settings) begin(f *vocabulary.Facts) {
 	s.first = len(s.all)
 	for i, name := range sizeNames {
 		n, ok := f.Double(name)

@@ -10,6 +10,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -19,13 +21,13 @@ const unknownService = "unknown_service"
 // spanReader reads the spans that the page shows, each attribute once. It keeps
 // its memory.
 type spanReader struct {
-	vocabulary *mlattr.Reader
+	vocabulary *vocabulary.Reader
 	store      *model.Store
 	sender     share.Sender
 	// enriched reports whether ml_enrich has read the spans.
 	enriched bool
 
-	ofResource, ofSpan mlattr.Facts
+	ofResource, ofSpan vocabulary.Facts
 	fact               spanfact.Fact
 	resource           input.Source
 	sources            []*input.Source
@@ -39,7 +41,7 @@ type spanReader struct {
 const maxKeptSources = 1024
 
 // unread are the canonical attributes that the page does not show.
-var unread = mlattr.SlotsOf(
+var unread = vocabulary.SlotsOf(
 	mlattr.SessionID, mlattr.RequestID, mlattr.SamplingSessionID, mlattr.GenAIConversationID, mlattr.GenAIResponseID,
 	mlattr.Cluster, mlattr.RankLocal, mlattr.CorrelationConflict,
 	mlattr.BatchIndex, mlattr.Epoch, mlattr.Step,
@@ -99,7 +101,7 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 		Sender: r.sender, Service: unknownService,
 		Job: f.Text(mlattr.JobID), JobName: f.Text(mlattr.JobName),
 		Host: f.Text(mlattr.HostName), Rank: spanfact.Rank(f),
-		SomeRanks: f.Systems.Has(mlattr.SomeRanksSend),
+		SomeRanks: f.Systems.Has(table.SomeRanksSend),
 	}
 	r.resource.Run, _ = f.Run()
 	for key, v := range attrs.All() {
@@ -155,10 +157,10 @@ func (r *spanReader) source() (source *input.Source, inferred bool) {
 	return source, inferred
 }
 
-var slotHost = mlattr.SlotOf(mlattr.HostName)
+var slotHost = vocabulary.SlotOf(mlattr.HostName)
 
 // readSpan adds a span.
-func (r *spanReader) readSpan(known mlattr.System, span ptrace.Span) {
+func (r *spanReader) readSpan(known vocabulary.System, span ptrace.Span) {
 	f := &r.ofSpan
 	if r.enriched {
 		r.vocabulary.Enriched(known, span, unread, f)
@@ -221,7 +223,7 @@ func readFailure(in *input.Span, end *spanfact.End, span ptrace.Span) {
 	}
 	// Some clients send the print of a structure, which the class and the message
 	// are fields of.
-	if printed, ok := mlattr.ReadPrintedError(in.Message); ok && printed.Message != "" {
+	if printed, ok := vocabulary.ReadPrintedError(in.Message); ok && printed.Message != "" {
 		in.Message = printed.Message
 	}
 }
@@ -240,7 +242,7 @@ func messageOf(attrs pcommon.Map, status string) string {
 const attrFingerprint = "repro.artifact.fingerprint"
 
 // messageKeys are the attributes that have the text of an error.
-var messageKeys = append([]string{mlattr.ErrorMessage}, mlattr.Calls().ErrorMessage...)
+var messageKeys = append([]string{mlattr.ErrorMessage}, vocabulary.Calls().ErrorMessage...)
 
 // readRequest adds what only requests to a model have.
 func readRequest(in *input.Span, attrs pcommon.Map) {

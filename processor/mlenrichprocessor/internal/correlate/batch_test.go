@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // spanOf is a span of one trace with attributes.
@@ -30,7 +30,7 @@ func correlated(t *testing.T, s *Store, spans ...ptrace.Span) (added []map[strin
 	t.Helper()
 	var b Batch
 	for _, one := range spans {
-		_, f := mlattr.Classify(pcommon.NewMap(), "", one)
+		_, f := vocabulary.Classify(pcommon.NewMap(), "", one)
 		b.Read(f, one, 0)
 	}
 	b.AddResource(s, "", false, "service")
@@ -63,7 +63,7 @@ func TestSpansShareKeysAcrossRequests(t *testing.T) {
 
 func TestARecordLearnsFromItsSpan(t *testing.T) {
 	s, _ := newTestStore()
-	r := ReadRecord(new(mlattr.Facts), pcommon.TraceID{1}, pcommon.SpanID{2})
+	r := ReadRecord(new(vocabulary.Facts), pcommon.TraceID{1}, pcommon.SpanID{2})
 	records := slices.Values([]*Record{&r})
 	assert.True(t, r.Teachable())
 	assert.False(t, r.Learns(s.Lookup(records)), "nothing is known yet")

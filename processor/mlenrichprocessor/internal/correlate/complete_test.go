@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // linkedRoots is a batch of a complete trace, and of another one without a parent
@@ -32,7 +32,7 @@ func linkedRoots(t *testing.T, roots int) (b *Batch, s *Store) {
 		}
 		one.SetName("AdamW.step")
 		one.Attributes().PutStr("ml.phase", "optimizer")
-		_, f := mlattr.Classify(pcommon.NewMap(), "", one)
+		_, f := vocabulary.Classify(pcommon.NewMap(), "", one)
 		b.Read(f, one, 0)
 	}
 	add(1, 1, 0, false)

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // A client whose every span is a trace of its own does not say of which epoch a
@@ -21,7 +22,7 @@ import (
 // soon after its epoch.
 const maxEpochs = 16
 
-var slotEpoch = mlattr.SlotOf(mlattr.Epoch)
+var slotEpoch = vocabulary.SlotOf(mlattr.Epoch)
 
 // period is a time in nanoseconds.
 type period struct{ start, end uint64 }
@@ -61,7 +62,7 @@ func (t *epochSearch) reset() {
 
 // read notes a span that is an epoch or of one. It returns the index in undated
 // of the latter, plus one.
-func (t *epochSearch) read(f *mlattr.Facts, n *span, s ptrace.Span) int32 {
+func (t *epochSearch) read(f *vocabulary.Facts, n *span, s ptrace.Span) int32 {
 	times := period{uint64(s.StartTimestamp()), uint64(s.EndTimestamp())}
 	if times.start == 0 || times.end < times.start || n.trace.IsEmpty() || n.inherited[originPhase] != notInherited {
 		return 0

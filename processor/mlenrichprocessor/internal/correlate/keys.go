@@ -1,6 +1,9 @@
 package correlate
 
-import "github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+import (
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+)
 
 // The keys that spans of a trace share.
 const (
@@ -28,16 +31,16 @@ var (
 		keyRequest:         mlattr.RequestID,
 		keyInferred:        mlattr.RunInferred,
 	}
-	keySlots = func() (slots [keyCount]mlattr.Slot) {
+	keySlots = func() (slots [keyCount]vocabulary.Slot) {
 		for k, name := range keyNames {
-			slots[k] = mlattr.SlotOf(name)
+			slots[k] = vocabulary.SlotOf(name)
 		}
 		return slots
 	}()
-	slotPhase       = mlattr.SlotOf(mlattr.Phase)
-	slotMLOperation = mlattr.SlotOf(mlattr.Operation)
-	slotSource      = mlattr.SlotOf(mlattr.CorrelationSource)
-	slotConflict    = mlattr.SlotOf(mlattr.CorrelationConflict)
+	slotPhase       = vocabulary.SlotOf(mlattr.Phase)
+	slotMLOperation = vocabulary.SlotOf(mlattr.Operation)
+	slotSource      = vocabulary.SlotOf(mlattr.CorrelationSource)
+	slotConflict    = vocabulary.SlotOf(mlattr.CorrelationConflict)
 )
 
 // downOnly reports whether only the descendants of a span get the key: a trace

@@ -3,7 +3,7 @@ package correlate
 import (
 	"strings"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // origin is where an inherited key came from.
@@ -101,7 +101,7 @@ func (o origins) String() string {
 
 // readOrigins reads ml.correlation.source, as an ml_enrich before this one
 // wrote it. foreign reports whether another component wrote it.
-func readOrigins(f *mlattr.Facts) (o origins, foreign bool) {
+func readOrigins(f *vocabulary.Facts) (o origins, foreign bool) {
 	source := f.At(slotSource)
 	if source == nil {
 		return origins{}, false

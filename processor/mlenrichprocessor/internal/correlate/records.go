@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // Known is what a Store knows of some spans and their traces.
@@ -101,7 +102,7 @@ type Record struct {
 
 // ReadRecord reads the facts of a log record. It adds to them the run that
 // follows from its training run.
-func ReadRecord(f *mlattr.Facts, trace pcommon.TraceID, id pcommon.SpanID) (r Record) {
+func ReadRecord(f *vocabulary.Facts, trace pcommon.TraceID, id pcommon.SpanID) (r Record) {
 	r.span = spanKey{trace, id}
 	r.inherited, r.foreign = readOrigins(f)
 	settleTrainingRun(f, &r.inherited)

@@ -7,11 +7,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // Read adds the next span of a resource with an index. It adds to the facts of
 // the span the run that follows from its training run.
-func (b *Batch) Read(f *mlattr.Facts, s ptrace.Span, resource int) {
+func (b *Batch) Read(f *vocabulary.Facts, s ptrace.Span, resource int) {
 	at := len(b.spans)
 	b.spans = append(b.spans, span{spanKey: spanKey{s.TraceID(), s.SpanID()}, parent: s.ParentSpanID(), resource: int32(resource)})
 	n := &b.spans[at]
@@ -38,7 +40,7 @@ func (b *Batch) Read(f *mlattr.Facts, s ptrace.Span, resource int) {
 			n.own[keyRun] = 0
 		}
 	}
-	if f.Systems.Has(mlattr.TracePerSpan) {
+	if f.Systems.Has(table.TracePerSpan) {
 		n.undated = b.epochs.read(f, n, s)
 	}
 	if s.Links().Len() > 0 {
@@ -49,7 +51,7 @@ func (b *Batch) Read(f *mlattr.Facts, s ptrace.Span, resource int) {
 // settleTrainingRun makes a fine-tuning service's training run the run of the
 // span, unless another run goes before it. One that was inherited came with its
 // run.
-func settleTrainingRun(f *mlattr.Facts, inherited *origins) {
+func settleTrainingRun(f *vocabulary.Facts, inherited *origins) {
 	training := f.TextAt(keySlots[keyTrainingRun])
 	if training == "" || inherited[keyTrainingRun] != notInherited {
 		return

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // Two instrumentations of one process may report a request in two traces: a
@@ -85,15 +86,15 @@ func (s *Store) Joined() Joined {
 }
 
 var (
-	slotDecodeTime     = mlattr.SlotOf(mlattr.DecodeTime)
-	slotRequested      = mlattr.SlotOf(mlattr.GenAIRequestModel)
-	slotAnswered       = mlattr.SlotOf(mlattr.GenAIResponseModel)
-	slotRequestCounted = mlattr.SlotOf(mlattr.RequestCounted)
-	slotErrorCounted   = mlattr.SlotOf(mlattr.ErrorCounted)
+	slotDecodeTime     = vocabulary.SlotOf(mlattr.DecodeTime)
+	slotRequested      = vocabulary.SlotOf(mlattr.GenAIRequestModel)
+	slotAnswered       = vocabulary.SlotOf(mlattr.GenAIResponseModel)
+	slotRequestCounted = vocabulary.SlotOf(mlattr.RequestCounted)
+	slotErrorCounted   = vocabulary.SlotOf(mlattr.ErrorCounted)
 )
 
 // readRequest adds a span to those of which a twin is searched.
-func (b *Batch) readRequest(f *mlattr.Facts, s ptrace.Span, u spanUsage, part bool) {
+func (b *Batch) readRequest(f *vocabulary.Facts, s ptrace.Span, u spanUsage, part bool) {
 	r := request{
 		at: int32(len(b.spans) - 1), scope: b.scope, start: s.StartTimestamp(), end: s.EndTimestamp(),
 		failed: u.failed, uses: u.uses, part: part,

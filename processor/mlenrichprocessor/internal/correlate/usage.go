@@ -6,6 +6,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // Two instrumentations of one client, and an agent above its model calls, each
@@ -53,21 +54,21 @@ type spanUsage struct {
 }
 
 var (
-	slotInput        = mlattr.SlotOf(mlattr.GenAIInputTokens)
-	slotOutput       = mlattr.SlotOf(mlattr.GenAIOutputTokens)
-	slotOperation    = mlattr.SlotOf(mlattr.GenAIOperationName)
-	slotEstimated    = mlattr.SlotOf(mlattr.TokensEstimated)
-	slotUsageCounted = mlattr.SlotOf(mlattr.UsageCounted)
-	slotAnswer       = mlattr.SlotOf(mlattr.GenAIResponseID)
-	slotSide         = mlattr.SlotOf(mlattr.Side)
+	slotInput        = vocabulary.SlotOf(mlattr.GenAIInputTokens)
+	slotOutput       = vocabulary.SlotOf(mlattr.GenAIOutputTokens)
+	slotOperation    = vocabulary.SlotOf(mlattr.GenAIOperationName)
+	slotEstimated    = vocabulary.SlotOf(mlattr.TokensEstimated)
+	slotUsageCounted = vocabulary.SlotOf(mlattr.UsageCounted)
+	slotAnswer       = vocabulary.SlotOf(mlattr.GenAIResponseID)
+	slotSide         = vocabulary.SlotOf(mlattr.Side)
 	// otherWork has what spans state that are no requests of LLM clients.
-	otherWork = [...]mlattr.Slot{
-		slotPhase, slotMLOperation, mlattr.SlotOf(mlattr.Role), mlattr.SlotOf(mlattr.Library), mlattr.SlotOf(mlattr.Function),
+	otherWork = [...]vocabulary.Slot{
+		slotPhase, slotMLOperation, vocabulary.SlotOf(mlattr.Role), vocabulary.SlotOf(mlattr.Library), vocabulary.SlotOf(mlattr.Function),
 	}
 )
 
 // readUsage reads what a span reports about tokens.
-func (b *Batch) readUsage(f *mlattr.Facts, s ptrace.Span) (u spanUsage) {
+func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 	end := spanfact.EndOf(f)
 	u.failed = end.Failed(s)
 	u.failureMarked = u.failed && f.At(slotErrorCounted) != nil
@@ -81,13 +82,13 @@ func (b *Batch) readUsage(f *mlattr.Facts, s ptrace.Span) (u spanUsage) {
 	}
 	mark := f.At(slotUsageCounted)
 	u.uses = (input > 0 || output > 0) && (estimated == nil || !estimated.Bool)
-	u.countable = (hasInput || hasOutput || u.asked || mlattr.AsksModel(operation)) && mark == nil
+	u.countable = (hasInput || hasOutput || u.asked || vocabulary.AsksModel(operation)) && mark == nil
 	u.wrapper = wraps(s.Name(), operation)
 	u.sided = f.At(slotSide) != nil
 	u.server = u.uses && answers(s)
 	counted := f.At(slotRequestCounted)
 	part := counted != nil && !counted.Bool
-	asks := (u.asked || mlattr.AsksModel(operation)) && !part
+	asks := (u.asked || vocabulary.AsksModel(operation)) && !part
 	u.asked = u.asked && counted == nil
 	if !u.wrapper && (u.uses || asks) && (mark == nil || mark.Bool) {
 		b.readRequest(f, s, u, part)
@@ -101,8 +102,8 @@ func (b *Batch) readUsage(f *mlattr.Facts, s ptrace.Span) (u spanUsage) {
 // failedAsking reports whether a failed span without an operation and without tokens
 // is a request to a model: it names the model, and states no other work. Some clients
 // learn what a span is from the answer.
-func failedAsking(f *mlattr.Facts, s ptrace.Span) bool {
-	if f.TextAt(slotRequested) == "" && f.TextAt(slotAnswered) == "" || mlattr.SumsUsage(s.Name()) {
+func failedAsking(f *vocabulary.Facts, s ptrace.Span) bool {
+	if f.TextAt(slotRequested) == "" && f.TextAt(slotAnswered) == "" || vocabulary.SumsUsage(s.Name()) {
 		return false
 	}
 	for _, slot := range otherWork {
@@ -110,7 +111,7 @@ func failedAsking(f *mlattr.Facts, s ptrace.Span) bool {
 			return false
 		}
 	}
-	for _, key := range mlattr.OperationKeys() {
+	for _, key := range vocabulary.OperationKeys() {
 		if _, stated := s.Attributes().Get(key); stated {
 			return false
 		}
@@ -120,7 +121,7 @@ func failedAsking(f *mlattr.Facts, s ptrace.Span) bool {
 
 // wraps reports whether a span sums up what the calls below it report.
 func wraps(name, operation string) bool {
-	return operation == mlattr.OperationInvokeAgent || operation == mlattr.OperationInvokeWorkflow || mlattr.SumsUsage(name)
+	return operation == mlattr.OperationInvokeAgent || operation == mlattr.OperationInvokeWorkflow || vocabulary.SumsUsage(name)
 }
 
 // answers reports whether a span is the one by which a server answered, so that

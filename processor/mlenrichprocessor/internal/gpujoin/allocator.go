@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // memoryAge is how long a client's sizes are valid. Clients report them once a
@@ -41,7 +42,7 @@ type pointSize struct {
 // Read takes in a metric of a client's GPU memory. The metric's meaning says
 // whether it is about reserved or allocated memory, or else the attribute kind
 // of its points.
-func (a *Allocator) Read(m pmetric.Metric, meaning *mlattr.Meaning) {
+func (a *Allocator) Read(m pmetric.Metric, meaning *vocabulary.Meaning) {
 	for _, p := range mlattr.NumberPoints(m).All() {
 		if p.Flags().NoRecordedValue() {
 			continue

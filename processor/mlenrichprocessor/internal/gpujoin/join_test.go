@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // seeIn notes a process of a run in a container.
@@ -17,7 +18,7 @@ func seeIn(t *testing.T, ix *Index, run, container string) {
 	t.Helper()
 	attrs := pcommon.NewMap()
 	require.NoError(t, attrs.FromRaw(map[string]any{"service.name": "trainer", "container.id": container}))
-	facts, _ := mlattr.Classify(attrs, "", ptrace.NewSpan())
+	facts, _ := vocabulary.Classify(attrs, "", ptrace.NewSpan())
 	var p Process
 	ix.Describe(&p, attrs, facts, run, false, run, new(Allocator))
 	ix.See(&p)

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // Attributes of the conventions that describe a process and where it is.
@@ -53,7 +54,7 @@ func (p *Process) add(at location) {
 // Describe reads a process into p, from the attributes of its resource and their facts.
 // run is the id of its run, or empty, and key tells the process from others as
 // well as the resource allows.
-func (ix *Index) Describe(p *Process, attrs pcommon.Map, f *mlattr.Facts, run string, inferred bool, key string, memory *Allocator) {
+func (ix *Index) Describe(p *Process, attrs pcommon.Map, f *vocabulary.Facts, run string, inferred bool, key string, memory *Allocator) {
 	*p = Process{}
 	p.run, p.inferred, p.memory = run, inferred, memory.sizes(ix.now())
 	if job := f.Text(mlattr.JobID); !mlattr.Sentinel(job) {
@@ -190,7 +191,7 @@ func rankLocation(host uint64, r rank, world count) (location, bool) {
 
 // slurmJob returns the Slurm job of a resource: an id that is Slurm's by its
 // name, or else a job id that is a number, as Slurm's are.
-func slurmJob(attrs pcommon.Map, f *mlattr.Facts) string {
+func slurmJob(attrs pcommon.Map, f *vocabulary.Facts) string {
 	for _, key := range [...]string{attrSlurmJob, "SLURM_JOB_ID"} {
 		if id := readID(attrs, key); !mlattr.Sentinel(id) {
 			return id
@@ -203,7 +204,7 @@ func slurmJob(attrs pcommon.Map, f *mlattr.Facts) string {
 	return id
 }
 
-func countOf(f *mlattr.Facts, key string) count {
+func countOf(f *vocabulary.Facts, key string) count {
 	n, ok := f.Int(key)
 	return count{n: n, ok: ok}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // Config is the configuration of rates.
@@ -96,16 +97,16 @@ func (c *TrainingConfig) check() error {
 // stepNumber is one of an entry's numbers.
 type stepNumber struct {
 	key   string
-	slot  mlattr.Slot
+	slot  vocabulary.Slot
 	value float64
 	// shared is true if it is divided among ranks.
 	shared bool
 }
 
 var (
-	slotTokensPerStep  = mlattr.SlotOf(mlattr.TokensPerStep)
-	slotSamplesPerStep = mlattr.SlotOf(mlattr.SamplesPerStep)
-	slotFLOPsPerToken  = mlattr.SlotOf(mlattr.FLOPsPerToken)
+	slotTokensPerStep  = vocabulary.SlotOf(mlattr.TokensPerStep)
+	slotSamplesPerStep = vocabulary.SlotOf(mlattr.SamplesPerStep)
+	slotFLOPsPerToken  = vocabulary.SlotOf(mlattr.FLOPsPerToken)
 )
 
 func (c *TrainingConfig) numbers() [3]stepNumber {
@@ -117,7 +118,7 @@ func (c *TrainingConfig) numbers() [3]stepNumber {
 }
 
 // matches reports whether the entry is about a resource.
-func (c *TrainingConfig) matches(f *mlattr.Facts) bool {
+func (c *TrainingConfig) matches(f *vocabulary.Facts) bool {
 	return matchesName(c.Service, f.Text(mlattr.ServiceName)) &&
 		(c.Job == "" || matchesName(c.Job, f.Text(mlattr.JobName)) || matchesName(c.Job, f.Text(mlattr.JobID)))
 }
@@ -131,10 +132,10 @@ func matchesName(wanted, name string) bool {
 }
 
 var (
-	slotJobTokens = mlattr.SlotOf(mlattr.JobTokensPerStep)
-	slotJobBasis  = mlattr.SlotOf(mlattr.JobTokensBasis)
-	slotJobBatch  = mlattr.SlotOf(mlattr.JobBatchSize)
-	slotSequence  = mlattr.SlotOf(mlattr.SequenceLength)
+	slotJobTokens = vocabulary.SlotOf(mlattr.JobTokensPerStep)
+	slotJobBasis  = vocabulary.SlotOf(mlattr.JobTokensBasis)
+	slotJobBatch  = vocabulary.SlotOf(mlattr.JobBatchSize)
+	slotSequence  = vocabulary.SlotOf(mlattr.SequenceLength)
 )
 
 // maxJobTokens is more than any step of a job has.
@@ -143,7 +144,7 @@ const maxJobTokens = 1 << 40
 // AddJobTokens adds to the facts of a resource the tokens of a step of all ranks:
 // the batch size of the job multiplied by the length of a sequence, if the
 // client states both and not their product.
-func AddJobTokens(f *mlattr.Facts) {
+func AddJobTokens(f *vocabulary.Facts) {
 	batch, batched := f.IntAt(slotJobBatch)
 	length, ok := f.IntAt(slotSequence)
 	tokens := float64(batch) * float64(length)
@@ -156,7 +157,7 @@ func AddJobTokens(f *mlattr.Facts) {
 
 // AddTraining adds to the facts of a resource the numbers of the first entry
 // that matches it. The resource's own numbers stay.
-func (c *Config) AddTraining(f *mlattr.Facts) {
+func (c *Config) AddTraining(f *vocabulary.Facts) {
 	for i := range c.Training {
 		entry := &c.Training[i]
 		if !entry.matches(f) {

@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/label"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
@@ -35,7 +37,7 @@ type point struct {
 	attrs    pcommon.Map
 	resource int
 	metric   string
-	meaning  *mlattr.Meaning
+	meaning  *vocabulary.Meaning
 	basis    string
 	// rate is valid if rated.
 	rate  float64
@@ -55,12 +57,12 @@ type Source struct {
 
 // Usable reports whether rates can be made from a metric: it counts tokens, is a
 // histogram of rates, or is the rate of all ranks of a job.
-func Usable(meaning *mlattr.Meaning) bool {
+func Usable(meaning *vocabulary.Meaning) bool {
 	switch meaning.Measure {
-	case mlattr.MeasureTokens:
-		return meaning.Instrument != mlattr.Gauge
-	case mlattr.MeasureTokenThroughput:
-		return meaning.Instrument == mlattr.Histogram || meaning.Instrument == mlattr.Gauge && meaning.OfJob
+	case table.MeasureTokens:
+		return meaning.Instrument != table.Gauge
+	case table.MeasureTokenThroughput:
+		return meaning.Instrument == table.Histogram || meaning.Instrument == table.Gauge && meaning.OfJob
 	default:
 		return false
 	}
@@ -69,9 +71,9 @@ func Usable(meaning *mlattr.Meaning) bool {
 // Read adds the points of a metric that is Usable. It must be called before
 // attributes are added to the points: these may change while the stream stays
 // the same.
-func (ps *Points) Read(from *Source, m pmetric.Metric, meaning *mlattr.Meaning) {
-	r := reader{ps: ps, from: from, metric: m.Name(), meaning: meaning, mean: meaning.Measure == mlattr.MeasureTokenThroughput}
-	if r.reported = r.mean && meaning.Instrument == mlattr.Gauge; r.reported {
+func (ps *Points) Read(from *Source, m pmetric.Metric, meaning *vocabulary.Meaning) {
+	r := reader{ps: ps, from: from, metric: m.Name(), meaning: meaning, mean: meaning.Measure == table.MeasureTokenThroughput}
+	if r.reported = r.mean && meaning.Instrument == table.Gauge; r.reported {
 		if m.Type() != pmetric.MetricTypeGauge {
 			return
 		}
@@ -85,7 +87,7 @@ func (ps *Points) Read(from *Source, m pmetric.Metric, meaning *mlattr.Meaning) 
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
 		// A counter, after a format that has none, or the client's own rate.
-		if meaning.Instrument == mlattr.Counter || r.reported {
+		if meaning.Instrument == table.Counter || r.reported {
 			r.numbers(m.Gauge().DataPoints(), false)
 		}
 	case pmetric.MetricTypeSum:
@@ -118,7 +120,7 @@ type reader struct {
 	ps      *Points
 	from    *Source
 	metric  string
-	meaning *mlattr.Meaning
+	meaning *vocabulary.Meaning
 	mean    bool
 	// reported is true for a rate that the client computed.
 	reported bool
@@ -217,7 +219,7 @@ func isDelta(t pmetric.AggregationTemporality) bool {
 func HasThroughput(rm pmetric.ResourceMetrics) bool {
 	for _, sm := range rm.ScopeMetrics().All() {
 		for _, m := range sm.Metrics().All() {
-			if m.Name() == mlattr.MeasureTokenThroughput {
+			if m.Name() == table.MeasureTokenThroughput {
 				return true
 			}
 		}
@@ -242,7 +244,7 @@ func (ps *Points) AddTo(md pmetric.Metrics, streams *Streams, skipped Skipped) {
 			sm := md.ResourceMetrics().At(resource).ScopeMetrics().AppendEmpty()
 			sm.Scope().SetName(metadata.ScopeName)
 			m := sm.Metrics().AppendEmpty()
-			m.SetName(mlattr.MeasureTokenThroughput)
+			m.SetName(table.MeasureTokenThroughput)
 			m.SetDescription("Tokens per second, by the counters and histograms of the client.")
 			m.SetUnit("{token}/s")
 			points = m.SetEmptyGauge().DataPoints()

@@ -5,7 +5,7 @@ import (
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatautil"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // A client may count the same tokens more than once: by a counter, by a
@@ -31,7 +31,7 @@ func (s *Streams) withoutRepeats(points []point) []point {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var last *mlattr.Meaning // the points of a metric are adjacent
+	var last *vocabulary.Meaning // the points of a metric are adjacent
 	for i := range points {
 		p := &points[i]
 		if p.meaning != last && p.meaning.Repeated {

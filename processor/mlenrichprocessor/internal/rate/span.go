@@ -7,37 +7,39 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // The slots of the facts that rates are derived from, and of the rates.
 var (
-	slotInput          = mlattr.SlotOf(mlattr.GenAIInputTokens)
-	slotOutput         = mlattr.SlotOf(mlattr.GenAIOutputTokens)
-	slotWholeInput     = mlattr.SlotOf(mlattr.UsageInputTokens)
-	slotCacheRead      = mlattr.SlotOf(mlattr.GenAICacheReadTokens)
-	slotCacheCreation  = mlattr.SlotOf(mlattr.GenAICacheCreationTokens)
-	slotSequences      = mlattr.SlotOf(mlattr.GenAIChoices)
-	slotFirstToken     = mlattr.SlotOf(mlattr.GenAITimeToFirstChunk)
-	slotSamples        = mlattr.SlotOf(mlattr.BatchSize)
-	slotLatency        = mlattr.SlotOf(mlattr.Latency)
-	slotPrefillTime    = mlattr.SlotOf(mlattr.PrefillTime)
-	slotDecodeTime     = mlattr.SlotOf(mlattr.DecodeTime)
-	slotGenAIOperation = mlattr.SlotOf(mlattr.GenAIOperationName)
-	slotGPUIndex       = mlattr.SlotOf(mlattr.GPUIndex)
-	slotTokenRate      = mlattr.SlotOf(mlattr.TokensPerSecond)
-	slotDecodeRate     = mlattr.SlotOf(mlattr.DecodePerSecond)
-	slotPrefillRate    = mlattr.SlotOf(mlattr.PrefillPerSecond)
-	slotSequenceRate   = mlattr.SlotOf(mlattr.SequencePerSecond)
-	slotSampleRate     = mlattr.SlotOf(mlattr.SamplesPerSecond)
-	slotBasis          = mlattr.SlotOf(mlattr.ThroughputBasis)
-	slotSamplesBasis   = mlattr.SlotOf(mlattr.SamplesBasis)
-	slotScope          = mlattr.SlotOf(mlattr.ThroughputScope)
-	slotEstimated      = mlattr.SlotOf(mlattr.TokensEstimated)
-	slotPhase          = mlattr.SlotOf(mlattr.Phase)
+	slotInput          = vocabulary.SlotOf(mlattr.GenAIInputTokens)
+	slotOutput         = vocabulary.SlotOf(mlattr.GenAIOutputTokens)
+	slotWholeInput     = vocabulary.SlotOf(mlattr.UsageInputTokens)
+	slotCacheRead      = vocabulary.SlotOf(mlattr.GenAICacheReadTokens)
+	slotCacheCreation  = vocabulary.SlotOf(mlattr.GenAICacheCreationTokens)
+	slotSequences      = vocabulary.SlotOf(mlattr.GenAIChoices)
+	slotFirstToken     = vocabulary.SlotOf(mlattr.GenAITimeToFirstChunk)
+	slotSamples        = vocabulary.SlotOf(mlattr.BatchSize)
+	slotLatency        = vocabulary.SlotOf(mlattr.Latency)
+	slotPrefillTime    = vocabulary.SlotOf(mlattr.PrefillTime)
+	slotDecodeTime     = vocabulary.SlotOf(mlattr.DecodeTime)
+	slotGenAIOperation = vocabulary.SlotOf(mlattr.GenAIOperationName)
+	slotGPUIndex       = vocabulary.SlotOf(mlattr.GPUIndex)
+	slotTokenRate      = vocabulary.SlotOf(mlattr.TokensPerSecond)
+	slotDecodeRate     = vocabulary.SlotOf(mlattr.DecodePerSecond)
+	slotPrefillRate    = vocabulary.SlotOf(mlattr.PrefillPerSecond)
+	slotSequenceRate   = vocabulary.SlotOf(mlattr.SequencePerSecond)
+	slotSampleRate     = vocabulary.SlotOf(mlattr.SamplesPerSecond)
+	slotBasis          = vocabulary.SlotOf(mlattr.ThroughputBasis)
+	slotSamplesBasis   = vocabulary.SlotOf(mlattr.SamplesBasis)
+	slotScope          = vocabulary.SlotOf(mlattr.ThroughputScope)
+	slotEstimated      = vocabulary.SlotOf(mlattr.TokensEstimated)
+	slotPhase          = vocabulary.SlotOf(mlattr.Phase)
 )
 
 // SamplesPerStep returns the size of a step of a process by its resource, or 0.
-func SamplesPerStep(resource *mlattr.Facts) float64 {
+func SamplesPerStep(resource *vocabulary.Facts) float64 {
 	samples, _ := resource.DoubleAt(slotSamplesPerStep)
 	return samples
 }
@@ -45,7 +47,7 @@ func SamplesPerStep(resource *mlattr.Facts) float64 {
 // Derive adds to the facts of a span the rates that follow from them. A rate
 // that the client reports is kept and marked as reported. Nothing replaces a
 // rate that exists. samplesPerStep is that of the resource.
-func Derive(f *mlattr.Facts, span ptrace.Span, samplesPerStep float64, skipped Skipped) {
+func Derive(f *vocabulary.Facts, span ptrace.Span, samplesPerStep float64, skipped Skipped) {
 	if f.At(slotInput) == nil && f.At(slotOutput) == nil && f.At(slotSamples) == nil && f.At(slotTokenRate) == nil && samplesPerStep == 0 {
 		return // most spans of most clients
 	}
@@ -87,7 +89,7 @@ func Derive(f *mlattr.Facts, span ptrace.Span, samplesPerStep float64, skipped S
 }
 
 // read reads what a span did. It returns false if no rate can follow.
-func (w *work) read(f *mlattr.Facts, span ptrace.Span, samplesPerStep float64) bool {
+func (w *work) read(f *vocabulary.Facts, span ptrace.Span, samplesPerStep float64) bool {
 	w.input, w.output, w.samples = countAt(f, slotInput), countAt(f, slotOutput), countAt(f, slotSamples)
 	// A batch is one step of its process.
 	if !w.samples.ok && samplesPerStep > 0 && f.TextAt(slotPhase) == mlattr.PhaseBatch {
@@ -111,7 +113,7 @@ func (w *work) read(f *mlattr.Facts, span ptrace.Span, samplesPerStep float64) b
 		w.sequences = countAt(f, slotSequences)
 		w.firstToken = measuredAt(f, slotFirstToken)
 		w.prefill, w.decode = measuredAt(f, slotPrefillTime), measuredAt(f, slotDecodeTime)
-		if f.Systems.Has(mlattr.EstimatesTokens) && (sent(f, slotInput) || sent(f, slotOutput)) {
+		if f.Systems.Has(table.EstimatesTokens) && (sent(f, slotInput) || sent(f, slotOutput)) {
 			f.SetBool(slotEstimated, true)
 		}
 	}
@@ -131,7 +133,7 @@ func trains(phase string) bool {
 
 // deriveTokens derives the token rate. It reports whether there is one, and its
 // basis, which is empty if only its producer knows it.
-func deriveTokens(f *mlattr.Facts, w *work, skipped Skipped) (rated bool, basis string) {
+func deriveTokens(f *vocabulary.Facts, w *work, skipped Skipped) (rated bool, basis string) {
 	basis = f.TextAt(slotBasis)
 	reported := f.At(slotTokenRate)
 	switch {
@@ -163,7 +165,7 @@ func deriveTokens(f *mlattr.Facts, w *work, skipped Skipped) (rated bool, basis 
 
 // deriveSamples derives the sample rate, and returns the basis of the span's
 // rates.
-func deriveSamples(f *mlattr.Facts, w *work, skipped Skipped, rated bool, basis string) string {
+func deriveSamples(f *vocabulary.Facts, w *work, skipped Skipped, rated bool, basis string) string {
 	// A loader's batch is not trained on yet.
 	if f.TextAt(slotPhase) == mlattr.PhaseDataLoad || f.At(slotSampleRate) != nil {
 		return basis
@@ -183,13 +185,13 @@ func deriveSamples(f *mlattr.Facts, w *work, skipped Skipped, rated bool, basis 
 	return basis
 }
 
-func countAt(f *mlattr.Facts, slot mlattr.Slot) count {
+func countAt(f *vocabulary.Facts, slot vocabulary.Slot) count {
 	n, ok := f.IntAt(slot)
 	return count{n, ok && n <= mlattr.MaxCount}
 }
 
 // measuredAt reads a time. One that exists and is no number becomes NaN.
-func measuredAt(f *mlattr.Facts, slot mlattr.Slot) measured {
+func measuredAt(f *vocabulary.Facts, slot vocabulary.Slot) measured {
 	if f.At(slot) == nil {
 		return measured{}
 	}
@@ -201,7 +203,7 @@ func measuredAt(f *mlattr.Facts, slot mlattr.Slot) measured {
 }
 
 // sent reports whether a fact came under the client's own name.
-func sent(f *mlattr.Facts, slot mlattr.Slot) bool {
+func sent(f *vocabulary.Facts, slot vocabulary.Slot) bool {
 	fact := f.At(slot)
 	return fact != nil && !fact.Own
 }

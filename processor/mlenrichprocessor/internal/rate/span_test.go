@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // TestDerive covers how rates of different bases share a span of 2 s.
@@ -127,7 +127,7 @@ func TestDerive(t *testing.T) {
 			if tt.instant {
 				span.SetStartTimestamp(span.EndTimestamp())
 			}
-			_, f := mlattr.Classify(pcommon.NewMap(), "", span)
+			_, f := vocabulary.Classify(pcommon.NewMap(), "", span)
 			left := make(Skipped)
 			Derive(f, span, 0, left)
 			got := pcommon.NewMap()
@@ -144,7 +144,7 @@ func TestDerive(t *testing.T) {
 			for key, value := range got.All() {
 				value.CopyTo(span.Attributes().PutEmpty(key))
 			}
-			_, f = mlattr.Classify(pcommon.NewMap(), "", span)
+			_, f = vocabulary.Classify(pcommon.NewMap(), "", span)
 			Derive(f, span, 0, left)
 			got = pcommon.NewMap()
 			for fact := range f.All() {

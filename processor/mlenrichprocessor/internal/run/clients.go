@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 )
 
@@ -21,17 +21,17 @@ type Clients struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	byKey *cache.LRU[string, mlattr.System]
+	byKey *cache.LRU[string, vocabulary.System]
 }
 
 // NewClients returns an empty Clients.
 func NewClients(now func() time.Time) *Clients {
-	return &Clients{now: now, byKey: cache.NewLRU[string, mlattr.System](maxClients, clientAge, nil)}
+	return &Clients{now: now, byKey: cache.NewLRU[string, vocabulary.System](maxClients, clientAge, nil)}
 }
 
 // Recognise adds the clients that the process of a key was found to be, and
 // returns all that it was found to be so far.
-func (c *Clients) Recognise(key string, found mlattr.System) mlattr.System {
+func (c *Clients) Recognise(key string, found vocabulary.System) vocabulary.System {
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()

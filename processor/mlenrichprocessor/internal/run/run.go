@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // idLength is the length of an inferred run id in hexadecimal digits.
@@ -31,7 +33,7 @@ type Process struct {
 }
 
 // Read reads a process from the attributes of a resource and their facts.
-func Read(attrs pcommon.Map, facts *mlattr.Facts) Process {
+func Read(attrs pcommon.Map, facts *vocabulary.Facts) Process {
 	world, _ := facts.Int(mlattr.WorldSize)
 	return Process{
 		Namespace: facts.Text(mlattr.ServiceNamespace),
@@ -139,21 +141,21 @@ type Run struct {
 
 // Of returns the run of a resource: the id that it reports, or else the key of
 // its process if systems has a client whose process is a run.
-func Of(facts *mlattr.Facts, p *Process, key string, systems mlattr.System) Run {
+func Of(facts *vocabulary.Facts, p *Process, key string, systems vocabulary.System) Run {
 	if id, inferred := facts.Run(); id != "" {
 		return Run{ID: id, Inferred: inferred}
 	}
-	inferred, clients := facts.Find(mlattr.RunInferred), systems.With(mlattr.ProcessIsRun)
+	inferred, clients := facts.Find(mlattr.RunInferred), systems.With(table.ProcessIsRun)
 	switch {
 	case facts.Find(mlattr.RunID) != nil || inferred != nil && !inferred.Bool:
 		// The resource has a run that is unusable, or reports that its run is
 		// not inferred. Neither may be contradicted.
 		return Run{}
-	case clients == 0 || mlattr.ServesCallers(p.Service):
+	case clients == 0 || vocabulary.ServesCallers(p.Service):
 		return Run{}
 	case p.Service == "" && p.nameOnly():
 		return Run{}
-	case clients.With(mlattr.TraceIsRun) == clients && p.nameOnly():
+	case clients.With(table.TraceIsRun) == clients && p.nameOnly():
 		return Run{PerTrace: true}
 	default:
 		return Run{ID: key, Inferred: true}

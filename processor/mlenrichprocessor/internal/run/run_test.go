@@ -11,15 +11,16 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 var torchTel = Process{Service: "torchtel"}
 
-func factsOf(t *testing.T, attrs map[string]any) *mlattr.Facts {
+func factsOf(t *testing.T, attrs map[string]any) *vocabulary.Facts {
 	t.Helper()
 	m := pcommon.NewMap()
 	require.NoError(t, m.FromRaw(attrs))
-	f, _ := mlattr.Classify(m, "", ptrace.NewSpan())
+	f, _ := vocabulary.Classify(m, "", ptrace.NewSpan())
 	return f
 }
 
@@ -54,26 +55,26 @@ func TestSentinelsAreNoRun(t *testing.T) {
 
 func TestInferredRun(t *testing.T) {
 	none := factsOf(t, nil)
-	infer := func(p Process, s mlattr.System) Run { return Of(none, &p, p.key(), s) }
+	infer := func(p Process, s vocabulary.System) Run { return Of(none, &p, p.key(), s) }
 	rank := Process{Service: "torchtel", Host: "n1", WorldSize: 8}
 
 	first, second := rank, rank
 	first.PID, first.Instance = "1", "a"
 	second.PID, second.Instance = "2", "b"
-	assert.Equal(t, infer(first, mlattr.TorchTel), infer(second, mlattr.TorchTel), "ranks of a job on a host share a run")
+	assert.Equal(t, infer(first, vocabulary.TorchTel), infer(second, vocabulary.TorchTel), "ranks of a job on a host share a run")
 	first.WorldSize, second.WorldSize = 1, 1
-	assert.NotEqual(t, infer(first, mlattr.TorchTel), infer(second, mlattr.TorchTel), "two single processes do not")
+	assert.NotEqual(t, infer(first, vocabulary.TorchTel), infer(second, vocabulary.TorchTel), "two single processes do not")
 	other := rank
 	other.Host = "n2"
-	assert.NotEqual(t, infer(rank, mlattr.TorchTel), infer(other, mlattr.TorchTel))
-	assert.NotEqual(t, infer(Process{Service: "ab", Host: "c"}, mlattr.FX), infer(Process{Service: "a", Host: "bc"}, mlattr.FX))
+	assert.NotEqual(t, infer(rank, vocabulary.TorchTel), infer(other, vocabulary.TorchTel))
+	assert.NotEqual(t, infer(Process{Service: "ab", Host: "c"}, vocabulary.FX), infer(Process{Service: "a", Host: "bc"}, vocabulary.FX))
 
 	assert.Equal(t, Run{}, infer(rank, 0), "a stranger gets none")
-	assert.Equal(t, Run{}, infer(rank, mlattr.TuFT), "a fine-tuning service is no run")
-	assert.Equal(t, Run{}, infer(Process{Service: "snakepit.python.bridge"}, mlattr.Snakepit))
-	assert.Equal(t, Run{}, infer(Process{}, mlattr.FX), "an empty resource tells nothing apart")
-	assert.Equal(t, Run{PerTrace: true}, infer(Process{Service: "agent"}, mlattr.TaskWeaver))
-	assert.True(t, infer(Process{Service: "agent", Host: "n1"}, mlattr.TaskWeaver).Inferred)
+	assert.Equal(t, Run{}, infer(rank, vocabulary.TuFT), "a fine-tuning service is no run")
+	assert.Equal(t, Run{}, infer(Process{Service: "snakepit.python.bridge"}, vocabulary.Snakepit))
+	assert.Equal(t, Run{}, infer(Process{}, vocabulary.FX), "an empty resource tells nothing apart")
+	assert.Equal(t, Run{PerTrace: true}, infer(Process{Service: "agent"}, vocabulary.TaskWeaver))
+	assert.True(t, infer(Process{Service: "agent", Host: "n1"}, vocabulary.TaskWeaver).Inferred)
 }
 
 // Trainings that nobody named are distinguished by what their resources say, and the

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
@@ -59,7 +60,7 @@ func (p *metricsPass) drops(rm pmetric.ResourceMetrics) bool {
 	for _, sm := range rm.ScopeMetrics().All() {
 		sm.Metrics().RemoveIf(func(m pmetric.Metric) bool {
 			p.metric = mix(mix(p.program, p.hasher.text(m.Name())), uint64(m.Type()))
-			p.unbounded = mlattr.Unbounded(m.Name())
+			p.unbounded = vocabulary.Unbounded(m.Name())
 			if len(m.Description()) > maxDescriptionBytes {
 				m.SetDescription(strings.ToValidUTF8(m.Description()[:maxDescriptionBytes], ""))
 			}

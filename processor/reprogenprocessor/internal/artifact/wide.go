@@ -2,7 +2,7 @@ package artifact
 
 import (
 	"github.com/otelcol-ml/otelcol-ml/internal/content"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // wide lists the packages that hold shells, loaders, writers and evaluators
@@ -46,7 +46,7 @@ var wide = func() map[string]bool {
 		typer typing ultralytics unittest unsloth urllib urllib3 usercustomize uu uuid uvicorn venv
 		wandb warnings wave weakref webbrowser wheel wsgiref xarray xgboost xml xmlrpc yaml zenml zipapp
 		zipfile zipimport zmq zope`)
-	for _, name := range mlattr.Packages() {
+	for _, name := range vocabulary.Packages() {
 		names[name] = true
 	}
 	return names

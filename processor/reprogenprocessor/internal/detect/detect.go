@@ -13,6 +13,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -94,7 +95,7 @@ const (
 // correlationLengths has a bit for the length of each key of a correlation, which
 // saves nearly all attributes a call.
 var correlationLengths = func() (lengths uint64) {
-	for _, key := range mlattr.Calls().Correlation {
+	for _, key := range vocabulary.Calls().Correlation {
 		lengths |= 1 << (len(key) % 64)
 	}
 	return lengths
@@ -122,7 +123,7 @@ func signsOf(span ptrace.Span) signs {
 				return found | signFailed
 			}
 		default:
-			if !end.ReadAttribute(k, v) && correlationLengths>>(len(k)%64)&1 != 0 && mlattr.IsCorrelation(k) {
+			if !end.ReadAttribute(k, v) && correlationLengths>>(len(k)%64)&1 != 0 && vocabulary.IsCorrelation(k) {
 				found |= signCorrelated
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/exception"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -17,7 +18,7 @@ import (
 
 // calls has the attributes in which clients report the error of a call.
 var (
-	calls       = mlattr.Calls()
+	calls       = vocabulary.Calls()
 	typeKeys    = append([]string{mlattr.ErrorType}, calls.ErrorType...)
 	messageKeys = append([]string{mlattr.ErrorMessage}, calls.ErrorMessage...)
 )

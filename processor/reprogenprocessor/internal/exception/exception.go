@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // Exception is an exception as a program reports it.
@@ -29,7 +30,7 @@ const maxWrappers = 4
 func Unwrap(e Exception) Exception {
 	e.Message = stripColours(e.Message)
 	if e.Type == "" {
-		if inner, ok := mlattr.ReadPrintedError(e.Message); ok {
+		if inner, ok := vocabulary.ReadPrintedError(e.Message); ok {
 			return Exception(inner)
 		}
 	}

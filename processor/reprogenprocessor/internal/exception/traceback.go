@@ -5,7 +5,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
@@ -45,7 +45,7 @@ func FromTraceback(text string) (Exception, bool) {
 }
 
 // outputKeys have what a code executor printed.
-var outputKeys = mlattr.Calls().Output
+var outputKeys = vocabulary.Calls().Output
 
 // Printed reads the traceback that a code executor returned as the
 // code's output.

@@ -6,6 +6,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 )
 
@@ -18,12 +19,12 @@ const (
 
 var (
 	rankKeys        = []string{attr.Rank, mlattr.RankGlobal, "global_rank"}
-	correlationKeys = mlattr.Calls().Correlation
+	correlationKeys = vocabulary.Calls().Correlation
 )
 
 // RunOf returns the run that a span is part of and its rank there, or "".
 func RunOf(span, resource pcommon.Map) (run, rank string) {
-	return strings.Clone(mlattr.RunOf(span, resource)), firstID(MaxRank, rankKeys, span, resource)
+	return strings.Clone(vocabulary.RunOf(span, resource)), firstID(MaxRank, rankKeys, span, resource)
 }
 
 // CorrelationOf returns the id by which the spans of one call are joined that

@@ -7,6 +7,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
@@ -101,7 +102,7 @@ func Attributes(in jsontree.Object) jsontree.Object {
 
 // namesError has the keys whose value is an error's class, a word of HTTP's or
 // gRPC's for it, or what a program put there instead.
-var namesError = append([]string{mlattr.ErrorType, mlattr.ExceptionType, "error_type"}, mlattr.Calls().ErrorType...)
+var namesError = append([]string{mlattr.ErrorType, mlattr.ExceptionType, "error_type"}, vocabulary.Calls().ErrorType...)
 
 var httpStatus = regexp.MustCompile(`^[1-5][0-9]{2}$`)
 

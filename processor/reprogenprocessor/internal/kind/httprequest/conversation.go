@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
@@ -43,7 +44,7 @@ var requestParameters = [...]struct{ attribute, name string }{
 
 // isModelCall reports whether a span is that of one request to a model.
 func isModelCall(attributes pcommon.Map) bool {
-	return mlattr.IsModelRequest(attr.Text(attributes, mlattr.OperationKeys()...))
+	return vocabulary.IsModelRequest(attr.Text(attributes, vocabulary.OperationKeys()...))
 }
 
 // conversation reads the call to a model that a span is.
@@ -69,7 +70,7 @@ func conversation(span ptrace.Span) chat {
 		}
 	}
 	c := snapshot.New()
-	chat.Address = c.Text(attr.Text(attributes, mlattr.AddressKeys()...), snapshot.MaxValue)
+	chat.Address = c.Text(attr.Text(attributes, vocabulary.AddressKeys()...), snapshot.MaxValue)
 	if host := attr.Text(attributes, attrServerAddress); chat.Address == "" && host != "" {
 		chat.Address = c.Text(host, snapshot.MaxValue)
 		if port, ok := attributes.Get(attrServerPort); ok && port.Type() == pcommon.ValueTypeInt {

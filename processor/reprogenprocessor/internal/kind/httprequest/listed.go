@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
@@ -17,12 +19,12 @@ import (
 // keys are the attributes of a client that writes the messages of a request one by
 // one, or the whole request as one text.
 type keys struct {
-	mlattr.ListedRequest
+	table.ListedRequest
 	firstRole string
 }
 
 var clients = func() (all []keys) {
-	for _, r := range mlattr.ListedRequests() {
+	for _, r := range vocabulary.ListedRequests() {
 		all = append(all, keys{r, r.Messages + ".0.message.role"})
 	}
 	return all

@@ -6,7 +6,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // attrPayload has a whole call as JSON.
@@ -22,8 +23,8 @@ const (
 // keys are the span attributes in which clients send the call that failed: the
 // whole call in one, or each part in an attribute of its own. The first attribute
 // of a list that a span has counts.
-var keys = func() mlattr.CallKeys {
-	all := mlattr.Calls()
+var keys = func() table.CallKeys {
+	all := vocabulary.Calls()
 	all.Payload = append([]string{attrPayload}, all.Payload...)
 	return all
 }()

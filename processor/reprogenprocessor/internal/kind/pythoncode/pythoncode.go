@@ -9,7 +9,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/exception"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -19,7 +19,7 @@ import (
 )
 
 // codeKeys have the code that a model wrote.
-var codeKeys = mlattr.Calls().Code
+var codeKeys = vocabulary.Calls().Code
 
 //go:embed script/*.py.tmpl
 var files embed.FS
@@ -44,7 +44,7 @@ func New() *kind.Kind {
 // codeOf returns the code of a span of a code interpreter, if that code ran and
 // raised: the attribute alone may be anything.
 func codeOf(span ptrace.Span) string {
-	if !mlattr.RunsCode(span.Name()) {
+	if !vocabulary.RunsCode(span.Name()) {
 		return ""
 	}
 	code := attr.Text(span.Attributes(), codeKeys...)

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 var (
@@ -27,7 +27,7 @@ var launchers = map[string]bool{
 }
 
 // runsArguments reports whether a program runs what its arguments name.
-func runsArguments(program string) bool { return launchers[program] || mlattr.IsRunner(program) }
+func runsArguments(program string) bool { return launchers[program] || vocabulary.IsRunner(program) }
 
 // CheckCommand returns an error if entry is not a valid entry of allowed_commands.
 // The error shows the valid forms.

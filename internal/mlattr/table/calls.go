@@ -1,0 +1,66 @@
+package table
+
+// CallPart says which part of a call a span is. A call is one invocation of a
+// function, possibly in another process.
+type CallPart uint8
+
+const (
+	// NoCall is a span that is no part of a call.
+	NoCall CallPart = iota
+	// WholeCall is a call that no other span records.
+	WholeCall
+	// SharedCall is a call that spans above or below may record as well.
+	SharedCall
+	// FunctionPart is the time in the function that was called.
+	FunctionPart
+	// QueuePart is the wait for the worker that runs the function.
+	QueuePart
+)
+
+// CallKeys are the attribute keys under which a client records calls and what
+// became of them. The first key that a span has counts.
+type CallKeys struct {
+	// Payload has the whole call as JSON.
+	Payload []string
+	// Library, Module and Function name what was called.
+	Library, Module, Function []string
+	// Args and Kwargs have the arguments, as a list or map or the JSON of one.
+	Args, Kwargs []string
+	// Type says what was called: function, class, module_attr or dynamic.
+	Type []string
+	// Correlation has an id that spans of one call share across traces.
+	Correlation []string
+
+	// CodeSpans are beginnings of the names of spans that run code which a
+	// model wrote. Code is the key of the code there, Output that of what it
+	// printed, its traceback included.
+	CodeSpans, Code, Output []string
+
+	// ErrorType and ErrorMessage have the class and the text of an error, on
+	// spans without an exception event.
+	ErrorType, ErrorMessage []string
+}
+
+// String names the part, for documentation.
+func (p CallPart) String() string {
+	switch p {
+	case WholeCall:
+		return "a call"
+	case SharedCall:
+		return "a call, which other spans may record as well"
+	case FunctionPart:
+		return "the function of a call"
+	case QueuePart:
+		return "the wait of a call"
+	default:
+		return ""
+	}
+}
+
+// Lists returns the lists of all fields, in an order that is always the same.
+func (k *CallKeys) Lists() []*[]string {
+	return []*[]string{
+		&k.Payload, &k.Library, &k.Module, &k.Function, &k.Args, &k.Kwargs, &k.Type, &k.Correlation,
+		&k.CodeSpans, &k.Code, &k.Output, &k.ErrorType, &k.ErrorMessage,
+	}
+}

@@ -1,0 +1,87 @@
+package table
+
+// Trait is a property of a client that its spans do not state and that rules
+// depend on. A table lists the traits of its client; System.Has and System.With
+// ask for them. A client without a trait is treated as one that nothing is
+// known about.
+type Trait uint8
+
+const (
+	// ProcessIsRun is the trait of a client whose process is one run, so that a
+	// run id can be inferred from the process where none is stated.
+	ProcessIsRun Trait = iota
+	// TraceIsRun is the trait of a client whose trace is one run where its
+	// resource names a service and nothing else.
+	TraceIsRun
+	// ManyRuns is the trait of a client whose process serves many runs at once:
+	// no run starts or ends with the process.
+	ManyRuns
+	// IdlesBetweenSpans is the trait of a client whose spans cover all of its
+	// work: it is idle while it has no span. Such a client has no startup
+	// either.
+	IdlesBetweenSpans
+	// NoStartup is the trait of a client whose first span begins with the work
+	// that was asked for. The time before its first productive span is no
+	// startup, unless the start of its process is known.
+	NoStartup
+	// OneTrace is the trait of a client that has one trace for the life of a
+	// process. A new trace is a new attempt of the run.
+	OneTrace
+	// TracePerSpan is the trait of a client each of whose spans is a trace of
+	// its own: spans belong together by their times alone.
+	TracePerSpan
+	// StepsPerEpoch is the trait of a client that numbers the steps of each
+	// epoch from the start. Its step numbers say nothing about the run.
+	StepsPerEpoch
+	// ReportsSamples is the trait of a client whose spans state how many samples
+	// each step has. A number configured for each step is not used.
+	ReportsSamples
+	// EstimatesTokens is the trait of a client that estimates its token counts.
+	EstimatesTokens
+	// ModelsElsewhere is the trait of a client whose models run in other processes,
+	// for whose answers it waits.
+	ModelsElsewhere
+	// SomeRanksSend is the trait of a client whose user chooses which ranks send
+	// telemetry: a rank that has never sent is not missing.
+	SomeRanksSend
+	// StepsInMetrics is the trait of a client that may have no spans of its steps.
+	// Its metrics show then that it makes progress.
+	StepsInMetrics
+
+	// TraitCount is the number of traits.
+	TraitCount
+)
+
+// String returns what the trait says of a client, for documentation.
+func (t Trait) String() string {
+	switch t {
+	case ProcessIsRun:
+		return "A process is one run."
+	case TraceIsRun:
+		return "A trace is one run where the resource names only a service."
+	case ManyRuns:
+		return "A process serves many runs."
+	case IdlesBetweenSpans:
+		return "It is idle while it has no span."
+	case NoStartup:
+		return "The time before its first productive span is no startup."
+	case OneTrace:
+		return "A process has one trace."
+	case TracePerSpan:
+		return "Each span is a trace of its own."
+	case StepsPerEpoch:
+		return "Steps are numbered anew in each epoch."
+	case ReportsSamples:
+		return "Its spans state the samples of a step."
+	case EstimatesTokens:
+		return "Token counts are estimates."
+	case ModelsElsewhere:
+		return "Its models run in other processes."
+	case SomeRanksSend:
+		return "Only some of its ranks send."
+	case StepsInMetrics:
+		return "Its metrics show its steps where no spans do."
+	default:
+		return ""
+	}
+}

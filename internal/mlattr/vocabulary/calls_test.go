@@ -1,0 +1,88 @@
+package vocabulary_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+)
+
+func TestPartsOfCalls(t *testing.T) {
+	for name, tt := range map[string]struct {
+		system vocabulary.System
+		part   table.CallPart
+		of     string
+		queued bool
+	}{
+		"CodeExecutor.execute_code":              {part: table.WholeCall, of: "execute_code"},
+		"load_plugin":                            {system: vocabulary.TaskWeaver, part: table.WholeCall, of: "load_plugin"},
+		"run_code":                               {system: vocabulary.TaskWeaver, part: table.FunctionPart, of: "execute_code"},
+		"start":                                  {system: vocabulary.TaskWeaver, part: table.QueuePart, of: "execute_code"},
+		"BridgeService/ExecuteTool":              {system: vocabulary.Snakepit, part: table.FunctionPart},
+		"BridgeService/Ping":                     {system: vocabulary.Snakepit},
+		"snakepit.grpc.execute_tool":             {part: table.SharedCall},
+		"snakepit.call.stop":                     {part: table.SharedCall},
+		"snakepit.pool.checkout":                 {},
+		"future_store.execute_operation":         {part: table.WholeCall, queued: true},
+		"training_controller.save_checkpoint":    {queued: true},
+		"training_controller.run_forward":        {queued: true},
+		"training_controller.run_something_else": {system: vocabulary.TuFT, queued: true},
+		"training_controller.create_model":       {part: table.WholeCall},
+		"oai.proxy_inference":                    {system: vocabulary.TuFT, part: table.WholeCall},
+		"training_backend.forward":               {},
+		"":                                       {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			span := ptrace.NewSpan()
+			span.SetName(name)
+			f := new(vocabulary.Facts)
+			for range 2 { // the second time what was read before must be gone
+				vocabulary.Default().Span(tt.system, span, f)
+				part, of := f.Call()
+				assert.Equal(t, tt.part, part)
+				assert.Equal(t, tt.of, of)
+				assert.Equal(t, tt.queued, f.Queued())
+				vocabulary.Default().Enriched(tt.system, span, vocabulary.SlotsOf(), f)
+				part, of = f.Call()
+				assert.Equal(t, tt.part, part)
+				assert.Equal(t, tt.of, of)
+				assert.Equal(t, tt.queued, f.Queued())
+			}
+		})
+	}
+}
+
+// A program that is no known client may have spans of the same names.
+func TestNobodysSpanIsNoCall(t *testing.T) {
+	f := new(vocabulary.Facts)
+	for _, name := range []string{"run_code", "start", "BridgeService/ExecuteTool", "training_controller.run_job", "oai.proxy_inference"} {
+		span := ptrace.NewSpan()
+		span.SetName(name)
+		vocabulary.Default().Span(vocabulary.GenAI, span, f)
+		part, _ := f.Call()
+		assert.Equal(t, table.NoCall, part, name)
+		assert.False(t, f.Queued(), name)
+	}
+}
+
+func TestKeysOfCalls(t *testing.T) {
+	keys := vocabulary.Calls()
+	assert.Equal(t, []string{"snakepit.payload"}, keys.Payload)
+	assert.Equal(t, []string{"args", "snakepit.args"}, keys.Args)
+	assert.Equal(t, []string{"code"}, keys.Code)
+	assert.Equal(t, []string{"snakepit.grpc.error"}, keys.ErrorMessage)
+	keys.Args[0] = "changed"
+	assert.Equal(t, "args", vocabulary.Calls().Args[0], "the caller's copy")
+
+	for _, key := range keys.Correlation {
+		assert.True(t, vocabulary.IsCorrelation(key))
+	}
+	for _, key := range []string{"", "snakepit.correlation_ix", "correlation", "http.route"} {
+		assert.False(t, vocabulary.IsCorrelation(key), key)
+	}
+	assert.True(t, vocabulary.RunsCode("CodeExecutor.execute_code"))
+	assert.False(t, vocabulary.RunsCode("Planner.reply"))
+}

@@ -1,0 +1,241 @@
+package vocabulary
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+)
+
+// maxDynamic bounds the attributes of one item that come from prefix rules,
+// since the client decides on their number.
+const maxDynamic = 32
+
+// maxTail is the longest end of a key after the prefix of a prefix rule, in
+// bytes.
+const maxTail = 64
+
+// maxOffset is above every Alias.Offset.
+const maxOffset = 1 << 8
+
+// collect reads the attributes in one pass. Canonical ones and those of
+// recognised clients become facts. The others wait in f.pending until all
+// clients are recognised.
+func (r *Reader) collect(attrs pcommon.Map, item where, name string, f *Facts) {
+	dynamic := 0
+	for key, value := range attrs.All() {
+		entry := r.keys.find(key)
+		if entry == nil {
+			if item == onSpan && key != "" && r.begins[key[0]] && dynamic < maxDynamic && r.collectPrefixed(key, value, f) {
+				dynamic++
+			}
+			continue
+		}
+		if entry.own != 0 {
+			f.readOwn("", entry.slot, entry.own, value)
+		}
+		for i := range entry.rules {
+			found := &entry.rules[i]
+			if found.where&item == 0 || !hasPrefixIn(name, found.spans) {
+				continue
+			}
+			if found.evidence {
+				f.Systems |= found.system
+			}
+			f.consider(found, value, "")
+		}
+		if entry.fields != nil && item == onSpan {
+			collectFields(value, entry.fields, f)
+		}
+	}
+}
+
+// collectPrefixed reads a key by the prefix rules. It reports whether one
+// matched.
+func (r *Reader) collectPrefixed(key string, value pcommon.Value, f *Facts) bool {
+	for i := range r.prefixes {
+		p := &r.prefixes[i]
+		tail, ok := strings.CutPrefix(key, p.prefix)
+		if !ok {
+			continue
+		}
+		if len(tail) > maxTail || !mlattr.ValidID(tail) {
+			f.Rejected++
+			return false
+		}
+		if p.rule.rank == rankOwn {
+			f.readOwn(key, 0, table.KindDouble, value)
+			return true
+		}
+		f.consider(&p.rule, value, tail)
+		return true
+	}
+	return false
+}
+
+func hasPrefixIn(name string, prefixes []string) bool {
+	if len(prefixes) == 0 {
+		return true
+	}
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// consider makes a fact of an attribute that matches a rule, or adds it to
+// f.pending where the rule's client is not recognised yet.
+func (f *Facts) consider(of *rule, value pcommon.Value, tail string) {
+	if of.system == 0 || of.system&f.Systems != 0 {
+		f.take(of, value, tail)
+		return
+	}
+	f.pending = append(f.pending, candidate{rule: of, value: value, tail: tail})
+}
+
+// settle makes facts of the pending attributes of recognised clients and drops
+// the others.
+func (r *Reader) settle(f *Facts) {
+	if len(f.pending) == 0 {
+		return
+	}
+	for i := range f.pending {
+		c := &f.pending[i]
+		if c.rule.system == 0 || c.rule.system&f.Systems != 0 {
+			f.take(c.rule, c.value, c.tail)
+		}
+	}
+	clear(f.pending)
+	f.pending = f.pending[:0]
+}
+
+// take makes a fact of an attribute that matches a rule. tail is the end of the
+// key after the prefix of a prefix rule.
+func (f *Facts) take(of *rule, value pcommon.Value, tail string) {
+	fact := Fact{Key: of.canonical, slot: of.slot, rank: of.rank}
+	if of.reads != nil {
+		if fact.Text = translate(of, value); fact.Text != "" {
+			fact.Kind = of.kind
+			fact.Bool = fact.Text == table.WordTrue
+			fact.ReadOnly = of.readOnly
+			f.add(&fact)
+		}
+		return
+	}
+	ok := read(&fact, of.kind, value)
+	if fact.Unreadable && of.slot == slotQueueTime {
+		// A negative wait was a short one, measured by two clocks.
+		fact.Double, fact.Unreadable, ok = 0, false, true
+	}
+	if !ok && !fact.NonFinite {
+		if !saysNone(&fact, value) {
+			f.Rejected++
+		}
+		if !fact.Unreadable {
+			return
+		}
+	}
+	if tail != "" {
+		fact.Key = f.dynamicKey(fact.Key, tail)
+		fact.slot = SlotOf(fact.Key)
+	}
+	if of.factor != 0 && !mlattr.StatesUnit(value) {
+		fact.Double *= of.factor
+	}
+	if fact.Kind == table.KindInt && fact.Int < math.MaxInt64-maxOffset {
+		fact.Int += of.offset
+	}
+	if of.inverse && !invert(&fact) {
+		return
+	}
+	fact.ReadOnly = of.readOnly
+	f.add(&fact)
+}
+
+// invert turns the time for each unit into units a second. It returns false
+// where the result is not a number.
+func invert(fact *Fact) bool {
+	fact.Kind, fact.Double = table.KindDouble, 1/fact.Double
+	return fact.usable() && fact.Double > 0 && !math.IsInf(fact.Double, 0)
+}
+
+// translate returns the canonical value of a client's text, or "".
+func translate(of *rule, value pcommon.Value) string {
+	if value.Type() != pcommon.ValueTypeStr {
+		return ""
+	}
+	text := of.reads(value.Str())
+	if of.kind == table.KindID && !mlattr.ValidID(text) || !utf8.ValidString(text) {
+		return ""
+	}
+	return mlattr.CutText(text, mlattr.MaxText)
+}
+
+// saysNone reports whether a value without a fact is a valid answer: a
+// launcher's word for "no id", or a kind of device without an index.
+func saysNone(fact *Fact, value pcommon.Value) bool {
+	switch fact.Kind {
+	case table.KindJobID:
+		return mlattr.Sentinel(fact.Text)
+	case table.KindDevice:
+		return value.Type() == pcommon.ValueTypeStr && mlattr.IsDevice(value.Str())
+	default:
+		return false
+	}
+}
+
+// readOwn reads an attribute that has its canonical name, which is key for one
+// without a slot.
+func (f *Facts) readOwn(key string, slot Slot, kind table.Kind, value pcommon.Value) {
+	fact := f.reserve(slot, key, rankOwn)
+	if fact == nil {
+		return
+	}
+	fact.Own = true
+	if !read(fact, kind, value) && !fact.NonFinite {
+		fact.Unreadable = true
+	}
+}
+
+// read sets the fact's value and reports whether there is a usable one.
+func read(fact *Fact, kind table.Kind, value pcommon.Value) (ok bool) {
+	fact.Kind = kind
+	switch kind {
+	case table.KindText, table.KindSecret:
+		fact.Text, ok = mlattr.ReadText(value)
+	case table.KindTexts:
+		fact.Text, ok = readTexts(value)
+	case table.KindID:
+		fact.Text, ok = mlattr.ReadID(value)
+	case table.KindJobID:
+		fact.Text, ok = mlattr.ReadID(value)
+		ok = ok && !mlattr.Sentinel(fact.Text)
+	case table.KindInt:
+		fact.Int, ok = mlattr.ReadInt(value)
+	case table.KindCount:
+		fact.Int, ok = mlattr.ReadInt(value)
+		ok = ok && fact.Int >= 0
+	case table.KindDevice:
+		fact.Int, ok = mlattr.ReadDevice(value)
+	case table.KindDouble:
+		fact.Double, ok, fact.NonFinite = mlattr.ReadDouble(value)
+	case table.KindSeconds:
+		fact.Double, ok, fact.NonFinite = mlattr.ReadSeconds(value)
+		if ok && fact.Double < 0 {
+			ok, fact.Unreadable = false, true
+		}
+	case table.KindInstant:
+		fact.Int, ok = mlattr.ReadInstant(value)
+	case table.KindBool:
+		if ok = value.Type() == pcommon.ValueTypeBool; ok {
+			fact.Bool = value.Bool()
+		}
+	}
+	return ok
+}

@@ -1,0 +1,55 @@
+package vocabulary
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+)
+
+func TestKeyTableFindsEveryKeyAndNoOther(t *testing.T) {
+	r := Default()
+	keys := make(map[string]bool)
+	for name := range kinds {
+		keys[name] = !onlyRead(name)
+	}
+	for _, client := range Tables() {
+		for _, aliases := range [][]table.Alias{client.Resource, client.Span, client.Point} {
+			for _, alias := range aliases {
+				keys[alias.Source] = true
+			}
+		}
+	}
+	for key, want := range keys {
+		assert.Equal(t, want, r.keys.find(key) != nil, key)
+		for _, other := range []string{key + "x", key[1:], key[:len(key)-1], "x" + key[1:]} {
+			if !keys[other] {
+				assert.Nil(t, r.keys.find(other), other)
+			}
+		}
+	}
+	assert.Nil(t, r.keys.find(""))
+}
+
+func TestKeyTableChainsAreShort(t *testing.T) {
+	client := &Default().keys
+	longest := 0
+	for _, at := range client.first {
+		n := 0
+		for ; at != 0; at = client.entries[at-1].next {
+			n++
+		}
+		longest = max(longest, n)
+	}
+	assert.LessOrEqual(t, longest, 4)
+}
+
+func TestSlots(t *testing.T) {
+	require.Less(t, len(kinds), maxSlots)
+	for name := range kinds {
+		assert.Equal(t, name, slotNames[SlotOf(name)])
+	}
+	assert.Zero(t, SlotOf("val.f1"))
+}

@@ -1,0 +1,138 @@
+package vocabulary_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+)
+
+func TestMetricMeaning(t *testing.T) {
+	r := vocabulary.Default()
+	for name, tt := range map[string]struct {
+		known        vocabulary.System
+		metric, unit string
+		measure      string // empty is none
+		factor       float64
+		tokens       string
+	}{
+		"as Prometheus has it":         {metric: "vllm:prompt_tokens_total", measure: table.MeasureTokens, factor: 1, tokens: "input"},
+		"as OpenTelemetry has it":      {metric: "vllm:prompt_tokens", measure: table.MeasureTokens, factor: 1, tokens: "input"},
+		"through Ray":                  {metric: "ray_vllm_generation_tokens_total", measure: table.MeasureTokens, factor: 1, tokens: "output"},
+		"with dots":                    {metric: "tgi.request.input.length", measure: table.MeasureTokens, factor: 1, tokens: "input"},
+		"a total in the name itself":   {metric: "vllm:iteration_tokens_total", measure: table.MeasureTokens, factor: 1},
+		"seconds by their unit":        {metric: "vllm:e2e_request_latency_seconds", unit: "seconds", measure: table.MeasureRequestDuration, factor: 1},
+		"milliseconds by the table":    {metric: "ttft_milliseconds", measure: table.MeasureTimeToFirstToken, factor: 1e-3},
+		"the metric's unit wins":       {metric: "ttft_milliseconds", unit: "s", measure: table.MeasureTimeToFirstToken, factor: 1},
+		"a unit that it cannot have":   {metric: "ttft_milliseconds", unit: "By"},
+		"an annotation":                {metric: "prompt_size", unit: "{part}", known: vocabulary.TaskWeaver, measure: table.MeasureTokens, factor: 1},
+		"brackets and per cent":        {metric: "mfu(%)", known: vocabulary.TorchTitan, measure: table.MeasureMFU, factor: 0.01},
+		"changed by Prometheus":        {metric: "time_metrics_end_to_end_s_", measure: table.MeasureStepDuration, factor: 1},
+		"an everyday name":             {metric: "throughput"},
+		"the same where it is known":   {metric: "throughput", known: vocabulary.Megatron, measure: table.MeasureFLOPThroughput, factor: 1},
+		"the same of another client":   {metric: "throughput", known: vocabulary.TorchTitan},
+		"one name of several":          {metric: "grad-norm", known: vocabulary.Transformers | vocabulary.TorchTitan, measure: table.MeasureGradientNorm, factor: 1},
+		"a stranger's":                 {metric: "http.server.duration"},
+		"a name that is too long":      {metric: strings.Repeat("x", 129)},
+		"no name":                      {metric: ""},
+		"no letter":                    {metric: "::"},
+		"nothing but an ending":        {metric: "_total"},
+		"the conventions'":             {metric: "gen_ai.client.token.usage", unit: "token", measure: table.MeasureTokens, factor: 1},
+		"a rate as its client says it": {metric: "tuft.sampling.tokens_per_second", unit: "tokens/s", measure: table.MeasureTokenThroughput, factor: 1, tokens: "output"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := r.MetricMeaning(tt.known, tt.metric, tt.unit)
+			require.Equal(t, tt.measure != "", ok)
+			assert.Equal(t, tt.measure, got.Measure)
+			assert.InDelta(t, tt.factor, got.Factor, 0)
+			assert.Equal(t, tt.tokens, got.TokenType)
+		})
+	}
+}
+
+func TestUserMetrics(t *testing.T) {
+	r, err := vocabulary.NewReader(vocabulary.Options{Systems: vocabulary.AllSystems, Metrics: map[string]vocabulary.MetricAlias{
+		"acme.latency":       {Measure: table.MeasureRequestDuration, Unit: "ms"},
+		"acme.tokens":        {Measure: table.MeasureTokens, TokenType: "output"},
+		"vllm:prompt_tokens": {Measure: table.MeasureRequests},
+		"throughput":         {Measure: table.MeasureTokenThroughput},
+	}})
+	require.NoError(t, err)
+	got, ok := r.MetricMeaning(0, "acme_latency", "s")
+	assert.True(t, ok)
+	assert.InDelta(t, 1e-3, got.Factor, 0, "what the user says about the unit holds, whatever the metric says")
+	got, _ = r.MetricMeaning(0, "acme.tokens_total", "")
+	assert.Equal(t, table.MeasureTokens, got.Measure)
+	assert.Equal(t, "output", got.TokenType)
+	got, _ = r.MetricMeaning(0, "vllm:prompt_tokens", "")
+	assert.Equal(t, table.MeasureRequests, got.Measure, "before the tables")
+	got, _ = r.MetricMeaning(0, "throughput", "")
+	assert.Equal(t, table.MeasureTokenThroughput, got.Measure)
+
+	for name, tt := range map[string]struct {
+		alias vocabulary.MetricAlias
+		want  string
+	}{
+		"measure": {vocabulary.MetricAlias{Measure: "tokens"}, `"tokens" is not a measure`},
+		"unit":    {vocabulary.MetricAlias{Measure: table.MeasureTokens, Unit: "s"}, `"s" is not a unit of "ml.tokens"`},
+		"type":    {vocabulary.MetricAlias{Measure: table.MeasureTokens, TokenType: "both"}, `"both" is not a token type`},
+	} {
+		_, err := vocabulary.NewReader(vocabulary.Options{Metrics: map[string]vocabulary.MetricAlias{"a": tt.alias}})
+		require.ErrorContains(t, err, tt.want, name)
+		require.ErrorContains(t, err, `"a"`, name)
+	}
+}
+
+func TestMetricMeaningAllocatesNothing(t *testing.T) {
+	r := vocabulary.Default()
+	assert.Zero(t, testing.AllocsPerRun(100, func() { r.MetricMeaning(0, "ray_vllm_generation_tokens_total", "") }))
+}
+
+// TestMetricTables shows that every metric of a table is found under its name,
+// and that what repeats another names one of the same client, or else of any.
+func TestMetricTables(t *testing.T) {
+	r := vocabulary.Default()
+	anyones := make(map[string]table.Metric)
+	for _, client := range vocabulary.Tables() {
+		for _, metric := range client.Metrics {
+			anyones[metric.Source] = metric
+		}
+	}
+	for _, client := range vocabulary.Tables() {
+		names := make(map[string]table.Metric)
+		for _, metric := range client.Metrics {
+			names[metric.Source] = metric
+		}
+		for _, metric := range client.Metrics {
+			got, ok := r.MetricMeaning(client.System, metric.Source, "")
+			require.True(t, ok, metric.Source)
+			assert.Equal(t, metric.Measure, got.Measure, metric.Source)
+			assert.NotEmpty(t, metric.Instrument.String(), metric.Source)
+			for _, other := range metric.Repeats {
+				repeated, own := names[other]
+				if !own {
+					repeated = anyones[other]
+				}
+				assert.Equal(t, metric.Measure, repeated.Measure, metric.Source)
+				assert.NotContains(t, repeated.Repeats, metric.Source, "one of two counts")
+			}
+			if metric.Part != "" {
+				assert.Equal(t, table.MeasureGPUMemory, metric.Measure, metric.Source)
+			}
+		}
+	}
+}
+
+func FuzzMetricMeaning(f *testing.F) {
+	f.Add("vllm:prompt_tokens_total", "")
+	f.Add("ray_ray_total_total", "{}")
+	f.Add("\xff__", "s")
+	f.Fuzz(func(t *testing.T, name, unit string) {
+		got, ok := vocabulary.Default().MetricMeaning(vocabulary.AllSystems, name, unit)
+		assert.Equal(t, ok, got.Factor > 0)
+	})
+}

@@ -1,0 +1,117 @@
+// Package vocabulary reads what clients send, by the tables of package clients, as
+// facts under canonical names.
+package vocabulary
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Options selects what a Reader knows.
+type Options struct {
+	// Systems are the vocabularies to use. The tables of launchers and users
+	// and the canonical names are always used.
+	Systems System
+	// Aliases map a client's key to a canonical attribute. They are the user's
+	// own, hold for resources, spans, points and log records, and go before the
+	// tables.
+	Aliases map[string]string
+	// Metrics are the user's own metrics by name. They go before the tables.
+	Metrics map[string]MetricAlias
+}
+
+// Reader reads telemetry by the selected vocabularies. It never changes and is
+// safe for concurrent use.
+type Reader struct {
+	keys     keyTable
+	prefixes []prefixRule
+	// begins has true for each byte that a prefix begins with.
+	begins [256]bool
+	tables []Vocabulary
+
+	exact    map[string][]nameRule
+	affixes  []nameRule // Prefix and Suffix, in table order
+	numbered []nameRule
+	filter   nameFilter
+
+	events      eventTable
+	firstTokens []firstToken
+	// streams are the clients that have rules in firstTokens.
+	streams System
+
+	metrics map[string][]metricRule
+}
+
+// Resource reads a resource's attributes into f, and recognises its clients.
+func (r *Reader) Resource(attrs pcommon.Map, f *Facts) {
+	f.begin()
+	r.collect(attrs, onResource, "", f)
+	f.Systems |= r.recognise(attrs)
+	r.settle(f)
+}
+
+// Span reads a span into f. known are the clients that the span's resource and
+// scope identify. A client's rule applies only where the client is recognised:
+// by known, by a key in its own name space, or by the span's name.
+func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
+	f.begin()
+	f.Systems = known
+	attrs, name := span.Attributes(), span.Name()
+	r.collect(attrs, onSpan, name, f)
+	matched, number := r.name(name, span.ParentSpanID().IsEmpty(), attrs, f.Systems)
+	if matched != nil {
+		f.Systems |= matched.system
+		f.name = matched
+	}
+	r.settle(f)
+	r.timeFirstToken(span, f)
+	completeInput(f)
+	checkCurrency(f)
+	if matched == nil {
+		disown(f)
+		return
+	}
+	f.setName(slotPhase, matched.Phase)
+	f.setName(slotOperation, matched.Operation)
+	f.setName(slotRole, matched.Role)
+	if matched.number != 0 {
+		f.setInt(matched.number, number)
+	}
+	if f.At(slotLoss) != nil {
+		f.setName(slotLossScope, matched.LossScope)
+	}
+	disown(f)
+}
+
+// disown empties a phase that the span inherited: it belongs to an ancestor,
+// and the ancestor would be counted twice.
+func disown(f *Facts) {
+	source := f.At(slotSource)
+	if source == nil || !strings.Contains(source.text(), mlattr.InheritedPhase) {
+		return
+	}
+	if phase := f.At(slotPhase); phase != nil && phase.Own {
+		phase.Text, phase.Inherited = "", true
+	}
+}
+
+// Point reads a metric point's attributes into f. known is as for Span.
+func (r *Reader) Point(known System, attrs pcommon.Map, f *Facts) {
+	f.begin()
+	f.Systems = known
+	r.collect(attrs, onPoint, "", f)
+	r.settle(f)
+}
+
+// Record reads a log record's attributes into f, by the rules for spans. known
+// is as for Span.
+func (r *Reader) Record(known System, attrs pcommon.Map, f *Facts) {
+	f.begin()
+	f.Systems = known
+	r.collect(attrs, onSpan, "", f)
+	r.settle(f)
+}

@@ -1,0 +1,101 @@
+package vocabulary
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+)
+
+// The id of a run is the first of these that is stated and is no sentinel:
+//
+//  1. RunID under its canonical name, unless it is inferred: ml_enrich or the
+//     user has decided.
+//  2. TrainingRunID.
+//  3. RunID under a client's or launcher's name, or inferred.
+//  4. JobID.
+//  5. KubernetesJob.
+var (
+	slotRunID       = SlotOf(mlattr.RunID)
+	slotRunInferred = SlotOf(mlattr.RunInferred)
+	slotTrainingRun = SlotOf(mlattr.TrainingRunID)
+	slotJobID       = SlotOf(mlattr.JobID)
+	slotKubernetes  = SlotOf(mlattr.KubernetesJob)
+)
+
+// Run returns the id of the run that the facts state, or "". inferred reports
+// that the id was computed and that nobody sent it.
+func (f *Facts) Run() (id string, inferred bool) {
+	if id, inferred = f.NamedRun(); id != "" {
+		return id, inferred
+	}
+	for _, slot := range [...]Slot{slotJobID, slotKubernetes} {
+		if id = f.TextAt(slot); !mlattr.Sentinel(id) {
+			return id, false
+		}
+	}
+	return "", false
+}
+
+// NamedRun is Run without the ids of schedulers. It is for spans: a job id on a
+// span says less than the run that the resource names.
+func (f *Facts) NamedRun() (id string, inferred bool) {
+	run, mark := f.At(slotRunID), f.At(slotRunInferred)
+	return NamedRun(run.text(), run != nil && run.Own, mark != nil && mark.Bool, f.TextAt(slotTrainingRun))
+}
+
+// NamedRun is Facts.NamedRun for values that were read elsewhere: of RunID, with
+// whether it has its canonical name and is inferred, and of TrainingRunID.
+func NamedRun(run string, canonical, runInferred bool, training string) (id string, inferred bool) {
+	switch named := !mlattr.Sentinel(run); {
+	case named && canonical && !runInferred:
+		return run, false
+	case !mlattr.Sentinel(training):
+		return training, false
+	case named:
+		return run, runInferred
+	default:
+		return "", false
+	}
+}
+
+// statedRunKeys are the keys that RunOf reads. The last is the client's own key
+// of JobID, for attributes that ml_enrich has not seen.
+var statedRunKeys = [...]string{mlattr.RunID, mlattr.TrainingRunID, mlattr.JobID, "job_id"}
+
+// RunOf returns the id of the run that attributes state, or "", where no Reader
+// has read them. Of each key the first map that has it counts, so a span's
+// attributes go before its resource's. An inferred RunID is skipped: it is the
+// id of one process, and the ranks of a run do not share it. The id may share
+// memory with the attributes.
+func RunOf(attributes ...pcommon.Map) string {
+	inferred := false
+	for _, m := range attributes {
+		if v, ok := m.Get(mlattr.RunInferred); ok && v.Type() == pcommon.ValueTypeBool && v.Bool() {
+			inferred = true
+		}
+	}
+	for _, key := range statedRunKeys {
+		if key == mlattr.RunID && inferred {
+			continue
+		}
+		for _, m := range attributes {
+			if v, ok := m.Get(key); ok {
+				if id, ok := mlattr.ReadID(v); ok && !mlattr.Sentinel(id) {
+					return id
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// ServesCallers reports whether a service of this name works for the runs of its
+// callers and is no run itself, although its client's processes are.
+func ServesCallers(service string) bool {
+	return slices.Contains(workerServices, service)
+}
+
+var workerServices = collectKeys(func(t *table.Table) []string { return t.WorkerServices })

@@ -1,0 +1,80 @@
+package vocabulary
+
+import (
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/clients"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+)
+
+// System is a client's vocabulary, or a set of several as a bit mask. Zero is
+// none.
+type System uint64
+
+// Vocabulary is the table of a client with its bit.
+type Vocabulary struct {
+	table.Table
+	// System is the client's own bit. Zero means that the table holds for every
+	// client.
+	System System
+}
+
+// Vocabularies by name, for tests. Rules ask for a Trait, so a new client needs
+// no constant.
+const (
+	TorchTel System = 1 << iota
+	TuFT
+	Snakepit
+	FX
+	TaskWeaver
+	GenAI
+	VLLM
+	OpenLLMetry
+	OpenInference
+	Vercel
+	MLflow
+	Langfuse
+	TGI
+	SGLang
+	Transformers
+	TorchTitan
+	Megatron
+)
+
+// AllSystems is every vocabulary.
+const AllSystems System = 1<<clients.Count - 1
+
+// systemNames are the names of the bits of a System, from the lowest.
+var systemNames = func() (names []string) {
+	for _, t := range Tables() {
+		if t.System != 0 {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}()
+
+// SystemNames returns what ParseSystem accepts, in the tables' order.
+func SystemNames() []string { return append([]string(nil), systemNames...) }
+
+// ParseSystem returns the vocabulary of a name. It returns false for an unknown
+// name.
+func ParseSystem(name string) (System, bool) {
+	for i, known := range systemNames {
+		if name == known {
+			return 1 << i, true
+		}
+	}
+	return 0, false
+}
+
+// String returns the names of the vocabularies of a set, separated by commas.
+func (s System) String() string {
+	var names []string
+	for i, name := range systemNames {
+		if s&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
+}

@@ -1,0 +1,34 @@
+package vocabulary_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+)
+
+func TestTraitsOfASetOfClients(t *testing.T) {
+	both := vocabulary.TuFT | vocabulary.TorchTel | vocabulary.GenAI
+	assert.True(t, both.Has(table.ManyRuns))
+	assert.Equal(t, vocabulary.TorchTel, both.With(table.ProcessIsRun))
+	assert.Equal(t, vocabulary.TorchTel|vocabulary.TuFT, both.With(table.NoStartup))
+	assert.False(t, vocabulary.GenAI.Has(table.ProcessIsRun), "nothing is known of it")
+	assert.False(t, vocabulary.System(0).Has(table.ProcessIsRun))
+}
+
+// A rule that asks for a trait which no client has does nothing, and the page
+// would not explain it.
+func TestEveryTraitHasAClientAndAText(t *testing.T) {
+	for trait := table.Trait(0); trait.String() != ""; trait++ {
+		assert.True(t, vocabulary.AllSystems.Has(trait), trait.String())
+	}
+	for _, client := range vocabulary.Tables() {
+		for _, trait := range client.Traits {
+			assert.NotEmpty(t, trait.String(), client.Name)
+		}
+		assert.False(t, client.System.Has(table.ProcessIsRun) && client.System.Has(table.ManyRuns), client.Name)
+		assert.False(t, client.System.Has(table.TraceIsRun) && !client.System.Has(table.ProcessIsRun), client.Name)
+	}
+}
