@@ -18,15 +18,8 @@ import (
 )
 
 const (
-	defaultFlushInterval     = 15 * time.Second
-	defaultMetricsExpiration = time.Hour
-	defaultMaxSeries         = 100_000
-	defaultMaxRuns           = 200
-	defaultSlowThreshold     = time.Second
-	defaultInitialZero       = 15 * time.Second
-	defaultFirstStepTimeout  = 30 * time.Minute
-	defaultStallTimeout      = 5 * time.Minute
-	defaultIdleTimeout       = 30 * time.Minute
+	defaultFlushInterval = 15 * time.Second
+	defaultMaxRuns       = 200
 
 	// minDuration refuses a mistyped or forgotten unit: "15ms" for "15s" would overload
 	// the back end, and 300 is 300ns.
@@ -186,14 +179,14 @@ var _ component.Config = (*Config)(nil)
 func createDefaultConfig() component.Config {
 	return &Config{
 		FlushInterval:     defaultFlushInterval,
-		InitialZero:       defaultInitialZero,
-		MetricsExpiration: defaultMetricsExpiration,
-		MaxSeries:         defaultMaxSeries,
+		InitialZero:       15 * time.Second,
+		MetricsExpiration: time.Hour,
+		MaxSeries:         100_000,
 		MaxRuns:           defaultMaxRuns,
-		FirstStepTimeout:  defaultFirstStepTimeout,
-		StallTimeout:      defaultStallTimeout,
-		IdleTimeout:       defaultIdleTimeout,
-		SlowThreshold:     defaultSlowThreshold,
+		FirstStepTimeout:  30 * time.Minute,
+		StallTimeout:      5 * time.Minute,
+		IdleTimeout:       30 * time.Minute,
+		SlowThreshold:     time.Second,
 	}
 }
 
@@ -201,39 +194,36 @@ func createDefaultConfig() component.Config {
 // the key accepts.
 func (c *Config) Validate() error {
 	var errs []error
-	if c.FlushInterval < minDuration {
-		errs = append(errs, fmt.Errorf(`"flush_interval" is %s, must be at least %s`, c.FlushInterval, minDuration))
-	}
-	if c.MetricsExpiration < 0 || c.MetricsExpiration != 0 && c.MetricsExpiration < c.FlushInterval {
-		errs = append(errs, fmt.Errorf(`"metrics_expiration" is %s, must be 0 (never) or at least "flush_interval" (%s)`, c.MetricsExpiration, c.FlushInterval))
-	}
-	if c.MaxSeries < 1 {
-		errs = append(errs, fmt.Errorf(`"max_series" is %d, must be at least 1`, c.MaxSeries))
-	}
-	if c.MaxRuns < 0 {
-		errs = append(errs, fmt.Errorf(`"max_runs" is %d, must not be negative`, c.MaxRuns))
-	}
-	if c.InitialZero < 0 {
-		errs = append(errs, fmt.Errorf(`"initial_zero" is %s, must be 0 (the value at once) or more`, c.InitialZero))
-	}
-	if c.FirstStepTimeout != 0 && c.FirstStepTimeout < minDuration {
-		errs = append(errs, fmt.Errorf(`"first_step_timeout" is %s, must be 0 (never stalled before the first step) or at least %s`, c.FirstStepTimeout, minDuration))
-	}
-	if c.StallTimeout < minDuration {
-		errs = append(errs, fmt.Errorf(`"stall_timeout" is %s, must be at least %s`, c.StallTimeout, minDuration))
-	}
-	if c.IdleTimeout != 0 && c.IdleTimeout < minDuration {
-		errs = append(errs, fmt.Errorf(`"idle_timeout" is %s, must be 0 (an idle GPU is no problem) or at least %s`, c.IdleTimeout, minDuration))
-	}
-	if c.SlowThreshold < 0 {
-		errs = append(errs, fmt.Errorf(`"slow_threshold" is %s, must be 0 (no call is slow) or more`, c.SlowThreshold))
+	for _, of := range [...]struct {
+		ok   bool
+		key  string
+		is   any
+		must string
+	}{
+		{c.FlushInterval >= minDuration, "flush_interval", c.FlushInterval, "be at least " + minDuration.String()},
+		{c.MetricsExpiration == 0 || c.MetricsExpiration >= max(c.FlushInterval, 0), "metrics_expiration", c.MetricsExpiration, fmt.Sprintf(`be 0 (never) or at least "flush_interval" (%s)`, c.FlushInterval)},
+		{c.MaxSeries >= 1, "max_series", c.MaxSeries, "be at least 1"},
+		{c.MaxRuns >= 0, "max_runs", c.MaxRuns, "not be negative"},
+		{c.InitialZero >= 0, "initial_zero", c.InitialZero, "be 0 (the value at once) or more"},
+		{c.FirstStepTimeout == 0 || c.FirstStepTimeout >= minDuration, "first_step_timeout", c.FirstStepTimeout, "be 0 (never stalled before the first step) or at least " + minDuration.String()},
+		{c.StallTimeout >= minDuration, "stall_timeout", c.StallTimeout, "be at least " + minDuration.String()},
+		{c.IdleTimeout == 0 || c.IdleTimeout >= minDuration, "idle_timeout", c.IdleTimeout, "be 0 (an idle GPU is no problem) or at least " + minDuration.String()},
+		{c.SlowThreshold >= 0, "slow_threshold", c.SlowThreshold, "be 0 (no call is slow) or more"},
+	} {
+		if !of.ok {
+			errs = append(errs, fmt.Errorf("%q is %v, must %s", of.key, of.is, of.must))
+		}
 	}
 	if err := c.Prices.check(); err != nil {
 		errs = append(errs, fmt.Errorf(`"prices": %w`, err))
 	}
 	for _, kind := range c.Shadow {
 		if _, known := mlattr.ProblemNamed(kind); !known {
-			errs = append(errs, fmt.Errorf(`"shadow" has %q, must have kinds of problems: %s`, kind, problemNames()))
+			var names []string
+			for i := range mlattr.Problems {
+				names = append(names, mlattr.Problems[i].Name)
+			}
+			errs = append(errs, fmt.Errorf(`"shadow" has %q, must have kinds of problems: %s`, kind, strings.Join(names, ", ")))
 		}
 	}
 	if err := checkInstanceLabel(c.InstanceLabel); err != nil {
@@ -245,15 +235,6 @@ func (c *Config) Validate() error {
 // timeouts returns those by which runs are judged.
 func (c *Config) timeouts() runs.Timeouts {
 	return runs.Timeouts{FirstStep: c.FirstStepTimeout, Stall: c.StallTimeout, Idle: c.IdleTimeout}
-}
-
-// problemNames returns the kinds of problems, for a message.
-func problemNames() string {
-	names := make([]string, 0, len(mlattr.Problems))
-	for i := range mlattr.Problems {
-		names = append(names, mlattr.Problems[i].Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // maxInstanceLabel is the longest name of Config.InstanceLabel, in bytes.
@@ -273,20 +254,17 @@ func checkInstanceLabel(name string) error {
 	if len(name) > maxInstanceLabel || !instanceLabels.MatchString(name) {
 		return fmt.Errorf(`must be empty or a letter followed by letters, digits, "_" and ".", at most %d`, maxInstanceLabel)
 	}
-	shown := shownName(name)
-	taken := slices.Contains(reservedLabels, shown) || strings.HasPrefix(shown, "ml_") || strings.HasPrefix(shown, "otel_") ||
-		slices.ContainsFunc(series.RunLabels, func(label string) bool { return shownName(label) == shown })
+	shown := func(label string) string { return strings.ReplaceAll(label, ".", "_") }
+	same := func(label string) bool { return shown(label) == shown(name) }
+	taken := strings.HasPrefix(shown(name), "ml_") || strings.HasPrefix(shown(name), "otel_") || slices.ContainsFunc(slices.Concat(reservedLabels, series.RunLabels), same)
 	for i := range series.All {
-		taken = taken || slices.ContainsFunc(series.All[i].Labels, func(label string) bool { return shownName(label) == shown })
+		taken = taken || slices.ContainsFunc(series.All[i].Labels, same)
 	}
 	if taken {
 		return errors.New("must not be a label that series have, nor begin with ml or otel")
 	}
 	return nil
 }
-
-// shownName returns the name of a label in Prometheus.
-func shownName(name string) string { return strings.ReplaceAll(name, ".", "_") }
 
 // writerOf returns the attribute that tells this collector's series from those of
 // others; its name is empty if the configuration asks for none. It returns an error

@@ -43,7 +43,7 @@ type metricsConnector struct {
 
 	readers sync.Pool
 	tally   *spans.Tally
-	prices  *price.Watched
+	prices  *price.File
 	flusher streams.Flusher
 
 	// cancel ends an emission that exceeds the time of Shutdown.
@@ -67,7 +67,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		next:        next,
 		now:         time.Now,
 		tally:       spans.NewTally(),
-		prices:      price.NewWatched(cfg.Prices.File, set.Logger),
+		prices:      price.NewFile(cfg.Prices.File, set.Logger),
 		readers: sync.Pool{New: func() any {
 			return spans.New(spans.Options{Slow: cfg.SlowThreshold.Seconds(), GenAI: cfg.GenAIMetrics})
 		}},
@@ -111,7 +111,7 @@ func (c *metricsConnector) Shutdown(ctx context.Context) (err error) {
 }
 
 func (c *metricsConnector) end(ctx context.Context) (err error) {
-	defer c.telemetry.shutdown()
+	defer c.telemetry.builder.Shutdown()
 	if c.stop == nil {
 		return nil
 	}

@@ -3,7 +3,6 @@ package mlmetricsconnector
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -87,13 +86,9 @@ func (c *conclusions) settleProblems(ctx context.Context, facts *gpus.Facts, now
 	began, ended, open := c.problems.Settle(now, c.changesBefore, c.news(facts, now))
 	c.shared.open.Store(&open)
 	c.shared.restored.CompareAndSwap(restored, nil)
-	if left := c.shared.history.Left(); left > 0 {
-		c.telemetry.left.Add(overMaxChanges, left)
-	}
+	c.telemetry.leave(overMaxChanges, c.shared.history.Left())
+	c.telemetry.leave(overMaxProblems, c.problems.Left())
 	c.shared.history.Tidy(now)
-	if left := c.problems.Left(); left > 0 {
-		c.telemetry.left.Add(overMaxProblems, left)
-	}
 	for i := range open {
 		if open[i].Shadow || open[i].Severity == mlattr.SeverityMark {
 			continue
@@ -110,7 +105,6 @@ func (c *conclusions) settleProblems(ctx context.Context, facts *gpus.Facts, now
 // of a host, and of a run that is silent, are over when their detector says so, unless
 // it has forgotten them in a restart.
 func (c *conclusions) news(facts *gpus.Facts, now time.Time) func(*problem.Entry) time.Time {
-	reads := sync.OnceValue(c.shared.seen.Reads)
 	return func(p *problem.Entry) (newest time.Time) {
 		kind, _ := mlattr.ProblemNamed(p.Kind)
 		unreported := detect.EndsUnreported(p.Kind)
@@ -125,16 +119,16 @@ func (c *conclusions) news(facts *gpus.Facts, now time.Time) func(*problem.Entry
 			// A run that hung before a restart is over when it sends, or has released
 			// its GPUs.
 			if of := runs.RunOf(key); !p.Restored || unreported || facts.HeldBy(of).Released {
-				newest = reads().Runs[of]
+				newest = facts.ReadOf[of]
 			}
 			if run := c.clocks.Run(key); run != nil && run.Seen.After(newest) {
 				newest = run.Seen
 			}
 			return newest
 		case mlattr.OfGPU:
-			return reads().GPUs[gpus.Key{Host: p.Subject.Host, ID: p.Subject.GPU}]
+			return facts.Read[gpus.Key{Host: p.Subject.Host, ID: p.Subject.GPU}]
 		default:
-			for key, at := range reads().GPUs {
+			for key, at := range facts.Read {
 				if key.Host == p.Subject.Host && at.After(newest) {
 					newest = at
 				}

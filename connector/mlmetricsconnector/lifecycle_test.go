@@ -81,7 +81,7 @@ func TestACounterBeginsAtZero(t *testing.T) {
 		assert.Zero(t, rates.Exemplars().Len(), "they come with the value")
 		assert.InDelta(t, 0.5, find(t, md, "ml.loss").Gauge().DataPoints().At(0).DoubleValue(), 0, "a gauge has no zero")
 
-		time.Sleep(defaultInitialZero - time.Second)
+		time.Sleep(createDefaultConfig().(*Config).InitialZero - time.Second)
 		synctest.Wait()
 		assert.Equal(t, int64(0), counters(lastOf(t, next))["ml.steps"])
 		time.Sleep(defaultFlushInterval)

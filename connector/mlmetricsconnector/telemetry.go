@@ -45,56 +45,50 @@ func newTelemetry(set connector.Settings) (*telemetry, error) {
 }
 
 func (t *telemetry) observe(store *streams.Store) error {
+	of := func(value func() int64) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(value(), t.own)
+			return nil
+		}
+	}
 	return errors.Join(
-		t.builder.RegisterConnectorMlMetricsStreamsCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(store.Streams(), t.own)
-			return nil
-		}),
-		t.builder.RegisterConnectorMlMetricsSeriesCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(store.Series(), t.own)
-			return nil
-		}),
-		t.builder.RegisterConnectorMlMetricsRunsCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(store.Runs(), t.own)
-			return nil
-		}))
+		t.builder.RegisterConnectorMlMetricsStreamsCallback(of(store.Streams)),
+		t.builder.RegisterConnectorMlMetricsSeriesCallback(of(store.Series)),
+		t.builder.RegisterConnectorMlMetricsRunsCallback(of(store.Runs)))
 }
 
 func (t *telemetry) record(ctx context.Context, duplicates int64, skipped spans.Skipped, over streams.Overflowed) {
-	add := func(counter metric.Int64Counter, n int64, option metric.MeasurementOption) {
-		if n > 0 {
-			counter.Add(ctx, n, option)
-		}
+	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, duplicates, t.duplicates, "")
+	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, skipped.OutOfRange, t.outOfRange, "")
+	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, skipped.Clamped, t.negativeWait, "")
+	t.count(ctx, t.builder.ConnectorMlMetricsRepairedNames, skipped.Repaired, t.own, "")
+	t.count(ctx, t.builder.ConnectorMlMetricsOverflowedUpdates, over.Series, t.tooManySeries, overMaxSeries)
+	t.count(ctx, t.builder.ConnectorMlMetricsOverflowedUpdates, over.Runs, t.tooManyRuns, overMaxRuns)
+}
+
+// count adds n to a counter, and to what is left out for a reason, if there is one.
+func (t *telemetry) count(ctx context.Context, counter metric.Int64Counter, n int64, option metric.MeasurementOption, reason string) {
+	if n > 0 {
+		counter.Add(ctx, n, option)
+		t.leave(reason, n)
 	}
-	add(t.builder.ConnectorMlMetricsSkipped, duplicates, t.duplicates)
-	add(t.builder.ConnectorMlMetricsSkipped, skipped.OutOfRange, t.outOfRange)
-	add(t.builder.ConnectorMlMetricsSkipped, skipped.Clamped, t.negativeWait)
-	add(t.builder.ConnectorMlMetricsRepairedNames, skipped.Repaired, t.own)
-	add(t.builder.ConnectorMlMetricsOverflowedUpdates, over.Series, t.tooManySeries)
-	add(t.builder.ConnectorMlMetricsOverflowedUpdates, over.Runs, t.tooManyRuns)
-	if over.Series > 0 {
-		t.left.Add(overMaxSeries, over.Series)
-	}
-	if over.Runs > 0 {
-		t.left.Add(overMaxRuns, over.Runs)
+}
+
+// leave adds n to what is left out for a reason, if there is one.
+func (t *telemetry) leave(reason string, n int64) {
+	if n > 0 && reason != "" {
+		t.left.Add(reason, n)
 	}
 }
 
 // evicted counts runs that were replaced by new ones.
 func (t *telemetry) evicted(ctx context.Context, n int64) {
-	if n > 0 {
-		t.builder.ConnectorMlMetricsRunsEvicted.Add(ctx, n, t.own)
-		t.left.Add(evictedRuns, n)
-	}
+	t.count(ctx, t.builder.ConnectorMlMetricsRunsEvicted, n, t.own, evictedRuns)
 }
 
 func (t *telemetry) expired(ctx context.Context, n int64) {
-	if n > 0 {
-		t.builder.ConnectorMlMetricsStreamsExpired.Add(ctx, n, t.own)
-	}
+	t.count(ctx, t.builder.ConnectorMlMetricsStreamsExpired, n, t.own, "")
 }
-
-func (t *telemetry) shutdown() { t.builder.Shutdown() }
 
 // Reasons for what is left out.
 const (

@@ -1,8 +1,14 @@
+// Package change notices what is new of programs, runs and hosts: the first time
+// that a value is another one than before. It does not use pdata.
 package change
 
 import (
 	"cmp"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,10 +97,10 @@ type item struct {
 
 // nodes are the hosts of a run.
 type nodes struct {
-	// ranks has the host of each rank.
-	ranks map[string]string
-	hosts map[string]bool
-	seen  time.Time
+	// Ranks has the host of each rank, Hosts are those in order that it used.
+	Ranks map[string]string `json:"ranks,omitempty"`
+	Hosts []string          `json:"hosts,omitempty"`
+	Seen  time.Time         `json:"seen"`
 }
 
 // History remembers values and changes. It is safe for concurrent use.
@@ -120,6 +126,17 @@ func NewHistory() *History {
 	return h
 }
 
+// Hash returns a short hash of a text that must not be kept. Without the key of the
+// History nobody can compare it with the hash of a guess.
+func (h *History) Hash(text string) string {
+	h.mu.Lock()
+	key := h.key
+	h.mu.Unlock()
+	mac := hmac.New(sha256.New, key[:])
+	mac.Write([]byte(text))
+	return hex.EncodeToString(mac.Sum(nil)[:6])
+}
+
 // See notes values that were seen at now. It keeps none of their memory.
 func (h *History) See(observations []Observation, now time.Time) {
 	if len(observations) == 0 {
@@ -142,7 +159,7 @@ func (h *History) See(observations []Observation, now time.Time) {
 			known = &values{}
 			h.addItem(item{o.Of.clone(), strings.Clone(o.Kind), strings.Clone(o.Name)}, known)
 		}
-		if from, to, changed := known.see(o.Value, now, rules[o.Kind]); changed {
+		if from, to, changed := known.see(o.Value, now, slices.Contains(settlingKinds, o.Kind)); changed {
 			c := &Change{Time: now, Kind: o.Kind, Of: o.Of.clone(), Run: strings.Clone(o.Run), From: from, To: to}
 			name := strings.Clone(o.Name)
 			if o.Kind == mlattr.ChangeSettings {
@@ -177,20 +194,8 @@ func (h *History) removeItem(id item) {
 	}
 }
 
-// rules are how the values of each kind become changes.
-var rules = map[string]rule{
-	mlattr.ChangeVersion:        {returns: true},
-	mlattr.ChangeCommit:         {returns: true},
-	mlattr.ChangeImage:          {returns: true},
-	mlattr.ChangeFramework:      {returns: true},
-	mlattr.ChangeDriver:         {returns: true},
-	mlattr.ChangeWorldSize:      {returns: true},
-	mlattr.ChangeModel:          {settles: true},
-	mlattr.ChangeAnsweringModel: {settles: true},
-	mlattr.ChangePrompt:         {settles: true},
-	mlattr.ChangeTools:          {settles: true},
-	mlattr.ChangeSettings:       {settles: true},
-}
+// settlingKinds are the kinds of which an item may have several values from the beginning.
+var settlingKinds = []string{mlattr.ChangeModel, mlattr.ChangeAnsweringModel, mlattr.ChangePrompt, mlattr.ChangeTools, mlattr.ChangeSettings}
 
 // place notes on which host a rank of a run is. It is a change if the run did not
 // use the host before.
@@ -201,33 +206,32 @@ func (h *History) place(o *Observation, now time.Time) {
 			h.left++
 			return
 		}
-		run = &nodes{ranks: make(map[string]string), hosts: make(map[string]bool)}
+		run = &nodes{Ranks: make(map[string]string)}
 		h.runs[o.Of.clone()] = run
 	}
-	run.seen = now
-	was, known := run.ranks[o.Name]
+	run.Seen = now
+	was, known := run.Ranks[o.Name]
 	if known && was == o.Value {
 		return
 	}
-	if !known && h.ranks >= maxRanks {
-		h.left++
-		return
-	}
 	if !known {
+		if h.ranks >= maxRanks {
+			h.left++
+			return
+		}
 		h.ranks++
 	}
 	host := strings.Clone(o.Value)
-	run.ranks[strings.Clone(o.Name)] = host
-	if run.hosts[host] {
+	run.Ranks[strings.Clone(o.Name)] = host
+	at, used := slices.BinarySearch(run.Hosts, host)
+	if used {
 		return
 	}
-	if len(run.hosts) >= 2*len(run.ranks)+spareHosts {
-		clear(run.hosts)
-		for _, used := range run.ranks {
-			run.hosts[used] = true
-		}
+	if len(run.Hosts) >= 2*len(run.Ranks)+spareHosts {
+		run.Hosts = slices.Compact(slices.Sorted(maps.Values(run.Ranks)))
+	} else {
+		run.Hosts = slices.Insert(run.Hosts, at, host)
 	}
-	run.hosts[host] = true
 	if !known {
 		return
 	}
@@ -352,7 +356,7 @@ func (h *History) Before(of Subject, at time.Time) []Change {
 // concerns reports whether a change may matter to a subject.
 func (h *History) concerns(c *Change, of Subject) bool {
 	if c.Of.Host != "" {
-		if run := h.runs[Subject{Resource: of.Resource, Run: of.Run}]; run != nil && run.hosts[c.Of.Host] {
+		if run := h.runs[Subject{Resource: of.Resource, Run: of.Run}]; run != nil && slices.Contains(run.Hosts, c.Of.Host) {
 			return true
 		}
 		return c.Of.Host == of.Host
@@ -379,8 +383,8 @@ func (h *History) Tidy(now time.Time) {
 		}
 	}
 	for id, run := range h.runs {
-		if now.Sub(run.seen) > kept {
-			h.ranks -= len(run.ranks)
+		if now.Sub(run.Seen) > kept {
+			h.ranks -= len(run.Ranks)
 			delete(h.runs, id)
 			delete(h.attempts, id)
 		}

@@ -28,19 +28,15 @@ type exported struct {
 }
 
 type exportedItem struct {
-	Of     Subject     `json:"of"`
-	Kind   string      `json:"kind"`
-	Name   string      `json:"name,omitempty"`
-	First  time.Time   `json:"first"`
-	Values []value     `json:"values"`
-	Fresh  []time.Time `json:"fresh,omitempty"`
+	Of   Subject `json:"of"`
+	Kind string  `json:"kind"`
+	Name string  `json:"name,omitempty"`
+	values
 }
 
 type exportedRun struct {
-	Of    Subject           `json:"of"`
-	Ranks map[string]string `json:"ranks,omitempty"`
-	Hosts []string          `json:"hosts,omitempty"`
-	Seen  time.Time         `json:"seen"`
+	Of Subject `json:"of"`
+	nodes
 }
 
 // Export returns what is needed after a restart as JSON: the same bytes if nothing
@@ -70,29 +66,14 @@ func (h *History) export() exported {
 	defer h.mu.Unlock()
 	out := exported{Version: exportVersion, Key: slices.Clone(h.key[:])}
 	for id, v := range h.items {
-		one := exportedItem{Of: id.of, Kind: id.kind, Name: id.name, First: v.first.UTC()}
-		for _, known := range v.known {
-			one.Values = append(one.Values, value{Text: known.Text, Seen: tenMinutes(known.Seen)})
-			if known == v.current {
-				last := len(one.Values) - 1
-				one.Values[0], one.Values[last] = one.Values[last], one.Values[0]
-			}
+		one := exportedItem{id.of, id.kind, id.name, values{v.First.UTC(), slices.Clone(v.Known), slices.Clone(v.Fresh)}}
+		for i := range one.Known {
+			one.Known[i].Seen = tenMinutes(one.Known[i].Seen)
 		}
-		for _, at := range v.fresh {
-			if !at.IsZero() {
-				one.Fresh = append(one.Fresh, at.UTC())
-			}
-		}
-		slices.SortFunc(one.Fresh, time.Time.Compare)
 		out.Items = append(out.Items, one)
 	}
 	for of, run := range h.runs {
-		one := exportedRun{Of: of, Ranks: maps.Clone(run.ranks), Seen: tenMinutes(run.seen)}
-		for host := range run.hosts {
-			one.Hosts = append(one.Hosts, host)
-		}
-		slices.Sort(one.Hosts)
-		out.Runs = append(out.Runs, one)
+		out.Runs = append(out.Runs, exportedRun{of, nodes{maps.Clone(run.Ranks), slices.Clone(run.Hosts), tenMinutes(run.Seen)}})
 	}
 	for _, c := range slices.Backward(h.all) {
 		one := *c
@@ -106,14 +87,6 @@ func (h *History) export() exported {
 		return cmp.Or(b.Seen.Compare(a.Seen), compareSubjects(a.Of, b.Of))
 	})
 	return out
-}
-
-// seen returns when the item was seen last.
-func (i *exportedItem) seen() time.Time {
-	if len(i.Values) == 0 {
-		return i.First
-	}
-	return i.Values[0].Seen
 }
 
 func compareSubjects(a, b Subject) int {
@@ -159,35 +132,22 @@ func (h *History) Import(data []byte) error {
 }
 
 func (h *History) importItem(one *exportedItem) {
-	if !h.hasRoom(one.Of) || len(one.Values) == 0 || len(one.Name) > maxImported {
+	one.Known = slices.DeleteFunc(one.Known[:min(len(one.Known), maxValues)], func(v value) bool { return len(v.Text) > maxImported })
+	if !h.hasRoom(one.Of) || len(one.Known) == 0 || len(one.Name) > maxImported {
 		return
 	}
-	v := &values{first: one.First}
-	for i := range one.Values[:min(len(one.Values), maxValues)] {
-		if known := one.Values[i]; len(known.Text) <= maxImported {
-			v.known = append(v.known, &known)
-		}
-	}
-	if len(v.known) == 0 {
-		return
-	}
-	v.current = v.known[0]
-	for _, at := range one.Fresh[max(0, len(one.Fresh)-maxADay):] {
-		v.fresh[v.next] = at
-		v.next = (v.next + 1) % maxADay
-	}
-	h.addItem(item{one.Of, one.Kind, one.Name}, v)
+	one.Fresh = one.Fresh[max(0, len(one.Fresh)-maxADay):]
+	h.addItem(item{one.Of, one.Kind, one.Name}, &one.values)
 }
 
 func (h *History) importRun(one *exportedRun) {
 	if len(h.runs) >= maxRuns || h.ranks+len(one.Ranks) > maxRanks {
 		return
 	}
-	run := &nodes{ranks: make(map[string]string, len(one.Ranks)), hosts: make(map[string]bool, len(one.Hosts)), seen: one.Seen}
-	maps.Copy(run.ranks, one.Ranks)
-	for _, host := range one.Hosts[:min(len(one.Hosts), maxRanks)] {
-		run.hosts[host] = true
+	if one.Ranks == nil {
+		one.Ranks = make(map[string]string)
 	}
-	h.ranks += len(run.ranks)
-	h.runs[one.Of] = run
+	one.Hosts = slices.Compact(slices.Sorted(slices.Values(one.Hosts[:min(len(one.Hosts), maxRanks)])))
+	h.ranks += len(one.Ranks)
+	h.runs[one.Of] = &one.nodes
 }

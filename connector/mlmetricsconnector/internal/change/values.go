@@ -1,6 +1,7 @@
 package change
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -19,16 +20,6 @@ const (
 	maxAnHour, maxADay = 3, 10
 )
 
-// rule is how the values of a kind become changes.
-type rule struct {
-	// settles reports whether an item may have several values from the beginning,
-	// as a service that uses two models.
-	settles bool
-	// returns reports whether a value that returns after outOfUse is a change, as
-	// a version that is rolled back.
-	returns bool
-}
-
 // value is a value of an item.
 type value struct {
 	Text string    `json:"text"`
@@ -37,80 +28,76 @@ type value struct {
 
 // values are those of one item. The zero value is ready.
 type values struct {
-	// known is by text, in the order of first sight.
-	known []*value
-	// current is the one that was seen last.
-	current *value
-	// first is when the item was first seen, fresh when each of the newest values
-	// that were new was.
-	first time.Time
-	fresh [maxADay]time.Time
-	next  int
+	// First is when the item was first seen, Fresh when each of the newest values
+	// that were new was, the oldest first.
+	First time.Time `json:"first"`
+	// Known are its values, the one that was seen last first.
+	Known []value     `json:"values"`
+	Fresh []time.Time `json:"fresh,omitempty"`
 }
 
 // see notes that a value was seen. If it is a change, it returns the value before,
-// and ok. It allocates only for a value that is not known.
-func (v *values) see(text string, now time.Time, r rule) (from, to string, ok bool) {
-	for _, one := range v.known {
-		if one.Text != text {
-			continue
+// and ok. It allocates only for a value that is not known. settles reports whether an item
+// may have several values from the beginning, as a service that uses two models. Else a
+// value that returns after outOfUse is a change, as a version that is rolled back.
+func (v *values) see(text string, now time.Time, settles bool) (from, to string, ok bool) {
+	was, at := "", slices.IndexFunc(v.Known, func(one value) bool { return one.Text == text })
+	if len(v.Known) > 0 {
+		was = v.Known[0].Text
+	}
+	known := at >= 0
+	if !known {
+		if at = len(v.Known); at == 0 {
+			v.First = now
 		}
-		back := r.returns && one != v.current && now.Sub(one.Seen) >= outOfUse
-		was := v.current
-		one.Seen, v.current = now, one
-		if back && v.mayChange(now) {
-			return was.Text, one.Text, true
+		if !v.makeRoom(now) {
+			return "", "", false
 		}
+		at = len(v.Known)
+		v.Known = append(v.Known, value{Text: strings.Clone(text)})
+	}
+	before := v.Known[at].Seen
+	v.Known[0], v.Known[at] = v.Known[at], v.Known[0]
+	v.Known[0].Seen = now
+	switch {
+	case known && (settles || at == 0 || now.Sub(before) < outOfUse), !known && len(v.Known) == 1, !known && settles && now.Sub(v.First) < settling:
 		return "", "", false
 	}
-	if !v.makeRoom(now) {
-		return "", "", false
-	}
-	one, was := &value{Text: strings.Clone(text), Seen: now}, v.current
-	v.known, v.current = append(v.known, one), one
-	if was == nil {
-		v.first = now
-		return "", "", false
-	}
-	if r.settles && now.Sub(v.first) < settling || !v.mayChange(now) {
-		return "", "", false
-	}
-	return was.Text, one.Text, true
+	return was, v.Known[0].Text, v.mayChange(now)
 }
 
 // makeRoom reports whether there is room for one more value. As many values that
 // are in use at the same time are no changes.
 func (v *values) makeRoom(now time.Time) bool {
-	if len(v.known) < maxValues {
+	if len(v.Known) < maxValues {
 		return true
 	}
 	oldest := 0
-	for i, one := range v.known {
-		if one.Seen.Before(v.known[oldest].Seen) {
+	for i, one := range v.Known {
+		if one.Seen.Before(v.Known[oldest].Seen) {
 			oldest = i
 		}
 	}
-	if now.Sub(v.known[oldest].Seen) < outOfUse {
+	if now.Sub(v.Known[oldest].Seen) < outOfUse {
 		return false
 	}
-	v.known = append(v.known[:oldest], v.known[oldest+1:]...)
+	v.Known = slices.Delete(v.Known, oldest, oldest+1)
 	return true
 }
 
 // mayChange notes one more change, and reports whether there were few of them
 // before it.
 func (v *values) mayChange(now time.Time) bool {
-	at := func(ago int) time.Time { return v.fresh[(v.next+2*maxADay-ago)%maxADay] }
-	few := now.Sub(at(maxAnHour)) >= time.Hour && now.Sub(at(maxADay)) >= 24*time.Hour
-	v.fresh[v.next%maxADay] = now
-	v.next = (v.next + 1) % maxADay
+	n := len(v.Fresh)
+	few := (n < maxAnHour || now.Sub(v.Fresh[n-maxAnHour]) >= time.Hour) && (n < maxADay || now.Sub(v.Fresh[n-maxADay]) >= 24*time.Hour)
+	v.Fresh = append(v.Fresh[max(0, n-maxADay+1):], now)
 	return few
 }
 
 // seen returns when any value was seen last.
 func (v *values) seen() time.Time {
-	if v.current == nil {
-		return v.first
+	if len(v.Known) == 0 {
+		return v.First
 	}
-	return v.current.Seen
+	return v.Known[0].Seen
 }

@@ -1,7 +1,6 @@
 package detect_test
 
 import (
-	"iter"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -112,8 +111,10 @@ func (a *agent) chat(failed bool) {
 }
 
 // one is one span of a service.
-func one(of streams.Resource, span *serving.Span) iter.Seq2[streams.Resource, *serving.Span] {
-	return func(yield func(streams.Resource, *serving.Span) bool) { yield(of, span) }
+func one(of streams.Resource, span *serving.Span) []serving.Span {
+	all := []serving.Span{*span}
+	all[0].Resource = of
+	return all
 }
 
 // detectors remember nothing of services, and nobody reads the store.

@@ -1,6 +1,9 @@
 package gpus
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,21 +22,36 @@ const (
 	// after their last data.
 	maxHosts      = 8192
 	rememberHeard = time.Hour
+	// rememberSilent is how long the GPUs of a silent host are remembered, of which nobody
+	// knows what has become, and one that has failed: as long as their problems last.
+	rememberSilent = 24 * time.Hour
+	// maxVictims limits the workloads that are named for one failed GPU.
+	maxVictims = 8
 )
 
 // Facts is what an emission knows of GPUs and their hosts.
 type Facts struct {
-	// Uses is what each run has of GPUs, States each of these.
+	// Uses is what each run has of GPUs that are read, States each of its GPUs in the order
+	// of their hosts and ids, of a silent host as it was last.
 	Uses   map[Run]Use
 	States map[Run][]State
+	// Services is the mean utilization of the GPUs whose memory each service holds on each
+	// host, as far as that is known.
+	Services map[Service]float64
+	// Idle has the GPUs that are read, that workloads hold and whose use is known, Prices what
+	// an hour of each GPU costs that is read, as far as that is known.
 	Idle   map[Key]Idle
 	Prices map[Key]float64
 	Failed map[Key]Failure
-	// Hosts are those whose GPUs are read. Silent are those that send nothing any more,
-	// and Heard is when each has last sent anything.
+	// Hosts are those whose GPUs are read. Silent are those whose are not any more and that
+	// send nothing else, and Heard is when each has last sent anything.
 	Hosts  map[string]bool
 	Silent map[string]SilentHost
 	Heard  map[string]time.Time
+	// Read is when each GPU was read last, ReadOf that of the GPUs that each run holds, or held
+	// within 5 minutes, also of those without an id.
+	Read   map[Key]time.Time
+	ReadOf map[Run]time.Time
 
 	// holders are the runs that hold GPU memory, or did within GoneAfter or when a host
 	// of their GPUs was last read that is silent, and holderIDs their ids.
@@ -43,6 +61,79 @@ type Facts struct {
 	// released them.
 	holding  map[Run]Hold
 	released map[Run]bool
+}
+
+// Use is what a run has of GPUs.
+type Use struct {
+	// GPUs is the number of GPUs that it holds. A GPU that several workloads hold
+	// is divided equally.
+	GPUs float64
+	// Utilization is the mean over its GPUs, of the SMs where that is known,
+	// negative if none is known.
+	Utilization float64
+	// Price is what an hour of its GPUs costs, in US dollars, negative if that of
+	// one is not known.
+	Price float64
+}
+
+// Service is a service on a host.
+type Service struct{ Host, Service string }
+
+// Idle is the time for which a GPU does nothing.
+type Idle struct {
+	// Since is the time of its last reading if it works.
+	Since time.Time
+	For   time.Duration
+	// Seen is when the GPU was last read. Holder is the workload that has held it for the
+	// longest time, Run that of the workload, "" if it has none.
+	Seen   time.Time
+	Holder Owner
+	Run    string
+	// Memory is what is used of its memory, in bytes, 0 if unknown.
+	Memory float64
+}
+
+// Failure is a GPU that has failed.
+type Failure struct {
+	// Since is when it was first seen as failed, Seen when it was last.
+	Since, Seen time.Time
+	// Held are the workloads that held it.
+	Held []Victim
+	// Recovery is what the driver asks for, an mlattr.GPURecoveryAction.
+	Recovery int
+	// Index is the driver's index of the GPU, "" if unknown.
+	Index string
+}
+
+// SilentHost is a host whose GPUs are not read any more.
+type SilentHost struct {
+	// Since is when they were last read, Noticed when the host had been silent for
+	// three of its intervals.
+	Since, Noticed time.Time
+	// Workloads are those that held memory of a GPU then, once for each GPU.
+	Workloads []HeldBy
+}
+
+// HeldBy is a workload that held a GPU at its last reading.
+type HeldBy struct {
+	// Run is its ml.run.id, or "".
+	Run   string
+	Owner Owner
+	GPU   Key
+	// Worked is when its GPU was last seen to work, zero if it never was.
+	Worked time.Time
+}
+
+// Hold is what a run holds.
+type Hold struct {
+	// Since is since when the run holds GPU memory, zero if it holds none now.
+	Since time.Time
+	// Silent is when the newest of its GPUs was read, if the hosts of all of them are
+	// silent, else zero. Host is the first of its hosts that is silent, or "".
+	Silent time.Time
+	Host   string
+	// heard reports whether one of its GPUs is read.
+	heard bool
 }
 
 // Holds reports whether a run with an id holds GPUs.
@@ -90,25 +181,262 @@ func (f *Facts) Write(store *streams.Store, now time.Time) (over streams.Overflo
 	return over
 }
 
-// Facts returns what is known of GPUs and their hosts, and forgets what was not seen for
-// 5 minutes. services are those that have a run with an id.
+// look is a GPU at an emission.
+type look struct {
+	*gpu
+	Key
+	// silent reports whether no reading of its host's GPUs has come for three of its
+	// intervals, and asOf is the time until which something is known of it: the time of
+	// that reading if so, else now.
+	silent bool
+	asOf   time.Time
+	// present are the workloads of its newest reading, of which holding hold memory.
+	present, holding int
+}
+
+// mean is a mean of utilizations.
+type mean struct {
+	Use
+	sum                float64
+	measured, unpriced int
+}
+
+// add adds the utilization of a GPU.
+func (m *mean) add(g *gpu) {
+	if utilization, ok := g.utilization(SMUtilization, Utilization); ok {
+		m.sum, m.measured = m.sum+utilization, m.measured+1
+	}
+}
+
+// Facts returns what is known of GPUs and their hosts, and forgets what was not read for
+// 5 minutes, of a silent host or if it has failed for a day. services are those that have a
+// run with an id.
 func (f *Fleet) Facts(services map[string][]string, hosts *Hosts, now time.Time) *Facts {
-	f.Settle(services, now)
 	facts := &Facts{
-		holders: make(map[Run]bool, len(f.seen)), holderIDs: make(map[string]bool, len(f.seen)),
-		Uses: f.Runs(now), Idle: f.Idle(now), Prices: f.Prices(now), Failed: f.Failed(),
-		States: f.States(), Hosts: f.Hosts(now), holding: f.Holding(now), released: make(map[Run]bool),
-		Silent: f.Silent(now), Heard: f.Read(),
+		Uses: make(map[Run]Use), States: make(map[Run][]State), Services: make(map[Service]float64), Idle: make(map[Key]Idle),
+		Prices: make(map[Key]float64), Failed: make(map[Key]Failure), Hosts: make(map[string]bool), Silent: make(map[string]SilentHost),
+		Heard: make(map[string]time.Time), Read: make(map[Key]time.Time), ReadOf: make(map[Run]time.Time),
+		holders: make(map[Run]bool), holderIDs: make(map[string]bool), holding: make(map[Run]Hold), released: make(map[Run]bool),
+	}
+	f.services = services
+	means, full, known := make(map[Run]*mean), len(f.all) >= maxGPUs, make(map[string]bool, len(f.hosts))
+	ofServices := make(map[Service]*mean)
+	// In order, so that sums of fractions, and what a limit leaves out, do not change.
+	for _, key := range slices.SortedFunc(maps.Keys(f.all), compareKeys) {
+		host := f.hosts[key.Host]
+		l := look{gpu: f.all[key], Key: key, silent: host.Silent(now), asOf: now}
+		if l.silent {
+			l.asOf = host.Last
+		}
+		if age := now.Sub(l.seen); age > GoneAfter {
+			if full || age > rememberSilent || l.failed.IsZero() && l.asOf.Sub(l.seen) > GoneAfter {
+				f.holders -= len(l.holders)
+				delete(f.all, key)
+				continue
+			}
+			l.priced = false
+		}
+		known[key.Host] = true
+		if l.silent {
+			of := facts.Silent[key.Host]
+			of.Since, of.Noticed = host.Last, host.Last.Add(host.After())
+			facts.Silent[key.Host] = of
+		}
+		all := f.settle(&l)
+		for _, h := range all {
+			f.add(facts, &l, h, means)
+		}
+		facts.add(&l, all, ofServices)
+	}
+	for host, one := range f.hosts {
+		if !known[host] {
+			delete(f.hosts, host)
+			continue
+		}
+		facts.Heard[host] = one.Last
+		if !one.Silent(now) {
+			facts.Hosts[host] = true
+		}
+	}
+	for run, m := range means {
+		m.Utilization = -1
+		if m.measured > 0 {
+			m.Utilization = m.sum / float64(m.measured)
+		}
+		if m.unpriced > 0 {
+			m.Price = -1
+		}
+		facts.Uses[run] = m.Use
+	}
+	for of, m := range ofServices {
+		facts.Services[of] = m.sum / float64(m.measured)
 	}
 	hosts.add(facts, now)
+	f.remember(facts, now)
+	return facts
+}
+
+// settle forgets workloads of a GPU, returns the others in order, and concludes since when
+// they hold it, and which held it when it failed.
+func (f *Fleet) settle(l *look) []*holder {
+	held := false
+	for w, h := range l.holders {
+		h.settle(l.gpu, l.asOf)
+		held = held || h.memory && h.current
+		if l.asOf.Sub(h.seen) > GoneAfter {
+			delete(l.holders, w)
+			f.holders--
+			continue
+		}
+		if h.current {
+			l.present++
+			if h.memory {
+				l.holding++
+			}
+		}
+	}
+	if !held {
+		l.heldSince = time.Time{}
+	} else if l.heldSince.IsZero() {
+		l.heldSince = l.seen
+	}
+	all := slices.SortedFunc(maps.Values(l.holders), compareHolders)
+	if l.failed.IsZero() {
+		return all
+	}
+	// Those of one service without a run are known by the first one.
+	for _, h := range all {
+		same := func(v Victim) bool { return v.Run == h.Run && v.Owner.Service == h.service }
+		if h.memory && l.failed.Sub(h.seen) <= GoneAfter && len(l.victims) < maxVictims && !slices.ContainsFunc(l.victims, same) {
+			l.victims = append(l.victims, Victim{h.Run, h.owner})
+		}
+	}
+	return all
+}
+
+// add adds a workload of a GPU.
+func (f *Fleet) add(to *Facts, l *look, h *holder, means map[Run]*mean) {
+	holds := !h.since.IsZero() && l.asOf.Sub(l.seen) <= unreadAfter
+	if holds && l.silent {
+		of := to.Silent[l.Host]
+		of.Workloads = append(of.Workloads, HeldBy{h.Run, h.owner, l.Key, l.worked})
+		to.Silent[l.Host] = of
+	}
+	runs := f.runsOf(Run{h.Run, h.service})
+	for _, run := range runs {
+		if l.seen.After(to.ReadOf[run]) {
+			to.ReadOf[run] = l.seen
+		}
+	}
+	if h.Run == "" {
+		return
+	}
+	var state State
+	if h.memory && h.current {
+		state = l.state(l.Key, h)
+		if l.holding == 1 {
+			l.forecast(&state, h)
+		}
+	}
+	for _, run := range runs {
+		to.hold(run, l, h, holds)
+		if h.current && !l.silent {
+			if means[run] == nil {
+				means[run] = new(mean)
+			}
+			m, part := means[run], float64(l.present)
+			m.GPUs, m.Price = m.GPUs+1/part, m.Price+l.price/part
+			if !l.priced {
+				m.unpriced++
+			}
+			m.add(l.gpu)
+		}
+		if h.memory && h.current {
+			to.States[run] = append(to.States[run], state)
+		}
+	}
+}
+
+// hold adds a GPU of a run, which holds it or does not any more.
+func (f *Facts) hold(run Run, l *look, h *holder, holds bool) {
+	of := f.holding[run]
+	if holds {
+		if of.Since.IsZero() || h.since.Before(of.Since) {
+			of.Since = h.since
+		}
+		switch {
+		case !l.silent:
+			of.heard, of.Silent = true, time.Time{}
+		case !of.heard && l.asOf.After(of.Silent):
+			of.Silent = l.asOf
+		}
+		if l.silent && of.Host == "" {
+			of.Host = l.Host // hosts are in order
+		}
+	}
+	f.holding[run] = of
+}
+
+// add adds a GPU with these workloads.
+func (f *Facts) add(l *look, all []*holder, services map[Service]*mean) {
+	f.Read[l.Key] = l.seen
+	if !l.failed.IsZero() {
+		of := Failure{Since: l.failed, Seen: l.read[ofHealth].seen, Held: slices.Clone(l.victims), Index: l.index}
+		if l.current(Recovery, l.recovery.at) {
+			of.Recovery = int(l.recovery.value)
+		}
+		f.Failed[l.Key] = of
+	}
+	if l.silent {
+		return
+	}
+	if l.priced {
+		f.Prices[l.Key] = l.price
+	}
+	_, measured := l.utilization(SMUtilization, Utilization)
+	counted, first := "", (*holder)(nil)
+	for _, h := range all {
+		if !h.memory || !h.current {
+			continue
+		}
+		if (h.owner != (Owner{}) || h.Run != "") && (first == nil || cmp.Or(h.since.Compare(first.since), cmp.Compare(h.Run, first.Run)) < 0) {
+			first = h
+		}
+		if measured && h.service != counted {
+			of := Service{l.Host, h.service}
+			if services[of] == nil {
+				services[of] = new(mean)
+			}
+			services[of].add(l.gpu)
+			counted = h.service // they are in order
+		}
+	}
+	if !l.heldSince.IsZero() && l.measured {
+		since, used := l.heldSince, l.used()
+		if l.worked.After(since) {
+			since = l.worked
+		}
+		of := Idle{Since: since, For: max(used.Sub(since), 0), Seen: used, Memory: l.signals.used}
+		if first != nil {
+			of.Run, of.Holder = first.Run, first.owner
+		}
+		f.Idle[l.Key] = of
+	}
+}
+
+// remember concludes which runs hold GPUs or have released them, as workloads and readings say.
+func (f *Fleet) remember(facts *Facts, now time.Time) {
 	for run, last := range f.seen {
 		if now.Sub(last) > GoneAfter {
 			delete(f.seen, run)
 			continue
 		}
 		facts.holderIDs[run.ID] = true
-		for _, of := range f.RunsOf(run) {
+		for _, of := range f.runsOf(run) {
 			facts.holders[of] = true
+			if last.After(facts.ReadOf[of]) {
+				facts.ReadOf[of] = last
+			}
 		}
 	}
 	for run, of := range facts.holding {
@@ -126,7 +454,31 @@ func (f *Fleet) Facts(services map[string][]string, hosts *Hosts, now time.Time)
 		}
 		facts.released[run] = true
 	}
-	return facts
+}
+
+// runsOf returns the runs that a workload of a run belongs to: that of its service, else,
+// as the process may have named another service or none, those of all services that have
+// one with its id, else one that is not known otherwise.
+func (f *Fleet) runsOf(workload Run) []Run {
+	services := f.services[workload.ID]
+	if len(services) == 0 || slices.Contains(services, workload.Service) {
+		return []Run{workload}
+	}
+	runs := make([]Run, 0, len(services))
+	for _, service := range services {
+		runs = append(runs, Run{workload.ID, service})
+	}
+	return runs
+}
+
+func compareKeys(a, b Key) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.ID, b.ID)) }
+
+func compareHolders(a, b *holder) int {
+	x, y := &a.owner, &b.owner
+	return cmp.Or(
+		cmp.Compare(a.service, b.service), cmp.Compare(a.Run, b.Run), cmp.Compare(x.Rank, y.Rank), cmp.Compare(x.Job, y.Job),
+		cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Pod, y.Pod), cmp.Compare(x.Container, y.Container), cmp.Compare(x.UserID, y.UserID),
+	)
 }
 
 // see records that a run holds GPU memory, as its workload names it.

@@ -3,8 +3,6 @@
 package gpus
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +21,11 @@ const (
 	// most, and oneArrival how far apart its metrics arrive.
 	oneReading = time.Second
 	oneArrival = 5 * time.Second
+	// releasedAfter is the time after which a workload that is in no reading has
+	// released the GPU: the metrics of one reading may arrive in several requests.
+	releasedAfter = 30 * time.Second
+	// unreadAfter is the time without a reading after which a GPU is not held.
+	unreadAfter = 3 * time.Minute
 )
 
 // Metric is one that is read of GPUs. Each has readings of its own: several collectors
@@ -71,6 +74,9 @@ func (m *readings) add(r Reading) bool {
 	return true
 }
 
+// late reports whether a reading arrives after a newer one: it was sent again, or waited in
+// a queue. Where no newer one has come for 3 minutes, the host's clock was set back, and the
+// reading is not late.
 func (m *readings) late(r Reading) bool {
 	return !r.At.IsZero() && m.at.Sub(r.At) >= oneReading && r.Now.Sub(m.seen) <= unreadAfter
 }
@@ -120,10 +126,10 @@ type gpu struct {
 	read    [metrics]readings
 	seen    time.Time
 	holders map[holderKey]*holder
-	// general and sm are the utilization and that of the SMs, busy the counter
-	// of busy time; measured reports whether any of them is known.
-	general, sm, busy value
-	measured          bool
+	// uses are the utilizations and the counter of busy time; measured reports whether any
+	// of them is known.
+	uses     [BusyTime + 1]value
+	measured bool
 	// worked is when the GPU was last seen to work, heldSince since when
 	// workloads hold its memory, zero if none does.
 	worked, heldSince time.Time
@@ -148,10 +154,11 @@ type holderKey struct {
 
 // holder is a workload that a GPU had.
 type holder struct {
+	holderKey
 	at, seen time.Time
-	// memory reports whether it holds any.
-	memory bool
-	owner  Owner
+	// memory reports whether it holds any, current whether the newest reading has it.
+	memory, current bool
+	owner           Owner
 	// since is when it began to hold memory, lost when a reading was first without
 	// it, zero if the newest one has it.
 	since, lost time.Time
@@ -159,23 +166,11 @@ type holder struct {
 	pid int64
 }
 
-// releasedAfter is the time after which a workload that is in no reading has
-// released the GPU: the metrics of one reading may arrive in several requests.
-const releasedAfter = 30 * time.Second
-
-// unreadAfter is the time without a reading after which a GPU is not held.
-const unreadAfter = 3 * time.Minute
-
-// holds reports whether the workload holds the GPU, as far as its host lets one know:
-// asOf is Fleet.asOf.
-func (h *holder) holds(g *gpu, asOf time.Time) bool {
-	return !h.since.IsZero() && asOf.Sub(g.seen) <= unreadAfter
-}
-
 // settle determines whether the workload still holds the GPU.
 func (h *holder) settle(g *gpu, now time.Time) {
+	h.current = g.current(ofWorkloads, h.at)
 	switch {
-	case h.memory && g.current(ofWorkloads, h.at):
+	case h.memory && h.current:
 		h.lost = time.Time{}
 		if h.since.IsZero() {
 			h.since = h.seen
@@ -215,14 +210,6 @@ func NewFleet() *Fleet {
 	}
 }
 
-// late reports whether workloads arrive after a newer reading of those of their GPU: it
-// was sent again, or waited in a queue. Where no newer one has come for 3 minutes, the
-// host's clock was set back, and the reading is not late.
-func (f *Fleet) late(key Key, r Reading) bool {
-	g := f.all[key]
-	return g != nil && g.read[ofWorkloads].late(r)
-}
-
 // read returns the GPU of a reading of a metric, or nil beyond the limit and for one that
 // is late.
 func (f *Fleet) read(key Key, m Metric, r *Reading) *gpu {
@@ -259,7 +246,7 @@ func (g *gpu) current(m Metric, at time.Time) bool {
 // Hold records a workload, and whether it holds memory. Of a GPU without an id only its
 // run is known to hold one.
 func (f *Fleet) Hold(key Key, w Workload, memory bool, owner Owner, r Reading) {
-	if w.Run != "" && memory && !f.late(key, r) {
+	if g := f.all[key]; w.Run != "" && memory && (g == nil || !g.read[ofWorkloads].late(r)) {
 		f.see(Run{w.Run, owner.Service}, r.Now)
 	}
 	if key.ID == "" {
@@ -277,8 +264,8 @@ func (f *Fleet) Hold(key Key, w Workload, memory bool, owner Owner, r Reading) {
 		if g.holders == nil {
 			g.holders = make(map[holderKey]*holder)
 		}
-		h = &holder{}
-		g.holders[holderKey{Workload{strings.Clone(w.Run), w.Other}, strings.Clone(owner.Service)}] = h
+		h = &holder{holderKey: holderKey{Workload{strings.Clone(w.Run), w.Other}, strings.Clone(owner.Service)}}
+		g.holders[h.holderKey] = h
 		f.holders++
 	}
 	// Several ranks of a run may have one GPU.
@@ -313,12 +300,13 @@ func (f *Fleet) Set(key Key, m Metric, to float64, r Reading) {
 		return
 	}
 	switch m {
-	case Utilization:
-		g.use(&g.general, to, r)
-	case SMUtilization:
-		g.use(&g.sm, to, r)
-	case BusyTime:
-		g.addBusy(to, r)
+	case Utilization, SMUtilization, BusyTime:
+		v := &g.uses[m]
+		// A utilization is from 0 to 1, the busy time a counter.
+		if to > 0 && m != BusyTime || !v.at.IsZero() && to > v.value && m == BusyTime {
+			g.worked = r.Now
+		}
+		*v, g.measured = value{to, r.At}, true
 	case Recovery:
 		g.recovery = value{to, r.At}
 	case Price:
@@ -326,23 +314,6 @@ func (f *Fleet) Set(key Key, m Metric, to float64, r Reading) {
 	default:
 		g.signals.set(m, to, r)
 	}
-}
-
-// use records a utilization, 0 to 1.
-func (g *gpu) use(v *value, utilization float64, r Reading) {
-	v.value, v.at = utilization, r.At
-	g.measured = true
-	if utilization > 0 {
-		g.worked = r.Now
-	}
-}
-
-// addBusy records the counter of a GPU's busy time, in seconds.
-func (g *gpu) addBusy(seconds float64, r Reading) {
-	if !g.busy.at.IsZero() && seconds > g.busy.value {
-		g.worked = r.Now
-	}
-	g.busy, g.measured = value{seconds, r.At}, true
 }
 
 // Health records whether a GPU has failed.
@@ -357,306 +328,14 @@ func (f *Fleet) Health(key Key, failed bool, r Reading) {
 	}
 }
 
-// Prices returns what an hour of each GPU costs that is read. GPUs whose price is
-// unknown are absent.
-func (f *Fleet) Prices(now time.Time) map[Key]float64 {
-	prices := make(map[Key]float64)
-	for key, g := range f.all {
-		if g.priced && !f.silent(key.Host, now) {
-			prices[key] = g.price
+// utilization returns the utilization of the first metric that is known, else -1.
+func (g *gpu) utilization(of ...Metric) (utilization float64, ok bool) {
+	for _, m := range of {
+		if g.current(m, g.uses[m].at) {
+			return g.uses[m].value, true
 		}
 	}
-	return prices
-}
-
-// Settle must be called before the other methods that read: it forgets what was
-// not read for 5 minutes, of a silent host or if it has failed for a day, and concludes
-// since when GPUs are held and which workloads held those that failed. services are those
-// that have a run with an id.
-func (f *Fleet) Settle(services map[string][]string, now time.Time) {
-	f.services = services
-	full := len(f.all) >= maxGPUs
-	hosts := make(map[string]bool, len(f.hosts))
-	for key, g := range f.all {
-		asOf := f.asOf(key.Host, now)
-		switch age := now.Sub(g.seen); {
-		case age <= GoneAfter:
-		case full || age > rememberSilent || g.failed.IsZero() && asOf.Sub(g.seen) > GoneAfter:
-			f.holders -= len(g.holders)
-			delete(f.all, key)
-			continue
-		default:
-			g.priced = false
-		}
-		hosts[key.Host] = true
-		held := false
-		for w, h := range g.holders {
-			held = held || h.memory && g.current(ofWorkloads, h.at)
-			h.settle(g, asOf)
-			if asOf.Sub(h.seen) > GoneAfter {
-				delete(g.holders, w)
-				f.holders--
-			}
-		}
-		if !held {
-			g.heldSince = time.Time{}
-		} else if g.heldSince.IsZero() {
-			g.heldSince = g.seen
-		}
-		if !g.failed.IsZero() {
-			g.blame()
-		}
-	}
-	for host := range f.hosts {
-		if !hosts[host] {
-			delete(f.hosts, host)
-		}
-	}
-}
-
-// Hosts returns the hosts whose GPUs are read.
-func (f *Fleet) Hosts(now time.Time) map[string]bool {
-	hosts := make(map[string]bool, len(f.hosts))
-	for host := range f.hosts {
-		if !f.silent(host, now) {
-			hosts[host] = true
-		}
-	}
-	return hosts
-}
-
-// RunsOf returns the runs that a workload of a run belongs to: that of its service, else,
-// as the process may have named another service or none, those of all services that have
-// one with its id, else one that is not known otherwise.
-func (f *Fleet) RunsOf(workload Run) []Run {
-	services := f.services[workload.ID]
-	if len(services) == 0 || slices.Contains(services, workload.Service) {
-		return []Run{workload}
-	}
-	runs := make([]Run, 0, len(services))
-	for _, service := range services {
-		runs = append(runs, Run{workload.ID, service})
-	}
-	return runs
-}
-
-// run returns the run as the workload names it.
-func (k holderKey) run() Run { return Run{k.Run, k.service} }
-
-// Hold is what a run holds.
-type Hold struct {
-	// Since is since when the run holds GPU memory, zero if it holds none now.
-	Since time.Time
-	// Silent is when the newest of its GPUs was read, if the hosts of all of them are
-	// silent, else zero. Host is the first of its hosts that is silent, or "".
-	Silent time.Time
-	Host   string
-}
-
-// Holding returns what each run holds whose workloads are known. Of a silent host, that
-// is what its last reading said.
-func (f *Fleet) Holding(now time.Time) map[Run]Hold {
-	holding, heard := make(map[Run]Hold), make(map[Run]bool)
-	for key, g := range f.all {
-		asOf := f.asOf(key.Host, now)
-		for w, h := range g.holders {
-			if w.Run == "" {
-				continue
-			}
-			for _, run := range f.RunsOf(w.run()) {
-				of := holding[run]
-				if h.holds(g, asOf) {
-					if of.Since.IsZero() || h.since.Before(of.Since) {
-						of.Since = h.since
-					}
-					if asOf.Equal(now) {
-						heard[run] = true
-					} else {
-						of.seeSilent(key.Host, asOf)
-					}
-				}
-				holding[run] = of
-			}
-		}
-	}
-	for run := range heard {
-		of := holding[run]
-		of.Silent = time.Time{}
-		holding[run] = of
-	}
-	return holding
-}
-
-// seeSilent adds a GPU of a silent host that was last read at a time.
-func (h *Hold) seeSilent(host string, last time.Time) {
-	if last.After(h.Silent) {
-		h.Silent = last
-	}
-	if h.Host == "" || host < h.Host {
-		h.Host = host
-	}
-}
-
-// maxVictims limits the workloads that are named for one failed GPU.
-const maxVictims = 8
-
-// blame adds the workloads that hold a failed GPU, or held it shortly before. Those of
-// one service without a run are known by the first one.
-func (g *gpu) blame() {
-	for w, h := range g.holders {
-		if !h.memory || g.failed.Sub(h.seen) > GoneAfter {
-			continue
-		}
-		known := slices.ContainsFunc(g.victims, func(v Victim) bool { return v.Run == w.Run && v.Owner.Service == h.owner.Service })
-		if !known && len(g.victims) < maxVictims {
-			g.victims = append(g.victims, Victim{w.Run, h.owner})
-		}
-	}
-}
-
-// Use is what a run has of GPUs.
-type Use struct {
-	// GPUs is the number of GPUs that it holds. A GPU that several workloads hold
-	// is divided equally.
-	GPUs float64
-	// Utilization is the mean over its GPUs, of the SMs where that is known,
-	// negative if none is known.
-	Utilization float64
-	// Price is what an hour of its GPUs costs, in US dollars, negative if that of
-	// one is not known.
-	Price float64
-}
-
-// Runs returns what each run has of GPUs that are read.
-func (f *Fleet) Runs(now time.Time) map[Run]Use {
-	type sum struct {
-		Use
-		utilization        float64
-		measured, unpriced int
-	}
-	sums := make(map[Run]*sum)
-	for key, g := range f.all {
-		if f.silent(key.Host, now) {
-			continue
-		}
-		workloads := 0
-		for _, h := range g.holders {
-			if g.current(ofWorkloads, h.at) {
-				workloads++
-			}
-		}
-		for w, h := range g.holders {
-			if w.Run == "" || !g.current(ofWorkloads, h.at) {
-				continue
-			}
-			for _, id := range f.RunsOf(w.run()) {
-				run := sums[id]
-				if run == nil {
-					run = &sum{}
-					sums[id] = run
-				}
-				run.GPUs += 1 / float64(workloads)
-				run.Price += g.price / float64(workloads)
-				if !g.priced {
-					run.unpriced++
-				}
-				if utilization, ok := g.utilization(); ok {
-					run.utilization += utilization
-					run.measured++
-				}
-			}
-		}
-	}
-	uses := make(map[Run]Use, len(sums))
-	for id, run := range sums {
-		run.Utilization = -1
-		if run.measured > 0 {
-			run.Utilization = run.utilization / float64(run.measured)
-		}
-		if run.unpriced > 0 {
-			run.Price = -1
-		}
-		uses[id] = run.Use
-	}
-	return uses
-}
-
-// Service is a service on a host.
-type Service struct{ Host, Service string }
-
-// Services returns the mean utilization of the GPUs whose memory each service holds
-// on each host, as far as that is known.
-func (f *Fleet) Services(now time.Time) map[Service]float64 {
-	type mean struct {
-		sum      float64
-		measured int
-	}
-	means := make(map[Service]mean)
-	for key, g := range f.all {
-		utilization, ok := g.utilization()
-		if !ok || f.silent(key.Host, now) {
-			continue
-		}
-		counted := make(map[string]bool, len(g.holders))
-		for _, h := range g.holders {
-			if h.owner.Service == "" || !h.memory || !g.current(ofWorkloads, h.at) || counted[h.owner.Service] {
-				continue
-			}
-			counted[h.owner.Service] = true
-			of := Service{key.Host, h.owner.Service}
-			means[of] = mean{means[of].sum + utilization, means[of].measured + 1}
-		}
-	}
-	uses := make(map[Service]float64, len(means))
-	for of, m := range means {
-		uses[of] = m.sum / float64(m.measured)
-	}
-	return uses
-}
-
-// utilization returns the utilization of the SMs, else the general one.
-func (g *gpu) utilization() (float64, bool) {
-	switch {
-	case g.current(SMUtilization, g.sm.at):
-		return g.sm.value, true
-	case g.current(Utilization, g.general.at):
-		return g.general.value, true
-	default:
-		return 0, false
-	}
-}
-
-// Idle is the time for which a GPU does nothing.
-type Idle struct {
-	Since time.Time
-	For   time.Duration
-	// Seen is when the GPU was last read. Holder is the workload that has held it for the
-	// longest time, Run that of the workload, "" if it has none.
-	Seen   time.Time
-	Holder Owner
-	Run    string
-	// Memory is what is used of its memory, in bytes, 0 if unknown.
-	Memory float64
-}
-
-// Idle returns the GPUs that are read, that workloads hold and whose use is known, and
-// since when each does nothing: the time of its last reading if it works.
-func (f *Fleet) Idle(now time.Time) map[Key]Idle {
-	idle := make(map[Key]Idle)
-	for key, g := range f.all {
-		if g.heldSince.IsZero() || !g.measured || f.silent(key.Host, now) {
-			continue
-		}
-		since := g.heldSince
-		if g.worked.After(since) {
-			since = g.worked
-		}
-		used := g.used()
-		one := Idle{Since: since, For: max(used.Sub(since), 0), Seen: used, Memory: g.signals.used}
-		one.Run, one.Holder = g.holder()
-		idle[key] = one
-	}
-	return idle
+	return -1, false
 }
 
 // used returns when a reading of the GPU's use arrived last.
@@ -667,77 +346,4 @@ func (g *gpu) used() (last time.Time) {
 		}
 	}
 	return last
-}
-
-// holder returns the workload that has held the GPU for the longest time, and its run, "" if
-// it has none.
-func (g *gpu) holder() (run string, of Owner) {
-	var first *holder
-	for w, h := range g.holders {
-		if !h.memory || !g.current(ofWorkloads, h.at) || h.owner == (Owner{}) && w.Run == "" {
-			continue
-		}
-		if first == nil || cmp.Or(h.since.Compare(first.since), cmp.Compare(w.Run, run), cmp.Compare(h.owner.Service, first.owner.Service), cmp.Compare(h.owner.Job, first.owner.Job)) < 0 {
-			run, first, of = w.Run, h, h.owner
-		}
-	}
-	return run, of
-}
-
-// Reads are when GPUs were read last.
-type Reads struct {
-	GPUs map[Key]time.Time
-	// Runs has the newest reading of the GPUs that each run holds, or held within 5
-	// minutes, also of those without an id.
-	Runs map[Run]time.Time
-}
-
-// Reads returns when the GPUs were read last.
-func (f *Fleet) Reads() Reads {
-	reads := Reads{make(map[Key]time.Time, len(f.all)), make(map[Run]time.Time)}
-	for key, g := range f.all {
-		reads.GPUs[key] = g.seen
-		for w := range g.holders {
-			for _, run := range f.RunsOf(w.run()) {
-				if g.seen.After(reads.Runs[run]) {
-					reads.Runs[run] = g.seen
-				}
-			}
-		}
-	}
-	for workload, last := range f.seen {
-		for _, run := range f.RunsOf(workload) {
-			if last.After(reads.Runs[run]) {
-				reads.Runs[run] = last
-			}
-		}
-	}
-	return reads
-}
-
-// Failure is a GPU that has failed.
-type Failure struct {
-	// Since is when it was first seen as failed, Seen when it was last.
-	Since, Seen time.Time
-	// Held are the workloads that held it.
-	Held []Victim
-	// Recovery is what the driver asks for, an mlattr.GPURecoveryAction.
-	Recovery int
-	// Index is the driver's index of the GPU, "" if unknown.
-	Index string
-}
-
-// Failed returns the GPUs that have failed.
-func (f *Fleet) Failed() map[Key]Failure {
-	failed := make(map[Key]Failure)
-	for key, g := range f.all {
-		if !g.failed.IsZero() {
-			one := Failure{Since: g.failed, Seen: g.read[ofHealth].seen, Held: slices.Clone(g.victims), Index: g.index}
-			if g.current(Recovery, g.recovery.at) {
-				one.Recovery = int(g.recovery.value)
-			}
-			failed[key] = one
-		}
-	}
-	return failed
 }

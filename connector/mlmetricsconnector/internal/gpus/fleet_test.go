@@ -19,15 +19,16 @@ var (
 	r2 = gpus.Run{ID: "r2", Service: "trainer"}
 )
 
-// site is a fleet with a clock.
+// site is a fleet with a clock, and what was known of it when it was settled last.
 type site struct {
 	*gpus.Fleet
+	*gpus.Facts
 	services map[string][]string
 	now      time.Time
 }
 
 func newSite() *site {
-	return &site{gpus.NewFleet(), nil, time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)}
+	return &site{Fleet: gpus.NewFleet(), now: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)}
 }
 
 // reading is a reading now, with the host's clock an hour behind.
@@ -41,7 +42,7 @@ func (s *site) hold(key gpus.Key, run string) {
 func (s *site) after(d time.Duration, read func()) {
 	s.now = s.now.Add(d)
 	read()
-	s.Settle(s.services, s.now)
+	s.Facts = s.Fleet.Facts(s.services, new(gpus.Hosts), s.now)
 }
 
 // A GPU that several workloads hold is divided; the utilization is that of the
@@ -58,7 +59,7 @@ func TestRuns(t *testing.T) {
 		s.Set(a, gpus.Utilization, 0.9, s.reading())
 		s.Set(b, gpus.Utilization, 0.8, s.reading())
 	})
-	runs := s.Runs(s.now)
+	runs := s.Uses
 	assert.Len(t, runs, 2)
 	assert.InDelta(t, 1.5, runs[r1].GPUs, 1e-9)
 	assert.InDelta(t, 0.6, runs[r1].Utilization, 1e-9)
@@ -69,16 +70,16 @@ func TestRuns(t *testing.T) {
 		s.Set(a, gpus.Utilization, 0.9, s.reading())
 		s.Set(b, gpus.Utilization, 0.8, s.reading())
 	})
-	runs = s.Runs(s.now)
+	runs = s.Uses
 	assert.InDelta(t, 1, runs[r1].GPUs, 1e-9, "the newest reading has it on one GPU, alone")
 	s.after(6*time.Minute, func() {})
-	assert.Empty(t, s.Runs(s.now), "no host was heard of for five minutes")
+	assert.Empty(t, s.Uses, "no host was heard of for five minutes")
 }
 
 func TestIdle(t *testing.T) {
 	s := newSite()
 	idle := func() time.Duration {
-		found, held := s.Idle(s.now)[a]
+		found, held := s.Idle[a]
 		if !held {
 			return -1
 		}
@@ -101,7 +102,7 @@ func TestIdle(t *testing.T) {
 	worked := s.now
 	s.after(time.Minute, func() { s.hold(a, "r2"); s.Set(a, gpus.BusyTime, 0, s.reading()) })
 	assert.Equal(t, time.Minute, idle(), "the counter began anew")
-	assert.Equal(t, worked, s.Idle(s.now)[a].Since)
+	assert.Equal(t, worked, s.Idle[a].Since)
 	s.after(time.Minute, func() {})
 	assert.Equal(t, time.Minute, idle(), "up to the last reading")
 	s.after(time.Minute, func() { s.hold(a, "r2"); s.Set(a, gpus.SMUtilization, 0.01, s.reading()) })
@@ -110,34 +111,34 @@ func TestIdle(t *testing.T) {
 	assert.Equal(t, time.Duration(-1), idle(), "without memory it is not held")
 
 	s.after(0, func() { s.hold(b, "r3") })
-	assert.NotContains(t, s.Idle(s.now), b, "nothing is known of its use")
+	assert.NotContains(t, s.Idle, b, "nothing is known of its use")
 }
 
 func TestFailed(t *testing.T) {
 	s := newSite()
 	s.after(0, func() { s.hold(a, "r1"); s.Health(a, false, s.reading()) })
-	assert.Empty(t, s.Failed())
+	assert.Empty(t, s.Failed)
 	s.after(time.Minute, func() { s.Health(a, true, s.reading()) })
 	failed := s.now
 	want := map[gpus.Key]gpus.Failure{a: {Since: failed, Seen: failed, Held: []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}}}
-	assert.Equal(t, want, s.Failed())
+	assert.Equal(t, want, s.Failed)
 	for range 60 {
 		s.after(time.Minute, func() { s.Health(a, true, s.reading()) })
 	}
 	lasting := want[a]
 	lasting.Seen = s.now
 	want[a] = lasting
-	assert.Equal(t, want, s.Failed(), "its run has been gone for an hour")
+	assert.Equal(t, want, s.Failed, "its run has been gone for an hour")
 	s.after(time.Minute, func() { s.Health(a, false, s.reading()) })
-	assert.Empty(t, s.Failed())
+	assert.Empty(t, s.Failed)
 
 	s.after(time.Minute, func() { s.Health(b, true, s.reading()) })
 	want = map[gpus.Key]gpus.Failure{b: {Since: s.now, Seen: s.now}}
-	assert.Equal(t, want, s.Failed(), "nobody held it")
+	assert.Equal(t, want, s.Failed, "nobody held it")
 	s.after(23*time.Hour, func() {})
-	assert.Equal(t, want, s.Failed(), "nothing is heard of it")
+	assert.Equal(t, want, s.Failed, "nothing is heard of it")
 	s.after(2*time.Hour, func() {})
-	assert.Empty(t, s.Failed())
+	assert.Empty(t, s.Failed)
 }
 
 // However many GPUs and workloads are sent, few are remembered, and none for long.
@@ -150,12 +151,12 @@ func TestBounds(t *testing.T) {
 			s.Health(gpus.Key{ID: strconv.Itoa(n)}, true, s.reading())
 		}
 	})
-	assert.Len(t, s.Runs(s.now), 32_768)
-	assert.Len(t, s.Failed(), 8192-1)
+	assert.Len(t, s.Uses, 32_768)
+	assert.Len(t, s.Failed, 8192-1)
 	s.after(24*time.Hour+time.Second, func() {})
 	s.after(time.Second, func() { s.hold(b, "r") })
-	assert.Len(t, s.Runs(s.now), 1)
-	assert.Empty(t, s.Failed())
+	assert.Len(t, s.Uses, 1)
+	assert.Empty(t, s.Failed)
 }
 
 // A host whose clock is far ahead does not hide later readings.
@@ -164,10 +165,10 @@ func TestAClockThatIsAhead(t *testing.T) {
 	s.after(0, func() {
 		s.Hold(a, gpus.Workload{Run: "r1"}, true, gpus.Owner{}, gpus.Reading{At: s.now.AddDate(100, 0, 0), Now: s.now})
 	})
-	assert.Len(t, s.Runs(s.now), 1)
+	assert.Len(t, s.Uses, 1)
 	s.after(time.Minute, func() { s.Hold(a, gpus.Workload{Run: "r2"}, true, gpus.Owner{}, gpus.Reading{Now: s.now}) })
-	assert.Contains(t, s.Runs(s.now), gpus.Run{ID: "r2"})
-	assert.NotContains(t, s.Runs(s.now), gpus.Run{ID: "r1"})
+	assert.Contains(t, s.Uses, gpus.Run{ID: "r2"})
+	assert.NotContains(t, s.Uses, gpus.Run{ID: "r1"})
 }
 
 // A wrong reading of the power is not the highest power, below which a busy GPU waits.
@@ -180,7 +181,7 @@ func TestImplausiblePower(t *testing.T) {
 		s.Set(a, gpus.Power, 1e38, s.reading())
 		s.Set(a, gpus.PowerLimit, 1e38, s.reading())
 	})
-	states := s.States()[gpus.Run{ID: "r", Service: "trainer"}]
+	states := s.States[gpus.Run{ID: "r", Service: "trainer"}]
 	assert.Len(t, states, 1)
 	assert.Equal(t, gpus.Works, states[0].Activity())
 	assert.InDelta(t, 700, states[0].High, 1e-9)
@@ -205,14 +206,14 @@ func TestALateReading(t *testing.T) {
 		s.Hold(a, gpus.Workload{Run: "r"}, true, gpus.Owner{}, older)
 		s.Set(a, gpus.Utilization, 0.2, older)
 	})
-	assert.InDelta(t, 0.9, s.Runs(s.now)[gpus.Run{ID: "r"}].Utilization, 1e-9)
+	assert.InDelta(t, 0.9, s.Uses[gpus.Run{ID: "r"}].Utilization, 1e-9)
 	s.after(40*time.Second, func() {})
-	assert.False(t, s.Holding(s.now)[gpus.Run{ID: "r"}].Since.IsZero(), "it has not released its GPU")
+	assert.False(t, s.HeldBy(gpus.Run{ID: "r"}).Since.IsZero(), "it has not released its GPU")
 
 	back := func() gpus.Reading { return gpus.Reading{At: s.now.Add(-2 * time.Hour), Now: s.now} }
 	s.after(4*time.Minute, func() { reads(back())() })
 	s.after(time.Minute, func() { reads(back())() })
-	assert.InDelta(t, 0.9, s.Runs(s.now)[gpus.Run{ID: "r"}].Utilization, 1e-9)
+	assert.InDelta(t, 0.9, s.Uses[gpus.Run{ID: "r"}].Utilization, 1e-9)
 }
 
 // others are the values of a GPU besides its workloads, as another collector may send them.
@@ -244,16 +245,16 @@ func TestMetricsHaveReadingsOfTheirOwn(t *testing.T) {
 						other(s, gpus.Reading{At: s.now.Add(ahead - 2*time.Hour), Now: s.now})
 					})
 					if n > 10 {
-						assert.InDelta(t, 1, s.Runs(s.now)[r1].GPUs, 1e-9, n)
-						assert.Len(t, s.States()[r1], 1, n)
-						assert.False(t, s.Holding(s.now)[r1].Since.IsZero(), n)
+						assert.InDelta(t, 1, s.Uses[r1].GPUs, 1e-9, n)
+						assert.Len(t, s.States[r1], 1, n)
+						assert.False(t, s.HeldBy(r1).Since.IsZero(), n)
 					}
 				}
 				for range 50 {
 					s.after(time.Second, func() { other(s, gpus.Reading{At: s.now, Now: s.now}) })
 				}
-				assert.Empty(t, s.Runs(s.now), "it has released the GPU")
-				assert.True(t, s.Holding(s.now)[r1].Since.IsZero())
+				assert.Empty(t, s.Uses, "it has released the GPU")
+				assert.True(t, s.HeldBy(r1).Since.IsZero())
 			})
 		}
 	}
@@ -270,7 +271,7 @@ func TestIdleIsRead(t *testing.T) {
 			}
 		})
 	}
-	assert.Equal(t, time.Minute, s.Idle(s.now)[a].For)
+	assert.Equal(t, time.Minute, s.Idle[a].For)
 }
 
 // Two services may have runs with one id. A workload belongs to that of its service, and
@@ -295,25 +296,27 @@ func TestServicesWithOneID(t *testing.T) {
 	})
 	tuner := gpus.Run{ID: "r1", Service: "tuner"}
 	ids := func(run gpus.Run) (ids []string) {
-		for _, state := range s.States()[run] {
+		for _, state := range s.States[run] {
 			ids = append(ids, state.ID)
 		}
 		return ids
 	}
 	assert.Equal(t, []string{"GPU-c", "GPU-d", "GPU-e", "GPU-a"}, ids(r1))
 	assert.Equal(t, []string{"GPU-c", "GPU-d", "GPU-e", "GPU-b"}, ids(tuner))
-	assert.InDelta(t, 3.5, s.Runs(s.now)[r1].GPUs, 1e-9)
-	assert.InDelta(t, 3.5, s.Runs(s.now)[tuner].GPUs, 1e-9)
-	assert.Len(t, s.Holding(s.now), 2)
-	assert.Equal(t, []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}, s.Failed()[a].Held)
-	assert.Equal(t, []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "tuner"}}}, s.Failed()[b].Held)
+	assert.InDelta(t, 3.5, s.Uses[r1].GPUs, 1e-9)
+	assert.InDelta(t, 3.5, s.Uses[tuner].GPUs, 1e-9)
+	assert.False(t, s.HeldBy(r1).Since.IsZero())
+	assert.False(t, s.HeldBy(tuner).Since.IsZero())
+	assert.Zero(t, s.HeldBy(gpus.Run{ID: "r1"}).Hold, "it is of both")
+	assert.Equal(t, []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}, s.Failed[a].Held)
+	assert.Equal(t, []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "tuner"}}}, s.Failed[b].Held)
 
 	read := func() { hold(b, "tuner"); s.Set(c, gpus.Utilization, 0, s.reading()) } // both hosts are read
 	s.after(10*time.Second, read)
 	s.after(50*time.Second, func() { read(); s.Set(a, gpus.Utilization, 0, s.reading()) })
 	s.after(4*time.Minute, read)
-	assert.True(t, s.Holding(s.now)[r1].Since.IsZero(), "it holds none any more")
-	assert.False(t, s.Holding(s.now)[tuner].Since.IsZero())
+	assert.True(t, s.HeldBy(r1).Since.IsZero(), "it holds none any more")
+	assert.False(t, s.HeldBy(tuner).Since.IsZero())
 }
 
 // What a host last said stays when it is silent: its GPUs are held, as far as anybody
@@ -335,25 +338,24 @@ func TestASilentHost(t *testing.T) {
 	worked, last := s.now, s.now
 	other := func() { s.hold(c, "r3") }
 	s.after(10*time.Second, other)
-	assert.Empty(t, s.Silent(s.now), "it may have missed one")
+	assert.Empty(t, s.Silent, "it may have missed one")
 	for range 360 {
 		s.after(10*time.Second, other)
 	}
-	assert.Equal(t, map[string]gpus.SilentHost{"n1": {Since: last, Noticed: last.Add(30 * time.Second), Workloads: []gpus.HeldBy{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}, GPU: a, Worked: worked}}}}, s.Silent(s.now))
-	holding := s.Holding(s.now)
-	assert.Equal(t, last, holding[of("r1")].Silent)
-	assert.Equal(t, "n1", holding[of("r1")].Host)
-	assert.False(t, holding[of("r1")].Since.IsZero())
-	assert.Zero(t, holding[of("r3")].Silent, "its host is read")
-	assert.Zero(t, holding[gpus.Run{ID: "r2"}], "it held nothing")
-	assert.Equal(t, map[string]bool{"n2": true}, s.Hosts(s.now))
-	assert.NotContains(t, s.Runs(s.now), of("r1"))
-	assert.Len(t, s.States()[of("r1")], 1, "its last state")
+	assert.Equal(t, map[string]gpus.SilentHost{"n1": {Since: last, Noticed: last.Add(30 * time.Second), Workloads: []gpus.HeldBy{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}, GPU: a, Worked: worked}}}}, s.Silent)
+	assert.Equal(t, last, s.HeldBy(of("r1")).Silent)
+	assert.Equal(t, "n1", s.HeldBy(of("r1")).Host)
+	assert.False(t, s.HeldBy(of("r1")).Since.IsZero())
+	assert.Zero(t, s.HeldBy(of("r3")).Silent, "its host is read")
+	assert.Zero(t, s.HeldBy(gpus.Run{ID: "r2"}).Hold, "it held nothing")
+	assert.Equal(t, map[string]bool{"n2": true}, s.Hosts)
+	assert.NotContains(t, s.Uses, of("r1"))
+	assert.Len(t, s.States[of("r1")], 1, "its last state")
 
 	s.after(10*time.Second, both)
-	assert.Empty(t, s.Silent(s.now), "it is back")
-	assert.Contains(t, s.Runs(s.now), of("r1"))
+	assert.Empty(t, s.Silent, "it is back")
+	assert.Contains(t, s.Uses, of("r1"))
 	s.after(25*time.Hour, other)
-	assert.Empty(t, s.Silent(s.now), "it is forgotten")
-	assert.NotContains(t, s.Holding(s.now), of("r1"))
+	assert.Empty(t, s.Silent, "it is forgotten")
+	assert.Zero(t, s.HeldBy(of("r1")).Hold)
 }

@@ -1,7 +1,6 @@
 package gpus
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -172,49 +171,12 @@ func (s *State) Activity() Activity {
 	}
 }
 
-// States returns the GPUs of each run, in the order of their hosts and ids.
-func (f *Fleet) States() map[Run][]State {
-	states := make(map[Run][]State)
-	for key, g := range f.all {
-		alone := g.alone()
-		for w, h := range g.holders {
-			if w.Run == "" || !h.memory || !g.current(ofWorkloads, h.at) {
-				continue
-			}
-			state := g.state(key, h)
-			if alone {
-				g.forecast(&state, w, h.since)
-			}
-			for _, run := range f.RunsOf(w.run()) {
-				states[run] = append(states[run], state)
-			}
-		}
-	}
-	for _, all := range states {
-		slices.SortFunc(all, func(a, b State) int {
-			return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.ID, b.ID))
-		})
-	}
-	return states
-}
-
-// alone reports whether one workload holds the GPU.
-func (g *gpu) alone() bool {
-	n := 0
-	for _, h := range g.holders {
-		if h.memory && g.current(ofWorkloads, h.at) {
-			n++
-		}
-	}
-	return n == 1
-}
-
 // forecast adds when the memory of a GPU reaches its limit. What another workload
 // held before, and what this one held before it released the GPU, does not count.
-func (g *gpu) forecast(state *State, w holderKey, since time.Time) {
+func (g *gpu) forecast(state *State, by *holder) {
 	s := &g.signals
-	if s.held != w || !s.heldSince.Equal(since) {
-		s.held, s.heldSince = w, since
+	if s.held != by.holderKey || !s.heldSince.Equal(by.since) {
+		s.held, s.heldSince = by.holderKey, by.since
 		s.memory.Reset()
 	}
 	if s.limit > 0 {
@@ -225,12 +187,8 @@ func (g *gpu) forecast(state *State, w holderKey, since time.Time) {
 // state returns what is known of a GPU that a workload holds.
 func (g *gpu) state(key Key, h *holder) State {
 	s := &g.signals
-	state := State{Key: key, Owner: h.owner, Index: g.index, PID: h.pid, Utilization: -1, Limit: s.limit, PowerLimit: s.powerLimit}
-	if g.current(Utilization, g.general.at) {
-		state.Utilization = g.general.value
-	} else if g.current(SMUtilization, g.sm.at) {
-		state.Utilization = g.sm.value
-	}
+	state := State{Key: key, Owner: h.owner, Index: g.index, PID: h.pid, Limit: s.limit, PowerLimit: s.powerLimit}
+	state.Utilization, _ = g.utilization(Utilization, SMUtilization)
 	if g.current(Power, s.power.at) {
 		state.Power, state.High = s.power.value, s.high
 	}

@@ -6,7 +6,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/processes"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
@@ -60,9 +59,4 @@ func computes(attrs pcommon.Map) bool {
 		}
 	}
 	return true
-}
-
-// publishLoads makes the loads known to readers. The caller holds the lock.
-func (s *Seen) publishLoads(facts *gpus.Facts, now time.Time) {
-	s.Loads.Store(processes.NewLoads(facts.Uses, s.fleet.Services(now), s.cpu.Cores(now)))
 }

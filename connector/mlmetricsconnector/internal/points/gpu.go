@@ -36,7 +36,7 @@ func (s *Seen) noteGPU(m pmetric.Metric, resource pcommon.Map, now time.Time) {
 	defer s.mu.Unlock()
 	cost, priced := 0.0, false
 	if device.Name != "" {
-		cost, priced = s.prices.Of(device.Name)
+		cost, priced = s.prices.Hour(device.Name)
 	}
 	for p, attrs := range gpupoint.Points(m, &device) {
 		key := gpus.Key{Host: p.Host, ID: p.ID}

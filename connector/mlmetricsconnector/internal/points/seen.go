@@ -28,16 +28,16 @@ type Seen struct {
 	mu sync.Mutex
 	// fleet has the GPUs, prices those of them.
 	fleet  *gpus.Fleet
-	prices *price.Hours
+	prices *price.GPUs
 	// cpu has what processes use of CPUs, nccl what NCCL says about runs.
 	cpu  processes.CPU
 	nccl map[string]*ncclAnswers
 }
 
 // NewSeen returns a Seen that has seen nothing. prices are those of GPUs.
-func NewSeen(prices price.GPUs) *Seen {
+func NewSeen(prices map[string]float64) *Seen {
 	s := &Seen{
-		Ranks: runs.NewMetrics(), fleet: gpus.NewFleet(), prices: price.NewHours(prices), nccl: make(map[string]*ncclAnswers),
+		Ranks: runs.NewMetrics(), fleet: gpus.NewFleet(), prices: price.NewGPUs(prices), nccl: make(map[string]*ncclAnswers),
 	}
 	s.Loads.Store(new(processes.Loads))
 	return s
@@ -56,13 +56,6 @@ func (s *Seen) Settle(services map[string][]string, now time.Time) (*gpus.Facts,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	facts := s.fleet.Facts(services, &s.Hosts, now)
-	s.publishLoads(facts, now)
+	s.Loads.Store(processes.NewLoads(facts.Uses, facts.Services, s.cpu.Cores(now)))
 	return facts, s.stuck(now)
-}
-
-// Reads returns when GPUs were read last.
-func (s *Seen) Reads() gpus.Reads {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.fleet.Reads()
 }

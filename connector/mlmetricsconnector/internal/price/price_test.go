@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 )
@@ -28,7 +29,7 @@ func table(t *testing.T, text string) *price.Table {
 
 func read(t *testing.T, path string) *price.Table {
 	t.Helper()
-	file := price.NewFile(path)
+	file := price.NewFile(path, zap.NewNop())
 	_, err := file.Read()
 	require.NoError(t, err)
 	return file.Table()
@@ -132,6 +133,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		"many sets":        {of(equal, many(65, `{"prices": {}}`)), "more than 64 sets"},
 		"no date":          {of(equal, `[{"constraint": {"start_date": "soon"}, "prices": {}}]`), "soon"},
 		"no time":          {of(equal, `[{"constraint": {"start_time": "25:00:00Z", "end_time": "26:00:00Z"}, "prices": {}}]`), "25"},
+		"no prices":        {`[{"id": "p", "models": [{"id": "m", "match": {"equals": "m"}}]}]`, "is missing"},
 		"an empty clause":  {of(`{}`, one), "it is none of equals"},
 		"a regex":          {of(`{"regex": "("}`, one), "missing closing"},
 		"a long regex":     {of(`{"regex": "`+strings.Repeat("a", 513)+`"}`, one), "more than 512 bytes"},
@@ -141,7 +143,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "prices.json")
 			require.NoError(t, os.WriteFile(path, []byte(tt.text), 0o600))
-			file := price.NewFile(path)
+			file := price.NewFile(path, zap.NewNop())
 			_, err := file.Read()
 			require.ErrorContains(t, err, tt.want)
 			require.ErrorContains(t, err, path)
@@ -152,7 +154,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 
 func TestAFileIsReadAgainWhenItChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "prices.json")
-	file := price.NewFile(path)
+	file := price.NewFile(path, zap.NewNop())
 	_, err := file.Read()
 	require.ErrorIs(t, err, os.ErrNotExist)
 	assert.Nil(t, file.Table())
@@ -199,13 +201,13 @@ func TestAFileIsReadAgainWhenItChanges(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 	assert.InDelta(t, 2, cost(), 0)
 
-	_, err = price.NewFile(t.TempDir()).Read()
+	_, err = price.NewFile(t.TempDir(), zap.NewNop()).Read()
 	assert.ErrorContains(t, err, "no regular file")
 }
 
 func TestWatchReportsChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "prices.json")
-	file, stop, ticks, ended := price.NewFile(path), make(chan struct{}), make(chan time.Time), make(chan struct{})
+	file, stop, ticks, ended := price.NewFile(path, zap.NewNop()), make(chan struct{}), make(chan time.Time), make(chan struct{})
 	reports := make(chan error, 1)
 	go func() {
 		defer close(ended)
@@ -247,7 +249,7 @@ func TestFindDoesNotAllocate(t *testing.T) {
 }
 
 func TestHourOfAGPU(t *testing.T) {
-	prices := price.GPUs{"H100": 2.5, "H100 PCIe": 2, "A100": 1.5, "A100-SXM4-40GB": 1.2, "L4": 0.7, "MIG 1g.10gb": 0.4}
+	prices := price.NewGPUs(map[string]float64{"H100": 2.5, "H100 PCIe": 2, "A100": 1.5, "A100-SXM4-40GB": 1.2, "L4": 0.7, "MIG 1g.10gb": 0.4})
 	for gpu, want := range map[string]float64{
 		"NVIDIA H100 80GB HBM3": 2.5, "NVIDIA H100 PCIe": 2, "nvidia h100 pcie": 2, "NVIDIA A100-SXM4-80GB": 1.5,
 		"NVIDIA A100-SXM4-40GB": 1.2, "NVIDIA L4": 0.7,
@@ -261,7 +263,7 @@ func TestHourOfAGPU(t *testing.T) {
 		_, ok := prices.Hour(gpu)
 		assert.False(t, ok, gpu)
 	}
-	_, ok := price.GPUs(nil).Hour("NVIDIA L4")
+	_, ok := price.NewGPUs(nil).Hour("NVIDIA L4")
 	assert.False(t, ok)
 }
 
@@ -269,7 +271,7 @@ func TestHourOfAGPU(t *testing.T) {
 func TestAReasonIsShort(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "prices.json")
 	require.NoError(t, os.WriteFile(path, []byte(`[{"id":"p","models":[{"prices":{"input_mtok":{"tiers":[{"start":`+strings.Repeat("1", 1<<20)+`}]}}}]}]`), 0o600))
-	_, err := price.NewFile(path).Read()
+	_, err := price.NewFile(path, zap.NewNop()).Read()
 	require.ErrorContains(t, err, path)
 	assert.Less(t, len(err.Error()), 1<<10)
 }
@@ -283,7 +285,7 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, provider, model string, input, output int64) {
 		path := filepath.Join(t.TempDir(), "prices.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		file := price.NewFile(path)
+		file := price.NewFile(path, zap.NewNop())
 		if _, err := file.Read(); err != nil {
 			assert.Nil(t, file.Table())
 			return

@@ -2,6 +2,8 @@ package price
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -13,59 +15,106 @@ import (
 // CheckPrices is the time between two looks at the file of prices.
 const CheckPrices = time.Minute
 
-// Watched has the prices of the file of the configuration, if it names one.
-type Watched struct {
+// File is the file of prices of the configuration, if it names one, that is read again when
+// it changes.
+type File struct {
 	path   string
-	file   *File
 	logger *zap.Logger
+	table  atomic.Pointer[Table]
 	// failure is why the file could not be read, "" if it could.
 	failure atomic.Pointer[string]
+	// size and changed are those of the file that was read last.
+	size    int64
+	changed time.Time
 }
 
-// NewWatched returns the prices of a file, none before Start.
-func NewWatched(path string, logger *zap.Logger) *Watched {
-	return &Watched{path: path, file: NewFile(path), logger: logger}
-}
+// NewFile returns the file at a path, which may be empty. It does not read it.
+func NewFile(path string, logger *zap.Logger) *File { return &File{path: path, logger: logger} }
 
-// Table returns the prices, or nil if there are none.
-func (p *Watched) Table() *Table { return p.file.Table() }
+// Table returns the prices, or nil as long as the file has not been read.
+func (f *File) Table() *Table { return f.table.Load() }
+
+// Read reads the file if it has changed since it was read last, and reports
+// whether it has. After an error, the earlier prices stay. It is not safe for
+// concurrent use.
+func (f *File) Read() (changed bool, err error) {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		f.changed = time.Time{} // one that comes back is a change
+		return false, err
+	}
+	if !info.Mode().IsRegular() {
+		return false, fmt.Errorf("%s is no regular file", f.path)
+	}
+	if info.Size() == f.size && info.ModTime().Equal(f.changed) {
+		return false, nil
+	}
+	file, err := os.Open(filepath.Clean(f.path))
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = file.Close() }()
+	// A file that cannot be parsed is not parsed again before it changes.
+	f.size, f.changed = info.Size(), info.ModTime()
+	providers, err := parse(file)
+	if err != nil {
+		return true, fmt.Errorf("%s: %.512s", f.path, err.Error()) // it can have a part of the file
+	}
+	f.table.Store(&Table{providers: providers, date: info.ModTime().UTC().Format(time.DateOnly)})
+	return true, nil
+}
 
 // Start reads the file, and again whenever it changes until stop is closed. ended
 // is closed afterwards.
-func (p *Watched) Start(stop <-chan struct{}) (ended <-chan struct{}) {
+func (f *File) Start(stop <-chan struct{}) (ended <-chan struct{}) {
 	done := make(chan struct{})
-	if p.path == "" {
+	if f.path == "" {
 		close(done)
 		return done
 	}
-	_, err := p.file.Read()
-	p.report(err)
+	_, err := f.Read()
+	f.report(err)
 	go func() {
 		defer close(done)
 		ticker := time.NewTicker(CheckPrices)
 		defer ticker.Stop()
-		p.file.Watch(stop, ticker.C, p.report)
+		f.Watch(stop, ticker.C, f.report)
 	}()
 	return done
 }
 
+// Watch reads the file at each tick, until stop is closed. report gets the result
+// of each reading that failed, or that found a change.
+func (f *File) Watch(stop <-chan struct{}, ticks <-chan time.Time, report func(error)) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-ticks:
+		}
+		if changed, err := f.Read(); changed || err != nil {
+			report(err)
+		}
+	}
+}
+
 // report logs the result of a reading, once if it repeats.
-func (p *Watched) report(err error) {
+func (f *File) report(err error) {
 	failure := ""
 	if err != nil {
 		failure = err.Error()
 	}
-	switch last := p.failure.Swap(&failure); {
+	switch last := f.failure.Swap(&failure); {
 	case err == nil:
-		p.logger.Info("Read the file of prices.", zap.String("file", p.path), zap.String("date", p.Table().Date()))
+		f.logger.Info("Read the file of prices.", zap.String("file", f.path), zap.String("date", f.Table().Date()))
 	case last == nil || *last != failure:
-		p.logger.Error("The file of prices could not be read. Earlier prices stay, and it is tried again each minute.", zap.Error(err))
+		f.logger.Error("The file of prices could not be read. Earlier prices stay, and it is tried again each minute.", zap.Error(err))
 	}
 }
 
 // Notices returns what the file does not tell.
-func (p *Watched) Notices(id string) []shared.Notice {
-	failure := p.failure.Load()
+func (f *File) Notices(id string) []shared.Notice {
+	failure := f.failure.Load()
 	if failure == nil || *failure == "" {
 		return nil
 	}

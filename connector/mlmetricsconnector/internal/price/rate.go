@@ -24,7 +24,7 @@ func (c Cost) Total() float64 { return c.Input + c.Output + c.Other }
 // tokens that the request has. Cached and reasoning tokens without a price of
 // their own have that of the others.
 func (p *prices) rate(u Usage) (cost Cost, ok bool) {
-	if p == nil || p.input == nil && p.output == nil || p.input == nil && u.Input > 0 || p.output == nil && u.Output > 0 {
+	if p == nil || p.Input == nil && p.Output == nil || p.Input == nil && u.Input > 0 || p.Output == nil && u.Output > 0 {
 		return Cost{}, false
 	}
 	read := min(u.CacheRead, u.Input)
@@ -39,11 +39,14 @@ func (p *prices) rate(u Usage) (cost Cost, ok bool) {
 		}
 		return float64(tokens) * own.at(u.Input) / 1e6
 	}
-	return Cost{
-		Input:  of(u.Input-read-written, p.input, nil) + of(read, p.cacheRead, p.input) + of(written, p.cacheWrite, p.input),
-		Output: of(u.Output-reasoning, p.output, nil) + of(reasoning, p.reasoning, p.output),
-		Other:  p.request,
-	}, true
+	cost = Cost{
+		Input:  of(u.Input-read-written, p.Input, nil) + of(read, p.CacheRead, p.Input) + of(written, p.CacheWrite, p.Input),
+		Output: of(u.Output-reasoning, p.Output, nil) + of(reasoning, p.Reasoning, p.Output),
+	}
+	if p.Requests != nil {
+		cost.Other = p.Requests.Base / 1000
+	}
+	return cost, true
 }
 
 // Rate returns what a request to a model costs, by the prices at its time. ok is
@@ -52,5 +55,5 @@ func (m *Model) Rate(u Usage, at time.Time) (cost Cost, ok bool) {
 	if m == nil {
 		return Cost{}, false
 	}
-	return m.model.at(at).rate(u)
+	return m.at(at).rate(u)
 }

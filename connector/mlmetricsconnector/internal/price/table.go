@@ -1,6 +1,7 @@
 package price
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,9 +29,6 @@ type Table struct {
 
 // name is how a request names a model.
 type name struct{ provider, model string }
-
-// Model has the prices of a model.
-type Model struct{ model *model }
 
 // Date returns the day of the prices, such as 2026-08-21.
 func (t *Table) Date() string { return t.date }
@@ -70,25 +68,33 @@ func (t *Table) add(key name, now time.Time) *Model {
 }
 
 // search finds a model by the rules. Both names are in lower case.
-func (t *Table) search(provider, model string) *Model {
-	unnamed := provider == "" || vocabulary.IsGateway(provider)
+func (t *Table) search(by, model string) *Model {
+	unnamed := by == "" || vocabulary.IsGateway(by)
 	// A gateway names the provider first: azure/gpt-4o.
 	if prefix, rest, ok := strings.Cut(model, "/"); ok && unnamed {
-		if of := t.provider(prefix); of != nil {
-			if found := t.of(of, rest); found != nil {
-				return found
-			}
+		if found := t.of(t.provider(prefix), rest); found != nil {
+			return found
 		}
 	}
 	if !unnamed {
-		return t.of(t.provider(provider), model)
+		return t.of(t.provider(by), model)
 	}
+	return t.of(t.first(func(p *provider) bool { return p.Own.match(model) }), model)
+}
+
+// first returns the first provider that a rule applies to, or nil.
+func (t *Table) first(is func(*provider) bool) *provider {
 	for i := range t.providers {
-		if t.providers[i].models.match(model) {
-			return t.of(&t.providers[i], model)
+		if is(&t.providers[i]) {
+			return &t.providers[i]
 		}
 	}
 	return nil
+}
+
+// named returns the provider with an id, or nil.
+func (t *Table) named(id string) *provider {
+	return t.first(func(p *provider) bool { return p.ID == id })
 }
 
 // conventional are names of providers in the conventions that no rule of the
@@ -103,17 +109,10 @@ func (t *Table) provider(name string) *provider {
 	if known, ok := conventional[name]; ok {
 		name = known
 	}
-	for i := range t.providers {
-		if t.providers[i].id == name {
-			return &t.providers[i]
-		}
+	if known := t.named(name); known != nil {
+		return known
 	}
-	for i := range t.providers {
-		if t.providers[i].of.match(name) {
-			return &t.providers[i]
-		}
-	}
-	return nil
+	return t.first(func(p *provider) bool { return p.Of.match(name) })
 }
 
 // of returns a provider's model, or that of the providers whose models it serves.
@@ -124,12 +123,10 @@ func (t *Table) of(p *provider, name string) *Model {
 	if found := p.find(name); found != nil {
 		return found
 	}
-	for _, id := range p.fallbacks {
-		for i := range t.providers {
-			if t.providers[i].id == id {
-				if found := t.providers[i].find(name); found != nil {
-					return found
-				}
+	for _, id := range p.Fallbacks {
+		if other := t.named(id); other != nil {
+			if found := other.find(name); found != nil {
+				return found
 			}
 		}
 	}
@@ -137,10 +134,8 @@ func (t *Table) of(p *provider, name string) *Model {
 }
 
 func (p *provider) find(name string) *Model {
-	for i := range p.list {
-		if p.list[i].match.match(name) {
-			return &Model{&p.list[i]}
-		}
+	if i := slices.IndexFunc(p.Models, func(m Model) bool { return m.Match.match(name) }); i >= 0 {
+		return &p.Models[i]
 	}
 	return nil
 }

@@ -3,7 +3,6 @@
 package runs
 
 import (
-	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -57,12 +56,12 @@ func NewClocks(limits Timeouts) *Clocks {
 
 // Observe adds the times of spans that arrived at now. It counts the spans of
 // ranks beyond the limit.
-func (c *Clocks) Observe(store *streams.Store, spans iter.Seq[*Span], now time.Time) (over streams.Overflowed) {
+func (c *Clocks) Observe(store *streams.Store, spans []*Span, now time.Time) (over streams.Overflowed) {
 	// The spans of a process are adjacent, so its clock is looked up once.
 	var source *streams.Source
 	var key Key
 	var of *clock
-	for s := range spans {
+	for _, s := range spans {
 		trains := s.works() || s.EndsRun
 		// The run _OTHER is many runs that ml_guard has not admitted.
 		if s.Source.Run.ID == "" || s.Source.Run.ID == mlattr.Other || !trains && !s.Root {

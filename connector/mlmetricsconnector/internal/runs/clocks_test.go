@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -70,7 +69,7 @@ func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
 	c.Advance(store, &Emission{Now: now, Expiration: time.Hour, GPUs: &gpus.Facts{}})
 	_, live = of.observe(key, u, now)
 	assert.False(t, live, "it was forgotten")
-	assert.Zero(t, c.Observe(store, slices.Values([]*Span{u, u}), now))
+	assert.Zero(t, c.Observe(store, []*Span{u, u}, now))
 	again := c.add(key)
 	assert.NotSame(t, of, again)
 	assert.Equal(t, now, again.arrived)
@@ -93,5 +92,5 @@ func TestRanksBeyondTheLimit(t *testing.T) {
 		spans = append(spans, &Span{Source: source, EndsStep: true})
 	}
 	store := streams.NewStore(streams.Limits{Series: 100, Runs: 100})
-	assert.EqualValues(t, 3, c.Observe(store, slices.Values(spans), time.Unix(1_800_000_000, 0)).Runs)
+	assert.EqualValues(t, 3, c.Observe(store, spans, time.Unix(1_800_000_000, 0)).Runs)
 }

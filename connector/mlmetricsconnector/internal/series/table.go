@@ -91,18 +91,7 @@ const (
 
 // String returns the name of the kind in the documentation.
 func (k Kind) String() string {
-	switch k {
-	case Counter:
-		return "counter"
-	case Total:
-		return "counter"
-	case Gauge:
-		return "gauge"
-	case State, Balance:
-		return "up-down counter"
-	default:
-		return "histogram"
-	}
+	return [...]string{Counter: "counter", Gauge: "gauge", Histogram: "histogram", Total: "counter", State: "up-down counter", Balance: "up-down counter"}[k]
 }
 
 // MaxLabels is the largest number of labels of a series, not counting RunLabels.
@@ -251,45 +240,38 @@ const WholeStep = "step"
 var callBuckets = powersOf(4, 1.0/4096, 1024)
 
 // stepBuckets go from 8 ms to 2 minutes.
-var stepBuckets = powersOfTwo(1.0/128, 128)
+var stepBuckets = powersOf(2, 1.0/128, 128)
 
 // All is the table, indexed by ID.
 var All = [Count]Series{
 	Tokens: {
-		Name: "ml.tokens", Unit: "{token}", Kind: Counter,
+		Name: "ml.tokens", Unit: "{token}", Kind: Counter, Labels: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side},
 		Description: "Tokens of language models, as spans report them. Spans whose usage a descendant also reports (ml.usage.counted is false) are excluded. If a resource states the tokens per step of a rank (ml.tokens_per_step), they are added with the operation train_step and the run.",
-		Labels:      []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side},
 	},
 	RequestTokenThroughput: {
-		Name: "ml.request.token.throughput", Unit: "{token}/s", Kind: Histogram,
+		Name: "ml.request.token.throughput", Unit: "{token}/s", Kind: Histogram, Labels: []string{mlattr.ThroughputBasis, mlattr.GenAIRequestModel},
 		Description: "Tokens per second of each request, by the basis of the rate.",
-		Labels:      []string{mlattr.ThroughputBasis, mlattr.GenAIRequestModel},
-		Buckets:     powersOfTwo(1, 16384), NoRun: true,
+		Buckets:     powersOf(2, 1, 16384), NoRun: true,
 	},
 	Cost: {
-		Name: "ml.cost", Unit: "USD", Kind: Total,
+		Name: "ml.cost", Unit: "USD", Kind: Total, Labels: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, CostSource, mlattr.Role, mlattr.Side, PriceDate},
 		Description: "What requests to models cost, each once, as ml.tokens counts tokens. ml.cost.source is stated if the client states the cost, and computed if it is that of the tokens by the file of prices (prices::file), whose day is ml.cost.price_date. gen_ai.token.type is input, output, or other: fees, and what a client states without saying for which tokens. Requests whose price is not known have no cost, and neither has the server's side of a request.",
-		Labels:      []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, CostSource, mlattr.Role, mlattr.Side, PriceDate},
 	},
 	UserCost: {
-		Name: "ml.user.cost", Unit: "USD", Kind: Total, NoRun: true,
+		Name: "ml.user.cost", Unit: "USD", Kind: Total, NoRun: true, Labels: []string{mlattr.User, CostSource},
 		Description: "What the requests of each user cost (ml.cost), if their spans or resources have ml.user.",
-		Labels:      []string{mlattr.User, CostSource},
 	},
 	RequestsUnpriced: {
-		Name: "ml.requests.unpriced", Unit: "{request}", Kind: Counter, NoRun: true,
+		Name: "ml.requests.unpriced", Unit: "{request}", Kind: Counter, NoRun: true, Labels: []string{mlattr.GenAIRequestModel, mlattr.GenAIProviderName},
 		Description: "Requests with tokens and without a cost: the client states none, and the file of prices has no price for the model. The series needs prices::file.",
-		Labels:      []string{mlattr.GenAIRequestModel, mlattr.GenAIProviderName},
 	},
 	Requests: {
-		Name: "ml.requests", Unit: "{request}", Kind: Counter,
+		Name: "ml.requests", Unit: "{request}", Kind: Counter, Labels: []string{mlattr.Operation, mlattr.Role, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Side},
 		Description: "Requests to a model: spans that report token usage, and spans that sample, infer or chat and have no such span directly below them.",
-		Labels:      []string{mlattr.Operation, mlattr.Role, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Side},
 	},
 	Errors: {
-		Name: "ml.errors", Unit: "{error}", Kind: Counter,
+		Name: "ml.errors", Unit: "{error}", Kind: Counter, Labels: []string{mlattr.Operation, mlattr.ErrorType},
 		Description: "Failed operations, counted at the span where the error occurred and not at its ancestors. The end of a data loader (StopIteration) is no error.",
-		Labels:      []string{mlattr.Operation, mlattr.ErrorType},
 	},
 	Steps: {
 		Name: "ml.steps", Unit: "{step}", Kind: Counter, EveryRun: true,
@@ -308,67 +290,57 @@ var All = [Count]Series{
 		Description: "The current epoch, as the client counts it.",
 	},
 	Loss: {
-		Name: "ml.loss", Kind: Gauge, EveryRun: true,
+		Name: "ml.loss", Kind: Gauge, EveryRun: true, Labels: []string{mlattr.LossScope, Task},
 		Description: "The latest finite loss of a batch, an epoch or a validation. ml.task is the task, if a loss is one of several.",
-		Labels:      []string{mlattr.LossScope, Task},
 	},
 	ValidationMetric: {
-		Name: "ml.validation.metric", Kind: Gauge, EveryRun: true,
+		Name: "ml.validation.metric", Kind: Gauge, EveryRun: true, Labels: []string{Metric},
 		Description: "The latest finite value of a validation metric other than the loss.",
-		Labels:      []string{Metric},
 	},
 	LearningRate: {
 		Name: "ml.learning_rate", Kind: Gauge, EveryRun: true,
 		Description: "The latest learning rate of the optimizer.",
 	},
 	Nonfinite: {
-		Name: "ml.nonfinite", Unit: "{value}", Kind: Counter, EveryRun: true,
+		Name: "ml.nonfinite", Unit: "{value}", Kind: Counter, EveryRun: true, Labels: []string{Signal},
 		Description: "Values that were NaN or infinite, and so were not written to a gauge.",
-		Labels:      []string{Signal},
 	},
 	LastStepTimestamp: {
 		Name: "ml.run.last_step.timestamp", Unit: "s", Kind: Gauge, EveryRun: true,
 		Description: "When the latest step ended, in seconds since 1970.",
 	},
 	StepDuration: {
-		Name: "ml.step.duration", Unit: "s", Kind: Histogram, EveryRun: true,
+		Name: "ml.step.duration", Unit: "s", Kind: Histogram, EveryRun: true, Labels: []string{mlattr.Phase, Timing},
 		Description: "Duration of steps, by phase. step is the whole step, from the end of the previous one; each phase is the union of its spans; other is the rest. Phases may overlap, so their sum can exceed the step.",
-		Labels:      []string{mlattr.Phase, Timing},
 		Buckets:     stepBuckets, WholeOnly: WholeStep,
 	},
 	RunStepTime: {
-		Name: "ml.run.step.time", Unit: "s", Kind: Gauge, EveryRun: true, Momentary: true,
+		Name: "ml.run.step.time", Unit: "s", Kind: Gauge, EveryRun: true, Momentary: true, Labels: []string{Window},
 		Description: "Typical duration of a step of the run. recent: the median of the last 20 steps. usual: the median of the up to 500 steps before these, at least 50; while steps take clearly longer, what it was before. Of several ranks it is the median. Left out are checkpoints and validations, the first 10 steps after a restart, and the time without a span of a program that works on demand.",
-		Labels:      []string{Window},
 	},
 	RunTokenThroughput: {
-		Name: "ml.run.token.throughput", Unit: "{token}/s", Kind: Gauge,
+		Name: "ml.run.token.throughput", Unit: "{token}/s", Kind: Gauge, Labels: []string{mlattr.ThroughputBasis}, EveryRun: true, Momentary: true,
 		Description: "Tokens per second of a whole run, by the basis of the rate: steps is the tokens of a step of all ranks (ml.job.tokens_per_step of its resources), divided by the recent ml.run.step.time.",
-		Labels:      []string{mlattr.ThroughputBasis}, EveryRun: true, Momentary: true,
 	},
 	RunTime: {
-		Name: "ml.run.time", Unit: "s", Kind: Total, EveryRun: true,
+		Name: "ml.run.time", Unit: "s", Kind: Total, EveryRun: true, Labels: []string{RunStateLabel},
 		Description: "Time of each rank of the run by use: productive, rework (steps that an earlier attempt already did), checkpoint, checkpoint_restore, validation, data_load, queue (requested work that waits). Time without a span is startup before the first productive moment, and idle or other after it. Time is unknown if no span arrived for too long, and between two attempts.",
-		Labels:      []string{RunStateLabel},
 	},
 	RunTimeRatio: {
-		Name: "ml.run.time.ratio", Unit: "1", Kind: Gauge, EveryRun: true, Momentary: true,
+		Name: "ml.run.time.ratio", Unit: "1", Kind: Gauge, EveryRun: true, Momentary: true, Labels: []string{RunStateLabel},
 		Description: "Fractions of the run's time (ml.run.time) during the last 15 minutes, of all its ranks together. They add up to 1.",
-		Labels:      []string{RunStateLabel},
 	},
 	RunGoodput: {
 		Name: "ml.run.goodput", Unit: "1", Kind: Gauge, EveryRun: true, Momentary: true,
 		Description: "Productive fraction of the run's time during the last 15 minutes.",
 	},
 	RunBound: {
-		Name: "ml.run.bound", Unit: "1", Kind: State, EveryRun: true, Momentary: true,
+		Name: "ml.run.bound", Unit: "1", Kind: State, EveryRun: true, Momentary: true, Labels: []string{BoundLabel},
 		Description: "1 for what limits the speed of the run, 0 for the other values; the first that applies. checkpoint, input: saving and restoring, or loading data, takes more than 0.2 of its time. gpu: the utilization of its GPUs is above 0.7. launch: it is below 0.4 and more than 0.5 of the time is productive. Otherwise unknown.",
-		Labels:      []string{BoundLabel},
 	},
 	RunState: {
-		Name: "ml.run.state", Unit: "1", Kind: State, EveryRun: true, Momentary: true,
+		Name: "ml.run.state", Unit: "1", Kind: State, EveryRun: true, Momentary: true, Labels: []string{RunStateLabel},
 		Description: "1 for the current state of the run, 0 for its other states: the first of these that one of its ranks is in. stalled: no training span for five typical steps and at least stall_timeout, or the first step of the attempt is overdue (first_step_timeout), while the run has held GPU memory for as long; a rank that is missing while the others take steps does not count. running. failed: its program has ended with an error. silent: as stalled, but the run holds no GPU memory, or has held it for a shorter time. unknown: before the first step. ended: the span of its whole training, or a root span around all its work, has ended, or its processes have released their GPUs.",
-		Labels:      []string{RunStateLabel},
 	},
 	RunStateTimestamp: {
 		Name: "ml.run.state.timestamp", Unit: "s", Kind: Gauge, EveryRun: true, Momentary: true,
@@ -399,113 +371,92 @@ var All = [Count]Series{
 		Description: "Floating-point operations per training token of the run's model, forward and backward, as its resource states.",
 	},
 	CallDuration: {
-		Name: "ml.call.duration", Unit: "s", Kind: Histogram,
+		Name: "ml.call.duration", Unit: "s", Kind: Histogram, Labels: callLabels, Buckets: callBuckets, NoRun: true,
 		Description: "Duration of calls, including the wait for a worker if the client's span includes it. A call that several spans record counts once.",
-		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallQueueTime: {
-		Name: "ml.call.queue.time", Unit: "s", Kind: Histogram,
+		Name: "ml.call.queue.time", Unit: "s", Kind: Histogram, Labels: callLabels, Buckets: callBuckets, NoRun: true,
 		Description: "Time that calls waited for a worker, as their client measured it. A negative time, from clocks that disagree, counts as 0.",
-		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallSerializeTime: {
-		Name: "ml.call.serialize.time", Unit: "s", Kind: Histogram,
+		Name: "ml.call.serialize.time", Unit: "s", Kind: Histogram, Labels: callLabels, Buckets: callBuckets, NoRun: true,
 		Description: "Time that calls took to encode their arguments.",
-		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallPythonTime: {
-		Name: "ml.call.python.time", Unit: "s", Kind: Histogram,
+		Name: "ml.call.python.time", Unit: "s", Kind: Histogram, Labels: callLabels, Buckets: callBuckets, NoRun: true,
 		Description: "Time that calls spent in the Python function. If the caller and the worker both measure it, each has a series under its own service.",
-		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallsSlow: {
-		Name: "ml.calls.slow", Unit: "{call}", Kind: Counter,
+		Name: "ml.calls.slow", Unit: "{call}", Kind: Counter, Labels: callLabels, NoRun: true,
 		Description: "Calls that took longer than slow_threshold.",
-		Labels:      callLabels, NoRun: true,
 	},
 	CallTime: {
-		Name: "ml.call.time", Unit: "s", Kind: Total, NoRun: true,
+		Name: "ml.call.time", Unit: "s", Kind: Total, NoRun: true, Labels: []string{CallBound, mlattr.Library, mlattr.Function, mlattr.Operation, mlattr.Role, mlattr.GenAIRequestModel, mlattr.Side},
 		Description: "Time of calls and requests by what it was spent on. queue: the wait for a worker. serialize: arguments were encoded. input: data was loaded. model_server: a model's server worked on it, as its client sees it. network: the wait for another process otherwise. gpu: the program worked, and the utilization of the GPUs of its run or service was above 0.7. cpu: it worked, and its process used 0.7 cores or more. Otherwise unknown. The time of a request includes that of its calls, which have their own series.",
-		Labels:      []string{CallBound, mlattr.Library, mlattr.Function, mlattr.Operation, mlattr.Role, mlattr.GenAIRequestModel, mlattr.Side},
 	},
 	CriticalPathTime: {
-		Name: "ml.critical_path.time", Unit: "s", Kind: Total, NoRun: true,
+		Name: "ml.critical_path.time", Unit: "s", Kind: Total, NoRun: true, Labels: []string{mlattr.Role, mlattr.Phase, mlattr.Operation},
 		Description: "Time in which spans decided when their traces ended (ml.critical.time), if ml_enrich has the option critical_path: where the time of traces goes. The times of a trace add up to the duration of its root.",
-		Labels:      []string{mlattr.Role, mlattr.Phase, mlattr.Operation},
 	},
 	PoolSize: {
-		Name: "ml.pool.size", Unit: "{worker}", Kind: State,
+		Name: "ml.pool.size", Unit: "{worker}", Kind: State, Labels: poolLabels,
 		Description: "Workers of a pool, as last reported.",
-		Labels:      poolLabels,
 	},
 	PoolBusy: {
-		Name: "ml.pool.busy", Unit: "{worker}", Kind: State,
+		Name: "ml.pool.busy", Unit: "{worker}", Kind: State, Labels: poolLabels,
 		Description: "Busy workers of a pool, as last reported.",
-		Labels:      poolLabels,
 	},
 	PoolIdle: {
-		Name: "ml.pool.idle", Unit: "{worker}", Kind: State,
+		Name: "ml.pool.idle", Unit: "{worker}", Kind: State, Labels: poolLabels,
 		Description: "Idle workers of a pool, as last reported.",
-		Labels:      poolLabels,
 	},
 	WorkerCrashes: {
-		Name: "ml.worker.crashes", Unit: "{crash}", Kind: Counter,
+		Name: "ml.worker.crashes", Unit: "{crash}", Kind: Counter, Labels: workerLabels,
 		Description: "Workers that crashed.",
-		Labels:      workerLabels,
 	},
 	BreakerOpenings: {
-		Name: "ml.breaker.openings", Unit: "{opening}", Kind: Counter,
+		Name: "ml.breaker.openings", Unit: "{opening}", Kind: Counter, Labels: workerLabels,
 		Description: "Number of times that a circuit breaker opened and refused calls.",
-		Labels:      workerLabels,
 	},
 	HealthAlerts: {
-		Name: "ml.health.alerts", Unit: "{alert}", Kind: Counter,
+		Name: "ml.health.alerts", Unit: "{alert}", Kind: Counter, Labels: workerLabels,
 		Description: "Alerts of a client's health monitor.",
-		Labels:      workerLabels,
 	},
 	MemoryAllocated: {
-		Name: "ml.memory.allocated", Unit: "By", Kind: Balance,
+		Name: "ml.memory.allocated", Unit: "By", Kind: Balance, Labels: []string{Type, Device, Instance},
 		Description: "Memory allocated and not released, as far as the client reports both. What a worker held when it crashed is not released.",
-		Labels:      []string{Type, Device, Instance},
 	},
 	GPUMemoryUsage: {
-		Name: "ml.gpu.memory.usage", Unit: "By", Kind: State,
+		Name: "ml.gpu.memory.usage", Unit: "By", Kind: State, Labels: []string{MemoryKind, Device, Instance},
 		Description: "GPU memory used by a client's tensors (allocated) and held by its allocator (reserved), as last reported.",
-		Labels:      []string{MemoryKind, Device, Instance},
 	},
 	GPUIdleTime: {
-		Name: "ml.gpu.idle.time", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true,
+		Name: "ml.gpu.idle.time", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true, Labels: []string{mlattr.HardwareID},
 		Description: "How long a GPU whose memory a workload holds has done nothing, up to its last reading; 0 if it works. A GPU that nobody holds has no series. The labels are hw.id and host.name; there is no service.name.",
-		Labels:      []string{mlattr.HardwareID},
 	},
 	GPUPrice: {
-		Name: "ml.gpu.price", Unit: "USD/h", Kind: Gauge, NoRun: true, Momentary: true,
+		Name: "ml.gpu.price", Unit: "USD/h", Kind: Gauge, NoRun: true, Momentary: true, Labels: []string{mlattr.HardwareID},
 		Description: "What the GPU costs an hour, by prices::gpu_hour, held or not. The labels are hw.id and host.name; there is no service.name.",
-		Labels:      []string{mlattr.HardwareID},
 	},
 	HostLastData: {
 		Name: "ml.host.last_data.timestamp", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true,
 		Description: "When a span, a metric or a reading of a GPU of the host last arrived, in seconds since 1970 by the collector's clock. What ml_metrics computes does not count. The only label is host.name.",
 	},
 	CollectorNotice: {
-		Name: "ml.collector.notice.timestamp", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true,
+		Name: "ml.collector.notice.timestamp", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true, Labels: []string{Notice},
 		Description: "Since when the collector refuses data, drops data for a back end or withholds problems of silence, in seconds since 1970: what its page says in red. It exists only meanwhile. ml.notice is refused, dropped or withheld.",
-		Labels:      []string{Notice},
 	},
 	RequestErrorRatio: {
-		Name: "ml.request.error.ratio", Unit: "1", Kind: Gauge, NoRun: true, Momentary: true,
+		Name: "ml.request.error.ratio", Unit: "1", Kind: Gauge, NoRun: true, Momentary: true, Labels: []string{Window},
 		Description: "Fraction of the service's requests that failed. recent: of the last 100 requests, as far as they arrived within 15 minutes. usual: of the up to 1000 requests before these, at least 100; while the service fails, what it was before. It is that of requests to models (ml.requests), of requests to agents (invoke_agent, or the outermost span of a role), or of calls of functions and operations, whichever is worst. There are no labels of a run or host.",
-		Labels:      []string{Window},
 	},
 	ProblemOnset: {
-		Name: "ml.problem.onset.timestamp", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true,
+		Name: "ml.problem.onset.timestamp", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true, Labels: []string{mlattr.Problem, mlattr.HardwareID, mlattr.RunID},
 		Description: "When a problem began, in seconds since 1970; the series exists as long as the problem. docs/problems.md has the kinds, with their rules. The problem of a run has its ml.run.id, that of a host its host.name, and that of a GPU its hw.id and host.name, with the ml.run.id of each run that it concerns. Marks have no series.",
-		Labels:      []string{mlattr.Problem, mlattr.HardwareID, mlattr.RunID},
 	},
 	GenAITokenUsage: {
-		Name: "gen_ai.client.token.usage", Unit: "{token}", Kind: Histogram, OptIn: genAIMetrics, NoRun: true,
+		Name: "gen_ai.client.token.usage", Unit: "{token}", Kind: Histogram, OptIn: genAIMetrics, NoRun: true, Labels: genAILabels(mlattr.GenAITokenType), Buckets: tokenBuckets,
 		Description: "Tokens of each request to a model, as its client counted them.",
-		Labels:      genAILabels(mlattr.GenAITokenType), Buckets: tokenBuckets,
 		Next: []string{
 			"gen_ai.client.inference.usage.input_tokens", "gen_ai.client.inference.usage.output_tokens",
 			"gen_ai.client.inference.operation.input_tokens", "gen_ai.client.inference.operation.output_tokens",
@@ -513,26 +464,22 @@ var All = [Count]Series{
 		},
 	},
 	GenAIOperationDuration: {
-		Name: "gen_ai.client.operation.duration", Unit: "s", Kind: Histogram, OptIn: genAIMetrics, NoRun: true,
+		Name: "gen_ai.client.operation.duration", Unit: "s", Kind: Histogram, OptIn: genAIMetrics, NoRun: true, Labels: genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
 		Description: "Duration of each request to a model, as its client measured it.",
-		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
-		Next: []string{"gen_ai.client.inference.duration", "gen_ai.client.embeddings.duration"},
+		Next:        []string{"gen_ai.client.inference.duration", "gen_ai.client.embeddings.duration"},
 	},
 	GenAIServerDuration: {
-		Name: "gen_ai.server.request.duration", Unit: "s", Kind: Histogram, OptIn: genAIMetrics, NoRun: true,
+		Name: "gen_ai.server.request.duration", Unit: "s", Kind: Histogram, OptIn: genAIMetrics, NoRun: true, Labels: genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
 		Description: "Duration of each request to a model, as its server measured it.",
-		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
 	},
 	GenAITimeToFirstToken: {
-		Name: "gen_ai.server.time_to_first_token", Unit: "s", Kind: Histogram, OptIn: genAIMetrics, NoRun: true,
+		Name: "gen_ai.server.time_to_first_token", Unit: "s", Kind: Histogram, OptIn: genAIMetrics, NoRun: true, Labels: genAILabels(),
 		Description: "Time from each successful request to its first token, as its server measured it.",
-		Labels:      genAILabels(),
 		Buckets:     []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10},
 	},
 	GenAITimePerOutputToken: {
-		Name: "gen_ai.server.time_per_output_token", Unit: "s", Kind: Histogram, OptIn: genAIMetrics, NoRun: true,
+		Name: "gen_ai.server.time_per_output_token", Unit: "s", Kind: Histogram, OptIn: genAIMetrics, NoRun: true, Labels: genAILabels(),
 		Description: "Time per token after the first of each successful request, as its server measured it.",
-		Labels:      genAILabels(),
 		Buckets:     []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5},
 	},
 }
@@ -548,9 +495,6 @@ func genAILabels(more ...string) []string {
 		ServerPort, mlattr.GenAIResponseModel, ServerAddress,
 	}, more...)
 }
-
-// powersOfTwo returns first, 2*first … last.
-func powersOfTwo(first, last float64) []float64 { return powersOf(2, first, last) }
 
 // powersOf returns first, factor*first … last.
 func powersOf(factor, first, last float64) []float64 {

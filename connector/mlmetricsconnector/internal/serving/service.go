@@ -1,7 +1,6 @@
 package serving
 
 import (
-	"iter"
 	"math"
 	"strings"
 	"sync"
@@ -88,21 +87,20 @@ func NewFleet() *Fleet {
 
 // Observe adds spans of services, which arrived at now. Without any, it waits for nobody:
 // most requests of a training have none.
-func (f *Fleet) Observe(spans iter.Seq2[streams.Resource, *Span], now time.Time) {
-	locked := false
-	for of, s := range spans {
-		if !locked {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			locked = true
-		}
-		f.observe(of, s, now)
+func (f *Fleet) Observe(spans []Span, now time.Time) {
+	if len(spans) == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range spans {
+		f.observe(&spans[i], now)
 	}
 }
 
 // observe adds a span of a service.
-func (f *Fleet) observe(resource streams.Resource, s *Span, now time.Time) {
-	service := f.service(resource)
+func (f *Fleet) observe(s *Span, now time.Time) {
+	service := f.service(s.Resource)
 	if service == nil {
 		return
 	}

@@ -1,6 +1,10 @@
 package serving
 
-import "math"
+import (
+	"math"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+)
 
 // Kind is a set of what a span may count as.
 type Kind uint16
@@ -32,7 +36,9 @@ const (
 // Span is what a span says about its service. Its texts are not kept unless they
 // are cloned. A negative count or a NaN is unknown.
 type Span struct {
-	Kind Kind
+	// Resource is the service.
+	Resource streams.Resource
+	Kind     Kind
 	// Version is that of the service.
 	Version string
 	// Trace and Parent are those of the span, zero where there is none.

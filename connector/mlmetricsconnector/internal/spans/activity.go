@@ -1,7 +1,6 @@
 package spans
 
 import (
-	"iter"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -44,24 +43,21 @@ func (r *Reader) readActivity(s *runs.Span, v *values, event table.EventKind, sp
 	switch {
 	case facts.Queued():
 		s.Timed, s.Time.State = true, wallclock.Queueing
-	case v.Phase == mlattr.PhaseCheckpoint && restores(v.Operation):
+	case v.Phase == mlattr.PhaseCheckpoint && slices.Contains(restoring, v.Operation):
 		s.Time.State = wallclock.Restoring
 	}
 	s.Step = spanfact.Step(facts)
 }
 
-// restores reports whether an operation reads a checkpoint.
-func restores(operation string) bool {
-	return slices.Contains([]string{"load_weights", "load_state", "load_checkpoint", "restore_checkpoint", "restore"}, operation)
-}
+// restoring are the operations that read a checkpoint.
+var restoring = []string{"load_weights", "load_state", "load_checkpoint", "restore_checkpoint", "restore"}
 
-// Spans returns what the spans of the request show of the time of their runs.
-func (r *result) Spans() iter.Seq[*runs.Span] {
-	return func(yield func(*runs.Span) bool) {
-		for i := range r.units {
-			if !yield(&r.units[i].Span) {
-				return
-			}
-		}
+// Spans returns what the spans of the request show of the time of their runs. The caller
+// must not keep it.
+func (r *result) Spans() []*runs.Span {
+	r.shown = r.shown[:0]
+	for i := range r.units {
+		r.shown = append(r.shown, &r.units[i].Span)
 	}
+	return r.shown
 }

@@ -1,9 +1,11 @@
 package spans
 
 import (
+	"cmp"
+	"slices"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
@@ -18,10 +20,9 @@ type recordedCalls struct {
 	begun call
 	// ends are the calls with an end event.
 	ends []callEvent
-	// wait and encoding are the times of the pool and the serializer, in
-	// seconds. The end event of a call usually repeats them.
-	wait, encoding       float64
-	hasWait, hasEncoding bool
+	// apart are the times that events of the pool and the serializer state. The end event
+	// of a call usually repeats them.
+	apart partTimes
 }
 
 // reset clears all fields and keeps the memory.
@@ -46,18 +47,17 @@ func (r *Reader) addClientEvent(u *unit, kind table.EventKind, attrs pcommon.Map
 		e.complete(&h.begun)
 		h.anything, h.hasEvents, h.ends = true, true, append(h.ends, e)
 	case table.EventPoolCheckout:
-		if e := r.readCallEvent(attrs); e.has&hasQueue != 0 {
-			h.anything, h.hasWait = true, true
-			h.wait += e.queue
+		if e := r.readCallEvent(attrs); e.has[queued] {
+			h.anything = true
+			h.apart.add(queued, e.seconds[queued])
 		}
 	case table.EventSerialize:
-		if e := r.readCallEvent(attrs); e.has&hasDuration != 0 && !e.decoding {
-			h.anything, h.hasEncoding = true, true
-			h.encoding += e.seconds
+		if e := r.readCallEvent(attrs); e.has[whole] && !e.decoding {
+			h.anything = true
+			h.apart.add(serialized, e.seconds[whole])
 		}
 	default:
-		event := workerEvent{r, u, attrs, at}
-		event.add(kind)
+		r.addWorkerEvent(u, kind, attrs, at)
 	}
 }
 
@@ -77,39 +77,28 @@ func (r *Reader) addOwnEvent(u *unit, kind table.EventKind, attrs pcommon.Map) {
 // the span is the call.
 func (r *Reader) finishRecordedCalls(u *unit, self *call, isCall bool) {
 	h := &r.recordedCalls
-	last := h.begun
+	last, apart := h.begun, h.apart
 	if isCall {
 		last.complete(self)
-		last.result, last.seconds = self.result, self.seconds
+		last.result, last.seconds[whole] = self.result, self.seconds[whole]
 	}
-	wait, encoding := h.hasWait, h.hasEncoding
 	for i := range h.ends {
 		e := &h.ends[i]
 		if isCall {
 			e.complete(self)
-			if e.has&hasDuration == 0 {
-				e.seconds, e.has = self.seconds, e.has|hasDuration
+			if !e.has[whole] {
+				e.seconds[whole], e.has[whole] = self.seconds[whole], true
 			}
 		}
-		if e.function == "" {
-			e.function = e.operation
-		}
-		e.result = resultOK
+		e.function, e.result = cmp.Or(e.function, e.operation), resultOK
 		if e.failed {
 			e.result = resultError
 		}
-		if e.has&hasQueue != 0 {
-			r.observe(u, series.CallQueueTime, &e.call, e.queue)
-			wait = false
+		r.observeParts(u, &e.call, &e.partTimes)
+		for p, has := range e.has {
+			apart.has[p] = apart.has[p] && !has
 		}
-		if e.has&hasSerialize != 0 {
-			r.observe(u, series.CallSerializeTime, &e.call, e.serialize)
-			encoding = false
-		}
-		if e.has&hasPython != 0 {
-			r.observe(u, series.CallPythonTime, &e.call, e.python)
-		}
-		if e.has&hasDuration != 0 {
+		if e.has[whole] {
 			u.calls = append(u.calls, e.call)
 		}
 		last = e.call
@@ -117,31 +106,24 @@ func (r *Reader) finishRecordedCalls(u *unit, self *call, isCall bool) {
 	if isCall && len(h.ends) == 0 {
 		u.calls = append(u.calls, last)
 	}
-	if wait {
-		r.observe(u, series.CallQueueTime, &last, h.wait)
-	}
-	if encoding {
-		r.observe(u, series.CallSerializeTime, &last, h.encoding)
-	}
+	r.observeParts(u, &last, &apart)
 	u.hasEvents = h.hasEvents
 }
 
-// has is a set of durations that an event contains.
-type has uint8
-
-const (
-	hasDuration has = 1 << iota
-	hasQueue
-	hasSerialize
-	hasPython
-)
+// observeParts adds the parts of a call to their series.
+func (r *result) observeParts(u *unit, c *call, times *partTimes) {
+	for p := queued; p < parts; p++ {
+		if times.has[p] {
+			r.observe(u, p, c, times.seconds[p])
+		}
+	}
+}
 
 // callEvent is one event about a call.
 type callEvent struct {
 	call
 	operation        string
 	failed, decoding bool
-	has              has
 }
 
 // readCallEvent reads an event's attributes, which have the client's short
@@ -163,37 +145,23 @@ func (r *result) readCallEvent(attrs pcommon.Map) callEvent {
 		case "direction":
 			e.decoding = mlattr.ReadWord(v) == "decode"
 		default:
-			r.readCallTime(&e, key, v)
+			what, unit := mlattr.CallTimeKey(key)
+			p := slices.Index(partKeys[:], what)
+			if p < 0 {
+				continue
+			}
+			seconds, ok := mlattr.ReadCallTime(v, unit)
+			if ok && seconds < 0 && part(p) == queued {
+				// Two clocks disagree about a short wait.
+				r.Skipped.Clamped++
+				seconds = 0
+			}
+			if !ok || seconds < 0 {
+				r.Skipped.OutOfRange++
+				continue
+			}
+			e.seconds[p], e.has[p] = seconds, true
 		}
 	}
 	return e
-}
-
-func (r *result) readCallTime(e *callEvent, key string, v pcommon.Value) {
-	what, unit := mlattr.CallTimeKey(key)
-	var to *float64
-	var bit has
-	switch what {
-	case "duration":
-		to, bit = &e.seconds, hasDuration
-	case "queue_time":
-		to, bit = &e.queue, hasQueue
-	case "serialize_time":
-		to, bit = &e.serialize, hasSerialize
-	case "python_time":
-		to, bit = &e.python, hasPython
-	default:
-		return
-	}
-	seconds, ok := mlattr.ReadCallTime(v, unit)
-	if ok && seconds < 0 && bit == hasQueue {
-		// Two clocks disagree about a short wait.
-		r.Skipped.Clamped++
-		seconds = 0
-	}
-	if !ok || seconds < 0 {
-		r.Skipped.OutOfRange++
-		return
-	}
-	*to, e.has = seconds, e.has|bit
 }

@@ -1,9 +1,10 @@
 package spans
 
 import (
+	"cmp"
+
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/nesting"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
@@ -15,13 +16,37 @@ const (
 	resultError = "error"
 )
 
+// part is a part of the time of a call.
+type part uint8
+
+// The parts that clients measure, and the whole call.
+const (
+	whole part = iota
+	queued
+	serialized
+	inPython
+	parts
+)
+
+// partKeys are the keys of the parts in events, without their unit, and partSeries their
+// series.
+var (
+	partKeys   = [parts]string{"duration", "queue_time", "serialize_time", "python_time"}
+	partSeries = [parts]series.ID{series.CallDuration, series.CallQueueTime, series.CallSerializeTime, series.CallPythonTime}
+)
+
+// partTimes are the times of the parts in seconds, as far as they are known.
+type partTimes struct {
+	seconds [parts]float64
+	has     [parts]bool
+}
+
+func (t *partTimes) add(p part, seconds float64) { t.seconds[p], t.has[p] = t.seconds[p]+seconds, true }
+
 // call is a call of a function in another process.
 type call struct {
 	library, function, device, result string
-	// seconds is its duration.
-	seconds float64
-	// queue, serialize and python are the parts that the client measured, or 0.
-	queue, serialize, python float64
+	partTimes
 }
 
 // complete sets the fields that c lacks.
@@ -41,19 +66,13 @@ func (r *Reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool) {
 	if p == table.NoCall && !r.recordedCalls.anything {
 		return
 	}
-	self := call{library: v.Library, function: function}
-	if self.function == "" {
-		self.function = v.Function
-	}
-	if self.function == "" {
-		self.function = v.Operation
-	}
+	self := call{library: v.Library, function: cmp.Or(function, v.Function, v.Operation)}
 	if failed {
 		self.result = resultError
 	}
 	if p != table.NoCall {
 		var ok bool
-		if self.seconds, ok = length(span); !ok {
+		if self.seconds[whole], ok = length(span); !ok {
 			p = table.NoCall
 			r.Skipped.OutOfRange++
 		}
@@ -62,17 +81,15 @@ func (r *Reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool) {
 	case table.FunctionPart:
 		// A worker may catch the exception of its function, so that only
 		// failures are certain.
-		r.observe(u, series.CallPythonTime, &self, self.seconds)
+		r.observe(u, inPython, &self, self.seconds[whole])
 	case table.QueuePart:
-		r.observe(u, series.CallQueueTime, &self, self.seconds)
-	case table.WholeCall, table.SharedCall:
-		if self.result == "" {
-			self.result = resultOK
-		}
-		if p == table.WholeCall {
-			r.countCall(u, &self)
-			u.wholeCall, u.library, u.function = true, self.library, self.function
-		}
+		r.observe(u, queued, &self, self.seconds[whole])
+	case table.WholeCall:
+		self.result = cmp.Or(self.result, resultOK)
+		r.countCall(u, &self)
+		u.wholeCall, u.library, u.function = true, self.library, self.function
+	case table.SharedCall:
+		self.result = cmp.Or(self.result, resultOK)
 	}
 	if r.recordedCalls.anything || p == table.SharedCall {
 		r.finishRecordedCalls(u, &self, p == table.SharedCall)
@@ -92,14 +109,14 @@ func length(span ptrace.Span) (seconds float64, ok bool) {
 
 // countCall adds a call to the series of all calls.
 func (r *Reader) countCall(u *unit, c *call) {
-	r.observe(u, series.CallDuration, c, c.seconds)
-	if r.Slow > 0 && c.seconds > r.Slow {
+	r.observe(u, whole, c, c.seconds[whole])
+	if r.Slow > 0 && c.seconds[whole] > r.Slow {
 		r.count(u, series.CallsSlow, u.requestSource, 1, c.library, c.function, c.device, c.result)
 	}
 }
 
-func (r *result) observe(u *unit, id series.ID, c *call, seconds float64) {
-	r.update(u, id, u.requestSource, c.library, c.function, c.device, c.result).Value = seconds
+func (r *result) observe(u *unit, p part, c *call, seconds float64) {
+	r.update(u, partSeries[p], u.requestSource, c.library, c.function, c.device, c.result).Value = seconds
 }
 
 // countCalls counts each call once, even if several spans record it. A client's
@@ -110,15 +127,12 @@ func (t *Tally) countCalls(r *Reader) {
 		return
 	}
 	for _, hasEvents := range [...]bool{true, false} {
-		units := selected(r, func(u *unit) bool { return len(u.calls) > 0 && u.hasEvents == hasEvents })
-		for i, v := range t.calls.Outermost(candidates(r, units)) {
-			if u := units[i]; v == nesting.Counts {
-				u.kinds |= isCalled
-				for j := range u.calls {
-					r.countCall(u, &u.calls[j])
-					r.addCallTimes(u, &u.calls[j])
-				}
+		r.rule(t.calls.Outermost, 0, func(u *unit) bool { return len(u.calls) > 0 && u.hasEvents == hasEvents }, func(u *unit) {
+			u.kinds |= isCalled
+			for i := range u.calls {
+				r.countCall(u, &u.calls[i])
+				r.addCallTimes(u, &u.calls[i])
 			}
-		}
+		})
 	}
 }

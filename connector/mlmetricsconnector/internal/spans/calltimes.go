@@ -66,7 +66,7 @@ func (r *Reader) addTimed(u *unit, v *values, span ptrace.Span) {
 	t.trace, t.self, t.parent, t.start, t.end = r.hash, u.Self, u.Parent, span.StartTimestamp(), span.EndTimestamp()
 	t.Span = bound.Span{Seconds: seconds, Kind: kind, Utilization: r.Loads.Utilization(u.Source), Cores: r.cores}
 	t.ofModel, t.serves, t.again = isModelServer(v, span), serves, false
-	if wait := r.ofSpan.At(slotQueueTime); wait != nil && usable(wait) {
+	if wait := r.ofSpan.At(slotQueueTime); wait != nil && !wait.NonFinite && !wait.Unreadable {
 		t.Queue = wait.Double
 	}
 	if r.recordedCalls.anything {
@@ -76,15 +76,15 @@ func (r *Reader) addTimed(u *unit, v *values, span ptrace.Span) {
 
 // addRecorded adds what the events of the span record.
 func (t *timedSpan) addRecorded(h *recordedCalls) {
-	if h.hasWait {
-		t.Queue = h.wait
+	if h.apart.has[queued] {
+		t.Queue = h.apart.seconds[queued]
 	}
-	if h.hasEncoding {
-		t.Serialize = h.encoding
+	if h.apart.has[serialized] {
+		t.Serialize = h.apart.seconds[serialized]
 	}
 	for i := range h.ends {
 		e := &h.ends[i]
-		t.Queue, t.Serialize, t.Function = max(t.Queue, e.queue), max(t.Serialize, e.serialize), t.Function+e.python
+		t.Queue, t.Serialize, t.Function = max(t.Queue, e.seconds[queued]), max(t.Serialize, e.seconds[serialized]), t.Function+e.seconds[inPython]
 	}
 }
 
@@ -220,12 +220,12 @@ func (r *Reader) addTimes(u *unit, library, function string) {
 // addCallTimes does so for a call that a span records. What its client measured
 // goes before what the span shows.
 func (r *Reader) addCallTimes(u *unit, c *call) {
-	if c.queue+c.serialize+c.python == 0 && len(u.calls) == 1 {
+	if c.seconds[queued]+c.seconds[serialized]+c.seconds[inPython] == 0 && len(u.calls) == 1 {
 		r.addTimes(u, c.library, c.function)
 		return
 	}
 	one := bound.Span{
-		Seconds: c.seconds, Queue: c.queue, Serialize: c.serialize, Function: c.python,
+		Seconds: c.seconds[whole], Queue: c.seconds[queued], Serialize: c.seconds[serialized], Function: c.seconds[inPython],
 		Utilization: r.Loads.Utilization(u.Source), Cores: u.cores,
 	}
 	times := one.Divide()

@@ -1,8 +1,10 @@
 package spans
 
 import (
+	"cmp"
 	"hash/maphash"
 	"math"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -53,12 +55,9 @@ func (o *observer) add(value change.Observation) {
 	if value.Value == "" || value.Value == mlattr.Other || len(o.seen)-o.first >= maxObservations {
 		return
 	}
-	for i := o.first; i < len(o.seen); i++ {
-		if o.seen[i] == value {
-			return
-		}
+	if !slices.Contains(o.seen[o.first:], value) {
+		o.seen = append(o.seen, value)
 	}
-	o.seen = append(o.seen, value)
 }
 
 // resource adds what a resource shows. run is the run of the resource, whose id may
@@ -86,9 +85,8 @@ func (o *observer) resource(attrs pcommon.Map, source *streams.Source, facts *vo
 			o.attribute(of, v, attrs, source.Resource, run)
 		}
 	}
-	service := change.Subject{Resource: source.Resource}
 	if image {
-		o.add(change.Observation{Of: service, Run: run, Kind: mlattr.ChangeImage, Value: o.image(attrs)})
+		o.add(change.Observation{Of: change.Subject{Resource: source.Resource}, Run: run, Kind: mlattr.ChangeImage, Value: o.image(attrs)})
 	}
 	if run == "" {
 		return
@@ -128,10 +126,8 @@ func (o *observer) attribute(of *table.ChangeKey, v pcommon.Value, attrs pcommon
 			one.Of.Run, one.Run = run, ""
 		}
 	case of.Kind == mlattr.ChangeFramework:
-		if name, ok := attrs.Get(of.NameKey); ok && of.NameKey != "" {
-			if text, ok := mlattr.ReadText(name); ok {
-				one.Name = text
-			}
+		if of.NameKey != "" {
+			one.Name = cmp.Or(textOf(attrs, of.NameKey), one.Name)
 		}
 		version, _ := mlattr.ReadText(v)
 		one.Value = o.joined(one.Name, " ", version)
@@ -172,12 +168,7 @@ func (o *observer) joined(a, separator, b string) string {
 	case b == "":
 		return a
 	}
-	var h maphash.Hash
-	h.SetSeed(composedSeed)
-	_, _ = h.WriteString(a)
-	_, _ = h.WriteString(separator)
-	_, _ = h.WriteString(b)
-	sum := h.Sum64()
+	sum := maphash.Comparable(composedSeed, [...]string{a, separator, b})
 	if text, known := o.composed[sum]; known {
 		return text
 	}
@@ -186,24 +177,22 @@ func (o *observer) joined(a, separator, b string) string {
 
 // hashed returns the keyed hash of a value.
 func (o *observer) hashed(v pcommon.Value) string {
-	var h maphash.Hash
-	h.SetSeed(composedSeed)
-	text := ""
+	text, sum := "", uint64(0)
 	switch v.Type() {
+	case pcommon.ValueTypeInt:
+		sum = maphash.Comparable(composedSeed, v.Int())
+	case pcommon.ValueTypeDouble:
+		sum = maphash.Comparable(composedSeed, math.Float64bits(v.Double()))
+	case pcommon.ValueTypeBool:
+		sum = maphash.Comparable(composedSeed, v.Bool())
 	case pcommon.ValueTypeStr:
 		text = v.Str()
-		_, _ = h.WriteString(text)
-	case pcommon.ValueTypeInt:
-		maphash.WriteComparable(&h, v.Int())
-	case pcommon.ValueTypeDouble:
-		maphash.WriteComparable(&h, math.Float64bits(v.Double()))
-	case pcommon.ValueTypeBool:
-		maphash.WriteComparable(&h, v.Bool())
 	default:
 		text, _ = mlattr.Text(v, maxHashed)
-		_, _ = h.WriteString(text)
 	}
-	sum := h.Sum64()
+	if text != "" {
+		sum = maphash.String(composedSeed, text)
+	}
 	if known, ok := o.composed[sum]; ok {
 		return known
 	}

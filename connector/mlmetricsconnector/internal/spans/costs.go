@@ -126,25 +126,13 @@ func (r *Reader) user() string {
 // addCost adds the cost of a request.
 func (r *result) addCost(u *unit) {
 	c := &r.costs[u.cost-1]
-	for _, part := range [...]struct {
-		kind  string
-		value float64
-	}{
-		{mlattr.TokenTypeInput, c.Input}, {mlattr.TokenTypeOutput, c.Output}, {series.CostOther, c.Other},
-	} {
-		if part.value > 0 {
-			r.update(u, series.Cost, u.requestSource, part.kind, u.model, c.source, u.role, u.side, c.date).Value = part.value
+	for i, dollars := range [...]float64{c.Input, c.Output, c.Other} {
+		if dollars > 0 {
+			kind := [...]string{mlattr.TokenTypeInput, mlattr.TokenTypeOutput, series.CostOther}[i]
+			r.update(u, series.Cost, u.requestSource, kind, u.model, c.source, u.role, u.side, c.date).Value = dollars
 		}
 	}
 	if total := c.Total(); c.user != "" && total > 0 {
 		r.update(u, series.UserCost, u.requestSource, c.user, c.source).Value = total
 	}
-}
-
-// costOf returns what the request of a span costs, in US dollars.
-func (r *result) costOf(u *unit) (cost float64, known bool) {
-	if u.cost == 0 {
-		return 0, false
-	}
-	return r.costs[u.cost-1].Total(), true
 }

@@ -55,14 +55,20 @@ func genAICallOf(v *values, facts *vocabulary.Facts, span ptrace.Span) *genAICal
 		answered:  v.Answered,
 	}
 	attrs := span.Attributes()
-	if address, ok := attrs.Get(attrServerAddress); ok {
-		c.address, _ = mlattr.ReadText(address)
-	}
+	c.address = textOf(attrs, attrServerAddress)
 	if port, ok := attrs.Get(attrServerPort); ok {
 		c.port = readPort(port)
 	}
 	c.duration, c.firstToken, c.perToken = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)
 	return c
+}
+
+// textOf returns the text of an attribute, or "".
+func textOf(attrs pcommon.Map, key string) (text string) {
+	if v, ok := attrs.Get(key); ok {
+		text, _ = mlattr.ReadText(v)
+	}
+	return text
 }
 
 // readPort returns a port as text, or "" if the value is no port.

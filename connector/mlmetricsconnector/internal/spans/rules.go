@@ -76,17 +76,22 @@ func (v *values) read(facts *vocabulary.Facts) {
 	v.gauges, v.nonfinite = v.gauges[:0], v.nonfinite[:0]
 	v.critical, _ = facts.DoubleAt(slotCritical)
 	v.lossScope = facts.TextAt(slotLossScope)
-	if epoch, ok := facts.IntAt(slotEpoch); ok {
-		v.show(series.Epoch, float64(epoch), "")
-	}
+	epoch, ok := facts.IntAt(slotEpoch)
+	v.signal(float64(epoch), ok, false, "", series.Epoch)
 	for i := range signals {
 		if f := facts.At(signals[i].slot); f != nil {
-			v.signal(f, signals[i].name, signals[i].series, signals[i].label)
+			v.signal(f.Double, !f.Unreadable, f.NonFinite, signals[i].name, signals[i].series, signals[i].label)
 		}
 	}
 	for f := range facts.All() {
-		if f.Slot() == 0 {
-			v.readDynamic(f)
+		if f.Slot() != 0 {
+			continue
+		}
+		// The losses of tasks, and other validation metrics.
+		if task, ok := strings.CutPrefix(f.Key, mlattr.LossTaskPrefix); ok {
+			v.signal(f.Double, !f.Unreadable, f.NonFinite, "loss", series.Loss, "", task)
+		} else if metric, ok := strings.CutPrefix(f.Key, mlattr.ValPrefix); ok {
+			v.signal(f.Double, !f.Unreadable, f.NonFinite, "val_metric", series.ValidationMetric, metric)
 		}
 	}
 	v.settleScope()
@@ -98,22 +103,13 @@ func (v *values) reset() {
 	*v = values{gauges: v.gauges[:0], nonfinite: v.nonfinite[:0]}
 }
 
-// readDynamic reads the losses of tasks and other validation metrics.
-func (v *values) readDynamic(f *vocabulary.Fact) {
-	if task, ok := strings.CutPrefix(f.Key, mlattr.LossTaskPrefix); ok {
-		v.signal(f, "loss", series.Loss, "", task)
-	} else if metric, ok := strings.CutPrefix(f.Key, mlattr.ValPrefix); ok {
-		v.signal(f, "val_metric", series.ValidationMetric, metric)
-	}
-}
-
-// signal adds a value that may not be finite.
-func (v *values) signal(f *vocabulary.Fact, name string, id series.ID, labels ...string) {
+// signal adds a value that may not be finite, or not readable.
+func (v *values) signal(number float64, ok, nonfinite bool, name string, id series.ID, labels ...string) {
 	switch {
-	case f.NonFinite:
+	case nonfinite:
 		v.nonfinite = append(v.nonfinite, name)
-	case usable(f):
-		g := gauge{series: id, value: f.Double}
+	case ok:
+		g := gauge{series: id, value: number}
 		copy(g.labels[:], labels)
 		v.gauges = append(v.gauges, g)
 	}
@@ -128,10 +124,6 @@ func (v *values) settleScope() {
 	}
 }
 
-func (v *values) show(id series.ID, value float64, label string) {
-	v.gauges = append(v.gauges, gauge{series: id, labels: [2]string{label}, value: value})
-}
-
 // readEvent reads the event of a training step or an inference, whose
 // attributes have the client's short names or canonical ones. Other versions of
 // the client send a span instead.
@@ -141,13 +133,11 @@ func readEvent(attrs pcommon.Map) values {
 		number, ok, nonfinite := mlattr.ReadDouble(value)
 		switch key {
 		case "loss", mlattr.Loss:
-			v.event(series.Loss, "loss", number, ok, nonfinite)
+			v.signal(number, ok, nonfinite, "loss", series.Loss)
 		case "learning_rate", mlattr.LearningRate:
-			v.event(series.LearningRate, "learning_rate", number, ok, nonfinite)
+			v.signal(number, ok, nonfinite, "learning_rate", series.LearningRate)
 		case "epoch", mlattr.Epoch:
-			if ok {
-				v.show(series.Epoch, number, "")
-			}
+			v.signal(number, ok, false, "", series.Epoch)
 		case "batch_size", mlattr.BatchSize:
 			if n, ok := mlattr.ReadInt(value); ok && n > 0 && n <= mlattr.MaxCount {
 				v.BatchSize = n
@@ -161,17 +151,6 @@ func readEvent(attrs pcommon.Map) values {
 	v.settleScope()
 	return v
 }
-
-func (v *values) event(id series.ID, signal string, number float64, ok, nonfinite bool) {
-	switch {
-	case nonfinite:
-		v.nonfinite = append(v.nonfinite, signal)
-	case ok:
-		v.show(id, number, "")
-	}
-}
-
-func usable(f *vocabulary.Fact) bool { return !f.NonFinite && !f.Unreadable }
 
 // lossScope returns the scope of a loss without its own: that of its epoch or
 // validation span, else batch.
@@ -191,26 +170,7 @@ func lossScope(own, phase string) string {
 // operationOf returns the ml.operation of requests, tokens and failures, else
 // the GenAI operation, else the phase.
 func operationOf(operation, genAIOperation, phase string) string {
-	switch {
-	case operation != "":
-		return operation
-	case genAIOperation != "":
-		return genAIOperation
-	default:
-		return phase
-	}
-}
-
-// work returns the kind of countable training work of a phase.
-func work(phase string) kinds {
-	switch phase {
-	case mlattr.PhaseOptimizer:
-		return isOptimizer
-	case mlattr.PhaseBatch:
-		return isBatch
-	default:
-		return 0
-	}
+	return cmp.Or(operation, genAIOperation, phase)
 }
 
 // samples returns the number of samples that a span processed. Data loading and

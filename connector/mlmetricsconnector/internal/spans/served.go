@@ -1,14 +1,13 @@
 package spans
 
 import (
+	"cmp"
 	"hash/maphash"
-	"iter"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
@@ -39,18 +38,13 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 	part, function := facts.Call()
 	switch {
 	case v.GenAIOperation == mlattr.OperationExecuteTool:
-		if tool = facts.TextAt(slotTool); tool == "" {
-			tool = v.Function
-		}
-		if tool == "" {
+		if tool = cmp.Or(facts.TextAt(slotTool), v.Function); tool == "" {
 			tool, _ = mlattr.ReadText(pcommon.NewValueStr(span.Name()))
 		}
 	case part == table.FunctionPart:
 		tool = v.Function
 	case part == table.WholeCall:
-		if tool = v.Function; tool == "" {
-			tool = function
-		}
+		tool = cmp.Or(v.Function, function)
 	}
 	if tool != "" {
 		kind |= serving.Tool
@@ -81,9 +75,10 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 	if failed {
 		kind |= serving.Failed
 	}
-	s := r.serving()
+	r.requests = append(r.requests, serving.Unknown)
 	u.served = len(r.requests)
-	s.Kind, s.Version, s.Tool = kind, r.version, tool
+	s := &r.requests[u.served-1]
+	s.Resource, s.Kind, s.Version, s.Tool = u.Source.Resource, kind, r.version, tool
 	s.Trace, s.Parent, s.Start, s.End = u.Trace, span.ParentSpanID(), u.start, u.end
 	s.Operation, s.Role = u.Operation, u.role
 	s.RequestID = facts.TextAt(slotRequestID)
@@ -93,38 +88,33 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 	s.Seconds, _, _ = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)
 	if u.kinds&(isRequest|isUsage) != 0 {
 		serveRequest(s, v, facts)
-		if cost, ok := r.costOf(u); ok {
-			s.Cost = cost
+		if u.cost != 0 {
+			s.Cost = r.costs[u.cost-1].Total()
 		}
 	}
 }
 
-// Served returns what the detectors of services need of the spans of the request.
-func (r *result) Served() iter.Seq2[streams.Resource, *serving.Span] {
-	return func(yield func(streams.Resource, *serving.Span) bool) {
-		for i := range r.units {
-			u := &r.units[i]
-			if u.served == 0 {
-				continue
-			}
-			span := &r.requests[u.served-1]
-			if u.kinds&isCounted != 0 {
-				span.Kind |= serving.Request
-			}
-			if u.kinds&isCalled != 0 {
-				span.Kind |= serving.Tool | serving.Call
-			}
-			if !yield(u.Source.Resource, span) {
-				return
-			}
+// Served returns what the detectors of services need of the spans of the request. The
+// caller must not keep it.
+func (r *result) Served() []serving.Span {
+	n := 0
+	for i := range r.units {
+		u := &r.units[i]
+		if u.served == 0 {
+			continue
+		}
+		span := &r.requests[n]
+		if n++; n != u.served {
+			*span = r.requests[u.served-1] // those of spans that were delivered before are left out
+		}
+		if u.kinds&isCounted != 0 {
+			span.Kind |= serving.Request
+		}
+		if u.kinds&isCalled != 0 {
+			span.Kind |= serving.Tool | serving.Call
 		}
 	}
-}
-
-// serving appends and returns a span of which nothing is known.
-func (r *result) serving() *serving.Span {
-	r.requests = append(r.requests, serving.Unknown)
-	return &r.requests[len(r.requests)-1]
+	return r.requests[:n]
 }
 
 // serveRequest adds what is known about a request to a model.

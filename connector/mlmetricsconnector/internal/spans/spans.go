@@ -20,9 +20,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -32,10 +32,8 @@ const (
 	timingDevice = "device"
 )
 
-const (
-	// operationInference is the ml.operation of table.EventInference.
-	operationInference = "inference"
-)
+// operationInference is the ml.operation of table.EventInference.
+const operationInference = "inference"
 
 // kinds is a set of what a span may count as.
 type kinds uint16
@@ -189,8 +187,10 @@ type result struct {
 	costs    []requestCost
 	// anyCalls reports whether any unit has calls.
 	anyCalls bool
-	// selected and candidates are memory of Tally.
-	selected   []*unit
+	// chosen and candidates are memory of Tally.
+	chosen []*unit
+	// shown is memory of Spans.
+	shown      []*runs.Span
 	candidates []nesting.Candidate
 	// Skipped counts what was left out or repaired.
 	Skipped Skipped
@@ -235,10 +235,11 @@ func (r *Reader) Reset() bool {
 	clear(r.updates)
 	clear(r.requests)
 	clear(r.costs)
-	clear(r.selected)
+	clear(r.chosen)
+	clear(r.shown)
 	r.result = result{
 		units: r.units[:0], updates: r.updates[:0], requests: r.requests[:0], costs: r.costs[:0],
-		selected: r.selected[:0], candidates: r.candidates[:0],
+		chosen: r.chosen[:0], shown: r.shown[:0], candidates: r.candidates[:0],
 	}
 	r.timed = r.timed[:0]
 	r.changes.reset()
@@ -271,10 +272,7 @@ func (r *Reader) readResource(attrs pcommon.Map) {
 	r.Skipped.Repaired += repaired
 	r.program = program.Of(&r.ofResource, attrs)
 	r.per = perStepOf(&r.ofResource)
-	r.version = ""
-	if version, ok := attrs.Get(attrServiceVersion); ok {
-		r.version, _ = mlattr.ReadText(version)
-	}
+	r.version = textOf(attrs, attrServiceVersion)
 	r.timing = timingHost
 	if v, ok := attrs.Get(series.Timing); ok && v.Str() == timingDevice {
 		r.timing = timingDevice
@@ -326,7 +324,7 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 		u.genAI = genAICallOf(v, &r.ofSpan, span)
 	}
 	r.addUsage(u, v)
-	r.addGauges(u, v)
+	r.addGauges(u, v, u.end)
 	r.addCritical(u, v)
 	r.addEvents(u, span.Events())
 	r.addOwnEvent(u, event, r.spanAttrs)
@@ -352,7 +350,12 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 		u.kinds |= isError
 	}
 	if !failed {
-		u.kinds |= work(v.Phase)
+		switch v.Phase {
+		case mlattr.PhaseOptimizer:
+			u.kinds |= isOptimizer
+		case mlattr.PhaseBatch:
+			u.kinds |= isBatch
+		}
 		u.Optimizes = u.kinds&isOptimizer != 0
 		if r.ofSpan.WholeStep() {
 			u.kinds |= isWhole
@@ -394,26 +397,20 @@ func (r *result) addUsage(u *unit, v *values) {
 	if v.NotCounted {
 		return
 	}
-	for _, side := range [...]struct {
-		kind   string
-		tokens int64
-		has    bool
-	}{
-		{"input", v.Input, v.HasInput},
-		{"output", v.Output, v.HasOutput},
-	} {
-		if !side.has {
-			continue
-		}
-		if !v.NoRequest {
+	add := func(kind string, tokens int64, has bool) {
+		if has && !v.NoRequest {
 			u.kinds |= isUsage
 		}
-		if side.tokens > mlattr.MaxCount {
+		switch {
+		case !has:
+		case tokens > mlattr.MaxCount:
 			r.Skipped.OutOfRange++
-			continue
+		default:
+			r.count(u, series.Tokens, u.requestSource, tokens, kind, v.Model(), u.Operation, v.Role, v.Side)
 		}
-		r.count(u, series.Tokens, u.requestSource, side.tokens, side.kind, v.Model(), u.Operation, v.Role, v.Side)
 	}
+	add(mlattr.TokenTypeInput, v.Input, v.HasInput)
+	add(mlattr.TokenTypeOutput, v.Output, v.HasOutput)
 	if v.HasRate {
 		r.addRate(u, v.Rate, v.Basis, v.Model())
 	}
@@ -424,18 +421,19 @@ func (r *result) addRate(u *unit, rate float64, basis, model string) {
 		r.Skipped.OutOfRange++
 		return
 	}
-	up := r.update(u, series.RequestTokenThroughput, u.requestSource, basis, model)
-	up.Value = rate
+	r.update(u, series.RequestTokenThroughput, u.requestSource, basis, model).Value = rate
 }
 
-// addGauges adds the latest values of a training run and counts those that are
+// addGauges adds the values that a training run had at a time, and counts those that are
 // not finite.
-func (r *result) addGauges(u *unit, v *values) {
+func (r *result) addGauges(u *unit, v *values, at int64) {
 	for _, g := range v.gauges {
-		r.update(u, g.series, u.Source, g.labels[0], g.labels[1]).Value = g.value
+		up := r.update(u, g.series, u.Source, g.labels[0], g.labels[1])
+		up.Value, up.At = g.value, at
 	}
 	for _, signal := range v.nonfinite {
-		r.count(u, series.Nonfinite, u.Source, 1, signal)
+		up := r.update(u, series.Nonfinite, u.Source, signal)
+		up.Count, up.At = 1, at
 	}
 }
 
@@ -452,17 +450,15 @@ func (r *result) addCritical(u *unit, v *values) {
 
 // addEvents reads the events that represent spans.
 func (r *Reader) addEvents(u *unit, events ptrace.SpanEventSlice) {
-	var numbers seenNumbers
+	var numbers [2]bool // whether a loss and a learning rate were seen
 	for _, event := range events.All() {
 		switch kind := r.vocabulary.Event(event.Name()); kind {
 		case table.NoEvent:
 		case table.EventTrainNumbers:
-			numbers = r.addNumbers(u, event, numbers)
+			r.addNumbers(u, event, &numbers)
 		case table.EventTrainStep:
 			e := readEvent(event.Attributes())
-			at := *u
-			at.end = clampEnd(uint64(event.Timestamp()), r.now)
-			r.addGauges(&at, &e)
+			r.addGauges(u, &e, clampEnd(uint64(event.Timestamp()), r.now))
 			u.Steps++
 			u.samples += e.BatchSize
 		case table.EventInference:
@@ -478,27 +474,22 @@ func (r *Reader) addEvents(u *unit, events ptrace.SpanEventSlice) {
 	}
 }
 
-// seenNumbers says which numbers of training the events of a span have had.
-type seenNumbers struct{ loss, learningRate bool }
-
 // addNumbers adds the numbers of an event that is no step. Of several losses the
-// first is what is trained on; the others are parts of it.
-func (r *Reader) addNumbers(u *unit, event ptrace.SpanEvent, has seenNumbers) seenNumbers {
+// first is what is trained on; the others are parts of it. has reports whether earlier
+// events of the span had a loss and a learning rate.
+func (r *Reader) addNumbers(u *unit, event ptrace.SpanEvent, has *[2]bool) {
 	r.vocabulary.Record(r.ofSpan.Systems, event.Attributes(), &r.ofEvent)
 	var v values
 	v.read(&r.ofEvent)
-	at := *u
-	at.end = clampEnd(uint64(event.Timestamp()), r.now)
 	v.gauges = slices.DeleteFunc(v.gauges, func(g gauge) bool {
-		return g.series == series.Loss && has.loss || g.series == series.LearningRate && has.learningRate
+		return g.series == series.Loss && has[0] || g.series == series.LearningRate && has[1]
 	})
-	if has.loss {
+	if has[0] {
 		v.nonfinite = nil
 	}
-	r.addGauges(&at, &v)
-	has.loss = has.loss || r.ofEvent.Find(mlattr.Loss) != nil
-	has.learningRate = has.learningRate || r.ofEvent.Find(mlattr.LearningRate) != nil
-	return has
+	r.addGauges(u, &v, clampEnd(uint64(event.Timestamp()), r.now))
+	has[0] = has[0] || r.ofEvent.Find(mlattr.Loss) != nil
+	has[1] = has[1] || r.ofEvent.Find(mlattr.LearningRate) != nil
 }
 
 // count appends an update of a counter.

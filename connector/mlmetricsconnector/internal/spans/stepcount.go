@@ -5,7 +5,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/steps"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 )
 
@@ -134,7 +133,4 @@ func (c *stepCount) findOrAdd(hash uint64) *steps.Sequence {
 }
 
 // hasForward reports whether a span is a forward pass or contains one.
-func hasForward(u *unit) bool {
-	p := u.Time.Phase
-	return p != wallclock.NoPhase && p.HasForward()
-}
+func hasForward(u *unit) bool { return u.Time.Phase.HasForward() }

@@ -90,8 +90,8 @@ func (t *Tally) removeDelivered(r *Reader) (duplicates int64) {
 // show a step only by a batch that is a trace of its own.
 func (t *Tally) countSteps(r *Reader) {
 	t.stepCount.begin(r.units)
-	optimizers := selected(r, func(u *unit) bool { return u.kinds&isOptimizer != 0 })
-	for i, v := range t.steps.Outermost(candidates(r, optimizers)) {
+	optimizers, candidates := r.selected(0, func(u *unit) bool { return u.kinds&isOptimizer != 0 })
+	for i, v := range t.steps.Outermost(candidates) {
 		if u := optimizers[i]; v != nesting.Below {
 			u.Steps += t.stepCount.optimizer(u, v == nesting.Counts)
 			// A step ends with its outermost span, wherever it was counted.
@@ -136,30 +136,20 @@ func (t *Tally) countWhole(u *unit) bool {
 }
 
 func (t *Tally) countSamples(r *Reader) {
-	units := selected(r, func(u *unit) bool { return u.samples > 0 })
-	for i, v := range t.samples.Outermost(candidates(r, units)) {
-		if u := units[i]; v == nesting.Counts {
-			r.count(u, series.Samples, u.Source, u.samples)
-		}
-	}
+	r.rule(t.samples.Outermost, 0, func(u *unit) bool { return u.samples > 0 }, func(u *unit) {
+		r.count(u, series.Samples, u.Source, u.samples)
+	})
 }
 
 func (t *Tally) countRequests(r *Reader) {
-	units := selected(r, func(u *unit) bool { return u.kinds&(isRequest|isUsage) != 0 })
-	chosen := candidates(r, units)
-	for i, u := range units {
-		chosen[i].Always = u.kinds&isUsage != 0
-	}
-	for i, v := range t.requests.Innermost(chosen) {
-		if u := units[i]; v == nesting.Counts {
-			u.kinds |= isCounted
-			r.count(u, series.Requests, u.requestSource, 1, u.Operation, u.role, u.model, u.Failure, u.side)
-			r.addGenAITimes(u)
-			if u.cost != 0 && u.kinds&isUsage == 0 {
-				r.addCost(u)
-			}
+	r.rule(t.requests.Innermost, isUsage, func(u *unit) bool { return u.kinds&(isRequest|isUsage) != 0 }, func(u *unit) {
+		u.kinds |= isCounted
+		r.count(u, series.Requests, u.requestSource, 1, u.Operation, u.role, u.model, u.Failure, u.side)
+		r.addGenAITimes(u)
+		if u.cost != 0 && u.kinds&isUsage == 0 {
+			r.addCost(u)
 		}
-	}
+	})
 	for i := range r.units {
 		// A call that several spans record adds its time where it is counted.
 		if u := &r.units[i]; u.wholeCall || len(u.calls) == 0 && u.kinds&(isCounted|isAgent) != 0 {
@@ -169,33 +159,32 @@ func (t *Tally) countRequests(r *Reader) {
 }
 
 func (t *Tally) countErrors(r *Reader) {
-	units := selected(r, func(u *unit) bool { return u.kinds&isError != 0 })
-	links := selected(r, func(u *unit) bool { return u.kinds&(isError|isFailure) == isFailure })
-	for i, v := range t.errors.Lowest(candidates(r, units), candidates(r, links)) {
-		if u := units[i]; v == nesting.Counts {
-			r.count(u, series.Errors, u.requestSource, 1, u.Operation, u.Failure)
+	_, links := r.selected(0, func(u *unit) bool { return u.kinds&(isError|isFailure) == isFailure })
+	lowest := func(candidates []nesting.Candidate) []nesting.Verdict { return t.errors.Lowest(candidates, links) }
+	r.rule(lowest, 0, func(u *unit) bool { return u.kinds&isError != 0 }, func(u *unit) {
+		r.count(u, series.Errors, u.requestSource, 1, u.Operation, u.Failure)
+	})
+}
+
+// rule counts the units that a rule applies to and that represent their chains.
+func (r *Reader) rule(of func([]nesting.Candidate) []nesting.Verdict, always kinds, applies func(*unit) bool, counts func(*unit)) {
+	units, candidates := r.selected(always, applies)
+	for i, v := range of(candidates) {
+		if v == nesting.Counts {
+			counts(units[i])
 		}
 	}
 }
 
-// selected returns the units that a rule applies to, in memory that the next
-// request reuses.
-func selected(r *Reader, of func(*unit) bool) []*unit {
-	first := len(r.selected)
+// selected returns the units that a rule applies to, and their candidates, of which those of
+// the given kinds always count, in memory that the next request reuses.
+func (r *Reader) selected(always kinds, applies func(*unit) bool) ([]*unit, []nesting.Candidate) {
+	first := len(r.chosen)
 	for i := range r.units {
-		if of(&r.units[i]) {
-			r.selected = append(r.selected, &r.units[i])
+		if u := &r.units[i]; applies(u) {
+			u.Always = u.kinds&always != 0
+			r.chosen, r.candidates = append(r.chosen, u), append(r.candidates, u.Candidate)
 		}
 	}
-	return r.selected[first:]
-}
-
-// candidates returns candidates for the selected units, in memory that the next
-// request reuses.
-func candidates(r *Reader, units []*unit) []nesting.Candidate {
-	first := len(r.candidates)
-	for _, u := range units {
-		r.candidates = append(r.candidates, u.Candidate)
-	}
-	return r.candidates[first:]
+	return r.chosen[first:], r.candidates[first:]
 }

@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
@@ -28,64 +29,76 @@ const (
 	memoryReserved  = "reserved"
 )
 
-// workerEvent is an event of a worker, its pool or its memory.
-type workerEvent struct {
-	*Reader
-	u     *unit
-	attrs pcommon.Map
-	at    int64
+// workerCounts are the series of the events that count.
+var workerCounts = map[table.EventKind]series.ID{
+	table.EventWorkerCrash: series.WorkerCrashes, table.EventBreakerOpen: series.BreakerOpenings, table.EventHealthAlert: series.HealthAlerts,
 }
 
-// add adds what the event said.
+// poolSizes are the series of the numbers of workers of a pool.
+var poolSizes = map[string]series.ID{"size": series.PoolSize, "busy": series.PoolBusy, "idle": series.PoolIdle}
+
+// addWorkerEvent adds what an event of a worker, its pool or its memory said.
 //
 // Workers that are taken from a pool and given back are not counted: both
 // events come with the end of their span, when the worker is idle again.
-func (e *workerEvent) add(kind table.EventKind) {
-	switch kind {
-	case table.EventPoolSize:
-		e.addPool()
-	case table.EventWorkerCrash:
-		e.addCount(series.WorkerCrashes)
-	case table.EventBreakerOpen:
-		e.addCount(series.BreakerOpenings)
-	case table.EventHealthAlert:
-		e.addCount(series.HealthAlerts)
-	case table.EventMemoryAllocate:
-		e.addMemory(1)
-	case table.EventMemoryRelease:
-		e.addMemory(-1)
-	case table.EventGPUMemory:
-		e.addGPUMemory()
+func (r *Reader) addWorkerEvent(u *unit, kind table.EventKind, attrs pcommon.Map, at int64) {
+	where := ""
+	if v, ok := attrs.Get("device"); ok {
+		where = device(v)
+	}
+	if id, counts := workerCounts[kind]; counts {
+		r.count(u, id, u.requestSource, 1, r.pool(attrs), classOf(attrs), where)
+		return
+	}
+	for key, v := range attrs.All() {
+		switch kind {
+		case table.EventPoolSize:
+			if id, ok := poolSizes[key]; ok {
+				n, ok := mlattr.ReadInt(v)
+				r.show(u, id, at, float64(n), ok && n >= 0 && n <= maxWorkers, r.pool(attrs), r.instance())
+			}
+		case table.EventGPUMemory:
+			memory, unit := key, 0.0
+			if k, ok := strings.CutSuffix(key, "_mb"); ok {
+				memory, unit = k, mebibyte
+			} else if k, ok := strings.CutSuffix(key, "_bytes"); ok {
+				memory, unit = k, 1
+			}
+			if unit > 0 && (memory == memoryAllocated || memory == memoryReserved) {
+				n, ok, _ := mlattr.ReadDouble(v)
+				n *= unit
+				r.show(u, series.GPUMemoryUsage, at, math.Round(n), ok && n >= 0 && n <= maxMemory, memory, where, r.instance())
+			}
+		}
+	}
+	if kind == table.EventMemoryAllocate || kind == table.EventMemoryRelease {
+		r.addMemory(u, kind, attrs, where)
 	}
 }
 
-func (e *workerEvent) addPool() {
-	pool := e.pool(e.attrs)
-	for key, v := range e.attrs.All() {
-		var id series.ID
-		switch key {
-		case "size":
-			id = series.PoolSize
-		case "busy":
-			id = series.PoolBusy
-		case "idle":
-			id = series.PoolIdle
-		default:
-			continue
-		}
-		n, ok := mlattr.ReadInt(v)
-		if !ok || n < 0 || n > maxWorkers {
-			e.Skipped.OutOfRange++
-			continue
-		}
-		e.show(e.u, id, e.at, float64(n), pool, e.instance())
+// addMemory adds memory that was allocated or released.
+func (r *Reader) addMemory(u *unit, kind table.EventKind, attrs pcommon.Map, where string) {
+	n, ok := int64(0), false
+	if v, has := attrs.Get("bytes"); has {
+		n, ok = mlattr.ReadInt(v)
 	}
+	if !ok || n < 0 || n > maxMemory {
+		r.Skipped.OutOfRange++
+		return
+	}
+	if kind == table.EventMemoryRelease {
+		n = -n
+	}
+	class := ""
+	if v, has := attrs.Get("type"); has {
+		class = mlattr.ReadWord(v)
+	}
+	r.count(u, series.MemoryAllocated, u.requestSource, n, class, where, r.instance())
 }
 
-// addCount counts one event of a worker or its pool.
-func (e *workerEvent) addCount(id series.ID) {
-	class, where := "", ""
-	for key, v := range e.attrs.All() {
+// classOf returns the class of a crash or an alert.
+func classOf(attrs pcommon.Map) (class string) {
+	for key, v := range attrs.All() {
 		switch key {
 		case "type", "alert_type":
 			class = mlattr.ReadWord(v)
@@ -94,59 +107,17 @@ func (e *workerEvent) addCount(id series.ID) {
 			if reason := mlattr.ReadWord(v); class == "" && isAtom(reason) {
 				class = reason
 			}
-		case "device":
-			where = device(v)
 		}
 	}
-	e.count(e.u, id, e.u.requestSource, 1, e.pool(e.attrs), class, where)
+	return class
 }
 
-func (e *workerEvent) addMemory(sign int64) {
-	class, where := "", ""
-	bytes, ok := int64(0), false
-	for key, v := range e.attrs.All() {
-		switch key {
-		case "bytes":
-			bytes, ok = mlattr.ReadInt(v)
-		case "type":
-			class = mlattr.ReadWord(v)
-		case "device":
-			where = device(v)
-		}
-	}
-	if !ok || bytes < 0 || bytes > maxMemory {
-		e.Skipped.OutOfRange++
+// show adds the value that a series had at a time, if it is plausible.
+func (r *result) show(u *unit, id series.ID, at int64, value float64, plausible bool, labels ...string) {
+	if !plausible {
+		r.Skipped.OutOfRange++
 		return
 	}
-	e.count(e.u, series.MemoryAllocated, e.u.requestSource, sign*bytes, class, where, e.instance())
-}
-
-func (e *workerEvent) addGPUMemory() {
-	where := ""
-	if v, ok := e.attrs.Get("device"); ok {
-		where = device(v)
-	}
-	for key, v := range e.attrs.All() {
-		kind, unit := key, 0.0
-		if k, ok := strings.CutSuffix(key, "_mb"); ok {
-			kind, unit = k, mebibyte
-		} else if k, ok := strings.CutSuffix(key, "_bytes"); ok {
-			kind, unit = k, 1
-		}
-		if unit == 0 || kind != memoryAllocated && kind != memoryReserved {
-			continue
-		}
-		n, ok, _ := mlattr.ReadDouble(v)
-		if n *= unit; !ok || n < 0 || n > maxMemory {
-			e.Skipped.OutOfRange++
-			continue
-		}
-		e.show(e.u, series.GPUMemoryUsage, e.at, math.Round(n), kind, where, e.instance())
-	}
-}
-
-// show adds the value that a series had at a time.
-func (r *result) show(u *unit, id series.ID, at int64, value float64, labels ...string) {
 	up := r.update(u, id, u.requestSource, labels...)
 	up.Value, up.At = value, at
 }
@@ -165,17 +136,7 @@ func (r *spanFacts) pool(attrs pcommon.Map) string {
 }
 
 // instance returns the service.instance.id of the resource, or "".
-func (r *resourceFacts) instance() string {
-	v, ok := r.resourceAttrs.Get(series.Instance)
-	if !ok {
-		return ""
-	}
-	id, ok := mlattr.ReadID(v)
-	if !ok {
-		return ""
-	}
-	return id
-}
+func (r *resourceFacts) instance() string { return program.IDOf(r.resourceAttrs, series.Instance) }
 
 // device reads where something is as PyTorch writes it, from "cuda:0" itself
 // or Elixir's "{:cuda, 0}".
@@ -195,12 +156,7 @@ func device(v pcommon.Value) string {
 	return text
 }
 
-// isAtom says whether a text is a plain atom of Elixir's.
+// isAtom reports whether a text is a plain atom of Elixir's.
 func isAtom(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; (c < 'a' || c > 'z') && c != '_' {
-			return false
-		}
-	}
-	return text != ""
+	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_") == ""
 }

@@ -107,27 +107,14 @@ func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err erro
 // they have restarted. It goes backwards, so that the other positions stay
 // valid.
 func (s *Store) removeExpired(positions []position) (removed int64) {
-	for end := len(positions); end > 0; {
-		from := max(0, end-chunk)
-		for from < end && positions[from].shard != positions[end-1].shard {
-			from++
-		}
-		removed += s.removeChunk(positions[from:end])
-		end = from
-	}
-	return removed
-}
-
-// removeChunk does the same for positions of one shard.
-func (s *Store) removeChunk(positions []position) (removed int64) {
-	sh := &s.shards[positions[0].shard]
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
 	for _, p := range slices.Backward(positions) {
-		if at := p.at; sh.list[at].expired {
-			s.remove(sh, at)
+		sh := &s.shards[p.shard]
+		sh.mu.Lock()
+		if sh.list[p.at].expired {
+			s.remove(sh, p.at)
 			removed++
 		}
+		sh.mu.Unlock()
 	}
 	return removed
 }

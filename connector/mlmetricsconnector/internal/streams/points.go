@@ -41,65 +41,68 @@ type resourceBuilder struct {
 func (b *builder) add(st *stream) {
 	b.points++
 	rb := b.resource(st.resource)
-	metric := pmetric.Metric{}
-	if st.expired {
-		// A separate metric, because the prometheus exporter ignores what
-		// follows a point without a value in the same metric.
+	metric := rb.metric[st.series]
+	if st.expired || !rb.present[st.series] {
+		// One without a value has its own, because the prometheus exporter ignores what
+		// follows such a point in the same metric.
 		metric = rb.create(st.series)
-	} else {
-		metric = rb.of(st.series)
 	}
-	start := pcommon.NewTimestampFromTime(st.start)
-	flags := pmetric.DefaultDataPointFlags.WithNoRecordedValue(st.expired)
-	switch s := &series.All[st.series]; s.Kind {
-	case series.Counter, series.Total, series.State, series.Balance:
-		point := metric.Sum().DataPoints().AppendEmpty()
-		point.SetStartTimestamp(start)
-		point.SetTimestamp(b.now)
-		point.SetFlags(flags)
-		b.putLabels(point.Attributes(), st)
-		if st.expired {
-			return
-		}
-		switch s.Kind {
-		case series.Counter:
-			point.SetIntValue(st.count)
-			st.putExemplars(point.Exemplars())
-		case series.Balance:
-			point.SetIntValue(st.count)
-		case series.State:
-			point.SetIntValue(int64(st.value))
-		default:
-			point.SetDoubleValue(st.value)
-		}
-	case series.Gauge:
-		point := metric.Gauge().DataPoints().AppendEmpty()
-		point.SetTimestamp(b.now)
-		point.SetFlags(flags)
-		b.putLabels(point.Attributes(), st)
+	if !st.expired {
+		rb.present[st.series], rb.metric[st.series] = true, metric
+	}
+	kind := series.All[st.series].Kind
+	if kind == series.Histogram {
+		point := begin(b, metric.Histogram().DataPoints().AppendEmpty(), st)
 		if !st.expired {
-			point.SetDoubleValue(st.value)
+			point.SetCount(uint64(st.count)) // #nosec G115 -- counts observations
+			point.SetSum(st.value)
+			point.ExplicitBounds().FromRaw(st.bounds)
+			point.BucketCounts().FromRaw(st.buckets)
+			st.putExemplars(point.Exemplars())
 		}
-	case series.Histogram:
-		point := metric.Histogram().DataPoints().AppendEmpty()
-		point.SetStartTimestamp(start)
-		point.SetTimestamp(b.now)
-		point.SetFlags(flags)
-		b.putLabels(point.Attributes(), st)
-		if st.expired {
-			return
-		}
-		point.SetCount(uint64(st.count)) // #nosec G115 -- counts observations
-		point.SetSum(st.value)
-		point.ExplicitBounds().FromRaw(st.bounds)
-		point.BucketCounts().FromRaw(st.buckets)
+		return
+	}
+	var points pmetric.NumberDataPointSlice
+	if kind == series.Gauge {
+		points = metric.Gauge().DataPoints()
+	} else {
+		points = metric.Sum().DataPoints()
+	}
+	point := begin(b, points.AppendEmpty(), st)
+	switch {
+	case st.expired:
+	case kind == series.Counter, kind == series.Balance:
+		point.SetIntValue(st.count)
 		st.putExemplars(point.Exemplars())
+	case kind == series.State:
+		point.SetIntValue(int64(st.value))
+	default:
+		point.SetDoubleValue(st.value)
 	}
 }
 
+// dataPoint is what points have in common.
+type dataPoint interface {
+	SetStartTimestamp(pcommon.Timestamp)
+	SetTimestamp(pcommon.Timestamp)
+	SetFlags(pmetric.DataPointFlags)
+	Attributes() pcommon.Map
+}
+
+// begin sets all of a point but its value.
+func begin[P dataPoint](b *builder, point P, st *stream) P {
+	if series.All[st.series].Kind != series.Gauge {
+		point.SetStartTimestamp(pcommon.NewTimestampFromTime(st.start))
+	}
+	point.SetTimestamp(b.now)
+	point.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(st.expired))
+	b.putLabels(point.Attributes(), st)
+	return point
+}
+
 func (b *builder) resource(r Resource) *resourceBuilder {
-	if rb, ok := b.resources[r]; ok {
-		return rb
+	if b.resources[r] != nil {
+		return b.resources[r]
 	}
 	rm := b.metrics.ResourceMetrics().AppendEmpty()
 	putNonEmpty(rm.Resource().Attributes(), mlattr.ServiceNamespace, r.Namespace)
@@ -110,14 +113,6 @@ func (b *builder) resource(r Resource) *resourceBuilder {
 	return rb
 }
 
-// of returns the metric of a series, and creates it if it is new.
-func (rb *resourceBuilder) of(id series.ID) pmetric.Metric {
-	if !rb.present[id] {
-		rb.present[id], rb.metric[id] = true, rb.create(id)
-	}
-	return rb.metric[id]
-}
-
 // create creates a metric as the table describes it.
 func (rb *resourceBuilder) create(id series.ID) pmetric.Metric {
 	s := &series.All[id]
@@ -126,14 +121,14 @@ func (rb *resourceBuilder) create(id series.ID) pmetric.Metric {
 	m.SetUnit(s.Unit)
 	m.SetDescription(s.Description)
 	switch s.Kind {
-	case series.Counter, series.Total, series.State, series.Balance:
-		sum := m.SetEmptySum()
-		sum.SetIsMonotonic(s.Kind == series.Counter || s.Kind == series.Total)
-		sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 	case series.Gauge:
 		m.SetEmptyGauge()
 	case series.Histogram:
 		m.SetEmptyHistogram().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	default:
+		sum := m.SetEmptySum()
+		sum.SetIsMonotonic(s.Kind == series.Counter || s.Kind == series.Total)
+		sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 	}
 	return m
 }
@@ -158,9 +153,6 @@ func (b *builder) putLabels(attrs pcommon.Map, st *stream) {
 // putExemplars adds the ids of spans. It adds no attributes of the spans, which
 // may contain content.
 func (st *stream) putExemplars(to pmetric.ExemplarSlice) {
-	if len(st.exemplars) == 0 {
-		return
-	}
 	to.EnsureCapacity(len(st.exemplars))
 	for i := range st.exemplars {
 		e := to.AppendEmpty()
