@@ -15,7 +15,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // run is one process of a training run, with a clock that the test moves.
@@ -47,7 +46,7 @@ func newRun(t *testing.T, cfg *Config) *run {
 	r := &run{connector: c, sink: sink, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	c.now = func() time.Time {
 		if refusesAll {
-			shared.Refused(r.clock)
+			c.state.Refused(r.clock)
 		}
 		return r.clock
 	}

@@ -93,7 +93,8 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	if err := c.member.Start(ctx, host); err != nil {
 		return err
 	}
-	c.withdraw = shared.PublishNotices(c.set.ID.String(), c.notices)
+	c.state = shared.StateOf(host)
+	c.withdraw = c.state.PublishNotices(c.set.ID.String(), c.notices)
 	c.store.Exclude(&c.shared.seen.Silences)
 	// The context of Start ends with Start, that of emissions with Shutdown.
 	ctx, c.cancel = context.WithCancel(context.Background())
@@ -217,5 +218,5 @@ func (c *metricsConnector) flush(ctx context.Context, now time.Time, evicted str
 // notices returns how often a limit was reached, whether prices are missing, and what
 // is withheld.
 func (c *metricsConnector) notices() []shared.Notice {
-	return slices.Concat(c.withheld.Notices(c.now()), c.prices.Notices(c.set.ID.String()), c.telemetry.notices(c.cfg, c.set.ID.String()))
+	return slices.Concat(c.withheld.Notices(c.now(), c.state.LastRefusal()), c.prices.Notices(c.set.ID.String()), c.telemetry.notices(c.cfg, c.set.ID.String()))
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
 
@@ -73,7 +72,7 @@ func TestAFileOfPricesThatComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t, cfg, consumertest.NewNop()).(*metricsConnector)
 		assert.Nil(t, c.prices.Table())
-		missing := shared.Notices()[c.set.ID.String()]
+		missing := c.state.Notices()[c.set.ID.String()]
 		require.Len(t, missing, 1)
 		assert.Equal(t, "Prices of models", missing[0].What)
 		assert.Contains(t, missing[0].Why, "no such file")
@@ -81,26 +80,26 @@ func TestAFileOfPricesThatComesLater(t *testing.T) {
 		time.Sleep(price.CheckPrices)
 		synctest.Wait()
 		assert.Equal(t, "2026-08-21", c.prices.Table().Date())
-		assert.Empty(t, shared.Notices()[c.set.ID.String()])
+		assert.Empty(t, c.state.Notices()[c.set.ID.String()])
 		require.NoError(t, os.WriteFile(cfg.Prices.File, []byte("{"), 0o600))
 		time.Sleep(price.CheckPrices)
 		synctest.Wait()
 		assert.Equal(t, "2026-08-21", c.prices.Table().Date(), "the earlier prices stay")
-		assert.Contains(t, shared.Notices()[c.set.ID.String()][0].Why, "form of genai-prices")
+		assert.Contains(t, c.state.Notices()[c.set.ID.String()][0].Why, "form of genai-prices")
 
 		// A disk that is away for a while has the same file again.
 		require.NoError(t, os.Rename(pricesOf(t, priceFile), cfg.Prices.File))
 		time.Sleep(price.CheckPrices)
 		synctest.Wait()
-		assert.Empty(t, shared.Notices()[c.set.ID.String()])
+		assert.Empty(t, c.state.Notices()[c.set.ID.String()])
 		require.NoError(t, os.Rename(cfg.Prices.File, cfg.Prices.File+".away"))
 		time.Sleep(price.CheckPrices)
 		synctest.Wait()
-		assert.Len(t, shared.Notices()[c.set.ID.String()], 1)
+		assert.Len(t, c.state.Notices()[c.set.ID.String()], 1)
 		require.NoError(t, os.Rename(cfg.Prices.File+".away", cfg.Prices.File))
 		time.Sleep(price.CheckPrices)
 		synctest.Wait()
-		assert.Empty(t, shared.Notices()[c.set.ID.String()], "the file is back")
+		assert.Empty(t, c.state.Notices()[c.set.ID.String()], "the file is back")
 		require.NoError(t, c.Shutdown(t.Context()))
 	})
 }

@@ -25,6 +25,7 @@ import (
 type conclusions struct {
 	member
 	telemetry *telemetry
+	state     *shared.State
 	// writer is an attribute that records get, if it has a name.
 	writer streams.Label
 
@@ -42,7 +43,7 @@ type conclusions struct {
 func newConclusions(of member, tel *telemetry) *conclusions {
 	cfg := of.cfg
 	return &conclusions{
-		member: of, telemetry: tel,
+		member: of, telemetry: tel, state: new(shared.State),
 		store:  streams.NewStore(streams.Limits{Series: cfg.MaxSeries, Runs: cfg.MaxRuns, Expiration: cfg.MetricsExpiration}),
 		clocks: runs.NewClocks(cfg.timeouts()), losses: runs.NewLosses(), services: serving.NewFleet(),
 		detectors: detect.New(), problems: problem.NewBoard(cfg.Shadow, detect.Causes()),
@@ -59,7 +60,7 @@ func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) st
 	c.clocks.Expect(seen.Ranks, seen.Holders(), now)
 	facts, stuck := seen.Settle(c.clocks.Services(c.store.Owners()), now)
 	over := c.clocks.Train(seen.Ranks, c.losses, c.store, expiration, now)
-	e := runs.Emission{Now: now, Last: last, Withheld: c.withheld.Settle(now), Expiration: expiration, GPUs: facts, Stuck: stuck}
+	e := runs.Emission{Now: now, Last: last, Withheld: c.withheld.Settle(now, c.state.LastRefusal()), Expiration: expiration, GPUs: facts, Stuck: stuck}
 	all, owners, more := c.clocks.Advance(c.store, &e)
 	over.Add(more)
 	over.Add(facts.Write(c.store, now))
@@ -71,7 +72,7 @@ func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) st
 		GPUs: facts, Owners: owners, Services: c.services,
 	}, c.problems.Report)
 	over.Add(c.settleProblems(ctx, facts, now))
-	over.Add(addNotices(c.store, now))
+	over.Add(addNotices(c.store, c.state, now))
 	c.telemetry.record(ctx, 0, spans.Skipped{}, over)
 	return evicted
 }
@@ -193,11 +194,11 @@ func addOnset(store *streams.Store, p *problem.Entry, now time.Time) streams.Ove
 	return store.Apply(to.Updates, now)
 }
 
-// addNotices adds since when this process loses data to the store, by the kind of its
+// addNotices adds since when the collector loses data to the store, by the kind of its
 // notices.
-func addNotices(store *streams.Store, now time.Time) streams.Overflowed {
+func addNotices(store *streams.Store, from *shared.State, now time.Time) streams.Overflowed {
 	since := make(map[string]time.Time)
-	for _, all := range shared.Notices() {
+	for _, all := range from.Notices() {
 		for _, one := range all {
 			if first := since[one.Kind]; !one.Since.IsZero() && (first.IsZero() || one.Since.Before(first)) {
 				since[one.Kind] = one.Since

@@ -13,19 +13,16 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-// refusesAll has the process refuse data all the time. Tests that set it are not parallel
+// refusesAll has the collector refuse data all the time. Tests that set it are not parallel
 // to others.
 var refusesAll bool
 
-// refuses has the process refuse data until the test ends, or end is called.
+// refuses has the collector refuse data until the test ends, or end is called.
 func refuses(t *testing.T) (end func()) {
 	t.Helper()
 	refusesAll = true
 	end = func() { refusesAll = false }
-	t.Cleanup(func() {
-		end()
-		shared.Refused(time.Unix(0, 0))
-	})
+	t.Cleanup(end)
 	return end
 }
 
@@ -36,7 +33,7 @@ func openIn(t *testing.T, md pmetric.Metrics) map[string]time.Time {
 	return open
 }
 
-// While this process refuses data, nothing is a problem because something did not
+// While the collector refuses data, nothing is a problem because something did not
 // arrive, and everything else is.
 func TestNoProblemOfSilenceBeginsWhileDataIsRefused(t *testing.T) {
 	kinds := kindsOfRuns()
@@ -75,15 +72,15 @@ func TestARunThatHangsWhileDataIsRefused(t *testing.T) {
 	assert.False(t, notices[0].Since.Before(began))
 	assert.True(t, notices[0].Since.Before(began.Add(2*time.Minute)), "since the first refusal")
 	refused := began.Add(-time.Hour)
-	defer shared.PublishNotices("ml_metrics", r.connector.notices)()
-	defer shared.PublishNotices("ml_guard", func() []shared.Notice {
+	defer r.connector.state.PublishNotices("ml_metrics", r.connector.notices)()
+	defer r.connector.state.PublishNotices("ml_guard", func() []shared.Notice {
 		return []shared.Notice{{Key: "refused logs", Kind: "refused", Since: began}, {Key: "refused traces", Kind: "refused", Since: refused}, {Key: "limit", Kind: "limit"}}
 	})()
 	told, _ := gauges(t, r.every(t, time.Minute, alive), "ml.collector.notice.timestamp")
 	assert.Equal(t, map[string]float64{"/withheld": float64(notices[0].Since.UnixNano()) / 1e9, "/refused": float64(refused.UnixNano()) / 1e9}, told)
 
 	end()
-	last := shared.LastRefusal()
+	last := r.connector.state.LastRefusal()
 	md = r.every(t, problem.WithheldFor-time.Minute, alive)
 	assert.Equal(t, "running", state(t, md), "senders may still send what was refused")
 	md = r.every(t, time.Minute, alive)

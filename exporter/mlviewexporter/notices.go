@@ -12,6 +12,7 @@ import (
 // notices passes what the collector's components have left out to the model, when
 // somebody looks at the page.
 type notices struct {
+	state  *shared.State
 	mu     sync.Mutex
 	read   time.Time
 	owners []string
@@ -28,7 +29,7 @@ func (n *notices) refresh(store *model.Store, now time.Time, interval time.Durat
 		return
 	}
 	n.read = now
-	all := shared.Notices()
+	all := n.state.Notices()
 	for _, owner := range n.owners {
 		if _, still := all[owner]; !still {
 			store.SetMissing(owner, nil)

@@ -18,6 +18,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/statetest"
 )
 
 // state returns the page's state as its JSON has it.
@@ -192,8 +193,9 @@ func TestReproductions(t *testing.T) {
 
 // TestNoticesOfOtherComponents has a component that reaches a limit and goes away.
 func TestNoticesOfOtherComponents(t *testing.T) {
-	r := newRig(t, "interval: 100ms", nil)
-	withdraw := shared.PublishNotices("ml_guard/identities", func() []shared.Notice {
+	all := new(statetest.Host)
+	r := newRig(t, "interval: 100ms", all.GetExtensions())
+	withdraw := all.State().PublishNotices("ml_guard/identities", func() []shared.Notice {
 		return []shared.Notice{{Key: "run", Kind: "limit", What: "Runs", Why: "more than 500", Count: 3, Fix: "limits: {run: 1000}"}}
 	})
 	row := api.Missing{
@@ -203,7 +205,7 @@ func TestNoticesOfOtherComponents(t *testing.T) {
 		assert.Contains(c, r.state(c, t).Missing, row)
 	}, 10*time.Second, 10*time.Millisecond)
 	drops := time.Now().Add(-time.Minute).UTC().Truncate(time.Second)
-	end := shared.PublishNotices("ml_guard/out", func() []shared.Notice {
+	end := all.State().PublishNotices("ml_guard/out", func() []shared.Notice {
 		return []shared.Notice{{Key: "dropped traces", Kind: "dropped", What: "Drops traces", Since: drops, Count: 7}}
 	})
 	defer end()

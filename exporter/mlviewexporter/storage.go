@@ -28,7 +28,8 @@ func (v *view) openState(ctx context.Context, host component.Host) (err error) {
 	case v.cfg.StateDirectory != "":
 		v.saved = saved.OpenFolder(ctx, v.cfg.StateDirectory, component.KindExporter, v.set.ID, v.store, v.storageFailed)
 	}
-	v.withdraw = shared.PublishNotices(v.set.ID.String(), v.ownNotices)
+	v.notices.state = shared.StateOf(host)
+	v.withdraw = v.notices.state.PublishNotices(v.set.ID.String(), v.ownNotices)
 	return nil
 }
 

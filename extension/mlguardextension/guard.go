@@ -27,11 +27,10 @@ var (
 
 // guard is the extension.
 type guard struct {
-	component.StartFunc
-
 	limits    request.Limits
 	progress  progress
 	names     hostnames.Set
+	state     *shared.State
 	refused   shared.Tally // by limit
 	withdraw  func()
 	telemetry *metadata.TelemetryBuilder
@@ -44,7 +43,7 @@ func newGuard(set extension.Settings, config *Config) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{
+	return &guard{
 		limits:    request.Limits{Depth: config.MaxDepth, Messages: config.MaxMessages},
 		progress:  progress{limit: int64(config.MaxMemoryMiB) << 20},
 		names:     hostnames.Of(),
@@ -55,9 +54,14 @@ func newGuard(set extension.Settings, config *Config) (*guard, error) {
 		logger: set.Logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 			return zapcore.NewSamplerWithOptions(core, time.Minute, 1, 0)
 		})),
-	}
-	g.withdraw = shared.PublishNotices(set.ID.String(), func() []shared.Notice { return g.refused.Notices(g.notice) })
-	return g, nil
+	}, nil
+}
+
+// Start begins to publish notices.
+func (g *guard) Start(_ context.Context, host component.Host) error {
+	g.state = shared.StateOf(host)
+	g.withdraw = g.state.PublishNotices(g.id.Value.AsString(), func() []shared.Notice { return g.refused.Notices(g.notice) })
+	return nil
 }
 
 // notice says which requests were refused by a limit.
@@ -72,7 +76,9 @@ func (g *guard) notice(limit string) (shared.Notice, bool) {
 
 // Shutdown unregisters the telemetry and the notices.
 func (g *guard) Shutdown(context.Context) error {
-	g.withdraw()
+	if g.withdraw != nil {
+		g.withdraw()
+	}
 	g.telemetry.Shutdown()
 	return nil
 }
@@ -90,7 +96,7 @@ func (g *guard) refuse(ctx context.Context, limit string) error {
 	case request.LimitMessages:
 		err = status.Errorf(codes.InvalidArgument, "ml_guard: the request has more messages than %q (%d)", "max_messages", g.limits.Messages)
 	default:
-		shared.Refused(time.Now())
+		g.state.Refused(time.Now())
 		err = status.Errorf(codes.Unavailable, "ml_guard: the requests that are being processed need more memory than %q (%d), send this one again later", "max_memory_mib", g.progress.limit>>20)
 	}
 	g.logger.Warn("A request was refused before decoding. Further ones within a minute are counted but not logged.", zap.Error(err))

@@ -36,8 +36,8 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadatatest"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/otlpnest"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/statetest"
 )
 
 func TestConfig(t *testing.T) {
@@ -67,6 +67,7 @@ func TestConfig(t *testing.T) {
 // started is an extension and what it reports.
 type started struct {
 	*guard
+	host      *statetest.Host
 	telemetry *componenttest.Telemetry
 	log       *observer.ObservedLogs
 }
@@ -82,14 +83,15 @@ func startWith(t *testing.T, config component.Config) started {
 	telemetry := componenttest.NewTelemetry()
 	settings := extension.Settings{ID: component.NewID(metadata.Type), TelemetrySettings: telemetry.NewTelemetrySettings()}
 	settings.Logger = zap.New(core)
+	host := new(statetest.Host)
 	made, err := NewFactory().Create(t.Context(), settings, config)
 	require.NoError(t, err)
-	require.NoError(t, made.Start(t.Context(), componenttest.NewNopHost()))
+	require.NoError(t, made.Start(t.Context(), host))
 	t.Cleanup(func() {
 		assert.NoError(t, made.Shutdown(context.Background()))
 		assert.NoError(t, telemetry.Shutdown(context.Background()))
 	})
-	return started{made.(*guard), telemetry, log}
+	return started{made.(*guard), host, telemetry, log}
 }
 
 func (s started) assertRefused(t *testing.T, limit string, n int64) {
@@ -403,8 +405,8 @@ func TestRequestsInProgressAreBounded(t *testing.T) {
 			b.goOn <- struct{}{}
 			require.NoError(t, <-first)
 			s.assertRefused(t, "memory_mib", 1)
-			assert.Less(t, time.Since(shared.LastRefusal()), time.Hour, "what is not there says nothing about its sender")
-			notices := shared.Notices()["ml_guard"]
+			assert.Less(t, time.Since(s.host.State().LastRefusal()), time.Hour, "what is not there says nothing about its sender")
+			notices := s.host.State().Notices()["ml_guard"]
 			require.Len(t, notices, 1)
 			assert.EqualValues(t, 1, notices[0].Count)
 			assert.Equal(t, "ml_guard: {max_memory_mib: <more>}", notices[0].Fix)

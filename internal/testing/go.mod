@@ -3,16 +3,29 @@ module github.com/otelcol-ml/otelcol-ml/internal/testing
 go 1.26
 
 require (
+	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0
 	github.com/stretchr/testify v1.12.1
+	go.opentelemetry.io/collector/component v1.64.0
 	go.opentelemetry.io/collector/pdata v1.64.0
 )
 
 require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/hashicorp/go-version v1.9.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
+	go.opentelemetry.io/collector/consumer v1.64.0 // indirect
 	go.opentelemetry.io/collector/featuregate v1.64.0 // indirect
+	go.opentelemetry.io/otel v1.44.0 // indirect
+	go.opentelemetry.io/otel/metric v1.44.0 // indirect
+	go.opentelemetry.io/otel/trace v1.44.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
+	go.uber.org/zap v1.28.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)
+
+replace (
+	github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../mlattr
+	github.com/otelcol-ml/otelcol-ml/internal/shared => ../shared
 )

@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadatatest"
 )
@@ -36,7 +35,7 @@ func TestEqualAnswersAreRequests(t *testing.T) {
 		assert.Empty(t, keysByName(alone.sendTraces(t, scoped("client", batchOf("assistant", span))), "ml.usage.counted"))
 	}
 	metadatatest.AssertEqualProcessorMlEnrichRequestsJoined(t, p.telemetry, joined(0, 0), metricdatatest.IgnoreTimestamp())
-	assert.Empty(t, shared.Notices()[metadata.Type.String()])
+	assert.Empty(t, p.host.State().Notices()[metadata.Type.String()])
 }
 
 // scoped gives spans an instrumentation scope.
@@ -116,7 +115,7 @@ func TestJoinedRequestsAreCounted(t *testing.T) {
 		metadatatest.AssertEqualProcessorMlEnrichRequestsJoined(t, p.telemetry, joined(1, 2), metricdatatest.IgnoreTimestamp())
 	}
 	counts := map[string]int64{}
-	for _, notice := range shared.Notices()[metadata.Type.String()] {
+	for _, notice := range p.host.State().Notices()[metadata.Type.String()] {
 		counts[notice.Kind+": "+notice.Key] = notice.Count
 	}
 	assert.Equal(t, map[string]int64{"joined: joined by id": 1, "joined: joined by times": 2}, counts)

@@ -83,7 +83,7 @@ func (e *enricher) start(ctx context.Context, host component.Host) error {
 	if e.waiting != nil {
 		e.waiting.Start(correlator{e.store.keys}, e.store.now)
 		e.store.waiting.Add(e.waiting)
-		e.withdraw = shared.PublishNotices(e.id.String(), e.waiting.Notices)
+		e.withdraw = shared.StateOf(host).PublishNotices(e.id.String(), e.waiting.Notices)
 	}
 	return nil
 }

@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/statetest"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
@@ -23,18 +23,18 @@ func TestNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := waitingConfig()
 		cfg.LogWait.MaxBytes = 2*size - 1
-		set := processortest.NewNopSettings(metadata.Type)
+		set, host := processortest.NewNopSettings(metadata.Type), new(statetest.Host)
 		logs, err := NewFactory().CreateLogs(t.Context(), set, cfg, new(consumertest.LogsSink))
 		require.NoError(t, err)
-		require.NoError(t, logs.Start(t.Context(), componenttest.NewNopHost()))
+		require.NoError(t, logs.Start(t.Context(), host))
 		id := set.ID.String()
-		assert.Empty(t, shared.Notices()[id])
+		assert.Empty(t, host.State().Notices()[id])
 		for range 3 {
 			require.NoError(t, logs.ConsumeLogs(t.Context(), logsOfMany([][]byte{{2}})))
 		}
 		time.Sleep(testWait)
 		synctest.Wait()
-		published := shared.Notices()[id]
+		published := host.State().Notices()[id]
 		require.Len(t, published, 2)
 		assert.Equal(t, shared.Notice{
 			Key: "overflow", Kind: "limit", Count: 2, What: "The run of log records",
@@ -47,6 +47,6 @@ func TestNotices(t *testing.T) {
 			Why: "No span of their trace arrived within log_wait (10s).", Fix: id + ": {log_wait: 20s}",
 		}, published[1])
 		require.NoError(t, logs.Shutdown(t.Context()))
-		assert.Empty(t, shared.Notices()[id])
+		assert.Empty(t, host.State().Notices()[id])
 	})
 }

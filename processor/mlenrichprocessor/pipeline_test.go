@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processortest"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/statetest"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
@@ -27,6 +28,7 @@ type pipelines struct {
 	metricsOut *consumertest.MetricsSink
 	logsOut    *consumertest.LogsSink
 	telemetry  *componenttest.Telemetry
+	host       statetest.Host
 }
 
 // start makes and starts them; they stop with the test.
@@ -49,10 +51,9 @@ func start(tb testing.TB, cfg *Config) *pipelines {
 	require.NoError(tb, err)
 	p.logs, err = f.CreateLogs(ctx, set, cfg, p.logsOut)
 	require.NoError(tb, err)
-	host := componenttest.NewNopHost()
-	require.NoError(tb, p.traces.Start(ctx, host))
-	require.NoError(tb, p.metrics.Start(ctx, host))
-	require.NoError(tb, p.logs.Start(ctx, host))
+	require.NoError(tb, p.traces.Start(ctx, &p.host))
+	require.NoError(tb, p.metrics.Start(ctx, &p.host))
+	require.NoError(tb, p.logs.Start(ctx, &p.host))
 	tb.Cleanup(func() {
 		require.NoError(tb, p.logs.Shutdown(ctx))
 		require.NoError(tb, p.metrics.Shutdown(ctx))

@@ -55,8 +55,8 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 }
 
 // Start begins to report the store's size.
-func (s *store) Start(context.Context, component.Host) error {
-	s.withdraw = shared.PublishNotices(s.processor.Value.AsString(), s.notices)
+func (s *store) Start(_ context.Context, host component.Host) error {
+	s.withdraw = shared.StateOf(host).PublishNotices(s.processor.Value.AsString(), s.notices)
 	return errors.Join(
 		s.telemetry.RegisterProcessorMlEnrichStoreEntriesCallback(func(_ context.Context, o metric.Int64Observer) error {
 			s.report(o, func(size cache.Size) int64 { return int64(size.Entries) })

@@ -46,6 +46,7 @@ type guard struct {
 	release shared.Release
 
 	// left counts what was left out.
+	state    *shared.State
 	left     shared.Tally
 	withdraw func()
 	// named has the senders that were not believed and that left counts by name.
@@ -204,7 +205,8 @@ func (g *guard) countReplaced(ctx context.Context, counts withhold.Counts) {
 }
 
 func (g *guard) start(ctx context.Context, host component.Host) error {
-	g.withdraw = shared.PublishNotices(g.id, g.notices)
+	g.state = shared.StateOf(host)
+	g.withdraw = g.state.PublishNotices(g.id, g.notices)
 	return g.acquire.Start(ctx, host)
 }
 

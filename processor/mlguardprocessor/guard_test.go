@@ -28,6 +28,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/otlpnest"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/statetest"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadatatest"
 )
@@ -88,6 +89,7 @@ func TestRefusalsSayWhenToSendAgain(t *testing.T) {
 			require.NoError(t, err)
 			logs, err := factory.CreateLogs(t.Context(), set, config, refuse)
 			require.NoError(t, err)
+			started(t, traces, metrics, logs)
 			for _, got := range []error{
 				traces.ConsumeTraces(t.Context(), ptrace.NewTraces()),
 				metrics.ConsumeMetrics(t.Context(), pmetric.NewMetrics()),
@@ -120,6 +122,7 @@ func TestRetryAfterZeroLeavesRefusals(t *testing.T) {
 	refusal := errors.New("refused")
 	p, err := factory.CreateTraces(t.Context(), processortest.NewNopSettings(metadata.Type), config, consumertest.NewErr(refusal))
 	require.NoError(t, err)
+	started(t, p)
 	assert.Equal(t, refusal, p.ConsumeTraces(t.Context(), ptrace.NewTraces()))
 
 	config.RetryAfter = 1500 * time.Millisecond
@@ -152,7 +155,7 @@ func TestUntrustedSenders(t *testing.T) {
 	set := processortest.NewNopSettings(metadata.Type)
 	set.TelemetrySettings = telemetry.NewTelemetrySettings()
 	consume := func(edit func(*Config), info client.Info) (points, records int) {
-		factory, metrics, logs := NewFactory(), new(consumertest.MetricsSink), new(consumertest.LogsSink)
+		factory, host, metrics, logs := NewFactory(), new(statetest.Host), new(consumertest.MetricsSink), new(consumertest.LogsSink)
 		cfg := factory.CreateDefaultConfig().(*Config)
 		edit(cfg)
 		require.NoError(t, cfg.Validate())
@@ -160,8 +163,8 @@ func TestUntrustedSenders(t *testing.T) {
 		require.NoError(t, err)
 		l, err := factory.CreateLogs(t.Context(), set, cfg, logs)
 		require.NoError(t, err)
-		require.NoError(t, m.Start(t.Context(), componenttest.NewNopHost()))
-		require.NoError(t, l.Start(t.Context(), componenttest.NewNopHost()))
+		require.NoError(t, m.Start(t.Context(), host))
+		require.NoError(t, l.Start(t.Context(), host))
 		md, ld := forged()
 		ctx := client.NewContext(t.Context(), info)
 		require.NoError(t, m.ConsumeMetrics(ctx, md))
@@ -171,7 +174,7 @@ func TestUntrustedSenders(t *testing.T) {
 				Key: "from 192.0.2.1", Kind: "sender", Count: 4, What: "Readings of GPUs and conclusions of collectors from 192.0.2.1",
 				Why: "The sender is not authenticated, and trusted_senders does not list it.",
 				Fix: set.ID.String() + ": {trusted_senders: [<address, network or loopback>]}",
-			}, shared.Notices()[set.ID.String()][0])
+			}, host.State().Notices()[set.ID.String()][0])
 		}
 		require.NoError(t, m.Shutdown(t.Context()))
 		require.NoError(t, l.Shutdown(t.Context()))
@@ -234,15 +237,15 @@ func TestTrustedSendersAtALaterPosition(t *testing.T) {
 
 // However many senders are not believed, few are named.
 func TestFewSendersAreNamed(t *testing.T) {
-	factory, set := NewFactory(), processortest.NewNopSettings(metadata.Type)
+	factory, set, host := NewFactory(), processortest.NewNopSettings(metadata.Type), new(statetest.Host)
 	p, err := factory.CreateMetrics(t.Context(), set, factory.CreateDefaultConfig(), consumertest.NewNop())
 	require.NoError(t, err)
-	require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
+	require.NoError(t, p.Start(t.Context(), host))
 	for i := range 100 {
 		md, _ := forged()
 		require.NoError(t, p.ConsumeMetrics(client.NewContext(t.Context(), client.Info{Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, byte(i))}}), md))
 	}
-	notices := shared.Notices()[set.ID.String()]
+	notices := host.State().Notices()[set.ID.String()]
 	require.Len(t, notices, maxNamed+1)
 	assert.Equal(t, int64(2*(100-maxNamed)), notices[maxNamed].Count)
 	require.NoError(t, p.Shutdown(t.Context()))

@@ -7,18 +7,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/statetest"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
 )
 
 // TestNotices has two instances of a component, of which each leaves something out.
 func TestNotices(t *testing.T) {
-	factory, set := NewFactory(), processortest.NewNopSettings(metadata.Type)
+	factory, set, host := NewFactory(), processortest.NewNopSettings(metadata.Type), new(statetest.Host)
 	set.ID = component.MustNewIDWithName("ml_guard", "all")
 	cfg := factory.CreateDefaultConfig().(*Config)
 	cfg.Bounds.MaxValueBytes = 1000
@@ -28,7 +28,7 @@ func TestNotices(t *testing.T) {
 	for range 2 {
 		p, err := factory.CreateTraces(t.Context(), set, cfg, consumertest.NewNop())
 		require.NoError(t, err)
-		require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
+		require.NoError(t, p.Start(t.Context(), host))
 		defer func() {
 			require.NoError(t, p.Shutdown(t.Context()))
 		}()
@@ -42,7 +42,7 @@ func TestNotices(t *testing.T) {
 		require.NoError(t, p.ConsumeTraces(t.Context(), td))
 	}
 	published := map[string]shared.Notice{}
-	for _, notice := range shared.Notices()["ml_guard/all"] {
+	for _, notice := range host.State().Notices()["ml_guard/all"] {
 		published[notice.Key] = notice
 	}
 	assert.Equal(t, shared.Notice{
@@ -59,17 +59,17 @@ func TestNotices(t *testing.T) {
 }
 
 func TestNoNoticesAfterShutdown(t *testing.T) {
-	factory, set := NewFactory(), processortest.NewNopSettings(metadata.Type)
+	factory, set, host := NewFactory(), processortest.NewNopSettings(metadata.Type), new(statetest.Host)
 	cfg := factory.CreateDefaultConfig().(*Config)
 	cfg.Bounds.MaxValueBytes = 1000
 	p, err := factory.CreateTraces(t.Context(), set, cfg, consumertest.NewNop())
 	require.NoError(t, err)
-	require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
+	require.NoError(t, p.Start(t.Context(), host))
 	td := ptrace.NewTraces()
 	span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
 	span.Attributes().PutStr("long", strings.Repeat("x", 2000))
 	require.NoError(t, p.ConsumeTraces(t.Context(), td))
-	assert.Len(t, shared.Notices()[set.ID.String()], 1)
+	assert.Len(t, host.State().Notices()[set.ID.String()], 1)
 	require.NoError(t, p.Shutdown(t.Context()))
-	assert.Empty(t, shared.Notices()[set.ID.String()])
+	assert.Empty(t, host.State().Notices()[set.ID.String()])
 }

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/statetest"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadatatest"
 )
@@ -93,11 +94,16 @@ var signals = map[string]func(*testing.T, processor.Settings, *Config, consumert
 	},
 }
 
-// started starts a component until the test ends.
-func started(t *testing.T, c component.Component) {
+// started starts components until the test ends, and returns what they tell each
+// other.
+func started(t *testing.T, all ...component.Component) *shared.State {
 	t.Helper()
-	require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
-	t.Cleanup(func() { require.NoError(t, c.Shutdown(context.Background())) })
+	host := new(statetest.Host)
+	for _, c := range all {
+		require.NoError(t, c.Start(t.Context(), host))
+		t.Cleanup(func() { require.NoError(t, c.Shutdown(context.Background())) })
+	}
+	return host.State()
 }
 
 // refusals are what exporters and processors return for what they do not take.
@@ -126,9 +132,8 @@ func TestAWayOutDropsWhatIsRefused(t *testing.T) {
 					cfg.Out.GetOrInsertDefault().Destination = &address
 					next := &backEnd{Consumer: consumertest.NewNop()}
 					guard, send := create(t, set, cfg, next)
-					started(t, guard)
-					refused := shared.LastRefusal()
-					notices := func() []shared.Notice { return shared.Notices()[set.ID.String()] }
+					state := started(t, guard)
+					notices := func() []shared.Notice { return state.Notices()[set.ID.String()] }
 
 					require.NoError(t, send(t.Context()))
 					assert.Empty(t, notices())
@@ -146,7 +151,7 @@ func TestAWayOutDropsWhatIsRefused(t *testing.T) {
 					assert.Equal(t, began, got[0].Since)
 					assert.Equal(t, int64(20), got[0].Count)
 					assert.Equal(t, 2, next.items, "what was taken is not dropped")
-					assert.Equal(t, refused, shared.LastRefusal(), "the sender was refused nothing")
+					assert.Zero(t, state.LastRefusal(), "the sender was refused nothing")
 					metadatatest.AssertEqualProcessorMlGuardItemsDropped(t, telemetry, []metricdata.DataPoint[int64]{{
 						Value: 20, Attributes: attribute.NewSet(attribute.String("signal", signal), attribute.String("processor", set.ID.String())),
 					}}, metricdatatest.IgnoreTimestamp())
@@ -188,18 +193,17 @@ func TestRefusalsAreSaid(t *testing.T) {
 					cfg.Out.GetOrInsertDefault().WhenRefused = Refuse
 					next := &backEnd{Consumer: consumertest.NewNop(), refusal: refusal}
 					second, _ := create(t, inner, cfg, next)
-					started(t, second)
 					first, send := create(t, outer, createDefaultConfig().(*Config), joined(second))
-					started(t, first)
+					state := started(t, second, first)
 
 					time.Sleep(time.Second)
-					before, refused := time.Now(), shared.LastRefusal()
+					before := time.Now()
 					require.ErrorIs(t, send(t.Context()), refusal)
-					notices := shared.Notices()
+					notices := state.Notices()
 					assert.Empty(t, notices[outer.ID.String()])
 					if !temporary[name] {
 						assert.Empty(t, notices[inner.ID.String()])
-						assert.Equal(t, refused, shared.LastRefusal())
+						assert.Zero(t, state.LastRefusal())
 						return
 					}
 					require.Len(t, notices[inner.ID.String()], 1)
@@ -207,18 +211,18 @@ func TestRefusalsAreSaid(t *testing.T) {
 					assert.Equal(t, "Refuses data: "+signal, got.What)
 					assert.Equal(t, before, got.Since)
 					assert.Equal(t, int64(2), got.Count)
-					assert.True(t, shared.LastRefusal().Equal(before))
+					assert.True(t, state.LastRefusal().Equal(before))
 
 					time.Sleep(time.Second)
 					gone, leave := context.WithCancel(t.Context())
 					leave()
 					require.Error(t, send(gone))
-					assert.True(t, shared.LastRefusal().Equal(before), "the sender has left")
+					assert.True(t, state.LastRefusal().Equal(before), "the sender has left")
 
 					next.refusal = nil
 					time.Sleep(endsAfter)
 					require.NoError(t, send(t.Context()))
-					assert.Zero(t, shared.Notices()[inner.ID.String()][0].Since)
+					assert.Zero(t, state.Notices()[inner.ID.String()][0].Since)
 				})
 			})
 		}
@@ -261,9 +265,9 @@ func TestAWayOutWithoutABackEnd(t *testing.T) {
 			cfg.Out.GetOrInsertDefault().Destination = &none
 			next := &backEnd{Consumer: consumertest.NewNop(), refusal: errors.New("must not be called")}
 			guard, send := create(t, set, cfg, next)
-			started(t, guard)
+			state := started(t, guard)
 			require.NoError(t, send(t.Context()))
-			notices := shared.Notices()[set.ID.String()]
+			notices := state.Notices()[set.ID.String()]
 			require.Len(t, notices, 1)
 			assert.Zero(t, notices[0].Since, "it was asked for")
 			assert.Equal(t, "JAEGER_ENDPOINT=<host:port>", notices[0].Fix)

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // endsAfter is how long everything must have been taken until a time without is
@@ -81,7 +79,7 @@ func (g *guard) passed(ctx context.Context, items int, err error) error {
 	temporary, told := g.withRetry(err)
 	if temporary && !counted && ctx.Err() == nil {
 		now := time.Now()
-		shared.Refused(now)
+		g.state.Refused(now)
 		g.telemetry.ProcessorMlGuardItemsRefused.Add(ctx, int64(items), g.ofSignal)
 		if g.untaken.add(now, items) {
 			g.logger.Warn("Data is refused, because what follows refuses it.", zap.String("signal", g.signal), zap.Error(err))

@@ -64,7 +64,7 @@ func (s *sampling) Start(ctx context.Context, host component.Host) (err error) {
 		return err
 	}
 	s.joined.add(s.sampler)
-	s.telemetry.start()
+	s.telemetry.start(host)
 	background, cancel := context.WithCancel(context.Background())
 	s.cancel, s.stop, s.done = cancel, make(chan struct{}), make(chan struct{})
 	go s.run(background)

@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/statetest"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/metadatatest"
 )
@@ -231,7 +232,8 @@ func TestNotices(t *testing.T) {
 	cfg := only(StepConfig{First: 10})
 	cfg.MaxBytes = 1 << 20
 	b := newBed(t, cfg)
-	b.telemetry.start()
+	host := new(statetest.Host)
+	b.telemetry.start(host)
 	b.next = consumertest.NewErr(consumererror.NewPermanent(errors.New("no")))
 	l := &loop{run: "llama", ranks: 4, numbers: true, clock: begun}
 	for range 300 {
@@ -240,7 +242,7 @@ func TestNotices(t *testing.T) {
 	b.pass(t, cfg.Wait)
 	b.telemetry.count(t.Context(), b.sampler)
 	published := make(map[string]shared.Notice)
-	for _, notice := range shared.Notices()["ml_sample"] {
+	for _, notice := range host.State().Notices()["ml_sample"] {
 		published[notice.Key] = notice
 	}
 	assert.Equal(t, int64(10*4*5), published["refused"].Count)

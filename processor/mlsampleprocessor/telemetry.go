@@ -3,6 +3,7 @@ package mlsampleprocessor
 import (
 	"context"
 
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -77,8 +78,8 @@ func (t *telemetry) lost(ctx context.Context, reason string, spans int64) {
 	t.left.Add(reason, spans)
 }
 
-func (t *telemetry) start() {
-	t.withdraw = shared.PublishNotices(t.processor.Value.AsString(), t.notices)
+func (t *telemetry) start(host component.Host) {
+	t.withdraw = shared.StateOf(host).PublishNotices(t.processor.Value.AsString(), t.notices)
 }
 
 func (t *telemetry) shutdown() {

@@ -11,7 +11,7 @@ import (
 // published returns what the world's processor publishes, by key.
 func (w *world) published() map[string]shared.Notice {
 	byKey := map[string]shared.Notice{}
-	for _, notice := range shared.Notices()[w.traces.recorder.id.Value.AsString()] {
+	for _, notice := range w.host.State().Notices()[w.traces.recorder.id.Value.AsString()] {
 		byKey[notice.Key] = notice
 	}
 	return byKey

@@ -152,7 +152,7 @@ func openStore(dir string, limits store.Limits) (disk, []store.Group, []error, e
 
 // Start opens the directory and begins to write. A directory that cannot be used
 // is an error, because no artifact could ever be written.
-func (r *recorder) Start(context.Context, component.Host) error {
+func (r *recorder) Start(_ context.Context, host component.Host) error {
 	d, groups, warnings, err := r.openDisk(r.cfg.Directory, r.cfg.store())
 	if err != nil {
 		return fmt.Errorf(`"directory": %w`, err)
@@ -172,7 +172,7 @@ func (r *recorder) Start(context.Context, component.Host) error {
 			`until a module is listed there or given with --allow-module`)
 	}
 	r.started = true
-	r.withdraw = shared.PublishNotices(r.id.Value.AsString(), r.notices)
+	r.withdraw = shared.StateOf(host).PublishNotices(r.id.Value.AsString(), r.notices)
 	go r.run()
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/statetest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadatatest"
 )
 
@@ -53,6 +54,7 @@ type world struct {
 	records  consumertest.LogsSink
 	points   consumertest.MetricsSink
 	tel      *componenttest.Telemetry
+	host     statetest.Host
 	shutdown func()
 }
 
@@ -72,9 +74,9 @@ func newWorld(t *testing.T, cfg *Config) *world {
 	w.logs = &logsProcessor{instance: i, next: &w.records}
 	w.metrics = &metricsProcessor{instance: i, next: &w.points}
 	require.NoError(t, cfg.Validate())
-	require.NoError(t, w.metrics.Start(t.Context(), componenttest.NewNopHost()))
-	require.NoError(t, w.traces.Start(t.Context(), componenttest.NewNopHost()))
-	require.NoError(t, w.logs.Start(t.Context(), componenttest.NewNopHost()))
+	require.NoError(t, w.metrics.Start(t.Context(), &w.host))
+	require.NoError(t, w.traces.Start(t.Context(), &w.host))
+	require.NoError(t, w.logs.Start(t.Context(), &w.host))
 	w.shutdown = sync.OnceFunc(func() {
 		assert.NoError(t, w.logs.Shutdown(context.Background()))
 		assert.NoError(t, w.traces.Shutdown(context.Background()))

@@ -13,16 +13,16 @@ import (
 // as long as senders go on sending what was refused.
 const WithheldFor = 5 * time.Minute
 
-// Withheld is since when nothing is concluded from silence, because this process
+// Withheld is since when nothing is concluded from silence, because the collector
 // refuses data: what is missing may be what it refused. The zero value is ready.
 type Withheld struct {
 	mu    sync.Mutex
 	since time.Time
 }
 
-// Settle reports whether nothing is concluded now.
-func (w *Withheld) Settle(now time.Time) bool {
-	refused := shared.LastRefusal()
+// Settle reports whether nothing is concluded now. refused is when the collector last
+// refused data.
+func (w *Withheld) Settle(now, refused time.Time) bool {
 	after := now.Sub(refused)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,8 +36,8 @@ func (w *Withheld) Settle(now time.Time) bool {
 }
 
 // Notices says what is withheld, and why.
-func (w *Withheld) Notices(now time.Time) []shared.Notice {
-	if !w.Settle(now) {
+func (w *Withheld) Notices(now, refused time.Time) []shared.Notice {
+	if !w.Settle(now, refused) {
 		return nil
 	}
 	w.mu.Lock()
@@ -50,6 +50,6 @@ func (w *Withheld) Notices(now time.Time) []shared.Notice {
 	}
 	return []shared.Notice{{
 		Key: "withheld", Kind: "withheld", Since: w.since, What: "Withholds problems of silence",
-		Why: "The collector refused data, last at " + shared.LastRefusal().UTC().Format("15:04:05 UTC") + ", so what is missing may be what it refused. None of these begins until 5 minutes after the last refusal: " + strings.Join(kinds, ", ") + ".",
+		Why: "The collector refused data, last at " + refused.UTC().Format("15:04:05 UTC") + ", so what is missing may be what it refused. None of these begins until 5 minutes after the last refusal: " + strings.Join(kinds, ", ") + ".",
 	}}
 }

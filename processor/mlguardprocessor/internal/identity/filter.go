@@ -76,8 +76,8 @@ func New(cfg *Config, set component.TelemetrySettings, id component.ID) (*Filter
 
 // Start registers the telemetry of the number of admitted identities, and publishes
 // what is not admitted.
-func (f *Filter) Start(context.Context, component.Host) error {
-	f.withdraw = shared.PublishNotices(f.id.Value.AsString(), f.notices)
+func (f *Filter) Start(_ context.Context, host component.Host) error {
+	f.withdraw = shared.StateOf(host).PublishNotices(f.id.Value.AsString(), f.notices)
 	return errors.Join(
 		f.telemetry.RegisterProcessorMlGuardIdentitiesCallback(func(_ context.Context, o metric.Int64Observer) error {
 			f.observe(o, func(admitted, _ int64) int64 { return admitted })

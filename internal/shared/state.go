@@ -1,0 +1,116 @@
+package shared
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+)
+
+// State is what the components of one collector tell each other: what they have left
+// out, and when they last refused data. The extension ml_state has it. The zero value
+// is ready to use. It is safe for concurrent use.
+type State struct {
+	mu      sync.Mutex
+	readers map[*noticeReader]struct{}
+	// refused is the time of the last refusal in nanoseconds since 1970.
+	refused atomic.Int64
+}
+
+type noticeReader struct {
+	owner string
+	read  func() []Notice
+}
+
+// StateExtension is an extension that has the State of its collector.
+type StateExtension interface {
+	component.Component
+	// State returns the same State at each call, also before Start.
+	State() *State
+}
+
+// StateOf returns the State of the collector that host belongs to, that of the first
+// extension by id if several have one. If none has one, it returns a new State with a
+// notice that says so. A component must call it in Start and not earlier.
+func StateOf(host component.Host) *State {
+	extensions := host.GetExtensions()
+	ids := slices.SortedFunc(maps.Keys(extensions), func(a, b component.ID) int { return cmp.Compare(a.String(), b.String()) })
+	for _, id := range ids {
+		if extension, ok := extensions[id].(StateExtension); ok {
+			return extension.State()
+		}
+	}
+	alone := new(State)
+	alone.PublishNotices("ml_state", func() []Notice {
+		return []Notice{{
+			Key: "missing", Kind: "state", What: "What other components left out or refused",
+			Why: "The extension ml_state is not configured, so the components of this collector share nothing.",
+			Fix: "service: {extensions: [ml_state]}",
+		}}
+	})
+	return alone
+}
+
+// Refused notes that the collector has refused data that its sender may send again.
+// What then does not arrive says nothing about the sender.
+func (s *State) Refused(at time.Time) { s.refused.Store(at.UnixNano()) }
+
+// LastRefusal returns when the collector last refused data, the zero time if it never
+// has.
+func (s *State) LastRefusal() time.Time {
+	if at := s.refused.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
+
+// PublishNotices lets Notices call read, until withdraw is called. owner is the id
+// of the component; its instances may each publish their own. read must be safe for
+// concurrent use and must not block. Publishing costs nothing until somebody reads.
+func (s *State) PublishNotices(owner string, read func() []Notice) (withdraw func()) {
+	reader := &noticeReader{owner, read}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.readers == nil {
+		s.readers = make(map[*noticeReader]struct{})
+	}
+	s.readers[reader] = struct{}{}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.readers, reader)
+	}
+}
+
+// Notices returns the notices of all components by owner, ordered by Key. Of equal
+// keys, counts are added up and the earliest Since stays.
+func (s *State) Notices() map[string][]Notice {
+	s.mu.Lock()
+	readers := slices.Collect(maps.Keys(s.readers))
+	s.mu.Unlock()
+	merged := make(map[string]map[string]Notice)
+	for _, reader := range readers {
+		for _, notice := range reader.read() {
+			byKey := merged[reader.owner]
+			if byKey == nil {
+				byKey = make(map[string]Notice)
+				merged[reader.owner] = byKey
+			}
+			other := byKey[notice.Key]
+			notice.Count += other.Count
+			if notice.Since.IsZero() || !other.Since.IsZero() && other.Since.Before(notice.Since) {
+				notice.Since = other.Since
+			}
+			byKey[notice.Key] = notice
+		}
+	}
+	all := make(map[string][]Notice, len(merged))
+	for owner, byKey := range merged {
+		all[owner] = slices.SortedFunc(maps.Values(byKey), func(a, b Notice) int { return cmp.Compare(a.Key, b.Key) })
+	}
+	return all
+}
