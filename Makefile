@@ -79,7 +79,7 @@ test: build ## Test every module, what has goroutines with the race detector, th
 	@race=$$(internal/tools/racing.sh race); go test -race -parallel 4 -timeout 30m $$race
 	@plain=$$(internal/tools/racing.sh plain); go test -timeout 30m $$plain
 	@echo "Testing bin/otelcol-ml."
-	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 6 ./harness/... ./dashboards/... ./documents/... ./bench/... ./genai/... ./trainers/... ./smoke/...
+	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 6 ./harness/... ./collectors/... ./dashboards/... ./documents/... ./bench/... ./genai/... ./trainers/... ./smoke/...
 
 .PHONY: lint
 lint: needs $(TOOLS)/golangci-lint ## Run linters; check that go.mod files are tidy and generated code is up to date

@@ -28,6 +28,7 @@ import (
 	loadbalancingexporter "github.com/open-telemetry/opentelemetry-collector-contrib/exporter/loadbalancingexporter"
 	fileexporter "github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter"
 	mlguardextension "github.com/otelcol-ml/otelcol-ml/extension/mlguardextension"
+	mlstateextension "github.com/otelcol-ml/otelcol-ml/extension/mlstateextension"
 	headerssetterextension "github.com/open-telemetry/opentelemetry-collector-contrib/extension/headerssetterextension"
 	opampextension "github.com/open-telemetry/opentelemetry-collector-contrib/extension/opampextension"
 	zpagesextension "go.opentelemetry.io/collector/extension/zpagesextension"
@@ -91,6 +92,7 @@ func components() (otelcol.Factories, error) {
 
 	factories.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](
 		mlguardextension.NewFactory(),
+		mlstateextension.NewFactory(),
 		headerssetterextension.NewFactory(),
 		opampextension.NewFactory(),
 		zpagesextension.NewFactory(),
@@ -105,6 +107,7 @@ func components() (otelcol.Factories, error) {
 	}
 	factories.ExtensionModules = makeModulesMap(factories.Extensions, map[component.Type]string{
 		mlguardextension.NewFactory().Type(): "github.com/otelcol-ml/otelcol-ml/extension/mlguardextension v0.0.0",
+		mlstateextension.NewFactory().Type(): "github.com/otelcol-ml/otelcol-ml/extension/mlstateextension v0.0.0",
 		headerssetterextension.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/extension/headerssetterextension v0.158.0",
 		opampextension.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/extension/opampextension v0.158.0",
 		zpagesextension.NewFactory().Type(): "go.opentelemetry.io/collector/extension/zpagesextension v0.158.0",

@@ -46,6 +46,7 @@ require (
 	github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0
 	github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter v0.0.0
 	github.com/otelcol-ml/otelcol-ml/extension/mlguardextension v0.0.0
+	github.com/otelcol-ml/otelcol-ml/extension/mlstateextension v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor v0.0.0
@@ -508,6 +509,8 @@ require (
 replace github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0 => ../connector/mlmetricsconnector
 
 replace github.com/otelcol-ml/otelcol-ml/extension/mlguardextension v0.0.0 => ../extension/mlguardextension
+
+replace github.com/otelcol-ml/otelcol-ml/extension/mlstateextension v0.0.0 => ../extension/mlstateextension
 
 replace github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver v0.0.0 => ../receiver/gpureceiver
 

@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
+	mlstateconverter "github.com/otelcol-ml/otelcol-ml/extension/mlstateextension/mlstateconverter"
 	httpsprovider "go.opentelemetry.io/collector/confmap/provider/httpsprovider"
 	envprovider "go.opentelemetry.io/collector/confmap/provider/envprovider"
 	fileprovider "go.opentelemetry.io/collector/confmap/provider/fileprovider"
@@ -35,6 +36,9 @@ func main() {
 					yamlprovider.NewFactory(),
 					httpprovider.NewFactory(),
 				},
+				ConverterFactories: []confmap.ConverterFactory{
+					mlstateconverter.NewFactory(),
+				},
 			},
 		},
 		ProviderModules: map[string]string{
@@ -45,6 +49,7 @@ func main() {
 			httpprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/httpprovider v1.64.0",
 		},
 		ConverterModules: []string{
+			"github.com/otelcol-ml/otelcol-ml/extension/mlstateextension v0.0.0",
 		},
 	}
 
