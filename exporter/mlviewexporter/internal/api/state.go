@@ -146,8 +146,7 @@ type Need struct {
 	// Subject is what has the problem, in a few words, such as the service, or
 	// "gpu-08: GPU 4-7".
 	Subject string `json:"subject"`
-	// Value and Usual are the measure of the problem now and Before, in Unit:
-	// seconds per step, or a fraction.
+	// Value and Usual are the measure of the problem now and before, in Unit, a UCUM unit.
 	Value *float64 `json:"value,omitempty"`
 	Usual *float64 `json:"usual,omitempty"`
 	Unit  string   `json:"unit,omitempty"`
@@ -156,8 +155,9 @@ type Need struct {
 	// Before are the changes that came before, the newest first. They are not
 	// necessarily the cause.
 	Before []Change `json:"before"`
-	// GPUHours are the GPU-hours from the onset to the newest evidence, nil if no GPU is known. Of a slow
-	// run they are those that its steps take longer than usual.
+	// GPUHours are the hours from the onset to the newest evidence of the GPUs that the problem
+	// keeps from work, nil if none is known. Of a slow run these are the part of its GPUs that
+	// its steps take longer than usual.
 	GPUHours *float64 `json:"gpu_hours,omitempty"`
 	// Cause is the key of the problem that this one follows from. The row comes
 	// after it.

@@ -21,7 +21,6 @@ type Source struct {
 	Namespace, Service, Version string
 	Run, Job, JobName           string
 	User, Host, Rank            string
-	PID                         int64
 	Simulated                   bool
 	// SomeRanks reports whether only some ranks of the run may send, so that the
 	// others are not missing.
@@ -113,8 +112,8 @@ type Event struct {
 	Namespace string
 }
 
-// Record is what ml_metrics says of a problem when it begins, when it becomes stale and
-// when it ends.
+// Record is what ml_metrics says of a problem when it begins, when its evidence changes,
+// when it becomes stale and when it ends.
 type Record struct {
 	ID, Kind string
 	Severity mlattr.Severity
@@ -128,12 +127,20 @@ type Record struct {
 	// Service, Run, Host and GPU are what has the problem: service.name,
 	// ml.run.id, host.name and hw.id.
 	Service, Run, Host, GPU string
-	// Holder is the workload that held the GPU at the onset.
+	// Holder is the workload that held the GPUs at the onset, Held are the GPUs concerned,
+	// each its host.name, a slash and its hw.id.
 	Holder Workload
-	// Value, Usual and GPUHours are nil if unknown.
-	Value, Usual, GPUHours *float64
-	Unit                   string
-	Evidence, Excluded     []string
+	Held   []string
+	// PID is the process to look at, GPUIndex the driver's index of its GPU, and Recovery
+	// what the driver of a failed GPU asks for, an mlattr.GPURecoveryAction; 0 and nil if
+	// unknown.
+	PID, Recovery int64
+	GPUIndex      *int64
+	// GPUs are those that the problem keeps from work. Value, Usual, GPUs and GPUHours are
+	// nil if unknown.
+	Value, Usual, GPUs, GPUHours *float64
+	Unit                         string
+	Evidence, Excluded           []string
 	// Before has phrases about changes, each after its time in RFC 3339.
 	Before []string
 	Next   string

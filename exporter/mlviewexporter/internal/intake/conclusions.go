@@ -12,8 +12,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// maxPhrases limits the phrases that are read of one attribute.
-const maxPhrases = 16
+// maxPhrases limits the phrases that are read of one attribute, maxHeld the GPUs of a
+// problem.
+const maxPhrases, maxHeld = 16, 64
 
 // readChange reads a record of ml_metrics about something new.
 func readChange(resource pcommon.Map, record plog.LogRecord) input.Event {
@@ -64,6 +65,18 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 			r.Value = numberOf(v)
 		case mlattr.ProblemUsual:
 			r.Usual = numberOf(v)
+		case mlattr.ProblemGPUs:
+			r.GPUs = numberOf(v)
+		case mlattr.ProblemHeld:
+			r.Held = phrases(v, maxHeld)
+		case mlattr.ProcessID:
+			r.PID = mlattr.ReadPID(v)
+		case mlattr.NVIDIAIndex:
+			if index, ok := mlattr.ReadInt(v); ok && index >= 0 && index <= math.MaxUint16 {
+				r.GPUIndex = &index
+			}
+		case mlattr.GPURecoveryAction:
+			r.Recovery, _ = mlattr.ReadInt(v)
 		case mlattr.ProblemGPUHours:
 			r.GPUHours = numberOf(v)
 		case mlattr.ProblemUnit:
@@ -75,11 +88,11 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 		case mlattr.HardwareID:
 			r.GPU = text(v)
 		case mlattr.ProblemEvidence:
-			r.Evidence = phrases(v)
+			r.Evidence = phrases(v, maxPhrases)
 		case mlattr.ProblemExcluded:
-			r.Excluded = phrases(v)
+			r.Excluded = phrases(v, maxPhrases)
 		case mlattr.ProblemBefore:
-			r.Before = phrases(v)
+			r.Before = phrases(v, maxPhrases)
 		case mlattr.ProblemNext:
 			r.Next = sentence(v)
 		case mlattr.ProblemCause:
@@ -131,12 +144,12 @@ func sentence(v pcommon.Value) string {
 	return v.Str()
 }
 
-// phrases returns the texts of a list.
-func phrases(v pcommon.Value) (all []string) {
+// phrases returns the first texts of a list.
+func phrases(v pcommon.Value, limit int) (all []string) {
 	if v.Type() != pcommon.ValueTypeSlice {
 		return nil
 	}
-	for i := range min(v.Slice().Len(), maxPhrases) {
+	for i := range min(v.Slice().Len(), limit) {
 		if one := sentence(v.Slice().At(i)); one != "" {
 			all = append(all, one)
 		}

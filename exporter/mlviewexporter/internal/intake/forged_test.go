@@ -60,7 +60,7 @@ func TestForgedRecords(t *testing.T) {
 	in.ConsumeLogs(t.Context(), record("forged", mlattr.ProblemEnded))
 	state := store.State()
 	require.Len(t, state.Needs, 1)
-	assert.Equal(t, []string{"when noticed: true"}, state.Needs[0].Evidence)
+	assert.Equal(t, []string{"true"}, state.Needs[0].Evidence)
 	assert.Empty(t, state.Needs[0].Command, "not even those of ml_metrics are shown")
 	require.Len(t, state.Changes, 1)
 	assert.Equal(t, "true", state.Changes[0].To)

@@ -117,10 +117,6 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 			r.resource.User = text(v)
 		case attrVersion:
 			r.resource.Version = text(v)
-		case "process.pid":
-			if pid, ok := mlattr.ReadInt(v); ok && pid > 0 && pid < 1<<31 {
-				r.resource.PID = pid
-			}
 		case attrSimulated:
 			r.resource.Simulated = isTrue(v)
 		default:

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
@@ -57,28 +56,4 @@ func TestRanksOfEndedRunsMakeRoom(t *testing.T) {
 			assert.Equal(t, 16_000, r.Ranks)
 		}
 	}
-}
-
-// Two collectors that report an onset a second apart report one problem: what its
-// steps took before is kept.
-func TestAnOnsetOfTwoCollectors(t *testing.T) {
-	w := newWorld(input.Settings{})
-	steps := func(n int, load float64) {
-		for phase, took := range map[string]float64{"step": 10 + load, "data_load": load} {
-			p := series.Point{Series: series.StepDuration, Delta: true, Value: took * float64(n), Count: float64(n), Time: w.now.UnixNano()}
-			p.Labels.Service, p.Labels.Run, p.Labels.Rank, p.Labels.Own[0] = "trainer", "r", "0", phase
-			w.ApplyPoints([]series.Point{p})
-		}
-		w.now = w.now.Add(10 * time.Second)
-	}
-	steps(100, 1)
-	steps(100, 1)
-	onset := float64(w.now.Unix())
-	for i := range 20 {
-		w.point(series.Problem, "r", onset+float64(i%2), api.Slow)
-		steps(10, 20)
-	}
-	needs := w.state().Needs
-	require.Len(t, needs, 1)
-	assert.Contains(t, needs[0].Evidence, "data_load 1 → 20 s")
 }

@@ -277,54 +277,6 @@ func TestCurvesOfAHang(t *testing.T) {
 	assert.Len(t, w.run(t).Marks, 2, "it goes on")
 }
 
-func TestEvidenceOfAHang(t *testing.T) {
-	type rank struct {
-		span string
-		ago  time.Duration
-	}
-	tests := map[string]struct {
-		ranks []rank
-		want  []string
-		next  string
-	}{
-		"one differs": {
-			[]rank{{"forward", 0}, {"data_load", 5 * time.Second}, {"forward", 0}, {"forward", 0}},
-			[]string{"4 ranks, none has taken a step yet, waiting since 03:04:05 UTC", "rank 1 (h) last finished data_load at 03:04:00 UTC", "3 others last finished forward"}, "rank 1 (h)",
-		},
-		"all the same": {
-			[]rank{{"forward", 0}, {"forward", time.Second}, {"forward", 0}},
-			[]string{"3 ranks, none has taken a step yet, waiting since 03:04:05 UTC", "3 ranks finished forward last"}, "for example rank 0 (h). On h:",
-		},
-		"one stopped before": {
-			[]rank{{"forward", 0}, {"forward", time.Minute}, {"forward", time.Second}},
-			[]string{"3 ranks, none has taken a step yet, waiting since 03:04:05 UTC", "rank 1 (h) last finished forward at 03:03:05 UTC", "2 others last finished forward"}, "rank 1 (h)",
-		},
-		"half and half": {
-			[]rank{{"forward", 0}, {"forward", 0}, {"backward", 0}, {"backward", 0}},
-			[]string{"4 ranks, none has taken a step yet, waiting since 03:04:05 UTC", "finished last: 2 ranks backward, 2 ranks forward"}, "for example rank 0 (h). On h:",
-		},
-		"one rank": {[]rank{{"forward", 0}}, []string{"no step yet, waiting since 03:04:05 UTC", "1 rank finished forward last"}, "the process waits for. On h:"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(input.Settings{})
-			for i, r := range tt.ranks {
-				w.span(func(in *input.Span) {
-					in.Source.Rank, in.Source.Host, in.Source.PID = string(rune('0'+i)), "h", int64(100+i)
-					in.Phase, in.End = r.span, w.now.Add(-r.ago).UnixNano()
-				})
-			}
-			w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
-			needs := w.state().Needs
-			require.Len(t, needs, 1)
-			assert.Equal(t, tt.want, needs[0].Evidence)
-			assert.Contains(t, needs[0].Next, tt.next)
-			first := map[bool]string{true: "101", false: "100"}[tt.next == "rank 1 (h)"]
-			assert.Equal(t, "py-spy dump --pid "+first, needs[0].Command)
-		})
-	}
-}
-
 // A rate of the first seconds, when senders have held back data, is on no curve.
 func TestCurvesOfRatesBeginLater(t *testing.T) {
 	w := newWorld(input.Settings{Interval: 2 * time.Second})

@@ -27,9 +27,7 @@ func (w *world) fails(class, fingerprint string, n int) {
 func (w *world) failing(since time.Time) {
 	p := series.Point{Series: series.Problem, Value: float64(since.Unix())}
 	p.Labels.Service, p.Labels.Own[0] = "agent", api.Failing
-	ratio := series.Point{Series: series.ErrorRatio, Value: 0.12}
-	ratio.Labels.Service, ratio.Labels.Own[0] = "agent", "recent"
-	w.ApplyPoints([]series.Point{p, ratio})
+	w.ApplyPoints([]series.Point{p})
 }
 
 // What to do next is about the class that failed most since the onset, and not
@@ -97,5 +95,84 @@ func TestFailuresSinceTheOnset(t *testing.T) {
 		w.fails("E", "", 7)
 		w.failing(w.now)
 		assert.Contains(t, strings.Join(w.state().Needs[0].Evidence, "; "), "E 7×", before)
+	}
+}
+
+// Whatever the record of a problem says is on its row, with what only the page has, and
+// stays there after a restart of the page.
+func TestTheRowHasWhatTheRecordSays(t *testing.T) {
+	value, usual, number, index := 3.1, 1.9, 4.0, int64(5)
+	w := newWorld(input.Settings{Owners: map[string]string{"1001": "ada"}})
+	for _, id := range []string{"GPU-0", "GPU-1"} {
+		w.gpu(series.GPUWorkload, id, 60<<30, own(4, "7")) // another one has them now
+	}
+	w.span(func(in *input.Span) { in.Failed, in.Class, in.Phase = true, "torch.OutOfMemoryError", "forward" })
+	w.ApplyEvents([]input.Event{{Host: "h", GPU: "GPU-0", XID: &api.XID{Code: "79", Message: "fell off the bus", Time: w.now}}})
+	holder := input.Workload{Job: "815", UserID: "1001"}
+	onset := w.now.Add(-time.Hour)
+	records := []input.Record{
+		{ID: "1", Kind: api.LooksHung, Service: "trainer", Run: "r", Host: "h", PID: 4242, GPUIndex: &index,
+			Evidence: []string{"last step 40 at 03:03:56 UTC", "rank 2 (gpu-02, GPU 0) last finished data_load at 03:03:53 UTC"}, Next: "See what rank 2 does."},
+		{ID: "2", Kind: api.Slow, Service: "trainer", Run: "r", Value: &value, Usual: &usual, Unit: "s",
+			Evidence: []string{"3.1 s a step, usually 1.9 (+63 %)"}, Excluded: []string{"checkpoint"}, Next: "Look at the input."},
+		{ID: "3", Kind: api.RestartLoop, Service: "trainer", Run: "r", Value: &value, Unit: "{attempt}", Evidence: []string{"attempt 5"}, Next: "Read the log."},
+		{ID: "4", Kind: api.GPUFailed, Run: "r", Host: "h", GPU: "GPU-0", Recovery: 1, Evidence: []string{"the driver reports the state failed"}, Next: "Reset it."},
+		{ID: "5", Kind: api.HeldIdle, Host: "h", GPU: "GPU-1", Run: "r", Evidence: []string{"61.0 GiB held"}, Next: "Ask the owner."},
+	}
+	report := func() {
+		for _, r := range records {
+			p := series.Point{Series: series.Problem, Value: float64(onset.Unix()), Time: w.now.UnixNano()}
+			p.Labels.Own[0] = r.Kind
+			if r.GPU != "" {
+				p.Labels.Host, p.Labels.GPU, p.Labels.Run = r.Host, r.GPU, map[bool]string{true: "r"}[r.Kind == api.GPUFailed]
+			} else {
+				p.Labels.Service, p.Labels.Run = r.Service, r.Run
+			}
+			w.ApplyPoints([]series.Point{p})
+		}
+	}
+	report()
+	for _, r := range records {
+		r.Onset, r.Holder, r.GPUs, r.Held = onset, holder, &number, []string{"h/GPU-0", "h/GPU-1", "h/unknown"}
+		w.record(r)
+	}
+	rows := func() map[string]api.Need {
+		rows := make(map[string]api.Need)
+		for _, n := range w.state().Needs {
+			rows[n.Kind] = n
+		}
+		return rows
+	}
+	before := rows()
+	require.Len(t, before, 5)
+	for _, n := range before {
+		assert.Equal(t, []string{"ada", "r", "slurm job 815"}, []string{n.Owner, n.RunID, n.Job}, n.Kind)
+		assert.NotEmpty(t, n.Run, n.Kind)
+		assert.Len(t, n.GPUs, map[bool]int{true: 1, false: 2}[n.Kind == api.GPUFailed || n.Kind == api.HeldIdle], n.Kind)
+		assert.InDelta(t, map[bool]float64{true: 1, false: 4}[n.Kind == api.GPUFailed || n.Kind == api.HeldIdle], *n.GPUHours, 0.01, n.Kind)
+	}
+	hung := before[api.LooksHung]
+	assert.Equal(t, records[0].Evidence, hung.Evidence)
+	assert.Equal(t, []string{"See what rank 2 does.", "py-spy dump --pid 4242"}, []string{hung.Next, hung.Command})
+	slow := before[api.Slow]
+	assert.Equal(t, []any{3.1, 1.9, "s"}, []any{*slow.Value, *slow.Usual, slow.Unit})
+	assert.Equal(t, []string{"3.1 s a step, usually 1.9 (+63 %)", "without checkpoint"}, slow.Evidence)
+	assert.Equal(t, []string{"attempt 5", "last failure torch.OutOfMemoryError in forward at 03:04:05 UTC"}, before[api.RestartLoop].Evidence)
+	failed := before[api.GPUFailed]
+	assert.Equal(t, []string{"the driver reports the state failed", "XID 79 fell off the bus at 03:04:05 UTC"}, failed.Evidence)
+	assert.Equal(t, []string{"Reset it.", "sudo nvidia-smi --gpu-reset -i GPU-0"}, []string{failed.Next, failed.Command})
+	assert.Equal(t, []string{"61.0 GiB held"}, before[api.HeldIdle].Evidence)
+
+	data, err := w.Export()
+	require.NoError(t, err)
+	again := newWorld(input.Settings{Owners: map[string]string{"1001": "ada"}})
+	again.now = w.now.Add(time.Minute)
+	require.NoError(t, again.Import(data))
+	w = again
+	report()
+	for kind, n := range rows() {
+		was := before[kind]
+		assert.Equal(t, []any{was.Next, was.Owner, was.RunID, was.Unit}, []any{n.Next, n.Owner, n.RunID, n.Unit}, kind)
+		assert.Equal(t, was.Evidence[0], n.Evidence[0], kind)
 	}
 }

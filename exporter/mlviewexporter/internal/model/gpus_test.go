@@ -187,6 +187,10 @@ func TestHeldIdleOfOneHolder(t *testing.T) {
 		w.gpu(series.GPUMemoryUsed, id, 1<<30, nil)
 		if i != 3 {
 			w.problem(api.HeldIdle, id, time.Hour)
+			w.record(input.Record{
+				ID: id, Kind: api.HeldIdle, Host: "h", GPU: id, Onset: w.now.Add(-time.Hour), Holder: input.Workload{UserID: user},
+				Evidence: []string{map[string]string{"1": "4", "2": "1"}[user] + " × 1.0 GiB held"},
+			})
 		}
 	}
 	needs := w.state().Needs
@@ -195,7 +199,7 @@ func TestHeldIdleOfOneHolder(t *testing.T) {
 	assert.InDelta(t, 4, *needs[0].GPUHours, 0.01)
 	assert.Equal(t, "uid 1", needs[0].Owner)
 	assert.Equal(t, "h: GPU 5", needs[1].Subject)
-	assert.Contains(t, needs[0].Evidence, "4 × 1 GiB held")
+	assert.Equal(t, []string{"4 × 1.0 GiB held"}, needs[0].Evidence)
 }
 
 // A failed GPU that two runs held is one problem.
@@ -205,7 +209,11 @@ func TestAFailedGPUOfTwoRuns(t *testing.T) {
 		w.gpu(series.Problem, "GPU-0", float64(w.now.Unix()), func(p *series.Point) { p.Labels.Own[0], p.Labels.Run = api.GPUFailed, run })
 	}
 	w.gpu(series.GPUStatus, "GPU-0", 1, own(0, "failed"))
-	w.gpu(series.GPURecovery, "GPU-0", 4, nil)
+	for _, run := range []string{"a", "b"} {
+		w.record(input.Record{
+			ID: run, Kind: api.GPUFailed, Run: run, Host: "h", GPU: "GPU-0", Recovery: 4, Evidence: []string{"the driver reports the state failed"},
+		})
+	}
 	w.ApplyEvents([]input.Event{{Host: "h", GPU: "GPU-0", XID: &api.XID{Code: "79", Message: "fell off the bus", Time: w.now}}})
 	needs := w.state().Needs
 	require.Len(t, needs, 1)
@@ -213,45 +221,34 @@ func TestAFailedGPUOfTwoRuns(t *testing.T) {
 	assert.Equal(t, "sudo nvidia-smi --gpu-reset -i GPU-0", needs[0].Command)
 }
 
-// The pid on the host, by the GPU's processes, goes before the process's own.
-func TestThePIDOfARank(t *testing.T) {
-	w := newWorld(input.Settings{})
-	for _, rank := range []string{"0", "1", "2"} {
-		w.span(func(in *input.Span) {
-			in.Source.Rank, in.Source.Host, in.Source.PID = rank, "h", 1
-			if rank == "1" {
-				in.Phase = "data_load"
-			}
-		})
-		w.gpu(series.GPUWorkload, rank, 60, func(p *series.Point) { p.Labels.Run, p.Labels.Rank = "r", rank })
-		w.gpu(series.GPUProcess, rank, 60, func(p *series.Point) {
-			p.Labels.Run, p.Labels.Rank, p.Labels.Own[0] = "r", rank, "400"+rank
-		})
-	}
-	w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
-	assert.Equal(t, "py-spy dump --pid 4001", w.state().Needs[0].Command)
-}
-
-// Where no process id is known, the command lists those of the GPU.
-func TestAHangWithoutAPID(t *testing.T) {
-	for index, command := range map[string]string{
-		"5":         "nvidia-smi -i 5 --query-compute-apps=pid,name,used_memory --format=csv",
-		"5; reboot": "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv",
+// The commands are of numbers and an id that the driver gives.
+func TestCommands(t *testing.T) {
+	index := int64(5)
+	for command, r := range map[string]input.Record{
+		"py-spy dump --pid 4001": {Kind: api.LooksHung, Run: "r", PID: 4001, GPUIndex: &index},
+		"nvidia-smi -i 5 --query-compute-apps=pid,name,used_memory --format=csv": {Kind: api.LooksHung, Run: "r", GPUIndex: &index},
+		"nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv":      {Kind: api.LooksHung, Run: "r"},
+		"sudo nvidia-smi --gpu-reset -i GPU-0a":                                  {Kind: api.GPUFailed, GPU: "GPU-0a", Recovery: 1},
 	} {
 		w := newWorld(input.Settings{})
-		w.point(series.Steps, "r", 0)
-		w.gpu(series.GPUWorkload, "a", 60, func(p *series.Point) {
-			p.Labels.Run, p.Labels.Rank, p.GPU = "r", "3", &series.Device{Index: index}
-		})
-		w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
-		need := w.state().Needs[0]
-		assert.Equal(t, command, need.Command)
-		assert.Equal(t, "See what the process waits for. On h, find its process id, then run py-spy dump --pid PID:", need.Next)
-		w.gpu(series.GPUWorkload, "b", 60, func(p *series.Point) {
-			p.Labels.Run, p.GPU = "r", &series.Device{Index: "4"}
-		})
-		w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
-		assert.Contains(t, w.state().Needs[0].Next, "See what each process waits for, for example that of h: GPU 4. On h,")
+		add := func() string {
+			w.ApplyPoints([]series.Point{{Series: series.Problem, Value: float64(w.now.Unix()), Labels: series.Labels{
+				Run: r.Run, Host: map[bool]string{true: "h"}[r.GPU != ""], GPU: r.GPU, Own: [series.MaxOwn]string{r.Kind},
+			}}})
+			r.Host = map[bool]string{true: "h"}[r.GPU != ""]
+			w.record(r)
+			needs := w.state().Needs
+			require.NotEmpty(t, needs)
+			return needs[0].Command
+		}
+		assert.Equal(t, command, add())
+		if r.Kind == api.GPUFailed {
+			r.Recovery = 2
+			assert.Empty(t, add(), "the driver asks for a reboot")
+			w = newWorld(input.Settings{})
+			r.Recovery, r.GPU = 1, "GPU-0; reboot"
+			assert.Empty(t, add(), "no id of a driver")
+		}
 	}
 }
 

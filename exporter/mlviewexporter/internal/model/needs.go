@@ -137,13 +137,9 @@ func (s *problems) replaceProblem(by *series.Stream, now time.Time) bool {
 	return false
 }
 
-// noteProblem marks the onset of a run's problem on its curves, and keeps what
-// is needed to say what a slow run does longer.
+// noteProblem marks the onset of a run's problem on its curves.
 func (s *problems) noteProblem(one *series.Stream) {
 	if p, ok := s.problemOf(one, one.At); ok && p.run != nil && !p.outdated(one) {
-		if p.kind == api.Slow {
-			becomesSlow(p.run, p.since, one.At)
-		}
 		s.changes.Mark(p.run.Key, api.Mark{Time: p.since, Kind: p.kind, Text: strings.ReplaceAll(p.kind, "_", " ")})
 	}
 }
@@ -167,7 +163,7 @@ func (s *problems) needRows(state *api.State, now time.Time) []api.Need {
 		if p.run != nil && !slices.Contains(p.run.Needs, p.kind) {
 			p.run.Needs = append(p.run.Needs, p.kind)
 		}
-		id := problemID(state, &p)
+		id := s.problemID(state, &p)
 		if at, again := known[id]; again {
 			all[at].join(p)
 			continue
@@ -207,30 +203,38 @@ func compareNeeds(a, b api.Need) int {
 
 // problemID tells problems apart. A failed GPU is one problem, also if several
 // workloads hold it, and so are the GPUs that a holder keeps idle.
-func problemID(state *api.State, p *problem) string {
+func (s *problems) problemID(state *api.State, p *problem) string {
 	id := []string{p.kind, p.service.Namespace, p.service.Name, p.runID, p.host}
 	if len(p.gpus) > 0 {
 		id = []string{p.kind, p.gpus[0].Key}
 		if p.kind == api.HeldIdle {
-			id[1] = heldBy(state, p.gpus[0], p.record)
+			h := s.holder(state, p)
+			id[1] = cmp.Or(h.RunID, h.Name, h.Service)
+			if id = append(id, p.gpus[0].Host); id[1] == "" {
+				id[1] = p.gpus[0].Key
+			}
 		}
 	}
 	return strings.Join(id, "\x00")
 }
 
-// heldBy names the holder of a GPU on its host, so that its GPUs are one problem.
-func heldBy(state *api.State, g *gpus.GPU, r *record) string {
-	if r != nil {
-		if o := &r.onset; cmp.Or(o.RunID, o.Job, o.Service) != "" {
-			return strings.Join([]string{g.Host, cmp.Or(o.RunID, o.Job, o.Service)}, "\x00")
+// holder returns the workload that had the GPU of a problem at its onset, as the record
+// says, else the largest one that it has now.
+func (s *problems) holder(state *api.State, p *problem) (h api.Holder) {
+	if r := p.record; r != nil && (r.Holder != (input.Workload{}) || r.Run != "") {
+		h.RunID, h.Service = r.Run, cmp.Or(r.Service, r.Holder.Service)
+		h.Name, h.Owner = s.runs.Owners.Named(&r.Holder, h.Service)
+		if of := s.runs.Find(r.Namespace, h.Service, r.Run, r.Host); of != nil {
+			h.Run, h.Service, h.Owner = of.Key, of.Service, cmp.Or(h.Owner, s.runs.OwnerOf(of))
+		}
+		return h
+	}
+	if len(p.gpus) > 0 {
+		if row := state.GPU(p.gpus[0].Key); row != nil && len(row.Holders) > 0 {
+			h = row.Holders[0]
 		}
 	}
-	row := state.GPU(g.Key)
-	if row == nil || len(row.Holders) == 0 {
-		return g.Key
-	}
-	h := row.Holders[0]
-	return strings.Join([]string{g.Host, cmp.Or(h.RunID, h.Name, h.Service)}, "\x00")
+	return h
 }
 
 // join adds the same problem of another GPU or run.
@@ -286,16 +290,20 @@ func (s *problems) need(state *api.State, p *problem, now time.Time) api.Need {
 	if n.Subject == "" && p.host != "" {
 		n.Subject = "host " + p.host
 	}
-	if r := p.record; r != nil && r.Holder != (input.Workload{}) {
-		name, owner := s.runs.Owners.Named(&r.Holder, n.Service)
+	if r := p.record; r != nil {
+		_, owner := s.runs.Owners.Named(&r.Holder, n.Service)
+		job := input.Workload{Job: r.Holder.Job, Namespace: r.Holder.Namespace, Pod: r.Holder.Pod, Container: r.Holder.Container}
+		name, _ := s.runs.Owners.Named(&job, "")
 		n.Job, n.Owner = cmp.Or(n.Job, name), cmp.Or(n.Owner, owner)
+		if len(r.Held) > len(n.GPUs) {
+			n.GPUs = s.heldKeys(r)
+		}
+	}
+	if kind, _ := mlattr.ProblemNamed(p.kind); len(p.gpus) > 0 || kind.Of == mlattr.OfGPU && p.record != nil {
+		s.aboutGPUs(state, &n, p)
 	}
 	if len(p.gpus) > 0 {
-		aboutGPUs(state, &n, p)
 		subject = p.gpus[0].Key
-	}
-	if p.record != nil {
-		p.record.onset.keep(&n, len(p.gpus) == 0)
 	}
 	n.Key = api.Key("need", p.kind, p.service.Namespace, p.service.Name, subject)
 	n.Simulated, n.Recorded = s.isSimulated(p, n.Service)
@@ -304,7 +312,7 @@ func (s *problems) need(state *api.State, p *problem, now time.Time) api.Need {
 	if !p.stale.IsZero() {
 		now = p.stale
 	}
-	n.GPUHours = gpuHours(&n, p, now)
+	n.GPUHours = gpuHours(p, now)
 	return n
 }
 
@@ -323,17 +331,29 @@ func (s *problems) isSimulated(p *problem, service string) (simulated, recorded 
 	return simulated, simulated && recorded
 }
 
+// heldKeys returns the keys of the GPUs of a record that the page knows.
+func (s *problems) heldKeys(r *record) (keys []string) {
+	for _, held := range r.Held {
+		host, id, _ := strings.Cut(held, "/")
+		if g := s.gpus.All[gpus.Ref{Host: host, ID: id}]; g != nil {
+			keys = append(keys, g.Key)
+		}
+	}
+	return keys
+}
+
 // aboutGPUs names the GPUs of a problem and who holds them.
-func aboutGPUs(state *api.State, n *api.Need, p *problem) {
+func (s *problems) aboutGPUs(state *api.State, n *api.Need, p *problem) {
+	n.GPUs = nil
 	for _, g := range p.gpus {
 		n.GPUs = append(n.GPUs, g.Key)
 	}
-	n.Subject = places(p.gpus)
-	row := state.GPU(p.gpus[0].Key)
-	if row == nil || len(row.Holders) == 0 {
-		return
+	if len(p.gpus) > 0 {
+		n.Subject = places(p.gpus)
+	} else {
+		n.Subject = cmp.Or(p.record.Host, "unknown host") + ": GPU " + p.record.GPU
 	}
-	h := row.Holders[0]
+	h := s.holder(state, p)
 	n.Run, n.RunID = cmp.Or(n.Run, h.Run), cmp.Or(n.RunID, h.RunID)
 	n.Service, n.Owner, n.Job = cmp.Or(n.Service, h.Service), cmp.Or(n.Owner, h.Owner), cmp.Or(n.Job, h.Name)
 }
@@ -347,40 +367,20 @@ func places(gpus []*gpus.GPU) string {
 	return cmp.Or(gpus[0].Host, "unknown host") + ": GPU " + words.List(words.Ranges(names, 2), 16)
 }
 
-// gpuHours returns the GPU-hours since the onset. Of a slow run only those count
-// that its steps take longer than usual.
-func gpuHours(n *api.Need, p *problem, now time.Time) *float64 {
-	if len(p.onsets) > 0 {
-		sum := 0.0
-		for _, onset := range p.onsets {
-			sum += max(0, now.Sub(onset).Hours())
-		}
-		return api.Finite(sum)
+// gpuHours returns the GPU-hours since the onset: of GPUs that have the problem, else of
+// those that it keeps from work as its record says.
+func gpuHours(p *problem, now time.Time) *float64 {
+	sum := 0.0
+	for _, onset := range p.onsets {
+		sum += max(0, now.Sub(onset).Hours())
 	}
-	if p.run == nil {
+	if len(p.onsets) == 0 && p.record != nil && p.record.GPUs != nil {
+		sum = *p.record.GPUs * max(0, now.Sub(p.since).Hours())
+	}
+	if sum <= 0 {
 		return nil
 	}
-	var row api.Run
-	p.run.AddNumbers(&row, now)
-	gpus := row.GPUs
-	if gpus == nil {
-		sum := 0.0
-		for _, held := range p.run.GPUs {
-			sum += held.Share
-		}
-		gpus = &sum
-	}
-	if *gpus <= 0 {
-		return nil
-	}
-	hours := *gpus * max(0, now.Sub(p.since).Hours())
-	if n.Kind == api.Slow {
-		if n.Value == nil || n.Usual == nil || *n.Value <= 0 {
-			return nil
-		}
-		hours *= max(0, 1 - *n.Usual / *n.Value)
-	}
-	return api.Finite(hours)
+	return api.Finite(sum)
 }
 
 // Activities of GPUs, besides the kinds LooksHung, Slow and HeldIdle.

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -13,78 +12,26 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// onset is who had a problem, and where, when it began: the first that is known of
-// each. Who holds the GPUs later does not change it. The GPUs of a run are those that it
-// held last.
-type onset struct {
-	Run, RunID, Service, Job, Owner, Team, Subject string
-	GPUs                                           []string
-}
-
-// keep replaces what a row says by what was known before, and keeps what was not.
-// places reports whether that holds for the GPUs and the subject, too: those of a
-// problem of GPUs are its own.
-func (o *onset) keep(n *api.Need, places bool) {
-	texts := [...]struct{ was, is *string }{
-		{&o.Run, &n.Run}, {&o.RunID, &n.RunID}, {&o.Service, &n.Service}, {&o.Job, &n.Job},
-		{&o.Owner, &n.Owner}, {&o.Team, &n.Team}, {&o.Subject, &n.Subject},
-	}
-	for i, text := range texts {
-		switch {
-		case i == len(texts)-1 && !places:
-		case *text.was == "":
-			*text.was = *text.is
-		default:
-			*text.is = *text.was
-		}
-	}
-	switch {
-	case !places:
-	case len(n.GPUs) == 0:
-		n.GPUs = o.GPUs
-	default:
-		o.GPUs = n.GPUs
-	}
-}
-
-// noteOnsets notes who has the problems whose records have just arrived.
-func (s *problems) noteOnsets(now time.Time) {
-	if len(s.begun) == 0 {
-		return
-	}
-	s.runs.HoldGPUs(now)
-	for _, r := range s.begun {
-		if r.onset.Subject == "" {
-			s.needOf(r, now)
-		}
-	}
-	s.begun = nil
-}
-
 // needOf returns the row of a problem as its record has it.
 func (s *problems) needOf(r *record, now time.Time) api.Need {
-	l := series.Labels{Namespace: r.namespace, Service: r.Service, Run: r.Run}
+	l := series.Labels{Namespace: r.Namespace, Service: r.Service, Run: r.Run}
 	if kind, _ := mlattr.ProblemNamed(r.Kind); kind.Of == mlattr.OfGPU || kind.Of == mlattr.OfHost {
 		l.Host, l.GPU = r.Host, r.GPU
 	}
+	if r.Kind == api.HeldIdle {
+		l.Run = "" // that of the holder
+	}
 	p := s.problemAt(r.Kind, &l, r.Onset)
 	p.record = r
-	n := s.need(&api.State{}, &p, now)
-	if n.Subject == "" && r.GPU != "" {
-		n.Subject = cmp.Or(r.Host, "unknown host") + ": GPU " + r.GPU
-	}
-	return n
+	return s.need(&api.State{}, &p, now)
 }
 
 // maxEnded limits the resolved problems that are kept.
 const maxEnded = 5 * maxResolved
 
-// resolve keeps the record of a problem that has ended. known is the one from before, or nil.
-func (s *problems) resolve(own, known *record, now time.Time) {
+// resolve keeps the record of a problem that has ended.
+func (s *problems) resolve(own *record, now time.Time) {
 	own.Onset, own.Ended = kept.Earlier(own.Onset, now), kept.Earlier(own.Ended, now)
-	if known != nil && known.ID == own.ID {
-		own.onset = known.onset
-	}
 	n := s.needOf(own, now)
 	n.Key = api.Key("resolved", own.ID)
 	n.Ended, n.EndReason = api.TimeOf(own.Ended), own.EndReason

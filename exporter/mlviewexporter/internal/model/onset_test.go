@@ -28,7 +28,7 @@ func TestAFailedGPUWhoseHolderIsGone(t *testing.T) {
 				Holder: input.Workload{Job: "815", UserID: "1000"}, Evidence: []string{"failed"},
 			}
 			if run != "" {
-				r.Service, r.Holder = "trainer", input.Workload{}
+				r.Service = "trainer"
 				w.point(series.RunState, "r", 1, "running")
 			}
 			w.gpu(series.GPUWorkload, "GPU-0", 1<<30, func(p *series.Point) {
@@ -71,7 +71,7 @@ func TestAFailedGPUWhoseHolderIsGone(t *testing.T) {
 				assert.Equal(t, "failed", cmp.Or(s.GPUs[0].LastActivity, s.GPUs[0].Activity), "at its last reading")
 			}
 
-			r.Stale, r.Holder = w.now.Add(-2*time.Minute), input.Workload{}
+			r.Stale = w.now.Add(-2 * time.Minute)
 			w.record(r)
 			s := w.state()
 			require.Len(t, s.Needs, 1)
@@ -121,7 +121,7 @@ func TestARunThatHadGPUs(t *testing.T) {
 		p.Labels.Run, p.Labels.Service, p.Labels.Own[4], p.Labels.Own[6] = "r", "trainer", "1000", "trainer"
 	})
 	w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
-	w.record(input.Record{ID: "1", Kind: api.LooksHung, Service: "trainer", Run: "r"})
+	w.record(input.Record{ID: "1", Kind: api.LooksHung, Service: "trainer", Run: "r", Held: []string{"h/GPU-0"}, Holder: input.Workload{UserID: "1000"}})
 	before := w.state().Needs
 	require.Len(t, before, 1)
 	require.Len(t, before[0].GPUs, 1)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -30,11 +31,12 @@ type exported struct {
 	Services []serving.SavedService `json:"services,omitempty"`
 	Runs     []runs.SavedRun        `json:"runs,omitempty"`
 	Good     []*runs.GoodRun        `json:"good,omitempty"`
+	Records  []*record              `json:"records,omitempty"`
 	Resolved []api.Need             `json:"resolved,omitempty"`
 }
 
 // Export returns the changes, states, failures and good runs of the last week, the
-// resolved problems and the curves of runs, as JSON, for Import after a restart: at most
+// records of open problems, those that have ended and the curves of runs, as JSON, for Import after a restart: at most
 // 16 MiB, of too many rows those that were seen last.
 func (s *Store) Export() ([]byte, error) {
 	out := s.export()
@@ -56,6 +58,7 @@ func (e *exported) halve() {
 	e.Runs = newerHalf(e.Runs, func(a, b runs.SavedRun) int { return a.LastSeen.Compare(b.LastSeen) })
 	e.Good = newerHalf(e.Good, func(a, b *runs.GoodRun) int { return a.Ended.Compare(b.Ended) })
 	e.Failures = newerHalf(e.Failures, func(a, b api.Failure) int { return failures.LastSeen(&a).Compare(failures.LastSeen(&b)) })
+	e.Records = newerHalf(e.Records, func(a, b *record) int { return a.Onset.Compare(b.Onset) })
 	e.Resolved = newerHalf(e.Resolved, compareEnds)
 	e.Changes = newerHalf(e.Changes, func(a, b api.Change) int { return a.Time.Compare(b.Time) })
 	e.Marks = newerHalf(e.Marks, func(a, b changes.RunMark) int { return a.Time.Compare(b.Time) })
@@ -70,7 +73,7 @@ func newerHalf[T any](all []T, compare func(a, b T) int) []T {
 func (s *Store) export() exported {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := exported{Version: exportVersion, Failures: s.failures.Saved(), Services: s.services.Saved(), Changes: slices.Clone(s.changes.All), Marks: slices.Clone(s.changes.Marks), Runs: s.runs.Saved(), Good: slices.Clone(s.runs.Good), Resolved: slices.Clone(s.problems.resolved.all)}
+	out := exported{Version: exportVersion, Failures: s.failures.Saved(), Services: s.services.Saved(), Changes: slices.Clone(s.changes.All), Marks: slices.Clone(s.changes.Marks), Runs: s.runs.Saved(), Good: slices.Clone(s.runs.Good), Records: slices.Collect(maps.Values(s.problems.records)), Resolved: slices.Clone(s.problems.resolved.all)}
 	out.sort()
 	return out
 }
@@ -78,6 +81,7 @@ func (s *Store) export() exported {
 // sort orders the lists, so that what has not changed is written the same.
 func (e *exported) sort() {
 	slices.SortFunc(e.Failures, func(a, b api.Failure) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(e.Records, func(a, b *record) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Run, b.Run)) })
 	slices.SortFunc(e.Services, func(a, b serving.SavedService) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -106,6 +110,7 @@ func (s *Store) Import(data []byte) error {
 	defer s.mu.Unlock()
 	s.changes.Restore(in.Changes, in.Marks, recent)
 	s.runs.Good.Restore(in.Good, recent)
+	s.problems.restore(in.Records, recent, now)
 	s.problems.resolved.restore(in.Resolved, now)
 	s.failures.Restore(in.Failures, recent)
 	for _, of := range in.Services {

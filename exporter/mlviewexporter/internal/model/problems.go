@@ -19,9 +19,8 @@ type problems struct {
 	// one.
 	open map[*series.Stream]bool
 	full time.Time
-	// records are those of open problems, begun those whose onset is not noted yet.
+	// records are those of open problems.
 	records  map[recordID]*record
-	begun    []*record
 	resolved resolved
 	silences silences
 }

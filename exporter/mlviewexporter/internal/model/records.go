@@ -27,6 +27,9 @@ func recordIDOf(kind mlattr.ProblemKind, namespace, service, run, host, gpu stri
 		namespace, service, run, gpu = "", "", "", ""
 	case mlattr.OfGPU:
 		namespace, service = "", ""
+		if kind.Name == api.HeldIdle {
+			run = "" // that of the holder
+		}
 	}
 	return recordID{kind.Name, namespace, service, run, host, gpu}
 }
@@ -41,8 +44,8 @@ func recordIDOfStream(s *series.Stream) recordID {
 const (
 	// maxRecords limits the records of open problems.
 	maxRecords = 1024
-	// maxPhrases limits the phrases of a record.
-	maxPhrases = 16
+	// maxPhrases limits the phrases of a record, maxHeld its GPUs.
+	maxPhrases, maxHeld = 16, 64
 )
 
 // noteRecord keeps what ml_metrics says of a problem until it ends. A problem that is
@@ -62,7 +65,7 @@ func (s *problems) noteRecord(r *input.Record, namespace string, now time.Time) 
 	id := recordIDOf(kind, namespace, r.Service, r.Run, r.Host, r.GPU)
 	known := s.records[id]
 	if !r.Ended.IsZero() {
-		s.resolve(newRecord(r, namespace), known, now)
+		s.resolve(newRecord(r, namespace), now)
 		// A collector that is silent since may have reported it, too.
 		for one := range s.open {
 			if one.Old(now) && recordIDOfStream(one) == id {
@@ -82,38 +85,52 @@ func (s *problems) noteRecord(r *input.Record, namespace string, now time.Time) 
 	}
 	own := newRecord(r, namespace)
 	own.Onset, own.Stale = kept.Earlier(own.Onset, now), kept.Earlier(own.Stale, now)
-	if known != nil && known.ID == own.ID {
-		own.onset = known.onset
-	}
-	s.begun = append(s.begun, own)
-	s.records[recordIDOf(kind, s.texts.Of(own.namespace), own.Service, own.Run, own.Host, own.GPU)] = own
+	s.records[recordIDOf(kind, s.texts.Of(own.Namespace), own.Service, own.Run, own.Host, own.GPU)] = own
 }
 
-// record is what ml_metrics says of a problem, the service.namespace of its program, and
-// who had the problem, and where, when it began.
+// record is what ml_metrics says of a problem, and the service.namespace of its program.
 type record struct {
 	input.Record
-	namespace string
-	onset     onset
+	Namespace string
 }
 
 // newRecord returns a copy of a record that shares no memory, with bounded texts.
 func newRecord(r *input.Record, namespace string) *record {
-	own := record{Record: *r, namespace: strings.Clone(kept.Cut(namespace, kept.MaxNoted))}
+	own := record{Record: *r, Namespace: strings.Clone(kept.Cut(namespace, kept.MaxNoted))}
 	for _, text := range [...]*string{&own.ID, &own.Kind, &own.Text, &own.Service, &own.Run, &own.Host, &own.GPU, &own.Unit, &own.Cause} {
 		*text = strings.Clone(kept.Cut(*text, kept.MaxNoted))
 	}
 	own.EndReason = strings.Clone(kept.Cut(own.EndReason, kept.MaxLabel))
 	own.Holder = own.Holder.Clone()
 	own.Next = strings.Clone(kept.Cut(own.Next, 4*kept.MaxNoted))
+	own.Held = clones(own.Held, maxHeld)
 	for _, texts := range [...]*[]string{&own.Evidence, &own.Excluded, &own.Before} {
-		all := slices.Clone((*texts)[:min(len(*texts), maxPhrases)])
-		for i := range all {
-			all[i] = strings.Clone(kept.Cut(all[i], kept.MaxNoted))
-		}
-		*texts = all
+		*texts = clones(*texts, maxPhrases)
 	}
 	return &own
+}
+
+// restore adds the records of problems that Export has written, until others come.
+func (s *problems) restore(all []*record, recent func(time.Time) bool, now time.Time) {
+	for _, r := range all {
+		if r == nil || !recent(r.Onset) || urgency(r.Kind) < 0 {
+			continue
+		}
+		kind, _ := mlattr.ProblemNamed(r.Kind)
+		if id := recordIDOf(kind, r.Namespace, r.Service, r.Run, r.Host, r.GPU); s.records[id] == nil {
+			r.Ended = time.Time{}
+			s.noteRecord(&r.Record, r.Namespace, now)
+		}
+	}
+}
+
+// clones returns copies of at most so many texts that share no memory, of bounded length.
+func clones(texts []string, limit int) []string {
+	all := slices.Clone(texts[:min(len(texts), limit)])
+	for i := range all {
+		all[i] = strings.Clone(kept.Cut(all[i], kept.MaxNoted))
+	}
+	return all
 }
 
 // markRecord adds a problem that is only a mark to the curves of its run. That of a
@@ -131,39 +148,6 @@ func (s *problems) markRecord(r *input.Record, title, namespace string, now time
 		return
 	}
 	s.changes.Mark(of.Key, api.Mark{Time: kept.Earlier(r.Onset, now).UTC(), Kind: s.texts.Of(r.Kind), Text: text})
-}
-
-// recorded takes over what the record of a problem says. The page has no words of
-// its own for its kind.
-func recorded(n *api.Need, r *record) {
-	if r == nil {
-		return
-	}
-	n.Value, n.Usual, n.Unit = r.Value, r.Usual, r.Unit
-	for i, text := range r.Evidence {
-		if i == 0 {
-			text = "when noticed: " + text // the record is not sent again
-		}
-		n.Say("%s", text)
-	}
-	if len(r.Excluded) > 0 {
-		n.Say("without %s", strings.Join(r.Excluded, ", "))
-	}
-	n.Next = r.Next
-}
-
-// takeEvidence takes over the evidence of a record from a collector that had the spans,
-// which the page of a fleet has not. What to do next stays with its command.
-func takeEvidence(n *api.Need, r *record) {
-	own := *n
-	n.Evidence = []string{}
-	recorded(n, r)
-	if own.Value != nil {
-		n.Value, n.Usual, n.Unit = own.Value, own.Usual, own.Unit
-	}
-	if own.Command != "" || n.Next == "" {
-		n.Next = own.Next
-	}
 }
 
 // beforeProblem returns the changes before a problem: those that its record names,

@@ -85,7 +85,7 @@ func TestARecordOfAProblem(t *testing.T) {
 	}
 	w.record(r)
 	n := need()
-	assert.Equal(t, []string{"when noticed: loss NaN at step 7", "without validation"}, n.Evidence)
+	assert.Equal(t, []string{"loss NaN at step 7", "without validation"}, n.Evidence)
 	assert.Equal(t, []any{3.0, "{value}", "Look at the data.", ""}, []any{*n.Value, n.Unit, n.Next, n.Command})
 	require.Len(t, n.Before, 2)
 	assert.Equal(t, w.State().Changes[0].Key, n.Before[0].Key)
@@ -180,7 +180,7 @@ func TestAProblemOfAHost(t *testing.T) {
 	needs := w.state().Needs
 	require.Len(t, needs, 1)
 	assert.Equal(t, "host h1", needs[0].Subject)
-	assert.Equal(t, []string{"when noticed: in 3 runs"}, needs[0].Evidence)
+	assert.Equal(t, []string{"in 3 runs"}, needs[0].Evidence)
 }
 
 // However many records there are, and however long, few are kept.
@@ -216,5 +216,5 @@ func TestARecordFromTheFuture(t *testing.T) {
 	w.record(input.Record{Kind: mlattr.ProblemNonfinite, Service: "trainer", Run: "r", Evidence: []string{"loss NaN"}})
 	needs := w.state().Needs
 	require.Len(t, needs, 1)
-	assert.Equal(t, []string{"when noticed: loss NaN"}, needs[0].Evidence)
+	assert.Equal(t, []string{"loss NaN"}, needs[0].Evidence)
 }

@@ -189,7 +189,6 @@ func (s *Store) ApplyEvents(events []input.Event) {
 	for i := range events {
 		s.event(&events[i], now)
 	}
-	s.problems.noteOnsets(now)
 }
 
 // SetFailures replaces the groups that repro_gen's directory has. They are shown

@@ -238,6 +238,8 @@ func TestOrderOfNeeds(t *testing.T) {
 	onset := func(kind, run string, ago time.Duration) {
 		w.point(series.RunGPUs, run, 4)
 		w.point(series.Problem, run, float64(w.now.Add(-ago).Unix()), kind)
+		number := 4.0
+		w.record(input.Record{ID: run, Kind: kind, Service: "trainer", Run: run, Onset: w.now.Add(-ago), GPUs: &number})
 	}
 	onset(api.HeldIdle, "idle", time.Hour)
 	onset(api.Slow, "slow", time.Hour)

@@ -17,7 +17,6 @@ import (
 // rank is one process of a run.
 type rank struct {
 	name, host string
-	PID        int64
 	// span is the phase or operation of the span that ended last.
 	span  string
 	ended int64
@@ -272,9 +271,6 @@ func (r *Run) Span(in *input.Span, now time.Time) {
 	}
 	if in.End >= rank.ended {
 		r.in.moveRank(r, rank, src.Host)
-	}
-	if src.PID > 0 {
-		rank.PID = src.PID
 	}
 	what := in.Phase
 	if what == "" {

@@ -50,12 +50,8 @@ type Run struct {
 
 	// GPUs are the GPUs that the run holds, by the last State.
 	GPUs []Held
-	// Needs are the kinds of its problems, by the last State. SlowSince is the
-	// onset of its last slowness.
-	Needs     []string
-	SlowSince time.Time
-	// SlowNoted is when it was noted.
-	SlowNoted time.Time
+	// Needs are the kinds of its problems, by the last State.
+	Needs []string
 }
 
 // Set are the runs.

@@ -56,11 +56,9 @@ const (
 	GPUTemperature
 	GPUThrottle
 	GPUStatus
-	GPURecovery
 	GPUInfo
 	GPUIdle
 	GPUWorkload
-	GPUProcess
 
 	DriverState
 	Attribution
@@ -171,11 +169,9 @@ var definitions = [Count]definition{
 	GPUTemperature:    {name: "hw.temperature", subject: OfGPU, own: []string{"hw.sensor_location"}, only: "gpu"},
 	GPUThrottle:       {name: mlattr.GPUThrottleActive, subject: OfGPU, own: []string{mlattr.GPUThrottleReason}},
 	GPUStatus:         {name: mlattr.GPUStatus, subject: OfGPU, own: []string{mlattr.HardwareState}},
-	GPURecovery:       {name: "nvidia.gpu.recovery.action", subject: OfGPU},
 	GPUInfo:           {name: "nvidia.gpu.info", subject: OfGPU, own: []string{mlattr.HardwareName}},
 	GPUIdle:           {name: "ml.gpu.idle.time", subject: OfGPU},
 	GPUWorkload:       {name: mlattr.GPUWorkloadMemory, subject: OfGPU, own: []string{mlattr.SlurmJobID, mlattr.K8sNamespace, mlattr.K8sPod, mlattr.ContainerID, mlattr.UserID, mlattr.GPUJoin, mlattr.ServiceName, mlattr.UserName}},
-	GPUProcess:        {name: mlattr.GPUProcessMemory, subject: OfGPU, own: []string{"process.pid"}},
 
 	DriverState: {name: "nvidia.gpu.driver.state", subject: OfHost, own: []string{"nvidia.gpu.driver.state"}},
 	Attribution: {name: "nvidia.gpu.attribution", subject: OfHost, own: []string{"nvidia.gpu.attribution.source", "nvidia.gpu.attribution.state"}},

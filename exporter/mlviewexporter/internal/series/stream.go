@@ -43,11 +43,9 @@ type Stream struct {
 	// Moved is when its value changed last, in nanoseconds since 1970.
 	Moved int64
 	// Recent are earlier values of counters and histograms, nextRecent is when there is
-	// another one. Before is the value when the run became slow, nil if it has not since
-	// the stream began.
+	// another one.
 	Recent     *samples
 	nextRecent float64
-	Before     *Sample
 	// Run, if there is one, and Owner are what the stream belongs to, Host is the one
 	// that the stream is news of, nil if it is of none, and Sender the collector that
 	// sends it, nil if that is not known.
@@ -111,7 +109,6 @@ func (s *Stream) Update(p *Update, now time.Time) (ok, changed bool) {
 	if s.Recent != nil {
 		if s.Gone || value < s.Value || count < s.Count {
 			s.Recent.n, s.nextRecent = 0, 0 // the counter has started again
-			s.Before = nil
 		}
 	}
 	s.Time = pointTime(p.Time, now)

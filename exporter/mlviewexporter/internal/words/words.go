@@ -2,46 +2,10 @@
 package words
 
 import (
-	"math"
 	"strconv"
 	"strings"
 	"time"
 )
-
-// Number formats a number with three digits that matter, and a whole one without
-// a fraction.
-func Number(v float64) string {
-	switch abs := max(v, -v); {
-	case abs >= 100 || v == math.Trunc(v):
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	default:
-		return strconv.FormatFloat(v, 'g', 3, 64)
-	}
-}
-
-// Percent formats a fraction, below 10 % with a digit after the point.
-func Percent(v float64) string {
-	digits := 0
-	if v *= 100; v < 9.95 {
-		digits = 1
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', digits, 64), ".0") + " %"
-}
-
-// GiB formats bytes.
-func GiB(v float64) string { return Number(v/(1<<30)) + " GiB" }
-
-// Span formats a duration in the largest fitting unit.
-func Span(d time.Duration) string {
-	switch {
-	case d < 2*time.Minute:
-		return strconv.Itoa(int(d.Seconds())) + " s"
-	case d < 2*time.Hour:
-		return strconv.Itoa(int(d.Minutes())) + " min"
-	default:
-		return Number(d.Hours()) + " h"
-	}
-}
 
 // Clock formats the time of a day in UTC, with the day if it is not today.
 func Clock(t, now time.Time) string {
