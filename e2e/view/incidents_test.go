@@ -57,7 +57,7 @@ var incidents = []incident{
 		evidence: []string{"lookup_order", "1.8.2"}, changed: []string{"1.8.2"},
 	},
 	{
-		name: "held-idle", next: "1003", kind: "held_idle", of: "gpu-08", owner: "uid 1003", gpus: 4,
+		name: "held-idle", next: "owner", kind: "held_idle", of: "gpu-08", owner: "uid 1003", gpus: 4,
 		onset: firstIdle, before: lastUse, slack: 3 * time.Second, timeout: 3 * time.Second,
 		evidence: []string{"61", "GiB"},
 	},

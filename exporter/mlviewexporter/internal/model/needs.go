@@ -295,7 +295,7 @@ func (s *problems) need(state *api.State, p *problem, now time.Time) api.Need {
 		job := input.Workload{Job: r.Holder.Job, Namespace: r.Holder.Namespace, Pod: r.Holder.Pod, Container: r.Holder.Container}
 		name, _ := s.runs.Owners.Named(&job, "")
 		n.Job, n.Owner = cmp.Or(n.Job, name), cmp.Or(n.Owner, owner)
-		if len(r.Held) > len(n.GPUs) {
+		if len(n.GPUs) == 0 {
 			n.GPUs = s.heldKeys(r)
 		}
 	}
