@@ -10,6 +10,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
@@ -203,7 +204,7 @@ type mean struct {
 
 // add adds the utilization of a GPU.
 func (m *mean) add(g *gpu) {
-	if utilization, ok := g.utilization(SMUtilization, Utilization); ok {
+	if utilization, ok := g.utilization(gpupoint.SMUtilization, gpupoint.Utilization); ok {
 		m.sum, m.measured = m.sum+utilization, m.measured+1
 	}
 }
@@ -381,8 +382,8 @@ func (f *Facts) hold(run Run, l *look, h *holder, holds bool) {
 func (f *Facts) add(l *look, all []*holder, services map[Service]*mean) {
 	f.Read[l.Key] = l.seen
 	if !l.failed.IsZero() {
-		of := Failure{Since: l.failed, Seen: l.read[ofHealth].seen, Held: slices.Clone(l.victims), Index: l.index}
-		if l.current(Recovery, l.recovery.at) {
+		of := Failure{Since: l.failed, Seen: l.read[gpupoint.Status].seen, Held: slices.Clone(l.victims), Index: l.index}
+		if l.current(gpupoint.Recovery, l.recovery.at) {
 			of.Recovery = int(l.recovery.value)
 		}
 		f.Failed[l.Key] = of
@@ -393,7 +394,7 @@ func (f *Facts) add(l *look, all []*holder, services map[Service]*mean) {
 	if l.priced {
 		f.Prices[l.Key] = l.price
 	}
-	_, measured := l.utilization(SMUtilization, Utilization)
+	_, measured := l.utilization(gpupoint.SMUtilization, gpupoint.Utilization)
 	counted, first := "", (*holder)(nil)
 	for _, h := range all {
 		if !h.memory || !h.current {

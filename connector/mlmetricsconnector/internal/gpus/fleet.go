@@ -3,6 +3,8 @@
 package gpus
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,30 +30,14 @@ const (
 	unreadAfter = 3 * time.Minute
 )
 
-// Metric is one that is read of GPUs. Each has readings of its own: several collectors
-// may read a GPU, each some of them and as often as it likes.
-type Metric uint8
+// Price is the quantity of US dollars an hour, beyond those that are read.
+const Price, quantities = gpupoint.Recovery + 1, gpupoint.Recovery + 2
 
-// The metrics that Fleet.Set records: utilizations from 0 to 1, a counter of seconds, watts,
-// bytes, what the driver asks for, and US dollars an hour. The others have methods of their
-// own.
-const (
-	ofWorkloads Metric = iota
-	Utilization
-	SMUtilization
-	BusyTime
-	ofHealth
-	Power
-	PowerLimit
-	Memory
-	MemoryLimit
-	ofThrottle
-	Recovery
-	Price
-	metrics
-)
+// uses are the quantities that show whether a GPU works: fractions, and a counter of seconds.
+var uses = [...]gpupoint.Quantity{gpupoint.Utilization, gpupoint.SMUtilization, gpupoint.BusyTime}
 
-// readings is what is known of the readings of one metric of a GPU.
+// readings is what is known of the readings of one quantity of a GPU. Each has its own:
+// several collectors may read a GPU, each some of them and as often as it likes.
 type readings struct {
 	// at is the newest time of one, seen its arrival, and every the time between it and
 	// the one before, 0 if there was only one.
@@ -123,12 +109,12 @@ type value struct {
 // gpu is what is known of one GPU.
 type gpu struct {
 	// read has the readings of each metric, seen is the arrival of the newest one.
-	read    [metrics]readings
+	read    [quantities]readings
 	seen    time.Time
 	holders map[holderKey]*holder
 	// uses are the utilizations and the counter of busy time; measured reports whether any
 	// of them is known.
-	uses     [BusyTime + 1]value
+	uses     [quantities]value
 	measured bool
 	// worked is when the GPU was last seen to work, heldSince since when
 	// workloads hold its memory, zero if none does.
@@ -168,7 +154,7 @@ type holder struct {
 
 // settle determines whether the workload still holds the GPU.
 func (h *holder) settle(g *gpu, now time.Time) {
-	h.current = g.current(ofWorkloads, h.at)
+	h.current = g.current(gpupoint.WorkloadMemory, h.at)
 	switch {
 	case h.memory && h.current:
 		h.lost = time.Time{}
@@ -212,7 +198,7 @@ func NewFleet() *Fleet {
 
 // read returns the GPU of a reading of a metric, or nil beyond the limit and for one that
 // is late.
-func (f *Fleet) read(key Key, m Metric, r *Reading) *gpu {
+func (f *Fleet) read(key Key, m gpupoint.Quantity, r *Reading) *gpu {
 	g, known := f.all[key]
 	if !known {
 		if len(f.all) >= maxGPUs {
@@ -238,7 +224,7 @@ func (f *Fleet) read(key Key, m Metric, r *Reading) *gpu {
 
 // current reports whether a value belongs to the newest reading of its metric, and that
 // one has not been left out since: other metrics may be read more often.
-func (g *gpu) current(m Metric, at time.Time) bool {
+func (g *gpu) current(m gpupoint.Quantity, at time.Time) bool {
 	read := &g.read[m]
 	return !at.IsZero() && read.at.Sub(at) < oneReading && g.seen.Sub(read.seen) <= max(read.every*3/2, oneArrival)
 }
@@ -246,13 +232,13 @@ func (g *gpu) current(m Metric, at time.Time) bool {
 // Hold records a workload, and whether it holds memory. Of a GPU without an id only its
 // run is known to hold one.
 func (f *Fleet) Hold(key Key, w Workload, memory bool, owner Owner, r Reading) {
-	if g := f.all[key]; w.Run != "" && memory && (g == nil || !g.read[ofWorkloads].late(r)) {
+	if g := f.all[key]; w.Run != "" && memory && (g == nil || !g.read[gpupoint.WorkloadMemory].late(r)) {
 		f.see(Run{w.Run, owner.Service}, r.Now)
 	}
 	if key.ID == "" {
 		return
 	}
-	g := f.read(key, ofWorkloads, &r)
+	g := f.read(key, gpupoint.WorkloadMemory, &r)
 	if g == nil {
 		return
 	}
@@ -292,24 +278,29 @@ func (f *Fleet) Process(key Key, run Run, rank string, pid int64) {
 	}
 }
 
-// Set records the value of a metric of a GPU. One that is implausible only shows that the
-// GPU is read.
-func (f *Fleet) Set(key Key, m Metric, to float64, r Reading) {
-	g := f.read(key, m, &r)
-	if g == nil {
+// Set records the value of a quantity of a GPU. An implausible one of its use is ignored,
+// another implausible one only shows that the GPU is read.
+func (f *Fleet) Set(key Key, m gpupoint.Quantity, to float64, r Reading) {
+	ofUse := slices.Contains(uses[:], m)
+	if ofUse && !(to >= 0 && to <= math.MaxFloat64) {
 		return
 	}
-	switch m {
-	case Utilization, SMUtilization, BusyTime:
+	g := f.read(key, m, &r)
+	switch {
+	case g == nil:
+	case ofUse:
+		counts := m == gpupoint.BusyTime
 		v := &g.uses[m]
-		// A utilization is from 0 to 1, the busy time a counter.
-		if to > 0 && m != BusyTime || !v.at.IsZero() && to > v.value && m == BusyTime {
+		if !counts && to > 0 || counts && !v.at.IsZero() && to > v.value {
 			g.worked = r.Now
 		}
+		if !counts {
+			to = min(to, 1)
+		}
 		*v, g.measured = value{to, r.At}, true
-	case Recovery:
+	case m == gpupoint.Recovery:
 		g.recovery = value{to, r.At}
-	case Price:
+	case m == Price:
 		g.price, g.priced = to, true
 	default:
 		g.signals.set(m, to, r)
@@ -318,7 +309,7 @@ func (f *Fleet) Set(key Key, m Metric, to float64, r Reading) {
 
 // Health records whether a GPU has failed.
 func (f *Fleet) Health(key Key, failed bool, r Reading) {
-	g := f.read(key, ofHealth, &r)
+	g := f.read(key, gpupoint.Status, &r)
 	switch {
 	case g == nil:
 	case !failed:
@@ -329,7 +320,7 @@ func (f *Fleet) Health(key Key, failed bool, r Reading) {
 }
 
 // utilization returns the utilization of the first metric that is known, else -1.
-func (g *gpu) utilization(of ...Metric) (utilization float64, ok bool) {
+func (g *gpu) utilization(of ...gpupoint.Quantity) (utilization float64, ok bool) {
 	for _, m := range of {
 		if g.current(m, g.uses[m].at) {
 			return g.uses[m].value, true
@@ -340,7 +331,7 @@ func (g *gpu) utilization(of ...Metric) (utilization float64, ok bool) {
 
 // used returns when a reading of the GPU's use arrived last.
 func (g *gpu) used() (last time.Time) {
-	for _, m := range [...]Metric{Utilization, SMUtilization, BusyTime} {
+	for _, m := range uses {
 		if seen := g.read[m].seen; seen.After(last) {
 			last = seen
 		}

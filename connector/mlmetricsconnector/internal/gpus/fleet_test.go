@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 )
 
 var (
@@ -55,9 +56,9 @@ func TestRuns(t *testing.T) {
 		s.hold(b, "r1")
 		s.Hold(b, gpus.Workload{Other: 7}, true, gpus.Owner{}, s.reading())
 		s.hold(gpus.Key{Host: "n2", ID: "GPU-a"}, "r2")
-		s.Set(a, gpus.SMUtilization, 0.4, s.reading())
-		s.Set(a, gpus.Utilization, 0.9, s.reading())
-		s.Set(b, gpus.Utilization, 0.8, s.reading())
+		s.Set(a, gpupoint.SMUtilization, 0.4, s.reading())
+		s.Set(a, gpupoint.Utilization, 0.9, s.reading())
+		s.Set(b, gpupoint.Utilization, 0.8, s.reading())
 	})
 	runs := s.Uses
 	assert.Len(t, runs, 2)
@@ -67,8 +68,8 @@ func TestRuns(t *testing.T) {
 
 	s.after(15*time.Second, func() {
 		s.hold(b, "r1")
-		s.Set(a, gpus.Utilization, 0.9, s.reading())
-		s.Set(b, gpus.Utilization, 0.8, s.reading())
+		s.Set(a, gpupoint.Utilization, 0.9, s.reading())
+		s.Set(b, gpupoint.Utilization, 0.8, s.reading())
 	})
 	runs = s.Uses
 	assert.InDelta(t, 1, runs[r1].GPUs, 1e-9, "the newest reading has it on one GPU, alone")
@@ -85,27 +86,27 @@ func TestIdle(t *testing.T) {
 		}
 		return found.For
 	}
-	s.after(0, func() { s.Set(a, gpus.Utilization, 0, s.reading()) })
+	s.after(0, func() { s.Set(a, gpupoint.Utilization, 0, s.reading()) })
 	assert.Equal(t, time.Duration(-1), idle(), "nobody holds it")
 	s.after(time.Minute, func() { s.hold(a, "r1") })
 	assert.Equal(t, time.Duration(0), idle())
 	s.after(time.Minute, func() {
 		s.hold(a, "r1")
-		s.Set(a, gpus.Utilization, 0, s.reading())
-		s.Set(a, gpus.BusyTime, 55, s.reading())
+		s.Set(a, gpupoint.Utilization, 0, s.reading())
+		s.Set(a, gpupoint.BusyTime, 55, s.reading())
 	})
 	assert.Equal(t, time.Minute, idle())
-	s.after(time.Minute, func() { s.hold(a, "r2"); s.Set(a, gpus.BusyTime, 55, s.reading()) })
+	s.after(time.Minute, func() { s.hold(a, "r2"); s.Set(a, gpupoint.BusyTime, 55, s.reading()) })
 	assert.Equal(t, 2*time.Minute, idle(), "another workload has it")
-	s.after(time.Minute, func() { s.hold(a, "r2"); s.Set(a, gpus.BusyTime, 55.5, s.reading()) })
+	s.after(time.Minute, func() { s.hold(a, "r2"); s.Set(a, gpupoint.BusyTime, 55.5, s.reading()) })
 	assert.Equal(t, time.Duration(0), idle(), "it worked")
 	worked := s.now
-	s.after(time.Minute, func() { s.hold(a, "r2"); s.Set(a, gpus.BusyTime, 0, s.reading()) })
+	s.after(time.Minute, func() { s.hold(a, "r2"); s.Set(a, gpupoint.BusyTime, 0, s.reading()) })
 	assert.Equal(t, time.Minute, idle(), "the counter began anew")
 	assert.Equal(t, worked, s.Idle[a].Since)
 	s.after(time.Minute, func() {})
 	assert.Equal(t, time.Minute, idle(), "up to the last reading")
-	s.after(time.Minute, func() { s.hold(a, "r2"); s.Set(a, gpus.SMUtilization, 0.01, s.reading()) })
+	s.after(time.Minute, func() { s.hold(a, "r2"); s.Set(a, gpupoint.SMUtilization, 0.01, s.reading()) })
 	assert.Equal(t, time.Duration(0), idle())
 	s.after(time.Minute, func() { s.Hold(a, gpus.Workload{Run: "r2"}, false, gpus.Owner{}, s.reading()) })
 	assert.Equal(t, time.Duration(-1), idle(), "without memory it is not held")
@@ -147,7 +148,7 @@ func TestBounds(t *testing.T) {
 	s.after(0, func() {
 		for n := range 50_000 {
 			s.hold(a, "run-"+strconv.Itoa(n))
-			s.Set(gpus.Key{ID: strconv.Itoa(n)}, gpus.Utilization, 0, s.reading())
+			s.Set(gpus.Key{ID: strconv.Itoa(n)}, gpupoint.Utilization, 0, s.reading())
 			s.Health(gpus.Key{ID: strconv.Itoa(n)}, true, s.reading())
 		}
 	})
@@ -176,10 +177,10 @@ func TestImplausiblePower(t *testing.T) {
 	s := newSite()
 	s.after(0, func() {
 		s.hold(a, "r")
-		s.Set(a, gpus.Utilization, 1, s.reading())
-		s.Set(a, gpus.Power, 700, s.reading())
-		s.Set(a, gpus.Power, 1e38, s.reading())
-		s.Set(a, gpus.PowerLimit, 1e38, s.reading())
+		s.Set(a, gpupoint.Utilization, 1, s.reading())
+		s.Set(a, gpupoint.Power, 700, s.reading())
+		s.Set(a, gpupoint.Power, 1e38, s.reading())
+		s.Set(a, gpupoint.PowerLimit, 1e38, s.reading())
 	})
 	states := s.States[gpus.Run{ID: "r", Service: "trainer"}]
 	assert.Len(t, states, 1)
@@ -195,7 +196,7 @@ func TestALateReading(t *testing.T) {
 	reads := func(r gpus.Reading) func() {
 		return func() {
 			s.Hold(a, gpus.Workload{Run: "r"}, true, gpus.Owner{}, r)
-			s.Set(a, gpus.Utilization, 0.9, r)
+			s.Set(a, gpupoint.Utilization, 0.9, r)
 		}
 	}
 	s.after(0, reads(s.reading()))
@@ -204,7 +205,7 @@ func TestALateReading(t *testing.T) {
 	older.Now = s.now.Add(10 * time.Second)
 	s.after(10*time.Second, func() {
 		s.Hold(a, gpus.Workload{Run: "r"}, true, gpus.Owner{}, older)
-		s.Set(a, gpus.Utilization, 0.2, older)
+		s.Set(a, gpupoint.Utilization, 0.2, older)
 	})
 	assert.InDelta(t, 0.9, s.Uses[gpus.Run{ID: "r"}].Utilization, 1e-9)
 	s.after(40*time.Second, func() {})
@@ -218,14 +219,14 @@ func TestALateReading(t *testing.T) {
 
 // others are the values of a GPU besides its workloads, as another collector may send them.
 var others = map[string]func(*site, gpus.Reading){
-	"utilization":        func(s *site, r gpus.Reading) { s.Set(a, gpus.Utilization, 1, r) },
-	"utilization of SMs": func(s *site, r gpus.Reading) { s.Set(a, gpus.SMUtilization, 1, r) },
-	"busy time":          func(s *site, r gpus.Reading) { s.Set(a, gpus.BusyTime, 1, r) },
+	"utilization":        func(s *site, r gpus.Reading) { s.Set(a, gpupoint.Utilization, 1, r) },
+	"utilization of SMs": func(s *site, r gpus.Reading) { s.Set(a, gpupoint.SMUtilization, 1, r) },
+	"busy time":          func(s *site, r gpus.Reading) { s.Set(a, gpupoint.BusyTime, 1, r) },
 	"health":             func(s *site, r gpus.Reading) { s.Health(a, false, r) },
-	"power":              func(s *site, r gpus.Reading) { s.Set(a, gpus.Power, 300, r) },
-	"power limit":        func(s *site, r gpus.Reading) { s.Set(a, gpus.PowerLimit, 700, r) },
-	"memory":             func(s *site, r gpus.Reading) { s.Set(a, gpus.Memory, 1, r) },
-	"memory limit":       func(s *site, r gpus.Reading) { s.Set(a, gpus.MemoryLimit, 2, r) },
+	"power":              func(s *site, r gpus.Reading) { s.Set(a, gpupoint.Power, 300, r) },
+	"power limit":        func(s *site, r gpus.Reading) { s.Set(a, gpupoint.PowerLimit, 700, r) },
+	"memory":             func(s *site, r gpus.Reading) { s.Set(a, gpupoint.MemoryUsed, 1, r) },
+	"memory limit":       func(s *site, r gpus.Reading) { s.Set(a, gpupoint.MemoryLimit, 2, r) },
 	"throttle":           func(s *site, r gpus.Reading) { s.Throttle(a, "sw_power_cap", false, r) },
 	"price":              func(s *site, r gpus.Reading) { s.Set(a, gpus.Price, 2, r) },
 }
@@ -267,7 +268,7 @@ func TestIdleIsRead(t *testing.T) {
 		s.after(10*time.Second, func() {
 			s.hold(a, "r1")
 			if n < 7 {
-				s.Set(a, gpus.Utilization, 0, s.reading())
+				s.Set(a, gpupoint.Utilization, 0, s.reading())
 			}
 		})
 	}
@@ -311,9 +312,9 @@ func TestServicesWithOneID(t *testing.T) {
 	assert.Equal(t, []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}, s.Failed[a].Held)
 	assert.Equal(t, []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "tuner"}}}, s.Failed[b].Held)
 
-	read := func() { hold(b, "tuner"); s.Set(c, gpus.Utilization, 0, s.reading()) } // both hosts are read
+	read := func() { hold(b, "tuner"); s.Set(c, gpupoint.Utilization, 0, s.reading()) } // both hosts are read
 	s.after(10*time.Second, read)
-	s.after(50*time.Second, func() { read(); s.Set(a, gpus.Utilization, 0, s.reading()) })
+	s.after(50*time.Second, func() { read(); s.Set(a, gpupoint.Utilization, 0, s.reading()) })
 	s.after(4*time.Minute, read)
 	assert.True(t, s.HeldBy(r1).Since.IsZero(), "it holds none any more")
 	assert.False(t, s.HeldBy(tuner).Since.IsZero())
@@ -327,7 +328,7 @@ func TestASilentHost(t *testing.T) {
 	c := gpus.Key{Host: "n2", ID: "GPU-c"}
 	both := func() {
 		s.hold(a, "r1")
-		s.Set(a, gpus.Utilization, 0.9, s.reading())
+		s.Set(a, gpupoint.Utilization, 0.9, s.reading())
 		s.Hold(b, gpus.Workload{Run: "r2"}, false, gpus.Owner{}, s.reading())
 		s.hold(c, "r3")
 		s.hold(c, "r1")

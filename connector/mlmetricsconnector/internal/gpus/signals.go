@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/growth"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 )
 
 const (
@@ -59,19 +60,19 @@ type signals struct {
 }
 
 // set records the value of a metric: power in watts, memory in bytes.
-func (s *signals) set(m Metric, to float64, r Reading) {
+func (s *signals) set(m gpupoint.Quantity, to float64, r Reading) {
 	switch plausible := to > 0 && to <= plausiblePower; {
-	case m == Power && plausible:
+	case m == gpupoint.Power && plausible:
 		if elapsed := r.At.Sub(s.power.at); elapsed > 0 && !s.power.at.IsZero() {
 			s.high *= math.Exp2(-elapsed.Hours() / highPowerFor.Hours())
 		}
 		s.power, s.high = value{to, r.At}, max(s.high, to)
-	case m == PowerLimit && plausible:
+	case m == gpupoint.PowerLimit && plausible:
 		s.powerLimit = to
-	case m == Memory && to >= 0 && to < math.MaxFloat64:
+	case m == gpupoint.MemoryUsed && to >= 0 && to < math.MaxFloat64:
 		s.memory.Add(r.At, to)
 		s.used = to
-	case m == MemoryLimit && to > 0 && to < math.MaxFloat64:
+	case m == gpupoint.MemoryLimit && to > 0 && to < math.MaxFloat64:
 		s.limit = to
 	}
 }
@@ -83,7 +84,7 @@ func (f *Fleet) Throttle(key Key, reason string, active bool, r Reading) {
 	if bit < 0 {
 		return
 	}
-	g := f.read(key, ofThrottle, &r)
+	g := f.read(key, gpupoint.Throttle, &r)
 	if g == nil {
 		return
 	}
@@ -188,11 +189,11 @@ func (g *gpu) forecast(state *State, by *holder) {
 func (g *gpu) state(key Key, h *holder) State {
 	s := &g.signals
 	state := State{Key: key, Owner: h.owner, Index: g.index, PID: h.pid, Limit: s.limit, PowerLimit: s.powerLimit}
-	state.Utilization, _ = g.utilization(Utilization, SMUtilization)
-	if g.current(Power, s.power.at) {
+	state.Utilization, _ = g.utilization(gpupoint.Utilization, gpupoint.SMUtilization)
+	if g.current(gpupoint.Power, s.power.at) {
 		state.Power, state.High = s.power.value, s.high
 	}
-	if s.throttles > often && g.current(ofThrottle, s.activeAt) {
+	if s.throttles > often && g.current(gpupoint.Throttle, s.activeAt) {
 		state.ThrottledSince = s.since
 		for bit, reason := range reasons {
 			if s.seen>>bit&1 != 0 {

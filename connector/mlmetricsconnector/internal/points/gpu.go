@@ -2,7 +2,6 @@ package points
 
 import (
 	"hash/maphash"
-	"math"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -17,13 +16,6 @@ import (
 
 // workloadSeed makes hashes of labels unpredictable for those who send them.
 var workloadSeed = maphash.MakeSeed()
-
-// gauges are the quantities of which the newest value is kept.
-var gauges = map[gpupoint.Quantity]gpus.Metric{
-	gpupoint.Power: gpus.Power, gpupoint.PowerLimit: gpus.PowerLimit,
-	gpupoint.MemoryUsed: gpus.Memory, gpupoint.MemoryLimit: gpus.MemoryLimit,
-	gpupoint.Recovery: gpus.Recovery, gpupoint.Utilization: gpus.Utilization, gpupoint.SMUtilization: gpus.SMUtilization, gpupoint.BusyTime: gpus.BusyTime,
-}
 
 // noteGPU records a metric of GPUs. Other metrics have no effect.
 func (s *Seen) noteGPU(m pmetric.Metric, resource pcommon.Map, now time.Time) {
@@ -84,27 +76,14 @@ func (s *Seen) noteProcess(key gpus.Key, attrs pcommon.Map) {
 
 // noteReading records what a point says of the GPU itself.
 func (s *Seen) noteReading(key gpus.Key, p *gpupoint.Point, r gpus.Reading) {
-	value := p.Value
-	switch p.Quantity {
-	case gpupoint.Throttle:
-		if p.Name != "" {
-			s.fleet.Throttle(key, p.Name, value > 0, r)
-		}
-		return
-	case gpupoint.Status:
-		if p.Name == mlattr.HardwareStateFailed {
-			s.fleet.Health(key, value > 0, r)
-		}
-		return
-	case gpupoint.Utilization, gpupoint.SMUtilization, gpupoint.BusyTime:
-		if !(value >= 0 && value <= math.MaxFloat64) {
-			return
-		}
-		if p.Quantity != gpupoint.BusyTime {
-			value = min(value, 1)
-		}
+	switch {
+	case p.Quantity == gpupoint.Throttle:
+		s.fleet.Throttle(key, p.Name, p.Value > 0, r)
+	case p.Quantity != gpupoint.Status:
+		s.fleet.Set(key, p.Quantity, p.Value, r)
+	case p.Name == mlattr.HardwareStateFailed:
+		s.fleet.Health(key, p.Value > 0, r)
 	}
-	s.fleet.Set(key, gauges[p.Quantity], value, r)
 }
 
 // Number returns the value of a point.

@@ -24,6 +24,8 @@ const (
 
 // clock is the clock of one rank.
 type clock struct {
+	key Key
+
 	mu sync.Mutex
 	wallclock.Clock
 	// totals are those since the latest take, and spent the time since the previous
@@ -87,14 +89,14 @@ type progress struct {
 // observe adds a span. It returns updates if so many steps have ended that they
 // cannot wait for the next emission, and if an attempt begins. live is false
 // for a clock that was removed, which adds nothing.
-func (c *clock) observe(key Key, s *Span, now time.Time) (updates []streams.Update, live bool) {
+func (c *clock) observe(s *Span, now time.Time) (updates []streams.Update, live bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.forgotten {
 		return nil, false
 	}
 	begun, old := c.attempts.see(s.sign(), c.worked, c.ended)
-	updates = c.begin(key, begun, now)
+	updates = c.begin(begun, now)
 	if old {
 		return updates, true
 	}
@@ -125,7 +127,7 @@ func (c *clock) observe(key Key, s *Span, now time.Time) (updates []streams.Upda
 		c.EndStep(s.Time.End, !s.Optimizes, &c.totals)
 	}
 	if len(c.totals.Steps) >= maxSteps {
-		updates = append(updates, c.take(key.source(), now)...)
+		updates = append(updates, c.take(now)...)
 	}
 	return updates, true
 }
@@ -139,7 +141,7 @@ func (c *clock) root(s *Span) {
 
 // begin begins so many attempts, and returns the update that counts them. The first
 // one begins with the first that is seen of the rank.
-func (c *clock) begin(key Key, begun int64, now time.Time) []streams.Update {
+func (c *clock) begin(begun int64, now time.Time) []streams.Update {
 	if c.arrived.IsZero() {
 		begun = 1
 	} else if begun > 0 {
@@ -152,7 +154,7 @@ func (c *clock) begin(key Key, begun int64, now time.Time) []streams.Update {
 	}
 	c.attempted += begun
 	c.saves.Restart(now, c.steps)
-	return []streams.Update{{Source: key.source(), Series: series.RunAttempts, Count: begun}}
+	return []streams.Update{{Source: c.key.source(), Series: series.RunAttempts, Count: begun}}
 }
 
 // describe keeps what a resource reveals about the rank's program.
@@ -228,13 +230,13 @@ func (c *clock) restart() {
 }
 
 // expect records that metrics of the rank's process arrived.
-func (c *clock) expect(seen firstAndLast) {
+func (c *clock) expect(first, last time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.since.IsZero() {
-		c.since = seen.first
+		c.since = first
 	}
-	c.heard = seen.last
+	c.heard = last
 }
 
 // forget reports whether nothing has arrived after since, and if so removes the
@@ -258,7 +260,7 @@ func (c *clock) lastHeard() time.Time {
 
 // advance returns the updates of the rank's series, and what the rank shows about
 // its run. known is false for a rank of which nothing is known yet.
-func (c *clock) advance(key Key, limits Timeouts, held gpus.Held, now time.Time, last bool) (updates []streams.Update, rank Rank, known bool) {
+func (c *clock) advance(limits Timeouts, held gpus.Held, now time.Time, last bool) (updates []streams.Update, rank Rank, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lastHeard().IsZero() {
@@ -285,14 +287,14 @@ func (c *clock) advance(key Key, limits Timeouts, held gpus.Held, now time.Time,
 		c.Wait(now.Sub(c.waited).Nanoseconds(), &c.totals)
 		c.waited = now
 	}
-	updates = c.take(key.source(), now)
-	return updates, c.report(key, state, now), true
+	updates = c.take(now)
+	return updates, c.report(state, now), true
 }
 
 // report returns what the rank shows about its run since the previous call.
-func (c *clock) report(key Key, state State, now time.Time) Rank {
+func (c *clock) report(state State, now time.Time) Rank {
 	rank := Rank{
-		Name: key.Run.Rank, Host: key.Run.Host, State: state, Since: c.since, Alive: c.arrived, Seen: c.lastHeard(),
+		Name: c.key.Run.Rank, Host: c.key.Run.Host, State: state, Since: c.since, Alive: c.arrived, Seen: c.lastHeard(),
 		Steps: c.pace.Times(), Last: Last{Steps: c.counted, Stepped: c.stepped, End: c.worked, Phase: c.latest},
 		Patience: c.patience(), Pause: c.pause, Program: c.program, Without: c.without,
 		attempt: c.attempt, spent: c.spent, clock: c,
@@ -313,7 +315,8 @@ func (c *clock) report(key Key, state State, now time.Time) Rank {
 }
 
 // take returns the updates of the run's time and steps, and clears them.
-func (c *clock) take(source *streams.Source, now time.Time) (updates []streams.Update) {
+func (c *clock) take(now time.Time) (updates []streams.Update) {
+	source := c.key.source()
 	add := func(id series.ID, value float64, labels ...string) {
 		updates = append(updates, streams.ValueAt(source, id, value, now, labels...))
 	}

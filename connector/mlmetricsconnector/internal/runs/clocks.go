@@ -3,6 +3,8 @@
 package runs
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -83,7 +85,7 @@ func (c *Clocks) Observe(store *streams.Store, spans []*Span, now time.Time) (ov
 		var updates []streams.Update
 		for of != nil {
 			var live bool
-			if updates, live = of.observe(key, s, now); live {
+			if updates, live = of.observe(s, now); live {
 				break
 			}
 			of = c.add(key)
@@ -115,9 +117,9 @@ func (c *Clocks) add(key Key) *clock {
 	if len(c.byRank) >= maxClocks {
 		return nil
 	}
-	of = &clock{Clock: wallclock.Clock{Least: c.limits.Stall.Nanoseconds()}}
 	// Clone, so that the names do not keep the request in memory.
-	c.byRank[key.clone()] = of
+	of = &clock{key: key.clone(), Clock: wallclock.Clock{Least: c.limits.Stall.Nanoseconds()}}
+	c.byRank[of.key] = of
 	return of
 }
 
@@ -128,11 +130,10 @@ func (c *Clocks) Forget(evicted streams.Evicted) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for key, of := range c.byRank {
-		if at, is := evicted[key.run()]; is && of.forget(at) {
-			delete(c.byRank, key)
-		}
-	}
+	maps.DeleteFunc(c.byRank, func(key Key, of *clock) bool {
+		at, is := evicted[key.run()]
+		return is && of.forget(at)
+	})
 }
 
 // Services returns those that train a run with an id, else its owner.
@@ -176,12 +177,12 @@ func (c *Clocks) Advance(store *streams.Store, e *Emission) (all []*Run, owners 
 	for _, run := range c.runs {
 		run.begin()
 	}
-	for key, of := range c.live(e) {
-		run := key.run()
+	for _, of := range c.live(e) {
+		run := of.key.run()
 		held := e.GPUs.HeldBy(RunOf(run))
 		// Of a host that is not read, nobody knows what its processes hold.
-		held.Released = held.Released && e.GPUs.Hosts[key.Run.Host]
-		updates, rank, known := of.advance(key, c.limits, held, e.Now, e.Last)
+		held.Released = held.Released && e.GPUs.Hosts[of.key.Run.Host]
+		updates, rank, known := of.advance(c.limits, held, e.Now, e.Last)
 		// Applied as of the rank's latest data, so that its time does not keep
 		// its series alive.
 		over.Add(store.Apply(updates, rank.Seen))
@@ -192,20 +193,18 @@ func (c *Clocks) Advance(store *streams.Store, e *Emission) (all []*Run, owners 
 		if c.runs[run] == nil {
 			c.runs[run] = &Run{Key: run}
 		}
-		c.runs[run].add(&rank, e.Now)
+		if c.runs[run].add(&rank, e.Now); len(c.runs[run].Ranks) == 1 {
+			all = append(all, c.runs[run])
+		}
 	}
 	store.Judge(standings, e.GPUs.Holds)
+	maps.DeleteFunc(c.runs, func(_ streams.RunKey, run *Run) bool { return len(run.Ranks) == 0 })
 	owners = newOwners(store)
-	for key, run := range c.runs {
-		if len(run.Ranks) == 0 {
-			delete(c.runs, key)
-			continue
-		}
-		owners.add(key)
-		to := streams.Batch{Source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, Now: e.Now}
+	for _, run := range all {
+		owners.add(run.Key)
+		to := streams.Batch{Source: streams.Source{Resource: run.Key.Resource, Run: streams.Run{ID: run.Key.ID}}, Now: e.Now}
 		run.settle(e, &to)
 		over.Add(store.Apply(to.Updates, run.Seen))
-		all = append(all, run)
 	}
 	for run, use := range e.GPUs.Uses {
 		if !owners.trains[run.ID] {
@@ -217,20 +216,21 @@ func (c *Clocks) Advance(store *streams.Store, e *Emission) (all []*Run, owners 
 	return all, owners, over
 }
 
-// live removes the clocks that have expired, and returns the others, so that no lock is
-// held while they advance.
-func (c *Clocks) live(e *Emission) map[Key]*clock {
+// live removes the clocks that have expired, and returns the others, in the order of their
+// keys and so of their ranks, so that no lock is held while they advance.
+func (c *Clocks) live(e *Emission) []*clock {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	live := make(map[Key]*clock, len(c.byRank))
-	for key, of := range c.byRank {
-		if e.Expiration > 0 && !e.GPUs.Holds(key.Run.ID) && of.forget(e.Now.Add(-e.Expiration)) {
-			delete(c.byRank, key)
-			continue
-		}
-		live[key] = of
-	}
-	return live
+	maps.DeleteFunc(c.byRank, func(key Key, of *clock) bool {
+		return e.Expiration > 0 && !e.GPUs.Holds(key.Run.ID) && of.forget(e.Now.Add(-e.Expiration))
+	})
+	return slices.SortedFunc(maps.Values(c.byRank), func(a, b *clock) int {
+		x, y := &a.key.Run, &b.key.Run
+		return cmp.Or(
+			a.key.Resource.Compare(b.key.Resource), cmp.Compare(x.ID, y.ID), cmp.Compare(len(x.Rank), len(y.Rank)), cmp.Compare(x.Rank, y.Rank),
+			cmp.Compare(x.Host, y.Host), cmp.Compare(x.Job, y.Job),
+		)
+	})
 }
 
 // Ranks returns the number of ranks that are remembered.

@@ -24,7 +24,7 @@ func TestStepsDoNotPileUp(t *testing.T) {
 		now = now.Add(time.Millisecond)
 		s := Span{EndsStep: true, Optimizes: true, Timed: true}
 		s.Time.Start, s.Time.End, s.Time.Phase = now.UnixNano()-1e6, now.UnixNano(), wallclock.Optimizer
-		_, live := of.observe(key, &s, now)
+		_, live := of.observe(&s, now)
 		require.True(t, live)
 		require.LessOrEqual(t, len(of.totals.Steps), maxSteps+4096)
 	}
@@ -39,13 +39,11 @@ func TestMetricsAreBounded(t *testing.T) {
 		m.See(key, now)
 		m.Train(key, Program{}, []training.Point{{Metric: "m"}}, now)
 	}
-	assert.Len(t, m.processes, maxClocks)
-	assert.Len(t, m.trainers, maxClocks)
+	assert.Len(t, m.all, maxClocks)
 	now = now.Add(gpus.GoneAfter + time.Second)
 	m.waiting(nil, now)
 	m.trained(time.Minute, now)
-	assert.Empty(t, m.processes)
-	assert.Empty(t, m.trainers)
+	assert.Empty(t, m.all)
 }
 
 // An emission may come between that a clock is found and that a span is added to
@@ -60,14 +58,14 @@ func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
 	of := c.add(key)
 	c.Advance(store, &Emission{Now: now, Expiration: time.Hour, GPUs: &gpus.Facts{}})
 	assert.Zero(t, store.Streams(), "nothing is known of it")
-	updates, live := of.observe(key, u, now)
+	updates, live := of.observe(u, now)
 	require.True(t, live)
 	assert.Equal(t, series.RunAttempts, updates[0].Series)
 	assert.Same(t, of, c.add(key))
 
 	now = now.Add(2 * time.Hour)
 	c.Advance(store, &Emission{Now: now, Expiration: time.Hour, GPUs: &gpus.Facts{}})
-	_, live = of.observe(key, u, now)
+	_, live = of.observe(u, now)
 	assert.False(t, live, "it was forgotten")
 	assert.Zero(t, c.Observe(store, []*Span{u, u}, now))
 	again := c.add(key)

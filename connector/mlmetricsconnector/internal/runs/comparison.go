@@ -38,16 +38,10 @@ type comparison struct {
 	without Exclusions
 }
 
-// Exclusions is what was left out of the comparison of steps.
-type Exclusions struct{ Checkpoints, Validations, Demand, Restarts bool }
+// Exclusions is what was left out of the comparison of steps, by exclusionNames.
+type Exclusions [4]bool
 
-// add adds what was left out elsewhere.
-func (e *Exclusions) add(other Exclusions) {
-	e.Checkpoints = e.Checkpoints || other.Checkpoints
-	e.Validations = e.Validations || other.Validations
-	e.Demand = e.Demand || other.Demand
-	e.Restarts = e.Restarts || other.Restarts
-}
+var exclusionNames = [...]string{"checkpoint", "validation", "lower demand", "restart"}
 
 // compare adds a step to those that are compared, without the time of checkpoints
 // and validations in it, and without the time in which a program that works on
@@ -55,12 +49,14 @@ func (e *Exclusions) add(other Exclusions) {
 func (c *comparison) compare(step *wallclock.Step, onDemand bool) {
 	if c.warmup > 0 && c.pace.Known() {
 		c.warmup--
-		c.without.Restarts = true
+		c.without[3] = true
 		return
 	}
 	saved, validated := step.Phases[wallclock.Checkpoint], step.Phases[wallclock.Validation]
 	whole := step.Whole - saved - validated
-	c.without.add(Exclusions{Checkpoints: saved > 0, Validations: validated > 0, Demand: onDemand})
+	for i, is := range [...]bool{saved > 0, validated > 0, onDemand} {
+		c.without[i] = c.without[i] || is
+	}
 	var phases [len(step.Phases) + 1]int64
 	copy(phases[:], step.Phases[:])
 	phases[len(step.Phases)] = step.Other
@@ -164,18 +160,12 @@ func (r *Run) longerSince(times float64, keep bool) time.Time {
 
 // Excluded returns what was left out of the comparison of steps.
 func (r *Run) Excluded() (names []string) {
-	var all Exclusions
-	for i := range r.Ranks {
-		all.add(r.Ranks[i].Without)
-	}
-	for _, each := range []struct {
-		is   bool
-		name string
-	}{
-		{all.Checkpoints, "checkpoint"}, {all.Validations, "validation"}, {all.Demand, "lower demand"}, {all.Restarts, "restart"},
-	} {
-		if each.is {
-			names = append(names, each.name)
+	for i, name := range exclusionNames {
+		for j := range r.Ranks {
+			if r.Ranks[j].Without[i] {
+				names = append(names, name)
+				break
+			}
 		}
 	}
 	return names

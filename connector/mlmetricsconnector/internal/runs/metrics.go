@@ -21,69 +21,69 @@ const MaxAhead = int64(time.Hour)
 
 // Metrics is what ranks' own metrics show. It is safe for concurrent use.
 type Metrics struct {
-	mu sync.Mutex
-	// processes are those whose metrics have a run and a rank.
-	processes map[Key]firstAndLast
-	// trainers are the ranks whose own metrics show their progress.
-	trainers map[Key]*trainer
+	mu  sync.Mutex
+	all map[Key]*process
 }
 
-// firstAndLast are the times when something was first and last seen.
-type firstAndLast struct{ first, last time.Time }
-
-// trainer is a rank whose own metrics show its progress.
-type trainer struct {
-	training.Rank
+// process is what the metrics of one process show.
+type process struct {
+	// first and last are when they were first and last seen, zero for one without a rank.
+	first, last time.Time
+	// trainer is its progress, as far as its metrics show it, and trained when they
+	// did last.
+	trainer training.Rank
 	program Program
-	seen    time.Time
+	trained time.Time
 }
 
 // NewMetrics returns Metrics without ranks.
-func NewMetrics() *Metrics {
-	return &Metrics{processes: make(map[Key]firstAndLast), trainers: make(map[Key]*trainer)}
+func NewMetrics() *Metrics { return &Metrics{all: make(map[Key]*process)} }
+
+// of returns a process, a new one if it is not known, or nil beyond the limit.
+func (m *Metrics) of(key Key) *process {
+	known := m.all[key]
+	if known == nil && len(m.all) < maxClocks {
+		known = new(process)
+		m.all[key.clone()] = known
+	}
+	return known
 }
 
 // See records that metrics of a rank's process arrived.
 func (m *Metrics) See(key Key, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	seen, known := m.processes[key]
-	if !known {
-		if len(m.processes) >= maxClocks {
-			return
+	if of := m.of(key); of != nil {
+		if of.last = now; of.first.IsZero() {
+			of.first = now
 		}
-		key, seen.first = key.clone(), now
 	}
-	seen.last = now
-	m.processes[key] = seen
 }
 
 // Train records what metrics show of a rank's progress.
-func (m *Metrics) Train(key Key, of Program, points []training.Point, now time.Time) {
+func (m *Metrics) Train(key Key, program Program, points []training.Point, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.trainers[key]
-	if known == nil {
-		if len(m.trainers) >= maxClocks {
-			return
-		}
-		known = new(trainer)
-		m.trainers[key.clone()] = known
+	if of := m.of(key); of != nil {
+		of.program, of.trained = program, now
+		of.trainer.Add(points, now)
 	}
-	known.program, known.seen = of, now
-	known.Add(points, now)
 }
 
-// waiting returns the processes of runs with the ids of holders.
-func (m *Metrics) waiting(holders map[string]bool, now time.Time) map[Key]firstAndLast {
+// waiting returns the processes of runs with the ids of holders, and when each was first and
+// last seen.
+func (m *Metrics) waiting(holders map[string]bool, now time.Time) map[Key][2]time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	waiting := make(map[Key]firstAndLast)
-	for key, seen := range m.processes {
-		if now.Sub(seen.last) > gpus.GoneAfter {
-			delete(m.processes, key)
-		} else if holders[key.Run.ID] {
-			waiting[key] = seen
+	waiting := make(map[Key][2]time.Time)
+	for key, of := range m.all {
+		switch {
+		case now.Sub(of.last) > gpus.GoneAfter:
+			if of.first, of.last = (time.Time{}), (time.Time{}); of.trained.IsZero() {
+				delete(m.all, key)
+			}
+		case holders[key.Run.ID]:
+			waiting[key] = [2]time.Time{of.first, of.last}
 		}
 	}
 	return waiting
@@ -100,13 +100,17 @@ type trained struct {
 func (m *Metrics) trained(expiration time.Duration, now time.Time) map[Key]trained {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := make(map[Key]trained, len(m.trainers))
-	for key, known := range m.trainers {
-		if expiration > 0 && now.Sub(known.seen) > expiration {
-			delete(m.trainers, key)
-			continue
+	all := make(map[Key]trained)
+	for key, of := range m.all {
+		switch {
+		case of.trained.IsZero():
+		case expiration <= 0 || now.Sub(of.trained) <= expiration:
+			all[key] = trained{of.trainer.Take(), of.program}
+		case of.last.IsZero():
+			delete(m.all, key)
+		default:
+			of.trainer, of.trained = training.Rank{}, time.Time{}
 		}
-		all[key] = trained{known.Take(), known.program}
 	}
 	return all
 }
@@ -116,7 +120,7 @@ func (m *Metrics) trained(expiration time.Duration, now time.Time) map[Key]train
 func (c *Clocks) Expect(m *Metrics, holders map[string]bool, now time.Time) {
 	for key, seen := range m.waiting(holders, now) {
 		if of := c.add(key); of != nil {
-			of.expect(seen)
+			of.expect(seen[0], seen[1])
 		}
 	}
 }
@@ -135,7 +139,7 @@ func (c *Clocks) Train(m *Metrics, losses *Losses, store *streams.Store, expirat
 				continue
 			}
 		}
-		updates, live := of.train(key, &shown, now)
+		updates, live := of.train(&shown, now)
 		if !live || len(updates) == 0 {
 			continue
 		}
@@ -148,8 +152,8 @@ func (c *Clocks) Train(m *Metrics, losses *Losses, store *streams.Store, expirat
 // train adds what the metrics of the rank show, and returns the updates of its
 // series. Steps and their times count only if spans show none. live is false for a
 // clock that was removed, which adds nothing.
-func (c *clock) train(key Key, shown *trained, now time.Time) (updates []streams.Update, live bool) {
-	source := key.source()
+func (c *clock) train(shown *trained, now time.Time) (updates []streams.Update, live bool) {
+	source := c.key.source()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.forgotten {
@@ -164,7 +168,7 @@ func (c *clock) train(key Key, shown *trained, now time.Time) (updates []streams
 		return updates, true
 	}
 	begun, old := c.attempts.see(sign{number: shown.program.Restarts, numbered: shown.program.Numbered, start: shown.At}, c.worked, c.ended)
-	updates = append(updates, c.begin(key, begun, now)...)
+	updates = append(updates, c.begin(begun, now)...)
 	if old {
 		return updates, true
 	}

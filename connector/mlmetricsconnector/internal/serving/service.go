@@ -1,7 +1,11 @@
 package serving
 
 import (
+	"bytes"
+	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -108,7 +112,7 @@ func (f *Fleet) observe(s *Span, now time.Time) {
 	version := service.Versions.index(s.Version, now)
 	if s.is(Request) {
 		service.Requests.Add(now, s.is(Failed), version)
-		if m := f.model(service, s.Model, now); m != nil {
+		if m := part(f, service.Models, s.Model); m != nil {
 			m.add(now, s, version)
 		}
 	}
@@ -119,7 +123,8 @@ func (f *Fleet) observe(s *Span, now time.Time) {
 		}
 	}
 	if s.is(Tool) {
-		if t := f.tool(service, s.Tool, now); t != nil {
+		if t := part(f, service.Tools, s.Tool); t != nil {
+			t.newest = now
 			t.Outcomes.Add(now, s.is(Failed), version)
 			if s.is(Call) && !s.is(Failed) && s.Seconds > 0 {
 				if value, ok := t.typical.relative(math.Log(s.Seconds)); ok {
@@ -172,24 +177,6 @@ func (f *Fleet) service(resource streams.Resource) *Service {
 	}
 	f.newest = known
 	return known
-}
-
-// model returns a model of a service, or nil beyond a limit.
-func (f *Fleet) model(s *Service, name string, now time.Time) *Model {
-	m := part(f, s.Models, name)
-	if m != nil {
-		m.Newest = now
-	}
-	return m
-}
-
-// tool returns a tool of a service, or nil beyond a limit.
-func (f *Fleet) tool(s *Service, name string, now time.Time) *ToolCalls {
-	t := part(f, s.Tools, name)
-	if t != nil {
-		t.newest = now
-	}
-	return t
 }
 
 // part returns a model or tool of a service, or nil beyond a limit.
@@ -281,18 +268,10 @@ func (f *Fleet) forget(now time.Time, expiration time.Duration) {
 	}
 	f.newest = nil
 	for resource, s := range f.services {
-		for name, m := range s.Models {
-			if now.Sub(m.Newest) > memory {
-				delete(s.Models, name)
-				f.parts--
-			}
-		}
-		for name, t := range s.Tools {
-			if now.Sub(t.newest) > memory {
-				delete(s.Tools, name)
-				f.parts--
-			}
-		}
+		known := len(s.Models) + len(s.Tools)
+		maps.DeleteFunc(s.Models, func(_ string, m *Model) bool { return now.Sub(m.Newest) > memory })
+		maps.DeleteFunc(s.Tools, func(_ string, t *ToolCalls) bool { return now.Sub(t.newest) > memory })
+		f.parts -= known - len(s.Models) - len(s.Tools)
 		if now.Sub(s.Newest) > memory {
 			f.parts -= len(s.Models) + len(s.Tools)
 			delete(f.services, resource)
@@ -300,21 +279,28 @@ func (f *Fleet) forget(now time.Time, expiration time.Duration) {
 	}
 }
 
-// endTasks ends the tasks of which nothing more is expected.
+// endTasks ends the tasks of which nothing more is expected, in the order in which they
+// began, so that what they show does not depend on that of a map.
 func (f *Fleet) endTasks(now time.Time) {
 	f.latest, f.latestKey = nil, taskKey{}
 	for _, s := range f.services {
 		s.Looping = nil
 	}
+	var ended []taskKey
 	for key, t := range f.tasks {
-		service := key.service
-		switch {
+		switch of := key.service; {
 		case t.ended(now):
-			service.end(now, t)
-			delete(f.tasks, key)
-			service.tasks--
-		case t.looping && (service.Looping == nil || t.LoopingSince.Before(service.Looping.LoopingSince)):
-			service.Looping = t
+			ended = append(ended, key)
+		case t.looping && (of.Looping == nil || cmp.Or(t.LoopingSince.Compare(of.Looping.LoopingSince), cmp.Compare(of.Looping.Most, t.Most), cmp.Compare(t.Repeated, of.Looping.Repeated)) < 0):
+			of.Looping = t
 		}
+	}
+	slices.SortFunc(ended, func(a, b taskKey) int {
+		return cmp.Or(f.tasks[a].began.Compare(f.tasks[b].began), bytes.Compare(a.trace[:], b.trace[:]))
+	})
+	for _, key := range ended {
+		key.service.end(now, f.tasks[key])
+		key.service.tasks--
+		delete(f.tasks, key)
 	}
 }
