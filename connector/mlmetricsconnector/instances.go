@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 
@@ -229,3 +230,16 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 
 // ConsumeTraces does nothing: the instance for metrics gets the same spans.
 func (*recorder) ConsumeTraces(context.Context, ptrace.Traces) error { return nil }
+
+// watcher finds series in the clients' metrics that the connector would also
+// write, so that each name has one writer. It forwards nothing.
+type watcher struct {
+	member
+	now func() time.Time
+}
+
+// ConsumeMetrics reads what clients and receivers send.
+func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
+	w.shared.seen.Read(md, w.shared.recording(), w.now())
+	return nil
+}

@@ -2,6 +2,10 @@
 // time of a call or request is spent.
 package bound
 
+import (
+	"math/bits"
+)
+
 // Bound is what limits a run.
 type Bound string
 
@@ -52,5 +56,230 @@ func Of(e Evidence) Bound {
 		return Launch
 	default:
 		return Unknown
+	}
+}
+
+// Cause is what the time of a call or request was spent on.
+type Cause uint8
+
+// The values of Cause, in the order in which time is given to them.
+const (
+	// Queue: it waited for a worker, or to be scheduled.
+	Queue Cause = iota
+	// Serialize: its arguments were encoded.
+	Serialize
+	// Loading: data was loaded.
+	Loading
+	// ModelServer: a model's server worked on it, as seen by its client.
+	ModelServer
+	// Network: a client waited for another process, beyond the time in which a
+	// model's server is known to have worked on it.
+	Network
+	// OnGPU: the program worked, while the GPUs of its run or service were busy.
+	OnGPU
+	// OnCPU: the program worked, while its process computed.
+	OnCPU
+	// NotKnown: nothing that arrived says.
+	NotKnown
+
+	// Causes is the number of causes.
+	Causes
+)
+
+// causes are the values of ml.call.bound.
+var causes = [Causes]string{
+	Queue: "queue", Serialize: "serialize", Loading: string(Input), ModelServer: "model_server",
+	Network: "network", OnGPU: string(GPU), OnCPU: "cpu", NotKnown: string(Unknown),
+}
+
+// String returns the value of ml.call.bound.
+func (c Cause) String() string { return causes[c] }
+
+// busyCores is how many cores a process uses at least that computes: it has one
+// thread that is seldom interrupted. Less may be a thread that waits for another.
+const busyCores = 0.7
+
+// Kind is what a span does in the time that nothing below it accounts for.
+type Kind uint8
+
+const (
+	// Works means that the program works.
+	Works Kind = iota
+	// Waits means that the call waits for a worker.
+	Waits
+	// ContainsWait means that the call waits until the work below it begins.
+	ContainsWait
+	// Loads means that data is loaded.
+	Loads
+	// Asks means that a client waits for a model's server.
+	Asks
+	// CallsOut means that a client waits for another process.
+	CallsOut
+)
+
+// Times are seconds by Cause.
+type Times [Causes]float64
+
+// Add adds other.
+func (t *Times) Add(other *Times) {
+	for c := range t {
+		t[c] += other[c]
+	}
+}
+
+// Sum returns all seconds.
+func (t *Times) Sum() (all float64) {
+	for _, seconds := range t {
+		all += seconds
+	}
+	return all
+}
+
+// scale multiplies all seconds.
+func (t *Times) scale(factor float64) {
+	for c := range t {
+		t[c] *= factor
+	}
+}
+
+// Span is what is known of the time of a call, a request or a part of one.
+type Span struct {
+	// Seconds is how long it lasted.
+	Seconds float64
+	// Below is what the spans below it account for.
+	Below Times
+	// Queue and Serialize are what its client measured, 0 if it did not.
+	Queue, Serialize float64
+	// Function is the time in the function that was called, as its client measured
+	// it, 0 if it did not.
+	Function float64
+	// Kind is what the rest of its time was spent on.
+	Kind Kind
+	// Utilization is that of the GPUs of its run or service meanwhile, 0 to 1, and
+	// Cores how many cores its process used; negative if unknown.
+	Utilization, Cores float64
+}
+
+// Divide returns on what the time of the span was spent. The times add up to
+// Seconds.
+//
+// Spans below that overlap can account for more than Seconds; then each counts in
+// proportion. What the client measured counts as far as the spans below do not show
+// the same. If the time in the function is known, the rest is the way there and back.
+// Else it goes by Kind. Work is bound by the GPU above the utilization
+// that applies to runs, because a program that feeds a GPU also uses a core, and
+// else by the CPU from 0.7 cores: a Python program computes with one thread.
+func (s *Span) Divide() (times Times) {
+	if !(s.Seconds > 0) {
+		return times
+	}
+	times = s.Below
+	if sum := times.Sum(); sum > s.Seconds {
+		times.scale(s.Seconds / sum)
+	}
+	rest := s.Seconds - times.Sum()
+	take := func(cause Cause, seconds float64) {
+		if seconds = min(seconds-times[cause], rest); seconds > 0 {
+			times[cause] += seconds
+			rest -= seconds
+		}
+	}
+	take(Queue, s.Queue)
+	take(Serialize, s.Serialize)
+	last := s.remainder()
+	if s.Function > 0 {
+		below := times.Sum() - times[Queue] - times[Serialize] - times[Network]
+		if work := min(s.Function-below, rest); work > 0 {
+			times[last] += work
+			rest -= work
+		}
+		last = Network
+	}
+	times[last] += max(rest, 0)
+	return times
+}
+
+// remainder returns the cause of the time for which nothing else accounts.
+func (s *Span) remainder() Cause {
+	switch s.Kind {
+	case Waits:
+		return Queue
+	case ContainsWait:
+		if s.Below == (Times{}) {
+			return NotKnown // the work may come later
+		}
+		return Queue
+	case Loads:
+		return Loading
+	case Asks:
+		if s.Below[ModelServer] == 0 {
+			return ModelServer
+		}
+		return Network
+	case CallsOut:
+		return Network
+	}
+	switch {
+	case s.Utilization > highUse:
+		return OnGPU
+	case s.Cores >= busyCores:
+		return OnCPU
+	default:
+		return NotKnown
+	}
+}
+
+// ways is how many spans have the same place in a Memory. Their keys fill half a
+// cache line.
+const ways = 4
+
+// Memory has the times of spans until the span above them arrives, because children
+// usually arrive first, often in an earlier request. Its size is fixed: beyond it,
+// those that came first are forgotten. It takes a quarter of the time of a lastused.Map
+// (decision 51). It is not safe for concurrent use.
+type Memory struct {
+	// keys are those of the spans at each place, the newest first, or 0, and
+	// times what is below them.
+	keys  [][ways]uint64
+	times [][ways]Times
+}
+
+// NewMemory returns a Memory for about so many spans.
+func NewMemory(spans int) *Memory {
+	places := 1 << bits.Len(uint(max(spans/ways, 1)-1)) // #nosec G115 -- not negative
+	return &Memory{keys: make([][ways]uint64, places), times: make([][ways]Times, places)}
+}
+
+func (m *Memory) place(above uint64) int {
+	return int(above & uint64(len(m.keys)-1)) // #nosec G115 -- an index
+}
+
+// Add adds times below a span. Its key is a hash of its ids, and not zero.
+func (m *Memory) Add(above uint64, below *Times) {
+	place := m.place(above)
+	keys, times := &m.keys[place], &m.times[place]
+	for i := range keys {
+		if keys[i] == above {
+			times[i].Add(below)
+			return
+		}
+	}
+	copy(keys[1:], keys[:ways-1])
+	copy(times[1:], times[:ways-1])
+	keys[0], times[0] = above, *below
+}
+
+// Take adds the times below a span to times, and forgets them.
+func (m *Memory) Take(above uint64, times *Times) {
+	place := m.place(above)
+	keys := &m.keys[place]
+	for i := range keys {
+		if keys[i] == above {
+			times.Add(&m.times[place][i])
+			copy(keys[i:], keys[i+1:])
+			copy(m.times[place][i:], m.times[place][i+1:])
+			keys[ways-1] = 0
+			return
+		}
 	}
 }

@@ -2,6 +2,7 @@ package serving
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
@@ -103,4 +104,204 @@ func (m *Model) add(now time.Time, s *Span, version uint8) {
 		}
 	}
 	m.Answers.add(now, s.Answered)
+}
+
+// fitted is the number of requests from which the effect of the output on the
+// duration is estimated, once.
+const fitted = 256
+
+// fit is the least-squares line of the logarithm of the duration over that of the
+// output tokens. What remains is the duration at the typical output: the analysis
+// of covariance (Fisher, Statistical Methods for Research Workers, 1932).
+type fit struct {
+	n                        int
+	sumX, sumY, sumXX, sumXY float64
+	slope, typical           float64
+}
+
+// learn reports whether the duration of a request can be compared. A request with
+// output adds to the line as long as that is unknown.
+func (f *fit) learn(s *Span) bool {
+	switch {
+	case s.Output <= 0:
+		// It has no output, as an embedding, or does not say.
+		return f.n == 0
+	case f.n >= fitted:
+		return true
+	}
+	f.add(logTokens(s.Output), math.Log(s.Seconds))
+	return false
+}
+
+func (f *fit) add(x, y float64) {
+	f.n++
+	f.sumX, f.sumY, f.sumXX, f.sumXY = f.sumX+x, f.sumY+y, f.sumXX+x*x, f.sumXY+x*y
+	if f.n < fitted {
+		return
+	}
+	n := float64(f.n)
+	f.typical = f.sumX / n
+	if variance := f.sumXX/n - f.typical*f.typical; variance > 1e-6 {
+		// Time does not shrink with the output, nor grow faster than it.
+		f.slope = min(max((f.sumXY/n-f.typical*f.sumY/n)/variance, 0), 1)
+	}
+}
+
+// duration returns the observation of the duration of a request that can be compared.
+func (f *fit) duration(s *Span, version uint8) shift.Observation {
+	o := shift.Observation{Value: math.Log(s.Seconds), Work: [shift.Works]float64{logTokens(s.Input), math.NaN()}, Version: version}
+	if s.Output > 0 {
+		x := logTokens(s.Output)
+		o.Value -= f.slope * (x - f.typical)
+		o.Work[1] = (1 - f.slope) * x
+	}
+	return o
+}
+
+// typicalCalls is the number of calls whose mean duration is typical of a function.
+const typicalCalls = 30
+
+// typical is the mean logarithm of the durations of a function's first calls.
+type typical struct {
+	n   int
+	sum float64
+}
+
+// relative returns the logarithm of a duration less what is typical. ok is false as
+// long as that is unknown.
+func (t *typical) relative(value float64) (relative float64, ok bool) {
+	if t.n < typicalCalls {
+		t.n++
+		t.sum += value
+		return 0, false
+	}
+	return value - t.sum/typicalCalls, true
+}
+
+// logTokens returns the logarithm of a number of tokens, NaN if it is unknown.
+func logTokens(n int64) float64 {
+	if n < 0 {
+		return math.NaN()
+	}
+	return math.Log(1 + float64(n))
+}
+
+const (
+	// learned is the number of answers after which other models than those that
+	// gave them are unusual.
+	learned = 100
+	// maxNames limits the names of models that answer for one. With more they are
+	// a router's, and none is unusual.
+	maxNames = 8
+	// leastAnswers is the least number of answers of unusual models, and
+	// unlikely the greatest probability that these are chance.
+	leastAnswers, unlikely = 5, 1e-7
+	// recentAnswers are looked at to see whether an unusual model still answers.
+	recentAnswers = 100
+	// usualAfter is how long another model answers until it is usual.
+	usualAfter = 24 * time.Hour
+)
+
+// Answers has the models that answer for a requested one.
+type Answers struct {
+	names []answering
+	// all is the number of answers that are usual.
+	all int
+	// Since is when the first answer of an unusual model came, zero without one;
+	// of and others are the numbers of its answers and of all since then.
+	Since      time.Time
+	Of, Others int
+	// usualSince is the number of answers since the last unusual one.
+	usualSince  int
+	Substituted bool
+}
+
+// answering is a model that answers.
+type answering struct {
+	name    string
+	count   int
+	unusual bool
+}
+
+// add adds an answer of a model; "" is unknown.
+func (a *Answers) add(now time.Time, name string) {
+	if name == "" || len(a.names) > maxNames {
+		return
+	}
+	known := a.find(name)
+	if known == nil {
+		a.names = append(a.names, answering{name: strings.Clone(name), unusual: a.all >= learned})
+		known = &a.names[len(a.names)-1]
+	}
+	known.count++
+	if known.unusual && a.Since.IsZero() {
+		a.Since, a.Of, a.Others, a.usualSince = now, 0, 0, 0
+	}
+	if a.Since.IsZero() {
+		a.all++
+		return
+	}
+	a.Others++
+	a.usualSince++
+	if known.unusual {
+		a.Of++
+		a.usualSince = 0
+	}
+	a.settle(now)
+}
+
+func (a *Answers) find(name string) *answering {
+	for i := range a.names {
+		if a.names[i].name == name {
+			return &a.names[i]
+		}
+	}
+	return nil
+}
+
+// settle concludes whether an unusual model answers, and makes it usual when it
+// has for a day, or when so few of many answers are its own that it always may
+// have been there.
+func (a *Answers) settle(now time.Time) {
+	if !a.Substituted && a.Of >= leastAnswers {
+		a.Substituted = shift.Binomial(a.Of, a.Others, a.novelty()) < unlikely
+	}
+	chance := !a.Substituted && a.Others >= 10*recentAnswers
+	if chance || now.Sub(a.Since) >= usualAfter {
+		for i := range a.names {
+			a.names[i].unusual = false
+		}
+	}
+	if chance || now.Sub(a.Since) >= usualAfter || a.usualSince >= recentAnswers {
+		a.all += a.Others
+		a.Since, a.Substituted = time.Time{}, false
+	}
+}
+
+// novelty returns the probability that an answer is of a model that never
+// answered before: by Good and Turing, the share of models with one answer (Good,
+// The Population Frequencies of Species, 1953), and at least one answer.
+func (a *Answers) novelty() float64 {
+	once := 1
+	for i := range a.names {
+		if n := &a.names[i]; !n.unusual && n.count == 1 {
+			once++
+		}
+	}
+	return float64(once) / float64(a.all+1)
+}
+
+// Most returns the usual and the unusual model that answer most, or "".
+func (a *Answers) Most() (usual, unusual string) {
+	var most [2]int
+	for i := range a.names {
+		n := &a.names[i]
+		switch {
+		case n.unusual && n.count > most[1]:
+			unusual, most[1] = n.name, n.count
+		case !n.unusual && n.count > most[0]:
+			usual, most[0] = n.name, n.count
+		}
+	}
+	return usual, unusual
 }

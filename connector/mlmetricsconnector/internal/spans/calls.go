@@ -2,12 +2,18 @@ package spans
 
 import (
 	"cmp"
+	"math"
+	"slices"
+	"strings"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // Values of series.Result.
@@ -135,4 +141,308 @@ func (t *Tally) countCalls(r *Reader) {
 			}
 		})
 	}
+}
+
+// recordedCalls collects what the events of one span record about calls.
+type recordedCalls struct {
+	// anything reports whether any other field is set.
+	anything bool
+	// hasEvents reports whether the client's own events recorded calls.
+	hasEvents bool
+	// begun is the latest call with a begin event.
+	begun call
+	// ends are the calls with an end event.
+	ends []callEvent
+	// apart are the times that events of the pool and the serializer state. The end event
+	// of a call usually repeats them.
+	apart partTimes
+}
+
+// reset clears all fields and keeps the memory.
+func (h *recordedCalls) reset() {
+	if h.anything {
+		clear(h.ends)
+		*h = recordedCalls{ends: h.ends[:0]}
+	}
+}
+
+// addClientEvent adds an event, or a span that represents one. at is the
+// event's time.
+func (r *Reader) addClientEvent(u *unit, kind table.EventKind, attrs pcommon.Map, at int64) {
+	h := &r.recordedCalls
+	switch kind {
+	case table.EventCallStart:
+		e := r.readCallEvent(attrs)
+		h.anything, h.hasEvents, h.begun = true, true, e.call
+	case table.EventCallStop, table.EventCallException:
+		e := r.readCallEvent(attrs)
+		e.failed = e.failed || kind == table.EventCallException
+		e.complete(&h.begun)
+		h.anything, h.hasEvents, h.ends = true, true, append(h.ends, e)
+	case table.EventPoolCheckout:
+		if e := r.readCallEvent(attrs); e.has[queued] {
+			h.anything = true
+			h.apart.add(queued, e.seconds[queued])
+		}
+	case table.EventSerialize:
+		if e := r.readCallEvent(attrs); e.has[whole] && !e.decoding {
+			h.anything = true
+			h.apart.add(serialized, e.seconds[whole])
+		}
+	default:
+		r.addWorkerEvent(u, kind, attrs, at)
+	}
+}
+
+// addOwnEvent adds a span that represents an event. Spans of the pool or the
+// serializer repeat what the span of the call records.
+func (r *Reader) addOwnEvent(u *unit, kind table.EventKind, attrs pcommon.Map) {
+	switch kind {
+	case table.NoEvent, table.EventPoolCheckout, table.EventSerialize:
+	default:
+		r.addClientEvent(u, kind, attrs, u.end)
+	}
+}
+
+// finishRecordedCalls adds to u the calls that a span's events recorded, and their
+// parts. self is the span, which is itself a call if isCall is true: it
+// completes the events. If the events have no end, because the worker crashed,
+// the span is the call.
+func (r *Reader) finishRecordedCalls(u *unit, self *call, isCall bool) {
+	h := &r.recordedCalls
+	last, apart := h.begun, h.apart
+	if isCall {
+		last.complete(self)
+		last.result, last.seconds[whole] = self.result, self.seconds[whole]
+	}
+	for i := range h.ends {
+		e := &h.ends[i]
+		if isCall {
+			e.complete(self)
+			if !e.has[whole] {
+				e.seconds[whole], e.has[whole] = self.seconds[whole], true
+			}
+		}
+		e.function, e.result = cmp.Or(e.function, e.operation), resultOK
+		if e.failed {
+			e.result = resultError
+		}
+		r.observeParts(u, &e.call, &e.partTimes)
+		for p, has := range e.has {
+			apart.has[p] = apart.has[p] && !has
+		}
+		if e.has[whole] {
+			u.calls = append(u.calls, e.call)
+		}
+		last = e.call
+	}
+	if isCall && len(h.ends) == 0 {
+		u.calls = append(u.calls, last)
+	}
+	r.observeParts(u, &last, &apart)
+	u.hasEvents = h.hasEvents
+}
+
+// observeParts adds the parts of a call to their series.
+func (r *result) observeParts(u *unit, c *call, times *partTimes) {
+	for p := queued; p < parts; p++ {
+		if times.has[p] {
+			r.observe(u, p, c, times.seconds[p])
+		}
+	}
+}
+
+// callEvent is one event about a call.
+type callEvent struct {
+	call
+	operation        string
+	failed, decoding bool
+}
+
+// readCallEvent reads an event's attributes, which have the client's short
+// names, or canonical names if ml_enrich has read the span.
+func (r *result) readCallEvent(attrs pcommon.Map) callEvent {
+	var e callEvent
+	for key, v := range attrs.All() {
+		switch key {
+		case "library", mlattr.Library:
+			e.library = mlattr.ReadWord(v)
+		case "function", mlattr.Function:
+			e.function = mlattr.ReadWord(v)
+		case "operation", mlattr.Operation:
+			e.operation = mlattr.ReadWord(v)
+		case "device":
+			e.device = device(v)
+		case "result":
+			e.failed = e.failed || mlattr.ReadWord(v) != resultOK
+		case "direction":
+			e.decoding = mlattr.ReadWord(v) == "decode"
+		default:
+			what, unit := mlattr.CallTimeKey(key)
+			p := slices.Index(partKeys[:], what)
+			if p < 0 {
+				continue
+			}
+			seconds, ok := mlattr.ReadCallTime(v, unit)
+			if ok && seconds < 0 && part(p) == queued {
+				// Two clocks disagree about a short wait.
+				r.Skipped.Clamped++
+				seconds = 0
+			}
+			if !ok || seconds < 0 {
+				r.Skipped.OutOfRange++
+				continue
+			}
+			e.seconds[p], e.has[p] = seconds, true
+		}
+	}
+	return e
+}
+
+const (
+	// maxWorkers is the largest pool that is believed.
+	maxWorkers = 1 << 20
+	// maxMemory is the largest memory that is believed, in bytes. Sums of many
+	// do not overflow.
+	maxMemory = 1 << 50
+	// mebibyte is the unit of keys that end in _mb: clients divide by 1024 twice.
+	mebibyte = 1 << 20
+)
+
+// Values of series.MemoryKind.
+const (
+	memoryAllocated = "allocated"
+	memoryReserved  = "reserved"
+)
+
+// workerCounts are the series of the events that count.
+var workerCounts = map[table.EventKind]series.ID{
+	table.EventWorkerCrash: series.WorkerCrashes, table.EventBreakerOpen: series.BreakerOpenings, table.EventHealthAlert: series.HealthAlerts,
+}
+
+// poolSizes are the series of the numbers of workers of a pool.
+var poolSizes = map[string]series.ID{"size": series.PoolSize, "busy": series.PoolBusy, "idle": series.PoolIdle}
+
+// addWorkerEvent adds what an event of a worker, its pool or its memory said.
+//
+// Workers that are taken from a pool and given back are not counted: both
+// events come with the end of their span, when the worker is idle again.
+func (r *Reader) addWorkerEvent(u *unit, kind table.EventKind, attrs pcommon.Map, at int64) {
+	where := ""
+	if v, ok := attrs.Get("device"); ok {
+		where = device(v)
+	}
+	if id, counts := workerCounts[kind]; counts {
+		r.count(u, id, u.requestSource, 1, r.pool(attrs), classOf(attrs), where)
+		return
+	}
+	for key, v := range attrs.All() {
+		switch kind {
+		case table.EventPoolSize:
+			if id, ok := poolSizes[key]; ok {
+				n, ok := mlattr.ReadInt(v)
+				r.show(u, id, at, float64(n), ok && n >= 0 && n <= maxWorkers, r.pool(attrs), r.instance())
+			}
+		case table.EventGPUMemory:
+			memory, unit := key, 0.0
+			if k, ok := strings.CutSuffix(key, "_mb"); ok {
+				memory, unit = k, mebibyte
+			} else if k, ok := strings.CutSuffix(key, "_bytes"); ok {
+				memory, unit = k, 1
+			}
+			if unit > 0 && (memory == memoryAllocated || memory == memoryReserved) {
+				n, ok, _ := mlattr.ReadDouble(v)
+				n *= unit
+				r.show(u, series.GPUMemoryUsage, at, math.Round(n), ok && n >= 0 && n <= maxMemory, memory, where, r.instance())
+			}
+		}
+	}
+	if kind == table.EventMemoryAllocate || kind == table.EventMemoryRelease {
+		r.addMemory(u, kind, attrs, where)
+	}
+}
+
+// addMemory adds memory that was allocated or released.
+func (r *Reader) addMemory(u *unit, kind table.EventKind, attrs pcommon.Map, where string) {
+	n, ok := int64(0), false
+	if v, has := attrs.Get("bytes"); has {
+		n, ok = mlattr.ReadInt(v)
+	}
+	if !ok || n < 0 || n > maxMemory {
+		r.Skipped.OutOfRange++
+		return
+	}
+	if kind == table.EventMemoryRelease {
+		n = -n
+	}
+	class := ""
+	if v, has := attrs.Get("type"); has {
+		class = mlattr.ReadWord(v)
+	}
+	r.count(u, series.MemoryAllocated, u.requestSource, n, class, where, r.instance())
+}
+
+// classOf returns the class of a crash or an alert.
+func classOf(attrs pcommon.Map) (class string) {
+	for key, v := range attrs.All() {
+		switch key {
+		case "type", "alert_type":
+			class = mlattr.ReadWord(v)
+		case "reason":
+			// Elixir prints any term here. Only an atom is a class.
+			if reason := mlattr.ReadWord(v); class == "" && isAtom(reason) {
+				class = reason
+			}
+		}
+	}
+	return class
+}
+
+// show adds the value that a series had at a time, if it is plausible.
+func (r *result) show(u *unit, id series.ID, at int64, value float64, plausible bool, labels ...string) {
+	if !plausible {
+		r.Skipped.OutOfRange++
+		return
+	}
+	up := r.update(u, id, u.requestSource, labels...)
+	up.Value, up.At = value, at
+}
+
+// pool names the pool that an event is about, which the span may say as well.
+func (r *spanFacts) pool(attrs pcommon.Map) string {
+	if v, ok := attrs.Get("pool"); ok {
+		return mlattr.ReadWord(v)
+	}
+	for _, key := range vocabulary.PoolKeys() {
+		if v, ok := r.spanAttrs.Get(key); ok {
+			return mlattr.ReadWord(v)
+		}
+	}
+	return ""
+}
+
+// instance returns the service.instance.id of the resource, or "".
+func (r *resourceFacts) instance() string { return program.IDOf(r.resourceAttrs, series.Instance) }
+
+// device reads where something is as PyTorch writes it, from "cuda:0" itself
+// or Elixir's "{:cuda, 0}".
+func device(v pcommon.Value) string {
+	if v.Type() != pcommon.ValueTypeStr {
+		return mlattr.ReadWord(v)
+	}
+	inner, ok := strings.CutPrefix(v.Str(), "{:")
+	if !ok {
+		return mlattr.ReadWord(v)
+	}
+	kind, index, pair := strings.Cut(strings.TrimSuffix(inner, "}"), ",")
+	text := kind + ":" + strings.TrimSpace(index)
+	if !pair || len(text) > mlattr.MaxText || !mlattr.ValidID(text) {
+		return ""
+	}
+	return text
+}
+
+// isAtom reports whether a text is a plain atom of Elixir's.
+func isAtom(text string) bool {
+	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_") == ""
 }

@@ -3,8 +3,10 @@ package streams
 import (
 	"cmp"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -61,4 +63,125 @@ func (r Run) Clone() Run {
 		ID: strings.Clone(r.ID), Job: strings.Clone(r.Job),
 		Rank: strings.Clone(r.Rank), Host: strings.Clone(r.Host),
 	}
+}
+
+// ValueAt returns the update of a gauge or state of a source.
+func ValueAt(source *Source, id series.ID, value float64, now time.Time, labels ...string) Update {
+	u := Update{Source: source, Series: id, Value: value, At: now.UnixNano()}
+	copy(u.Labels[:], labels)
+	return u
+}
+
+// Batch collects what one emission concludes about a source. Its Source must not change
+// after the first update.
+type Batch struct {
+	Source  Source
+	Now     time.Time
+	Updates []Update
+}
+
+// Value adds the value of a series.
+func (b *Batch) Value(id series.ID, value float64, labels ...string) {
+	b.Updates = append(b.Updates, ValueAt(&b.Source, id, value, b.Now, labels...))
+}
+
+// Time adds a time, in seconds since 1970.
+func (b *Batch) Time(id series.ID, at time.Time, labels ...string) {
+	b.Value(id, float64(at.UnixNano())/1e9, labels...)
+}
+
+// Choose adds 1 for the current value of a label, and 0 for another.
+func (b *Batch) Choose(id series.ID, label string, is bool) {
+	value := 0.0
+	if is {
+		value = 1
+	}
+	b.Value(id, value, label)
+}
+
+// maxSilences limits the programs that are remembered.
+const maxSilences = 8192
+
+// Set is a set of series.
+type Set [series.Count]bool
+
+// Silences records which series programs send themselves, so that the connector
+// does not write them. It is safe for concurrent use.
+type Silences struct {
+	mu  sync.RWMutex
+	set map[Resource]*silence
+}
+
+// silence is what one program sends itself.
+type silence struct {
+	// sends is replaced and never modified, so that holders can read it without
+	// a lock.
+	sends *Set
+	heard [series.Count]time.Time
+}
+
+// Note records that a program sent a series at now.
+func (s *Silences) Note(of Resource, id series.ID, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok := s.set[of]
+	if !ok {
+		if len(s.set) >= maxSilences {
+			return
+		}
+		if s.set == nil {
+			s.set = make(map[Resource]*silence)
+		}
+		known = &silence{sends: new(Set)}
+		s.set[of.Clone()] = known
+	}
+	known.heard[id] = now
+	if !known.sends[id] {
+		sends := *known.sends
+		sends[id] = true
+		known.sends = &sends
+	}
+}
+
+// of returns the series that a program sends itself, or nil.
+func (s *Silences) of(resource Resource) *Set {
+	if s == nil {
+		return nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if known, ok := s.set[resource]; ok {
+		return known.sends
+	}
+	return nil
+}
+
+// all returns the series that each program sends itself. It removes programs
+// that have sent none for longer than expiration; 0 removes none.
+func (s *Silences) all(expiration time.Duration, now time.Time) map[Resource]*Set {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all map[Resource]*Set
+	for resource, known := range s.set {
+		sends, some := *known.sends, false
+		for id := range sends {
+			sends[id] = sends[id] && (expiration <= 0 || now.Sub(known.heard[id]) <= expiration)
+			some = some || sends[id]
+		}
+		if !some {
+			delete(s.set, resource)
+			continue
+		}
+		if sends != *known.sends {
+			known.sends = &sends
+		}
+		if all == nil {
+			all = make(map[Resource]*Set)
+		}
+		all[resource] = known.sends
+	}
+	return all
 }

@@ -3,15 +3,22 @@ package spans
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 const (
@@ -209,4 +216,105 @@ func (r *Reader) addSources(u *unit) {
 	}
 	u.requestSource = r.sources.of(r.source.Resource, run)
 	u.hostSource = r.sources.of(r.source.Resource, streams.Run{Host: run.Host})
+}
+
+// ownTime returns a client's time in nanoseconds since 1970, or now if it is
+// too far ahead.
+func ownTime(at pcommon.Timestamp, now int64) int64 {
+	if uint64(at) > uint64(now+runs.MaxAhead) {
+		return now
+	}
+	return int64(at) // #nosec G115 -- not above now
+}
+
+// readActivity reads what a span shows of the time of its run. The span may represent an
+// event.
+func (r *Reader) readActivity(s *runs.Span, v *values, event table.EventKind, span ptrace.Span) {
+	facts := &r.ofSpan
+	s.Program = r.program
+	if restarts, ok := program.RestartsOf(facts); ok {
+		s.Restarts, s.Numbered = restarts, true
+	}
+	if facts.Systems.Has(table.IdlesBetweenSpans) {
+		s.Idles, s.NoStartup = true, true
+	}
+	s.OnDemand = s.OnDemand || facts.Systems.Has(table.ManyRuns)
+	s.OneTrace = facts.Systems.Has(table.OneTrace)
+	s.EndsRun = v.Phase == mlattr.PhaseTrain && event != table.EventTrainStep
+	s.Time = wallclock.Span{Start: ownTime(span.StartTimestamp(), r.now), End: ownTime(span.EndTimestamp(), r.now)}
+	s.Time.Phase, s.Timed = wallclock.PhaseOf(v.Phase)
+	s.Time.State, s.Time.Whole = s.Time.Phase.State(), facts.WholeStep()
+	switch {
+	case facts.Queued():
+		s.Timed, s.Time.State = true, wallclock.Queueing
+	case v.Phase == mlattr.PhaseCheckpoint && slices.Contains(restoring, v.Operation):
+		s.Time.State = wallclock.Restoring
+	}
+	s.Step = spanfact.Step(facts)
+}
+
+// restoring are the operations that read a checkpoint.
+var restoring = []string{"load_weights", "load_state", "load_checkpoint", "restore_checkpoint", "restore"}
+
+// Spans returns what the spans of the request show of the time of their runs. The caller
+// must not keep it.
+func (r *result) Spans() []*runs.Span {
+	r.shown = r.shown[:0]
+	for i := range r.units {
+		r.shown = append(r.shown, &r.units[i].Span)
+	}
+	return r.shown
+}
+
+// rememberedSources is how many of the newest sources are compared: a span has
+// up to three, and its resource one.
+const rememberedSources = 4
+
+// sources returns one Source for adjacent updates of the same program and
+// process. It reuses its memory for the next request.
+type sources struct {
+	all  []*streams.Source
+	used int
+	// names is memory of hosts.
+	names []string
+	// from has sent the request.
+	from share.Sender
+}
+
+// of returns the source of a resource and run.
+func (s *sources) of(resource streams.Resource, run streams.Run) *streams.Source {
+	// A span usually has the source of its resource or of the previous span.
+	for i := s.used - 1; i >= max(0, s.used-rememberedSources); i-- {
+		if known := s.all[i]; known.Run == run && known.Resource == resource {
+			return known
+		}
+	}
+	if s.used == len(s.all) {
+		s.all = append(s.all, new(streams.Source))
+	}
+	source := s.all[s.used]
+	s.used++
+	*source = streams.Source{Resource: resource, Run: run, Origin: share.OriginOf(s.from, resource.Service)}
+	return source
+}
+
+// hosts returns the hosts of all sources, of adjacent ones with the same host one. The
+// result is valid until the next call.
+func (s *sources) hosts() []string {
+	s.names = s.names[:0]
+	for i, source := range s.all[:s.used] {
+		if i == 0 || source.Run.Host != s.all[i-1].Run.Host {
+			s.names = append(s.names, source.Run.Host)
+		}
+	}
+	return s.names
+}
+
+// reset clears all sources.
+func (s *sources) reset() {
+	for _, source := range s.all[:s.used] {
+		*source = streams.Source{}
+	}
+	clear(s.names)
+	s.used = 0
 }

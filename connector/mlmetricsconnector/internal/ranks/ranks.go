@@ -1,0 +1,199 @@
+// Package ranks compares the ranks of a run: which of them are missing, and which
+// hosts have slow ones.
+package ranks
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Rank is one rank of a run.
+type Rank struct {
+	// Number is its global rank, negative if unknown.
+	Number int
+	// Alive is when its newest span arrived, Stepped when its newest step ended.
+	Alive, Stepped time.Time
+	// Silent reports whether no span has arrived for Patience.
+	Silent   bool
+	Patience time.Duration
+	// Gone reports whether the rank has ended, or is no longer one of the run.
+	Gone bool
+}
+
+// Stopped returns the indexes of the ranks that have stopped while others go on: a
+// rank has ended a step when they had been silent for half of their patience. In a
+// run that hangs, all ranks wait for the one that stopped within a step. few
+// reports whether they are no more than half of the ranks: of more, the telemetry
+// may be cut off.
+func Stopped(all []Rank) (stopped []int, few bool) {
+	var newest time.Time
+	present := 0
+	for i := range all {
+		if rank := &all[i]; !rank.Gone {
+			present++
+			if rank.Stepped.After(newest) {
+				newest = rank.Stepped
+			}
+		}
+	}
+	for i := range all {
+		if rank := &all[i]; !rank.Gone && rank.Silent && newest.Sub(rank.Alive) >= rank.Patience/2 {
+			stopped = append(stopped, i)
+		}
+	}
+	return stopped, 2*len(stopped) <= present
+}
+
+// maxAbsent limits the ranks that Absent returns.
+const maxAbsent = 64
+
+// Absent returns how many ranks of a world have never sent anything, and the
+// lowest of their numbers. It returns none unless more than half of the ranks
+// have sent: the client may send from one rank only, or from one rank of each
+// host, and the collector may receive from one host of two.
+func Absent(all []Rank, world int) (n int, lowest []int) {
+	seen := make(map[int]bool, len(all))
+	for i := range all {
+		if number := all[i].Number; number >= 0 && number < world {
+			seen[number] = true
+		}
+	}
+	if n = world - len(seen); 2*len(seen) <= world {
+		return 0, nil
+	}
+	for number := 0; len(lowest) < min(n, maxAbsent); number++ {
+		if !seen[number] {
+			lowest = append(lowest, number)
+		}
+	}
+	return n, lowest
+}
+
+// clearly is how much earlier than all others a rank stopped if it stands out.
+const clearly = 2 * time.Second
+
+// Last is what a rank did last.
+type Last struct {
+	// What it finished, or "" if that is unknown, and At, by its clock.
+	What string
+	At   time.Time
+}
+
+// Apart returns the indexes of the ranks that finished something else last than
+// most ranks did. If all finished the same, it returns the one that stopped
+// clearly before the others. It returns none if no rank stands out.
+func Apart(all []Last) (apart []int) {
+	counts := make(map[string]int)
+	known, usual := 0, ""
+	for _, last := range all {
+		if last.What == "" {
+			continue
+		}
+		known++
+		counts[last.What]++
+		if n := counts[last.What]; n > counts[usual] || n == counts[usual] && last.What < usual {
+			usual = last.What
+		}
+	}
+	switch {
+	case known < 2:
+		return nil
+	case len(counts) == 1:
+		return earliest(all)
+	case 2*counts[usual] <= known:
+		return nil
+	}
+	for i, last := range all {
+		if last.What != "" && last.What != usual {
+			apart = append(apart, i)
+		}
+	}
+	return apart
+}
+
+// earliest returns the rank that stopped clearly before all others.
+func earliest(all []Last) []int {
+	order := make([]int, 0, len(all))
+	for i, last := range all {
+		if last.What != "" {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return all[a].At.Compare(all[b].At) })
+	if all[order[1]].At.Sub(all[order[0]].At) < clearly {
+		return nil
+	}
+	return order[:1]
+}
+
+// maxStuck limits the ranks of a run that are kept.
+const maxStuck = 64
+
+// reasons has the states of ranks that keep others waiting, the gravest first, and
+// what is said about them.
+var reasons = [...]struct{ state, text string }{
+	{mlattr.NCCLDead, "is dead"},
+	{mlattr.NCCLUnresponsive, "does not respond"},
+	{mlattr.NCCLMissing, "does not have the communicator"},
+	{mlattr.NCCLBehind, "has launched fewer operations than the others"},
+}
+
+// Stuck is a rank that the others wait for, as NCCL says.
+type Stuck struct {
+	// Number is its global rank, and Address that of its host, "" if unknown.
+	Number, Address string
+	// gravity is the index of its state in reasons.
+	gravity int
+}
+
+// Reason says what is wrong with the rank.
+func (s *Stuck) Reason() string { return reasons[s.gravity].text }
+
+// Behind reports whether the process of the rank responds, and does something else.
+func (s *Stuck) Behind() bool { return reasons[s.gravity].state == mlattr.NCCLBehind }
+
+// Answers is what NCCL says about the ranks of one run. The zero Answers is ready to
+// use. It is not safe for concurrent use.
+type Answers struct {
+	at    time.Time
+	stuck []Stuck
+}
+
+// Answer begins the answer of a time, which replaces earlier ones. It reports whether
+// there is no later one.
+func (a *Answers) Answer(at time.Time) bool {
+	if at.After(a.at) {
+		a.at, a.stuck = at, a.stuck[:0]
+	}
+	return at.Equal(a.at)
+}
+
+// Add adds a rank in a state to the present answer. Of a rank in several states, as
+// of several communicators, the gravest is kept; another state has no effect.
+func (a *Answers) Add(number, address, state string) {
+	gravity := slices.IndexFunc(reasons[:], func(r struct{ state, text string }) bool { return r.state == state })
+	if gravity < 0 || number == "" {
+		return
+	}
+	for i := range a.stuck {
+		if s := &a.stuck[i]; s.Number == number {
+			s.gravity = min(s.gravity, gravity)
+			return
+		}
+	}
+	if len(a.stuck) < maxStuck {
+		a.stuck = append(a.stuck, Stuck{number, address, gravity})
+	}
+}
+
+// Stuck returns the ranks that the others wait for, the gravest first.
+func (a *Answers) Stuck() []Stuck {
+	sorted := slices.Clone(a.stuck)
+	slices.SortStableFunc(sorted, func(a, b Stuck) int {
+		return cmp.Or(cmp.Compare(a.gravity, b.gravity), cmp.Compare(len(a.Number), len(b.Number)), cmp.Compare(a.Number, b.Number))
+	})
+	return sorted
+}

@@ -1,0 +1,430 @@
+package spans
+
+import (
+	"cmp"
+	"hash/maphash"
+	"math"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+)
+
+// attrServiceVersion is the conventions' name of the version of a service.
+const attrServiceVersion = "service.version"
+
+// maxArguments is how much of the arguments of a tool, in bytes, tells two calls
+// apart.
+const maxArguments = 16 << 10
+
+var (
+	slotRequestID = vocabulary.SlotOf(mlattr.RequestID)
+	slotCached    = vocabulary.SlotOf(mlattr.GenAICacheReadTokens)
+	slotCost      = vocabulary.SlotOf(mlattr.UsageCost)
+	slotFinish    = vocabulary.SlotOf(mlattr.GenAIFinishReasons)
+	slotTool      = vocabulary.SlotOf(mlattr.GenAIToolName)
+	slotResent    = vocabulary.SlotOf(mlattr.HTTPResendCount)
+)
+
+// serve adds to r.requests what the detectors of services need of a span: requests
+// to models and agents, calls of tools, steps of agents, and the ends of tasks.
+// Whether it is a request is known only later, as isCounted.
+func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
+	facts := &r.ofSpan
+	kind, tool := serving.Kind(0), ""
+	part, function := facts.Call()
+	switch {
+	case v.GenAIOperation == mlattr.OperationExecuteTool:
+		if tool = cmp.Or(facts.TextAt(slotTool), v.Function); tool == "" {
+			tool, _ = mlattr.ReadText(pcommon.NewValueStr(span.Name()))
+		}
+	case part == table.FunctionPart:
+		tool = v.Function
+	case part == table.WholeCall:
+		tool = cmp.Or(v.Function, function)
+	}
+	if tool != "" {
+		kind |= serving.Tool
+	} else if len(u.calls) > 0 {
+		// Whether it counts is known only later, as isCalled.
+		tool = u.calls[0].function
+		failed = failed || u.calls[0].result == resultError
+	}
+	if part == table.WholeCall {
+		kind |= serving.Call
+	}
+	if v.Role != "" && u.Operation != "" {
+		kind |= serving.Step
+	}
+	if n, ok := facts.IntAt(slotResent); ok && n > 0 {
+		kind |= serving.Resent
+	}
+	root := span.ParentSpanID().IsEmpty()
+	if root && v.OfModel() {
+		kind |= serving.Root
+	}
+	if u.kinds&isAgent != 0 || root && v.Role != "" && u.kinds&(isRequest|isUsage) == 0 {
+		kind |= serving.Agent
+	}
+	if kind == 0 && len(u.calls) == 0 && u.kinds&(isRequest|isUsage) == 0 {
+		return
+	}
+	if failed {
+		kind |= serving.Failed
+	}
+	r.requests = append(r.requests, serving.Unknown)
+	u.served = len(r.requests)
+	s := &r.requests[u.served-1]
+	s.Resource, s.Kind, s.Version, s.Tool = u.Source.Resource, kind, r.version, tool
+	s.Trace, s.Parent, s.Start, s.End = u.Trace, span.ParentSpanID(), u.start, u.end
+	s.Operation, s.Role = u.Operation, u.role
+	s.RequestID = facts.TextAt(slotRequestID)
+	if tool != "" {
+		s.Arguments = argumentsOf(r.spanAttrs)
+	}
+	s.Seconds, _, _ = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)
+	if u.kinds&(isRequest|isUsage) != 0 {
+		serveRequest(s, v, facts)
+		if u.cost != 0 {
+			s.Cost = r.costs[u.cost-1].Total()
+		}
+	}
+}
+
+// Served returns what the detectors of services need of the spans of the request. The
+// caller must not keep it.
+func (r *result) Served() []serving.Span {
+	n := 0
+	for i := range r.units {
+		u := &r.units[i]
+		if u.served == 0 {
+			continue
+		}
+		span := &r.requests[n]
+		if n++; n != u.served {
+			*span = r.requests[u.served-1] // those of spans that were delivered before are left out
+		}
+		if u.kinds&isCounted != 0 {
+			span.Kind |= serving.Request
+		}
+		if u.kinds&isCalled != 0 {
+			span.Kind |= serving.Tool | serving.Call
+		}
+	}
+	return r.requests[:n]
+}
+
+// serveRequest adds what is known about a request to a model.
+func serveRequest(s *serving.Span, v *values, facts *vocabulary.Facts) {
+	s.Model, s.Answered = v.Requested, v.Answered
+	if v.HasInput && v.Input >= 0 && v.Input <= mlattr.MaxCount {
+		s.Input = v.Input
+	}
+	if v.HasOutput && v.Output >= 0 && v.Output <= mlattr.MaxCount {
+		s.Output = v.Output
+	}
+	if n, ok := facts.IntAt(slotCached); ok && n <= mlattr.MaxCount {
+		s.Cached = n
+	}
+	if reason := facts.TextAt(slotFinish); reason != "" {
+		s.Kind |= serving.Finished
+		if mlattr.CutByLength(reason) {
+			s.Kind |= serving.Cut
+		}
+	}
+}
+
+var argumentsSeed = maphash.MakeSeed()
+
+// argumentsOf returns a hash of what a tool was called with, or 0 if the span does
+// not say it. The hash is not kept over restarts.
+func argumentsOf(attrs pcommon.Map) (hash uint64) {
+	for key, value := range attrs.All() {
+		if vocabulary.IsToolArguments(key) {
+			text, _ := mlattr.Text(value, maxArguments)
+			hash = hash*0x9e3779b97f4a7c15 ^ maphash.String(argumentsSeed, text)
+		}
+	}
+	return hash
+}
+
+// maxCost is the largest accepted cost of one request, in US dollars. It is far
+// above real ones.
+const maxCost = 1e6
+
+var (
+	slotUser       = vocabulary.SlotOf(mlattr.User)
+	slotInputCost  = vocabulary.SlotOf(mlattr.UsageInputCost)
+	slotOutputCost = vocabulary.SlotOf(mlattr.UsageOutputCost)
+)
+
+// requestCost is what a request costs, and who says so.
+type requestCost struct {
+	price.Cost
+	source, date string
+	// user is the hash of the user, or "".
+	user string
+}
+
+// readCost finds what a span's request costs: what the client states, else the
+// price of its tokens. The cost of a span with tokens counts as they do. Any other
+// counts if the span turns out to be a request.
+func (r *Reader) readCost(u *unit, v *values) {
+	counted := v.HasInput || v.HasOutput
+	if v.NotCounted || v.Side == mlattr.SideServer || !counted && u.kinds&isRequest == 0 {
+		return
+	}
+	c := requestCost{source: series.CostStated}
+	var known bool
+	if c.Cost, known = r.statedCost(); !known && counted {
+		if r.Prices == nil {
+			return
+		}
+		c.source, c.date = series.CostComputed, r.Prices.Date()
+		if c.Cost, known = r.computedCost(u, v); !known && v.Input+v.Output > 0 {
+			r.count(u, series.RequestsUnpriced, u.requestSource, 1, v.Model(), r.ofSpan.TextAt(slotProvider))
+		}
+	}
+	if !known {
+		return
+	}
+	c.user = r.user()
+	r.costs = append(r.costs, c)
+	u.cost = len(r.costs)
+	if counted {
+		r.addCost(u)
+	}
+}
+
+// statedCost returns the cost that the client states. One of 0 is not believed:
+// clients state it of models whose price they do not know.
+func (r *Reader) statedCost() (cost price.Cost, known bool) {
+	total := r.dollars(slotCost)
+	cost = price.Cost{Input: r.dollars(slotInputCost), Output: r.dollars(slotOutputCost)}
+	parts := cost.Input + cost.Output
+	switch {
+	case total == 0:
+	case parts > total*(1+1e-6):
+		// The parts are of something else.
+		cost = price.Cost{Other: total}
+	case parts < total*(1-1e-6):
+		cost.Other = total - parts
+	}
+	return cost, cost.Total() > 0
+}
+
+// dollars returns a stated cost, or 0.
+func (r *Reader) dollars(slot vocabulary.Slot) float64 {
+	cost, ok := r.ofSpan.DoubleAt(slot)
+	if !ok || cost == 0 {
+		return 0
+	}
+	if !(cost > 0 && cost <= maxCost) {
+		r.Skipped.OutOfRange++
+		return 0
+	}
+	return cost
+}
+
+// computedCost returns what the tokens of a request cost by the file of prices: by
+// the model that answered, else by the one that was asked for.
+func (r *Reader) computedCost(u *unit, v *values) (cost price.Cost, known bool) {
+	if v.Input > mlattr.MaxCount || v.Output > mlattr.MaxCount {
+		return price.Cost{}, false
+	}
+	usage := price.Usage{Input: v.Input, Output: v.Output}
+	usage.CacheRead, _ = r.ofSpan.IntAt(slotCached)
+	usage.CacheWrite, _ = r.ofSpan.IntAt(slotCacheWrite)
+	usage.Reasoning, _ = r.ofSpan.IntAt(slotReasoning)
+	at, provider := time.Unix(0, u.end), r.ofSpan.TextAt(slotProvider)
+	for _, model := range [...]string{v.Answered, v.Requested} {
+		if model != "" {
+			if cost, known = r.Prices.Find(provider, model, time.Unix(0, r.now)).Rate(usage, at); known {
+				break
+			}
+		}
+	}
+	if cost.Total() > maxCost {
+		r.Skipped.OutOfRange++
+		return price.Cost{}, false
+	}
+	return cost, known
+}
+
+// user returns the hash of the user of a span, or else of its resource.
+func (r *Reader) user() string {
+	for _, facts := range [...]*vocabulary.Facts{&r.ofSpan, &r.ofResource} {
+		// Another name than the canonical one has the user's own name.
+		if user := facts.At(slotUser); user != nil && user.Own && user.Text != "" {
+			return user.Text
+		}
+	}
+	return ""
+}
+
+// addCost adds the cost of a request.
+func (r *result) addCost(u *unit) {
+	c := &r.costs[u.cost-1]
+	for i, dollars := range [...]float64{c.Input, c.Output, c.Other} {
+		if dollars > 0 {
+			kind := [...]string{mlattr.TokenTypeInput, mlattr.TokenTypeOutput, series.CostOther}[i]
+			r.update(u, series.Cost, u.requestSource, kind, u.model, c.source, u.role, u.side, c.date).Value = dollars
+		}
+	}
+	if total := c.Total(); c.user != "" && total > 0 {
+		r.update(u, series.UserCost, u.requestSource, c.user, c.source).Value = total
+	}
+}
+
+// Names of the conventions that the vocabulary does not read.
+const (
+	attrServerAddress = "server.address"
+	attrServerPort    = "server.port"
+)
+
+var (
+	slotProvider   = vocabulary.SlotOf(mlattr.GenAIProviderName)
+	slotFirstChunk = vocabulary.SlotOf(mlattr.GenAITimeToFirstChunk)
+	slotLatency    = vocabulary.SlotOf(mlattr.Latency)
+	slotDecodeTime = vocabulary.SlotOf(mlattr.DecodeTime)
+	slotCacheWrite = vocabulary.SlotOf(mlattr.GenAICacheCreationTokens)
+	slotReasoning  = vocabulary.SlotOf(mlattr.GenAIReasoningTokens)
+)
+
+// genAICall is a request to a model in the terms of the conventions. Times are
+// in seconds, NaN if unknown.
+type genAICall struct {
+	// server reports whether the span is the server's.
+	server bool
+	// The labels of all metrics: operation, provider, requested model, port,
+	// answering model and address.
+	operation, provider, requested, port, answered, address string
+
+	duration, firstToken, perToken float64
+}
+
+// genAICallOf reads a span that is a request to a model by the conventions, or
+// a server's answer to one. It returns nil for other spans, and for roles that
+// estimate tokens and trainers that sample, which follow no convention.
+func genAICallOf(v *values, facts *vocabulary.Facts, span ptrace.Span) *genAICall {
+	server := v.Side == mlattr.SideServer || v.Side == "" && span.Kind() == ptrace.SpanKindServer
+	if v.NotCounted || v.NoRequest && !v.HasOutput || !vocabulary.AsksModel(v.GenAIOperation) && (!server || !v.HasOutput) {
+		return nil
+	}
+	c := &genAICall{
+		server:    server,
+		operation: v.GenAIOperation,
+		provider:  facts.TextAt(slotProvider),
+		requested: v.Requested,
+		answered:  v.Answered,
+	}
+	attrs := span.Attributes()
+	c.address = textOf(attrs, attrServerAddress)
+	if port, ok := attrs.Get(attrServerPort); ok {
+		c.port = readPort(port)
+	}
+	c.duration, c.firstToken, c.perToken = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)
+	return c
+}
+
+// textOf returns the text of an attribute, or "".
+func textOf(attrs pcommon.Map, key string) (text string) {
+	if v, ok := attrs.Get(key); ok {
+		text, _ = mlattr.ReadText(v)
+	}
+	return text
+}
+
+// readPort returns a port as text, or "" if the value is no port.
+func readPort(v pcommon.Value) string {
+	if n, ok := mlattr.ReadInt(v); ok && n > 0 && n < 1<<16 {
+		text, _ := mlattr.ReadText(pcommon.NewValueInt(n))
+		return text
+	}
+	return ""
+}
+
+// timesOf returns the duration of a request, the time to its first token, and
+// the time per further token. The producer's durations take precedence over the
+// span's. All are unknown if the first token came later than that, and the time per
+// token if there are no tokens.
+func timesOf(facts *vocabulary.Facts, start, end pcommon.Timestamp, v *values) (duration, firstToken, perToken float64) {
+	duration, firstToken, perToken = math.NaN(), math.NaN(), math.NaN()
+	if latency, ok := facts.DoubleAt(slotLatency); ok {
+		duration = latency
+	} else if end > start && start > 0 {
+		duration = float64(end-start) / 1e9
+	}
+	switch first, ok := facts.DoubleAt(slotFirstChunk); {
+	case !ok:
+	case first < duration:
+		firstToken = first
+	case first > duration:
+		duration = math.NaN() // the span ended when the stream began
+	}
+	if !v.HasOutput || v.Output < 2 || v.Output > mlattr.MaxCount {
+		return duration, firstToken, perToken
+	}
+	later := float64(v.Output - 1)
+	if decode, ok := facts.DoubleAt(slotDecodeTime); ok && decode > 0 {
+		perToken = decode / later
+	} else {
+		perToken = (duration - firstToken) / later
+	}
+	return duration, firstToken, perToken
+}
+
+// addGenAITokens adds the tokens of a request. The conventions define them for
+// the client's side only.
+func (r *result) addGenAITokens(u *unit, v *values) {
+	if u.genAI.server {
+		return
+	}
+	tokens := func(has bool, n int64, which string) {
+		if has && n <= mlattr.MaxCount {
+			r.updateGenAI(u, series.GenAITokenUsage, which).Value = float64(n)
+		}
+	}
+	tokens(v.HasInput, v.Input, mlattr.TokenTypeInput)
+	tokens(v.HasOutput, v.Output, mlattr.TokenTypeOutput)
+}
+
+// updateGenAI appends an update of a metric of the conventions. last is the value
+// of its last label, if that is one that only this metric has.
+func (r *result) updateGenAI(u *unit, id series.ID, last ...string) *streams.Update {
+	c := u.genAI
+	up := r.update(u, id, u.requestSource, c.operation, c.provider, c.requested, c.port, c.answered, c.address)
+	copy(up.Labels[len(series.All[id].Labels)-1:], last)
+	return up
+}
+
+// addGenAITimes adds the duration of a request, once if several spans record
+// it. The error type of a successful request is "".
+func (r *result) addGenAITimes(u *unit) {
+	c := u.genAI
+	if c == nil {
+		return
+	}
+	add := func(id series.ID, value float64, errorType ...string) {
+		if value >= 0 && !math.IsInf(value, 0) {
+			r.updateGenAI(u, id, errorType...).Value = value
+		}
+	}
+	if !c.server {
+		add(series.GenAIOperationDuration, c.duration, u.Failure)
+		return
+	}
+	add(series.GenAIServerDuration, c.duration, u.Failure)
+	if u.Failure == "" {
+		add(series.GenAITimeToFirstToken, c.firstToken)
+		add(series.GenAITimePerOutputToken, c.perToken)
+	}
+}

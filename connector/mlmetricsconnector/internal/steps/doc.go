@@ -1,3 +1,0 @@
-// Package steps counts training steps from the spans of optimizers and forward
-// passes, in whatever order these arrive.
-package steps
