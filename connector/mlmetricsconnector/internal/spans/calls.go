@@ -76,12 +76,11 @@ func (r *Reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool) {
 	if failed {
 		self.result = resultError
 	}
-	if p != table.NoCall {
-		var ok bool
-		if self.seconds[whole], ok = length(span); !ok {
-			p = table.NoCall
-			r.Skipped.OutOfRange++
-		}
+	if seconds, ok := length(span); ok {
+		self.seconds[whole] = seconds
+	} else if p != table.NoCall {
+		p = table.NoCall
+		r.Skipped.OutOfRange++
 	}
 	switch p {
 	case table.FunctionPart:

@@ -18,9 +18,6 @@ import (
 // rememberedTimes is how many spans are remembered whose children have arrived.
 const rememberedTimes = 16_384
 
-// moreTimes is for how many spans memory is added at least.
-const moreTimes = 256
-
 var slotQueueTime = vocabulary.SlotOf(mlattr.QueueTime)
 
 // times has the spans of a request whose time is divided.
@@ -57,15 +54,11 @@ func (r *Reader) addTimed(u *unit, v *values, span ptrace.Span) {
 	if !ok || seconds == 0 {
 		return
 	}
-	if len(r.timed) == cap(r.timed) {
-		r.timed = slices.Grow(r.timed, max(moreTimes, len(r.timed)))
-	}
-	r.timed = r.timed[:len(r.timed)+1]
+	t := next(&r.timed)
 	u.timed = len(r.timed)
-	t := &r.timed[u.timed-1]
 	t.trace, t.self, t.parent, t.start, t.end = r.hash, u.Self, u.Parent, span.StartTimestamp(), span.EndTimestamp()
 	t.Span = bound.Span{Seconds: seconds, Kind: kind, Utilization: r.Loads.Utilization(u.Source), Cores: r.cores}
-	t.ofModel, t.serves, t.again = isModelServer(v, span), serves, false
+	t.ofModel, t.serves, t.again = v.Side == mlattr.SideServer || span.Kind() == ptrace.SpanKindServer && asksModel(v), serves, false
 	if wait := r.ofSpan.At(slotQueueTime); wait != nil && !wait.NonFinite && !wait.Unreadable {
 		t.Queue = wait.Double
 	}
@@ -114,11 +107,6 @@ func asksModel(v *values) bool {
 	return v.HasInput || v.HasOutput || v.Phase == mlattr.PhaseSample || vocabulary.AsksModel(v.GenAIOperation)
 }
 
-// isModelServer reports whether a span is that of a model's server.
-func isModelServer(v *values, span ptrace.Span) bool {
-	return v.Side == mlattr.SideServer || span.Kind() == ptrace.SpanKindServer && asksModel(v)
-}
-
 // orderTimes orders the spans whose time is divided, children before their parents. It
 // leaves timedOrder empty if they are in such an order, as SDKs send them.
 func (r *times) orderTimes() {
@@ -131,7 +119,9 @@ func (r *times) orderTimes() {
 		t := &r.timed[i]
 		r.timedOrder = append(r.timedOrder, timedEnd{t.end, t.start, int32(i)}) // #nosec G115 -- spans of a request
 	}
-	slices.SortFunc(r.timedOrder, compareEnds)
+	slices.SortFunc(r.timedOrder, func(a, b timedEnd) int {
+		return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(b.start, a.start), cmp.Compare(a.at, b.at))
+	})
 }
 
 // childrenFirst reports whether the spans of each trace are in the order of their ends.
@@ -175,19 +165,6 @@ func (t *Tally) divideTimes(r *Reader) {
 	}
 }
 
-// compareEnds compares two spans of a request by their ends. SDKs send them in
-// this order.
-func compareEnds(a, b timedEnd) int {
-	switch {
-	case a.end != b.end:
-		return cmp.Compare(a.end, b.end)
-	case a.start != b.start:
-		return cmp.Compare(b.start, a.start)
-	default:
-		return int(a.at - b.at)
-	}
-}
-
 // divide divides the time of one span, after those below it.
 func (t *Tally) divide(one *timedSpan) {
 	if one.again {
@@ -211,10 +188,9 @@ func (t *Tally) divide(one *timedSpan) {
 
 // addTimes adds on what the time of a span was spent that is a call or request.
 func (r *Reader) addTimes(u *unit, library, function string) {
-	if u.timed == 0 {
-		return
+	if u.timed > 0 {
+		r.addCauses(u, library, function, &r.timed[u.timed-1].times)
 	}
-	r.addCauses(u, library, function, &r.timed[u.timed-1].times)
 }
 
 // addCallTimes does so for a call that a span records. What its client measured

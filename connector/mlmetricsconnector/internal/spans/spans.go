@@ -231,20 +231,30 @@ func (r *Reader) Reset() bool {
 	r.recordedCalls.reset()
 	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
 	r.source, r.hostSource, r.version = nil, nil, ""
-	clear(r.units)
-	clear(r.updates)
-	clear(r.requests)
-	clear(r.costs)
-	clear(r.chosen)
-	clear(r.shown)
 	r.result = result{
-		units: r.units[:0], updates: r.updates[:0], requests: r.requests[:0], costs: r.costs[:0],
-		chosen: r.chosen[:0], shown: r.shown[:0], candidates: r.candidates[:0],
+		units: empty(r.units), updates: empty(r.updates), requests: empty(r.requests), costs: empty(r.costs),
+		chosen: empty(r.chosen), shown: empty(r.shown), candidates: r.candidates[:0],
 	}
 	r.timed = r.timed[:0]
 	r.changes.reset()
 	r.sources.reset()
 	return true
+}
+
+// empty clears a list and keeps its memory.
+func empty[T any](list []T) []T {
+	clear(list)
+	return list[:0]
+}
+
+// next appends an element, which is as it was left.
+func next[T any](list *[]T) *T {
+	if n := len(*list); n < cap(*list) {
+		*list = (*list)[:n+1]
+	} else {
+		*list = append(*list, *new(T))
+	}
+	return &(*list)[len(*list)-1]
 }
 
 // Read reads the spans of a request. The Reader must be new or reset.
@@ -273,8 +283,7 @@ func (r *Reader) readResource(attrs pcommon.Map) {
 	r.program = program.Of(&r.ofResource, attrs)
 	r.per = perStepOf(&r.ofResource)
 	r.version = textOf(attrs, attrServiceVersion)
-	r.timing = timingHost
-	if v, ok := attrs.Get(series.Timing); ok && v.Str() == timingDevice {
+	if r.timing = timingHost; textOf(attrs, series.Timing) == timingDevice {
 		r.timing = timingDevice
 	}
 	r.source = r.sources.of(resource, program.RunOf(&r.ofResource))
@@ -292,7 +301,7 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 	}
 	root := r.mayEndProgram(span)
 	if r.ofSpan.Len() == 0 && r.ofSpan.Systems == 0 && span.Events().Len() == 0 && !root {
-		if end := (spanfact.End{}); !end.Failed(span) {
+		if !new(spanfact.End).Failed(span) {
 			return // nobody's span that says nothing
 		}
 	}
@@ -302,7 +311,7 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 	r.spanAttrs = span.Attributes()
 	r.recordedCalls.reset()
 	// Filled in place, because it is large.
-	u := r.unit()
+	u := next(&r.units) // Reset has left it empty
 	u.first, u.per = len(r.updates), r.per
 	u.Trace, u.span = span.TraceID(), span.SpanID()
 	if r.trace != u.Trace || r.hash == 0 {
@@ -381,17 +390,6 @@ func (r *resourceFacts) mayEndProgram(span ptrace.Span) bool {
 		r.source.Run.ID != "" && !r.program.OnDemand
 }
 
-// unit appends and returns an empty unit.
-func (r *result) unit() *unit {
-	n := len(r.units)
-	if n < cap(r.units) {
-		r.units = r.units[:n+1]
-	} else {
-		r.units = append(r.units, unit{})
-	}
-	return &r.units[n]
-}
-
 // addUsage adds the tokens and the token rate of a request.
 func (r *result) addUsage(u *unit, v *values) {
 	if v.NotCounted {
@@ -439,11 +437,9 @@ func (r *result) addGauges(u *unit, v *values, at int64) {
 
 // addCritical adds for how long a span decided when its trace ended.
 func (r *result) addCritical(u *unit, v *values) {
-	switch {
-	case v.critical == 0:
-	case v.critical < 0 || v.critical > mlattr.MaxCallTime:
+	if v.critical < 0 || v.critical > mlattr.MaxCallTime {
 		r.Skipped.OutOfRange++
-	default:
+	} else if v.critical > 0 {
 		r.update(u, series.CriticalPathTime, u.hostSource, v.Role, v.Phase, operationOf(v.Operation, v.GenAIOperation, "")).Value = v.critical
 	}
 }
@@ -503,13 +499,7 @@ func (r *result) update(u *unit, id series.ID, of *streams.Source, labels ...str
 	if series.All[id].NoRun {
 		of = u.hostSource
 	}
-	n := len(r.updates)
-	if n < cap(r.updates) {
-		r.updates = r.updates[:n+1] // reset has left it empty
-	} else {
-		r.updates = append(r.updates, streams.Update{})
-	}
-	up := &r.updates[n]
+	up := next(&r.updates) // Reset has left it empty
 	up.Source, up.Series, up.At = of, id, u.end
 	up.Trace, up.Span = u.Trace, u.span
 	copy(up.Labels[:], labels)

@@ -85,9 +85,9 @@ func (c *stepCount) forward(u *unit) (more int64) {
 func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
 	if u.Time.End <= 0 {
 		if counted {
-			return 1
+			more = 1
 		}
-		return 0
+		return more
 	}
 	c.turnTo(u)
 	sequence := c.ofRoots
