@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -20,7 +21,8 @@ const (
 type saying struct {
 	at    time.Time
 	value float64
-	// words is a hash of the words, without their figures, and of where the problem is.
+	// words is a hash of the words, without their figures, and of where the problem is and
+	// what to look at.
 	words uint64
 }
 
@@ -30,7 +32,8 @@ var wordsSeed = maphash.MakeSeed()
 func (e *Entry) say(now time.Time) saying {
 	var hash maphash.Hash
 	hash.SetSeed(wordsSeed)
-	for _, text := range [...]string{e.Rank, e.Host, e.GPU} {
+	facts := [...]string{e.Rank, e.Host, e.GPU, strconv.FormatInt(e.PID, 10), strconv.Itoa(e.Recovery), strconv.Itoa(len(e.Held))}
+	for _, text := range facts {
 		_, _ = hash.WriteString(text)
 		_ = hash.WriteByte(0)
 	}

@@ -41,6 +41,8 @@ func TestUpdates(t *testing.T) {
 	assert.True(t, settle(time.Minute))
 	p.Rank = "13"
 	assert.True(t, settle(time.Minute), "another rank")
+	p.PID = 4242
+	assert.True(t, settle(time.Minute), "a process is known")
 	p.Evidence, p.Evident = []string{"nothing"}, now
 	assert.False(t, settle(3*time.Minute), "it is stale")
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
@@ -116,14 +115,14 @@ type Event struct {
 // when it becomes stale and when it ends.
 type Record struct {
 	ID, Kind string
-	Severity mlattr.Severity
 	Onset    time.Time
+	// Updated reports whether only the evidence of a problem that lasts has changed.
+	Updated bool
 	// Stale is when the newest evidence arrived of a problem that lasts without new
 	// Evidence, zero for others. Ended is when the problem ended, zero while it lasts,
 	// and EndReason a value of mlattr.ProblemEndReason.
 	Stale, Ended time.Time
 	EndReason    string
-	Text         string
 	// Service, Run, Host and GPU are what has the problem: service.name,
 	// ml.run.id, host.name and hw.id.
 	Service, Run, Host, GPU string

@@ -42,7 +42,7 @@ func readChange(resource pcommon.Map, record plog.LogRecord) input.Event {
 // readProblem reads a record of ml_metrics about a problem. It reads no command: the
 // names in one would be those that clients have sent, and it is copied to a shell.
 func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
-	r := &input.Record{Text: sentence(record.Body())}
+	r := new(input.Record)
 	e := input.Event{Time: at(record), Problem: r}
 	e.Namespace, r.Service = programOf(resource)
 	r.Onset = e.Time
@@ -106,6 +106,8 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 		}
 	}
 	switch state {
+	case mlattr.ProblemUpdated:
+		r.Updated = true
 	case mlattr.ProblemStale:
 		r.Stale = evident
 	case mlattr.ProblemEnded:

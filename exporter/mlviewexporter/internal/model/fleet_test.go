@@ -362,6 +362,9 @@ func TestRecordsOfAFleet(t *testing.T) {
 	f.from("gw-2", series.Problem, f.seconds(), "", api.LooksHung)
 	record("gw-1's", false, "rank 0 waits")
 	record("gw-2's", false, "rank 3 waits")
+	f.ApplyEvents([]input.Event{{Time: f.now, Problem: &input.Record{
+		ID: "gw-1's", Kind: api.LooksHung, Service: "trainer", Run: "r", Onset: f.now, Evidence: []string{"rank 0 waits on"}, Updated: true,
+	}}})
 	record("gw-1's", true, "")
 	change(-2 * time.Hour)
 	change(-time.Minute)

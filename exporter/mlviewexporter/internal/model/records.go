@@ -79,6 +79,9 @@ func (s *problems) noteRecord(r *input.Record, namespace string, now time.Time) 
 		}
 		return
 	}
+	if r.Updated && known != nil && known.ID != r.ID {
+		return // another collector knows it better
+	}
 	if known == nil && len(s.records) >= maxRecords {
 		s.limits.Drop("problems")
 		return
@@ -97,7 +100,7 @@ type record struct {
 // newRecord returns a copy of a record that shares no memory, with bounded texts.
 func newRecord(r *input.Record, namespace string) *record {
 	own := record{Record: *r, Namespace: strings.Clone(kept.Cut(namespace, kept.MaxNoted))}
-	for _, text := range [...]*string{&own.ID, &own.Kind, &own.Text, &own.Service, &own.Run, &own.Host, &own.GPU, &own.Unit, &own.Cause} {
+	for _, text := range [...]*string{&own.ID, &own.Kind, &own.Service, &own.Run, &own.Host, &own.GPU, &own.Unit, &own.Cause} {
 		*text = strings.Clone(kept.Cut(*text, kept.MaxNoted))
 	}
 	own.EndReason = strings.Clone(kept.Cut(own.EndReason, kept.MaxLabel))

@@ -194,7 +194,7 @@ func TestRecordsAreBounded(t *testing.T) {
 	before := heap()
 	for i := range 6000 {
 		w.record(input.Record{
-			ID: long, Kind: api.Slow, Service: "s" + strconv.Itoa(i), Run: "r", Next: long, Text: long,
+			ID: long, Kind: api.Slow, Service: "s" + strconv.Itoa(i), Run: "r", Next: long,
 			Evidence: many[:1], Before: many, Excluded: many[:1],
 		})
 		w.change(api.Change{Kind: "version", Service: "s" + strconv.Itoa(i), To: long, Text: long})
