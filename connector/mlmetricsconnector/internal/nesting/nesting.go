@@ -56,9 +56,7 @@ type Candidate struct {
 }
 
 // nested reports whether a nesting rule applies to the candidate.
-func (c *Candidate) nested() bool {
-	return c.Self.Known() && c.Parent.Known() && c.Self != c.Parent
-}
+func (c *Candidate) nested() bool { return c.Self.Known() && c.Parent.Known() && c.Self != c.Parent }
 
 // mark is what is remembered about a span.
 type mark uint8
@@ -91,19 +89,13 @@ type Chains struct {
 const maxKept = 8192
 
 // New returns Chains that remember at least size spans.
-func New(size int) *Chains {
-	return &Chains{marks: NewRecent(size), parents: make(map[Key]Key)}
-}
+func New(size int) *Chains { return &Chains{marks: NewRecent(size), parents: make(map[Key]Key)} }
 
 // Has reports whether a mark is remembered about a span.
-func (n *Chains) Has(of Key, m mark) bool {
-	return mark(n.marks.get(of))&m != 0
-}
+func (n *Chains) Has(of Key, m mark) bool { return mark(n.marks.get(of))&m != 0 }
 
 // Set adds a mark to a span.
-func (n *Chains) Set(of Key, m mark) {
-	n.marks.Add(of, uint8(m))
-}
+func (n *Chains) Set(of Key, m mark) { n.marks.Add(of, uint8(m)) }
 
 // Verdict is the decision about a candidate.
 type Verdict uint8

@@ -63,6 +63,4 @@ func hasWords(text, part string) bool {
 	return false
 }
 
-func isWord(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z'
-}
+func isWord(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' }

@@ -391,9 +391,6 @@ func median(values []float64) float64 {
 }
 
 func mean(values []float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
 	sum := 0.0
 	for _, value := range values {
 		sum += value

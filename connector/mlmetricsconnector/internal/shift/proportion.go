@@ -117,9 +117,7 @@ func versionOf(end int64) uint8 { return uint8(end >> versionBits & (Versions - 
 func timeOf(end int64) time.Time { return time.Unix(0, end&^outcomeBits) }
 
 // at returns the entry before age others.
-func (p *Proportion) at(age int) int64 {
-	return p.ends[(p.oldest+len(p.ends)-1-age)%len(p.ends)]
-}
+func (p *Proportion) at(age int) int64 { return p.ends[(p.oldest+len(p.ends)-1-age)%len(p.ends)] }
 
 // Find returns the proportions, and whether they have shifted by a rule. While they
 // have, what is recent is so at the newest outcome: without others nothing shows that

@@ -75,13 +75,11 @@ func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err erro
 		f.expired = f.expired[:0]
 		b = f.newBuilder(now)
 	}
-	f.copies.expiration, f.copies.now = f.Store.limits.Expiration, now
-	f.copies.initialZero, f.copies.evicted = f.InitialZero, evicted
+	f.copies.expiration, f.copies.now, f.copies.evicted, f.copies.initialZero = f.Store.limits.Expiration, now, evicted, f.InitialZero
 	if f.Last {
 		f.copies.initialZero = 0
 	}
-	f.copies.held = f.Store.runs.held()
-	f.copies.silences = f.Store.silences.all(f.Store.limits.Expiration, now)
+	f.copies.held, f.copies.silences = f.Store.runs.held(), f.Store.silences.all(f.Store.limits.Expiration, now)
 	for i := range f.Store.shards {
 		for from, more := 0, true; more; from += chunk {
 			more = f.copies.take(&f.Store.shards[i], from)
@@ -151,31 +149,23 @@ func (c *copies) take(sh *shard, from int) (more bool) {
 			st.shown = c.now
 		}
 		copied := *st
-		if c.initialZero > 0 && st.addsUp() && c.now.Sub(st.shown) < c.initialZero {
-			// The exemplars are kept for the value.
-			c.streams = append(c.streams, c.zero(copied))
-			continue
-		}
 		// A growing slice does not move what earlier slices point to.
 		first := len(c.buckets)
 		c.buckets = append(c.buckets, st.buckets...)
 		copied.buckets = c.buckets[first:]
-		first = len(c.exemplars)
-		c.exemplars = append(c.exemplars, st.exemplars...)
-		copied.exemplars = c.exemplars[first:]
-		st.exemplars = st.exemplars[:0]
+		if c.initialZero > 0 && st.addsUp() && c.now.Sub(st.shown) < c.initialZero {
+			// The exemplars are kept for the value.
+			copied.count, copied.value, copied.exemplars = 0, 0, nil
+			clear(copied.buckets)
+		} else {
+			first = len(c.exemplars)
+			c.exemplars = append(c.exemplars, st.exemplars...)
+			copied.exemplars = c.exemplars[first:]
+			st.exemplars = st.exemplars[:0]
+		}
 		c.streams = append(c.streams, copied)
 	}
 	return to < len(sh.list)
-}
-
-// zero returns a copy of a stream with a count of zero.
-func (c *copies) zero(copied stream) stream {
-	copied.count, copied.value, copied.exemplars = 0, 0, nil
-	first := len(c.buckets)
-	c.buckets = append(c.buckets, make([]uint64, len(copied.buckets))...)
-	copied.buckets = c.buckets[first:]
-	return copied
 }
 
 // over reports whether a stream has ended.

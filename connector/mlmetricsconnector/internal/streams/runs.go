@@ -124,8 +124,8 @@ func (r *runs) evict(now time.Time) bool {
 	}
 	leave := share.Leaving(items, int64(len(keys)/16+1))
 	if !slices.ContainsFunc(leave, func(i int) bool { return !r.seen[keys[i]].again }) {
-		for i := range keys {
-			leave = append(leave, len(keys)-1-i)
+		for i := range slices.Backward(keys) {
+			leave = append(leave, i)
 		}
 	}
 	for _, i := range leave {
@@ -167,12 +167,9 @@ func (l *liveRun) class(now time.Time) int {
 func (r *runs) held() map[RunKey]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var held map[RunKey]bool
+	held := make(map[RunKey]bool)
 	for key, run := range r.seen {
 		if run.held {
-			if held == nil {
-				held = make(map[RunKey]bool)
-			}
 			held[key] = true
 		}
 	}
@@ -188,11 +185,7 @@ func (r *runs) expire(expiration time.Duration, now time.Time) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for key, run := range r.seen {
-		if !run.held && now.Sub(run.updated) > expiration {
-			delete(r.seen, key)
-		}
-	}
+	maps.DeleteFunc(r.seen, func(_ RunKey, run *liveRun) bool { return !run.held && now.Sub(run.updated) > expiration })
 }
 
 func (r *runs) len() int64 {

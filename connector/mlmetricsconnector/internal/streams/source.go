@@ -164,22 +164,18 @@ func (s *Silences) all(expiration time.Duration, now time.Time) map[Resource]*Se
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all map[Resource]*Set
+	all := make(map[Resource]*Set)
 	for resource, known := range s.set {
-		sends, some := *known.sends, false
+		sends := *known.sends
 		for id := range sends {
 			sends[id] = sends[id] && (expiration <= 0 || now.Sub(known.heard[id]) <= expiration)
-			some = some || sends[id]
 		}
-		if !some {
+		if sends == (Set{}) {
 			delete(s.set, resource)
 			continue
 		}
 		if sends != *known.sends {
 			known.sends = &sends
-		}
-		if all == nil {
-			all = make(map[Resource]*Set)
 		}
 		all[resource] = known.sends
 	}

@@ -125,12 +125,8 @@ func (st *stream) reset() {
 
 // addsUp reports whether a stream grows from zero.
 func (st *stream) addsUp() bool {
-	switch series.All[st.series].Kind {
-	case series.Counter, series.Total, series.Histogram:
-		return true
-	default:
-		return false
-	}
+	kind := series.All[st.series].Kind
+	return kind == series.Counter || kind == series.Total || kind == series.Histogram
 }
 
 // show keeps the span of u as an exemplar: it replaces that of the same bucket,
