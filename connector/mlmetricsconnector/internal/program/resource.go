@@ -122,3 +122,11 @@ func IDOf(attrs pcommon.Map, key string) string {
 	}
 	return ""
 }
+
+// TextOf returns the text of an attribute, or "".
+func TextOf(attrs pcommon.Map, key string) (text string) {
+	if v, ok := attrs.Get(key); ok {
+		text, _ = mlattr.ReadText(v)
+	}
+	return text
+}

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
@@ -327,20 +328,12 @@ func genAICallOf(v *values, facts *vocabulary.Facts, span ptrace.Span) *genAICal
 		answered:  v.Answered,
 	}
 	attrs := span.Attributes()
-	c.address = textOf(attrs, attrServerAddress)
+	c.address = program.TextOf(attrs, attrServerAddress)
 	if port, ok := attrs.Get(attrServerPort); ok {
 		c.port = readPort(port)
 	}
 	c.duration, c.firstToken, c.perToken = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)
 	return c
-}
-
-// textOf returns the text of an attribute, or "".
-func textOf(attrs pcommon.Map, key string) (text string) {
-	if v, ok := attrs.Get(key); ok {
-		text, _ = mlattr.ReadText(v)
-	}
-	return text
 }
 
 // readPort returns a port as text, or "" if the value is no port.

@@ -10,8 +10,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/nesting"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/observed"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/processes"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
@@ -91,7 +93,7 @@ type unit struct {
 
 // indexes are those of what belongs to a unit, plus one, or 0.
 type indexes struct {
-	// timed is in times.timed, cost in result.costs what the request costs, and served in
+	// timed is in times, cost in result.costs what the request costs, and served in
 	// result.requests what the detectors of services need.
 	timed, cost, served int
 }
@@ -145,12 +147,12 @@ type Reader struct {
 
 	resourceFacts
 	spanFacts
-	times
+	times bound.Batch
 	result
 
 	sources sources
 	// changes are what the spans show of changes.
-	changes observer
+	changes observed.Values
 }
 
 // resourceFacts is what the current resource says.
@@ -208,7 +210,7 @@ const maxKept = 8192
 
 // New returns a Reader.
 func New(options Options) *Reader {
-	return &Reader{Options: options, vocabulary: vocabulary.Default(), times: times{lastOfTrace: make(map[nesting.Trace]int32)}}
+	return &Reader{Options: options, vocabulary: vocabulary.Default()}
 }
 
 // Updates returns what the spans change of series. The caller must not keep it.
@@ -235,8 +237,8 @@ func (r *Reader) Reset() bool {
 		units: empty(r.units), updates: empty(r.updates), requests: empty(r.requests), costs: empty(r.costs),
 		chosen: empty(r.chosen), shown: empty(r.shown), candidates: r.candidates[:0],
 	}
-	r.timed = r.timed[:0]
-	r.changes.reset()
+	r.times.Reset()
+	r.changes.Reset()
 	r.sources.reset()
 	return true
 }
@@ -260,7 +262,7 @@ func next[T any](list *[]T) *T {
 // Read reads the spans of a request. The Reader must be new or reset.
 func (r *Reader) Read(td ptrace.Traces, of Request) {
 	r.Request, r.now = of, of.Now.UnixNano()
-	r.sources.from, r.changes.history = of.From, of.History
+	r.sources.from, r.changes.History = of.From, of.History
 	for _, rs := range td.ResourceSpans().All() {
 		r.readResource(rs.Resource().Attributes())
 		for _, ss := range rs.ScopeSpans().All() {
@@ -270,9 +272,7 @@ func (r *Reader) Read(td ptrace.Traces, of Request) {
 			}
 		}
 	}
-	if r.History != nil {
-		r.History.See(r.changes.seen, of.Now)
-	}
+	r.changes.Pass(of.Now)
 }
 
 func (r *Reader) readResource(attrs pcommon.Map) {
@@ -282,14 +282,14 @@ func (r *Reader) readResource(attrs pcommon.Map) {
 	r.Skipped.Repaired += repaired
 	r.program = program.Of(&r.ofResource, attrs)
 	r.per = perStepOf(&r.ofResource)
-	r.version = textOf(attrs, attrServiceVersion)
-	if r.timing = timingHost; textOf(attrs, series.Timing) == timingDevice {
+	r.version = program.TextOf(attrs, attrServiceVersion)
+	if r.timing = timingHost; program.TextOf(attrs, series.Timing) == timingDevice {
 		r.timing = timingDevice
 	}
 	r.source = r.sources.of(resource, program.RunOf(&r.ofResource))
 	r.hostSource = r.sources.of(resource, streams.Run{Host: r.source.Run.Host})
 	r.cores = r.Loads.CoresOf(attrs, resource)
-	r.changes.resource(attrs, r.source, &r.ofResource)
+	r.changes.Resource(attrs, r.source, &r.ofResource)
 }
 
 // readSpan appends a unit if the span has anything to count or show.
@@ -342,7 +342,7 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 	r.addCalls(u, v, span, callFailed)
 	if v.Request(event) {
 		u.kinds |= isRequest
-		r.changes.request(r.spanAttrs, u.requestSource, v)
+		r.changes.Request(r.spanAttrs, u.requestSource.Resource, v.Requested, v.Answered)
 	}
 	if v.GenAIOperation == mlattr.OperationInvokeAgent {
 		u.kinds |= isAgent

@@ -45,11 +45,11 @@ func NewTally() *Tally {
 // Settle removes from r the spans that were delivered before, adds the others'
 // counts to r.updates, and returns the number of spans removed.
 func (t *Tally) Settle(r *Reader) (duplicates int64) {
-	r.orderTimes()
+	r.times.Order()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	duplicates = t.removeDelivered(r)
-	t.divideTimes(r)
+	t.below.Divide(&r.times)
 	t.countSteps(r)
 	t.countSamples(r)
 	t.countRequests(r)
@@ -68,7 +68,7 @@ func (t *Tally) removeDelivered(r *Reader) (duplicates int64) {
 		if u.Self.Known() && t.delivered.Add(u.delivery, 1) != 0 {
 			duplicates++
 			if u.timed > 0 {
-				r.timed[u.timed-1].again = true
+				r.times.At(u.timed - 1).Again = true
 			}
 			continue
 		}

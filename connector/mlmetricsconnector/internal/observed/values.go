@@ -1,4 +1,5 @@
-package spans
+// Package observed reads what resources and requests show of changes.
+package observed
 
 import (
 	"cmp"
@@ -6,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -31,11 +33,11 @@ const (
 // composedSeed makes hashes unpredictable for those who send what is hashed.
 var composedSeed = maphash.MakeSeed()
 
-// observer collects the values of a request that may be changes. The zero observer
-// collects nothing.
-type observer struct {
-	// history is nil if nobody wants to know of changes.
-	history *change.History
+// Values are those of one request that may be changes. The zero Values collects nothing.
+// It is not safe for concurrent use.
+type Values struct {
+	// History gets the values, and is nil if nobody wants to know of changes.
+	History *change.History
 	seen    []change.Observation
 	// first is the index of the first value of the current resource.
 	first int
@@ -44,14 +46,21 @@ type observer struct {
 	composed map[uint64]string
 }
 
-// reset forgets all values and keeps the memory.
-func (o *observer) reset() {
+// Reset forgets all values and keeps the memory.
+func (o *Values) Reset() {
 	clear(o.seen)
-	o.seen, o.first, o.history = o.seen[:0], 0, nil
+	o.seen, o.first, o.History = o.seen[:0], 0, nil
+}
+
+// Pass passes the values, which were seen at now, to the History.
+func (o *Values) Pass(now time.Time) {
+	if o.History != nil {
+		o.History.See(o.seen, now)
+	}
 }
 
 // add adds a value of the current resource, unless it is there.
-func (o *observer) add(value change.Observation) {
+func (o *Values) add(value change.Observation) {
 	if value.Value == "" || value.Value == mlattr.Other || len(o.seen)-o.first >= maxObservations {
 		return
 	}
@@ -60,10 +69,10 @@ func (o *observer) add(value change.Observation) {
 	}
 }
 
-// resource adds what a resource shows. run is the run of the resource, whose id may
+// Resource adds what a resource shows. run is the run of the resource, whose id may
 // be empty.
-func (o *observer) resource(attrs pcommon.Map, source *streams.Source, facts *vocabulary.Facts) {
-	if o.history == nil {
+func (o *Values) Resource(attrs pcommon.Map, source *streams.Source, facts *vocabulary.Facts) {
+	if o.History == nil {
 		return
 	}
 	o.first = len(o.seen)
@@ -98,26 +107,27 @@ func (o *observer) resource(attrs pcommon.Map, source *streams.Source, facts *vo
 	}
 }
 
-// request adds what a request to a model shows.
-func (o *observer) request(attrs pcommon.Map, source *streams.Source, v *values) {
-	if o.history == nil || source.Resource.Service == mlattr.Other {
+// Request adds what a request to a model shows: the model that was asked for, and the one that
+// answered.
+func (o *Values) Request(attrs pcommon.Map, of streams.Resource, requested, answered string) {
+	if o.History == nil || of.Service == mlattr.Other {
 		return
 	}
-	service := change.Subject{Resource: source.Resource}
-	o.add(change.Observation{Of: service, Kind: mlattr.ChangeModel, Value: v.Requested})
-	if v.Answered != "" && v.Requested != "" {
-		o.add(change.Observation{Of: service, Kind: mlattr.ChangeAnsweringModel, Name: v.Requested, Value: v.Answered})
+	service := change.Subject{Resource: of}
+	o.add(change.Observation{Of: service, Kind: mlattr.ChangeModel, Value: requested})
+	if answered != "" && requested != "" {
+		o.add(change.Observation{Of: service, Kind: mlattr.ChangeAnsweringModel, Name: requested, Value: answered})
 	}
 	for key, value := range attrs.All() {
-		if of := vocabulary.ChangeKeyOf(key); of != nil && mlattr.Secret(of.Kind) {
-			o.attribute(of, value, attrs, source.Resource, "")
+		if is := vocabulary.ChangeKeyOf(key); is != nil && mlattr.Secret(is.Kind) {
+			o.attribute(is, value, attrs, of, "")
 		}
 	}
 }
 
 // attribute adds the value of one attribute. Settings of a run are its own, all
 // else is of the program.
-func (o *observer) attribute(of *table.ChangeKey, v pcommon.Value, attrs pcommon.Map, resource streams.Resource, run string) {
+func (o *Values) attribute(of *table.ChangeKey, v pcommon.Value, attrs pcommon.Map, resource streams.Resource, run string) {
 	one := change.Observation{Of: change.Subject{Resource: resource}, Run: run, Kind: of.Kind, Name: of.Name}
 	switch {
 	case mlattr.Secret(of.Kind):
@@ -127,7 +137,7 @@ func (o *observer) attribute(of *table.ChangeKey, v pcommon.Value, attrs pcommon
 		}
 	case of.Kind == mlattr.ChangeFramework:
 		if of.NameKey != "" {
-			one.Name = cmp.Or(textOf(attrs, of.NameKey), one.Name)
+			one.Name = cmp.Or(program.TextOf(attrs, of.NameKey), one.Name)
 		}
 		version, _ := mlattr.ReadText(v)
 		one.Value = o.joined(one.Name, " ", version)
@@ -138,7 +148,7 @@ func (o *observer) attribute(of *table.ChangeKey, v pcommon.Value, attrs pcommon
 }
 
 // image names the image of a container: its name, its tag and its id.
-func (o *observer) image(attrs pcommon.Map) string {
+func (o *Values) image(attrs pcommon.Map) string {
 	var name, tag, id string
 	for key, v := range attrs.All() {
 		of := vocabulary.ChangeKeyOf(key)
@@ -161,7 +171,7 @@ func (o *observer) image(attrs pcommon.Map) string {
 }
 
 // joined returns a+separator+b, or one of them if the other is empty.
-func (o *observer) joined(a, separator, b string) string {
+func (o *Values) joined(a, separator, b string) string {
 	switch {
 	case a == "":
 		return b
@@ -176,7 +186,7 @@ func (o *observer) joined(a, separator, b string) string {
 }
 
 // hashed returns the keyed hash of a value.
-func (o *observer) hashed(v pcommon.Value) string {
+func (o *Values) hashed(v pcommon.Value) string {
 	text, sum := "", uint64(0)
 	switch v.Type() {
 	case pcommon.ValueTypeInt:
@@ -199,11 +209,11 @@ func (o *observer) hashed(v pcommon.Value) string {
 	if text == "" {
 		text, _ = mlattr.Text(v, maxHashed)
 	}
-	return o.compose(sum, o.history.Hash(text))
+	return o.compose(sum, o.History.Hash(text))
 }
 
 // compose keeps a text for its hash.
-func (o *observer) compose(sum uint64, text string) string {
+func (o *Values) compose(sum uint64, text string) string {
 	if o.composed == nil || len(o.composed) >= maxComposed {
 		o.composed = make(map[uint64]string)
 	}
