@@ -14,7 +14,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/points"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -46,7 +45,7 @@ func gauges(t *testing.T, md pmetric.Metrics, name string) (values map[string]fl
 					if p.Flags().NoRecordedValue() {
 						ended = append(ended, key)
 					} else {
-						values[key] = points.Number(p)
+						values[key], _ = mlattr.Number(p)
 					}
 				}
 			}

@@ -17,6 +17,21 @@ func NumberPoints(m pmetric.Metric) pmetric.NumberDataPointSlice {
 	}
 }
 
+// Number returns the value of a point, and false if it has none.
+func Number(point pmetric.NumberDataPoint) (number float64, ok bool) {
+	if point.Flags().NoRecordedValue() {
+		return 0, false
+	}
+	switch point.ValueType() {
+	case pmetric.NumberDataPointValueTypeInt:
+		return float64(point.IntValue()), true
+	case pmetric.NumberDataPointValueTypeDouble:
+		return point.DoubleValue(), true
+	default:
+		return 0, false
+	}
+}
+
 // EachPoint calls see with the attributes and the exemplars of each point of a metric,
 // whatever its type. Points of a summary have no exemplars.
 func EachPoint(m pmetric.Metric, see func(attributes pcommon.Map, exemplars pmetric.ExemplarSlice)) {

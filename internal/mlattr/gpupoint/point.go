@@ -142,7 +142,7 @@ func Points(m pmetric.Metric, resource *Device) iter.Seq2[*Point, pcommon.Map] {
 		}
 		var p Point
 		for _, point := range mlattr.NumberPoints(m).All() {
-			value, ok := number(point)
+			value, ok := mlattr.Number(point)
 			if !ok {
 				continue
 			}
@@ -160,20 +160,5 @@ func Points(m pmetric.Metric, resource *Device) iter.Seq2[*Point, pcommon.Map] {
 				return
 			}
 		}
-	}
-}
-
-// number returns the value of a point, and false if it has none.
-func number(point pmetric.NumberDataPoint) (float64, bool) {
-	if point.Flags().NoRecordedValue() {
-		return 0, false
-	}
-	switch point.ValueType() {
-	case pmetric.NumberDataPointValueTypeInt:
-		return float64(point.IntValue()), true
-	case pmetric.NumberDataPointValueTypeDouble:
-		return point.DoubleValue(), true
-	default:
-		return 0, false
 	}
 }

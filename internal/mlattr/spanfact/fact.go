@@ -102,6 +102,10 @@ func (s *Fact) OfModel() bool {
 // Usage reports whether the span reports tokens of a request of its own.
 func (s *Fact) Usage() bool { return (s.HasInput || s.HasOutput) && !s.NotCounted && !s.NoRequest }
 
+// InChain reports whether the span is a request to a model or reports the tokens of one. Of
+// a chain of such spans, where each lies directly below the next, the lowest is the request.
+func (s *Fact) InChain(event table.EventKind) bool { return s.Usage() || s.Request(event) }
+
 // Request reports whether the span is a request to a model by what it states, whether
 // it reports tokens or not. The span may represent an event of that kind. Of a chain of
 // such spans one counts.

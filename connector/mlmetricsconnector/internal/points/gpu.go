@@ -86,18 +86,6 @@ func (s *Seen) noteReading(key gpus.Key, p *gpupoint.Point, r gpus.Reading) {
 	}
 }
 
-// Number returns the value of a point.
-func Number(point pmetric.NumberDataPoint) float64 {
-	switch point.ValueType() {
-	case pmetric.NumberDataPointValueTypeInt:
-		return float64(point.IntValue())
-	case pmetric.NumberDataPointValueTypeDouble:
-		return point.DoubleValue()
-	default:
-		return 0
-	}
-}
-
 // seeDriver notes the version of the driver of a host's GPUs. It ignores resources of
 // single GPUs, which several collectors may get, each some of them.
 func seeDriver(history *change.History, resource pcommon.Map, now time.Time) {

@@ -33,10 +33,11 @@ func (s *Seen) noteCPU(m pmetric.Metric, attrs pcommon.Map, resource streams.Res
 	}
 	sum, at, known := 0.0, now, false
 	for _, point := range mlattr.NumberPoints(m).All() {
-		if point.Flags().NoRecordedValue() || !computes(point.Attributes()) {
+		number, ok := mlattr.Number(point)
+		if !ok || !computes(point.Attributes()) {
 			continue
 		}
-		sum, known = sum+Number(point), true
+		sum, known = sum+number, true
 		if point.Timestamp() != 0 {
 			at = point.Timestamp().AsTime()
 		}
@@ -94,7 +95,8 @@ func (p *trainingPoints) read(known vocabulary.System, m pmetric.Metric) {
 	case meaning.Instrument != table.Histogram:
 		point.Delta = m.Type() == pmetric.MetricTypeSum && m.Sum().AggregationTemporality() == pmetric.AggregationTemporalityDelta
 		for _, one := range mlattr.NumberPoints(m).All() {
-			add(one.Flags(), one.Timestamp(), Number(one), 0)
+			number, _ := mlattr.Number(one)
+			add(one.Flags(), one.Timestamp(), number, 0)
 			if meaning.Instrument == table.Gauge {
 				break // the others are of other things
 			}

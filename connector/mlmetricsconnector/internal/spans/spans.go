@@ -395,10 +395,10 @@ func (r *result) addUsage(u *unit, v *values) {
 	if v.NotCounted {
 		return
 	}
+	if v.Usage() {
+		u.kinds |= isUsage
+	}
 	add := func(kind string, tokens int64, has bool) {
-		if has && !v.NoRequest {
-			u.kinds |= isUsage
-		}
 		switch {
 		case !has:
 		case tokens > mlattr.MaxCount:

@@ -73,9 +73,8 @@ type Span struct {
 	// neither is usable. Queue and Serialize are NaN if unknown.
 	Duration, Queue, Serialize float64
 
-	// Request reports whether the span is a request to a model, Usage whether it
-	// reports tokens.
-	Request, Usage bool
+	// Request reports whether the span is a request to a model, or reports the tokens of one.
+	Request bool
 	// FirstToken, in seconds, and Decode, in tokens per second, are NaN if
 	// unknown. DecodeBasis is the ml.throughput.basis of Decode.
 	FirstToken, Decode float64

@@ -193,8 +193,7 @@ func (r *spanReader) readSpan(known vocabulary.System, span ptrace.Span) {
 	if in.Failed {
 		readFailure(in, &v.End, span)
 	}
-	in.Usage, in.Request = v.Usage(), v.Request(event)
-	if in.Request || in.Usage {
+	if in.Request = v.InChain(event); in.Request {
 		readRequest(in, span.Attributes())
 	}
 }

@@ -48,7 +48,7 @@ func TestNumbersThatOverflow(t *testing.T) {
 		}
 		w.span(func(in *input.Span) {
 			in.Duration, in.Queue, in.FirstToken, in.Decode, in.Cached = value, value, value, value, value
-			in.Call, in.Request, in.Usage = input.WholeCall, true, true
+			in.Call, in.Request = input.WholeCall, true
 			in.Start, in.End = math.MinInt64, math.MaxInt64
 		})
 		s := w.state()

@@ -323,7 +323,7 @@ func (s *Models) Prune(within time.Duration, now time.Time) {
 // that report one request, the lowest counts.
 func (s *Models) NoteParents(spans []input.Span) {
 	for i := range spans {
-		if in := &spans[i]; in.Request || in.Usage {
+		if in := &spans[i]; in.Request {
 			s.parents.Note(in)
 		}
 	}
@@ -331,7 +331,7 @@ func (s *Models) NoteParents(spans []input.Span) {
 
 // IsRequest reports whether a span is a request that no span below reports.
 func (s *Models) IsRequest(in *input.Span) bool {
-	return (in.Request || in.Usage) && !s.parents.Has(in)
+	return in.Request && !s.parents.Has(in)
 }
 
 const (
