@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/checkpoints"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ending"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
@@ -46,7 +45,7 @@ type clock struct {
 	// ended is the end of the latest span of a whole training, or 0.
 	ended int64
 	// ending is what the spans say about the end of the program.
-	ending ending.Ending
+	ending ending
 	// forgotten reports whether the clock was removed; holders must look up
 	// another one.
 	forgotten bool
@@ -106,7 +105,7 @@ func (c *clock) observe(s *Span, now time.Time) (updates []streams.Update, live 
 		c.since = now
 	}
 	c.arrive(now)
-	c.ending.See(s.ending(), c.worked)
+	c.ending.see(s, c.worked)
 	if s.EndsRun {
 		c.ended = max(c.ended, s.Time.End)
 		return updates, true
@@ -136,7 +135,7 @@ func (c *clock) observe(s *Span, now time.Time) (updates []streams.Update, live 
 func (c *clock) root(s *Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ending.See(s.ending(), c.worked)
+	c.ending.see(s, c.worked)
 }
 
 // begin begins so many attempts, and returns the update that counts them. The first
@@ -224,7 +223,7 @@ func (c *clock) observeSpan(span wallclock.Span, rises bool, now time.Time) {
 // restart begins a new attempt.
 func (c *clock) restart() {
 	c.Restart(c.over(), &c.totals)
-	c.settled, c.ended, c.ending = 0, 0, ending.Ending{}
+	c.settled, c.ended, c.ending = 0, 0, ending{}
 	c.rework.restart()
 	c.warmup, c.pause = warmupSteps, 0
 }
@@ -277,7 +276,7 @@ func (c *clock) advance(limits Timeouts, held gpus.Held, now time.Time, last boo
 		c.tookGPUs, c.warmup = held.Since, warmupSteps
 	}
 	state := c.stateAsOf(limits, held, now)
-	if state.Over() && c.ending.Closed(c.worked) && c.silent(now) {
+	if state.Over() && c.ending.isClosed(c.worked) && c.silent(now) {
 		c.ended = max(c.ended, c.worked) // later work is another attempt
 	}
 	if last || until == c.settled && (state.Over() || c.quiet(now)) {
@@ -300,7 +299,7 @@ func (c *clock) report(state State, now time.Time) Rank {
 		attempt: c.attempt, spent: c.spent, clock: c,
 	}
 	if state == Failed {
-		rank.Failure.Class, rank.Failure.Operation, _ = c.ending.Failed(c.worked, c.ended)
+		rank.Failure.Class, rank.Failure.Operation, _ = c.ending.failed(c.worked, c.ended)
 	}
 	if load, timed := c.phases.Typical(int(wallclock.DataLoad)); timed {
 		rank.Load = &load

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/checkpoints"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ending"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
@@ -155,7 +154,7 @@ func (c *clock) state(limits Timeouts, held gpus.Held, now time.Time) State {
 	again := held.Again.After(c.arrived)
 	switch {
 	case c.over(), c.left(held, now):
-		if _, _, failed := c.ending.Failed(c.worked, c.ended); failed {
+		if _, _, failed := c.ending.failed(c.worked, c.ended); failed {
 			return Failed
 		}
 		return Ended
@@ -208,10 +207,10 @@ func (c *clock) left(held gpus.Held, now time.Time) bool {
 	switch {
 	case held.Now || c.program.OnDemand || c.worked == 0:
 		return false
-	case c.ending.Closed(c.worked):
+	case c.ending.isClosed(c.worked):
 		return c.quiet(now)
 	}
-	_, _, failed := c.ending.Failed(c.worked, c.ended)
+	_, _, failed := c.ending.failed(c.worked, c.ended)
 	return (failed || held.Released) && c.silent(now)
 }
 
@@ -281,12 +280,4 @@ func (s *Span) sign() sign {
 		of.trace = s.Trace
 	}
 	return of
-}
-
-// ending returns what the span says about the end of its program.
-func (s *Span) ending() *ending.Span {
-	return &ending.Span{
-		Trace: s.Trace, Start: s.Time.Start, End: s.Time.End, Root: s.Root, Work: s.works(), Train: s.EndsRun,
-		Failure: s.Failure, Operation: s.Operation,
-	}
 }

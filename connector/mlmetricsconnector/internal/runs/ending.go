@@ -1,0 +1,77 @@
+package runs
+
+import "strings"
+
+// leastWork is the number of spans of work that a root contains which closes the
+// program: the root of a single step is followed by others.
+const leastWork = 2
+
+// failedSpan is a span that failed, by the client's clock.
+type failedSpan struct {
+	Failure
+	trace      [16]byte
+	start, end int64
+}
+
+// ending is what the spans of one rank say about its end. The zero value is ready.
+type ending struct {
+	// trace is that of the newest work, from the earliest start of work in it, and
+	// works their number.
+	trace [16]byte
+	from  int64
+	works int
+	// closed is the end of the newest root around all work of its trace, 0 if none,
+	// and reopened reports whether work came after one: then roots say nothing, as
+	// those of epochs.
+	closed   int64
+	reopened bool
+	// failure is the newest failed span of work, of the training or around all work.
+	failure failedSpan
+}
+
+// see adds a span. worked is the end of the newest work before it.
+func (e *ending) see(s *Span, worked int64) {
+	work := s.works()
+	closes := s.Root && !work && !s.EndsRun && e.works >= leastWork && s.Trace == e.trace && s.Time.Start <= e.from && s.Time.End >= worked
+	switch {
+	case work:
+		if s.Trace != e.trace {
+			e.trace, e.from, e.works = s.Trace, s.Time.Start, 0
+		}
+		e.works, e.from = e.works+1, min(e.from, s.Time.Start)
+		e.reopened = e.reopened || e.closed > 0 && s.Time.Start >= e.closed
+	case closes:
+		e.closed = s.Time.End
+	case !s.EndsRun:
+		return
+	}
+	if s.Failure == "" || s.Time.End < e.failure.end {
+		return
+	}
+	if around := e.failure.Class != "" && s.Trace == e.failure.trace && s.Time.Start <= e.failure.start; around && e.failure.end >= worked {
+		// The error left the span inside, which knows it best.
+		e.failure.start, e.failure.end = s.Time.Start, s.Time.End
+		return
+	}
+	e.failure = failedSpan{Failure{strings.Clone(s.Failure), strings.Clone(s.Operation)}, s.Trace, s.Time.Start, s.Time.End}
+}
+
+// isClosed reports whether a root around all work has ended after worked, the end of the
+// newest work.
+func (e *ending) isClosed(worked int64) bool {
+	return e.closed > 0 && e.closed >= worked && (!e.reopened || e.failure.end >= e.closed)
+}
+
+// failed returns the class of the error with which the program ended, and the
+// operation that failed. worked is the end of the newest work, and trained that of the
+// training, 0 if unknown. ok is false if the last span did not fail.
+func (e *ending) failed(worked, trained int64) (class, operation string, ok bool) {
+	last := max(worked, trained)
+	if e.isClosed(worked) {
+		last = max(last, e.closed)
+	}
+	if e.failure.Class == "" || e.failure.end < last {
+		return "", "", false
+	}
+	return e.failure.Class, e.failure.Operation, true
+}
