@@ -130,3 +130,12 @@ func MakeList[T any](list *[]T) {
 		*list = []T{}
 	}
 }
+
+// Limited returns the first rows of a list, and counts the others as hidden.
+func Limited[T any](state *State, list string, rows []T, limit int) []T {
+	if more := len(rows) - limit; more > 0 {
+		state.Collector.Hidden[list] += more
+		return rows[:limit]
+	}
+	return rows
+}

@@ -40,8 +40,8 @@ type Sender struct {
 type Senders struct {
 	texts  *kept.Texts
 	limits *limits.Counts
-	// left is called with a collector that leaves the page.
-	left func(one *Sender, now time.Time)
+	// Left is called with a collector that leaves the page.
+	Left func(one *Sender, now time.Time)
 
 	All map[string]*Sender
 	// leaving are the silent ones.
@@ -49,8 +49,8 @@ type Senders struct {
 }
 
 // NewSenders returns no collectors.
-func NewSenders(texts *kept.Texts, limits *limits.Counts, left func(one *Sender, now time.Time)) *Senders {
-	return &Senders{texts: texts, limits: limits, left: left, All: make(map[string]*Sender)}
+func NewSenders(texts *kept.Texts, limits *limits.Counts) *Senders {
+	return &Senders{texts: texts, limits: limits, All: make(map[string]*Sender)}
 }
 
 // maxSenders limits the collectors that are told apart. Others count as one.
@@ -117,7 +117,7 @@ func (s *Senders) replace(now time.Time) bool {
 func (s *Senders) forget(one *Sender, now time.Time) {
 	one.Forgotten = true
 	delete(s.All, one.ID)
-	s.left(one, now)
+	s.Left(one, now)
 }
 
 // SeeAgain notes that a collector has sent data again, and returns it: it may have left

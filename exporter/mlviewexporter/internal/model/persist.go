@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/changes"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/failures"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/problems"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
 )
@@ -31,7 +31,7 @@ type exported struct {
 	Services []serving.SavedService `json:"services,omitempty"`
 	Runs     []runs.SavedRun        `json:"runs,omitempty"`
 	Good     []*runs.GoodRun        `json:"good,omitempty"`
-	Records  []*record              `json:"records,omitempty"`
+	Records  []*problems.Record     `json:"records,omitempty"`
 	Resolved []api.Need             `json:"resolved,omitempty"`
 }
 
@@ -58,8 +58,8 @@ func (e *exported) halve() {
 	e.Runs = newerHalf(e.Runs, func(a, b runs.SavedRun) int { return a.LastSeen.Compare(b.LastSeen) })
 	e.Good = newerHalf(e.Good, func(a, b *runs.GoodRun) int { return a.Ended.Compare(b.Ended) })
 	e.Failures = newerHalf(e.Failures, func(a, b api.Failure) int { return failures.LastSeen(&a).Compare(failures.LastSeen(&b)) })
-	e.Records = newerHalf(e.Records, func(a, b *record) int { return a.Onset.Compare(b.Onset) })
-	e.Resolved = newerHalf(e.Resolved, compareEnds)
+	e.Records = newerHalf(e.Records, func(a, b *problems.Record) int { return a.Onset.Compare(b.Onset) })
+	e.Resolved = newerHalf(e.Resolved, problems.CompareEnds)
 	e.Changes = newerHalf(e.Changes, func(a, b api.Change) int { return a.Time.Compare(b.Time) })
 	e.Marks = newerHalf(e.Marks, func(a, b changes.RunMark) int { return a.Time.Compare(b.Time) })
 	e.sort()
@@ -73,7 +73,8 @@ func newerHalf[T any](all []T, compare func(a, b T) int) []T {
 func (s *Store) export() exported {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := exported{Version: exportVersion, Failures: s.failures.Saved(), Services: s.services.Saved(), Changes: slices.Clone(s.changes.All), Marks: slices.Clone(s.changes.Marks), Runs: s.runs.Saved(), Good: slices.Clone(s.runs.Good), Records: slices.Collect(maps.Values(s.problems.records)), Resolved: slices.Clone(s.problems.resolved.all)}
+	out := exported{Version: exportVersion, Failures: s.failures.Saved(), Services: s.services.Saved(), Changes: slices.Clone(s.changes.All), Marks: slices.Clone(s.changes.Marks), Runs: s.runs.Saved(), Good: slices.Clone(s.runs.Good)}
+	out.Records, out.Resolved = s.problems.Saved()
 	out.sort()
 	return out
 }
@@ -81,7 +82,7 @@ func (s *Store) export() exported {
 // sort orders the lists, so that what has not changed is written the same.
 func (e *exported) sort() {
 	slices.SortFunc(e.Failures, func(a, b api.Failure) int { return cmp.Compare(a.Key, b.Key) })
-	slices.SortFunc(e.Records, func(a, b *record) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Run, b.Run)) })
+	slices.SortFunc(e.Records, func(a, b *problems.Record) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Run, b.Run)) })
 	slices.SortFunc(e.Services, func(a, b serving.SavedService) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -110,8 +111,7 @@ func (s *Store) Import(data []byte) error {
 	defer s.mu.Unlock()
 	s.changes.Restore(in.Changes, in.Marks, recent)
 	s.runs.Good.Restore(in.Good, recent)
-	s.problems.restore(in.Records, recent, now)
-	s.problems.resolved.restore(in.Resolved, now)
+	s.problems.Restore(in.Records, in.Resolved, recent, now)
 	s.failures.Restore(in.Failures, recent)
 	for _, of := range in.Services {
 		if recent(of.LastSeen) {

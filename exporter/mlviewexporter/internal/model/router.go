@@ -8,6 +8,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/problems"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
@@ -18,7 +19,7 @@ import (
 // router passes what is received to the owners that it concerns.
 type router struct {
 	*owners
-	problems *problems
+	problems *problems.Set
 	missing  *missing
 	pools    map[poolID]*pool
 	// arrived is when data of a host, a client or a GPU last came: what ml_metrics
@@ -122,7 +123,7 @@ func (s *router) update(one *series.Stream, u *series.Update, again bool, now ti
 	}
 	switch {
 	case one.Series == series.Problem && changed:
-		s.problems.noteProblem(one)
+		s.problems.Mark(one)
 	case one.Series == series.HostLastData || one.Series == series.RunLastData:
 		s.tell(one, now)
 	case changed && one.Series.Counts() && s.settings.Fleet:
@@ -197,7 +198,7 @@ func (s *router) attach(one *series.Stream, p *series.Point, now time.Time) bool
 		}
 		one.Owner = pool
 	case series.OfProblem:
-		return s.problems.add(one, now)
+		return s.problems.Add(one, now)
 	case series.OfGPU:
 		g := s.gpus.Of(p, now)
 		if g == nil || !add(&g.Group, gpus.MaxStreamsOfGPU, "series of one GPU") {
@@ -257,7 +258,7 @@ func (s *router) event(e *input.Event, now time.Time) {
 		s.changes.Note(e.Change, run, now)
 	}
 	if e.Problem != nil {
-		s.problems.noteRecord(e.Problem, e.Namespace, now)
+		s.problems.Note(e.Problem, e.Namespace, now)
 	}
 	if e.Failure != nil {
 		s.failures.Record(e.Failure, now)

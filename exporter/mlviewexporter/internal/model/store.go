@@ -16,11 +16,11 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/limits"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/problems"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/traces"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -63,11 +63,8 @@ type owners struct {
 func NewStore(settings input.Settings) *Store {
 	settings = settings.WithDefaults()
 	o := &owners{settings: settings, texts: kept.NewTexts(settings.Content), limits: limits.New(), streams: series.NewTable()}
-	all := newProblems(o)
 	o.hosts = fleet.NewHosts(o.texts)
-	o.senders = fleet.NewSenders(o.texts, o.limits, func(one *fleet.Sender, now time.Time) {
-		all.silences.end(one, &all.resolved, mlattr.ProblemNoEvidence, now)
-	})
+	o.senders = fleet.NewSenders(o.texts, o.limits)
 	o.changes = changes.New(settings, o.texts)
 	o.gpus = gpus.New(settings, o.texts, o.limits, o.streams)
 	o.services = serving.NewServices(o.texts, o.limits)
@@ -76,6 +73,10 @@ func NewStore(settings input.Settings) *Store {
 	o.calls = calls.New(settings, o.texts)
 	o.failures = failures.New(settings, o.texts, o.limits)
 	o.traces = traces.New(settings, o.texts)
+	all := problems.New(problems.Subjects{
+		Fleet: settings.Fleet, Texts: o.texts, Limits: o.limits, Streams: o.streams, Hosts: o.hosts, Senders: o.senders,
+		Runs: o.runs, GPUs: o.gpus, Services: o.services, Failures: o.failures, Changes: o.changes,
+	})
 	lacks := &missing{owners: o, reported: make(map[string][]api.Missing)}
 	return &Store{started: settings.Now(), router: router{owners: o, problems: all, missing: lacks, pools: make(map[poolID]*pool)}}
 }
@@ -285,16 +286,16 @@ func (s *Store) takeState(now time.Time) *api.State {
 	s.runs.HoldGPUs(now)
 	state := &api.State{Version: api.SchemaVersion, Time: now.UTC(), Collector: s.collector(now)}
 	state.GPUs = s.gpus.Rows(s.runs.Holder, now)
-	state.Failures = limited(state, "failures", s.failures.Rows("", s.runs.KeyOf, s.services.Simulated, now), failures.MaxFailures)
+	state.Failures = api.Limited(state, "failures", s.failures.Rows("", s.runs.KeyOf, s.services.Simulated, now), failures.MaxFailures)
 	state.Collectors = s.senders.Rows(now)
-	state.Needs = s.problems.needRows(state, now)
-	state.Resolved = s.problems.resolved.rows(state, now)
+	state.Needs = s.problems.Rows(state, now)
+	state.Resolved = s.problems.Resolved(state, now)
 	state.Runs = s.runs.Rows(now)
 	state.Calls = s.calls.Rows("", s.services.CallTimes(now), s.services.Simulated)
 	state.Pools = s.poolRows(now)
 	state.Models = s.models.Rows(now)
 	state.Changes = s.changes.Rows()
-	countGPUs(state)
+	gpus.Count(state)
 	for i := range state.Runs {
 		state.Collector.Simulated = state.Collector.Simulated || state.Runs[i].Simulated
 	}
@@ -322,15 +323,6 @@ func (s *Store) collector(now time.Time) api.Collector {
 		c.Links = map[string]string{"jaeger": s.settings.JaegerURL}
 	}
 	return c
-}
-
-// limited returns the first rows of a list, and counts the others as hidden.
-func limited[T any](state *api.State, list string, rows []T, limit int) []T {
-	if more := len(rows) - limit; more > 0 {
-		state.Collector.Hidden[list] += more
-		return rows[:limit]
-	}
-	return rows
 }
 
 // Run returns the detail of the run with a key. It is kept as long as the State and
@@ -386,7 +378,7 @@ func (s *Store) prune(now time.Time) {
 	s.pruned = now
 	history := s.settings.History
 	s.runs.Prune(now)
-	s.gpus.Prune(s.problems.prune(now), now)
+	s.gpus.Prune(s.problems.Prune(now), now)
 	s.models.Prune(history, now)
 	for id, p := range s.pools {
 		if p.DropGone(s.streams, now); len(p.Streams) == 0 {

@@ -1,4 +1,4 @@
-package model
+package problems
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 
 // addEvidence says what ml_metrics has concluded of a problem, and with it what only the
 // page has: the errors of GPUs' drivers, and failures with their reproductions.
-func (s *problems) addEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
+func (s *Set) addEvidence(state *api.State, n *api.Need, p *problem, now time.Time) {
 	if p.record == nil {
 		n.Next = "Nothing else is known until its log record arrives: one comes when its evidence changes. ml_view needs the logs of ml_metrics, too."
 	} else {
@@ -30,7 +30,7 @@ func (s *problems) addEvidence(state *api.State, n *api.Need, p *problem, now ti
 		if len(p.gpus) == 0 {
 			return
 		}
-		if xid := s.gpus.XIDs[p.gpus[0].Ref]; xid != nil {
+		if xid := s.GPUs.XIDs[p.gpus[0].Ref]; xid != nil {
 			n.Say("%s at %s", strings.TrimSpace("XID "+xid.Code+" "+xid.Message), words.Clock(xid.Time, now))
 		}
 	case api.RestartLoop:
@@ -42,7 +42,7 @@ func (s *problems) addEvidence(state *api.State, n *api.Need, p *problem, now ti
 			}
 		}
 	case api.Failing:
-		if of := s.services.All[p.service]; of != nil {
+		if of := s.Services.All[p.service]; of != nil {
 			if recent, usual := of.ErrorRatios(now); recent != nil {
 				n.Value, n.Usual, n.Unit = recent, usual, "1"
 			}
@@ -53,7 +53,7 @@ func (s *problems) addEvidence(state *api.State, n *api.Need, p *problem, now ti
 
 // command returns the command for what a record says to do next, of numbers and an id: the
 // names in the text are those that clients have sent, and a command is copied to a shell.
-func command(r *record) string {
+func command(r *Record) string {
 	switch {
 	case r.PID > 0:
 		return "py-spy dump --pid " + strconv.FormatInt(r.PID, 10)
@@ -89,7 +89,7 @@ const maxClasses = 4
 
 // addFailures names the failures of a service since the onset, and says what to do about
 // the most frequent ones.
-func (s *problems) addFailures(state *api.State, n *api.Need, since time.Time) {
+func (s *Set) addFailures(state *api.State, n *api.Need, since time.Time) {
 	type group struct {
 		*api.Failure
 		n int64
@@ -97,7 +97,7 @@ func (s *problems) addFailures(state *api.State, n *api.Need, since time.Time) {
 	var groups []group
 	for i := range state.Failures {
 		f := &state.Failures[i]
-		if count := s.failures.Since(f, since.Add(-arrivalTolerance)); f.Service == n.Service && count > 0 {
+		if count := s.Failures.Since(f, since.Add(-arrivalTolerance)); f.Service == n.Service && count > 0 {
 			groups = append(groups, group{f, count})
 		}
 	}

@@ -1,4 +1,4 @@
-package model
+package problems
 
 import (
 	"slices"
@@ -48,10 +48,10 @@ const (
 	maxPhrases, maxHeld = 16, 64
 )
 
-// noteRecord keeps what ml_metrics says of a problem until it ends. A problem that is
+// Note keeps what ml_metrics says of a problem until it ends. A problem that is
 // only a mark becomes a moment on the curves of its run. Nobody is asked to act on a
 // problem in shadow.
-func (s *problems) noteRecord(r *input.Record, namespace string, now time.Time) {
+func (s *Set) Note(r *input.Record, namespace string, now time.Time) {
 	kind, ok := mlattr.ProblemNamed(r.Kind)
 	if !ok || r.Shadow {
 		return
@@ -70,11 +70,11 @@ func (s *problems) noteRecord(r *input.Record, namespace string, now time.Time) 
 		for one := range s.open {
 			if one.Old(now) && recordIDOfStream(one) == id {
 				delete(s.open, one)
-				s.streams.Remove(one)
+				s.Streams.Remove(one)
 			}
 		}
 		// Another collector may have begun one of the same kind meanwhile.
-		if known != nil && (!s.settings.Fleet || known.ID == r.ID) {
+		if known != nil && (!s.Fleet || known.ID == r.ID) {
 			delete(s.records, id)
 		}
 		return
@@ -83,23 +83,23 @@ func (s *problems) noteRecord(r *input.Record, namespace string, now time.Time) 
 		return // another collector knows it better
 	}
 	if known == nil && len(s.records) >= maxRecords {
-		s.limits.Drop("problems")
+		s.Limits.Drop("problems")
 		return
 	}
 	own := newRecord(r, namespace)
 	own.Onset, own.Stale = kept.Earlier(own.Onset, now), kept.Earlier(own.Stale, now)
-	s.records[recordIDOf(kind, s.texts.Of(own.Namespace), own.Service, own.Run, own.Host, own.GPU)] = own
+	s.records[recordIDOf(kind, s.Texts.Of(own.Namespace), own.Service, own.Run, own.Host, own.GPU)] = own
 }
 
-// record is what ml_metrics says of a problem, and the service.namespace of its program.
-type record struct {
+// Record is what ml_metrics says of a problem, and the service.namespace of its program.
+type Record struct {
 	input.Record
 	Namespace string
 }
 
 // newRecord returns a copy of a record that shares no memory, with bounded texts.
-func newRecord(r *input.Record, namespace string) *record {
-	own := record{Record: *r, Namespace: strings.Clone(kept.Cut(namespace, kept.MaxNoted))}
+func newRecord(r *input.Record, namespace string) *Record {
+	own := Record{Record: *r, Namespace: strings.Clone(kept.Cut(namespace, kept.MaxNoted))}
 	for _, text := range [...]*string{&own.ID, &own.Kind, &own.Service, &own.Run, &own.Host, &own.GPU, &own.Unit, &own.Cause} {
 		*text = strings.Clone(kept.Cut(*text, kept.MaxNoted))
 	}
@@ -113,20 +113,6 @@ func newRecord(r *input.Record, namespace string) *record {
 	return &own
 }
 
-// restore adds the records of problems that Export has written, until others come.
-func (s *problems) restore(all []*record, recent func(time.Time) bool, now time.Time) {
-	for _, r := range all {
-		if r == nil || !recent(r.Onset) || urgency(r.Kind) < 0 {
-			continue
-		}
-		kind, _ := mlattr.ProblemNamed(r.Kind)
-		if id := recordIDOf(kind, r.Namespace, r.Service, r.Run, r.Host, r.GPU); s.records[id] == nil {
-			r.Ended = time.Time{}
-			s.noteRecord(&r.Record, r.Namespace, now)
-		}
-	}
-}
-
 // clones returns copies of at most so many texts that share no memory, of bounded length.
 func clones(texts []string, limit int) []string {
 	all := slices.Clone(texts[:min(len(texts), limit)])
@@ -138,30 +124,30 @@ func clones(texts []string, limit int) []string {
 
 // markRecord adds a problem that is only a mark to the curves of its run. That of a
 // service without a run is listed with the changes.
-func (s *problems) markRecord(r *input.Record, title, namespace string, now time.Time) {
-	of := s.runs.Find(namespace, r.Service, r.Run, r.Host)
+func (s *Set) markRecord(r *input.Record, title, namespace string, now time.Time) {
+	of := s.Runs.Find(namespace, r.Service, r.Run, r.Host)
 	text := title
 	if len(r.Evidence) > 0 {
 		text += ": " + kept.Cut(r.Evidence[0], kept.MaxNoted)
 	}
 	if of == nil {
 		if r.Run == "" && r.Service != "" {
-			s.changes.Note(&api.Change{Time: r.Onset, Kind: r.Kind, Service: r.Service, Text: text}, "", now)
+			s.Changes.Note(&api.Change{Time: r.Onset, Kind: r.Kind, Service: r.Service, Text: text}, "", now)
 		}
 		return
 	}
-	s.changes.Mark(of.Key, api.Mark{Time: kept.Earlier(r.Onset, now).UTC(), Kind: s.texts.Of(r.Kind), Text: text})
+	s.Changes.Mark(of.Key, api.Mark{Time: kept.Earlier(r.Onset, now).UTC(), Kind: s.Texts.Of(r.Kind), Text: text})
 }
 
 // beforeProblem returns the changes before a problem: those that its record names,
 // else those that the page knows.
-func (s *problems) beforeProblem(p *problem, n *api.Need) []api.Change {
+func (s *Set) beforeProblem(p *problem, n *api.Need) []api.Change {
 	if p.record == nil || len(p.record.Before) == 0 {
 		hosts := map[string]bool{p.host: p.host != ""}
 		if p.run != nil {
 			hosts = p.run.Hosts
 		}
-		return s.changes.Before(p.since, n.Service, n.Run, hosts)
+		return s.Changes.Before(p.since, n.Service, n.Run, hosts)
 	}
 	rows := []api.Change{}
 	for _, phrase := range p.record.Before {
@@ -171,7 +157,7 @@ func (s *problems) beforeProblem(p *problem, n *api.Need) []api.Change {
 			continue
 		}
 		c := api.Change{Key: api.Key("change", n.Key, stamp, text), Time: at.UTC(), Service: n.Service, Text: text}
-		for _, known := range s.changes.All {
+		for _, known := range s.Changes.All {
 			if known.Text == text && known.Time.Sub(at).Abs() < 2*time.Second {
 				c = known
 			}

@@ -1,4 +1,4 @@
-package model
+package problems
 
 import (
 	"cmp"
@@ -39,7 +39,7 @@ type problem struct {
 	// host is the host that has the problem, record what ml_metrics has said of it,
 	// nil if that has not arrived; ids are those of all records of joined problems.
 	host   string
-	record *record
+	record *Record
 	ids    []string
 	// stale is when the newest evidence arrived, zero if there is new one.
 	stale time.Time
@@ -47,7 +47,7 @@ type problem struct {
 
 // problemOf returns the problem of a stream. ok is false for a kind that nobody
 // has defined, and without a subject.
-func (s *problems) problemOf(one *series.Stream, now time.Time) (p problem, ok bool) {
+func (s *Set) problemOf(one *series.Stream, now time.Time) (p problem, ok bool) {
 	l := &one.Labels
 	since, ok := series.Unix(one.Value)
 	if !ok || urgency(l.Own[0]) < 0 {
@@ -65,10 +65,10 @@ func (s *problems) problemOf(one *series.Stream, now time.Time) (p problem, ok b
 }
 
 // problemAt returns a problem of a kind with what the page knows of what has it.
-func (s *problems) problemAt(kind string, l *series.Labels, since time.Time) problem {
+func (s *Set) problemAt(kind string, l *series.Labels, since time.Time) problem {
 	p := problem{kind: kind, since: since, runID: l.Run, service: serving.ServiceID{Namespace: l.Namespace, Name: l.Service}}
-	p.run = s.runs.Find(l.Namespace, l.Service, l.Run, l.Host)
-	if g := s.gpus.All[gpus.Ref{Host: l.Host, ID: l.GPU}]; g != nil && l.GPU != "" {
+	p.run = s.Runs.Find(l.Namespace, l.Service, l.Run, l.Host)
+	if g := s.GPUs.All[gpus.Ref{Host: l.Host, ID: l.GPU}]; g != nil && l.GPU != "" {
 		p.gpus, p.onsets = []*gpus.GPU{g}, []time.Time{p.since}
 	}
 	if l.GPU == "" {
@@ -81,8 +81,8 @@ func (s *problems) problemAt(kind string, l *series.Labels, since time.Time) pro
 }
 
 // heldOn adds the GPUs that the run of the problem, or anybody, held on its host.
-func (s *problems) heldOn(p *problem) {
-	for _, g := range s.gpus.All {
+func (s *Set) heldOn(p *problem) {
+	for _, g := range s.GPUs.All {
 		if g.Host == p.host && slices.ContainsFunc(g.Workloads(g.LastSeen), func(one *series.Stream) bool { return p.runID == "" || one.Labels.Run == p.runID }) {
 			p.gpus, p.onsets = append(p.gpus, g), append(p.onsets, p.since)
 		}
@@ -92,8 +92,8 @@ func (s *problems) heldOn(p *problem) {
 
 // heard reports whether the host that is silent to the collector of the problem sends
 // something to another one.
-func (s *problems) heard(p *problem, now time.Time) bool {
-	return p.kind == api.HostSilent && s.hosts.Reporting(p.host, now)
+func (s *Set) heard(p *problem, now time.Time) bool {
+	return p.kind == api.HostSilent && s.Hosts.Reporting(p.host, now)
 }
 
 // outdated reports whether another collector than that of the stream has newer evidence
@@ -104,15 +104,15 @@ func (p *problem) outdated(one *series.Stream) bool {
 }
 
 // known reports whether the page has what a problem is about.
-func (s *problems) known(one *series.Stream) bool {
+func (s *Set) known(one *series.Stream) bool {
 	p, ok := s.problemOf(one, one.At)
-	return ok && (p.run != nil || len(p.gpus) > 0 || s.services.All[p.service] != nil && p.runID == "" && one.Labels.GPU == "" || p.host != "" && s.hosts.All[p.host] != nil)
+	return ok && (p.run != nil || len(p.gpus) > 0 || s.Services.All[p.service] != nil && p.runID == "" && one.Labels.GPU == "" || p.host != "" && s.Hosts.All[p.host] != nil)
 }
 
-// add adds the problem of a stream, and reports whether there is room for it.
-func (s *problems) add(one *series.Stream, now time.Time) bool {
+// Add adds the problem of a stream, and reports whether there is room for it.
+func (s *Set) Add(one *series.Stream, now time.Time) bool {
 	if len(s.open) >= maxProblems && !s.replaceProblem(one, now) {
-		s.limits.Drop("problems")
+		s.Limits.Drop("problems")
 		return false
 	}
 	s.open[one] = true
@@ -121,7 +121,7 @@ func (s *problems) add(one *series.Stream, now time.Time) bool {
 
 // replaceProblem removes a problem of something that the page does not know, or whose
 // sender is silent, for one of something that it knows.
-func (s *problems) replaceProblem(by *series.Stream, now time.Time) bool {
+func (s *Set) replaceProblem(by *series.Stream, now time.Time) bool {
 	// Its value comes later.
 	if !s.known(&series.Stream{Key: by.Key, Value: 1}) || now.Sub(s.full).Abs() < limits.SearchAgain {
 		return false
@@ -129,7 +129,7 @@ func (s *problems) replaceProblem(by *series.Stream, now time.Time) bool {
 	for one := range s.open {
 		if !s.known(one) || one.Old(now) {
 			delete(s.open, one)
-			s.streams.Remove(one)
+			s.Streams.Remove(one)
 			return true
 		}
 	}
@@ -137,17 +137,17 @@ func (s *problems) replaceProblem(by *series.Stream, now time.Time) bool {
 	return false
 }
 
-// noteProblem marks the onset of a run's problem on its curves.
-func (s *problems) noteProblem(one *series.Stream) {
+// Mark marks the onset of a run's problem on its curves.
+func (s *Set) Mark(one *series.Stream) {
 	if p, ok := s.problemOf(one, one.At); ok && p.run != nil && !p.outdated(one) {
-		s.changes.Mark(p.run.Key, api.Mark{Time: p.since, Kind: p.kind, Text: strings.ReplaceAll(p.kind, "_", " ")})
+		s.Changes.Mark(p.run.Key, api.Mark{Time: p.since, Kind: p.kind, Text: strings.ReplaceAll(p.kind, "_", " ")})
 	}
 }
 
-// needRows returns the problems that ml_metrics reports, the most urgent first,
+// Rows returns the problems that ml_metrics reports, the most urgent first,
 // and notes them at runs and GPUs.
-func (s *problems) needRows(state *api.State, now time.Time) []api.Need {
-	for _, r := range s.runs.All {
+func (s *Set) Rows(state *api.State, now time.Time) []api.Need {
+	for _, r := range s.Runs.All {
 		r.Needs = nil
 	}
 	var all []problem
@@ -171,7 +171,7 @@ func (s *problems) needRows(state *api.State, now time.Time) []api.Need {
 		known[id] = len(all)
 		all = append(all, p)
 	}
-	for _, r := range s.runs.All {
+	for _, r := range s.Runs.All {
 		slices.SortFunc(r.Needs, func(a, b string) int { return cmp.Compare(urgency(a), urgency(b)) })
 	}
 	rows := make([]api.Need, 0, len(all))
@@ -183,7 +183,7 @@ func (s *problems) needRows(state *api.State, now time.Time) []api.Need {
 	rows = append(rows, s.silences.rows(state, &s.resolved, now)...)
 	slices.SortFunc(rows, compareNeeds)
 	rows = grouped(rows)
-	return limited(state, "needs", rows, maxNeeds)
+	return api.Limited(state, "needs", rows, maxNeeds)
 }
 
 // compareNeeds orders needs by kind, then by what is lost, then by age. Those without
@@ -203,7 +203,7 @@ func compareNeeds(a, b api.Need) int {
 
 // problemID tells problems apart. A failed GPU is one problem, also if several
 // workloads hold it, and so are the GPUs that a holder keeps idle.
-func (s *problems) problemID(state *api.State, p *problem) string {
+func (s *Set) problemID(state *api.State, p *problem) string {
 	id := []string{p.kind, p.service.Namespace, p.service.Name, p.runID, p.host}
 	if len(p.gpus) > 0 {
 		id = []string{p.kind, p.gpus[0].Key}
@@ -220,12 +220,12 @@ func (s *problems) problemID(state *api.State, p *problem) string {
 
 // holder returns the workload that had the GPU of a problem at its onset, as the record
 // says, else the largest one that it has now.
-func (s *problems) holder(state *api.State, p *problem) (h api.Holder) {
+func (s *Set) holder(state *api.State, p *problem) (h api.Holder) {
 	if r := p.record; r != nil && (r.Holder != (input.Workload{}) || r.Run != "") {
 		h.RunID, h.Service = r.Run, cmp.Or(r.Service, r.Holder.Service)
-		h.Name, h.Owner = s.runs.Owners.Named(&r.Holder, h.Service)
-		if of := s.runs.Find(r.Namespace, h.Service, r.Run, r.Host); of != nil {
-			h.Run, h.Service, h.Owner = of.Key, of.Service, cmp.Or(h.Owner, s.runs.OwnerOf(of))
+		h.Name, h.Owner = s.Runs.Owners.Named(&r.Holder, h.Service)
+		if of := s.Runs.Find(r.Namespace, h.Service, r.Run, r.Host); of != nil {
+			h.Run, h.Service, h.Owner = of.Key, of.Service, cmp.Or(h.Owner, s.Runs.OwnerOf(of))
 		}
 		return h
 	}
@@ -264,7 +264,7 @@ func (p *problem) join(other problem) {
 }
 
 // need returns the row of a problem.
-func (s *problems) need(state *api.State, p *problem, now time.Time) api.Need {
+func (s *Set) need(state *api.State, p *problem, now time.Time) api.Need {
 	slices.SortFunc(p.gpus, gpus.Compare)
 	n := api.Need{
 		Kind: p.kind, Since: p.since, RunID: p.runID, Service: p.service.Name, Job: p.job,
@@ -273,13 +273,13 @@ func (s *problems) need(state *api.State, p *problem, now time.Time) api.Need {
 	if kind, ok := mlattr.ProblemNamed(p.kind); ok {
 		n.Severity = string(kind.Severity)
 	}
-	if of := s.services.All[p.service]; of != nil && p.runID == "" {
-		n.Owner = s.runs.OwnerOfService(of.Name, of.User)
+	if of := s.Services.All[p.service]; of != nil && p.runID == "" {
+		n.Owner = s.Runs.OwnerOfService(of.Name, of.User)
 	}
 	subject := cmp.Or(p.runID, p.service.Name, p.host)
 	if r := p.run; r != nil {
 		n.Run, n.RunID, n.Service = r.Key, r.ID, r.Service
-		n.Job, n.Owner, n.Team = cmp.Or(r.JobName, r.Job), s.runs.OwnerOf(r), r.Namespace
+		n.Job, n.Owner, n.Team = cmp.Or(r.JobName, r.Job), s.Runs.OwnerOf(r), r.Namespace
 		n.Subject = cmp.Or(r.JobName, r.Service, r.ID)
 		if p.kind != api.HeldIdle && p.kind != api.GPUFailed {
 			for _, held := range r.GPUs {
@@ -291,9 +291,9 @@ func (s *problems) need(state *api.State, p *problem, now time.Time) api.Need {
 		n.Subject = "host " + p.host
 	}
 	if r := p.record; r != nil {
-		_, owner := s.runs.Owners.Named(&r.Holder, n.Service)
+		_, owner := s.Runs.Owners.Named(&r.Holder, n.Service)
 		job := input.Workload{Job: r.Holder.Job, Namespace: r.Holder.Namespace, Pod: r.Holder.Pod, Container: r.Holder.Container}
-		name, _ := s.runs.Owners.Named(&job, "")
+		name, _ := s.Runs.Owners.Named(&job, "")
 		n.Job, n.Owner = cmp.Or(n.Job, name), cmp.Or(n.Owner, owner)
 		if len(n.GPUs) == 0 {
 			n.GPUs = s.heldKeys(r)
@@ -318,8 +318,8 @@ func (s *problems) need(state *api.State, p *problem, now time.Time) api.Need {
 
 // isSimulated reports whether data of a problem's run, service or GPUs is simulated or
 // recorded, and whether nothing but GPUs is, and these come from a recording.
-func (s *problems) isSimulated(p *problem, service string) (simulated, recorded bool) {
-	simulated, recorded = s.services.Simulated[service], !s.services.Simulated[service]
+func (s *Set) isSimulated(p *problem, service string) (simulated, recorded bool) {
+	simulated, recorded = s.Services.Simulated[service], !s.Services.Simulated[service]
 	if p.run != nil && p.run.IsSimulated() {
 		simulated, recorded = true, recorded && p.run.IsRecorded()
 	}
@@ -332,10 +332,10 @@ func (s *problems) isSimulated(p *problem, service string) (simulated, recorded 
 }
 
 // heldKeys returns the keys of the GPUs of a record that the page knows.
-func (s *problems) heldKeys(r *record) (keys []string) {
+func (s *Set) heldKeys(r *Record) (keys []string) {
 	for _, held := range r.Held {
 		host, id, _ := strings.Cut(held, "/")
-		if g := s.gpus.All[gpus.Ref{Host: host, ID: id}]; g != nil {
+		if g := s.GPUs.All[gpus.Ref{Host: host, ID: id}]; g != nil {
 			keys = append(keys, g.Key)
 		}
 	}
@@ -343,7 +343,7 @@ func (s *problems) heldKeys(r *record) (keys []string) {
 }
 
 // aboutGPUs names the GPUs of a problem and who holds them.
-func (s *problems) aboutGPUs(state *api.State, n *api.Need, p *problem) {
+func (s *Set) aboutGPUs(state *api.State, n *api.Need, p *problem) {
 	n.GPUs = nil
 	for _, g := range p.gpus {
 		n.GPUs = append(n.GPUs, g.Key)
@@ -383,14 +383,6 @@ func gpuHours(p *problem, now time.Time) *float64 {
 	return api.Finite(sum)
 }
 
-// Activities of GPUs, besides the kinds LooksHung, Slow and HeldIdle.
-const (
-	activityWorking = "working"
-	activityFailed  = "failed"
-	activityFree    = "free"
-	activityNoData  = "no_data"
-)
-
 // markGPUs sets what each GPU does.
 func markGPUs(state *api.State, all []problem) {
 	at := make(map[string]*api.GPU, len(state.GPUs))
@@ -398,19 +390,19 @@ func markGPUs(state *api.State, all []problem) {
 		row := &state.GPUs[i]
 		at[row.Key] = row
 		switch {
-		case row.Health == activityFailed:
-			row.Activity = activityFailed
+		case row.Health == gpus.Failed:
+			row.Activity = gpus.Failed
 		case len(row.Holders) > 0 || row.Utilization != nil && *row.Utilization > 0:
-			row.Activity = activityWorking
+			row.Activity = gpus.Working
 		default:
-			row.Activity = activityFree
+			row.Activity = gpus.Free
 		}
 	}
-	turns := []string{activityFailed, api.LooksHung, api.Slow, api.HeldIdle}
+	turns := []string{gpus.Failed, api.LooksHung, api.Slow, api.HeldIdle}
 	set := func(g *gpus.GPU, activity string) {
 		row := at[g.Key]
 		// A GPU that has failed may be read as well again before its problem ends.
-		if row == nil || activity == activityFailed && row.Health != "" && row.Health != activityFailed {
+		if row == nil || activity == gpus.Failed && row.Health != "" && row.Health != gpus.Failed {
 			return
 		}
 		row.HeldIdle = row.HeldIdle || activity == api.HeldIdle
@@ -426,7 +418,7 @@ func markGPUs(state *api.State, all []problem) {
 		}
 		activity := p.kind
 		if p.kind == api.GPUFailed {
-			activity = activityFailed
+			activity = gpus.Failed
 		}
 		for _, g := range p.gpus {
 			set(g, activity)
@@ -439,42 +431,7 @@ func markGPUs(state *api.State, all []problem) {
 	}
 	for _, row := range at {
 		if row.NoDataSince != nil {
-			row.LastActivity, row.Activity = row.Activity, activityNoData
+			row.LastActivity, row.Activity = row.Activity, gpus.NoData
 		}
 	}
-}
-
-// countGPUs counts the GPUs by what they do. A MIG device counts for the GPU that
-// it is part of, which does what the worst of them does.
-func countGPUs(state *api.State) {
-	turns := []string{activityFailed, api.LooksHung, api.Slow, api.HeldIdle, activityNoData, activityWorking, activityFree}
-	counts := make(map[string]int)
-	parts := make(map[gpus.Ref]int)
-	whole := make(map[gpus.Ref]bool)
-	for _, row := range state.GPUs {
-		whole[gpus.Ref{Host: row.Host, ID: row.ID}] = true
-	}
-	for _, row := range state.GPUs {
-		if parent := (gpus.Ref{Host: row.Host, ID: row.Parent}); row.Parent != "" && whole[parent] {
-			turn := slices.Index(turns, row.Activity)
-			if worst, known := parts[parent]; !known || turn < worst {
-				parts[parent] = turn
-			}
-		}
-	}
-	for i := range state.GPUs {
-		row := &state.GPUs[i]
-		state.Collector.Simulated = state.Collector.Simulated || row.Simulated
-		if row.Parent != "" && whole[gpus.Ref{Host: row.Host, ID: row.Parent}] {
-			continue
-		}
-		if turn, divided := parts[gpus.Ref{Host: row.Host, ID: row.ID}]; divided && turn < slices.Index(turns, row.Activity) {
-			row.Activity = turns[turn]
-		}
-		counts[row.Activity]++
-		if since := state.Collector.NoDataSince; row.NoDataSince != nil && (since == nil || row.NoDataSince.Before(*since)) {
-			state.Collector.NoDataSince = row.NoDataSince
-		}
-	}
-	state.Collector.GPUs = counts
 }

@@ -1,4 +1,4 @@
-package model
+package problems
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ const reportSilence = 5 * time.Minute
 
 // silences are the problems that collectors are silent although somebody worked.
 type silences struct {
-	*owners
+	Subjects
 	all map[*fleet.Sender]*api.Need
 }
 
@@ -27,7 +27,7 @@ type silences struct {
 func (s *silences) rows(state *api.State, ended *resolved, now time.Time) (rows []api.Need) {
 	for i := range state.Collectors {
 		row := &state.Collectors[i]
-		one := s.senders.All[row.ID]
+		one := s.Senders.All[row.ID]
 		n := s.of(one, row, now)
 		if n == nil {
 			s.end(one, ended, mlattr.ProblemOver, now)
@@ -51,13 +51,13 @@ func (s *silences) of(one *fleet.Sender, row *api.SendingCollector, now time.Tim
 		Next: "See whether the collector runs and reaches this page, and the hosts behind it.",
 	}
 	var working []*runs.Run
-	for _, r := range s.runs.All {
+	for _, r := range s.Runs.All {
 		w := r.Writers[r.Writer]
 		if w != nil && w.Sender == one && r.News.Silent(now) && runs.Severity(r.CurrentState(now)) >= runs.Severity(mlattr.RunRunning) {
 			working = append(working, r)
 		}
 	}
-	for _, g := range s.gpus.All {
+	for _, g := range s.GPUs.All {
 		if all := g.Workloads(now); len(all) > 0 && all[0].Sender == one {
 			n.GPUs = append(n.GPUs, g.Key)
 		}
@@ -71,7 +71,7 @@ func (s *silences) of(one *fleet.Sender, row *api.SendingCollector, now time.Tim
 	n.Say("%s worked then, and %s held", words.Counted(len(working), "run", "runs"), words.Counted(held, "GPU was", "GPUs were"))
 	if len(working) == 1 {
 		r := working[0]
-		n.Run, n.RunID, n.Service, n.Job, n.Owner, n.Team = r.Key, r.ID, r.Service, cmp.Or(r.JobName, r.Job), s.runs.OwnerOf(r), r.Namespace
+		n.Run, n.RunID, n.Service, n.Job, n.Owner, n.Team = r.Key, r.ID, r.Service, cmp.Or(r.JobName, r.Job), s.Runs.OwnerOf(r), r.Namespace
 	}
 	if held > 0 {
 		n.GPUHours = api.Finite(float64(held) * now.Sub(n.Since).Hours())

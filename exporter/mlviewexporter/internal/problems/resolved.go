@@ -1,4 +1,4 @@
-package model
+package problems
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ import (
 )
 
 // needOf returns the row of a problem as its record has it.
-func (s *problems) needOf(r *record, now time.Time) api.Need {
+func (s *Set) needOf(r *Record, now time.Time) api.Need {
 	l := series.Labels{Namespace: r.Namespace, Service: r.Service, Run: r.Run}
 	if kind, _ := mlattr.ProblemNamed(r.Kind); kind.Of == mlattr.OfGPU || kind.Of == mlattr.OfHost {
 		l.Host, l.GPU = r.Host, r.GPU
@@ -30,7 +30,7 @@ func (s *problems) needOf(r *record, now time.Time) api.Need {
 const maxEnded = 5 * maxResolved
 
 // resolve keeps the record of a problem that has ended.
-func (s *problems) resolve(own *record, now time.Time) {
+func (s *Set) resolve(own *Record, now time.Time) {
 	own.Onset, own.Ended = kept.Earlier(own.Onset, now), kept.Earlier(own.Ended, now)
 	n := s.needOf(own, now)
 	n.Key = api.Key("resolved", own.ID)
@@ -53,25 +53,26 @@ func (s *resolved) add(n *api.Need) {
 		return
 	}
 	s.all = append(s.all, *n)
-	slices.SortStableFunc(s.all, compareEnds)
+	slices.SortStableFunc(s.all, CompareEnds)
 	if len(s.all) > maxEnded {
 		s.all = slices.Delete(s.all, 0, 1)
 		s.limits.Drop("resolved problems")
 	}
 }
 
-func compareEnds(a, b api.Need) int { return a.Ended.Compare(*b.Ended) }
+// CompareEnds orders problems that have ended by when they did.
+func CompareEnds(a, b api.Need) int { return a.Ended.Compare(*b.Ended) }
 
-// rows returns the problems that ended within the last 24 hours, the newest end
+// Resolved returns the problems that ended within the last 24 hours, the newest end
 // first.
-func (s *resolved) rows(state *api.State, now time.Time) []api.Need {
+func (s *Set) Resolved(state *api.State, now time.Time) []api.Need {
 	var rows []api.Need
-	for _, n := range slices.Backward(s.all) {
+	for _, n := range slices.Backward(s.resolved.all) {
 		if now.Sub(*n.Ended) <= resolvedFor {
 			rows = append(rows, n)
 		}
 	}
-	return limited(state, "resolved", rows, maxResolved)
+	return api.Limited(state, "resolved", rows, maxResolved)
 }
 
 // restore adds the resolved problems that Export has written.
