@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
 
 // sending is how the spans of a loop arrive.
@@ -116,7 +118,7 @@ func TestStepsAreWholeHoweverSpansArrive(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s, numbers %v", s.name, numbers), func(t *testing.T) {
 				cfg := defaults()
-				cfg.Steps = StepConfig{OneIn: oneIn, Slow: 3, First: 2, Before: 4}
+				cfg.Steps = sample.Steps{OneIn: oneIn, Slow: 3, First: 2, Before: 4}
 				b := newBed(t, cfg)
 				l := &loop{run: "llama", ranks: 4, numbers: numbers, clock: begun}
 				random := rand.New(rand.NewPCG(2, 3))

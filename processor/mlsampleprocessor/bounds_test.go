@@ -13,11 +13,13 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
 
 // The oldest units are decided before they have waited, and what is kept of them is sent.
 func TestTheOldestAreDecidedEarly(t *testing.T) {
-	cfg := only(StepConfig{First: 2})
+	cfg := only(sample.Steps{First: 2})
 	cfg.MaxBytes = 1 << 20
 	b := newBed(t, cfg)
 	l := &loop{run: "llama", ranks: 4, numbers: true, clock: begun}
@@ -122,7 +124,7 @@ func TestFloods(t *testing.T) {
 // numbered or begin together.
 func TestCollectorsKeepTheSameSteps(t *testing.T) {
 	for _, numbers := range []bool{true, false} {
-		cfg := only(StepConfig{})
+		cfg := only(sample.Steps{})
 		cfg.Steps.OneIn = 10
 		beds := []*bed{newBed(t, cfg), newBed(t, cfg)}
 		l := &loop{run: "llama", ranks: 4, numbers: numbers, clock: begun}

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
 
 // service answers calls of two spans, each call a trace.
@@ -62,7 +64,7 @@ func callsOf(spans []ptrace.Span) map[int64]int {
 
 // onlyCalls keeps no call for itself, except rare ones: the first of each operation in
 // a minute. warmed returns a bed where these are over.
-func onlyCalls(calls CallConfig) *Config {
+func onlyCalls(calls sample.Calls) *Config {
 	cfg := defaults()
 	cfg.Calls = calls
 	cfg.Calls.OneIn = maxOneIn
@@ -81,7 +83,7 @@ func warmed(t *testing.T, cfg *Config, s *service) *bed {
 
 func TestAFailedCallIsKeptWithItsAncestors(t *testing.T) {
 	s := &service{name: "agent"}
-	b := warmed(t, onlyCalls(CallConfig{}), s)
+	b := warmed(t, onlyCalls(sample.Calls{}), s)
 	for call := range 20 {
 		b.consume(t, s.call(b.clock, time.Second, "", func(_, chat ptrace.Span) {
 			if call == 7 {
@@ -95,7 +97,7 @@ func TestAFailedCallIsKeptWithItsAncestors(t *testing.T) {
 // The spans above a kept one arrive after it, in any number of requests.
 func TestAncestorsOfKeptSpansAreKept(t *testing.T) {
 	s := &service{} // the first call is rare
-	b := warmed(t, onlyCalls(CallConfig{}), s)
+	b := warmed(t, onlyCalls(sample.Calls{}), s)
 	for level, phase := range []string{"epoch", "", "", ""} { // from below
 		td := ptrace.NewTraces()
 		span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
@@ -122,7 +124,7 @@ func TestAncestorsOfKeptSpansAreKept(t *testing.T) {
 // that are still to come.
 func TestALateFailureIsKept(t *testing.T) {
 	s := &service{name: "agent"}
-	cfg := onlyCalls(CallConfig{})
+	cfg := onlyCalls(sample.Calls{})
 	b := warmed(t, cfg, s)
 	b.consume(t, s.call(b.clock, time.Second, "", nil))
 	b.pass(t, cfg.Wait)
@@ -150,7 +152,7 @@ func TestALateFailureIsKept(t *testing.T) {
 
 func TestAConversationWithAFailureIsKept(t *testing.T) {
 	s := &service{name: "agent"}
-	b := warmed(t, onlyCalls(CallConfig{}), s)
+	b := warmed(t, onlyCalls(sample.Calls{}), s)
 	for turn := range 5 {
 		for _, conversation := range []string{"a", "b"} {
 			b.consume(t, s.call(b.clock, time.Second, conversation, func(root, _ ptrace.Span) {
@@ -166,7 +168,7 @@ func TestAConversationWithAFailureIsKept(t *testing.T) {
 
 func TestASlowCallIsKept(t *testing.T) {
 	s := &service{name: "agent"}
-	b := warmed(t, onlyCalls(CallConfig{Slow: 3}), s)
+	b := warmed(t, onlyCalls(sample.Calls{Slow: 3}), s)
 	for call := range 50 {
 		length := time.Second
 		if call == 40 {
@@ -180,7 +182,7 @@ func TestASlowCallIsKept(t *testing.T) {
 // A long answer takes long and is not slow.
 func TestSlowCallsAreComparedByOutputTokens(t *testing.T) {
 	s := &service{name: "agent"}
-	b := warmed(t, onlyCalls(CallConfig{Slow: 3}), s)
+	b := warmed(t, onlyCalls(sample.Calls{Slow: 3}), s)
 	for call := range 60 {
 		tokens := int64(100)
 		if call%2 == 0 {
@@ -199,7 +201,7 @@ func TestSlowCallsAreComparedByOutputTokens(t *testing.T) {
 
 func TestRareOperationsAreKeptOncePerMinute(t *testing.T) {
 	s := &service{name: "agent"}
-	cfg := onlyCalls(CallConfig{})
+	cfg := onlyCalls(sample.Calls{})
 	b := newBed(t, cfg)
 	b.clock = b.clock.Truncate(time.Minute)
 	for call := range 180 {
@@ -216,7 +218,7 @@ func TestRareOperationsAreKeptOncePerMinute(t *testing.T) {
 // What a kept span links to is kept, too, if it still waits. It stands for no call.
 func TestAMarkedCallIsKeptAndWhatItLinksTo(t *testing.T) {
 	s := &service{name: "agent"}
-	cfg := onlyCalls(CallConfig{})
+	cfg := onlyCalls(sample.Calls{})
 	b := warmed(t, cfg, s)
 	b.consume(t, s.call(b.clock, time.Second, "", func(root, _ ptrace.Span) {
 		root.Attributes().PutBool("ml.sample.keep", true)
@@ -238,7 +240,7 @@ func TestCallsAreSampledByConversation(t *testing.T) {
 	const conversations, oneIn = 4000, 20
 	s := &service{name: "agent"}
 	cfg := defaults()
-	cfg.Calls = CallConfig{OneIn: oneIn}
+	cfg.Calls = sample.Calls{OneIn: oneIn}
 	b := newBed(t, cfg)
 	random := rand.New(rand.NewPCG(5, 6))
 	truth, square := 0.0, 0.0

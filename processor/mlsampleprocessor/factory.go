@@ -11,6 +11,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
 
 // NewFactory returns the factory of ml_sample. A logs instance releases the steps
@@ -28,12 +29,12 @@ func NewFactory() processor.Factory {
 }
 
 func createDefaultConfig() component.Config {
-	return &Config{
-		Steps:    StepConfig{OneIn: 100, SlowQuantile: 0.99, Slow: 3, First: 5, Before: 20},
-		Calls:    CallConfig{OneIn: 100, SlowQuantile: 0.99, Slow: 3},
+	return &Config{Config: sample.Config{
+		Steps:    sample.Steps{OneIn: 100, SlowQuantile: 0.99, Slow: 3, First: 5, Before: 20},
+		Calls:    sample.Calls{OneIn: 100, SlowQuantile: 0.99, Slow: 3},
 		Wait:     30 * time.Second,
 		MaxBytes: 256 << 20,
-	}
+	}}
 }
 
 type factory struct {

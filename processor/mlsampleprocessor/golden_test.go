@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
 
 // TestGolden runs each folder of testdata, one for each rule: what is in case.txt is
@@ -54,8 +55,8 @@ func loadConfig(t *testing.T, path string) *Config {
 		conf, err = confmaptest.LoadConf(path)
 		require.NoError(t, err)
 	}
-	cfg := only(StepConfig{})
-	cfg.Calls = CallConfig{OneIn: maxOneIn}
+	cfg := only(sample.Steps{})
+	cfg.Calls = sample.Calls{OneIn: maxOneIn}
 	require.NoError(t, conf.Unmarshal(cfg))
 	return cfg
 }

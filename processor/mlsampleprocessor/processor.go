@@ -45,7 +45,7 @@ type sampling struct {
 
 func newSampling(set processor.Settings, cfg *Config, next consumer.Traces, registry *shared.Registry[*instances]) (*sampling, error) {
 	s := &sampling{
-		cfg: cfg, id: set.ID, sampler: sample.New(cfg.rules()),
+		cfg: cfg, id: set.ID, sampler: sample.New(cfg.Config),
 		next: next, logger: set.Logger, now: time.Now, registry: registry,
 	}
 	s.requests.New = func() any { return newRequest() }

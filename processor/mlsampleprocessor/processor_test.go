@@ -25,6 +25,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/statetest"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/metadatatest"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
 
 // shutdown ends a component within its test.
@@ -35,7 +36,7 @@ func shutdown(t *testing.T, c component.Component) {
 
 func TestShutdownDecidesAndSendsEverything(t *testing.T) {
 	sink := new(consumertest.TracesSink)
-	cfg := only(StepConfig{First: 3})
+	cfg := only(sample.Steps{First: 3})
 	p, err := NewFactory().CreateTraces(t.Context(), processortest.NewNopSettings(metadata.Type), cfg, sink)
 	require.NoError(t, err)
 	require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
@@ -49,7 +50,7 @@ func TestShutdownDecidesAndSendsEverything(t *testing.T) {
 }
 
 func TestTheIncomingSpansAreNeitherChangedNorKept(t *testing.T) {
-	b := newBed(t, only(StepConfig{First: 1}))
+	b := newBed(t, only(sample.Steps{First: 1}))
 	l := &loop{run: "llama", ranks: 2, clock: begun}
 	td := l.take(time.Second, nil)
 	td.MarkReadOnly()
@@ -115,7 +116,7 @@ func TestAProblemOrAnXIDReleasesTheStepsBeforeIt(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, only(StepConfig{Before: 3}))
+			b := newBed(t, only(sample.Steps{Before: 3}))
 			l := &loop{run: "llama", ranks: 2, numbers: true, clock: begun}
 			for range 50 {
 				b.consume(t, l.take(time.Second, nil))
@@ -144,7 +145,7 @@ func TestAProblemOrAnXIDReleasesTheStepsBeforeIt(t *testing.T) {
 func TestTheInstancesOfAnIDAreJoined(t *testing.T) {
 	factory := NewFactory()
 	set := processortest.NewNopSettings(metadata.Type)
-	cfg := only(StepConfig{Before: 3})
+	cfg := only(sample.Steps{Before: 3})
 	logs, err := factory.CreateLogs(t.Context(), set, cfg, consumertest.NewNop())
 	require.NoError(t, err)
 	require.NoError(t, logs.Start(t.Context(), componenttest.NewNopHost()))
@@ -173,7 +174,7 @@ func TestDryRunPassesEverythingAndCountsWhatItWouldKeep(t *testing.T) {
 		set := processortest.NewNopSettings(metadata.Type)
 		set.ID = component.NewID(metadata.Type)
 		set.TelemetrySettings = tel.NewTelemetrySettings()
-		cfg := only(StepConfig{First: 3})
+		cfg := only(sample.Steps{First: 3})
 		cfg.DryRun = dry
 		sink := new(consumertest.TracesSink)
 		p, err := NewFactory().CreateTraces(t.Context(), set, cfg, sink)
@@ -206,7 +207,7 @@ func TestDryRunPassesEverythingAndCountsWhatItWouldKeep(t *testing.T) {
 // lost.
 func TestWhatIsRefused(t *testing.T) {
 	for _, permanent := range []bool{false, true} {
-		b := newBed(t, only(StepConfig{First: 3}))
+		b := newBed(t, only(sample.Steps{First: 3}))
 		refuse := errors.New("full")
 		if permanent {
 			refuse = consumererror.NewPermanent(refuse)
@@ -229,7 +230,7 @@ func TestWhatIsRefused(t *testing.T) {
 }
 
 func TestNotices(t *testing.T) {
-	cfg := only(StepConfig{First: 10})
+	cfg := only(sample.Steps{First: 10})
 	cfg.MaxBytes = 1 << 20
 	b := newBed(t, cfg)
 	host := new(statetest.Host)
@@ -267,7 +268,7 @@ func (b *blocking) ConsumeTraces(ctx context.Context, _ ptrace.Traces) error {
 
 // A next component that blocks delays no client, and no shutdown beyond its context.
 func TestNothingBlocks(t *testing.T) {
-	b := newBed(t, only(StepConfig{First: 1}))
+	b := newBed(t, only(sample.Steps{First: 1}))
 	next := &blocking{entered: make(chan struct{}, 1)}
 	b.next = next
 	b.now = time.Now

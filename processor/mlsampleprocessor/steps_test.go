@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
 
 // loop is a training loop of several ranks, with a trace for each step of a rank.
@@ -104,7 +106,7 @@ func stepsOf(t testing.TB, spans []ptrace.Span) map[int64]int {
 func TestSystematicStepsAreWholeOnAllRanks(t *testing.T) {
 	for _, numbers := range []bool{true, false} {
 		cfg := defaults()
-		cfg.Steps = StepConfig{OneIn: 10}
+		cfg.Steps = sample.Steps{OneIn: 10}
 		b := newBed(t, cfg)
 		l := &loop{run: "llama", ranks: 4, numbers: numbers, clock: begun}
 		for range 500 {
@@ -166,7 +168,7 @@ func whole(steps ...int64) map[int64]int {
 
 // only is a configuration that keeps no step for itself: the systematic ones are too
 // rare for a test.
-func only(steps StepConfig) *Config {
+func only(steps sample.Steps) *Config {
 	cfg := defaults()
 	cfg.Steps = steps
 	cfg.Steps.OneIn = maxOneIn
@@ -174,7 +176,7 @@ func only(steps StepConfig) *Config {
 }
 
 func TestAFailedStepIsKeptOnAllRanks(t *testing.T) {
-	got := train(t, only(StepConfig{}), 100, func(step, rank int, span ptrace.Span) {
+	got := train(t, only(sample.Steps{}), 100, func(step, rank int, span ptrace.Span) {
 		if step == 50 && rank == 2 && span.Name() == "backward" {
 			span.Status().SetCode(ptrace.StatusCodeError)
 		}
@@ -183,7 +185,7 @@ func TestAFailedStepIsKeptOnAllRanks(t *testing.T) {
 }
 
 func TestTheStepsBeforeAFailureAreKept(t *testing.T) {
-	got := train(t, only(StepConfig{Before: 3}), 200, func(step, rank int, span ptrace.Span) {
+	got := train(t, only(sample.Steps{Before: 3}), 200, func(step, rank int, span ptrace.Span) {
 		if step == 150 && rank == 2 && span.Name() == "backward" {
 			span.Status().SetCode(ptrace.StatusCodeError)
 		}
@@ -192,7 +194,7 @@ func TestTheStepsBeforeAFailureAreKept(t *testing.T) {
 }
 
 func TestTheEndOfALoaderIsNoFailure(t *testing.T) {
-	got := train(t, only(StepConfig{}), 100, func(step, _ int, span ptrace.Span) {
+	got := train(t, only(sample.Steps{}), 100, func(step, _ int, span ptrace.Span) {
 		if step == 50 && span.Name() == "data_load" {
 			span.Status().SetCode(ptrace.StatusCodeError)
 			span.Attributes().PutBool("ml.epoch_end", true)
@@ -202,7 +204,7 @@ func TestTheEndOfALoaderIsNoFailure(t *testing.T) {
 }
 
 func TestAMarkedStepIsKept(t *testing.T) {
-	got := train(t, only(StepConfig{}), 100, func(step, rank int, span ptrace.Span) {
+	got := train(t, only(sample.Steps{}), 100, func(step, rank int, span ptrace.Span) {
 		if step == 50 && rank == 3 && span.Name() == "forward" {
 			span.Attributes().PutBool("ml.sample.keep", true)
 		}
@@ -211,7 +213,7 @@ func TestAMarkedStepIsKept(t *testing.T) {
 }
 
 func TestTheFirstStepsAreKept(t *testing.T) {
-	got := train(t, only(StepConfig{First: 2}), 100, func(step, _ int, span ptrace.Span) {
+	got := train(t, only(sample.Steps{First: 2}), 100, func(step, _ int, span ptrace.Span) {
 		attempt := int64(0)
 		if step > 60 {
 			attempt = 1
@@ -223,7 +225,7 @@ func TestTheFirstStepsAreKept(t *testing.T) {
 
 // The numbers go back to those of a checkpoint.
 func TestTheFirstStepsAfterARestartAreKept(t *testing.T) {
-	got := train(t, only(StepConfig{First: 2}), 100, func(step, _ int, span ptrace.Span) {
+	got := train(t, only(sample.Steps{First: 2}), 100, func(step, _ int, span ptrace.Span) {
 		if step > 60 {
 			span.Attributes().PutInt("ml.step", int64(step-20))
 		}
@@ -233,9 +235,9 @@ func TestTheFirstStepsAfterARestartAreKept(t *testing.T) {
 
 func TestASlowStepIsKept(t *testing.T) {
 	for name, cfg := range map[string]*Config{
-		"by the median":     only(StepConfig{Slow: 3}),
-		"by the quantile":   only(StepConfig{SlowQuantile: 0.99}),
-		"by one rank alone": only(StepConfig{Slow: 3}),
+		"by the median":     only(sample.Steps{Slow: 3}),
+		"by the quantile":   only(sample.Steps{SlowQuantile: 0.99}),
+		"by one rank alone": only(sample.Steps{Slow: 3}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, cfg)
@@ -255,7 +257,7 @@ func TestASlowStepIsKept(t *testing.T) {
 
 // Checkpoints and validations take time that is not the step's.
 func TestACheckpointMakesNoStepSlow(t *testing.T) {
-	b := newBed(t, only(StepConfig{Slow: 3}))
+	b := newBed(t, only(sample.Steps{Slow: 3}))
 	l := &loop{run: "llama", ranks: 2, numbers: true, clock: begun}
 	for step := range 100 {
 		td := l.take(time.Second, nil)
@@ -279,7 +281,7 @@ func TestACheckpointMakesNoStepSlow(t *testing.T) {
 
 func TestValidationsEpochsAndTheRunsRootAreKept(t *testing.T) {
 	for _, phase := range []string{"validation", "epoch", "train"} {
-		b := newBed(t, only(StepConfig{}))
+		b := newBed(t, only(sample.Steps{}))
 		l := &loop{run: "llama", ranks: 1, numbers: true, clock: begun}
 		for range 10 {
 			b.consume(t, l.take(time.Second, nil))

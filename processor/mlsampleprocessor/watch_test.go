@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
 
 // exemplarsOf returns metrics of each type that has exemplars, with one of each span.
@@ -52,7 +54,7 @@ func (b *bed) remaining(t *testing.T, w *watch, td ptrace.Traces) int {
 // Exemplars of steps that are dropped, now or when they have waited, are removed.
 func TestExemplarsOfSteps(t *testing.T) {
 	for _, before := range []int{0, 1} { // without and with dropped steps in memory
-		b := newBed(t, only(StepConfig{First: 2, Before: before}))
+		b := newBed(t, only(sample.Steps{First: 2, Before: before}))
 		w := b.instance(t)
 		l := &loop{run: "llama", ranks: 2, numbers: true, clock: begun}
 		var steps []ptrace.Traces
@@ -74,7 +76,7 @@ func TestExemplarsOfSteps(t *testing.T) {
 
 // A process with one trace for its life has kept and dropped steps in it.
 func TestExemplarsOfAStepWithinALongTrace(t *testing.T) {
-	b := newBed(t, only(StepConfig{First: 2}))
+	b := newBed(t, only(sample.Steps{First: 2}))
 	l := &loop{run: "llama", ranks: 1, numbers: true, clock: begun}
 	oneTrace := func(_ int, span ptrace.Span) { span.SetTraceID([16]byte{7}) }
 	first, second, third := l.take(time.Second, oneTrace), l.take(time.Second, oneTrace), l.take(time.Second, oneTrace)
@@ -89,8 +91,8 @@ func TestExemplarsOfAStepWithinALongTrace(t *testing.T) {
 
 // Exemplars of slow calls, and of spans that another collector has, remain.
 func TestExemplarsOfCalls(t *testing.T) {
-	cfg := only(StepConfig{})
-	cfg.Calls = CallConfig{OneIn: maxOneIn, Slow: 3}
+	cfg := only(sample.Steps{})
+	cfg.Calls = sample.Calls{OneIn: maxOneIn, Slow: 3}
 	b := newBed(t, cfg)
 	w := b.instance(t)
 	s := &service{name: "agent"}
@@ -112,7 +114,7 @@ func TestExemplarsOfCalls(t *testing.T) {
 
 // A validation is always kept, also within a long trace whose steps are not.
 func TestExemplarsOfWhatIsKeptAlone(t *testing.T) {
-	b := newBed(t, only(StepConfig{}))
+	b := newBed(t, only(sample.Steps{}))
 	w := b.instance(t)
 	l := &loop{run: "llama", ranks: 1, numbers: true, clock: begun}
 	oneTrace := func(_ int, span ptrace.Span) { span.SetTraceID([16]byte{7}) }
@@ -130,7 +132,7 @@ func TestExemplarsOfWhatIsKeptAlone(t *testing.T) {
 	}
 
 	s := &service{name: "agent"}
-	calls := warmed(t, onlyCalls(CallConfig{}), s)
+	calls := warmed(t, onlyCalls(sample.Calls{}), s)
 	dropped := s.call(calls.clock, time.Second, "", nil)
 	calls.consume(t, dropped)
 	calls.pass(t, 2*calls.cfg.Wait)
@@ -148,7 +150,7 @@ func TestExemplarsOfWhatIsKeptAlone(t *testing.T) {
 
 // An exemplar of a step that is not remembered any more remains.
 func TestExemplarsOfForgottenSteps(t *testing.T) {
-	cfg := only(StepConfig{First: 2})
+	cfg := only(sample.Steps{First: 2})
 	cfg.Wait = time.Second
 	b := newBed(t, cfg)
 	l := &loop{run: "llama", ranks: 1, numbers: true, clock: begun}

@@ -93,10 +93,10 @@ func (s *Sampler) decideGroup(g *group) {
 	g.state, g.count = kept, 1
 	switch reason {
 	case Systematic:
-		g.count = int64(s.cfg.Steps.OneIn) // #nosec G115 -- validated
+		g.count = s.cfg.Steps.OneIn
 	case Dropped:
 		g.state, g.count = dropped, 0
-		g.retained = s.cfg.Before > 0
+		g.retained = s.cfg.Steps.Before > 0
 	}
 	if g.retained {
 		g.run.retained = append(g.run.retained, g)
@@ -109,7 +109,7 @@ func (s *Sampler) decideGroup(g *group) {
 			s.settle(u, g.state, g.count, g.retained)
 		}
 	}
-	for len(g.run.retained) > s.cfg.Before {
+	for len(g.run.retained) > s.cfg.Steps.Before {
 		s.freeOldest(g.run)
 	}
 }
@@ -141,7 +141,7 @@ func (s *Sampler) reasonOf(g *group) Reason {
 		return Rare
 	case g.before:
 		return Before
-	case rule.Step(g.run.key, g.number, g.begin, s.cfg.Steps.OneIn):
+	case rule.Step(g.run.key, g.number, g.begin, uint64(s.cfg.Steps.OneIn)):
 		return Systematic
 	default:
 		return Dropped
@@ -164,7 +164,7 @@ func (s *Sampler) decideCall(u *Unit, now int64) {
 	durations.Add(duration)
 	switch reason {
 	case Systematic:
-		count = int64(s.cfg.Calls.OneIn) // #nosec G115 -- validated
+		count = s.cfg.Calls.OneIn
 	case Linked:
 		count = 0
 	}
@@ -194,7 +194,7 @@ func (s *Sampler) reasonOfCall(u *Unit, slow bool, now int64) Reason {
 		return Rare
 	case u.conversation != 0 && fails && until >= now:
 		return Conversation
-	case rule.Conversation(chosen, s.cfg.Calls.OneIn):
+	case rule.Conversation(chosen, uint64(s.cfg.Calls.OneIn)):
 		return Systematic
 	case u.linked:
 		return Linked
@@ -312,7 +312,7 @@ func (s *Sampler) unretain(g *group, to state) {
 // release keeps the steps before a group, or the newest ones for nil. Those that
 // were decided already count 0: the sample represents them without these.
 func (s *Sampler) release(r *run, before *group) {
-	left := s.cfg.Before
+	left := s.cfg.Steps.Before
 	for i := len(r.groups) - 1; i >= 0 && left > 0; i-- {
 		g := r.groups[i]
 		if before != nil && g.begin >= before.begin {

@@ -215,7 +215,7 @@ func (s *Sampler) runOf(sp *Span) *run {
 		if len(s.runs) >= maxRuns {
 			s.forgetRuns()
 		}
-		r = &run{key: sp.Source.Run, ranks: make(map[uint64]*rank), firsts: s.cfg.First}
+		r = &run{key: sp.Source.Run, ranks: make(map[uint64]*rank), firsts: s.cfg.Steps.First}
 		s.runs[r.key] = r
 	}
 	return r

@@ -67,18 +67,53 @@ type Span struct {
 	Failed, Marked bool
 }
 
-// Limits say which units are kept; see the processor's configuration.
-type Limits struct {
-	OneIn              uint64
-	SlowQuantile, Slow float64
+// Config says which units are kept, and what may wait. Its keys are those of the
+// processor.
+type Config struct {
+	// Steps says which training steps are kept.
+	Steps Steps `mapstructure:"steps"`
+	// Calls says which traces without training steps are kept.
+	Calls Calls `mapstructure:"calls"`
+	// Wait is how long a unit waits: a step after its end on the first rank, a
+	// call after the arrival of its first span. It must be from 1s to 10m. The
+	// default is 30s.
+	Wait time.Duration `mapstructure:"wait"`
+	// MaxBytes limits the memory of what waits, in bytes. Beyond it the oldest
+	// units are decided early. It must be at least 1 MiB. The default is 256 MiB.
+	MaxBytes int64 `mapstructure:"max_bytes"`
 }
 
-// Config is the processor's configuration.
-type Config struct {
-	Steps, Calls  Limits
-	First, Before int
-	Wait          time.Duration
-	MaxBytes      int64
+// Steps says which training steps are kept.
+type Steps struct {
+	// OneIn keeps one in so many steps of each run, the same on all ranks. 1
+	// keeps all. The default is 100.
+	OneIn int64 `mapstructure:"one_in"`
+	// SlowQuantile keeps a step that took longer on a rank than this fraction of
+	// the run's last 512 steps. It must be less than 1. The default is 0.99; 0
+	// keeps none for that.
+	SlowQuantile float64 `mapstructure:"slow_quantile"`
+	// Slow keeps a step that took longer on a rank than so many times the median
+	// of the run's last 512 steps. It must be 0 or more than 1. The default is 3;
+	// 0 keeps none for that.
+	Slow float64 `mapstructure:"slow"`
+	// First keeps so many steps at the beginning of a run and after each restart.
+	// It is at most 1000. The default is 5; 0 keeps none for that.
+	First int `mapstructure:"first"`
+	// Before keeps so many steps before a failure, a stall or a GPU error (XID).
+	// It is at most 1000. The default is 20; 0 keeps none for that.
+	Before int `mapstructure:"before"`
+}
+
+// Calls says which traces without training steps are kept.
+type Calls struct {
+	// OneIn keeps one in so many conversations, or traces without one. 1 keeps
+	// all. The default is 100.
+	OneIn int64 `mapstructure:"one_in"`
+	// SlowQuantile is that of Steps, compared with the last 512 traces of
+	// the same service and operation. Durations are divided by output tokens.
+	SlowQuantile float64 `mapstructure:"slow_quantile"`
+	// Slow is that of Steps, compared as SlowQuantile is.
+	Slow float64 `mapstructure:"slow"`
 }
 
 // Reason is why a unit is kept.
