@@ -1,7 +1,5 @@
 package xid
 
-import "fmt"
-
 // Of returns the meaning of a code. A code that is not in the table is an error
 // of the device without an effect on its health.
 func Of(code uint64) Meaning {
@@ -34,11 +32,15 @@ var meanings = map[uint64]Meaning{
 	33: {Text: "A microcontroller of the GPU failed", Severity: Device, Effect: Degrades},
 	37: {Text: "The GPU's firmware failed", Severity: Device, Effect: Degrades},
 	38: {Text: "The driver's firmware failed", Severity: Device, Effect: Degrades},
+	39: {Text: "Copy engine 0 failed", Severity: Program},
+	40: {Text: "Copy engine 1 failed", Severity: Program},
+	41: {Text: "Copy engine 2 failed", Severity: Program},
 	42: {Text: "The video image compositor failed", Severity: Program},
 	43: {Text: "A program's use of the GPU was ended after an error of its own", Severity: Program},
 	44: {Text: "The GPU failed while it changed from one program to another", Severity: Program},
 	45: {Text: "A program's work was removed from the GPU, because it ended or another error came before", Severity: Program},
 	46: {Text: "The GPU stopped working", Severity: Device, Effect: Fails},
+	47: {Text: "Video encoder 0 failed", Severity: Program},
 	48: {Text: "ECC found a memory error that it could not correct", Severity: Device, Effect: Degrades},
 	54: {Text: "The board's auxiliary power is not connected", Severity: Device, Effect: Degrades},
 	56: {Text: "The display engine failed", Severity: Device},
@@ -50,20 +52,45 @@ var meanings = map[uint64]Meaning{
 	62: {Text: "The power microcontroller halted", Severity: Device, Effect: Fails},
 	63: {Text: "Bad memory was recorded, to be retired or remapped", Severity: Device, Effect: Predicts},
 	64: {Text: "Bad memory could not be retired or remapped", Severity: Device, Effect: Fails},
+	65: {Text: "Video encoder 1 failed", Severity: Program},
 	66: {Text: "The driver made an illegal access", Severity: Device},
 	67: {Text: "The driver made an illegal access", Severity: Device},
+	68: {Text: "Video decoder 0 failed", Severity: Program},
 	69: {Text: "A program gave the GPU's engine a command that it does not have", Severity: Program},
+	70: {Text: "Copy engine 3 failed", Severity: Program},
+	71: {Text: "Copy engine 4 failed", Severity: Program},
+	72: {Text: "Copy engine 5 failed", Severity: Program},
+	73: {Text: "Video encoder 2 failed", Severity: Program},
 	74: {Text: "An NVLink connection to another GPU or a switch failed", Severity: Device, Effect: Degrades},
+	75: {Text: "Copy engine 6 failed", Severity: Program},
+	76: {Text: "Copy engine 7 failed", Severity: Program},
+	77: {Text: "Copy engine 8 failed", Severity: Program},
 	78: {Text: "A virtual GPU could not be started", Severity: Device},
 	79: {Text: "The GPU has fallen off the bus: the host cannot reach it over PCIe", Severity: Gone, Effect: Fails},
 	80: {Text: "The commands to the GPU were corrupted (checksum mismatch)", Severity: Program},
 	81: {Text: "The VGA subsystem failed", Severity: Device},
+	82: {Text: "JPEG engine 0 failed", Severity: Program},
+	83: {Text: "Video decoder 1 failed", Severity: Program},
+	84: {Text: "Video decoder 2 failed", Severity: Program},
+	85: {Text: "Copy engine 9 failed", Severity: Program},
 	86: {Text: "The optical flow engine failed", Severity: Program},
+	88: {Text: "Video decoder 3 failed", Severity: Program},
+	89: {Text: "Video decoder 4 failed", Severity: Program},
 	92: {Text: "ECC corrects memory errors at a high rate", Severity: Device, Effect: Predicts},
 	93: {Text: "The board's InfoROM was erased more often than it is made for", Severity: Notice},
 	94: {Text: "A memory error was contained to the program that used the memory, which has to be restarted", Severity: Device, Effect: Degrades},
 	95: {Text: "A memory error was not contained, and may concern every program on the GPU", Severity: Device, Effect: Fails},
+	96: {Text: "Video decoder 5 failed", Severity: Program},
+	97: {Text: "Video decoder 6 failed", Severity: Program},
+	98: {Text: "Video decoder 7 failed", Severity: Program},
 
+	99:  {Text: "JPEG engine 1 failed", Severity: Program},
+	100: {Text: "JPEG engine 2 failed", Severity: Program},
+	101: {Text: "JPEG engine 3 failed", Severity: Program},
+	102: {Text: "JPEG engine 4 failed", Severity: Program},
+	103: {Text: "JPEG engine 5 failed", Severity: Program},
+	104: {Text: "JPEG engine 6 failed", Severity: Program},
+	105: {Text: "JPEG engine 7 failed", Severity: Program},
 	106: {Text: "A test message came over the management bus", Severity: Notice},
 	107: {Text: "A silent test message came over the management bus", Severity: Notice},
 	108: {Text: "Another GPU used an address over NVLink that is not mapped here", Severity: Notice},
@@ -76,6 +103,16 @@ var meanings = map[uint64]Meaning{
 	123: {Text: "The board's flash memory could not be written", Severity: Device},
 	124: {Text: "The board's flash memory could not be erased", Severity: Device},
 	125: {Text: "The file system of the board's InfoROM failed", Severity: Device},
+	126: {Text: "Copy engine 10 failed", Severity: Program},
+	127: {Text: "Copy engine 11 failed", Severity: Program},
+	128: {Text: "Copy engine 12 failed", Severity: Program},
+	129: {Text: "Copy engine 13 failed", Severity: Program},
+	130: {Text: "Copy engine 14 failed", Severity: Program},
+	131: {Text: "Copy engine 15 failed", Severity: Program},
+	132: {Text: "Copy engine 16 failed", Severity: Program},
+	133: {Text: "Copy engine 17 failed", Severity: Program},
+	134: {Text: "Copy engine 18 failed", Severity: Program},
+	135: {Text: "Copy engine 19 failed", Severity: Program},
 	136: {Text: "An NVLink connection could not be trained", Severity: Device, Effect: Fails},
 	137: {Text: "Another GPU's access over NVLink was not allowed", Severity: Notice},
 	139: {Text: "Optical flow engine 1 failed", Severity: Program},
@@ -112,21 +149,4 @@ var meanings = map[uint64]Meaning{
 	170: {Text: "Secure NVLink had another error", Severity: Device},
 	171: {Text: "An error of the GPU's DRAM could not be corrected, further to another error", Severity: Device},
 	172: {Text: "An error of the GPU's SRAM could not be corrected, further to another error", Severity: Device},
-}
-
-// engines are the codes of the engines of a kind, by the engine's number. The failure of
-// one is most likely its program's fault.
-var engines = map[string][]uint64{
-	"Copy engine":   {39, 40, 41, 70, 71, 72, 75, 76, 77, 85, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135},
-	"Video encoder": {47, 65, 73},
-	"Video decoder": {68, 83, 84, 88, 89, 96, 97, 98},
-	"JPEG engine":   {82, 99, 100, 101, 102, 103, 104, 105},
-}
-
-func init() {
-	for kind, codes := range engines {
-		for number, code := range codes {
-			meanings[code] = Meaning{Text: fmt.Sprintf("%s %d failed", kind, number), Severity: Program}
-		}
-	}
 }
