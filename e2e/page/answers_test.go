@@ -20,7 +20,7 @@ func TestAnswers(t *testing.T) {
 		"what goes away with another":    row("needs", "failing") + `?.querySelector("[data-testid=urgency]").textContent.match(/^([1-9] now|follows [1-9])$/)`,
 		"who owns a service":             row("needs", "support-agent") + `?.textContent.includes("owner not known")`,
 		"how do I name the owner":        part("missing") + `?.textContent.includes('ml_view: {owners: {')`,
-		"which rank hangs, where":        row("needs", "llama-sft") + `?.textContent.includes("On gpu-02")`,
+		"which rank hangs, where":        row("needs", "llama-sft") + `?.textContent.includes("See what rank 13 (gpu-02, GPU 5) does")`,
 		"with which command do I look":   row("needs", "llama-sft") + `?.querySelector("[data-testid=command]")?.textContent.match(/^(py-spy dump --pid \d+|nvidia-smi .*)$/)`,
 		"whose GPU is it, is it used":    hostLine("gpu-08", `/^4\s*0 %5\s*0 %6\s*0 %7\s*0 % held idle · slurm job \d+ \(uid 1003\)$/`),
 		"who holds GPU 5 of a hung run":  hostLine("gpu-02", `/5\s*\d+ %.* looks hung · llama-sft \(uid 1001\)$/`),
