@@ -12,7 +12,8 @@ func Of(code uint64) Meaning {
 }
 
 // meanings is the table of the codes. Codes that NVIDIA's catalogue calls
-// unused or reserved are not in it.
+// unused or reserved are not in it. Each text is a literal, because the list of
+// texts that ml_guard lets through is generated from the literals here.
 var meanings = map[uint64]Meaning{
 	8:  {Text: "The GPU stopped working on a program's commands", Severity: Program},
 	11: {Text: "A program's commands were malformed or corrupted", Severity: Program},
