@@ -43,3 +43,30 @@ func UnwrapRay(class string) (inner string, wrapped bool) {
 // ClassName returns a class without its module. Clients differ in whether they
 // state it.
 func ClassName(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
+
+// StatusIn returns the first status of HTTP in a text that is one of failure, such as
+// "500", or "". It stands alone or in punctuation.
+func StatusIn(text string) string {
+	text = text[:min(len(text), MaxText)]
+	for i := 0; i+3 <= len(text); i++ {
+		if !isDigit(text[i]) {
+			continue
+		}
+		first := i
+		for i < len(text) && isDigit(text[i]) {
+			i++
+		}
+		if i-first != 3 || text[first] != '4' && text[first] != '5' || first > 0 && isWord(text[first-1]) || i < len(text) && isWord(text[i]) {
+			continue
+		}
+		return text[first:i]
+	}
+	return ""
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// isWord reports whether a byte beside a number makes it another one or a name.
+func isWord(c byte) bool {
+	return c == '_' || c == '-' || c == '.' || c == '$' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}

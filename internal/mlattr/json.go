@@ -28,8 +28,17 @@ const maxParameters = 1024
 // JSONModel returns the model of a request whose parameters are a JSON object, or
 // "". It finds the first member of that name that is a text, on the first level,
 // and allocates nothing. A name with an escape in it is no model's.
-func JSONModel(text string) string {
-	text = text[:min(len(text), maxParameters)]
+func JSONModel(text string) string { return jsonModel(text, maxParameters, 1) }
+
+// maxAnswered is how much of an answer is searched for the model, in bytes.
+const maxAnswered = 4096
+
+// JSONAnsweredModel is JSONModel for an answer, which may name the model on any of the
+// first three levels.
+func JSONAnsweredModel(text string) string { return jsonModel(text, maxAnswered, 3) }
+
+func jsonModel(text string, most, levels int) string {
+	text = text[:min(len(text), most)]
 	for depth, at := 0, 0; at < len(text); at++ {
 		switch text[at] {
 		case '{', '[':
@@ -39,7 +48,7 @@ func JSONModel(text string) string {
 		case '"':
 			value, rest := cutText(text[at+1:])
 			at = len(text) - len(rest) - 1
-			if depth != 1 || value != "model" {
+			if depth < 1 || depth > levels || value != "model" {
 				continue
 			}
 			rest, member := strings.CutPrefix(strings.TrimLeft(rest, " "), ":")

@@ -236,6 +236,10 @@ const (
 	// read from a cache and written to one. It is present only where the
 	// producer leaves them out of GenAIInputTokens.
 	UsageInputTokens = "ml.usage.input_tokens" //nolint:gosec // a name, no credential
+	// UsageOutputTokens counts the output tokens of a request, including those of
+	// reasoning. It is present only where the producer leaves them out of
+	// GenAIOutputTokens, as its total shows.
+	UsageOutputTokens = "ml.usage.output_tokens" //nolint:gosec // a name, no credential
 	// UsageCost is what a request cost, in US dollars, where the producer reports
 	// it.
 	UsageCost = "ml.usage.cost"

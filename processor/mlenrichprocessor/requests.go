@@ -26,7 +26,12 @@ func settleRequest(f *vocabulary.Facts, span ptrace.Span) {
 	if !vocabulary.AsksModel(f.TextAt(slotOperation)) {
 		return
 	}
-	answered := f.At(slotOutput) != nil || f.At(slotFinish) != nil
+	reason := f.TextAt(slotFinish)
+	if strings.EqualFold(reason, "error") {
+		f.SetText(slotErrorType, mlattr.Other)
+		return
+	}
+	answered := f.At(slotOutput) != nil || reason != ""
 	if !answered && f.At(slotRequestCounted) == nil && prepares(span.Name()) {
 		f.SetBool(slotRequestCounted, false)
 	}

@@ -45,6 +45,8 @@ var all = [...]func() table.Table{
 	rayTrain,
 	ncclInspector,
 	semanticKernel,
+	bedrock,
+	genkit,
 }
 
 // Count is the number of clients.

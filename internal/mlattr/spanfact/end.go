@@ -102,13 +102,16 @@ func (e *End) Raised(s ptrace.Span) bool {
 func isError(s ptrace.Span) bool { return s.Status().Code() == ptrace.StatusCodeError }
 
 // Class returns the class of what ended the span: what it states, or else that of its
-// exception, or "". "_OTHER" is what a span states that does not know its class.
+// exception, or else the status of HTTP in its status, or "". "_OTHER" is what a span states that does not know its class.
 func (e *End) Class(s ptrace.Span) string {
 	if e.ErrorType != "" && e.ErrorType != mlattr.Other {
 		return e.ErrorType
 	}
 	if class, _ := ExceptionClass(s); class != "" {
 		return class
+	}
+	if status := mlattr.StatusIn(s.Status().Message()); status != "" {
+		return status
 	}
 	return e.ErrorType
 }

@@ -21,6 +21,7 @@ var (
 	slotInput          = vocabulary.SlotOf(mlattr.GenAIInputTokens)
 	slotWholeInput     = vocabulary.SlotOf(mlattr.UsageInputTokens)
 	slotOutput         = vocabulary.SlotOf(mlattr.GenAIOutputTokens)
+	slotWholeOutput    = vocabulary.SlotOf(mlattr.UsageOutputTokens)
 	slotRate           = vocabulary.SlotOf(mlattr.TokensPerSecond)
 	slotBasis          = vocabulary.SlotOf(mlattr.ThroughputBasis)
 	slotBatchSize      = vocabulary.SlotOf(mlattr.BatchSize)
@@ -70,11 +71,13 @@ func (s *Fact) Read(f *vocabulary.Facts) {
 	s.Requested, s.Answered = f.TextAt(slotRequested), f.TextAt(slotAnswered)
 	s.Library, s.Function = f.TextAt(slotLibrary), f.TextAt(slotFunction)
 	s.Basis = f.TextAt(slotBasis)
-	// The producer's own number excludes caches.
+	// The producer's own numbers may exclude caches and reasoning.
 	if s.Input, s.HasInput = f.IntAt(slotWholeInput); !s.HasInput {
 		s.Input, s.HasInput = f.IntAt(slotInput)
 	}
-	s.Output, s.HasOutput = f.IntAt(slotOutput)
+	if s.Output, s.HasOutput = f.IntAt(slotWholeOutput); !s.HasOutput {
+		s.Output, s.HasOutput = f.IntAt(slotOutput)
+	}
 	if s.Rate, s.HasRate = f.DoubleAt(slotRate); s.Basis == "" {
 		// The rate was not derived, so the producer reported it.
 		s.Basis = mlattr.BasisReported

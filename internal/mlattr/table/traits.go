@@ -48,6 +48,9 @@ const (
 	// Its metrics show then that it makes progress.
 	StepsInMetrics
 
+	// CachesApart is the trait of a client whose input tokens are without those that
+	// were read from caches and written to them.
+	CachesApart
 	// TraitCount is the number of traits.
 	TraitCount
 )
@@ -81,6 +84,8 @@ func (t Trait) String() string {
 		return "Only some of its ranks send."
 	case StepsInMetrics:
 		return "Its metrics show its steps where no spans do."
+	case CachesApart:
+		return "Its input tokens are without those of caches."
 	default:
 		return ""
 	}

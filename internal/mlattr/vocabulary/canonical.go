@@ -84,6 +84,7 @@ var kinds = map[string]table.Kind{
 	mlattr.ThroughputScope:          table.KindText,
 	mlattr.TokensEstimated:          table.KindBool,
 	mlattr.UsageInputTokens:         table.KindCount,
+	mlattr.UsageOutputTokens:        table.KindCount,
 	mlattr.UsageCost:                table.KindDouble,
 	mlattr.UsageInputCost:           table.KindDouble,
 	mlattr.UsageOutputCost:          table.KindDouble,
@@ -147,13 +148,19 @@ var (
 	slotStream       = SlotOf(mlattr.GenAIStream)
 	slotFirstTokenAt = SlotOf(mlattr.FirstTokenAt)
 	slotQueueTime    = SlotOf(mlattr.QueueTime)
+
+	slotGenAIOperation = SlotOf(mlattr.GenAIOperationName)
+	slotRequested      = SlotOf(mlattr.GenAIRequestModel)
+	slotAnswered       = SlotOf(mlattr.GenAIResponseModel)
+	slotErrorType      = SlotOf(mlattr.ErrorType)
+	slotToolName       = SlotOf(mlattr.GenAIToolName)
 )
 
 // notAliasable are canonical attributes that no alias may name: ml_enrich
 // derives them.
 var notAliasable = []string{
 	mlattr.RunInferred, mlattr.CorrelationSource, mlattr.CorrelationConflict, mlattr.Critical, mlattr.CriticalTime, mlattr.GPUJoin, mlattr.GPUShared, mlattr.LabelConflict,
-	mlattr.ThroughputBasis, mlattr.SamplesBasis, mlattr.UsageInputTokens, mlattr.UsageCounted, mlattr.UsageEvidence, mlattr.ErrorCounted, mlattr.Side,
+	mlattr.ThroughputBasis, mlattr.SamplesBasis, mlattr.UsageInputTokens, mlattr.UsageOutputTokens, mlattr.UsageCounted, mlattr.UsageEvidence, mlattr.ErrorCounted, mlattr.Side,
 	mlattr.DecodePerSecond, mlattr.PrefillPerSecond, mlattr.SequencePerSecond, mlattr.JobTokensBasis,
 }
 
@@ -196,6 +203,7 @@ var attributeUnits = map[string]string{
 	mlattr.GenAIReasoningTokens:     "{token}",
 	mlattr.TotalTokens:              "{token}",
 	mlattr.UsageInputTokens:         "{token}",
+	mlattr.UsageOutputTokens:        "{token}",
 	mlattr.UsageCost:                "USD",
 	mlattr.UsageInputCost:           "USD",
 	mlattr.UsageOutputCost:          "USD",

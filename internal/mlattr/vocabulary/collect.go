@@ -30,8 +30,13 @@ func (r *Reader) collect(attrs pcommon.Map, item where, name string, f *Facts) {
 	for key, value := range attrs.All() {
 		entry := r.keys.find(key)
 		if entry == nil {
-			if item == onSpan && key != "" && r.begins[key[0]] && dynamic < maxDynamic && r.collectPrefixed(key, value, f) {
+			if item&onSpan == 0 || key == "" {
+				continue
+			}
+			if r.begins[key[0]] && dynamic < maxDynamic && r.collectPrefixed(key, value, f) {
 				dynamic++
+			} else if item == onSpan {
+				f.collectGeneral(key, value)
 			}
 			continue
 		}
@@ -48,7 +53,7 @@ func (r *Reader) collect(attrs pcommon.Map, item where, name string, f *Facts) {
 			}
 			f.consider(found, value, "")
 		}
-		if entry.fields != nil && item == onSpan {
+		if entry.fields != nil && item&onSpan != 0 {
 			collectFields(value, entry.fields, f)
 		}
 	}

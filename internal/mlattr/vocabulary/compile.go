@@ -27,6 +27,8 @@ const (
 	onSpan
 	onPoint
 	anywhere = onResource | onSpan | onPoint
+	// onRecord is a log record, to which the rules for spans apply.
+	onRecord = onSpan | 1<<3
 )
 
 // rule is one compiled Alias.

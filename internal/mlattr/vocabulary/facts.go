@@ -92,6 +92,8 @@ type Facts struct {
 
 	list    []Fact
 	pending []candidate
+	// general are attributes that weak general rules may apply to.
+	general []generalCandidate
 	// name is the rule for the span's name, or nil.
 	name *nameRule
 	// dynamic has the canonical keys of prefix rules, so that a key that recurs
@@ -141,6 +143,7 @@ func (f *Facts) Reset() {
 	f.begin()
 	clear(f.list[:cap(f.list)])
 	clear(f.pending[:cap(f.pending)])
+	clear(f.general[:cap(f.general)])
 }
 
 // begin empties the facts for the next item. Elements beyond the lengths are
@@ -148,7 +151,7 @@ func (f *Facts) Reset() {
 func (f *Facts) begin() {
 	f.Systems, f.Rejected, f.lengths, f.name = 0, 0, 0, nil
 	f.list = f.list[:0]
-	f.pending = f.pending[:0]
+	f.pending, f.general = f.pending[:0], f.general[:0]
 	clear(f.at[:])
 }
 

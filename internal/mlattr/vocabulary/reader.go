@@ -68,8 +68,9 @@ func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 		f.name = matched
 	}
 	r.settle(f)
+	f.settleGeneral(span)
 	r.timeFirstToken(span, f)
-	completeInput(f)
+	completeUsage(f)
 	checkCurrency(f)
 	if matched == nil {
 		disown(f)
@@ -112,6 +113,6 @@ func (r *Reader) Point(known System, attrs pcommon.Map, f *Facts) {
 func (r *Reader) Record(known System, attrs pcommon.Map, f *Facts) {
 	f.begin()
 	f.Systems = known
-	r.collect(attrs, onSpan, "", f)
+	r.collect(attrs, onRecord, "", f)
 	r.settle(f)
 }

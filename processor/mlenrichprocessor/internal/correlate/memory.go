@@ -55,6 +55,8 @@ const (
 	aboveServer
 	// aboveFailure is above a request that failed.
 	aboveFailure
+	// aboveAsker is above a request that states no usage.
+	aboveAsker
 )
 
 // aboveBytes is how many bytes appendTo writes of a spanAbove.

@@ -82,6 +82,7 @@ type Additions struct {
 	repeated bool // the span that counts is no descendant
 	failure  bool // its failure is counted elsewhere
 	asked    bool // it is a request that states no operation
+	again    bool // another span of its chain is the request
 	side     bool // it is one of two that count the same
 }
 
@@ -105,6 +106,7 @@ func (b *Batch) Additions(i int) (a Additions) {
 	a.repeated = a.covered && n.repeated && !n.covered
 	a.failure = n.failed && (n.failedBelow || n.twin) && !n.failureMarked
 	a.asked = n.asked && !n.wrapper && !n.failedBelow && !a.covered
+	a.again = n.askedOnce && n.countable && !a.covered
 	a.side = n.uses && !n.sided && (n.server || n.client)
 	if n.undated != 0 && b.epochs.undated[n.undated-1].found {
 		a.epoch = true
@@ -151,7 +153,7 @@ func (a *Additions) Len() int {
 	if n > 0 || a.phase || a.epoch {
 		n++ // the source
 	}
-	for _, flag := range [...]bool{a.inferred, a.phase, a.epoch, a.conflict, a.covered, a.repeated, a.failure, a.asked, a.side} {
+	for _, flag := range [...]bool{a.inferred, a.phase, a.epoch, a.conflict, a.covered, a.repeated, a.failure, a.asked, a.again, a.side} {
 		if flag {
 			n++
 		}
@@ -195,8 +197,8 @@ func (a *Additions) Write(attrs pcommon.Map) {
 	if a.failure {
 		attrs.PutBool(mlattr.ErrorCounted, false)
 	}
-	if a.asked {
-		attrs.PutBool(mlattr.RequestCounted, true)
+	if a.asked || a.again {
+		attrs.PutBool(mlattr.RequestCounted, a.asked)
 	}
 	if a.side {
 		side := mlattr.SideClient

@@ -332,6 +332,12 @@ func (s *Store) watched(b *Batch) {
 						n.failedBelow = true
 						b.usage.failures = append(b.usage.failures, at)
 					}
+				case above.kind == aboveAsker:
+					if n.asks && n.uses {
+						n.askedOnce = above.service == n.service
+					} else if above.service == n.service {
+						b.usage.askers = append(b.usage.askers, asker{at: at, earlier: true})
+					}
 				case above.service == n.service && !n.covered:
 					n.covered = true
 					b.usage.users = append(b.usage.users, at)

@@ -36,6 +36,9 @@ type request struct {
 	// part is true if the span is not the request itself but reports its usage at
 	// the end of it. Then the times overlap, and neither contains the other.
 	part bool
+	// report is true if the span takes no time and says nothing but its usage: it is the
+	// report of a request beside it.
+	report bool
 	// requested and answered are the models, and answer is the response id.
 	requested, answered, answer string
 }
@@ -55,6 +58,10 @@ const maxAlike = 8
 // after a request. The longer, the more often two requests are taken for one.
 const maxApart = pcommon.Timestamp(250e6)
 
+// maxReport is longer than the report of a request takes, in nanoseconds, and shorter
+// than any request.
+const maxReport = pcommon.Timestamp(1e6)
+
 // alike are requests with the same key, the newest last.
 type alike struct {
 	n    int
@@ -64,10 +71,12 @@ type alike struct {
 // sighting is a request that counts. Its texts and ids are hashes, or 0.
 type sighting struct {
 	span, scope, process, answer uint64
-	models                       [2]uint64 // requested and answered
-	start, end                   pcommon.Timestamp
-	// part is set only while a pair is searched.
-	part bool
+	// above is the span above, as a hash.
+	above      uint64
+	models     [2]uint64 // requested and answered
+	start, end pcommon.Timestamp
+	// part and report are set only while a pair is searched.
+	part, report bool
 	// twins are the spans of other scopes that repeat it.
 	twins [2]twin
 }
@@ -94,10 +103,10 @@ var (
 )
 
 // readRequest adds a span to those of which a twin is searched.
-func (b *Batch) readRequest(f *vocabulary.Facts, s ptrace.Span, u spanUsage, part bool) {
+func (b *Batch) readRequest(f *vocabulary.Facts, s ptrace.Span, u spanUsage, part, silent bool) {
 	r := request{
 		at: int32(len(b.spans) - 1), scope: b.scope, start: s.StartTimestamp(), end: s.EndTimestamp(),
-		failed: u.failed, uses: u.uses, part: part,
+		failed: u.failed, uses: u.uses, part: part, report: silent && s.EndTimestamp()-s.StartTimestamp() < maxReport,
 		requested: f.TextAt(slotRequested), answered: f.TextAt(slotAnswered), answer: f.TextAt(slotAnswer),
 	}
 	if !r.named() && r.answer == "" || r.end < r.start {
@@ -163,7 +172,8 @@ func (s *Store) findTwins(requests []request, spans []span) {
 		n := &spans[r.at]
 		seen := sighting{
 			span: maphash.Comparable(s.seed, n.spanKey), scope: r.scope, process: r.process, answer: s.hashOf(r.answer),
-			models: [2]uint64{s.hashOf(r.requested), s.hashOf(r.answered)}, start: r.start, end: r.end, part: r.part,
+			models: [2]uint64{s.hashOf(r.requested), s.hashOf(r.answered)}, start: r.start, end: r.end, part: r.part, report: r.report,
+			above: maphash.Comparable(s.seed, spanKey{n.trace, n.parent}),
 		}
 		if r.uses && seen.answer != 0 {
 			n.repeated = s.answers.Ensure(twinKey{n.service, seen.answer}, now).repeats(&seen, (*sighting).sharesAnswer, &s.joined.ByID)
@@ -208,7 +218,7 @@ func (a *alike) repeats(seen *sighting, match func(known, seen *sighting) bool, 
 				return true // delivered again
 			}
 		}
-		if known.unpaired(seen.scope) && match(known, seen) && (closest == nil || known.distance(seen) < closest.distance(seen)) {
+		if (seen.report || known.unpaired(seen.scope)) && match(known, seen) && (closest == nil || known.distance(seen) < closest.distance(seen)) {
 			closest = known
 		}
 	}
@@ -222,7 +232,7 @@ func (a *alike) repeats(seen *sighting, match func(known, seen *sighting) bool, 
 		*joined++
 		return true
 	}
-	if seen.part {
+	if seen.part || seen.report {
 		// It is no request, so that no request may be taken for it.
 		return false
 	}
@@ -256,6 +266,9 @@ func (s *sighting) sharesAnswer(other *sighting) bool {
 func (s *sighting) matches(other *sighting) bool {
 	if s.answer != 0 && other.answer != 0 && s.answer != other.answer || !s.sameModel(other) {
 		return false
+	}
+	if other.report {
+		return s.above == other.above && other.start+maxReport >= s.end && other.start-min(s.end, other.start) <= maxApart
 	}
 	if other.part {
 		return s.overlaps(other) && apart(s.end, other.end) <= maxApart

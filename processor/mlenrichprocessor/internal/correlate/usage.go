@@ -36,6 +36,12 @@ type spanUsage struct {
 
 	// covered is true if a span of the same service below reports tokens.
 	covered bool
+	// asks is true if the span is a request to a model by its operation, and askedOnce
+	// if another span of its chain is the same request: one above it that states the
+	// usage, or one below it that came before and states none.
+	asks, askedOnce bool
+	// tool is true if the span executes a tool.
+	tool bool
 	// asked is true if the span failed and is, if no request below it failed, a
 	// request that states no operation.
 	asked bool
@@ -85,13 +91,20 @@ func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 	u.countable = (hasInput || hasOutput || u.asked || vocabulary.AsksModel(operation)) && mark == nil
 	u.wrapper = wraps(s.Name(), operation)
 	u.sided = f.At(slotSide) != nil
+	if u.tool = operation == mlattr.OperationExecuteTool; u.tool && u.failed {
+		b.usage.tools = append(b.usage.tools, int32(len(b.spans)-1))
+	}
 	u.server = u.uses && answers(s)
 	counted := f.At(slotRequestCounted)
 	part := counted != nil && !counted.Bool
+	u.asks = vocabulary.AsksModel(operation) && counted == nil
+	if u.asks && !u.uses {
+		b.usage.askers = append(b.usage.askers, asker{at: int32(len(b.spans) - 1)})
+	}
 	asks := (u.asked || vocabulary.AsksModel(operation)) && !part
 	u.asked = u.asked && counted == nil
 	if !u.wrapper && (u.uses || asks) && (mark == nil || mark.Bool) {
-		b.readRequest(f, s, u, part)
+		b.readRequest(f, s, u, part, operation == "" && !u.asked)
 		if asks && u.failed {
 			b.usage.failures = append(b.usage.failures, int32(len(b.spans)-1))
 		}
@@ -119,8 +132,12 @@ func failedAsking(f *vocabulary.Facts, s ptrace.Span) bool {
 	return true
 }
 
-// wraps reports whether a span sums up what the calls below it report.
+// wraps reports whether a span sums up what the calls below it report. What it states
+// that it does goes before its name.
 func wraps(name, operation string) bool {
+	if vocabulary.AsksModel(operation) {
+		return false
+	}
 	return operation == mlattr.OperationInvokeAgent || operation == mlattr.OperationInvokeWorkflow || vocabulary.SumsUsage(name)
 }
 
@@ -142,12 +159,16 @@ type usageSearch struct {
 	// that failed or are above one that did.
 	requests []request
 	failures []int32
+	// askers are requests that state no usage, and tools are tools that failed.
+	askers []asker
+	tools  []int32
 }
 
 func (u *usageSearch) reset() {
 	clear(u.requests) // which has texts of the batch
 	u.users, u.covering, u.asking = u.users[:0], u.covering[:0], u.asking[:0]
 	u.requests, u.failures = u.requests[:0], u.failures[:0]
+	u.askers, u.tools = u.askers[:0], u.tools[:0]
 }
 
 // covering is a span that is not in the batch, and above one that used tokens.
@@ -172,11 +193,16 @@ func (b *Batch) findUsage(s *Store) {
 		}
 	}
 	s.watched(b)
-	for _, list := range [...][]int32{b.usage.users, b.usage.failures} {
+	for _, list := range [...][]int32{b.usage.users, b.usage.failures, b.usage.tools} {
 		for _, at := range list {
 			if trace := b.spans[at].traceAt; trace != none {
 				b.traces[trace].used = true
 			}
+		}
+	}
+	for _, asked := range b.usage.askers {
+		if trace := b.spans[asked.at].traceAt; trace != none {
+			b.traces[trace].used = true
 		}
 	}
 	for i := range b.usage.requests {
@@ -211,6 +237,8 @@ func (b *Batch) coverUsage(s *Store) {
 	}
 	b.findClients()
 	b.coverFailures()
+	b.coverAskers()
+	b.coverTools()
 	if len(b.usage.covering) > 0 {
 		s.watch(b.usage.covering)
 	}
@@ -233,6 +261,62 @@ func (b *Batch) coverFailures() {
 			}
 			parent.failedBelow = true
 			n = parent
+		}
+	}
+}
+
+// asker is a request without usage, or a span above one of an earlier batch.
+type asker struct {
+	at      int32
+	earlier bool
+}
+
+// maxClimb is how many spans above one are looked at.
+const maxClimb = 64
+
+// coverAskers finds the requests without usage that are below one with it: both are the
+// same request. Of one in a later batch the usage counts, and no request.
+func (b *Batch) coverAskers() {
+	for _, asked := range b.usage.askers {
+		n := &b.spans[asked.at]
+		up := n
+		for range maxClimb {
+			if n.traceAt == none || up.parent == (pcommon.SpanID{}) || up.parent == up.id {
+				break
+			}
+			if up.above == none {
+				b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: up.parent, service: n.service, kind: aboveAsker}})
+				break
+			}
+			if up = &b.spans[up.above]; up.service != n.service {
+				break
+			}
+			if !up.asks || !up.uses {
+				continue
+			}
+			if asked.earlier {
+				n = up
+			}
+			n.askedOnce = true
+			break
+		}
+	}
+}
+
+// coverTools marks the failed tools above one that failed, in its service: they are
+// the same call, as a client and a server of MCP report it.
+func (b *Batch) coverTools() {
+	for _, at := range b.usage.tools {
+		n := &b.spans[at]
+		up := n
+		for range maxClimb {
+			if n.traceAt == none || up.above == none {
+				break
+			}
+			if up = &b.spans[up.above]; up.service != n.service || up == n {
+				break
+			}
+			up.failedBelow = up.failedBelow || up.tool
 		}
 	}
 }

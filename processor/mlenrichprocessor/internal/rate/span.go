@@ -16,6 +16,7 @@ var (
 	slotInput          = vocabulary.SlotOf(mlattr.GenAIInputTokens)
 	slotOutput         = vocabulary.SlotOf(mlattr.GenAIOutputTokens)
 	slotWholeInput     = vocabulary.SlotOf(mlattr.UsageInputTokens)
+	slotWholeOutput    = vocabulary.SlotOf(mlattr.UsageOutputTokens)
 	slotCacheRead      = vocabulary.SlotOf(mlattr.GenAICacheReadTokens)
 	slotCacheCreation  = vocabulary.SlotOf(mlattr.GenAICacheCreationTokens)
 	slotSequences      = vocabulary.SlotOf(mlattr.GenAIChoices)
@@ -91,6 +92,9 @@ func Derive(f *vocabulary.Facts, span ptrace.Span, samplesPerStep float64, skipp
 // read reads what a span did. It returns false if no rate can follow.
 func (w *work) read(f *vocabulary.Facts, span ptrace.Span, samplesPerStep float64) bool {
 	w.input, w.output, w.samples = countAt(f, slotInput), countAt(f, slotOutput), countAt(f, slotSamples)
+	if whole := countAt(f, slotWholeOutput); whole.ok {
+		w.output = whole
+	}
 	// A batch is one step of its process.
 	if !w.samples.ok && samplesPerStep > 0 && f.TextAt(slotPhase) == mlattr.PhaseBatch {
 		w.samplesPerStep = samplesPerStep

@@ -1,0 +1,284 @@
+package vocabulary
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+)
+
+// Clients that no table lists call the same things by the same words, in name spaces of
+// their own: acme.usage.prompt_tokens, x.session_id. The last word of such a key, in
+// small letters and without separators, says what the value is. A table's rule goes
+// first.
+
+// rankGeneral is the rank of the general rules: after the tables.
+const rankGeneral = 1 << 19
+
+// maxWord is the longest word that is looked up, in bytes.
+const maxWord = 32
+
+// generalRule is what a word says.
+type generalRule struct {
+	rule
+	// counts is true for a number of tokens. A part of one, such as that of audio, has
+	// the same word, behind a word for the part.
+	counts bool
+	// weak is true for a word that other programs use, too. It holds on the span of a
+	// request or an operation of a model.
+	weak bool
+	// holds is true for the output of an operation, which may state its usage as JSON.
+	holds bool
+}
+
+// generalRules are the rules by their words.
+var generalRules = func() map[string]*generalRule {
+	rules := make(map[string]*generalRule)
+	add := func(r generalRule, canonical string, words ...string) {
+		r.canonical, r.slot, r.where, r.rank = canonical, SlotOf(canonical), onSpan, rankGeneral
+		if r.kind == 0 {
+			r.kind = kinds[canonical]
+		}
+		r.readOnly = readOnly(canonical, r.kind)
+		for _, word := range words {
+			rules[word] = &r
+		}
+	}
+	count, weak := generalRule{counts: true}, generalRule{weak: true}
+	add(count, mlattr.GenAIInputTokens, "inputtokens", "prompttokens", "inputtokencount", "prompttokencount")
+	add(count, mlattr.GenAIOutputTokens, "outputtokens", "completiontokens", "outputtokencount", "completiontokencount", "candidatestokencount")
+	add(count, mlattr.TotalTokens, "totaltokens", "totaltokencount")
+	add(generalRule{}, mlattr.GenAICacheReadTokens, "cachereadinputtokens", "cachedinputtokens", "inputcachedtokens", "cachedtokens",
+		"cachereadtokens", "cachedcontenttokencount", "cachereadinputtokencount", "promptcachehittokens")
+	add(generalRule{}, mlattr.GenAICacheCreationTokens, "cachecreationinputtokens", "cachewriteinputtokens", "cachewritetokens",
+		"cachecreationtokens", "cachewriteinputtokencount")
+	add(generalRule{}, mlattr.GenAIReasoningTokens, "reasoningtokens", "outputreasoningtokens", "thinkingtokens", "thoughtstokencount")
+	add(weak, mlattr.GenAIRequestModel, "model", "modelname", "modelid", "requestmodel")
+	add(weak, mlattr.GenAIResponseModel, "responsemodel")
+	add(weak, mlattr.GenAIResponseID, "responseid", "completionid")
+	add(weak, mlattr.GenAIFinishReasons, "finishreason", "finishreasons", "stopreason")
+	add(weak, mlattr.GenAIStream, "isstreaming", "streaming", "isstream", "stream")
+	add(weak, mlattr.GenAIToolName, "toolname")
+	add(weak, mlattr.SessionID, "sessionid", "conversationid", "threadid")
+	add(generalRule{weak: true, rule: rule{kind: table.KindSecret}}, mlattr.User, "userid", "enduserid")
+	add(weak, mlattr.GenAITimeToFirstChunk, "timetofirsttoken", "timetofirstchunk")
+	add(generalRule{weak: true, rule: rule{factor: 1e-3}}, mlattr.GenAITimeToFirstChunk,
+		"timetofirsttokenms", "timetofirstchunkms", "mstofirsttoken", "mstofirstchunk", "ttftms")
+	add(weak, mlattr.FirstTokenAt, "completionstarttime", "firsttokentime")
+	add(generalRule{weak: true, rule: rule{reads: operationOf}}, mlattr.GenAIOperationName,
+		"spankind", "spantype", "requesttype", "runtype", "runkind", "operationtype", "observationtype")
+	add(generalRule{weak: true, rule: rule{reads: mlattr.StatusIn}}, mlattr.ErrorType, "statusmessage", "errormessage", "errstr")
+	add(generalRule{weak: true, rule: rule{reads: failedLevel}}, mlattr.ErrorType, "level")
+	add(weak, mlattr.HTTPResendCount, "retryattempts")
+	add(generalRule{holds: true}, "", "output", "response", "result", "outputvalue", "usage", "usagedetails", "usagemetadata", "tokenusage")
+	return rules
+}()
+
+// wordEnds has true for the last two bytes of keys that end in a word of generalRules,
+// so that most keys cost two look-ups.
+var wordEnds = func() (ends [1 << 16]bool) {
+	for word := range generalRules {
+		last, before := word[len(word)-1], word[len(word)-2]
+		ends[int(before)<<8|int(last)] = true
+		ends[int(before-'a'+'A')<<8|int(last)] = true // sessionId
+	}
+	return ends
+}()
+
+// operationWords are words for what a span does, in small letters and without separators.
+var operationWords = map[string]string{
+	"llm": mlattr.OperationChat, "chat": mlattr.OperationChat, "chatmodel": mlattr.OperationChat, "chatcompletion": mlattr.OperationChat,
+	"generation": mlattr.OperationChat, "modelinference": mlattr.OperationChat, "llmcall": mlattr.OperationChat,
+	"completion": mlattr.OperationTextCompletion, "textcompletion": mlattr.OperationTextCompletion,
+	"generatecontent": mlattr.OperationGenerateContent,
+	"embedding":       mlattr.OperationEmbeddings, "embeddings": mlattr.OperationEmbeddings,
+	"tool": mlattr.OperationExecuteTool, "toolcall": mlattr.OperationExecuteTool,
+	"agent": mlattr.OperationInvokeAgent, "agentrun": mlattr.OperationInvokeAgent,
+}
+
+func operationOf(text string) string {
+	var word [maxWord]byte
+	return operationWords[string(fold(strings.Trim(text, `"`), word[:0]))]
+}
+
+// failedLevel reads the level of what a span reports.
+func failedLevel(text string) string {
+	if strings.EqualFold(text, "error") {
+		return mlattr.Other
+	}
+	return ""
+}
+
+// fold appends a text in small letters without separators, or nothing where it is longer
+// than what it is appended to.
+func fold(text string, to []byte) []byte {
+	for i := range len(text) {
+		c := text[i]
+		switch c {
+		case '_', '-', ' ', '.', ':', '/':
+			continue
+		}
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if len(to) == cap(to) {
+			return to[:0]
+		}
+		to = append(to, c)
+	}
+	return to
+}
+
+// generalOf returns the rule of a key that no table lists, or nil. before is what the
+// key says before the word.
+func generalOf(key string) (of *generalRule, before string) {
+	n := len(key)
+	if n < 4 || !wordEnds[int(key[n-2])<<8|int(key[n-1])] {
+		return nil, ""
+	}
+	before, last := cutLast(key)
+	switch last {
+	case "id", "name", "value", "message", "model", "type", "kind":
+		// session.id, model.name, output.value, status.message, response.model, span.type
+		rest, _ := cutLast(before)
+		if of, found := lookUp(key[len(rest):]); found {
+			return of, rest
+		}
+	}
+	of, _ = lookUp(last)
+	return of, before
+}
+
+// lookUp returns the rule of a word.
+func lookUp(text string) (of *generalRule, found bool) {
+	var word [maxWord]byte
+	of, found = generalRules[string(fold(text, word[:0]))]
+	return of, found
+}
+
+// cutLast cuts a key before its last word.
+func cutLast(key string) (before, last string) {
+	i := strings.LastIndexAny(key, ".:/")
+	return key[:max(i, 0)], key[i+1:]
+}
+
+// ofPart reports whether the words before a number of tokens say that it is a part of
+// another, or the sum of several requests, or no use at all.
+func ofPart(before string) bool {
+	for _, part := range [...]string{"detail", "cache", "audio", "image", "reasoning", "aggregat", "limit", "budget", "cumulative"} {
+		if strings.Contains(before, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// collectGeneral reads an attribute by the general rules.
+func (f *Facts) collectGeneral(key string, value pcommon.Value) {
+	of, before := generalOf(key)
+	switch {
+	case of == nil:
+	case of.weak || of.holds:
+		if len(f.general) < maxGeneral {
+			f.general = append(f.general, generalCandidate{of, value, strings.Contains(before, "response")})
+		}
+	case !of.counts && !strings.Contains(before, "aggregat") || of.counts && !ofPart(before):
+		f.takeGeneral(of, value)
+	}
+}
+
+// maxGeneral bounds the attributes of a span that wait for what else it says.
+const maxGeneral = 32
+
+// generalCandidate is an attribute that a weak rule applies to.
+type generalCandidate struct {
+	of    *generalRule
+	value pcommon.Value
+	// ofAnswer is true where the key names a response.
+	ofAnswer bool
+}
+
+// takeGeneral makes a fact of an attribute. A value that cannot be read is none, nor is a
+// word for none.
+func (f *Facts) takeGeneral(of *generalRule, value pcommon.Value) {
+	if value.Type() == pcommon.ValueTypeStr && (value.Str() == "null" || value.Str() == "None") {
+		return
+	}
+	if of.reads == nil {
+		var fact Fact
+		if !read(&fact, of.kind, value) {
+			return
+		}
+	}
+	f.take(&of.rule, value, "")
+}
+
+// settleGeneral makes facts of the attributes that wait for what else the span says, and
+// finds the usage of a request that states it as JSON or in an event.
+func (f *Facts) settleGeneral(span ptrace.Span) {
+	operation := f.TextAt(slotGenAIOperation)
+	if operation == "" {
+		if f.countsTokens() || f.namesModel() {
+			f.takeWeak(func(of *generalRule) bool { return of.slot == slotGenAIOperation })
+		}
+		if operation = f.TextAt(slotGenAIOperation); operation == "" && !f.countsTokens() {
+			if len(f.general) == 0 && span.Events().Len() == 0 || !f.asksInEvent(span) {
+				return
+			}
+			operation = f.TextAt(slotGenAIOperation)
+		}
+	}
+	asks := AsksModel(operation)
+	f.takeWeak(func(of *generalRule) bool {
+		switch of.slot {
+		case slotErrorType:
+			return asks
+		case slotToolName:
+			return operation == mlattr.OperationExecuteTool
+		default:
+			return true
+		}
+	})
+	if !asks || f.countsTokens() {
+		return
+	}
+	for i := range f.general {
+		if c := &f.general[i]; c.of.holds {
+			f.readUsage(c.value)
+		}
+	}
+	if !f.countsTokens() {
+		f.readEvents(span)
+	}
+}
+
+// takeWeak makes facts of the attributes whose rules are chosen.
+func (f *Facts) takeWeak(chosen func(*generalRule) bool) {
+	for i := range f.general {
+		c := &f.general[i]
+		if of := c.of; !of.holds && chosen(of) {
+			if of.slot == slotRequested && c.ofAnswer {
+				of = generalRules["responsemodel"]
+			}
+			f.takeGeneral(of, c.value)
+		}
+	}
+}
+
+func (f *Facts) countsTokens() bool { return f.At(slotInput) != nil || f.At(slotOutput) != nil }
+
+// namesModel reports whether the span names a model, by a table or by a general rule.
+func (f *Facts) namesModel() bool {
+	if f.At(slotRequested) != nil || f.At(slotAnswered) != nil {
+		return true
+	}
+	for i := range f.general {
+		if slot := f.general[i].of.slot; slot == slotRequested || slot == slotAnswered {
+			return true
+		}
+	}
+	return false
+}
