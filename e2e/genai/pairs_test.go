@@ -47,7 +47,7 @@ func TestRecordedPairs(t *testing.T) {
 		{"as recorded, with one response id for all", nil, true},
 	} {
 		served, counted := int64(0), int64(0)
-		for _, r := range read(t) {
+		for _, r := range readRecordings(t) {
 			if !slices.Contains(paired, r.Client) {
 				continue
 			}

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/processor"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor"
 )
@@ -40,9 +41,11 @@ type Served struct {
 	Model  string `json:"model"`
 	Status int    `json:"status"`
 	Stream bool   `json:"stream"`
-	ID     string `json:"id"`
-	Input  int64  `json:"input"`
-	Output int64  `json:"output"`
+	// At is when the server was asked, in seconds since 1970.
+	At     float64 `json:"at"`
+	ID     string  `json:"id"`
+	Input  int64   `json:"input"`
+	Output int64   `json:"output"`
 }
 
 // ReadRecordings reads the recordings of a folder, in the order of their names.
@@ -87,8 +90,8 @@ type Result struct {
 
 // Process sends requests through an ml_enrich, a repro_gen that writes into a
 // folder, and an ml_metrics, with their default configurations, as a collector
-// has them.
-func Process(ctx context.Context, requests []ptrace.Traces, reproductions string) (result Result, err error) {
+// has them. Of the clients ml_enrich knows those of the vocabularies, or all.
+func Process(ctx context.Context, requests []ptrace.Traces, reproductions string, vocabularies ...string) (result Result, err error) {
 	series := new(consumertest.MetricsSink)
 	metrics := mlmetricsconnector.NewFactory()
 	cfg := metrics.CreateDefaultConfig().(*mlmetricsconnector.Config)
@@ -101,9 +104,13 @@ func Process(ctx context.Context, requests []ptrace.Traces, reproductions string
 	}
 	enriched := new(consumertest.TracesSink)
 	factory := mlenrichprocessor.NewFactory()
+	knowing := factory.CreateDefaultConfig().(*mlenrichprocessor.Config)
+	if len(vocabularies) > 0 {
+		knowing.Vocabularies = vocabularies
+	}
 	enrich, err := factory.CreateTraces(ctx, processor.Settings{
 		ID: component.NewID(factory.Type()), TelemetrySettings: componenttest.NewNopTelemetrySettings(),
-	}, factory.CreateDefaultConfig(), enriched)
+	}, knowing, enriched)
 	if err != nil {
 		return result, err
 	}
@@ -126,6 +133,8 @@ func Process(ctx context.Context, requests []ptrace.Traces, reproductions string
 	for _, td := range requests {
 		err = errors.Join(err, enrich.ConsumeTraces(ctx, td))
 	}
+	// What ml_enrich has read nobody reads again.
+	ctx = vocabulary.WithEnriched(ctx)
 	for _, td := range enriched.AllTraces() {
 		err = errors.Join(err, reproduce.ConsumeTraces(ctx, td))
 	}

@@ -54,7 +54,7 @@ var otherModels = map[string]map[string]int64{
 	"smolagents":                       {"tiny-1": 6, "": 1},
 }
 
-func read(t *testing.T) []Recording {
+func readRecordings(t *testing.T) []Recording {
 	t.Helper()
 	all, err := ReadRecordings(*recordings)
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func read(t *testing.T) []Recording {
 func TestClients(t *testing.T) {
 	table := "| client | requests | failed | errors | input | output | first token | keys | reproduction |\n|---|---|---|---|---|---|---|---|---|\n"
 	versions := "| client | packages |\n|---|---|\n"
-	for _, r := range read(t) {
+	for _, r := range readRecordings(t) {
 		t.Run(r.Client, func(t *testing.T) {
 			requests, err := r.Requests()
 			require.NoError(t, err)

@@ -154,6 +154,7 @@ var (
 	slotAnswered       = SlotOf(mlattr.GenAIResponseModel)
 	slotErrorType      = SlotOf(mlattr.ErrorType)
 	slotToolName       = SlotOf(mlattr.GenAIToolName)
+	slotRequestCounted = SlotOf(mlattr.RequestCounted)
 )
 
 // notAliasable are canonical attributes that no alias may name: ml_enrich

@@ -48,15 +48,19 @@ var generalRules = func() map[string]*generalRule {
 		}
 	}
 	count, weak := generalRule{counts: true}, generalRule{weak: true}
-	add(count, mlattr.GenAIInputTokens, "inputtokens", "prompttokens", "inputtokencount", "prompttokencount")
-	add(count, mlattr.GenAIOutputTokens, "outputtokens", "completiontokens", "outputtokencount", "completiontokencount", "candidatestokencount")
-	add(count, mlattr.TotalTokens, "totaltokens", "totaltokencount")
+	add(count, mlattr.GenAIInputTokens, "inputtokens", "prompttokens", "inputtokencount", "prompttokencount",
+		"tokencountprompt", "tokencountinput", "usagetokens")
+	add(count, mlattr.GenAIOutputTokens, "outputtokens", "completiontokens", "outputtokencount", "completiontokencount", "candidatestokencount",
+		"tokencountcompletion", "tokencountoutput")
+	add(count, mlattr.TotalTokens, "totaltokens", "totaltokencount", "tokencounttotal")
 	add(generalRule{}, mlattr.GenAICacheReadTokens, "cachereadinputtokens", "cachedinputtokens", "inputcachedtokens", "cachedtokens",
-		"cachereadtokens", "cachedcontenttokencount", "cachereadinputtokencount", "promptcachehittokens")
+		"cachereadtokens", "cachedcontenttokencount", "cachereadinputtokencount", "promptcachehittokens", "promptdetailscacheread")
 	add(generalRule{}, mlattr.GenAICacheCreationTokens, "cachecreationinputtokens", "cachewriteinputtokens", "cachewritetokens",
-		"cachecreationtokens", "cachewriteinputtokencount")
-	add(generalRule{}, mlattr.GenAIReasoningTokens, "reasoningtokens", "outputreasoningtokens", "thinkingtokens", "thoughtstokencount")
+		"cachecreationtokens", "cachewriteinputtokencount", "promptdetailscachewrite")
+	add(generalRule{}, mlattr.GenAIReasoningTokens, "reasoningtokens", "outputreasoningtokens", "thinkingtokens", "thoughtstokencount",
+		"completiondetailsreasoning")
 	add(weak, mlattr.GenAIRequestModel, "model", "modelname", "modelid", "requestmodel")
+	add(generalRule{weak: true, rule: rule{reads: mlattr.JSONModel}}, mlattr.GenAIRequestModel, "invocationparameters", "modelparameters")
 	add(weak, mlattr.GenAIResponseModel, "responsemodel")
 	add(weak, mlattr.GenAIResponseID, "responseid", "completionid")
 	add(weak, mlattr.GenAIFinishReasons, "finishreason", "finishreasons", "stopreason")
@@ -69,13 +73,16 @@ var generalRules = func() map[string]*generalRule {
 		"timetofirsttokenms", "timetofirstchunkms", "mstofirsttoken", "mstofirstchunk", "ttftms")
 	add(weak, mlattr.FirstTokenAt, "completionstarttime", "firsttokentime")
 	add(generalRule{weak: true, rule: rule{reads: operationOf}}, mlattr.GenAIOperationName,
-		"spankind", "spantype", "requesttype", "runtype", "runkind", "operationtype", "observationtype")
+		kindWords...)
 	add(generalRule{weak: true, rule: rule{reads: mlattr.StatusIn}}, mlattr.ErrorType, "statusmessage", "errormessage", "errstr")
 	add(generalRule{weak: true, rule: rule{reads: failedLevel}}, mlattr.ErrorType, "level")
 	add(weak, mlattr.HTTPResendCount, "retryattempts")
 	add(generalRule{holds: true}, "", "output", "response", "result", "outputvalue", "usage", "usagedetails", "usagemetadata", "tokenusage")
 	return rules
 }()
+
+// kindWords are the words of keys that say what a span is.
+var kindWords = []string{"spankind", "spantype", "requesttype", "runtype", "runkind", "operationtype", "observationtype"}
 
 // wordEnds has true for the last two bytes of keys that end in a word of generalRules,
 // so that most keys cost two look-ups.
@@ -102,6 +109,29 @@ var operationWords = map[string]string{
 func operationOf(text string) string {
 	var word [maxWord]byte
 	return operationWords[string(fold(strings.Trim(text, `"`), word[:0]))]
+}
+
+// isStep reports whether a word for what a span is says that it is a step of a program, and
+// no request, whatever else the span states.
+func isStep(kind string) bool {
+	switch strings.ToLower(kind) {
+	case "chain", "prompt", "parser", "retriever":
+		return true
+	default:
+		return false
+	}
+}
+
+// asksByItself reports whether a word for what a span is means a request to a model in
+// every program.
+func asksByItself(kind string) bool {
+	var word [maxWord]byte
+	switch string(fold(strings.Trim(kind, `"`), word[:0])) {
+	case "llm", "chatmodel", "llmcall", "modelinference":
+		return true
+	default:
+		return false
+	}
 }
 
 // failedLevel reads the level of what a span reports.
@@ -141,8 +171,9 @@ func generalOf(key string) (of *generalRule, before string) {
 	}
 	before, last := cutLast(key)
 	switch last {
-	case "id", "name", "value", "message", "model", "type", "kind":
-		// session.id, model.name, output.value, status.message, response.model, span.type
+	case "id", "name", "value", "message", "model", "type", "kind", "tokens", "prompt", "completion", "input", "output", "total",
+		"cache_read", "cache_write", "reasoning":
+		// session.id, output.value, response.model, span.type, token_count.prompt, usage.tokens
 		rest, _ := cutLast(before)
 		if of, found := lookUp(key[len(rest):]); found {
 			return of, rest
@@ -207,6 +238,9 @@ func (f *Facts) takeGeneral(of *generalRule, value pcommon.Value) {
 	if value.Type() == pcommon.ValueTypeStr && (value.Str() == "null" || value.Str() == "None") {
 		return
 	}
+	if of.kind == table.KindText && of.reads == nil && value.Type() == pcommon.ValueTypeStr && strings.HasPrefix(value.Str(), `"`) {
+		value = pcommon.NewValueStr(mlattr.JSONText(value.Str()))
+	}
 	if of.reads == nil {
 		var fact Fact
 		if !read(&fact, of.kind, value) {
@@ -221,7 +255,7 @@ func (f *Facts) takeGeneral(of *generalRule, value pcommon.Value) {
 func (f *Facts) settleGeneral(span ptrace.Span) {
 	operation := f.TextAt(slotGenAIOperation)
 	if operation == "" {
-		if f.countsTokens() || f.namesModel() {
+		if f.countsTokens() || f.namesModel() || f.isOf(asksByItself) {
 			f.takeWeak(func(of *generalRule) bool { return of.slot == slotGenAIOperation })
 		}
 		if operation = f.TextAt(slotGenAIOperation); operation == "" && !f.countsTokens() {
@@ -232,6 +266,9 @@ func (f *Facts) settleGeneral(span ptrace.Span) {
 		}
 	}
 	asks := AsksModel(operation)
+	if asks && f.isOf(isStep) {
+		f.SetBool(slotRequestCounted, false)
+	}
 	f.takeWeak(func(of *generalRule) bool {
 		switch of.slot {
 		case slotErrorType:
@@ -276,7 +313,19 @@ func (f *Facts) namesModel() bool {
 		return true
 	}
 	for i := range f.general {
-		if slot := f.general[i].of.slot; slot == slotRequested || slot == slotAnswered {
+		of := f.general[i].of
+		if (of.slot == slotRequested || of.slot == slotAnswered) && (of.reads == nil || translate(&of.rule, f.general[i].value) != "") {
+			return true
+		}
+	}
+	return false
+}
+
+// isOf reports whether a word that says what the span is fulfils a condition.
+func (f *Facts) isOf(condition func(kind string) bool) bool {
+	for i := range f.general {
+		c := &f.general[i]
+		if c.of.slot == slotGenAIOperation && c.value.Type() == pcommon.ValueTypeStr && condition(c.value.Str()) {
 			return true
 		}
 	}

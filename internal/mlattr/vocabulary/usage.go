@@ -102,9 +102,15 @@ func (f *Facts) readUsageMap(fields pcommon.Map, depth int) {
 	}
 }
 
+// usageWords are words for tokens within a usage.
+var usageWords = map[string]string{"input": "inputtokens", "prompt": "inputtokens", "output": "outputtokens", "completion": "outputtokens", "total": "totaltokens"}
+
 // takeCount makes a fact of a number of tokens.
 func (f *Facts) takeCount(key, before string, value pcommon.Value) {
 	of, inner := generalOf(key)
+	if word := usageWords[key]; word != "" {
+		of = generalRules[word]
+	}
 	if of == nil || of.weak || of.holds || of.counts && (ofPart(before) || ofPart(inner)) {
 		return
 	}
