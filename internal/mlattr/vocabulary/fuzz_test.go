@@ -54,11 +54,17 @@ func FuzzSpan(f *testing.F) {
 	f.Add("", "chat", "mlflow.llm.model", "\"\\u0000\\ud800\"")
 	f.Add("tgi", "generate", "total_time", "1.2ms")
 	f.Add("", "chat", "langfuse.observation.completion_start_time", "2026-01-02T03:04:05Z")
+	f.Add("", "chat", "a.output", `{"usage":{"prompt_tokens":7,"total":{"x":-1}},"model":"m"}`)
+	f.Add("", "chat", "x.span.type", "LLM")
+	f.Add("", "chat", "a.status_message", "500")
 	f.Add("", "batch_99999999999999999999", "val.\xff", "NaN")
 	f.Fuzz(func(t *testing.T, service, name, key, value string) {
 		resource, span := pcommon.NewMap(), ptrace.NewSpan()
 		resource.PutStr("service.name", service)
 		span.SetName(name)
+		if name == "chat" {
+			span.Attributes().PutStr(mlattr.GenAIOperationName, name)
+		}
 		span.Attributes().PutStr(key, value)
 		_, facts := vocabulary.Classify(resource, "", span)
 		seen := make(map[string]bool)

@@ -1,6 +1,8 @@
 package vocabulary
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -38,7 +40,8 @@ type generalRule struct {
 var generalRules = func() map[string]*generalRule {
 	rules := make(map[string]*generalRule)
 	add := func(r generalRule, canonical string, words ...string) {
-		r.canonical, r.slot, r.where, r.rank = canonical, SlotOf(canonical), onSpan, rankGeneral
+		r.canonical, r.slot, r.where = canonical, SlotOf(canonical), onSpan
+		r.rank += rankGeneral
 		if r.kind == 0 {
 			r.kind = kinds[canonical]
 		}
@@ -75,11 +78,37 @@ var generalRules = func() map[string]*generalRule {
 	add(generalRule{weak: true, rule: rule{reads: operationOf}}, mlattr.GenAIOperationName,
 		kindWords...)
 	add(generalRule{weak: true, rule: rule{reads: mlattr.StatusIn}}, mlattr.ErrorType, "statusmessage", "errormessage", "errstr")
-	add(generalRule{weak: true, rule: rule{reads: failedLevel}}, mlattr.ErrorType, "level")
+	add(generalRule{weak: true, rule: rule{reads: failedLevel, rank: 1}}, mlattr.ErrorType, "level")
 	add(weak, mlattr.HTTPResendCount, "retryattempts")
 	add(generalRule{holds: true}, "", "output", "response", "result", "outputvalue", "usage", "usagedetails", "usagemetadata", "tokenusage")
 	return rules
 }()
+
+// GeneralRule says which words of keys have a canonical meaning in any client's telemetry.
+type GeneralRule struct {
+	// Canonical is the attribute, and Words are the words, sorted.
+	Canonical string
+	Words     []string
+	// Weak is true for words that hold only on spans of models.
+	Weak bool
+}
+
+// General returns the general rules, for documentation, sorted by attribute.
+func General() (rules []GeneralRule) {
+	for _, word := range slices.Sorted(maps.Keys(generalRules)) {
+		of := generalRules[word]
+		if of.holds {
+			continue
+		}
+		at := slices.IndexFunc(rules, func(r GeneralRule) bool { return r.Canonical == of.canonical })
+		if at < 0 {
+			at, rules = len(rules), append(rules, GeneralRule{Canonical: of.canonical, Weak: of.weak})
+		}
+		rules[at].Words = append(rules[at].Words, word)
+	}
+	slices.SortFunc(rules, func(x, y GeneralRule) int { return strings.Compare(x.Canonical, y.Canonical) })
+	return rules
+}
 
 // kindWords are the words of keys that say what a span is.
 var kindWords = []string{"spankind", "spantype", "requesttype", "runtype", "runkind", "operationtype", "observationtype"}

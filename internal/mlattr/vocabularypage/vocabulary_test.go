@@ -65,7 +65,36 @@ listed keys of a name space count.
 	for _, t := range vocabulary.Tables() {
 		p.client(&t)
 	}
+	p.general()
 	return p.text.String(), nil
+}
+
+// general writes the rules for keys of spans that no table lists.
+func (p *page) general() {
+	p.text.WriteString(`
+## Clients that no table lists
+
+A key of a span that no table lists is read by its last word, or by its last two, in
+small letters and without separators: ` + "`acme.usage.prompt_tokens`" + ` and
+` + "`x.promptTokens`" + ` are both ` + "`prompttokens`" + `. The tables go first. A number of tokens
+is a part of another one, and not read, behind a word such as ` + "`details`" + `, ` + "`cache`" + ` or
+` + "`audio`" + `. A word that other programs use too holds only on a span that states
+tokens or an operation of a model.
+
+- The usage may be JSON within the span's output, or in an event.
+- An event that names a model and has messages makes its span a request.
+- A total completes what the parts leave out: tokens of caches, of reasoning, or one side.
+- A request failed if its level or its finish reason is an error, whatever its status.
+`)
+	var rows [][]string
+	for _, r := range vocabulary.General() {
+		others := ""
+		if r.Weak {
+			others = "yes"
+		}
+		rows = append(rows, []string{code(r.Canonical), codes(r.Words), others})
+	}
+	p.table("", []string{"canonical", "words", "only on spans of models"}, rows)
 }
 
 func (p *page) attributes(meanings map[string]string) error {

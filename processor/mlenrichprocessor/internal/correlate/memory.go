@@ -55,6 +55,8 @@ const (
 	aboveServer
 	// aboveFailure is above a request that failed.
 	aboveFailure
+	// aboveTool is above a tool that failed.
+	aboveTool
 	// aboveAsker is above a request that states no usage.
 	aboveAsker
 )

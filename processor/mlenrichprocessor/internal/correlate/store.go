@@ -332,6 +332,11 @@ func (s *Store) watched(b *Batch) {
 						n.failedBelow = true
 						b.usage.failures = append(b.usage.failures, at)
 					}
+				case above.kind == aboveTool:
+					if above.service == n.service {
+						n.failedBelow = n.failedBelow || n.tool
+						b.usage.tools = append(b.usage.tools, at)
+					}
 				case above.kind == aboveAsker:
 					if n.asks && n.uses {
 						n.askedOnce = above.service == n.service

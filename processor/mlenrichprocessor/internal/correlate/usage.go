@@ -310,10 +310,14 @@ func (b *Batch) coverTools() {
 		n := &b.spans[at]
 		up := n
 		for range maxClimb {
-			if n.traceAt == none || up.above == none {
+			if n.traceAt == none || up.parent == (pcommon.SpanID{}) || up.parent == up.id {
 				break
 			}
-			if up = &b.spans[up.above]; up.service != n.service || up == n {
+			if up.above == none {
+				b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: up.parent, service: n.service, kind: aboveTool}})
+				break
+			}
+			if up = &b.spans[up.above]; up.service != n.service {
 				break
 			}
 			up.failedBelow = up.failedBelow || up.tool

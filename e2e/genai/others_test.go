@@ -1,0 +1,103 @@
+package genai
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// unlike has the recordings of which something else is counted than what can be known,
+// and why.
+var unlike = map[string]struct {
+	account Account
+	why     string
+}{
+	"autogen_core_otel": {Account{Failures: 2}, "no span of a request; the agents that failed count"},
+	"bedrock_botocore": {Account{Requests: 9, Errors: 4, Failures: 4, Input: 525, Output: 65},
+		"the tokens of caches are apart, and those of `InvokeModel` are not sent"},
+	"braintrust_otel":  {Account{Requests: 1}, "one span, of the program's own, that says it is a chat"},
+	"cohere_traceloop": {Account{Requests: 12, Errors: 2, Failures: 2, Input: 471, Output: 81}, "the billed tokens are sent"},
+	"fastmcp_oi":       {Account{Failures: 3}, "three tools that failed"},
+	"rust_rig":         {Account{Requests: 11, Input: 1082, Output: 126}, "a stream's cached tokens are left out"},
+}
+
+// generalOnly are the vocabularies without any client's own: the names of the conventions.
+var generalOnly = []string{"genai"}
+
+// needsItsTable has the clients of which the general rules alone do not count all.
+var needsItsTable = []string{"bedrock_botocore", "go_genkit", "logfire_anthropic", "logfire_openai"}
+
+// TestOtherClients compares what the components make of clients that nobody had seen with
+// what anybody could know from what they sent.
+func TestOtherClients(t *testing.T) {
+	table := "| client | requests | failed | input | output |\n|---|---|---|---|---|\n"
+	others, err := ReadRecordings("others")
+	require.NoError(t, err)
+	require.Len(t, others, 27)
+	for _, r := range others {
+		t.Run(r.Client, func(t *testing.T) {
+			requests, err := r.Requests()
+			require.NoError(t, err)
+			served, sendable := truth(&r), Sendable(&r, requests)
+			result, err := Process(context.Background(), requests, filepath.Join(t.TempDir(), "r"))
+			require.NoError(t, err)
+			got := seen(&result)
+			got.FirstTokens = 0
+			want, note := sendable, ""
+			if other, known := unlike[r.Client]; known {
+				assert.NotEqual(t, sendable, got, "it is as it can be known: remove the exception")
+				want, note = other.account, " ("+other.why+")"
+			}
+			assert.Equal(t, want, got)
+			cell := func(served, sendable, seen int64) string { return fmt.Sprintf("%d / %d / %d", served, sendable, seen) }
+			table += fmt.Sprintf("| %s%s | %s | %s | %s | %s |\n", r.Client, note, cell(served.Requests, sendable.Requests, got.Requests),
+				cell(served.Errors, sendable.Errors, got.Errors), cell(served.Input, sendable.Input, got.Input), cell(served.Output, sendable.Output, got.Output))
+
+			// Each span alone, as it ended.
+			apart, err := r.Requests()
+			require.NoError(t, err)
+			apart = alone(apart)
+			slices.SortStableFunc(apart, byEnd)
+			result, err = Process(context.Background(), apart, filepath.Join(t.TempDir(), "r"))
+			require.NoError(t, err)
+			got = seen(&result)
+			got.FirstTokens = 0
+			assert.Equal(t, want, got, "each span alone")
+		})
+	}
+	checkPage(t, "others", table)
+}
+
+// TestGeneralRulesAlone measures the rules for any client without the tables of clients,
+// on all recordings.
+func TestGeneralRulesAlone(t *testing.T) {
+	others, err := ReadRecordings("others")
+	require.NoError(t, err)
+	all, right := slices.Concat(readRecordings(t), others), 0
+	for _, r := range all {
+		accounts := make(map[string]Account)
+		for name, vocabularies := range map[string][]string{"tables": nil, "general": generalOnly} {
+			requests, err := r.Requests()
+			require.NoError(t, err)
+			result, err := Process(context.Background(), requests, filepath.Join(t.TempDir(), "r"), vocabularies...)
+			require.NoError(t, err)
+			a := seen(&result)
+			a.FirstTokens = 0
+			accounts[name] = a
+		}
+		if slices.Contains(needsItsTable, r.Client) {
+			assert.NotEqual(t, accounts["tables"], accounts["general"], "%s: the general rules suffice: remove the exception", r.Client)
+			continue
+		}
+		assert.Equal(t, accounts["tables"], accounts["general"], r.Client)
+		right++
+	}
+	checkPage(t, "general", fmt.Sprintf("Without any client's table %d of %d are counted the same. The tables of these are needed: %s.\n",
+		right, len(all), strings.Join(needsItsTable, ", ")))
+}
