@@ -94,6 +94,8 @@ type Facts struct {
 	pending []candidate
 	// general are attributes that weak general rules may apply to.
 	general []generalCandidate
+	// asksAPI is true if an HTTP client asks the API of a model.
+	asksAPI bool
 	// name is the rule for the span's name, or nil.
 	name *nameRule
 	// dynamic has the canonical keys of prefix rules, so that a key that recurs
@@ -149,7 +151,7 @@ func (f *Facts) Reset() {
 // begin empties the facts for the next item. Elements beyond the lengths are
 // overwritten later or cleared by Reset.
 func (f *Facts) begin() {
-	f.Systems, f.Rejected, f.lengths, f.name = 0, 0, 0, nil
+	f.Systems, f.Rejected, f.lengths, f.name, f.asksAPI = 0, 0, 0, nil, false
 	f.list = f.list[:0]
 	f.pending, f.general = f.pending[:0], f.general[:0]
 	clear(f.at[:])

@@ -32,6 +32,8 @@ type generalRule struct {
 	// weak is true for a word that other programs use, too. It holds on the span of a
 	// request or an operation of a model.
 	weak bool
+	// address is true for the address that an HTTP client asks.
+	address bool
 	// holds is true for the output of an operation, which may state its usage as JSON.
 	holds bool
 }
@@ -81,6 +83,7 @@ var generalRules = func() map[string]*generalRule {
 	add(generalRule{weak: true, rule: rule{reads: failedLevel, rank: 1}}, mlattr.ErrorType, "level")
 	add(weak, mlattr.HTTPResendCount, "retryattempts")
 	add(generalRule{holds: true}, "", "output", "response", "result", "outputvalue", "usage", "usagedetails", "usagemetadata", "tokenusage")
+	add(generalRule{address: true}, "", "urlfull", "urlpath", "httpurl", "httptarget")
 	return rules
 }()
 
@@ -97,7 +100,7 @@ type GeneralRule struct {
 func General() (rules []GeneralRule) {
 	for _, word := range slices.Sorted(maps.Keys(generalRules)) {
 		of := generalRules[word]
-		if of.holds {
+		if of.canonical == "" {
 			continue
 		}
 		at := slices.IndexFunc(rules, func(r GeneralRule) bool { return r.Canonical == of.canonical })
@@ -201,7 +204,7 @@ func generalOf(key string) (of *generalRule, before string) {
 	before, last := cutLast(key)
 	switch last {
 	case "id", "name", "value", "message", "model", "type", "kind", "tokens", "prompt", "completion", "input", "output", "total",
-		"cache_read", "cache_write", "reasoning":
+		"cache_read", "cache_write", "reasoning", "full", "path", "url", "target":
 		// session.id, output.value, response.model, span.type, token_count.prompt, usage.tokens
 		rest, _ := cutLast(before)
 		if of, found := lookUp(key[len(rest):]); found {
@@ -241,6 +244,8 @@ func (f *Facts) collectGeneral(key string, value pcommon.Value) {
 	of, before := generalOf(key)
 	switch {
 	case of == nil:
+	case of.address:
+		f.asksAPI = f.asksAPI || value.Type() == pcommon.ValueTypeStr && isModelAPI(value.Str())
 	case of.weak || of.holds:
 		if len(f.general) < maxGeneral {
 			f.general = append(f.general, generalCandidate{of, value, strings.Contains(before, "response")})
@@ -249,6 +254,36 @@ func (f *Facts) collectGeneral(key string, value pcommon.Value) {
 		f.takeGeneral(of, value)
 	}
 }
+
+// apiPaths are ends of the paths of APIs of models that no other API has. The same
+// paths of others need the host, too.
+var apiPaths = [...]string{"/chat/completions", "/v1/completions", "/v1/embeddings", ":generateContent", ":streamGenerateContent", ":batchEmbedContents"}
+
+var apiHosts = [...]struct{ host, path string }{
+	{"api.openai.com", "/responses"}, {"openai.azure.com", "/responses"}, {"api.anthropic.com", "/messages"},
+	{"api.cohere.", "/chat"}, {"bedrock-runtime.", "/converse"}, {"bedrock-runtime.", "/converse-stream"},
+	{"bedrock-runtime.", "/invoke"}, {"bedrock-runtime.", "/invoke-with-response-stream"}, {":11434", "/api/chat"}, {":11434", "/api/generate"},
+}
+
+// isModelAPI reports whether an address, or its path, is that of a request to a model.
+func isModelAPI(address string) bool {
+	address, _, _ = strings.Cut(address, "?")
+	for _, path := range apiPaths {
+		if strings.HasSuffix(address, path) {
+			return true
+		}
+	}
+	for _, api := range apiHosts {
+		if strings.HasSuffix(address, api.path) && strings.Contains(address, api.host) {
+			return true
+		}
+	}
+	return false
+}
+
+// AsksAPI reports whether a span that a client of HTTP made asks the API of a model. The
+// span says nothing else of the request.
+func (f *Facts) AsksAPI() bool { return f.asksAPI }
 
 // maxGeneral bounds the attributes of a span that wait for what else it says.
 const maxGeneral = 32

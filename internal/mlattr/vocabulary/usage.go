@@ -111,7 +111,7 @@ func (f *Facts) takeCount(key, before string, value pcommon.Value) {
 	if word := usageWords[key]; word != "" {
 		of = generalRules[word]
 	}
-	if of == nil || of.weak || of.holds || of.counts && (ofPart(before) || ofPart(inner)) {
+	if of == nil || of.weak || of.canonical == "" || of.counts && (ofPart(before) || ofPart(inner)) {
 		return
 	}
 	f.takeGeneral(of, value)

@@ -54,6 +54,8 @@ type Store struct {
 	// requests has the latest requests of each process by their usage, and answers
 	// those of each service by the id of their answer.
 	requests, answers *cache.LRU[twinKey, alike]
+	// described are services, as hashes, whose spans describe requests to models.
+	described map[uint64]bool
 	// joined is how many spans were taken for repeated requests.
 	joined Joined
 	// epochs has those of each process.
@@ -71,7 +73,7 @@ type joinKey struct {
 
 // NewStore returns an empty Store.
 func NewStore(now func() time.Time, limits Limits) *Store {
-	s := &Store{now: now, limits: limits, seed: maphash.MakeSeed(),
+	s := &Store{now: now, limits: limits, seed: maphash.MakeSeed(), described: make(map[uint64]bool),
 		answers:  cache.NewLRU[twinKey, alike](limits.Answers, answerAge, nil),
 		epochs:   cache.NewLRU[string, recentEpochs](limits.Processes, keyAge, nil),
 		requests: cache.NewLRU[twinKey, alike](limits.Requests, keyAge, nil),

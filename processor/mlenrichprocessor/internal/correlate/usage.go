@@ -40,6 +40,8 @@ type spanUsage struct {
 	// if another span of its chain is the same request: one above it that states the
 	// usage, or one below it that came before and states none.
 	asks, askedOnce bool
+	// http is true if an HTTP client asks the API of a model.
+	http bool
 	// tool is true if the span executes a tool.
 	tool bool
 	// asked is true if the span failed and is, if no request below it failed, a
@@ -82,6 +84,10 @@ func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 	output, hasOutput := f.IntAt(slotOutput)
 	operation, estimated := f.TextAt(slotOperation), f.At(slotEstimated)
 	if !hasInput && !hasOutput && operation == "" {
+		if u.http = f.AsksAPI() && s.Kind() == ptrace.SpanKindClient && f.At(slotRequestCounted) == nil; u.http {
+			b.usage.http = append(b.usage.http, int32(len(b.spans)-1))
+			return u
+		}
 		if u.asked = u.failed && !u.failureMarked && failedAsking(f, s); !u.asked {
 			return u
 		}
@@ -162,13 +168,15 @@ type usageSearch struct {
 	// askers are requests that state no usage, and tools are tools that failed.
 	askers []asker
 	tools  []int32
+	// http are requests of which an HTTP client tells.
+	http []int32
 }
 
 func (u *usageSearch) reset() {
 	clear(u.requests) // which has texts of the batch
 	u.users, u.covering, u.asking = u.users[:0], u.covering[:0], u.asking[:0]
 	u.requests, u.failures = u.requests[:0], u.failures[:0]
-	u.askers, u.tools = u.askers[:0], u.tools[:0]
+	u.askers, u.tools, u.http = u.askers[:0], u.tools[:0], u.http[:0]
 }
 
 // covering is a span that is not in the batch, and above one that used tokens.
@@ -193,7 +201,7 @@ func (b *Batch) findUsage(s *Store) {
 		}
 	}
 	s.watched(b)
-	for _, list := range [...][]int32{b.usage.users, b.usage.failures, b.usage.tools} {
+	for _, list := range [...][]int32{b.usage.users, b.usage.failures, b.usage.tools, b.usage.http} {
 		for _, at := range list {
 			if trace := b.spans[at].traceAt; trace != none {
 				b.traces[trace].used = true
@@ -239,6 +247,7 @@ func (b *Batch) coverUsage(s *Store) {
 	b.coverFailures()
 	b.coverAskers()
 	b.coverTools()
+	s.findCalls(b)
 	if len(b.usage.covering) > 0 {
 		s.watch(b.usage.covering)
 	}
@@ -323,6 +332,48 @@ func (b *Batch) coverTools() {
 			up.failedBelow = up.failedBelow || up.tool
 		}
 	}
+}
+
+// maxDescribed is how many services are remembered whose spans describe requests.
+const maxDescribed = 4096
+
+// findCalls makes requests of the calls by HTTP of services of which no span describes
+// any. Of calls within each other the outermost is the request, and only where all above
+// it is known.
+func (s *Store) findCalls(b *Batch) {
+	if len(b.usage.http) == 0 && len(b.usage.requests) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range b.usage.requests {
+		if len(s.described) < maxDescribed {
+			s.described[b.spans[b.usage.requests[i].at].service] = true
+		}
+	}
+	for _, at := range b.usage.http {
+		n := &b.spans[at]
+		if !s.described[n.service] && len(s.described) < maxDescribed && n.traceAt != none && b.isOutermost(n) {
+			n.asked, n.countable = true, true
+		}
+	}
+}
+
+// isOutermost reports whether all spans above a call are known and none is such a call.
+func (b *Batch) isOutermost(n *span) bool {
+	up := n
+	for range maxClimb {
+		if up.parent == (pcommon.SpanID{}) {
+			return true
+		}
+		if up.above == none {
+			return false
+		}
+		if up = &b.spans[up.above]; up.http {
+			return false
+		}
+	}
+	return false
 }
 
 // findClients searches above each server that used tokens for the first span
