@@ -116,16 +116,55 @@ func General() (rules []GeneralRule) {
 // kindWords are the words of keys that say what a span is.
 var kindWords = []string{"spankind", "spantype", "requesttype", "runtype", "runkind", "operationtype", "observationtype"}
 
-// wordEnds has true for the last two bytes of keys that end in a word of generalRules,
-// so that most keys cost two look-ups.
-var wordEnds = func() (ends [1 << 16]bool) {
-	for word := range generalRules {
-		last, before := word[len(word)-1], word[len(word)-2]
-		ends[int(before)<<8|int(last)] = true
-		ends[int(before-'a'+'A')<<8|int(last)] = true // sessionId
+// wordTable finds rules by words that are hashed from their ends, so that one pass over
+// the end of a key finds both its last word and its last two.
+type wordTable struct {
+	// ends has a bit for the last two letters of each word: most keys cost no more.
+	ends [32]uint32
+	// first has the index in entries, plus one, of the first word of each hash.
+	first   [1 << wordBits]uint16
+	entries []wordEntry
+}
+
+type wordEntry struct {
+	word string
+	hash uint32
+	next uint16 // as in first
+	of   *generalRule
+}
+
+const (
+	wordBits = 9
+	// The basis and the prime of FNV-1a.
+	hashBasis, hashPrime = 2166136261, 16777619
+)
+
+var words = func() *wordTable {
+	t := new(wordTable)
+	for word, of := range generalRules {
+		hash := uint32(hashBasis)
+		for i := len(word) - 1; i >= 0; i-- {
+			hash = (hash ^ uint32(word[i])) * hashPrime
+		}
+		t.ends[word[len(word)-2]&31] |= 1 << (word[len(word)-1] & 31)
+		slot := hash >> (32 - wordBits)
+		t.entries = append(t.entries, wordEntry{word, hash, t.first[slot], of})
+		t.first[slot] = uint16(len(t.entries)) // #nosec G115 -- a hundred words
 	}
-	return ends
+	return t
 }()
+
+// find returns the rule of a word by its hash, or nil.
+func (t *wordTable) find(hash uint32, text string) *generalRule {
+	for i := t.first[hash>>(32-wordBits)]; i != 0; i = t.entries[i-1].next {
+		entry := &t.entries[i-1]
+		var word [maxWord]byte
+		if entry.hash == hash && entry.word == string(fold(text, word[:0])) {
+			return entry.of
+		}
+	}
+	return nil
+}
 
 // operationWords are words for what a span does, in small letters and without separators.
 var operationWords = map[string]string{
@@ -194,38 +233,37 @@ func fold(text string, to []byte) []byte {
 	return to
 }
 
-// generalOf returns the rule of a key that no table lists, or nil. before is what the
-// key says before the word.
+// generalOf returns the rule of a key that no table lists, by its last two words or by
+// its last, or nil. before is what the key says before them.
 func generalOf(key string) (of *generalRule, before string) {
 	n := len(key)
-	if n < 4 || !wordEnds[int(key[n-2])<<8|int(key[n-1])] {
+	if n < 4 || words.ends[key[n-2]&31]&(1<<(key[n-1]&31)) == 0 {
 		return nil, ""
 	}
-	before, last := cutLast(key)
-	switch last {
-	case "id", "name", "value", "message", "model", "type", "kind", "tokens", "prompt", "completion", "input", "output", "total",
-		"cache_read", "cache_write", "reasoning", "full", "path", "url", "target":
-		// session.id, output.value, response.model, span.type, token_count.prompt, usage.tokens
-		rest, _ := cutLast(before)
-		if of, found := lookUp(key[len(rest):]); found {
-			return of, rest
+	hash, length, second := uint32(hashBasis), 0, false
+	for i := n - 1; ; i-- {
+		if i < 0 || key[i] == '.' || key[i] == ':' || key[i] == '/' {
+			if found := words.find(hash, key[i+1:]); found != nil {
+				of, before = found, key[:max(i, 0)]
+			}
+			if second || i < 0 {
+				return of, before
+			}
+			second = true
+			continue
 		}
+		c := key[i]
+		if c == '_' || c == '-' || c == ' ' {
+			continue
+		}
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if length++; length > maxWord {
+			return of, before
+		}
+		hash = (hash ^ uint32(c)) * hashPrime
 	}
-	of, _ = lookUp(last)
-	return of, before
-}
-
-// lookUp returns the rule of a word.
-func lookUp(text string) (of *generalRule, found bool) {
-	var word [maxWord]byte
-	of, found = generalRules[string(fold(text, word[:0]))]
-	return of, found
-}
-
-// cutLast cuts a key before its last word.
-func cutLast(key string) (before, last string) {
-	i := strings.LastIndexAny(key, ".:/")
-	return key[:max(i, 0)], key[i+1:]
 }
 
 // ofPart reports whether the words before a number of tokens say that it is a part of
@@ -319,11 +357,14 @@ func (f *Facts) takeGeneral(of *generalRule, value pcommon.Value) {
 func (f *Facts) settleGeneral(span ptrace.Span) {
 	operation := f.TextAt(slotGenAIOperation)
 	if operation == "" {
+		if len(f.general) == 0 && span.Events().Len() == 0 && !f.countsTokens() {
+			return
+		}
 		if f.countsTokens() || f.namesModel() || f.isOf(asksByItself) {
 			f.takeWeak(func(of *generalRule) bool { return of.slot == slotGenAIOperation })
 		}
 		if operation = f.TextAt(slotGenAIOperation); operation == "" && !f.countsTokens() {
-			if len(f.general) == 0 && span.Events().Len() == 0 || !f.asksInEvent(span) {
+			if !f.asksInEvent(span) {
 				return
 			}
 			operation = f.TextAt(slotGenAIOperation)

@@ -131,7 +131,7 @@ func (f *Facts) asksInEvent(span ptrace.Span) bool {
 		for key, value := range event.Attributes().All() {
 			if of, _ := generalOf(key); of != nil && of.slot == slotRequested {
 				model, named = value, true
-			} else if _, last := cutLast(key); last == "messages" || last == "prompt" {
+			} else if last := key[strings.LastIndexByte(key, '.')+1:]; last == "messages" || last == "prompt" {
 				messages = true
 			}
 		}
