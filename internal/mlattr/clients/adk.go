@@ -17,7 +17,6 @@ func agentDevelopmentKit() table.Table {
 		KeyPrefixes: []string{"gcp.vertex.agent."},
 		Wrappers:    []string{"invocation"},
 		Span: []table.Alias{
-			{Source: "gcp.vertex.agent.session_id", Canonical: mlattr.SessionID},
 			{Source: "gcp.vertex.agent.invocation_id", Canonical: mlattr.RequestID},
 		},
 	}

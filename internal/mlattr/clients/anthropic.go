@@ -1,9 +1,6 @@
 package clients
 
-import (
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
-)
+import "github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 
 // anthropicSDK is the vocabulary of Anthropic's SDK for Python, which has spans
 // of its own since version 2, as far as it differs from the conventions.
@@ -14,8 +11,5 @@ func anthropicSDK() table.Table {
 		Page:        "https://github.com/anthropics/anthropic-sdk-python",
 		Scopes:      []string{"com.anthropic.sdk."},
 		KeyPrefixes: []string{"anthropic."},
-		Span: []table.Alias{
-			{Source: "anthropic.message.stop_reason", Canonical: mlattr.GenAIFinishReasons},
-		},
 	}
 }

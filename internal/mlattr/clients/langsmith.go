@@ -25,10 +25,6 @@ func langSmith() table.Table {
 		}}},
 		Span: []table.Alias{
 			{Source: "langsmith.span.kind", Canonical: mlattr.RequestCounted, Words: steps},
-			{Source: "langsmith.request.streaming", Canonical: mlattr.GenAIStream},
-			{Source: "langsmith.metadata.thread_id", Canonical: mlattr.SessionID},
-			{Source: "langsmith.metadata.session_id", Canonical: mlattr.SessionID},
-			{Source: "langsmith.metadata.conversation_id", Canonical: mlattr.SessionID},
 		},
 	}
 }

@@ -30,23 +30,13 @@ func openInference() table.Table {
 			{Source: "llm.invocation_parameters", Kind: mlattr.ChangeSettings, Name: "invocation parameters"},
 		},
 		Span: []table.Alias{
-			{Source: "llm.token_count.prompt", Canonical: mlattr.GenAIInputTokens},
-			{Source: "llm.token_count.completion", Canonical: mlattr.GenAIOutputTokens},
-			{Source: "llm.token_count.total", Canonical: mlattr.TotalTokens},
-			{Source: "llm.token_count.prompt_details.cache_read", Canonical: mlattr.GenAICacheReadTokens},
-			{Source: "llm.token_count.prompt_details.cache_write", Canonical: mlattr.GenAICacheCreationTokens},
-			{Source: "llm.token_count.completion_details.reasoning", Canonical: mlattr.GenAIReasoningTokens},
-			{Source: "llm.response.model_name", Canonical: mlattr.GenAIResponseModel},
-			{Source: "llm.request.model_name", Canonical: mlattr.GenAIRequestModel},
 			// It is the model that answered. Of older versions the requested one is
 			// only in the JSON of the parameters.
 			{Source: "llm.model_name", Canonical: mlattr.GenAIResponseModel},
 			{Source: "llm.invocation_parameters", Canonical: mlattr.GenAIRequestModel, Reads: mlattr.JSONModel},
-			{Source: "llm.finish_reason", Canonical: mlattr.GenAIFinishReasons},
 			{Source: "llm.cost.total", Canonical: mlattr.UsageCost},
 			{Source: "llm.cost.prompt", Canonical: mlattr.UsageInputCost},
 			{Source: "llm.cost.completion", Canonical: mlattr.UsageOutputCost},
-			{Source: "tool.name", Canonical: mlattr.GenAIToolName},
 			{Source: "agent.name", Canonical: mlattr.GenAIAgentName},
 			{Source: "embedding.model_name", Canonical: mlattr.GenAIRequestModel},
 			{Source: "llm.provider", Canonical: mlattr.GenAIProviderName},

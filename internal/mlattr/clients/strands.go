@@ -17,7 +17,6 @@ func strands() table.Table {
 		Span: []table.Alias{
 			// In milliseconds.
 			{Source: "gen_ai.server.time_to_first_token", Canonical: mlattr.GenAITimeToFirstChunk, Factor: 1e-3},
-			{Source: "gen_ai.usage.cache_write_input_tokens", Canonical: mlattr.GenAICacheCreationTokens},
 		},
 	}
 }

@@ -73,10 +73,10 @@ var generalRules = func() map[string]*generalRule {
 	add(weak, mlattr.GenAIToolName, "toolname")
 	add(weak, mlattr.SessionID, "sessionid", "conversationid", "threadid")
 	add(generalRule{weak: true, rule: rule{kind: table.KindSecret}}, mlattr.User, "userid", "enduserid")
-	add(weak, mlattr.GenAITimeToFirstChunk, "timetofirsttoken", "timetofirstchunk")
-	add(generalRule{weak: true, rule: rule{factor: 1e-3}}, mlattr.GenAITimeToFirstChunk,
+	add(generalRule{}, mlattr.GenAITimeToFirstChunk, "timetofirsttoken", "timetofirstchunk")
+	add(generalRule{rule: rule{factor: 1e-3}}, mlattr.GenAITimeToFirstChunk,
 		"timetofirsttokenms", "timetofirstchunkms", "mstofirsttoken", "mstofirstchunk", "ttftms")
-	add(weak, mlattr.FirstTokenAt, "completionstarttime", "firsttokentime")
+	add(generalRule{}, mlattr.FirstTokenAt, "completionstarttime", "firsttokentime")
 	add(generalRule{weak: true, rule: rule{reads: operationOf}}, mlattr.GenAIOperationName,
 		kindWords...)
 	add(generalRule{weak: true, rule: rule{reads: mlattr.StatusIn}}, mlattr.ErrorType, "statusmessage", "errormessage", "errstr")
