@@ -34,8 +34,8 @@ func JSONModel(text string) string { return jsonModel(text, maxParameters, 1) }
 const maxAnswered = 4096
 
 // JSONAnsweredModel is JSONModel for an answer, which may name the model on any of the
-// first three levels.
-func JSONAnsweredModel(text string) string { return jsonModel(text, maxAnswered, 3) }
+// first five levels.
+func JSONAnsweredModel(text string) string { return jsonModel(text, maxAnswered, 5) }
 
 func jsonModel(text string, most, levels int) string {
 	text = text[:min(len(text), most)]

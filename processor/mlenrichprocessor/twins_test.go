@@ -102,6 +102,7 @@ func TestOneRequestOfTwoInstrumentations(t *testing.T) {
 	for name, pair := range map[string][2]seenRequest{
 		"answered":         {framework, sdkCall},
 		"failed":           {framework.but(fails), sdkCall.but(fails)},
+		"one more output":  {framework.but(func(r *seenRequest) { r.output++; r.id = "" }), sdkCall},
 		"at the same time": {framework, sdkCall.but(func(r *seenRequest) { r.start, r.end = 0, 100 })},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +125,7 @@ func TestRequestsThatAreTwo(t *testing.T) {
 		"the same scope":   func(r *seenRequest) { r.scope = "client" },
 		"another model":    func(r *seenRequest) { r.model = "n" },
 		"no model":         func(r *seenRequest) { r.model = "" },
-		"other usage":      func(r *seenRequest) { r.output = 13 },
+		"other usage":      func(r *seenRequest) { r.output = 14 },
 		"one failed":       func(r *seenRequest) { r.failed = true },
 		"overlapping only": func(r *seenRequest) { r.start = 6 },
 		"one after another": func(r *seenRequest) {

@@ -47,6 +47,7 @@ var all = [...]func() table.Table{
 	semanticKernel,
 	bedrock,
 	genkit,
+	haystack,
 }
 
 // Count is the number of clients.

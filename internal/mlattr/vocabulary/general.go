@@ -82,7 +82,7 @@ var generalRules = func() map[string]*generalRule {
 	add(generalRule{weak: true, rule: rule{reads: mlattr.StatusIn}}, mlattr.ErrorType, "statusmessage", "errormessage", "errstr")
 	add(generalRule{weak: true, rule: rule{reads: failedLevel, rank: 1}}, mlattr.ErrorType, "level")
 	add(weak, mlattr.HTTPResendCount, "retryattempts")
-	add(generalRule{holds: true}, "", "output", "response", "result", "outputvalue", "usage", "usagedetails", "usagemetadata", "tokenusage")
+	add(generalRule{holds: true}, "", "output", "outputs", "spanoutputs", "response", "result", "outputvalue", "usage", "usagedetails", "usagemetadata", "tokenusage")
 	add(generalRule{address: true}, "", "urlfull", "urlpath", "httpurl", "httptarget")
 	return rules
 }()

@@ -54,6 +54,8 @@ type Store struct {
 	// requests has the latest requests of each process by their usage, and answers
 	// those of each service by the id of their answer.
 	requests, answers *cache.LRU[twinKey, alike]
+	// latest has the latest requests of each process.
+	latest *cache.LRU[uint64, alike]
 	// described are services, as hashes, whose spans describe requests to models.
 	described map[uint64]bool
 	// joined is how many spans were taken for repeated requests.
@@ -77,6 +79,7 @@ func NewStore(now func() time.Time, limits Limits) *Store {
 		answers:  cache.NewLRU[twinKey, alike](limits.Answers, answerAge, nil),
 		epochs:   cache.NewLRU[string, recentEpochs](limits.Processes, keyAge, nil),
 		requests: cache.NewLRU[twinKey, alike](limits.Requests, keyAge, nil),
+		latest:   cache.NewLRU[uint64, alike](limits.Processes, keyAge, nil),
 	}
 	s.joins = cache.NewLRU[joinKey](limits.Joins, keyAge, s.arena.Free)
 	s.traces = cache.NewLRU[pcommon.TraceID](limits.Traces, keyAge, func(m *traceMemory) {
@@ -340,8 +343,8 @@ func (s *Store) watched(b *Batch) {
 						b.usage.tools = append(b.usage.tools, at)
 					}
 				case above.kind == aboveAsker:
-					if n.asks && n.uses {
-						n.askedOnce = above.service == n.service
+					if n.asks {
+						n.askedOnce = n.askedOnce || above.service == n.service
 					} else if above.service == n.service {
 						b.usage.askers = append(b.usage.askers, asker{at: at, earlier: true})
 					}

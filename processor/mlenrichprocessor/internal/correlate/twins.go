@@ -17,7 +17,9 @@ import (
 // framework's callbacks do not make their span the current one, so that of the
 // client below is no child of it. The two have different scopes, and either the
 // same response id and times that overlap, or the same model and the same usage, or
-// both failed, and one lasts within the other. An id alone says nothing: a mock, a
+// both failed, and one lasts within the other. Two that count differently are a pair if
+// one leaves out what caches gave, or the input, or all, or counts one more output. An id
+// alone says nothing: a mock, a
 // cache and some servers state one id for many requests. Of a pair the span that
 // comes second is marked. A span is in one pair with each other scope, so equal
 // requests are never fewer than their spans of one scope.
@@ -30,7 +32,9 @@ type request struct {
 	start, end pcommon.Timestamp
 	input      int64
 	output     int64
-	failed     bool
+	// cached are the tokens that were read from caches and written to them.
+	cached int64
+	failed bool
 	// uses is true if the span reports used tokens.
 	uses bool
 	// part is true if the span is not the request itself but reports its usage at
@@ -75,6 +79,9 @@ type sighting struct {
 	above      uint64
 	models     [2]uint64 // requested and answered
 	start, end pcommon.Timestamp
+	// input, output and cached are its tokens, and uses and failed as in request.
+	input, output, cached int64
+	uses, failed          bool
 	// part and report are set only while a pair is searched.
 	part, report bool
 	// twins are the spans of other scopes that repeat it.
@@ -96,6 +103,8 @@ func (s *Store) Joined() Joined {
 
 var (
 	slotDecodeTime     = vocabulary.SlotOf(mlattr.DecodeTime)
+	slotCacheRead      = vocabulary.SlotOf(mlattr.GenAICacheReadTokens)
+	slotCacheWrite     = vocabulary.SlotOf(mlattr.GenAICacheCreationTokens)
 	slotRequested      = vocabulary.SlotOf(mlattr.GenAIRequestModel)
 	slotAnswered       = vocabulary.SlotOf(mlattr.GenAIResponseModel)
 	slotRequestCounted = vocabulary.SlotOf(mlattr.RequestCounted)
@@ -114,6 +123,9 @@ func (b *Batch) readRequest(f *vocabulary.Facts, s ptrace.Span, u spanUsage, par
 	}
 	r.input, _ = f.IntAt(slotInput)
 	r.output, _ = f.IntAt(slotOutput)
+	read, _ := f.IntAt(slotCacheRead)
+	written, _ := f.IntAt(slotCacheWrite)
+	r.cached = min(read, mlattr.MaxCount) + min(written, mlattr.MaxCount)
 	if seconds, ok := f.DoubleAt(slotDecodeTime); ok && part && seconds < float64(r.end)/1e9 {
 		r.start = r.end - pcommon.Timestamp(seconds*1e9)
 	}
@@ -170,17 +182,33 @@ func (s *Store) findTwins(requests []request, spans []span) {
 	for i := range requests {
 		r := &requests[i]
 		n := &spans[r.at]
+		var of *sighting
 		seen := sighting{
 			span: maphash.Comparable(s.seed, n.spanKey), scope: r.scope, process: r.process, answer: s.hashOf(r.answer),
 			models: [2]uint64{s.hashOf(r.requested), s.hashOf(r.answered)}, start: r.start, end: r.end, part: r.part, report: r.report,
+			input: r.input, output: r.output, cached: r.cached, uses: r.uses, failed: r.failed,
 			above: maphash.Comparable(s.seed, spanKey{n.trace, n.parent}),
 		}
 		if r.uses && seen.answer != 0 {
-			n.repeated = s.answers.Ensure(twinKey{n.service, seen.answer}, now).repeats(&seen, (*sighting).sharesAnswer, &s.joined.ByID)
+			of = s.answers.Ensure(twinKey{n.service, seen.answer}, now).repeats(&seen, (*sighting).sharesAnswer, &s.joined.ByID)
+			n.repeated = of != nil
 		}
-		if !n.repeated && r.process != 0 && r.named() {
-			n.repeated = s.requests.Ensure(twinKey{r.process, r.usage()}, now).repeats(&seen, (*sighting).matches, &s.joined.ByTimes)
+		if r.process == 0 || !r.named() {
+			continue
+		}
+		if of == nil {
+			of = s.requests.Ensure(twinKey{r.process, r.usage()}, now).repeats(&seen, (*sighting).matches, &s.joined.ByTimes)
+			n.repeated = of != nil
 			n.twin = n.repeated
+		}
+		latest := s.latest.Ensure(r.process, now)
+		if of != nil {
+			latest.pair(of.span, &seen)
+		} else if of = latest.repeats(&seen, (*sighting).resembles, &s.joined.ByTimes); of != nil {
+			// Where the other one states no usage, that of this one counts.
+			n.twin = true
+			n.askedOnce = r.uses && !of.uses
+			n.repeated = !n.askedOnce
 		}
 	}
 }
@@ -203,19 +231,19 @@ func (r *request) usage() uint64 {
 	return mixed
 }
 
-// repeats reports whether a span repeats one of the requests that match it, counts
-// that in joined, and remembers it. Of several, it is the one whose times are the
-// closest.
-func (a *alike) repeats(seen *sighting, match func(known, seen *sighting) bool, joined *int64) bool {
+// repeats returns the request that a span repeats, of those that match it, or nil. It
+// counts that in joined and remembers the span. Of several, it is the one whose times are
+// the closest.
+func (a *alike) repeats(seen *sighting, match func(known, seen *sighting) bool, joined *int64) *sighting {
 	var closest *sighting
 	for i := range a.list[:a.n] {
 		known := &a.list[i]
 		if known.span == seen.span {
-			return false // delivered again
+			return nil // delivered again
 		}
 		for j := range known.twins {
 			if known.twins[j].span == seen.span {
-				return true // delivered again
+				return known // delivered again
 			}
 		}
 		if (seen.report || known.unpaired(seen.scope)) && match(known, seen) && (closest == nil || known.distance(seen) < closest.distance(seen)) {
@@ -223,18 +251,13 @@ func (a *alike) repeats(seen *sighting, match func(known, seen *sighting) bool, 
 		}
 	}
 	if closest != nil {
-		for j := range closest.twins {
-			if closest.twins[j].scope == 0 {
-				closest.twins[j] = twin{seen.span, seen.scope}
-				break
-			}
-		}
+		closest.addTwin(seen)
 		*joined++
-		return true
+		return closest
 	}
 	if seen.part || seen.report {
 		// It is no request, so that no request may be taken for it.
-		return false
+		return nil
 	}
 	if a.n == maxAlike {
 		copy(a.list[:], a.list[1:])
@@ -242,7 +265,25 @@ func (a *alike) repeats(seen *sighting, match func(known, seen *sighting) bool, 
 	}
 	a.list[a.n] = *seen
 	a.n++
-	return false
+	return nil
+}
+
+// pair remembers that a span repeats the request of another one.
+func (a *alike) pair(of uint64, seen *sighting) {
+	for i := range a.list[:a.n] {
+		if a.list[i].span == of {
+			a.list[i].addTwin(seen)
+		}
+	}
+}
+
+func (s *sighting) addTwin(seen *sighting) {
+	for j := range s.twins {
+		if s.twins[j].scope == 0 {
+			s.twins[j] = twin{seen.span, seen.scope}
+			return
+		}
+	}
 }
 
 // unpaired reports whether the request may be in a pair with a span of a scope.
@@ -272,6 +313,21 @@ func (s *sighting) matches(other *sighting) bool {
 	}
 	if other.part {
 		return s.overlaps(other) && apart(s.end, other.end) <= maxApart
+	}
+	return (s.contains(other) || other.contains(s)) && s.distance(other) <= max(maxApart, max(s.end-s.start, other.end-other.start)/10)
+}
+
+// resembles reports whether another span of the same process may be the same request
+// though it counts other tokens: without caches, without input, or with one more output.
+func (s *sighting) resembles(other *sighting) bool {
+	if other.part || other.report || s.failed != other.failed || s.answer != 0 && other.answer != 0 && s.answer != other.answer || !s.sameModel(other) {
+		return false
+	}
+	if s.uses && other.uses {
+		missing := max(s.input, other.input) - min(s.input, other.input)
+		if missing != 0 && missing != max(s.cached, other.cached) && s.input != 0 && other.input != 0 || max(s.output, other.output)-min(s.output, other.output) > 1 {
+			return false
+		}
 	}
 	return (s.contains(other) || other.contains(s)) && s.distance(other) <= max(maxApart, max(s.end-s.start, other.end-other.start)/10)
 }

@@ -283,8 +283,9 @@ type asker struct {
 // maxClimb is how many spans above one are looked at.
 const maxClimb = 64
 
-// coverAskers finds the requests without usage that are below one with it: both are the
-// same request. Of one in a later batch the usage counts, and no request.
+// coverAskers finds the requests without usage that are above or below another one: both
+// are the same request. The one with usage counts, or else the lowest. Of one in a later
+// batch the usage counts, and no request.
 func (b *Batch) coverAskers() {
 	for _, asked := range b.usage.askers {
 		n := &b.spans[asked.at]
@@ -300,10 +301,10 @@ func (b *Batch) coverAskers() {
 			if up = &b.spans[up.above]; up.service != n.service {
 				break
 			}
-			if !up.asks || !up.uses {
+			if !up.asks {
 				continue
 			}
-			if asked.earlier {
+			if asked.earlier || !up.uses {
 				n = up
 			}
 			n.askedOnce = true

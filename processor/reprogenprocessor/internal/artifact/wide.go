@@ -22,7 +22,7 @@ var wide = func() map[string]bool {
 		detectron2 dgl diffusers dill dis distutils django doctest dspy duckdb dvc dynaconf email
 		encodings ensurepip enum fabric fairseq fairseq2 fastai faulthandler fiddle fileinput fire flair
 		flask flax flytekit fsspec ftplib functools fvcore gc genericpath gensim getpass gin glob google
-		gradio grp grpc guidance gzip h5py haystack http httpx huggingface_hub hydra hydra_zen hyperopt
+		gradio grp grpc guidance gzip h5py http httpx huggingface_hub hydra hydra_zen hyperopt
 		hypothesis idlelib ignite imaplib imp importlib injector inspect invoke io iopath ipykernel
 		ipython IPython jax jaxlib jinja2 joblib jsonargparse jsonpickle jupyter jupyter_client kedro
 		keras kfp kubernetes langchain langchain_community langchain_core langchain_experimental langgraph
