@@ -191,8 +191,8 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemSlow, Title: "slow", Severity: SeverityTicket, Of: OfRun,
-		Description: "For `stall_timeout`, the median of the last 20 steps is more than 1.3 times that of the up to 500 before them, and clearly (z of 5 or more), and that of the last 10 is at the end; checkpoints, validations, the first 10 steps after a restart and time without demand do not count.",
-		Method:      "Mann and Whitney (1947), rank-sum test",
+		Description: "For `stall_timeout`, the median of the last 20 steps is more than 1.3 times that of the up to 500 before them, and clearly (z of 5 or more), and that of the last 10 is at the end; checkpoints, validations, the first 10 steps after a restart and time without demand do not count. Or their level has risen by 3.5 % or more, and by 6 standard errors, above a line through the steps before, for `stall_timeout` and 100 steps or for 400 steps; shifts of the run that went by themselves are usual.",
+		Method:      "Mann and Whitney (1947), rank-sum test; medians of blocks of 20 steps (10 from 1 s on) against the line by Theil (1950) and Sen (1968) through up to 16 before, with their autocorrelation",
 	},
 	{
 		Name: ProblemSlowHost, Title: "slow host", Severity: SeverityTicket, Of: OfHost,

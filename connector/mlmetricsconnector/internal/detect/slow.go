@@ -22,7 +22,8 @@ func init() {
 // is slow from pace.Slower times on.
 const notSlow = 1.2
 
-// slow finds runs whose steps have taken longer than usual for stall_timeout.
+// slow finds runs whose steps have taken longer than usual for stall_timeout: by a third
+// or more, or by a few hundredths where they vary less. Then 400 steps suffice.
 type slow struct{ known map[streams.RunKey]slowness }
 
 // slowness is since when a run is slow, and whether this is a problem.
@@ -37,12 +38,14 @@ func (d *slow) Detect(s *State, report func(problem.Problem)) {
 	d.known = make(map[streams.RunKey]slowness)
 	for _, r := range s.Runs {
 		is := was[r.Key]
-		if is.settle(s, r); is.since.IsZero() {
-			continue
+		if is.settle(s, r); !is.since.IsZero() {
+			d.known[r.Key] = is
 		}
-		d.known[r.Key] = is
+		times := &r.Steps.Times
 		if is.reported {
-			report(describeSlow(r, is.since))
+			report(describeSlow(r, is.since, times.Usual, times.Recent))
+		} else if shift := &r.Steps.Shift; shift.Lasts(s.Limits.Stall) {
+			report(describeSlow(r, r.Seen.Add(-shift.Lasted), shift.Usual, shift.Now))
 		}
 	}
 }
@@ -62,14 +65,14 @@ func (is *slowness) settle(s *State, r *runs.Run) {
 		(is.reported || s.Now.Sub(is.since) >= s.Limits.Stall && times.Newest > pace.Slower*times.Usual)
 }
 
-func describeSlow(r *runs.Run, since time.Time) problem.Problem {
-	times := &r.Steps.Times
+// describeSlow describes a run whose steps take so many seconds instead of the usual.
+func describeSlow(r *runs.Run, since time.Time, usual, now float64) problem.Problem {
 	p := of(r, mlattr.ProblemSlow)
-	p.Onset, p.Value, p.Usual, p.Unit, p.Count = since, times.Recent, times.Usual, "s", pace.RecentSteps
-	p.Window = time.Duration(times.Recent * pace.RecentSteps * float64(time.Second))
+	p.Onset, p.Value, p.Usual, p.Unit, p.Count = since, now, usual, "s", pace.RecentSteps
+	p.Window = time.Duration(now * pace.RecentSteps * float64(time.Second))
 	p.Next, p.Excluded = "Compare the phases of the ranks.", r.Excluded()
-	p.GPUs *= 1 - times.Usual/times.Recent // what they do longer
-	p.Evidence = append(p.Evidence, fmt.Sprintf("%.3g s a step, usually %.3g (%+.0f %%)", times.Recent, times.Usual, 100*(times.Recent/times.Usual-1)))
+	p.GPUs *= 1 - usual/now // what they do longer
+	p.Evidence = append(p.Evidence, fmt.Sprintf("%.3g s a step, usually %.3g (%+.0f %%)", now, usual, 100*(now/usual-1)))
 	phaseEvidence(&p, r)
 	var reasons []string
 	for i := range r.GPUs.All {

@@ -161,6 +161,8 @@ func (c *clock) describe(p *Program) {
 	world, tokens := c.program.World, c.program.Tokens
 	if c.program = *p; p.World <= 0 {
 		c.program.World = world
+	} else if world > 0 && world != p.World {
+		c.level.Forget()
 	}
 	if p.Tokens <= 0 {
 		c.program.Tokens = tokens
@@ -294,7 +296,7 @@ func (c *clock) advance(limits Timeouts, held gpus.Held, now time.Time, last boo
 func (c *clock) report(state State, now time.Time) Rank {
 	rank := Rank{
 		Name: c.key.Run.Rank, Host: c.key.Run.Host, State: state, Since: c.since, Alive: c.arrived, Seen: c.lastHeard(),
-		Steps: c.pace.Times(), Last: Last{Steps: c.counted, Stepped: c.stepped, End: c.worked, Phase: c.latest},
+		Steps: c.pace.Times(), Shift: c.level.Shift(), Last: Last{Steps: c.counted, Stepped: c.stepped, End: c.worked, Phase: c.latest},
 		Patience: c.patience(), Pause: c.pause, Program: c.program, Without: c.without,
 		attempt: c.attempt, spent: c.spent, clock: c,
 	}

@@ -31,6 +31,7 @@ func PhaseName(phase int) string {
 // comparison compares the steps of a rank with those before.
 type comparison struct {
 	pace   pace.Steps
+	level  pace.Level
 	phases pace.Phases
 	// warmup is the number of steps until steps are compared again, without what
 	// was left out.
@@ -67,6 +68,7 @@ func (c *comparison) compare(step *wallclock.Step, onDemand bool) {
 	}
 	if whole > 0 {
 		c.pace.Add(time.Duration(whole))
+		c.level.Add(time.Duration(whole))
 		c.phases.Add(phases[:], whole)
 	}
 }
@@ -97,6 +99,8 @@ type Steps struct {
 	Times pace.StepTimes
 	// Longer is since when they take clearly longer than usual, zero if they do not.
 	Longer time.Time
+	// Shift is how the level of most ranks has changed.
+	Shift pace.Shift
 	// usual is what was usual then.
 	usual float64
 }
@@ -104,6 +108,7 @@ type Steps struct {
 // compareSteps determines since when the steps of a run take longer.
 func (r *Run) compareSteps() {
 	r.Steps.Times = r.stepTimes()
+	r.Steps.Shift = r.shift()
 	switch times := r.Steps.Times; {
 	case r.State != Running || !r.Steps.Longer.IsZero() && times.Recent <= asUsual*times.Usual:
 		r.Steps.Longer = time.Time{}
@@ -141,6 +146,32 @@ func (r *Run) stepTimes() pace.StepTimes {
 		times.Usual = r.Steps.usual
 	}
 	return times
+}
+
+// shift returns the change of the level of the median rank, if that of more than half of
+// the ranks has changed.
+func (r *Run) shift() (of pace.Shift) {
+	if r.State != Running {
+		return of
+	}
+	var usual, now, lasted []float64
+	ranks := 0
+	for i := range r.Ranks {
+		rank := &r.Ranks[i]
+		if rank.Missing || rank.Moved || rank.Steps.Recent == 0 {
+			continue
+		}
+		ranks++
+		if s := &rank.Shift; s.Steps > 0 {
+			usual, now, lasted = append(usual, s.Usual), append(now, s.Now), append(lasted, float64(s.Lasted))
+			of.Steps = max(of.Steps, s.Steps)
+		}
+	}
+	if 2*len(usual) <= ranks {
+		return pace.Shift{}
+	}
+	of.Usual, of.Now, of.Lasted = pace.Median(usual), pace.Median(now), time.Duration(pace.Median(lasted))
+	return of
 }
 
 // LongerSince returns since when the steps of the median rank take more than times the

@@ -1,0 +1,224 @@
+package pace
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	// levelSteps are the steps of a block of short steps, longSteps those of one of steps
+	// from longStep seconds on, and leastDistinct the least number of different times in
+	// one: a trainer that reports means repeats each for its steps.
+	levelSteps, longSteps, leastDistinct = 20, 10, 3
+	longStep                             = 1.0
+	// usualBlocks are compared with newBlocks, of at least leastUsual.
+	usualBlocks, newBlocks, leastUsual = 16, 4, 7
+	// leastShift is the least shift of a level, as a logarithm: real runs vary by a
+	// hundredth.
+	leastShift = 0.035
+	// shiftErrors is the least shift in its standard errors, and leastLevelSpread the
+	// least standard deviation of a block. On 102 healthy trainings of nanogpt and
+	// MLPerf 6 give no shift that lasts (docs/anomalies.md).
+	shiftErrors, leastLevelSpread = 6, 0.003
+	// eachOf is the share of a shift that each new block has, allOf that of the median
+	// of all since, and backAt that below which the level is as it was.
+	eachOf, allOf, backAt = 0.6, 0.7, 0.5
+	// beyondOwn is how many times the largest shift that went by itself a shift is.
+	beyondOwn = 1.3
+	// keptShift is how many blocks of a shift are remembered, and shiftUsual how long a
+	// shift lasts until it is usual.
+	keptShift  = 32
+	shiftUsual = 24 * time.Hour
+	// A shift lasts once it does for LastingSteps, or for a time and leastLasting.
+	LastingSteps, leastLasting = 400, 100
+	// lasting is from when on the end of a shift does not make it usual.
+	lasting = 5 * time.Minute
+	// mostMemory is the largest correlation of one block with the next that is believed.
+	mostMemory = 0.8
+)
+
+// Level finds out when the steps of a rank have begun to take longer, by a few
+// hundredths where they vary less: the medians of blocks of steps are compared with what
+// a line through those before gives (Theil and Sen, 1950, 1968), so that a time that
+// grows steadily, as with a window of attention, is usual. What the run's own shifts
+// show that went by themselves is usual, too. The zero Level is ready to use. It is not
+// safe for concurrent use.
+type Level struct {
+	// block are the durations of the newest steps in seconds, distinct how many of them
+	// differ from the one before, and first whether the first block is over, in which
+	// caches are filled.
+	block    []float64
+	distinct int
+	first    bool
+	// blocks are the logarithms of their medians, the newest last.
+	blocks []float64
+	// largest is the largest shift that went by itself.
+	largest float64
+	shift   shift
+}
+
+// shift is how the level differs from a line.
+type shift struct {
+	// size is the shift when it was found, 0 if there is none, at and slope the line.
+	size, at, slope float64
+	// beyond are the newest distances of blocks from the line, and blocks is the number
+	// of blocks since it was found.
+	beyond []float64
+	blocks int
+	lasted time.Duration
+	steps  int
+}
+
+// Shift is a lasting change of the level. The zero Shift is none.
+type Shift struct {
+	// Usual and Now are the seconds of a step.
+	Usual, Now float64
+	// Lasted is since when, by the times of Steps steps.
+	Lasted time.Duration
+	Steps  int
+}
+
+// Add adds the duration of a step.
+func (l *Level) Add(d time.Duration) {
+	seconds := d.Seconds()
+	if !(seconds > 0) {
+		return
+	}
+	if n := len(l.block); n == 0 || l.block[n-1] != seconds {
+		l.distinct++
+	}
+	l.block = append(l.block, seconds)
+	l.shift.lasted += d
+	l.shift.steps++
+	steps := levelSteps
+	if seconds >= longStep {
+		steps = longSteps
+	}
+	if n := len(l.block); n < steps || l.distinct < leastDistinct && n < usualBlocks*levelSteps {
+		return
+	}
+	// Median sorts.
+	median, n := math.Log(Median(l.block)), len(l.block)
+	total := 0.0
+	for _, one := range l.block {
+		total += one
+	}
+	l.block, l.distinct = l.block[:0], 0
+	if !l.first {
+		l.first = true
+		return
+	}
+	if l.shift.size > 0 {
+		l.follow(median)
+		return
+	}
+	l.blocks = append(l.blocks, median)
+	if most := usualBlocks + newBlocks; len(l.blocks) > most {
+		l.blocks = slices.Delete(l.blocks, 0, len(l.blocks)-most)
+	}
+	l.find(n, total)
+}
+
+// find finds a shift in the newest blocks, of which each has so many steps and seconds.
+func (l *Level) find(steps int, seconds float64) {
+	n := len(l.blocks) - newBlocks
+	if n < leastUsual {
+		return
+	}
+	at, slope, spread := line(l.blocks[:n])
+	var memory [newBlocks]float64
+	beyond := memory[:]
+	for i := range beyond {
+		beyond[i] = l.blocks[n+i] - at - slope*float64(n+i)
+	}
+	least := slices.Min(beyond)
+	distances := slices.Clone(beyond)
+	size := Median(beyond)
+	middle := float64(n+newBlocks) / 2
+	err := spread * math.Sqrt(1.0/newBlocks+12*middle*middle/float64(n*n*n))
+	if size < max(leastShift, beyondOwn*l.largest) || least < eachOf*size || size < shiftErrors*err {
+		return
+	}
+	l.shift = shift{
+		size: size, at: at + slope*float64(n+newBlocks), slope: slope, beyond: distances,
+		steps: newBlocks * steps, lasted: time.Duration(newBlocks * seconds * float64(time.Second)),
+	}
+}
+
+// follow adds a block while there is a shift, and ends it.
+func (l *Level) follow(median float64) {
+	s := &l.shift
+	s.beyond = append(s.beyond, median-s.at-s.slope*float64(min(s.blocks, usualBlocks)))
+	s.blocks++
+	if len(s.beyond) > keptShift {
+		s.beyond = slices.Delete(s.beyond, 0, len(s.beyond)-keptShift)
+	}
+	switch {
+	case s.lasted >= shiftUsual:
+		l.blocks, l.shift = l.blocks[:0], shift{}
+	case s.recent() < backAt*s.size:
+		if s.lasted < lasting && s.steps < LastingSteps {
+			l.largest = max(l.largest, s.size)
+		}
+		l.blocks = append(l.blocks[:max(len(l.blocks)-newBlocks, 0)], median)
+		l.shift = shift{}
+	}
+}
+
+// recent is the distance of the last three blocks from the line.
+func (s *shift) recent() float64 {
+	return Median(slices.Clone(s.beyond[max(len(s.beyond)-3, 0):]))
+}
+
+// Shift returns the change of the level, if it is no passing one by itself.
+func (l *Level) Shift() Shift {
+	s := &l.shift
+	if s.size == 0 || s.blocks < 2 || Median(slices.Clone(s.beyond)) < allOf*s.size {
+		return Shift{}
+	}
+	usual := s.at + s.slope*float64(min(s.blocks, usualBlocks))
+	return Shift{Usual: math.Exp(usual), Now: math.Exp(usual + s.recent()), Lasted: s.lasted, Steps: s.steps}
+}
+
+// Lasts reports whether the change lasts, for so long or for LastingSteps.
+func (s *Shift) Lasts(least time.Duration) bool {
+	return s.Steps >= LastingSteps || s.Steps >= leastLasting && s.Lasted >= least
+}
+
+// Forget begins again, as with another number of ranks.
+func (l *Level) Forget() { *l = Level{block: l.block[:0], blocks: l.blocks[:0]} }
+
+// line returns a line through values that does not fall, by the median of the slopes of
+// all pairs, and the standard deviation from it. Values that follow each other are worth
+// fewer (of an autoregression (1-r)/(1+r) of them).
+func line(values []float64) (at, slope, spread float64) {
+	var slopes [usualBlocks * (usualBlocks - 1) / 2]float64
+	pairs := slopes[:0]
+	for j := range values {
+		for i := range j {
+			pairs = append(pairs, (values[j]-values[i])/float64(j-i))
+		}
+	}
+	slope = max(Median(pairs), 0)
+	var distances [usualBlocks]float64
+	rest := distances[:len(values)]
+	for i, value := range values {
+		rest[i] = value - slope*float64(i)
+	}
+	at = Median(rest)
+	squares, products, before := 0.0, 0.0, 0.0
+	for i, value := range values {
+		distance := value - at - slope*float64(i)
+		squares += distance * distance
+		products += distance * before
+		before, rest[i] = distance, math.Abs(distance)
+	}
+	memory := 0.0
+	if squares > 0 {
+		memory = min(max(products/squares, 0), mostMemory)
+	}
+	rms := math.Sqrt(squares / float64(len(values)))
+	spread = max(Normal*Median(rest), 0.7*rms, leastLevelSpread)
+	return at, slope, spread * math.Sqrt((1+memory)/(1-memory))
+}
