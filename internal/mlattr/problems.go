@@ -161,7 +161,7 @@ const day = 24 * time.Hour
 var Problems = [...]ProblemKind{
 	{
 		Name: ProblemLooksHung, Title: "looks hung", Severity: SeverityPage, Of: OfRun, FromSilence: true, Lasts: day,
-		Description: "The run is stalled: for five typical steps and at least `stall_timeout` it has held GPU memory and no training span has arrived, nor for 1.5 times its longest checkpoint or validation unless its GPUs wait for each other; or the first step of its attempt is overdue (`first_step_timeout`). GPUs at 0 %, or busy at 0.6 of their highest power or less, confirm it; while most work as before, it is reported after three times as long.",
+		Description: "The run is stalled: for five typical steps and at least `stall_timeout` it has held GPU memory and no training span has arrived, nor for 1.5 times its longest checkpoint or validation unless its GPUs wait for each other, nor for 1.5 times the longest silence of its attempt that ended by itself (30 minutes at most); or the first step of its attempt is overdue (`first_step_timeout`). GPUs at 0 %, or busy at 0.6 of their highest power or less, confirm it; while most work as before, it is reported after three times as long.",
 	},
 	{
 		Name: ProblemGPUFailed, Title: "GPU failed", Severity: SeverityPage, Of: OfGPU, Lasts: day, Calm: 10 * time.Minute,

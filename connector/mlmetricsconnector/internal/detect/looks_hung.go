@@ -20,8 +20,8 @@ func init() {
 }
 
 const (
-	// pauseAgain is how many times its longest checkpoint or validation a run may be
-	// silent, because it may be in another one.
+	// pauseAgain is how many times its longest checkpoint, validation or silence a run
+	// may be silent, because it may be in another one.
 	pauseAgain = 1.5
 	// worksFor is how many times its patience a run may be silent whose GPUs work as
 	// before.
@@ -29,16 +29,16 @@ const (
 )
 
 // hung reports a run that takes no steps and holds GPUs, unless what its GPUs do
-// contradicts it, or the run may be in a checkpoint or a validation.
+// contradicts it, or the run may be in a pause as it has made before.
 func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 	if r.State != runs.Stalled {
 		return
 	}
-	var patience, pause time.Duration
+	var patience, pause, quiet time.Duration
 	stepped := false
 	for i := range r.Ranks {
 		if rank := &r.Ranks[i]; !rank.Moved {
-			patience, pause = max(patience, rank.Patience), max(pause, rank.Pause)
+			patience, pause, quiet = max(patience, rank.Patience), max(pause, rank.Pause), max(quiet, rank.Quiet)
 			stepped = stepped || !rank.Last.Stepped.IsZero()
 		}
 	}
@@ -56,6 +56,8 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 	switch works := 2*counts[gpus.Works] > len(all)-counts[gpus.ActivityUnknown]; {
 	case works && (!stepped || min(silent, asOf.Sub(r.GPUs.Since)) < worksFor*patience):
 		return
+	case stepped && silent.Seconds() < pauseAgain*quiet.Seconds():
+		return // an evaluation looks like a wait, and ended by itself before
 	case stepped && counts[gpus.Waits] == 0 && silent.Seconds() < pauseAgain*pause.Seconds():
 		return
 	}

@@ -78,11 +78,12 @@ type progress struct {
 	// it has none, and between is how long they may stay the same.
 	moved   time.Time
 	between time.Duration
-	// pause is the longest checkpoint or validation of the attempt: a span arrives
-	// at its end. latest is the phase of the latest span, and worked its end, or 0.
-	pause  time.Duration
-	latest wallclock.Phase
-	worked int64
+	// longest is the longest silence of the attempt that ended by itself, and pause its
+	// longest checkpoint or validation: a span arrives at its end. latest is the phase of the latest span, and worked its end, or 0.
+	longest time.Duration
+	pause   time.Duration
+	latest  wallclock.Phase
+	worked  int64
 }
 
 // observe adds a span. It returns updates if so many steps have ended that they
@@ -177,6 +178,9 @@ func (c *clock) arrive(now time.Time) {
 	}
 	if c.silent(now) {
 		c.before = c.arrived
+		if !c.arrived.IsZero() {
+			c.longest = max(c.longest, min(now.Sub(c.arrived), maxPause))
+		}
 	}
 	c.arrived, c.waited = now, now
 }
@@ -227,7 +231,7 @@ func (c *clock) restart() {
 	c.Restart(c.over(), &c.totals)
 	c.settled, c.ended, c.ending = 0, 0, ending{}
 	c.rework.restart()
-	c.warmup, c.pause = warmupSteps, 0
+	c.warmup, c.pause, c.longest = warmupSteps, 0, 0
 }
 
 // expect records that metrics of the rank's process arrived.
@@ -297,7 +301,7 @@ func (c *clock) report(state State, now time.Time) Rank {
 	rank := Rank{
 		Name: c.key.Run.Rank, Host: c.key.Run.Host, State: state, Since: c.since, Alive: c.arrived, Seen: c.lastHeard(),
 		Steps: c.pace.Times(), Shift: c.level.Shift(), Last: Last{Steps: c.counted, Stepped: c.stepped, End: c.worked, Phase: c.latest},
-		Patience: c.patience(), Pause: c.pause, Program: c.program, Without: c.without,
+		Patience: c.patience(), Pause: c.pause, Quiet: c.longest, Program: c.program, Without: c.without,
 		attempt: c.attempt, spent: c.spent, clock: c,
 	}
 	if state == Failed {

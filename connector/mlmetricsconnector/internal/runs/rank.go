@@ -73,9 +73,9 @@ type Rank struct {
 	Failure Failure
 	Last    Last
 	// Patience is how long it may be silent, Pause its longest checkpoint or
-	// validation.
-	Patience, Pause time.Duration
-	Program         Program
+	// validation, and Quiet its longest silence that ended by itself.
+	Patience, Pause, Quiet time.Duration
+	Program                Program
 	// Load is how long it loads data in a step, nil if unknown.
 	Load    *pace.Typical
 	Without Exclusions
