@@ -106,7 +106,7 @@ func spansWithoutContent(in []failure.Span) []failure.Span {
 func spanWithoutContent(s failure.Span) failure.Span {
 	s.Name = redact.SpanName(s.Name)
 	s.Scope = redact.Word(s.Scope)
-	s.StatusMessage = content.Template(s.StatusMessage)
+	s.Status.Message = content.Template(s.Status.Message)
 	s.Attributes = redact.Attributes(s.Attributes)
 	s.Events = slices.Clone(s.Events)
 	for i := range s.Events {

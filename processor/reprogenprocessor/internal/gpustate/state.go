@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
 // The bounds of a State. The least recently read GPU makes room.
@@ -46,7 +48,7 @@ const (
 // Point is one value of one GPU. Its texts may share memory with a batch.
 type Point struct {
 	Host, ID string
-	Index    int64
+	Index    jsontree.Known
 	// At is when it was read, by its sender's clock, in nanoseconds.
 	At       int64
 	Quantity Quantity
@@ -61,11 +63,16 @@ type Point struct {
 type Workload struct {
 	// Run is the run that the workload belongs to, or "". Join names the rule by
 	// which ml_enrich joined the two; it is "" where the workload names its run.
-	Run, Join            string
-	Rank, Service, Job   string
-	Namespace, Pod, User string
+	Run       string `json:"run,omitempty"`
+	Join      string `json:"-"`
+	Rank      string `json:"rank,omitempty"`
+	Service   string `json:"service,omitempty"`
+	Job       string `json:"job,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Pod       string `json:"pod,omitempty"`
+	User      string `json:"user,omitempty"`
 	// PID is 0 for all processes of the workload together.
-	PID int64
+	PID int64 `json:"pid,omitempty"`
 }
 
 func (w *Workload) texts() []*string {
@@ -76,41 +83,47 @@ func (w *Workload) texts() []*string {
 type Use struct {
 	Workload
 	// Memory is in bytes, and Utilization 0 to 1; Unknown where not read.
-	Memory      int64
-	Utilization float64
+	Memory      jsontree.Known `json:"memory_bytes,omitzero"`
+	Utilization Ratio          `json:"utilization,omitzero"`
 }
+
+// Ratio is 0 to 1, or Unknown.
+type Ratio float64
+
+// IsZero reports that the ratio is not known: then omitzero leaves out a field.
+func (r Ratio) IsZero() bool { return r < 0 }
 
 // Reading is a GPU at one moment.
 type Reading struct {
-	At time.Time
-	// Used and Limit are bytes of memory, Utilization is 0 to 1; Unknown where
-	// not read.
-	Used, Limit int64
-	Utilization float64
-	// Throttled names what held the clocks down.
-	Throttled []string
+	At time.Time `json:"read_at,omitzero"`
+	// Used and Limit are bytes of memory.
+	Used        jsontree.Known `json:"memory_used_bytes,omitzero"`
+	Limit       jsontree.Known `json:"memory_limit_bytes,omitzero"`
+	Utilization Ratio          `json:"utilization,omitzero"`
 	// Status is the state that the GPU was in, or "".
-	Status string
+	Status string `json:"status"`
+	// Throttled names what held the clocks down.
+	Throttled []string `json:"throttled"`
 	// Uses are the workloads, those with the most memory; Omitted counts the
 	// others.
-	Uses    []Use
-	Omitted int
+	Uses    []Use `json:"workloads"`
+	Omitted int   `json:"omitted_workloads"`
 
 	nanos int64
 }
 
 // XID is an error that the driver reported.
 type XID struct {
-	At   time.Time
-	Code int64
+	At   time.Time `json:"time"`
+	Code int64     `json:"code"`
 	// Text is its short meaning.
-	Text string
+	Text string `json:"text"`
 }
 
 // gpu is what is kept of one GPU. The State's lock guards it.
 type gpu struct {
 	host, id string
-	index    int64
+	index    jsontree.Known
 	replayed bool
 	readings []Reading // the newest last
 	xids     []XID     // the newest last
@@ -181,6 +194,7 @@ func (g *gpu) apply(p *Point) {
 		}
 		g.readings = append(g.readings, Reading{
 			At: time.Unix(0, p.At).UTC(), nanos: p.At, Used: Unknown, Limit: Unknown, Utilization: Unknown,
+			Throttled: []string{}, Uses: []Use{},
 		})
 		defer g.weigh()
 	case p.At < g.readings[n-1].nanos:
@@ -194,7 +208,7 @@ func (g *gpu) apply(p *Point) {
 	case MemoryLimit:
 		r.Limit = bytesOf(p.Value)
 	case Utilization:
-		r.Utilization = p.Value
+		r.Utilization = Ratio(p.Value)
 	case Throttled:
 		if p.Value == 1 && len(r.Throttled) < maxReasons && !slices.Contains(r.Throttled, p.Name) {
 			r.Throttled = append(r.Throttled, cut(p.Name))
@@ -209,7 +223,7 @@ func (g *gpu) apply(p *Point) {
 		}
 	case WorkloadUtilization:
 		if u := r.use(&p.Workload); u != nil {
-			u.Utilization = p.Value
+			u.Utilization = Ratio(p.Value)
 		}
 	}
 	if len(r.Uses)+len(r.Throttled) != held {
@@ -277,11 +291,11 @@ func (s *State) AddXID(host, id string, x XID) {
 func cut(s string) string { return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxText)]), "") }
 
 // bytesOf returns a number of bytes, or Unknown for what is none.
-func bytesOf(v float64) int64 {
+func bytesOf(v float64) jsontree.Known {
 	if v < 0 || v >= 1<<62 {
 		return Unknown
 	}
-	return int64(v)
+	return jsontree.Known(v)
 }
 
 // Query selects the GPUs that concern a failure.
@@ -297,15 +311,16 @@ type Query struct {
 
 // GPU is the answer to a Query.
 type GPU struct {
-	Host, ID string
-	Index    int64
-	Replayed bool
+	Host  string         `json:"host"`
+	ID    string         `json:"id"`
+	Index jsontree.Known `json:"index,omitzero"`
 	// Own is the rule by which the GPU is known to be the failed process's: the
 	// workload's Join, or "run" where the workload names its run. It is "" where
 	// neither is known.
-	Own string
+	Own      string `json:"own_by"`
+	Replayed bool   `json:"replayed"`
 	Reading
-	XIDs []XID
+	XIDs []XID `json:"xids"`
 }
 
 // XIDs returns the errors of a GPU around a moment.
@@ -342,7 +357,7 @@ func (s *State) At(q Query) []GPU {
 		} else if len(found.XIDs) == 0 {
 			continue
 		} else {
-			found.Used, found.Limit, found.Utilization = Unknown, Unknown, Unknown
+			found.Reading = Reading{Used: Unknown, Limit: Unknown, Utilization: Unknown, Throttled: []string{}, Uses: []Use{}}
 		}
 		out = append(out, found)
 	}
@@ -401,6 +416,7 @@ func (g *gpu) before(at time.Time) *Reading {
 }
 
 func (g *gpu) xidsAround(at time.Time) (out []XID) {
+	out = []XID{}
 	for _, x := range g.xids {
 		if d := at.Sub(x.At); d <= maxAge && d >= -maxAge {
 			out = append(out, x)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
 var start = time.Unix(1_700_000_000, 0).UTC()
@@ -26,7 +28,7 @@ func TestTheReadingBefore(t *testing.T) {
 		s.Apply([]Point{used("h", "g", time.Duration(i)*time.Second*10, float64(i))}, start)
 	}
 	s.Apply([]Point{used("h", "g", 30*time.Second, 99)}, start) // came late
-	for at, want := range map[time.Duration]int64{
+	for at, want := range map[time.Duration]jsontree.Known{
 		95 * time.Second: 9, 75 * time.Second: 7, 69500 * time.Millisecond: 7, 60 * time.Second: 6,
 		5 * time.Second: 4, // the first that is kept
 	} {

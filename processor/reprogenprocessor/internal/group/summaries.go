@@ -1,7 +1,6 @@
 package group
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -144,9 +143,8 @@ type draft struct {
 type lists struct{ services, versions, ranks, variants []string }
 
 func draftOf(g *entry) draft {
-	d := draft{Group: g.Group, of: g, clean: g.clean}
-	d.Services, d.Versions, d.Ranks = slices.Clone(g.Services), slices.Clone(g.Versions), slices.Clone(g.Ranks)
-	d.Variants, d.Exemplars = slices.Clone(g.Variants), slices.Clone(g.Exemplars)
+	d := draft{Group: g.Group, of: g, clean: g.clean} // texts are only added to the lists
+	d.Variants, d.Exemplars = append([]store.Variant{}, g.Variants...), append([]string{}, g.Exemplars...)
 	return d
 }
 

@@ -182,7 +182,7 @@ func (i *Incident) adopt(s *Span) {
 		return
 	}
 	f := *i.Failure
-	events := slices.Concat(s.copied.Events, f.Span.Events)
+	events := append(slices.Clip(s.copied.Events), f.Span.Events...)
 	f.Span = s.copied
 	f.Span.Events = events
 	i.Failure, i.parent, i.fromLog = &f, s.parent, false

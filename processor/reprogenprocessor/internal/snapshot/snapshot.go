@@ -65,16 +65,17 @@ func (c *Copier) Used() int { return MaxBytes - c.budget }
 func (c *Copier) Span(span ptrace.Span, scope string) failure.Span {
 	c.omitted = 0
 	out := failure.Span{
-		Name:          c.Text(span.Name(), MaxValue),
-		Kind:          span.Kind().String(),
-		TraceID:       HexTrace(span.TraceID()),
-		SpanID:        HexSpan(span.SpanID()),
-		Scope:         c.Text(scope, MaxValue),
-		Start:         span.StartTimestamp().AsTime(),
-		End:           span.EndTimestamp().AsTime(),
-		Status:        span.Status().Code().String(),
-		StatusMessage: c.Text(span.Status().Message(), MaxValue),
-		Attributes:    c.Attributes(span.Attributes()),
+		Name:       c.Text(span.Name(), MaxValue),
+		Kind:       span.Kind().String(),
+		TraceID:    HexTrace(span.TraceID()),
+		SpanID:     HexSpan(span.SpanID()),
+		Scope:      c.Text(scope, MaxValue),
+		Start:      span.StartTimestamp().AsTime(),
+		End:        span.EndTimestamp().AsTime(),
+		Status:     failure.Status{Code: span.Status().Code().String(), Message: c.Text(span.Status().Message(), MaxValue)},
+		Attributes: c.Attributes(span.Attributes()),
+		Events:     []failure.Event{},
+		Links:      []failure.Link{},
 	}
 	if !span.ParentSpanID().IsEmpty() {
 		out.ParentID = HexSpan(span.ParentSpanID())

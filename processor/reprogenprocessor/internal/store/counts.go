@@ -20,7 +20,7 @@ const (
 // last first. What does not fit is left out, by shares.
 func (s *Store) WriteCounts(groups []Group) error {
 	groups = groups[:min(len(groups), MaxCounted)]
-	trees := make([]jsontree.Object, len(groups))
+	trees := make([]any, len(groups))
 	items := make([]share.Item, len(groups))
 	for i := range groups {
 		trees[i] = groups[i].tree()

@@ -141,28 +141,13 @@ func (g *Group) Merge(old Group) {
 	}
 }
 
-func (g *Group) tree() jsontree.Object {
-	variants := make(jsontree.Array, len(g.Variants))
-	for i, v := range g.Variants {
-		variants[i] = jsontree.Of("id", v.ID, "text", v.Text, "count", jsontree.Int(v.Count), "exemplar", v.Exemplar)
-	}
-	return jsontree.Of(
-		"schema", jsontree.Int(schema),
-		"fingerprint", g.Fingerprint,
-		"kind", g.Kind,
-		"type", g.Type,
-		"message", g.Message,
-		"count", jsontree.Int(g.Count),
-		"suppressed", jsontree.Int(g.Suppressed),
-		"first_seen", g.FirstSeen.UTC().Format(time.RFC3339Nano),
-		"last_seen", g.LastSeen.UTC().Format(time.RFC3339Nano),
-		"services", jsontree.Texts(g.Services),
-		"established", g.Established,
-		"versions", jsontree.Texts(g.Versions),
-		"ranks", jsontree.Texts(g.Ranks),
-		"variants", variants,
-		"exemplars", jsontree.Texts(g.Exemplars),
-	)
+// tree is the group as its file has it.
+func (g Group) tree() any {
+	g.FirstSeen, g.LastSeen = g.FirstSeen.UTC(), g.LastSeen.UTC()
+	return jsontree.From(struct {
+		Schema int `json:"schema"`
+		Group
+	}{schema, g})
 }
 
 // keepExemplars sets what the folder really holds.

@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
 // maxGPUPoints is how many points of a batch are read; a host with eight GPUs has
@@ -64,7 +65,7 @@ func appendGPUPoints(points []gpustate.Point, of gpustate.Quantity, m pmetric.Me
 			Name: read.Name, Value: read.Value, Replayed: read.Replayed(),
 		}
 		if index, err := strconv.ParseInt(read.Index, 10, 64); err == nil {
-			p.Index = index
+			p.Index = jsontree.Known(index)
 		}
 		if of == gpustate.WorkloadMemory || of == gpustate.WorkloadUtilization {
 			p.Workload = workloadOf(attrs)

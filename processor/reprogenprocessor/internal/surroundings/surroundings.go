@@ -136,7 +136,7 @@ func (m *View) NoteStep(span ptrace.Span, resource pcommon.Resource) {
 		return
 	}
 	if epoch, ok := attr.IntIn(maps[:], mlattr.Epoch); ok && epoch >= 0 {
-		s.Epoch = epoch
+		s.Epoch = jsontree.Known(epoch)
 	}
 	m.steps.Note(run, s)
 }
