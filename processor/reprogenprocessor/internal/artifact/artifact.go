@@ -96,7 +96,10 @@ func (b *Builder) Build(f *failure.Failure) (Files, error) {
 		return Files{}, err
 	}
 	trace := traceOf(f, &redactor)
-	report := reportOf(f, k, spec, &redactor)
+	report, err := reportOf(f, k, spec, &redactor)
+	if err != nil {
+		return Files{}, err
+	}
 	out := Files{Script: script, Trace: trace, Report: report, Redactions: redactor.Paths}
 	if len(script)+len(trace)+len(report) > MaxBytes {
 		return Files{}, ErrTooLarge

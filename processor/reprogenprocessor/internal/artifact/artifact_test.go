@@ -122,9 +122,7 @@ func TestLargeTraceIsCutNotLost(t *testing.T) {
 }
 
 func TestFence(t *testing.T) {
-	var b strings.Builder
-	fence(&b, "Message", "a\n`````\nb\u202e")
-	assert.Equal(t, "Message:\n\n``````text\na\n`````\nb\\u202e\n``````\n\n", b.String())
+	assert.Equal(t, "Message:\n\n``````text\na\n`````\nb\\u202e\n``````\n\n", fence("Message", "a\n`````\nb\u202e"))
 }
 
 // FuzzBuild is the oracle of the embedding: whatever telemetry says, the
