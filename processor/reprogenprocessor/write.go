@@ -17,42 +17,21 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
-// work writes until Shutdown, and then what is left until the deadline.
+// work writes until Shutdown, and then what is left until the deadline. A select takes
+// any case that is ready: a full queue does not hide that the deadline has passed, because
+// that is asked first.
 func (r *recorder) work() {
-	for !r.stopping() {
+	for r.aborted.Err() == nil {
 		select {
 		case i := <-r.queue.Ready():
 			r.write(i)
 		case i := <-r.rewrites:
 			r.rewrite(i)
-		case <-r.stop:
+		case <-r.handed:
+			if len(r.queue.Ready()) == 0 {
+				return
+			}
 		}
-	}
-	<-r.handed
-	for {
-		select {
-		case <-r.abort:
-			return
-		default:
-		}
-		select {
-		case i := <-r.queue.Ready():
-			r.write(i)
-		default:
-			return
-		}
-	}
-}
-
-// stopping reports whether Shutdown was called. It is called before each wait,
-// because a select takes any case that is ready: a full queue must not hide that
-// the deadline has passed.
-func (r *recorder) stopping() bool {
-	select {
-	case <-r.stop:
-		return true
-	default:
-		return false
 	}
 }
 
