@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
@@ -48,7 +49,6 @@ func callOfParts(attributes pcommon.Map) (*payload.Call, payload.Reason) {
 		CallType: strings.Clone(attr.Text(attributes, keys.Type...)),
 		Named:    strings.Clone(attr.QualifiedName(attributes)),
 	}
-	left := payload.MaxBytes
 	for _, part := range [...]struct {
 		names []string
 		value *any
@@ -57,70 +57,60 @@ func callOfParts(attributes pcommon.Map) (*payload.Call, payload.Reason) {
 		if !ok {
 			continue
 		}
-		if v.Type() != pcommon.ValueTypeStr {
-			if *part.value, ok = treeOf(v, &left, 0); !ok {
-				return nil, payload.TooLarge
-			}
-			continue
-		}
-		if left -= len(v.Str()); left < 0 {
+		text, whole := jsonOf(v)
+		if p.Size += len(text); !whole || p.Size > payload.MaxBytes {
 			return nil, payload.TooLarge
 		}
-		// The tree must not share memory with the batch.
-		tree, lossy, err := jsontree.Decode(strings.Clone(v.Str()))
+		tree, lossy, err := jsontree.Decode(text)
 		if err != nil {
 			return nil, payload.ReasonOf(err)
 		}
 		*part.value, p.Lossy = tree, p.Lossy || lossy
 	}
-	p.Size = payload.MaxBytes - left
 	return ofParts(p)
 }
 
-// treeOf copies a value whole, or reports that it takes more than *left bytes.
-func treeOf(v pcommon.Value, left *int, depth int) (any, bool) {
-	const overhead = 8
-	if *left -= overhead; *left < 0 || depth > jsontree.MaxDepth {
-		return nil, false
+// maxValue bounds an argument that is no JSON yet, in the bytes of mlattr.Size. That
+// counts more for an element than JSON has.
+const maxValue = 4 * payload.MaxBytes
+
+// jsonOf returns an argument as JSON that shares no memory with the batch, and whether it
+// is whole.
+func jsonOf(v pcommon.Value) (text string, whole bool) {
+	switch _, fits := mlattr.Size(v, maxValue); {
+	case !fits:
+		return "", false
+	case v.Type() == pcommon.ValueTypeStr:
+		return strings.Clone(v.Str()), true
 	}
+	return string(jsontree.Encode(treeOf(v))), true
+}
+
+func treeOf(v pcommon.Value) any {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
-		*left -= len(v.Str())
-		return strings.Clone(v.Str()), *left >= 0
+		return v.Str()
 	case pcommon.ValueTypeBool:
-		return v.Bool(), true
+		return v.Bool()
 	case pcommon.ValueTypeInt:
-		return jsontree.Int(v.Int()), true
+		return jsontree.Int(v.Int())
 	case pcommon.ValueTypeDouble:
-		return jsontree.Float(v.Double()), true
+		return jsontree.Float(v.Double())
 	case pcommon.ValueTypeBytes:
-		*left -= 2 * v.Bytes().Len()
-		if *left < 0 {
-			return nil, false
-		}
 		return jsontree.Of("__type__", "bytes", "__schema__", jsontree.Int(1),
-			"data", base64.StdEncoding.EncodeToString(v.Bytes().AsRaw())), true
+			"data", base64.StdEncoding.EncodeToString(v.Bytes().AsRaw()))
 	case pcommon.ValueTypeSlice:
 		out := jsontree.Array{}
 		for _, e := range v.Slice().All() {
-			element, ok := treeOf(e, left, depth+1)
-			if !ok {
-				return nil, false
-			}
-			out = append(out, element)
+			out = append(out, treeOf(e))
 		}
-		return out, true
+		return out
 	case pcommon.ValueTypeMap:
 		out := jsontree.Object{}
 		for k, e := range v.Map().All() {
-			*left -= len(k)
-			element, ok := treeOf(e, left, depth+1)
-			if !ok {
-				return nil, false
-			}
-			out = append(out, jsontree.Member{Key: strings.Clone(k), Value: element})
+			out = append(out, jsontree.Member{Key: k, Value: treeOf(e)})
 		}
-		return out, true
+		return out
 	}
-	return nil, true
+	return nil
 }

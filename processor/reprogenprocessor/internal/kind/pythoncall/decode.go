@@ -3,6 +3,7 @@ package pythoncall
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
@@ -50,52 +51,20 @@ func Decode(text string, declared Declared, named string) (*payload.Call, payloa
 	if !exactKeys(tree) {
 		return nil, payload.Ambiguous
 	}
-	if !isArguments(tree) {
-		return nil, payload.Invalid
-	}
-	call := callOf(tree, lossy, len(text))
-	if call.Module == "" || call.Function == "" {
-		if call = completed(call, named); call == nil {
-			return nil, payload.NoTarget
-		}
-	}
-	return call, ""
+	return callOf(tree, lossy, len(text), named)
 }
 
 // exactKeys reports whether each member that looks like a known one is
 // spelled exactly so. Keys of arguments are the application's own: there, N
 // and n are two.
 func exactKeys(tree jsontree.Object) bool {
-	for i, m := range tree {
-		for _, k := range known {
-			if m.Key != k && strings.EqualFold(m.Key, k) {
-				return false
-			}
-		}
-		for _, other := range tree[:i] {
-			if strings.EqualFold(m.Key, other.Key) {
-				return false
-			}
-		}
-		// A payload of very many members is no call, and comparing them all
-		// with each other would take long.
-		if i > 64 {
+	seen := make(map[string]bool, len(tree))
+	for _, m := range tree {
+		key := strings.ToLower(strings.ToUpper(m.Key)) // as strings.EqualFold compares
+		if seen[key] || m.Key != key && slices.Contains(known, key) {
 			return false
 		}
-	}
-	return true
-}
-
-func isArguments(tree jsontree.Object) bool {
-	if v, _ := tree.Lookup("args"); v != nil {
-		if _, ok := v.(jsontree.Array); !ok {
-			return false
-		}
-	}
-	if v, _ := tree.Lookup("kwargs"); v != nil {
-		if _, ok := v.(jsontree.Object); !ok {
-			return false
-		}
+		seen[key] = true
 	}
 	return true
 }

@@ -1,7 +1,7 @@
 package pythoncall
 
 import (
-	"slices"
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -37,46 +37,29 @@ func ofParts(p parts) (*payload.Call, payload.Reason) {
 			tree = append(tree, m)
 		}
 	}
-	// What comes as a map can hold a key twice: which one was meant?
-	if repeatsKey(tree) {
-		return nil, payload.Ambiguous
-	}
-	if !isArguments(tree) {
+	return callOf(tree, p.Lossy, p.Size, p.Named)
+}
+
+// callOf makes a call of its tree, and completes its target by a qualified name. Exactly
+// one of its results is set.
+func callOf(tree jsontree.Object, lossy bool, size int, named string) (*payload.Call, payload.Reason) {
+	args, _ := tree.Lookup("args")
+	_, isList := args.(jsontree.Array)
+	kwargs, _ := tree.Lookup("kwargs")
+	_, isMap := kwargs.(jsontree.Object)
+	if args != nil && !isList || kwargs != nil && !isMap {
 		return nil, payload.Invalid
 	}
-	call := callOf(tree, p.Lossy, p.Size)
+	call := &payload.Call{
+		Tree: tree, Module: cmp.Or(tree.Text("python_module"), tree.Text("library")), Function: tree.Text("function"),
+		Lossy: lossy, Weight: payload.WeightPerByte * size,
+	}
 	if call.Module == "" || call.Function == "" {
-		call = completed(call, p.Named)
-	}
-	if call == nil {
-		return nil, payload.NoTarget
-	}
-	return call, ""
-}
-
-func repeatsKey(v any) bool {
-	switch v := v.(type) {
-	case jsontree.Array:
-		return slices.ContainsFunc(v, repeatsKey)
-	case jsontree.Object:
-		seen := make(map[string]bool, len(v))
-		for _, m := range v {
-			if seen[m.Key] || repeatsKey(m.Value) {
-				return true
-			}
-			seen[m.Key] = true
+		if call = completed(call, named); call == nil {
+			return nil, payload.NoTarget
 		}
 	}
-	return false
-}
-
-// callOf reads the target from a call's tree. It may be incomplete.
-func callOf(tree jsontree.Object, lossy bool, size int) *payload.Call {
-	call := &payload.Call{Tree: tree, Module: tree.Text("python_module"), Function: tree.Text("function"), Lossy: lossy, Weight: payload.WeightPerByte * size}
-	if call.Module == "" {
-		call.Module = tree.Text("library")
-	}
-	return call
+	return call, ""
 }
 
 // completed returns the call with what it lacks of its target taken from a

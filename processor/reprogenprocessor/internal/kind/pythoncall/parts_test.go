@@ -33,8 +33,6 @@ func TestOfParts(t *testing.T) {
 		"no name":                       {parts{Args: list}, "", "", payload.NoTarget},
 		"arguments that are no list":    {parts{Module: "a", Function: "f", Args: "x"}, "", "", payload.Invalid},
 		"keywords that are no map":      {parts{Module: "a", Function: "f", Kwargs: list}, "", "", payload.Invalid},
-		"a keyword twice":               {parts{Module: "a", Function: "f", Kwargs: jsontree.Of("k", true, "k", false)}, "", "", payload.Ambiguous},
-		"a key twice, further in":       {parts{Module: "a", Function: "f", Args: jsontree.Array{jsontree.Of("k", true, "k", false)}}, "", "", payload.Ambiguous},
 		"dots and nothing between them": {parts{Named: "...", Args: list}, "..:", "", payload.NoTarget},
 	} {
 		t.Run(name, func(t *testing.T) {
