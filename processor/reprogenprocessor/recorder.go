@@ -104,32 +104,26 @@ func newRecorder(cfg *Config, kinds []newKind, id component.ID, set component.Te
 	self := attribute.String("processor", id.String())
 	history := share.NewHistory()
 	r := &recorder{
-		cfg:       cfg,
-		logger:    set.Logger,
-		telemetry: telemetry,
-		id:        self,
-		own:       metric.WithAttributeSet(attribute.NewSet(self)),
-		now:       time.Now,
-		kinds:     registryOf(kinds),
-		history:   history,
-		queue:     incident.NewQueue(cfg.QueueSize, history),
-		rewrites:  make(chan *incident.Incident, cfg.QueueSize),
-		openDisk:  openStore,
-		handed:    make(chan struct{}),
-		done:      make(chan struct{}),
+		cfg:          cfg,
+		logger:       set.Logger,
+		telemetry:    telemetry,
+		id:           self,
+		own:          metric.WithAttributeSet(attribute.NewSet(self)),
+		now:          time.Now,
+		kinds:        registryOf(kinds),
+		history:      history,
+		queue:        incident.NewQueue(cfg.QueueSize, history),
+		rewrites:     make(chan *incident.Incident, cfg.QueueSize),
+		groups:       group.NewCounters(cfg.groups(), history),
+		surroundings: surroundings.New(),
+		openDisk:     openStore,
+		handed:       make(chan struct{}),
+		done:         make(chan struct{}),
 	}
 	r.stopped, r.stop = context.WithCancel(context.Background())
 	r.aborted, r.abort = context.WithCancel(context.Background())
-	if r.incidents, err = incident.NewTracker(cfg.incidents(), r.kinds, history, &r.failedTraces); err != nil {
-		return nil, err
-	}
-	if r.groups, err = group.NewCounters(cfg.groups(), history); err != nil {
-		return nil, err
-	}
+	r.incidents = incident.NewTracker(cfg.incidents(), r.kinds, history, &r.failedTraces)
 	if r.artifacts, err = artifact.New(r.kinds, cfg.gates()); err != nil {
-		return nil, err
-	}
-	if r.surroundings, err = surroundings.New(); err != nil {
 		return nil, err
 	}
 	r.detector = detect.Detector{

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
 
 // The bounds of a State. The least recently read GPU makes room.
@@ -140,11 +141,10 @@ type State struct {
 }
 
 // New returns an empty State.
-func New() (*State, error) {
+func New() *State {
 	s := &State{}
-	var err error
-	s.gpus, err = simplelru.NewLRU(maxGPUs, func(_ key, g *gpu) { s.bytes -= g.bytes })
-	return s, err
+	s.gpus = lru.New(maxGPUs, func(_ key, g *gpu) { s.bytes -= g.bytes })
+	return s
 }
 
 // Apply takes points in. Points of one moment belong together; those of an

@@ -22,8 +22,7 @@ func used(host, id string, at time.Duration, bytes float64) Point {
 // TestTheReadingBefore: of the last readings, the one before the failure says
 // who had the memory then.
 func TestTheReadingBefore(t *testing.T) {
-	s, err := New()
-	require.NoError(t, err)
+	s := New()
 	for i := range 10 {
 		s.Apply([]Point{used("h", "g", time.Duration(i)*time.Second*10, float64(i))}, start)
 	}
@@ -43,8 +42,7 @@ func TestTheReadingBefore(t *testing.T) {
 // TestBounds: a sender that invents GPUs, workloads, reasons and texts takes
 // no more than there is.
 func TestBounds(t *testing.T) {
-	s, err := New()
-	require.NoError(t, err)
+	s := New()
 	long := strings.Repeat("x", 1<<16)
 	for i := range 3 * maxGPUs {
 		id := fmt.Sprintf("GPU-%d", i)
@@ -79,8 +77,7 @@ func TestBounds(t *testing.T) {
 // TestAClockThatIsWrong: a reading from the future does not hide those that
 // follow, nor does one without a time.
 func TestAClockThatIsWrong(t *testing.T) {
-	s, err := New()
-	require.NoError(t, err)
+	s := New()
 	s.Apply([]Point{used("h", "g", 300*24*time.Hour, 1)}, start)
 	s.Apply([]Point{used("h", "g", 0, 2), {Host: "h", ID: "g", At: 0, Value: 3}, {Host: "h", ID: "g", At: -1 << 63, Value: 4}}, start)
 	got := s.At(Query{Host: "h", At: start, Limit: 4})
@@ -105,8 +102,7 @@ func TestWhoseGPU(t *testing.T) {
 		"not joined":            {Workload{Rank: "1", PID: 7, Service: "s"}, Query{Run: "r", Rank: "1"}, ""},
 		"no run":                {Workload{Rank: "1"}, Query{Rank: "1"}, ""},
 	} {
-		s, err := New()
-		require.NoError(t, err)
+		s := New()
 		p := used("a", "g", 0, 1)
 		p.Quantity, p.Workload = WorkloadMemory, tc.uses
 		s.Apply([]Point{p}, start)

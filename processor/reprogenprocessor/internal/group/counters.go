@@ -15,6 +15,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
@@ -126,15 +127,12 @@ type entry struct {
 }
 
 // NewCounters returns Counters without groups.
-func NewCounters(cfg Config, history *share.History) (*Counters, error) {
-	c := &Counters{
+func NewCounters(cfg Config, history *share.History) *Counters {
+	return &Counters{
 		hash: maphash.MakeSeed(), redact: redact.Text, dirty: make(map[string]*entry),
 		budget: share.NewBudget(cfg.Burst, float64(cfg.PerMinute)), history: history, maxGroups: cfg.MaxGroups,
-		seen: lastused.NewMap[uint64, seenFailure](maxSeen),
+		seen: lastused.NewMap[uint64, seenFailure](maxSeen), groups: lru.New[string, *entry](cfg.MaxGroups, nil),
 	}
-	var err error
-	c.groups, err = simplelru.NewLRU[string, *entry](cfg.MaxGroups, nil)
-	return c, err
 }
 
 // Load takes the groups that the directory has at start.

@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
 
 // minRewrite is the least time between two rewritings of one trace.json,
@@ -52,26 +53,20 @@ type Tracker struct {
 }
 
 // NewTracker returns an empty Tracker. It keeps filter as the set of its traces.
-func NewTracker(cfg Config, kinds kind.Registry, history *share.History, filter *detect.Filter) (*Tracker, error) {
-	tr := &Tracker{
+func NewTracker(cfg Config, kinds kind.Registry, history *share.History, filter *detect.Filter) *Tracker {
+	// Half as much memory again is for what may belong to a failure that has
+	// not come yet.
+	period := max(cfg.Window, cfg.Wait, time.Minute)
+	return &Tracker{
 		cfg: cfg, history: history, kinds: kinds, filter: filter,
 		waiting: make(map[uint64]*Incident),
 		stale:   make(map[*Incident]struct{}),
 		runs:    make(map[string]*Incident),
+		// There is room for one more than cfg.Traces, so that share alone drops.
+		traces:     lru.New[pcommon.TraceID, *trace](cfg.Traces+1, nil),
+		calls:      NewPending[string, Recording](cfg.Traces, cfg.Bytes/4, period, history.Path),
+		exceptions: NewPending[failure.SpanKey, failure.Error](cfg.Traces, cfg.Bytes/4, period, history.Path),
 	}
-	var err error
-	// There is room for one more than cfg.Traces, so that share alone drops.
-	if tr.traces, err = simplelru.NewLRU[pcommon.TraceID, *trace](cfg.Traces+1, nil); err != nil {
-		return nil, err
-	}
-	// Half as much memory again is for what may belong to a failure that has
-	// not come yet.
-	period := max(cfg.Window, cfg.Wait, time.Minute)
-	if tr.calls, err = NewPending[string, Recording](cfg.Traces, cfg.Bytes/4, period, history.Path); err != nil {
-		return nil, err
-	}
-	tr.exceptions, err = NewPending[failure.SpanKey, failure.Error](cfg.Traces, cfg.Bytes/4, period, history.Path)
-	return tr, err
 }
 
 func (tr *Tracker) trace(id pcommon.TraceID) *trace {

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
 
 // maxRanks bounds the ranks of all runs together. The least recently seen
@@ -42,10 +43,7 @@ type Board struct {
 }
 
 // New returns an empty Board.
-func New() (*Board, error) {
-	ranks, err := simplelru.NewLRU[key, Step](maxRanks, nil)
-	return &Board{ranks: ranks}, err
-}
+func New() *Board { return &Board{ranks: lru.New[key, Step](maxRanks, nil)} }
 
 // Note notes a step of a run, if its span ended after what is known. The texts
 // may share memory with a batch.

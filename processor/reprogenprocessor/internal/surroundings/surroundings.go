@@ -52,14 +52,7 @@ type View struct {
 }
 
 // New returns an empty View.
-func New() (*View, error) {
-	gpus, err := gpustate.New()
-	if err != nil {
-		return nil, err
-	}
-	steps, err := progress.New()
-	return &View{gpus: gpus, steps: steps}, err
-}
+func New() *View { return &View{gpus: gpustate.New(), steps: progress.New()} }
 
 // AddTo adds to a failure how the GPUs were when it happened. It is called when
 // the failure is taken in: later, its process has left them.

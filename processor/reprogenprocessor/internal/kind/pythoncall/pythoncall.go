@@ -14,6 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
@@ -64,11 +65,7 @@ type decoded struct {
 }
 
 func newReader() *reader {
-	cached, err := simplelru.NewLRU[signedText, decoded](maxCached, nil)
-	if err != nil {
-		panic(err) // maxCached is not positive
-	}
-	return &reader{cached: cached}
+	return &reader{cached: lru.New[signedText, decoded](maxCached, nil)}
 }
 
 // hasCall reports whether there is a recorded call, whole or in parts.
