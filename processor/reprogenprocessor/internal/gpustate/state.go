@@ -1,16 +1,19 @@
 // Package gpustate remembers the last readings of GPUs, so that a failure can be
-// shown with the GPU that it happened on. It knows nothing of pdata.
+// shown with the GPU that it happened on.
 package gpustate
 
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
@@ -32,32 +35,22 @@ const (
 // Unknown is a quantity that was not read.
 const Unknown = -1
 
-// Quantity is what a Point measures.
-type Quantity int
-
-// The quantities.
-const (
-	MemoryUsed Quantity = iota
-	MemoryLimit
-	Utilization
-	Throttled // Point.Name is the reason, and Value 1 where it holds
-	Status    // Point.Name is the state, and Value 1 where it holds
-	WorkloadMemory
-	WorkloadUtilization
-)
-
 // Point is one value of one GPU. Its texts may share memory with a batch.
 type Point struct {
-	Host, ID string
-	Index    jsontree.Known
-	// At is when it was read, by its sender's clock, in nanoseconds.
-	At       int64
-	Quantity Quantity
-	Name     string
-	Value    float64
+	gpupoint.Point
+	// Workload is what the value is of, where it is one of a workload.
 	Workload Workload
-	// Replayed marks recorded data.
-	Replayed bool
+}
+
+// Reads reports whether a State keeps a quantity: those that may show the cause of a
+// failure.
+func Reads(q gpupoint.Quantity) bool {
+	switch q {
+	case gpupoint.MemoryUsed, gpupoint.MemoryLimit, gpupoint.Utilization, gpupoint.Status, gpupoint.Throttle,
+		gpupoint.WorkloadMemory, gpupoint.WorkloadUtilization, gpupoint.ProcessMemory:
+		return true
+	}
+	return false
 }
 
 // Workload is what uses a GPU.
@@ -109,8 +102,6 @@ type Reading struct {
 	// others.
 	Uses    []Use `json:"workloads"`
 	Omitted int   `json:"omitted_workloads"`
-
-	nanos int64
 }
 
 // XID is an error that the driver reported.
@@ -151,17 +142,17 @@ func New() *State {
 // earlier one than the GPU's last are too late, so those from a future that now
 // is far from are left out: they would hide all that follow.
 func (s *State) Apply(points []Point, now time.Time) {
-	latest := now.Add(maxAge).UnixNano()
+	latest := pcommon.NewTimestampFromTime(now.Add(maxAge))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range points {
 		p := &points[i]
-		if p.ID == "" || len(p.ID) > maxText || len(p.Host) > maxText || p.Value != p.Value || p.At <= 0 || p.At > latest {
+		if p.ID == "" || len(p.ID) > maxText || len(p.Host) > maxText || p.Value != p.Value || p.At == 0 || p.At > latest {
 			continue
 		}
 		g := s.gpu(p.Host, p.ID)
 		before := g.bytes
-		g.index, g.replayed = p.Index, p.Replayed
+		g.index, g.replayed = indexOf(p.Index), p.Replayed()
 		g.apply(p)
 		s.bytes += g.bytes - before
 		s.makeRoom()
@@ -188,40 +179,40 @@ func (s *State) makeRoom() {
 func (g *gpu) apply(p *Point) {
 	n := len(g.readings)
 	switch {
-	case n == 0 || p.At > g.readings[n-1].nanos:
+	case n == 0 || p.At.AsTime().After(g.readings[n-1].At):
 		if n == maxReadings {
 			g.readings = slices.Delete(g.readings, 0, 1)
 		}
 		g.readings = append(g.readings, Reading{
-			At: time.Unix(0, p.At).UTC(), nanos: p.At, Used: Unknown, Limit: Unknown, Utilization: Unknown,
+			At: p.At.AsTime(), Used: Unknown, Limit: Unknown, Utilization: Unknown,
 			Throttled: []string{}, Uses: []Use{},
 		})
 		defer g.weigh()
-	case p.At < g.readings[n-1].nanos:
+	case p.At.AsTime().Before(g.readings[n-1].At):
 		return
 	}
 	r := &g.readings[len(g.readings)-1]
 	held := len(r.Uses) + len(r.Throttled)
 	switch p.Quantity {
-	case MemoryUsed:
+	case gpupoint.MemoryUsed:
 		r.Used = bytesOf(p.Value)
-	case MemoryLimit:
+	case gpupoint.MemoryLimit:
 		r.Limit = bytesOf(p.Value)
-	case Utilization:
+	case gpupoint.Utilization:
 		r.Utilization = Ratio(p.Value)
-	case Throttled:
+	case gpupoint.Throttle:
 		if p.Value == 1 && len(r.Throttled) < maxReasons && !slices.Contains(r.Throttled, p.Name) {
 			r.Throttled = append(r.Throttled, cut(p.Name))
 		}
-	case Status:
+	case gpupoint.Status:
 		if p.Value == 1 {
 			r.Status = cut(p.Name)
 		}
-	case WorkloadMemory:
+	case gpupoint.WorkloadMemory, gpupoint.ProcessMemory:
 		if u := r.use(&p.Workload); u != nil {
 			u.Memory = bytesOf(p.Value)
 		}
-	case WorkloadUtilization:
+	case gpupoint.WorkloadUtilization:
 		if u := r.use(&p.Workload); u != nil {
 			u.Utilization = Ratio(p.Value)
 		}
@@ -289,6 +280,15 @@ func (s *State) AddXID(host, id string, x XID) {
 
 // cut copies a text, and bounds it.
 func cut(s string) string { return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxText)]), "") }
+
+// indexOf returns the driver's index of a GPU, or Unknown.
+func indexOf(text string) jsontree.Known {
+	index, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return Unknown
+	}
+	return jsontree.Known(index)
+}
 
 // bytesOf returns a number of bytes, or Unknown for what is none.
 func bytesOf(v float64) jsontree.Known {

@@ -2,7 +2,6 @@ package surroundings
 
 import (
 	"cmp"
-	"strconv"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -12,24 +11,11 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
 // maxGPUPoints is how many points of a batch are read; a host with eight GPUs has
 // some hundred.
 const maxGPUPoints = 8192
-
-// quantities are those that may show the cause of a failure.
-var quantities = map[gpupoint.Quantity]gpustate.Quantity{
-	gpupoint.MemoryUsed:          gpustate.MemoryUsed,
-	gpupoint.MemoryLimit:         gpustate.MemoryLimit,
-	gpupoint.Utilization:         gpustate.Utilization,
-	gpupoint.Status:              gpustate.Status,
-	gpupoint.Throttle:            gpustate.Throttled,
-	gpupoint.WorkloadMemory:      gpustate.WorkloadMemory,
-	gpupoint.WorkloadUtilization: gpustate.WorkloadUtilization,
-	gpupoint.ProcessMemory:       gpustate.WorkloadMemory,
-}
 
 // AddMetrics reads the GPUs' metrics of a batch.
 func (m *View) AddMetrics(md pmetric.Metrics, now time.Time) {
@@ -38,41 +24,25 @@ func (m *View) AddMetrics(md pmetric.Metrics, now time.Time) {
 		var device *gpupoint.Device
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, one := range sm.Metrics().All() {
-				of, ok := quantities[gpupoint.QuantityOf(one.Name())]
-				if !ok {
+				if !gpustate.Reads(gpupoint.QuantityOf(one.Name())) {
 					continue
 				}
 				if device == nil {
 					read := gpupoint.DeviceOf(rm.Resource().Attributes())
 					device = &read
 				}
-				points = appendGPUPoints(points, of, one, device)
+				for p, attrs := range gpupoint.Points(one, device) {
+					if len(points) == maxGPUPoints {
+						break
+					}
+					points = append(points, gpustate.Point{Point: *p, Workload: workloadOf(attrs)})
+				}
 			}
 		}
 	}
 	if len(points) > 0 {
 		m.gpus.Apply(points, now)
 	}
-}
-
-func appendGPUPoints(points []gpustate.Point, of gpustate.Quantity, m pmetric.Metric, resource *gpupoint.Device) []gpustate.Point {
-	for read, attrs := range gpupoint.Points(m, resource) {
-		if len(points) == maxGPUPoints {
-			break
-		}
-		p := gpustate.Point{
-			Host: read.Host, ID: read.ID, Index: gpustate.Unknown, At: int64(read.At), Quantity: of,
-			Name: read.Name, Value: read.Value, Replayed: read.Replayed(),
-		}
-		if index, err := strconv.ParseInt(read.Index, 10, 64); err == nil {
-			p.Index = jsontree.Known(index)
-		}
-		if of == gpustate.WorkloadMemory || of == gpustate.WorkloadUtilization {
-			p.Workload = workloadOf(attrs)
-		}
-		points = append(points, p)
-	}
-	return points
 }
 
 // workloadOf reads the workload of a point, as the gpu receiver and ml_enrich
