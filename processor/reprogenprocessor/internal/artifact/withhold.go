@@ -20,11 +20,11 @@ func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 	out.Service = redact.Word(f.Service)
 	if f.Call != nil {
 		call := *f.Call
-		withhold := redact.Tree
-		if k.WithoutContent != nil {
-			withhold = k.WithoutContent
+		keep := k.WithoutContent
+		if keep == nil {
+			keep = redact.Members(nil, redact.Settings)
 		}
-		call.Tree, out.Withheld = withhold(f.Call.Tree)
+		call.Tree, out.Withheld = redact.Tree(f.Call.Tree, keep)
 		call.Module, call.Function = content.TypeName(f.Call.Module), content.TypeName(f.Call.Function)
 		if call.Remote != nil {
 			call.Remote = &payload.Remote{URI: redact.Mark, Size: call.Remote.Size}

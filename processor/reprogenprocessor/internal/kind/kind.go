@@ -47,9 +47,9 @@ type Kind struct {
 	// interpreter and not of the application.
 	ForeignFrames bool
 
-	// WithoutContent returns a call's tree without what the program worked on, and
-	// lists what was withheld. nil keeps no more than redact.Tree does.
-	WithoutContent func(jsontree.Object) (jsontree.Object, []redact.Withheld)
+	// WithoutContent keeps nothing of a call's tree that the program worked on. nil keeps
+	// no more than redact.Settings does.
+	WithoutContent redact.Rule
 
 	// Parts returns the names of the script's own parts for a SPEC, in their order:
 	// the files script/NAME.py.tmpl of Files, and of those that all kinds share. nil
