@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
@@ -47,40 +46,23 @@ func isModelCall(attributes pcommon.Map) bool {
 	return vocabulary.IsModelRequest(attr.Text(attributes, vocabulary.OperationKeys()...))
 }
 
-// conversation reads the call to a model that a span is.
-func conversation(span ptrace.Span) chat {
-	var chat chat
-	attributes := span.Attributes()
-	switch {
-	case hasMessages(attributes):
-		chat.Messages = jsonText(attributes, attrInputMessages)
-		chat.Instructions = jsonText(attributes, attrSystemInstructions)
-		chat.Tools = jsonText(attributes, attrToolDefinitions)
-		for _, p := range requestParameters {
-			if v, ok := attributes.Get(p.attribute); ok {
-				chat.Parameters = append(chat.Parameters, jsontree.Member{Key: p.name, Value: snapshot.New().Value(v, snapshot.MaxValue, 0)})
-			}
-		}
-	default:
-		if keys := keysOf(attributes); keys != nil {
-			if keys.hasBody(attributes) {
-				chat.Request = jsonText(attributes, keys.Body)
-			}
-			keys.readList(&chat, span)
-		}
-	}
+// addressOf returns the server that was asked. It is shown, and not used.
+func addressOf(attributes pcommon.Map) string {
 	c := snapshot.New()
-	chat.Address = c.Text(attr.Text(attributes, vocabulary.AddressKeys()...), snapshot.MaxValue)
-	if host := attr.Text(attributes, attrServerAddress); chat.Address == "" && host != "" {
-		chat.Address = c.Text(host, snapshot.MaxValue)
-		if port, ok := attributes.Get(attrServerPort); ok && port.Type() == pcommon.ValueTypeInt {
-			chat.Address = net.JoinHostPort(chat.Address, strconv.FormatInt(port.Int(), 10))
-		}
+	if address := c.Text(attr.Text(attributes, vocabulary.AddressKeys()...), snapshot.MaxValue); address != "" {
+		return address
 	}
-	if status, ok := attributes.Get(attrHTTPStatus); ok && status.Type() == pcommon.ValueTypeInt {
-		chat.Status = status.Int()
+	address := c.Text(attr.Text(attributes, attrServerAddress), snapshot.MaxValue)
+	if port, ok := attributes.Get(attrServerPort); ok && port.Type() == pcommon.ValueTypeInt && address != "" {
+		return net.JoinHostPort(address, strconv.FormatInt(port.Int(), 10))
 	}
-	return chat
+	return address
+}
+
+// statusOf returns the HTTP status of the answer, or 0.
+func statusOf(attributes pcommon.Map) int64 {
+	status, _ := attr.IntIn([]pcommon.Map{attributes}, attrHTTPStatus)
+	return status
 }
 
 func hasConversation(attributes pcommon.Map) bool {

@@ -40,7 +40,7 @@ func NewChat() *kind.Kind {
 	return sent(&kind.Kind{
 		Name:      failure.GenAIChat,
 		Recognise: func(span ptrace.Span) bool { return hasConversation(span.Attributes()) },
-		Read:      func(span ptrace.Span) (*payload.Call, payload.Reason) { return chatCall(conversation(span)) },
+		Read:      chatCall,
 		Explains:  isModelCall,
 		Flags:     flagsOf("payload.request"),
 		Head:      chatHead,

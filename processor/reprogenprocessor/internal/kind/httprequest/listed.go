@@ -2,6 +2,7 @@ package httprequest
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -70,42 +71,65 @@ func (k *keys) isListed(key string) bool {
 	return ok && strings.HasPrefix(messages, ".") || isTool && strings.HasPrefix(tools, ".")
 }
 
-// readList reads messages that are attributes one by one, and what else belongs to
-// the request.
-func (k *keys) readList(chat *chat, span ptrace.Span) {
-	if !k.hasList(span.Attributes()) {
-		return
+// body reads the input of a model that is a whole request, if there is one.
+func (k *keys) body(r *reading, span ptrace.Span) jsontree.Object {
+	if !k.hasBody(span.Attributes()) {
+		return nil
 	}
-	chat.Listed = jsontree.Array{}
-	parameters := attr.Text(span.Attributes(), k.Parameters)
-	chat.Size = len(parameters)
-	for key, v := range span.Attributes().All() {
-		if k.isListed(key) {
-			size, _ := mlattr.Size(v, payload.MaxBytes)
-			chat.Size += len(key) + size
-		}
+	recorded, ok := r.decode(jsonText(span.Attributes(), k.Body)).(jsontree.Object)
+	if !ok {
+		r.fail(payload.Invalid)
 	}
-	if chat.Size > payload.MaxBytes {
-		return
+	return known(recorded)
+}
+
+// list makes a request of messages that are attributes one by one, and of what else
+// belongs to it, if there are any.
+func (k *keys) list(r *reading, span ptrace.Span) jsontree.Object {
+	attributes := span.Attributes()
+	if !k.hasList(attributes) {
+		return nil
 	}
 	all := listed{texts: make(map[string]string), known: make(map[string]bool)}
-	for key, v := range span.Attributes().All() {
-		if k.isListed(key) && v.Type() == pcommon.ValueTypeStr {
+	for key, v := range attributes.All() {
+		if !k.isListed(key) {
+			continue
+		}
+		if size, _ := mlattr.Size(v, payload.MaxBytes); !r.take(len(key) + size) {
+			return nil
+		}
+		if v.Type() == pcommon.ValueTypeStr {
 			all.add(key, strings.Clone(v.Str()))
 		}
 	}
+	messages := jsontree.Array{}
 	for _, at := range all.list(k.Messages) {
-		chat.Listed = append(chat.Listed, all.message(at))
+		messages = append(messages, all.message(at))
 	}
 	// A client that has too many attributes drops some, which may be messages.
-	chat.Cut = len(chat.Listed) < all.len(k.Messages) || span.DroppedAttributesCount() > 0
-	chat.Parameters = parametersOf(strings.Clone(parameters))
-	if model := attr.Text(span.Attributes(), k.Model); model != "" && chat.Parameters.Text("model") == "" {
-		chat.Parameters = append(jsontree.Object{{Key: "model", Value: strings.Clone(model)}}, chat.Parameters...)
+	if len(messages) < all.len(k.Messages) || span.DroppedAttributesCount() > 0 {
+		r.fail(payload.Truncated)
 	}
-	if _, ok := chat.Parameters.Lookup("tools"); !ok {
-		chat.Parameters = append(chat.Parameters, jsontree.Member{Key: "tools", Value: all.tools(k.Tools)})
+	request := k.parameters(r, attributes)
+	if model := attr.Text(attributes, k.Model); model != "" && request.Text("model") == "" {
+		request = append(jsontree.Object{{Key: "model", Value: strings.Clone(model)}}, request...)
 	}
+	if _, ok := request.Lookup("tools"); !ok {
+		request = append(request, jsontree.Member{Key: "tools", Value: all.tools(k.Tools)})
+	}
+	return append(request, jsontree.Member{Key: "messages", Value: messages})
+}
+
+// parameters returns the members of a request, messages excepted, that a client wrote as
+// one text. A text that is no object has none.
+func (k *keys) parameters(r *reading, attributes pcommon.Map) jsontree.Object {
+	text := attr.Text(attributes, k.Parameters)
+	if !r.take(len(text)) {
+		return nil
+	}
+	v, _, _ := jsontree.Decode(strings.Clone(text)) // no tree where it is no JSON
+	recorded, _ := v.(jsontree.Object)
+	return slices.DeleteFunc(known(recorded), func(m jsontree.Member) bool { return m.Key == "messages" || m.Value == nil })
 }
 
 // listed are attributes that are named after their places in lists, such as
