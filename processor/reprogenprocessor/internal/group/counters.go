@@ -91,8 +91,6 @@ type Decision struct {
 	// Better reports whether the occurrence can be replayed and the one that
 	// came first could not.
 	Better bool
-	// Variant is the occurrence's.
-	Variant failure.Variant
 }
 
 // Counters counts failures by group and decides which of them get an artifact.
@@ -177,7 +175,7 @@ func (c *Counters) Admit(o Occurrence, now time.Time) Decision {
 		variant.Count++
 	}
 	c.changed(g)
-	d := Decision{Verdict: Counted, Fingerprint: o.Fingerprint, HasFolder: g.hasFolder(), Incident: o.Incident, Variant: o.Variant}
+	d := Decision{Verdict: Counted, Fingerprint: o.Fingerprint, HasFolder: g.hasFolder(), Incident: o.Incident}
 	if o.CountOnly || variant == nil || variant.Exemplar != "" ||
 		len(g.Exemplars)+len(g.pending) >= store.MaxExemplars || slices.Contains(g.pending, o.Variant.ID) {
 		return d
@@ -198,9 +196,7 @@ func (c *Counters) count(o Occurrence, claim share.Claim, now time.Time) *entry 
 	g.sentBy(o.Origin, claim.Path)
 	g.Count++
 	g.LastSeen = now
-	g.AddService(o.Service)
-	g.AddVersion(o.Version)
-	g.AddRank(o.Rank)
+	g.SeenIn(o.Service, o.Version, o.Rank)
 	return g
 }
 
@@ -329,8 +325,7 @@ func (c *Counters) noteArtifact(f *failure.Failure, name string, old store.Group
 	g := c.settle(f.Fingerprint, f.Variant.ID)
 	if g == nil {
 		g = &entry{Group: store.Group{Fingerprint: f.Fingerprint, Count: 1, FirstSeen: f.SeenAt, LastSeen: f.SeenAt}}
-		g.AddService(f.Service)
-		g.AddRank(f.Rank)
+		g.SeenIn(f.Service, "", f.Rank)
 		g.sentBy(f.SentBy, c.history.Path(f.SentBy))
 		c.makeRoom()
 		c.groups.Add(f.Fingerprint, g)

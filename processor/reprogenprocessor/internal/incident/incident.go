@@ -75,7 +75,7 @@ type Incident struct {
 func New(id uint64, f *failure.Failure, c *detect.Candidate, kinds kind.Registry, now time.Time) *Incident {
 	attributes := c.Span.Attributes()
 	n := &Incident{
-		ID: id, Group: f.Fingerprint, Failure: f, fromLog: c.FromLog,
+		ID: id, Group: f.Fingerprint, Variant: f.Variant.ID, Failure: f, fromLog: c.FromLog,
 		trace: c.Span.TraceID(), span: c.Span.SpanID(), parent: c.Span.ParentSpanID(),
 		Correlation: CorrelationOf(attributes), At: c.FailedAt(now),
 		explains: kinds.Explains(c.Span), transport: kinds.IsTransport(attributes),

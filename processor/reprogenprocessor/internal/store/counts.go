@@ -32,7 +32,7 @@ func (s *Store) WriteCounts(groups []Group) error {
 			list = append(list, trees[i])
 		}
 	}
-	return s.replace(".", countsFile, jsontree.Encode(jsontree.Of("schema", jsontree.Int(schema), "groups", list)))
+	return s.replace(".", countsFile, jsontree.Encode(jsontree.Of("schema", jsontree.Int(schema), "groups", list)), s.root.Rename)
 }
 
 // readCounts reads what WriteCounts wrote. Groups that have a folder by now are

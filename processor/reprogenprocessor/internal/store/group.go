@@ -70,20 +70,21 @@ func (g *Group) Origin() share.Origin {
 	return share.OriginOf(share.SenderOf(sender.ID{}), service)
 }
 
-// AddService notes a service that the failure was seen in.
-func (g *Group) AddService(name string) { g.Services = add(g.Services, name, maxServices) }
+// SeenIn notes a service that the failure was seen in, its version and the rank; "" is
+// none.
+func (g *Group) SeenIn(service, version, rank string) {
+	g.Services = add(g.Services, maxServices, service)
+	g.Versions = add(g.Versions, maxVersions, version)
+	g.Ranks = add(g.Ranks, maxRanks, rank)
+}
 
-// AddVersion notes a version of the service; "" is none.
-func (g *Group) AddVersion(version string) { g.Versions = add(g.Versions, version, maxVersions) }
-
-// AddRank notes a rank that the failure was seen in; "" is none.
-func (g *Group) AddRank(rank string) { g.Ranks = add(g.Ranks, rank, maxRanks) }
-
-func add(list []string, text string, limit int) []string {
-	if text == "" || len(list) >= limit || slices.Contains(list, text) {
-		return list
+func add(list []string, limit int, texts ...string) []string {
+	for _, text := range texts {
+		if text != "" && len(list) < limit && !slices.Contains(list, text) {
+			list = append(list, text)
+		}
 	}
-	return append(list, text)
+	return list
 }
 
 // Variant returns the variant of that id, which is noted if there is room, or
@@ -122,15 +123,9 @@ func (g *Group) Merge(old Group) {
 		g.LastSeen = old.LastSeen
 	}
 	g.Established = g.Established || old.Established
-	for _, s := range old.Services {
-		g.AddService(s)
-	}
-	for _, v := range old.Versions {
-		g.AddVersion(v)
-	}
-	for _, r := range old.Ranks {
-		g.AddRank(r)
-	}
+	g.Services = add(g.Services, maxServices, old.Services...)
+	g.Versions = add(g.Versions, maxVersions, old.Versions...)
+	g.Ranks = add(g.Ranks, maxRanks, old.Ranks...)
 	for _, v := range old.Variants {
 		if own := g.Variant(v.ID, v.Text); own != nil {
 			own.Count += v.Count
