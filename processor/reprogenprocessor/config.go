@@ -8,10 +8,10 @@ import (
 	"go.opentelemetry.io/collector/component"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/httprequest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/trainstep"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
@@ -157,7 +157,7 @@ func (c *Config) Validate() error {
 	}{
 		{"allowed_modules", c.AllowedModules, pythoncall.CheckEntry},
 		{"allowed_commands", c.AllowedCommands, trainstep.CheckCommand},
-		{"allowed_hosts", c.AllowedHosts, gate.CheckHost},
+		{"allowed_hosts", c.AllowedHosts, httprequest.CheckHost},
 	} {
 		for i, entry := range list.entries {
 			if err := list.check(entry); err != nil {

@@ -96,7 +96,7 @@ type recorder struct {
 	stop, abort      context.CancelFunc
 }
 
-func newRecorder(cfg *Config, kinds []newKind, id component.ID, set component.TelemetrySettings) (*recorder, error) {
+func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set component.TelemetrySettings) (*recorder, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(set)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func newRecorder(cfg *Config, kinds []newKind, id component.ID, set component.Te
 		id:           self,
 		own:          metric.WithAttributeSet(attribute.NewSet(self)),
 		now:          time.Now,
-		kinds:        registryOf(kinds),
+		kinds:        kinds,
 		history:      history,
 		queue:        incident.NewQueue(cfg.QueueSize, history),
 		rewrites:     make(chan *incident.Incident, cfg.QueueSize),

@@ -1,7 +1,6 @@
 package trainstep
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -11,28 +10,31 @@ import (
 
 // callOf makes what can be replayed of the command that started a process.
 // Exactly one of its results is set.
-func callOf(args []string, folder string) (*payload.Call, payload.Reason) {
-	list, size := jsontree.Array{}, len(folder)
-	for _, a := range args {
-		list = append(list, a)
-		size += len(a)
+func callOf(command jsontree.Array, folder string) (*payload.Call, payload.Reason) {
+	size, lossy := len(folder), false
+	for _, a := range command {
+		text, ok := a.(string)
+		if !ok {
+			return nil, payload.Invalid
+		}
+		size += len(text)
+		lossy = lossy || !utf8.ValidString(text)
 	}
 	switch {
 	case size > payload.MaxBytes:
 		return nil, payload.TooLarge
-	case len(args) == 0 || args[0] == "":
+	case len(command) == 0 || command[0] == "":
 		return nil, payload.Invalid
 	}
-	lossy := slices.ContainsFunc(args, func(a string) bool { return !utf8.ValidString(a) })
-	return &payload.Call{Tree: jsontree.Of("command", list, "working_directory", folder), Lossy: lossy, Weight: 2*size + 16*len(args)}, ""
+	return &payload.Call{Tree: jsontree.Of("command", command, "working_directory", folder), Lossy: lossy, Weight: 2*size + 16*len(command)}, ""
 }
 
 // splitCommand takes a command that was sent as one text apart at its blanks.
 // SDKs join the arguments without quoting them, others quote: where there are
 // quotes or back-slashes, it is unknown which of them are the arguments'.
-func splitCommand(line string) ([]string, payload.Reason) {
+func splitCommand(line string) (jsontree.Array, payload.Reason) {
 	if strings.ContainsAny(line, "\"'\\`$") {
 		return nil, payload.CommandAmbiguous
 	}
-	return strings.Fields(line), ""
+	return jsontree.Texts(strings.Fields(line)), ""
 }

@@ -88,37 +88,25 @@ func isTraining(attributes jsontree.Object) bool {
 }
 
 // commandOf returns the command that started the process, or nil.
-func commandOf(f *failure.Failure) ([]string, payload.Reason) {
+func commandOf(f *failure.Failure) (jsontree.Array, payload.Reason) {
 	incomplete := f.Weight >= snapshot.MaxBytes // what came last may be missing in the copy
-	v, ok := f.Span.Attributes.Lookup(attrCommandArgs)
-	if !ok {
-		v, ok = f.Resource.Lookup(attrCommandArgs)
+	v, listed := f.Span.Attributes.Lookup(attrCommandArgs)
+	if !listed {
+		v, listed = f.Resource.Lookup(attrCommandArgs)
 	}
-	if line := textOf(f, attrCommandLine); !ok && line != "" {
-		if incomplete || snapshot.MayBeCut(line) {
-			return nil, payload.Truncated
-		}
-		return splitCommand(line)
-	}
-	if !ok {
-		return nil, ""
-	}
-	list, ok := v.(jsontree.Array)
+	line := textOf(f, attrCommandLine)
+	list, isList := v.(jsontree.Array)
 	switch {
-	case !ok:
-		return nil, payload.Invalid
-	case incomplete || len(list) >= snapshot.MaxMembers || snapshot.MayBeCut(list):
+	case !listed && line == "":
+		return nil, ""
+	case incomplete || len(list) >= snapshot.MaxMembers || snapshot.MayBeCut(list) || !listed && snapshot.MayBeCut(line):
 		return nil, payload.Truncated
+	case !listed:
+		return splitCommand(line)
+	case !isList:
+		return nil, payload.Invalid
 	}
-	args := make([]string, 0, len(list))
-	for _, a := range list {
-		text, ok := a.(string)
-		if !ok {
-			return nil, payload.Invalid
-		}
-		args = append(args, text)
-	}
-	return args, ""
+	return list, ""
 }
 
 func textOf(f *failure.Failure, key string) string {
