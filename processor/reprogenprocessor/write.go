@@ -75,11 +75,7 @@ func (r *recorder) writeFiles(ctx context.Context, f *failure.Failure) (name str
 		return "", err
 	}
 	name = store.ArtifactName(f.SeenAt, f.Span.TraceID, f.Span.SpanID)
-	err = r.disk.Write(f.Fingerprint, name, f.SentBy, []store.File{
-		{Name: artifact.ScriptName, Content: files.Script},
-		{Name: artifact.TraceName, Content: files.Trace},
-		{Name: artifact.ReportName, Content: files.Report},
-	})
+	err = r.disk.Write(f.Fingerprint, name, f.SentBy, files.All())
 	if errors.Is(err, store.ErrExists) {
 		return "", err
 	}

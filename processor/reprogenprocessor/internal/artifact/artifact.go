@@ -11,6 +11,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
 // MaxBytes is the size of an artifact, its three files together, in bytes.
@@ -83,6 +84,11 @@ type Files struct {
 	Script, Trace, Report []byte
 	// Redactions lists what was withheld.
 	Redactions []redact.Path
+}
+
+// All returns the files, those that a person reads first.
+func (f Files) All() []store.File {
+	return []store.File{{Name: ScriptName, Content: f.Script}, {Name: ReportName, Content: f.Report}, {Name: TraceName, Content: f.Trace}}
 }
 
 // Build makes the files of an artifact. It returns ErrTooLarge or another error if
