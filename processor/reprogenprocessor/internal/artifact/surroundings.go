@@ -89,12 +89,8 @@ func gibibytes(n jsontree.Known) string {
 // workloadName names a workload by what is known of it.
 func workloadName(w *gpustate.Workload) string {
 	var parts []string
-	for _, part := range [...]struct{ name, value string }{
-		{"rank", w.Rank}, {"run", w.Run}, {"service", w.Service}, {"job", w.Job}, {"pod", w.Pod},
-	} {
-		if part.value != "" {
-			parts = append(parts, part.name+" "+part.value)
-		}
+	for _, m := range jsontree.OfKnown("rank", w.Rank, "run", w.Run, "service", w.Service, "job", w.Job, "pod", w.Pod) {
+		parts = append(parts, fmt.Sprint(m.Key, " ", m.Value))
 	}
 	if w.PID != 0 {
 		parts = append(parts, "process "+strconv.FormatInt(w.PID, 10))

@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -104,13 +105,7 @@ func fillUp(tree jsontree.Object, text []byte, f *failure.Failure, redactor *red
 // indented estimates from above how long a span is in a list of the file.
 func indented(tree any) int {
 	text := jsontree.EncodeIndent(tree)
-	lines := 1
-	for _, b := range text {
-		if b == '\n' {
-			lines++
-		}
-	}
-	return len(text) + 4*lines
+	return len(text) + 4*(1+bytes.Count(text, []byte("\n")))
 }
 
 // trees has the tree of each of a list.

@@ -69,7 +69,8 @@ type Workload struct {
 	PID int64 `json:"pid,omitempty"`
 }
 
-func (w *Workload) texts() []*string {
+// Texts returns the workload's texts.
+func (w *Workload) Texts() []*string {
 	return []*string{&w.Run, &w.Join, &w.Rank, &w.Service, &w.Job, &w.Namespace, &w.Pod, &w.User}
 }
 
@@ -234,7 +235,7 @@ func (r *Reading) use(w *Workload) *Use {
 		return nil
 	}
 	own := *w
-	for _, t := range own.texts() {
+	for _, t := range own.Texts() {
 		*t = cut(*t)
 	}
 	r.Uses = append(r.Uses, Use{Workload: own, Memory: Unknown, Utilization: Unknown})
@@ -250,7 +251,7 @@ func (g *gpu) weigh() {
 		g.bytes += each + int64(len(r.Throttled))*maxText
 		for j := range r.Uses {
 			g.bytes += use
-			for _, t := range r.Uses[j].texts() {
+			for _, t := range r.Uses[j].Texts() {
 				g.bytes += int64(len(*t))
 			}
 		}

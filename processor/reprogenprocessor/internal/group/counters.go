@@ -119,9 +119,9 @@ type entry struct {
 	pending []string
 	// merged reports whether the directory's counts are in these.
 	merged bool
-	// clean has the lists of the summary without secrets, as far as they have
-	// been redacted. What comes first in a list stays.
-	clean lists
+	// clean has the texts of the summary that have been redacted, without secrets. It is
+	// replaced as a whole.
+	clean map[string]string
 }
 
 // NewCounters returns Counters without groups.

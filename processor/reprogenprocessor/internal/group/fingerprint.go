@@ -2,6 +2,7 @@ package group
 
 import (
 	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -66,25 +67,16 @@ func statusOf(attributes pcommon.Map, message string, ofRequest bool) int64 {
 	if !ofRequest {
 		return 0
 	}
-	if status := errorStatus(attr.Text(attributes, mlattr.ErrorType)); status != 0 {
-		return status
-	}
-	// "Error code: 429 - …", "429 Client Error: …", "Client error '429 Too Many
-	// Requests' …", "HTTP/1.1 503 …", "status_code: 500, …": the first number that
-	// is a status.
-	for _, word := range strings.FieldsFunc(attr.Cut(message, 256), func(r rune) bool { return strings.ContainsRune(" '\"(),:;=[]{}\t\n", r) }) {
-		if status := errorStatus(word); status != 0 {
+	for _, text := range [...]string{attr.Text(attributes, mlattr.ErrorType), attr.Cut(message, 256)} {
+		if found := errorStatus.FindStringSubmatch(text); found != nil {
+			status, _ := strconv.ParseInt(found[1], 10, 64) // it has three digits
 			return status
 		}
 	}
 	return 0
 }
 
-// errorStatus returns the status of an error that a word is, or 0.
-func errorStatus(word string) int64 {
-	status, err := strconv.ParseInt(word, 10, 64)
-	if err != nil || len(word) != 3 || status < 400 || status > 599 {
-		return 0
-	}
-	return status
-}
+// errorStatus is the first number in a text that is a status: "Error code: 429 - …", "429
+// Client Error: …", "Client error '429 Too Many Requests' …", "HTTP/1.1 503 …",
+// "status_code: 500, …".
+var errorStatus = regexp.MustCompile(`(?:^|[] '"(),:;=[{}\t\n])([45][0-9]{2})(?:$|[] '"(),:;=[{}\t\n])`)
