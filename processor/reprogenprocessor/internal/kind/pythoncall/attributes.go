@@ -42,32 +42,40 @@ func namesFunction(attributes pcommon.Map) bool {
 
 // callOfParts makes a call of the attributes of a span that hasParts.
 func callOfParts(attributes pcommon.Map) (*payload.Call, payload.Reason) {
-	p := parts{
-		Library:  strings.Clone(attr.Text(attributes, keys.Library...)),
-		Module:   strings.Clone(attr.Text(attributes, keys.Module...)),
-		Function: strings.Clone(attr.Text(attributes, keys.Function...)),
-		CallType: strings.Clone(attr.Text(attributes, keys.Type...)),
-		Named:    strings.Clone(attr.QualifiedName(attributes)),
-	}
+	tree := jsontree.Object{}
+	size, lossy := 0, false
 	for _, part := range [...]struct {
-		names []string
-		value *any
-	}{{keys.Args, &p.Args}, {keys.Kwargs, &p.Kwargs}} {
-		v, ok := attr.First(attributes, part.names)
-		if !ok {
+		name   string
+		keys   []string
+		isJSON bool
+	}{
+		{"library", keys.Library, false},
+		{"python_module", keys.Module, false},
+		{"function", keys.Function, false},
+		{"args", keys.Args, true},
+		{"kwargs", keys.Kwargs, true},
+		{"call_type", keys.Type, false},
+	} {
+		if text := attr.Text(attributes, part.keys...); text != "" && !part.isJSON {
+			tree = append(tree, jsontree.Member{Key: part.name, Value: strings.Clone(text)})
+		}
+		v, ok := attr.First(attributes, part.keys)
+		if !ok || !part.isJSON {
 			continue
 		}
 		text, whole := jsonOf(v)
-		if p.Size += len(text); !whole || p.Size > payload.MaxBytes {
+		if size += len(text); !whole || size > payload.MaxBytes {
 			return nil, payload.TooLarge
 		}
-		tree, lossy, err := jsontree.Decode(text)
+		arguments, replaced, err := jsontree.Decode(text)
 		if err != nil {
 			return nil, payload.ReasonOf(err)
 		}
-		*part.value, p.Lossy = tree, p.Lossy || lossy
+		if lossy = lossy || replaced; arguments != nil {
+			tree = append(tree, jsontree.Member{Key: part.name, Value: arguments})
+		}
 	}
-	return ofParts(p)
+	return callOf(tree, lossy, size, strings.Clone(attr.QualifiedName(attributes)))
 }
 
 // maxValue bounds an argument that is no JSON yet, in the bytes of mlattr.Size. That

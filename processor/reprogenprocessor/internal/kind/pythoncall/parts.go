@@ -9,37 +9,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
-// parts is a call whose client sent each part of it by itself.
-type parts struct {
-	// Library stands for Module where that is "".
-	Library, Module, Function string
-	// CallType is "" where none was sent.
-	CallType string
-	// Named is the qualified name of the function that the conventions' code
-	// attributes give, or "". It completes Module and Function.
-	Named string
-	// Args is an array and Kwargs an object; nil is none.
-	Args, Kwargs any
-	// Size is the number of bytes that Args and Kwargs came in.
-	Size int
-	// Lossy is true where a character of them had to be replaced.
-	Lossy bool
-}
-
-// ofParts makes a call of its parts. Exactly one of its results is set.
-func ofParts(p parts) (*payload.Call, payload.Reason) {
-	tree := jsontree.Object{}
-	for _, m := range [...]jsontree.Member{
-		{Key: "library", Value: p.Library}, {Key: "python_module", Value: p.Module}, {Key: "function", Value: p.Function},
-		{Key: "args", Value: p.Args}, {Key: "kwargs", Value: p.Kwargs}, {Key: "call_type", Value: p.CallType},
-	} {
-		if m.Value != nil && m.Value != "" {
-			tree = append(tree, m)
-		}
-	}
-	return callOf(tree, p.Lossy, p.Size, p.Named)
-}
-
 // callOf makes a call of its tree, and completes its target by a qualified name. Exactly
 // one of its results is set.
 func callOf(tree jsontree.Object, lossy bool, size int, named string) (*payload.Call, payload.Reason) {
