@@ -4,12 +4,14 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"regexp"
 	"strings"
 	"text/template"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/python"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
@@ -92,33 +94,16 @@ func fence(title string, v any) string {
 	if len(value) > maxReportValue {
 		value = value[:maxReportValue] + "\n... (cut; the other files have more)"
 	}
-	value = visible(value)
-	longest, run := 2, 0
-	for _, r := range value {
-		if r == '`' {
-			run++
-			longest = max(longest, run)
-		} else {
-			run = 0
-		}
+	lines := strings.Split(strings.TrimRight(value, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = python.Spelled(line, false)
 	}
-	ticks := strings.Repeat("`", longest+1)
-	return fmt.Sprintf("%s:\n\n%stext\n%s\n%s\n\n", title, ticks, strings.TrimRight(value, "\n"), ticks)
+	longest := 2
+	for _, run := range ticks.FindAllString(value, -1) {
+		longest = max(longest, len(run))
+	}
+	mark := strings.Repeat("`", longest+1)
+	return fmt.Sprintf("%s:\n\n%stext\n%s\n%s\n\n", title, mark, strings.Join(lines, "\n"), mark)
 }
 
-// visible writes everything but printable ASCII and line feeds as escapes, as
-// the other files do.
-func visible(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || r >= 0x20 && r <= 0x7E:
-			b.WriteRune(r)
-		case r <= 0xFFFF:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	return b.String()
-}
+var ticks = regexp.MustCompile("`+")

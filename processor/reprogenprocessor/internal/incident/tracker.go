@@ -176,11 +176,8 @@ func (tr *Tracker) detach(i *Incident, t *trace) {
 	f.Others = nil
 	above, _ := t.above(i)
 	kept := int64(0)
-	for _, s := range above {
-		kept += s.weight
-	}
 	for _, s := range t.order {
-		if s.failed && s.id != i.span && !slices.Contains(above, s) {
+		if slices.Contains(above, s) || s.failed && s.id != i.span {
 			kept += s.weight
 		}
 	}

@@ -173,10 +173,11 @@ func replaceSpecialFloats(text string) (string, error) {
 	return b.String(), nil
 }
 
+// specials are the words that Python writes for floats that JSON lacks, and their names.
+var specials = [...]struct{ word, name string }{{"NaN", "nan"}, {"Infinity", "infinity"}, {"-Infinity", "neg_infinity"}}
+
 func specialWord(s string) (word, name string) {
-	for _, w := range [...]struct{ word, name string }{
-		{"NaN", "nan"}, {"Infinity", "infinity"}, {"-Infinity", "neg_infinity"},
-	} {
+	for _, w := range specials {
 		if strings.HasPrefix(s, w.word) {
 			return w.word, w.name
 		}

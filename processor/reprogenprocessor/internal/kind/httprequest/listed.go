@@ -2,6 +2,7 @@ package httprequest
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,18 +46,10 @@ func keysOf(attributes pcommon.Map) *keys {
 // of objects as its messages. Several frameworks send Python's text for each
 // message there, or lists of lists.
 func (k *keys) hasBody(attributes pcommon.Map) bool {
-	if attr.Text(attributes, k.BodyType) != "application/json" {
-		return false
-	}
-	_, list, _ := strings.Cut(attr.Text(attributes, k.Body), `"messages"`)
-	for _, next := range [...]string{":", "[", "{"} {
-		var found bool
-		if list, found = strings.CutPrefix(strings.TrimLeft(list, " \t\r\n"), next); !found {
-			return false
-		}
-	}
-	return true
+	return attr.Text(attributes, k.BodyType) == "application/json" && listOfMessages.MatchString(attr.Text(attributes, k.Body))
 }
+
+var listOfMessages = regexp.MustCompile(`"messages"\s*:\s*\[\s*\{`)
 
 // hasList reports whether there are messages one by one.
 func (k *keys) hasList(attributes pcommon.Map) bool {
