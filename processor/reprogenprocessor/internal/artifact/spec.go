@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
@@ -105,12 +106,11 @@ func seedOf(k *kind.Kind, training jsontree.Object) any {
 
 // refOf says where a payload lies, if it is not part of the artifact. Its hash is what
 // it is known by there.
-func refOf(f *failure.Failure) jsontree.Object {
+func refOf(f *failure.Failure) any {
 	if f.Call == nil || f.Call.Remote == nil {
 		return nil
 	}
-	r := f.Call.Remote
-	return append(jsontree.Of("uri", r.URI, "sha256", r.SHA256), jsontree.OfKnown("size", jsontree.Known(r.Size))...)
+	return jsontree.From(f.Call.Remote)
 }
 
 // withheld says whether content was.
@@ -122,11 +122,8 @@ func withheld(f *failure.Failure) string {
 }
 
 func expectOf(f *failure.Failure) jsontree.Object {
-	frames := jsontree.Array{}
-	for _, frame := range f.Error.Cause.Frames {
-		frames = append(frames, jsontree.Of("module", frame.Module, "function", frame.Function))
-	}
-	expect := jsontree.Of("type", f.Error.Type, "message", f.Error.Message, "frames", frames)
+	frames := append([]fingerprint.Frame{}, f.Error.Cause.Frames...)
+	expect := jsontree.Of("type", f.Error.Type, "message", f.Error.Message, "frames", jsontree.From(frames))
 	return append(expect, jsontree.OfKnown("message_template", f.Error.Template, "trigger", f.Trigger)...)
 }
 

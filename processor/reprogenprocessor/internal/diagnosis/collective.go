@@ -3,23 +3,27 @@ package diagnosis
 import (
 	"regexp"
 	"strconv"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
 // Collective has the numbers of PyTorch's watchdog about a collective operation
-// that did not end. -1 is unknown.
+// that did not end.
 type Collective struct {
 	// Backend is the library, such as "NCCL".
-	Backend string
+	Backend string `json:"backend"`
 	// Operation is what did not end, such as "ALLREDUCE".
-	Operation string
+	Operation string `json:"operation"`
 	// Sequence numbers the operations of a process group. The ranks that wait
 	// have the same one; a rank with a lower one is behind.
-	Sequence int64
+	Sequence jsontree.Known `json:"sequence,omitzero"`
 	// ElementsIn and ElementsOut are the operation's sizes. Ranks that differ
 	// in them run different code.
-	ElementsIn, ElementsOut int64
+	ElementsIn  jsontree.Known `json:"elements_in,omitzero"`
+	ElementsOut jsontree.Known `json:"elements_out,omitzero"`
 	// TimeoutMillis is the limit, and RanMillis how long it ran.
-	TimeoutMillis, RanMillis int64
+	TimeoutMillis jsontree.Known `json:"timeout_ms,omitzero"`
+	RanMillis     jsontree.Known `json:"ran_ms,omitzero"`
 }
 
 var (
@@ -53,7 +57,7 @@ func HungCollective(message string) (Collective, bool) {
 	return c, true
 }
 
-func count(pattern *regexp.Regexp, text string) int64 {
+func count(pattern *regexp.Regexp, text string) jsontree.Known {
 	found := pattern.FindStringSubmatch(text)
 	if found == nil {
 		return -1
@@ -62,5 +66,5 @@ func count(pattern *regexp.Regexp, text string) int64 {
 	if err != nil {
 		return -1
 	}
-	return n
+	return jsontree.Known(n)
 }

@@ -8,25 +8,27 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
-// Memory has the numbers of a message about memory that ran out, in bytes. -1 is
-// unknown.
+// Memory has the numbers of a message about memory that ran out, in bytes.
 type Memory struct {
 	// Device is where the memory is: "cuda:0", "cpu", or "" where unsaid.
-	Device string
+	Device string `json:"device,omitempty"`
 	// Requested is what the last allocation asked for.
-	Requested int64
+	Requested jsontree.Known `json:"requested_bytes,omitzero"`
 	// Total and Free are the device's, at that time.
-	Total, Free int64
+	Total jsontree.Known `json:"total_bytes,omitzero"`
+	Free  jsontree.Known `json:"free_bytes,omitzero"`
 	// Process is what the process had of the device, beside the framework too.
-	Process int64
+	Process jsontree.Known `json:"process_bytes,omitzero"`
 	// Allocated is what the framework's tensors had.
-	Allocated int64
+	Allocated jsontree.Known `json:"allocated_bytes,omitzero"`
 	// Unused is what the framework's allocator had reserved and no tensor used.
-	Unused int64
+	Unused jsontree.Known `json:"reserved_unused_bytes,omitzero"`
 	// Others is what other processes had, as far as they are listed.
-	Others int64
+	Others jsontree.Known `json:"other_processes_bytes,omitzero"`
 }
 
 const (
@@ -100,7 +102,7 @@ func (m Memory) Reading() string {
 }
 
 // find returns the first size that the pattern finds, in bytes, or -1.
-func find(pattern *regexp.Regexp, text string) int64 {
+func find(pattern *regexp.Regexp, text string) jsontree.Known {
 	found := pattern.FindStringSubmatch(text)
 	if found == nil {
 		return -1
@@ -115,7 +117,7 @@ func find(pattern *regexp.Regexp, text string) int64 {
 
 // bytesOf returns number and unit as bytes. PyTorch writes GiB, and counts in
 // powers of 1024 also where it wrote GB.
-func bytesOf(found []string) int64 {
+func bytesOf(found []string) jsontree.Known {
 	n, err := strconv.ParseFloat(found[0], 64)
 	if err != nil {
 		return -1
@@ -126,5 +128,5 @@ func bytesOf(found []string) int64 {
 	if n >= math.MaxInt64 {
 		return -1
 	}
-	return int64(math.Round(n))
+	return jsontree.Known(math.Round(n))
 }

@@ -8,9 +8,9 @@ import (
 // Frame is one call of a Python stack trace.
 type Frame struct {
 	// Module is the file's folder and name without extension.
-	Module string
+	Module string `json:"module"`
 	// Function is the name of the code object.
-	Function string
+	Function string `json:"function"`
 }
 
 // Cause is the exception that began a chain, with the application's frames.

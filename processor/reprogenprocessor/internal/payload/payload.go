@@ -89,11 +89,11 @@ func ReasonOf(err error) Reason {
 // script does, and checks its hash.
 type Remote struct {
 	// URI is where the client put the payload.
-	URI string
+	URI string `json:"uri"`
 	// SHA256 is the payload's hash in hex, lower case.
-	SHA256 string
-	// Size is the payload's length in bytes, or negative if it was not sent.
-	Size int64
+	SHA256 string `json:"sha256"`
+	// Size is the payload's length in bytes, if it was sent.
+	Size jsontree.Known `json:"size,omitzero"`
 }
 
 // Target names what is called, for a fingerprint.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
@@ -27,5 +28,5 @@ func ofURI(uri string, declared Declared) (*payload.Call, payload.Reason) {
 	case declared.Size > maxRemote:
 		return nil, payload.TooLarge
 	}
-	return &payload.Call{Remote: &payload.Remote{URI: uri, SHA256: sum, Size: declared.Size}, Weight: 2 * len(uri)}, ""
+	return &payload.Call{Remote: &payload.Remote{URI: uri, SHA256: sum, Size: jsontree.Known(declared.Size)}, Weight: 2 * len(uri)}, ""
 }
