@@ -233,7 +233,8 @@ func (c *Config) store() store.Limits {
 
 func (c *Config) gates() artifact.Gates {
 	return artifact.Gates{
-		AllowedModules: c.AllowedModules,
-		Others:         map[kind.Gate][]string{kind.AllowedCommands: c.AllowedCommands, kind.AllowedHosts: c.AllowedHosts},
+		kind.AllowedModules:  c.AllowedModules,
+		kind.AllowedCommands: c.AllowedCommands,
+		kind.AllowedHosts:    c.AllowedHosts,
 	}
 }

@@ -39,13 +39,9 @@ var (
 	ErrTooLarge = errors.New("the artifact would be too large")
 )
 
-// Gates are the operator's permissions that are written into the script.
-type Gates struct {
-	// AllowedModules are the entries of allowed_modules.
-	AllowedModules []string
-	// Others are the lists that some kinds have.
-	Others map[kind.Gate][]string
-}
+// Gates are the operator's permissions that are written into the script: lists, by their
+// keys in the configuration.
+type Gates map[string][]string
 
 // Builder makes the files of artifacts. It is safe for concurrent use.
 type Builder struct {

@@ -131,7 +131,7 @@ func FuzzBuild(f *testing.F) {
 	f.Add(`{"python_module":"json","function":"loads","args":["''' \\"]}`, "ValueError", "a\r\n'''", "s\x00")
 	f.Add(`{"python_module":"m","function":"f","kwargs":{"password":"x","@SPEC@":"'"}}`, "'''", "@SPEC@", "\xff")
 	f.Add(`{"library":"m","function":"f","args":[NaN,{"a":5.0}]}`, "", "", "")
-	b := newBuilder(f, Gates{AllowedModules: []string{"json"}})
+	b := newBuilder(f, Gates{kind.AllowedModules: {"json"}})
 	f.Fuzz(func(t *testing.T, text, errorType, message, service string) {
 		v := &failure.Failure{Kind: failure.Context, Service: service,
 			Error:    failure.Error{Type: errorType, Message: message, Stack: message},

@@ -66,9 +66,10 @@ func specOf(f *failure.Failure, k *kind.Kind, gates Gates, redactor *redact.Reda
 
 // gatesOf returns the operator's permissions, those that the kind asks for.
 func gatesOf(k *kind.Kind, call jsontree.Object, gates Gates) jsontree.Object {
-	out := jsontree.Of("allowed_modules", jsontree.Texts(gates.AllowedModules), "narrow", narrowOf(call, gates.AllowedModules))
+	modules := gates[kind.AllowedModules]
+	out := jsontree.Of(kind.AllowedModules, jsontree.Texts(modules), "narrow", narrowOf(call, modules))
 	for _, gate := range k.Gates {
-		out = append(out, jsontree.Member{Key: string(gate), Value: jsontree.Texts(gates.Others[gate])})
+		out = append(out, jsontree.Member{Key: gate, Value: jsontree.Texts(gates[gate])})
 	}
 	return out
 }

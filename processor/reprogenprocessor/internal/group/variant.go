@@ -46,42 +46,25 @@ func VariantOf(f *failure.Failure, span, resource pcommon.Map, capture bool) fai
 // versionsIn reads the frameworks of a map of packages, or of a text with
 // lines such as "torch==2.4.0" or members such as "torch": "2.4.0".
 func versionsIn(v pcommon.Value) (versions []string) {
-	for _, name := range mlattr.Frameworks() {
-		version := ""
-		switch v.Type() {
-		case pcommon.ValueTypeMap:
-			version = attr.Text(v.Map(), name)
-		case pcommon.ValueTypeStr:
-			version = versionIn(v.Str(), name)
+	found := make(map[string]string)
+	switch v.Type() {
+	case pcommon.ValueTypeMap:
+		for _, name := range mlattr.Frameworks() {
+			found[name] = attr.Text(v.Map(), name)
 		}
-		if version != "" && len(version) <= 64 {
+	case pcommon.ValueTypeStr:
+		last := ""
+		for word := range strings.FieldsFuncSeq(v.Str(), func(r rune) bool { return strings.ContainsRune(" \"',:;={}\n\r\t", r) }) {
+			if found[last] == "" && word[0] >= '0' && word[0] <= '9' {
+				found[last] = word
+			}
+			last = word
+		}
+	}
+	for _, name := range mlattr.Frameworks() {
+		if version := found[name]; version != "" && len(version) <= 64 {
 			versions = append(versions, name+" "+strings.Clone(version))
 		}
 	}
 	return versions
-}
-
-func versionIn(text, name string) string {
-	const between = " \"':="
-	for rest := text; ; {
-		before, after, ok := strings.Cut(rest, name)
-		if !ok {
-			return ""
-		}
-		rest = after
-		if before != "" && !strings.ContainsAny(before[len(before)-1:], " \"',{\n\t") {
-			continue
-		}
-		value := strings.TrimLeft(after, between)
-		if value == after {
-			continue // torchvision is not torch
-		}
-		end := strings.IndexAny(value, " \"',;}\n\r\t")
-		if end < 0 {
-			end = len(value)
-		}
-		if end > 0 && value[0] >= '0' && value[0] <= '9' {
-			return value[:end]
-		}
-	}
 }

@@ -49,7 +49,7 @@ func NewChat() *kind.Kind {
 // the user or the operator names, and last.
 func sent(k *kind.Kind, first, last string) *kind.Kind {
 	k.Parts = func(jsontree.Object) []string { return []string{first, "connect", "address", last} }
-	k.Gates, k.WithoutContent = []kind.Gate{kind.AllowedHosts}, withoutContent
+	k.Gates, k.WithoutContent = []string{kind.AllowedHosts}, withoutContent
 	return k
 }
 

@@ -25,7 +25,7 @@ func New() *kind.Kind {
 		FromFailure: fromFailure,
 		Parts:       func(jsontree.Object) []string { return []string{"files", "train"} },
 		Files:       files,
-		Gates:       []kind.Gate{kind.AllowedCommands},
+		Gates:       []string{kind.AllowedCommands},
 		Flags:       flags,
 		Head:        head,
 	}
