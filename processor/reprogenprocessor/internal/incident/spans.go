@@ -29,31 +29,16 @@ func (tr *Tracker) AddSpans(td ptrace.Traces) (late int) {
 		}
 	}
 	for id, spans := range found {
-		if tr.has(id) { // the filter may mean another trace
-			late += tr.addSpans(id, tr.copies(id, spans))
+		if needed, kept := tr.needed(id, spans); kept { // the filter may mean another trace
+			late += tr.addSpans(id, tr.copies(spans, needed))
 		}
 	}
 	return late
 }
 
-// has reports whether a trace is kept.
-func (tr *Tracker) has(id pcommon.TraceID) bool {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	return tr.trace(id) != nil
-}
-
 // copies returns copies of a trace's last spans and of those that are needed.
-func (tr *Tracker) copies(id pcommon.TraceID, spans []scoped) []*Span {
-	var needed map[pcommon.SpanID]bool
+func (tr *Tracker) copies(spans []scoped, needed map[pcommon.SpanID]bool) []*Span {
 	first := max(0, len(spans)-tr.cfg.Spans)
-	if first > 0 {
-		parents := make(map[pcommon.SpanID]pcommon.SpanID, len(spans))
-		for _, s := range spans {
-			parents[s.SpanID()] = s.ParentSpanID()
-		}
-		needed = tr.needed(id, parents)
-	}
 	var out []*Span
 	for i, s := range spans {
 		if i < first && !needed[s.SpanID()] {

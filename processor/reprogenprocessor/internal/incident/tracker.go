@@ -296,15 +296,19 @@ func (tr *Tracker) WaitingAt(key failure.SpanKey) (uint64, bool) {
 	return 0, false
 }
 
-// needed returns the spans above the incidents of a trace, where parents maps the
-// spans of a batch to their parents.
-func (tr *Tracker) needed(id pcommon.TraceID, parents map[pcommon.SpanID]pcommon.SpanID) map[pcommon.SpanID]bool {
+// needed returns the spans above the incidents of a trace, as far as it or a batch has
+// them, and whether the trace is kept.
+func (tr *Tracker) needed(id pcommon.TraceID, batch []scoped) (above map[pcommon.SpanID]bool, kept bool) {
+	parents := make(map[pcommon.SpanID]pcommon.SpanID, len(batch))
+	for _, s := range batch {
+		parents[s.SpanID()] = s.ParentSpanID()
+	}
+	above = make(map[pcommon.SpanID]bool)
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	above := make(map[pcommon.SpanID]bool)
 	t := tr.trace(id)
 	if t == nil {
-		return above
+		return nil, false
 	}
 	for _, i := range t.incidents {
 		above[i.span] = true
@@ -321,7 +325,7 @@ func (tr *Tracker) needed(id pcommon.TraceID, parents map[pcommon.SpanID]pcommon
 			at = next
 		}
 	}
-	return above
+	return above, true
 }
 
 // addSpans keeps copies of spans of a trace that is kept, and returns the number
