@@ -32,14 +32,21 @@ var words = [...]struct {
 // numbers, sizes, hex strings, UUIDs, IP addresses, URLs and dates. Lists of
 // numbers become one. At most the first 512 bytes are looked at.
 func Template(message string) string {
-	return collapse(word.ReplaceAllStringFunc(cutText(message, maxTemplate), wordTemplate))
+	message = cutText(message, maxTemplate)
+	if hasDigit(message) || strings.Contains(message, "://") {
+		message = word.ReplaceAllStringFunc(message, wordTemplate)
+	}
+	return collapse(message)
 }
+
+// hasDigit spares most texts the look for what has numbers in it.
+func hasDigit(text string) bool { return strings.ContainsAny(text, "0123456789") }
 
 func wordTemplate(w string) string {
 	if strings.Contains(w, "://") {
 		return "<url>"
 	}
-	if !strings.ContainsAny(w, "0123456789") {
+	if !hasDigit(w) {
 		return w
 	}
 	punctuated := w

@@ -39,7 +39,7 @@ func Variant(f Form) (id, text string) {
 	for _, t := range tensors {
 		parts = append(parts, tensorText(t))
 	}
-	if len(tensors) == 0 {
+	if len(tensors) == 0 && hasDigit(f.Message) {
 		parts = append(parts, shapesIn(f.Message)...)
 	}
 	if class := deviceClass(f.Device); class != "" {
