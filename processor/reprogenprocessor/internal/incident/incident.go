@@ -201,6 +201,16 @@ func (i *Incident) list(r failure.Rank) bool {
 	return true
 }
 
+// listRanksOf notes another rank's failure, and those that it has noted.
+func (i *Incident) listRanksOf(other *Incident) {
+	for _, r := range other.Failure.Ranks {
+		if r.Rank != i.Rank {
+			i.list(r)
+		}
+	}
+	i.list(other.asRank())
+}
+
 // asRank is the incident as another rank's artifact lists it.
 func (i *Incident) asRank() failure.Rank {
 	f := i.Failure

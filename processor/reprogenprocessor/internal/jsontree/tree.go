@@ -92,24 +92,18 @@ func (o Object) Set(key string, v any) {
 }
 
 // Text returns the member's value if it is a string, and "" otherwise.
-func (o Object) Text(key string) string {
-	v, _ := o.Lookup(key)
-	s, _ := v.(string)
-	return s
-}
+func (o Object) Text(key string) string { return member[string](o, key) }
 
 // Object returns the member's value if it is an object, and nil otherwise.
-func (o Object) Object(key string) Object {
-	v, _ := o.Lookup(key)
-	member, _ := v.(Object)
-	return member
-}
+func (o Object) Object(key string) Object { return member[Object](o, key) }
 
 // Array returns the member's value if it is an array, and nil otherwise.
-func (o Object) Array(key string) Array {
+func (o Object) Array(key string) Array { return member[Array](o, key) }
+
+func member[T any](o Object, key string) T {
 	v, _ := o.Lookup(key)
-	list, _ := v.(Array)
-	return list
+	value, _ := v.(T)
+	return value
 }
 
 // Texts returns an array of texts.

@@ -104,12 +104,7 @@ func (g *Group) Variant(id, text string) *Variant {
 
 // Forget notes that an artifact is gone.
 func (g *Group) Forget(exemplar string) {
-	g.Exemplars = slices.DeleteFunc(g.Exemplars, func(e string) bool { return e == exemplar })
-	for i := range g.Variants {
-		if g.Variants[i].Exemplar == exemplar {
-			g.Variants[i].Exemplar = ""
-		}
-	}
+	g.keepExemplars(slices.DeleteFunc(g.Exemplars, func(e string) bool { return e == exemplar }))
 }
 
 // Merge adds what an earlier time knew.
