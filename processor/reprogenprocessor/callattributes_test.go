@@ -126,13 +126,16 @@ func TestPartsThatDoNotFit(t *testing.T) {
 
 // TestAnAttributeTwice: pdata can hold a key of a map twice.
 func TestAnAttributeTwice(t *testing.T) {
-	td := failedCall{attrs: map[string]any{"library": "statistics", "function": "mean", "kwargs": map[string]any{"aa": 1, "ab": 2}}}.traces()
-	var m ptrace.ProtoMarshaler
-	b, err := m.MarshalTraces(td)
-	require.NoError(t, err)
-	td, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces([]byte(strings.ReplaceAll(string(b), "\x02ab", "\x02aa")))
-	require.NoError(t, err)
-	cfg := testConfig(t)
-	produce(t, cfg, td)
-	assert.Contains(t, text(t, onlyArtifact(t, cfg), "repro.py"), `"reason": "ambiguous"`)
+	twice := map[string]any{"aa": 1, "ab": 2}
+	for name, arguments := range map[string]any{"kwargs": twice, "args": []any{twice}} {
+		td := failedCall{attrs: map[string]any{"library": "statistics", "function": "mean", name: arguments}}.traces()
+		var m ptrace.ProtoMarshaler
+		b, err := m.MarshalTraces(td)
+		require.NoError(t, err)
+		td, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces([]byte(strings.ReplaceAll(string(b), "\x02ab", "\x02aa")))
+		require.NoError(t, err)
+		cfg := testConfig(t)
+		produce(t, cfg, td)
+		assert.Contains(t, text(t, onlyArtifact(t, cfg), "repro.py"), `"reason": "ambiguous"`, name)
+	}
 }

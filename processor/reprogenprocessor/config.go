@@ -8,10 +8,10 @@ import (
 	"go.opentelemetry.io/collector/component"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/httprequest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/trainstep"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
@@ -157,7 +157,7 @@ func (c *Config) Validate() error {
 	}{
 		{"allowed_modules", c.AllowedModules, pythoncall.CheckEntry},
 		{"allowed_commands", c.AllowedCommands, trainstep.CheckCommand},
-		{"allowed_hosts", c.AllowedHosts, gate.CheckHost},
+		{"allowed_hosts", c.AllowedHosts, httprequest.CheckHost},
 	} {
 		for i, entry := range list.entries {
 			if err := list.check(entry); err != nil {
@@ -166,48 +166,30 @@ func (c *Config) Validate() error {
 		}
 	}
 	return errors.Join(append(errs,
-		zeroOrLong("sibling_wait", c.SiblingWait),
-		atMost("sibling_wait", c.SiblingWait, enrichWindow),
-		atLeast("max_memory_bytes", c.MaxMemoryBytes, 1<<20),
-		atLeast("queue_size", c.QueueSize, 1),
-		atLeast("artifacts_per_minute", c.ArtifactsPerMinute, 1),
-		atMost("artifacts_per_minute", c.ArtifactsPerMinute, maxArtifactsPerMinute),
-		atLeast("min_free_bytes", c.MinFreeBytes, 0))...)
+		check(c.SiblingWait == 0 || c.SiblingWait >= time.Millisecond, "sibling_wait", c.SiblingWait, "0s or at least 1ms"),
+		check(c.SiblingWait <= enrichWindow, "sibling_wait", c.SiblingWait, "at most 30m0s"),
+		check(c.MaxMemoryBytes >= 1<<20, "max_memory_bytes", c.MaxMemoryBytes, "at least 1048576"),
+		check(c.QueueSize >= 1, "queue_size", c.QueueSize, "at least 1"),
+		check(c.ArtifactsPerMinute >= 1, "artifacts_per_minute", c.ArtifactsPerMinute, "at least 1"),
+		// More than any disk takes.
+		check(c.ArtifactsPerMinute <= 100_000, "artifacts_per_minute", c.ArtifactsPerMinute, "at most 100000"),
+		check(c.MinFreeBytes >= 0, "min_free_bytes", c.MinFreeBytes, "at least 0"))...)
 }
 
-// atLeast returns an error that names the key if its value is too small.
-func atLeast[T int | int64 | time.Duration](key string, value, least T) error {
-	if value < least {
-		return fmt.Errorf("%q is %v: it must be at least %v", key, value, least)
+// check returns an error that names a key and what its value must be, unless it is ok.
+func check(ok bool, key string, value any, rule string) error {
+	if ok {
+		return nil
 	}
-	return nil
-}
-
-// zeroOrLong returns an error that names the key if its value is neither 0 nor a
-// millisecond or more. A number without a unit is one of nanoseconds.
-func zeroOrLong(key string, value time.Duration) error {
-	if value != 0 && value < time.Millisecond {
-		return fmt.Errorf("%q is %v: it must be 0s or at least %v", key, value, time.Millisecond)
-	}
-	return nil
-}
-
-// maxArtifactsPerMinute is more than any disk takes.
-const maxArtifactsPerMinute = 100_000
-
-func atMost[T int | time.Duration](key string, value, most T) error {
-	if value > most {
-		return fmt.Errorf("%q is %v: it must be at most %v", key, value, most)
-	}
-	return nil
+	return fmt.Errorf("%q is %v: it must be %s", key, value, rule)
 }
 
 // Validate returns an error for each limit below 0.
 func (c *RetentionConfig) Validate() error {
 	return errors.Join(
-		atLeast("max_artifacts", c.MaxArtifacts, 0),
-		atLeast("max_bytes", c.MaxBytes, 0),
-		atLeast("max_age", c.MaxAge, 0))
+		check(c.MaxArtifacts >= 0, "max_artifacts", c.MaxArtifacts, "at least 0"),
+		check(c.MaxBytes >= 0, "max_bytes", c.MaxBytes, "at least 0"),
+		check(c.MaxAge >= 0, "max_age", c.MaxAge, "at least 0s"))
 }
 
 func (c *Config) incidents() incident.Config {
@@ -233,7 +215,8 @@ func (c *Config) store() store.Limits {
 
 func (c *Config) gates() artifact.Gates {
 	return artifact.Gates{
-		AllowedModules: c.AllowedModules,
-		Others:         map[kind.Gate][]string{kind.AllowedCommands: c.AllowedCommands, kind.AllowedHosts: c.AllowedHosts},
+		kind.AllowedModules:  c.AllowedModules,
+		kind.AllowedCommands: c.AllowedCommands,
+		kind.AllowedHosts:    c.AllowedHosts,
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
 const (
@@ -90,11 +89,7 @@ func (r *recorder) recordOf(f *failure.Failure, name string, files artifact.File
 	}
 	body := record.Body().SetEmptyMap()
 	room := maxEmittedBytes
-	for _, file := range [...]store.File{
-		{Name: artifact.ScriptName, Content: files.Script},
-		{Name: artifact.ReportName, Content: files.Report},
-		{Name: artifact.TraceName, Content: files.Trace},
-	} {
+	for _, file := range files.All() {
 		if len(file.Content) > room {
 			omitted, ok := attributes.Get(attrArtifactOmitted)
 			if !ok {

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/processor"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
 )
 
@@ -15,7 +16,7 @@ import (
 // one component id that come from one factory write through one recorder.
 func NewFactory() processor.Factory { return newFactory(kinds) }
 
-func newFactory(kinds []newKind) processor.Factory {
+func newFactory(kinds func() kind.Registry) processor.Factory {
 	f := &factory{kinds: kinds}
 	return processor.NewFactory(
 		metadata.Type,
@@ -27,7 +28,7 @@ func newFactory(kinds []newKind) processor.Factory {
 }
 
 type factory struct {
-	kinds     []newKind
+	kinds     func() kind.Registry
 	recorders shared.Registry[*recorder]
 }
 
@@ -56,6 +57,6 @@ func (f *factory) newInstance(set processor.Settings, cfg *Config) instance {
 	return instance{
 		registry: &f.recorders,
 		id:       set.ID,
-		create:   func() (*recorder, error) { return newRecorder(cfg, f.kinds, set.ID, set.TelemetrySettings) },
+		create:   func() (*recorder, error) { return newRecorder(cfg, f.kinds(), set.ID, set.TelemetrySettings) },
 	}
 }

@@ -9,24 +9,15 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/trainstep"
 )
 
-// newKind makes a kind of artifacts.
-type newKind func() *kind.Kind
-
-// kinds are the kinds of artifacts, in the order in which they are tried. A new
+// kinds returns the kinds of artifacts, in the order in which they are tried. A new
 // kind is a package below internal/kind and a line here.
-var kinds = []newKind{
-	pythoncall.New,
-	pythoncode.New,
-	httprequest.NewChat,
-	httprequest.New,
-	trainstep.New,
-	statement.New,
-}
-
-func registryOf(kinds []newKind) kind.Registry {
-	registry := make(kind.Registry, len(kinds))
-	for i, make := range kinds {
-		registry[i] = make()
+func kinds() kind.Registry {
+	return kind.Registry{
+		pythoncall.New(),
+		pythoncode.New(),
+		httprequest.NewChat(),
+		httprequest.New(),
+		trainstep.New(),
+		statement.New(),
 	}
-	return registry
 }

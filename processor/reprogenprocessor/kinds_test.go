@@ -216,7 +216,7 @@ KINDS["division"] = Division
 // TestANewKind registers a kind as the root registers its own. A failed span of it
 // becomes an artifact of that kind, and the artifact reproduces the failure.
 func TestANewKind(t *testing.T) {
-	factory := newFactory(append(slices.Clone(kinds), division))
+	factory := newFactory(func() kind.Registry { return append(kinds(), division()) })
 	for _, capture := range []bool{true, false} {
 		cfg := testConfig(t)
 		cfg.CaptureContent = capture

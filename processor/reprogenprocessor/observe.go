@@ -119,7 +119,7 @@ func (r *recorder) endOfBatch() {
 	}
 }
 
-// describe works out the kind of a failure and its group. It reads nothing but
+// describe works out the kind of a failure, its group and its variant. It reads nothing but
 // the span and its resource, so that the span can be marked before any file
 // exists.
 func (r *recorder) describe(c *candidate) *failure.Failure {
@@ -137,6 +137,7 @@ func (r *recorder) describe(c *candidate) *failure.Failure {
 	}
 	ofRequest := r.kinds.IsTransport(c.Span.Attributes()) || r.kinds.IsCall(c.Span.Attributes())
 	f.Fingerprint = group.Fingerprint(f, c.Span, c.Resource.Attributes(), ofRequest, r.cfg.CaptureContent)
+	f.Variant = group.VariantOf(f, c.Span.Attributes(), c.Resource.Attributes(), r.cfg.CaptureContent)
 	return f
 }
 
@@ -160,7 +161,6 @@ func (r *recorder) observeFailure(ctx context.Context, c *candidate) (opened boo
 	f.SeenAt = now
 	n := incident.New(r.serial.Add(1), f, c.Candidate, r.kinds, now)
 	d := r.admit(ctx, n, c, now)
-	f.Variant, n.Variant = d.Variant, d.Variant.ID
 	switch d.Verdict {
 	case group.Consequence:
 		return false // the failure began further down, and was counted there
@@ -214,7 +214,7 @@ func (r *recorder) occurrenceOf(n *incident.Incident, c *candidate) group.Occurr
 		Span:    c.Key(), Parent: c.ParentKey(), Correlation: n.Correlation,
 		Type: mlattr.ClassName(f.Error.Type), Message: f.Error.Message,
 		Consequence: c.consequence, OfRequest: n.OfRequest(), HasCall: f.Call != nil, Incident: n.ID,
-		Variant: group.VariantOf(f, c.Span.Attributes(), c.Resource.Attributes(), r.cfg.CaptureContent),
+		Variant: f.Variant,
 	}
 	if !r.cfg.CaptureContent {
 		o.Service, o.Rank, o.Version = redact.Word(o.Service), redact.Word(o.Rank), redact.Word(o.Version)

@@ -89,15 +89,14 @@ type recorder struct {
 	started bool
 	busy    sync.WaitGroup // the workers
 	working atomic.Int64   // artifacts that are being written, or are to be rewritten
-	stop    chan struct{}  // closed when no more failures come
 	handed  chan struct{}  // closed when all that waited is in the queue
-	abort   chan struct{}  // closed when the time to drain is over
 	done    chan struct{}  // closed when the goroutines have ended
 
-	closeStop, closeAbort func()
+	stopped, aborted context.Context // done when no more failures come, and when the time to drain is over
+	stop, abort      context.CancelFunc
 }
 
-func newRecorder(cfg *Config, kinds []newKind, id component.ID, set component.TelemetrySettings) (*recorder, error) {
+func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set component.TelemetrySettings) (*recorder, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(set)
 	if err != nil {
 		return nil, err
@@ -105,40 +104,32 @@ func newRecorder(cfg *Config, kinds []newKind, id component.ID, set component.Te
 	self := attribute.String("processor", id.String())
 	history := share.NewHistory()
 	r := &recorder{
-		cfg:       cfg,
-		logger:    set.Logger,
-		telemetry: telemetry,
-		id:        self,
-		own:       metric.WithAttributeSet(attribute.NewSet(self)),
-		now:       time.Now,
-		kinds:     registryOf(kinds),
-		history:   history,
-		queue:     incident.NewQueue(cfg.QueueSize, history),
-		rewrites:  make(chan *incident.Incident, cfg.QueueSize),
-		openDisk:  openStore,
-		stop:      make(chan struct{}),
-		handed:    make(chan struct{}),
-		abort:     make(chan struct{}),
-		done:      make(chan struct{}),
+		cfg:          cfg,
+		logger:       set.Logger,
+		telemetry:    telemetry,
+		id:           self,
+		own:          metric.WithAttributeSet(attribute.NewSet(self)),
+		now:          time.Now,
+		kinds:        kinds,
+		history:      history,
+		queue:        incident.NewQueue(cfg.QueueSize, history),
+		rewrites:     make(chan *incident.Incident, cfg.QueueSize),
+		groups:       group.NewCounters(cfg.groups(), history),
+		surroundings: surroundings.New(),
+		openDisk:     openStore,
+		handed:       make(chan struct{}),
+		done:         make(chan struct{}),
 	}
-	if r.incidents, err = incident.NewTracker(cfg.incidents(), r.kinds, history, &r.failedTraces); err != nil {
-		return nil, err
-	}
-	if r.groups, err = group.NewCounters(cfg.groups(), history); err != nil {
-		return nil, err
-	}
+	r.stopped, r.stop = context.WithCancel(context.Background())
+	r.aborted, r.abort = context.WithCancel(context.Background())
+	r.incidents = incident.NewTracker(cfg.incidents(), r.kinds, history, &r.failedTraces)
 	if r.artifacts, err = artifact.New(r.kinds, cfg.gates()); err != nil {
-		return nil, err
-	}
-	if r.surroundings, err = surroundings.New(); err != nil {
 		return nil, err
 	}
 	r.detector = detect.Detector{
 		Kinds: r.kinds, History: history, Failed: &r.failedTraces,
 		Step: r.surroundings.NoteStep, XID: r.surroundings.NoteXID,
 	}
-	r.closeStop = sync.OnceFunc(func() { close(r.stop) })
-	r.closeAbort = sync.OnceFunc(func() { close(r.abort) })
 	return r, nil
 }
 
@@ -205,7 +196,7 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	r.withdraw()
-	r.closeStop()
+	r.stop()
 	select {
 	case <-r.done:
 		return nil
@@ -213,7 +204,7 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 	}
 	// Each worker ends after the write that it is in. It is not waited for past
 	// the deadline, because a disk may never answer.
-	r.closeAbort()
+	r.abort()
 	select {
 	case <-r.done:
 	case <-time.After(100 * time.Millisecond):
@@ -230,15 +221,14 @@ func (r *recorder) run() {
 	tick, flush := time.NewTicker(tickInterval), time.NewTicker(flushInterval)
 	defer tick.Stop()
 	defer flush.Stop()
-	for stopped := false; !stopped; {
+	for r.stopped.Err() == nil {
 		select {
 		case <-tick.C:
 			r.tick(r.now())
 		case <-flush.C:
 			r.enforce()
 			r.summaries.Flush()
-		case <-r.stop:
-			stopped = true
+		case <-r.stopped.Done():
 		}
 	}
 	r.release(r.now(), true)

@@ -64,7 +64,7 @@ func newWorld(t *testing.T, cfg *Config) *world {
 	w := &world{t: t, cfg: cfg, clock: &clock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, tel: componenttest.NewTelemetry()}
 	set := metadatatest.NewSettings(w.tel)
 	i := instance{registry: &shared.Registry[*recorder]{}, id: set.ID, create: func() (*recorder, error) {
-		r, err := newRecorder(cfg, kinds, set.ID, set.TelemetrySettings)
+		r, err := newRecorder(cfg, kinds(), set.ID, set.TelemetrySettings)
 		if err == nil {
 			r.now = w.clock.now
 		}

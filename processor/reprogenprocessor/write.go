@@ -17,42 +17,21 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
-// work writes until Shutdown, and then what is left until the deadline.
+// work writes until Shutdown, and then what is left until the deadline. A select takes
+// any case that is ready: a full queue does not hide that the deadline has passed, because
+// that is asked first.
 func (r *recorder) work() {
-	for !r.stopping() {
+	for r.aborted.Err() == nil {
 		select {
 		case i := <-r.queue.Ready():
 			r.write(i)
 		case i := <-r.rewrites:
 			r.rewrite(i)
-		case <-r.stop:
+		case <-r.handed:
+			if len(r.queue.Ready()) == 0 {
+				return
+			}
 		}
-	}
-	<-r.handed
-	for {
-		select {
-		case <-r.abort:
-			return
-		default:
-		}
-		select {
-		case i := <-r.queue.Ready():
-			r.write(i)
-		default:
-			return
-		}
-	}
-}
-
-// stopping reports whether Shutdown was called. It is called before each wait,
-// because a select takes any case that is ready: a full queue must not hide that
-// the deadline has passed.
-func (r *recorder) stopping() bool {
-	select {
-	case <-r.stop:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -96,11 +75,7 @@ func (r *recorder) writeFiles(ctx context.Context, f *failure.Failure) (name str
 		return "", err
 	}
 	name = store.ArtifactName(f.SeenAt, f.Span.TraceID, f.Span.SpanID)
-	err = r.disk.Write(f.Fingerprint, name, f.SentBy, []store.File{
-		{Name: artifact.ScriptName, Content: files.Script},
-		{Name: artifact.TraceName, Content: files.Trace},
-		{Name: artifact.ReportName, Content: files.Report},
-	})
+	err = r.disk.Write(f.Fingerprint, name, f.SentBy, files.All())
 	if errors.Is(err, store.ErrExists) {
 		return "", err
 	}

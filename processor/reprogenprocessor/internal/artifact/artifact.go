@@ -11,6 +11,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
 // MaxBytes is the size of an artifact, its three files together, in bytes.
@@ -38,13 +39,9 @@ var (
 	ErrTooLarge = errors.New("the artifact would be too large")
 )
 
-// Gates are the operator's permissions that are written into the script.
-type Gates struct {
-	// AllowedModules are the entries of allowed_modules.
-	AllowedModules []string
-	// Others are the lists that some kinds have.
-	Others map[kind.Gate][]string
-}
+// Gates are the operator's permissions that are written into the script: lists, by their
+// keys in the configuration.
+type Gates map[string][]string
 
 // Builder makes the files of artifacts. It is safe for concurrent use.
 type Builder struct {
@@ -85,6 +82,11 @@ type Files struct {
 	Redactions []redact.Path
 }
 
+// All returns the files, those that a person reads first.
+func (f Files) All() []store.File {
+	return []store.File{{Name: ScriptName, Content: f.Script}, {Name: ReportName, Content: f.Report}, {Name: TraceName, Content: f.Trace}}
+}
+
 // Build makes the files of an artifact. It returns ErrTooLarge or another error if
 // the script cannot be written; WithoutCall may then help.
 func (b *Builder) Build(f *failure.Failure) (Files, error) {
@@ -96,7 +98,10 @@ func (b *Builder) Build(f *failure.Failure) (Files, error) {
 		return Files{}, err
 	}
 	trace := traceOf(f, &redactor)
-	report := reportOf(f, k, spec, &redactor)
+	report, err := reportOf(f, k, spec, &redactor)
+	if err != nil {
+		return Files{}, err
+	}
 	out := Files{Script: script, Trace: trace, Report: report, Redactions: redactor.Paths}
 	if len(script)+len(trace)+len(report) > MaxBytes {
 		return Files{}, ErrTooLarge

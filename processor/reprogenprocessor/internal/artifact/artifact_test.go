@@ -122,9 +122,7 @@ func TestLargeTraceIsCutNotLost(t *testing.T) {
 }
 
 func TestFence(t *testing.T) {
-	var b strings.Builder
-	fence(&b, "Message", "a\n`````\nb\u202e")
-	assert.Equal(t, "Message:\n\n``````text\na\n`````\nb\\u202e\n``````\n\n", b.String())
+	assert.Equal(t, "Message:\n\n``````text\na\n`````\nb\\u202e\n``````\n\n", fence("Message", "a\n`````\nb\u202e"))
 }
 
 // FuzzBuild is the oracle of the embedding: whatever telemetry says, the
@@ -133,7 +131,7 @@ func FuzzBuild(f *testing.F) {
 	f.Add(`{"python_module":"json","function":"loads","args":["''' \\"]}`, "ValueError", "a\r\n'''", "s\x00")
 	f.Add(`{"python_module":"m","function":"f","kwargs":{"password":"x","@SPEC@":"'"}}`, "'''", "@SPEC@", "\xff")
 	f.Add(`{"library":"m","function":"f","args":[NaN,{"a":5.0}]}`, "", "", "")
-	b := newBuilder(f, Gates{AllowedModules: []string{"json"}})
+	b := newBuilder(f, Gates{kind.AllowedModules: {"json"}})
 	f.Fuzz(func(t *testing.T, text, errorType, message, service string) {
 		v := &failure.Failure{Kind: failure.Context, Service: service,
 			Error:    failure.Error{Type: errorType, Message: message, Stack: message},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
@@ -44,27 +45,15 @@ func specOf(f *failure.Failure, k *kind.Kind, gates Gates, redactor *redact.Reda
 		"lossy", lossy,
 		"payload", call,
 	)
-	if f.Call != nil && f.Call.Remote != nil {
-		spec = append(spec, jsontree.Member{Key: "payload_ref", Value: redactor.Tree("payload_ref", refOf(f.Call.Remote))})
-	}
-	if seed := seedOf(k, spec.Object("training")); seed != nil {
-		spec = append(spec, jsontree.Member{Key: "seed", Value: seed})
-	}
-	if f.WithoutContent {
-		spec = append(spec, jsontree.Member{Key: "content", Value: "withheld"})
-	}
-	if statement := payload.StatementOf(f.Span.Attributes); statement != nil {
-		spec = append(spec, jsontree.Member{Key: "statement", Value: redactor.Tree("statement", statement)})
-	}
-	if found := diagnosisOf(f.Error); found != nil {
-		spec = append(spec, jsontree.Member{Key: "diagnosis", Value: found})
-	}
-	if len(f.GPUs) > 0 {
-		spec = append(spec, jsontree.Member{Key: "gpus", Value: redactor.Tree("gpus", gpuLines(f.GPUs))})
-	}
-	if len(f.Steps) > 0 {
-		spec = append(spec, jsontree.Member{Key: "steps", Value: redactor.Tree("steps", stepLines(f))})
-	}
+	known := jsontree.OfKnown(
+		"payload_ref", redactor.Tree("payload_ref", refOf(f)),
+		"seed", seedOf(k, spec.Object("training")),
+		"content", withheld(f),
+		"statement", redactor.Tree("statement", payload.StatementOf(f.Span.Attributes)),
+		"diagnosis", diagnosisOf(f.Error),
+		"gpus", redactor.Tree("gpus", gpuLines(f.GPUs)),
+		"steps", redactor.Tree("steps", stepLines(f)),
+	)
 	redacted := jsontree.Array{}
 	for _, p := range redactor.Paths[first:] {
 		redacted = append(redacted, jsontree.Of("path", p.Where, "rule", p.Rule))
@@ -72,14 +61,15 @@ func specOf(f *failure.Failure, k *kind.Kind, gates Gates, redactor *redact.Reda
 	for _, p := range f.Withheld {
 		redacted = append(redacted, jsontree.Of("path", p.Path, "rule", "content", "type", p.Type))
 	}
-	return append(spec, jsontree.Member{Key: "redacted", Value: redacted})
+	return append(append(spec, known...), jsontree.Member{Key: "redacted", Value: redacted})
 }
 
 // gatesOf returns the operator's permissions, those that the kind asks for.
 func gatesOf(k *kind.Kind, call jsontree.Object, gates Gates) jsontree.Object {
-	out := jsontree.Of("allowed_modules", jsontree.Texts(gates.AllowedModules), "narrow", narrowOf(call, gates.AllowedModules))
+	modules := gates[kind.AllowedModules]
+	out := jsontree.Of(kind.AllowedModules, jsontree.Texts(modules), "narrow", narrowOf(call, modules))
 	for _, gate := range k.Gates {
-		out = append(out, jsontree.Member{Key: string(gate), Value: jsontree.Texts(gates.Others[gate])})
+		out = append(out, jsontree.Member{Key: gate, Value: jsontree.Texts(gates[gate])})
 	}
 	return out
 }
@@ -115,33 +105,27 @@ func seedOf(k *kind.Kind, training jsontree.Object) any {
 	return nil
 }
 
-// refOf says where a payload lies. Its hash is what it is known by there; no
-// part of the payload is in the artifact.
-func refOf(r *payload.Remote) jsontree.Object {
-	ref := jsontree.Of("uri", r.URI, "sha256", r.SHA256)
-	if r.Size >= 0 {
-		ref = append(ref, jsontree.Member{Key: "size", Value: jsontree.Int(r.Size)})
+// refOf says where a payload lies, if it is not part of the artifact. Its hash is what
+// it is known by there.
+func refOf(f *failure.Failure) any {
+	if f.Call == nil || f.Call.Remote == nil {
+		return nil
 	}
-	return ref
+	return jsontree.From(f.Call.Remote)
+}
+
+// withheld says whether content was.
+func withheld(f *failure.Failure) string {
+	if f.WithoutContent {
+		return "withheld"
+	}
+	return ""
 }
 
 func expectOf(f *failure.Failure) jsontree.Object {
-	frames := jsontree.Array{}
-	for _, frame := range f.Error.Cause.Frames {
-		frames = append(frames, jsontree.Of("module", frame.Module, "function", frame.Function))
-	}
-	expect := jsontree.Of(
-		"type", f.Error.Type,
-		"message", f.Error.Message,
-		"frames", frames,
-	)
-	if f.Error.Template != "" {
-		expect = append(expect, jsontree.Member{Key: "message_template", Value: f.Error.Template})
-	}
-	if f.Trigger != "" {
-		expect = append(expect, jsontree.Member{Key: "trigger", Value: f.Trigger})
-	}
-	return expect
+	frames := append([]fingerprint.Frame{}, f.Error.Cause.Frames...)
+	expect := jsontree.Of("type", f.Error.Type, "message", f.Error.Message, "frames", jsontree.From(frames))
+	return append(expect, jsontree.OfKnown("message_template", f.Error.Template, "trigger", f.Trigger)...)
 }
 
 func sourceOf(f *failure.Failure) jsontree.Object {

@@ -82,17 +82,15 @@ func gpuLine(g *gpustate.GPU) string {
 	return b.String()
 }
 
-func gibibytes(n int64) string { return strconv.FormatFloat(float64(n)/(1<<30), 'f', 1, 64) + " GiB" }
+func gibibytes(n jsontree.Known) string {
+	return strconv.FormatFloat(float64(n)/(1<<30), 'f', 1, 64) + " GiB"
+}
 
 // workloadName names a workload by what is known of it.
 func workloadName(w *gpustate.Workload) string {
 	var parts []string
-	for _, part := range [...]struct{ name, value string }{
-		{"rank", w.Rank}, {"run", w.Run}, {"service", w.Service}, {"job", w.Job}, {"pod", w.Pod},
-	} {
-		if part.value != "" {
-			parts = append(parts, part.name+" "+part.value)
-		}
+	for _, m := range jsontree.OfKnown("rank", w.Rank, "run", w.Run, "service", w.Service, "job", w.Job, "pod", w.Pod) {
+		parts = append(parts, fmt.Sprint(m.Key, " ", m.Value))
 	}
 	if w.PID != 0 {
 		parts = append(parts, "process "+strconv.FormatInt(w.PID, 10))
@@ -104,58 +102,6 @@ func workloadName(w *gpustate.Workload) string {
 		return "a process"
 	}
 	return strings.Join(parts, ", ")
-}
-
-// gpuTrees has all that is known of the GPUs.
-func gpuTrees(gpus []gpustate.GPU) jsontree.Array {
-	out := jsontree.Array{}
-	for i := range gpus {
-		g := &gpus[i]
-		tree := jsontree.Of("host", g.Host, "id", g.ID)
-		tree = appendKnown(tree, "index", g.Index)
-		tree = append(tree, jsontree.Member{Key: "own_by", Value: g.Own}, jsontree.Member{Key: "replayed", Value: g.Replayed})
-		if !g.At.IsZero() {
-			tree = append(tree, jsontree.Member{Key: "read_at", Value: timeText(g.At)})
-		}
-		tree = appendKnown(tree, "memory_used_bytes", g.Used)
-		tree = appendKnown(tree, "memory_limit_bytes", g.Limit)
-		tree = appendRatio(tree, "utilization", g.Utilization)
-		workloads := jsontree.Array{}
-		for j := range g.Uses {
-			workloads = append(workloads, useTree(&g.Uses[j]))
-		}
-		xids := jsontree.Array{}
-		for _, x := range g.XIDs {
-			xids = append(xids, jsontree.Of("time", timeText(x.At), "code", jsontree.Int(x.Code), "text", x.Text))
-		}
-		out = append(out, append(tree, jsontree.Of(
-			"status", g.Status, "throttled", jsontree.Texts(g.Throttled), "workloads", workloads,
-			"omitted_workloads", jsontree.Int(int64(g.Omitted)), "xids", xids)...))
-	}
-	return out
-}
-
-func useTree(u *gpustate.Use) jsontree.Object {
-	tree := jsontree.Object{}
-	for _, m := range [...]struct{ key, value string }{
-		{"run", u.Run}, {"rank", u.Rank}, {"service", u.Service}, {"job", u.Job},
-		{"namespace", u.Namespace}, {"pod", u.Pod}, {"user", u.User},
-	} {
-		if m.value != "" {
-			tree = append(tree, jsontree.Member{Key: m.key, Value: m.value})
-		}
-	}
-	if u.PID != 0 {
-		tree = append(tree, jsontree.Member{Key: "pid", Value: jsontree.Int(u.PID)})
-	}
-	return appendRatio(appendKnown(tree, "memory_bytes", u.Memory), "utilization", u.Utilization)
-}
-
-func appendRatio(o jsontree.Object, key string, v float64) jsontree.Object {
-	if v < 0 {
-		return o
-	}
-	return append(o, jsontree.Member{Key: key, Value: jsontree.Float(v)})
 }
 
 // stepLines has the ranks' last steps, and what they mean.
@@ -171,7 +117,7 @@ func stepLines(f *failure.Failure) jsontree.Array {
 		s := &f.Steps[i]
 		line := "rank " + s.Rank + ": step " + strconv.FormatInt(s.Step, 10)
 		if s.Epoch >= 0 {
-			line += " of epoch " + strconv.FormatInt(s.Epoch, 10)
+			line += " of epoch " + strconv.FormatInt(int64(s.Epoch), 10)
 		}
 		if s.Span != "" {
 			line += ", " + s.Span
@@ -180,17 +126,6 @@ func stepLines(f *failure.Failure) jsontree.Array {
 			line += " on " + s.Host
 		}
 		out = append(out, line+", ended at "+timeText(s.At))
-	}
-	return out
-}
-
-func stepTrees(steps []progress.Step) jsontree.Array {
-	out := jsontree.Array{}
-	for i := range steps[:min(len(steps), maxStepsKept)] {
-		s := &steps[i]
-		tree := jsontree.Of("rank", s.Rank, "step", jsontree.Int(s.Step))
-		tree = appendKnown(tree, "epoch", s.Epoch)
-		out = append(out, append(tree, jsontree.Of("span", s.Span, "host", s.Host, "ended", timeText(s.At))...))
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -28,24 +29,20 @@ func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
 		"trigger", f.Trigger,
 		"training", redactor.Tree("trace.training", collect(f, isTraining)),
 		"resource", redactor.Tree("trace.resource", f.Resource),
-		"span", redactor.Tree("trace.span", spanTree(f.Span)),
-		"ancestors", spanTrees("trace.ancestors", f.Ancestors, redactor),
+		"span", redactor.Tree("trace.span", jsontree.From(f.Span)),
+		"ancestors", trees("trace.ancestors", f.Ancestors, redactor),
 		"siblings", jsontree.Array{},
 		"others", jsontree.Array{},
 		"omitted_spans", jsontree.Int(int64(f.OmittedSpans+len(f.Siblings)+len(f.Others))),
-		"payload_from", redactor.Tree("trace.payload_from", originTree(f.PayloadFrom)),
+		"payload_from", redactor.Tree("trace.payload_from", jsontree.From(f.PayloadFrom)),
 		"rank", redactor.Text("trace.rank", f.Rank),
-		"ranks", rankTrees(f.Ranks, redactor),
+		"ranks", trees("trace.ranks", f.Ranks, redactor),
 	)
-	if len(f.GPUs) > 0 {
-		tree = append(tree, jsontree.Member{Key: "gpus", Value: redactor.Tree("trace.gpus", gpuTrees(f.GPUs))})
-	}
-	if len(f.Steps) > 0 {
-		tree = append(tree, jsontree.Member{Key: "steps", Value: redactor.Tree("trace.steps", stepTrees(f.Steps))})
-	}
-	if f.WithoutContent {
-		tree = append(tree, jsontree.Member{Key: "content", Value: "withheld"})
-	}
+	tree = append(tree, jsontree.OfKnown(
+		"gpus", redactor.Tree("trace.gpus", jsontree.From(f.GPUs)),
+		"steps", redactor.Tree("trace.steps", jsontree.From(f.Steps[:min(len(f.Steps), maxStepsKept)])),
+		"content", withheld(f),
+	)...)
 	text := jsontree.EncodeIndent(tree)
 	if len(text) <= maxTraceBytes {
 		return fillUp(tree, text, f, redactor)
@@ -86,7 +83,7 @@ func fillUp(tree jsontree.Object, text []byte, f *failure.Failure, redactor *red
 		first := len(part.spans)
 		var kept jsontree.Array
 		for first > 0 {
-			one := redactor.Tree("trace."+part.key, spanTree(part.spans[first-1]))
+			one := redactor.Tree("trace."+part.key, jsontree.From(part.spans[first-1]))
 			// The indentation of the list comes to a few bytes a line.
 			if room -= indented(one); room < 0 {
 				break
@@ -108,73 +105,14 @@ func fillUp(tree jsontree.Object, text []byte, f *failure.Failure, redactor *red
 // indented estimates from above how long a span is in a list of the file.
 func indented(tree any) int {
 	text := jsontree.EncodeIndent(tree)
-	lines := 1
-	for _, b := range text {
-		if b == '\n' {
-			lines++
-		}
-	}
-	return len(text) + 4*lines
+	return len(text) + 4*(1+bytes.Count(text, []byte("\n")))
 }
 
-func spanTrees(where string, spans []failure.Span, redactor *redact.Redactor) jsontree.Array {
+// trees has the tree of each of a list.
+func trees[T any](where string, list []T, redactor *redact.Redactor) jsontree.Array {
 	out := jsontree.Array{}
-	for _, s := range spans {
-		out = append(out, redactor.Tree(where, spanTree(s)))
+	for _, one := range list {
+		out = append(out, redactor.Tree(where, jsontree.From(one)))
 	}
 	return out
-}
-
-func rankTrees(ranks []failure.Rank, redactor *redact.Redactor) jsontree.Array {
-	out := jsontree.Array{}
-	for _, r := range ranks {
-		out = append(out, redactor.Tree("trace.ranks", jsontree.Of(
-			"rank", r.Rank,
-			"host", r.Host,
-			"time", timeText(r.Time),
-			"type", r.Type,
-			"message", r.Message,
-			"fingerprint", r.Fingerprint,
-			"service", r.Service,
-			"span", r.Name,
-			"trace_id", r.TraceID,
-			"span_id", r.SpanID,
-		)))
-	}
-	return out
-}
-
-func originTree(o *failure.Origin) any {
-	if o == nil {
-		return nil
-	}
-	return jsontree.Of("service", o.Service, "span", o.Name, "trace_id", o.TraceID, "span_id", o.SpanID)
-}
-
-func spanTree(s failure.Span) jsontree.Object {
-	events := jsontree.Array{}
-	for _, e := range s.Events {
-		events = append(events, jsontree.Of(
-			"name", e.Name, "time", timeText(e.Time), "attributes", e.Attributes,
-		))
-	}
-	links := jsontree.Array{}
-	for _, l := range s.Links {
-		links = append(links, jsontree.Of("trace_id", l.TraceID, "span_id", l.SpanID))
-	}
-	return jsontree.Of(
-		"name", s.Name,
-		"kind", s.Kind,
-		"trace_id", s.TraceID,
-		"span_id", s.SpanID,
-		"parent_span_id", s.ParentID,
-		"scope", s.Scope,
-		"start", timeText(s.Start),
-		"end", timeText(s.End),
-		"status", jsontree.Of("code", s.Status, "message", s.StatusMessage),
-		"attributes", s.Attributes,
-		"events", events,
-		"links", links,
-		"omitted", jsontree.Int(int64(s.Omitted)),
-	)
 }

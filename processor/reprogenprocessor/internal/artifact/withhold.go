@@ -17,14 +17,14 @@ import (
 func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 	out := *f
 	out.WithoutContent = true
-	out.Service = redact.Word(f.Service)
+	words(&out.Service, &out.Rank)
 	if f.Call != nil {
 		call := *f.Call
-		withhold := redact.Tree
-		if k.WithoutContent != nil {
-			withhold = k.WithoutContent
+		keep := k.WithoutContent
+		if keep == nil {
+			keep = redact.Members(nil, redact.Settings)
 		}
-		call.Tree, out.Withheld = withhold(f.Call.Tree)
+		call.Tree, out.Withheld = redact.Tree(f.Call.Tree, keep)
 		call.Module, call.Function = content.TypeName(f.Call.Module), content.TypeName(f.Call.Function)
 		if call.Remote != nil {
 			call.Remote = &payload.Remote{URI: redact.Mark, Size: call.Remote.Size}
@@ -51,16 +51,15 @@ func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 	out.Others = spansWithoutContent(f.Others)
 	if f.PayloadFrom != nil {
 		from := *f.PayloadFrom
-		from.Service, from.Name = redact.Word(from.Service), redact.SpanName(from.Name)
+		from.Name = redact.SpanName(from.Name)
+		words(&from.Service)
 		out.PayloadFrom = &from
 	}
-	out.Rank = redact.Word(f.Rank)
 	out.Ranks = slices.Clone(f.Ranks)
 	for i := range out.Ranks {
 		r := &out.Ranks[i]
-		r.Rank, r.Host = redact.Word(r.Rank), redact.Word(r.Host)
-		r.Service, r.Name = redact.Word(r.Service), redact.SpanName(r.Name)
-		r.Type, r.Message = content.ErrorType(r.Type), content.Template(r.Message)
+		words(&r.Rank, &r.Host, &r.Service)
+		r.Name, r.Type, r.Message = redact.SpanName(r.Name), content.ErrorType(r.Type), content.Template(r.Message)
 	}
 	out.GPUs = slices.Clone(f.GPUs)
 	for i := range out.GPUs {
@@ -69,25 +68,28 @@ func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 	out.Steps = slices.Clone(f.Steps)
 	for i := range out.Steps {
 		s := &out.Steps[i]
-		s.Rank, s.Host, s.Span = redact.Word(s.Rank), redact.Word(s.Host), redact.SpanName(s.Span)
+		words(&s.Rank, &s.Host)
+		s.Span = redact.SpanName(s.Span)
 	}
 	return &out
 }
 
-func gpuWithoutContent(g *gpustate.GPU) {
-	for _, t := range [...]*string{&g.Host, &g.ID, &g.Status, &g.Own} {
-		*t = redact.Word(*t)
+// words keeps of texts those that are words.
+func words(texts ...*string) {
+	for _, text := range texts {
+		*text = redact.Word(*text)
 	}
+}
+
+func gpuWithoutContent(g *gpustate.GPU) {
+	words(&g.Host, &g.ID, &g.Status, &g.Own)
 	g.Throttled = slices.Clone(g.Throttled)
-	for i, reason := range g.Throttled {
-		g.Throttled[i] = redact.Word(reason)
+	for i := range g.Throttled {
+		words(&g.Throttled[i])
 	}
 	g.Uses = slices.Clone(g.Uses)
 	for i := range g.Uses {
-		w := &g.Uses[i].Workload
-		for _, t := range [...]*string{&w.Run, &w.Join, &w.Rank, &w.Service, &w.Job, &w.Namespace, &w.Pod, &w.User} {
-			*t = redact.Word(*t)
-		}
+		words(g.Uses[i].Texts()...)
 	}
 	g.XIDs = slices.Clone(g.XIDs)
 	for i := range g.XIDs {
@@ -106,7 +108,7 @@ func spansWithoutContent(in []failure.Span) []failure.Span {
 func spanWithoutContent(s failure.Span) failure.Span {
 	s.Name = redact.SpanName(s.Name)
 	s.Scope = redact.Word(s.Scope)
-	s.StatusMessage = content.Template(s.StatusMessage)
+	s.Status.Message = content.Template(s.Status.Message)
 	s.Attributes = redact.Attributes(s.Attributes)
 	s.Events = slices.Clone(s.Events)
 	for i := range s.Events {

@@ -92,15 +92,6 @@ const (
 	signStep
 )
 
-// correlationLengths has a bit for the length of each key of a correlation, which
-// saves nearly all attributes a call.
-var correlationLengths = func() (lengths uint64) {
-	for _, key := range vocabulary.Calls().Correlation {
-		lengths |= 1 << (len(key) % 64)
-	}
-	return lengths
-}()
-
 // Failed reports whether a span failed.
 func Failed(span ptrace.Span) bool { return signsOf(span)&signFailed != 0 }
 
@@ -123,7 +114,7 @@ func signsOf(span ptrace.Span) signs {
 				return found | signFailed
 			}
 		default:
-			if !end.ReadAttribute(k, v) && correlationLengths>>(len(k)%64)&1 != 0 && vocabulary.IsCorrelation(k) {
+			if !end.ReadAttribute(k, v) && vocabulary.IsCorrelation(k) {
 				found |= signCorrelated
 			}
 		}

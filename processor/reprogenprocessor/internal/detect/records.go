@@ -92,12 +92,8 @@ func spanOf(record plog.LogRecord, scope string) ptrace.Span {
 // HexID reads an id in hexadecimal, as Python's logging bridge writes it. It
 // returns the empty id for any other text.
 func HexID[T ~[16]byte | ~[8]byte](text string) (id T) {
-	b, err := hex.DecodeString(text)
-	if err != nil || len(b) != len(id) {
-		return id
-	}
-	for i := range len(id) {
-		id[i] = b[i]
+	if b, err := hex.DecodeString(text); err == nil && len(b) == len(id) {
+		id = T(b)
 	}
 	return id
 }

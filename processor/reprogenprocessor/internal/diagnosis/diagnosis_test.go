@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
 const (
-	kib = int64(1) << 10
+	kib = jsontree.Known(1) << 10
 	mib = kib << 10
 	gib = mib << 10
 )
@@ -88,8 +90,8 @@ func FuzzDiagnosis(f *testing.F) {
 	f.Add("WorkNCCL(SeqNum=1042, OpType=ALLREDUCE, NumelIn=4096")
 	f.Fuzz(func(t *testing.T, message string) {
 		m, _ := OutOfMemory(message)
-		for _, n := range []int64{m.Requested, m.Total, m.Free, m.Process, m.Allocated, m.Unused} {
-			assert.GreaterOrEqual(t, n, int64(-1))
+		for _, n := range []jsontree.Known{m.Requested, m.Total, m.Free, m.Process, m.Allocated, m.Unused} {
+			assert.GreaterOrEqual(t, n, jsontree.Known(-1))
 		}
 		_ = m.Reading()
 		HungCollective(message)

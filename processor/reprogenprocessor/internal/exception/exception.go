@@ -3,6 +3,7 @@
 package exception
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -48,7 +49,7 @@ func Unwrap(e Exception) Exception {
 // splitMessage takes a class from the beginning of the message: one that is
 // the type, or, where no type is known, what looks like a class.
 func splitMessage(e Exception) Exception {
-	class, rest, ok := strings.Cut(e.Message, ":")
+	named, rest, ok := strings.Cut(e.Message, ":")
 	if !ok {
 		if e.Type == "" && isClass(e.Message) {
 			e.Type, e.Message = e.Message, ""
@@ -58,70 +59,78 @@ func splitMessage(e Exception) Exception {
 	if rest != "" && rest[0] != ' ' {
 		return e
 	}
-	if e.Type == "" && isClass(class) {
-		e.Type = class
-	} else if e.Type == "" || mlattr.ClassName(class) != mlattr.ClassName(e.Type) {
+	if e.Type == "" && isClass(named) {
+		e.Type = named
+	} else if e.Type == "" || mlattr.ClassName(named) != mlattr.ClassName(e.Type) {
 		return e
 	}
 	e.Message = strings.TrimPrefix(rest, " ")
 	return e
 }
 
-// endings are those of exceptions' names; anything else before a colon may be
-// a word of a sentence.
-var endings = [...]string{"Error", "Exception", "Interrupt", "Exit", "Iteration", "Warning", "Timeout", "Fault", "Failure"}
+var (
+	dottedForm = regexp.MustCompile(`^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*$`)
+	// classForm has the endings of exceptions' names; anything else before a colon may be a
+	// word of a sentence. Ray puts the class of what it wraps behind its own.
+	classForm = regexp.MustCompile(`^(?:[A-Za-z_]\w*\.)*(?:[A-Za-z_]\w*)?` +
+		`(?:Error|Exception|Interrupt|Exit|Iteration|Warning|Timeout|Fault|Failure)(?:\((.+)\))?$`)
+	colour = regexp.MustCompile(`\x1b\[[\x20-\x3f]*(?s:.)?`)
+)
+
+// maxName is the length of the longest name of a class.
+const maxName = 256
 
 // isClass reports whether s is the name of an exception's class, with or
 // without its module and what Ray puts behind it.
 func isClass(s string) bool {
-	s, inner, wraps := strings.Cut(s, "(")
-	if wraps && (!strings.HasSuffix(inner, ")") || !isClass(strings.TrimSuffix(inner, ")"))) {
+	if len(s) > maxName {
 		return false
 	}
-	if !isDotted(s) {
-		return false
-	}
-	for _, ending := range endings {
-		if strings.HasSuffix(s, ending) {
-			return true
-		}
-	}
-	return false
+	found := classForm.FindStringSubmatch(s)
+	return found != nil && (found[1] == "" || isClass(found[1]))
 }
 
-func isDotted(s string) bool {
-	if s == "" || len(s) > 256 {
-		return false
-	}
-	for part := range strings.SplitSeq(s, ".") {
-		if part == "" || part[0] >= '0' && part[0] <= '9' {
-			return false
-		}
-		for _, c := range []byte(part) {
-			if c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-				return false
-			}
-		}
-	}
-	return true
-}
+func isDotted(s string) bool { return len(s) <= maxName && dottedForm.MatchString(s) }
 
 // stripColours takes ANSI escape sequences out (ESC [ … letter).
-func stripColours(s string) string {
-	if strings.IndexByte(s, 0x1B) < 0 {
-		return s
+func stripColours(s string) string { return colour.ReplaceAllString(s, "") }
+
+const header = "Traceback (most recent call last)"
+
+// unwrapRay removes one RayTaskError(X). Ray raises it where a task's result is
+// asked for; its message is the traceback of the process that the task ran
+// in. That begins with a line about the process and ends with X's own message.
+func unwrapRay(e Exception) (Exception, bool) {
+	class, wrapped := mlattr.UnwrapRay(e.Type)
+	if !wrapped {
+		return e, false
 	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != 0x1B || i+1 == len(s) || s[i+1] != '[' {
-			b.WriteByte(s[i])
-			continue
+	var (
+		at     int  // where the line begins
+		frames = -1 // where the frames of the innermost task begin
+		raised = -1 // where the line with X's message begins
+	)
+	for line := range strings.Lines(e.Message) {
+		text := strings.TrimRight(line, "\r\n")
+		named, _, _ := strings.Cut(text, ":")
+		switch {
+		case strings.Contains(text, "ray::") && strings.Contains(text, "(pid="):
+			frames, raised = at+len(line), -1
+		case isDotted(named) && mlattr.ClassName(named) == mlattr.ClassName(class):
+			raised = at
 		}
-		end := i + 2
-		for end < len(s) && s[end] >= 0x20 && s[end] < 0x40 {
-			end++
-		}
-		i = end
+		at += len(line)
 	}
-	return b.String()
+	inner := Exception{Type: class, Message: e.Message, Stack: e.Stack}
+	if raised >= 0 {
+		named, message, _ := strings.Cut(e.Message[raised:], ":")
+		if len(named) > len(class) {
+			inner.Type = strings.TrimSpace(named) // with its module
+		}
+		inner.Message = strings.TrimSpace(message)
+	}
+	if frames >= 0 && frames < len(e.Message) {
+		inner.Stack = header + ":\n" + e.Message[frames:]
+	}
+	return inner, true
 }

@@ -122,26 +122,28 @@ type Variant struct {
 // Origin names a span.
 type Origin struct {
 	// Service is the service.name of its resource.
-	Service string
+	Service string `json:"service"`
 	// Name is the span's name.
-	Name string
+	Name string `json:"span"`
 	// TraceID and SpanID are in hexadecimal.
-	TraceID, SpanID string
+	TraceID string `json:"trace_id"`
+	SpanID  string `json:"span_id"`
 }
 
 // Rank is what is kept of a failure of another rank.
 type Rank struct {
-	Origin
 	// Rank is the number of the process in its job.
-	Rank string
+	Rank string `json:"rank"`
 	// Host is where it ran, or "".
-	Host string
-	// Fingerprint is the group that it was counted in.
-	Fingerprint string
-	// Type and Message are the error's.
-	Type, Message string
+	Host string `json:"host"`
 	// Time is when it failed, by the sender's clock.
-	Time time.Time
+	Time time.Time `json:"time"`
+	// Type and Message are the error's.
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	// Fingerprint is the group that it was counted in.
+	Fingerprint string `json:"fingerprint"`
+	Origin
 }
 
 // Error is an exception as telemetry names it.
@@ -164,36 +166,44 @@ type Error struct {
 // Span is the copy of a span.
 type Span struct {
 	// Name is the span's name.
-	Name string
+	Name string `json:"name"`
 	// Kind is the span's kind, or "Log" for a log record.
-	Kind string
+	Kind string `json:"kind"`
 	// TraceID, SpanID and ParentID are in hexadecimal; a root's ParentID is "".
-	TraceID, SpanID, ParentID string
+	TraceID  string `json:"trace_id"`
+	SpanID   string `json:"span_id"`
+	ParentID string `json:"parent_span_id"`
 	// Scope is the name of the instrumentation scope.
-	Scope string
+	Scope string `json:"scope"`
 	// Start and End are by the sender's clock.
-	Start, End time.Time
-	// Status is the name of the status code, and StatusMessage its text.
-	Status, StatusMessage string
+	Start  time.Time `json:"start"`
+	End    time.Time `json:"end"`
+	Status Status    `json:"status"`
 	// Attributes are the span's, without the payload.
-	Attributes jsontree.Object
+	Attributes jsontree.Object `json:"attributes"`
 	// Events and Links are in the order in which they came.
-	Events []Event
-	Links  []Link
+	Events []Event `json:"events"`
+	Links  []Link  `json:"links"`
 	// Omitted counts the attributes, events and links that were left out,
 	// and the values that were cut.
-	Omitted int
+	Omitted int `json:"omitted"`
+}
+
+// Status is the name of a span's status code, and its text.
+type Status struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
 }
 
 // Event is the copy of a span event.
 type Event struct {
-	Name       string
-	Time       time.Time
-	Attributes jsontree.Object
+	Name       string          `json:"name"`
+	Time       time.Time       `json:"time"`
+	Attributes jsontree.Object `json:"attributes"`
 }
 
 // Link is the copy of a span link.
 type Link struct {
-	TraceID string
-	SpanID  string
+	TraceID string `json:"trace_id"`
+	SpanID  string `json:"span_id"`
 }

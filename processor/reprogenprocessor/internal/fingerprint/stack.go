@@ -1,13 +1,16 @@
 package fingerprint
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Frame is one call of a Python stack trace.
 type Frame struct {
 	// Module is the file's folder and name without extension.
-	Module string
+	Module string `json:"module"`
 	// Function is the name of the code object.
-	Function string
+	Function string `json:"function"`
 }
 
 // Cause is the exception that began a chain, with the application's frames.
@@ -20,6 +23,9 @@ type Cause struct {
 
 const maxFrames = 8
 
+// frameLine is the line of a frame: `File "x.py", line 3, in f`.
+var frameLine = regexp.MustCompile(`^File "(.*?)", line .*?, in (.*)$`)
+
 // RootCause reads a Python stack trace. In a chain ("During handling of the
 // above exception …") the first exception is the cause. Frames of the
 // standard library and of installed packages are left out.
@@ -29,7 +35,8 @@ func RootCause(stack string) Cause {
 	for line := range strings.Lines(stack) {
 		line = strings.TrimRight(line, "\r\n")
 		text := strings.TrimLeft(line, " |+-")
-		if file, function, ok := frameLine(text); ok {
+		if found := frameLine.FindStringSubmatch(text); found != nil {
+			file, function := found[1], strings.TrimSpace(found[2])
 			if isApplication(file) && !isComprehension(function) {
 				all = append(all, Frame{Module: moduleOf(file), Function: function})
 			}
@@ -52,20 +59,6 @@ func RootCause(stack string) Cause {
 		}
 	}
 	return c
-}
-
-// frameLine reads `File "x.py", line 3, in f`.
-func frameLine(text string) (file, function string, ok bool) {
-	rest, ok := strings.CutPrefix(text, `File "`)
-	if !ok {
-		return "", "", false
-	}
-	file, rest, ok = strings.Cut(rest, `", line `)
-	if !ok {
-		return "", "", false
-	}
-	_, function, ok = strings.Cut(rest, ", in ")
-	return file, strings.TrimSpace(function), ok
 }
 
 func isApplication(file string) bool {

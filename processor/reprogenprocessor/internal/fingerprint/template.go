@@ -1,113 +1,64 @@
 package fingerprint
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 const maxTemplate = 512
+
+var (
+	// word is a piece of a message, or a URL in it.
+	word   = regexp.MustCompile(`[\w.:+-]+://[^ \t\r\n"'<>)]*|[\w.:+-]+`)
+	digits = regexp.MustCompile(`[0-9]+`)
+)
+
+// words are the forms of a word with a digit that differs between two messages of one
+// defect. The first that fits counts.
+var words = [...]struct {
+	name string
+	form *regexp.Regexp
+}{
+	{"<uuid>", regexp.MustCompile(`^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)},
+	{"<ip>", regexp.MustCompile(`^[0-9]*(?:\.[0-9]*){3}(?::.*)?$`)},
+	{"<ip>", regexp.MustCompile(`^(?:[0-9a-fA-F]*:){7}[0-9a-fA-F]*$|^[0-9a-fA-F:]*::[0-9a-fA-F:]*$`)},
+	{"<date>", regexp.MustCompile(`^[0-9:.TZ+-]{4}-[0-9:.TZ+-]{2}-[0-9:.TZ+-]{2,}$`)},
+	{"<num>", regexp.MustCompile(`^[0-9+.-][0-9.eE+-]*$`)},
+	{"<size>", regexp.MustCompile(`^[0-9+.-][0-9.eE+-]*[KMGTiB]*B$`)},
+	{"<hex>", regexp.MustCompile(`^0x[0-9a-fA-F]+$|^[0-9a-fA-F]{8,}$`)},
+}
 
 // Template replaces what differs between two messages of one defect:
 // numbers, sizes, hex strings, UUIDs, IP addresses, URLs and dates. Lists of
 // numbers become one. At most the first 512 bytes are looked at.
 func Template(message string) string {
-	if len(message) > maxTemplate {
-		message = message[:maxTemplate]
+	message = cutText(message, maxTemplate)
+	if hasDigit(message) || strings.Contains(message, "://") {
+		message = word.ReplaceAllStringFunc(message, wordTemplate)
 	}
-	var b strings.Builder
-	for i := 0; i < len(message); {
-		if !isWordByte(message[i]) {
-			b.WriteByte(message[i])
-			i++
-			continue
-		}
-		end := i
-		for end < len(message) && isWordByte(message[end]) {
-			end++
-		}
-		word := message[i:end]
-		if scheme, ok := strings.CutSuffix(word, ":"); ok && scheme != "" && strings.HasPrefix(message[end:], "//") {
-			for end < len(message) && !strings.ContainsRune(" \t\r\n\"'<>)", rune(message[end])) {
-				end++
-			}
-			b.WriteString("<url>")
-			i = end
-			continue
-		}
-		trimmed := strings.TrimRight(word, ".:-+")
-		b.WriteString(wordTemplate(trimmed))
-		b.WriteString(word[len(trimmed):])
-		i = end
-	}
-	return collapse(b.String())
+	return collapse(message)
 }
 
-func isWordByte(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
-		c == '_' || c == '.' || c == ':' || c == '-' || c == '+'
-}
+// hasDigit spares most texts the look for what has numbers in it.
+func hasDigit(text string) bool { return strings.ContainsAny(text, "0123456789") }
 
 func wordTemplate(w string) string {
-	if !strings.ContainsAny(w, "0123456789") {
+	if strings.Contains(w, "://") {
+		return "<url>"
+	}
+	if !hasDigit(w) {
 		return w
 	}
-	switch {
-	case isUUID(w):
-		return "<uuid>"
-	case isIP(w), isIPv6(w):
-		return "<ip>"
-	case isDate(w):
-		return "<date>"
-	case isNumber(w):
-		return "<num>"
-	case isNumber(strings.TrimRight(w, "KMGTiB")) && strings.HasSuffix(w, "B"):
-		return "<size>"
-	case strings.HasPrefix(w, "0x") && isHex(w[2:]), len(w) >= 8 && isHex(w):
-		return "<hex>"
-	}
-	return digitRuns(w)
-}
-
-func isHex(w string) bool {
-	return w != "" && strings.Trim(w, "0123456789abcdefABCDEF") == ""
-}
-
-func isUUID(w string) bool {
-	if len(w) != 36 || w[8] != '-' || w[13] != '-' || w[18] != '-' || w[23] != '-' {
-		return false
-	}
-	return isHex(strings.ReplaceAll(w, "-", ""))
-}
-
-func isIP(w string) bool {
-	host, _, _ := strings.Cut(w, ":")
-	return strings.Count(host, ".") == 3 && strings.Trim(host, "0123456789.") == ""
-}
-
-func isIPv6(w string) bool {
-	return strings.Count(w, ":") >= 2 && (strings.Contains(w, "::") || strings.Count(w, ":") == 7) &&
-		isHex(strings.ReplaceAll(w, ":", ""))
-}
-
-func isDate(w string) bool {
-	return len(w) >= 10 && w[4] == '-' && w[7] == '-' && strings.Trim(w, "0123456789-:.TZ+") == ""
-}
-
-func isNumber(w string) bool {
-	return w != "" && strings.Trim(w, "0123456789.eE+-") == "" && strings.ContainsAny(w[:1], "0123456789+-.")
-}
-
-// digitRuns keeps the words around numbers: layer12.weight, cuda:0.
-func digitRuns(w string) string {
-	var b strings.Builder
-	inRun := false
-	for i := range len(w) {
-		digit := w[i] >= '0' && w[i] <= '9'
-		if !digit {
-			b.WriteByte(w[i])
-		} else if !inRun {
-			b.WriteString("<n>")
+	punctuated := w
+	w = strings.TrimRight(punctuated, ".:+-")
+	rest := punctuated[len(w):]
+	for _, known := range words {
+		if known.form.MatchString(w) {
+			return known.name + rest
 		}
-		inRun = digit
 	}
-	return b.String()
+	// The words around numbers stay: layer12.weight, cuda:0.
+	return digits.ReplaceAllString(w, "<n>") + rest
 }
 
 var sizes = strings.NewReplacer(

@@ -3,6 +3,7 @@ package fingerprint
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,7 +39,7 @@ func Variant(f Form) (id, text string) {
 	for _, t := range tensors {
 		parts = append(parts, tensorText(t))
 	}
-	if len(tensors) == 0 {
+	if len(tensors) == 0 && hasDigit(f.Message) {
 		parts = append(parts, shapesIn(f.Message)...)
 	}
 	if class := deviceClass(f.Device); class != "" {
@@ -105,31 +106,14 @@ func deviceClass(device string) string {
 
 func cutText(s string, limit int) string { return s[:min(len(s), limit)] }
 
-// shapesIn returns what looks like a shape: 32x15, [2, 3], (2, 3).
+// shape is what looks like one: [2, 3], (2, 3), 32x15.
+var shape = regexp.MustCompile(`[\[(][ ,]*([0-9][0-9 ]*,[0-9, ]*[0-9])|(?:^|[^\w.:+-])([0-9]+x[0-9x]*[0-9])`)
+
+// shapesIn returns what looks like a shape in a message.
 func shapesIn(message string) []string {
-	message = cutText(message, maxTemplate)
 	var shapes []string
-	for i := 0; i < len(message) && len(shapes) < maxTensors; i++ {
-		allowed := ""
-		switch c := message[i]; {
-		case c == '[' || c == '(':
-			allowed = "0123456789, "
-		case c >= '0' && c <= '9' && (i == 0 || !isWordByte(message[i-1])):
-			allowed = "0123456789x"
-			i-- // the digit belongs to the shape
-		default:
-			continue
-		}
-		end := i + 1
-		for end < len(message) && strings.IndexByte(allowed, message[end]) >= 0 {
-			end++
-		}
-		if shape := strings.Trim(message[i+1:end], " ,x"); strings.ContainsAny(shape, "x,") {
-			shapes = append(shapes, shape)
-			i = end - 1
-		} else if strings.IndexByte(allowed, 'x') > 0 {
-			i = end - 1
-		}
+	for _, found := range shape.FindAllStringSubmatch(cutText(message, maxTemplate), maxTensors) {
+		shapes = append(shapes, found[1]+found[2])
 	}
 	return shapes
 }

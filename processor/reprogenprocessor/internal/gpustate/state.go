@@ -1,15 +1,21 @@
 // Package gpustate remembers the last readings of GPUs, so that a failure can be
-// shown with the GPU that it happened on. It knows nothing of pdata.
+// shown with the GPU that it happened on.
 package gpustate
 
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
 
 // The bounds of a State. The least recently read GPU makes room.
@@ -29,46 +35,42 @@ const (
 // Unknown is a quantity that was not read.
 const Unknown = -1
 
-// Quantity is what a Point measures.
-type Quantity int
-
-// The quantities.
-const (
-	MemoryUsed Quantity = iota
-	MemoryLimit
-	Utilization
-	Throttled // Point.Name is the reason, and Value 1 where it holds
-	Status    // Point.Name is the state, and Value 1 where it holds
-	WorkloadMemory
-	WorkloadUtilization
-)
-
 // Point is one value of one GPU. Its texts may share memory with a batch.
 type Point struct {
-	Host, ID string
-	Index    int64
-	// At is when it was read, by its sender's clock, in nanoseconds.
-	At       int64
-	Quantity Quantity
-	Name     string
-	Value    float64
+	gpupoint.Point
+	// Workload is what the value is of, where it is one of a workload.
 	Workload Workload
-	// Replayed marks recorded data.
-	Replayed bool
+}
+
+// Reads reports whether a State keeps a quantity: those that may show the cause of a
+// failure.
+func Reads(q gpupoint.Quantity) bool {
+	switch q {
+	case gpupoint.MemoryUsed, gpupoint.MemoryLimit, gpupoint.Utilization, gpupoint.Status, gpupoint.Throttle,
+		gpupoint.WorkloadMemory, gpupoint.WorkloadUtilization, gpupoint.ProcessMemory:
+		return true
+	}
+	return false
 }
 
 // Workload is what uses a GPU.
 type Workload struct {
 	// Run is the run that the workload belongs to, or "". Join names the rule by
 	// which ml_enrich joined the two; it is "" where the workload names its run.
-	Run, Join            string
-	Rank, Service, Job   string
-	Namespace, Pod, User string
+	Run       string `json:"run,omitempty"`
+	Join      string `json:"-"`
+	Rank      string `json:"rank,omitempty"`
+	Service   string `json:"service,omitempty"`
+	Job       string `json:"job,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Pod       string `json:"pod,omitempty"`
+	User      string `json:"user,omitempty"`
 	// PID is 0 for all processes of the workload together.
-	PID int64
+	PID int64 `json:"pid,omitempty"`
 }
 
-func (w *Workload) texts() []*string {
+// Texts returns the workload's texts.
+func (w *Workload) Texts() []*string {
 	return []*string{&w.Run, &w.Join, &w.Rank, &w.Service, &w.Job, &w.Namespace, &w.Pod, &w.User}
 }
 
@@ -76,41 +78,45 @@ func (w *Workload) texts() []*string {
 type Use struct {
 	Workload
 	// Memory is in bytes, and Utilization 0 to 1; Unknown where not read.
-	Memory      int64
-	Utilization float64
+	Memory      jsontree.Known `json:"memory_bytes,omitzero"`
+	Utilization Ratio          `json:"utilization,omitzero"`
 }
+
+// Ratio is 0 to 1, or Unknown.
+type Ratio float64
+
+// IsZero reports that the ratio is not known: then omitzero leaves out a field.
+func (r Ratio) IsZero() bool { return r < 0 }
 
 // Reading is a GPU at one moment.
 type Reading struct {
-	At time.Time
-	// Used and Limit are bytes of memory, Utilization is 0 to 1; Unknown where
-	// not read.
-	Used, Limit int64
-	Utilization float64
-	// Throttled names what held the clocks down.
-	Throttled []string
+	At time.Time `json:"read_at,omitzero"`
+	// Used and Limit are bytes of memory.
+	Used        jsontree.Known `json:"memory_used_bytes,omitzero"`
+	Limit       jsontree.Known `json:"memory_limit_bytes,omitzero"`
+	Utilization Ratio          `json:"utilization,omitzero"`
 	// Status is the state that the GPU was in, or "".
-	Status string
+	Status string `json:"status"`
+	// Throttled names what held the clocks down.
+	Throttled []string `json:"throttled"`
 	// Uses are the workloads, those with the most memory; Omitted counts the
 	// others.
-	Uses    []Use
-	Omitted int
-
-	nanos int64
+	Uses    []Use `json:"workloads"`
+	Omitted int   `json:"omitted_workloads"`
 }
 
 // XID is an error that the driver reported.
 type XID struct {
-	At   time.Time
-	Code int64
+	At   time.Time `json:"time"`
+	Code int64     `json:"code"`
 	// Text is its short meaning.
-	Text string
+	Text string `json:"text"`
 }
 
 // gpu is what is kept of one GPU. The State's lock guards it.
 type gpu struct {
 	host, id string
-	index    int64
+	index    jsontree.Known
 	replayed bool
 	readings []Reading // the newest last
 	xids     []XID     // the newest last
@@ -127,28 +133,27 @@ type State struct {
 }
 
 // New returns an empty State.
-func New() (*State, error) {
+func New() *State {
 	s := &State{}
-	var err error
-	s.gpus, err = simplelru.NewLRU(maxGPUs, func(_ key, g *gpu) { s.bytes -= g.bytes })
-	return s, err
+	s.gpus = lru.New(maxGPUs, func(_ key, g *gpu) { s.bytes -= g.bytes })
+	return s
 }
 
 // Apply takes points in. Points of one moment belong together; those of an
 // earlier one than the GPU's last are too late, so those from a future that now
 // is far from are left out: they would hide all that follow.
 func (s *State) Apply(points []Point, now time.Time) {
-	latest := now.Add(maxAge).UnixNano()
+	latest := pcommon.NewTimestampFromTime(now.Add(maxAge))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range points {
 		p := &points[i]
-		if p.ID == "" || len(p.ID) > maxText || len(p.Host) > maxText || p.Value != p.Value || p.At <= 0 || p.At > latest {
+		if p.ID == "" || len(p.ID) > maxText || len(p.Host) > maxText || p.Value != p.Value || p.At == 0 || p.At > latest {
 			continue
 		}
 		g := s.gpu(p.Host, p.ID)
 		before := g.bytes
-		g.index, g.replayed = p.Index, p.Replayed
+		g.index, g.replayed = indexOf(p.Index), p.Replayed()
 		g.apply(p)
 		s.bytes += g.bytes - before
 		s.makeRoom()
@@ -175,41 +180,42 @@ func (s *State) makeRoom() {
 func (g *gpu) apply(p *Point) {
 	n := len(g.readings)
 	switch {
-	case n == 0 || p.At > g.readings[n-1].nanos:
+	case n == 0 || p.At.AsTime().After(g.readings[n-1].At):
 		if n == maxReadings {
 			g.readings = slices.Delete(g.readings, 0, 1)
 		}
 		g.readings = append(g.readings, Reading{
-			At: time.Unix(0, p.At).UTC(), nanos: p.At, Used: Unknown, Limit: Unknown, Utilization: Unknown,
+			At: p.At.AsTime(), Used: Unknown, Limit: Unknown, Utilization: Unknown,
+			Throttled: []string{}, Uses: []Use{},
 		})
 		defer g.weigh()
-	case p.At < g.readings[n-1].nanos:
+	case p.At.AsTime().Before(g.readings[n-1].At):
 		return
 	}
 	r := &g.readings[len(g.readings)-1]
 	held := len(r.Uses) + len(r.Throttled)
 	switch p.Quantity {
-	case MemoryUsed:
+	case gpupoint.MemoryUsed:
 		r.Used = bytesOf(p.Value)
-	case MemoryLimit:
+	case gpupoint.MemoryLimit:
 		r.Limit = bytesOf(p.Value)
-	case Utilization:
-		r.Utilization = p.Value
-	case Throttled:
+	case gpupoint.Utilization:
+		r.Utilization = Ratio(p.Value)
+	case gpupoint.Throttle:
 		if p.Value == 1 && len(r.Throttled) < maxReasons && !slices.Contains(r.Throttled, p.Name) {
 			r.Throttled = append(r.Throttled, cut(p.Name))
 		}
-	case Status:
+	case gpupoint.Status:
 		if p.Value == 1 {
 			r.Status = cut(p.Name)
 		}
-	case WorkloadMemory:
+	case gpupoint.WorkloadMemory, gpupoint.ProcessMemory:
 		if u := r.use(&p.Workload); u != nil {
 			u.Memory = bytesOf(p.Value)
 		}
-	case WorkloadUtilization:
+	case gpupoint.WorkloadUtilization:
 		if u := r.use(&p.Workload); u != nil {
-			u.Utilization = p.Value
+			u.Utilization = Ratio(p.Value)
 		}
 	}
 	if len(r.Uses)+len(r.Throttled) != held {
@@ -229,7 +235,7 @@ func (r *Reading) use(w *Workload) *Use {
 		return nil
 	}
 	own := *w
-	for _, t := range own.texts() {
+	for _, t := range own.Texts() {
 		*t = cut(*t)
 	}
 	r.Uses = append(r.Uses, Use{Workload: own, Memory: Unknown, Utilization: Unknown})
@@ -245,7 +251,7 @@ func (g *gpu) weigh() {
 		g.bytes += each + int64(len(r.Throttled))*maxText
 		for j := range r.Uses {
 			g.bytes += use
-			for _, t := range r.Uses[j].texts() {
+			for _, t := range r.Uses[j].Texts() {
 				g.bytes += int64(len(*t))
 			}
 		}
@@ -276,12 +282,21 @@ func (s *State) AddXID(host, id string, x XID) {
 // cut copies a text, and bounds it.
 func cut(s string) string { return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxText)]), "") }
 
+// indexOf returns the driver's index of a GPU, or Unknown.
+func indexOf(text string) jsontree.Known {
+	index, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return Unknown
+	}
+	return jsontree.Known(index)
+}
+
 // bytesOf returns a number of bytes, or Unknown for what is none.
-func bytesOf(v float64) int64 {
+func bytesOf(v float64) jsontree.Known {
 	if v < 0 || v >= 1<<62 {
 		return Unknown
 	}
-	return int64(v)
+	return jsontree.Known(v)
 }
 
 // Query selects the GPUs that concern a failure.
@@ -297,15 +312,16 @@ type Query struct {
 
 // GPU is the answer to a Query.
 type GPU struct {
-	Host, ID string
-	Index    int64
-	Replayed bool
+	Host  string         `json:"host"`
+	ID    string         `json:"id"`
+	Index jsontree.Known `json:"index,omitzero"`
 	// Own is the rule by which the GPU is known to be the failed process's: the
 	// workload's Join, or "run" where the workload names its run. It is "" where
 	// neither is known.
-	Own string
+	Own      string `json:"own_by"`
+	Replayed bool   `json:"replayed"`
 	Reading
-	XIDs []XID
+	XIDs []XID `json:"xids"`
 }
 
 // XIDs returns the errors of a GPU around a moment.
@@ -342,7 +358,7 @@ func (s *State) At(q Query) []GPU {
 		} else if len(found.XIDs) == 0 {
 			continue
 		} else {
-			found.Used, found.Limit, found.Utilization = Unknown, Unknown, Unknown
+			found.Reading = Reading{Used: Unknown, Limit: Unknown, Utilization: Unknown, Throttled: []string{}, Uses: []Use{}}
 		}
 		out = append(out, found)
 	}
@@ -401,6 +417,7 @@ func (g *gpu) before(at time.Time) *Reading {
 }
 
 func (g *gpu) xidsAround(at time.Time) (out []XID) {
+	out = []XID{}
 	for _, x := range g.xids {
 		if d := at.Sub(x.At); d <= maxAge && d >= -maxAge {
 			out = append(out, x)

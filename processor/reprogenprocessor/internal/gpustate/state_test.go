@@ -9,24 +9,31 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
 var start = time.Unix(1_700_000_000, 0).UTC()
 
+func of(host, id string, at pcommon.Timestamp, quantity gpupoint.Quantity, value float64) Point {
+	return Point{Point: gpupoint.Point{Device: gpupoint.Device{Host: host, ID: id}, At: at, Quantity: quantity, Value: value}}
+}
+
 func used(host, id string, at time.Duration, bytes float64) Point {
-	return Point{Host: host, ID: id, At: start.Add(at).UnixNano(), Quantity: MemoryUsed, Value: bytes}
+	return of(host, id, pcommon.NewTimestampFromTime(start.Add(at)), gpupoint.MemoryUsed, bytes)
 }
 
 // TestTheReadingBefore: of the last readings, the one before the failure says
 // who had the memory then.
 func TestTheReadingBefore(t *testing.T) {
-	s, err := New()
-	require.NoError(t, err)
+	s := New()
 	for i := range 10 {
 		s.Apply([]Point{used("h", "g", time.Duration(i)*time.Second*10, float64(i))}, start)
 	}
 	s.Apply([]Point{used("h", "g", 30*time.Second, 99)}, start) // came late
-	for at, want := range map[time.Duration]int64{
+	for at, want := range map[time.Duration]jsontree.Known{
 		95 * time.Second: 9, 75 * time.Second: 7, 69500 * time.Millisecond: 7, 60 * time.Second: 6,
 		5 * time.Second: 4, // the first that is kept
 	} {
@@ -41,17 +48,19 @@ func TestTheReadingBefore(t *testing.T) {
 // TestBounds: a sender that invents GPUs, workloads, reasons and texts takes
 // no more than there is.
 func TestBounds(t *testing.T) {
-	s, err := New()
-	require.NoError(t, err)
+	s := New()
 	long := strings.Repeat("x", 1<<16)
 	for i := range 3 * maxGPUs {
 		id := fmt.Sprintf("GPU-%d", i)
 		var points []Point
 		for j := range 40 {
-			points = append(points,
-				Point{Host: "h", ID: id, At: int64(j + 1), Quantity: WorkloadMemory, Value: 1, Workload: Workload{Rank: strconv.Itoa(j), Service: long, Run: long, Job: long}},
-				Point{Host: "h", ID: id, At: int64(j/20 + 100), Quantity: WorkloadMemory, Value: 1, Workload: Workload{Rank: strconv.Itoa(j), Service: long, Run: long, Job: long}},
-				Point{Host: "h", ID: id, At: int64(j/20 + 100), Quantity: Throttled, Name: strconv.Itoa(j), Value: 1})
+			before := of("h", id, pcommon.Timestamp(j+1), gpupoint.WorkloadMemory, 1)
+			before.Workload = Workload{Rank: strconv.Itoa(j), Service: long, Run: long, Job: long}
+			after := before
+			after.At = pcommon.Timestamp(j/20 + 100)
+			throttled := of("h", id, after.At, gpupoint.Throttle, 1)
+			throttled.Name = strconv.Itoa(j)
+			points = append(points, before, after, throttled)
 		}
 		s.Apply(points, start)
 		s.AddXID("h", id, XID{At: start, Code: int64(i), Text: long})
@@ -77,10 +86,9 @@ func TestBounds(t *testing.T) {
 // TestAClockThatIsWrong: a reading from the future does not hide those that
 // follow, nor does one without a time.
 func TestAClockThatIsWrong(t *testing.T) {
-	s, err := New()
-	require.NoError(t, err)
+	s := New()
 	s.Apply([]Point{used("h", "g", 300*24*time.Hour, 1)}, start)
-	s.Apply([]Point{used("h", "g", 0, 2), {Host: "h", ID: "g", At: 0, Value: 3}, {Host: "h", ID: "g", At: -1 << 63, Value: 4}}, start)
+	s.Apply([]Point{used("h", "g", 0, 2), of("h", "g", 0, gpupoint.MemoryUsed, 3), of("h", "g", 1<<63, gpupoint.MemoryUsed, 4)}, start)
 	got := s.At(Query{Host: "h", At: start, Limit: 4})
 	require.Len(t, got, 1)
 	assert.EqualValues(t, 2, got[0].Used)
@@ -103,10 +111,9 @@ func TestWhoseGPU(t *testing.T) {
 		"not joined":            {Workload{Rank: "1", PID: 7, Service: "s"}, Query{Run: "r", Rank: "1"}, ""},
 		"no run":                {Workload{Rank: "1"}, Query{Rank: "1"}, ""},
 	} {
-		s, err := New()
-		require.NoError(t, err)
+		s := New()
 		p := used("a", "g", 0, 1)
-		p.Quantity, p.Workload = WorkloadMemory, tc.uses
+		p.Quantity, p.Workload = gpupoint.WorkloadMemory, tc.uses
 		s.Apply([]Point{p}, start)
 		tc.query.Host, tc.query.At, tc.query.Limit = "a", start, 4
 		got := s.At(tc.query)

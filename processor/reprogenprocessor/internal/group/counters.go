@@ -15,6 +15,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
@@ -90,8 +91,6 @@ type Decision struct {
 	// Better reports whether the occurrence can be replayed and the one that
 	// came first could not.
 	Better bool
-	// Variant is the occurrence's.
-	Variant failure.Variant
 }
 
 // Counters counts failures by group and decides which of them get an artifact.
@@ -120,21 +119,18 @@ type entry struct {
 	pending []string
 	// merged reports whether the directory's counts are in these.
 	merged bool
-	// clean has the lists of the summary without secrets, as far as they have
-	// been redacted. What comes first in a list stays.
-	clean lists
+	// clean has the texts of the summary that have been redacted, without secrets. It is
+	// replaced as a whole.
+	clean map[string]string
 }
 
 // NewCounters returns Counters without groups.
-func NewCounters(cfg Config, history *share.History) (*Counters, error) {
-	c := &Counters{
+func NewCounters(cfg Config, history *share.History) *Counters {
+	return &Counters{
 		hash: maphash.MakeSeed(), redact: redact.Text, dirty: make(map[string]*entry),
 		budget: share.NewBudget(cfg.Burst, float64(cfg.PerMinute)), history: history, maxGroups: cfg.MaxGroups,
-		seen: lastused.NewMap[uint64, seenFailure](maxSeen),
+		seen: lastused.NewMap[uint64, seenFailure](maxSeen), groups: lru.New[string, *entry](cfg.MaxGroups, nil),
 	}
-	var err error
-	c.groups, err = simplelru.NewLRU[string, *entry](cfg.MaxGroups, nil)
-	return c, err
 }
 
 // Load takes the groups that the directory has at start.
@@ -179,7 +175,7 @@ func (c *Counters) Admit(o Occurrence, now time.Time) Decision {
 		variant.Count++
 	}
 	c.changed(g)
-	d := Decision{Verdict: Counted, Fingerprint: o.Fingerprint, HasFolder: g.hasFolder(), Incident: o.Incident, Variant: o.Variant}
+	d := Decision{Verdict: Counted, Fingerprint: o.Fingerprint, HasFolder: g.hasFolder(), Incident: o.Incident}
 	if o.CountOnly || variant == nil || variant.Exemplar != "" ||
 		len(g.Exemplars)+len(g.pending) >= store.MaxExemplars || slices.Contains(g.pending, o.Variant.ID) {
 		return d
@@ -200,9 +196,7 @@ func (c *Counters) count(o Occurrence, claim share.Claim, now time.Time) *entry 
 	g.sentBy(o.Origin, claim.Path)
 	g.Count++
 	g.LastSeen = now
-	g.AddService(o.Service)
-	g.AddVersion(o.Version)
-	g.AddRank(o.Rank)
+	g.SeenIn(o.Service, o.Version, o.Rank)
 	return g
 }
 
@@ -331,8 +325,7 @@ func (c *Counters) noteArtifact(f *failure.Failure, name string, old store.Group
 	g := c.settle(f.Fingerprint, f.Variant.ID)
 	if g == nil {
 		g = &entry{Group: store.Group{Fingerprint: f.Fingerprint, Count: 1, FirstSeen: f.SeenAt, LastSeen: f.SeenAt}}
-		g.AddService(f.Service)
-		g.AddRank(f.Rank)
+		g.SeenIn(f.Service, "", f.Rank)
 		g.sentBy(f.SentBy, c.history.Path(f.SentBy))
 		c.makeRoom()
 		c.groups.Add(f.Fingerprint, g)

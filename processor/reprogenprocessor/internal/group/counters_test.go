@@ -17,8 +17,7 @@ import (
 // TestSummariesKeepNobodyWaiting: redaction takes long, so it is done with
 // nothing locked that failures wait for, and once for each text.
 func TestSummariesKeepNobodyWaiting(t *testing.T) {
-	l, err := NewCounters(Config{PerMinute: 10, Burst: 20, MaxGroups: 100}, share.NewHistory())
-	require.NoError(t, err)
+	l := NewCounters(Config{PerMinute: 10, Burst: 20, MaxGroups: 100}, share.NewHistory())
 	looked := map[string]int{}
 	l.redact = func(s string) string {
 		looked[s]++
@@ -52,8 +51,7 @@ func TestSummariesKeepNobodyWaiting(t *testing.T) {
 // counts that are not on disk yet survive a group's leaving.
 func TestCountersForgetTheOldest(t *testing.T) {
 	const maxGroups = 1_000
-	l, err := NewCounters(Config{PerMinute: 1_000_000, Burst: 1_000_000, MaxGroups: maxGroups}, share.NewHistory())
-	require.NoError(t, err)
+	l := NewCounters(Config{PerMinute: 1_000_000, Burst: 1_000_000, MaxGroups: maxGroups}, share.NewHistory())
 	now := time.Unix(1_700_000_000, 0)
 	see := func(fingerprint string, trace int) Verdict {
 		return l.Admit(Occurrence{Fingerprint: fingerprint, Service: fingerprint,
@@ -83,8 +81,7 @@ func TestCountersForgetTheOldest(t *testing.T) {
 
 // TestGroupThatWasForgotten finds its earlier counts on disk.
 func TestGroupThatWasForgotten(t *testing.T) {
-	l, err := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10}, share.NewHistory())
-	require.NoError(t, err)
+	l := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10}, share.NewHistory())
 	now := time.Unix(1_700_000_000, 0)
 	_ = l.Admit(Occurrence{Fingerprint: "f", Service: "s"}, now)
 	old := store.Group{Count: 7, Suppressed: 2, FirstSeen: now.Add(-time.Hour), LastSeen: now.Add(-time.Minute),
@@ -104,8 +101,7 @@ func TestGroupThatWasForgotten(t *testing.T) {
 // TestSeenIsBounded: however many failures come, the keys by which they are
 // remembered are bounded.
 func TestSeenIsBounded(t *testing.T) {
-	l, err := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10}, share.NewHistory())
-	require.NoError(t, err)
+	l := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10}, share.NewHistory())
 	for i := range 2 * maxSeen {
 		l.Admit(Occurrence{Fingerprint: "f", Span: failure.SpanKey{Trace: pcommon.TraceID{1, byte(i), byte(i >> 8), byte(i >> 16)}}}, time.Unix(1, 0))
 	}

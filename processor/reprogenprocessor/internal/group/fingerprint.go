@@ -2,6 +2,7 @@ package group
 
 import (
 	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -66,25 +67,73 @@ func statusOf(attributes pcommon.Map, message string, ofRequest bool) int64 {
 	if !ofRequest {
 		return 0
 	}
-	if status := errorStatus(attr.Text(attributes, mlattr.ErrorType)); status != 0 {
-		return status
-	}
-	// "Error code: 429 - …", "429 Client Error: …", "Client error '429 Too Many
-	// Requests' …", "HTTP/1.1 503 …", "status_code: 500, …": the first number that
-	// is a status.
-	for _, word := range strings.FieldsFunc(attr.Cut(message, 256), func(r rune) bool { return strings.ContainsRune(" '\"(),:;=[]{}\t\n", r) }) {
-		if status := errorStatus(word); status != 0 {
+	for _, text := range [...]string{attr.Text(attributes, mlattr.ErrorType), attr.Cut(message, 256)} {
+		if found := errorStatus.FindStringSubmatch(text); found != nil {
+			status, _ := strconv.ParseInt(found[1], 10, 64) // it has three digits
 			return status
 		}
 	}
 	return 0
 }
 
-// errorStatus returns the status of an error that a word is, or 0.
-func errorStatus(word string) int64 {
-	status, err := strconv.ParseInt(word, 10, 64)
-	if err != nil || len(word) != 3 || status < 400 || status > 599 {
-		return 0
+// errorStatus is the first number in a text that is a status: "Error code: 429 - …", "429
+// Client Error: …", "Client error '429 Too Many Requests' …", "HTTP/1.1 503 …",
+// "status_code: 500, …".
+var errorStatus = regexp.MustCompile(`(?:^|[] '"(),:;=[{}\t\n])([45][0-9]{2})(?:$|[] '"(),:;=[{}\t\n])`)
+
+const (
+	attrDevice   = "repro.device"
+	attrPackages = "repro.packages"
+)
+
+// VariantOf returns the variant of a failure. Shapes in a message look like its
+// other numbers, so they count only with capture.
+func VariantOf(f *failure.Failure, span, resource pcommon.Map, capture bool) failure.Variant {
+	var form fingerprint.Form
+	if capture {
+		form.Message = f.Error.Message
 	}
-	return status
+	if f.Call != nil {
+		form.Call = f.Call.Tree
+	}
+	for _, m := range [...]pcommon.Map{span, resource} {
+		if form.Device == "" {
+			form.Device = attr.Text(m, attrDevice)
+		}
+		if v, ok := m.Get(attrPackages); ok && form.Framework == nil {
+			form.Framework = versionsIn(v)
+		}
+	}
+	var v failure.Variant
+	v.ID, v.Text = fingerprint.Variant(form)
+	if !capture {
+		v.Text = redact.Variant(v.Text)
+	}
+	return v
+}
+
+// versionsIn reads the frameworks of a map of packages, or of a text with
+// lines such as "torch==2.4.0" or members such as "torch": "2.4.0".
+func versionsIn(v pcommon.Value) (versions []string) {
+	found := make(map[string]string)
+	switch v.Type() {
+	case pcommon.ValueTypeMap:
+		for _, name := range mlattr.Frameworks() {
+			found[name] = attr.Text(v.Map(), name)
+		}
+	case pcommon.ValueTypeStr:
+		last := ""
+		for word := range strings.FieldsFuncSeq(v.Str(), func(r rune) bool { return strings.ContainsRune(" \"',:;={}\n\r\t", r) }) {
+			if found[last] == "" && word[0] >= '0' && word[0] <= '9' {
+				found[last] = word
+			}
+			last = word
+		}
+	}
+	for _, name := range mlattr.Frameworks() {
+		if version := found[name]; version != "" && len(version) <= 64 {
+			versions = append(versions, name+" "+strings.Clone(version))
+		}
+	}
+	return versions
 }

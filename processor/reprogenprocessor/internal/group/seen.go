@@ -51,7 +51,7 @@ func (c *Counters) repeated(o Occurrence, keys []uint64) (Decision, bool) {
 			g, known := c.groups.Peek(first.fingerprint)
 			return Decision{
 				Verdict: Repeated, Fingerprint: first.fingerprint, HasFolder: known && g.hasFolder(),
-				Incident: first.incident, Better: o.HasCall && !first.hasCall, Variant: o.Variant,
+				Incident: first.incident, Better: o.HasCall && !first.hasCall,
 			}, true
 		}
 	}

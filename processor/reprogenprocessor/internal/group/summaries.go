@@ -1,7 +1,6 @@
 package group
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -137,16 +136,12 @@ func (c *Counters) markCounts() {
 type draft struct {
 	store.Group
 	of    *entry
-	clean lists
+	clean map[string]string
 }
 
-// lists are the texts of a group that come from telemetry.
-type lists struct{ services, versions, ranks, variants []string }
-
 func draftOf(g *entry) draft {
-	d := draft{Group: g.Group, of: g, clean: g.clean}
-	d.Services, d.Versions, d.Ranks = slices.Clone(g.Services), slices.Clone(g.Versions), slices.Clone(g.Ranks)
-	d.Variants, d.Exemplars = slices.Clone(g.Variants), slices.Clone(g.Exemplars)
+	d := draft{Group: g.Group, of: g, clean: g.clean} // texts are only added to the lists
+	d.Variants, d.Exemplars = append([]store.Variant{}, g.Variants...), append([]string{}, g.Exemplars...)
 	return d
 }
 
@@ -156,33 +151,29 @@ func (c *Counters) summaries(drafts []draft) []store.Group {
 	out := make([]store.Group, len(drafts))
 	for i := range drafts {
 		d := &drafts[i]
-		texts := make([]string, len(d.Variants))
-		for j, v := range d.Variants {
-			texts[j] = v.Text
+		clean := make(map[string]string)
+		redacted := func(list []string) []string {
+			out := make([]string, len(list))
+			for i, text := range list {
+				known, ok := d.clean[text]
+				if !ok {
+					known = c.redact(text)
+				}
+				clean[text], out[i] = known, known
+			}
+			return out
 		}
-		d.clean = lists{
-			services: c.redacted(d.clean.services, d.Services), versions: c.redacted(d.clean.versions, d.Versions),
-			ranks: c.redacted(d.clean.ranks, d.Ranks), variants: c.redacted(d.clean.variants, texts),
-		}
-		d.Services, d.Versions, d.Ranks = d.clean.services, d.clean.versions, d.clean.ranks
+		d.Services, d.Versions, d.Ranks = redacted(d.Services), redacted(d.Versions), redacted(d.Ranks)
 		for j := range d.Variants {
-			d.Variants[j].Text = d.clean.variants[j]
+			d.Variants[j].Text = redacted([]string{d.Variants[j].Text})[0]
 		}
+		d.clean = clean
 		out[i] = d.Group
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range drafts {
 		drafts[i].of.clean = drafts[i].clean
-	}
-	return out
-}
-
-// redacted returns a list without secrets. known is its beginning, redacted.
-func (c *Counters) redacted(known, list []string) []string {
-	out := append(make([]string, 0, len(list)), known[:min(len(known), len(list))]...)
-	for _, s := range list[len(out):] {
-		out = append(out, c.redact(s))
 	}
 	return out
 }

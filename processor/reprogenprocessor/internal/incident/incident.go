@@ -75,7 +75,7 @@ type Incident struct {
 func New(id uint64, f *failure.Failure, c *detect.Candidate, kinds kind.Registry, now time.Time) *Incident {
 	attributes := c.Span.Attributes()
 	n := &Incident{
-		ID: id, Group: f.Fingerprint, Failure: f, fromLog: c.FromLog,
+		ID: id, Group: f.Fingerprint, Variant: f.Variant.ID, Failure: f, fromLog: c.FromLog,
 		trace: c.Span.TraceID(), span: c.Span.SpanID(), parent: c.Span.ParentSpanID(),
 		Correlation: CorrelationOf(attributes), At: c.FailedAt(now),
 		explains: kinds.Explains(c.Span), transport: kinds.IsTransport(attributes),
@@ -182,7 +182,7 @@ func (i *Incident) adopt(s *Span) {
 		return
 	}
 	f := *i.Failure
-	events := slices.Concat(s.copied.Events, f.Span.Events)
+	events := append(slices.Clip(s.copied.Events), f.Span.Events...)
 	f.Span = s.copied
 	f.Span.Events = events
 	i.Failure, i.parent, i.fromLog = &f, s.parent, false
@@ -199,6 +199,16 @@ func (i *Incident) list(r failure.Rank) bool {
 	slices.SortStableFunc(f.Ranks, func(a, b failure.Rank) int { return a.Time.Compare(b.Time) })
 	i.Failure = &f
 	return true
+}
+
+// listRanksOf notes another rank's failure, and those that it has noted.
+func (i *Incident) listRanksOf(other *Incident) {
+	for _, r := range other.Failure.Ranks {
+		if r.Rank != i.Rank {
+			i.list(r)
+		}
+	}
+	i.list(other.asRank())
 }
 
 // asRank is the incident as another rank's artifact lists it.

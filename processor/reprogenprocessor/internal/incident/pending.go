@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
 
 // Pending keeps values until the failure that they belong to comes, for a period
@@ -31,11 +32,10 @@ type pendingValue[V any] struct {
 }
 
 // NewPending returns an empty Pending.
-func NewPending[K comparable, V any](entries int, bytes int64, period time.Duration, path func(share.Origin) share.Path) (*Pending[K, V], error) {
+func NewPending[K comparable, V any](entries int, bytes int64, period time.Duration, path func(share.Origin) share.Path) *Pending[K, V] {
 	s := &Pending[K, V]{limit: bytes, entries: int64(entries), period: period, path: path}
-	var err error
-	s.kept, err = simplelru.NewLRU(entries, func(_ K, v pendingValue[V]) { s.bytes -= v.weight })
-	return s, err
+	s.kept = lru.New(entries, func(_ K, v pendingValue[V]) { s.bytes -= v.weight })
+	return s
 }
 
 // Put keeps a value of an origin that takes weight bytes, if there is room for

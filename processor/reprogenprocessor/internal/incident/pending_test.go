@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -18,8 +17,7 @@ import (
 )
 
 func TestPending(t *testing.T) {
-	s, err := NewPending[int, string](3, 100, time.Minute, share.EstablishedPath)
-	require.NoError(t, err)
+	s := NewPending[int, string](3, 100, time.Minute, share.EstablishedPath)
 	me := share.OriginOf(1, "me")
 	now := time.Unix(1_700_000_000, 0)
 	has := func(key int) bool { _, ok := s.Get(key, now); return ok }
@@ -56,8 +54,7 @@ func TestRecordedCallIsWeighed(t *testing.T) {
 	attributes.PutEmptyBytes("repro.payload").FromRaw(make([]byte, 1<<20))
 	attributes.PutEmptySlice("repro.payload.size").AppendEmpty().SetStr(strings.Repeat("x", 1<<20))
 	attributes.PutStr("repro.payload."+strings.Repeat("x", 1<<20), "x")
-	tr, err := NewTracker(Config{Traces: 10, Bytes: 1 << 20}, kind.Registry{pythoncall.New()}, share.NewHistory(), &detect.Filter{})
-	require.NoError(t, err)
+	tr := NewTracker(Config{Traces: 10, Bytes: 1 << 20}, kind.Registry{pythoncall.New()}, share.NewHistory(), &detect.Filter{})
 	rec, weight := tr.recordingOf(&c)
 	assert.Zero(t, rec.Span.Attributes().Len())
 	assert.Greater(t, weight, int64(maxRecording))

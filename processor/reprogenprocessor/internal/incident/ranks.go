@@ -60,12 +60,7 @@ func (tr *Tracker) LeadRanks(n *Incident) *Incident {
 	if later == nil || later == n || later.stage != waiting || n.stage != waiting || later.Rank == n.Rank {
 		return nil
 	}
-	for _, r := range later.Failure.Ranks {
-		if r.Rank != n.Rank {
-			n.list(r)
-		}
-	}
-	n.list(later.asRank())
+	n.listRanksOf(later)
 	n.due = later.due
 	tr.withdraw(later)
 	tr.runs[n.Run] = n
@@ -81,15 +76,9 @@ func (tr *Tracker) Lead(n *Incident, now time.Time) {
 	if i == nil || i.stage != waiting || i.Group != n.Group || !tr.makeRoom(int64(n.Failure.Weight), n.trace, n.Failure.SentBy) || i.stage != waiting {
 		return
 	}
-	later := i.asRank()
 	f := n.Failure
 	f.SeenAt, f.Variant = i.Failure.SeenAt, i.Failure.Variant
-	for _, r := range i.Failure.Ranks {
-		if r.Rank != n.Rank {
-			n.list(r)
-		}
-	}
-	n.list(later)
+	n.listRanksOf(i)
 	tr.bytes += int64(n.Failure.Weight) - int64(i.Failure.Weight)
 	was := i.trace
 	i.Failure = n.Failure

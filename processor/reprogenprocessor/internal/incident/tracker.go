@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
 
 // minRewrite is the least time between two rewritings of one trace.json,
@@ -52,26 +53,20 @@ type Tracker struct {
 }
 
 // NewTracker returns an empty Tracker. It keeps filter as the set of its traces.
-func NewTracker(cfg Config, kinds kind.Registry, history *share.History, filter *detect.Filter) (*Tracker, error) {
-	tr := &Tracker{
+func NewTracker(cfg Config, kinds kind.Registry, history *share.History, filter *detect.Filter) *Tracker {
+	// Half as much memory again is for what may belong to a failure that has
+	// not come yet.
+	period := max(cfg.Window, cfg.Wait, time.Minute)
+	return &Tracker{
 		cfg: cfg, history: history, kinds: kinds, filter: filter,
 		waiting: make(map[uint64]*Incident),
 		stale:   make(map[*Incident]struct{}),
 		runs:    make(map[string]*Incident),
+		// There is room for one more than cfg.Traces, so that share alone drops.
+		traces:     lru.New[pcommon.TraceID, *trace](cfg.Traces+1, nil),
+		calls:      NewPending[string, Recording](cfg.Traces, cfg.Bytes/4, period, history.Path),
+		exceptions: NewPending[failure.SpanKey, failure.Error](cfg.Traces, cfg.Bytes/4, period, history.Path),
 	}
-	var err error
-	// There is room for one more than cfg.Traces, so that share alone drops.
-	if tr.traces, err = simplelru.NewLRU[pcommon.TraceID, *trace](cfg.Traces+1, nil); err != nil {
-		return nil, err
-	}
-	// Half as much memory again is for what may belong to a failure that has
-	// not come yet.
-	period := max(cfg.Window, cfg.Wait, time.Minute)
-	if tr.calls, err = NewPending[string, Recording](cfg.Traces, cfg.Bytes/4, period, history.Path); err != nil {
-		return nil, err
-	}
-	tr.exceptions, err = NewPending[failure.SpanKey, failure.Error](cfg.Traces, cfg.Bytes/4, period, history.Path)
-	return tr, err
 }
 
 func (tr *Tracker) trace(id pcommon.TraceID) *trace {
@@ -181,11 +176,8 @@ func (tr *Tracker) detach(i *Incident, t *trace) {
 	f.Others = nil
 	above, _ := t.above(i)
 	kept := int64(0)
-	for _, s := range above {
-		kept += s.weight
-	}
 	for _, s := range t.order {
-		if s.failed && s.id != i.span && !slices.Contains(above, s) {
+		if slices.Contains(above, s) || s.failed && s.id != i.span {
 			kept += s.weight
 		}
 	}
@@ -304,15 +296,19 @@ func (tr *Tracker) WaitingAt(key failure.SpanKey) (uint64, bool) {
 	return 0, false
 }
 
-// needed returns the spans above the incidents of a trace, where parents maps the
-// spans of a batch to their parents.
-func (tr *Tracker) needed(id pcommon.TraceID, parents map[pcommon.SpanID]pcommon.SpanID) map[pcommon.SpanID]bool {
+// needed returns the spans above the incidents of a trace, as far as it or a batch has
+// them, and whether the trace is kept.
+func (tr *Tracker) needed(id pcommon.TraceID, batch []scoped) (above map[pcommon.SpanID]bool, kept bool) {
+	parents := make(map[pcommon.SpanID]pcommon.SpanID, len(batch))
+	for _, s := range batch {
+		parents[s.SpanID()] = s.ParentSpanID()
+	}
+	above = make(map[pcommon.SpanID]bool)
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	above := make(map[pcommon.SpanID]bool)
 	t := tr.trace(id)
 	if t == nil {
-		return above
+		return nil, false
 	}
 	for _, i := range t.incidents {
 		above[i.span] = true
@@ -329,7 +325,7 @@ func (tr *Tracker) needed(id pcommon.TraceID, parents map[pcommon.SpanID]pcommon
 			at = next
 		}
 	}
-	return above
+	return above, true
 }
 
 // addSpans keeps copies of spans of a trace that is kept, and returns the number

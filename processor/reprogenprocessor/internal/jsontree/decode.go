@@ -3,8 +3,6 @@ package jsontree
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 )
@@ -39,92 +37,82 @@ func Decode(text string) (v any, lossy bool, err error) {
 	if !json.Valid([]byte(strict)) {
 		return nil, false, errSyntax
 	}
-	d := decoder{tokens: json.NewDecoder(strings.NewReader(strict))}
-	d.tokens.UseNumber()
-	v, err = d.value()
-	if err != nil {
-		return nil, false, err
+	d := newDecoder(strict)
+	v = d.value()
+	if d.repeated {
+		return nil, false, ErrDuplicate
 	}
-	if _, err := d.tokens.Token(); !errors.Is(err, io.EOF) {
-		return nil, false, errSyntax
-	}
-	lossy = !utf8.ValidString(text) || (d.replaced && loneSurrogate(text))
-	return v, lossy, nil
+	return v, !utf8.ValidString(text) || (d.replaced && loneSurrogate(text)), nil
 }
 
+// From returns a value as encoding/json writes it. What that cannot write is nil.
+func From(v any) any {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return newDecoder(string(text)).value()
+}
+
+// decoder reads a text that is known to be JSON.
 type decoder struct {
-	tokens   *json.Decoder
-	replaced bool
+	tokens *json.Decoder
+	// repeated reports whether an object named a key twice, and replaced whether a text
+	// has U+FFFD.
+	repeated, replaced bool
 }
 
-func (d *decoder) value() (any, error) {
-	t, err := d.tokens.Token()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errSyntax, err)
+func newDecoder(text string) *decoder {
+	d := &decoder{tokens: json.NewDecoder(strings.NewReader(text))}
+	d.tokens.UseNumber()
+	return d
+}
+
+// next returns the next token of the text.
+func (d *decoder) next() json.Token {
+	token, _ := d.tokens.Token() // the text is valid
+	if text, ok := token.(string); ok {
+		d.replaced = d.replaced || strings.ContainsRune(text, utf8.RuneError)
 	}
-	switch t := t.(type) {
+	return token
+}
+
+func (d *decoder) value() any {
+	switch t := d.next().(type) {
 	case json.Delim:
+		var v any
 		if t == '[' {
-			return d.array()
+			v = d.array()
+		} else {
+			v = d.object()
 		}
-		return d.object()
+		d.next() // the bracket that closes it
+		return v
 	case json.Number:
-		return number(t.String()), nil
-	case string:
-		return d.text(t), nil
-	default: // nil, bool
-		return t, nil
+		return number(t.String())
+	default: // nil, bool, string
+		return t
 	}
 }
 
-func (d *decoder) array() (any, error) {
+func (d *decoder) array() Array {
 	a := Array{}
 	for d.tokens.More() {
-		v, err := d.value()
-		if err != nil {
-			return nil, err
-		}
-		a = append(a, v)
+		a = append(a, d.value())
 	}
-	return a, d.end()
+	return a
 }
 
-func (d *decoder) object() (any, error) {
+func (d *decoder) object() Object {
 	o := Object{}
-	seen := make(map[string]struct{})
+	seen := make(map[string]bool)
 	for d.tokens.More() {
-		t, err := d.tokens.Token()
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errSyntax, err)
-		}
-		key, ok := t.(string)
-		if !ok {
-			return nil, errSyntax
-		}
-		key = d.text(key)
-		if _, ok := seen[key]; ok {
-			return nil, ErrDuplicate
-		}
-		seen[key] = struct{}{}
-		v, err := d.value()
-		if err != nil {
-			return nil, err
-		}
-		o = append(o, Member{Key: key, Value: v})
+		key, _ := d.next().(string)
+		d.repeated = d.repeated || seen[key]
+		seen[key] = true
+		o = append(o, Member{Key: key, Value: d.value()})
 	}
-	return o, d.end()
-}
-
-func (d *decoder) end() error {
-	if _, err := d.tokens.Token(); err != nil {
-		return fmt.Errorf("%w: %w", errSyntax, err)
-	}
-	return nil
-}
-
-func (d *decoder) text(s string) string {
-	d.replaced = d.replaced || strings.ContainsRune(s, utf8.RuneError)
-	return s
+	return o
 }
 
 func number(digits string) any {
@@ -185,10 +173,11 @@ func replaceSpecialFloats(text string) (string, error) {
 	return b.String(), nil
 }
 
+// specials are the words that Python writes for floats that JSON lacks, and their names.
+var specials = [...]struct{ word, name string }{{"NaN", "nan"}, {"Infinity", "infinity"}, {"-Infinity", "neg_infinity"}}
+
 func specialWord(s string) (word, name string) {
-	for _, w := range [...]struct{ word, name string }{
-		{"NaN", "nan"}, {"Infinity", "infinity"}, {"-Infinity", "neg_infinity"},
-	} {
+	for _, w := range specials {
 		if strings.HasPrefix(s, w.word) {
 			return w.word, w.name
 		}

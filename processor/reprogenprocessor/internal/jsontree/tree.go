@@ -33,6 +33,44 @@ func Of(pairs ...any) Object {
 	return o
 }
 
+// OfKnown returns an object like Of, without the members of which nothing is known:
+// those that are nil, empty, or a Known below 0.
+func OfKnown(pairs ...any) Object {
+	o := Object{}
+	for _, m := range Of(pairs...) {
+		if n, ok := m.Value.(Known); ok && n >= 0 {
+			m.Value = Int(int64(n))
+		}
+		if !isUnknown(m.Value) {
+			o = append(o, m)
+		}
+	}
+	return o
+}
+
+func isUnknown(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return v == ""
+	case Known:
+		return v.IsZero()
+	case Array:
+		return len(v) == 0
+	case Object:
+		return len(v) == 0
+	}
+	return v == nil
+}
+
+// Known is a whole number that is not known if it is below 0.
+type Known int64
+
+// IsZero reports that the number is not known: then omitzero leaves out a field.
+func (k Known) IsZero() bool { return k < 0 }
+
+// MarshalJSON writes the object as Encode does.
+func (o Object) MarshalJSON() ([]byte, error) { return Encode(o), nil }
+
 // Lookup returns the value of the member with exactly this key.
 func (o Object) Lookup(key string) (any, bool) {
 	for _, m := range o {
@@ -54,24 +92,18 @@ func (o Object) Set(key string, v any) {
 }
 
 // Text returns the member's value if it is a string, and "" otherwise.
-func (o Object) Text(key string) string {
-	v, _ := o.Lookup(key)
-	s, _ := v.(string)
-	return s
-}
+func (o Object) Text(key string) string { return member[string](o, key) }
 
 // Object returns the member's value if it is an object, and nil otherwise.
-func (o Object) Object(key string) Object {
-	v, _ := o.Lookup(key)
-	member, _ := v.(Object)
-	return member
-}
+func (o Object) Object(key string) Object { return member[Object](o, key) }
 
 // Array returns the member's value if it is an array, and nil otherwise.
-func (o Object) Array(key string) Array {
+func (o Object) Array(key string) Array { return member[Array](o, key) }
+
+func member[T any](o Object, key string) T {
 	v, _ := o.Lookup(key)
-	list, _ := v.(Array)
-	return list
+	value, _ := v.(T)
+	return value
 }
 
 // Texts returns an array of texts.

@@ -47,9 +47,9 @@ type Kind struct {
 	// interpreter and not of the application.
 	ForeignFrames bool
 
-	// WithoutContent returns a call's tree without what the program worked on, and
-	// lists what was withheld. nil keeps no more than redact.Tree does.
-	WithoutContent func(jsontree.Object) (jsontree.Object, []redact.Withheld)
+	// WithoutContent keeps nothing of a call's tree that the program worked on. nil keeps
+	// no more than redact.Settings does.
+	WithoutContent redact.Rule
 
 	// Parts returns the names of the script's own parts for a SPEC, in their order:
 	// the files script/NAME.py.tmpl of Files, and of those that all kinds share. nil
@@ -57,8 +57,8 @@ type Kind struct {
 	Parts func(spec jsontree.Object) []string
 	Files fs.FS
 	// Gates are the lists of the operator that the script has beside
-	// allowed_modules.
-	Gates []Gate
+	// AllowedModules.
+	Gates []string
 	// TakesSeed reports whether the script seeds random numbers.
 	TakesSeed bool
 	// Flags returns the flags that the script cannot do without, each after a space and
@@ -79,14 +79,14 @@ type Kind struct {
 	Explains func(pcommon.Map) bool
 }
 
-// Gate is a list of what the operator permits.
-type Gate string
-
+// The keys of the operator's lists.
 const (
+	// AllowedModules is what a script may call.
+	AllowedModules = "allowed_modules"
 	// AllowedCommands are the programs that a script may start.
-	AllowedCommands Gate = "allowed_commands"
+	AllowedCommands = "allowed_commands"
 	// AllowedHosts are the servers that a script may send to.
-	AllowedHosts Gate = "allowed_hosts"
+	AllowedHosts = "allowed_hosts"
 )
 
 // Head is the beginning of a script, for a person. Each line has printable ASCII

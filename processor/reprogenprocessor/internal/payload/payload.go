@@ -3,7 +3,9 @@
 package payload
 
 import (
+	"cmp"
 	"errors"
+	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
@@ -89,11 +91,11 @@ func ReasonOf(err error) Reason {
 // script does, and checks its hash.
 type Remote struct {
 	// URI is where the client put the payload.
-	URI string
+	URI string `json:"uri"`
 	// SHA256 is the payload's hash in hex, lower case.
-	SHA256 string
-	// Size is the payload's length in bytes, or negative if it was not sent.
-	Size int64
+	SHA256 string `json:"sha256"`
+	// Size is the payload's length in bytes, if it was sent.
+	Size jsontree.Known `json:"size,omitzero"`
 }
 
 // Target names what is called, for a fingerprint.
@@ -102,4 +104,32 @@ func (c *Call) Target() string {
 		return c.Function
 	}
 	return c.Module + ":" + c.Function
+}
+
+// parameterPrefix is what the names of a statement's recorded parameters begin
+// with.
+const parameterPrefix = "db.query.parameter."
+
+// StatementOf returns a database's statement with its parameters and what is known
+// of the database, or nil, by the names of the semantic conventions and those from
+// before 1.26. It is shown to a person, and never run.
+func StatementOf(a jsontree.Object) jsontree.Object {
+	query := cmp.Or(a.Text("db.query.text"), a.Text("db.statement"))
+	if strings.TrimSpace(query) == "" {
+		return nil
+	}
+	parameters := jsontree.Object{}
+	for _, m := range a {
+		if name, ok := strings.CutPrefix(m.Key, parameterPrefix); ok && name != "" {
+			parameters = append(parameters, jsontree.Member{Key: name, Value: m.Value})
+		}
+	}
+	return jsontree.Of(
+		"system", cmp.Or(a.Text("db.system.name"), a.Text("db.system")),
+		"address", cmp.Or(a.Text("server.address"), a.Text("net.peer.name")),
+		"database", cmp.Or(a.Text("db.namespace"), a.Text("db.name")),
+		"code", a.Text("db.response.status_code"),
+		"query", query,
+		"parameters", parameters,
+	)
 }

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
 
 // maxRanks bounds the ranks of all runs together. The least recently seen
@@ -20,13 +23,15 @@ const maxRanks = 16_384
 // Step is where a rank of a run was.
 type Step struct {
 	// Rank is the number of the process.
-	Rank string
-	// Step is its last one, and Epoch that of this step, or -1.
-	Step, Epoch int64
+	Rank string `json:"rank"`
+	// Step is its last one, and Epoch that of this step.
+	Step  int64          `json:"step"`
+	Epoch jsontree.Known `json:"epoch,omitzero"`
 	// Span is the name of that step's span, and Host where it ran.
-	Span, Host string
+	Span string `json:"span"`
+	Host string `json:"host"`
 	// At is when that span ended, by its sender's clock.
-	At time.Time
+	At time.Time `json:"ended"`
 }
 
 type key struct{ run, rank string }
@@ -38,10 +43,7 @@ type Board struct {
 }
 
 // New returns an empty Board.
-func New() (*Board, error) {
-	ranks, err := simplelru.NewLRU[key, Step](maxRanks, nil)
-	return &Board{ranks: ranks}, err
-}
+func New() *Board { return &Board{ranks: lru.New[key, Step](maxRanks, nil)} }
 
 // Note notes a step of a run, if its span ended after what is known. The texts
 // may share memory with a batch.

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,15 +23,69 @@ type Withholder struct {
 	Withheld []Withheld
 }
 
-// Tree returns a call's tree in which only null, booleans and known numbers are
-// kept, and what was withheld.
-func Tree(tree jsontree.Object) (jsontree.Object, []Withheld) {
-	w := &Withholder{}
-	out := make(jsontree.Object, len(tree))
-	for i, m := range tree {
-		out[i] = jsontree.Member{Key: m.Key, Value: w.NumberOrMark("payload."+m.Key, m.Key, m.Value)}
-	}
+// Rule returns what is kept of a value, which is at a path and the member of a key.
+type Rule func(w *Withholder, at, key string, v any) any
+
+// Tree returns what a rule keeps of a call's tree, and what was withheld.
+func Tree(tree jsontree.Object, keep Rule) (jsontree.Object, []Withheld) {
+	var w Withholder
+	out, _ := keep(&w, "payload", "", tree).(jsontree.Object)
 	return out, w.Withheld
+}
+
+// All is the Rule that withholds a value.
+func All(w *Withholder, at, _ string, v any) any { return w.Withhold(at, v) }
+
+// Members returns the Rule by which each member of an object is kept by the rule of its
+// key, or else by another. Without one it is left out.
+func Members(rules map[string]Rule, others Rule) Rule {
+	return func(w *Withholder, at, _ string, v any) any {
+		object, ok := v.(jsontree.Object)
+		if !ok {
+			return w.Withhold(at, v)
+		}
+		out := jsontree.Object{}
+		for _, m := range object {
+			rule, known := rules[m.Key]
+			if !known {
+				rule = others
+			}
+			if rule != nil {
+				out = append(out, jsontree.Member{Key: m.Key, Value: rule(w, at+"."+m.Key, m.Key, m.Value)})
+			}
+		}
+		return out
+	}
+}
+
+// Each returns the Rule by which each element of a list is kept by a rule.
+func Each(rule Rule) Rule {
+	return func(w *Withholder, at, key string, v any) any {
+		list, ok := v.(jsontree.Array)
+		if !ok {
+			return w.Withhold(at, v)
+		}
+		out := make(jsontree.Array, len(list))
+		for i, e := range list {
+			out[i] = rule(w, at+"["+strconv.Itoa(i)+"]", key, e)
+		}
+		return out
+	}
+}
+
+// Texts returns the Rule that keeps the texts that fit.
+func Texts(fit func(text string) bool) Rule {
+	return func(w *Withholder, at, _ string, v any) any {
+		if text, ok := v.(string); ok && fit(text) {
+			return v
+		}
+		return w.Withhold(at, v)
+	}
+}
+
+// OneOf returns the Rule that keeps these words.
+func OneOf(words ...string) Rule {
+	return Texts(func(text string) bool { return slices.Contains(words, text) })
 }
 
 // Withhold notes a value at a path and returns Mark for it; null stays.
@@ -42,21 +97,16 @@ func (w *Withholder) Withhold(at string, v any) any {
 	return Mark
 }
 
-// numbers are the members of calls whose numbers are settings and not content.
-var numbers = content.Words(`
+// settings are the members of calls whose numbers are no content.
+var settings = content.Words(`
 		temperature top_p max_tokens max_completion_tokens n seed presence_penalty frequency_penalty top_logprobs
 		status port epoch step rank world_size timeout schema version`)
 
-// NumberOrMark keeps null, booleans, and the numbers of known keys, and withholds
-// any other value.
-func (w *Withholder) NumberOrMark(at, key string, v any) any {
-	switch v.(type) {
-	case nil, bool:
+// Settings is the Rule that keeps null, booleans, and the numbers of known keys.
+func Settings(w *Withholder, at, key string, v any) any {
+	_, isNumber := v.(jsontree.Number)
+	if _, isBool := v.(bool); isBool || isNumber && settings[key] {
 		return v
-	case jsontree.Number:
-		if numbers[key] {
-			return v
-		}
 	}
 	return w.Withhold(at, v)
 }

@@ -65,16 +65,17 @@ func (c *Copier) Used() int { return MaxBytes - c.budget }
 func (c *Copier) Span(span ptrace.Span, scope string) failure.Span {
 	c.omitted = 0
 	out := failure.Span{
-		Name:          c.Text(span.Name(), MaxValue),
-		Kind:          span.Kind().String(),
-		TraceID:       HexTrace(span.TraceID()),
-		SpanID:        HexSpan(span.SpanID()),
-		Scope:         c.Text(scope, MaxValue),
-		Start:         span.StartTimestamp().AsTime(),
-		End:           span.EndTimestamp().AsTime(),
-		Status:        span.Status().Code().String(),
-		StatusMessage: c.Text(span.Status().Message(), MaxValue),
-		Attributes:    c.Attributes(span.Attributes()),
+		Name:       c.Text(span.Name(), MaxValue),
+		Kind:       span.Kind().String(),
+		TraceID:    HexTrace(span.TraceID()),
+		SpanID:     HexSpan(span.SpanID()),
+		Scope:      c.Text(scope, MaxValue),
+		Start:      span.StartTimestamp().AsTime(),
+		End:        span.EndTimestamp().AsTime(),
+		Status:     failure.Status{Code: span.Status().Code().String(), Message: c.Text(span.Status().Message(), MaxValue)},
+		Attributes: c.Attributes(span.Attributes()),
+		Events:     []failure.Event{},
+		Links:      []failure.Link{},
 	}
 	if !span.ParentSpanID().IsEmpty() {
 		out.ParentID = HexSpan(span.ParentSpanID())
@@ -106,14 +107,9 @@ func (c *Copier) Span(span ptrace.Span, scope string) failure.Span {
 func (c *Copier) Attributes(m pcommon.Map) jsontree.Object {
 	out := make(jsontree.Object, 0, min(m.Len(), MaxMembers))
 	for k, v := range m.All() {
-		if c.leave != nil && c.leave(k, v) {
+		if c.leave != nil && c.leave(k, v) || !c.take(len(out)) {
 			continue
 		}
-		if len(out) == MaxMembers || c.budget <= 0 {
-			c.omitted++
-			continue
-		}
-		c.budget -= ValueOverhead
 		limit := MaxValue
 		if k == attr.ExceptionStacktrace {
 			limit = MaxStack
@@ -123,9 +119,24 @@ func (c *Copier) Attributes(m pcommon.Map) jsontree.Object {
 	return out
 }
 
+// take reports whether there is room for a value in what has n, or counts it as left out.
+func (c *Copier) take(n int) bool {
+	if n == MaxMembers || c.budget <= 0 {
+		c.omitted++
+		return false
+	}
+	c.budget -= ValueOverhead
+	return true
+}
+
 // Value returns a copy of a value at a depth of nesting. Texts are cut to limit
 // bytes.
 func (c *Copier) Value(v pcommon.Value, limit, depth int) any {
+	isNested := v.Type() == pcommon.ValueTypeSlice || v.Type() == pcommon.ValueTypeMap
+	if isNested && depth == maxDepth || v.Type() == pcommon.ValueTypeBytes && v.Bytes().Len() > limit {
+		c.omitted++
+		return nil
+	}
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
 		return c.Text(v.Str(), limit)
@@ -136,41 +147,22 @@ func (c *Copier) Value(v pcommon.Value, limit, depth int) any {
 	case pcommon.ValueTypeDouble:
 		return jsontree.Float(v.Double())
 	case pcommon.ValueTypeBytes:
-		b := v.Bytes()
-		if b.Len() > limit {
-			c.omitted++
-			return nil
-		}
 		text, _ := mlattr.Text(v, 2*limit)
 		return c.Text(text, 2*limit)
 	case pcommon.ValueTypeSlice:
-		if depth == maxDepth {
-			c.omitted++
-			return nil
-		}
 		out := jsontree.Array{}
 		for _, e := range v.Slice().All() {
-			if len(out) == MaxMembers || c.budget <= 0 {
-				c.omitted++
-				continue
+			if c.take(len(out)) {
+				out = append(out, c.Value(e, limit, depth+1))
 			}
-			c.budget -= ValueOverhead
-			out = append(out, c.Value(e, limit, depth+1))
 		}
 		return out
 	case pcommon.ValueTypeMap:
-		if depth == maxDepth {
-			c.omitted++
-			return nil
-		}
 		out := jsontree.Object{}
 		for k, e := range v.Map().All() {
-			if len(out) == MaxMembers || c.budget <= 0 {
-				c.omitted++
-				continue
+			if c.take(len(out)) {
+				out = append(out, jsontree.Member{Key: c.Text(k, limit), Value: c.Value(e, limit, depth+1)})
 			}
-			c.budget -= ValueOverhead
-			out = append(out, jsontree.Member{Key: c.Text(k, limit), Value: c.Value(e, limit, depth+1)})
 		}
 		return out
 	}

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -70,20 +72,21 @@ func (g *Group) Origin() share.Origin {
 	return share.OriginOf(share.SenderOf(sender.ID{}), service)
 }
 
-// AddService notes a service that the failure was seen in.
-func (g *Group) AddService(name string) { g.Services = add(g.Services, name, maxServices) }
+// SeenIn notes a service that the failure was seen in, its version and the rank; "" is
+// none.
+func (g *Group) SeenIn(service, version, rank string) {
+	g.Services = add(g.Services, maxServices, service)
+	g.Versions = add(g.Versions, maxVersions, version)
+	g.Ranks = add(g.Ranks, maxRanks, rank)
+}
 
-// AddVersion notes a version of the service; "" is none.
-func (g *Group) AddVersion(version string) { g.Versions = add(g.Versions, version, maxVersions) }
-
-// AddRank notes a rank that the failure was seen in; "" is none.
-func (g *Group) AddRank(rank string) { g.Ranks = add(g.Ranks, rank, maxRanks) }
-
-func add(list []string, text string, limit int) []string {
-	if text == "" || len(list) >= limit || slices.Contains(list, text) {
-		return list
+func add(list []string, limit int, texts ...string) []string {
+	for _, text := range texts {
+		if text != "" && len(list) < limit && !slices.Contains(list, text) {
+			list = append(list, text)
+		}
 	}
-	return append(list, text)
+	return list
 }
 
 // Variant returns the variant of that id, which is noted if there is room, or
@@ -103,12 +106,7 @@ func (g *Group) Variant(id, text string) *Variant {
 
 // Forget notes that an artifact is gone.
 func (g *Group) Forget(exemplar string) {
-	g.Exemplars = slices.DeleteFunc(g.Exemplars, func(e string) bool { return e == exemplar })
-	for i := range g.Variants {
-		if g.Variants[i].Exemplar == exemplar {
-			g.Variants[i].Exemplar = ""
-		}
-	}
+	g.keepExemplars(slices.DeleteFunc(g.Exemplars, func(e string) bool { return e == exemplar }))
 }
 
 // Merge adds what an earlier time knew.
@@ -122,15 +120,9 @@ func (g *Group) Merge(old Group) {
 		g.LastSeen = old.LastSeen
 	}
 	g.Established = g.Established || old.Established
-	for _, s := range old.Services {
-		g.AddService(s)
-	}
-	for _, v := range old.Versions {
-		g.AddVersion(v)
-	}
-	for _, r := range old.Ranks {
-		g.AddRank(r)
-	}
+	g.Services = add(g.Services, maxServices, old.Services...)
+	g.Versions = add(g.Versions, maxVersions, old.Versions...)
+	g.Ranks = add(g.Ranks, maxRanks, old.Ranks...)
 	for _, v := range old.Variants {
 		if own := g.Variant(v.ID, v.Text); own != nil {
 			own.Count += v.Count
@@ -141,28 +133,13 @@ func (g *Group) Merge(old Group) {
 	}
 }
 
-func (g *Group) tree() jsontree.Object {
-	variants := make(jsontree.Array, len(g.Variants))
-	for i, v := range g.Variants {
-		variants[i] = jsontree.Of("id", v.ID, "text", v.Text, "count", jsontree.Int(v.Count), "exemplar", v.Exemplar)
-	}
-	return jsontree.Of(
-		"schema", jsontree.Int(schema),
-		"fingerprint", g.Fingerprint,
-		"kind", g.Kind,
-		"type", g.Type,
-		"message", g.Message,
-		"count", jsontree.Int(g.Count),
-		"suppressed", jsontree.Int(g.Suppressed),
-		"first_seen", g.FirstSeen.UTC().Format(time.RFC3339Nano),
-		"last_seen", g.LastSeen.UTC().Format(time.RFC3339Nano),
-		"services", jsontree.Texts(g.Services),
-		"established", g.Established,
-		"versions", jsontree.Texts(g.Versions),
-		"ranks", jsontree.Texts(g.Ranks),
-		"variants", variants,
-		"exemplars", jsontree.Texts(g.Exemplars),
-	)
+// tree is the group as its file has it.
+func (g Group) tree() any {
+	g.FirstSeen, g.LastSeen = g.FirstSeen.UTC(), g.LastSeen.UTC()
+	return jsontree.From(struct {
+		Schema int `json:"schema"`
+		Group
+	}{schema, g})
 }
 
 // keepExemplars sets what the folder really holds.
@@ -192,4 +169,55 @@ func (g *Group) impossible() bool {
 	return g.Count < 0 || g.Suppressed < 0 || len(g.Services) > maxServices ||
 		len(g.Versions) > maxVersions || len(g.Ranks) > maxRanks || len(g.Variants) > maxVariants ||
 		slices.ContainsFunc(g.Variants, func(v Variant) bool { return v.Count < 0 })
+}
+
+// The bounds of the file with the groups that have no folder.
+const (
+	// MaxCounted is the number of groups.
+	MaxCounted     = 1000
+	maxCountsBytes = 1 << 20
+)
+
+// WriteCounts replaces what is kept of groups without an artifact, those seen
+// last first. What does not fit is left out, by shares.
+func (s *Store) WriteCounts(groups []Group) error {
+	groups = groups[:min(len(groups), MaxCounted)]
+	trees := make([]any, len(groups))
+	items := make([]share.Item, len(groups))
+	for i := range groups {
+		trees[i] = groups[i].tree()
+		items[i] = share.Item{Path: groups[i].Path, Weight: int64(len(jsontree.Encode(trees[i])) + 1)}
+	}
+	list := jsontree.Array{}
+	for i, kept := range share.Keep(items, maxCountsBytes-1024) {
+		if kept {
+			list = append(list, trees[i])
+		}
+	}
+	return s.replace(".", countsFile, jsontree.Encode(jsontree.Of("schema", jsontree.Int(schema), "groups", list)), s.root.Rename)
+}
+
+// readCounts reads what WriteCounts wrote. Groups that have a folder by now are
+// left out. A file that is damaged or of a newer version is an error: its counts
+// are lost.
+func (s *Store) readCounts(known []Group) ([]Group, error) {
+	var read struct{ Groups []Group }
+	if err := s.read(countsFile, maxCountsBytes, &read); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	have := make(map[string]bool, len(known))
+	for _, g := range known {
+		have[g.Fingerprint] = true
+	}
+	groups := slices.DeleteFunc(read.Groups, func(g Group) bool {
+		return have[g.Fingerprint] || !groupName.MatchString(g.Fingerprint) || g.impossible()
+	})
+	for i := range groups {
+		groups[i].keepExemplars(nil)
+	}
+	groups = groups[:min(len(groups), MaxCounted)]
+	slices.Reverse(groups) // the one seen last comes last
+	return groups, nil
 }

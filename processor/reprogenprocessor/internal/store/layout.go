@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -33,6 +34,14 @@ var (
 // collector's time; the ids must be hex.
 func ArtifactName(at time.Time, traceID, spanID string) string {
 	return strings.Join([]string{at.UTC().Format(timeForm), traceID, spanID}, "-")
+}
+
+// checkNames returns an error if an artifact would have another place than the layout has.
+func checkNames(fingerprint, name string) error {
+	if !groupName.MatchString(fingerprint) || !artifactName.MatchString(name) {
+		return fmt.Errorf("%q/%q is no name of the layout", fingerprint, name)
+	}
+	return nil
 }
 
 func artifactTime(name string) time.Time {

@@ -4,6 +4,7 @@
 package store
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,10 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
@@ -60,7 +59,6 @@ type Store struct {
 	lock   *os.File
 	limits Limits
 	free   func(*os.File) (bytes int64, known bool)
-	serial atomic.Int64
 
 	// mu guards what follows, and the making and removing of groups' folders.
 	mu    sync.Mutex
@@ -191,8 +189,8 @@ func (s *Store) sizeOf(folder string) int64 {
 // at all. The error is ErrExists if the same failure was written before, and
 // ErrNoSpace if the disk is too full.
 func (s *Store) Write(fingerprint, name string, origin share.Origin, files []File) error {
-	if !groupName.MatchString(fingerprint) || !artifactName.MatchString(name) {
-		return fmt.Errorf("%q/%q is no name of the layout", fingerprint, name)
+	if err := checkNames(fingerprint, name); err != nil {
+		return err
 	}
 	var size int64
 	for _, f := range files {
@@ -201,11 +199,11 @@ func (s *Store) Write(fingerprint, name string, origin share.Origin, files []Fil
 	if err := s.room(size); err != nil {
 		return err
 	}
-	tmp, err := s.makeTmp(func(tmp string) error { return s.root.Mkdir(tmp, 0o700) })
-	if err != nil {
+	tmp := tmpName()
+	if err := s.root.Mkdir(tmp, 0o700); err != nil {
 		return err
 	}
-	err = s.fill(tmp, files)
+	err := s.fill(tmp, files)
 	if err == nil {
 		err = s.place(tmp, artifact{
 			fingerprint: fingerprint, name: name, origin: origin, size: size, written: artifactTime(name),
@@ -232,31 +230,25 @@ func (s *Store) room(size int64) error {
 // Replace replaces one file of an artifact atomically. The error is ErrGone if the
 // artifact was removed meanwhile.
 func (s *Store) Replace(fingerprint, name, file string, content []byte) error {
-	if !groupName.MatchString(fingerprint) || !artifactName.MatchString(name) {
-		return fmt.Errorf("%q/%q is no name of the layout", fingerprint, name)
+	if err := checkNames(fingerprint, name); err != nil {
+		return err
 	}
 	if err := s.room(int64(len(content))); err != nil {
 		return err
 	}
-	tmp, err := s.makeTmp(func(tmp string) error { return s.writeFile(tmp, content) })
-	if err != nil {
-		return err
-	}
-	if err := s.exchange(tmp, fingerprint, name, file, int64(len(content))); err != nil {
-		return errors.Join(err, s.root.Remove(tmp))
-	}
-	return syncDirectory(s.root, fingerprint+"/"+name)
+	return s.replace(fingerprint+"/"+name, file, content, func(tmp, target string) error {
+		return s.exchange(tmp, target, fingerprint, name, int64(len(content)))
+	})
 }
 
-// exchange renames tmp onto a file that is there.
-func (s *Store) exchange(tmp, fingerprint, name, file string, size int64) error {
+// exchange renames tmp onto a file of an artifact that is there.
+func (s *Store) exchange(tmp, target, fingerprint, name string, size int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.kept, func(a artifact) bool { return a.fingerprint == fingerprint && a.name == name })
 	if i < 0 {
 		return ErrGone
 	}
-	target := fingerprint + "/" + name + "/" + file
 	info, err := s.root.Lstat(target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrGone // a person removed it
@@ -310,16 +302,16 @@ func (s *Store) WriteGroup(g Group) error {
 	if !groupName.MatchString(g.Fingerprint) {
 		return fmt.Errorf("%q is no name of the layout", g.Fingerprint)
 	}
-	return s.replace(g.Fingerprint, groupFile, jsontree.EncodeIndent(g.tree()))
+	return s.replace(g.Fingerprint, groupFile, jsontree.EncodeIndent(g.tree()), s.root.Rename)
 }
 
-// replace writes a file of a folder, in place of the one that is there.
-func (s *Store) replace(folder, name string, content []byte) error {
-	tmp, err := s.makeTmp(func(tmp string) error { return s.writeFile(tmp, content) })
-	if err != nil {
+// replace writes a file of a folder, and renames it onto the one that is there.
+func (s *Store) replace(folder, name string, content []byte, rename func(tmp, target string) error) error {
+	tmp := tmpName()
+	if err := s.writeFile(tmp, content); err != nil {
 		return err
 	}
-	if err := s.root.Rename(tmp, folder+"/"+name); err != nil {
+	if err := rename(tmp, folder+"/"+name); err != nil {
 		return errors.Join(err, s.root.Remove(tmp))
 	}
 	return syncDirectory(s.root, folder)
@@ -367,20 +359,8 @@ func (s *Store) ReadGroup(fingerprint string) (Group, bool) {
 	return g, true
 }
 
-// makeTmp finds a name that is free. A name that is taken is left alone.
-func (s *Store) makeTmp(create func(name string) error) (string, error) {
-	for range 100 {
-		tmp := tmpPrefix + strconv.FormatInt(s.serial.Add(1), 10)
-		err := create(tmp)
-		if err == nil {
-			return tmp, nil
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return "", err
-		}
-	}
-	return "", errors.New("no free name for a temporary file")
-}
+// tmpName returns a name that nothing has.
+func tmpName() string { return tmpPrefix + rand.Text() }
 
 // writeFile creates a file. Where it cannot be written whole, it is removed.
 func (s *Store) writeFile(name string, content []byte) (err error) {

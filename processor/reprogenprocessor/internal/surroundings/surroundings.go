@@ -11,9 +11,11 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -52,14 +54,7 @@ type View struct {
 }
 
 // New returns an empty View.
-func New() (*View, error) {
-	gpus, err := gpustate.New()
-	if err != nil {
-		return nil, err
-	}
-	steps, err := progress.New()
-	return &View{gpus: gpus, steps: steps}, err
-}
+func New() *View { return &View{gpus: gpustate.New(), steps: progress.New()} }
 
 // AddTo adds to a failure how the GPUs were when it happened. It is called when
 // the failure is taken in: later, its process has left them.
@@ -136,7 +131,7 @@ func (m *View) NoteStep(span ptrace.Span, resource pcommon.Resource) {
 		return
 	}
 	if epoch, ok := attr.IntIn(maps[:], mlattr.Epoch); ok && epoch >= 0 {
-		s.Epoch = epoch
+		s.Epoch = jsontree.Known(epoch)
 	}
 	m.steps.Note(run, s)
 }
@@ -158,4 +153,48 @@ func (m *View) NoteXID(record plog.LogRecord, resource pcommon.Map) {
 	}
 	m.gpus.AddXID(attr.TextIn(maps[:], mlattr.HostName), attr.TextIn(maps[:], mlattr.HardwareID),
 		gpustate.XID{At: at.AsTime(), Code: code, Text: text})
+}
+
+// maxGPUPoints is how many points of a batch are read; a host with eight GPUs has
+// some hundred.
+const maxGPUPoints = 8192
+
+// AddMetrics reads the GPUs' metrics of a batch.
+func (m *View) AddMetrics(md pmetric.Metrics, now time.Time) {
+	var points []gpustate.Point
+	for _, rm := range md.ResourceMetrics().All() {
+		var device *gpupoint.Device
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, one := range sm.Metrics().All() {
+				if !gpustate.Reads(gpupoint.QuantityOf(one.Name())) {
+					continue
+				}
+				if device == nil {
+					read := gpupoint.DeviceOf(rm.Resource().Attributes())
+					device = &read
+				}
+				for p, attrs := range gpupoint.Points(one, device) {
+					if len(points) == maxGPUPoints {
+						break
+					}
+					points = append(points, gpustate.Point{Point: *p, Workload: workloadOf(attrs)})
+				}
+			}
+		}
+	}
+	if len(points) > 0 {
+		m.gpus.Apply(points, now)
+	}
+}
+
+// workloadOf reads the workload of a point, as the gpu receiver and ml_enrich
+// write it.
+func workloadOf(attributes pcommon.Map) gpustate.Workload {
+	run, h := gpupoint.HolderOf(attributes)
+	w := gpustate.Workload{
+		Run: run, Join: attr.Text(attributes, mlattr.GPUJoin), Service: h.Service, Rank: h.Rank,
+		Job: cmp.Or(attr.Text(attributes, mlattr.JobID), h.Job), User: h.UserID, Namespace: h.Namespace, Pod: h.Pod,
+	}
+	w.PID, _ = attr.IntIn([]pcommon.Map{attributes}, "process.pid")
+	return w
 }

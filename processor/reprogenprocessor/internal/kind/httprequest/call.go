@@ -1,38 +1,18 @@
 package httprequest
 
 import (
+	"fmt"
 	"net"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
-
-// request is a request of HTTP as telemetry has it.
-type request struct {
-	// Method is the request's, in capitals.
-	Method string
-	// URL is the whole address; where it is none, it is made of those below.
-	URL string
-	// Scheme, Host, Path and Query are its parts. Path may have the query.
-	Scheme, Host, Path, Query string
-	// Port is 0 where none was recorded.
-	Port int64
-	// Status is that of the answer, or 0.
-	Status int64
-	// Server is true where the server recorded it, and not the client.
-	Server bool
-	// Headers are lists of texts, by the headers' names. Of these, callOf
-	// keeps what a script sends.
-	Headers jsontree.Object
-	// Body is the body's text, or nil where none was recorded.
-	Body any
-	// BodySize is the body's length in bytes, or negative.
-	BodySize int64
-}
 
 var methodForm = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
 
@@ -48,37 +28,64 @@ var sentHeaders = map[string]bool{
 	"x-api-key": true, "api-key": true,
 }
 
-// callOf makes what can be replayed of a request. Exactly one of its results
-// is set.
-func callOf(r request) (*payload.Call, payload.Reason) {
-	address, target := r.place()
-	if !methodForm.MatchString(r.Method) || target == "" {
-		return nil, payload.Invalid
+// methodKeys name the method of a request, in the semantic conventions and
+// before 1.20.
+var methodKeys = [...]string{"http.request.method", "http.method"}
+
+// attrRequestHeader is what the names of recorded headers begin with.
+const attrRequestHeader = "http.request.header."
+
+// callOf makes what can be replayed of the request that a span is, by the names of the
+// semantic conventions and those from before 1.20, and reports whether it is one: whether
+// there is a method and a path.
+func callOf(attributes jsontree.Object, kind string) (call *payload.Call, reason payload.Reason, ok bool) {
+	method := text(attributes, methodKeys[:]...)
+	if method == "_OTHER" {
+		method = text(attributes, "http.request.method_original")
 	}
-	body, _ := r.Body.(string)
-	size := len(address) + len(target) + len(body)
-	headers := jsontree.Object{}
-	for _, h := range r.Headers {
-		name := strings.ReplaceAll(strings.ToLower(h.Key), "_", "-")
-		if _, twice := headers.Lookup(name); sentHeaders[name] && !twice {
-			headers = append(headers, jsontree.Member{Key: name, Value: h.Value})
-			size += len(name) + len(jsontree.Encode(h.Value))
-		}
+	if method == "" || text(attributes, "url.full", "http.url", "url.path", "http.target") == "" {
+		return nil, "", false
 	}
+	address, target := placeOf(attributes)
+	if !methodForm.MatchString(method) || target == "" {
+		return nil, payload.Invalid, true
+	}
+	// The conventions have no name for a body; these are in use.
+	body := text(attributes, "http.request.body", "http.request.body.content")
+	tree := jsontree.Of(
+		"method", method, "target", target, "address", address,
+		"status", jsontree.Int(number(attributes, 0, "http.response.status_code", "http.status_code")),
+		"server", kind == ptrace.SpanKindServer.String(),
+		"headers", headersOf(attributes), "body", nil,
+	)
+	if body != "" {
+		tree.Set("body", body)
+	}
+	tree = append(tree, jsontree.OfKnown(
+		"body_size", jsontree.Known(number(attributes, -1, "http.request.body.size", "http.request_content_length")))...)
+	size := len(jsontree.Encode(tree))
 	if size > payload.MaxBytes {
-		return nil, payload.TooLarge
+		return nil, payload.TooLarge, true
 	}
-	tree := jsontree.Of("method", r.Method, "target", target, "address", address, "status", jsontree.Int(r.Status),
-		"server", r.Server, "headers", headers, "body", r.Body)
-	if r.BodySize >= 0 {
-		tree = append(tree, jsontree.Member{Key: "body_size", Value: jsontree.Int(r.BodySize)})
-	}
-	return &payload.Call{Tree: tree, Lossy: !utf8.ValidString(target + body), Weight: payload.WeightPerByte * size}, ""
+	return &payload.Call{Tree: tree, Lossy: !utf8.ValidString(target + body), Weight: payload.WeightPerByte * size}, "", true
 }
 
-// place returns scheme, host and port, and path and query.
-func (r request) place() (address, target string) {
-	if scheme, rest, ok := strings.Cut(r.URL, "://"); ok {
+// headersOf returns the recorded headers that a script sends, which are lists of texts.
+func headersOf(attributes jsontree.Object) jsontree.Object {
+	headers := jsontree.Object{}
+	for _, m := range attributes {
+		name, ok := strings.CutPrefix(m.Key, attrRequestHeader)
+		name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+		if _, twice := headers.Lookup(name); ok && sentHeaders[name] && !twice {
+			headers = append(headers, jsontree.Member{Key: name, Value: m.Value})
+		}
+	}
+	return headers
+}
+
+// placeOf returns scheme, host and port, and path and query.
+func placeOf(attributes jsontree.Object) (address, target string) {
+	if scheme, rest, ok := strings.Cut(text(attributes, "url.full", "http.url"), "://"); ok {
 		rest, _, _ = strings.Cut(rest, "#")
 		end := strings.IndexAny(rest, "/?")
 		if end < 0 {
@@ -87,20 +94,21 @@ func (r request) place() (address, target string) {
 		authority := rest[strings.LastIndexByte(rest[:end], '@')+1 : end]
 		return scheme + "://" + authority, rooted(rest[end:])
 	}
-	if r.Path == "" {
+	target = text(attributes, "url.path", "http.target")
+	if target == "" {
 		return "", ""
 	}
-	target = r.Path
-	if r.Query != "" && !strings.Contains(target, "?") {
-		target += "?" + strings.TrimPrefix(r.Query, "?")
+	if query := text(attributes, "url.query"); query != "" && !strings.Contains(target, "?") {
+		target += "?" + strings.TrimPrefix(query, "?")
 	}
-	if address = r.Host; address != "" && r.Port > 0 {
+	address = text(attributes, "server.address", "http.host", "net.peer.name", "net.host.name")
+	if port := number(attributes, 0, "server.port", "net.peer.port", "net.host.port"); address != "" && port > 0 {
 		if _, _, err := net.SplitHostPort(address); err != nil {
-			address = net.JoinHostPort(strings.Trim(address, "[]"), strconv.FormatInt(r.Port, 10))
+			address = net.JoinHostPort(strings.Trim(address, "[]"), strconv.FormatInt(port, 10))
 		}
 	}
-	if address != "" && r.Scheme != "" {
-		address = r.Scheme + "://" + address
+	if scheme := text(attributes, "url.scheme", "http.scheme"); address != "" && scheme != "" {
+		address = scheme + "://" + address
 	}
 	return address, rooted(target)
 }
@@ -111,4 +119,26 @@ func rooted(target string) string {
 		return "/" + target
 	}
 	return target
+}
+
+// text returns the first of the attributes that is a text and not empty.
+func text(attributes jsontree.Object, keys ...string) string {
+	for _, k := range keys {
+		if v := attributes.Text(k); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// number returns the first of the attributes that is a whole number. Older
+// instrumentations send ports as texts.
+func number(attributes jsontree.Object, otherwise int64, keys ...string) int64 {
+	for _, k := range keys {
+		v, _ := attributes.Lookup(k)
+		if n, err := strconv.ParseInt(fmt.Sprint(v), 10, 64); err == nil {
+			return n
+		}
+	}
+	return otherwise
 }

@@ -1,37 +1,53 @@
 package httprequest
 
 import (
+	"cmp"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/python"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
-// chat is a conversation with a model as telemetry has it. All texts are
-// JSON.
-type chat struct {
-	// Messages are gen_ai.input.messages.
-	Messages string
-	// Instructions are gen_ai.system_instructions.
-	Instructions string
-	// Tools are gen_ai.tool.definitions.
-	Tools string
-	// Request is the body of a whole request to the OpenAI API; it takes the
-	// place of the others where it is one.
-	Request string
-	// Listed are messages as the API has them. They take the place of Messages.
-	Listed jsontree.Array
-	// Cut says that some of Listed were lost on the way.
-	Cut bool
-	// Size is the number of bytes that Listed came in.
-	Size int
-	// Parameters are members of the request, by the API's names.
-	Parameters jsontree.Object
-	// Address is the server that was asked. It is shown, and not used.
-	Address string
-	// Status is the HTTP status of the answer, or 0.
-	Status int64
+// reading reads the texts of a request, and notes the first reason why there is none.
+type reading struct {
+	size   int
+	lossy  bool
+	reason payload.Reason
+}
+
+func (r *reading) fail(reason payload.Reason) { r.reason = cmp.Or(r.reason, reason) }
+
+// take notes bytes that a request came in.
+func (r *reading) take(size int) (fits bool) {
+	if r.size += size; r.size > payload.MaxBytes {
+		r.fail(payload.TooLarge)
+	}
+	return r.size <= payload.MaxBytes
+}
+
+// decode reads a text of JSON.
+func (r *reading) decode(text string) any {
+	if !r.take(len(text)) {
+		return nil
+	}
+	v, lossy, err := jsontree.Decode(text)
+	if err != nil {
+		r.fail(payload.ReasonOf(err))
+	}
+	r.lossy = r.lossy || lossy
+	return v
 }
 
 // requestMembers lists what is kept of a recorded request: what decides about
@@ -41,135 +57,79 @@ var requestMembers = []string{
 	"seed", "stop", "presence_penalty", "frequency_penalty", "response_format", "logprobs", "top_logprobs", "reasoning_effort",
 }
 
-// chatCall makes a request to the OpenAI API of a conversation. Exactly one of
-// its results is set.
-func chatCall(c chat) (*payload.Call, payload.Reason) {
-	size := len(c.Messages) + len(c.Instructions) + len(c.Tools) + max(len(c.Request), c.Size)
-	if size > payload.MaxBytes {
-		return nil, payload.TooLarge
+// chatCall makes a request to the OpenAI API of a conversation: of the most exact
+// recording of it that is one. Exactly one of its results is set.
+func chatCall(span ptrace.Span) (*payload.Call, payload.Reason) {
+	attributes := span.Attributes()
+	forms := []func(*reading, ptrace.Span) jsontree.Object{requestOfMessages}
+	if keys := keysOf(attributes); keys != nil && !hasMessages(attributes) {
+		forms = []func(*reading, ptrace.Span) jsontree.Object{keys.body, keys.list}
 	}
-	request, lossy, reason := readRequest(c)
-	if reason != "" {
-		return nil, reason
-	}
-	return &payload.Call{
-		Tree:     jsontree.Of("address", c.Address, "status", jsontree.Int(c.Status), "request", request),
-		Function: "chat " + request.Text("model"),
-		Lossy:    lossy,
-		Weight:   payload.WeightPerByte * size,
-	}, ""
-}
-
-// readRequest reads the most exact of what there is that is a request.
-func readRequest(c chat) (request jsontree.Object, lossy bool, reason payload.Reason) {
-	for _, form := range [...]struct {
-		there bool
-		read  func(chat) (jsontree.Object, bool, payload.Reason)
-	}{{c.Request != "", recordedRequest}, {c.Listed != nil, listedRequest}, {c.Messages != "", requestOfMessages}} {
-		if !form.there {
-			continue
+	reason := payload.Invalid
+	for _, form := range forms {
+		var r reading
+		request := form(&r, span)
+		if request == nil && r.reason == "" {
+			continue // there is none of this form
 		}
-		if request, lossy, reason = form.read(c); reason == "" {
-			request, reason = checkedRequest(request)
+		if r.reason == "" {
+			request, r.reason = checkedRequest(request)
 		}
-		if reason == "" {
-			return request, lossy, ""
+		if reason = r.reason; reason == "" {
+			return &payload.Call{
+				Tree:     jsontree.Of("address", addressOf(attributes), "status", jsontree.Int(statusOf(attributes)), "request", request),
+				Function: "chat " + request.Text("model"),
+				Lossy:    r.lossy,
+				Weight:   payload.WeightPerByte * r.size,
+			}, ""
 		}
 	}
-	return nil, false, reason
+	return nil, reason
 }
 
-// listedRequest makes a request of messages that were sent one by one.
-func listedRequest(c chat) (jsontree.Object, bool, payload.Reason) {
-	if c.Cut {
-		return nil, false, payload.Truncated
-	}
-	return append(slices.Clone(c.Parameters), jsontree.Member{Key: "messages", Value: c.Listed}), false, ""
-}
-
-// parametersOf returns the members of a request, messages excepted, that a text
-// with a JSON object has. A text that is none has none.
-func parametersOf(text string) jsontree.Object {
-	v, _, err := jsontree.Decode(text)
-	recorded, ok := v.(jsontree.Object)
-	if err != nil || !ok {
-		return nil
-	}
+// known returns the members of a recorded request that are kept.
+func known(recorded jsontree.Object) jsontree.Object {
 	out := jsontree.Object{}
 	for _, m := range recorded {
-		if slices.Contains(requestMembers, m.Key) && m.Key != "messages" && m.Value != nil {
+		if slices.Contains(requestMembers, m.Key) {
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-func recordedRequest(c chat) (jsontree.Object, bool, payload.Reason) {
-	v, lossy, err := jsontree.Decode(c.Request)
-	if err != nil {
-		return nil, false, payload.ReasonOf(err)
+// requestOfMessages makes a request of what the semantic conventions record.
+func requestOfMessages(r *reading, span ptrace.Span) jsontree.Object {
+	attributes := span.Attributes()
+	recorded, _ := r.decode(jsonText(attributes, attrInputMessages)).(jsontree.Array)
+	if len(recorded) == 0 {
+		r.fail(payload.Invalid)
 	}
-	recorded, ok := v.(jsontree.Object)
-	if !ok {
-		return nil, false, payload.Invalid
+	if instructions := jsonText(attributes, attrSystemInstructions); instructions != "" {
+		recorded = append(jsontree.Array{jsontree.Of("role", "system", "parts", r.decode(instructions))}, recorded...)
 	}
-	request := jsontree.Object{}
-	for _, m := range recorded {
-		if slices.Contains(requestMembers, m.Key) {
-			request = append(request, m)
-		}
-	}
-	return request, lossy, ""
-}
-
-func requestOfMessages(c chat) (request jsontree.Object, lossy bool, reason payload.Reason) {
 	messages := jsontree.Array{}
-	if c.Instructions != "" {
-		parts, l, err := jsontree.Decode(c.Instructions)
-		if err != nil {
-			return nil, false, payload.ReasonOf(err)
-		}
-		lossy = lossy || l
-		message, reason := messagesOf(jsontree.Of("role", "system", "parts", parts))
-		if reason != "" {
-			return nil, false, reason
-		}
-		messages = append(messages, message...)
-	}
-	v, l, err := jsontree.Decode(c.Messages)
-	if err != nil {
-		return nil, false, payload.ReasonOf(err)
-	}
-	lossy = lossy || l
-	recorded, ok := v.(jsontree.Array)
-	if !ok || len(recorded) == 0 {
-		return nil, false, payload.Invalid
-	}
 	for _, m := range recorded {
-		o, ok := m.(jsontree.Object)
-		if !ok {
-			return nil, false, payload.Invalid
-		}
-		converted, reason := messagesOf(o)
-		if reason != "" {
-			return nil, false, reason
-		}
+		message, _ := m.(jsontree.Object)
+		converted, reason := messagesOf(message)
+		r.fail(reason)
 		messages = append(messages, converted...)
 	}
-	request = append(slices.Clone(c.Parameters), jsontree.Member{Key: "messages", Value: messages})
-	if c.Tools != "" {
-		v, l, err := jsontree.Decode(c.Tools)
-		if err != nil {
-			return nil, false, payload.ReasonOf(err)
+	request := jsontree.Object{}
+	for _, p := range requestParameters {
+		if v, ok := attributes.Get(p.attribute); ok {
+			request = append(request, jsontree.Member{Key: p.name, Value: snapshot.New().Value(v, snapshot.MaxValue, 0)})
 		}
-		tools, ok := v.(jsontree.Array)
+	}
+	request = append(request, jsontree.Member{Key: "messages", Value: messages})
+	if text := jsonText(attributes, attrToolDefinitions); text != "" {
+		tools, ok := r.decode(text).(jsontree.Array)
 		if !ok {
-			return nil, false, payload.Invalid
+			r.fail(payload.Invalid)
 		}
-		lossy = lossy || l
 		request = append(request, jsontree.Member{Key: "tools", Value: toolsOf(tools)})
 	}
-	return request, lossy, ""
+	return request
 }
 
 // messagesOf converts a message of the semantic conventions: its text becomes
@@ -227,17 +187,11 @@ func toolsOf(tools jsontree.Array) jsontree.Array {
 		if !ok {
 			continue
 		}
-		if _, wrapped := tool.Lookup("function"); wrapped {
-			out = append(out, tool)
-			continue
+		if _, wrapped := tool.Lookup("function"); !wrapped {
+			function := slices.DeleteFunc(slices.Clone(tool), func(m jsontree.Member) bool { return m.Key == "type" })
+			tool = jsontree.Of("type", "function", "function", function)
 		}
-		function := jsontree.Object{}
-		for _, m := range tool {
-			if m.Key != "type" {
-				function = append(function, m)
-			}
-		}
-		out = append(out, jsontree.Of("type", "function", "function", function))
+		out = append(out, tool)
 	}
 	return out
 }
@@ -250,4 +204,98 @@ func asText(v any) string {
 		return "{}"
 	}
 	return string(jsontree.Encode(v))
+}
+
+// Attributes of calls to models.
+const (
+	attrInputMessages      = "gen_ai.input.messages"
+	attrSystemInstructions = "gen_ai.system_instructions"
+	attrToolDefinitions    = "gen_ai.tool.definitions"
+	attrServerAddress      = "server.address"
+	attrServerPort         = "server.port"
+	attrHTTPStatus         = "http.response.status_code"
+)
+
+// requestParameters maps the attributes of a request to the names that the
+// OpenAI API has for them.
+var requestParameters = [...]struct{ attribute, name string }{
+	{"gen_ai.request.model", "model"},
+	{"gen_ai.request.temperature", "temperature"},
+	{"gen_ai.request.top_p", "top_p"},
+	{"gen_ai.request.max_tokens", "max_tokens"},
+	{"gen_ai.request.seed", "seed"},
+	{"gen_ai.request.choice.count", "n"},
+	{"gen_ai.request.stop_sequences", "stop"},
+	{"gen_ai.request.frequency_penalty", "frequency_penalty"},
+	{"gen_ai.request.presence_penalty", "presence_penalty"},
+}
+
+// isModelCall reports whether a span is that of one request to a model.
+func isModelCall(attributes pcommon.Map) bool {
+	return vocabulary.IsModelRequest(attr.Text(attributes, vocabulary.OperationKeys()...))
+}
+
+// addressOf returns the server that was asked. It is shown, and not used.
+func addressOf(attributes pcommon.Map) string {
+	c := snapshot.New()
+	if address := c.Text(attr.Text(attributes, vocabulary.AddressKeys()...), snapshot.MaxValue); address != "" {
+		return address
+	}
+	address := c.Text(attr.Text(attributes, attrServerAddress), snapshot.MaxValue)
+	if port, ok := attributes.Get(attrServerPort); ok && port.Type() == pcommon.ValueTypeInt && address != "" {
+		return net.JoinHostPort(address, strconv.FormatInt(port.Int(), 10))
+	}
+	return address
+}
+
+// statusOf returns the HTTP status of the answer, or 0.
+func statusOf(attributes pcommon.Map) int64 {
+	status, _ := attr.IntIn([]pcommon.Map{attributes}, attrHTTPStatus)
+	return status
+}
+
+func hasConversation(attributes pcommon.Map) bool {
+	if hasMessages(attributes) {
+		return true
+	}
+	keys := keysOf(attributes)
+	return keys != nil && (keys.hasBody(attributes) || keys.hasList(attributes))
+}
+
+// hasMessages reports whether there are messages: structured, or as JSON.
+func hasMessages(attributes pcommon.Map) bool {
+	v, ok := attributes.Get(attrInputMessages)
+	return ok && (v.Type() == pcommon.ValueTypeSlice || v.Str() != "")
+}
+
+// maxJSONBytes is more than any request that is read.
+const maxJSONBytes = 1 << 20
+
+// jsonText returns a copy of an attribute as JSON, which must not share
+// memory with the batch.
+func jsonText(attributes pcommon.Map, key string) string {
+	if v, ok := attributes.Get(key); ok && v.Type() == pcommon.ValueTypeSlice {
+		if text, whole := mlattr.Text(v, maxJSONBytes); whole {
+			return text
+		}
+		return ""
+	}
+	return strings.Clone(attr.Text(attributes, key))
+}
+
+// chatHead writes the model and the messages.
+func chatHead(h kind.Head, spec jsontree.Object) {
+	request := spec.Object("payload").Object("request")
+	h.Add("chat", cmp.Or(request.Text("model"), "(no model was recorded)"))
+	var texts []string
+	for _, v := range request.Array("messages") {
+		m, _ := v.(jsontree.Object)
+		content, _ := m.Lookup("content")
+		text, ok := content.(string)
+		if !ok && content != nil {
+			text = python.Text(content)
+		}
+		texts = append(texts, m.Text("role")+": "+text)
+	}
+	h.List("messages", texts, 10)
 }

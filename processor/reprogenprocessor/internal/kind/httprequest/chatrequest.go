@@ -11,7 +11,7 @@ import (
 // knows. A server refuses others.
 var (
 	messageMembers = []string{"role", "content", "name", "tool_calls", "tool_call_id", "refusal"}
-	partMembers    = map[string]string{"text": "text", "refusal": "refusal"}
+	textParts      = []string{"text", "refusal"} // the text is under that key
 	mediaParts     = []string{"image_url", "input_audio", "file"}
 )
 
@@ -131,15 +131,14 @@ func checkedContent(content any) (any, payload.Reason) {
 	}
 	parts, reason := eachOf(content, func(part jsontree.Object) (jsontree.Object, payload.Reason) {
 		kind := part.Text("type")
-		member, ok := partMembers[kind]
-		if !ok && slices.Contains(mediaParts, kind) {
+		if slices.Contains(mediaParts, kind) {
 			return nil, payload.Unsupported
 		}
-		text, _ := part.Lookup(member)
-		if _, isText := text.(string); !ok || !isText {
+		text, _ := part.Lookup(kind)
+		if _, isText := text.(string); !isText || !slices.Contains(textParts, kind) {
 			return nil, payload.Invalid
 		}
-		return jsontree.Of("type", kind, member, text), ""
+		return jsontree.Of("type", kind, kind, text), ""
 	})
 	if list, ok := parts.(jsontree.Array); reason == "" && ok && len(list) == 0 {
 		return nil, payload.Invalid

@@ -2,6 +2,8 @@ package httprequest
 
 import (
 	"cmp"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,18 +46,10 @@ func keysOf(attributes pcommon.Map) *keys {
 // of objects as its messages. Several frameworks send Python's text for each
 // message there, or lists of lists.
 func (k *keys) hasBody(attributes pcommon.Map) bool {
-	if attr.Text(attributes, k.BodyType) != "application/json" {
-		return false
-	}
-	_, list, _ := strings.Cut(attr.Text(attributes, k.Body), `"messages"`)
-	for _, next := range [...]string{":", "[", "{"} {
-		var found bool
-		if list, found = strings.CutPrefix(strings.TrimLeft(list, " \t\r\n"), next); !found {
-			return false
-		}
-	}
-	return true
+	return attr.Text(attributes, k.BodyType) == "application/json" && listOfMessages.MatchString(attr.Text(attributes, k.Body))
 }
+
+var listOfMessages = regexp.MustCompile(`"messages"\s*:\s*\[\s*\{`)
 
 // hasList reports whether there are messages one by one.
 func (k *keys) hasList(attributes pcommon.Map) bool {
@@ -70,97 +64,116 @@ func (k *keys) isListed(key string) bool {
 	return ok && strings.HasPrefix(messages, ".") || isTool && strings.HasPrefix(tools, ".")
 }
 
-// listed is a message, a part of one, or a call of a tool in it: its texts by
-// the rest of their names, and what it has of a list.
-type listed struct {
-	texts map[string]string
-	lists map[string]map[int]*listed
+// body reads the input of a model that is a whole request, if there is one.
+func (k *keys) body(r *reading, span ptrace.Span) jsontree.Object {
+	if !k.hasBody(span.Attributes()) {
+		return nil
+	}
+	recorded, ok := r.decode(jsonText(span.Attributes(), k.Body)).(jsontree.Object)
+	if !ok {
+		r.fail(payload.Invalid)
+	}
+	return known(recorded)
 }
 
-// maxLists is how many lists are in one another: messages, and their parts.
-const maxLists = 2
-
-// readList reads messages that are attributes one by one, and what else belongs to
-// the request.
-func (k *keys) readList(chat *chat, span ptrace.Span) {
-	if !k.hasList(span.Attributes()) {
-		return
+// list makes a request of messages that are attributes one by one, and of what else
+// belongs to it, if there are any.
+func (k *keys) list(r *reading, span ptrace.Span) jsontree.Object {
+	attributes := span.Attributes()
+	if !k.hasList(attributes) {
+		return nil
 	}
-	chat.Listed = jsontree.Array{}
-	parameters := attr.Text(span.Attributes(), k.Parameters)
-	chat.Size = len(parameters)
-	for key, v := range span.Attributes().All() {
-		if k.isListed(key) {
-			size, _ := mlattr.Size(v, payload.MaxBytes)
-			chat.Size += len(key) + size
+	all := listed{texts: make(map[string]string), known: make(map[string]bool)}
+	for key, v := range attributes.All() {
+		if !k.isListed(key) {
+			continue
+		}
+		if size, _ := mlattr.Size(v, payload.MaxBytes); !r.take(len(key) + size) {
+			return nil
+		}
+		if v.Type() == pcommon.ValueTypeStr {
+			all.add(key, strings.Clone(v.Str()))
 		}
 	}
-	if chat.Size > payload.MaxBytes {
-		return
-	}
-	all := &listed{}
-	for key, v := range span.Attributes().All() {
-		if k.isListed(key) && v.Type() == pcommon.ValueTypeStr {
-			all.set(key, v.Str(), maxLists)
-		}
-	}
-	messages, complete := all.list(k.Messages)
-	for _, m := range messages {
-		chat.Listed = append(chat.Listed, m.message())
+	messages := jsontree.Array{}
+	for _, at := range all.list(k.Messages) {
+		messages = append(messages, all.message(at))
 	}
 	// A client that has too many attributes drops some, which may be messages.
-	chat.Cut = !complete || span.DroppedAttributesCount() > 0
-	chat.Parameters = parametersOf(strings.Clone(parameters))
-	if model := attr.Text(span.Attributes(), k.Model); model != "" && chat.Parameters.Text("model") == "" {
-		chat.Parameters = append(jsontree.Object{{Key: "model", Value: strings.Clone(model)}}, chat.Parameters...)
+	if len(messages) < all.len(k.Messages) || span.DroppedAttributesCount() > 0 {
+		r.fail(payload.Truncated)
 	}
-	if _, ok := chat.Parameters.Lookup("tools"); !ok {
-		chat.Parameters = append(chat.Parameters, jsontree.Member{Key: "tools", Value: all.tools(k.Tools)})
+	request := k.parameters(r, attributes)
+	if model := attr.Text(attributes, k.Model); model != "" && request.Text("model") == "" {
+		request = append(jsontree.Object{{Key: "model", Value: strings.Clone(model)}}, request...)
 	}
+	if _, ok := request.Lookup("tools"); !ok {
+		request = append(request, jsontree.Member{Key: "tools", Value: all.tools(k.Tools)})
+	}
+	return append(request, jsontree.Member{Key: "messages", Value: messages})
 }
 
-// set puts a text into the lists that its name has: lists.N.name, also nested.
-func (l *listed) set(name, text string, levels int) {
-	before, index, after := splitIndex(name)
-	if after == "" || levels == 0 {
-		if l.texts == nil {
-			l.texts = make(map[string]string)
-		}
-		l.texts[strings.Clone(name)] = strings.Clone(text)
+// parameters returns the members of a request, messages excepted, that a client wrote as
+// one text. A text that is no object has none.
+func (k *keys) parameters(r *reading, attributes pcommon.Map) jsontree.Object {
+	text := attr.Text(attributes, k.Parameters)
+	if !r.take(len(text)) {
+		return nil
+	}
+	v, _, _ := jsontree.Decode(strings.Clone(text)) // no tree where it is no JSON
+	recorded, _ := v.(jsontree.Object)
+	return slices.DeleteFunc(known(recorded), func(m jsontree.Member) bool { return m.Key == "messages" || m.Value == nil })
+}
+
+// listed are attributes that are named after their places in lists, such as
+// llm.input_messages.0.message.tool_calls.1.tool_call.id.
+type listed struct {
+	texts map[string]string
+	// known are the places that they are named after: llm.input_messages.0.
+	known map[string]bool
+}
+
+// maxNames is more than the names that an attribute's consists of.
+const maxNames = 16
+
+func (l listed) add(key, text string) {
+	if strings.Count(key, ".") > maxNames {
 		return
 	}
-	if l.lists == nil {
-		l.lists = make(map[string]map[int]*listed)
+	l.texts[key] = text
+	for at := range key {
+		if key[at] == '.' {
+			l.known[key[:at]] = true
+		}
 	}
-	list := l.lists[before]
-	if list == nil {
-		list = make(map[int]*listed)
-		l.lists[strings.Clone(before)] = list
-	}
-	if list[index] == nil {
-		list[index] = &listed{}
-	}
-	list[index].set(after, text, levels-1)
 }
 
-// list returns a list, and whether it has no gaps.
-func (l *listed) list(name string) (list []*listed, complete bool) {
-	for i := range len(l.lists[name]) {
-		e := l.lists[name][i]
-		if e == nil {
-			return list, false
+// list returns the places of a list's elements, up to the first that is missing.
+func (l listed) list(name string) (places []string) {
+	for {
+		at := name + "." + strconv.Itoa(len(places))
+		if !l.known[at] {
+			return places
 		}
-		list = append(list, e)
+		places = append(places, at)
 	}
-	return list, true
+}
+
+// len returns the number of elements of a list, also behind one that is missing.
+func (l listed) len(name string) (n int) {
+	for at := range l.known {
+		if rest, ok := strings.CutPrefix(at, name+"."); ok && !strings.Contains(rest, ".") {
+			n++
+		}
+	}
+	return n
 }
 
 // tools returns the definitions that are attributes one by one, or nil.
-func (l *listed) tools(name string) any {
+func (l listed) tools(name string) any {
 	definitions := jsontree.Array{}
-	tools, _ := l.list(name)
-	for _, t := range tools {
-		if v, _, err := jsontree.Decode(t.texts["tool.json_schema"]); err == nil {
+	for _, at := range l.list(name) {
+		if v, _, err := jsontree.Decode(l.texts[at+".tool.json_schema"]); err == nil {
 			definitions = append(definitions, v)
 		}
 	}
@@ -170,39 +183,21 @@ func (l *listed) tools(name string) any {
 	return toolsOf(definitions)
 }
 
-// splitIndex splits name.N.rest at the first number; rest is "" without one.
-func splitIndex(name string) (before string, index int, after string) {
-	for at := 0; ; {
-		dot := strings.IndexByte(name[at:], '.')
-		if dot < 0 {
-			return name, 0, ""
-		}
-		start := at + dot + 1
-		digits, rest, found := strings.Cut(name[start:], ".")
-		if n, err := strconv.ParseUint(digits, 10, 31); err == nil && found {
-			return name[:start-1], int(n), rest
-		}
-		at = start
-	}
-}
-
-// message returns the message as the API has it.
-func (l *listed) message() jsontree.Object {
-	out := jsontree.Of("role", roleOf(l.texts["message.role"]))
-	text, hasText := l.texts["message.content"]
+// message returns the message at a place as the API has it.
+func (l listed) message(at string) jsontree.Object {
+	at += ".message."
+	var content any
+	text, hasText := l.texts[at+"content"]
 	parts := jsontree.Array{}
-	contents, _ := l.list("message.contents")
-	for _, p := range contents {
-		parts = append(parts, p.part())
+	for _, part := range l.list(at + "contents") {
+		parts = append(parts, l.part(part+".message_content."))
 	}
 	calls := jsontree.Array{}
-	toolCalls, _ := l.list("message.tool_calls")
-	for _, c := range toolCalls {
-		calls = append(calls, jsontree.Of("id", c.texts["tool_call.id"], "type", "function", "function", jsontree.Of(
-			"name", c.texts["tool_call.function.name"],
-			"arguments", cmp.Or(c.texts["tool_call.function.arguments"], "{}"))))
+	for _, call := range l.list(at + "tool_calls") {
+		call += ".tool_call."
+		calls = append(calls, jsontree.Of("id", l.texts[call+"id"], "type", "function", "function", jsontree.Of(
+			"name", l.texts[call+"function.name"], "arguments", cmp.Or(l.texts[call+"function.arguments"], "{}"))))
 	}
-	var content any
 	switch {
 	case hasText:
 		content = text
@@ -211,23 +206,15 @@ func (l *listed) message() jsontree.Object {
 	case len(calls) == 0:
 		content = "" // an empty text is sent as no attribute
 	}
-	out = append(out, jsontree.Member{Key: "content", Value: content})
-	if len(calls) > 0 {
-		out = append(out, jsontree.Member{Key: "tool_calls", Value: calls})
-	}
-	for _, name := range [...]string{"name", "tool_call_id"} {
-		if v := l.texts["message."+name]; v != "" {
-			out = append(out, jsontree.Member{Key: name, Value: v})
-		}
-	}
-	return out
+	out := jsontree.Of("role", roleOf(l.texts[at+"role"]), "content", content)
+	return append(out, jsontree.OfKnown("tool_calls", calls, "name", l.texts[at+"name"], "tool_call_id", l.texts[at+"tool_call_id"])...)
 }
 
 // part returns a part of a message as the API has it.
-func (l *listed) part() jsontree.Object {
-	kind := l.texts["message_content.type"]
+func (l listed) part(at string) jsontree.Object {
+	kind := l.texts[at+"type"]
 	if kind == "text" {
-		return jsontree.Of("type", kind, "text", l.texts["message_content.text"])
+		return jsontree.Of("type", kind, "text", l.texts[at+"text"])
 	}
 	return jsontree.Of("type", cmp.Or(map[string]string{"image": "image_url", "audio": "input_audio"}[kind], kind))
 }

@@ -2,10 +2,14 @@ package pythoncall
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
@@ -41,86 +45,124 @@ func namesFunction(attributes pcommon.Map) bool {
 
 // callOfParts makes a call of the attributes of a span that hasParts.
 func callOfParts(attributes pcommon.Map) (*payload.Call, payload.Reason) {
-	p := parts{
-		Library:  strings.Clone(attr.Text(attributes, keys.Library...)),
-		Module:   strings.Clone(attr.Text(attributes, keys.Module...)),
-		Function: strings.Clone(attr.Text(attributes, keys.Function...)),
-		CallType: strings.Clone(attr.Text(attributes, keys.Type...)),
-		Named:    strings.Clone(attr.QualifiedName(attributes)),
-	}
-	left := payload.MaxBytes
+	tree := jsontree.Object{}
+	size, lossy := 0, false
 	for _, part := range [...]struct {
-		names []string
-		value *any
-	}{{keys.Args, &p.Args}, {keys.Kwargs, &p.Kwargs}} {
-		v, ok := attr.First(attributes, part.names)
-		if !ok {
+		name   string
+		keys   []string
+		isJSON bool
+	}{
+		{"library", keys.Library, false},
+		{"python_module", keys.Module, false},
+		{"function", keys.Function, false},
+		{"args", keys.Args, true},
+		{"kwargs", keys.Kwargs, true},
+		{"call_type", keys.Type, false},
+	} {
+		if text := attr.Text(attributes, part.keys...); text != "" && !part.isJSON {
+			tree = append(tree, jsontree.Member{Key: part.name, Value: strings.Clone(text)})
+		}
+		v, ok := attr.First(attributes, part.keys)
+		if !ok || !part.isJSON {
 			continue
 		}
-		if v.Type() != pcommon.ValueTypeStr {
-			if *part.value, ok = treeOf(v, &left, 0); !ok {
-				return nil, payload.TooLarge
-			}
-			continue
-		}
-		if left -= len(v.Str()); left < 0 {
+		text, whole := jsonOf(v)
+		if size += len(text); !whole || size > payload.MaxBytes {
 			return nil, payload.TooLarge
 		}
-		// The tree must not share memory with the batch.
-		tree, lossy, err := jsontree.Decode(strings.Clone(v.Str()))
+		arguments, replaced, err := jsontree.Decode(text)
 		if err != nil {
 			return nil, payload.ReasonOf(err)
 		}
-		*part.value, p.Lossy = tree, p.Lossy || lossy
+		if lossy = lossy || replaced; arguments != nil {
+			tree = append(tree, jsontree.Member{Key: part.name, Value: arguments})
+		}
 	}
-	p.Size = payload.MaxBytes - left
-	return ofParts(p)
+	return callOf(tree, lossy, size, strings.Clone(attr.QualifiedName(attributes)))
 }
 
-// treeOf copies a value whole, or reports that it takes more than *left bytes.
-func treeOf(v pcommon.Value, left *int, depth int) (any, bool) {
-	const overhead = 8
-	if *left -= overhead; *left < 0 || depth > jsontree.MaxDepth {
-		return nil, false
+// maxValue bounds an argument that is no JSON yet, in the bytes of mlattr.Size. That
+// counts more for an element than JSON has.
+const maxValue = 4 * payload.MaxBytes
+
+// jsonOf returns an argument as JSON that shares no memory with the batch, and whether it
+// is whole.
+func jsonOf(v pcommon.Value) (text string, whole bool) {
+	switch _, fits := mlattr.Size(v, maxValue); {
+	case !fits:
+		return "", false
+	case v.Type() == pcommon.ValueTypeStr:
+		return strings.Clone(v.Str()), true
 	}
+	return string(jsontree.Encode(treeOf(v))), true
+}
+
+func treeOf(v pcommon.Value) any {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
-		*left -= len(v.Str())
-		return strings.Clone(v.Str()), *left >= 0
+		return v.Str()
 	case pcommon.ValueTypeBool:
-		return v.Bool(), true
+		return v.Bool()
 	case pcommon.ValueTypeInt:
-		return jsontree.Int(v.Int()), true
+		return jsontree.Int(v.Int())
 	case pcommon.ValueTypeDouble:
-		return jsontree.Float(v.Double()), true
+		return jsontree.Float(v.Double())
 	case pcommon.ValueTypeBytes:
-		*left -= 2 * v.Bytes().Len()
-		if *left < 0 {
-			return nil, false
-		}
 		return jsontree.Of("__type__", "bytes", "__schema__", jsontree.Int(1),
-			"data", base64.StdEncoding.EncodeToString(v.Bytes().AsRaw())), true
+			"data", base64.StdEncoding.EncodeToString(v.Bytes().AsRaw()))
 	case pcommon.ValueTypeSlice:
 		out := jsontree.Array{}
 		for _, e := range v.Slice().All() {
-			element, ok := treeOf(e, left, depth+1)
-			if !ok {
-				return nil, false
-			}
-			out = append(out, element)
+			out = append(out, treeOf(e))
 		}
-		return out, true
+		return out
 	case pcommon.ValueTypeMap:
 		out := jsontree.Object{}
 		for k, e := range v.Map().All() {
-			*left -= len(k)
-			element, ok := treeOf(e, left, depth+1)
-			if !ok {
-				return nil, false
-			}
-			out = append(out, jsontree.Member{Key: strings.Clone(k), Value: element})
+			out = append(out, jsontree.Member{Key: k, Value: treeOf(e)})
 		}
-		return out, true
+		return out
 	}
-	return nil, true
+	return nil
+}
+
+// attrPayload has a whole call as JSON.
+const attrPayload = "repro.payload"
+
+// What belongs to a payload is named after it.
+const (
+	sizeSuffix   = ".size"
+	sha256Suffix = ".sha256"
+	uriSuffix    = ".uri"
+)
+
+// keys are the span attributes in which clients send the call that failed: the
+// whole call in one, or each part in an attribute of its own. The first attribute
+// of a list that a span has counts.
+var keys = func() table.CallKeys {
+	all := vocabulary.Calls()
+	all.Payload = append([]string{attrPayload}, all.Payload...)
+	return all
+}()
+
+// callAttributes lists all attributes that a call is read from.
+func callAttributes() (names []string) {
+	for _, name := range keys.Payload {
+		names = append(names, name, name+sizeSuffix, name+sha256Suffix, name+uriSuffix)
+	}
+	return slices.Concat(names, keys.Module, keys.Function, keys.Args, keys.Kwargs, keys.Library, keys.Type)
+}
+
+// isPayload reports whether an attribute is the recorded call, its size, hash or
+// address, or its arguments as JSON.
+func isPayload(key string, v pcommon.Value) bool {
+	for _, name := range keys.Payload {
+		switch rest, ok := strings.CutPrefix(key, name); {
+		case !ok:
+		case rest == "", rest == sizeSuffix, rest == sha256Suffix, rest == uriSuffix:
+			return true
+		}
+	}
+	return strings.HasPrefix(key, attrPayload+".") ||
+		v.Type() == pcommon.ValueTypeStr && (slices.Contains(keys.Args, key) || slices.Contains(keys.Kwargs, key))
 }

@@ -2,6 +2,7 @@ package pythoncall
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/content"
@@ -9,111 +10,69 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
-// withholder withholds the content of a call.
-type withholder struct {
-	redact.Withholder
-	storages map[string]string
-}
-
 // identifier is the form of a name in Python.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
-// withoutContent returns a call without its content, and what was withheld.
-// Tensors keep their form and their statistics.
-func withoutContent(tree jsontree.Object) (jsontree.Object, []redact.Withheld) {
-	w := &withholder{storages: make(map[string]string)}
-	out := make(jsontree.Object, 0, len(tree))
-	for _, m := range tree {
-		if value, keep := w.member("payload."+m.Key, m); keep {
-			out = append(out, jsontree.Member{Key: m.Key, Value: value})
-		}
-	}
-	return out, w.Withheld
+// withoutContent keeps of a call what it calls, and of its arguments the form and the
+// statistics of tensors. What is not part of a call is left out.
+func withoutContent(w *redact.Withholder, at, key string, call any) any {
+	of := &tensors{storages: make(map[string]string)}
+	name := redact.Texts(func(text string) bool { return text == "" || content.TypeName(text) != "" })
+	return redact.Members(map[string]redact.Rule{
+		"args":                  redact.Each(of.argument),
+		"kwargs":                of.keywords,
+		"library":               name,
+		"python_module":         name,
+		"function":              name,
+		"call_type":             name,
+		"protocol_version":      numberOrSwitch,
+		"min_supported_version": numberOrSwitch,
+		"idempotent":            numberOrSwitch,
+	}, nil)(w, at, key, call)
 }
 
-// member returns what is kept of a member of a call. What is not part of a call
-// is left out.
-func (w *withholder) member(at string, m jsontree.Member) (value any, keep bool) {
-	switch m.Key {
-	case "args":
-		list, ok := m.Value.(jsontree.Array)
-		if !ok {
-			return nil, true
-		}
-		out := make(jsontree.Array, len(list))
-		for i, v := range list {
-			out[i] = w.argument(at+"["+strconv.Itoa(i)+"]", v)
-		}
-		return out, true
-	case "kwargs":
-		members, ok := m.Value.(jsontree.Object)
-		if !ok {
-			return nil, true
-		}
-		out := make(jsontree.Object, len(members))
-		for i, k := range members {
-			if !identifier.MatchString(k.Key) {
-				return w.Withhold(at, m.Value), true
-			}
-			out[i] = jsontree.Member{Key: k.Key, Value: w.argument(at+"."+k.Key, k.Value)}
-		}
-		return out, true
-	case "library", "python_module", "function", "call_type":
-		if text, ok := m.Value.(string); ok && (text == "" || content.TypeName(text) != "") {
-			return text, true
-		}
-		return w.Withhold(at, m.Value), true
-	case "protocol_version", "min_supported_version", "idempotent":
-		switch m.Value.(type) {
-		case jsontree.Number, bool:
-			return m.Value, true
-		}
+func numberOrSwitch(_ *redact.Withholder, _, _ string, v any) any {
+	switch v.(type) {
+	case jsontree.Number, bool:
+		return v
 	}
-	return nil, false
+	return nil
+}
+
+// tensors are those of a call. Some have their memory in common, which gets a number.
+type tensors struct{ storages map[string]string }
+
+func (c *tensors) keywords(w *redact.Withholder, at, key string, v any) any {
+	members, _ := v.(jsontree.Object)
+	if slices.ContainsFunc(members, func(m jsontree.Member) bool { return !identifier.MatchString(m.Key) }) {
+		return w.Withhold(at, v)
+	}
+	return redact.Members(nil, c.argument)(w, at, key, v)
 }
 
 // argument keeps tensors without their data, and what holds nothing but
 // tensors.
-func (w *withholder) argument(at string, v any) any {
+func (c *tensors) argument(w *redact.Withholder, at, key string, v any) any {
 	switch v := v.(type) {
-	case nil:
-		return nil
 	case jsontree.Array:
-		if len(v) > 0 && allTensors(v) {
-			out := make(jsontree.Array, len(v))
-			for i, e := range v {
-				out[i] = w.argument(at+"["+strconv.Itoa(i)+"]", e)
-			}
-			return out
+		if len(v) > 0 && !slices.ContainsFunc(v, func(e any) bool { return !isTensor(e) }) {
+			return redact.Each(c.argument)(w, at, key, v)
 		}
 	case jsontree.Object:
-		if isTensor(v) {
-			if form, ok := w.tensor(v); ok {
-				return form
-			}
-		} else if members, ok := batch(v); ok {
-			out := make(jsontree.Object, len(members))
-			for i, m := range members {
-				out[i] = jsontree.Member{Key: m.Key, Value: w.argument(at+"."+m.Key, m.Value)}
-			}
-			return out
+		if isBatch(v) {
+			return redact.Members(nil, c.argument)(w, at, key, v)
+		}
+		if form, ok := c.withoutData(v); ok {
+			return form
 		}
 	}
 	return w.Withhold(at, v)
 }
 
-func isTensor(o jsontree.Object) bool {
+func isTensor(v any) bool {
+	o, _ := v.(jsontree.Object)
 	kind := o.Text("__type__")
 	return kind == "tensor" || kind == "ndarray"
-}
-
-func allTensors(list jsontree.Array) bool {
-	for _, e := range list {
-		if o, ok := e.(jsontree.Object); !ok || !isTensor(o) {
-			return false
-		}
-	}
-	return true
 }
 
 // inputs are the names by which models take what a batch consists of. Other
@@ -124,15 +83,10 @@ var inputs = content.Words(`
 		input inputs output outputs target targets label x y z image images mask masks features audio video text_ids
 		weight weights bias logits loss hidden_states query key value q k v mean std`)
 
-// batch returns the members of a dictionary of tensors under the names that
-// models give them.
-func batch(o jsontree.Object) (jsontree.Object, bool) {
-	for _, m := range o {
-		if tensor, ok := m.Value.(jsontree.Object); !ok || !isTensor(tensor) || !inputs[m.Key] {
-			return nil, false
-		}
-	}
-	return o, len(o) > 0
+// isBatch reports whether an object is a dictionary of tensors under the names that models
+// give them.
+func isBatch(o jsontree.Object) bool {
+	return len(o) > 0 && !slices.ContainsFunc(o, func(m jsontree.Member) bool { return !isTensor(m.Value) || !inputs[m.Key] })
 }
 
 var (
@@ -140,9 +94,12 @@ var (
 	device = regexp.MustCompile(`^(?:cpu|cuda|mps|xpu|hip)(?::[0-9]{1,3})?$`)
 )
 
-// tensor keeps a tensor's form and statistics. One that is described in words
+// withoutData keeps a tensor's form and statistics. One that is described in words
 // of its own is refused.
-func (w *withholder) tensor(o jsontree.Object) (jsontree.Object, bool) {
+func (c *tensors) withoutData(o jsontree.Object) (jsontree.Object, bool) {
+	if !isTensor(o) {
+		return nil, false
+	}
 	out := jsontree.Object{}
 	for _, m := range o {
 		value := m.Value
@@ -164,7 +121,7 @@ func (w *withholder) tensor(o jsontree.Object) (jsontree.Object, bool) {
 			_, ok = value.(bool)
 		case "storage":
 			if ok = isText; ok {
-				value = w.storage(text)
+				value = c.storage(text)
 			}
 		case "data":
 			value = nil
@@ -182,11 +139,11 @@ func (w *withholder) tensor(o jsontree.Object) (jsontree.Object, bool) {
 }
 
 // storage names the memory that tensors share by a number.
-func (w *withholder) storage(name string) string {
-	if _, ok := w.storages[name]; !ok {
-		w.storages[name] = "s" + strconv.Itoa(len(w.storages))
+func (c *tensors) storage(name string) string {
+	if _, ok := c.storages[name]; !ok {
+		c.storages[name] = "s" + strconv.Itoa(len(c.storages))
 	}
-	return w.storages[name]
+	return c.storages[name]
 }
 
 func allNumbers(v any) bool {

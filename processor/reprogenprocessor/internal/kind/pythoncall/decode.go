@@ -1,9 +1,13 @@
 package pythoncall
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
@@ -50,10 +54,38 @@ func Decode(text string, declared Declared, named string) (*payload.Call, payloa
 	if !exactKeys(tree) {
 		return nil, payload.Ambiguous
 	}
-	if !isArguments(tree) {
+	return callOf(tree, lossy, len(text), named)
+}
+
+// exactKeys reports whether each member that looks like a known one is
+// spelled exactly so. Keys of arguments are the application's own: there, N
+// and n are two.
+func exactKeys(tree jsontree.Object) bool {
+	seen := make(map[string]bool, len(tree))
+	for _, m := range tree {
+		key := strings.ToLower(strings.ToUpper(m.Key)) // as strings.EqualFold compares
+		if seen[key] || m.Key != key && slices.Contains(known, key) {
+			return false
+		}
+		seen[key] = true
+	}
+	return true
+}
+
+// callOf makes a call of its tree, and completes its target by a qualified name. Exactly
+// one of its results is set.
+func callOf(tree jsontree.Object, lossy bool, size int, named string) (*payload.Call, payload.Reason) {
+	args, _ := tree.Lookup("args")
+	_, isList := args.(jsontree.Array)
+	kwargs, _ := tree.Lookup("kwargs")
+	_, isMap := kwargs.(jsontree.Object)
+	if args != nil && !isList || kwargs != nil && !isMap {
 		return nil, payload.Invalid
 	}
-	call := callOf(tree, lossy, len(text))
+	call := &payload.Call{
+		Tree: tree, Module: cmp.Or(tree.Text("python_module"), tree.Text("library")), Function: tree.Text("function"),
+		Lossy: lossy, Weight: payload.WeightPerByte * size,
+	}
 	if call.Module == "" || call.Function == "" {
 		if call = completed(call, named); call == nil {
 			return nil, payload.NoTarget
@@ -62,40 +94,75 @@ func Decode(text string, declared Declared, named string) (*payload.Call, payloa
 	return call, ""
 }
 
-// exactKeys reports whether each member that looks like a known one is
-// spelled exactly so. Keys of arguments are the application's own: there, N
-// and n are two.
-func exactKeys(tree jsontree.Object) bool {
-	for i, m := range tree {
-		for _, k := range known {
-			if m.Key != k && strings.EqualFold(m.Key, k) {
-				return false
-			}
-		}
-		for _, other := range tree[:i] {
-			if strings.EqualFold(m.Key, other.Key) {
-				return false
-			}
-		}
-		// A payload of very many members is no call, and comparing them all
-		// with each other would take long.
-		if i > 64 {
-			return false
+// completed returns the call with what it lacks of its target taken from a
+// qualified name, or nil if the name has no module or contradicts the
+// call.
+func completed(c *payload.Call, named string) *payload.Call {
+	var module, function string
+	ok := false
+	switch {
+	case named == "":
+	case c.Module != "":
+		module = c.Module
+		function, ok = strings.CutPrefix(named, c.Module+".")
+	case c.Function != "":
+		function = c.Function
+		module, ok = strings.CutSuffix(named, "."+c.Function)
+	default:
+		module, function, ok = splitName(named)
+	}
+	if !ok || module == "" || function == "" {
+		return nil
+	}
+	out := *c
+	out.Module, out.Function = module, function
+	out.Tree = jsontree.Of("python_module", module, "function", function)
+	for _, m := range c.Tree {
+		if m.Key != "python_module" && m.Key != "function" {
+			out.Tree = append(out.Tree, m)
 		}
 	}
-	return true
+	out.Weight += 4 * len(named)
+	return &out
 }
 
-func isArguments(tree jsontree.Object) bool {
-	if v, _ := tree.Lookup("args"); v != nil {
-		if _, ok := v.(jsontree.Array); !ok {
-			return false
+// splitName takes a qualified name apart where Python's naming says that the
+// module ends: before the first class, or else before the last name. What is
+// defined inside of a function has no name that leads to it.
+func splitName(named string) (module, function string, ok bool) {
+	if !utf8.ValidString(named) || strings.ContainsAny(named, "<>:/ ") {
+		return "", "", false
+	}
+	names := strings.Split(named, ".")
+	at := len(names) - 1
+	for i, name := range names {
+		if i > 0 && strings.TrimLeft(name, "_") != "" && strings.TrimLeft(name, "_")[0] >= 'A' && strings.TrimLeft(name, "_")[0] <= 'Z' {
+			at = i
+			break
 		}
 	}
-	if v, _ := tree.Lookup("kwargs"); v != nil {
-		if _, ok := v.(jsontree.Object); !ok {
-			return false
-		}
+	return strings.Join(names[:at], "."), strings.Join(names[at:], "."), at > 0
+}
+
+const (
+	maxURI = 2048
+	// maxRemote is the size of a payload that a script fetches, in bytes.
+	maxRemote = 1 << 20
+)
+
+var hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// ofURI makes a call of a payload that is stored elsewhere. Exactly one of its
+// results is set.
+func ofURI(uri string, declared Declared) (*payload.Call, payload.Reason) {
+	sum := strings.ToLower(declared.SHA256)
+	switch {
+	case len(uri) > maxURI || !strings.Contains(uri, ":/"):
+		return nil, payload.Invalid
+	case !hash.MatchString(sum):
+		return nil, payload.Unverified
+	case declared.Size > maxRemote:
+		return nil, payload.TooLarge
 	}
-	return true
+	return &payload.Call{Remote: &payload.Remote{URI: uri, SHA256: sum, Size: jsontree.Known(declared.Size)}, Weight: 2 * len(uri)}, ""
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
@@ -64,11 +65,7 @@ type decoded struct {
 }
 
 func newReader() *reader {
-	cached, err := simplelru.NewLRU[signedText, decoded](maxCached, nil)
-	if err != nil {
-		panic(err) // maxCached is not positive
-	}
-	return &reader{cached: cached}
+	return &reader{cached: lru.New[signedText, decoded](maxCached, nil)}
 }
 
 // hasCall reports whether there is a recorded call, whole or in parts.
@@ -114,25 +111,27 @@ func (r *reader) payload(attributes pcommon.Map, name string, v pcommon.Value) (
 		return nil, payload.Invalid
 	}
 	key := signedText{v.Str(), declaredFor(attributes, name), attr.QualifiedName(attributes)}
-	if len(key.text)+len(key.declared.SHA256)+len(key.named) > maxCachedBytes {
-		if len(key.text) > payload.MaxBytes {
-			return nil, payload.TooLarge
+	if len(key.text) > payload.MaxBytes {
+		return nil, payload.TooLarge
+	}
+	isCached := len(key.text)+len(key.declared.SHA256)+len(key.named) <= maxCachedBytes
+	if isCached {
+		r.mu.Lock()
+		known, ok := r.cached.Get(key)
+		r.mu.Unlock()
+		if ok {
+			return known.call, known.reason
 		}
-		// The tree must not share memory with the batch.
-		return Decode(strings.Clone(key.text), key.declared, strings.Clone(key.named))
 	}
-	r.mu.Lock()
-	known, ok := r.cached.Get(key)
-	r.mu.Unlock()
-	if ok {
-		return known.call, known.reason
-	}
+	// Neither the key nor the tree may share memory with the batch.
 	key.text, key.declared.SHA256, key.named = strings.Clone(key.text), strings.Clone(key.declared.SHA256), strings.Clone(key.named)
-	known.call, known.reason = Decode(key.text, key.declared, key.named)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cached.Add(key, known)
-	return known.call, known.reason
+	call, reason := Decode(key.text, key.declared, key.named)
+	if isCached {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.cached.Add(key, decoded{call, reason})
+	}
+	return call, reason
 }
 
 // declaredFor reads what a client declared of the payload of that name.

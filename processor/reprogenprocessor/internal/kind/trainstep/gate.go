@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
@@ -16,15 +17,12 @@ var (
 
 // launchers lists programs that run what their arguments name. The arguments
 // are telemetry's, so an entry for one would permit everything.
-var launchers = map[string]bool{
-	"accelerate": true, "accelerate-launch": true, "cProfile": true, "code": true, "colossalai": true, "coverage": true, "ddtrace": true,
-	"ddtrace-run": true, "debugpy": true, "deepspeed": true, "doctest": true, "fire": true, "horovod": true, "horovodrun": true,
-	"ipykernel": true, "IPython": true, "ipython": true, "jupyter": true, "kernprof": true, "memory_profiler": true,
-	"nbconvert": true, "opentelemetry": true, "opentelemetry-instrument": true, "papermill": true, "pdb": true, "pip": true,
-	"pyinstrument": true, "pytest": true, "profile": true, "py.test": true, "runpy": true, "scalene": true, "timeit": true,
-	"torchrun": true, "trace": true, "unittest": true, "venv": true, "viztracer": true, "zipapp": true, "torch": true, "ray": true,
-	"lightning": true,
-}
+var launchers = content.Words(`
+		accelerate accelerate-launch code colossalai coverage cProfile ddtrace ddtrace-run debugpy
+		deepspeed doctest fire horovod horovodrun ipykernel IPython ipython jupyter kernprof
+		lightning memory_profiler nbconvert opentelemetry opentelemetry-instrument papermill pdb
+		pip profile py.test pyinstrument pytest ray runpy scalene timeit torch torchrun trace
+		unittest venv viztracer zipapp`)
 
 // runsArguments reports whether a program runs what its arguments name.
 func runsArguments(program string) bool { return launchers[program] || vocabulary.IsRunner(program) }

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -25,7 +26,7 @@ func New() *kind.Kind {
 		FromFailure: fromFailure,
 		Parts:       func(jsontree.Object) []string { return []string{"files", "train"} },
 		Files:       files,
-		Gates:       []kind.Gate{kind.AllowedCommands},
+		Gates:       []string{kind.AllowedCommands},
 		Flags:       flags,
 		Head:        head,
 	}
@@ -88,37 +89,25 @@ func isTraining(attributes jsontree.Object) bool {
 }
 
 // commandOf returns the command that started the process, or nil.
-func commandOf(f *failure.Failure) ([]string, payload.Reason) {
+func commandOf(f *failure.Failure) (jsontree.Array, payload.Reason) {
 	incomplete := f.Weight >= snapshot.MaxBytes // what came last may be missing in the copy
-	v, ok := f.Span.Attributes.Lookup(attrCommandArgs)
-	if !ok {
-		v, ok = f.Resource.Lookup(attrCommandArgs)
+	v, listed := f.Span.Attributes.Lookup(attrCommandArgs)
+	if !listed {
+		v, listed = f.Resource.Lookup(attrCommandArgs)
 	}
-	if line := textOf(f, attrCommandLine); !ok && line != "" {
-		if incomplete || snapshot.MayBeCut(line) {
-			return nil, payload.Truncated
-		}
-		return splitCommand(line)
-	}
-	if !ok {
-		return nil, ""
-	}
-	list, ok := v.(jsontree.Array)
+	line := textOf(f, attrCommandLine)
+	list, isList := v.(jsontree.Array)
 	switch {
-	case !ok:
-		return nil, payload.Invalid
-	case incomplete || len(list) >= snapshot.MaxMembers || snapshot.MayBeCut(list):
+	case !listed && line == "":
+		return nil, ""
+	case incomplete || len(list) >= snapshot.MaxMembers || snapshot.MayBeCut(list) || !listed && snapshot.MayBeCut(line):
 		return nil, payload.Truncated
+	case !listed:
+		return splitCommand(line)
+	case !isList:
+		return nil, payload.Invalid
 	}
-	args := make([]string, 0, len(list))
-	for _, a := range list {
-		text, ok := a.(string)
-		if !ok {
-			return nil, payload.Invalid
-		}
-		args = append(args, text)
-	}
-	return args, ""
+	return list, ""
 }
 
 func textOf(f *failure.Failure, key string) string {
@@ -150,4 +139,35 @@ func head(h kind.Head, spec jsontree.Object) {
 	if checkpoint := spec.Object("training").Text(attrCheckpoint); checkpoint != "" {
 		h.Add("began with", checkpoint)
 	}
+}
+
+// callOf makes what can be replayed of the command that started a process.
+// Exactly one of its results is set.
+func callOf(command jsontree.Array, folder string) (*payload.Call, payload.Reason) {
+	size, lossy := len(folder), false
+	for _, a := range command {
+		text, ok := a.(string)
+		if !ok {
+			return nil, payload.Invalid
+		}
+		size += len(text)
+		lossy = lossy || !utf8.ValidString(text)
+	}
+	switch {
+	case size > payload.MaxBytes:
+		return nil, payload.TooLarge
+	case len(command) == 0 || command[0] == "":
+		return nil, payload.Invalid
+	}
+	return &payload.Call{Tree: jsontree.Of("command", command, "working_directory", folder), Lossy: lossy, Weight: 2*size + 16*len(command)}, ""
+}
+
+// splitCommand takes a command that was sent as one text apart at its blanks.
+// SDKs join the arguments without quoting them, others quote: where there are
+// quotes or back-slashes, it is unknown which of them are the arguments'.
+func splitCommand(line string) (jsontree.Array, payload.Reason) {
+	if strings.ContainsAny(line, "\"'\\`$") {
+		return nil, payload.CommandAmbiguous
+	}
+	return jsontree.Texts(strings.Fields(line)), ""
 }

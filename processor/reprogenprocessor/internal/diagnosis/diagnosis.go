@@ -8,25 +8,27 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
-// Memory has the numbers of a message about memory that ran out, in bytes. -1 is
-// unknown.
+// Memory has the numbers of a message about memory that ran out, in bytes.
 type Memory struct {
 	// Device is where the memory is: "cuda:0", "cpu", or "" where unsaid.
-	Device string
+	Device string `json:"device,omitempty"`
 	// Requested is what the last allocation asked for.
-	Requested int64
+	Requested jsontree.Known `json:"requested_bytes,omitzero"`
 	// Total and Free are the device's, at that time.
-	Total, Free int64
+	Total jsontree.Known `json:"total_bytes,omitzero"`
+	Free  jsontree.Known `json:"free_bytes,omitzero"`
 	// Process is what the process had of the device, beside the framework too.
-	Process int64
+	Process jsontree.Known `json:"process_bytes,omitzero"`
 	// Allocated is what the framework's tensors had.
-	Allocated int64
+	Allocated jsontree.Known `json:"allocated_bytes,omitzero"`
 	// Unused is what the framework's allocator had reserved and no tensor used.
-	Unused int64
+	Unused jsontree.Known `json:"reserved_unused_bytes,omitzero"`
 	// Others is what other processes had, as far as they are listed.
-	Others int64
+	Others jsontree.Known `json:"other_processes_bytes,omitzero"`
 }
 
 const (
@@ -100,7 +102,7 @@ func (m Memory) Reading() string {
 }
 
 // find returns the first size that the pattern finds, in bytes, or -1.
-func find(pattern *regexp.Regexp, text string) int64 {
+func find(pattern *regexp.Regexp, text string) jsontree.Known {
 	found := pattern.FindStringSubmatch(text)
 	if found == nil {
 		return -1
@@ -115,7 +117,7 @@ func find(pattern *regexp.Regexp, text string) int64 {
 
 // bytesOf returns number and unit as bytes. PyTorch writes GiB, and counts in
 // powers of 1024 also where it wrote GB.
-func bytesOf(found []string) int64 {
+func bytesOf(found []string) jsontree.Known {
 	n, err := strconv.ParseFloat(found[0], 64)
 	if err != nil {
 		return -1
@@ -126,5 +128,67 @@ func bytesOf(found []string) int64 {
 	if n >= math.MaxInt64 {
 		return -1
 	}
-	return int64(math.Round(n))
+	return jsontree.Known(math.Round(n))
+}
+
+// Collective has the numbers of PyTorch's watchdog about a collective operation
+// that did not end.
+type Collective struct {
+	// Backend is the library, such as "NCCL".
+	Backend string `json:"backend"`
+	// Operation is what did not end, such as "ALLREDUCE".
+	Operation string `json:"operation"`
+	// Sequence numbers the operations of a process group. The ranks that wait
+	// have the same one; a rank with a lower one is behind.
+	Sequence jsontree.Known `json:"sequence,omitzero"`
+	// ElementsIn and ElementsOut are the operation's sizes. Ranks that differ
+	// in them run different code.
+	ElementsIn  jsontree.Known `json:"elements_in,omitzero"`
+	ElementsOut jsontree.Known `json:"elements_out,omitzero"`
+	// TimeoutMillis is the limit, and RanMillis how long it ran.
+	TimeoutMillis jsontree.Known `json:"timeout_ms,omitzero"`
+	RanMillis     jsontree.Known `json:"ran_ms,omitzero"`
+}
+
+var (
+	workOf        = regexp.MustCompile(`Work([A-Z]+)\(`)
+	operationOf   = regexp.MustCompile(`OpType=([A-Z_a-z0-9]{1,40})`)
+	sequenceOf    = regexp.MustCompile(`SeqNum=([0-9]{1,18})\b`)
+	elementsInOf  = regexp.MustCompile(`NumelIn=([0-9]{1,18})\b`)
+	elementsOutOf = regexp.MustCompile(`NumelOut=([0-9]{1,18})\b`)
+	timeoutOf     = regexp.MustCompile(`Timeout\(ms\)=([0-9]{1,18})\b`)
+	ranOf         = regexp.MustCompile(`ran for ([0-9]{1,18}) milliseconds`)
+)
+
+// HungCollective reads a message of PyTorch's watchdog, and reports whether it
+// is one.
+func HungCollective(message string) (Collective, bool) {
+	operation := operationOf.FindStringSubmatch(message)
+	if operation == nil {
+		return Collective{}, false
+	}
+	c := Collective{
+		Operation:     operation[1],
+		Sequence:      count(sequenceOf, message),
+		ElementsIn:    count(elementsInOf, message),
+		ElementsOut:   count(elementsOutOf, message),
+		TimeoutMillis: count(timeoutOf, message),
+		RanMillis:     count(ranOf, message),
+	}
+	if work := workOf.FindStringSubmatch(message); work != nil {
+		c.Backend = work[1]
+	}
+	return c, true
+}
+
+func count(pattern *regexp.Regexp, text string) jsontree.Known {
+	found := pattern.FindStringSubmatch(text)
+	if found == nil {
+		return -1
+	}
+	n, err := strconv.ParseInt(found[1], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return jsontree.Known(n)
 }

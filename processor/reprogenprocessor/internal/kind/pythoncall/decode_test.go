@@ -4,20 +4,36 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
+// parts are those of a call that its client sends each by itself. Named is the name of
+// the function by the conventions' code attributes.
+type parts struct{ Library, Module, Function, CallType, Named, Args, Kwargs string }
+
+func (p parts) attributes() pcommon.Map {
+	attributes := pcommon.NewMap()
+	for key, text := range map[string]string{
+		"library": p.Library, "python_module": p.Module, "function": p.Function, "call_type": p.CallType,
+		"code.function.name": p.Named, "args": p.Args, "kwargs": p.Kwargs,
+	} {
+		attributes.PutStr(key, text)
+	}
+	return attributes
+}
+
 func TestOfParts(t *testing.T) {
-	list := jsontree.Array{jsontree.Int(1)}
+	const list = "[1]"
 	for name, tc := range map[string]struct {
 		parts  parts
 		target string
 		tree   string
 		reason payload.Reason
 	}{
-		"all":                           {parts{Library: "a", Module: "a.b", Function: "f", CallType: "class", Args: list, Kwargs: jsontree.Of("k", true)}, "a.b:f", `{"library":"a","python_module":"a.b","function":"f","args":[1],"kwargs":{"k":true},"call_type":"class"}`, ""},
+		"all":                           {parts{Library: "a", Module: "a.b", Function: "f", CallType: "class", Args: list, Kwargs: `{"k":true}`}, "a.b:f", `{"library":"a","python_module":"a.b","function":"f","args":[1],"kwargs":{"k":true},"call_type":"class"}`, ""},
 		"the library alone":             {parts{Library: "a", Function: "f", Args: list}, "a:f", `{"library":"a","function":"f","args":[1]}`, ""},
 		"the name alone":                {parts{Named: "a.b.f", Args: list}, "a.b:f", `{"python_module":"a.b","function":"f","args":[1]}`, ""},
 		"a method":                      {parts{Named: "a.b.Model.build", Args: list}, "a.b:Model.build", `{"python_module":"a.b","function":"Model.build","args":[1]}`, ""},
@@ -31,14 +47,14 @@ func TestOfParts(t *testing.T) {
 		"a function inside of another":  {parts{Named: "a.f.<locals>.g", Args: list}, "", "", payload.NoTarget},
 		"a name of another language":    {parts{Named: "GET /users", Args: list}, "", "", payload.NoTarget},
 		"no name":                       {parts{Args: list}, "", "", payload.NoTarget},
-		"arguments that are no list":    {parts{Module: "a", Function: "f", Args: "x"}, "", "", payload.Invalid},
+		"arguments that are no list":    {parts{Module: "a", Function: "f", Args: `"x"`}, "", "", payload.Invalid},
 		"keywords that are no map":      {parts{Module: "a", Function: "f", Kwargs: list}, "", "", payload.Invalid},
-		"a keyword twice":               {parts{Module: "a", Function: "f", Kwargs: jsontree.Of("k", true, "k", false)}, "", "", payload.Ambiguous},
-		"a key twice, further in":       {parts{Module: "a", Function: "f", Args: jsontree.Array{jsontree.Of("k", true, "k", false)}}, "", "", payload.Ambiguous},
+		"a keyword twice":               {parts{Module: "a", Function: "f", Kwargs: `{"k":true,"k":false}`}, "", "", payload.Ambiguous},
+		"a key twice, further in":       {parts{Module: "a", Function: "f", Args: `[{"k":true,"k":false}]`}, "", "", payload.Ambiguous},
 		"dots and nothing between them": {parts{Named: "...", Args: list}, "..:", "", payload.NoTarget},
 	} {
 		t.Run(name, func(t *testing.T) {
-			call, reason := ofParts(tc.parts)
+			call, reason := callOfParts(tc.parts.attributes())
 			assert.Equal(t, tc.reason, reason)
 			if tc.reason != "" {
 				assert.Nil(t, call)
