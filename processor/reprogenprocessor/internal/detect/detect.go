@@ -101,8 +101,11 @@ func Failed(span ptrace.Span) bool { return signsOf(span)&signFailed != 0 }
 func signsOf(span ptrace.Span) signs {
 	var found signs
 	var end spanfact.End
+	asks := false
 	for k, v := range span.Attributes().All() {
 		switch k {
+		case mlattr.GenAIOperationName:
+			asks = vocabulary.AsksModel(v.AsString())
 		case mlattr.Step:
 			found |= signStep
 		case attr.Trigger:
@@ -119,7 +122,8 @@ func signsOf(span ptrace.Span) signs {
 			}
 		}
 	}
-	if end.Raised(span) {
+	// A request may have failed whatever its status; ml_enrich says so.
+	if end.Raised(span) || asks && end.ErrorType != "" {
 		found |= signFailed
 	}
 	return found

@@ -61,9 +61,13 @@ var requestMembers = []string{
 // recording of it that is one. Exactly one of its results is set.
 func chatCall(span ptrace.Span) (*payload.Call, payload.Reason) {
 	attributes := span.Attributes()
-	forms := []func(*reading, ptrace.Span) jsontree.Object{requestOfMessages}
-	if keys := keysOf(attributes); keys != nil && !hasMessages(attributes) {
-		forms = []func(*reading, ptrace.Span) jsontree.Object{keys.body, keys.list}
+	var forms []func(*reading, ptrace.Span) jsontree.Object
+	if keys := keysOf(attributes); hasMessages(attributes) {
+		forms = append(forms, requestOfMessages)
+	} else if keys != nil && (keys.hasBody(attributes) || keys.hasList(attributes)) {
+		forms = append(forms, keys.body, keys.list)
+	} else {
+		forms = append(forms, requestRecorded)
 	}
 	reason := payload.Invalid
 	for _, form := range forms {
@@ -74,6 +78,9 @@ func chatCall(span ptrace.Span) (*payload.Call, payload.Reason) {
 		}
 		if r.reason == "" {
 			request, r.reason = checkedRequest(request)
+		}
+		if model := modelOf(attributes); r.reason == "" && model != "" && request.Text("model") == "" {
+			request = append(jsontree.Object{{Key: "model", Value: model}}, request...)
 		}
 		if reason = r.reason; reason == "" {
 			return &payload.Call{
@@ -254,12 +261,13 @@ func statusOf(attributes pcommon.Map) int64 {
 	return status
 }
 
-func hasConversation(attributes pcommon.Map) bool {
+func hasConversation(span ptrace.Span) bool {
+	attributes := span.Attributes()
 	if hasMessages(attributes) {
 		return true
 	}
 	keys := keysOf(attributes)
-	return keys != nil && (keys.hasBody(attributes) || keys.hasList(attributes))
+	return keys != nil && (keys.hasBody(attributes) || keys.hasList(attributes)) || isRecorded(span)
 }
 
 // hasMessages reports whether there are messages: structured, or as JSON.

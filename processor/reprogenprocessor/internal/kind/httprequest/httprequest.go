@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -37,7 +36,7 @@ func New() *kind.Kind {
 func NewChat() *kind.Kind {
 	return sent(&kind.Kind{
 		Name:      failure.GenAIChat,
-		Recognise: func(span ptrace.Span) bool { return hasConversation(span.Attributes()) },
+		Recognise: hasConversation,
 		Read:      chatCall,
 		Explains:  isModelCall,
 		Flags:     flagsOf("payload.request"),

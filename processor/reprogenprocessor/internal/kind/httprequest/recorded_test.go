@@ -1,0 +1,62 @@
+package httprequest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+)
+
+// TestRecordedConversations has requests to a model as clients that no table lists record
+// them.
+func TestRecordedConversations(t *testing.T) {
+	const user = `{"model":"m","messages":[{"role":"user","content":"why"}]}`
+	for name, tt := range map[string]struct {
+		attrs, event map[string]any
+		want         string
+		reason       payload.Reason
+	}{
+		"a request":          {map[string]any{"acme.input": `{"messages":[{"role":"user","content":"why"}],"temperature":0.5,"headers":{"a":"b"}}`}, nil, `{"model":"m","temperature":0.5,"messages":[{"role":"user","content":"why"}]}`, ""},
+		"messages":           {map[string]any{"acme.prompt": `[{"role":"user","content":"why"}]`}, nil, user, ""},
+		"parts":              {map[string]any{"acme:input": `{"messages":[{"content":[{"text":"why"}],"role":"user"}]}`}, nil, user, ""},
+		"contents":           {map[string]any{"acme.input": `{"contents":[{"parts":[{"text":"why"}],"role":"user"}]}`}, nil, user, ""},
+		"a system's words":   {map[string]any{"acme.input": `{"system":"be short","messages":[{"role":"user","content":"why"}]}`}, nil, `{"model":"m","messages":[{"role":"system","content":"be short"},{"role":"user","content":"why"}]}`, ""},
+		"one by one":         {map[string]any{"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "why"}, nil, user, ""},
+		"in an event":        {nil, map[string]any{"messages": `[{"role":"user","blocks":[{"block_type":"text","text":"why"}]}]`}, user, ""},
+		"an answer":          {map[string]any{"acme.output": `{"messages":[{"role":"user","content":"why"}]}`}, nil, "", ""},
+		"an image":           {map[string]any{"acme.input": `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:"}}]}]}`}, nil, "", payload.Invalid},
+		"no role":            {map[string]any{"acme.input": `{"messages":[{"content":"why"}],"role":"x"}`}, nil, "", payload.Invalid},
+		"a number":           {map[string]any{"acme.input": `{"messages":[{"role":"user","content":7}]}`}, nil, "", payload.Invalid},
+		"torn":               {map[string]any{"acme.input": `{"messages":[{"role":"user","content":"wh`}, nil, "", payload.Invalid},
+		"too large":          {map[string]any{"acme.input": `[{"role":"user","content":"` + strings.Repeat("x", payload.MaxBytes) + `"}]`}, nil, "", payload.TooLarge},
+		"of another purpose": {map[string]any{"gen_ai.operation.name": "execute_tool", "acme.input": `[{"role":"user","content":"why"}]`}, nil, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			span := ptrace.NewSpan()
+			span.Attributes().PutStr("gen_ai.operation.name", "chat")
+			span.Attributes().PutStr("gen_ai.request.model", "m")
+			for key, value := range tt.attrs {
+				require.NoError(t, span.Attributes().PutEmpty(key).FromRaw(value))
+			}
+			if tt.event != nil {
+				require.NoError(t, span.Events().AppendEmpty().Attributes().FromRaw(tt.event))
+			}
+			recorded := tt.want != "" || tt.reason != ""
+			assert.Equal(t, recorded, hasConversation(span))
+			if !recorded {
+				return
+			}
+			call, reason := chatCall(span)
+			assert.Equal(t, tt.reason, reason)
+			if tt.want != "" && assert.NotNil(t, call) {
+				request, _ := call.Tree.Lookup("request")
+				assert.Equal(t, tt.want, string(jsontree.Encode(request)))
+			}
+		})
+	}
+}
