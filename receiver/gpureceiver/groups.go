@@ -1,97 +1,79 @@
-package workload
+package gpureceiver
 
-// Amount is a quantity that may be unknown.
-type Amount struct {
-	Value float64
-	Known bool
+import (
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+// groupSum is the use of a GPU by all processes of one workload.
+type groupSum struct {
+	workload workload.Workload
+	// memory is in bytes, and utilization the fraction of time, 0 to 1.
+	memory, utilization device.Number
 }
 
-// add adds an amount. An unknown amount adds nothing.
-func (a *Amount) add(b Amount) {
-	if b.Known {
-		a.Value += b.Value
-		a.Known = true
+// groups sums the use of a GPU by workload, in the order of the first add. Create it
+// with newGroups.
+type groups struct {
+	limit int
+	// merged is the number of processes that were added to the unknown workload
+	// because of the limit.
+	merged int
+	// sums are valid until the next reset.
+	sums  []groupSum
+	index map[workload.Workload]int
+}
+
+// newGroups returns empty groups for at most limit workloads and the unknown
+// workload.
+func newGroups(limit int) *groups {
+	return &groups{limit: limit, index: make(map[workload.Workload]int)}
+}
+
+// add adds a process's use to its workload. Beyond the limit it adds the use of a new
+// workload to the unknown workload, so that the total stays right.
+func (g *groups) add(w workload.Workload, memory, utilization device.Number) {
+	sum := g.of(w)
+	addKnown(&sum.memory, memory)
+	addKnown(&sum.utilization, utilization)
+}
+
+// addKnown adds a number. An unknown number adds nothing.
+func addKnown(to *device.Number, number device.Number) {
+	if number.Known {
+		*to = device.Read(to.Value + number.Value)
 	}
 }
 
-// Usage is the use of a GPU by one process.
-type Usage struct {
-	// Memory is in bytes.
-	Memory Amount
-	// Utilization is the fraction of time, 0 to 1.
-	Utilization Amount
-}
-
-// Sum is the use of a GPU by all processes of one workload.
-type Sum struct {
-	Workload Workload
-	Usage
-}
-
-// Groups sums usage by workload, in the order of the first Add. Create it with
-// NewGroups.
-type Groups struct {
-	limit  int
-	merged int
-	sums   []Sum
-	index  map[Workload]int
-}
-
-// NewGroups returns empty Groups for at most limit workloads and the unknown
-// workload.
-func NewGroups(limit int) *Groups {
-	return &Groups{limit: limit, index: make(map[Workload]int)}
-}
-
-// Add adds a process's usage to its workload. Beyond the limit it adds the usage
-// of a new workload to the unknown workload, so that the total stays right.
-func (g *Groups) Add(w Workload, usage Usage) {
-	sum := g.of(w)
-	sum.Memory.add(usage.Memory)
-	sum.Utilization.add(usage.Utilization)
-}
-
-// AddOwner adds a pod that holds the GPU, with 0 bytes of memory, unless one of
-// its processes was added.
-func (g *Groups) AddOwner(pod Pod) {
+// addOwner adds a pod that holds the GPU, with 0 bytes of memory, unless one of its
+// processes was added.
+func (g *groups) addOwner(pod workload.Pod) {
 	for i := range g.sums {
-		if g.sums[i].Workload.Pod == pod {
+		if g.sums[i].workload.Pod == pod {
 			return
 		}
 	}
-	sum := g.of(Workload{Pod: pod})
-	sum.Memory.add(Amount{Known: true})
+	addKnown(&g.of(workload.Workload{Pod: pod}).memory, device.Read(0))
 }
 
 // of returns the sum of a workload. It is valid until the next call.
-func (g *Groups) of(w Workload) *Sum {
+func (g *groups) of(w workload.Workload) *groupSum {
 	i, found := g.index[w]
-	if !found && w != (Workload{}) && len(g.sums) >= g.limit {
+	if !found && w != (workload.Workload{}) && len(g.sums) >= g.limit {
 		g.merged++
-		w = Workload{}
+		w = workload.Workload{}
 		i, found = g.index[w]
 	}
 	if !found {
 		i = len(g.sums)
 		g.index[w] = i
-		g.sums = append(g.sums, Sum{Workload: w})
+		g.sums = append(g.sums, groupSum{workload: w})
 	}
 	return &g.sums[i]
 }
 
-// Sums returns the sums. They are valid until the next Reset.
-func (g *Groups) Sums() []Sum {
-	return g.sums
-}
-
-// Merged returns the number of processes that were added to the unknown workload
-// because of the limit.
-func (g *Groups) Merged() int {
-	return g.merged
-}
-
-// Reset empties the groups and keeps their memory.
-func (g *Groups) Reset() {
+// reset empties the groups and keeps their memory.
+func (g *groups) reset() {
 	g.sums = g.sums[:0]
 	g.merged = 0
 	clear(g.index)
