@@ -180,12 +180,9 @@ func (s *gpuScraper) emit(snapshot *device.Snapshot, gpu *device.Identity, known
 
 // resource returns a GPU's resource, which is built again only if it changes.
 func (s *gpuScraper) resource(snapshot *device.Snapshot, gpu *device.Identity, known *trackedGPU) pcommon.Resource {
-	of := description{
-		identity: *gpu, host: snapshot.Host, driver: snapshot.DriverVersion, cuda: snapshot.CUDAVersion,
-		replayed: snapshot.Replayed,
-	}
+	of := description{snapshot.System, *gpu}
 	if known.description != of {
-		known.description, known.resource = of, describe(s.metrics.NewResourceBuilder(), snapshot, gpu)
+		known.description, known.resource = of, describe(s.metrics.NewResourceBuilder(), &snapshot.System, gpu)
 	}
 	return known.resource
 }
