@@ -24,7 +24,7 @@ APART   := e2e internal/tools internal/tools/helm internal/tools/image internal/
 EXAMPLES := $(patsubst examples/%/requirements.txt,%,$(wildcard examples/*/requirements.txt))
 # Modules with generated code: those with a metadata.yaml, the vocabulary page and
 # the dashboards.
-GENERATED := $(patsubst %/metadata.yaml,%,$(wildcard */*/metadata.yaml)) internal/mlattr internal/content cmd/dashboards
+GENERATED := $(patsubst %/metadata.yaml,%,$(wildcard */*/metadata.yaml)) internal/mlattr cmd/allowlist cmd/dashboards
 
 # The Helm chart. It has copies of files outside of it.
 CHART   := deploy/helm/otelcol-ml

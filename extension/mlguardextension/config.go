@@ -2,12 +2,6 @@ package mlguardextension
 
 import "fmt"
 
-const (
-	leastDepth, mostDepth       = 64, 10_000
-	leastMessages, mostMessages = 1_000, 100_000_000
-	leastMemory, mostMemory     = 1, 1_000_000
-)
-
 // Config is the configuration of the ml_guard extension.
 type Config struct {
 	// MaxDepth is the number of arrays and maps that may enclose a value, 64 to
@@ -29,14 +23,17 @@ type Config struct {
 
 // Validate returns an error that names the key with an invalid value.
 func (c *Config) Validate() error {
-	if c.MaxDepth < leastDepth || c.MaxDepth > mostDepth {
-		return fmt.Errorf("%q is %d; it must be between %d and %d", "max_depth", c.MaxDepth, leastDepth, mostDepth)
-	}
-	if c.MaxMessages < leastMessages || c.MaxMessages > mostMessages {
-		return fmt.Errorf("%q is %d; it must be between %d and %d", "max_messages", c.MaxMessages, leastMessages, mostMessages)
-	}
-	if c.MaxMemoryMiB < leastMemory || c.MaxMemoryMiB > mostMemory {
-		return fmt.Errorf("%q is %d; it must be between %d and %d", "max_memory_mib", c.MaxMemoryMiB, leastMemory, mostMemory)
+	for _, limit := range []struct {
+		key                string
+		value, least, most int
+	}{
+		{"max_depth", c.MaxDepth, 64, 10_000},
+		{"max_messages", c.MaxMessages, 1_000, 100_000_000},
+		{"max_memory_mib", c.MaxMemoryMiB, 1, 1_000_000},
+	} {
+		if limit.value < limit.least || limit.value > limit.most {
+			return fmt.Errorf("%q is %d; it must be between %d and %d", limit.key, limit.value, limit.least, limit.most)
+		}
 	}
 	return nil
 }

@@ -8,8 +8,6 @@ import (
 	"sync"
 )
 
-//go:generate go run ./allowlist ../..
-
 //go:embed keys.txt
 var listedKeys string
 

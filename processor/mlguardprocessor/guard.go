@@ -197,10 +197,10 @@ func (g *guard) nameUntrusted(name string) (as string, known bool) {
 }
 
 // countReplaced counts what the section content replaced.
-func (g *guard) countReplaced(ctx context.Context, counts withhold.Counts) {
-	if counts.Replaced > 0 {
-		g.telemetry.ProcessorMlGuardTextsReplaced.Add(ctx, counts.Replaced, g.ofSignal)
-		g.left.Add(withheldText, counts.Replaced)
+func (g *guard) countReplaced(ctx context.Context, replaced int64) {
+	if replaced > 0 {
+		g.telemetry.ProcessorMlGuardTextsReplaced.Add(ctx, replaced, g.ofSignal)
+		g.left.Add(withheldText, replaced)
 	}
 }
 

@@ -279,7 +279,7 @@ type interruptedSource struct {
 }
 
 func (s *interruptedSource) Snapshot(context.Context) device.Snapshot {
-	snapshot := device.Snapshot{Host: "h", Driver: device.DriverOK}
+	snapshot := device.Snapshot{System: device.System{Host: "h"}, Driver: device.DriverOK}
 	if s.interrupt != nil {
 		s.interrupt()
 		return snapshot

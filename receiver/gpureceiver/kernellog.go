@@ -18,8 +18,8 @@ type kernelLog struct {
 	merger *merge.Merger
 
 	mu sync.Mutex
-	// about is the host and the driver at the last listing of the GPUs.
-	about device.Event
+	// system is that of the last listing of the GPUs.
+	system device.System
 	// gpus are the GPUs by address, including those that have vanished.
 	gpus map[string]device.Identity
 }
@@ -31,7 +31,7 @@ func newKernelLog(m *monitor) *kernelLog {
 	}
 	k := &kernelLog{
 		merger: merge.New(m.notify),
-		about:  device.Event{Host: workload.HostName(m.cfg.RootPath)},
+		system: device.System{Host: workload.HostName(m.cfg.RootPath)},
 		gpus:   make(map[string]device.Identity),
 	}
 	k.reader = kernellog.NewReader(kernellog.Options{
@@ -53,7 +53,7 @@ func (k *kernelLog) update(snapshot *device.Snapshot) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.about = device.Event{Host: snapshot.Host, DriverVersion: snapshot.DriverVersion, CUDAVersion: snapshot.CUDAVersion}
+	k.system = snapshot.System
 	for i := range snapshot.GPUs {
 		gpu := &snapshot.GPUs[i].Identity
 		if at, ok := kernellog.Address(gpu.PCIBusID); ok && gpu.MIG == nil {
@@ -73,7 +73,8 @@ func (k *kernelLog) know(at string, gpu device.Identity) {
 // report turns a report of the log into an event.
 func (k *kernelLog) report(r *kernellog.Report, m *monitor) {
 	k.mu.Lock()
-	event, about := r.Event, k.about
+	event := r.Event
+	event.Time, event.System = m.now(), k.system
 	gpu, found := k.gpus[r.Address]
 	if !found || gpu.Index == device.IndexUnknown && r.UUID != "" {
 		at := r.Address + ".0"
@@ -87,7 +88,6 @@ func (k *kernelLog) report(r *kernellog.Report, m *monitor) {
 	if r.UUID != "" {
 		return
 	}
-	event.Time, event.Host, event.DriverVersion, event.CUDAVersion = m.now(), about.Host, about.DriverVersion, about.CUDAVersion
 	if event.Switch != nil {
 		m.notify(event)
 		return

@@ -185,19 +185,16 @@ func (l *gpuLogs) deliver(event *queuedEvent) {
 // logs returns the record of an event, or nothing if the event is disabled.
 func (l *gpuLogs) logs(event *queuedEvent) plog.Logs {
 	at := pcommon.NewTimestampFromTime(event.Time)
-	about := device.Snapshot{
-		Host: event.Host, DriverVersion: event.DriverVersion, CUDAVersion: event.CUDAVersion, Replayed: event.Replayed,
-	}
 	if of := event.Switch; of != nil {
 		l.builder.RecordNvidiaNvswitchSxidEvent(context.Background(), at,
 			event.Host, of.Index, of.PCIBusID, codeValue(event.Code), of.Fatal, switchAttributes(event)...)
 		meaning := xid.OfSwitch(of.Fatal)
-		return l.finish(describeHost(l.builder.NewResourceBuilder(), &about), at, meaning.Severity, meaning.Text)
+		return l.finish(describeHost(l.builder.NewResourceBuilder(), &event.System), at, meaning.Severity, meaning.Text)
 	}
 	meaning, detail := xid.Explain(event.Code, event.Text, event.DriverVersion)
 	l.builder.RecordNvidiaGpuXidEvent(context.Background(), at,
 		event.GPU.ID, event.Host, int64(event.GPU.Index), codeValue(event.Code), eventAttributes(event, &meaning, &detail)...)
-	return l.finish(describe(l.builder.NewResourceBuilder(), &about, &event.GPU), at, meaning.Severity,
+	return l.finish(describe(l.builder.NewResourceBuilder(), &event.System, &event.GPU), at, meaning.Severity,
 		fmt.Sprintf("XID %d: %s", event.Code, meaning.Text))
 }
 

@@ -230,7 +230,7 @@ func (s *toldSource) Watch(ctx context.Context) device.Snapshot {
 	if s.hang {
 		<-ctx.Done()
 	}
-	return device.Snapshot{Host: "h", Driver: device.DriverOK, DriverVersion: "570.124.06", GPUs: s.gpus}
+	return device.Snapshot{System: device.System{Host: "h", DriverVersion: "570.124.06"}, Driver: device.DriverOK, GPUs: s.gpus}
 }
 
 func (*toldSource) Shutdown(context.Context) error { return nil }

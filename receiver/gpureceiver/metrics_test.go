@@ -2,6 +2,7 @@ package gpureceiver
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,7 +32,7 @@ func TestEveryQuantityIsNeeded(t *testing.T) {
 		cfg.Engines = device.ProcessTasks
 		cfg.PowerLimits = device.PowerLimits.Names
 	})
-	for _, quantity := range device.Quantities() {
+	for _, quantity := range device.Quantities {
 		assert.True(t, wants(quantity), "no metric needs %s", quantity.Name())
 	}
 	for _, quantity := range []*device.Quantity{
@@ -103,7 +104,7 @@ func TestOnlyWhatAMetricNeedsIsWanted(t *testing.T) {
 				assert.True(t, wants(quantity), quantity.Name())
 			}
 			others := 0
-			for _, quantity := range append(device.Quantities(), device.ProcessList, device.ProcessUtilization,
+			for _, quantity := range append(slices.Clone(device.Quantities), device.ProcessList, device.ProcessUtilization,
 				device.Serial, device.VBIOS, device.Architecture, device.NUMANode, device.CUDAVersion) {
 				if wants(quantity) {
 					others++

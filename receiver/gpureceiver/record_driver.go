@@ -48,7 +48,7 @@ func recordDriver(metrics *builder, now pcommon.Timestamp, snapshot *device.Snap
 		metrics.RecordNvidiaNvswitchSxidErrorsDataPoint(now, of.value, snapshot.Host, of.address, of.code, of.fatal)
 	}
 
-	metrics.EmitForResource(metadata.WithResource(describeHost(metrics.NewResourceBuilder(), snapshot)))
+	metrics.EmitForResource(metadata.WithResource(describeHost(metrics.NewResourceBuilder(), &snapshot.System)))
 }
 
 // recordIdentity makes the point of a GPU's identity.

@@ -25,24 +25,25 @@ func workloadMetrics() []gpuMetric {
 
 // recordWorkloads makes the points of a GPU's processes and workloads. It sums
 // them in groups.
-func (p *points) recordWorkloads(gpu *device.GPU, groups *workload.Groups) {
-	groups.Reset()
+func (p *points) recordWorkloads(gpu *device.GPU, groups *groups) {
+	groups.reset()
 	for i := range gpu.Processes {
 		process := &gpu.Processes[i]
-		groups.Add(process.Workload, usage(process))
+		general, known := process.Utilization["general"]
+		groups.add(process.Workload, process.Memory, device.Number{Value: general, Known: known})
 		p.recordProcess(process)
 	}
 	for _, pod := range idleOwners(gpu) {
-		groups.AddOwner(pod)
+		groups.addOwner(pod)
 	}
 	p.recordProcessTypes(gpu)
-	for _, sum := range groups.Sums() {
-		attributes := p.with(workloadAttributes(&sum.Workload)...)
-		if sum.Memory.Known {
-			p.RecordNvidiaGpuWorkloadMemoryUsageDataPoint(p.now, int64(sum.Memory.Value), p.id, p.host, p.index, attributes...)
+	for _, sum := range groups.sums {
+		attributes := p.with(workloadAttributes(&sum.workload)...)
+		if sum.memory.Known {
+			p.RecordNvidiaGpuWorkloadMemoryUsageDataPoint(p.now, int64(sum.memory.Value), p.id, p.host, p.index, attributes...)
 		}
-		if sum.Utilization.Known {
-			p.RecordNvidiaGpuWorkloadUtilizationDataPoint(p.now, min(sum.Utilization.Value, 1), p.id, p.host, p.index, attributes...)
+		if sum.utilization.Known {
+			p.RecordNvidiaGpuWorkloadUtilizationDataPoint(p.now, min(sum.utilization.Value, 1), p.id, p.host, p.index, attributes...)
 		}
 	}
 }
@@ -61,18 +62,6 @@ func idleOwners(gpu *device.GPU) []workload.Pod {
 		}
 	}
 	return gpu.Owners
-}
-
-// usage is a process's part of its workload's usage.
-func usage(process *device.Process) workload.Usage {
-	u := workload.Usage{}
-	if process.Memory.Known {
-		u.Memory = workload.Amount{Value: process.Memory.Value, Known: true}
-	}
-	if value, known := process.Utilization["general"]; known {
-		u.Utilization = workload.Amount{Value: value, Known: true}
-	}
-	return u
 }
 
 func (p *points) recordProcess(process *device.Process) {

@@ -13,19 +13,18 @@ const vendor = "NVIDIA"
 
 // description is what a GPU's resource is built from.
 type description struct {
-	identity           device.Identity
-	host, driver, cuda string
-	replayed           bool
+	system   device.System
+	identity device.Identity
 }
 
 // describe returns a GPU's resource.
-func describe(resource *metadata.ResourceBuilder, snapshot *device.Snapshot, gpu *device.Identity) pcommon.Resource {
+func describe(resource *metadata.ResourceBuilder, system *device.System, gpu *device.Identity) pcommon.Resource {
 	text := func(value string, set func(string)) {
 		if value != "" {
 			set(value)
 		}
 	}
-	resource.SetHostName(snapshot.Host)
+	resource.SetHostName(system.Host)
 	resource.SetHwID(gpu.ID)
 	resource.SetHwType(hwTypeGPU.String())
 	resource.SetHwVendor(vendor)
@@ -45,7 +44,7 @@ func describe(resource *metadata.ResourceBuilder, snapshot *device.Snapshot, gpu
 		resource.SetNvidiaGpuMigGpuInstanceID(int64(mig.GPUInstance))
 		resource.SetNvidiaGpuMigComputeInstanceID(int64(mig.ComputeInstance))
 	}
-	describeDriver(resource, snapshot)
+	describeDriver(resource, system)
 	return resource.Emit()
 }
 
@@ -55,22 +54,22 @@ func model(name string) string {
 }
 
 // describeHost returns the resource of what concerns no GPU.
-func describeHost(resource *metadata.ResourceBuilder, snapshot *device.Snapshot) pcommon.Resource {
-	resource.SetHostName(snapshot.Host)
-	describeDriver(resource, snapshot)
+func describeHost(resource *metadata.ResourceBuilder, system *device.System) pcommon.Resource {
+	resource.SetHostName(system.Host)
+	describeDriver(resource, system)
 	return resource.Emit()
 }
 
 // describeDriver sets the attributes about the driver, which every resource
 // has.
-func describeDriver(resource *metadata.ResourceBuilder, snapshot *device.Snapshot) {
-	if snapshot.DriverVersion != "" {
-		resource.SetHwDriverVersion(snapshot.DriverVersion)
+func describeDriver(resource *metadata.ResourceBuilder, system *device.System) {
+	if system.DriverVersion != "" {
+		resource.SetHwDriverVersion(system.DriverVersion)
 	}
-	if snapshot.CUDAVersion != "" {
-		resource.SetNvidiaCudaVersion(snapshot.CUDAVersion)
+	if system.CUDAVersion != "" {
+		resource.SetNvidiaCudaVersion(system.CUDAVersion)
 	}
-	if snapshot.Replayed {
+	if system.Replayed {
 		resource.SetNvidiaGpuSource(sourceReplay)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/kernellog"
@@ -35,7 +34,7 @@ type gpuScraper struct {
 	tracker   *tracker
 	errors    *errorCounts
 	unlisten  func()
-	groups    *workload.Groups
+	groups    *groups
 
 	// stopping ends when the receiver stops, and interrupts every reading.
 	stopping  context.Context
@@ -51,7 +50,7 @@ func newScraper(cfg *Config, set receiver.Settings, all *monitors) *gpuScraper {
 		recorded: slices.DeleteFunc(cfg.metrics(), func(m gpuMetric) bool { return m.record == nil }),
 		now:      time.Now,
 		tracker:  newTracker(),
-		groups:   workload.NewGroups(maxWorkloads),
+		groups:   newGroups(maxWorkloads),
 	}
 	s.errors = newErrorCounts(func() { s.monitor.droppedEvent("metrics") })
 	s.stopping, s.interrupt = context.WithCancel(context.Background())
@@ -158,7 +157,7 @@ func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot,
 		p.recordXIDs(s.errors)
 	}
 	p.recordWorkloads(gpu, s.groups)
-	if merged := s.groups.Merged(); merged > 0 {
+	if merged := s.groups.merged; merged > 0 {
 		s.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged), metric.WithAttributes(s.monitor.self()))
 	}
 	s.emit(snapshot, &gpu.Identity, known)
@@ -181,12 +180,9 @@ func (s *gpuScraper) emit(snapshot *device.Snapshot, gpu *device.Identity, known
 
 // resource returns a GPU's resource, which is built again only if it changes.
 func (s *gpuScraper) resource(snapshot *device.Snapshot, gpu *device.Identity, known *trackedGPU) pcommon.Resource {
-	of := description{
-		identity: *gpu, host: snapshot.Host, driver: snapshot.DriverVersion, cuda: snapshot.CUDAVersion,
-		replayed: snapshot.Replayed,
-	}
+	of := description{snapshot.System, *gpu}
 	if known.description != of {
-		known.description, known.resource = of, describe(s.metrics.NewResourceBuilder(), snapshot, gpu)
+		known.description, known.resource = of, describe(s.metrics.NewResourceBuilder(), &snapshot.System, gpu)
 	}
 	return known.resource
 }

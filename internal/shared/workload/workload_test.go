@@ -3,7 +3,6 @@ package workload
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -204,28 +203,6 @@ func TestIdentify(t *testing.T) {
 			assert.Equal(t, test.expected, Identify(test.env, test.group, test.uid))
 		})
 	}
-}
-
-func TestGroupsKeepTheSum(t *testing.T) {
-	groups := NewGroups(2)
-	for i := range 5 {
-		groups.Add(Workload{RunID: strconv.Itoa(i)}, memoryOf(10))
-	}
-	groups.Add(Workload{RunID: "0"}, memoryOf(1))
-	groups.Add(Workload{}, memoryOf(5))
-	assert.Equal(t, []Sum{
-		{Workload: Workload{RunID: "0"}, Usage: memoryOf(11)},
-		{Workload: Workload{RunID: "1"}, Usage: memoryOf(10)},
-		{Workload: Workload{}, Usage: memoryOf(35)},
-	}, groups.Sums())
-	assert.Equal(t, 3, groups.Merged())
-	groups.Reset()
-	assert.Empty(t, groups.Sums())
-	assert.Zero(t, groups.Merged())
-}
-
-func memoryOf(n float64) Usage {
-	return Usage{Memory: Amount{Value: n, Known: true}}
 }
 
 func TestHostName(t *testing.T) {

@@ -33,25 +33,35 @@ type Check interface {
 // NewJSON returns a check of an OTLP/JSON request of any signal.
 func NewJSON(limits Limits) Check { return &JSON{limits: limits} }
 
+// binary are the binary requests: the default path of their signal, empty where it is
+// not stable yet, the name of pdata's type, and their message.
+var binary = [...]struct {
+	path, name string
+	root       message
+}{
+	{"/v1/traces", "ExportTraceServiceRequest", tracesRequest},
+	{"/v1/metrics", "ExportMetricsServiceRequest", metricsRequest},
+	{"/v1/logs", "ExportLogsServiceRequest", logsRequest},
+	{"", "ExportProfilesServiceRequest", profilesRequest},
+}
+
 // NewProtobuf returns a check of a binary request that was posted to a path. On
 // an OTLP default path it is read as a request of the path's signal. On any
 // other path, which a receiver can have, it is read as each signal.
 func NewProtobuf(path string, limits Limits) Check {
-	switch path {
-	case "/v1/traces":
-		return newProtobuf(tracesRequest, limits)
-	case "/v1/metrics":
-		return newProtobuf(metricsRequest, limits)
-	case "/v1/logs":
-		return newProtobuf(logsRequest, limits)
+	for _, of := range binary {
+		if path != "" && path == of.path {
+			return newProtobuf(of.root, limits)
+		}
 	}
-	return signals{
-		newProtobuf(tracesRequest, limits), newProtobuf(metricsRequest, limits),
-		newProtobuf(logsRequest, limits), newProtobuf(profilesRequest, limits),
+	var all signals
+	for i, of := range binary {
+		all[i] = newProtobuf(of.root, limits)
 	}
+	return all
 }
 
-type signals [4]*Protobuf
+type signals [len(binary)]*Protobuf
 
 // Write reads the next part of the request.
 func (s signals) Write(part []byte) {
@@ -86,14 +96,10 @@ func NewOf(target any, limits Limits) Check {
 	if t == nil || t.Kind() != reflect.Pointer {
 		return nil
 	}
-	root, ok := map[string]message{
-		"ExportTraceServiceRequest":    tracesRequest,
-		"ExportMetricsServiceRequest":  metricsRequest,
-		"ExportLogsServiceRequest":     logsRequest,
-		"ExportProfilesServiceRequest": profilesRequest,
-	}[t.Elem().Name()]
-	if !ok {
-		return nil
+	for _, of := range binary {
+		if t.Elem().Name() == of.name {
+			return newProtobuf(of.root, limits)
+		}
 	}
-	return newProtobuf(root, limits)
+	return nil
 }

@@ -83,18 +83,14 @@ func (c *cutter) span(span ptrace.Span) {
 	if message := span.Status().Message(); len(message) > c.MaxValueBytes {
 		span.Status().SetMessage(c.shorten(message, c.MaxValueBytes, ValueBytes))
 	}
-	if n := c.attributes(span.Attributes()); n > 0 {
-		span.SetDroppedAttributesCount(span.DroppedAttributesCount() + n)
-	}
+	cutAttributes(c, span)
 	if n := admit(c, span.Events(), ptrace.NewSpanEventSlice, c.MaxEvents, Events); n > 0 {
 		span.SetDroppedEventsCount(span.DroppedEventsCount() + n)
 	}
 	for _, event := range span.Events().All() {
 		c.item()
 		cutName(c, event.Name(), event.SetName)
-		if n := c.attributes(event.Attributes()); n > 0 {
-			event.SetDroppedAttributesCount(event.DroppedAttributesCount() + n)
-		}
+		cutAttributes(c, event)
 	}
 	if n := admit(c, span.Links(), ptrace.NewSpanLinkSlice, c.MaxLinks, Links); n > 0 {
 		span.SetDroppedLinksCount(span.DroppedLinksCount() + n)
@@ -102,9 +98,7 @@ func (c *cutter) span(span ptrace.Span) {
 	for _, link := range span.Links().All() {
 		c.item()
 		c.traceState(link.TraceState())
-		if n := c.attributes(link.Attributes()); n > 0 {
-			link.SetDroppedAttributesCount(link.DroppedAttributesCount() + n)
-		}
+		cutAttributes(c, link)
 	}
 }
 
@@ -125,9 +119,7 @@ func (f *Filter) Logs(ld plog.Logs) Counts {
 				cutName(&c, record.SeverityText(), record.SetSeverityText)
 				cutName(&c, record.EventName(), record.SetEventName)
 				c.value(record.Body(), 0)
-				if n := c.attributes(record.Attributes()); n > 0 {
-					record.SetDroppedAttributesCount(record.DroppedAttributesCount() + n)
-				}
+				cutAttributes(&c, record)
 			}
 		}
 	}
@@ -156,16 +148,12 @@ func (f *Filter) Metrics(md pmetric.Metrics) Counts {
 
 func (c *cutter) resource(resource pcommon.Resource) {
 	c.item()
-	if n := c.attributes(resource.Attributes()); n > 0 {
-		resource.SetDroppedAttributesCount(resource.DroppedAttributesCount() + n)
-	}
+	cutAttributes(c, resource)
 }
 
 func (c *cutter) scope(scope pcommon.InstrumentationScope) {
 	c.item()
 	cutName(c, scope.Name(), scope.SetName)
 	cutName(c, scope.Version(), scope.SetVersion)
-	if n := c.attributes(scope.Attributes()); n > 0 {
-		scope.SetDroppedAttributesCount(scope.DroppedAttributesCount() + n)
-	}
+	cutAttributes(c, scope)
 }

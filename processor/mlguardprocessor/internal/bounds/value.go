@@ -56,6 +56,17 @@ func (c *cutter) attributes(m pcommon.Map) uint32 {
 	return c.entries(m, c.MaxAttributes, Attributes, 0)
 }
 
+// cutAttributes limits the attributes of an item that counts those that were dropped.
+func cutAttributes[T interface {
+	Attributes() pcommon.Map
+	DroppedAttributesCount() uint32
+	SetDroppedAttributesCount(count uint32)
+}](c *cutter, item T) {
+	if n := c.attributes(item.Attributes()); n > 0 {
+		item.SetDroppedAttributesCount(item.DroppedAttributesCount() + n)
+	}
+}
+
 // entries limits the entries of a map whose values are enclosed by depth arrays
 // and maps, and returns how many it dropped.
 func (c *cutter) entries(m pcommon.Map, most int, limit Limit, depth int) uint32 {

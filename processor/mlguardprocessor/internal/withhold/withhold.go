@@ -15,12 +15,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// Counts is what one call changed.
-type Counts struct {
-	// Replaced is the number of texts, keys and other values that were replaced.
-	Replaced int64
-}
-
 // Filter applies one Config. It is safe for concurrent use.
 type Filter struct {
 	keys    *content.Keys
@@ -38,8 +32,9 @@ func New(cfg *Config) *Filter {
 	return f
 }
 
-// Traces changes td in place.
-func (f *Filter) Traces(td ptrace.Traces) Counts {
+// Traces changes td in place. It returns the number of texts, keys and other values that
+// were replaced.
+func (f *Filter) Traces(td ptrace.Traces) (replaced int64) {
 	w := walker{Filter: f}
 	for _, rs := range td.ResourceSpans().All() {
 		w.resource(rs.Resource())
@@ -52,11 +47,11 @@ func (f *Filter) Traces(td ptrace.Traces) Counts {
 			}
 		}
 	}
-	return Counts{Replaced: w.replaced}
+	return w.replaced
 }
 
-// Metrics changes md in place.
-func (f *Filter) Metrics(md pmetric.Metrics) Counts {
+// Metrics changes md in place, as Traces does.
+func (f *Filter) Metrics(md pmetric.Metrics) (replaced int64) {
 	w := walker{Filter: f, hashed: true}
 	for _, rm := range md.ResourceMetrics().All() {
 		w.resource(rm.Resource())
@@ -69,11 +64,11 @@ func (f *Filter) Metrics(md pmetric.Metrics) Counts {
 			}
 		}
 	}
-	return Counts{Replaced: w.replaced}
+	return w.replaced
 }
 
-// Logs changes ld in place.
-func (f *Filter) Logs(ctx context.Context, ld plog.Logs) Counts {
+// Logs changes ld in place, as Traces does.
+func (f *Filter) Logs(ctx context.Context, ld plog.Logs) (replaced int64) {
 	w := walker{Filter: f, concluded: mlattr.IsConcluded(ctx)}
 	for _, rl := range ld.ResourceLogs().All() {
 		w.resource(rl.Resource())
@@ -86,5 +81,5 @@ func (f *Filter) Logs(ctx context.Context, ld plog.Logs) Counts {
 			}
 		}
 	}
-	return Counts{Replaced: w.replaced}
+	return w.replaced
 }

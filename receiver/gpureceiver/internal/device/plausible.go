@@ -42,7 +42,7 @@ var (
 // the quantity's name for each.
 func (g *GPU) DropImplausible(dropped func(value string)) {
 	r, limit := &g.Readings, memoryBytes
-	for _, q := range quantities {
+	for _, q := range Quantities {
 		within, number := q.bounds, q.Of(r)
 		if q == MemoryUsed || q == MemoryReserved {
 			// The total is before them in the table.

@@ -48,14 +48,15 @@ type Engine struct {
 	Utilization, Peak, BusyTime *Quantity
 }
 
-// quantities are what the table in readings.go declares, in its order.
-var quantities []*Quantity
+// Quantities are all quantities of Readings: what the table in readings.go declares, in
+// its order.
+var Quantities []*Quantity
 
 // gauge declares a number that can rise and fall. Its key is that of recordings,
 // below what is before the last dot of the name.
 func gauge(name, key string, within bounds) *Quantity {
-	q := &Quantity{name: name, bounds: within, key: name[:strings.LastIndex(name, ".")+1] + key, entry: -1, index: len(quantities)}
-	quantities = append(quantities, q)
+	q := &Quantity{name: name, bounds: within, key: name[:strings.LastIndex(name, ".")+1] + key, entry: -1, index: len(Quantities)}
+	Quantities = append(Quantities, q)
 	return q
 }
 
@@ -109,11 +110,6 @@ func engine(task string) *Engine {
 	}
 }
 
-// Quantities returns all quantities of Readings.
-func Quantities() []*Quantity {
-	return slices.Clone(quantities)
-}
-
 // Name returns the name of the quantity's line in the table. The members of a
 // set share it.
 func (q *Quantity) Name() string {
@@ -158,7 +154,7 @@ func (s *Set) Members() []*Quantity {
 // EachCounter calls visit with each counter that is known and stores what it
 // returns.
 func (r *Readings) EachCounter(visit func(q *Quantity, value float64) float64) {
-	for _, q := range quantities {
+	for _, q := range Quantities {
 		if q.counter && r.known[q.index] {
 			r.values[q.index] = visit(q, r.values[q.index])
 		}
@@ -167,8 +163,8 @@ func (r *Readings) EachCounter(visit func(q *Quantity, value float64) float64) {
 
 // byKey has the quantities by their keys, and nothing under the keys above them.
 var byKey = sync.OnceValue(func() map[string][]*Quantity {
-	keys := make(map[string][]*Quantity, 2*len(quantities))
-	for _, q := range quantities {
+	keys := make(map[string][]*Quantity, 2*len(Quantities))
+	for _, q := range Quantities {
 		keys[q.key] = append(keys[q.key], q)
 		for above := q.key; above != ""; {
 			above = above[:max(strings.LastIndexByte(above, '.'), 0)]
@@ -203,7 +199,7 @@ func KeysBelow(key string) []string {
 // reading.
 func (r *Readings) Tree() map[string]any {
 	tree := make(map[string]any)
-	for _, q := range quantities {
+	for _, q := range Quantities {
 		number := q.Of(r)
 		if !number.Known || !IsReading(number.Value) {
 			continue

@@ -9,9 +9,9 @@ import (
 // Two lines of the table with one name could not be told apart in the receiver's own
 // metrics, and two with one key not in a recording.
 func TestQuantitiesHaveNamesAndKeysOfTheirOwn(t *testing.T) {
-	assert.LessOrEqual(t, len(quantities), maxQuantities)
+	assert.LessOrEqual(t, len(Quantities), maxQuantities)
 	keys, names := map[string]string{}, map[string]string{}
-	for i, q := range Quantities() {
+	for i, q := range Quantities {
 		assert.Equal(t, i, q.index, q.name)
 		of, found := AtKey(q.key)
 		assert.True(t, found, q.key)
@@ -34,7 +34,7 @@ func TestQuantitiesHaveNamesAndKeysOfTheirOwn(t *testing.T) {
 			names[s.Member(name).name] = "a set"
 		}
 	}
-	for _, q := range Quantities() {
+	for _, q := range Quantities {
 		assert.Contains(t, []string{"", "a set"}, names[q.name], "%s is there twice", q.name)
 		if names[q.name] == "" {
 			names[q.name] = "one"
@@ -55,11 +55,11 @@ func TestKeysBelow(t *testing.T) {
 
 // What is stored as a quantity is the quantity's reading, and no other's.
 func TestStoredQuantityIsRead(t *testing.T) {
-	for _, q := range Quantities() {
+	for _, q := range Quantities {
 		var r Readings
 		assert.False(t, q.Of(&r).Known, q.Name())
 		q.Store(&r, 1)
-		for _, each := range Quantities() {
+		for _, each := range Quantities {
 			assert.Equal(t, each == q, each.Of(&r).Known, "%s of %s", each.Name(), q.Name())
 		}
 	}
@@ -68,7 +68,7 @@ func TestStoredQuantityIsRead(t *testing.T) {
 // A counter is visited once, and what the visitor returns is kept.
 func TestEachCounter(t *testing.T) {
 	var r Readings
-	for _, q := range Quantities() {
+	for _, q := range Quantities {
 		q.Store(&r, 1)
 	}
 	original := r

@@ -27,18 +27,22 @@ type Source interface {
 	Shutdown(ctx context.Context) error
 }
 
-// Snapshot is the result of one reading of the GPUs.
-type Snapshot struct {
+// System is where GPUs and their errors are.
+type System struct {
 	// Host is the name of the GPUs' host.
 	Host string
-	// Driver is the driver's state.
-	Driver DriverState
 	// DriverVersion and CUDAVersion are empty if unknown. CUDAVersion is the
 	// newest version that the driver supports.
-	DriverVersion string
-	CUDAVersion   string
-	// Replayed is true if the values come from a recording.
+	DriverVersion, CUDAVersion string
+	// Replayed is true if it is that of a recording.
 	Replayed bool
+}
+
+// Snapshot is the result of one reading of the GPUs.
+type Snapshot struct {
+	System
+	// Driver is the driver's state.
+	Driver DriverState
 	// Attribution is the state of each attribution source that was tried.
 	Attribution map[workload.Source]workload.SourceState
 	// KernelLog is the state of the kernel's log, empty if it is not read.
@@ -135,16 +139,11 @@ var ProcessTasks = []string{"general", "encoder", "decoder", "jpeg", "ofa"}
 // Event is an error that a driver reports with a code: an XID, or the SXid of an
 // NVSwitch.
 type Event struct {
+	System
 	// Time is the time at which the receiver got it.
 	Time time.Time
-	// Host, DriverVersion and CUDAVersion are as in a Snapshot.
-	Host          string
-	DriverVersion string
-	CUDAVersion   string
 	// GPU is the whole GPU, also if the error concerns a MIG device.
 	GPU Identity
-	// Replayed is true if the event comes from a recording.
-	Replayed bool
 	// Code is the XID.
 	Code uint64
 	// GPUInstance and ComputeInstance are those of the MIG device, if any.

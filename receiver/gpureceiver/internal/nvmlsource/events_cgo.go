@@ -94,8 +94,7 @@ func (s *Source) watchEvents(ctx context.Context) {
 	}
 	s.events.mu.Unlock()
 	if created {
-		session := device.Event{Host: s.host, DriverVersion: s.driverVersion, CUDAVersion: s.cudaVersion}
-		go s.events.run(session, s.opts, s.emit)
+		go s.events.run(s.system, s.opts, s.emit)
 	}
 }
 
@@ -225,7 +224,7 @@ func (e *events) ending() bool {
 
 // run waits for events until quit. It makes no other call, because another
 // goroutine makes those.
-func (e *events) run(session device.Event, opts Options, emit func(device.Event)) {
+func (e *events) run(system device.System, opts Options, emit func(device.Event)) {
 	defer close(e.done)
 	var failing retry
 	for e.quit.Err() == nil {
@@ -237,7 +236,7 @@ func (e *events) run(session device.Event, opts Options, emit func(device.Event)
 		switch result {
 		case statusSuccess:
 			failing.succeeded()
-			e.report(event, session, opts.Now(), emit)
+			e.report(event, system, opts.Now(), emit)
 		case statusNVMLTimeout:
 			failing.succeeded()
 		case statusGPUIsLost:
@@ -259,16 +258,17 @@ func (e *events) run(session device.Event, opts Options, emit func(device.Event)
 
 // report emits an XID with its GPU, which it finds by the handle, which is only
 // compared. An event of a GPU that is not registered is ignored.
-func (e *events) report(event nvml.EventData, reported device.Event, at time.Time, emit func(device.Event)) {
+func (e *events) report(event nvml.EventData, system device.System, at time.Time, emit func(device.Event)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	identity, found := e.gpus[event.Device]
 	if !found || event.EventType&nvml.EventTypeXidCriticalError == 0 {
 		return
 	}
-	reported.Time, reported.GPU, reported.Code = at, identity, event.EventData
-	reported.GPUInstance, reported.ComputeInstance = instance(event.GpuInstanceId), instance(event.ComputeInstanceId)
-	emit(reported)
+	emit(device.Event{
+		System: system, Time: at, GPU: identity, Code: event.EventData,
+		GPUInstance: instance(event.GpuInstanceId), ComputeInstance: instance(event.ComputeInstanceId),
+	})
 }
 
 func instance(id uint32) workload.Number {

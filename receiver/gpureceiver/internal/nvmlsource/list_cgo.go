@@ -39,24 +39,24 @@ func request[T any](ctx context.Context, s *Source, subject string, question fun
 
 // listing is the result of opening the library and listing its GPUs.
 type listing struct {
-	opts          *Options
-	open          bool
-	result        status
-	version, cuda string
-	gpus          []*knownGPU
-	failures      []failure
+	opts     *Options
+	open     bool
+	result   status
+	system   device.System
+	gpus     []*knownGPU
+	failures []failure
 }
 
 // list opens the library if it is not open, and lists its GPUs. The identity of
 // a known GPU is not read again, because a GPU that fell off the bus would not
 // answer. A library that is opened and does not list its GPUs in time is closed.
 func (s *Source) list(ctx context.Context) status {
-	wasOpen, known, version, cuda := s.open, s.wholeGPUs(), s.driverVersion, s.cudaVersion
+	wasOpen, known, system := s.open, s.wholeGPUs(), s.system
 	if !wasOpen {
 		s.opts.Telemetry.Attempted()
 	}
 	found, _ := request(ctx, s, driverSubject, func() *listing {
-		l := &listing{opts: &s.opts, open: wasOpen, version: version, cuda: cuda}
+		l := &listing{opts: &s.opts, open: wasOpen, system: system}
 		if l.result = l.query(s.library, known); l.result != statusSuccess {
 			l.undo(s.library, wasOpen)
 		}
@@ -75,7 +75,7 @@ func (s *Source) list(ctx context.Context) status {
 	if !wasOpen {
 		s.opts.Telemetry.Opened()
 	}
-	s.open, s.driverVersion, s.cudaVersion, s.gpus = true, found.version, found.cuda, found.gpus
+	s.open, s.system, s.gpus = true, found.system, found.gpus
 	return statusSuccess
 }
 
@@ -94,8 +94,8 @@ func (l *listing) query(lib *library, known []*knownGPU) status {
 			return l.failed("open", result)
 		}
 		l.open = true
-		l.text("driver_version", &l.version, nil, later(lib, "nvmlSystemGetDriverVersion", lib.nvml.SystemGetDriverVersion))
-		l.text("cuda_version", &l.cuda, device.CUDAVersion, func() (string, status) {
+		l.text("driver_version", &l.system.DriverVersion, nil, later(lib, "nvmlSystemGetDriverVersion", lib.nvml.SystemGetDriverVersion))
+		l.text("cuda_version", &l.system.CUDAVersion, device.CUDAVersion, func() (string, status) {
 			version, result := guarded(lib, "nvmlSystemGetCudaDriverVersion_v2", lib.nvml.SystemGetCudaDriverVersion_v2)
 			return cudaVersion(version), result
 		})

@@ -24,7 +24,7 @@ func (s *Source) reopen(ctx context.Context) {
 		return
 	}
 	s.closeLibrary(ctx)
-	s.open, s.session, s.gpus, s.driverVersion = false, nil, nil, ""
+	s.open, s.session, s.gpus, s.system.DriverVersion = false, nil, nil, ""
 }
 
 // closeLibrary closes the library, which must be open.

@@ -23,7 +23,7 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, [
 		s.tally.Store(&Tally{})
 		return result, nil
 	}
-	snapshot.DriverVersion, snapshot.CUDAVersion = s.driverVersion, s.cudaVersion
+	snapshot.System = s.system
 
 	round := s.readAll(ctx, snapshot)
 	if count := s.library.impossible.Swap(0); count > 0 {

@@ -23,7 +23,6 @@ const shutdownGrace = 3 * time.Second
 // Source reads GPUs through NVML.
 type Source struct {
 	opts    Options
-	host    string
 	calls   *calls
 	library *library
 	emit    func(device.Event)
@@ -42,13 +41,13 @@ type Source struct {
 
 	// mu guards the following fields, because Shutdown can run while a reading
 	// ends.
-	mu            sync.Mutex
-	open          bool
-	retry         retry
-	driverVersion string
-	cudaVersion   string
-	session       *session
-	gpus          []*knownGPU
+	mu      sync.Mutex
+	open    bool
+	retry   retry
+	session *session
+	gpus    []*knownGPU
+	// system has the versions of the library that is or was open.
+	system device.System
 	// former are the GPUs by id, including those of earlier sessions.
 	former map[string]*knownGPU
 	states stateLog
@@ -92,7 +91,7 @@ func New(opts Options) *Source {
 // reports a missing one as the driver's state.
 func (s *Source) Start(_ context.Context, emit func(device.Event)) error {
 	s.emit = emit
-	s.host = workload.HostName(s.opts.RootPath)
+	s.system.Host = workload.HostName(s.opts.RootPath)
 	s.attribution = newAttribution(s.opts)
 	s.library = newLibrary(s.opts.LibraryPath, s.opts.Now)
 	s.calls = processCalls
@@ -126,7 +125,7 @@ func (s *Source) Shutdown(ctx context.Context) error {
 func (s *Source) Snapshot(ctx context.Context) device.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	snapshot := device.Snapshot{Host: s.host}
+	snapshot := device.Snapshot{System: device.System{Host: s.system.Host}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)()
@@ -165,7 +164,7 @@ func (s *Source) Watch(ctx context.Context) device.Snapshot {
 	if result != statusSuccess {
 		return device.Snapshot{}
 	}
-	found := device.Snapshot{Host: s.host, Driver: stateOf(result), DriverVersion: s.driverVersion, CUDAVersion: s.cudaVersion}
+	found := device.Snapshot{System: s.system, Driver: stateOf(result)}
 	if len(s.gpus) > 0 {
 		s.watchEvents(ctx)
 	}

@@ -40,7 +40,7 @@ func (*Source) Shutdown(context.Context) error { return nil }
 // Snapshot implements device.Source.
 func (s *Source) Snapshot(context.Context) device.Snapshot {
 	s.states.driver(device.DriverUnsupportedBuild, "")
-	return device.Snapshot{Host: workload.HostName(s.opts.RootPath), Driver: device.DriverUnsupportedBuild}
+	return device.Snapshot{System: device.System{Host: workload.HostName(s.opts.RootPath)}, Driver: device.DriverUnsupportedBuild}
 }
 
 // Watch implements device.Source.

@@ -26,7 +26,7 @@ func TestEveryQuantityHasACall(t *testing.T) {
 			read[quantity.Name()] = true
 		}
 	}
-	for _, quantity := range device.Quantities() {
+	for _, quantity := range device.Quantities {
 		assert.True(t, read[quantity.Name()], "no call yields %s", quantity.Name())
 	}
 }
@@ -35,7 +35,7 @@ func TestEveryQuantityHasACall(t *testing.T) {
 // for fields where they are made of fields; nothing wanted brings no call.
 func TestCallsFollowFromWhatIsWanted(t *testing.T) {
 	assert.Empty(t, unbound().calls("GPU-x", func(*device.Quantity) bool { return false }))
-	for _, quantity := range device.Quantities() {
+	for _, quantity := range device.Quantities {
 		for _, c := range unbound().calls("GPU-x", func(q *device.Quantity) bool { return q == quantity }) {
 			if c.name == "fields" {
 				assert.Empty(t, c.yields)

@@ -59,6 +59,10 @@ func NewPlayer(rec *Recording, now func() time.Time) *Player {
 	return p
 }
 
+func (r *Recording) system() device.System {
+	return device.System{Host: r.HostName, DriverVersion: r.DriverVersion, CUDAVersion: r.CUDAVersion, Replayed: true}
+}
+
 // identity returns a copy.
 func (g *GPU) identity() device.Identity {
 	identity := g.Identity
@@ -125,8 +129,7 @@ func (p *Player) emitFrame(frame *Frame, at time.Time) {
 	for i := range frame.GPUs {
 		for _, xid := range frame.GPUs[i].XIDs {
 			p.emit(device.Event{
-				Time: at, Host: p.rec.HostName, DriverVersion: p.rec.DriverVersion, CUDAVersion: p.rec.CUDAVersion,
-				GPU: p.gpus[frame.GPUs[i].ID].recorded.identity(), Replayed: true, Code: xid.Code,
+				System: p.rec.system(), Time: at, GPU: p.gpus[frame.GPUs[i].ID].recorded.identity(), Code: xid.Code,
 				GPUInstance: number(xid.GPUInstance), ComputeInstance: number(xid.ComputeInstance),
 			})
 		}
@@ -144,13 +147,10 @@ func (p *Player) at(elapsed time.Duration) device.Snapshot {
 	frame := &frames[next-1]
 
 	snapshot := device.Snapshot{
-		Host:          p.rec.HostName,
-		Driver:        cmp.Or(frame.DriverState, device.DriverOK),
-		DriverVersion: p.rec.DriverVersion,
-		CUDAVersion:   p.rec.CUDAVersion,
-		Replayed:      true,
-		Attribution:   maps.Clone(frame.Attribution),
-		GPUs:          make([]device.GPU, 0, len(frame.GPUs)),
+		System:      p.rec.system(),
+		Driver:      cmp.Or(frame.DriverState, device.DriverOK),
+		Attribution: maps.Clone(frame.Attribution),
+		GPUs:        make([]device.GPU, 0, len(frame.GPUs)),
 	}
 	for i := range frame.GPUs {
 		readings := &frame.GPUs[i]

@@ -139,9 +139,9 @@ func TestARecordingTellsNothingPrivate(t *testing.T) {
 	identity := device.Identity{ID: "GPU-" + secret, Name: "NVIDIA H100 80GB HBM3", Serial: secret, VBIOS: "96.00.74.00.01", PCIBusID: "0000:19:00.0"}
 	known := workload.Number{Value: 424242, Known: true}
 	pod := workload.Pod{Namespace: secret, Name: secret, Container: secret}
-	d.Event(&device.Event{Host: secret, GPU: identity, Code: 31})
+	d.Event(&device.Event{System: device.System{Host: secret}, GPU: identity, Code: 31})
 	d.Add(&device.Snapshot{
-		Host: secret, Driver: device.DriverOK, DriverVersion: "570.1",
+		System: device.System{Host: secret, DriverVersion: "570.1"}, Driver: device.DriverOK,
 		GPUs: []device.GPU{
 			{
 				Identity: identity, ProcessesKnown: true, Owners: []workload.Pod{pod},

@@ -212,6 +212,9 @@ frames:
       - {uuid: GPU-a, unresponsive: true}
 `
 
+// system is that of the recordings of these tests.
+var system = device.System{Host: "h", DriverVersion: "570.1", CUDAVersion: "12.8", Replayed: true}
+
 func TestEveryPartOfARecordingIsPlayed(t *testing.T) {
 	player := play(t, everything)
 	known := func(value int64) workload.Number { return workload.Number{Value: value, Known: true} }
@@ -222,7 +225,7 @@ func TestEveryPartOfARecordingIsPlayed(t *testing.T) {
 	part := device.Identity{ID: "MIG-a", MIG: &device.MIG{Parent: "GPU-a", Profile: "1g.10gb", GPUInstance: 13}}
 	pod := workload.Pod{Namespace: "team", Name: "train-0", Container: "main"}
 	assert.Equal(t, device.Snapshot{
-		Host: "h", Driver: device.DriverOK, DriverVersion: "570.1", CUDAVersion: "12.8", Replayed: true,
+		System: system, Driver: device.DriverOK,
 		Attribution: map[workload.Source]workload.SourceState{workload.SourceCgroup: workload.SourceOK, workload.SourceEnviron: workload.SourceDenied},
 		GPUs: []device.GPU{
 			{
@@ -242,7 +245,7 @@ func TestEveryPartOfARecordingIsPlayed(t *testing.T) {
 		},
 	}, player.at(0))
 	assert.Equal(t, device.Snapshot{
-		Host: "h", Driver: device.DriverFailed, DriverVersion: "570.1", CUDAVersion: "12.8", Replayed: true,
+		System: system, Driver: device.DriverFailed,
 		GPUs: []device.GPU{
 			{Identity: whole, EventsKnown: true, Unresponsive: true, Processes: []device.Process{}},
 			{Identity: device.Identity{ID: "GPU-b", Index: 1}, EventsKnown: true, Lost: true, Processes: []device.Process{}},
@@ -322,7 +325,7 @@ func TestEventsAreToldOnceInEachRound(t *testing.T) {
 	l := listen(t, everything)
 	assert.Equal(t, []uint64{94, 13}, l.codes(t, 0))
 	assert.Equal(t, device.Event{
-		Time: time.Unix(1000, 0), Host: "h", DriverVersion: "570.1", CUDAVersion: "12.8", GPU: l.player.at(0).GPUs[0].Identity, Replayed: true, Code: 94,
+		System: system, Time: time.Unix(1000, 0), GPU: l.player.at(0).GPUs[0].Identity, Code: 94,
 		GPUInstance: workload.Number{Value: 13, Known: true}, ComputeInstance: workload.Number{Known: true},
 	}, l.events[0])
 	assert.False(t, l.events[1].GPUInstance.Known)

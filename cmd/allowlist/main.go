@@ -6,6 +6,8 @@
 // in go.mod, and the lists in its own folder. Its argument is the repository's root.
 package main
 
+//go:generate go run . ../..
+
 import (
 	"bufio"
 	"fmt"
@@ -37,7 +39,7 @@ func main() {
 
 func run(root string) error {
 	target := filepath.Join(root, "internal", "content")
-	lists := filepath.Join(target, "allowlist")
+	lists := filepath.Join(root, "cmd", "allowlist")
 	keys, err := keysOf(lists, root)
 	if err != nil {
 		return err
