@@ -1,6 +1,7 @@
 // Package genai compares what the components make of recordings of real LLM
 // clients with the log of the server that they asked. record.py makes the
 // recordings: each program of the folder clients runs, with unmodified packages,
-// against the server of model_server.py. The tests write the tables of
+// against the server of model_server.py. The folder others has recordings of more
+// clients, whose programs are not here. The tests write the tables of
 // docs/clients.md.
 package genai
