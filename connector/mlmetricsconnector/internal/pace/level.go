@@ -30,7 +30,8 @@ const (
 	// shift lasts until it is usual.
 	keptShift  = 32
 	shiftUsual = 24 * time.Hour
-	// A shift lasts once it does for LastingSteps, or for a time and leastLasting.
+	// LastingSteps is the number of steps for which a shift lasts, and leastLasting that
+	// for which it does together with a time.
 	LastingSteps, leastLasting = 400, 100
 	// lasting is from when on the end of a shift does not make it usual.
 	lasting = 5 * time.Minute

@@ -105,7 +105,7 @@ func signsOf(span ptrace.Span) signs {
 	for k, v := range span.Attributes().All() {
 		switch k {
 		case mlattr.GenAIOperationName:
-			asks = vocabulary.AsksModel(v.AsString())
+			asks = v.Type() == pcommon.ValueTypeStr && vocabulary.AsksModel(v.Str())
 		case mlattr.Step:
 			found |= signStep
 		case attr.Trigger:
