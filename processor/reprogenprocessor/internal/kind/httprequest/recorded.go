@@ -53,7 +53,7 @@ func eachRecorded(span ptrace.Span, f func(text string) bool) bool {
 		return true
 	}
 	for i := range min(span.Events().Len(), maxEvents) {
-		if event := span.Events().At(i); event.Name() != mlattr.ExceptionEvent && of(event.Attributes()) {
+		if of(span.Events().At(i).Attributes()) {
 			return true
 		}
 	}
