@@ -156,11 +156,11 @@ func keys(result *Result) (found []string) {
 	return found
 }
 
-// reproduced reports whether a folder of reproductions has one with the question
-// that the failed request asked.
-func reproduced(folder string) (found bool, err error) {
+// reproduced reports whether a folder of reproductions has a file of that name, or any
+// if it is empty, with the question that the failed request asked.
+func reproduced(folder, name string) (found bool, err error) {
 	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		if err != nil || entry.IsDir() || name != "" && entry.Name() != name {
 			return err
 		}
 		text, err := os.ReadFile(path) //nolint:gosec // a file of the test

@@ -27,6 +27,15 @@ var unlike = map[string]struct {
 	"rust_rig":         {Account{Requests: 11, Input: 1082, Output: 126}, "a stream's cached tokens are left out"},
 }
 
+// noScript has the recordings with failed requests whose messages no script has, and why.
+var noScript = map[string]string{
+	"adk_openinference":      "not on the span of the request",
+	"bedrock_botocore":       "in log records",
+	"java_openai_official":   "in log records",
+	"js_mastra":              "not on the span of the request",
+	"semantic_kernel_agents": "not recorded",
+}
+
 // generalOnly are the vocabularies without any client's own: the names of the conventions.
 var generalOnly = []string{"genai"}
 
@@ -36,7 +45,7 @@ var needsItsTable = []string{"bedrock_botocore", "go_genkit", "logfire_anthropic
 // TestOtherClients compares what the components make of clients that nobody had seen with
 // what anybody could know from what they sent.
 func TestOtherClients(t *testing.T) {
-	table := "| client | requests | failed | input | output |\n|---|---|---|---|---|\n"
+	table := "| client | requests | failed | input | output | reproduction |\n|---|---|---|---|---|---|\n"
 	others, err := ReadRecordings("others")
 	require.NoError(t, err)
 	require.Len(t, others, 27)
@@ -45,8 +54,13 @@ func TestOtherClients(t *testing.T) {
 			requests, err := r.Requests()
 			require.NoError(t, err)
 			served, sendable := truth(&r), Sendable(&r, requests)
-			result, err := Process(context.Background(), requests, filepath.Join(t.TempDir(), "r"))
+			folder := filepath.Join(t.TempDir(), "reproductions")
+			result, err := Process(context.Background(), requests, folder)
 			require.NoError(t, err)
+			script, err := reproduced(folder, "repro.py")
+			require.NoError(t, err)
+			why, known := noScript[r.Client]
+			assert.Equal(t, seen(&result).Errors > 0 && !known, script)
 			got := seen(&result)
 			got.FirstTokens = 0
 			want, note := sendable, ""
@@ -56,8 +70,11 @@ func TestOtherClients(t *testing.T) {
 			}
 			assert.Equal(t, want, got)
 			cell := func(served, sendable, seen int64) string { return fmt.Sprintf("%d / %d / %d", served, sendable, seen) }
-			table += fmt.Sprintf("| %s%s | %s | %s | %s | %s |\n", r.Client, note, cell(served.Requests, sendable.Requests, got.Requests),
-				cell(served.Errors, sendable.Errors, got.Errors), cell(served.Input, sendable.Input, got.Input), cell(served.Output, sendable.Output, got.Output))
+			if script {
+				why = "yes"
+			}
+			table += fmt.Sprintf("| %s%s | %s | %s | %s | %s | %s |\n", r.Client, note, cell(served.Requests, sendable.Requests, got.Requests),
+				cell(served.Errors, sendable.Errors, got.Errors), cell(served.Input, sendable.Input, got.Input), cell(served.Output, sendable.Output, got.Output), why)
 
 			// Each span alone, as it ended.
 			apart, err := r.Requests()

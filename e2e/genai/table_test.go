@@ -76,7 +76,7 @@ func TestClients(t *testing.T) {
 			require.NoError(t, err)
 			want, got := truth(&r), seen(&result)
 			first := checkFirstTokens(t, r.Client, &result, want.FirstTokens)
-			again, err := reproduced(folder)
+			again, err := reproduced(folder, "")
 			require.NoError(t, err)
 
 			for _, rate := range rates(&result) {
