@@ -29,6 +29,7 @@ func TestCallsByHTTP(t *testing.T) {
 		"another API":       {[]map[string]any{{"url.full": "https://a/v1/messages"}, {"url.full": "https://a/chat"}}, []any{nil, nil}},
 		"described": {[]map[string]any{{"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}, {"above": 0, "url.full": "http://a/v1/chat/completions"},
 			{"url.full": "http://a/v1/chat/completions"}}, []any{nil, nil, nil}},
+		"another service": {[]map[string]any{{"url.full": "http://a/api/chat"}}, []any{nil}},
 		"attempts": {[]map[string]any{{"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "retry_attempts": 1},
 			{"above": 0, "url.full": "http://a/v1/chat/completions"}, {"above": 0, "url.full": "http://a/v1/chat/completions"}}, []any{nil, nil, nil}},
 	} {
@@ -74,5 +75,38 @@ func TestCallsByHTTP(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSums has agents that sum up the usage of calls, which are seen or not.
+func TestSums(t *testing.T) {
+	agent := map[string]any{"gen_ai.operation.name": "invoke_agent", "gen_ai.usage.input_tokens": 9}
+	chat := map[string]any{"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 9}
+	for name, tt := range map[string]struct {
+		spans []map[string]any
+		want  []bool // whether the usage counts
+	}{
+		"alone":       {[]map[string]any{agent}, []bool{true}},
+		"beside":      {[]map[string]any{agent, chat}, []bool{false, true}},
+		"two of them": {[]map[string]any{agent, agent}, []bool{true, true}},
+	} {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", "app")
+		list := rs.ScopeSpans().AppendEmpty().Spans()
+		for i, attrs := range tt.spans {
+			span := list.AppendEmpty()
+			span.SetTraceID([16]byte{byte(i + 1)})
+			span.SetSpanID([8]byte{1})
+			span.SetStartTimestamp(1e18)
+			span.SetEndTimestamp(2e18)
+			require.NoError(t, span.Attributes().FromRaw(attrs))
+		}
+		p := startDefault(t)
+		spans := p.sendTraces(t, td).ResourceSpans().At(0).ScopeSpans().At(0).Spans()
+		for i, want := range tt.want {
+			counted, marked := spans.At(i).Attributes().Get(mlattr.UsageCounted)
+			assert.Equal(t, want, !marked || counted.Bool(), "%s %d", name, i)
+		}
 	}
 }

@@ -97,9 +97,9 @@ func TestEdgesOfARate(t *testing.T) {
 				"gen_ai.usage.cache_creation.input_tokens": 20, "gen_ai.operation.name": "embeddings"},
 			want: attrs{"ml.usage.input_tokens": int64(90), "ml.tokens_per_second": 30.0, "ml.throughput.basis": "span"},
 		},
-		"nested aggregate: a wrapper": {
+		"an aggregate of which no call is seen": {
 			name: "ai.streamText", attrs: attrs{"gen_ai.usage.output_tokens": 51},
-			want: attrs{"ml.tokens_per_second": 17.0, "ml.throughput.basis": "span", "ml.usage.counted": false},
+			want: attrs{"ml.tokens_per_second": 17.0, "ml.throughput.basis": "span"},
 		},
 		"several answers": {
 			attrs: attrs{"gen_ai.usage.output_tokens": 60, "gen_ai.request.choice.count": 4},

@@ -96,6 +96,9 @@ func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 	u.uses = (input > 0 || output > 0) && (estimated == nil || !estimated.Bool)
 	u.countable = (hasInput || hasOutput || u.asked || vocabulary.AsksModel(operation)) && mark == nil
 	u.wrapper = wraps(s.Name(), operation)
+	if u.wrapper && u.uses && u.countable {
+		b.usage.sums = append(b.usage.sums, int32(len(b.spans)-1))
+	}
 	u.sided = f.At(slotSide) != nil
 	if u.tool = operation == mlattr.OperationExecuteTool; u.tool && u.failed {
 		b.usage.tools = append(b.usage.tools, int32(len(b.spans)-1))
@@ -168,15 +171,15 @@ type usageSearch struct {
 	// askers are requests that state no usage, and tools are tools that failed.
 	askers []asker
 	tools  []int32
-	// http are requests of which an HTTP client tells.
-	http []int32
+	// http are requests of which an HTTP client tells, and sums spans that sum up usage.
+	http, sums []int32
 }
 
 func (u *usageSearch) reset() {
 	clear(u.requests) // which has texts of the batch
 	u.users, u.covering, u.asking = u.users[:0], u.covering[:0], u.asking[:0]
 	u.requests, u.failures = u.requests[:0], u.failures[:0]
-	u.askers, u.tools, u.http = u.askers[:0], u.tools[:0], u.http[:0]
+	u.askers, u.tools, u.http, u.sums = u.askers[:0], u.tools[:0], u.http[:0], u.sums[:0]
 }
 
 // covering is a span that is not in the batch, and above one that used tokens.
@@ -339,10 +342,10 @@ func (b *Batch) coverTools() {
 const maxDescribed = 4096
 
 // findCalls makes requests of the calls by HTTP of services of which no span describes
-// any. Of calls within each other the outermost is the request, and only where all above
-// it is known.
+// any, and lets the sums of such services count. Of calls within each other the outermost
+// is the request, and only where all above it is known; of sums the lowest.
 func (s *Store) findCalls(b *Batch) {
-	if len(b.usage.http) == 0 && len(b.usage.requests) == 0 {
+	if len(b.usage.http) == 0 && len(b.usage.requests) == 0 && len(b.usage.sums) == 0 {
 		return
 	}
 	s.mu.Lock()
@@ -351,6 +354,10 @@ func (s *Store) findCalls(b *Batch) {
 		if len(s.described) < maxDescribed {
 			s.described[b.spans[b.usage.requests[i].at].service] = true
 		}
+	}
+	for _, at := range b.usage.sums {
+		n := &b.spans[at]
+		n.wrapper = s.described[n.service] || len(s.described) == maxDescribed
 	}
 	for _, at := range b.usage.http {
 		n := &b.spans[at]
