@@ -119,8 +119,8 @@ var kindWords = []string{"spankind", "spantype", "requesttype", "runtype", "runk
 // wordTable finds rules by words that are hashed from their ends, so that one pass over
 // the end of a key finds both its last word and its last two.
 type wordTable struct {
-	// ends has a bit for the last two letters of each word: most keys cost no more.
-	ends [32]uint32
+	// ends has a bit for the last three letters of each word: most keys cost no more.
+	ends [1 << 10]uint32
 	// first has the index in entries, plus one, of the first word of each hash.
 	first   [1 << wordBits]uint16
 	entries []wordEntry
@@ -146,13 +146,28 @@ var words = func() *wordTable {
 		for i := len(word) - 1; i >= 0; i-- {
 			hash = (hash ^ uint32(word[i])) * hashPrime
 		}
-		t.ends[word[len(word)-2]&31] |= 1 << (word[len(word)-1] & 31)
+		n := len(word)
+		t.ends[endOf(word[n-3], word[n-2])] |= 1 << (word[n-1] & 31)
 		slot := hash >> (32 - wordBits)
 		t.entries = append(t.entries, wordEntry{word, hash, t.first[slot], of})
 		t.first[slot] = uint16(len(t.entries)) // #nosec G115 -- a hundred words
 	}
 	return t
 }()
+
+// endOf mixes two letters, in any case.
+func endOf(x, y byte) int { return int(x&31)<<5 | int(y&31) }
+
+// mayEnd reports whether a key may end in a word. The third letter from its end may be a
+// separator, as in session.id.
+func (t *wordTable) mayEnd(key string) bool {
+	n := len(key)
+	if n < 4 {
+		return false
+	}
+	third := key[n-3]
+	return third < 'A' || third == '_' || t.ends[endOf(third, key[n-2])]&(1<<(key[n-1]&31)) != 0
+}
 
 // find returns the rule of a word by its hash, or nil.
 func (t *wordTable) find(hash uint32, text string) *generalRule {
@@ -236,12 +251,11 @@ func fold(text string, to []byte) []byte {
 // generalOf returns the rule of a key that no table lists, by its last two words or by
 // its last, or nil. before is what the key says before them.
 func generalOf(key string) (of *generalRule, before string) {
-	n := len(key)
-	if n < 4 || words.ends[key[n-2]&31]&(1<<(key[n-1]&31)) == 0 {
+	if !words.mayEnd(key) {
 		return nil, ""
 	}
 	hash, length, second := uint32(hashBasis), 0, false
-	for i := n - 1; ; i-- {
+	for i := len(key) - 1; ; i-- {
 		if i < 0 || key[i] == '.' || key[i] == ':' || key[i] == '/' {
 			if found := words.find(hash, key[i+1:]); found != nil {
 				of, before = found, key[:max(i, 0)]
