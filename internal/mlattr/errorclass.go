@@ -45,7 +45,8 @@ func UnwrapRay(class string) (inner string, wrapped bool) {
 func ClassName(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
 
 // StatusIn returns the first status of HTTP in a text that is one of failure, such as
-// "500", or "". It stands alone or in punctuation.
+// "500", or "". It begins the text, ends in or follows a colon, or follows a word such as
+// status or error.
 func StatusIn(text string) string {
 	text = text[:min(len(text), MaxText)]
 	for i := 0; i+3 <= len(text); i++ {
@@ -59,14 +60,32 @@ func StatusIn(text string) string {
 		if i-first != 3 || text[first] != '4' && text[first] != '5' || first > 0 && isWord(text[first-1]) || i < len(text) && isWord(text[i]) {
 			continue
 		}
-		return text[first:i]
+		if i+1 < len(text) && text[i] == '.' && isDigit(text[i+1]) || first > 1 && (text[first-1] == '.' || text[first-1] == ',') && isDigit(text[first-2]) {
+			continue // A part of a longer number.
+		}
+		if before := strings.ToLower(text[max(first-statusWithin, 0):first]); first == 0 || strings.HasSuffix(before, ": ") ||
+			i < len(text) && text[i] == ':' || saysStatus(before) {
+			return text[first:i]
+		}
 	}
 	return ""
+}
+
+// statusWithin is how far before a status the word is that says so, in bytes.
+const statusWithin = 20
+
+func saysStatus(text string) bool {
+	for _, word := range [...]string{"status", "code", "http", "error", "returned"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // isWord reports whether a byte beside a number makes it another one or a name.
 func isWord(c byte) bool {
-	return c == '_' || c == '-' || c == '.' || c == '$' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	return c == '_' || c == '-' || c == '$' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

@@ -34,8 +34,9 @@ type generalRule struct {
 	weak bool
 	// address is true for the address that an HTTP client asks.
 	address bool
-	// holds is true for the output of an operation, which may state its usage as JSON.
-	holds bool
+	// holds is true for the output of an operation, which may state its usage as JSON, and
+	// usage for the usage itself.
+	holds, usage bool
 }
 
 // generalRules are the rules by their words.
@@ -82,7 +83,8 @@ var generalRules = func() map[string]*generalRule {
 	add(generalRule{weak: true, rule: rule{reads: mlattr.StatusIn}}, mlattr.ErrorType, "statusmessage", "errormessage", "errstr")
 	add(generalRule{weak: true, rule: rule{reads: failedLevel, rank: 1}}, mlattr.ErrorType, "level")
 	add(weak, mlattr.HTTPResendCount, "retryattempts")
-	add(generalRule{holds: true}, "", "output", "outputs", "spanoutputs", "response", "result", "outputvalue", "usage", "usagedetails", "usagemetadata", "tokenusage")
+	add(generalRule{holds: true}, "", "output", "outputs", "spanoutputs", "response", "result", "outputvalue")
+	add(generalRule{holds: true, usage: true}, "", "usage", "usagedetails", "usagemetadata", "tokenusage")
 	add(generalRule{address: true}, "", "urlfull", "urlpath", "httpurl", "httptarget")
 	return rules
 }()
@@ -280,6 +282,9 @@ func generalOf(key string) (of *generalRule, before string) {
 	}
 }
 
+// ofDevice reports whether the words before a model say that it is a machine's.
+func ofDevice(before string) bool { return strings.HasSuffix(before, "device") }
+
 // ofPart reports whether the words before a number of tokens say that it is a part of
 // another, or the sum of several requests, or no use at all.
 func ofPart(before string) bool {
@@ -288,7 +293,7 @@ func ofPart(before string) bool {
 			return true
 		}
 	}
-	return false
+	return before == "max" || strings.HasSuffix(before, ".max")
 }
 
 // collectGeneral reads an attribute by the general rules.
@@ -299,7 +304,7 @@ func (f *Facts) collectGeneral(key string, value pcommon.Value) {
 	case of.address:
 		f.asksAPI = f.asksAPI || value.Type() == pcommon.ValueTypeStr && isModelAPI(value.Str())
 	case of.weak || of.holds:
-		if len(f.general) < maxGeneral {
+		if len(f.general) < maxGeneral && !ofDevice(before) {
 			f.general = append(f.general, generalCandidate{of, value, strings.Contains(before, "response")})
 		}
 	case !of.counts && !strings.Contains(before, "aggregat") || of.counts && !ofPart(before):
@@ -403,7 +408,7 @@ func (f *Facts) settleGeneral(span ptrace.Span) {
 	}
 	for i := range f.general {
 		if c := &f.general[i]; c.of.holds {
-			f.readUsage(c.value)
+			f.readUsage(c.value, c.of.usage)
 		}
 	}
 	if !f.countsTokens() {

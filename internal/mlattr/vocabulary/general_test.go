@@ -89,8 +89,9 @@ func TestRequestInEvents(t *testing.T) {
 
 func TestStatusIn(t *testing.T) {
 	for text, want := range map[string]string{
+		"Service returned 503.": "503", "timeout after 500 ms": "", "Requested 1,500 tokens": "", "max context is 512 tokens": "", "line 404, in run": "",
 		"": "", "Error code: 500 - {}": "500", "429: slow": "429", "POST: 503 Service Unavailable": "503", "status=404, x": "404",
-		"took 500ms": "", "in 5000": "", "v4.500": "", "200 then 502": "502", "a-400": "", "302": "", "4xx": "",
+		"took 500ms": "", "error 5000": "", "v4.500 x": "", "error 200 then 502": "502", "a-400": "", "302": "", "4xx": "",
 	} {
 		assert.Equal(t, want, mlattr.StatusIn(text), text)
 	}

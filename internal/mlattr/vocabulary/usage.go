@@ -2,6 +2,8 @@ package vocabulary
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -24,80 +26,97 @@ const (
 	maxUsageEvents = 32
 )
 
-// readUsage reads the usage of a request from its answer, or from the usage itself.
-func (f *Facts) readUsage(answer pcommon.Value) {
+// readUsage reads the usage of a request from its answer, or from the usage itself where
+// the key is one of usage.
+func (f *Facts) readUsage(answer pcommon.Value, itself bool) {
 	switch answer.Type() {
 	case pcommon.ValueTypeMap:
-		f.readUsageMap(answer.Map(), maxDepth)
+		f.readUsageMap(answer.Map(), itself, maxDepth)
 	case pcommon.ValueTypeStr:
 		text := answer.Str()
 		text = text[:min(len(text), maxAnswer)]
-		usage := textOfUsage(text)
-		if usage == "" {
+		if itself {
+			f.readObject(text)
 			return
 		}
-		var fields map[string]any
-		if json.NewDecoder(strings.NewReader(usage)).Decode(&fields) == nil {
-			f.readFields(fields, "", maxDepth)
+		for rest := text; rest != "" && !f.countsTokens(); {
+			var usage string
+			if usage, rest = cutUsage(rest); usage != "" {
+				f.readObject(usage)
+			}
 		}
-		if model := mlattr.JSONAnsweredModel(text); model != "" {
+		if model := mlattr.JSONAnsweredModel(text); model != "" && f.countsTokens() {
 			f.takeGeneral(generalRules["responsemodel"], pcommon.NewValueStr(model))
 		}
 	}
 }
 
-// textOfUsage returns the object of the first member that is named after usage, or all
-// of a short object without one, or "".
-func textOfUsage(text string) string {
-	for rest := text; ; {
-		at := strings.Index(rest, "sage")
-		if at < 0 {
-			break
-		}
-		named := at > 0 && rest[at-1]|' ' == 'u'
-		if rest = rest[at+len("sage"):]; !named {
-			continue
-		}
-		_, value, quoted := strings.Cut(rest, `"`)
-		if !quoted || len(rest)-len(value) > maxWord {
-			continue
-		}
-		value, member := strings.CutPrefix(strings.TrimLeft(value, " \n"), ":")
-		if value = strings.TrimLeft(value, " \n"); member && strings.HasPrefix(value, "{") {
-			return value[:min(len(value), maxUsage)]
-		}
+// readObject reads the members of a usage that a text begins with.
+func (f *Facts) readObject(text string) {
+	var fields map[string]any
+	if text = text[:min(len(text), maxUsage)]; json.NewDecoder(strings.NewReader(text)).Decode(&fields) == nil {
+		f.readFields(fields, "", maxDepth)
 	}
-	if strings.HasPrefix(text, "{") && len(text) <= maxUsage {
-		return text
-	}
-	return ""
 }
 
-// readFields reads the members of an object by the general rules. before is the name of
-// the object.
+// isUsage reports whether a member is named after usage.
+func isUsage(name string) bool {
+	var word [maxWord]byte
+	of := generalRules[string(fold(name, word[:0]))]
+	return of != nil && of.usage
+}
+
+// cutUsage returns the value of the next member of a JSON text that is named after usage
+// and is an object, or "", and the text behind its name.
+func cutUsage(text string) (value, rest string) {
+	at := strings.Index(text, "sage")
+	if at < 0 {
+		return "", ""
+	}
+	rest = text[at+len("sage"):]
+	begins := strings.LastIndexByte(text[max(at-maxWord, 0):at], '"')
+	ends := strings.IndexByte(rest[:min(len(rest), maxWord)], '"')
+	if begins < 0 || ends < 0 || !isUsage(text[max(at-maxWord, 0)+begins+1:at]+"sage"+rest[:ends]) {
+		return "", rest
+	}
+	rest = rest[ends+1:]
+	value, member := strings.CutPrefix(strings.TrimLeft(rest, " \n"), ":")
+	if value = strings.TrimLeft(value, " \n"); !member || !strings.HasPrefix(value, "{") {
+		return "", rest
+	}
+	return value, rest
+}
+
+// readFields reads the members of a usage by the general rules. before is the name of the
+// object. Of two that say the same, the one that is not 0 counts.
 func (f *Facts) readFields(fields map[string]any, before string, depth int) {
-	for key, value := range fields {
-		switch value := value.(type) {
-		case float64:
-			f.takeCount(key, before, pcommon.NewValueDouble(value))
-		case map[string]any:
-			if depth > 0 {
-				f.readFields(value, key, depth-1)
+	names := slices.Sorted(maps.Keys(fields))
+	for _, zero := range [...]bool{false, true} {
+		for _, name := range names {
+			switch value := fields[name].(type) {
+			case float64:
+				if (value == 0) == zero {
+					f.takeCount(name, before, pcommon.NewValueDouble(value), true)
+				}
+			case map[string]any:
+				if depth > 0 && !zero {
+					f.readFields(value, name, depth-1)
+				}
 			}
 		}
 	}
 }
 
-// readUsageMap is readFields for a map, whose members may have the usage anywhere.
-func (f *Facts) readUsageMap(fields pcommon.Map, depth int) {
+// readUsageMap reads a map, whose members may have the usage anywhere.
+func (f *Facts) readUsageMap(fields pcommon.Map, usage bool, depth int) {
 	if fields.Len() > maxFields {
 		return
 	}
 	for key, value := range fields.All() {
 		if value.Type() != pcommon.ValueTypeMap {
-			f.takeCount(key, "", value)
+			f.takeCount(key, "", value, usage)
 		} else if depth > 0 && !ofPart(key) {
-			f.readUsageMap(value.Map(), depth-1)
+			f.readUsageMap(value.Map(), isUsage(key), depth-1)
 		}
 	}
 }
@@ -105,10 +124,11 @@ func (f *Facts) readUsageMap(fields pcommon.Map, depth int) {
 // usageWords are words for tokens within a usage.
 var usageWords = map[string]string{"input": "inputtokens", "prompt": "inputtokens", "output": "outputtokens", "completion": "outputtokens", "total": "totaltokens"}
 
-// takeCount makes a fact of a number of tokens.
-func (f *Facts) takeCount(key, before string, value pcommon.Value) {
+// takeCount makes a fact of a number of tokens. usage reports whether it is a member of a
+// usage.
+func (f *Facts) takeCount(key, before string, value pcommon.Value, usage bool) {
 	of, inner := generalOf(key)
-	if word := usageWords[key]; word != "" {
+	if word := usageWords[key]; word != "" && usage {
 		of = generalRules[word]
 	}
 	if of == nil || of.weak || of.canonical == "" || of.counts && (ofPart(before) || ofPart(inner)) {
@@ -127,18 +147,21 @@ func (f *Facts) asksInEvent(span ptrace.Span) bool {
 			continue
 		}
 		var model pcommon.Value
-		named, messages := false, false
+		var rule *generalRule
+		messages := false
 		for key, value := range event.Attributes().All() {
-			if of, _ := generalOf(key); of != nil && of.slot == slotRequested {
-				model, named = value, true
+			if of, before := generalOf(key); of != nil && of.slot == slotRequested && !ofDevice(before) {
+				rule, model = of, value
 			} else if last := key[strings.LastIndexByte(key, '.')+1:]; last == "messages" || last == "prompt" {
 				messages = true
 			}
 		}
-		if named && messages {
-			f.takeGeneral(generalRules["modelname"], model)
-			f.SetText(slotGenAIOperation, mlattr.OperationChat)
-			return true
+		if messages && rule != nil {
+			f.takeGeneral(rule, model)
+			if f.At(slotRequested) != nil {
+				f.SetText(slotGenAIOperation, mlattr.OperationChat)
+				return true
+			}
 		}
 	}
 	return false
@@ -153,7 +176,7 @@ func (f *Facts) readEvents(span ptrace.Span) {
 			continue
 		}
 		for key, value := range event.Attributes().All() {
-			f.takeCount(key, "", value)
+			f.takeCount(key, "", value, false)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func completeUsage(f *Facts) {
 				f.SetInt(slotOutput, missing)
 			}
 			return
-		case missing == 0:
+		case missing == 0 && read+creation <= input:
 			return
 		default:
 			reasoning, _ := f.IntAt(slotReasoning)

@@ -82,15 +82,17 @@ type Shift struct {
 
 // Add adds the duration of a step.
 func (l *Level) Add(d time.Duration) {
-	seconds := d.Seconds()
-	if !(seconds > 0) {
+	if d <= 0 || d > shiftUsual {
 		return
 	}
+	seconds := d.Seconds()
 	if n := len(l.block); n == 0 || l.block[n-1] != seconds {
 		l.distinct++
 	}
 	l.block = append(l.block, seconds)
-	l.shift.lasted += d
+	if l.shift.lasted < math.MaxInt64/2 {
+		l.shift.lasted += d
+	}
 	l.shift.steps++
 	steps := levelSteps
 	if seconds >= longStep {
@@ -143,7 +145,7 @@ func (l *Level) find(steps int, seconds float64) {
 	}
 	l.shift = shift{
 		size: size, at: at + slope*float64(n+newBlocks), slope: slope, beyond: distances,
-		steps: newBlocks * steps, lasted: time.Duration(newBlocks * seconds * float64(time.Second)),
+		steps: newBlocks * steps, lasted: time.Duration(min(newBlocks*seconds, shiftUsual.Seconds()) * float64(time.Second)),
 	}
 }
 
@@ -160,7 +162,8 @@ func (l *Level) follow(median float64) {
 		l.blocks, l.shift = l.blocks[:0], shift{}
 	case s.recent() < backAt*s.size:
 		if s.lasted < lasting && s.steps < LastingSteps {
-			l.largest = max(l.largest, s.size)
+			// A short stop makes no slowness of Slower times usual.
+			l.largest = max(l.largest, min(s.size, math.Log(Slower)/beyondOwn))
 		}
 		l.blocks = append(l.blocks[:max(len(l.blocks)-newBlocks, 0)], median)
 		l.shift = shift{}
