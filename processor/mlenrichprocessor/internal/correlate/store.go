@@ -54,10 +54,10 @@ type Store struct {
 	// requests has the latest requests of each process by their usage, and answers
 	// those of each service by the id of their answer.
 	requests, answers *cache.LRU[twinKey, alike]
-	// latest has the latest requests of each process.
-	latest *cache.LRU[uint64, alike]
+	// latest has the latest requests of each process by when they began.
+	latest *cache.LRU[twinKey, alike]
 	// described are services, as hashes, whose spans describe requests to models.
-	described map[uint64]bool
+	described *cache.LRU[uint64, struct{}]
 	// joined is how many spans were taken for repeated requests.
 	joined Joined
 	// epochs has those of each process.
@@ -75,11 +75,13 @@ type joinKey struct {
 
 // NewStore returns an empty Store.
 func NewStore(now func() time.Time, limits Limits) *Store {
-	s := &Store{now: now, limits: limits, seed: maphash.MakeSeed(), described: make(map[uint64]bool),
+	s := &Store{now: now, limits: limits, seed: maphash.MakeSeed(),
 		answers:  cache.NewLRU[twinKey, alike](limits.Answers, answerAge, nil),
 		epochs:   cache.NewLRU[string, recentEpochs](limits.Processes, keyAge, nil),
 		requests: cache.NewLRU[twinKey, alike](limits.Requests, keyAge, nil),
-		latest:   cache.NewLRU[uint64, alike](limits.Processes, keyAge, nil),
+		latest:   cache.NewLRU[twinKey, alike](limits.Requests, answerAge, nil),
+
+		described: cache.NewLRU[uint64, struct{}](limits.Processes, keyAge, nil),
 	}
 	s.joins = cache.NewLRU[joinKey](limits.Joins, keyAge, s.arena.Free)
 	s.traces = cache.NewLRU[pcommon.TraceID](limits.Traces, keyAge, func(m *traceMemory) {
@@ -338,14 +340,14 @@ func (s *Store) watched(b *Batch) {
 						b.usage.failures = append(b.usage.failures, at)
 					}
 				case above.kind == aboveTool:
-					if above.service == n.service {
+					if above.service == n.service && !n.wrapper && !n.asks {
 						n.failedBelow = n.failedBelow || n.tool
 						b.usage.tools = append(b.usage.tools, at)
 					}
 				case above.kind == aboveAsker:
 					if n.asks {
 						n.askedOnce = n.askedOnce || above.service == n.service
-					} else if above.service == n.service {
+					} else if above.service == n.service && !n.wrapper && !n.tool {
 						b.usage.askers = append(b.usage.askers, asker{at: at, earlier: true})
 					}
 				case above.service == n.service && !n.covered:

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -132,6 +133,14 @@ func (b *Batch) readRequest(f *vocabulary.Facts, s ptrace.Span, u spanUsage, par
 	b.usage.requests = append(b.usage.requests, r)
 }
 
+// ends is when the span ends, and of a report when that of its request has.
+func (r *request) ends() pcommon.Timestamp {
+	if r.report {
+		return r.end + maxReport
+	}
+	return r.end
+}
+
 // named reports whether the span names a model.
 func (r *request) named() bool { return r.requested != "" || r.answered != "" }
 
@@ -154,7 +163,7 @@ func (b *Batch) findTwins(s *Store, processOf func(resource int) string) {
 	}
 	slices.SortFunc(kept, func(x, y request) int {
 		p, q := &b.spans[x.at], &b.spans[y.at]
-		return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(y.start, x.start),
+		return cmp.Or(cmp.Compare(x.ends(), y.ends()), cmp.Compare(y.start, x.start),
 			bytes.Compare(p.trace[:], q.trace[:]), bytes.Compare(p.id[:], q.id[:]))
 	})
 	s.findTwins(kept, b.spans)
@@ -201,16 +210,45 @@ func (s *Store) findTwins(requests []request, spans []span) {
 			n.repeated = of != nil
 			n.twin = n.repeated
 		}
-		latest := s.latest.Ensure(r.process, now)
 		if of != nil {
-			latest.pair(of.span, &seen)
-		} else if of = latest.repeats(&seen, (*sighting).resembles, &s.joined.ByTimes); of != nil {
+			if known := s.latest.Find(beginning(of.process, of.start), now); known != nil {
+				known.pair(of.span, &seen)
+			}
+		} else if of = s.resembling(&seen, now); of != nil {
 			// Where the other one states no usage, that of this one counts.
 			n.twin = true
 			n.askedOnce = r.uses && !of.uses
 			n.repeated = !n.askedOnce
 		}
 	}
+}
+
+// beginning is the key of the requests of a process that began at about a time.
+func beginning(process uint64, start pcommon.Timestamp) twinKey {
+	return twinKey{process, uint64(start / maxApart)}
+}
+
+// resembling returns a request that began at about the same time and that a span repeats,
+// or nil. Else it remembers the span. The store is locked.
+func (s *Store) resembling(seen *sighting, now time.Time) *sighting {
+	own := beginning(seen.process, seen.start)
+	for _, what := range [...]uint64{own.what, own.what - 1, own.what + 1} {
+		known := s.latest.Find(twinKey{own.of, what}, now)
+		if known == nil {
+			continue
+		}
+		if of, again := known.find(seen, (*sighting).resembles); of != nil || again {
+			if of != nil && !again {
+				of.addTwin(seen)
+				s.joined.ByTimes++
+			}
+			return of
+		}
+	}
+	if !seen.part && !seen.report {
+		s.latest.Ensure(own, now).add(seen)
+	}
+	return nil
 }
 
 // hashOf is hash, and 0 for no text.
@@ -232,40 +270,50 @@ func (r *request) usage() uint64 {
 }
 
 // repeats returns the request that a span repeats, of those that match it, or nil. It
-// counts that in joined and remembers the span. Of several, it is the one whose times are
-// the closest.
+// counts that in joined and remembers the span.
 func (a *alike) repeats(seen *sighting, match func(known, seen *sighting) bool, joined *int64) *sighting {
-	var closest *sighting
+	of, again := a.find(seen, match)
+	switch {
+	case again:
+	case of != nil:
+		of.addTwin(seen)
+		*joined++
+	case seen.part || seen.report:
+		// It is no request, so that no request may be taken for it.
+	default:
+		a.add(seen)
+	}
+	return of
+}
+
+// find returns the request that a span repeats, of those that match it, or nil: of several
+// the one whose times are the closest. again reports whether the span was seen before.
+func (a *alike) find(seen *sighting, match func(known, seen *sighting) bool) (of *sighting, again bool) {
 	for i := range a.list[:a.n] {
 		known := &a.list[i]
 		if known.span == seen.span {
-			return nil // delivered again
+			return nil, true
 		}
 		for j := range known.twins {
 			if known.twins[j].span == seen.span {
-				return known // delivered again
+				return known, true
 			}
 		}
-		if (seen.report || known.unpaired(seen.scope)) && match(known, seen) && (closest == nil || known.distance(seen) < closest.distance(seen)) {
-			closest = known
+		if (seen.report || known.unpaired(seen.scope)) && match(known, seen) && (of == nil || known.distance(seen) < of.distance(seen)) {
+			of = known
 		}
 	}
-	if closest != nil {
-		closest.addTwin(seen)
-		*joined++
-		return closest
-	}
-	if seen.part || seen.report {
-		// It is no request, so that no request may be taken for it.
-		return nil
-	}
+	return of, false
+}
+
+// add remembers a request, instead of the oldest one where there is no room.
+func (a *alike) add(seen *sighting) {
 	if a.n == maxAlike {
 		copy(a.list[:], a.list[1:])
 		a.n--
 	}
 	a.list[a.n] = *seen
 	a.n++
-	return nil
 }
 
 // pair remembers that a span repeats the request of another one.

@@ -1,6 +1,8 @@
 package correlate
 
 import (
+	"hash/maphash"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -42,8 +44,9 @@ type spanUsage struct {
 	asks, askedOnce bool
 	// http is true if an HTTP client asks the API of a model.
 	http bool
-	// tool is true if the span executes a tool.
-	tool bool
+	// tool is true if the span executes a tool, and toolName is its name, as a hash.
+	tool     bool
+	toolName uint64
 	// asked is true if the span failed and is, if no request below it failed, a
 	// request that states no operation.
 	asked bool
@@ -69,11 +72,14 @@ var (
 	slotUsageCounted = vocabulary.SlotOf(mlattr.UsageCounted)
 	slotAnswer       = vocabulary.SlotOf(mlattr.GenAIResponseID)
 	slotSide         = vocabulary.SlotOf(mlattr.Side)
+	slotTool         = vocabulary.SlotOf(mlattr.GenAIToolName)
 	// otherWork has what spans state that are no requests of LLM clients.
 	otherWork = [...]vocabulary.Slot{
 		slotPhase, slotMLOperation, vocabulary.SlotOf(mlattr.Role), vocabulary.SlotOf(mlattr.Library), vocabulary.SlotOf(mlattr.Function),
 	}
 )
+
+var toolSeed = maphash.MakeSeed()
 
 // readUsage reads what a span reports about tokens.
 func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
@@ -100,7 +106,10 @@ func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 		b.usage.sums = append(b.usage.sums, int32(len(b.spans)-1))
 	}
 	u.sided = f.At(slotSide) != nil
-	if u.tool = operation == mlattr.OperationExecuteTool; u.tool && u.failed {
+	if u.tool = operation == mlattr.OperationExecuteTool; u.tool {
+		u.toolName = maphash.String(toolSeed, f.TextAt(slotTool))
+	}
+	if u.tool && u.failed {
 		b.usage.tools = append(b.usage.tools, int32(len(b.spans)-1))
 	}
 	u.server = u.uses && answers(s)
@@ -301,8 +310,8 @@ func (b *Batch) coverAskers() {
 				b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: up.parent, service: n.service, kind: aboveAsker}})
 				break
 			}
-			if up = &b.spans[up.above]; up.service != n.service {
-				break
+			if up = &b.spans[up.above]; up.service != n.service || up.tool || up.wrapper {
+				break // what a tool or an agent asks is another request
 			}
 			if !up.asks {
 				continue
@@ -330,38 +339,44 @@ func (b *Batch) coverTools() {
 				b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: up.parent, service: n.service, kind: aboveTool}})
 				break
 			}
-			if up = &b.spans[up.above]; up.service != n.service {
-				break
+			if up = &b.spans[up.above]; up.service != n.service || up.wrapper || up.asks || up.tool && up.toolName != n.toolName {
+				break // another call
 			}
 			up.failedBelow = up.failedBelow || up.tool
 		}
 	}
 }
 
-// maxDescribed is how many services are remembered whose spans describe requests.
-const maxDescribed = 4096
-
 // findCalls makes requests of the calls by HTTP of services of which no span describes
 // any, and lets the sums of such services count. Of calls within each other the outermost
 // is the request, and only where all above it is known; of sums the lowest.
 func (s *Store) findCalls(b *Batch) {
-	if len(b.usage.http) == 0 && len(b.usage.requests) == 0 && len(b.usage.sums) == 0 {
+	if len(b.usage.http)+len(b.usage.requests)+len(b.usage.askers)+len(b.usage.users) == 0 {
 		return
 	}
+	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range b.usage.requests {
-		if len(s.described) < maxDescribed {
-			s.described[b.spans[b.usage.requests[i].at].service] = true
+		s.described.Ensure(b.spans[b.usage.requests[i].at].service, now)
+	}
+	for _, asked := range b.usage.askers {
+		if n := &b.spans[asked.at]; n.asks {
+			s.described.Ensure(n.service, now)
 		}
 	}
+	for _, at := range b.usage.users {
+		if n := &b.spans[at]; n.uses && !n.wrapper {
+			s.described.Ensure(n.service, now)
+		}
+	}
+	describes := func(n *span) bool { return s.described.Find(n.service, now) != nil }
 	for _, at := range b.usage.sums {
 		n := &b.spans[at]
-		n.wrapper = s.described[n.service] || len(s.described) == maxDescribed
+		n.wrapper = describes(n)
 	}
 	for _, at := range b.usage.http {
-		n := &b.spans[at]
-		if !s.described[n.service] && len(s.described) < maxDescribed && n.traceAt != none && b.isOutermost(n) {
+		if n := &b.spans[at]; n.traceAt != none && !describes(n) && b.isOutermost(n) {
 			n.asked, n.countable = true, true
 		}
 	}
@@ -377,7 +392,7 @@ func (b *Batch) isOutermost(n *span) bool {
 		if up.above == none {
 			return false
 		}
-		if up = &b.spans[up.above]; up.http {
+		if up = &b.spans[up.above]; up.http || up.asks || up.uses {
 			return false
 		}
 	}
