@@ -122,19 +122,24 @@ func requestOfMessages(r *reading, span ptrace.Span) jsontree.Object {
 		r.fail(reason)
 		messages = append(messages, converted...)
 	}
-	request := jsontree.Object{}
-	for _, p := range requestParameters {
-		if v, ok := attributes.Get(p.attribute); ok {
-			request = append(request, jsontree.Member{Key: p.name, Value: snapshot.New().Value(v, snapshot.MaxValue, 0)})
-		}
-	}
-	request = append(request, jsontree.Member{Key: "messages", Value: messages})
+	request := append(parametersOf(attributes), jsontree.Member{Key: "messages", Value: messages})
 	if text := jsonText(attributes, attrToolDefinitions); text != "" {
 		tools, ok := r.decode(text).(jsontree.Array)
 		if !ok {
 			r.fail(payload.Invalid)
 		}
 		request = append(request, jsontree.Member{Key: "tools", Value: toolsOf(tools)})
+	}
+	return request
+}
+
+// parametersOf returns the members of a request that the semantic conventions have
+// attributes for.
+func parametersOf(attributes pcommon.Map) (request jsontree.Object) {
+	for _, p := range requestParameters {
+		if v, ok := attributes.Get(p.attribute); ok {
+			request = append(request, jsontree.Member{Key: p.name, Value: snapshot.New().Value(v, snapshot.MaxValue, 0)})
+		}
 	}
 	return request
 }
@@ -164,8 +169,7 @@ func messagesOf(m jsontree.Object) (out jsontree.Array, reason payload.Reason) {
 		case "reasoning": // models write it, and do not read it
 		case "tool_call":
 			arguments, _ := part.Lookup("arguments")
-			calls = append(calls, jsontree.Of("id", part.Text("id"), "type", "function",
-				"function", jsontree.Of("name", part.Text("name"), "arguments", asText(arguments))))
+			calls = append(calls, toolCall(part.Text("id"), part.Text("name"), asText(arguments)))
 		case "tool_call_response":
 			answer, ok := part.Lookup("response")
 			if !ok {

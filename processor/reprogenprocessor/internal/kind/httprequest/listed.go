@@ -195,8 +195,7 @@ func (l listed) message(at string) jsontree.Object {
 	calls := jsontree.Array{}
 	for _, call := range l.list(at + "tool_calls") {
 		call += ".tool_call."
-		calls = append(calls, jsontree.Of("id", l.texts[call+"id"], "type", "function", "function", jsontree.Of(
-			"name", l.texts[call+"function.name"], "arguments", cmp.Or(l.texts[call+"function.arguments"], "{}"))))
+		calls = append(calls, toolCall(l.texts[call+"id"], l.texts[call+"function.name"], l.texts[call+"function.arguments"]))
 	}
 	switch {
 	case hasText:
@@ -208,6 +207,12 @@ func (l listed) message(at string) jsontree.Object {
 	}
 	out := jsontree.Of("role", roleOf(l.texts[at+"role"]), "content", content)
 	return append(out, jsontree.OfKnown("tool_calls", calls, "name", l.texts[at+"name"], "tool_call_id", l.texts[at+"tool_call_id"])...)
+}
+
+// toolCall returns the call of a tool as the API has it.
+func toolCall(id, name, arguments string) jsontree.Object {
+	return jsontree.Of("id", id, "type", "function",
+		"function", jsontree.Of("name", name, "arguments", cmp.Or(arguments, "{}")))
 }
 
 // part returns a part of a message as the API has it.

@@ -2,6 +2,8 @@ package httprequest
 
 import (
 	"cmp"
+	"regexp"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -38,12 +40,15 @@ func hasPrompts(attributes pcommon.Map) bool {
 	return ok
 }
 
+// ofAnswer matches the keys of what a model answered, which is not what was asked.
+var ofAnswer = regexp.MustCompile(`output|completion|response|answer|result`)
+
 // eachRecorded calls f with each text that looks like a conversation until it returns
-// true, and reports whether it did. Answers are not what was asked.
+// true, and reports whether it did.
 func eachRecorded(span ptrace.Span, f func(text string) bool) bool {
 	of := func(attributes pcommon.Map) bool {
 		for key, v := range attributes.All() {
-			if looksRecorded(v) && !strings.Contains(key, "output") && !strings.Contains(key, "completion") && f(v.Str()) {
+			if looksRecorded(v) && !ofAnswer.MatchString(key) && f(v.Str()) {
 				return true
 			}
 		}
@@ -89,7 +94,11 @@ func requestRecorded(r *reading, span ptrace.Span) (request jsontree.Object) {
 		r.fail(payload.Invalid)
 		return nil
 	}
-	return request
+	stated := slices.DeleteFunc(parametersOf(attributes), func(m jsontree.Member) bool {
+		_, has := request.Lookup(m.Key)
+		return has
+	})
+	return append(stated, request...)
 }
 
 // modelOf returns the model that was asked, or that answered.
@@ -112,8 +121,12 @@ func conversationOf(v any) jsontree.Object {
 		if messages == nil {
 			continue
 		}
-		if system := recorded.Text("system"); system != "" {
-			messages = append(jsontree.Array{jsontree.Of("role", "system", "content", system)}, messages...)
+		if system, has := recorded.Lookup("system"); has && system != nil {
+			content, ok := plainContent(jsontree.Of("content", system))
+			if !ok {
+				return nil
+			}
+			messages = append(jsontree.Array{jsontree.Of("role", "system", "content", content)}, messages...)
 		}
 		request := jsontree.Object{}
 		for _, m := range known(recorded) {
@@ -190,13 +203,20 @@ func requestOfPrompts(r *reading, span ptrace.Span) jsontree.Object {
 		}
 		if v.Type() == pcommon.ValueTypeStr {
 			all.add(key, strings.Clone(v.Str()))
+		} else if strings.HasSuffix(key, ".content") {
+			r.fail(payload.Invalid)
 		}
 	}
 	messages := jsontree.Array{}
 	for _, at := range all.list(listedPrompts) {
-		messages = append(messages, jsontree.Of("role", roleOf(all.texts[at+".role"]), "content", all.texts[at+".content"]))
+		calls := jsontree.Array{}
+		for _, call := range all.list(at + ".tool_calls") {
+			calls = append(calls, toolCall(all.texts[call+".id"], all.texts[call+".name"], all.texts[call+".arguments"]))
+		}
+		message := jsontree.Of("role", roleOf(all.texts[at+".role"]), "content", all.texts[at+".content"])
+		messages = append(messages, append(message, jsontree.OfKnown("tool_calls", calls, "tool_call_id", all.texts[at+".tool_call_id"])...))
 	}
-	if span.DroppedAttributesCount() > 0 {
+	if len(messages) < all.len(listedPrompts) || span.DroppedAttributesCount() > 0 {
 		r.fail(payload.Truncated)
 	}
 	return jsontree.Of("messages", messages)
