@@ -143,12 +143,15 @@ func TestConcurrentRequestsLoseNothing(t *testing.T) {
 	next := new(consumertest.MetricsSink)
 	c := start(t, cfg, next)
 	const senders, requests = 8, 200
+	began := time.Now()
 	var wg sync.WaitGroup
 	for sender := range senders {
 		wg.Go(func() {
 			for n := range requests {
 				td := ptrace.NewTraces()
 				span := addSpan(td, "run", byte(sender+1), uint16(n+1)) // #nosec G115 -- small
+				// Optimizers of one program that end at the same nanosecond would be one.
+				span.SetEndTimestamp(pcommon.NewTimestampFromTime(began.Add(time.Duration(n*senders + sender))))
 				span.Attributes().PutStr("ml.phase", "optimizer")
 				span.Attributes().PutInt("gen_ai.usage.output_tokens", 3)
 				assert.NoError(t, c.ConsumeTraces(context.Background(), td))

@@ -53,6 +53,19 @@ func TestEachKindIsReported(t *testing.T) {
 	tool := sent{name: "execute_tool search", took: time.Second, attrs: map[string]any{
 		"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search", "gen_ai.tool.call.arguments": "{}",
 	}}
+	slowNowAndThen := func(t *testing.T) []string {
+		r := newRun(t, createDefaultConfig().(*Config))
+		logs := new(consumertest.LogsSink)
+		r.connector.shared.outlets.Add(logs)
+		kinds := r.tasks(t, logs, 1000, "1", func(n int) []sent {
+			chat := usualChat
+			if n > 700 && n%8 == 0 {
+				chat.took = time.Minute
+			}
+			return []sent{chat}
+		})
+		return slices.Collect(maps.Keys(kinds))
+	}
 	failed := func(s sent) sent {
 		s.fails = true
 		return s
@@ -63,6 +76,8 @@ func TestEachKindIsReported(t *testing.T) {
 		mlattr.ProblemRetryStorm:       inTasks(usualChat, failed(usualChat), failed(usualChat), usualChat),
 		mlattr.ProblemToolErrors:       inTasks(tool, failed(tool)),
 		mlattr.ProblemTruncated:        inChats(func(s *sent) { s.attrs["gen_ai.response.finish_reasons"] = []any{"length"} }),
+		mlattr.ProblemAnswersChanged:   inChats(func(s *sent) { s.attrs["gen_ai.usage.output_tokens"] = 0 }),
+		mlattr.ProblemTailLatency:      slowNowAndThen,
 		mlattr.ProblemModelSubstituted: inChats(func(s *sent) { s.attrs["gen_ai.response.model"] = "tiny" }),
 		mlattr.ProblemCacheCollapsed:   inChats(func(s *sent) { s.attrs["gen_ai.usage.cache_read.input_tokens"] = 0 }),
 		mlattr.ProblemCostly:           inChats(func(s *sent) { s.attrs["gen_ai.usage.input_tokens"] = 9000 }),
@@ -102,7 +117,7 @@ func kindsOfRuns() map[string]func(*testing.T) []string {
 		mlattr.ProblemLooksHung: inRanks(4, func(t *testing.T, w *world) {
 			w.step(t, 20)
 			w.gpu = idle
-			w.wait(t, 6*time.Minute)
+			w.wait(t, 26*time.Minute)
 		}),
 		mlattr.ProblemHostSilent: inRanks(2, goesSilent),
 		mlattr.ProblemRunSilent:  inRanks(2, goesSilent),
@@ -119,8 +134,14 @@ func kindsOfRuns() map[string]func(*testing.T) []string {
 			w.run.run = "run-b"
 			w.step(t, 200)
 		}),
-		mlattr.ProblemNonfinite:    changing(20, func(w *world) { w.loss = math.NaN() }, 5),
-		mlattr.ProblemLossSpike:    changing(300, func(w *world) { w.loss = 7 }, 5),
+		mlattr.ProblemNonfinite: changing(20, func(w *world) { w.loss = math.NaN() }, 5),
+		mlattr.ProblemLossSpike: changing(300, func(w *world) { w.loss = 7 }, 5),
+		mlattr.ProblemLossFrozen: inRanks(2, func(t *testing.T, w *world) {
+			for n := range 300 {
+				w.loss = 2 + 0.02*math.Sin(float64(min(n, 200)))
+				w.step(t, 1)
+			}
+		}),
 		mlattr.ProblemLossDiverged: changing(300, func(w *world) { w.loss = 7 }, 100),
 		mlattr.ProblemRunFailed: inRanks(1, func(t *testing.T, w *world) {
 			w.step(t, 20)

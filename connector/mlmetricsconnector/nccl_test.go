@@ -49,7 +49,7 @@ func hangs(t *testing.T, says func(w *world) []pmetric.Metrics) *world {
 	t.Helper()
 	w := newWorld(t, 4)
 	w.step(t, 20)
-	w.gpu = func(_ int, g *gpuMetrics) { g.utilization, g.power = 0, 70 }
+	w.gpu = func(_ int, g *gpuMetrics) { g.utilization, g.power = 1, 120 }
 	for range 24 {
 		for _, md := range says(w) {
 			w.metrics(t, md)

@@ -74,10 +74,10 @@ func TestWhichProcessToLookAt(t *testing.T) {
 			if tt.pid != nil {
 				w.stated["process.pid"] = tt.pid
 			}
-			w.gpu = func(rank int, g *gpuMetrics) {
-				g.utilization, g.power, g.index = 0, 90, int64(rank)
-			}
 			w.step(t, 30)
+			w.gpu = func(rank int, g *gpuMetrics) {
+				g.utilization, g.power, g.index = 1, 90, int64(rank)
+			}
 			w.wait(t, 10*time.Minute)
 			assertFacts(t, w.only(t, "looks_hung"), map[string]string{
 				"ml.problem.next": tt.next, "process.pid": tt.fact, "ml.rank.global": "",

@@ -1,20 +1,29 @@
 package mlattr
 
 import (
+	"slices"
 	"strings"
 )
 
 // CutByLength reports whether a finish reason, in any provider's words and in
 // any case, says that an answer was cut at a limit of tokens. It may be a member of
 // an enumeration as Python prints it: FinishReason.LENGTH.
-func CutByLength(reason string) bool {
+func CutByLength(reason string) bool { return isReason(reason, cutReasons[:]) }
+
+// Withheld reports whether a finish reason says that a filter withheld an answer, or that
+// the model refused one.
+func Withheld(reason string) bool { return isReason(reason, withheldReasons[:]) }
+
+func isReason(reason string, known []string) bool {
 	reason = reason[strings.LastIndexByte(reason, '.')+1:]
-	for _, known := range cutReasons {
-		if strings.EqualFold(reason, known) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(known, func(one string) bool { return strings.EqualFold(reason, one) })
+}
+
+// withheldReasons are the words of the APIs of models: OpenAI's, those of Anthropic and
+// Bedrock, and those of Gemini.
+var withheldReasons = [...]string{
+	"content_filter", "refusal", "content_filtered", "guardrail_intervened",
+	"safety", "recitation", "blocklist", "prohibited_content", "spii", "image_safety",
 }
 
 // cutReasons are the words of the APIs of models: the first is OpenAI's and that

@@ -102,6 +102,9 @@ const (
 	ProblemCostly           = "costly"
 	ProblemLossSpike        = "loss_spike"
 	ProblemLossDiverged     = "loss_diverged"
+	ProblemLossFrozen       = "loss_frozen"
+	ProblemAnswersChanged   = "answers_changed"
+	ProblemTailLatency      = "tail_latency"
 	ProblemMemoryGrowth     = "memory_growth"
 	ProblemThroughputDrop   = "throughput_drop"
 	ProblemLooping          = "looping"
@@ -161,7 +164,7 @@ const day = 24 * time.Hour
 var Problems = [...]ProblemKind{
 	{
 		Name: ProblemLooksHung, Title: "looks hung", Severity: SeverityPage, Of: OfRun, FromSilence: true, Lasts: day,
-		Description: "The run is stalled: for five typical steps and at least `stall_timeout` it has held GPU memory and no training span has arrived, nor for 1.5 times its longest checkpoint or validation unless its GPUs wait for each other, nor for 1.5 times the longest silence of its attempt that ended by itself (30 minutes at most); or the first step of its attempt is overdue (`first_step_timeout`). GPUs at 0 %, or busy at 0.6 of their highest power or less, confirm it; while most work as before, it is reported after three times as long.",
+		Description: "The run is stalled: for five typical steps and at least `stall_timeout` it has held GPU memory and no training span has arrived; or the first step of its attempt is overdue (`first_step_timeout`). It looks hung at once if its GPUs wait for each other (busy at 0.4 of their highest power or less, the others at 0 %), if NCCL, a failed GPU, a missing rank or a rank that did something else last says so, or if their use is unknown. Else it may be in a checkpoint or an evaluation: it looks hung after five times as long, and after twelve times while most GPUs have worked since or a rank sends. A silence as before is none, up to 1.5 times the longest one of its program that ended by itself (30 minutes at most) or, unless its GPUs wait, the longest checkpoint or validation. GPUs that do nothing between silences of different lengths, as of a notebook, are only held idle.",
 	},
 	{
 		Name: ProblemGPUFailed, Title: "GPU failed", Severity: SeverityPage, Of: OfGPU, Lasts: day, Calm: 10 * time.Minute,
@@ -177,16 +180,16 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemRankMissing, Title: "rank missing", Severity: SeverityPage, Of: OfRun, FromSilence: true, Lasts: day,
-		Description: "A rank has stopped sending for as long as a stalled run, and others have ended a step since half of that time; or, after `first_step_timeout`, a rank of the run's world size has never sent although more than half have. A rank whose GPU works is not missing, only its telemetry, nor is one of a run that has released its GPUs; if its host does not report GPUs, or more than half of the ranks are silent, it must be silent for six times as long while others send.",
+		Description: "A rank has stopped sending for as long as a stalled run, and others have ended a step since half of that time; or, after `first_step_timeout`, a rank of the run's world size has never sent although more than half have. A rank whose GPU works is not missing, only its telemetry, nor are those of a run that has released its GPUs, or more than half of its ranks; if its host does not report GPUs, or it still holds its GPU, it must be silent for six times as long while others send.",
 	},
 	{
 		Name: ProblemFailing, Title: "failing", Severity: SeverityPage, Of: OfService,
-		Description: "At least 0.05 of the newest 12 to 400 requests to models, requests to agents, or calls within 15 minutes failed, 5 or more and 3 times the usual share, or so did those of one version; or at least 0.5 of the last 100, 3 or more, while fewer than 100 came before.",
+		Description: "At least 0.05 of the newest 12 to 400 requests to models, to one of several models or to agents, or calls within 15 minutes failed (larger numbers may take 2 hours if their newer half shows it, the 12 newest a day), 5 or more and 3 times the usual share, or so did those of one version; or at least 0.5 of the last 100, 3 or more, while fewer than 100 came before.",
 		Method:      "Fisher's exact test (1935) against the up to 1000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954).",
 	},
 	{
 		Name: ProblemSlowRequests, Title: "slow requests", Severity: SeverityPage, Of: OfService,
-		Description: "The requests of the service to a model or an agent, or its calls, take at least 1.75 times as long as usual, beyond what longer prompts or answers explain in proportion and the square root of higher demand; or those of one version do.",
+		Description: "The requests of the service to a model or an agent, their first tokens or waits, or its calls, take at least 1.75 times as long as usual, beyond what longer prompts or answers explain in proportion and the square root of higher demand; or those of one version do.",
 		Method:      "Medians of blocks of at least a minute and 10 observations (batch means: Law and Kelton), 5 in a row, together 3.5 robust deviations (Hampel, 1974) from those of up to 60 blocks before; the duration is taken at the typical length of the answer by analysis of covariance (Fisher, 1932).",
 	},
 	{
@@ -201,7 +204,11 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemNonfinite, Title: "loss not finite", Severity: SeverityTicket, Of: OfRun,
-		Description: "The newest two losses of the run, or 3 of the newest 20, are NaN or infinite.",
+		Description: "The newest two losses of the run, or 3 of the newest 20, are NaN or infinite, whichever rank they are of.",
+	},
+	{
+		Name: ProblemLossFrozen, Title: "loss frozen", Severity: SeverityTicket, Of: OfRun,
+		Description: "The newest 65 losses or more are exactly the same, where at most a tenth of those before equalled the one before them.",
 	},
 	{
 		Name: ProblemRunFailed, Title: "run failed", Severity: SeverityTicket, Of: OfRun, Lasts: day,
@@ -209,7 +216,7 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemRestartLoop, Title: "restart loop", Severity: SeverityTicket, Of: OfRun,
-		Description: "The run has begun 3 or more new attempts within an hour.",
+		Description: "The run has begun 3 or more new attempts within an hour. Without a launcher that counts, an attempt is another process that goes on after a gap of 10 s and 3 steps, or a step number that has fallen after one.",
 	},
 	{
 		Name: ProblemCheckpoint, Title: "checkpoint overdue", Severity: SeverityTicket, Of: OfRun, FromSilence: true,
@@ -240,6 +247,16 @@ var Problems = [...]ProblemKind{
 		Method:      "Fisher's exact test (1935) against the up to 1000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954).",
 	},
 	{
+		Name: ProblemAnswersChanged, Title: "answers changed", Severity: SeverityTicket, Of: OfService,
+		Description: "At least 0.05 of the newest 12 to 400 answers of a model are empty (0 or 1 token), withheld by a filter or refused, 5 or more and 3 times the usual share, which needs 100 answers; or they have half the usual tokens or fewer; or at least 5 embeddings have a number of dimensions that none of the 100 or more before had.",
+		Method:      "Fisher's exact test (1935), medians of blocks (batch means: Law and Kelton), and the share of new values that is to be expected (Good and Turing, 1953).",
+	},
+	{
+		Name: ProblemTailLatency, Title: "tail latency", Severity: SeverityTicket, Of: OfService,
+		Description: "At least 0.07 of the newest 12 to 400 requests to a model or an agent, or calls, took more than 1.4 times as long as all but 3 of the first 128 did, 10 or more and 5 times the usual share, but not more than 0.4; the limit follows the median.",
+		Method:      "Fisher's exact test (1935) against the up to 1000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954).",
+	},
+	{
 		Name: ProblemModelSubstituted, Title: "another model answers", Severity: SeverityTicket, Of: OfService,
 		Description: "At least 5 answers for a requested model come from models that gave none of the 100 or more answers before; after a day they are usual.",
 		Method:      "The share of new models that is to be expected (Good and Turing, 1953), and the binomial distribution with p < 1e-7.",
@@ -256,12 +273,12 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemLossSpike, Title: "loss spike", Severity: SeverityMark, Of: OfRun, Moment: true,
-		Description: "3 of 5 losses are more than 1.2 times the median of up to 256 before them, and above it by 8 times their spread, on a logarithmic scale; at most one an hour, and none right after a restart or a raised learning rate.",
+		Description: "3 of 5 losses are more than 1.2 times the median of up to 256 before them, and above it by 8 times their spread, on a logarithmic scale; at most one an hour, and none right after a restart or a raised learning rate. Two such rises that went by themselves are usual, up to 1.25 times their size on that scale.",
 		Method:      "Hampel (1974), identifier by median and median absolute deviation",
 	},
 	{
 		Name: ProblemLossDiverged, Title: "loss diverged", Severity: SeverityMark, Of: OfRun,
-		Description: "The medians of two blocks of 32 losses are more than 1.3 times the lowest one, and above it by twice the spread of losses, on a logarithmic scale.",
+		Description: "The medians of two blocks of 32 losses are more than 1.3 times the lowest one, and above it by twice the spread of losses, on a logarithmic scale. Two such rises that went by themselves are usual, up to 1.25 times their size on that scale.",
 		Method:      "Hampel (1974), identifier by median and median absolute deviation",
 	},
 	{
@@ -271,7 +288,7 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemThroughputDrop, Title: "throughput dropped", Severity: SeverityMark, Of: OfService,
-		Description: "The output tokens per second of a request to a model have fallen to two thirds of the usual rate or less, beyond what longer prompts or shorter answers explain in proportion and the square root of higher demand, or its answers have half the usual tokens or fewer, so that there are as many fewer a second.",
+		Description: "The output tokens per second of a request to a model have fallen to two thirds of the usual rate or less, beyond what longer prompts or shorter answers explain in proportion and the square root of higher demand.",
 		Method:      "Medians of blocks of at least a minute and 10 observations (batch means: Law and Kelton), 5 in a row, together 3.5 robust deviations (Hampel, 1974) from those of up to 60 blocks before.",
 	},
 	{

@@ -3,12 +3,23 @@ package detect
 import (
 	"math"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 func init() { addService(mlattr.ProblemFailing, failing, mlattr.ProblemToolErrors) }
 
-// failing finds services of whose requests or calls more fail.
+// failing finds services of whose requests or calls more fail, and of several models the
+// one of whose requests most do.
 func failing(s *service) {
-	s.proportion(s.FailingOf+" failed", &s.Failing, math.NaN(), "Open the failures of the service and reproduce the newest one.")
+	of, worst := s.FailingOf, s.Failing
+	if len(s.Models) > 1 {
+		s.models(func(name string, m *serving.Model) {
+			found := m.Failures.Find(s.now, &serving.FailingRule)
+			if found.Shifted && (!worst.Shifted || found.Shown.Ratio() > worst.Shown.Ratio()) {
+				of, worst = "requests to "+name, found
+			}
+		})
+	}
+	s.proportion(of+" failed", &worst, math.NaN(), "Open the failures of the service and reproduce the newest one.")
 }

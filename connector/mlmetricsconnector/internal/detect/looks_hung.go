@@ -23,23 +23,27 @@ const (
 	// pauseAgain is how many times its longest checkpoint, validation or silence a run
 	// may be silent, because it may be in another one.
 	pauseAgain = 1.5
-	// worksFor is how many times its patience a run may be silent whose GPUs work as
-	// before.
-	worksFor = 3
+	// unsureFor is how many times its patience a run may be silent whose GPUs do not show
+	// that they wait for each other, as in a checkpoint or an evaluation without spans, and
+	// worksFor the same of one whose GPUs work or of which a rank sends.
+	unsureFor, worksFor = 5, 12
 )
 
 // hung reports a run that takes no steps and holds GPUs, unless what its GPUs do
-// contradicts it, or the run may be in a pause as it has made before.
+// contradicts it, or the run may be in a pause as it has made before. A pause looks like
+// a hang; the first one of a run is one only if its GPUs, or NCCL, show a wait.
 func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 	if r.State != runs.Stalled {
 		return
 	}
 	var patience, pause, quiet time.Duration
-	stepped := false
+	stepped, sends, interactive := false, false, false
 	for i := range r.Ranks {
 		if rank := &r.Ranks[i]; !rank.Moved {
-			patience, pause, quiet = max(patience, rank.Patience), max(pause, rank.Pause), max(quiet, rank.Quiet)
+			patience, pause, quiet = max(patience, rank.Patience), max(pause, rank.Pause), max(quiet, rank.Silences.Usual())
 			stepped = stepped || !rank.Last.Stepped.IsZero()
+			sends = sends || rank.State == runs.Running
+			interactive = interactive || rank.Silences.Irregular() || len(r.Ranks) == 1 && rank.Silences.Often(r.Seen.Sub(rank.Since))
 		}
 	}
 	asOf := r.GPUs.AsOf(s.Now)
@@ -53,12 +57,29 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 		}
 	}
 	counts := activities(all)
-	switch works := 2*counts[gpus.Works] > len(all)-counts[gpus.ActivityUnknown]; {
-	case works && (!stepped || min(silent, asOf.Sub(r.GPUs.Since)) < worksFor*patience):
-		return
-	case stepped && silent.Seconds() < pauseAgain*quiet.Seconds():
-		return // an evaluation looks like a wait, and ended by itself before
-	case stepped && counts[gpus.Waits] == 0 && silent.Seconds() < pauseAgain*pause.Seconds():
+	if stepped {
+		spinning, strained := show(all, asOf.Add(-patience/2))
+		known := len(all) - counts[gpus.ActivityUnknown]
+		works := 2*strained > known
+		limit := time.Duration(unsureFor) * patience
+		switch {
+		case len(all) == 0 && !r.GPUs.Since.IsZero():
+			return // it is releasing its GPUs
+		case known == 0, !works && (suspect(s, r) || !sends && spinning > 0 && 2*(spinning+counts[gpus.DoesNothing]) > known):
+			limit = 0
+		case (sends || works) && !suspect(s, r):
+			limit = worksFor * patience
+		case interactive && counts[gpus.DoesNothing] == known:
+			return // somebody decides when it goes on, as in a notebook
+		}
+		excused := max(pauseAgain*quiet.Seconds(), limit.Seconds())
+		if counts[gpus.Waits] == 0 {
+			excused = max(excused, pauseAgain*pause.Seconds())
+		}
+		if min(silent, asOf.Sub(r.GPUs.Since)).Seconds() < excused {
+			return
+		}
+	} else if 2*counts[gpus.Works] > len(all)-counts[gpus.ActivityUnknown] {
 		return
 	}
 	p := of(r, mlattr.ProblemLooksHung)
@@ -80,6 +101,45 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 
 // lastRead says when the GPUs of a run were last read.
 func lastRead(r *runs.Run) string { return "its GPUs were last read at " + clock(r.GPUs.Silent) }
+
+// suspect reports whether something else of the run says that it does not go on: NCCL, a
+// rank that is missing, has failed or did something else last, a GPU that has failed, or
+// a host that is silent.
+func suspect(s *State, r *runs.Run) bool {
+	var last []ranks.Last
+	sends := false
+	for i := range r.Ranks {
+		rank := &r.Ranks[i]
+		if _, silent := s.GPUs.Silent[rank.Host]; rank.Missing || !rank.Moved && (silent || rank.State == runs.Failed) {
+			return true
+		}
+		if rank.State == runs.Running {
+			sends = true // the others may wait until it has written the result
+		}
+		if !rank.Moved && !rank.State.Over() {
+			last = append(last, ranks.Last{What: rank.Phase()})
+		}
+	}
+	for _, failure := range s.GPUs.Failed {
+		if slices.ContainsFunc(failure.Held, func(v gpus.Victim) bool { return v.Run == r.Key.ID }) {
+			return true
+		}
+	}
+	return len(r.Stuck) > 0 || !sends && len(ranks.Apart(last)) > 0
+}
+
+// show counts the GPUs that spin in a collective, and those that have worked since a time.
+func show(of []gpus.State, since time.Time) (spinning, worked int) {
+	for i := range of {
+		switch g := &of[i]; {
+		case g.Worked.After(since):
+			worked++
+		case g.Spins():
+			spinning++
+		}
+	}
+	return spinning, worked
+}
 
 // activities counts GPUs by what they do.
 func activities(of []gpus.State) (counts [gpus.Works + 1]int) {

@@ -20,7 +20,7 @@ func nonfinite(l *runs.Loss, p problem.Problem, report func(problem.Problem)) {
 		return
 	}
 	p.Kind, p.Onset, p.Value, p.Usual, p.Unit = mlattr.ProblemNonfinite, bad.Since, float64(bad.Count), math.NaN(), "{loss}"
-	p.Count = int64(bad.Of)
+	p.Count, p.Rank = int64(bad.Of), l.Broken
 	p.Evidence = []string{fmt.Sprintf("%d of the newest %d losses are NaN or infinite", bad.Count, bad.Of)}
 	p.Next = "Stop the run, and go back to the last checkpoint before; look at the learning rate, the gradient norm and the batch."
 	report(p)

@@ -18,7 +18,8 @@ func init() {
 }
 
 // doubtFor is how many times its patience a rank may be silent whose host does
-// not report its GPUs: its telemetry may be cut off, as of a whole host.
+// not report its GPUs: its telemetry may be cut off, as of a whole host. So is one that
+// still holds its GPU: it may have come to its end before the others.
 const doubtFor = 6
 
 // missing reports ranks that have stopped while the others go on, and ranks that have
@@ -30,10 +31,12 @@ func missing(s *State, r *runs.Run, report func(problem.Problem)) {
 		switch read := s.GPUs.Hosts[rank.Host]; {
 		case read && r.GPUs.Released:
 			return true
-		case !m.Few || !read:
-			return m.Sending == 0 || s.Now.Sub(rank.Alive) < doubtFor*rank.Patience
+		case read && !m.Few:
+			return true // it ends, and the last ones work on
+		case read && works(r, rank):
+			return true
 		default:
-			return works(r, rank)
+			return (!read || holds(r, rank)) && (m.Sending == 0 || s.Now.Sub(rank.Alive) < doubtFor*rank.Patience)
 		}
 	})
 	p := of(r, mlattr.ProblemRankMissing)
@@ -75,6 +78,11 @@ func works(r *runs.Run, rank *runs.Rank) bool {
 		}
 	}
 	return busy >= there
+}
+
+// holds reports whether a rank still holds a GPU of its own.
+func holds(r *runs.Run, rank *runs.Rank) bool {
+	return slices.ContainsFunc(r.GPUs.All, func(g gpus.State) bool { return g.Host == rank.Host && g.Rank == rank.Name })
 }
 
 // neverSent returns the ranks that have never sent, once the run's first step is

@@ -220,7 +220,7 @@ func TestWhatIsNoProblem(t *testing.T) {
 		"less demand":    {func(a *agent) { a.perMinute = 2 }, nil},
 		"longer prompts": {func(a *agent) { a.prompts = 5 }, []string{"costly"}},
 		"longer answers": {func(a *agent) { a.answers = 4 }, []string{"slow_requests", "costly"}},
-		"short answers":  {func(a *agent) { a.answers = 0.2 }, []string{"throughput_drop"}},
+		"short answers":  {func(a *agent) { a.answers = 0.2 }, []string{"answers_changed"}},
 		"faster":         {func(a *agent) { a.slower = 0.3 }, nil},
 		"a version":      {func(a *agent) { a.version = "2" }, nil},
 	} {

@@ -26,5 +26,9 @@ func slowRequests(s *service) {
 		what: "calls, of what is typical of their functions", unit: "1", value: math.Exp, telemetry: math.NaN(),
 		next: "Compare a slow call with one from before the onset.",
 	})
-	s.models(func(name string, m *serving.Model) { slow("requests to "+name, &m.Duration, m.All.Ratio()) })
+	s.models(func(name string, m *serving.Model) {
+		slow("requests to "+name, &m.Duration, m.All.Ratio())
+		slow("first tokens of "+name, &m.FirstToken, math.NaN())
+		slow("waiting of requests to "+name, &m.Queued, math.NaN())
+	})
 }

@@ -21,11 +21,5 @@ func throughput(s *service) {
 			works: [shift.Works]string{"longer prompts", "shorter answers"},
 			next:  "Look at the load and the GPUs of the model's server.",
 		})
-		// With as many requests, there are as many fewer tokens a second.
-		s.shifted(m.Length.Shift(), &level{
-			what: "an answer of " + name, unit: "{token}",
-			value: func(v float64) float64 { return math.Expm1(-v) }, telemetry: m.All.Ratio(),
-			next: "Find out why the answers have become shorter.",
-		})
 	})
 }

@@ -20,6 +20,9 @@ const (
 	// plausiblePower is the greatest power of a GPU that is believed, in watts: a
 	// wrong value would be its highest power for long.
 	plausiblePower = 20_000
+	// collectivePower is the same of one that certainly waits: a generation or an
+	// evaluation also takes less than a training, but not as little as a kernel that spins.
+	collectivePower = 0.4
 	// busyUse is the least utilization of such a GPU.
 	busyUse = 0.9
 	// throttleMemory is the time over which it is known how often a GPU throttles,
@@ -48,6 +51,9 @@ type signals struct {
 	// held is the workload whose memory it is, since when it holds the GPU.
 	held      holderKey
 	heldSince time.Time
+
+	// strained is when the GPU was last seen to work, and not to wait.
+	strained time.Time
 
 	// active has a bit for each reason that is active, at the time of the reading.
 	active   uint8
@@ -148,6 +154,8 @@ type State struct {
 	Power, High float64
 	// PowerLimit is the power that it may take, in watts, 0 if unknown.
 	PowerLimit float64
+	// Worked is when the GPU was last seen to work, zero if it was not.
+	Worked time.Time
 	// Throttled has the reasons that lower the clocks for a quarter of the time or more, and
 	// ThrottledSince since when they do.
 	Throttled      []string
@@ -172,6 +180,9 @@ func (s *State) Activity() Activity {
 	}
 }
 
+// Spins reports whether the GPU is busy at as little power as in a collective.
+func (s *State) Spins() bool { return s.Activity() == Waits && s.Power <= collectivePower*s.High }
+
 // forecast adds when the memory of a GPU reaches its limit. What another workload
 // held before, and what this one held before it released the GPU, does not count.
 func (g *gpu) forecast(state *State, by *holder) {
@@ -193,6 +204,10 @@ func (g *gpu) state(key Key, h *holder) State {
 	if g.current(gpupoint.Power, s.power.at) {
 		state.Power, state.High = s.power.value, s.high
 	}
+	if state.Activity() == Works {
+		s.strained = g.seen
+	}
+	state.Worked = s.strained
 	if s.throttles > often && g.current(gpupoint.Throttle, s.activeAt) {
 		state.ThrottledSince = s.since
 		for bit, reason := range reasons {

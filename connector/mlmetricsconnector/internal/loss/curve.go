@@ -37,6 +37,13 @@ const (
 	leastSpread = 0.01
 	// quiet is the time after a spike without another one.
 	quiet = time.Hour
+	// beyondOwn is how many times the highest rise another one is, on a logarithmic scale,
+	// once ownRises have gone by themselves: rates that restart and games of two networks
+	// make the same rise again and again.
+	beyondOwn, ownRises = 1.25, 2
+	// frozenFor is the least number of equal losses in a row of one that has frozen, and
+	// seldomEqual the greatest share of losses before it that equal the one before.
+	frozenFor, seldomEqual = 64, 0.1
 	// nonfiniteOf losses among the newest nonfiniteAmong, or the newest two, are no
 	// chance: mixed precision skips a single step whose values overflow.
 	nonfiniteOf, nonfiniteAmong = 3, 20
@@ -77,6 +84,8 @@ type Curve struct {
 	spike  *Spike
 
 	divergence
+	repetition
+	ownSpikes, ownRises own
 
 	// nonfinite has a bit for each of the newest losses, latest is the time of the
 	// newest by the client's clock.
@@ -89,11 +98,38 @@ type Curve struct {
 }
 
 // divergence is how far the loss is above its best level: best is the lowest median,
-// above how many medians are higher, and diverged since when they are.
+// above how many medians are higher, and diverged since when they are. highest is the
+// highest rise above the best since then.
 type divergence struct {
 	best     float64
 	above    int
 	diverged time.Time
+	highest  float64
+}
+
+// own are the rises that went by themselves.
+type own struct {
+	number  int
+	highest float64
+}
+
+func (o *own) add(rise float64) { o.number, o.highest = o.number+1, max(o.highest, rise) }
+
+// least returns the least rise that is none of its own.
+func (o *own) least() float64 {
+	if o.number < ownRises {
+		return 0
+	}
+	return beyondOwn * o.highest
+}
+
+// repetition is how often a loss equals the one before: last is the newest, same how many
+// in a row, since when, and equal of compared earlier ones did.
+type repetition struct {
+	last            float64
+	same            int64
+	since           time.Time
+	equal, compared float64
 }
 
 // rates are learning rates: the newest, and that at the end of the block before, 0 if it
@@ -126,6 +162,7 @@ func (c *Curve) Add(at int64, value float64, now time.Time) {
 	}
 	c.count++
 	c.nonfinite <<= 1
+	c.repeat(value, now)
 	x := c.scale(value)
 	c.judge(observation{now, value}, x)
 	if c.n == 0 {
@@ -193,6 +230,10 @@ func (c *Curve) judge(o observation, x float64) {
 		return
 	}
 	c.spiked = o.at
+	if above < c.ownSpikes.least() {
+		return
+	}
+	c.ownSpikes.add(above)
 	spike := &Spike{Usual: c.unscale(c.usual), Count: int64(min(c.blocks, usualBlocks)) * blockSize}
 	for age := range highAmong {
 		if c.high>>age&1 != 0 {
@@ -249,15 +290,19 @@ func (c *Curve) follow(median float64) {
 	if c.blocks == 1 || median < c.best {
 		c.best = median
 	}
-	if c.linear || !c.ready() || median-c.best <= max(math.Log(divergedRatio), divergedSpreads*c.spread) {
-		c.above, c.diverged = 0, time.Time{}
+	if c.linear || !c.ready() || median-c.best <= max(math.Log(divergedRatio), divergedSpreads*c.spread, c.ownRises.least()) {
+		if c.above >= divergedBlocks {
+			c.ownRises.add(c.highest)
+		}
+		c.above, c.diverged, c.highest = 0, time.Time{}, 0
 		return
 	}
+	c.highest = max(c.highest, median-c.best)
 	if c.above++; c.above == divergedBlocks {
 		c.diverged = c.beginnings[(c.blocks-divergedBlocks)%usualBlocks]
 	}
 	if c.above >= acceptedBlocks {
-		c.best, c.above, c.diverged = median, 0, time.Time{}
+		c.best, c.above, c.diverged, c.highest = median, 0, time.Time{}, 0
 	}
 }
 
@@ -279,7 +324,7 @@ func (c *Curve) Rate(rate float64) {
 func (c *Curve) Restart() {
 	*c = Curve{
 		linear: c.linear, count: c.count, latest: c.latest, spiked: c.spiked,
-		nonfinite: c.nonfinite, broken: c.broken,
+		nonfinite: c.nonfinite, broken: c.broken, ownSpikes: c.ownSpikes, ownRises: c.ownRises,
 	}
 }
 
@@ -307,6 +352,39 @@ func (c *Curve) Diverged() *Divergence {
 	newest := c.medians[(c.blocks-1)%usualBlocks]
 	return &Divergence{c.diverged, c.unscale(newest), c.unscale(c.best), blockSize}
 }
+
+// repeat counts equal losses in a row.
+func (c *Curve) repeat(value float64, now time.Time) {
+	switch {
+	case value == c.last && c.count > 1:
+		c.same++
+		return
+	case c.same > 0 && c.same < frozenFor:
+		c.equal += float64(c.same)
+		c.compared += float64(c.same)
+	}
+	c.compared++
+	c.last, c.same, c.since = value, 0, now
+}
+
+// Frozen is a loss that is exactly the same in each of the newest Count steps.
+type Frozen struct {
+	Since time.Time
+	Loss  float64
+	Count int64
+}
+
+// Frozen returns since when the loss does not change any more, nil if it does, or if it
+// often stayed the same before, as one that is rounded.
+func (c *Curve) Frozen() *Frozen {
+	if c.same < frozenFor || c.compared < frozenFor || c.equal > seldomEqual*c.compared {
+		return nil
+	}
+	return &Frozen{c.since, c.last, c.same + 1}
+}
+
+// AddNonfinite adds a loss of another rank that is NaN or infinite.
+func (c *Curve) AddNonfinite(at int64, now time.Time) { c.addNonfinite(at != 0 && at == c.latest, now) }
 
 // Nonfinite are losses that are NaN or infinite.
 type Nonfinite struct {

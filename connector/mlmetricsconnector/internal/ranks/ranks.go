@@ -16,6 +16,9 @@ type Rank struct {
 	Number int
 	// Alive is when its newest span arrived, Stepped when its newest step ended.
 	Alive, Stepped time.Time
+	// Resumed is when the rank went on after its latest silence of half of its Patience,
+	// zero if there was none.
+	Resumed time.Time
 	// Silent reports whether no span has arrived for Patience.
 	Silent   bool
 	Patience time.Duration
@@ -25,8 +28,9 @@ type Rank struct {
 
 // Stopped returns the indexes of the ranks that have stopped while others go on: a
 // rank has ended a step when they had been silent for half of their patience. In a
-// run that hangs, all ranks wait for the one that stopped within a step. few
-// reports whether they are no more than half of the ranks: of more, the telemetry
+// run that hangs, all ranks wait for the one that stopped within a step. After a pause of
+// all, a rank goes on once it has for half of its patience: the first steps of the others
+// may not have arrived yet. few reports whether they are no more than half of the ranks: of more, the telemetry
 // may be cut off.
 func Stopped(all []Rank) (stopped []int, few bool) {
 	var newest time.Time
@@ -34,7 +38,7 @@ func Stopped(all []Rank) (stopped []int, few bool) {
 	for i := range all {
 		if rank := &all[i]; !rank.Gone {
 			present++
-			if rank.Stepped.After(newest) {
+			if rank.Stepped.After(newest) && (rank.Resumed.IsZero() || rank.Stepped.Sub(rank.Resumed) >= rank.Patience/2) {
 				newest = rank.Stepped
 			}
 		}

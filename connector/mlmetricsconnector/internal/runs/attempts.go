@@ -1,6 +1,9 @@
 package runs
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // maxAttemptGap is the largest increase of the attempt number that is accepted.
 const maxAttemptGap = 1000
@@ -20,6 +23,36 @@ type attempt struct {
 	// is when it began.
 	starts bool
 	began  time.Time
+	// processes are the newest of the rank, the one that began last at first.
+	processes [4]instance
+}
+
+// restartGap is the least time without work before an attempt that nothing counts, and
+// restartSteps the same in recent steps: a program loads before it goes on.
+const (
+	restartGap   = 10 * time.Second
+	restartSteps = 3
+)
+
+// instance identifies the process of a rank.
+type instance struct{ pid, born int64 }
+
+// beginsAgain reports whether a span belongs to a new attempt that no launcher counts:
+// after a gap, another process works that did not before, or the step's number has fallen,
+// but not to the beginning, as in the next epoch.
+func (c *clock) beginsAgain(s *Span) bool {
+	is := instance{s.PID, s.Born}
+	was := c.processes
+	if is != (instance{}) && !slices.Contains(was[:], is) {
+		copy(c.processes[1:], was[:])
+		c.processes[0] = is
+	}
+	gap := max(restartGap.Seconds(), restartSteps*c.pace.Times().Recent)
+	if s.Numbered || s.OneTrace || c.worked == 0 || float64(s.Time.Start-c.worked)/1e9 < gap {
+		return false
+	}
+	fallen := s.Step < c.rework.newest && s.Step > c.rework.newest/10
+	return was[0] != (instance{}) && c.processes != was || fallen
 }
 
 // attempts counts the attempts of one rank. An attempt begins with a higher

@@ -60,8 +60,10 @@ type arrivals struct {
 	// was not late.
 	arrived, accepted time.Time
 	// before is the arrival of the latest span before the latest silence that was
-	// longer than the rank's patience, tookGPUs when its run took GPUs after it.
-	before, tookGPUs time.Time
+	// longer than the rank's patience, tookGPUs when its run took GPUs after it, and
+	// resumed the end of the latest silence of half of the patience.
+	before, tookGPUs, resumed time.Time
+	silences                  Silences
 	// waited is the end of the silence that was attributed to unknown.
 	waited time.Time
 }
@@ -78,12 +80,11 @@ type progress struct {
 	// it has none, and between is how long they may stay the same.
 	moved   time.Time
 	between time.Duration
-	// longest is the longest silence of the attempt that ended by itself, and pause its
-	// longest checkpoint or validation: a span arrives at its end. latest is the phase of the latest span, and worked its end, or 0.
-	longest time.Duration
-	pause   time.Duration
-	latest  wallclock.Phase
-	worked  int64
+	// pause is the longest checkpoint or validation of the attempt: a span arrives at its
+	// end. latest is the phase of the latest span, and worked its end, or 0.
+	pause  time.Duration
+	latest wallclock.Phase
+	worked int64
 }
 
 // observe adds a span. It returns updates if so many steps have ended that they
@@ -96,6 +97,9 @@ func (c *clock) observe(s *Span, now time.Time) (updates []streams.Update, live 
 		return nil, false
 	}
 	begun, old := c.attempts.see(s.sign(), c.worked, c.ended)
+	if begun == 0 && !old && c.beginsAgain(s) {
+		begun = 1
+	}
 	updates = c.begin(begun, now)
 	if old {
 		return updates, true
@@ -105,7 +109,7 @@ func (c *clock) observe(s *Span, now time.Time) (updates []streams.Update, live 
 	if c.since.IsZero() {
 		c.since = now
 	}
-	c.arrive(now)
+	c.arrive(now, begun > 0)
 	c.ending.see(s, c.worked)
 	if s.EndsRun {
 		c.ended = max(c.ended, s.Time.End)
@@ -163,7 +167,8 @@ func (c *clock) describe(p *Program) {
 	if c.program = *p; p.World <= 0 {
 		c.program.World = world
 	} else if world > 0 && world != p.World {
-		c.level.Forget()
+		// Fewer ranks take longer for the same batch.
+		c.comparison = comparison{without: c.without}
 	}
 	if p.Tokens <= 0 {
 		c.program.Tokens = tokens
@@ -171,18 +176,48 @@ func (c *clock) describe(p *Program) {
 	c.Idle, c.NoStartup, c.Born = p.Idles, p.NoStartup, p.Born
 }
 
-// arrive records that something of the rank's work arrived.
-func (c *clock) arrive(now time.Time) {
+// arrive records that something of the rank's work arrived, of a new attempt or not.
+func (c *clock) arrive(now time.Time, begun bool) {
 	if !now.After(c.arrived) {
 		return
 	}
 	if c.silent(now) {
 		c.before = c.arrived
-		if !c.arrived.IsZero() {
-			c.longest = max(c.longest, min(now.Sub(c.arrived), maxPause))
+		if !c.arrived.IsZero() && !begun {
+			c.silences.add(now.Sub(c.arrived))
 		}
 	}
+	if !c.arrived.IsZero() && now.Sub(c.arrived) > c.patience()/2 {
+		c.resumed = now
+	}
 	c.arrived, c.waited = now, now
+}
+
+// Silences are those of a rank that were longer than its patience and ended by themselves,
+// within an attempt.
+type Silences struct {
+	Number            int
+	Longest, Shortest time.Duration
+}
+
+func (s *Silences) add(d time.Duration) {
+	if s.Longest = max(s.Longest, d); s.Number == 0 || d < s.Shortest {
+		s.Shortest = d
+	}
+	s.Number++
+}
+
+// Usual returns the longest one that the run may make again, half an hour at most.
+func (s *Silences) Usual() time.Duration { return min(s.Longest, maxPause) }
+
+// Irregular reports whether they differ as those of a notebook, where somebody decides
+// when it goes on.
+func (s *Silences) Irregular() bool { return s.Number >= 3 && s.Longest >= 3*s.Shortest }
+
+// Often reports whether a program that was seen for a time is silent every other hour, or
+// was seen for less: it may be a notebook.
+func (s *Silences) Often(seen time.Duration) bool {
+	return seen < time.Duration(s.Number+1)*2*time.Hour
 }
 
 // note keeps what the detectors need of a span.
@@ -231,7 +266,7 @@ func (c *clock) restart() {
 	c.Restart(c.over(), &c.totals)
 	c.settled, c.ended, c.ending = 0, 0, ending{}
 	c.rework.restart()
-	c.warmup, c.pause, c.longest = warmupSteps, 0, 0
+	c.warmup, c.pause = warmupSteps, 0
 }
 
 // expect records that metrics of the rank's process arrived.
@@ -279,7 +314,7 @@ func (c *clock) advance(limits Timeouts, held gpus.Held, now time.Time, last boo
 	c.Advance(until, &c.totals)
 	if !c.before.IsZero() && held.Since.After(c.before) && !held.Since.Equal(c.tookGPUs) {
 		// It was preempted, as far as its client lets one know.
-		c.tookGPUs, c.warmup = held.Since, warmupSteps
+		c.tookGPUs, c.warmup, c.silences = held.Since, warmupSteps, Silences{}
 	}
 	state := c.stateAsOf(limits, held, now)
 	if state.Over() && c.ending.isClosed(c.worked) && c.silent(now) {
@@ -301,7 +336,7 @@ func (c *clock) report(state State, now time.Time) Rank {
 	rank := Rank{
 		Name: c.key.Run.Rank, Host: c.key.Run.Host, State: state, Since: c.since, Alive: c.arrived, Seen: c.lastHeard(),
 		Steps: c.pace.Times(), Shift: c.level.Shift(), Last: Last{Steps: c.counted, Stepped: c.stepped, End: c.worked, Phase: c.latest},
-		Patience: c.patience(), Pause: c.pause, Quiet: c.longest, Program: c.program, Without: c.without,
+		Patience: c.patience(), Resumed: c.resumed, Pause: c.pause, Silences: c.silences, Program: c.program, Without: c.without,
 		attempt: c.attempt, spent: c.spent, clock: c,
 	}
 	if state == Failed {

@@ -19,6 +19,9 @@ import (
 // maxClocks limits the ranks whose run time is attributed.
 const maxClocks = 8192
 
+// maxSilences limits the programs whose silences are remembered.
+const maxSilences = 1024
+
 // Timeouts are those of the configuration.
 type Timeouts struct{ FirstStep, Stall, Idle time.Duration }
 
@@ -47,13 +50,17 @@ type Clocks struct {
 
 	mu     sync.Mutex
 	byRank map[Key]*clock
+	// silences are those of the programs of earlier runs, at most maxSilences.
+	silences map[streams.Resource]Silences
 	// runs are those of the latest emission.
 	runs map[streams.RunKey]*Run
 }
 
 // NewClocks returns Clocks without ranks.
 func NewClocks(limits Timeouts) *Clocks {
-	return &Clocks{limits: limits, byRank: make(map[Key]*clock), runs: make(map[streams.RunKey]*Run)}
+	return &Clocks{
+		limits: limits, byRank: make(map[Key]*clock), silences: make(map[streams.Resource]Silences), runs: make(map[streams.RunKey]*Run),
+	}
 }
 
 // Observe adds the times of spans that arrived at now. It counts the spans of
@@ -119,8 +126,18 @@ func (c *Clocks) add(key Key) *clock {
 	}
 	// Clone, so that the names do not keep the request in memory.
 	of = &clock{key: key.clone(), Clock: wallclock.Clock{Least: c.limits.Stall.Nanoseconds()}}
+	of.silences = c.silences[of.key.Resource]
 	c.byRank[of.key] = of
 	return of
+}
+
+// learn keeps the silences of a program, for its next runs.
+func (c *Clocks) learn(of streams.Resource, made Silences) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, is := c.silences[of]; made.Longest > known.Longest && (is || len(c.silences) < maxSilences) {
+		c.silences[of] = made
+	}
 }
 
 // Forget removes the clocks of replaced runs.
@@ -190,6 +207,7 @@ func (c *Clocks) Advance(store *streams.Store, e *Emission) (all []*Run, owners 
 		if !known {
 			continue
 		}
+		c.learn(run.Resource, rank.Silences)
 		if c.runs[run] == nil {
 			c.runs[run] = &Run{Key: run}
 		}

@@ -127,7 +127,7 @@ func (r *Run) stepTimes() pace.StepTimes {
 		rank := &r.Ranks[i]
 		switch {
 		case rank.Missing:
-		case rank.Moved && rank.Steps.Usual > 0:
+		case rank.Moved && rank.Steps.Usual > 0 && (r.Members.World == 0 || rank.Program.World == int64(r.Members.World)):
 			earlier = append(earlier, rank.Steps.Usual)
 		case rank.Moved:
 		case rank.Steps.Recent > 0:

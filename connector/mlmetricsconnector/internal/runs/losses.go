@@ -2,6 +2,7 @@ package runs
 
 import (
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ type runLoss struct {
 	// latest one.
 	lead string
 	seen time.Time
+	// broken is the rank of the newest loss that is not finite.
+	broken string
 	// attempts is the number of attempts at the previous emission.
 	attempts int64
 }
@@ -41,12 +44,13 @@ type Loss struct {
 	// Run is what is known of the run, nil if its spans show none.
 	Run *Run
 	// Rank is the one whose losses are those of the run, Seen the arrival of the latest
-	// one.
-	Rank string
-	Seen time.Time
+	// one, and Broken the rank of the newest one that is not finite.
+	Rank, Broken string
+	Seen         time.Time
 	// Nonfinite are the newest ones that are NaN or infinite, Spike is a new one, and
-	// Diverged lasts; nil means none.
+	// Diverged and Frozen last; nil means none.
 	Nonfinite *loss.Nonfinite
+	Frozen    *loss.Frozen
 	Spike     *loss.Spike
 	Diverged  *loss.Divergence
 }
@@ -58,6 +62,7 @@ func NewLosses() *Losses { return &Losses{all: make(map[streams.RunKey]*runLoss)
 func (l *Losses) Observe(updates []streams.Update, now time.Time) {
 	var source *streams.Source
 	var of *runLoss
+	leads := false
 	for i := range updates {
 		u := &updates[i]
 		if u.Series != series.Loss && u.Series != series.Nonfinite && u.Series != series.LearningRate {
@@ -68,25 +73,31 @@ func (l *Losses) Observe(updates []streams.Update, now time.Time) {
 			defer l.mu.Unlock()
 		}
 		if u.Source != source {
-			source, of = u.Source, l.of(u.Source, now)
+			source = u.Source
+			of, leads = l.of(u.Source, now)
 		}
-		if of != nil {
+		switch {
+		case of == nil:
+		case leads:
 			of.add(u, now)
+		case u.Series == series.Nonfinite && u.Labels[0] == "loss":
+			of.curve.AddNonfinite(u.At, now)
+			of.broken = strings.Clone(u.Source.Run.Rank)
 		}
 	}
 }
 
-// of returns the loss of the run of a source, or nil if it is that of another rank
-// or beyond the limit.
-func (l *Losses) of(source *streams.Source, now time.Time) *runLoss {
+// of returns the loss of the run of a source, or nil beyond the limit, and whether the
+// source's losses are those of the run.
+func (l *Losses) of(source *streams.Source, now time.Time) (of *runLoss, leads bool) {
 	if source.Run.ID == "" || source.Run.ID == mlattr.Other {
-		return nil
+		return nil, false
 	}
 	key := streams.RunKey{Resource: source.Resource, ID: source.Run.ID}
 	known := l.all[key]
 	if known == nil {
 		if len(l.all) >= maxCurves {
-			return nil
+			return nil, false
 		}
 		run := source.Run.Clone()
 		known = &runLoss{lead: run.Rank, seen: now}
@@ -94,11 +105,11 @@ func (l *Losses) of(source *streams.Source, now time.Time) *runLoss {
 	}
 	if known.lead != source.Run.Rank {
 		if now.Sub(known.seen) <= leadGone {
-			return nil
+			return known, false
 		}
 		known.lead = source.Run.Clone().Rank
 	}
-	return known
+	return known, true
 }
 
 // add adds a loss, a loss that is not finite, or a learning rate. Those of tasks
@@ -111,6 +122,7 @@ func (l *runLoss) add(u *streams.Update, now time.Time) {
 	case u.Series == series.Nonfinite:
 		if u.Labels[0] == "loss" || u.Labels[0] == "val_loss" {
 			l.curve.Add(u.At, math.NaN(), now)
+			l.broken = l.lead
 		}
 	case u.Labels[1] != "":
 	case u.Labels[0] == mlattr.LossScopeBatch:
@@ -131,7 +143,7 @@ func (l *Losses) Settle(run func(streams.RunKey) *Run, expiration time.Duration,
 			delete(l.all, key)
 			continue
 		}
-		is := Loss{Key: key, Run: run(key), Rank: of.lead, Seen: of.seen}
+		is := Loss{Key: key, Run: run(key), Rank: of.lead, Broken: of.broken, Seen: of.seen}
 		if is.Run != nil {
 			if attempts := is.Run.Attempts(); attempts != of.attempts {
 				if of.attempts > 0 {
@@ -143,7 +155,7 @@ func (l *Losses) Settle(run func(streams.RunKey) *Run, expiration time.Duration,
 				continue
 			}
 		}
-		is.Nonfinite, is.Spike, is.Diverged = of.curve.Nonfinite(), of.curve.TakeSpike(), of.curve.Diverged()
+		is.Nonfinite, is.Spike, is.Diverged, is.Frozen = of.curve.Nonfinite(), of.curve.TakeSpike(), of.curve.Diverged(), of.curve.Frozen()
 		all = append(all, is)
 	}
 	return all

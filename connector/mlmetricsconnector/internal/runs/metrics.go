@@ -173,7 +173,7 @@ func (c *clock) train(shown *trained, now time.Time) (updates []streams.Update, 
 		return updates, true
 	}
 	c.describe(&shown.program)
-	c.arrive(shown.Moved)
+	c.arrive(shown.Moved, begun > 0)
 	c.moved = shown.Moved
 	if !c.byMetrics() {
 		return updates, true

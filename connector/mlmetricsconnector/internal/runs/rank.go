@@ -72,10 +72,12 @@ type Rank struct {
 	// Failure is the error with which a failed rank ended.
 	Failure Failure
 	Last    Last
-	// Patience is how long it may be silent, Pause its longest checkpoint or
-	// validation, and Quiet its longest silence that ended by itself.
-	Patience, Pause, Quiet time.Duration
-	Program                Program
+	// Patience is how long it may be silent, Pause its longest checkpoint or validation.
+	Patience, Pause time.Duration
+	// Resumed is when the rank went on after its latest silence of half of its Patience.
+	Resumed  time.Time
+	Silences Silences
+	Program  Program
 	// Load is how long it loads data in a step, nil if unknown.
 	Load    *pace.Typical
 	Without Exclusions
@@ -129,7 +131,7 @@ func (r *Rank) member(world int, attempt int64) ranks.Rank {
 	// longer, have left.
 	r.Moved = r.Moved || number >= 0 && (r.attempt.attempts.numbered && r.attempt.attempts.number < attempt || world > 0 && number >= world)
 	return ranks.Rank{
-		Number: number, Alive: r.Alive, Stepped: r.Last.Stepped,
+		Number: number, Alive: r.Alive, Stepped: r.Last.Stepped, Resumed: r.Resumed,
 		Silent: r.State == Stalled || r.State == Silent, Patience: r.Patience,
 		Gone: r.Moved || r.State.Over() || number < 0,
 	}

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
@@ -31,6 +32,8 @@ type Run struct {
 	Members Members
 	Steps   Steps
 
+	// grown is when the number of ranks that the run should have last rose.
+	grown    time.Time
 	window   wallclock.Window
 	launched launched
 }
@@ -127,7 +130,7 @@ func (r *Run) settle(e *Emission, to *streams.Batch) {
 			r.window.Add(&rank.spent, e.Now)
 		}
 	}
-	r.count()
+	r.count(e.Now)
 	r.settleState(e)
 	for state, name := range states {
 		to.Choose(series.RunState, name, r.State == State(state)) // #nosec G115 -- one of six
@@ -155,7 +158,7 @@ func (r *Run) move() {
 }
 
 // count determines which ranks are members of the run, and which of them have stopped.
-func (r *Run) count() {
+func (r *Run) count(now time.Time) {
 	m := Members{All: make([]ranks.Rank, len(r.Ranks))}
 	var newest time.Time
 	someSend := false
@@ -164,6 +167,12 @@ func (r *Run) count() {
 		someSend = someSend || rank.Program.SomeSend
 		if rank.Program.World > 0 && rank.Alive.After(newest) {
 			newest, m.World = rank.Alive, int(rank.Program.World)
+		}
+	}
+	if was := r.Members.World; was > 0 && m.World > 0 && m.World != was {
+		r.Steps = Steps{}
+		if m.World > was {
+			r.grown = now
 		}
 	}
 	for i := range r.Ranks {
@@ -180,10 +189,17 @@ func (r *Run) count() {
 	}
 	m.Expected = max(m.Expected, m.World)
 	m.Stopped, m.Few = ranks.Stopped(m.All)
+	m.Stopped = slices.DeleteFunc(m.Stopped, func(i int) bool { return r.Ranks[i].expected(r.grown, now) })
 	for _, i := range m.Stopped {
 		r.Ranks[i].Missing = true
 	}
 	r.Members = m
+}
+
+// expected reports whether a rank that was left out of a smaller world has yet to send
+// since the world has grown.
+func (r *Rank) expected(grown, now time.Time) bool {
+	return r.Alive.Before(grown) && now.Sub(grown) <= r.Patience
 }
 
 // settleState determines the state of the run, the worst of its ranks. A rank is not
@@ -194,7 +210,7 @@ func (r *Run) settleState(e *Emission) {
 	var since, alive time.Time
 	for i := range r.Ranks {
 		rank := &r.Ranks[i]
-		if rank.Moved || rank.Missing {
+		if rank.Moved || rank.Missing || rank.expected(r.grown, e.Now) {
 			continue
 		}
 		if rank.State == Stalled && (!r.GPUs.Now || e.Now.Sub(r.GPUs.Since) <= rank.Patience) {

@@ -2,6 +2,7 @@ package serving
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,12 +31,20 @@ const (
 
 // Model has what is known about the requests of a service to one model.
 type Model struct {
-	fit                   fit
-	Duration, PerToken    shift.Level
-	Length                shift.Level
-	Cached                shift.Level
-	Truncated             shift.Proportion
-	Answers               Answers
+	fit                fit
+	Failures           shift.Proportion
+	Duration, PerToken shift.Level
+	Tail               shift.Tail
+	FirstToken, Queued shift.Level
+	// Length grows as answers become shorter.
+	Length    shift.Level
+	Cached    shift.Level
+	Truncated shift.Proportion
+	// Unusable are answers that are empty, or were withheld or refused.
+	Unusable shift.Proportion
+	Answers  Answers
+	// Dimensions are those of embeddings, as names.
+	Dimensions            Answers
 	Finished, Caches, All Share
 	Newest                time.Time
 }
@@ -64,6 +73,7 @@ func (s *Share) Ratio() float64 {
 // add adds a request to the model.
 func (m *Model) add(now time.Time, s *Span, version uint8) {
 	m.Newest = now
+	m.Failures.Add(now, s.is(Failed), version)
 	if s.is(Failed) {
 		return // how long it took says nothing about those that succeed
 	}
@@ -72,6 +82,17 @@ func (m *Model) add(now time.Time, s *Span, version uint8) {
 	if timed && m.fit.learn(s) {
 		if o := m.Duration.Sample(now, &slowRule); o != nil {
 			*o = m.fit.duration(s, version)
+		}
+		m.Tail.Add(now, m.fit.duration(s, version).Value, version)
+	}
+	for _, wait := range [...]struct {
+		of      *shift.Level
+		seconds float64
+	}{{&m.FirstToken, s.FirstToken}, {&m.Queued, s.Queued}} {
+		if wait.seconds > 0 {
+			if o := wait.of.Sample(now, &slowRule); o != nil {
+				*o = shift.Observation{Value: math.Log(wait.seconds), Work: [shift.Works]float64{logTokens(s.Input), math.NaN()}, Version: version}
+			}
 		}
 	}
 	if timed && s.Output >= leastGenerated {
@@ -103,7 +124,13 @@ func (m *Model) add(now time.Time, s *Span, version uint8) {
 			}, &cacheRule)
 		}
 	}
+	if s.Output >= 0 || s.is(Finished) {
+		m.Unusable.Add(now, s.is(Filtered) || s.Output == 0 || s.Output == 1, version)
+	}
 	m.Answers.add(now, s.Answered)
+	if s.Dimensions > 0 {
+		m.Dimensions.add(now, strconv.FormatInt(s.Dimensions, 10))
+	}
 }
 
 // fitted is the number of requests from which the effect of the output on the

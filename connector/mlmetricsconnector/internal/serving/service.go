@@ -27,8 +27,8 @@ const (
 	maxName = 128
 )
 
-// failingRule is that of a page.
-var failingRule = shift.ProportionRule{Least: 0.05, Times: 3, Count: 5, Alone: 0.5, AloneCount: 3}
+// FailingRule is that of a page.
+var FailingRule = shift.ProportionRule{Least: 0.05, Times: 3, Count: 5, Alone: 0.5, AloneCount: 3}
 
 // Service has what is known of one service.
 type Service struct {
@@ -37,9 +37,11 @@ type Service struct {
 	// tool does, and calls those of functions and operations.
 	Requests, Agents, Calls shift.Proportion
 	AgentTimes              shift.Level
+	AgentTail               shift.Tail
 	// CallTimes are those of calls, relative to what is typical of the function, so
 	// that all functions together are enough.
 	CallTimes     shift.Level
+	CallTail      shift.Tail
 	Models        map[string]*Model
 	Tools         map[string]*ToolCalls
 	Retries       Retries
@@ -122,6 +124,7 @@ func (f *Fleet) observe(s *Span, now time.Time) {
 	if s.is(Agent) {
 		service.Agents.Add(now, s.is(Failed), version)
 		if s.Seconds > 0 && !s.is(Failed) {
+			service.AgentTail.Add(now, math.Log(s.Seconds), version)
 			service.AgentTimes.Add(now, shift.Observation{Value: math.Log(s.Seconds), Work: noWork, Version: version}, &slowRule)
 		}
 	}
@@ -131,6 +134,7 @@ func (f *Fleet) observe(s *Span, now time.Time) {
 			t.Outcomes.Add(now, s.is(Failed), version)
 			if s.is(Call) && !s.is(Failed) && s.Seconds > 0 {
 				if value, ok := t.typical.relative(math.Log(s.Seconds)); ok {
+					service.CallTail.Add(now, value, version)
 					service.CallTimes.Add(now, shift.Observation{Value: value, Work: noWork, Version: version}, &slowRule)
 				}
 			}
@@ -246,7 +250,7 @@ func (s *Service) fail(now time.Time) {
 		name string
 		of   *shift.Proportion
 	}{{"requests to models", &s.Requests}, {"requests to agents", &s.Agents}, {"calls", &s.Calls}} {
-		found := kind.of.Find(now, &failingRule)
+		found := kind.of.Find(now, &FailingRule)
 		if s.FailingOf == "" || found.Shifted == s.Failing.Shifted && found.Recent > s.Failing.Recent || found.Shifted && !s.Failing.Shifted {
 			s.FailingOf, s.Failing = kind.name, found
 		}

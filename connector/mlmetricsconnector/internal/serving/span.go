@@ -34,6 +34,8 @@ const (
 	Finished
 	// Cut is an answer that was cut at a limit of tokens.
 	Cut
+	// Filtered is an answer that was withheld or refused.
+	Filtered
 )
 
 // Span is what a span says about its service. Its texts are not kept unless they
@@ -63,12 +65,18 @@ type Span struct {
 	Seconds    float64
 	// Input, Output and Cached are tokens; Cached are among Input.
 	Input, Output, Cached int64
+	// FirstToken and Queued are the seconds until the first token, and of waiting.
+	FirstToken, Queued float64
+	// Dimensions are those of an embedding.
+	Dimensions int64
 	// Cost is in US dollars.
 	Cost float64
 }
 
 // Unknown is a Span of which nothing is known.
-var Unknown = Span{Seconds: math.NaN(), Input: -1, Output: -1, Cached: -1, Cost: math.NaN()}
+var Unknown = Span{
+	Seconds: math.NaN(), Input: -1, Output: -1, Cached: -1, FirstToken: math.NaN(), Queued: math.NaN(), Cost: math.NaN(),
+}
 
 // is reports whether a span counts as all of a set.
 func (s *Span) is(all Kind) bool { return s.Kind&all == all }

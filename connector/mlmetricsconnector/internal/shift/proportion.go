@@ -11,6 +11,11 @@ const (
 	// from which a usual proportion is known.
 	recentCount, usualCount, leastUsual = 100, 1000, 100
 	recentTime                          = 15 * time.Minute
+	// longTime is what larger numbers of outcomes may take if their newer half shows the
+	// same, and rareTime what the newest of the smallest number may, where few come.
+	longTime, rareTime = 2 * time.Hour, 24 * time.Hour
+	// rareCount is the least number of outcomes of the kind among these.
+	rareCount = 6
 	// certain is the greatest probability that a shift is chance. A service is
 	// looked at up to 40 000 times a week, so that 300 services that are as usual
 	// have a shift by chance about once a week at most; overlapping windows and
@@ -28,7 +33,9 @@ const (
 
 // windows are the numbers of newest outcomes that are compared with those
 // before: a great shift shows in few, a small one only in many.
-var windows = [...]int{12, 25, 50, recentCount, 200, 400}
+var windows = [...]int{12, 25, 50, recentCount, 200, maxWindow}
+
+const maxWindow = 400
 
 // unseen completes usual outcomes of which fewer are of the kind: a hundred
 // without any are no evidence that there never is one, and no shift can be
@@ -61,6 +68,10 @@ type Proportion struct {
 	// began.
 	shifted bool
 	before  Counts
+	// only is the version that alone has shifted, or 0, and rare reports whether the newest
+	// outcomes are those of a day.
+	only uint8
+	rare bool
 }
 
 // versionBits is where an entry has its version, outcomeBits all of its bits that
@@ -130,26 +141,35 @@ func (p *Proportion) Find(now time.Time, rule *ProportionRule) Proportions {
 			now = found.Newest
 		}
 	}
-	after := now.Add(-recentTime).UnixNano()
-	var recent, sum Counts
-	for age, window := 0, 0; window < len(windows); age++ {
-		ended := age == len(p.ends) || p.at(age) <= after
-		if ended || age == windows[window] {
-			if age <= recentCount {
-				recent = sum
-			}
-			if age > 0 && (!ended || window == 0 || age > windows[window-1]) {
-				p.test(sum, rule, &found)
-			}
-			window++
-		}
-		if ended {
+	short, long, rare := now.Add(-recentTime).UnixNano(), now.Add(-longTime).UnixNano(), now.Add(-rareTime).UnixNano()
+	var sums [maxWindow + 1]Counts
+	n, inTime := 0, 0
+	for ; n < min(len(p.ends), maxWindow); n++ {
+		end := p.at(n)
+		if end <= rare || n >= windows[0] && end <= long {
 			break
 		}
-		if end := p.at(age); window < len(windows) {
-			sum.Add(countOf(end))
+		if sums[n+1] = sums[n]; end > short {
+			inTime = n + 1
+		}
+		sums[n+1].Add(countOf(end))
+		if end > short || n < windows[0] {
 			found.ByVersion[versionOf(end)].Add(countOf(end))
 		}
+	}
+	for _, window := range windows {
+		for _, size := range [...]int{min(window, inTime), min(window, n)} {
+			if size > 0 && (size <= max(inTime, windows[0]) || sums[size/2].Ratio() >= rule.limit(p.usual(sums[size]).Ratio())/2) {
+				p.test(sums[size], rule, &found)
+			}
+		}
+	}
+	recent, sum := sums[min(inTime, recentCount)], sums[max(inTime, min(n, windows[0]))]
+	if recent.All > 0 {
+		found.Recent = recent.Ratio()
+	}
+	if p.rare = inTime < windows[0] && (p.rare || !p.shifted && sum.Of >= rareCount); p.rare {
+		recent = sum
 	}
 	p.conclude(recent, sum, rule, &found)
 	if found.Shifted {
@@ -211,17 +231,19 @@ func (p *Proportion) conclude(recent, seen Counts, rule *ProportionRule, found *
 		p.shifted = false
 		return
 	}
-	found.Recent = recent.Ratio()
 	limit := rule.limit(found.Usual)
+	if own := found.ByVersion[p.only]; p.shifted && p.only != 0 && own.All > 0 {
+		recent, found.Only = own, p.only
+	}
 	switch {
 	case p.shifted && found.Usual < 0:
-		found.Shifted = found.Recent > aloneEnd*limit
+		found.Shifted = recent.Ratio() > aloneEnd*limit
 		found.Shown = recent
 	case p.shifted:
-		found.Shifted = found.Recent > max(endFactor*limit, nearFactor*found.Usual)
+		found.Shifted = recent.Ratio() > max(endFactor*limit, nearFactor*found.Usual)
 		found.Shown = recent
 	case found.Usual < 0:
-		found.Shifted = limit > 0 && recent.Of >= rule.AloneCount && found.Recent >= limit
+		found.Shifted = limit > 0 && recent.Of >= rule.AloneCount && recent.Ratio() >= limit
 		found.Shown = recent
 	case found.Shown.All > 0:
 		found.Shifted = true
@@ -229,9 +251,9 @@ func (p *Proportion) conclude(recent, seen Counts, rule *ProportionRule, found *
 		found.Shifted = p.ofVersion(seen, rule, found)
 	}
 	if found.Shifted && found.Only == 0 {
-		found.Only = p.only(seen, rule, found)
+		found.Only = p.onlyOf(seen, rule, found)
 	}
-	p.shifted, p.before = found.Shifted, usual
+	p.shifted, p.before, p.only = found.Shifted, usual, found.Only
 }
 
 // ofVersion reports whether one version has shifted among outcomes that as a
@@ -250,8 +272,8 @@ func (p *Proportion) ofVersion(seen Counts, rule *ProportionRule, found *Proport
 	return false
 }
 
-// only returns the version that alone has shifted, or 0.
-func (p *Proportion) only(seen Counts, rule *ProportionRule, found *Proportions) uint8 {
+// onlyOf returns the version that alone has shifted, or 0.
+func (p *Proportion) onlyOf(seen Counts, rule *ProportionRule, found *Proportions) uint8 {
 	for version := uint8(1); version < Versions; version++ {
 		own := found.ByVersion[version]
 		others := Counts{Of: seen.Of - own.Of, All: seen.All - own.All}

@@ -19,6 +19,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
+// attrDimensions is the conventions' name of the number of an embedding's dimensions.
+const attrDimensions = "gen_ai.embeddings.dimension.count"
+
 // attrServiceVersion is the conventions' name of the version of a service.
 const attrServiceVersion = "service.version"
 
@@ -94,6 +97,9 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 	s.Seconds, _, _ = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)
 	if u.kinds&(isRequest|isUsage) != 0 {
 		serveRequest(s, v, facts)
+		if n, ok := r.spanAttrs.Get(attrDimensions); ok && n.Type() == pcommon.ValueTypeInt {
+			s.Dimensions = n.Int()
+		}
 		if u.cost != 0 {
 			s.Cost = r.costs[u.cost-1].Total()
 		}
@@ -140,6 +146,15 @@ func serveRequest(s *serving.Span, v *values, facts *vocabulary.Facts) {
 		if mlattr.CutByLength(reason) {
 			s.Kind |= serving.Cut
 		}
+		if mlattr.Withheld(reason) {
+			s.Kind |= serving.Filtered
+		}
+	}
+	if seconds, ok := facts.DoubleAt(slotFirstChunk); ok {
+		s.FirstToken = seconds
+	}
+	if seconds, ok := facts.DoubleAt(slotQueueTime); ok {
+		s.Queued = seconds
 	}
 }
 

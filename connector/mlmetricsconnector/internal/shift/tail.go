@@ -1,0 +1,53 @@
+package shift
+
+import (
+	"math"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+)
+
+const (
+	// tailLearned is the number of values from which the usual tail is learned: those above
+	// all but the tailFrom highest, and by tailTimes.
+	tailLearned, tailFrom = 128, 3
+	// middleStep is by how much the middle follows a value, as a logarithm.
+	middleStep = 0.05
+)
+
+var tailTimes = math.Log(1.4)
+
+// Tail finds out whether more values than usual are far above the middle one, which may
+// move. The zero Tail is ready to use. It is not safe for concurrent use.
+type Tail struct {
+	learned []float32
+	// middle is about the median of late, and limit how far above it the tail begins.
+	middle, limit float64
+	// Over has whether each value was in the tail.
+	Over Proportion
+}
+
+// Add adds the logarithm of a value that came at now.
+func (t *Tail) Add(now time.Time, value float64, version uint8) {
+	if t.limit == 0 {
+		t.learn(value)
+		return
+	}
+	t.Over.Add(now, value-t.middle > t.limit, version)
+	t.middle += math.Copysign(middleStep, value-t.middle)
+}
+
+func (t *Tail) learn(value float64) {
+	if t.learned = append(t.learned, float32(value)); len(t.learned) < tailLearned {
+		return
+	}
+	values := make([]float64, len(t.learned))
+	for i, v := range t.learned {
+		values[i] = float64(v)
+	}
+	t.middle = pace.Median(values) // sorts them
+	t.limit, t.learned = values[tailLearned-1-tailFrom]-t.middle+tailTimes, nil
+}
+
+// Limit returns the logarithm of the value from which on the tail begins.
+func (t *Tail) Limit() float64 { return t.middle + t.limit }
