@@ -49,6 +49,42 @@ func onsetOf(t *testing.T, logs *consumertest.LogsSink) []string {
 // A problem outlives a restart as it was: its id, its onset, and who had the GPU then.
 // It ends when it is over, when its evidence is old, or, as its detector has forgotten
 // what it knew, when it has been gone for ten minutes.
+// A restart that no launcher counts is one where another process goes on after a gap, or a
+// step number has fallen; another process without a gap, and the next epoch, are none.
+func TestRestartsThatNobodyCounts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		gap      time.Duration
+		pid      int
+		from     int
+		attempts int64
+	}{
+		"another process":               {time.Minute, 8, 101, 2},
+		"another process without a gap": {0, 8, 101, 1},
+		"a step number that has fallen": {time.Minute, 7, 60, 2},
+		"the next epoch":                {time.Minute, 7, 1, 1},
+		"a pause":                       {time.Minute, 7, 101, 1},
+		"a late step":                   {0, 7, 99, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.stated["process.pid"] = 7
+			steps := func(from, n int) {
+				for i := range n {
+					end := w.clock.Add(time.Second)
+					w.send(t, 0, "optimizer", w.clock, end, map[string]any{"ml.step": from + i})
+					w.clock = end
+				}
+			}
+			steps(1, 100)
+			w.clock = w.clock.Add(tt.gap)
+			w.stated["process.pid"] = tt.pid
+			steps(tt.from, 20)
+			w.emit(t)
+			assert.Equal(t, tt.attempts, counters(lastOf(t, w.sink))["ml.run.attempts"])
+		})
+	}
+}
+
 func TestProblemsOutliveARestart(t *testing.T) {
 	t.Run("a failed GPU", func(t *testing.T) {
 		r := newRun(t, createDefaultConfig().(*Config))

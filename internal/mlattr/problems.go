@@ -164,7 +164,7 @@ const day = 24 * time.Hour
 var Problems = [...]ProblemKind{
 	{
 		Name: ProblemLooksHung, Title: "looks hung", Severity: SeverityPage, Of: OfRun, FromSilence: true, Lasts: day,
-		Description: "The run is stalled: for five typical steps and at least `stall_timeout` it has held GPU memory and no training span has arrived; or the first step of its attempt is overdue (`first_step_timeout`). It looks hung at once if its GPUs wait for each other (busy at 0.4 of their highest power or less, the others at 0 %), if NCCL, a failed GPU, a missing rank or a rank that did something else last says so, or if their use is unknown. Else it may be in a checkpoint or an evaluation: it looks hung after five times as long, and after twelve times while most GPUs have worked since or a rank sends. A silence as before is none, up to 1.5 times the longest one of its program that ended by itself (30 minutes at most) or, unless its GPUs wait, the longest checkpoint or validation. GPUs that do nothing between silences of different lengths, as of a notebook, are only held idle.",
+		Description: "The run is stalled: for five typical steps and at least `stall_timeout` it has held GPU memory and no training span has arrived; or the first step of its attempt is overdue (`first_step_timeout`). It looks hung at once if its GPUs wait for each other (busy at 0.4 of their highest power or less, the others at 0 %), if NCCL, a failed GPU, a missing rank or a rank that did something else last says so, or if their use is unknown. Else it may be in a checkpoint or an evaluation: it looks hung after five times as long, and after twelve times while most GPUs have worked since or a rank sends. A silence as before is none, up to 1.5 times the longest one of its program that ended by itself (30 minutes at most), 3 times after three without a sign of a wait, or, unless its GPUs wait, the longest checkpoint or validation. GPUs that do nothing between silences of different lengths, as of a notebook, are only held idle.",
 	},
 	{
 		Name: ProblemGPUFailed, Title: "GPU failed", Severity: SeverityPage, Of: OfGPU, Lasts: day, Calm: 10 * time.Minute,
@@ -184,8 +184,8 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemFailing, Title: "failing", Severity: SeverityPage, Of: OfService,
-		Description: "At least 0.05 of the newest 12 to 400 requests to models, to one of several models or to agents, or calls within 15 minutes failed (larger numbers may take 2 hours if their newer half shows it, the 12 newest a day), 5 or more and 3 times the usual share, or so did those of one version; or at least 0.5 of the last 100, 3 or more, while fewer than 100 came before.",
-		Method:      "Fisher's exact test (1935) against the up to 1000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954).",
+		Description: "At least 0.05 of the newest 12 to 400 requests to models, to one of several models or to agents, or calls within 15 minutes failed (larger numbers may take 2 hours if the newest quarter shows half of it, the 12 newest a day), 5 or more and 3 times the usual share, or so did those of one version; or at least 0.5 of the last 100, 3 or more, while fewer than 100 came before.",
+		Method:      "Fisher's exact test (1935) against the up to 9000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954).",
 	},
 	{
 		Name: ProblemSlowRequests, Title: "slow requests", Severity: SeverityPage, Of: OfService,
@@ -194,8 +194,8 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemSlow, Title: "slow", Severity: SeverityTicket, Of: OfRun,
-		Description: "For `stall_timeout`, the median of the last 20 steps is more than 1.3 times that of the up to 500 before them, and clearly (z of 5 or more), and that of the last 10 is at the end; checkpoints, validations, the first 10 steps after a restart and time without demand do not count. Or their level has risen by 3.5 % or more, and by 6 standard errors, above a line through the steps before, for `stall_timeout` and 100 steps or for 400 steps; shifts of the run that went by themselves are usual.",
-		Method:      "Mann and Whitney (1947), rank-sum test; medians of blocks of 20 steps (10 from 1 s on) against the line by Theil (1950) and Sen (1968) through up to 16 before, with their autocorrelation",
+		Description: "For `stall_timeout`, the median of the last 20 steps is more than 1.3 times that of the up to 500 before them, and clearly (z of 5 or more), and that of the last 10 is at the end; checkpoints, validations, the first 10 steps after a restart and time without demand do not count. Or their level has risen by 3.5 % or more, and by 6 standard errors, above a line through the steps before, for `stall_timeout` and 100 steps or for 400 steps; shifts of the run that went by themselves are usual. Or the shortest of each 10 or 20 steps have been 1.2 times as long as they once were for half an hour, however slowly they became so. Another number of ranks or of tokens of a step begins anew.",
+		Method:      "Mann and Whitney (1947), rank-sum test; medians of blocks of 20 steps (10 from 1 s on) against the line by Theil (1950) and Sen (1968) through up to 32 before, with their autocorrelation",
 	},
 	{
 		Name: ProblemSlowHost, Title: "slow host", Severity: SeverityTicket, Of: OfHost,
@@ -225,7 +225,7 @@ var Problems = [...]ProblemKind{
 	{
 		Name: ProblemRetryStorm, Title: "retry storm", Severity: SeverityTicket, Of: OfService,
 		Description: "At least 0.1 of the newest 12 to 400 requests and calls within 15 minutes, 10 or more and 3 times the usual share, repeat one that failed within the 5 minutes before, or were resent; or in 5 minutes there are twice the usual requests, at least 50 and half of them fail, and no more than usual succeed.",
-		Method:      "Fisher's exact test (1935) against the up to 1000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954); a tenth is the retry budget of Google's Site Reliability Engineering (2016), chapter 21.",
+		Method:      "Fisher's exact test (1935) against the up to 9000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954); a tenth is the retry budget of Google's Site Reliability Engineering (2016), chapter 21.",
 	},
 	{
 		Name: ProblemThrottled, Title: "throttled", Severity: SeverityTicket, Of: OfGPU,
@@ -239,22 +239,22 @@ var Problems = [...]ProblemKind{
 	{
 		Name: ProblemToolErrors, Title: "tool errors", Severity: SeverityTicket, Of: OfService,
 		Description: "At least 0.1 of the newest 12 to 400 calls of a tool within 15 minutes failed, 5 or more and 3 times the usual share, which needs 100 calls.",
-		Method:      "Fisher's exact test (1935) against the up to 1000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954).",
+		Method:      "Fisher's exact test (1935) against the up to 9000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954).",
 	},
 	{
 		Name: ProblemTruncated, Title: "answers cut by length", Severity: SeverityTicket, Of: OfService,
 		Description: "At least 0.1 of the newest 12 to 400 answers of a model within 15 minutes were cut at a limit of tokens, 5 or more and twice the usual share, which needs 100 answers.",
-		Method:      "Fisher's exact test (1935) against the up to 1000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954).",
+		Method:      "Fisher's exact test (1935) against the up to 9000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954).",
 	},
 	{
 		Name: ProblemAnswersChanged, Title: "answers changed", Severity: SeverityTicket, Of: OfService,
-		Description: "At least 0.05 of the newest 12 to 400 answers of a model are empty (0 or 1 token), withheld by a filter or refused, 5 or more and 3 times the usual share, which needs 100 answers; or they have half the usual tokens or fewer; or at least 5 embeddings have a number of dimensions that none of the 100 or more before had.",
+		Description: "At least 0.05 of the newest 12 to 400 answers of a model are empty (0 or 1 token), withheld by a filter or refused, 5 or more and 3 times the usual share, which needs 100 answers; or they have 1.7 times fewer tokens than usual; or at least 5 embeddings have a number of dimensions that none of the 100 or more before had.",
 		Method:      "Fisher's exact test (1935), medians of blocks (batch means: Law and Kelton), and the share of new values that is to be expected (Good and Turing, 1953).",
 	},
 	{
 		Name: ProblemTailLatency, Title: "tail latency", Severity: SeverityTicket, Of: OfService,
 		Description: "At least 0.07 of the newest 12 to 400 requests to a model or an agent, or calls, took more than 1.4 times as long as all but 3 of the first 128 did, 10 or more and 5 times the usual share, but not more than 0.4; the limit follows the median.",
-		Method:      "Fisher's exact test (1935) against the up to 1000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954).",
+		Method:      "Fisher's exact test (1935) against the up to 9000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954).",
 	},
 	{
 		Name: ProblemModelSubstituted, Title: "another model answers", Severity: SeverityTicket, Of: OfService,

@@ -19,6 +19,8 @@ const (
 type Sender struct {
 	// Last is when its newest data arrived.
 	Last time.Time
+	// Back is when it sent again after its latest silence, zero if there was none.
+	Back time.Time
 	// Interval is the longest recent time between two arrivals, 0 if unknown.
 	Interval time.Duration
 }
@@ -49,6 +51,7 @@ func (s *Sender) See(now time.Time) {
 	case s.Interval == 0 || gap <= s.After():
 		s.Interval = min(longest, max(gap, s.Interval-s.Interval/16))
 	default:
+		s.Back = now
 		s.Interval = min(longest, gap, 2*max(s.Interval, least/missed))
 	}
 	s.Last = now

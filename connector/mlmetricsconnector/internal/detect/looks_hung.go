@@ -27,6 +27,9 @@ const (
 	// that they wait for each other, as in a checkpoint or an evaluation without spans, and
 	// worksFor the same of one whose GPUs work or of which a rank sends.
 	unsureFor, worksFor = 5, 12
+	// oftenAgain is how many times its longest silence a run may be silent that was so
+	// often times or more, if its GPUs do not show a wait.
+	oftenAgain, often = 3, 3
 )
 
 // hung reports a run that takes no steps and holds GPUs, unless what its GPUs do
@@ -38,11 +41,17 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 	}
 	var patience, pause, quiet time.Duration
 	stepped, sends, interactive := false, false, false
+	var back time.Time
+	pauses := 0
 	for i := range r.Ranks {
 		if rank := &r.Ranks[i]; !rank.Moved {
 			patience, pause, quiet = max(patience, rank.Patience), max(pause, rank.Pause), max(quiet, rank.Silences.Usual())
 			stepped = stepped || !rank.Last.Stepped.IsZero()
 			sends = sends || rank.State == runs.Running
+			pauses = max(pauses, rank.Silences.Number)
+			if at := s.GPUs.Back[rank.Host]; at.After(back) {
+				back = at // what it sent before is lost
+			}
 			interactive = interactive || rank.Silences.Irregular() || len(r.Ranks) == 1 && rank.Silences.Often(r.Seen.Sub(rank.Since))
 		}
 	}
@@ -73,10 +82,13 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 			return // somebody decides when it goes on, as in a notebook
 		}
 		excused := max(pauseAgain*quiet.Seconds(), limit.Seconds())
+		if limit > 0 && pauses >= often {
+			excused = max(excused, oftenAgain*quiet.Seconds())
+		}
 		if counts[gpus.Waits] == 0 {
 			excused = max(excused, pauseAgain*pause.Seconds())
 		}
-		if min(silent, asOf.Sub(r.GPUs.Since)).Seconds() < excused {
+		if min(silent, asOf.Sub(r.GPUs.Since), asOf.Sub(back)).Seconds() < excused {
 			return
 		}
 	} else if 2*counts[gpus.Works] > len(all)-counts[gpus.ActivityUnknown] {

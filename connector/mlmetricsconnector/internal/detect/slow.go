@@ -46,6 +46,8 @@ func (d *slow) Detect(s *State, report func(problem.Problem)) {
 			report(describeSlow(r, is.since, times.Usual, times.Recent))
 		} else if shift := &r.Steps.Shift; shift.Lasts(s.Limits.Stall) {
 			report(describeSlow(r, r.Seen.Add(-shift.Lasted), shift.Usual, shift.Now))
+		} else if drift := &r.Steps.Drift; drift.Steps > 0 {
+			report(describeSlow(r, r.Seen.Add(-drift.Lasted), drift.Usual, drift.Now))
 		}
 	}
 }
@@ -74,6 +76,7 @@ func describeSlow(r *runs.Run, since time.Time, usual, now float64) problem.Prob
 	p.GPUs *= 1 - usual/now // what they do longer
 	p.Evidence = append(p.Evidence, fmt.Sprintf("%.3g s a step, usually %.3g (%+.0f %%)", now, usual, 100*(now/usual-1)))
 	phaseEvidence(&p, r)
+	slowRanks(&p, r)
 	var reasons []string
 	for i := range r.GPUs.All {
 		reasons = append(reasons, r.GPUs.All[i].Throttled...)
@@ -83,6 +86,45 @@ func describeSlow(r *runs.Run, since time.Time, usual, now float64) problem.Prob
 		p.Evidence = append(p.Evidence, "clocks are lowered: "+listed(slices.Compact(reasons)))
 	}
 	return p
+}
+
+// standsOut is the least share of a step that a slow rank computes longer than the others.
+const standsOut = 0.05
+
+// slowRanks names the ranks, at most a quarter, that compute longer than the others, which
+// wait for them.
+func slowRanks(p *problem.Problem, r *runs.Run) {
+	for _, backward := range [...]bool{true, false} {
+		var all []*runs.Rank
+		var seconds []float64
+		step := 0.0
+		for i := range r.Ranks {
+			if rank := &r.Ranks[i]; !rank.Moved && !rank.Missing {
+				if takes, whole, ok := rank.Computes(backward); ok {
+					all, seconds, step = append(all, rank), append(seconds, takes), max(step, whole)
+				}
+			}
+		}
+		median, spread := pace.Spread(slices.Clone(seconds))
+		var slow []*runs.Rank
+		most := 0.0
+		for i, rank := range all {
+			if seconds[i]-median >= max(standsOut*step, 6*spread) {
+				slow, most = append(slow, rank), max(most, seconds[i])
+			}
+		}
+		if len(slow) == 0 || len(slow) > max(1, len(all)/4) || len(all) < 3 {
+			continue
+		}
+		p.Rank, p.Host = slow[0].Name, slow[0].Host
+		names := nameOf(r, slow[0])
+		if len(slow) > 1 {
+			names += fmt.Sprintf(" and %s more", quantity(len(slow)-1, "rank", "ranks"))
+		}
+		p.Evidence = append(p.Evidence, fmt.Sprintf("%s: %.3g s of computing a step, the others %.3g: they wait for it", names, most, median))
+		p.Next = "Look at the GPU, the processor and the input of " + nameOf(r, slow[0]) + "."
+		return
+	}
 }
 
 // grownPhase is a phase that takes longer on some ranks.

@@ -45,10 +45,12 @@ type Facts struct {
 	Prices map[Key]float64
 	Failed map[Key]Failure
 	// Hosts are those whose GPUs are read. Silent are those whose are not any more and that
-	// send nothing else, and Heard is when each has last sent anything.
+	// send nothing else, Heard is when each has last sent anything, and Back when its GPUs
+	// were read again after they were not.
 	Hosts  map[string]bool
 	Silent map[string]SilentHost
 	Heard  map[string]time.Time
+	Back   map[string]time.Time
 	// Read is when each GPU was read last, ReadOf that of the GPUs that each run holds, or held
 	// within 5 minutes, also of those without an id.
 	Read   map[Key]time.Time
@@ -216,7 +218,7 @@ func (f *Fleet) Facts(services map[string][]string, hosts *Hosts, now time.Time)
 	facts := &Facts{
 		Uses: make(map[Run]Use), States: make(map[Run][]State), Services: make(map[Service]float64), Idle: make(map[Key]Idle),
 		Prices: make(map[Key]float64), Failed: make(map[Key]Failure), Hosts: make(map[string]bool), Silent: make(map[string]SilentHost),
-		Heard: make(map[string]time.Time), Read: make(map[Key]time.Time), ReadOf: make(map[Run]time.Time),
+		Heard: make(map[string]time.Time), Back: make(map[string]time.Time), Read: make(map[Key]time.Time), ReadOf: make(map[Run]time.Time),
 		holders: make(map[Run]bool), holderIDs: make(map[string]bool), holding: make(map[Run]Hold), released: make(map[Run]bool),
 	}
 	f.services = services
@@ -254,7 +256,7 @@ func (f *Fleet) Facts(services map[string][]string, hosts *Hosts, now time.Time)
 			delete(f.hosts, host)
 			continue
 		}
-		facts.Heard[host] = one.Last
+		facts.Heard[host], facts.Back[host] = one.Last, one.Back
 		if !one.Silent(now) {
 			facts.Hosts[host] = true
 		}
@@ -538,7 +540,7 @@ func (h *Hosts) add(facts *Facts, now time.Time) {
 			continue
 		}
 		if one.Last.After(facts.Heard[host]) {
-			facts.Heard[host] = one.Last
+			facts.Heard[host], facts.Back[host] = one.Last, one.Back
 		}
 		if _, silent := facts.Silent[host]; silent && !one.Silent(now) {
 			delete(facts.Silent, host)

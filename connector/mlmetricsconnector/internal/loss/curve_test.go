@@ -153,6 +153,47 @@ func TestDivergence(t *testing.T) {
 	assert.Nil(t, c.Diverged(), "it is usual now")
 }
 
+// A loss that has risen twice and came back may do so again, but not higher.
+func TestRisesOfItsOwn(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 1)) // #nosec G404 -- noise
+	var c training
+	rise := func(level float64) (diverged bool) {
+		steady(&c, r, 640, 2)
+		for range 160 {
+			steady(&c, r, 1, level)
+			diverged = diverged || c.Diverged() != nil
+		}
+		return diverged
+	}
+	assert.True(t, rise(4))
+	assert.True(t, rise(4))
+	assert.False(t, rise(4))
+	assert.True(t, rise(7))
+}
+
+// A loss that stays exactly the same has frozen, unless it often did.
+func TestAFrozenLoss(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 1)) // #nosec G404 -- noise
+	var c, rounded training
+	steady(&c, r, 1000, 2)
+	since := c.now().Add(time.Second)
+	for range 64 {
+		c.add(2)
+		assert.Nil(t, c.Frozen())
+	}
+	c.add(2)
+	assert.Equal(t, &loss.Frozen{Since: since, Loss: 2, Count: 65}, c.Frozen())
+	steady(&c, r, 1, 2)
+	assert.Nil(t, c.Frozen())
+	for range 1000 {
+		rounded.add(math.Round(20*math.Exp(0.01*r.NormFloat64())) / 10)
+	}
+	for range 200 {
+		rounded.add(2)
+	}
+	assert.Nil(t, rounded.Frozen())
+}
+
 // A restart forgets what is usual.
 func TestARestart(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1)) // #nosec G404 -- noise

@@ -13,7 +13,7 @@ const (
 	levelSteps, longSteps, leastDistinct = 20, 10, 3
 	longStep                             = 1.0
 	// usualBlocks are compared with newBlocks, of at least leastUsual.
-	usualBlocks, newBlocks, leastUsual = 16, 4, 7
+	usualBlocks, newBlocks, leastUsual = 32, 4, 7
 	// leastShift is the least shift of a level, as a logarithm: real runs vary by a
 	// hundredth.
 	leastShift = 0.035
@@ -35,9 +35,17 @@ const (
 	LastingSteps, leastLasting = 400, 100
 	// lasting is from when on the end of a shift does not make it usual.
 	lasting = 5 * time.Minute
+	// driftBlocks are those of a group. The median of their shortest steps has drifted from
+	// leastDrift above the lowest one on, as a logarithm, for driftTime: the real trainings
+	// grow by 0.11 at most, and where steps of several lengths mix, the shortest stay.
+	driftBlocks = 16
+	driftTime   = 30 * time.Minute
 	// mostMemory is the largest correlation of one block with the next that is believed.
 	mostMemory = 0.8
 )
+
+// leastDrift is the least drift of a level, as a logarithm.
+var leastDrift = math.Log(1.2)
 
 // Level finds out when the steps of a rank have begun to take longer, by a few
 // hundredths where they vary less: the medians of blocks of steps are compared with what
@@ -57,6 +65,22 @@ type Level struct {
 	// largest is the largest shift that went by itself.
 	largest float64
 	shift   shift
+	drift   drift
+}
+
+// drift is how far the level is above its lowest one, whatever the trend.
+type drift struct {
+	// group are the shortest steps of the newest blocks, which took seconds and steps.
+	// lowest is the least median of a group, now that of the newest one; known reports
+	// whether there is any.
+	group       []float64
+	lowest, now float64
+	known       bool
+	seconds     time.Duration
+	steps       int
+	// above is for how long and how many steps groups have been above the lowest one.
+	above      time.Duration
+	aboveSteps int
 }
 
 // shift is how the level differs from a line.
@@ -103,6 +127,7 @@ func (l *Level) Add(d time.Duration) {
 	}
 	// Median sorts.
 	median, n := math.Log(Median(l.block)), len(l.block)
+	shortest := math.Log(l.block[0])
 	total := 0.0
 	for _, one := range l.block {
 		total += one
@@ -112,6 +137,7 @@ func (l *Level) Add(d time.Duration) {
 		l.first = true
 		return
 	}
+	l.drift.add(shortest, n, time.Duration(total*float64(time.Second)))
 	if l.shift.size > 0 {
 		l.follow(median)
 		return
@@ -159,7 +185,7 @@ func (l *Level) follow(median float64) {
 	}
 	switch {
 	case s.lasted >= shiftUsual:
-		l.blocks, l.shift = l.blocks[:0], shift{}
+		l.blocks, l.shift, l.drift = l.blocks[:0], shift{}, drift{}
 	case s.recent() < backAt*s.size:
 		if s.lasted < lasting && s.steps < LastingSteps {
 			// A short stop makes no slowness of Slower times usual.
@@ -183,6 +209,35 @@ func (l *Level) Shift() Shift {
 	}
 	usual := s.at + s.slope*float64(min(s.blocks, usualBlocks))
 	return Shift{Usual: math.Exp(usual), Now: math.Exp(usual + s.recent()), Lasted: s.lasted, Steps: s.steps}
+}
+
+// add adds the shortest of a block of steps that took a time.
+func (d *drift) add(shortest float64, steps int, took time.Duration) {
+	d.group = append(d.group, shortest)
+	d.steps, d.seconds = d.steps+steps, d.seconds+took
+	if len(d.group) < driftBlocks {
+		return
+	}
+	d.now = Median(d.group)
+	switch {
+	case !d.known || d.now < d.lowest || d.above >= shiftUsual:
+		d.known, d.lowest, d.above, d.aboveSteps = true, d.now, 0, 0
+	case d.now-d.lowest >= leastDrift:
+		d.above, d.aboveSteps = d.above+d.seconds, d.aboveSteps+d.steps
+	default:
+		d.above, d.aboveSteps = 0, 0
+	}
+	d.group, d.steps, d.seconds = d.group[:0], 0, 0
+}
+
+// Drift returns how far the level is above its lowest one, if it has been so for
+// driftTime.
+func (l *Level) Drift() Shift {
+	d := &l.drift
+	if d.above < driftTime {
+		return Shift{}
+	}
+	return Shift{Usual: math.Exp(d.lowest), Now: math.Exp(d.now), Lasted: d.above, Steps: d.aboveSteps}
 }
 
 // Lasts reports whether the change lasts, for so long or for LastingSteps.

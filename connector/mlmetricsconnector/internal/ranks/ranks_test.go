@@ -31,6 +31,10 @@ func TestStopped(t *testing.T) {
 	const s, m = time.Second, time.Minute
 	gone := world(6*m, 0, 0)
 	gone[0].Gone = true
+	paused := world(0, 6*m, 0)
+	paused[0].Resumed, paused[2].Resumed = begin.Add(-m), begin.Add(-10*s)
+	goesOn := world(0, 6*m, 0)
+	goesOn[0].Resumed = begin.Add(-3 * m)
 	evaluates := world(6*m, 6*m, 0)
 	evaluates[2].Stepped = begin.Add(-6 * m)
 	for name, tt := range map[string]struct {
@@ -46,8 +50,10 @@ func TestStopped(t *testing.T) {
 		"the first of a hang is silent":   {world(5*m+s, 5*m-s, 5*m-2*s), nil},
 		"it stopped long before the hang": {world(20*m, 6*m, 6*m), []int{0}},
 		"two of four":                     {world(6*m, 6*m, 0, 0), []int{0, 1}},
-		"it has ended":                    {gone, nil},
-		"only one goes on, with no steps": {evaluates, nil},
+		"after a pause of all, its first step is on its way": {paused, nil},
+		"others have gone on since a pause":                  {goesOn, []int{1}},
+		"it has ended":                                       {gone, nil},
+		"only one goes on, with no steps":                    {evaluates, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stopped, few := ranks.Stopped(tt.ranks)

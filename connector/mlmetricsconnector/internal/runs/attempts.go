@@ -23,8 +23,10 @@ type attempt struct {
 	// is when it began.
 	starts bool
 	began  time.Time
-	// processes are the newest of the rank, the one that began last at first.
+	// processes are the newest of the rank, the one that began last at first, and paused
+	// reports whether there was a gap since the newest number of a step.
 	processes [4]instance
+	paused    bool
 }
 
 // restartGap is the least time without work before an attempt that nothing counts, and
@@ -47,12 +49,16 @@ func (c *clock) beginsAgain(s *Span) bool {
 		copy(c.processes[1:], was[:])
 		c.processes[0] = is
 	}
-	gap := max(restartGap.Seconds(), restartSteps*c.pace.Times().Recent)
-	if s.Numbered || s.OneTrace || c.worked == 0 || float64(s.Time.Start-c.worked)/1e9 < gap {
+	if s.Numbered || s.OneTrace || c.worked == 0 {
 		return false
 	}
-	fallen := s.Step < c.rework.newest && s.Step > c.rework.newest/10
-	return was[0] != (instance{}) && c.processes != was || fallen
+	gap := float64(s.Time.Start-c.worked)/1e9 >= max(restartGap.Seconds(), restartSteps*c.pace.Times().Recent)
+	c.paused = c.paused || gap
+	fallen := c.paused && s.Step < c.rework.newest && s.Step > c.rework.newest/10
+	if s.Step > 0 {
+		c.paused = false
+	}
+	return gap && was[0] != (instance{}) && c.processes != was || fallen
 }
 
 // attempts counts the attempts of one rank. An attempt begins with a higher

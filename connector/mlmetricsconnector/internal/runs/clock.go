@@ -166,12 +166,13 @@ func (c *clock) describe(p *Program) {
 	world, tokens := c.program.World, c.program.Tokens
 	if c.program = *p; p.World <= 0 {
 		c.program.World = world
-	} else if world > 0 && world != p.World {
-		// Fewer ranks take longer for the same batch.
-		c.comparison = comparison{without: c.without}
 	}
 	if p.Tokens <= 0 {
 		c.program.Tokens = tokens
+	}
+	if world > 0 && world != c.program.World || tokens > 0 && tokens != c.program.Tokens {
+		// Fewer ranks take longer for the same batch, and so does a larger batch.
+		c.comparison = comparison{without: c.without}
 	}
 	c.Idle, c.NoStartup, c.Born = p.Idles, p.NoStartup, p.Born
 }
@@ -335,7 +336,7 @@ func (c *clock) advance(limits Timeouts, held gpus.Held, now time.Time, last boo
 func (c *clock) report(state State, now time.Time) Rank {
 	rank := Rank{
 		Name: c.key.Run.Rank, Host: c.key.Run.Host, State: state, Since: c.since, Alive: c.arrived, Seen: c.lastHeard(),
-		Steps: c.pace.Times(), Shift: c.level.Shift(), Last: Last{Steps: c.counted, Stepped: c.stepped, End: c.worked, Phase: c.latest},
+		Steps: c.pace.Times(), Shift: c.level.Shift(), Drift: c.level.Drift(), Last: Last{Steps: c.counted, Stepped: c.stepped, End: c.worked, Phase: c.latest},
 		Patience: c.patience(), Resumed: c.resumed, Pause: c.pause, Silences: c.silences, Program: c.program, Without: c.without,
 		attempt: c.attempt, spent: c.spent, clock: c,
 	}

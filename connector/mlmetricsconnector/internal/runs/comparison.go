@@ -73,6 +73,22 @@ func (c *comparison) compare(step *wallclock.Step, onDemand bool) {
 	}
 }
 
+// Computes returns how many seconds of a step the rank computes before it may wait for
+// others, with the backward pass or without, and how long a step takes; ok is false if that
+// is unknown.
+func (r *Rank) Computes(backward bool) (seconds, step float64, ok bool) {
+	r.clock.mu.Lock()
+	defer r.clock.mu.Unlock()
+	for _, phase := range [...]wallclock.Phase{wallclock.DataLoad, wallclock.Forward, wallclock.Backward} {
+		if phase == wallclock.Backward && !backward {
+			continue
+		}
+		typical, known := r.clock.phases.Typical(int(phase))
+		seconds, step, ok = seconds+typical.Phase, typical.Step, known
+	}
+	return seconds, step, ok && seconds > 0
+}
+
 // slowFor returns how long the rank's steps have taken more than times the usual
 // seconds. keep reports whether to keep what their phases took before.
 func (c *clock) slowFor(usual, times float64, keep bool) time.Duration {
@@ -99,8 +115,8 @@ type Steps struct {
 	Times pace.StepTimes
 	// Longer is since when they take clearly longer than usual, zero if they do not.
 	Longer time.Time
-	// Shift is how the level of most ranks has changed.
-	Shift pace.Shift
+	// Shift is how the level of most ranks has changed, and Drift how it has wandered.
+	Shift, Drift pace.Shift
 	// usual is what was usual then.
 	usual float64
 }
@@ -108,7 +124,8 @@ type Steps struct {
 // compareSteps determines since when the steps of a run take longer.
 func (r *Run) compareSteps() {
 	r.Steps.Times = r.stepTimes()
-	r.Steps.Shift = r.shift()
+	r.Steps.Shift = r.shift(func(rank *Rank) *pace.Shift { return &rank.Shift })
+	r.Steps.Drift = r.shift(func(rank *Rank) *pace.Shift { return &rank.Drift })
 	switch times := r.Steps.Times; {
 	case r.State != Running || !r.Steps.Longer.IsZero() && times.Recent <= asUsual*times.Usual:
 		r.Steps.Longer = time.Time{}
@@ -148,9 +165,9 @@ func (r *Run) stepTimes() pace.StepTimes {
 	return times
 }
 
-// shift returns the change of the level of the median rank, if that of more than half of
+// shift returns a change of the level of the median rank, if that of more than half of
 // the ranks has changed.
-func (r *Run) shift() (of pace.Shift) {
+func (r *Run) shift(change func(*Rank) *pace.Shift) (of pace.Shift) {
 	if r.State != Running {
 		return of
 	}
@@ -162,7 +179,7 @@ func (r *Run) shift() (of pace.Shift) {
 			continue
 		}
 		ranks++
-		if s := &rank.Shift; s.Steps > 0 {
+		if s := change(rank); s.Steps > 0 {
 			usual, now, lasted = append(usual, s.Usual), append(now, s.Now), append(lasted, float64(s.Lasted))
 			of.Steps = max(of.Steps, s.Steps)
 		}

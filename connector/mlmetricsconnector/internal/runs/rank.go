@@ -67,8 +67,8 @@ type Rank struct {
 	// and Seen when its last data arrived.
 	Since, Alive, Seen time.Time
 	Steps              pace.StepTimes
-	// Shift is how the level of its step times has changed.
-	Shift pace.Shift
+	// Shift is how the level of its step times has changed, and Drift how it has wandered.
+	Shift, Drift pace.Shift
 	// Failure is the error with which a failed rank ended.
 	Failure Failure
 	Last    Last

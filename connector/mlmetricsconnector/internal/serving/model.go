@@ -15,7 +15,7 @@ var (
 	// throughputRule is that of a mark.
 	throughputRule = shift.Rule{Least: math.Log(1.5), Blocks: 5, Demand: true}
 	// lengthRule is that of a mark, for the tokens of an answer.
-	lengthRule = shift.Rule{Least: math.Log(2), Blocks: 5}
+	lengthRule = shift.Rule{Least: math.Log(1.7), Blocks: 5}
 	// cacheRule is that of a share, which its detector completes.
 	cacheRule = shift.Rule{Least: 0.15, Blocks: 3, Mean: true}
 )

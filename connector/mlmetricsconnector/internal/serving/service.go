@@ -27,6 +27,9 @@ const (
 	maxName = 128
 )
 
+// ToModels is the Service.FailingOf of requests to models.
+const ToModels = "requests to models"
+
 // FailingRule is that of a page.
 var FailingRule = shift.ProportionRule{Least: 0.05, Times: 3, Count: 5, Alone: 0.5, AloneCount: 3}
 
@@ -249,7 +252,7 @@ func (s *Service) fail(now time.Time) {
 	for _, kind := range [...]struct {
 		name string
 		of   *shift.Proportion
-	}{{"requests to models", &s.Requests}, {"requests to agents", &s.Agents}, {"calls", &s.Calls}} {
+	}{{ToModels, &s.Requests}, {"requests to agents", &s.Agents}, {"calls", &s.Calls}} {
 		found := kind.of.Find(now, &FailingRule)
 		if s.FailingOf == "" || found.Shifted == s.Failing.Shifted && found.Recent > s.Failing.Recent || found.Shifted && !s.Failing.Shifted {
 			s.FailingOf, s.Failing = kind.name, found

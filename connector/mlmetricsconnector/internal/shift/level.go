@@ -45,6 +45,9 @@ const (
 	// calmFactor is the share of the least shift below which a block is usual
 	// again.
 	calmFactor = 0.5
+	// hoursKept are the hours whose levels are remembered, and a level is as before if in
+	// hoursBefore of them, with hourBlocks usual blocks or more each, it was about as high.
+	hoursKept, hoursBefore, hourBlocks = 25, 2, 5
 	// newUsual is how long a shift lasts until it is usual.
 	newUsual = 24 * time.Hour
 )
@@ -103,6 +106,8 @@ type Level struct {
 	// usual is a ring of blocks, next the index of its oldest one once it is full.
 	usual []block
 	next  int
+	// hours are the means of the usual blocks of each hour of a day, by hours since 1970.
+	hours [hoursKept]hour
 	// odd are the shifted blocks since the last usual one, before the shift is
 	// concluded; calm is the number of usual blocks in a row after that.
 	odd  []block
@@ -112,6 +117,13 @@ type Level struct {
 	was   block
 	// deviation is that of was.
 	deviation float64
+}
+
+// hour has the usual blocks of an hour.
+type hour struct {
+	number int64
+	sum    float64
+	blocks int
 }
 
 // block is a summary of observations.
@@ -277,6 +289,12 @@ func (l *Level) show(b *block, value float64, versions *[Versions]VersionLevel, 
 
 // keep makes a block usual.
 func (l *Level) keep(b block) {
+	number := b.began.Unix() / 3600
+	h := &l.hours[number%hoursKept]
+	if h.number != number {
+		*h = hour{number: number}
+	}
+	h.sum, h.blocks = h.sum+b.value, h.blocks+1
 	if len(l.usual) < keptBlocks {
 		l.usual = append(l.usual, b)
 		return
@@ -321,7 +339,19 @@ func (l *Level) odds(b *block, versions *[Versions]VersionLevel, rule *Rule) (va
 		}
 	}
 	b.grown = value - l.was.value - excuse
-	return value, odd
+	return value, odd && !l.asBefore(value, b, rule)
+}
+
+// asBefore reports whether a value was as high in some hours of the day before, so that
+// what changed was another load in between, such as one of the night.
+func (l *Level) asBefore(value float64, b *block, rule *Rule) bool {
+	oldest, as := b.began.Unix()/3600-hoursKept, 0
+	for i := range l.hours {
+		if h := &l.hours[i]; h.number > oldest && h.blocks >= hourBlocks && h.sum/float64(h.blocks) > value-calmFactor*rule.Least {
+			as++
+		}
+	}
+	return as >= hoursBefore
 }
 
 // typical returns the medians of the usual blocks, and the robust deviation of

@@ -48,6 +48,22 @@ func (g *traffic) until(end time.Time) {
 	}
 }
 
+// After a night of shorter ones, values are as they were the day before.
+func TestALevelOfTheDayBefore(t *testing.T) {
+	g := newTraffic(3)
+	g.until(start.Add(4 * time.Hour))
+	g.factor = 0.4
+	g.until(start.Add(7 * time.Hour))
+	g.factor = 1
+	for g.now.Before(start.Add(9 * time.Hour)) {
+		g.request()
+		require.False(t, g.level.Shift().Lasts)
+	}
+	g.factor = 2
+	g.until(start.Add(10 * time.Hour))
+	assert.True(t, g.level.Shift().Lasts)
+}
+
 func TestAShift(t *testing.T) {
 	g := newTraffic(1)
 	g.until(start.Add(time.Hour))

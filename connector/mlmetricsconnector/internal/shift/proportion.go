@@ -11,8 +11,8 @@ const (
 	// from which a usual proportion is known.
 	recentCount, usualCount, leastUsual = 100, 1000, 100
 	recentTime                          = 15 * time.Minute
-	// longTime is what larger numbers of outcomes may take if their newer half shows the
-	// same, and rareTime what the newest of the smallest number may, where few come.
+	// longTime is what larger numbers of outcomes may take if the newest quarter of them
+	// shows half of it, and rareTime what the newest of the smallest number may, where few come.
 	longTime, rareTime = 2 * time.Hour, 24 * time.Hour
 	// rareCount is the least number of outcomes of the kind among these.
 	rareCount = 6
@@ -36,6 +36,10 @@ const (
 var windows = [...]int{12, 25, 50, recentCount, 200, maxWindow}
 
 const maxWindow = 400
+
+// olderCount is twice the number of outcomes before those that are kept that count at least:
+// a small shift is certain only against many.
+const olderCount = 8000
 
 // unseen completes usual outcomes of which fewer are of the kind: a hundred
 // without any are no evidence that there never is one, and no shift can be
@@ -64,6 +68,8 @@ type Proportion struct {
 	ends   []int64
 	oldest int
 	all    Counts
+	// older are outcomes before these, of which the oldest fade.
+	older Counts
 	// shifted is the last answer of Find, before the usual outcomes before that
 	// began.
 	shifted bool
@@ -90,6 +96,8 @@ type Proportions struct {
 	// that makes it one came.
 	Shifted bool
 	Since   time.Time
+	// Counts are those of Recent.
+	Counts Counts
 	// Newest is when the newest outcome came.
 	Newest time.Time
 	// Shown are the outcomes that show the shift, within Window: all, or those of
@@ -112,6 +120,10 @@ func (p *Proportion) Add(now time.Time, is bool, version uint8) {
 		p.ends = append(p.ends, end)
 		p.all.Add(countOf(end))
 		return
+	}
+	p.older.Add(countOf(p.ends[p.oldest]))
+	if p.older.All >= olderCount {
+		p.older = Counts{Of: (p.older.Of + 1) / 2, All: p.older.All / 2}
 	}
 	p.all.Of -= countOf(p.ends[p.oldest]).Of
 	p.all.Of += countOf(end).Of
@@ -159,13 +171,13 @@ func (p *Proportion) Find(now time.Time, rule *ProportionRule) Proportions {
 	}
 	for _, window := range windows {
 		for _, size := range [...]int{min(window, inTime), min(window, n)} {
-			if size > 0 && (size <= max(inTime, windows[0]) || sums[size/2].Ratio() >= rule.limit(p.usual(sums[size]).Ratio())/2) {
+			if size > 0 && (size <= max(inTime, windows[0]) || sums[size/4].Ratio() >= rule.limit(p.usual(sums[size]).Ratio())/2) {
 				p.test(sums[size], rule, &found)
 			}
 		}
 	}
 	recent, sum := sums[min(inTime, recentCount)], sums[max(inTime, min(n, windows[0]))]
-	if recent.All > 0 {
+	if found.Counts = recent; recent.All > 0 {
 		found.Recent = recent.Ratio()
 	}
 	if p.rare = inTime < windows[0] && (p.rare || !p.shifted && sum.Of >= rareCount); p.rare {
@@ -192,6 +204,13 @@ func (p *Proportion) usual(newest Counts) Counts {
 	return Counts{Of: p.all.Of - newest.Of, All: p.all.All - newest.All}
 }
 
+// longUsual returns the same with the older outcomes.
+func (p *Proportion) longUsual(newest Counts) Counts {
+	usual := p.usual(newest)
+	usual.Add(p.older)
+	return usual
+}
+
 // limit returns the least proportion that is a shift.
 func (r *ProportionRule) limit(usual float64) float64 {
 	if usual < 0 {
@@ -202,7 +221,7 @@ func (r *ProportionRule) limit(usual float64) float64 {
 
 // test sets found.Shown if the newest outcomes show a shift.
 func (p *Proportion) test(newest Counts, rule *ProportionRule, found *Proportions) {
-	usual := p.usual(newest)
+	usual := p.longUsual(newest)
 	if p.shifted || found.Shown.All > 0 || usual.All < leastUsual || !rule.holds(newest, usual) {
 		return
 	}
@@ -259,7 +278,7 @@ func (p *Proportion) conclude(recent, seen Counts, rule *ProportionRule, found *
 // ofVersion reports whether one version has shifted among outcomes that as a
 // whole have not, such as one that few requests go to.
 func (p *Proportion) ofVersion(seen Counts, rule *ProportionRule, found *Proportions) bool {
-	usual := p.usual(seen)
+	usual := p.longUsual(seen)
 	if usual.All < leastUsual {
 		return false
 	}

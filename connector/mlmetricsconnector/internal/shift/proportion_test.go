@@ -57,6 +57,58 @@ func TestProportions(t *testing.T) {
 	assert.InDelta(t, -1, p.Find(now.Add(16*time.Minute), &rule).Recent, 0, "none of late")
 }
 
+// Where few outcomes come, the newest of a day show a shift; a burst that is over shows none,
+// and a small shift is found against many earlier outcomes.
+func TestProportionsOverLongerTimes(t *testing.T) {
+	each := func(p *shift.Proportion, from time.Time, n int, gap time.Duration, is func(i int) bool) time.Time {
+		for i := range n {
+			from = from.Add(gap)
+			p.Add(from, is(i), 0)
+		}
+		return from
+	}
+	never, always := func(int) bool { return false }, func(int) bool { return true }
+
+	var rare shift.Proportion
+	now := each(&rare, start, 60, 20*time.Minute, never)
+	assert.False(t, rare.Find(now, &rule).Shifted)
+	now = each(&rare, now, 12, 20*time.Minute, always)
+	assert.True(t, rare.Find(now, &rule).Shifted)
+	now = each(&rare, now, 12, 20*time.Minute, never)
+	assert.False(t, rare.Find(now, &rule).Shifted)
+
+	var burst shift.Proportion
+	now = each(&burst, start, 1000, 20*time.Second, never)
+	now = each(&burst, now, 10, time.Second, always)
+	now = each(&burst, now, 60, 20*time.Second, never)
+	assert.False(t, burst.Find(now, &rule).Shifted, "it was 20 minutes ago")
+
+	var slow shift.Proportion
+	now = each(&slow, start, 5000, 5*time.Second, func(i int) bool { return i%100 == 0 })
+	now = each(&slow, now, 400, 5*time.Second, func(i int) bool { return i%15 == 0 })
+	assert.True(t, slow.Find(now, &rule).Shifted)
+}
+
+// A version that few requests go to lasts as long as it fails.
+func TestAProportionOfAVersionLasts(t *testing.T) {
+	var p shift.Proportion
+	now := outcomes(&p, start, 1000, 0)
+	found := shift.Proportions{}
+	for i := range 2000 {
+		now = now.Add(time.Second)
+		version := uint8(1)
+		if i%20 == 0 {
+			version = 2
+		}
+		p.Add(now, version == 2, version)
+		was := found.Shifted
+		found = p.Find(now, &rule)
+		assert.True(t, found.Shifted || !was, "it flaps at %d", i)
+	}
+	assert.True(t, found.Shifted)
+	assert.Equal(t, uint8(2), found.Only)
+}
+
 func TestWhichProportionsHaveShifted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		usual, usualOf, recent, recentOf int
