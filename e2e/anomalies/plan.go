@@ -113,7 +113,7 @@ var plans = []plan{
 	{kind: mlattr.ProblemLossDiverged, system: fx, strength: "1 % more with each step", usual: 6 * time.Hour, within: hours, inRun: diverge(1.01)},
 	{kind: mlattr.ProblemMemoryGrowth, system: ownLoop, strength: "6 GiB an hour", within: hours, recall: 0.9, fast: true, inRun: grow(6 * gib)},
 	{kind: mlattr.ProblemMemoryGrowth, system: torchTel, strength: "6 GiB an hour", within: hours, inRun: grow(6 * gib)},
-	{kind: mlattr.ProblemThroughputDrop, system: agent, strength: "answers a third as long", within: hours, recall: 0.9, fast: true, inService: tokens(1, 0.33)},
+	{kind: mlattr.ProblemAnswersChanged, system: agent, strength: "a third as long", within: hours, recall: 0.9, fast: true, inService: tokens(1, 0.33)},
 	{kind: mlattr.ProblemThroughputDrop, system: agent, strength: "each token takes 3 times as long", within: hours, inService: slowTokens(3)},
 	{kind: mlattr.ProblemLooping, system: agent, strength: "30 equal calls of a tool in 1 of 10 tasks", within: hours, recall: 0.9, fast: true, inService: repeat(30, 0.1)},
 }

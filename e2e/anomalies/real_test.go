@@ -33,6 +33,7 @@ func TestRealTrainings(t *testing.T) {
 					row.add(reported, lived, since)
 				})
 			}
+			t.Logf("%s %g: %d of %d found, %d pages, %d tickets", kind.name, times, row.found, row.runs, row.pages, row.tickets)
 			assert.Zero(t, row.pages, "%s %g", kind.name, times)
 			assert.Zero(t, row.tickets, "%s %g", kind.name, times)
 			if times != 1 {

@@ -154,17 +154,19 @@ func (p *Proportion) Find(now time.Time, rule *ProportionRule) Proportions {
 		}
 	}
 	short, long, rare := now.Add(-recentTime).UnixNano(), now.Add(-longTime).UnixNano(), now.Add(-rareTime).UnixNano()
-	var sums [maxWindow + 1]Counts
+	sums := make([]Counts, 1, maxWindow+1) // of so many of the newest
 	n, inTime := 0, 0
 	for ; n < min(len(p.ends), maxWindow); n++ {
 		end := p.at(n)
 		if end <= rare || n >= windows[0] && end <= long {
 			break
 		}
-		if sums[n+1] = sums[n]; end > short {
+		if end > short {
 			inTime = n + 1
 		}
-		sums[n+1].Add(countOf(end))
+		sum := sums[n]
+		sum.Add(countOf(end))
+		sums = append(sums, sum)
 		if end > short || n < windows[0] {
 			found.ByVersion[versionOf(end)].Add(countOf(end))
 		}
