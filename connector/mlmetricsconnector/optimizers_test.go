@@ -6,12 +6,54 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
+
+// TestStepsOfManyRanks has 10,000 ranks take steps with two optimizers, of which each is
+// a request of its own.
+func TestStepsOfManyRanks(t *testing.T) {
+	next := new(consumertest.MetricsSink)
+	cfg := NewFactory().CreateDefaultConfig().(*Config)
+	cfg.FlushInterval, cfg.MaxSeries = time.Hour, 1_000_000
+	c := start(t, cfg, next)
+	const ranks, steps = 10_000, 3
+	began := time.Now().Add(-time.Minute)
+	for n := range steps {
+		for optimizer := range 2 {
+			for rank := range ranks {
+				td := ptrace.NewTraces()
+				span := addSpan(td, "run", 1, uint16(4*n+2*optimizer+1)) // #nosec G115 -- small
+				span.SetTraceID(pcommon.TraceID{1, byte(rank >> 8), byte(rank)}) // #nosec G115 -- small
+				td.ResourceSpans().At(0).Resource().Attributes().PutInt("ml.rank.global", int64(rank))
+				end := began.Add(time.Duration(n)*time.Second + time.Duration(optimizer)*100*time.Millisecond)
+				span.SetStartTimestamp(pcommon.NewTimestampFromTime(end.Add(-10 * time.Millisecond)))
+				span.SetEndTimestamp(pcommon.NewTimestampFromTime(end))
+				span.Attributes().PutStr("ml.phase", "optimizer")
+				if optimizer == 0 {
+					forward := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().AppendEmpty()
+					span.CopyTo(forward)
+					forward.SetSpanID(pcommon.SpanID{byte(n), 9, byte(rank >> 8), byte(rank)}) // #nosec G115 -- small
+					forward.SetEndTimestamp(pcommon.NewTimestampFromTime(end.Add(-20 * time.Millisecond)))
+					forward.SetStartTimestamp(pcommon.NewTimestampFromTime(end.Add(-50 * time.Millisecond)))
+					forward.Attributes().PutStr("ml.phase", "forward")
+				}
+				require.NoError(t, c.ConsumeTraces(t.Context(), td))
+			}
+		}
+	}
+	require.NoError(t, c.Shutdown(t.Context()))
+	counted := int64(0)
+	for _, md := range next.AllMetrics() {
+		counted += counters(md)["ml.steps"]
+	}
+	assert.EqualValues(t, ranks*steps, counted)
+}
 
 // TestRecordedOptimizers counts the steps of training loops whose optimizers are
 // not one after each forward pass. testdata/optimizers/record.py had TorchTel

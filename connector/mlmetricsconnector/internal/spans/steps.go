@@ -15,8 +15,9 @@ import (
 )
 
 // rememberedSequences is the number of recent programs and traces whose optimizers and
-// forward passes are remembered at the most; half as many are at least.
-const rememberedSequences = 1024
+// forward passes are remembered at the most; half as many are at least, more than the
+// ranks of a run of 10,000. Each takes 6 KiB at most.
+const rememberedSequences = 32_768
 
 // stepCount counts steps by the order of optimizers and forward passes. Each
 // trace has its own order, and so have the spans of a process that are the

@@ -8,7 +8,7 @@ import (
 
 // maxEvents limits the spans that a Sequence remembers, far above the number
 // that arrives out of order.
-const maxEvents = 512
+const maxEvents = 256
 
 // firstEvents is for how many spans a forward pass makes memory at first.
 const firstEvents = 8
