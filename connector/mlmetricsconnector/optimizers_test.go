@@ -28,7 +28,7 @@ func TestStepsOfManyRanks(t *testing.T) {
 		for optimizer := range 2 {
 			for rank := range ranks {
 				td := ptrace.NewTraces()
-				span := addSpan(td, "run", 1, uint16(4*n+2*optimizer+1)) // #nosec G115 -- small
+				span := addSpan(td, "run", 1, uint16(4*n+2*optimizer+1))         // #nosec G115 -- small
 				span.SetTraceID(pcommon.TraceID{1, byte(rank >> 8), byte(rank)}) // #nosec G115 -- small
 				td.ResourceSpans().At(0).Resource().Attributes().PutInt("ml.rank.global", int64(rank))
 				end := began.Add(time.Duration(n)*time.Second + time.Duration(optimizer)*100*time.Millisecond)

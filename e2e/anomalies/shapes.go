@@ -85,7 +85,7 @@ type shape struct {
 }
 
 // trainShape adds a run of a shape.
-func (w *world) trainShape(s *shape, number int) *shaped {
+func (w *world) trainShape(s *shape, number int) {
 	r := &shaped{w: w, number: number, ranks: cmp.Or(s.ranks, 2), id: fmt.Sprintf("shape-%d", number), host: fmt.Sprintf("sh-%03d", number), pid: 100}
 	r.world = r.ranks
 	r.random = w.stream(r.id)
@@ -93,7 +93,6 @@ func (w *world) trainShape(s *shape, number int) *shaped {
 	r.hold()
 	r.next = s.make(r)
 	w.in(spread(r.random, 10*time.Minute), r.proceed)
-	return r
 }
 
 func (r *shaped) hold() {
@@ -209,7 +208,7 @@ func (r *shaped) span(list ptrace.SpanSlice, rank int, phase string, d, ago time
 	s := list.AppendEmpty()
 	s.SetTraceID(pcommon.TraceID{byte(rank + 1), byte(r.number), 7})
 	var id pcommon.SpanID
-	binary.BigEndian.PutUint64(id[:], r.spans<<8|uint64(rank)) //nolint:gosec // small
+	binary.BigEndian.PutUint64(id[:], r.spans<<8|uint64(rank))
 	s.SetSpanID(id)
 	s.SetName(phase)
 	end := time.Now().Add(-ago)
@@ -442,9 +441,8 @@ func (s *shape) live(ctx context.Context, seed int64, runs int) (*shapeRow, erro
 	if err != nil {
 		return nil, err
 	}
-	var all []*shaped
 	for i := range runs {
-		all = append(all, w.trainShape(s, i))
+		w.trainShape(s, i)
 	}
 	began := time.Now()
 	days := s.days
@@ -600,9 +598,9 @@ func (r *shapeRow) ticketKinds() string {
 			counts[s.kind]++
 		}
 	}
-	text := strconv.Itoa(r.tickets)
+	kinds := []string{strconv.Itoa(r.tickets)}
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		text += " `" + kind + "`"
+		kinds = append(kinds, "`"+kind+"`")
 	}
-	return text
+	return strings.Join(kinds, " ")
 }
