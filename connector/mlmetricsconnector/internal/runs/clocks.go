@@ -133,6 +133,9 @@ func (c *Clocks) add(key Key) *clock {
 
 // learn keeps the silences of a program, for its next runs.
 func (c *Clocks) learn(of streams.Resource, made Silences) {
+	if made.Number == 0 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known, is := c.silences[of]; made.Longest > known.Longest && (is || len(c.silences) < maxSilences) {
