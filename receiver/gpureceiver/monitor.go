@@ -15,10 +15,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/kernellog"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/merge"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/nvmlsource"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/recording"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
 )
 
 // monitors holds one monitor for each receiver ID, which the receiver's metrics
@@ -246,4 +250,254 @@ func (m *monitor) notify(event device.Event) {
 	for listener := range m.listeners {
 		(*listener)(event)
 	}
+}
+
+// driverTelemetry records the receiver's own metrics about the driver. It is
+// safe for concurrent use.
+type driverTelemetry struct {
+	builder *metadata.TelemetryBuilder
+	self    attribute.KeyValue
+	plain   metric.MeasurementOption
+
+	mu sync.RWMutex
+	// durations caches options, because building a call's attributes costs
+	// more than recording its duration. There is one entry for each call and
+	// return code.
+	durations map[callReturn][]metric.RecordOption
+}
+
+// callReturn is a call and what it returned.
+type callReturn struct {
+	call, status string
+}
+
+func newDriverTelemetry(builder *metadata.TelemetryBuilder, self attribute.KeyValue) *driverTelemetry {
+	return &driverTelemetry{
+		builder: builder, self: self,
+		plain:     metric.WithAttributeSet(attribute.NewSet(self)),
+		durations: make(map[callReturn][]metric.RecordOption),
+	}
+}
+
+// watch observes the counts of the source's last reading.
+func (d *driverTelemetry) watch(source *nvmlsource.Source) error {
+	return errors.Join(
+		d.builder.RegisterReceiverGpuSeenGpusCallback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(int64(source.Tally().GPUs), d.plain)
+			return nil
+		}),
+		d.builder.RegisterReceiverGpuUnsupportedCallsCallback(func(_ context.Context, o metric.Int64Observer) error {
+			for call, gpus := range source.Tally().Unsupported {
+				o.Observe(int64(gpus), metric.WithAttributes(d.self, attribute.String("nvml.call", call)))
+			}
+			return nil
+		}))
+}
+
+// Attempted implements nvmlsource.Telemetry.
+func (d *driverTelemetry) Attempted() {
+	d.builder.ReceiverGpuDriverAttempts.Add(context.Background(), 1, d.plain)
+}
+
+// Opened implements nvmlsource.Telemetry.
+func (d *driverTelemetry) Opened() {
+	d.builder.ReceiverGpuDriverStarts.Add(context.Background(), 1, d.plain)
+}
+
+// Abandoned implements nvmlsource.Telemetry. The GPU is in the log: its id would make
+// a series for each GPU.
+func (d *driverTelemetry) Abandoned() {
+	d.builder.ReceiverGpuAbandonedCalls.Add(context.Background(), 1, d.plain)
+}
+
+// Failed implements nvmlsource.Telemetry.
+func (d *driverTelemetry) Failed(call, status string) {
+	d.builder.ReceiverGpuFailedCalls.Add(context.Background(), 1, metric.WithAttributes(
+		d.self, attribute.String("nvml.call", call), attribute.String("nvml.return", status)))
+}
+
+// Dropped implements nvmlsource.Telemetry.
+func (d *driverTelemetry) Dropped(value string, count int64) {
+	d.builder.ReceiverGpuDroppedValues.Add(context.Background(), count,
+		metric.WithAttributes(d.self, attribute.String("nvml.call", value)))
+}
+
+// Called implements nvmlsource.Telemetry.
+func (d *driverTelemetry) Called(call, status string, took time.Duration) {
+	key := callReturn{call, status}
+	d.mu.RLock()
+	options, found := d.durations[key]
+	d.mu.RUnlock()
+	if !found {
+		options = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(
+			d.self, attribute.String("nvml.call", call), attribute.String("nvml.return", status)))}
+		d.mu.Lock()
+		d.durations[key] = options
+		d.mu.Unlock()
+	}
+	d.builder.ReceiverGpuCallDuration.Record(context.Background(), took.Seconds(), options...)
+}
+
+// kernelLog reads errors from the kernel's log and merges them with NVML's.
+type kernelLog struct {
+	reader *kernellog.Reader
+	merger *merge.Merger
+
+	mu sync.Mutex
+	// system is that of the last listing of the GPUs.
+	system device.System
+	// gpus are the GPUs by address, including those that have vanished.
+	gpus map[string]device.Identity
+}
+
+// newKernelLog returns the kernel's log of a monitor, nil if it is not configured.
+func newKernelLog(m *monitor) *kernelLog {
+	if !m.cfg.KernelLog.Enabled || m.cfg.Source == SourceReplay {
+		return nil
+	}
+	k := &kernelLog{
+		merger: merge.New(m.notify),
+		system: device.System{Host: workload.HostName(m.cfg.RootPath)},
+		gpus:   make(map[string]device.Identity),
+	}
+	k.reader = kernellog.NewReader(kernellog.Options{
+		Path:    m.cfg.KernelLog.Path,
+		Logger:  m.settings.Logger,
+		Changed: func(state kernellog.State) { k.merger.Reading(state == kernellog.OK) },
+		Lost: func(messages int64) {
+			m.telemetry.ReceiverGpuLostKernelMessages.Add(context.Background(), messages, metric.WithAttributes(m.self()))
+		},
+		Report: func(report kernellog.Report) { k.report(&report, m) },
+	})
+	return k
+}
+
+// update takes the identities of listed GPUs.
+func (k *kernelLog) update(snapshot *device.Snapshot) {
+	if k == nil || snapshot.Driver != device.DriverOK {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.system = snapshot.System
+	for i := range snapshot.GPUs {
+		gpu := &snapshot.GPUs[i].Identity
+		if at, ok := kernellog.Address(gpu.PCIBusID); ok && gpu.MIG == nil {
+			k.know(at, *gpu)
+		}
+	}
+}
+
+// know notes a GPU. A host has few addresses, so that the limit holds only against
+// a log that a user can write.
+func (k *kernelLog) know(at string, gpu device.Identity) {
+	if _, found := k.gpus[at]; found || len(k.gpus) < maxTracked {
+		k.gpus[at] = gpu
+	}
+}
+
+// report turns a report of the log into an event.
+func (k *kernelLog) report(r *kernellog.Report, m *monitor) {
+	k.mu.Lock()
+	event := r.Event
+	event.Time, event.System = m.now(), k.system
+	gpu, found := k.gpus[r.Address]
+	if !found || gpu.Index == device.IndexUnknown && r.UUID != "" {
+		at := r.Address + ".0"
+		gpu = device.Identity{ID: at, Index: device.IndexUnknown, PCIBusID: at}
+		if r.UUID != "" {
+			gpu.ID = r.UUID
+			k.know(r.Address, gpu)
+		}
+	}
+	k.mu.Unlock()
+	if r.UUID != "" {
+		return
+	}
+	if event.Switch != nil {
+		m.notify(event)
+		return
+	}
+	event.GPU = gpu
+	k.merger.Kernel(event)
+}
+
+// tenants are the workloads on each GPU at the last reading. An error mostly
+// ends its process, so that the next reading no longer shows the workload.
+type tenants struct {
+	mu   sync.Mutex
+	last []tenant
+}
+
+// tenant is a workload on a GPU or MIG device, or the pod that holds it without
+// using it.
+type tenant struct {
+	// gpu is the whole GPU's ID.
+	gpu string
+	// mig is nil if the workload has the whole GPU.
+	mig *device.MIG
+	// pid is 0 for a pod that has no process on it.
+	pid      uint32
+	workload workload.Workload
+}
+
+// update replaces the tenants by those of a snapshot.
+func (t *tenants) update(snapshot *device.Snapshot) {
+	if snapshot.Driver != device.DriverOK {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = t.last[:0]
+	for i := range snapshot.GPUs {
+		gpu := &snapshot.GPUs[i]
+		id := gpu.ID
+		if gpu.MIG != nil {
+			id = gpu.MIG.Parent
+		}
+		for j := range gpu.Processes {
+			t.last = append(t.last, tenant{gpu: id, mig: gpu.MIG, pid: gpu.Processes[j].PID, workload: gpu.Processes[j].Workload})
+		}
+		if len(gpu.Processes) == 0 && len(gpu.Owners) == 1 {
+			t.last = append(t.last, tenant{gpu: id, mig: gpu.MIG, workload: workload.Workload{Pod: gpu.Owners[0]}})
+		}
+	}
+}
+
+// of returns the workload that an event most likely concerns: that of the process in
+// the driver's message, or else the only one on the event's GPU or MIG device. If there
+// are several it returns none, because nothing says which. It returns none, too, if
+// the error is a program's own and its process was not on the GPU.
+func (t *tenants) of(event *device.Event) workload.Workload {
+	if event.Switch != nil {
+		return workload.Workload{}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	found, several, only := false, false, workload.Workload{}
+	for i := range t.last {
+		candidate := &t.last[i]
+		if candidate.gpu != event.GPU.ID || !concerns(event, candidate.mig) {
+			continue
+		}
+		if event.PID.Known && event.PID.Value == int64(candidate.pid) {
+			return candidate.workload
+		}
+		several = several || found && candidate.workload != only
+		found, only = true, candidate.workload
+	}
+	if several || event.PID.Known && xid.Of(event.Code).Severity == xid.Program {
+		return workload.Workload{}
+	}
+	return only
+}
+
+// concerns reports whether an event can concern a MIG device. An event without
+// an instance concerns the whole GPU.
+func concerns(event *device.Event, mig *device.MIG) bool {
+	if mig == nil {
+		return true
+	}
+	return (!event.GPUInstance.Known || event.GPUInstance.Value == int64(mig.GPUInstance)) &&
+		(!event.ComputeInstance.Known || event.ComputeInstance.Value == int64(mig.ComputeInstance))
 }

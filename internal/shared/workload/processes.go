@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -8,7 +9,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // The largest part of each file below proc that is read, in bytes. The rest is
@@ -205,4 +209,221 @@ func HostName(rootPath string) string {
 		return ""
 	}
 	return name
+}
+
+// ticksPerSecond is the unit of times in Linux's proc file system, on every
+// supported architecture.
+const ticksPerSecond = 100
+
+// The fields of /proc/<pid>/stat, counted from the one after the name.
+const (
+	stateField   = 0
+	threadsField = 17
+	startField   = 19
+)
+
+// maxExecutableLength is above the kernel's limit of 15 bytes for the name of a
+// program's process.
+const maxExecutableLength = 64
+
+// maxStartTicks bounds a start, so that it fits a duration.
+const maxStartTicks = 1 << 39
+
+// stat is what /proc/<pid>/stat says.
+type stat struct {
+	executable string
+	state      byte
+	threads    uint64
+	// start is in clock ticks since the boot.
+	start uint64
+}
+
+// parseStat reads /proc/<pid>/stat: id (name) state and numbers. The process
+// chooses the name, which can contain brackets and spaces.
+func parseStat(raw []byte) (stat, bool) {
+	open, end := bytes.IndexByte(raw, '('), bytes.LastIndexByte(raw, ')')
+	if open < 0 || end < open {
+		return stat{}, false
+	}
+	fields := bytes.Fields(raw[end+1:])
+	if len(fields) <= startField || len(fields[stateField]) != 1 {
+		return stat{}, false
+	}
+	threads, err := strconv.ParseUint(string(fields[threadsField]), 10, 32)
+	if err != nil {
+		return stat{}, false
+	}
+	start, err := strconv.ParseUint(string(fields[startField]), 10, 64)
+	if err != nil || start > maxStartTicks {
+		return stat{}, false
+	}
+	name := raw[open+1 : end]
+	return stat{
+		executable: strings.ToValidUTF8(string(name[:min(len(name), maxExecutableLength)]), "\uFFFD"),
+		state:      fields[stateField][0],
+		threads:    threads,
+		start:      start,
+	}, true
+}
+
+// ended reports whether the process is a zombie or dead. A process whose first
+// thread has ended also looks like a zombie, while its other threads run.
+func (s *stat) ended() bool {
+	switch s.state {
+	case 'Z':
+		return s.threads <= 1
+	case 'X', 'x':
+		return true
+	}
+	return false
+}
+
+// parseBoot reads the time of the boot from /proc/stat.
+func parseBoot(raw []byte) time.Time {
+	for line := range bytes.Lines(raw) {
+		value, found := bytes.CutPrefix(line, []byte("btime "))
+		if !found {
+			continue
+		}
+		seconds, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 36)
+		if err != nil {
+			return time.Time{}
+		}
+		return time.Unix(int64(seconds), 0)
+	}
+	return time.Time{}
+}
+
+// parseStatus reads the real user id, and the process id in the innermost PID
+// namespace, from /proc/<pid>/status.
+func parseStatus(status []byte) (userID, namespacePID Number) {
+	for line := range bytes.Lines(status) {
+		if rest, found := bytes.CutPrefix(line, []byte("Uid:")); found && !userID.Known {
+			userID = parseID(bytes.Fields(rest), 0)
+		}
+		if rest, found := bytes.CutPrefix(line, []byte("NSpid:")); found && !namespacePID.Known {
+			fields := bytes.Fields(rest)
+			namespacePID = parseID(fields, len(fields)-1)
+		}
+	}
+	return userID, namespacePID
+}
+
+// parseID reads one of several ids.
+func parseID(fields [][]byte, i int) Number {
+	if i < 0 || i >= len(fields) {
+		return Number{}
+	}
+	value, err := strconv.ParseUint(string(fields[i]), 10, 32)
+	if err != nil {
+		return Number{}
+	}
+	return Number{Value: int64(value), Known: true}
+}
+
+// gone reports whether an error of reading below /proc/<pid> means that the
+// process has ended.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
+}
+
+// Limits of the file of users: its size in bytes, its users, and the length of a
+// name.
+const (
+	maxPasswdSize = 4 << 20
+	maxUsers      = 65_536
+	maxUserName   = 64
+)
+
+// users has the names of a host's users, from its etc/passwd. The zero value has
+// none.
+type users struct {
+	// root is the host's root directory, "" if there are no names.
+	root string
+	// info is of the file that was read last, nil if none was.
+	info  fs.FileInfo
+	names map[int64]string
+}
+
+// newUsers returns the users of the host whose root directory is mounted at
+// rootPath. An empty rootPath means /, unless this program runs in a container,
+// whose users are others than the host's.
+func newUsers(rootPath string) users {
+	if rootPath == "" && inContainer() {
+		return users{}
+	}
+	return users{root: filepath.Join("/", rootPath)}
+}
+
+// inContainer reports whether this program runs in a container of Docker, Podman or
+// Kubernetes.
+func inContainer() bool {
+	for _, mark := range []string{"/.dockerenv", "/run/.containerenv"} {
+		if _, err := os.Stat(mark); err == nil {
+			return true
+		}
+	}
+	return os.Getenv("KUBERNETES_SERVICE_HOST") != ""
+}
+
+// of returns the name of a process's user, or "": that of its id, else that of the
+// user of its Slurm job, which the process may have changed.
+func (u *users) of(uid Number, job, slurmUser string) string {
+	if uid.Known {
+		if name := u.name(uid.Value); name != "" {
+			return name
+		}
+	}
+	if job != "" && isUserName(slurmUser) {
+		return slurmUser
+	}
+	return ""
+}
+
+// name returns the name of a user, or "". The file is read again if it has changed.
+// Directories such as LDAP are not asked: an answer may take long.
+func (u *users) name(uid int64) string {
+	if u.root == "" {
+		return ""
+	}
+	root, err := os.OpenRoot(u.root)
+	if err != nil {
+		return u.names[uid]
+	}
+	defer func() { _ = root.Close() }()
+	info, err := root.Stat("etc/passwd")
+	if err != nil || !info.Mode().IsRegular() || u.info != nil && info.Size() == u.info.Size() && info.ModTime().Equal(u.info.ModTime()) {
+		return u.names[uid]
+	}
+	// A file that cannot be read is not read again before it changes.
+	u.info = info
+	if raw, err := readIn(root, "etc/passwd", maxPasswdSize); err == nil {
+		u.names = parsePasswd(raw)
+	}
+	return u.names[uid]
+}
+
+// parsePasswd reads the names of users by their ids. Of several names the first
+// counts, as for the system.
+func parsePasswd(raw []byte) map[int64]string {
+	names := make(map[int64]string)
+	for line := range bytes.Lines(raw) {
+		fields := bytes.SplitN(bytes.TrimRight(line, "\n"), []byte{':'}, 4)
+		if len(fields) < 4 || len(names) >= maxUsers {
+			continue
+		}
+		uid, err := strconv.ParseInt(string(fields[2]), 10, 64)
+		name := string(fields[0])
+		if _, known := names[uid]; err == nil && !known && isUserName(name) {
+			names[uid] = name
+		}
+	}
+	return names
+}
+
+// isUserName reports whether a text can be the name of a user: an id that is no
+// number, with which it could be confused.
+func isUserName(name string) bool {
+	_, err := strconv.ParseInt(name, 10, 64)
+	return err != nil && len(name) <= maxUserName && mlattr.ValidID(name)
 }

@@ -3,6 +3,7 @@ package bounds
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
@@ -205,4 +206,19 @@ func (c *cutter) traceState(state pcommon.TraceState) {
 func (c *cutter) shorten(text string, limit int, exceeded Limit) string {
 	c.counts[exceeded]++
 	return shorten(text, limit)
+}
+
+// shorten cuts text to limit bytes, at a character boundary, including a suffix
+// with the original length. If the limit is too small for the suffix, only the
+// suffix remains, and the result may exceed the limit.
+func shorten(text string, limit int) string {
+	mark := "[cut: " + strconv.Itoa(len(text)) + " bytes]"
+	end := limit - len(mark) - 1
+	if end <= 0 {
+		return mark
+	}
+	for back := 0; back < utf8.UTFMax && end > 0 && !utf8.RuneStart(text[end]); back++ {
+		end--
+	}
+	return text[:end] + " " + mark
 }

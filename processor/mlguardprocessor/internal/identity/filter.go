@@ -3,7 +3,9 @@ package identity
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
@@ -133,4 +136,115 @@ func (f *Filter) report(ctx context.Context, to metric.Int64Counter, counts *ove
 func (f *Filter) admitLabel(k kind, key string, value uint64, from share.Sender, now uint32) bool {
 	group := f.hasher.text(key)
 	return f.tables[k].admit(request{id: mix(group, value), group: group, sender: from}, now)
+}
+
+// kind is a kind of identities with its own limit.
+type kind uint8
+
+const (
+	kindService kind = iota
+	kindInstance
+	kindRun
+	kindRank
+	kindSession
+	kindModel
+	kindOperation
+	kindUser
+	kindProcess
+	kindLabel
+	kindCombination
+	kindStream
+
+	kindCount
+)
+
+// kindNames are the kinds' names in the configuration, the metrics and the log.
+var kindNames = [kindCount]string{
+	kindService:     "service",
+	kindInstance:    "instance",
+	kindRun:         "run",
+	kindRank:        "rank",
+	kindSession:     "session",
+	kindModel:       "model",
+	kindOperation:   "operation",
+	kindUser:        "user",
+	kindProcess:     "process",
+	kindLabel:       "label",
+	kindCombination: "combination",
+	kindStream:      "stream",
+}
+
+// kindsOfKeys are the kinds of labels. Any other label is of kindLabel.
+var kindsOfKeys = map[string]kind{
+	mlattr.RunID:              kindRun,
+	mlattr.TrainingRunID:      kindRun,
+	mlattr.JobID:              kindRun,
+	mlattr.RankGlobal:         kindRank,
+	mlattr.SessionID:          kindSession,
+	mlattr.SamplingSessionID:  kindSession,
+	"session.id":              kindSession,
+	"gen_ai.conversation.id":  kindSession,
+	mlattr.GenAIRequestModel:  kindModel,
+	mlattr.GenAIResponseModel: kindModel,
+	mlattr.Operation:          kindOperation,
+	mlattr.GenAIOperationName: kindOperation,
+	"http.route":              kindOperation,
+	"rpc.method":              kindOperation,
+	mlattr.User:               kindUser,
+	"user.id":                 kindUser,
+	"enduser.id":              kindUser,
+	"process.pid":             kindProcess,
+	"process.vpid":            kindProcess,
+	"process.creation.time":   kindProcess,
+}
+
+// kindOf returns the kind of a label.
+func kindOf(key string) kind {
+	if k, ok := kindsOfKeys[key]; ok {
+		return k
+	}
+	return kindLabel
+}
+
+// spanLabels are the span attributes that become labels: in ml_metrics after
+// ml_enrich, and in span_metrics as the shipped configurations have it. The
+// labels of runs are not included.
+var spanLabels = map[string]bool{
+	mlattr.GenAIRequestModel:  true,
+	mlattr.GenAIResponseModel: true,
+	mlattr.Operation:          true,
+	mlattr.GenAIOperationName: true,
+	mlattr.GenAIProviderName:  true,
+	mlattr.Phase:              true,
+	mlattr.Role:               true,
+	mlattr.Side:               true,
+	mlattr.Library:            true,
+	mlattr.Function:           true,
+	mlattr.LossScope:          true,
+	mlattr.ThroughputBasis:    true,
+	mlattr.ErrorType:          true,
+	"http.route":              true,
+	"rpc.method":              true,
+	"server.address":          true,
+	"server.port":             true,
+	mlattr.Overflow:           true,
+}
+
+// notices returns for each kind how many spans and points had an identity that was
+// not admitted.
+func (f *Filter) notices() []shared.Notice {
+	limits := f.cfg.Limits.of()
+	return f.refused.Notices(func(name string) (shared.Notice, bool) {
+		k := kind(slices.Index(kindNames[:], name))
+		limit, bytes := limits[k], ""
+		if f.tables[k].maxBytes > 0 {
+			bytes = fmt.Sprintf(", or their text has %d bytes (scrape_bytes)", f.cfg.ScrapeBytes)
+		}
+		return shared.Notice{
+			Kind: "limit",
+			What: "New identities of the kind " + name,
+			Why:  fmt.Sprintf("New names were not admitted, because the limit of %d is reached, or a quarter of it and they came only once%s; they are shown as _OTHER or dropped.", limit, bytes),
+			Fix:  fmt.Sprintf("%s: {identities: {limits: {%s: %d}}}", f.id.Value.AsString(), name, min(2*limit, maxLimit)),
+		}, true
+	})
 }

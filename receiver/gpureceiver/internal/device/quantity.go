@@ -1,6 +1,7 @@
 package device
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -222,4 +223,141 @@ func (r *Readings) Tree() map[string]any {
 		}
 	}
 	return tree
+}
+
+// Number is a reading. It can be unavailable, which the zero Number is, so that a
+// missing value never looks like 0. Whole numbers are exact up to 2^53, which is more
+// bytes than any memory has.
+type Number struct {
+	Value float64
+	Known bool
+}
+
+// Read returns an available Number.
+func Read(value float64) Number {
+	return Number{Value: value, Known: true}
+}
+
+// IsZero reports whether the value is unavailable, so that YAML leaves it out.
+func (n Number) IsZero() bool {
+	return !n.Known
+}
+
+// MarshalYAML writes the bare value, whole numbers as integers, so that YAML writes no
+// exponent.
+func (n Number) MarshalYAML() (any, error) {
+	if n.Value == math.Trunc(n.Value) && math.Abs(n.Value) < 1<<53 {
+		return int64(n.Value), nil
+	}
+	return n.Value, nil
+}
+
+// IsReading reports whether a number can be a reading: from -1e30 to 1e30, which keeps
+// sums of a recording's values far from an overflow. NaN cannot.
+func IsReading(number float64) bool {
+	return math.Abs(number) <= 1e30
+}
+
+// Numbers are readings by name, such as a process's use of engines. A missing name
+// means unavailable.
+type Numbers map[string]float64
+
+// Readings are the values of a GPU or MIG device at one time.
+type Readings struct {
+	values [maxQuantities]float64
+	known  [maxQuantities]bool
+}
+
+// Monotonic turns a hardware counter, which restarts at zero whenever the driver
+// is loaded, into a counter that never falls.
+type Monotonic struct {
+	base, last float64
+}
+
+// Add takes the hardware counter's value and returns the counter's.
+func (m *Monotonic) Add(value float64) float64 {
+	if value < m.last {
+		m.base += m.last
+	}
+	m.last = value
+	return m.Total()
+}
+
+// Total returns the counter's last value.
+func (m *Monotonic) Total() float64 {
+	return m.base + m.last
+}
+
+// bounds are the range in which a quantity can be true. Drivers return
+// impossible values now and then, such as a utilization of 808334905 %.
+type bounds struct {
+	low, high float64
+}
+
+var (
+	ratio = bounds{0, 1}
+	// The largest boards draw less than 3 kW.
+	watts = bounds{0, 10_000}
+	// Degrees Celsius: GPUs switch themselves off well below 150 °C.
+	celsius = bounds{-60, 200}
+	// Bytes of memory: up to 1 PiB.
+	memoryBytes = bounds{0, 1 << 50}
+	// An empty memory is refused: utilization is a part of it.
+	memoryTotal = bounds{1, memoryBytes.high}
+	// 10 kW for more than 100 years.
+	joules = bounds{0, 4e13}
+	// 100 years.
+	seconds = bounds{0, 100 * 365 * 86400}
+	// The fastest clocks are below 20 GHz.
+	hertz = bounds{0, 100e9}
+	// Bytes per second of a PCIe link: 16 lanes of generation 7 carry 256 GB/s.
+	pcieRate = bounds{0, 1e12}
+	// Bytes over a link, and numbers of events, since the driver was loaded.
+	trafficBytes = bounds{0, 1e20}
+	events       = bounds{0, 1e18}
+	// Generations, lanes, links and codes.
+	small = bounds{0, 64}
+	// Performance states.
+	pstates = bounds{0, 15}
+	flag    = bounds{0, 1}
+	// A fan may be asked for more than its full speed.
+	fanRatio = bounds{0, 2}
+)
+
+// DropImplausible makes impossible readings unavailable, and calls dropped with
+// the quantity's name for each.
+func (g *GPU) DropImplausible(dropped func(value string)) {
+	r, limit := &g.Readings, memoryBytes
+	for _, q := range Quantities {
+		within, number := q.bounds, q.Of(r)
+		if q == MemoryUsed || q == MemoryReserved {
+			// The total is before them in the table.
+			if total := MemoryTotal.Of(r); total.Known {
+				limit.high = total.Value
+			}
+			within = limit
+		}
+		if number.Known && !within.contains(number.Value) {
+			q.drop(r)
+			dropped(q.name)
+		}
+	}
+	for i := range g.Processes {
+		p := &g.Processes[i]
+		if p.Memory.Known && !limit.contains(p.Memory.Value) {
+			p.Memory = Number{}
+			dropped("process.memory")
+		}
+		for name, value := range p.Utilization {
+			if !ratio.contains(value) {
+				delete(p.Utilization, name)
+				dropped("process.utilization")
+			}
+		}
+	}
+}
+
+// contains reports whether a value is within the bounds. NaN is not.
+func (b bounds) contains(value float64) bool {
+	return value >= b.low && value <= b.high && !math.IsInf(value, 0)
 }

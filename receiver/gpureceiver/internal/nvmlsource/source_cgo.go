@@ -4,9 +4,15 @@ package nvmlsource
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
@@ -202,4 +208,270 @@ func (s *Source) find(ctx context.Context, now time.Time) status {
 	}
 	s.retry.failed(now)
 	return result
+}
+
+// read fills the snapshot's GPUs. It returns the driver's status, and the targets
+// of the slow round that follows.
+func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, []slowTarget) {
+	now := s.opts.Now()
+	if !s.open && !s.retry.due(now) {
+		return s.states.result, nil
+	}
+	if result := s.find(ctx, now); result != statusSuccess || len(s.gpus) == 0 {
+		s.tally.Store(&Tally{})
+		return result, nil
+	}
+	snapshot.System = s.system
+
+	round := s.readAll(ctx, snapshot)
+	if count := s.library.impossible.Swap(0); count > 0 {
+		s.opts.Telemetry.Dropped("samples", count)
+	}
+	if ctx.Err() == nil {
+		s.firstProcesses(ctx, round.answering)
+	}
+	for i, known := range s.gpus {
+		if slices.Contains(round.answering, known) {
+			known.slow.apply(&snapshot.GPUs[i], s.attribution.alive)
+		}
+	}
+	s.attribution.complete(snapshot)
+	s.tally.Store(&Tally{GPUs: len(s.gpus), Unsupported: round.unsupported})
+	if ctx.Err() != nil {
+		return statusTimeout, nil
+	}
+
+	if result, lost := lostSession(round.failures); lost && !round.answered {
+		s.reopen(ctx)
+		s.retry.failed(now)
+		return result, nil
+	}
+	if s.reopenForLost(ctx, now, snapshot) {
+		return statusSuccess, nil
+	}
+	s.retry.succeeded()
+	slowly := s.slowTargets(now, round.answering)
+	if s.opts.ReleaseBetweenReadings && s.releasable(ctx) {
+		// The slow calls have to be made before the library is closed.
+		s.slowRound(ctx, slowly, func() bool { return ctx.Err() == nil })
+		s.reopen(ctx)
+		return statusSuccess, nil
+	}
+	s.watchEvents(ctx)
+	for i, known := range s.gpus {
+		snapshot.GPUs[i].EventsKnown = known.eventsKnown
+	}
+	return statusSuccess, slowly
+}
+
+// round is the result of a reading of all GPUs, beside their values.
+type round struct {
+	failures []failure
+	// answered is true if any GPU has answered a call.
+	answered bool
+	// answering are the GPUs for which slow calls may be made.
+	answering   []*knownGPU
+	unsupported map[string]int
+}
+
+// readAll makes the quick calls about all GPUs. A GPU that hangs does not affect
+// the others.
+func (s *Source) readAll(ctx context.Context, snapshot *device.Snapshot) round {
+	found := round{unsupported: make(map[string]int)}
+	snapshot.GPUs = make([]device.GPU, 0, len(s.gpus))
+	var durations []duration
+	for _, known := range s.gpus {
+		if asleep(known.powerStatus) {
+			// A suspended GPU is not read.
+			known.slow.clear()
+			snapshot.GPUs = append(snapshot.GPUs, device.GPU{Identity: known.identity, Asleep: true})
+			found.answered = true
+			continue
+		}
+		asked := newReadings(known, s.opts.Telemetry)
+		r := s.taken(ctx, known, asked, s.calls.do(ctx, s.opts.CallTimeout, known.subject(), func() { asked.fill(known.fastCalls) }))
+		snapshot.GPUs = append(snapshot.GPUs, r.gpu)
+		durations = append(durations, r.durations...)
+		found.failures = append(found.failures, r.failures...)
+		found.answered = found.answered || r.answered
+		for _, name := range r.unsupported {
+			found.unsupported[name]++
+		}
+		if r.gpu.Lost || r.gpu.Unresponsive {
+			known.slow.clear()
+		} else if r.answered {
+			found.answering = append(found.answering, known)
+		}
+	}
+	// Recording a duration takes longer than many calls, and the reading does
+	// not need it.
+	s.background.Go(func() {
+		for _, d := range durations {
+			s.opts.Telemetry.Called(d.call, string(d.status), d.took)
+		}
+	})
+	return found
+}
+
+// taken returns the answers of the quick calls about one GPU so far. They do not
+// change any more.
+func (s *Source) taken(ctx context.Context, known *knownGPU, r *readings, result outcome) answers {
+	taken := r.take()
+	if ctx.Err() != nil {
+		// The receiver stops. That says nothing about the GPU.
+		taken.failures, taken.answered = nil, true
+		return taken
+	}
+	if result == abandoned {
+		s.opts.Telemetry.Abandoned()
+	}
+	if result != completed {
+		taken.failures = append(taken.failures, failure{call: "gpu", status: statusTimeout})
+		taken.answered = taken.succeeded > 0
+		taken.gpu.Unresponsive = true
+	}
+	for _, f := range taken.failures {
+		s.opts.Telemetry.Failed(f.call, string(f.status))
+		if f.status == statusGPUIsLost {
+			taken.gpu.Lost, taken.gpu.Readings = true, device.Readings{}
+		}
+		if !taken.answered && f.status != statusNoPermission {
+			taken.gpu.Unresponsive = true
+		}
+	}
+	s.states.gpu(known, taken.failures, taken.answered)
+	return taken
+}
+
+// suspended is the kernel's status of a device that it has put to sleep.
+const suspended = "suspended"
+
+// powerStatusPath is the file with the kernel's power status of a PCI device,
+// below the host's root directory.
+func powerStatusPath(rootPath, busID string) string {
+	return filepath.Join("/", rootPath, "sys/bus/pci/devices", filepath.Base(busID), "power/runtime_status")
+}
+
+// asleep reports whether the host has suspended the device of a file. Any call
+// about such a GPU would wake it. A device without a readable file counts as
+// awake: most hosts do not suspend GPUs.
+func asleep(path string) bool {
+	// This runs for every GPU at every reading, and the package os would
+	// prepare for a wait that the kernel's files never need.
+	file, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = syscall.Close(file) }()
+	var state [len(suspended) + 1]byte
+	n, err := syscall.Read(file, state[:])
+	return err == nil && strings.TrimSpace(string(state[:n])) == suspended
+}
+
+// lostInterval is the least time between two reopenings of the library for a
+// lost GPU while others work.
+const lostInterval = 5 * time.Minute
+
+// reopen closes the library, so that the next reading that is due opens it
+// again. It leaves the library open while a call or the wait for events hangs,
+// because they still use it and closing could hang as well.
+func (s *Source) reopen(ctx context.Context) {
+	if !s.open || s.calls.hangs("") || !s.stopEvents(ctx) {
+		return
+	}
+	s.closeLibrary(ctx)
+	s.open, s.session, s.gpus, s.system.DriverVersion = false, nil, nil, ""
+}
+
+// closeLibrary closes the library, which must be open.
+func (s *Source) closeLibrary(ctx context.Context) {
+	closing := s.session
+	// There is nothing to do about an error.
+	if s.calls.do(ctx, s.opts.CallTimeout, driverSubject, func() {
+		if closing != nil {
+			closing.closed.Store(true)
+		}
+		askStatus("close", s.opts.Telemetry, s.library.close)
+	}) == abandoned {
+		s.opts.Telemetry.Abandoned()
+	}
+}
+
+// reopenForLost closes the library if GPUs are lost, because a GPU cannot be
+// reset or removed while this process holds it, and is found after a reset only
+// by reopening the library. If all GPUs are lost, the library is reopened with
+// back-off. If others work, it is reopened once in lostInterval, and only if all
+// others stay initialised without this process.
+func (s *Source) reopenForLost(ctx context.Context, now time.Time, snapshot *device.Snapshot) bool {
+	lost := 0
+	for i := range snapshot.GPUs {
+		if snapshot.GPUs[i].Lost {
+			lost++
+		}
+	}
+	if lost == 0 && !s.misses() || s.reopened.IsZero() {
+		s.reopened = now
+	}
+	if lost == len(s.gpus) {
+		s.reopen(ctx)
+		s.retry.failed(now)
+		return true
+	}
+	if now.Sub(s.reopened) < lostInterval {
+		return false
+	}
+	s.reopened = now
+	for i, known := range s.gpus {
+		if !snapshot.GPUs[i].Lost && !s.persistent(ctx, known) {
+			return false
+		}
+	}
+	s.reopen(ctx)
+	return !s.open
+}
+
+// misses reports whether a GPU of an earlier listing is missing.
+func (s *Source) misses() bool {
+	for id, known := range s.former {
+		if known.identity.MIG == nil && !slices.ContainsFunc(s.gpus, func(k *knownGPU) bool { return k.identity.ID == id }) {
+			return true
+		}
+	}
+	return false
+}
+
+// releases reports whether the library is closed between readings.
+func (s *Source) releases() bool {
+	return s.opts.ReleaseBetweenReadings && !s.kept
+}
+
+// releasable reports whether every GPU stays initialised without this process.
+func (s *Source) releasable(ctx context.Context) bool {
+	s.kept = false
+	for _, known := range s.gpus {
+		if s.persistent(ctx, known) {
+			continue
+		}
+		s.kept = true
+		if ctx.Err() == nil && !s.warned {
+			s.warned = true
+			s.opts.Logger.Warn("The driver stays open in spite of release_between_readings, because a GPU's persistence mode is off or unknown and the GPU would restart at each reading",
+				zap.String("hw.id", known.identity.ID), zap.Int("nvidia.gpu.index", known.identity.Index))
+		}
+		return false
+	}
+	return true
+}
+
+// persistent reports whether a GPU's persistence mode is on, in which the driver keeps it
+// initialised while no process uses it. A MIG device has its GPU's.
+func (s *Source) persistent(ctx context.Context, known *knownGPU) bool {
+	if known.identity.MIG != nil {
+		return true
+	}
+	if asleep(known.powerStatus) {
+		return false
+	}
+	on, result := askAbout(ctx, s, known, "persistence_mode", known.persistent)
+	return result == statusSuccess && on
 }

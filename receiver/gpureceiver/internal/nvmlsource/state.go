@@ -4,8 +4,119 @@ import (
 	"cmp"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
+
+// defaultLibraryName is the library's name for the dynamic linker.
+const defaultLibraryName = "libnvidia-ml.so.1"
+
+// Options are the settings of a Source.
+type Options struct {
+	// LibraryPath is the library to load. Empty means the dynamic linker's.
+	LibraryPath string
+	// RootPath is where the host's root directory is mounted. Empty means /.
+	RootPath string
+	// UserNames reports whether workloads have the names of their users.
+	UserNames bool
+	// PodResourcesSocket is the kubelet's socket for the GPUs of containers.
+	// Empty means that the kubelet is not used.
+	PodResourcesSocket string
+	// CallTimeout is the limit for one round of calls about one GPU.
+	CallTimeout time.Duration
+	// RequireBuild makes Start fail if the build cannot call NVML.
+	RequireBuild bool
+	// SlowInterval is the least time between two rounds of slow calls. 0 means
+	// a round after every reading.
+	SlowInterval time.Duration
+	// ReleaseBetweenReadings closes the library after each reading, unless a
+	// GPU's persistence mode is off.
+	ReleaseBetweenReadings bool
+	// Wants reports whether a quantity is needed. A call that yields none that
+	// is needed is not made.
+	Wants func(*device.Quantity) bool
+	// Logger gets one line for each change of the driver's or a GPU's state.
+	Logger *zap.Logger
+	// Now is the clock. Several goroutines call it.
+	Now func() time.Time
+	// Telemetry counts what the source does.
+	Telemetry Telemetry
+}
+
+// Telemetry counts what a Source does. It must be safe for concurrent use.
+type Telemetry interface {
+	// Attempted is called for each attempt to open the driver, and Opened for
+	// each success.
+	Attempted()
+	Opened()
+	// Called is called for each call that has returned, with its name, status
+	// and duration.
+	Called(call, status string, took time.Duration)
+	// Failed is called for each call that failed, with its name and status.
+	Failed(call, status string)
+	// Dropped is called with the number of impossible values that were
+	// discarded before they became readings.
+	Dropped(value string, count int64)
+	// Abandoned is called for each call that did not return in time.
+	Abandoned()
+}
+
+// Tally has the counts of the last reading.
+type Tally struct {
+	// GPUs is the number of GPUs and MIG devices that the driver listed.
+	GPUs int
+	// Unsupported is the number of GPUs and MIG devices without a call, by the
+	// call's name.
+	Unsupported map[string]int
+}
+
+// status is the name of an NVML return code, or one of the names below that
+// this package adds.
+type status string
+
+const (
+	statusSuccess              status = "SUCCESS"
+	statusUninitialized        status = "UNINITIALIZED"
+	statusInvalidArgument      status = "INVALID_ARGUMENT"
+	statusNotFound             status = "NOT_FOUND"
+	statusNotSupported         status = "NOT_SUPPORTED"
+	statusNoPermission         status = "NO_PERMISSION"
+	statusInsufficientSize     status = "INSUFFICIENT_SIZE"
+	statusDriverNotLoaded      status = "DRIVER_NOT_LOADED"
+	statusNVMLTimeout          status = "TIMEOUT"
+	statusLibraryNotFound      status = "LIBRARY_NOT_FOUND"
+	statusFunctionNotFound     status = "FUNCTION_NOT_FOUND"
+	statusGPUIsLost            status = "GPU_IS_LOST"
+	statusLibRMVersionMismatch status = "LIB_RM_VERSION_MISMATCH"
+	statusUnknown              status = "UNKNOWN"
+
+	// statusPanic means that the binding panicked.
+	statusPanic status = "PANIC"
+	// statusTimeout means that the call has not returned in time.
+	statusTimeout status = "TIMED_OUT"
+	// statusUnexpectedType means that a value's type is unknown.
+	statusUnexpectedType status = "UNEXPECTED_TYPE"
+	// statusTooMany means that a GPU has more processes than maxProcesses.
+	statusTooMany status = "TOO_MANY"
+)
+
+// unsupported reports whether a status means that the GPU or the library lacks a
+// value, which is normal.
+func (s status) unsupported() bool {
+	return s == statusNotSupported || s == statusFunctionNotFound
+}
+
+// dead reports whether to make no more calls about a GPU in this round.
+func (s status) dead() bool {
+	return s == statusTimeout || s == statusGPUIsLost
+}
+
+// failure is a call that did not succeed.
+type failure struct {
+	call   string
+	status status
+}
 
 const (
 	firstRetry = time.Second
@@ -72,4 +183,46 @@ func lostSession(failures []failure) (result status, lost bool) {
 		}
 	}
 	return statusSuccess, false
+}
+
+// stateLog logs one line for each change of a state.
+type stateLog struct {
+	logger *zap.Logger
+	// quiet logs a missing library or driver as information, for the source
+	// auto, for which a host without GPUs is normal.
+	quiet bool
+	// library is the configured library, for the line about a missing one.
+	library string
+	state   device.DriverState
+	result  status
+}
+
+// last returns the driver's last state, or otherwise if there is none.
+func (l *stateLog) last(otherwise device.DriverState) device.DriverState {
+	if l.state == "" {
+		return otherwise
+	}
+	return l.state
+}
+
+// driver logs the driver's state if it has changed.
+func (l *stateLog) driver(state device.DriverState, result status) {
+	l.result = result
+	if state == l.state {
+		return
+	}
+	l.state = state
+	if state == device.DriverOK {
+		l.logger.Info("The NVIDIA driver answers", zap.String("state", string(state)))
+		return
+	}
+	write := l.logger.Warn
+	if l.quiet && (state == device.DriverLibraryMissing || state == device.DriverMissing) {
+		write = l.logger.Info
+	}
+	fields := []zap.Field{zap.String("state", string(state)), zap.String("nvml.return", string(result))}
+	if state == device.DriverLibraryMissing {
+		fields = append(fields, zap.String("library_path", l.library))
+	}
+	write(advice[state], fields...)
 }

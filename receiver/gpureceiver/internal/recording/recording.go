@@ -1,7 +1,16 @@
 package recording
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
@@ -111,4 +120,203 @@ type XID struct {
 	// GPUInstance and ComputeInstance are those of the MIG device, if any.
 	GPUInstance     *int64 `yaml:"gpu_instance,omitempty"`
 	ComputeInstance *int64 `yaml:"compute_instance,omitempty"`
+}
+
+// Limits of a recording, so that no file can exhaust the memory.
+const (
+	// maxSize is the largest file in bytes.
+	maxSize = 8 << 20
+	// maxGPUs is the largest number of GPUs and MIG devices, twice that of 16
+	// GPUs with 7 MIG devices each.
+	maxGPUs = 256
+	// maxFrames is the largest number of frames.
+	maxFrames = 10_000
+	// maxProcesses is the largest number of processes of one GPU.
+	maxProcesses = 1024
+	// maxDuration is the longest recording.
+	maxDuration = 30 * 24 * time.Hour
+	// maxXIDs is the largest number of errors of one GPU in one frame.
+	maxXIDs = 64
+)
+
+// defaultFrameDuration is the length of a recording with a single frame.
+const defaultFrameDuration = 10 * time.Second
+
+// Load reads and checks the recording in a file.
+func Load(path string) (*Recording, error) {
+	file, err := os.Open(path) //nolint:gosec // The path is the configuration's, and its content is read as hostile.
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(file, maxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	return Parse(raw)
+}
+
+// Parse reads and checks a recording. An unknown key is an error, so that a
+// misspelled one does not look like an unavailable value.
+func Parse(raw []byte) (*Recording, error) {
+	if len(raw) > maxSize {
+		return nil, fmt.Errorf("the recording is larger than %d bytes", maxSize)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(raw))
+	var document yaml.Node
+	if err := decoder.Decode(&document); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, errEmpty
+		}
+		return nil, err
+	}
+	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the recording has more than one YAML document, or text after it")
+	}
+	root := document.Content[0]
+	var rec Recording
+	if err := decode(root, reflect.ValueOf(&rec).Elem(), ""); err != nil {
+		return nil, err
+	}
+	if err := rec.check(); err != nil {
+		return nil, err
+	}
+	if rec.Duration == 0 {
+		rec.Duration = defaultDuration(rec.Frames)
+	}
+	return &rec, nil
+}
+
+func defaultDuration(frames []Frame) time.Duration {
+	if len(frames) == 1 {
+		return defaultFrameDuration
+	}
+	last := frames[len(frames)-1].At
+	return last + (last - frames[len(frames)-2].At)
+}
+
+func (r *Recording) check() error {
+	var errs []error
+	if r.Version != formatVersion {
+		errs = append(errs, fmt.Errorf(`"version" is %d; allowed is %d`, r.Version, formatVersion))
+	}
+	if r.Origin == "" {
+		errs = append(errs, errors.New(`"origin" is missing; it says where the values come from`))
+	}
+	if r.HostName == "" {
+		errs = append(errs, errors.New(`"host_name" is missing`))
+	}
+	if len(r.Frames) == 0 {
+		errs = append(errs, fmt.Errorf(`"frames" has no entry; allowed are 1 to %d`, maxFrames))
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	known, err := r.checkGPUs()
+	errs = append(errs, err, r.checkTimes())
+	for i := range r.Frames {
+		if err := r.Frames[i].check(known, fmt.Sprintf("frames[%d]", i)); err != nil {
+			// The first one says enough.
+			return errors.Join(append(errs, err)...)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkGPUs returns the GPUs that frames may contain, with their processes.
+func (r *Recording) checkGPUs() (map[string]knownGPU, error) {
+	var errs []error
+	known := make(map[string]knownGPU, len(r.GPUs))
+	for i := range r.GPUs {
+		gpu := knownGPU{GPU: &r.GPUs[i], pids: make(map[uint32]bool, len(r.GPUs[i].Processes))}
+		if gpu.ID == "" {
+			errs = append(errs, fmt.Errorf(`"gpus[%d]::uuid" is missing`, i))
+		}
+		if gpu.Index < 0 {
+			errs = append(errs, fmt.Errorf(`"gpus[%d]::index" is %d; allowed is at least 0`, i, gpu.Index))
+		}
+		for _, process := range gpu.Processes {
+			gpu.pids[process.PID] = true
+		}
+		known[gpu.ID] = gpu
+	}
+	for i := range r.GPUs {
+		if mig := r.GPUs[i].MIG; mig != nil {
+			if parent, found := known[mig.Parent]; !found || parent.MIG != nil {
+				errs = append(errs, fmt.Errorf(`"gpus[%d]::mig::parent" is %q; allowed is the "uuid" of a whole GPU of the recording`, i, mig.Parent))
+			}
+		}
+	}
+	return known, errors.Join(errs...)
+}
+
+// knownGPU is a GPU with the ids of its processes.
+type knownGPU struct {
+	*GPU
+	pids map[uint32]bool
+}
+
+// checkTimes checks the order of the frames. The bound keeps sums of durations
+// far from an overflow.
+func (r *Recording) checkTimes() error {
+	if first := r.Frames[0].At; first != 0 {
+		return fmt.Errorf(`"frames[0]::at" is %s; the first frame is at 0s`, first)
+	}
+	last := time.Duration(0)
+	for i := 1; i < len(r.Frames); i++ {
+		at := r.Frames[i].At
+		if at <= last || at > maxDuration {
+			return fmt.Errorf(`"frames[%d]::at" is %s; it must be later than the frame before it, %s, and at most %s`, i, at, last, maxDuration)
+		}
+		last = at
+	}
+	if r.Duration != 0 && (r.Duration <= last || r.Duration > maxDuration) {
+		return fmt.Errorf(`"duration" is %s; it must be longer than the last frame's "at", %s, and at most %s`, r.Duration, last, maxDuration)
+	}
+	return nil
+}
+
+func (f *Frame) check(known map[string]knownGPU, path string) error {
+	if f.DriverState != "" && !slices.Contains(device.DriverStates, f.DriverState) {
+		return fmt.Errorf(`"%s::driver_state" is %q; allowed are %q`, path, f.DriverState, device.DriverStates)
+	}
+	for source, state := range f.Attribution {
+		if !slices.Contains(workload.Sources, source) || !slices.Contains(workload.SourceStates, state) {
+			return fmt.Errorf(`"%s::attribution" has %q: %q; allowed are %q with %q`, path, source, state, workload.Sources, workload.SourceStates)
+		}
+	}
+	for i := range f.GPUs {
+		readings, path := &f.GPUs[i], fmt.Sprintf("%s::gpus[%d]", path, i)
+		gpu, found := known[readings.ID]
+		if !found {
+			return fmt.Errorf(`"%s::uuid" is %q, which is none of the recording's "gpus"`, path, readings.ID)
+		}
+		if gpu.MIG != nil && len(readings.XIDs) > 0 {
+			return fmt.Errorf(`"%s::xids" is there for a MIG device; allowed is it for its GPU, with "gpu_instance"`, path)
+		}
+		if err := readings.check(gpu.pids, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Readings) check(pids map[uint32]bool, path string) error {
+	for i, p := range r.Processes {
+		path := fmt.Sprintf("%s::processes[%d]", path, i)
+		if !pids[p.PID] {
+			return fmt.Errorf(`"%s::pid" is %d, which is none of the GPU's "processes"`, path, p.PID)
+		}
+		for _, kind := range p.Types {
+			if !slices.Contains(device.ProcessTypes, kind) {
+				return fmt.Errorf(`"%s::types" has %q; allowed are %q`, path, kind, device.ProcessTypes)
+			}
+		}
+		for task := range p.Utilization {
+			if !slices.Contains(device.ProcessTasks, task) {
+				return fmt.Errorf(`"%s::utilization" has %q; allowed are %q`, path, task, device.ProcessTasks)
+			}
+		}
+	}
+	return nil
 }

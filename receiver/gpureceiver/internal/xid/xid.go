@@ -2,6 +2,8 @@
 // reports errors.
 package xid
 
+import "regexp"
+
 // Reference is NVIDIA's catalogue, the source of the meanings and actions. The
 // texts here are this project's own.
 const Reference = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
@@ -56,3 +58,69 @@ type Meaning struct {
 // Common are the codes for which every GPU has a series from the start, in
 // ascending order: the most frequent and the most serious ones.
 var Common = []uint64{13, 31, 43, 45, 48, 63, 64, 74, 79, 94, 95, 109, 119, 120, 140, 149, 154}
+
+// RecoveryChanged is the code of a new recovery action, what the driver asks for to
+// recover the GPU.
+const RecoveryChanged = 154
+
+// Explain returns the meaning of an error with the driver's message about it, and
+// what the message says of NVLink. Text is the message without the code and the
+// process, empty if only the code is known; driver is the driver's version, empty if
+// it is unknown. Without a message that it can read, Explain returns what Of returns.
+func Explain(code uint64, text, driver string) (Meaning, Detail) {
+	switch {
+	case text == "":
+	case code == RecoveryChanged:
+		if meaning, found := afterChange(text); found {
+			return meaning, Detail{}
+		}
+	case code >= 144 && code <= 150:
+		if message, found := readNVLink(text); found {
+			return message.explain(code, driver)
+		}
+	}
+	return Of(code), Detail{}
+}
+
+// recoveryActions are the meanings of XID 154 by the action that the driver asks for.
+var recoveryActions = map[uint64]Meaning{
+	0: {Text: "The driver asks for no action any more to recover the GPU", Severity: Notice},
+	1: {Text: "The driver asks for a reset of the GPU", Severity: Device, Effect: Fails},
+	2: {Text: "The driver asks for a reboot of the host", Severity: Device, Effect: Fails},
+	3: {Text: "The driver asks to drain the GPU of peer-to-peer work", Severity: Device, Effect: Degrades},
+	4: {Text: "The driver asks to drain and reset the GPU", Severity: Device, Effect: Degrades},
+}
+
+// AfterAction returns the effect of what makes the driver ask for a recovery action, by
+// NVML's number. An unknown action is still an action to take.
+func AfterAction(action float64) Effect {
+	if meaning, found := recoveryActions[uint64(action)]; found {
+		return meaning.Effect
+	}
+	return Degrades
+}
+
+// actionText is the form of the end of a message such as "GPU recovery action changed
+// from 0x0 (None) to 0x1 (GPU Reset Required)".
+var actionText = regexp.MustCompile(` to 0x([0-9a-fA-F]{1,8})(?: |$)`)
+
+// afterChange returns the meaning of a message about a recovery action, and reports
+// whether it is one.
+func afterChange(text string) (Meaning, bool) {
+	found := actionText.FindStringSubmatch(text)
+	if found == nil {
+		return Meaning{}, false
+	}
+	meaning, known := recoveryActions[uint64(hexWord(found[1]))]
+	meaning.Known = known
+	return meaning, known
+}
+
+// OfSwitch returns the meaning of an error that the driver of NVSwitches reports
+// with a code of its own (SXid).
+func OfSwitch(fatal bool) Meaning {
+	if fatal {
+		return Meaning{Text: "An NVSwitch reported a fatal error: programs on the GPUs that it connects fail", Severity: Device, Effect: Fails}
+	}
+	return Meaning{Text: "An NVSwitch reported an error after which it continues", Severity: Program}
+}

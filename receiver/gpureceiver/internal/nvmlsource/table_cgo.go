@@ -1,0 +1,475 @@
+//go:build cgo && linux
+
+package nvmlsource
+
+import (
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+// activityCalls are the calls about the engines.
+func (g *gpu) activityCalls(id string) []call {
+	current := func(get func() (uint32, uint32, nvml.Return)) func() (uint32, nvml.Return) {
+		return func() (uint32, nvml.Return) {
+			utilization, _, ret := get()
+			return utilization, ret
+		}
+	}
+	rates := func(of func(nvml.Utilization) uint32) func() (uint32, nvml.Return) {
+		return func() (uint32, nvml.Return) {
+			rates, ret := g.device.GetUtilizationRates()
+			return of(rates), ret
+		}
+	}
+	general := rates(func(u nvml.Utilization) uint32 { return u.Gpu })
+	controller := rates(func(u nvml.Utilization) uint32 { return u.Memory })
+	return []call{
+		g.activity("utilization", device.GeneralEngine, g.buffer(id, nvml.GPU_UTILIZATION_SAMPLES), "nvmlDeviceGetUtilizationRates", general),
+		g.activity("encoder_utilization", device.EncoderEngine, g.buffer(id, nvml.ENC_UTILIZATION_SAMPLES), "nvmlDeviceGetEncoderUtilization", current(g.device.GetEncoderUtilization)),
+		g.activity("decoder_utilization", device.DecoderEngine, g.buffer(id, nvml.DEC_UTILIZATION_SAMPLES), "nvmlDeviceGetDecoderUtilization", current(g.device.GetDecoderUtilization)),
+		g.activity("jpeg_utilization", device.JPEGEngine, g.buffer(id, nvml.JPG_UTILIZATION_SAMPLES), "nvmlDeviceGetJpgUtilization", current(g.device.GetJpgUtilization)),
+		g.activity("ofa_utilization", device.OFAEngine, g.buffer(id, nvml.OFA_UTILIZATION_SAMPLES), "nvmlDeviceGetOfaUtilization", current(g.device.GetOfaUtilization)),
+		number("memory_controller_utilization", device.MemoryControllerUtilization, whole(g, "nvmlDeviceGetUtilizationRates", controller, 0.01)),
+	}
+}
+
+// activity is the call about one engine. The driver's samples since the last
+// reading give the mean, the peak and the busy time, so that a short burst
+// between two readings counts. Without new samples, as on a GPU in MIG mode,
+// the driver's last sample period gives the utilization alone.
+func (g *gpu) activity(name string, engine *device.Engine, buffer sampleBuffer, symbol string, get func() (uint32, nvml.Return)) call {
+	instant := whole(g, symbol, get, 0.01)
+	read := func(read *values) status {
+		summary, found, result := g.samples(buffer, 100)
+		if result == statusGPUIsLost {
+			return result
+		}
+		if found {
+			read.add(engine.Utilization, summary.mean/100)
+			read.add(engine.Peak, summary.peak/100)
+		} else if value, instantly := instant(); instantly == statusSuccess {
+			read.add(engine.Utilization, value)
+		} else if !buffer.history.started() {
+			return instantly
+		}
+		if buffer.history.started() {
+			read.add(engine.BusyTime, buffer.history.total/100)
+		}
+		return statusSuccess
+	}
+	return call{name: name, yields: []*device.Quantity{engine.Utilization, engine.Peak, engine.BusyTime}, read: read}
+}
+
+// sampleBuffer is one of the driver's buffers and what was read of it.
+type sampleBuffer struct {
+	kind    nvml.SamplingType
+	history *sampleHistory
+}
+
+func (g *gpu) buffer(id string, kind nvml.SamplingType) sampleBuffer {
+	return sampleBuffer{kind: kind, history: g.history(id, kind)}
+}
+
+// samples reads a buffer.
+func (g *gpu) samples(buffer sampleBuffer, highest float64) (sampleSummary, bool, status) {
+	if !g.has("nvmlDeviceGetSamples") {
+		return sampleSummary{}, false, statusFunctionNotFound
+	}
+	typed, values, ret := g.device.GetSamples(buffer.kind, buffer.history.since())
+	switch ret {
+	case nvml.SUCCESS:
+	case nvml.ERROR_NOT_FOUND:
+		values = nil
+	default:
+		return sampleSummary{}, false, statusOf(ret)
+	}
+	samples := make([]sample, 0, len(values))
+	for _, value := range values {
+		if value.TimeStamp == 0 {
+			continue
+		}
+		decoded, ok := decode(typed, value.SampleValue)
+		if !ok {
+			return sampleSummary{}, false, statusUnexpectedType
+		}
+		samples = append(samples, sample{time: value.TimeStamp, value: decoded})
+	}
+	summary, found := buffer.history.add(samples, highest)
+	g.impossible.Add(int64(summary.impossible))
+	return summary, found, statusSuccess
+}
+
+// memoryCalls are the calls about memory.
+func (g *gpu) memoryCalls() []call {
+	return []call{
+		g.memoryCall(),
+		number("bar1_memory", device.BAR1Used, whole(g, "nvmlDeviceGetBAR1MemoryInfo", func() (uint64, nvml.Return) {
+			info, ret := g.device.GetBAR1MemoryInfo()
+			return info.Bar1Used, ret
+		}, 1)),
+	}
+}
+
+// memoryCall prefers the call that does not count what the driver reserves for
+// itself as used.
+func (g *gpu) memoryCall() call {
+	read := func(read *values) status {
+		info, result := guarded(g.library, "nvmlDeviceGetMemoryInfo_v2", g.device.GetMemoryInfo_v2)
+		if result == statusGPUIsLost {
+			return result
+		}
+		if result == statusSuccess {
+			read.add(device.MemoryTotal, float64(info.Total))
+			read.add(device.MemoryUsed, float64(info.Used))
+			read.add(device.MemoryReserved, float64(info.Reserved))
+			return result
+		}
+		older, result := guarded(g.library, "nvmlDeviceGetMemoryInfo", g.device.GetMemoryInfo)
+		read.add(device.MemoryTotal, float64(older.Total))
+		read.add(device.MemoryUsed, float64(older.Used))
+		return result
+	}
+	return call{name: "memory", read: read, yields: []*device.Quantity{device.MemoryTotal, device.MemoryUsed, device.MemoryReserved}}
+}
+
+// highestMilliwatts is above what any board can draw.
+const highestMilliwatts = 10_000_000
+
+// powerCalls are the calls about power and energy. NVML gives milliwatts and
+// millijoules.
+func (g *gpu) powerCalls(id string, fields *fieldBatch) []call {
+	constraint := func(pick func(low, high uint32) uint32) func() (uint32, nvml.Return) {
+		return func() (uint32, nvml.Return) {
+			low, high, ret := g.device.GetPowerManagementLimitConstraints()
+			return pick(low, high), ret
+		}
+	}
+	limit := func(kind, symbol string, get func() (uint32, nvml.Return)) call {
+		return number("power_limit_"+kind, device.PowerLimits.Member(kind), whole(g, symbol, get, milli))
+	}
+	return []call{
+		number("power", device.PowerDraw, whole(g, "nvmlDeviceGetPowerUsage", g.device.GetPowerUsage, milli)),
+		g.powerPeak(id),
+		number("energy", device.Energy, whole(g, "nvmlDeviceGetTotalEnergyConsumption", g.device.GetTotalEnergyConsumption, milli)),
+		limit("enforced", "nvmlDeviceGetEnforcedPowerLimit", g.device.GetEnforcedPowerLimit),
+		limit("requested", "nvmlDeviceGetPowerManagementLimit", g.device.GetPowerManagementLimit),
+		limit("default", "nvmlDeviceGetPowerManagementDefaultLimit", g.device.GetPowerManagementDefaultLimit),
+		limit("min", "nvmlDeviceGetPowerManagementLimitConstraints", constraint(func(low, _ uint32) uint32 { return low })),
+		limit("max", "nvmlDeviceGetPowerManagementLimitConstraints", constraint(func(_, high uint32) uint32 { return high })),
+		part("power_instant", device.PowerInstantGPU, fields.field(nvml.FI_DEV_POWER_INSTANT, 0, milli)),
+		part("power_instant", device.PowerInstantModule, fields.field(nvml.FI_DEV_POWER_INSTANT, moduleScope, milli)),
+	}
+}
+
+// powerPeak is the call for the highest of the driver's samples. Without new
+// ones there is no peak.
+func (g *gpu) powerPeak(id string) call {
+	buffer := g.buffer(id, nvml.TOTAL_POWER_SAMPLES)
+	return call{name: "power_samples", yields: []*device.Quantity{device.PowerPeak}, read: func(read *values) status {
+		summary, found, result := g.samples(buffer, highestMilliwatts)
+		if found {
+			read.add(device.PowerPeak, summary.peak*milli)
+		}
+		return result
+	}}
+}
+
+// thermalCalls are the calls about temperatures and fans.
+func (g *gpu) thermalCalls(fields *fieldBatch) []call {
+	return []call{
+		number("temperature", device.GPUTemperature, g.temperature),
+		part("memory_temperature", device.MemoryTemperature, sensor(fields.field(nvml.FI_DEV_MEMORY_TEMP, 0, 1))),
+		g.temperatureLimit(fields, device.SlowdownTemperature, nvml.TEMPERATURE_THRESHOLD_SLOWDOWN),
+		g.temperatureLimit(fields, device.ShutdownTemperature, nvml.TEMPERATURE_THRESHOLD_SHUTDOWN),
+		g.fansCall(),
+	}
+}
+
+// temperature uses the old call where it exists, which every driver since
+// 2011 answers, and its successor where the old one was removed.
+func (g *gpu) temperature() (float64, status) {
+	if g.has("nvmlDeviceGetTemperature") {
+		celsius, ret := g.device.GetTemperature(nvml.TEMPERATURE_GPU)
+		return signed(celsius), statusOf(ret)
+	}
+	if g.has("nvmlDeviceGetTemperatureV") {
+		temperature, ret := g.device.GetTemperatureV().V1()
+		return float64(temperature.Temperature), statusOf(ret)
+	}
+	return 0, statusFunctionNotFound
+}
+
+// signed restores the sign of a temperature, which NVML's older call returns as
+// an unsigned number.
+func signed(celsius uint32) float64 {
+	return float64(int32(celsius))
+}
+
+// temperatureLimit is the call for a limit in degrees, which GPUs up to Ampere
+// have. Later ones have a field with their distance from the limit, and a wrong
+// answer to this call.
+func (g *gpu) temperatureLimit(fields *fieldBatch, quantity *device.Quantity, kind nvml.TemperatureThresholds) call {
+	margin := fieldKey{nvml.FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT, 0}
+	degrees := whole(g, "nvmlDeviceGetTemperatureThreshold", func() (uint32, nvml.Return) { return g.device.GetTemperatureThreshold(kind) }, 1)
+	c := number("temperature_limits", quantity, func() (float64, status) {
+		if _, result := fields.number(margin); result == statusSuccess {
+			return 0, statusNotSupported
+		}
+		return degrees()
+	})
+	c.fields = []fieldKey{margin}
+	return c
+}
+
+// fansCall is the call for all fans. It reads their number once.
+func (g *gpu) fansCall() call {
+	fans := -1
+	return call{name: "fans", yields: device.FanSpeeds.Members(), read: func(read *values) (result status) {
+		if fans < 0 {
+			if fans, result = g.countFans(); result != statusSuccess {
+				fans = -1
+				return result
+			}
+		}
+		return g.fanSpeeds(fans, read)
+	}}
+}
+
+// countFans returns the number of fans that can be read, 0 if only their mean
+// can. Without the call there is at most one.
+func (g *gpu) countFans() (int, status) {
+	if !g.has("nvmlDeviceGetFanSpeed_v2") {
+		return 0, statusSuccess
+	}
+	count, result := guarded(g.library, "nvmlDeviceGetNumFans", g.device.GetNumFans)
+	switch {
+	case result.unsupported():
+		return 0, statusSuccess
+	case result == statusSuccess && count == 0:
+		return 0, statusNotSupported
+	}
+	return min(count, len(device.FanSpeeds.Members())), result
+}
+
+// fanSpeeds reads the fans. The others are still read when one fails.
+func (g *gpu) fanSpeeds(count int, read *values) status {
+	if count == 0 {
+		percentage, result := guarded(g.library, "nvmlDeviceGetFanSpeed", g.device.GetFanSpeed)
+		read.add(device.FanSpeeds.Members()[0], float64(percentage)/100)
+		return result
+	}
+	last := nvml.SUCCESS
+	for i, fan := range device.FanSpeeds.Members()[:count] {
+		percentage, ret := g.device.GetFanSpeed_v2(i)
+		if ret == nvml.SUCCESS {
+			read.add(fan, float64(percentage)/100)
+		} else {
+			last = ret
+		}
+	}
+	if len(*read) == 0 || last == nvml.ERROR_GPU_IS_LOST {
+		return statusOf(last)
+	}
+	return statusSuccess
+}
+
+// clockDomains are the domains by the names of device.ClockFrequencies.
+var clockDomains = map[string]nvml.ClockType{
+	"graphics": nvml.CLOCK_GRAPHICS, "sm": nvml.CLOCK_SM, "memory": nvml.CLOCK_MEM, "video": nvml.CLOCK_VIDEO,
+}
+
+// throttleBits are the bits of NVML's reasons for low clocks, by the names of
+// device.ThrottleReasons.
+var throttleBits = map[string]uint64{
+	"applications_clocks":     nvml.ClocksEventReasonApplicationsClocksSetting,
+	"sw_power_cap":            nvml.ClocksEventReasonSwPowerCap,
+	"hw_slowdown":             nvml.ClocksThrottleReasonHwSlowdown,
+	"sync_boost":              nvml.ClocksEventReasonSyncBoost,
+	"sw_thermal_slowdown":     nvml.ClocksEventReasonSwThermalSlowdown,
+	"hw_thermal_slowdown":     nvml.ClocksThrottleReasonHwThermalSlowdown,
+	"hw_power_brake_slowdown": nvml.ClocksThrottleReasonHwPowerBrakeSlowdown,
+	"display_clocks":          nvml.ClocksEventReasonDisplayClockSetting,
+}
+
+// clockCalls are the calls about clocks and what holds them down.
+func (g *gpu) clockCalls(fields *fieldBatch) []call {
+	var calls []call
+	for _, name := range device.ClockFrequencies.Names {
+		domain := clockDomains[name]
+		calls = append(calls,
+			number("clocks", device.ClockFrequencies.Member(name),
+				whole(g, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return g.device.GetClockInfo(domain) }, mega)),
+			number("max_clocks", device.ClockLimits.Member(name),
+				whole(g, "nvmlDeviceGetMaxClockInfo", func() (uint32, nvml.Return) { return g.device.GetMaxClockInfo(domain) }, mega)))
+	}
+	held := func(reason string, time fieldNumber) call {
+		return part("throttle_times", device.ThrottleTimes.Member(reason), time)
+	}
+	return append(calls,
+		call{name: "throttle_reasons", yields: device.ThrottleReasons.Members(), read: g.throttleReasons},
+		number("performance_state", device.PerformanceState, whole(g, "nvmlDeviceGetPerformanceState", g.performanceState, 1)),
+		held("sw_power_cap", fields.field(nvml.FI_DEV_PERF_POLICY_POWER, 0, nano)),
+		held("sync_boost", fields.field(nvml.FI_DEV_PERF_POLICY_SYNC_BOOST, 0, nano)),
+		held("sw_thermal_slowdown", either(fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN),
+			fields.field(nvml.FI_DEV_PERF_POLICY_THERMAL, 0, nano))),
+		held("hw_thermal_slowdown", fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN)),
+		held("hw_power_brake_slowdown", fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN)),
+	)
+}
+
+// throttleReasons uses the newer of two names of the same call. It reads 1 for each
+// reason that is set, and 0 for the others.
+func (g *gpu) throttleReasons(read *values) status {
+	reasons, result := guarded(g.library, "nvmlDeviceGetCurrentClocksEventReasons", g.device.GetCurrentClocksEventReasons)
+	if result == statusFunctionNotFound {
+		reasons, result = guarded(g.library, "nvmlDeviceGetCurrentClocksThrottleReasons", g.device.GetCurrentClocksThrottleReasons)
+	}
+	for i, name := range device.ThrottleReasons.Names {
+		read.add(device.ThrottleReasons.Members()[i], float64(min(reasons&throttleBits[name], 1)))
+	}
+	return result
+}
+
+func (g *gpu) performanceState() (int, nvml.Return) {
+	state, ret := g.device.GetPerformanceState()
+	if ret == nvml.SUCCESS && state == nvml.PSTATE_UNKNOWN {
+		ret = nvml.ERROR_NOT_SUPPORTED
+	}
+	return int(state), ret
+}
+
+// memoryLocations are the places of memory errors by the names of
+// device.LifetimeCorrected.
+var memoryLocations = map[string]nvml.MemoryLocation{
+	"device_memory": nvml.MEMORY_LOCATION_DEVICE_MEMORY, "l1_cache": nvml.MEMORY_LOCATION_L1_CACHE,
+	"l2_cache": nvml.MEMORY_LOCATION_L2_CACHE, "register_file": nvml.MEMORY_LOCATION_REGISTER_FILE,
+	"texture_memory": nvml.MEMORY_LOCATION_TEXTURE_MEMORY, "texture_shm": nvml.MEMORY_LOCATION_TEXTURE_SHM,
+	"cbu": nvml.MEMORY_LOCATION_CBU, "sram": nvml.MEMORY_LOCATION_SRAM,
+}
+
+// errorCalls are the calls about memory errors and their repair.
+func (g *gpu) errorCalls(fields *fieldBatch) []call {
+	calls := []call{
+		number("ecc", device.ECCCorrected, g.totalErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED)),
+		number("ecc", device.ECCUncorrected, g.totalErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED)),
+		{name: "remapped_rows", read: g.remappedRows, yields: []*device.Quantity{
+			device.RemappedCorrectable, device.RemappedUncorrectable, device.RemapPending, device.RemapFailed,
+		}},
+		part("retired_pages", device.RetiredSingleBit, fields.field(nvml.FI_DEV_RETIRED_SBE, 0, 1)),
+		part("retired_pages", device.RetiredDoubleBit, fields.field(nvml.FI_DEV_RETIRED_DBE, 0, 1)),
+		part("recovery_action", device.RecoveryAction, fields.field(nvml.FI_DEV_GET_GPU_RECOVERY_ACTION, 0, 1)),
+	}
+	for _, name := range device.LifetimeCorrected.Names {
+		location := memoryLocations[name]
+		calls = append(calls,
+			number("ecc_lifetime", device.LifetimeCorrected.Member(name), g.lifetimeErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED, location)),
+			number("ecc_lifetime", device.LifetimeUncorrected.Member(name), g.lifetimeErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, location)))
+	}
+	return calls
+}
+
+func (g *gpu) totalErrors(kind nvml.MemoryErrorType) func() (float64, status) {
+	return whole(g, "nvmlDeviceGetTotalEccErrors", func() (uint64, nvml.Return) {
+		return g.device.GetTotalEccErrors(kind, nvml.VOLATILE_ECC)
+	}, 1)
+}
+
+func (g *gpu) lifetimeErrors(kind nvml.MemoryErrorType, location nvml.MemoryLocation) func() (float64, status) {
+	return whole(g, "nvmlDeviceGetMemoryErrorCounter", func() (uint64, nvml.Return) {
+		count, ret := g.device.GetMemoryErrorCounter(kind, nvml.AGGREGATE_ECC, location)
+		if ret == nvml.ERROR_INVALID_ARGUMENT {
+			// A driver returns this for a location that is newer than itself.
+			ret = nvml.ERROR_NOT_SUPPORTED
+		}
+		return count, ret
+	}, 1)
+}
+
+func (g *gpu) remappedRows(read *values) status {
+	if !g.has("nvmlDeviceGetRemappedRows") {
+		return statusFunctionNotFound
+	}
+	correctable, uncorrectable, pending, failed, ret := g.device.GetRemappedRows()
+	read.add(device.RemappedCorrectable, float64(correctable))
+	read.add(device.RemappedUncorrectable, float64(uncorrectable))
+	read.add(device.RemapPending, flag(pending))
+	read.add(device.RemapFailed, flag(failed))
+	return statusOf(ret)
+}
+
+// flag is 1 for true and 0 for false.
+func flag(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
+}
+
+// linkCalls are the calls about PCIe and NVLink.
+func (g *gpu) linkCalls(fields *fieldBatch) []call {
+	bytes := func(quantity *device.Quantity, total, single uint32) call {
+		return part("nvlink_io", quantity, either(fields.field(total, allLinks, kibibyte), fields.sum(single)))
+	}
+	errors := func(kind string, id uint32) call {
+		return part("nvlink_errors", device.NVLinkErrors.Member(kind), fields.field(id, 0, 1))
+	}
+	return []call{
+		number("pcie_link_generation", device.PCIeGeneration, whole(g, "nvmlDeviceGetCurrPcieLinkGeneration", g.device.GetCurrPcieLinkGeneration, 1)),
+		number("pcie_link_generation", device.PCIeMaxGeneration, whole(g, "nvmlDeviceGetMaxPcieLinkGeneration", g.device.GetMaxPcieLinkGeneration, 1)),
+		number("pcie_link_width", device.PCIeWidth, whole(g, "nvmlDeviceGetCurrPcieLinkWidth", g.device.GetCurrPcieLinkWidth, 1)),
+		number("pcie_link_width", device.PCIeMaxWidth, whole(g, "nvmlDeviceGetMaxPcieLinkWidth", g.device.GetMaxPcieLinkWidth, 1)),
+		g.throughput(device.PCIeReceiveRate, nvml.PCIE_UTIL_RX_BYTES),
+		g.throughput(device.PCIeTransmitRate, nvml.PCIE_UTIL_TX_BYTES),
+		part("pcie_replays", device.PCIeReplays, fields.field(nvml.FI_DEV_PCIE_REPLAY_COUNTER, 0, 1)),
+		errors("crc_flit", nvml.FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL),
+		errors("crc_data", nvml.FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL),
+		errors("replay", nvml.FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL),
+		errors("recovery", nvml.FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL),
+		errors("ecc", nvml.FI_DEV_NVLINK_ECC_DATA_ERROR_COUNT_TOTAL),
+		bytes(device.NVLinkReceived, nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_RX, nvml.FI_DEV_NVLINK_COUNT_RCV_BYTES),
+		bytes(device.NVLinkTransmitted, nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX, nvml.FI_DEV_NVLINK_COUNT_XMIT_BYTES),
+		{
+			name: "nvlink_links", fields: []fieldKey{linkCount}, yields: []*device.Quantity{device.NVLinkActiveLinks, device.NVLinkInactiveLinks},
+			read: func(read *values) status { return g.linkStates(fields, read) },
+		},
+	}
+}
+
+// throughput is the slow call for the present rate of PCIe in one direction.
+// NVML gives kilobytes of 1000 bytes per second.
+func (g *gpu) throughput(quantity *device.Quantity, direction nvml.PcieUtilCounter) call {
+	c := number("pcie_throughput", quantity, whole(g, "nvmlDeviceGetPcieThroughput",
+		func() (uint32, nvml.Return) { return g.device.GetPcieThroughput(direction) }, 1000))
+	c.slow = true
+	return c
+}
+
+// linkStates counts the NVLinks that are up and down. If the GPU does not report
+// their number, it reads them until there is no next one.
+func (g *gpu) linkStates(fields *fieldBatch, read *values) status {
+	if !g.has("nvmlDeviceGetNvLinkState") {
+		return statusFunctionNotFound
+	}
+	links, result := fields.links()
+	if result != statusSuccess {
+		links = maxLinks
+	}
+	var active, all float64
+	result = statusNotSupported
+	for link := range links {
+		state, ret := g.device.GetNvLinkState(int(link))
+		if ret != nvml.SUCCESS {
+			if all == 0 && ret != nvml.ERROR_INVALID_ARGUMENT {
+				result = statusOf(ret)
+			}
+			break
+		}
+		result = statusSuccess
+		all++
+		active += flag(state == nvml.FEATURE_ENABLED)
+	}
+	read.add(device.NVLinkActiveLinks, active)
+	read.add(device.NVLinkInactiveLinks, all-active)
+	return result
+}
