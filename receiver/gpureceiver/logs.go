@@ -98,7 +98,12 @@ func (l *gpuLogs) Start(ctx context.Context, host component.Host) error {
 	l.monitor, l.release = found, release
 	l.unlisten = found.Listen(l.enqueue)
 	l.running.Go(l.watch)
-	l.running.Go(l.send)
+	// Shutdown closes the queue after it has stopped listening.
+	l.running.Go(func() {
+		for event := range l.queue {
+			l.deliver(&event)
+		}
+	})
 	return nil
 }
 
@@ -149,14 +154,6 @@ func (l *gpuLogs) enqueue(event device.Event) {
 	}
 }
 
-// send sends queued events until Shutdown, which closes the queue after it has stopped
-// listening.
-func (l *gpuLogs) send() {
-	for event := range l.queue {
-		l.deliver(&event)
-	}
-}
-
 // deliver sends one event, and repeats it while the pipeline returns an error
 // that is not permanent. Meanwhile others wait in the queue.
 func (l *gpuLogs) deliver(event *queuedEvent) {
@@ -189,7 +186,7 @@ func (l *gpuLogs) logs(event *queuedEvent) plog.Logs {
 		l.builder.RecordNvidiaNvswitchSxidEvent(context.Background(), at,
 			event.Host, of.Index, of.PCIBusID, codeValue(event.Code), of.Fatal, switchAttributes(event)...)
 		meaning := xid.OfSwitch(of.Fatal)
-		return l.finish(describeHost(l.builder.NewResourceBuilder(), &event.System), at, meaning.Severity, meaning.Text)
+		return l.finish(describe(l.builder.NewResourceBuilder(), &event.System, nil), at, meaning.Severity, meaning.Text)
 	}
 	meaning, detail := xid.Explain(event.Code, event.Text, event.DriverVersion)
 	l.builder.RecordNvidiaGpuXidEvent(context.Background(), at,

@@ -33,13 +33,13 @@ func TestEveryQuantityIsNeeded(t *testing.T) {
 		cfg.PowerLimits = device.PowerLimits.Names
 	})
 	for _, quantity := range device.Quantities {
-		assert.True(t, wants(quantity), "no metric needs %s", quantity.Name())
+		assert.True(t, wants(quantity), "no metric needs %s", quantity.Name)
 	}
 	for _, quantity := range []*device.Quantity{
 		device.ProcessList, device.ProcessUtilization,
 		device.Serial, device.VBIOS, device.Architecture, device.NUMANode, device.CUDAVersion,
 	} {
-		assert.True(t, wants(quantity), "nothing needs %s", quantity.Name())
+		assert.True(t, wants(quantity), "nothing needs %s", quantity.Name)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestOnlyWhatAMetricNeedsIsWanted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wants := wanted(t, test.set)
 			for _, quantity := range test.expected {
-				assert.True(t, wants(quantity), quantity.Name())
+				assert.True(t, wants(quantity), quantity.Name)
 			}
 			others := 0
 			for _, quantity := range append(slices.Clone(device.Quantities), device.ProcessList, device.ProcessUtilization,

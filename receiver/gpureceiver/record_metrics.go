@@ -106,9 +106,17 @@ func labelled[T int64 | float64, A any](name string, of *device.Quantity, record
 // each is a metric with a point for each member of a set. The metric's own
 // attribute has the members' names.
 func each[T int64 | float64, A any](name string, of *device.Set, record recorderBy[T, A], attributes map[string]A) []gpuMetric {
-	metrics := make([]gpuMetric, 0, len(of.Names))
-	for _, member := range of.Names {
-		metrics = append(metrics, labelled(name, of.Member(member), record, attributes[member]))
+	var metrics []gpuMetric
+	for i, member := range of.Names {
+		metrics = append(metrics, labelled(name, of.Members[i], record, attributes[member]))
+	}
+	return metrics
+}
+
+// when are metrics that only some configurations ask for.
+func when(asked func(*Config) bool, metrics ...gpuMetric) []gpuMetric {
+	for i := range metrics {
+		metrics[i].when = asked
 	}
 	return metrics
 }
@@ -119,12 +127,152 @@ func needs(name string, of ...*device.Quantity) gpuMetric {
 	return gpuMetric{name: name, of: of}
 }
 
-// allMetrics returns all metrics of the receiver.
+const (
+	receive     = metadata.AttributeNetworkIoDirectionReceive
+	transmit    = metadata.AttributeNetworkIoDirectionTransmit
+	current     = metadata.AttributeNvidiaGpuPcieLinkBoundCurrent
+	largest     = metadata.AttributeNvidiaGpuPcieLinkBoundMax
+	corrected   = metadata.AttributeErrorTypeCorrected
+	uncorrected = metadata.AttributeErrorTypeUncorrected
+)
+
+// allMetrics returns all metrics of the receiver: the table of what their points are
+// made of.
 func allMetrics() []gpuMetric {
-	return slices.Concat(
-		driverMetrics(), activityMetrics(), memoryMetrics(), powerMetrics(), thermalMetrics(), clockMetrics(),
-		pcieMetrics(), nvlinkMetrics(), healthMetrics(), workloadMetrics(),
-	)
+	temperature := func(of *device.Quantity, sensor metadata.AttributeHwSensorLocation) gpuMetric {
+		return number(declared.HwTemperature.Name, of, func(p *points, celsius float64) {
+			p.RecordHwTemperatureDataPoint(p.now, celsius, p.id, p.host, p.index, hwTypeGPU, sensor, p.labels...)
+		})
+	}
+	limit := func(of *device.Quantity, kind metadata.AttributeHwLimitType) gpuMetric {
+		return number(declared.HwTemperatureLimit.Name, of, func(p *points, celsius float64) {
+			p.RecordHwTemperatureLimitDataPoint(p.now, celsius, p.id, p.host, p.index,
+				hwTypeGPU, metadata.AttributeHwSensorLocationGpu, kind, p.labels...)
+		})
+	}
+	errors := func(of *device.Quantity, kind metadata.AttributeErrorType) gpuMetric {
+		return number(declared.HwErrors.Name, of, func(p *points, count int64) {
+			p.RecordHwErrorsDataPoint(p.now, count, p.id, p.host, p.index, hwTypeGPU, kind, p.labels...)
+		})
+	}
+	lifetime := func(of *device.Set, kind metadata.AttributeErrorType) (all []gpuMetric) {
+		for i, name := range of.Names {
+			location := metadata.MapAttributeNvidiaGpuMemoryLocation[name]
+			all = append(all, number(declared.NvidiaGpuEccErrorsLifetime.Name, of.Members[i], func(p *points, count int64) {
+				p.RecordNvidiaGpuEccErrorsLifetimeDataPoint(p.now, count, p.id, p.host, p.index, kind, location, p.labels...)
+			}))
+		}
+		return all
+	}
+	metrics := []gpuMetric{
+		needs(declared.NvidiaGpuDriverState.Name),
+		needs(declared.NvidiaGpuAttribution.Name, device.ProcessList),
+		needs(declared.NvidiaGpuInfo.Name),
+		needs(declared.NvidiaGpuKernelLogState.Name),
+		needs(declared.NvidiaNvswitchSxidErrors.Name),
+
+		needs(declared.NvidiaGpuProcesses.Name, device.ProcessList),
+		needs(declared.NvidiaGpuProcessMemoryUsage.Name, device.ProcessList),
+		needs(declared.NvidiaGpuProcessUtilization.Name, device.ProcessList, device.ProcessUtilization),
+		needs(declared.NvidiaGpuWorkloadMemoryUsage.Name, device.ProcessList),
+		needs(declared.NvidiaGpuWorkloadUtilization.Name, device.ProcessList, device.ProcessUtilization),
+
+		plain(declared.NvidiaGpuSmUtilization.Name, device.SMUtilization, (*builder).RecordNvidiaGpuSmUtilizationDataPoint),
+		plain(declared.NvidiaGpuSmOccupancy.Name, device.SMOccupancy, (*builder).RecordNvidiaGpuSmOccupancyDataPoint),
+		plain(declared.NvidiaGpuDramUtilization.Name, device.DRAMUtilization, (*builder).RecordNvidiaGpuDramUtilizationDataPoint),
+
+		plain(declared.HwGpuMemoryLimit.Name, device.MemoryTotal, (*builder).RecordHwGpuMemoryLimitDataPoint),
+		plain(declared.HwGpuMemoryUsage.Name, device.MemoryUsed, (*builder).RecordHwGpuMemoryUsageDataPoint),
+		{
+			name: declared.HwGpuMemoryUtilization.Name, of: []*device.Quantity{device.MemoryUsed, device.MemoryTotal},
+			record: func(p *points, r *device.Readings) {
+				if used, total := device.MemoryUsed.Of(r), device.MemoryTotal.Of(r); used.Known && total.Known {
+					p.RecordHwGpuMemoryUtilizationDataPoint(p.now, used.Value/total.Value, p.id, p.host, p.index, p.labels...)
+				}
+			},
+		},
+		plain(declared.NvidiaGpuMemoryReserved.Name, device.MemoryReserved, (*builder).RecordNvidiaGpuMemoryReservedDataPoint),
+		plain(declared.NvidiaGpuBar1Usage.Name, device.BAR1Used, (*builder).RecordNvidiaGpuBar1UsageDataPoint),
+		plain(declared.NvidiaGpuMemoryControllerUtilization.Name, device.MemoryControllerUtilization,
+			(*builder).RecordNvidiaGpuMemoryControllerUtilizationDataPoint),
+
+		labelled(declared.HwPower.Name, device.PowerDraw, (*builder).RecordHwPowerDataPoint, hwTypeGPU),
+		labelled(declared.HwEnergy.Name, device.Energy, (*builder).RecordHwEnergyDataPoint, hwTypeGPU),
+		plain(declared.NvidiaGpuPowerPeak.Name, device.PowerPeak, (*builder).RecordNvidiaGpuPowerPeakDataPoint),
+		labelled(declared.NvidiaGpuPowerInstant.Name, device.PowerInstantGPU,
+			(*builder).RecordNvidiaGpuPowerInstantDataPoint, metadata.AttributeNvidiaGpuPowerScopeGpu),
+		labelled(declared.NvidiaGpuPowerInstant.Name, device.PowerInstantModule,
+			(*builder).RecordNvidiaGpuPowerInstantDataPoint, metadata.AttributeNvidiaGpuPowerScopeModule),
+
+		temperature(device.GPUTemperature, metadata.AttributeHwSensorLocationGpu),
+		temperature(device.MemoryTemperature, metadata.AttributeHwSensorLocationMemory),
+		limit(device.SlowdownTemperature, metadata.AttributeHwLimitTypeHighDegraded),
+		limit(device.ShutdownTemperature, metadata.AttributeHwLimitTypeHighCritical),
+		plain(declared.NvidiaGpuPerformanceState.Name, device.PerformanceState, (*builder).RecordNvidiaGpuPerformanceStateDataPoint),
+
+		labelled(declared.HwGpuIo.Name, device.PCIeReceived, (*builder).RecordHwGpuIoDataPoint, receive),
+		labelled(declared.HwGpuIo.Name, device.PCIeTransmitted, (*builder).RecordHwGpuIoDataPoint, transmit),
+		labelled(declared.NvidiaGpuPcieThroughput.Name, device.PCIeReceiveRate, (*builder).RecordNvidiaGpuPcieThroughputDataPoint, receive),
+		labelled(declared.NvidiaGpuPcieThroughput.Name, device.PCIeTransmitRate, (*builder).RecordNvidiaGpuPcieThroughputDataPoint, transmit),
+		plain(declared.NvidiaGpuPcieReplays.Name, device.PCIeReplays, (*builder).RecordNvidiaGpuPcieReplaysDataPoint),
+		labelled(declared.NvidiaGpuPcieLinkGeneration.Name, device.PCIeGeneration, (*builder).RecordNvidiaGpuPcieLinkGenerationDataPoint, current),
+		labelled(declared.NvidiaGpuPcieLinkGeneration.Name, device.PCIeMaxGeneration, (*builder).RecordNvidiaGpuPcieLinkGenerationDataPoint, largest),
+		labelled(declared.NvidiaGpuPcieLinkWidth.Name, device.PCIeWidth, (*builder).RecordNvidiaGpuPcieLinkWidthDataPoint, current),
+		labelled(declared.NvidiaGpuPcieLinkWidth.Name, device.PCIeMaxWidth, (*builder).RecordNvidiaGpuPcieLinkWidthDataPoint, largest),
+
+		labelled(declared.NvidiaGpuNvlinkIo.Name, device.NVLinkReceived, (*builder).RecordNvidiaGpuNvlinkIoDataPoint, receive),
+		labelled(declared.NvidiaGpuNvlinkIo.Name, device.NVLinkTransmitted, (*builder).RecordNvidiaGpuNvlinkIoDataPoint, transmit),
+		labelled(declared.NvidiaGpuNvlinkLinks.Name, device.NVLinkActiveLinks,
+			(*builder).RecordNvidiaGpuNvlinkLinksDataPoint, metadata.AttributeNvidiaGpuNvlinkStateActive),
+		labelled(declared.NvidiaGpuNvlinkLinks.Name, device.NVLinkInactiveLinks,
+			(*builder).RecordNvidiaGpuNvlinkLinksDataPoint, metadata.AttributeNvidiaGpuNvlinkStateInactive),
+
+		needs(declared.HwStatus.Name, device.RemapPending, device.RemapFailed, device.RecoveryAction),
+		needs(declared.NvidiaGpuXidErrors.Name),
+		errors(device.ECCCorrected, corrected),
+		errors(device.ECCUncorrected, uncorrected),
+		labelled(declared.NvidiaGpuMemoryRemappedRows.Name, device.RemappedCorrectable,
+			(*builder).RecordNvidiaGpuMemoryRemappedRowsDataPoint, metadata.AttributeNvidiaGpuMemoryRemapCauseCorrectable),
+		labelled(declared.NvidiaGpuMemoryRemappedRows.Name, device.RemappedUncorrectable,
+			(*builder).RecordNvidiaGpuMemoryRemappedRowsDataPoint, metadata.AttributeNvidiaGpuMemoryRemapCauseUncorrectable),
+		plain(declared.NvidiaGpuMemoryRemapPending.Name, device.RemapPending, (*builder).RecordNvidiaGpuMemoryRemapPendingDataPoint),
+		plain(declared.NvidiaGpuMemoryRemapFailed.Name, device.RemapFailed, (*builder).RecordNvidiaGpuMemoryRemapFailedDataPoint),
+		labelled(declared.NvidiaGpuMemoryRetiredPages.Name, device.RetiredSingleBit,
+			(*builder).RecordNvidiaGpuMemoryRetiredPagesDataPoint, metadata.AttributeNvidiaGpuMemoryRetirementCauseMultipleSingleBit),
+		labelled(declared.NvidiaGpuMemoryRetiredPages.Name, device.RetiredDoubleBit,
+			(*builder).RecordNvidiaGpuMemoryRetiredPagesDataPoint, metadata.AttributeNvidiaGpuMemoryRetirementCauseDoubleBit),
+		plain(declared.NvidiaGpuRecoveryAction.Name, device.RecoveryAction, (*builder).RecordNvidiaGpuRecoveryActionDataPoint),
+	}
+	for i, fan := range device.FanSpeeds.Members {
+		metrics = append(metrics, labelled(declared.HwFanSpeedRatio.Name, fan, (*builder).RecordHwFanSpeedRatioDataPoint, "fan"+strconv.Itoa(i)))
+	}
+	for _, engine := range device.Engines {
+		task := metadata.MapAttributeHwGpuTask[engine.Task]
+		metrics = append(metrics, when(func(cfg *Config) bool { return slices.Contains(cfg.Engines, engine.Task) },
+			labelled(declared.HwGpuUtilization.Name, engine.Utilization, (*builder).RecordHwGpuUtilizationDataPoint, task),
+			labelled(declared.NvidiaGpuUtilizationPeak.Name, engine.Peak, (*builder).RecordNvidiaGpuUtilizationPeakDataPoint, task),
+			labelled(declared.NvidiaGpuBusyTime.Name, engine.BusyTime, (*builder).RecordNvidiaGpuBusyTimeDataPoint, task))...)
+	}
+	for i, kind := range device.PowerLimits.Names {
+		metrics = append(metrics, when(func(cfg *Config) bool { return slices.Contains(cfg.PowerLimits, kind) },
+			labelled(declared.NvidiaGpuPowerLimit.Name, device.PowerLimits.Members[i],
+				(*builder).RecordNvidiaGpuPowerLimitDataPoint, metadata.MapAttributeNvidiaGpuPowerLimitType[kind]))...)
+	}
+	return slices.Concat(metrics,
+		lifetime(device.LifetimeCorrected, corrected),
+		lifetime(device.LifetimeUncorrected, uncorrected),
+		each(declared.NvidiaGpuPipeUtilization.Name, device.PipeUtilization,
+			(*builder).RecordNvidiaGpuPipeUtilizationDataPoint, metadata.MapAttributeNvidiaGpuPipe),
+		each(declared.NvidiaGpuClockFrequency.Name, device.ClockFrequencies,
+			(*builder).RecordNvidiaGpuClockFrequencyDataPoint, metadata.MapAttributeNvidiaGpuClockDomain),
+		each(declared.NvidiaGpuClockLimit.Name, device.ClockLimits,
+			(*builder).RecordNvidiaGpuClockLimitDataPoint, metadata.MapAttributeNvidiaGpuClockDomain),
+		each(declared.NvidiaGpuThrottleActive.Name, device.ThrottleReasons,
+			(*builder).RecordNvidiaGpuThrottleActiveDataPoint, metadata.MapAttributeNvidiaGpuThrottleReason),
+		each(declared.NvidiaGpuThrottleTime.Name, device.ThrottleTimes,
+			(*builder).RecordNvidiaGpuThrottleTimeDataPoint, metadata.MapAttributeNvidiaGpuThrottleReason),
+		each(declared.NvidiaGpuNvlinkErrors.Name, device.NVLinkErrors,
+			(*builder).RecordNvidiaGpuNvlinkErrorsDataPoint, metadata.MapAttributeErrorTypeNvlink))
 }
 
 // describedBy are the quantities of resource attributes.
@@ -173,146 +321,6 @@ func enabledNames(group any) map[string]bool {
 	return names
 }
 
-// activityMetrics are those about how busy a GPU is.
-func activityMetrics() []gpuMetric {
-	metrics := append([]gpuMetric{
-		plain(declared.NvidiaGpuSmUtilization.Name, device.SMUtilization, (*builder).RecordNvidiaGpuSmUtilizationDataPoint),
-		plain(declared.NvidiaGpuSmOccupancy.Name, device.SMOccupancy, (*builder).RecordNvidiaGpuSmOccupancyDataPoint),
-		plain(declared.NvidiaGpuDramUtilization.Name, device.DRAMUtilization, (*builder).RecordNvidiaGpuDramUtilizationDataPoint),
-	}, each(declared.NvidiaGpuPipeUtilization.Name, device.PipeUtilization,
-		(*builder).RecordNvidiaGpuPipeUtilizationDataPoint, metadata.MapAttributeNvidiaGpuPipe)...)
-	for _, engine := range device.Engines {
-		task := metadata.MapAttributeHwGpuTask[engine.Task]
-		for _, m := range []gpuMetric{
-			labelled(declared.HwGpuUtilization.Name, engine.Utilization, (*builder).RecordHwGpuUtilizationDataPoint, task),
-			labelled(declared.NvidiaGpuUtilizationPeak.Name, engine.Peak, (*builder).RecordNvidiaGpuUtilizationPeakDataPoint, task),
-			labelled(declared.NvidiaGpuBusyTime.Name, engine.BusyTime, (*builder).RecordNvidiaGpuBusyTimeDataPoint, task),
-		} {
-			m.when = func(cfg *Config) bool { return slices.Contains(cfg.Engines, engine.Task) }
-			metrics = append(metrics, m)
-		}
-	}
-	return metrics
-}
-
-// memoryMetrics are those about memory.
-func memoryMetrics() []gpuMetric {
-	return []gpuMetric{
-		plain(declared.HwGpuMemoryLimit.Name, device.MemoryTotal, (*builder).RecordHwGpuMemoryLimitDataPoint),
-		plain(declared.HwGpuMemoryUsage.Name, device.MemoryUsed, (*builder).RecordHwGpuMemoryUsageDataPoint),
-		{
-			name: declared.HwGpuMemoryUtilization.Name, of: []*device.Quantity{device.MemoryUsed, device.MemoryTotal},
-			record: func(p *points, r *device.Readings) {
-				if used, total := device.MemoryUsed.Of(r), device.MemoryTotal.Of(r); used.Known && total.Known {
-					p.RecordHwGpuMemoryUtilizationDataPoint(p.now, used.Value/total.Value, p.id, p.host, p.index, p.labels...)
-				}
-			},
-		},
-		plain(declared.NvidiaGpuMemoryReserved.Name, device.MemoryReserved, (*builder).RecordNvidiaGpuMemoryReservedDataPoint),
-		plain(declared.NvidiaGpuBar1Usage.Name, device.BAR1Used, (*builder).RecordNvidiaGpuBar1UsageDataPoint),
-		plain(declared.NvidiaGpuMemoryControllerUtilization.Name, device.MemoryControllerUtilization,
-			(*builder).RecordNvidiaGpuMemoryControllerUtilizationDataPoint),
-	}
-}
-
-// powerMetrics are those about power and energy.
-func powerMetrics() []gpuMetric {
-	limits := each(declared.NvidiaGpuPowerLimit.Name, device.PowerLimits,
-		(*builder).RecordNvidiaGpuPowerLimitDataPoint, metadata.MapAttributeNvidiaGpuPowerLimitType)
-	for i, kind := range device.PowerLimits.Names {
-		limits[i].when = func(cfg *Config) bool { return slices.Contains(cfg.PowerLimits, kind) }
-	}
-	return append([]gpuMetric{
-		labelled(declared.HwPower.Name, device.PowerDraw, (*builder).RecordHwPowerDataPoint, hwTypeGPU),
-		labelled(declared.HwEnergy.Name, device.Energy, (*builder).RecordHwEnergyDataPoint, hwTypeGPU),
-		plain(declared.NvidiaGpuPowerPeak.Name, device.PowerPeak, (*builder).RecordNvidiaGpuPowerPeakDataPoint),
-		labelled(declared.NvidiaGpuPowerInstant.Name, device.PowerInstantGPU,
-			(*builder).RecordNvidiaGpuPowerInstantDataPoint, metadata.AttributeNvidiaGpuPowerScopeGpu),
-		labelled(declared.NvidiaGpuPowerInstant.Name, device.PowerInstantModule,
-			(*builder).RecordNvidiaGpuPowerInstantDataPoint, metadata.AttributeNvidiaGpuPowerScopeModule),
-	}, limits...)
-}
-
-// thermalMetrics are those about temperatures and fans.
-func thermalMetrics() []gpuMetric {
-	temperature := func(of *device.Quantity, sensor metadata.AttributeHwSensorLocation) gpuMetric {
-		return number(declared.HwTemperature.Name, of, func(p *points, celsius float64) {
-			p.RecordHwTemperatureDataPoint(p.now, celsius, p.id, p.host, p.index, hwTypeGPU, sensor, p.labels...)
-		})
-	}
-	limit := func(of *device.Quantity, kind metadata.AttributeHwLimitType) gpuMetric {
-		return number(declared.HwTemperatureLimit.Name, of, func(p *points, celsius float64) {
-			p.RecordHwTemperatureLimitDataPoint(p.now, celsius, p.id, p.host, p.index,
-				hwTypeGPU, metadata.AttributeHwSensorLocationGpu, kind, p.labels...)
-		})
-	}
-	metrics := []gpuMetric{
-		temperature(device.GPUTemperature, metadata.AttributeHwSensorLocationGpu),
-		temperature(device.MemoryTemperature, metadata.AttributeHwSensorLocationMemory),
-		limit(device.SlowdownTemperature, metadata.AttributeHwLimitTypeHighDegraded),
-		limit(device.ShutdownTemperature, metadata.AttributeHwLimitTypeHighCritical),
-	}
-	for i, fan := range device.FanSpeeds.Members() {
-		metrics = append(metrics, labelled(declared.HwFanSpeedRatio.Name, fan, (*builder).RecordHwFanSpeedRatioDataPoint, "fan"+strconv.Itoa(i)))
-	}
-	return metrics
-}
-
-// clockMetrics are those about clocks and what holds them down.
-func clockMetrics() []gpuMetric {
-	return slices.Concat(
-		each(declared.NvidiaGpuClockFrequency.Name, device.ClockFrequencies,
-			(*builder).RecordNvidiaGpuClockFrequencyDataPoint, metadata.MapAttributeNvidiaGpuClockDomain),
-		each(declared.NvidiaGpuClockLimit.Name, device.ClockLimits,
-			(*builder).RecordNvidiaGpuClockLimitDataPoint, metadata.MapAttributeNvidiaGpuClockDomain),
-		each(declared.NvidiaGpuThrottleActive.Name, device.ThrottleReasons,
-			(*builder).RecordNvidiaGpuThrottleActiveDataPoint, metadata.MapAttributeNvidiaGpuThrottleReason),
-		each(declared.NvidiaGpuThrottleTime.Name, device.ThrottleTimes,
-			(*builder).RecordNvidiaGpuThrottleTimeDataPoint, metadata.MapAttributeNvidiaGpuThrottleReason),
-		[]gpuMetric{plain(declared.NvidiaGpuPerformanceState.Name, device.PerformanceState, (*builder).RecordNvidiaGpuPerformanceStateDataPoint)},
-	)
-}
-
-const (
-	receive  = metadata.AttributeNetworkIoDirectionReceive
-	transmit = metadata.AttributeNetworkIoDirectionTransmit
-	current  = metadata.AttributeNvidiaGpuPcieLinkBoundCurrent
-	largest  = metadata.AttributeNvidiaGpuPcieLinkBoundMax
-)
-
-// pcieMetrics are those about the link to the host.
-func pcieMetrics() []gpuMetric {
-	return []gpuMetric{
-		labelled(declared.HwGpuIo.Name, device.PCIeReceived, (*builder).RecordHwGpuIoDataPoint, receive),
-		labelled(declared.HwGpuIo.Name, device.PCIeTransmitted, (*builder).RecordHwGpuIoDataPoint, transmit),
-		labelled(declared.NvidiaGpuPcieThroughput.Name, device.PCIeReceiveRate, (*builder).RecordNvidiaGpuPcieThroughputDataPoint, receive),
-		labelled(declared.NvidiaGpuPcieThroughput.Name, device.PCIeTransmitRate, (*builder).RecordNvidiaGpuPcieThroughputDataPoint, transmit),
-		plain(declared.NvidiaGpuPcieReplays.Name, device.PCIeReplays, (*builder).RecordNvidiaGpuPcieReplaysDataPoint),
-		labelled(declared.NvidiaGpuPcieLinkGeneration.Name, device.PCIeGeneration, (*builder).RecordNvidiaGpuPcieLinkGenerationDataPoint, current),
-		labelled(declared.NvidiaGpuPcieLinkGeneration.Name, device.PCIeMaxGeneration, (*builder).RecordNvidiaGpuPcieLinkGenerationDataPoint, largest),
-		labelled(declared.NvidiaGpuPcieLinkWidth.Name, device.PCIeWidth, (*builder).RecordNvidiaGpuPcieLinkWidthDataPoint, current),
-		labelled(declared.NvidiaGpuPcieLinkWidth.Name, device.PCIeMaxWidth, (*builder).RecordNvidiaGpuPcieLinkWidthDataPoint, largest),
-	}
-}
-
-// nvlinkMetrics are those about the links to other GPUs and to switches.
-func nvlinkMetrics() []gpuMetric {
-	return append([]gpuMetric{
-		labelled(declared.NvidiaGpuNvlinkIo.Name, device.NVLinkReceived, (*builder).RecordNvidiaGpuNvlinkIoDataPoint, receive),
-		labelled(declared.NvidiaGpuNvlinkIo.Name, device.NVLinkTransmitted, (*builder).RecordNvidiaGpuNvlinkIoDataPoint, transmit),
-		labelled(declared.NvidiaGpuNvlinkLinks.Name, device.NVLinkActiveLinks,
-			(*builder).RecordNvidiaGpuNvlinkLinksDataPoint, metadata.AttributeNvidiaGpuNvlinkStateActive),
-		labelled(declared.NvidiaGpuNvlinkLinks.Name, device.NVLinkInactiveLinks,
-			(*builder).RecordNvidiaGpuNvlinkLinksDataPoint, metadata.AttributeNvidiaGpuNvlinkStateInactive),
-	}, each(declared.NvidiaGpuNvlinkErrors.Name, device.NVLinkErrors,
-		(*builder).RecordNvidiaGpuNvlinkErrorsDataPoint, metadata.MapAttributeErrorTypeNvlink)...)
-}
-
-const (
-	corrected   = metadata.AttributeErrorTypeCorrected
-	uncorrected = metadata.AttributeErrorTypeUncorrected
-)
-
 // recordStatus makes the points of a GPU's health, and none if it is unknown.
 func (p *points) recordStatus(present health.State) {
 	if present == "" {
@@ -322,44 +330,6 @@ func (p *points) recordStatus(present health.State) {
 		p.RecordHwStatusDataPoint(p.now, oneIf(state == present), p.id, p.host, p.index,
 			hwTypeGPU, metadata.MapAttributeHwState[string(state)], p.labels...)
 	}
-}
-
-// healthMetrics are those about errors and repairs.
-func healthMetrics() []gpuMetric {
-	errors := func(of *device.Quantity, kind metadata.AttributeErrorType) gpuMetric {
-		return number(declared.HwErrors.Name, of, func(p *points, count int64) {
-			p.RecordHwErrorsDataPoint(p.now, count, p.id, p.host, p.index, hwTypeGPU, kind, p.labels...)
-		})
-	}
-	return slices.Concat([]gpuMetric{
-		needs(declared.HwStatus.Name, device.RemapPending, device.RemapFailed, device.RecoveryAction),
-		needs(declared.NvidiaGpuXidErrors.Name),
-		errors(device.ECCCorrected, corrected),
-		errors(device.ECCUncorrected, uncorrected),
-		labelled(declared.NvidiaGpuMemoryRemappedRows.Name, device.RemappedCorrectable,
-			(*builder).RecordNvidiaGpuMemoryRemappedRowsDataPoint, metadata.AttributeNvidiaGpuMemoryRemapCauseCorrectable),
-		labelled(declared.NvidiaGpuMemoryRemappedRows.Name, device.RemappedUncorrectable,
-			(*builder).RecordNvidiaGpuMemoryRemappedRowsDataPoint, metadata.AttributeNvidiaGpuMemoryRemapCauseUncorrectable),
-		plain(declared.NvidiaGpuMemoryRemapPending.Name, device.RemapPending, (*builder).RecordNvidiaGpuMemoryRemapPendingDataPoint),
-		plain(declared.NvidiaGpuMemoryRemapFailed.Name, device.RemapFailed, (*builder).RecordNvidiaGpuMemoryRemapFailedDataPoint),
-		labelled(declared.NvidiaGpuMemoryRetiredPages.Name, device.RetiredSingleBit,
-			(*builder).RecordNvidiaGpuMemoryRetiredPagesDataPoint, metadata.AttributeNvidiaGpuMemoryRetirementCauseMultipleSingleBit),
-		labelled(declared.NvidiaGpuMemoryRetiredPages.Name, device.RetiredDoubleBit,
-			(*builder).RecordNvidiaGpuMemoryRetiredPagesDataPoint, metadata.AttributeNvidiaGpuMemoryRetirementCauseDoubleBit),
-		plain(declared.NvidiaGpuRecoveryAction.Name, device.RecoveryAction, (*builder).RecordNvidiaGpuRecoveryActionDataPoint),
-	}, lifetimeErrors(device.LifetimeCorrected, corrected), lifetimeErrors(device.LifetimeUncorrected, uncorrected))
-}
-
-// lifetimeErrors are the memory errors of a GPU's life by location.
-func lifetimeErrors(of *device.Set, kind metadata.AttributeErrorType) []gpuMetric {
-	metrics := make([]gpuMetric, 0, len(of.Names))
-	for _, name := range of.Names {
-		location := metadata.MapAttributeNvidiaGpuMemoryLocation[name]
-		metrics = append(metrics, number(declared.NvidiaGpuEccErrorsLifetime.Name, of.Member(name), func(p *points, count int64) {
-			p.RecordNvidiaGpuEccErrorsLifetimeDataPoint(p.now, count, p.id, p.host, p.index, kind, location, p.labels...)
-		}))
-	}
-	return metrics
 }
 
 // recordXIDs makes the points of a GPU's error counts.
@@ -372,17 +342,6 @@ func (p *points) recordXIDs(errors *errorCounts) {
 		a.Number(count.gpuInstance, metadata.WithNvidiaGpuMigGpuInstanceIDMetricAttribute)
 		a.Number(count.computeInstance, metadata.WithNvidiaGpuMigComputeInstanceIDMetricAttribute)
 		p.RecordNvidiaGpuXidErrorsDataPoint(p.now, count.value, p.id, p.host, p.index, count.code, p.with(a...)...)
-	}
-}
-
-// driverMetrics are those about the driver and the GPUs' identity.
-func driverMetrics() []gpuMetric {
-	return []gpuMetric{
-		needs(declared.NvidiaGpuDriverState.Name),
-		needs(declared.NvidiaGpuAttribution.Name, device.ProcessList),
-		needs(declared.NvidiaGpuInfo.Name),
-		needs(declared.NvidiaGpuKernelLogState.Name),
-		needs(declared.NvidiaNvswitchSxidErrors.Name),
 	}
 }
 
@@ -414,7 +373,7 @@ func recordDriver(metrics *builder, now pcommon.Timestamp, snapshot *device.Snap
 		metrics.RecordNvidiaNvswitchSxidErrorsDataPoint(now, of.value, snapshot.Host, of.address, of.code, of.fatal)
 	}
 
-	metrics.EmitForResource(metadata.WithResource(describeHost(metrics.NewResourceBuilder(), &snapshot.System)))
+	metrics.EmitForResource(metadata.WithResource(describe(metrics.NewResourceBuilder(), &snapshot.System, nil)))
 }
 
 // recordIdentity makes the point of a GPU's identity.

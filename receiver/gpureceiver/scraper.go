@@ -143,7 +143,9 @@ func (s *gpuScraper) observe(gpu *device.GPU, at time.Time) *trackedGPU {
 		s.errors.seed(gpu.ID)
 		known.seeded = true
 	}
-	known.updateState(gpu, s.errors.since(gpu.ID, at.Add(-s.cfg.remember)))
+	if !gpu.Asleep { // a suspended GPU keeps its state
+		known.state = health.Judge(gpu, s.errors.since(gpu.ID, at.Add(-s.cfg.remember)))
+	}
 	return known
 }
 
@@ -212,7 +214,7 @@ type description struct {
 	identity device.Identity
 }
 
-// describe returns a GPU's resource.
+// describe returns a GPU's resource, or that of what concerns no GPU for nil.
 func describe(resource *metadata.ResourceBuilder, system *device.System, gpu *device.Identity) pcommon.Resource {
 	text := func(value string, set func(string)) {
 		if value != "" {
@@ -220,53 +222,33 @@ func describe(resource *metadata.ResourceBuilder, system *device.System, gpu *de
 		}
 	}
 	resource.SetHostName(system.Host)
-	resource.SetHwID(gpu.ID)
-	resource.SetHwType(hwTypeGPU.String())
-	resource.SetHwVendor(vendor)
-	resource.SetNvidiaGpuIndex(int64(gpu.Index))
-	text(gpu.Name, resource.SetHwName)
-	text(model(gpu.Name), resource.SetHwModel)
-	text(gpu.PCIBusID, resource.SetNvidiaGpuPciBusID)
-	text(gpu.Serial, resource.SetHwSerialNumber)
-	text(gpu.VBIOS, resource.SetHwFirmwareVersion)
-	text(gpu.Architecture, resource.SetNvidiaGpuArchitecture)
-	if gpu.NUMANode.Known {
-		resource.SetNvidiaGpuNumaNode(int64(gpu.NUMANode.Value))
+	if gpu != nil {
+		resource.SetHwID(gpu.ID)
+		resource.SetHwType(hwTypeGPU.String())
+		resource.SetHwVendor(vendor)
+		resource.SetNvidiaGpuIndex(int64(gpu.Index))
+		text(gpu.Name, resource.SetHwName)
+		text(strings.TrimPrefix(gpu.Name, vendor+" "), resource.SetHwModel)
+		text(gpu.PCIBusID, resource.SetNvidiaGpuPciBusID)
+		text(gpu.Serial, resource.SetHwSerialNumber)
+		text(gpu.VBIOS, resource.SetHwFirmwareVersion)
+		text(gpu.Architecture, resource.SetNvidiaGpuArchitecture)
+		if gpu.NUMANode.Known {
+			resource.SetNvidiaGpuNumaNode(int64(gpu.NUMANode.Value))
+		}
+		if mig := gpu.MIG; mig != nil {
+			resource.SetHwParent(mig.Parent)
+			text(mig.Profile, resource.SetNvidiaGpuMigProfile)
+			resource.SetNvidiaGpuMigGpuInstanceID(int64(mig.GPUInstance))
+			resource.SetNvidiaGpuMigComputeInstanceID(int64(mig.ComputeInstance))
+		}
 	}
-	if mig := gpu.MIG; mig != nil {
-		resource.SetHwParent(mig.Parent)
-		text(mig.Profile, resource.SetNvidiaGpuMigProfile)
-		resource.SetNvidiaGpuMigGpuInstanceID(int64(mig.GPUInstance))
-		resource.SetNvidiaGpuMigComputeInstanceID(int64(mig.ComputeInstance))
-	}
-	describeDriver(resource, system)
-	return resource.Emit()
-}
-
-// model is the product's name without its vendor.
-func model(name string) string {
-	return strings.TrimPrefix(name, vendor+" ")
-}
-
-// describeHost returns the resource of what concerns no GPU.
-func describeHost(resource *metadata.ResourceBuilder, system *device.System) pcommon.Resource {
-	resource.SetHostName(system.Host)
-	describeDriver(resource, system)
-	return resource.Emit()
-}
-
-// describeDriver sets the attributes about the driver, which every resource
-// has.
-func describeDriver(resource *metadata.ResourceBuilder, system *device.System) {
-	if system.DriverVersion != "" {
-		resource.SetHwDriverVersion(system.DriverVersion)
-	}
-	if system.CUDAVersion != "" {
-		resource.SetNvidiaCudaVersion(system.CUDAVersion)
-	}
+	text(system.DriverVersion, resource.SetHwDriverVersion)
+	text(system.CUDAVersion, resource.SetNvidiaCudaVersion)
 	if system.Replayed {
 		resource.SetNvidiaGpuSource(sourceReplay)
 	}
+	return resource.Emit()
 }
 
 // maxTracked bounds the GPUs that are remembered. Only a driver whose ids
@@ -363,22 +345,6 @@ func (r *tracker) vanished(now time.Time, remember time.Duration) []*trackedGPU 
 		return cmp.Or(cmp.Compare(a.identity.Index, b.identity.Index), cmp.Compare(a.identity.ID, b.identity.ID))
 	})
 	return missing
-}
-
-// updateState updates the health from a reading and recent errors. A suspended GPU
-// keeps its state.
-func (m *trackedGPU) updateState(gpu *device.GPU, recent []health.Error) {
-	if gpu.Asleep {
-		return
-	}
-	m.state = health.Judge(health.Evidence{
-		Lost:           gpu.Lost,
-		Unresponsive:   gpu.Unresponsive,
-		RecoveryAction: device.RecoveryAction.Of(&gpu.Readings),
-		RemapPending:   device.RemapPending.Of(&gpu.Readings),
-		RemapFailed:    device.RemapFailed.Of(&gpu.Readings),
-		Errors:         recent,
-	})
 }
 
 // count replaces the counters of the readings by counters that never fall.

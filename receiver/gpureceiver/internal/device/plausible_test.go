@@ -16,7 +16,7 @@ func of(numbers map[*Quantity]float64) (r Readings) {
 }
 
 func TestDropImplausible(t *testing.T) {
-	fan := FanSpeeds.Members()
+	fan := FanSpeeds.Members
 	gpu := GPU{
 		Readings: of(map[*Quantity]float64{
 			GeneralEngine.Utilization: 8083343.05, EncoderEngine.Utilization: math.NaN(), DecoderEngine.Utilization: 1,

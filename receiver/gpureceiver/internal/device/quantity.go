@@ -15,13 +15,13 @@ const maxQuantities = 128
 // Quantity is one value that a GPU can report. A source reads it, and metrics
 // are made of it.
 type Quantity struct {
-	// name is the value's name in the receiver's own metrics. The members of a set
+	// Name is the value's name in the receiver's own metrics. The members of a set
 	// share it.
-	name    string
-	bounds  bounds
-	counter bool
-	// flag is true for a value that is 1 for true and 0 for false.
-	flag bool
+	Name string
+	// Counter is true for a number that only rises until the driver is loaded again,
+	// and Flag for a value that is 1 for true and 0 for false.
+	Counter, Flag bool
+	bounds        bounds
 	// key is the key in recordings after those above it, such as power.draw_watts.
 	// The quantities of a list share it.
 	key string
@@ -34,9 +34,9 @@ type Quantity struct {
 // Set is the quantities of one kind that differ by a name only, such as the
 // clocks of several domains.
 type Set struct {
-	// Names are the names of the members.
+	// Names are the names of the members, and Members the quantities in their order.
 	Names   []string
-	members []*Quantity
+	Members []*Quantity
 }
 
 // Engine is the quantities of one engine of a GPU.
@@ -56,7 +56,7 @@ var Quantities []*Quantity
 // gauge declares a number that can rise and fall. Its key is that of recordings,
 // below what is before the last dot of the name.
 func gauge(name, key string, within bounds) *Quantity {
-	q := &Quantity{name: name, bounds: within, key: name[:strings.LastIndex(name, ".")+1] + key, entry: -1, index: len(Quantities)}
+	q := &Quantity{Name: name, bounds: within, key: name[:strings.LastIndex(name, ".")+1] + key, entry: -1, index: len(Quantities)}
 	Quantities = append(Quantities, q)
 	return q
 }
@@ -64,27 +64,27 @@ func gauge(name, key string, within bounds) *Quantity {
 // counter declares a number that only rises until the driver is loaded again.
 func counter(name, key string, within bounds) *Quantity {
 	q := gauge(name, key, within)
-	q.counter = true
+	q.Counter = true
 	return q
 }
 
 // state declares a value that is true or false.
 func state(name, key string) *Quantity {
 	q := gauge(name, key, flag)
-	q.flag = true
+	q.Flag = true
 	return q
 }
 
 // other declares a value that is no part of Readings.
 func other(name string) *Quantity {
-	return &Quantity{name: name, index: -1}
+	return &Quantity{Name: name, index: -1}
 }
 
 // set declares a quantity for each name, with the name below the key.
 func set(declare func(name, key string, within bounds) *Quantity, name, key string, within bounds, names ...string) *Set {
 	s := &Set{Names: names}
 	for _, member := range names {
-		s.members = append(s.members, declare(name, key+"."+member, within))
+		s.Members = append(s.Members, declare(name, key+"."+member, within))
 	}
 	return s
 }
@@ -95,7 +95,7 @@ func list(name, key string, within bounds, length int) *Set {
 	for i := range length {
 		q := gauge(name, key, within)
 		q.entry = i
-		s.Names, s.members = append(s.Names, strconv.Itoa(i)), append(s.members, q)
+		s.Names, s.Members = append(s.Names, strconv.Itoa(i)), append(s.Members, q)
 	}
 	return s
 }
@@ -111,22 +111,6 @@ func engine(task string) *Engine {
 	}
 }
 
-// Name returns the name of the quantity's line in the table. The members of a
-// set share it.
-func (q *Quantity) Name() string {
-	return q.name
-}
-
-// Flag reports whether the quantity is 1 for true and 0 for false.
-func (q *Quantity) Flag() bool {
-	return q.flag
-}
-
-// Counter reports whether the quantity only rises until the driver is loaded again.
-func (q *Quantity) Counter() bool {
-	return q.counter
-}
-
 // Of returns the quantity's reading.
 func (q *Quantity) Of(r *Readings) Number {
 	return Number{Value: r.values[q.index], Known: r.known[q.index]}
@@ -137,26 +121,16 @@ func (q *Quantity) Store(r *Readings, value float64) {
 	r.values[q.index], r.known[q.index] = value, true
 }
 
-// drop makes the quantity unavailable.
-func (q *Quantity) drop(r *Readings) {
-	r.values[q.index], r.known[q.index] = 0, false
-}
-
 // Member returns the quantity of a name, which must be one of Names.
 func (s *Set) Member(name string) *Quantity {
-	return s.members[slices.Index(s.Names, name)]
-}
-
-// Members returns the quantities in the order of Names.
-func (s *Set) Members() []*Quantity {
-	return s.members
+	return s.Members[slices.Index(s.Names, name)]
 }
 
 // EachCounter calls visit with each counter that is known and stores what it
 // returns.
 func (r *Readings) EachCounter(visit func(q *Quantity, value float64) float64) {
 	for _, q := range Quantities {
-		if q.counter && r.known[q.index] {
+		if q.Counter && r.known[q.index] {
 			r.values[q.index] = visit(q, r.values[q.index])
 		}
 	}
@@ -213,7 +187,7 @@ func (r *Readings) Tree() map[string]any {
 			at, key = at[above].(map[string]any), below
 		}
 		switch {
-		case q.flag:
+		case q.Flag:
 			at[key] = number.Value != 0
 		case q.entry >= 0:
 			entries, _ := at[key].([]any)
@@ -236,11 +210,6 @@ type Number struct {
 // Read returns an available Number.
 func Read(value float64) Number {
 	return Number{Value: value, Known: true}
-}
-
-// IsZero reports whether the value is unavailable, so that YAML leaves it out.
-func (n Number) IsZero() bool {
-	return !n.Known
 }
 
 // MarshalYAML writes the bare value, whole numbers as integers, so that YAML writes no
@@ -338,8 +307,8 @@ func (g *GPU) DropImplausible(dropped func(value string)) {
 			within = limit
 		}
 		if number.Known && !within.contains(number.Value) {
-			q.drop(r)
-			dropped(q.name)
+			r.values[q.index], r.known[q.index] = 0, false
+			dropped(q.Name)
 		}
 	}
 	for i := range g.Processes {

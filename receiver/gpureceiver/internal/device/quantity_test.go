@@ -12,32 +12,32 @@ func TestQuantitiesHaveNamesAndKeysOfTheirOwn(t *testing.T) {
 	assert.LessOrEqual(t, len(Quantities), maxQuantities)
 	keys, names := map[string]string{}, map[string]string{}
 	for i, q := range Quantities {
-		assert.Equal(t, i, q.index, q.name)
+		assert.Equal(t, i, q.index, q.Name)
 		of, found := AtKey(q.key)
 		assert.True(t, found, q.key)
 		assert.Contains(t, of, q)
 		for _, same := range of {
-			assert.Equal(t, q.name, same.name, q.key)
+			assert.Equal(t, q.Name, same.Name, q.key)
 		}
 		if q.entry < 0 {
 			assert.Empty(t, keys[q.key], q.key)
 			assert.Len(t, of, 1)
 		}
-		keys[q.key] = q.name
+		keys[q.key] = q.Name
 	}
 	for _, s := range []*Set{
 		PipeUtilization, PowerLimits, FanSpeeds, ClockFrequencies, ClockLimits, ThrottleReasons, ThrottleTimes, NVLinkErrors, LifetimeCorrected, LifetimeUncorrected,
 	} {
 		assert.NotEmpty(t, s.Names)
 		for i, name := range s.Names {
-			assert.Same(t, s.Members()[i], s.Member(name))
-			names[s.Member(name).name] = "a set"
+			assert.Same(t, s.Members[i], s.Member(name))
+			names[s.Member(name).Name] = "a set"
 		}
 	}
 	for _, q := range Quantities {
-		assert.Contains(t, []string{"", "a set"}, names[q.name], "%s is there twice", q.name)
-		if names[q.name] == "" {
-			names[q.name] = "one"
+		assert.Contains(t, []string{"", "a set"}, names[q.Name], "%s is there twice", q.Name)
+		if names[q.Name] == "" {
+			names[q.Name] = "one"
 		}
 	}
 }
@@ -57,10 +57,10 @@ func TestKeysBelow(t *testing.T) {
 func TestStoredQuantityIsRead(t *testing.T) {
 	for _, q := range Quantities {
 		var r Readings
-		assert.False(t, q.Of(&r).Known, q.Name())
+		assert.False(t, q.Of(&r).Known, q.Name)
 		q.Store(&r, 1)
 		for _, each := range Quantities {
-			assert.Equal(t, each == q, each.Of(&r).Known, "%s of %s", each.Name(), q.Name())
+			assert.Equal(t, each == q, each.Of(&r).Known, "%s of %s", each.Name, q.Name)
 		}
 	}
 }
@@ -74,13 +74,13 @@ func TestEachCounter(t *testing.T) {
 	original := r
 	seen := map[*Quantity]int{}
 	r.EachCounter(func(q *Quantity, value float64) float64 {
-		assert.True(t, q.Counter())
+		assert.True(t, q.Counter)
 		seen[q]++
 		return value + 1
 	})
 	for q, times := range seen {
-		assert.Equal(t, 1, times, q.Name())
-		assert.Equal(t, Read(2), q.Of(&r), q.Name())
+		assert.Equal(t, 1, times, q.Name)
+		assert.Equal(t, Read(2), q.Of(&r), q.Name)
 		assert.Equal(t, Read(1), q.Of(&original), "a copy shares nothing")
 	}
 	assert.Equal(t, 1, seen[Energy])
@@ -89,7 +89,7 @@ func TestEachCounter(t *testing.T) {
 
 	var none Readings
 	none.EachCounter(func(q *Quantity, _ float64) float64 {
-		t.Error(q.Name(), "is unavailable")
+		t.Error(q.Name, "is unavailable")
 		return 1
 	})
 	assert.Equal(t, Readings{}, none)

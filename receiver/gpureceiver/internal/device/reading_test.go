@@ -12,7 +12,7 @@ import (
 // What is written has the keys of recordings, and nothing that is unavailable. That
 // it is what is read again is tested with recordings.
 func TestReadingsAsYAML(t *testing.T) {
-	fan := FanSpeeds.Members()
+	fan := FanSpeeds.Members
 	for name, test := range map[string]struct {
 		yaml     string
 		readings Readings

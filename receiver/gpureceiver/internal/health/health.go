@@ -26,20 +26,6 @@ const (
 // States lists every state in the order of reports.
 var States = []State{OK, Degraded, Failed, PredictedFailure}
 
-// Evidence is what is known about a GPU.
-type Evidence struct {
-	// Lost is true if the GPU fell off the bus.
-	Lost bool
-	// Unresponsive is true if the GPU does not answer.
-	Unresponsive bool
-	// RecoveryAction is the action that the driver asks for.
-	RecoveryAction device.Number
-	// RemapPending and RemapFailed are the flags of row remapping, 1 for true.
-	RemapPending, RemapFailed device.Number
-	// Errors are its recent errors.
-	Errors []Error
-}
-
 // Error is an error of a GPU.
 type Error struct {
 	// Code is the XID.
@@ -51,23 +37,25 @@ type Error struct {
 // states are the states by the worst effect of what is known.
 var states = map[xid.Effect]State{xid.None: OK, xid.Predicts: PredictedFailure, xid.Degrades: Degraded, xid.Fails: Failed}
 
-// Judge returns the worst state that the evidence supports. The driver's present
-// state takes precedence over past errors: if the recovery action is known, even
-// as none, errors do not count. Otherwise the flags of row remapping take
-// precedence over the errors about it.
-func Judge(e Evidence) State {
+// Judge returns the worst state of a GPU that its readings and its recent errors
+// support. The driver's present state takes precedence over past errors: if the
+// recovery action is known, even as none, errors do not count. Otherwise the flags of
+// row remapping take precedence over the errors about it.
+func Judge(gpu *device.GPU, recent []Error) State {
+	action := device.RecoveryAction.Of(&gpu.Readings)
+	pending, failed := device.RemapPending.Of(&gpu.Readings), device.RemapFailed.Of(&gpu.Readings)
 	worst := xid.None
-	if e.RemapPending.Value != 0 {
+	if pending.Value != 0 {
 		worst = xid.Predicts
 	}
 	switch {
-	case e.Lost || e.Unresponsive || e.RemapFailed.Value != 0:
+	case gpu.Lost || gpu.Unresponsive || failed.Value != 0:
 		worst = xid.Fails
-	case e.RecoveryAction.Known:
-		worst = max(worst, xid.AfterAction(e.RecoveryAction.Value))
+	case action.Known:
+		worst = max(worst, xid.AfterAction(action.Value))
 	default:
-		for _, of := range e.Errors {
-			if of.Code == xidRemapped && e.RemapPending.Known || of.Code == xidNotRemapped && e.RemapFailed.Known {
+		for _, of := range recent {
+			if of.Code == xidRemapped && pending.Known || of.Code == xidNotRemapped && failed.Known {
 				continue
 			}
 			worst = max(worst, of.Effect)

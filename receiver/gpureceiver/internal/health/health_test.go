@@ -9,6 +9,13 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
 )
 
+// Evidence is what is known about a GPU.
+type Evidence struct {
+	Lost, Unresponsive                        bool
+	RecoveryAction, RemapPending, RemapFailed device.Number
+	Errors                                    []Error
+}
+
 func TestJudge(t *testing.T) {
 	for name, test := range map[string]struct {
 		evidence Evidence
@@ -51,7 +58,17 @@ func TestJudge(t *testing.T) {
 		"flags win only over what they are of": {Evidence{RemapPending: device.Read(0), RemapFailed: device.Read(0), Errors: errorsOf(95)}, Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.expected, Judge(test.evidence))
+			gpu := device.GPU{Lost: test.evidence.Lost, Unresponsive: test.evidence.Unresponsive}
+			for quantity, number := range map[*device.Quantity]device.Number{
+				device.RecoveryAction: test.evidence.RecoveryAction,
+				device.RemapPending:   test.evidence.RemapPending,
+				device.RemapFailed:    test.evidence.RemapFailed,
+			} {
+				if number.Known {
+					quantity.Store(&gpu.Readings, number.Value)
+				}
+			}
+			assert.Equal(t, test.expected, Judge(&gpu, test.evidence.Errors))
 		})
 	}
 }

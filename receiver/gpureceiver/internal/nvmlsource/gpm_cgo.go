@@ -98,12 +98,12 @@ type gpmTotals map[*device.Quantity]float64
 
 // add adds the metrics between two samples.
 func (t gpmTotals) add(metrics []nvml.GpmMetric, elapsed time.Duration) {
-	maps.DeleteFunc(t, func(q *device.Quantity, _ float64) bool { return !q.Counter() })
+	maps.DeleteFunc(t, func(q *device.Quantity, _ float64) bool { return !q.Counter })
 	for _, m := range metrics {
 		quantity := gpmMetrics[nvml.GpmMetricId(m.MetricId)]
 		switch {
 		case nvml.Return(m.NvmlReturn) != nvml.SUCCESS || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.Value < 0:
-		case quantity.Counter():
+		case quantity.Counter:
 			t[quantity] += m.Value * mebibyte * elapsed.Seconds()
 		default:
 			t[quantity] = gpmRatio(m.Value)

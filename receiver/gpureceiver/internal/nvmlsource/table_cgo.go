@@ -225,7 +225,7 @@ func (g *gpu) temperatureLimit(fields *fieldBatch, quantity *device.Quantity, ki
 // fansCall is the call for all fans. It reads their number once.
 func (g *gpu) fansCall() call {
 	fans := -1
-	return call{name: "fans", yields: device.FanSpeeds.Members(), read: func(read *values) (result status) {
+	return call{name: "fans", yields: device.FanSpeeds.Members, read: func(read *values) (result status) {
 		if fans < 0 {
 			if fans, result = g.countFans(); result != statusSuccess {
 				fans = -1
@@ -249,18 +249,18 @@ func (g *gpu) countFans() (int, status) {
 	case result == statusSuccess && count == 0:
 		return 0, statusNotSupported
 	}
-	return min(count, len(device.FanSpeeds.Members())), result
+	return min(count, len(device.FanSpeeds.Members)), result
 }
 
 // fanSpeeds reads the fans. The others are still read when one fails.
 func (g *gpu) fanSpeeds(count int, read *values) status {
 	if count == 0 {
 		percentage, result := guarded(g.library, "nvmlDeviceGetFanSpeed", g.device.GetFanSpeed)
-		read.add(device.FanSpeeds.Members()[0], float64(percentage)/100)
+		read.add(device.FanSpeeds.Members[0], float64(percentage)/100)
 		return result
 	}
 	last := nvml.SUCCESS
-	for i, fan := range device.FanSpeeds.Members()[:count] {
+	for i, fan := range device.FanSpeeds.Members[:count] {
 		percentage, ret := g.device.GetFanSpeed_v2(i)
 		if ret == nvml.SUCCESS {
 			read.add(fan, float64(percentage)/100)
@@ -307,7 +307,7 @@ func (g *gpu) clockCalls(fields *fieldBatch) []call {
 		return part("throttle_times", device.ThrottleTimes.Member(reason), time)
 	}
 	return append(calls,
-		call{name: "throttle_reasons", yields: device.ThrottleReasons.Members(), read: g.throttleReasons},
+		call{name: "throttle_reasons", yields: device.ThrottleReasons.Members, read: g.throttleReasons},
 		number("performance_state", device.PerformanceState, whole(g, "nvmlDeviceGetPerformanceState", g.performanceState, 1)),
 		held("sw_power_cap", fields.field(nvml.FI_DEV_PERF_POLICY_POWER, 0, nano)),
 		held("sync_boost", fields.field(nvml.FI_DEV_PERF_POLICY_SYNC_BOOST, 0, nano)),
@@ -326,7 +326,7 @@ func (g *gpu) throttleReasons(read *values) status {
 		reasons, result = guarded(g.library, "nvmlDeviceGetCurrentClocksThrottleReasons", g.device.GetCurrentClocksThrottleReasons)
 	}
 	for i, name := range device.ThrottleReasons.Names {
-		read.add(device.ThrottleReasons.Members()[i], float64(min(reasons&throttleBits[name], 1)))
+		read.add(device.ThrottleReasons.Members[i], float64(min(reasons&throttleBits[name], 1)))
 	}
 	return result
 }

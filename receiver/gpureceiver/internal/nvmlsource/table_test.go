@@ -23,11 +23,11 @@ func TestEveryQuantityHasACall(t *testing.T) {
 	read := map[string]bool{}
 	for _, c := range unbound().calls("GPU-x", func(*device.Quantity) bool { return true }) {
 		for _, quantity := range c.yields {
-			read[quantity.Name()] = true
+			read[quantity.Name] = true
 		}
 	}
 	for _, quantity := range device.Quantities {
-		assert.True(t, read[quantity.Name()], "no call yields %s", quantity.Name())
+		assert.True(t, read[quantity.Name], "no call yields %s", quantity.Name)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestThrottled(t *testing.T) {
 		return r
 	}
 	idle := throttled(0x1)
-	for _, reason := range device.ThrottleReasons.Members() {
+	for _, reason := range device.ThrottleReasons.Members {
 		assert.Equal(t, device.Read(0), reason.Of(&idle), "idle is no reason")
 	}
 	r := throttled(0x4 | 0x40)

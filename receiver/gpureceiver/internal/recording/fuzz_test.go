@@ -82,12 +82,12 @@ func compareCounters(t *testing.T, earlier, later *device.Readings) {
 	})
 	later.EachCounter(func(q *device.Quantity, value float64) float64 {
 		if was := before[q]; !(value >= was) || math.IsInf(value, 0) {
-			t.Errorf("%s falls from %v to %v", q.Name(), was, value)
+			t.Errorf("%s falls from %v to %v", q.Name, was, value)
 		}
 		delete(before, q)
 		return value
 	})
 	for missing := range before {
-		t.Errorf("%s is gone", missing.Name())
+		t.Errorf("%s is gone", missing.Name)
 	}
 }

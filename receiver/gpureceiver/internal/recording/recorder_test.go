@@ -203,7 +203,7 @@ func TestANumberThatIsUsedAgainIsAnotherProcess(t *testing.T) {
 // What could not be read again is left out, and what cannot be true is not:
 // it is what a report of a bug is about.
 func TestGarbageIsRecordedAsFarAsItCanBeRead(t *testing.T) {
-	d, fan := record(t), device.FanSpeeds.Members()
+	d, fan := record(t), device.FanSpeeds.Members
 	d.Add(&device.Snapshot{Driver: device.DriverOK, GPUs: []device.GPU{{
 		Identity: device.Identity{ID: "a", Index: -1, Name: strings.Repeat("x", 10_000)},
 		Readings: of(map[*device.Quantity]float64{

@@ -151,7 +151,7 @@ func decodeReadings(node *yaml.Node, r *device.Readings, of []*device.Quantity, 
 
 // decodeReading reads one reading.
 func decodeReading(node *yaml.Node, r *device.Readings, of *device.Quantity, path string) error {
-	if !of.Flag() {
+	if !of.Flag {
 		var number float64
 		err := decode(node, reflect.ValueOf(&number).Elem(), path)
 		of.Store(r, number)
