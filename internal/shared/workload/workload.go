@@ -14,6 +14,9 @@ type Number struct {
 	Known bool
 }
 
+// MarshalYAML writes the bare value.
+func (n Number) MarshalYAML() (any, error) { return n.Value, nil }
+
 // Workload is what a process belongs to. Unknown fields are empty. It is
 // comparable, so that it can be the key of a map.
 type Workload struct {

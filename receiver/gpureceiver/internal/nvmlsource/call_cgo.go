@@ -99,10 +99,7 @@ func (g *gpu) calls(id string, wants func(*device.Quantity) bool) []call {
 	}
 	fields := &fieldBatch{ask: g.askFields}
 	var calls, parts []call
-	for _, c := range slices.Concat(
-		g.activityCalls(id), g.memoryCalls(), g.powerCalls(id, fields), g.thermalCalls(fields), g.clockCalls(fields),
-		g.errorCalls(fields), g.linkCalls(fields),
-	) {
+	for _, c := range g.readingCalls(id, fields) {
 		switch {
 		case !c.wanted(wants):
 		case c.fields == nil:

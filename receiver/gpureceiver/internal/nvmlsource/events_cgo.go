@@ -150,11 +150,7 @@ func register(lib *library, current *events, gpus []*knownGPU, telemetry Telemet
 
 // try makes a call, and reports whether it succeeds.
 func (r *registration) try(name string, telemetry Telemetry, question func() status) bool {
-	result := askStatus(name, telemetry, question)
-	if result != statusSuccess && !result.unsupported() {
-		r.failures = append(r.failures, failure{call: name, status: result})
-	}
-	return result == statusSuccess
+	return note(&r.failures, name, askStatus(name, telemetry, question)) == statusSuccess
 }
 
 // newEventSet returns an empty set.

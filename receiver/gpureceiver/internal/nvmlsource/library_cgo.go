@@ -64,23 +64,12 @@ func (l *library) history(id string, kind nvml.SamplingType) *sampleHistory {
 // loading writes global variables of go-nvml, such as one that the wait for
 // events reads, and a loader in use does not load again. go-nvml counts openings
 // and closings.
-var (
-	loadersMu sync.Mutex
-	loaders   = make(map[string]nvml.Interface)
-)
-
-func loaderOf(path string) nvml.Interface {
-	loadersMu.Lock()
-	defer loadersMu.Unlock()
-	if loaders[path] == nil {
-		loaders[path] = nvml.New(nvml.WithLibraryPath(path))
-	}
-	return loaders[path]
-}
+var loaders sync.Map
 
 func newLibrary(path string, now func() time.Time) *library {
+	loader, _ := loaders.LoadOrStore(path, nvml.New(nvml.WithLibraryPath(path)))
 	return &library{
-		path: path, now: now, nvml: loaderOf(path),
+		path: path, now: now, nvml: loader.(nvml.Interface),
 		symbols: make(map[string]bool), gpm: make(map[*gpmSamples]struct{}),
 		histories: make(map[historyKey]*sampleHistory),
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"sync"
@@ -55,7 +56,8 @@ type listing struct {
 // a known GPU is not read again, because a GPU that fell off the bus would not
 // answer. A library that is opened and does not list its GPUs in time is closed.
 func (s *Source) list(ctx context.Context) status {
-	wasOpen, known, system := s.open, s.wholeGPUs(), s.system
+	wasOpen, system := s.open, s.system
+	known := slices.DeleteFunc(slices.Clone(s.gpus), func(k *knownGPU) bool { return k.identity.MIG != nil })
 	if !wasOpen {
 		s.opts.Telemetry.Attempted()
 	}
@@ -95,7 +97,7 @@ func (l *listing) undo(lib *library, wasOpen bool) {
 func (l *listing) query(lib *library, known []*knownGPU) status {
 	if !l.open {
 		if result := askStatus("open", l.opts.Telemetry, lib.open); result != statusSuccess {
-			return l.failed("open", result)
+			return note(&l.failures, "open", result)
 		}
 		l.open = true
 		l.text("driver_version", &l.system.DriverVersion, nil, later(lib, "nvmlSystemGetDriverVersion", lib.nvml.SystemGetDriverVersion))
@@ -110,7 +112,7 @@ func (l *listing) query(lib *library, known []*knownGPU) status {
 		return count, statusOf(ret)
 	})
 	if result != statusSuccess {
-		return l.failed("device_count", result)
+		return note(&l.failures, "device_count", result)
 	}
 	byIndex := make(map[int]*knownGPU, len(known))
 	if len(known) <= count {
@@ -141,7 +143,7 @@ func (l *listing) query(lib *library, known []*knownGPU) status {
 func (l *listing) identify(lib *library, index int) *knownGPU {
 	g, result := ask("device", l.opts.Telemetry, func() (*gpu, status) { return lib.gpu(index) })
 	if result != statusSuccess {
-		_ = l.failed("device", result)
+		note(&l.failures, "device", result)
 		return nil
 	}
 	identity := device.Identity{Index: index}
@@ -154,7 +156,7 @@ func (l *listing) identify(lib *library, index int) *knownGPU {
 	l.text("vbios", &identity.VBIOS, device.VBIOS, later(lib, "nvmlDeviceGetVbiosVersion", g.device.GetVbiosVersion))
 	l.text("architecture", &identity.Architecture, device.Architecture, g.architecture)
 	if l.opts.Wants(device.NUMANode) {
-		if node, result := guard(g.numaNode); l.failed("numa_node", result) == statusSuccess {
+		if node, result := guard(g.numaNode); note(&l.failures, "numa_node", result) == statusSuccess {
 			identity.NUMANode = device.Read(float64(node))
 		}
 	}
@@ -167,17 +169,9 @@ func (l *listing) text(name string, into *string, quantity *device.Quantity, que
 	if quantity != nil && !l.opts.Wants(quantity) {
 		return
 	}
-	if answer, result := ask(name, l.opts.Telemetry, question); l.failed(name, result) == statusSuccess {
+	if answer, result := ask(name, l.opts.Telemetry, question); note(&l.failures, name, result) == statusSuccess {
 		*into = answer
 	}
-}
-
-// failed notes a call that failed and returns its status.
-func (l *listing) failed(call string, result status) status {
-	if result != statusSuccess && !result.unsupported() {
-		l.failures = append(l.failures, failure{call: call, status: result})
-	}
-	return result
 }
 
 // cudaVersion writes NVML's number, such as 12080, as 12.8. It is empty for
@@ -199,7 +193,7 @@ type knownGPU struct {
 	// calls are the calls of the GPU.
 	calls    []call
 	identity device.Identity
-	// powerStatus is the file with the kernel's power status.
+	// powerStatus is the file with the kernel's power status of the PCI device.
 	powerStatus string
 	// state is the last logged state of the GPU, empty while it answers.
 	state status
@@ -249,7 +243,7 @@ func (s *Source) adopt() {
 			continue
 		}
 		known.session = s.session
-		known.powerStatus = powerStatusPath(s.opts.RootPath, known.identity.PCIBusID)
+		known.powerStatus = filepath.Join("/", s.opts.RootPath, "sys/bus/pci/devices", filepath.Base(known.identity.PCIBusID), "power/runtime_status")
 		for _, c := range known.calls {
 			if c.slow {
 				known.slowCalls = append(known.slowCalls, c)
@@ -318,17 +312,6 @@ func (s *Source) listMIG(ctx context.Context) {
 		listed = append(listed, known.children...)
 	}
 	s.gpus = listed
-}
-
-// wholeGPUs are the listed GPUs without MIG devices.
-func (s *Source) wholeGPUs() []*knownGPU {
-	var whole []*knownGPU
-	for _, known := range s.gpus {
-		if known.identity.MIG == nil {
-			whole = append(whole, known)
-		}
-	}
-	return whole
 }
 
 // findMIG makes the calls about a GPU's MIG devices. It keeps those of before

@@ -7,13 +7,10 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// podName is the name of a pod.
-type podName struct {
-	namespace, name string
-}
-
-func nameOf(pod workload.Pod) podName {
-	return podName{pod.Namespace, pod.Name}
+// nameOf returns a pod without its container.
+func nameOf(pod workload.Pod) workload.Pod {
+	pod.Container = ""
+	return pod
 }
 
 // location is the pod or container that a process runs in, according to its
@@ -61,8 +58,8 @@ func namePods(gpus []device.GPU) {
 }
 
 // decide returns the pod at each location that only one pod matches.
-func decide(gpus []device.GPU) map[location]podName {
-	candidates := make(map[location][]podName)
+func decide(gpus []device.GPU) map[location]workload.Pod {
+	candidates := make(map[location][]workload.Pod)
 	for i := range gpus {
 		here := podsOf(gpus[i].Owners)
 		seen := make(map[location]bool)
@@ -73,14 +70,14 @@ func decide(gpus []device.GPU) map[location]podName {
 			}
 			seen[at] = true
 			if before, found := candidates[at]; found {
-				candidates[at] = slices.DeleteFunc(before, func(pod podName) bool { return !slices.Contains(here, pod) })
+				candidates[at] = slices.DeleteFunc(before, func(pod workload.Pod) bool { return !slices.Contains(here, pod) })
 			} else {
 				candidates[at] = slices.Clone(here)
 			}
 		}
 	}
-	named := make(map[location]podName, len(candidates))
-	claims := make(map[podName]int)
+	named := make(map[location]workload.Pod, len(candidates))
+	claims := make(map[workload.Pod]int)
 	for at, pods := range candidates {
 		if len(pods) != 1 {
 			continue
@@ -101,8 +98,8 @@ func decide(gpus []device.GPU) map[location]podName {
 }
 
 // podsOf returns the pods of containers without duplicates.
-func podsOf(owners []workload.Pod) []podName {
-	var pods []podName
+func podsOf(owners []workload.Pod) []workload.Pod {
+	var pods []workload.Pod
 	for _, owner := range owners {
 		if !slices.Contains(pods, nameOf(owner)) {
 			pods = append(pods, nameOf(owner))
@@ -113,17 +110,10 @@ func podsOf(owners []workload.Pod) []podName {
 
 // containerOf returns a pod with its container's name, if only one of its
 // containers has the GPU.
-func containerOf(owners []workload.Pod, pod podName) workload.Pod {
-	found := workload.Pod{Namespace: pod.namespace, Name: pod.name}
-	count := 0
-	for _, owner := range owners {
-		if nameOf(owner) == pod {
-			found.Container = owner.Container
-			count++
-		}
+func containerOf(owners []workload.Pod, pod workload.Pod) workload.Pod {
+	theirs := slices.DeleteFunc(slices.Clone(owners), func(owner workload.Pod) bool { return nameOf(owner) != pod })
+	if len(theirs) == 1 {
+		return theirs[0]
 	}
-	if count != 1 {
-		found.Container = ""
-	}
-	return found
+	return pod
 }

@@ -3,8 +3,8 @@
 package nvmlsource
 
 import (
+	"cmp"
 	"context"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -142,7 +142,7 @@ func (s *Source) Snapshot(ctx context.Context) device.Snapshot {
 	s.startSlowRound(slowly)
 	if ctx.Err() != nil && result == statusTimeout {
 		// The receiver stops. That says nothing about the driver.
-		snapshot.Driver = s.states.last(device.DriverOK)
+		snapshot.Driver = cmp.Or(s.states.state, device.DriverOK)
 		return snapshot
 	}
 	snapshot.Driver = stateOf(result)
@@ -345,12 +345,6 @@ func (s *Source) taken(ctx context.Context, known *knownGPU, r *readings, result
 
 // suspended is the kernel's status of a device that it has put to sleep.
 const suspended = "suspended"
-
-// powerStatusPath is the file with the kernel's power status of a PCI device,
-// below the host's root directory.
-func powerStatusPath(rootPath, busID string) string {
-	return filepath.Join("/", rootPath, "sys/bus/pci/devices", filepath.Base(busID), "power/runtime_status")
-}
 
 // asleep reports whether the host has suspended the device of a file. Any call
 // about such a GPU would wake it. A device without a readable file counts as

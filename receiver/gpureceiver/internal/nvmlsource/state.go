@@ -118,6 +118,14 @@ type failure struct {
 	status status
 }
 
+// note notes a call that failed, and returns its status.
+func note(failures *[]failure, call string, result status) status {
+	if result != statusSuccess && !result.unsupported() {
+		*failures = append(*failures, failure{call: call, status: result})
+	}
+	return result
+}
+
 const (
 	firstRetry = time.Second
 	// maxRetry is the longest time between two attempts to open the driver.
@@ -193,16 +201,9 @@ type stateLog struct {
 	quiet bool
 	// library is the configured library, for the line about a missing one.
 	library string
-	state   device.DriverState
-	result  status
-}
-
-// last returns the driver's last state, or otherwise if there is none.
-func (l *stateLog) last(otherwise device.DriverState) device.DriverState {
-	if l.state == "" {
-		return otherwise
-	}
-	return l.state
+	// state is the driver's last state, empty if there is none.
+	state  device.DriverState
+	result status
 }
 
 // driver logs the driver's state if it has changed.

@@ -3,13 +3,43 @@
 package nvmlsource
 
 import (
+	"slices"
+
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// activityCalls are the calls about the engines.
-func (g *gpu) activityCalls(id string) []call {
+// clockDomains are the domains by the names of device.ClockFrequencies.
+var clockDomains = map[string]nvml.ClockType{
+	"graphics": nvml.CLOCK_GRAPHICS, "sm": nvml.CLOCK_SM, "memory": nvml.CLOCK_MEM, "video": nvml.CLOCK_VIDEO,
+}
+
+// throttleBits are the bits of NVML's reasons for low clocks, by the names of
+// device.ThrottleReasons.
+var throttleBits = map[string]uint64{
+	"applications_clocks":     nvml.ClocksEventReasonApplicationsClocksSetting,
+	"sw_power_cap":            nvml.ClocksEventReasonSwPowerCap,
+	"hw_slowdown":             nvml.ClocksThrottleReasonHwSlowdown,
+	"sync_boost":              nvml.ClocksEventReasonSyncBoost,
+	"sw_thermal_slowdown":     nvml.ClocksEventReasonSwThermalSlowdown,
+	"hw_thermal_slowdown":     nvml.ClocksThrottleReasonHwThermalSlowdown,
+	"hw_power_brake_slowdown": nvml.ClocksThrottleReasonHwPowerBrakeSlowdown,
+	"display_clocks":          nvml.ClocksEventReasonDisplayClockSetting,
+}
+
+// memoryLocations are the places of memory errors by the names of
+// device.LifetimeCorrected.
+var memoryLocations = map[string]nvml.MemoryLocation{
+	"device_memory": nvml.MEMORY_LOCATION_DEVICE_MEMORY, "l1_cache": nvml.MEMORY_LOCATION_L1_CACHE,
+	"l2_cache": nvml.MEMORY_LOCATION_L2_CACHE, "register_file": nvml.MEMORY_LOCATION_REGISTER_FILE,
+	"texture_memory": nvml.MEMORY_LOCATION_TEXTURE_MEMORY, "texture_shm": nvml.MEMORY_LOCATION_TEXTURE_SHM,
+	"cbu": nvml.MEMORY_LOCATION_CBU, "sram": nvml.MEMORY_LOCATION_SRAM,
+}
+
+// readingCalls are all calls about the readings of a whole GPU, in the order in which
+// they are to be made. NVML gives milliwatts and millijoules.
+func (g *gpu) readingCalls(id string, fields *fieldBatch) []call {
 	current := func(get func() (uint32, uint32, nvml.Return)) func() (uint32, nvml.Return) {
 		return func() (uint32, nvml.Return) {
 			utilization, _, ret := get()
@@ -24,14 +54,104 @@ func (g *gpu) activityCalls(id string) []call {
 	}
 	general := rates(func(u nvml.Utilization) uint32 { return u.Gpu })
 	controller := rates(func(u nvml.Utilization) uint32 { return u.Memory })
-	return []call{
+	bar1 := func() (uint64, nvml.Return) {
+		info, ret := g.device.GetBAR1MemoryInfo()
+		return info.Bar1Used, ret
+	}
+	constraint := func(pick func(low, high uint32) uint32) func() (uint32, nvml.Return) {
+		return func() (uint32, nvml.Return) {
+			low, high, ret := g.device.GetPowerManagementLimitConstraints()
+			return pick(low, high), ret
+		}
+	}
+	limit := func(kind, symbol string, get func() (uint32, nvml.Return)) call {
+		return number("power_limit_"+kind, device.PowerLimits.Member(kind), whole(g, symbol, get, milli))
+	}
+	held := func(reason string, time fieldNumber) call {
+		return part("throttle_times", device.ThrottleTimes.Member(reason), time)
+	}
+	bytes := func(quantity *device.Quantity, total, single uint32) call {
+		return part("nvlink_io", quantity, either(fields.field(total, allLinks, kibibyte), fields.sum(single)))
+	}
+	errors := func(kind string, id uint32) call {
+		return part("nvlink_errors", device.NVLinkErrors.Member(kind), fields.field(id, 0, 1))
+	}
+	var clocks, lifetime []call
+	for i, name := range device.ClockFrequencies.Names {
+		domain := clockDomains[name]
+		clocks = append(clocks,
+			number("clocks", device.ClockFrequencies.Members[i],
+				whole(g, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return g.device.GetClockInfo(domain) }, mega)),
+			number("max_clocks", device.ClockLimits.Members[i],
+				whole(g, "nvmlDeviceGetMaxClockInfo", func() (uint32, nvml.Return) { return g.device.GetMaxClockInfo(domain) }, mega)))
+	}
+	for i, name := range device.LifetimeCorrected.Names {
+		location := memoryLocations[name]
+		lifetime = append(lifetime,
+			number("ecc_lifetime", device.LifetimeCorrected.Members[i], g.lifetimeErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED, location)),
+			number("ecc_lifetime", device.LifetimeUncorrected.Members[i], g.lifetimeErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, location)))
+	}
+	return slices.Concat([]call{
 		g.activity("utilization", device.GeneralEngine, g.buffer(id, nvml.GPU_UTILIZATION_SAMPLES), "nvmlDeviceGetUtilizationRates", general),
 		g.activity("encoder_utilization", device.EncoderEngine, g.buffer(id, nvml.ENC_UTILIZATION_SAMPLES), "nvmlDeviceGetEncoderUtilization", current(g.device.GetEncoderUtilization)),
 		g.activity("decoder_utilization", device.DecoderEngine, g.buffer(id, nvml.DEC_UTILIZATION_SAMPLES), "nvmlDeviceGetDecoderUtilization", current(g.device.GetDecoderUtilization)),
 		g.activity("jpeg_utilization", device.JPEGEngine, g.buffer(id, nvml.JPG_UTILIZATION_SAMPLES), "nvmlDeviceGetJpgUtilization", current(g.device.GetJpgUtilization)),
 		g.activity("ofa_utilization", device.OFAEngine, g.buffer(id, nvml.OFA_UTILIZATION_SAMPLES), "nvmlDeviceGetOfaUtilization", current(g.device.GetOfaUtilization)),
 		number("memory_controller_utilization", device.MemoryControllerUtilization, whole(g, "nvmlDeviceGetUtilizationRates", controller, 0.01)),
-	}
+		g.memoryCall(),
+		number("bar1_memory", device.BAR1Used, whole(g, "nvmlDeviceGetBAR1MemoryInfo", bar1, 1)),
+		number("power", device.PowerDraw, whole(g, "nvmlDeviceGetPowerUsage", g.device.GetPowerUsage, milli)),
+		g.powerPeak(id),
+		number("energy", device.Energy, whole(g, "nvmlDeviceGetTotalEnergyConsumption", g.device.GetTotalEnergyConsumption, milli)),
+		limit("enforced", "nvmlDeviceGetEnforcedPowerLimit", g.device.GetEnforcedPowerLimit),
+		limit("requested", "nvmlDeviceGetPowerManagementLimit", g.device.GetPowerManagementLimit),
+		limit("default", "nvmlDeviceGetPowerManagementDefaultLimit", g.device.GetPowerManagementDefaultLimit),
+		limit("min", "nvmlDeviceGetPowerManagementLimitConstraints", constraint(func(low, _ uint32) uint32 { return low })),
+		limit("max", "nvmlDeviceGetPowerManagementLimitConstraints", constraint(func(_, high uint32) uint32 { return high })),
+		part("power_instant", device.PowerInstantGPU, fields.field(nvml.FI_DEV_POWER_INSTANT, 0, milli)),
+		part("power_instant", device.PowerInstantModule, fields.field(nvml.FI_DEV_POWER_INSTANT, moduleScope, milli)),
+		number("temperature", device.GPUTemperature, g.temperature),
+		part("memory_temperature", device.MemoryTemperature, sensor(fields.field(nvml.FI_DEV_MEMORY_TEMP, 0, 1))),
+		g.temperatureLimit(fields, device.SlowdownTemperature, nvml.TEMPERATURE_THRESHOLD_SLOWDOWN),
+		g.temperatureLimit(fields, device.ShutdownTemperature, nvml.TEMPERATURE_THRESHOLD_SHUTDOWN),
+		g.fansCall(),
+	}, clocks, []call{
+		{name: "throttle_reasons", yields: device.ThrottleReasons.Members, read: g.throttleReasons},
+		number("performance_state", device.PerformanceState, whole(g, "nvmlDeviceGetPerformanceState", g.performanceState, 1)),
+		held("sw_power_cap", fields.field(nvml.FI_DEV_PERF_POLICY_POWER, 0, nano)),
+		held("sync_boost", fields.field(nvml.FI_DEV_PERF_POLICY_SYNC_BOOST, 0, nano)),
+		held("sw_thermal_slowdown", either(fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN),
+			fields.field(nvml.FI_DEV_PERF_POLICY_THERMAL, 0, nano))),
+		held("hw_thermal_slowdown", fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN)),
+		held("hw_power_brake_slowdown", fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN)),
+		number("ecc", device.ECCCorrected, g.totalErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED)),
+		number("ecc", device.ECCUncorrected, g.totalErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED)),
+		{name: "remapped_rows", read: g.remappedRows, yields: []*device.Quantity{
+			device.RemappedCorrectable, device.RemappedUncorrectable, device.RemapPending, device.RemapFailed,
+		}},
+		part("retired_pages", device.RetiredSingleBit, fields.field(nvml.FI_DEV_RETIRED_SBE, 0, 1)),
+		part("retired_pages", device.RetiredDoubleBit, fields.field(nvml.FI_DEV_RETIRED_DBE, 0, 1)),
+		part("recovery_action", device.RecoveryAction, fields.field(nvml.FI_DEV_GET_GPU_RECOVERY_ACTION, 0, 1)),
+	}, lifetime, []call{
+		number("pcie_link_generation", device.PCIeGeneration, whole(g, "nvmlDeviceGetCurrPcieLinkGeneration", g.device.GetCurrPcieLinkGeneration, 1)),
+		number("pcie_link_generation", device.PCIeMaxGeneration, whole(g, "nvmlDeviceGetMaxPcieLinkGeneration", g.device.GetMaxPcieLinkGeneration, 1)),
+		number("pcie_link_width", device.PCIeWidth, whole(g, "nvmlDeviceGetCurrPcieLinkWidth", g.device.GetCurrPcieLinkWidth, 1)),
+		number("pcie_link_width", device.PCIeMaxWidth, whole(g, "nvmlDeviceGetMaxPcieLinkWidth", g.device.GetMaxPcieLinkWidth, 1)),
+		g.throughput(device.PCIeReceiveRate, nvml.PCIE_UTIL_RX_BYTES),
+		g.throughput(device.PCIeTransmitRate, nvml.PCIE_UTIL_TX_BYTES),
+		part("pcie_replays", device.PCIeReplays, fields.field(nvml.FI_DEV_PCIE_REPLAY_COUNTER, 0, 1)),
+		errors("crc_flit", nvml.FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL),
+		errors("crc_data", nvml.FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL),
+		errors("replay", nvml.FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL),
+		errors("recovery", nvml.FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL),
+		errors("ecc", nvml.FI_DEV_NVLINK_ECC_DATA_ERROR_COUNT_TOTAL),
+		bytes(device.NVLinkReceived, nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_RX, nvml.FI_DEV_NVLINK_COUNT_RCV_BYTES),
+		bytes(device.NVLinkTransmitted, nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX, nvml.FI_DEV_NVLINK_COUNT_XMIT_BYTES),
+		{
+			name: "nvlink_links", fields: []fieldKey{linkCount}, yields: []*device.Quantity{device.NVLinkActiveLinks, device.NVLinkInactiveLinks},
+			read: func(read *values) status { return g.linkStates(fields, read) },
+		},
+	})
 }
 
 // activity is the call about one engine. The driver's samples since the last
@@ -100,17 +220,6 @@ func (g *gpu) samples(buffer sampleBuffer, highest float64) (sampleSummary, bool
 	return summary, found, statusSuccess
 }
 
-// memoryCalls are the calls about memory.
-func (g *gpu) memoryCalls() []call {
-	return []call{
-		g.memoryCall(),
-		number("bar1_memory", device.BAR1Used, whole(g, "nvmlDeviceGetBAR1MemoryInfo", func() (uint64, nvml.Return) {
-			info, ret := g.device.GetBAR1MemoryInfo()
-			return info.Bar1Used, ret
-		}, 1)),
-	}
-}
-
 // memoryCall prefers the call that does not count what the driver reserves for
 // itself as used.
 func (g *gpu) memoryCall() call {
@@ -136,32 +245,6 @@ func (g *gpu) memoryCall() call {
 // highestMilliwatts is above what any board can draw.
 const highestMilliwatts = 10_000_000
 
-// powerCalls are the calls about power and energy. NVML gives milliwatts and
-// millijoules.
-func (g *gpu) powerCalls(id string, fields *fieldBatch) []call {
-	constraint := func(pick func(low, high uint32) uint32) func() (uint32, nvml.Return) {
-		return func() (uint32, nvml.Return) {
-			low, high, ret := g.device.GetPowerManagementLimitConstraints()
-			return pick(low, high), ret
-		}
-	}
-	limit := func(kind, symbol string, get func() (uint32, nvml.Return)) call {
-		return number("power_limit_"+kind, device.PowerLimits.Member(kind), whole(g, symbol, get, milli))
-	}
-	return []call{
-		number("power", device.PowerDraw, whole(g, "nvmlDeviceGetPowerUsage", g.device.GetPowerUsage, milli)),
-		g.powerPeak(id),
-		number("energy", device.Energy, whole(g, "nvmlDeviceGetTotalEnergyConsumption", g.device.GetTotalEnergyConsumption, milli)),
-		limit("enforced", "nvmlDeviceGetEnforcedPowerLimit", g.device.GetEnforcedPowerLimit),
-		limit("requested", "nvmlDeviceGetPowerManagementLimit", g.device.GetPowerManagementLimit),
-		limit("default", "nvmlDeviceGetPowerManagementDefaultLimit", g.device.GetPowerManagementDefaultLimit),
-		limit("min", "nvmlDeviceGetPowerManagementLimitConstraints", constraint(func(low, _ uint32) uint32 { return low })),
-		limit("max", "nvmlDeviceGetPowerManagementLimitConstraints", constraint(func(_, high uint32) uint32 { return high })),
-		part("power_instant", device.PowerInstantGPU, fields.field(nvml.FI_DEV_POWER_INSTANT, 0, milli)),
-		part("power_instant", device.PowerInstantModule, fields.field(nvml.FI_DEV_POWER_INSTANT, moduleScope, milli)),
-	}
-}
-
 // powerPeak is the call for the highest of the driver's samples. Without new
 // ones there is no peak.
 func (g *gpu) powerPeak(id string) call {
@@ -173,17 +256,6 @@ func (g *gpu) powerPeak(id string) call {
 		}
 		return result
 	}}
-}
-
-// thermalCalls are the calls about temperatures and fans.
-func (g *gpu) thermalCalls(fields *fieldBatch) []call {
-	return []call{
-		number("temperature", device.GPUTemperature, g.temperature),
-		part("memory_temperature", device.MemoryTemperature, sensor(fields.field(nvml.FI_DEV_MEMORY_TEMP, 0, 1))),
-		g.temperatureLimit(fields, device.SlowdownTemperature, nvml.TEMPERATURE_THRESHOLD_SLOWDOWN),
-		g.temperatureLimit(fields, device.ShutdownTemperature, nvml.TEMPERATURE_THRESHOLD_SHUTDOWN),
-		g.fansCall(),
-	}
 }
 
 // temperature uses the old call where it exists, which every driver since
@@ -274,50 +346,6 @@ func (g *gpu) fanSpeeds(count int, read *values) status {
 	return statusSuccess
 }
 
-// clockDomains are the domains by the names of device.ClockFrequencies.
-var clockDomains = map[string]nvml.ClockType{
-	"graphics": nvml.CLOCK_GRAPHICS, "sm": nvml.CLOCK_SM, "memory": nvml.CLOCK_MEM, "video": nvml.CLOCK_VIDEO,
-}
-
-// throttleBits are the bits of NVML's reasons for low clocks, by the names of
-// device.ThrottleReasons.
-var throttleBits = map[string]uint64{
-	"applications_clocks":     nvml.ClocksEventReasonApplicationsClocksSetting,
-	"sw_power_cap":            nvml.ClocksEventReasonSwPowerCap,
-	"hw_slowdown":             nvml.ClocksThrottleReasonHwSlowdown,
-	"sync_boost":              nvml.ClocksEventReasonSyncBoost,
-	"sw_thermal_slowdown":     nvml.ClocksEventReasonSwThermalSlowdown,
-	"hw_thermal_slowdown":     nvml.ClocksThrottleReasonHwThermalSlowdown,
-	"hw_power_brake_slowdown": nvml.ClocksThrottleReasonHwPowerBrakeSlowdown,
-	"display_clocks":          nvml.ClocksEventReasonDisplayClockSetting,
-}
-
-// clockCalls are the calls about clocks and what holds them down.
-func (g *gpu) clockCalls(fields *fieldBatch) []call {
-	var calls []call
-	for _, name := range device.ClockFrequencies.Names {
-		domain := clockDomains[name]
-		calls = append(calls,
-			number("clocks", device.ClockFrequencies.Member(name),
-				whole(g, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return g.device.GetClockInfo(domain) }, mega)),
-			number("max_clocks", device.ClockLimits.Member(name),
-				whole(g, "nvmlDeviceGetMaxClockInfo", func() (uint32, nvml.Return) { return g.device.GetMaxClockInfo(domain) }, mega)))
-	}
-	held := func(reason string, time fieldNumber) call {
-		return part("throttle_times", device.ThrottleTimes.Member(reason), time)
-	}
-	return append(calls,
-		call{name: "throttle_reasons", yields: device.ThrottleReasons.Members, read: g.throttleReasons},
-		number("performance_state", device.PerformanceState, whole(g, "nvmlDeviceGetPerformanceState", g.performanceState, 1)),
-		held("sw_power_cap", fields.field(nvml.FI_DEV_PERF_POLICY_POWER, 0, nano)),
-		held("sync_boost", fields.field(nvml.FI_DEV_PERF_POLICY_SYNC_BOOST, 0, nano)),
-		held("sw_thermal_slowdown", either(fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN),
-			fields.field(nvml.FI_DEV_PERF_POLICY_THERMAL, 0, nano))),
-		held("hw_thermal_slowdown", fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN)),
-		held("hw_power_brake_slowdown", fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN)),
-	)
-}
-
 // throttleReasons uses the newer of two names of the same call. It reads 1 for each
 // reason that is set, and 0 for the others.
 func (g *gpu) throttleReasons(read *values) status {
@@ -337,36 +365,6 @@ func (g *gpu) performanceState() (int, nvml.Return) {
 		ret = nvml.ERROR_NOT_SUPPORTED
 	}
 	return int(state), ret
-}
-
-// memoryLocations are the places of memory errors by the names of
-// device.LifetimeCorrected.
-var memoryLocations = map[string]nvml.MemoryLocation{
-	"device_memory": nvml.MEMORY_LOCATION_DEVICE_MEMORY, "l1_cache": nvml.MEMORY_LOCATION_L1_CACHE,
-	"l2_cache": nvml.MEMORY_LOCATION_L2_CACHE, "register_file": nvml.MEMORY_LOCATION_REGISTER_FILE,
-	"texture_memory": nvml.MEMORY_LOCATION_TEXTURE_MEMORY, "texture_shm": nvml.MEMORY_LOCATION_TEXTURE_SHM,
-	"cbu": nvml.MEMORY_LOCATION_CBU, "sram": nvml.MEMORY_LOCATION_SRAM,
-}
-
-// errorCalls are the calls about memory errors and their repair.
-func (g *gpu) errorCalls(fields *fieldBatch) []call {
-	calls := []call{
-		number("ecc", device.ECCCorrected, g.totalErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED)),
-		number("ecc", device.ECCUncorrected, g.totalErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED)),
-		{name: "remapped_rows", read: g.remappedRows, yields: []*device.Quantity{
-			device.RemappedCorrectable, device.RemappedUncorrectable, device.RemapPending, device.RemapFailed,
-		}},
-		part("retired_pages", device.RetiredSingleBit, fields.field(nvml.FI_DEV_RETIRED_SBE, 0, 1)),
-		part("retired_pages", device.RetiredDoubleBit, fields.field(nvml.FI_DEV_RETIRED_DBE, 0, 1)),
-		part("recovery_action", device.RecoveryAction, fields.field(nvml.FI_DEV_GET_GPU_RECOVERY_ACTION, 0, 1)),
-	}
-	for _, name := range device.LifetimeCorrected.Names {
-		location := memoryLocations[name]
-		calls = append(calls,
-			number("ecc_lifetime", device.LifetimeCorrected.Member(name), g.lifetimeErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED, location)),
-			number("ecc_lifetime", device.LifetimeUncorrected.Member(name), g.lifetimeErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, location)))
-	}
-	return calls
 }
 
 func (g *gpu) totalErrors(kind nvml.MemoryErrorType) func() (float64, status) {
@@ -404,36 +402,6 @@ func flag(holds bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// linkCalls are the calls about PCIe and NVLink.
-func (g *gpu) linkCalls(fields *fieldBatch) []call {
-	bytes := func(quantity *device.Quantity, total, single uint32) call {
-		return part("nvlink_io", quantity, either(fields.field(total, allLinks, kibibyte), fields.sum(single)))
-	}
-	errors := func(kind string, id uint32) call {
-		return part("nvlink_errors", device.NVLinkErrors.Member(kind), fields.field(id, 0, 1))
-	}
-	return []call{
-		number("pcie_link_generation", device.PCIeGeneration, whole(g, "nvmlDeviceGetCurrPcieLinkGeneration", g.device.GetCurrPcieLinkGeneration, 1)),
-		number("pcie_link_generation", device.PCIeMaxGeneration, whole(g, "nvmlDeviceGetMaxPcieLinkGeneration", g.device.GetMaxPcieLinkGeneration, 1)),
-		number("pcie_link_width", device.PCIeWidth, whole(g, "nvmlDeviceGetCurrPcieLinkWidth", g.device.GetCurrPcieLinkWidth, 1)),
-		number("pcie_link_width", device.PCIeMaxWidth, whole(g, "nvmlDeviceGetMaxPcieLinkWidth", g.device.GetMaxPcieLinkWidth, 1)),
-		g.throughput(device.PCIeReceiveRate, nvml.PCIE_UTIL_RX_BYTES),
-		g.throughput(device.PCIeTransmitRate, nvml.PCIE_UTIL_TX_BYTES),
-		part("pcie_replays", device.PCIeReplays, fields.field(nvml.FI_DEV_PCIE_REPLAY_COUNTER, 0, 1)),
-		errors("crc_flit", nvml.FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL),
-		errors("crc_data", nvml.FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL),
-		errors("replay", nvml.FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL),
-		errors("recovery", nvml.FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL),
-		errors("ecc", nvml.FI_DEV_NVLINK_ECC_DATA_ERROR_COUNT_TOTAL),
-		bytes(device.NVLinkReceived, nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_RX, nvml.FI_DEV_NVLINK_COUNT_RCV_BYTES),
-		bytes(device.NVLinkTransmitted, nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX, nvml.FI_DEV_NVLINK_COUNT_XMIT_BYTES),
-		{
-			name: "nvlink_links", fields: []fieldKey{linkCount}, yields: []*device.Quantity{device.NVLinkActiveLinks, device.NVLinkInactiveLinks},
-			read: func(read *values) status { return g.linkStates(fields, read) },
-		},
-	}
 }
 
 // throughput is the slow call for the present rate of PCIe in one direction.

@@ -130,7 +130,7 @@ func (p *Player) emitFrame(frame *Frame, at time.Time) {
 		for _, xid := range frame.GPUs[i].XIDs {
 			p.emit(device.Event{
 				System: p.rec.system(), Time: at, GPU: p.gpus[frame.GPUs[i].ID].recorded.identity(), Code: xid.Code,
-				GPUInstance: number(xid.GPUInstance), ComputeInstance: number(xid.ComputeInstance),
+				GPUInstance: xid.GPUInstance, ComputeInstance: xid.ComputeInstance,
 			})
 		}
 	}
@@ -202,16 +202,9 @@ func (p *Process) described() device.Process {
 	}
 	return device.Process{
 		PID:      p.PID,
-		Details:  workload.Details{Executable: p.Executable, NamespacePID: number(p.NamespacePID)},
+		Details:  workload.Details{Executable: p.Executable, NamespacePID: p.NamespacePID},
 		Workload: workload.Identify(workload.ParseEnviron([]byte(strings.Join(p.Environ, "\x00"))), workload.ParseCgroup([]byte(p.Cgroup)), uid),
 	}
-}
-
-func number(value *int64) workload.Number {
-	if value == nil {
-		return workload.Number{}
-	}
-	return workload.Number{Value: *value, Known: true}
 }
 
 // rates returns the quantities that are the rate of a counter, by the counter.

@@ -15,7 +15,6 @@ import (
 	"go.uber.org/zap"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
@@ -405,12 +404,5 @@ func (a *anonymizer) list() []GPU {
 
 // xid returns an event without its GPU.
 func xid(event *device.Event) XID {
-	return XID{Code: event.Code, GPUInstance: pointer(event.GPUInstance), ComputeInstance: pointer(event.ComputeInstance)}
-}
-
-func pointer(number workload.Number) *int64 {
-	if !number.Known {
-		return nil
-	}
-	return &number.Value
+	return XID{Code: event.Code, GPUInstance: event.GPUInstance, ComputeInstance: event.ComputeInstance}
 }

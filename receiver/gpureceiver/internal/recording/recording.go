@@ -59,7 +59,7 @@ type Process struct {
 	// Executable is the name of its program. Empty means unknown.
 	Executable string `yaml:"executable,omitempty"`
 	// NamespacePID is its id in its own PID namespace.
-	NamespacePID *int64 `yaml:"namespace_pid,omitempty"`
+	NamespacePID workload.Number `yaml:"namespace_pid,omitempty"`
 	// Environ are entries NAME=value. Only variables that the receiver reads on
 	// a real host have an effect.
 	Environ []string `yaml:"environ,omitempty"`
@@ -118,8 +118,8 @@ type XID struct {
 	// Code is the error's code.
 	Code uint64 `yaml:"code"`
 	// GPUInstance and ComputeInstance are those of the MIG device, if any.
-	GPUInstance     *int64 `yaml:"gpu_instance,omitempty"`
-	ComputeInstance *int64 `yaml:"compute_instance,omitempty"`
+	GPUInstance     workload.Number `yaml:"gpu_instance,omitempty"`
+	ComputeInstance workload.Number `yaml:"compute_instance,omitempty"`
 }
 
 // Limits of a recording, so that no file can exhaust the memory.

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
@@ -47,6 +48,9 @@ func decode(node *yaml.Node, into reflect.Value, path string) error {
 		}
 		return decodeScalar(node, value, path, "a duration such as 10s")
 	case *device.Number:
+		value.Known = true
+		return decode(node, reflect.ValueOf(&value.Value).Elem(), path)
+	case *workload.Number:
 		value.Known = true
 		return decode(node, reflect.ValueOf(&value.Value).Elem(), path)
 	}

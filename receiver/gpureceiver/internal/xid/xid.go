@@ -71,8 +71,11 @@ func Explain(code uint64, text, driver string) (Meaning, Detail) {
 	switch {
 	case text == "":
 	case code == RecoveryChanged:
-		if meaning, found := afterChange(text); found {
-			return meaning, Detail{}
+		if found := actionText.FindStringSubmatch(text); found != nil {
+			if meaning, known := recoveryActions[uint64(hexWord(found[1]))]; known {
+				meaning.Known = true
+				return meaning, Detail{}
+			}
 		}
 	case code >= 144 && code <= 150:
 		if message, found := readNVLink(text); found {
@@ -103,18 +106,6 @@ func AfterAction(action float64) Effect {
 // actionText is the form of the end of a message such as "GPU recovery action changed
 // from 0x0 (None) to 0x1 (GPU Reset Required)".
 var actionText = regexp.MustCompile(` to 0x([0-9a-fA-F]{1,8})(?: |$)`)
-
-// afterChange returns the meaning of a message about a recovery action, and reports
-// whether it is one.
-func afterChange(text string) (Meaning, bool) {
-	found := actionText.FindStringSubmatch(text)
-	if found == nil {
-		return Meaning{}, false
-	}
-	meaning, known := recoveryActions[uint64(hexWord(found[1]))]
-	meaning.Known = known
-	return meaning, known
-}
 
 // OfSwitch returns the meaning of an error that the driver of NVSwitches reports
 // with a code of its own (SXid).
