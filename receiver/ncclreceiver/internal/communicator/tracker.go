@@ -3,7 +3,6 @@
 package communicator
 
 import (
-	"encoding/binary"
 	"hash/maphash"
 	"maps"
 	"math"
@@ -116,7 +115,11 @@ func (t *Tracker) Observe(c *ras.Communicator, now time.Time) Report {
 		r.Affected = append(r.Affected, Ranked{c.Missing[i], stateOf(&c.Missing[i])})
 	}
 	if r.Compared && before.same >= t.polls {
-		r.findBehind()
+		for i := range r.Ranks {
+			if r.Ranks[i].Counts != r.Most {
+				r.Affected = append(r.Affected, Ranked{r.Ranks[i], Behind})
+			}
+		}
 	}
 	slices.SortFunc(r.Affected, func(a, b Ranked) int { return a.Number - b.Number })
 	before.affected = r.changed(before.affected)
@@ -160,16 +163,6 @@ func (r *Report) compare() {
 	}
 }
 
-// findBehind adds the ranks that have launched fewer operations of a collective than
-// another rank.
-func (r *Report) findBehind() {
-	for i := range r.Ranks {
-		if r.Ranks[i].Counts != r.Most {
-			r.Affected = append(r.Affected, Ranked{r.Ranks[i], Behind})
-		}
-	}
-}
-
 // changed sets Changed by the states before, and returns the present ones.
 func (r *Report) changed(before map[int]State) (now map[int]State) {
 	if len(r.Affected) > 0 {
@@ -195,14 +188,9 @@ func (r *Report) changed(before map[int]State) (now map[int]State) {
 func (t *Tracker) hash(ranks []ras.Rank) uint64 {
 	var h maphash.Hash
 	h.SetSeed(t.seed)
-	var number [8]byte
 	for i := range ranks {
-		binary.LittleEndian.PutUint64(number[:], uint64(ranks[i].Number)) // #nosec G115 -- not negative
-		_, _ = h.Write(number[:])
-		for _, count := range ranks[i].Counts {
-			binary.LittleEndian.PutUint64(number[:], count)
-			_, _ = h.Write(number[:])
-		}
+		maphash.WriteComparable(&h, ranks[i].Number)
+		maphash.WriteComparable(&h, ranks[i].Counts)
 	}
 	return h.Sum64()
 }

@@ -94,23 +94,19 @@ func common(a, b workload.Workload, first bool) workload.Workload {
 	if first {
 		return b
 	}
-	same := func(a, b string) string {
-		if a != b {
-			return ""
-		}
-		return a
-	}
-	number := func(a, b workload.Number) workload.Number {
-		if a != b {
-			return workload.Number{}
-		}
-		return a
-	}
 	return workload.Workload{
-		RunID: same(a.RunID, b.RunID), RunAttempt: number(a.RunAttempt, b.RunAttempt),
-		WorldSize: number(a.WorldSize, b.WorldSize), SlurmJobID: same(a.SlurmJobID, b.SlurmJobID),
+		RunID: same(a.RunID, b.RunID), RunAttempt: same(a.RunAttempt, b.RunAttempt),
+		WorldSize: same(a.WorldSize, b.WorldSize), SlurmJobID: same(a.SlurmJobID, b.SlurmJobID),
 		ServiceName: same(a.ServiceName, b.ServiceName), UserID: same(a.UserID, b.UserID),
 	}
+}
+
+// same returns what two values are, or the zero value if they differ.
+func same[T comparable](a, b T) (value T) {
+	if a == b {
+		return a
+	}
+	return value
 }
 
 // number finds the ranks of the run. A communicator has them if it is as large as
@@ -176,9 +172,8 @@ func memberOf(rank *ras.Rank) member {
 // responded is on this host.
 func leads(answer *ras.Answer, addresses map[netip.Addr]bool) bool {
 	for i := range answer.Communicators {
-		for k := range answer.Communicators[i].Ranks {
-			host := answer.Communicators[i].Ranks[k].Host
-			return !host.IsValid() || addresses[host]
+		if ranks := answer.Communicators[i].Ranks; len(ranks) > 0 {
+			return !ranks[0].Host.IsValid() || addresses[ranks[0].Host]
 		}
 	}
 	return true

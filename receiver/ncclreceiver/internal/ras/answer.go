@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -61,37 +62,47 @@ type Rank struct {
 	Unresponsive, Dead bool
 }
 
-// The answer as NCCL writes it.
-type (
-	wireAnswer struct {
-		Communicators wireList[wireCommunicator] `json:"communicators"`
-	}
-	wireCommunicator struct {
-		Hash          string             `json:"hash"`
-		SecondaryHash string             `json:"secondary_hash"`
-		Size          int                `json:"size"`
-		Ranks         wireList[wireRank] `json:"ranks"`
-		Missing       wireList[wireRank] `json:"missing_ranks"`
-	}
-	wireRank struct {
-		Rank   int        `json:"rank"`
-		Host   string     `json:"host"`
-		PID    int        `json:"pid"`
-		Device int        `json:"cuda_dev"`
-		Status wireStatus `json:"status"`
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Rank) UnmarshalJSON(raw []byte) error {
+	var wire struct {
+		Rank   int    `json:"rank"`
+		Host   string `json:"host"`
+		PID    int    `json:"pid"`
+		Device int    `json:"cuda_dev"`
+		Status struct {
+			InitState    int  `json:"init_state"`
+			Finalize     bool `json:"finalize_called"`
+			Destroy      bool `json:"destroy_flag"`
+			Abort        bool `json:"abort_flag"`
+			Unresponsive bool `json:"unresponsive"`
+			Dead         bool `json:"considered_dead"`
+		} `json:"status"`
 		Counts struct {
 			Broadcast, Reduce, AllGather, ReduceScatter, AllReduce uint64
 		} `json:"collective_counts"`
 	}
-	wireStatus struct {
-		InitState    int  `json:"init_state"`
-		Finalize     bool `json:"finalize_called"`
-		Destroy      bool `json:"destroy_flag"`
-		Abort        bool `json:"abort_flag"`
-		Unresponsive bool `json:"unresponsive"`
-		Dead         bool `json:"considered_dead"`
+	if err := json.Unmarshal(raw, &wire); err != nil {
+		return err
 	}
-)
+	host, _ := netip.ParseAddr(wire.Host) // "unknown" is none
+	s, counts := &wire.Status, &wire.Counts
+	*r = Rank{
+		Number: wire.Rank, Host: host.Unmap().WithZone(""), PID: max(wire.PID, -1), Device: wire.Device,
+		Running:      s.InitState == 0 && !s.Finalize && !s.Destroy && !s.Abort,
+		Counts:       [...]uint64{counts.Broadcast, counts.Reduce, counts.AllGather, counts.ReduceScatter, counts.AllReduce},
+		Unresponsive: s.Unresponsive, Dead: s.Dead,
+	}
+	return nil
+}
+
+// wireCommunicator is a communicator as NCCL writes it.
+type wireCommunicator struct {
+	Hash          string         `json:"hash"`
+	SecondaryHash string         `json:"secondary_hash"`
+	Size          int            `json:"size"`
+	Ranks         wireList[Rank] `json:"ranks"`
+	Missing       wireList[Rank] `json:"missing_ranks"`
+}
 
 // wireList is a list whose memory is bounded by the length of its text, which hostile
 // lists of small entries would exceed many times.
@@ -120,10 +131,12 @@ func (l *wireList[T]) UnmarshalJSON(raw []byte) error {
 
 // Parse reads an answer. It also reads that of NCCL 2.28.9, which leaves out commas.
 func Parse(raw []byte) (*Answer, error) {
-	var wire wireAnswer
+	var wire struct {
+		Communicators wireList[wireCommunicator] `json:"communicators"`
+	}
 	err := json.Unmarshal(raw, &wire)
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		wire = wireAnswer{}
+		wire.Communicators = nil
 		err = json.Unmarshal(insertCommas(raw), &wire)
 	}
 	if err != nil {
@@ -152,92 +165,40 @@ func Parse(raw []byte) (*Answer, error) {
 
 // read returns the communicator, and false if its numbers are impossible.
 func (w *wireCommunicator) read() (Communicator, bool) {
-	c := Communicator{Hash: w.Hash + ":" + w.SecondaryHash, Size: w.Size}
-	if len(c.Hash) > maxHash || !isHash(c.Hash) || c.Size < 1 || c.Size > maxSize || len(w.Ranks)+len(w.Missing) > c.Size {
+	c := Communicator{Hash: w.Hash + ":" + w.SecondaryHash, Size: w.Size, Ranks: w.Ranks, Missing: w.Missing}
+	if len(c.Hash) > maxHash || strings.Trim(c.Hash, "0123456789abcdefx:") != "" || len(c.Hash) < 2 || c.Size < 1 || c.Size > maxSize {
 		return c, false
 	}
-	seen := make(map[int]struct{}, len(w.Ranks)+len(w.Missing))
-	c.Ranks, c.Missing = make([]Rank, 0, len(w.Ranks)), make([]Rank, 0, len(w.Missing))
-	for i := range w.Ranks {
-		c.Ranks = append(c.Ranks, w.Ranks[i].read())
-		seen[w.Ranks[i].Rank] = struct{}{}
-	}
-	for i := range w.Missing {
-		c.Missing = append(c.Missing, w.Missing[i].read())
-		seen[w.Missing[i].Rank] = struct{}{}
-	}
-	for number := range seen {
-		if number < 0 || number >= c.Size {
-			return c, false
+	seen := make(map[int]bool)
+	for _, ranks := range [...][]Rank{c.Ranks, c.Missing} {
+		for i := range ranks {
+			number := ranks[i].Number
+			if number < 0 || number >= c.Size || seen[number] {
+				return c, false
+			}
+			seen[number] = true
 		}
+		slices.SortFunc(ranks, func(a, b Rank) int { return cmp.Compare(a.Number, b.Number) })
 	}
-	byNumber := func(a, b Rank) int { return cmp.Compare(a.Number, b.Number) }
-	slices.SortFunc(c.Ranks, byNumber)
-	slices.SortFunc(c.Missing, byNumber)
-	return c, len(seen) == len(w.Ranks)+len(w.Missing)
+	return c, true
 }
 
-func (w *wireRank) read() Rank {
-	host, _ := netip.ParseAddr(w.Host) // "unknown" is none
-	s := &w.Status
-	return Rank{
-		Number: w.Rank, Host: host.Unmap().WithZone(""), PID: max(w.PID, -1), Device: w.Device,
-		Running:      s.InitState == 0 && !s.Finalize && !s.Destroy && !s.Abort,
-		Counts:       [...]uint64{w.Counts.Broadcast, w.Counts.Reduce, w.Counts.AllGather, w.Counts.ReduceScatter, w.Counts.AllReduce},
-		Unresponsive: s.Unresponsive, Dead: s.Dead,
-	}
-}
-
-// isHash reports whether s has only characters of NCCL's hashes.
-func isHash(s string) bool {
-	return len(s) > 1 && strings.Trim(s, "0123456789abcdefx:") == ""
-}
+// jsonToken is white space, a text, or another token of JSON.
+var jsonToken = regexp.MustCompile(`[ \t\r\n]+|"(?:[^"\\]|\\(?s:.))*"?|[,:{}\[\]]|[^ \t\r\n,:{}\[\]"]+`)
 
 // insertCommas puts a comma wherever a value follows another one without. It leaves
 // valid JSON as it is.
 func insertCommas(raw []byte) []byte {
-	fixed := make([]byte, 0, len(raw)+len(raw)/16)
 	afterValue := false
-	for i := 0; i < len(raw); {
-		end := i + 1
-		begins, ends := false, false
-		switch raw[i] {
-		case ' ', '\t', '\r', '\n':
-			fixed = append(fixed, raw[i])
-			i = end
-			continue
-		case ',', ':':
-		case '}', ']':
-			ends = true
-		case '{', '[':
-			begins = true
-		case '"':
-			begins, ends = true, true
-			end = afterString(raw, i)
-		default:
-			begins, ends = true, true
-			for end < len(raw) && !strings.ContainsRune(" \t\r\n,:{}[]\"", rune(raw[end])) {
-				end++
-			}
+	return jsonToken.ReplaceAllFunc(raw, func(token []byte) []byte {
+		first := token[0]
+		if strings.IndexByte(" \t\r\n", first) >= 0 {
+			return token
 		}
-		if begins && afterValue {
-			fixed = append(fixed, ',')
+		if afterValue && strings.IndexByte(",:}]", first) < 0 {
+			token = slices.Concat([]byte{','}, token)
 		}
-		fixed = append(fixed, raw[i:end]...)
-		afterValue, i = ends, end
-	}
-	return fixed
-}
-
-// afterString returns the index after the string that begins at i.
-func afterString(raw []byte, i int) int {
-	for i++; i < len(raw); i++ {
-		switch raw[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(raw)
+		afterValue = strings.IndexByte(",:{[", first) < 0
+		return token
+	})
 }
