@@ -72,25 +72,19 @@ func (o *Outlets) takeAway(next consumer.Logs) <-chan struct{} {
 // Send hands records to the pipeline that was added first: two pipelines of one
 // component must not both get them. sent is false if there is none.
 func (o *Outlets) Send(ctx context.Context, ld plog.Logs) (sent bool, err error) {
-	one := o.take()
-	if one == nil {
+	o.mu.Lock()
+	if len(o.all) == 0 {
+		o.mu.Unlock()
 		return false, nil
 	}
-	defer o.give(one)
+	one := o.all[0]
+	one.busy++
+	o.mu.Unlock()
+	defer o.end(one)
 	return true, one.next.ConsumeLogs(ctx, ld)
 }
 
-func (o *Outlets) take() *outlet {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.all) == 0 {
-		return nil
-	}
-	o.all[0].busy++
-	return o.all[0]
-}
-
-func (o *Outlets) give(one *outlet) {
+func (o *Outlets) end(one *outlet) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if one.busy--; one.busy == 0 && one.idle != nil {

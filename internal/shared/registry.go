@@ -43,18 +43,16 @@ type Release func(ctx context.Context) error
 // one; if either fails, it returns the error and keeps nothing. A component
 // must call it in Start and not earlier, because the validate command also
 // creates components and must not open anything.
-func (r *Registry[T]) Acquire(ctx context.Context, host component.Host, id component.ID, create func() (T, error)) (T, Release, error) {
+func (r *Registry[T]) Acquire(ctx context.Context, host component.Host, id component.ID, create func() (T, error)) (none T, _ Release, _ error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e, ok := r.entries[id]
 	if !ok {
 		object, err := create()
 		if err != nil {
-			var none T
 			return none, nil, fmt.Errorf("create the shared object of %q: %w", id, err)
 		}
 		if err := object.Start(ctx, host); err != nil {
-			var none T
 			return none, nil, errors.Join(
 				fmt.Errorf("start the shared object of %q: %w", id, err),
 				object.Shutdown(ctx))

@@ -27,12 +27,19 @@ func OpenFolder(ctx context.Context, path string, kind component.Kind, owner com
 	}
 	s := &State{client: &folder{path: path, name: name}, kept: kept, fail: fail}
 	s.load(ctx)
-	if root, err := Root(path); err != nil {
-		s.failed(ctx, Write, err)
-	} else if err := root.Close(); err != nil {
+	if err := in(path, func(*os.Root) error { return nil }); err != nil {
 		s.failed(ctx, Write, err)
 	}
 	return s
+}
+
+// in does something in a folder.
+func in(path string, do func(root *os.Root) error) error {
+	root, err := Root(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(root), root.Close())
 }
 
 // folder is a folder with a file for each key.
@@ -43,44 +50,33 @@ func (f *folder) Get(_ context.Context, key string) (data []byte, err error) {
 	if _, err := os.Lstat(f.path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	root, err := Root(f.path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	info, err := root.Lstat(f.name + "." + key)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return nil, fmt.Errorf("%q is no file of up to %d bytes", f.name+"."+key, maxFile)
-	}
-	return root.ReadFile(f.name + "." + key)
+	err = in(f.path, func(root *os.Root) error {
+		info, err := root.Lstat(f.name + "." + key)
+		switch {
+		case err != nil:
+			return ignoreMissing(err)
+		case !info.Mode().IsRegular() || info.Size() > maxFile:
+			return fmt.Errorf("%q is no file of up to %d bytes", f.name+"."+key, maxFile)
+		}
+		data, err = root.ReadFile(f.name + "." + key)
+		return err
+	})
+	return data, err
 }
 
 // Set writes a file, whole or not at all.
-func (f *folder) Set(_ context.Context, key string, data []byte) (err error) {
-	root, err := Root(f.path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	return WriteFile(root, f.name+"."+key, 0o600, func(to io.Writer) error {
-		_, err := to.Write(data)
-		return err
+func (f *folder) Set(_ context.Context, key string, data []byte) error {
+	return in(f.path, func(root *os.Root) error {
+		return WriteFile(root, f.name+"."+key, 0o600, func(to io.Writer) error {
+			_, err := to.Write(data)
+			return err
+		})
 	})
 }
 
 // Delete removes a file.
-func (f *folder) Delete(_ context.Context, key string) (err error) {
-	root, err := Root(f.path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	return ignoreMissing(root.Remove(f.name + "." + key))
+func (f *folder) Delete(_ context.Context, key string) error {
+	return in(f.path, func(root *os.Root) error { return ignoreMissing(root.Remove(f.name + "." + key)) })
 }
 
 // Close does nothing: each operation opens the folder.

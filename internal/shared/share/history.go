@@ -86,13 +86,12 @@ func (s *record) branch(o Origin) uint64 {
 	return o.Service
 }
 
-// note counts a period and reports whether that establishes it.
-func (s *record) note(at int64) bool {
+// note counts a period.
+func (s *record) note(at int64) {
 	if at > s.last {
 		s.periods++
 	}
 	s.last = at
-	return s.periods == establishedAfter
 }
 
 type senderHistory struct {
@@ -144,12 +143,8 @@ func (t *History) Succeeded(o Origin, now time.Time) {
 	}
 	known.again = known.again || now.Unix() >= known.first+int64(againAfter/time.Second)
 	wasSender, was := sender.record.established(), known.established()
-	if sender.last != at {
-		sender.note(at)
-	}
-	if known.last != at {
-		known.note(at)
-	}
+	sender.note(at)
+	known.note(at)
 	if !wasSender && sender.record.established() {
 		t.established++
 	}

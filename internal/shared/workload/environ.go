@@ -15,85 +15,34 @@ import (
 // and names are shorter.
 const maxValueLength = 256
 
-// maxResourceAttributesLength is the same for OTEL_RESOURCE_ATTRIBUTES, which
-// is a list.
-const maxResourceAttributesLength = 4096
-
 // Environment is the part of a process's environment that identifies its
-// workload. Other variables often hold secrets and are never kept. None is
-// logged.
-type Environment struct {
-	// RunIDs are the values of mlattr.RunVariables, in their order.
-	RunIDs                   [len(clients.RunVariables)]string
-	Rank                     string
-	LocalRank                string
-	WorldSize                string
-	TorchElasticRestartCount string
-	SlurmJobID               string
-	SlurmProcID              string
-	SlurmRestartCount        string
-	SlurmJobUser             string
-	ServiceName              string
-	ResourceAttributes       string
-}
+// workload, by the names of variables. Other variables often hold secrets and are
+// never kept. None is logged.
+type Environment map[string]string
 
-// field returns the field of an allowed variable, and nil for every other
-// variable. It is the list of allowed names.
-func (e *Environment) field(name []byte) *string {
-	switch string(name) {
-	case "RANK":
-		return &e.Rank
-	case "LOCAL_RANK":
-		return &e.LocalRank
-	case "WORLD_SIZE":
-		return &e.WorldSize
-	case "TORCHELASTIC_RESTART_COUNT":
-		return &e.TorchElasticRestartCount
-	case "SLURM_JOB_ID":
-		return &e.SlurmJobID
-	case "SLURM_PROCID":
-		return &e.SlurmProcID
-	case "SLURM_RESTART_COUNT":
-		return &e.SlurmRestartCount
-	case "SLURM_JOB_USER":
-		return &e.SlurmJobUser
-	case "OTEL_SERVICE_NAME":
-		return &e.ServiceName
-	case "OTEL_RESOURCE_ATTRIBUTES":
-		return &e.ResourceAttributes
+// longest has the allowed variables with the lengths of their longest values in bytes.
+var longest = func() map[string]int {
+	lengths := map[string]int{"OTEL_RESOURCE_ATTRIBUTES": 4096} // a list
+	for _, name := range append([]string{
+		"RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_RESTART_COUNT",
+		"SLURM_JOB_ID", "SLURM_PROCID", "SLURM_RESTART_COUNT", "SLURM_JOB_USER", "OTEL_SERVICE_NAME",
+	}, clients.RunVariables[:]...) {
+		lengths[name] = maxValueLength
 	}
-	for i, known := range clients.RunVariables {
-		if string(name) == known {
-			return &e.RunIDs[i]
-		}
-	}
-	return nil
-}
+	return lengths
+}()
 
 // ParseEnviron reads an environment as /proc/<pid>/environ gives it: entries
 // NAME=value, each ended by a zero byte. As in getenv, the first entry of a
 // name counts. A value that is too long or no UTF-8 is ignored.
 func ParseEnviron(raw []byte) Environment {
-	var env Environment
-	for len(raw) > 0 {
-		var entry []byte
-		entry, raw, _ = bytes.Cut(raw, []byte{0})
-		name, value, found := bytes.Cut(entry, []byte{'='})
-		if !found {
-			continue
+	env := Environment{}
+	for entry := range bytes.SplitSeq(raw, []byte{0}) {
+		name, value, _ := bytes.Cut(entry, []byte{'='})
+		limit, allowed := longest[string(name)]
+		if allowed && len(value) > 0 && env[string(name)] == "" && len(value) <= limit && utf8.Valid(value) {
+			env[string(name)] = string(value)
 		}
-		field := env.field(name)
-		if field == nil || *field != "" {
-			continue
-		}
-		limit := maxValueLength
-		if field == &env.ResourceAttributes {
-			limit = maxResourceAttributesLength
-		}
-		if len(value) > limit || !utf8.Valid(value) {
-			continue
-		}
-		*field = string(value)
 	}
 	return env
 }

@@ -114,7 +114,7 @@ func (p *Processes) Describe(pid uint32) (Process, bool) {
 		Evidence: evidence(cgroup, groupErr, environment, environErr),
 	}
 	if p.users != nil && found.ContainerID == "" && found.PodUID == "" {
-		found.UserName = p.users.of(userID, found.SlurmJobID, environment.SlurmJobUser)
+		found.UserName = p.users.of(userID, found.SlurmJobID, environment["SLURM_JOB_USER"])
 	}
 	if boot := p.boot(); parsed && !boot.IsZero() {
 		found.Start = boot.Add(time.Duration(stat.start) * (time.Second / ticksPerSecond))
@@ -156,8 +156,8 @@ func (p *Processes) boot() time.Time {
 func evidence(cgroup Cgroup, cgroupErr error, environment Environment, environErr error) Evidence {
 	return Evidence{
 		Cgroup:     sourceState(cgroup != Cgroup{}, cgroupErr),
-		Environ:    sourceState(environment != Environment{}, environErr),
-		Slurm:      sourceState(cgroup.SlurmJobID != "" || id(environment.SlurmJobID) != "", nil),
+		Environ:    sourceState(len(environment) > 0, environErr),
+		Slurm:      sourceState(cgroup.SlurmJobID != "" || id(environment["SLURM_JOB_ID"]) != "", nil),
 		cgroupRead: cgroupErr == nil,
 	}
 }

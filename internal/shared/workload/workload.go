@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/clients"
 )
 
 // Number is an integer that may be unknown. The zero Number is unknown.
@@ -55,17 +56,19 @@ type Workload struct {
 // process cannot change.
 func Identify(env Environment, group Cgroup, uid Number) Workload {
 	w := Workload{
-		RunID:       id(env.RunIDs[:]...),
-		RunAttempt:  firstKnown(number(env.TorchElasticRestartCount), number(env.SlurmRestartCount)),
-		RankGlobal:  firstKnown(number(env.Rank), number(env.SlurmProcID)),
-		RankLocal:   number(env.LocalRank),
-		SlurmJobID:  cmp.Or(group.SlurmJobID, id(env.SlurmJobID)),
+		RunAttempt:  firstKnown(number(env["TORCHELASTIC_RESTART_COUNT"]), number(env["SLURM_RESTART_COUNT"])),
+		RankGlobal:  firstKnown(number(env["RANK"]), number(env["SLURM_PROCID"])),
+		RankLocal:   number(env["LOCAL_RANK"]),
+		SlurmJobID:  cmp.Or(group.SlurmJobID, id(env["SLURM_JOB_ID"])),
 		ContainerID: group.ContainerID,
 		PodUID:      group.PodUID,
-		ServiceName: cmp.Or(env.ServiceName, serviceName(env.ResourceAttributes)),
+		ServiceName: cmp.Or(env["OTEL_SERVICE_NAME"], serviceName(env["OTEL_RESOURCE_ATTRIBUTES"])),
+	}
+	for _, name := range clients.RunVariables {
+		w.RunID = cmp.Or(w.RunID, id(env[name]))
 	}
 	// A job has at least one rank, so that 0 means unknown.
-	if size := number(env.WorldSize); size.Value > 0 {
+	if size := number(env["WORLD_SIZE"]); size.Value > 0 {
 		w.WorldSize = size
 	}
 	if uid.Known {
@@ -74,14 +77,12 @@ func Identify(env Environment, group Cgroup, uid Number) Workload {
 	return w
 }
 
-// id returns the first value that is an id, or "".
-func id(values ...string) string {
-	for _, value := range values {
-		if !mlattr.Sentinel(value) {
-			return value
-		}
+// id returns a value that is an id, or "".
+func id(value string) string {
+	if mlattr.Sentinel(value) {
+		return ""
 	}
-	return ""
+	return value
 }
 
 // number reads a rank or a count. Ranks and counts are never negative.
@@ -93,13 +94,11 @@ func number(value string) Number {
 	return Number{Value: n, Known: true}
 }
 
-func firstKnown(numbers ...Number) Number {
-	for _, n := range numbers {
-		if n.Known {
-			return n
-		}
+func firstKnown(a, b Number) Number {
+	if a.Known {
+		return a
 	}
-	return Number{}
+	return b
 }
 
 // Details are the details of one process beside its workload.

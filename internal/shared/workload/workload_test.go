@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/clients"
 )
 
 const containerA = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -19,7 +21,7 @@ func known(n int64) Number {
 
 func TestParseEnvironKeepsAllowedNamesOnly(t *testing.T) {
 	env := ParseEnviron([]byte("HOME=/root\x00AWS_SECRET_ACCESS_KEY=s\x00RANK=1\x00RANKS=9\x00WANDB_API_KEY=k\x00WANDB_RUN_ID=r\x00"))
-	assert.Equal(t, Environment{Rank: "1", RunIDs: [3]string{1: "r"}}, env)
+	assert.Equal(t, Environment{"RANK": "1", clients.RunVariables[1]: "r"}, env)
 }
 
 func TestParseEnviron(t *testing.T) {
@@ -28,12 +30,12 @@ func TestParseEnviron(t *testing.T) {
 		expected Environment
 	}{
 		"empty":               {"", Environment{}},
-		"no end":              {"RANK=3", Environment{Rank: "3"}},
-		"first entry counts":  {"RANK=3\x00RANK=4\x00", Environment{Rank: "3"}},
-		"value with an equal": {"OTEL_RESOURCE_ATTRIBUTES=a=b,c=d\x00", Environment{ResourceAttributes: "a=b,c=d"}},
-		"no equal":            {"RANK\x00LOCAL_RANK=2\x00", Environment{LocalRank: "2"}},
+		"no end":              {"RANK=3", Environment{"RANK": "3"}},
+		"first entry counts":  {"RANK=3\x00RANK=4\x00", Environment{"RANK": "3"}},
+		"value with an equal": {"OTEL_RESOURCE_ATTRIBUTES=a=b,c=d\x00", Environment{"OTEL_RESOURCE_ATTRIBUTES": "a=b,c=d"}},
+		"no equal":            {"RANK\x00LOCAL_RANK=2\x00", Environment{"LOCAL_RANK": "2"}},
 		"too long":            {"OTEL_SERVICE_NAME=" + strings.Repeat("x", 257) + "\x00", Environment{}},
-		"no UTF-8":            {"OTEL_SERVICE_NAME=\xff\xfe\x00RANK=0\x00", Environment{Rank: "0"}},
+		"no UTF-8":            {"OTEL_SERVICE_NAME=\xff\xfe\x00RANK=0\x00", Environment{"RANK": "0"}},
 		"only zero bytes":     {"\x00\x00\x00", Environment{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -170,32 +172,32 @@ func TestIdentify(t *testing.T) {
 	}{
 		"nothing": {},
 		"torchrun without an id": {
-			env:      Environment{Rank: "0", LocalRank: "0", WorldSize: "2", RunIDs: [3]string{2: "none"}, TorchElasticRestartCount: "0"},
+			env:      Environment{"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", clients.RunVariables[2]: "none", "TORCHELASTIC_RESTART_COUNT": "0"},
 			expected: Workload{RankGlobal: known(0), RankLocal: known(0), WorldSize: known(2), RunAttempt: known(0)},
 		},
 		"order of run ids": {
-			env:      Environment{RunIDs: [3]string{"m", "w", "t"}},
+			env:      Environment{clients.RunVariables[0]: "m", clients.RunVariables[1]: "w", clients.RunVariables[2]: "t"},
 			expected: Workload{RunID: "m"},
 		},
 		"a sentinel does not hide the next id": {
-			env:      Environment{RunIDs: [3]string{0: "None", 2: "t"}},
+			env:      Environment{clients.RunVariables[0]: "None", clients.RunVariables[2]: "t"},
 			expected: Workload{RunID: "t"},
 		},
 		"launcher before Slurm": {
-			env:      Environment{Rank: "5", SlurmProcID: "1", TorchElasticRestartCount: "2", SlurmRestartCount: "7"},
+			env:      Environment{"RANK": "5", "SLURM_PROCID": "1", "TORCHELASTIC_RESTART_COUNT": "2", "SLURM_RESTART_COUNT": "7"},
 			expected: Workload{RankGlobal: known(5), RunAttempt: known(2)},
 		},
 		"the cgroup's job before the environment's": {
-			env:      Environment{SlurmJobID: "9"},
+			env:      Environment{"SLURM_JOB_ID": "9"},
 			group:    Cgroup{SlurmJobID: "42"},
 			expected: Workload{SlurmJobID: "42"},
 		},
 		"numbers that are none": {
-			env: Environment{Rank: "-1", LocalRank: "x", WorldSize: "0", SlurmJobID: "0", TorchElasticRestartCount: "99999999999"},
+			env: Environment{"RANK": "-1", "LOCAL_RANK": "x", "WORLD_SIZE": "0", "SLURM_JOB_ID": "0", "TORCHELASTIC_RESTART_COUNT": "99999999999"},
 		},
 		"user": {uid: known(0), expected: Workload{UserID: "0"}},
 		"service name before the attributes'": {
-			env:      Environment{ServiceName: "a", ResourceAttributes: "service.name=b"},
+			env:      Environment{"OTEL_SERVICE_NAME": "a", "OTEL_RESOURCE_ATTRIBUTES": "service.name=b"},
 			expected: Workload{ServiceName: "a"},
 		},
 	} {
