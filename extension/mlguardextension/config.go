@@ -1,6 +1,10 @@
 package mlguardextension
 
-import "fmt"
+import (
+	"cmp"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+)
 
 // Config is the configuration of the ml_guard extension.
 type Config struct {
@@ -23,17 +27,9 @@ type Config struct {
 
 // Validate returns an error that names the key with an invalid value.
 func (c *Config) Validate() error {
-	for _, limit := range []struct {
-		key                string
-		value, least, most int
-	}{
-		{"max_depth", c.MaxDepth, 64, 10_000},
-		{"max_messages", c.MaxMessages, 1_000, 100_000_000},
-		{"max_memory_mib", c.MaxMemoryMiB, 1, 1_000_000},
-	} {
-		if limit.value < limit.least || limit.value > limit.most {
-			return fmt.Errorf("%q is %d; it must be between %d and %d", limit.key, limit.value, limit.least, limit.most)
-		}
-	}
-	return nil
+	return cmp.Or(
+		shared.Between("max_depth", c.MaxDepth, 64, 10_000),
+		shared.Between("max_messages", c.MaxMessages, 1_000, 100_000_000),
+		shared.Between("max_memory_mib", c.MaxMemoryMiB, 1, 1_000_000),
+	)
 }

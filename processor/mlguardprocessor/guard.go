@@ -119,12 +119,10 @@ func (g *guard) processMetrics(ctx context.Context, md pmetric.Metrics) (pmetric
 	if g.leadsNowhere() {
 		return md, processorhelper.ErrSkipProcessingData
 	}
-	if g.trust != nil {
-		if n := g.trust.Metrics(ctx, md); n > 0 {
-			g.countUntrusted(ctx, n)
-			if md.ResourceMetrics().Len() == 0 {
-				return md, processorhelper.ErrSkipProcessingData
-			}
+	if n := g.trust.Metrics(ctx, md); n > 0 {
+		g.countUntrusted(ctx, n)
+		if md.ResourceMetrics().Len() == 0 {
+			return md, processorhelper.ErrSkipProcessingData
 		}
 	}
 	if !g.onlyOut {
@@ -143,12 +141,10 @@ func (g *guard) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error
 	if g.leadsNowhere() {
 		return ld, processorhelper.ErrSkipProcessingData
 	}
-	if g.trust != nil {
-		if n := g.trust.Logs(ctx, ld); n > 0 {
-			g.countUntrusted(ctx, n)
-			if ld.ResourceLogs().Len() == 0 {
-				return ld, processorhelper.ErrSkipProcessingData
-			}
+	if n := g.trust.Logs(ctx, ld); n > 0 {
+		g.countUntrusted(ctx, n)
+		if ld.ResourceLogs().Len() == 0 {
+			return ld, processorhelper.ErrSkipProcessingData
 		}
 	}
 	if !g.onlyOut {

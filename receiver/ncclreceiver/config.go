@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/metadata"
 )
 
@@ -112,10 +113,10 @@ func (cfg *Config) Validate() error {
 		errs = append(errs, fmt.Errorf(`"initial_delay" is %s; it must not be negative`, cfg.InitialDelay))
 	}
 	errs = append(errs,
-		between("collection_interval", cfg.CollectionInterval, minCollectionInterval, maxCollectionInterval),
-		between("timeout", cfg.Timeout, minTimeout, maxTimeout),
-		between("max_answer_size", cfg.MaxAnswerSize, minAnswerSize, maxAnswerSize),
-		between("max_communicators", cfg.MaxCommunicators, 1, maxMaxCommunicators))
+		shared.Between("collection_interval", cfg.CollectionInterval, minCollectionInterval, maxCollectionInterval),
+		shared.Between("timeout", cfg.Timeout, minTimeout, maxTimeout),
+		shared.Between("max_answer_size", cfg.MaxAnswerSize, minAnswerSize, maxAnswerSize),
+		shared.Between("max_communicators", cfg.MaxCommunicators, 1, maxMaxCommunicators))
 	for _, pattern := range cfg.FlightRecorder {
 		if _, err := filepath.Match(pattern, ""); err != nil || !filepath.IsAbs(pattern) {
 			errs = append(errs, fmt.Errorf(`"flight_recorder" has %q; it must be an absolute path, in which *, ? and [] stand for other characters`, pattern))
@@ -125,14 +126,6 @@ func (cfg *Config) Validate() error {
 		errs = append(errs, fmt.Errorf(`"root_path" is %q; it must be an absolute path, or empty`, cfg.RootPath))
 	}
 	return errors.Join(errs...)
-}
-
-// between returns an error for a value that is out of bounds.
-func between[T time.Duration | int64 | int](key string, value, least, most T) error {
-	if value < least || value > most {
-		return fmt.Errorf("%q is %v; it must be between %v and %v", key, value, least, most)
-	}
-	return nil
 }
 
 func isPort(port string) bool {

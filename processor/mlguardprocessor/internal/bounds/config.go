@@ -2,7 +2,8 @@ package bounds
 
 import (
 	"errors"
-	"fmt"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // Config is the section bounds of ml_guard's configuration. Each limit has a
@@ -66,26 +67,16 @@ func Default() Config {
 // Validate returns an error that names each key with an invalid value.
 func (c *Config) Validate() error {
 	const most = 1 << 30
-	var errs []error
-	for _, limit := range []struct {
-		key         string
-		value       int
-		least, most int
-	}{
+	return errors.Join(
 		// ml_guard and the components after it recurse by depth.
-		{"max_depth", c.MaxDepth, 1, 1000},
-		{"max_value_bytes", c.MaxValueBytes, 64, most},
-		{"max_name_bytes", c.MaxNameBytes, 64, most},
-		{"max_item_bytes", c.MaxItemBytes, 64, most},
-		{"max_attributes", c.MaxAttributes, 1, most},
-		{"max_elements", c.MaxElements, 1, most},
-		{"max_events", c.MaxEvents, 1, most},
-		{"max_links", c.MaxLinks, 1, most},
-		{"max_items", c.MaxItems, 1, most},
-	} {
-		if limit.value < limit.least || limit.value > limit.most {
-			errs = append(errs, fmt.Errorf("%q is %d; it must be between %d and %d", limit.key, limit.value, limit.least, limit.most))
-		}
-	}
-	return errors.Join(errs...)
+		shared.Between("max_depth", c.MaxDepth, 1, 1000),
+		shared.Between("max_value_bytes", c.MaxValueBytes, 64, most),
+		shared.Between("max_name_bytes", c.MaxNameBytes, 64, most),
+		shared.Between("max_item_bytes", c.MaxItemBytes, 64, most),
+		shared.Between("max_attributes", c.MaxAttributes, 1, most),
+		shared.Between("max_elements", c.MaxElements, 1, most),
+		shared.Between("max_events", c.MaxEvents, 1, most),
+		shared.Between("max_links", c.MaxLinks, 1, most),
+		shared.Between("max_items", c.MaxItems, 1, most),
+	)
 }

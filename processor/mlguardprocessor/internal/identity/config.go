@@ -3,6 +3,7 @@ package identity
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 )
 
@@ -83,14 +84,12 @@ func DefaultConfig() Config {
 	}
 }
 
-// of returns the limits by kind.
-func (l *Limits) of() [kindCount]int {
-	return [kindCount]int{
-		kindService: l.Service, kindInstance: l.Instance, kindRun: l.Run, kindRank: l.Rank,
-		kindSession: l.Session, kindModel: l.Model, kindOperation: l.Operation,
-		kindUser: l.User, kindProcess: l.Process, kindLabel: l.Label,
-		kindCombination: l.Combination, kindStream: l.Stream,
+// of returns the limits by kind, in whose order the fields are.
+func (l *Limits) of() (limits [kindCount]int) {
+	for k := range limits {
+		limits[k] = int(reflect.ValueOf(*l).Field(k).Int())
 	}
+	return limits
 }
 
 // Validate returns an error that names each key with an invalid value.

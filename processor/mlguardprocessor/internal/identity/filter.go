@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -159,20 +160,12 @@ const (
 )
 
 // kindNames are the kinds' names in the configuration, the metrics and the log.
-var kindNames = [kindCount]string{
-	kindService:     "service",
-	kindInstance:    "instance",
-	kindRun:         "run",
-	kindRank:        "rank",
-	kindSession:     "session",
-	kindModel:       "model",
-	kindOperation:   "operation",
-	kindUser:        "user",
-	kindProcess:     "process",
-	kindLabel:       "label",
-	kindCombination: "combination",
-	kindStream:      "stream",
-}
+var kindNames = func() (names [kindCount]string) {
+	for k := range names {
+		names[k] = reflect.TypeFor[Limits]().Field(k).Tag.Get("mapstructure")
+	}
+	return names
+}()
 
 // kindsOfKeys are the kinds of labels. Any other label is of kindLabel.
 var kindsOfKeys = map[string]kind{

@@ -85,11 +85,12 @@ type request struct {
 }
 
 func newTable(limit, groups, allowance int, maxBytes int64, expiration uint32) *table {
+	displaced := max(1, limit*groups/displacedPart)
 	return &table{
 		admitted: make(map[uint64]admitted), groups: make(map[uint64]int), maxBytes: maxBytes,
 		limit: limit, total: limit * groups, allowance: allowance, expiration: expiration,
 		held: make(map[share.Sender]int), departures: make(map[uint64]*departures),
-		displacements: newDisplacements(limit*groups, expiration),
+		displacements: share.NewBudget(displaced, float64(displaced)*60/float64(expiration)),
 	}
 }
 
@@ -233,11 +234,6 @@ type departure struct {
 	seen uint32
 }
 
-func newDisplacements(total int, expiration uint32) *share.Budget {
-	size := max(1, total/displacedPart)
-	return share.NewBudget(size, float64(size)*60/float64(expiration))
-}
-
 // makeRoom displaces identities of a full table until a new one fits, and reports
 // whether it does. Each sender has an equal share, and all that are not established
 // have one together. What leaves is of a sender that has more than its share: an identity
@@ -278,19 +274,15 @@ func (t *table) nextToLeave(r *request, scope uint64, now uint32) (id uint64, ok
 	for ; len(d.others) > 0; d.others = d.others[:len(d.others)-1] {
 		next := d.others[len(d.others)-1].id
 		if a, ok := t.admitted[next]; ok {
-			return next, t.hasFewer(r, &a)
+			// The new one's sender, or its group of the same sender, must have fewer, also after
+			// the new one took the place.
+			if r.sender != a.sender {
+				return next, t.held[r.sender]+1 < t.held[a.sender]
+			}
+			return next, t.groups[r.group]+1 < t.groups[a.group]
 		}
 	}
 	return 0, false
-}
-
-// hasFewer reports whether the sender of a new identity, or its group of the same sender,
-// has fewer than that of an admitted one, also after it took its place.
-func (t *table) hasFewer(r *request, a *admitted) bool {
-	if r.sender != a.sender {
-		return t.held[r.sender]+1 < t.held[a.sender]
-	}
-	return t.groups[r.group]+1 < t.groups[a.group]
 }
 
 // orderLeaving returns those of a group, or of all, that leave first: a sixteenth.

@@ -90,8 +90,8 @@ func (f *Filter) readSource(attrs pcommon.Map) (s source) {
 			}
 		}
 	}
-	if id, _ := run.Named(); id != "" {
-		s.run = f.hasher.text(id)
+	if id, inferred := run.Named(); id != "" {
+		s.run, s.inferred = f.hasher.text(id), inferred
 	}
 	return s
 }
@@ -120,6 +120,7 @@ func (p *tracesPass) readResource(i int) {
 	}
 	rs := p.td.ResourceSpans().At(i)
 	p.source = p.readSource(rs.Resource().Attributes())
+	p.source.inferred = false // only that of a span is of a single trace
 	p.whole, p.last, p.lastRun = true, 0, 0
 	s := &p.source
 	refused := p.admitProgram(s, p.from, p.now)
@@ -130,7 +131,10 @@ func (p *tracesPass) readResource(i int) {
 		hide(p.writable(i), mlattr.ServiceName, serviceInstance, mlattr.RunID, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
 		p.writable(i).Remove(mlattr.ServiceNamespace)
 		p.program = 0
-		p.noteRun(s)
+		if run, rank := p.runOf(s); run != 0 {
+			p.tables[kindRun].note(run, p.now)
+			p.tables[kindRank].note(rank, p.now)
+		}
 		return
 	case kindInstance:
 		p.overflow(refused, spansOf(rs))
@@ -166,14 +170,6 @@ func (p *tracesPass) admitRun(s *source) kind {
 		return kindRank
 	}
 	return kindCount
-}
-
-// noteRun records a sighting of a run whose service is not admitted.
-func (p *tracesPass) noteRun(s *source) {
-	if run, rank := p.runOf(s); run != 0 {
-		p.tables[kindRun].note(run, p.now)
-		p.tables[kindRank].note(rank, p.now)
-	}
 }
 
 // runOf returns the identities of a run and its rank, or 0.
@@ -242,27 +238,10 @@ func (p *tracesPass) hideLabels(at position) {
 
 // readLabels returns the run of a span, and the hash of its other labels.
 func (p *tracesPass) readLabels(span ptrace.Span) (s source, labels uint64) {
-	labels = mix(p.program, uint64(span.Kind())<<8|uint64(span.Status().Code()))
-	var run spanfact.RunIDs
-	for key, v := range span.Attributes().All() {
-		switch key {
-		case mlattr.RunID, mlattr.TrainingRunID, mlattr.RunInferred:
-			run.ReadAttribute(key, v)
-		case mlattr.RankGlobal:
-			s.rank = p.hasher.value(v)
-		case mlattr.HostName:
-			s.host = p.hasher.value(v)
-		default:
-			if spanLabels[key] {
-				labels += mix(p.hasher.text(key), p.hasher.value(v))
-			}
-		}
-	}
+	s = p.readSource(span.Attributes())
+	labels = mix(p.program, uint64(span.Kind())<<8|uint64(span.Status().Code())) + s.labels
 	if v, ok := spanfact.ExceptionType(span); ok {
 		labels += mix(1, p.hasher.value(v))
-	}
-	if id, inferred := run.Named(); id != "" {
-		s.run, s.inferred = p.hasher.text(id), inferred
 	}
 	return s, labels
 }

@@ -53,7 +53,8 @@ var events = map[string]bool{
 	mlattr.EventChange: true, mlattr.Problem: true, "repro.artifact": true,
 }
 
-// Filter has the senders that are believed. It is safe for concurrent use.
+// Filter has the senders that are believed. It is safe for concurrent use. A nil Filter
+// believes all.
 type Filter struct {
 	any      bool
 	networks []netip.Prefix
@@ -82,7 +83,7 @@ func (f *Filter) Mark(ctx context.Context) context.Context {
 
 // believes reports whether the sender of a request is believed.
 func (f *Filter) believes(ctx context.Context) bool {
-	if f.any || ctx.Value(believedKey{}) != nil || sender.From(ctx).Kind != sender.Address {
+	if f == nil || f.any || ctx.Value(believedKey{}) != nil || sender.From(ctx).Kind != sender.Address {
 		return true
 	}
 	ip := sender.IP(ctx)

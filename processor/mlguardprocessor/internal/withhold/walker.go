@@ -147,11 +147,7 @@ func (w *walker) keeps(key, text string, f content.Form) bool {
 	if text == "" {
 		return true
 	}
-	if f > content.Removed && (f != content.Point || w.points) && f.Fits(text) {
-		_, rules := content.Redact(text)
-		return len(rules) == 0
-	}
-	if w.conclusion && content.IsConclusion(text) {
+	if f > content.Removed && (f != content.Point || w.points) && f.Fits(text) || w.conclusion && content.IsConclusion(text) {
 		_, rules := content.Redact(text)
 		return len(rules) == 0
 	}
@@ -379,16 +375,12 @@ func (w *walker) record(record plog.LogRecord) {
 	}
 }
 
-// keepsBody reports whether the text of a record is one of this project's.
+// keepsBody reports whether the text of a record is one of this project's, or what
+// ml_metrics says in that of a change or of a problem: a few words about names that are
+// labels anyway. Anybody can give a record such a name.
 func (w *walker) keepsBody(event, text string) bool {
-	return w.names.HasText(text) || w.concluded && isConclusion(event, text)
-}
-
-// isConclusion reports whether a text is what ml_metrics says in the log record of a
-// change or of a problem: a few words about names that are labels anyway. Anybody can give
-// a record such a name.
-func isConclusion(event, text string) bool {
-	return (event == mlattr.EventChange || event == mlattr.Problem) && content.Label.Fits(text)
+	says := w.concluded && (event == mlattr.EventChange || event == mlattr.Problem)
+	return w.names.HasText(text) || says && content.Label.Fits(text)
 }
 
 func (w *walker) metric(metric pmetric.Metric) {
