@@ -26,9 +26,8 @@ func (s *Sampler) Tick(now time.Time) bool {
 	at := now.UnixNano()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for u, ok := s.calls.peek(); ok && u.due <= at; u, ok = s.calls.peek() {
-		s.calls.pop()
-		s.decideCall(u, at)
+	for len(s.calls) > 0 && s.calls[0].due <= at {
+		s.decideCall(pop(&s.calls), at)
 	}
 	for _, r := range s.runs {
 		for _, g := range r.groups {
@@ -42,11 +41,11 @@ func (s *Sampler) Tick(now time.Time) bool {
 			}
 		}
 	}
-	for g, ok := s.groups.peek(); ok && g.state != waiting; g, ok = s.groups.peek() {
-		s.groups.pop()
+	for len(s.groups) > 0 && s.groups[0].state != waiting {
+		pop(&s.groups)
 	}
-	for g, ok := s.retained.peek(); ok && !g.retained; g, ok = s.retained.peek() {
-		s.retained.pop()
+	for len(s.retained) > 0 && !s.retained[0].retained {
+		pop(&s.retained)
 	}
 	return len(s.out) > 0
 }
@@ -58,9 +57,8 @@ func (s *Sampler) DecideAll(now time.Time) {
 	for _, r := range s.runs {
 		s.decideRun(r)
 	}
-	for u, ok := s.calls.peek(); ok; u, ok = s.calls.peek() {
-		s.calls.pop()
-		s.decideCall(u, now.UnixNano())
+	for len(s.calls) > 0 {
+		s.decideCall(pop(&s.calls), now.UnixNano())
 	}
 }
 
@@ -100,7 +98,7 @@ func (s *Sampler) decideGroup(g *group) {
 	}
 	if g.retained {
 		g.run.retained = append(g.run.retained, g)
-		s.retained.push(g)
+		s.retained = append(s.retained, g)
 	} else {
 		s.counts.Units[Step][reason] += int64(len(g.steps))
 	}
@@ -226,10 +224,7 @@ const slowAgain = int64(time.Second)
 func (s *Sampler) Drops(id TraceID, span SpanID, ended int64, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.young[id]
-	if t == nil {
-		t = s.old[id]
-	}
+	t := cmp.Or(s.young[id], s.old[id])
 	if t == nil || t.current == nil || slices.Contains(t.alone, span) {
 		return false
 	}
@@ -358,38 +353,30 @@ func (s *Sampler) ReleaseHost(host uint64) {
 // first, then by deciding early what has waited longest.
 func (s *Sampler) makeRoom(size int64) {
 	for s.bytes+size > s.cfg.MaxBytes {
-		if g, ok := s.retained.peek(); ok {
-			s.retained.pop()
-			if g.retained {
-				s.freeUntil(g)
+		if len(s.retained) > 0 {
+			// With the retained groups of the run that are older.
+			for g := pop(&s.retained); g.retained; {
+				s.freeOldest(g.run)
 			}
 			continue
 		}
-		g, hasGroup := s.groups.peek()
-		u, hasCall := s.calls.peek()
+		hasGroup, hasCall := len(s.groups) > 0, len(s.calls) > 0
 		switch {
-		case hasGroup && g.state != waiting:
-			s.groups.pop()
-		case hasCall && (u.state != waiting || u.step != nil):
-			s.calls.pop()
-		case hasGroup && (!hasCall || g.created <= u.arrived):
-			s.groups.pop()
+		case hasGroup && s.groups[0].state != waiting:
+			pop(&s.groups)
+		case hasCall && (s.calls[0].state != waiting || s.calls[0].step != nil):
+			pop(&s.calls)
+		case hasGroup && (!hasCall || s.groups[0].created <= s.calls[0].arrived):
+			g := pop(&s.groups)
 			s.counts.Early += int64(len(g.steps))
 			s.decideGroup(g)
 		case hasCall:
-			s.calls.pop()
+			u := pop(&s.calls)
 			s.counts.Early++
 			s.decideCall(u, u.due)
 		default:
 			return
 		}
-	}
-}
-
-// freeUntil removes the retained groups of a run up to one.
-func (s *Sampler) freeUntil(g *group) {
-	for len(g.run.retained) > 0 && g.retained {
-		s.freeOldest(g.run)
 	}
 }
 

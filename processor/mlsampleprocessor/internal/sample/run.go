@@ -249,8 +249,12 @@ func (r *rank) at(end int64) *step {
 }
 
 // numbered returns the recent step with the number of a span, or nil. After a restart
-// numbers come again, and such a span begins long after the end of that step.
+// numbers come again, and such a span begins long after the end of that step. The
+// receiver may be nil.
 func (r *rank) numbered(sp *Span) *step {
+	if r == nil {
+		return nil
+	}
 	for i := len(r.steps) - 1; i >= max(0, len(r.steps)-maxSteps); i-- {
 		if s := r.steps[i]; s.number == sp.Step && sp.Start-s.begin < unlikeNumbers && (s.end == 0 || sp.Start <= s.end+r.run.tolerance()) {
 			return s

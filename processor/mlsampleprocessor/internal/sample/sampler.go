@@ -34,8 +34,8 @@ type Sampler struct {
 	runs       map[uint64]*run
 	// calls are in the order in which they are due, groups and retained in the
 	// order of their arrival.
-	calls            queue[*Unit]
-	groups, retained queue[*group]
+	calls            []*Unit
+	groups, retained []*group
 	rare             rule.Rare
 	// durations are those of calls by what they are like.
 	durations *lastused.Map[uint64, *rule.Durations]
@@ -86,8 +86,8 @@ func (s *Sampler) assign(t *trace, sp *Span, now int64) *Unit {
 	var u *Unit
 	switch sp.Role {
 	case Lasting, Validation:
-		if sp.Role == Validation {
-			s.exclude(sp)
+		if r := s.knownRank(sp); sp.Role == Validation && r != nil && len(r.steps) > 0 {
+			r.exclude(r.steps[len(r.steps)-1], sp)
 		}
 		return alone(t, sp)
 	case NoRole:
@@ -221,23 +221,20 @@ func (s *Sampler) runOf(sp *Span) *run {
 	return r
 }
 
-// exclude takes the time of a validation out of the current step of its rank.
-func (s *Sampler) exclude(sp *Span) {
-	r := s.runs[sp.Source.Run]
-	if r == nil {
-		return
+// knownRank returns the rank of a span that has shown a phase of training, or nil.
+func (s *Sampler) knownRank(sp *Span) *rank {
+	if r := s.runs[sp.Source.Run]; r != nil {
+		return r.ranks[sp.Source.Rank]
 	}
-	if rank := r.ranks[sp.Source.Rank]; rank != nil {
-		if n := len(rank.steps); n > 0 {
-			rank.exclude(rank.steps[n-1], sp)
-		}
-	}
+	return nil
 }
 
 // unitOf returns the unit of a span that is no phase of training.
 func (s *Sampler) unitOf(t *trace, sp *Span, now int64) *Unit {
-	if of := s.numbered(sp); of != nil {
-		return s.unitOfStep(t, of, now)
+	if sp.Step > 0 {
+		if of := s.knownRank(sp).numbered(sp); of != nil {
+			return s.unitOfStep(t, of, now)
+		}
 	}
 	u := t.current
 	switch {
@@ -254,19 +251,6 @@ func (s *Sampler) unitOf(t *trace, sp *Span, now int64) *Unit {
 	default:
 		return u
 	}
-}
-
-// numbered returns the step of a span that has its number, or nil.
-func (s *Sampler) numbered(sp *Span) *step {
-	if sp.Step == 0 {
-		return nil
-	}
-	if r := s.runs[sp.Source.Run]; r != nil {
-		if of := r.ranks[sp.Source.Rank]; of != nil {
-			return of.numbered(sp)
-		}
-	}
-	return nil
 }
 
 // unitOfStep returns the unit of a trace in a step.
@@ -308,7 +292,7 @@ func (s *Sampler) newUnit(t *trace, now int64) *Unit {
 	t.waits++
 	s.live++
 	s.bytes += unitBytes
-	s.calls.push(u)
+	s.calls = append(s.calls, u)
 	return u
 }
 
@@ -328,7 +312,7 @@ func (s *Sampler) bind(u *Unit, of *step) {
 func (s *Sampler) enqueue(g *group) {
 	if !g.queued {
 		g.queued = true
-		s.groups.push(g)
+		s.groups = append(s.groups, g)
 		g.run.trim()
 	}
 }

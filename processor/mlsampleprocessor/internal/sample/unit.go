@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/blob"
@@ -183,40 +184,16 @@ func (s *Sampler) Follow(id TraceID, above []SpanID, links []TraceID) {
 		}
 	}
 	for _, link := range links {
-		t := s.young[link]
-		if t == nil {
-			t = s.old[link]
-		}
-		if t != nil && t.current != nil {
+		if t := cmp.Or(s.young[link], s.old[link]); t != nil && t.current != nil {
 			t.current.linked = true
 		}
 	}
 }
 
-// queue is a first-in, first-out queue. The zero queue is ready to use.
-type queue[T any] struct {
-	items []T
-	head  int
-}
-
-func (q *queue[T]) push(item T) { q.items = append(q.items, item) }
-
-// peek returns the oldest item.
-func (q *queue[T]) peek() (item T, ok bool) {
-	if q.head == len(q.items) {
-		return item, false
-	}
-	return q.items[q.head], true
-}
-
-// pop removes the oldest item.
-func (q *queue[T]) pop() {
-	var none T
-	q.items[q.head] = none
-	q.head++
-	if q.head > len(q.items)/2 {
-		n := copy(q.items, q.items[q.head:])
-		clear(q.items[n:])
-		q.items, q.head = q.items[:n], 0
-	}
+// pop removes the oldest item of a queue, and returns it.
+func pop[T any](queue *[]*T) *T {
+	oldest := (*queue)[0]
+	(*queue)[0] = nil
+	*queue = (*queue)[1:]
+	return oldest
 }
