@@ -8,6 +8,7 @@
 package content
 
 import (
+	"iter"
 	"encoding/base64"
 	"net/url"
 	"strings"
@@ -26,11 +27,20 @@ func consistsOf(text string, set *[256]bool) bool {
 
 // Words returns the words of a list as a set.
 func Words(words string) map[string]bool {
-	out := make(map[string]bool)
-	for w := range strings.FieldsSeq(words) {
-		out[w] = true
+	return setOf(strings.FieldsSeq(words))
+}
+
+// linesOf returns the lines of a list as a set.
+func linesOf(list string) map[string]bool {
+	return setOf(strings.SplitSeq(strings.TrimSuffix(list, "\n"), "\n"))
+}
+
+func setOf(texts iter.Seq[string]) map[string]bool {
+	set := make(map[string]bool)
+	for text := range texts {
+		set[text] = true
 	}
-	return out
+	return set
 }
 
 // markStart is the beginning of the text that replaces a secret.

@@ -66,34 +66,18 @@ func Template(message string) string {
 		out = append(out, piece)
 		last = piece
 	}
-	for i := 0; i < len(message); {
-		c := message[i]
+	for _, piece := range messageParts.FindAllString(message, -1) {
 		switch {
-		case isWord(c):
-			end := i + 1
-			for end < len(message) && isWord(message[end]) {
-				end++
-			}
-			word := message[i:end]
-			switch {
-			case vocabulary[strings.ToLower(word)]:
-				put(word)
-			case strings.Trim(word, "0123456789") == "" || isShape(word):
-				put(numberMark)
-			default:
-				put(wordMark)
-			}
-			i = end
-		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+		case piece[0] < utf8.RuneSelf && vocabulary[strings.ToLower(piece)]:
+			put(piece)
+		case strings.Trim(piece, "0123456789") == "" || isShape(piece):
+			put(numberMark)
+		case strings.Trim(piece, " \t\r\n") == "":
 			put(" ")
-			i++
-		case strings.IndexByte(punctuation, c) >= 0:
-			put(string(c))
-			i++
+		case strings.Contains(punctuation, piece):
+			put(piece)
 		default:
-			_, size := utf8.DecodeRuneInString(message[i:])
 			put(wordMark)
-			i += size
 		}
 	}
 	return strings.TrimSpace(collapse(strings.Join(out, "")))
@@ -101,9 +85,8 @@ func Template(message string) string {
 
 const punctuation = `.,:;()[]{}'"=<>/*+-!?|%&`
 
-func isWord(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
-}
+// messageParts are the words and the other characters of a message.
+var messageParts = regexp.MustCompile(`[0-9A-Za-z_]+|(?s:.)`)
 
 // isShape recognizes 32x15.
 func isShape(word string) bool {

@@ -1,6 +1,7 @@
 package content
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -146,43 +147,20 @@ func isPath(text string) bool {
 	return true
 }
 
+// numberText is a number with at most six digits before the decimal point.
+var numberText = regexp.MustCompile(`^[+-]?[0-9]{1,6}(?:\.[0-9]{1,20})?(?:[eE][+-]*[0-9]{1,3})?$`)
+
 // isNumber reports whether a text is a boolean or a number with at most six
 // digits before the decimal point: counts and sizes, but no telephone numbers.
 func isNumber(text string) bool {
 	switch text {
+	case "":
+		return false
 	case "true", "false", "True", "False", "null", "None":
 		return true
 	}
-	if text != "" && (text[0] == '+' || text[0] == '-') {
-		text = text[1:]
-	}
-	whole, rest := digits(text)
-	if whole < 1 || whole > 6 {
-		return false
-	}
-	if strings.HasPrefix(rest, ".") {
-		var fraction int
-		if fraction, rest = digits(rest[1:]); fraction < 1 || fraction > 20 {
-			return false
-		}
-	}
-	if rest == "" {
-		return true
-	}
-	if rest[0] != 'e' && rest[0] != 'E' {
-		return false
-	}
-	exponent, rest := digits(strings.TrimLeft(rest[1:], "+-"))
-	return exponent >= 1 && exponent <= 3 && rest == ""
-}
-
-// digits returns the number of leading digits of a text and the text after
-// them.
-func digits(text string) (count int, rest string) {
-	for count < len(text) && digitByte[text[count]] {
-		count++
-	}
-	return count, text[count:]
+	// Most texts are none, which their first byte shows.
+	return text[0] <= '9' && numberText.MatchString(text)
 }
 
 // longDigits reports whether a text has more consecutive digits than an id that

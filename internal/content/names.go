@@ -16,11 +16,11 @@ var listedTexts string
 type Names struct {
 	// known has names and words of names. One that ends in "#" matches any
 	// digits in its place.
-	known map[string]struct{}
+	known map[string]bool
 	// kept are the prefixes that the user lists.
 	kept []string
 	// texts are the free texts of this project's components.
-	texts map[string]struct{}
+	texts map[string]bool
 }
 
 // NewNames returns the generated lists with the names that a user lists. One that ends
@@ -31,23 +31,15 @@ func NewNames(listed []string) *Names {
 		if start, all := strings.CutSuffix(entry, "*"); all {
 			n.kept = append(n.kept, start)
 		} else {
-			n.known[entry] = struct{}{}
+			n.known[entry] = true
 		}
 	}
 	return n
 }
 
-func linesOf(list string) map[string]struct{} {
-	lines := make(map[string]struct{})
-	for line := range strings.Lines(list) {
-		lines[strings.TrimSuffix(line, "\n")] = struct{}{}
-	}
-	return lines
-}
-
 // Has reports whether a name is on a list.
 func (n *Names) Has(name string) bool {
-	if _, ok := n.known[name]; ok {
+	if n.known[name] {
 		return true
 	}
 	for _, start := range n.kept {
@@ -63,8 +55,7 @@ func (n *Names) Has(name string) bool {
 		return false
 	}
 	var numbered [65]byte
-	_, ok := n.known[string(append(append(numbered[:0], name[:end]...), '#'))]
-	return ok
+	return n.known[string(append(append(numbered[:0], name[:end]...), '#'))]
 }
 
 // HasText reports whether a text is a log message of one of this project's
@@ -75,14 +66,13 @@ func (n *Names) HasText(text string) bool {
 			text = meaning
 		}
 	}
-	_, ok := n.texts[text]
-	return ok
+	return n.texts[text]
 }
 
 //go:embed conclusions.txt
 var listedConclusions string
 
-var conclusionWords = sync.OnceValue(func() map[string]struct{} { return linesOf(listedConclusions) })
+var conclusionWords = sync.OnceValue(func() map[string]bool { return linesOf(listedConclusions) })
 
 // maxConclusion limits a text of ml_metrics, in bytes, maxNames the words of names in it:
 // ml_metrics names at most four ranks, hosts or runs at a time.
@@ -98,7 +88,7 @@ func IsConclusion(text string) bool {
 	var names []string
 	for word := range strings.FieldsSeq(text) {
 		word = strings.Trim(word, "(),.:;")
-		if _, own := conclusionWords()[word]; !own && strings.Trim(word, "0123456789.:+-%") != "" {
+		if !conclusionWords()[word] && strings.Trim(word, "0123456789.:+-%") != "" {
 			names = append(names, word)
 		}
 	}
