@@ -143,7 +143,7 @@ func (p *Protobuf) length(number uint64) {
 		p.exceed(LimitMessages)
 		return
 	}
-	p.memory += memoryOf[child]
+	p.memory += messages[child].memory
 	if child == other || child == text {
 		p.pass(size)
 		return
