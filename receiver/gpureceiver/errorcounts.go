@@ -31,7 +31,7 @@ type errorCounts struct {
 
 	mu sync.Mutex
 	// gpus are the errors by the GPU's ID, and those of all NVSwitches under ofSwitches.
-	gpus map[string]*gpuErrors
+	gpus map[string]gpuErrors
 }
 
 // ofSwitches stands for all NVSwitches in the place of a GPU's ID.
@@ -60,7 +60,7 @@ type errorCount struct {
 }
 
 func newErrorCounts(dropped func()) *errorCounts {
-	return &errorCounts{dropped: dropped, gpus: make(map[string]*gpuErrors)}
+	return &errorCounts{dropped: dropped, gpus: make(map[string]gpuErrors)}
 }
 
 // add counts an event.
@@ -74,8 +74,8 @@ func (c *errorCounts) add(event device.Event) {
 		// A compute instance is a number within a GPU instance.
 		series.computeInstance = event.ComputeInstance
 	}
-	gpu := c.gpu(id)
-	if gpu == nil {
+	gpu, ok := c.gpu(id)
+	if !ok {
 		c.dropped()
 		return
 	}
@@ -98,14 +98,13 @@ func (c *errorCounts) add(event device.Event) {
 	gpu.last[health.Error{Code: uint64(series.code), Effect: meaning.Effect}] = event.Time // #nosec G115 -- the code of an event is never negative
 }
 
-// gpu returns a GPU's counts, or nil if there are too many GPUs.
-func (c *errorCounts) gpu(id string) *gpuErrors {
-	found := c.gpus[id]
-	if found == nil && len(c.gpus) < maxTracked {
-		found = &gpuErrors{counts: make(map[errorSeries]int64), last: make(map[health.Error]time.Time)}
+// gpu returns a GPU's counts, or false if there are too many GPUs.
+func (c *errorCounts) gpu(id string) (found gpuErrors, ok bool) {
+	if found, ok = c.gpus[id]; !ok && len(c.gpus) < maxTracked {
+		found, ok = gpuErrors{counts: make(map[errorSeries]int64), last: make(map[health.Error]time.Time)}, true
 		c.gpus[id] = found
 	}
-	return found
+	return found, ok
 }
 
 // seed gives a GPU a series at 0 for each common code, so that its first error
@@ -113,12 +112,10 @@ func (c *errorCounts) gpu(id string) *gpuErrors {
 func (c *errorCounts) seed(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	gpu := c.gpu(id)
-	if gpu == nil {
-		return
-	}
-	for _, code := range xid.Common {
-		gpu.counts[errorSeries{code: codeValue(code)}] += 0
+	if gpu, ok := c.gpu(id); ok {
+		for _, code := range xid.Common {
+			gpu.counts[errorSeries{code: codeValue(code)}] += 0
+		}
 	}
 }
 
@@ -126,12 +123,8 @@ func (c *errorCounts) seed(id string) {
 func (c *errorCounts) of(id string) []errorCount {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	gpu := c.gpus[id]
-	if gpu == nil {
-		return nil
-	}
-	counts := make([]errorCount, 0, len(gpu.counts))
-	for series, value := range gpu.counts {
+	var counts []errorCount
+	for series, value := range c.gpus[id].counts {
 		counts = append(counts, errorCount{series, value})
 	}
 	slices.SortFunc(counts, func(a, b errorCount) int {
@@ -153,12 +146,8 @@ func compareNumbers(a, b workload.Number) int {
 func (c *errorCounts) since(id string, after time.Time) []health.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	gpu := c.gpus[id]
-	if gpu == nil {
-		return nil
-	}
 	var recent []health.Error
-	for of, last := range gpu.last {
+	for of, last := range c.gpus[id].last {
 		if last.After(after) {
 			recent = append(recent, of)
 		}
@@ -171,9 +160,7 @@ func (c *errorCounts) since(id string, after time.Time) []health.Error {
 func (c *errorCounts) forgetTimes(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if gpu := c.gpus[id]; gpu != nil {
-		clear(gpu.last)
-	}
+	clear(c.gpus[id].last)
 }
 
 // codeValue is the attribute value of a code. Real codes are small.

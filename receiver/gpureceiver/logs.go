@@ -183,8 +183,11 @@ func (l *gpuLogs) deliver(event *queuedEvent) {
 func (l *gpuLogs) logs(event *queuedEvent) plog.Logs {
 	at := pcommon.NewTimestampFromTime(event.Time)
 	if of := event.Switch; of != nil {
+		var a workload.Attributes[metadata.EventAttributeOption]
+		a.Text(event.Text, metadata.WithNvidiaNvswitchSxidMessageEventAttribute)
+		a.Number(of.Link, metadata.WithNvidiaNvswitchLinkEventAttribute)
 		l.builder.RecordNvidiaNvswitchSxidEvent(context.Background(), at,
-			event.Host, of.Index, of.PCIBusID, codeValue(event.Code), of.Fatal, switchAttributes(event)...)
+			event.Host, of.Index, of.PCIBusID, codeValue(event.Code), of.Fatal, a...)
 		meaning := xid.OfSwitch(of.Fatal)
 		return l.finish(describe(l.builder.NewResourceBuilder(), &event.System, nil), at, meaning.Severity, meaning.Text)
 	}
@@ -208,14 +211,6 @@ var severities = map[xid.Severity]plog.SeverityNumber{
 	xid.Program: plog.SeverityNumberWarn,
 	xid.Device:  plog.SeverityNumberError,
 	xid.Gone:    plog.SeverityNumberFatal,
-}
-
-// switchAttributes are the known optional attributes of the record of an NVSwitch's
-// error.
-func switchAttributes(event *queuedEvent) (a workload.Attributes[metadata.EventAttributeOption]) {
-	a.Text(event.Text, metadata.WithNvidiaNvswitchSxidMessageEventAttribute)
-	a.Number(event.Switch.Link, metadata.WithNvidiaNvswitchLinkEventAttribute)
-	return a
 }
 
 // eventAttributes are the known optional attributes of an event's record.

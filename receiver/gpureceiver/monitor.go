@@ -262,20 +262,15 @@ type driverTelemetry struct {
 	mu sync.RWMutex
 	// durations caches options, because building a call's attributes costs
 	// more than recording its duration. There is one entry for each call and
-	// return code.
-	durations map[callReturn][]metric.RecordOption
-}
-
-// callReturn is a call and what it returned.
-type callReturn struct {
-	call, status string
+	// what it returned.
+	durations map[[2]string][]metric.RecordOption
 }
 
 func newDriverTelemetry(builder *metadata.TelemetryBuilder, self attribute.KeyValue) *driverTelemetry {
 	return &driverTelemetry{
 		builder: builder, self: self,
 		plain:     metric.WithAttributeSet(attribute.NewSet(self)),
-		durations: make(map[callReturn][]metric.RecordOption),
+		durations: make(map[[2]string][]metric.RecordOption),
 	}
 }
 
@@ -324,7 +319,7 @@ func (d *driverTelemetry) Dropped(value string, count int64) {
 
 // Called implements nvmlsource.Telemetry.
 func (d *driverTelemetry) Called(call, status string, took time.Duration) {
-	key := callReturn{call, status}
+	key := [2]string{call, status}
 	d.mu.RLock()
 	options, found := d.durations[key]
 	d.mu.RUnlock()

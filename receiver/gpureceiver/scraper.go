@@ -121,13 +121,13 @@ func (s *gpuScraper) ScrapeMetrics(ctx context.Context) (pmetric.Metrics, error)
 		gpu.EventsKnown = gpu.EventsKnown || snapshot.KernelLog == string(kernellog.OK) && gpu.MIG == nil
 		known := s.observe(gpu, at)
 		known.count(&gpu.Readings)
-		s.recordGPU(now, &snapshot, gpu, known)
+		s.record(now, &snapshot, known, gpu)
 	}
 	// A failing driver lists no GPUs, and an interrupted reading not all of
 	// them, so that a missing GPU does not mean that it is gone.
 	if snapshot.Driver == device.DriverOK && ctx.Err() == nil {
 		for _, known := range s.tracker.vanished(at, s.cfg.remember) {
-			s.recordVanished(now, &snapshot, known)
+			s.record(now, &snapshot, known, nil)
 		}
 	}
 	return s.metrics.Emit(), nil
@@ -149,61 +149,42 @@ func (s *gpuScraper) observe(gpu *device.GPU, at time.Time) *trackedGPU {
 	return known
 }
 
-// pointsOf returns the points of a GPU or MIG device.
-func (s *gpuScraper) pointsOf(now pcommon.Timestamp, snapshot *device.Snapshot, gpu *device.Identity) *points {
+// record emits the metrics of a GPU or MIG device on its resource. Of a GPU that is
+// missing, gpu is nil, and these are its identity, status and error counts.
+func (s *gpuScraper) record(now pcommon.Timestamp, snapshot *device.Snapshot, known *trackedGPU, gpu *device.GPU) {
+	identity := &known.identity
 	p := &points{
 		MetricsBuilder: s.metrics, cfg: s.cfg, now: now,
-		id: gpu.ID, host: snapshot.Host, index: int64(gpu.Index),
+		id: identity.ID, host: snapshot.Host, index: int64(identity.Index),
 		labels: hostLabels(snapshot),
 	}
-	if gpu.MIG != nil {
-		p.labels = p.with(metadata.WithHwParentMetricAttribute(gpu.MIG.Parent))
+	if identity.MIG != nil {
+		p.labels = p.with(metadata.WithHwParentMetricAttribute(identity.MIG.Parent))
 	}
-	return p
-}
-
-// recordGPU emits the metrics of one GPU on its resource.
-func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot, gpu *device.GPU, known *trackedGPU) {
-	p := s.pointsOf(now, snapshot, &gpu.Identity)
-	p.recordIdentity(snapshot, &gpu.Identity)
-	for i := range s.recorded {
-		s.recorded[i].record(p, &gpu.Readings)
+	p.recordIdentity(snapshot, identity)
+	if gpu != nil {
+		for i := range s.recorded {
+			s.recorded[i].record(p, &gpu.Readings)
+		}
+		p.recordWorkloads(gpu, s.groups)
+		if merged := s.groups.merged; merged > 0 {
+			s.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged), metric.WithAttributes(s.monitor.self()))
+		}
 	}
-	if gpu.MIG == nil {
-		if snapshot.Driver == device.DriverOK {
+	if identity.MIG == nil {
+		switch {
+		case gpu == nil:
+			p.recordStatus(health.Failed)
+		case snapshot.Driver == device.DriverOK:
 			p.recordStatus(known.state)
 		}
 		p.recordXIDs(s.errors)
 	}
-	p.recordWorkloads(gpu, s.groups)
-	if merged := s.groups.merged; merged > 0 {
-		s.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged), metric.WithAttributes(s.monitor.self()))
+	// The resource is built again only if it changes.
+	if of := (description{snapshot.System, *identity}); known.description != of {
+		known.description, known.resource = of, describe(s.metrics.NewResourceBuilder(), &snapshot.System, identity)
 	}
-	s.emit(snapshot, &gpu.Identity, known)
-}
-
-// recordVanished emits the identity, status and error counts of a GPU that is
-// missing.
-func (s *gpuScraper) recordVanished(now pcommon.Timestamp, snapshot *device.Snapshot, known *trackedGPU) {
-	p := s.pointsOf(now, snapshot, &known.identity)
-	p.recordIdentity(snapshot, &known.identity)
-	p.recordStatus(health.Failed)
-	p.recordXIDs(s.errors)
-	s.emit(snapshot, &known.identity, known)
-}
-
-// emit ends the points of a GPU.
-func (s *gpuScraper) emit(snapshot *device.Snapshot, gpu *device.Identity, known *trackedGPU) {
-	s.metrics.EmitForResource(metadata.WithResource(s.resource(snapshot, gpu, known)), metadata.WithStartTimeOverride(known.start))
-}
-
-// resource returns a GPU's resource, which is built again only if it changes.
-func (s *gpuScraper) resource(snapshot *device.Snapshot, gpu *device.Identity, known *trackedGPU) pcommon.Resource {
-	of := description{snapshot.System, *gpu}
-	if known.description != of {
-		known.description, known.resource = of, describe(s.metrics.NewResourceBuilder(), &snapshot.System, gpu)
-	}
-	return known.resource
+	s.metrics.EmitForResource(metadata.WithResource(known.resource), metadata.WithStartTimeOverride(known.start))
 }
 
 const vendor = "NVIDIA"

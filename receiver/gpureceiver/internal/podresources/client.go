@@ -54,7 +54,7 @@ type Client struct {
 	busy   bool
 	closed bool
 	asked  time.Time
-	owners *Owners
+	owners Owners
 	denied bool
 	// logged is the kind of the last answer: a code, or "" without a kubelet.
 	logged string
@@ -87,7 +87,7 @@ func (c *Client) Poll() {
 
 // Owners returns the kubelet's last answer, or nil without one. The state is
 // SourceOK if it answered, and SourceDenied if the socket may not be used.
-func (c *Client) Owners() (*Owners, workload.SourceState) {
+func (c *Client) Owners() (Owners, workload.SourceState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -134,7 +134,7 @@ func (c *Client) ask() {
 // list opens a new connection, because a restarted kubelet has another socket at
 // the same path. It dials before it uses gRPC, which would log a warning for each
 // missing socket.
-func (c *Client) list() (*Owners, error) {
+func (c *Client) list() (Owners, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.opts.Timeout)
 	defer cancel()
 	dialed, err := new(net.Dialer).DialContext(ctx, "unix", c.opts.Socket)

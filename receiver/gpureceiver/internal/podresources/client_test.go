@@ -98,7 +98,7 @@ func newRig(t *testing.T, socket string, timeout time.Duration) *rig {
 }
 
 // poll moves the clock, asks, and waits for the answer.
-func (r *rig) poll(d time.Duration) (*Owners, workload.SourceState) {
+func (r *rig) poll(d time.Duration) (Owners, workload.SourceState) {
 	r.mu.Lock()
 	r.now = r.now.Add(d)
 	r.mu.Unlock()

@@ -24,21 +24,16 @@ const (
 
 var errTooMany = errors.New("the kubelet lists more than 16384 devices of GPUs")
 
-// Owners are the containers with GPUs.
-type Owners struct {
-	byDevice map[gpuDevice][]workload.Pod
-}
+// Owners are the containers with GPUs, by the names of their devices.
+type Owners map[gpuDevice][]workload.Pod
 
 // Of returns the containers of a GPU or MIG device, each once, in the kubelet's
 // order. A shared GPU has several. If there are more than maxOwners it returns
 // none, because a part of them would look like all.
-func (o *Owners) Of(gpu *device.Identity) []workload.Pod {
-	if o == nil {
-		return nil
-	}
+func (o Owners) Of(gpu *device.Identity) []workload.Pod {
 	var found []workload.Pod
 	for _, name := range namesOf(gpu) {
-		for _, pod := range o.byDevice[name] {
+		for _, pod := range o[name] {
 			if len(found) <= maxOwners && !slices.Contains(found, pod) {
 				found = append(found, pod)
 			}
@@ -52,8 +47,8 @@ func (o *Owners) Of(gpu *device.Identity) []workload.Pod {
 
 // ownersOf reads the kubelet's answer. It leaves out devices that are no GPUs and
 // containers with invalid names.
-func ownersOf(answer *podresourcesapi.ListPodResourcesResponse) (*Owners, error) {
-	o := &Owners{byDevice: make(map[gpuDevice][]workload.Pod)}
+func ownersOf(answer *podresourcesapi.ListPodResourcesResponse) (Owners, error) {
+	o := make(Owners)
 	holdings := 0
 	for _, pod := range answer.GetPodResources() {
 		for _, container := range pod.GetContainers() {
@@ -70,21 +65,15 @@ func ownersOf(answer *podresourcesapi.ListPodResourcesResponse) (*Owners, error)
 					if holdings++; holdings > maxHoldings {
 						return nil, errTooMany
 					}
-					o.add(found, owner)
+					// The kubelet lists several shares of a device together.
+					if owners := o[found]; len(owners) == 0 || owners[len(owners)-1] != owner {
+						o[found] = append(owners, owner)
+					}
 				}
 			}
 		}
 	}
 	return o, nil
-}
-
-// add adds an owner once, also if it has several shares of the device, which the
-// kubelet lists together.
-func (o *Owners) add(found gpuDevice, owner workload.Pod) {
-	owners := o.byDevice[found]
-	if len(owners) == 0 || owners[len(owners)-1] != owner {
-		o.byDevice[found] = append(owners, owner)
-	}
 }
 
 func isName(name string) bool {

@@ -98,7 +98,7 @@ func (r *Recorder) Event(event *device.Event) {
 	if r.ended || len(r.pending) >= maxGPUs && r.pending[id] == nil || len(r.pending[id]) >= maxXIDs {
 		return
 	}
-	r.pending[id] = append(r.pending[id], xid(event))
+	r.pending[id] = append(r.pending[id], XID{Code: event.Code, GPUInstance: event.GPUInstance, ComputeInstance: event.ComputeInstance})
 }
 
 // Add records a snapshot. It keeps no reference to it.
@@ -400,9 +400,4 @@ func (a *anonymizer) list() []GPU {
 		gpus = append(gpus, *a.gpus[id])
 	}
 	return gpus
-}
-
-// xid returns an event without its GPU.
-func xid(event *device.Event) XID {
-	return XID{Code: event.Code, GPUInstance: event.GPUInstance, ComputeInstance: event.ComputeInstance}
 }
