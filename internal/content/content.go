@@ -8,8 +8,8 @@
 package content
 
 import (
-	"iter"
 	"encoding/base64"
+	"iter"
 	"net/url"
 	"strings"
 	"unicode/utf8"

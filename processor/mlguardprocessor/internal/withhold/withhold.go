@@ -11,9 +11,11 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/config/configopaque"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -133,4 +135,398 @@ func (c *Config) Validate() error {
 		}
 	}
 	return nil
+}
+
+// walker walks one batch.
+type walker struct {
+	*Filter
+	// hashed reports whether texts become hashes instead of lengths, concluded whether
+	// ml_metrics of this collector has written the batch, conclusion whether the attribute
+	// has what it says of a problem.
+	hashed, concluded, conclusion bool
+	// points is true on metric points, owners on those of GPU workloads.
+	points, owners bool
+	replaced       int64
+}
+
+// maxNumbers is the longest list of numbers that is kept under an unlisted key:
+// a tensor's shape. A longer list is an embedding, or the tokens of a text.
+const maxNumbers = 8
+
+// maxTries is how many words of a name are searched for in the attributes.
+const maxTries = 8
+
+// maxName is the length in bytes above which a name is replaced unread.
+const maxName = 255
+
+// saying are the attributes with what ml_metrics says of a problem.
+var saying = map[string]bool{mlattr.ProblemEvidence: true, mlattr.ProblemNext: true}
+
+// attributes replaces values of a map, and keys that are made of data.
+func (w *walker) attributes(attributes pcommon.Map) {
+	damaged := false
+	for key, value := range attributes.All() {
+		f := w.keys.Exact[key]
+		if f == content.Unlisted {
+			f = w.keys.Other(key)
+			damaged = damaged || !w.keepsKey(key, f)
+		}
+		w.conclusion = w.concluded && saying[key]
+		w.value(key, value, f)
+	}
+	w.conclusion = false
+	if damaged {
+		w.rename(attributes, func(key string) bool {
+			return w.keys.Exact[key] != content.Unlisted || w.keepsKey(key, w.keys.Other(key))
+		})
+	}
+}
+
+// rename replaces the keys that do not stay by hashes, so that distinct keys stay distinct.
+func (w *walker) rename(attributes pcommon.Map, stays func(key string) bool) {
+	renamed := pcommon.NewMap()
+	renamed.EnsureCapacity(attributes.Len())
+	for key, value := range attributes.All() {
+		if !stays(key) {
+			w.replaced++
+			key = "key_" + hash(w.hashKey, key)
+		}
+		value.MoveTo(renamed.PutEmpty(key))
+	}
+	renamed.MoveTo(attributes)
+}
+
+// keepsKey reports whether a key that is not listed stays as it is, given its form.
+func (w *walker) keepsKey(key string, f content.Form) bool {
+	return (f == content.Anything || content.IsKey(key)) && w.known.isClean(key)
+}
+
+func (w *walker) value(key string, value pcommon.Value, f content.Form) {
+	if f == content.Anything {
+		w.allowed(key, value)
+		return
+	}
+	switch value.Type() {
+	case pcommon.ValueTypeStr:
+		if text := value.Str(); !w.keeps(key, text, f) {
+			value.SetStr(w.text(text))
+		}
+	case pcommon.ValueTypeInt, pcommon.ValueTypeDouble:
+		if f == content.Removed || f == content.Unlisted && w.known.of(key).private {
+			w.set(value, gone)
+		}
+	case pcommon.ValueTypeBytes:
+		w.set(value, countOf("bytes", value.Bytes().Len(), ""))
+	case pcommon.ValueTypeMap:
+		if f == content.Removed || f == content.Unlisted && w.known.of(key).private {
+			w.set(value, gone)
+			return
+		}
+		w.attributes(value.Map())
+	case pcommon.ValueTypeSlice:
+		w.list(key, value, f)
+	default:
+	}
+}
+
+// allowed redacts the secrets in a value whose text may be anything.
+func (w *walker) allowed(key string, value pcommon.Value) {
+	switch value.Type() {
+	case pcommon.ValueTypeStr:
+		if content.IsSecret(key, value.Str()) {
+			w.set(value, content.Mark("key"))
+		} else if text, rules := content.Redact(value.Str()); len(rules) > 0 {
+			w.set(value, text)
+		}
+	case pcommon.ValueTypeMap:
+		damaged := false
+		for member, v := range value.Map().All() {
+			w.allowed(member, v)
+			damaged = damaged || !w.known.isClean(member)
+		}
+		if damaged {
+			w.rename(value.Map(), w.known.isClean)
+		}
+	case pcommon.ValueTypeSlice:
+		for _, item := range value.Slice().All() {
+			w.allowed(key, item)
+		}
+	default:
+	}
+}
+
+func (w *walker) list(key string, value pcommon.Value, f content.Form) {
+	items := value.Slice()
+	if f == content.Unlisted && items.Len() > maxNumbers {
+		w.set(value, countOf("list", items.Len(), " values"))
+		return
+	}
+	for _, item := range items.All() {
+		w.value(key, item, f)
+	}
+}
+
+// keeps reports whether a text stays as it is.
+func (w *walker) keeps(key, text string, f content.Form) bool {
+	if text == "" {
+		return true
+	}
+	if f > content.Removed && (f != content.Point || w.points) && f.Fits(text) || w.conclusion && content.IsConclusion(text) {
+		_, rules := content.Redact(text)
+		return len(rules) == 0
+	}
+	if f == content.Removed {
+		return isReplacement(text) || w.owners && key == "user.id" && isOwner(text)
+	}
+	return content.KeepsUnlisted(key, text) || isReplacement(text)
+}
+
+// text returns the replacement of a text.
+func (w *walker) text(text string) string {
+	w.replaced++
+	if w.hashed {
+		return "[text: #" + hash(w.hashKey, text) + "]"
+	}
+	return lengthOf(text)
+}
+
+func (w *walker) set(value pcommon.Value, text string) {
+	w.replaced++
+	value.SetStr(text)
+}
+
+func (w *walker) resource(resource pcommon.Resource) {
+	w.attributes(resource.Attributes())
+	// They repeat keys and have a schema of their own; nothing here reads them.
+	entity.ResourceEntityRefs(resource).RemoveIf(func(entity.EntityRef) bool {
+		w.replaced++
+		return true
+	})
+}
+
+func (w *walker) scope(scope pcommon.InstrumentationScope) {
+	if name := scope.Name(); name != "" && (!content.IsModule(name) || !w.known.isClean(name)) && !w.isName(name) && !isReplacement(name) {
+		scope.SetName(w.text(name))
+	}
+	if version := scope.Version(); version != "" && (!content.IsVersion(version) || !w.known.isClean(strings.TrimPrefix(version, "v"))) && !isReplacement(version) {
+		scope.SetVersion(w.text(version))
+	}
+	w.attributes(scope.Attributes())
+}
+
+// schema clears a URL that does not identify a version of the semantic
+// conventions.
+func (w *walker) schema(of interface {
+	SchemaUrl() string
+	SetSchemaUrl(url string)
+}) {
+	if url := of.SchemaUrl(); url != "" && !content.IsSchema(url) {
+		w.replaced++
+		of.SetSchemaUrl("")
+	}
+}
+
+// isName reports whether a name is on a list and has no secret, which what the user's
+// list says of its beginning does not exclude.
+func (w *walker) isName(name string) bool { return w.names.Has(name) && w.known.isClean(name) }
+
+// name returns the name of a span or an event. Words that are neither known nor
+// repeated from a kept attribute are replaced, and a name with a secret as a whole.
+func (w *walker) name(name string, attributes pcommon.Map) string {
+	if name == "" || (w.names.Has(name) || content.IsQualified(name)) && w.known.isClean(name) {
+		return name
+	}
+	if len(name) > maxName {
+		return w.text(name)
+	}
+	if said := w.words(name, attributes); w.known.isClean(said) {
+		return said
+	}
+	return w.text(name)
+}
+
+// words returns a name without the words that are neither known nor repeated.
+func (w *walker) words(name string, attributes pcommon.Map) string {
+	var said []byte
+	unknown, copied, tries := -1, 0, maxTries
+	for at := 0; at < len(name); {
+		length := w.knownWord(name[at:])
+		if length == 0 && tries > 0 {
+			tries--
+			length = repeated(name[at:], attributes)
+		}
+		if length == 0 {
+			if unknown < 0 {
+				unknown = at
+			}
+			at = wordEnd(name, at)
+		} else {
+			if unknown >= 0 {
+				said = append(append(said, name[copied:unknown]...), w.text(name[unknown:at-1])...)
+				copied, unknown = at-1, -1
+			}
+			at += length
+		}
+		at++ // the space
+	}
+	if unknown >= 0 {
+		said = append(append(said, name[copied:unknown]...), w.text(name[unknown:])...)
+		copied = len(name)
+	}
+	if said == nil {
+		return name
+	}
+	return string(append(said, name[copied:]...))
+}
+
+// knownWord returns the length of the leading part of a text, up to the end of a
+// word, that is on a list or is a replacement.
+func (w *walker) knownWord(text string) int {
+	end := wordEnd(text, 0)
+	if end > 0 && w.isName(text[:end]) {
+		return end
+	}
+	if length := replacement(text); length > 0 && (length == len(text) || text[length] == ' ') {
+		return length
+	}
+	return 0
+}
+
+func wordEnd(text string, at int) int {
+	for at < len(text) && text[at] != ' ' {
+		at++
+	}
+	return at
+}
+
+// repeated returns how many bytes of text, up to the end of a word, repeat the
+// text of a kept attribute.
+func repeated(text string, attributes pcommon.Map) int {
+	longest := 0
+	for _, value := range attributes.All() {
+		if value.Type() != pcommon.ValueTypeStr {
+			continue
+		}
+		said := value.Str()
+		if len(said) > longest && strings.HasPrefix(text, said) && (len(text) == len(said) || text[len(said)] == ' ') {
+			longest = len(said)
+		}
+	}
+	return longest
+}
+
+// isOwner reports whether a text is a numeric user id of the machine.
+func isOwner(text string) bool {
+	return text != "" && len(text) <= 10 && strings.Trim(text, "0123456789") == ""
+}
+
+func (w *walker) span(span ptrace.Span) {
+	w.attributes(span.Attributes())
+	if name := w.name(span.Name(), span.Attributes()); name != span.Name() {
+		span.SetName(name)
+	}
+	w.status(span.Status())
+	w.state(span.TraceState())
+	for _, event := range span.Events().All() {
+		w.attributes(event.Attributes())
+		if name := w.name(event.Name(), event.Attributes()); name != event.Name() {
+			event.SetName(name)
+		}
+	}
+	for _, link := range span.Links().All() {
+		w.attributes(link.Attributes())
+		w.state(link.TraceState())
+	}
+}
+
+func (w *walker) status(status ptrace.Status) {
+	message := status.Message()
+	if message == "" || isReplacement(message) {
+		return
+	}
+	if w.keys.Exact["status.message"] != content.Anything {
+		status.SetMessage(w.text(message))
+	} else if text, rules := content.Redact(message); len(rules) > 0 {
+		w.replaced++
+		status.SetMessage(text)
+	}
+}
+
+// state keeps OpenTelemetry's sampling state and removes the other members of a
+// trace state, which are opaque.
+func (w *walker) state(state pcommon.TraceState) {
+	raw := state.AsRaw()
+	if raw == "" || isSampling(raw) {
+		return
+	}
+	kept := ""
+	for member := range strings.SplitSeq(raw, ",") {
+		if member = strings.TrimSpace(member); isSampling(member) && kept == "" {
+			kept = member
+			continue
+		}
+		w.replaced++
+	}
+	state.FromRaw(kept)
+}
+
+// isSampling reports whether a member of a trace state is OpenTelemetry's and
+// has only the threshold and the random value of its sampling.
+func isSampling(member string) bool {
+	fields, ok := strings.CutPrefix(member, "ot=")
+	if !ok || fields == "" {
+		return false
+	}
+	for field := range strings.SplitSeq(fields, ";") {
+		name, value, _ := strings.Cut(field, ":")
+		if name != "th" && name != "rv" && name != "p" && name != "r" || value == "" || len(value) > 16 || strings.Trim(value, "0123456789abcdefABCDEF") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *walker) record(record plog.LogRecord) {
+	w.attributes(record.Attributes())
+	if name := w.name(record.EventName(), record.Attributes()); name != record.EventName() {
+		record.SetEventName(name)
+	}
+	if text := record.SeverityText(); text != "" && !content.IsSeverity(text) && !isReplacement(text) {
+		record.SetSeverityText(w.text(text))
+	}
+	if body := record.Body(); body.Type() != pcommon.ValueTypeStr || !w.keepsBody(record.EventName(), body.Str()) {
+		w.value("body", body, w.keys.Exact["body"])
+	}
+}
+
+// keepsBody reports whether the text of a record is one of this project's, or what
+// ml_metrics says in that of a change or of a problem: a few words about names that are
+// labels anyway. Anybody can give a record such a name.
+func (w *walker) keepsBody(event, text string) bool {
+	says := w.concluded && (event == mlattr.EventChange || event == mlattr.Problem)
+	return w.names.HasText(text) || says && content.Label.Fits(text)
+}
+
+func (w *walker) metric(metric pmetric.Metric) {
+	if name := metric.Name(); name != "" && (!content.IsMetric(name) || !w.known.isClean(name)) {
+		metric.SetName("metric_" + hash(w.hashKey, name))
+		w.replaced++
+	}
+	if text := metric.Description(); text != "" && !w.names.HasText(text) {
+		metric.SetDescription("")
+		w.replaced++
+	}
+	if !content.IsUnit(metric.Unit()) || !w.known.isClean(metric.Unit()) {
+		metric.SetUnit("")
+		w.replaced++
+	}
+	w.attributes(metric.Metadata())
+	w.points, w.owners = true, strings.HasPrefix(metric.Name(), mlattr.GPUWorkloadPrefix)
+	mlattr.EachPoint(metric, func(attributes pcommon.Map, exemplars pmetric.ExemplarSlice) {
+		w.attributes(attributes)
+		for _, exemplar := range exemplars.All() {
+			w.attributes(exemplar.FilteredAttributes())
+		}
+	})
+	w.points, w.owners = false, false
 }

@@ -1,2 +1,0 @@
-// Package recording reads, plays and writes recordings of GPUs.
-package recording
