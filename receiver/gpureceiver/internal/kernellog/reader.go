@@ -241,7 +241,10 @@ func (s *stream) next(read func([]byte) (int, error), earlier bool) error {
 	if earlier && s.live && sequence <= s.sequence {
 		return nil // it was read before the log failed
 	}
-	s.count(sequence)
+	if missing := sequence - s.sequence - 1; s.begun && s.live && sequence > s.sequence+1 {
+		s.lost(int64(min(missing, 1<<32))) // #nosec G115 -- it is bounded
+	}
+	s.sequence, s.begun = sequence, true
 	for _, line := range lines {
 		report, found := s.parser.Line(line)
 		if found && (s.live || report.UUID != "") {
@@ -257,12 +260,4 @@ func (s *stream) failed(err error) error {
 		return err
 	}
 	return nil
-}
-
-// count finds out how many records are missing between two.
-func (s *stream) count(sequence uint64) {
-	if s.begun && s.live && sequence > s.sequence+1 {
-		s.lost(int64(min(sequence-s.sequence-1, 1<<32))) // #nosec G115 -- it is bounded
-	}
-	s.sequence, s.begun = sequence, true
 }

@@ -68,37 +68,13 @@ func (m *Merger) Reading(reading bool) {
 
 // NVML takes an event that NVML reported. It is passed on when its line is read, at
 // the latest after Hold.
-func (m *Merger) NVML(event device.Event) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return
-	}
-	now := time.Now()
-	m.forget(now)
-	if m.pair(&event, false) != nil {
-		return
-	}
-	full := len(m.reports) >= maxReports
-	r := &report{gpu: gpuOf(&event), code: event.Code, at: now}
-	if !full {
-		m.reports = append(m.reports, r)
-	}
-	if full || !m.reading {
-		m.emit(event)
-		return
-	}
-	r.held = &event
-	time.AfterFunc(Hold, func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.release(r)
-	})
-}
+func (m *Merger) NVML(event device.Event) { m.take(event, false) }
 
 // Kernel takes an event from the kernel's log, and passes it on at once if NVML's was
 // not passed on before.
-func (m *Merger) Kernel(event device.Event) {
+func (m *Merger) Kernel(event device.Event) { m.take(event, true) }
+
+func (m *Merger) take(event device.Event, kernel bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -106,16 +82,25 @@ func (m *Merger) Kernel(event device.Event) {
 	}
 	now := time.Now()
 	m.forget(now)
-	paired := m.pair(&event, true)
-	switch {
-	case paired != nil && paired.held == nil:
-		return
+	switch paired := m.pair(&event, kernel); {
+	case paired != nil && (!kernel || paired.held == nil):
+		return // it was passed on, or waits for its line
 	case paired != nil:
 		if !event.GPUInstance.Known {
 			event.GPUInstance, event.ComputeInstance = paired.held.GPUInstance, paired.held.ComputeInstance
 		}
 	case len(m.reports) < maxReports:
-		m.reports = append(m.reports, &report{gpu: gpuOf(&event), code: event.Code, kernel: true, at: now})
+		r := &report{gpu: gpuOf(&event), code: event.Code, kernel: kernel, at: now}
+		m.reports = append(m.reports, r)
+		if !kernel && m.reading {
+			r.held = &event
+			time.AfterFunc(Hold, func() {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				m.release(r)
+			})
+			return
+		}
 	}
 	m.emit(event)
 }

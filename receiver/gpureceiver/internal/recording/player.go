@@ -118,22 +118,18 @@ func (p *Player) emitUntil(elapsed time.Duration) {
 			if at <= from || at > elapsed {
 				continue
 			}
-			p.emitFrame(frame, p.start.Add(at))
+			for j := range frame.GPUs {
+				for _, xid := range frame.GPUs[j].XIDs {
+					p.emit(device.Event{
+						System: p.rec.system(), Time: p.start.Add(at), GPU: p.gpus[frame.GPUs[j].ID].recorded.identity(), Code: xid.Code,
+						GPUInstance: xid.GPUInstance, ComputeInstance: xid.ComputeInstance,
+					})
+				}
+			}
 		}
 	}
 	// A clock that is set back must not repeat events.
 	p.emitted = max(p.emitted, elapsed)
-}
-
-func (p *Player) emitFrame(frame *Frame, at time.Time) {
-	for i := range frame.GPUs {
-		for _, xid := range frame.GPUs[i].XIDs {
-			p.emit(device.Event{
-				System: p.rec.system(), Time: at, GPU: p.gpus[frame.GPUs[i].ID].recorded.identity(), Code: xid.Code,
-				GPUInstance: xid.GPUInstance, ComputeInstance: xid.ComputeInstance,
-			})
-		}
-	}
 }
 
 // at returns the snapshot at a time since Start. A time before Start is that of
@@ -207,20 +203,16 @@ func (p *Process) described() device.Process {
 	}
 }
 
-// rates returns the quantities that are the rate of a counter, by the counter.
-func rates() map[*device.Quantity]*device.Quantity {
-	rates := map[*device.Quantity]*device.Quantity{device.Energy: device.PowerDraw}
-	for _, engine := range device.Engines {
-		rates[engine.BusyTime] = engine.Utilization
-	}
-	return rates
-}
-
 // countRounds finds the increase of each counter in one round: the difference between
 // its first and its last value. During the last frame, energy rises by the frame's power
 // and busy time by its utilization; other counters do not rise.
 func (p *Player) countRounds() {
 	end := len(p.rec.Frames) - 1
+	// The quantities that are the rate of a counter, by the counter.
+	rates := map[*device.Quantity]*device.Quantity{device.Energy: device.PowerDraw}
+	for _, engine := range device.Engines {
+		rates[engine.BusyTime] = engine.Utilization
+	}
 	for f := range p.rec.Frames {
 		for i := range p.rec.Frames[f].GPUs {
 			readings := &p.rec.Frames[f].GPUs[i]
@@ -234,7 +226,7 @@ func (p *Player) countRounds() {
 				gpu.rounds[q] = max(value-gpu.first[q], 0)
 				return value
 			})
-			for counter, rate := range rates() {
+			for counter, rate := range rates {
 				if _, found := gpu.first[counter]; found && f == end {
 					gpu.rounds[counter] += max(rate.Of(&readings.Readings).Value, 0) * (p.rec.Duration - p.rec.Frames[end].At).Seconds()
 				}
