@@ -79,7 +79,14 @@ func ownTexts(root string) (map[string]bool, error) {
 	if err := inspectAll(root, "receiver/gpureceiver/internal/xid/*.go", field("Text")); err != nil {
 		return nil, err
 	}
-	err := inspectAll(root, "receiver/*/internal/metadata/generated_*.go", func(node ast.Node) {
+	meanings, err := os.ReadFile(filepath.Join(root, "receiver/gpureceiver/internal/xid/meanings.txt"))
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(meanings)) {
+		texts[strings.Join(strings.Fields(line)[3:], " ")] = true // after code, severity and effect
+	}
+	err = inspectAll(root, "receiver/*/internal/metadata/generated_*.go", func(node ast.Node) {
 		if call, ok := node.(*ast.CallExpr); ok && method(call) == "SetDescription" && len(call.Args) == 1 {
 			texts[quotedText(call.Args[0])] = true
 		}

@@ -2,7 +2,12 @@
 // reports errors.
 package xid
 
-import "regexp"
+import (
+	_ "embed"
+	"regexp"
+	"strconv"
+	"strings"
+)
 
 // Reference is NVIDIA's catalogue, the source of the meanings and actions. The
 // texts here are this project's own.
@@ -58,6 +63,37 @@ type Meaning struct {
 // Common are the codes for which every GPU has a series from the start, in
 // ascending order: the most frequent and the most serious ones.
 var Common = []uint64{13, 31, 43, 45, 48, 63, 64, 74, 79, 94, 95, 109, 119, 120, 140, 149, 154}
+
+// Of returns the meaning of a code. A code that is not in the table is an error
+// of the device without an effect on its health.
+func Of(code uint64) Meaning {
+	meaning, found := meanings[code]
+	if !found {
+		return Meaning{Text: "The driver reported an error whose meaning is not known here", Severity: Device}
+	}
+	meaning.Known = true
+	return meaning
+}
+
+// listed is the table of the codes, a line each: the code, its severity, its effect and
+// its meaning. Codes that NVIDIA's catalogue calls unused or reserved are not in it.
+//
+//go:embed meanings.txt
+var listed string
+
+var meanings = func() map[uint64]Meaning {
+	severities := map[string]Severity{"notice": Notice, "program": Program, "device": Device, "gone": Gone}
+	effects := map[string]Effect{"-": None, "predicts": Predicts, "degrades": Degrades, "fails": Fails}
+	table := make(map[uint64]Meaning)
+	for line := range strings.Lines(listed) {
+		fields := strings.Fields(line)
+		code, _ := strconv.ParseUint(fields[0], 10, 64)
+		table[code] = Meaning{
+			Text: strings.Join(fields[3:], " "), Severity: severities[fields[1]], Effect: effects[fields[2]],
+		}
+	}
+	return table
+}()
 
 // RecoveryChanged is the code of a new recovery action, what the driver asks for to
 // recover the GPU.

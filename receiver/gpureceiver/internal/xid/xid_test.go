@@ -50,6 +50,16 @@ func TestAnUnknownCode(t *testing.T) {
 	}
 }
 
+// A line has a code that no other has, and words that are known.
+func TestLinesOfTheTable(t *testing.T) {
+	count := 0
+	for line := range strings.Lines(listed) {
+		count++
+		assert.Regexp(t, `^[1-9][0-9]* +(notice|program|device|gone) +(-|predicts|degrades|fails) +\S.*\n$`, line)
+	}
+	assert.Len(t, meanings, count)
+}
+
 func TestEveryMeaningIsASentence(t *testing.T) {
 	for code, meaning := range meanings {
 		assert.NotEmpty(t, meaning.Text, code)
