@@ -4,6 +4,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -47,8 +48,10 @@ func pieces() (all []string) {
 		--pass --token -p = : => := ?= == , ; & ? ( [ { {{ ${ $( < > ) ] } }} </ " ' \" \' \\" \\' \\\' '"'"' '' b' u" \n \r \t \u0026 \
 		/ . .x a.b a.b( x( 1 12345 none null x xx *** ... <REDACTED:x> <x> $X Bearer Basic`)
 	all = append(all, " ", "\t", "\n", "   ", "string", " string = ", "API key: ", ", ", `", "`, `': '`)
-	for _, kind := range tokens {
-		all = append(all, strings.Fields(kind.prefixes)...)
+	for _, tokens := range byFirst {
+		for _, token := range tokens {
+			all = append(all, token.prefix)
+		}
 	}
 	for i := range contexts {
 		all = append(all, contexts[i].hints...)
@@ -65,11 +68,12 @@ func TestRulesAreLinear(t *testing.T) {
 	} {
 		assertLinear(t, fragment, lookedAt)
 	}
-	for _, kind := range tokens {
-		for prefix := range strings.FieldsSeq(kind.prefixes) {
-			for _, n := range []int{0, 1, kind.min - 1, kind.min, kind.min + 1} {
-				assertLinear(t, prefix+strings.Repeat(string(kind.of[0]), n), lookedAt)
-				assertLinear(t, prefix+strings.Repeat(string(kind.of[0]), n)+" ", lookedAt)
+	for _, tokens := range byFirst {
+		for _, token := range tokens {
+			one := string(rune('0' + slices.Index(token.of['0':], true)))
+			for _, n := range []int{0, 1, token.min - 1, token.min, token.min + 1} {
+				assertLinear(t, token.prefix+strings.Repeat(one, n), lookedAt)
+				assertLinear(t, token.prefix+strings.Repeat(one, n)+" ", lookedAt)
 			}
 		}
 	}
