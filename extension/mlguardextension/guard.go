@@ -49,6 +49,7 @@ func newGuard(set extension.Settings, config *Config) (*guard, error) {
 		progress:  progress{limit: int64(config.MaxMemoryMiB) << 20},
 		names:     hostnames.Of(),
 		telemetry: telemetry,
+		withdraw:  func() {},
 		id:        attribute.String("extension", set.ID.String()),
 		// One line a minute, so that a client cannot fill the log; the counter
 		// has all refusals.
@@ -77,9 +78,7 @@ func (g *guard) notice(limit string) (shared.Notice, bool) {
 
 // Shutdown unregisters the telemetry and the notices.
 func (g *guard) Shutdown(context.Context) error {
-	if g.withdraw != nil {
-		g.withdraw()
-	}
+	g.withdraw()
 	g.telemetry.Shutdown()
 	return nil
 }

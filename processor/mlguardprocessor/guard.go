@@ -76,7 +76,7 @@ func newGuard(set processor.Settings, cfg *Config, registry *shared.Registry[*id
 	}
 	g := &guard{
 		retryAfter: cfg.RetryAfter, telemetry: telemetry, id: set.ID.String(),
-		out: cfg.Out.Get(), signal: signal, logger: set.Logger, named: make(map[string]bool),
+		out: cfg.Out.Get(), signal: signal, logger: set.Logger, named: make(map[string]bool), withdraw: func() {},
 	}
 	if cfg.isFirst() {
 		g.trust = trust.New(cfg.TrustedSenders)
@@ -216,9 +216,7 @@ func (g *guard) start(ctx context.Context, host component.Host) error {
 
 func (g *guard) shutdown(ctx context.Context) error {
 	g.telemetry.Shutdown()
-	if g.withdraw != nil {
-		g.withdraw()
-	}
+	g.withdraw()
 	if g.release == nil {
 		return nil
 	}

@@ -31,8 +31,12 @@ type sampling struct {
 	sampler   *sample.Sampler
 	next      consumer.Traces
 	logger    *zap.Logger
-	telemetry *telemetry
 	now       func() time.Time
+	telemetry *metadata.TelemetryBuilder
+	// self is the attribute of the instance's own metrics, left counts what notices say.
+	self     attribute.KeyValue
+	left     shared.Tally
+	withdraw func()
 
 	registry *shared.Registry[*instances]
 	joined   *instances
@@ -50,14 +54,20 @@ type sampling struct {
 }
 
 func newSampling(set processor.Settings, cfg *Config, next consumer.Traces, registry *shared.Registry[*instances]) (*sampling, error) {
+	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
 	s := &sampling{
 		cfg: cfg, id: set.ID, sampler: sample.New(cfg.Config),
 		next: next, logger: set.Logger, now: time.Now, registry: registry,
+		telemetry: telemetry, self: attribute.String("processor", set.ID.String()), withdraw: func() {},
 	}
 	s.requests.New = func() any { return newRequest() }
-	var err error
-	s.telemetry, err = newTelemetry(set, cfg.MaxBytes, s.sampler)
-	return s, err
+	return s, telemetry.RegisterProcessorMlSampleBytesWaitingCallback(func(_ context.Context, o metric.Int64Observer) error {
+		o.Observe(s.sampler.Bytes(), s.with())
+		return nil
+	})
 }
 
 // Capabilities reports that the processor does not change what it gets: it sends
@@ -70,7 +80,7 @@ func (s *sampling) Start(ctx context.Context, host component.Host) (err error) {
 		return err
 	}
 	s.joined.add(s.sampler)
-	s.telemetry.start(host)
+	s.withdraw = shared.StateOf(host).PublishNotices(s.id.String(), s.notices)
 	background, cancel := context.WithCancel(context.Background())
 	s.cancel, s.stop, s.done = cancel, make(chan struct{}), make(chan struct{})
 	go s.run(background)
@@ -90,7 +100,7 @@ func (s *sampling) run(ctx context.Context) {
 			if s.sampler.Tick(s.now()) {
 				s.send(ctx)
 			}
-			s.telemetry.count(ctx, s.sampler)
+			s.count(ctx)
 		}
 	}
 }
@@ -98,7 +108,8 @@ func (s *sampling) run(ctx context.Context) {
 // Shutdown decides everything that waits and sends what is kept. If ctx ends first,
 // what is being sent is lost and counted.
 func (s *sampling) Shutdown(ctx context.Context) error {
-	defer s.telemetry.shutdown()
+	defer s.telemetry.Shutdown()
+	defer s.withdraw()
 	if s.stop == nil {
 		return nil
 	}
@@ -109,7 +120,7 @@ func (s *sampling) Shutdown(ctx context.Context) error {
 	s.sampler.DecideAll(s.now())
 	s.send(ctx)
 	s.giveUp()
-	s.telemetry.count(ctx, s.sampler)
+	s.count(ctx)
 	s.cancel()
 	return s.release(ctx)
 }
@@ -182,7 +193,7 @@ func (s *sampling) giveUp() {
 
 // lose counts spans that were lost.
 func (s *sampling) lose(ctx context.Context, spans int64, err error) {
-	s.telemetry.lost(ctx, lostRefused, spans)
+	s.lost(ctx, lostRefused, spans)
 	s.logger.Error("The next component refused spans; they are lost.", zap.Int64("spans", spans), zap.Error(err))
 }
 
@@ -240,69 +251,37 @@ const (
 // early is the reason for units that were decided early, for notices.
 const early = "early"
 
-// telemetry is the metrics of a traces instance.
-type telemetry struct {
-	builder   *metadata.TelemetryBuilder
-	processor attribute.KeyValue
-	maxBytes  int64
-	left      shared.Tally
-	withdraw  func()
-}
-
-func newTelemetry(set processor.Settings, maxBytes int64, sampler *sample.Sampler) (*telemetry, error) {
-	builder, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
-	if err != nil {
-		return nil, err
-	}
-	t := &telemetry{builder: builder, processor: attribute.String("processor", set.ID.String()), maxBytes: maxBytes}
-	return t, builder.RegisterProcessorMlSampleBytesWaitingCallback(func(_ context.Context, o metric.Int64Observer) error {
-		o.Observe(sampler.Bytes(), t.with())
-		return nil
-	})
-}
-
-func (t *telemetry) with(attributes ...attribute.KeyValue) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(append(attributes, t.processor)...))
+func (s *sampling) with(attributes ...attribute.KeyValue) metric.MeasurementOption {
+	return metric.WithAttributeSet(attribute.NewSet(append(attributes, s.self)...))
 }
 
 // count adds what was decided since the previous call.
-func (t *telemetry) count(ctx context.Context, sampler *sample.Sampler) {
-	counts := sampler.Counts()
+func (s *sampling) count(ctx context.Context) {
+	counts := s.sampler.Counts()
 	for kind := range sample.Kinds {
 		for reason := range sample.Reasons {
 			if n := counts.Units[kind][reason]; n > 0 {
-				t.builder.ProcessorMlSampleUnits.Add(ctx, n,
-					t.with(attribute.String("kind", kind.String()), attribute.String("reason", reason.String())))
+				s.telemetry.ProcessorMlSampleUnits.Add(ctx, n,
+					s.with(attribute.String("kind", kind.String()), attribute.String("reason", reason.String())))
 			}
 		}
 	}
 	for outcome, n := range map[string]int64{"kept": counts.Kept, "dropped": counts.Dropped} {
 		if n > 0 {
-			t.builder.ProcessorMlSampleSpans.Add(ctx, n, t.with(attribute.String("outcome", outcome)))
+			s.telemetry.ProcessorMlSampleSpans.Add(ctx, n, s.with(attribute.String("outcome", outcome)))
 		}
 	}
 	if counts.Early > 0 {
-		t.builder.ProcessorMlSampleUnitsEarly.Add(ctx, counts.Early, t.with())
-		t.left.Add(early, counts.Early)
+		s.telemetry.ProcessorMlSampleUnitsEarly.Add(ctx, counts.Early, s.with())
+		s.left.Add(early, counts.Early)
 	}
 	if counts.Overflow > 0 {
-		t.lost(ctx, lostOverflow, counts.Overflow)
+		s.lost(ctx, lostOverflow, counts.Overflow)
 	}
 }
 
 // lost counts lost spans.
-func (t *telemetry) lost(ctx context.Context, reason string, spans int64) {
-	t.builder.ProcessorMlSampleSpansLost.Add(ctx, spans, t.with(attribute.String("reason", reason)))
-	t.left.Add(reason, spans)
-}
-
-func (t *telemetry) start(host component.Host) {
-	t.withdraw = shared.StateOf(host).PublishNotices(t.processor.Value.AsString(), t.notices)
-}
-
-func (t *telemetry) shutdown() {
-	t.builder.Shutdown()
-	if t.withdraw != nil {
-		t.withdraw()
-	}
+func (s *sampling) lost(ctx context.Context, reason string, spans int64) {
+	s.telemetry.ProcessorMlSampleSpansLost.Add(ctx, spans, s.with(attribute.String("reason", reason)))
+	s.left.Add(reason, spans)
 }

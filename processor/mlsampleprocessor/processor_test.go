@@ -234,14 +234,14 @@ func TestNotices(t *testing.T) {
 	cfg.MaxBytes = 1 << 20
 	b := newBed(t, cfg)
 	host := new(statetest.Host)
-	b.telemetry.start(host)
+	b.withdraw = shared.StateOf(host).PublishNotices(b.id.String(), b.notices)
 	b.next = consumertest.NewErr(consumererror.NewPermanent(errors.New("no")))
 	l := &loop{run: "llama", ranks: 4, numbers: true, clock: begun}
 	for range 300 {
 		b.consume(t, l.take(10*time.Millisecond, nil))
 	}
 	b.pass(t, cfg.Wait)
-	b.telemetry.count(t.Context(), b.sampler)
+	b.count(t.Context())
 	published := make(map[string]shared.Notice)
 	for _, notice := range host.State().Notices()["ml_sample"] {
 		published[notice.Key] = notice

@@ -36,7 +36,7 @@ func newBed(t testing.TB, cfg *Config) *bed {
 	b.sampling, err = newSampling(set, cfg, b.sink, new(shared.Registry[*instances]))
 	require.NoError(t, err)
 	b.now = func() time.Time { return b.clock }
-	t.Cleanup(b.telemetry.shutdown)
+	t.Cleanup(b.telemetry.Shutdown)
 	return b
 }
 

@@ -12,17 +12,6 @@ import (
 // maxWorkloads bounds the workload series of one GPU.
 const maxWorkloads = 128
 
-// workloadMetrics are those about the processes on a GPU.
-func workloadMetrics() []gpuMetric {
-	return []gpuMetric{
-		needs(declared.NvidiaGpuProcesses.Name, device.ProcessList),
-		needs(declared.NvidiaGpuProcessMemoryUsage.Name, device.ProcessList),
-		needs(declared.NvidiaGpuProcessUtilization.Name, device.ProcessList, device.ProcessUtilization),
-		needs(declared.NvidiaGpuWorkloadMemoryUsage.Name, device.ProcessList),
-		needs(declared.NvidiaGpuWorkloadUtilization.Name, device.ProcessList, device.ProcessUtilization),
-	}
-}
-
 // recordWorkloads makes the points of a GPU's processes and workloads. It sums
 // them in groups.
 func (p *points) recordWorkloads(gpu *device.GPU, groups *groups) {

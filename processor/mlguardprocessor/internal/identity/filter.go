@@ -83,14 +83,10 @@ func New(cfg *Config, set component.TelemetrySettings, id component.ID) (*Filter
 func (f *Filter) Start(_ context.Context, host component.Host) error {
 	f.withdraw = shared.StateOf(host).PublishNotices(f.id.Value.AsString(), f.notices)
 	return errors.Join(
-		f.telemetry.RegisterProcessorMlGuardIdentitiesCallback(func(_ context.Context, o metric.Int64Observer) error {
-			f.observe(o, func(admitted, _ int64) int64 { return admitted })
-			return nil
-		}),
-		f.telemetry.RegisterProcessorMlGuardIdentitiesEvictedCallback(func(_ context.Context, o metric.Int64Observer) error {
-			f.observe(o, func(_, evicted int64) int64 { return evicted })
-			return nil
-		}),
+		f.telemetry.RegisterProcessorMlGuardIdentitiesCallback(
+			f.observing(func(admitted, _ int64) int64 { return admitted })),
+		f.telemetry.RegisterProcessorMlGuardIdentitiesEvictedCallback(
+			f.observing(func(_, evicted int64) int64 { return evicted })),
 	)
 }
 
@@ -101,9 +97,12 @@ func (f *Filter) Shutdown(context.Context) error {
 	return nil
 }
 
-func (f *Filter) observe(o metric.Int64Observer, value func(admitted, evicted int64) int64) {
-	for k, t := range f.tables {
-		o.Observe(value(t.size()), f.kinds[k])
+func (f *Filter) observing(value func(admitted, evicted int64) int64) metric.Int64Callback {
+	return func(_ context.Context, o metric.Int64Observer) error {
+		for k, t := range f.tables {
+			o.Observe(value(t.size()), f.kinds[k])
+		}
+		return nil
 	}
 }
 
