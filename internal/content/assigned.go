@@ -175,12 +175,7 @@ func headerRule(name string) string {
 // isScheme reports whether word can be the name of an authentication scheme,
 // such as AWS4-HMAC-SHA256.
 func isScheme(word string) bool {
-	for i := range len(word) {
-		if !nameByte[word[i]] {
-			return false
-		}
-	}
-	return word != "" && len(word) <= len("AWS4-HMAC-SHA256")
+	return word != "" && len(word) <= len("AWS4-HMAC-SHA256") && consistsOf(word, &nameByte)
 }
 
 // redact replaces v if it can be a secret with that name. It returns the last

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"iter"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -23,6 +24,11 @@ func consistsOf(text string, set *[256]bool) bool {
 		}
 	}
 	return true
+}
+
+// beginsWithAny reports whether a text has one of the prefixes.
+func beginsWithAny(text string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(text, prefix) })
 }
 
 // Words returns the words of a list as a set.

@@ -2,6 +2,7 @@ package content
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -136,16 +137,12 @@ func isLabel(text string) bool {
 }
 
 func isPath(text string) bool {
-	if len(text) > maxPath || !consistsOf(text, &pathByte) {
-		return false
-	}
-	for _, folder := range [...]string{"/home/", "/Users/", `\Users\`, "/root/"} {
-		if strings.Contains(text, folder) {
-			return false
-		}
-	}
-	return true
+	return len(text) <= maxPath && consistsOf(text, &pathByte) &&
+		!slices.ContainsFunc(homes, func(folder string) bool { return strings.Contains(text, folder) })
 }
+
+// homes are the folders of users.
+var homes = []string{"/home/", "/Users/", `\Users\`, "/root/"}
 
 // numberText is a number with at most six digits before the decimal point.
 var numberText = regexp.MustCompile(`^[+-]?[0-9]{1,6}(?:\.[0-9]{1,20})?(?:[eE][+-]*[0-9]{1,3})?$`)

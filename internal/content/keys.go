@@ -85,15 +85,11 @@ func (k *Keys) Form(key string) Form {
 
 // Other returns the form of a key that is not in Exact.
 func (k *Keys) Other(key string) Form {
-	for _, prefix := range k.removed {
-		if strings.HasPrefix(key, prefix) {
-			return Removed
-		}
-	}
-	for _, prefix := range k.kept {
-		if strings.HasPrefix(key, prefix) {
-			return Anything
-		}
+	switch {
+	case beginsWithAny(key, k.removed):
+		return Removed
+	case beginsWithAny(key, k.kept):
+		return Anything
 	}
 	return Unlisted
 }
@@ -196,13 +192,8 @@ func secretWord(word string) bool {
 		return true
 	}
 	word = strings.TrimSuffix(word, "s")
-	for _, end := range secretWords {
-		if strings.HasSuffix(word, end) {
-			return true
-		}
-	}
 	before, ok := strings.CutSuffix(word, "key")
-	return ok && beforeKey[before]
+	return ok && beforeKey[before] || slices.ContainsFunc(secretWords, func(end string) bool { return strings.HasSuffix(word, end) })
 }
 
 // secretEnd reports whether the last words identify a secret, for words that do

@@ -39,13 +39,8 @@ func NewNames(listed []string) *Names {
 
 // Has reports whether a name is on a list.
 func (n *Names) Has(name string) bool {
-	if n.known[name] {
+	if n.known[name] || beginsWithAny(name, n.kept) {
 		return true
-	}
-	for _, start := range n.kept {
-		if strings.HasPrefix(name, start) {
-			return true
-		}
 	}
 	end := len(name)
 	for end > 0 && digitByte[name[end-1]] {

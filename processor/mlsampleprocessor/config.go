@@ -15,9 +15,6 @@ type Config struct {
 	// DryRun forwards all spans unchanged and at once. The metrics count what
 	// would be kept. The default is false.
 	DryRun bool `mapstructure:"dry_run"`
-
-	// prevent unkeyed literal initialization
-	_ struct{}
 }
 
 // maxOneIn and maxSteps limit what can be configured.

@@ -22,8 +22,6 @@ type instances struct {
 	all map[*sample.Sampler]struct{}
 }
 
-var _ shared.Object = (*instances)(nil)
-
 func newInstances() (*instances, error) {
 	return &instances{all: make(map[*sample.Sampler]struct{})}, nil
 }

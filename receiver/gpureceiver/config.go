@@ -123,9 +123,6 @@ type Config struct {
 	// remember is how long an error (XID) affects hw.status, and how long a vanished
 	// GPU is reported as failed.
 	remember time.Duration
-
-	// prevent unkeyed literal initialization
-	_ struct{}
 }
 
 // NVMLConfig has the settings for reading GPUs through NVML.
@@ -143,9 +140,6 @@ type NVMLConfig struct {
 	// GPU would restart at each reading, which takes seconds and clears its error
 	// counts.
 	ReleaseBetweenReadings bool `mapstructure:"release_between_readings"`
-
-	// prevent unkeyed literal initialization
-	_ struct{}
 }
 
 // ReplayConfig has the settings for playing a recording.
@@ -153,9 +147,6 @@ type ReplayConfig struct {
 	// Path is the recording's file. It is required when the source is replay
 	// and has no effect otherwise.
 	Path string `mapstructure:"path"`
-
-	// prevent unkeyed literal initialization
-	_ struct{}
 }
 
 // KubernetesConfig has the settings for attributing GPUs to pods.
@@ -165,9 +156,6 @@ type KubernetesConfig struct {
 	// /var/lib/kubelet/pod-resources/kubelet.sock. A missing socket is no error.
 	// Empty means that the kubelet is not used.
 	PodResourcesSocket string `mapstructure:"pod_resources_socket"`
-
-	// prevent unkeyed literal initialization
-	_ struct{}
 }
 
 // KernelLogConfig has the settings for reading errors of GPUs (XID) and NVSwitches
@@ -180,9 +168,6 @@ type KernelLogConfig struct {
 	// Path is the log's device, an absolute path. The default is /dev/kmsg. It is
 	// not below root_path, because a container gets a device under its own name.
 	Path string `mapstructure:"path"`
-
-	// prevent unkeyed literal initialization
-	_ struct{}
 }
 
 // RecordConfig has the settings for writing a recording, which the source replay
@@ -198,9 +183,6 @@ type RecordConfig struct {
 	// Duration is the length of the recording from the first reading, 5m by
 	// default. It must be positive and at most 1h.
 	Duration time.Duration `mapstructure:"duration"`
-
-	// prevent unkeyed literal initialization
-	_ struct{}
 }
 
 func createDefaultConfig() component.Config {

@@ -54,8 +54,6 @@ type monitor struct {
 	listeners map[*func(device.Event)]struct{}
 }
 
-var _ shared.Object = (*monitor)(nil)
-
 func newMonitor(cfg *Config, set receiver.Settings, now func() time.Time) (*monitor, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {

@@ -81,9 +81,6 @@ type Config struct {
 	// processes, and etc/hostname, and looks for dumps. Empty, the default, means
 	// that the collector runs on the host itself.
 	RootPath string `mapstructure:"root_path"`
-
-	// prevent unkeyed literal initialization
-	_ struct{}
 }
 
 func createDefaultConfig() component.Config {

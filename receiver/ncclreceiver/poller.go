@@ -70,8 +70,6 @@ type poller struct {
 	ending   shared.Stop
 }
 
-var _ shared.Object = (*poller)(nil)
-
 func newPoller(cfg *Config, set receiver.Settings) (*poller, error) {
 	report, err := receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{ReceiverID: set.ID, Transport: "tcp", ReceiverCreateSettings: set})
 	if err != nil {

@@ -119,7 +119,7 @@ func depthOfMetrics(md pmetric.Metrics) (levels int) {
 // signal is how the fuzz tests decode one.
 type signal struct {
 	name string
-	root message
+	root *message
 	// decode returns the depth of a request, and the request as it is encoded
 	// again.
 	decode func(request []byte) (levels int, again []byte, err error)
@@ -131,7 +131,7 @@ type signal struct {
 }
 
 var ofSignals = []signal{
-	{"traces", tracesRequest, func(b []byte) (int, []byte, error) {
+	{"traces", messages["tracesRequest"], func(b []byte) (int, []byte, error) {
 		request := ptraceotlp.NewExportRequest()
 		if err := request.UnmarshalProto(b); err != nil {
 			return 0, nil, err
@@ -151,7 +151,7 @@ var ofSignals = []signal{
 		}
 		return request.MarshalJSON()
 	}},
-	{"metrics", metricsRequest, func(b []byte) (int, []byte, error) {
+	{"metrics", messages["metricsRequest"], func(b []byte) (int, []byte, error) {
 		request := pmetricotlp.NewExportRequest()
 		if err := request.UnmarshalProto(b); err != nil {
 			return 0, nil, err
@@ -171,7 +171,7 @@ var ofSignals = []signal{
 		}
 		return request.MarshalJSON()
 	}},
-	{"logs", logsRequest, func(b []byte) (int, []byte, error) {
+	{"logs", messages["logsRequest"], func(b []byte) (int, []byte, error) {
 		request := plogotlp.NewExportRequest()
 		if err := request.UnmarshalProto(b); err != nil {
 			return 0, nil, err

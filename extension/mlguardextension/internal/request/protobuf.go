@@ -16,7 +16,7 @@ const (
 // frame is a message that contains the next byte.
 type frame struct {
 	end     int64 // position behind its last byte
-	message message
+	message *message
 }
 
 // Protobuf checks a binary export request. It reads the request as pdata's
@@ -41,7 +41,7 @@ type Protobuf struct {
 	first [32]frame
 }
 
-func newProtobuf(root message, limits Limits) *Protobuf {
+func newProtobuf(root *message, limits Limits) *Protobuf {
 	p := &Protobuf{limits: limits}
 	p.frames = append(p.first[:0], frame{math.MaxInt64, root})
 	return p
@@ -131,8 +131,8 @@ func (p *Protobuf) length(number uint64) {
 		return
 	}
 	size := int64(number)
-	child, known := childOf(top.message, p.field)
-	if !known || p.groups > 0 || p.at+size > top.end {
+	child := top.message.child(p.field)
+	if child == nil || p.groups > 0 || p.at+size > top.end {
 		if top.message == buckets {
 			p.memory += memoryOfCount * min(size, max(top.end-p.at, 0))
 		}
@@ -143,7 +143,7 @@ func (p *Protobuf) length(number uint64) {
 		p.exceed(LimitMessages)
 		return
 	}
-	p.memory += messages[child].memory
+	p.memory += child.memory
 	if child == other || child == text {
 		p.pass(size)
 		return

@@ -37,12 +37,12 @@ func NewJSON(limits Limits) Check { return &JSON{limits: limits} }
 // not stable yet, the name of pdata's type, and their message.
 var binary = [...]struct {
 	path, name string
-	root       message
+	root       *message
 }{
-	{"/v1/traces", "ExportTraceServiceRequest", tracesRequest},
-	{"/v1/metrics", "ExportMetricsServiceRequest", metricsRequest},
-	{"/v1/logs", "ExportLogsServiceRequest", logsRequest},
-	{"", "ExportProfilesServiceRequest", profilesRequest},
+	{"/v1/traces", "ExportTraceServiceRequest", messages["tracesRequest"]},
+	{"/v1/metrics", "ExportMetricsServiceRequest", messages["metricsRequest"]},
+	{"/v1/logs", "ExportLogsServiceRequest", messages["logsRequest"]},
+	{"", "ExportProfilesServiceRequest", messages["profilesRequest"]},
 }
 
 // NewProtobuf returns a check of a binary request that was posted to a path. On

@@ -137,7 +137,7 @@ func TestDepthAtEachPosition(t *testing.T) {
 func TestUnusualEncodings(t *testing.T) {
 	group := otlpnest.Field(2, otlpnest.Field(5, otlpnest.Arrays(2_000)))
 	deep := otlpnest.Field(2, group)
-	const deprecated = deprecatedGroup<<3 | 2
+	const deprecated = 1000<<3 | 2
 	tag := []byte{deprecated&0x7f | 0x80, deprecated >> 7}
 	for name, request := range map[string][]byte{
 		"a deprecated group":      otlpnest.Field(1, append(tag, otlpnest.Field(1, group)[1:]...)),
@@ -147,7 +147,7 @@ func TestUnusualEncodings(t *testing.T) {
 		"cut off":                 otlpnest.Field(1, deep)[:12_000],
 	} {
 		for _, size := range []int{1, len(request)} {
-			assert.Equal(t, LimitDepth, exceeded(newProtobuf(logsRequest, defaults), request, size), name)
+			assert.Equal(t, LimitDepth, exceeded(newProtobuf(messages["logsRequest"], defaults), request, size), name)
 		}
 	}
 	within := otlpnest.Field(1, otlpnest.Field(2, otlpnest.Field(2, otlpnest.Field(5, otlpnest.Arrays(999)))))
@@ -194,7 +194,7 @@ func TestChecksAreOfExportRequests(t *testing.T) {
 // The memory of a check does not grow with what it reads.
 func TestChecksAreBounded(t *testing.T) {
 	request := otlpnest.Logs(nil, nil, otlpnest.Maps(200_000))
-	check := newProtobuf(logsRequest, defaults)
+	check := newProtobuf(messages["logsRequest"], defaults)
 	require.Equal(t, LimitDepth, exceeded(check, request, len(request)))
 	assert.LessOrEqual(t, cap(check.frames), 2*(3*defaults.Depth+16))
 }

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -175,10 +176,7 @@ func (p *tracesPass) admitRun(s *source) kind {
 // runOf returns the identities of a run and its rank, or 0.
 func (p *tracesPass) runOf(s *source) (run, rank uint64) {
 	service := mix(p.source.namespace, p.source.service)
-	id := s.run
-	if id == 0 {
-		id = s.job
-	}
+	id := cmp.Or(s.run, s.job)
 	if id != 0 {
 		run = mix(service, id)
 	}

@@ -192,9 +192,7 @@ func (r *rank) observe(s *step, sp *Span, now int64) {
 	}
 	if r.ends(sp) {
 		s.end = max(s.end, sp.End)
-		if s.group.over == 0 {
-			s.group.over = now
-		}
+		s.group.over = cmp.Or(s.group.over, now)
 	}
 	if sp.Step > 0 && s.number == 0 {
 		s.setNumber(sp.Step, now)

@@ -272,9 +272,7 @@ func (u *Unit) observe(sp *Span) {
 	if length := sp.End - sp.Start; length >= u.longest {
 		u.like, u.longest = sp.Like, length
 	}
-	if u.conversation == 0 {
-		u.conversation = sp.Conversation
-	}
+	u.conversation = cmp.Or(u.conversation, sp.Conversation)
 	u.tokens = max(u.tokens, sp.Tokens)
 	u.failed = u.failed || sp.Failed
 	u.marked = u.marked || sp.Marked

@@ -4,6 +4,7 @@ package nvmlsource
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,12 +53,9 @@ func (s *Source) watchEvents(ctx context.Context) {
 	if s.events.ending() {
 		return
 	}
-	var untried []*knownGPU
-	for _, known := range s.gpus {
-		if !known.eventsTried && known.identity.MIG == nil && !asleep(known.powerStatus) {
-			untried = append(untried, known)
-		}
-	}
+	untried := slices.DeleteFunc(slices.Clone(s.gpus), func(known *knownGPU) bool {
+		return known.eventsTried || known.identity.MIG != nil || asleep(known.powerStatus)
+	})
 	if len(untried) == 0 {
 		return
 	}

@@ -3,6 +3,7 @@
 package nvmlsource
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/bits"
@@ -207,10 +208,7 @@ func (l *library) bind(handle nvml.Device) *gpu {
 
 // whole is the GPU itself, or the one that a MIG device is a part of.
 func (g *gpu) whole() *gpu {
-	if g.parent != nil {
-		return g.parent
-	}
-	return g
+	return cmp.Or(g.parent, g)
 }
 
 // release frees what the GPU holds in the library, for a GPU that is gone while

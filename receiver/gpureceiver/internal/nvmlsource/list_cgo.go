@@ -228,9 +228,7 @@ func (k *knownGPU) subject() string {
 
 // adopt prepares the GPUs that are new in this session.
 func (s *Source) adopt() {
-	if s.session == nil {
-		s.session = &session{}
-	}
+	s.session = cmp.Or(s.session, &session{})
 	divided := make(map[string]bool)
 	for _, known := range s.gpus {
 		if known.identity.MIG != nil {

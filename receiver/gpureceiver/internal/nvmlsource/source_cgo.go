@@ -77,13 +77,9 @@ type session struct {
 	closed atomic.Bool
 }
 
-var _ device.Source = (*Source)(nil)
-
 // New returns a source that has not loaded the library yet.
 func New(opts Options) *Source {
-	if opts.LibraryPath == "" {
-		opts.LibraryPath = defaultLibraryName
-	}
+	opts.LibraryPath = cmp.Or(opts.LibraryPath, defaultLibraryName)
 	s := &Source{
 		opts: opts, former: make(map[string]*knownGPU),
 		states: stateLog{logger: opts.Logger, quiet: !opts.RequireBuild, library: opts.LibraryPath},

@@ -19,8 +19,6 @@ type Source struct {
 	states stateLog
 }
 
-var _ device.Source = (*Source)(nil)
-
 // New returns a source whose driver has the state unsupported_build.
 func New(opts Options) *Source {
 	return &Source{opts: opts, states: stateLog{logger: opts.Logger}}

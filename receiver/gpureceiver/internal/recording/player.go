@@ -36,8 +36,6 @@ type playedGPU struct {
 	first, rounds map[*device.Quantity]float64
 }
 
-var _ device.Source = (*Player)(nil)
-
 // NewPlayer returns a player whose first round starts with Start. now is the
 // clock.
 func NewPlayer(rec *Recording, now func() time.Time) *Player {

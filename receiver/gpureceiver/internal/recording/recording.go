@@ -3,6 +3,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -185,9 +186,7 @@ func Parse(raw []byte) (*Recording, error) {
 	if err := rec.check(); err != nil {
 		return nil, err
 	}
-	if rec.Duration == 0 {
-		rec.Duration = defaultDuration(rec.Frames)
-	}
+	rec.Duration = cmp.Or(rec.Duration, defaultDuration(rec.Frames))
 	return &rec, nil
 }
 

@@ -302,11 +302,7 @@ func (c *Client) Status(ctx context.Context) (*Answer, error) {
 
 // connect opens a connection that answers in JSON.
 func (c *Client) connect(ctx context.Context) (net.Conn, *bufio.Reader, error) {
-	limit := c.Handshake
-	if limit == 0 {
-		limit = handshake
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Handshake, handshake))
 	defer cancel()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", c.Endpoint)
