@@ -3,6 +3,7 @@ package gpureceiver
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -299,13 +300,9 @@ func (r *tracker) evictOldest() {
 	if len(r.byID) < maxTracked {
 		return
 	}
-	oldest := ""
-	for id, m := range r.byID {
-		if oldest == "" || m.seen.Before(r.byID[oldest].seen) {
-			oldest = id
-		}
-	}
-	delete(r.byID, oldest)
+	delete(r.byID, slices.MinFunc(slices.Collect(maps.Keys(r.byID)), func(a, b string) int {
+		return r.byID[a].seen.Compare(r.byID[b].seen)
+	}))
 }
 
 // vanished ends a reading in which the driver listed its GPUs. It returns the

@@ -64,7 +64,7 @@ func (o *metricsOutlet) record(r *communicator.Report, of *job.Job, host string,
 	}
 	for op, lag := range r.Lag {
 		if r.Compared {
-			o.builder.RecordNcclCommunicatorLagDataPoint(at, int64(lag), r.Hash, collectives[op], host, options...) // #nosec G115 -- at most MaxInt64
+			o.builder.RecordNcclCommunicatorLagDataPoint(at, int64(lag), r.Hash, metadata.MapAttributeNcclCollective[ras.Collectives[op]], host, options...) // #nosec G115 -- at most MaxInt64
 		}
 	}
 	for i := range r.Affected[:min(len(r.Affected), maxRanks)] {
@@ -93,13 +93,6 @@ func hostOf(rank *communicator.Ranked) string {
 		return ""
 	}
 	return rank.Host.String()
-}
-
-// collectives has the attribute values in the order of ras.Collectives.
-var collectives = [...]metadata.AttributeNcclCollective{
-	metadata.AttributeNcclCollectiveBroadcast, metadata.AttributeNcclCollectiveReduce,
-	metadata.AttributeNcclCollectiveAllGather, metadata.AttributeNcclCollectiveReduceScatter,
-	metadata.AttributeNcclCollectiveAllReduce,
 }
 
 // stateValue returns the attribute value of a state.

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -383,11 +384,7 @@ func (s *Sampler) makeRoom(size int64) {
 // forgetRuns decides and forgets the quarter of the runs that were not seen for
 // longest.
 func (s *Sampler) forgetRuns() {
-	all := make([]*run, 0, len(s.runs))
-	for _, r := range s.runs {
-		all = append(all, r)
-	}
-	slices.SortFunc(all, func(a, b *run) int { return cmp.Compare(a.seen, b.seen) })
+	all := slices.SortedFunc(maps.Values(s.runs), func(a, b *run) int { return cmp.Compare(a.seen, b.seen) })
 	for _, r := range all[:len(all)/4+1] {
 		s.decideRun(r)
 		delete(s.runs, r.key)

@@ -82,7 +82,8 @@ func NewRecorder(opts RecorderOptions) (*Recorder, error) {
 		return nil, err
 	}
 	r := &Recorder{
-		opts: opts, file: file, head: beginning(&opts), limit: maxSize - tailSize, anonymous: newAnonymizer(), last: -1,
+		opts: opts, file: file, head: beginning(&opts), limit: maxSize - tailSize, last: -1,
+		anonymous: &anonymizer{gpus: make(map[string]*GPU), pids: make(map[processKey]uint32)},
 		frames: make(chan Frame, maxWaiting), done: make(chan struct{}), pending: make(map[string][]XID),
 	}
 	opts.Logger.Info("Recording the GPUs", zap.String("path", opts.Path), zap.Duration("duration", opts.Duration))
@@ -231,7 +232,7 @@ func (r *Recorder) writeAll() error {
 	if size == empty {
 		return errNothing
 	}
-	tail, err := encode(&ending{r.driverVersion, r.cudaVersion, r.anonymous.list()}, 3)
+	tail, err := encode(&ending{r.driverVersion, r.cudaVersion, r.anonymous.list}, 3)
 	if err != nil {
 		return err
 	}
@@ -254,7 +255,7 @@ frames:
 type ending struct {
 	DriverVersion string `yaml:"driver_version,omitempty"`
 	CUDAVersion   string `yaml:"cuda_version,omitempty"`
-	GPUs          []GPU  `yaml:"gpus"`
+	GPUs          []*GPU `yaml:"gpus"`
 }
 
 // encode returns the text of a part of a recording, in which everything below a depth
@@ -294,9 +295,10 @@ const maxUses = 64 << 10
 // anonymizer removes from snapshots what identifies GPUs, their owners and their
 // work, so that a recording can be public.
 type anonymizer struct {
-	gpus  map[string]*GPU
-	order []string
-	pids  map[processKey]uint32
+	gpus map[string]*GPU
+	// list has them in the order of their first snapshot.
+	list []*GPU
+	pids map[processKey]uint32
 	// uses is the number of processes on each GPU together.
 	uses int
 }
@@ -305,10 +307,6 @@ type anonymizer struct {
 type processKey struct {
 	pid   uint32
 	start int64
-}
-
-func newAnonymizer() *anonymizer {
-	return &anonymizer{gpus: make(map[string]*GPU), pids: make(map[processKey]uint32)}
 }
 
 // gpu returns the recorded GPU, or nil beyond the format's limit.
@@ -336,7 +334,7 @@ func (a *anonymizer) gpu(identity *device.Identity) *GPU {
 		*text = shorten(*text)
 	}
 	a.gpus[identity.ID] = known
-	a.order = append(a.order, identity.ID)
+	a.list = append(a.list, known)
 	return known
 }
 
@@ -391,13 +389,4 @@ func (a *anonymizer) process(gpu *GPU, process *device.Process) (uint32, bool) {
 	a.uses++
 	gpu.Processes = append(gpu.Processes, Process{PID: pid})
 	return pid, true
-}
-
-// list returns the GPUs in the order of their first snapshot.
-func (a *anonymizer) list() []GPU {
-	gpus := make([]GPU, 0, len(a.order))
-	for _, id := range a.order {
-		gpus = append(gpus, *a.gpus[id])
-	}
-	return gpus
 }
