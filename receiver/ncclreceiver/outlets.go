@@ -63,8 +63,8 @@ func (o *metricsOutlet) record(r *communicator.Report, of *job.Job, host string,
 		o.builder.RecordNcclCommunicatorRanksDataPoint(at, int64(r.Count(state)), r.Hash, stateValue(state), host, options...)
 	}
 	for op, lag := range r.Lag {
-		if r.Compared {
-			o.builder.RecordNcclCommunicatorLagDataPoint(at, int64(lag), r.Hash, metadata.MapAttributeNcclCollective[ras.Collectives[op]], host, options...) // #nosec G115 -- at most MaxInt64
+		if collective := metadata.MapAttributeNcclCollective[ras.Collectives[op]]; r.Compared {
+			o.builder.RecordNcclCommunicatorLagDataPoint(at, int64(lag), r.Hash, collective, host, options...) // #nosec G115 -- at most MaxInt64
 		}
 	}
 	for i := range r.Affected[:min(len(r.Affected), maxRanks)] {

@@ -241,7 +241,8 @@ func (s *Source) adopt() {
 			continue
 		}
 		known.session = s.session
-		known.powerStatus = filepath.Join("/", s.opts.RootPath, "sys/bus/pci/devices", filepath.Base(known.identity.PCIBusID), "power/runtime_status")
+		known.powerStatus = filepath.Join("/", s.opts.RootPath,
+			"sys/bus/pci/devices", filepath.Base(known.identity.PCIBusID), "power/runtime_status")
 		for _, c := range known.calls {
 			if c.slow {
 				known.slowCalls = append(known.slowCalls, c)

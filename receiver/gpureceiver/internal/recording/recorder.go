@@ -84,7 +84,7 @@ func NewRecorder(opts RecorderOptions) (*Recorder, error) {
 	r := &Recorder{
 		opts: opts, file: file, head: beginning(&opts), limit: maxSize - tailSize, last: -1,
 		anonymous: &anonymizer{gpus: make(map[string]*GPU), pids: make(map[processKey]uint32)},
-		frames: make(chan Frame, maxWaiting), done: make(chan struct{}), pending: make(map[string][]XID),
+		frames:    make(chan Frame, maxWaiting), done: make(chan struct{}), pending: make(map[string][]XID),
 	}
 	opts.Logger.Info("Recording the GPUs", zap.String("path", opts.Path), zap.Duration("duration", opts.Duration))
 	go r.write()
