@@ -21,7 +21,6 @@ import (
 )
 
 const (
-	defaultCollectionInterval = 10 * time.Second
 	// minInterval refuses a number without a unit, which is one of nanoseconds.
 	minInterval = time.Millisecond
 	// maxCallTimeout is the longest default limit for a call into the driver.
@@ -29,8 +28,6 @@ const (
 	// defaultPodResourcesSocket is the socket of a kubelet with the default
 	// root directory.
 	defaultPodResourcesSocket = "/var/lib/kubelet/pod-resources/kubelet.sock"
-	// defaultKernelLog is Linux's device of the kernel's log.
-	defaultKernelLog = "/dev/kmsg"
 	// maxRecordDuration keeps a recording small enough to attach to an issue.
 	maxRecordDuration = time.Hour
 )
@@ -187,7 +184,7 @@ type RecordConfig struct {
 
 func createDefaultConfig() component.Config {
 	controller := scraperhelper.NewDefaultControllerConfig()
-	controller.CollectionInterval = defaultCollectionInterval
+	controller.CollectionInterval = 10 * time.Second
 	return &Config{
 		ControllerConfig:     controller,
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
@@ -199,7 +196,7 @@ func createDefaultConfig() component.Config {
 		PowerLimits:          []string{"enforced"},
 		UserNames:            true,
 		Kubernetes:           KubernetesConfig{PodResourcesSocket: defaultPodResourcesSocket},
-		KernelLog:            KernelLogConfig{Enabled: true, Path: defaultKernelLog},
+		KernelLog:            KernelLogConfig{Enabled: true, Path: "/dev/kmsg"},
 		Record:               RecordConfig{Duration: 5 * time.Minute},
 	}
 }

@@ -207,12 +207,6 @@ const (
 
 // DriverStates lists every state in the order of reports.
 var DriverStates = []DriverState{
-	DriverOK,
-	DriverLibraryMissing,
-	DriverMissing,
-	DriverVersionMismatch,
-	DriverNoPermission,
-	DriverUnresponsive,
-	DriverUnsupportedBuild,
-	DriverFailed,
+	DriverOK, DriverLibraryMissing, DriverMissing, DriverVersionMismatch,
+	DriverNoPermission, DriverUnresponsive, DriverUnsupportedBuild, DriverFailed,
 }
