@@ -15,15 +15,11 @@ import (
 // out, and when they last refused data. The extension ml_state has it. The zero value
 // is ready to use. It is safe for concurrent use.
 type State struct {
-	mu      sync.Mutex
-	readers map[*noticeReader]struct{}
+	mu sync.Mutex
+	// readers have their owners.
+	readers map[*func() []Notice]string
 	// refused is the time of the last refusal in nanoseconds since 1970.
 	refused atomic.Int64
-}
-
-type noticeReader struct {
-	owner string
-	read  func() []Notice
 }
 
 // StateExtension is an extension that has the State of its collector.
@@ -72,17 +68,16 @@ func (s *State) LastRefusal() time.Time {
 // of the component; its instances may each publish their own. read must be safe for
 // concurrent use and must not block. Publishing costs nothing until somebody reads.
 func (s *State) PublishNotices(owner string, read func() []Notice) (withdraw func()) {
-	reader := &noticeReader{owner, read}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.readers == nil {
-		s.readers = make(map[*noticeReader]struct{})
+		s.readers = make(map[*func() []Notice]string)
 	}
-	s.readers[reader] = struct{}{}
+	s.readers[&read] = owner
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.readers, reader)
+		delete(s.readers, &read)
 	}
 }
 
@@ -90,15 +85,15 @@ func (s *State) PublishNotices(owner string, read func() []Notice) (withdraw fun
 // keys, counts are added up and the earliest Since stays.
 func (s *State) Notices() map[string][]Notice {
 	s.mu.Lock()
-	readers := slices.Collect(maps.Keys(s.readers))
+	readers := maps.Clone(s.readers)
 	s.mu.Unlock()
 	merged := make(map[string]map[string]Notice)
-	for _, reader := range readers {
-		for _, notice := range reader.read() {
-			byKey := merged[reader.owner]
+	for read, owner := range readers {
+		for _, notice := range (*read)() {
+			byKey := merged[owner]
 			if byKey == nil {
 				byKey = make(map[string]Notice)
-				merged[reader.owner] = byKey
+				merged[owner] = byKey
 			}
 			other := byKey[notice.Key]
 			notice.Count += other.Count

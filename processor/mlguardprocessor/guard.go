@@ -180,24 +180,20 @@ const maxNamed = 8
 // countUntrusted counts points or log records of a sender that is not believed.
 func (g *guard) countUntrusted(ctx context.Context, n int) {
 	g.telemetry.ProcessorMlGuardUntrusted.Add(ctx, int64(n), g.ofSignal)
-	name, known := g.nameUntrusted(sender.From(ctx).String())
+	name := sender.From(ctx).String()
+	g.mu.Lock()
+	known := g.named[name]
+	if !known && len(g.named) >= maxNamed {
+		name, known = otherSenders, true
+	} else {
+		g.named[name] = true
+	}
+	g.mu.Unlock()
 	if !known {
 		g.logger.Warn("Readings of GPUs or conclusions of collectors were dropped, because trusted_senders does not list their sender.",
 			zap.String("sender", name))
 	}
 	g.left.Add(senderPrefix+name, int64(n))
-}
-
-// nameUntrusted returns the name by which a sender is counted, and whether it was named
-// before.
-func (g *guard) nameUntrusted(name string) (as string, known bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if known = g.named[name]; !known && len(g.named) >= maxNamed {
-		return otherSenders, true
-	}
-	g.named[name] = true
-	return name, known
 }
 
 // countReplaced counts what the section content replaced.

@@ -54,24 +54,16 @@ func (c *cutter) histogram(point pmetric.HistogramDataPoint) {
 // would state that all its values are zero.
 func (c *cutter) exponential(points pmetric.ExponentialHistogramDataPointSlice) {
 	admit(c, points, pmetric.NewExponentialHistogramDataPointSlice, c.MaxItems, Items)
-	excess := 0
+	n := points.Len()
+	points.RemoveIf(func(point pmetric.ExponentialHistogramDataPoint) bool {
+		return max(point.Positive().BucketCounts().Len(), point.Negative().BucketCounts().Len()) > c.MaxElements
+	})
+	c.counts[Elements] += int64(n - points.Len())
 	for _, point := range points.All() {
-		if c.tooManyBuckets(point) {
-			excess++
-			continue
-		}
 		c.item()
 		c.attributes(point.Attributes())
 		c.exemplars(point.Exemplars())
 	}
-	if excess > 0 {
-		c.counts[Elements] += int64(excess)
-		points.RemoveIf(c.tooManyBuckets)
-	}
-}
-
-func (c *cutter) tooManyBuckets(point pmetric.ExponentialHistogramDataPoint) bool {
-	return max(point.Positive().BucketCounts().Len(), point.Negative().BucketCounts().Len()) > c.MaxElements
 }
 
 func (c *cutter) summaries(points pmetric.SummaryDataPointSlice) {

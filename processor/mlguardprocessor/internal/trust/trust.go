@@ -114,22 +114,17 @@ func (f *Filter) Logs(ctx context.Context, ld plog.Logs) (dropped int) {
 	if f.believes(ctx) {
 		return 0
 	}
+	before := ld.LogRecordCount()
 	ld.ResourceLogs().RemoveIf(func(rl plog.ResourceLogs) bool {
-		was := dropped
+		had := rl.ScopeLogs().Len()
 		rl.ScopeLogs().RemoveIf(func(sl plog.ScopeLogs) bool {
-			was := dropped
-			sl.LogRecords().RemoveIf(func(record plog.LogRecord) bool {
-				if !events[record.EventName()] {
-					return false
-				}
-				dropped++
-				return true
-			})
-			return dropped > was && sl.LogRecords().Len() == 0
+			had := sl.LogRecords().Len()
+			sl.LogRecords().RemoveIf(func(record plog.LogRecord) bool { return events[record.EventName()] })
+			return had > 0 && sl.LogRecords().Len() == 0
 		})
-		return dropped > was && rl.ScopeLogs().Len() == 0
+		return had > 0 && rl.ScopeLogs().Len() == 0
 	})
-	return dropped
+	return before - ld.LogRecordCount()
 }
 
 // keepOtherHardware drops the points of a metric except, under the names that the

@@ -257,3 +257,211 @@ func SenderOf(id sender.ID) Sender { return Sender(maphash.Comparable(seed, id))
 func OriginOf(from Sender, service string) Origin {
 	return Origin{Sender: from, Service: maphash.String(seed, service)}
 }
+
+// negligible is a use that is too small to count.
+const negligible = 0.01
+
+// Budget is an amount that refills over time, such as artifacts a minute. What
+// a claim may use depends on what it leaves free: later claims find something, and a
+// single one is hardly limited. It is not safe for concurrent use.
+type Budget struct {
+	size, perSecond float64
+	at              time.Time
+	// total is what is in use, and used the use of each node, in units of scale:
+	// what refills is taken from all in proportion.
+	total, scale float64
+	used         map[node]float64
+	pruneAt      int
+}
+
+// node is the beginning of a path.
+type node struct {
+	path  Path
+	depth int
+}
+
+// NewBudget returns a full budget of size that refills by perMinute.
+func NewBudget(size int, perMinute float64) *Budget {
+	b := &Budget{size: float64(size), perSecond: perMinute / 60, scale: 1}
+	b.used = make(map[node]float64)
+	return b
+}
+
+// Take takes one for a claim, and reports whether there was one for it. If it
+// is of little use, half of what the claim could ever have must be left.
+func (b *Budget) Take(c Claim, useful bool, now time.Time) bool {
+	b.refill(now)
+	need := 1.0
+	if !useful {
+		need += b.free(c, b.size, func(node) float64 { return 0 }) / 2
+	}
+	if b.free(c, b.size-b.total, b.usedBy) < need-1e-9 {
+		return false
+	}
+	b.total++
+	for depth := range c.Path {
+		b.used[nodeOf(c.Path, depth)] += 1 / b.scale
+	}
+	if len(b.used) > b.pruneAt {
+		b.prune()
+	}
+	return true
+}
+
+func nodeOf(path Path, depth int) node {
+	n := node{depth: depth}
+	copy(n.path[:depth+1], path[:depth+1])
+	return n
+}
+
+func (b *Budget) usedBy(n node) float64 { return b.used[n] * b.scale }
+
+// free returns how much a claim may have. A branch that uses nothing may have
+// one wherever there is one.
+func (b *Budget) free(c Claim, left float64, usedBy func(node) float64) float64 {
+	for depth, factor := range c.factors {
+		if factor == 0 {
+			continue
+		}
+		used := usedBy(nodeOf(c.Path, depth))
+		share := (factor*left - used) / (1 + factor)
+		if used < negligible {
+			share = max(share, min(left, 1))
+		}
+		left = share
+	}
+	return left
+}
+
+// refill gives back what has become free since the last time.
+func (b *Budget) refill(now time.Time) {
+	passed := now.Sub(b.at).Seconds()
+	if b.at = now; passed <= 0 || b.total == 0 {
+		return
+	}
+	left := b.total - min(passed*b.perSecond, b.total)
+	if left < negligible {
+		b.total, b.scale = 0, 1
+		clear(b.used)
+		return
+	}
+	b.scale *= left / b.total
+	b.total = left
+	if b.scale < 1e-9 {
+		b.prune()
+	}
+}
+
+// prune forgets the nodes that use nothing.
+func (b *Budget) prune() {
+	for n, used := range b.used {
+		if used *= b.scale; used < negligible {
+			delete(b.used, n)
+		} else {
+			b.used[n] = used
+		}
+	}
+	b.scale = 1
+	b.pruneAt = 2*len(b.used) + 64
+}
+
+// Item is something that takes room.
+type Item struct {
+	Path   Path
+	Weight int64
+}
+
+// Keep reports which of the items may stay where all of them together may
+// weigh limit. Branches of one node get equal shares, and what one
+// does not need goes to the others. Within one path the items that
+// come first stay.
+func Keep(items []Item, limit int64) []bool {
+	kept := make([]bool, len(items))
+	all := make([]int, len(items))
+	for i := range items {
+		all[i] = i
+	}
+	divide(items, all, 0, limit, kept)
+	return kept
+}
+
+// KeepWithRoom is Keep for a limit that is passed again and again: of many items
+// it leaves a sixteenth of the limit free, so that not each further one costs
+// as much.
+func KeepWithRoom(items []Item, limit int64) []bool {
+	if len(items) > 64 {
+		limit -= limit / 16
+	}
+	return Keep(items, limit)
+}
+
+// Leaving returns the indices of the items that leave first if some have to make room: as
+// many as weigh room together, or less. Of the branches that have more than their share
+// the items that come last leave first.
+func Leaving(items []Item, room int64) []int {
+	limit := -room
+	for _, item := range items {
+		limit += item.Weight
+	}
+	var leave []int
+	for i, kept := range slices.Backward(Keep(items, max(limit, 0))) {
+		if !kept {
+			leave = append(leave, i)
+		}
+	}
+	return leave
+}
+
+// branch is what has the same path down to a level.
+type branch struct {
+	items  []int
+	weight int64
+}
+
+// divide marks the items of one branch that may stay, and returns their weight.
+func divide(items []Item, among []int, level int, limit int64, kept []bool) (used int64) {
+	if level == len(Path{}) {
+		for _, i := range among {
+			if items[i].Weight <= limit-used {
+				kept[i] = true
+				used += items[i].Weight
+			}
+		}
+		return used
+	}
+	branches := branchesOf(items, among, level)
+	for i, b := range branches {
+		share := (limit - used) / int64(len(branches)-i)
+		if b.weight <= share {
+			for _, j := range b.items {
+				kept[j] = true
+			}
+			used += b.weight
+			continue
+		}
+		used += divide(items, b.items, level+1, share, kept)
+	}
+	return used
+}
+
+// branchesOf returns the branches at a level, the lightest first. Of equal
+// ones the one whose first item comes last is first: a remainder goes to those
+// whose items come first.
+func branchesOf(items []Item, among []int, level int) []*branch {
+	byKey := make(map[uint64]*branch)
+	var out []*branch
+	for _, i := range among {
+		b := byKey[items[i].Path[level]]
+		if b == nil {
+			b = &branch{}
+			byKey[items[i].Path[level]] = b
+			out = append(out, b)
+		}
+		b.items = append(b.items, i)
+		b.weight += items[i].Weight
+	}
+	slices.SortFunc(out, func(a, b *branch) int {
+		return cmp.Or(cmp.Compare(a.weight, b.weight), cmp.Compare(b.items[0], a.items[0]))
+	})
+	return out
+}
