@@ -65,19 +65,6 @@ func (s *gpmSamples) free() {
 	s.taken = false
 }
 
-// allocate makes both samples, or none.
-func (s *gpmSamples) allocate(library nvml.Interface) nvml.Return {
-	for i := range s.samples {
-		sample, ret := library.GpmSampleAlloc()
-		if ret != nvml.SUCCESS {
-			s.free()
-			return ret
-		}
-		s.samples[i] = sample
-	}
-	return nvml.SUCCESS
-}
-
 // gpmMetrics are the metrics of GPM by their quantities. A counter's metric is its rate
 // in mebibytes per second, that of another quantity a percentage.
 var gpmMetrics = map[nvml.GpmMetricId]*device.Quantity{
@@ -196,7 +183,15 @@ func (g *gpu) prepareGPM(s *gpmSamples) status {
 		return statusNotSupported
 	}
 	s.totals = make(gpmTotals, len(gpmMetrics))
-	return statusOf(s.allocate(g.nvml))
+	for i := range s.samples {
+		sample, ret := g.nvml.GpmSampleAlloc()
+		if ret != nvml.SUCCESS {
+			s.free()
+			return statusOf(ret)
+		}
+		s.samples[i] = sample
+	}
+	return statusSuccess
 }
 
 // takeGPM fills a sample.
