@@ -114,7 +114,7 @@ func TestThePageIsSmall(t *testing.T) {
 		if vendored[name] == "" {
 			own += len(file.plain)
 		}
-		zipped += len(file.zip)
+		zipped += len(file.zip())
 	}
 	assert.Less(t, own, 145_000, "bytes without uPlot")
 	assert.Less(t, zipped, 80_000, "compressed bytes with uPlot")

@@ -1,8 +1,11 @@
 package page
 
 import (
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
@@ -37,40 +40,45 @@ func diff(old, next *api.State) *update {
 	if old == next {
 		return u
 	}
-	diffRows(u, "needs", old.Needs, next.Needs, func(r *api.Need) string { return r.Key })
-	diffRows(u, "resolved", old.Resolved, next.Resolved, func(r *api.Need) string { return r.Key })
-	diffRows(u, "runs", old.Runs, next.Runs, func(r *api.Run) string { return r.Key })
-	diffRows(u, "gpus", old.GPUs, next.GPUs, func(r *api.GPU) string { return r.Key })
-	diffRows(u, "failures", old.Failures, next.Failures, func(r *api.Failure) string { return r.Key })
-	diffRows(u, "calls", old.Calls, next.Calls, func(r *api.Call) string { return r.Key })
-	diffRows(u, "pools", old.Pools, next.Pools, func(r *api.Pool) string { return r.Key })
-	diffRows(u, "models", old.Models, next.Models, func(r *api.Model) string { return r.Key })
-	diffRows(u, "changes", old.Changes, next.Changes, func(r *api.Change) string { return r.Key })
-	diffRows(u, "missing", old.Missing, next.Missing, func(r *api.Missing) string { return r.Key })
-	diffRows(u, "collectors", old.Collectors, next.Collectors, func(r *api.SendingCollector) string { return r.Key })
+	was, is := reflect.ValueOf(old).Elem(), reflect.ValueOf(next).Elem()
+	for _, list := range fieldsOf(was.Type()) {
+		if rows := is.Field(list.index); rows.Kind() == reflect.Slice {
+			u.diffRows(list.name, was.Field(list.index), rows)
+		}
+	}
 	return u
 }
 
-func diffRows[T any](u *update, list string, old, next []T, key func(*T) string) {
-	before := make(map[string]*T, len(old))
-	order := make([]string, len(old))
-	for i := range old {
-		order[i] = key(&old[i])
-		before[order[i]] = &old[i]
+// diffRows adds what changed in a list of rows.
+func (u *update) diffRows(list string, old, next reflect.Value) {
+	row := next.Type().Elem()
+	fields := fieldsOf(row)
+	key, _ := row.FieldByName("Key")
+	before, order, keys := make(map[string]reflect.Value, old.Len()), make([]string, old.Len()), make([]string, next.Len())
+	for i := range order {
+		order[i] = old.Index(i).FieldByIndex(key.Index).String()
+		before[order[i]] = old.Index(i)
 	}
-	fields := fieldsOf(reflect.TypeFor[T]())
 	var c changed
-	keys := make([]string, len(next))
-	for i := range next {
-		keys[i] = key(&next[i])
+	for i := range keys {
+		now := next.Index(i)
+		keys[i] = now.FieldByIndex(key.Index).String()
 		was, ok := before[keys[i]]
 		delete(before, keys[i])
 		if !ok {
-			c.Set = append(c.Set, &next[i])
+			c.Set = append(c.Set, now.Addr().Interface())
 			continue
 		}
-		if change := fields.diff(reflect.ValueOf(was).Elem(), reflect.ValueOf(&next[i]).Elem()); change != nil {
-			change["key"] = keys[i]
+		var change map[string]any
+		for _, f := range fields {
+			if !same(was.Field(f.index), now.Field(f.index)) {
+				if change == nil {
+					change = map[string]any{"key": keys[i]}
+				}
+				change[f.name] = f.value(now)
+			}
+		}
+		if change != nil {
 			c.Change = append(c.Change, change)
 		}
 	}
@@ -85,4 +93,83 @@ func diffRows[T any](u *update, list string, old, next []T, key func(*T) string)
 	if !slices.Equal(order, keys) {
 		u.Order[list] = keys
 	}
+}
+
+// field is a field of a document with its name in JSON.
+type field struct {
+	index     int
+	name      string
+	omitEmpty bool
+}
+
+// left are fields of runs, GPUs and collectors that change in each update and that the
+// page does not show.
+var left = map[string]bool{"last_seen": true, "step_rate": true}
+
+// fieldsOf returns the fields of a type of rows that updates have: all but those of left.
+func fieldsOf(row reflect.Type) (all []field) {
+	leaves := row == reflect.TypeFor[api.Run]() || row == reflect.TypeFor[api.GPU]() || row == reflect.TypeFor[api.SendingCollector]()
+	for i := range row.NumField() {
+		name, options, _ := strings.Cut(row.Field(i).Tag.Get("json"), ",")
+		if !leaves || !left[name] {
+			all = append(all, field{index: i, name: name, omitEmpty: strings.Contains(options, "omitempty")})
+		}
+	}
+	return all
+}
+
+// value returns the field of a row as JSON shows it; nil if that leaves it out.
+func (f field) value(row reflect.Value) any {
+	v := row.Field(f.index)
+	if f.omitEmpty && (v.IsZero() || (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0) {
+		return nil
+	}
+	if v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Float64 && !v.IsNil() {
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Float64 {
+		return rounded(v.Float())
+	}
+	return v.Interface()
+}
+
+// rounded returns a measure as updates have it: with four digits, which is one more than
+// the page shows, and at least to the whole number. So a row is sent when what it shows
+// changes.
+func rounded(v float64) float64 {
+	if size := math.Abs(v); size >= 1000 || v == math.Trunc(v) {
+		return math.Round(v)
+	}
+	var text [32]byte
+	short, err := strconv.ParseFloat(string(strconv.AppendFloat(text[:0], v, 'g', 4, 64)), 64)
+	if err != nil {
+		return v
+	}
+	return short
+}
+
+// same reports whether two values of a field are equal as updates have them. Most are numbers and
+// texts, which it compares without an allocation.
+func same(a, b reflect.Value) bool {
+	switch a.Kind() {
+	case reflect.Float64:
+		return a.Float() == b.Float() || rounded(a.Float()) == rounded(b.Float())
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64:
+		return a.Equal(b)
+	case reflect.Pointer:
+		if a.IsNil() || b.IsNil() || a.Pointer() == b.Pointer() {
+			return a.Pointer() == b.Pointer()
+		}
+		return same(a.Elem(), b.Elem())
+	case reflect.Slice, reflect.Map:
+		if a.Len() != b.Len() || a.Len() == 0 {
+			return a.Len() == b.Len()
+		}
+		return a.UnsafePointer() == b.UnsafePointer() || reflect.DeepEqual(a.Interface(), b.Interface())
+	}
+	if t, ok := reflect.TypeAssert[time.Time](a); ok {
+		other, _ := reflect.TypeAssert[time.Time](b)
+		return t.Equal(other)
+	}
+	return reflect.DeepEqual(a.Interface(), b.Interface())
 }

@@ -1,24 +1,40 @@
 package page
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 )
 
-// document is an answer that is made once and served to all who ask for it.
+// encoded is made once for all who ask for it; zip is its compressed form.
+type encoded struct {
+	plain []byte
+	zip   func() []byte
+}
+
+func newEncoded(plain []byte, compress func([]byte) []byte) encoded {
+	return encoded{plain, sync.OnceValue(func() []byte { return compress(plain) })}
+}
+
+// document is an answer.
 type document struct {
+	encoded
 	contentType string
-	plain       []byte
-	zip         func() []byte
+	// tag is the entity tag of the plain form of a file without quotes, empty for an answer that no
+	// cache keeps.
+	tag string
 }
 
 func newDocument(contentType string, plain []byte) *document {
-	return &document{contentType: contentType, plain: plain, zip: sync.OnceValue(func() []byte { return compress(plain) })}
+	return &document{encoded: newEncoded(plain, compress), contentType: contentType}
 }
 
 func jsonDocument(value any) (*document, error) {
@@ -26,16 +42,27 @@ func jsonDocument(value any) (*document, error) {
 	return newDocument("application/json", body), err
 }
 
-// serve answers with the document, compressed if the client accepts it. No cache
-// keeps the answer.
+// serve answers with the document, compressed if the client accepts it. A browser keeps a
+// file and asks each time whether it changed, so that a page never mixes files of two
+// versions.
 func (d *document) serve(w http.ResponseWriter, r *http.Request) {
-	header, body := w.Header(), d.plain
+	header, body, tag := w.Header(), d.plain, d.tag
 	header.Set("Content-Type", d.contentType)
 	header.Set("Cache-Control", "no-store")
 	header.Add("Vary", "Accept-Encoding")
-	if len(body) > 1024 && acceptsGzip(r) {
+	if (d.tag != "" || len(body) > 1024) && acceptsGzip(r) {
 		header.Set("Content-Encoding", "gzip")
-		body = d.zip()
+		body, tag = d.zip(), tag+"-gzip"
+	}
+	if d.tag != "" {
+		tag = `"` + tag + `"`
+		header.Set("Cache-Control", "no-cache")
+		header.Set("ETag", tag)
+		if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+			header.Del("Content-Encoding")
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Method != http.MethodHead {
@@ -45,58 +72,53 @@ func (d *document) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// textForm is a form of the text; the zero value stands for JSON.
-type textForm struct {
+// acceptsGzip reports whether the client accepts gzip.
+func acceptsGzip(r *http.Request) bool {
+	for encoding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, params, err := mime.ParseMediaType(encoding)
+		if err == nil && name == "gzip" {
+			q, err := strconv.ParseFloat(params["q"], 64)
+			return params["q"] == "" || err == nil && q > 0
+		}
+	}
+	return false
+}
+
+func compress(b []byte) []byte {
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	_, _ = zip.Write(b) // A buffer takes everything.
+	_ = zip.Close()
+	return out.Bytes()
+}
+
+// formOfState names the document of a State: text of a width, or JSON without one.
+type formOfState struct {
+	state *api.State
 	width int
 	color bool
 }
 
-// stateCache keeps the documents of one State, which all readers of an interval
-// share.
-type stateCache struct {
-	mu        sync.Mutex
-	state     *api.State
-	documents map[textForm]*document
-}
+// maxDocuments is how many documents a cache keeps.
+const maxDocuments = 64
 
-// document returns the form of the State, made if nobody has asked for it yet.
-func (c *stateCache) document(s *api.State, form textForm, encode func(*api.State) (*document, error)) (*document, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state != s || c.documents == nil {
-		c.state, c.documents = s, make(map[textForm]*document)
-	}
-	if d := c.documents[form]; d != nil {
-		return d, nil
-	}
-	d, err := encode(s)
-	if err != nil {
-		return nil, err
-	}
-	c.documents[form] = d
-	return d, nil
-}
-
-// maxDetails is how many details are kept.
-const maxDetails = 64
-
-// detailCache keeps the documents of runs and traces for the time keep, so that
-// the costs of one do not grow with the requests for it.
-type detailCache struct {
+// cache keeps documents by their names for the time keep, so that the costs of one do not
+// grow with the requests for it.
+type cache struct {
 	keep time.Duration
 
 	mu        sync.Mutex
 	since     time.Time
-	documents map[string]*document
+	documents map[any]*document
 }
 
 // made returns the document with a name, created if nobody has asked for it yet. It
 // is nil if create returns none.
-func (c *detailCache) made(name string, create func() (*document, error)) (*document, error) {
+func (c *cache) made(name any, create func() (*document, error)) (*document, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := time.Now(); len(c.documents) >= maxDetails || now.Sub(c.since) >= c.keep {
-		c.since, c.documents = now, make(map[string]*document)
+	if now := time.Now(); len(c.documents) >= maxDocuments || now.Sub(c.since) >= c.keep {
+		c.since, c.documents = now, make(map[any]*document)
 	}
 	if d := c.documents[name]; d != nil {
 		return d, nil
@@ -107,4 +129,17 @@ func (c *detailCache) made(name string, create func() (*document, error)) (*docu
 	}
 	c.documents[name] = d
 	return d, nil
+}
+
+// serve answers with the document with a name, and with failure if it cannot be created.
+func (c *cache) serve(w http.ResponseWriter, r *http.Request, name any, failure string, create func() (*document, error)) {
+	made, err := c.made(name, create)
+	switch {
+	case err != nil:
+		http.Error(w, failure, http.StatusInternalServerError)
+	case made == nil:
+		http.NotFound(w, r)
+	default:
+		made.serve(w, r)
+	}
 }

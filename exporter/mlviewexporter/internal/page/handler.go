@@ -58,8 +58,7 @@ type Handler struct {
 	mux    *http.ServeMux
 	stream *stream
 
-	states  stateCache
-	details detailCache
+	states, details cache
 }
 
 // NewHandler returns a Handler that shows the source.
@@ -71,7 +70,7 @@ func NewHandler(source Source, set Settings) *Handler {
 		set.MaxClients = defaultMaxClients
 	}
 	h := &Handler{source: source, text: set.Text, hosts: hostnames.Of(set.Hosts...), mux: http.NewServeMux()}
-	h.details.keep = set.Interval
+	h.states.keep, h.details.keep = set.Interval, set.Interval
 	h.stream = newStream(source, set.Interval, set.MaxClients)
 
 	h.mux.HandleFunc("GET /{$}", h.serveRoot)
@@ -119,26 +118,20 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) serveRoot(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
 	query := r.URL.Query()
-	if strings.Contains(r.Header.Get("Accept"), "text/html") && !query.Has("width") {
-		serveIndex(w, r)
-		return
-	}
-	if h.text == nil {
+	switch {
+	case strings.Contains(r.Header.Get("Accept"), "text/html") && !query.Has("width"):
+		assets()["index.html"].serve(w, r)
+	case h.text == nil:
 		http.NotFound(w, r)
-		return
+	default:
+		color, _ := strconv.ParseBool(query.Get("color"))
+		form := formOfState{h.source.State(), textWidth(query.Get("width")), color}
+		h.states.serve(w, r, form, "The text form cannot be written.", func() (*document, error) {
+			var b bytes.Buffer
+			err := h.text(&b, form.state, form.width, form.color)
+			return newDocument("text/plain; charset=utf-8", b.Bytes()), err
+		})
 	}
-	color, _ := strconv.ParseBool(query.Get("color"))
-	form := textForm{width: textWidth(query.Get("width")), color: color}
-	text, err := h.states.document(h.source.State(), form, func(s *api.State) (*document, error) {
-		var b bytes.Buffer
-		err := h.text(&b, s, form.width, form.color)
-		return newDocument("text/plain; charset=utf-8", b.Bytes()), err
-	})
-	if err != nil {
-		http.Error(w, "The text form cannot be written.", http.StatusInternalServerError)
-		return
-	}
-	text.serve(w, r)
 }
 
 // textWidth returns the width that the query asks for, between 80 and 200
@@ -152,26 +145,28 @@ func textWidth(s string) int {
 }
 
 func (h *Handler) serveState(w http.ResponseWriter, r *http.Request) {
-	state, err := h.states.document(h.source.State(), textForm{}, func(s *api.State) (*document, error) {
-		return jsonDocument(s)
-	})
-	if err != nil {
-		http.Error(w, "The state cannot be written as JSON.", http.StatusInternalServerError)
-		return
-	}
-	state.serve(w, r)
+	form := formOfState{state: h.source.State()}
+	h.states.serve(w, r, form, "The state cannot be written as JSON.", func() (*document, error) { return jsonDocument(form.state) })
 }
 
 func (h *Handler) serveRun(w http.ResponseWriter, r *http.Request) {
-	h.serveDetail(w, r, func() (any, bool) { return h.source.Run(r.PathValue("key")) })
+	h.serveDetail(w, r, r.URL.Path, func() (any, bool) { return h.source.Run(r.PathValue("key")) })
 }
 
 func (h *Handler) serveTrace(w http.ResponseWriter, r *http.Request) {
-	h.serveDetail(w, r, func() (any, bool) { return h.source.Trace(r.PathValue("id")) })
+	h.serveDetail(w, r, r.URL.Path, func() (any, bool) { return h.source.Trace(r.PathValue("id")) })
 }
 
-func (h *Handler) serveDetail(w http.ResponseWriter, r *http.Request, find func() (any, bool)) {
-	h.serveMade(w, r, r.URL.Path, func() (*document, error) {
+// serveCompare answers with a run beside another one: the one that the query names
+// by with, or the last good one.
+func (h *Handler) serveCompare(w http.ResponseWriter, r *http.Request) {
+	key, with := r.PathValue("key"), r.URL.Query().Get("with")
+	h.serveDetail(w, r, "compare\x00"+key+"\x00"+with, func() (any, bool) { return h.source.Compare(key, with) })
+}
+
+// serveDetail answers with what is found, as JSON.
+func (h *Handler) serveDetail(w http.ResponseWriter, r *http.Request, name string, find func() (any, bool)) {
+	h.serveMade(w, r, name, func() (*document, error) {
 		detail, found := find()
 		if !found {
 			return nil, nil
@@ -180,20 +175,22 @@ func (h *Handler) serveDetail(w http.ResponseWriter, r *http.Request, find func(
 	})
 }
 
+// serveMade answers with a document that is made once an interval for all who ask
+// for it by its name.
+func (h *Handler) serveMade(w http.ResponseWriter, r *http.Request, name string, create func() (*document, error)) {
+	h.details.serve(w, r, name, "The answer cannot be written.", create)
+}
+
 var fingerprint = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 // serveReport serves a report as plain text. The client names only a fingerprint:
 // no part of a path comes from it.
 func (h *Handler) serveReport(w http.ResponseWriter, r *http.Request) {
-	id := r.PathValue("fingerprint")
-	if !fingerprint.MatchString(id) {
-		http.NotFound(w, r)
-		return
+	if id := r.PathValue("fingerprint"); fingerprint.MatchString(id) {
+		if report, ok := h.source.Report(id); ok {
+			newDocument("text/plain; charset=utf-8", report).serve(w, r)
+			return
+		}
 	}
-	report, ok := h.source.Report(id)
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	newDocument("text/plain; charset=utf-8", report).serve(w, r)
+	http.NotFound(w, r)
 }

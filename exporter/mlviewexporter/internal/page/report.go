@@ -8,19 +8,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
 )
 
-// serveCompare answers with a run beside another one: the one that the query names
-// by with, or the last good one.
-func (h *Handler) serveCompare(w http.ResponseWriter, r *http.Request) {
-	key, with := r.PathValue("key"), r.URL.Query().Get("with")
-	h.serveMade(w, r, "compare\x00"+key+"\x00"+with, func() (*document, error) {
-		c, ok := h.source.Compare(key, with)
-		if !ok {
-			return nil, nil
-		}
-		return jsonDocument(c)
-	})
-}
-
 // Forms of a report, as the query names them by format.
 const (
 	formHTML     = "html"
@@ -72,14 +59,11 @@ func ReportOf(source Source, key, with string) (made *report.Report, ok bool) {
 // reportForm returns the form that a request asks for, "" for one that there is not.
 // Without a format, browsers get HTML and others such as curl Markdown.
 func reportForm(format, accept string) string {
-	switch format {
-	case formHTML, formJSON, formMarkdown:
-		return format
-	case "":
-	default:
-		return ""
-	}
 	switch {
+	case format == formHTML || format == formJSON || format == formMarkdown:
+		return format
+	case format != "":
+		return ""
 	case strings.Contains(accept, "text/html"):
 		return formHTML
 	case strings.Contains(accept, "application/json"):
@@ -100,19 +84,5 @@ func reportDocument(made *report.Report, form string) (*document, error) {
 	default:
 		err := made.WriteMarkdown(&out)
 		return newDocument("text/markdown; charset=utf-8", out.Bytes()), err
-	}
-}
-
-// serveMade answers with a document that is made once an interval for all who ask
-// for it by its name.
-func (h *Handler) serveMade(w http.ResponseWriter, r *http.Request, name string, create func() (*document, error)) {
-	made, err := h.details.made(name, create)
-	switch {
-	case err != nil:
-		http.Error(w, "The answer cannot be written.", http.StatusInternalServerError)
-	case made == nil:
-		http.NotFound(w, r)
-	default:
-		made.serve(w, r)
 	}
 }

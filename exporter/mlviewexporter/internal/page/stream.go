@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,7 +35,7 @@ type stream struct {
 	// base is the State that all clients have, or are about to have, and whole
 	// its event.
 	base  *api.State
-	whole *message
+	whole *encoded
 	// stop ends the goroutine that sends; nil without clients.
 	stop    chan struct{}
 	closed  bool
@@ -43,7 +44,7 @@ type stream struct {
 
 // client is one open stream.
 type client struct {
-	queue chan *message
+	queue chan *encoded
 	// gone is closed when the client is dropped.
 	gone chan struct{}
 	// cut fails the write that the client's request may be in.
@@ -61,14 +62,18 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		return
 	}
-	out := newEventWriter(w, acceptsGzip(r))
-	c := &client{queue: make(chan *message, maxQueued), gone: make(chan struct{}), cut: out.cut}
+	out := &eventWriter{w: w, rc: http.NewResponseController(w), gzip: acceptsGzip(r)}
+	c := &client{queue: make(chan *encoded, maxQueued), gone: make(chan struct{}), cut: out.cut}
 	if !s.join(c) {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "Too many pages are open. Close one, or try again later.", http.StatusServiceUnavailable)
 		return
 	}
-	defer s.leave(c)
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.drop(c)
+	}()
 	out.start()
 	quiet := time.NewTimer(heartbeat)
 	defer quiet.Stop()
@@ -109,12 +114,6 @@ func (s *stream) join(c *client) bool {
 	c.queue <- s.whole
 	s.clients[c] = struct{}{}
 	return true
-}
-
-func (s *stream) leave(c *client) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.drop(c)
 }
 
 // drop ends a client. The caller holds the lock.
@@ -175,31 +174,20 @@ func (s *stream) send(stop chan struct{}) {
 	}
 }
 
-// message is an event of the stream, encoded once for all clients.
-type message struct {
-	plain []byte
-	zip   func() []byte
-}
-
+// heartbeatMessage is a comment, which the page ignores.
 var heartbeatMessage = newMessage([]byte(":\n\n"))
 
-func newMessage(plain []byte) *message {
-	return &message{plain: plain, zip: sync.OnceValue(func() []byte { return deflate(plain) })}
-}
+// newMessage returns an event of the stream, encoded once for all clients.
+func newMessage(plain []byte) *encoded { return new(newEncoded(plain, deflate)) }
 
 // event returns the message with the name and the data as JSON. What cannot be
 // encoded becomes an event failed, and the page asks anew.
-func event(name string, data any) *message {
+func event(name string, data any) *encoded {
 	body, err := json.Marshal(data)
 	if err != nil {
 		name, body = "failed", []byte("{}")
 	}
-	plain := make([]byte, 0, len(name)+len(body)+16)
-	plain = append(plain, "event: "...)
-	plain = append(plain, name...)
-	plain = append(plain, "\ndata: "...)
-	plain = append(plain, body...)
-	return newMessage(append(plain, "\n\n"...))
+	return newMessage(slices.Concat([]byte("event: "+name+"\ndata: "), body, []byte("\n\n")))
 }
 
 // gzipHeader is the header of a gzip stream without name and time (RFC 1952).
@@ -236,10 +224,6 @@ type eventWriter struct {
 	done bool
 }
 
-func newEventWriter(w http.ResponseWriter, gzip bool) *eventWriter {
-	return &eventWriter{w: w, rc: http.NewResponseController(w), gzip: gzip}
-}
-
 // start writes the header of the answer.
 func (e *eventWriter) start() {
 	header := e.w.Header()
@@ -253,8 +237,8 @@ func (e *eventWriter) start() {
 }
 
 // write sends one event. It fails if the client does not take it in time.
-func (e *eventWriter) write(m *message) error {
-	e.extend()
+func (e *eventWriter) write(m *encoded) error {
+	e.limit(writeTimeout, false)
 	body := m.plain
 	if e.gzip {
 		body = m.zip()
@@ -265,22 +249,17 @@ func (e *eventWriter) write(m *message) error {
 	return e.rc.Flush()
 }
 
-func (e *eventWriter) extend() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.done {
-		// A writer that has no deadlines has no timeouts either, here and below.
-		_ = e.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
-	}
-}
-
 // cut ends a write that waits, and all later ones. It may be called while one
 // runs, but not after the request is answered.
-func (e *eventWriter) cut() {
+func (e *eventWriter) cut() { e.limit(0, true) }
+
+// limit sets the time that a write may take, for the last time if that is the end.
+func (e *eventWriter) limit(within time.Duration, end bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.done {
-		e.done = true
-		_ = e.rc.SetWriteDeadline(time.Now())
+		e.done = end
+		// A writer that has no deadlines has no timeouts either.
+		_ = e.rc.SetWriteDeadline(time.Now().Add(within))
 	}
 }
