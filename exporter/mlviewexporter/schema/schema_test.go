@@ -106,9 +106,9 @@ func TestDocumentsAreValid(t *testing.T) {
 	}
 	// MakeLists makes every list that a document must have, also those of rows.
 	state, detail := &api.State{}, &api.RunDetail{}
-	for _, document := range []interface{ MakeLists() }{state, detail} {
+	for _, document := range []any{state, detail} {
 		oneRowEach(reflect.ValueOf(document).Elem())
-		document.MakeLists()
+		api.MakeLists(document)
 	}
 	require.NoError(t, compiled(t, "").Validate(instance(t, state)))
 	require.NoError(t, compiled(t, "#/$defs/RunDetail").Validate(instance(t, detail)))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/schema"
@@ -77,7 +78,7 @@ func TestServedReportsAreValid(t *testing.T) {
 // fleet returns data with that many runs.
 func fleet(runs int) pagetest.Data {
 	data := pagetest.Fleet(runs, 8, runs)
-	data.State.MakeLists()
+	api.MakeLists(data.State)
 	return data
 }
 

@@ -628,14 +628,7 @@ func (n *Need) Say(format string, a ...any) {
 }
 
 // GPU returns the row of the GPU with a key, or nil.
-func (s *State) GPU(key string) *GPU {
-	for i := range s.GPUs {
-		if s.GPUs[i].Key == key {
-			return &s.GPUs[i]
-		}
-	}
-	return nil
-}
+func (s *State) GPU(key string) *GPU { return find(s.GPUs, func(g *GPU) bool { return g.Key == key }) }
 
 // Title names a collector, with its address if that is another text.
 func (c *SendingCollector) Title() string {
@@ -752,29 +745,9 @@ type ProfileCurve struct {
 	Values  []float64 `json:"values"`
 }
 
-// MakeLists does for a Profile what it does for a State.
-func (p *Profile) MakeLists() {
-	MakeList(&p.Settings)
-	MakeList(&p.Numbers)
-	MakeList(&p.Phases)
-	MakeList(&p.Curves)
-	for i := range p.Curves {
-		c := &p.Curves[i]
-		MakeList(&c.Elapsed)
-		MakeList(&c.Steps)
-		MakeList(&c.Epochs)
-		MakeList(&c.Values)
-	}
-}
-
 // Curve returns the curve with a name, or nil.
 func (p *Profile) Curve(name string) *ProfileCurve {
-	for i := range p.Curves {
-		if p.Curves[i].Name == name {
-			return &p.Curves[i]
-		}
-	}
-	return nil
+	return find(p.Curves, func(c *ProfileCurve) bool { return c.Name == name })
 }
 
 // Setting is something that is known of how a run was started: its attribute and

@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -60,56 +61,44 @@ func Exact(v float32) float64 {
 	return exact
 }
 
-// MakeLists makes the lists that are nil and that JSON must have, so that they
-// are [] there and not null. The State must not be in use yet.
-func (s *State) MakeLists() {
-	MakeList(&s.Needs)
-	MakeList(&s.Resolved)
-	MakeList(&s.Runs)
-	MakeList(&s.GPUs)
-	MakeList(&s.Failures)
-	MakeList(&s.Calls)
-	MakeList(&s.Pools)
-	MakeList(&s.Models)
-	MakeList(&s.Changes)
-	MakeList(&s.Missing)
-	MakeList(&s.Collectors)
-	if s.Collector.GPUs == nil {
-		s.Collector.GPUs = map[string]int{}
+// Value returns what p points to, the zero value for nil.
+func Value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
 	}
-	makeListsOfNeeds(s.Needs)
-	makeListsOfNeeds(s.Resolved)
-	for i := range s.GPUs {
-		MakeList(&s.GPUs[i].Holders)
-	}
+	return v
 }
 
-// MakeLists does for a RunDetail what it does for a State.
-func (d *RunDetail) MakeLists() {
-	MakeList(&d.Needs)
-	MakeList(&d.Ranks)
-	MakeList(&d.Settings)
-	MakeList(&d.Changes)
-	MakeList(&d.Phases)
-	MakeList(&d.Curves)
-	MakeList(&d.Marks)
-	MakeList(&d.Calls)
-	MakeList(&d.Failures)
-	MakeList(&d.Traces)
-	makeListsOfNeeds(d.Needs)
-	for i := range d.Curves {
-		MakeList(&d.Curves[i].Times)
-		MakeList(&d.Curves[i].Values)
-	}
-	for i := range d.Traces {
-		MakeList(&d.Traces[i].Spans)
-	}
-}
+// MakeLists makes the lists of a document that are nil and that JSON must have, so that
+// they are [] there and not null. The document must not be in use yet.
+func MakeLists(document any) { makeLists(reflect.ValueOf(document)) }
 
-func makeListsOfNeeds(needs []Need) {
-	for i := range needs {
-		MakeList(&needs[i].Evidence)
-		MakeList(&needs[i].Before)
+func makeLists(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		makeLists(v.Elem())
+	case reflect.Slice:
+		if kind := v.Type().Elem().Kind(); kind == reflect.Struct || kind == reflect.Pointer {
+			for i := range v.Len() {
+				makeLists(v.Index(i))
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field := v.Field(i)
+			list := field.Kind() == reflect.Slice || field.Kind() == reflect.Map
+			switch {
+			case !field.CanSet():
+			case list && field.IsNil() && !strings.Contains(v.Type().Field(i).Tag.Get("json"), "omitempty"):
+				if field.Kind() == reflect.Map {
+					field.Set(reflect.MakeMap(field.Type()))
+				} else {
+					field.Set(reflect.MakeSlice(field.Type(), 0, 0))
+				}
+			default:
+				makeLists(field)
+			}
+		}
 	}
 }
 
@@ -124,13 +113,6 @@ func TrueFirst(a, b bool) int {
 	return 1
 }
 
-// MakeList makes a list that is nil an empty one.
-func MakeList[T any](list *[]T) {
-	if *list == nil {
-		*list = []T{}
-	}
-}
-
 // Limited returns the first rows of a list, and counts the others as hidden.
 func Limited[T any](state *State, list string, rows []T, limit int) []T {
 	if more := len(rows) - limit; more > 0 {
@@ -138,4 +120,14 @@ func Limited[T any](state *State, list string, rows []T, limit int) []T {
 		return rows[:limit]
 	}
 	return rows
+}
+
+// find returns the first row of a list that is the one, or nil.
+func find[T any](rows []T, is func(*T) bool) *T {
+	for i := range rows {
+		if is(&rows[i]) {
+			return &rows[i]
+		}
+	}
+	return nil
 }

@@ -95,7 +95,7 @@ func (s *Store) State() *api.State {
 		return state
 	}
 	state := s.takeState(now)
-	state.MakeLists()
+	api.MakeLists(state)
 	s.state.Store(state)
 	return state
 }
@@ -342,7 +342,7 @@ func (s *Store) Run(key string) (*api.RunDetail, bool) {
 		return known, true
 	}
 	now := s.settings.Now()
-	detail := &api.RunDetail{Run: r.Row(now), Needs: []api.Need{}}
+	detail := &api.RunDetail{Run: r.Row(now)}
 	for _, need := range state.Needs {
 		if need.Run == key {
 			detail.Needs = append(detail.Needs, need)
@@ -359,7 +359,7 @@ func (s *Store) Run(key string) (*api.RunDetail, bool) {
 	detail.Calls = s.calls.Rows(key, s.services.CallTimes(now), s.services.Simulated)
 	detail.Failures = s.failures.Rows(key, s.runs.KeyOf, s.services.Simulated, now)
 	detail.Traces = s.traces.OfRun(key)
-	detail.MakeLists()
+	api.MakeLists(detail)
 	s.details[key] = detail
 	return detail, true
 }

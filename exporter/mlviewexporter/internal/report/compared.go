@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
@@ -28,33 +27,31 @@ func (r *Report) compared() section {
 		s.Title = "Compared with another run"
 	}
 	with := &c.With.Run
+	of := said(cmp.Or(with.Service, "an unknown service"))
 	s.Notes = [][]cell{
-		{own("The other run is"), said(with.ID), own("of"), said(cmp.Or(with.Service, "an unknown service")), own("from " + clock(with.FirstSeen) + " to " + clock(with.LastSeen) + ".")},
+		{own("The other run is"), said(with.ID), own("of"), of, own("from " + clock(with.FirstSeen) + " to " + clock(with.LastSeen) + ".")},
 		{own(parted(c.Parting))},
 	}
 	if p := c.Parting; p != nil && p.Positions > 0 {
 		s.Notes = append(s.Notes, []cell{own(method)})
 	}
-	s.Tables = append(s.Tables, numberTable("Numbers of the whole runs", "number", c.Run.Numbers, c.With.Numbers, func(name string) cell { return own(title(numberTitles, name)) }),
-		numberTable("Phases of a step, means of the whole runs", "phase", c.Run.Phases, c.With.Phases, said))
-	s.Tables = append(s.Tables, settingTable(c))
+	ofNumber := func(name string) cell { return own(title(numberTitles, name)) }
+	s.Tables = slices.Concat(
+		numberTable("Numbers of the whole runs", "number", c.Run.Numbers, c.With.Numbers, ofNumber),
+		numberTable("Phases of a step, means of the whole runs", "phase", c.Run.Phases, c.With.Phases, said), settingTable(c))
 	// The section of changes has those of the run itself.
 	if slices.ContainsFunc(c.Changes, func(one api.Change) bool {
 		return !slices.ContainsFunc(r.Changes, func(known api.Change) bool { return known.Key == one.Key })
 	}) {
-		s.Tables = append(s.Tables, r.changeTable("Changes between the starts of the two runs and since, the newest first", c.Changes[:min(len(c.Changes), maxChanges)]))
+		caption := "Changes between the starts of the two runs and since, the newest first"
+		s.Tables = append(s.Tables, r.changeTable(caption, c.Changes[:min(len(c.Changes), maxChanges)])...)
 	}
-	s.Tables = slices.DeleteFunc(s.Tables, func(t table) bool { return len(t.Rows) == 0 })
-	for by := range axes {
-		if f, ok := pair("loss", by, c); ok {
-			s.Figures = append(s.Figures, f)
-		}
-	}
-	for _, name := range []string{"validation_loss", "step_time", "token_rate", "sample_rate", "learning_rate", "goodput"} {
+	for _, name := range []string{"loss", "validation_loss", "step_time", "token_rate", "sample_rate", "learning_rate", "goodput"} {
 		for by := range axes {
 			if f, ok := pair(name, by, c); ok {
-				s.Figures = append(s.Figures, f)
-				break
+				if s.Figures = append(s.Figures, f); name != "loss" {
+					break
+				}
 			}
 		}
 	}
@@ -80,13 +77,13 @@ func parted(p *api.Parting) string {
 		if p.Time != nil {
 			said += ", at " + clock(*p.Time)
 		}
-		return said + ": " + number(numberOf(p.Run), "") + " here, " + number(numberOf(p.With), "") + " in the other run."
+		return said + ": " + number(api.Value(p.Run), "") + " here, " + number(api.Value(p.With), "") + " in the other run."
 	}
 }
 
 // numberTable returns the numbers of both runs beside each other.
-func numberTable(caption, head string, run, with []api.RunNumber, name func(string) cell) table {
-	t := table{Caption: caption, Heads: []string{head, "this run", "the other run", "difference"}, Number: []bool{false, true, true, true}}
+func numberTable(caption, head string, run, with []api.RunNumber, name func(string) cell) []table {
+	var rows [][]cell
 	other := make(map[string]*api.RunNumber, len(with))
 	for i := range with {
 		other[with[i].Name] = &with[i]
@@ -98,24 +95,24 @@ func numberTable(caption, head string, run, with []api.RunNumber, name func(stri
 			row[2], row[3] = own(number(beside.Value, beside.Unit)), own(text.Change(&one.Value, &beside.Value))
 			delete(other, one.Name)
 		}
-		t.Rows = append(t.Rows, row)
+		rows = append(rows, row)
 	}
 	for i := range with {
 		if one := &with[i]; other[one.Name] != nil {
-			t.Rows = append(t.Rows, []cell{name(one.Name), {}, own(number(one.Value, one.Unit)), {}})
+			rows = append(rows, []cell{name(one.Name), {}, own(number(one.Value, one.Unit)), {}})
 		}
 	}
-	return t
+	return tableOf(caption, []string{head, "#this run", "#the other run", "#difference"}, rows, func(_ int, row *[]cell) []cell { return *row })
 }
 
 // settingTable returns the settings that differ.
-func settingTable(c *api.Comparison) table {
-	t := table{Caption: "Settings that differ; " + counted(float64(c.Equal), "setting") + " are equal", Heads: []string{"attribute", "this run", "the other run"}}
+func settingTable(c *api.Comparison) []table {
+	are := " are equal"
 	if c.Equal == 1 {
-		t.Caption = strings.Replace(t.Caption, "are equal", "is equal", 1)
+		are = " is equal"
 	}
-	for _, one := range c.Settings {
-		t.Rows = append(t.Rows, []cell{said(one.Name), said(one.Run), said(one.With)})
-	}
-	return t
+	caption := "Settings that differ; " + counted(float64(c.Equal), "setting") + are
+	return tableOf(caption, []string{"attribute", "this run", "the other run"}, c.Settings, func(_ int, one *api.SettingPair) []cell {
+		return []cell{said(one.Name), said(one.Run), said(one.With)}
+	})
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -72,33 +73,22 @@ func (r *Report) curve(c *api.Curve, x axis, marks []api.Mark) figure {
 	y := rangeOf(c.Values)
 	write := func(v float64) string { return number(v, c.Unit) }
 	f := figure{
-		Title: title(curveTitles, c.Name),
-		Says:  "from " + write(y.from) + " to " + write(y.to) + ", last " + write(c.Values[len(c.Values)-1]),
+		Title: own(title(curveTitles, c.Name)),
+		Says:  own("from " + write(y.from) + " to " + write(y.to) + ", last " + write(c.Values[len(c.Values)-1])),
 		Lines: []line{{Path: path(c.Times, c.Values, x, y, gapOf(c.Times))}},
 		Top:   write(y.to), Bottom: write(y.from),
-		Left: r.at(seconds(x.from)), Right: r.at(seconds(x.to)),
+		Left: r.at(time.Unix(int64(x.from), 0)), Right: r.at(time.Unix(int64(x.to), 0)),
 	}
 	for i, m := range marks {
 		if at := float64(m.Time.Unix()); at >= x.from && at <= x.to && x.to > x.from {
-			f.Marks = append(f.Marks, figureMark{i + 1, markTone(m.Kind), x.share(at)})
+			f.Marks = append(f.Marks, figureMark{i + 1, cmp.Or(markTones[m.Kind], "warn"), x.share(at)})
 		}
 	}
 	return f
 }
 
-func seconds(unix float64) time.Time { return time.Unix(int64(unix), 0) }
-
-// markTone returns the color of a mark.
-func markTone(kind string) string {
-	switch kind {
-	case "change":
-		return "change"
-	case "failure":
-		return "bad"
-	default:
-		return "warn"
-	}
-}
+// markTones are the colors of marks that are no problems.
+var markTones = map[string]string{"change": "change", "failure": "bad"}
 
 // axes are what two runs are compared by.
 var axes = []struct {
@@ -124,8 +114,8 @@ func pair(name string, by int, c *api.Comparison) (f figure, ok bool) {
 	}
 	write := func(v float64) string { return number(v, a.Unit) }
 	f = figure{
-		Title: title(curveTitles, name) + " " + axes[by].title,
-		Says:  "this run last " + write(a.Values[len(a.Values)-1]) + ", the other one " + write(b.Values[len(b.Values)-1]),
+		Title: own(title(curveTitles, name) + " " + axes[by].title),
+		Says:  own("this run last " + write(a.Values[len(a.Values)-1]) + ", the other one " + write(b.Values[len(b.Values)-1])),
 		Lines: []line{
 			{"this run", path(atA, a.Values, x, y, math.Inf(1))},
 			{"the other run", path(atB, b.Values, x, y, math.Inf(1))},

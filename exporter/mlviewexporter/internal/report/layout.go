@@ -1,18 +1,22 @@
 package report
 
-import "github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
+import (
+	"slices"
+	"strings"
 
-// page is a report as its forms show it: sections with tables, items and figures.
-type page struct {
-	Title, Summary string
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
+)
+
+// document is a report as its forms show it: sections with tables, items and figures.
+type document struct {
+	Title string
 	// Service and Run name the run, as telemetry does.
-	Service, Run cell
-	State        string
+	Service, Run, Summary, Footer cell
+	State                         string
 	// Unreal says that the data is simulated or recorded; nil if it is neither.
 	Unreal   *fact
 	Facts    []fact
 	Sections []section
-	Footer   string
 }
 
 // cell is a text. Said reports whether telemetry has said it: the other texts are
@@ -28,10 +32,18 @@ func own(words string) cell { return cell{Text: words} }
 // said returns a text of telemetry, in a form that hides nothing.
 func said(words string) cell { return cell{Text: text.Printable(words), Said: words != ""} }
 
+// note returns a paragraph of the report's own.
+func note(words string) [][]cell { return [][]cell{{own(words)}} }
+
 // fact is a value with its name.
 type fact struct {
 	Name  string
 	Value cell
+}
+
+// known returns the facts that have a value.
+func known(facts []fact) []fact {
+	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value.Text == "" })
 }
 
 // section is a part of the report. What it has not is left out.
@@ -56,12 +68,51 @@ type item struct {
 	Commands []string
 }
 
-// table is a table with a caption. Number says which columns have numbers.
+// table is a table with a caption. It has rows.
 type table struct {
 	Caption string
-	Heads   []string
-	Number  []bool
+	Heads   []head
 	Rows    [][]cell
+}
+
+// head is the title of a column. Number reports whether the column has numbers.
+type head struct {
+	Title  string
+	Number bool
+}
+
+// tableOf returns a table with a row for each of the rows, none without any. A # before a
+// title is the sign of a column of numbers.
+func tableOf[T any](caption string, titles []string, rows []T, cells func(i int, one *T) []cell) []table {
+	if len(rows) == 0 {
+		return nil
+	}
+	t := table{Caption: caption}
+	for _, title := range titles {
+		name, number := strings.CutPrefix(title, "#")
+		t.Heads = append(t.Heads, head{name, number})
+	}
+	for i := range rows {
+		t.Rows = append(t.Rows, cells(i, &rows[i]))
+	}
+	return []table{t}
+}
+
+// withoutEmpty leaves out the columns that no row has.
+func withoutEmpty(tables []table) []table {
+	for n := range tables {
+		t := &tables[n]
+		for column := range slices.Backward(t.Heads) {
+			if slices.ContainsFunc(t.Rows, func(row []cell) bool { return row[column].Text != "" }) {
+				continue
+			}
+			t.Heads = slices.Delete(t.Heads, column, column+1)
+			for i := range t.Rows {
+				t.Rows[i] = slices.Delete(t.Rows[i], column, column+1)
+			}
+		}
+	}
+	return tables
 }
 
 // bar is a whole and its parts.
@@ -70,20 +121,20 @@ type bar struct {
 	Parts   []part
 }
 
-// part is a part of a bar. Shade is its color.
+// part is a part of a bar. Shade is its color, From where it begins.
 type part struct {
-	Name  string
-	Shade int
-	Share float64
+	Name        cell
+	Shade       int
+	From, Share float64
 	// Value is the part with its unit.
-	Value string
+	Value cell
 }
 
 // figure is one or two curves over the same axis.
 type figure struct {
-	Title string
+	Title cell
 	// Says has the range and the last value in words.
-	Says  string
+	Says  cell
 	Lines []line
 	// Top and Bottom are the ends of the axis of values, Left and Right those of the
 	// other axis.

@@ -125,7 +125,6 @@ func New(s *api.State, d *api.RunDetail, c *api.Comparison) *Report {
 		Version: Version, Time: s.Time, Collector: s.Collector.Version, Since: s.Collector.Started,
 		Run: d.Run, Settings: d.Settings, Spent: d.Spent, MissingRanks: d.MissingRanks,
 		GPUs: groups(s, d.Run.GPUKeys), Problems: problems(d), Curves: thinned(d.Curves),
-		Numbers: []api.RunNumber{}, Phases: []api.RunNumber{},
 	}
 	if c != nil {
 		r.Comparison = c
@@ -139,17 +138,8 @@ func New(s *api.State, d *api.RunDetail, c *api.Comparison) *Report {
 	r.Costs = costs(s, d)
 	r.Missing = limited(r, "missing", missing(s, r), maxMissing)
 	r.Summary = r.summary()
-	r.makeLists()
+	api.MakeLists(r)
 	return r
-}
-
-func (r *Report) makeLists() {
-	if r.Settings == nil {
-		r.Settings = []api.Setting{}
-	}
-	if r.Marks == nil {
-		r.Marks = []api.Mark{}
-	}
 }
 
 // limited returns the first rows of a list, and notes how many it leaves out.
@@ -161,9 +151,6 @@ func limited[T any](r *Report, list string, rows []T, most int) []T {
 		r.LeftOut[list] = more
 		return rows[:most]
 	}
-	if rows == nil {
-		return []T{}
-	}
 	return rows
 }
 
@@ -173,20 +160,13 @@ func ordered(ranks []api.Rank) []api.Rank {
 	if len(ranks) <= maxRanks {
 		return ranks
 	}
-	last := func(r api.Rank) time.Time {
-		if r.LastSpanTime == nil {
-			return time.Time{}
-		}
-		return *r.LastSpanTime
-	}
-	ranks = slices.Clone(ranks)
-	slices.SortStableFunc(ranks, func(a, b api.Rank) int { return last(a).Compare(last(b)) })
-	return ranks
+	return slices.SortedStableFunc(slices.Values(ranks), func(a, b api.Rank) int {
+		return api.Value(a.LastSpanTime).Compare(api.Value(b.LastSpanTime))
+	})
 }
 
 // groups returns the GPUs with the keys by host and product.
-func groups(s *api.State, keys []string) []GPUGroup {
-	rows := []GPUGroup{}
+func groups(s *api.State, keys []string) (rows []GPUGroup) {
 	for i := range s.GPUs {
 		gpu := &s.GPUs[i]
 		if !slices.Contains(keys, gpu.Key) {
@@ -205,8 +185,7 @@ func groups(s *api.State, keys []string) []GPUGroup {
 
 // problems returns the problems that last, then those of the past, the newest
 // first.
-func problems(d *api.RunDetail) []Problem {
-	rows := []Problem{}
+func problems(d *api.RunDetail) (rows []Problem) {
 	for i := range d.Needs {
 		n := &d.Needs[i]
 		rows = append(rows, Problem{Lasts: true, Kind: n.Kind, Since: n.Since, Need: n})
@@ -226,8 +205,7 @@ func isProblem(kind string) bool { return kind != "change" && kind != "failure" 
 const costUsage = "usage"
 
 // costs returns what the run costs, as far as it is known.
-func costs(s *api.State, d *api.RunDetail) []Cost {
-	rows := []Cost{}
+func costs(s *api.State, d *api.RunDetail) (rows []Cost) {
 	if hours := d.Spent.GPUHours; hours != nil {
 		rows = append(rows, Cost{"gpu_hours", "GPU-hours", *hours, "GPUs that the run held, times the time since the page first saw it"})
 	}
@@ -274,8 +252,7 @@ func thinned(curves []api.Curve) []api.Curve {
 
 // missing returns what the report cannot say: of the run, and of the page as a
 // whole.
-func missing(s *api.State, r *Report) []api.Missing {
-	rows := []api.Missing{}
+func missing(s *api.State, r *Report) (rows []api.Missing) {
 	add := func(is bool, kind, what, why, fix string) {
 		if is {
 			rows = append(rows, api.Missing{Key: "report " + kind, Kind: kind, What: what, Why: why, Fix: fix})

@@ -15,23 +15,21 @@ import (
 )
 
 // layout returns the report as its forms show it.
-func (r *Report) layout() *page {
-	p := &page{
-		Title: "Report of a run", Summary: r.Summary, Service: said(cmp.Or(r.Run.Service, "unknown service")), Run: said(r.Run.ID),
-		State: text.Words(r.Run.State), Unreal: r.unreal(), Facts: r.facts(),
-		Footer: "Made by otelcol-ml " + text.Printable(r.Collector) + " at " + clock(r.Time) + ". Times are in UTC. The README of the ML View Exporter defines the numbers.",
-	}
-	if r.Run.State == mlattr.RunStalled {
-		p.State = text.Words(api.LooksHung)
+func (r *Report) layout() *document {
+	made := "Made by otelcol-ml " + text.Printable(r.Collector) + " at " + clock(r.Time)
+	d := &document{
+		Title: "Report of a run", Summary: own(r.Summary), Service: said(cmp.Or(r.Run.Service, "unknown service")), Run: said(r.Run.ID),
+		State: text.State(r.Run.State), Unreal: r.unreal(), Facts: r.facts(),
+		Footer: own(made + ". Times are in UTC. The README of the ML View Exporter defines the numbers."),
 	}
 	for _, s := range []section{
 		r.problems(), r.compared(), r.changes(), r.failures(), r.curves(), r.time(), r.ranks(), r.costs(), r.settings(), r.missing(),
 	} {
 		if len(s.Notes)+len(s.Items)+len(s.Tables)+len(s.Bars)+len(s.Figures) > 0 {
-			p.Sections = append(p.Sections, s)
+			d.Sections = append(d.Sections, s)
 		}
 	}
-	return p
+	return d
 }
 
 // unreal says which data of the run is not real, nil if all is.
@@ -48,67 +46,46 @@ func (r *Report) unreal() *fact {
 
 // facts are what ran where and for whom.
 func (r *Report) facts() []fact {
-	run, rows := &r.Run, []fact{}
-	add := func(name string, value cell) {
-		if value.Text != "" {
-			rows = append(rows, fact{name, value})
-		}
-	}
-	add("Run", said(run.ID))
-	add("Service", said(run.Service))
-	add("Team", said(run.Team))
-	add("Job", said(run.Job))
-	add("Owner", said(run.Owner))
-	add("Version", said(run.Version))
-	state := run.State
-	if state == mlattr.RunStalled {
-		state = api.LooksHung
-	}
-	add("State", own(text.Words(state)))
-	add("First seen", own(clock(run.FirstSeen)))
-	add("Last seen", own(clock(run.LastSeen)))
-	if run.LastStep != nil {
-		add("Last step", own(clock(*run.LastStep)))
-	}
-	if run.LastCheckpoint != nil {
-		add("Last checkpoint", own(clock(*run.LastCheckpoint)))
-	}
-	if run.Steps != nil {
-		add("Steps", own(text.Count(run.Steps)))
+	run := &r.Run
+	rows := []fact{
+		{"Run", said(run.ID)}, {"Service", said(run.Service)}, {"Team", said(run.Team)}, {"Job", said(run.Job)},
+		{"Owner", said(run.Owner)}, {"Version", said(run.Version)}, {"State", own(text.State(run.State))},
+		{"First seen", own(clock(run.FirstSeen))}, {"Last seen", own(clock(run.LastSeen))},
+		{"Last step", own(clock(api.Value(run.LastStep)))}, {"Last checkpoint", own(clock(api.Value(run.LastCheckpoint)))},
+		{"Steps", own(text.Count(run.Steps))},
 	}
 	if run.Loss != nil {
-		add("Loss", own(number(*run.Loss, "")))
+		rows = append(rows, fact{"Loss", own(number(*run.Loss, ""))})
 	}
-	if run.Attempts != nil && *run.Attempts > 1 {
-		add("Attempts", own(text.Count(run.Attempts)))
+	if api.Value(run.Attempts) > 1 {
+		rows = append(rows, fact{"Attempts", own(text.Count(run.Attempts))})
 	}
 	if run.Ranks > 0 {
-		add("Ranks", own(counted(float64(run.Ranks), "rank")))
+		rows = append(rows, fact{"Ranks", own(counted(float64(run.Ranks), "rank"))})
 	}
 	for _, g := range r.GPUs {
-		add("GPUs", said(strconv.Itoa(g.Count)+" × "+cmp.Or(g.Name, "GPU")+" on "+cmp.Or(g.Host, "an unknown host")+", index "+ranges(g.Indexes)))
+		what := strconv.Itoa(g.Count) + " × " + cmp.Or(g.Name, "GPU") + " on " + cmp.Or(g.Host, "an unknown host")
+		rows = append(rows, fact{"GPUs", said(what + ", index " + ranges(g.Indexes))})
 	}
-	return rows
+	return known(rows)
 }
 
 func (r *Report) problems() section {
 	s := section{ID: "problems", Title: "Problems", Notes: r.left("problems")}
 	if len(r.Problems) == 0 {
-		s.Notes = [][]cell{{own("No problem of this run was seen.")}}
-		return s
+		s.Notes = note("No problem of this run was seen.")
 	}
-	past := table{Caption: "Problems of the past", Heads: []string{"since", "what"}}
-	for i := range r.Problems {
-		p := &r.Problems[i]
+	var past []Problem
+	for _, p := range r.Problems {
 		if p.Need == nil {
-			past.Rows = append(past.Rows, []cell{own(r.at(p.Since)), said(cmp.Or(p.Text, kindWords(p.Kind)))})
-			continue
+			past = append(past, p)
+		} else {
+			s.Items = append(s.Items, r.problem(p.Need))
 		}
-		s.Items = append(s.Items, r.problem(p.Need))
 	}
-	if len(past.Rows) > 0 {
-		s.Tables = []table{past}
-	}
+	s.Tables = tableOf("Problems of the past", []string{"since", "what"}, past, func(_ int, p *Problem) []cell {
+		return []cell{own(r.at(p.Since)), said(cmp.Or(p.Text, kindWords(p.Kind)))}
+	})
 	return s
 }
 
@@ -121,146 +98,117 @@ func (r *Report) problem(n *api.Need) item {
 	case api.Failing:
 		head += " " + text.Percent(n.Value)
 	}
-	one := item{Tone: "bad", Head: []cell{own(strings.TrimSpace(head)), own("since " + clock(n.Since)), said(n.Subject)}}
-	line := func(name string, value cell) {
-		if value.Text != "" {
-			one.Lines = append(one.Lines, fact{name, value})
-		}
-	}
+	var lines []fact
 	for i := range r.Problems {
 		if cause := r.Problems[i].Need; n.Cause != "" && cause != nil && cause.Key == n.Cause {
-			line("Follows from", own(kindWords(cause.Kind)+" since "+clock(cause.Since)))
+			lines = append(lines, fact{"Follows from", own(kindWords(cause.Kind) + " since " + clock(cause.Since))})
 		}
 	}
 	for _, evidence := range n.Evidence {
-		line("Evidence", said(evidence))
+		lines = append(lines, fact{"Evidence", said(evidence)})
 	}
 	for i := range n.Before {
-		line("Preceded by", said(n.Before[i].Text+", at "+r.at(n.Before[i].Time)))
+		lines = append(lines, fact{"Preceded by", said(n.Before[i].Text + ", at " + r.at(n.Before[i].Time))})
 	}
 	if len(n.Before) == 0 {
-		line("Preceded by", own("no change that was seen"))
+		lines = append(lines, fact{"Preceded by", own("no change that was seen")})
 	}
-	if n.GPUHours != nil {
-		line("GPU-hours since", own(text.Number(n.GPUHours)))
+	lines = append(lines, fact{"GPU-hours since", own(text.Number(n.GPUHours))}, fact{"Next", said(n.Next)})
+	return item{
+		Tone: "bad", Head: []cell{own(strings.TrimSpace(head)), own("since " + clock(n.Since)), said(n.Subject)},
+		Lines: known(lines), Commands: copied(n.Command),
 	}
-	line("Next", said(n.Next))
-	if n.Command != "" {
-		one.Commands = []string{text.Escape(n.Command)}
+}
+
+// copied returns a command to copy, if there is one.
+func copied(command string) []string {
+	if command == "" {
+		return nil
 	}
-	return one
+	return []string{text.Escape(command)}
 }
 
 // left says how many rows of a list the report leaves out.
 func (r *Report) left(list string) [][]cell {
 	if n := r.LeftOut[list]; n > 0 {
-		return [][]cell{{own(strconv.Itoa(n) + " more are left out.")}}
+		return note(strconv.Itoa(n) + " more are left out.")
 	}
 	return nil
 }
 
 func (r *Report) changes() section {
-	s := section{ID: "changes", Title: "Changes", Notes: r.left("changes")}
-	if len(r.Changes) > 0 {
-		s.Tables = []table{r.changeTable("Changes of the run, its service and its hosts, the newest first", r.Changes)}
+	return section{
+		ID: "changes", Title: "Changes", Notes: r.left("changes"),
+		Tables: r.changeTable("Changes of the run, its service and its hosts, the newest first", r.Changes),
 	}
-	return s
 }
 
-func (r *Report) changeTable(caption string, changes []api.Change) table {
-	t := table{Caption: caption, Heads: []string{"time", "what"}}
-	for i := range changes {
-		t.Rows = append(t.Rows, []cell{own(r.at(changes[i].Time)), said(changes[i].Text)})
-	}
-	return t
+func (r *Report) changeTable(caption string, changes []api.Change) []table {
+	return tableOf(caption, []string{"time", "what"}, changes, func(_ int, c *api.Change) []cell {
+		return []cell{own(r.at(c.Time)), said(c.Text)}
+	})
 }
 
 func (r *Report) failures() section {
 	s := section{ID: "failures", Title: "Failures", Notes: r.left("failures")}
 	for i := range r.Failures {
 		f := &r.Failures[i]
-		one := item{Head: []cell{said(f.Class), own(counted(float64(f.Count), "time"))}}
-		line := func(name string, value cell) {
-			if value.Text != "" {
-				one.Lines = append(one.Lines, fact{name, value})
-			}
-		}
-		line("Message", said(f.Message))
-		line("Operation", said(f.Operation))
-		line("Version", said(f.Version))
+		lines := []fact{{"Message", said(f.Message)}, {"Operation", said(f.Operation)}, {"Version", said(f.Version)}}
 		if f.FirstSeen != nil && f.LastSeen != nil {
-			line("Seen", own(r.at(*f.FirstSeen)+" to "+r.at(*f.LastSeen)))
+			lines = append(lines, fact{"Seen", own(r.at(*f.FirstSeen) + " to " + r.at(*f.LastSeen))})
 		}
-		line("Trace", said(f.TraceID))
+		lines = append(lines, fact{"Trace", said(f.TraceID)})
 		if f.Command == "" {
-			line("Reproduction", own("there is none"))
+			lines = append(lines, fact{"Reproduction", own("there is none")})
 		} else {
-			line("Needs", said(strings.Join(f.Requires, ", ")))
-			line("Fill in", said(strings.Join(f.Fill, ", ")))
-			one.Commands = []string{text.Escape(f.Command)}
+			lines = append(lines, fact{"Needs", said(strings.Join(f.Requires, ", "))}, fact{"Fill in", said(strings.Join(f.Fill, ", "))})
 		}
-		s.Items = append(s.Items, one)
+		s.Items = append(s.Items, item{
+			Head: []cell{said(f.Class), own(counted(float64(f.Count), "time"))}, Lines: known(lines), Commands: copied(f.Command),
+		})
 	}
 	return s
 }
 
 func (r *Report) curves() section {
 	s := section{ID: "curves", Title: "Curves"}
-	x := axis{}
+	var times [][]float64
+	var shown []*api.Curve
 	for i := range r.Curves {
 		if c := &r.Curves[i]; len(c.Times) > 0 && len(c.Values) == len(c.Times) {
-			of := rangeOf(c.Times)
-			if x == (axis{}) {
-				x = of
-			}
-			x = axis{min(x.from, of.from), max(x.to, of.to)}
+			times, shown = append(times, c.Times), append(shown, c)
 		}
 	}
-	for i := range r.Curves {
-		if c := &r.Curves[i]; len(c.Times) > 0 && len(c.Values) == len(c.Times) {
-			s.Figures = append(s.Figures, r.curve(c, x, r.Marks))
-		}
+	for _, c := range shown {
+		s.Figures = append(s.Figures, r.curve(c, rangeOf(times...), r.Marks))
 	}
-	if len(s.Figures) == 0 {
-		s.Notes = [][]cell{{own("There is no curve: no number of the run was seen over time.")}}
+	if len(shown) == 0 {
+		s.Notes = note("There is no curve: no number of the run was seen over time.")
 	}
-	if len(r.Marks) > 0 {
-		t := table{Caption: "Marks on the curves", Heads: []string{"mark", "time", "kind", "what"}, Number: []bool{true, false, false, false}}
-		for i, m := range r.Marks {
-			t.Rows = append(t.Rows, []cell{own(strconv.Itoa(i + 1)), own(r.at(m.Time)), own(kindWords(m.Kind)), said(m.Text)})
-		}
-		s.Tables = []table{t}
-	}
+	s.Tables = tableOf("Marks on the curves", []string{"#mark", "time", "kind", "what"}, r.Marks, func(i int, m *api.Mark) []cell {
+		return []cell{own(strconv.Itoa(i + 1)), own(r.at(m.Time)), own(kindWords(m.Kind)), said(m.Text)}
+	})
 	return s
 }
 
 // time says what the run's time went to.
 func (r *Report) time() section {
 	s := section{ID: "time", Title: "Time"}
-	for _, of := range []struct {
-		caption string
-		seconds map[string]float64
-	}{
-		{"By state of the run, since the page first saw it", r.Spent.States},
-		{"By use, of all ranks together", r.Spent.Uses},
+	for _, b := range []bar{
+		barOf("By state of the run, since the page first saw it", r.Spent.States),
+		barOf("By use, of all ranks together", r.Spent.Uses),
 	} {
-		if b := barOf(of.caption, of.seconds); len(b.Parts) > 0 {
+		if len(b.Parts) > 0 {
 			s.Bars = append(s.Bars, b)
 		}
 	}
-	if len(r.Phases) > 0 && (r.Comparison == nil || r.Comparison.With == nil) {
-		t := table{Caption: "Phases of a step, mean of the whole run", Heads: []string{"phase", "time"}, Number: []bool{false, true}}
-		for _, p := range r.Phases {
-			t.Rows = append(t.Rows, []cell{said(p.Name), own(number(p.Value, "s"))})
-		}
-		s.Tables = append(s.Tables, t)
-	}
-	if len(r.Numbers) > 0 && (r.Comparison == nil || r.Comparison.With == nil) {
-		t := table{Caption: "Numbers of the whole run", Heads: []string{"number", "value"}, Number: []bool{false, true}}
-		for _, n := range r.Numbers {
-			t.Rows = append(t.Rows, []cell{own(title(numberTitles, n.Name)), own(number(n.Value, n.Unit))})
-		}
-		s.Tables = append(s.Tables, t)
+	if r.Comparison == nil || r.Comparison.With == nil {
+		phases := tableOf("Phases of a step, mean of the whole run", []string{"phase", "#time"}, r.Phases, func(_ int, p *api.RunNumber) []cell {
+			return []cell{said(p.Name), own(number(p.Value, "s"))}
+		})
+		s.Tables = append(phases, tableOf("Numbers of the whole run", []string{"number", "#value"}, r.Numbers, func(_ int, n *api.RunNumber) []cell {
+			return []cell{own(title(numberTitles, n.Name)), own(number(n.Value, n.Unit))}
+		})...)
 	}
 	return s
 }
@@ -268,21 +216,22 @@ func (r *Report) time() section {
 // barOf returns the parts of a whole, the largest first.
 func barOf(caption string, seconds map[string]float64) bar {
 	b := bar{Caption: caption}
-	whole := 0.0
+	whole, from := 0.0, 0.0
 	for _, v := range seconds {
 		whole += max(0, v)
 	}
 	for _, name := range slices.Sorted(maps.Keys(seconds)) {
 		v := seconds[name]
 		if share := v / whole; v > 0 && whole > 0 {
-			word := text.Words(name)
-			if name == mlattr.RunStalled {
-				word = text.Words(api.LooksHung)
-			}
-			b.Parts = append(b.Parts, part{Name: word, Shade: shades[name], Share: share, Value: text.Percent(&share) + ", " + text.Seconds(&v)})
+			value := own(text.Percent(&share) + ", " + text.Seconds(&v))
+			b.Parts = append(b.Parts, part{Name: own(text.State(name)), Shade: shades[name], Share: share, Value: value})
 		}
 	}
 	slices.SortStableFunc(b.Parts, func(a, b part) int { return cmp.Compare(b.Share, a.Share) })
+	for i := range b.Parts {
+		b.Parts[i].From = from
+		from += b.Parts[i].Share
+	}
 	return b
 }
 
@@ -293,14 +242,10 @@ var shades = map[string]int{
 }
 
 func (r *Report) ranks() section {
-	s := section{ID: "ranks", Title: "Ranks", Notes: r.left("ranks")}
+	s := section{ID: "ranks", Title: "Ranks", Notes: r.left("ranks"), Tables: r.rankTable()}
 	if len(r.MissingRanks) > 0 {
 		s.Notes = append(s.Notes, []cell{own("Ranks that sent nothing:"), said(ranges(r.MissingRanks))})
 	}
-	if len(r.Ranks) == 0 {
-		return s
-	}
-	s.Tables = []table{r.rankTable()}
 	return s
 }
 
@@ -308,13 +253,12 @@ func (r *Report) ranks() section {
 const alike = 4
 
 // rankTable returns the ranks, those that differ from the others first.
-func (r *Report) rankTable() table {
-	t := table{Caption: "What each rank did last", Heads: []string{"rank", "host", "GPU", "steps", "last step", "last finished span", "at", "use", "power"}, Number: []bool{true, false, true, true, false, false, false, true, true}}
-	var same [][]*api.Rank
+func (r *Report) rankTable() []table {
+	var same, rows [][]*api.Rank
 	for i := range r.Ranks {
 		one := &r.Ranks[i]
 		at := slices.IndexFunc(same, func(group []*api.Rank) bool {
-			return group[0].LastSpan == one.LastSpan && numberOf(group[0].Steps) == numberOf(one.Steps)
+			return group[0].LastSpan == one.LastSpan && api.Value(group[0].Steps) == api.Value(one.Steps)
 		})
 		if at < 0 {
 			at = len(same)
@@ -325,14 +269,13 @@ func (r *Report) rankTable() table {
 	slices.SortStableFunc(same, func(a, b []*api.Rank) int { return cmp.Compare(len(a), len(b)) })
 	for _, group := range same {
 		if len(group) > alike {
-			t.Rows = append(t.Rows, r.rankRow(group))
-			continue
-		}
-		for _, one := range group {
-			t.Rows = append(t.Rows, r.rankRow([]*api.Rank{one}))
+			rows = append(rows, group)
+		} else {
+			rows = slices.AppendSeq(rows, slices.Chunk(group, 1))
 		}
 	}
-	return t.withoutEmpty()
+	heads := []string{"#rank", "host", "#GPU", "#steps", "last step", "last finished span", "at", "#use", "#power"}
+	return withoutEmpty(tableOf("What each rank did last", heads, rows, func(_ int, group *[]*api.Rank) []cell { return r.rankRow(*group) }))
 }
 
 // rankRow returns the row of ranks that did the same.
@@ -340,22 +283,22 @@ func (r *Report) rankRow(group []*api.Rank) []cell {
 	var names, hosts, indexes []string
 	var use, power []float64
 	var step, span time.Time
+	note := func(list *[]string, text string) {
+		if text != "" && !slices.Contains(*list, text) {
+			*list = append(*list, text)
+		}
+	}
+	measure := func(list *[]float64, value *float64) {
+		if value != nil {
+			*list = append(*list, *value)
+		}
+	}
 	for _, one := range group {
 		names = append(names, one.Rank)
-		for _, of := range []struct {
-			list *[]string
-			text string
-		}{{&hosts, one.Host}, {&indexes, one.GPUIndex}} {
-			if of.text != "" && !slices.Contains(*of.list, of.text) {
-				*of.list = append(*of.list, of.text)
-			}
-		}
-		if one.Utilization != nil {
-			use = append(use, *one.Utilization)
-		}
-		if one.Power != nil {
-			power = append(power, *one.Power)
-		}
+		note(&hosts, one.Host)
+		note(&indexes, one.GPUIndex)
+		measure(&use, one.Utilization)
+		measure(&power, one.Power)
 		step, span = latest(step, one.LastStep), latest(span, one.LastSpanTime)
 	}
 	return []cell{
@@ -376,74 +319,37 @@ func between(values []float64, unit string) string {
 	if len(values) == 0 {
 		return ""
 	}
-	a := rangeOf(values)
-	if least, most := number(a.from, unit), number(a.to, unit); least != most {
-		return least + " to " + most
+	least, most := number(slices.Min(values), unit), number(slices.Max(values), unit)
+	if least == most {
+		return most
 	}
-	return number(a.to, unit)
+	return least + " to " + most
 }
 
 // ranges writes names, whole numbers in a row as "0-16".
 func ranges(names []string) string { return strings.Join(words.Ranges(names, 3), ", ") }
 
-// withoutEmpty leaves out the columns that no row has.
-func (t table) withoutEmpty() table {
-	for column := range slices.Backward(t.Heads) {
-		if slices.ContainsFunc(t.Rows, func(row []cell) bool { return row[column].Text != "" }) {
-			continue
-		}
-		t.Heads = slices.Delete(slices.Clone(t.Heads), column, column+1)
-		if column < len(t.Number) {
-			t.Number = slices.Delete(slices.Clone(t.Number), column, column+1)
-		}
-		for i := range t.Rows {
-			t.Rows[i] = slices.Delete(t.Rows[i], column, column+1)
-		}
-	}
-	return t
-}
-
 func (r *Report) costs() section {
 	s := section{ID: "cost", Title: "Cost"}
 	if len(r.Costs) == 0 {
-		s.Notes = [][]cell{{own("The cost is not known: no GPU of the run is known, and no cost of its requests is known.")}}
-		return s
+		s.Notes = note("The cost is not known: no GPU of the run is known, and no cost of its requests is known.")
 	}
-	t := table{Caption: "Cost, as far as it is known", Heads: []string{"amount", "of", "covers"}, Number: []bool{true, false, false}}
-	for _, c := range r.Costs {
-		covers := own(c.Basis)
-		if c.Name == costUsage {
-			covers = said(c.Basis)
-		}
-		t.Rows = append(t.Rows, []cell{own(text.Number(&c.Value)), own(c.Unit), covers})
-	}
-	s.Tables = []table{t}
+	s.Tables = tableOf("Cost, as far as it is known", []string{"#amount", "of", "covers"}, r.Costs, func(_ int, c *Cost) []cell {
+		return []cell{own(text.Number(&c.Value)), own(c.Unit), {Text: text.Printable(c.Basis), Said: c.Name == costUsage}}
+	})
 	return s
 }
 
 func (r *Report) settings() section {
-	s := section{ID: "settings", Title: "Settings and versions"}
-	if len(r.Settings) == 0 {
-		return s
-	}
-	t := table{Caption: "Settings and versions", Heads: []string{"attribute", "value"}}
-	for _, one := range r.Settings {
-		t.Rows = append(t.Rows, []cell{said(one.Name), said(one.Value)})
-	}
-	s.Tables = []table{t}
-	return s
+	const name = "Settings and versions"
+	return section{ID: "settings", Title: name, Tables: tableOf(name, []string{"attribute", "value"}, r.Settings, func(_ int, one *api.Setting) []cell {
+		return []cell{said(one.Name), said(one.Value)}
+	})}
 }
 
 func (r *Report) missing() section {
-	s := section{ID: "missing", Title: "What is missing and why", Notes: r.left("missing")}
-	if len(r.Missing) == 0 {
-		return s
-	}
-	t := table{Caption: "What this report cannot say", Heads: []string{"what", "why", "what changes it"}}
-	for i := range r.Missing {
-		m := &r.Missing[i]
-		t.Rows = append(t.Rows, []cell{said(m.What), said(m.Why), said(m.Fix)})
-	}
-	s.Tables = []table{t.withoutEmpty()}
-	return s
+	rows := tableOf("What this report cannot say", []string{"what", "why", "what changes it"}, r.Missing, func(_ int, m *api.Missing) []cell {
+		return []cell{said(m.What), said(m.Why), said(m.Fix)}
+	})
+	return section{ID: "missing", Title: "What is missing and why", Notes: r.left("missing"), Tables: withoutEmpty(rows)}
 }

@@ -134,10 +134,3 @@ func number(v float64, unit string) string {
 	}
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
-
-func numberOf(v *float64) float64 {
-	if v == nil {
-		return 0
-	}
-	return *v
-}

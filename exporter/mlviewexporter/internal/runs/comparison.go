@@ -47,9 +47,7 @@ func (s *Set) Compare(key, other string, now time.Time) (c *api.Comparison, ok b
 	}
 	c.Changes = s.changes.Between(c)
 	c.Others = s.others(&c.Run.Run)
-	api.MakeList(&c.Settings)
-	api.MakeList(&c.Changes)
-	api.MakeList(&c.Others)
+	api.MakeLists(c)
 	return c, true
 }
 
@@ -146,7 +144,7 @@ func (r *Run) profile(now time.Time) *api.Profile {
 	for i := range p.Curves {
 		p.Curves[i] = thinned(p.Curves[i], maxProfilePoints)
 	}
-	p.MakeLists()
+	api.MakeLists(p)
 	return p
 }
 
@@ -330,7 +328,7 @@ func (all *goodRuns) Restore(saved []*GoodRun, recent func(time.Time) bool) {
 			*text = strings.Clone(kept.Cut(*text, kept.MaxLabel))
 		}
 		g.Run.Needs, g.Run.GPUKeys, g.Run.Why = nil, nil, nil
-		g.MakeLists()
+		api.MakeLists(&g.Profile)
 		all.add(g)
 	}
 }

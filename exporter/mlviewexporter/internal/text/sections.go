@@ -101,10 +101,7 @@ func tokenRate(r *api.Run) string {
 
 // runState writes the state and the problems that it does not say itself.
 func (d *document) runState(r *api.Run) string {
-	texts := []string{Words(r.State)}
-	if r.State == mlattr.RunStalled {
-		texts = []string{Words(api.LooksHung)}
-	}
+	texts := []string{State(r.State)}
 	for _, need := range r.Needs {
 		if need != api.LooksHung && need != mlattr.ProblemRunSilent {
 			texts = append(texts, Words(need))

@@ -194,6 +194,14 @@ func Words(name string) string {
 	return Printable(strings.ReplaceAll(name, "_", " "))
 }
 
+// State writes the state of a run, or what its time went to, as words.
+func State(name string) string {
+	if name == mlattr.RunStalled {
+		return Words(api.LooksHung)
+	}
+	return Words(name)
+}
+
 func (d *document) header() {
 	c := d.state.Collector
 	all := 0
