@@ -44,27 +44,26 @@ func grouped(gpus []api.GPU) []gpuGroup {
 }
 
 func (d *document) gpus() {
-	type group = gpuGroup
 	now := d.state.Time
-	section(d, part[group]{name: "GPUS", note: "one line for the GPUs of a host that do the same; use, power, memory and temperature of each", list: "gpus", most: maxGPUs,
-		size: func(g *group) int { return len(*g) }, columns: []column[group]{
+	section(d, part[gpuGroup]{name: "GPUS", note: "one line for the GPUs of a host that do the same; use, power, memory and temperature of each", list: "gpus", most: maxGPUs,
+		size: func(g *gpuGroup) int { return len(*g) }, columns: []column[gpuGroup]{
 			{title: "GPU", least: 12, text: indexes},
-			{title: "name", least: 8, leave: 9, text: func(g *group) string { return Printable((*g)[0].Name) }},
-			{title: "data", text: func(g *group) string { return d.simulated((*g)[0].Simulated, (*g)[0].Recorded) }},
-			{title: "does", text: func(g *group) string { return d.activity((*g)[0]) }},
-			{title: "use", right: true, text: func(g *group) string {
+			{title: "name", least: 8, leave: 9, text: func(g *gpuGroup) string { return Printable((*g)[0].Name) }},
+			{title: "data", text: func(g *gpuGroup) string { return d.simulated((*g)[0].Simulated, (*g)[0].Recorded) }},
+			{title: "does", text: func(g *gpuGroup) string { return d.activity((*g)[0]) }},
+			{title: "use", right: true, text: func(g *gpuGroup) string {
 				return g.each(func(g *api.GPU) *float64 { return g.Utilization }, func(use, _ *float64) string { return Percent(use) })
 			}},
-			{title: "power", right: true, leave: 1, text: func(g *group) string {
+			{title: "power", right: true, leave: 1, text: func(g *gpuGroup) string {
 				return g.each(func(g *api.GPU) *float64 { return g.Power }, func(power, _ *float64) string { return withUnit(power, (*g)[0].PowerLimit, "W") })
 			}},
-			{title: "memory", right: true, leave: 2, text: func(g *group) string {
+			{title: "memory", right: true, leave: 2, text: func(g *gpuGroup) string {
 				return g.each(func(g *api.GPU) *float64 { return g.MemoryUsed }, func(used, _ *float64) string { return memory(used, (*g)[0].MemoryLimit) })
 			}},
-			{title: "temp.", right: true, leave: 6, text: func(g *group) string {
+			{title: "temp.", right: true, leave: 6, text: func(g *gpuGroup) string {
 				return g.each(func(g *api.GPU) *float64 { return g.Temperature }, func(t, _ *float64) string { return withUnit(t, nil, "°C") })
 			}},
-			{title: "idle", right: true, leave: 3, text: func(g *group) string { return age(now, (*g)[0].IdleSince) }},
+			{title: "idle", right: true, leave: 3, text: func(g *gpuGroup) string { return age(now, (*g)[0].IdleSince) }},
 			{title: "held by", least: 24, wrap: true, text: holders},
 		}, after: d.gpuDetails}, grouped(d.state.GPUs))
 	if hosts := d.state.Collector.HostsWithoutGPU; len(hosts) > 0 {

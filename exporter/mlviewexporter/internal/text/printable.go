@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,12 +14,16 @@ import (
 // maxTextRunes limits texts from outside. A longer text ends with an ellipsis.
 const maxTextRunes = 400
 
+// ansi are the CSI sequences of ECMA-48, such as those that set colors. They are no
+// content of a message.
+var ansi = regexp.MustCompile(`\x1b\[[ -?]*[@-~]`)
+
 // Printable returns a text from outside in a form that cannot control a terminal, turn
 // the direction of a line or hide anything. It is Escape for a text without its control
 // sequences for colors and cursors; one of more than maxTextRunes characters is cut and ends
 // with an ellipsis.
 func Printable(text string) string {
-	text = withoutANSI(text)
+	text = ansi.ReplaceAllString(text, "")
 	runes := 0
 	for i := range text {
 		if runes == maxTextRunes {
@@ -27,31 +32,6 @@ func Printable(text string) string {
 		runes++
 	}
 	return Escape(text)
-}
-
-// withoutANSI returns text without the CSI sequences of ECMA-48, such as those that
-// set colors. They are no content of a message.
-func withoutANSI(text string) string {
-	const begin = "\x1b["
-	at := strings.Index(text, begin)
-	if at < 0 {
-		return text
-	}
-	var out strings.Builder
-	for ; at >= 0; at = strings.Index(text, begin) {
-		out.WriteString(text[:at])
-		end := at + len(begin)
-		for end < len(text) && text[end] >= 0x20 && text[end] <= 0x3f {
-			end++
-		}
-		if end == len(text) || text[end] < 0x40 || text[end] > 0x7e {
-			out.WriteString(text[at:end]) // no such sequence
-		} else {
-			end++
-		}
-		text = text[end:]
-	}
-	return out.String() + text
 }
 
 // Escape returns text in a form that a terminal shows in one line as it is. It
@@ -93,12 +73,8 @@ func showsAsItIs(r rune) bool {
 		return false
 	}
 	properties, _ := bidi.LookupRune(r)
-	switch properties.Class() {
-	case bidi.R, bidi.AL, bidi.AN:
-		return false
-	default:
-		return true
-	}
+	class := properties.Class()
+	return class != bidi.R && class != bidi.AL && class != bidi.AN
 }
 
 // cells returns the number of terminal cells of a printable text.
@@ -111,15 +87,12 @@ func cells(text string) int {
 }
 
 func runeCells(r rune) int {
-	if r < 0x7f {
-		return 1
+	if r >= 0x7f {
+		if kind := width.LookupRune(r).Kind(); kind == width.EastAsianWide || kind == width.EastAsianFullwidth {
+			return 2
+		}
 	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	default:
-		return 1
-	}
+	return 1
 }
 
 // cut shortens a printable text to a number of cells, with an ellipsis.

@@ -13,7 +13,6 @@ import (
 )
 
 func (d *document) runs() {
-	type run = api.Run
 	if len(d.state.Runs) == 0 {
 		d.title(bold, "RUNS", 0, 0)
 		d.lines("no run has sent data yet")
@@ -21,28 +20,28 @@ func (d *document) runs() {
 	}
 	now := d.state.Time
 	names := d.runNames()
-	section(d, part[run]{name: "RUNS", note: runsNote, list: "runs", most: maxRuns, columns: []column[run]{
-		{title: "run", least: min(22, d.width/5), wrap: true, text: func(r *run) string { return names[r.Key] }},
-		{title: "id", leave: 16, text: func(r *run) string { return shortID(r.ID) }},
-		{title: "data", text: func(r *run) string { return d.simulated(r.Simulated, r.Recorded) }},
-		{title: "owner", least: 8, text: func(r *run) string { return Printable(r.Owner) }},
-		{title: "job", least: 6, leave: 14, text: func(r *run) string { return Printable(r.Job) }},
+	section(d, part[api.Run]{name: "RUNS", note: runsNote, list: "runs", most: maxRuns, columns: []column[api.Run]{
+		{title: "run", least: min(22, d.width/5), wrap: true, text: func(r *api.Run) string { return names[r.Key] }},
+		{title: "id", leave: 16, text: func(r *api.Run) string { return shortID(r.ID) }},
+		{title: "data", text: func(r *api.Run) string { return d.simulated(r.Simulated, r.Recorded) }},
+		{title: "owner", least: 8, text: func(r *api.Run) string { return Printable(r.Owner) }},
+		{title: "job", least: 6, leave: 14, text: func(r *api.Run) string { return Printable(r.Job) }},
 		{title: "state", text: d.runState},
-		{title: "GPUs", right: true, leave: 5, text: func(r *run) string { return Number(r.GPUs) }},
-		{title: "GPU use", right: true, leave: 11, text: func(r *run) string { return Percent(r.GPUUtilization) }},
-		{title: "step", right: true, leave: 9, text: func(r *run) string { return Count(r.Steps) }},
-		{title: "s/step", right: true, leave: 1, text: func(r *run) string { return number(rate(r, r.StepTime)) }},
-		{title: "vs usual", right: true, leave: 6, text: func(r *run) string { return Change(rate(r, r.StepTime), r.StepTimeUsual) }},
+		{title: "GPUs", right: true, leave: 5, text: func(r *api.Run) string { return Number(r.GPUs) }},
+		{title: "GPU use", right: true, leave: 11, text: func(r *api.Run) string { return Percent(r.GPUUtilization) }},
+		{title: "step", right: true, leave: 9, text: func(r *api.Run) string { return Count(r.Steps) }},
+		{title: "s/step", right: true, leave: 1, text: func(r *api.Run) string { return number(rate(r, r.StepTime)) }},
+		{title: "vs usual", right: true, leave: 6, text: func(r *api.Run) string { return Change(rate(r, r.StepTime), r.StepTimeUsual) }},
 		{title: "tok/s", right: true, leave: 4, text: tokenRate},
-		{title: "samples/s", right: true, leave: 13, text: func(r *run) string { return number(rate(r, r.SampleRate)) }},
-		{title: "loss", right: true, leave: 15, text: func(r *run) string { return loss(r.Loss) }},
-		{title: "goodput", right: true, leave: 2, text: func(r *run) string { return Percent(r.Goodput) }},
+		{title: "samples/s", right: true, leave: 13, text: func(r *api.Run) string { return number(rate(r, r.SampleRate)) }},
+		{title: "loss", right: true, leave: 15, text: func(r *api.Run) string { return loss(r.Loss) }},
+		{title: "goodput", right: true, leave: 2, text: func(r *api.Run) string { return Percent(r.Goodput) }},
 		{title: "limited by", leave: 3, text: bound},
-		{title: "ckpt age", right: true, leave: 10, text: func(r *run) string { return age(now, r.LastCheckpoint) }},
+		{title: "ckpt age", right: true, leave: 10, text: func(r *api.Run) string { return age(now, r.LastCheckpoint) }},
 		{title: "restarts", right: true, leave: 12, text: restarts},
-		{title: "errors", right: true, leave: 7, text: func(r *run) string { return Count(r.Errors) }},
-		{title: "last step", right: true, leave: 8, text: func(r *run) string { return ago(now, r.LastStep) }},
-	}, after: func(r *run) []string {
+		{title: "errors", right: true, leave: 7, text: func(r *api.Run) string { return Count(r.Errors) }},
+		{title: "last step", right: true, leave: 8, text: func(r *api.Run) string { return ago(now, r.LastStep) }},
+	}, after: func(r *api.Run) []string {
 		if tokenRate(r) != noTokens {
 			return nil
 		}
@@ -87,16 +86,10 @@ const noTokens = "none"
 
 // tokenRate writes the tokens per second of a run.
 func tokenRate(r *api.Run) string {
-	switch {
-	case !alive(r):
-		return ""
-	case r.TokenRate != nil:
-		return number(r.TokenRate)
-	case r.Why["token_rate"] != "":
+	if alive(r) && r.TokenRate == nil && r.Why["token_rate"] != "" {
 		return noTokens
-	default:
-		return ""
 	}
+	return number(rate(r, r.TokenRate))
 }
 
 // runState writes the state and the problems that it does not say itself.
@@ -133,17 +126,14 @@ func bound(r *api.Run) string {
 	if !alive(r) {
 		return ""
 	}
-	switch r.Bound {
-	case "input":
-		return "data"
-	case "gpu":
-		return "GPU"
-	case "unknown":
-		return ""
-	default:
-		return Words(r.Bound)
+	if word, known := bounds[r.Bound]; known {
+		return word
 	}
+	return Words(r.Bound)
 }
+
+// bounds are the words for what the steps of a run wait for that are not its own.
+var bounds = map[string]string{"input": "data", "gpu": "GPU", "unknown": ""}
 
 func restarts(r *api.Run) string {
 	if r.Attempts == nil {
@@ -153,24 +143,23 @@ func restarts(r *api.Run) string {
 }
 
 func (d *document) failures() {
-	type failure = api.Failure
 	now := d.state.Time
-	section(d, part[failure]{name: "FAILURES", note: "the newest first", list: "failures", most: maxFailures, columns: []column[failure]{
-		{title: "last", right: true, text: func(f *failure) string { return ago(now, f.LastSeen) }},
-		{title: "first", right: true, leave: 1, text: func(f *failure) string { return ago(now, f.FirstSeen) }},
-		{title: "count", right: true, text: func(f *failure) string { return strconv.FormatInt(f.Count, 10) }},
-		{title: "different inputs", right: true, leave: 2, text: func(f *failure) string {
+	section(d, part[api.Failure]{name: "FAILURES", note: "the newest first", list: "failures", most: maxFailures, columns: []column[api.Failure]{
+		{title: "last", right: true, text: func(f *api.Failure) string { return ago(now, f.LastSeen) }},
+		{title: "first", right: true, leave: 1, text: func(f *api.Failure) string { return ago(now, f.FirstSeen) }},
+		{title: "count", right: true, text: func(f *api.Failure) string { return strconv.FormatInt(f.Count, 10) }},
+		{title: "different inputs", right: true, leave: 2, text: func(f *api.Failure) string {
 			if f.Variants <= 0 {
 				return ""
 			}
 			return strconv.Itoa(f.Variants)
 		}},
-		{title: "data", text: func(f *failure) string { return d.simulated(f.Simulated, false) }},
-		{title: "class", least: 28, wrap: true, text: func(f *failure) string { return classOf(f.Class) }},
-		{title: "service · run · version", least: 23, wrap: true, text: func(f *failure) string {
+		{title: "data", text: func(f *api.Failure) string { return d.simulated(f.Simulated, false) }},
+		{title: "class", least: 28, wrap: true, text: func(f *api.Failure) string { return classOf(f.Class) }},
+		{title: "service · run · version", least: 23, wrap: true, text: func(f *api.Failure) string {
 			return joined(" · ", Printable(f.Service), prefixed("run ", shortID(f.RunID), ""), prefixed("version ", Printable(f.Version), ""))
 		}},
-	}, after: func(f *failure) []string {
+	}, after: func(f *api.Failure) []string {
 		var lines []string
 		if text := joined(": ", prefixed("in ", Printable(f.Operation), ""), Printable(f.Message)); text != "" {
 			lines = d.paragraph(4, text)
@@ -215,37 +204,35 @@ func (d *document) reproduction(f *api.Failure) []string {
 }
 
 func (d *document) changes() {
-	type change = api.Change
 	now := d.state.Time
-	section(d, part[change]{name: "CHANGES", list: "changes", most: maxChanges, columns: []column[change]{
-		{title: "at", text: func(c *change) string { return clock(now, c.Time) }},
-		{title: "service", least: 8, text: func(c *change) string { return Printable(c.Service) }},
-		{title: "run", least: 8, leave: 1, text: func(c *change) string { return shortID(c.RunID) }},
-		{title: "change", least: 12, text: func(c *change) string { return Printable(c.Text) }},
+	section(d, part[api.Change]{name: "CHANGES", list: "changes", most: maxChanges, columns: []column[api.Change]{
+		{title: "at", text: func(c *api.Change) string { return clock(now, c.Time) }},
+		{title: "service", least: 8, text: func(c *api.Change) string { return Printable(c.Service) }},
+		{title: "run", least: 8, leave: 1, text: func(c *api.Change) string { return shortID(c.RunID) }},
+		{title: "change", least: 12, text: func(c *api.Change) string { return Printable(c.Text) }},
 	}}, d.state.Changes)
 }
 
 func (d *document) models() {
-	type use = api.Model
 	now := d.state.Time
-	section(d, part[use]{name: "MODELS", list: "models", most: maxModels,
-		note: "failing: of the last 100 requests of the service, with the tools that they call, and before that of up to 1000; failures outside of requests are in FAILURES only; calls and errors: of the model alone", columns: []column[use]{
-			{title: "service", least: 22, text: func(m *use) string { return Printable(m.Service) }},
-			{title: "model · role", least: 20, text: func(m *use) string { return joined(" · ", Printable(m.Model), Printable(m.Role)) }},
-			{title: "data", text: func(m *use) string { return d.simulated(m.Simulated, false) }},
-			{title: "side", leave: 9, text: func(m *use) string { return Words(m.Side) }},
-			{title: "calls/s", right: true, leave: 2, text: func(m *use) string { return number(m.RequestRate) }},
-			{title: "in tok/s", right: true, leave: 4, text: func(m *use) string { return number(m.InputTokenRate) }},
-			{title: "out tok/s", right: true, leave: 3, text: func(m *use) string { return number(m.OutputTokenRate) }},
-			{title: "input cached", right: true, leave: 10, text: func(m *use) string { return share(m.CachedTokens, m.InputTokens) }},
-			{title: "first token p50/p95", right: true, leave: 5, text: func(m *use) string { return quantiles(m.FirstToken, Seconds) }},
-			{title: "duration p50/p95", right: true, leave: 1, text: func(m *use) string { return quantiles(m.Duration, Seconds) }},
-			{title: "tok/s of a call p50/p95", right: true, leave: 6, text: func(m *use) string { return quantiles(m.Decode, number) }},
-			{title: "failing", right: true, text: func(m *use) string { return Percent(m.ErrorRatio) }},
-			{title: "errors", least: 10, leave: 7, text: func(m *use) string { return byType(m.Errors) }},
-			{title: "cut by length", right: true, leave: 8, text: func(m *use) string { return Count(m.LengthStops) }},
-			{title: "cost", right: true, leave: 11, text: func(m *use) string { return number(m.Cost) }},
-		}, after: func(m *use) []string {
+	section(d, part[api.Model]{name: "MODELS", list: "models", most: maxModels,
+		note: "failing: of the last 100 requests of the service, with the tools that they call, and before that of up to 1000; failures outside of requests are in FAILURES only; calls and errors: of the model alone", columns: []column[api.Model]{
+			{title: "service", least: 22, text: func(m *api.Model) string { return Printable(m.Service) }},
+			{title: "model · role", least: 20, text: func(m *api.Model) string { return joined(" · ", Printable(m.Model), Printable(m.Role)) }},
+			{title: "data", text: func(m *api.Model) string { return d.simulated(m.Simulated, false) }},
+			{title: "side", leave: 9, text: func(m *api.Model) string { return Words(m.Side) }},
+			{title: "calls/s", right: true, leave: 2, text: func(m *api.Model) string { return number(m.RequestRate) }},
+			{title: "in tok/s", right: true, leave: 4, text: func(m *api.Model) string { return number(m.InputTokenRate) }},
+			{title: "out tok/s", right: true, leave: 3, text: func(m *api.Model) string { return number(m.OutputTokenRate) }},
+			{title: "input cached", right: true, leave: 10, text: func(m *api.Model) string { return share(m.CachedTokens, m.InputTokens) }},
+			{title: "first token p50/p95", right: true, leave: 5, text: func(m *api.Model) string { return quantiles(m.FirstToken, Seconds) }},
+			{title: "duration p50/p95", right: true, leave: 1, text: func(m *api.Model) string { return quantiles(m.Duration, Seconds) }},
+			{title: "tok/s of a call p50/p95", right: true, leave: 6, text: func(m *api.Model) string { return quantiles(m.Decode, number) }},
+			{title: "failing", right: true, text: func(m *api.Model) string { return Percent(m.ErrorRatio) }},
+			{title: "errors", least: 10, leave: 7, text: func(m *api.Model) string { return byType(m.Errors) }},
+			{title: "cut by length", right: true, leave: 8, text: func(m *api.Model) string { return Count(m.LengthStops) }},
+			{title: "cost", right: true, leave: 11, text: func(m *api.Model) string { return number(m.Cost) }},
+		}, after: func(m *api.Model) []string {
 			var lines []string
 			if usual := Percent(m.ErrorRatioUsual); usual != "" && usual != Percent(m.ErrorRatio) {
 				lines = d.paragraph(4, "failing before: "+usual)
@@ -307,33 +294,31 @@ func byType(errors map[string]float64) string {
 }
 
 func (d *document) pools() {
-	type pool = api.Pool
-	section(d, part[pool]{name: "POOLS OF WORKERS", list: "pools", most: maxPools, columns: []column[pool]{
-		{title: "service", least: 14, text: func(p *pool) string { return Printable(p.Service) }},
-		{title: "pool", least: 8, text: func(p *pool) string { return Printable(p.Pool) }},
-		{title: "instance", leave: 1, text: func(p *pool) string { return shortID(p.Instance) }},
-		{title: "size", right: true, text: func(p *pool) string { return Count(p.Size) }},
-		{title: "busy", right: true, text: func(p *pool) string { return Count(p.Busy) }},
-		{title: "idle", right: true, text: func(p *pool) string { return Count(p.Idle) }},
-		{title: "queue", right: true, text: func(p *pool) string { return Count(p.Queue) }},
-		{title: "crashes", right: true, text: func(p *pool) string { return Count(p.Crashes) }},
-		{title: "breaker openings", right: true, leave: 2, text: func(p *pool) string { return Count(p.Breakers) }},
-		{title: "alerts", right: true, leave: 3, text: func(p *pool) string { return Count(p.Alerts) }},
+	section(d, part[api.Pool]{name: "POOLS OF WORKERS", list: "pools", most: maxPools, columns: []column[api.Pool]{
+		{title: "service", least: 14, text: func(p *api.Pool) string { return Printable(p.Service) }},
+		{title: "pool", least: 8, text: func(p *api.Pool) string { return Printable(p.Pool) }},
+		{title: "instance", leave: 1, text: func(p *api.Pool) string { return shortID(p.Instance) }},
+		{title: "size", right: true, text: func(p *api.Pool) string { return Count(p.Size) }},
+		{title: "busy", right: true, text: func(p *api.Pool) string { return Count(p.Busy) }},
+		{title: "idle", right: true, text: func(p *api.Pool) string { return Count(p.Idle) }},
+		{title: "queue", right: true, text: func(p *api.Pool) string { return Count(p.Queue) }},
+		{title: "crashes", right: true, text: func(p *api.Pool) string { return Count(p.Crashes) }},
+		{title: "breaker openings", right: true, leave: 2, text: func(p *api.Pool) string { return Count(p.Breakers) }},
+		{title: "alerts", right: true, leave: 3, text: func(p *api.Pool) string { return Count(p.Alerts) }},
 	}}, d.state.Pools)
 }
 
 func (d *document) calls() {
-	type call = api.Call
-	section(d, part[call]{name: "CALLS", note: "failed and slow ones first, then the newest", list: "calls", most: maxCalls, columns: []column[call]{
-		{title: "started", text: func(c *call) string { return c.Time.UTC().Format("15:04:05") }},
-		{title: "service", least: 14, leave: 1, text: func(c *call) string { return Printable(c.Service) }},
-		{title: "function", least: 20, text: func(c *call) string { return joined(".", Printable(c.Library), Printable(c.Function)) }},
-		{title: "data", text: func(c *call) string { return d.simulated(c.Simulated, false) }},
-		{title: "took", right: true, text: func(c *call) string { return Seconds(&c.Duration) }},
-		{title: "queued", right: true, leave: 2, text: func(c *call) string { return Seconds(c.Queue) }},
-		{title: "encoding time", right: true, leave: 3, text: func(c *call) string { return Seconds(c.Serialize) }},
+	section(d, part[api.Call]{name: "CALLS", note: "failed and slow ones first, then the newest", list: "calls", most: maxCalls, columns: []column[api.Call]{
+		{title: "started", text: func(c *api.Call) string { return c.Time.UTC().Format("15:04:05") }},
+		{title: "service", least: 14, leave: 1, text: func(c *api.Call) string { return Printable(c.Service) }},
+		{title: "function", least: 20, text: func(c *api.Call) string { return joined(".", Printable(c.Library), Printable(c.Function)) }},
+		{title: "data", text: func(c *api.Call) string { return d.simulated(c.Simulated, false) }},
+		{title: "took", right: true, text: func(c *api.Call) string { return Seconds(&c.Duration) }},
+		{title: "queued", right: true, leave: 2, text: func(c *api.Call) string { return Seconds(c.Queue) }},
+		{title: "encoding time", right: true, leave: 3, text: func(c *api.Call) string { return Seconds(c.Serialize) }},
 		{title: "result", least: 18, text: result},
-	}}, slices.SortedStableFunc(slices.Values(d.state.Calls), func(a, b call) int { return cmp.Compare(urgency(&a), urgency(&b)) }))
+	}}, slices.SortedStableFunc(slices.Values(d.state.Calls), func(a, b api.Call) int { return cmp.Compare(urgency(&a), urgency(&b)) }))
 }
 
 // urgency orders failed calls before slow ones, and these before the others.
@@ -375,19 +360,18 @@ func (d *document) collectors() {
 	if d.silent() == 0 {
 		return
 	}
-	type collector = api.SendingCollector
 	now := d.state.Time
-	section(d, part[collector]{name: "COLLECTORS", list: "collectors", most: maxCollectors, columns: []column[collector]{
-		{title: "collector", least: 16, text: func(c *collector) string { return Printable(c.ID) }},
-		{title: "state", text: func(c *collector) string {
+	section(d, part[api.SendingCollector]{name: "COLLECTORS", list: "collectors", most: maxCollectors, columns: []column[api.SendingCollector]{
+		{title: "collector", least: 16, text: func(c *api.SendingCollector) string { return Printable(c.ID) }},
+		{title: "state", text: func(c *api.SendingCollector) string {
 			if c.SilentSince == nil {
 				return "sending"
 			}
 			return "SILENT since " + clock(now, *c.SilentSince)
 		}},
-		{title: "last data", right: true, text: func(c *collector) string { return ago(now, &c.LastSeen) }},
-		{title: "address", leave: 2, text: func(c *collector) string { return Printable(c.Address) }},
-		{title: "version", leave: 1, text: func(c *collector) string { return Printable(c.Version) }},
+		{title: "last data", right: true, text: func(c *api.SendingCollector) string { return ago(now, &c.LastSeen) }},
+		{title: "address", leave: 2, text: func(c *api.SendingCollector) string { return Printable(c.Address) }},
+		{title: "version", leave: 1, text: func(c *api.SendingCollector) string { return Printable(c.Version) }},
 	}}, d.state.Collectors)
 }
 

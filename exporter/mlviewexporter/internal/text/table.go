@@ -1,6 +1,10 @@
 package text
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 const (
 	// columnGap separates the columns of a table.
@@ -27,29 +31,38 @@ type column[T any] struct {
 	leave int
 	// wrap breaks long texts into lines instead of cutting them.
 	wrap bool
-	// width is the width of the column in the table.
-	width int
+}
+
+// laid is a column as it is shown: its title and its texts of all rows, its width, and the
+// least that this can be.
+type laid[T any] struct {
+	column[T]
+	texts            []string
+	width, narrowest int
 }
 
 // table lays out rows under their titles within a width in cells. Each row is
 // followed by the lines that after returns for it; after may be nil. leftOut are
 // the titles of the columns for which there is no room.
 func table[T any](columns []column[T], rows []T, limit int, after func(*T) []string) (lines, leftOut []string) {
-	texts := make([][]string, len(rows))
-	for i := range rows {
-		texts[i] = make([]string, len(columns))
-		for j, c := range columns {
-			texts[i][j] = c.text(&rows[i])
+	var shown []*laid[T]
+	for _, c := range columns {
+		one, sent := &laid[T]{column: c, texts: []string{c.title}, width: cells(c.title)}, false
+		for i := range rows {
+			text := c.text(&rows[i])
+			one.texts, one.width, sent = append(one.texts, text), max(one.width, cells(text)), sent || text != ""
+		}
+		if one.narrowest = one.width; c.least > 0 {
+			one.narrowest = min(one.width, max(c.least, cells(c.title)))
+		}
+		if sent {
+			shown = append(shown, one)
 		}
 	}
-	shown, leftOut := fit(columns, texts, limit)
-	titles := make([]string, len(columns))
-	for i, c := range columns {
-		titles[i] = c.title
-	}
-	lines = tableRow(columns, shown, titles, limit)
+	shown, leftOut = fit(shown, limit)
+	lines = tableRow(shown, 0, limit)
 	for i := range rows {
-		lines = append(lines, tableRow(columns, shown, texts[i], limit)...)
+		lines = append(lines, tableRow(shown, i+1, limit)...)
 		if after != nil {
 			lines = append(lines, after(&rows[i])...)
 		}
@@ -57,76 +70,46 @@ func table[T any](columns []column[T], rows []T, limit int, after func(*T) []str
 	return lines, leftOut
 }
 
-// fit returns the columns to show and sets their widths so that they are at
-// most limit cells wide together, if omitting columns can achieve that. leftOut
-// are the titles of those that it omits for this.
-func fit[T any](columns []column[T], texts [][]string, limit int) (shown []int, leftOut []string) {
-	for i := range columns {
-		c := &columns[i]
-		sent := false
-		c.width = cells(c.title)
-		for _, row := range texts {
-			c.width = max(c.width, cells(row[i]))
-			sent = sent || row[i] != ""
-		}
-		if sent {
-			shown = append(shown, i)
-		}
+// fit omits and narrows columns so that they are at most limit cells wide together, if that
+// is possible. leftOut are the titles of those that it omits.
+func fit[T any](shown []*laid[T], limit int) (_ []*laid[T], leftOut []string) {
+	excess := -columnGap - limit
+	for _, c := range shown {
+		excess += c.narrowest + columnGap
 	}
-	for total(columns, shown, leastWidth) > limit {
-		first := -1
-		for i, index := range shown {
-			if leave := columns[index].leave; leave > 0 && (first < 0 || leave > columns[shown[first]].leave) {
-				first = i
-			}
-		}
-		if first < 0 {
+	for excess > 0 {
+		next := slices.MaxFunc(shown, func(a, b *laid[T]) int { return cmp.Compare(a.leave, b.leave) })
+		if next.leave == 0 {
 			break
 		}
-		leftOut = append(leftOut, columns[shown[first]].title)
-		shown = append(shown[:first:first], shown[first+1:]...)
+		leftOut = append(leftOut, next.title)
+		shown = slices.DeleteFunc(shown, func(c *laid[T]) bool { return c == next })
+		excess -= next.narrowest + columnGap
 	}
-	for excess := total(columns, shown, fullWidth) - limit; excess > 0; excess-- {
-		widest := -1
-		for _, index := range shown {
-			c := &columns[index]
-			if c.width > leastWidth(c) && (widest < 0 || c.width > columns[widest].width) {
-				widest = index
+	for _, c := range shown {
+		excess += c.width - c.narrowest
+	}
+	for ; excess > 0; excess-- {
+		var widest *laid[T]
+		for _, c := range shown {
+			if c.width > c.narrowest && (widest == nil || c.width > widest.width) {
+				widest = c
 			}
 		}
-		if widest < 0 {
+		if widest == nil {
 			break
 		}
-		columns[widest].width--
+		widest.width--
 	}
 	return shown, leftOut
 }
 
-func fullWidth[T any](c *column[T]) int { return c.width }
-
-func leastWidth[T any](c *column[T]) int {
-	if c.least == 0 {
-		return c.width
-	}
-	return min(c.width, max(c.least, cells(c.title)))
-}
-
-func total[T any](columns []column[T], shown []int, width func(*column[T]) int) int {
-	sum := 0
-	for _, index := range shown {
-		sum += width(&columns[index]) + columnGap
-	}
-	return sum - columnGap
-}
-
-// tableRow returns the lines of one row.
-func tableRow[T any](columns []column[T], shown []int, texts []string, limit int) []string {
+// tableRow returns the lines of the titles, which are row 0, or of a row.
+func tableRow[T any](shown []*laid[T], row, limit int) []string {
 	parts := make([][]string, len(shown))
 	height := 1
-	for i, index := range shown {
-		c := columns[index]
-		text := texts[index]
-		switch {
+	for i, c := range shown {
+		switch text := c.texts[row]; {
 		case text == "":
 			parts[i] = []string{missing}
 		case c.wrap:
@@ -138,25 +121,19 @@ func tableRow[T any](columns []column[T], shown []int, texts []string, limit int
 	}
 	lines := make([]string, height)
 	for n := range lines {
-		var line strings.Builder
-		for i, index := range shown {
-			c := columns[index]
-			text := ""
+		texts := make([]string, len(shown))
+		for i, c := range shown {
 			if n < len(parts[i]) {
-				text = parts[i][n]
+				texts[i] = parts[i][n]
 			}
-			space := strings.Repeat(" ", max(0, c.width-cells(text)))
+			space := strings.Repeat(" ", max(0, c.width-cells(texts[i])))
 			if c.right {
-				text = space + text
+				texts[i] = space + texts[i]
 			} else {
-				text += space
+				texts[i] += space
 			}
-			if i > 0 {
-				line.WriteString(strings.Repeat(" ", columnGap))
-			}
-			line.WriteString(text)
 		}
-		lines[n] = cut(strings.TrimRight(line.String(), " "), limit)
+		lines[n] = cut(strings.TrimRight(strings.Join(texts, strings.Repeat(" ", columnGap)), " "), limit)
 	}
 	return lines
 }

@@ -335,24 +335,28 @@ func (d *document) needs() {
 		}
 		return
 	}
-	type need = api.Need
-	now := d.state.Time
-	section(d, part[need]{name: "NEEDS SOMEONE", note: needsNote, list: "needs", most: maxNeeds, columns: []column[need]{
+	first := []column[api.Need]{
 		{title: "urgency", text: urgencyOf},
-		{title: "since", text: func(n *need) string { return clock(now, n.Since) }},
+		{title: "since", text: func(n *api.Need) string { return clock(d.state.Time, n.Since) }},
+	}
+	section(d, part[api.Need]{
+		name: "NEEDS SOMEONE", note: needsNote, list: "needs", most: maxNeeds, after: d.needDetails,
+		columns: slices.Concat(first, d.columnsOfNeeds(), []column[api.Need]{
+			{title: "lost", right: true, text: func(n *api.Need) string { return prefixed("", Number(n.GPUHours), " GPU-hours") }},
+		}),
+	}, d.state.Needs)
+}
+
+// columnsOfNeeds are the columns that problems have that last or have ended.
+func (d *document) columnsOfNeeds() []column[api.Need] {
+	return []column[api.Need]{
 		{title: "what", text: kindOfNeed},
-		{title: "data", text: func(n *need) string { return d.simulated(n.Simulated, n.Recorded) }},
-		{title: "where", least: 16, text: func(n *need) string { return Printable(n.Subject) }},
+		{title: "data", text: func(n *api.Need) string { return d.simulated(n.Simulated, n.Recorded) }},
+		{title: "where", least: 16, text: func(n *api.Need) string { return Printable(n.Subject) }},
 		{title: "owner", least: 8, text: ownerOf},
-		{title: "job", least: 8, leave: 2, text: func(n *need) string { return Printable(n.Job) }},
-		{title: "run", leave: 1, text: func(n *need) string { return shortID(n.RunID) }},
-		{title: "lost", right: true, text: func(n *need) string {
-			if n.GPUHours == nil {
-				return ""
-			}
-			return Number(n.GPUHours) + " GPU-hours"
-		}},
-	}, after: d.needDetails}, d.state.Needs)
+		{title: "job", least: 8, leave: 2, text: func(n *api.Need) string { return Printable(n.Job) }},
+		{title: "run", leave: 1, text: func(n *api.Need) string { return shortID(n.RunID) }},
+	}
 }
 
 // needsNote says how the problems are ordered.
@@ -360,24 +364,15 @@ const needsNote = "Take 1 first, and \"now\" before \"today\". What follows anot
 
 // resolved writes the problems that ended within the last 24 hours.
 func (d *document) resolved() {
-	type need = api.Need
-	now := d.state.Time
-	section(d, part[need]{name: "RESOLVED IN THE LAST 24 HOURS", list: "resolved", most: maxResolved, columns: []column[need]{
-		{title: "ended", text: func(n *need) string { return clock(now, *n.Ended) }},
-		{title: "what", text: kindOfNeed},
-		{title: "data", text: func(n *need) string { return d.simulated(n.Simulated, n.Recorded) }},
-		{title: "where", least: 16, text: func(n *need) string { return Printable(n.Subject) }},
-		{title: "owner", least: 8, text: ownerOf},
-		{title: "job", least: 8, leave: 2, text: func(n *need) string { return Printable(n.Job) }},
-		{title: "run", leave: 1, text: func(n *need) string { return shortID(n.RunID) }},
-		{title: "lasted", right: true, text: func(n *need) string { return age(*n.Ended, &n.Since) }},
-		{title: "why", leave: 3, text: func(n *need) string {
-			if n.EndReason == mlattr.ProblemNoEvidence {
-				return "no new evidence"
-			}
-			return "over"
-		}},
-	}, after: d.evidence}, d.state.Resolved)
+	first := []column[api.Need]{{title: "ended", text: func(n *api.Need) string { return clock(d.state.Time, *n.Ended) }}}
+	reasons := map[string]string{mlattr.ProblemNoEvidence: "no new evidence"}
+	section(d, part[api.Need]{
+		name: "RESOLVED IN THE LAST 24 HOURS", list: "resolved", most: maxResolved, after: d.evidence,
+		columns: slices.Concat(first, d.columnsOfNeeds(), []column[api.Need]{
+			{title: "lasted", right: true, text: func(n *api.Need) string { return age(*n.Ended, &n.Since) }},
+			{title: "why", leave: 3, text: func(n *api.Need) string { return cmp.Or(reasons[n.EndReason], "over") }},
+		}),
+	}, d.state.Resolved)
 }
 
 // ownerOf writes whose a problem is.
