@@ -110,9 +110,7 @@ func (f *Groups) Span(in *input.Span, r Run, from share.Origin, now time.Time) {
 	if in.Message != "" && !strings.HasPrefix(in.Message, one.Message) || one.Message == "" {
 		one.Message = f.texts.Message(in.Message)
 	}
-	if in.Source.Version != "" {
-		one.Version = f.texts.Of(in.Source.Version)
-	}
+	f.texts.Set(&one.Version, in.Source.Version)
 	if r.Key != "" {
 		one.Run, one.RunID = r.Key, r.ID
 		one.again = one.again || r.Again

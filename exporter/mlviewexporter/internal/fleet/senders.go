@@ -63,12 +63,8 @@ func (s *Senders) See(from *Connection, now time.Time) *Sender {
 	}
 	one := s.of(from.Name(), now)
 	if one.ID != mlattr.Other {
-		if from.Address != "" && from.Address != one.address {
-			one.address = s.texts.Of(from.Address)
-		}
-		if from.Version != "" && from.Version != one.version {
-			one.version = s.texts.Of(from.Version)
-		}
+		s.texts.Set(&one.address, from.Address)
+		s.texts.Set(&one.version, from.Version)
 	}
 	one.See(now)
 	return one

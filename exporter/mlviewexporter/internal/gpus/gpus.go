@@ -90,14 +90,10 @@ func (s *Set) See(g *GPU, p *series.Point, now time.Time) {
 	g.SeeAgain(p.Series, now)
 	g.Simulated = g.Simulated || p.Simulated
 	if d := p.GPU; d != nil {
-		for _, text := range [...]struct {
-			of *string
-			is string
-		}{{&g.Index, d.Index}, {&g.Name, d.Name}, {&g.parent, d.Parent}, {&g.source, d.Source}} {
-			if text.is != "" && text.is != *text.of {
-				*text.of = s.texts.Of(text.is)
-			}
-		}
+		s.texts.Set(&g.Index, d.Index)
+		s.texts.Set(&g.Name, d.Name)
+		s.texts.Set(&g.parent, d.Parent)
+		s.texts.Set(&g.source, d.Source)
 	}
 }
 

@@ -50,6 +50,13 @@ func (t *Texts) Of(text string) string {
 	return own
 }
 
+// Set replaces a text that is held by another one, unless that is empty.
+func (t *Texts) Set(held *string, text string) {
+	if text != "" && text != *held {
+		*held = t.Of(text)
+	}
+}
+
 // Message returns what is held of the message of an error.
 func (t *Texts) Message(text string) string {
 	limit := maxMessageWithoutContent

@@ -118,7 +118,7 @@ func (s *Set) others(run *api.Run) []api.RunName {
 	for _, r := range s.All {
 		// Others than those of the service would be too many to look at.
 		if r.Service == run.Service && r.Namespace == run.Team && len(r.Curves.Fine.Times) > 0 {
-			all[r.Key] = api.RunName{Key: r.Key, ID: r.ID, Service: r.Service, State: r.state, FirstSeen: r.FirstSeen.UTC()}
+			all[r.Key] = api.RunName{Key: r.Key, ID: r.ID, Service: r.Service, State: r.State, FirstSeen: r.FirstSeen.UTC()}
 		}
 	}
 	for _, g := range s.Good {
@@ -163,7 +163,7 @@ func (r *runStreams) meanPhases() []api.RunNumber {
 		times.add(one, one.Value, one.Count)
 	}
 	whole := times[WholeStep]
-	rows := []api.RunNumber{}
+	var rows []api.RunNumber
 	for phase, t := range times {
 		if steps := stepsOf(t, whole); steps > 0 {
 			if mean := api.Finite(t.sum / steps); mean != nil {
@@ -259,7 +259,7 @@ type goodRuns []*GoodRun
 // keepGood keeps a run that has ended, took steps, did not fail, and had no problem while
 // it ran. It does so once, and again if the run ends again.
 func (r *Run) keepGood(now time.Time) {
-	if r.state != mlattr.RunEnded {
+	if r.State != mlattr.RunEnded {
 		r.kept = false
 		return
 	}
@@ -379,7 +379,7 @@ func (s *Set) Settled(now time.Time) (all []Settled) {
 			continue
 		}
 		wait := settledAfter
-		switch r.state {
+		switch r.State {
 		case mlattr.RunEnded, mlattr.RunFailed:
 			// The last numbers of a run arrive together with its end.
 			wait = 2 * s.settings.Interval
@@ -388,7 +388,7 @@ func (s *Set) Settled(now time.Time) (all []Settled) {
 			continue
 		}
 		if now.Sub(r.stateNoted) >= wait {
-			all = append(all, Settled{r.Key, r.state, r.stateNoted, s.limits.Shares.Path(r.origin), r.Again})
+			all = append(all, Settled{r.Key, r.State, r.stateNoted, s.limits.Shares.Path(r.origin), r.Again})
 		}
 	}
 	return all

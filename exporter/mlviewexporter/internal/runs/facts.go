@@ -88,7 +88,7 @@ func (s *Set) Holder(one *series.Stream) (holder api.Holder, known bool) {
 	if r := s.withID(l.Run, service, l.Host); r != nil {
 		holder.Run, holder.Service = r.Key, r.Service
 		if holder.Owner == "" {
-			holder.Owner = s.Owners.Of(r.user, r.Service)
+			holder.Owner = s.Owners.Of(r.User, r.Service)
 		}
 	}
 	return holder, holder.RunID != "" || holder.Name != "" || holder.Service != ""
@@ -97,7 +97,7 @@ func (s *Set) Holder(one *series.Stream) (holder api.Holder, known bool) {
 // OwnerOf returns the owner of a run: its user, else that of its GPUs' workloads,
 // else that of the workloads that name its service.
 func (s *Set) OwnerOf(r *Run) string {
-	user := r.user
+	user := r.User
 	for i := 0; user == "" && i < len(r.GPUs); i++ {
 		user = s.userOf(r.GPUs[i].GPU, r)
 	}
@@ -115,8 +115,6 @@ const maxSettings = 48
 
 // facts are what the telemetry of a run says of it besides its numbers.
 type facts struct {
-	Job, JobName, user, version string
-	simulated                   bool
 	// known are the settings that the resource names.
 	known map[string]string
 	sizes input.Sizes
@@ -125,10 +123,8 @@ type facts struct {
 	gpuCount int
 	// someRanks reports whether only some ranks may send.
 	someRanks bool
-	// Checkpoint is when the last one was saved, failed reports whether the span of the
-	// whole training failed.
-	Checkpoint time.Time
-	failed     bool
+	// failed reports whether the span of the whole training failed.
+	failed bool
 }
 
 // AddSettings takes over what the resource of a run says of how it was started.
@@ -173,7 +169,7 @@ func (r *Run) Settings() []api.Setting {
 			all[name] = value
 		}
 	}
-	set(attrVersion, r.version)
+	set(attrVersion, r.Version)
 	set(mlattr.JobName, r.JobName)
 	set(mlattr.HardwareName, r.hardware)
 	set(mlattr.HostName, strings.Join(namedOf(r.hostNames(), maxSettingHosts), ", "))

@@ -89,18 +89,7 @@ func (r *processes) counted() []*rank {
 }
 
 // ProcessCount returns the number of processes.
-func (r *processes) ProcessCount() int {
-	named := 0
-	for _, one := range r.Ranks {
-		if one.name != "" {
-			named++
-		}
-	}
-	if named > 0 {
-		return named
-	}
-	return len(r.Ranks)
-}
+func (r *processes) ProcessCount() int { return len(r.counted()) }
 
 // RankRows returns the ranks of a run in order, and those below the largest that
 // are missing because they sent nothing.
@@ -122,9 +111,9 @@ func (r *Run) RankRows() (rows []api.Rank, missing []string) {
 		byKey[rankKey(rows[i].Rank, rows[i].Host)] = &rows[i]
 	}
 	r.addStepsOfRanks(byKey)
-	gpus := r.gpusOfRanks()
+	gpuOf := r.gpusOfRanks()
 	for i := range rows {
-		if held := gpus.of(&rows[i]); held != nil {
+		if held := gpuOf(&rows[i]); held != nil {
 			rows[i].GPU, rows[i].GPUIndex = held.GPU.Key, held.GPU.Index
 			rows[i].Utilization, rows[i].Power = held.GPU.Number(series.GPUUtilization), held.GPU.Number(series.GPUPower)
 		}
@@ -138,22 +127,11 @@ func (r *Run) RankRows() (rows []api.Rank, missing []string) {
 // addStepsOfRanks adds the steps and the time of the last one to the rows of ranks, by
 // rankKey.
 func (r *runStreams) addStepsOfRanks(rows map[string]*api.Rank) {
-	add := func(of *series.Labels, steps float64) {
-		if row := rows[rankKey(of.Rank, of.Host)]; row != nil && (row.Steps == nil || *row.Steps < steps) {
-			row.Steps = api.Finite(steps)
-		}
-	}
 	counted := series.Batches
-	if slices.ContainsFunc(r.streams, func(one *series.Stream) bool { return one.Series == series.Steps }) {
-		counted = series.Steps // as for the whole run
-	}
-	several := len(r.Writers) > 1
 	for _, one := range r.streams {
 		switch one.Series {
-		case counted:
-			if !several {
-				add(&one.Labels, one.Value)
-			}
+		case series.Steps:
+			counted = series.Steps // as for the whole run
 		case series.LastStep:
 			row := rows[rankKey(one.Labels.Rank, one.Labels.Host)]
 			if at, ok := series.Unix(one.Value); ok && row != nil && (row.LastStep == nil || at.After(*row.LastStep)) {
@@ -161,57 +139,45 @@ func (r *runStreams) addStepsOfRanks(rows map[string]*api.Rank) {
 			}
 		}
 	}
-	if several {
-		for key, counters := range r.stepCounters() {
-			if key.Series != counted {
-				continue
-			}
-			var count series.Total
-			for _, one := range counters {
-				count.Add(one.Value)
-			}
-			add(&key.Labels, count.Sum)
+	for key, counters := range r.stepCounters() {
+		var count series.Total
+		for _, one := range counters {
+			count.Add(one.Value)
+		}
+		row := rows[rankKey(key.Labels.Rank, key.Labels.Host)]
+		if key.Series == counted && row != nil && (row.Steps == nil || *row.Steps < count.Sum) {
+			row.Steps = count.All()
 		}
 	}
 }
 
-// gpusOfRanks finds the GPUs of ranks.
-type gpusOfRanks struct {
-	byRank map[string]*Held
-	// onHost has the GPU of a host, nil if it has several; ranks counts the ranks
-	// there.
-	onHost map[string]*Held
-	ranks  map[string]int
-}
-
-func (r *Run) gpusOfRanks() gpusOfRanks {
-	g := gpusOfRanks{make(map[string]*Held), make(map[string]*Held), make(map[string]int)}
+// gpusOfRanks returns what finds the GPU of a rank: that of its workload, else the only one
+// of its host if no other rank of the run is there.
+func (r *Run) gpusOfRanks() func(row *api.Rank) *Held {
+	// onHost has the GPU of a host, nil if it has several.
+	byRank, onHost, ranks := make(map[string]*Held), make(map[string]*Held), make(map[string]int)
 	for i := range r.GPUs {
 		held := &r.GPUs[i]
-		if held.rank != "" && g.byRank[held.rank] == nil {
-			g.byRank[held.rank] = held
+		if held.rank != "" && byRank[held.rank] == nil {
+			byRank[held.rank] = held
 		}
-		if _, several := g.onHost[held.GPU.Host]; several {
+		if _, several := onHost[held.GPU.Host]; several {
 			held = nil
 		}
-		g.onHost[r.GPUs[i].GPU.Host] = held
+		onHost[r.GPUs[i].GPU.Host] = held
 	}
 	for _, one := range r.Ranks {
-		g.ranks[one.host]++
+		ranks[one.host]++
 	}
-	return g
-}
-
-// of returns the GPU of a rank: that of its workload, else the only one of its
-// host if no other rank of the run is there.
-func (g *gpusOfRanks) of(row *api.Rank) *Held {
-	if held := g.byRank[row.Rank]; held != nil {
-		return held
+	return func(row *api.Rank) *Held {
+		if held := byRank[row.Rank]; held != nil {
+			return held
+		}
+		if held := onHost[row.Host]; held != nil && held.rank == "" && ranks[row.Host] == 1 {
+			return held
+		}
+		return nil
 	}
-	if held := g.onHost[row.Host]; held != nil && held.rank == "" && g.ranks[row.Host] == 1 {
-		return held
-	}
-	return nil
 }
 
 // maxMissingRanks limits the list of missing ranks.
@@ -239,15 +205,12 @@ func (r *Run) Span(in *input.Span, now time.Time) {
 	r.LastSeen = now
 	r.sent(now)
 	r.News.See(now)
-	r.simulated = r.simulated || src.Simulated
-	for _, text := range [...]struct {
-		of *string
-		is string
-	}{{&r.Job, src.Job}, {&r.JobName, src.JobName}, {&r.user, src.User}, {&r.version, src.Version}} {
-		if text.is != "" && text.is != *text.of {
-			*text.of = r.in.texts.Of(text.is)
-		}
-	}
+	r.Simulated = r.Simulated || src.Simulated
+	texts := r.in.texts
+	texts.Set(&r.Job, src.Job)
+	texts.Set(&r.JobName, src.JobName)
+	texts.Set(&r.User, src.User)
+	texts.Set(&r.Version, src.Version)
 	r.someRanks = r.someRanks || src.SomeRanks
 	if in.Sizes != (input.Sizes{}) {
 		r.sizes.Grow(&in.Sizes)
@@ -272,10 +235,7 @@ func (r *Run) Span(in *input.Span, now time.Time) {
 	if in.End >= rank.ended {
 		r.in.moveRank(r, rank, src.Host)
 	}
-	what := in.Phase
-	if what == "" {
-		what = in.Operation
-	}
+	what := cmp.Or(in.Phase, in.Operation)
 	// The whole run or epoch says nothing of where a rank is.
 	if what != "" && what != "train" && what != "epoch" && in.End >= rank.ended && in.End <= now.UnixNano()+int64(time.Minute) {
 		rank.span, rank.ended = r.in.texts.Of(what), in.End

@@ -157,10 +157,10 @@ func (r *Run) spend(row *api.Run, now time.Time) {
 	}
 	s.States[state] += took
 	if row.GPUs != nil {
-		s.GPUHours = api.Finite(took**row.GPUs/3600 + number0(s.GPUHours))
+		s.GPUHours = api.Finite(took**row.GPUs/3600 + api.Value(s.GPUHours))
 	}
 	if row.GPUPrice != nil {
-		s.GPUCost = api.Finite(took**row.GPUPrice/3600 + number0(s.GPUCost))
+		s.GPUCost = api.Finite(took**row.GPUPrice/3600 + api.Value(s.GPUCost))
 	}
 	if ratio := r.TimeRatio(now); ratio != nil {
 		s.ratio = ratio
@@ -168,13 +168,6 @@ func (r *Run) spend(row *api.Run, now time.Time) {
 	if at-s.from >= ratioWindow {
 		s.Uses, s.from = s.uses(), at
 	}
-}
-
-func number0(v *float64) float64 {
-	if v == nil {
-		return 0
-	}
-	return *v
 }
 
 // uses returns the seconds by use until now.

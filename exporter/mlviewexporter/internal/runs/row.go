@@ -20,7 +20,7 @@ func (r *Run) Row(now time.Time) api.Run {
 		Job: cmp.Or(r.JobName, r.Job), Owner: r.in.OwnerOf(r),
 		State: r.CurrentState(now), Needs: r.Needs,
 		FirstSeen: r.FirstSeen.UTC(), LastSeen: r.LastSeen.UTC(),
-		Ranks: r.ProcessCount(), Version: r.version, Simulated: r.IsSimulated(), Recorded: r.IsRecorded(),
+		Ranks: r.ProcessCount(), Version: r.Version, Simulated: r.IsSimulated(), Recorded: r.IsRecorded(),
 		LastCheckpoint: api.TimeOf(r.Checkpoint),
 		Hosts:          r.hostNames(),
 	}
@@ -31,32 +31,27 @@ func (r *Run) Row(now time.Time) api.Run {
 		row.NoDataSince = api.TimeOf(r.News.Last)
 	}
 	r.AddNumbers(&row, now)
-	r.addGPUs(&row)
-	r.explain(&row)
-	return row
-}
-
-// addGPUs adds the GPUs of a run.
-func (r *Run) addGPUs(row *api.Run) {
 	for _, held := range r.GPUs {
 		row.GPUKeys = append(row.GPUKeys, held.GPU.Key)
 	}
+	explain(&row)
+	return row
 }
 
 // IsSimulated reports whether any data of the run or of its GPUs is simulated or
 // recorded.
 func (r *Run) IsSimulated() bool {
-	return r.simulated || slices.ContainsFunc(r.GPUs, func(held Held) bool { return held.GPU.Simulated })
+	return r.Simulated || slices.ContainsFunc(r.GPUs, func(held Held) bool { return held.GPU.Simulated })
 }
 
 // IsRecorded reports whether nothing but GPUs of the run is, and these come from a
 // recording.
 func (r *Run) IsRecorded() bool {
-	return r.IsSimulated() && !r.simulated && !slices.ContainsFunc(r.GPUs, func(held Held) bool { return held.GPU.Simulated && !held.GPU.Recorded() })
+	return r.IsSimulated() && !r.Simulated && !slices.ContainsFunc(r.GPUs, func(held Held) bool { return held.GPU.Simulated && !held.GPU.Recorded() })
 }
 
 // explain says what would give numbers that are missing.
-func (r *Run) explain(row *api.Run) {
+func explain(row *api.Run) {
 	switch {
 	case row.TokenRate != nil || row.Tokens != nil || row.Steps == nil:
 	case row.Samples != nil:

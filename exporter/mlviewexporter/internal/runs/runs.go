@@ -22,16 +22,34 @@ import (
 )
 
 // Ref identifies a run: its id within one service.
-type Ref struct{ Namespace, Service, ID string }
+type Ref struct {
+	Namespace string `json:"namespace,omitempty"`
+	Service   string `json:"service"`
+	ID        string `json:"id"`
+}
+
+// Known is what is known of a run, and kept over restarts.
+type Known struct {
+	Ref
+	FirstSeen time.Time `json:"first_seen"`
+	LastSeen  time.Time `json:"last_seen"`
+	// State is the last known state.
+	State     string `json:"state,omitempty"`
+	Job       string `json:"job,omitempty"`
+	JobName   string `json:"job_name,omitempty"`
+	User      string `json:"user,omitempty"`
+	Version   string `json:"version,omitempty"`
+	Simulated bool   `json:"simulated,omitempty"`
+	// Checkpoint is when the last one was saved.
+	Checkpoint time.Time `json:"checkpoint,omitzero"`
+}
 
 // Run is a run and its ranks.
 type Run struct {
-	Ref
-	in        *Set
-	Key       string
-	origin    share.Origin
-	FirstSeen time.Time
-	LastSeen  time.Time
+	Known
+	in     *Set
+	Key    string
+	origin share.Origin
 	// Again reports whether its program sent something againAfter its first data.
 	Again bool
 	// News is when its programs have sent anything: what is computed of them is none.
@@ -42,9 +60,8 @@ type Run struct {
 	runStreams
 	timeline
 
-	// state is the last known state, stateNoted when it was first seen, zero after a
-	// restart. kept reports whether the run was considered as a good one since it ended.
-	state      string
+	// stateNoted is when State was first seen, zero after a restart. kept reports whether
+	// the run was considered as a good one since it ended.
 	stateNoted time.Time
 	kept       bool
 
@@ -125,7 +142,7 @@ func (s *Set) Of(namespace, service, id string, from share.Origin, now time.Time
 	}
 	s.limits.Accept("runs", hash)
 	one := &Run{
-		in: s, Ref: key, Key: hash, origin: from, FirstSeen: now, LastSeen: now, state: mlattr.RunUnknown,
+		Known: Known{Ref: key, FirstSeen: now, LastSeen: now, State: mlattr.RunUnknown}, in: s, Key: hash, origin: from,
 		processes: processes{Ranks: make(map[string]*rank), Hosts: make(map[string]bool)},
 	}
 	s.All[key], s.ByKey[hash] = one, one
@@ -295,7 +312,7 @@ func (r *Run) Updated(one *series.Stream, changed bool, now time.Time) {
 		}
 		return
 	}
-	r.simulated = r.simulated || one.Simulated
+	r.Simulated = r.Simulated || one.Simulated
 	if l.Job != "" {
 		r.Job = l.Job
 	}
@@ -331,8 +348,8 @@ func (r *Run) CurrentState(now time.Time) string {
 		return worst
 	}
 	// Its series have ended.
-	if mlattr.RunOver(r.state) || r.state == mlattr.RunSilent {
-		return r.state
+	if mlattr.RunOver(r.State) || r.State == mlattr.RunSilent {
+		return r.State
 	}
 	return mlattr.RunUnknown
 }
@@ -354,11 +371,11 @@ func (s *Set) moveRank(r *Run, one *rank, host string) {
 // noteState notes a new state of a run.
 func (r *Run) noteState(now time.Time) {
 	state := r.CurrentState(now)
-	if state == r.state || state == mlattr.RunUnknown {
+	if state == r.State || state == mlattr.RunUnknown {
 		return
 	}
-	was := r.state
-	r.state, r.stateNoted = state, now
+	was := r.State
+	r.State, r.stateNoted = state, now
 	if was != mlattr.RunUnknown {
 		r.in.changes.Mark(r.Key, api.Mark{Time: now.UTC(), Kind: "state", Text: changes.StateWord(state) + " (was " + changes.StateWord(was) + ")"})
 	}
@@ -442,18 +459,7 @@ func (s *Set) Prune(now time.Time) {
 
 // SavedRun is what is known of a run.
 type SavedRun struct {
-	Namespace  string    `json:"namespace,omitempty"`
-	Service    string    `json:"service"`
-	ID         string    `json:"id"`
-	FirstSeen  time.Time `json:"first_seen"`
-	LastSeen   time.Time `json:"last_seen"`
-	State      string    `json:"state,omitempty"`
-	Job        string    `json:"job,omitempty"`
-	JobName    string    `json:"job_name,omitempty"`
-	User       string    `json:"user,omitempty"`
-	Version    string    `json:"version,omitempty"`
-	Simulated  bool      `json:"simulated,omitempty"`
-	Checkpoint time.Time `json:"checkpoint,omitzero"`
+	Known
 	// Fine and Coarse are its curves, as far as there was room for them.
 	Fine   *curves.SavedPoints `json:"fine,omitempty"`
 	Coarse *curves.SavedPoints `json:"coarse,omitempty"`
@@ -469,11 +475,7 @@ func (s *Set) Saved() (all []SavedRun) {
 	for _, r := range slices.SortedFunc(maps.Values(s.All), func(a, b *Run) int {
 		return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.Key, b.Key))
 	}) {
-		one := SavedRun{
-			Namespace: r.Namespace, Service: r.Service, ID: r.ID, FirstSeen: r.FirstSeen, LastSeen: r.LastSeen,
-			State: r.state, Job: r.Job, JobName: r.JobName, User: r.user, Version: r.version,
-			Simulated: r.simulated, Checkpoint: r.Checkpoint,
-		}
+		one := SavedRun{Known: r.Known}
 		if room -= r.Curves.Fine.Size() + r.Curves.Coarse.Size(); room >= 0 {
 			one.Fine, one.Coarse = r.Curves.Fine.Saved(), r.Curves.Coarse.Saved()
 		}
@@ -484,7 +486,7 @@ func (s *Set) Saved() (all []SavedRun) {
 
 // Restore adds a run that saved has returned, unless it is older than what is kept.
 func (s *Set) Restore(in SavedRun, now time.Time) {
-	if _, known := s.All[Ref{in.Namespace, in.Service, in.ID}]; known || len(s.All) >= s.settings.MaxRuns || now.Sub(in.LastSeen) > s.settings.History {
+	if s.All[in.Ref] != nil || len(s.All) >= s.settings.MaxRuns || now.Sub(in.LastSeen) > s.settings.History {
 		return
 	}
 	r := s.Of(in.Namespace, in.Service, in.ID, share.OriginOf(0, in.Service), now)
@@ -493,12 +495,12 @@ func (s *Set) Restore(in SavedRun, now time.Time) {
 	}
 	r.FirstSeen, r.LastSeen = kept.Plausible(in.FirstSeen, in.LastSeen), in.LastSeen
 	r.Again = r.LastSeen.Sub(r.FirstSeen) >= againAfter
-	r.Job, r.JobName, r.user, r.version = s.texts.Of(in.Job), s.texts.Of(in.JobName), s.texts.Of(in.User), s.texts.Of(in.Version)
-	if r.simulated = in.Simulated; !in.Checkpoint.IsZero() {
+	r.Job, r.JobName, r.User, r.Version = s.texts.Of(in.Job), s.texts.Of(in.JobName), s.texts.Of(in.User), s.texts.Of(in.Version)
+	if r.Simulated = in.Simulated; !in.Checkpoint.IsZero() {
 		r.Checkpoint = kept.Plausible(in.Checkpoint, in.LastSeen)
 	}
 	if Severity(in.State) > 0 {
-		r.state = in.State
+		r.State = in.State
 	}
 	r.Curves.Restore(in.Fine, in.Coarse, now, s.settings.Interval, s.settings.History)
 }

@@ -236,23 +236,15 @@ func (r *runStreams) StepDurations() iter.Seq[*series.Stream] {
 	}
 }
 
-// phaseTimes returns the time of each phase, and of the whole step.
-func (r *runStreams) phaseTimes(now time.Time) phaseTimes {
+// Phases returns the phases of the steps of a run, the longest first. The whole step is
+// first, also if phases overlap.
+func (r *runStreams) Phases(now time.Time) (rows []api.Phase) {
 	times := make(phaseTimes)
 	for one := range r.StepDurations() {
-		sum, steps, ok := one.Increase(now)
-		if !ok {
-			continue
+		if sum, steps, ok := one.Increase(now); ok {
+			times.add(one, sum, steps)
 		}
-		times.add(one, sum, steps)
 	}
-	return times
-}
-
-// Phases returns the phases of the steps of a run, the longest first.
-func (r *runStreams) Phases(now time.Time) []api.Phase {
-	rows := []api.Phase{}
-	times := r.phaseTimes(now)
 	whole := times[WholeStep]
 	for phase, t := range times {
 		row := api.Phase{Phase: phase}
@@ -265,14 +257,9 @@ func (r *runStreams) Phases(now time.Time) []api.Phase {
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b api.Phase) int {
-		return cmp.Or(cmp.Compare(seconds(b), seconds(a)), cmp.Compare(a.Phase, b.Phase))
+		return cmp.Or(api.TrueFirst(a.Phase == WholeStep, b.Phase == WholeStep),
+			cmp.Compare(api.Value(b.SecondsPerStep), api.Value(a.SecondsPerStep)), cmp.Compare(a.Phase, b.Phase))
 	})
-	// The whole step is first, also if phases overlap.
-	if at := slices.IndexFunc(rows, func(p api.Phase) bool { return p.Phase == WholeStep }); at > 0 {
-		step := rows[at]
-		copy(rows[1:at+1], rows[:at])
-		rows[0] = step
-	}
 	return rows
 }
 
@@ -283,13 +270,6 @@ func stepsOf(t, whole *phaseTime) float64 {
 		return whole.steps
 	}
 	return t.steps
-}
-
-func seconds(p api.Phase) float64 {
-	if p.SecondsPerStep == nil {
-		return 0
-	}
-	return *p.SecondsPerStep
 }
 
 // TimeRatio returns ml.run.time.ratio.

@@ -138,9 +138,7 @@ func (s *Services) Span(in *input.Span, of *Service, now time.Time) {
 	if of == nil {
 		return
 	}
-	if src.User != "" && src.User != of.User {
-		of.User = s.texts.Of(src.User)
-	}
+	s.texts.Set(&of.User, src.User)
 	s.seeVersion(of, src.Version, now)
 }
 
