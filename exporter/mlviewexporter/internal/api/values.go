@@ -104,10 +104,9 @@ func makeLists(v reflect.Value) {
 
 // TrueFirst orders rows of which something is true before others.
 func TrueFirst(a, b bool) int {
-	switch {
-	case a == b:
+	if a == b {
 		return 0
-	case a:
+	} else if a {
 		return -1
 	}
 	return 1

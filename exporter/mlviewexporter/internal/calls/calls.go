@@ -14,20 +14,12 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// call is a recent call.
+// call is a recent call: its row, as far as its spans say it, and these.
 type call struct {
+	api.Call
 	input.SpanRef
-	// number tells calls apart whose spans have no ids; others have 0.
-	number            uint64
-	parent            [8]byte
-	recorded          bool
-	start             int64
-	service, host     string
-	library, function string
-	run               string // its key, "" for none
-	duration          float64
-	queue, serialize  float64
-	class, message    string
+	parent   [8]byte
+	recorded bool
 }
 
 // Ring has the recent calls. Its memory is used again.
@@ -49,23 +41,25 @@ func New(settings input.Settings, texts *kept.Texts) *Ring {
 // Add adds the call of a span. If several spans of one chain record a call, the
 // client's own event counts, else the outermost span.
 func (c *Ring) Add(in *input.Span, run string) {
-	one := call{
-		SpanRef: input.SpanRef{Trace: in.Trace, Span: in.ID}, parent: in.Parent, recorded: in.Call == input.RecordedCall, start: in.Start,
-		run:     run,
-		service: c.texts.Of(in.Source.Service), host: c.texts.Of(in.Source.Host),
-		library: c.texts.Of(in.Library), function: c.texts.Of(cmp.Or(in.Function, in.Operation, in.Name)),
-		duration: in.Duration, queue: in.Queue, serialize: in.Serialize,
+	one := call{SpanRef: input.SpanRef{Trace: in.Trace, Span: in.ID}, parent: in.Parent, recorded: in.Call == input.RecordedCall}
+	one.Call = api.Call{
+		Time: time.Unix(0, in.Start).UTC(), Run: run, Service: c.texts.Of(in.Source.Service), Host: c.texts.Of(in.Source.Host),
+		Library: c.texts.Of(in.Library), Function: c.texts.Of(cmp.Or(in.Function, in.Operation, in.Name)),
+		Duration: in.Duration, Queue: api.Finite(in.Queue), Serialize: api.Finite(in.Serialize),
+		Slow: in.Duration > c.settings.SlowCall.Seconds(), TraceID: api.HexID(in.Trace[:]),
 	}
 	if in.Failed {
-		one.class, one.message = c.texts.Of(cmp.Or(in.Class, mlattr.Other)), c.texts.Message(in.Message)
+		one.Error, one.Message = c.texts.Of(cmp.Or(in.Class, mlattr.Other)), c.texts.Message(in.Message)
 	}
+	number := uint64(0) // tells calls apart whose spans have no ids
 	if one.SpanRef == (input.SpanRef{}) {
 		c.nameless++
-		one.number = c.nameless
+		number = c.nameless
 	} else if known := c.same(&one); known != nil {
 		known.merge(&one)
 		return
 	}
+	one.Key = api.Key("call", one.TraceID, hex.EncodeToString(one.Span[:]), one.Service, strconv.FormatUint(number, 10))
 	if len(c.all) < maxCalls {
 		c.all = append(c.all, one)
 		return
@@ -78,7 +72,7 @@ func (c *Ring) Add(in *input.Span, run string) {
 func (c *Ring) same(one *call) *call {
 	for i := range c.all {
 		known := &c.all[i]
-		if known.Trace != one.Trace || known.service != one.service {
+		if known.Trace != one.Trace || known.Service != one.Service {
 			continue
 		}
 		if known.Span == one.Span || known.Span == one.parent || known.parent == one.Span {
@@ -94,19 +88,14 @@ func (c *call) merge(other *call) {
 	if inner.recorded && !outer.recorded || inner.recorded == outer.recorded && outer.parent == inner.Span {
 		outer, inner = inner, outer
 	}
-	if outer.library == "" && inner.library != "" {
-		outer.library, outer.function = inner.library, inner.function
+	if outer.Library == "" && inner.Library != "" {
+		outer.Library, outer.Function = inner.Library, inner.Function
 	}
-	if outer.queue != outer.queue {
-		outer.queue = inner.queue
+	outer.Queue, outer.Serialize = cmp.Or(outer.Queue, inner.Queue), cmp.Or(outer.Serialize, inner.Serialize)
+	if outer.Error == "" || outer.Error == mlattr.Other {
+		outer.Error = cmp.Or(inner.Error, outer.Error)
 	}
-	if outer.serialize != outer.serialize {
-		outer.serialize = inner.serialize
-	}
-	if outer.class == "" || outer.class == mlattr.Other {
-		outer.class = cmp.Or(inner.class, outer.class)
-	}
-	outer.message = cmp.Or(outer.message, inner.message)
+	outer.Message = cmp.Or(outer.Message, inner.Message)
 	*c = outer
 }
 
@@ -116,18 +105,11 @@ func (c *call) merge(other *call) {
 func (c *Ring) Rows(run string, bound func(service, library, function string) map[string]float64, simulated map[string]bool) []api.Call {
 	rows := make([]api.Call, 0, len(c.all))
 	for i := range c.all {
-		one := &c.all[i]
-		if run != "" && one.run != run {
-			continue
+		if row := c.all[i].Call; run == "" || row.Run == run {
+			row.Bound, row.Simulated = bound(row.Service, row.Library, row.Function), simulated[row.Service]
+			row.TraceURL = api.TraceURL(c.settings.JaegerURL, row.TraceID)
+			rows = append(rows, row)
 		}
-		trace := api.HexID(one.Trace[:])
-		rows = append(rows, api.Call{
-			Key: api.Key("call", trace, hex.EncodeToString(one.Span[:]), one.service, strconv.FormatUint(one.number, 10)), Time: time.Unix(0, one.start).UTC(),
-			Service: one.service, Library: one.library, Function: one.function, Host: one.host, Run: one.run,
-			Duration: one.duration, Queue: api.Finite(one.queue), Serialize: api.Finite(one.serialize), Bound: bound(one.service, one.library, one.function),
-			Error: one.class, Message: one.message, Slow: one.duration > c.settings.SlowCall.Seconds(),
-			TraceID: trace, TraceURL: api.TraceURL(c.settings.JaegerURL, trace), Simulated: simulated[one.service],
-		})
 	}
 	slices.SortStableFunc(rows, func(a, b api.Call) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Key, b.Key)) })
 	return rows

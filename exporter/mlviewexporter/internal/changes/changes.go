@@ -91,9 +91,6 @@ func appended[T any](all []T, one T, limit int, same func(*T) bool) []T {
 func (c *Log) Rows() []api.Change {
 	rows := slices.Clone(c.All)
 	slices.SortStableFunc(rows, func(a, b api.Change) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Key, b.Key)) })
-	if rows == nil {
-		rows = []api.Change{}
-	}
 	return rows
 }
 

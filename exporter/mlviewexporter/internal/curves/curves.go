@@ -4,6 +4,7 @@ package curves
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
@@ -54,6 +55,9 @@ var curveNames = [Count]struct{ name, unit string }{
 // Values are the numbers of a run at one time, NaN if unknown.
 type Values [Count]float32
 
+// unknown is a number that nobody has reported.
+var unknown = float32(math.NaN())
+
 // fineFor is how long each point of a curve is kept. Older ones are means of a
 // minute.
 const fineFor = 10 * time.Minute
@@ -86,7 +90,7 @@ func (m *minute) end(to *points, limit int, from uint32) {
 	var mean Values
 	known := false
 	for id := range mean {
-		mean[id] = float32(math.NaN())
+		mean[id] = unknown
 		if m.n[id] > 0 {
 			mean[id], known = float32(m.sum[id]/float64(m.n[id])), true
 		}
@@ -108,18 +112,12 @@ type points struct {
 func (p *points) add(at uint32, v *Values, limit int) {
 	p.Times = trim(append(p.Times, at), limit)
 	for i, value := range v {
-		if p.values[i] == nil {
-			if value != value {
-				continue
-			}
-			p.values[i] = make([]float32, len(p.Times)-1, len(p.Times))
-			for j := range p.values[i] {
-				p.values[i][j] = float32(math.NaN())
-			}
-			p.values[i] = append(p.values[i], value)
-			continue
+		if p.values[i] == nil && value == value {
+			p.values[i] = slices.Repeat([]float32{unknown}, len(p.Times)-1)
 		}
-		p.values[i] = trim(append(p.values[i], value), limit)
+		if p.values[i] != nil {
+			p.values[i] = trim(append(p.values[i], value), limit)
+		}
 	}
 }
 
@@ -165,10 +163,6 @@ func (c *Set) Restore(fine, coarse *SavedPoints, now time.Time, interval, histor
 	}
 }
 
-// evenly returns the numbers of all times in one resolution: means of a minute, or, of
-// a run that began within fineFor, each point. The numbers of steps end at until.
-func (c *Set) evenly(until int64) points { return c.all(until, 60) }
-
 // all returns the means of minutes, and after them means of a number of seconds, or, of a
 // run that began within fineFor, each point. The numbers of steps end at until.
 func (c *Set) all(until int64, seconds uint32) (all points) {
@@ -209,7 +203,7 @@ func (c *Set) isLong() bool {
 // at returns the numbers at an index, those of steps only up to a time.
 func (p *points) at(i int, until int64) (v Values) {
 	for id := range v {
-		v[id] = float32(math.NaN())
+		v[id] = unknown
 		if p.values[id] != nil && (!ID(id).ofSteps() || int64(p.Times[i]) <= until) {
 			v[id] = p.values[id][i]
 		}
@@ -248,9 +242,8 @@ func (id ID) ofSteps() bool {
 
 // Rows returns the curves that have values. The numbers of steps end at until, in Unix
 // seconds.
-func (c *Set) Rows(now time.Time, until int64) []api.Curve {
-	rows := []api.Curve{}
-	all, fine := c.evenly(until), c.Fine.before(until)
+func (c *Set) Rows(now time.Time, until int64) (rows []api.Curve) {
+	all, fine := c.all(until, 60), c.Fine.before(until)
 	for id, name := range curveNames {
 		if ID(id).isAxis() {
 			continue
@@ -290,20 +283,21 @@ func (p *points) Saved() *SavedPoints {
 	if len(p.Times) == 0 {
 		return nil
 	}
-	out := &SavedPoints{Values: make(map[string][]byte)}
-	for _, at := range p.Times {
-		out.Times = binary.LittleEndian.AppendUint32(out.Times, at)
-	}
+	out := &SavedPoints{Times: encoded(p.Times), Values: make(map[string][]byte)}
 	for id, values := range p.values {
-		var data []byte
-		for _, value := range values {
-			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(value))
-		}
-		if data != nil {
-			out.Values[curveNames[id].name] = data
+		if len(values) > 0 {
+			out.Values[curveNames[id].name] = encoded(values)
 		}
 	}
 	return out
+}
+
+func encoded(numbers any) []byte {
+	data, err := binary.Append(nil, binary.LittleEndian, numbers)
+	if err != nil {
+		panic(err) // They have a fixed size.
+	}
+	return data
 }
 
 // restored returns the newest points until now that saved has written, none if they are not whole or not in their order.
@@ -312,18 +306,17 @@ func (e *SavedPoints) restored(now time.Time, limit int) (p points) {
 		return points{}
 	}
 	var times []uint32
-	for i := 0; i < len(e.Times); i += 4 {
-		at := binary.LittleEndian.Uint32(e.Times[i:])
-		if i > 0 && at <= times[len(times)-1] {
+	for at := range slices.Chunk(e.Times, 4) {
+		times = append(times, binary.LittleEndian.Uint32(at))
+		if n := len(times); n > 1 && times[n-1] <= times[n-2] {
 			return points{}
 		}
-		times = append(times, at)
 	}
 	// As many as add keeps.
 	for i := max(0, len(times)-limit-limit/4); i < len(times) && int64(times[i]) <= now.Unix(); i++ {
 		var v Values
 		for id, curve := range curveNames {
-			v[id] = float32(math.NaN())
+			v[id] = unknown
 			if data := e.Values[curve.name]; len(data) == len(e.Times) {
 				if value := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])); !math.IsInf(float64(value), 0) {
 					v[id] = value
@@ -343,7 +336,7 @@ const fewMinutes = 40
 // minutes, whose last points are single ones. Times are counted from start. The numbers of
 // steps end at until, in Unix seconds.
 func (c *Set) Profile(start time.Time, until int64) (rows []api.ProfileCurve) {
-	all := c.evenly(until)
+	all := c.all(until, 60)
 	if len(all.Times) < fewMinutes {
 		all = c.all(until, 1)
 	}

@@ -179,19 +179,16 @@ func (f *Groups) group(key string, from share.Origin, now time.Time) *group {
 // forget makes room for a group: of senders and services with more than their share,
 // first those of runs that came only once, and then the one that occurred longest ago.
 func (f *Groups) forget(now time.Time) {
-	may := func(l leavingFailures) bool { return f.all[l.Key] == l.group && LastSeen(&l.Failure).Equal(l.seen) }
-	next, ok := f.leaving.Next(now, may, func() (next []leavingFailures) {
+	may := func(l leavingFailures) bool { return f.all[l.Key] == l.group && api.Value(l.LastSeen).Equal(l.seen) }
+	next, ok := f.leaving.Next(now, may, func() []leavingFailures {
 		all := make([]leavingFailures, 0, len(f.all))
 		for _, one := range f.all {
-			all = append(all, leavingFailures{one, LastSeen(&one.Failure)})
+			all = append(all, leavingFailures{one, api.Value(one.LastSeen)})
 		}
 		slices.SortFunc(all, func(a, b leavingFailures) int {
 			return cmp.Or(api.TrueFirst(a.again, b.again), b.seen.Compare(a.seen), cmp.Compare(a.Key, b.Key))
 		})
-		for _, i := range f.limits.Leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, 1 }) {
-			next = append(next, all[i])
-		}
-		return next
+		return limits.First(f.limits, all, func(l leavingFailures) (share.Origin, int) { return l.origin, 1 })
 	})
 	if ok {
 		f.limits.Refuse("failures", next.Key, now)
@@ -213,7 +210,7 @@ func (f *Groups) Set(found []api.Failure, now time.Time) {
 	clear(f.found)
 	for _, one := range found[:min(len(found), 2*MaxFailures)] {
 		// Anybody who can write to the directory has written the times.
-		last := kept.Earlier(LastSeen(&one), now)
+		last := kept.Earlier(api.Value(one.LastSeen), now)
 		if last.Before(now.AddDate(-10, 0, 0)) {
 			one.FirstSeen, one.LastSeen = nil, nil
 		} else if one.LastSeen = api.TimeOf(last); one.FirstSeen != nil {
@@ -300,7 +297,7 @@ func (f *Groups) Rows(run string, keyOfRun func(id, service string) string, simu
 		}
 	}
 	slices.SortFunc(rows, func(a, b api.Failure) int {
-		return cmp.Or(LastSeen(&b).Compare(LastSeen(&a)), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(api.Value(b.LastSeen).Compare(api.Value(a.LastSeen)), cmp.Compare(a.Key, b.Key))
 	})
 	return rows
 }
@@ -311,21 +308,13 @@ func (f *Groups) Since(row *api.Failure, at time.Time) int64 {
 	switch one := f.all[row.Key]; {
 	case one != nil && one.came.n > 0:
 		return one.came.since(at)
-	case LastSeen(row).Before(at):
+	case api.Value(row.LastSeen).Before(at):
 		return 0
 	case row.FirstSeen == nil || row.FirstSeen.Before(at):
 		return 1
 	default:
 		return row.Count
 	}
-}
-
-// LastSeen returns when a failure of a group last occurred, the zero time if that is not known.
-func LastSeen(f *api.Failure) time.Time {
-	if f.LastSeen == nil {
-		return time.Time{}
-	}
-	return *f.LastSeen
 }
 
 // Marks returns the last failure of each group of a run.
@@ -341,7 +330,7 @@ func (f *Groups) Marks(run string) (rows []api.Mark) {
 // Prune removes the groups that occurred long ago.
 func (f *Groups) Prune(now time.Time) {
 	for key, one := range f.all {
-		if now.Sub(LastSeen(&one.Failure)) > kept.Week {
+		if now.Sub(api.Value(one.LastSeen)) > kept.Week {
 			f.remove(key)
 		}
 	}
@@ -360,7 +349,7 @@ func (f *Groups) Saved() (all []api.Failure) {
 // Restore adds the groups that saved has returned, as far as they are recent.
 func (f *Groups) Restore(all []api.Failure, recent func(time.Time) bool) {
 	for i := range all {
-		if in := &all[i]; recent(LastSeen(in)) && len(f.all) < MaxFailures && f.all[in.Key] == nil {
+		if in := &all[i]; recent(api.Value(in.LastSeen)) && len(f.all) < MaxFailures && f.all[in.Key] == nil {
 			f.all[in.Key] = &group{Failure: f.imported(in), origin: share.OriginOf(0, in.Service), again: true}
 		}
 	}

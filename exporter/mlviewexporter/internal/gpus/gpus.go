@@ -108,12 +108,22 @@ func (s *Set) row(g *GPU, holder func(*series.Stream) (api.Holder, bool), now ti
 	if g.Readings.Silent(now) {
 		row.NoDataSince = api.TimeOf(g.LastSeen)
 	}
-	attributed := 0.0
+	numbers := map[series.Series]**float64{
+		series.GPUUtilization: &row.Utilization, series.GPUTemperature: &row.Temperature,
+		series.GPUMemoryUsed: &row.MemoryUsed, series.GPUMemoryLimit: &row.MemoryLimit, series.GPUMemoryReserved: &row.MemoryReserved,
+		series.GPUPower: &row.Power, series.GPUPowerLimit: &row.PowerLimit,
+	}
 	for _, one := range g.Streams {
-		if g.Current(one, now) {
-			g.addValue(&row, one)
+		if !g.Current(one, now) {
+			continue
+		}
+		if number := numbers[one.Series]; number != nil {
+			*number = api.Finite(one.Value)
+		} else {
+			addValue(&row, one)
 		}
 	}
+	attributed := 0.0
 	for _, one := range g.Workloads(now) {
 		if held, known := holder(one); known {
 			row.Holders = append(row.Holders, held)
@@ -132,13 +142,8 @@ func (s *Set) row(g *GPU, holder func(*series.Stream) (api.Holder, bool), now ti
 
 // Rows returns the rows of the GPUs, by host and index.
 func (s *Set) Rows(holder func(*series.Stream) (api.Holder, bool), now time.Time) []api.GPU {
-	ordered := make([]*GPU, 0, len(s.All))
-	for _, g := range s.All {
-		ordered = append(ordered, g)
-	}
-	slices.SortFunc(ordered, Compare)
-	rows := make([]api.GPU, 0, len(ordered))
-	for _, g := range ordered {
+	rows := make([]api.GPU, 0, len(s.All))
+	for _, g := range slices.SortedFunc(maps.Values(s.All), Compare) {
 		rows = append(rows, s.row(g, holder, now))
 	}
 	return rows
@@ -185,11 +190,10 @@ func (s *Set) Prune(needed map[Ref]bool, now time.Time) {
 			delete(s.XIDs, id)
 		}
 	}
-	for of, xid := range s.XIDs {
-		if age := now.Sub(xid.Time); age > kept.Week || s.All[of] == nil && age > gpuGoneAfter {
-			delete(s.XIDs, of)
-		}
-	}
+	maps.DeleteFunc(s.XIDs, func(of Ref, xid *api.XID) bool {
+		age := now.Sub(xid.Time)
+		return age > kept.Week || s.All[of] == nil && age > gpuGoneAfter
+	})
 }
 
 // SilentHost is a host of GPUs without a recent reading.
@@ -316,38 +320,17 @@ func (g *GPU) Workloads(now time.Time) (streams []*series.Stream) {
 // sameTime is how far apart the times of the points of one reading are, in seconds.
 const sameTime = 0.2
 
-// addValue adds the value of a stream to a GPU's row.
-func (g *GPU) addValue(row *api.GPU, one *series.Stream) {
-	v := api.Finite(one.Value)
-	switch one.Series {
-	case series.GPUUtilization:
-		row.Utilization = v
-	case series.GPUMemoryUsed:
-		row.MemoryUsed = v
-	case series.GPUMemoryLimit:
-		row.MemoryLimit = v
-	case series.GPUMemoryReserved:
-		row.MemoryReserved = v
-	case series.GPUPower:
-		row.Power = v
-	case series.GPUPowerLimit:
-		row.PowerLimit = v
-	case series.GPUTemperature:
-		row.Temperature = v
-	case series.GPUThrottle:
-		if one.Value == 1 {
-			row.Throttle = append(row.Throttle, one.Labels.Own[0])
-		}
-	case series.GPUStatus:
-		if one.Value == 1 {
-			row.Health = one.Labels.Own[0]
-		}
-	case series.GPUInfo:
+// addValue adds what a stream that is no number of a GPU says to its row.
+func addValue(row *api.GPU, one *series.Stream) {
+	switch {
+	case one.Series == series.GPUThrottle && one.Value == 1:
+		row.Throttle = append(row.Throttle, one.Labels.Own[0])
+	case one.Series == series.GPUStatus && one.Value == 1:
+		row.Health = one.Labels.Own[0]
+	case one.Series == series.GPUInfo:
 		row.Name = cmp.Or(row.Name, one.Labels.Own[0])
-	case series.GPUIdle:
-		if one.Value > 0 {
-			row.IdleSince = api.TimeOf(one.At.Add(-time.Duration(min(one.Value, 1e9) * float64(time.Second))))
-		}
+	case one.Series == series.GPUIdle && one.Value > 0:
+		row.IdleSince = api.TimeOf(one.At.Add(-time.Duration(min(one.Value, 1e9) * float64(time.Second))))
 	}
 }
 
@@ -360,16 +343,10 @@ func Compare(a, b *GPU) int {
 func CompareIndexes(a, b string) int {
 	x, errX := strconv.Atoi(a)
 	y, errY := strconv.Atoi(b)
-	switch {
-	case errX == nil && errY == nil:
+	if errX == nil && errY == nil {
 		return cmp.Compare(x, y)
-	case errX == nil:
-		return -1
-	case errY == nil:
-		return 1
-	default:
-		return cmp.Compare(a, b)
 	}
+	return cmp.Or(api.TrueFirst(errX == nil, errY == nil), cmp.Compare(a, b))
 }
 
 // maxWithout limits the hosts of Without.

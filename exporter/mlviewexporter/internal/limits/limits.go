@@ -103,18 +103,21 @@ func (l *Counts) Accept(list, key string) { delete(l.refused[list], key) }
 // Drop counts something that was not kept.
 func (l *Counts) Drop(what string) { l.dropped[what]++ }
 
-// Leave returns the indices of the rows that leave a full list first, a sixteenth: those of
-// senders and services that have more than their share, of each the last. row returns where
-// a row comes from and what it weighs.
-func (l *Counts) Leave(n int, row func(i int) (share.Origin, int)) []int {
-	items := make([]share.Item, n)
+// First returns the rows that leave a full list first, a sixteenth: those of senders and
+// services that have more than their share, of each the last. of returns where a row comes
+// from and what it weighs.
+func First[T any](l *Counts, rows []T, of func(T) (from share.Origin, weight int)) (first []T) {
+	items := make([]share.Item, len(rows))
 	room := int64(1)
-	for i := range items {
-		origin, weight := row(i)
-		items[i] = share.Item{Path: l.Shares.Path(origin), Weight: int64(weight)}
+	for i, row := range rows {
+		from, weight := of(row)
+		items[i] = share.Item{Path: l.Shares.Path(from), Weight: int64(weight)}
 		room += int64(weight)
 	}
-	return share.Leaving(items, room/16+1)
+	for _, i := range share.Leaving(items, room/16+1) {
+		first = append(first, rows[i])
+	}
+	return first
 }
 
 // Hidden returns the number of rows beyond the limit of each list.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/changes"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/failures"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/problems"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
@@ -57,7 +56,7 @@ func (e *exported) halve() {
 	e.Services = newerHalf(e.Services, func(a, b serving.SavedService) int { return a.LastSeen.Compare(b.LastSeen) })
 	e.Runs = newerHalf(e.Runs, func(a, b runs.SavedRun) int { return a.LastSeen.Compare(b.LastSeen) })
 	e.Good = newerHalf(e.Good, func(a, b *runs.GoodRun) int { return a.Ended.Compare(b.Ended) })
-	e.Failures = newerHalf(e.Failures, func(a, b api.Failure) int { return failures.LastSeen(&a).Compare(failures.LastSeen(&b)) })
+	e.Failures = newerHalf(e.Failures, func(a, b api.Failure) int { return api.Value(a.LastSeen).Compare(api.Value(b.LastSeen)) })
 	e.Records = newerHalf(e.Records, func(a, b *problems.Record) int { return a.Onset.Compare(b.Onset) })
 	e.Resolved = newerHalf(e.Resolved, problems.CompareEnds)
 	e.Changes = newerHalf(e.Changes, func(a, b api.Change) int { return a.Time.Compare(b.Time) })

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/failures"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -36,7 +35,7 @@ func (s *Set) addEvidence(state *api.State, n *api.Need, p *problem, now time.Ti
 	case api.RestartLoop:
 		for i := range state.Failures {
 			if f := &state.Failures[i]; n.Run != "" && f.Run == n.Run { // the newest one
-				n.Say("last failure %s in %s at %s", f.Class, cmp.Or(f.Operation, f.Service), words.Clock(failures.LastSeen(f), now))
+				n.Say("last failure %s in %s at %s", f.Class, cmp.Or(f.Operation, f.Service), words.Clock(api.Value(f.LastSeen), now))
 				n.Command = f.Command
 				return
 			}

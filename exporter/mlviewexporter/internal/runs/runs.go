@@ -190,7 +190,7 @@ func (l *leaving) class() int {
 func (s *Set) runLeaves(l *limits.Leaving[leaving], now time.Time, weigh func(*Run) int) *Run {
 	next, _ := l.Next(now, func(l leaving) bool {
 		return s.ByKey[l.Key] == l.Run && l.seen.Equal(l.LastSeen) && l.turn != 0 && l.removable(now) == l.turn
-	}, func() (next []leaving) {
+	}, func() []leaving {
 		all := make([]leaving, 0, len(s.All))
 		for _, one := range s.All {
 			if weigh(one) > 0 {
@@ -200,9 +200,7 @@ func (s *Set) runLeaves(l *limits.Leaving[leaving], now time.Time, weigh func(*R
 		slices.SortFunc(all, func(a, b leaving) int {
 			return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.turn, a.turn), b.seen.Compare(a.seen))
 		})
-		for _, i := range s.limits.Leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, weigh(all[i].Run) }) {
-			next = append(next, all[i])
-		}
+		next := limits.First(s.limits, all, func(l leaving) (share.Origin, int) { return l.origin, weigh(l.Run) })
 		next = slices.DeleteFunc(next, func(l leaving) bool { return l.turn == 0 })
 		if len(next) == 0 && len(all) > 0 {
 			next = all[len(all)-1:]

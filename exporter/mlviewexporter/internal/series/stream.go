@@ -106,10 +106,8 @@ func (s *Stream) Update(p *Update, now time.Time) (ok, changed bool) {
 	if p.Delta {
 		value, count = min(s.Value+value, MaxValue), min(s.Count+count, MaxValue)
 	}
-	if s.Recent != nil {
-		if s.Gone || value < s.Value || count < s.Count {
-			s.Recent.n, s.nextRecent = 0, 0 // the counter has started again
-		}
+	if s.Recent != nil && (s.Gone || value < s.Value || count < s.Count) {
+		s.Recent.n, s.nextRecent = 0, 0 // the counter has started again
 	}
 	s.Time = pointTime(p.Time, now)
 	if s.Recent != nil && s.Time >= s.nextRecent {
@@ -190,26 +188,25 @@ func (s *samples) First(before float64) (earlier Sample, ok bool) {
 // rate returns the increase of the value per second, and over how many seconds that is.
 // ok is false with fewer than two values, and if the last one is old.
 func (s *Stream) rate(now time.Time) (rate, over float64, ok bool) {
-	if s.Recent == nil || !s.Live(now) {
-		return 0, 0, false
-	}
-	first, ok := s.Recent.First(s.Time)
-	if !ok {
-		return 0, 0, false
-	}
+	first, ok := s.first(now)
 	over = s.Time - first.at
-	if now.Sub(s.At).Seconds() > max(1.5*RateWindow, 2*over) {
+	if !ok || now.Sub(s.At).Seconds() > max(1.5*RateWindow, 2*over) {
 		return 0, 0, false
 	}
 	return (s.Value - first.Value) / over, over, true
 }
 
+// first returns the oldest value of the window, if there is a current one.
+func (s *Stream) first(now time.Time) (first Sample, ok bool) {
+	if s.Recent == nil || !s.Live(now) {
+		return first, false
+	}
+	return s.Recent.First(s.Time)
+}
+
 // Increase returns how much value and count have grown over the window.
 func (s *Stream) Increase(now time.Time) (value, count float64, ok bool) {
-	if s.Recent == nil || !s.Live(now) {
-		return 0, 0, false
-	}
-	first, ok := s.Recent.First(s.Time)
+	first, ok := s.first(now)
 	if !ok {
 		return 0, 0, false
 	}
@@ -297,25 +294,17 @@ func (t *Total) AddRate(one *Stream, now time.Time) {
 }
 
 // Largest returns the largest number, nil without any.
-func (t Total) Largest() *float64 {
-	if t.N == 0 {
-		return nil
-	}
-	return api.Finite(t.Most)
-}
+func (t Total) Largest() *float64 { return t.known(t.Most) }
 
 // All returns the sum, nil without numbers.
-func (t Total) All() *float64 {
-	if t.N == 0 {
-		return nil
-	}
-	return api.Finite(t.Sum)
-}
+func (t Total) All() *float64 { return t.known(t.Sum) }
 
 // Mean returns the mean, nil without numbers.
-func (t Total) Mean() *float64 {
+func (t Total) Mean() *float64 { return t.known(t.Sum / float64(t.N)) }
+
+func (t Total) known(v float64) *float64 {
 	if t.N == 0 {
 		return nil
 	}
-	return api.Finite(t.Sum / float64(t.N))
+	return api.Finite(v)
 }

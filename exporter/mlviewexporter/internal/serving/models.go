@@ -102,16 +102,12 @@ func (s *Models) Of(id ModelID, now time.Time) *Use {
 
 // replace removes the use without live series that was seen longest ago.
 func (s *Models) replace(now time.Time) bool {
-	var least *Use
-	for _, one := range s.All {
-		if !one.live(now) && now.Sub(one.lastSeen) > series.GoneAfter && (least == nil || one.lastSeen.Before(least.lastSeen)) {
-			least = one
-		}
-	}
-	if least == nil {
+	gone := func(one *Use) bool { return !one.live(now) && now.Sub(one.lastSeen) > series.GoneAfter }
+	oldest := limits.OldestFirst(maps.Values(s.All), gone, func(one *Use) time.Time { return one.lastSeen })
+	if len(oldest) == 0 {
 		return false
 	}
-	s.remove(least)
+	s.remove(oldest[0])
 	return true
 }
 
@@ -155,7 +151,7 @@ func (s *Models) Request(in *input.Span, of *Service, now time.Time) {
 			m.forgetVersion()
 		}
 		v = &versionUse{firstSeen: now}
-		if first, known := of.versions[version]; known {
+		if first, known := of.Versions[version]; known {
 			v.firstSeen = first
 		}
 		m.Versions[version] = v
@@ -171,13 +167,9 @@ func (s *Models) Request(in *input.Span, of *Service, now time.Time) {
 
 // forgetVersion removes the version that was first seen longest ago.
 func (m *Use) forgetVersion() {
-	oldest := ""
-	for version, use := range m.Versions {
-		if oldest == "" || use.firstSeen.Before(m.Versions[oldest].firstSeen) {
-			oldest = version
-		}
-	}
-	delete(m.Versions, oldest)
+	delete(m.Versions, slices.MinFunc(slices.Collect(maps.Keys(m.Versions)), func(a, b string) int {
+		return m.Versions[a].firstSeen.Compare(m.Versions[b].firstSeen)
+	}))
 }
 
 // Rows returns the rows of models in use, by service, model and role.
@@ -241,11 +233,12 @@ func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
 	row.OutputTokens, row.OutputTokenRate = output.All(), outputRate.All()
 	row.CachedTokens, row.Cost, row.LengthStops = m.cached.All(), cost.All(), m.lengthStops.All()
 	row.FirstToken, row.Duration, row.Decode = m.firstToken.quantiles(), m.duration.quantiles(), m.decode.quantiles()
-	if of := s.services.All[ServiceID{m.Namespace, m.Service}]; of != nil {
+	of := s.services.All[ServiceID{m.Namespace, m.Service}]
+	if of != nil {
 		row.ToolErrors, row.Bound = of.toolErrors(now), of.requestTimes(m.ModelID, now)
 		row.ErrorRatio, row.ErrorRatioUsual = of.ErrorRatios(now)
 	}
-	row.Versions = m.versionRows(s.services.All[ServiceID{m.Namespace, m.Service}])
+	row.Versions = m.versionRows(of)
 	return row, m.requests || requests.N+input.N+output.N+clientInput.N+clientOutput.N > 0
 }
 

@@ -17,20 +17,29 @@ import (
 )
 
 // ServiceID identifies a service.
-type ServiceID struct{ Namespace, Name string }
+type ServiceID struct {
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// SavedService is what is known of a service, so that it is not new after a
+// restart.
+type SavedService struct {
+	ServiceID
+	FirstSeen time.Time `json:"first_seen"`
+	LastSeen  time.Time `json:"last_seen"`
+	// Versions has when each was first seen.
+	Versions map[string]time.Time `json:"versions,omitempty"`
+}
 
 // Service is a program that sends telemetry.
 type Service struct {
-	ServiceID
-	origin    share.Origin
-	firstSeen time.Time
+	SavedService
+	origin share.Origin
 	// User is the one that its spans name.
 	User string
-	// versions has when each was first seen.
-	versions map[string]time.Time
 	// Failed counts the failures of spans by version.
-	Failed   map[string]float64
-	lastSeen time.Time
+	Failed map[string]float64
 	series.Group
 }
 
@@ -65,11 +74,9 @@ func forgetOldest(seen map[string]time.Time, now time.Time) (oldest string, ok b
 	if len(seen) < maxPerService {
 		return "", true
 	}
-	for one, at := range seen {
-		if oldest == "" || cmp.Or(at.Compare(seen[oldest]), cmp.Compare(one, oldest)) < 0 {
-			oldest = one
-		}
-	}
+	oldest = slices.MinFunc(slices.Collect(maps.Keys(seen)), func(a, b string) int {
+		return cmp.Or(seen[a].Compare(seen[b]), cmp.Compare(a, b))
+	})
 	if now.Sub(seen[oldest]) < time.Hour {
 		return "", false
 	}
@@ -90,10 +97,13 @@ func (s *Services) Of(namespace, name string, from share.Origin, now time.Time) 
 		if one = s.All[id]; one != nil {
 			return one
 		}
-		one = &Service{ServiceID: id, origin: from, firstSeen: now, versions: make(map[string]time.Time), Failed: make(map[string]float64)}
+		one = &Service{
+			SavedService: SavedService{ServiceID: id, FirstSeen: now, Versions: make(map[string]time.Time)},
+			origin:       from, Failed: make(map[string]float64),
+		}
 		s.All[id] = one
 	}
-	one.lastSeen = now
+	one.LastSeen = now
 	return one
 }
 
@@ -101,13 +111,9 @@ func (s *Services) Of(namespace, name string, from share.Origin, now time.Time) 
 // that have more than their share.
 func (s *Services) replace(now time.Time) bool {
 	may := func(one *Service) bool { return s.All[one.ServiceID] == one && len(one.Streams) == 0 }
-	next, ok := s.leaving.Next(now, may, func() (next []*Service) {
-		all := slices.Collect(maps.Values(s.All))
-		slices.SortFunc(all, func(a, b *Service) int { return b.lastSeen.Compare(a.lastSeen) })
-		for _, i := range s.limits.Leave(len(all), func(i int) (share.Origin, int) { return all[i].origin, 1 }) {
-			next = append(next, all[i])
-		}
-		return next
+	next, ok := s.leaving.Next(now, may, func() []*Service {
+		all := slices.SortedFunc(maps.Values(s.All), func(a, b *Service) int { return b.LastSeen.Compare(a.LastSeen) })
+		return limits.First(s.limits, all, func(one *Service) (share.Origin, int) { return one.origin, 1 })
 	})
 	if ok {
 		s.forget(next.ServiceID)
@@ -144,7 +150,7 @@ func (s *Services) Span(in *input.Span, of *Service, now time.Time) {
 
 // SeeFailure counts the failure of a span for the version of its service.
 func (s *Services) SeeFailure(of *Service, version string) {
-	if version = s.texts.Of(version); version != "" && !of.versions[version].IsZero() {
+	if version = s.texts.Of(version); version != "" && !of.Versions[version].IsZero() {
 		of.Failed[version]++
 	}
 }
@@ -160,7 +166,7 @@ func (s *Services) SeeSimulated(service string) {
 func (s *Services) Prune(streams *series.Table, now time.Time) {
 	for id, of := range s.All {
 		of.DropGone(streams, now)
-		if len(of.Streams) == 0 && now.Sub(of.lastSeen) > kept.Week {
+		if len(of.Streams) == 0 && now.Sub(of.LastSeen) > kept.Week {
 			s.forget(id)
 		}
 	}
@@ -171,53 +177,42 @@ func (s *Services) seeVersion(of *Service, version string, now time.Time) {
 	if version == "" {
 		return
 	}
-	if _, known := of.versions[version]; known {
+	if _, known := of.Versions[version]; known {
 		return
 	}
 	version = s.texts.Of(version)
-	if _, known := of.versions[version]; known {
+	if _, known := of.Versions[version]; known {
 		return
 	}
-	if forgotten, ok := forgetOldest(of.versions, now); ok {
+	if forgotten, ok := forgetOldest(of.Versions, now); ok {
 		delete(of.Failed, forgotten)
-		of.versions[version] = now
+		of.Versions[version] = now
 	}
-}
-
-// SavedService is what is known of a service, so that it is not new after a
-// restart.
-type SavedService struct {
-	Namespace string               `json:"namespace,omitempty"`
-	Name      string               `json:"name"`
-	FirstSeen time.Time            `json:"first_seen"`
-	LastSeen  time.Time            `json:"last_seen"`
-	Versions  map[string]time.Time `json:"versions,omitempty"`
 }
 
 // Saved returns the services for restore.
 func (s *Services) Saved() (all []SavedService) {
 	for _, of := range s.All {
-		all = append(all, SavedService{
-			Namespace: of.Namespace, Name: of.Name, FirstSeen: of.firstSeen, LastSeen: of.lastSeen,
-			Versions: maps.Clone(of.versions),
-		})
+		one := of.SavedService
+		one.Versions = maps.Clone(of.Versions)
+		all = append(all, one)
 	}
 	return all
 }
 
 // Restore adds a service that saved has returned.
 func (s *Services) Restore(in SavedService, now time.Time) {
-	if _, known := s.All[ServiceID{in.Namespace, in.Name}]; known {
+	if s.All[in.ServiceID] != nil {
 		return
 	}
 	of := s.Of(in.Namespace, in.Name, share.OriginOf(0, in.Name), now)
 	if of == nil {
 		return
 	}
-	of.firstSeen, of.lastSeen = kept.Plausible(in.FirstSeen, in.LastSeen), in.LastSeen
+	of.FirstSeen, of.LastSeen = kept.Plausible(in.FirstSeen, in.LastSeen), in.LastSeen
 	for version, first := range in.Versions {
-		if len(of.versions) < maxPerService {
-			of.versions[s.texts.Of(version)] = kept.Plausible(first, in.LastSeen)
+		if len(of.Versions) < maxPerService {
+			of.Versions[s.texts.Of(version)] = kept.Plausible(first, in.LastSeen)
 		}
 	}
 }
