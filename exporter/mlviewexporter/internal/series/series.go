@@ -6,69 +6,6 @@ import "github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 // Series identifies a metric that the page reads.
 type Series uint8
 
-// The series, by what their streams belong to.
-const (
-	Steps Series = iota + 1
-	Batches
-	Samples
-	Epoch
-	Loss
-	LearningRate
-	LastStep
-	StepDuration
-	RunState
-	RunStateSince
-	RunTimeRatio
-	RunGoodput
-	RunBound
-	RunGPUs
-	RunGPUUtilization
-	RunGPUPrice
-	RunStepTime
-	RunTokenRate
-	RunAttempts
-	RunLastData
-	Errors
-
-	Tokens
-	Requests
-	Cost
-	ClientThroughput
-
-	ErrorRatio
-	CallTime
-
-	PoolSize
-	PoolBusy
-	PoolIdle
-	WorkerCrashes
-	BreakerOpenings
-	HealthAlerts
-
-	Problem
-
-	GPUUtilization
-	GPUMemoryUsed
-	GPUMemoryLimit
-	GPUMemoryReserved
-	GPUPower
-	GPUPowerLimit
-	GPUTemperature
-	GPUThrottle
-	GPUStatus
-	GPUInfo
-	GPUIdle
-	GPUWorkload
-
-	DriverState
-	Attribution
-	HostLastData
-
-	CollectorNotice
-
-	Count
-)
-
 // Subject is what the streams of a series belong to.
 type Subject uint8
 
@@ -120,84 +57,84 @@ const (
 	attrDevice   = "device"
 )
 
-var definitions = [Count]definition{
-	Steps:             {name: "ml.steps", subject: OfRun, kind: counter},
-	Batches:           {name: "ml.batches", subject: OfRun, kind: counter},
-	Samples:           {name: "ml.samples", subject: OfRun, kind: counter},
-	Epoch:             {name: "ml.epoch", subject: OfRun},
-	Loss:              {name: "ml.loss", subject: OfRun, own: []string{mlattr.LossScope, "ml.task"}},
-	LearningRate:      {name: "ml.learning_rate", subject: OfRun},
-	LastStep:          {name: "ml.run.last_step.timestamp", subject: OfRun},
-	StepDuration:      {name: "ml.step.duration", subject: OfRun, kind: histogram, own: []string{mlattr.Phase, "ml.timing"}},
-	RunState:          {name: "ml.run.state", subject: OfRun, own: []string{attrRunState}},
-	RunStateSince:     {name: "ml.run.state.timestamp", subject: OfRun},
-	RunTimeRatio:      {name: "ml.run.time.ratio", subject: OfRun, own: []string{attrRunState}},
-	RunGoodput:        {name: "ml.run.goodput", subject: OfRun},
-	RunBound:          {name: "ml.run.bound", subject: OfRun, own: []string{"ml.run.bound"}},
-	RunGPUs:           {name: "ml.run.gpus", subject: OfRun},
-	RunGPUUtilization: {name: "ml.run.gpu.utilization", subject: OfRun},
-	RunGPUPrice:       {name: "ml.run.gpu.price", subject: OfRun},
-	RunStepTime:       {name: "ml.run.step.time", subject: OfRun, own: []string{attrWindow}},
-	RunTokenRate:      {name: "ml.run.token.throughput", subject: OfRun, own: []string{mlattr.ThroughputBasis}},
-	RunAttempts:       {name: "ml.run.attempts", subject: OfRun},
-	RunLastData:       {name: "ml.run.last_data.timestamp", subject: OfRun},
-	Errors:            {name: "ml.errors", subject: OfService, own: []string{mlattr.Operation, mlattr.ErrorType}},
+// Count is the number of series and one more: 0 is none.
+const Count = 51
 
-	Tokens:           {name: "ml.tokens", subject: OfModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side}},
-	Requests:         {name: "ml.requests", subject: OfModel, kind: counter, own: []string{mlattr.Operation, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Role, mlattr.Side}},
-	Cost:             {name: "ml.cost", subject: OfModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, "ml.cost.source", mlattr.Role, mlattr.Side}},
-	ClientThroughput: {name: "ml.token.throughput", subject: OfModel, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric, mlattr.ThroughputScope}},
+var (
+	definitions  [Count]definition
+	seriesByName = make(map[string]Series, Count)
+	// isDerived are the series that ml_metrics computes.
+	isDerived [Count]bool
+)
 
-	ErrorRatio: {name: "ml.request.error.ratio", subject: OfService, own: []string{attrWindow}},
-	CallTime:   {name: "ml.call.time", subject: OfService, kind: counter, own: []string{"ml.call.bound", mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side, mlattr.Library, mlattr.Function}},
-
-	PoolSize:        {name: "ml.pool.size", subject: OfPool, own: []string{attrPool, attrInstance}},
-	PoolBusy:        {name: "ml.pool.busy", subject: OfPool, own: []string{attrPool, attrInstance}},
-	PoolIdle:        {name: "ml.pool.idle", subject: OfPool, own: []string{attrPool, attrInstance}},
-	WorkerCrashes:   {name: "ml.worker.crashes", subject: OfPool, own: []string{attrPool, attrType, attrDevice}},
-	BreakerOpenings: {name: "ml.breaker.openings", subject: OfPool, own: []string{attrPool, attrType, attrDevice}},
-	HealthAlerts:    {name: "ml.health.alerts", subject: OfPool, own: []string{attrPool, attrType, attrDevice}},
-
-	Problem: {name: "ml.problem.onset.timestamp", subject: OfProblem, own: []string{mlattr.Problem}},
-
-	GPUUtilization:    {name: mlattr.GPUUtilization, subject: OfGPU, own: []string{mlattr.GPUTask}, only: mlattr.GPUTaskGeneral},
-	GPUMemoryUsed:     {name: mlattr.GPUMemoryUsage, subject: OfGPU},
-	GPUMemoryLimit:    {name: mlattr.GPUMemoryLimit, subject: OfGPU},
-	GPUMemoryReserved: {name: mlattr.GPUMemoryReserved, subject: OfGPU},
-	GPUPower:          {name: "hw.power", subject: OfGPU},
-	GPUPowerLimit:     {name: "nvidia.gpu.power.limit", subject: OfGPU, own: []string{mlattr.GPUPowerLimitType}, only: "enforced"},
-	GPUTemperature:    {name: "hw.temperature", subject: OfGPU, own: []string{"hw.sensor_location"}, only: "gpu"},
-	GPUThrottle:       {name: mlattr.GPUThrottleActive, subject: OfGPU, own: []string{mlattr.GPUThrottleReason}},
-	GPUStatus:         {name: mlattr.GPUStatus, subject: OfGPU, own: []string{mlattr.HardwareState}},
-	GPUInfo:           {name: "nvidia.gpu.info", subject: OfGPU, own: []string{mlattr.HardwareName}},
-	GPUIdle:           {name: "ml.gpu.idle.time", subject: OfGPU},
-	GPUWorkload:       {name: mlattr.GPUWorkloadMemory, subject: OfGPU, own: []string{mlattr.SlurmJobID, mlattr.K8sNamespace, mlattr.K8sPod, mlattr.ContainerID, mlattr.UserID, mlattr.GPUJoin, mlattr.ServiceName, mlattr.UserName}},
-
-	DriverState: {name: "nvidia.gpu.driver.state", subject: OfHost, own: []string{"nvidia.gpu.driver.state"}},
-	Attribution: {name: "nvidia.gpu.attribution", subject: OfHost, own: []string{"nvidia.gpu.attribution.source", "nvidia.gpu.attribution.state"}},
-
-	HostLastData: {name: "ml.host.last_data.timestamp", subject: OfHost},
-
-	CollectorNotice: {name: "ml.collector.notice.timestamp", subject: OfCollector, own: []string{"ml.notice"}},
+// define returns the next series.
+func define(d definition) Series {
+	s := Series(len(seriesByName) + 1)
+	definitions[s], seriesByName[d.name], isDerived[s] = d, s, mlattr.IsDerived(d.name)
+	return s
 }
 
-var seriesByName = func() map[string]Series {
-	byName := make(map[string]Series, len(definitions))
-	for i := range definitions {
-		if name := definitions[i].name; name != "" {
-			byName[name] = Series(i)
-		}
-	}
-	return byName
-}()
+// The series, by what their streams belong to.
+var (
+	Steps             = define(definition{name: "ml.steps", subject: OfRun, kind: counter})
+	Batches           = define(definition{name: "ml.batches", subject: OfRun, kind: counter})
+	Samples           = define(definition{name: "ml.samples", subject: OfRun, kind: counter})
+	Epoch             = define(definition{name: "ml.epoch", subject: OfRun})
+	Loss              = define(definition{name: "ml.loss", subject: OfRun, own: []string{mlattr.LossScope, "ml.task"}})
+	LearningRate      = define(definition{name: "ml.learning_rate", subject: OfRun})
+	LastStep          = define(definition{name: "ml.run.last_step.timestamp", subject: OfRun})
+	StepDuration      = define(definition{name: "ml.step.duration", subject: OfRun, kind: histogram, own: []string{mlattr.Phase, "ml.timing"}})
+	RunState          = define(definition{name: "ml.run.state", subject: OfRun, own: []string{attrRunState}})
+	RunStateSince     = define(definition{name: "ml.run.state.timestamp", subject: OfRun})
+	RunTimeRatio      = define(definition{name: "ml.run.time.ratio", subject: OfRun, own: []string{attrRunState}})
+	RunGoodput        = define(definition{name: "ml.run.goodput", subject: OfRun})
+	RunBound          = define(definition{name: "ml.run.bound", subject: OfRun, own: []string{"ml.run.bound"}})
+	RunGPUs           = define(definition{name: "ml.run.gpus", subject: OfRun})
+	RunGPUUtilization = define(definition{name: "ml.run.gpu.utilization", subject: OfRun})
+	RunGPUPrice       = define(definition{name: "ml.run.gpu.price", subject: OfRun})
+	RunStepTime       = define(definition{name: "ml.run.step.time", subject: OfRun, own: []string{attrWindow}})
+	RunTokenRate      = define(definition{name: "ml.run.token.throughput", subject: OfRun, own: []string{mlattr.ThroughputBasis}})
+	RunAttempts       = define(definition{name: "ml.run.attempts", subject: OfRun})
+	RunLastData       = define(definition{name: "ml.run.last_data.timestamp", subject: OfRun})
+	Errors            = define(definition{name: "ml.errors", subject: OfService, own: []string{mlattr.Operation, mlattr.ErrorType}})
 
-// isDerived are the series that ml_metrics computes.
-var isDerived = func() (is [Count]bool) {
-	for i := range definitions {
-		is[i] = mlattr.IsDerived(definitions[i].name)
-	}
-	return is
-}()
+	Tokens           = define(definition{name: "ml.tokens", subject: OfModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side}})
+	Requests         = define(definition{name: "ml.requests", subject: OfModel, kind: counter, own: []string{mlattr.Operation, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Role, mlattr.Side}})
+	Cost             = define(definition{name: "ml.cost", subject: OfModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, "ml.cost.source", mlattr.Role, mlattr.Side}})
+	ClientThroughput = define(definition{name: "ml.token.throughput", subject: OfModel, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric, mlattr.ThroughputScope}})
+
+	ErrorRatio = define(definition{name: "ml.request.error.ratio", subject: OfService, own: []string{attrWindow}})
+	CallTime   = define(definition{name: "ml.call.time", subject: OfService, kind: counter, own: []string{"ml.call.bound", mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side, mlattr.Library, mlattr.Function}})
+
+	PoolSize        = define(definition{name: "ml.pool.size", subject: OfPool, own: []string{attrPool, attrInstance}})
+	PoolBusy        = define(definition{name: "ml.pool.busy", subject: OfPool, own: []string{attrPool, attrInstance}})
+	PoolIdle        = define(definition{name: "ml.pool.idle", subject: OfPool, own: []string{attrPool, attrInstance}})
+	WorkerCrashes   = define(definition{name: "ml.worker.crashes", subject: OfPool, own: []string{attrPool, attrType, attrDevice}})
+	BreakerOpenings = define(definition{name: "ml.breaker.openings", subject: OfPool, own: []string{attrPool, attrType, attrDevice}})
+	HealthAlerts    = define(definition{name: "ml.health.alerts", subject: OfPool, own: []string{attrPool, attrType, attrDevice}})
+
+	Problem = define(definition{name: "ml.problem.onset.timestamp", subject: OfProblem, own: []string{mlattr.Problem}})
+
+	GPUUtilization    = define(definition{name: mlattr.GPUUtilization, subject: OfGPU, own: []string{mlattr.GPUTask}, only: mlattr.GPUTaskGeneral})
+	GPUMemoryUsed     = define(definition{name: mlattr.GPUMemoryUsage, subject: OfGPU})
+	GPUMemoryLimit    = define(definition{name: mlattr.GPUMemoryLimit, subject: OfGPU})
+	GPUMemoryReserved = define(definition{name: mlattr.GPUMemoryReserved, subject: OfGPU})
+	GPUPower          = define(definition{name: "hw.power", subject: OfGPU})
+	GPUPowerLimit     = define(definition{name: "nvidia.gpu.power.limit", subject: OfGPU, own: []string{mlattr.GPUPowerLimitType}, only: "enforced"})
+	GPUTemperature    = define(definition{name: "hw.temperature", subject: OfGPU, own: []string{"hw.sensor_location"}, only: "gpu"})
+	GPUThrottle       = define(definition{name: mlattr.GPUThrottleActive, subject: OfGPU, own: []string{mlattr.GPUThrottleReason}})
+	GPUStatus         = define(definition{name: mlattr.GPUStatus, subject: OfGPU, own: []string{mlattr.HardwareState}})
+	GPUInfo           = define(definition{name: "nvidia.gpu.info", subject: OfGPU, own: []string{mlattr.HardwareName}})
+	GPUIdle           = define(definition{name: "ml.gpu.idle.time", subject: OfGPU})
+	GPUWorkload       = define(definition{name: mlattr.GPUWorkloadMemory, subject: OfGPU, own: []string{mlattr.SlurmJobID, mlattr.K8sNamespace, mlattr.K8sPod, mlattr.ContainerID, mlattr.UserID, mlattr.GPUJoin, mlattr.ServiceName, mlattr.UserName}})
+
+	DriverState = define(definition{name: "nvidia.gpu.driver.state", subject: OfHost, own: []string{"nvidia.gpu.driver.state"}})
+	Attribution = define(definition{name: "nvidia.gpu.attribution", subject: OfHost, own: []string{"nvidia.gpu.attribution.source", "nvidia.gpu.attribution.state"}})
+
+	HostLastData = define(definition{name: "ml.host.last_data.timestamp", subject: OfHost})
+
+	CollectorNotice = define(definition{name: "ml.collector.notice.timestamp", subject: OfCollector, own: []string{"ml.notice"}})
+)
 
 // Of returns the series of a metric's name, and false for a metric that
 // the page does not read.
