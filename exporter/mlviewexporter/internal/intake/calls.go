@@ -38,21 +38,11 @@ func (r *spanReader) readCall(in *input.Span, event table.EventKind, v *spanfact
 		in.Call = input.WholeCall
 	}
 	in.Failed = in.Failed || e.failed
-	if function != "" {
-		in.Function = function
-	}
+	in.Function = cmp.Or(function, in.Function)
 	if e.library != "" || e.function != "" {
 		in.Library, in.Function = e.library, e.function
 	}
-	if e.duration > 0 {
-		in.Duration = e.duration
-	}
-	if e.queue > 0 {
-		in.Queue = e.queue
-	}
-	if e.serialize > 0 {
-		in.Serialize = e.serialize
-	}
+	in.Duration, in.Queue, in.Serialize = cmp.Or(e.duration, in.Duration), cmp.Or(e.queue, in.Queue), cmp.Or(e.serialize, in.Serialize)
 }
 
 // maxEvents limits the events of a span that are read.

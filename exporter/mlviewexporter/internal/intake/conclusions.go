@@ -20,21 +20,10 @@ const maxPhrases, maxHeld = 16, 64
 func readChange(resource pcommon.Map, record plog.LogRecord) input.Event {
 	c := &api.Change{Time: at(record)}
 	e := input.Event{Time: c.Time, Change: c}
-	e.Namespace, c.Service = programOf(resource)
-	for key, v := range record.Attributes().All() {
-		switch key {
-		case mlattr.ChangeKind:
-			c.Kind = text(v)
-		case mlattr.ChangeFrom:
-			c.From = text(v)
-		case mlattr.ChangeTo:
-			c.To = text(v)
-		case mlattr.RunID:
-			c.RunID = text(v)
-		case mlattr.HostName:
-			c.Host = text(v)
-		}
-	}
+	e.Namespace, c.Service = textOf(resource, mlattr.ServiceNamespace), textOf(resource, mlattr.ServiceName)
+	readTexts(record, map[string]*string{
+		mlattr.ChangeKind: &c.Kind, mlattr.ChangeFrom: &c.From, mlattr.ChangeTo: &c.To, mlattr.RunID: &c.RunID, mlattr.HostName: &c.Host,
+	}, nil)
 	c.Text = sentence(record.Body())
 	return e
 }
@@ -44,29 +33,23 @@ func readChange(resource pcommon.Map, record plog.LogRecord) input.Event {
 func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 	r := new(input.Record)
 	e := input.Event{Time: at(record), Problem: r}
-	e.Namespace, r.Service = programOf(resource)
+	e.Namespace, r.Service = textOf(resource, mlattr.ServiceNamespace), textOf(resource, mlattr.ServiceName)
 	r.Onset = e.Time
 	state, evident := "", e.Time
-	for key, v := range record.Attributes().All() {
+	numbers := map[string]**float64{
+		mlattr.ProblemValue: &r.Value, mlattr.ProblemUsual: &r.Usual, mlattr.ProblemGPUs: &r.GPUs, mlattr.ProblemGPUHours: &r.GPUHours,
+	}
+	lists := map[string]*[]string{mlattr.ProblemEvidence: &r.Evidence, mlattr.ProblemExcluded: &r.Excluded, mlattr.ProblemBefore: &r.Before}
+	readTexts(record, map[string]*string{
+		mlattr.Problem: &r.Kind, mlattr.ProblemID: &r.ID, mlattr.ProblemState: &state, mlattr.ProblemEndReason: &r.EndReason,
+		mlattr.ProblemUnit: &r.Unit, mlattr.ProblemCause: &r.Cause,
+		mlattr.RunID: &r.Run, mlattr.HostName: &r.Host, mlattr.HardwareID: &r.GPU,
+	}, func(key string, v pcommon.Value) {
 		switch key {
-		case mlattr.Problem:
-			r.Kind = text(v)
-		case mlattr.ProblemID:
-			r.ID = text(v)
-		case mlattr.ProblemState:
-			state = text(v)
 		case mlattr.ProblemOnset:
 			r.Onset = timeOf(v, r.Onset)
 		case mlattr.ProblemEvidenceTime:
 			evident = timeOf(v, evident)
-		case mlattr.ProblemEndReason:
-			r.EndReason = text(v)
-		case mlattr.ProblemValue:
-			r.Value = numberOf(v)
-		case mlattr.ProblemUsual:
-			r.Usual = numberOf(v)
-		case mlattr.ProblemGPUs:
-			r.GPUs = numberOf(v)
 		case mlattr.ProblemHeld:
 			r.Held = phrases(v, maxHeld)
 		case mlattr.ProcessID:
@@ -77,34 +60,22 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 			}
 		case mlattr.GPURecoveryAction:
 			r.Recovery, _ = mlattr.ReadInt(v)
-		case mlattr.ProblemGPUHours:
-			r.GPUHours = numberOf(v)
-		case mlattr.ProblemUnit:
-			r.Unit = text(v)
-		case mlattr.RunID:
-			r.Run = text(v)
-		case mlattr.HostName:
-			r.Host = text(v)
-		case mlattr.HardwareID:
-			r.GPU = text(v)
-		case mlattr.ProblemEvidence:
-			r.Evidence = phrases(v, maxPhrases)
-		case mlattr.ProblemExcluded:
-			r.Excluded = phrases(v, maxPhrases)
-		case mlattr.ProblemBefore:
-			r.Before = phrases(v, maxPhrases)
 		case mlattr.ProblemNext:
 			r.Next = sentence(v)
-		case mlattr.ProblemCause:
-			r.Cause = text(v)
 		case mlattr.ProblemShadow:
 			r.Shadow = isTrue(v)
 		case mlattr.RankGlobal:
 			// It is what the problem is about, and no holder's.
 		default:
-			r.Holder.Read(key, v)
+			if number := numbers[key]; number != nil {
+				*number = numberOf(v)
+			} else if list := lists[key]; list != nil {
+				*list = phrases(v, maxPhrases)
+			} else {
+				r.Holder.Read(key, v)
+			}
 		}
-	}
+	})
 	switch state {
 	case mlattr.ProblemUpdated:
 		r.Updated = true
@@ -125,17 +96,23 @@ func timeOf(v pcommon.Value, other time.Time) time.Time {
 	return other
 }
 
-// programOf returns the service.namespace and the service.name of a resource.
-func programOf(resource pcommon.Map) (namespace, service string) {
-	for key, v := range resource.All() {
-		switch key {
-		case mlattr.ServiceNamespace:
-			namespace = text(v)
-		case mlattr.ServiceName:
-			service = text(v)
+// readTexts reads the attributes of a record that are texts, and calls other with the others.
+func readTexts(record plog.LogRecord, texts map[string]*string, other func(key string, v pcommon.Value)) {
+	for key, v := range record.Attributes().All() {
+		if of := texts[key]; of != nil {
+			*of = text(v)
+		} else if other != nil {
+			other(key, v)
 		}
 	}
-	return namespace, service
+}
+
+// textOf returns an attribute as text, "" if there is none.
+func textOf(attrs pcommon.Map, key string) string {
+	if v, ok := attrs.Get(key); ok {
+		return text(v)
+	}
+	return ""
 }
 
 // sentence returns a text as it is, or "". The model limits it.

@@ -72,9 +72,7 @@ func readXID(resource pcommon.Map, record plog.LogRecord) input.Event {
 			}
 		}
 	}
-	if body := record.Body(); body.Type() == pcommon.ValueTypeStr {
-		e.XID.Message = body.Str()
-	}
+	e.XID.Message = sentence(record.Body())
 	return e
 }
 
@@ -83,26 +81,19 @@ func readXID(resource pcommon.Map, record plog.LogRecord) input.Event {
 func readArtifact(resource pcommon.Map, record plog.LogRecord, fleet bool) input.Event {
 	seen := at(record)
 	var artifact reproductions.Record
-	e := input.Event{Time: seen, Failure: &api.Failure{LastSeen: &seen}}
-	if v, ok := resource.Get(mlattr.ServiceName); ok {
-		e.Failure.Service = text(v)
-	}
-	for key, v := range record.Attributes().All() {
+	e := input.Event{Time: seen, Failure: &api.Failure{LastSeen: &seen, Service: textOf(resource, mlattr.ServiceName)}}
+	readTexts(record, map[string]*string{"repro.artifact.kind": &e.Failure.Kind, mlattr.HostName: &artifact.Host}, func(key string, v pcommon.Value) {
 		switch key {
 		case attrFingerprint:
 			e.Failure.Key, _ = mlattr.ReadID(v)
-		case "repro.artifact.kind":
-			e.Failure.Kind = text(v)
 		case "repro.artifact.path":
 			artifact.Artifact = sentence(v)
 		case "repro.artifact.directory":
 			artifact.Directory = sentence(v)
-		case mlattr.HostName:
-			artifact.Host = text(v)
 		case mlattr.ErrorType:
 			e.Failure.Class = mlattr.ErrorClass(text(v))
 		}
-	}
+	})
 	if body := record.Body(); fleet && body.Type() == pcommon.ValueTypeMap {
 		if report, ok := body.Map().Get("report.md"); ok {
 			artifact.Report = []byte(sentence(report))

@@ -1,6 +1,8 @@
 package intake
 
 import (
+	"slices"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
@@ -78,10 +80,7 @@ func (r *pointReader) read(md pmetric.Metrics) {
 
 // seeHost notes the host of a resource, "" if it names none.
 func (r *pointReader) seeHost(resource pcommon.Map) {
-	host := ""
-	if v, ok := resource.Get(mlattr.HostName); ok {
-		host = text(v)
-	}
+	host := textOf(resource, mlattr.HostName)
 	if n := len(r.hosts); n == 0 || r.hosts[n-1] != host {
 		r.hosts = append(r.hosts, host)
 	}
@@ -226,19 +225,14 @@ func (r *pointReader) readLabels(from *pointSource, u *series.Update) {
 		switch key {
 		case mlattr.RunID:
 			l.Run = text(v)
-			continue
 		case mlattr.JobID:
 			l.Job = text(v)
-			continue
 		case mlattr.RankGlobal:
 			l.Rank = text(v)
-			continue
 		case mlattr.HostName:
 			l.Host = text(v)
-			continue
 		case mlattr.HardwareID:
 			l.GPU = text(v)
-			continue
 		case attrCollector, labelCollector:
 			p.From = name(r.connection, v)
 		case mlattr.HardwareType:
@@ -250,10 +244,8 @@ func (r *pointReader) readLabels(from *pointSource, u *series.Update) {
 		default:
 			device.Read(key, v)
 		}
-		for i, name := range metric.Own() {
-			if name == key {
-				l.Own[i] = text(v)
-			}
+		if i := slices.Index(metric.Own(), key); i >= 0 {
+			l.Own[i] = text(v)
 		}
 	}
 	if !metric.Wants(l.Own[0]) {

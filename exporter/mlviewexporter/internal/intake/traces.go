@@ -1,7 +1,9 @@
 package intake
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -107,9 +109,7 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 	for key, v := range attrs.All() {
 		switch key {
 		case mlattr.ServiceName:
-			if name := text(v); name != "" {
-				r.resource.Service = name
-			}
+			r.resource.Service = cmp.Or(text(v), unknownService)
 		case mlattr.ServiceNamespace:
 			r.resource.Namespace = text(v)
 		case mlattr.User:
@@ -127,19 +127,13 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 
 // source returns the source of a span: that of the resource, with what the span
 // says itself. inferred reports that the run was computed for a single trace.
-func (r *spanReader) source() (source *input.Source, inferred bool) {
+func (r *spanReader) source() (*input.Source, bool) {
 	own := r.resource
-	if id, computed := r.ofSpan.NamedRun(); id != "" {
-		if inferred = computed; !inferred {
-			own.Run = id
-		}
+	id, inferred := r.ofSpan.NamedRun()
+	if inferred = inferred && id != ""; !inferred {
+		own.Run = cmp.Or(id, own.Run)
 	}
-	if rank := spanfact.Rank(&r.ofSpan); rank != "" {
-		own.Rank = rank
-	}
-	if host := r.ofSpan.TextAt(slotHost); host != "" {
-		own.Host = host
-	}
+	own.Rank, own.Host = cmp.Or(spanfact.Rank(&r.ofSpan), own.Rank), cmp.Or(r.ofSpan.TextAt(slotHost), own.Host)
 	// Most spans have the source of the previous one.
 	if r.used > 0 && *r.sources[r.used-1] == own {
 		return r.sources[r.used-1], inferred
@@ -147,10 +141,9 @@ func (r *spanReader) source() (source *input.Source, inferred bool) {
 	if r.used == len(r.sources) {
 		r.sources = append(r.sources, new(input.Source))
 	}
-	source = r.sources[r.used]
+	*r.sources[r.used] = own
 	r.used++
-	*source = own
-	return source, inferred
+	return r.sources[r.used-1], inferred
 }
 
 var slotHost = vocabulary.SlotOf(mlattr.HostName)
@@ -163,12 +156,7 @@ func (r *spanReader) readSpan(known vocabulary.System, span ptrace.Span) {
 	} else {
 		r.vocabulary.Span(known, span, f)
 	}
-	// Filled in place, because it is large.
-	if n := len(r.spans); n < cap(r.spans) {
-		r.spans = r.spans[:n+1]
-	} else {
-		r.spans = append(r.spans, input.Span{})
-	}
+	r.spans = slices.Grow(r.spans, 1)[:len(r.spans)+1] // filled in place, because it is large
 	in := &r.spans[len(r.spans)-1]
 	var inferred bool
 	in.Source, inferred = r.source()
@@ -194,7 +182,8 @@ func (r *spanReader) readSpan(known vocabulary.System, span ptrace.Span) {
 		readFailure(in, &v.End, span)
 	}
 	if in.Request = v.InChain(event); in.Request {
-		readRequest(in, span.Attributes())
+		reasons, ok := span.Attributes().Get("gen_ai.response.finish_reasons")
+		in.LengthStop = ok && saysLength(reasons)
 	}
 }
 
@@ -213,9 +202,7 @@ func readFailure(in *input.Span, end *spanfact.End, span ptrace.Span) {
 	if fingerprint, ok := attrs.Get(attrFingerprint); ok {
 		in.Fingerprint, _ = mlattr.ReadID(fingerprint)
 	}
-	if in.Message = spanfact.ExceptionMessage(span); in.Message == "" {
-		in.Message = messageOf(attrs, span.Status().Message())
-	}
+	in.Message = cmp.Or(spanfact.ExceptionMessage(span), messageOf(attrs), span.Status().Message())
 	// Some clients send the print of a structure, which the class and the message
 	// are fields of.
 	if printed, ok := vocabulary.ReadPrintedError(in.Message); ok && printed.Message != "" {
@@ -224,13 +211,13 @@ func readFailure(in *input.Span, end *spanfact.End, span ptrace.Span) {
 }
 
 // messageOf returns the text of an error that is no exception.
-func messageOf(attrs pcommon.Map, status string) string {
+func messageOf(attrs pcommon.Map) string {
 	for _, key := range messageKeys {
 		if v, ok := attrs.Get(key); ok && v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
 			return v.Str()
 		}
 	}
-	return status
+	return ""
 }
 
 // attrFingerprint is the group of the reproduction of a failure, by repro_gen.
@@ -238,13 +225,6 @@ const attrFingerprint = "repro.artifact.fingerprint"
 
 // messageKeys are the attributes that have the text of an error.
 var messageKeys = append([]string{mlattr.ErrorMessage}, vocabulary.Calls().ErrorMessage...)
-
-// readRequest adds what only requests to a model have.
-func readRequest(in *input.Span, attrs pcommon.Map) {
-	if reasons, ok := attrs.Get("gen_ai.response.finish_reasons"); ok {
-		in.LengthStop = saysLength(reasons)
-	}
-}
 
 // maxReasons limits the reasons that are read: one for each answer.
 const maxReasons = 64
