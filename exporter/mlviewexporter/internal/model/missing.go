@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
@@ -88,8 +87,7 @@ var attributionFixes = map[string]string{
 }
 
 // missingHardware returns what is missing of GPUs.
-func (s *missing) missingHardware(now time.Time) []api.Missing {
-	rows := []api.Missing{}
+func (s *missing) missingHardware(now time.Time) (rows []api.Missing) {
 	drivers := false
 	ordered := slices.SortedFunc(slices.Values(s.Streams), func(a, b *series.Stream) int {
 		return cmp.Or(cmp.Compare(a.Labels.Host, b.Labels.Host), cmp.Compare(a.Labels.Own[0], b.Labels.Own[0]), cmp.Compare(a.Labels.Own[1], b.Labels.Own[1]))
@@ -98,23 +96,18 @@ func (s *missing) missingHardware(now time.Time) []api.Missing {
 		if one.Value != 1 || !one.Live(now) {
 			continue
 		}
-		host, first := one.Labels.Host, one.Labels.Own[0]
-		switch one.Series {
-		case series.DriverState:
-			if drivers = true; first == "ok" {
-				continue
-			}
+		drivers = drivers || one.Series == series.DriverState
+		host, first := cmp.Or(one.Labels.Host, "this host"), one.Labels.Own[0]
+		switch {
+		case one.Series == series.DriverState && first != "ok":
 			known := driverFixes[first]
 			rows = append(rows, api.Missing{
-				Key: api.Key("missing", "driver", host), Kind: "driver", What: "GPUs of " + cmp.Or(host, "this host"),
+				Key: api.Key("missing", "driver", one.Labels.Host), Kind: "driver", What: "GPUs of " + host,
 				Why: "The NVIDIA driver is in the state " + first + ": " + cmp.Or(known.why, "see the collector's log") + ".", Fix: known.fix,
 			})
-		case series.Attribution:
-			if one.Labels.Own[1] != "denied" {
-				continue
-			}
+		case one.Series == series.Attribution && one.Labels.Own[1] == "denied":
 			rows = append(rows, api.Missing{
-				Key: api.Key("missing", "attribution", host, first), Kind: "attribution", What: "Holders of GPUs on " + cmp.Or(host, "this host"),
+				Key: api.Key("missing", "attribution", one.Labels.Host, first), Kind: "attribution", What: "Holders of GPUs on " + host,
 				Why: "The collector may not read the source " + first + ".", Fix: attributionFixes[first],
 			})
 		}
@@ -131,9 +124,7 @@ func (s *missing) missingHardware(now time.Time) []api.Missing {
 // missingRuns returns what is missing of runs and ranks, one row for each cause.
 func (s *missing) missingRuns(state *api.State) (rows []api.Missing) {
 	var spans, hosts, tokens, owners missingOf
-	for _, of := range slices.SortedFunc(maps.Keys(s.services.WithoutRun), func(a, b serving.ServiceID) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
-	}) {
+	for _, of := range slices.SortedFunc(maps.Keys(s.services.WithoutRun), serving.CompareServices) {
 		spans.add(of.Name, s.services.WithoutRun[of])
 	}
 	for i := range state.Runs {
@@ -148,30 +139,28 @@ func (s *missing) missingRuns(state *api.State) (rows []api.Missing) {
 	for _, service := range withoutOwner(state) {
 		owners.add(service, 0)
 	}
-	if owners.n > 0 {
-		rows = append(rows, api.Missing{
-			Key: "owner", Kind: "owner", What: "The owner of " + owners.of("services"), Fix: fixOwners(owners.services),
-			Why: "Neither their spans nor processes on GPUs name a user, and service.namespace names no team.",
-		})
+	add := func(of *missingOf, m api.Missing, things string) {
+		if of.n > 0 {
+			m.Key, m.What = m.Kind, m.What+of.of(things)
+			rows = append(rows, m)
+		}
 	}
-	if spans.n > 0 {
-		rows = append(rows, api.Missing{
-			Key: "run", Kind: "run", What: "The run of spans of " + spans.of("services"), Count: rounded(spans.count),
-			Why: "Neither the spans nor their resource name a run.", Fix: "OTEL_RESOURCE_ATTRIBUTES=ml.run.id=<id of the run>",
-		})
-	}
-	if hosts.n > 0 {
-		rows = append(rows, api.Missing{
-			Key: "rank_host", Kind: "rank_host", What: "The host of ranks of " + hosts.of("runs"), Count: hosts.count,
-			Why: "The resource of " + words.Counted(int(hosts.count), "rank", "ranks") + " has no host.name.", Fix: "OTEL_RESOURCE_ATTRIBUTES=host.name=$(hostname)",
-		})
-	}
-	if tokens.n > 0 {
-		rows = append(rows, api.Missing{
-			Key: "step_tokens", Kind: "step_tokens", What: "Tokens per second of " + tokens.of("runs"),
-			Why: "Their steps carry no number of tokens (ml.tokens_per_step). " + runs.SizeOfAStep, Fix: runs.FixStepTokens(tokens.services...),
-		})
-	}
+	add(&owners, api.Missing{
+		Kind: "owner", What: "The owner of ", Fix: fixOwners(owners.services),
+		Why: "Neither their spans nor processes on GPUs name a user, and service.namespace names no team.",
+	}, "services")
+	add(&spans, api.Missing{
+		Kind: "run", What: "The run of spans of ", Count: rounded(spans.count),
+		Why: "Neither the spans nor their resource name a run.", Fix: "OTEL_RESOURCE_ATTRIBUTES=ml.run.id=<id of the run>",
+	}, "services")
+	add(&hosts, api.Missing{
+		Kind: "rank_host", What: "The host of ranks of ", Count: hosts.count, Fix: "OTEL_RESOURCE_ATTRIBUTES=host.name=$(hostname)",
+		Why: "The resource of " + words.Counted(int(hosts.count), "rank", "ranks") + " has no host.name.",
+	}, "runs")
+	add(&tokens, api.Missing{
+		Kind: "step_tokens", What: "Tokens per second of ", Fix: runs.FixStepTokens(tokens.services...),
+		Why: "Their steps carry no number of tokens (ml.tokens_per_step). " + runs.SizeOfAStep,
+	}, "runs")
 	return rows
 }
 
@@ -196,14 +185,7 @@ func withoutOwner(state *api.State) (services []string) {
 
 // fixOwners returns the configuration that names the owners of services.
 func fixOwners(services []string) string {
-	var names []string
-	for _, service := range services[:min(len(services), words.MaxNamed)] {
-		names = append(names, strconv.Quote(service)+": <who>")
-	}
-	if len(services) > words.MaxNamed {
-		names = append(names, "…")
-	}
-	return "ml_view: {owners: {" + strings.Join(names, ", ") + "}}"
+	return "ml_view: {owners: {" + words.Each(services, func(service string) string { return strconv.Quote(service) + ": <who>" }) + "}}"
 }
 
 // missingOf are the runs or services that one thing is missing of.
@@ -244,13 +226,9 @@ func (m *missingOf) of(things string) string {
 // with each span.
 func rounded(n int64) int64 {
 	unit := int64(1)
-	for n/unit >= 1000 {
+	for n >= 1000 && n/unit >= 100 {
 		unit *= 10
 	}
-	if unit == 1 {
-		return n
-	}
-	unit *= 10
 	return n / unit * unit
 }
 

@@ -67,30 +67,24 @@ func (s *router) poolRows(now time.Time) []api.Pool {
 
 func (p *pool) row(now time.Time) (row api.Pool, ok bool) {
 	row = api.Pool{Key: p.key, Service: p.service, Pool: p.pool, Instance: p.instance}
-	size, busy, idle := make(newest), make(newest), make(newest)
-	var crashes, breakers, alerts series.Total
+	gauges := map[series.Series]newest{series.PoolSize: {}, series.PoolBusy: {}, series.PoolIdle: {}}
+	counts := make(map[series.Series]series.Total)
 	for _, one := range p.Streams {
 		if !one.Live(now) {
 			continue
 		}
 		ok = true
-		switch one.Series {
-		case series.PoolSize:
-			size.add(one)
-		case series.PoolBusy:
-			busy.add(one)
-		case series.PoolIdle:
-			idle.add(one)
-		case series.WorkerCrashes:
-			crashes.Add(one.Value)
-		case series.BreakerOpenings:
-			breakers.Add(one.Value)
-		case series.HealthAlerts:
-			alerts.Add(one.Value)
+		if gauge := gauges[one.Series]; gauge != nil {
+			gauge.add(one)
+		} else {
+			total := counts[one.Series]
+			total.Add(one.Value)
+			counts[one.Series] = total
 		}
 	}
-	row.Size, row.Busy, row.Idle = size.sum(), busy.sum(), idle.sum()
-	row.Crashes, row.Breakers, row.Alerts = crashes.All(), breakers.All(), alerts.All()
+	row.Size, row.Busy, row.Idle = gauges[series.PoolSize].sum(), gauges[series.PoolBusy].sum(), gauges[series.PoolIdle].sum()
+	row.Crashes, row.Breakers = counts[series.WorkerCrashes].All(), counts[series.BreakerOpenings].All()
+	row.Alerts = counts[series.HealthAlerts].All()
 	return row, ok
 }
 

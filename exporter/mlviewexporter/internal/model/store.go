@@ -84,13 +84,12 @@ func NewStore(settings input.Settings) *Store {
 // State returns what the page shows. The State is at most one interval old and
 // must not be changed.
 func (s *Store) State() *api.State {
-	now := s.settings.Now()
-	if state := s.fresh(now); state != nil {
+	if state := s.fresh(s.settings.Now()); state != nil {
 		return state
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now = s.settings.Now()
+	now := s.settings.Now()
 	if state := s.fresh(now); state != nil {
 		return state
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
@@ -300,14 +299,9 @@ func (s *Set) Rows(now time.Time) []api.Run {
 // FixStepTokens returns the configuration that gives the tokens of a training
 // step of services.
 func FixStepTokens(services ...string) string {
-	var rules []string
-	for _, service := range services[:min(len(services), words.MaxNamed)] {
-		rules = append(rules, "{service: "+strconv.Quote(service)+", tokens_per_step: <tokens of one rank>}")
-	}
-	if len(services) > words.MaxNamed {
-		rules = append(rules, "…")
-	}
-	return "ml_enrich: {training: [" + strings.Join(rules, ", ") + "]}"
+	return "ml_enrich: {training: [" + words.Each(services, func(service string) string {
+		return "{service: " + strconv.Quote(service) + ", tokens_per_step: <tokens of one rank>}"
+	}) + "]}"
 }
 
 // SizeOfAStep says where the number in fixStepTokens comes from.

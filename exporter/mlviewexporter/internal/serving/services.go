@@ -22,6 +22,11 @@ type ServiceID struct {
 	Name      string `json:"name"`
 }
 
+// CompareServices orders services by name.
+func CompareServices(a, b ServiceID) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
+}
+
 // SavedService is what is known of a service, so that it is not new after a
 // restart.
 type SavedService struct {

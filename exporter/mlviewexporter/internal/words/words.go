@@ -24,6 +24,18 @@ func List(words []string, limit int) string {
 	return strings.Join(words, ", ")
 }
 
+// Each joins what write makes of the first texts, with an ellipsis for others.
+func Each(texts []string, write func(string) string) string {
+	var parts []string
+	for _, text := range texts[:min(len(texts), MaxNamed)] {
+		parts = append(parts, write(text))
+	}
+	if len(texts) > MaxNamed {
+		parts = append(parts, "…")
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Ranges returns names, of which at least least whole numbers in a row become one, such as
 // "4-7".
 func Ranges(names []string, least int) (parts []string) {
