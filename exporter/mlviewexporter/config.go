@@ -15,31 +15,9 @@ import (
 )
 
 const (
-	defaultEndpoint      = "127.0.0.1:8890"
-	defaultInterval      = 2 * time.Second
-	defaultHistory       = 12 * time.Hour
-	defaultMaxRuns       = 1000
-	defaultMaxGPUs       = 1024
-	defaultTracesHeld    = 200
-	defaultSpansPerTrace = 2000
-	defaultTraceBytes    = 64 << 20
-	defaultReports       = 100
+	defaultEndpoint = "127.0.0.1:8890"
 
-	// minInterval refuses a mistyped unit ("2ms" for "2s").
-	minInterval = 100 * time.Millisecond
-	maxInterval = time.Minute
-	minHistory  = time.Minute
-	// maxHistory bounds the memory of curves, which have a point a minute.
-	maxHistory = 7 * 24 * time.Hour
-	// The page is made for one screen. The limits bound its memory and the size
-	// of its state.
-	maxRunsLimit       = 100_000
-	maxGPUsLimit       = 100_000
-	maxTracesHeld      = 100_000
-	maxSpansPerTrace   = 1_000_000
-	maxTraceBytes      = 16 << 30
 	maxOwners          = 10_000
-	maxReports         = 10_000
 	maxOwnerNameLength = 256
 )
 
@@ -176,60 +154,43 @@ func createDefaultConfig() component.Config {
 	server := confighttp.NewDefaultServerConfig()
 	server.NetAddr.Endpoint = defaultEndpoint
 	return &Config{
-		ServerConfig: server,
-		Interval:     defaultInterval,
-		History:      defaultHistory,
-		MaxRuns:      defaultMaxRuns,
-		MaxGPUs:      defaultMaxGPUs,
-		Traces: TracesConfig{
-			Held:          defaultTracesHeld,
-			SpansPerTrace: defaultSpansPerTrace,
-			Bytes:         defaultTraceBytes,
-		},
-		Reports: ReportsConfig{Keep: defaultReports},
+		ServerConfig: server, Interval: 2 * time.Second, History: 12 * time.Hour, MaxRuns: 1000, MaxGPUs: 1024,
+		Traces:  TracesConfig{Held: 200, SpansPerTrace: 2000, Bytes: 64 << 20},
+		Reports: ReportsConfig{Keep: 100},
 	}
 }
 
 // Validate returns an error that names each key with an invalid value and what
 // the key accepts.
 func (c *Config) Validate() error {
-	var errs []error
-	if c.Interval < minInterval || c.Interval > maxInterval {
-		errs = append(errs, fmt.Errorf(`"interval" is %s, must be between %s and %s`, c.Interval, minInterval, maxInterval))
-	}
-	if c.History < minHistory || c.History > maxHistory {
-		errs = append(errs, fmt.Errorf(`"history" is %s, must be between %s and %s`, c.History, minHistory, maxHistory))
+	errs := []error{
+		// The least interval refuses a mistyped unit ("2ms" for "2s"). The largest history bounds
+		// the memory of curves, which have a point a minute.
+		within("interval", c.Interval, 100*time.Millisecond, time.Minute),
+		within("history", c.History, time.Minute, 7*24*time.Hour),
 	}
 	if len(c.Owners) > maxOwners {
 		errs = append(errs, fmt.Errorf(`"owners" has %d entries, must have at most %d`, len(c.Owners), maxOwners))
 	}
 	for owner, name := range c.Owners {
-		if len(owner) > maxOwnerNameLength || len(name) > maxOwnerNameLength {
-			errs = append(errs, fmt.Errorf(`"owners" has an entry of %d bytes for %.40q, must have at most %d`, max(len(owner), len(name)), owner, maxOwnerNameLength))
+		if long := max(len(owner), len(name)); long > maxOwnerNameLength {
+			errs = append(errs, fmt.Errorf(`"owners" has an entry of %d bytes for %.40q, must have at most %d`, long, owner, maxOwnerNameLength))
 		}
 	}
-	return errors.Join(append(errs, c.checkLimits(), checkJaegerURL(c.JaegerURL), c.checkAccess())...)
+	// The page is made for one screen. The limits bound its memory and the size of its state.
+	return errors.Join(append(errs,
+		within("max_runs", c.MaxRuns, 1, 100_000), within("max_gpus", c.MaxGPUs, 1, 100_000),
+		within("traces::held", c.Traces.Held, 1, 100_000), within("traces::spans_per_trace", c.Traces.SpansPerTrace, 1, 1_000_000),
+		within("traces::bytes", c.Traces.Bytes, 1, 16<<30), within("reports::keep", c.Reports.Keep, 1, 10_000),
+		checkJaegerURL(c.JaegerURL), c.checkAccess())...)
 }
 
-// checkLimits returns an error for each limit that is out of bounds.
-func (c *Config) checkLimits() error {
-	var errs []error
-	for _, limit := range []struct {
-		key             string
-		value, min, max int64
-	}{
-		{"max_runs", int64(c.MaxRuns), 1, maxRunsLimit},
-		{"max_gpus", int64(c.MaxGPUs), 1, maxGPUsLimit},
-		{"traces::held", int64(c.Traces.Held), 1, maxTracesHeld},
-		{"traces::spans_per_trace", int64(c.Traces.SpansPerTrace), 1, maxSpansPerTrace},
-		{"traces::bytes", c.Traces.Bytes, 1, maxTraceBytes},
-		{"reports::keep", int64(c.Reports.Keep), 1, maxReports},
-	} {
-		if limit.value < limit.min || limit.value > limit.max {
-			errs = append(errs, fmt.Errorf(`%q is %d, must be between %d and %d`, limit.key, limit.value, limit.min, limit.max))
-		}
+// within returns an error for a value that is out of bounds.
+func within[T ~int | ~int64](key string, value, least, most T) error {
+	if value < least || value > most {
+		return fmt.Errorf(`%q is %v, must be between %v and %v`, key, value, least, most)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // checkJaegerURL returns an error if links to the address would not work, or

@@ -42,11 +42,7 @@ func (n *notices) refresh(store *model.Store, now time.Time, interval time.Durat
 		for i, notice := range of {
 			rows[i] = api.Missing{
 				Key: owner + ":" + notice.Key, Kind: notice.Kind, What: notice.What, Why: notice.Why,
-				Count: notice.Count, Fix: notice.Fix,
-			}
-			if !notice.Since.IsZero() {
-				since := notice.Since.UTC()
-				rows[i].Since = &since
+				Count: notice.Count, Fix: notice.Fix, Since: api.TimeOf(notice.Since),
 			}
 		}
 		store.SetMissing(owner, rows)

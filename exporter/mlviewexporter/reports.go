@@ -17,16 +17,12 @@ import (
 
 // reportWriter writes the report of each run that has settled.
 type reportWriter struct {
+	*view
 	archive *archive.Archive
-	// settled returns the runs that have settled.
-	settled func() []runs.Settled
-	source  page.Source
 	// done are when the runs settled whose report is written.
 	done map[string]time.Time
 	// failed is the last error, "" for none.
-	failed    string
-	telemetry *telemetry
-	logger    *zap.Logger
+	failed string
 }
 
 func (v *view) openReports() (*reportWriter, error) {
@@ -34,10 +30,7 @@ func (v *view) openReports() (*reportWriter, error) {
 	if err != nil {
 		return nil, fmt.Errorf(`open "reports::directory": %w`, err)
 	}
-	return &reportWriter{
-		archive: directory, settled: v.store.Settled, source: v, done: make(map[string]time.Time),
-		telemetry: v.telemetry, logger: v.set.Logger,
-	}, nil
+	return &reportWriter{view: v, archive: directory, done: make(map[string]time.Time)}, nil
 }
 
 // write writes the reports that are due. After an error it tries again the next
@@ -45,7 +38,7 @@ func (v *view) openReports() (*reportWriter, error) {
 func (w *reportWriter) write(ctx context.Context) {
 	settled := make(map[string]time.Time)
 	failed := ""
-	for _, run := range w.settled() {
+	for _, run := range w.Settled() {
 		if settled[run.Key] = run.Since; w.done[run.Key].Equal(run.Since) {
 			continue
 		}
@@ -53,22 +46,22 @@ func (w *reportWriter) write(ctx context.Context) {
 			if err := w.writeRun(&run); err != nil {
 				failed = err.Error()
 				delete(settled, run.Key)
-				w.telemetry.reportsError(ctx)
+				w.telemetry.builder.ExporterMlViewReportsErrors.Add(ctx, 1, w.telemetry.own)
 				continue
 			}
-			w.telemetry.reportWritten(ctx)
+			w.telemetry.builder.ExporterMlViewReportsWritten.Add(ctx, 1, w.telemetry.own)
 		}
 	}
 	w.done = settled
 	if failed != "" && failed != w.failed {
-		w.logger.Warn("A report of a run could not be written. The page tries again.", zap.String("error", failed))
+		w.set.Logger.Warn("A report of a run could not be written. The page tries again.", zap.String("error", failed))
 	}
 	w.failed = failed
 }
 
 // writeRun writes the report of a run in all forms.
 func (w *reportWriter) writeRun(run *runs.Settled) error {
-	made, ok := page.ReportOf(w.source, run.Key, "")
+	made, ok := page.ReportOf(w.view, run.Key, "")
 	if !ok {
 		return nil // the run has left the page
 	}
@@ -88,6 +81,6 @@ func forms(made *report.Report) []archive.Form {
 func (w *reportWriter) close() {
 	w.write(context.Background())
 	if err := w.archive.Close(); err != nil {
-		w.logger.Warn("The directory of reports could not be closed.", zap.Error(err))
+		w.set.Logger.Warn("The directory of reports could not be closed.", zap.Error(err))
 	}
 }

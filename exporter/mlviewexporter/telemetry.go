@@ -58,36 +58,15 @@ func (t *telemetry) report(n *atomic.Int64) metric.Int64Callback {
 	}
 }
 
+// refusals are the reasons of refused requests by the status of their answers.
+var refusals = map[int]string{
+	http.StatusUnauthorized: "auth", http.StatusForbidden: "host", http.StatusMethodNotAllowed: "method",
+	http.StatusServiceUnavailable: "clients", http.StatusTooManyRequests: "clients",
+}
+
 // refused counts a refused request by the status of its answer.
 func (t *telemetry) refused(ctx context.Context, status int) {
-	reason := ""
-	switch status {
-	case http.StatusUnauthorized:
-		reason = "auth"
-	case http.StatusForbidden:
-		reason = "host"
-	case http.StatusMethodNotAllowed:
-		reason = "method"
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		reason = "clients"
-	default:
-		return
+	if reason := refusals[status]; reason != "" {
+		t.builder.ExporterMlViewRequestsRefused.Add(ctx, 1, t.with("reason", reason))
 	}
-	t.builder.ExporterMlViewRequestsRefused.Add(ctx, 1, t.with("reason", reason))
-}
-
-func (t *telemetry) storageError(ctx context.Context, operation string) {
-	t.builder.ExporterMlViewStorageErrors.Add(ctx, 1, t.with("operation", operation))
-}
-
-func (t *telemetry) reproductionsError(ctx context.Context) {
-	t.builder.ExporterMlViewReproductionsErrors.Add(ctx, 1, t.own)
-}
-
-func (t *telemetry) reportWritten(ctx context.Context) {
-	t.builder.ExporterMlViewReportsWritten.Add(ctx, 1, t.own)
-}
-
-func (t *telemetry) reportsError(ctx context.Context) {
-	t.builder.ExporterMlViewReportsErrors.Add(ctx, 1, t.own)
 }

@@ -40,9 +40,9 @@ const (
 
 // view is the page of a component id. All instances with the id share it.
 type view struct {
-	set       exporter.Settings
-	cfg       *Config
-	store     *model.Store
+	set exporter.Settings
+	cfg *Config
+	*model.Store
 	intake    *intake.Intake
 	reports   *reproductions.Reader
 	telemetry *telemetry
@@ -81,7 +81,7 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 		Reproductions: cfg.showsReproductions(), Withheld: cfg.Reproductions != "" && !cfg.showsReproductions(), Fleet: cfg.Fleet,
 		Version: set.BuildInfo.Version, Now: time.Now,
 	})
-	v := &view{set: set, cfg: cfg, store: store, intake: intake.New(store), telemetry: telemetry}
+	v := &view{set: set, cfg: cfg, Store: store, intake: intake.New(store), telemetry: telemetry}
 	if cfg.showsReproductions() {
 		v.reports = reproductions.Open(cfg.Reproductions)
 	}
@@ -94,7 +94,7 @@ func (v *view) Start(ctx context.Context, host component.Host) error {
 	// The context of Start ends with Start, that of the goroutines with Shutdown.
 	background, cancel := context.WithCancel(context.Background())
 	v.cancel = cancel
-	if err := v.telemetry.observe(v.store); err != nil {
+	if err := v.telemetry.observe(v.Store); err != nil {
 		return fmt.Errorf("register the exporter's telemetry: %w", err)
 	}
 	if err := v.openState(ctx, host); err != nil {
@@ -162,18 +162,9 @@ func (v *view) Shutdown(ctx context.Context) error {
 // State returns what the page shows now.
 func (v *view) State() *api.State {
 	v.asked.Store(true)
-	v.notices.refresh(v.store, time.Now(), v.cfg.Interval)
-	return v.store.State()
+	v.notices.refresh(v.Store, time.Now(), v.cfg.Interval)
+	return v.Store.State()
 }
-
-// Run returns the details of a run.
-func (v *view) Run(key string) (*api.RunDetail, bool) { return v.store.Run(key) }
-
-// Compare returns a run beside another one.
-func (v *view) Compare(key, with string) (*api.Comparison, bool) { return v.store.Compare(key, with) }
-
-// Trace returns a trace with its spans.
-func (v *view) Trace(id string) (*api.Trace, bool) { return v.store.Trace(id) }
 
 // Report returns the report of a reproduction.
 func (v *view) Report(fingerprint string) ([]byte, bool) {
@@ -193,12 +184,12 @@ func (v *view) readReproductions(ctx context.Context) {
 	was := v.unreadable
 	v.unreadable = ""
 	if err != nil {
-		v.telemetry.reproductionsError(ctx)
+		v.telemetry.builder.ExporterMlViewReproductionsErrors.Add(ctx, 1, v.telemetry.own)
 		if v.unreadable = err.Error(); v.unreadable != was {
 			v.set.Logger.Warn("Some reproductions could not be read. The page shows the others.", zap.Error(err))
 		}
 	}
-	v.store.SetFailures(failures)
+	v.SetFailures(failures)
 }
 
 // every calls f at each interval until ctx ends.
@@ -217,8 +208,10 @@ func every(ctx context.Context, interval time.Duration, f func(context.Context))
 
 // serve opens the port and answers requests until closeServer.
 func (v *view) serve(ctx context.Context, host component.Host) error {
+	// A browser may reach the page under the name of the endpoint, too. An empty one permits nothing.
+	name, _, _ := net.SplitHostPort(v.cfg.NetAddr.Endpoint)
 	v.handler = page.NewHandler(v, page.Settings{
-		Interval: v.cfg.Interval, MaxClients: maxClients, Hosts: v.hosts(), Schema: schema.State,
+		Interval: v.cfg.Interval, MaxClients: maxClients, Hosts: []string{name}, Schema: schema.State,
 		Text: func(w io.Writer, s *api.State, width int, color bool) error {
 			return text.Write(w, s, text.Options{Width: width, Color: color})
 		},
@@ -265,16 +258,6 @@ func (v *view) closeServer(ctx context.Context) error {
 		return v.server.Close()
 	}
 	return nil
-}
-
-// hosts returns the name of the endpoint, under which a browser may reach the page
-// besides that of the machine and localhost.
-func (v *view) hosts() []string {
-	var names []string
-	if host, _, err := net.SplitHostPort(v.cfg.NetAddr.Endpoint); err == nil && host != "" {
-		names = append(names, host)
-	}
-	return names
 }
 
 // url returns the address of the page for a browser on this machine.
