@@ -11,7 +11,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/limits"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
@@ -21,7 +20,7 @@ import (
 type Groups struct {
 	settings input.Settings
 	texts    *kept.Texts
-	limits   *limits.Counts
+	limits   *kept.Counts
 
 	all map[string]*group
 	// found are the groups of repro_gen's directory.
@@ -31,7 +30,7 @@ type Groups struct {
 	// parents are the spans above failures.
 	parents input.Parents
 	// leaving are unless a failure came since.
-	leaving limits.Leaving[leavingFailures]
+	leaving kept.Leaving[leavingFailures]
 }
 
 // leavingFailures is a group, and when its last failure was seen.
@@ -57,7 +56,7 @@ type group struct {
 type causeID struct{ namespace, service, class, operation string }
 
 // New returns no groups.
-func New(settings input.Settings, texts *kept.Texts, limits *limits.Counts) *Groups {
+func New(settings input.Settings, texts *kept.Texts, limits *kept.Counts) *Groups {
 	return &Groups{
 		settings: settings, texts: texts, limits: limits,
 		all: make(map[string]*group), found: make(map[string]api.Failure), lookup: make(map[causeID]string),
@@ -188,7 +187,7 @@ func (f *Groups) forget(now time.Time) {
 		slices.SortFunc(all, func(a, b leavingFailures) int {
 			return cmp.Or(api.TrueFirst(a.again, b.again), b.seen.Compare(a.seen), cmp.Compare(a.Key, b.Key))
 		})
-		return limits.First(f.limits, all, func(l leavingFailures) (share.Origin, int) { return l.origin, 1 })
+		return kept.First(f.limits, all, func(l leavingFailures) (share.Origin, int) { return l.origin, 1 })
 	})
 	if ok {
 		f.limits.Refuse("failures", next.Key, now)

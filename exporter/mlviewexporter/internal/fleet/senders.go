@@ -9,7 +9,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/limits"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
@@ -39,17 +38,17 @@ type Sender struct {
 // Senders are the collectors of a fleet by their names.
 type Senders struct {
 	texts  *kept.Texts
-	limits *limits.Counts
+	limits *kept.Counts
 	// Left is called with a collector that leaves the page.
 	Left func(one *Sender, now time.Time)
 
 	All map[string]*Sender
 	// leaving are the silent ones.
-	leaving limits.Leaving[*Sender]
+	leaving kept.Leaving[*Sender]
 }
 
 // NewSenders returns no collectors.
-func NewSenders(texts *kept.Texts, limits *limits.Counts) *Senders {
+func NewSenders(texts *kept.Texts, limits *kept.Counts) *Senders {
 	return &Senders{texts: texts, limits: limits, All: make(map[string]*Sender)}
 }
 
@@ -102,7 +101,7 @@ func (s *Senders) of(id string, now time.Time) *Sender {
 func (s *Senders) replace(now time.Time) bool {
 	silent := func(one *Sender) bool { return !one.Forgotten && one.Silent(now) }
 	oldest, ok := s.leaving.Next(now, silent, func() []*Sender {
-		return limits.OldestFirst(maps.Values(s.All), silent, func(one *Sender) time.Time { return one.Last })
+		return kept.OldestFirst(maps.Values(s.All), silent, func(one *Sender) time.Time { return one.Last })
 	})
 	if ok {
 		s.forget(oldest, now)

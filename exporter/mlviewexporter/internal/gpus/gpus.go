@@ -6,12 +6,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/limits"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
@@ -21,18 +21,18 @@ import (
 type Set struct {
 	settings input.Settings
 	texts    *kept.Texts
-	limits   *limits.Counts
+	limits   *kept.Counts
 	streams  *series.Table
 
 	All map[Ref]*GPU
 	// leaving are those that are not read any more.
-	leaving limits.Leaving[*GPU]
+	leaving kept.Leaving[*GPU]
 	// XIDs may have those of GPUs that have not been read yet.
 	XIDs map[Ref]*api.XID
 }
 
 // New returns a Set without GPUs.
-func New(settings input.Settings, texts *kept.Texts, limits *limits.Counts, streams *series.Table) *Set {
+func New(settings input.Settings, texts *kept.Texts, limits *kept.Counts, streams *series.Table) *Set {
 	return &Set{
 		settings: settings, texts: texts, limits: limits, streams: streams,
 		All: make(map[Ref]*GPU), XIDs: make(map[Ref]*api.XID),
@@ -70,7 +70,7 @@ func (s *Set) Of(p *series.Point, now time.Time) *GPU {
 func (s *Set) replace(now time.Time) bool {
 	silent := func(g *GPU) bool { return s.All[g.Ref] == g && g.Readings.Silent(now) }
 	oldest, ok := s.leaving.Next(now, silent, func() []*GPU {
-		return limits.OldestFirst(maps.Values(s.All), silent, func(g *GPU) time.Time { return g.LastSeen })
+		return kept.OldestFirst(maps.Values(s.All), silent, func(g *GPU) time.Time { return g.LastSeen })
 	})
 	if ok {
 		s.remove(oldest)
@@ -363,4 +363,90 @@ func (s *Set) Without(hosts []string) []string {
 	}
 	hosts = slices.DeleteFunc(hosts, func(host string) bool { return with[host] })
 	return hosts[:min(len(hosts), maxWithout)]
+}
+
+// Activities of GPUs, besides the kinds LooksHung, Slow and HeldIdle of their problems.
+const (
+	Working = "working"
+	Failed  = "failed"
+	Free    = "free"
+	NoData  = "no_data"
+)
+
+// Count counts the GPUs by what they do. A MIG device counts for the GPU that
+// it is part of, which does what the worst of them does.
+func Count(state *api.State) {
+	turns := []string{Failed, api.LooksHung, api.Slow, api.HeldIdle, NoData, Working, Free}
+	counts := make(map[string]int)
+	parts := make(map[Ref]int)
+	whole := make(map[Ref]bool)
+	for _, row := range state.GPUs {
+		whole[Ref{Host: row.Host, ID: row.ID}] = true
+	}
+	for _, row := range state.GPUs {
+		if parent := (Ref{Host: row.Host, ID: row.Parent}); row.Parent != "" && whole[parent] {
+			turn := slices.Index(turns, row.Activity)
+			if worst, known := parts[parent]; !known || turn < worst {
+				parts[parent] = turn
+			}
+		}
+	}
+	for i := range state.GPUs {
+		row := &state.GPUs[i]
+		state.Collector.Simulated = state.Collector.Simulated || row.Simulated
+		if row.Parent != "" && whole[Ref{Host: row.Host, ID: row.Parent}] {
+			continue
+		}
+		if turn, divided := parts[Ref{Host: row.Host, ID: row.ID}]; divided && turn < slices.Index(turns, row.Activity) {
+			row.Activity = turns[turn]
+		}
+		counts[row.Activity]++
+		if since := state.Collector.NoDataSince; row.NoDataSince != nil && (since == nil || row.NoDataSince.Before(*since)) {
+			state.Collector.NoDataSince = row.NoDataSince
+		}
+	}
+	state.Collector.GPUs = counts
+}
+
+// Owners are the names of owners by uid, user name, pod, hash or service.
+type Owners map[string]string
+
+// User returns the user of a workload: the number if it is one of the configured
+// owners, else the name on the host, else the number.
+func (o Owners) User(w *input.Workload) string {
+	// What ml_guard writes instead of a name is none.
+	if o[w.UserID] != "" || strings.HasPrefix(w.User, "[") {
+		return w.UserID
+	}
+	return cmp.Or(w.User, w.UserID)
+}
+
+// Named returns how a workload is called, and whose it is.
+func (o Owners) Named(w *input.Workload, service string) (name, owner string) {
+	user := o.User(w)
+	switch {
+	case w.Job != "":
+		name = "slurm job " + w.Job
+	case w.Pod != "":
+		name = "pod " + strings.TrimPrefix(w.Namespace+"/"+w.Pod, "/")
+	case w.Container != "":
+		name = "container " + w.Container[:min(12, len(w.Container))]
+	case user != "":
+		name = "user " + user
+	}
+	return name, o.Of(user, w.Pod, service)
+}
+
+// Of returns the name that is known for a user, else for one of the other ids,
+// else the user.
+func (o Owners) Of(user string, others ...string) string {
+	for _, id := range append([]string{user}, others...) {
+		if name := o[id]; id != "" && name != "" {
+			return kept.Cut(name, kept.MaxLabel)
+		}
+	}
+	if _, err := strconv.Atoi(user); err == nil {
+		return "uid " + user
+	}
+	return user
 }

@@ -1,10 +1,18 @@
-// Package kept bounds what is held of texts and times that clients send.
+// Package kept bounds what is held of what clients send: texts, times and rows of lists, and says
+// what leaves a full list first.
 package kept
 
 import (
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // Lengths at which texts are cut, in characters.
@@ -120,3 +128,153 @@ func Clones(texts []string) []string {
 
 // Week is how long changes and failures are kept, over restarts too.
 const Week = 7 * 24 * time.Hour
+
+const (
+	// maxRefused limits the rows beyond a limit that are counted.
+	maxRefused = 10_000
+	// refusedFor is how long a row beyond a limit is counted.
+	refusedFor = time.Hour
+)
+
+// SearchAgain is when something that can be replaced is looked for again.
+const SearchAgain = time.Second
+
+// Leaving are the rows of a list that make room for others, in the order in which they
+// leave.
+type Leaving[T any] struct {
+	next []T
+	// ordered is when they were put in order, vain when there was none.
+	ordered, vain time.Time
+}
+
+// Next takes out the next row that may leave. Where there is none, order returns others in
+// their order, but not again within SearchAgain after it has returned none that may.
+func (l *Leaving[T]) Next(now time.Time, may func(T) bool, order func() []T) (next T, ok bool) {
+	if now.Sub(l.ordered).Abs() >= SearchAgain {
+		l.next = nil // the order is another one since
+	}
+	for {
+		for len(l.next) > 0 {
+			one := l.next[0]
+			clear(l.next[:1])
+			if l.next = l.next[1:]; may(one) {
+				return one, true
+			}
+		}
+		if now.Sub(l.vain).Abs() < SearchAgain {
+			return next, false
+		}
+		if l.next, l.ordered = order(), now; !slices.ContainsFunc(l.next, may) {
+			l.vain = now
+			return next, false
+		}
+	}
+}
+
+// Forget forgets the order.
+func (l *Leaving[T]) Forget() { l.next = nil }
+
+// OldestFirst returns the rows that may leave, those that were seen longest ago first.
+func OldestFirst[T any](all iter.Seq[T], may func(T) bool, seen func(T) time.Time) (rows []T) {
+	for one := range all {
+		if may(one) {
+			rows = append(rows, one)
+		}
+	}
+	slices.SortFunc(rows, func(a, b T) int { return seen(a).Compare(seen(b)) })
+	return rows
+}
+
+// Counts say what leaves a full list first, and count what lists have no room for.
+type Counts struct {
+	// Shares has since when senders and their services have sent data.
+	Shares *share.History
+	// refused has the rows beyond the limit of each list by their keys, dropped counts
+	// what was not kept, by what it is.
+	refused map[string]map[string]time.Time
+	dropped map[string]int64
+}
+
+// NewCounts returns Counts of nothing.
+func NewCounts() *Counts {
+	return &Counts{
+		Shares: share.NewHistory(), refused: make(map[string]map[string]time.Time), dropped: make(map[string]int64),
+	}
+}
+
+// Refuse counts a row beyond the limit of a list.
+func (l *Counts) Refuse(list, key string, now time.Time) {
+	rows := l.refused[list]
+	if rows == nil {
+		rows = make(map[string]time.Time)
+		l.refused[list] = rows
+	}
+	if _, known := rows[key]; known || len(rows) < maxRefused {
+		rows[key] = now
+	}
+}
+
+// Accept notes that there is room for a row.
+func (l *Counts) Accept(list, key string) { delete(l.refused[list], key) }
+
+// Drop counts something that was not kept.
+func (l *Counts) Drop(what string) { l.dropped[what]++ }
+
+// First returns the rows that leave a full list first, a sixteenth: those of senders and
+// services that have more than their share, of each the last. of returns where a row comes
+// from and what it weighs.
+func First[T any](l *Counts, rows []T, of func(T) (from share.Origin, weight int)) (first []T) {
+	items := make([]share.Item, len(rows))
+	room := int64(1)
+	for i, row := range rows {
+		from, weight := of(row)
+		items[i] = share.Item{Path: l.Shares.Path(from), Weight: int64(weight)}
+		room += int64(weight)
+	}
+	for _, i := range share.Leaving(items, room/16+1) {
+		first = append(first, rows[i])
+	}
+	return first
+}
+
+// Hidden returns the number of rows beyond the limit of each list.
+func (l *Counts) Hidden() map[string]int {
+	hidden := make(map[string]int)
+	for list, rows := range l.refused {
+		if len(rows) > 0 {
+			hidden[list] = len(rows)
+		}
+	}
+	return hidden
+}
+
+// Prune forgets the rows that were refused long ago.
+func (l *Counts) Prune(now time.Time) {
+	for _, rows := range l.refused {
+		maps.DeleteFunc(rows, func(_ string, last time.Time) bool { return now.Sub(last) > refusedFor })
+	}
+}
+
+// limitFixes are the settings that raise the limits of lists.
+var limitFixes = map[string]string{
+	"runs": "ml_view: {max_runs: <more>}",
+	"gpus": "ml_view: {max_gpus: <more>}",
+}
+
+// Missing returns the limits that hide something.
+func (l *Counts) Missing() (rows []api.Missing) {
+	add := func(kind, what string, n int64, fix string) {
+		rows = append(rows, api.Missing{
+			Key: "limit " + kind, Kind: "limit", What: what + " " + kind,
+			Why: "The page has reached its limit of " + kind + ".", Count: n, Fix: fix,
+		})
+	}
+	hidden := l.Hidden()
+	for _, kind := range slices.Sorted(maps.Keys(hidden)) {
+		add(kind, strconv.Itoa(hidden[kind])+" more", int64(hidden[kind]), limitFixes[kind])
+	}
+	for _, kind := range slices.Sorted(maps.Keys(l.dropped)) {
+		add(kind, "Data of more", l.dropped[kind], "")
+	}
+	return rows
+}

@@ -11,7 +11,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 )
 
 // missing is what the page cannot show.
@@ -155,7 +154,7 @@ func (s *missing) missingRuns(state *api.State) (rows []api.Missing) {
 	}, "services")
 	add(&hosts, api.Missing{
 		Kind: "rank_host", What: "The host of ranks of ", Count: hosts.count, Fix: "OTEL_RESOURCE_ATTRIBUTES=host.name=$(hostname)",
-		Why: "The resource of " + words.Counted(int(hosts.count), "rank", "ranks") + " has no host.name.",
+		Why: "The resource of " + api.Counted(int(hosts.count), "rank", "ranks") + " has no host.name.",
 	}, "runs")
 	add(&tokens, api.Missing{
 		Kind: "step_tokens", What: "Tokens per second of ", Fix: runs.FixStepTokens(tokens.services...),
@@ -185,7 +184,7 @@ func withoutOwner(state *api.State) (services []string) {
 
 // fixOwners returns the configuration that names the owners of services.
 func fixOwners(services []string) string {
-	return "ml_view: {owners: {" + words.Each(services, func(service string) string { return strconv.Quote(service) + ": <who>" }) + "}}"
+	return "ml_view: {owners: {" + api.Each(services, func(service string) string { return strconv.Quote(service) + ": <who>" }) + "}}"
 }
 
 // missingOf are the runs or services that one thing is missing of.
@@ -219,7 +218,7 @@ func (m *missingOf) of(things string) string {
 			names[i] += " (" + strconv.Itoa(m.times[service]) + ")"
 		}
 	}
-	return strconv.Itoa(m.n) + " " + things + ": " + words.List(names, words.MaxNamed)
+	return strconv.Itoa(m.n) + " " + things + ": " + api.List(names, api.MaxNamed)
 }
 
 // rounded returns a count with two digits that matter, so that it does not change
@@ -256,7 +255,7 @@ func (s *missing) noticeRows(now time.Time) (rows []api.Missing) {
 		}
 		if len(names) > 0 {
 			slices.Sort(names)
-			m.What = known.what + ": " + words.List(names, words.MaxNamed)
+			m.What = known.what + ": " + api.List(names, api.MaxNamed)
 			rows = append(rows, m)
 		}
 	}
@@ -270,7 +269,7 @@ func (s *missing) missingSenders(state *api.State, now time.Time) (rows []api.Mi
 	for _, one := range silent[:min(len(silent), maxNamedSilent)] {
 		rows = append(rows, api.Missing{
 			Key: "silent " + one.Key, Kind: "collector", What: "Data of the collector " + one.Title(),
-			Why: "It has been silent since " + words.Clock(*one.SilentSince, now) + ". What only this collector sends shows its last values, then leaves.",
+			Why: "It has been silent since " + api.Clock(*one.SilentSince, now) + ". What only this collector sends shows its last values, then leaves.",
 		})
 	}
 	rows = append(append(rows, moreSilent("collectors", len(silent))...), s.noticeRows(now)...)
@@ -278,7 +277,7 @@ func (s *missing) missingSenders(state *api.State, now time.Time) (rows []api.Mi
 	for _, one := range hosts[:min(len(hosts), maxNamedSilent)] {
 		rows = append(rows, api.Missing{
 			Key: api.Key("silent host", one.Host), Kind: "host", What: "GPUs of " + cmp.Or(one.Host, "an unknown host"),
-			Why: "No reading has come since " + words.Clock(one.Last, now) + ". Its GPUs show what they did then, those that nobody held for an hour.",
+			Why: "No reading has come since " + api.Clock(one.Last, now) + ". Its GPUs show what they did then, those that nobody held for an hour.",
 		})
 	}
 	return append(rows, moreSilent("hosts", len(hosts))...)

@@ -1,3 +1,12 @@
+// Package model answers what runs, on which GPUs, and what needs a person. A Store
+// passes what is received to the owners of runs, GPUs, services, calls, failures,
+// changes and traces, each a package of its own, and takes a State of them for the
+// page. They know neither pdata nor HTTP.
+//
+// It decides nothing that ml_metrics decides: states, bounds, goodput and problems
+// are that connector's series. Prompts, completions and arguments of calls are
+// never held. Of messages of errors the first 200 characters are, or the first 512
+// with Content of the settings.
 package model
 
 import (
@@ -15,7 +24,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/limits"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/problems"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
@@ -44,7 +52,7 @@ type Store struct {
 type owners struct {
 	settings input.Settings
 	texts    *kept.Texts
-	limits   *limits.Counts
+	limits   *kept.Counts
 	streams  *series.Table
 
 	hosts    *fleet.Hosts
@@ -62,7 +70,7 @@ type owners struct {
 // NewStore returns an empty Store.
 func NewStore(settings input.Settings) *Store {
 	settings = settings.WithDefaults()
-	o := &owners{settings: settings, texts: kept.NewTexts(settings.Content), limits: limits.New(), streams: series.NewTable()}
+	o := &owners{settings: settings, texts: kept.NewTexts(settings.Content), limits: kept.NewCounts(), streams: series.NewTable()}
 	o.hosts = fleet.NewHosts(o.texts)
 	o.senders = fleet.NewSenders(o.texts, o.limits)
 	o.changes = changes.New(settings, o.texts)

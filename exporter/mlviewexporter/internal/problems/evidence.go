@@ -2,13 +2,13 @@ package problems
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -30,12 +30,12 @@ func (s *Set) addEvidence(state *api.State, n *api.Need, p *problem, now time.Ti
 			return
 		}
 		if xid := s.GPUs.XIDs[p.gpus[0].Ref]; xid != nil {
-			n.Say("%s at %s", strings.TrimSpace("XID "+xid.Code+" "+xid.Message), words.Clock(xid.Time, now))
+			n.Say("%s at %s", strings.TrimSpace("XID "+xid.Code+" "+xid.Message), api.Clock(xid.Time, now))
 		}
 	case api.RestartLoop:
 		for i := range state.Failures {
 			if f := &state.Failures[i]; n.Run != "" && f.Run == n.Run { // the newest one
-				n.Say("last failure %s in %s at %s", f.Class, cmp.Or(f.Operation, f.Service), words.Clock(api.Value(f.LastSeen), now))
+				n.Say("last failure %s in %s at %s", f.Class, cmp.Or(f.Operation, f.Service), api.Clock(api.Value(f.LastSeen), now))
 				n.Command = f.Command
 				return
 			}
@@ -62,22 +62,15 @@ func command(r *Record) string {
 			device = " -i " + strconv.FormatInt(*r.GPUIndex, 10)
 		}
 		return "nvidia-smi" + device + " --query-compute-apps=pid,name,used_memory --format=csv"
-	case (r.Recovery == mlattr.RecoveryReset || r.Recovery == mlattr.RecoveryDrainAndReset) && isUUID(r.GPU):
+	case (r.Recovery == mlattr.RecoveryReset || r.Recovery == mlattr.RecoveryDrainAndReset) && uuid.MatchString(r.GPU):
 		return "sudo nvidia-smi --gpu-reset -i " + r.GPU
 	default:
 		return ""
 	}
 }
 
-// isUUID reports whether the id of a GPU is one that the driver gives, or a recording.
-func isUUID(id string) bool {
-	for _, c := range []byte(id) {
-		if c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-			return false
-		}
-	}
-	return strings.HasPrefix(id, "GPU-")
-}
+// uuid is the form of the id of a GPU that the driver gives, or a recording.
+var uuid = regexp.MustCompile(`^GPU-[0-9A-Za-z-]*$`)
 
 // arrivalTolerance is how much earlier a failure may arrive here than where
 // ml_metrics counts it.
@@ -108,7 +101,7 @@ func (s *Set) addFailures(state *api.State, n *api.Need, since time.Time) {
 	for i, one := range groups {
 		classes[i] = one.Class + " " + strconv.FormatInt(one.n, 10) + "×"
 	}
-	n.Say("since the onset: %s", words.List(classes, maxClasses))
+	n.Say("since the onset: %s", api.List(classes, maxClasses))
 	most := groups[0]
 	n.Command = most.Command
 	switch class := cmp.Or(most.Class, "the failure"); {

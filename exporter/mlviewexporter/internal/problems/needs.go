@@ -9,11 +9,10 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/limits"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -123,7 +122,7 @@ func (s *Set) Add(one *series.Stream, now time.Time) bool {
 // sender is silent, for one of something that it knows.
 func (s *Set) replaceProblem(by *series.Stream, now time.Time) bool {
 	// Its value comes later.
-	if !s.known(&series.Stream{Key: by.Key, Value: 1}) || now.Sub(s.full).Abs() < limits.SearchAgain {
+	if !s.known(&series.Stream{Key: by.Key, Value: 1}) || now.Sub(s.full).Abs() < kept.SearchAgain {
 		return false
 	}
 	for one := range s.open {
@@ -189,16 +188,10 @@ func (s *Set) Rows(state *api.State, now time.Time) []api.Need {
 // compareNeeds orders needs by kind, then by what is lost, then by age. Those without
 // new evidence come last.
 func compareNeeds(a, b api.Need) int {
-	hours := func(n api.Need) float64 {
-		if n.GPUHours == nil {
-			return -1
-		}
-		return *n.GPUHours
-	}
 	return cmp.Or(
-		api.TrueFirst(a.NoEvidenceSince == nil, b.NoEvidenceSince == nil),
-		cmp.Compare(urgency(a.Kind), urgency(b.Kind)),
-		cmp.Compare(hours(b), hours(a)), a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key))
+		api.TrueFirst(a.NoEvidenceSince == nil, b.NoEvidenceSince == nil), cmp.Compare(urgency(a.Kind), urgency(b.Kind)),
+		cmp.Compare(api.Value(b.GPUHours), api.Value(a.GPUHours)), api.TrueFirst(a.GPUHours != nil, b.GPUHours != nil),
+		a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key))
 }
 
 // problemID tells problems apart. A failed GPU is one problem, also if several
@@ -364,7 +357,7 @@ func places(gpus []*gpus.GPU) string {
 	for i, g := range gpus {
 		names[i] = cmp.Or(g.Index, g.ID)
 	}
-	return cmp.Or(gpus[0].Host, "unknown host") + ": GPU " + words.List(words.Ranges(names, 2), 16)
+	return cmp.Or(gpus[0].Host, "unknown host") + ": GPU " + api.List(api.Ranges(names, 2), 16)
 }
 
 // gpuHours returns the GPU-hours since the onset: of GPUs that have the problem, else of
@@ -374,8 +367,8 @@ func gpuHours(p *problem, now time.Time) *float64 {
 	for _, onset := range p.onsets {
 		sum += max(0, now.Sub(onset).Hours())
 	}
-	if len(p.onsets) == 0 && p.record != nil && p.record.GPUs != nil {
-		sum = *p.record.GPUs * max(0, now.Sub(p.since).Hours())
+	if len(p.onsets) == 0 && p.record != nil {
+		sum = api.Value(p.record.GPUs) * max(0, now.Sub(p.since).Hours())
 	}
 	if sum <= 0 {
 		return nil
@@ -388,14 +381,11 @@ func markGPUs(state *api.State, all []problem) {
 	at := make(map[string]*api.GPU, len(state.GPUs))
 	for i := range state.GPUs {
 		row := &state.GPUs[i]
-		at[row.Key] = row
-		switch {
-		case row.Health == gpus.Failed:
+		at[row.Key], row.Activity = row, gpus.Free
+		if row.Health == gpus.Failed {
 			row.Activity = gpus.Failed
-		case len(row.Holders) > 0 || row.Utilization != nil && *row.Utilization > 0:
+		} else if len(row.Holders) > 0 || api.Value(row.Utilization) > 0 {
 			row.Activity = gpus.Working
-		default:
-			row.Activity = gpus.Free
 		}
 	}
 	turns := []string{gpus.Failed, api.LooksHung, api.Slow, api.HeldIdle}

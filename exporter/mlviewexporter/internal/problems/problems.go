@@ -13,7 +13,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/limits"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
@@ -25,7 +24,7 @@ type Subjects struct {
 	// Fleet reports whether the records are those of several collectors.
 	Fleet    bool
 	Texts    *kept.Texts
-	Limits   *limits.Counts
+	Limits   *kept.Counts
 	Streams  *series.Table
 	Hosts    *fleet.Hosts
 	Senders  *fleet.Senders

@@ -8,7 +8,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -67,8 +66,8 @@ func (s *silences) of(one *fleet.Sender, row *api.SendingCollector, now time.Tim
 		return nil
 	}
 	slices.Sort(n.GPUs)
-	n.Say("no data since %s", words.Clock(n.Since, now))
-	n.Say("%s worked then, and %s held", words.Counted(len(working), "run", "runs"), words.Counted(held, "GPU was", "GPUs were"))
+	n.Say("no data since %s", api.Clock(n.Since, now))
+	n.Say("%s worked then, and %s held", api.Counted(len(working), "run", "runs"), api.Counted(held, "GPU was", "GPUs were"))
 	if len(working) == 1 {
 		r := working[0]
 		n.Run, n.RunID, n.Service, n.Job, n.Owner, n.Team = r.Key, r.ID, r.Service, cmp.Or(r.JobName, r.Job), s.Runs.OwnerOf(r), r.Namespace

@@ -10,7 +10,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -327,7 +326,7 @@ func between(values []float64, unit string) string {
 }
 
 // ranges writes names, whole numbers in a row as "0-16".
-func ranges(names []string) string { return strings.Join(words.Ranges(names, 3), ", ") }
+func ranges(names []string) string { return strings.Join(api.Ranges(names, 3), ", ") }
 
 func (r *Report) costs() section {
 	s := section{ID: "cost", Title: "Cost"}

@@ -12,7 +12,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -155,7 +154,7 @@ func (r *Run) noteHardware() {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		texts = append(texts, strconv.Itoa(counts[name])+" × "+name)
 	}
-	r.hardware = words.List(texts, words.MaxNamed)
+	r.hardware = api.List(texts, api.MaxNamed)
 }
 
 // Settings returns what is known of how the run was started, ordered by name.
@@ -181,7 +180,7 @@ func (r *Run) Settings() []api.Setting {
 			set(name, strconv.FormatInt(size, 10))
 		}
 	}
-	set(mlattr.GenAIRequestModel, strings.Join(namedOf(r.models(), words.MaxNamed), ", "))
+	set(mlattr.GenAIRequestModel, strings.Join(namedOf(r.models(), api.MaxNamed), ", "))
 	rows := make([]api.Setting, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		rows = append(rows, api.Setting{Name: name, Value: all[name]})

@@ -14,7 +14,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/limits"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
@@ -75,7 +74,7 @@ type Run struct {
 type Set struct {
 	settings input.Settings
 	texts    *kept.Texts
-	limits   *limits.Counts
+	limits   *kept.Counts
 	streams  *series.Table
 	changes  *changes.Log
 	gpus     *gpus.Set
@@ -93,7 +92,7 @@ type Set struct {
 	// ranks is the number of ranks of all runs.
 	ranks int
 	// leaving are the next runs to be replaced, leavingRanks those whose ranks are.
-	leaving, leavingRanks limits.Leaving[leaving]
+	leaving, leavingRanks kept.Leaving[leaving]
 	// full is when nothing could make room for a stream.
 	full time.Time
 	// due are the runs that have new numbers, which are recorded together once all of an
@@ -103,7 +102,7 @@ type Set struct {
 }
 
 // New returns a Set without runs.
-func New(settings input.Settings, texts *kept.Texts, limits *limits.Counts, streams *series.Table, changes *changes.Log, gpus *gpus.Set) *Set {
+func New(settings input.Settings, texts *kept.Texts, limits *kept.Counts, streams *series.Table, changes *changes.Log, gpus *gpus.Set) *Set {
 	return &Set{
 		settings: settings, texts: texts, limits: limits, streams: streams, changes: changes, gpus: gpus, Owners: settings.Owners,
 		All: make(map[Ref]*Run), byID: make(map[string][]*Run), ByKey: make(map[string]*Run),
@@ -187,7 +186,7 @@ func (l *leaving) class() int {
 // share; if none of these may leave, they are others. Of one service, runs that came only
 // once leave first, then the ended one that was seen longest ago, then such a silent or
 // unknown one.
-func (s *Set) runLeaves(l *limits.Leaving[leaving], now time.Time, weigh func(*Run) int) *Run {
+func (s *Set) runLeaves(l *kept.Leaving[leaving], now time.Time, weigh func(*Run) int) *Run {
 	next, _ := l.Next(now, func(l leaving) bool {
 		return s.ByKey[l.Key] == l.Run && l.seen.Equal(l.LastSeen) && l.turn != 0 && l.removable(now) == l.turn
 	}, func() []leaving {
@@ -200,7 +199,7 @@ func (s *Set) runLeaves(l *limits.Leaving[leaving], now time.Time, weigh func(*R
 		slices.SortFunc(all, func(a, b leaving) int {
 			return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.turn, a.turn), b.seen.Compare(a.seen))
 		})
-		next := limits.First(s.limits, all, func(l leaving) (share.Origin, int) { return l.origin, weigh(l.Run) })
+		next := kept.First(s.limits, all, func(l leaving) (share.Origin, int) { return l.origin, weigh(l.Run) })
 		next = slices.DeleteFunc(next, func(l leaving) bool { return l.turn == 0 })
 		if len(next) == 0 && len(all) > 0 {
 			next = all[len(all)-1:]
@@ -213,7 +212,7 @@ func (s *Set) runLeaves(l *limits.Leaving[leaving], now time.Time, weigh func(*R
 // ReplaceStreams removes the run with most streams among those that may leave, if
 // it has more of them than the run that needs one.
 func (s *Set) ReplaceStreams(of *series.Labels, now time.Time) bool {
-	if now.Sub(s.full).Abs() < limits.SearchAgain {
+	if now.Sub(s.full).Abs() < kept.SearchAgain {
 		return false
 	}
 	own := s.All[Ref{of.Namespace, of.Service, of.Run}]

@@ -9,7 +9,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/limits"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -35,7 +34,7 @@ type Use struct {
 // Models are those in use.
 type Models struct {
 	texts    *kept.Texts
-	limits   *limits.Counts
+	limits   *kept.Counts
 	streams  *series.Table
 	services *Services
 
@@ -47,7 +46,7 @@ type Models struct {
 }
 
 // NewModels returns no models.
-func NewModels(texts *kept.Texts, limits *limits.Counts, streams *series.Table, services *Services) *Models {
+func NewModels(texts *kept.Texts, limits *kept.Counts, streams *series.Table, services *Services) *Models {
 	return &Models{
 		texts: texts, limits: limits, streams: streams, services: services,
 		All: make(map[ModelID]*Use), parents: input.NewParents(),
@@ -103,7 +102,7 @@ func (s *Models) Of(id ModelID, now time.Time) *Use {
 // replace removes the use without live series that was seen longest ago.
 func (s *Models) replace(now time.Time) bool {
 	gone := func(one *Use) bool { return !one.live(now) && now.Sub(one.lastSeen) > series.GoneAfter }
-	oldest := limits.OldestFirst(maps.Values(s.All), gone, func(one *Use) time.Time { return one.lastSeen })
+	oldest := kept.OldestFirst(maps.Values(s.All), gone, func(one *Use) time.Time { return one.lastSeen })
 	if len(oldest) == 0 {
 		return false
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/limits"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
@@ -51,10 +50,10 @@ type Service struct {
 // Services are the programs that send telemetry.
 type Services struct {
 	texts  *kept.Texts
-	limits *limits.Counts
+	limits *kept.Counts
 
 	All     map[ServiceID]*Service
-	leaving limits.Leaving[*Service]
+	leaving kept.Leaving[*Service]
 	// Simulated are the names of those whose data is simulated, WithoutRun counts the
 	// spans without a run.
 	Simulated  map[string]bool
@@ -62,7 +61,7 @@ type Services struct {
 }
 
 // NewServices returns no services.
-func NewServices(texts *kept.Texts, limits *limits.Counts) *Services {
+func NewServices(texts *kept.Texts, limits *kept.Counts) *Services {
 	return &Services{
 		texts: texts, limits: limits,
 		All: make(map[ServiceID]*Service), Simulated: make(map[string]bool), WithoutRun: make(map[ServiceID]int64),
@@ -118,7 +117,7 @@ func (s *Services) replace(now time.Time) bool {
 	may := func(one *Service) bool { return s.All[one.ServiceID] == one && len(one.Streams) == 0 }
 	next, ok := s.leaving.Next(now, may, func() []*Service {
 		all := slices.SortedFunc(maps.Values(s.All), func(a, b *Service) int { return b.LastSeen.Compare(a.LastSeen) })
-		return limits.First(s.limits, all, func(one *Service) (share.Origin, int) { return one.origin, 1 })
+		return kept.First(s.limits, all, func(one *Service) (share.Origin, int) { return one.origin, 1 })
 	})
 	if ok {
 		s.forget(next.ServiceID)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/words"
 )
 
 // gpuGroup are the GPUs of a host that do the same for the same holders. It is
@@ -125,7 +124,7 @@ func indexes(g *gpuGroup) string {
 }
 
 // ranges writes numbers that follow each other as the first and the last.
-func ranges(names []string) string { return joined(",", words.Ranges(names, 2)...) }
+func ranges(names []string) string { return joined(",", api.Ranges(names, 2)...) }
 
 // holders names the workloads that hold memory of the GPUs, with their ranks in
 // the order of the GPUs.

@@ -6,9 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // Source is a source of fixed data. Set changes it. It implements page.Source.
@@ -103,4 +107,126 @@ func (s *Source) Report(fingerprint string) ([]byte, bool) {
 	defer s.mu.Unlock()
 	r, ok := s.data.Reports[fingerprint]
 	return []byte(r), ok
+}
+
+const perHost = 8
+
+// Fleet returns the data of a simulated fleet after n updates: runs of ten
+// teams, each on its share of the GPUs, and gateways of which one is silent. Every
+// 100th run looks hung, another every 100th is slow, every 10th has ended. An update
+// changes every number.
+func Fleet(runs, gpus, n int) Data {
+	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC).Add(time.Duration(n) * 2 * time.Second)
+	s := &api.State{
+		Version: api.SchemaVersion, Time: now,
+		Collector: api.Collector{
+			Version: "0.0.0", Started: now.Add(-12 * time.Hour), DataTime: &now, Interval: 2, Simulated: true,
+			Hosts: (gpus + perHost - 1) / perHost, HostsReporting: (gpus + perHost - 1) / perHost,
+			GPUs: make(map[string]int),
+		},
+	}
+	for i := range runs {
+		s.Runs = append(s.Runs, fleetRun(i, n, now))
+	}
+	for i := range gpus {
+		s.GPUs = append(s.GPUs, fleetGPU(i, n, now, s.Runs))
+	}
+	for _, gpu := range s.GPUs {
+		s.Collector.GPUs[gpu.Activity]++
+	}
+	for _, kind := range []string{api.LooksHung, api.Slow} {
+		for i := range s.Runs {
+			if run := &s.Runs[i]; slices.Contains(run.Needs, kind) {
+				need := fleetNeed(run, now)
+				need.Urgency = len(s.Needs) + 1
+				s.Needs = append(s.Needs, need)
+			}
+		}
+	}
+	s.Collectors = fleetCollectors((gpus+perGateway-1)/perGateway, now)
+	return Data{State: s}
+}
+
+// perGateway is the number of GPUs whose agents send to one gateway.
+const perGateway = 128
+
+// fleetCollectors returns the gateways, of which the last one has been silent for a
+// while.
+func fleetCollectors(n int, now time.Time) []api.SendingCollector {
+	rows := make([]api.SendingCollector, 0, n)
+	for i := n - 1; i >= 0; i-- {
+		id := "gw-" + strconv.Itoa(i)
+		row := api.SendingCollector{Key: id, ID: id, Address: "10.0.0." + strconv.Itoa(i%255), Version: "0.0.0", FirstSeen: now.Add(-time.Hour), LastSeen: now}
+		if len(rows) == 0 {
+			row.LastSeen = time.Date(2026, 11, 21, 7, 41, 2, 0, time.UTC)
+			row.SilentSince = &row.LastSeen
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func fleetRun(i, n int, now time.Time) api.Run {
+	since := now.Add(-time.Duration(i%300) * time.Minute)
+	run := api.Run{
+		Key: "run-" + strconv.Itoa(i), ID: fmt.Sprintf("%08x", i*2654435761%(1<<32)),
+		Service: fmt.Sprintf("train-%02d", i%40), Job: strconv.Itoa(48000 + i),
+		Owner: "user" + strconv.Itoa(i%30), Team: "team-" + strconv.Itoa(i%10),
+		State: "running", StateSince: &since, FirstSeen: since, LastSeen: now,
+		Steps: new(float64(1000*i + n)), StepTime: new(0.4 + float64(i%7)/10), StepTimeUsual: new(0.41 + float64(i%7)/10),
+		TokenRate: new(88000 + float64(n%10)*100), TokenBasis: "counter", Goodput: new(0.93),
+		GPUs: new(float64(1)), GPUUtilization: new(0.9 + float64(n%10)/100), Bound: "gpu",
+		Ranks: 8, Attempts: new(float64(1)), LastStep: &now, LastCheckpoint: &since, Simulated: true,
+	}
+	switch {
+	case i%100 == 7:
+		run.State, run.Needs = "stalled", []string{api.LooksHung}
+	case i%100 == 13:
+		run.Needs, run.StepTime = []string{api.Slow}, new(2.1)
+	case i%10 == 9:
+		run.State = "ended"
+	}
+	return run
+}
+
+func fleetGPU(i, n int, now time.Time, runs []api.Run) api.GPU {
+	gpu := api.GPU{
+		Key: "gpu-" + strconv.Itoa(i), ID: "GPU-" + strconv.Itoa(i), Index: strconv.Itoa(i % perHost),
+		Host: fmt.Sprintf("gpu-%03d", i/perHost), Name: "H100 80GB", Source: "replay", Simulated: true,
+		Activity: "working", Utilization: new(0.9 + float64((n+i)%10)/100),
+		MemoryUsed: new(float64(60 << 30)), MemoryLimit: new(float64(80 << 30)), MemoryUnattributed: new(float64(1 << 30)),
+		Power: new(600 + float64((n+i)%50)), PowerLimit: new(float64(700)), Temperature: new(float64(61)), Health: "ok", LastSeen: now,
+	}
+	if len(runs) == 0 || i%64 == 63 {
+		gpu.Activity, gpu.Utilization, gpu.MemoryUsed, gpu.MemoryUnattributed = "free", new(float64(0)), new(float64(0)), nil
+		return gpu
+	}
+	run := &runs[i%len(runs)]
+	run.GPUKeys, run.Hosts = append(run.GPUKeys, gpu.Key), append(run.Hosts, gpu.Host)
+	gpu.Holders = []api.Holder{{
+		Run: run.Key, RunID: run.ID, Service: run.Service, Rank: "0", Owner: run.Owner,
+		Name: "slurm job " + run.Job, Join: "slurm_job", Memory: new(float64(59 << 30)),
+	}}
+	if len(run.Needs) > 0 {
+		gpu.Activity = run.Needs[0]
+	}
+	return gpu
+}
+
+func fleetNeed(run *api.Run, now time.Time) api.Need {
+	need := api.Need{
+		Key: run.Needs[0] + "/" + run.Key, Kind: run.Needs[0], Since: *run.StateSince, Run: run.Key, RunID: run.ID,
+		Service: run.Service, Job: run.Job, Owner: run.Owner, GPUs: run.GPUKeys, Subject: run.Service,
+		GPUHours: new(now.Sub(*run.StateSince).Hours()), Next: "Read the stacks of the ranks that wait.",
+	}
+	kind, _ := mlattr.ProblemNamed(need.Kind)
+	need.Severity = string(kind.Severity)
+	if need.Kind == api.Slow {
+		need.Value, need.Usual, need.Unit = run.StepTime, run.StepTimeUsual, "s"
+		need.Evidence, need.Next = []string{"data_load 0.2 → 1.4 s/step, all ranks"}, "Look at the input pipeline."
+		return need
+	}
+	need.Evidence = []string{"step " + strconv.FormatFloat(*run.Steps, 'f', 0, 64), "rank 0: last span data_load"}
+	need.Command = "py-spy dump --pid $(pgrep -f train.py)"
+	return need
 }
