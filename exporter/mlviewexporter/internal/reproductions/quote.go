@@ -2,7 +2,14 @@ package reproductions
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
+)
+
+var (
+	// bareWord is an argument that needs no quotes, shownWord one that a terminal shows.
+	bareWord  = regexp.MustCompile(`^[@%+=:,./_0-9A-Za-z-]+$`)
+	shownWord = regexp.MustCompile(`^[ -~]*$`)
 )
 
 // shellQuote quotes an argument so that a shell reads it as one word and a
@@ -10,21 +17,10 @@ import (
 // the $'…' form of POSIX 2024, which bash, zsh and ksh read; otherwise single
 // quotes, or none if they are not needed.
 func shellQuote(argument string) string {
-	bare, plain := argument != "", true
-	for i := range len(argument) {
-		c := argument[i]
-		if c < 0x20 || c > 0x7e {
-			plain = false
-		}
-		if !strings.ContainsRune("@%+=:,./_-", rune(c)) &&
-			(c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			bare = false
-		}
-	}
 	switch {
-	case bare:
+	case bareWord.MatchString(argument):
 		return argument
-	case plain:
+	case shownWord.MatchString(argument):
 		return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 	}
 	var out strings.Builder

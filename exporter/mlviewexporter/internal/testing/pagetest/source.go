@@ -3,22 +3,23 @@
 package pagetest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// Source is a source of fixed data. Set changes it. It implements page.Source.
+// Source is a source of fixed data. Set changes its State. It implements page.Source.
 type Source struct {
-	mu   sync.Mutex
-	data Data
+	Data
+	state atomic.Pointer[api.State]
 }
 
 // Data is what a Source has, and the content of a fixture's file. Details,
@@ -50,34 +51,23 @@ func Load(file string) (*Source, error) {
 
 // New returns a Source of the data.
 func New(d Data) *Source {
-	if d.State == nil {
-		d.State = &api.State{Version: api.SchemaVersion}
-	}
-	return &Source{data: d}
+	s := &Source{Data: d}
+	s.Set(cmp.Or(d.State, &api.State{Version: api.SchemaVersion}))
+	return s
 }
 
 // Set replaces the State.
-func (s *Source) Set(state *api.State) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.data.State = state
-}
+func (s *Source) Set(state *api.State) { s.state.Store(state) }
 
 // State returns the State.
-func (s *Source) State() *api.State {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.data.State
-}
+func (s *Source) State() *api.State { return s.state.Load() }
 
 // Run returns the details of a run. A run without any in the file has its row.
 func (s *Source) Run(key string) (*api.RunDetail, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if d, ok := s.data.Runs[key]; ok {
+	if d, ok := s.Runs[key]; ok {
 		return d, true
 	}
-	for _, run := range s.data.State.Runs {
+	for _, run := range s.State().Runs {
 		if run.Key == key {
 			return &api.RunDetail{Run: run}, true
 		}
@@ -87,25 +77,19 @@ func (s *Source) Run(key string) (*api.RunDetail, bool) {
 
 // Compare returns the comparison of a run, whatever the other run is.
 func (s *Source) Compare(key, _ string) (*api.Comparison, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c, ok := s.data.Comparisons[key]
+	c, ok := s.Comparisons[key]
 	return c, ok
 }
 
 // Trace returns a trace.
 func (s *Source) Trace(id string) (*api.Trace, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, ok := s.data.Traces[id]
+	t, ok := s.Traces[id]
 	return t, ok
 }
 
 // Report returns a report.
 func (s *Source) Report(fingerprint string) ([]byte, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, ok := s.data.Reports[fingerprint]
+	r, ok := s.Reports[fingerprint]
 	return []byte(r), ok
 }
 
@@ -137,9 +121,7 @@ func Fleet(runs, gpus, n int) Data {
 	for _, kind := range []string{api.LooksHung, api.Slow} {
 		for i := range s.Runs {
 			if run := &s.Runs[i]; slices.Contains(run.Needs, kind) {
-				need := fleetNeed(run, now)
-				need.Urgency = len(s.Needs) + 1
-				s.Needs = append(s.Needs, need)
+				s.Needs = append(s.Needs, fleetNeed(run, len(s.Needs)+1, now))
 			}
 		}
 	}
@@ -213,9 +195,9 @@ func fleetGPU(i, n int, now time.Time, runs []api.Run) api.GPU {
 	return gpu
 }
 
-func fleetNeed(run *api.Run, now time.Time) api.Need {
+func fleetNeed(run *api.Run, urgency int, now time.Time) api.Need {
 	need := api.Need{
-		Key: run.Needs[0] + "/" + run.Key, Kind: run.Needs[0], Since: *run.StateSince, Run: run.Key, RunID: run.ID,
+		Key: run.Needs[0] + "/" + run.Key, Kind: run.Needs[0], Urgency: urgency, Since: *run.StateSince, Run: run.Key, RunID: run.ID,
 		Service: run.Service, Job: run.Job, Owner: run.Owner, GPUs: run.GPUKeys, Subject: run.Service,
 		GPUHours: new(now.Sub(*run.StateSince).Hours()), Next: "Read the stacks of the ranks that wait.",
 	}
