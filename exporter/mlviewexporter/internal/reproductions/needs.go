@@ -4,20 +4,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-)
 
-// needs are what a command needs, as a report says it.
-type needs struct {
-	// replays reports whether the script calls what failed.
-	replays bool
-	// flags are the words after the script: flags, each before the word in capitals
-	// that stands for what only the user knows.
-	flags []string
-	// others are what else is needed, such as a Python module.
-	others []string
-	// why says why the script does not call what failed.
-	why string
-}
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+)
 
 const (
 	// maxFlags is the length of a command's flags, in bytes; longer ones are no
@@ -34,63 +23,47 @@ var (
 	itNeeds     = regexp.MustCompile("\nIt needs:\n\n((?:- [^\n]*\n)+)")
 )
 
-// needsOf reads a report. What was recorded cannot pretend to be the command,
-// because it comes after it.
-func needsOf(report []byte) needs {
+// describe adds the command that runs a script, and what it needs by its report. What was
+// recorded cannot pretend to be the command, because it comes after it.
+func describe(f *api.Failure, script string, report []byte) {
+	f.Command = "python3 " + shellQuote(script)
 	head, _, _ := strings.Cut(string(report), "\n## Error\n")
-	var n needs
 	command := toReproduce.FindStringSubmatch(head)
 	if command == nil || len(command[1]) > maxFlags {
 		if why := noReplay.FindStringSubmatch(head); why != nil {
-			n.why = limited(strings.ReplaceAll(why[1], "`", ""))
+			f.Why = limited(strings.ReplaceAll(why[1], "`", ""))
 		}
-		return n
+		return
 	}
-	n.replays, n.flags = true, filled(strings.Fields(command[1]))
+	f.Replays = true
+	words := strings.Fields(command[1])
+	for i := 1; i < len(words); i++ {
+		flag, value := words[i-1], words[i]
+		if !mayFill(flag, value) {
+			continue
+		}
+		f.Command += " " + shellQuote(flag) + " " + shellQuote(value)
+		f.Requires = append(f.Requires, flag+" "+value)
+		if !slices.Contains(f.Fill, value) {
+			f.Fill = append(f.Fill, value)
+		}
+	}
 	if list := itNeeds.FindStringSubmatch(head); list != nil {
-		for line := range strings.Lines(list[1]) {
-			if len(n.others) < maxOthers {
-				n.others = append(n.others, limited(strings.TrimSpace(strings.TrimPrefix(line, "- "))))
-			}
+		others := slices.Collect(strings.Lines(list[1]))
+		for _, line := range others[:min(len(others), maxOthers)] {
+			f.Requires = append(f.Requires, limited(strings.TrimSpace(strings.TrimPrefix(line, "- "))))
 		}
 	}
-	return n
 }
 
-// filled returns those of the words that a command to copy may have: flags whose
-// value its user fills in. Whatever a report says, a flag that permits something,
-// or has a value from telemetry, is typed by who wants it.
-func filled(words []string) []string {
-	var out []string
-	for i := 1; i < len(words); i++ {
-		if flag := words[i-1]; flagName.MatchString(flag) && !strings.HasPrefix(flag, "--allow") && slices.Contains(placeholders, words[i]) {
-			out = append(out, flag, words[i])
-		}
-	}
-	return out
+// mayFill reports whether a command to copy may have a flag of a report: one whose value its
+// user fills in. Whatever a report says, a flag that permits something, or has a value from
+// telemetry, is typed by who wants it.
+func mayFill(flag, value string) bool {
+	return flagName.MatchString(flag) && !strings.HasPrefix(flag, "--allow") && slices.Contains(placeholders, value)
 }
 
 var flagName = regexp.MustCompile(`^--[a-z-]+$`)
 
-// requires returns the flags with their values, and what else is needed.
-func (n *needs) requires() []string {
-	var out []string
-	for pair := range slices.Chunk(n.flags, 2) {
-		out = append(out, pair[0]+" "+pair[1])
-	}
-	return append(out, n.others...)
-}
-
 // placeholders are the words that stand for what only the user knows.
 var placeholders = []string{"URL", "FILE", "PATH", "PATH=VALUE"}
-
-// fill returns the placeholders in the flags.
-func (n *needs) fill() []string {
-	var out []string
-	for _, word := range n.flags {
-		if slices.Contains(placeholders, word) && !slices.Contains(out, word) {
-			out = append(out, word)
-		}
-	}
-	return out
-}

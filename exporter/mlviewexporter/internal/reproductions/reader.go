@@ -3,7 +3,6 @@
 package reproductions
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -188,16 +187,6 @@ func (r *Reader) failure(root *os.Root, name string) (*api.Failure, error) {
 	return f, errors.Join(problem, err)
 }
 
-// describe adds the command that runs a script, and what it needs by its report.
-func describe(f *api.Failure, script string, report []byte) {
-	need := needsOf(report)
-	f.Replays, f.Requires, f.Fill, f.Why = need.replays, need.requires(), need.fill(), need.why
-	f.Command = "python3 " + shellQuote(script)
-	for _, word := range need.flags {
-		f.Command += " " + shellQuote(word)
-	}
-}
-
 // Report returns the report of a group's newest artifact, and whether there is
 // one.
 func (r *Reader) Report(fingerprint string) ([]byte, bool) {
@@ -254,7 +243,7 @@ func folders(root *os.Root, name string, pattern *regexp.Regexp, most int) (_ []
 			found = append(found, entry.Name())
 		}
 	}
-	slices.SortFunc(found, cmp.Compare[string])
+	slices.Sort(found)
 	return found, nil
 }
 
