@@ -163,10 +163,8 @@ func (s *Senders) Rows(now time.Time) []api.SendingCollector {
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b api.SendingCollector) int {
-		if a.SilentSince != nil && b.SilentSince != nil {
-			return cmp.Or(a.SilentSince.Compare(*b.SilentSince), cmp.Compare(a.ID, b.ID))
-		}
-		return cmp.Or(api.TrueFirst(a.SilentSince != nil, b.SilentSince != nil), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(api.TrueFirst(a.SilentSince != nil, b.SilentSince != nil),
+			api.Value(a.SilentSince).Compare(api.Value(b.SilentSince)), cmp.Compare(a.ID, b.ID))
 	})
 	return rows
 }
@@ -198,10 +196,7 @@ func (h *Hosts) Of(host string) *silence.Sender {
 		return nil
 	}
 	one := h.All[host]
-	if one == nil {
-		if len(h.All) >= MaxHosts {
-			return nil
-		}
+	if one == nil && len(h.All) < MaxHosts {
 		one = new(silence.Sender)
 		h.All[h.texts.Of(host)] = one
 	}

@@ -179,7 +179,7 @@ func (s *Set) Rows(state *api.State, now time.Time) []api.Need {
 	}
 	follow(rows, all)
 	markGPUs(state, all)
-	rows = append(rows, s.silences.rows(state, &s.resolved, now)...)
+	rows = append(rows, s.silences(state, now)...)
 	slices.SortFunc(rows, compareNeeds)
 	rows = grouped(rows)
 	return api.Limited(state, "needs", rows, maxNeeds)

@@ -42,21 +42,19 @@ type Set struct {
 	// one.
 	open map[*series.Stream]bool
 	full time.Time
-	// records are those of open problems.
+	// records are those of open problems, resolved those that have ended, the newest end last.
 	records  map[recordID]*Record
-	resolved resolved
-	silences silences
+	resolved []api.Need
+	// silent are the problems that collectors are silent although somebody worked.
+	silent map[*fleet.Sender]*api.Need
 }
 
 // New returns a Set without problems. It is told when a collector leaves the page.
 func New(of Subjects) *Set {
 	s := &Set{
-		Subjects: of, open: make(map[*series.Stream]bool), records: make(map[recordID]*Record),
-		resolved: resolved{limits: of.Limits}, silences: silences{Subjects: of, all: make(map[*fleet.Sender]*api.Need)},
+		Subjects: of, open: make(map[*series.Stream]bool), records: make(map[recordID]*Record), silent: make(map[*fleet.Sender]*api.Need),
 	}
-	of.Senders.Left = func(one *fleet.Sender, now time.Time) {
-		s.silences.end(one, &s.resolved, mlattr.ProblemNoEvidence, now)
-	}
+	of.Senders.Left = func(one *fleet.Sender, now time.Time) { s.endSilence(one, mlattr.ProblemNoEvidence, now) }
 	return s
 }
 
@@ -82,13 +80,13 @@ func (s *Set) Prune(now time.Time) (of map[gpus.Ref]bool) {
 		of[gpus.Ref{Host: one.Labels.Host, ID: one.Labels.GPU}] = true
 	}
 	maps.DeleteFunc(s.records, func(_ recordID, r *Record) bool { return now.Sub(r.Onset) > kept.Week })
-	s.resolved.all = slices.DeleteFunc(s.resolved.all, func(n api.Need) bool { return now.Sub(*n.Ended) > resolvedFor })
+	s.resolved = slices.DeleteFunc(s.resolved, func(n api.Need) bool { return now.Sub(*n.Ended) > resolvedFor })
 	return of
 }
 
 // Saved returns the records of open problems and those that have ended, for Restore.
 func (s *Set) Saved() (records []*Record, resolved []api.Need) {
-	return slices.Collect(maps.Values(s.records)), slices.Clone(s.resolved.all)
+	return slices.Collect(maps.Values(s.records)), slices.Clone(s.resolved)
 }
 
 // Restore adds what Saved has returned: the records of problems, until others come, and
@@ -104,5 +102,5 @@ func (s *Set) Restore(records []*Record, resolved []api.Need, recent func(time.T
 			s.Note(&r.Record, r.Namespace, now)
 		}
 	}
-	s.resolved.restore(resolved, now)
+	s.restoreEnded(resolved, now)
 }

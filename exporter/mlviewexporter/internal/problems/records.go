@@ -253,26 +253,19 @@ func (s *Set) resolve(own *Record, now time.Time) {
 	n.Ended, n.EndReason = api.TimeOf(own.Ended), own.EndReason
 	n.Value, n.Usual, n.Unit, n.GPUHours = own.Value, own.Usual, own.Unit, own.GPUHours
 	n.Evidence, n.Next, n.Command = own.Evidence, "", ""
-	s.resolved.add(&n)
+	s.end(&n)
 }
 
-// resolved are the problems that have ended, the newest end last.
-type resolved struct {
-	limits *kept.Counts
-	all    []api.Need
-}
-
-// add adds a problem that has ended, in place of the one that ended first
-// beyond the limit.
-func (s *resolved) add(n *api.Need) {
-	if slices.ContainsFunc(s.all, func(known api.Need) bool { return known.Key == n.Key }) {
+// end adds a problem that has ended, in place of the one that ended first beyond the limit.
+func (s *Set) end(n *api.Need) {
+	if slices.ContainsFunc(s.resolved, func(known api.Need) bool { return known.Key == n.Key }) {
 		return
 	}
-	s.all = append(s.all, *n)
-	slices.SortStableFunc(s.all, CompareEnds)
-	if len(s.all) > maxEnded {
-		s.all = slices.Delete(s.all, 0, 1)
-		s.limits.Drop("resolved problems")
+	s.resolved = append(s.resolved, *n)
+	slices.SortStableFunc(s.resolved, CompareEnds)
+	if len(s.resolved) > maxEnded {
+		s.resolved = slices.Delete(s.resolved, 0, 1)
+		s.Limits.Drop("resolved problems")
 	}
 }
 
@@ -283,7 +276,7 @@ func CompareEnds(a, b api.Need) int { return a.Ended.Compare(*b.Ended) }
 // first.
 func (s *Set) Resolved(state *api.State, now time.Time) []api.Need {
 	var rows []api.Need
-	for _, n := range slices.Backward(s.resolved.all) {
+	for _, n := range slices.Backward(s.resolved) {
 		if now.Sub(*n.Ended) <= resolvedFor {
 			rows = append(rows, n)
 		}
@@ -291,8 +284,8 @@ func (s *Set) Resolved(state *api.State, now time.Time) []api.Need {
 	return api.Limited(state, "resolved", rows, maxResolved)
 }
 
-// restore adds the resolved problems that Export has written.
-func (s *resolved) restore(all []api.Need, now time.Time) {
+// restoreEnded adds the resolved problems that Export has written.
+func (s *Set) restoreEnded(all []api.Need, now time.Time) {
 	for i := range all[:min(len(all), maxEnded)] {
 		n := &all[i]
 		if n.Ended == nil || now.Sub(*n.Ended) > resolvedFor || n.Ended.After(now.Add(time.Minute)) || urgency(n.Kind) < 0 {
@@ -307,6 +300,6 @@ func (s *resolved) restore(all []api.Need, now time.Time) {
 			n.Evidence[j] = kept.Cut(n.Evidence[j], kept.MaxNoted)
 		}
 		n.Before, n.GPUs, n.Next, n.Command, n.Cause = nil, nil, "", "", ""
-		s.add(n)
+		s.end(n)
 	}
 }

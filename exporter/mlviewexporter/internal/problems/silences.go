@@ -15,31 +15,25 @@ import (
 // stall_timeout of ml_metrics.
 const reportSilence = 5 * time.Minute
 
-// silences are the problems that collectors are silent although somebody worked.
-type silences struct {
-	Subjects
-	all map[*fleet.Sender]*api.Need
-}
-
-// rows returns the collectors as problems that fell silent while somebody
+// silences returns the collectors as problems that fell silent while somebody
 // worked of whom only they told. ml_metrics of a collector that has died cannot say so.
-func (s *silences) rows(state *api.State, ended *resolved, now time.Time) (rows []api.Need) {
+func (s *Set) silences(state *api.State, now time.Time) (rows []api.Need) {
 	for i := range state.Collectors {
 		row := &state.Collectors[i]
 		one := s.Senders.All[row.ID]
-		n := s.of(one, row, now)
+		n := s.silence(one, row, now)
 		if n == nil {
-			s.end(one, ended, mlattr.ProblemOver, now)
+			s.endSilence(one, mlattr.ProblemOver, now)
 			continue
 		}
-		s.all[one] = n
+		s.silent[one] = n
 		rows = append(rows, *n)
 	}
 	return rows
 }
 
-// of returns the problem that a collector is silent, nil if it is none.
-func (s *silences) of(one *fleet.Sender, row *api.SendingCollector, now time.Time) *api.Need {
+// silence returns the problem that a collector is silent, nil if it is none.
+func (s *Set) silence(one *fleet.Sender, row *api.SendingCollector, now time.Time) *api.Need {
 	if row.SilentSince == nil || now.Sub(*row.SilentSince) < reportSilence {
 		return nil
 	}
@@ -78,11 +72,11 @@ func (s *silences) of(one *fleet.Sender, row *api.SendingCollector, now time.Tim
 	return n
 }
 
-// end keeps as resolved that a collector was silent, if that was a problem.
-func (s *silences) end(one *fleet.Sender, ended *resolved, reason string, now time.Time) {
-	if n := s.all[one]; n != nil {
+// endSilence keeps as resolved that a collector was silent, if that was a problem.
+func (s *Set) endSilence(one *fleet.Sender, reason string, now time.Time) {
+	if n := s.silent[one]; n != nil {
 		n.Key, n.Ended, n.EndReason, n.Next = api.Key("resolved", n.Key, n.Since.String()), api.TimeOf(now), reason, ""
-		ended.add(n)
-		delete(s.all, one)
+		s.end(n)
+		delete(s.silent, one)
 	}
 }

@@ -159,28 +159,23 @@ func (r *Run) noteHardware() {
 
 // Settings returns what is known of how the run was started, ordered by name.
 func (r *Run) Settings() []api.Setting {
-	all := maps.Clone(r.known)
-	if all == nil {
-		all = make(map[string]string)
+	all := map[string]string{
+		attrVersion: r.Version, mlattr.JobName: r.JobName, mlattr.HardwareName: r.hardware,
+		mlattr.HostName:          strings.Join(namedOf(r.hostNames(), maxSettingHosts), ", "),
+		mlattr.GenAIRequestModel: strings.Join(namedOf(r.models(), api.MaxNamed), ", "),
 	}
-	set := func(name, value string) {
-		if value != "" {
-			all[name] = value
-		}
-	}
-	set(attrVersion, r.Version)
-	set(mlattr.JobName, r.JobName)
-	set(mlattr.HardwareName, r.hardware)
-	set(mlattr.HostName, strings.Join(namedOf(r.hostNames(), maxSettingHosts), ", "))
 	for name, size := range map[string]int64{
 		mlattr.BatchSize: r.sizes.Batch, mlattr.MicrobatchCount: r.sizes.Microbatches,
 		mlattr.EpochTotal: r.sizes.Epochs, mlattr.WorldSize: r.sizes.World,
 	} {
 		if size > 0 {
-			set(name, strconv.FormatInt(size, 10))
+			all[name] = strconv.FormatInt(size, 10)
 		}
 	}
-	set(mlattr.GenAIRequestModel, strings.Join(namedOf(r.models(), api.MaxNamed), ", "))
+	for name, value := range r.known {
+		all[name] = cmp.Or(all[name], value)
+	}
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
 	rows := make([]api.Setting, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		rows = append(rows, api.Setting{Name: name, Value: all[name]})

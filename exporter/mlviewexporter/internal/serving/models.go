@@ -55,8 +55,7 @@ func NewModels(texts *kept.Texts, limits *kept.Counts, streams *series.Table, se
 
 // versionUse is the use of a model by one version of a service.
 type versionUse struct {
-	firstSeen            time.Time
-	Requests, Errors     float64
+	api.VersionUse
 	firstToken, duration reservoir
 }
 
@@ -149,9 +148,9 @@ func (s *Models) Request(in *input.Span, of *Service, now time.Time) {
 		if len(m.Versions) >= maxVersions {
 			m.forgetVersion()
 		}
-		v = &versionUse{firstSeen: now}
+		v = &versionUse{VersionUse: api.VersionUse{Version: version, FirstSeen: now.UTC()}}
 		if first, known := of.Versions[version]; known {
-			v.firstSeen = first
+			v.FirstSeen = first.UTC()
 		}
 		m.Versions[version] = v
 	}
@@ -167,7 +166,7 @@ func (s *Models) Request(in *input.Span, of *Service, now time.Time) {
 // forgetVersion removes the version that was first seen longest ago.
 func (m *Use) forgetVersion() {
 	delete(m.Versions, slices.MinFunc(slices.Collect(maps.Keys(m.Versions)), func(a, b string) int {
-		return m.Versions[a].firstSeen.Compare(m.Versions[b].firstSeen)
+		return m.Versions[a].FirstSeen.Compare(m.Versions[b].FirstSeen)
 	}))
 }
 
@@ -244,10 +243,8 @@ func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
 func (m *Use) versionRows(of *Service) (rows []api.VersionUse) {
 	for _, version := range slices.Sorted(maps.Keys(m.Versions)) {
 		use := m.Versions[version]
-		row := api.VersionUse{
-			Version: version, FirstSeen: use.firstSeen.UTC(), Requests: use.Requests, Errors: use.Errors,
-			FirstToken: use.firstToken.quantiles(), Duration: use.duration.quantiles(),
-		}
+		row := use.VersionUse
+		row.FirstToken, row.Duration = use.firstToken.quantiles(), use.duration.quantiles()
 		if of != nil {
 			row.Failures = max(row.Errors, of.Failed[version])
 		}

@@ -44,7 +44,7 @@ func grouped(gpus []api.GPU) []gpuGroup {
 
 func (d *document) gpus() {
 	now := d.state.Time
-	section(d, part[gpuGroup]{name: "GPUS", note: "one line for the GPUs of a host that do the same; use, power, memory and temperature of each", list: "gpus", most: maxGPUs,
+	section(d, part[gpuGroup]{name: "GPUS", note: "one line for the GPUs of a host that do the same; use, power, memory and temperature of each", list: "gpus", most: 64,
 		size: func(g *gpuGroup) int { return len(*g) }, columns: []column[gpuGroup]{
 			{title: "GPU", least: 12, text: indexes},
 			{title: "name", least: 8, leave: 9, text: func(g *gpuGroup) string { return Printable((*g)[0].Name) }},

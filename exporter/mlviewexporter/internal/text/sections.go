@@ -20,7 +20,7 @@ func (d *document) runs() {
 	}
 	now := d.state.Time
 	names := d.runNames()
-	section(d, part[api.Run]{name: "RUNS", note: runsNote, list: "runs", most: maxRuns, columns: []column[api.Run]{
+	section(d, part[api.Run]{name: "RUNS", note: runsNote, list: "runs", most: 50, columns: []column[api.Run]{
 		{title: "run", least: min(22, d.width/5), wrap: true, text: func(r *api.Run) string { return names[r.Key] }},
 		{title: "id", leave: 16, text: func(r *api.Run) string { return shortID(r.ID) }},
 		{title: "data", text: func(r *api.Run) string { return d.simulated(r.Simulated, r.Recorded) }},
@@ -144,7 +144,7 @@ func restarts(r *api.Run) string {
 
 func (d *document) failures() {
 	now := d.state.Time
-	section(d, part[api.Failure]{name: "FAILURES", note: "the newest first", list: "failures", most: maxFailures, columns: []column[api.Failure]{
+	section(d, part[api.Failure]{name: "FAILURES", note: "the newest first", list: "failures", most: 10, columns: []column[api.Failure]{
 		{title: "last", right: true, text: func(f *api.Failure) string { return ago(now, f.LastSeen) }},
 		{title: "first", right: true, leave: 1, text: func(f *api.Failure) string { return ago(now, f.FirstSeen) }},
 		{title: "count", right: true, text: func(f *api.Failure) string { return strconv.FormatInt(f.Count, 10) }},
@@ -205,7 +205,7 @@ func (d *document) reproduction(f *api.Failure) []string {
 
 func (d *document) changes() {
 	now := d.state.Time
-	section(d, part[api.Change]{name: "CHANGES", list: "changes", most: maxChanges, columns: []column[api.Change]{
+	section(d, part[api.Change]{name: "CHANGES", list: "changes", most: 5, columns: []column[api.Change]{
 		{title: "at", text: func(c *api.Change) string { return clock(now, c.Time) }},
 		{title: "service", least: 8, text: func(c *api.Change) string { return Printable(c.Service) }},
 		{title: "run", least: 8, leave: 1, text: func(c *api.Change) string { return shortID(c.RunID) }},
@@ -215,7 +215,7 @@ func (d *document) changes() {
 
 func (d *document) models() {
 	now := d.state.Time
-	section(d, part[api.Model]{name: "MODELS", list: "models", most: maxModels,
+	section(d, part[api.Model]{name: "MODELS", list: "models", most: 20,
 		note: "failing: of the last 100 requests of the service, with the tools that they call, and before that of up to 1000; failures outside of requests are in FAILURES only; calls and errors: of the model alone", columns: []column[api.Model]{
 			{title: "service", least: 22, text: func(m *api.Model) string { return Printable(m.Service) }},
 			{title: "model · role", least: 20, text: func(m *api.Model) string { return joined(" · ", Printable(m.Model), Printable(m.Role)) }},
@@ -294,7 +294,7 @@ func byType(errors map[string]float64) string {
 }
 
 func (d *document) pools() {
-	section(d, part[api.Pool]{name: "POOLS OF WORKERS", list: "pools", most: maxPools, columns: []column[api.Pool]{
+	section(d, part[api.Pool]{name: "POOLS OF WORKERS", list: "pools", most: 20, columns: []column[api.Pool]{
 		{title: "service", least: 14, text: func(p *api.Pool) string { return Printable(p.Service) }},
 		{title: "pool", least: 8, text: func(p *api.Pool) string { return Printable(p.Pool) }},
 		{title: "instance", leave: 1, text: func(p *api.Pool) string { return shortID(p.Instance) }},
@@ -309,7 +309,7 @@ func (d *document) pools() {
 }
 
 func (d *document) calls() {
-	section(d, part[api.Call]{name: "CALLS", note: "failed and slow ones first, then the newest", list: "calls", most: maxCalls, columns: []column[api.Call]{
+	section(d, part[api.Call]{name: "CALLS", note: "failed and slow ones first, then the newest", list: "calls", most: 10, columns: []column[api.Call]{
 		{title: "started", text: func(c *api.Call) string { return c.Time.UTC().Format("15:04:05") }},
 		{title: "service", least: 14, leave: 1, text: func(c *api.Call) string { return Printable(c.Service) }},
 		{title: "function", least: 20, text: func(c *api.Call) string { return joined(".", Printable(c.Library), Printable(c.Function)) }},
@@ -361,7 +361,7 @@ func (d *document) collectors() {
 		return
 	}
 	now := d.state.Time
-	section(d, part[api.SendingCollector]{name: "COLLECTORS", list: "collectors", most: maxCollectors, columns: []column[api.SendingCollector]{
+	section(d, part[api.SendingCollector]{name: "COLLECTORS", list: "collectors", most: 20, columns: []column[api.SendingCollector]{
 		{title: "collector", least: 16, text: func(c *api.SendingCollector) string { return Printable(c.ID) }},
 		{title: "state", text: func(c *api.SendingCollector) string {
 			if c.SilentSince == nil {
@@ -380,7 +380,7 @@ func (d *document) missing() {
 	if len(rows) == 0 {
 		return
 	}
-	shown := rows[:min(maxMissing, len(rows))]
+	shown := rows[:min(20, len(rows))]
 	d.title(bold, "MISSING", len(shown), len(rows)+max(0, d.state.Collector.Hidden["missing"]))
 	for len(shown) > 0 {
 		// What has the same reason and remedy stands together.

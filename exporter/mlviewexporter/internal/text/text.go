@@ -340,7 +340,7 @@ func (d *document) needs() {
 		{title: "since", text: func(n *api.Need) string { return clock(d.state.Time, n.Since) }},
 	}
 	section(d, part[api.Need]{
-		name: "NEEDS SOMEONE", note: needsNote, list: "needs", most: maxNeeds, after: d.needDetails,
+		name: "NEEDS SOMEONE", note: needsNote, list: "needs", most: 50, after: d.needDetails,
 		columns: slices.Concat(first, d.columnsOfNeeds(), []column[api.Need]{
 			{title: "lost", right: true, text: func(n *api.Need) string { return prefixed("", Number(n.GPUHours), " GPU-hours") }},
 		}),
@@ -367,7 +367,7 @@ func (d *document) resolved() {
 	first := []column[api.Need]{{title: "ended", text: func(n *api.Need) string { return clock(d.state.Time, *n.Ended) }}}
 	reasons := map[string]string{mlattr.ProblemNoEvidence: "no new evidence"}
 	section(d, part[api.Need]{
-		name: "RESOLVED IN THE LAST 24 HOURS", list: "resolved", most: maxResolved, after: d.evidence,
+		name: "RESOLVED IN THE LAST 24 HOURS", list: "resolved", most: 10, after: d.evidence,
 		columns: slices.Concat(first, d.columnsOfNeeds(), []column[api.Need]{
 			{title: "lasted", right: true, text: func(n *api.Need) string { return age(*n.Ended, &n.Since) }},
 			{title: "why", leave: 3, text: func(n *api.Need) string { return cmp.Or(reasons[n.EndReason], "over") }},
@@ -443,21 +443,6 @@ func kindOfNeed(n *api.Need) string {
 		return kind
 	}
 }
-
-// The most rows of each section.
-const (
-	maxNeeds      = 50
-	maxResolved   = 10
-	maxRuns       = 50
-	maxGPUs       = 64 // lines
-	maxFailures   = 10
-	maxChanges    = 5
-	maxModels     = 20
-	maxPools      = 20
-	maxCalls      = 10
-	maxMissing    = 20
-	maxCollectors = 20
-)
 
 // order puts runs that need someone first and ended ones last.
 func order(run *api.Run) int {
