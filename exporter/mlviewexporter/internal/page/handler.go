@@ -21,10 +21,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/hostnames"
 )
 
-const (
-	defaultInterval   = 2 * time.Second
-	defaultMaxClients = 32
-)
+// unwritable says that a document cannot be made.
+const unwritable = "The answer cannot be written."
 
 // Source is what the page shows. Its methods are safe for concurrent use.
 type Source interface {
@@ -72,10 +70,10 @@ type Handler struct {
 // NewHandler returns a Handler that shows the source.
 func NewHandler(source Source, set Settings) *Handler {
 	if set.Interval <= 0 {
-		set.Interval = defaultInterval
+		set.Interval = 2 * time.Second
 	}
 	if set.MaxClients <= 0 {
-		set.MaxClients = defaultMaxClients
+		set.MaxClients = 32
 	}
 	h := &Handler{source: source, text: set.Text, hosts: hostnames.Of(set.Hosts...), mux: http.NewServeMux()}
 	h.states.keep, h.details.keep = set.Interval, set.Interval
@@ -174,19 +172,13 @@ func (h *Handler) serveCompare(w http.ResponseWriter, r *http.Request) {
 
 // serveDetail answers with what is found, as JSON.
 func (h *Handler) serveDetail(w http.ResponseWriter, r *http.Request, name string, find func() (any, bool)) {
-	h.serveMade(w, r, name, func() (*document, error) {
+	h.details.serve(w, r, name, unwritable, func() (*document, error) {
 		detail, found := find()
 		if !found {
 			return nil, nil
 		}
 		return jsonDocument(detail)
 	})
-}
-
-// serveMade answers with a document that is made once an interval for all who ask
-// for it by its name.
-func (h *Handler) serveMade(w http.ResponseWriter, r *http.Request, name string, create func() (*document, error)) {
-	h.details.serve(w, r, name, "The answer cannot be written.", create)
 }
 
 var fingerprint = regexp.MustCompile(`^[0-9a-f]{16}$`)
@@ -242,7 +234,7 @@ func (h *Handler) serveReportOfRun(w http.ResponseWriter, r *http.Request) {
 	if form == formHTML {
 		w.Header().Set("Content-Security-Policy", report.ContentSecurityPolicy+"; frame-ancestors 'none'")
 	}
-	h.serveMade(w, r, "report\x00"+form+"\x00"+key+"\x00"+with, func() (*document, error) {
+	h.details.serve(w, r, "report\x00"+form+"\x00"+key+"\x00"+with, unwritable, func() (*document, error) {
 		made, ok := ReportOf(h.source, key, with)
 		if !ok {
 			return nil, nil

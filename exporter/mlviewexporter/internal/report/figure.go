@@ -71,20 +71,20 @@ func gapOf(at []float64) float64 {
 // curve returns the figure of a curve over time, with the marks that have a number.
 func (r *Report) curve(c *api.Curve, x axis, marks []api.Mark) figure {
 	y := rangeOf(c.Values)
-	write := func(v float64) string { return number(v, c.Unit) }
-	f := figure{
-		Title: own(title(curveTitles, c.Name)),
-		Says:  own("from " + write(y.from) + " to " + write(y.to) + ", last " + write(c.Values[len(c.Values)-1])),
-		Lines: []line{{Path: path(c.Times, c.Values, x, y, gapOf(c.Times))}},
-		Top:   write(y.to), Bottom: write(y.from),
-		Left: r.at(time.Unix(int64(x.from), 0)), Right: r.at(time.Unix(int64(x.to), 0)),
-	}
+	f := figureOf(title(curveTitles, c.Name), y, c.Unit, line{Path: path(c.Times, c.Values, x, y, gapOf(c.Times))})
+	f.Says = own("from " + f.Bottom + " to " + f.Top + ", last " + number(c.Values[len(c.Values)-1], c.Unit))
+	f.Left, f.Right = r.at(time.Unix(int64(x.from), 0)), r.at(time.Unix(int64(x.to), 0))
 	for i, m := range marks {
 		if at := float64(m.Time.Unix()); at >= x.from && at <= x.to && x.to > x.from {
 			f.Marks = append(f.Marks, figureMark{i + 1, cmp.Or(markTones[m.Kind], "warn"), x.share(at)})
 		}
 	}
 	return f
+}
+
+// figureOf returns a figure with its axis of values.
+func figureOf(title string, y axis, unit string, lines ...line) figure {
+	return figure{Title: own(title), Lines: lines, Top: number(y.to, unit), Bottom: number(y.from, unit)}
 }
 
 // markTones are the colors of marks that are no problems.
@@ -112,17 +112,10 @@ func pair(name string, by int, c *api.Comparison) (f figure, ok bool) {
 	if len(atA) == 0 || len(atB) == 0 || x.to <= x.from {
 		return f, false
 	}
-	write := func(v float64) string { return number(v, a.Unit) }
-	f = figure{
-		Title: own(title(curveTitles, name) + " " + axes[by].title),
-		Says:  own("this run last " + write(a.Values[len(a.Values)-1]) + ", the other one " + write(b.Values[len(b.Values)-1])),
-		Lines: []line{
-			{"this run", path(atA, a.Values, x, y, math.Inf(1))},
-			{"the other run", path(atB, b.Values, x, y, math.Inf(1))},
-		},
-		Top: write(y.to), Bottom: write(y.from),
-		Left: position(x.from, axes[by].unit), Right: position(x.to, axes[by].unit),
-	}
+	f = figureOf(title(curveTitles, name)+" "+axes[by].title, y, a.Unit,
+		line{"this run", path(atA, a.Values, x, y, math.Inf(1))}, line{"the other run", path(atB, b.Values, x, y, math.Inf(1))})
+	f.Says = own("this run last " + number(a.Values[len(a.Values)-1], a.Unit) + ", the other one " + number(b.Values[len(b.Values)-1], a.Unit))
+	f.Left, f.Right = position(x.from, axes[by].unit), position(x.to, axes[by].unit)
 	if p := c.Parting; p != nil && p.Parted && p.At != nil && p.Curve == name && p.By == axes[by].name {
 		f.Marks = []figureMark{{Number: 1, Kind: "bad", At: x.share(*p.At)}}
 	}

@@ -216,13 +216,10 @@ func (d *document) header() {
 			parts = append(parts, strconv.Itoa(n)+" "+text)
 		}
 	}
-	switch all {
-	case 0:
+	if all == 0 {
 		parts = []string{"no GPU known"}
-	case 1:
-		parts[0] = "1 GPU: " + parts[0]
-	default:
-		parts[0] = strconv.Itoa(all) + " GPUs: " + parts[0]
+	} else {
+		parts[0] = api.Counted(all, "GPU", "GPUs") + ": " + parts[0]
 	}
 	if c.Hosts > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d hosts sending", c.HostsReporting, c.Hosts))
@@ -230,12 +227,7 @@ func (d *document) header() {
 	if all := len(d.state.Collectors); all > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d collectors sending", all-d.silent(), all))
 	}
-	if old := age(d.state.Time, c.DataTime); old != "" {
-		parts = append(parts, "newest data "+old+" old")
-	} else {
-		parts = append(parts, "no data yet")
-	}
-	parts = append(parts, d.state.Time.UTC().Format("15:04:05 UTC"))
+	parts = append(parts, cmp.Or(prefixed("newest data ", age(d.state.Time, c.DataTime), " old"), "no data yet"), d.state.Time.UTC().Format("15:04:05 UTC"))
 	if c.Version != "" {
 		parts = append(parts, "otelcol-ml "+Printable(c.Version))
 	}
@@ -394,20 +386,19 @@ func (d *document) evidence(n *api.Need) (lines []string) {
 // urgencyOf writes the place of a problem and when somebody should act. One that
 // follows from another has no place of its own.
 func urgencyOf(n *api.Need) string {
-	place, severity := strconv.Itoa(n.Urgency), Words(n.Severity)
+	place := strconv.Itoa(n.Urgency)
 	switch {
 	case n.NoEvidenceSince != nil:
 		return joined(" ", place, "stale")
-	case mlattr.Severity(n.Severity) == mlattr.SeverityPage:
-		severity = "now"
-	case mlattr.Severity(n.Severity) == mlattr.SeverityTicket:
-		severity = "today"
-	}
-	if n.Cause != "" {
+	case n.Cause != "":
 		return "follows " + place
+	default:
+		return joined(" ", place, cmp.Or(deadlines[mlattr.Severity(n.Severity)], Words(n.Severity)))
 	}
-	return joined(" ", place, severity)
 }
+
+// deadlines say when somebody should act.
+var deadlines = map[mlattr.Severity]string{mlattr.SeverityPage: "now", mlattr.SeverityTicket: "today"}
 
 // needDetails returns the evidence of a problem and what to do next.
 func (d *document) needDetails(n *api.Need) []string {
