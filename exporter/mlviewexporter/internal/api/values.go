@@ -3,7 +3,9 @@ package api
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"iter"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,12 +13,10 @@ import (
 
 // HexID returns an id as text, "" for the empty one.
 func HexID(id []byte) string {
-	for _, b := range id {
-		if b != 0 {
-			return hex.EncodeToString(id)
-		}
+	if !slices.ContainsFunc(id, func(b byte) bool { return b != 0 }) {
+		return ""
 	}
-	return ""
+	return hex.EncodeToString(id)
 }
 
 // Key returns the key of a row: a hash, so that it fits into an address and is
@@ -121,6 +121,25 @@ func Limited[T any](state *State, list string, rows []T, limit int) []T {
 	return rows
 }
 
+// Mapped returns what of makes of each row.
+func Mapped[T, U any](rows []T, of func(T) U) []U {
+	out := make([]U, len(rows))
+	for i, row := range rows {
+		out[i] = of(row)
+	}
+	return out
+}
+
+// Where returns the rows of which something is true.
+func Where[T any](rows iter.Seq[T], is func(T) bool) (out []T) {
+	for row := range rows {
+		if is(row) {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
 // find returns the first row of a list that is the one, or nil.
 func find[T any](rows []T, is func(*T) bool) *T {
 	for i := range rows {
@@ -150,10 +169,7 @@ func List(words []string, limit int) string {
 
 // Each joins what write makes of the first texts, with an ellipsis for others.
 func Each(texts []string, write func(string) string) string {
-	var parts []string
-	for _, text := range texts[:min(len(texts), MaxNamed)] {
-		parts = append(parts, write(text))
-	}
+	parts := Mapped(texts[:min(len(texts), MaxNamed)], write)
 	if len(texts) > MaxNamed {
 		parts = append(parts, "…")
 	}

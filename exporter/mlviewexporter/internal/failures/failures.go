@@ -4,6 +4,7 @@ package failures
 import (
 	"cmp"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -180,10 +181,7 @@ func (f *Groups) group(key string, from share.Origin, now time.Time) *group {
 func (f *Groups) forget(now time.Time) {
 	may := func(l leavingFailures) bool { return f.all[l.Key] == l.group && api.Value(l.LastSeen).Equal(l.seen) }
 	next, ok := f.leaving.Next(now, may, func() []leavingFailures {
-		all := make([]leavingFailures, 0, len(f.all))
-		for _, one := range f.all {
-			all = append(all, leavingFailures{one, api.Value(one.LastSeen)})
-		}
+		all := api.Mapped(slices.Collect(maps.Values(f.all)), func(one *group) leavingFailures { return leavingFailures{one, api.Value(one.LastSeen)} })
 		slices.SortFunc(all, func(a, b leavingFailures) int {
 			return cmp.Or(api.TrueFirst(a.again, b.again), b.seen.Compare(a.seen), cmp.Compare(a.Key, b.Key))
 		})
@@ -197,11 +195,7 @@ func (f *Groups) forget(now time.Time) {
 
 func (f *Groups) remove(key string) {
 	delete(f.all, key)
-	for cause, of := range f.lookup {
-		if of == key {
-			delete(f.lookup, cause)
-		}
-	}
+	maps.DeleteFunc(f.lookup, func(_ causeID, of string) bool { return of == key })
 }
 
 // Set replaces the groups that repro_gen's directory has.

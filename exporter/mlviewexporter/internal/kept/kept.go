@@ -119,11 +119,7 @@ const MaxNoted = 256
 
 // Clones returns copies that share no memory with texts, of bounded length.
 func Clones(texts []string) []string {
-	out := make([]string, len(texts))
-	for i := range texts {
-		out[i] = strings.Clone(Cut(texts[i], MaxMessage))
-	}
-	return out
+	return api.Mapped(texts, func(text string) string { return strings.Clone(Cut(text, MaxMessage)) })
 }
 
 // Week is how long changes and failures are kept, over restarts too.
@@ -176,11 +172,7 @@ func (l *Leaving[T]) Forget() { l.next = nil }
 
 // OldestFirst returns the rows that may leave, those that were seen longest ago first.
 func OldestFirst[T any](all iter.Seq[T], may func(T) bool, seen func(T) time.Time) (rows []T) {
-	for one := range all {
-		if may(one) {
-			rows = append(rows, one)
-		}
-	}
+	rows = api.Where(all, may)
 	slices.SortFunc(rows, func(a, b T) int { return seen(a).Compare(seen(b)) })
 	return rows
 }
@@ -223,7 +215,7 @@ func (l *Counts) Drop(what string) { l.dropped[what]++ }
 // First returns the rows that leave a full list first, a sixteenth: those of senders and
 // services that have more than their share, of each the last. of returns where a row comes
 // from and what it weighs.
-func First[T any](l *Counts, rows []T, of func(T) (from share.Origin, weight int)) (first []T) {
+func First[T any](l *Counts, rows []T, of func(T) (from share.Origin, weight int)) []T {
 	items := make([]share.Item, len(rows))
 	room := int64(1)
 	for i, row := range rows {
@@ -231,10 +223,7 @@ func First[T any](l *Counts, rows []T, of func(T) (from share.Origin, weight int
 		items[i] = share.Item{Path: l.Shares.Path(from), Weight: int64(weight)}
 		room += int64(weight)
 	}
-	for _, i := range share.Leaving(items, room/16+1) {
-		first = append(first, rows[i])
-	}
-	return first
+	return api.Mapped(share.Leaving(items, room/16+1), func(i int) T { return rows[i] })
 }
 
 // Hidden returns the number of rows beyond the limit of each list.

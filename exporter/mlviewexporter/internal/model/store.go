@@ -30,6 +30,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/traces"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
 // Store is the bounded model of what runs: it takes the lock, passes what is received to
@@ -303,9 +304,8 @@ func (s *Store) takeState(now time.Time) *api.State {
 	state.Models = s.models.Rows(now)
 	state.Changes = s.changes.Rows()
 	gpus.Count(state)
-	for i := range state.Runs {
-		state.Collector.Simulated = state.Collector.Simulated || state.Runs[i].Simulated
-	}
+	simulated := slices.ContainsFunc(state.Runs, func(r api.Run) bool { return r.Simulated })
+	state.Collector.Simulated = state.Collector.Simulated || simulated
 	state.Missing = s.missing.rows(state, now)
 	return state
 }
@@ -319,11 +319,7 @@ func (s *Store) collector(now time.Time) api.Collector {
 		Version: s.settings.Version, Started: s.started.UTC(), DataTime: api.TimeOf(arrived),
 		Interval: s.settings.Interval.Seconds(), Hosts: len(s.hosts.All),
 	}
-	for _, host := range s.hosts.All {
-		if !host.Silent(now) {
-			c.HostsReporting++
-		}
-	}
+	c.HostsReporting = len(api.Where(maps.Values(s.hosts.All), func(host *silence.Sender) bool { return !host.Silent(now) }))
 	c.HostsWithoutGPU = s.gpus.Without(slices.Sorted(maps.Keys(s.hosts.All)))
 	c.Hidden = s.limits.Hidden()
 	if s.settings.JaegerURL != "" {
@@ -350,11 +346,7 @@ func (s *Store) Run(key string) (*api.RunDetail, bool) {
 	}
 	now := s.settings.Now()
 	detail := &api.RunDetail{Run: r.Row(now)}
-	for _, need := range state.Needs {
-		if need.Run == key {
-			detail.Needs = append(detail.Needs, need)
-		}
-	}
+	detail.Needs = api.Where(slices.Values(state.Needs), func(n api.Need) bool { return n.Run == key })
 	detail.Ranks, detail.MissingRanks = r.RankRows()
 	detail.Phases = r.Phases(now)
 	detail.TimeRatio = r.TimeRatio(now)

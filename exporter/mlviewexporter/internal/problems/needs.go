@@ -277,9 +277,7 @@ func (s *Set) need(state *api.State, p *problem, now time.Time) api.Need {
 		n.Job, n.Owner, n.Team = cmp.Or(r.JobName, r.Job), s.Runs.OwnerOf(r), r.Namespace
 		n.Subject = cmp.Or(r.JobName, r.Service, r.ID)
 		if p.kind != api.HeldIdle && p.kind != api.GPUFailed {
-			for _, held := range r.GPUs {
-				n.GPUs = append(n.GPUs, held.GPU.Key)
-			}
+			n.GPUs = r.GPUKeys()
 		}
 	}
 	if n.Subject == "" && p.host != "" {
@@ -339,10 +337,7 @@ func (s *Set) heldKeys(r *Record) (keys []string) {
 
 // aboutGPUs names the GPUs of a problem and who holds them.
 func (s *Set) aboutGPUs(state *api.State, n *api.Need, p *problem) {
-	n.GPUs = nil
-	for _, g := range p.gpus {
-		n.GPUs = append(n.GPUs, g.Key)
-	}
+	n.GPUs = api.Mapped(p.gpus, func(g *gpus.GPU) string { return g.Key })
 	if len(p.gpus) > 0 {
 		n.Subject = places(p.gpus)
 	} else {
@@ -354,12 +349,9 @@ func (s *Set) aboutGPUs(state *api.State, n *api.Need, p *problem) {
 }
 
 // places names GPUs of one host, such as "gpu-08: GPU 4-7".
-func places(gpus []*gpus.GPU) string {
-	names := make([]string, len(gpus))
-	for i, g := range gpus {
-		names[i] = cmp.Or(g.Index, g.ID)
-	}
-	return cmp.Or(gpus[0].Host, "unknown host") + ": GPU " + api.List(api.Ranges(names, 2), 16)
+func places(all []*gpus.GPU) string {
+	names := api.Mapped(all, func(g *gpus.GPU) string { return cmp.Or(g.Index, g.ID) })
+	return cmp.Or(all[0].Host, "unknown host") + ": GPU " + api.List(api.Ranges(names, 2), 16)
 }
 
 // gpuHours returns the GPU-hours since the onset: of GPUs that have the problem, else of
@@ -513,10 +505,7 @@ func (s *Set) addFailures(state *api.State, n *api.Need, since time.Time) {
 		return
 	}
 	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(b.n, a.n) })
-	classes := make([]string, len(groups))
-	for i, one := range groups {
-		classes[i] = one.Class + " " + strconv.FormatInt(one.n, 10) + "×"
-	}
+	classes := api.Mapped(groups, func(one group) string { return one.Class + " " + strconv.FormatInt(one.n, 10) + "×" })
 	n.Say("since the onset: %s", api.List(classes, maxClasses))
 	most := groups[0]
 	n.Command = most.Command

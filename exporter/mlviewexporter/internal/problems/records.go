@@ -115,11 +115,7 @@ func newRecord(r *input.Record, namespace string) *Record {
 
 // clones returns copies of at most so many texts that share no memory, of bounded length.
 func clones(texts []string, limit int) []string {
-	all := slices.Clone(texts[:min(len(texts), limit)])
-	for i := range all {
-		all[i] = strings.Clone(kept.Cut(all[i], kept.MaxNoted))
-	}
-	return all
+	return api.Mapped(texts[:min(len(texts), limit)], func(text string) string { return strings.Clone(kept.Cut(text, kept.MaxNoted)) })
 }
 
 // markRecord adds a problem that is only a mark to the curves of its run. That of a
@@ -275,12 +271,8 @@ func CompareEnds(a, b api.Need) int { return a.Ended.Compare(*b.Ended) }
 // Resolved returns the problems that ended within the last 24 hours, the newest end
 // first.
 func (s *Set) Resolved(state *api.State, now time.Time) []api.Need {
-	var rows []api.Need
-	for _, n := range slices.Backward(s.resolved) {
-		if now.Sub(*n.Ended) <= resolvedFor {
-			rows = append(rows, n)
-		}
-	}
+	rows := api.Where(slices.Values(s.resolved), func(n api.Need) bool { return now.Sub(*n.Ended) <= resolvedFor })
+	slices.Reverse(rows)
 	return api.Limited(state, "resolved", rows, maxResolved)
 }
 
@@ -295,10 +287,7 @@ func (s *Set) restoreEnded(all []api.Need, now time.Time) {
 			*text = strings.Clone(kept.Cut(*text, kept.MaxNoted))
 		}
 		n.Since = kept.Plausible(n.Since, *n.Ended)
-		n.Evidence = n.Evidence[:min(len(n.Evidence), maxPhrases)]
-		for j := range n.Evidence {
-			n.Evidence[j] = kept.Cut(n.Evidence[j], kept.MaxNoted)
-		}
+		n.Evidence = clones(n.Evidence, maxPhrases)
 		n.Before, n.GPUs, n.Next, n.Command, n.Cause = nil, nil, "", "", ""
 		s.end(n)
 	}

@@ -7,9 +7,12 @@ import (
 	"encoding/base64"
 	htmltemplate "html/template"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 )
 
 //go:embed report.html report.css report.md
@@ -62,13 +65,8 @@ func (r *Report) write(w io.Writer, form interface {
 
 // joined joins the texts that are not empty, as Markdown.
 func joined(cells []cell, separator string) string {
-	var all []string
-	for _, c := range cells {
-		if c.Text != "" {
-			all = append(all, c.Markdown())
-		}
-	}
-	return strings.Join(all, separator)
+	known := api.Where(slices.Values(cells), func(c cell) bool { return c.Text != "" })
+	return strings.Join(api.Mapped(known, cell.Markdown), separator)
 }
 
 // plainMarkdown are the signs in words and numbers that have no meaning within a line

@@ -110,12 +110,7 @@ const (
 // Slight reports whether the run shows next to nothing: at most one step, sample and
 // token, and no GPU, failure or problem. Anyone who can send spans can invent such runs.
 func (r *Report) Slight() bool {
-	for _, n := range [...]*float64{r.Run.Steps, r.Run.Samples, r.Run.Tokens} {
-		if n != nil && *n > 1 {
-			return false
-		}
-	}
-	return r.Run.Errors == nil && r.Spent.GPUHours == nil && len(r.GPUs)+len(r.Problems)+len(r.Failures) == 0
+	return max(api.Value(r.Run.Steps), api.Value(r.Run.Samples), api.Value(r.Run.Tokens)) <= 1 && r.Run.Errors == nil && r.Spent.GPUHours == nil && len(r.GPUs)+len(r.Problems)+len(r.Failures) == 0
 }
 
 // New returns the report of a run whose details are d: by the State s that they
@@ -211,9 +206,7 @@ func costs(s *api.State, d *api.RunDetail) (rows []Cost) {
 	}
 	lost := 0.0
 	for i := range d.Needs {
-		if hours := d.Needs[i].GPUHours; hours != nil {
-			lost = max(lost, *hours)
-		}
+		lost = max(lost, api.Value(d.Needs[i].GPUHours))
 	}
 	if lost > 0 {
 		rows = append(rows, Cost{"gpu_hours_lost", "GPU-hours", lost, "since the onset of the problem that lasts"})

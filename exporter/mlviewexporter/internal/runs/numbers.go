@@ -32,9 +32,7 @@ func (r *Run) Row(now time.Time) api.Run {
 		row.NoDataSince = api.TimeOf(r.News.Last)
 	}
 	r.AddNumbers(&row, now)
-	for _, held := range r.GPUs {
-		row.GPUKeys = append(row.GPUKeys, held.GPU.Key)
-	}
+	row.GPUKeys = r.GPUKeys()
 	explain(&row)
 	return row
 }
@@ -240,10 +238,8 @@ func (r *runStreams) lossScope(now time.Time) (best [series.MaxOwn]string) {
 // sideOf returns the side whose tokens count, if client and server report the same
 // ones, else "".
 func sideOf(streams []*series.Stream) string {
-	for _, one := range streams {
-		if one.Series == series.Tokens && one.Labels.Own[4] == "server" {
-			return "server"
-		}
+	if slices.ContainsFunc(streams, func(one *series.Stream) bool { return one.Series == series.Tokens && one.Labels.Own[4] == "server" }) {
+		return "server"
 	}
 	return ""
 }
@@ -288,10 +284,7 @@ func (r *runStreams) addBasis(row *api.Run, now time.Time) {
 
 // Rows returns the rows of the runs, by service and start.
 func (s *Set) Rows(now time.Time) []api.Run {
-	rows := make([]api.Run, 0, len(s.All))
-	for _, r := range s.All {
-		rows = append(rows, r.Row(now))
-	}
+	rows := api.Mapped(slices.Collect(maps.Values(s.All)), func(r *Run) api.Run { return r.Row(now) })
 	slices.SortFunc(rows, func(a, b api.Run) int {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), a.FirstSeen.Compare(b.FirstSeen), cmp.Compare(a.Key, b.Key))
 	})

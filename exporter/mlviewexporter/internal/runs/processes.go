@@ -260,13 +260,8 @@ func (r *processes) hostNames() []string {
 }
 
 // WithoutHost returns the number of ranks whose host is unknown.
-func (r *processes) WithoutHost() (n int) {
-	for _, one := range r.Ranks {
-		if one.host == "" && one.name != "" {
-			n++
-		}
-	}
-	return n
+func (r *processes) WithoutHost() int {
+	return len(api.Where(maps.Values(r.Ranks), func(one *rank) bool { return one.host == "" && one.name != "" }))
 }
 
 // maxRanks limits the ranks of a run, maxAllRanks those of all.
@@ -400,6 +395,11 @@ func (r *Run) AddSettings(all []api.Setting) {
 	}
 }
 
+// GPUKeys are the keys of the GPUs that the run holds.
+func (r *Run) GPUKeys() []string {
+	return api.Mapped(r.GPUs, func(held Held) string { return held.GPU.Key })
+}
+
 // noteHardware describes the GPUs of a run, such as "8 × NVIDIA H100 80GB".
 func (r *Run) noteHardware() {
 	if len(r.GPUs) == 0 || len(r.GPUs) == r.gpuCount {
@@ -410,10 +410,7 @@ func (r *Run) noteHardware() {
 	for _, held := range r.GPUs {
 		counts[cmp.Or(held.GPU.Name, "GPU")]++
 	}
-	var texts []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		texts = append(texts, strconv.Itoa(counts[name])+" × "+name)
-	}
+	texts := api.Mapped(slices.Sorted(maps.Keys(counts)), func(name string) string { return strconv.Itoa(counts[name]) + " × " + name })
 	r.hardware = api.List(texts, api.MaxNamed)
 }
 
@@ -436,11 +433,7 @@ func (r *Run) Settings() []api.Setting {
 		all[name] = cmp.Or(all[name], value)
 	}
 	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
-	rows := make([]api.Setting, 0, len(all))
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		rows = append(rows, api.Setting{Name: name, Value: all[name]})
-	}
-	return rows
+	return api.Mapped(slices.Sorted(maps.Keys(all)), func(name string) api.Setting { return api.Setting{Name: name, Value: all[name]} })
 }
 
 // maxSettingHosts limits the hosts that a setting names.

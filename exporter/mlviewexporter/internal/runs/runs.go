@@ -190,12 +190,8 @@ func (s *Set) runLeaves(l *kept.Leaving[leaving], now time.Time, weigh func(*Run
 	next, _ := l.Next(now, func(l leaving) bool {
 		return s.ByKey[l.Key] == l.Run && l.seen.Equal(l.LastSeen) && l.turn != 0 && l.removable(now) == l.turn
 	}, func() []leaving {
-		all := make([]leaving, 0, len(s.All))
-		for _, one := range s.All {
-			if weigh(one) > 0 {
-				all = append(all, leaving{one, one.removable(now), one.LastSeen})
-			}
-		}
+		heavy := api.Where(maps.Values(s.All), func(one *Run) bool { return weigh(one) > 0 })
+		all := api.Mapped(heavy, func(one *Run) leaving { return leaving{one, one.removable(now), one.LastSeen} })
 		slices.SortFunc(all, func(a, b leaving) int {
 			return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.turn, a.turn), b.seen.Compare(a.seen))
 		})
@@ -219,16 +215,12 @@ func (s *Set) ReplaceStreams(of *series.Labels, now time.Time) bool {
 	if own != nil && own.size() >= maxStreamsOfRun {
 		return false
 	}
-	var most *Run
-	for _, one := range s.All {
-		if one.removable(now) != 0 && (most == nil || cmp.Or(cmp.Compare(most.size(), one.size()), one.LastSeen.Compare(most.LastSeen)) < 0) {
-			most = one
-		}
-	}
-	if most == nil {
+	others := api.Where(maps.Values(s.All), func(one *Run) bool { return one.removable(now) != 0 })
+	if len(others) == 0 {
 		s.full = now
 		return false
 	}
+	most := slices.MinFunc(others, func(a, b *Run) int { return cmp.Or(cmp.Compare(b.size(), a.size()), a.LastSeen.Compare(b.LastSeen)) })
 	if own != nil && own.size() >= most.size() {
 		return false
 	}
@@ -423,7 +415,7 @@ func (s *Set) KeyOf(id, service string) string {
 // runRef is what a run is looked for by.
 type runRef struct{ id, service, host string }
 
-func firstOf(all []*Run, service, host string) (best *Run) {
+func firstOf(all []*Run, service, host string) *Run {
 	turn := func(r *Run) int {
 		switch {
 		case service != "" && r.Service == service:
@@ -434,12 +426,9 @@ func firstOf(all []*Run, service, host string) (best *Run) {
 			return 2
 		}
 	}
-	for _, r := range all {
-		if best == nil || cmp.Or(cmp.Compare(turn(r), turn(best)), r.FirstSeen.Compare(best.FirstSeen), cmp.Compare(r.Key, best.Key)) < 0 {
-			best = r
-		}
-	}
-	return best
+	return slices.MinFunc(all, func(a, b *Run) int {
+		return cmp.Or(cmp.Compare(turn(a), turn(b)), a.FirstSeen.Compare(b.FirstSeen), cmp.Compare(a.Key, b.Key))
+	})
 }
 
 // Prune removes the runs that have sent nothing for long.

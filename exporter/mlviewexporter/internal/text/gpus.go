@@ -116,10 +116,7 @@ func (g *gpuGroup) each(number func(*api.GPU) *float64, write func(value, _ *flo
 
 // indexes names the GPUs of a group.
 func indexes(g *gpuGroup) string {
-	var names []string
-	for _, one := range *g {
-		names = append(names, cmp.Or(one.Index, shortID(one.ID)))
-	}
+	names := api.Mapped(*g, func(one *api.GPU) string { return cmp.Or(one.Index, shortID(one.ID)) })
 	return joined(":", Printable((*g)[0].Host), Printable(ranges(names)))
 }
 

@@ -346,13 +346,8 @@ func result(c *api.Call) string {
 }
 
 // silent returns the number of collectors that are silent.
-func (d *document) silent() (n int) {
-	for i := range d.state.Collectors {
-		if d.state.Collectors[i].SilentSince != nil {
-			n++
-		}
-	}
-	return n
+func (d *document) silent() int {
+	return len(api.Where(slices.Values(d.state.Collectors), func(c api.SendingCollector) bool { return c.SilentSince != nil }))
 }
 
 // collectors lists the collectors of a fleet if one of them is silent.

@@ -263,10 +263,9 @@ func (d *document) unreal() {
 	}
 	simulated, recorded := 0, 0
 	tally := func(isSimulated, isRecorded bool) {
-		switch {
-		case isRecorded:
+		if isRecorded {
 			recorded++
-		case isSimulated:
+		} else if isSimulated {
 			simulated++
 		}
 	}
@@ -402,15 +401,8 @@ var deadlines = map[mlattr.Severity]string{mlattr.SeverityPage: "now", mlattr.Se
 
 // needDetails returns the evidence of a problem and what to do next.
 func (d *document) needDetails(n *api.Need) []string {
-	var before []string
-	for _, c := range n.Before {
-		before = append(before, joined(" ", Printable(c.Text), "at", clock(d.state.Time, c.Time)))
-	}
-	if len(before) == 0 {
-		before = []string{"nothing seen"}
-	}
-	lines := d.evidence(n)
-	lines = append(lines, d.paragraph(4, "changed before: "+strings.Join(before, ", "))...)
+	before := api.Mapped(n.Before, func(c api.Change) string { return joined(" ", Printable(c.Text), "at", clock(d.state.Time, c.Time)) })
+	lines := append(d.evidence(n), d.paragraph(4, "changed before: "+cmp.Or(strings.Join(before, ", "), "nothing seen"))...)
 	if n.Next != "" {
 		lines = append(lines, d.paragraph(4, "next: "+Printable(n.Next))...)
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	linked "container/list"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"time"
 
@@ -210,18 +211,9 @@ const (
 
 // OfRun returns the last traces of a run, the newest first.
 func (t *Set) OfRun(run string) []api.Trace {
-	var own []*trace
-	for _, one := range t.byID {
-		if one.run == run {
-			own = append(own, one)
-		}
-	}
+	own := api.Where(maps.Values(t.byID), func(one *trace) bool { return one.run == run })
 	slices.SortFunc(own, func(a, b *trace) int { return cmp.Compare(b.turn, a.turn) })
-	rows := []api.Trace{}
-	for _, one := range own[:min(len(own), maxTracesOfRun)] {
-		rows = append(rows, one.row(maxSpansOfRow, t.settings.JaegerURL))
-	}
-	return rows
+	return api.Mapped(own[:min(len(own), maxTracesOfRun)], func(one *trace) api.Trace { return one.row(maxSpansOfRow, t.settings.JaegerURL) })
 }
 
 // WithID returns the trace with an id, as hexadecimal digits.
