@@ -47,6 +47,22 @@ func TimeOf(t time.Time) *time.Time {
 	return &t
 }
 
+// Earlier returns the earlier one of two times, of which one that is nil does not count.
+func Earlier(a, b *time.Time) *time.Time {
+	if a == nil || b != nil && b.Before(*a) {
+		return b
+	}
+	return a
+}
+
+// Later returns the later one of two times, of which one that is nil does not count.
+func Later(a, b *time.Time) *time.Time {
+	if a == nil || b != nil && b.After(*a) {
+		return b
+	}
+	return a
+}
+
 // TraceURL returns the address of a trace in Jaeger, "" if there is none.
 func TraceURL(jaeger, trace string) string {
 	if trace == "" || jaeger == "" {

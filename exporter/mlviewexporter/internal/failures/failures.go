@@ -123,12 +123,7 @@ func (f *Groups) Span(in *input.Span, r Run, from share.Origin, now time.Time) {
 
 // seen extends the time in which failures of a group occurred.
 func seen(f *api.Failure, at time.Time) {
-	if f.FirstSeen == nil || at.Before(*f.FirstSeen) {
-		f.FirstSeen = api.TimeOf(at)
-	}
-	if f.LastSeen == nil || at.After(*f.LastSeen) {
-		f.LastSeen = api.TimeOf(at)
-	}
+	f.FirstSeen, f.LastSeen = api.Earlier(f.FirstSeen, api.TimeOf(at)), api.Later(f.LastSeen, api.TimeOf(at))
 }
 
 // Record adds a reproduction of another collector.

@@ -397,9 +397,7 @@ func Count(state *api.State) {
 			row.Activity = turns[turn]
 		}
 		counts[row.Activity]++
-		if since := state.Collector.NoDataSince; row.NoDataSince != nil && (since == nil || row.NoDataSince.Before(*since)) {
-			state.Collector.NoDataSince = row.NoDataSince
-		}
+		state.Collector.NoDataSince = api.Earlier(state.Collector.NoDataSince, row.NoDataSince)
 	}
 	state.Collector.GPUs = counts
 }

@@ -244,14 +244,11 @@ func (s *missing) noticeRows(now time.Time) (rows []api.Missing) {
 		m := api.Missing{Key: "collectors " + known.notice, Kind: known.notice, Why: known.why + " Their pages and logs say more."}
 		var names []string
 		for _, one := range s.Streams {
-			at, ok := series.Unix(one.Value)
-			if one.Series != series.CollectorNotice || one.Labels.Own[0] != known.notice || one.Sender == nil || !ok || one.Old(now) || one.Gone {
+			at := series.Unix(one.Value)
+			if one.Series != series.CollectorNotice || one.Labels.Own[0] != known.notice || one.Sender == nil || at == nil || one.Old(now) || one.Gone {
 				continue
 			}
-			names = append(names, one.Sender.ID)
-			if m.Since == nil || at.Before(*m.Since) {
-				m.Since = &at
-			}
+			names, m.Since = append(names, one.Sender.ID), api.Earlier(m.Since, at)
 		}
 		if len(names) > 0 {
 			slices.Sort(names)

@@ -11,7 +11,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/problems"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
@@ -19,20 +18,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
-// router passes what is received to the owners that it concerns.
-type router struct {
-	*owners
-	problems *problems.Set
-	missing  *missing
-	pools    map[poolID]*pool
-	// arrived is when data of a host, a client or a GPU last came: what ml_metrics
-	// computes is no news of them. counted is when one of its counters last grew, on the
-	// page of a fleet.
-	arrived, counted time.Time
-}
-
 // again adds a value of a stream that is known by its Origin, and reports whether it is.
-func (s *router) again(u *series.Update, now time.Time) bool {
+func (s *Store) again(u *series.Update, now time.Time) bool {
 	one := s.streams.OfOrigin(u.Origin)
 	// What belongs to a stream may have left meanwhile.
 	if one == nil || !one.Live(now) {
@@ -59,26 +46,22 @@ func (s *router) again(u *series.Update, now time.Time) bool {
 }
 
 // tell notes when a run or a host has last sent anything, as ml_metrics says.
-func (s *router) tell(one *series.Stream, now time.Time) {
-	at, ok := series.Unix(one.Value)
-	if !ok {
+func (s *Store) tell(one *series.Stream, now time.Time) {
+	at := series.Unix(one.Value)
+	if at == nil {
 		return
 	}
-	if at.After(now) {
-		at = now
-	}
-	if at.After(s.arrived) {
-		s.arrived = at
-	}
+	at = api.Earlier(at, &now)
+	s.arrived = *api.Later(&s.arrived, at)
 	if r, ok := one.Run.(*runs.Run); ok {
-		r.News.Hear(at)
+		r.News.Hear(*at)
 	} else if host := s.hosts.Of(one.Labels.Host); host != nil {
-		host.Hear(at)
+		host.Hear(*at)
 	}
 }
 
 // point adds a point to its stream.
-func (s *router) point(p *series.Point, now time.Time) {
+func (s *Store) point(p *series.Point, now time.Time) {
 	var host *silence.Sender
 	if !p.Series.Derived() {
 		host, s.arrived = s.hosts.See(p.Labels.Host, now), now
@@ -119,7 +102,7 @@ func (s *router) point(p *series.Point, now time.Time) {
 
 // update gives a stream a new value, and reports whether there is one. again reports
 // whether everything else of the point is as before.
-func (s *router) update(one *series.Stream, u *series.Update, again bool, now time.Time) bool {
+func (s *Store) update(one *series.Stream, u *series.Update, again bool, now time.Time) bool {
 	ok, changed := one.Update(u, now)
 	if !ok {
 		return false
@@ -140,7 +123,7 @@ func (s *router) update(one *series.Stream, u *series.Update, again bool, now ti
 
 // newStream returns a new stream and adds it to what it belongs to, or nil if
 // that is beyond a limit.
-func (s *router) newStream(key series.Key, p *series.Point, now time.Time) *series.Stream {
+func (s *Store) newStream(key series.Key, p *series.Point, now time.Time) *series.Stream {
 	if s.streams.N >= series.MaxStreams && !s.runs.ReplaceStreams(&p.Labels, now) {
 		s.limits.Drop("streams")
 		return nil
@@ -158,7 +141,7 @@ func (s *router) newStream(key series.Key, p *series.Point, now time.Time) *seri
 }
 
 // attach adds a stream to what it belongs to, and reports whether there is room.
-func (s *router) attach(one *series.Stream, p *series.Point, now time.Time) bool {
+func (s *Store) attach(one *series.Stream, p *series.Point, now time.Time) bool {
 	l := &one.Labels
 	subject := one.Series.Subject()
 	from := share.OriginOf(p.Sender, l.Service)
@@ -215,7 +198,7 @@ func (s *router) attach(one *series.Stream, p *series.Point, now time.Time) bool
 }
 
 // span adds a span to all that it concerns.
-func (s *router) span(in *input.Span, from share.Origin, now time.Time) {
+func (s *Store) span(in *input.Span, from share.Origin, now time.Time) {
 	src := in.Source
 	s.hosts.See(src.Host, now)
 	of := s.services.Of(src.Namespace, src.Service, from, now)
@@ -243,7 +226,7 @@ func (s *router) span(in *input.Span, from share.Origin, now time.Time) {
 }
 
 // event adds a log record.
-func (s *router) event(e *input.Event, now time.Time) {
+func (s *Store) event(e *input.Event, now time.Time) {
 	if e.XID != nil {
 		s.hosts.See(e.Host, now)
 		s.arrived = now
@@ -279,7 +262,7 @@ type pool struct {
 }
 
 // poolOf returns the pool of a stream, which it adds if there is room, else nil.
-func (s *router) poolOf(one *series.Stream, now time.Time) *pool {
+func (s *Store) poolOf(one *series.Stream, now time.Time) *pool {
 	l := &one.Labels
 	id := poolID{l.Namespace, l.Service, l.Own[0], ""}
 	switch one.Series {
@@ -303,7 +286,7 @@ func (s *router) poolOf(one *series.Stream, now time.Time) *pool {
 // poolRows returns the rows of pools. Crashes, breakers and alerts name no
 // process. They are in the row of the only process of a pool, else in a row of
 // their own.
-func (s *router) poolRows(now time.Time) []api.Pool {
+func (s *Store) poolRows(now time.Time) []api.Pool {
 	rows := make([]api.Pool, 0, len(s.pools))
 	for _, p := range s.pools {
 		if row, ok := p.row(now); ok {

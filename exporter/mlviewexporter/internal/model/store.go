@@ -41,8 +41,15 @@ type Store struct {
 	state atomic.Pointer[api.State]
 
 	mu sync.Mutex
-	router
-	pruned time.Time
+	owners
+	problems *problems.Set
+	missing  *missing
+	pools    map[poolID]*pool
+	// arrived is when data of a host, a client or a GPU last came: what ml_metrics
+	// computes is no news of them. counted is when one of its counters last grew, on the
+	// page of a fleet.
+	arrived, counted time.Time
+	pruned           time.Time
 	// details are those of runs that somebody has asked for since detailsOf was
 	// taken.
 	details   map[string]*api.RunDetail
@@ -71,7 +78,9 @@ type owners struct {
 // NewStore returns an empty Store.
 func NewStore(settings input.Settings) *Store {
 	settings = settings.WithDefaults()
-	o := &owners{settings: settings, texts: kept.NewTexts(settings.Content), limits: kept.NewCounts(), streams: series.NewTable()}
+	s := &Store{started: settings.Now(), pools: make(map[poolID]*pool)}
+	o := &s.owners
+	*o = owners{settings: settings, texts: kept.NewTexts(settings.Content), limits: kept.NewCounts(), streams: series.NewTable()}
 	o.hosts = fleet.NewHosts(o.texts)
 	o.senders = fleet.NewSenders(o.texts, o.limits)
 	o.changes = changes.New(settings, o.texts)
@@ -82,12 +91,12 @@ func NewStore(settings input.Settings) *Store {
 	o.calls = calls.New(settings, o.texts)
 	o.failures = failures.New(settings, o.texts, o.limits)
 	o.traces = traces.New(settings, o.texts)
-	all := problems.New(problems.Subjects{
+	s.problems = problems.New(problems.Subjects{
 		Fleet: settings.Fleet, Texts: o.texts, Limits: o.limits, Streams: o.streams, Hosts: o.hosts, Senders: o.senders,
 		Runs: o.runs, GPUs: o.gpus, Services: o.services, Failures: o.failures, Changes: o.changes,
 	})
-	lacks := &missing{owners: o, reported: make(map[string][]api.Missing)}
-	return &Store{started: settings.Now(), router: router{owners: o, problems: all, missing: lacks, pools: make(map[poolID]*pool)}}
+	s.missing = &missing{owners: o, reported: make(map[string][]api.Missing)}
+	return s
 }
 
 // State returns what the page shows. The State is at most one interval old and

@@ -50,11 +50,11 @@ type problem struct {
 // has defined, and without a subject.
 func (s *Set) problemOf(one *series.Stream, now time.Time) (p problem, ok bool) {
 	l := &one.Labels
-	since, ok := series.Unix(one.Value)
-	if !ok || urgency(l.Own[0]) < 0 {
+	since := series.Unix(one.Value)
+	if since == nil || urgency(l.Own[0]) < 0 {
 		return p, false
 	}
-	p = s.problemAt(l.Own[0], l, since)
+	p = s.problemAt(l.Own[0], l, *since)
 	p.job = l.Job
 	if p.record = s.records[recordIDOfStream(one)]; p.record != nil {
 		p.ids, p.stale = []string{p.record.ID}, p.record.Stale
@@ -237,9 +237,7 @@ func (p *problem) join(other problem) {
 	if len(other.gpus) > 0 && !slices.Contains(p.gpus, other.gpus[0]) {
 		p.gpus, p.onsets = append(p.gpus, other.gpus...), append(p.onsets, other.onsets...)
 	}
-	if other.since.Before(p.since) {
-		p.since = other.since
-	}
+	p.since = *api.Earlier(&p.since, &other.since)
 	p.ids = append(p.ids, other.ids...)
 	if p.stale.IsZero() || other.stale.IsZero() {
 		p.stale = time.Time{}
@@ -265,9 +263,8 @@ func (s *Set) need(state *api.State, p *problem, now time.Time) api.Need {
 		Kind: p.kind, Since: p.since, RunID: p.runID, Service: p.service.Name, Job: p.job,
 		Team: p.service.Namespace, Evidence: []string{}, Subject: p.service.Name, NoEvidenceSince: api.TimeOf(p.stale),
 	}
-	if kind, ok := mlattr.ProblemNamed(p.kind); ok {
-		n.Severity = string(kind.Severity)
-	}
+	kind, _ := mlattr.ProblemNamed(p.kind)
+	n.Severity = string(kind.Severity)
 	if of := s.Services.All[p.service]; of != nil && p.runID == "" {
 		n.Owner = s.Runs.OwnerOfService(of.Name, of.User)
 	}
@@ -292,7 +289,7 @@ func (s *Set) need(state *api.State, p *problem, now time.Time) api.Need {
 			n.GPUs = s.heldKeys(r)
 		}
 	}
-	if kind, _ := mlattr.ProblemNamed(p.kind); len(p.gpus) > 0 || kind.Of == mlattr.OfGPU && p.record != nil {
+	if len(p.gpus) > 0 || kind.Of == mlattr.OfGPU && p.record != nil {
 		s.aboutGPUs(state, &n, p)
 	}
 	if len(p.gpus) > 0 {

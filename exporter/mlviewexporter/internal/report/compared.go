@@ -63,10 +63,7 @@ func parted(p *api.Parting) string {
 	if p == nil {
 		return "The losses cannot be compared: a run has none."
 	}
-	unit := "{step}"
-	if p.By == "elapsed" {
-		unit = "s"
-	}
+	unit := cmp.Or(map[string]string{"elapsed": "s"}[p.By], "{step}")
 	switch {
 	case p.Positions == 0:
 		return "The losses have fewer than 20 positions in common and are not compared."

@@ -281,7 +281,7 @@ func (r *Report) rankTable() []table {
 func (r *Report) rankRow(group []*api.Rank) []cell {
 	var names, hosts, indexes []string
 	var use, power []float64
-	var step, span time.Time
+	var step, span *time.Time
 	note := func(list *[]string, text string) {
 		if text != "" && !slices.Contains(*list, text) {
 			*list = append(*list, text)
@@ -298,19 +298,12 @@ func (r *Report) rankRow(group []*api.Rank) []cell {
 		note(&indexes, one.GPUIndex)
 		measure(&use, one.Utilization)
 		measure(&power, one.Power)
-		step, span = latest(step, one.LastStep), latest(span, one.LastSpanTime)
+		step, span = api.Later(step, one.LastStep), api.Later(span, one.LastSpanTime)
 	}
 	return []cell{
-		said(ranges(names)), said(strings.Join(hosts, ", ")), said(ranges(indexes)), own(text.Count(group[0].Steps)), own(r.at(step)),
-		said(group[0].LastSpan), own(r.at(span)), own(between(use, "1")), own(between(power, "W")),
+		said(ranges(names)), said(strings.Join(hosts, ", ")), said(ranges(indexes)), own(text.Count(group[0].Steps)), own(r.at(api.Value(step))),
+		said(group[0].LastSpan), own(r.at(api.Value(span))), own(between(use, "1")), own(between(power, "W")),
 	}
-}
-
-func latest(a time.Time, b *time.Time) time.Time {
-	if b != nil && b.After(a) {
-		return *b
-	}
-	return a
 }
 
 // between writes the least and the largest of some numbers.

@@ -185,10 +185,7 @@ func addNumbers(p *api.Profile, last *lastNumbers, spent api.Spent) {
 			p.Numbers = append(p.Numbers, api.RunNumber{Name: name, Unit: unit, Value: *v})
 		}
 	}
-	end := p.Run.LastSeen
-	if p.Run.LastStep != nil {
-		end = *p.Run.LastStep
-	}
+	end := cmp.Or(p.Run.LastStep, &p.Run.LastSeen)
 	add("duration", "s", api.Finite(max(0, end.Sub(p.Run.FirstSeen).Seconds())))
 	add("steps", "{step}", p.Run.Steps)
 	add("tokens", "{token}", p.Run.Tokens)

@@ -137,9 +137,7 @@ func (r *Run) AddNumbers(row *api.Run, now time.Time) {
 	}
 	row.ValidationLoss = all.validation.Mean()
 	row.GPUs, row.GPUUtilization = all.gpuUse()
-	if at, ok := series.Unix(total[series.LastStep].Most); ok {
-		row.LastStep = &at
-	}
+	row.LastStep = series.Unix(total[series.LastStep].Most)
 	r.addBasis(row, now)
 }
 
@@ -164,9 +162,7 @@ func (all *sums) addOfWriter(row *api.Run, one *series.Stream, scope [series.Max
 			all.validation.Add(one.Value)
 		}
 	case series.RunStateSince:
-		if at, ok := series.Unix(one.Value); ok && (row.StateSince == nil || at.After(*row.StateSince)) {
-			row.StateSince = &at
-		}
+		row.StateSince = api.Later(row.StateSince, series.Unix(one.Value))
 	case series.RunGoodput:
 		row.Goodput = api.Finite(one.Value)
 	case series.RunBound:
@@ -212,27 +208,15 @@ const scopeValidation = "validation"
 // lossScope returns the own labels of the loss to show: that of a batch before
 // that of an epoch or a validation, and that of all tasks before that of one.
 func (r *runStreams) lossScope(now time.Time) (best [series.MaxOwn]string) {
-	turn := func(own [series.MaxOwn]string) (int, string, string) {
-		at := slices.Index([]string{"batch", "epoch", scopeValidation}, own[0])
-		if at < 0 {
-			at = 3
-		}
-		return at, own[1], own[0]
+	losses := api.Where(slices.Values(r.streams), func(one *series.Stream) bool { return one.Series == series.Loss && one.Live(now) })
+	if len(losses) == 0 {
+		return best
 	}
-	found := false
-	for _, one := range r.streams {
-		if one.Series != series.Loss || !one.Live(now) {
-			continue
-		}
-		own := one.Labels.Own
-		a, taskA, scopeA := turn(own)
-		b, taskB, scopeB := turn(best)
-		less := cmp.Or(cmp.Compare(taskA, taskB), cmp.Compare(a, b), cmp.Compare(scopeA, scopeB)) < 0
-		if !found || less {
-			best, found = own, true
-		}
-	}
-	return best
+	turn := func(scope string) int { return slices.Index([]string{"batch", "epoch", scopeValidation, scope}, scope) }
+	return slices.MinFunc(losses, func(a, b *series.Stream) int {
+		x, y := &a.Labels.Own, &b.Labels.Own
+		return cmp.Or(cmp.Compare(x[1], y[1]), cmp.Compare(turn(x[0]), turn(y[0])), cmp.Compare(x[0], y[0]))
+	}).Labels.Own
 }
 
 // sideOf returns the side whose tokens count, if client and server report the same
@@ -382,15 +366,12 @@ func (s *Set) Record(now time.Time) {
 
 // numbers returns the numbers of a run that are kept over time.
 func (r *Run) numbers(row *api.Run) (v curves.Values) {
-	for i := range v {
-		v[i] = float32(math.NaN())
-	}
 	for id, value := range [curves.Count]*float64{
 		curves.Loss: row.Loss, curves.StepTime: row.StepTime, curves.TokenRate: row.TokenRate,
 		curves.Goodput: row.Goodput, curves.Utilization: row.GPUUtilization, curves.Validation: row.ValidationLoss,
 		curves.LearningRate: row.LearningRate, curves.SampleRate: row.SampleRate, curves.Steps: row.Steps, curves.Epoch: row.Epoch,
 	} {
-		if value != nil {
+		if v[id] = float32(math.NaN()); value != nil {
 			v[id] = float32(*value)
 		}
 	}
@@ -462,10 +443,8 @@ func (r *Run) spend(row *api.Run, now time.Time) {
 
 // uses returns the seconds by use until now.
 func (s *spentTime) uses() map[string]float64 {
-	all := maps.Clone(s.Uses)
-	if all == nil {
-		all = make(map[string]float64)
-	}
+	all := make(map[string]float64)
+	maps.Copy(all, s.Uses)
 	for use, ratio := range s.ratio {
 		if seconds := ratio * float64(s.last-s.from); seconds > 0 {
 			all[use] += seconds

@@ -134,9 +134,8 @@ func (r *runStreams) addStepsOfRanks(rows map[string]*api.Rank) {
 		case series.Steps:
 			counted = series.Steps // as for the whole run
 		case series.LastStep:
-			row := rows[rankKey(one.Labels.Rank, one.Labels.Host)]
-			if at, ok := series.Unix(one.Value); ok && row != nil && (row.LastStep == nil || at.After(*row.LastStep)) {
-				row.LastStep = &at
+			if row := rows[rankKey(one.Labels.Rank, one.Labels.Host)]; row != nil {
+				row.LastStep = api.Later(row.LastStep, series.Unix(one.Value))
 			}
 		}
 	}

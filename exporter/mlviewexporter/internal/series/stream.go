@@ -384,12 +384,11 @@ func (p *Point) Update() Update {
 // Device is what points say of a GPU besides their values.
 type Device = gpupoint.Device
 
-// Unix returns the time of seconds since 1970, in UTC. ok is false for times that
-// no clock shows.
-func Unix(seconds float64) (t time.Time, ok bool) {
+// Unix returns the time of seconds since 1970, in UTC, nil for times that no clock shows.
+func Unix(seconds float64) *time.Time {
 	if !(seconds > 0 && seconds < 1e11) {
-		return time.Time{}, false
+		return nil
 	}
 	whole := int64(seconds)
-	return time.Unix(whole, int64((seconds-float64(whole))*1e9)).UTC(), true
+	return api.TimeOf(time.Unix(whole, int64((seconds-float64(whole))*1e9)))
 }

@@ -178,14 +178,8 @@ func (s *Services) Prune(streams *series.Table, now time.Time) {
 
 // seeVersion notes when a version of a service was first seen.
 func (s *Services) seeVersion(of *Service, version string, now time.Time) {
-	if version == "" {
-		return
-	}
-	if _, known := of.Versions[version]; known {
-		return
-	}
 	version = s.texts.Of(version)
-	if _, known := of.Versions[version]; known {
+	if _, known := of.Versions[version]; known || version == "" {
 		return
 	}
 	if forgotten, ok := forgetOldest(of.Versions, now); ok {
