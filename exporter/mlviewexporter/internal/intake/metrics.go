@@ -39,8 +39,6 @@ type pointReader struct {
 	device    *series.Device
 	simulated bool
 	points    []series.Point
-	devices   []*series.Device
-	used      int
 }
 
 // pointSource is what labels are read from.
@@ -49,9 +47,6 @@ type pointSource struct {
 	resource int
 	attrs    pcommon.Map
 }
-
-// maxKeptDevices limits the devices whose memory is kept between requests.
-const maxKeptDevices = 4096
 
 func (r *pointReader) read(md pmetric.Metrics) {
 	sender := uint64(0)
@@ -107,27 +102,12 @@ func (r *pointReader) flush() {
 
 // reset clears all fields and keeps the memory.
 func (r *pointReader) reset() {
-	for _, d := range r.devices[:r.used] {
-		*d = series.Device{}
-	}
-	if len(r.devices) > maxKeptDevices {
-		r.devices = r.devices[:maxKeptDevices:maxKeptDevices]
-	}
 	clear(r.resources)
 	clear(r.hosts)
 	*r = pointReader{
 		updates: r.updates, from: r.from, resources: r.resources[:0], unknown: r.unknown, hosts: r.hosts[:0],
-		points: r.points, devices: r.devices,
+		points: r.points,
 	}
-}
-
-// newDevice returns a device, which is another one than before.
-func (r *pointReader) newDevice() *series.Device {
-	if r.used == len(r.devices) {
-		r.devices = append(r.devices, new(series.Device))
-	}
-	r.used++
-	return r.devices[r.used-1]
 }
 
 func (r *pointReader) readResource(attrs pcommon.Map) {
@@ -153,8 +133,7 @@ func (r *pointReader) readResource(attrs pcommon.Map) {
 	}
 	r.simulated = r.simulated || device.Source != ""
 	if r.resource.GPU != "" {
-		r.device = r.newDevice()
-		*r.device = device
+		r.device = &device
 	}
 }
 
@@ -260,8 +239,7 @@ func (r *pointReader) readLabels(from *pointSource, u *series.Update) {
 	if !ofHardware {
 		p.GPU = nil
 	} else if r.device == nil && device != (series.Device{}) {
-		p.GPU = r.newDevice()
-		*p.GPU = device
+		p.GPU = new(device)
 	}
 	r.points = append(r.points, p)
 }
