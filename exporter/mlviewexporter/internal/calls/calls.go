@@ -10,7 +10,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -24,9 +23,7 @@ type call struct {
 
 // Ring has the recent calls. Its memory is used again.
 type Ring struct {
-	settings input.Settings
-	texts    *kept.Texts
-
+	*input.Bounds
 	all  []call
 	next int
 	// nameless counts the calls whose spans have no ids.
@@ -34,22 +31,20 @@ type Ring struct {
 }
 
 // New returns a Ring without calls.
-func New(settings input.Settings, texts *kept.Texts) *Ring {
-	return &Ring{settings: settings, texts: texts}
-}
+func New(of *input.Bounds) *Ring { return &Ring{Bounds: of} }
 
 // Add adds the call of a span. If several spans of one chain record a call, the
 // client's own event counts, else the outermost span.
 func (c *Ring) Add(in *input.Span, run string) {
 	one := call{SpanRef: input.SpanRef{Trace: in.Trace, Span: in.ID}, parent: in.Parent, recorded: in.Call == input.RecordedCall}
 	one.Call = api.Call{
-		Time: time.Unix(0, in.Start).UTC(), Run: run, Service: c.texts.Of(in.Source.Service), Host: c.texts.Of(in.Source.Host),
-		Library: c.texts.Of(in.Library), Function: c.texts.Of(cmp.Or(in.Function, in.Operation, in.Name)),
+		Time: time.Unix(0, in.Start).UTC(), Run: run, Service: c.Texts.Of(in.Source.Service), Host: c.Texts.Of(in.Source.Host),
+		Library: c.Texts.Of(in.Library), Function: c.Texts.Of(cmp.Or(in.Function, in.Operation, in.Name)),
 		Duration: in.Duration, Queue: api.Finite(in.Queue), Serialize: api.Finite(in.Serialize),
-		Slow: in.Duration > c.settings.SlowCall.Seconds(), TraceID: api.HexID(in.Trace[:]),
+		Slow: in.Duration > c.Settings.SlowCall.Seconds(), TraceID: api.HexID(in.Trace[:]),
 	}
 	if in.Failed {
-		one.Error, one.Message = c.texts.Of(cmp.Or(in.Class, mlattr.Other)), c.texts.Message(in.Message)
+		one.Error, one.Message = c.Texts.Of(cmp.Or(in.Class, mlattr.Other)), c.Texts.Message(in.Message)
 	}
 	number := uint64(0) // tells calls apart whose spans have no ids
 	if one.SpanRef == (input.SpanRef{}) {
@@ -107,7 +102,7 @@ func (c *Ring) Rows(run string, bound func(service, library, function string) ma
 	for i := range c.all {
 		if row := c.all[i].Call; run == "" || row.Run == run {
 			row.Bound, row.Simulated = bound(row.Service, row.Library, row.Function), simulated[row.Service]
-			row.TraceURL = api.TraceURL(c.settings.JaegerURL, row.TraceID)
+			row.TraceURL = api.TraceURL(c.Settings.JaegerURL, row.TraceID)
 			rows = append(rows, row)
 		}
 	}

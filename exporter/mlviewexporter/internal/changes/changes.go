@@ -24,30 +24,26 @@ func StateWord(state string) string {
 
 // Log are those that ml_metrics has recorded, and the moments of runs.
 type Log struct {
-	fleet bool
-	texts *kept.Texts
-
+	*input.Bounds
 	All   []api.Change
 	Marks []RunMark
 }
 
 // New returns a Log without changes.
-func New(settings input.Settings, texts *kept.Texts) *Log {
-	return &Log{fleet: settings.Fleet, texts: texts}
-}
+func New(of *input.Bounds) *Log { return &Log{Bounds: of} }
 
 // Note adds a change of the run with a key, "" for none.
 func (c *Log) Note(in *api.Change, run string, now time.Time) {
 	one := api.Change{
-		Time: kept.Earlier(in.Time, now), Kind: c.texts.Of(in.Kind), Service: c.texts.Of(in.Service), Host: c.texts.Of(in.Host),
-		Run: run, RunID: c.texts.Of(in.RunID), From: c.texts.Of(in.From), To: c.texts.Of(in.To),
+		Time: kept.Earlier(in.Time, now), Kind: c.Texts.Of(in.Kind), Service: c.Texts.Of(in.Service), Host: c.Texts.Of(in.Host),
+		Run: run, RunID: c.Texts.Of(in.RunID), From: c.Texts.Of(in.From), To: c.Texts.Of(in.To),
 		Text: strings.Clone(kept.Cut(in.Text, kept.MaxNoted)),
 	}
 	if one.Text == "" {
 		one.Text = one.Kind + " " + one.To
 	}
 	one.Key = api.Key("change", one.Kind, one.Service, one.RunID, one.Host, one.From, one.To, one.Time.Format(time.RFC3339Nano))
-	if slices.ContainsFunc(c.All, func(other api.Change) bool { return other.Key == one.Key || c.fleet && repeats(&one, &other) }) {
+	if slices.ContainsFunc(c.All, func(other api.Change) bool { return other.Key == one.Key || c.Settings.Fleet && repeats(&one, &other) }) {
 		return
 	}
 	c.All = appended(c.All, one, maxChanges, func(other *api.Change) bool {

@@ -19,10 +19,7 @@ import (
 // Groups are the groups of failures, by key: the fingerprint of their
 // reproduction, else service, class and operation.
 type Groups struct {
-	settings input.Settings
-	texts    *kept.Texts
-	limits   *kept.Counts
-
+	*input.Bounds
 	all map[string]*group
 	// found are the groups of repro_gen's directory.
 	found map[string]api.Failure
@@ -57,10 +54,10 @@ type group struct {
 type causeID struct{ namespace, service, class, operation string }
 
 // New returns no groups.
-func New(settings input.Settings, texts *kept.Texts, limits *kept.Counts) *Groups {
+func New(of *input.Bounds) *Groups {
 	return &Groups{
-		settings: settings, texts: texts, limits: limits,
-		all: make(map[string]*group), found: make(map[string]api.Failure), lookup: make(map[causeID]string),
+		Bounds: of,
+		all:    make(map[string]*group), found: make(map[string]api.Failure), lookup: make(map[causeID]string),
 		parents: input.NewParents(),
 	}
 }
@@ -90,9 +87,9 @@ type Run struct {
 // Span adds the failure of a span, of a run unless the key of that is empty.
 func (f *Groups) Span(in *input.Span, r Run, from share.Origin, now time.Time) {
 	key := in.Fingerprint
-	class, operation := f.texts.Of(cmp.Or(in.Class, mlattr.Other)), f.texts.Of(cmp.Or(in.Operation, in.Function, in.Name))
+	class, operation := f.Texts.Of(cmp.Or(in.Class, mlattr.Other)), f.Texts.Of(cmp.Or(in.Operation, in.Function, in.Name))
 	if key == "" {
-		cause := causeID{f.texts.Of(in.Source.Namespace), f.texts.Of(in.Source.Service), class, operation}
+		cause := causeID{f.Texts.Of(in.Source.Namespace), f.Texts.Of(in.Source.Service), class, operation}
 		if key = f.lookup[cause]; key == "" {
 			key = api.Key("failure", cause.namespace, cause.service, class, operation)
 			if len(f.lookup) < 2*MaxFailures {
@@ -106,11 +103,11 @@ func (f *Groups) Span(in *input.Span, r Run, from share.Origin, now time.Time) {
 	}
 	at := time.Unix(0, min(in.End, now.UnixNano())).UTC()
 	one.Class, one.Operation = class, operation
-	one.Service = f.texts.Of(in.Source.Service)
+	one.Service = f.Texts.Of(in.Source.Service)
 	if in.Message != "" && !strings.HasPrefix(in.Message, one.Message) || one.Message == "" {
-		one.Message = f.texts.Message(in.Message)
+		one.Message = f.Texts.Message(in.Message)
 	}
-	f.texts.Set(&one.Version, in.Source.Version)
+	f.Texts.Set(&one.Version, in.Source.Version)
 	if r.Key != "" {
 		one.Run, one.RunID = r.Key, r.ID
 		one.again = one.again || r.Again
@@ -132,9 +129,9 @@ func (f *Groups) Record(in *api.Failure, now time.Time) {
 		return
 	}
 	one := f.group(in.Key, share.OriginOf(0, in.Service), now)
-	one.Kind = f.texts.Of(in.Kind)
-	one.Class = cmp.Or(one.Class, f.texts.Of(in.Class))
-	one.Service = cmp.Or(one.Service, f.texts.Of(in.Service))
+	one.Kind = f.Texts.Of(in.Kind)
+	one.Class = cmp.Or(one.Class, f.Texts.Of(in.Class))
+	one.Service = cmp.Or(one.Service, f.Texts.Of(in.Service))
 	one.TraceID = cmp.Or(one.TraceID, in.TraceID)
 	if in.LastSeen != nil {
 		seen(&one.Failure, kept.Earlier(*in.LastSeen, now))
@@ -180,10 +177,10 @@ func (f *Groups) forget(now time.Time) {
 		slices.SortFunc(all, func(a, b leavingFailures) int {
 			return cmp.Or(api.TrueFirst(a.again, b.again), b.seen.Compare(a.seen), cmp.Compare(a.Key, b.Key))
 		})
-		return kept.First(f.limits, all, func(l leavingFailures) (share.Origin, int) { return l.origin, 1 })
+		return kept.First(f.Limits, all, func(l leavingFailures) (share.Origin, int) { return l.origin, 1 })
 	})
 	if ok {
-		f.limits.Refuse("failures", next.Key, now)
+		f.Limits.Refuse("failures", next.Key, now)
 		f.remove(next.Key)
 	}
 }
@@ -204,7 +201,7 @@ func (f *Groups) Set(found []api.Failure, now time.Time) {
 		} else if one.LastSeen = api.TimeOf(last); one.FirstSeen != nil {
 			one.FirstSeen = api.TimeOf(kept.Plausible(*one.FirstSeen, last))
 		}
-		one.Message = f.texts.Message(one.Message)
+		one.Message = f.Texts.Message(one.Message)
 		f.found[one.Key] = one
 	}
 }
@@ -242,11 +239,11 @@ func (f *Groups) whyNone(one *group, now time.Time) string {
 	switch {
 	case one == nil:
 		return ""
-	case f.settings.Fleet && !f.settings.Reproductions:
+	case f.Settings.Fleet && !f.Settings.Reproductions:
 		return "not sent; set emit_log of repro_gen where the failure occurred"
-	case f.settings.Withheld:
+	case f.Settings.Withheld:
 		return "not shown, because everybody can read this page; give it auth, or set insecure_reproductions of ml_view"
-	case !f.settings.Reproductions:
+	case !f.Settings.Reproductions:
 		return "not shown; set reproductions of ml_view to the directory of repro_gen"
 	case !one.marked.IsZero() && now.Sub(one.marked) < writtenWithin:
 		return "not yet written; repro_gen writes it some seconds after the failure"
@@ -271,7 +268,7 @@ func (f *Groups) Rows(run string, keyOfRun func(id, service string) string, simu
 		if row.Run == "" && row.RunID != "" {
 			row.Run = keyOfRun(row.RunID, row.Service)
 		}
-		row.TraceURL, row.Simulated = api.TraceURL(f.settings.JaegerURL, row.TraceID), simulated[row.Service]
+		row.TraceURL, row.Simulated = api.TraceURL(f.Settings.JaegerURL, row.TraceID), simulated[row.Service]
 		if run == "" || row.Run == run {
 			rows = append(rows, row)
 		}
@@ -346,9 +343,9 @@ func (f *Groups) Restore(all []api.Failure, recent func(time.Time) bool) {
 // imported returns what Export writes of a failure, as it is held now. Its commands
 // and reports are those of the directory only.
 func (f *Groups) imported(in *api.Failure) api.Failure {
-	text := f.texts.Of
+	text := f.Texts.Of
 	out := api.Failure{
-		Key: text(in.Key), Kind: text(in.Kind), Class: text(in.Class), Message: f.texts.Message(in.Message), Service: text(in.Service),
+		Key: text(in.Key), Kind: text(in.Kind), Class: text(in.Class), Message: f.Texts.Message(in.Message), Service: text(in.Service),
 		Run: text(in.Run), RunID: text(in.RunID), Version: text(in.Version), Operation: text(in.Operation),
 		Count: max(0, in.Count), LastSeen: in.LastSeen, Variants: max(0, in.Variants),
 	}

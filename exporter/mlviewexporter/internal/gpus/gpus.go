@@ -19,10 +19,8 @@ import (
 
 // Set are the GPUs, and the last errors of the driver.
 type Set struct {
-	settings input.Settings
-	texts    *kept.Texts
-	limits   *kept.Counts
-	streams  *series.Table
+	*input.Bounds
+	streams *series.Table
 
 	All map[Ref]*GPU
 	// leaving are those that are not read any more.
@@ -32,11 +30,8 @@ type Set struct {
 }
 
 // New returns a Set without GPUs.
-func New(settings input.Settings, texts *kept.Texts, limits *kept.Counts, streams *series.Table) *Set {
-	return &Set{
-		settings: settings, texts: texts, limits: limits, streams: streams,
-		All: make(map[Ref]*GPU), XIDs: make(map[Ref]*api.XID),
-	}
+func New(of *input.Bounds, streams *series.Table) *Set {
+	return &Set{Bounds: of, streams: streams, All: make(map[Ref]*GPU), XIDs: make(map[Ref]*api.XID)}
 }
 
 // gpuGoneAfter is how long a GPU is shown without data that nobody held. One that
@@ -49,17 +44,17 @@ func (s *Set) Of(p *series.Point, now time.Time) *GPU {
 	if p.Labels.GPU == "" {
 		return nil
 	}
-	at := Ref{s.texts.Of(p.Labels.Host), s.texts.Of(p.Labels.GPU)}
+	at := Ref{s.Texts.Of(p.Labels.Host), s.Texts.Of(p.Labels.GPU)}
 	one := s.All[at]
 	if one != nil || p.Series.Derived() {
 		return one
 	}
 	key := api.Key("gpu", at.Host, at.ID)
-	if len(s.All) >= s.settings.MaxGPUs && !s.replace(now) {
-		s.limits.Refuse("gpus", key, now)
+	if len(s.All) >= s.Settings.MaxGPUs && !s.replace(now) {
+		s.Limits.Refuse("gpus", key, now)
 		return nil
 	}
-	s.limits.Accept("gpus", key)
+	s.Limits.Accept("gpus", key)
 	one = &GPU{Ref: at, Key: key, LastSeen: now, read: make(map[series.Series]*gpuReading)}
 	s.All[at] = one
 	s.See(one, p, now)
@@ -90,10 +85,10 @@ func (s *Set) See(g *GPU, p *series.Point, now time.Time) {
 	g.SeeAgain(p.Series, now)
 	g.Simulated = g.Simulated || p.Simulated
 	if d := p.GPU; d != nil {
-		s.texts.Set(&g.Index, d.Index)
-		s.texts.Set(&g.Name, d.Name)
-		s.texts.Set(&g.parent, d.Parent)
-		s.texts.Set(&g.source, d.Source)
+		s.Texts.Set(&g.Index, d.Index)
+		s.Texts.Set(&g.Name, d.Name)
+		s.Texts.Set(&g.parent, d.Parent)
+		s.Texts.Set(&g.source, d.Source)
 	}
 }
 
@@ -152,14 +147,14 @@ func (s *Set) SeeXID(of Ref, xid api.XID) {
 	if known != nil && xid.Time.Before(known.Time) || known == nil && !s.roomForXID(of) {
 		return
 	}
-	xid.Code, xid.Message = s.texts.Of(xid.Code), s.texts.Of(xid.Message)
-	s.XIDs[Ref{s.texts.Of(of.Host), s.texts.Of(of.ID)}] = &xid
+	xid.Code, xid.Message = s.Texts.Of(xid.Code), s.Texts.Of(xid.Message)
+	s.XIDs[Ref{s.Texts.Of(of.Host), s.Texts.Of(of.ID)}] = &xid
 }
 
 // roomForXID reports whether there is room for an error of one more GPU. That of an
 // unknown GPU makes room for that of a known one.
 func (s *Set) roomForXID(of Ref) bool {
-	if len(s.XIDs) < s.settings.MaxGPUs {
+	if len(s.XIDs) < s.Settings.MaxGPUs {
 		return true
 	}
 	if s.All[of] == nil {
@@ -181,7 +176,7 @@ func (s *Set) Prune(needed map[Ref]bool, now time.Time) {
 		if !g.Readings.Silent(now) {
 			g.DropGone(s.streams, now)
 		}
-		if age := now.Sub(g.LastSeen); age > gpuGoneAfter && !needed[id] && (age > s.settings.History || len(g.Workloads(now)) == 0) {
+		if age := now.Sub(g.LastSeen); age > gpuGoneAfter && !needed[id] && (age > s.Settings.History || len(g.Workloads(now)) == 0) {
 			s.remove(g)
 			delete(s.XIDs, id)
 		}

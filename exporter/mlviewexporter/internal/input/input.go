@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
@@ -236,6 +237,14 @@ type Settings struct {
 	Version string
 	// Now returns the time; time.Now by default.
 	Now func() time.Time
+}
+
+// Bounds are what all owners of rows share: the settings, the texts that are held, and what
+// lists have no room for.
+type Bounds struct {
+	Settings
+	Texts  *kept.Texts
+	Limits *kept.Counts
 }
 
 // WithDefaults returns the settings with the defaults in place of zero values.

@@ -38,7 +38,7 @@ func (s *missing) set(component string, rows []api.Missing) {
 		return
 	}
 	if _, known := s.reported[component]; known || len(s.reported) < maxComponents {
-		s.reported[s.texts.Of(component)] = slices.Clone(rows[:min(len(rows), maxNotices)])
+		s.reported[s.Texts.Of(component)] = slices.Clone(rows[:min(len(rows), maxNotices)])
 	}
 }
 
@@ -46,13 +46,13 @@ func (s *missing) set(component string, rows []api.Missing) {
 func (s *missing) rows(state *api.State, now time.Time) []api.Missing {
 	rows := append(s.missingSenders(state, now), s.missingHardware(now)...)
 	rows = append(rows, s.missingRuns(state)...)
-	if !s.settings.Content && s.models.Requests {
+	if !s.Settings.Content && s.models.Requests {
 		rows = append(rows, api.Missing{
 			Key: "content", Kind: "content", What: "Long messages of errors", Fix: "ml_view: {content: true}",
 			Why: "Only the first 200 characters of a message are held. With this setting it is whole. The page holds no prompts, completions or arguments in either case; reproductions have the arguments of the failed call.",
 		})
 	}
-	rows = append(rows, s.limits.Missing()...)
+	rows = append(rows, s.Limits.Missing()...)
 	if !s.overflow.IsZero() && now.Sub(s.overflow) <= series.GoneAfter {
 		rows = append(rows, api.Missing{
 			Key: "limit series", Kind: "limit", What: "Runs or series of their own",

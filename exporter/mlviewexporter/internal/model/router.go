@@ -71,7 +71,7 @@ func (s *Store) point(p *series.Point, now time.Time) {
 	}
 	key := series.Key{Series: p.Series, Labels: p.Labels}
 	var from *fleet.Sender
-	if s.settings.Fleet {
+	if s.Settings.Fleet {
 		from = s.senders.See(&p.From, now)
 	}
 	if from != nil && !p.Series.OfHardware() {
@@ -112,7 +112,7 @@ func (s *Store) update(one *series.Stream, u *series.Update, again bool, now tim
 		s.problems.Mark(one)
 	case one.Series == series.HostLastData || one.Series == series.RunLastData:
 		s.tell(one, now)
-	case changed && one.Series.Counts() && s.settings.Fleet:
+	case changed && one.Series.Counts() && s.Settings.Fleet:
 		s.counted = now
 	}
 	if one.Run != nil {
@@ -125,10 +125,10 @@ func (s *Store) update(one *series.Stream, u *series.Update, again bool, now tim
 // that is beyond a limit.
 func (s *Store) newStream(key series.Key, p *series.Point, now time.Time) *series.Stream {
 	if s.streams.N >= series.MaxStreams && !s.runs.ReplaceStreams(&p.Labels, now) {
-		s.limits.Drop("streams")
+		s.Limits.Drop("streams")
 		return nil
 	}
-	key.Labels.Keep(s.texts)
+	key.Labels.Keep(s.Texts)
 	if known := s.streams.Find(&key); known != nil {
 		return known // its labels are longer than what is kept of them
 	}
@@ -148,7 +148,7 @@ func (s *Store) attach(one *series.Stream, p *series.Point, now time.Time) bool 
 	if l.Run != "" && (subject == series.OfRun || subject == series.OfModel || one.Series == series.Errors) {
 		if r := s.runs.Of(l.Namespace, l.Service, l.Run, from, now); r != nil {
 			if !r.Attach(one) {
-				s.limits.Drop("series of one run")
+				s.Limits.Drop("series of one run")
 				return false
 			}
 			one.Run = r
@@ -158,7 +158,7 @@ func (s *Store) attach(one *series.Stream, p *series.Point, now time.Time) bool 
 		if to.Add(one, limit) {
 			return true
 		}
-		s.limits.Drop(of)
+		s.Limits.Drop(of)
 		return false
 	}
 	switch subject {
@@ -273,10 +273,10 @@ func (s *Store) poolOf(one *series.Stream, now time.Time) *pool {
 	if p == nil {
 		key := api.Key("pool", id.namespace, id.service, id.pool, id.instance)
 		if len(s.pools) >= maxPools {
-			s.limits.Refuse("pools", key, now)
+			s.Limits.Refuse("pools", key, now)
 			return nil
 		}
-		s.limits.Accept("pools", key)
+		s.Limits.Accept("pools", key)
 		p = &pool{poolID: id, key: key}
 		s.pools[id] = p
 	}

@@ -58,10 +58,8 @@ type Store struct {
 
 // owners hold what the page shows, each its part.
 type owners struct {
-	settings input.Settings
-	texts    *kept.Texts
-	limits   *kept.Counts
-	streams  *series.Table
+	input.Bounds
+	streams *series.Table
 
 	hosts    *fleet.Hosts
 	senders  *fleet.Senders
@@ -80,19 +78,14 @@ func NewStore(settings input.Settings) *Store {
 	settings = settings.WithDefaults()
 	s := &Store{started: settings.Now(), pools: make(map[poolID]*pool)}
 	o := &s.owners
-	*o = owners{settings: settings, texts: kept.NewTexts(settings.Content), limits: kept.NewCounts(), streams: series.NewTable()}
-	o.hosts = fleet.NewHosts(o.texts)
-	o.senders = fleet.NewSenders(o.texts, o.limits)
-	o.changes = changes.New(settings, o.texts)
-	o.gpus = gpus.New(settings, o.texts, o.limits, o.streams)
-	o.services = serving.NewServices(o.texts, o.limits)
-	o.models = serving.NewModels(o.texts, o.limits, o.streams, o.services)
-	o.runs = runs.New(settings, o.texts, o.limits, o.streams, o.changes, o.gpus)
-	o.calls = calls.New(settings, o.texts)
-	o.failures = failures.New(settings, o.texts, o.limits)
-	o.traces = traces.New(settings, o.texts)
+	o.Bounds = input.Bounds{Settings: settings, Texts: kept.NewTexts(settings.Content), Limits: kept.NewCounts()}
+	o.streams, o.hosts, o.senders = series.NewTable(), fleet.NewHosts(o.Texts), fleet.NewSenders(o.Texts, o.Limits)
+	o.changes, o.gpus, o.services = changes.New(&o.Bounds), gpus.New(&o.Bounds, o.streams), serving.NewServices(&o.Bounds)
+	o.models = serving.NewModels(o.streams, o.services)
+	o.runs = runs.New(&o.Bounds, o.streams, o.changes, o.gpus)
+	o.calls, o.failures, o.traces = calls.New(&o.Bounds), failures.New(&o.Bounds), traces.New(&o.Bounds)
 	s.problems = problems.New(problems.Subjects{
-		Fleet: settings.Fleet, Texts: o.texts, Limits: o.limits, Streams: o.streams, Hosts: o.hosts, Senders: o.senders,
+		Bounds: &o.Bounds, Streams: o.streams, Hosts: o.hosts, Senders: o.senders,
 		Runs: o.runs, GPUs: o.gpus, Services: o.services, Failures: o.failures, Changes: o.changes,
 	})
 	s.missing = &missing{owners: o, reported: make(map[string][]api.Missing)}
@@ -102,12 +95,12 @@ func NewStore(settings input.Settings) *Store {
 // State returns what the page shows. The State is at most one interval old and
 // must not be changed.
 func (s *Store) State() *api.State {
-	if state := s.fresh(s.settings.Now()); state != nil {
+	if state := s.fresh(s.Settings.Now()); state != nil {
 		return state
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.settings.Now()
+	now := s.Settings.Now()
 	if state := s.fresh(now); state != nil {
 		return state
 	}
@@ -121,7 +114,7 @@ func (s *Store) State() *api.State {
 // another one each time, also if a request comes a little early.
 func (s *Store) fresh(now time.Time) *api.State {
 	state := s.state.Load()
-	if state == nil || now.Before(state.Time) || now.Sub(state.Time) >= s.settings.Interval-s.settings.Interval/8 {
+	if state == nil || now.Before(state.Time) || now.Sub(state.Time) >= s.Settings.Interval-s.Settings.Interval/8 {
 		return nil
 	}
 	return state
@@ -132,7 +125,7 @@ func (s *Store) fresh(now time.Time) *api.State {
 func (s *Store) Hidden() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.limits.Hidden()
+	return s.Limits.Hidden()
 }
 
 // SetMissing replaces what a component reports as missing.
@@ -189,7 +182,7 @@ func (s *Store) ApplySpans(spans []input.Span) {
 			from = share.OriginOf(source.Sender, source.Service)
 		}
 		if !noted && !spans[i].Failed {
-			s.limits.Shares.Succeeded(from, now)
+			s.Limits.Shares.Succeeded(from, now)
 			noted = true
 		}
 		s.span(&spans[i], from, now)
@@ -212,7 +205,7 @@ func (s *Store) ApplyEvents(events []input.Event) {
 // SetFailures replaces the groups that repro_gen's directory has. They are shown
 // together with the failures that spans report.
 func (s *Store) SetFailures(found []api.Failure) {
-	now := s.settings.Now()
+	now := s.Settings.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failures.Set(found, now)
@@ -230,7 +223,7 @@ func (s *Store) ApplyFacts(all []input.RunFacts) {
 	if len(all) == 0 {
 		return
 	}
-	now := s.settings.Now()
+	now := s.Settings.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range all {
@@ -247,7 +240,7 @@ func (s *Store) Compare(key, other string) (c *api.Comparison, ok bool) {
 	s.State() // takes over what is new, and which GPUs a run holds
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.runs.Compare(key, other, s.settings.Now())
+	return s.runs.Compare(key, other, s.Settings.Now())
 }
 
 // Settled returns the runs that have settled and whose last numbers have been
@@ -255,7 +248,7 @@ func (s *Store) Compare(key, other string) (c *api.Comparison, ok bool) {
 func (s *Store) Settled() []runs.Settled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.runs.Settled(s.settings.Now())
+	return s.runs.Settled(s.Settings.Now())
 }
 
 // SeeHosts notes that clients on hosts have sent data that the page does not read.
@@ -263,7 +256,7 @@ func (s *Store) SeeHosts(hosts []string) {
 	if len(hosts) == 0 {
 		return
 	}
-	now := s.settings.Now()
+	now := s.Settings.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.arrived = now
@@ -273,14 +266,14 @@ func (s *Store) SeeHosts(hosts []string) {
 }
 
 // Fleet reports whether all data comes from other collectors.
-func (s *Store) Fleet() bool { return s.settings.Fleet }
+func (s *Store) Fleet() bool { return s.Settings.Fleet }
 
 // SeeConnection notes that a collector has sent a request.
 func (s *Store) SeeConnection(from *fleet.Connection) {
-	if !s.settings.Fleet {
+	if !s.Settings.Fleet {
 		return
 	}
-	now := s.settings.Now()
+	now := s.Settings.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.senders.Connected(from, now)
@@ -288,7 +281,7 @@ func (s *Store) SeeConnection(from *fleet.Connection) {
 
 // begin takes the lock and does what is due when data arrives. The caller unlocks.
 func (s *Store) begin() (now time.Time) {
-	now = s.settings.Now()
+	now = s.Settings.Now()
 	s.mu.Lock()
 	s.runs.Record(now)
 	s.prune(now)
@@ -325,14 +318,14 @@ func (s *Store) collector(now time.Time) api.Collector {
 		arrived = s.counted // of collectors that do not say when data came
 	}
 	c := api.Collector{
-		Version: s.settings.Version, Started: s.started.UTC(), DataTime: api.TimeOf(arrived),
-		Interval: s.settings.Interval.Seconds(), Hosts: len(s.hosts.All),
+		Version: s.Settings.Version, Started: s.started.UTC(), DataTime: api.TimeOf(arrived),
+		Interval: s.Settings.Interval.Seconds(), Hosts: len(s.hosts.All),
 	}
 	c.HostsReporting = len(api.Where(maps.Values(s.hosts.All), func(host *silence.Sender) bool { return !host.Silent(now) }))
 	c.HostsWithoutGPU = s.gpus.Without(slices.Sorted(maps.Keys(s.hosts.All)))
-	c.Hidden = s.limits.Hidden()
-	if s.settings.JaegerURL != "" {
-		c.Links = map[string]string{"jaeger": s.settings.JaegerURL}
+	c.Hidden = s.Limits.Hidden()
+	if s.Settings.JaegerURL != "" {
+		c.Links = map[string]string{"jaeger": s.Settings.JaegerURL}
 	}
 	return c
 }
@@ -353,7 +346,7 @@ func (s *Store) Run(key string) (*api.RunDetail, bool) {
 	if known := s.details[key]; known != nil {
 		return known, true
 	}
-	now := s.settings.Now()
+	now := s.Settings.Now()
 	detail := &api.RunDetail{Run: r.Row(now)}
 	detail.Needs = api.Where(slices.Values(state.Needs), func(n api.Need) bool { return n.Run == key })
 	detail.Ranks, detail.MissingRanks = r.RankRows()
@@ -384,7 +377,7 @@ func (s *Store) prune(now time.Time) {
 		return
 	}
 	s.pruned = now
-	history := s.settings.History
+	history := s.Settings.History
 	s.runs.Prune(now)
 	s.gpus.Prune(s.problems.Prune(now), now)
 	s.models.Prune(history, now)
@@ -397,7 +390,7 @@ func (s *Store) prune(now time.Time) {
 	s.missing.DropGone(s.streams, now)
 	s.hosts.Prune(history, now)
 	s.senders.Prune(history, now)
-	s.limits.Prune(now)
+	s.Limits.Prune(now)
 	s.changes.Prune(now)
 	s.failures.Prune(now)
 }

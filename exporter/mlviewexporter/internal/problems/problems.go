@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/failures"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
@@ -21,10 +22,7 @@ import (
 
 // Subjects are what problems are about, and where what is known of it is held.
 type Subjects struct {
-	// Fleet reports whether the records are those of several collectors.
-	Fleet    bool
-	Texts    *kept.Texts
-	Limits   *kept.Counts
+	*input.Bounds
 	Streams  *series.Table
 	Hosts    *fleet.Hosts
 	Senders  *fleet.Senders

@@ -379,13 +379,13 @@ func (s *Set) Settled(now time.Time) (all []Settled) {
 		switch r.State {
 		case mlattr.RunEnded, mlattr.RunFailed:
 			// The last numbers of a run arrive together with its end.
-			wait = 2 * s.settings.Interval
+			wait = 2 * s.Settings.Interval
 		case mlattr.RunStalled, mlattr.RunSilent:
 		default:
 			continue
 		}
 		if now.Sub(r.stateNoted) >= wait {
-			all = append(all, Settled{r.Key, r.State, r.stateNoted, s.limits.Shares.Path(r.origin), r.Again})
+			all = append(all, Settled{r.Key, r.State, r.stateNoted, s.Limits.Shares.Path(r.origin), r.Again})
 		}
 	}
 	return all

@@ -340,7 +340,7 @@ func (r *Run) StepsEnd(state string) int64 {
 // Record adds the numbers of the runs that have had new ones for an interval to
 // their curves.
 func (s *Set) Record(now time.Time) {
-	early := func(r *Run) bool { return !r.due.IsZero() && now.Sub(r.due) < s.settings.Interval }
+	early := func(r *Run) bool { return !r.due.IsZero() && now.Sub(r.due) < s.Settings.Interval }
 	if len(s.due) == 0 || early(s.due[0]) {
 		return
 	}
@@ -354,7 +354,7 @@ func (s *Set) Record(now time.Time) {
 		var row api.Run
 		r.AddNumbers(&row, now)
 		v := r.numbers(&row)
-		r.Curves.Add(r.due, &v, s.settings.Interval, s.settings.History)
+		r.Curves.Add(r.due, &v, s.Settings.Interval, s.Settings.History)
 		r.noteLast(&row)
 		r.noteHardware()
 		r.spend(&row, r.due)

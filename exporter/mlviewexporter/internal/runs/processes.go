@@ -61,7 +61,7 @@ func (s *Set) rankOf(r *Run, name, host string, now time.Time) *rank {
 		return nil
 	}
 	if s.ranks >= maxAllRanks && !s.replaceRanks(now) {
-		s.limits.Drop("ranks")
+		s.Limits.Drop("ranks")
 		return nil
 	}
 	if r.Ranks[unknownRank] != nil {
@@ -206,7 +206,7 @@ func (r *Run) Span(in *input.Span, now time.Time) {
 	r.sent(now)
 	r.News.See(now)
 	r.Simulated = r.Simulated || src.Simulated
-	texts := r.in.texts
+	texts := r.in.Texts
 	texts.Set(&r.Job, src.Job)
 	texts.Set(&r.JobName, src.JobName)
 	texts.Set(&r.User, src.User)
@@ -227,7 +227,7 @@ func (r *Run) Span(in *input.Span, now time.Time) {
 	}
 	rank := r.Ranks[src.Rank]
 	if rank == nil {
-		rank = r.in.rankOf(r, r.in.texts.Of(src.Rank), r.in.texts.Of(src.Host), now)
+		rank = r.in.rankOf(r, r.in.Texts.Of(src.Rank), r.in.Texts.Of(src.Host), now)
 	}
 	if rank == nil {
 		return
@@ -238,7 +238,7 @@ func (r *Run) Span(in *input.Span, now time.Time) {
 	what := cmp.Or(in.Phase, in.Operation)
 	// The whole run or epoch says nothing of where a rank is.
 	if what != "" && what != "train" && what != "epoch" && in.End >= rank.ended && in.End <= now.UnixNano()+int64(time.Minute) {
-		rank.span, rank.ended = r.in.texts.Of(what), in.End
+		rank.span, rank.ended = r.in.Texts.Of(what), in.End
 	}
 }
 
@@ -390,7 +390,7 @@ func (r *Run) AddSettings(all []api.Setting) {
 		if r.known == nil {
 			r.known = make(map[string]string)
 		}
-		r.known[r.in.texts.Of(one.Name)] = r.in.texts.Of(one.Value)
+		r.known[r.in.Texts.Of(one.Name)] = r.in.Texts.Of(one.Value)
 	}
 }
 

@@ -72,14 +72,12 @@ type Run struct {
 
 // Set are the runs.
 type Set struct {
-	settings input.Settings
-	texts    *kept.Texts
-	limits   *kept.Counts
-	streams  *series.Table
-	changes  *changes.Log
-	gpus     *gpus.Set
-	Owners   gpus.Owners
-	Good     goodRuns
+	*input.Bounds
+	streams *series.Table
+	changes *changes.Log
+	gpus    *gpus.Set
+	Owners  gpus.Owners
+	Good    goodRuns
 
 	All   map[Ref]*Run
 	byID  map[string][]*Run
@@ -102,9 +100,9 @@ type Set struct {
 }
 
 // New returns a Set without runs.
-func New(settings input.Settings, texts *kept.Texts, limits *kept.Counts, streams *series.Table, changes *changes.Log, gpus *gpus.Set) *Set {
+func New(of *input.Bounds, streams *series.Table, changes *changes.Log, gpus *gpus.Set) *Set {
 	return &Set{
-		settings: settings, texts: texts, limits: limits, streams: streams, changes: changes, gpus: gpus, Owners: settings.Owners,
+		Bounds: of, streams: streams, changes: changes, gpus: gpus, Owners: of.Settings.Owners,
 		All: make(map[Ref]*Run), byID: make(map[string][]*Run), ByKey: make(map[string]*Run),
 		found: make(map[runRef]*Run), users: make(map[string]string),
 	}
@@ -130,16 +128,16 @@ func (s *Set) Of(namespace, service, id string, from share.Origin, now time.Time
 	} else if nameless := s.All[Ref{ID: id}]; nameless != nil {
 		s.remove(nameless)
 	}
-	key = Ref{s.texts.Of(namespace), s.texts.Of(service), s.texts.Of(id)}
+	key = Ref{s.Texts.Of(namespace), s.Texts.Of(service), s.Texts.Of(id)}
 	if known := s.All[key]; known != nil {
 		return known
 	}
 	hash := api.Key("run", key.Namespace, key.Service, key.ID)
-	if len(s.All) >= s.settings.MaxRuns && !s.replace(now) {
-		s.limits.Refuse("runs", hash, now)
+	if len(s.All) >= s.Settings.MaxRuns && !s.replace(now) {
+		s.Limits.Refuse("runs", hash, now)
 		return nil
 	}
-	s.limits.Accept("runs", hash)
+	s.Limits.Accept("runs", hash)
 	one := &Run{
 		Known: Known{Ref: key, FirstSeen: now, LastSeen: now, State: mlattr.RunUnknown}, in: s, Key: hash, origin: from,
 		processes: processes{Ranks: make(map[string]*rank), Hosts: make(map[string]bool)},
@@ -157,7 +155,7 @@ func (s *Set) replace(now time.Time) bool {
 	if least == nil {
 		return false
 	}
-	s.limits.Refuse("runs", least.Key, now)
+	s.Limits.Refuse("runs", least.Key, now)
 	s.remove(least)
 	return true
 }
@@ -195,7 +193,7 @@ func (s *Set) runLeaves(l *kept.Leaving[leaving], now time.Time, weigh func(*Run
 		slices.SortFunc(all, func(a, b leaving) int {
 			return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.turn, a.turn), b.seen.Compare(a.seen))
 		})
-		next := kept.First(s.limits, all, func(l leaving) (share.Origin, int) { return l.origin, weigh(l.Run) })
+		next := kept.First(s.Limits, all, func(l leaving) (share.Origin, int) { return l.origin, weigh(l.Run) })
 		next = slices.DeleteFunc(next, func(l leaving) bool { return l.turn == 0 })
 		if len(next) == 0 && len(all) > 0 {
 			next = all[len(all)-1:]
@@ -224,7 +222,7 @@ func (s *Set) ReplaceStreams(of *series.Labels, now time.Time) bool {
 	if own != nil && own.size() >= most.size() {
 		return false
 	}
-	s.limits.Refuse("runs", most.Key, now)
+	s.Limits.Refuse("runs", most.Key, now)
 	s.remove(most)
 	return true
 }
@@ -292,7 +290,7 @@ func (r *Run) Updated(one *series.Stream, changed bool, now time.Time) {
 		r.due = now
 		r.in.due = append(r.in.due, r)
 	}
-	if changed && r.in.settings.Fleet {
+	if changed && r.in.Settings.Fleet {
 		r.noteWriter(one)
 	}
 	if !changed && len(r.Ranks) > 0 {
@@ -348,7 +346,7 @@ func (s *Set) moveRank(r *Run, one *rank, host string) {
 	if host == "" || host == one.host && r.Hosts[host] {
 		return
 	}
-	host = s.texts.Of(host)
+	host = s.Texts.Of(host)
 	one.host = host
 	if r.Hosts[host] || len(r.Hosts) >= fleet.MaxHosts {
 		return
@@ -436,7 +434,7 @@ func (s *Set) Prune(now time.Time) {
 	s.leaving.Forget()
 	s.leavingRanks.Forget()
 	for _, r := range s.All {
-		if now.Sub(r.LastSeen) > s.settings.History {
+		if now.Sub(r.LastSeen) > s.Settings.History {
 			s.remove(r)
 		}
 	}
@@ -472,7 +470,7 @@ func (s *Set) Saved() (all []SavedRun) {
 
 // Restore adds a run that saved has returned, unless it is older than what is kept.
 func (s *Set) Restore(in SavedRun, now time.Time) {
-	if s.All[in.Ref] != nil || len(s.All) >= s.settings.MaxRuns || now.Sub(in.LastSeen) > s.settings.History {
+	if s.All[in.Ref] != nil || len(s.All) >= s.Settings.MaxRuns || now.Sub(in.LastSeen) > s.Settings.History {
 		return
 	}
 	r := s.Of(in.Namespace, in.Service, in.ID, share.OriginOf(0, in.Service), now)
@@ -481,12 +479,12 @@ func (s *Set) Restore(in SavedRun, now time.Time) {
 	}
 	r.FirstSeen, r.LastSeen = kept.Plausible(in.FirstSeen, in.LastSeen), in.LastSeen
 	r.Again = r.LastSeen.Sub(r.FirstSeen) >= againAfter
-	r.Job, r.JobName, r.User, r.Version = s.texts.Of(in.Job), s.texts.Of(in.JobName), s.texts.Of(in.User), s.texts.Of(in.Version)
+	r.Job, r.JobName, r.User, r.Version = s.Texts.Of(in.Job), s.Texts.Of(in.JobName), s.Texts.Of(in.User), s.Texts.Of(in.Version)
 	if r.Simulated = in.Simulated; !in.Checkpoint.IsZero() {
 		r.Checkpoint = kept.Plausible(in.Checkpoint, in.LastSeen)
 	}
 	if Severity(in.State) > 0 {
 		r.State = in.State
 	}
-	r.Curves.Restore(in.Fine, in.Coarse, now, s.settings.Interval, s.settings.History)
+	r.Curves.Restore(in.Fine, in.Coarse, now, s.Settings.Interval, s.Settings.History)
 }

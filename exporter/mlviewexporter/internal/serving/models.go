@@ -33,8 +33,7 @@ type Use struct {
 
 // Models are those in use.
 type Models struct {
-	texts    *kept.Texts
-	limits   *kept.Counts
+	*input.Bounds
 	streams  *series.Table
 	services *Services
 
@@ -46,11 +45,8 @@ type Models struct {
 }
 
 // NewModels returns no models.
-func NewModels(texts *kept.Texts, limits *kept.Counts, streams *series.Table, services *Services) *Models {
-	return &Models{
-		texts: texts, limits: limits, streams: streams, services: services,
-		All: make(map[ModelID]*Use), parents: input.NewParents(),
-	}
+func NewModels(streams *series.Table, services *Services) *Models {
+	return &Models{Bounds: services.Bounds, streams: streams, services: services, All: make(map[ModelID]*Use), parents: input.NewParents()}
 }
 
 // versionUse is the use of a model by one version of a service.
@@ -81,16 +77,16 @@ func Trains(s *series.Stream) bool {
 func (s *Models) Of(id ModelID, now time.Time) *Use {
 	one := s.All[id]
 	if one == nil {
-		id = ModelID{s.texts.Of(id.Namespace), s.texts.Of(id.Service), s.texts.Of(id.model), s.texts.Of(id.role), s.texts.Of(id.side)}
+		id = ModelID{s.Texts.Of(id.Namespace), s.Texts.Of(id.Service), s.Texts.Of(id.model), s.Texts.Of(id.role), s.Texts.Of(id.side)}
 		one = s.All[id]
 	}
 	if one == nil {
 		key := api.Key("model", id.Namespace, id.Service, id.model, id.role, id.side)
 		if len(s.All) >= maxModels && !s.replace(now) {
-			s.limits.Refuse("models", key, now)
+			s.Limits.Refuse("models", key, now)
 			return nil
 		}
-		s.limits.Accept("models", key)
+		s.Limits.Accept("models", key)
 		one = &Use{ModelID: id, key: key, Versions: make(map[string]*versionUse)}
 		s.All[id] = one
 	}
@@ -128,7 +124,7 @@ func (s *Models) Request(in *input.Span, of *Service, now time.Time) {
 	m.firstToken.add(in.FirstToken)
 	m.decode.add(in.Decode)
 	if in.DecodeBasis != "" && in.Decode == in.Decode {
-		m.decodeBasis = s.texts.Of(in.DecodeBasis)
+		m.decodeBasis = s.Texts.Of(in.DecodeBasis)
 	}
 	if in.Cached >= 0 {
 		m.cached.Add(in.Cached)
@@ -139,7 +135,7 @@ func (s *Models) Request(in *input.Span, of *Service, now time.Time) {
 	if !in.Failed {
 		m.duration.add(in.WholeDuration())
 	}
-	version := s.texts.Of(in.Source.Version)
+	version := s.Texts.Of(in.Source.Version)
 	if version == "" || of == nil {
 		return
 	}

@@ -49,9 +49,7 @@ type Service struct {
 
 // Services are the programs that send telemetry.
 type Services struct {
-	texts  *kept.Texts
-	limits *kept.Counts
-
+	*input.Bounds
 	All     map[ServiceID]*Service
 	leaving kept.Leaving[*Service]
 	// Simulated are the names of those whose data is simulated, WithoutRun counts the
@@ -61,10 +59,10 @@ type Services struct {
 }
 
 // NewServices returns no services.
-func NewServices(texts *kept.Texts, limits *kept.Counts) *Services {
+func NewServices(of *input.Bounds) *Services {
 	return &Services{
-		texts: texts, limits: limits,
-		All: make(map[ServiceID]*Service), Simulated: make(map[string]bool), WithoutRun: make(map[ServiceID]int64),
+		Bounds: of,
+		All:    make(map[ServiceID]*Service), Simulated: make(map[string]bool), WithoutRun: make(map[ServiceID]int64),
 	}
 }
 
@@ -94,10 +92,10 @@ func (s *Services) Of(namespace, name string, from share.Origin, now time.Time) 
 	one := s.All[id]
 	if one == nil {
 		if len(s.All) >= maxServices && !s.replace(now) {
-			s.limits.Drop("services")
+			s.Limits.Drop("services")
 			return nil
 		}
-		id = ServiceID{s.texts.Of(namespace), s.texts.Of(name)}
+		id = ServiceID{s.Texts.Of(namespace), s.Texts.Of(name)}
 		if one = s.All[id]; one != nil {
 			return one
 		}
@@ -117,7 +115,7 @@ func (s *Services) replace(now time.Time) bool {
 	may := func(one *Service) bool { return s.All[one.ServiceID] == one && len(one.Streams) == 0 }
 	next, ok := s.leaving.Next(now, may, func() []*Service {
 		all := slices.SortedFunc(maps.Values(s.All), func(a, b *Service) int { return b.LastSeen.Compare(a.LastSeen) })
-		return kept.First(s.limits, all, func(one *Service) (share.Origin, int) { return one.origin, 1 })
+		return kept.First(s.Limits, all, func(one *Service) (share.Origin, int) { return one.origin, 1 })
 	})
 	if ok {
 		s.forget(next.ServiceID)
@@ -148,13 +146,13 @@ func (s *Services) Span(in *input.Span, of *Service, now time.Time) {
 	if of == nil {
 		return
 	}
-	s.texts.Set(&of.User, src.User)
+	s.Texts.Set(&of.User, src.User)
 	s.seeVersion(of, src.Version, now)
 }
 
 // SeeFailure counts the failure of a span for the version of its service.
 func (s *Services) SeeFailure(of *Service, version string) {
-	if version = s.texts.Of(version); version != "" && !of.Versions[version].IsZero() {
+	if version = s.Texts.Of(version); version != "" && !of.Versions[version].IsZero() {
 		of.Failed[version]++
 	}
 }
@@ -162,7 +160,7 @@ func (s *Services) SeeFailure(of *Service, version string) {
 // SeeSimulated notes that the data of a service is simulated.
 func (s *Services) SeeSimulated(service string) {
 	if service != "" && !s.Simulated[service] && len(s.Simulated) < maxServices {
-		s.Simulated[s.texts.Of(service)] = true
+		s.Simulated[s.Texts.Of(service)] = true
 	}
 }
 
@@ -178,7 +176,7 @@ func (s *Services) Prune(streams *series.Table, now time.Time) {
 
 // seeVersion notes when a version of a service was first seen.
 func (s *Services) seeVersion(of *Service, version string, now time.Time) {
-	version = s.texts.Of(version)
+	version = s.Texts.Of(version)
 	if _, known := of.Versions[version]; known || version == "" {
 		return
 	}
@@ -210,7 +208,7 @@ func (s *Services) Restore(in SavedService, now time.Time) {
 	of.FirstSeen, of.LastSeen = kept.Plausible(in.FirstSeen, in.LastSeen), in.LastSeen
 	for version, first := range in.Versions {
 		if len(of.Versions) < maxPerService {
-			of.Versions[s.texts.Of(version)] = kept.Plausible(first, in.LastSeen)
+			of.Versions[s.Texts.Of(version)] = kept.Plausible(first, in.LastSeen)
 		}
 	}
 }

@@ -11,16 +11,13 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/criticalpath"
 )
 
 // Set are the most recent traces. Memory of removed traces is used again.
 type Set struct {
-	settings input.Settings
-	texts    *kept.Texts
-
+	*input.Bounds
 	byID map[[16]byte]*trace
 	// groups has the held traces by service and whether they failed, as *trace, in the
 	// order of their last spans.
@@ -73,11 +70,8 @@ func (t *Set) size(one *trace, by int64) {
 }
 
 // New returns a Set without traces.
-func New(settings input.Settings, texts *kept.Texts) *Set {
-	return &Set{
-		settings: settings, texts: texts,
-		byID: make(map[[16]byte]*trace), groups: make(map[traceGroup]*linked.List),
-	}
+func New(of *input.Bounds) *Set {
+	return &Set{Bounds: of, byID: make(map[[16]byte]*trace), groups: make(map[traceGroup]*linked.List)}
 }
 
 // Add adds a span to its trace, which is that of a run unless run is empty. Of a trace
@@ -98,7 +92,7 @@ func (t *Set) Add(in *input.Span, run string) {
 	if run != "" {
 		one.run = run
 	}
-	if most := t.settings.SpansPerTrace; len(one.spans) >= most {
+	if most := t.Settings.SpansPerTrace; len(one.spans) >= most {
 		drop := max(1, most/8)
 		for i := range one.spans[:drop] {
 			t.size(one, -one.spans[i].textBytes())
@@ -113,13 +107,13 @@ func (t *Set) Add(in *input.Span, run string) {
 	}
 	class := ""
 	if in.Failed {
-		class = t.texts.Of(cmp.Or(in.Class, mlattr.Other))
+		class = t.Texts.Of(cmp.Or(in.Class, mlattr.Other))
 		t.fail(one)
 	}
 	one.spans = append(one.spans, heldSpan{
 		id: in.ID, parent: in.Parent, start: in.Start, end: max(in.Start, in.End),
-		name: t.texts.Of(in.Name), service: t.texts.Of(in.Source.Service),
-		phase: t.texts.Of(in.Phase), operation: t.texts.Of(in.Operation), class: class, server: in.Server,
+		name: t.Texts.Of(in.Name), service: t.Texts.Of(in.Source.Service),
+		phase: t.Texts.Of(in.Phase), operation: t.Texts.Of(in.Operation), class: class, server: in.Server,
 	})
 	t.size(one, one.spans[len(one.spans)-1].textBytes())
 }
@@ -134,7 +128,7 @@ func (t *Set) begin(in *input.Span) *trace {
 	} else {
 		one = new(trace)
 	}
-	*one = trace{id: in.Trace, spans: one.spans[:0], bytes: one.bytes, group: traceGroup{service: t.texts.Of(in.Source.Service)}}
+	*one = trace{id: in.Trace, spans: one.spans[:0], bytes: one.bytes, group: traceGroup{service: t.Texts.Of(in.Source.Service)}}
 	t.byID[in.Trace] = one
 	t.join(one)
 	return one
@@ -169,7 +163,7 @@ func (t *Set) leave(one *trace) {
 
 // Evict removes traces until the limits hold with some more traces.
 func (t *Set) Evict(more int) {
-	for len(t.byID) > 0 && (len(t.byID)+more > t.settings.MaxTraces || t.bytes > t.settings.TraceBytes) {
+	for len(t.byID) > 0 && (len(t.byID)+more > t.Settings.MaxTraces || t.bytes > t.Settings.TraceBytes) {
 		t.remove(t.oldest())
 	}
 }
@@ -194,7 +188,7 @@ func (t *Set) remove(one *trace) {
 	delete(t.byID, one.id)
 	t.leave(one)
 	t.size(one, -one.texts)
-	if len(t.spare) < maxSpare && t.bytes <= t.settings.TraceBytes {
+	if len(t.spare) < maxSpare && t.bytes <= t.Settings.TraceBytes {
 		clear(one.spans)
 		t.spare = append(t.spare, one)
 		return
@@ -213,7 +207,7 @@ const (
 func (t *Set) OfRun(run string) []api.Trace {
 	own := api.Where(maps.Values(t.byID), func(one *trace) bool { return one.run == run })
 	slices.SortFunc(own, func(a, b *trace) int { return cmp.Compare(b.turn, a.turn) })
-	return api.Mapped(own[:min(len(own), maxTracesOfRun)], func(one *trace) api.Trace { return one.row(maxSpansOfRow, t.settings.JaegerURL) })
+	return api.Mapped(own[:min(len(own), maxTracesOfRun)], func(one *trace) api.Trace { return one.row(maxSpansOfRow, t.Settings.JaegerURL) })
 }
 
 // WithID returns the trace with an id, as hexadecimal digits.
@@ -226,7 +220,7 @@ func (t *Set) WithID(id string) (*api.Trace, bool) {
 	if one == nil {
 		return nil, false
 	}
-	row := one.row(t.settings.SpansPerTrace, t.settings.JaegerURL)
+	row := one.row(t.Settings.SpansPerTrace, t.Settings.JaegerURL)
 	return &row, true
 }
 
