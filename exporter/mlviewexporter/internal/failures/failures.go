@@ -260,7 +260,9 @@ func (f *Groups) whyNone(one *group, now time.Time) string {
 // none; simulated has the services whose data is simulated.
 func (f *Groups) Rows(run string, keyOfRun func(id, service string) string, simulated map[string]bool, now time.Time) []api.Failure {
 	rows := make([]api.Failure, 0, len(f.all)+len(f.found))
-	add := func(key string) {
+	keys := slices.Sorted(maps.Keys(f.all))
+	keys = append(keys, api.Where(maps.Keys(f.found), func(key string) bool { return f.all[key] == nil })...)
+	for _, key := range keys {
 		row := f.merged(key)
 		if row.Command == "" {
 			row.Why = f.whyNone(f.all[key], now)
@@ -271,14 +273,6 @@ func (f *Groups) Rows(run string, keyOfRun func(id, service string) string, simu
 		row.TraceURL, row.Simulated = api.TraceURL(f.Settings.JaegerURL, row.TraceID), simulated[row.Service]
 		if run == "" || row.Run == run {
 			rows = append(rows, row)
-		}
-	}
-	for key := range f.all {
-		add(key)
-	}
-	for key := range f.found {
-		if f.all[key] == nil {
-			add(key)
 		}
 	}
 	slices.SortFunc(rows, func(a, b api.Failure) int {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
@@ -262,36 +263,35 @@ func (s *missing) noticeRows(now time.Time) (rows []api.Missing) {
 // missingSenders returns a row for each collector, and for each host of GPUs, that is
 // silent. Of very many, the last row counts the others.
 func (s *missing) missingSenders(state *api.State, now time.Time) (rows []api.Missing) {
-	silent := slices.DeleteFunc(slices.Clone(state.Collectors), func(c api.SendingCollector) bool { return c.SilentSince == nil })
-	for _, one := range silent[:min(len(silent), maxNamedSilent)] {
-		rows = append(rows, api.Missing{
+	silent := api.Where(slices.Values(state.Collectors), func(c api.SendingCollector) bool { return c.SilentSince != nil })
+	rows = firstSilent("collectors", silent, func(one api.SendingCollector) api.Missing {
+		return api.Missing{
 			Key: "silent " + one.Key, Kind: "collector", What: "Data of the collector " + one.Title(),
 			Why: "It has been silent since " + api.Clock(*one.SilentSince, now) + ". What only this collector sends shows its last values, then leaves.",
-		})
-	}
-	rows = append(append(rows, moreSilent("collectors", len(silent))...), s.noticeRows(now)...)
-	hosts := s.gpus.SilentHosts(now)
-	for _, one := range hosts[:min(len(hosts), maxNamedSilent)] {
-		rows = append(rows, api.Missing{
+		}
+	})
+	rows = append(rows, s.noticeRows(now)...)
+	return append(rows, firstSilent("hosts", s.gpus.SilentHosts(now), func(one gpus.SilentHost) api.Missing {
+		return api.Missing{
 			Key: api.Key("silent host", one.Host), Kind: "host", What: "GPUs of " + cmp.Or(one.Host, "an unknown host"),
 			Why: "No reading has come since " + api.Clock(one.Last, now) + ". Its GPUs show what they did then, those that nobody held for an hour.",
-		})
-	}
-	return append(rows, moreSilent("hosts", len(hosts))...)
+		}
+	})...)
 }
 
 // maxNamedSilent limits the collectors, and the hosts, that are named as silent.
 const maxNamedSilent = 16
 
-// moreSilent returns a row for those that are not named.
-func moreSilent(things string, n int) []api.Missing {
-	if n <= maxNamedSilent {
-		return nil
+// firstSilent returns a row for each of the first, and one for those that are not named.
+func firstSilent[T any](things string, silent []T, row func(T) api.Missing) []api.Missing {
+	rows := api.Mapped(silent[:min(len(silent), maxNamedSilent)], row)
+	if n := len(silent) - maxNamedSilent; n > 0 {
+		rows = append(rows, api.Missing{
+			Key: "silent " + things, Kind: things[:len(things)-1], What: "Data of more " + things, Count: int64(n),
+			Why: "They are silent, too.",
+		})
 	}
-	return []api.Missing{{
-		Key: "silent " + things, Kind: things[:len(things)-1], What: "Data of more " + things, Count: int64(n - maxNamedSilent),
-		Why: "They are silent, too.",
-	}}
+	return rows
 }
 
 // maxStreamsOfHosts limits the streams of all hosts and collectors.

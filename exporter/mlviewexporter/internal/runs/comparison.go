@@ -277,14 +277,11 @@ func (r *Run) keepGood(now time.Time) {
 func (all *goodRuns) add(one *GoodRun) {
 	*all = append(*all, one)
 	slices.SortStableFunc(*all, func(a, b *GoodRun) int { return a.Ended.Compare(b.Ended) })
-	n := 0
-	for _, g := range slices.Backward(*all) {
-		if g.Namespace == one.Namespace && g.Run.Service == one.Run.Service && g.Job == one.Job {
-			if n++; n > maxGoodOfJob {
-				*all = slices.DeleteFunc(*all, func(other *GoodRun) bool { return other == g })
-				break
-			}
-		}
+	same := api.Where(slices.Values(*all), func(g *GoodRun) bool {
+		return g.Namespace == one.Namespace && g.Run.Service == one.Run.Service && g.Job == one.Job
+	})
+	if len(same) > maxGoodOfJob {
+		*all = slices.DeleteFunc(*all, func(g *GoodRun) bool { return g == same[0] })
 	}
 	if len(*all) > maxGood {
 		*all = slices.Delete(*all, 0, 1)
@@ -295,19 +292,14 @@ func (all *goodRuns) add(one *GoodRun) {
 // the last good one of its service that began before it, of the same job name if
 // there is one. It returns nil if there is none.
 func (all goodRuns) last(r *Run) *GoodRun {
-	var found *GoodRun
-	for _, g := range slices.Backward(all) {
-		if g.Namespace != r.Namespace || g.Run.Service != r.Service || g.Run.Key == r.Key || !g.Run.FirstSeen.Before(r.FirstSeen) {
-			continue
-		}
-		if g.Job == r.JobName {
-			return g
-		}
-		if found == nil {
-			found = g
-		}
+	before := api.Where(slices.Values(all), func(g *GoodRun) bool {
+		return g.Namespace == r.Namespace && g.Run.Service == r.Service && g.Run.Key != r.Key && g.Run.FirstSeen.Before(r.FirstSeen)
+	})
+	if len(before) == 0 {
+		return nil
 	}
-	return found
+	slices.Reverse(before)
+	return before[max(0, slices.IndexFunc(before, func(g *GoodRun) bool { return g.Job == r.JobName }))]
 }
 
 // prune removes good runs of more than a week ago.

@@ -184,10 +184,16 @@ func (s *Models) Rows(now time.Time) []api.Model {
 // training have a model, too.
 func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
 	row = api.Model{Key: m.key, Service: m.Service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis, Simulated: s.services.Simulated[m.Service]}
-	var requests, requestRate, cost, input, output, inputRate, outputRate, clientInput, clientOutput series.Total
+	var requests, requestRate, cost series.Total
+	// The tokens of input come first, those of output second.
+	var tokens, rates, clientRates [2]series.Total
 	for _, one := range m.Streams {
 		if !one.Live(now) {
 			continue
+		}
+		of := 0
+		if one.Labels.Own[0] == "output" {
+			of = 1
 		}
 		switch one.Series {
 		case series.Requests:
@@ -199,32 +205,22 @@ func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
 		case series.Cost:
 			cost.Add(one.Value)
 		case series.Tokens:
-			if one.Labels.Own[0] == "output" {
-				output.Add(one.Value)
-				outputRate.AddRate(one, now)
-			} else {
-				input.Add(one.Value)
-				inputRate.AddRate(one, now)
-			}
+			tokens[of].Add(one.Value)
+			rates[of].AddRate(one, now)
 		case series.ClientThroughput:
 			// Means of requests are no rates of the service.
-			if one.Labels.Own[2] == "mean" {
-				continue
-			}
-			if one.Labels.Own[0] == "output" {
-				clientOutput.Add(one.Value)
-			} else {
-				clientInput.Add(one.Value)
+			if one.Labels.Own[2] != "mean" {
+				clientRates[of].Add(one.Value)
 			}
 		}
 	}
 	// The client's own metrics count where no span reports tokens.
-	if input.N+output.N == 0 {
-		inputRate, outputRate = clientInput, clientOutput
+	if tokens[0].N+tokens[1].N == 0 {
+		rates = clientRates
 	}
 	row.Requests, row.RequestRate = requests.All(), requestRate.All()
-	row.InputTokens, row.InputTokenRate = input.All(), inputRate.All()
-	row.OutputTokens, row.OutputTokenRate = output.All(), outputRate.All()
+	row.InputTokens, row.InputTokenRate = tokens[0].All(), rates[0].All()
+	row.OutputTokens, row.OutputTokenRate = tokens[1].All(), rates[1].All()
 	row.CachedTokens, row.Cost, row.LengthStops = m.cached.All(), cost.All(), m.lengthStops.All()
 	row.FirstToken, row.Duration, row.Decode = m.firstToken.quantiles(), m.duration.quantiles(), m.decode.quantiles()
 	of := s.services.All[ServiceID{m.Namespace, m.Service}]
@@ -233,7 +229,7 @@ func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
 		row.ErrorRatio, row.ErrorRatioUsual = of.ErrorRatios(now)
 	}
 	row.Versions = m.versionRows(of)
-	return row, m.requests || requests.N+input.N+output.N+clientInput.N+clientOutput.N > 0
+	return row, m.requests || requests.N+tokens[0].N+tokens[1].N+clientRates[0].N+clientRates[1].N > 0
 }
 
 func (m *Use) versionRows(of *Service) (rows []api.VersionUse) {
