@@ -154,47 +154,37 @@ func (s *Store) attach(one *series.Stream, p *series.Point, now time.Time) bool 
 			one.Run = r
 		}
 	}
-	add := func(to *series.Group, limit int, of string) bool {
-		if to.Add(one, limit) {
-			return true
-		}
-		s.Limits.Drop(of)
-		return false
-	}
-	switch subject {
-	case series.OfRun:
-		return one.Run != nil
-	case series.OfModel:
-		if serving.Trains(one) {
-			return one.Run != nil
-		}
-		if m := s.models.Of(serving.ModelIDOf(one), now); m != nil && add(&m.Group, serving.MaxStreamsOfModel, "series of one model") {
-			one.Owner = m
-		}
-		return one.Owner != nil || one.Run != nil
-	case series.OfService:
-		if of := s.services.Of(l.Namespace, l.Service, from, now); of != nil && add(&of.Group, serving.MaxStreamsOfService, "series of one service") {
-			one.Owner = of
-		}
-		return one.Owner != nil || one.Run != nil
-	case series.OfPool:
-		pool := s.poolOf(one, now)
-		if pool == nil || !add(&pool.Group, maxStreamsOfPool, "series of one pool") {
+	owned := func(by series.Owner, limit int, of string) bool {
+		if !by.Add(one, limit) {
+			s.Limits.Drop(of)
 			return false
 		}
-		one.Owner = pool
+		one.Owner = by
+		return true
+	}
+	switch subject {
+	case series.OfModel:
+		if !serving.Trains(one) {
+			if m := s.models.Of(serving.ModelIDOf(one), now); m != nil {
+				owned(m, serving.MaxStreamsOfModel, "series of one model")
+			}
+		}
+	case series.OfService:
+		if of := s.services.Of(l.Namespace, l.Service, from, now); of != nil {
+			owned(of, serving.MaxStreamsOfService, "series of one service")
+		}
+	case series.OfPool:
+		pool := s.poolOf(one, now)
+		return pool != nil && owned(pool, maxStreamsOfPool, "series of one pool")
 	case series.OfProblem:
 		return s.problems.Add(one, now)
 	case series.OfGPU:
 		g := s.gpus.Of(p, now)
-		if g == nil || !add(&g.Group, gpus.MaxStreamsOfGPU, "series of one GPU") {
-			return false
-		}
-		one.Owner = g
+		return g != nil && owned(g, gpus.MaxStreamsOfGPU, "series of one GPU")
 	case series.OfHost, series.OfCollector:
-		return add(&s.missing.Group, maxStreamsOfHosts, "series of hosts")
+		return owned(s.missing, maxStreamsOfHosts, "series of hosts")
 	}
-	return true
+	return one.Owner != nil || one.Run != nil
 }
 
 // span adds a span to all that it concerns.

@@ -230,6 +230,8 @@ type runOwner interface {
 
 // Owner is what streams belong to besides a run.
 type Owner interface {
+	// Add adds a stream, and reports whether that is within a limit.
+	Add(one *Stream, limit int) bool
 	// DropRemoved forgets the streams that were removed with their run.
 	DropRemoved()
 }

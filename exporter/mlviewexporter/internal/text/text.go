@@ -261,24 +261,14 @@ func (d *document) unreal() {
 	if !d.state.Collector.Simulated {
 		return
 	}
-	simulated, recorded := 0, 0
-	tally := func(isSimulated, isRecorded bool) {
-		if isRecorded {
-			recorded++
-		} else if isSimulated {
-			simulated++
-		}
-	}
-	for i := range d.state.Runs {
-		tally(d.state.Runs[i].Simulated, d.state.Runs[i].Recorded)
-	}
-	for i := range d.state.GPUs {
-		tally(d.state.GPUs[i].Simulated, d.state.GPUs[i].Recorded)
-	}
-	for i := range d.state.Failures {
-		tally(d.state.Failures[i].Simulated, false)
-	}
-	all := len(d.state.Runs) + len(d.state.GPUs) + len(d.state.Failures)
+	type origin struct{ simulated, recorded bool }
+	origins := slices.Concat(
+		api.Mapped(d.state.Runs, func(r api.Run) origin { return origin{r.Simulated, r.Recorded} }),
+		api.Mapped(d.state.GPUs, func(g api.GPU) origin { return origin{g.Simulated, g.Recorded} }),
+		api.Mapped(d.state.Failures, func(f api.Failure) origin { return origin{f.Simulated, false} }))
+	all := len(origins)
+	simulated := len(api.Where(slices.Values(origins), func(o origin) bool { return o.simulated && !o.recorded }))
+	recorded := len(api.Where(slices.Values(origins), func(o origin) bool { return o.recorded }))
 	d.allSimulated = simulated == all
 	if simulated+recorded == all {
 		d.styled(bold, "ALL DATA IS SIMULATED OR RECORDED")
