@@ -156,7 +156,7 @@ func TestFactsOfIdleGPUs(t *testing.T) {
 	for _, record := range idle {
 		facts := map[string]string{
 			"ml.problem.evidence": `["2 × 61.0 GiB held","2 GPUs at 0 % since ` + clockOf(began) + `"]`,
-			"ml.problem.next":     "Ask the owner whether the process may end.", "user.id": "1003", "ml.problem.gpus": "1",
+			"ml.problem.next":     "Ask the owner to free these GPUs.", "user.id": "1003", "ml.problem.gpus": "1",
 		}
 		if textOf(t, record, "hw.id") == "GPU-c" {
 			facts["ml.problem.evidence"] = `["61.0 GiB held","1 GPU at 0 % since ` + clockOf(began) + `"]`

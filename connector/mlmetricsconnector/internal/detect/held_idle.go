@@ -57,7 +57,7 @@ func heldIdle(s *State, report func(problem.Problem)) {
 				Kind: mlattr.ProblemHeldIdle, Onset: idle.Since, GPUs: 1, Telemetry: math.NaN(),
 				Subject: problem.Subject{Host: key.Host, GPU: key.ID}, Evident: idle.Seen, Holder: by.Owner, HolderRun: by.Run,
 				Value: idle.For.Seconds(), Usual: math.NaN(), Unit: "s", Held: []gpus.Key{key},
-				Evidence: all.evidence(), Next: "Ask the owner whether the process may end.",
+				Evidence: all.evidence(), Next: "Ask the owner to free these GPUs.",
 			})
 		}
 	}

@@ -283,6 +283,6 @@ var ofServices = []string{"run", "rank_host", "step_tokens"}
 
 // stateWords are the page's words for states of a run.
 var stateWords = map[string]string{
-	mlattr.RunUnknown: "has taken no step yet", mlattr.RunRunning: "runs", mlattr.RunStalled: "looks hung",
+	mlattr.RunUnknown: "has taken no step yet", mlattr.RunRunning: "is running", mlattr.RunStalled: "looks hung",
 	mlattr.RunSilent: "is silent", mlattr.RunFailed: "has failed", mlattr.RunEnded: "has ended",
 }

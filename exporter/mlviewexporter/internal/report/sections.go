@@ -343,5 +343,5 @@ func (r *Report) missing() section {
 	rows := tableOf("What this report cannot say", []string{"what", "why", "what changes it"}, r.Missing, func(_ int, m *api.Missing) []cell {
 		return []cell{said(m.What), said(m.Why), said(m.Fix)}
 	})
-	return section{ID: "missing", Title: "What is missing and why", Notes: r.left("missing"), Tables: withoutEmpty(rows)}
+	return section{ID: "missing", Title: "Data gaps", Notes: r.left("missing"), Tables: withoutEmpty(rows)}
 }

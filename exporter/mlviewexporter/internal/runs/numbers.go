@@ -54,9 +54,9 @@ func explain(row *api.Run) {
 	switch {
 	case row.TokenRate != nil || row.Tokens != nil || row.Steps == nil:
 	case row.Samples != nil:
-		why(row, "token_rate", "counts samples, not tokens. Nothing needs to be set.")
+		why(row, "token_rate", "counts samples, not tokens")
 	default:
-		why(row, "token_rate", "not sent: its steps carry no number of tokens. In the collector's configuration file, under processors, set "+
+		why(row, "token_rate", "unknown: tokens per step not set. In the collector's configuration file, under processors, set "+
 			FixStepTokens(row.Service)+" and restart the collector. "+SizeOfAStep)
 	}
 }

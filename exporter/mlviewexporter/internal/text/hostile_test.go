@@ -115,7 +115,7 @@ func TestColorOnlyEmphasizes(t *testing.T) {
 	plain := written(t, incident(), text.Options{Width: 100})
 	color := written(t, incident(), text.Options{Width: 100, Color: true})
 	assert.NotContains(t, plain, "\x1b")
-	assert.Contains(t, color, "\x1b[1;31mNEEDS SOMEONE (5)\x1b[0m\n")
+	assert.Contains(t, color, "\x1b[1;31mNEEDS ATTENTION (5)\x1b[0m\n")
 	assert.Equal(t, plain, strings.NewReplacer("\x1b[1m", "", "\x1b[1;31m", "", "\x1b[0m", "").Replace(color))
 }
 

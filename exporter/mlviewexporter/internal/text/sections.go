@@ -48,9 +48,9 @@ func (d *document) runs() {
 		why, more, _ := strings.Cut(r.Why["token_rate"], ". ")
 		switch {
 		case r.Samples != nil:
-			why = joined(": ", why, prefixed("", number(r.SampleRate), " samples/s")) + prefixed(". ", more, "")
+			why = cmp.Or(prefixed("", number(r.SampleRate), " samples/s"), why)
 		case more != "":
-			why += "; MISSING says what changes it"
+			why += " (fix: DATA GAPS)"
 		}
 		return d.paragraph(4, "tok/s: "+Printable(why))
 	}}, slices.SortedStableFunc(slices.Values(d.state.Runs), byOrder))
@@ -185,7 +185,7 @@ func (d *document) reproduction(f *api.Failure) []string {
 	case f.Command == "":
 		return d.paragraph(4, "reproduction: "+Printable(f.Why))
 	}
-	does := []string{"prints what is known of it; the call cannot be run again"}
+	does := []string{"prints what is known of it; no replay"}
 	switch {
 	case f.Replays:
 		does[0] = "runs the failed call again, and may ask first"
@@ -376,7 +376,7 @@ func (d *document) missing() {
 		return
 	}
 	shown := rows[:min(20, len(rows))]
-	d.title(bold, "MISSING", len(shown), len(rows)+max(0, d.state.Collector.Hidden["missing"]))
+	d.title(bold, "DATA GAPS", len(shown), len(rows)+max(0, d.state.Collector.Hidden["missing"]))
 	for len(shown) > 0 {
 		// What has the same reason and remedy stands together.
 		first := shown[0]

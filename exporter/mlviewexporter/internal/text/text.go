@@ -210,6 +210,9 @@ func (d *document) header() {
 		if n := c.GPUs[activity]; n > 0 {
 			all += n
 			text := Words(activity)
+			if activity == api.LooksHung && n > 1 {
+				text = "look hung"
+			}
 			if since := c.NoDataSince; activity == noData && since != nil {
 				text = "without data since " + clock(d.state.Time, *since)
 			}
@@ -307,7 +310,7 @@ func flow(parts []string, separator string, limit int) []string {
 
 func (d *document) needs() {
 	if len(d.state.Needs) == 0 {
-		title := "NOTHING NEEDS SOMEONE"
+		title := "NO PROBLEMS DETECTED"
 		if c := d.state.Collector; c.NoDataSince != nil || c.HostsReporting < c.Hosts || d.silent() > 0 {
 			title += ", AS FAR AS DATA TELLS"
 		}
@@ -321,7 +324,7 @@ func (d *document) needs() {
 		{title: "since", text: func(n *api.Need) string { return clock(d.state.Time, n.Since) }},
 	}
 	section(d, part[api.Need]{
-		name: "NEEDS SOMEONE", note: needsNote, list: "needs", most: 50, after: d.needDetails,
+		name: "NEEDS ATTENTION", note: needsNote, list: "needs", most: 50, after: d.needDetails,
 		columns: slices.Concat(first, d.columnsOfNeeds(), []column[api.Need]{
 			{title: "lost", right: true, text: func(n *api.Need) string { return prefixed("", Number(n.GPUHours), " GPU-hours") }},
 		}),
@@ -341,7 +344,7 @@ func (d *document) columnsOfNeeds() []column[api.Need] {
 }
 
 // needsNote says how the problems are ordered.
-const needsNote = "Take 1 first, and \"now\" before \"today\". What follows another may go with it. An error ratio that is usual for its service is not listed. Times are in UTC."
+const needsNote = "Work from the top. Linked problems usually clear together. An error ratio that is usual for its service is not listed. Times are in UTC."
 
 // resolved writes the problems that ended within the last 24 hours.
 func (d *document) resolved() {

@@ -52,7 +52,7 @@ func TestWhatLosesDataStandsAtTheTop(t *testing.T) {
 		{What: "GPUs", Why: "No receiver reports GPUs."},
 	}}
 	at := since.UTC().Format("2 Jan 15:04:05 UTC")
-	top, _, _ := strings.Cut(written(t, state, text.Options{Color: true, Width: 200}), "MISSING")
+	top, _, _ := strings.Cut(written(t, state, text.Options{Color: true, Width: 200}), "DATA GAPS")
 	assert.Contains(t, top, "\x1b[1;31mDrops traces for the back end jaeger:4317, since "+at+" (12345): Its queue is full.\x1b[0m\n")
 	assert.Contains(t, top, "\x1b[1;31mRefuses data: logs, since "+at+": Memory is short.\x1b[0m\n")
 	assert.NotContains(t, top, "No receiver")
@@ -69,7 +69,7 @@ func TestCommands(t *testing.T) {
 		{Subject: "hangs", Next: "Look.", Command: "py-spy dump --pid 4"},
 	}}
 	out := written(t, state, text.Options{})
-	const known = "    prints what is known of it; the call cannot be run again:\n    $ known\n"
+	const known = "    prints what is known of it; no replay:\n    $ known\n"
 	assert.Contains(t, out, "    next: See what is known.\n"+known)
 	assert.Contains(t, out, "    next: Look.\n    $ py-spy dump --pid 4\n")
 	assert.Regexp(t, `(?s)FAILURES.* known\n.* without\n.* asks\n`, out, "in the order of the state")
@@ -85,21 +85,21 @@ func TestWhyNotReproduced(t *testing.T) {
 		{Class: "writes", Command: "python3 b.py --body FILE", Replays: true, Requires: []string{"--body FILE"}, Fill: []string{"FILE"}},
 	}}, text.Options{})
 	assert.Contains(t, out, " new\n    reproduction: not yet written; repro_gen writes it some seconds after the failure\n")
-	assert.Contains(t, out, " error without a type\n    prints what is known of it; the call cannot be run again: the span carries no recorded call:\n    $ python3 a.py\n")
+	assert.Contains(t, out, " error without a type\n    prints what is known of it; no replay: the span carries no recorded call:\n    $ python3 a.py\n")
 	assert.Contains(t, out, "    runs the failed call again, and may ask first; replace FILE by your own:\n    $ python3 b.py --body FILE")
 }
 
 // Runs of one service are told apart, and say why they have no tokens per second.
 func TestTokensOfRuns(t *testing.T) {
-	none := map[string]string{"token_rate": "not sent: its steps carry no number of tokens. Set it."}
-	samples := map[string]string{"token_rate": "counts samples, not tokens. Nothing needs to be set."}
+	none := map[string]string{"token_rate": "unknown: tokens per step not set. Set it."}
+	samples := map[string]string{"token_rate": "counts samples, not tokens"}
 	out := written(t, &api.State{Time: now, Runs: []api.Run{
 		{Key: "1", ID: "0123456789abcdef", Service: "tuft", State: "running", Why: none},
 		{Key: "2", ID: "fedcba9876543210", Service: "tuft", State: "running", Why: samples, Samples: new(9.0), SampleRate: new(446.0)},
 		{Key: "3", ID: "fedcba9876543210", Service: "other", State: "running", Tokens: new(9.0), TokenRate: new(777.0)},
 	}}, text.Options{Width: 80})
-	assert.Regexp(t, `\ntuft 01234567….* none .*\n    tok/s: not sent: its steps carry no number of tokens; MISSING says what\n    changes it\n`, out)
-	assert.Regexp(t, `\ntuft fedcba98….* none .*\n    tok/s: counts samples, not tokens: 446 samples/s\. Nothing needs to be set\.\n`, out)
+	assert.Regexp(t, `\ntuft 01234567….* none .*\n    tok/s: unknown: tokens per step not set \(fix: DATA GAPS\)\n`, out)
+	assert.Regexp(t, `\ntuft fedcba98….* none .*\n    tok/s: 446 samples/s\n`, out)
 	assert.Regexp(t, `\nother .* 777 `, out)
 }
 
@@ -180,7 +180,7 @@ func TestNothingArrives(t *testing.T) {
 	at := since.UTC().Format("15:04:05")
 	assert.Contains(t, out, "2 GPUs: 2 without data since "+at+" · 0 of 1 hosts sending · newest data 5 min old")
 	assert.Contains(t, out, "NO DATA since ")
-	assert.Contains(t, out, "NOTHING NEEDS SOMEONE, AS FAR AS DATA TELLS\n")
+	assert.Contains(t, out, "NO PROBLEMS DETECTED, AS FAR AS DATA TELLS\n")
 	assert.Regexp(t, `\na:0 +no data since `+at+`, was working +sft \(user1\)\n`, out)
 	assert.Regexp(t, `\na:1 +no data since `+at+`, was looks hung +sft \(user1\)\n`, out)
 	assert.Regexp(t, `\nsft +user1 +running, no data since `+at, out)

@@ -22,7 +22,7 @@ const result = (c) => c.error ? [h('strong', { class: 'error' }, classOf(c.error
 export const limitedBy = {
   id: 'bound', head: 'Limited by', def: 'call_bound', has: has('bound'),
   cell: (row) => {
-    if (row.bound.unknown > 0.99) return dim('not known');
+    if (row.bound.unknown > 0.99) return dim('unattributed');
     const causes = Object.entries(row.bound).sort((a, b) => b[1] - a[1]).map(([cause, share]) => word(callBounds, cause) + ' ' + percent(share));
     return h('span', { title: causes.join(', ') }, causes[0]);
   },

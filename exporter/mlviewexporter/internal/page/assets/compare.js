@@ -112,5 +112,5 @@ export function comparison(key) {
 }
 
 // reports links to the report of the run.
-export const reports = (key) => h('p', { key: 'reports', class: 'links' }, 'Report: ', [['html', 'page to keep'], ['md', 'Markdown for an issue'], ['json', 'JSON']].map(([format, text]) =>
+export const reports = (key) => h('p', { key: 'reports', class: 'links' }, 'Report: ', [['html', 'HTML report'], ['md', 'Markdown for an issue'], ['json', 'JSON']].map(([format, text]) =>
   h('a', { key: format, href: '/api/v1/runs/' + encodeURIComponent(key) + '/report?format=' + format, target: '_blank', rel: 'noreferrer', 'data-testid': 'report-' + format }, text)));

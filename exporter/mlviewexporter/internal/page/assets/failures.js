@@ -11,7 +11,7 @@ import { jaeger, traceOf } from './waterfall.js';
 // doing says what a command does, or why there is none.
 function doing(f) {
   if (!f.command) return f.why ? 'Reproduction: ' + f.why + '.' : 'No reproduction.';
-  if (!f.replays) return 'Prints what is known' + (f.why ? '; the call cannot be run again: ' + f.why : ' of the failure') + '.';
+  if (!f.replays) return 'Prints what is known' + (f.why ? '. No replay: ' + f.why : ' of the failure') + '.';
   return 'Runs the failed call again, and may ask first.';
 }
 

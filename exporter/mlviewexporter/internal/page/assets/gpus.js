@@ -96,7 +96,7 @@ const listed = new Set();
 
 export function gpusPart() {
   const all = list('gpus');
-  if (all.length === 0) return part('gpus', 'GPUs', '', null, note('No GPU known. What is missing says why, if the collector reads GPUs on a host.'));
+  if (all.length === 0) return part('gpus', 'GPUs', '', null, note('No GPU known. Data gaps says why, if the collector reads GPUs on a host.'));
   const rows = all.filter(matches);
   const shown = rowsOf('gpus', rows, { every: true });
   const unfolded = rows.length <= 16;

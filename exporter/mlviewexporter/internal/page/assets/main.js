@@ -55,11 +55,11 @@ function summary() {
   const age = c.data_time ? (now() - Date.parse(c.data_time)) / 1000 : null;
   const shown = fleetOrder.filter((a) => gpus[a] > 0).concat(Object.keys(gpus).filter((a) => gpus[a] > 0 && !fleetOrder.includes(a)));
   const needs = live.rows.needs.size;
-  document.title = (needs ? needs + (needs === 1 ? ' needs someone · ' : ' need someone · ') : '') + 'otelcol-ml';
+  document.title = (needs ? needs + (needs === 1 ? ' problem · ' : ' problems · ') : '') + 'otelcol-ml';
   return [h('div', { class: 'line' },
     !single() && total ? h('p', { key: 'fleet', class: 'fleet', 'data-testid': 'fleet' }, h('strong', {}, head(total + (total === 1 ? ' GPU' : ' GPUs'), 'activity')), ': ',
       shown.map((a, i) => [i ? ' · ' : null, h('button', { key: a, type: 'button', class: 'link', 'data-act': 'kind', 'data-arg': a, 'aria-pressed': String(view.kind === a), 'data-testid': 'activity-' + a, title: 'Show only these' },
-        h('i', { class: 'dot a-' + (fleetOrder.includes(a) ? a : 'free') }), gpus[a] + ' ' + (a === 'no_data' && c.no_data_since ? 'without data since ' + clock(c.no_data_since) : word(activities, a)))])) : null,
+        h('i', { class: 'dot a-' + (fleetOrder.includes(a) ? a : 'free') }), gpus[a] + ' ' + (a === 'no_data' && c.no_data_since ? 'without data since ' + clock(c.no_data_since) : a === 'looks_hung' && gpus[a] > 1 ? 'look hung' : word(activities, a)))])) : null,
     h('p', { key: 'data', class: 'dim', 'data-testid': 'freshness' },
       c.hosts > 1 || c.hosts_reporting < c.hosts ? h('span', { class: c.hosts_reporting < c.hosts ? 'error' : null }, head('hosts ' + c.hosts_reporting + '/' + c.hosts, 'hosts'), ' · ') : null,
       age === null ? 'no data yet' : h('span', { title: utc(c.data_time) }, 'data ' + span(age) + ' old'), ', ' + clock(now(), true) + ' ' + zone())),
@@ -121,7 +121,7 @@ function filters() {
 }
 
 function nav() {
-  const names = [['needs', 'Needs someone', live.rows.needs.size], ['runs', single() ? 'Run' : 'Runs', live.rows.runs.size], ['gpus', 'GPUs', live.rows.gpus.size], ['failures', 'Failures', live.rows.failures.size],
+  const names = [['needs', 'Needs attention', live.rows.needs.size], ['runs', single() ? 'Run' : 'Runs', live.rows.runs.size], ['gpus', 'GPUs', live.rows.gpus.size], ['failures', 'Failures', live.rows.failures.size],
     ['models', 'Models', live.rows.models.size], ['calls', 'Calls', live.rows.calls.size + live.rows.pools.size], ['changes', 'Changes', live.rows.changes.size], ['missing', 'Missing', live.rows.missing.size]];
   return h('ul', {}, names.filter(([id, , n]) => n || id === 'needs').map(([id, text, n]) => h('li', { key: id }, h('a', { href: '#' + id }, text, n && !(id === 'runs' && single()) ? h('span', { class: 'count' }, ' ' + n) : null))));
 }

@@ -30,8 +30,8 @@ export const missingTable = (rows) => table('missing', 'What is missing', column
 export function missingPart() {
   const rows = list('missing');
   const shown = rowsOf('missing', rows);
-  if (rows.length === 0) return part('missing', 'What is missing and why', '', null, note('Nothing that the page knows of.'));
-  return part('missing', 'What is missing and why', '(' + rows.length + ')', shown.controls, missingTable(shown.rows), shown.footer);
+  if (rows.length === 0) return part('missing', 'Data gaps', '', null, note('Nothing that the page knows of.'));
+  return part('missing', 'Data gaps', '(' + rows.length + ')', shown.controls, missingTable(shown.rows), shown.footer);
 }
 
 const changeColumns = [

@@ -14,7 +14,7 @@ const errors = (m) => h('ul', {}, Object.entries(m.errors).sort((a, b) => b[1] -
 const columns = [
   { id: 'model', head: 'Service · model', header: true, cell: (m) => m.service || m.model || 'unnamed', after: (m) => [simulated(m), h('span', { class: 'sub parts' }, m.model ? h('span', { key: 'm' }, m.model) : null, m.role ? h('span', { key: 'r' }, m.role) : null, m.side ? h('span', { key: 's' }, m.side + ' side') : null)] },
   { id: 'request_rate', head: 'Requests', def: 'request_rate', num: true, has: has('request_rate'), cell: (m) => [number(m.request_rate) + ' /s', m.requests === undefined ? null : sub(count(m.requests) + ' in all')] },
-  { id: 'error_ratio', head: 'Service fails', def: 'error_ratio', num: true, has: has('error_ratio'), cell: (m) => [percent(m.error_ratio), m.error_ratio_usual === undefined ? null : sub('usually ' + percent(m.error_ratio_usual))] },
+  { id: 'error_ratio', head: 'Error rate', def: 'error_ratio', num: true, has: has('error_ratio'), cell: (m) => [percent(m.error_ratio), m.error_ratio_usual === undefined ? null : sub('usually ' + percent(m.error_ratio_usual))] },
   { id: 'errors', head: 'Errors by type', def: 'error_type', has: (m) => m.errors && Object.keys(m.errors).length > 0, cell: errors, none: () => dim('none') },
   { id: 'input_rate', head: 'Prefill', def: 'prefill', num: true, has: has('input_token_rate'), cell: (m) => rate(m.input_token_rate) + ' tokens/s' },
   { id: 'output_rate', head: 'Decode, all', def: 'decode_all', num: true, has: has('output_token_rate'), cell: (m) => rate(m.output_token_rate) + ' tokens/s' },

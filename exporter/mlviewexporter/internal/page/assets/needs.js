@@ -73,15 +73,15 @@ export function needsPart(single) {
   shownRun = (shown.rows.map(({ row }) => row).find((n) => n.key === openNeed) || {}).run || '';
   const counts = all.length === 0 ? '' : filtered() ? '(' + rows.length + ' of ' + all.length + ')' : '(' + all.length + ')';
   if (shown.rows.length === 0) {
-    const text = filtered() && all.length ? 'No problem matches the filters.' : 'Nothing needs anyone, as far as data tells.';
-    return part('needs', 'Needs someone', counts, null, h('p', { class: filtered() ? 'dim' : 'fine', 'data-testid': 'needs-none' }, text));
+    const text = filtered() && all.length ? 'No problem matches the filters.' : 'No problems detected.';
+    return part('needs', 'Needs attention', counts, null, h('p', { class: filtered() ? 'dim' : 'fine', 'data-testid': 'needs-none' }, text));
   }
   const expand = (need) => need.run && get('runs', need.run)
     ? single ? h('p', {}, h('a', { href: '#runs' }, 'The run is open below.')) : runDetail(need.run)
     : gpuTable((need.gpus || []).map((k) => get('gpus', k)).filter(Boolean));
-  return part('needs', 'Needs someone', counts, shown.controls,
-    h('p', { class: 'dim', key: 'note' }, 'Take 1 first, wherever its row is; “now” comes before “today”. What follows another may go with it. An error ratio that is usual for its service is not listed.'),
-    table('needs', 'Problems that need someone', columns, [{ rows: shown.rows }], { expand, open: (n) => n.key === openNeed }), shown.footer);
+  return part('needs', 'Needs attention', counts, shown.controls,
+    h('p', { class: 'dim', key: 'note' }, 'Work from the top. Linked problems usually clear together. An error ratio that is usual for its service is not listed.'),
+    table('needs', 'Problems that need attention', columns, [{ rows: shown.rows }], { expand, open: (n) => n.key === openNeed }), shown.footer);
 }
 
 // ends say why a problem has ended.

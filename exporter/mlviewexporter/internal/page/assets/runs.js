@@ -98,7 +98,7 @@ export function runsPart(single) {
   const fine = all.filter((r) => single || !needing.has(r.key));
   const rows = fine.filter((r) => single || matches(r));
   const ended = rows.filter(folds).length;
-  const title = single ? 'Run' : 'Other runs';
+  const title = single ? 'Run' : 'Healthy runs';
   const counts = single ? '' : '(' + (filtered() ? rows.length - ended + ' of ' + fine.filter((r) => !folds(r)).length : rows.length - ended) + ')' +
     (hidden('runs') ? ' · ' + hidden('runs') + ' more beyond the limit of the page' : '');
   const options = { expand: (run) => runDetail(run.key, single), open: (run) => isOpen(run, single), sample: rows.length > ended ? rows.filter((r) => !folds(r)) : rows };

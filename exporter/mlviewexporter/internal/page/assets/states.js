@@ -11,7 +11,7 @@ export const still = (run) => (run.state === 'stalled' || over(run) || run.no_da
 
 // whyNot says why a number of a run is missing, null if that is not known.
 export const whyNot = (run, field) => run.why && run.why[field]
-  ? run.why[field].replace(/(?=\. )|$/, field === 'token_rate' && run.sample_rate !== undefined && !still(run) ? ': ' + rate(run.sample_rate) + ' samples/s' : '') : null;
+  ? field === 'token_rate' && run.sample_rate !== undefined && !still(run) ? rate(run.sample_rate) + ' samples/s' : run.why[field] : null;
 
 const badge = (kind) => h('span', { class: 'badge k-' + (Object.hasOwn(kinds, kind) ? kind : 'other') }, word(kinds, kind));
 

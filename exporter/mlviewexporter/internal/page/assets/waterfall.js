@@ -1,4 +1,4 @@
-// A trace as a waterfall, with the chain that decided its end marked.
+// A trace as a waterfall, with its critical path marked.
 import { h, safeURL, note } from './dom.js';
 import { seconds, time } from './format.js';
 import { isFolded } from './folds.js';
@@ -23,13 +23,13 @@ function shownOf(spans) {
 function spanRow(s, from, total) {
   const percentOf = (v) => Math.min(100, Math.max(0, (v / total) * 100)).toFixed(1) + '%';
   return h('li', { key: s.id, class: s.critical ? 'critical' : null, 'data-testid': s.critical ? 'span-critical' : 'span', title: [s.phase || s.operation, s.service].filter(Boolean).join(' · ') || null },
-    h('span', { class: 'name', css: { 'padding-left': Math.min(s.depth, 12) * 0.7 + 'rem' } }, s.critical ? h('span', { class: 'hidden' }, 'decided: ') : null, s.name, s.error ? h('span', { class: 'error' }, ' ' + s.error) : null),
+    h('span', { class: 'name', css: { 'padding-left': Math.min(s.depth, 12) * 0.7 + 'rem' } }, s.critical ? h('span', { class: 'hidden' }, 'critical path: ') : null, s.name, s.error ? h('span', { class: 'error' }, ' ' + s.error) : null),
     h('span', { class: 'lane' }, h('span', { class: 'span' + (s.error ? ' failed' : ''), css: { left: percentOf(s.offset - from), width: percentOf(s.duration) } })),
     h('span', { class: 'num' }, seconds(s.duration)),
     h('span', { class: 'num', 'data-testid': 'span-decided', title: s.critical ? 'For this long the trace waited for this span itself.' : null }, s.critical ? seconds(s.critical_time || 0) : null));
 }
 
-const head = () => h('li', { key: 'head' }, h('span', {}, 'span'), h('span', {}), h('span', { class: 'num' }, 'lasted'), h('span', { class: 'num' }, 'decided'));
+const head = () => h('li', { key: 'head' }, h('span', {}, 'span'), h('span', {}), h('span', { class: 'num' }, 'duration'), h('span', { class: 'num' }, 'critical'));
 
 // waterfall describes a trace; of several, the first is open.
 export function waterfall(trace, at) {

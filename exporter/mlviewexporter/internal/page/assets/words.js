@@ -15,11 +15,11 @@ export const states = { stalled: 'looks hung', unknown: 'no step yet' };
 export const activities = plain('working looks_hung slow held_idle failed free no_data');
 
 export const bounds = {
-  input: 'data', gpu: 'GPU', checkpoint: 'checkpoint', launch: 'launches or other ranks', unknown: 'not known',
+  input: 'data', gpu: 'GPU', checkpoint: 'checkpoint', launch: 'launches or other ranks', unknown: 'unattributed',
 };
 
 export const callBounds = {
-  queue: 'queue', serialize: 'encoding', input: 'data', model_server: 'model server', network: 'network', gpu: 'GPU', cpu: 'CPU', unknown: 'not known',
+  queue: 'queue', serialize: 'encoding', input: 'data', model_server: 'model server', network: 'network', gpu: 'GPU', cpu: 'CPU', unknown: 'unattributed',
 };
 
 export const curves = {
