@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
@@ -156,20 +157,15 @@ func (a *Archive) enforce(key string) error {
 	}
 	known := make(map[string]Share, len(reports))
 	for _, one := range reports {
-		known[one.key] = a.shareOf(one.key)
+		known[one.key] = Share{Again: true} // that of one from before the start is not known
+		if share, ok := a.shares[one.key]; ok {
+			known[one.key] = share
+		}
 	}
 	a.shares = known
-	turn := func(one *report) int {
-		switch {
-		case one.key == key:
-			return 0
-		case known[one.key].Again:
-			return 1
-		}
-		return 2
-	}
 	slices.SortFunc(reports, func(x, y *report) int {
-		return cmp.Or(cmp.Compare(turn(x), turn(y)), y.at.Compare(x.at), cmp.Compare(x.key, y.key))
+		return cmp.Or(api.TrueFirst(x.key == key, y.key == key), api.TrueFirst(known[x.key].Again, known[y.key].Again),
+			y.at.Compare(x.at), cmp.Compare(x.key, y.key))
 	})
 	var errs []error
 	count, bytes := int64(a.keep), int64(maxBytes)
@@ -205,14 +201,6 @@ func (a *Archive) keeps(reports []*report, limit int64, weigh func(*report) int6
 		}
 	}
 	return stay
-}
-
-// shareOf returns the share of a report. That of one from before the start is not known.
-func (a *Archive) shareOf(key string) Share {
-	if known, ok := a.shares[key]; ok {
-		return known
-	}
-	return Share{Again: true}
 }
 
 // reports returns what the directory has. Other files than those of reports are

@@ -41,7 +41,7 @@ func (c *Ring) Add(in *input.Span, run string) {
 		Time: time.Unix(0, in.Start).UTC(), Run: run, Service: c.Texts.Of(in.Source.Service), Host: c.Texts.Of(in.Source.Host),
 		Library: c.Texts.Of(in.Library), Function: c.Texts.Of(cmp.Or(in.Function, in.Operation, in.Name)),
 		Duration: in.Duration, Queue: api.Finite(in.Queue), Serialize: api.Finite(in.Serialize),
-		Slow: in.Duration > c.Settings.SlowCall.Seconds(), TraceID: api.HexID(in.Trace[:]),
+		Slow: in.Duration > c.SlowCall.Seconds(), TraceID: api.HexID(in.Trace[:]),
 	}
 	if in.Failed {
 		one.Error, one.Message = c.Texts.Of(cmp.Or(in.Class, mlattr.Other)), c.Texts.Message(in.Message)
@@ -102,7 +102,7 @@ func (c *Ring) Rows(run string, bound func(service, library, function string) ma
 	for i := range c.all {
 		if row := c.all[i].Call; run == "" || row.Run == run {
 			row.Bound, row.Simulated = bound(row.Service, row.Library, row.Function), simulated[row.Service]
-			row.TraceURL = api.TraceURL(c.Settings.JaegerURL, row.TraceID)
+			row.TraceURL = api.TraceURL(c.JaegerURL, row.TraceID)
 			rows = append(rows, row)
 		}
 	}

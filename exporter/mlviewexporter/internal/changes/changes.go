@@ -43,7 +43,7 @@ func (c *Log) Note(in *api.Change, run string, now time.Time) {
 		one.Text = one.Kind + " " + one.To
 	}
 	one.Key = api.Key("change", one.Kind, one.Service, one.RunID, one.Host, one.From, one.To, one.Time.Format(time.RFC3339Nano))
-	if slices.ContainsFunc(c.All, func(other api.Change) bool { return other.Key == one.Key || c.Settings.Fleet && repeats(&one, &other) }) {
+	if slices.ContainsFunc(c.All, func(other api.Change) bool { return other.Key == one.Key || c.Fleet && repeats(&one, &other) }) {
 		return
 	}
 	c.All = appended(c.All, one, maxChanges, func(other *api.Change) bool {
@@ -207,13 +207,9 @@ func (c *Log) Prune(now time.Time) {
 
 // Restore adds the changes and moments of before a restart that are recent and not known.
 func (c *Log) Restore(all []api.Change, marks []RunMark, recent func(time.Time) bool) {
-	known := make(map[string]bool)
-	for _, one := range c.All {
-		known[one.Key] = true
-	}
 	for _, one := range all {
-		if recent(one.Time) && len(c.All) < maxChanges && !known[one.Key] {
-			known[one.Key] = true
+		known := slices.ContainsFunc(c.All, func(known api.Change) bool { return known.Key == one.Key })
+		if recent(one.Time) && len(c.All) < maxChanges && !known {
 			c.All = append(c.All, one)
 		}
 	}

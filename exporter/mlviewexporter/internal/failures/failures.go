@@ -239,11 +239,11 @@ func (f *Groups) whyNone(one *group, now time.Time) string {
 	switch {
 	case one == nil:
 		return ""
-	case f.Settings.Fleet && !f.Settings.Reproductions:
+	case f.Fleet && !f.Reproductions:
 		return "not sent; set emit_log of repro_gen where the failure occurred"
-	case f.Settings.Withheld:
+	case f.Withheld:
 		return "not shown, because everybody can read this page; give it auth, or set insecure_reproductions of ml_view"
-	case !f.Settings.Reproductions:
+	case !f.Reproductions:
 		return "not shown; set reproductions of ml_view to the directory of repro_gen"
 	case !one.marked.IsZero() && now.Sub(one.marked) < writtenWithin:
 		return "not yet written; repro_gen writes it some seconds after the failure"
@@ -270,7 +270,7 @@ func (f *Groups) Rows(run string, keyOfRun func(id, service string) string, simu
 		if row.Run == "" && row.RunID != "" {
 			row.Run = keyOfRun(row.RunID, row.Service)
 		}
-		row.TraceURL, row.Simulated = api.TraceURL(f.Settings.JaegerURL, row.TraceID), simulated[row.Service]
+		row.TraceURL, row.Simulated = api.TraceURL(f.JaegerURL, row.TraceID), simulated[row.Service]
 		if run == "" || row.Run == run {
 			rows = append(rows, row)
 		}

@@ -50,7 +50,7 @@ func (s *Set) Of(p *series.Point, now time.Time) *GPU {
 		return one
 	}
 	key := api.Key("gpu", at.Host, at.ID)
-	if len(s.All) >= s.Settings.MaxGPUs && !s.replace(now) {
+	if len(s.All) >= s.MaxGPUs && !s.replace(now) {
 		s.Limits.Refuse("gpus", key, now)
 		return nil
 	}
@@ -154,7 +154,7 @@ func (s *Set) SeeXID(of Ref, xid api.XID) {
 // roomForXID reports whether there is room for an error of one more GPU. That of an
 // unknown GPU makes room for that of a known one.
 func (s *Set) roomForXID(of Ref) bool {
-	if len(s.XIDs) < s.Settings.MaxGPUs {
+	if len(s.XIDs) < s.MaxGPUs {
 		return true
 	}
 	if s.All[of] == nil {
@@ -176,7 +176,7 @@ func (s *Set) Prune(needed map[Ref]bool, now time.Time) {
 		if !g.Readings.Silent(now) {
 			g.DropGone(s.streams, now)
 		}
-		if age := now.Sub(g.LastSeen); age > gpuGoneAfter && !needed[id] && (age > s.Settings.History || len(g.Workloads(now)) == 0) {
+		if age := now.Sub(g.LastSeen); age > gpuGoneAfter && !needed[id] && (age > s.History || len(g.Workloads(now)) == 0) {
 			s.remove(g)
 			delete(s.XIDs, id)
 		}

@@ -84,9 +84,7 @@ func Cut(text string, limit int) string {
 		}
 		text = text[:end]
 	}
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(text, "\uFFFD")
-	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
 	n := 0
 	for i := range text {
 		if n == limit {

@@ -47,7 +47,7 @@ func (s *missing) set(component string, rows []api.Missing) {
 func (s *missing) rows(state *api.State, now time.Time) []api.Missing {
 	rows := append(s.missingSenders(state, now), s.missingHardware(now)...)
 	rows = append(rows, s.missingRuns(state)...)
-	if !s.Settings.Content && s.models.Requests {
+	if !s.Content && s.models.Requests {
 		rows = append(rows, api.Missing{
 			Key: "content", Kind: "content", What: "Long messages of errors", Fix: "ml_view: {content: true}",
 			Why: "Only the first 200 characters of a message are held. With this setting it is whole. The page holds no prompts, completions or arguments in either case; reproductions have the arguments of the failed call.",

@@ -104,7 +104,7 @@ func (s *Store) Import(data []byte) error {
 	if in.Version != exportVersion {
 		return fmt.Errorf("read what the page keeps over restarts: version %d is not %d", in.Version, exportVersion)
 	}
-	now := s.Settings.Now()
+	now := s.Now()
 	recent := func(t time.Time) bool { return now.Sub(t) <= kept.Week && !t.After(now.Add(time.Minute)) }
 	s.mu.Lock()
 	defer s.mu.Unlock()

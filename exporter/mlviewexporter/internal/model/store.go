@@ -95,12 +95,12 @@ func NewStore(settings input.Settings) *Store {
 // State returns what the page shows. The State is at most one interval old and
 // must not be changed.
 func (s *Store) State() *api.State {
-	if state := s.fresh(s.Settings.Now()); state != nil {
+	if state := s.fresh(s.Now()); state != nil {
 		return state
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.Settings.Now()
+	now := s.Now()
 	if state := s.fresh(now); state != nil {
 		return state
 	}
@@ -114,7 +114,7 @@ func (s *Store) State() *api.State {
 // another one each time, also if a request comes a little early.
 func (s *Store) fresh(now time.Time) *api.State {
 	state := s.state.Load()
-	if state == nil || now.Before(state.Time) || now.Sub(state.Time) >= s.Settings.Interval-s.Settings.Interval/8 {
+	if state == nil || now.Before(state.Time) || now.Sub(state.Time) >= s.Interval-s.Interval/8 {
 		return nil
 	}
 	return state
@@ -205,7 +205,7 @@ func (s *Store) ApplyEvents(events []input.Event) {
 // SetFailures replaces the groups that repro_gen's directory has. They are shown
 // together with the failures that spans report.
 func (s *Store) SetFailures(found []api.Failure) {
-	now := s.Settings.Now()
+	now := s.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failures.Set(found, now)
@@ -223,7 +223,7 @@ func (s *Store) ApplyFacts(all []input.RunFacts) {
 	if len(all) == 0 {
 		return
 	}
-	now := s.Settings.Now()
+	now := s.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range all {
@@ -240,7 +240,7 @@ func (s *Store) Compare(key, other string) (c *api.Comparison, ok bool) {
 	s.State() // takes over what is new, and which GPUs a run holds
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.runs.Compare(key, other, s.Settings.Now())
+	return s.runs.Compare(key, other, s.Now())
 }
 
 // Settled returns the runs that have settled and whose last numbers have been
@@ -248,7 +248,7 @@ func (s *Store) Compare(key, other string) (c *api.Comparison, ok bool) {
 func (s *Store) Settled() []runs.Settled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.runs.Settled(s.Settings.Now())
+	return s.runs.Settled(s.Now())
 }
 
 // SeeHosts notes that clients on hosts have sent data that the page does not read.
@@ -256,7 +256,7 @@ func (s *Store) SeeHosts(hosts []string) {
 	if len(hosts) == 0 {
 		return
 	}
-	now := s.Settings.Now()
+	now := s.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.arrived = now
@@ -273,7 +273,7 @@ func (s *Store) SeeConnection(from *fleet.Connection) {
 	if !s.Settings.Fleet {
 		return
 	}
-	now := s.Settings.Now()
+	now := s.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.senders.Connected(from, now)
@@ -281,7 +281,7 @@ func (s *Store) SeeConnection(from *fleet.Connection) {
 
 // begin takes the lock and does what is due when data arrives. The caller unlocks.
 func (s *Store) begin() (now time.Time) {
-	now = s.Settings.Now()
+	now = s.Now()
 	s.mu.Lock()
 	s.runs.Record(now)
 	s.prune(now)
@@ -318,14 +318,14 @@ func (s *Store) collector(now time.Time) api.Collector {
 		arrived = s.counted // of collectors that do not say when data came
 	}
 	c := api.Collector{
-		Version: s.Settings.Version, Started: s.started.UTC(), DataTime: api.TimeOf(arrived),
-		Interval: s.Settings.Interval.Seconds(), Hosts: len(s.hosts.All),
+		Version: s.Version, Started: s.started.UTC(), DataTime: api.TimeOf(arrived),
+		Interval: s.Interval.Seconds(), Hosts: len(s.hosts.All),
 	}
 	c.HostsReporting = len(api.Where(maps.Values(s.hosts.All), func(host *silence.Sender) bool { return !host.Silent(now) }))
 	c.HostsWithoutGPU = s.gpus.Without(slices.Sorted(maps.Keys(s.hosts.All)))
 	c.Hidden = s.Limits.Hidden()
-	if s.Settings.JaegerURL != "" {
-		c.Links = map[string]string{"jaeger": s.Settings.JaegerURL}
+	if s.JaegerURL != "" {
+		c.Links = map[string]string{"jaeger": s.JaegerURL}
 	}
 	return c
 }
@@ -346,7 +346,7 @@ func (s *Store) Run(key string) (*api.RunDetail, bool) {
 	if known := s.details[key]; known != nil {
 		return known, true
 	}
-	now := s.Settings.Now()
+	now := s.Now()
 	detail := &api.RunDetail{Run: r.Row(now)}
 	detail.Needs = api.Where(slices.Values(state.Needs), func(n api.Need) bool { return n.Run == key })
 	detail.Ranks, detail.MissingRanks = r.RankRows()
@@ -377,7 +377,7 @@ func (s *Store) prune(now time.Time) {
 		return
 	}
 	s.pruned = now
-	history := s.Settings.History
+	history := s.History
 	s.runs.Prune(now)
 	s.gpus.Prune(s.problems.Prune(now), now)
 	s.models.Prune(history, now)

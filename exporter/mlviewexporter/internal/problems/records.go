@@ -74,7 +74,7 @@ func (s *Set) Note(r *input.Record, namespace string, now time.Time) {
 			}
 		}
 		// Another collector may have begun one of the same kind meanwhile.
-		if known != nil && (!s.Settings.Fleet || known.ID == r.ID) {
+		if known != nil && (!s.Fleet || known.ID == r.ID) {
 			delete(s.records, id)
 		}
 		return

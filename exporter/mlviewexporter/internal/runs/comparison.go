@@ -371,7 +371,7 @@ func (s *Set) Settled(now time.Time) (all []Settled) {
 		switch r.State {
 		case mlattr.RunEnded, mlattr.RunFailed:
 			// The last numbers of a run arrive together with its end.
-			wait = 2 * s.Settings.Interval
+			wait = 2 * s.Interval
 		case mlattr.RunStalled, mlattr.RunSilent:
 		default:
 			continue

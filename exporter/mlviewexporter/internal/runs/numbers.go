@@ -340,7 +340,7 @@ func (r *Run) StepsEnd(state string) int64 {
 // Record adds the numbers of the runs that have had new ones for an interval to
 // their curves.
 func (s *Set) Record(now time.Time) {
-	early := func(r *Run) bool { return !r.due.IsZero() && now.Sub(r.due) < s.Settings.Interval }
+	early := func(r *Run) bool { return !r.due.IsZero() && now.Sub(r.due) < s.Interval }
 	if len(s.due) == 0 || early(s.due[0]) {
 		return
 	}
@@ -354,7 +354,7 @@ func (s *Set) Record(now time.Time) {
 		var row api.Run
 		r.AddNumbers(&row, now)
 		v := r.numbers(&row)
-		r.Curves.Add(r.due, &v, s.Settings.Interval, s.Settings.History)
+		r.Curves.Add(r.due, &v, s.Interval, s.History)
 		r.noteLast(&row)
 		r.noteHardware()
 		r.spend(&row, r.due)
@@ -433,7 +433,7 @@ func (r *Run) spend(row *api.Run, now time.Time) {
 	if row.GPUPrice != nil {
 		s.GPUCost = api.Finite(took**row.GPUPrice/3600 + api.Value(s.GPUCost))
 	}
-	if ratio := r.TimeRatio(now); ratio != nil {
+	if ratio := r.TimeRatio(now); len(ratio) > 0 {
 		s.ratio = ratio
 	}
 	if at-s.from >= ratioWindow {

@@ -102,7 +102,7 @@ type Set struct {
 // New returns a Set without runs.
 func New(of *input.Bounds, streams *series.Table, changes *changes.Log, gpus *gpus.Set) *Set {
 	return &Set{
-		Bounds: of, streams: streams, changes: changes, gpus: gpus, Owners: of.Settings.Owners,
+		Bounds: of, streams: streams, changes: changes, gpus: gpus, Owners: of.Owners,
 		All: make(map[Ref]*Run), byID: make(map[string][]*Run), ByKey: make(map[string]*Run),
 		found: make(map[runRef]*Run), users: make(map[string]string),
 	}
@@ -133,7 +133,7 @@ func (s *Set) Of(namespace, service, id string, from share.Origin, now time.Time
 		return known
 	}
 	hash := api.Key("run", key.Namespace, key.Service, key.ID)
-	if len(s.All) >= s.Settings.MaxRuns && !s.replace(now) {
+	if len(s.All) >= s.MaxRuns && !s.replace(now) {
 		s.Limits.Refuse("runs", hash, now)
 		return nil
 	}
@@ -167,18 +167,6 @@ type leaving struct {
 	seen time.Time
 }
 
-// class orders the runs that may not leave before others, and those that came only once
-// behind them.
-func (l *leaving) class() int {
-	switch {
-	case l.turn == 0:
-		return 0
-	case l.Again:
-		return 1
-	}
-	return 2
-}
-
 // runLeaves returns the next run that makes room for what weighs in a run, or nil. A flood of
 // new runs replaces one for each. They are of senders and services with more than their
 // share; if none of these may leave, they are others. Of one service, runs that came only
@@ -191,7 +179,9 @@ func (s *Set) runLeaves(l *kept.Leaving[leaving], now time.Time, weigh func(*Run
 		heavy := api.Where(maps.Values(s.All), func(one *Run) bool { return weigh(one) > 0 })
 		all := api.Mapped(heavy, func(one *Run) leaving { return leaving{one, one.removable(now), one.LastSeen} })
 		slices.SortFunc(all, func(a, b leaving) int {
-			return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.turn, a.turn), b.seen.Compare(a.seen))
+			// Those that may not leave come first, those that came only once last.
+			return cmp.Or(api.TrueFirst(a.turn == 0, b.turn == 0), api.TrueFirst(a.turn == 0 || a.Again, b.turn == 0 || b.Again),
+				cmp.Compare(b.turn, a.turn), b.seen.Compare(a.seen))
 		})
 		next := kept.First(s.Limits, all, func(l leaving) (share.Origin, int) { return l.origin, weigh(l.Run) })
 		next = slices.DeleteFunc(next, func(l leaving) bool { return l.turn == 0 })
@@ -290,7 +280,7 @@ func (r *Run) Updated(one *series.Stream, changed bool, now time.Time) {
 		r.due = now
 		r.in.due = append(r.in.due, r)
 	}
-	if changed && r.in.Settings.Fleet {
+	if changed && r.in.Fleet {
 		r.noteWriter(one)
 	}
 	if !changed && len(r.Ranks) > 0 {
@@ -434,7 +424,7 @@ func (s *Set) Prune(now time.Time) {
 	s.leaving.Forget()
 	s.leavingRanks.Forget()
 	for _, r := range s.All {
-		if now.Sub(r.LastSeen) > s.Settings.History {
+		if now.Sub(r.LastSeen) > s.History {
 			s.remove(r)
 		}
 	}
@@ -470,7 +460,7 @@ func (s *Set) Saved() (all []SavedRun) {
 
 // Restore adds a run that saved has returned, unless it is older than what is kept.
 func (s *Set) Restore(in SavedRun, now time.Time) {
-	if s.All[in.Ref] != nil || len(s.All) >= s.Settings.MaxRuns || now.Sub(in.LastSeen) > s.Settings.History {
+	if s.All[in.Ref] != nil || len(s.All) >= s.MaxRuns || now.Sub(in.LastSeen) > s.History {
 		return
 	}
 	r := s.Of(in.Namespace, in.Service, in.ID, share.OriginOf(0, in.Service), now)
@@ -486,5 +476,5 @@ func (s *Set) Restore(in SavedRun, now time.Time) {
 	if Severity(in.State) > 0 {
 		r.State = in.State
 	}
-	r.Curves.Restore(in.Fine, in.Coarse, now, s.Settings.Interval, s.Settings.History)
+	r.Curves.Restore(in.Fine, in.Coarse, now, s.Interval, s.History)
 }

@@ -280,8 +280,5 @@ func (r *runStreams) TimeRatio(now time.Time) map[string]float64 {
 			ratio[one.Labels.Own[0]] = one.Value
 		}
 	}
-	if len(ratio) == 0 {
-		return nil
-	}
 	return ratio
 }

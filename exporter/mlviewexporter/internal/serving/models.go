@@ -183,7 +183,7 @@ func (s *Models) Rows(now time.Time) []api.Model {
 // row returns the row of a model. ok is false if nothing was used: spans of
 // training have a model, too.
 func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
-	row = api.Model{Key: m.key, Service: m.Service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis, Simulated: s.services.Simulated[m.Service]}
+	row = api.Model{Errors: make(map[string]float64), Key: m.key, Service: m.Service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis, Simulated: s.services.Simulated[m.Service]}
 	var requests, requestRate, cost series.Total
 	// The tokens of input come first, those of output second.
 	var tokens, rates, clientRates [2]series.Total
@@ -200,7 +200,7 @@ func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
 			requests.Add(one.Value)
 			requestRate.AddRate(one, now)
 			if class := one.Labels.Own[2]; class != "" {
-				addClass(&row.Errors, class, one.Value)
+				addClass(row.Errors, class, one.Value)
 			}
 		case series.Cost:
 			cost.Add(one.Value)
@@ -247,14 +247,11 @@ func (m *Use) versionRows(of *Service) (rows []api.VersionUse) {
 }
 
 // addClass counts errors of a class. Of too many classes the others are one.
-func addClass(errors *map[string]float64, class string, n float64) {
-	if *errors == nil {
-		*errors = make(map[string]float64)
-	}
-	if _, known := (*errors)[class]; !known && len(*errors) >= maxClasses {
+func addClass(errors map[string]float64, class string, n float64) {
+	if _, known := errors[class]; !known && len(errors) >= maxClasses {
 		class = mlattr.Other
 	}
-	(*errors)[class] += n
+	errors[class] += n
 }
 
 // reservoirSize is the number of values that quantiles are taken of.

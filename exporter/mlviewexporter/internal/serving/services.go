@@ -213,12 +213,12 @@ func (s *Services) Restore(in SavedService, now time.Time) {
 	}
 }
 
-// toolErrors returns the failed calls of tools by class, nil if there are none.
+// toolErrors returns the failed calls of tools by class.
 func (of *Service) toolErrors(now time.Time) map[string]float64 {
-	var errors map[string]float64
+	errors := make(map[string]float64)
 	for _, one := range of.Streams {
 		if one.Series == series.Errors && one.Labels.Own[0] == "execute_tool" && one.Live(now) {
-			addClass(&errors, one.Labels.Own[1], one.Value)
+			addClass(errors, one.Labels.Own[1], one.Value)
 		}
 	}
 	return errors

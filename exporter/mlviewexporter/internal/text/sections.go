@@ -318,19 +318,9 @@ func (d *document) calls() {
 		{title: "queued", right: true, leave: 2, text: func(c *api.Call) string { return Seconds(c.Queue) }},
 		{title: "encoding time", right: true, leave: 3, text: func(c *api.Call) string { return Seconds(c.Serialize) }},
 		{title: "result", least: 18, text: result},
-	}}, slices.SortedStableFunc(slices.Values(d.state.Calls), func(a, b api.Call) int { return cmp.Compare(urgency(&a), urgency(&b)) }))
-}
-
-// urgency orders failed calls before slow ones, and these before the others.
-func urgency(c *api.Call) int {
-	switch {
-	case c.Error != "":
-		return 0
-	case c.Slow:
-		return 1
-	default:
-		return 2
-	}
+	}}, slices.SortedStableFunc(slices.Values(d.state.Calls), func(a, b api.Call) int {
+		return cmp.Or(api.TrueFirst(a.Error != "", b.Error != ""), api.TrueFirst(a.Error != "" || a.Slow, b.Error != "" || b.Slow))
+	}))
 }
 
 // result says how a call ended.

@@ -420,19 +420,11 @@ func kindOfNeed(n *api.Need) string {
 	}
 }
 
-// order puts runs that need someone first and ended ones last.
-func order(run *api.Run) int {
-	switch {
-	case len(run.Needs) > 0:
-		return 0
-	case mlattr.RunOver(run.State):
-		return 2
-	default:
-		return 1
-	}
+// byOrder puts runs that need someone first and ended ones last.
+func byOrder(a, b api.Run) int {
+	lasts := func(r *api.Run) bool { return len(r.Needs) > 0 || !mlattr.RunOver(r.State) }
+	return cmp.Or(api.TrueFirst(len(a.Needs) > 0, len(b.Needs) > 0), api.TrueFirst(lasts(&a), lasts(&b)))
 }
-
-func byOrder(a, b api.Run) int { return cmp.Compare(order(&a), order(&b)) }
 
 // simulated marks a row with data that is simulated or recorded, if not all is
 // simulated.

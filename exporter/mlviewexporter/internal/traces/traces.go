@@ -92,7 +92,7 @@ func (t *Set) Add(in *input.Span, run string) {
 	if run != "" {
 		one.run = run
 	}
-	if most := t.Settings.SpansPerTrace; len(one.spans) >= most {
+	if most := t.SpansPerTrace; len(one.spans) >= most {
 		drop := max(1, most/8)
 		for i := range one.spans[:drop] {
 			t.size(one, -one.spans[i].textBytes())
@@ -163,7 +163,7 @@ func (t *Set) leave(one *trace) {
 
 // Evict removes traces until the limits hold with some more traces.
 func (t *Set) Evict(more int) {
-	for len(t.byID) > 0 && (len(t.byID)+more > t.Settings.MaxTraces || t.bytes > t.Settings.TraceBytes) {
+	for len(t.byID) > 0 && (len(t.byID)+more > t.MaxTraces || t.bytes > t.TraceBytes) {
 		t.remove(t.oldest())
 	}
 }
@@ -188,7 +188,7 @@ func (t *Set) remove(one *trace) {
 	delete(t.byID, one.id)
 	t.leave(one)
 	t.size(one, -one.texts)
-	if len(t.spare) < maxSpare && t.bytes <= t.Settings.TraceBytes {
+	if len(t.spare) < maxSpare && t.bytes <= t.TraceBytes {
 		clear(one.spans)
 		t.spare = append(t.spare, one)
 		return
@@ -207,7 +207,7 @@ const (
 func (t *Set) OfRun(run string) []api.Trace {
 	own := api.Where(maps.Values(t.byID), func(one *trace) bool { return one.run == run })
 	slices.SortFunc(own, func(a, b *trace) int { return cmp.Compare(b.turn, a.turn) })
-	return api.Mapped(own[:min(len(own), maxTracesOfRun)], func(one *trace) api.Trace { return one.row(maxSpansOfRow, t.Settings.JaegerURL) })
+	return api.Mapped(own[:min(len(own), maxTracesOfRun)], func(one *trace) api.Trace { return one.row(maxSpansOfRow, t.JaegerURL) })
 }
 
 // WithID returns the trace with an id, as hexadecimal digits.
@@ -220,7 +220,7 @@ func (t *Set) WithID(id string) (*api.Trace, bool) {
 	if one == nil {
 		return nil, false
 	}
-	row := one.row(t.Settings.SpansPerTrace, t.Settings.JaegerURL)
+	row := one.row(t.SpansPerTrace, t.JaegerURL)
 	return &row, true
 }
 
