@@ -128,13 +128,27 @@ func TrueFirst(a, b bool) int {
 	return 1
 }
 
-// Limited returns the first rows of a list, and counts the others as hidden.
-func Limited[T any](state *State, list string, rows []T, limit int) []T {
+// Limited returns the first rows of a list, and counts the others.
+func Limited[T any](others map[string]int, list string, rows []T, limit int) []T {
 	if more := len(rows) - limit; more > 0 {
-		state.Collector.Hidden[list] += more
+		others[list] += more
 		return rows[:limit]
 	}
 	return rows
+}
+
+// Grouped returns the rows with the same key together, in the order of their first.
+func Grouped[T any, K comparable](rows []T, key func(*T) K) (groups [][]*T) {
+	places := make(map[K]int)
+	for i := range rows {
+		place, known := places[key(&rows[i])]
+		if !known {
+			place = len(groups)
+			places[key(&rows[i])], groups = place, append(groups, nil)
+		}
+		groups[place] = append(groups[place], &rows[i])
+	}
+	return groups
 }
 
 // Mapped returns what of makes of each row.

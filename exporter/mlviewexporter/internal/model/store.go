@@ -296,7 +296,7 @@ func (s *Store) takeState(now time.Time) *api.State {
 	s.runs.HoldGPUs(now)
 	state := &api.State{Version: api.SchemaVersion, Time: now.UTC(), Collector: s.collector(now)}
 	state.GPUs = s.gpus.Rows(s.runs.Holder, now)
-	state.Failures = api.Limited(state, "failures", s.failures.Rows("", s.runs.KeyOf, s.services.Simulated, now), failures.MaxFailures)
+	state.Failures = api.Limited(state.Collector.Hidden, "failures", s.failures.Rows("", s.runs.KeyOf, s.services.Simulated, now), failures.MaxFailures)
 	state.Collectors = s.senders.Rows(now)
 	state.Needs = s.problems.Rows(state, now)
 	state.Resolved = s.problems.Resolved(state, now)

@@ -184,7 +184,7 @@ func (s *Set) Rows(state *api.State, now time.Time) []api.Need {
 	rows = append(rows, s.silences(state, now)...)
 	slices.SortFunc(rows, compareNeeds)
 	rows = grouped(rows)
-	return api.Limited(state, "needs", rows, maxNeeds)
+	return api.Limited(state.Collector.Hidden, "needs", rows, maxNeeds)
 }
 
 // compareNeeds orders needs by kind, then by what is lost, then by age. Those without

@@ -273,7 +273,7 @@ func CompareEnds(a, b api.Need) int { return a.Ended.Compare(*b.Ended) }
 func (s *Set) Resolved(state *api.State, now time.Time) []api.Need {
 	rows := api.Where(slices.Values(s.resolved), func(n api.Need) bool { return now.Sub(*n.Ended) <= resolvedFor })
 	slices.Reverse(rows)
-	return api.Limited(state, "resolved", rows, maxResolved)
+	return api.Limited(state.Collector.Hidden, "resolved", rows, maxResolved)
 }
 
 // restoreEnded adds the resolved problems that Export has written.

@@ -120,33 +120,22 @@ func New(s *api.State, d *api.RunDetail, c *api.Comparison) *Report {
 		Version: Version, Time: s.Time, Collector: s.Collector.Version, Since: s.Collector.Started,
 		Run: d.Run, Settings: d.Settings, Spent: d.Spent, MissingRanks: d.MissingRanks,
 		GPUs: groups(s, d.Run.GPUKeys), Problems: problems(d), Curves: thinned(d.Curves),
+		LeftOut: make(map[string]int),
 	}
 	if c != nil {
 		r.Comparison = c
 		r.Numbers, r.Phases = c.Run.Numbers, c.Run.Phases
 	}
-	r.Ranks = limited(r, "ranks", ordered(d.Ranks), maxRanks)
-	r.Problems = limited(r, "problems", r.Problems, maxProblems)
-	r.Changes = limited(r, "changes", d.Changes, maxChanges)
-	r.Failures = limited(r, "failures", d.Failures, maxFailures)
+	r.Ranks = api.Limited(r.LeftOut, "ranks", ordered(d.Ranks), maxRanks)
+	r.Problems = api.Limited(r.LeftOut, "problems", r.Problems, maxProblems)
+	r.Changes = api.Limited(r.LeftOut, "changes", d.Changes, maxChanges)
+	r.Failures = api.Limited(r.LeftOut, "failures", d.Failures, maxFailures)
 	r.Marks = d.Marks[max(0, len(d.Marks)-maxMarks):]
 	r.Costs = costs(s, d)
-	r.Missing = limited(r, "missing", missing(s, r), maxMissing)
+	r.Missing = api.Limited(r.LeftOut, "missing", missing(s, r), maxMissing)
 	r.Summary = r.summary()
 	api.MakeLists(r)
 	return r
-}
-
-// limited returns the first rows of a list, and notes how many it leaves out.
-func limited[T any](r *Report, list string, rows []T, most int) []T {
-	if more := len(rows) - most; more > 0 {
-		if r.LeftOut == nil {
-			r.LeftOut = make(map[string]int)
-		}
-		r.LeftOut[list] = more
-		return rows[:most]
-	}
-	return rows
 }
 
 // ordered returns the ranks that took the fewest steps first, if they are too many
@@ -161,21 +150,12 @@ func ordered(ranks []api.Rank) []api.Rank {
 }
 
 // groups returns the GPUs with the keys by host and product.
-func groups(s *api.State, keys []string) (rows []GPUGroup) {
-	for i := range s.GPUs {
-		gpu := &s.GPUs[i]
-		if !slices.Contains(keys, gpu.Key) {
-			continue
-		}
-		at := slices.IndexFunc(rows, func(g GPUGroup) bool { return g.Host == gpu.Host && g.Name == gpu.Name })
-		if at < 0 {
-			at = len(rows)
-			rows = append(rows, GPUGroup{Host: gpu.Host, Name: gpu.Name})
-		}
-		rows[at].Count++
-		rows[at].Indexes = append(rows[at].Indexes, cmp.Or(gpu.Index, gpu.ID))
-	}
-	return rows
+func groups(s *api.State, keys []string) []GPUGroup {
+	held := api.Where(slices.Values(s.GPUs), func(gpu api.GPU) bool { return slices.Contains(keys, gpu.Key) })
+	return api.Mapped(api.Grouped(held, func(gpu *api.GPU) [2]string { return [2]string{gpu.Host, gpu.Name} }), func(all []*api.GPU) GPUGroup {
+		indexes := api.Mapped(all, func(gpu *api.GPU) string { return cmp.Or(gpu.Index, gpu.ID) })
+		return GPUGroup{Host: all[0].Host, Name: all[0].Name, Count: len(all), Indexes: indexes}
+	})
 }
 
 // problems returns the problems that last, then those of the past, the newest

@@ -253,18 +253,12 @@ const alike = 4
 
 // rankTable returns the ranks, those that differ from the others first.
 func (r *Report) rankTable() []table {
-	var same, rows [][]*api.Rank
-	for i := range r.Ranks {
-		one := &r.Ranks[i]
-		at := slices.IndexFunc(same, func(group []*api.Rank) bool {
-			return group[0].LastSpan == one.LastSpan && api.Value(group[0].Steps) == api.Value(one.Steps)
-		})
-		if at < 0 {
-			at = len(same)
-			same = append(same, nil)
-		}
-		same[at] = append(same[at], one)
+	type did struct {
+		span  string
+		steps float64
 	}
+	var rows [][]*api.Rank
+	same := api.Grouped(r.Ranks, func(one *api.Rank) did { return did{one.LastSpan, api.Value(one.Steps)} })
 	slices.SortStableFunc(same, func(a, b []*api.Rank) int { return cmp.Compare(len(a), len(b)) })
 	for _, group := range same {
 		if len(group) > alike {

@@ -271,10 +271,7 @@ func read(root *os.Root, name string, limit int64) (_ []byte, err error) {
 
 // limited returns at most maxText bytes of a text.
 func limited(text string) string {
-	if len(text) > maxText {
-		text = text[:maxText]
-	}
-	return strings.ToValidUTF8(text, "")
+	return strings.ToValidUTF8(text[:min(len(text), maxText)], "")
 }
 
 // maxDirectory limits the directory and the name of a machine, in bytes.

@@ -12,34 +12,21 @@ import (
 
 // gpuGroup are the GPUs of a host that do the same for the same holders. It is
 // not empty.
-type gpuGroup []*api.GPU
+type gpuGroup = []*api.GPU
 
-// grouped returns the GPUs in groups, in the order of their first.
-func grouped(gpus []api.GPU) []gpuGroup {
-	var groups []gpuGroup
-	places := make(map[string]int)
-	for i := range gpus {
-		g := &gpus[i]
-		alike := []string{g.Host, g.Name, g.Activity, g.LastActivity, g.Health, strings.Join(g.Throttle, ","), strconv.FormatBool(g.Simulated), strconv.FormatBool(g.Recorded)}
-		if g.XID != nil {
-			alike = append(alike, "XID", g.XID.Code)
-		}
-		for _, h := range g.Holders {
-			alike = append(alike, "held by", h.Run, h.RunID, h.Service, h.Owner)
-			if h.Service == "" {
-				alike = append(alike, h.Name)
-			}
-		}
-		key := fmt.Sprintf("%q", alike)
-		place, known := places[key]
-		if !known {
-			place = len(groups)
-			places[key] = place
-			groups = append(groups, nil)
-		}
-		groups[place] = append(groups[place], g)
+// alike returns a text that GPUs of a group have in common.
+func alike(g *api.GPU) string {
+	parts := []string{g.Host, g.Name, g.Activity, g.LastActivity, g.Health, strings.Join(g.Throttle, ","), strconv.FormatBool(g.Simulated), strconv.FormatBool(g.Recorded)}
+	if g.XID != nil {
+		parts = append(parts, "XID", g.XID.Code)
 	}
-	return groups
+	for _, h := range g.Holders {
+		parts = append(parts, "held by", h.Run, h.RunID, h.Service, h.Owner)
+		if h.Service == "" {
+			parts = append(parts, h.Name)
+		}
+	}
+	return fmt.Sprintf("%q", parts)
 }
 
 func (d *document) gpus() {
@@ -51,20 +38,20 @@ func (d *document) gpus() {
 			{title: "data", text: func(g *gpuGroup) string { return d.simulated((*g)[0].Simulated, (*g)[0].Recorded) }},
 			{title: "does", text: func(g *gpuGroup) string { return d.activity((*g)[0]) }},
 			{title: "use", right: true, text: func(g *gpuGroup) string {
-				return g.each(func(g *api.GPU) *float64 { return g.Utilization }, func(use, _ *float64) string { return Percent(use) })
+				return each(g, func(g *api.GPU) *float64 { return g.Utilization }, func(use, _ *float64) string { return Percent(use) })
 			}},
 			{title: "power", right: true, leave: 1, text: func(g *gpuGroup) string {
-				return g.each(func(g *api.GPU) *float64 { return g.Power }, func(power, _ *float64) string { return withUnit(power, (*g)[0].PowerLimit, "W") })
+				return each(g, func(g *api.GPU) *float64 { return g.Power }, func(power, _ *float64) string { return withUnit(power, (*g)[0].PowerLimit, "W") })
 			}},
 			{title: "memory", right: true, leave: 2, text: func(g *gpuGroup) string {
-				return g.each(func(g *api.GPU) *float64 { return g.MemoryUsed }, func(used, _ *float64) string { return memory(used, (*g)[0].MemoryLimit) })
+				return each(g, func(g *api.GPU) *float64 { return g.MemoryUsed }, func(used, _ *float64) string { return memory(used, (*g)[0].MemoryLimit) })
 			}},
 			{title: "temp.", right: true, leave: 6, text: func(g *gpuGroup) string {
-				return g.each(func(g *api.GPU) *float64 { return g.Temperature }, func(t, _ *float64) string { return withUnit(t, nil, "°C") })
+				return each(g, func(g *api.GPU) *float64 { return g.Temperature }, func(t, _ *float64) string { return withUnit(t, nil, "°C") })
 			}},
 			{title: "idle", right: true, leave: 3, text: func(g *gpuGroup) string { return age(now, (*g)[0].IdleSince) }},
 			{title: "held by", least: 24, wrap: true, text: holders},
-		}, after: d.gpuDetails}, grouped(d.state.GPUs))
+		}, after: d.gpuDetails}, api.Grouped(d.state.GPUs, alike))
 	if hosts := d.state.Collector.HostsWithoutGPU; len(hosts) > 0 {
 		d.lines(d.paragraph(0, "hosts of which no GPU is known: "+Printable(strings.Join(hosts, ", ")))...)
 	}
@@ -91,7 +78,7 @@ func (d *document) gpuDetails(g *gpuGroup) []string {
 	if len(first.Throttle) > 0 {
 		notes = append(notes, "throttled by "+Words(strings.Join(first.Throttle, ", ")))
 	}
-	if held := g.each(func(g *api.GPU) *float64 { return g.MemoryUnattributed }, memory); held != "" && held != "0.0 GiB" {
+	if held := each(g, func(g *api.GPU) *float64 { return g.MemoryUnattributed }, memory); held != "" && held != "0.0 GiB" {
 		notes = append(notes, held+" held by no known process")
 	}
 	if len(notes) == 0 {
@@ -101,7 +88,7 @@ func (d *document) gpuDetails(g *gpuGroup) []string {
 }
 
 // each writes the least and the most of a number of the GPUs.
-func (g *gpuGroup) each(number func(*api.GPU) *float64, write func(value, _ *float64) string) string {
+func each(g *gpuGroup, number func(*api.GPU) *float64, write func(value, _ *float64) string) string {
 	var values []float64
 	for _, one := range *g {
 		if value := number(one); value != nil && one.NoDataSince == nil {

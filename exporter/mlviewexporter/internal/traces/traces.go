@@ -108,7 +108,11 @@ func (t *Set) Add(in *input.Span, run string) {
 	class := ""
 	if in.Failed {
 		class = t.Texts.Of(cmp.Or(in.Class, mlattr.Other))
-		t.fail(one)
+		if !one.group.failed {
+			t.leave(one)
+			one.group.failed = true
+			t.join(one)
+		}
 	}
 	one.spans = append(one.spans, heldSpan{
 		id: in.ID, parent: in.Parent, start: in.Start, end: max(in.Start, in.End),
@@ -132,16 +136,6 @@ func (t *Set) begin(in *input.Span) *trace {
 	t.byID[in.Trace] = one
 	t.join(one)
 	return one
-}
-
-// fail moves a trace to those that failed.
-func (t *Set) fail(one *trace) {
-	if one.group.failed {
-		return
-	}
-	t.leave(one)
-	one.group.failed = true
-	t.join(one)
 }
 
 // join adds a trace to its group, as the one that got its last span last.
