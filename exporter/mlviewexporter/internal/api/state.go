@@ -628,7 +628,7 @@ func (n *Need) Say(format string, a ...any) {
 }
 
 // GPU returns the row of the GPU with a key, or nil.
-func (s *State) GPU(key string) *GPU { return find(s.GPUs, func(g *GPU) bool { return g.Key == key }) }
+func (s *State) GPU(key string) *GPU { return Find(s.GPUs, func(g *GPU) bool { return g.Key == key }) }
 
 // Title names a collector, with its address if that is another text.
 func (c *SendingCollector) Title() string {
@@ -747,7 +747,7 @@ type ProfileCurve struct {
 
 // Curve returns the curve with a name, or nil.
 func (p *Profile) Curve(name string) *ProfileCurve {
-	return find(p.Curves, func(c *ProfileCurve) bool { return c.Name == name })
+	return Find(p.Curves, func(c *ProfileCurve) bool { return c.Name == name })
 }
 
 // Setting is something that is known of how a run was started: its attribute and

@@ -170,8 +170,8 @@ func Where[T any](rows iter.Seq[T], is func(T) bool) (out []T) {
 	return out
 }
 
-// find returns the first row of a list that is the one, or nil.
-func find[T any](rows []T, is func(*T) bool) *T {
+// Find returns the first row of a list that is the one, or nil.
+func Find[T any](rows []T, is func(*T) bool) *T {
 	for i := range rows {
 		if is(&rows[i]) {
 			return &rows[i]

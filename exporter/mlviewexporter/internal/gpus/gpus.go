@@ -368,33 +368,31 @@ const (
 // it is part of, which does what the worst of them does.
 func Count(state *api.State) {
 	turns := []string{Failed, api.LooksHung, api.Slow, api.HeldIdle, NoData, Working, Free}
-	counts := make(map[string]int)
-	parts := make(map[Ref]int)
-	whole := make(map[Ref]bool)
-	for _, row := range state.GPUs {
-		whole[Ref{Host: row.Host, ID: row.ID}] = true
+	whole := make(map[Ref]*api.GPU)
+	for i := range state.GPUs {
+		whole[Ref{Host: state.GPUs[i].Host, ID: state.GPUs[i].ID}] = &state.GPUs[i]
 	}
-	for _, row := range state.GPUs {
-		if parent := (Ref{Host: row.Host, ID: row.Parent}); row.Parent != "" && whole[parent] {
-			turn := slices.Index(turns, row.Activity)
-			if worst, known := parts[parent]; !known || turn < worst {
-				parts[parent] = turn
-			}
+	partOf := func(row *api.GPU) *api.GPU {
+		if row.Parent == "" {
+			return nil
 		}
+		return whole[Ref{Host: row.Host, ID: row.Parent}]
 	}
 	for i := range state.GPUs {
 		row := &state.GPUs[i]
-		state.Collector.Simulated = state.Collector.Simulated || row.Simulated
-		if row.Parent != "" && whole[Ref{Host: row.Host, ID: row.Parent}] {
-			continue
+		if of := partOf(row); of != nil && partOf(of) == nil && slices.Index(turns, row.Activity) < slices.Index(turns, of.Activity) {
+			of.Activity = row.Activity
 		}
-		if turn, divided := parts[Ref{Host: row.Host, ID: row.ID}]; divided && turn < slices.Index(turns, row.Activity) {
-			row.Activity = turns[turn]
-		}
-		counts[row.Activity]++
-		state.Collector.NoDataSince = api.Earlier(state.Collector.NoDataSince, row.NoDataSince)
 	}
-	state.Collector.GPUs = counts
+	c := &state.Collector
+	c.GPUs = make(map[string]int)
+	for i := range state.GPUs {
+		row := &state.GPUs[i]
+		if c.Simulated = c.Simulated || row.Simulated; partOf(row) == nil {
+			c.GPUs[row.Activity]++
+			c.NoDataSince = api.Earlier(c.NoDataSince, row.NoDataSince)
+		}
+	}
 }
 
 // Owners are the names of owners by uid, user name, pod, hash or service.

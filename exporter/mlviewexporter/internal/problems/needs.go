@@ -438,12 +438,10 @@ func (s *Set) addEvidence(state *api.State, n *api.Need, p *problem, now time.Ti
 			n.Say("%s at %s", strings.TrimSpace("XID "+xid.Code+" "+xid.Message), api.Clock(xid.Time, now))
 		}
 	case api.RestartLoop:
-		for i := range state.Failures {
-			if f := &state.Failures[i]; n.Run != "" && f.Run == n.Run { // the newest one
-				n.Say("last failure %s in %s at %s", f.Class, cmp.Or(f.Operation, f.Service), api.Clock(api.Value(f.LastSeen), now))
-				n.Command = f.Command
-				return
-			}
+		f := api.Find(state.Failures, func(f *api.Failure) bool { return n.Run != "" && f.Run == n.Run }) // the newest one
+		if f != nil {
+			n.Say("last failure %s in %s at %s", f.Class, cmp.Or(f.Operation, f.Service), api.Clock(api.Value(f.LastSeen), now))
+			n.Command = f.Command
 		}
 	case api.Failing:
 		if of := s.Services.All[p.service]; of != nil {

@@ -2,11 +2,13 @@ package problems
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -43,23 +45,19 @@ func (s *Set) silence(one *fleet.Sender, row *api.SendingCollector, now time.Tim
 		Subject: "collector " + row.Title(), Before: []api.Change{},
 		Next: "See whether the collector runs and reaches this page, and the hosts behind it.",
 	}
-	var working []*runs.Run
-	for _, r := range s.Runs.All {
+	working := api.Where(maps.Values(s.Runs.All), func(r *runs.Run) bool {
 		w := r.Writers[r.Writer]
-		if w != nil && w.Sender == one && r.News.Silent(now) && runs.Severity(r.CurrentState(now)) >= runs.Severity(mlattr.RunRunning) {
-			working = append(working, r)
-		}
-	}
-	for _, g := range s.GPUs.All {
-		if all := g.Workloads(now); len(all) > 0 && all[0].Sender == one {
-			n.GPUs = append(n.GPUs, g.Key)
-		}
-	}
-	held := len(n.GPUs)
+		return w != nil && w.Sender == one && r.News.Silent(now) && runs.Severity(r.CurrentState(now)) >= runs.Severity(mlattr.RunRunning)
+	})
+	holding := api.Where(maps.Values(s.GPUs.All), func(g *gpus.GPU) bool {
+		all := g.Workloads(now)
+		return len(all) > 0 && all[0].Sender == one
+	})
+	held := len(holding)
 	if len(working)+held == 0 {
 		return nil
 	}
-	slices.Sort(n.GPUs)
+	n.GPUs = slices.Sorted(slices.Values(api.Mapped(holding, func(g *gpus.GPU) string { return g.Key })))
 	n.Say("no data since %s", api.Clock(n.Since, now))
 	n.Say("%s worked then, and %s held", api.Counted(len(working), "run", "runs"), api.Counted(held, "GPU was", "GPUs were"))
 	if len(working) == 1 {

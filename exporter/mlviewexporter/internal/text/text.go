@@ -399,10 +399,9 @@ func (d *document) needDetails(n *api.Need) []string {
 	if n.Next != "" {
 		lines = append(lines, d.paragraph(4, "next: "+Printable(n.Next))...)
 	}
-	for i := range d.state.Failures {
-		if f := &d.state.Failures[i]; n.Command != "" && f.Command == n.Command {
-			return append(lines, d.reproduction(f)...)
-		}
+	failure := api.Find(d.state.Failures, func(f *api.Failure) bool { return n.Command != "" && f.Command == n.Command })
+	if failure != nil {
+		return append(lines, d.reproduction(failure)...)
 	}
 	return append(lines, copied("$", n.Command)...)
 }

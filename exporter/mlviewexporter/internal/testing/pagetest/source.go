@@ -67,10 +67,8 @@ func (s *Source) Run(key string) (*api.RunDetail, bool) {
 	if d, ok := s.Runs[key]; ok {
 		return d, true
 	}
-	for _, run := range s.State().Runs {
-		if run.Key == key {
-			return &api.RunDetail{Run: run}, true
-		}
+	if run := api.Find(s.State().Runs, func(r *api.Run) bool { return r.Key == key }); run != nil {
+		return &api.RunDetail{Run: *run}, true
 	}
 	return nil, false
 }
