@@ -3,8 +3,6 @@ package api
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"iter"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,101 +81,6 @@ func Value[T any](p *T) (v T) {
 		v = *p
 	}
 	return v
-}
-
-// MakeLists makes the lists of a document that are nil and that JSON must have, so that
-// they are [] there and not null. The document must not be in use yet.
-func MakeLists(document any) { makeLists(reflect.ValueOf(document)) }
-
-func makeLists(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		makeLists(v.Elem())
-	case reflect.Slice:
-		if kind := v.Type().Elem().Kind(); kind == reflect.Struct || kind == reflect.Pointer {
-			for i := range v.Len() {
-				makeLists(v.Index(i))
-			}
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			field := v.Field(i)
-			list := field.Kind() == reflect.Slice || field.Kind() == reflect.Map
-			switch {
-			case !field.CanSet():
-			case list && field.IsNil() && !strings.Contains(v.Type().Field(i).Tag.Get("json"), "omitempty"):
-				if field.Kind() == reflect.Map {
-					field.Set(reflect.MakeMap(field.Type()))
-				} else {
-					field.Set(reflect.MakeSlice(field.Type(), 0, 0))
-				}
-			default:
-				makeLists(field)
-			}
-		}
-	}
-}
-
-// TrueFirst orders rows of which something is true before others.
-func TrueFirst(a, b bool) int {
-	if a == b {
-		return 0
-	} else if a {
-		return -1
-	}
-	return 1
-}
-
-// Limited returns the first rows of a list, and counts the others.
-func Limited[T any](others map[string]int, list string, rows []T, limit int) []T {
-	if more := len(rows) - limit; more > 0 {
-		others[list] += more
-		return rows[:limit]
-	}
-	return rows
-}
-
-// Grouped returns the rows with the same key together, in the order of their first.
-func Grouped[T any, K comparable](rows []T, key func(*T) K) (groups [][]*T) {
-	places := make(map[K]int)
-	for i := range rows {
-		place, known := places[key(&rows[i])]
-		if !known {
-			place = len(groups)
-			places[key(&rows[i])], groups = place, append(groups, nil)
-		}
-		groups[place] = append(groups[place], &rows[i])
-	}
-	return groups
-}
-
-// Mapped returns what of makes of each row.
-func Mapped[T, U any](rows []T, of func(T) U) []U {
-	out := make([]U, len(rows))
-	for i, row := range rows {
-		out[i] = of(row)
-	}
-	return out
-}
-
-// Where returns the rows of which something is true.
-func Where[T any](rows iter.Seq[T], is func(T) bool) (out []T) {
-	for row := range rows {
-		if is(row) {
-			out = append(out, row)
-		}
-	}
-	return out
-}
-
-// Find returns the first row of a list that is the one, or nil.
-func Find[T any](rows []T, is func(*T) bool) *T {
-	for i := range rows {
-		if is(&rows[i]) {
-			return &rows[i]
-		}
-	}
-	return nil
 }
 
 // Clock formats the time of a day in UTC, with the day if it is not today.

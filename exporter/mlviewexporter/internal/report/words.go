@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,24 +53,15 @@ func (r *Report) summary() string {
 	if r.Run.Steps != nil {
 		said += ", after " + counted(*r.Run.Steps, "step")
 	}
-	lasting, past := 0, 0
-	var kinds []string
-	for _, p := range r.Problems {
-		if !p.Lasts {
-			past++
-			continue
-		}
-		lasting++
-		if p.Kind != api.LooksHung || r.Run.State != mlattr.RunStalled {
-			kinds = append(kinds, kindWords(p.Kind))
-		}
-	}
+	lasting := api.Where(slices.Values(r.Problems), func(p Problem) bool { return p.Lasts })
+	others := api.Where(slices.Values(lasting), func(p Problem) bool { return p.Kind != api.LooksHung || r.Run.State != mlattr.RunStalled })
 	switch {
-	case len(kinds) > 0:
+	case len(others) > 0:
+		kinds := api.Mapped(others, func(p Problem) string { return kindWords(p.Kind) })
 		said += "; problems that last: " + strings.Join(kinds, ", ")
-	case lasting == 0 && past > 0:
-		said += "; no problem lasts, " + counted(float64(past), "problem") + " before"
-	case lasting == 0:
+	case len(lasting) == 0 && len(r.Problems) > 0:
+		said += "; no problem lasts, " + counted(float64(len(r.Problems)), "problem") + " before"
+	case len(lasting) == 0:
 		said += "; no problem was seen"
 	}
 	if len(r.Failures) > 0 {
