@@ -191,10 +191,9 @@ func (a *Archive) enforce(key string) error {
 
 // keeps returns the reports that stay within a limit.
 func (a *Archive) keeps(reports []*report, limit int64, weigh func(*report) int64) (stay []*report) {
-	items := make([]share.Item, len(reports))
-	for i, one := range reports {
-		items[i] = share.Item{Path: a.shares[one.key].Path, Weight: weigh(one)}
-	}
+	items := api.Mapped(reports, func(one *report) share.Item {
+		return share.Item{Path: a.shares[one.key].Path, Weight: weigh(one)}
+	})
 	for i, kept := range share.Keep(items, max(limit, 0)) {
 		if kept {
 			stay = append(stay, reports[i])

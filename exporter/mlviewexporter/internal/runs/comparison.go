@@ -162,19 +162,11 @@ func (r *runStreams) meanPhases() []api.RunNumber {
 	for one := range r.StepDurations() {
 		times.add(one, one.Value, one.Count)
 	}
-	whole := times[WholeStep]
-	var rows []api.RunNumber
-	for phase, t := range times {
-		if steps := stepsOf(t, whole); steps > 0 {
-			if mean := api.Finite(t.sum / steps); mean != nil {
-				rows = append(rows, api.RunNumber{Name: phase, Unit: "s", Value: *mean})
-			}
-		}
-	}
-	slices.SortFunc(rows, func(a, b api.RunNumber) int {
-		return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Name, b.Name))
+	known := api.Where(slices.Values(times.rows()), func(p api.Phase) bool { return p.SecondsPerStep != nil })
+	slices.SortFunc(known, comparePhases)
+	return api.Mapped(known, func(p api.Phase) api.RunNumber {
+		return api.RunNumber{Name: p.Phase, Unit: "s", Value: *p.SecondsPerStep}
 	})
-	return rows
 }
 
 // addNumbers adds the numbers of the whole run: totals, the last losses, and medians,

@@ -238,17 +238,31 @@ func (r *runStreams) StepDurations() iter.Seq[*series.Stream] {
 
 // Phases returns the phases of the steps of a run, the longest first. The whole step is
 // first, also if phases overlap.
-func (r *runStreams) Phases(now time.Time) (rows []api.Phase) {
+func (r *runStreams) Phases(now time.Time) []api.Phase {
 	times := make(phaseTimes)
 	for one := range r.StepDurations() {
 		if sum, steps, ok := one.Increase(now); ok {
 			times.add(one, sum, steps)
 		}
 	}
-	whole := times[WholeStep]
-	for phase, t := range times {
+	rows := times.rows()
+	slices.SortFunc(rows, func(a, b api.Phase) int {
+		return cmp.Or(api.TrueFirst(a.Phase == WholeStep, b.Phase == WholeStep), comparePhases(a, b))
+	})
+	return rows
+}
+
+// comparePhases orders phases by their time, the longest first.
+func comparePhases(a, b api.Phase) int {
+	return cmp.Or(cmp.Compare(api.Value(b.SecondsPerStep), api.Value(a.SecondsPerStep)), cmp.Compare(a.Phase, b.Phase))
+}
+
+// rows returns the phases.
+func (p phaseTimes) rows() (rows []api.Phase) {
+	whole := p[WholeStep]
+	for phase, t := range p {
 		row := api.Phase{Phase: phase}
-		if steps := stepsOf(t, whole); steps > 0 {
+		if steps := cmp.Or(whole, t).steps; steps > 0 { // not every step has a checkpoint
 			row.SecondsPerStep = api.Finite(t.sum / steps)
 		}
 		if whole != nil && whole.sum > 0 {
@@ -256,20 +270,7 @@ func (r *runStreams) Phases(now time.Time) (rows []api.Phase) {
 		}
 		rows = append(rows, row)
 	}
-	slices.SortFunc(rows, func(a, b api.Phase) int {
-		return cmp.Or(api.TrueFirst(a.Phase == WholeStep, b.Phase == WholeStep),
-			cmp.Compare(api.Value(b.SecondsPerStep), api.Value(a.SecondsPerStep)), cmp.Compare(a.Phase, b.Phase))
-	})
 	return rows
-}
-
-// stepsOf returns the number of steps that a phase is a part of: not every step
-// has a checkpoint.
-func stepsOf(t, whole *phaseTime) float64 {
-	if whole != nil {
-		return whole.steps
-	}
-	return t.steps
 }
 
 // TimeRatio returns ml.run.time.ratio.
