@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"time"
@@ -50,11 +51,7 @@ func readEvents(ld plog.Logs, concluded, fleet bool) (events []input.Event) {
 
 // at returns the time of a record in UTC, that of its observation if it has none.
 func at(record plog.LogRecord) time.Time {
-	t := record.Timestamp()
-	if t == 0 {
-		t = record.ObservedTimestamp()
-	}
-	return time.Unix(0, instant(t)).UTC()
+	return time.Unix(0, instant(cmp.Or(record.Timestamp(), record.ObservedTimestamp()))).UTC()
 }
 
 func readXID(resource pcommon.Map, record plog.LogRecord) input.Event {

@@ -192,10 +192,7 @@ func (r *spanReader) readSpan(known vocabulary.System, span ptrace.Span) {
 
 // instant returns a time in nanoseconds since 1970.
 func instant(at pcommon.Timestamp) int64 {
-	if at > math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return int64(at)
+	return int64(min(at, math.MaxInt64))
 }
 
 // readFailure adds the class, the message and the reproduction of a failure.

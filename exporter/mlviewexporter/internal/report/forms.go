@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	htmltemplate "html/template"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,9 +70,9 @@ func joined(cells []cell, separator string) string {
 	return strings.Join(api.Mapped(known, cell.Markdown), separator)
 }
 
-// plainMarkdown are the signs in words and numbers that have no meaning within a line
-// of Markdown. No line begins with one.
-const plainMarkdown = " .,:;%'\"/=×·–→…+-()"
+// plainMarkdown are texts of letters, digits, and signs in words and numbers that have no
+// meaning within a line of Markdown. No line begins with one.
+var plainMarkdown = regexp.MustCompile(`^[A-Za-z0-9 .,:;%'"/=×·–→…+()-]*$`)
 
 // Markdown returns the text as it is if it is the report's own and has only letters,
 // digits and plain signs, else as a code span.
@@ -79,12 +80,8 @@ func (c cell) Markdown() string {
 	if c.Text == "" {
 		return ""
 	}
-	plain := !c.Said && !strings.Contains(c.Text, "://") && !strings.Contains(strings.ToLower(c.Text), "www.")
-	for _, char := range c.Text {
-		letter := char >= 'a' && char <= 'z' || char >= 'A' && char <= 'Z' || char >= '0' && char <= '9'
-		plain = plain && (letter || strings.ContainsRune(plainMarkdown, char))
-	}
-	if plain {
+	address := strings.Contains(c.Text, "://") || strings.Contains(strings.ToLower(c.Text), "www.")
+	if !c.Said && !address && plainMarkdown.MatchString(c.Text) {
 		return c.Text
 	}
 	return codeSpan(c.Text)
