@@ -23,7 +23,7 @@ var ownRules = map[string]map[string]string{
 		"processor/reprogenprocessor/internal/snapshot/snapshot.go": "shows it",
 		"processor/mlguardprocessor/internal/identity/traces.go":    "hashes it with the labels",
 		"processor/reprogenprocessor/internal/detect/records.go":    "makes a span of a record",
-		"processor/mlguardprocessor/retry.go":                       "asks for that of an answer of gRPC",
+		"processor/mlguardprocessor/guard.go":                       "asks for that of an answer of gRPC",
 	},
 	"exception": {
 		"processor/reprogenprocessor/internal/attr/attr.go":         "names what else a reproduction reads of one",
