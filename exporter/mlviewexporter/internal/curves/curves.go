@@ -32,24 +32,26 @@ const (
 	Count
 )
 
-// isAxis reports whether the numbers are those that others are compared by.
-func (id ID) isAxis() bool { return id == Steps || id == Epoch }
+// curveNames are the names and units of curves, in the order that they are shown. Axes are
+// what others are compared by; numbers of steps end with the last step, others are those of
+// what a run holds.
+var curveNames = [Count]struct {
+	name, unit    string
+	axis, ofSteps bool
+}{
+	Loss:        {name: "loss", ofSteps: true},
+	StepTime:    {name: "step_time", unit: "s", ofSteps: true},
+	TokenRate:   {name: "token_rate", unit: "{token}/s", ofSteps: true},
+	Goodput:     {name: "goodput", unit: "1"},
+	Utilization: {name: "gpu_utilization", unit: "1"},
+	Memory:      {name: "gpu_memory", unit: "By"},
+	Power:       {name: "power", unit: "W"},
 
-// curveNames are the names and units of curves, in the order that they are shown.
-var curveNames = [Count]struct{ name, unit string }{
-	Loss:        {"loss", ""},
-	StepTime:    {"step_time", "s"},
-	TokenRate:   {"token_rate", "{token}/s"},
-	Goodput:     {"goodput", "1"},
-	Utilization: {"gpu_utilization", "1"},
-	Memory:      {"gpu_memory", "By"},
-	Power:       {"power", "W"},
-
-	Validation:   {"validation_loss", ""},
-	LearningRate: {"learning_rate", ""},
-	SampleRate:   {"sample_rate", "{sample}/s"},
-	Steps:        {"steps", "{step}"},
-	Epoch:        {"epoch", "{epoch}"},
+	Validation:   {name: "validation_loss", ofSteps: true},
+	LearningRate: {name: "learning_rate", ofSteps: true},
+	SampleRate:   {name: "sample_rate", unit: "{sample}/s", ofSteps: true},
+	Steps:        {name: "steps", unit: "{step}", axis: true},
+	Epoch:        {name: "epoch", unit: "{epoch}", axis: true},
 }
 
 // Values are the numbers of a run at one time, NaN if unknown.
@@ -204,7 +206,7 @@ func (c *Set) isLong() bool {
 func (p *points) at(i int, until int64) (v Values) {
 	for id := range v {
 		v[id] = unknown
-		if p.values[id] != nil && (!ID(id).ofSteps() || int64(p.Times[i]) <= until) {
+		if p.values[id] != nil && (!curveNames[id].ofSteps || int64(p.Times[i]) <= until) {
 			v[id] = p.values[id][i]
 		}
 	}
@@ -231,21 +233,12 @@ func (p *points) known(id ID, from uint32) (times, values []float64) {
 	return times, values
 }
 
-// ofSteps reports whether the number is one of steps, and not of what a run holds.
-func (id ID) ofSteps() bool {
-	switch id {
-	case Loss, StepTime, TokenRate, Validation, LearningRate, SampleRate:
-		return true
-	}
-	return false
-}
-
 // Rows returns the curves that have values. The numbers of steps end at until, in Unix
 // seconds.
 func (c *Set) Rows(now time.Time, until int64) (rows []api.Curve) {
 	all, fine := c.all(until, 60), c.Fine.before(until)
 	for id, name := range curveNames {
-		if ID(id).isAxis() {
+		if name.axis {
 			continue
 		}
 		row := api.Curve{Name: name.name, Unit: name.unit}
@@ -343,7 +336,7 @@ func (c *Set) Profile(start time.Time, until int64) (rows []api.ProfileCurve) {
 	from := float64(start.Unix())
 	steps, epochs := all.axis(Steps), all.axis(Epoch)
 	for id, name := range curveNames {
-		if ID(id).isAxis() || all.values[id] == nil {
+		if name.axis || all.values[id] == nil {
 			continue
 		}
 		row := api.ProfileCurve{Name: name.name, Unit: name.unit}
