@@ -173,7 +173,9 @@ func (f *Groups) group(key string, from share.Origin, now time.Time) *group {
 func (f *Groups) forget(now time.Time) {
 	may := func(l leavingFailures) bool { return f.all[l.Key] == l.group && api.Value(l.LastSeen).Equal(l.seen) }
 	next, ok := f.leaving.Next(now, may, func() []leavingFailures {
-		all := api.Mapped(slices.Collect(maps.Values(f.all)), func(one *group) leavingFailures { return leavingFailures{one, api.Value(one.LastSeen)} })
+		all := api.Mapped(slices.Collect(maps.Values(f.all)), func(one *group) leavingFailures {
+			return leavingFailures{one, api.Value(one.LastSeen)}
+		})
 		slices.SortFunc(all, func(a, b leavingFailures) int {
 			return cmp.Or(api.TrueFirst(a.again, b.again), b.seen.Compare(a.seen), cmp.Compare(a.Key, b.Key))
 		})

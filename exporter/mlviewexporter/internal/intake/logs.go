@@ -80,7 +80,8 @@ func readArtifact(resource pcommon.Map, record plog.LogRecord, fleet bool) input
 	seen := at(record)
 	var artifact reproductions.Record
 	e := input.Event{Time: seen, Failure: &api.Failure{LastSeen: &seen, Service: textOf(resource, mlattr.ServiceName)}}
-	readTexts(record, map[string]*string{"repro.artifact.kind": &e.Failure.Kind, mlattr.HostName: &artifact.Host}, func(key string, v pcommon.Value) {
+	texts := map[string]*string{"repro.artifact.kind": &e.Failure.Kind, mlattr.HostName: &artifact.Host}
+	readTexts(record, texts, func(key string, v pcommon.Value) {
 		switch key {
 		case attrFingerprint:
 			e.Failure.Key, _ = mlattr.ReadID(v)
@@ -131,7 +132,9 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 	numbers := map[string]**float64{
 		mlattr.ProblemValue: &r.Value, mlattr.ProblemUsual: &r.Usual, mlattr.ProblemGPUs: &r.GPUs, mlattr.ProblemGPUHours: &r.GPUHours,
 	}
-	lists := map[string]*[]string{mlattr.ProblemEvidence: &r.Evidence, mlattr.ProblemExcluded: &r.Excluded, mlattr.ProblemBefore: &r.Before}
+	lists := map[string]*[]string{
+		mlattr.ProblemEvidence: &r.Evidence, mlattr.ProblemExcluded: &r.Excluded, mlattr.ProblemBefore: &r.Before,
+	}
 	readTexts(record, map[string]*string{
 		mlattr.Problem: &r.Kind, mlattr.ProblemID: &r.ID, mlattr.ProblemState: &state, mlattr.ProblemEndReason: &r.EndReason,
 		mlattr.ProblemUnit: &r.Unit, mlattr.ProblemCause: &r.Cause,

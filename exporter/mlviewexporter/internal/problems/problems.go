@@ -50,7 +50,8 @@ type Set struct {
 // New returns a Set without problems. It is told when a collector leaves the page.
 func New(of Subjects) *Set {
 	s := &Set{
-		Subjects: of, open: make(map[*series.Stream]bool), records: make(map[recordID]*Record), silent: make(map[*fleet.Sender]*api.Need),
+		Subjects: of, open: make(map[*series.Stream]bool), records: make(map[recordID]*Record),
+		silent: make(map[*fleet.Sender]*api.Need),
 	}
 	of.Senders.Left = func(one *fleet.Sender, now time.Time) { s.endSilence(one, mlattr.ProblemNoEvidence, now) }
 	return s

@@ -110,7 +110,9 @@ const (
 // Slight reports whether the run shows next to nothing: at most one step, sample and
 // token, and no GPU, failure or problem. Anyone who can send spans can invent such runs.
 func (r *Report) Slight() bool {
-	return max(api.Value(r.Run.Steps), api.Value(r.Run.Samples), api.Value(r.Run.Tokens)) <= 1 && r.Run.Errors == nil && r.Spent.GPUHours == nil && len(r.GPUs)+len(r.Problems)+len(r.Failures) == 0
+	most := max(api.Value(r.Run.Steps), api.Value(r.Run.Samples), api.Value(r.Run.Tokens))
+	nothing := r.Run.Errors == nil && r.Spent.GPUHours == nil && len(r.GPUs)+len(r.Problems)+len(r.Failures) == 0
+	return most <= 1 && nothing
 }
 
 // New returns the report of a run whose details are d: by the State s that they
@@ -152,7 +154,8 @@ func ordered(ranks []api.Rank) []api.Rank {
 // groups returns the GPUs with the keys by host and product.
 func groups(s *api.State, keys []string) []GPUGroup {
 	held := api.Where(slices.Values(s.GPUs), func(gpu api.GPU) bool { return slices.Contains(keys, gpu.Key) })
-	return api.Mapped(api.Grouped(held, func(gpu *api.GPU) [2]string { return [2]string{gpu.Host, gpu.Name} }), func(all []*api.GPU) GPUGroup {
+	alike := api.Grouped(held, func(gpu *api.GPU) [2]string { return [2]string{gpu.Host, gpu.Name} })
+	return api.Mapped(alike, func(all []*api.GPU) GPUGroup {
 		indexes := api.Mapped(all, func(gpu *api.GPU) string { return cmp.Or(gpu.Index, gpu.ID) })
 		return GPUGroup{Host: all[0].Host, Name: all[0].Name, Count: len(all), Indexes: indexes}
 	})

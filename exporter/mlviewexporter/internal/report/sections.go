@@ -202,12 +202,13 @@ func (r *Report) time() section {
 		}
 	}
 	if r.Comparison == nil || r.Comparison.With == nil {
-		phases := tableOf("Phases of a step, mean of the whole run", []string{"phase", "#time"}, r.Phases, func(_ int, p *api.RunNumber) []cell {
-			return []cell{said(p.Name), own(number(p.Value, "s"))}
-		})
-		s.Tables = append(phases, tableOf("Numbers of the whole run", []string{"number", "#value"}, r.Numbers, func(_ int, n *api.RunNumber) []cell {
+		ofPhase := func(_ int, p *api.RunNumber) []cell { return []cell{said(p.Name), own(number(p.Value, "s"))} }
+		ofNumber := func(_ int, n *api.RunNumber) []cell {
 			return []cell{own(title(numberTitles, n.Name)), own(number(n.Value, n.Unit))}
-		})...)
+		}
+		s.Tables = slices.Concat(
+			tableOf("Phases of a step, mean of the whole run", []string{"phase", "#time"}, r.Phases, ofPhase),
+			tableOf("Numbers of the whole run", []string{"number", "#value"}, r.Numbers, ofNumber))
 	}
 	return s
 }
@@ -328,13 +329,15 @@ func (r *Report) costs() section {
 
 func (r *Report) settings() section {
 	const name = "Settings and versions"
-	return section{ID: "settings", Title: name, Tables: tableOf(name, []string{"attribute", "value"}, r.Settings, func(_ int, one *api.Setting) []cell {
+	rows := tableOf(name, []string{"attribute", "value"}, r.Settings, func(_ int, one *api.Setting) []cell {
 		return []cell{said(one.Name), said(one.Value)}
-	})}
+	})
+	return section{ID: "settings", Title: name, Tables: rows}
 }
 
 func (r *Report) missing() section {
-	rows := tableOf("What this report cannot say", []string{"what", "why", "what changes it"}, r.Missing, func(_ int, m *api.Missing) []cell {
+	heads := []string{"what", "why", "what changes it"}
+	rows := tableOf("What this report cannot say", heads, r.Missing, func(_ int, m *api.Missing) []cell {
 		return []cell{said(m.What), said(m.Why), said(m.Fix)}
 	})
 	return section{ID: "missing", Title: "Data gaps", Notes: r.left("missing"), Tables: withoutEmpty(rows)}

@@ -54,7 +54,9 @@ func (r *Report) summary() string {
 		said += ", after " + counted(*r.Run.Steps, "step")
 	}
 	lasting := api.Where(slices.Values(r.Problems), func(p Problem) bool { return p.Lasts })
-	others := api.Where(slices.Values(lasting), func(p Problem) bool { return p.Kind != api.LooksHung || r.Run.State != mlattr.RunStalled })
+	others := api.Where(slices.Values(lasting), func(p Problem) bool {
+		return p.Kind != api.LooksHung || r.Run.State != mlattr.RunStalled
+	})
 	switch {
 	case len(others) > 0:
 		kinds := api.Mapped(others, func(p Problem) string { return kindWords(p.Kind) })

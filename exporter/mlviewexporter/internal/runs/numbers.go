@@ -222,7 +222,8 @@ func (r *runStreams) lossScope(now time.Time) (best [series.MaxOwn]string) {
 // sideOf returns the side whose tokens count, if client and server report the same
 // ones, else "".
 func sideOf(streams []*series.Stream) string {
-	if slices.ContainsFunc(streams, func(one *series.Stream) bool { return one.Series == series.Tokens && one.Labels.Own[4] == "server" }) {
+	ofServer := func(one *series.Stream) bool { return one.Series == series.Tokens && one.Labels.Own[4] == "server" }
+	if slices.ContainsFunc(streams, ofServer) {
 		return "server"
 	}
 	return ""

@@ -208,7 +208,9 @@ func (s *Set) ReplaceStreams(of *series.Labels, now time.Time) bool {
 		s.full = now
 		return false
 	}
-	most := slices.MinFunc(others, func(a, b *Run) int { return cmp.Or(cmp.Compare(b.size(), a.size()), a.LastSeen.Compare(b.LastSeen)) })
+	most := slices.MinFunc(others, func(a, b *Run) int {
+		return cmp.Or(cmp.Compare(b.size(), a.size()), a.LastSeen.Compare(b.LastSeen))
+	})
 	if own != nil && own.size() >= most.size() {
 		return false
 	}

@@ -183,7 +183,10 @@ func (s *Models) Rows(now time.Time) []api.Model {
 // row returns the row of a model. ok is false if nothing was used: spans of
 // training have a model, too.
 func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
-	row = api.Model{Errors: make(map[string]float64), Key: m.key, Service: m.Service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis, Simulated: s.services.Simulated[m.Service]}
+	row = api.Model{
+		Key: m.key, Service: m.Service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis,
+		Errors: make(map[string]float64), Simulated: s.services.Simulated[m.Service],
+	}
 	var requests, requestRate, cost series.Total
 	// The tokens of input come first, those of output second.
 	var tokens, rates, clientRates [2]series.Total

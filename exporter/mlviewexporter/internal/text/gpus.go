@@ -38,16 +38,19 @@ func (d *document) gpus() {
 			{title: "data", text: func(g *gpuGroup) string { return d.simulated((*g)[0].Simulated, (*g)[0].Recorded) }},
 			{title: "does", text: func(g *gpuGroup) string { return d.activity((*g)[0]) }},
 			{title: "use", right: true, text: func(g *gpuGroup) string {
-				return each(g, func(g *api.GPU) *float64 { return g.Utilization }, func(use, _ *float64) string { return Percent(use) })
+				return each(g, func(g *api.GPU) *float64 { return g.Utilization }, Percent)
 			}},
 			{title: "power", right: true, leave: 1, text: func(g *gpuGroup) string {
-				return each(g, func(g *api.GPU) *float64 { return g.Power }, func(power, _ *float64) string { return withUnit(power, (*g)[0].PowerLimit, "W") })
+				write := func(power *float64) string { return withUnit(power, (*g)[0].PowerLimit, "W") }
+				return each(g, func(g *api.GPU) *float64 { return g.Power }, write)
 			}},
 			{title: "memory", right: true, leave: 2, text: func(g *gpuGroup) string {
-				return each(g, func(g *api.GPU) *float64 { return g.MemoryUsed }, func(used, _ *float64) string { return memory(used, (*g)[0].MemoryLimit) })
+				write := func(used *float64) string { return memory(used, (*g)[0].MemoryLimit) }
+				return each(g, func(g *api.GPU) *float64 { return g.MemoryUsed }, write)
 			}},
 			{title: "temp.", right: true, leave: 6, text: func(g *gpuGroup) string {
-				return each(g, func(g *api.GPU) *float64 { return g.Temperature }, func(t, _ *float64) string { return withUnit(t, nil, "°C") })
+				write := func(t *float64) string { return withUnit(t, nil, "°C") }
+				return each(g, func(g *api.GPU) *float64 { return g.Temperature }, write)
 			}},
 			{title: "idle", right: true, leave: 3, text: func(g *gpuGroup) string { return age(now, (*g)[0].IdleSince) }},
 			{title: "held by", least: 24, wrap: true, text: holders},
@@ -78,7 +81,7 @@ func (d *document) gpuDetails(g *gpuGroup) []string {
 	if len(first.Throttle) > 0 {
 		notes = append(notes, "throttled by "+Words(strings.Join(first.Throttle, ", ")))
 	}
-	if held := each(g, func(g *api.GPU) *float64 { return g.MemoryUnattributed }, memory); held != "" && held != "0.0 GiB" {
+	if held := each(g, func(g *api.GPU) *float64 { return g.MemoryUnattributed }, GiB); held != "" && held != "0.0 GiB" {
 		notes = append(notes, held+" held by no known process")
 	}
 	if len(notes) == 0 {
@@ -88,7 +91,7 @@ func (d *document) gpuDetails(g *gpuGroup) []string {
 }
 
 // each writes the least and the most of a number of the GPUs.
-func each(g *gpuGroup, number func(*api.GPU) *float64, write func(value, _ *float64) string) string {
+func each(g *gpuGroup, number func(*api.GPU) *float64, write func(*float64) string) string {
 	var values []float64
 	for _, one := range *g {
 		if value := number(one); value != nil && one.NoDataSince == nil {
@@ -98,7 +101,7 @@ func each(g *gpuGroup, number func(*api.GPU) *float64, write func(value, _ *floa
 	if len(values) == 0 {
 		return ""
 	}
-	return between(write(new(slices.Min(values)), nil), write(new(slices.Max(values)), nil))
+	return between(write(new(slices.Min(values))), write(new(slices.Max(values))))
 }
 
 // indexes names the GPUs of a group.

@@ -230,7 +230,8 @@ func (d *document) header() {
 	if all := len(d.state.Collectors); all > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d collectors sending", all-d.silent(), all))
 	}
-	parts = append(parts, cmp.Or(prefixed("newest data ", age(d.state.Time, c.DataTime), " old"), "no data yet"), d.state.Time.UTC().Format("15:04:05 UTC"))
+	newest := cmp.Or(prefixed("newest data ", age(d.state.Time, c.DataTime), " old"), "no data yet")
+	parts = append(parts, newest, d.state.Time.UTC().Format("15:04:05 UTC"))
 	if c.Version != "" {
 		parts = append(parts, "otelcol-ml "+Printable(c.Version))
 	}
@@ -394,7 +395,9 @@ var deadlines = map[mlattr.Severity]string{mlattr.SeverityPage: "now", mlattr.Se
 
 // needDetails returns the evidence of a problem and what to do next.
 func (d *document) needDetails(n *api.Need) []string {
-	before := api.Mapped(n.Before, func(c api.Change) string { return joined(" ", Printable(c.Text), "at", clock(d.state.Time, c.Time)) })
+	before := api.Mapped(n.Before, func(c api.Change) string {
+		return joined(" ", Printable(c.Text), "at", clock(d.state.Time, c.Time))
+	})
 	lines := append(d.evidence(n), d.paragraph(4, "changed before: "+cmp.Or(strings.Join(before, ", "), "nothing seen"))...)
 	if n.Next != "" {
 		lines = append(lines, d.paragraph(4, "next: "+Printable(n.Next))...)
