@@ -14,37 +14,14 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
 )
 
-// missing is what the page cannot show.
-type missing struct {
-	*owners
-	// Group has the streams of hosts and of collectors' notices.
-	series.Group
-	// reported is what components report as missing.
-	reported map[string][]api.Missing
-	// overflow is when data was received that stands for what another component had no
-	// room for.
-	overflow time.Time
-}
-
 // Limits of what components report.
 const (
 	maxComponents = 64
 	maxNotices    = 64
 )
 
-// set replaces what a component reports as missing.
-func (s *missing) set(component string, rows []api.Missing) {
-	if len(rows) == 0 {
-		delete(s.reported, component)
-		return
-	}
-	if _, known := s.reported[component]; known || len(s.reported) < maxComponents {
-		s.reported[s.Texts.Of(component)] = slices.Clone(rows[:min(len(rows), maxNotices)])
-	}
-}
-
-// rows returns what the page cannot show, why, and what changes it.
-func (s *missing) rows(state *api.State, now time.Time) []api.Missing {
+// missing returns what the page cannot show, why, and what changes it.
+func (s *Store) missing(state *api.State, now time.Time) []api.Missing {
 	rows := append(s.missingSenders(state, now), s.missingHardware(now)...)
 	rows = append(rows, s.missingRuns(state)...)
 	if !s.Content && s.models.Requests {
@@ -87,9 +64,9 @@ var attributionFixes = map[string]string{
 }
 
 // missingHardware returns what is missing of GPUs.
-func (s *missing) missingHardware(now time.Time) (rows []api.Missing) {
+func (s *Store) missingHardware(now time.Time) (rows []api.Missing) {
 	drivers := false
-	ordered := slices.SortedFunc(slices.Values(s.Streams), func(a, b *series.Stream) int {
+	ordered := slices.SortedFunc(slices.Values(s.ofHosts.Streams), func(a, b *series.Stream) int {
 		return cmp.Or(cmp.Compare(a.Labels.Host, b.Labels.Host), cmp.Compare(a.Labels.Own[0], b.Labels.Own[0]), cmp.Compare(a.Labels.Own[1], b.Labels.Own[1]))
 	})
 	for _, one := range ordered {
@@ -122,7 +99,7 @@ func (s *missing) missingHardware(now time.Time) (rows []api.Missing) {
 }
 
 // missingRuns returns what is missing of runs and ranks, one row for each cause.
-func (s *missing) missingRuns(state *api.State) (rows []api.Missing) {
+func (s *Store) missingRuns(state *api.State) (rows []api.Missing) {
 	var spans, hosts, tokens, owners missingOf
 	for _, of := range slices.SortedFunc(maps.Keys(s.services.WithoutRun), serving.CompareServices) {
 		spans.add(of.Name, s.services.WithoutRun[of])
@@ -240,11 +217,11 @@ var noticeTexts = [...]struct{ notice, what, why string }{
 }
 
 // noticeRows returns what collectors lose now: by ml_metrics, which knows its process.
-func (s *missing) noticeRows(now time.Time) (rows []api.Missing) {
+func (s *Store) noticeRows(now time.Time) (rows []api.Missing) {
 	for _, known := range noticeTexts {
 		m := api.Missing{Key: "collectors " + known.notice, Kind: known.notice, Why: known.why + " Their pages and logs say more."}
 		var names []string
-		for _, one := range s.Streams {
+		for _, one := range s.ofHosts.Streams {
 			at := series.Unix(one.Value)
 			if one.Series != series.CollectorNotice || one.Labels.Own[0] != known.notice || one.Sender == nil || at == nil || one.Old(now) || one.Gone {
 				continue
@@ -262,7 +239,7 @@ func (s *missing) noticeRows(now time.Time) (rows []api.Missing) {
 
 // missingSenders returns a row for each collector, and for each host of GPUs, that is
 // silent. Of very many, the last row counts the others.
-func (s *missing) missingSenders(state *api.State, now time.Time) (rows []api.Missing) {
+func (s *Store) missingSenders(state *api.State, now time.Time) (rows []api.Missing) {
 	silent := api.Where(slices.Values(state.Collectors), func(c api.SendingCollector) bool { return c.SilentSince != nil })
 	rows = firstSilent("collectors", silent, func(one api.SendingCollector) api.Missing {
 		return api.Missing{

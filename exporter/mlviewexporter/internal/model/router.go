@@ -35,7 +35,7 @@ func (s *Store) again(u *series.Update, now time.Time) bool {
 		one.Sender = s.senders.SeeAgain(one.Sender, now)
 	}
 	if one.Overflow {
-		s.missing.overflow = now
+		s.overflow = now
 	}
 	if s.update(one, u, true, now) {
 		if g, ok := one.Owner.(*gpus.GPU); ok {
@@ -67,7 +67,7 @@ func (s *Store) point(p *series.Point, now time.Time) {
 		host, s.arrived = s.hosts.See(p.Labels.Host, now), now
 	}
 	if p.Overflow {
-		s.missing.overflow = now
+		s.overflow = now
 	}
 	key := series.Key{Series: p.Series, Labels: p.Labels}
 	var from *fleet.Sender
@@ -182,7 +182,7 @@ func (s *Store) attach(one *series.Stream, p *series.Point, now time.Time) bool 
 		g := s.gpus.Of(p, now)
 		return g != nil && owned(g, gpus.MaxStreamsOfGPU, "series of one GPU")
 	case series.OfHost, series.OfCollector:
-		return owned(s.missing, maxStreamsOfHosts, "series of hosts")
+		return owned(&s.ofHosts, maxStreamsOfHosts, "series of hosts")
 	}
 	return one.Owner != nil || one.Run != nil
 }

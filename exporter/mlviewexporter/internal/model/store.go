@@ -41,10 +41,27 @@ type Store struct {
 	state atomic.Pointer[api.State]
 
 	mu sync.Mutex
-	owners
+	input.Bounds
+	streams *series.Table
+	// The owners hold what the page shows, each its part.
+	hosts    *fleet.Hosts
+	senders  *fleet.Senders
+	runs     *runs.Set
+	gpus     *gpus.Set
+	models   *serving.Models
+	services *serving.Services
+	calls    *calls.Ring
+	failures *failures.Groups
+	changes  *changes.Log
+	traces   *traces.Set
 	problems *problems.Set
-	missing  *missing
 	pools    map[poolID]*pool
+	// ofHosts has the streams of hosts and of collectors' notices, reported is what
+	// components report as missing, overflow is when data was received that stands for what
+	// another component had no room for.
+	ofHosts  series.Group
+	reported map[string][]api.Missing
+	overflow time.Time
 	// arrived is when data of a host, a client or a GPU last came: what ml_metrics
 	// computes is no news of them. counted is when one of its counters last grew, on the
 	// page of a fleet.
@@ -56,39 +73,20 @@ type Store struct {
 	detailsOf *api.State
 }
 
-// owners hold what the page shows, each its part.
-type owners struct {
-	input.Bounds
-	streams *series.Table
-
-	hosts    *fleet.Hosts
-	senders  *fleet.Senders
-	runs     *runs.Set
-	gpus     *gpus.Set
-	models   *serving.Models
-	services *serving.Services
-	calls    *calls.Ring
-	failures *failures.Groups
-	changes  *changes.Log
-	traces   *traces.Set
-}
-
 // NewStore returns an empty Store.
 func NewStore(settings input.Settings) *Store {
 	settings = settings.WithDefaults()
-	s := &Store{started: settings.Now(), pools: make(map[poolID]*pool)}
-	o := &s.owners
-	o.Bounds = input.Bounds{Settings: settings, Texts: kept.NewTexts(settings.Content), Limits: kept.NewCounts()}
-	o.streams, o.hosts, o.senders = series.NewTable(), fleet.NewHosts(o.Texts), fleet.NewSenders(o.Texts, o.Limits)
-	o.changes, o.gpus, o.services = changes.New(&o.Bounds), gpus.New(&o.Bounds, o.streams), serving.NewServices(&o.Bounds)
-	o.models = serving.NewModels(o.streams, o.services)
-	o.runs = runs.New(&o.Bounds, o.streams, o.changes, o.gpus)
-	o.calls, o.failures, o.traces = calls.New(&o.Bounds), failures.New(&o.Bounds), traces.New(&o.Bounds)
+	s := &Store{started: settings.Now(), pools: make(map[poolID]*pool), reported: make(map[string][]api.Missing)}
+	s.Bounds = input.Bounds{Settings: settings, Texts: kept.NewTexts(settings.Content), Limits: kept.NewCounts()}
+	s.streams, s.hosts, s.senders = series.NewTable(), fleet.NewHosts(s.Texts), fleet.NewSenders(s.Texts, s.Limits)
+	s.changes, s.gpus, s.services = changes.New(&s.Bounds), gpus.New(&s.Bounds, s.streams), serving.NewServices(&s.Bounds)
+	s.models = serving.NewModels(s.streams, s.services)
+	s.runs = runs.New(&s.Bounds, s.streams, s.changes, s.gpus)
+	s.calls, s.failures, s.traces = calls.New(&s.Bounds), failures.New(&s.Bounds), traces.New(&s.Bounds)
 	s.problems = problems.New(problems.Subjects{
-		Bounds: &o.Bounds, Streams: o.streams, Hosts: o.hosts, Senders: o.senders,
-		Runs: o.runs, GPUs: o.gpus, Services: o.services, Failures: o.failures, Changes: o.changes,
+		Bounds: &s.Bounds, Streams: s.streams, Hosts: s.hosts, Senders: s.senders,
+		Runs: s.runs, GPUs: s.gpus, Services: s.services, Failures: s.failures, Changes: s.changes,
 	})
-	s.missing = &missing{owners: o, reported: make(map[string][]api.Missing)}
 	return s
 }
 
@@ -129,10 +127,16 @@ func (s *Store) Hidden() map[string]int {
 }
 
 // SetMissing replaces what a component reports as missing.
-func (s *Store) SetMissing(component string, missing []api.Missing) {
+func (s *Store) SetMissing(component string, rows []api.Missing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.missing.set(component, missing)
+	_, known := s.reported[component]
+	switch {
+	case len(rows) == 0:
+		delete(s.reported, component)
+	case known || len(s.reported) < maxComponents:
+		s.reported[s.Texts.Of(component)] = slices.Clone(rows[:min(len(rows), maxNotices)])
+	}
 }
 
 // ApplyPoints adds the points of one request.
@@ -308,7 +312,7 @@ func (s *Store) takeState(now time.Time) *api.State {
 	gpus.Count(state)
 	simulated := slices.ContainsFunc(state.Runs, func(r api.Run) bool { return r.Simulated })
 	state.Collector.Simulated = state.Collector.Simulated || simulated
-	state.Missing = s.missing.rows(state, now)
+	state.Missing = s.missing(state, now)
 	return state
 }
 
@@ -387,7 +391,7 @@ func (s *Store) prune(now time.Time) {
 		}
 	}
 	s.services.Prune(s.streams, now)
-	s.missing.DropGone(s.streams, now)
+	s.ofHosts.DropGone(s.streams, now)
 	s.hosts.Prune(history, now)
 	s.senders.Prune(history, now)
 	s.Limits.Prune(now)
