@@ -183,9 +183,14 @@ const trainerRun = "llama-sft-1"
 func (g *gateway) step(t require.TestingT, test *testing.T, version string) {
 	g.steps++
 	td := ptrace.NewTraces()
-	span := g.spanOf(td, "trainer", "optimizer.step")
-	td.ResourceSpans().At(0).Resource().Attributes().PutStr("service.version", version)
-	span.Attributes().PutStr("ml.phase", "optimizer")
+	// Of two ranks: one alone whose GPU does nothing may be a notebook.
+	for rank := range 2 {
+		span := g.spanOf(td, "trainer", "optimizer.step")
+		attrs := td.ResourceSpans().At(rank).Resource().Attributes()
+		attrs.PutStr("service.version", version)
+		attrs.PutInt("ml.rank.global", int64(rank))
+		span.Attributes().PutStr("ml.phase", "optimizer")
+	}
 	require.NoError(t, g.sender.Traces(test.Context(), td))
 }
 
