@@ -111,6 +111,8 @@ var plans = []plan{
 	{kind: mlattr.ProblemLossSpike, system: fx, strength: "4 times for 5 steps", usual: 6 * time.Hour, within: soon, inRun: spike(4, 5)},
 	{kind: mlattr.ProblemLossDiverged, system: ownLoop, strength: "1 % more with each step", usual: 6 * time.Hour, within: hours, recall: 0.9, fast: true, inRun: diverge(1.01)},
 	{kind: mlattr.ProblemLossDiverged, system: fx, strength: "1 % more with each step", usual: 6 * time.Hour, within: hours, inRun: diverge(1.01)},
+	{kind: mlattr.ProblemLossFrozen, system: ownLoop, strength: "the same from then on", within: 2 * time.Hour, recall: 0.9, fast: true, inRun: func(r *run) { r.frozen = true }},
+	{kind: mlattr.ProblemTailLatency, system: agent, strength: "one request in ten takes ten times as long", within: hours, recall: 0.8, fast: true, inService: slowNowAndThen(10, 0.1)},
 	{kind: mlattr.ProblemMemoryGrowth, system: ownLoop, strength: "6 GiB an hour", within: hours, recall: 0.9, fast: true, inRun: grow(6 * gib)},
 	{kind: mlattr.ProblemMemoryGrowth, system: torchTel, strength: "6 GiB an hour", within: hours, inRun: grow(6 * gib)},
 	{kind: mlattr.ProblemAnswersChanged, system: agent, strength: "a third as long", within: hours, recall: 0.9, fast: true, inService: tokens(1, 0.33)},

@@ -260,6 +260,14 @@ func slowTokens(times int) func(*service) {
 	})
 }
 
+// slowNowAndThen has a share of the requests take times as long.
+func slowNowAndThen(times int, share float64) func(*service) {
+	return inShare(share, isChat, func(_ *service, _ ptrace.SpanSlice, span ptrace.Span) {
+		length := span.EndTimestamp() - span.StartTimestamp()
+		span.SetStartTimestamp(span.EndTimestamp() - pcommon.Timestamp(times)*length)
+	})
+}
+
 // repeat has an agent call its tool again and again.
 func repeat(calls int, share float64) func(*service) {
 	return inShare(share, isTool, func(s *service, spans ptrace.SpanSlice, span ptrace.Span) {

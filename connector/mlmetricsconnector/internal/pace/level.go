@@ -13,7 +13,7 @@ const (
 	levelSteps, longSteps, leastDistinct = 20, 10, 3
 	longStep                             = 1.0
 	// usualBlocks are compared with newBlocks, of at least leastUsual.
-	usualBlocks, newBlocks, moreBlocks, leastUsual = 32, 4, 8, 7
+	usualBlocks, newBlocks, leastUsual = 32, 4, 7
 	// leastShift is the least shift of a level, as a logarithm: real runs vary by a
 	// hundredth.
 	leastShift = 0.035
@@ -91,8 +91,6 @@ type shift struct {
 	// of blocks since it was found.
 	beyond []float64
 	blocks int
-	// newest is the number of blocks in which it was found.
-	newest int
 	lasted time.Duration
 	steps  int
 }
@@ -145,42 +143,35 @@ func (l *Level) Add(d time.Duration) {
 		return
 	}
 	l.blocks = append(l.blocks, median)
-	if most := usualBlocks + moreBlocks; len(l.blocks) > most {
+	if most := usualBlocks + newBlocks; len(l.blocks) > most {
 		l.blocks = slices.Delete(l.blocks, 0, len(l.blocks)-most)
 	}
 	l.find(n, total)
 }
 
-// find finds a shift in the newest blocks, of which each has so many steps and seconds: a
-// great one in few of them, a small one in more.
+// find finds a shift in the newest blocks, of which each has so many steps and seconds.
 func (l *Level) find(steps int, seconds float64) {
-	for _, newest := range [...]int{newBlocks, moreBlocks} {
-		before := len(l.blocks) - newest
-		if before < leastUsual || l.shift.size > 0 {
-			return
-		}
-		usual, newer := l.blocks[max(before-usualBlocks, 0):before], l.blocks[before:]
-		n := len(usual)
-		at, slope, spread := line(usual)
-		middle := float64(n+newest) / 2
-		ofSlope := 12 * middle * middle / float64(n*n*n)
-		if slope*middle < spread*math.Sqrt(ofSlope) {
-			// A trend that may be none.
-			at, slope, ofSlope = Median(slices.Clone(usual)), 0, 1/float64(n)
-		}
-		beyond := make([]float64, newest)
-		for i := range beyond {
-			beyond[i] = newer[i] - at - slope*float64(n+i)
-		}
-		size, least := Median(slices.Clone(beyond)), slices.Min(beyond)
-		err := spread * math.Sqrt(1/float64(newest)+ofSlope)
-		if size < max(leastShift, beyondOwn*l.largest) || least < eachOf*size || size < shiftErrors*err {
-			continue
-		}
-		l.shift = shift{
-			size: size, at: at + slope*float64(n+newest), slope: slope, beyond: beyond, newest: newest,
-			steps: newest * steps, lasted: time.Duration(min(float64(newest)*seconds, shiftUsual.Seconds()) * float64(time.Second)),
-		}
+	n := len(l.blocks) - newBlocks
+	if n < leastUsual {
+		return
+	}
+	at, slope, spread := line(l.blocks[:n])
+	var memory [newBlocks]float64
+	beyond := memory[:]
+	for i := range beyond {
+		beyond[i] = l.blocks[n+i] - at - slope*float64(n+i)
+	}
+	least := slices.Min(beyond)
+	distances := slices.Clone(beyond)
+	size := Median(beyond)
+	middle := float64(n+newBlocks) / 2
+	err := spread * math.Sqrt(1.0/newBlocks+12*middle*middle/float64(n*n*n))
+	if size < max(leastShift, beyondOwn*l.largest) || least < eachOf*size || size < shiftErrors*err {
+		return
+	}
+	l.shift = shift{
+		size: size, at: at + slope*float64(n+newBlocks), slope: slope, beyond: distances,
+		steps: newBlocks * steps, lasted: time.Duration(min(newBlocks*seconds, shiftUsual.Seconds()) * float64(time.Second)),
 	}
 }
 
@@ -200,7 +191,7 @@ func (l *Level) follow(median float64) {
 			// A short stop makes no slowness of Slower times usual.
 			l.largest = max(l.largest, min(s.size, math.Log(Slower)/beyondOwn))
 		}
-		l.blocks = append(l.blocks[:max(len(l.blocks)-s.newest, 0)], median)
+		l.blocks = append(l.blocks[:max(len(l.blocks)-newBlocks, 0)], median)
 		l.shift = shift{}
 	}
 }
