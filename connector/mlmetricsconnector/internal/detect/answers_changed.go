@@ -1,10 +1,8 @@
 package detect
 
 import (
-	"fmt"
 	"math"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -28,14 +26,7 @@ func answersChanged(s *service) {
 			value: func(v float64) float64 { return math.Expm1(-v) }, telemetry: m.All.Ratio(),
 			next: "Find out why the answers have become shorter.",
 		})
-		if d := &m.Dimensions; d.Substituted {
-			usual, unusual := d.Most()
-			s.add(problem.Problem{
-				Onset: d.Since, Evident: m.Newest, Value: float64(d.Of) / float64(d.Others), Usual: 0, Unit: "1",
-				Window: s.now.Sub(d.Since), Count: int64(d.Others), Telemetry: math.NaN(),
-				Evidence: []string{fmt.Sprintf("%d of %d embeddings of %s have %s dimensions, usually %s", d.Of, d.Others, name, unusual, usual)},
-				Next:     "Do not mix them in one index: ask the provider, or pin the version of the model.",
-			})
-		}
+		s.unusual(&m.Dimensions, m.Newest, name, "%d of %d embeddings of %s have %s dimensions, usually %s",
+			"Do not mix them in one index: ask the provider, or pin the version of the model.")
 	})
 }

@@ -70,13 +70,13 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 		spinning, strained := show(all, asOf.Add(-patience/2))
 		known := len(all) - counts[gpus.ActivityUnknown]
 		works := 2*strained > known
-		limit := time.Duration(unsureFor) * patience
+		suspected, limit := suspect(s, r), time.Duration(unsureFor)*patience
 		switch {
 		case len(all) == 0 && !r.GPUs.Since.IsZero():
 			return // it is releasing its GPUs
-		case known == 0, !works && (suspect(s, r) || !sends && spinning > 0 && 2*(spinning+counts[gpus.DoesNothing]) > known):
+		case known == 0, !works && (suspected || !sends && spinning > 0 && 2*(spinning+counts[gpus.DoesNothing]) > known):
 			limit = 0
-		case (sends || works) && !suspect(s, r):
+		case (sends || works) && !suspected:
 			limit = worksFor * patience
 		case interactive && counts[gpus.DoesNothing] == known:
 			return // somebody decides when it goes on, as in a notebook

@@ -107,6 +107,20 @@ func (s *service) proportion(what string, found *shift.Proportions, telemetry fl
 	})
 }
 
+// unusual adds answers of a model that are unusual, of which the newest came at a time. form
+// takes their number, that of all, the name of the model, the unusual and the usual one.
+func (s *service) unusual(a *serving.Answers, newest time.Time, name, form, next string) {
+	if !a.Substituted {
+		return
+	}
+	usual, unusual := a.Most()
+	s.add(problem.Problem{
+		Onset: a.Since, Evident: newest, Value: float64(a.Of) / float64(a.Others), Usual: 0, Unit: "1",
+		Window: s.now.Sub(a.Since), Count: int64(a.Others), Telemetry: math.NaN(),
+		Evidence: []string{fmt.Sprintf(form, a.Of, a.Others, name, unusual, usual)}, Next: next,
+	})
+}
+
 // severalVersions reports whether more than one version has observations.
 func severalVersions(count func(int) int) bool {
 	n := 0

@@ -245,9 +245,6 @@ func (s *Shift) Lasts(least time.Duration) bool {
 	return s.Steps >= LastingSteps || s.Steps >= leastLasting && s.Lasted >= least
 }
 
-// Forget begins again, as with another number of ranks.
-func (l *Level) Forget() { *l = Level{block: l.block[:0], blocks: l.blocks[:0]} }
-
 // line returns a line through values that does not fall, by the median of the slopes of
 // all pairs, and the standard deviation from it. Values that follow each other are worth
 // fewer (of an autoregression (1-r)/(1+r) of them).

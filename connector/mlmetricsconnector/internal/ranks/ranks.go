@@ -30,8 +30,8 @@ type Rank struct {
 // rank has ended a step when they had been silent for half of their patience. In a
 // run that hangs, all ranks wait for the one that stopped within a step. After a pause of
 // all, a rank goes on once it has for half of its patience: the first steps of the others
-// may not have arrived yet. few reports whether they are no more than half of the ranks: of more, the telemetry
-// may be cut off.
+// may not have arrived yet. few reports whether they are no more than half of the ranks:
+// of more, the telemetry may be cut off.
 func Stopped(all []Rank) (stopped []int, few bool) {
 	var newest time.Time
 	present := 0

@@ -14,7 +14,7 @@ var (
 	slowRule = shift.Rule{Least: math.Log(1.75), Blocks: 5, Demand: true}
 	// throughputRule is that of a mark.
 	throughputRule = shift.Rule{Least: math.Log(1.5), Blocks: 5, Demand: true}
-	// lengthRule is that of a mark, for the tokens of an answer.
+	// lengthRule is that of a ticket, for the tokens of an answer.
 	lengthRule = shift.Rule{Least: math.Log(1.7), Blocks: 5}
 	// cacheRule is that of a share, which its detector completes.
 	cacheRule = shift.Rule{Least: 0.15, Blocks: 3, Mean: true}
@@ -80,10 +80,11 @@ func (m *Model) add(now time.Time, s *Span, version uint8) {
 	timed := s.Seconds > 0
 	m.All.add(timed)
 	if timed && m.fit.learn(s) {
+		duration := m.fit.duration(s, version)
 		if o := m.Duration.Sample(now, &slowRule); o != nil {
-			*o = m.fit.duration(s, version)
+			*o = duration
 		}
-		m.Tail.Add(now, m.fit.duration(s, version).Value, version)
+		m.Tail.Add(now, duration.Value, version)
 	}
 	for _, wait := range [...]struct {
 		of      *shift.Level
