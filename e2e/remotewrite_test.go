@@ -29,7 +29,6 @@ func startRemoteWriter(t *testing.T, name string, to *harness.Prometheus) (*harn
 			"connectors::ml_metrics::flush_interval":           "1s",
 			"connectors::ml_metrics::initial_zero":             "3s",
 			"connectors::ml_metrics::stall_timeout":            "12s",
-			"connectors::span_metrics::metrics_flush_interval": "1s",
 		},
 	})
 	sender, err := harness.NewGRPCSender(collector.Address(t, "receivers::otlp::protocols::grpc"))

@@ -32,7 +32,7 @@ func errorsBoard() *board {
 			{Height: 4, Panels: []panel{
 				number{heading: heading{"Errors/s", "Failures that ml_metrics counts, from ml_errors. If several spans of a trace report one failure, it counts once.", 4, "none"}, Decimals: 2,
 					Expr: `sum(rate(ml_errors_total{` + chosen + `}[$__rate_interval]))`, Past: true, Steps: []step{{0, neutral}}, None: "none"},
-				number{heading: heading{"Spans that fail", "The fraction of all spans with status Error, from span_metrics. Errors that a client catches and reports as OK are not included.", 4, "percentunit"}, Decimals: 2,
+				number{heading: heading{"Spans that fail", "The fraction of all spans with status Error, of traces_span_metrics_calls. Errors that a client catches and reports as OK are not included.", 4, "percentunit"}, Decimals: 2,
 					Expr: `(sum(rate(` + failed + `[$__rate_interval])) or vector(0)) / (sum(rate(` + total + `[$__rate_interval])) > 0)`, Past: true, Steps: []step{{0, good}, {0.01, warning}, {0.05, bad}}},
 				number{heading: heading{"Groups of failures", "Groups that repro_gen knows: failures with the same service, root cause class, target and innermost frames.", 4, "none"},
 					Expr: `sum(otelcol_processor_repro_gen_groups)`, Steps: []step{{0, neutral}}},

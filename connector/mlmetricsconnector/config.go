@@ -97,6 +97,11 @@ type Config struct {
 	// of clients' metrics; otherwise each such metric has two writers.
 	GenAIMetrics bool `mapstructure:"genai_metrics"`
 
+	// SpanMetrics adds traces.span.metrics.calls and traces.span.metrics.duration: rates,
+	// errors and durations of all spans, under the names of the connector span_metrics.
+	// With both, each span counts twice. The default is false.
+	SpanMetrics bool `mapstructure:"span_metrics"`
+
 	// Prices configures the costs of requests to models and of GPUs.
 	Prices PricesConfig `mapstructure:"prices"`
 

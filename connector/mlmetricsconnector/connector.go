@@ -69,7 +69,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		tally:       spans.NewTally(),
 		prices:      price.NewFile(cfg.Prices.File, set.Logger),
 		readers: sync.Pool{New: func() any {
-			return spans.New(spans.Options{Slow: cfg.SlowThreshold.Seconds(), GenAI: cfg.GenAIMetrics})
+			return spans.New(spans.Options{Slow: cfg.SlowThreshold.Seconds(), GenAI: cfg.GenAIMetrics, SpanMetrics: cfg.SpanMetrics})
 		}},
 	}
 	c.flusher = streams.Flusher{Store: c.store, InitialZero: cfg.InitialZero, Prepare: func(scope pcommon.InstrumentationScope) {
@@ -144,13 +144,14 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	defer c.putBack(r)
 	r.Read(td, spans.Request{
 		Now: now, From: share.SenderOf(sender.From(ctx)), Enriched: vocabulary.IsEnriched(ctx),
-		Loads: c.shared.seen.Loads.Load(), Prices: c.prices.Table(), History: c.shared.recording(),
+		Live: c.store.Live, Loads: c.shared.seen.Loads.Load(), Prices: c.prices.Table(), History: c.shared.recording(),
 	})
 	c.shared.seen.Hosts.See(now, r.Hosts()...)
 	duplicates := c.tally.Settle(r)
 	c.services.Observe(r.Served(), now)
 	c.losses.Observe(r.Updates(), now)
 	overflowed := c.store.Apply(r.Updates(), now)
+	overflowed.Add(c.store.Apply(r.Durations(), now))
 	overflowed.Add(c.clocks.Observe(c.store, r.Spans(), now))
 	c.telemetry.record(ctx, duplicates, r.Skipped, overflowed)
 	return nil

@@ -43,7 +43,6 @@ func start(t *testing.T, options harness.CollectorOptions, env ...string) *harne
 	overrides := map[string]any{
 		"connectors::ml_metrics::flush_interval":           "1s",
 		"connectors::ml_metrics::initial_zero":             "1s",
-		"connectors::span_metrics::metrics_flush_interval": "1s",
 	}
 	if len(options.FeatureGates) > 0 {
 		overrides["processors::batch/archive::timeout"] = "200ms"

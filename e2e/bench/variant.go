@@ -44,8 +44,7 @@ type variant struct {
 
 // ends is the part of the configuration that all variants share: what comes in
 // by gRPC goes out by gRPC, nothing is compressed, and a request waits until
-// its items have been taken on the other side, so that a turn is over when its
-// last request is.
+// its items have been taken on the other side. The variant agent has its own exporter.
 const ends = `
 receivers:
   otlp: {protocols: {grpc: {endpoint: %q}}}
@@ -103,8 +102,8 @@ func startVariant(ctx context.Context, o options, of load, name, sink, directory
 		return nil, err
 	}
 	v.command = exec.Command(binary, arguments...) //nolint:gosec // the user's own command line
-	v.command.Env = append(os.Environ(), "BENCH_DIRECTORY="+directory, "OTELCOL_ML_REPRO_DIR="+directory,
-		"OTLP_HTTP_ENDPOINT="+anyPort, "HEALTH_ENDPOINT="+anyPort, "PROMETHEUS_ENDPOINT="+anyPort, "ML_VIEW_ENDPOINT="+anyPort)
+	v.command.Env = append(os.Environ(), "BENCH_DIRECTORY="+directory, "OTELCOL_ML_REPRO_DIR="+directory, "OTELCOL_ML_STATE_DIR="+filepath.Join(directory, "state"),
+		"JAEGER_ENDPOINT="+sink, "OTLP_HTTP_ENDPOINT="+anyPort, "HEALTH_ENDPOINT="+anyPort, "PROMETHEUS_ENDPOINT="+anyPort, "ML_VIEW_ENDPOINT="+anyPort)
 	v.command.Env = append(v.command.Env, environment...)
 	v.command.Stdout, v.command.Stderr = v.output, v.output
 	v.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -212,6 +211,10 @@ func (v *variant) turn(ctx context.Context, requests [][]byte, sink *sink) (int,
 	case err := <-errs:
 		return 0, fmt.Errorf("send: %w\n%s", err, v.output)
 	default:
+	}
+	// What waits in a queue belongs to the turn, too.
+	for deadline := time.Now().Add(settleTime); sink.items()-taken < len(requests)*itemsOfRequest && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
 	}
 	after, err := v.processorTime()
 	if err != nil {

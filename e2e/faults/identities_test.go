@@ -64,7 +64,6 @@ func TestFloodOfIdentities(t *testing.T) {
 			"exporters::nop": nil,
 			"service::pipelines::traces/out::exporters":        []string{"nop"},
 			"connectors::ml_metrics::flush_interval":           "1s",
-			"connectors::span_metrics::metrics_flush_interval": "1s",
 		},
 	})
 	s := newScene(t, collector)

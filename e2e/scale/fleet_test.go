@@ -120,7 +120,6 @@ func soon(overrides map[string]any) map[string]any {
 	overrides["connectors::ml_metrics::flush_interval"] = "1s"
 	overrides["connectors::ml_metrics::initial_zero"] = (scrapeEvery + 2*time.Second).String()
 	overrides["connectors::ml_metrics::stall_timeout"] = stallTimeout.String()
-	overrides["connectors::span_metrics::metrics_flush_interval"] = "1s"
 	return overrides
 }
 

@@ -212,7 +212,6 @@ func expositionOf(t *testing.T, runs int, startAll func(map[string]any) (*harnes
 	sender, shows := startAll(map[string]any{
 		"connectors::ml_metrics::flush_interval":           "1s",
 		"connectors::ml_metrics::initial_zero":             "0s",
-		"connectors::span_metrics::metrics_flush_interval": "1s",
 		"processors::ml_guard/content::content::hash_key":  "a key of at least thirty-two bytes",
 	})
 	td, md, _ := runsOfOneService(runs)

@@ -33,7 +33,6 @@ func startAgent(t *testing.T, overrides map[string]any) *agentCollector {
 	sink := harness.StartSink(t)
 	overrides["connectors::ml_metrics::flush_interval"] = "1s"
 	overrides["connectors::ml_metrics::initial_zero"] = "1s"
-	overrides["connectors::span_metrics::metrics_flush_interval"] = "1s"
 	collector := harness.StartCollector(t, harness.CollectorOptions{
 		Config:    harness.Path("distribution", "config", "agent.yaml"),
 		Overrides: overrides,

@@ -28,7 +28,6 @@ func TestCanary(t *testing.T) {
 		"canary": {"exporters::otlp_grpc/jaeger::endpoint": refusing, "exporters::otlp_grpc/jaeger::retry_on_failure": map[string]any{"enabled": false}},
 	} {
 		overrides["connectors::ml_metrics::flush_interval"] = "1s"
-		overrides["connectors::span_metrics::metrics_flush_interval"] = "1s"
 		c := harness.StartCollector(t, harness.CollectorOptions{
 			Config: harness.Path("distribution", "config", "agent.yaml"), Overrides: overrides, Env: []string{"TRACES_EXPORTER=otlp_grpc/jaeger"},
 		})

@@ -73,6 +73,13 @@ const (
 	GenAIAgentName = "gen_ai.agent.name"
 	// HTTPResendCount is how many times an HTTP request was sent before.
 	HTTPResendCount = "http.request.resend_count"
+	// HTTPRoute is the route of an HTTP request that a server took.
+	HTTPRoute = "http.route"
+	// RPCMethod is the method of a remote procedure call.
+	RPCMethod = "rpc.method"
+	// Overflow is true on spans, points and streams that lack a label of their own because
+	// a limit was reached.
+	Overflow = "otel.metric.overflow"
 
 	// HardwareID identifies a GPU or MIG device by its UUID, as NVML spells it.
 	HardwareID = "hw.id"

@@ -22,6 +22,7 @@ var ownRules = map[string]map[string]string{
 	"status": {
 		"processor/reprogenprocessor/internal/snapshot/snapshot.go": "shows it",
 		"processor/mlguardprocessor/internal/identity/traces.go":    "hashes it with the labels",
+		"connector/mlmetricsconnector/internal/spans/durations.go":  "is a label of every span",
 		"processor/reprogenprocessor/internal/detect/records.go":    "makes a span of a record",
 		"processor/mlguardprocessor/guard.go":                       "asks for that of an answer of gRPC",
 	},

@@ -30,7 +30,6 @@ func admitting(overrides map[string]any) map[string]any {
 func often(overrides map[string]any) map[string]any {
 	overrides["connectors::ml_metrics::flush_interval"] = "1s"
 	overrides["connectors::ml_metrics::initial_zero"] = "0s"
-	overrides["connectors::span_metrics::metrics_flush_interval"] = "1s"
 	return overrides
 }
 

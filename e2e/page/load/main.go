@@ -135,7 +135,6 @@ func collector(tb testing.TB, o options, view bool) *harness.Collector {
 		overrides["processors::ml_guard/identities::identities::limits::"+name] = 1_000_000
 	}
 	overrides["connectors::ml_metrics::flush_interval"] = o.flush.String()
-	overrides["connectors::span_metrics::metrics_flush_interval"] = o.flush.String()
 	overrides["connectors::ml_metrics::max_series"] = 1_000_000
 	overrides["connectors::ml_metrics::max_runs"] = 100_000
 	for name, pipeline := range pipelines(tb, config) {

@@ -15,7 +15,7 @@
 //
 //   - the processors batch, tail_sampling and groupbytrace;
 //   - a sending_queue that batches or is on disk, so an exporter with one;
-//   - ml_metrics and span_metrics, which send what they have computed.
+//   - ml_metrics, which sends what it has computed.
 //
 // Receivers without a client have none either: gpu, nccl, prometheus, host_metrics,
 // file_log, otlp_json_file, and kafka, whose messages anybody may have written who can

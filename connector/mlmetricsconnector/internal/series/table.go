@@ -69,6 +69,8 @@ const (
 	GenAIServerDuration
 	GenAITimeToFirstToken
 	GenAITimePerOutputToken
+	SpanCalls
+	SpanDuration
 
 	// Count is the number of series.
 	Count
@@ -136,6 +138,9 @@ type Series struct {
 	// Next are the names under which clients send the same after version 1.41 of the
 	// conventions.
 	Next []string
+	// Calls, if not 0, is the counter of a histogram's observations, which is written
+	// with each of its streams.
+	Calls ID
 	// OptIn has the configuration with which alone the series is written. It is
 	// empty for a series that is always written.
 	OptIn string
@@ -155,13 +160,17 @@ func (s *Series) Bounds(first string) []float64 {
 }
 
 // Shown returns how many series Prometheus shows for a stream with that first
-// label: for a histogram one for each bound, the infinite bucket, the sum and the
-// count.
+// label: for a histogram one for each bound, the infinite bucket, the sum, the
+// count, and Calls.
 func (s *Series) Shown(first string) int {
-	if s.Kind != Histogram {
+	switch {
+	case s.Kind != Histogram:
 		return 1
+	case s.Calls != 0:
+		return len(s.Bounds(first)) + 4
+	default:
+		return len(s.Bounds(first)) + 3
 	}
-	return len(s.Bounds(first)) + 3
 }
 
 // Overflow is the attribute, always true, of a stream that adds up the updates
@@ -223,6 +232,10 @@ const (
 	ServerAddress = "server.address"
 	// ServerPort is the port of that server, a whole number.
 	ServerPort = "server.port"
+	// SpanKind is the kind of a span, as in SPAN_KIND_SERVER.
+	SpanKind = "span.kind"
+	// StatusCode is the status of a span, as in STATUS_CODE_ERROR.
+	StatusCode = "status.code"
 )
 
 // Buckets of the GenAI conventions.
@@ -373,7 +386,18 @@ var All = [Count]Series{
 	GenAITimePerOutputToken: {Name: "gen_ai.server.time_per_output_token", Unit: "s", Kind: Histogram, OptIn: genAIMetrics, NoRun: true, Labels: genAILabels(),
 		Description: "Time per token after the first of each successful request, as its server measured it.",
 		Buckets:     []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5}},
+	SpanCalls: {Name: "traces.span.metrics.calls", Unit: "{call}", Kind: Counter, OptIn: spanMetrics, NoRun: true, Labels: spanLabels,
+		Description: "Spans of every kind, also those that are no machine-learning operations. A span that is delivered twice counts twice."},
+	SpanDuration: {Name: "traces.span.metrics.duration", Unit: "ms", Kind: Histogram, OptIn: spanMetrics, NoRun: true, Labels: spanLabels, Calls: SpanCalls,
+		Description: "Duration of the same spans.",
+		Buckets:     []float64{2, 4, 6, 8, 10, 50, 100, 200, 400, 800, 1000, 1400, 2000, 5000, 10_000, 15_000}},
 }
+
+// spanLabels are the labels of all spans.
+var spanLabels = []string{SpanKind, StatusCode, mlattr.Operation, mlattr.Phase, mlattr.HTTPRoute, mlattr.RPCMethod, Overflow}
+
+// spanMetrics is the value of Series.OptIn of the metrics of all spans.
+const spanMetrics = "span_metrics: true"
 
 // genAIMetrics is the value of Series.OptIn of the metrics of the GenAI conventions.
 const genAIMetrics = "genai_metrics: true"

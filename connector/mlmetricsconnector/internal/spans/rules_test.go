@@ -92,12 +92,15 @@ func TestSources(t *testing.T) {
 		"of a fine-tuning service":    {map[string]any{"tuft.training_run_id": "t"}, with("t"), with("t")},
 		"a sentinel":                  {map[string]any{"ml.run.id": "0"}, resource, resource},
 		"on another host":             {map[string]any{"host.name": "other"}, streams.Run{ID: "resource", Rank: "1", Host: "other"}, streams.Run{ID: "resource", Rank: "1", Host: "other"}},
-		"computed for a single trace": {map[string]any{"ml.run.id": "hash", "ml.run.inferred": true}, with("hash"), without},
+		"computed for a single trace": {map[string]any{"ml.run.id": "hash", "ml.run.inferred": true}, with("_OTHER"), without},
+		"computed, and a resource's":  {map[string]any{"ml.run.id": "live", "ml.run.inferred": true}, with("live"), without},
+		"computed for the resource":   {map[string]any{"ml.run.id": "resource", "ml.run.inferred": true}, resource, without},
 	} {
 		t.Run(name, func(t *testing.T) {
 			span := ptrace.NewSpan()
 			require.NoError(t, span.Attributes().FromRaw(tt.attrs))
 			r := Reader{resourceFacts: resourceFacts{source: &streams.Source{Run: resource}, hostSource: &streams.Source{Run: streams.Run{Host: "h"}}}}
+			r.Live = func(key streams.RunKey) bool { return key.ID == "live" }
 			vocabulary.Default().Span(0, span, &r.ofSpan)
 			var u unit
 			r.addSources(&u)

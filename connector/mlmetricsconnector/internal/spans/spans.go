@@ -119,6 +119,8 @@ type Options struct {
 	Slow float64
 	// GenAI adds the metrics of the GenAI conventions.
 	GenAI bool
+	// SpanMetrics adds calls and durations of all spans.
+	SpanMetrics bool
 }
 
 // Request is what a Reader needs to know of a request besides its spans.
@@ -130,6 +132,8 @@ type Request struct {
 	Enriched bool
 	// Loads is how busy GPUs and processes are.
 	Loads *processes.Loads
+	// Live reports whether a run has series. Without it none has.
+	Live func(streams.RunKey) bool
 	// Prices are those of models, nil if there are none.
 	Prices *price.Table
 	// History gets what the spans show of changes, and is nil if nobody wants to know.
@@ -183,10 +187,11 @@ type spanFacts struct {
 
 // result is what the spans of a request are converted to.
 type result struct {
-	units    []unit
-	updates  []streams.Update
-	requests []serving.Span
-	costs    []requestCost
+	units     []unit
+	updates   []streams.Update
+	durations []streams.Update
+	requests  []serving.Span
+	costs     []requestCost
 	// anyCalls reports whether any unit has calls.
 	anyCalls bool
 	// chosen and candidates are memory of Tally.
@@ -234,7 +239,7 @@ func (r *Reader) Reset() bool {
 	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
 	r.source, r.hostSource, r.version = nil, nil, ""
 	r.result = result{
-		units: empty(r.units), updates: empty(r.updates), requests: empty(r.requests), costs: empty(r.costs),
+		units: empty(r.units), updates: empty(r.updates), durations: empty(r.durations), requests: empty(r.requests), costs: empty(r.costs),
 		chosen: empty(r.chosen), shown: empty(r.shown), candidates: r.candidates[:0],
 	}
 	r.times.Reset()
@@ -298,6 +303,9 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 		r.vocabulary.Enriched(known, span, unread, &r.ofSpan)
 	} else {
 		r.vocabulary.Span(known, span, &r.ofSpan)
+	}
+	if r.SpanMetrics {
+		r.addDuration(span)
 	}
 	root := r.mayEndProgram(span)
 	if r.ofSpan.Len() == 0 && r.ofSpan.Systems == 0 && span.Events().Len() == 0 && !root {

@@ -200,7 +200,8 @@ func clampEnd(end uint64, now int64) int64 {
 
 // addSources sets the sources of a span's series, which are those of its resource
 // unless the span names a run, a rank or a host. For series without every run, a
-// computed run id on the span identifies a single trace and is no label.
+// computed run id on the span identifies a single trace and is no label. For the others it is
+// one only if a resource has it, too.
 func (r *Reader) addSources(u *unit) {
 	id, inferred := r.ofSpan.NamedRun()
 	number, host := spanfact.Rank(&r.ofSpan), r.ofSpan.TextAt(slotHost)
@@ -209,6 +210,9 @@ func (r *Reader) addSources(u *unit) {
 		return
 	}
 	run := r.source.Run
+	if inferred && id != run.ID && (r.Live == nil || !r.Live(streams.RunKey{Resource: r.source.Resource, ID: id})) {
+		id = mlattr.Other // some clients have such a run for each request
+	}
 	run.ID, run.Rank, run.Host = cmp.Or(id, run.ID), cmp.Or(number, run.Rank), cmp.Or(host, run.Host)
 	u.Source = r.sources.of(r.source.Resource, run)
 	if inferred {

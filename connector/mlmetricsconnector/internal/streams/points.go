@@ -41,17 +41,15 @@ type resourceBuilder struct {
 func (b *builder) add(st *stream) {
 	b.points++
 	rb := b.resource(st.resource)
-	metric := rb.metric[st.series]
-	if st.expired || !rb.present[st.series] {
-		// One without a value has its own, because the prometheus exporter ignores what
-		// follows such a point in the same metric.
-		metric = rb.create(st.series)
-	}
-	if !st.expired {
-		rb.present[st.series], rb.metric[st.series] = true, metric
-	}
+	metric := rb.of(st.series, st.expired)
 	kind := series.All[st.series].Kind
 	if kind == series.Histogram {
+		if calls := series.All[st.series].Calls; calls != 0 {
+			point := begin(b, rb.of(calls, st.expired).Sum().DataPoints().AppendEmpty(), st)
+			if b.points++; !st.expired {
+				point.SetIntValue(st.count)
+			}
+		}
 		point := begin(b, metric.Histogram().DataPoints().AppendEmpty(), st)
 		if !st.expired {
 			point.SetCount(uint64(st.count)) // #nosec G115 -- counts observations
@@ -111,6 +109,18 @@ func (b *builder) resource(r Resource) *resourceBuilder {
 	b.prepare(rb.scope.Scope())
 	b.resources[r] = rb
 	return rb
+}
+
+// of returns the metric of a series for the next point. One without a value has its own,
+// because the prometheus exporter ignores what follows such a point in the same metric.
+func (rb *resourceBuilder) of(id series.ID, expired bool) pmetric.Metric {
+	if expired {
+		return rb.create(id)
+	}
+	if !rb.present[id] {
+		rb.present[id], rb.metric[id] = true, rb.create(id)
+	}
+	return rb.metric[id]
 }
 
 // create creates a metric as the table describes it.

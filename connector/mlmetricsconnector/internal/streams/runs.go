@@ -104,6 +104,14 @@ func (r *runs) admit(key RunKey, from share.Origin, limit int, now time.Time) bo
 	return true
 }
 
+// Live reports whether a run has streams of its own.
+func (s *Store) Live(key RunKey) bool {
+	s.runs.mu.Lock()
+	defer s.runs.mu.Unlock()
+	_, live := s.runs.seen[key]
+	return live
+}
+
 // evict replaces a run, and reports whether one could be. It is one of a sender and a
 // service that has more than its share, of one service first one that came only once, then
 // the ended one that was updated longest ago, then such a silent one. Unless those that

@@ -112,7 +112,7 @@ const (
 	headerCollector = "collector-instance-id"
 	// attrCollector and labelCollector are the attributes of a point or a resource that
 	// name the collector that has computed a series, where no header does: that of
-	// span_metrics, and the usual instance_label of ml_metrics.
+	// the connector span_metrics, and the usual instance_label of ml_metrics.
 	attrCollector  = "collector.instance.id"
 	labelCollector = "collector_instance_id"
 	headerAgent    = "user-agent"

@@ -199,8 +199,7 @@ func kindOf(key string) kind {
 }
 
 // spanLabels are the span attributes that become labels: in ml_metrics after
-// ml_enrich, and in span_metrics as the shipped configurations have it. The
-// labels of runs are not included.
+// ml_enrich. The labels of runs are not included.
 var spanLabels = map[string]bool{
 	mlattr.GenAIRequestModel:  true,
 	mlattr.GenAIResponseModel: true,

@@ -298,7 +298,7 @@ func TestRunsOfSingleTracesTakeNoPlace(t *testing.T) {
 	for i := range 1000 {
 		for range 5 {
 			_, span := b.span(service("agents"), mlattr.RunID, "trace"+strconv.Itoa(i), mlattr.RunInferred, true, mlattr.Operation, "chat")
-			require.Equal(t, map[string]any{mlattr.RunID: mlattr.Other, mlattr.RunInferred: true, mlattr.Operation: "chat"}, span, "nothing is marked")
+			require.Equal(t, map[string]any{mlattr.RunID: "trace" + strconv.Itoa(i), mlattr.RunInferred: true, mlattr.Operation: "chat"}, span, "nothing is changed or copied")
 			b.after(6 * time.Second)
 		}
 	}

@@ -35,7 +35,7 @@ const (
 	lineBytes  = 64
 	labelBytes = 4
 	// linesOfCombination is how many lines the series of a span's labels have:
-	// counters and histograms of span_metrics and ml_metrics.
+	// counters and histograms of ml_metrics.
 	linesOfCombination = 40
 )
 

@@ -190,7 +190,9 @@ func (p *tracesPass) runOf(s *source) (run, rank uint64) {
 func (p *tracesPass) readSpan(at position) {
 	span := p.span(at)
 	s, labels := p.readLabels(span)
-	if s.run != 0 || s.rank != 0 || s.host != 0 {
+	// What ml_enrich computed for one trace stays, because a copy would cost more than all
+	// else: ml_metrics shows such a run only if a resource has it too.
+	if s.run != 0 && !s.inferred || s.rank != 0 || s.host != 0 {
 		p.readRun(at, &s)
 	}
 	if labels == p.last {

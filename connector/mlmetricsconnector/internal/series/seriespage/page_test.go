@@ -82,6 +82,8 @@ func TestPrometheusNames(t *testing.T) {
 		series.GenAIServerDuration:     "gen_ai_server_request_duration_seconds",
 		series.GenAITimeToFirstToken:   "gen_ai_server_time_to_first_token_seconds",
 		series.GenAITimePerOutputToken: "gen_ai_server_time_per_output_token_seconds",
+		series.SpanCalls:               "traces_span_metrics_calls_total",
+		series.SpanDuration:            "traces_span_metrics_duration_milliseconds",
 	}
 	require.Len(t, want, len(series.All))
 	for id, name := range want {
