@@ -50,9 +50,9 @@ needs:
 	@go version | awk '{v=substr($$3,3); split(v,a,"."); if (a[1]<1 || (a[1]==1 && a[2]+0<26)) {print "make: Go " v " is too old; 1.26 or newer is needed" > "/dev/stderr"; exit 1}}'
 
 .PHONY: build
-build: needs ## Build bin/otelcol-ml, bin/mlgen, bin/mldemo and bin/queuecheck
+build: needs ## Build bin/otelcol-ml, bin/otelcol-ml-agent, bin/mlgen, bin/mldemo and bin/queuecheck
 	@if [ ! -x $(BIN)/otelcol-ml ]; then echo "Building bin/otelcol-ml: 5 to 8 minutes on two cores the first time, later seconds."; fi
-	@$(MAKE) collector
+	@$(MAKE) collector agent
 	@$(GO_SHOWN) bin/mlgen build -trimpath -o $(BIN)/mlgen ./cmd/mlgen
 	@$(GO_SHOWN) bin/mldemo build -trimpath -o $(BIN)/mldemo ./cmd/mldemo
 	@$(MAKE) queuecheck
@@ -62,6 +62,12 @@ build: needs ## Build bin/otelcol-ml, bin/mlgen, bin/mldemo and bin/queuecheck
 collector:
 	@mkdir -p $(BIN)
 	@cd distribution && GOWORK=off $(GO_SHOWN) bin/otelcol-ml build -trimpath -tags "$(TAGS)" -ldflags "-s -w" -o $(BIN)/otelcol-ml .
+
+# The smaller collector of builder-agent.yaml.
+.PHONY: agent
+agent:
+	@mkdir -p $(BIN)
+	@cd distribution/agent && GOWORK=off $(GO_SHOWN) bin/otelcol-ml-agent build -trimpath -pgo ../default.pgo -tags "$$(sed -n 's/^  build_tags: *//p' $(CURDIR)/builder-agent.yaml)" -ldflags "-s -w" -o $(BIN)/otelcol-ml-agent .
 
 # Static, because the image contains it too.
 .PHONY: queuecheck
@@ -126,7 +132,7 @@ e2e-page: build ## Test the live page of the built binary in a real browser, Deb
 # The programs and licenses of the image. A stage of docker/Dockerfile runs this
 # target too.
 .PHONY: image-inputs
-image-inputs: collector queuecheck $(TOOLS)/syft $(BIN)/licenses/go/LICENSE
+image-inputs: collector agent queuecheck $(TOOLS)/syft $(BIN)/licenses/go/LICENSE
 	@cd cmd/healthcheck && CGO_ENABLED=0 GOWORK=off $(GO_SHOWN) bin/healthcheck build -trimpath -ldflags "-s -w" -o $(BIN)/healthcheck .
 	@cp $(TOOLS)/syft $(BIN)/syft
 
@@ -214,7 +220,7 @@ generate: needs $(TOOLS)/builder $(TOOLS)/mdatagen ## Write distribution/ (ocb),
 	@for m in $(GENERATED); do (cd $$m && PATH=$(TOOLS):$$PATH GOWORK=off go generate ./...) || exit 1; done
 	@cp distribution/config/{agent,agent-gateway,gateway,to-fleet,fleet}.yaml docker/collector/gpu.yaml $(CHART)/files/
 	@cp docker/prometheus/rules/*.yaml $(CHART)/files/rules/
-	@GOWORK=off $(TOOLS)/builder --config builder-config.yaml --skip-compilation >$(CACHE)/builder.log 2>&1 || { cat $(CACHE)/builder.log >&2; exit 1; }
+	@for manifest in builder-config.yaml builder-agent.yaml; do GOWORK=off $(TOOLS)/builder --config $$manifest --skip-compilation >$(CACHE)/builder.log 2>&1 || { cat $(CACHE)/builder.log >&2; exit 1; }; done
 
 .PHONY: tidy
 tidy: needs ## Format code and tidy every go.mod

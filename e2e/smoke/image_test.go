@@ -169,6 +169,9 @@ func TestImageStages(t *testing.T) {
 				if source == "." {
 					continue
 				}
+				for key, value := range defaults {
+					source = strings.ReplaceAll(source, "${"+key+"}", value)
+				}
 				out, err := matcher.MatchesOrParentMatches(path.Clean(source))
 				require.NoError(t, err)
 				assert.False(t, out, ".dockerignore leaves %s out", source)

@@ -60,9 +60,11 @@ func (m manifest) byKind() map[string][]component {
 	}
 }
 
-func readManifest(t *testing.T) manifest {
+func readManifest(t *testing.T) manifest { return readManifestOf(t, "builder-config.yaml") }
+
+func readManifestOf(t *testing.T, name string) manifest {
 	t.Helper()
-	text, err := os.ReadFile(harness.Path("builder-config.yaml"))
+	text, err := os.ReadFile(harness.Path(name))
 	require.NoError(t, err)
 	var m manifest
 	require.NoError(t, yaml.Unmarshal(text, &m))
@@ -120,6 +122,17 @@ func isComponent(folder string) bool {
 		return true
 	}
 	return false
+}
+
+// TestAgentManifest: the smaller collector has nothing that the whole one lacks, in the
+// same versions.
+func TestAgentManifest(t *testing.T) {
+	whole, agent := readManifest(t), readManifestOf(t, "builder-agent.yaml")
+	assert.Equal(t, whole.Dist.Version, agent.Dist.Version)
+	all := whole.byKind()
+	for kind, components := range agent.byKind() {
+		assert.Subset(t, all[kind], components, kind)
+	}
 }
 
 func TestManifestHasEveryComponentFolder(t *testing.T) {

@@ -53,7 +53,6 @@ func startProduction(t *testing.T) *production {
 			"exporters::otlp_grpc/metrics":                   map[string]any{"endpoint": sink.Endpoint, "tls": map[string]any{"insecure": true}},
 			"service::pipelines::metrics::exporters":         []string{"prometheus", "otlp_grpc/metrics"},
 			"service::pipelines::metrics/derived::exporters": []string{"prometheus", "otlp_grpc/metrics"},
-			"service::pipelines::metrics/spans::exporters":   []string{"prometheus", "otlp_grpc/metrics"},
 		},
 	})
 	sender, err := harness.NewGRPCSender(collector.Address(t, "receivers::otlp::protocols::grpc"))
@@ -200,6 +199,10 @@ func TestProductionIsTheDefaultOtherwise(t *testing.T) {
 	reader := production["receivers"].(map[string]any)["gpu"].(map[string]any)
 	assert.Equal(t, false, reader["user_names"])
 	delete(reader, "user_names")
+	// What is on another machine gets gzip, which all take.
+	jaeger := production["exporters"].(map[string]any)["otlp_grpc/jaeger"].(map[string]any)
+	assert.Equal(t, "${env:JAEGER_COMPRESSION:-gzip}", jaeger["compression"])
+	jaeger["compression"] = "${env:JAEGER_COMPRESSION:-none}"
 	assert.Equal(t, agent, production)
 }
 

@@ -88,7 +88,6 @@ func TestShippedConfigurationsAgreeAboutPrometheus(t *testing.T) {
 		found := map[string]any{
 			"metrics": config.Service.Pipelines["metrics"]["processors"],
 			"derived": config.Service.Pipelines["metrics/derived"]["processors"],
-			"spans":   config.Service.Pipelines["metrics/spans"]["processors"],
 		}
 		for _, processor := range []string{"ml_guard/identities", "delta_to_cumulative", "transform/prometheus"} {
 			require.Contains(t, config.Processors, processor, name)
