@@ -96,7 +96,11 @@ func startJob(t *testing.T) *job {
 			"processors::ml_enrich::training": []any{map[string]any{
 				"service": "torchtel", "per": "job", "tokens_per_step": stepTokens, "flops_per_token": 1e9,
 			}},
-			"connectors::ml_metrics::prices": map[string]any{"file": pricesOfChats(t), "gpu_hour": map[string]any{"H100": 2.5}},
+			// The workload ends long before its questions do.
+			"connectors::ml_metrics::stall_timeout":      "5m",
+			"connectors::ml_metrics::first_step_timeout": "30m",
+			"connectors::ml_metrics::idle_timeout":       "30m",
+			"connectors::ml_metrics::prices":             map[string]any{"file": pricesOfChats(t), "gpu_hour": map[string]any{"H100": 2.5}},
 		},
 	})
 	j.collector.AwaitHealthy(t)

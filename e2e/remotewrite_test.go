@@ -25,10 +25,10 @@ func startRemoteWriter(t *testing.T, name string, to *harness.Prometheus) (*harn
 		Dir: dir,
 		Overrides: map[string]any{
 			// Spans go nowhere else.
-			"service::pipelines::traces/out::exporters":        []string{"debug"},
-			"connectors::ml_metrics::flush_interval":           "1s",
-			"connectors::ml_metrics::initial_zero":             "3s",
-			"connectors::ml_metrics::stall_timeout":            "12s",
+			"service::pipelines::traces/out::exporters": []string{"debug"},
+			"connectors::ml_metrics::flush_interval":    "1s",
+			"connectors::ml_metrics::initial_zero":      "3s",
+			"connectors::ml_metrics::stall_timeout":     "12s",
 		},
 	})
 	sender, err := harness.NewGRPCSender(collector.Address(t, "receivers::otlp::protocols::grpc"))

@@ -59,8 +59,10 @@ func (d *demo) run(ctx, hurry context.Context) (err error) {
 	if err := d.waitForHealth(ctx, collector); err != nil || ctx.Err() != nil {
 		return err
 	}
-	// Each system uses its client's protocol.
+	// Each system uses its client's protocol. Something goes wrong every few seconds of the
+	// first minute, is mended after 90 s, and comes again later.
 	mlgen, err := d.start("mlgen", d.mlgen, "mlgen.log", 10*time.Second, "--scenario", "all", "--protocol", "auto",
+		"--incident", "all", "--incident-rate", "20", "--incident-steps", "1800", "--metrics-interval", "1s",
 		"--endpoint", d.address("otlp-grpc-endpoint"), "--http-endpoint", "http://"+d.address("otlp-http-endpoint"))
 	if err != nil {
 		return err

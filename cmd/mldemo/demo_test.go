@@ -113,7 +113,7 @@ func TestSignalsStopEverythingInOrder(t *testing.T) {
 			assert.Empty(t, r.stderr.String())
 			log, err := os.ReadFile(filepath.Join(r.dir, "mlgen.log"))
 			require.NoError(t, err)
-			assert.Regexp(t, `^mlgen --scenario all --protocol auto --endpoint 127\.0\.0\.1:\d+ --http-endpoint http://127\.0\.0\.1:\d+\n`, string(log))
+			assert.Regexp(t, `^mlgen --scenario all --protocol auto --incident all --incident-rate 20 --incident-steps 1800 --metrics-interval 1s --endpoint 127\.0\.0\.1:\d+ --http-endpoint http://127\.0\.0\.1:\d+\n`, string(log))
 		})
 	}
 }

@@ -117,7 +117,7 @@ func newDrivers(o options, results *results) ([]*driver, func(), error) {
 			return nil, nil, err
 		}
 		senders = append(senders, sender)
-		d := &driver{name: name, scenario: s, sender: sender, results: results, rate: o.rate, steps: o.steps(), start: o.start}
+		d := &driver{name: name, scenario: s, sender: sender, results: results, rate: o.rateOf(name), steps: o.steps(name), start: o.start}
 		// On the simulated clock only the number of steps counts: a slow
 		// machine must not change what a seed sends.
 		if o.duration > 0 && o.start.IsZero() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -24,6 +25,8 @@ const (
 
 	maxRate  = 10_000
 	maxRanks = 1024
+	// minLasts is longer than a restart takes.
+	minLasts = 100
 )
 
 // fleetName is the name of the fleet in the log and the output.
@@ -32,23 +35,26 @@ const fleetName = "fleet"
 // options are the validated flags.
 type options struct {
 	// names are those of the scenarios and incidents, and of the fleet.
-	names           []string
-	fleet           fleet.Size
-	rate            float64
-	duration        time.Duration
-	count           int64
-	seed            int64
-	start           time.Time
-	ranks           int
-	jobID           int64
-	jobName         string
-	metricsInterval time.Duration
-	protocol        string
-	endpoint        string
-	httpEndpoint    string
-	fxEndpoint      string
-	sent            string
-	progress        bool
+	names []string
+	// lasts is how many steps an incident lasts, 0 until the end.
+	lasts int
+	fleet fleet.Size
+	// rate is that of scenarios and the fleet, incidentRate that of incidents.
+	rate, incidentRate float64
+	duration           time.Duration
+	count              int64
+	seed               int64
+	start              time.Time
+	ranks              int
+	jobID              int64
+	jobName            string
+	metricsInterval    time.Duration
+	protocol           string
+	endpoint           string
+	httpEndpoint       string
+	fxEndpoint         string
+	sent               string
+	progress           bool
 }
 
 // parse reads the command line. It returns flag.ErrHelp for --help; any other
@@ -60,6 +66,8 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&names, "scenario", "all", "comma-separated `systems` to imitate: "+strings.Join(scenario.Names(), ", ")+", or all")
 	flags.StringVar(&incidents, "incident", "", "comma-separated `incidents` to play: "+strings.Join(incident.Names(), ", ")+", or all; without --scenario, nothing else is sent")
+	flags.Float64Var(&o.incidentRate, "incident-rate", 0, "`steps` per second of incidents; 0 means --rate")
+	flags.IntVar(&o.lasts, "incident-steps", 0, "how many `steps` an incident lasts until it is mended; later it comes again. 0 means until the end")
 	flags.StringVar(&size, "fleet", "", "`size` of a healthy fleet, such as runs=500,ranks=8,gpus=512; without --scenario, nothing else is sent")
 	flags.Float64Var(&o.rate, "rate", 1, "activity `steps` per second and scenario: a training step, an operation, a call, a batch, a round")
 	flags.DurationVar(&o.duration, "duration", 0, "sending `time`; 0 means until interrupted")
@@ -168,6 +176,9 @@ func (o *options) check() []error {
 	if !(o.rate > 0 && o.rate <= maxRate) || math.IsNaN(o.rate) {
 		bad("--rate is %v, want more than 0 and at most %d", o.rate, maxRate)
 	}
+	if o.incidentRate = cmp.Or(o.incidentRate, o.rate); !(o.incidentRate > 0 && o.incidentRate <= maxRate) {
+		bad("--incident-rate is %v, want more than 0 and at most %d, or 0 for --rate", o.incidentRate, maxRate)
+	}
 	if o.duration < 0 {
 		bad("--duration is %v, want 0 (until interrupted) or more", o.duration)
 	}
@@ -179,6 +190,9 @@ func (o *options) check() []error {
 	}
 	if o.ranks < 1 || o.ranks > maxRanks {
 		bad("--ranks is %d, want 1 to %d", o.ranks, maxRanks)
+	}
+	if o.lasts < 0 || o.lasts > 0 && o.lasts < minLasts {
+		bad("--incident-steps is %d, want 0 (until the end) or at least %d", o.lasts, minLasts)
 	}
 	if o.metricsInterval <= 0 {
 		bad("--metrics-interval is %v, want more than 0", o.metricsInterval)
@@ -244,11 +258,11 @@ func flagError(name string, err error) error {
 }
 
 // steps is how many steps a scenario takes; 0 means no end.
-func (o *options) steps() int64 {
+func (o *options) steps(name string) int64 {
 	if o.duration == 0 {
 		return o.count
 	}
-	return max(1, int64(math.Round(o.duration.Seconds()*o.rate)))
+	return max(1, int64(math.Round(o.duration.Seconds()*o.rateOf(name))))
 }
 
 // transport is the protocol that a scenario is sent by.
@@ -273,17 +287,25 @@ func (o *options) transport(name string) scenario.Protocol {
 func (o *options) create(name string) (scenario.Scenario, error) {
 	switch {
 	case name == fleetName:
-		return fleet.New(o.settings(), o.fleet), nil
+		return fleet.New(o.settings(name), o.fleet), nil
 	case slices.Contains(incident.Names(), name):
-		return incident.New(name, o.settings())
+		return incident.New(name, o.settings(name), o.lasts)
 	default:
-		return scenario.New(name, o.settings())
+		return scenario.New(name, o.settings(name))
 	}
 }
 
-func (o *options) settings() scenario.Settings {
+// rateOf returns the steps per second of a name.
+func (o *options) rateOf(name string) float64 {
+	if slices.Contains(incident.Names(), name) {
+		return o.incidentRate
+	}
+	return o.rate
+}
+
+func (o *options) settings(name string) scenario.Settings {
 	return scenario.Settings{
-		Seed: o.seed, Rate: o.rate, Ranks: o.ranks, JobID: o.jobID, JobName: o.jobName,
+		Seed: o.seed, Rate: o.rateOf(name), Ranks: o.ranks, JobID: o.jobID, JobName: o.jobName,
 		MetricsInterval: o.metricsInterval,
 	}
 }

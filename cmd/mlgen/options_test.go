@@ -23,7 +23,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, "http://localhost:4318", o.httpEndpoint)
 	assert.InDelta(t, 1, o.rate, 0)
 	assert.Equal(t, 2, o.ranks)
-	assert.Zero(t, o.steps(), "no end")
+	assert.Zero(t, o.steps("fx"), "no end")
 	assert.Equal(t, "local", o.jobName)
 	again, err := parse(nil, &bytes.Buffer{})
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestSteps(t *testing.T) {
 		want     int64
 	}{{1, 0, 0, 0}, {2, 10 * time.Second, 0, 20}, {0.1, time.Second, 0, 1}, {0.5, 5 * time.Second, 0, 3}, {2, 0, 7, 7}} {
 		o := options{rate: test.rate, duration: test.duration, count: test.count}
-		assert.Equal(t, test.want, o.steps())
+		assert.Equal(t, test.want, o.steps("fx"))
 	}
 }
 

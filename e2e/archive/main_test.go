@@ -41,8 +41,8 @@ func startArchive(t *testing.T, folder string, options harness.CollectorOptions,
 func start(t *testing.T, options harness.CollectorOptions, env ...string) *harness.Collector {
 	t.Helper()
 	overrides := map[string]any{
-		"connectors::ml_metrics::flush_interval":           "1s",
-		"connectors::ml_metrics::initial_zero":             "1s",
+		"connectors::ml_metrics::flush_interval": "1s",
+		"connectors::ml_metrics::initial_zero":   "1s",
 	}
 	if len(options.FeatureGates) > 0 {
 		overrides["processors::batch/archive::timeout"] = "200ms"

@@ -62,8 +62,8 @@ func TestFloodOfIdentities(t *testing.T) {
 		Config: harness.Path("distribution", "config", "agent.yaml"),
 		Overrides: map[string]any{
 			"exporters::nop": nil,
-			"service::pipelines::traces/out::exporters":        []string{"nop"},
-			"connectors::ml_metrics::flush_interval":           "1s",
+			"service::pipelines::traces/out::exporters": []string{"nop"},
+			"connectors::ml_metrics::flush_interval":    "1s",
 		},
 	})
 	s := newScene(t, collector)
@@ -170,8 +170,9 @@ func (s *scene) awaitOld(t *testing.T) {
 		for i := range oldPrograms {
 			name := "old-" + strconv.Itoa(i)
 			own := harness.Labels{"job": name, "instance": name + "-0"}
-			assert.Equal(c, 2*s.old, sum(shown.of("traces_span_metrics_calls_total", own)), "%s calls", name)
-			assert.Equal(c, 2*s.old, sum(shown.of("traces_span_metrics_duration_milliseconds_count", own)), "%s durations", name)
+			ofJob := harness.Labels{"job": name}
+			assert.Equal(c, 2*s.old, sum(shown.of("traces_span_metrics_calls_total", ofJob)), "%s calls", name)
+			assert.Equal(c, 2*s.old, sum(shown.of("traces_span_metrics_duration_milliseconds_count", ofJob)), "%s durations", name)
 			own["user_id"] = "old-user"
 			assert.Equal(c, s.old, sum(shown.of("requests_done_total", own)), "%s sent", name)
 			run := harness.Labels{"job": name, "ml_run_id": name + "-run"}

@@ -210,9 +210,9 @@ func senderTo(t *testing.T, collector *harness.Collector) *harness.GRPCSender {
 func expositionOf(t *testing.T, runs int, startAll func(map[string]any) (*harness.GRPCSender, *harness.Collector)) map[string][]string {
 	t.Helper()
 	sender, shows := startAll(map[string]any{
-		"connectors::ml_metrics::flush_interval":           "1s",
-		"connectors::ml_metrics::initial_zero":             "0s",
-		"processors::ml_guard/content::content::hash_key":  "a key of at least thirty-two bytes",
+		"connectors::ml_metrics::flush_interval":          "1s",
+		"connectors::ml_metrics::initial_zero":            "0s",
+		"processors::ml_guard/content::content::hash_key": "a key of at least thirty-two bytes",
 	})
 	td, md, _ := runsOfOneService(runs)
 	require.NoError(t, sender.Traces(t.Context(), td))

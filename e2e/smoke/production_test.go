@@ -47,8 +47,8 @@ func startProduction(t *testing.T) *production {
 			"OTELCOL_ML_TRUSTED_SENDERS=[]",
 		},
 		Overrides: map[string]any{
-			"connectors::ml_metrics::flush_interval":           "1s",
-			"connectors::ml_metrics::initial_zero":             "1s",
+			"connectors::ml_metrics::flush_interval": "1s",
+			"connectors::ml_metrics::initial_zero":   "1s",
 			// Metrics by OTLP as well: they may leave in either way.
 			"exporters::otlp_grpc/metrics":                   map[string]any{"endpoint": sink.Endpoint, "tls": map[string]any{"insecure": true}},
 			"service::pipelines::metrics::exporters":         []string{"prometheus", "otlp_grpc/metrics"},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/scenario"
@@ -149,6 +151,28 @@ func (h *Host) readGPU(rm pmetric.ResourceMetrics, g *GPU, at time.Time) {
 		p.count("hw.status", "1", false, current, isGPU, Attr{"hw.state", state})
 	}
 	p.count("nvidia.gpu.info", "", false, 1, Attr{"hw.name", productName}, Attr{"hw.driver_version", driverVersion}, Attr{"nvidia.gpu.pci.bus_id", bus})
+}
+
+// FallOffTheBus has a GPU of a host fail as the driver reports it, with XID 79.
+func (s *Site) FallOffTheBus(h *Host, index int) {
+	g := h.GPUs[index]
+	g.Failed = true
+	ld := plog.NewLogs()
+	rl := ld.ResourceLogs().AppendEmpty()
+	put(rl.Resource().Attributes(), []Attr{{"host.name", h.Name}, {"hw.id", g.ID}, {"hw.type", "gpu"}, simulated})
+	sl := rl.ScopeLogs().AppendEmpty()
+	sl.Scope().SetName(gpuScope)
+	record := sl.LogRecords().AppendEmpty()
+	record.SetTimestamp(pcommon.NewTimestampFromTime(s.at))
+	record.SetEventName("nvidia.gpu.xid")
+	record.SetSeverityNumber(plog.SeverityNumberFatal)
+	record.SetSeverityText("FATAL")
+	record.Body().SetStr("XID 79: the GPU has fallen off the bus")
+	put(record.Attributes(), []Attr{
+		{"host.name", h.Name}, {"hw.id", g.ID}, {"nvidia.gpu.index", g.Index}, {"hw.name", productName},
+		{"nvidia.gpu.xid.code", 79}, {"nvidia.gpu.source", sourceName},
+	})
+	s.errors = append(s.errors, scenario.Batch{Scenario: s.name, Signal: sentlog.SignalLogs, Logs: ld})
 }
 
 // readHost writes the state of the driver, which is of the whole host.

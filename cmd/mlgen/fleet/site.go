@@ -27,7 +27,12 @@ type Site struct {
 	// truth is what the next request with spans shows.
 	truth sentlog.Truth
 
-	steps       int
+	// errors are the errors of GPUs that have not been sent.
+	errors []scenario.Batch
+
+	steps int
+	// at is the time of the latest step.
+	at          time.Time
 	exported    time.Time
 	metricsDone time.Time
 }
@@ -65,6 +70,7 @@ func (s *Site) Before(step int, do func()) {
 // Step has everything at the site act until the given time.
 func (s *Site) Step(at time.Time) []scenario.Batch {
 	s.steps++
+	s.at = at
 	for _, t := range s.tasks {
 		if t.step == s.steps {
 			t.do()
@@ -94,6 +100,7 @@ func (s *Site) flush(at time.Time, all bool) (out []scenario.Batch) {
 			out[0].Truth, s.truth = s.truth, sentlog.Truth{}
 		}
 	}
+	out, s.errors = append(out, s.errors...), nil
 	if s.steps > 0 && (all || at.Sub(s.metricsDone) >= s.settings.MetricsInterval*19/20) {
 		s.metricsDone = at
 		for _, h := range s.hosts {
@@ -101,7 +108,7 @@ func (s *Site) flush(at time.Time, all bool) (out []scenario.Batch) {
 		}
 		for _, r := range s.runs {
 			if r.measures {
-				out = append(out, takeMemory(s.name, r.processes(), at))
+				out = append(out, takeMemory(s.name, r.ranks, at))
 			}
 		}
 	}

@@ -218,6 +218,37 @@ func (r *Run) RestartAt(places []Place, at time.Time) {
 	r.start()
 }
 
+// Mend ends all processes and starts the next attempt, which is well, with the ranks at
+// other places.
+func (r *Run) Mend(places []Place) {
+	r.Stuck, r.measures, r.hung, r.stopped, r.load = false, false, -1, false, loadShare
+	r.RestartAt(places, r.site.at.Add(restartSteps*r.StepTime))
+}
+
+// Stick ends all processes and starts the next attempt, which takes no step. It does nothing
+// to a run that takes none.
+func (r *Run) Stick() {
+	if r.Stuck {
+		return
+	}
+	r.Stuck, r.measures, r.stopped = true, true, true
+	r.RestartAt(r.Places, r.site.at)
+	r.restoring = false
+	for _, p := range r.ranks {
+		p.started = r.site.at
+	}
+}
+
+// Crash has a step that fails on one rank, with an exception of the class and message. The
+// others send nothing of it.
+func (r *Run) Crash(rank int, class, message string) {
+	p := r.ranks[rank]
+	root, over := p.root(), r.clock.Add(r.StepTime/2)
+	number := Attr{"ml.step", r.steps + 1}
+	fail(p.end(p.below(root), root.span, "forward", ptrace.SpanKindInternal, r.clock, over, Attr{"ml.phase", "forward"}, number), class, message)
+	fail(p.end(root, pcommon.SpanID{}, "train_step", ptrace.SpanKindInternal, r.clock, over, number), class, message)
+}
+
 // restore has the processes of a new attempt read their checkpoint.
 func (r *Run) restore() {
 	r.restoring = false

@@ -2,12 +2,14 @@ package incident
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -28,7 +30,7 @@ var onset = testStart.Add(Onset * stepTime)
 
 func play(t *testing.T, name string, seed int64) []scenario.Batch {
 	t.Helper()
-	site, err := New(name, scenario.Settings{Seed: seed, Rate: 20, MetricsInterval: time.Second})
+	site, err := New(name, scenario.Settings{Seed: seed, Rate: 20, MetricsInterval: time.Second}, 0)
 	require.NoError(t, err)
 	var out []scenario.Batch
 	for i := range testSteps {
@@ -47,16 +49,20 @@ func sentBy(t *testing.T, name string) (out sent) {
 	t.Helper()
 	for _, batch := range play(t, name, 42) {
 		require.Equal(t, name, batch.Scenario)
-		for _, e := range batch.Entries() {
-			switch {
-			case e.Span != nil:
-				out.spans = append(out.spans, e.Span)
-			case e.Metric != nil:
-				out.metrics = append(out.metrics, e.Metric)
-			}
-		}
+		out.add(batch)
 	}
 	return out
+}
+
+func (s *sent) add(batch scenario.Batch) {
+	for _, e := range batch.Entries() {
+		switch {
+		case e.Span != nil:
+			s.spans = append(s.spans, e.Span)
+		case e.Metric != nil:
+			s.metrics = append(s.metrics, e.Metric)
+		}
+	}
 }
 
 // last returns the last value of each series of a metric, by some of its
@@ -266,9 +272,12 @@ func marshal(t *testing.T, batches []scenario.Batch) (out []byte) {
 	for _, b := range batches {
 		var raw []byte
 		var err error
-		if b.Signal == sentlog.SignalTraces {
+		switch b.Signal {
+		case sentlog.SignalTraces:
 			raw, err = (&ptrace.ProtoMarshaler{}).MarshalTraces(b.Traces)
-		} else {
+		case sentlog.SignalLogs:
+			raw, err = (&plog.ProtoMarshaler{}).MarshalLogs(b.Logs)
+		default:
 			raw, err = (&pmetric.ProtoMarshaler{}).MarshalMetrics(b.Metrics)
 		}
 		require.NoError(t, err)
@@ -278,6 +287,53 @@ func marshal(t *testing.T, batches []scenario.Batch) (out []byte) {
 }
 
 func TestUnknown(t *testing.T) {
-	_, err := New("flood", scenario.Settings{Rate: 1})
-	require.EqualError(t, err, `unknown incident "flood", want one of bad-version, hang, hang-at-start, held-idle, slow-input`)
+	_, err := New("flood", scenario.Settings{Rate: 1}, 0)
+	require.EqualError(t, err, `unknown incident "flood", want one of bad-version, gpu-failed, hang, hang-at-start, held-idle, slow-input`)
+}
+
+// TestIncidentsEnd: what is mended is well, and goes wrong again.
+func TestIncidentsEnd(t *testing.T) {
+	const lasts = 400
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			site, err := New(name, scenario.Settings{Seed: 1, Rate: 20, MetricsInterval: time.Second}, lasts)
+			require.NoError(t, err)
+			wrong := func(s sent) bool {
+				switch name {
+				case "hang", "hang-at-start":
+					return !slices.ContainsFunc(s.spans, func(s *sentlog.Span) bool { return s.Name == "train_step" })
+				case "bad-version":
+					return slices.ContainsFunc(s.spans, func(s *sentlog.Span) bool { return s.Attributes["error.type"] == "ToolTimeout" })
+				case "held-idle":
+					return slices.ContainsFunc(s.metrics, func(m *sentlog.Metric) bool {
+						return m.Name == "hw.gpu.utilization" && m.Value == 0
+					})
+				case "slow-input":
+					return slices.ContainsFunc(s.spans, func(s *sentlog.Span) bool { return s.Resource["host.name"] == "gpu-05" })
+				default:
+					return slices.ContainsFunc(s.metrics, func(m *sentlog.Metric) bool {
+						return m.Name == "hw.status" && m.Attributes["hw.state"] == "failed" && m.Value == 1
+					})
+				}
+			}
+			place := slices.Index(Names(), name)
+			begins := Onset + apart*place
+			well := lasts / 2 * (1 + place%3)
+			step := 0
+			during := func(to int) (out sent) {
+				for ; step < to; step++ {
+					for _, batch := range site.Step(testStart.Add(time.Duration(step+1) * stepTime)) {
+						out.add(batch)
+					}
+				}
+				return out
+			}
+			during(begins + 40)
+			assert.True(t, wrong(during(begins+lasts)), "the first time")
+			during(begins + lasts + 60)
+			assert.False(t, wrong(during(begins+lasts+well)), "mended")
+			during(begins + lasts + well + 40)
+			assert.True(t, wrong(during(begins+2*lasts+well)), "again")
+		})
+	}
 }

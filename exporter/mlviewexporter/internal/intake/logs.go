@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -70,7 +71,7 @@ func readXID(resource pcommon.Map, record plog.LogRecord) input.Event {
 			}
 		}
 	}
-	e.XID.Message = sentence(record.Body())
+	e.XID.Message = strings.TrimPrefix(sentence(record.Body()), "XID "+e.XID.Code+": ")
 	return e
 }
 

@@ -180,3 +180,25 @@ func TestResolvedProblemsAreBounded(t *testing.T) {
 	assert.Equal(t, "s1499", s.Resolved[0].Service)
 	assert.Equal(t, 800, s.Collector.Hidden["resolved"])
 }
+
+// TestGPUsThatWereWrongTogetherAreOneRow: four GPUs that somebody held idle are one problem
+// to a reader, as long as it lasts and afterwards.
+func TestGPUsThatWereWrongTogetherAreOneRow(t *testing.T) {
+	w := newWorld(input.Settings{})
+	onset := w.now.Add(-time.Hour)
+	hours := 1.0
+	for _, gpu := range []string{"10", "2", "0", "1"} {
+		w.record(input.Record{
+			ID: gpu, Kind: api.HeldIdle, Host: "n1", GPU: gpu, Onset: onset, Ended: w.now, EndReason: mlattr.ProblemNoEvidence, GPUHours: &hours,
+		})
+	}
+	w.record(input.Record{ID: "later", Kind: api.HeldIdle, Host: "n1", GPU: "3", Onset: onset.Add(time.Minute), Ended: w.now, EndReason: mlattr.ProblemNoEvidence})
+	var subjects []string
+	for _, n := range w.state().Resolved {
+		subjects = append(subjects, n.Subject)
+		if n.Subject == "n1: GPU 0-2, 10" {
+			assert.InDelta(t, 4, *n.GPUHours, 0)
+		}
+	}
+	assert.ElementsMatch(t, []string{"n1: GPU 0-2, 10", "n1: GPU 3"}, subjects)
+}

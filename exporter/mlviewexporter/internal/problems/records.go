@@ -1,6 +1,7 @@
 package problems
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -238,6 +239,9 @@ func (s *Set) needOf(r *Record, now time.Time) api.Need {
 	return s.need(&api.State{}, &p, now)
 }
 
+// gpuOf is between the name of a host and the index of its GPU in a subject.
+const gpuOf = ": GPU "
+
 // maxEnded limits the resolved problems that are kept.
 const maxEnded = 5 * maxResolved
 
@@ -273,7 +277,41 @@ func CompareEnds(a, b api.Need) int { return a.Ended.Compare(*b.Ended) }
 func (s *Set) Resolved(state *api.State, now time.Time) []api.Need {
 	rows := api.Where(slices.Values(s.resolved), func(n api.Need) bool { return now.Sub(*n.Ended) <= resolvedFor })
 	slices.Reverse(rows)
-	return api.Limited(state.Collector.Hidden, "resolved", rows, maxResolved)
+	return api.Limited(state.Collector.Hidden, "resolved", together(rows), maxResolved)
+}
+
+// together joins the rows of GPUs of one host whose problems of a kind began and ended at
+// the same times.
+func together(rows []api.Need) (joined []api.Need) {
+	type group struct {
+		kind, host, run, owner, reason string
+		since, ended                   int64
+	}
+	at, names := make(map[group]int), make(map[int][]string)
+	for i := range rows {
+		n := &rows[i]
+		host, name, of := strings.Cut(n.Subject, gpuOf)
+		if !of {
+			joined = append(joined, *n)
+			continue
+		}
+		key := group{n.Kind, host, n.Run, n.Owner, n.EndReason, n.Since.UnixNano(), n.Ended.UnixNano()}
+		first, known := at[key]
+		if !known {
+			at[key], names[len(joined)] = len(joined), []string{name}
+			joined = append(joined, *n)
+			continue
+		}
+		names[first] = append(names[first], name)
+		slices.SortFunc(names[first], func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+		to := &joined[first]
+		to.Subject = host + gpuOf + api.List(api.Ranges(names[first], 2), 16)
+		if to.GPUHours != nil && n.GPUHours != nil {
+			hours := *to.GPUHours + *n.GPUHours
+			to.GPUHours = &hours
+		}
+	}
+	return joined
 }
 
 // restoreEnded adds the resolved problems that Export has written.
