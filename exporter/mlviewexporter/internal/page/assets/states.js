@@ -19,7 +19,8 @@ const badge = (kind) => h('span', { class: 'badge k-' + (Object.hasOwn(kinds, ki
 export function what(need) {
   const time = need.unit === 's' && need.usual !== undefined;
   const measure = (v) => (!need.unit || need.unit === '1' ? percent(v) : unit(v, need.unit.replace(/[{}]/g, '')));
-  const size = need.value === undefined ? null : time ? change(need.value, need.usual) || stepTime(need.value) : measure(need.value);
+  // For how long it lasts is beside it.
+  const size = need.value === undefined || need.unit === 's' && !time ? null : time ? change(need.value, need.usual) || stepTime(need.value) : measure(need.value);
   const usual = need.value === undefined || need.usual === undefined ? null : time ? steady(need.usual) + ' → ' + stepTime(need.value) : 'usually ' + measure(need.usual);
   return [h('span', { class: 'what' }, badge(need.kind), size ? h('strong', {}, ' ' + size) : null), usual ? sub(usual) : null];
 }
