@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/receiver"
 	otelconftelemetry "go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
+	mllinesconnector "github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector"
 	mlmetricsconnector "github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector"
 	servicegraphconnector "github.com/open-telemetry/opentelemetry-collector-contrib/connector/servicegraphconnector"
 	spanmetricsconnector "github.com/open-telemetry/opentelemetry-collector-contrib/connector/spanmetricsconnector"
@@ -227,6 +228,7 @@ func components() (otelcol.Factories, error) {
 	})
 
 	factories.Connectors, err = otelcol.MakeFactoryMap[connector.Factory](
+		mllinesconnector.NewFactory(),
 		mlmetricsconnector.NewFactory(),
 		servicegraphconnector.NewFactory(),
 		spanmetricsconnector.NewFactory(),
@@ -237,6 +239,7 @@ func components() (otelcol.Factories, error) {
 		return otelcol.Factories{}, err
 	}
 	factories.ConnectorModules = makeModulesMap(factories.Connectors, map[component.Type]string{
+		mllinesconnector.NewFactory().Type(): "github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector v0.0.0",
 		mlmetricsconnector.NewFactory().Type(): "github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0",
 		servicegraphconnector.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/connector/servicegraphconnector v0.158.0",
 		spanmetricsconnector.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/connector/spanmetricsconnector v0.158.0",

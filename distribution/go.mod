@@ -43,6 +43,7 @@ require (
 	github.com/open-telemetry/opentelemetry-collector-contrib/receiver/prometheusreceiver v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/receiver/statsdreceiver v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/receiver/zipkinreceiver v0.158.0
+	github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector v0.0.0
 	github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0
 	github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter v0.0.0
 	github.com/otelcol-ml/otelcol-ml/extension/mlguardextension v0.0.0
@@ -505,6 +506,8 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+
+replace github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector v0.0.0 => ../connector/mllinesconnector
 
 replace github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0 => ../connector/mlmetricsconnector
 

@@ -48,6 +48,7 @@ var all = [...]func() table.Table{
 	bedrock,
 	genkit,
 	haystack,
+	mlLines,
 }
 
 // Count is the number of clients.

@@ -1,0 +1,325 @@
+// Package failure finds in what a training process prints why it ended: tracebacks of
+// Python, the root cause of torchrun, time limits of NCCL, and what Slurm says.
+package failure
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Failure is why a process ended.
+type Failure struct {
+	// Class is the class of the exception, or what else ended it: the name of a signal, or
+	// of a state of Slurm.
+	Class string
+	// Message is the text of the error, and Stack the traceback as Python prints it, "" if
+	// there is none.
+	Message, Stack string
+	// Rank is the rank that failed, -1 if the text does not name it.
+	Rank int64
+	// Time is when it failed, zero if the text does not say.
+	Time time.Time
+	// Evident is true if the text can be of nothing but a training or its scheduler.
+	Evident bool
+}
+
+const (
+	// maxStack and maxHead limit a traceback in bytes: of a longer one, the beginning and
+	// the end are kept.
+	maxStack, maxHead = 16 << 10, 4 << 10
+	maxMessage        = 2 << 10
+	// maxOther is how many lines of others may be between those of a traceback.
+	maxOther = 8
+	// maxFields is the number of lines of torchrun's root cause.
+	maxFields = 12
+)
+
+// Scanner finds failures in the lines of one process. The zero Scanner is ready to use. It
+// is not safe for concurrent use.
+type Scanner struct {
+	state        state
+	other        int
+	stack        strings.Builder
+	tail         []string
+	tailSize     int
+	found        *Failure
+	root         Failure
+	fields, exit int
+	pid          string
+}
+
+type state uint8
+
+const (
+	idle state = iota
+	// inTraceback is after the beginning of a traceback, until its exception.
+	inTraceback
+	// afterTraceback is after an exception, which another one may follow.
+	afterTraceback
+	// inRoot is within torchrun's root cause.
+	inRoot
+)
+
+// begins are texts that all lines have which begin something. Other lines cost no more than
+// the search for these.
+var begins = [...]struct {
+	text string
+	read func(*Scanner, string)
+}{
+	{"Traceback (most recent call last)", (*Scanner).traceback},
+	{"Root Cause (first observed failure)", (*Scanner).rootCause},
+	{"Watchdog caught collective operation timeout", (*Scanner).watchdog},
+	{"slurmstepd: error: ", (*Scanner).slurm},
+	{"oom_kill event in ", (*Scanner).slurm},
+	{"CUDA out of memory", (*Scanner).outOfMemory},
+}
+
+// Found returns the failure so far, nil if there is none. A later line may make it another.
+func (s *Scanner) Found() *Failure { return s.found }
+
+// Reset forgets everything.
+func (s *Scanner) Reset() { *s = Scanner{} }
+
+// Read reads the next line. It reports whether the line belongs to a failure.
+func (s *Scanner) Read(line string) bool {
+	switch s.state {
+	case inTraceback:
+		if s.within(line) {
+			return true
+		}
+	case afterTraceback:
+		if s.after(line) {
+			return true
+		}
+	case inRoot:
+		if s.field(line) {
+			return true
+		}
+	case idle:
+	}
+	for i := range begins {
+		if strings.Contains(line, begins[i].text) {
+			before := s.found
+			begins[i].read(s, line)
+			return s.found != before || s.state != idle
+		}
+	}
+	return false
+}
+
+func (s *Scanner) traceback(line string) {
+	if s.state != afterTraceback {
+		s.clear()
+	}
+	s.state, s.other = inTraceback, 0
+	s.add(line[strings.Index(line, "Traceback"):])
+}
+
+// clear forgets a traceback.
+func (s *Scanner) clear() {
+	s.stack.Reset()
+	s.tail, s.tailSize = nil, 0
+}
+
+// add adds a line to the traceback.
+func (s *Scanner) add(line string) {
+	line = line[:min(len(line), maxMessage)]
+	if s.tailSize == 0 && s.stack.Len()+len(line) < maxHead {
+		s.stack.WriteString(line)
+		s.stack.WriteByte('\n')
+		return
+	}
+	s.tail = append(s.tail, strings.Clone(line))
+	s.tailSize += len(line) + 1
+	first := 0
+	for s.tailSize > maxStack-maxHead {
+		s.tailSize -= len(s.tail[first]) + 1
+		first++
+	}
+	if first > 0 {
+		s.tail = append(s.tail[:0], s.tail[first:]...)
+	}
+}
+
+func (s *Scanner) text() string {
+	return s.stack.String() + strings.Join(s.tail, "\n")
+}
+
+// within reads a line of a traceback.
+func (s *Scanner) within(line string) bool {
+	if line == "" || line[0] == ' ' || line[0] == '\t' {
+		s.add(line)
+		return true
+	}
+	class, message, ok := exception(line)
+	if !ok {
+		if s.other++; s.other > maxOther {
+			s.state = idle
+			s.clear()
+		}
+		return false
+	}
+	s.add(line)
+	s.state, s.other = afterTraceback, 0
+	if strings.HasSuffix(class, "ChildFailedError") {
+		return true // of the launcher, which says next what failed
+	}
+	rank := int64(-1)
+	if s.found != nil {
+		rank = s.found.Rank
+	}
+	s.found = &Failure{Class: class, Message: message, Stack: strings.TrimRight(s.text(), "\n"), Rank: rank}
+	return true
+}
+
+// after reads a line after an exception: that another one follows, or the rest of its
+// message.
+func (s *Scanner) after(line string) bool {
+	switch {
+	case line == "":
+		s.add(line)
+		return true
+	case strings.HasPrefix(line, "During handling of the above exception"), strings.HasPrefix(line, "The above exception was the direct cause"):
+		s.add(line)
+		s.other = 0
+		return true
+	case strings.HasPrefix(line, "Traceback (most recent call last)"):
+		if s.other > 0 {
+			s.clear()
+		}
+		return false
+	}
+	if s.other++; s.other > maxOther {
+		s.state = idle
+		s.clear()
+	}
+	return false
+}
+
+// exception reads the line that ends a traceback: a class, and its message if it has one.
+func exception(line string) (class, message string, ok bool) {
+	end := 0
+	for end < len(line) && (isWord(line[end]) || line[end] == '.') {
+		end++
+	}
+	class = line[:end]
+	if end == 0 || end > 200 || line[0] == '.' || line[0] >= '0' && line[0] <= '9' || line[end-1] == '.' {
+		return "", "", false
+	}
+	if end == len(line) {
+		// Only a name of a class stands alone.
+		last := class[strings.LastIndexByte(class, '.')+1:]
+		return strings.Clone(class), "", last[0] >= 'A' && last[0] <= 'Z'
+	}
+	if line[end] != ':' || end+1 < len(line) && line[end+1] != ' ' {
+		return "", "", false
+	}
+	message = strings.TrimSpace(line[end+1:])
+	return strings.Clone(class), strings.Clone(message[:min(len(message), maxMessage)]), true
+}
+
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// rootCause begins torchrun's root cause.
+func (s *Scanner) rootCause(string) {
+	s.state, s.fields = inRoot, 0
+	s.root, s.exit = Failure{Rank: -1, Evident: true}, 0
+}
+
+// field reads a line of torchrun's root cause.
+func (s *Scanner) field(line string) bool {
+	s.fields++
+	if strings.HasPrefix(line, "====") || s.fields > maxFields {
+		s.state = idle
+		s.concludeRoot()
+		return true
+	}
+	key, value, ok := strings.Cut(line, ":")
+	if !ok {
+		return true
+	}
+	value = strings.TrimSpace(value)
+	number := func() int64 {
+		first, _, _ := strings.Cut(value, " ")
+		n, err := strconv.ParseInt(first, 10, 32)
+		if err != nil {
+			return -1
+		}
+		return n
+	}
+	switch strings.TrimSpace(key) {
+	case "time":
+		if at, err := time.ParseInLocation("2006-01-02_15:04:05", value, time.Local); err == nil {
+			s.root.Time = at
+		}
+	case "rank":
+		s.root.Rank = max(number(), -1)
+	case "exitcode":
+		s.exit = int(number())
+	case "traceback", "msg":
+		s.root.Message = strings.Clone(value[:min(len(value), maxMessage)])
+	}
+	return true
+}
+
+// signals are those that end processes.
+var signals = map[int]string{-2: "SIGINT", -4: "SIGILL", -6: "SIGABRT", -7: "SIGBUS", -8: "SIGFPE", -9: "SIGKILL", -11: "SIGSEGV", -15: "SIGTERM"}
+
+func (s *Scanner) concludeRoot() {
+	if s.found != nil && s.found.Stack != "" {
+		// The process's own traceback says more.
+		s.found.Rank, s.found.Time, s.found.Evident = s.root.Rank, s.root.Time, true
+		return
+	}
+	root := s.root
+	if root.Class = signals[s.exit]; root.Class == "" {
+		root.Class = "ChildFailedError"
+	}
+	s.found = &root
+}
+
+// watchdog reads that a collective operation of NCCL took too long.
+func (s *Scanner) watchdog(line string) {
+	f := Failure{Class: "torch.distributed.DistBackendError", Rank: -1, Evident: true}
+	if _, after, ok := strings.Cut(line, "[Rank "); ok {
+		if number, _, ok := strings.Cut(after, "]"); ok {
+			if n, err := strconv.ParseInt(number, 10, 32); err == nil && n >= 0 {
+				f.Rank = n
+			}
+		}
+	}
+	message := line[strings.Index(line, "Watchdog caught"):]
+	f.Message = strings.Clone(message[:min(len(message), maxMessage)])
+	if s.found == nil {
+		s.found = &f
+	}
+}
+
+// outOfMemory reads the exception of a GPU without memory where its traceback is missing.
+func (s *Scanner) outOfMemory(line string) {
+	if class, message, ok := exception(line); ok && s.found == nil && strings.HasSuffix(class, "Error") {
+		s.found = &Failure{Class: class, Message: message, Rank: -1}
+	}
+}
+
+// reasons are why Slurm ends jobs, with its names of their states.
+var reasons = [...]struct{ text, state string }{
+	{"DUE TO TIME LIMIT", "TIMEOUT"}, {"DUE TO PREEMPTION", "PREEMPTED"}, {"DUE TO NODE FAILURE", "NODE_FAIL"},
+	{"DUE TO JOB REQUEUE", "REQUEUED"}, {"oom_kill event", "OUT_OF_MEMORY"}, {"oom-kill event", "OUT_OF_MEMORY"},
+}
+
+// slurm reads why Slurm ended a job. A job that its user cancelled has no reason.
+func (s *Scanner) slurm(line string) {
+	for _, r := range reasons {
+		if !strings.Contains(line, r.text) {
+			continue
+		}
+		if s.found == nil || s.found.Stack == "" {
+			s.found = &Failure{Class: "slurm." + r.state, Message: strings.Clone(line[:min(len(line), maxMessage)]), Rank: -1, Evident: true}
+		}
+		return
+	}
+}

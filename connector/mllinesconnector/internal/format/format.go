@@ -1,0 +1,350 @@
+// Package format reads the lines that training programs print. What a program prints is
+// data: a file of the folder formats has the rules of one program, and the lines that they
+// were made from.
+package format
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Format is what one training program prints.
+type Format struct {
+	// Name identifies the format, such as megatron. It must be unique.
+	Name string `mapstructure:"name"`
+	// Title is the program's name in documentation, the name by default.
+	Title string `mapstructure:"title"`
+	// Page is where the program is found. It is documentation only.
+	Page string `mapstructure:"page"`
+	// Prints and Lacks say what the program prints and what it does not. They are
+	// documentation only.
+	Prints string `mapstructure:"prints"`
+	Lacks  string `mapstructure:"lacks"`
+	// Lines are the rules, in the order in which they are tried. Of several rules with the
+	// same meaning, the first that matches a line counts.
+	Lines []Rule `mapstructure:"lines"`
+	// Examples are lines that the program printed. They must be read as they say.
+	Examples []Example `mapstructure:"examples"`
+}
+
+// Rule reads one kind of line.
+type Rule struct {
+	// Is is what the line says: see the Kind values.
+	Is string `mapstructure:"is"`
+	// Has is a text that every such line contains. Other lines cost no more than the
+	// search for it.
+	Has string `mapstructure:"has"`
+	// Pattern is a regular expression in Go's syntax, which is found anywhere in the line.
+	// Its named groups are values; see Values. Without a pattern, the text Has is enough.
+	Pattern string `mapstructure:"pattern"`
+	// Fields are further values, each with the text before its number. They may be missing
+	// and come in any order after the beginning of the match.
+	Fields map[string]string `mapstructure:"fields"`
+	// Block makes the line the first of several: those that follow and begin with this text
+	// have further Fields.
+	Block string `mapstructure:"block"`
+	// Scope says what the rates of tokens and samples cover: device for one GPU, global for
+	// all, "" for unknown.
+	Scope string `mapstructure:"scope"`
+	// FromZero is true where the first step has the number 0.
+	FromZero bool `mapstructure:"from_zero"`
+	// EpochFromZero is true where the first epoch has the number 0.
+	EpochFromZero bool `mapstructure:"epoch_from_zero"`
+	// InEpoch is true where steps are numbered anew in each epoch of total steps.
+	InEpoch bool `mapstructure:"in_epoch"`
+	// ByTime is true where numbers of steps may be numbers of samples: the steps since the
+	// line before are counted by their stated duration.
+	ByTime bool `mapstructure:"by_time"`
+	// MissingLoss is nan where the program leaves out a loss that is NaN, "" elsewhere.
+	MissingLoss string `mapstructure:"missing_loss"`
+
+	format  *Format
+	kind    Kind
+	pattern *regexp.Regexp
+	groups  []string // the names of the values by index of the group, "" for none
+	labels  []label
+}
+
+// label is the name of a value with the text before it.
+type label struct{ text, name string }
+
+// Example is what a program printed.
+type Example struct {
+	// Of is the program with its version, and Command what it ran as, or the place in its
+	// source.
+	Of      string `mapstructure:"of"`
+	Command string `mapstructure:"command"`
+	// Tried is true where the program was run, false where the lines are from its source.
+	Tried bool `mapstructure:"tried"`
+	// Text are the lines.
+	Text string `mapstructure:"text"`
+	// Reads is what they say, in the order of the lines, as Reading.String has it.
+	Reads []string `mapstructure:"reads"`
+}
+
+// Kind is what a line says.
+type Kind uint8
+
+// The kinds of lines.
+const (
+	none Kind = iota
+	// Step is one step of training, or all since the line before.
+	Step
+	// Numbers are numbers of a step that the line does not name: that of the bar.
+	Numbers
+	// Bar is a progress bar with the number of the step. It says nothing by itself.
+	Bar
+	// Epoch begins an epoch.
+	Epoch
+	// Start begins the training, Resume continues it after a step, End ends it.
+	Start
+	Resume
+	End
+	// Save and Saved begin and end a checkpoint, Restore and Restored the reading of one,
+	// Evaluate and Evaluated a validation.
+	Save
+	Saved
+	Restore
+	Restored
+	Evaluate
+	Evaluated
+	kinds
+)
+
+var kindNames = [kinds]string{
+	Step: "step", Numbers: "numbers", Bar: "bar", Epoch: "epoch", Start: "start", Resume: "resume", End: "end",
+	Save: "save", Saved: "saved", Restore: "restore", Restored: "restored", Evaluate: "evaluate", Evaluated: "evaluated",
+}
+
+// String returns the word for the kind in a format.
+func (k Kind) String() string { return kindNames[k] }
+
+// Value is a number that a line has.
+type Value uint8
+
+// The values. Times are in seconds.
+const (
+	noValue Value = iota
+	StepNumber
+	Total
+	EpochNumber
+	Epochs
+	Loss
+	ValLoss
+	LearningRate
+	GradNorm
+	TokensPerSecond
+	SamplesPerSecond
+	BatchSize
+	// StepSeconds is the time of one step, Elapsed the time since the start of the
+	// training, DataSeconds the part of a step that waits for data, and Seconds how long
+	// what the line ends took.
+	StepSeconds
+	Elapsed
+	DataSeconds
+	Seconds
+	// At is the time of the line, in seconds since 1970.
+	At
+	// NaN and Skipped are the numbers of steps since the line before whose loss was NaN
+	// and that did not change the model.
+	NaN
+	Skipped
+	// Rank is the process's rank in its job.
+	Rank
+	values
+)
+
+// valueNames has the names of values in formats, with the factor to the value's unit. A
+// negative factor stands for a rate whose inverse is the value.
+var valueNames = map[string]struct {
+	value  Value
+	factor float64
+}{
+	"step": {StepNumber, 1}, "total": {Total, 1}, "epoch": {EpochNumber, 1}, "epochs": {Epochs, 1},
+	"loss": {Loss, 1}, "val_loss": {ValLoss, 1}, "learning_rate": {LearningRate, 1}, "grad_norm": {GradNorm, 1},
+	"tokens_per_second": {TokensPerSecond, 1}, "samples_per_second": {SamplesPerSecond, 1}, "batch_size": {BatchSize, 1},
+	"step_seconds": {StepSeconds, 1}, "step_ms": {StepSeconds, 1e-3}, "step_us": {StepSeconds, 1e-6}, "steps_per_second": {StepSeconds, -1},
+	"elapsed": {Elapsed, 1}, "elapsed_ms": {Elapsed, 1e-3}, "data_seconds": {DataSeconds, 1}, "data_ms": {DataSeconds, 1e-3},
+	"seconds": {Seconds, 1}, "at_ms": {At, 1e-3}, "nan": {NaN, 1}, "skipped": {Skipped, 1}, "rank": {Rank, 1},
+}
+
+// shown are the values in the order of Reading.String, in their units.
+var shown = []struct {
+	name  string
+	value Value
+}{
+	{"step", StepNumber}, {"total", Total}, {"epoch", EpochNumber}, {"epochs", Epochs}, {"loss", Loss}, {"val_loss", ValLoss},
+	{"learning_rate", LearningRate}, {"grad_norm", GradNorm}, {"tokens_per_second", TokensPerSecond},
+	{"samples_per_second", SamplesPerSecond}, {"batch_size", BatchSize}, {"step_seconds", StepSeconds}, {"elapsed", Elapsed},
+	{"data_seconds", DataSeconds}, {"seconds", Seconds}, {"at", At}, {"nan", NaN}, {"skipped", Skipped}, {"rank", Rank},
+}
+
+// Values returns the names of values that a format may have, sorted.
+func Values() []string { return slices.Sorted(maps.Keys(valueNames)) }
+
+// scopes are what Rule.Scope may be.
+var scopes = []string{"", "device", "global"}
+
+// Has reports whether the format has lines of a kind.
+func (f *Format) Has(kind Kind) bool {
+	return slices.ContainsFunc(f.Lines, func(r Rule) bool { return r.Is == kindNames[kind] })
+}
+
+// maxPattern limits a pattern, whose cost for each line grows with it.
+const maxPattern = 1024
+
+func (f *Format) compile() error {
+	if f.Name == "" {
+		return errors.New("name: must not be empty")
+	}
+	if len(f.Lines) == 0 {
+		return errors.New("lines: must have at least one rule")
+	}
+	for i := range f.Lines {
+		if err := f.Lines[i].compile(f); err != nil {
+			return fmt.Errorf("lines::%d::%w", i, err)
+		}
+	}
+	return nil
+}
+
+func (r *Rule) compile(f *Format) error {
+	r.format = f
+	at := slices.Index(kindNames[:], r.Is)
+	if at <= 0 {
+		return fmt.Errorf("is: %q is none of %s", r.Is, strings.Join(kindNames[1:], ", "))
+	}
+	r.kind = Kind(at) // #nosec G115 -- an index of a short list
+	if len(r.Has) < 2 {
+		return fmt.Errorf("has: %q must have at least 2 bytes", r.Has)
+	}
+	if !slices.Contains(scopes, r.Scope) {
+		return fmt.Errorf("scope: %q is none of device, global", r.Scope)
+	}
+	if r.MissingLoss != "" && r.MissingLoss != "nan" {
+		return fmt.Errorf("missing_loss: %q is not nan", r.MissingLoss)
+	}
+	if len(r.Pattern) > maxPattern {
+		return fmt.Errorf("pattern: has %d bytes, at most %d are allowed", len(r.Pattern), maxPattern)
+	}
+	if r.Pattern != "" {
+		var err error
+		if r.pattern, err = regexp.Compile(r.Pattern); err != nil {
+			return fmt.Errorf("pattern: %w", err)
+		}
+		r.groups = make([]string, r.pattern.NumSubexp()+1)
+	}
+	known := func(key, name string) error {
+		if _, ok := valueNames[name]; !ok {
+			return fmt.Errorf("%s: %q is none of %s", key, name, strings.Join(Values(), ", "))
+		}
+		return nil
+	}
+	steps := false
+	if r.pattern != nil {
+		for i, name := range r.pattern.SubexpNames() {
+			if name == "" {
+				continue
+			}
+			if err := known("pattern", name); err != nil {
+				return err
+			}
+			r.groups[i] = name
+			steps = steps || name == "step"
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Fields)) {
+		if err := known("fields", name); err != nil {
+			return err
+		}
+		if r.Fields[name] == "" {
+			return fmt.Errorf("fields::%s: must not be empty", name)
+		}
+		steps = steps || name == "step"
+		r.labels = append(r.labels, label{r.Fields[name], name})
+	}
+	if (r.kind == Step || r.kind == Bar) && !steps {
+		return fmt.Errorf("pattern: %q has no group step, which a line of a %s needs", r.Pattern, r.Is)
+	}
+	return nil
+}
+
+// Reading is what a line says.
+type Reading struct {
+	// Rule is the one that read the line.
+	Rule *Rule
+	has  uint32
+	list [values]float64
+}
+
+// Kind is what the line says.
+func (r *Reading) Kind() Kind { return r.Rule.kind }
+
+// Format is the format that the line has.
+func (r *Reading) Format() *Format { return r.Rule.format }
+
+// Get returns a value, and whether the line has it.
+func (r *Reading) Get(v Value) (number float64, ok bool) { return r.list[v], r.has&(1<<v) != 0 }
+
+// Or returns a value, or another one if the line does not have it.
+func (r *Reading) Or(v Value, other float64) float64 {
+	if number, ok := r.Get(v); ok {
+		return number
+	}
+	return other
+}
+
+// Set adds a value that the line does not have.
+func (r *Reading) Set(v Value, number float64) {
+	if r.has&(1<<v) == 0 {
+		r.list[v] = number
+		r.has |= 1 << v
+	}
+}
+
+// Merge adds the values of another Reading that this one lacks.
+func (r *Reading) Merge(other *Reading) {
+	for v := range values {
+		if number, ok := other.Get(v); ok {
+			r.Set(v, number)
+		}
+	}
+}
+
+// String returns the kind and the values, such as "step step=10 loss=7.1".
+func (r *Reading) String() string {
+	var text strings.Builder
+	text.WriteString(r.Kind().String())
+	for _, s := range shown {
+		if number, ok := r.Get(s.value); ok {
+			fmt.Fprintf(&text, " %s=%.12g", s.name, number)
+		}
+	}
+	return text.String()
+}
+
+// read adds the value with a name to what the line says.
+func (r *Reading) read(name string, text string) {
+	number, ok := Number(text)
+	if !ok {
+		return
+	}
+	of := valueNames[name]
+	switch {
+	case of.factor > 0:
+		number *= of.factor
+	case number > 0:
+		number = 1 / number
+	default:
+		return
+	}
+	if of.value != Loss && of.value != ValLoss && of.value != GradNorm && (math.IsNaN(number) || math.IsInf(number, 0)) {
+		return
+	}
+	r.Set(of.value, number)
+}

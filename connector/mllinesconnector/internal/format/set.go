@@ -1,0 +1,206 @@
+package format
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"go.opentelemetry.io/collector/confmap"
+)
+
+//go:embed formats/*.yaml
+var files embed.FS
+
+// Shipped returns the formats of the folder formats, sorted by name.
+var Shipped = sync.OnceValues(func() (all []Format, err error) {
+	names, err := fs.Glob(files, "formats/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		f, err := parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, f)
+	}
+	return all, nil
+})
+
+func parse(text []byte) (f Format, err error) {
+	retrieved, err := confmap.NewRetrievedFromYAML(text)
+	if err != nil {
+		return f, err
+	}
+	conf, err := retrieved.AsConf()
+	if err != nil {
+		return f, err
+	}
+	return f, conf.Unmarshal(&f)
+}
+
+// maxRules limits the rules of a Set: each line is searched for the text of each.
+const maxRules = 512
+
+// Set are formats that lines are read by. It is safe for concurrent use.
+type Set struct{ rules []*Rule }
+
+// New returns a Set of a user's formats and of those that are shipped. A user's format goes
+// before, and replaces a shipped one of the same name. Every example must be read as it
+// says.
+func New(own []Format) (*Set, error) {
+	shipped, err := Shipped()
+	if err != nil {
+		return nil, err
+	}
+	s, known := &Set{}, map[string]bool{}
+	add := func(f *Format, key string) error {
+		if err := f.compile(); err != nil {
+			return fmt.Errorf("%s::%w", key, err)
+		}
+		for i := range f.Lines {
+			s.rules = append(s.rules, &f.Lines[i])
+		}
+		known[f.Name] = true
+		return f.check(key)
+	}
+	for i := range own {
+		if key := fmt.Sprintf("formats::%d", i); known[own[i].Name] {
+			return nil, fmt.Errorf("%s::name: %q is the name of two formats", key, own[i].Name)
+		} else if err := add(&own[i], key); err != nil {
+			return nil, err
+		}
+	}
+	for i := range shipped {
+		if f := shipped[i]; !known[f.Name] {
+			f.Lines = append([]Rule(nil), f.Lines...)
+			if err := add(&f, f.Name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(s.rules) > maxRules {
+		return nil, fmt.Errorf("formats: have %d rules, at most %d are allowed", len(s.rules), maxRules)
+	}
+	return s, nil
+}
+
+// check reads the format's examples by its own rules.
+func (f *Format) check(key string) error {
+	own := &Set{}
+	for i := range f.Lines {
+		own.rules = append(own.rules, &f.Lines[i])
+	}
+	for i := range f.Examples {
+		e := &f.Examples[i]
+		if got := own.Lines(e.Text); strings.Join(got, "\n") != strings.Join(e.Reads, "\n") {
+			return fmt.Errorf("%s::examples::%d::reads: are %q, but the text is read as %q", key, i, e.Reads, got)
+		}
+	}
+	return nil
+}
+
+// Lines returns what lines say, each as Reading.String has it. Progress bars may have
+// carriage returns.
+func (s *Set) Lines(text string) (reads []string) {
+	var open *Reading
+	closes := func() {
+		if open != nil {
+			reads = append(reads, open.String())
+		}
+		open = nil
+	}
+	for _, line := range strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == '\r' }) {
+		if open != nil && open.Continue(line) {
+			continue
+		}
+		closes()
+		for _, r := range s.Read(line, nil) {
+			if r.Rule.Block != "" {
+				open = &r
+				continue
+			}
+			reads = append(reads, r.String())
+		}
+	}
+	closes()
+	return reads
+}
+
+// Read appends what a line says to readings, at most one of each kind.
+func (s *Set) Read(line string, readings []Reading) []Reading {
+	first := len(readings)
+next:
+	for _, rule := range s.rules {
+		if !strings.Contains(line, rule.Has) {
+			continue
+		}
+		for i := range readings[first:] {
+			if readings[first+i].Kind() == rule.kind {
+				continue next
+			}
+		}
+		readings = append(readings, Reading{Rule: rule})
+		if !rule.read(line, &readings[len(readings)-1]) {
+			readings = readings[:len(readings)-1]
+		}
+	}
+	return readings
+}
+
+// Continue reads the next line of a block. It reports whether it is one.
+func (r *Reading) Continue(line string) bool {
+	if !strings.HasPrefix(line, r.Rule.Block) {
+		return false
+	}
+	r.fields(line)
+	return true
+}
+
+func (r *Rule) read(line string, into *Reading) bool {
+	begin := 0
+	if r.pattern != nil {
+		at := r.pattern.FindStringSubmatchIndex(line)
+		if at == nil {
+			return false
+		}
+		begin = at[0]
+		for i, name := range r.groups {
+			if name != "" && at[2*i] >= 0 {
+				into.read(name, line[at[2*i]:at[2*i+1]])
+			}
+		}
+	}
+	into.fields(line[begin:])
+	if _, ok := into.Get(StepNumber); !ok && (r.kind == Step || r.kind == Bar) {
+		return false
+	}
+	return true
+}
+
+// fields reads the values that have a text before them.
+func (r *Reading) fields(line string) {
+	for i := range r.Rule.labels {
+		l := &r.Rule.labels[i]
+		for rest := line; ; {
+			at := strings.Index(rest, l.text)
+			if at < 0 {
+				break
+			}
+			before, after := rest[:at], rest[at+len(l.text):]
+			if !(isWord(l.text[0]) && before != "" && isWord(before[len(before)-1])) {
+				if number, ok := leading(after); ok {
+					r.read(l.name, number)
+				}
+				break
+			}
+			rest = after
+		}
+	}
+}

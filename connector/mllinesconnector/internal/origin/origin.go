@@ -1,0 +1,232 @@
+// Package origin answers of which run, host and rank a log file or stream is.
+package origin
+
+import (
+	"fmt"
+	"hash/fnv"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+)
+
+// Attributes of resources and records that say where lines are from.
+const (
+	FilePath     = "log.file.path"
+	FileName     = "log.file.name"
+	IOStream     = "log.iostream"
+	containerTag = "k8s.container.name"
+	restarts     = "k8s.container.restart_count"
+	podUID       = "k8s.pod.uid"
+	instance     = "service.instance.id"
+	slurmJobName = "slurm.job.name"
+)
+
+const (
+	// maxAttributes and maxValue limit what is kept of a resource.
+	maxAttributes, maxValue = 64, 256
+)
+
+// identity are the attributes that tell the sources of lines apart.
+var identity = [...]string{
+	mlattr.ServiceName, instance, mlattr.HostName, mlattr.K8sNamespace, mlattr.K8sPod, podUID, containerTag, restarts,
+	mlattr.ContainerID, mlattr.SlurmJobID, mlattr.ProcessID, mlattr.RunID, mlattr.RankGlobal,
+}
+
+// Key returns what tells a resource from others.
+func Key(resource pcommon.Map) string {
+	var key strings.Builder
+	for i, name := range identity {
+		if v, ok := resource.Get(name); ok {
+			if id, ok := mlattr.ReadText(v); ok {
+				fmt.Fprintf(&key, "%d=%s\n", i, id)
+			}
+		}
+	}
+	return key.String()
+}
+
+// Origin is where lines are from.
+type Origin struct {
+	// Resource is that of the spans.
+	Resource pcommon.Map
+	// Owner identifies the program that prints, whatever its streams.
+	Owner string
+	// HasService is false if the service must be named after the program.
+	HasService bool
+}
+
+// Of returns the origin of a file or stream: of a resource, with the file's path or "".
+func Of(resource pcommon.Map, file string) Origin {
+	o := Origin{Resource: pcommon.NewMap()}
+	for key, v := range resource.All() {
+		if o.Resource.Len() >= maxAttributes {
+			break
+		}
+		if v.Type() == pcommon.ValueTypeMap || v.Type() == pcommon.ValueTypeSlice || v.Type() == pcommon.ValueTypeBytes ||
+			v.Type() == pcommon.ValueTypeStr && len(v.Str()) > maxValue || len(key) > maxValue || strings.HasPrefix(key, "log.") {
+			continue
+		}
+		v.CopyTo(o.Resource.PutEmpty(key))
+	}
+	program := o.readPath(file)
+	o.Owner = Key(o.Resource) + program
+	o.nameService()
+	o.nameRun(program)
+	return o
+}
+
+// put sets an attribute that the resource does not have.
+func (o *Origin) put(key, value string) {
+	if _, ok := o.Resource.Get(key); !ok && value != "" {
+		o.Resource.PutStr(key, value)
+	}
+}
+
+func (o *Origin) putInt(key, value string) {
+	if n, err := strconv.ParseInt(value, 10, 32); err == nil && n >= 0 {
+		if _, ok := o.Resource.Get(key); !ok {
+			o.Resource.PutInt(key, n)
+		}
+	}
+}
+
+func (o *Origin) text(key string) (text string) {
+	if v, ok := o.Resource.Get(key); ok {
+		text, _ = mlattr.ReadText(v)
+	}
+	return text
+}
+
+// What paths say. The expressions are applied once for each file.
+var (
+	// /var/log/pods/<namespace>_<pod>_<uid>/<container>/<restarts>.log, and the link to it
+	// /var/log/containers/<pod>_<namespace>_<container>-<id>.log.
+	podPath  = regexp.MustCompile(`/pods/([^/_]+)_([^/_]+)_([^/]+)/([^/]+)/(\d+)\.log`)
+	podLink  = regexp.MustCompile(`/containers/([^/_]+)_([^/_]+)_([^/]+)-([0-9a-f]{64})\.log$`)
+	dockerID = regexp.MustCompile(`/([0-9a-f]{64})/[0-9a-f]{64}-json\.log`)
+	// torchrun's --log-dir: <folder>/<run>/attempt_<n>/<local rank>/stdout.log.
+	elastic = regexp.MustCompile(`^(.*)/attempt_(\d+)/(\d+)/(?:stdout|stderr)\.log$`)
+	// Slurm's slurm-<job>.out, and names that end in the job.
+	slurmFile  = regexp.MustCompile(`^(?:slurm-(\d+)|.*[-_.](\d{5,}))(?:_(\d+))?\.(?:out|err|log)$`)
+	rankInName = regexp.MustCompile(`(?i)[-_.]?\b(?:global[-_]?)?rank[-_.]?(\d+)\b|[-_.]rank[-_.]?(\d+)`)
+	streams    = regexp.MustCompile(`(?i)(?:[-_.]?(?:stdout|stderr))?(?:\.(?:out|err|log|txt|jsonl|json))*(?:\.\d+)?$`)
+)
+
+// readPath adds what a path says, and returns the path of the program: that of both of its
+// streams, of all ranks.
+func (o *Origin) readPath(file string) (program string) {
+	if file == "" {
+		return ""
+	}
+	if m := podPath.FindStringSubmatch(file); m != nil {
+		o.put(mlattr.K8sNamespace, m[1])
+		o.put(mlattr.K8sPod, m[2])
+		o.put(podUID, m[3])
+		o.put(containerTag, m[4])
+		o.putInt(restarts, m[5])
+		return ""
+	}
+	if m := podLink.FindStringSubmatch(file); m != nil {
+		o.put(mlattr.K8sPod, m[1])
+		o.put(mlattr.K8sNamespace, m[2])
+		o.put(containerTag, m[3])
+		o.put(mlattr.ContainerID, m[4])
+		return ""
+	}
+	if m := dockerID.FindStringSubmatch(file); m != nil {
+		o.put(mlattr.ContainerID, m[1])
+		return ""
+	}
+	if m := elastic.FindStringSubmatch(file); m != nil {
+		o.putInt(mlattr.RunAttempt, m[2])
+		o.putInt(mlattr.RankLocal, m[3])
+		return m[1]
+	}
+	folder, name := path.Split(file)
+	if m := slurmFile.FindStringSubmatch(name); m != nil {
+		o.put(mlattr.SlurmJobID, m[1]+m[2])
+	}
+	if m := rankInName.FindStringSubmatch(name); m != nil {
+		o.putInt(mlattr.RankGlobal, m[1]+m[2])
+		name = strings.Replace(name, m[0], "", 1)
+	}
+	return folder + streams.ReplaceAllString(name, "")
+}
+
+// nameService names the service of a container, or of a job of Slurm.
+func (o *Origin) nameService() {
+	if name := o.text(mlattr.ServiceName); name != "" && !strings.HasPrefix(name, "unknown_service") {
+		o.HasService = true
+		return
+	}
+	for _, key := range [...]string{containerTag, slurmJobName} {
+		if name := o.text(key); name != "" {
+			o.Resource.PutStr(mlattr.ServiceName, name)
+			o.HasService = true
+			return
+		}
+	}
+}
+
+// nameRun sets the run's id, unless the resource names the run. All pods of a job are one
+// run, and all ranks of a program that writes files.
+func (o *Origin) nameRun(program string) {
+	if n := o.text(restarts); n != "" {
+		o.putInt(mlattr.RunAttempt, n)
+	}
+	var facts vocabulary.Facts
+	vocabulary.Default().Resource(o.Resource, &facts)
+	if id, _ := facts.Run(); id != "" {
+		return
+	}
+	id := ""
+	switch pod := o.text(mlattr.K8sPod); {
+	case pod != "":
+		id = workload(pod) + "-" + short(o.text(mlattr.K8sNamespace))
+	case program != "":
+		// Run ids have no blanks.
+		id = strings.Join(strings.Fields(path.Base(program)), "_") + "-" + short(o.text(mlattr.HostName), o.text(mlattr.ContainerID), program)
+	case o.text(mlattr.ContainerID) != "":
+		id = o.text(mlattr.ContainerID)[:min(12, len(o.text(mlattr.ContainerID)))]
+	default:
+		return
+	}
+	o.Resource.PutStr(mlattr.RunID, strings.TrimLeft(id, "-"))
+	o.Resource.PutBool(mlattr.RunInferred, true)
+}
+
+// short returns a short hash.
+func short(texts ...string) string {
+	h := fnv.New32a()
+	for _, text := range texts {
+		_, _ = h.Write([]byte(text + "\n")) // a hash does not fail
+	}
+	return fmt.Sprintf("%08x", h.Sum32())
+}
+
+// roles are the parts of a pod's name that say what the pod is of its job.
+var roles = map[string]bool{"worker": true, "master": true, "launcher": true, "leader": true, "chief": true, "head": true, "node": true, "replica": true, "evaluator": true}
+
+// podAlphabet is that of the random ends of names of pods.
+const podAlphabet = "bcdfghjklmnpqrstvwxz2456789"
+
+// workload returns what owns a pod by the pod's name: without its number, its role and its
+// random end.
+func workload(pod string) string {
+	parts := strings.Split(pod, "-")
+	for n := len(parts); n > 1; n-- {
+		last := parts[n-1]
+		_, err := strconv.ParseUint(last, 10, 32)
+		random := len(last) == 5 && strings.Trim(last, podAlphabet) == "" && n == len(parts)
+		if err != nil && !random && !roles[last] {
+			return strings.Join(parts[:n], "-")
+		}
+	}
+	return parts[0]
+}

@@ -1,0 +1,429 @@
+// Package training makes spans of what the lines of a training process say: its steps, its
+// checkpoints and validations, its end.
+package training
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/format"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+const (
+	// maxSteps is the largest number of steps of a line that become spans.
+	maxSteps = 1000
+	// maxFirst is the highest number of a first line whose earlier steps are assumed to
+	// be part of it: a program is rarely found by its collector before.
+	maxFirst = 100
+	// slack is how far the time of a line may be from the end of its step, by the stated
+	// duration of steps, so that the stated one counts.
+	slack = 2 * time.Second
+	// fastest is the least time between two prints of a bar.
+	fastest = 0.1
+	// maxOpen is how long a checkpoint or a validation may take.
+	maxOpen = 12 * time.Hour
+	// waits is how long numbers wait for the bar that says which step they are of.
+	waits = 2 * time.Second
+)
+
+// Process is one training process, by its lines so far. It is not safe for concurrent use.
+type Process struct {
+	// key identifies the process, and attempt counts its restarts.
+	key     string
+	attempt uint64
+	// format is the newest one.
+	format *format.Format
+
+	// step is the number of the newest step, 0 if unknown, and interval the number of steps
+	// of the newest line. In formats that number the steps of an epoch, base is the number
+	// of steps before the epoch and inEpoch the newest number within it.
+	step, interval, base, inEpoch int64
+	epoch                         float64
+	// end is the end of the newest step, and elapsed the time that the program states for
+	// it, NaN if none.
+	end     time.Time
+	elapsed float64
+	// bar is the newest bar, of those with the total of the training once that is known.
+	// numbers wait for the next one, since waiting.
+	bar     format.Reading
+	total   float64
+	numbers format.Reading
+	waiting time.Time
+	numberT Moment
+	// open has the beginnings of what has not ended.
+	open map[format.Kind]time.Time
+	// began is when the training began, as far as the lines say.
+	began time.Time
+	ended bool
+
+	spans []Span
+}
+
+// Moment is when a line was printed: by the program's clock, if it states the time.
+type Moment struct {
+	Time time.Time
+	// Late is how much later than Time it may have been.
+	Late time.Duration
+}
+
+// Span is what lines say of a time.
+type Span struct {
+	// Name is the span's name, and Phase one of the Phase values of mlattr.
+	Name, Phase, Operation string
+	Start, End             time.Time
+	Trace                  [16]byte
+	ID, Parent             [8]byte
+	// Number is the number of the step, 0 for none, and Epoch that of the epoch, NaN for
+	// none.
+	Number int64
+	// Reading has the values of the newest step of a line, nil for its other steps.
+	Reading *format.Reading
+	// BatchSize is the number of samples of the step, 0 if unknown.
+	BatchSize int64
+	// Failure is why the training ended, nil if it did not fail.
+	Failure *Failure
+}
+
+// Failure is an error that ended a process.
+type Failure struct {
+	Class, Message, Stack string
+	// Rank is the rank that failed, -1 if it is that of the process.
+	Rank int64
+}
+
+// NewProcess returns a process without lines.
+func NewProcess(key string) *Process {
+	return &Process{key: key, elapsed: math.NaN(), open: make(map[format.Kind]time.Time)}
+}
+
+// Trains reports whether any line was one of training.
+func (p *Process) Trains() bool { return p.format != nil }
+
+// Name is the name of the newest format, or that of what reads lines without one.
+func (p *Process) Name() string {
+	if p.format == nil {
+		return "training"
+	}
+	return p.format.Name
+}
+
+// Waits reports whether numbers wait for the step that they are of.
+func (p *Process) Waits() bool { return !p.waiting.IsZero() }
+
+// HasSpans reports whether there are spans since the previous Take.
+func (p *Process) HasSpans() bool { return len(p.spans) > 0 }
+
+// Take returns the spans since the previous call. They are valid until the next line.
+func (p *Process) Take() []Span {
+	spans := p.spans
+	p.spans = p.spans[:0]
+	return spans
+}
+
+// Read adds what a line says.
+func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
+	p.format = r.Format()
+	if p.began.IsZero() {
+		p.began = at.Time
+	}
+	switch kind := r.Kind(); kind {
+	case format.Step:
+		p.settle()
+		p.readStep(r, at)
+	case format.Numbers:
+		p.settle()
+		p.numbers, p.numberT, p.waiting = *r, at, now
+		if p.bar.Rule != nil && p.bar.Or(format.StepSeconds, 0) >= fastest {
+			p.settle()
+		}
+	case format.Bar:
+		if total := r.Or(format.Total, 0); p.total == 0 || p.total == total {
+			p.bar = *r
+			p.settle()
+		}
+	case format.Epoch:
+		p.epoch = p.epochOf(r)
+	case format.Start:
+		p.again()
+		p.began = at.Time
+	case format.Restore:
+		p.again()
+		p.open[kind] = at.Time
+	case format.Resume, format.Restored:
+		p.again()
+		p.finish(format.Restore, r, at)
+		if number, ok := r.Get(format.StepNumber); ok && number >= 0 && number <= mlattr.MaxCount {
+			p.step = int64(number)
+		}
+	case format.End:
+		p.settle()
+		if !p.ended {
+			p.finishTraining(at.Time, nil)
+		}
+	case format.Save, format.Evaluate:
+		p.open[kind] = at.Time
+		if !r.Format().Has(kind + 1) {
+			p.finish(kind, r, at)
+		}
+	case format.Saved, format.Evaluated:
+		p.finish(kind-1, r, at)
+	}
+}
+
+// Fail adds the failure that ended the process.
+func (p *Process) Fail(f *Failure, at time.Time) {
+	p.settle()
+	p.finishTraining(at, f)
+}
+
+// finishTraining ends the training, not before its newest step: the time of a line may be
+// without a fraction.
+func (p *Process) finishTraining(at time.Time, f *Failure) {
+	if at.Before(p.end) {
+		at = p.end
+	}
+	start := p.began
+	if start.IsZero() || start.After(at) {
+		start = at
+	}
+	p.add(Span{Name: mlattr.PhaseTrain, Phase: mlattr.PhaseTrain, Start: start, End: at, Failure: f})
+	p.ended = true
+}
+
+// Tick ends what has waited for long enough, or all.
+func (p *Process) Tick(now time.Time, all bool) {
+	if p.Waits() && (all || now.Sub(p.waiting) >= waits) {
+		p.settle()
+	}
+}
+
+// settle adds the step of the numbers that wait: that of the newest bar.
+func (p *Process) settle() {
+	if p.waiting.IsZero() {
+		return
+	}
+	r := p.numbers
+	p.waiting = time.Time{}
+	if p.bar.Rule == nil {
+		// Nobody says which step it is.
+		p.add(Span{Name: "numbers", Start: p.numberT.Time, End: p.numberT.Time, Reading: &r})
+		return
+	}
+	bar := p.bar
+	if number, _ := bar.Get(format.StepNumber); int64(number) <= p.step && p.interval > 0 && int64(number) > p.step-p.interval {
+		return // numbers that are of no step of their own
+	}
+	p.total = bar.Or(format.Total, 0)
+	bar.Rule = r.Rule
+	r.Merge(&bar)
+	p.readStep(&r, p.numberT)
+}
+
+// again begins another attempt if the process has taken steps or ended.
+func (p *Process) again() {
+	p.settle()
+	if p.interval == 0 && !p.ended {
+		return
+	}
+	p.attempt++
+	*p = Process{key: p.key, attempt: p.attempt, format: p.format, elapsed: math.NaN(), open: p.open, spans: p.spans}
+	clear(p.open)
+}
+
+func (p *Process) epochOf(r *format.Reading) float64 {
+	epoch, ok := r.Get(format.EpochNumber)
+	switch {
+	case !ok:
+		return p.epoch
+	case r.Rule.EpochFromZero:
+		return math.Floor(epoch) + 1
+	default:
+		return epoch
+	}
+}
+
+// numberOf returns the number of a step among all of the training, and of how many steps
+// the line is.
+func (p *Process) numberOf(r *format.Reading) (number, steps int64) {
+	stated, _ := r.Get(format.StepNumber)
+	if !(stated >= 0 && stated <= mlattr.MaxCount) {
+		return 0, 0
+	}
+	number = int64(stated)
+	if r.Rule.FromZero {
+		number++
+	}
+	if r.Rule.InEpoch {
+		epoch, total := p.epochOf(r), r.Or(format.Total, 0)
+		switch {
+		case epoch >= 1 && epoch*total <= mlattr.MaxCount && total > 0:
+			p.base = int64(epoch-1) * int64(total)
+		case number < p.inEpoch || epoch > p.epoch && number <= p.inEpoch:
+			p.base = p.step
+		}
+		p.inEpoch, p.epoch = number, epoch
+		number += p.base
+	}
+	switch {
+	case number == p.step:
+		return number, 0
+	case number < p.step:
+		last := p.interval
+		p.again()
+		return number, min(max(last, 1), number)
+	case p.step > 0:
+		return number, number - p.step
+	case number <= maxFirst:
+		return number, number
+	default:
+		return number, 1
+	}
+}
+
+func (p *Process) readStep(r *format.Reading, at Moment) {
+	before := p.step
+	number, steps := p.numberOf(r)
+	if steps <= 0 {
+		return
+	}
+	if p.ended {
+		p.again()
+	}
+	per, stated := r.Get(format.StepSeconds)
+	if elapsed, ok := r.Get(format.Elapsed); ok {
+		if !stated && elapsed > p.elapsed {
+			per, stated = (elapsed-p.elapsed)/float64(steps), true
+		}
+		p.elapsed = elapsed
+	}
+	if !(per > 0 && per < maxOpen.Seconds()) {
+		stated = false
+	}
+	if r.Rule.ByTime && stated {
+		steps = 1
+		if !p.end.IsZero() {
+			steps = max(int64(math.Round(at.Time.Sub(p.end).Seconds()/per)), 1)
+		}
+	}
+	p.interval, p.step = steps, number
+	steps = min(steps, maxSteps)
+	end := at.Time
+	whole := time.Duration(per * float64(steps) * 1e9)
+	switch {
+	case p.end.IsZero():
+		if !stated {
+			whole = 0
+		}
+	case !stated:
+		whole = max(end.Sub(p.end), 0)
+	default:
+		// The ends of steps are the stated time apart, whatever the printing took.
+		if by := p.end.Add(whole); by.After(end.Add(-slack)) && !by.After(end.Add(at.Late)) {
+			end = by
+		}
+		if end.Add(-whole).Before(p.end) {
+			whole = max(end.Sub(p.end), 0)
+		}
+	}
+	if start := end.Add(-whole); p.began.IsZero() || p.began.After(start) {
+		p.began = start
+	}
+	data := r.Or(format.DataSeconds, 0)
+	p.missing(r, steps)
+	batch := r.Or(format.BatchSize, 0)
+	for i := range steps {
+		s := Span{
+			Name: "train_step", Phase: mlattr.PhaseBatch,
+			Start: end.Add(-whole / time.Duration(steps) * time.Duration(steps-i)), End: end.Add(-whole / time.Duration(steps) * time.Duration(steps-1-i)),
+		}
+		if number-before == steps || i == steps-1 {
+			s.Number = number - (steps - 1 - i)
+		}
+		if i == steps-1 {
+			s.Reading = r
+		}
+		if batch > 0 && batch <= mlattr.MaxCount {
+			s.BatchSize = int64(batch)
+		}
+		p.add(s)
+		if loads := time.Duration(data * 1e9); loads > 0 && loads <= s.End.Sub(s.Start) {
+			of := &p.spans[len(p.spans)-1]
+			p.add(Span{Name: mlattr.PhaseDataLoad, Phase: mlattr.PhaseDataLoad, Parent: of.ID, Start: s.Start, End: s.Start.Add(loads)})
+		}
+	}
+	p.end = end
+}
+
+// missing adds the loss of a line whose program leaves out a loss that is NaN, unless it
+// skipped all steps.
+func (p *Process) missing(r *format.Reading, steps int64) {
+	if _, ok := r.Get(format.Loss); ok || r.Rule.MissingLoss == "" {
+		return
+	}
+	if r.Or(format.NaN, 0) > 0 || r.Or(format.Skipped, 0) < float64(steps) {
+		r.Set(format.Loss, math.NaN())
+	}
+}
+
+// finish adds the span of what a line of the kind began.
+func (p *Process) finish(kind format.Kind, r *format.Reading, at Moment) {
+	start, open := p.open[kind]
+	delete(p.open, kind)
+	seconds, stated := r.Get(format.Seconds)
+	switch {
+	case stated && seconds > 0 && seconds < maxOpen.Seconds():
+		start = at.Time.Add(-time.Duration(seconds * 1e9))
+	case !open || at.Time.Sub(start) > maxOpen || start.After(at.Time):
+		start = at.Time
+	}
+	s := Span{Start: start, End: at.Time, Phase: mlattr.PhaseCheckpoint, Reading: r}
+	switch kind {
+	case format.Save:
+		s.Operation = "save_checkpoint"
+	case format.Restore:
+		if !open && !stated {
+			return
+		}
+		s.Operation = "load_checkpoint"
+	default:
+		s.Phase, s.Operation = mlattr.PhaseValidation, "evaluate"
+	}
+	s.Name = s.Operation
+	p.add(s)
+}
+
+// add adds a span of the process's trace. Its ids are the same when its lines are read
+// again.
+func (p *Process) add(s Span) {
+	s.Trace = p.trace()
+	s.ID = idOf(s.Trace, s.Name, uint64(s.Number), uint64(s.End.UnixNano())) // #nosec G115 -- hashed
+	p.spans = append(p.spans, s)
+}
+
+func (p *Process) trace() (id [16]byte) {
+	binary.BigEndian.PutUint64(id[:8], hash(p.key, p.attempt))
+	binary.BigEndian.PutUint64(id[8:], hash(p.key, ^p.attempt))
+	return id
+}
+
+func idOf(trace [16]byte, name string, numbers ...uint64) (id [8]byte) {
+	binary.BigEndian.PutUint64(id[:], hash(string(trace[:])+name, numbers...))
+	return id
+}
+
+// hash is FNV-1a, which is the same in each process. It is never 0.
+func hash(text string, numbers ...uint64) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 1099511628211
+	}
+	for _, n := range numbers {
+		for range 8 {
+			h = (h ^ n&0xff) * 1099511628211
+			n >>= 8
+		}
+	}
+	return max(h, 1)
+}

@@ -1,0 +1,322 @@
+package mllinesconnector
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/connector"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.uber.org/zap"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/format"
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/origin"
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/unwrap"
+)
+
+const (
+	// maxLine is the part of a line that is read, and maxPartial what is kept of a line
+	// whose rest follows.
+	maxLine, maxPartial = 64 << 10, 64 << 10
+	// tick is the time between two looks at what waits.
+	tick = time.Second
+	// unused is how long a stream was not used that may be forgotten for another one, and
+	// looked at are how many are compared.
+	unused, lookedAt = time.Minute, 16
+)
+
+// lines makes spans of log records.
+type lines struct {
+	next      consumer.Traces
+	cfg       *Config
+	set       *format.Set
+	logger    *zap.Logger
+	telemetry *metadata.TelemetryBuilder
+	of        attribute.KeyValue
+	now       func() time.Time
+
+	mu      sync.Mutex
+	streams map[string]*stream
+	// changed are the processes with spans that were not sent, and waiting those that have
+	// something to look at later.
+	changed       []*process
+	waiting       map[*process]struct{}
+	swept         time.Time
+	readings      []format.Reading
+	found         map[*format.Format]int64
+	dropped       int64
+	stop, stopped chan struct{}
+	cancelSend    context.CancelFunc
+}
+
+func newLines(set connector.Settings, cfg *Config, next consumer.Traces) (*lines, error) {
+	formats, err := format.New(cfg.Formats)
+	if err != nil {
+		return nil, err
+	}
+	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	l := &lines{
+		next: next, cfg: cfg, set: formats, logger: set.Logger, telemetry: telemetry, now: time.Now,
+		of:      attribute.String("connector", set.ID.String()),
+		streams: make(map[string]*stream), waiting: make(map[*process]struct{}), found: make(map[*format.Format]int64),
+	}
+	return l, telemetry.RegisterConnectorMlLinesStreamsCallback(func(_ context.Context, o metric.Int64Observer) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		o.Observe(int64(len(l.streams)), metric.WithAttributes(l.of))
+		return nil
+	})
+}
+
+// Capabilities says that requests are not changed.
+func (*lines) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
+
+// Start starts to look at what waits for further lines.
+func (l *lines) Start(context.Context, component.Host) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	l.stop, l.stopped, l.cancelSend = make(chan struct{}), make(chan struct{}), cancel
+	go l.watch(ctx)
+	return nil
+}
+
+// Shutdown sends what waits. It returns when nothing more is sent, or when its context
+// ends. It is safe without Start.
+func (l *lines) Shutdown(ctx context.Context) error {
+	if l.stop != nil {
+		close(l.stop)
+		select {
+		case <-l.stopped:
+		case <-ctx.Done():
+			l.cancelSend()
+			<-l.stopped
+		}
+		l.cancelSend()
+		l.stop = nil
+	}
+	l.telemetry.Shutdown()
+	return nil
+}
+
+func (l *lines) watch(ctx context.Context) {
+	defer close(l.stopped)
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for last := false; !last; {
+		select {
+		case <-ticker.C:
+		case <-l.stop:
+			last = true
+		}
+		if err := l.send(ctx, l.look(last)); err != nil {
+			l.logger.Debug("spans of lines were refused", zap.Error(err))
+		}
+	}
+}
+
+// look returns the spans of what has waited for long enough, or of all that waits.
+func (l *lines) look(all bool) ptrace.Traces {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	for p := range l.waiting {
+		p.settle(now, all)
+		if l.note(p); !p.waits() {
+			delete(l.waiting, p)
+		}
+	}
+	if now.Sub(l.swept) >= unused {
+		l.swept = now
+		maps.DeleteFunc(l.streams, func(_ string, s *stream) bool { return now.Sub(s.seen) > l.cfg.IdleTimeout })
+	}
+	return l.take()
+}
+
+func (l *lines) send(ctx context.Context, td ptrace.Traces) error {
+	if td.ResourceSpans().Len() == 0 {
+		return nil
+	}
+	return l.next.ConsumeTraces(ctx, td)
+}
+
+// ConsumeLogs reads records and sends the spans that their lines make. If these are
+// refused, they are lost: their lines must not be counted twice.
+func (l *lines) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
+	td := l.consume(ld)
+	return l.send(ctx, td)
+}
+
+func (l *lines) consume(ld plog.Logs) ptrace.Traces {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	for _, rl := range ld.ResourceLogs().All() {
+		key, newest, path := origin.Key(rl.Resource().Attributes()), (*stream)(nil), ""
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, record := range sl.LogRecords().All() {
+				text, attrs := bodyOf(record.Body()), record.Attributes()
+				if text == "" {
+					continue
+				}
+				if of := pathOf(attrs); newest == nil || of != path {
+					path = of
+					newest = l.streamOf(key, path, rl.Resource().Attributes(), now)
+				}
+				if newest == nil {
+					l.dropped++
+					continue
+				}
+				l.readRecord(newest, record, text, now)
+			}
+		}
+	}
+	l.count()
+	return l.take()
+}
+
+// count adds what was found to the telemetry.
+func (l *lines) count() {
+	ctx := context.Background()
+	for f, n := range l.found {
+		l.telemetry.ConnectorMlLinesLines.Add(ctx, n, metric.WithAttributes(l.of, attribute.String("format", f.Name)))
+	}
+	clear(l.found)
+	if l.dropped > 0 {
+		l.telemetry.ConnectorMlLinesDroppedLines.Add(ctx, l.dropped, metric.WithAttributes(l.of))
+		l.dropped = 0
+	}
+}
+
+// bodyOf returns the text of a record: its body, or the message of a body that is a map, as
+// that of journald.
+func bodyOf(body pcommon.Value) string {
+	switch body.Type() {
+	case pcommon.ValueTypeStr:
+		return body.Str()
+	case pcommon.ValueTypeMap:
+		for _, key := range [...]string{"MESSAGE", "message", "log", "msg"} {
+			if text := textOf(body.Map(), key); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// streamOf returns the stream of a file of a resource, or nil beyond the limit.
+func (l *lines) streamOf(key, path string, resource pcommon.Map, now time.Time) *stream {
+	key += path
+	s := l.streams[key]
+	if s == nil {
+		if len(l.streams) >= l.cfg.MaxStreams && !l.makeRoom(now) {
+			return nil
+		}
+		o := origin.Of(resource, path)
+		// The two files of stdout and stderr are of one program.
+		if s = l.streams[o.Owner]; s == nil {
+			s = newStream(o)
+			l.streams[strings.Clone(o.Owner)] = s
+		}
+		l.streams[key] = s
+	}
+	s.seen = now
+	return s
+}
+
+// makeRoom forgets the oldest of a few streams, if it was not used for a while.
+func (l *lines) makeRoom(now time.Time) bool {
+	oldest, n := "", 0
+	for key, s := range l.streams {
+		if oldest == "" || s.seen.Before(l.streams[oldest].seen) {
+			oldest = key
+		}
+		if n++; n == lookedAt {
+			break
+		}
+	}
+	if oldest == "" || now.Sub(l.streams[oldest].seen) < unused {
+		return false
+	}
+	delete(l.streams, oldest)
+	return true
+}
+
+// readRecord reads the lines of a record.
+func (l *lines) readRecord(s *stream, record plog.LogRecord, text string, now time.Time) {
+	r := unwrap.Wrapped(text)
+	if r.Stream == "" {
+		r.Stream = textOf(record.Attributes(), origin.IOStream)
+	}
+	if r.Time.IsZero() {
+		at := record.Timestamp()
+		if at == 0 {
+			at = record.ObservedTimestamp()
+		}
+		if r.Time = at.AsTime(); at == 0 {
+			r.Time = now
+		}
+	}
+	if r.Time.After(now) {
+		r.Time = now
+	}
+	r.Partial = r.Partial || textOf(record.Attributes(), "logtag") == "P"
+	if !s.join(&r) {
+		return
+	}
+	for rest := r.Text; rest != ""; {
+		line := rest
+		if end := strings.IndexAny(rest, "\n\r"); end >= 0 {
+			line, rest = rest[:end], rest[end+1:]
+		} else {
+			rest = ""
+		}
+		if line != "" {
+			l.readLine(s, line[:min(len(line), maxLine)], r.Time, now)
+		}
+	}
+}
+
+// readLine reads one line, without its end.
+func (l *lines) readLine(s *stream, text string, at, now time.Time) {
+	line := unwrap.Prefixed(unwrap.Plain(text))
+	p := s.processOf(&line)
+	l.readings = l.set.Read(line.Text, l.readings[:0])
+	for i := range l.readings {
+		l.found[l.readings[i].Format()]++
+	}
+	p.read(line.Text, l.readings, at, now)
+	l.note(p)
+	if p.waits() {
+		l.waiting[p] = struct{}{}
+	}
+}
+
+// note keeps that a process has spans.
+func (l *lines) note(p *process) {
+	if !p.noted && p.HasSpans() {
+		p.noted = true
+		l.changed = append(l.changed, p)
+	}
+}
+
+// take returns the spans that were not sent.
+func (l *lines) take() ptrace.Traces {
+	td := ptrace.NewTraces()
+	for _, p := range l.changed {
+		p.appendTo(td)
+	}
+	clear(l.changed)
+	l.changed = l.changed[:0]
+	return td
+}

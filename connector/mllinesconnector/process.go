@@ -1,0 +1,191 @@
+package mllinesconnector
+
+import (
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/format"
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/origin"
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/training"
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/unwrap"
+)
+
+const (
+	// maxProcesses limits the processes whose lines a launcher mixes in one stream. Lines
+	// of further ones are read as those of the stream.
+	maxProcesses = 1024
+	// quiet is how long nothing follows the failure that ended a process.
+	quiet = 3 * time.Second
+	// zoneStep is the difference of time zones.
+	zoneStep = 15 * time.Minute
+)
+
+// stream is a file or the output of a container.
+type stream struct {
+	origin origin.Origin
+	seen   time.Time
+	// partial has the beginnings of cut lines, by stdout and stderr.
+	partial map[string]string
+	// only is the process without a prefix, and prefixed are the others by theirs.
+	only     *process
+	prefixed map[string]*process
+}
+
+func newStream(o origin.Origin) *stream {
+	s := &stream{origin: o}
+	s.only = newProcess(s, "", -1, -1)
+	return s
+}
+
+// join adds the beginning of a cut line to its end. It reports whether the line is whole.
+func (s *stream) join(r *unwrap.Record) bool {
+	before := s.partial[r.Stream]
+	if r.Partial {
+		if s.partial == nil {
+			s.partial = make(map[string]string, 2)
+		}
+		if len(s.partial) < 4 || before != "" {
+			s.partial[strings.Clone(r.Stream)] = before + strings.Clone(r.Text[:min(len(r.Text), maxPartial-len(before))])
+		}
+		return false
+	}
+	if before != "" {
+		delete(s.partial, r.Stream)
+		r.Text = before + r.Text
+	}
+	return true
+}
+
+// processOf returns the process that printed a line.
+func (s *stream) processOf(line *unwrap.Line) *process {
+	if line.Process == "" {
+		return s.only
+	}
+	p := s.prefixed[line.Process]
+	if p == nil {
+		if len(s.prefixed) >= maxProcesses {
+			return s.only
+		}
+		if s.prefixed == nil {
+			s.prefixed = make(map[string]*process)
+		}
+		prefix := strings.Clone(line.Process)
+		p = newProcess(s, prefix, line.Rank, line.LocalRank)
+		s.prefixed[prefix] = p
+	}
+	return p
+}
+
+// process is a process that prints.
+type process struct {
+	*training.Process
+	stream          *stream
+	rank, localRank int64
+	failures        failure.Scanner
+	// failed is when the newest line of a failure was printed, and heard when it came.
+	failed, heard time.Time
+	// block is a line whose values follow in others.
+	block   *format.Reading
+	blockAt training.Moment
+	blockIn time.Time
+	// zone is what is added to the times that the program states, known with zoned.
+	zone  time.Duration
+	zoned bool
+	// noted is true while the process is among those whose spans are to be sent.
+	noted bool
+}
+
+func newProcess(s *stream, prefix string, rank, localRank int64) *process {
+	return &process{Process: training.NewProcess(s.origin.Owner + prefix), stream: s, rank: rank, localRank: localRank}
+}
+
+// waits reports whether the process has something that further lines may decide.
+func (p *process) waits() bool { return p.block != nil || p.Waits() || p.failures.Found() != nil }
+
+// read reads a line.
+func (p *process) read(line string, readings []format.Reading, at, now time.Time) {
+	if p.block != nil {
+		if p.block.Continue(line) {
+			return
+		}
+		p.endBlock(now)
+	}
+	if p.failures.Read(line) {
+		p.failed, p.heard = at, now
+		return
+	}
+	if len(readings) == 0 {
+		return
+	}
+	moment := p.moment(line, at)
+	for i := range readings {
+		r := &readings[i]
+		switch r.Kind() {
+		case format.Step, format.Numbers:
+			// It goes on: the failure was handled.
+			p.failures.Reset()
+		case format.Start, format.Restore, format.Resume, format.Restored:
+			p.fail()
+		}
+		if r.Rule.Block != "" {
+			block := *r
+			p.block, p.blockAt, p.blockIn = &block, moment, now
+			continue
+		}
+		p.Read(r, moment, now)
+	}
+}
+
+func (p *process) endBlock(now time.Time) {
+	p.Read(p.block, p.blockAt, now)
+	p.block = nil
+}
+
+// fail ends the training with the failure that was found.
+func (p *process) fail() {
+	f := p.failures.Found()
+	if f == nil {
+		return
+	}
+	p.failures.Reset()
+	if !p.Trains() && !f.Evident {
+		return
+	}
+	at := p.failed
+	if own := f.Time.Add(p.zone); !f.Time.IsZero() && own.Before(at) && at.Sub(own) < time.Hour {
+		at = own
+	}
+	p.Fail(&training.Failure{Class: f.Class, Message: f.Message, Stack: f.Stack, Rank: f.Rank}, at)
+}
+
+// settle ends what has waited for long enough, or all.
+func (p *process) settle(now time.Time, all bool) {
+	if p.block != nil && (all || now.Sub(p.blockIn) >= tick) {
+		p.endBlock(now)
+	}
+	p.Tick(now, all)
+	if p.failures.Found() != nil && (all || now.Sub(p.heard) >= quiet) {
+		p.fail()
+	}
+}
+
+// moment returns when a line was printed that was received at a time: as the program
+// states it, in the time zone in which the first such time is the nearest to the latter.
+func (p *process) moment(line string, at time.Time) training.Moment {
+	stamp, ok := unwrap.Stated(line, at)
+	if !ok {
+		return training.Moment{Time: at}
+	}
+	if !p.zoned {
+		if off := at.Sub(stamp.Time).Round(zoneStep); (at.Sub(stamp.Time)-off).Abs() < 5*time.Second && off.Abs() <= 14*time.Hour {
+			p.zone = off
+		}
+		p.zoned = true
+	}
+	own := stamp.Time.Add(p.zone)
+	if own.After(at.Add(time.Second)) {
+		return training.Moment{Time: at}
+	}
+	return training.Moment{Time: own, Late: stamp.Exact}
+}
