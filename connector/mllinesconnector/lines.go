@@ -276,7 +276,7 @@ func (l *lines) readRecord(s *stream, record plog.LogRecord, text string, now ti
 	}
 	for rest := r.Text; rest != ""; {
 		line := rest
-		if end := strings.IndexAny(rest, "\n\r"); end >= 0 {
+		if end := strings.IndexAny(rest, format.Ends); end >= 0 {
 			line, rest = rest[:end], rest[end+1:]
 		} else {
 			rest = ""

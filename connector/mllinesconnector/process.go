@@ -121,6 +121,9 @@ func (p *process) read(line string, readings []format.Reading, at, now time.Time
 	moment := p.moment(line, at)
 	for i := range readings {
 		r := &readings[i]
+		if own, ok := r.Get(format.At); ok && own > 0 && own < float64(now.Unix()+1) {
+			moment = training.Moment{Time: time.UnixMilli(int64(own * 1000)).UTC()}
+		}
 		switch r.Kind() {
 		case format.Step, format.Numbers:
 			// It goes on: the failure was handled.

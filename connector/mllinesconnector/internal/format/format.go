@@ -53,6 +53,11 @@ type Rule struct {
 	Scope string `mapstructure:"scope"`
 	// FromZero is true where the first step has the number 0.
 	FromZero bool `mapstructure:"from_zero"`
+	// FromNext is true where the number is that of the next step.
+	FromNext bool `mapstructure:"from_next"`
+	// Redrawn is true for bars that are printed again with newer values of the same step.
+	// The last print counts.
+	Redrawn bool `mapstructure:"redrawn"`
 	// EpochFromZero is true where the first epoch has the number 0.
 	EpochFromZero bool `mapstructure:"epoch_from_zero"`
 	// InEpoch is true where steps are numbered anew in each epoch of total steps.
@@ -148,6 +153,8 @@ const (
 	Elapsed
 	DataSeconds
 	Seconds
+	// Smoothed is an average of recent StepSeconds, as bars have it.
+	Smoothed
 	// At is the time of the line, in seconds since 1970.
 	At
 	// NaN and Skipped are the numbers of steps since the line before whose loss was NaN
@@ -169,6 +176,7 @@ var valueNames = map[string]struct {
 	"loss": {Loss, 1}, "val_loss": {ValLoss, 1}, "learning_rate": {LearningRate, 1}, "grad_norm": {GradNorm, 1},
 	"tokens_per_second": {TokensPerSecond, 1}, "samples_per_second": {SamplesPerSecond, 1}, "batch_size": {BatchSize, 1},
 	"step_seconds": {StepSeconds, 1}, "step_ms": {StepSeconds, 1e-3}, "step_us": {StepSeconds, 1e-6}, "steps_per_second": {StepSeconds, -1},
+	"smoothed_seconds": {Smoothed, 1}, "smoothed_per_second": {Smoothed, -1},
 	"elapsed": {Elapsed, 1}, "elapsed_ms": {Elapsed, 1e-3}, "data_seconds": {DataSeconds, 1}, "data_ms": {DataSeconds, 1e-3},
 	"seconds": {Seconds, 1}, "at_ms": {At, 1e-3}, "nan": {NaN, 1}, "skipped": {Skipped, 1}, "rank": {Rank, 1},
 }
@@ -180,7 +188,7 @@ var shown = []struct {
 }{
 	{"step", StepNumber}, {"total", Total}, {"epoch", EpochNumber}, {"epochs", Epochs}, {"loss", Loss}, {"val_loss", ValLoss},
 	{"learning_rate", LearningRate}, {"grad_norm", GradNorm}, {"tokens_per_second", TokensPerSecond},
-	{"samples_per_second", SamplesPerSecond}, {"batch_size", BatchSize}, {"step_seconds", StepSeconds}, {"elapsed", Elapsed},
+	{"samples_per_second", SamplesPerSecond}, {"batch_size", BatchSize}, {"step_seconds", StepSeconds}, {"smoothed_seconds", Smoothed}, {"elapsed", Elapsed},
 	{"data_seconds", DataSeconds}, {"seconds", Seconds}, {"at", At}, {"nan", NaN}, {"skipped", Skipped}, {"rank", Rank},
 }
 
@@ -322,7 +330,7 @@ func (r *Reading) String() string {
 	text.WriteString(r.Kind().String())
 	for _, s := range shown {
 		if number, ok := r.Get(s.value); ok {
-			fmt.Fprintf(&text, " %s=%.12g", s.name, number)
+			fmt.Fprintf(&text, " %s=%.13g", s.name, number)
 		}
 	}
 	return text.String()

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/unwrap"
 )
 
 //go:embed formats/*.yaml
@@ -106,8 +108,10 @@ func (f *Format) check(key string) error {
 	return nil
 }
 
-// Lines returns what lines say, each as Reading.String has it. Progress bars may have
-// carriage returns.
+// Ends are the ends of lines, and of parts of lines that a terminal overwrites.
+const Ends = "\n\r\b"
+
+// Lines returns what lines say, each as Reading.String has it.
 func (s *Set) Lines(text string) (reads []string) {
 	var open *Reading
 	closes := func() {
@@ -116,12 +120,12 @@ func (s *Set) Lines(text string) (reads []string) {
 		}
 		open = nil
 	}
-	for _, line := range strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == '\r' }) {
+	for _, line := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(Ends, c) }) {
 		if open != nil && open.Continue(line) {
 			continue
 		}
 		closes()
-		for _, r := range s.Read(line, nil) {
+		for _, r := range s.Read(unwrap.Prefixed(unwrap.Plain(line)).Text, nil) {
 			if r.Rule.Block != "" {
 				open = &r
 				continue

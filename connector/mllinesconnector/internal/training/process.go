@@ -20,8 +20,9 @@ const (
 	// slack is how far the time of a line may be from the end of its step, by the stated
 	// duration of steps, so that the stated one counts.
 	slack = 2 * time.Second
-	// fastest is the least time between two prints of a bar.
-	fastest = 0.1
+	// fastest is the least time of a step, in seconds, of which the print of its bar is not
+	// left out, whatever its rate was before: tqdm prints at most ten times a second.
+	fastest = 0.5
 	// maxOpen is how long a checkpoint or a validation may take.
 	maxOpen = 12 * time.Hour
 	// waits is how long numbers wait for the bar that says which step they are of.
@@ -41,17 +42,19 @@ type Process struct {
 	// of steps before the epoch and inEpoch the newest number within it.
 	step, interval, base, inEpoch int64
 	epoch                         float64
-	// end is the end of the newest step, and elapsed the time that the program states for
-	// it, NaN if none.
-	end     time.Time
-	elapsed float64
+	// end is the end of the newest step, from when the next one may have begun, and elapsed
+	// the time that the program states for it, NaN if none.
+	end, from time.Time
+	elapsed   float64
 	// bar is the newest bar, of those with the total of the training once that is known.
 	// numbers wait for the next one, since waiting.
-	bar     format.Reading
-	total   float64
-	numbers format.Reading
-	waiting time.Time
-	numberT Moment
+	bar   format.Reading
+	barAt Moment
+	total float64
+	// redrawn is a step that may be printed again.
+	numbers, redrawn     format.Reading
+	numbersAt, redrawnAt Moment
+	waiting              time.Time
 	// open has the beginnings of what has not ended.
 	open map[format.Kind]time.Time
 	// began is when the training began, as far as the lines say.
@@ -130,24 +133,29 @@ func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 	}
 	switch kind := r.Kind(); kind {
 	case format.Step:
+		if r.Rule.Redrawn {
+			p.redraw(r, at, now)
+			return
+		}
 		p.settle()
 		p.readStep(r, at)
 	case format.Numbers:
 		p.settle()
-		p.numbers, p.numberT, p.waiting = *r, at, now
-		if p.bar.Rule != nil && p.bar.Or(format.StepSeconds, 0) >= fastest {
-			p.settle()
+		p.numbers, p.numbersAt, p.waiting = *r, at, now
+		if p.bar.Rule != nil && p.barAt == at && p.bar.Or(format.Smoothed, 0) >= fastest {
+			p.settle() // no step is without a print of its bar
 		}
 	case format.Bar:
 		if total := r.Or(format.Total, 0); p.total == 0 || p.total == total {
-			p.bar = *r
+			p.bar, p.barAt = *r, at
 			p.settle()
 		}
 	case format.Epoch:
+		p.settle()
 		p.epoch = p.epochOf(r)
 	case format.Start:
 		p.again()
-		p.began = at.Time
+		p.began, p.from = at.Time, at.Time
 	case format.Restore:
 		p.again()
 		p.open[kind] = at.Time
@@ -156,6 +164,9 @@ func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 		p.finish(format.Restore, r, at)
 		if number, ok := r.Get(format.StepNumber); ok && number >= 0 && number <= mlattr.MaxCount {
 			p.step = int64(number)
+			if r.Rule.FromNext {
+				p.step = max(p.step-1, 0)
+			}
 		}
 	case format.End:
 		p.settle()
@@ -163,6 +174,7 @@ func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 			p.finishTraining(at.Time, nil)
 		}
 	case format.Save, format.Evaluate:
+		p.settle()
 		p.open[kind] = at.Time
 		if !r.Format().Has(kind + 1) {
 			p.finish(kind, r, at)
@@ -199,16 +211,32 @@ func (p *Process) Tick(now time.Time, all bool) {
 	}
 }
 
-// settle adds the step of the numbers that wait: that of the newest bar.
+// redraw reads a step of which the last print counts. It ended at the first.
+func (p *Process) redraw(r *format.Reading, at Moment, now time.Time) {
+	number, _ := r.Get(format.StepNumber)
+	if before := &p.redrawn; before.Rule == nil || !p.Waits() || before.Or(format.StepNumber, -1) != number || before.Or(format.EpochNumber, -1) != r.Or(format.EpochNumber, -1) {
+		p.settle()
+		p.redrawnAt, p.waiting = at, now
+	}
+	p.redrawn = *r
+}
+
+// settle adds the step of what waits: one that could be printed again, or numbers, whose
+// step is that of the newest bar.
 func (p *Process) settle() {
-	if p.waiting.IsZero() {
+	if !p.Waits() {
+		return
+	}
+	p.waiting = time.Time{}
+	if r := p.redrawn; r.Rule != nil {
+		p.redrawn = format.Reading{}
+		p.readStep(&r, p.redrawnAt)
 		return
 	}
 	r := p.numbers
-	p.waiting = time.Time{}
 	if p.bar.Rule == nil {
 		// Nobody says which step it is.
-		p.add(Span{Name: "numbers", Start: p.numberT.Time, End: p.numberT.Time, Reading: &r})
+		p.add(Span{Name: "numbers", Start: p.numbersAt.Time, End: p.numbersAt.Time, Reading: &r})
 		return
 	}
 	bar := p.bar
@@ -218,7 +246,7 @@ func (p *Process) settle() {
 	p.total = bar.Or(format.Total, 0)
 	bar.Rule = r.Rule
 	r.Merge(&bar)
-	p.readStep(&r, p.numberT)
+	p.readStep(&r, p.numbersAt)
 }
 
 // again begins another attempt if the process has taken steps or ended.
@@ -267,6 +295,10 @@ func (p *Process) numberOf(r *format.Reading) (number, steps int64) {
 		number += p.base
 	}
 	switch {
+	case r.Rule.ByTime && number >= p.step:
+		return number, 1
+	case r.Rule.ByTime:
+		return number, 0 // a summary of steps that had their lines
 	case number == p.step:
 		return number, 0
 	case number < p.step:
@@ -292,6 +324,9 @@ func (p *Process) readStep(r *format.Reading, at Moment) {
 		p.again()
 	}
 	per, stated := r.Get(format.StepSeconds)
+	if !stated && p.end.IsZero() {
+		per, stated = r.Get(format.Smoothed)
+	}
 	if elapsed, ok := r.Get(format.Elapsed); ok {
 		if !stated && elapsed > p.elapsed {
 			per, stated = (elapsed-p.elapsed)/float64(steps), true
@@ -302,9 +337,8 @@ func (p *Process) readStep(r *format.Reading, at Moment) {
 		stated = false
 	}
 	if r.Rule.ByTime && stated {
-		steps = 1
-		if !p.end.IsZero() {
-			steps = max(int64(math.Round(at.Time.Sub(p.end).Seconds()/per)), 1)
+		if !p.from.IsZero() {
+			steps = max(int64(math.Round(at.Time.Sub(p.from).Seconds()/per)), 1)
 		}
 	}
 	p.interval, p.step = steps, number
@@ -353,7 +387,7 @@ func (p *Process) readStep(r *format.Reading, at Moment) {
 			p.add(Span{Name: mlattr.PhaseDataLoad, Phase: mlattr.PhaseDataLoad, Parent: of.ID, Start: s.Start, End: s.Start.Add(loads)})
 		}
 	}
-	p.end = end
+	p.end, p.from = end, at.Time
 }
 
 // missing adds the loss of a line whose program leaves out a loss that is NaN, unless it
@@ -391,12 +425,17 @@ func (p *Process) finish(kind format.Kind, r *format.Reading, at Moment) {
 		s.Phase, s.Operation = mlattr.PhaseValidation, "evaluate"
 	}
 	s.Name = s.Operation
+	p.from = at.Time
 	p.add(s)
 }
 
 // add adds a span of the process's trace. Its ids are the same when its lines are read
 // again.
 func (p *Process) add(s Span) {
+	if s.Reading != nil {
+		reading := *s.Reading // its memory is used for the next line
+		s.Reading = &reading
+	}
 	s.Trace = p.trace()
 	s.ID = idOf(s.Trace, s.Name, uint64(s.Number), uint64(s.End.UnixNano())) // #nosec G115 -- hashed
 	p.spans = append(p.spans, s)
