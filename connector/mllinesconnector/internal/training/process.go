@@ -283,6 +283,9 @@ func (p *Process) numberOf(r *format.Reading) (number, steps int64) {
 	if r.Rule.FromZero {
 		number++
 	}
+	if number == 0 {
+		return 0, 0 // a bar that begins again
+	}
 	if r.Rule.InEpoch {
 		epoch, total := p.epochOf(r), r.Or(format.Total, 0)
 		switch {
