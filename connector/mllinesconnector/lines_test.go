@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/format"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/metadata"
 )
 
@@ -132,4 +133,204 @@ func TestLifecycle(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, lines.Start(t.Context(), componenttest.NewNopHost()))
 	require.NoError(t, lines.Shutdown(t.Context()))
+}
+
+const titan = "[titan] 2026-03-01 12:00:%02d,000 - root - INFO - step: %2d  loss: %8.5f  grad_norm:  1.4042  memory: 23.36GiB(29.49%%)  tps: 7,338  tflops: 47.90  mfu: 15.62%%"
+
+// A program that starts again, from a checkpoint or not, makes another attempt: another
+// trace of the same run.
+func TestRestart(t *testing.T) {
+	for name, start := range map[string]string{"a checkpoint": "[titan] 2026-03-01 12:00:20,000 - root - INFO - Training starts at step 2", "nothing": "python: warming up"} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.print(2*time.Second, fmt.Sprintf(titan, 2, 1, 7.1))
+			r.print(2*time.Second, fmt.Sprintf(titan, 4, 2, 7.0))
+			r.print(2*time.Second, fmt.Sprintf(titan, 6, 3, 6.9))
+			first := r.spans()
+			require.Len(t, first, 3)
+			r.print(14*time.Second, start)
+			r.print(2*time.Second, fmt.Sprintf(titan, 22, 2, 6.9))
+			r.print(2*time.Second, fmt.Sprintf(titan, 24, 3, 6.8))
+			second := r.spans()
+			require.Len(t, second, 2)
+			assert.Equal(t, first[0].TraceID(), first[2].TraceID())
+			assert.NotEqual(t, first[0].TraceID(), second[0].TraceID())
+			assert.Equal(t, second[0].TraceID(), second[1].TraceID())
+		})
+	}
+}
+
+// The same lines read again make no span: a file that was read twice, or all ranks that
+// print what one knows.
+func TestAgain(t *testing.T) {
+	r := newRig(t, nil)
+	r.print(2*time.Second, fmt.Sprintf(titan, 2, 1, 7.1)+"\n"+fmt.Sprintf(titan, 2, 1, 7.1))
+	assert.Len(t, r.spans(), 1)
+}
+
+// Each rank behind a launcher's prefix is a process of its own.
+func TestRanks(t *testing.T) {
+	r := newRig(t, nil)
+	r.print(2*time.Second, "[rank0]: "+fmt.Sprintf(titan, 2, 1, 7.1)+"\n[rank1]: "+fmt.Sprintf(titan, 2, 1, 7.1))
+	ranks := map[string]bool{}
+	for _, td := range r.sink.AllTraces() {
+		for _, rs := range td.ResourceSpans().All() {
+			v, _ := rs.Resource().Attributes().Get("ml.rank.global")
+			ranks[v.AsString()] = true
+		}
+	}
+	assert.Equal(t, map[string]bool{"0": true, "1": true}, ranks)
+}
+
+const crash = "Traceback (most recent call last):\n  File \"train.py\", line 7, in main\n    raise ValueError(\"bad batch\")\nValueError: bad batch"
+
+// A traceback after which nothing follows ended the training. One after which it goes on
+// was handled, and one of a program that does not train is none.
+func TestFailure(t *testing.T) {
+	r := newRig(t, nil)
+	r.print(2*time.Second, fmt.Sprintf(titan, 2, 1, 7.1))
+	r.print(time.Second, crash)
+	r.wait(time.Second)
+	assert.Len(t, r.describe(), 1, "it may go on")
+	r.wait(5 * time.Second)
+	assert.Equal(t, []string{"2.000+1.000 train failed=ValueError: bad batch"}, r.describe())
+	r.wait(time.Hour)
+	assert.Empty(t, r.describe())
+
+	r = newRig(t, nil)
+	r.print(2*time.Second, fmt.Sprintf(titan, 2, 1, 7.1))
+	r.print(time.Second, crash)
+	r.print(time.Second, fmt.Sprintf(titan, 4, 2, 7.1))
+	r.wait(time.Hour)
+	for _, line := range r.describe() {
+		assert.NotContains(t, line, "failed")
+	}
+
+	r = newRig(t, nil)
+	r.print(2*time.Second, crash)
+	r.wait(time.Hour)
+	assert.Empty(t, r.describe())
+}
+
+// The tracebacks of several ranks are mixed in one file.
+func TestFailuresOfRanks(t *testing.T) {
+	r := newRig(t, nil)
+	r.print(2*time.Second, "[rank0]: "+fmt.Sprintf(titan, 2, 1, 7.1)+"\n[rank1]: "+fmt.Sprintf(titan, 2, 1, 7.1))
+	r.spans()
+	for line := range strings.SplitSeq(crash, "\n") {
+		r.print(10*time.Millisecond, "[rank0]: "+line+"\n[rank1]: "+strings.ReplaceAll(line, "ValueError", "TypeError"))
+	}
+	r.wait(10 * time.Second)
+	found := strings.Join(r.describe(), "\n")
+	assert.Contains(t, found, "failed=ValueError: bad batch")
+	assert.Contains(t, found, "failed=TypeError: bad batch")
+}
+
+// Beyond the limit, lines of further files are dropped, until a stream was not used for a
+// while.
+func TestMaxStreams(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxStreams = 4 })
+	for i := range 10 {
+		r.path = fmt.Sprintf("/data/%d.log", i)
+		r.print(time.Millisecond, fmt.Sprintf(titan, 2, 1, 7.1))
+	}
+	assert.Less(t, len(r.spans()), 5)
+	r.path = "/data/new.log"
+	r.print(2*time.Minute, fmt.Sprintf(titan, 2, 1, 7.1))
+	assert.Len(t, r.spans(), 1)
+	r.wait(13 * time.Hour)
+	assert.Empty(t, r.lines.streams)
+}
+
+// A line of any length, in pieces without end, keeps no more than its limit.
+func TestPieces(t *testing.T) {
+	r := newRig(t, nil)
+	piece := strings.Repeat("x", 16<<10)
+	for range 100 {
+		r.print(0, "2026-03-01T12:00:00.000000000Z stdout P "+piece)
+	}
+	for _, s := range r.lines.streams {
+		assert.LessOrEqual(t, len(s.partial["stdout"]), maxPartial)
+	}
+	r.print(0, "2026-03-01T12:00:00.000000000Z stdout F end\n2026-03-01T12:00:02.000000000Z stdout F "+fmt.Sprintf(titan, 2, 1, 7.1))
+	assert.Len(t, r.spans(), 1)
+}
+
+func TestBodies(t *testing.T) {
+	for name, body := range map[string]func(pcommon.Value){
+		"journald": func(v pcommon.Value) { v.SetEmptyMap().PutStr("MESSAGE", fmt.Sprintf(titan, 2, 1, 7.1)) },
+		"several lines": func(v pcommon.Value) {
+			v.SetStr("other\n" + fmt.Sprintf(titan, 2, 1, 7.1) + "\r\n")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			ld := r.logs("x")
+			body(ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Body())
+			require.NoError(t, r.lines.ConsumeLogs(t.Context(), ld))
+			assert.Len(t, r.spans(), 1)
+		})
+	}
+}
+
+// Records pass with the run and the service of their file.
+func TestRecords(t *testing.T) {
+	sink := new(consumertest.LogsSink)
+	c, err := NewFactory().CreateLogsToLogs(t.Context(), connectortest.NewNopSettings(metadata.Type), createDefaultConfig(), sink)
+	require.NoError(t, err)
+	r := newRig(t, nil)
+	r.attrs = map[string]any{"host.name": "n1"}
+	ld := r.logs("one\ntwo")
+	ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(1).Attributes().PutStr("log.file.path", "/var/log/pods/ml_llama-0_u/pytorch/0.log")
+	require.True(t, c.Capabilities().MutatesData)
+	require.NoError(t, c.ConsumeLogs(t.Context(), ld))
+	require.Equal(t, 2, sink.LogRecordCount())
+	out := sink.AllLogs()[0].ResourceLogs()
+	require.Equal(t, 2, out.Len())
+	run, _ := out.At(1).Resource().Attributes().Get("ml.run.id")
+	assert.Equal(t, "llama-4b96cdc2", run.Str())
+	host, _ := out.At(1).Resource().Attributes().Get("host.name")
+	assert.Equal(t, "n1", host.Str())
+	assert.Equal(t, "two", out.At(1).ScopeLogs().At(0).LogRecords().At(0).Body().Str())
+}
+
+// A user's format goes before the shipped ones. Its mistakes are named.
+func TestOwnFormat(t *testing.T) {
+	own := func(change func(*format.Format)) format.Format {
+		f := format.Format{Name: "mine", Lines: []format.Rule{{
+			Is: "step", Has: "it=", Pattern: `^it=(?P<step>\d+) l=(?P<loss>\S+)`, Fields: map[string]string{"learning_rate": "lr="},
+		}}, Examples: []format.Example{{Text: "it=3 l=0.5 lr=1e-4", Reads: []string{"step step=3 loss=0.5 learning_rate=0.0001"}}}}
+		change(&f)
+		return f
+	}
+	r := newRig(t, func(c *Config) { c.Formats = []format.Format{own(func(*format.Format) {})} })
+	r.print(time.Second, "it=1 l=0.25 lr=1e-4")
+	assert.Equal(t, []string{"1.000+0.000 train_step step=1 loss=0.25 learning_rate=0.0001"}, r.describe())
+	for want, change := range map[string]func(*format.Format){
+		`formats::0::name: must not be empty`:                               func(f *format.Format) { f.Name = "" },
+		`formats::0::lines: must have at least one rule`:                    func(f *format.Format) { f.Lines = nil },
+		`formats::0::lines::0::is: "stp" is none of step,`:                  func(f *format.Format) { f.Lines[0].Is = "stp" },
+		`formats::0::lines::0::has: "i" must have at least 2 bytes`:         func(f *format.Format) { f.Lines[0].Has = "i" },
+		`formats::0::lines::0::pattern: error parsing regexp`:               func(f *format.Format) { f.Lines[0].Pattern = "(" },
+		`formats::0::lines::0::pattern: "speed" is none of at_ms`:           func(f *format.Format) { f.Lines[0].Pattern = `(?P<speed>\d+)` },
+		`formats::0::lines::0::fields: "speed" is none of at_ms`:            func(f *format.Format) { f.Lines[0].Fields = map[string]string{"speed": "x"} },
+		`formats::0::lines::0::pattern: "x" has no group step`:              func(f *format.Format) { f.Lines[0].Pattern = "x" },
+		`formats::0::lines::0::scope: "all" is none of device, global`:      func(f *format.Format) { f.Lines[0].Scope = "all" },
+		`formats::0::examples::0::reads: are ["step step=4"], but the text`: func(f *format.Format) { f.Examples[0].Reads = []string{"step step=4"} },
+	} {
+		cfg := createDefaultConfig().(*Config)
+		cfg.Formats = []format.Format{own(change)}
+		assert.ErrorContains(t, cfg.Validate(), want)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"max_streams: 0 must be between 1 and 65536":         func(c *Config) { c.MaxStreams = 0 },
+		"idle_timeout: 1s must be between 1m0s and 168h0m0s": func(c *Config) { c.IdleTimeout = time.Second },
+	} {
+		cfg := createDefaultConfig().(*Config)
+		change(cfg)
+		assert.EqualError(t, cfg.Validate(), want)
+	}
 }

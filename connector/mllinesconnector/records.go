@@ -2,6 +2,7 @@ package mllinesconnector
 
 import (
 	"context"
+	"strings"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
@@ -19,37 +20,61 @@ type records struct {
 	next consumer.Logs
 }
 
-// Capabilities says that requests are not changed.
-func (*records) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
+// Capabilities says that requests are changed.
+func (*records) Capabilities() consumer.Capabilities { return consumer.Capabilities{MutatesData: true} }
 
-// ConsumeLogs passes a copy of the records on.
+// ConsumeLogs adds what is known of the records' file to their resource. If the records of
+// a resource are from several files, each file gets a resource.
 func (r *records) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
-	out := plog.NewLogs()
-	for _, rl := range ld.ResourceLogs().All() {
-		// The records of a resource may be from several files, one after the other.
-		file, open := "", false
-		var to plog.LogRecordSlice
+	all := ld.ResourceLogs()
+	for i := range all.Len() {
+		rl := all.At(i)
+		first := firstPath(rl)
+		of := map[string]plog.ResourceLogs{}
 		for _, sl := range rl.ScopeLogs().All() {
-			open = false
-			for _, record := range sl.LogRecords().All() {
-				if of := pathOf(record.Attributes()); !open || of != file {
-					file, open = of, true
-					into := out.ResourceLogs().AppendEmpty()
-					rl.Resource().CopyTo(into.Resource())
-					for key, v := range origin.Of(rl.Resource().Attributes(), file).Resource.All() {
-						v.CopyTo(into.Resource().Attributes().PutEmpty(key))
-					}
-					into.SetSchemaUrl(rl.SchemaUrl())
-					scope := into.ScopeLogs().AppendEmpty()
-					sl.Scope().CopyTo(scope.Scope())
-					scope.SetSchemaUrl(sl.SchemaUrl())
-					to = scope.LogRecords()
+			into := map[string]plog.LogRecordSlice{}
+			sl.LogRecords().RemoveIf(func(record plog.LogRecord) bool {
+				path := pathOf(record.Attributes())
+				if path == first {
+					return false
 				}
-				record.CopyTo(to.AppendEmpty())
+				to, ok := into[path]
+				if !ok {
+					file, ok := of[path]
+					if !ok {
+						file = all.AppendEmpty()
+						origin.Of(rl.Resource().Attributes(), path).Resource.MoveTo(file.Resource().Attributes())
+						file.SetSchemaUrl(rl.SchemaUrl())
+						of[strings.Clone(path)] = file
+					}
+					scope := file.ScopeLogs().AppendEmpty()
+					scope.Scope().SetName(sl.Scope().Name())
+					scope.Scope().SetVersion(sl.Scope().Version())
+					to = scope.LogRecords()
+					into[strings.Clone(path)] = to
+				}
+				record.MoveTo(to.AppendEmpty())
+				return true
+			})
+		}
+		origin.Of(rl.Resource().Attributes(), first).Resource.Range(func(key string, v pcommon.Value) bool {
+			if _, ok := rl.Resource().Attributes().Get(key); !ok {
+				v.MoveTo(rl.Resource().Attributes().PutEmpty(key))
 			}
+			return true
+		})
+	}
+	return r.next.ConsumeLogs(ctx, ld)
+}
+
+// firstPath returns the path of the first record of a resource.
+func firstPath(rl plog.ResourceLogs) string {
+	for _, sl := range rl.ScopeLogs().All() {
+		if sl.LogRecords().Len() > 0 {
+			return strings.Clone(pathOf(sl.LogRecords().At(0).Attributes()))
 		}
 	}
-	return r.next.ConsumeLogs(ctx, out)
+	return ""
 }
 
 // pathOf returns the path of the file that a record is from, or "".

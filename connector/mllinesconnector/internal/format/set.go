@@ -47,8 +47,13 @@ func parse(text []byte) (f Format, err error) {
 	return f, conf.Unmarshal(&f)
 }
 
-// maxRules limits the rules of a Set: each line is searched for the text of each.
-const maxRules = 512
+const (
+	// maxRules limits the rules of a Set: each line is searched for the text of each.
+	maxRules = 512
+	// maxTried limits the rules whose patterns are tried on a line, far above those whose
+	// texts a line of a program has.
+	maxTried = 8
+)
 
 // Set are formats that lines are read by. It is safe for concurrent use.
 type Set struct{ rules []*Rule }
@@ -139,7 +144,7 @@ func (s *Set) Lines(text string) (reads []string) {
 
 // Read appends what a line says to readings, at most one of each kind.
 func (s *Set) Read(line string, readings []Reading) []Reading {
-	first := len(readings)
+	first, tried := len(readings), 0
 next:
 	for _, rule := range s.rules {
 		if !strings.Contains(line, rule.Has) {
@@ -149,6 +154,9 @@ next:
 			if readings[first+i].Kind() == rule.kind {
 				continue next
 			}
+		}
+		if tried++; tried > maxTried {
+			break
 		}
 		readings = append(readings, Reading{Rule: rule})
 		if !rule.read(line, &readings[len(readings)-1]) {
