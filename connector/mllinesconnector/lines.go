@@ -171,7 +171,7 @@ func (l *lines) consume(ld plog.Logs) ptrace.Traces {
 				}
 				if of := pathOf(attrs); newest == nil || of != path {
 					path = of
-					newest = l.streamOf(key, path, rl.Resource().Attributes(), now)
+					newest = l.streamOf(key+path, rl.Resource().Attributes(), attrs, now)
 				}
 				if newest == nil {
 					l.dropped++
@@ -214,15 +214,14 @@ func bodyOf(body pcommon.Value) string {
 	return ""
 }
 
-// streamOf returns the stream of a file of a resource, or nil beyond the limit.
-func (l *lines) streamOf(key, path string, resource pcommon.Map, now time.Time) *stream {
-	key += path
+// streamOf returns the stream of a record of a resource, or nil beyond the limit.
+func (l *lines) streamOf(key string, resource, record pcommon.Map, now time.Time) *stream {
 	s := l.streams[key]
 	if s == nil {
 		if len(l.streams) >= l.cfg.MaxStreams && !l.makeRoom(now) {
 			return nil
 		}
-		o := origin.Of(resource, path)
+		o := origin.Of(resource, record)
 		// The two files of stdout and stderr are of one program.
 		if s = l.streams[o.Owner]; s == nil {
 			s = newStream(o)

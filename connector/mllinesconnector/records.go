@@ -29,7 +29,11 @@ func (r *records) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 	all := ld.ResourceLogs()
 	for i := range all.Len() {
 		rl := all.At(i)
-		first := firstPath(rl)
+		record, ok := firstRecord(rl)
+		if !ok {
+			continue
+		}
+		first, known := strings.Clone(pathOf(record.Attributes())), origin.Of(rl.Resource().Attributes(), record.Attributes()).Resource
 		of := map[string]plog.ResourceLogs{}
 		for _, sl := range rl.ScopeLogs().All() {
 			into := map[string]plog.LogRecordSlice{}
@@ -43,7 +47,7 @@ func (r *records) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 					file, ok := of[path]
 					if !ok {
 						file = all.AppendEmpty()
-						origin.Of(rl.Resource().Attributes(), path).Resource.MoveTo(file.Resource().Attributes())
+						origin.Of(rl.Resource().Attributes(), record.Attributes()).Resource.MoveTo(file.Resource().Attributes())
 						file.SetSchemaUrl(rl.SchemaUrl())
 						of[strings.Clone(path)] = file
 					}
@@ -57,7 +61,7 @@ func (r *records) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 				return true
 			})
 		}
-		origin.Of(rl.Resource().Attributes(), first).Resource.Range(func(key string, v pcommon.Value) bool {
+		known.Range(func(key string, v pcommon.Value) bool {
 			if _, ok := rl.Resource().Attributes().Get(key); !ok {
 				v.MoveTo(rl.Resource().Attributes().PutEmpty(key))
 			}
@@ -67,14 +71,14 @@ func (r *records) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 	return r.next.ConsumeLogs(ctx, ld)
 }
 
-// firstPath returns the path of the first record of a resource.
-func firstPath(rl plog.ResourceLogs) string {
+// firstRecord returns the first record of a resource, if there is one.
+func firstRecord(rl plog.ResourceLogs) (record plog.LogRecord, ok bool) {
 	for _, sl := range rl.ScopeLogs().All() {
 		if sl.LogRecords().Len() > 0 {
-			return strings.Clone(pathOf(sl.LogRecords().At(0).Attributes()))
+			return sl.LogRecords().At(0), true
 		}
 	}
-	return ""
+	return record, false
 }
 
 // pathOf returns the path of the file that a record is from, or "".

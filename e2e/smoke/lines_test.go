@@ -66,3 +66,42 @@ func TestLinesOfAFile(t *testing.T) {
 		}
 	})
 }
+
+// A training that crashes is a failed run, of a class and a rank, and has a reproduction
+// report.
+func TestFailureInLines(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := filepath.Join(dir, "slurm-494583.out")
+	collector := harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent.yaml"),
+		Merged: []string{harness.Path("distribution", "config", "logs-slurm.yaml")},
+		Env:    []string{"TRAINING_LOGS=[" + name + "]"},
+		Dir:    dir, Overrides: map[string]any{"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::initial_zero": "0s"},
+	})
+	text := ""
+	for i := range 10 {
+		text += fmt.Sprintf("[rank3]: [titan] %s - root - INFO - step: %2d  loss:  7.12345  grad_norm:  1.4042  memory: 23.36GiB(29.49%%)  tps: 7,338  tflops: 47.90  mfu: 15.62%%\n",
+			time.Now().Add(time.Duration(i-10)*time.Second).Format("2006-01-02 15:04:05,000"), i+1)
+	}
+	text += "[rank3]: Traceback (most recent call last):\n[rank3]:   File \"/opt/train/train.py\", line 71, in train_step\n[rank3]:     loss.backward()\n" +
+		"[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 146.00 MiB.\n"
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		samples, err := harness.Scrape(t.Context(), collector.Address(t, "exporters::prometheus"))
+		require.NoError(c, err)
+		failed := harness.Select(samples, "ml_run_state", harness.Labels{"ml_run_id": "494583", "ml_run_state": "failed"})
+		if assert.Len(c, failed, 1) {
+			assert.InDelta(c, 1, failed[0].Value, 0)
+		}
+		assert.NotEmpty(c, harness.Select(samples, "ml_errors_total", harness.Labels{"error_type": "torch.OutOfMemoryError"}))
+		artifacts, err := harness.Artifacts(filepath.Join(dir, "reproductions"))
+		require.NoError(c, err)
+		assert.Len(c, artifacts, 1)
+	}, harness.StartTimeout, 200*time.Millisecond)
+	artifacts, err := harness.Artifacts(filepath.Join(dir, "reproductions"))
+	require.NoError(t, err)
+	for _, artifact := range artifacts {
+		t.Logf("%+v", artifact)
+	}
+}

@@ -18,7 +18,7 @@ import (
 // Attributes of resources and records that say where lines are from.
 const (
 	FilePath     = "log.file.path"
-	FileName     = "log.file.name"
+	FileOwner    = "log.file.owner.name"
 	IOStream     = "log.iostream"
 	containerTag = "k8s.container.name"
 	restarts     = "k8s.container.restart_count"
@@ -30,6 +30,8 @@ const (
 const (
 	// maxAttributes and maxValue limit what is kept of a resource.
 	maxAttributes, maxValue = 64, 256
+	// maxPath is the longest path that is read, that of Linux.
+	maxPath = 4096
 )
 
 // identity are the attributes that tell the sources of lines apart.
@@ -61,8 +63,9 @@ type Origin struct {
 	HasService bool
 }
 
-// Of returns the origin of a file or stream: of a resource, with the file's path or "".
-func Of(resource pcommon.Map, file string) Origin {
+// Of returns the origin of a file or stream: of a resource, and the attributes of one of its
+// records, which name the file.
+func Of(resource, record pcommon.Map) Origin {
 	o := Origin{Resource: pcommon.NewMap()}
 	for key, v := range resource.All() {
 		if o.Resource.Len() >= maxAttributes {
@@ -73,6 +76,15 @@ func Of(resource pcommon.Map, file string) Origin {
 			continue
 		}
 		v.CopyTo(o.Resource.PutEmpty(key))
+	}
+	if v, ok := record.Get(FileOwner); ok {
+		if name, ok := mlattr.ReadText(v); ok {
+			o.put(mlattr.UserName, name)
+		}
+	}
+	file := ""
+	if v, ok := record.Get(FilePath); ok && v.Type() == pcommon.ValueTypeStr && len(v.Str()) <= maxPath {
+		file = v.Str()
 	}
 	program := o.readPath(file)
 	o.Owner = Key(o.Resource) + program

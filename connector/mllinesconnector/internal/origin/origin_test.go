@@ -12,7 +12,9 @@ func of(t *testing.T, path string, attrs map[string]any) Origin {
 	t.Helper()
 	resource := pcommon.NewMap()
 	require.NoError(t, resource.FromRaw(attrs))
-	return Of(resource, path)
+	record := pcommon.NewMap()
+	record.PutStr(FilePath, path)
+	return Of(resource, record)
 }
 
 func TestPaths(t *testing.T) {
@@ -60,6 +62,13 @@ func TestRun(t *testing.T) {
 	} {
 		assert.Equal(t, want, workload(pod), pod)
 	}
+}
+
+func TestUser(t *testing.T) {
+	record := pcommon.NewMap()
+	record.PutStr(FileOwner, "ann")
+	user, _ := Of(pcommon.NewMap(), record).Resource.Get("user.name")
+	assert.Equal(t, "ann", user.Str())
 }
 
 // What a resource has without bounds is not kept.
