@@ -44,7 +44,7 @@ func TestDocumentsNameWhatIsWritten(t *testing.T) {
 			known = append(known, label, label+"_bytes", label+"_per_second")
 		}
 	}
-	for _, component := range []string{"receiver/gpureceiver", "receiver/ncclreceiver", "processor/mlenrichprocessor", "processor/mlguardprocessor", "processor/mlsampleprocessor", "processor/reprogenprocessor", "connector/mlmetricsconnector", "exporter/mlviewexporter", "extension/mlguardextension"} {
+	for _, component := range []string{"receiver/gpureceiver", "receiver/ncclreceiver", "processor/mlenrichprocessor", "processor/mlguardprocessor", "processor/mlsampleprocessor", "processor/reprogenprocessor", "connector/mlmetricsconnector", "connector/mllinesconnector", "exporter/mlviewexporter", "extension/mlguardextension"} {
 		text, err := os.ReadFile(harness.Path(component, "documentation.md"))
 		require.NoError(t, err)
 		known = append(known, regexp.MustCompile(`otelcol_\w+`).FindAllString(string(text), -1)...)

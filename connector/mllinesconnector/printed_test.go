@@ -31,6 +31,7 @@ var printed = map[string]struct {
 	"xgboost":           {12, 0, 0, nil, false},
 	"lightgbm":          {12, 0, 0, []string{"2=0.267791", "4=0.178319", "6=0.118848", "8=0.0793615", "10=0.0531777", "12=0.0357243"}, false},
 	"ultralytics":       {4, 0, 0, []string{"2=0.5811", "3=0.9959", "4=0.9959"}, true},
+	"tqdm":              {20, 0, 0, nil, false},
 	"torchtitan":        {6, 1, 0, []string{"1=7.1", "2=3.55", "4=1.775", "6=1.18333"}, false},
 }
 

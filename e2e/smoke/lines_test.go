@@ -101,7 +101,9 @@ func TestFailureInLines(t *testing.T) {
 	}, harness.StartTimeout, 200*time.Millisecond)
 	artifacts, err := harness.Artifacts(filepath.Join(dir, "reproductions"))
 	require.NoError(t, err)
-	for _, artifact := range artifacts {
-		t.Logf("%+v", artifact)
+	report, err := os.ReadFile(filepath.Join(artifacts[0].Dir, "report.md"))
+	require.NoError(t, err)
+	for _, text := range []string{"torch.OutOfMemoryError", `File "/opt/train/train.py", line 71, in train_step`, `"ml.rank.global": 3`, `"ml.run.id": "494583"`} {
+		assert.Contains(t, string(report), text)
 	}
 }
