@@ -269,12 +269,15 @@ func (s *Scanner) field(line string) bool {
 var signals = map[int]string{-2: "SIGINT", -4: "SIGILL", -6: "SIGABRT", -7: "SIGBUS", -8: "SIGFPE", -9: "SIGKILL", -11: "SIGSEGV", -15: "SIGTERM"}
 
 func (s *Scanner) concludeRoot() {
-	if s.found != nil && s.found.Stack != "" {
+	if s.found != nil && s.found.Stack != "" && s.root.Rank >= 0 {
 		// The process's own traceback says more.
 		s.found.Rank, s.found.Time, s.found.Evident = s.root.Rank, s.root.Time, true
 		return
 	}
 	root := s.root
+	if root.Rank < 0 || s.exit == 0 {
+		return // an example in a text
+	}
 	if root.Class = signals[s.exit]; root.Class == "" {
 		root.Class = "ChildFailedError"
 	}
