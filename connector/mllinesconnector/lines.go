@@ -2,6 +2,7 @@ package mllinesconnector
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"strings"
 	"sync"
@@ -27,6 +28,9 @@ const (
 	// maxLine is the part of a line that is read, and maxPartial what is kept of a line
 	// whose rest follows.
 	maxLine, maxPartial = 64 << 10, 64 << 10
+	// maxSpans is the number of spans from which they are sent before further lines are
+	// read: a line can make a thousand.
+	maxSpans = 8192
 	// tick is the time between two looks at what waits.
 	tick = time.Second
 	// unused is how long a stream was not used that may be forgotten for another one, and
@@ -48,7 +52,9 @@ type lines struct {
 	streams map[string]*stream
 	// changed are the processes with spans that were not sent, and waiting those that have
 	// something to look at later.
-	changed       []*process
+	changed []*process
+	// made is the number of their spans since the latest were sent.
+	made          int
 	waiting       map[*process]struct{}
 	swept         time.Time
 	readings      []format.Reading
@@ -152,37 +158,42 @@ func (l *lines) send(ctx context.Context, td ptrace.Traces) error {
 
 // ConsumeLogs reads records and sends the spans that their lines make. If these are
 // refused, they are lost: their lines must not be counted twice.
-func (l *lines) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
-	td := l.consume(ld)
-	return l.send(ctx, td)
-}
-
-func (l *lines) consume(ld plog.Logs) ptrace.Traces {
+func (l *lines) ConsumeLogs(ctx context.Context, ld plog.Logs) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	send := func() {
+		td := l.take()
+		l.mu.Unlock()
+		err = errors.Join(err, l.send(ctx, td))
+		l.mu.Lock()
+	}
 	now := l.now()
 	for _, rl := range ld.ResourceLogs().All() {
-		key, newest, path := origin.Key(rl.Resource().Attributes()), (*stream)(nil), ""
+		// The records of a resource may be from several files.
+		byPath := map[string]*stream{}
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
-				text, attrs := bodyOf(record.Body()), record.Attributes()
+				text := bodyOf(record.Body())
 				if text == "" {
 					continue
 				}
-				if of := pathOf(attrs); newest == nil || of != path {
-					path = of
-					newest = l.streamOf(key+path, rl.Resource().Attributes(), attrs, now)
+				path := pathOf(record.Attributes())
+				s, known := byPath[path]
+				if !known {
+					s = l.streamOf(rl.Resource().Attributes(), record.Attributes(), now)
+					byPath[path] = s
 				}
-				if newest == nil {
+				if s == nil {
 					l.dropped++
 					continue
 				}
-				l.readRecord(newest, record, text, now)
+				l.readRecord(s, record, text, now, send)
 			}
 		}
 	}
 	l.count()
-	return l.take()
+	send()
+	return err
 }
 
 // count adds what was found to the telemetry.
@@ -214,20 +225,17 @@ func bodyOf(body pcommon.Value) string {
 	return ""
 }
 
-// streamOf returns the stream of a record of a resource, or nil beyond the limit.
-func (l *lines) streamOf(key string, resource, record pcommon.Map, now time.Time) *stream {
-	s := l.streams[key]
+// streamOf returns the stream of a record of a resource, or nil beyond the limit. The two
+// files of stdout and stderr are of one.
+func (l *lines) streamOf(resource, record pcommon.Map, now time.Time) *stream {
+	o := origin.Of(resource, record)
+	s := l.streams[o.Owner]
 	if s == nil {
 		if len(l.streams) >= l.cfg.MaxStreams && !l.makeRoom(now) {
 			return nil
 		}
-		o := origin.Of(resource, record)
-		// The two files of stdout and stderr are of one program.
-		if s = l.streams[o.Owner]; s == nil {
-			s = newStream(o)
-			l.streams[strings.Clone(o.Owner)] = s
-		}
-		l.streams[key] = s
+		s = newStream(o)
+		l.streams[o.Owner] = s
 	}
 	s.seen = now
 	return s
@@ -251,8 +259,8 @@ func (l *lines) makeRoom(now time.Time) bool {
 	return true
 }
 
-// readRecord reads the lines of a record.
-func (l *lines) readRecord(s *stream, record plog.LogRecord, text string, now time.Time) {
+// readRecord reads the lines of a record. It sends spans if there are many.
+func (l *lines) readRecord(s *stream, record plog.LogRecord, text string, now time.Time, send func()) {
 	r := unwrap.Wrapped(text)
 	if r.Stream == "" {
 		r.Stream = textOf(record.Attributes(), origin.IOStream)
@@ -282,6 +290,9 @@ func (l *lines) readRecord(s *stream, record plog.LogRecord, text string, now ti
 		}
 		if line != "" {
 			l.readLine(s, line[:min(len(line), maxLine)], r.Time, now)
+			if l.made >= maxSpans {
+				send()
+			}
 		}
 	}
 }
@@ -294,7 +305,9 @@ func (l *lines) readLine(s *stream, text string, at, now time.Time) {
 	for i := range l.readings {
 		l.found[l.readings[i].Format()]++
 	}
+	before := p.Made()
 	p.read(line.Text, l.readings, at, now)
+	l.made += p.Made() - before
 	l.note(p)
 	if p.waits() {
 		l.waiting[p] = struct{}{}
@@ -303,7 +316,7 @@ func (l *lines) readLine(s *stream, text string, at, now time.Time) {
 
 // note keeps that a process has spans.
 func (l *lines) note(p *process) {
-	if !p.noted && p.HasSpans() {
+	if !p.noted && p.Made() > 0 {
 		p.noted = true
 		l.changed = append(l.changed, p)
 	}
@@ -316,6 +329,7 @@ func (l *lines) take() ptrace.Traces {
 		p.appendTo(td)
 	}
 	clear(l.changed)
+	l.made = 0
 	l.changed = l.changed[:0]
 	return td
 }

@@ -97,17 +97,18 @@ func (r *rig) spans() (all []ptrace.Span) {
 func (r *rig) describe() (lines []string) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, s := range r.spans() {
-		line := fmt.Sprintf("%.3f+%.3f %s", s.StartTimestamp().AsTime().Sub(start).Seconds(), s.EndTimestamp().AsTime().Sub(s.StartTimestamp().AsTime()).Seconds(), s.Name())
+		var line strings.Builder
+		fmt.Fprintf(&line, "%.3f+%.3f %s", s.StartTimestamp().AsTime().Sub(start).Seconds(), s.EndTimestamp().AsTime().Sub(s.StartTimestamp().AsTime()).Seconds(), s.Name())
 		for _, key := range []string{"ml.step", "ml.loss", "ml.val.loss", "ml.learning_rate", "ml.tokens_per_second", "ml.samples_per_second", "ml.batch.size", "ml.rank.global"} {
 			if v, ok := s.Attributes().Get(key); ok {
-				line += fmt.Sprintf(" %s=%s", key[strings.LastIndexByte(key, '.')+1:], v.AsString())
+				fmt.Fprintf(&line, " %s=%s", key[strings.LastIndexByte(key, '.')+1:], v.AsString())
 			}
 		}
 		if s.Status().Code() == ptrace.StatusCodeError {
 			v, _ := s.Events().At(0).Attributes().Get("exception.type")
-			line += fmt.Sprintf(" failed=%s: %s", v.AsString(), s.Status().Message())
+			fmt.Fprintf(&line, " failed=%s: %s", v.AsString(), s.Status().Message())
 		}
-		lines = append(lines, line)
+		lines = append(lines, line.String())
 	}
 	return lines
 }

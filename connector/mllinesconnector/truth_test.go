@@ -42,7 +42,7 @@ func (e *event) stated() string {
 
 func readEvents(t *testing.T, path string) (events []event) {
 	t.Helper()
-	file, err := os.Open(path) //nolint:gosec // a file of the repository
+	file, err := os.Open(path)
 	require.NoError(t, err)
 	defer file.Close() //nolint:errcheck // only read
 	text, err := gzip.NewReader(file)

@@ -20,7 +20,7 @@ type Failure struct {
 	Rank int64
 	// Time is when it failed, zero if the text does not say.
 	Time time.Time
-	// Evident is true if the text can be of nothing but a training or its scheduler.
+	// Evident is true if the text can be of nothing but a training.
 	Evident bool
 }
 
@@ -46,7 +46,6 @@ type Scanner struct {
 	found        *Failure
 	root         Failure
 	fields, exit int
-	pid          string
 }
 
 type state uint8
@@ -321,7 +320,7 @@ func (s *Scanner) slurm(line string) {
 			continue
 		}
 		if s.found == nil || s.found.Stack == "" {
-			s.found = &Failure{Class: "slurm." + r.state, Message: strings.Clone(line[:min(len(line), maxMessage)]), Rank: -1, Evident: true}
+			s.found = &Failure{Class: "slurm." + r.state, Message: strings.Clone(line[:min(len(line), maxMessage)]), Rank: -1}
 		}
 		return
 	}

@@ -102,10 +102,10 @@ func TestOthers(t *testing.T) {
 		},
 		"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 146.00 MiB.": {Class: "torch.OutOfMemoryError", Message: "CUDA out of memory. Tried to allocate 146.00 MiB.", Rank: -1},
 		"slurmstepd: error: *** JOB 494583 ON n1 CANCELLED AT 2024-04-20T09:09:37 DUE TO TIME LIMIT ***": {
-			Class: "slurm.TIMEOUT", Message: "slurmstepd: error: *** JOB 494583 ON n1 CANCELLED AT 2024-04-20T09:09:37 DUE TO TIME LIMIT ***", Rank: -1, Evident: true,
+			Class: "slurm.TIMEOUT", Message: "slurmstepd: error: *** JOB 494583 ON n1 CANCELLED AT 2024-04-20T09:09:37 DUE TO TIME LIMIT ***", Rank: -1,
 		},
 		"slurmstepd: error: Detected 1 oom_kill event in StepId=11300781.0. Some of the step tasks have been OOM Killed.": {
-			Class: "slurm.OUT_OF_MEMORY", Message: "slurmstepd: error: Detected 1 oom_kill event in StepId=11300781.0. Some of the step tasks have been OOM Killed.", Rank: -1, Evident: true,
+			Class: "slurm.OUT_OF_MEMORY", Message: "slurmstepd: error: Detected 1 oom_kill event in StepId=11300781.0. Some of the step tasks have been OOM Killed.", Rank: -1,
 		},
 	} {
 		f := scan(text)

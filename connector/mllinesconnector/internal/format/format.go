@@ -97,7 +97,7 @@ type Kind uint8
 
 // The kinds of lines.
 const (
-	none Kind = iota
+	_ Kind = iota
 	// Step is one step of training, or all since the line before.
 	Step
 	// Numbers are numbers of a step that the line does not name: that of the bar.

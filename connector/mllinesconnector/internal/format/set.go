@@ -206,7 +206,7 @@ func (r *Reading) fields(line string) {
 				break
 			}
 			before, after := rest[:at], rest[at+len(l.text):]
-			if !(isWord(l.text[0]) && before != "" && isWord(before[len(before)-1])) {
+			if !isWord(l.text[0]) || before == "" || !isWord(before[len(before)-1]) {
 				if number, ok := leading(after); ok {
 					r.read(l.name, number)
 				}

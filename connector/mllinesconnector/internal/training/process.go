@@ -115,8 +115,8 @@ func (p *Process) Name() string {
 // Waits reports whether numbers wait for the step that they are of.
 func (p *Process) Waits() bool { return !p.waiting.IsZero() }
 
-// HasSpans reports whether there are spans since the previous Take.
-func (p *Process) HasSpans() bool { return len(p.spans) > 0 }
+// Made returns the number of spans since the previous Take.
+func (p *Process) Made() int { return len(p.spans) }
 
 // Take returns the spans since the previous call. They are valid until the next line.
 func (p *Process) Take() []Span {

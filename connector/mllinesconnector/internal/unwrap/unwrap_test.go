@@ -36,7 +36,7 @@ func TestPlain(t *testing.T) {
 	assert.Equal(t, "bar", Plain("\x1b]0;title\abar\x1b[K"))
 	assert.Equal(t, "cut", Plain("cut\x1b[31"))
 	assert.Equal(t, "a\nb", Plain("a\x1b[\nb"))
-	assert.Equal(t, "", Plain("\x1b"))
+	assert.Empty(t, Plain("\x1b"))
 }
 
 func TestPrefixed(t *testing.T) {
