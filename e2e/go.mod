@@ -9,6 +9,7 @@ require (
 	github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
 	github.com/moby/buildkit v0.26.3
 	github.com/moby/patternmatcher v0.6.1
+	github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector v0.0.0
 	github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0
 	github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter v0.0.0
 	github.com/otelcol-ml/otelcol-ml/extension/mlstateextension v0.0.0
@@ -167,6 +168,7 @@ require (
 
 replace (
 	github.com/otelcol-ml/otelcol-ml/cmd/mlgen => ../cmd/mlgen
+	github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector => ../connector/mllinesconnector
 	github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector => ../connector/mlmetricsconnector
 	github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter => ../exporter/mlviewexporter
 	github.com/otelcol-ml/otelcol-ml/extension/mlstateextension => ../extension/mlstateextension

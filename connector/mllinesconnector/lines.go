@@ -170,7 +170,7 @@ func (l *lines) ConsumeLogs(ctx context.Context, ld plog.Logs) (err error) {
 	now := l.now()
 	for _, rl := range ld.ResourceLogs().All() {
 		// The records of a resource may be from several files.
-		byPath := map[string]*stream{}
+		byPath := map[string]member{}
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
 				text := bodyOf(record.Body())
@@ -178,16 +178,16 @@ func (l *lines) ConsumeLogs(ctx context.Context, ld plog.Logs) (err error) {
 					continue
 				}
 				path := pathOf(record.Attributes())
-				s, known := byPath[path]
+				of, known := byPath[path]
 				if !known {
-					s = l.streamOf(rl.Resource().Attributes(), record.Attributes(), now)
-					byPath[path] = s
+					of = l.streamOf(rl.Resource().Attributes(), record.Attributes(), now)
+					byPath[path] = of
 				}
-				if s == nil {
+				if of.stream == nil {
 					l.dropped++
 					continue
 				}
-				l.readRecord(s, record, text, now, send)
+				l.readRecord(of, record, text, now, send)
 			}
 		}
 	}
@@ -225,20 +225,26 @@ func bodyOf(body pcommon.Value) string {
 	return ""
 }
 
-// streamOf returns the stream of a record of a resource, or nil beyond the limit. The two
+// member is a stream, and which of its processes has written a file.
+type member struct {
+	stream *stream
+	name   string
+}
+
+// streamOf returns the stream of a record of a resource, none beyond the limit. The two
 // files of stdout and stderr are of one.
-func (l *lines) streamOf(resource, record pcommon.Map, now time.Time) *stream {
+func (l *lines) streamOf(resource, record pcommon.Map, now time.Time) member {
 	o := origin.Of(resource, record)
 	s := l.streams[o.Owner]
 	if s == nil {
 		if len(l.streams) >= l.cfg.MaxStreams && !l.makeRoom(now) {
-			return nil
+			return member{}
 		}
 		s = newStream(o)
 		l.streams[o.Owner] = s
 	}
 	s.seen = now
-	return s
+	return member{s, strings.Clone(o.Member)}
 }
 
 // makeRoom forgets the oldest of a few streams, if it was not used for a while.
@@ -260,7 +266,7 @@ func (l *lines) makeRoom(now time.Time) bool {
 }
 
 // readRecord reads the lines of a record. It sends spans if there are many.
-func (l *lines) readRecord(s *stream, record plog.LogRecord, text string, now time.Time, send func()) {
+func (l *lines) readRecord(of member, record plog.LogRecord, text string, now time.Time, send func()) {
 	r := unwrap.Wrapped(text)
 	if r.Stream == "" {
 		r.Stream = textOf(record.Attributes(), origin.IOStream)
@@ -278,7 +284,7 @@ func (l *lines) readRecord(s *stream, record plog.LogRecord, text string, now ti
 		r.Time = now
 	}
 	r.Partial = r.Partial || textOf(record.Attributes(), "logtag") == "P"
-	if !s.join(&r) {
+	if !of.stream.join(&r) {
 		return
 	}
 	for rest := r.Text; rest != ""; {
@@ -289,7 +295,7 @@ func (l *lines) readRecord(s *stream, record plog.LogRecord, text string, now ti
 			rest = ""
 		}
 		if line != "" {
-			l.readLine(s, line[:min(len(line), maxLine)], r.Time, now)
+			l.readLine(of, line[:min(len(line), maxLine)], r.Time, now)
 			if l.made >= maxSpans {
 				send()
 			}
@@ -298,9 +304,9 @@ func (l *lines) readRecord(s *stream, record plog.LogRecord, text string, now ti
 }
 
 // readLine reads one line, without its end.
-func (l *lines) readLine(s *stream, text string, at, now time.Time) {
+func (l *lines) readLine(of member, text string, at, now time.Time) {
 	line := unwrap.Prefixed(unwrap.Plain(text))
-	p := s.processOf(&line)
+	p := of.stream.processOf(&line, of.name)
 	l.readings = l.set.Read(line.Text, l.readings[:0])
 	for i := range l.readings {
 		l.found[l.readings[i].Format()]++
@@ -316,6 +322,7 @@ func (l *lines) readLine(s *stream, text string, at, now time.Time) {
 
 // note keeps that a process has spans.
 func (l *lines) note(p *process) {
+	p = p.writes
 	if !p.noted && p.Made() > 0 {
 		p.noted = true
 		l.changed = append(l.changed, p)

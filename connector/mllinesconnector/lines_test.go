@@ -335,3 +335,66 @@ func TestConfig(t *testing.T) {
 		assert.EqualError(t, cfg.Validate(), want)
 	}
 }
+
+// Ranks of a host that print the same steps, in one file or one each, count once, also if
+// one of them is behind. Their failures are told apart.
+func TestLocalRanks(t *testing.T) {
+	for name, print := range map[string]func(r *rig, rank int, line string){
+		"prefixes": func(r *rig, rank int, line string) { r.print(0, fmt.Sprintf("[default%d]:%s", rank, line)) },
+		"files": func(r *rig, rank int, line string) {
+			r.path = fmt.Sprintf("/logs/llama/attempt_0/%d/stdout.log", rank)
+			r.print(0, line)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			for step := 1; step <= 10; step++ {
+				r.at = r.at.Add(time.Second)
+				print(r, 0, fmt.Sprintf(titan, step, step, 7.1))
+				if step > 1 {
+					print(r, 1, fmt.Sprintf(titan, step, step-1, 7.1))
+				}
+			}
+			steps, traces := 0, map[string]bool{}
+			for _, s := range r.spans() {
+				steps++
+				traces[s.TraceID().String()] = true
+			}
+			assert.Equal(t, 10, steps)
+			assert.Len(t, traces, 1)
+			for line := range strings.SplitSeq(crash, "\n") {
+				print(r, 0, line)
+				print(r, 1, strings.ReplaceAll(line, "ValueError", "TypeError"))
+			}
+			r.wait(10 * time.Second)
+			found := strings.Join(r.describe(), "\n")
+			assert.Contains(t, found, "failed=ValueError: bad batch")
+			assert.Contains(t, found, "failed=TypeError: bad batch")
+		})
+	}
+}
+
+// A container or a launcher that starts the program again makes another attempt of the same
+// run.
+func TestAttempts(t *testing.T) {
+	for _, paths := range [][2]string{
+		{"/var/log/pods/ml_llama-0_u/pytorch/0.log", "/var/log/pods/ml_llama-0_u/pytorch/1.log"},
+		{"/logs/llama/attempt_0/0/stdout.log", "/logs/llama/attempt_1/0/stdout.log"},
+	} {
+		runs, traces := map[string]bool{}, map[string]bool{}
+		r := newRig(t, nil)
+		for i, path := range paths {
+			r.path = path
+			r.print(2*time.Second, fmt.Sprintf(titan, 2*i+2, 1, 7.1))
+		}
+		for _, td := range r.sink.AllTraces() {
+			run, _ := td.ResourceSpans().At(0).Resource().Attributes().Get("ml.run.id")
+			runs[run.Str()] = true
+		}
+		for _, s := range r.spans() {
+			traces[s.TraceID().String()] = true
+		}
+		assert.Len(t, runs, 1)
+		assert.Len(t, traces, 2)
+	}
+}

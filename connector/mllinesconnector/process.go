@@ -57,12 +57,14 @@ func (s *stream) join(r *unwrap.Record) bool {
 	return true
 }
 
-// processOf returns the process that printed a line.
-func (s *stream) processOf(line *unwrap.Line) *process {
-	if line.Process == "" {
+// processOf returns the process that printed a line: member is what tells it apart by its
+// file.
+func (s *stream) processOf(line *unwrap.Line, member string) *process {
+	if line.Process == "" && member == "" {
 		return s.only
 	}
-	p := s.prefixed[line.Process]
+	prefix := member + line.Process
+	p := s.prefixed[prefix]
 	if p == nil {
 		if len(s.prefixed) >= maxProcesses {
 			return s.only
@@ -70,7 +72,7 @@ func (s *stream) processOf(line *unwrap.Line) *process {
 		if s.prefixed == nil {
 			s.prefixed = make(map[string]*process)
 		}
-		prefix := strings.Clone(line.Process)
+		prefix = strings.Clone(prefix)
 		p = newProcess(s, prefix, line.Rank, line.LocalRank)
 		s.prefixed[prefix] = p
 	}
@@ -79,7 +81,11 @@ func (s *stream) processOf(line *unwrap.Line) *process {
 
 // process is a process that prints.
 type process struct {
+	// Process is that of the stream's only process where the rank in the job is unknown:
+	// the ranks of a host print the same steps, which count once.
 	*training.Process
+	// writes has the resource of the spans: the process itself, or the stream's only one.
+	writes          *process
 	stream          *stream
 	rank, localRank int64
 	failures        failure.Scanner
@@ -97,7 +103,13 @@ type process struct {
 }
 
 func newProcess(s *stream, prefix string, rank, localRank int64) *process {
-	return &process{Process: training.NewProcess(s.origin.Owner + prefix), stream: s, rank: rank, localRank: localRank}
+	p := &process{stream: s, rank: rank, localRank: localRank}
+	if p.writes = p; s.only != nil && rank < 0 {
+		p.writes, p.Process = s.only, s.only.Process
+	} else {
+		p.Process = training.NewProcess(s.origin.Owner + prefix)
+	}
+	return p
 }
 
 // waits reports whether the process has something that further lines may decide.
@@ -159,7 +171,7 @@ func (p *process) fail() {
 	if own := f.Time.Add(p.zone); !f.Time.IsZero() && own.Before(at) && at.Sub(own) < time.Hour {
 		at = own
 	}
-	p.Fail(&training.Failure{Class: f.Class, Message: f.Message, Stack: f.Stack, Rank: f.Rank}, at)
+	p.Fail(&training.Failure{Class: f.Class, Message: f.Message, Stack: f.Stack, Rank: f.Rank, LocalRank: p.localRank}, at)
 }
 
 // settle ends what has waited for long enough, or all.

@@ -25,9 +25,6 @@ func (p *process) appendTo(td ptrace.Traces) {
 	if p.rank >= 0 {
 		attrs.PutInt(mlattr.RankGlobal, p.rank)
 	}
-	if p.localRank >= 0 {
-		attrs.PutInt(mlattr.RankLocal, p.localRank)
-	}
 	ss := rs.ScopeSpans().AppendEmpty()
 	ss.Scope().SetName(metadata.ScopeName)
 	list := ss.Spans()
@@ -68,6 +65,9 @@ func write(s *training.Span, to ptrace.Span) {
 		to.Status().SetMessage(f.Message)
 		if f.Rank >= 0 {
 			attrs.PutInt(mlattr.RankGlobal, f.Rank)
+		}
+		if f.LocalRank >= 0 {
+			attrs.PutInt(mlattr.RankLocal, f.LocalRank)
 		}
 		event := to.Events().AppendEmpty()
 		event.SetName(mlattr.ExceptionEvent)

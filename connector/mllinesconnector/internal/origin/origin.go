@@ -59,8 +59,13 @@ type Origin struct {
 	Resource pcommon.Map
 	// Owner identifies the program that prints, whatever its streams.
 	Owner string
+	// Member tells apart the processes of a program that write files of their own, "" for
+	// others.
+	Member string
 	// HasService is false if the service must be named after the program.
 	HasService bool
+	// attempt tells apart the attempts of a program that write files of their own.
+	attempt string
 }
 
 // Of returns the origin of a file or stream: of a resource, and the attributes of one of its
@@ -87,7 +92,7 @@ func Of(resource, record pcommon.Map) Origin {
 		file = v.Str()
 	}
 	program := o.readPath(file)
-	o.Owner = Key(o.Resource) + program
+	o.Owner = Key(o.Resource) + program + o.attempt
 	o.nameService()
 	o.nameRun(program)
 	return o
@@ -156,8 +161,8 @@ func (o *Origin) readPath(file string) (program string) {
 		return ""
 	}
 	if m := elastic.FindStringSubmatch(file); m != nil {
-		o.putInt(mlattr.RunAttempt, m[2])
-		o.putInt(mlattr.RankLocal, m[3])
+		o.Member = m[3] + "/"
+		o.attempt = "/attempt_" + m[2]
 		return m[1]
 	}
 	folder, name := path.Split(file)
@@ -189,9 +194,6 @@ func (o *Origin) nameService() {
 // nameRun sets the run's id, unless the resource names the run. All pods of a job are one
 // run, and all ranks of a program that writes files.
 func (o *Origin) nameRun(program string) {
-	if n := o.text(restarts); n != "" {
-		o.putInt(mlattr.RunAttempt, n)
-	}
 	var facts vocabulary.Facts
 	vocabulary.Default().Resource(o.Resource, &facts)
 	if id, _ := facts.Run(); id != "" {

@@ -23,14 +23,14 @@ func TestPaths(t *testing.T) {
 		"": {},
 		"/var/log/pods/ml_llama-worker-3_8a7b/pytorch/2.log": {
 			"k8s.namespace.name": "ml", "k8s.pod.name": "llama-worker-3", "k8s.pod.uid": "8a7b", "k8s.container.name": "pytorch", "k8s.container.restart_count": int64(2),
-			"ml.run.attempt": int64(2), "service.name": "pytorch", "ml.run.id": "llama-4b96cdc2", "ml.run.inferred": true,
+			"service.name": "pytorch", "ml.run.id": "llama-4b96cdc2", "ml.run.inferred": true,
 		},
 		"/var/log/containers/llama-0_ml_pytorch-" + id + ".log": {
 			"k8s.namespace.name": "ml", "k8s.pod.name": "llama-0", "k8s.container.name": "pytorch", "container.id": id,
 			"service.name": "pytorch", "ml.run.id": "llama-4b96cdc2", "ml.run.inferred": true,
 		},
 		"/var/lib/docker/containers/" + id + "/" + id + "-json.log": {"container.id": id, "ml.run.id": "0123456789ab", "ml.run.inferred": true},
-		"/logs/llama/attempt_1/5/stderr.log":                        {"ml.run.attempt": int64(1), "ml.rank.local": int64(5), "ml.run.id": "llama-45233e1b", "ml.run.inferred": true},
+		"/logs/llama/attempt_1/5/stderr.log":                        {"ml.run.id": "llama-45233e1b", "ml.run.inferred": true},
 		"/home/ann/slurm-494583.out":                                {"slurm.job.id": "494583"},
 		"/home/ann/logs/llama-494583.err":                           {"slurm.job.id": "494583"},
 		"/data/exp7/train.log":                                      {"ml.run.id": "train-2d7aa940", "ml.run.inferred": true},

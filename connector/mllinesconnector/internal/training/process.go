@@ -25,6 +25,9 @@ const (
 	fastest = 0.5
 	// maxOpen is how long a checkpoint or a validation may take.
 	maxOpen = 12 * time.Hour
+	// A program that starts again takes at least startup. Before, a lower number is that
+	// of a rank that is behind, by less than maxBehind lines.
+	startup, maxBehind = 2 * time.Second, 20
 	// waits is how long numbers wait for the bar that says which step they are of.
 	waits = 2 * time.Second
 )
@@ -92,8 +95,9 @@ type Span struct {
 // Failure is an error that ended a process.
 type Failure struct {
 	Class, Message, Stack string
-	// Rank is the rank that failed, -1 if it is that of the process.
-	Rank int64
+	// Rank is the rank that failed, -1 if it is that of the process, and LocalRank that on
+	// its host, -1 if unknown.
+	Rank, LocalRank int64
 }
 
 // NewProcess returns a process without lines.
@@ -274,7 +278,7 @@ func (p *Process) epochOf(r *format.Reading) float64 {
 
 // numberOf returns the number of a step among all of the training, and of how many steps
 // the line is.
-func (p *Process) numberOf(r *format.Reading) (number, steps int64) {
+func (p *Process) numberOf(r *format.Reading, at Moment) (number, steps int64) {
 	stated, _ := r.Get(format.StepNumber)
 	if !(stated >= 0 && stated <= mlattr.MaxCount) {
 		return 0, 0
@@ -305,9 +309,12 @@ func (p *Process) numberOf(r *format.Reading) (number, steps int64) {
 	case number == p.step:
 		return number, 0
 	case number < p.step:
-		last := p.interval
+		last := max(p.interval, 1)
+		if at.Time.Sub(p.end) < startup && number > last && p.step-number < maxBehind*last {
+			return number, 0 // of a rank that is behind
+		}
 		p.again()
-		return number, min(max(last, 1), number)
+		return number, min(last, number)
 	case p.step > 0:
 		return number, number - p.step
 	case number <= maxFirst:
@@ -319,7 +326,7 @@ func (p *Process) numberOf(r *format.Reading) (number, steps int64) {
 
 func (p *Process) readStep(r *format.Reading, at Moment) {
 	before := p.step
-	number, steps := p.numberOf(r)
+	number, steps := p.numberOf(r, at)
 	if steps <= 0 {
 		return
 	}
