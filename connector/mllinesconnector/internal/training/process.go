@@ -310,7 +310,8 @@ func (p *Process) numberOf(r *format.Reading, at Moment) (number, steps int64) {
 		return number, 0
 	case number < p.step:
 		last := max(p.interval, 1)
-		if at.Time.Sub(p.end) < startup && number > last && p.step-number < maxBehind*last {
+		behind := p.step - number
+		if at.Time.Sub(p.end) < startup && behind < maxBehind*last && (number > last || behind < 3*last) {
 			return number, 0 // of a rank that is behind
 		}
 		p.again()
