@@ -21,6 +21,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/format"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/origin"
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/training"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/unwrap"
 )
 
@@ -271,17 +272,17 @@ func (l *lines) readRecord(of member, record plog.LogRecord, text string, now ti
 	if r.Stream == "" {
 		r.Stream = textOf(record.Attributes(), origin.IOStream)
 	}
-	if r.Time.IsZero() {
-		at := record.Timestamp()
-		if at == 0 {
-			at = record.ObservedTimestamp()
-		}
-		if r.Time = at.AsTime(); at == 0 {
-			r.Time = now
+	at := training.Moment{Time: r.Time}
+	if at.Time.IsZero() {
+		at.Time = record.Timestamp().AsTime()
+		if record.Timestamp() == 0 {
+			if at.Time, at.Read = now, true; record.ObservedTimestamp() != 0 {
+				at.Time = record.ObservedTimestamp().AsTime()
+			}
 		}
 	}
-	if r.Time.After(now) {
-		r.Time = now
+	if at.Time.After(now) {
+		at.Time = now
 	}
 	r.Partial = r.Partial || textOf(record.Attributes(), "logtag") == "P"
 	if !of.stream.join(&r) {
@@ -295,7 +296,7 @@ func (l *lines) readRecord(of member, record plog.LogRecord, text string, now ti
 			rest = ""
 		}
 		if line != "" {
-			l.readLine(of, line[:min(len(line), maxLine)], r.Time, now)
+			l.readLine(of, line[:min(len(line), maxLine)], at, now)
 			if l.made >= maxSpans {
 				send()
 			}
@@ -304,7 +305,7 @@ func (l *lines) readRecord(of member, record plog.LogRecord, text string, now ti
 }
 
 // readLine reads one line, without its end.
-func (l *lines) readLine(of member, text string, at, now time.Time) {
+func (l *lines) readLine(of member, text string, at training.Moment, now time.Time) {
 	line := unwrap.Prefixed(unwrap.Plain(text))
 	p := of.stream.processOf(&line, of.name)
 	l.readings = l.set.Read(line.Text, l.readings[:0])

@@ -25,8 +25,10 @@ type rig struct {
 	lines *lines
 	sink  *consumertest.TracesSink
 	at    time.Time
-	attrs map[string]any
-	path  string
+	// unknown is true if the times of lines are only those at which they were read.
+	unknown bool
+	attrs   map[string]any
+	path    string
 }
 
 func newRig(t *testing.T, change func(*Config)) *rig {
@@ -55,6 +57,9 @@ func (r *rig) logs(text string) plog.Logs {
 		record := records.AppendEmpty()
 		record.Body().SetStr(line)
 		record.SetObservedTimestamp(pcommon.NewTimestampFromTime(r.at))
+		if !r.unknown {
+			record.SetTimestamp(pcommon.NewTimestampFromTime(r.at))
+		}
 		if r.path != "" {
 			record.Attributes().PutStr("log.file.path", r.path)
 		}
@@ -396,5 +401,45 @@ func TestAttempts(t *testing.T) {
 		}
 		assert.Len(t, runs, 1)
 		assert.Len(t, traces, 2)
+	}
+}
+
+// Lines without times that are read together, of a file that was written before, are as far
+// apart as they say, and the last of them is new. Those that are printed while they are read
+// share the time since the lines before.
+func TestLinesWithoutTimes(t *testing.T) {
+	r := newRig(t, nil)
+	r.unknown = true
+	for batch := range 10 {
+		var text strings.Builder
+		for i := range 100 {
+			fmt.Fprintf(&text, "iter %d: loss 3.1234, time 250.00ms, mfu 12.34%%\n", batch*100+i)
+		}
+		r.print(10*time.Millisecond, text.String())
+	}
+	assert.Empty(t, r.spans(), "more may follow")
+	r.wait(time.Second)
+	spans := r.spans()
+	require.Len(t, spans, 1000)
+	for i, s := range spans {
+		assert.Equal(t, 250*time.Millisecond, s.EndTimestamp().AsTime().Sub(s.StartTimestamp().AsTime()))
+		assert.Equal(t, time.Duration(i-999)*250*time.Millisecond, s.EndTimestamp().AsTime().Sub(r.at.Add(-time.Second)))
+	}
+
+	r = newRig(t, nil)
+	r.unknown = true
+	for poll := range 20 {
+		text := ""
+		for i := range 5 {
+			text += fmt.Sprintf("[%d]\ttrain-rmse:0.45270\n", poll*5+i)
+		}
+		r.print(2*time.Second, text)
+		r.wait(0)
+		r.wait(time.Second)
+		for _, s := range r.spans() {
+			if poll > 0 {
+				assert.InDelta(t, 0.6, s.EndTimestamp().AsTime().Sub(s.StartTimestamp().AsTime()).Seconds(), 1e-6)
+			}
+		}
 	}
 }

@@ -116,7 +116,7 @@ func newProcess(s *stream, prefix string, rank, localRank int64) *process {
 func (p *process) waits() bool { return p.block != nil || p.Waits() || p.failures.Found() != nil }
 
 // read reads a line.
-func (p *process) read(line string, readings []format.Reading, at, now time.Time) {
+func (p *process) read(line string, readings []format.Reading, at training.Moment, now time.Time) {
 	if p.block != nil {
 		if p.block.Continue(line) {
 			return
@@ -124,7 +124,7 @@ func (p *process) read(line string, readings []format.Reading, at, now time.Time
 		p.endBlock(now)
 	}
 	if p.failures.Read(line) {
-		p.failed, p.heard = at, now
+		p.failed, p.heard = at.Time, now
 		return
 	}
 	if len(readings) == 0 {
@@ -187,20 +187,20 @@ func (p *process) settle(now time.Time, all bool) {
 
 // moment returns when a line was printed that was received at a time: as the program
 // states it, in the time zone in which the first such time is the nearest to the latter.
-func (p *process) moment(line string, at time.Time) training.Moment {
-	stamp, ok := unwrap.Stated(line, at)
+func (p *process) moment(line string, at training.Moment) training.Moment {
+	stamp, ok := unwrap.Stated(line, at.Time)
 	if !ok {
-		return training.Moment{Time: at}
+		return at
 	}
 	if !p.zoned {
-		if off := at.Sub(stamp.Time).Round(zoneStep); (at.Sub(stamp.Time)-off).Abs() < 5*time.Second && off.Abs() <= 14*time.Hour {
+		if off := at.Time.Sub(stamp.Time).Round(zoneStep); (at.Time.Sub(stamp.Time)-off).Abs() < 5*time.Second && off.Abs() <= 14*time.Hour {
 			p.zone = off
 		}
 		p.zoned = true
 	}
 	own := stamp.Time.Add(p.zone)
-	if own.After(at.Add(time.Second)) {
-		return training.Moment{Time: at}
+	if own.After(at.Time.Add(time.Second)) {
+		return at
 	}
 	return training.Moment{Time: own, Late: stamp.Exact}
 }

@@ -58,6 +58,10 @@ type Process struct {
 	numbers, redrawn     format.Reading
 	numbersAt, redrawnAt Moment
 	waiting              time.Time
+	// burst are steps that wait for the last of the lines that are read together, burstIn is
+	// when the newest came.
+	burst   []stepLine
+	burstIn time.Time
 	// open has the beginnings of what has not ended.
 	open map[format.Kind]time.Time
 	// began is when the training began, as far as the lines say.
@@ -72,6 +76,8 @@ type Moment struct {
 	Time time.Time
 	// Late is how much later than Time it may have been.
 	Late time.Duration
+	// Read is true if Time is only when the line was read.
+	Read bool
 }
 
 // Span is what lines say of a time.
@@ -116,8 +122,8 @@ func (p *Process) Name() string {
 	return p.format.Name
 }
 
-// Waits reports whether numbers wait for the step that they are of.
-func (p *Process) Waits() bool { return !p.waiting.IsZero() }
+// Waits reports whether something waits for further lines.
+func (p *Process) Waits() bool { return !p.waiting.IsZero() || len(p.burst) > 0 }
 
 // Made returns the number of spans since the previous Take.
 func (p *Process) Made() int { return len(p.spans) }
@@ -134,6 +140,13 @@ func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 	p.format = r.Format()
 	if p.began.IsZero() {
 		p.began = at.Time
+	}
+	switch kind := r.Kind(); kind {
+	case format.Step, format.Numbers, format.Bar, format.Epoch:
+		p.burstIn = now
+	default:
+		p.settle()
+		p.flush()
 	}
 	switch kind := r.Kind(); kind {
 	case format.Step:
@@ -173,12 +186,10 @@ func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 			}
 		}
 	case format.End:
-		p.settle()
 		if !p.ended {
 			p.finishTraining(at.Time, nil)
 		}
 	case format.Save, format.Evaluate:
-		p.settle()
 		p.open[kind] = at.Time
 		if !r.Format().Has(kind + 1) {
 			p.finish(kind, r, at)
@@ -191,6 +202,7 @@ func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 // Fail adds the failure that ended the process.
 func (p *Process) Fail(f *Failure, at time.Time) {
 	p.settle()
+	p.flush()
 	p.finishTraining(at, f)
 }
 
@@ -210,15 +222,18 @@ func (p *Process) finishTraining(at time.Time, f *Failure) {
 
 // Tick ends what has waited for long enough, or all.
 func (p *Process) Tick(now time.Time, all bool) {
-	if p.Waits() && (all || now.Sub(p.waiting) >= waits) {
+	if !p.waiting.IsZero() && (all || now.Sub(p.waiting) >= waits) {
 		p.settle()
+	}
+	if all || now.Sub(p.burstIn) >= burst {
+		p.flush()
 	}
 }
 
 // redraw reads a step of which the last print counts. It ended at the first.
 func (p *Process) redraw(r *format.Reading, at Moment, now time.Time) {
 	number, _ := r.Get(format.StepNumber)
-	if before := &p.redrawn; before.Rule == nil || !p.Waits() || before.Or(format.StepNumber, -1) != number || before.Or(format.EpochNumber, -1) != r.Or(format.EpochNumber, -1) {
+	if before := &p.redrawn; before.Rule == nil || p.waiting.IsZero() || before.Or(format.StepNumber, -1) != number || before.Or(format.EpochNumber, -1) != r.Or(format.EpochNumber, -1) {
 		p.settle()
 		p.redrawnAt, p.waiting = at, now
 	}
@@ -228,7 +243,7 @@ func (p *Process) redraw(r *format.Reading, at Moment, now time.Time) {
 // settle adds the step of what waits: one that could be printed again, or numbers, whose
 // step is that of the newest bar.
 func (p *Process) settle() {
-	if !p.Waits() {
+	if p.waiting.IsZero() {
 		return
 	}
 	p.waiting = time.Time{}
@@ -256,6 +271,7 @@ func (p *Process) settle() {
 // again begins another attempt if the process has taken steps or ended.
 func (p *Process) again() {
 	p.settle()
+	p.flush()
 	if p.interval == 0 && !p.ended {
 		return
 	}
@@ -322,93 +338,6 @@ func (p *Process) numberOf(r *format.Reading, at Moment) (number, steps int64) {
 		return number, number
 	default:
 		return number, 1
-	}
-}
-
-func (p *Process) readStep(r *format.Reading, at Moment) {
-	before := p.step
-	number, steps := p.numberOf(r, at)
-	if steps <= 0 {
-		return
-	}
-	if p.ended {
-		p.again()
-	}
-	per, stated := r.Get(format.StepSeconds)
-	if !stated && p.end.IsZero() {
-		per, stated = r.Get(format.Smoothed)
-	}
-	if elapsed, ok := r.Get(format.Elapsed); ok {
-		if !stated && elapsed > p.elapsed {
-			per, stated = (elapsed-p.elapsed)/float64(steps), true
-		}
-		p.elapsed = elapsed
-	}
-	if !(per > 0 && per < maxOpen.Seconds()) {
-		stated = false
-	}
-	if r.Rule.ByTime && stated {
-		if !p.from.IsZero() {
-			steps = max(int64(math.Round(at.Time.Sub(p.from).Seconds()/per)), 1)
-		}
-	}
-	p.interval, p.step = steps, number
-	steps = min(steps, maxSteps)
-	end := at.Time
-	whole := time.Duration(per * float64(steps) * 1e9)
-	switch {
-	case p.end.IsZero():
-		if !stated {
-			whole = 0
-		}
-	case !stated:
-		whole = max(end.Sub(p.end), 0)
-	default:
-		// The ends of steps are the stated time apart, whatever the printing took.
-		if by := p.end.Add(whole); by.After(end.Add(-slack)) && !by.After(end.Add(at.Late)) {
-			end = by
-		}
-		if end.Add(-whole).Before(p.end) {
-			whole = max(end.Sub(p.end), 0)
-		}
-	}
-	if start := end.Add(-whole); p.began.IsZero() || p.began.After(start) {
-		p.began = start
-	}
-	data := r.Or(format.DataSeconds, 0)
-	p.missing(r, steps)
-	batch := r.Or(format.BatchSize, 0)
-	for i := range steps {
-		s := Span{
-			Name: "train_step", Phase: mlattr.PhaseBatch,
-			Start: end.Add(-whole / time.Duration(steps) * time.Duration(steps-i)), End: end.Add(-whole / time.Duration(steps) * time.Duration(steps-1-i)),
-		}
-		if number-before == steps || i == steps-1 {
-			s.Number = number - (steps - 1 - i)
-		}
-		if i == steps-1 {
-			s.Reading = r
-		}
-		if batch > 0 && batch <= mlattr.MaxCount {
-			s.BatchSize = int64(batch)
-		}
-		p.add(s)
-		if loads := time.Duration(data * 1e9); loads > 0 && loads <= s.End.Sub(s.Start) {
-			of := &p.spans[len(p.spans)-1]
-			p.add(Span{Name: mlattr.PhaseDataLoad, Phase: mlattr.PhaseDataLoad, Parent: of.ID, Start: s.Start, End: s.Start.Add(loads)})
-		}
-	}
-	p.end, p.from = end, at.Time
-}
-
-// missing adds the loss of a line whose program leaves out a loss that is NaN, unless it
-// skipped all steps.
-func (p *Process) missing(r *format.Reading, steps int64) {
-	if _, ok := r.Get(format.Loss); ok || r.Rule.MissingLoss == "" {
-		return
-	}
-	if r.Or(format.NaN, 0) > 0 || r.Or(format.Skipped, 0) < float64(steps) {
-		r.Set(format.Loss, math.NaN())
 	}
 }
 

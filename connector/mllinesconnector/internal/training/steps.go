@@ -1,0 +1,155 @@
+package training
+
+import (
+	"math"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/format"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+const (
+	// maxBurst is the number of lines of steps that wait for the last of those that are read
+	// together, and burst how long nothing follows it.
+	maxBurst, burst = 8192, time.Second
+)
+
+// stepLine is a line of steps.
+type stepLine struct {
+	reading *format.Reading
+	at      Moment
+	// number is that of its last step, steps how many steps it is of, and before the number
+	// of the step before them.
+	number, steps, before int64
+	// each is the stated duration of one step, 0 if there is none.
+	each time.Duration
+}
+
+// readStep reads a line of steps. Where the time of a line is only when it was read, its
+// steps wait for those that are read with it: of a file that was written before, their
+// durations say when they were.
+func (p *Process) readStep(r *format.Reading, at Moment) {
+	number, steps := p.numberOf(r, at)
+	if steps <= 0 {
+		return
+	}
+	if p.ended {
+		p.again()
+	}
+	each, stated := r.Get(format.StepSeconds)
+	if !stated && p.end.IsZero() {
+		each, stated = r.Get(format.Smoothed)
+	}
+	if elapsed, ok := r.Get(format.Elapsed); ok {
+		if !stated && elapsed > p.elapsed {
+			each, stated = (elapsed-p.elapsed)/float64(steps), true
+		}
+		p.elapsed = elapsed
+	}
+	if !(each > 0 && each < maxOpen.Seconds()) {
+		each, stated = 0, false
+	}
+	if r.Rule.ByTime && stated && !p.from.IsZero() {
+		steps = max(int64(math.Round(at.Time.Sub(p.from).Seconds()/each)), 1)
+	}
+	before := p.step
+	p.interval, p.step, p.from = steps, number, at.Time
+	p.missing(r, steps)
+	line := stepLine{r, at, number, min(steps, maxSteps), before, time.Duration(each * 1e9)}
+	if !at.Read {
+		p.flush()
+		p.lay([]stepLine{line})
+		return
+	}
+	reading := *r // its memory is used for the next line
+	line.reading = &reading
+	if p.burst = append(p.burst, line); len(p.burst) >= maxBurst {
+		p.flush()
+	}
+}
+
+// flush adds the steps that wait.
+func (p *Process) flush() {
+	if len(p.burst) > 0 {
+		p.lay(p.burst)
+		p.burst = nil
+	}
+}
+
+// lay adds the steps of lines, of which the last ended when its line was printed: the stated
+// durations apart, or evenly since the step before.
+func (p *Process) lay(lines []stepLine) {
+	at := lines[len(lines)-1].at
+	end, whole, unstated := at.Time, time.Duration(0), int64(0)
+	for i := range lines {
+		if whole += lines[i].each * time.Duration(lines[i].steps); lines[i].each == 0 {
+			unstated += lines[i].steps
+		}
+	}
+	share, shrink := time.Duration(0), 1.0
+	if !p.end.IsZero() {
+		gap := max(end.Sub(p.end), 0)
+		if unstated > 0 {
+			share = max(gap-whole, 0) / time.Duration(unstated)
+			whole += share * time.Duration(unstated)
+		} else if by := p.end.Add(whole); by.After(end.Add(-slack)) && !by.After(end.Add(at.Late)) {
+			// The ends of steps are the stated time apart, whatever the printing took.
+			end, gap = by, whole
+		}
+		if whole > gap {
+			shrink, whole = float64(gap)/float64(whole), gap
+		}
+	}
+	next := end.Add(-whole)
+	if p.began.IsZero() || p.began.After(next) {
+		p.began = next
+	}
+	for i := range lines {
+		line := &lines[i]
+		each := line.each
+		if each == 0 {
+			each = share
+		}
+		if each = time.Duration(float64(each) * shrink); i == len(lines)-1 {
+			next = end.Add(-each * time.Duration(line.steps)) // without what was rounded
+		}
+		next = p.addSteps(line, next, each)
+	}
+	p.end = end
+}
+
+// addSteps adds the steps of a line from a time on, and returns their end.
+func (p *Process) addSteps(line *stepLine, next time.Time, each time.Duration) time.Time {
+	data, batch := time.Duration(line.reading.Or(format.DataSeconds, 0)*1e9), line.reading.Or(format.BatchSize, 0)
+	for i := range line.steps {
+		left := line.steps - 1 - i
+		s := Span{Name: "train_step", Phase: mlattr.PhaseBatch, Start: next, End: next.Add(each)}
+		if line.number-line.before == line.steps || left == 0 {
+			s.Number = line.number - left
+		}
+		if left == 0 {
+			s.Reading = line.reading
+		}
+		if batch > 0 && batch <= mlattr.MaxCount {
+			s.BatchSize = int64(batch)
+		}
+		p.add(s)
+		if data > 0 && data <= each {
+			of := &p.spans[len(p.spans)-1]
+			p.add(Span{Name: mlattr.PhaseDataLoad, Phase: mlattr.PhaseDataLoad, Parent: of.ID, Start: next, End: next.Add(data)})
+		}
+		next = s.End
+	}
+	return next
+}
+
+// missing adds the loss of a line whose program leaves out a loss that is NaN, unless it
+// skipped all steps.
+func (p *Process) missing(r *format.Reading, steps int64) {
+	if _, ok := r.Get(format.Loss); ok || r.Rule.MissingLoss == "" {
+		return
+	}
+	if r.Or(format.NaN, 0) > 0 || r.Or(format.Skipped, 0) < float64(steps) {
+		r.Set(format.Loss, math.NaN())
+	}
+}
