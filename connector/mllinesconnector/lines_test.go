@@ -429,11 +429,11 @@ func TestLinesWithoutTimes(t *testing.T) {
 	r = newRig(t, nil)
 	r.unknown = true
 	for poll := range 20 {
-		text := ""
+		var text strings.Builder
 		for i := range 5 {
-			text += fmt.Sprintf("[%d]\ttrain-rmse:0.45270\n", poll*5+i)
+			fmt.Fprintf(&text, "[%d]\ttrain-rmse:0.45270\n", poll*5+i)
 		}
-		r.print(2*time.Second, text)
+		r.print(2*time.Second, text.String())
 		r.wait(0)
 		r.wait(time.Second)
 		for _, s := range r.spans() {
