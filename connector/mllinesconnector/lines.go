@@ -284,7 +284,6 @@ func (l *lines) readRecord(of member, record plog.LogRecord, text string, now ti
 	if at.Time.After(now) {
 		at.Time = now
 	}
-	r.Partial = r.Partial || textOf(record.Attributes(), "logtag") == "P"
 	if !of.stream.join(&r) {
 		return
 	}

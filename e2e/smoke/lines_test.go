@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,4 +107,52 @@ func TestFailureInLines(t *testing.T) {
 	for _, text := range []string{"torch.OutOfMemoryError", `File "/opt/train/train.py", line 71, in train_step`, `"ml.rank.global": 3`, `"ml.run.id": "494583"`} {
 		assert.Contains(t, string(report), text)
 	}
+}
+
+// The pods of a job are one run, by the files of their containers: steps of one, checkpoints
+// of another. Lines are cut by the runtime.
+func TestLinesOfPods(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pods := filepath.Join(dir, "pods")
+	collector := harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent.yaml"),
+		Merged: []string{harness.Path("distribution", "config", "logs-kubernetes.yaml")},
+		Env:    []string{"TRAINING_LOGS=[" + filepath.Join(pods, "*", "*", "*.log") + "]"},
+		Dir:    dir, Overrides: map[string]any{"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::initial_zero": "0s"},
+	})
+	start := time.Now().Add(-time.Minute)
+	write := func(pod string, lines ...string) {
+		folder := filepath.Join(pods, "ml_"+pod+"_0a1b2c3d-0000", "pytorch")
+		require.NoError(t, os.MkdirAll(folder, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "0.log"), []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	}
+	var steps []string
+	for i := range 30 {
+		at := start.Add(time.Duration(i) * time.Second)
+		line := fmt.Sprintf(" [%s] iteration %8d/    1000 | consumed samples: %12d | elapsed time per iteration (ms): 1000.0 | learning rate: 1.000000E-04 | global batch size:    16 | lm loss: 7.000000E+00 | loss scale: 1.0 | grad norm: 1.2 | number of skipped iterations:   0 | number of nan iterations:   0 |",
+			at.Format("2006-01-02 15:04:05.000000"), i+1, (i+1)*16)
+		stamp := at.UTC().Format(time.RFC3339Nano)
+		steps = append(steps, stamp+" stdout P "+line[:40], stamp+" stdout F "+line[40:])
+	}
+	write("llama-worker-3", steps...)
+	at := start.Add(10 * time.Second)
+	write("llama-worker-0",
+		at.UTC().Format(time.RFC3339Nano)+" stdout F ["+at.Format("2006-01-02 15:04:05")+"] saving checkpoint at iteration      10 to /ckpt in torch_dist format",
+		at.Add(4*time.Second).UTC().Format(time.RFC3339Nano)+" stdout F  ["+at.Add(4*time.Second).Format("2006-01-02 15:04:05")+"] successfully saved checkpoint from iteration      10 to /ckpt [ t 1/1, p 1/1 ]")
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		samples, err := harness.Scrape(t.Context(), collector.Address(t, "exporters::prometheus"))
+		require.NoError(c, err)
+		found := harness.Select(samples, "ml_steps_total", harness.Labels{"job": "pytorch"})
+		if assert.Len(c, found, 1) {
+			assert.InDelta(c, 30, found[0].Value, 0)
+			run := found[0].Labels["ml_run_id"]
+			assert.Contains(c, run, "llama-")
+			var saved float64
+			for _, sample := range harness.Select(samples, "ml_run_time_seconds_total", harness.Labels{"ml_run_id": run, "ml_run_state": "checkpoint"}) {
+				saved += sample.Value
+			}
+			assert.InDelta(c, 4, saved, 0.01)
+		}
+	}, harness.StartTimeout, 200*time.Millisecond)
 }
