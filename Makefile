@@ -218,7 +218,7 @@ check-long: ## Run make check, the LLM clients, all fault tests, a fleet, Kafka,
 .PHONY: generate
 generate: needs $(TOOLS)/builder $(TOOLS)/mdatagen ## Write distribution/ (ocb), metadata (mdatagen), reference pages and dashboards
 	@for m in $(GENERATED); do (cd $$m && PATH=$(TOOLS):$$PATH GOWORK=off go generate ./...) || exit 1; done
-	@cp distribution/config/{agent,agent-gateway,gateway,to-fleet,fleet}.yaml docker/collector/gpu.yaml $(CHART)/files/
+	@cp distribution/config/{agent,agent-gateway,gateway,to-fleet,fleet,logs-kubernetes}.yaml docker/collector/gpu.yaml $(CHART)/files/
 	@cp docker/prometheus/rules/*.yaml $(CHART)/files/rules/
 	@for manifest in builder-config.yaml builder-agent.yaml; do GOWORK=off $(TOOLS)/builder --config $$manifest --skip-compilation >$(CACHE)/builder.log 2>&1 || { cat $(CACHE)/builder.log >&2; exit 1; }; done
 

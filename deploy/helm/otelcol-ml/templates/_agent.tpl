@@ -52,15 +52,28 @@ service:
     {{- end }}
 {{- end -}}
 
+{{- /* logs-kubernetes.yaml, with what its lists replace. */ -}}
+{{- define "otelcol-ml.agent.lines" -}}
+{{- $config := .Files.Get (printf "files/%s" (include "otelcol-ml.agent.file" .)) | fromYaml -}}
+{{- $lines := .Files.Get "files/logs-kubernetes.yaml" | fromYaml -}}
+{{- $_ := set $lines.service "extensions" (uniq (concat $config.service.extensions $lines.service.extensions)) -}}
+{{- $_ := set (index $lines.service.pipelines "traces/in") "receivers" (concat (index $config.service.pipelines "traces/in").receivers (list "ml_lines")) -}}
+{{- toYaml $lines -}}
+{{- end -}}
+
 {{- define "otelcol-ml.agent.configuration" -}}
-{{- include "otelcol-ml.configuration" (dict "root" . "part" "agent" "file" (include "otelcol-ml.agent.file" .) "changes" (include "otelcol-ml.agent.changes" .)) -}}
+{{- $lines := "" -}}
+{{- if .Values.agent.trainingLogs -}}
+{{- $lines = include "otelcol-ml.agent.lines" . -}}
+{{- end -}}
+{{- include "otelcol-ml.configuration" (dict "root" . "part" "agent" "file" (include "otelcol-ml.agent.file" .) "changes" (include "otelcol-ml.agent.changes" .) "lines" $lines) -}}
 {{- end -}}
 
 {{- define "otelcol-ml.agent.env" -}}
 {{ include "otelcol-ml.receiverEnv" . }}
 - {name: OTLP_HTTP_ENDPOINT, value: "0.0.0.0:4318"}
 - {name: OTELCOL_ML_REPRO_DIR, value: /state/reproductions}
-{{- if not .Values.gateway.enabled }}
+{{- if or .Values.agent.trainingLogs (not .Values.gateway.enabled) }}
 - {name: OTELCOL_ML_STATE_DIR, value: /state/page}
 {{- end }}
 {{- if .Values.gateway.enabled }}

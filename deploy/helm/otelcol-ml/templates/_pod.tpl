@@ -1,11 +1,16 @@
-{{- /* The configuration of a part: the shipped file, what Kubernetes changes of it, and
-       what the values change. The collector merges them in the order of their names.
-       Takes root, part, the shipped file's name, and the changes as text. */ -}}
+{{- /* The configuration of a part: the shipped file, what Kubernetes changes of it, what
+       reads logs of trainings, and what the values change. The collector merges them in the
+       order of their names. Takes root, part, the shipped file's name, and the changes and
+       lines as text. */ -}}
 {{- define "otelcol-ml.configuration" -}}
 config.yaml: |
   {{- .root.Files.Get (printf "files/%s" .file) | nindent 2 }}
 {{- with .changes }}
 kubernetes.yaml: |
+  {{- . | nindent 2 }}
+{{- end }}
+{{- with .lines }}
+lines.yaml: |
   {{- . | nindent 2 }}
 {{- end }}
 {{- with (index .root.Values .part).config }}
