@@ -46,7 +46,7 @@ func TestTrainingLogs(t *testing.T) {
 			require.EventuallyWithT(t, func(c *assert.CollectT) {
 				samples, err := harness.Scrape(t.Context(), collector.Address(t, harness.TelemetryPath))
 				require.NoError(c, err)
-				if found := harness.Select(samples, "otelcol_connector_ml_lines_lines_total", harness.Labels{"format": "torchtitan"}); assert.Len(c, found, 1) {
+				if found := harness.Select(samples, "otelcol_connector_ml_lines_lines", harness.Labels{"format": "torchtitan"}); assert.Len(c, found, 1) {
 					assert.InDelta(c, 30, found[0].Value, 0)
 				}
 				if values == "gateways" {
