@@ -42,6 +42,7 @@ func TestPodsHaveTheLeastPrivilege(t *testing.T) {
 		for part, workload := range workloads(objects) {
 			pod, container := workload.pod.Spec, workload.container(t)
 			attribution := part == "gpu" && name == "every-option"
+			readsLogs := part == "agent" && name == "every-option"
 
 			assert.Equal(t, part == "gpu", pod.HostPID, part)
 			assert.False(t, pod.HostNetwork || pod.HostIPC, part)
@@ -52,17 +53,21 @@ func TestPodsHaveTheLeastPrivilege(t *testing.T) {
 			assert.Nil(t, security.Privileged, part)
 			assert.Equal(t, []corev1.Capability{"ALL"}, security.Capabilities.Drop, part)
 			assert.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, security.SeccompProfile.Type, part)
-			if attribution {
+			switch {
+			case readsLogs:
+				assert.Zero(t, *security.RunAsUser)
+				assert.Empty(t, security.Capabilities.Add, part)
+			case attribution:
 				assert.Zero(t, *security.RunAsUser)
 				assert.Equal(t, []corev1.Capability{"SYS_PTRACE", "DAC_READ_SEARCH"}, security.Capabilities.Add)
 				assert.Equal(t, corev1.AppArmorProfileTypeUnconfined, security.AppArmorProfile.Type)
-			} else {
+			default:
 				assert.True(t, *security.RunAsNonRoot, part)
 				assert.EqualValues(t, 10001, *security.RunAsUser, part)
 				assert.Empty(t, security.Capabilities.Add, part)
 				assert.Nil(t, security.AppArmorProfile, part)
 			}
-			checkMounts(t, part, &pod, &container, attribution)
+			checkMounts(t, part, &pod, &container, attribution, readsLogs)
 
 			// Only the agent asks Kubernetes, and only if it is to.
 			token := part == "agent" && name == "every-option"
@@ -133,8 +138,9 @@ func TestTheKernelLogNeedsAPrivilegedReader(t *testing.T) {
 }
 
 // checkMounts expects paths of the host read-only below /hostfs, and only for the
-// reader of GPUs, but for a folder of the agent's state that the values name.
-func checkMounts(t *testing.T, part string, pod *corev1.PodSpec, container *corev1.Container, attribution bool) {
+// reader of GPUs, but for a folder of the agent's state that the values name, and the logs
+// of pods.
+func checkMounts(t *testing.T, part string, pod *corev1.PodSpec, container *corev1.Container, attribution, readsLogs bool) {
 	t.Helper()
 	sources := map[string]corev1.Volume{}
 	for _, volume := range pod.Volumes {
@@ -148,6 +154,10 @@ func checkMounts(t *testing.T, part string, pod *corev1.PodSpec, container *core
 		}
 		assert.True(t, mount.ReadOnly, "%s: %s", part, mount.MountPath)
 		require.Contains(t, sources, mount.Name, part)
+		if readsLogs && mount.MountPath == "/var/log/pods" {
+			assert.Equal(t, mount.MountPath, sources[mount.Name].HostPath.Path)
+			continue
+		}
 		if source := sources[mount.Name].HostPath; source != nil {
 			assert.Equal(t, "/hostfs"+source.Path, mount.MountPath, "root_path is /hostfs")
 			host = append(host, source.Path)

@@ -42,12 +42,13 @@ func chartSchema(t *testing.T) *jsonschema.Schema {
 // configurations and rules. make generate writes them.
 func TestChartHasTheShippedFiles(t *testing.T) {
 	sources := map[string]string{
-		"agent.yaml":         harness.Path("distribution", "config", "agent.yaml"),
-		"agent-gateway.yaml": harness.Path("distribution", "config", "agent-gateway.yaml"),
-		"gateway.yaml":       harness.Path("distribution", "config", "gateway.yaml"),
-		"to-fleet.yaml":      harness.Path("distribution", "config", "to-fleet.yaml"),
-		"fleet.yaml":         harness.Path("distribution", "config", "fleet.yaml"),
-		"gpu.yaml":           harness.Path("docker", "collector", "gpu.yaml"),
+		"agent.yaml":           harness.Path("distribution", "config", "agent.yaml"),
+		"agent-gateway.yaml":   harness.Path("distribution", "config", "agent-gateway.yaml"),
+		"gateway.yaml":         harness.Path("distribution", "config", "gateway.yaml"),
+		"to-fleet.yaml":        harness.Path("distribution", "config", "to-fleet.yaml"),
+		"fleet.yaml":           harness.Path("distribution", "config", "fleet.yaml"),
+		"logs-kubernetes.yaml": harness.Path("distribution", "config", "logs-kubernetes.yaml"),
+		"gpu.yaml":             harness.Path("docker", "collector", "gpu.yaml"),
 	}
 	rules, err := filepath.Glob(harness.Path("docker", "prometheus", "rules", "*.yaml"))
 	require.NoError(t, err)
