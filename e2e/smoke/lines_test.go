@@ -20,7 +20,7 @@ func TestLinesOfAFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "llama.log")
-	file, err := os.Create(name) //nolint:gosec // of this test
+	file, err := os.Create(name)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = file.Close() })
 	collector := harness.StartCollector(t, harness.CollectorOptions{
@@ -80,14 +80,14 @@ func TestFailureInLines(t *testing.T) {
 		Env:    []string{"TRAINING_LOGS=[" + name + "]"},
 		Dir:    dir, Overrides: map[string]any{"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::initial_zero": "0s"},
 	})
-	text := ""
+	var text strings.Builder
 	for i := range 10 {
-		text += fmt.Sprintf("[rank3]: [titan] %s - root - INFO - step: %2d  loss:  7.12345  grad_norm:  1.4042  memory: 23.36GiB(29.49%%)  tps: 7,338  tflops: 47.90  mfu: 15.62%%\n",
+		fmt.Fprintf(&text, "[rank3]: [titan] %s - root - INFO - step: %2d  loss:  7.12345  grad_norm:  1.4042  memory: 23.36GiB(29.49%%)  tps: 7,338  tflops: 47.90  mfu: 15.62%%\n",
 			time.Now().Add(time.Duration(i-10)*time.Second).Format("2006-01-02 15:04:05,000"), i+1)
 	}
-	text += "[rank3]: Traceback (most recent call last):\n[rank3]:   File \"/opt/train/train.py\", line 71, in train_step\n[rank3]:     loss.backward()\n" +
-		"[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 146.00 MiB.\n"
-	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	text.WriteString("[rank3]: Traceback (most recent call last):\n[rank3]:   File \"/opt/train/train.py\", line 71, in train_step\n[rank3]:     loss.backward()\n" +
+		"[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 146.00 MiB.\n")
+	require.NoError(t, os.WriteFile(name, []byte(text.String()), 0o600))
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		samples, err := harness.Scrape(t.Context(), collector.Address(t, "exporters::prometheus"))
 		require.NoError(c, err)
