@@ -22,7 +22,7 @@ type Config struct {
 
 	// MaxStreams is the number of files and streams whose lines are remembered, 2048 by
 	// default. Beyond it, one that was not used for a minute is forgotten; if there is none,
-	// the lines of further ones are not read and counted. Each takes about 1 KiB, and 100
+	// the lines of further ones are not read and counted. Each takes about 1 KiB, and 200
 	// KiB at most. It must be between 1 and 65536.
 	MaxStreams int `mapstructure:"max_streams"`
 

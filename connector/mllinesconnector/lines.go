@@ -3,7 +3,6 @@ package mllinesconnector
 import (
 	"context"
 	"errors"
-	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +31,10 @@ const (
 	// maxSpans is the number of spans from which they are sent before further lines are
 	// read: a line can make a thousand.
 	maxSpans = 8192
+	// maxHeld limits the lines of steps of all processes that wait for others, which take
+	// some 300 bytes each, and maxProcesses the processes behind prefixes of launchers.
+	// Lines of further ones are read as those of their stream.
+	maxHeld, maxProcesses = 65_536, 16_384
 	// tick is the time between two looks at what waits.
 	tick = time.Second
 	// unused is how long a stream was not used that may be forgotten for another one, and
@@ -55,14 +58,17 @@ type lines struct {
 	// something to look at later.
 	changed []*process
 	// made is the number of their spans since the latest were sent.
-	made          int
-	waiting       map[*process]struct{}
-	swept         time.Time
-	readings      []format.Reading
-	found         map[*format.Format]int64
-	dropped       int64
-	stop, stopped chan struct{}
-	cancelSend    context.CancelFunc
+	made    int
+	waiting map[*process]struct{}
+	// held is the number of lines of steps that wait, and processes that of processes with a
+	// prefix.
+	held, processes int
+	swept           time.Time
+	readings        []format.Reading
+	found           map[*format.Format]int64
+	dropped         int64
+	stop, stopped   chan struct{}
+	cancelSend      context.CancelFunc
 }
 
 func newLines(set connector.Settings, cfg *Config, next consumer.Traces) (*lines, error) {
@@ -138,14 +144,18 @@ func (l *lines) look(all bool) ptrace.Traces {
 	defer l.mu.Unlock()
 	now := l.now()
 	for p := range l.waiting {
-		p.settle(now, all)
+		l.watching(p, func() { p.settle(now, all) })
 		if l.note(p); !p.waits() {
 			delete(l.waiting, p)
 		}
 	}
 	if now.Sub(l.swept) >= unused {
 		l.swept = now
-		maps.DeleteFunc(l.streams, func(_ string, s *stream) bool { return now.Sub(s.seen) > l.cfg.IdleTimeout })
+		for key, s := range l.streams {
+			if now.Sub(s.seen) > l.cfg.IdleTimeout {
+				l.forget(key)
+			}
+		}
 	}
 	return l.take()
 }
@@ -262,8 +272,14 @@ func (l *lines) makeRoom(now time.Time) bool {
 	if oldest == "" || now.Sub(l.streams[oldest].seen) < unused {
 		return false
 	}
-	delete(l.streams, oldest)
+	l.forget(oldest)
 	return true
+}
+
+// forget removes a stream. What waits of it is still sent.
+func (l *lines) forget(key string) {
+	l.processes -= len(l.streams[key].prefixed)
+	delete(l.streams, key)
 }
 
 // readRecord reads the lines of a record. It sends spans if there are many.
@@ -306,18 +322,26 @@ func (l *lines) readRecord(of member, record plog.LogRecord, text string, now ti
 // readLine reads one line, without its end.
 func (l *lines) readLine(of member, text string, at training.Moment, now time.Time) {
 	line := unwrap.Prefixed(unwrap.Plain(text))
-	p := of.stream.processOf(&line, of.name)
+	p := of.stream.processOf(&line, of.name, &l.processes)
 	l.readings = l.set.Read(line.Text, l.readings[:0])
 	for i := range l.readings {
 		l.found[l.readings[i].Format()]++
 	}
-	before := p.Made()
-	p.read(line.Text, l.readings, at, now)
-	l.made += p.Made() - before
+	l.watching(p, func() { p.read(line.Text, l.readings, at, now) })
+	if l.held > maxHeld {
+		l.watching(p, p.Flush)
+	}
 	l.note(p)
 	if p.waits() {
 		l.waiting[p] = struct{}{}
 	}
+}
+
+// watching counts what a change of a process makes and holds.
+func (l *lines) watching(p *process, change func()) {
+	made, held := p.Made(), p.Held()
+	change()
+	l.made, l.held = l.made+p.Made()-made, l.held+p.Held()-held
 }
 
 // note keeps that a process has spans.

@@ -443,3 +443,33 @@ func TestLinesWithoutTimes(t *testing.T) {
 		}
 	}
 }
+
+// Processes behind prefixes, and lines that wait for others, are limited over all streams.
+func TestLimitsOfAll(t *testing.T) {
+	r := newRig(t, nil)
+	r.unknown = true
+	for file := range 4 {
+		r.path = fmt.Sprintf("/data/%d.log", file)
+		var text strings.Builder
+		for i := range 5000 {
+			fmt.Fprintf(&text, "[rank%d]: iter 1: loss 3.1234, time 250.00ms, mfu 12.34%%\n", i)
+		}
+		r.print(time.Millisecond, text.String())
+	}
+	assert.Equal(t, maxProcesses, r.lines.processes)
+	for file := range 12 {
+		r.path = fmt.Sprintf("/data/%d.txt", file+100)
+		var text strings.Builder
+		for i := range 8000 {
+			fmt.Fprintf(&text, "iter %d: loss 3.1234, time 250.00ms, mfu 12.34%%\n", i)
+		}
+		r.print(time.Millisecond, text.String())
+	}
+	assert.LessOrEqual(t, r.lines.held, maxHeld)
+	r.wait(5 * time.Second)
+	assert.Zero(t, r.lines.held)
+	assert.Empty(t, r.lines.waiting)
+	r.wait(13 * time.Hour)
+	assert.Empty(t, r.lines.streams)
+	assert.Zero(t, r.lines.processes)
+}

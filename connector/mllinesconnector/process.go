@@ -12,9 +12,6 @@ import (
 )
 
 const (
-	// maxProcesses limits the processes whose lines a launcher mixes in one stream. Lines
-	// of further ones are read as those of the stream.
-	maxProcesses = 1024
 	// quiet is how long nothing follows the failure that ended a process.
 	quiet = 3 * time.Second
 	// zoneStep is the difference of time zones.
@@ -45,7 +42,7 @@ func (s *stream) join(r *unwrap.Record) bool {
 		if s.partial == nil {
 			s.partial = make(map[string]string, 2)
 		}
-		if len(s.partial) < 4 || before != "" {
+		if len(s.partial) < 2 || before != "" {
 			s.partial[strings.Clone(r.Stream)] = before + strings.Clone(r.Text[:min(len(r.Text), maxPartial-len(before))])
 		}
 		return false
@@ -58,17 +55,18 @@ func (s *stream) join(r *unwrap.Record) bool {
 }
 
 // processOf returns the process that printed a line: member is what tells it apart by its
-// file.
-func (s *stream) processOf(line *unwrap.Line, member string) *process {
+// file. processes is the number of all that have a prefix.
+func (s *stream) processOf(line *unwrap.Line, member string, processes *int) *process {
 	if line.Process == "" && member == "" {
 		return s.only
 	}
 	prefix := member + line.Process
 	p := s.prefixed[prefix]
 	if p == nil {
-		if len(s.prefixed) >= maxProcesses {
+		if *processes >= maxProcesses {
 			return s.only
 		}
+		*processes++
 		if s.prefixed == nil {
 			s.prefixed = make(map[string]*process)
 		}

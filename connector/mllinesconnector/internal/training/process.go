@@ -125,6 +125,9 @@ func (p *Process) Name() string {
 // Waits reports whether something waits for further lines.
 func (p *Process) Waits() bool { return !p.waiting.IsZero() || len(p.burst) > 0 }
 
+// Held returns the number of lines of steps that wait, which Flush ends.
+func (p *Process) Held() int { return len(p.burst) }
+
 // Made returns the number of spans since the previous Take.
 func (p *Process) Made() int { return len(p.spans) }
 
@@ -146,7 +149,7 @@ func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 		p.burstIn = now
 	default:
 		p.settle()
-		p.flush()
+		p.Flush()
 	}
 	switch kind := r.Kind(); kind {
 	case format.Step:
@@ -202,7 +205,7 @@ func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 // Fail adds the failure that ended the process.
 func (p *Process) Fail(f *Failure, at time.Time) {
 	p.settle()
-	p.flush()
+	p.Flush()
 	p.finishTraining(at, f)
 }
 
@@ -226,7 +229,7 @@ func (p *Process) Tick(now time.Time, all bool) {
 		p.settle()
 	}
 	if all || now.Sub(p.burstIn) >= burst {
-		p.flush()
+		p.Flush()
 	}
 }
 
@@ -271,7 +274,7 @@ func (p *Process) settle() {
 // again begins another attempt if the process has taken steps or ended.
 func (p *Process) again() {
 	p.settle()
-	p.flush()
+	p.Flush()
 	if p.interval == 0 && !p.ended {
 		return
 	}

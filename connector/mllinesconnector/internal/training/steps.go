@@ -57,19 +57,19 @@ func (p *Process) readStep(r *format.Reading, at Moment) {
 	p.missing(r, steps)
 	line := stepLine{r, at, number, min(steps, maxSteps), before, time.Duration(each * 1e9)}
 	if !at.Read {
-		p.flush()
+		p.Flush()
 		p.lay([]stepLine{line})
 		return
 	}
 	reading := *r // its memory is used for the next line
 	line.reading = &reading
 	if p.burst = append(p.burst, line); len(p.burst) >= maxBurst {
-		p.flush()
+		p.Flush()
 	}
 }
 
-// flush adds the steps that wait.
-func (p *Process) flush() {
+// Flush adds the steps that wait.
+func (p *Process) Flush() {
 	if len(p.burst) > 0 {
 		p.lay(p.burst)
 		p.burst = nil
