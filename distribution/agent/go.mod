@@ -13,11 +13,11 @@ require (
 	github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/processor/attributesprocessor v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/processor/deltatocumulativeprocessor v0.158.0
-	github.com/open-telemetry/opentelemetry-collector-contrib/processor/filterprocessor v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/processor/resourceprocessor v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/receiver/filelogreceiver v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/receiver/hostmetricsreceiver v0.158.0
+	github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector v0.0.0
 	github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0
 	github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter v0.0.0
 	github.com/otelcol-ml/otelcol-ml/extension/mlguardextension v0.0.0
@@ -291,6 +291,8 @@ require (
 	k8s.io/kubelet v0.35.4 // indirect
 	k8s.io/utils v0.0.0-20251002143259-bc988d571ff4 // indirect
 )
+
+replace github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector v0.0.0 => ../../connector/mllinesconnector
 
 replace github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0 => ../../connector/mlmetricsconnector
 
