@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/clients"
 )
 
 func TestErrorClass(t *testing.T) {
@@ -37,19 +36,19 @@ func TestClassName(t *testing.T) {
 }
 
 func TestReadPrintedError(t *testing.T) {
-	for text, want := range map[string]table.PrintedError{
+	for text, want := range map[string]clients.PrintedError{
 		`%Snakepit.Error.PythonException{message: "no \"x\"\n", category: :python, python_type: "StatisticsError", python_traceback: "Traceback"}`: {
 			Type: "StatisticsError", Message: "no \"x\"\n", Stack: "Traceback"},
 		`%Snakepit.Error.ValueError{message: "day is out of range for month", context: %{}}`: {
 			Type: "ValueError", Message: "day is out of range for month"},
 		`%Snakepit.Error.KeyError{message: "a\`: {Type: "KeyError", Message: `a\`},
 	} {
-		got, ok := vocabulary.ReadPrintedError(text)
+		got, ok := clients.ReadPrintedError(text)
 		assert.True(t, ok, text)
 		assert.Equal(t, want, got)
 	}
 	for _, text := range []string{"", "ValueError: x", "%Snakepit.Error.", "%Snakepit.Error.{}", "%Snakepit.Error.PythonException{}"} {
-		_, ok := vocabulary.ReadPrintedError(text)
+		_, ok := clients.ReadPrintedError(text)
 		assert.False(t, ok, text)
 	}
 }
@@ -58,8 +57,8 @@ func FuzzReadPrintedError(f *testing.F) {
 	f.Add(`%Snakepit.Error.PythonException{message: "a", python_type: "b"}`)
 	f.Add(`%Snakepit.Error.X{message: "a\`)
 	f.Fuzz(func(t *testing.T, text string) {
-		e, ok := vocabulary.ReadPrintedError(text)
+		e, ok := clients.ReadPrintedError(text)
 		assert.LessOrEqual(t, len(e.Type)+len(e.Message)+len(e.Stack), 2*len(text))
-		assert.Equal(t, ok, e != table.PrintedError{})
+		assert.Equal(t, ok, e != clients.PrintedError{})
 	})
 }

@@ -15,7 +15,7 @@ require (
 	github.com/otelcol-ml/otelcol-ml/internal/testing v0.0.0
 	go.opentelemetry.io/collector/featuregate v1.64.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	go.yaml.in/yaml/v3 v3.0.5
 )
 
 replace github.com/otelcol-ml/otelcol-ml/internal/testing => ../testing

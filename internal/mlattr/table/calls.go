@@ -34,28 +34,29 @@ type CallKeys struct {
 	// CodeSpans are beginnings of the names of spans that run code which a
 	// model wrote. Code is the key of the code there, Output that of what it
 	// printed, its traceback included.
-	CodeSpans, Code, Output []string
+	CodeSpans    []string `yaml:"code_spans"`
+	Code, Output []string
 
 	// ErrorType and ErrorMessage have the class and the text of an error, on
 	// spans without an exception event.
-	ErrorType, ErrorMessage []string
+	ErrorType    []string `yaml:"error_type"`
+	ErrorMessage []string `yaml:"error_message"`
 }
 
-// String names the part, for documentation.
-func (p CallPart) String() string {
-	switch p {
-	case WholeCall:
-		return "a call"
-	case SharedCall:
-		return "a call, which other spans may record as well"
-	case FunctionPart:
-		return "the function of a call"
-	case QueuePart:
-		return "the wait of a call"
-	default:
-		return ""
+// The words of tables for the parts, and what documentation says of them.
+var (
+	callParts     = [...]string{WholeCall: "whole", SharedCall: "shared", FunctionPart: "function", QueuePart: "queue"}
+	callPartTexts = [...]string{
+		WholeCall: "a call", SharedCall: "a call, which other spans may record as well",
+		FunctionPart: "the function of a call", QueuePart: "the wait of a call",
 	}
-}
+)
+
+// String names the part, for documentation.
+func (p CallPart) String() string { return wordOf(p, callPartTexts[:]) }
+
+// UnmarshalText reads the part's word.
+func (p *CallPart) UnmarshalText(text []byte) error { return readWord(p, text, callParts[:]) }
 
 // Lists returns the lists of all fields, in an order that is always the same.
 func (k *CallKeys) Lists() []*[]string {

@@ -11,5 +11,5 @@ type ChangeKey struct {
 	Name string
 	// NameKey is the key of the attribute of the same resource that has the Name,
 	// or is "".
-	NameKey string
+	NameKey string `yaml:"name_key"`
 }

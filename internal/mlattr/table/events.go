@@ -41,6 +41,18 @@ const (
 	EventGPUMemory
 )
 
+// eventKinds are the words of tables for the kinds.
+var eventKinds = [...]string{
+	EventTrainStep: "train_step", EventTrainNumbers: "train_numbers", EventInference: "inference",
+	EventCallStart: "call_start", EventCallStop: "call_stop", EventCallException: "call_exception",
+	EventPoolCheckout: "pool_checkout", EventSerialize: "serialize", EventPoolSize: "pool_size",
+	EventWorkerCrash: "worker_crash", EventBreakerOpen: "breaker_open", EventHealthAlert: "health_alert",
+	EventMemoryAllocate: "memory_allocate", EventMemoryRelease: "memory_release", EventGPUMemory: "gpu_memory",
+}
+
+// UnmarshalText reads the kind's word.
+func (k *EventKind) UnmarshalText(text []byte) error { return readWord(k, text, eventKinds[:]) }
+
 // Event is one event of a client by its name.
 type Event struct {
 	Name string

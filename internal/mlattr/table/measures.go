@@ -89,29 +89,13 @@ const (
 	DimensionNone
 )
 
-// String returns the dimension's word in the documentation.
-func (d Dimension) String() string {
-	switch d {
-	case DimensionCount:
-		return "count"
-	case DimensionTime:
-		return "time"
-	case DimensionRate:
-		return "rate"
-	case DimensionBytes:
-		return "size"
-	case DimensionByteRate:
-		return "data rate"
-	case DimensionFLOPRate:
-		return "FLOP rate"
-	case DimensionRatio:
-		return "share"
-	case DimensionNone:
-		return "number"
-	default:
-		return ""
-	}
+var dimensions = [...]string{
+	DimensionCount: "count", DimensionTime: "time", DimensionRate: "rate", DimensionBytes: "size",
+	DimensionByteRate: "data rate", DimensionFLOPRate: "FLOP rate", DimensionRatio: "share", DimensionNone: "number",
 }
+
+// String returns the dimension's word in the documentation.
+func (d Dimension) String() string { return wordOf(d, dimensions[:]) }
 
 // Measure is a quantity that metrics can be about.
 type Measure struct {

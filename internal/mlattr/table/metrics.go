@@ -26,12 +26,12 @@ type Metric struct {
 	Unit string
 	// TokenType is the type of the tokens that are counted. Empty means both,
 	// or the type that the points state.
-	TokenType string
+	TokenType string `yaml:"token_type"`
 	// PerDevice is true where each GPU reports its own share.
-	PerDevice bool
+	PerDevice bool `yaml:"per_device"`
 	// OfJob is true where each rank reports the number of all ranks together, so
 	// that the numbers of several ranks must not be added.
-	OfJob bool
+	OfJob bool `yaml:"of_job"`
 	// Part is the part of a GPU's memory that a metric of MeasureGPUMemory is
 	// about. Empty means the part in the points' attribute kind.
 	Part string
@@ -44,16 +44,11 @@ type Metric struct {
 	Everyday bool
 }
 
+// instruments are the words of configuration and documentation.
+var instruments = [...]string{Counter: "counter", Gauge: "gauge", Histogram: "histogram"}
+
 // String returns the instrument's word in configuration and documentation.
-func (i Instrument) String() string {
-	switch i {
-	case Counter:
-		return "counter"
-	case Gauge:
-		return "gauge"
-	case Histogram:
-		return "histogram"
-	default:
-		return ""
-	}
-}
+func (i Instrument) String() string { return wordOf(i, instruments[:]) }
+
+// UnmarshalText reads the instrument's word.
+func (i *Instrument) UnmarshalText(text []byte) error { return readWord(i, text, instruments[:]) }

@@ -4,9 +4,10 @@ package table
 type ModelCall struct {
 	// OperationKeys name the span's operation, and Requests are the operations,
 	// in small letters, that are one request to a model.
-	OperationKeys, Requests []string
+	OperationKeys []string `yaml:"operation_keys"`
+	Requests      []string
 	// AddressKeys have the base URL of the model's API.
-	AddressKeys []string
+	AddressKeys []string `yaml:"address_keys"`
 	// Listed is set for a client that writes the messages of a request as
 	// attributes one by one, or the whole request as one.
 	Listed *ListedRequest
@@ -16,7 +17,8 @@ type ModelCall struct {
 // one: Messages + ".0.message.role" and so on.
 type ListedRequest struct {
 	// The keys count only on spans whose KindKey has the value Kind, in any case.
-	KindKey, Kind string
+	KindKey string `yaml:"kind_key"`
+	Kind    string
 	// Messages and Tools begin the keys of messages and tool definitions,
 	// without the dot before the number.
 	Messages, Tools string
@@ -24,5 +26,6 @@ type ListedRequest struct {
 	// model where these do not name it.
 	Parameters, Model string
 	// Body has the whole request where BodyType is application/json.
-	Body, BodyType string
+	Body     string
+	BodyType string `yaml:"body_type"`
 }

@@ -2,6 +2,11 @@
 // which package clients has one for each client.
 package table
 
+import (
+	"fmt"
+	"slices"
+)
+
 // Kind says how a value is read and which type its canonical attribute has.
 type Kind uint8
 
@@ -44,22 +49,41 @@ const (
 	WordFalse = "false"
 )
 
-// String returns the type that a value of this kind is written as.
-func (k Kind) String() string {
-	switch k {
-	case KindText, KindID, KindJobID, KindSecret:
-		return "string"
-	case KindTexts:
-		return "string[]"
-	case KindInt, KindCount, KindDevice, KindInstant:
-		return "int"
-	case KindDouble, KindSeconds:
-		return "double"
-	case KindBool:
-		return "boolean"
-	default:
-		return ""
+// kinds are the words of tables for the kinds, and kindTypes the types that values of
+// them are written as.
+var (
+	kinds = [...]string{
+		KindText: "text", KindTexts: "texts", KindID: "id", KindJobID: "job_id", KindInt: "int", KindCount: "count",
+		KindDouble: "double", KindBool: "bool", KindDevice: "device", KindSeconds: "seconds", KindInstant: "instant", KindSecret: "secret",
 	}
+	kindTypes = [...]string{
+		KindText: "string", KindTexts: "string[]", KindID: "string", KindJobID: "string", KindInt: "int", KindCount: "int",
+		KindDouble: "double", KindBool: "boolean", KindDevice: "int", KindSeconds: "double", KindInstant: "int", KindSecret: "string",
+	}
+)
+
+// String returns the type that a value of this kind is written as.
+func (k Kind) String() string { return wordOf(k, kindTypes[:]) }
+
+// UnmarshalText reads the kind's word.
+func (k *Kind) UnmarshalText(text []byte) error { return readWord(k, text, kinds[:]) }
+
+// wordOf returns the word of a value, or "".
+func wordOf[T ~uint8](value T, words []string) string {
+	if int(value) < len(words) {
+		return words[value]
+	}
+	return ""
+}
+
+// readWord reads the value of a word.
+func readWord[T ~uint8](into *T, text []byte, words []string) error {
+	at := slices.Index(words, string(text))
+	if at < 0 || len(text) == 0 {
+		return fmt.Errorf("%q is none of %q", text, words)
+	}
+	*into = T(at) // #nosec G115 -- there are a few words
+	return nil
 }
 
 // Alias maps an attribute of a client to a canonical attribute.
@@ -83,13 +107,13 @@ type Alias struct {
 	// Words map the client's words to canonical values, which are "true" and
 	// "false" for KindBool. Other words give no fact. Nil accepts every text.
 	Words map[string]string
-	// Reads returns the canonical value of the client's text, or "" for no
-	// fact. It must accept text of any length and content. It is applied before
-	// Words. Nil is the text itself.
-	Reads func(text string) string
+	// Reads is the name of the function of package clients that returns the canonical
+	// value of the client's text, or "" for no fact. It is applied before Words. Empty
+	// is the text itself.
+	Reads string
 	// SpanPrefixes limits the alias to spans whose names begin with one of
 	// them. Empty means all spans.
-	SpanPrefixes []string
+	SpanPrefixes []string `yaml:"span_prefixes"`
 }
 
 // PrefixAlias maps every key that begins with Prefix to a canonical double:
@@ -133,6 +157,11 @@ const (
 	Numbered
 )
 
+var matches = [...]string{Exact: "exact", Prefix: "prefix", Suffix: "suffix", Numbered: "numbered"}
+
+// UnmarshalText reads the word for how to match.
+func (m *Match) UnmarshalText(text []byte) error { return readWord(m, text, matches[:]) }
+
 // NameRule is what a span's name says about the span.
 type NameRule struct {
 	Match Match
@@ -144,7 +173,7 @@ type NameRule struct {
 	Phase     string
 	Operation string
 	Role      string
-	LossScope string
+	LossScope string `yaml:"loss_scope"`
 	// Number is the canonical attribute that the digits of a Numbered name are
 	// the value of.
 	Number string
@@ -152,13 +181,13 @@ type NameRule struct {
 	// Call is the part of a call that the span is. CallOf is the function that
 	// is called, where the span does not name it itself.
 	Call   CallPart
-	CallOf string
+	CallOf string `yaml:"call_of"`
 	// Queued is true for a span that begins when its work is accepted. It
 	// contains the wait, and a span below it is the work.
 	Queued bool
 	// WholeStep is true for a span that contains all of a training step. A step
 	// ends with it unless an optimizer or another such span below it did so.
-	WholeStep bool
+	WholeStep bool `yaml:"whole_step"`
 
 	// Identifies is true where the name alone identifies the client. Otherwise
 	// the rule applies only where the resource, the scope, an attribute or
@@ -191,10 +220,10 @@ type Table struct {
 	// KeyPrefixes are the client's own name spaces. An alias whose Source
 	// begins with one applies everywhere, and its presence identifies the
 	// client.
-	KeyPrefixes []string
+	KeyPrefixes []string `yaml:"key_prefixes"`
 	// MetricPrefixes are beginnings of names of metrics that identify the
 	// client.
-	MetricPrefixes []string
+	MetricPrefixes []string `yaml:"metric_prefixes"`
 	// Side is the value of the attribute Side for what the client's metrics
 	// count. Empty means that only one service counts it.
 	Side string
@@ -208,9 +237,9 @@ type Table struct {
 	Resource []Alias
 	// Span applies to spans and log records.
 	Span         []Alias
-	SpanPrefixes []PrefixAlias
-	SpanMaps     []MapAlias
-	FirstTokens  []FirstToken
+	SpanPrefixes []PrefixAlias `yaml:"span_prefixes"`
+	SpanMaps     []MapAlias    `yaml:"span_maps"`
+	FirstTokens  []FirstToken  `yaml:"first_tokens"`
 	Point        []Alias
 	Names        []NameRule
 	Metrics      []Metric
@@ -219,25 +248,22 @@ type Table struct {
 	Traits []Trait
 	// WorkerServices are values of service.name of processes that work for the
 	// runs of their callers.
-	WorkerServices []string
+	WorkerServices []string `yaml:"worker_services"`
 	// Events are the events whose names have a meaning. PoolKeys are the keys
 	// of span attributes that name the pool of workers that the span's events
 	// are about.
 	Events   []Event
-	PoolKeys []string
+	PoolKeys []string `yaml:"pool_keys"`
 	// Calls and ModelCall are where the client records calls of functions and
 	// requests to models.
 	Calls     CallKeys
-	ModelCall ModelCall
+	ModelCall ModelCall `yaml:"model_call"`
 	// ToolArguments are keys of what a tool was called with, on spans that execute
 	// one.
-	ToolArguments []string
+	ToolArguments []string `yaml:"tool_arguments"`
 	// Wrappers are names of spans that repeat the token usage of the calls
 	// below them.
 	Wrappers []string
-	// PrintsError reads an error from the client's print of it; see
-	// ReadPrintedError. It is nil where the client has no format of its own.
-	PrintsError func(text string) (PrintedError, bool)
 	// Runners are the client's programs and Python modules that run what their
 	// arguments name.
 	Runners []string

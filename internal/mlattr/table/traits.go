@@ -55,38 +55,34 @@ const (
 	TraitCount
 )
 
-// String returns what the trait says of a client, for documentation.
-func (t Trait) String() string {
-	switch t {
-	case ProcessIsRun:
-		return "A process is one run."
-	case TraceIsRun:
-		return "A trace is one run where the resource names only a service."
-	case ManyRuns:
-		return "A process serves many runs."
-	case IdlesBetweenSpans:
-		return "It is idle while it has no span."
-	case NoStartup:
-		return "The time before its first productive span is no startup."
-	case OneTrace:
-		return "A process has one trace."
-	case TracePerSpan:
-		return "Each span is a trace of its own."
-	case StepsPerEpoch:
-		return "Steps are numbered anew in each epoch."
-	case ReportsSamples:
-		return "Its spans state the samples of a step."
-	case EstimatesTokens:
-		return "Token counts are estimates."
-	case ModelsElsewhere:
-		return "Its models run in other processes."
-	case SomeRanksSend:
-		return "Only some of its ranks send."
-	case StepsInMetrics:
-		return "Its metrics show its steps where no spans do."
-	case CachesApart:
-		return "Its input tokens are without those of caches."
-	default:
-		return ""
-	}
+// traits are the words of tables for the traits.
+var traits = [TraitCount]string{
+	ProcessIsRun: "process_is_run", TraceIsRun: "trace_is_run", ManyRuns: "many_runs",
+	IdlesBetweenSpans: "idles_between_spans", NoStartup: "no_startup", OneTrace: "one_trace",
+	TracePerSpan: "trace_per_span", StepsPerEpoch: "steps_per_epoch", ReportsSamples: "reports_samples",
+	EstimatesTokens: "estimates_tokens", ModelsElsewhere: "models_elsewhere", SomeRanksSend: "some_ranks_send",
+	StepsInMetrics: "steps_in_metrics", CachesApart: "caches_apart",
 }
+
+var traitTexts = [TraitCount]string{
+	ProcessIsRun:      "A process is one run.",
+	TraceIsRun:        "A trace is one run where the resource names only a service.",
+	ManyRuns:          "A process serves many runs.",
+	IdlesBetweenSpans: "It is idle while it has no span.",
+	NoStartup:         "The time before its first productive span is no startup.",
+	OneTrace:          "A process has one trace.",
+	TracePerSpan:      "Each span is a trace of its own.",
+	StepsPerEpoch:     "Steps are numbered anew in each epoch.",
+	ReportsSamples:    "Its spans state the samples of a step.",
+	EstimatesTokens:   "Token counts are estimates.",
+	ModelsElsewhere:   "Its models run in other processes.",
+	SomeRanksSend:     "Only some of its ranks send.",
+	StepsInMetrics:    "Its metrics show its steps where no spans do.",
+	CachesApart:       "Its input tokens are without those of caches.",
+}
+
+// String returns what the trait says of a client, for documentation.
+func (t Trait) String() string { return wordOf(t, traitTexts[:]) }
+
+// UnmarshalText reads the trait's word.
+func (t *Trait) UnmarshalText(text []byte) error { return readWord(t, text, traits[:]) }

@@ -293,7 +293,7 @@ func TestKeysOfClientsStandAlone(t *testing.T) {
 				value = true
 			case alias.Canonical == mlattr.FirstTokenAt:
 				value = "1970-01-01T00:01:41Z"
-			case alias.Reads != nil:
+			case alias.Reads != "":
 				value = "7"
 			}
 			_, f := readSpan(t, nil, map[string]any{alias.Source: value})

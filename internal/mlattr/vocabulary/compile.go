@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/clients"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
@@ -185,15 +186,15 @@ func NewReader(options Options) (*Reader, error) {
 func compile(client Vocabulary, alias table.Alias, item where, rank int32) rule {
 	compiled := rule{
 		canonical: alias.Canonical, slot: SlotOf(alias.Canonical), kind: alias.Kind, factor: alias.Factor, offset: alias.Offset, inverse: alias.Inverse,
-		reads: alias.Reads, spans: alias.SpanPrefixes, system: client.System, where: item, rank: rank,
+		reads: clients.Reads[alias.Reads], spans: alias.SpanPrefixes, system: client.System, where: item, rank: rank,
 	}
 	if compiled.kind == 0 {
 		compiled.kind = kinds[alias.Canonical]
 	}
-	if alias.Words != nil {
+	if reads := compiled.reads; alias.Words != nil {
 		compiled.reads = func(text string) string {
-			if alias.Reads != nil {
-				text = alias.Reads(text)
+			if reads != nil {
+				text = reads(text)
 			}
 			return alias.Words[text]
 		}

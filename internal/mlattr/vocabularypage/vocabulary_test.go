@@ -281,7 +281,7 @@ func conditions(a table.Alias) string {
 	switch {
 	case len(words) > 0:
 		notes = append(notes, strings.Join(words, ", "))
-	case a.Reads != nil:
+	case a.Reads != "":
 		notes = append(notes, "out of its text")
 	}
 	return strings.Join(notes, "; ")

@@ -14,6 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/clients"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
@@ -205,7 +206,7 @@ func readFailure(in *input.Span, end *spanfact.End, span ptrace.Span) {
 	in.Message = cmp.Or(spanfact.ExceptionMessage(span), messageOf(attrs), span.Status().Message())
 	// Some clients send the print of a structure, which the class and the message
 	// are fields of.
-	if printed, ok := vocabulary.ReadPrintedError(in.Message); ok && printed.Message != "" {
+	if printed, ok := clients.ReadPrintedError(in.Message); ok && printed.Message != "" {
 		in.Message = printed.Message
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/clients"
 )
 
 // Exception is an exception as a program reports it.
@@ -31,7 +31,7 @@ const maxWrappers = 4
 func Unwrap(e Exception) Exception {
 	e.Message = stripColours(e.Message)
 	if e.Type == "" {
-		if inner, ok := vocabulary.ReadPrintedError(e.Message); ok {
+		if inner, ok := clients.ReadPrintedError(e.Message); ok {
 			return Exception(inner)
 		}
 	}

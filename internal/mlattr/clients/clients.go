@@ -1,0 +1,83 @@
+// Package clients has the table of each client, a YAML file each. A table says what the
+// client sends and has no rule; package vocabulary reads by them.
+package clients
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+)
+
+//go:embed *.yaml
+var files embed.FS
+
+// order are the files of the clients, in the order in which their rules are tried. A
+// client is added by a file with its table and its name here. The bit of a client is its
+// index in this list, so that new ones go to the end.
+var order = [...]string{
+	"torchtel", "tuft", "snakepit", "fx", "taskweaver", "genai", "vllm", "openllmetry", "openinference",
+	"vercel", "mlflow", "langfuse", "tgi", "sglang", "transformers", "torchtitan", "megatron",
+	"logfire", "langsmith", "pydantic_ai", "openlit", "strands", "anthropic_sdk", "spring_ai", "dify",
+	"adk", "tensorrt_llm", "tritonserver", "dynamo", "inference_gateway", "llama_cpp", "litellm",
+	"nemo_lens", "axolotl", "ray_train", "nccl_inspector", "semantic_kernel", "bedrock", "genkit",
+	"haystack", "printed_lines",
+}
+
+// Count is the number of clients.
+const Count = len(order)
+
+// All returns the tables of the clients, in the order in which their rules are tried.
+// Callers share them, and must not change what they refer to.
+var All = sync.OnceValue(func() []table.Table {
+	tables := make([]table.Table, len(order))
+	for i, name := range order {
+		tables[i] = read(name)
+	}
+	return tables
+})
+
+// Launchers is the vocabulary of training launchers and schedulers, and Users that of the
+// semantic conventions for users of a program. They are no client's and hold for everyone.
+func Launchers() table.Table { return read("launchers") }
+
+// Users is documented with Launchers.
+func Users() table.Table { return read("users") }
+
+// read returns the table of a file of this package. A file that is wrong is an error of
+// this program.
+func read(name string) (t table.Table) {
+	text, err := files.ReadFile(name + ".yaml")
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err = errors.Join(err, decoder.Decode(&t)); err != nil {
+		panic("the table " + name + ": " + err.Error())
+	}
+	return t
+}
+
+// Reads are the functions that tables name in Alias.Reads. They accept text of any length
+// and content.
+var Reads = map[string]func(text string) string{
+	"json_text":      mlattr.JSONText,
+	"json_model":     mlattr.JSONModel,
+	"component_kind": componentKind,
+	"python_type":    pythonType,
+}
+
+// Environment variables that name a process's run.
+const (
+	mlflowRunVariable  = "MLFLOW_RUN_ID"
+	wandbRunVariable   = "WANDB_RUN_ID"
+	elasticRunVariable = "TORCHELASTIC_RUN_ID"
+)
+
+// RunVariables are the environment variables that name a process's run, in the
+// order of precedence: a tracking server's run, which is what a user looks up,
+// before the launcher's, which names only one launch. A Sentinel names no run.
+var RunVariables = [...]string{mlflowRunVariable, wandbRunVariable, elasticRunVariable}

@@ -1,0 +1,132 @@
+package clients
+
+import (
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// componentKind returns what a component's class ends in.
+func componentKind(class string) string {
+	for _, kind := range [...]string{"Generator", "Embedder"} {
+		if strings.HasSuffix(class, kind) {
+			return kind
+		}
+	}
+	return ""
+}
+
+// PrintedError is an error as a client's runtime prints it.
+type PrintedError struct {
+	// Type is the class and Message the text; either may be empty.
+	Type, Message string
+	// Stack is the stack trace, or "".
+	Stack string
+}
+
+// snakepitStructure begins Elixir's print of one of Snakepit's errors.
+const snakepitStructure = "%Snakepit.Error."
+
+// pythonType finds the class of a Python exception in Elixir's print of an
+// error, which is a structure of Snakepit's own:
+//
+//	%Snakepit.Error.PythonException{message: "…", python_type: "json.decoder.JSONDecodeError", …}
+//
+// Quotes within its texts are escaped, so a message cannot hold the field. Any
+// other error names no class: its text is no label.
+func pythonType(text string) string {
+	const field = `python_type: "`
+	if !strings.HasPrefix(text, snakepitStructure) {
+		return ""
+	}
+	_, rest, ok := strings.Cut(text, field)
+	if !ok {
+		return ""
+	}
+	name, _, ok := strings.Cut(rest[:min(len(rest), mlattr.MaxText+1)], `"`)
+	if !ok || !dotted(name) {
+		return ""
+	}
+	return name
+}
+
+// dotted reports whether text is the name of a Python class, with or without
+// modules.
+func dotted(text string) bool {
+	for i := range len(text) {
+		c := text[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c != '.' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// ReadPrintedError reads Elixir's print of an error that came from Python:
+//
+//	%Snakepit.Error.PythonException{message: "…", python_type: "ValueError"}
+//	%Snakepit.Error.ValueError{message: "…", …}
+func ReadPrintedError(text string) (PrintedError, bool) {
+	rest, ok := strings.CutPrefix(text, snakepitStructure)
+	if !ok {
+		return PrintedError{}, false
+	}
+	name, fields, ok := strings.Cut(rest, "{")
+	if !ok || len(name) > 2*mlattr.MaxText || !dotted(name) {
+		return PrintedError{}, false
+	}
+	e := PrintedError{Type: name}
+	if name == "PythonException" {
+		e.Type = ""
+	}
+	for len(fields) > 0 {
+		quote := strings.IndexByte(fields, '"')
+		if quote < 0 {
+			break
+		}
+		before := fields[:quote]
+		value, after := elixirText(fields[quote+1:])
+		fields = after
+		switch {
+		case strings.HasSuffix(before, " message: "), before == "message: ":
+			e.Message = value
+		case strings.HasSuffix(before, " python_type: "), before == "python_type: ":
+			e.Type = value
+		case strings.HasSuffix(before, "traceback: "), strings.HasSuffix(before, "stacktrace: "):
+			e.Stack = value
+		}
+	}
+	if e.Type == "" && e.Message == "" {
+		return PrintedError{}, false
+	}
+	return e, true
+}
+
+// elixirText returns a text up to its closing quote, and what comes after.
+func elixirText(s string) (text, after string) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			return b.String(), s[i+1:]
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+			switch s[i] {
+			case 'n':
+				b.WriteByte('\n')
+			case 't':
+				b.WriteByte('\t')
+			case 'r':
+				b.WriteByte('\r')
+			case 'e':
+				b.WriteByte(0x1B)
+			default:
+				b.WriteByte(s[i])
+			}
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String(), "" // cut off on its way
+}
