@@ -3,12 +3,8 @@
 package clients
 
 import (
-	"bytes"
 	"embed"
-	"errors"
 	"sync"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
@@ -49,16 +45,9 @@ func Launchers() table.Table { return read("launchers") }
 // Users is documented with Launchers.
 func Users() table.Table { return read("users") }
 
-// read returns the table of a file of this package. A file that is wrong is an error of
-// this program.
-func read(name string) (t table.Table) {
-	text, err := files.ReadFile(name + ".yaml")
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	if err = errors.Join(err, decoder.Decode(&t)); err != nil {
-		panic("the table " + name + ": " + err.Error())
-	}
-	return t
+func read(name string) table.Table {
+	text, _ := files.ReadFile(name + ".yaml") // a file that is missing is empty, and no table
+	return table.Read[table.Table](text)
 }
 
 // Reads are the functions that tables name in Alias.Reads. They accept text of any length

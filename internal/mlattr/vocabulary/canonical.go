@@ -1,12 +1,9 @@
 package vocabulary
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"slices"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
@@ -33,23 +30,17 @@ var canonicalTable []byte
 
 // canonical are the attributes that a client may send, too, sorted by name. Attributes
 // that only components of this project write are not among them.
-var canonical = func() (all []Attribute) {
-	decoder := yaml.NewDecoder(bytes.NewReader(canonicalTable))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&all); err != nil {
-		panic(err) // The table is a constant of this package.
-	}
-	slices.SortFunc(all, func(a, b Attribute) int { return cmp.Compare(a.Name, b.Name) })
-	return all
-}()
+var canonical = slices.SortedFunc(slices.Values(table.Read[[]Attribute](canonicalTable)), byName)
+
+func byName(a, b Attribute) int { return cmp.Compare(a.Name, b.Name) }
 
 // kinds has the kind of each of them.
 var kinds = func() map[string]table.Kind {
-	byName := make(map[string]table.Kind, len(canonical))
+	kinds := make(map[string]table.Kind, len(canonical))
 	for _, a := range canonical {
-		byName[a.Name] = a.Kind
+		kinds[a.Name] = a.Kind
 	}
-	return byName
+	return kinds
 }()
 
 // Slot is the number of a canonical attribute. Facts are found by slot without
@@ -122,6 +113,6 @@ func onlyRead(name string) bool {
 // Attributes returns the canonical attributes that can be read, sorted by name.
 func Attributes() []Attribute {
 	list := append([]Attribute{{Name: mlattr.LossTaskPrefix, Kind: table.KindDouble}, {Name: mlattr.ValPrefix, Kind: table.KindDouble}}, canonical...)
-	slices.SortFunc(list, func(a, b Attribute) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, byName)
 	return list
 }

@@ -1,8 +1,8 @@
 package vocabulary
 
 import (
-	"maps"
-	"slices"
+	"cmp"
+	_ "embed"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -15,7 +15,16 @@ import (
 // Clients that no table lists call the same things by the same words, in name spaces of
 // their own: acme.usage.prompt_tokens, x.session_id. The last word of such a key, in
 // small letters and without separators, says what the value is. A table's rule goes
-// first.
+// first. general.yaml has the words and says what their rows mean.
+
+//go:embed general.yaml
+var generalText []byte
+
+var general = table.Read[struct {
+	Words      []GeneralRule
+	Operations map[string]string
+	APIPaths   []struct{ Path, Host string } `yaml:"api_paths"`
+}](generalText)
 
 // rankGeneral is the rank of the general rules: after the tables.
 const rankGeneral = 1 << 19
@@ -23,100 +32,54 @@ const rankGeneral = 1 << 19
 // maxWord is the longest word that is looked up, in bytes.
 const maxWord = 32
 
+// GeneralRule is a row of the words of keys that have a canonical meaning in any client's
+// telemetry.
+type GeneralRule struct {
+	Canonical                           string
+	Words                               []string
+	Counts, Weak, Holds, Usage, Address bool
+	Kind                                table.Kind
+	Factor                              float64
+	Reads                               string
+	Later                               bool
+}
+
+// GeneralRules are all of them, for documentation.
+func GeneralRules() []GeneralRule { return general.Words }
+
+// generalReads are the functions that they name in Reads.
+var generalReads = map[string]func(text string) string{
+	"json_model":   mlattr.JSONModel,
+	"operation":    operationOf,
+	"status":       mlattr.StatusIn,
+	"failed_level": failedLevel,
+}
+
 // generalRule is what a word says.
 type generalRule struct {
 	rule
-	// counts is true for a number of tokens. A part of one, such as that of audio, has
-	// the same word, behind a word for the part.
-	counts bool
-	// weak is true for a word that other programs use, too. It holds on the span of a
-	// request or an operation of a model.
-	weak bool
-	// address is true for the address that an HTTP client asks.
-	address bool
-	// holds is true for the output of an operation, which may state its usage as JSON, and
-	// usage for the usage itself.
-	holds, usage bool
+	*GeneralRule
 }
 
 // generalRules are the rules by their words.
 var generalRules = func() map[string]*generalRule {
 	rules := make(map[string]*generalRule)
-	add := func(r generalRule, canonical string, words ...string) {
-		r.canonical, r.slot, r.where = canonical, SlotOf(canonical), onSpan
-		r.rank += rankGeneral
-		if r.kind == 0 {
-			r.kind = kinds[canonical]
+	for i := range general.Words {
+		row := &general.Words[i]
+		of := &generalRule{GeneralRule: row, rule: rule{
+			canonical: row.Canonical, slot: SlotOf(row.Canonical), where: onSpan, rank: rankGeneral,
+			kind: cmp.Or(row.Kind, kinds[row.Canonical]), factor: row.Factor, reads: generalReads[row.Reads],
+		}}
+		if row.Later {
+			of.rank++
 		}
-		r.readOnly = readOnly(canonical, r.kind)
-		for _, word := range words {
-			rules[word] = &r
+		of.readOnly = readOnly(row.Canonical, of.kind)
+		for _, word := range row.Words {
+			rules[word] = of
 		}
 	}
-	count, weak := generalRule{counts: true}, generalRule{weak: true}
-	add(count, mlattr.GenAIInputTokens, "inputtokens", "prompttokens", "inputtokencount", "prompttokencount",
-		"tokencountprompt", "tokencountinput", "usagetokens")
-	add(count, mlattr.GenAIOutputTokens, "outputtokens", "completiontokens", "outputtokencount", "completiontokencount", "candidatestokencount",
-		"tokencountcompletion", "tokencountoutput")
-	add(count, mlattr.TotalTokens, "totaltokens", "totaltokencount", "tokencounttotal")
-	add(generalRule{}, mlattr.GenAICacheReadTokens, "cachereadinputtokens", "cachedinputtokens", "inputcachedtokens", "cachedtokens",
-		"cachereadtokens", "cachedcontenttokencount", "cachereadinputtokencount", "promptcachehittokens", "promptdetailscacheread")
-	add(generalRule{}, mlattr.GenAICacheCreationTokens, "cachecreationinputtokens", "cachewriteinputtokens", "cachewritetokens",
-		"cachecreationtokens", "cachewriteinputtokencount", "promptdetailscachewrite")
-	add(generalRule{}, mlattr.GenAIReasoningTokens, "reasoningtokens", "outputreasoningtokens", "thinkingtokens", "thoughtstokencount",
-		"completiondetailsreasoning")
-	add(weak, mlattr.GenAIRequestModel, "model", "modelname", "modelid", "requestmodel")
-	add(generalRule{weak: true, rule: rule{reads: mlattr.JSONModel}}, mlattr.GenAIRequestModel, "invocationparameters", "modelparameters")
-	add(weak, mlattr.GenAIResponseModel, "responsemodel")
-	add(weak, mlattr.GenAIResponseID, "responseid", "completionid")
-	add(weak, mlattr.GenAIFinishReasons, "finishreason", "finishreasons", "stopreason")
-	add(weak, mlattr.GenAIStream, "isstreaming", "streaming", "isstream", "stream")
-	add(weak, mlattr.GenAIToolName, "toolname")
-	add(weak, mlattr.SessionID, "sessionid", "conversationid", "threadid")
-	add(generalRule{weak: true, rule: rule{kind: table.KindSecret}}, mlattr.User, "userid", "enduserid")
-	add(generalRule{}, mlattr.GenAITimeToFirstChunk, "timetofirsttoken", "timetofirstchunk")
-	add(generalRule{rule: rule{factor: 1e-3}}, mlattr.GenAITimeToFirstChunk,
-		"timetofirsttokenms", "timetofirstchunkms", "mstofirsttoken", "mstofirstchunk", "ttftms")
-	add(generalRule{}, mlattr.FirstTokenAt, "completionstarttime", "firsttokentime")
-	add(generalRule{weak: true, rule: rule{reads: operationOf}}, mlattr.GenAIOperationName,
-		kindWords...)
-	add(generalRule{weak: true, rule: rule{reads: mlattr.StatusIn}}, mlattr.ErrorType, "statusmessage", "errormessage", "errstr")
-	add(generalRule{weak: true, rule: rule{reads: failedLevel, rank: 1}}, mlattr.ErrorType, "level")
-	add(weak, mlattr.HTTPResendCount, "retryattempts")
-	add(generalRule{holds: true}, "", "output", "outputs", "spanoutputs", "response", "result", "outputvalue")
-	add(generalRule{holds: true, usage: true}, "", "usage", "usagedetails", "usagemetadata", "tokenusage")
-	add(generalRule{address: true}, "", "urlfull", "urlpath", "httpurl", "httptarget")
 	return rules
 }()
-
-// GeneralRule says which words of keys have a canonical meaning in any client's telemetry.
-type GeneralRule struct {
-	// Canonical is the attribute, and Words are the words, sorted.
-	Canonical string
-	Words     []string
-	// Weak is true for words that hold only on spans of models.
-	Weak bool
-}
-
-// General returns the general rules, for documentation, sorted by attribute.
-func General() (rules []GeneralRule) {
-	for _, word := range slices.Sorted(maps.Keys(generalRules)) {
-		of := generalRules[word]
-		if of.canonical == "" {
-			continue
-		}
-		at := slices.IndexFunc(rules, func(r GeneralRule) bool { return r.Canonical == of.canonical })
-		if at < 0 {
-			at, rules = len(rules), append(rules, GeneralRule{Canonical: of.canonical, Weak: of.weak})
-		}
-		rules[at].Words = append(rules[at].Words, word)
-	}
-	slices.SortFunc(rules, func(x, y GeneralRule) int { return strings.Compare(x.Canonical, y.Canonical) })
-	return rules
-}
-
-// kindWords are the words of keys that say what a span is.
-var kindWords = []string{"spankind", "spantype", "requesttype", "runtype", "runkind", "operationtype", "observationtype"}
 
 // wordTable finds rules by words that are hashed from their ends, so that one pass over
 // the end of a key finds both its last word and its last two.
@@ -183,20 +146,9 @@ func (t *wordTable) find(hash uint32, text string) *generalRule {
 	return nil
 }
 
-// operationWords are words for what a span does, in small letters and without separators.
-var operationWords = map[string]string{
-	"llm": mlattr.OperationChat, "chat": mlattr.OperationChat, "chatmodel": mlattr.OperationChat, "chatcompletion": mlattr.OperationChat,
-	"generation": mlattr.OperationChat, "modelinference": mlattr.OperationChat, "llmcall": mlattr.OperationChat,
-	"completion": mlattr.OperationTextCompletion, "textcompletion": mlattr.OperationTextCompletion,
-	"generatecontent": mlattr.OperationGenerateContent,
-	"embedding":       mlattr.OperationEmbeddings, "embeddings": mlattr.OperationEmbeddings,
-	"tool": mlattr.OperationExecuteTool, "toolcall": mlattr.OperationExecuteTool,
-	"agent": mlattr.OperationInvokeAgent, "agentrun": mlattr.OperationInvokeAgent,
-}
-
 func operationOf(text string) string {
 	var word [maxWord]byte
-	return operationWords[string(fold(strings.Trim(text, `"`), word[:0]))]
+	return general.Operations[string(fold(strings.Trim(text, `"`), word[:0]))]
 }
 
 // isStep reports whether a word for what a span is says that it is a step of a program, and
@@ -301,37 +253,22 @@ func (f *Facts) collectGeneral(key string, value pcommon.Value) {
 	of, before := generalOf(key)
 	switch {
 	case of == nil:
-	case of.address:
+	case of.Address:
 		f.asksAPI = f.asksAPI || value.Type() == pcommon.ValueTypeStr && isModelAPI(value.Str())
-	case of.weak || of.holds:
+	case of.Weak || of.Holds:
 		if len(f.general) < maxGeneral && !ofDevice(before) {
 			f.general = append(f.general, generalCandidate{of, value, strings.Contains(before, "response")})
 		}
-	case !of.counts && !strings.Contains(before, "aggregat") || of.counts && !ofPart(before):
+	case !of.Counts && !strings.Contains(before, "aggregat") || of.Counts && !ofPart(before):
 		f.takeGeneral(of, value)
 	}
-}
-
-// apiPaths are ends of the paths of APIs of models that no other API has. The same
-// paths of others need the host, too.
-var apiPaths = [...]string{"/chat/completions", "/v1/completions", "/v1/embeddings", ":generateContent", ":streamGenerateContent", ":batchEmbedContents"}
-
-var apiHosts = [...]struct{ host, path string }{
-	{"api.openai.com", "/responses"}, {"openai.azure.com", "/responses"}, {"api.anthropic.com", "/messages"},
-	{"api.cohere.", "/chat"}, {"bedrock-runtime.", "/converse"}, {"bedrock-runtime.", "/converse-stream"},
-	{"bedrock-runtime.", "/invoke"}, {"bedrock-runtime.", "/invoke-with-response-stream"}, {":11434", "/api/chat"}, {":11434", "/api/generate"},
 }
 
 // isModelAPI reports whether an address, or its path, is that of a request to a model.
 func isModelAPI(address string) bool {
 	address, _, _ = strings.Cut(address, "?")
-	for _, path := range apiPaths {
-		if strings.HasSuffix(address, path) {
-			return true
-		}
-	}
-	for _, api := range apiHosts {
-		if strings.HasSuffix(address, api.path) && strings.Contains(address, api.host) {
+	for _, api := range general.APIPaths {
+		if strings.HasSuffix(address, api.Path) && strings.Contains(address, api.Host) {
 			return true
 		}
 	}
@@ -407,8 +344,8 @@ func (f *Facts) settleGeneral(span ptrace.Span) {
 		return
 	}
 	for i := range f.general {
-		if c := &f.general[i]; c.of.holds {
-			f.readUsage(c.value, c.of.usage)
+		if c := &f.general[i]; c.of.Holds {
+			f.readUsage(c.value, c.of.Usage)
 		}
 	}
 	if !f.countsTokens() {
@@ -420,7 +357,7 @@ func (f *Facts) settleGeneral(span ptrace.Span) {
 func (f *Facts) takeWeak(chosen func(*generalRule) bool) {
 	for i := range f.general {
 		c := &f.general[i]
-		if of := c.of; !of.holds && chosen(of) {
+		if of := c.of; !of.Holds && chosen(of) {
 			if of.slot == slotRequested && c.ofAnswer {
 				of = generalRules["responsemodel"]
 			}

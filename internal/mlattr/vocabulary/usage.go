@@ -63,7 +63,7 @@ func (f *Facts) readObject(text string) {
 func isUsage(name string) bool {
 	var word [maxWord]byte
 	of := generalRules[string(fold(name, word[:0]))]
-	return of != nil && of.usage
+	return of != nil && of.Usage
 }
 
 // cutUsage returns the value of the next member of a JSON text that is named after usage
@@ -131,7 +131,7 @@ func (f *Facts) takeCount(key, before string, value pcommon.Value, usage bool) {
 	if word := usageWords[key]; word != "" && usage {
 		of = generalRules[word]
 	}
-	if of == nil || of.weak || of.canonical == "" || of.counts && (ofPart(before) || ofPart(inner)) {
+	if of == nil || of.Weak || of.canonical == "" || of.Counts && (ofPart(before) || ofPart(inner)) {
 		return
 	}
 	f.takeGeneral(of, value)

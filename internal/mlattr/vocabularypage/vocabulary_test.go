@@ -87,12 +87,19 @@ tokens or an operation of a model.
 - A request failed if its level or its finish reason is an error, whatever its status.
 `)
 	var rows [][]string
-	for _, r := range vocabulary.General() {
+	words, weak := make(map[string][]string), make(map[string]bool)
+	for _, r := range vocabulary.GeneralRules() {
+		if r.Canonical != "" {
+			words[r.Canonical], weak[r.Canonical] = append(words[r.Canonical], r.Words...), r.Weak
+		}
+	}
+	for _, canonical := range slices.Sorted(maps.Keys(words)) {
+		slices.Sort(words[canonical])
 		others := ""
-		if r.Weak {
+		if weak[canonical] {
 			others = "yes"
 		}
-		rows = append(rows, []string{code(r.Canonical), codes(r.Words), others})
+		rows = append(rows, []string{code(canonical), codes(words[canonical]), others})
 	}
 	p.table("", []string{"canonical", "words", "only on spans of models"}, rows)
 }
@@ -141,10 +148,10 @@ below. In the configuration:
 	var rows, units [][]string
 	seen := make(map[table.Dimension]bool)
 	for _, m := range table.Measures {
-		rows = append(rows, []string{code(m.Name), m.Dimension.String(), unit(m.Unit), cell(m.Description)})
+		rows = append(rows, []string{code(m.Name), string(m.Dimension), unit(m.Unit), cell(m.Description)})
 		if !seen[m.Dimension] {
 			seen[m.Dimension] = true
-			units = append(units, []string{m.Dimension.String(), codes(vocabulary.UnitsOf(m.Name))})
+			units = append(units, []string{string(m.Dimension), codes(vocabulary.UnitsOf(m.Name))})
 		}
 	}
 	p.table("", []string{"`as`", "is a", "unit", "meaning"}, rows)
