@@ -47,7 +47,7 @@ func Users() table.Table { return read("users") }
 
 func read(name string) table.Table {
 	text, _ := files.ReadFile(name + ".yaml") // a file that is missing is empty, and no table
-	return table.Read[table.Table](text)
+	return mlattr.Embedded[table.Table](text)
 }
 
 // Reads are the functions that tables name in Alias.Reads. They accept text of any length

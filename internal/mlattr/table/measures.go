@@ -1,6 +1,10 @@
 package table
 
-import _ "embed" // for the table of measures
+import (
+	_ "embed"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
 
 // Those of Measures that code asks for.
 const (
@@ -63,7 +67,7 @@ type Measure struct {
 //go:embed measures.yaml
 var measuresText []byte
 
-var measures = Read[struct {
+var measures = mlattr.Embedded[struct {
 	Measures []Measure
 	Units    map[Dimension]map[string]float64
 }](measuresText)

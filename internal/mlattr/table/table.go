@@ -3,23 +3,9 @@
 package table
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
-
-	"go.yaml.in/yaml/v3"
 )
-
-// Read returns what a YAML file of this program's has. A file that is wrong, or has a key
-// that T lacks, is an error of the program.
-func Read[T any](text []byte) (content T) {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&content); err != nil {
-		panic(err)
-	}
-	return content
-}
 
 // Kind says how a value is read and which type its canonical attribute has.
 type Kind uint8

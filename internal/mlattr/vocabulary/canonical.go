@@ -30,7 +30,7 @@ var canonicalTable []byte
 
 // canonical are the attributes that a client may send, too, sorted by name. Attributes
 // that only components of this project write are not among them.
-var canonical = slices.SortedFunc(slices.Values(table.Read[[]Attribute](canonicalTable)), byName)
+var canonical = slices.SortedFunc(slices.Values(mlattr.Embedded[[]Attribute](canonicalTable)), byName)
 
 func byName(a, b Attribute) int { return cmp.Compare(a.Name, b.Name) }
 

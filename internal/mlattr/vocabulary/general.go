@@ -20,7 +20,7 @@ import (
 //go:embed general.yaml
 var generalText []byte
 
-var general = table.Read[struct {
+var general = mlattr.Embedded[struct {
 	Words      []GeneralRule
 	Operations map[string]string
 	APIPaths   []struct{ Path, Host string } `yaml:"api_paths"`

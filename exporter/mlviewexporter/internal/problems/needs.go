@@ -21,7 +21,7 @@ import (
 // urgency returns the index of a kind in mlattr.Problems, which is in order of
 // urgency. It is negative for an unknown kind and for a mark.
 func urgency(kind string) int {
-	return slices.IndexFunc(mlattr.Problems[:], func(one mlattr.ProblemKind) bool {
+	return slices.IndexFunc(mlattr.Problems, func(one mlattr.ProblemKind) bool {
 		return one.Name == kind && one.Severity != mlattr.SeverityMark
 	})
 }
