@@ -213,25 +213,41 @@ func (b *Batch) findUsage(s *Store) {
 		}
 	}
 	s.watched(b)
+	use := func(at int32) {
+		if trace := b.spans[at].traceAt; trace != none {
+			b.traces[trace].used = true
+		}
+	}
 	for _, list := range [...][]int32{b.usage.users, b.usage.failures, b.usage.tools, b.usage.http} {
 		for _, at := range list {
-			if trace := b.spans[at].traceAt; trace != none {
-				b.traces[trace].used = true
-			}
+			use(at)
 		}
 	}
 	for _, asked := range b.usage.askers {
-		if trace := b.spans[asked.at].traceAt; trace != none {
-			b.traces[trace].used = true
-		}
+		use(asked.at)
 	}
 	for i := range b.usage.requests {
-		if trace := b.spans[b.usage.requests[i].at].traceAt; trace != none {
-			b.traces[trace].used = true
-		}
+		use(b.usage.requests[i].at)
 	}
 	for _, asked := range b.usage.asking {
-		b.traces[b.spans[asked.at].traceAt].used = true
+		use(asked.at)
+	}
+}
+
+// climb visits the spans of the batch above one, from the lowest, until visit returns
+// false, and at most limit of them. It remembers the first that is not in the batch.
+func (b *Batch) climb(n *span, limit int, kind aboveKind, service uint64, visit func(up *span) bool) {
+	for range limit {
+		if n.traceAt == none || n.parent == (pcommon.SpanID{}) || n.parent == n.id {
+			return
+		}
+		if n.above == none {
+			b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: service, kind: kind}})
+			return
+		}
+		if n = &b.spans[n.above]; !visit(n) {
+			return
+		}
 	}
 }
 
@@ -240,20 +256,15 @@ func (b *Batch) findUsage(s *Store) {
 func (b *Batch) coverUsage(s *Store) {
 	for _, user := range b.usage.users {
 		n := &b.spans[user]
-		for n.parent != (pcommon.SpanID{}) && n.parent != n.id {
-			if n.above == none {
-				b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: n.service, kind: aboveUsage}})
-				break
-			}
-			parent := &b.spans[n.above]
-			if parent.covered || parent.service != n.service {
+		b.climb(n, len(b.spans), aboveUsage, n.service, func(up *span) bool {
+			if up.covered || up.service != n.service {
 				// What is above a covered one is marked already. This ends a
 				// cycle too, which only bad data has.
-				break
+				return false
 			}
-			parent.covered = true
-			n = parent
-		}
+			up.covered = true
+			return true
+		})
 	}
 	b.findClients()
 	b.coverFailures()
@@ -271,18 +282,13 @@ func (b *Batch) coverUsage(s *Store) {
 func (b *Batch) coverFailures() {
 	for _, at := range b.usage.failures {
 		n := &b.spans[at]
-		for n.traceAt != none && n.parent != (pcommon.SpanID{}) && n.parent != n.id {
-			if n.above == none {
-				b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: n.service, kind: aboveFailure}})
-				break
+		b.climb(n, len(b.spans), aboveFailure, n.service, func(up *span) bool {
+			if up.failedBelow || up.service != n.service {
+				return false // this ends a cycle, too
 			}
-			parent := &b.spans[n.above]
-			if parent.failedBelow || parent.service != n.service {
-				break // this ends a cycle, too
-			}
-			parent.failedBelow = true
-			n = parent
-		}
+			up.failedBelow = true
+			return true
+		})
 	}
 }
 
@@ -301,27 +307,19 @@ const maxClimb = 64
 func (b *Batch) coverAskers() {
 	for _, asked := range b.usage.askers {
 		n := &b.spans[asked.at]
-		up := n
-		for range maxClimb {
-			if n.traceAt == none || up.parent == (pcommon.SpanID{}) || up.parent == up.id {
-				break
+		b.climb(n, maxClimb, aboveAsker, n.service, func(up *span) bool {
+			switch {
+			case up.service != n.service || up.tool || up.wrapper:
+				return false // what a tool or an agent asks is another request
+			case !up.asks:
+				return true
+			case asked.earlier || !up.uses:
+				up.askedOnce = true
+			default:
+				n.askedOnce = true
 			}
-			if up.above == none {
-				b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: up.parent, service: n.service, kind: aboveAsker}})
-				break
-			}
-			if up = &b.spans[up.above]; up.service != n.service || up.tool || up.wrapper {
-				break // what a tool or an agent asks is another request
-			}
-			if !up.asks {
-				continue
-			}
-			if asked.earlier || !up.uses {
-				n = up
-			}
-			n.askedOnce = true
-			break
-		}
+			return false
+		})
 	}
 }
 
@@ -330,20 +328,13 @@ func (b *Batch) coverAskers() {
 func (b *Batch) coverTools() {
 	for _, at := range b.usage.tools {
 		n := &b.spans[at]
-		up := n
-		for range maxClimb {
-			if n.traceAt == none || up.parent == (pcommon.SpanID{}) || up.parent == up.id {
-				break
-			}
-			if up.above == none {
-				b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: up.parent, service: n.service, kind: aboveTool}})
-				break
-			}
-			if up = &b.spans[up.above]; up.service != n.service || up.wrapper || up.asks || up.tool && up.toolName != n.toolName {
-				break // another call
+		b.climb(n, maxClimb, aboveTool, n.service, func(up *span) bool {
+			if up.service != n.service || up.wrapper || up.asks || up.tool && up.toolName != n.toolName {
+				return false // another call
 			}
 			up.failedBelow = up.failedBelow || up.tool
-		}
+			return true
+		})
 	}
 }
 
@@ -402,38 +393,24 @@ func (b *Batch) isOutermost(n *span) bool {
 // findClients searches above each server that used tokens for the first span
 // that did too: its client, unless the service is the server's own.
 func (b *Batch) findClients() {
+	askAbove := func(n *span, service uint64) {
+		b.climb(n, len(b.spans), aboveServer, service, func(up *span) bool { return !up.endsSearch(service) })
+	}
 	for _, user := range b.usage.users {
 		if n := &b.spans[user]; n.uses && n.server {
-			b.askAbove(user, n.service)
+			askAbove(n, n.service)
 		}
 	}
 	for _, asked := range b.usage.asking {
-		if !b.isClient(asked.at, asked.service) {
-			b.askAbove(asked.at, asked.service)
+		if n := &b.spans[asked.at]; !n.endsSearch(asked.service) {
+			askAbove(n, asked.service)
 		}
 	}
 }
 
-func (b *Batch) askAbove(at int32, service uint64) {
-	for {
-		n := &b.spans[at]
-		if n.parent == (pcommon.SpanID{}) || n.parent == n.id {
-			return
-		}
-		if n.above == none {
-			b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: service, kind: aboveServer}})
-			return
-		}
-		if at = n.above; b.isClient(at, service) {
-			return
-		}
-	}
-}
-
-// isClient reports whether the search ends at a span. What was asked before is
-// not asked again, which ends a cycle too.
-func (b *Batch) isClient(at int32, service uint64) bool {
-	n := &b.spans[at]
+// endsSearch reports whether the search for the client of a service ends at a span. What
+// was asked before is not asked again, which ends a cycle too.
+func (n *span) endsSearch(service uint64) bool {
 	if n.uses {
 		n.client = n.client || n.service != service
 		return true

@@ -30,24 +30,7 @@ func Traces(next consumer.Traces) (consumer.Traces, error) {
 			return err
 		}
 		divideTraces(td)
-		list := td.ResourceSpans()
-		calls := callsOf(list.Len(), func(i int) pcommon.Resource { return list.At(i).Resource() })
-		if len(calls.routes) <= 1 {
-			return send(calls.context(ctx, 0), td)
-		}
-		requests := make([]ptrace.Traces, len(calls.routes))
-		for i := range requests {
-			requests[i] = ptrace.NewTraces()
-		}
-		for i, call := range calls.of {
-			list.At(i).MoveTo(requests[call].ResourceSpans().AppendEmpty())
-		}
-		for call, request := range requests {
-			if err := send(calls.context(ctx, call), request); err != nil {
-				return err
-			}
-		}
-		return nil
+		return sendByRoute(ctx, td, ptrace.NewTraces, ptrace.Traces.ResourceSpans, send)
 	}, consumer.WithCapabilities(next.Capabilities()))
 }
 
@@ -57,24 +40,7 @@ func Traces(next consumer.Traces) (consumer.Traces, error) {
 func Metrics(next consumer.Metrics, gpus func() *GPUs) (consumer.Metrics, error) {
 	return consumer.NewMetrics(func(ctx context.Context, md pmetric.Metrics) error {
 		divideMetrics(md, gpus())
-		list := md.ResourceMetrics()
-		calls := callsOf(list.Len(), func(i int) pcommon.Resource { return list.At(i).Resource() })
-		if len(calls.routes) <= 1 {
-			return next.ConsumeMetrics(calls.context(ctx, 0), md)
-		}
-		requests := make([]pmetric.Metrics, len(calls.routes))
-		for i := range requests {
-			requests[i] = pmetric.NewMetrics()
-		}
-		for i, call := range calls.of {
-			list.At(i).MoveTo(requests[call].ResourceMetrics().AppendEmpty())
-		}
-		for call, request := range requests {
-			if err := next.ConsumeMetrics(calls.context(ctx, call), request); err != nil {
-				return err
-			}
-		}
-		return nil
+		return sendByRoute(ctx, md, pmetric.NewMetrics, pmetric.Metrics.ResourceMetrics, next.ConsumeMetrics)
 	}, consumer.WithCapabilities(next.Capabilities()))
 }
 
@@ -84,25 +50,33 @@ func Metrics(next consumer.Metrics, gpus func() *GPUs) (consumer.Metrics, error)
 func Logs(next consumer.Logs, gpus func() *GPUs) (consumer.Logs, error) {
 	return consumer.NewLogs(func(ctx context.Context, ld plog.Logs) error {
 		divideLogs(ld, gpus())
-		list := ld.ResourceLogs()
-		calls := callsOf(list.Len(), func(i int) pcommon.Resource { return list.At(i).Resource() })
-		if len(calls.routes) <= 1 {
-			return next.ConsumeLogs(calls.context(ctx, 0), ld)
-		}
-		requests := make([]plog.Logs, len(calls.routes))
-		for i := range requests {
-			requests[i] = plog.NewLogs()
-		}
-		for i, call := range calls.of {
-			list.At(i).MoveTo(requests[call].ResourceLogs().AppendEmpty())
-		}
-		for call, request := range requests {
-			if err := next.ConsumeLogs(calls.context(ctx, call), request); err != nil {
-				return err
-			}
-		}
-		return nil
+		return sendByRoute(ctx, ld, plog.NewLogs, plog.Logs.ResourceLogs, next.ConsumeLogs)
 	}, consumer.WithCapabilities(next.Capabilities()))
+}
+
+// sendByRoute sends the resources of a request, those of each route in a call of their
+// own. It ends at the first error.
+func sendByRoute[T any, R resource[R], L slice[R]](
+	ctx context.Context, request T, empty func() T, resources func(T) L, send func(context.Context, T) error,
+) error {
+	list := resources(request)
+	calls := callsOf(list.Len(), func(i int) pcommon.Resource { return list.At(i).Resource() })
+	if len(calls.routes) <= 1 {
+		return send(calls.context(ctx, 0), request)
+	}
+	requests := make([]T, len(calls.routes))
+	for i := range requests {
+		requests[i] = empty()
+	}
+	for i, call := range calls.of {
+		list.At(i).MoveTo(resources(requests[call]).AppendEmpty())
+	}
+	for call, request := range requests {
+		if err := send(calls.context(ctx, call), request); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // calls says which resources of a request are sent together.

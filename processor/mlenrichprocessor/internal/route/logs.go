@@ -20,7 +20,11 @@ func divideLogs(ld plog.Logs, gpus *GPUs) {
 		}
 		stays := p.stays()
 		if p.several() {
-			moveRecords(list, rl, &p, stays)
+			to := newCopies(rl, &p, list.AppendEmpty, func(to plog.ResourceLogs) plog.ScopeLogs { return to.ScopeLogs().AppendEmpty() })
+			move(to, stays, rl.ScopeLogs(), plog.ScopeLogs.LogRecords, func(log plog.LogRecord) string {
+				p.ofGPU = ofGPUError(log)
+				return p.of(log.Attributes())
+			})
 		}
 		p.write(rl.Resource().Attributes(), stays)
 	}
@@ -35,46 +39,4 @@ func sizeOfRecords(rl plog.ResourceLogs) int {
 		sl.Scope().CopyTo(shell.ScopeLogs().AppendEmpty().Scope())
 	}
 	return (&plog.ProtoMarshaler{}).ResourceLogsSize(shell)
-}
-
-// targetRecords is where the records of one run go.
-type targetRecords struct {
-	resource plog.ResourceLogs
-	scope    plog.ScopeLogs
-	// of is the number of the scope that scope is a copy of, from 1.
-	of int
-}
-
-// moveRecords moves the records of other runs than the one that stays to copies of
-// their resource at the end of the list.
-func moveRecords(list plog.ResourceLogsSlice, rl plog.ResourceLogs, p *partition, stays string) {
-	targets := make(map[string]*targetRecords, len(p.runs))
-	scope := 0
-	rl.ScopeLogs().RemoveIf(func(sl plog.ScopeLogs) bool {
-		scope++
-		before := sl.LogRecords().Len()
-		sl.LogRecords().RemoveIf(func(log plog.LogRecord) bool {
-			p.ofGPU = ofGPUError(log)
-			run := p.of(log.Attributes())
-			if run == stays {
-				return false
-			}
-			to := targets[run]
-			if to == nil {
-				to = &targetRecords{resource: list.AppendEmpty()}
-				rl.Resource().CopyTo(to.resource.Resource())
-				to.resource.SetSchemaUrl(rl.SchemaUrl())
-				p.write(to.resource.Resource().Attributes(), run)
-				targets[run] = to
-			}
-			if to.of != scope {
-				to.of, to.scope = scope, to.resource.ScopeLogs().AppendEmpty()
-				sl.Scope().CopyTo(to.scope.Scope())
-				to.scope.SetSchemaUrl(sl.SchemaUrl())
-			}
-			log.MoveTo(to.scope.LogRecords().AppendEmpty())
-			return true
-		})
-		return before > 0 && sl.LogRecords().Len() == 0
-	})
 }

@@ -23,7 +23,8 @@ func divideMetrics(md pmetric.Metrics, gpus *GPUs) {
 		}
 		stays := p.stays()
 		if p.several() {
-			mover := pointMover{list: list, from: rm, partition: &p, stays: stays, targets: make(map[string]*targetMetrics, len(p.runs))}
+			to := newCopies(rm, &p, list.AppendEmpty, func(to pmetric.ResourceMetrics) pmetric.ScopeMetrics { return to.ScopeMetrics().AppendEmpty() })
+			mover := pointMover{from: rm, partition: &p, stays: stays, copies: to, metrics: make(map[string]metricCopy)}
 			mover.move()
 		}
 		p.write(rm.Resource().Attributes(), stays)
@@ -67,40 +68,23 @@ func copyHead(from, to pmetric.Metric) {
 	}
 }
 
-// point is what points of all types have.
-type point[P any] interface {
-	Attributes() pcommon.Map
-	MoveTo(P)
-}
-
-// pointSlice is what the slices of points of all types have.
-type pointSlice[P any] interface {
-	Len() int
-	At(int) P
-	AppendEmpty() P
-	RemoveIf(func(P) bool)
-}
-
-// targetMetrics is where the points of one run go.
-type targetMetrics struct {
-	resource pmetric.ResourceMetrics
-	scope    pmetric.ScopeMetrics
-	metric   pmetric.Metric
-	// scopeOf and metricOf are the numbers of what scope and metric are copies
-	// of, from 1.
-	scopeOf, metricOf int
-}
-
 // pointMover moves the points of other runs than the one that stays to copies of
 // their resource at the end of the list.
 type pointMover struct {
-	list      pmetric.ResourceMetricsSlice
 	from      pmetric.ResourceMetrics
 	partition *partition
 	stays     string
-	targets   map[string]*targetMetrics
+	copies    *copies[pmetric.ResourceMetrics, pmetric.ScopeMetrics]
+	// metrics are the last metrics of the copies by run.
+	metrics map[string]metricCopy
 	// scope and metric count those that were visited.
 	scope, metric int
+}
+
+// metricCopy is a copy of the metric with a number, from 1.
+type metricCopy struct {
+	of     int
+	metric pmetric.Metric
 }
 
 func (v *pointMover) move() {
@@ -136,7 +120,7 @@ func (v *pointMover) moveMetric(sm pmetric.ScopeMetrics, m pmetric.Metric) bool 
 	return false
 }
 
-func movePoints[P point[P], S pointSlice[P]](v *pointMover, sm pmetric.ScopeMetrics, m pmetric.Metric, of func(pmetric.Metric) S) bool {
+func movePoints[P item[P], S slice[P]](v *pointMover, sm pmetric.ScopeMetrics, m pmetric.Metric, of func(pmetric.Metric) S) bool {
 	points := of(m)
 	before := points.Len()
 	points.RemoveIf(func(one P) bool {
@@ -152,22 +136,11 @@ func movePoints[P point[P], S pointSlice[P]](v *pointMover, sm pmetric.ScopeMetr
 
 // target returns the copy of a metric that has the points of a run.
 func (v *pointMover) target(run string, sm pmetric.ScopeMetrics, m pmetric.Metric) pmetric.Metric {
-	to := v.targets[run]
-	if to == nil {
-		to = &targetMetrics{resource: v.list.AppendEmpty()}
-		v.from.Resource().CopyTo(to.resource.Resource())
-		to.resource.SetSchemaUrl(v.from.SchemaUrl())
-		v.partition.write(to.resource.Resource().Attributes(), run)
-		v.targets[run] = to
-	}
-	if to.scopeOf != v.scope {
-		to.scopeOf, to.scope = v.scope, to.resource.ScopeMetrics().AppendEmpty()
-		sm.Scope().CopyTo(to.scope.Scope())
-		to.scope.SetSchemaUrl(sm.SchemaUrl())
-	}
-	if to.metricOf != v.metric {
-		to.metricOf, to.metric = v.metric, to.scope.Metrics().AppendEmpty()
+	to := v.metrics[run]
+	if to.of != v.metric {
+		to = metricCopy{v.metric, v.copies.of(run, sm, v.scope).scope.Metrics().AppendEmpty()}
 		copyHead(m, to.metric)
+		v.metrics[run] = to
 	}
 	return to.metric
 }
