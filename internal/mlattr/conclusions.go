@@ -1,5 +1,10 @@
 package mlattr
 
+import (
+	"context"
+	"strings"
+)
+
 // Values of ml.run.state that a whole run can have.
 const (
 	// RunUnknown is a run that has taken no step yet.
@@ -25,3 +30,23 @@ const (
 	WindowRecent = "recent"
 	WindowUsual  = "usual"
 )
+
+type concludedKey struct{}
+
+// WithConcluded marks the context of log records that ml_metrics of this collector
+// has written. No client can do so. A queue or a batch processor on the way loses
+// the mark.
+func WithConcluded(ctx context.Context) context.Context {
+	return context.WithValue(ctx, concludedKey{}, true)
+}
+
+// IsConcluded reports whether WithConcluded has marked a context.
+func IsConcluded(ctx context.Context) bool {
+	return ctx.Value(concludedKey{}) != nil
+}
+
+// IsDerived reports whether a metric of that name is one that ml_metrics computes, also
+// if it came back from Prometheus. That it arrives is no news of a host or a client.
+func IsDerived(metric string) bool {
+	return strings.HasPrefix(metric, "ml.") || strings.HasPrefix(metric, "ml_")
+}

@@ -1,5 +1,109 @@
 package table
 
+import (
+	_ "embed"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Those of Measures that code asks for.
+const (
+	// MeasureTokens counts tokens, by token type.
+	MeasureTokens = "ml.tokens"
+	// MeasureTokenThroughput is a token rate that the client computed.
+	MeasureTokenThroughput = "ml.token.throughput"
+	// MeasureRequestDuration is the time from a request to its last token.
+	MeasureRequestDuration = "gen_ai.server.request.duration"
+	// MeasureTimeToFirstToken is the time from a request to its first token.
+	MeasureTimeToFirstToken = "gen_ai.server.time_to_first_token" //nolint:gosec // a name, no credential
+	// MeasureQueueTime is how long a request or operation waited.
+	MeasureQueueTime = "ml.queue.time"
+	// MeasureRequests counts requests that ended, by GenAIFinishReasons where the
+	// points state it.
+	MeasureRequests = "ml.requests"
+	// MeasureSteps counts optimizer steps.
+	MeasureSteps = "ml.steps"
+	// MeasureStepDuration is how long one step took.
+	MeasureStepDuration = "ml.step.duration"
+	// MeasureLoss is the training loss.
+	MeasureLoss = "ml.loss"
+	// MeasureLearningRate is the optimizer's learning rate.
+	MeasureLearningRate = "ml.learning_rate"
+	// MeasureGradientNorm is the norm of the gradient.
+	MeasureGradientNorm = "ml.gradient.norm"
+	// MeasureFLOPThroughput is the rate of floating-point operations.
+	MeasureFLOPThroughput = "ml.flop.throughput"
+	// MeasureMFU is the share of the device's peak FLOP/s that the model used.
+	MeasureMFU = "ml.mfu"
+	// MeasureGPUMemory is memory of a GPU that the client uses.
+	MeasureGPUMemory = "ml.gpu.memory.usage"
+)
+
+// Dimension is the kind of quantity of a measure, in the words of the documentation. It
+// decides which units can be converted.
+type Dimension string
+
+// The dimensions that code asks for.
+const (
+	// DimensionCount is a number of items.
+	DimensionCount Dimension = "count"
+	// DimensionTime is a time, in seconds.
+	DimensionTime Dimension = "time"
+)
+
+// Measure is a quantity that metrics of clients can be about.
+type Measure struct {
+	// Name is that of the metric that otelcol-ml or the conventions have for the same
+	// quantity.
+	Name string
+	// Unit is the unit, in UCUM, that Meaning.Factor converts into.
+	Unit string
+	// Dimension decides which other units can be converted.
+	Dimension Dimension
+	// Description is one sentence.
+	Description string
+}
+
+//go:embed measures.yaml
+var measuresText []byte
+
+var measures = mlattr.Embedded[struct {
+	Measures []Measure
+	Units    map[Dimension]map[string]float64
+}](measuresText)
+
+// Measures are all quantities that a metric can be about, in the order of the
+// documentation.
+var Measures = measures.Measures
+
+// MeasureByName has each of Measures by its name.
+var MeasureByName = func() map[string]*Measure {
+	byName := make(map[string]*Measure, len(Measures))
+	for i := range Measures {
+		byName[Measures[i].Name] = &Measures[i]
+	}
+	return byName
+}()
+
+// UnitFactors has, for each dimension, the factors that convert clients' units into
+// the measures' own. A unit in braces stands for any item.
+var UnitFactors = measures.Units
+
+// Convert returns the factor from a unit to the measure's own unit, and false
+// for a unit that the measure cannot have. A unit is never guessed from the
+// size of a value.
+func (m *Measure) Convert(unit string) (float64, bool) {
+	if unit == m.Unit {
+		return 1, true
+	}
+	// An annotation in braces says what is counted and changes nothing.
+	if n := len(unit); n > 2 && unit[0] == '{' && unit[n-1] == '}' && m.Dimension == DimensionCount {
+		return 1, true
+	}
+	factor, ok := UnitFactors[m.Dimension][unit]
+	return factor, ok
+}
+
 // Instrument is how a client means the values of a metric. A format such as
 // Prometheus' may have changed a counter into a gauge.
 type Instrument uint8

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
@@ -73,3 +74,75 @@ func keySetOf(keys []string) keySet {
 func (s *keySet) has(key string) bool {
 	return s.lengths&lengthBit(key) != 0 && slices.Contains(s.keys, key)
 }
+
+var (
+	operationKeys = collectKeys(func(t *table.Table) []string { return t.ModelCall.OperationKeys })
+	modelRequests = collectKeys(func(t *table.Table) []string { return t.ModelCall.Requests })
+	addressKeys   = collectKeys(func(t *table.Table) []string { return t.ModelCall.AddressKeys })
+	gateways      = collectKeys(func(t *table.Table) []string { return t.Gateways })
+	listed        = func() (all []table.ListedRequest) {
+		for _, t := range Tables() {
+			if t.ModelCall.Listed != nil {
+				all = append(all, *t.ModelCall.Listed)
+			}
+		}
+		return all
+	}()
+)
+
+// OperationKeys returns the keys that name a span's operation, the canonical one
+// first. The caller must not change it, nor what the functions below return.
+func OperationKeys() []string { return operationKeys }
+
+// IsModelRequest reports whether an operation, in any client's words and in any
+// case, is one request to a model. AsksModel is the same for the values of
+// GenAIOperationName.
+func IsModelRequest(operation string) bool {
+	return slices.Contains(modelRequests, strings.ToLower(operation))
+}
+
+// AsksModel reports whether a value of GenAIOperationName is one request to a
+// model, and not the work of a program that may make several.
+func AsksModel(operation string) bool {
+	switch operation {
+	case mlattr.OperationChat, mlattr.OperationTextCompletion, mlattr.OperationGenerateContent, mlattr.OperationEmbeddings:
+		return true
+	default:
+		return false
+	}
+}
+
+// AddressKeys returns the keys of the base URL of a model's API.
+func AddressKeys() []string { return addressKeys }
+
+// ListedRequests returns the clients' keys of requests in several attributes.
+func ListedRequests() []table.ListedRequest { return listed }
+
+// IsGateway reports whether a value of GenAIProviderName, in small letters, names a
+// client that passes requests on, and not a provider of models.
+func IsGateway(provider string) bool { return slices.Contains(gateways, provider) }
+
+// SumsUsage reports whether a span of this name repeats the token usage of the
+// model calls below it. A name may go on after a space, as "invoke_agent
+// planner" does.
+func SumsUsage(name string) bool {
+	if !wrapperFilter.passes(name) {
+		return false
+	}
+	for _, known := range wrapperNames {
+		if rest, ok := strings.CutPrefix(name, known); ok && (rest == "" || rest[0] == ' ') {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	wrapperNames  = collectKeys(func(t *table.Table) []string { return t.Wrappers })
+	wrapperFilter = func() (filter nameFilter) {
+		for _, name := range wrapperNames {
+			filter.add(table.Prefix, name)
+		}
+		return filter
+	}()
+)

@@ -2,8 +2,10 @@ package vocabulary
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/clients"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
@@ -35,3 +37,111 @@ func collectKeys(list func(*table.Table) []string) (keys []string) {
 	}
 	return keys
 }
+
+// Packages returns the clients' top-level Python packages. The caller must not
+// change it.
+func Packages() []string { return packages }
+
+var packages = collectKeys(func(t *table.Table) []string { return t.Packages })
+
+// IsRunner reports whether a program or Python module of this name belongs to a
+// client and runs whatever its arguments name.
+func IsRunner(program string) bool { return runners[program] }
+
+var runners = func() map[string]bool {
+	all := make(map[string]bool)
+	for _, t := range Tables() {
+		for _, name := range t.Runners {
+			all[name] = true
+		}
+	}
+	return all
+}()
+
+// Unbounded returns the keys of points of a metric that must not become labels, nil for
+// most metrics. The caller must not change it.
+func Unbounded(metric string) []string {
+	for i := range unbounded {
+		for _, prefix := range unbounded[i].MetricPrefixes {
+			if strings.HasPrefix(metric, prefix) {
+				return unbounded[i].Unbounded
+			}
+		}
+	}
+	return nil
+}
+
+// unbounded are the tables of clients with such keys.
+var unbounded = slices.DeleteFunc(Tables(), func(t Vocabulary) bool { return t.Unbounded == nil })
+
+// IsToolArguments reports whether an attribute's key is that of what a tool was
+// called with, on a span that executes one. It costs next to nothing for most
+// other keys.
+func IsToolArguments(key string) bool { return toolArguments.has(key) }
+
+var toolArguments = keySetOf(collectKeys(func(t *table.Table) []string { return t.ToolArguments }))
+
+// traitSystems has the clients of each trait.
+var traitSystems = func() (systems [table.TraitCount]System) {
+	for _, t := range Tables() {
+		for _, trait := range t.Traits {
+			systems[trait] |= t.System
+		}
+	}
+	return systems
+}()
+
+// Has reports whether any client of the set has the trait.
+func (s System) Has(trait table.Trait) bool { return s&traitSystems[trait] != 0 }
+
+// With returns the clients of the set that have the trait.
+func (s System) With(trait table.Trait) System { return s & traitSystems[trait] }
+
+var changeKeys = func() map[string]*table.ChangeKey {
+	index := make(map[string]*table.ChangeKey)
+	for _, t := range Tables() {
+		for i := range t.Changes {
+			index[t.Changes[i].Source] = &t.Changes[i]
+		}
+	}
+	for _, name := range mlattr.Frameworks() {
+		for _, key := range [...]string{name + ".version", name + "_version"} {
+			index[key] = &table.ChangeKey{Source: key, Kind: mlattr.ChangeFramework, Name: name}
+		}
+	}
+	return index
+}()
+
+// ChangeKeyOf returns what an attribute of a resource, or of a span that is a
+// request to a model, shows about changes, or nil.
+func ChangeKeyOf(key string) *table.ChangeKey { return changeKeys[key] }
+
+// eventTable finds the kind of an event. Names that no client uses cost next to
+// nothing.
+type eventTable struct {
+	filter nameFilter
+	kinds  map[string]table.EventKind
+}
+
+func (e *eventTable) add(event table.Event) {
+	if e.kinds == nil {
+		e.kinds = make(map[string]table.EventKind)
+	}
+	e.filter.add(table.Exact, event.Name)
+	e.kinds[event.Name] = event.Kind
+}
+
+// Event returns what an event of this name reports, and NoEvent for a name that
+// no selected vocabulary has. A span that stands for an event has its name.
+func (r *Reader) Event(name string) table.EventKind {
+	if !r.events.filter.passes(name) {
+		return table.NoEvent
+	}
+	return r.events.kinds[name]
+}
+
+// PoolKeys returns the keys of span attributes that name the pool of workers
+// that the span's events are about.
+func PoolKeys() []string { return poolKeys }
+
+var poolKeys = collectKeys(func(t *table.Table) []string { return t.PoolKeys })

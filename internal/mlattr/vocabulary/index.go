@@ -1,5 +1,9 @@
 package vocabulary
 
+import (
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+)
+
 // keyTable is an index of keyRules by attribute key. It never changes once
 // built. Most keys that are looked up are in no vocabulary, and rejecting them
 // costs less than in a map, which hashes the whole key. Keys made to collide
@@ -52,4 +56,37 @@ func (t *keyTable) ensure(key string) *keyRules {
 	t.entries = append(t.entries, keyEntry{key: key, next: t.first[h]})
 	t.first[h] = uint32(len(t.entries))
 	return &t.entries[len(t.entries)-1].keyRules
+}
+
+// nameFilter rejects most names that no rule matches. The spans of a service
+// that no vocabulary has must cost next to nothing.
+type nameFilter struct {
+	// lengths has, by the first byte of each Exact rule, a bit for its length.
+	lengths [256]uint64
+	// first and last have true for the bytes that the other rules begin and end
+	// with.
+	first, last [256]bool
+}
+
+func (f *nameFilter) add(match table.Match, text string) {
+	if text == "" {
+		return // NewReader's tables have none
+	}
+	switch match {
+	case table.Exact:
+		f.lengths[text[0]] |= lengthBit(text)
+	case table.Suffix:
+		f.last[text[len(text)-1]] = true
+	case table.Prefix, table.Numbered:
+		f.first[text[0]] = true
+	}
+}
+
+// passes reports whether a rule may match a name.
+func (f *nameFilter) passes(name string) bool {
+	if name == "" {
+		return false
+	}
+	first := name[0]
+	return f.first[first] || f.lengths[first]&lengthBit(name) != 0 || f.last[name[len(name)-1]]
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
@@ -31,4 +32,24 @@ func TestEveryTraitHasAClientAndAText(t *testing.T) {
 		assert.False(t, client.System.Has(table.ProcessIsRun) && client.System.Has(table.ManyRuns), client.Name)
 		assert.False(t, client.System.Has(table.TraceIsRun) && !client.System.Has(table.ProcessIsRun), client.Name)
 	}
+}
+
+func TestEventsByName(t *testing.T) {
+	r := vocabulary.Default()
+	for _, client := range vocabulary.Tables() {
+		for _, event := range client.Events {
+			assert.NotEqual(t, table.NoEvent, event.Kind, event.Name)
+			assert.Equal(t, event.Kind, r.Event(event.Name))
+		}
+	}
+	assert.Equal(t, table.EventCallStop, r.Event("snakepit.call.stop"))
+	for _, name := range []string{"", "exception", "snakepit.", "snakepit.call.stop2", "gen_ai.choice"} {
+		assert.Equal(t, table.NoEvent, r.Event(name), name)
+	}
+}
+
+func TestEventsOfVocabulariesThatAreNotSelected(t *testing.T) {
+	r, err := vocabulary.NewReader(vocabulary.Options{Systems: vocabulary.GenAI})
+	require.NoError(t, err)
+	assert.Equal(t, table.NoEvent, r.Event("snakepit.call.stop"))
 }

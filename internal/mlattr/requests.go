@@ -1,6 +1,7 @@
 package mlattr
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -30,3 +31,24 @@ var withheldReasons = [...]string{
 // of the conventions' examples, the next are those of Anthropic, Gemini and
 // Bedrock, and of Mistral.
 var cutReasons = [...]string{"length", "max_tokens", "model_context_window_exceeded", "max_output_tokens", "model_length"}
+
+// WholeInput returns how many input tokens a request had, including those that
+// were read from a cache and written to one. input, read and creation are the
+// counts that the producer reports. The conventions include cached tokens in
+// input. A producer that reports more cached tokens than input leaves them out;
+// otherwise input is returned. No count is negative. A sum that overflows is the
+// largest int64.
+func WholeInput(input, read, creation int64) int64 {
+	cached := addCounts(read, creation)
+	if cached <= input {
+		return input
+	}
+	return addCounts(input, cached)
+}
+
+func addCounts(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
