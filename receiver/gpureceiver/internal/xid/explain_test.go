@@ -57,14 +57,14 @@ func TestUnitsOfNVLinkDiffer(t *testing.T) {
 	seen := map[string]string{}
 	for i := range nvlinkUnits {
 		unit := &nvlinkUnits[i]
-		last := unit.names[len(unit.names)-1]
-		key := fmt.Sprint(unit.code, " ", unit.bits)
+		last := unit.Names[len(unit.Names)-1]
+		key := fmt.Sprint(unit.Code, " ", unit.Bits)
 		assert.Empty(t, seen[key], last)
 		seen[key] = last
-		assert.Equal(t, unit, nvlinkMessage{unit: "?", info: unit.bits | 1<<26}.find(unit.code, "580.65.06"), last)
-		early := nvlinkMessage{unit: "?", info: unit.early}.find(unit.code, "550.54.14")
-		assert.Equal(t, unit.reset, early.reset, "%s: units that share an early number have the same effects", last)
-		assert.Zero(t, unit.bits&^unitMask|unit.early&^earlyUnitMask, last)
+		assert.Equal(t, unit, nvlinkMessage{unit: "?", info: unit.Bits | 1<<26}.find(unit.Code, "580.65.06"), last)
+		early := nvlinkMessage{unit: "?", info: unit.Early}.find(unit.Code, "550.54.14")
+		assert.Equal(t, unit.Reset, early.Reset, "%s: units that share an early number have the same effects", last)
+		assert.Zero(t, unit.Bits&^unitMask|unit.Early&^earlyUnitMask, last)
 	}
 }
 

@@ -1,10 +1,13 @@
 package xid
 
 import (
+	_ "embed"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // Detail is what the driver's message says beyond the code of an error of NVLink 5,
@@ -32,41 +35,23 @@ const (
 
 // nvlinkUnit is a unit of NVLink 5 with the errors that need more than a look.
 type nvlinkUnit struct {
-	code uint64
-	// names are its names in messages. The last one is that of new drivers.
-	names []string
-	// early and bits are its number before and since newUnitsBranch.
-	early, bits uint32
-	// reset are the error statuses after which the GPU has to be reset, and
-	// judged those whose action the driver reports as a recovery action (XID 154).
-	reset, judged []uint32
-	// harmless are the sub-codes without an effect, of a unit that otherwise
+	Code uint64
+	// Names are its names in messages. The last one is that of new drivers.
+	Names []string
+	// Early and Bits are its number before and since newUnitsBranch.
+	Early, Bits uint32
+	// Reset are the error statuses after which the GPU has to be reset, and
+	// Judged those whose action the driver reports as a recovery action (XID 154).
+	Reset, Judged []uint32
+	// Harmless are the sub-codes without an effect, of a unit that otherwise
 	// needs a reset whatever the status. Nil means that the status decides.
-	harmless []int64
+	Harmless []int64
 }
 
-// nvlinkUnits are the units of NVIDIA's catalogue.
-var nvlinkUnits = []nvlinkUnit{
-	{code: 144, names: []string{"SAW_MVB"}, early: 0x21, bits: 1, reset: []uint32{0x2, 0x10}},
-	{code: 145, names: []string{"RLW_CTRL"}, early: 0x62, bits: 3},
-	{code: 145, names: []string{"RLW_REMAP"}, early: 0x82, bits: 4, reset: []uint32{0x40, 0x80}, judged: []uint32{0x1, 0x2, 0x4, 0x8, 0x10, 0x20}},
-	{code: 145, names: []string{"RLW_RSPCOL"}, early: 0xa2, bits: 5, reset: []uint32{0x2}},
-	{code: 145, names: []string{"RLW_RXPIPE"}, early: 0xc2, bits: 6},
-	{code: 145, names: []string{"RLW_SRC_TRACK"}, early: 0xe2, bits: 7, reset: []uint32{0x1, 0x10, 0x20}, judged: []uint32{0x4, 0x8}},
-	{code: 145, names: []string{"RLW_TAGSTATE"}, early: 0x102, bits: 8, reset: []uint32{0x2, 0x20000, 0x100000}},
-	{code: 146, names: []string{"TLW_CTRL"}, early: 0x123, bits: 9, reset: []uint32{0x4}},
-	{code: 146, names: []string{"TLW_RX", "TLW_RX_PIPE0"}, early: 0x143, bits: 10, reset: []uint32{0x4}},
-	{code: 146, names: []string{"TLW_RX_PIPE1"}, early: 0x143, bits: 11, reset: []uint32{0x4}},
-	{code: 146, names: []string{"TLW_TX", "TLW_TX_PIPE0"}, early: 0x163, bits: 12, reset: []uint32{0x4}},
-	{code: 146, names: []string{"TLW_TX_PIPE1"}, early: 0x163, bits: 13, reset: []uint32{0x4}},
-	{code: 147, names: []string{"TREX"}, early: 0x184, bits: 14},
-	{code: 148, names: []string{"NVLPW_CTRL", "NVLPW"}, early: 0x5, bits: 15},
-	{code: 149, names: []string{"NETIR", "NETIR_INT"}, early: 0x6, bits: 24, harmless: []int64{}},
-	{code: 149, names: []string{"NETIR_BER_EVENT"}, early: 0x226, bits: 19},
-	{code: 149, names: []string{"NETIR_LINK_EVT", "NETIR_LINK_DOWN"}, early: 0x1c6, bits: 17, harmless: []int64{38, 40}},
-	{code: 149, names: []string{"NETIR_MFDE_EVENT"}, early: 0x246, bits: 20, reset: []uint32{0x1, 0x4, 0x5, 0x7}},
-	{code: 150, names: []string{"MSE_WATCHDOG"}, early: 0, bits: 0, harmless: []int64{}},
-}
+//go:embed nvlink.yaml
+var nvlinkTable []byte
+
+var nvlinkUnits = mlattr.Embedded[[]nvlinkUnit](nvlinkTable)
 
 // The meanings of errors of NVLink 5 by their effect.
 var (
@@ -131,16 +116,16 @@ func (m nvlinkMessage) find(code uint64, driver string) *nvlinkUnit {
 	branch := branchOf(driver)
 	for i := range nvlinkUnits {
 		u := &nvlinkUnits[i]
-		if u.code != code {
+		if u.Code != code {
 			continue
 		}
-		if branch >= newUnitsBranch && u.bits == m.info&unitMask ||
-			branch > 0 && branch < newUnitsBranch && u.early == m.info&earlyUnitMask {
+		if branch >= newUnitsBranch && u.Bits == m.info&unitMask ||
+			branch > 0 && branch < newUnitsBranch && u.Early == m.info&earlyUnitMask {
 			return u
 		}
 	}
 	for i := range nvlinkUnits {
-		if u := &nvlinkUnits[i]; u.code == code && slices.Contains(u.names, m.unit) {
+		if u := &nvlinkUnits[i]; u.Code == code && slices.Contains(u.Names, m.unit) {
 			return u
 		}
 	}
@@ -149,9 +134,9 @@ func (m nvlinkMessage) find(code uint64, driver string) *nvlinkUnit {
 
 func (u *nvlinkUnit) effect(subCode int64, status uint32) Meaning {
 	switch {
-	case u.harmless != nil && !slices.Contains(u.harmless, subCode), slices.Contains(u.reset, status):
+	case u.Harmless != nil && !slices.Contains(u.Harmless, subCode), slices.Contains(u.Reset, status):
 		return nvlinkReset
-	case slices.Contains(u.judged, status):
+	case slices.Contains(u.Judged, status):
 		return nvlinkJudged
 	}
 	return nvlinkHarmless
