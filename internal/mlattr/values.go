@@ -157,6 +157,16 @@ func ReadID(v pcommon.Value) (string, bool) {
 	}
 }
 
+// IDAt returns the identifier of an attribute, or "".
+func IDAt(attrs pcommon.Map, key string) string {
+	if v, ok := attrs.Get(key); ok {
+		if id, ok := ReadID(v); ok {
+			return id
+		}
+	}
+	return ""
+}
+
 // ValidID reports whether text is an identifier; see ReadID.
 func ValidID(id string) bool {
 	if id == "" || len(id) > MaxID {

@@ -1,6 +1,13 @@
 package label
 
-import "go.opentelemetry.io/collector/pdata/pcommon"
+import (
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
 
 // Taken reports whether an attribute would get the same Prometheus label as
 // key. The exporter drops a point that has both, so the client's own attribute
@@ -39,4 +46,122 @@ func same(a, b string) bool {
 
 func labelByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+// maxCompared is how many attributes of a point are compared with each other.
+const maxCompared = 32
+
+// Problem is what is wrong with a point on its way to Prometheus: the value of
+// reason in a metric.
+type Problem string
+
+const (
+	clockIsAhead  Problem = "clock_ahead"
+	clockIsBehind Problem = "clock_behind"
+	missingTime   Problem = "missing_time"
+	missingValue  Problem = "missing_value"
+	invalidUTF8   Problem = "invalid_utf8"
+	collision     Problem = "label_collision"
+	reservedLabel Problem = "reserved_label"
+)
+
+// Problems counts points by what is wrong with them. A point with several
+// problems counts once for each.
+type Problems map[Problem]int64
+
+// Point is what Check needs of a point beside its attributes.
+type Point struct {
+	// At is its time.
+	At pcommon.Timestamp
+	// NoValue reports whether it only says that there is no value.
+	NoValue bool
+}
+
+// Check counts the problems of a point, before anything is added to it.
+// resourceValid is what ValidText reports of its resource, and now the collector's
+// time. It reports whether the point's labels conflict: such a point is to be marked
+// with MarkConflict.
+func (p Problems) Check(attrs pcommon.Map, point Point, resourceValid bool, now time.Time) (conflict bool) {
+	if point.NoValue {
+		p[missingValue]++
+	}
+	switch sent := point.At.AsTime(); {
+	case point.At == 0:
+		p[missingTime]++
+	case sent.Sub(now) > mlattr.ClockAhead:
+		p[clockIsAhead]++
+	case now.Sub(sent) > mlattr.ClockBehind:
+		p[clockIsBehind]++
+	}
+	var keys [maxCompared]string
+	n, valid, collides, isReserved := 0, resourceValid, false, false
+	for key, v := range attrs.All() {
+		valid = valid && mlattr.ValidText(v)
+		isReserved = isReserved || reserved(key)
+		if collides || n == len(keys) {
+			continue
+		}
+		for _, before := range keys[:n] {
+			collides = collides || mayBeSame(before, key) && same(before, key)
+		}
+		keys[n] = key
+		n++
+	}
+	if !valid {
+		p[invalidUTF8]++
+	}
+	if collides {
+		p[collision]++
+	}
+	if isReserved {
+		p[reservedLabel]++
+	}
+	return collides || isReserved
+}
+
+// mayBeSame compares the first and the last bytes of two keys, which tells
+// nearly all different labels apart.
+func mayBeSame(a, b string) bool {
+	if a == "" || b == "" {
+		return a == b
+	}
+	return sameByte(a[0], b[0]) && sameByte(a[len(a)-1], b[len(b)-1])
+}
+
+func sameByte(a, b byte) bool { return a == b || !labelByte(a) && !labelByte(b) }
+
+// MarkConflict marks a point whose labels conflict with ml.label.conflict.
+func MarkConflict(attrs pcommon.Map) {
+	if !Taken(attrs, mlattr.LabelConflict) {
+		attrs.PutBool(mlattr.LabelConflict, true)
+	}
+}
+
+// reserved reports whether Prometheus or its exporter reserves the label of an
+// attribute, or makes none of it. Which of them lose the point depends on the
+// metric's type and its resource.
+func reserved(key string) bool {
+	switch key {
+	case "job", "instance", "le", "quantile":
+		return true
+	}
+	if strings.HasPrefix(key, "__") {
+		return true
+	}
+	for i := range len(key) {
+		if labelByte(key[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// ValidText reports whether all strings among attributes are UTF-8.
+func ValidText(attrs pcommon.Map) bool {
+	for _, v := range attrs.All() {
+		if !mlattr.ValidText(v) {
+			return false
+		}
+	}
+	return true
 }

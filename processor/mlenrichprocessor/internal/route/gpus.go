@@ -159,23 +159,13 @@ func holdsMemory(point pmetric.NumberDataPoint) bool {
 func gpuOf(attrs, resource pcommon.Map) (of gpu) {
 	for _, from := range [...]pcommon.Map{attrs, resource} {
 		if of.id == "" {
-			of.id = textID(from, mlattr.HardwareID)
+			of.id = mlattr.IDAt(from, mlattr.HardwareID)
 		}
 		if of.host == "" {
-			of.host = textID(from, mlattr.HostName)
+			of.host = mlattr.IDAt(from, mlattr.HostName)
 		}
 	}
 	return of
-}
-
-// textID returns the identifier of an attribute, or "".
-func textID(attrs pcommon.Map, key string) string {
-	if v, ok := attrs.Get(key); ok {
-		if id, ok := mlattr.ReadID(v); ok {
-			return id
-		}
-	}
-	return ""
 }
 
 // ofGPU reports whether the points of a metric may be about a GPU.

@@ -35,14 +35,7 @@ func (b *budget) take(size int) bool {
 }
 
 // runOf returns the run that attributes name, or "".
-func runOf(attrs pcommon.Map) string {
-	if v, ok := attrs.Get(mlattr.RunID); ok {
-		if id, ok := mlattr.ReadID(v); ok {
-			return id
-		}
-	}
-	return ""
-}
+func runOf(attrs pcommon.Map) string { return mlattr.IDAt(attrs, mlattr.RunID) }
 
 // isInferred reports whether attributes mark their run as inferred.
 func isInferred(attrs pcommon.Map) bool {

@@ -40,9 +40,9 @@ func Read(attrs pcommon.Map, facts *vocabulary.Facts) Process {
 		Service:   facts.Text(mlattr.ServiceName),
 		Host:      facts.Text(mlattr.HostName),
 		JobName:   facts.Text(mlattr.JobName),
-		Instance:  readID(attrs, "service.instance.id"),
-		PID:       readID(attrs, "process.pid"),
-		Started:   readID(attrs, "process.creation.time"),
+		Instance:  mlattr.IDAt(attrs, "service.instance.id"),
+		PID:       mlattr.IDAt(attrs, "process.pid"),
+		Started:   mlattr.IDAt(attrs, "process.creation.time"),
 		Launcher:  launcher(attrs),
 		WorldSize: world,
 	}
@@ -51,18 +51,7 @@ func Read(attrs pcommon.Map, facts *vocabulary.Facts) Process {
 // launcher returns the process id of a process's parent, or "" for that of a process
 // without one: the first process of a container, or one whose parent has ended.
 func launcher(attrs pcommon.Map) string {
-	if id := readID(attrs, "process.parent_pid"); id != "0" && id != "1" {
-		return id
-	}
-	return ""
-}
-
-func readID(attrs pcommon.Map, key string) string {
-	v, ok := attrs.Get(key)
-	if !ok {
-		return ""
-	}
-	if id, ok := mlattr.ReadID(v); ok {
+	if id := mlattr.IDAt(attrs, "process.parent_pid"); id != "0" && id != "1" {
 		return id
 	}
 	return ""
