@@ -119,7 +119,7 @@ func TestBadFlags(t *testing.T) {
 	}{
 		{[]string{"--scenario", "torchtel,x"}, []string{`--scenario is "torchtel,x"`, "all or a comma-separated list of fx, snakepit, taskweaver, torchtel, tuft"}},
 		{[]string{"--scenario", ""}, []string{`--scenario is ""`}},
-		{[]string{"--incident", "flood"}, []string{`--incident is "flood"`, "all or a comma-separated list of bad-version, hang, hang-at-start, held-idle, slow-input"}},
+		{[]string{"--incident", "flood"}, []string{`--incident is "flood"`, "all or a comma-separated list of bad-version, gpu-failed, hang, hang-at-start, held-idle, slow-input"}},
 		{[]string{"--fleet", "big"}, []string{`--fleet: "big"`, "as in runs=500,ranks=8,gpus=512"}},
 		{[]string{"--rate", "0"}, []string{"--rate is 0", "more than 0 and at most 10000"}},
 		{[]string{"--rate", "NaN"}, []string{"--rate is NaN"}},
