@@ -175,3 +175,43 @@ func TestRestartInLines(t *testing.T) {
 		assert.InDelta(t, 5, restored, 0.1)
 	})
 }
+
+// hold sends a reading of a GPU that a pod holds.
+func (p *printer) hold(pod string) {
+	md := pmetric.NewMetrics()
+	rm := md.ResourceMetrics().AppendEmpty()
+	rm.Resource().Attributes().PutStr("host.name", "node-"+pod[len(pod)-1:])
+	m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName("nvidia.gpu.workload.memory.usage")
+	point := m.SetEmptyGauge().DataPoints().AppendEmpty()
+	point.SetIntValue(60 << 30)
+	point.SetTimestamp(pcommon.NewTimestampFromTime(time.Now()))
+	point.Attributes().PutStr("hw.id", "GPU-6a1b0c9e-0000-4000-8000-000000000007")
+	point.Attributes().PutStr("k8s.pod.uid", "u"+pod)
+	require.NoError(p.t, p.metrics.ConsumeMetrics(p.t.Context(), md))
+}
+
+// TestGPUOfLines: the GPU that a pod holds is joined to the run of its lines. A program that
+// prints no more is silent.
+func TestGPUOfLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startPrinter(t)
+		defer p.stop()
+		for i := range 60 {
+			time.Sleep(10 * time.Second)
+			p.iteration("llama-worker-3", (i+1)*10, lossOfLine)
+			p.hold("llama-worker-3")
+		}
+		all := p.rates.AllMetrics()
+		newest := all[len(all)-1].ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0)
+		run, _ := newest.Attributes().Get("ml.run.id")
+		assert.Contains(t, run.Str(), "llama-")
+		rule, _ := newest.Attributes().Get("ml.gpu.join")
+		assert.Equal(t, "pod", rule.Str())
+		running, _ := p.sum("ml.run.state", "ml.run.state=running")
+		assert.InDelta(t, 1, running, 0)
+		time.Sleep(20 * time.Minute)
+		silent, _ := p.sum("ml.run.state", "ml.run.state=silent")
+		assert.InDelta(t, 1, silent, 0)
+	})
+}
