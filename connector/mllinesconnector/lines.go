@@ -3,6 +3,7 @@ package mllinesconnector
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -52,8 +53,10 @@ type lines struct {
 	of        attribute.KeyValue
 	now       func() time.Time
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// streams are by the owners of their origins, members by resource and file.
 	streams map[string]*stream
+	members map[string]member
 	// changed are the processes with spans that were not sent, and waiting those that have
 	// something to look at later.
 	changed []*process
@@ -83,7 +86,7 @@ func newLines(set connector.Settings, cfg *Config, next consumer.Traces) (*lines
 	l := &lines{
 		next: next, cfg: cfg, set: formats, logger: set.Logger, telemetry: telemetry, now: time.Now,
 		of:      attribute.String("connector", set.ID.String()),
-		streams: make(map[string]*stream), waiting: make(map[*process]struct{}), found: make(map[*format.Format]int64),
+		streams: make(map[string]*stream), members: make(map[string]member), waiting: make(map[*process]struct{}), found: make(map[*format.Format]int64),
 	}
 	return l, telemetry.RegisterConnectorMlLinesStreamsCallback(func(_ context.Context, o metric.Int64Observer) error {
 		l.mu.Lock()
@@ -156,6 +159,7 @@ func (l *lines) look(all bool) ptrace.Traces {
 				l.forget(key)
 			}
 		}
+		maps.DeleteFunc(l.members, func(_ string, of member) bool { return l.streams[of.stream.origin.Owner] != of.stream })
 	}
 	return l.take()
 }
@@ -245,6 +249,11 @@ type member struct {
 // streamOf returns the stream of a record of a resource, none beyond the limit. The two
 // files of stdout and stderr are of one.
 func (l *lines) streamOf(resource, record pcommon.Map, now time.Time) member {
+	key := origin.Key(resource) + pathOf(record)
+	if of, ok := l.members[key]; ok && l.streams[of.stream.origin.Owner] == of.stream {
+		of.stream.seen = now
+		return of
+	}
 	o := origin.Of(resource, record)
 	s := l.streams[o.Owner]
 	if s == nil {
@@ -255,7 +264,12 @@ func (l *lines) streamOf(resource, record pcommon.Map, now time.Time) member {
 		l.streams[o.Owner] = s
 	}
 	s.seen = now
-	return member{s, strings.Clone(o.Member)}
+	if len(l.members) >= 4*l.cfg.MaxStreams {
+		clear(l.members)
+	}
+	of := member{s, strings.Clone(o.Member)}
+	l.members[strings.Clone(key)] = of
+	return of
 }
 
 // makeRoom forgets the oldest of a few streams, if it was not used for a while.

@@ -4,7 +4,6 @@
 package format
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -206,19 +205,20 @@ func (f *Format) Has(kind Kind) bool {
 // maxPattern limits a pattern, whose cost for each line grows with it.
 const maxPattern = 1024
 
-func (f *Format) compile() error {
+// compile prepares the rules and tries the examples. key is that of the format.
+func (f *Format) compile(key string) error {
 	if f.Name == "" {
-		return errors.New("name: must not be empty")
+		return fmt.Errorf("%s::name: must not be empty", key)
 	}
 	if len(f.Lines) == 0 {
-		return errors.New("lines: must have at least one rule")
+		return fmt.Errorf("%s::lines: must have at least one rule", key)
 	}
 	for i := range f.Lines {
 		if err := f.Lines[i].compile(f); err != nil {
-			return fmt.Errorf("lines::%d::%w", i, err)
+			return fmt.Errorf("%s::lines::%d::%w", key, i, err)
 		}
 	}
-	return nil
+	return f.check(key)
 }
 
 func (r *Rule) compile(f *Format) error {

@@ -15,8 +15,9 @@ import (
 //go:embed formats/*.yaml
 var files embed.FS
 
-// Shipped returns the formats of the folder formats, sorted by name.
-var Shipped = sync.OnceValues(func() (all []Format, err error) {
+// Shipped returns the formats of the folder formats, sorted by name. The caller must not
+// change them.
+var Shipped = sync.OnceValues(func() (all []*Format, err error) {
 	names, err := fs.Glob(files, "formats/*.yaml")
 	if err != nil {
 		return nil, err
@@ -27,6 +28,9 @@ var Shipped = sync.OnceValues(func() (all []Format, err error) {
 			return nil, err
 		}
 		f, err := parse(text)
+		if err == nil {
+			err = f.compile(f.Name)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -35,7 +39,7 @@ var Shipped = sync.OnceValues(func() (all []Format, err error) {
 	return all, nil
 })
 
-func parse(text []byte) (f Format, err error) {
+func parse(text []byte) (f *Format, err error) {
 	retrieved, err := confmap.NewRetrievedFromYAML(text)
 	if err != nil {
 		return f, err
@@ -44,7 +48,8 @@ func parse(text []byte) (f Format, err error) {
 	if err != nil {
 		return f, err
 	}
-	return f, conf.Unmarshal(&f)
+	f = new(Format)
+	return f, conf.Unmarshal(f)
 }
 
 const (
@@ -67,29 +72,20 @@ func New(own []Format) (*Set, error) {
 		return nil, err
 	}
 	s, known := &Set{}, map[string]bool{}
-	add := func(f *Format, key string) error {
-		if err := f.compile(); err != nil {
-			return fmt.Errorf("%s::%w", key, err)
-		}
-		for i := range f.Lines {
-			s.rules = append(s.rules, &f.Lines[i])
-		}
-		known[f.Name] = true
-		return f.check(key)
-	}
 	for i := range own {
-		if key := fmt.Sprintf("formats::%d", i); known[own[i].Name] {
-			return nil, fmt.Errorf("%s::name: %q is the name of two formats", key, own[i].Name)
-		} else if err := add(&own[i], key); err != nil {
+		f, key := &own[i], fmt.Sprintf("formats::%d", i)
+		if known[f.Name] {
+			return nil, fmt.Errorf("%s::name: %q is the name of two formats", key, f.Name)
+		}
+		if err := f.compile(key); err != nil {
 			return nil, err
 		}
+		known[f.Name] = true
+		s.add(f)
 	}
-	for i := range shipped {
-		if f := shipped[i]; !known[f.Name] {
-			f.Lines = append([]Rule(nil), f.Lines...)
-			if err := add(&f, f.Name); err != nil {
-				return nil, err
-			}
+	for _, f := range shipped {
+		if !known[f.Name] {
+			s.add(f)
 		}
 	}
 	if len(s.rules) > maxRules {
@@ -98,12 +94,17 @@ func New(own []Format) (*Set, error) {
 	return s, nil
 }
 
+// add adds the rules of a format.
+func (s *Set) add(f *Format) {
+	for i := range f.Lines {
+		s.rules = append(s.rules, &f.Lines[i])
+	}
+}
+
 // check reads the format's examples by its own rules.
 func (f *Format) check(key string) error {
 	own := &Set{}
-	for i := range f.Lines {
-		own.rules = append(own.rules, &f.Lines[i])
-	}
+	own.add(f)
 	for i := range f.Examples {
 		e := &f.Examples[i]
 		if got := own.Lines(e.Text); strings.Join(got, "\n") != strings.Join(e.Reads, "\n") {
