@@ -14,6 +14,8 @@ import (
 const (
 	// quiet is how long nothing follows the failure that ended a process.
 	quiet = 3 * time.Second
+	// earliest is the earliest time that a line states, in seconds since 1970: in 2001.
+	earliest = 1e9
 	// zoneStep is the difference of time zones.
 	zoneStep = 15 * time.Minute
 )
@@ -131,7 +133,7 @@ func (p *process) read(line string, readings []format.Reading, at training.Momen
 	moment := p.moment(line, at)
 	for i := range readings {
 		r := &readings[i]
-		if own, ok := r.Get(format.At); ok && own > 0 && own < float64(now.Unix()+1) {
+		if own, ok := r.Get(format.At); ok && own > earliest && own < float64(now.Unix()+1) {
 			moment = training.Moment{Time: time.UnixMilli(int64(own * 1000)).UTC()}
 		}
 		switch r.Kind() {

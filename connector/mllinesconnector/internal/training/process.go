@@ -379,6 +379,9 @@ func (p *Process) add(s Span) {
 		reading := *s.Reading // its memory is used for the next line
 		s.Reading = &reading
 	}
+	if s.Start.Unix() < 0 {
+		s.Start = s.End // a clock that was never set
+	}
 	s.Trace = p.trace()
 	s.ID = idOf(s.Trace, s.Name, uint64(s.Number), uint64(s.End.UnixNano())) // #nosec G115 -- hashed
 	p.spans = append(p.spans, s)
