@@ -235,3 +235,39 @@ func TestAGatewayIsReplaced(t *testing.T) {
 	t.Logf("acknowledged %d, refused %d, copies %+v", acknowledged, refused, c)
 	assert.Zero(t, c, "spans arrived twice")
 }
+
+// A gateway that hangs for good, or an address at which nobody is, stops no agent: every
+// span that is sent meanwhile arrives at the others, while it still hangs.
+func TestAGatewayHangs(t *testing.T) {
+	for name, hang := range map[string]func(f *fleet, g *gateway){
+		"paused for good": func(f *fleet, g *gateway) {
+			require.NoError(f, syscall.Kill(g.collector.PID(), syscall.SIGSTOP))
+		},
+		"killed, its address stays": func(f *fleet, g *gateway) { g.collector.Kill(f.T) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t)
+			g := f.gateways[1]
+			arrived := func() bool { lost, _ := f.compare(g); return lost == 0 }
+			f.load.most = 3000
+			f.sending(func() {})
+			require.Eventually(t, arrived, patience, poll, "spans arrive at all gateways")
+			hang(f, g)
+			f.load.most += 12000
+			f.load.next.Store(3000)
+			f.sending(func() {})
+			require.Eventually(t, arrived, patience, poll, "what waited for the gateway moves to another")
+			require.NotContains(t, f.agent.Output(), "panic")
+			if name == "paused for good" {
+				require.NoError(t, syscall.Kill(g.collector.PID(), syscall.SIGCONT))
+			} else {
+				f.start(g)
+			}
+			// It is back, and gets its runs again.
+			f.load.most = 0
+			f.sending(func() { f.awaitArrivals(500, f.gateways...) })
+			require.Eventually(t, arrived, patience, poll, "acknowledged spans are lost")
+		})
+	}
+}

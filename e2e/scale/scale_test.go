@@ -3,7 +3,7 @@ package scale
 import (
 	"encoding/hex"
 	"fmt"
-	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,11 +65,12 @@ type fault struct {
 }
 
 var faults = []fault{
-	{name: "network between an agent and a gateway cut", happens: func(f *fleet, spans int) {
+	// The runs of the agent have another gateway meanwhile, and those of other machines
+	// do not: both gateways count their steps.
+	{name: "network between an agent and a gateway cut", loses: true, happens: func(f *fleet, spans int) {
 		a, g := f.agents[0], f.gateways[0]
-		a.cut(f.T, g.number)
-		// Longer, and the consumers of the agent's queue all wait for this gateway.
-		f.awaitFailedExport(a)
+		f.awaitFailover(func() { a.cut(f.T, g.number) }, a)
+		f.awaitSpans(spans, f.gateways[1:]...)
 		a.mend(f.T, g.number)
 		f.awaitSpans(spans, f.gateways...)
 	}},
@@ -86,6 +87,13 @@ var faults = []fault{
 		f.awaitSpans(spans/8, append([]*gateway{f.gateways[0]}, f.gateways[2:]...)...)
 		f.end(g)
 		f.startGateway(g)
+		f.awaitSpans(spans, f.gateways...)
+	}},
+	{name: "gateway paused", loses: true, fast: true, happens: func(f *fleet, spans int) {
+		g := f.gateways[1]
+		f.awaitFailover(func() { require.NoError(f, syscall.Kill(g.collector.PID(), syscall.SIGSTOP)) }, f.agents...)
+		f.awaitSpans(spans, append([]*gateway{f.gateways[0]}, f.gateways[2:]...)...)
+		require.NoError(f, syscall.Kill(g.collector.PID(), syscall.SIGCONT))
 		f.awaitSpans(spans, f.gateways...)
 	}},
 	{name: "gateway added", happens: func(f *fleet, spans int) {
@@ -128,12 +136,18 @@ func (f *fleet) awaitSpans(more int, gateways ...*gateway) {
 	}, patience, poll, "spans arrive")
 }
 
-// awaitFailedExport waits until an agent has not reached a gateway.
-func (f *fleet) awaitFailedExport(a *agent) {
+// awaitFailover waits until agents have found a gateway down because of a fault.
+func (f *fleet) awaitFailover(fault func(), agents ...*agent) {
 	f.Helper()
-	failures := func() int { return strings.Count(a.collector.Output(), "Exporting failed. Will retry") }
-	before := failures()
-	require.Eventually(f, func() bool { return failures() > before }, patience, poll, "the agent reaches the gateway")
+	found := func(a *agent) int { return strings.Count(a.collector.Output(), "An endpoint does not answer") }
+	before := map[*agent]int{}
+	for _, a := range agents {
+		before[a] = found(a)
+	}
+	fault()
+	require.Eventually(f, func() bool {
+		return !slices.ContainsFunc(agents, func(a *agent) bool { return found(a) == before[a] })
+	}, patience, poll, "an agent finds the gateway answering")
 }
 
 // awaitLeftRuns waits until a gateway takes a run for stalled or silent that has

@@ -2,6 +2,7 @@ package mlguardextension
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
@@ -23,6 +24,10 @@ type Config struct {
 	// they contain. A request that would exceed it is refused for the moment,
 	// unless it is the only one. The default is 64.
 	MaxMemoryMiB int `mapstructure:"max_memory_mib"`
+	// FailoverAfter is the time, 1s to 1h, after which a gRPC endpoint that does not
+	// answer is down, if the extension is a middleware of exporters. Another endpoint
+	// of these exporters then gets what is for it, until it answers. The default is 8s.
+	FailoverAfter time.Duration `mapstructure:"failover_after"`
 }
 
 // Validate returns an error that names the key with an invalid value.
@@ -31,5 +36,6 @@ func (c *Config) Validate() error {
 		shared.Between("max_depth", c.MaxDepth, 64, 10_000),
 		shared.Between("max_messages", c.MaxMessages, 1_000, 100_000_000),
 		shared.Between("max_memory_mib", c.MaxMemoryMiB, 1, 1_000_000),
+		shared.Between("failover_after", c.FailoverAfter, time.Second, time.Hour),
 	)
 }

@@ -2,6 +2,7 @@ package mlguardextension
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/extension"
@@ -16,7 +17,7 @@ func NewFactory() extension.Factory {
 }
 
 func createDefaultConfig() component.Config {
-	return &Config{MaxDepth: 1_000, MaxMessages: 250_000, MaxMemoryMiB: 64}
+	return &Config{MaxDepth: 1_000, MaxMessages: 250_000, MaxMemoryMiB: 64, FailoverAfter: 8 * time.Second}
 }
 
 func create(_ context.Context, set extension.Settings, cfg component.Config) (extension.Extension, error) {

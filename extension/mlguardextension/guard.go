@@ -43,6 +43,7 @@ type guard struct {
 	names     hostnames.Set
 	state     *shared.State
 	refused   shared.Tally // by limit
+	failover  failover
 	withdraw  func()
 	telemetry *metadata.TelemetryBuilder
 	logger    *zap.Logger
@@ -54,7 +55,7 @@ func newGuard(set extension.Settings, config *Config) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guard{
+	g := &guard{
 		limits:    request.Limits{Depth: config.MaxDepth, Messages: config.MaxMessages},
 		progress:  progress{limit: int64(config.MaxMemoryMiB) << 20},
 		names:     hostnames.Of(),
@@ -66,7 +67,12 @@ func newGuard(set extension.Settings, config *Config) (*guard, error) {
 		logger: set.Logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 			return zapcore.NewSamplerWithOptions(core, time.Minute, 1, 0)
 		})),
-	}, nil
+	}
+	g.failover = failover{after: config.FailoverAfter, logger: set.Logger, endpoints: map[string]*endpoint{}, report: func(down int64) {
+		g.telemetry.ExtensionMlGuardEndpointsDown.Record(context.Background(), down, metric.WithAttributes(g.id))
+	}}
+	g.failover.running, g.failover.end = context.WithCancel(context.Background())
+	return g, nil
 }
 
 // Start begins to publish notices.
@@ -89,6 +95,7 @@ func (g *guard) notice(limit string) (shared.Notice, bool) {
 // Shutdown unregisters the telemetry and the notices.
 func (g *guard) Shutdown(context.Context) error {
 	g.withdraw()
+	g.failover.stop()
 	g.telemetry.Shutdown()
 	return nil
 }

@@ -47,6 +47,7 @@ func TestConfig(t *testing.T) {
 		"depth.yaml":    `"max_depth" is 63; it must be between 64 and 10000`,
 		"deep.yaml":     `"max_depth" is 10001; it must be between 64 and 10000`,
 		"memory.yaml":   `"max_memory_mib" is 0; it must be between 1 and 1000000`,
+		"failover.yaml": `"failover_after" is 100ms; it must be between 1s and 1h0m0s`,
 		"messages.yaml": `"max_messages" is 0; it must be between 1000 and 100000000`,
 	} {
 		t.Run(file, func(t *testing.T) {

@@ -1,5 +1,6 @@
 // Package mlstateconverter adds the ml_state extension to configurations that have
-// components which use it, and do not list it.
+// components which use it, and do not list it. It refuses configurations that pass the
+// stock validation and cannot start.
 package mlstateconverter
 
 import (
@@ -25,6 +26,9 @@ type converter struct{}
 
 // Convert changes nothing in a configuration that does not load anyway.
 func (converter) Convert(_ context.Context, conf *confmap.Conf) error {
+	if err := check(conf); err != nil {
+		return err
+	}
 	const list = "service::extensions"
 	extensions, isList := conf.Get(list).([]any)
 	isState := func(id any) bool { return typeOf(fmt.Sprint(id)) == metadata.Type.String() }

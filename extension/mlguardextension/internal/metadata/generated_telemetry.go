@@ -26,6 +26,7 @@ type TelemetryBuilder struct {
 	meter                           metric.Meter
 	mu                              sync.Mutex
 	registrations                   []metric.Registration
+	ExtensionMlGuardEndpointsDown   metric.Int64Gauge
 	ExtensionMlGuardRequestsRefused metric.Int64Counter
 }
 
@@ -58,6 +59,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
+	builder.ExtensionMlGuardEndpointsDown, err = builder.meter.Int64Gauge(
+		"otelcol_extension_ml_guard_endpoints_down",
+		metric.WithDescription("Number of endpoints of exporters with this middleware that do not answer, so that another gets what is for them [Development]"),
+		metric.WithUnit("{endpoint}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExtensionMlGuardRequestsRefused, err = builder.meter.Int64Counter(
 		"otelcol_extension_ml_guard_requests_refused",
 		metric.WithDescription("Number of requests refused before decoding because they exceeded a limit, by limit [Development]"),

@@ -1,0 +1,273 @@
+package mlguardextension
+
+import (
+	"context"
+	"hash/fnv"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/extension/extensionmiddleware"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/status"
+)
+
+var _ extensionmiddleware.GRPCClient = (*guard)(nil)
+
+const (
+	// suspectAfter is how long a call waits until its endpoint is probed.
+	suspectAfter = 2 * time.Second
+	// probeTimeout is how long an endpoint has to greet a new connection.
+	probeTimeout = 2 * time.Second
+	// probePause is the time between two probes of an endpoint.
+	probePause = time.Second
+)
+
+// failover has the connections of exporters to endpoints that can stand in for each
+// other, such as the gateways of load_balancing. Connections to an endpoint that greets
+// nobody are led to another one, the same in every process that knows the same ones.
+type failover struct {
+	after  time.Duration
+	logger *zap.Logger
+	report func(down int64)
+
+	mu        sync.Mutex
+	endpoints map[string]*endpoint
+	// running ends with the extension.
+	running context.Context //nolint:containedctx // of probes, which outlive each call
+	end     context.CancelFunc
+	probes  sync.WaitGroup
+}
+
+// endpoint is the place that connections have as their target.
+type endpoint struct {
+	target      string
+	connections map[*connection]struct{}
+	// suspected endpoints are probed, until one greets.
+	suspected, down bool
+	// lost is closed when the endpoint is down, and made anew when it is up.
+	lost chan struct{}
+}
+
+// connection is one of an exporter. As the resolver of its target it decides where
+// the connection leads.
+type connection struct {
+	*failover
+	endpoint *endpoint
+	client   resolver.ClientConn
+	creds    credentials.TransportCredentials
+	leadsTo  string
+}
+
+// GetGRPCClientOptions returns what makes a connection one of those that stand in for
+// each other.
+func (g *guard) GetGRPCClientOptions(context.Context) ([]grpc.DialOption, error) {
+	c := &connection{failover: &g.failover}
+	// An idle connection would end its resolver, and nobody knew of its endpoint.
+	return []grpc.DialOption{grpc.WithResolvers(c), grpc.WithChainUnaryInterceptor(c.intercept), grpc.WithIdleTimeout(0)}, nil
+}
+
+// Scheme is that of targets without one.
+func (*connection) Scheme() string { return "dns" }
+
+// Build learns the target. Names are resolved whenever a connection is made.
+func (c *connection) Build(target resolver.Target, client resolver.ClientConn, options resolver.BuildOptions) (resolver.Resolver, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name := target.Endpoint()
+	e := c.endpoints[name]
+	if e == nil {
+		e = &endpoint{target: name, connections: map[*connection]struct{}{}, lost: make(chan struct{})}
+		c.endpoints[name] = e
+	}
+	c.endpoint, c.client, c.creds, c.leadsTo = e, client, options.DialCreds, ""
+	e.connections[c] = struct{}{}
+	c.lead()
+	return c, nil
+}
+
+// ResolveNow does nothing: an address changes only with its endpoint.
+func (*connection) ResolveNow(resolver.ResolveNowOptions) {}
+
+// Close forgets the connection, and its endpoint with the last one.
+func (c *connection) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.endpoint.connections, c)
+	if len(c.endpoint.connections) == 0 && c.endpoints[c.endpoint.target] == c.endpoint {
+		delete(c.endpoints, c.endpoint.target)
+	}
+	c.lead()
+}
+
+// lead has each connection lead to its endpoint, or if that is down to the one that
+// stands in. If all are down, connections lead to their own. It needs the lock.
+func (f *failover) lead() {
+	var down int64
+	for _, e := range f.endpoints {
+		if e.down {
+			down++
+		}
+	}
+	f.report(down)
+	for _, e := range f.endpoints {
+		to := e.target
+		if e.down {
+			to = f.standIn(e)
+		}
+		for c := range e.connections {
+			if c.leadsTo == to {
+				continue
+			}
+			c.leadsTo = to
+			address := resolver.Address{Addr: to}
+			if to != e.target {
+				address.ServerName = to
+			}
+			// An error says that the connection has ended, or that a later state comes.
+			// gRPC calls no method of the resolver from here.
+			_ = c.client.UpdateState(resolver.State{Addresses: []resolver.Address{address}})
+		}
+	}
+}
+
+// standIn returns the target of the endpoint that stands in for another, by the highest
+// hash of both names, so that few are led elsewhere when endpoints come and go.
+func (f *failover) standIn(of *endpoint) string {
+	best, most := of.target, uint64(0)
+	for _, e := range f.endpoints {
+		if e.down {
+			continue
+		}
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(of.target + "\x00" + e.target))
+		if sum := h.Sum64(); best == of.target || sum > most || sum == most && e.target < best {
+			best, most = e.target, sum
+		}
+	}
+	return best
+}
+
+// intercept makes a call, and makes it again if the endpoint is found to be down while
+// it waits.
+func (c *connection) intercept(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	c.mu.Lock()
+	e := c.endpoints[c.leadsTo]
+	if e == nil || e.down { // without a resolver, as through a proxy, or all are down
+		c.mu.Unlock()
+		return invoke(ctx, method, request, reply, conn, options...)
+	}
+	lost := e.lost
+	c.mu.Unlock()
+
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answered := make(chan struct{})
+	defer close(answered)
+	go func() {
+		suspicion := time.NewTimer(suspectAfter)
+		defer suspicion.Stop()
+		for {
+			select {
+			case <-answered:
+				return
+			case <-suspicion.C:
+				c.suspect(e)
+			case <-lost:
+				cancel()
+				return
+			}
+		}
+	}()
+	err := invoke(waiting, method, request, reply, conn, options...)
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded:
+		c.suspect(e)
+	case codes.Canceled:
+		if ctx.Err() == nil {
+			return invoke(ctx, method, request, reply, conn, options...)
+		}
+	}
+	return err
+}
+
+// suspect has an endpoint probed until it greets.
+func (c *connection) suspect(e *endpoint) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.suspected || c.running.Err() != nil || c.creds == nil {
+		return
+	}
+	e.suspected = true
+	creds := c.creds
+	c.probes.Go(func() { c.probe(e, creds) })
+}
+
+// probe finds an endpoint down if it does not greet for as long as is configured, and
+// up when it greets.
+func (f *failover) probe(e *endpoint, creds credentials.TransportCredentials) {
+	// The call that gave the suspicion has waited.
+	for since := time.Now(); ; {
+		up := f.greets(e.target, creds)
+		f.mu.Lock()
+		switch gone := f.endpoints[e.target] != e; {
+		case up && e.down:
+			e.down, e.lost = false, make(chan struct{})
+			f.logger.Info("An endpoint answers again, and gets what is for it", zap.String("endpoint", e.target))
+		case !up && !e.down && !gone && time.Since(since) >= f.after:
+			e.down = true
+			f.logger.Warn("An endpoint does not answer; another one gets what is for it",
+				zap.String("endpoint", e.target), zap.String("other", f.standIn(e)), zap.Duration("failover_after", f.after))
+			f.lead()
+			close(e.lost)
+		case gone:
+			up = true
+		}
+		f.lead()
+		f.mu.Unlock()
+		pause := time.NewTimer(probePause)
+		select {
+		case <-f.running.Done():
+			pause.Stop()
+			return
+		case <-pause.C:
+		}
+		if up {
+			f.mu.Lock()
+			e.suspected = false
+			f.mu.Unlock()
+			return
+		}
+	}
+}
+
+// greets reports whether an endpoint greets a new connection: the server's first frame
+// comes from the process itself, while the kernel accepts connections also for one that
+// is stopped.
+func (f *failover) greets(target string, creds credentials.TransportCredentials) bool {
+	ctx, cancel := context.WithTimeout(f.running, probeTimeout)
+	defer cancel()
+	conn, err := grpc.NewClient("passthrough:///"+target, grpc.WithTransportCredentials(creds.Clone()))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = conn.Close() }()
+	for conn.Connect(); ; {
+		now := conn.GetState()
+		if now == connectivity.Ready || now == connectivity.TransientFailure || !conn.WaitForStateChange(ctx, now) {
+			return now == connectivity.Ready
+		}
+	}
+}
+
+// stop ends the probes.
+func (f *failover) stop() {
+	f.mu.Lock()
+	f.end()
+	f.mu.Unlock()
+	f.probes.Wait()
+}
