@@ -96,6 +96,9 @@ func TestRemoteWrite(t *testing.T) {
 	series, err := prometheus.Series(t.Context(), `{__name__=~"ml_.*|traces_span_metrics_.*",collector_instance_id="",__name__!~"ml_run_info"}`)
 	require.NoError(t, err)
 	assert.Empty(t, series, "series without their writer")
+	series, err = prometheus.Series(t.Context(), `target_info`)
+	require.NoError(t, err)
+	assert.Empty(t, series, "several gateways would write it")
 
 	for _, one := range gateways {
 		assert.Empty(t, lost(t, one.Address(t, harness.TelemetryPath)))

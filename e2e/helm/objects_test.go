@@ -213,6 +213,7 @@ func TestStateIsOnVolumes(t *testing.T) {
 // read its counts.
 func TestGatewaysDrain(t *testing.T) {
 	for set, want := range map[string]*corev1.Lifecycle{
+		"gateway.replicas=2":      {PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 90}}},
 		"gateway.drainSeconds=60": {PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 60}}},
 		"gateway.drainSeconds=0":  nil,
 	} {
@@ -298,6 +299,12 @@ func checkMonitor(t *testing.T, monitor *monitoringv1.ServiceMonitor, objects []
 	for _, endpoint := range monitor.Spec.Endpoints {
 		assert.Contains(t, ports, endpoint.Port)
 		assert.Equal(t, endpoint.Port == "metrics", endpoint.HonorLabels, "the exporter sets job and instance")
+		// The alert CollectorAbsent and the dashboards choose collectors by these.
+		job := map[string]string{"metrics": "otelcol-ml", "self-metrics": "otelcol-ml-internal"}[endpoint.Port]
+		if assert.Len(t, endpoint.RelabelConfigs, 1) {
+			assert.Equal(t, "job", endpoint.RelabelConfigs[0].TargetLabel)
+			assert.Equal(t, &job, endpoint.RelabelConfigs[0].Replacement)
+		}
 	}
 	if slices.Contains(ports, "metrics") {
 		assert.Len(t, monitor.Spec.Endpoints, 2)
@@ -311,7 +318,7 @@ func TestServicesAreWhereCollectorsSend(t *testing.T) {
 
 	host, _ := parts["agent"].variable(t, "GATEWAY_HOST")
 	port, _ := parts["agent"].variable(t, "GATEWAY_PORT")
-	gateways := named[*corev1.Service](t, objects, strings.TrimSuffix(host, ".monitoring.svc"))
+	gateways := named[*corev1.Service](t, objects, strings.TrimSuffix(host, ".monitoring.svc.cluster.local."))
 	assert.Equal(t, corev1.ClusterIPNone, gateways.Spec.ClusterIP, "each gateway has an address of its own")
 	assert.False(t, gateways.Spec.PublishNotReadyAddresses)
 	assert.Contains(t, gateways.Spec.Ports, corev1.ServicePort{Name: "otlp-grpc", Port: atoi(t, port), TargetPort: gateways.Spec.Ports[1].TargetPort})

@@ -71,7 +71,8 @@ func TestRefusedValues(t *testing.T) {
 		"endpoint without a port": {"backends.traces.endpoint=jaeger", "at '/backends/traces/endpoint'"},
 		"no image":                {"image.repository=", "image.repository is empty"},
 		"no destination":          {"backends.traces.endpoint=", "backends.traces.endpoint is empty"},
-		"killed while it drains":  {"gateway.drainSeconds=180", "gateway.terminationGracePeriodSeconds is 180: it must be longer than gateway.drainSeconds, which is 180"},
+		"killed while it drains":  {"gateway.drainSeconds=210", "gateway.terminationGracePeriodSeconds is 210: it must be longer than gateway.drainSeconds, which is 210"},
+		"no domain":              {"clusterDomain=cluster.local.", "at '/clusterDomain'"},
 		"GPUs without agents":     {"agent.enabled=false", "gpu.enabled needs agent.enabled"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,8 @@ package scale
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"

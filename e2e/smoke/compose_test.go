@@ -323,7 +323,7 @@ func TestComposeKernelLog(t *testing.T) {
 	}
 }
 
-// The collector that reads GPUs listens nowhere but for its own health, and
+// The collector that reads GPUs listens nowhere but for its own health and metrics, and
 // starts where there is no GPU.
 func TestComposeGPUCollectorStarts(t *testing.T) {
 	t.Parallel()
@@ -336,10 +336,13 @@ func TestComposeGPUCollectorStarts(t *testing.T) {
 			"receivers::gpu::collection_interval": "1s",
 		},
 	})
-	assert.Equal(t, map[string]string{"extensions::health_check": "127.0.0.1:13133"}, collector.ConfiguredAddresses())
+	assert.Equal(t, map[string]string{"extensions::health_check": "127.0.0.1:13133", harness.TelemetryPath: "127.0.0.1:8888"}, collector.ConfiguredAddresses())
 	collector.AwaitHealthy(t)
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		assert.Contains(c, sink.Metrics(), "nvidia.gpu.driver.state")
+		own, err := harness.Scrape(t.Context(), collector.Address(t, harness.TelemetryPath))
+		assert.NoError(c, err)
+		assert.NotEmpty(c, harness.Select(own, "otelcol_scraper_scraped_metric_points", nil))
 	}, arrival, poll)
 	stopDropIn(t, collector)
 }

@@ -80,7 +80,7 @@ service:
 {{- end }}
 {{- if .Values.gateway.enabled }}
 - {name: OTELCOL_ML_QUEUE_DIR, value: /state/queue}
-- {name: GATEWAY_HOST, value: {{ include "otelcol-ml.partName" (dict "root" . "part" "gateway") }}.{{ .Release.Namespace }}.svc}
+- {name: GATEWAY_HOST, value: {{ include "otelcol-ml.partName" (dict "root" . "part" "gateway") }}.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}.}
 - {name: GATEWAY_PORT, value: "4317"}
 {{- else }}
 - {name: PROMETHEUS_ENDPOINT, value: "0.0.0.0:8889"}

@@ -16,5 +16,6 @@ processors:
 - {name: NVIDIA_VISIBLE_DEVICES, value: all}
 # Of the driver only NVML: no CUDA.
 - {name: NVIDIA_DRIVER_CAPABILITIES, value: utility}
+- {name: SELF_METRICS_HOST, value: 0.0.0.0}
 - {name: STACK_ENDPOINT, value: "{{ include "otelcol-ml.partName" (dict "root" . "part" "agent") }}:4319"}
 {{- end -}}
