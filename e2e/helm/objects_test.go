@@ -274,6 +274,13 @@ func TestReferences(t *testing.T) {
 		for _, monitor := range all[*monitoringv1.ServiceMonitor](objects) {
 			checkMonitor(t, monitor, objects)
 		}
+		for _, monitor := range all[*monitoringv1.PodMonitor](objects) {
+			gpu := parts["gpu"]
+			assert.Equal(t, gpu.selector.MatchLabels, monitor.Spec.Selector.MatchLabels)
+			for _, endpoint := range monitor.Spec.PodMetricsEndpoints {
+				gpu.port(t, *endpoint.Port)
+			}
+		}
 		for _, binding := range all[*rbacv1.ClusterRoleBinding](objects) {
 			named[*rbacv1.ClusterRole](t, objects, binding.RoleRef.Name)
 			assert.Equal(t, parts["agent"].pod.Spec.ServiceAccountName, binding.Subjects[0].Name)

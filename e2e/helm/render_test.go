@@ -34,6 +34,7 @@ var kinds = map[string]func() metav1.Object{
 	"Deployment":          func() metav1.Object { return &appsv1.Deployment{} },
 	"NetworkPolicy":       func() metav1.Object { return &networkingv1.NetworkPolicy{} },
 	"PodDisruptionBudget": func() metav1.Object { return &policyv1.PodDisruptionBudget{} },
+	"PodMonitor":          func() metav1.Object { return &monitoringv1.PodMonitor{} },
 	"PrometheusRule":      func() metav1.Object { return &monitoringv1.PrometheusRule{} },
 	"Service":             func() metav1.Object { return &corev1.Service{} },
 	"ServiceAccount":      func() metav1.Object { return &corev1.ServiceAccount{} },

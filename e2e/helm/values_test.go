@@ -43,7 +43,7 @@ func TestKubernetesSchemas(t *testing.T) {
 			code, output := harness.Run(t, harness.Command{
 				Name: "kubeconform", Path: harness.Binary(t, "e2e-helm", ".cache", "bin", "kubeconform"),
 				Args: []string{
-					"-strict", "-summary", "-skip", "ServiceMonitor,PrometheusRule", "-kubernetes-version", version,
+					"-strict", "-summary", "-skip", "PodMonitor,ServiceMonitor,PrometheusRule", "-kubernetes-version", version,
 					"-schema-location", schemas + "/{{ .NormalizedKubernetesVersion }}{{ .StrictSuffix }}/{{ .ResourceKind }}{{ .KindSuffix }}.json",
 					rendered,
 				},
@@ -72,7 +72,7 @@ func TestRefusedValues(t *testing.T) {
 		"no image":                {"image.repository=", "image.repository is empty"},
 		"no destination":          {"backends.traces.endpoint=", "backends.traces.endpoint is empty"},
 		"killed while it drains":  {"gateway.drainSeconds=210", "gateway.terminationGracePeriodSeconds is 210: it must be longer than gateway.drainSeconds, which is 210"},
-		"no domain":              {"clusterDomain=cluster.local.", "at '/clusterDomain'"},
+		"no domain":               {"clusterDomain=cluster.local.", "at '/clusterDomain'"},
 		"GPUs without agents":     {"agent.enabled=false", "gpu.enabled needs agent.enabled"},
 	} {
 		t.Run(name, func(t *testing.T) {

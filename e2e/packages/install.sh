@@ -315,6 +315,7 @@ test_deb() {
 	in_root dpkg -r otelcol-ml >"$work/dpkg.log" 2>&1
 	stopped
 	in_root test -e /etc/otelcol-ml/otelcol-ml.conf -a -e /var/lib/otelcol-ml/kept || fail "dpkg -r removes configuration or state"
+	[ -z "$(in_root find /etc/systemd -xtype l -name 'otelcol*')" ] || fail "dpkg -r leaves a link to nothing"
 	in_root test ! -e /usr/bin/otelcol-ml -a ! -e /lib/systemd/system/otelcol-ml.service || fail "dpkg -r leaves the program"
 	in_root dpkg -P otelcol-ml >"$work/dpkg.log" 2>&1
 	[ -z "$(gone)" ] || fail "dpkg -P leaves $(gone)"

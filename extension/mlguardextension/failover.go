@@ -217,11 +217,16 @@ func (f *failover) probe(e *endpoint, creds credentials.TransportCredentials) {
 		switch gone := f.endpoints[e.target] != e; {
 		case up && e.down:
 			e.down, e.lost = false, make(chan struct{})
-			f.logger.Info("An endpoint answers again, and gets what is for it", zap.String("endpoint", e.target))
+			f.logger.Info("An endpoint answers again, and gets what is for it.", zap.String("endpoint", e.target))
 		case !up && !e.down && !gone && time.Since(since) >= f.after:
 			e.down = true
-			f.logger.Warn("An endpoint does not answer; another one gets what is for it",
-				zap.String("endpoint", e.target), zap.String("other", f.standIn(e)), zap.Duration("failover_after", f.after))
+			if other := f.standIn(e); other != e.target {
+				f.logger.Warn("An endpoint does not answer. Another one gets what is for it.",
+					zap.String("endpoint", e.target), zap.String("other", other), zap.Duration("failover_after", f.after))
+			} else {
+				f.logger.Warn("An endpoint does not answer. No other one does, so what is for it waits.",
+					zap.String("endpoint", e.target), zap.Duration("failover_after", f.after))
+			}
 			f.lead()
 			close(e.lost)
 		case gone:
