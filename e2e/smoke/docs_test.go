@@ -147,6 +147,10 @@ func complete(t *testing.T, content map[string]any) map[string]any {
 		define(content, defaults, "processors", fields["processors"])
 		define(content, defaults, "exporters", fields["exporters"])
 	}
+	// The default otlp receiver has it as a middleware.
+	if extensions, _ := service["extensions"].([]any); !slices.Contains(extensions, any("ml_guard")) {
+		service["extensions"] = append(extensions, "ml_guard")
+	}
 	define(content, defaults, "extensions", service["extensions"])
 	connect(pipelines, content)
 	return content
