@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/otelcol-ml/otelcol-ml/extension/mlstateextension/mlstateconverter"
@@ -56,9 +57,9 @@ func TestWrongConfigurations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			conf := read(t, service)
 			if name == "a port twice, once for the own metrics" {
-				assert.NoError(t, conf.Merge(read(t, "service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 127.0.0.1, port: 8888}}}}]}}}")))
+				require.NoError(t, conf.Merge(read(t, "service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 127.0.0.1, port: 8888}}}}]}}}")))
 			}
-			assert.NoError(t, conf.Merge(read(t, test.config)))
+			require.NoError(t, conf.Merge(read(t, test.config)))
 			err := mlstateconverter.NewFactory().Create(confmap.ConverterSettings{}).Convert(t.Context(), conf)
 			if test.want == "" {
 				assert.NoError(t, err)
