@@ -3,14 +3,16 @@ package mlguardextension
 import (
 	"context"
 	"hash/fnv"
+	"io"
+	"net"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/extension/extensionmiddleware"
 	"go.uber.org/zap"
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/status"
@@ -256,17 +258,25 @@ func (f *failover) probe(e *endpoint, creds credentials.TransportCredentials) {
 func (f *failover) greets(target string, creds credentials.TransportCredentials) bool {
 	ctx, cancel := context.WithTimeout(f.running, probeTimeout)
 	defer cancel()
-	conn, err := grpc.NewClient("passthrough:///"+target, grpc.WithTransportCredentials(creds.Clone()))
+	plain, err := new(net.Dialer).DialContext(ctx, "tcp", target)
 	if err != nil {
 		return false
 	}
-	defer func() { _ = conn.Close() }()
-	for conn.Connect(); ; {
-		now := conn.GetState()
-		if now == connectivity.Ready || now == connectivity.TransientFailure || !conn.WaitForStateChange(ctx, now) {
-			return now == connectivity.Ready
-		}
+	defer context.AfterFunc(ctx, func() { _ = plain.Close() })()
+	defer func() { _ = plain.Close() }()
+	conn, _, err := creds.Clone().ClientHandshake(ctx, target, plain)
+	if err != nil {
+		return false
 	}
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		return false
+	}
+	framer := http2.NewFramer(conn, conn)
+	if err := framer.WriteSettings(); err != nil {
+		return false
+	}
+	_, err = framer.ReadFrame()
+	return err == nil
 }
 
 // stop ends the probes.
