@@ -1,6 +1,7 @@
 package mlmetricsconnector
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -48,16 +49,15 @@ func TestSpanMetrics(t *testing.T) {
 		"_OTHER STATUS_CODE_UNSET step optimizer   true":  {2, 0, 17},
 		"SPAN_KIND_UNSPECIFIED STATUS_CODE_UNSET     ":    {1, 0, 17},
 	}
-	labels := func(attrs pcommon.Map) (text string) {
-		for i, key := range []string{"span.kind", "status.code", "ml.operation", "ml.phase", "http.route", "rpc.method", "otel.metric.overflow"} {
-			if i > 0 {
-				text += " "
-			}
+	keys := []string{"span.kind", "status.code", "ml.operation", "ml.phase", "http.route", "rpc.method", "otel.metric.overflow"}
+	labels := func(attrs pcommon.Map) string {
+		values := make([]string, len(keys))
+		for i, key := range keys {
 			if v, ok := attrs.Get(key); ok {
-				text += v.Str()
+				values[i] = v.Str()
 			}
 		}
-		return text
+		return strings.Join(values, " ")
 	}
 	md := lastOf(t, next)
 	got, calls := map[string]point{}, map[string]int64{}
