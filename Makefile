@@ -248,7 +248,7 @@ $(STOCK)/otelcol: builder-config.yaml $(TOOLS)/builder
 BENCH := cd e2e && GOWORK=off go run ./bench -rounds $(or $(ROUNDS),12)
 .PHONY: bench-collector
 bench-collector: build $(STOCK)/otelcol ## Measure what a whole collector costs, by turns (ROUNDS, default 12): spans, points, log records, scrapes, rising loads, cores; see docs/performance.md
-	@$(BENCH)
+	@$(BENCH) -stock $(STOCK)/otelcol
 	@$(BENCH) -stock $(STOCK)/otelcol -environment GOGC=200,GOMEMLIMIT=614MiB
 	@$(BENCH) -signal points
 	@$(BENCH) -signal logs

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc"
-	_ "google.golang.org/grpc/encoding/gzip" // what agent sends before its compression was set
+	_ "google.golang.org/grpc/encoding/gzip" // what an earlier agent sends
 	"google.golang.org/grpc/mem"
 )
 

@@ -83,7 +83,7 @@ func startVariant(ctx context.Context, o options, of load, name, sink, directory
 			return nil, err
 		}
 		text = fmt.Appendf(text, profiled, v.profiles)
-	} else if name != stock {
+	} else if name != stock && (name != equivalent || o.stock == "") {
 		text = append(text, unprofiled...)
 	}
 	shared := filepath.Join(directory, "ends.yaml")
@@ -94,8 +94,11 @@ func startVariant(ctx context.Context, o options, of load, name, sink, directory
 	if of, is := strings.CutSuffix(name, before); is {
 		binary, file = o.before, of+".yaml"
 	}
-	if name == stock {
+	switch {
+	case name == stock:
 		binary, file, environment = o.stock, reference+".yaml", nil
+	case name == equivalent && o.stock != "":
+		binary, environment = o.stock, nil
 	}
 	arguments, err := configurations(filepath.Join(o.variants, file), shared)
 	if err != nil {
@@ -124,11 +127,12 @@ func startVariant(ctx context.Context, o options, of load, name, sink, directory
 	return v, nil
 }
 
-// stock is the name of the other collector, and before ends that of a variant with
-// an earlier binary.
+// stock is the name of the other collector, equivalent that of the variant which runs in
+// it, too, and before ends that of a variant with an earlier binary.
 const (
-	stock  = "stock"
-	before = "_before"
+	stock      = "stock"
+	equivalent = "stock_equivalent"
+	before     = "_before"
 )
 
 // over begins the first line of a variant of a shipped configuration.
