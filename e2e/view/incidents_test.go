@@ -66,6 +66,11 @@ var incidents = []incident{
 		onset: firstMetric("mixtral-pretrain"), slack: 5 * time.Second, timeout: 3 * time.Second,
 		evidence: []string{"step"},
 	},
+	{
+		name: "gpu-failed", next: "nvidia-smi", kind: "gpu_failed", of: "vit-pretrain-48301", owner: "uid 1006", gpus: 1,
+		onset: firstFailed, slack: 3 * time.Second,
+		evidence: []string{"failed", "XID 79"}, changed: []string{"attempt 2", "gpu-11"},
+	},
 }
 
 // TestIncidents plays all incidents, and expects the page to name each of them
@@ -104,7 +109,7 @@ func TestIncidents(t *testing.T) {
 		assert.Equal(t2, "tool_errors", state.Needs[at-1].Kind, "that the service fails follows from its tool")
 		assert.Equal(t2, state.Needs[at-1].Key, state.Needs[at].Cause)
 		// The GPUs that a run has left are free after a few readings.
-		assert.Equal(t2, map[string]int{"looks_hung": 24, "slow": 8, "held_idle": 4, "working": 6, "free": 4}, counted(state.Collector.GPUs))
+		assert.Equal(t2, map[string]int{"looks_hung": 24, "slow": 8, "held_idle": 4, "failed": 1, "working": 10, "free": 7}, counted(state.Collector.GPUs))
 	}, time.Minute, 200*time.Millisecond)
 	sent := generator.Stop(t)
 
@@ -219,6 +224,16 @@ func useOf(metrics []*sentlog.Metric) (use []*sentlog.Metric) {
 func firstIdle(_ []*sentlog.Span, metrics []*sentlog.Metric) int64 {
 	for _, m := range useOf(metrics) {
 		if m.Value == 0 {
+			return m.TimeUnixNano
+		}
+	}
+	return 0
+}
+
+// firstFailed is when the driver first said that a GPU has failed.
+func firstFailed(_ []*sentlog.Span, metrics []*sentlog.Metric) int64 {
+	for _, m := range metrics {
+		if m.Name == "hw.status" && m.Attributes["hw.state"] == "failed" && m.Value == 1 {
 			return m.TimeUnixNano
 		}
 	}
