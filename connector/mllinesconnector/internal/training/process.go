@@ -34,9 +34,11 @@ const (
 
 // Process is one training process, by its lines so far. It is not safe for concurrent use.
 type Process struct {
-	// key identifies the process, and attempt counts its restarts.
+	// key identifies the process, attempt counts its restarts, and trace is that of the
+	// attempt.
 	key     string
 	attempt uint64
+	trace   [16]byte
 	// format is the newest one.
 	format *format.Format
 
@@ -108,7 +110,7 @@ type Failure struct {
 
 // NewProcess returns a process without lines.
 func NewProcess(key string) *Process {
-	return &Process{key: key, elapsed: math.NaN(), open: make(map[format.Kind]time.Time)}
+	return &Process{key: key, trace: traceOf(key, 0), elapsed: math.NaN(), open: make(map[format.Kind]time.Time)}
 }
 
 // Trains reports whether any line was one of training.
@@ -278,8 +280,8 @@ func (p *Process) again() {
 	if p.interval == 0 && !p.ended {
 		return
 	}
-	p.attempt++
-	*p = Process{key: p.key, attempt: p.attempt, format: p.format, elapsed: math.NaN(), open: p.open, spans: p.spans}
+	attempt := p.attempt + 1
+	*p = Process{key: p.key, attempt: attempt, trace: traceOf(p.key, attempt), format: p.format, elapsed: math.NaN(), open: p.open, spans: p.spans}
 	clear(p.open)
 }
 
@@ -382,14 +384,14 @@ func (p *Process) add(s Span) {
 	if s.Start.Unix() < 0 {
 		s.Start = s.End // a clock that was never set
 	}
-	s.Trace = p.trace()
+	s.Trace = p.trace
 	s.ID = idOf(s.Trace, s.Name, uint64(s.Number), uint64(s.End.UnixNano())) // #nosec G115 -- hashed
 	p.spans = append(p.spans, s)
 }
 
-func (p *Process) trace() (id [16]byte) {
-	binary.BigEndian.PutUint64(id[:8], hash(p.key, p.attempt))
-	binary.BigEndian.PutUint64(id[8:], hash(p.key, ^p.attempt))
+func traceOf(key string, attempt uint64) (id [16]byte) {
+	binary.BigEndian.PutUint64(id[:8], hash(key, attempt))
+	binary.BigEndian.PutUint64(id[8:], hash(key, ^attempt))
 	return id
 }
 
