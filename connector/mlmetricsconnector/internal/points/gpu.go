@@ -9,7 +9,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 )
@@ -96,7 +95,7 @@ func seeDriver(history *change.History, resource pcommon.Map, now time.Time) {
 	if _, ofGPU := resource.Get(mlattr.HardwareID); !ok || ofGPU {
 		return
 	}
-	host, text := program.IDOf(resource, mlattr.HostName), ""
+	host, text := mlattr.IDAt(resource, mlattr.HostName), ""
 	if text, ok = mlattr.ReadText(version); ok && host != "" {
 		history.See([]change.Observation{{Of: change.Subject{Host: host}, Kind: mlattr.ChangeDriver, Value: text}}, now)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/processes"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/training"
@@ -60,7 +59,7 @@ func (s *Seen) noteCPU(m pmetric.Metric, attrs pcommon.Map, resource streams.Res
 // not that in which it waits.
 func computes(attrs pcommon.Map) bool {
 	for _, key := range [...]string{"cpu.mode", "process.cpu.state", "state", "type"} {
-		switch mode := program.IDOf(attrs, key); mode {
+		switch mode := mlattr.IDAt(attrs, key); mode {
 		case "", "user", "system", "nice":
 		default:
 			return false
@@ -143,9 +142,9 @@ func (s *Seen) noteNCCL(m pmetric.Metric, resource pcommon.Map, now time.Time) {
 	defer s.mu.Unlock()
 	for _, point := range mlattr.NumberPoints(m).All() {
 		attrs, at := point.Attributes(), point.Timestamp().AsTime()
-		run := program.IDOf(attrs, mlattr.RunID)
+		run := mlattr.IDAt(attrs, mlattr.RunID)
 		if run == "" {
-			run = program.IDOf(resource, mlattr.RunID)
+			run = mlattr.IDAt(resource, mlattr.RunID)
 		}
 		if run == "" || run == mlattr.Other || point.Flags().NoRecordedValue() || at.After(now.Add(maxNCCLAhead)) {
 			continue
@@ -164,7 +163,7 @@ func (s *Seen) noteNCCL(m pmetric.Metric, resource pcommon.Map, now time.Time) {
 		said.arrived = now
 		if rank, ok := attrs.Get(mlattr.RankGlobal); ok && m.Name() == mlattr.NCCLRankState {
 			if n, ok := mlattr.ReadInt(rank); ok && n >= 0 {
-				said.Add(strconv.FormatInt(n, 10), strings.Clone(program.IDOf(attrs, mlattr.NCCLRankHost)), program.IDOf(attrs, mlattr.NCCLRankState))
+				said.Add(strconv.FormatInt(n, 10), strings.Clone(mlattr.IDAt(attrs, mlattr.NCCLRankHost)), mlattr.IDAt(attrs, mlattr.NCCLRankState))
 			}
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -107,10 +106,10 @@ func (c *CPU) Cores(now time.Time) map[Key]float64 {
 
 // Of returns what identifies the process of a resource.
 func Of(attrs pcommon.Map, resource streams.Resource) Key {
-	if key := (Key{Host: program.IDOf(attrs, mlattr.HostName), PID: program.IDOf(attrs, "process.pid")}); key.Host != "" && key.PID != "" {
+	if key := (Key{Host: mlattr.IDAt(attrs, mlattr.HostName), PID: mlattr.IDAt(attrs, "process.pid")}); key.Host != "" && key.PID != "" {
 		return key
 	}
-	return Key{Namespace: resource.Namespace, Service: resource.Service, Instance: program.IDOf(attrs, "service.instance.id")}
+	return Key{Namespace: resource.Namespace, Service: resource.Service, Instance: mlattr.IDAt(attrs, "service.instance.id")}
 }
 
 // Loads is how busy GPUs and processes are. It does not change.

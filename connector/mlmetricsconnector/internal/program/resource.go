@@ -113,16 +113,6 @@ func Of(facts *vocabulary.Facts, attrs pcommon.Map) runs.Program {
 	return p
 }
 
-// IDOf returns the identifier of an attribute, or "".
-func IDOf(attrs pcommon.Map, key string) string {
-	if v, ok := attrs.Get(key); ok {
-		if id, ok := mlattr.ReadID(v); ok {
-			return id
-		}
-	}
-	return ""
-}
-
 // TextOf returns the text of an attribute, or "".
 func TextOf(attrs pcommon.Map, key string) (text string) {
 	if v, ok := attrs.Get(key); ok {

@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
@@ -421,7 +420,7 @@ func (r *spanFacts) pool(attrs pcommon.Map) string {
 }
 
 // instance returns the service.instance.id of the resource, or "".
-func (r *resourceFacts) instance() string { return program.IDOf(r.resourceAttrs, series.Instance) }
+func (r *resourceFacts) instance() string { return mlattr.IDAt(r.resourceAttrs, series.Instance) }
 
 // device reads where something is as PyTorch writes it, from "cuda:0" itself
 // or Elixir's "{:cuda, 0}".
