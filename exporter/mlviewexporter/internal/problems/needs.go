@@ -338,7 +338,7 @@ func (s *Set) aboutGPUs(state *api.State, n *api.Need, p *problem) {
 	if len(p.gpus) > 0 {
 		n.Subject = places(p.gpus)
 	} else {
-		n.Subject = cmp.Or(p.record.Host, "unknown host") + gpuOf + p.record.GPU
+		n.Subject = placesOn(p.record.Host, p.record.GPU)
 	}
 	h := s.holder(state, p)
 	n.Run, n.RunID = cmp.Or(n.Run, h.Run), cmp.Or(n.RunID, h.RunID)
@@ -348,7 +348,15 @@ func (s *Set) aboutGPUs(state *api.State, n *api.Need, p *problem) {
 // places names GPUs of one host, such as "gpu-08: GPU 4-7".
 func places(all []*gpus.GPU) string {
 	names := api.Mapped(all, func(g *gpus.GPU) string { return cmp.Or(g.Index, g.ID) })
-	return cmp.Or(all[0].Host, "unknown host") + gpuOf + api.List(api.Ranges(names, 2), 16)
+	return placesOn(all[0].Host, names...)
+}
+
+// gpuOf is between the name of a host and those of its GPUs.
+const gpuOf = ": GPU "
+
+// placesOn names GPUs of a host by their indexes, which are in order.
+func placesOn(host string, names ...string) string {
+	return cmp.Or(host, "unknown host") + gpuOf + api.List(api.Ranges(names, 2), 16)
 }
 
 // gpuHours returns the GPU-hours since the onset: of GPUs that have the problem, else of

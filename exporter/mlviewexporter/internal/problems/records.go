@@ -1,12 +1,12 @@
 package problems
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
@@ -239,9 +239,6 @@ func (s *Set) needOf(r *Record, now time.Time) api.Need {
 	return s.need(&api.State{}, &p, now)
 }
 
-// gpuOf is between the name of a host and the index of its GPU in a subject.
-const gpuOf = ": GPU "
-
 // maxEnded limits the resolved problems that are kept.
 const maxEnded = 5 * maxResolved
 
@@ -303,9 +300,9 @@ func together(rows []api.Need) (joined []api.Need) {
 			continue
 		}
 		names[first] = append(names[first], name)
-		slices.SortFunc(names[first], func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+		slices.SortFunc(names[first], gpus.CompareIndexes)
 		to := &joined[first]
-		to.Subject = host + gpuOf + api.List(api.Ranges(names[first], 2), 16)
+		to.Subject = placesOn(host, names[first]...)
 		if to.GPUHours != nil && n.GPUHours != nil {
 			hours := *to.GPUHours + *n.GPUHours
 			to.GPUHours = &hours
