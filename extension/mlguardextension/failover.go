@@ -216,12 +216,13 @@ func (f *failover) probe(e *endpoint, creds credentials.TransportCredentials) {
 	for since := time.Now(); ; {
 		up := f.greets(e.target, creds)
 		f.mu.Lock()
+		failed := false
 		switch gone := f.endpoints[e.target] != e; {
 		case up && e.down:
 			e.down, e.lost = false, make(chan struct{})
 			f.logger.Info("An endpoint answers again, and gets what is for it.", zap.String("endpoint", e.target))
 		case !up && !e.down && !gone && time.Since(since) >= f.after:
-			e.down = true
+			e.down, failed = true, true
 			if other := f.standIn(e); other != e.target {
 				f.logger.Warn("An endpoint does not answer. Another one gets what is for it.",
 					zap.String("endpoint", e.target), zap.String("other", other), zap.Duration("failover_after", f.after))
@@ -229,12 +230,13 @@ func (f *failover) probe(e *endpoint, creds credentials.TransportCredentials) {
 				f.logger.Warn("An endpoint does not answer. No other one does, so what is for it waits.",
 					zap.String("endpoint", e.target), zap.Duration("failover_after", f.after))
 			}
-			f.lead()
-			close(e.lost)
 		case gone:
 			up = true
 		}
 		f.lead()
+		if failed {
+			close(e.lost) // after its connections lead elsewhere
+		}
 		f.mu.Unlock()
 		pause := time.NewTimer(probePause)
 		select {
