@@ -19,7 +19,7 @@ const batchLines = 100
 
 func benchmark(b *testing.B, line func(n int) string) {
 	b.Helper()
-	c, err := newLines(connectortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), consumertest.NewNop())
+	c, err := newLines(connectortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), alone(), consumertest.NewNop())
 	require.NoError(b, err)
 	n, at := 0, time.Now().Add(-time.Hour)
 	request := func() plog.Logs {

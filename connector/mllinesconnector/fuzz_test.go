@@ -31,7 +31,7 @@ func FuzzLines(f *testing.F) {
 	f.Add("2026-01-02T15:04:05.123456789Z stdout P step\n{\"log\":\"x\",\"time\":\"y\"}", "/logs/x/attempt_1/5/stdout.log")
 	f.Fuzz(func(t *testing.T, text, path string) {
 		sink := new(consumertest.TracesSink)
-		c, err := newLines(connectortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), sink)
+		c, err := newLines(connectortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), alone(), sink)
 		require.NoError(t, err)
 		at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 		c.now = func() time.Time { return at }
@@ -71,9 +71,9 @@ func FuzzConsume(f *testing.F) {
 		if err != nil {
 			return
 		}
-		c, err := newLines(connectortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), consumertest.NewNop())
+		c, err := newLines(connectortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), alone(), consumertest.NewNop())
 		require.NoError(t, err)
 		require.NoError(t, c.ConsumeLogs(t.Context(), ld))
-		require.NoError(t, (&records{next: consumertest.NewNop()}).ConsumeLogs(t.Context(), ld))
+		require.NoError(t, (&records{known: alone(), next: consumertest.NewNop()}).ConsumeLogs(t.Context(), ld))
 	})
 }

@@ -3,7 +3,6 @@ package mllinesconnector
 import (
 	"context"
 	"errors"
-	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -45,6 +44,7 @@ const (
 
 // lines makes spans of log records.
 type lines struct {
+	*known
 	next      consumer.Traces
 	cfg       *Config
 	set       *format.Set
@@ -54,9 +54,8 @@ type lines struct {
 	now       func() time.Time
 
 	mu sync.Mutex
-	// streams are by the owners of their origins, members by resource and file.
+	// streams are by the owners of their origins.
 	streams map[string]*stream
-	members map[string]member
 	// changed are the processes with spans that were not sent, and waiting those that have
 	// something to look at later.
 	changed []*process
@@ -74,7 +73,7 @@ type lines struct {
 	cancelSend      context.CancelFunc
 }
 
-func newLines(set connector.Settings, cfg *Config, next consumer.Traces) (*lines, error) {
+func newLines(set connector.Settings, cfg *Config, origins *known, next consumer.Traces) (*lines, error) {
 	formats, err := format.New(cfg.Formats)
 	if err != nil {
 		return nil, err
@@ -84,9 +83,9 @@ func newLines(set connector.Settings, cfg *Config, next consumer.Traces) (*lines
 		return nil, err
 	}
 	l := &lines{
-		next: next, cfg: cfg, set: formats, logger: set.Logger, telemetry: telemetry, now: time.Now,
+		known: origins, next: next, cfg: cfg, set: formats, logger: set.Logger, telemetry: telemetry, now: time.Now,
 		of:      attribute.String("connector", set.ID.String()),
-		streams: make(map[string]*stream), members: make(map[string]member), waiting: make(map[*process]struct{}), found: make(map[*format.Format]int64),
+		streams: make(map[string]*stream), waiting: make(map[*process]struct{}), found: make(map[*format.Format]int64),
 	}
 	return l, telemetry.RegisterConnectorMlLinesStreamsCallback(func(_ context.Context, o metric.Int64Observer) error {
 		l.mu.Lock()
@@ -100,7 +99,10 @@ func newLines(set connector.Settings, cfg *Config, next consumer.Traces) (*lines
 func (*lines) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
 // Start starts to look at what waits for further lines.
-func (l *lines) Start(context.Context, component.Host) error {
+func (l *lines) Start(ctx context.Context, host component.Host) error {
+	if err := l.known.Start(ctx, host); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.stop, l.stopped, l.cancelSend = make(chan struct{}), make(chan struct{}), cancel
 	go l.watch(ctx)
@@ -122,7 +124,7 @@ func (l *lines) Shutdown(ctx context.Context) error {
 		l.stop = nil
 	}
 	l.telemetry.Shutdown()
-	return nil
+	return l.known.Shutdown(ctx)
 }
 
 func (l *lines) watch(ctx context.Context) {
@@ -159,7 +161,6 @@ func (l *lines) look(all bool) ptrace.Traces {
 				l.forget(key)
 			}
 		}
-		maps.DeleteFunc(l.members, func(_ string, of member) bool { return l.streams[of.stream.origin.Owner] != of.stream })
 	}
 	return l.take()
 }
@@ -192,7 +193,7 @@ func (l *lines) ConsumeLogs(ctx context.Context, ld plog.Logs) (err error) {
 				if text == "" {
 					continue
 				}
-				path := pathOf(record.Attributes())
+				path := textOf(record.Attributes(), origin.FilePath)
 				of, known := byPath[path]
 				if !known {
 					of = l.streamOf(rl.Resource().Attributes(), record.Attributes(), now)
@@ -249,12 +250,7 @@ type member struct {
 // streamOf returns the stream of a record of a resource, none beyond the limit. The two
 // files of stdout and stderr are of one.
 func (l *lines) streamOf(resource, record pcommon.Map, now time.Time) member {
-	key := origin.Key(resource) + pathOf(record)
-	if of, ok := l.members[key]; ok && l.streams[of.stream.origin.Owner] == of.stream {
-		of.stream.seen = now
-		return of
-	}
-	o := origin.Of(resource, record)
+	o := l.origins.Of(resource, record)
 	s := l.streams[o.Owner]
 	if s == nil {
 		if len(l.streams) >= l.cfg.MaxStreams && !l.makeRoom(now) {
@@ -264,12 +260,7 @@ func (l *lines) streamOf(resource, record pcommon.Map, now time.Time) member {
 		l.streams[o.Owner] = s
 	}
 	s.seen = now
-	if len(l.members) >= 4*l.cfg.MaxStreams {
-		clear(l.members)
-	}
-	of := member{s, strings.Clone(o.Member)}
-	l.members[strings.Clone(key)] = of
-	return of
+	return member{s, o.Member}
 }
 
 // makeRoom forgets the oldest of a few streams, if it was not used for a while.

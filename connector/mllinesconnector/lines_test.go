@@ -1,6 +1,7 @@
 package mllinesconnector
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,7 +18,11 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/format"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/origin"
 )
+
+// alone are the origins of an instance that shares them with no other.
+func alone() *known { return &known{origins: origin.NewKnown(8192, time.Now)} }
 
 // rig is a connector whose clock the test sets.
 type rig struct {
@@ -39,7 +44,7 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 	}
 	require.NoError(t, cfg.Validate())
 	r := &rig{t: t, sink: new(consumertest.TracesSink), at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), path: "/data/exp7/train.log"}
-	c, err := newLines(connectortest.NewNopSettings(metadata.Type), cfg, r.sink)
+	c, err := newLines(connectortest.NewNopSettings(metadata.Type), cfg, alone(), r.sink)
 	require.NoError(t, err)
 	c.now = func() time.Time { return r.at }
 	r.lines = c
@@ -284,6 +289,8 @@ func TestRecords(t *testing.T) {
 	sink := new(consumertest.LogsSink)
 	c, err := NewFactory().CreateLogsToLogs(t.Context(), connectortest.NewNopSettings(metadata.Type), createDefaultConfig(), sink)
 	require.NoError(t, err)
+	require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
+	t.Cleanup(func() { require.NoError(t, c.Shutdown(context.Background())) })
 	r := newRig(t, nil)
 	r.attrs = map[string]any{"host.name": "n1"}
 	ld := r.logs("one\ntwo")

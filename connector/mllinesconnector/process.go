@@ -22,7 +22,7 @@ const (
 
 // stream is a file or the output of a container.
 type stream struct {
-	origin origin.Origin
+	origin *origin.Origin
 	seen   time.Time
 	// partial has the beginnings of cut lines, by stdout and stderr.
 	partial map[string]string
@@ -31,7 +31,7 @@ type stream struct {
 	prefixed map[string]*process
 }
 
-func newStream(o origin.Origin) *stream {
+func newStream(o *origin.Origin) *stream {
 	s := &stream{origin: o}
 	s.only = newProcess(s, "", -1, -1)
 	return s

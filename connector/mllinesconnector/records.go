@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -15,8 +14,7 @@ import (
 // records passes log records on, with the run, the service and the rank of the file that
 // they are from.
 type records struct {
-	component.StartFunc
-	component.ShutdownFunc
+	*known
 	next consumer.Logs
 }
 
@@ -33,12 +31,12 @@ func (r *records) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 		if !ok {
 			continue
 		}
-		first, known := strings.Clone(pathOf(record.Attributes())), origin.Of(rl.Resource().Attributes(), record.Attributes()).Resource
+		first, known := strings.Clone(textOf(record.Attributes(), origin.FilePath)), r.origins.Of(rl.Resource().Attributes(), record.Attributes()).Resource
 		of := map[string]plog.ResourceLogs{}
 		for _, sl := range rl.ScopeLogs().All() {
 			into := map[string]plog.LogRecordSlice{}
 			sl.LogRecords().RemoveIf(func(record plog.LogRecord) bool {
-				path := pathOf(record.Attributes())
+				path := textOf(record.Attributes(), origin.FilePath)
 				if path == first {
 					return false
 				}
@@ -47,7 +45,7 @@ func (r *records) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 					file, ok := of[path]
 					if !ok {
 						file = all.AppendEmpty()
-						origin.Of(rl.Resource().Attributes(), record.Attributes()).Resource.MoveTo(file.Resource().Attributes())
+						r.origins.Of(rl.Resource().Attributes(), record.Attributes()).Resource.CopyTo(file.Resource().Attributes())
 						file.SetSchemaUrl(rl.SchemaUrl())
 						of[strings.Clone(path)] = file
 					}
@@ -63,7 +61,7 @@ func (r *records) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 		}
 		known.Range(func(key string, v pcommon.Value) bool {
 			if _, ok := rl.Resource().Attributes().Get(key); !ok {
-				v.MoveTo(rl.Resource().Attributes().PutEmpty(key))
+				v.CopyTo(rl.Resource().Attributes().PutEmpty(key))
 			}
 			return true
 		})
@@ -80,9 +78,6 @@ func firstRecord(rl plog.ResourceLogs) (record plog.LogRecord, ok bool) {
 	}
 	return record, false
 }
-
-// pathOf returns the path of the file that a record is from, or "".
-func pathOf(attrs pcommon.Map) string { return textOf(attrs, origin.FilePath) }
 
 func textOf(attrs pcommon.Map, key string) string {
 	if v, ok := attrs.Get(key); ok && v.Type() == pcommon.ValueTypeStr {

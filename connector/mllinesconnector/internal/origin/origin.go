@@ -8,11 +8,13 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 )
 
 // Attributes of resources and records that say where lines are from.
@@ -66,12 +68,14 @@ type Origin struct {
 	HasService bool
 	// attempt tells apart the attempts of a program that write files of their own.
 	attempt string
+	// writer is the process that writes the file, as far as it is known.
+	writer workload.Details
 }
 
-// Of returns the origin of a file or stream: of a resource, and the attributes of one of its
-// records, which name the file.
-func Of(resource, record pcommon.Map) Origin {
-	o := Origin{Resource: pcommon.NewMap()}
+// readOrigin returns the origin of a file or stream: of a resource, and the attributes of one
+// of its records, which name the file. writerOf tells who writes a file.
+func readOrigin(resource, record pcommon.Map, writerOf func(path string) (workload.Process, bool)) *Origin {
+	o := &Origin{Resource: pcommon.NewMap()}
 	for key, v := range resource.All() {
 		if o.Resource.Len() >= maxAttributes {
 			break
@@ -87,15 +91,41 @@ func Of(resource, record pcommon.Map) Origin {
 			o.put(mlattr.UserName, name)
 		}
 	}
-	file := ""
-	if v, ok := record.Get(FilePath); ok && v.Type() == pcommon.ValueTypeStr && len(v.Str()) <= maxPath {
-		file = v.Str()
+	file := pathOf(record)
+	if len(file) > maxPath {
+		file = ""
 	}
 	program := o.readPath(file)
+	if program != "" {
+		if writer, ok := writerOf(file); ok {
+			o.readWriter(&writer)
+		}
+	}
 	o.Owner = Key(o.Resource) + program + o.attempt
 	o.nameService()
 	o.nameRun(program)
 	return o
+}
+
+// readWriter adds what is known of the process that writes a file. Where the ranks have files
+// of their own, it adds what they have in common.
+func (o *Origin) readWriter(p *workload.Process) {
+	o.put(mlattr.RunID, p.RunID)
+	o.put(mlattr.SlurmJobID, p.SlurmJobID)
+	o.put(mlattr.ContainerID, p.ContainerID)
+	o.put(podUID, p.PodUID)
+	o.put(mlattr.ServiceName, p.ServiceName)
+	if o.Member != "" {
+		return
+	}
+	for key, n := range map[string]workload.Number{mlattr.RankGlobal: p.RankGlobal, mlattr.WorldSize: p.WorldSize, mlattr.ProcessID: p.NamespacePID} {
+		if n.Known {
+			o.putInt(key, strconv.FormatInt(n.Value, 10))
+		}
+	}
+	if o.writer = p.Details; !p.Start.IsZero() {
+		o.put("process.creation.time", p.Start.UTC().Format(time.RFC3339Nano))
+	}
 }
 
 // put sets an attribute that the resource does not have.
@@ -202,7 +232,7 @@ func (o *Origin) nameRun(program string) {
 	id := ""
 	switch pod := o.text(mlattr.K8sPod); {
 	case pod != "":
-		id = workload(pod) + "-" + short(o.text(mlattr.K8sNamespace))
+		id = jobOf(pod) + "-" + short(o.text(mlattr.K8sNamespace))
 	case program != "":
 		// Run ids have no blanks.
 		id = strings.Join(strings.Fields(path.Base(program)), "_") + "-" + short(o.text(mlattr.HostName), o.text(mlattr.ContainerID), program)
@@ -230,9 +260,9 @@ var roles = map[string]bool{"worker": true, "master": true, "launcher": true, "l
 // podAlphabet is that of the random ends of names of pods.
 const podAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
-// workload returns what owns a pod by the pod's name: without its number, its role and its
+// jobOf returns what owns a pod by the pod's name: without its number, its role and its
 // random end.
-func workload(pod string) string {
+func jobOf(pod string) string {
 	parts := strings.Split(pod, "-")
 	for n := len(parts); n > 1; n-- {
 		last := parts[n-1]

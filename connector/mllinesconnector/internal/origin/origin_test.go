@@ -6,15 +6,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 )
 
-func of(t *testing.T, path string, attrs map[string]any) Origin {
+// nobody writes any file.
+func nobody(string) (workload.Process, bool) { return workload.Process{}, false }
+
+func of(t *testing.T, path string, attrs map[string]any) *Origin {
 	t.Helper()
 	resource := pcommon.NewMap()
 	require.NoError(t, resource.FromRaw(attrs))
 	record := pcommon.NewMap()
 	record.PutStr(FilePath, path)
-	return Of(resource, record)
+	return readOrigin(resource, record, nobody)
 }
 
 func TestPaths(t *testing.T) {
@@ -60,14 +65,14 @@ func TestRun(t *testing.T) {
 		"llama-worker-3": "llama", "llama-master-0": "llama", "llama-0": "llama", "llama-node-0-1-x7k2p": "llama", "llama-7b-x7k2p": "llama-7b",
 		"train": "train", "train-workers-0-0-bcdfg": "train-workers", "exp-2-worker-11": "exp",
 	} {
-		assert.Equal(t, want, workload(pod), pod)
+		assert.Equal(t, want, jobOf(pod), pod)
 	}
 }
 
 func TestUser(t *testing.T) {
 	record := pcommon.NewMap()
 	record.PutStr(FileOwner, "ann")
-	user, _ := Of(pcommon.NewMap(), record).Resource.Get("user.name")
+	user, _ := readOrigin(pcommon.NewMap(), record, nobody).Resource.Get("user.name")
 	assert.Equal(t, "ann", user.Str())
 }
 
