@@ -37,7 +37,8 @@ func (d *demo) run(ctx, hurry context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
+	// A program that is started at the moment has the file, too: closing it is not enough.
+	defer func() { err = errors.Join(err, unlockFolder(lock)) }()
 	if d.endpoints, err = reserve(d.endpoints, d.say); err != nil {
 		return err
 	}
@@ -186,6 +187,11 @@ func (d *demo) say(format string, arguments ...any) {
 func (d *demo) address(flag string) string {
 	i := slices.IndexFunc(d.endpoints, func(e endpoint) bool { return e.flag == flag })
 	return dialable(d.endpoints[i].address)
+}
+
+// unlockFolder ends what lockFolder began.
+func unlockFolder(lock *os.File) error {
+	return errors.Join(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN), lock.Close())
 }
 
 // lockFolder makes a folder that only one demo writes to until its process ends.

@@ -260,10 +260,10 @@ func TestSecondDemoInTheSameFolder(t *testing.T) {
 	require.NoError(t, err)
 	_, err = lockFolder(folder)
 	require.ErrorContains(t, err, "choose another one with --dir")
-	require.NoError(t, first.Close())
+	require.NoError(t, unlockFolder(first))
 	again, err := lockFolder(folder)
 	require.NoError(t, err)
-	require.NoError(t, again.Close())
+	require.NoError(t, unlockFolder(again))
 }
 
 func TestReserve(t *testing.T) {

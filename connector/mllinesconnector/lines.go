@@ -3,6 +3,7 @@ package mllinesconnector
 import (
 	"context"
 	"errors"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/format"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/origin"
@@ -193,11 +195,11 @@ func (l *lines) ConsumeLogs(ctx context.Context, ld plog.Logs) (err error) {
 				if text == "" {
 					continue
 				}
-				path := textOf(record.Attributes(), origin.FilePath)
-				of, known := byPath[path]
+				file := textOf(record.Attributes(), origin.FilePath)
+				of, known := byPath[file]
 				if !known {
 					of = l.streamOf(rl.Resource().Attributes(), record.Attributes(), now)
-					byPath[path] = of
+					byPath[file] = of
 				}
 				if of.stream == nil {
 					l.dropped++
@@ -287,6 +289,35 @@ func (l *lines) forget(key string) {
 	delete(l.streams, key)
 }
 
+// maxKillAge is how old a line of the kernel may be: ids of processes are used again.
+const maxKillAge = 10 * time.Minute
+
+// readKill reads a line of the kernel's log: from journald, or from its own file. Other
+// files and streams can have any text.
+func (l *lines) readKill(record plog.LogRecord, text string, at, now time.Time) {
+	ofKernel := path.Base(textOf(record.Attributes(), origin.FilePath)) == "kern.log"
+	if body := record.Body(); body.Type() == pcommon.ValueTypeMap {
+		ofKernel = textOf(body.Map(), "_TRANSPORT") == "kernel"
+	}
+	kill, ok := failure.ReadKill(text)
+	if !ofKernel || !ok {
+		return
+	}
+	if stamp, ok := unwrap.Stated(text, now); ok {
+		at = stamp.Time
+	}
+	if now.Sub(at) > maxKillAge {
+		return
+	}
+	for _, s := range l.streams {
+		if s.origin.Has(kill.Group, kill.PID) && s.trains() {
+			s.only.failures.Killed(kill.Message)
+			s.only.failed, s.only.heard = at, now
+			l.waiting[s.only] = struct{}{}
+		}
+	}
+}
+
 // readRecord reads the lines of a record. It sends spans if there are many.
 func (l *lines) readRecord(of member, record plog.LogRecord, text string, now time.Time, send func()) {
 	r := unwrap.Wrapped(text)
@@ -307,6 +338,9 @@ func (l *lines) readRecord(of member, record plog.LogRecord, text string, now ti
 	}
 	if !of.stream.join(&r) {
 		return
+	}
+	if strings.Contains(r.Text, failure.KillBegin) {
+		l.readKill(record, r.Text, at.Time, now)
 	}
 	for rest := r.Text; rest != ""; {
 		line := rest

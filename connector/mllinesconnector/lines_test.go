@@ -284,6 +284,62 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// The kernel says which container lacked memory, in journald or in its own file. A program
+// that prints the same text says nothing.
+func TestKilledByTheKernel(t *testing.T) {
+	const kill = "2026-03-01T12:00:30 n1 kernel: oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,task_memcg=/kubepods/pod11111111-2222-3333-4444-555555555555/x,task=python,pid=7,uid=0"
+	train := func(t *testing.T) *rig {
+		r := newRig(t, nil)
+		r.path = "/var/log/pods/ml_llama-0_11111111-2222-3333-4444-555555555555/pytorch/0.log"
+		r.print(0, "iter 1: loss 2.5000, time 100.00ms, mfu 1.00%")
+		r.print(time.Second, "iter 2: loss 2.4000, time 100.00ms, mfu 1.00%")
+		return r
+	}
+	failures := func(r *rig) (classes []string) {
+		r.wait(5 * time.Second)
+		for _, s := range r.spans() {
+			for _, e := range s.Events().All() {
+				class, _ := e.Attributes().Get("exception.type")
+				classes = append(classes, class.Str())
+			}
+		}
+		return classes
+	}
+	for name, of := range map[string]struct {
+		path string
+		body func(pcommon.Value)
+		want []string
+	}{
+		"its file": {path: "/var/log/kern.log", want: []string{"OOMKilled"}},
+		"journald": {body: func(body pcommon.Value) {
+			body.SetEmptyMap().PutStr("MESSAGE", kill)
+			body.Map().PutStr("_TRANSPORT", "kernel")
+		}, want: []string{"OOMKilled"}},
+		"a program in journald": {body: func(body pcommon.Value) {
+			body.SetEmptyMap().PutStr("MESSAGE", kill)
+			body.Map().PutStr("_TRANSPORT", "syslog")
+		}},
+		"a program's file": {path: "/data/other.log"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := train(t)
+			r.path = of.path
+			ld := r.logs(kill)
+			if of.body != nil {
+				of.body(ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Body())
+			}
+			require.NoError(t, r.lines.ConsumeLogs(t.Context(), ld))
+			assert.Equal(t, of.want, failures(r))
+		})
+	}
+	t.Run("another pod", func(t *testing.T) {
+		r := train(t)
+		r.path = "/var/log/kern.log"
+		require.NoError(t, r.lines.ConsumeLogs(t.Context(), r.logs(strings.Replace(kill, "pod1", "pod2", 1))))
+		assert.Empty(t, failures(r))
+	})
+}
+
 // Records pass with the run and the service of their file.
 func TestRecords(t *testing.T) {
 	sink := new(consumertest.LogsSink)

@@ -79,6 +79,16 @@ func (s *stream) processOf(line *unwrap.Line, member string, processes *int) *pr
 	return p
 }
 
+// trains reports whether any of the processes was seen to train.
+func (s *stream) trains() bool {
+	for _, p := range s.prefixed {
+		if p.Trains() {
+			return true
+		}
+	}
+	return s.only.Trains()
+}
+
 // process is a process that prints.
 type process struct {
 	// Process is that of the stream's only process where the rank in the job is unknown:

@@ -71,7 +71,7 @@ var begins = [...]struct {
 	{"Watchdog caught collective operation timeout", (*Scanner).watchdog},
 	{"slurmstepd: error: ", (*Scanner).slurm},
 	{"oom_kill event in ", (*Scanner).slurm},
-	{"CUDA out of memory", (*Scanner).outOfMemory},
+	{"CUDA out of memory", (*Scanner).gpuOutOfMemory},
 }
 
 // Found returns the failure so far, nil if there is none. A later line may make it another.
@@ -267,15 +267,20 @@ func (s *Scanner) field(line string) bool {
 // signals are those that end processes.
 var signals = map[int]string{-2: "SIGINT", -4: "SIGILL", -6: "SIGABRT", -7: "SIGBUS", -8: "SIGFPE", -9: "SIGKILL", -11: "SIGSEGV", -15: "SIGTERM"}
 
+// concludeRoot ends torchrun's root cause. Each node's torchrun has one of its own ranks: the
+// earliest is that of the job, where they print to one file.
 func (s *Scanner) concludeRoot() {
-	if s.found != nil && s.found.Stack != "" && s.root.Rank >= 0 {
-		// The process's own traceback says more.
-		s.found.Rank, s.found.Time, s.found.Evident = s.root.Rank, s.root.Time, true
-		return
-	}
 	root := s.root
 	if root.Rank < 0 || s.exit == 0 {
 		return // an example in a text
+	}
+	if f := s.found; f != nil && f.Evident && f.Rank >= 0 && !f.Time.IsZero() && !root.Time.Before(f.Time) {
+		return
+	}
+	if f := s.found; f != nil && (f.Stack != "" || f.Class == outOfMemory) {
+		// The process's own traceback and the kernel say more.
+		f.Rank, f.Time, f.Evident = root.Rank, root.Time, true
+		return
 	}
 	if root.Class = signals[s.exit]; root.Class == "" {
 		root.Class = "ChildFailedError"
@@ -300,8 +305,8 @@ func (s *Scanner) watchdog(line string) {
 	}
 }
 
-// outOfMemory reads the exception of a GPU without memory where its traceback is missing.
-func (s *Scanner) outOfMemory(line string) {
+// gpuOutOfMemory reads the exception of a GPU without memory where its traceback is missing.
+func (s *Scanner) gpuOutOfMemory(line string) {
 	if class, message, ok := exception(line); ok && s.found == nil && strings.HasSuffix(class, "Error") {
 		s.found = &Failure{Class: class, Message: message, Rank: -1}
 	}

@@ -4,9 +4,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 )
 
 func scan(text string) *Failure {
@@ -140,6 +143,65 @@ func FuzzScanner(f *testing.F) {
 			assert.LessOrEqual(t, len(found.Stack), maxStack+maxMessage)
 			assert.LessOrEqual(t, len(found.Message), maxMessage)
 			assert.GreaterOrEqual(t, found.Rank, int64(-1))
+		}
+	})
+}
+
+// Each node's torchrun names one of its ranks. The earliest is the cause, in any order.
+func TestRootCauses(t *testing.T) {
+	later := strings.NewReplacer("12:00:05", "12:00:09", "rank      : 3 (local_rank: 3)", "rank      : 9 (local_rank: 1)").Replace(torchrun)
+	for _, text := range []string{torchrun + "\n" + later, later + "\n" + torchrun} {
+		f := scan(text)
+		require.NotNil(t, f)
+		assert.EqualValues(t, 3, f.Rank)
+	}
+}
+
+const killed = "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=cri-containerd-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.scope,mems_allowed=0-1," +
+	"oom_memcg=/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod11111111_2222_3333_4444_555555555555.slice," +
+	"task_memcg=/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod11111111_2222_3333_4444_555555555555.slice/cri-containerd-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.scope," +
+	"task=python,pid=4242,uid=1000"
+
+func TestKill(t *testing.T) {
+	k, ok := ReadKill("[ 1.5] " + killed)
+	require.True(t, ok)
+	assert.Equal(t, Kill{
+		Group: workload.Cgroup{ContainerID: "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", PodUID: "11111111-2222-3333-4444-555555555555"},
+		PID:   4242, Message: "The kernel killed process 4242 (python) for lack of memory. The limit of its cgroup is reached.",
+	}, k)
+	k, ok = ReadKill("oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/slurm/uid_1000/job_42/step_0,task=a,task_memcg=/x,pid=1,pid=7,uid=0")
+	require.True(t, ok)
+	assert.Equal(t, Kill{Group: workload.Cgroup{SlurmJobID: "42"}, PID: 7, Message: "The kernel killed process 7 (a,task_memcg=/x,pid=1) for lack of memory. The host is out of memory."}, k, "a task may have any name")
+	for _, text := range []string{"", "oom-kill:constraint=", "oom-kill:constraint=X,task=a", "oom-kill:constraint=X,task=a,pid=-1,", "oom-kill:constraint=X,task=a,pid=99999999999"} {
+		_, ok := ReadKill(text)
+		assert.False(t, ok, text)
+	}
+}
+
+// torchrun names the rank of what the kernel killed.
+func TestKilledAndRootCause(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		var s Scanner
+		if first {
+			s.Killed("no memory")
+		}
+		for line := range strings.SplitSeq(torchrun, "\n") {
+			s.Read(line)
+		}
+		if !first {
+			s.Killed("no memory")
+		}
+		assert.Equal(t, Failure{Class: "OOMKilled", Message: "no memory", Rank: 3, Time: time.Date(2026, 3, 1, 12, 0, 5, 0, time.Local), Evident: true}, *s.Found())
+	}
+}
+
+func FuzzKill(f *testing.F) {
+	f.Add(killed)
+	f.Fuzz(func(t *testing.T, text string) {
+		if k, ok := ReadKill(text); ok {
+			assert.Positive(t, k.PID)
+			assert.True(t, utf8.ValidString(k.Message))
+			assert.Less(t, len(k.Message), 300)
 		}
 	})
 }

@@ -128,6 +128,19 @@ func (o *Origin) readWriter(p *workload.Process) {
 	}
 }
 
+// Has reports whether a process is of the program: by its container, pod or job, or because
+// it writes the file.
+func (o *Origin) Has(group workload.Cgroup, pid int64) bool {
+	for _, of := range [...]struct{ theirs, ours string }{
+		{group.ContainerID, o.text(mlattr.ContainerID)}, {group.PodUID, o.text(podUID)}, {group.SlurmJobID, o.text(mlattr.SlurmJobID)},
+	} {
+		if of.theirs != "" && of.ours != "" {
+			return of.theirs == of.ours
+		}
+	}
+	return group == workload.Cgroup{} && o.writer.NamespacePID.Known && o.writer.NamespacePID.Value == pid
+}
+
 // put sets an attribute that the resource does not have.
 func (o *Origin) put(key, value string) {
 	if _, ok := o.Resource.Get(key); !ok && value != "" {
