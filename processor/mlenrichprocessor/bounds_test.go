@@ -20,7 +20,7 @@ import (
 func TestEveryIndexIsBounded(t *testing.T) {
 	limits := map[string]int64{
 		"answers": 32768, "epochs": 4096, "gpus": 4096, "joins": 32768, "requests": 4096, "resources": 4096, "runs": 16384,
-		"spans": 65536, "streams": 32768, "traces": 32768, "usage": 32768,
+		"spans": 65536, "streams": 32768, "traces": 32768, "trainers": 4096, "usage": 32768,
 	}
 	cfg := createDefaultConfig().(*Config)
 	cfg.RouteByRun = true
@@ -40,6 +40,7 @@ func TestEveryIndexIsBounded(t *testing.T) {
 				for span := range phase.spans {
 					addCall(spans.AppendEmpty(), uint32(i+1), byte(span))
 				}
+				spans.AppendEmpty().Attributes().PutStr("ml.phase", "batch")
 				addTokens(md.ResourceMetrics().AppendEmpty(), name)
 				addGPU(md.ResourceMetrics().AppendEmpty(), name)
 			}

@@ -65,6 +65,7 @@ func (e *enricher) readMetrics(rm pmetric.ResourceMetrics, resource int, b *batc
 			known := ofScope | e.reader.Metric(m.Name())
 			found |= known
 			meaning, ok := e.reader.MetricMeaning(known, m.Name(), m.Unit())
+			r.trains = r.trains || ok && (meaning.Measure == table.MeasureLoss || meaning.Measure == table.MeasureSteps)
 			switch {
 			case !ok:
 			case meaning.Measure == table.MeasureGPUMemory:

@@ -24,6 +24,9 @@ type resource struct {
 	// they report about its allocator.
 	indexes []int64
 	memory  gpujoin.Allocator
+	// trains is true if there is telemetry of its training, with steps if there are spans
+	// of these, and printed if all is made of what it prints.
+	trains, steps, printed bool
 }
 
 // addResource returns another resource, with the memory of an earlier one.
@@ -63,6 +66,11 @@ func (e *enricher) readResource(attrs pcommon.Map, b *batch) *resource {
 // occur in several.
 func (e *enricher) settleRun(attrs pcommon.Map, r *resource) {
 	r.run = run.Of(&r.facts, &r.process, r.key, e.store.clients.Recognise(r.key, 0))
+	if r.printed {
+		e.findSender(attrs, r)
+	} else if r.trains {
+		e.store.trainers.See(r.run, &r.process, attrs, r.steps)
+	}
 	if r.run.ID != "" && r.facts.Find(mlattr.RunID) == nil {
 		attrs.PutStr(mlattr.RunID, r.run.ID)
 		if r.run.Inferred {
@@ -71,4 +79,19 @@ func (e *enricher) settleRun(attrs pcommon.Map, r *resource) {
 	}
 	e.store.gpus.Describe(&r.located, attrs, &r.facts, r.run.ID, r.run.Inferred, r.key, &r.memory)
 	e.store.gpus.See(&r.located)
+}
+
+// findSender gives a resource of printed lines the run that its program sends, if it is known
+// to send any.
+func (e *enricher) findSender(attrs pcommon.Map, r *resource) {
+	sent, ok := e.store.trainers.At(&r.process, attrs)
+	if !ok || !r.run.Inferred || sent.ID == r.run.ID {
+		return
+	}
+	// It was seen under another name.
+	e.store.gpus.Describe(&r.located, attrs, &r.facts, r.run.ID, true, r.key, &r.memory)
+	e.store.gpus.Forget(&r.located)
+	r.run = sent
+	attrs.PutStr(mlattr.RunID, sent.ID)
+	attrs.PutBool(mlattr.RunInferred, sent.Inferred)
 }

@@ -26,12 +26,13 @@ import (
 type store struct {
 	now func() time.Time
 
-	clients *run.Clients
-	keys    *correlate.Store
-	gpus    *gpujoin.Index
-	routes  *route.GPUs
-	streams *rate.Streams
-	waiting logwait.Waiters[recordState]
+	clients  *run.Clients
+	trainers *run.Trainers
+	keys     *correlate.Store
+	gpus     *gpujoin.Index
+	routes   *route.GPUs
+	streams  *rate.Streams
+	waiting  logwait.Waiters[recordState]
 
 	telemetry *metadata.TelemetryBuilder
 	processor attribute.KeyValue
@@ -47,6 +48,7 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 	s := &store{now: time.Now, telemetry: telemetry, processor: attribute.String("processor", id.String())}
 	now := func() time.Time { return s.now() }
 	s.clients = run.NewClients(now)
+	s.trainers = run.NewTrainers(now)
 	s.keys = correlate.NewStore(now, correlate.DefaultLimits())
 	s.gpus = gpujoin.NewIndex(now, gpujoin.MaxLocations)
 	s.routes = route.NewGPUs(now)
@@ -99,5 +101,5 @@ func (s *store) report(o metric.Int64Observer, value func(cache.Size) int64) {
 }
 
 func (s *store) sizes() []cache.Size {
-	return append(s.keys.Sizes(), s.clients.Size(), s.gpus.Size(), s.routes.Size(), s.streams.Size())
+	return append(s.keys.Sizes(), s.clients.Size(), s.trainers.Size(), s.gpus.Size(), s.routes.Size(), s.streams.Size())
 }

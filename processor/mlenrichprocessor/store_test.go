@@ -40,7 +40,7 @@ func TestSelfTelemetry(t *testing.T) {
 		{Value: 2, Attributes: attribute.NewSet(id)}, // for the session and for the conversation
 	}, metricdatatest.IgnoreTimestamp())
 	var want []metricdata.DataPoint[int64]
-	for index, n := range map[string]int64{"answers": 0, "epochs": 0, "gpus": 0, "joins": 0, "requests": 0, "resources": 1, "runs": 0, "spans": 1, "streams": 0, "traces": 1, "usage": 0} {
+	for index, n := range map[string]int64{"answers": 0, "epochs": 0, "gpus": 0, "joins": 0, "requests": 0, "resources": 1, "runs": 0, "spans": 1, "streams": 0, "traces": 1, "trainers": 0, "usage": 0} {
 		want = append(want, metricdata.DataPoint[int64]{Value: n, Attributes: attribute.NewSet(id, attribute.String("index", index))})
 	}
 	metadatatest.AssertEqualProcessorMlEnrichStoreEntries(t, p.telemetry, want, metricdatatest.IgnoreTimestamp())

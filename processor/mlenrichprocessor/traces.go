@@ -5,16 +5,23 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processorhelper"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
 
-var slotEpochEnd = vocabulary.SlotOf(mlattr.EpochEnd)
+var (
+	slotEpochEnd = vocabulary.SlotOf(mlattr.EpochEnd)
+	slotPhase    = vocabulary.SlotOf(mlattr.Phase)
+)
 
 // spanState is a span between its reading and its writing.
 type spanState struct {
@@ -40,9 +47,13 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 		samplesPerStep := rate.SamplesPerStep(&r.facts)
 		for _, ss := range rs.ScopeSpans().All() {
 			known := systems | e.reader.Scope(ss.Scope().Name())
+			r.printed = known.Has(table.Printed)
 			b.keys.SetScope(e.store.keys, ss.Scope().Name())
 			for _, span := range ss.Spans().All() {
 				found |= e.readSpan(span, known, samplesPerStep, i, b)
+				if b.facts.TextAt(slotPhase) == mlattr.PhaseBatch {
+					r.trains, r.steps = true, true
+				}
 			}
 		}
 		e.store.clients.Recognise(r.key, found)
@@ -58,8 +69,39 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 	}
 	e.store.waiting.SpansArrived(b.keys.Traces())
 	e.writeSpans(b)
+	e.dropPrinted(ctx, td, b)
 	e.count(ctx, b)
+	if td.ResourceSpans().Len() == 0 && len(b.resources) > 0 {
+		return td, processorhelper.ErrSkipProcessingData
+	}
 	return td, nil
+}
+
+// dropPrinted removes the spans of printed lines whose program sends spans of its steps.
+// Failures stay: a program that is killed sends none.
+func (e *enricher) dropPrinted(ctx context.Context, td ptrace.Traces, b *batch) {
+	var dropped int64
+	i := 0
+	td.ResourceSpans().RemoveIf(func(rs ptrace.ResourceSpans) bool {
+		r := &b.resources[i]
+		if i++; !r.printed || !e.store.trainers.SendSteps(r.run.ID) {
+			return false
+		}
+		rs.ScopeSpans().RemoveIf(func(ss ptrace.ScopeSpans) bool {
+			ss.Spans().RemoveIf(func(span ptrace.Span) bool {
+				if end := spanfact.EndIn(span.Attributes()); end.Failed(span) {
+					return false
+				}
+				dropped++
+				return true
+			})
+			return ss.Spans().Len() == 0
+		})
+		return rs.ScopeSpans().Len() == 0
+	})
+	if dropped > 0 {
+		e.telemetry.ProcessorMlEnrichPrintedSpansDropped.Add(ctx, dropped, metric.WithAttributes(attribute.String("processor", e.id.String())))
+	}
 }
 
 // readSpan reads one span and keeps the facts that will be written.

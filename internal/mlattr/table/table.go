@@ -325,6 +325,9 @@ const (
 	// Its metrics show then that it makes progress.
 	StepsInMetrics
 
+	// Printed is the trait of a client whose spans are made of what a program prints. They
+	// give way to those that the program sends.
+	Printed
 	// CachesApart is the trait of a client whose input tokens are without those that
 	// were read from caches and written to them.
 	CachesApart
@@ -338,7 +341,7 @@ var traits = [TraitCount]string{
 	IdlesBetweenSpans: "idles_between_spans", NoStartup: "no_startup", OneTrace: "one_trace",
 	TracePerSpan: "trace_per_span", StepsPerEpoch: "steps_per_epoch", ReportsSamples: "reports_samples",
 	EstimatesTokens: "estimates_tokens", ModelsElsewhere: "models_elsewhere", SomeRanksSend: "some_ranks_send",
-	StepsInMetrics: "steps_in_metrics", CachesApart: "caches_apart",
+	StepsInMetrics: "steps_in_metrics", Printed: "printed", CachesApart: "caches_apart",
 }
 
 var traitTexts = [TraitCount]string{
@@ -355,6 +358,7 @@ var traitTexts = [TraitCount]string{
 	ModelsElsewhere:   "Its models run in other processes.",
 	SomeRanksSend:     "Only some of its ranks send.",
 	StepsInMetrics:    "Its metrics show its steps where no spans do.",
+	Printed:           "Its spans are made of what a program prints.",
 	CachesApart:       "Its input tokens are without those of caches.",
 }
 

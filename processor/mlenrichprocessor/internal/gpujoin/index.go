@@ -208,6 +208,21 @@ func (ix *Index) See(p *Process) {
 	}
 }
 
+// Forget removes a run from where a process was seen.
+func (ix *Index) Forget(p *Process) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for _, at := range p.locations[:p.n] {
+		if known := ix.locations.Peek(at); known != nil {
+			for i := range known.runs {
+				if known.runs[i].run == p.run {
+					known.runs[i] = seenRun{}
+				}
+			}
+		}
+	}
+}
+
 // lookup asks what is at a location.
 type lookup struct {
 	at location

@@ -25,20 +25,21 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                               metric.Meter
-	mu                                  sync.Mutex
-	registrations                       []metric.Registration
-	ProcessorMlEnrichBreakdownsSkipped  metric.Int64Counter
-	ProcessorMlEnrichLogBytesWaiting    metric.Int64ObservableUpDownCounter
-	ProcessorMlEnrichLogRecordsLost     metric.Int64Counter
-	ProcessorMlEnrichLogRecordsReleased metric.Int64Counter
-	ProcessorMlEnrichLogRecordsWaiting  metric.Int64ObservableUpDownCounter
-	ProcessorMlEnrichPointsUnsafe       metric.Int64Counter
-	ProcessorMlEnrichRatesSkipped       metric.Int64Counter
-	ProcessorMlEnrichRequestsJoined     metric.Int64ObservableCounter
-	ProcessorMlEnrichStoreEntries       metric.Int64ObservableUpDownCounter
-	ProcessorMlEnrichStoreEvictions     metric.Int64ObservableCounter
-	ProcessorMlEnrichValuesRejected     metric.Int64Counter
+	meter                                metric.Meter
+	mu                                   sync.Mutex
+	registrations                        []metric.Registration
+	ProcessorMlEnrichBreakdownsSkipped   metric.Int64Counter
+	ProcessorMlEnrichLogBytesWaiting     metric.Int64ObservableUpDownCounter
+	ProcessorMlEnrichLogRecordsLost      metric.Int64Counter
+	ProcessorMlEnrichLogRecordsReleased  metric.Int64Counter
+	ProcessorMlEnrichLogRecordsWaiting   metric.Int64ObservableUpDownCounter
+	ProcessorMlEnrichPointsUnsafe        metric.Int64Counter
+	ProcessorMlEnrichPrintedSpansDropped metric.Int64Counter
+	ProcessorMlEnrichRatesSkipped        metric.Int64Counter
+	ProcessorMlEnrichRequestsJoined      metric.Int64ObservableCounter
+	ProcessorMlEnrichStoreEntries        metric.Int64ObservableUpDownCounter
+	ProcessorMlEnrichStoreEvictions      metric.Int64ObservableCounter
+	ProcessorMlEnrichValuesRejected      metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -189,6 +190,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_ml_enrich_points_unsafe",
 		metric.WithDescription("Number of metric points that Prometheus would lose, freeze or misread as they arrive, by reason; a point with two problems counts for both [Development]"),
 		metric.WithUnit("{point}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorMlEnrichPrintedSpansDropped, err = builder.meter.Int64Counter(
+		"otelcol_processor_ml_enrich_printed_spans_dropped",
+		metric.WithDescription("Number of spans of what programs print that were left out, because the programs send spans of their steps [Development]"),
+		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichRatesSkipped, err = builder.meter.Int64Counter(

@@ -44,6 +44,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ProcessorMlEnrichLogRecordsLost.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichLogRecordsReleased.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichPointsUnsafe.Add(context.Background(), 1)
+	tb.ProcessorMlEnrichPrintedSpansDropped.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichRatesSkipped.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichValuesRejected.Add(context.Background(), 1)
 	AssertEqualProcessorMlEnrichBreakdownsSkipped(t, testTel,
@@ -62,6 +63,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorMlEnrichPointsUnsafe(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorMlEnrichPrintedSpansDropped(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorMlEnrichRatesSkipped(t, testTel,

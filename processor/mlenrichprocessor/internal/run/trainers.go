@@ -1,0 +1,112 @@
+package run
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
+)
+
+// How many places and runs Trainers remembers, and how long after their last use.
+const (
+	maxPlaces  = 4096
+	trainerAge = time.Hour
+)
+
+// places are the attributes that say where a process is, and of which each process of a
+// training has one value.
+var places = [...]string{mlattr.ContainerID, "k8s.pod.uid", mlattr.SlurmJobID}
+
+// Trainers remembers where runs are that send telemetry of their training, so that what
+// their programs print is known to be of them. It is safe for concurrent use.
+type Trainers struct {
+	now func() time.Time
+
+	mu sync.Mutex
+	at *cache.LRU[string, trainer]
+	// steps has the runs that send spans of their steps.
+	steps *cache.LRU[string, struct{}]
+}
+
+type trainer struct {
+	run     Run
+	several bool
+}
+
+// NewTrainers returns an empty Trainers.
+func NewTrainers(now func() time.Time) *Trainers {
+	return &Trainers{
+		now: now, at: cache.NewLRU[string, trainer](maxPlaces, trainerAge, nil),
+		steps: cache.NewLRU[string, struct{}](maxPlaces, trainerAge, nil),
+	}
+}
+
+// See notes that a process of a run sends telemetry of its training, and whether it sends
+// spans of its steps.
+func (t *Trainers) See(r Run, p *Process, attrs pcommon.Map, steps bool) {
+	if r.ID == "" {
+		return
+	}
+	now := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if steps && t.steps.Find(r.ID, now) == nil {
+		t.steps.Insert(strings.Clone(r.ID), now)
+	}
+	eachPlace(p, attrs, func(place string) bool {
+		known := t.at.Ensure(place, now)
+		switch {
+		case known.run.ID == "":
+			known.run = Run{ID: strings.Clone(r.ID), Inferred: r.Inferred}
+		case known.run.ID != r.ID:
+			known.several = true
+		}
+		return true
+	})
+}
+
+// At returns the only run that sends telemetry of its training from where a process is.
+func (t *Trainers) At(p *Process, attrs pcommon.Map) (r Run, ok bool) {
+	now := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	eachPlace(p, attrs, func(place string) bool {
+		known := t.at.Find(place, now)
+		if known == nil {
+			return true
+		}
+		r, ok = known.run, !known.several
+		return false
+	})
+	return r, ok
+}
+
+// SendSteps reports whether a run sends spans of its steps.
+func (t *Trainers) SendSteps(run string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.steps.Find(run, t.now()) != nil
+}
+
+// Size returns the size of the index of places.
+func (t *Trainers) Size() cache.Size {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.at.Size("trainers")
+}
+
+// eachPlace calls with the places of a process, the surest first, until it returns false.
+func eachPlace(p *Process, attrs pcommon.Map, with func(place string) bool) {
+	if p.PID != "" && p.Host != "" && !with(digest(mlattr.ProcessID, p.Host, p.PID)) {
+		return
+	}
+	for _, key := range places {
+		if id := mlattr.IDAt(attrs, key); id != "" && !with(digest(key, id)) {
+			return
+		}
+	}
+}
