@@ -192,8 +192,14 @@ func (p *printer) hold(pod string) {
 }
 
 // TestGPUOfLines: the GPU that a pod holds is joined to the run of its lines. A program that
-// prints no more is silent.
+// prints no more and holds its GPU is stalled, and one whose GPU nobody reads is silent.
 func TestGPUOfLines(t *testing.T) {
+	for _, read := range []bool{true, false} {
+		testGPUOfLines(t, read)
+	}
+}
+
+func testGPUOfLines(t *testing.T, read bool) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startPrinter(t)
 		defer p.stop()
@@ -210,8 +216,17 @@ func TestGPUOfLines(t *testing.T) {
 		assert.Equal(t, "pod", rule.Str())
 		running, _ := p.sum("ml.run.state", "ml.run.state=running")
 		assert.InDelta(t, 1, running, 0)
-		time.Sleep(20 * time.Minute)
-		silent, _ := p.sum("ml.run.state", "ml.run.state=silent")
-		assert.InDelta(t, 1, silent, 0)
+		for range 120 {
+			time.Sleep(10 * time.Second)
+			if read {
+				p.hold("llama-worker-3")
+			}
+		}
+		state := "silent"
+		if read {
+			state = "stalled"
+		}
+		now, _ := p.sum("ml.run.state", "ml.run.state="+state)
+		assert.InDelta(t, 1, now, 0, state)
 	})
 }

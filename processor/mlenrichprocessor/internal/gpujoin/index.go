@@ -16,6 +16,9 @@ const (
 	// liveAge is how long a run counts as alive after its last telemetry. A
 	// GPU is joined to live runs only.
 	liveAge = 5 * time.Minute
+	// heldAge is how long a run without telemetry is alive while its process, container or
+	// pod holds a GPU: a run that hangs sends nothing.
+	heldAge = 24 * time.Hour
 	// gpuAge is how long a GPU counts as that of a location after a workload
 	// of it was seen there.
 	gpuAge = 2 * time.Minute
@@ -97,14 +100,17 @@ type sightings struct {
 type seenRun struct {
 	run      string
 	inferred bool
-	seen     time.Time
-	traits   [traitCount]history
-	client   history
-	job      string
-	attempt  count
-	rank     rank
-	process  processID
-	memory   allocatorSizes
+	// one is true if its process has no other run, told is when its telemetry last came,
+	// and seen that or when it last held a GPU.
+	one        bool
+	told, seen time.Time
+	traits     [traitCount]history
+	client     history
+	job        string
+	attempt    count
+	rank       rank
+	process    processID
+	memory     allocatorSizes
 }
 
 type seenGPU struct {
@@ -115,6 +121,11 @@ type seenGPU struct {
 // see notes that a process of a run was seen.
 func (s *sightings) see(p *Process, now time.Time) {
 	o := &s.runs[0]
+	for i := range s.runs {
+		if s.runs[i].run != p.run && now.Sub(s.runs[i].told) > liveAge {
+			s.runs[i] = seenRun{} // what holds the GPU is of this run by now
+		}
+	}
 	for i := range s.runs {
 		if s.runs[i].run == p.run {
 			o = &s.runs[i]
@@ -129,7 +140,7 @@ func (s *sightings) see(p *Process, now time.Time) {
 	} else if now.Sub(o.seen) > liveAge {
 		*o = seenRun{run: o.run}
 	}
-	o.inferred, o.seen = p.inferred, now
+	o.inferred, o.one, o.told, o.seen = p.inferred, !p.shared, now, now
 	for t := range o.traits {
 		o.traits[t].see(p.traits[t], now)
 	}
@@ -205,6 +216,23 @@ func (ix *Index) See(p *Process) {
 	defer ix.mu.Unlock()
 	for _, at := range p.locations[:p.n] {
 		ix.locations.Ensure(at, now).see(p, now)
+	}
+}
+
+// keep notes that a workload of a run still holds its GPU.
+func (ix *Index) keep(held []location, run string, now time.Time) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for _, at := range held {
+		known := ix.locations.Find(at, now)
+		if known == nil {
+			continue
+		}
+		for i := range known.runs {
+			if o := &known.runs[i]; o.run == run && o.one && now.Sub(o.told) <= heldAge {
+				o.seen = now
+			}
+		}
 	}
 }
 

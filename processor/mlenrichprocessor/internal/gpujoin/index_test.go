@@ -52,6 +52,29 @@ func TestLiveRuns(t *testing.T) {
 	assert.Empty(t, runsAt(s, rank), "a look does not keep a run alive")
 }
 
+// A run that sends nothing is alive while what it holds is read, at most for a day, and not
+// beside another one.
+func TestHeldRuns(t *testing.T) {
+	s, c := newTestIndex()
+	pod := location{rule: rulePod, id: 1}
+	held := func(run string, d time.Duration) {
+		for end := c.Add(d); c.Before(end); *c = c.Add(time.Minute) {
+			s.keep([]location{pod}, run, *c)
+		}
+	}
+	s.See(processAt("r1", pod))
+	held("r1", heldAge-time.Minute)
+	assert.Equal(t, []string{"r1"}, runsAt(s, pod))
+	s.See(processAt("r2", pod))
+	assert.Equal(t, []string{"r2"}, runsAt(s, pod), "the pod is another's by now")
+	held("r2", heldAge+2*liveAge)
+	assert.Empty(t, runsAt(s, pod), "for a day")
+
+	s.SeeRun(processAt("r3", pod), "r4")
+	held("r4", 2*liveAge)
+	assert.Empty(t, runsAt(s, pod), "a process of many runs may have ended this one")
+}
+
 func TestThreeRunsAtAPlaceAreNotOne(t *testing.T) {
 	s, _ := newTestIndex()
 	p := location{rule: ruleService, host: 1, id: 1}

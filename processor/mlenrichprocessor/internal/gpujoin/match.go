@@ -15,6 +15,27 @@ func (r *request) match() {
 		w := &r.workloads[i]
 		w.alone = r.gpus[w.gpu].workloads == 1
 		w.match(asked, holders)
+		w.keep(r.index, asked)
+	}
+}
+
+// keep keeps the runs alive whose process, container or pod is that of the workload.
+func (w *workload) keep(ix *Index, asked []lookup) {
+	now := ix.now()
+	keep := func(run string, of interval) {
+		held := make([]location, 0, maxLocations)
+		for _, a := range of.of(asked) {
+			held = append(held, a.at)
+		}
+		ix.keep(held, run, now)
+	}
+	if w.join.ok && (w.join.rule == ruleContainer || w.join.rule == rulePod) {
+		keep(w.join.run, w.asked[w.join.rule])
+	}
+	for i, own := range w.ownJoins {
+		if own.ok {
+			keep(own.run, w.askedOf[i])
+		}
 	}
 }
 

@@ -30,13 +30,15 @@ const maxLocations = ruleCount + 2
 type Process struct {
 	run      string
 	inferred bool
-	job      string
-	attempt  count
-	host     uint64
-	traits   [traitCount]uint64
-	rank     rank
-	process  processID
-	memory   allocatorSizes
+	// shared is true if the process has other runs.
+	shared  bool
+	job     string
+	attempt count
+	host    uint64
+	traits  [traitCount]uint64
+	rank    rank
+	process processID
+	memory  allocatorSizes
 	// client tells the process from others of the run, if anything does.
 	client uint64
 	// locations are where it is, the first n of them.
@@ -118,7 +120,7 @@ func (p *Process) locate(world count, slurm string) {
 // it names: a fine-tuning service has many.
 func (ix *Index) SeeRun(p *Process, run string) {
 	other := *p
-	other.run, other.inferred, other.memory = run, false, allocatorSizes{}
+	other.run, other.inferred, other.shared, other.memory = run, false, true, allocatorSizes{}
 	ix.See(&other)
 }
 
