@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -39,6 +40,11 @@ func (d *demo) run(ctx, hurry context.Context) (err error) {
 	}
 	// A program that is started at the moment has the file, too: closing it is not enough.
 	defer func() { err = errors.Join(err, unlockFolder(lock)) }()
+	training, err := createTrainingLog(d.directory)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, training.Close()) }()
 	if d.endpoints, err = reserve(d.endpoints, d.say); err != nil {
 		return err
 	}
@@ -71,6 +77,14 @@ func (d *demo) run(ctx, hurry context.Context) (err error) {
 	// Deferred calls run in reverse order: mlgen stops first, so that the
 	// collector can send everything that it received.
 	defer mlgen.stop(hurry, d.say)
+	// And a training that only prints.
+	printing, stop := context.WithCancel(ctx)
+	printed := make(chan error, 1)
+	go func() { printed <- printTraining(printing, training) }()
+	defer func() {
+		stop()
+		err = errors.Join(err, <-printed)
+	}()
 	ctx, done := context.WithTimeout(ctx, cmp.Or(d.duration, math.MaxInt64))
 	defer done()
 	return d.watch(ctx, collector, mlgen)
@@ -155,7 +169,7 @@ func (d *demo) size() (width, height int) {
 func (d *demo) start(name, path, log string, grace time.Duration, args ...string) (*child, error) {
 	log = filepath.Join(d.directory, log)
 	d.say("Starting %s (log: %s)\n", name, visible(log))
-	env := append(os.Environ(), "OTELCOL_ML_REPRO_DIR="+d.reproductions)
+	env := append(os.Environ(), "OTELCOL_ML_REPRO_DIR="+d.reproductions, "TRAINING_LOGS=["+strconv.Quote(filepath.Join(d.directory, trainingLog))+"]")
 	for _, e := range d.endpoints {
 		env = append(env, e.environment()...)
 	}

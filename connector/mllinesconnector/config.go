@@ -29,6 +29,11 @@ type Config struct {
 	// IdleTimeout is the time after which a file or stream without lines is forgotten, 12h
 	// by default. It must be between 1m and 168h.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
+
+	// Storage is the id of a storage extension, such as "file_storage", that keeps over
+	// restarts which step each program has taken, written each second. By default there is
+	// none: after a restart, the steps of the next line of a program may be lost.
+	Storage *component.ID `mapstructure:"storage"`
 }
 
 func createDefaultConfig() component.Config {

@@ -13,6 +13,7 @@ require (
 	go.opentelemetry.io/collector/connector/connectortest v0.158.0
 	go.opentelemetry.io/collector/consumer v1.64.0
 	go.opentelemetry.io/collector/consumer/consumertest v0.158.0
+	go.opentelemetry.io/collector/extension/xextension v0.158.0
 	go.opentelemetry.io/collector/pdata v1.64.0
 	go.opentelemetry.io/collector/pipeline v1.64.0
 	go.opentelemetry.io/otel v1.44.0
@@ -22,6 +23,8 @@ require (
 	go.uber.org/goleak v1.3.0
 	go.uber.org/zap v1.28.0
 )
+
+require go.opentelemetry.io/collector/extension v1.64.0 // indirect
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

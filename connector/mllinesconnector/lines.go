@@ -24,6 +24,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/origin"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/training"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/unwrap"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
 const (
@@ -71,8 +72,14 @@ type lines struct {
 	readings        []format.Reading
 	found           map[*format.Format]int64
 	dropped         int64
-	stop, stopped   chan struct{}
-	cancelSend      context.CancelFunc
+	// restored are processes from before the start of which no line has come since, and
+	// exported what was exported, nil if it has changed.
+	restored map[string]keptProcess
+	exported []byte
+	saved    *saved.State
+
+	stop, stopped chan struct{}
+	cancelSend    context.CancelFunc
 }
 
 func newLines(set connector.Settings, cfg *Config, origins *known, next consumer.Traces) (*lines, error) {
@@ -105,6 +112,9 @@ func (l *lines) Start(ctx context.Context, host component.Host) error {
 	if err := l.known.Start(ctx, host); err != nil {
 		return err
 	}
+	if err := l.openStorage(ctx, host); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.stop, l.stopped, l.cancelSend = make(chan struct{}), make(chan struct{}), cancel
 	go l.watch(ctx)
@@ -124,6 +134,9 @@ func (l *lines) Shutdown(ctx context.Context) error {
 		}
 		l.cancelSend()
 		l.stop = nil
+		if l.saved != nil {
+			l.saved.Close()
+		}
 	}
 	l.telemetry.Shutdown()
 	return l.known.Shutdown(ctx)
@@ -142,6 +155,9 @@ func (l *lines) watch(ctx context.Context) {
 		if err := l.send(ctx, l.look(last)); err != nil {
 			l.logger.Debug("spans of lines were refused", zap.Error(err))
 		}
+		if l.saved != nil && !last {
+			l.saved.Save(ctx)
+		}
 	}
 }
 
@@ -151,6 +167,7 @@ func (l *lines) look(all bool) ptrace.Traces {
 	defer l.mu.Unlock()
 	now := l.now()
 	for p := range l.waiting {
+		l.exported = nil
 		l.watching(p, func() { p.settle(now, all) })
 		if l.note(p); !p.waits() {
 			delete(l.waiting, p)
@@ -259,6 +276,7 @@ func (l *lines) streamOf(resource, record pcommon.Map, now time.Time) member {
 			return member{}
 		}
 		s = newStream(o)
+		l.restore(s.only)
 		l.streams[o.Owner] = s
 	}
 	s.seen = now
@@ -287,6 +305,7 @@ func (l *lines) makeRoom(now time.Time) bool {
 func (l *lines) forget(key string) {
 	l.processes -= len(l.streams[key].prefixed)
 	delete(l.streams, key)
+	l.exported = nil
 }
 
 // maxKillAge is how old a line of the kernel may be: ids of processes are used again.
@@ -361,8 +380,11 @@ func (l *lines) readRecord(of member, record plog.LogRecord, text string, now ti
 // readLine reads one line, without its end.
 func (l *lines) readLine(of member, text string, at training.Moment, now time.Time) {
 	line := unwrap.Prefixed(unwrap.Plain(text))
-	p := of.stream.processOf(&line, of.name, &l.processes)
+	p := of.stream.processOf(&line, of.name, &l.processes, l.restore)
 	l.readings = l.set.Read(line.Text, l.readings[:0])
+	if len(l.readings) > 0 {
+		l.exported = nil
+	}
 	for i := range l.readings {
 		l.found[l.readings[i].Format()]++
 	}

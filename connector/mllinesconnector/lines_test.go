@@ -19,10 +19,13 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/format"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/origin"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // alone are the origins of an instance that shares them with no other.
-func alone() *known { return &known{origins: origin.NewKnown(8192, time.Now)} }
+func alone() *known {
+	return &known{registry: new(shared.Registry[*origin.Known]), origins: origin.NewKnown(8192, time.Now)}
+}
 
 // rig is a connector whose clock the test sets.
 type rig struct {

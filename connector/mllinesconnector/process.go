@@ -1,6 +1,7 @@
 package mllinesconnector
 
 import (
+	"iter"
 	"strings"
 	"time"
 
@@ -57,8 +58,8 @@ func (s *stream) join(r *unwrap.Record) bool {
 }
 
 // processOf returns the process that printed a line: member is what tells it apart by its
-// file. processes is the number of all that have a prefix.
-func (s *stream) processOf(line *unwrap.Line, member string, processes *int) *process {
+// file. processes is the number of all that have a prefix, and begin is called with a new one.
+func (s *stream) processOf(line *unwrap.Line, member string, processes *int, begin func(*process)) *process {
 	if line.Process == "" && member == "" {
 		return s.only
 	}
@@ -75,18 +76,33 @@ func (s *stream) processOf(line *unwrap.Line, member string, processes *int) *pr
 		prefix = strings.Clone(prefix)
 		p = newProcess(s, prefix, line.Rank, line.LocalRank)
 		s.prefixed[prefix] = p
+		begin(p)
 	}
 	return p
 }
 
+// processes are all processes of the stream.
+func (s *stream) processes() iter.Seq[*process] {
+	return func(yield func(*process) bool) {
+		if !yield(s.only) {
+			return
+		}
+		for _, p := range s.prefixed {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
 // trains reports whether any of the processes was seen to train.
 func (s *stream) trains() bool {
-	for _, p := range s.prefixed {
+	for p := range s.processes() {
 		if p.Trains() {
 			return true
 		}
 	}
-	return s.only.Trains()
+	return false
 }
 
 // process is a process that prints.
@@ -94,6 +110,8 @@ type process struct {
 	// Process is that of the stream's only process where the rank in the job is unknown:
 	// the ranks of a host print the same steps, which count once.
 	*training.Process
+	// key tells the process from all others.
+	key string
 	// writes has the resource of the spans: the process itself, or the stream's only one.
 	writes          *process
 	stream          *stream
@@ -113,11 +131,11 @@ type process struct {
 }
 
 func newProcess(s *stream, prefix string, rank, localRank int64) *process {
-	p := &process{stream: s, rank: rank, localRank: localRank}
+	p := &process{key: s.origin.Owner + prefix, stream: s, rank: rank, localRank: localRank}
 	if p.writes = p; s.only != nil && rank < 0 {
 		p.writes, p.Process = s.only, s.only.Process
 	} else {
-		p.Process = training.NewProcess(s.origin.Owner + prefix)
+		p.Process = training.NewProcess(p.key)
 	}
 	return p
 }

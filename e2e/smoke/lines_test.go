@@ -3,6 +3,7 @@ package smoke
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
@@ -154,5 +157,113 @@ func TestLinesOfPods(t *testing.T) {
 			}
 			assert.InDelta(c, 4, saved, 0.01)
 		}
+	}, harness.StartTimeout, 200*time.Millisecond)
+}
+
+// A program that sends its steps and prints them counts once: its process tells the run of
+// its file. A collector that starts again goes on with the step.
+func TestLinesOfAProgramThatSends(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := filepath.Join(dir, "train.log")
+	file, err := os.Create(name)
+	require.NoError(t, err)
+	program := exec.CommandContext(t.Context(), "cat")
+	program.Env, program.Stdout = append(os.Environ(), "TORCHELASTIC_RUN_ID=llama-7b"), file
+	lines, err := program.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, program.Start())
+	require.NoError(t, file.Close())
+	t.Cleanup(func() {
+		require.NoError(t, lines.Close())
+		_ = program.Wait() // its context has ended
+	})
+	printed := 0
+	print := func() {
+		printed += 10
+		_, err := fmt.Fprintf(lines, "iter %d: loss 2.5000, time 100.00ms, mfu 1.00%%\n", printed)
+		require.NoError(t, err)
+	}
+	options := harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent.yaml"),
+		Merged: []string{harness.Path("distribution", "config", "logs-files.yaml")},
+		Env:    []string{"TRAINING_LOGS=[" + name + "]", "OTELCOL_ML_STATE_DIR=" + filepath.Join(dir, "state")},
+		Dir:    dir, Overrides: map[string]any{"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::initial_zero": "0s"},
+	}
+	steps := func(collector *harness.Collector, labels harness.Labels, want float64) {
+		t.Helper()
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
+			samples, err := harness.Scrape(t.Context(), collector.Address(t, "exporters::prometheus"))
+			require.NoError(c, err)
+			if found := harness.Select(samples, "ml_steps_total", labels); assert.Len(c, found, 1) {
+				assert.InDelta(c, want, found[0].Value, 0)
+			}
+		}, harness.StartTimeout, 200*time.Millisecond)
+	}
+	print()
+	print()
+	first := harness.StartCollector(t, options)
+	steps(first, harness.Labels{"ml_run_id": "llama-7b"}, 21) // they begin with 0
+	first.Stop(t)
+	print()
+	second := harness.StartCollector(t, options)
+	steps(second, harness.Labels{"ml_run_id": "llama-7b"}, 10)
+
+	sender, err := harness.NewGRPCSender(second.Address(t, "receivers::otlp::protocols::grpc"))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, sender.Close()) })
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", "trainer")
+	rs.Resource().Attributes().PutStr("ml.run.id", "llama-7b")
+	for i := range 5 {
+		span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		span.SetName("step")
+		span.SetTraceID(pcommon.TraceID{1})
+		span.SetSpanID(pcommon.SpanID{byte(i + 1)})
+		span.SetStartTimestamp(pcommon.NewTimestampFromTime(time.Now().Add(-time.Second)))
+		span.SetEndTimestamp(pcommon.NewTimestampFromTime(time.Now()))
+		span.Attributes().PutStr("ml.phase", "batch")
+		span.Attributes().PutInt("ml.step", int64(31+i))
+	}
+	require.NoError(t, sender.Traces(t.Context(), td))
+	steps(second, harness.Labels{"ml_run_id": "llama-7b", "job": "trainer"}, 5)
+	print()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		samples, err := harness.Scrape(t.Context(), second.Address(t, harness.TelemetryPath))
+		require.NoError(c, err)
+		if found := harness.Select(samples, "otelcol_processor_ml_enrich_printed_spans_dropped", nil); assert.Len(c, found, 1) {
+			assert.InDelta(c, 10, found[0].Value, 0)
+		}
+	}, harness.StartTimeout, 200*time.Millisecond)
+	steps(second, harness.Labels{"ml_run_id": "llama-7b", "job": "trainer"}, 5)
+}
+
+// The overlays fit over agent-gateway.yaml, with one more: a gateway gets the spans.
+func TestLinesOfAnAgentWithGateways(t *testing.T) {
+	t.Parallel()
+	dir, gateway := t.TempDir(), harness.StartSink(t)
+	name := filepath.Join(dir, "train.log")
+	require.NoError(t, os.WriteFile(name, []byte("iter 10: loss 2.5000, time 100.00ms, mfu 1.00%\n"), 0o600))
+	harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent-gateway.yaml"),
+		Merged: []string{harness.Path("distribution", "config", "logs-files.yaml"), harness.Path("distribution", "config", "logs-gateway.yaml")},
+		Env:    []string{"OTELCOL_ML_QUEUE_DIR=" + filepath.Join(dir, "queue"), "TRAINING_LOGS=[" + name + "]"},
+		Dir:    dir,
+		Overrides: map[string]any{
+			"exporters::load_balancing::resolver": map[string]any{"dns": nil, "static": map[string]any{"hostnames": []string{gateway.Endpoint}}},
+			"receivers::gpu":                      map[string]any{"source": "replay", "collection_interval": "1s", "replay": map[string]any{"path": harness.Path("receiver", "gpureceiver", "testdata", "captures", "demo-2xh100.yaml")}},
+		},
+	})
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		steps := 0
+		for _, td := range gateway.Traces() {
+			for _, rs := range td.ResourceSpans().All() {
+				for _, ss := range rs.ScopeSpans().All() {
+					steps += ss.Spans().Len()
+				}
+			}
+		}
+		assert.Equal(c, 11, steps, "they begin with 0")
 	}, harness.StartTimeout, 200*time.Millisecond)
 }

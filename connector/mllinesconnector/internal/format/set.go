@@ -94,6 +94,16 @@ func New(own []Format) (*Set, error) {
 	return s, nil
 }
 
+// Named returns the format of a name, nil if there is none.
+func (s *Set) Named(name string) *Format {
+	for _, rule := range s.rules {
+		if rule.format.Name == name {
+			return rule.format
+		}
+	}
+	return nil
+}
+
 // add adds the rules of a format.
 func (s *Set) add(f *Format) {
 	for i := range f.Lines {
