@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -51,9 +52,7 @@ func (l *lines) Export() ([]byte, error) {
 		return l.exported, nil
 	}
 	state := keptState{Version: stateVersion, Processes: make(map[string]keptProcess, len(l.restored))}
-	for key, kept := range l.restored {
-		state.Processes[key] = kept
-	}
+	maps.Copy(state.Processes, l.restored)
 	for _, s := range l.streams {
 		for p := range s.processes() {
 			if p.Trains() && p.writes == p {

@@ -179,7 +179,7 @@ func TestLinesOfAProgramThatSends(t *testing.T) {
 		_ = program.Wait() // its context has ended
 	})
 	printed := 0
-	print := func() {
+	printTen := func() {
 		printed += 10
 		_, err := fmt.Fprintf(lines, "iter %d: loss 2.5000, time 100.00ms, mfu 1.00%%\n", printed)
 		require.NoError(t, err)
@@ -200,12 +200,12 @@ func TestLinesOfAProgramThatSends(t *testing.T) {
 			}
 		}, harness.StartTimeout, 200*time.Millisecond)
 	}
-	print()
-	print()
+	printTen()
+	printTen()
 	first := harness.StartCollector(t, options)
 	steps(first, harness.Labels{"ml_run_id": "llama-7b"}, 21) // they begin with 0
 	first.Stop(t)
-	print()
+	printTen()
 	second := harness.StartCollector(t, options)
 	steps(second, harness.Labels{"ml_run_id": "llama-7b"}, 10)
 
@@ -228,7 +228,7 @@ func TestLinesOfAProgramThatSends(t *testing.T) {
 	}
 	require.NoError(t, sender.Traces(t.Context(), td))
 	steps(second, harness.Labels{"ml_run_id": "llama-7b", "job": "trainer"}, 5)
-	print()
+	printTen()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		samples, err := harness.Scrape(t.Context(), second.Address(t, harness.TelemetryPath))
 		require.NoError(c, err)
