@@ -3,13 +3,16 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,24 +40,36 @@ func trainingLines(compressed []byte) (lines []trainingLine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	type row struct{ kind, step, loss, at string }
+	type row struct {
+		kind, loss string
+		step       int64
+		at         float64
+	}
 	var rows []row
 	for scanner := bufio.NewScanner(unzipped); scanner.Scan(); err = scanner.Err() {
-		if f := strings.Split(scanner.Text(), ","); len(f) == 4 && (f[0] == "train" || f[0] == "val") {
-			rows = append(rows, row{f[0], f[1], f[2], f[3]})
+		f := strings.Split(scanner.Text(), ",")
+		if len(f) != 4 || f[0] != "train" && f[0] != "val" {
+			continue
 		}
-	}
-	var first float64
-	for _, r := range rows {
-		at, err := strconv.ParseFloat(r.at, 64)
-		if err != nil {
+		step, stepErr := strconv.ParseInt(f[1], 10, 64)
+		at, atErr := strconv.ParseFloat(f[3], 64)
+		if err := errors.Join(stepErr, atErr); err != nil {
 			return nil, err
 		}
-		if len(lines) == 0 {
-			first = at
+		if step == 0 {
+			continue // before it, the program is compiled for 24 s
 		}
+		rows = append(rows, row{f[0], f[2], step, at})
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.step, b.step) })
+	var after, before float64
+	for i, r := range rows {
+		if i > 0 && r.at > before { // it begins again after the first steps
+			after += r.at - before
+		}
+		before = r.at
 		lines = append(lines, trainingLine{
-			time.Duration((at - first) * 1e6), fmt.Sprintf("step:%s/%s %s_loss:%s train_time:%.0fms\n", r.step, rows[len(rows)-1].step, r.kind, r.loss, at),
+			time.Duration(after * 1e6), fmt.Sprintf("step:%d/%d %s_loss:%s train_time:%.0fms\n", r.step, rows[len(rows)-1].step, r.kind, r.loss, r.at),
 		})
 	}
 	return lines, err

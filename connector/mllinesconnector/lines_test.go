@@ -510,6 +510,25 @@ func TestLinesWithoutTimes(t *testing.T) {
 	}
 }
 
+// A program that prints all the time is seen within seconds, and its steps are as long as it
+// says.
+func TestLinesWithoutPause(t *testing.T) {
+	r := newRig(t, nil)
+	r.unknown = true
+	var spans []ptrace.Span
+	for i := range 100 {
+		r.print(200*time.Millisecond, fmt.Sprintf("step:%d/5100 train_loss:3.1 train_time:%dms\n", i+1, 20_000+i*200))
+		if i%5 == 4 {
+			r.wait(0)
+			spans = append(spans, r.spans()...)
+			assert.GreaterOrEqual(t, len(spans), i-20)
+		}
+	}
+	for _, s := range spans[1:] {
+		assert.InDelta(t, 0.2, s.EndTimestamp().AsTime().Sub(s.StartTimestamp().AsTime()).Seconds(), 1e-6)
+	}
+}
+
 // Processes behind prefixes, and lines that wait for others, are limited over all streams.
 func TestLimitsOfAll(t *testing.T) {
 	r := newRig(t, nil)

@@ -60,10 +60,10 @@ type Process struct {
 	numbers, redrawn     format.Reading
 	numbersAt, redrawnAt Moment
 	waiting              time.Time
-	// burst are steps that wait for the last of the lines that are read together, burstIn is
-	// when the newest came.
-	burst   []stepLine
-	burstIn time.Time
+	// burst are steps that wait for the last of the lines that are read together, burstFrom is
+	// when the first came and burstIn the newest.
+	burst              []stepLine
+	burstFrom, burstIn time.Time
 	// open has the beginnings of what has not ended.
 	open map[format.Kind]time.Time
 	// began is when the training began, as far as the lines say.
@@ -230,7 +230,7 @@ func (p *Process) Tick(now time.Time, all bool) {
 	if !p.waiting.IsZero() && (all || now.Sub(p.waiting) >= waits) {
 		p.settle()
 	}
-	if all || now.Sub(p.burstIn) >= burst {
+	if all || now.Sub(p.burstIn) >= burst || now.Sub(p.burstFrom) >= longest {
 		p.Flush()
 	}
 }

@@ -10,8 +10,9 @@ import (
 
 const (
 	// maxBurst is the number of lines of steps that wait for the last of those that are read
-	// together, and burst how long nothing follows it.
-	maxBurst, burst = 8192, time.Second
+	// together, burst how long nothing follows it, and longest how long they wait for it at
+	// most: a program may print all the time.
+	maxBurst, burst, longest = 8192, time.Second, 3 * time.Second
 )
 
 // stepLine is a line of steps.
@@ -63,6 +64,9 @@ func (p *Process) readStep(r *format.Reading, at Moment) {
 	}
 	reading := *r // its memory is used for the next line
 	line.reading = &reading
+	if len(p.burst) == 0 {
+		p.burstFrom = p.burstIn
+	}
 	if p.burst = append(p.burst, line); len(p.burst) >= maxBurst {
 		p.Flush()
 	}
