@@ -111,3 +111,20 @@ func TestPrintedLinesOnly(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotNil(t, dropped)
 }
+
+// The GPU of the process that writes a file is that of the run of its lines.
+func TestGPUOfAPrintingProcess(t *testing.T) {
+	p := startDefault(t)
+	p.sendTraces(t, printedLines(t, map[string]any{"process.pid": 42, "process.creation.time": "2026-11-28T12:00:00.25Z"}))
+	md := pmetric.NewMetrics()
+	rm := md.ResourceMetrics().AppendEmpty()
+	put(t, rm.Resource().Attributes(), map[string]any{"host.name": "n1"})
+	m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName("nvidia.gpu.process.memory.usage")
+	point := m.SetEmptyGauge().DataPoints().AppendEmpty()
+	point.SetIntValue(1 << 30)
+	put(t, point.Attributes(), map[string]any{"hw.id": "GPU-1", "process.pid": 42, "process.creation.time": "2026-11-28T12:00:00.25Z"})
+	out := p.sendMetrics(t, md).ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0)
+	assert.Equal(t, "train-2d7aa940", readID(out.Attributes(), "ml.run.id"))
+	assert.Equal(t, "process", readID(out.Attributes(), "ml.gpu.join"))
+}
