@@ -47,14 +47,7 @@ func TestGroupByTraceWaitsForTheRoot(t *testing.T) {
 				assert.Len(c, sink.Spans(), len(spans))
 			}, arrival, poll)
 			sessions := map[string]int{}
-			root, decided := 0.0, 0.0
 			for _, span := range sink.Spans() {
-				if span.ParentSpanID().IsEmpty() {
-					root = float64(span.EndTimestamp()-span.StartTimestamp()) / 1e9
-				}
-				if own, ok := span.Attributes().Get("ml.critical.time"); ok {
-					decided += own.Double()
-				}
 				if session, ok := span.Attributes().Get("ml.session.id"); ok {
 					sessions[session.AsString()]++
 				}
@@ -63,10 +56,8 @@ func TestGroupByTraceWaitsForTheRoot(t *testing.T) {
 			for _, with := range sessions {
 				if test.waits {
 					assert.Equal(t, len(spans), with)
-					assert.InDelta(t, root, decided, 1e-6, "the critical path lasts as long as the root")
 				} else {
 					assert.Equal(t, 1, with, "the root alone knows it, and it came last")
-					assert.Zero(t, decided, "no trace is complete")
 				}
 			}
 		})

@@ -155,12 +155,6 @@ const (
 
 // Names that say what a span did.
 const (
-	// Critical is true on the spans that decided when their trace ended, where
-	// the trace is complete in one request.
-	Critical = "ml.critical"
-	// CriticalTime is for how long such a span was the deciding one. The times of
-	// a trace add up to the duration of its root.
-	CriticalTime = "ml.critical.time"
 	// Phase is the part of a training step: see the Phase values.
 	Phase = "ml.phase"
 	// Operation is a span's operation with its numbers removed.

@@ -191,7 +191,6 @@ func benchBatches(size int) map[string]ptrace.Traces {
 		"tuning/10_attributes":   tuningBatch(size),
 		"tuning/route_by_run":    tuningBatch(size),
 		"agent/10_attributes":    agentBatch(size),
-		"agent/critical_path":    agentBatch(size), // its traces are complete
 		"llm/10_attributes":      llmBatch(size),
 		"llm/route_by_run":       llmBatch(size),
 		"stranger/10_attributes": strangerBatch(size),
@@ -202,7 +201,6 @@ func benchBatches(size int) map[string]ptrace.Traces {
 // benchConfig returns the configuration for a batch of benchBatches.
 func benchConfig(name string) *Config {
 	cfg := createDefaultConfig().(*Config)
-	cfg.CriticalPath = strings.HasSuffix(name, "/critical_path")
 	cfg.RouteByRun = strings.HasSuffix(name, "/route_by_run")
 	return cfg
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 )
 
@@ -51,12 +50,6 @@ type Config struct {
 	// from a secret store.
 	HashKey configopaque.String `mapstructure:"hash_key"`
 
-	// CriticalPath adds ml.critical and ml.critical.time to the spans that decided
-	// when their trace ended, where the trace is complete in one request. The
-	// default is false: it costs about a quarter
-	// more for each span of such a trace, and nothing for others.
-	CriticalPath bool `mapstructure:"critical_path"`
-
 	// RouteByRun lets a load balancer send all spans, metrics and log records of a
 	// run to one gateway. It gives every resource ml.route, which is the run, or
 	// else service.name or host.name. A resource whose spans, points or records
@@ -68,9 +61,6 @@ type Config struct {
 
 	// Rates has the key training.
 	Rates rate.Config `mapstructure:",squash"`
-
-	// LogWait has the keys log_wait and max_waiting_bytes.
-	LogWait logwait.Config `mapstructure:",squash"`
 }
 
 // MetricConfig is what one metric of your own measures.
@@ -143,7 +133,7 @@ func (c *Config) Validate() error {
 	if n := len(c.ResourceLabels); n > maxResourceLabels {
 		errs = append(errs, fmt.Errorf(`"resource_labels": has %d entries, must have at most %d`, n, maxResourceLabels))
 	}
-	return errors.Join(append(errs, c.Rates.Check(), c.LogWait.Check())...)
+	return errors.Join(append(errs, c.Rates.Check())...)
 }
 
 // reader compiles the configured vocabulary, or returns the one that all components

@@ -18,9 +18,7 @@ func TestDefaultConfig(t *testing.T) {
 	require.NoError(t, confmap.Validate(cfg))
 	assert.Equal(t, vocabulary.SystemNames(), cfg.Vocabularies)
 	assert.Empty(t, cfg.HashKey)
-	assert.Zero(t, cfg.LogWait.Wait)
 	assert.False(t, cfg.RouteByRun)
-	assert.Equal(t, 64<<20, cfg.LogWait.MaxBytes)
 }
 
 func TestConfigErrors(t *testing.T) {
@@ -43,11 +41,6 @@ func TestConfigErrors(t *testing.T) {
 		{"empty label", map[string]any{"resource_labels": []any{" "}}, []string{`"resource_labels": " " is empty`}},
 		{"label twice", map[string]any{"resource_labels": []any{"team", "team"}}, []string{`"resource_labels": "team" is listed twice`}},
 		{"many labels", map[string]any{"resource_labels": many}, []string{`"resource_labels": has 33 entries, must have at most 32`}},
-		{"negative wait", map[string]any{"log_wait": "-1s"}, []string{`"log_wait": -1s, must be 0s or from 1ms to 5m0s`}},
-		{"wait without a unit", map[string]any{"log_wait": 5}, []string{`"log_wait": 5ns, must be 0s or from 1ms to 5m0s`}},
-		{"endless wait", map[string]any{"log_wait": "301s"}, []string{`"log_wait": 5m1s, must be 0s or from 1ms to 5m0s`}},
-		{"no waiting bytes", map[string]any{"max_waiting_bytes": 1023}, []string{`"max_waiting_bytes": 1023, must be from 1024 to 1073741824`}},
-		{"endless waiting bytes", map[string]any{"max_waiting_bytes": 1<<30 + 1}, []string{`"max_waiting_bytes": 1073741825, must be`}},
 		{"training of nobody", map[string]any{"training": []any{map[string]any{"tokens_per_step": 1}}},
 			[]string{`training::0: "service" is "", must be a service's name`}},
 		{"training of nothing", map[string]any{"training": []any{map[string]any{"service": "a"}, map[string]any{"service": "b", "tokens_per_step": 1}}},
@@ -76,7 +69,7 @@ func TestConfigErrors(t *testing.T) {
 			for _, want := range tt.want {
 				require.ErrorContains(t, err, want)
 			}
-			for _, key := range []string{"rates", "logwait"} {
+			for _, key := range []string{"rates"} {
 				require.NotContains(t, err.Error(), key+":", "users have no such key")
 			}
 		})

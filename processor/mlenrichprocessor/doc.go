@@ -5,7 +5,7 @@
 // producer sent stays as it was.
 //
 // The files here move pdata. Each question has a package of its own in
-// internal: run, correlate, rate, gpujoin, label and logwait. What clients mean
+// internal: run, correlate, rate, gpujoin and label. What clients mean
 // by their names is in internal/mlattr.
 package mlenrichprocessor
 

@@ -15,13 +15,11 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/criticalpath"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/label"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/route"
@@ -43,11 +41,9 @@ type enricher struct {
 	// instance is the number of this instance among those of the store.
 	instance uint32
 
-	stores  *shared.Registry[*store]
-	store   *store
-	release shared.Release
-	// waiting is nil if no log record may wait.
-	waiting  *logwait.Waiter[recordState]
+	stores   *shared.Registry[*store]
+	store    *store
+	release  shared.Release
 	withdraw func()
 }
 
@@ -80,22 +76,10 @@ func (e *enricher) start(ctx context.Context, host component.Host) error {
 		return err
 	}
 	e.instance = e.store.streams.AddInstance()
-	if e.waiting != nil {
-		e.waiting.Start(correlator{e.store.keys}, e.store.now)
-		e.store.waiting.Add(e.waiting)
-		e.withdraw = shared.StateOf(host).PublishNotices(e.id.String(), e.waiting.Notices)
-	}
 	return nil
 }
 
 func (e *enricher) shutdown(ctx context.Context) error {
-	if e.waiting != nil {
-		e.waiting.Shutdown(ctx)
-		if e.store != nil {
-			e.store.waiting.Remove(e.waiting)
-			e.withdraw()
-		}
-	}
 	e.telemetry.Shutdown()
 	if e.release == nil {
 		return nil
@@ -119,8 +103,6 @@ type batch struct {
 	// at most once.
 	kept []vocabulary.Fact
 	keys correlate.Batch
-	// paths is memory of findCritical.
-	paths criticalpath.Finder
 
 	points    rate.Points
 	exemplars correlate.Exemplars

@@ -8,11 +8,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processorhelper"
-	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/route"
 )
@@ -33,7 +31,7 @@ func NewFactory() processor.Factory {
 }
 
 func createDefaultConfig() component.Config {
-	return &Config{Vocabularies: vocabulary.SystemNames(), LogWait: logwait.DefaultConfig()}
+	return &Config{Vocabularies: vocabulary.SystemNames()}
 }
 
 type factory struct {
@@ -91,9 +89,6 @@ func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg co
 		if next, err = route.Logs(next, e.routes); err != nil {
 			return nil, err
 		}
-	}
-	if c := cfg.(*Config); c.LogWait.Wait > 0 {
-		e.waiting = logwait.New[recordState](c.LogWait, next, set.Logger, e.telemetry, attribute.String("processor", set.ID.String()))
 	}
 	return processorhelper.NewLogs(ctx, set, cfg, next, e.processLogs,
 		processorhelper.WithCapabilities(capabilities),

@@ -430,7 +430,7 @@ func same(a, b pcommon.Value) bool {
 
 func fuzzConfig() *Config {
 	cfg := createDefaultConfig().(*Config)
-	cfg.HashKey, cfg.CriticalPath = "only-for-this-test", true
+	cfg.HashKey = "only-for-this-test"
 	cfg.Aliases = map[string]string{"unheard.of": mlattr.SessionID}
 	cfg.ResourceLabels = []string{"team", mlattr.Cluster}
 	return cfg

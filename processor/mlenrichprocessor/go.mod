@@ -24,8 +24,9 @@ require (
 	go.opentelemetry.io/otel/sdk/metric v1.44.0
 	go.opentelemetry.io/otel/trace v1.44.0
 	go.uber.org/goleak v1.3.0
-	go.uber.org/zap v1.28.0
 )
+
+require go.uber.org/zap v1.28.0 // indirect
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

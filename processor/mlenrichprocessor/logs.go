@@ -6,29 +6,25 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/processor/processorhelper"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
 
 // record is a log record that names a trace, between its reading and its
 // correlation.
-type record = logwait.Record[recordState]
-
-type recordState struct {
+type record struct {
 	correlate.Record
+	attrs    pcommon.Map
 	resource int
 	// process is set if each trace of the record's process is a run.
 	process *run.Process
 }
 
 // processLogs enriches each record from what it reports, and from what the
-// spans of its trace said before it came. A record that is ahead of its spans
-// goes on, unless it may wait: then it is not among what is returned.
+// spans of its trace said before it came.
 func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
 	b := batches.Get().(*batch)
 	defer b.free()
@@ -42,7 +38,7 @@ func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, er
 		return ld, nil
 	}
 	for i := range records {
-		s := &records[i].State
+		s := &records[i]
 		r := &b.resources[s.resource]
 		s.SetRun(r.run.ID, r.run.Inferred)
 		if r.run.PerTrace {
@@ -51,18 +47,11 @@ func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, er
 	}
 	known := e.store.keys.Lookup(func(yield func(*correlate.Record) bool) {
 		for i := range records {
-			if !yield(&records[i].State.Record) {
+			if !yield(&records[i].Record) {
 				return
 			}
 		}
 	})
-	if e.waiting != nil {
-		all := len(records)
-		records = e.letWait(ctx, ld, records, known)
-		if len(records) < all && ld.ResourceLogs().Len() == 0 {
-			return ld, processorhelper.ErrSkipProcessingData
-		}
-	}
 	for i := range records {
 		writeRecord(&records[i], known, &b.keys.Sources)
 	}
@@ -72,16 +61,14 @@ func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, er
 // readLogs enriches records from themselves, and returns those that name a
 // trace.
 func (e *enricher) readLogs(ld plog.Logs, b *batch) (records []record) {
-	ordinal := 0
 	for i, rl := range ld.ResourceLogs().All() {
 		r := e.readResource(rl.Resource().Attributes(), b)
 		for _, sl := range rl.ScopeLogs().All() {
 			known := r.facts.Systems | e.reader.Scope(sl.Scope().Name())
 			for _, log := range sl.LogRecords().All() {
 				read := e.readRecord(log, known, b)
-				read.Ordinal, read.State.resource = ordinal, i
-				ordinal++
-				if !read.Trace.IsEmpty() {
+				read.resource = i
+				if trace := read.Trace(); !trace.IsEmpty() {
 					records = append(records, read)
 				}
 			}
@@ -103,9 +90,9 @@ func (e *enricher) readRecord(log plog.LogRecord, known vocabulary.System, b *ba
 	}
 	e.reader.Record(known, attrs, &b.facts)
 	b.rejected += b.facts.Rejected
-	state := recordState{Record: correlate.ReadRecord(&b.facts, trace, span)}
+	read := record{Record: correlate.ReadRecord(&b.facts, trace, span), attrs: attrs}
 	e.write(attrs, &b.facts)
-	return record{Trace: trace, Attrs: attrs, State: state}
+	return read
 }
 
 // decodeID reads an id from a hexadecimal attribute of exactly its length. It
@@ -120,69 +107,11 @@ func decodeID(attrs pcommon.Map, key string, id []byte) {
 	}
 }
 
-// letWait takes the records out that could learn something and have learnt
-// nothing, as far as there is memory, and returns the others.
-func (e *enricher) letWait(ctx context.Context, ld plog.Logs, records []record, known *correlate.Known) (others []record) {
-	var waiting []record
-	processes := make(map[*run.Process]*run.Process)
-	for _, r := range records {
-		if !r.State.Teachable() || r.State.Learns(known) {
-			others = append(others, r)
-			continue
-		}
-		if p := r.State.process; p != nil {
-			// The batch's memory is used again before the record goes on.
-			if processes[p] == nil {
-				own := *p
-				processes[p] = &own
-			}
-			r.State.process = processes[p]
-		}
-		waiting = append(waiting, r)
-	}
-	if len(waiting) == 0 {
-		return others
-	}
-	return append(others, e.waiting.Take(ctx, ld, waiting)...)
-}
-
 // writeRecord adds to a record what is known of its span and trace.
 func writeRecord(r *record, known *correlate.Known, sources *correlate.Sources) {
-	hasRun := r.State.Write(r.Attrs, known, sources)
-	if r.State.process != nil && !hasRun {
-		r.Attrs.PutStr(mlattr.RunID, run.OfTrace(r.State.process, r.Trace))
-		r.Attrs.PutBool(mlattr.RunInferred, true)
-	}
-}
-
-// correlator correlates log records that have waited.
-type correlator struct{ keys *correlate.Store }
-
-func (c correlator) lookup(records []*record) *correlate.Known {
-	return c.keys.Lookup(func(yield func(*correlate.Record) bool) {
-		for _, r := range records {
-			if !yield(&r.State.Record) {
-				return
-			}
-		}
-	})
-}
-
-// Learns reports for each record whether it gets a key by now.
-func (c correlator) Learns(records []*record) []bool {
-	known := c.lookup(records)
-	learns := make([]bool, len(records))
-	for i, r := range records {
-		learns[i] = r.State.Learns(known)
-	}
-	return learns
-}
-
-// Write adds to each record what is known of it.
-func (c correlator) Write(records []*record) {
-	known := c.lookup(records)
-	var sources correlate.Sources
-	for _, r := range records {
-		writeRecord(r, known, &sources)
+	hasRun := r.Write(r.attrs, known, sources)
+	if r.process != nil && !hasRun {
+		r.attrs.PutStr(mlattr.RunID, run.OfTrace(r.process, r.Trace()))
+		r.attrs.PutBool(mlattr.RunInferred, true)
 	}
 }

@@ -13,6 +13,9 @@ import (
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processortest"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/statetest"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
@@ -96,4 +99,20 @@ func (p *pipelines) sendLogs(tb testing.TB, in plog.Logs) plog.Logs {
 	require.NoError(tb, p.logs.ConsumeLogs(context.Background(), ld))
 	require.Len(tb, p.logsOut.AllLogs(), 1)
 	return p.logsOut.AllLogs()[0]
+}
+
+// counted are the values of one of the processor's own metrics, by reason where
+// it has some.
+func (p *pipelines) counted(tb testing.TB, name string) map[string]int64 {
+	tb.Helper()
+	values := make(map[string]int64)
+	m, err := p.telemetry.GetMetric(name)
+	if err != nil {
+		return values
+	}
+	for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
+		reason, _ := point.Attributes.Value(attribute.Key("reason"))
+		values[reason.AsString()] += point.Value
+	}
+	return values
 }

@@ -5,11 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -150,23 +148,4 @@ func TestTheSecondCostsLess(t *testing.T) {
 			assert.Less(t, behind, 512.0, "the second adds to spans")
 		})
 	}
-}
-
-// A record that waited learns its run late, and so gets its route then.
-func TestWaitingRecordsAreRouted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := waitingConfig()
-		cfg.RouteByRun = true
-		p := start(t, cfg)
-		p.giveLogs(t, recordOf(1, 2, nil))
-		synctest.Wait()
-		require.Empty(t, p.logsOut.AllLogs())
-		p.sendTraces(t, batchOf("x", testSpan{1, 2, 1, "call", map[string]any{"ml.run.id": "r"}}))
-		synctest.Wait()
-		require.Len(t, p.logsOut.AllLogs(), 1)
-		route, _ := p.logsOut.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get("ml.route")
-		assert.Equal(t, "r", route.Str())
-		require.Len(t, p.logsOut.Contexts(), 1)
-		assert.Equal(t, []string{"r"}, client.FromContext(p.logsOut.Contexts()[0]).Metadata.Get("ml-route"))
-	})
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/gpujoin"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/route"
@@ -32,7 +31,6 @@ type store struct {
 	gpus     *gpujoin.Index
 	routes   *route.GPUs
 	streams  *rate.Streams
-	waiting  logwait.Waiters[recordState]
 
 	telemetry *metadata.TelemetryBuilder
 	processor attribute.KeyValue
@@ -72,16 +70,6 @@ func (s *store) Start(_ context.Context, host component.Host) error {
 			joined := s.keys.Joined()
 			o.Observe(joined.ByID, metric.WithAttributes(s.processor, attribute.String("reason", mlattr.EvidenceResponseID)))
 			o.Observe(joined.ByTimes, metric.WithAttributes(s.processor, attribute.String("reason", mlattr.EvidenceTimes)))
-			return nil
-		}),
-		s.telemetry.RegisterProcessorMlEnrichLogRecordsWaitingCallback(func(_ context.Context, o metric.Int64Observer) error {
-			records, _ := s.waiting.Waiting()
-			o.Observe(int64(records), metric.WithAttributes(s.processor))
-			return nil
-		}),
-		s.telemetry.RegisterProcessorMlEnrichLogBytesWaitingCallback(func(_ context.Context, o metric.Int64Observer) error {
-			_, bytes := s.waiting.Waiting()
-			o.Observe(int64(bytes), metric.WithAttributes(s.processor))
 			return nil
 		}),
 	)

@@ -30,7 +30,6 @@ type spanState struct {
 	resource int
 	// first and end delimit the span's facts in batch.kept.
 	first, end int
-	critical
 }
 
 // processTraces reads each span, then finds the resources' runs by what their
@@ -64,10 +63,6 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 		b.keys.AddResource(e.store.keys, r.run.ID, r.run.Inferred, r.process.Service)
 	}
 	b.keys.Correlate(e.store.keys, func(resource int) string { return b.resources[resource].process.ExactKey() })
-	if e.config.CriticalPath {
-		b.findCritical(e.store.keys)
-	}
-	e.store.waiting.SpansArrived(b.keys.Traces())
 	e.writeSpans(b)
 	e.dropPrinted(ctx, td, b)
 	e.count(ctx, b)
@@ -122,7 +117,7 @@ func (e *enricher) readSpan(span ptrace.Span, known vocabulary.System, samplesPe
 		}
 	}
 	b.spans = append(b.spans, spanState{
-		span: span, resource: resource, first: first, end: len(b.kept), critical: readCritical(f),
+		span: span, resource: resource, first: first, end: len(b.kept),
 	})
 	return f.Systems
 }
@@ -145,15 +140,15 @@ func (e *enricher) writeSpans(b *batch) {
 				e.store.gpus.SeeRun(&r.located, own)
 			}
 			added = b.keys.Additions(i)
-		} else if len(facts) == 0 && !r.run.PerTrace && !s.complete {
+		} else if len(facts) == 0 && !r.run.PerTrace {
 			continue
 		}
-		total := len(facts) + added.Len() + s.additions()
+		total := len(facts) + added.Len()
 		ofTrace := r.run.PerTrace && !b.keys.HasRun(i)
 		if ofTrace {
 			total += 2
 		}
-		if total == 0 && !s.marked {
+		if total == 0 {
 			continue
 		}
 		attrs := s.span.Attributes()
@@ -162,7 +157,6 @@ func (e *enricher) writeSpans(b *batch) {
 			e.put(attrs, &facts[j])
 		}
 		added.Write(attrs)
-		s.write(attrs)
 		if !ofTrace {
 			continue
 		}

@@ -49,7 +49,6 @@ const (
 	CallPythonTime
 	CallsSlow
 	CallTime
-	CriticalPathTime
 	PoolSize
 	PoolBusy
 	PoolIdle
@@ -338,8 +337,6 @@ var All = [Count]Series{
 		Description: "Calls that took longer than slow_threshold."},
 	CallTime: {Name: "ml.call.time", Unit: "s", Kind: Total, NoRun: true, Labels: []string{CallBound, mlattr.Library, mlattr.Function, mlattr.Operation, mlattr.Role, mlattr.GenAIRequestModel, mlattr.Side},
 		Description: "Time of calls and requests by what it was spent on. queue: the wait for a worker. serialize: arguments were encoded. input: data was loaded. model_server: a model's server worked on it, as its client sees it. network: the wait for another process otherwise. gpu: the program worked, and the utilization of the GPUs of its run or service was above 0.7. cpu: it worked, and its process used 0.7 cores or more. Otherwise unknown. The time of a request includes that of its calls, which have their own series."},
-	CriticalPathTime: {Name: "ml.critical_path.time", Unit: "s", Kind: Total, NoRun: true, Labels: []string{mlattr.Role, mlattr.Phase, mlattr.Operation},
-		Description: "Time in which spans decided when their traces ended (ml.critical.time), if ml_enrich has the option critical_path: where the time of traces goes. The times of a trace add up to the duration of its root."},
 	PoolSize: {Name: "ml.pool.size", Unit: "{worker}", Kind: State, Labels: poolLabels,
 		Description: "Workers of a pool, as last reported."},
 	PoolBusy: {Name: "ml.pool.busy", Unit: "{worker}", Kind: State, Labels: poolLabels,

@@ -342,7 +342,6 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 	}
 	r.addUsage(u, v)
 	r.addGauges(u, v, u.end)
-	r.addCritical(u, v)
 	r.addEvents(u, span.Events())
 	r.addOwnEvent(u, event, r.spanAttrs)
 	r.addTimed(u, v, span)
@@ -440,15 +439,6 @@ func (r *result) addGauges(u *unit, v *values, at int64) {
 	for _, signal := range v.nonfinite {
 		up := r.update(u, series.Nonfinite, u.Source, signal)
 		up.Count, up.At = 1, at
-	}
-}
-
-// addCritical adds for how long a span decided when its trace ended.
-func (r *result) addCritical(u *unit, v *values) {
-	if v.critical < 0 || v.critical > mlattr.MaxCallTime {
-		r.Skipped.OutOfRange++
-	} else if v.critical > 0 {
-		r.update(u, series.CriticalPathTime, u.hostSource, v.Role, v.Phase, operationOf(v.Operation, v.GenAIOperation, "")).Value = v.critical
 	}
 }
 

@@ -33,8 +33,6 @@ var slotHost = vocabulary.SlotOf(mlattr.HostName)
 // values is the content of one span or event, in canonical terms.
 type values struct {
 	spanfact.Fact
-	// critical is for how many seconds the span decided when its trace ended.
-	critical float64
 
 	lossScope string
 	gauges    []gauge
@@ -55,11 +53,10 @@ var unread = vocabulary.SlotsOf(
 	mlattr.JobName, mlattr.Cluster, mlattr.RankLocal, mlattr.WorldSize, mlattr.CorrelationConflict,
 	mlattr.BatchIndex, mlattr.EpochTotal, mlattr.MicrobatchCount, mlattr.SamplesPerSecond, mlattr.SamplesBasis,
 	mlattr.DecodePerSecond, mlattr.PrefillPerSecond, mlattr.SequencePerSecond, mlattr.ThroughputScope,
-	mlattr.TokensEstimated, mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared, mlattr.Critical, mlattr.UsageEvidence,
+	mlattr.TokensEstimated, mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared, mlattr.UsageEvidence,
 )
 
 var (
-	slotCritical  = vocabulary.SlotOf(mlattr.CriticalTime)
 	slotLossScope = vocabulary.SlotOf(mlattr.LossScope)
 	slotEpoch     = vocabulary.SlotOf(mlattr.Epoch)
 )
@@ -81,7 +78,6 @@ var signals = [...]struct {
 func (v *values) read(facts *vocabulary.Facts) {
 	v.Read(facts)
 	v.gauges, v.nonfinite = v.gauges[:0], v.nonfinite[:0]
-	v.critical, _ = facts.DoubleAt(slotCritical)
 	v.lossScope = facts.TextAt(slotLossScope)
 	epoch, ok := facts.IntAt(slotEpoch)
 	v.signal(float64(epoch), ok, false, "", series.Epoch)

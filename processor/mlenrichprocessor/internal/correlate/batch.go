@@ -34,8 +34,6 @@ type Batch struct {
 	stored     []*set[string]
 	storedSets []set[string]
 
-	complete completeTraces
-
 	traceAt map[pcommon.TraceID]int32
 	// groupAt has for each of joins the index in groups, plus one, of each
 	// symbol.
@@ -100,9 +98,7 @@ type span struct {
 	// earlier is the parent as an index in Batch.earlier if it is not in the
 	// batch, or none.
 	earlier int32
-	// complete is the index in completeTraces of a span of a complete trace.
-	complete int32
-	state    uint8
+	state   uint8
 
 	// inherited is what an ml_enrich before this one let the span inherit, and
 	// later also what this one does.
@@ -199,10 +195,8 @@ type trace struct {
 	// firstHanded and endHanded delimit in Batch.handed what the trace's spans
 	// hand down.
 	firstHanded, endHanded int32
-	// recognised is true if a span of the batch is one of machine learning, rooted if
-	// one has no parent, complete if all spans of the trace are in the batch, and
-	// partial if it is known that a parent is not.
-	recognised, rooted, complete, partial bool
+	// recognised is true if a span of the batch is one of machine learning.
+	recognised bool
 	// active reports whether anything can be inherited in the trace, or has to
 	// reach ancestors. Most traces of a training loop are inactive: all their
 	// spans have a phase, and no key.
@@ -230,7 +224,6 @@ func (b *Batch) Reset() bool {
 	b.storedSets = b.storedSets[:0]
 	b.usage.reset()
 	b.links.reset()
-	b.complete.reset()
 	b.epochs.reset()
 	return true
 }
@@ -331,7 +324,6 @@ func (b *Batch) gather() {
 		t.last = int32(i)
 		t.spans++
 		t.recognised = t.recognised || n.recognised
-		t.rooted = t.rooted || n.parent.IsEmpty()
 		t.phased = t.phased || n.phase != 0
 		t.unphased = t.unphased || n.phase == 0
 		if keyed := n.own != (set[symbol]{}) || n.keys != (set[symbol]{}); keyed || n.resourceRun != 0 && !n.resourceInferred {

@@ -130,22 +130,6 @@ func (s *Store) Lookup(records iter.Seq[*Record]) *Known {
 	})
 }
 
-// Teachable reports whether spans that arrive later could say something of the
-// record. One that an ml_enrich before this one has given keys has all that it
-// can have.
-func (r *Record) Teachable() bool { return !r.foreign && r.inherited == (origins{}) }
-
-// Learns reports whether the record gets a key of its span or trace.
-func (r *Record) Learns(k *Known) bool {
-	of := k.of(r.span)
-	for key := range keyInferred {
-		if value, _ := r.learn(key, of); value != "" {
-			return true
-		}
-	}
-	return false
-}
-
 // learn returns the key that the record gets of its span or trace, or "".
 func (r *Record) learn(key int, of known) (string, origin) {
 	if r.foreign || r.present[key] {

@@ -62,8 +62,6 @@ type Store struct {
 	joined Joined
 	// epochs has those of each process.
 	epochs *cache.LRU[string, recentEpochs]
-	// begun are the traces whose root had not arrived. It needs no lock.
-	begun begunTraces
 }
 
 // joinKey is an id by which spans of different traces find each other, as a

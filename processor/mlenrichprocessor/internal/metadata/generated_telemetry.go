@@ -29,10 +29,6 @@ type TelemetryBuilder struct {
 	mu                                   sync.Mutex
 	registrations                        []metric.Registration
 	ProcessorMlEnrichBreakdownsSkipped   metric.Int64Counter
-	ProcessorMlEnrichLogBytesWaiting     metric.Int64ObservableUpDownCounter
-	ProcessorMlEnrichLogRecordsLost      metric.Int64Counter
-	ProcessorMlEnrichLogRecordsReleased  metric.Int64Counter
-	ProcessorMlEnrichLogRecordsWaiting   metric.Int64ObservableUpDownCounter
 	ProcessorMlEnrichPointsUnsafe        metric.Int64Counter
 	ProcessorMlEnrichPrintedSpansDropped metric.Int64Counter
 	ProcessorMlEnrichRatesSkipped        metric.Int64Counter
@@ -51,36 +47,6 @@ type telemetryBuilderOptionFunc func(mb *TelemetryBuilder)
 
 func (tbof telemetryBuilderOptionFunc) apply(mb *TelemetryBuilder) {
 	tbof(mb)
-}
-
-// RegisterProcessorMlEnrichLogBytesWaitingCallback sets callback for observable ProcessorMlEnrichLogBytesWaiting metric.
-func (builder *TelemetryBuilder) RegisterProcessorMlEnrichLogBytesWaitingCallback(cb metric.Int64Callback) error {
-	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		cb(ctx, &observerInt64{inst: builder.ProcessorMlEnrichLogBytesWaiting, obs: o})
-		return nil
-	}, builder.ProcessorMlEnrichLogBytesWaiting)
-	if err != nil {
-		return err
-	}
-	builder.mu.Lock()
-	defer builder.mu.Unlock()
-	builder.registrations = append(builder.registrations, reg)
-	return nil
-}
-
-// RegisterProcessorMlEnrichLogRecordsWaitingCallback sets callback for observable ProcessorMlEnrichLogRecordsWaiting metric.
-func (builder *TelemetryBuilder) RegisterProcessorMlEnrichLogRecordsWaitingCallback(cb metric.Int64Callback) error {
-	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		cb(ctx, &observerInt64{inst: builder.ProcessorMlEnrichLogRecordsWaiting, obs: o})
-		return nil
-	}, builder.ProcessorMlEnrichLogRecordsWaiting)
-	if err != nil {
-		return err
-	}
-	builder.mu.Lock()
-	defer builder.mu.Unlock()
-	builder.registrations = append(builder.registrations, reg)
-	return nil
 }
 
 // RegisterProcessorMlEnrichRequestsJoinedCallback sets callback for observable ProcessorMlEnrichRequestsJoined metric.
@@ -160,30 +126,6 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_ml_enrich_breakdowns_skipped",
 		metric.WithDescription("Number of breakdowns of a GPU's memory that were left out because the sizes of the client and of the GPU contradict each other [Development]"),
 		metric.WithUnit("{breakdown}"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ProcessorMlEnrichLogBytesWaiting, err = builder.meter.Int64ObservableUpDownCounter(
-		"otelcol_processor_ml_enrich_log_bytes_waiting",
-		metric.WithDescription("Memory of the log records that wait for spans of their traces, as max_waiting_bytes limits it [Development]"),
-		metric.WithUnit("By"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ProcessorMlEnrichLogRecordsLost, err = builder.meter.Int64Counter(
-		"otelcol_processor_ml_enrich_log_records_lost",
-		metric.WithDescription("Number of log records that waited, were refused by the next component and are lost [Development]"),
-		metric.WithUnit("{record}"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ProcessorMlEnrichLogRecordsReleased, err = builder.meter.Int64Counter(
-		"otelcol_processor_ml_enrich_log_records_released",
-		metric.WithDescription("Number of log records that waited for spans of their traces, or found no memory to wait, and went on, by reason [Development]"),
-		metric.WithUnit("{record}"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ProcessorMlEnrichLogRecordsWaiting, err = builder.meter.Int64ObservableUpDownCounter(
-		"otelcol_processor_ml_enrich_log_records_waiting",
-		metric.WithDescription("Number of log records that wait for spans of their traces [Development]"),
-		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichPointsUnsafe, err = builder.meter.Int64Counter(

@@ -53,7 +53,6 @@ func TestPrometheusNames(t *testing.T) {
 		series.CallSerializeTime:       "ml_call_serialize_time_seconds",
 		series.CallPythonTime:          "ml_call_python_time_seconds",
 		series.CallTime:                "ml_call_time_seconds_total",
-		series.CriticalPathTime:        "ml_critical_path_time_seconds_total",
 		series.CallsSlow:               "ml_calls_slow_total",
 		series.PoolSize:                "ml_pool_size",
 		series.PoolBusy:                "ml_pool_busy",
