@@ -41,10 +41,9 @@ type enricher struct {
 	// instance is the number of this instance among those of the store.
 	instance uint32
 
-	stores   *shared.Registry[*store]
-	store    *store
-	release  shared.Release
-	withdraw func()
+	stores  *shared.Registry[*store]
+	store   *store
+	release shared.Release
 }
 
 func newEnricher(set processor.Settings, cfg *Config, stores *shared.Registry[*store]) (*enricher, error) {
