@@ -1,8 +1,8 @@
 package mlmetricsconnector
 
 import (
-	"fmt"
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
