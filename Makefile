@@ -137,7 +137,7 @@ image-inputs: collector agent queuecheck $(TOOLS)/syft $(BIN)/licenses/go/LICENS
 	@cp $(TOOLS)/syft $(BIN)/syft
 
 .PHONY: image
-image: build image-inputs ## Build the image otelcol-ml:<version> with docker or podman; see docs/containers.md
+image: build image-inputs ## Build the image otelcol-ml:<version> with docker or podman; see docs/install.md
 	@docker/image.sh
 
 .PHONY: e2e-image
@@ -155,7 +155,7 @@ e2e-install: packages ## Install, upgrade and remove the packages in an empty De
 	@e2e/packages/install.sh
 
 .PHONY: e2e-faults
-e2e-faults: build ## Test the built binary under faults; UPDATE=1 writes the table of docs/reliability.md
+e2e-faults: build ## Test the built binary under faults; UPDATE=1 writes the table of docs/evidence/reliability.md
 	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 2 ./faults/... $(if $(UPDATE),-update)
 
 # The fast fault tests, and a small fleet, for make check.
@@ -181,7 +181,7 @@ e2e-kafka: build ## Test the built binary with a real Apache Kafka between agent
 ANOMALIES := GOGC=400 GOWORK=off go test -C e2e -count=1
 
 .PHONY: anomalies
-anomalies: needs ## Measure the problems that ml_metrics reports, in virtual time; UPDATE=1 writes docs/anomalies.md
+anomalies: needs ## Measure the problems that ml_metrics reports, in virtual time; UPDATE=1 writes docs/evidence/anomalies.md
 	@$(ANOMALIES) -timeout 4h ./anomalies/... $(if $(UPDATE),-update)
 
 # A part of it, for make check.
@@ -233,7 +233,7 @@ fuzz: needs ## Run every fuzz test for FUZZTIME (default 20s) each
 	  for f in $$(GOWORK=off go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do echo "$$p $$f"; GOWORK=off go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(or $(FUZZTIME),20s) -fuzzminimizetime 10x $$p || exit 1; done; done) || exit 1; done
 
 .PHONY: bench
-bench: needs ## Run every benchmark: COUNT (default 3) processes each, BENCHTIME (default 1s); see docs/performance.md
+bench: needs ## Run every benchmark: COUNT (default 3) processes each, BENCHTIME (default 1s); see docs/evidence/performance.md
 	@for m in $(MODULES); do (cd $$m && for p in $$(GOWORK=off go list ./...); do \
 	  if GOWORK=off go test -list '^Benchmark' $$p | grep -q '^Benchmark'; then for i in $$(seq $(or $(COUNT),3)); do GOWORK=off go test -run '^$$' -bench . -benchmem -benchtime $(or $(BENCHTIME),1s) $$p || exit 1; done; fi; done) || exit 1; done
 
@@ -247,7 +247,7 @@ $(STOCK)/otelcol: builder-config.yaml $(TOOLS)/builder
 
 BENCH := cd e2e && GOWORK=off go run ./bench -rounds $(or $(ROUNDS),12)
 .PHONY: bench-collector
-bench-collector: build $(STOCK)/otelcol ## Measure what a whole collector costs, by turns (ROUNDS, default 12): spans, points, log records, scrapes, rising loads, cores; see docs/performance.md
+bench-collector: build $(STOCK)/otelcol ## Measure what a whole collector costs, by turns (ROUNDS, default 12): spans, points, log records, scrapes, rising loads, cores; see docs/evidence/performance.md
 	@$(BENCH) -stock $(STOCK)/otelcol
 	@$(BENCH) -stock $(STOCK)/otelcol -environment GOGC=200,GOMEMLIMIT=614MiB
 	@$(BENCH) -signal points
@@ -256,7 +256,7 @@ bench-collector: build $(STOCK)/otelcol ## Measure what a whole collector costs,
 	@$(BENCH) -rising
 	@$(BENCH) -cores
 
-# The compiler optimizes bin/otelcol-ml by it. docs/performance.md says what it gives.
+# The compiler optimizes bin/otelcol-ml by it. docs/evidence/performance.md says what it gives.
 .PHONY: profile
 profile: build ## Profile the collector under load: writes distribution/default.pgo
 	@cd e2e && GOWORK=off go run ./bench -profile ../distribution/default.pgo
@@ -267,7 +267,7 @@ bench-scale: build ## Measure what a span and a run cost agents and gateways; UP
 
 # bench-page measures; it asserts nothing.
 .PHONY: bench-page
-bench-page: build ## Measure the live page of 500 runs and 512 GPUs with 32 open pages; see docs/performance.md
+bench-page: build ## Measure the live page of 500 runs and 512 GPUs with 32 open pages; see docs/evidence/performance.md
 	@e2e/page/chromium.sh
 	@cd e2e && GOWORK=off go run ./page/load
 

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	update   = flag.Bool("update", false, "write docs/anomalies.md")
+	update   = flag.Bool("update", false, "write docs/evidence/anomalies.md")
 	days     = flag.Float64("days", 7, "how many days healthy fleets live")
 	planting = flag.Int("victims", 40, "in how many runs or services each problem is planted")
 	first    = flag.Int64("seed", 1, "the first seed")
@@ -41,7 +41,7 @@ func TestAnomalies(t *testing.T) {
 	t.Run("healthy", func(t *testing.T) { all.healthy = healthy(t) })
 	t.Run("recorded", func(t *testing.T) { all.recorded = recorded(t) })
 	if *update {
-		require.NoError(t, os.WriteFile("../../docs/anomalies.md", []byte(all.page()), 0o600))
+		require.NoError(t, os.WriteFile("../../docs/evidence/anomalies.md", []byte(all.page()), 0o600))
 	}
 }
 

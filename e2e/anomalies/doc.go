@@ -4,6 +4,6 @@
 //
 // The tests run in the virtual time of testing/synctest, in which a week takes
 // minutes: the connector's own timer emits, as in a collector. What the clients send
-// is that of cmd/mlgen; noise.go has the noise, plan.go what is planted. docs/anomalies.md
+// is that of cmd/mlgen; noise.go has the noise, plan.go what is planted. docs/evidence/anomalies.md
 // is the result, written by `make anomalies UPDATE=1`.
 package anomalies

@@ -9,7 +9,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// results is what docs/anomalies.md shows.
+// results is what docs/evidence/anomalies.md shows.
 type results struct {
 	planted  []row
 	healthy  health
@@ -32,7 +32,7 @@ type recording struct {
 	kinds  []string
 }
 
-// page returns docs/anomalies.md.
+// page returns docs/evidence/anomalies.md.
 func (r *results) page() string {
 	var b strings.Builder
 	b.WriteString(head())
@@ -47,7 +47,7 @@ func head() string {
 
 # How good the problems are
 
-ml_metrics reports problems: [docs/problems.md](problems.md) has the kinds and their rules.
+ml_metrics reports problems: [docs/problems.md](../problems.md) has the kinds and their rules.
 This page says how many of them it finds, how fast, and how many it reports where nothing
 is wrong. `+"`make anomalies`"+` measures it, in virtual time: the connector is the one of the
 collector, with its default configuration; clients, GPUs and faults are simulated.

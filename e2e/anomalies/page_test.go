@@ -54,7 +54,7 @@ func TestRefuted(t *testing.T) {
 // The page has a row for each kind of problem, and for all that is planted. Only make
 // anomalies UPDATE=1 writes the whole page, which takes hours.
 func TestThePageHasAllKinds(t *testing.T) {
-	page, err := os.ReadFile("../../docs/anomalies.md")
+	page, err := os.ReadFile("../../docs/evidence/anomalies.md")
 	require.NoError(t, err)
 	kinds := map[string]bool{}
 	for _, p := range plans {

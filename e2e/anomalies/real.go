@@ -263,13 +263,13 @@ func (r *realRow) add(reported []*sighting, lived time.Duration, since time.Time
 	}
 }
 
-// realSection returns what docs/anomalies.md says of real trainings.
+// realSection returns what docs/evidence/anomalies.md says of real trainings.
 func realSection(rows []realRow) string {
 	var text strings.Builder
 	text.WriteString(`## Real trainings
 
 Nobody here made these: the step times and losses of trainings that others have published
-([sources](../e2e/anomalies/testdata/real/README.md)), replayed as one rank, as they were and with a
+([sources](../../e2e/anomalies/testdata/real/README.md)), replayed as one rank, as they were and with a
 second half whose steps take longer. Found are problems "slow" after that; the delay is the median
 and the 90 % quantile.
 

@@ -42,7 +42,7 @@ func TestRealTrainings(t *testing.T) {
 			rows = append(rows, row)
 		}
 	}
-	page, err := os.ReadFile("../../docs/anomalies.md")
+	page, err := os.ReadFile("../../docs/evidence/anomalies.md")
 	require.NoError(t, err)
 	section := realSection(rows)
 	if *update {
@@ -52,7 +52,7 @@ func TestRealTrainings(t *testing.T) {
 		} else {
 			rest = ""
 		}
-		require.NoError(t, os.WriteFile("../../docs/anomalies.md", []byte(strings.TrimRight(head, "\n")+"\n\n"+section+rest), 0o600))
+		require.NoError(t, os.WriteFile("../../docs/evidence/anomalies.md", []byte(strings.TrimRight(head, "\n")+"\n\n"+section+rest), 0o600))
 		return
 	}
 	// Delays differ by when requests and emissions meet.

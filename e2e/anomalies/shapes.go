@@ -560,7 +560,7 @@ var plantedShapes = []shape{
 	}},
 }
 
-// shapesSection returns what docs/anomalies.md says of other shapes.
+// shapesSection returns what docs/evidence/anomalies.md says of other shapes.
 func shapesSection(healthy, planted []*shapeRow) string {
 	var text strings.Builder
 	text.WriteString(shapesHead + `

@@ -100,11 +100,11 @@ func liveAs(t *testing.T, s lived) *shapeRow {
 	return row
 }
 
-// checkSection compares a section of docs/anomalies.md, of which the first line of head is
+// checkSection compares a section of docs/evidence/anomalies.md, of which the first line of head is
 // the title, or writes it.
 func checkSection(t *testing.T, head, section string) {
 	t.Helper()
-	const path = "../../docs/anomalies.md"
+	const path = "../../docs/evidence/anomalies.md"
 	page, err := os.ReadFile(path)
 	require.NoError(t, err)
 	title, _, _ := strings.Cut(head, "\n")

@@ -7,7 +7,7 @@
 //
 // The result is a ratio: items per second of processor time with a variant,
 // divided by that of variant plain, or of another binary with it. Nothing is asserted;
-// see docs/performance.md.
+// see docs/evidence/performance.md.
 package main
 
 import (

@@ -32,7 +32,7 @@ type call struct {
 }
 
 // clients are made after what the real ones were seen to send, see
-// docs/vocabulary-notes.md. Spans have 4 to 12 attributes, except TorchTel's,
+// docs/evidence/vocabulary-notes.md. Spans have 4 to 12 attributes, except TorchTel's,
 // which have none, and some of a program that is none of them.
 var clients = []client{
 	{

@@ -4,5 +4,5 @@
 // acknowledged with the ids that the back end received.
 //
 // TestFaults runs the table of faults, with -short only those that are fast.
-// With -update it writes what it counted into docs/reliability.md.
+// With -update it writes what it counted into docs/evidence/reliability.md.
 package faults

@@ -13,14 +13,14 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
-var update = flag.Bool("update", false, "write the counts into docs/reliability.md")
+var update = flag.Bool("update", false, "write the counts into docs/evidence/reliability.md")
 
 const (
 	begin = "<!-- Written by make e2e-faults UPDATE=1. -->\n"
 	end   = "<!-- End of what is written. -->\n"
 )
 
-func page() string { return harness.Path("docs", "reliability.md") }
+func page() string { return harness.Path("docs", "evidence", "reliability.md") }
 
 // head returns the cells of a row that do not depend on the run.
 func (f fault) head() string { return fmt.Sprintf("| %s | %s |", f.name, f.queue.name) }

@@ -130,13 +130,13 @@ var faults = []fault{
 		fillDisk(tr)
 	}},
 	{name: "disk full, `queue_size` above the disk's size", queue: onDisk, loses: true, refuses: true, run: fillDisk,
-		remark: "[a queue has to be smaller than its disk](operations.md#a-queue-on-disk)"},
+		remark: "[a queue has to be smaller than its disk](../operations.md#a-queue-on-disk)"},
 	{name: "queue file at its `max_size`, `queue_size` above that", queue: onDisk, loses: true, refuses: true, run: func(tr *trial) {
 		// The least that compaction allows.
 		tr.settings["extensions::file_storage/queue::max_size"] = 100 << 20
 		tr.load.padding = 10000
 		tr.fill()
-	}, remark: "[the same](operations.md#a-queue-on-disk)"},
+	}, remark: "[the same](../operations.md#a-queue-on-disk)"},
 	{name: "queue file cut in half", queue: onDisk, loses: true, run: damaged(func(text []byte) []byte {
 		return text[:len(text)/2]
 	}), remark: "moved away by `queuecheck`"},

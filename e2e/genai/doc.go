@@ -3,5 +3,5 @@
 // recordings: each program of the folder clients runs, with unmodified packages,
 // against the server of model_server.py. The folder others has recordings of more
 // clients, whose programs are not here. The tests write the tables of
-// docs/clients.md.
+// docs/evidence/clients.md.
 package genai

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	update     = flag.Bool("update", false, "write the tables of docs/clients.md")
+	update     = flag.Bool("update", false, "write the tables of docs/evidence/clients.md")
 	recordings = flag.String("recordings", "recordings", "folder with the recordings, by default those of the repository")
 )
 
@@ -63,7 +63,7 @@ func readRecordings(t *testing.T) []Recording {
 }
 
 // TestClients compares what the components make of what real clients sent with
-// the log of the server that they asked, and with the table of docs/clients.md.
+// the log of the server that they asked, and with the table of docs/evidence/clients.md.
 func TestClients(t *testing.T) {
 	table := "| client | requests | failed | errors | input | output | first token | keys | reproduction |\n|---|---|---|---|---|---|---|---|---|\n"
 	versions := "| client | packages |\n|---|---|\n"
@@ -134,10 +134,10 @@ func checkFirstTokens(t *testing.T, client string, result *Result, want int) str
 	return text
 }
 
-// checkPage compares a table of docs/clients.md, or writes it.
+// checkPage compares a table of docs/evidence/clients.md, or writes it.
 func checkPage(t *testing.T, name, table string) {
 	t.Helper()
-	path := harness.Path("docs", "clients.md")
+	path := harness.Path("docs", "evidence", "clients.md")
 	page, err := os.ReadFile(path)
 	require.NoError(t, err)
 	begin, end := "<!-- "+name+": written by a test -->\n", "<!-- end of "+name+" -->"

@@ -4,7 +4,7 @@
     record.py --megatron CHECKOUT {default,per_step,newer} FOLDER
 
 It runs in an environment of Python 3.13 with nemo-lens[sdk]==0.1.0. CHECKOUT is
-a Megatron-LM repository at the commit that docs/clients.md names: its
+a Megatron-LM repository at the commit that docs/evidence/clients.md names: its
 megatron/core/telemetry records the metrics. The loop makes the spans and the
 resource that megatron/training makes there, without a GPU and without training;
 "newer" makes those of the newer names, which no package sends yet.

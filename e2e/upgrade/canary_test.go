@@ -15,7 +15,7 @@ import (
 )
 
 // document is the page that says what to compare.
-const document = "docs/upgrades.md"
+const document = "docs/canary.md"
 
 // Two collectors get the same telemetry, and the canary loses its spans for the back
 // end. With the documented scrape each documented query compares the two, and those on

@@ -3,7 +3,7 @@
 // a browser. It runs the built collector with ml_view and without, with the same
 // simulated telemetry.
 //
-// Nothing is asserted; see docs/performance.md.
+// Nothing is asserted; see docs/evidence/performance.md.
 package main
 
 import (

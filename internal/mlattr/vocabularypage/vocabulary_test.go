@@ -40,7 +40,7 @@ func writePage(meanings map[string]string) (string, error) {
 
 The attributes, spans and metrics that ` + "`ml_enrich`" + ` reads, and their canonical
 names. What clients were seen to send is in
-[vocabulary-notes.md](vocabulary-notes.md). A client's attribute keeps its own
+[vocabulary-notes.md](evidence/vocabulary-notes.md). A client's attribute keeps its own
 name. The canonical attribute is added, unless it is there. If several attributes
 have one canonical name, the first one below counts; the user's own
 ` + "`aliases`" + ` go before all of them. Numbers are read from whole numbers, doubles

@@ -19,7 +19,7 @@ const (
 	leastShift = 0.035
 	// shiftErrors is the least shift in its standard errors, and leastLevelSpread the
 	// least standard deviation of a block. On 102 healthy trainings of nanogpt and
-	// MLPerf 6 give no shift that lasts (docs/anomalies.md).
+	// MLPerf 6 give no shift that lasts (docs/evidence/anomalies.md).
 	shiftErrors, leastLevelSpread = 6, 0.003
 	// eachOf is the share of a shift that each new block has, allOf that of the median
 	// of all since, and backAt that below which the level is as it was.
