@@ -141,6 +141,19 @@ var commandRules = []commandRule{
 		isExample(t, match[1:5]...)
 	}},
 	{`\.cache/venvs/([a-z]+)/bin/python examples/([a-z]+)/main\.py`, func(t *testing.T, match []string) { isExample(t, match[1:]...) }},
+	// The versions are those that an example is locked to. e2e/clients runs the loop.
+	{`pip install ((?: ?\S+==\S+)+)`, func(t *testing.T, match []string) {
+		locked, err := os.ReadFile(harness.Path("examples", "llm", "requirements.txt"))
+		require.NoError(t, err)
+		for version := range strings.FieldsSeq(match[1]) {
+			if !strings.HasPrefix(version, "opentelemetry-distro==") {
+				assert.Contains(t, string(locked), "\n"+version+" ")
+			}
+		}
+	}},
+	{`python loop\.py`, func(t *testing.T, _ []string) { isTest(t, "e2e/clients", "TestQuickstartLoop") }},
+	// A reader's own program.
+	{`opentelemetry-instrument python agent\.py`, func(*testing.T, []string) {}},
 	{`examples/record\.py ([a-z]+) --steps 2`, func(t *testing.T, match []string) {
 		// It writes the recordings anew, which the components' tests read.
 		isExample(t, match[1])

@@ -25,13 +25,11 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
-// page is where the quick start is.
-const page = "docs/quickstart.md"
-
-// section is what the quick start has about one system.
+// section is what the page of one system has.
 type section struct {
-	// base is the configuration that the reader has, and lines what the section
-	// adds to it.
+	page string
+	// base is the configuration that the reader has, and lines what the page adds to
+	// it.
 	base  string
 	lines map[string]any
 	// series and keys are what the reader is told to expect.
@@ -40,16 +38,15 @@ type section struct {
 
 var quoted = regexp.MustCompile("`([a-z][a-z0-9_.]*)`")
 
-// readSection reads a section of the quick start.
-func readSection(t *testing.T, title string) section {
+// readSection reads the page of a system.
+func readSection(t *testing.T, name string) section {
 	t.Helper()
+	page := "docs/systems/" + name + ".md"
 	text, err := os.ReadFile(harness.Path(filepath.FromSlash(page)))
 	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(text), "\n## "+title+"\n")
-	require.True(t, found, "%s has no section %q", page, title)
-	body, _, _ := strings.Cut(rest, "\n## ")
+	body := string(text)
 
-	s := section{base: "distribution/config/agent.yaml", lines: map[string]any{}}
+	s := section{page: page, base: "distribution/config/agent.yaml", lines: map[string]any{}}
 	for _, block := range documents.Of(documents.Parse(page, body), "yaml") {
 		if over, ok := block.Option("over"); ok {
 			s.base = over
@@ -63,7 +60,7 @@ func readSection(t *testing.T, title string) section {
 	return s
 }
 
-// bulletNames returns the names in backquotes that a bullet of a section has and
+// bulletNames returns the names in backquotes that a bullet of a page has and
 // that have a dot or an underscore, as metrics and attributes do.
 func bulletNames(body, title string) []string {
 	_, rest, _ := strings.Cut(body, "\n- **"+title+"**")
@@ -77,16 +74,16 @@ func bulletNames(body, title string) []string {
 	return names
 }
 
-// The quick start's lines, added as it says, give what it says.
-func TestQuickstart(t *testing.T) {
+// The lines of a system's page, added as it says, give what it says.
+func TestSystems(t *testing.T) {
 	t.Parallel()
 	for title, send := range map[string]func(t *testing.T, collector *harness.Collector) (stop func()){
-		"TorchTel":   generates("torchtel", 21, 2),
-		"TuFT":       generates("tuft", 22, 1),
-		"Snakepit":   generates("snakepit", 23, 1),
-		"FX toolkit": generates("fx", 24, 1),
-		"TaskWeaver": generates("taskweaver", 25, 1),
-		"vLLM":       vllm,
+		"torchtel":   generates("torchtel", 21, 2),
+		"tuft":       generates("tuft", 22, 1),
+		"snakepit":   generates("snakepit", 23, 1),
+		"fx":         generates("fx", 24, 1),
+		"taskweaver": generates("taskweaver", 25, 1),
+		"vllm":       vllm,
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
@@ -108,7 +105,7 @@ func TestQuickstart(t *testing.T) {
 					there[strings.TrimSuffix(name, "_count")] = true
 				}
 				for _, name := range s.series {
-					assert.True(c, there[name], "%s promises the series %s; there are %v", page, name, slices.Sorted(maps.Keys(there)))
+					assert.True(c, there[name], "%s promises the series %s; there are %v", s.page, name, slices.Sorted(maps.Keys(there)))
 				}
 				keys := map[string]bool{}
 				for _, traces := range sink.Traces() {
@@ -122,7 +119,7 @@ func TestQuickstart(t *testing.T) {
 					}
 				}
 				for _, key := range s.keys {
-					assert.True(c, keys[key], "%s promises the key %s on spans; there are %v", page, key, slices.Sorted(maps.Keys(keys)))
+					assert.True(c, keys[key], "%s promises the key %s on spans; there are %v", s.page, key, slices.Sorted(maps.Keys(keys)))
 				}
 			}, harness.ArrivalTimeout, harness.ArrivalPoll)
 			stop()
@@ -138,7 +135,7 @@ func addKeys(keys map[string]bool, attributes pcommon.Map) {
 	}
 }
 
-// start runs a collector with the section's configuration, with a sink in
+// start runs a collector with the page's configuration, with a sink in
 // Jaeger's place and what Snakepit and vLLM show for scraping.
 func (s section) start(t *testing.T, title string) (*harness.Collector, *harness.Sink) {
 	t.Helper()
@@ -170,15 +167,15 @@ func (s section) start(t *testing.T, title string) (*harness.Collector, *harness
 // expositions are what two of the systems show on an endpoint of their own,
 // written after their documents. The tokens of vLLM rise with each scrape.
 var expositions = map[string]string{
-	"Snakepit": exposition,
-	"vLLM": `# TYPE vllm:generation_tokens_total counter
+	"snakepit": exposition,
+	"vllm": `# TYPE vllm:generation_tokens_total counter
 vllm:generation_tokens_total{model_name="Qwen/Qwen3-8B",engine="0"} TOKENS
 # TYPE vllm:prompt_tokens_total counter
 vllm:prompt_tokens_total{model_name="Qwen/Qwen3-8B",engine="0"} TOKENS
 `,
 }
 
-// scrape has the prometheus receiver of the section scrape an exposition, every
+// scrape has the prometheus receiver of the page scrape an exposition, every
 // second.
 func scrape(t *testing.T, config map[string]any, text string) {
 	t.Helper()
@@ -198,7 +195,7 @@ func scrape(t *testing.T, config map[string]any, text string) {
 	encoded, err := yaml.Marshal(config["receivers"])
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(encoded, &receivers))
-	require.Len(t, receivers.Prometheus.Config.ScrapeConfigs, 1, "the section has the collector scrape something")
+	require.Len(t, receivers.Prometheus.Config.ScrapeConfigs, 1, "the page has the collector scrape something")
 	target := receivers.Prometheus.Config.ScrapeConfigs[0]
 	target["scrape_interval"] = "1s"
 	target["static_configs"] = []any{map[string]any{"targets": []any{strings.TrimPrefix(server.URL, "http://")}}}
