@@ -147,7 +147,7 @@ e2e-image: image ## Test the image in the stack of docker/compose.yaml
 	@GOWORK=off go test -C e2e -count=1 -timeout 30m -v ./image/...
 
 .PHONY: packages
-packages: build $(TOOLS)/nfpm $(TOOLS)/syft $(BIN)/licenses/go/LICENSE ## Write dist/: packages deb, rpm and tar.gz, checksums and SBOM; see docs/packages.md
+packages: build $(TOOLS)/nfpm $(TOOLS)/syft $(BIN)/licenses/go/LICENSE ## Write dist/: packages deb, rpm and tar.gz, checksums and SBOM; see docs/install.md
 	@distribution/package/build.sh
 
 .PHONY: e2e-install
@@ -166,7 +166,7 @@ e2e-faults-fast: build
 
 # It needs ip (iproute2) and user namespaces.
 .PHONY: e2e-scale
-e2e-scale: build ## Test a fleet of agents and gateways under faults; UPDATE=1 writes a table of docs/scale.md
+e2e-scale: build ## Test a fleet of agents and gateways under faults; UPDATE=1 writes a table of docs/evidence/scale.md
 	@e2e/servers/build.sh
 	@GOWORK=off go test -C e2e -count=1 -timeout 15m -v ./scale/... $(if $(UPDATE),-update)
 
@@ -262,7 +262,7 @@ profile: build ## Profile the collector under load: writes distribution/default.
 	@cd e2e && GOWORK=off go run ./bench -profile ../distribution/default.pgo
 
 .PHONY: bench-scale
-bench-scale: build ## Measure what a span and a run cost agents and gateways; UPDATE=1 writes the tables of docs/scale.md
+bench-scale: build ## Measure what a span and a run cost agents and gateways; UPDATE=1 writes the tables of docs/evidence/scale.md
 	@cd e2e && GOWORK=off go run ./bench/scale $(if $(UPDATE),-update)
 
 # bench-page measures; it asserts nothing.

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -84,6 +85,27 @@ func TestRunInfoJoinsToGPUs(t *testing.T) {
 	file := harness.Path("processor", "mlenrichprocessor", "testdata", "run_info_test.yaml")
 	output, err := harness.Promtool(t, "test", "rules", file)
 	require.NoError(t, err, "%s", output)
+}
+
+// The page for who replaces dcgm-exporter lists each recorded name, and no other.
+func TestReplacementPageListsTheNames(t *testing.T) {
+	page, err := os.ReadFile(harness.Path("docs", "replace-contrib-and-dcgm.md"))
+	require.NoError(t, err)
+	rules, err := os.ReadFile(harness.Path("docker", "prometheus", "rules", "dcgm.yaml"))
+	require.NoError(t, err)
+	recorded := map[string]bool{}
+	for _, match := range regexp.MustCompile(`- record: (DCGM_FI_\w+)`).FindAllStringSubmatch(string(rules), -1) {
+		recorded[match[1]] = true
+	}
+	listed := map[string]bool{}
+	for row := range strings.Lines(string(page)) {
+		if strings.HasPrefix(row, "|") {
+			for _, match := range regexp.MustCompile("`(DCGM_FI_\\w+)`").FindAllStringSubmatch(row, -1) {
+				listed[match[1]] = true
+			}
+		}
+	}
+	assert.Equal(t, recorded, listed)
 }
 
 // testDCGMNames looks at what the rules make of the recording.

@@ -17,6 +17,7 @@ import (
 // answer, by how they begin, and why. Prometheus has to read them all the same.
 var withoutAnswer = map[string]string{
 	`run:state{ml_run_state="stalled"}`:                                      "a run is stalled after five minutes",
+	`max by (UUID) (DCGM_FI_DEV_FB_USED{job="dcgm-exporter"})`:               "no dcgm-exporter runs",
 	`problem:onset_timestamp_seconds:max`:                                    "no problem has to be there",
 	`max by (job, ml_run_id) (ml_run_step_time_seconds{ml_window="recent"})`: "the usual time needs 70 steps",
 	`increase(ml_nonfinite_total`:                                            "no loss of the workload is NaN",

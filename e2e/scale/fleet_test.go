@@ -142,10 +142,10 @@ func (f *fleet) prometheus(series, own string) *harness.Prometheus {
 // gateway a label.
 func documentedLabel(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(page())
+	text, err := os.ReadFile(harness.Path("docs", "scale.md"))
 	require.NoError(t, err)
 	_, rest, found := strings.Cut(string(text), "relabel_configs:\n")
-	require.True(t, found, "%s labels no gateway", page())
+	require.True(t, found, "docs/scale.md labels no gateway")
 	line, _, _ := strings.Cut(rest, "\n")
 	return line + "\n"
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
-var update = flag.Bool("update", false, "write the outcomes into docs/scale.md")
+var update = flag.Bool("update", false, "write the outcomes into docs/evidence/scale.md")
 
 const (
 	begin = "<!-- Written by make e2e-scale UPDATE=1. -->\n"
 	end   = "<!-- End of what is written. -->\n"
 )
 
-func page() string { return harness.Path("docs", "scale.md") }
+func page() string { return harness.Path("docs", "evidence", "scale.md") }
 
 // cells returns a row's cells, the first of which does not depend on the run.
 func (o outcome) cells() []string {

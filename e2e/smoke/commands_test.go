@@ -208,6 +208,7 @@ var commandRules = []commandRule{
 	{`helm (?:install|upgrade|rollback|uninstall) otelcol-ml(?: (deploy/\S+))? --namespace monitoring(?: --create-namespace)?(?: --values my-values\.yaml)?`, func(t *testing.T, match []string) {
 		assert.DirExists(t, harness.Path(filepath.FromSlash(match[1])))
 	}},
+	{`kubectl create namespace monitoring`, func(*testing.T, []string) {}},
 	{`kubectl label namespace monitoring pod-security\.kubernetes\.io/enforce=privileged`, func(*testing.T, []string) {}},
 	{`kubectl port-forward --namespace monitoring daemonset/otelcol-ml-agent 8890:8890`, func(t *testing.T, _ []string) { knownPorts(t, "127.0.0.1:8890") }},
 	{`kubectl delete pvc --namespace monitoring --selector app\.kubernetes\.io/instance=otelcol-ml`, func(*testing.T, []string) {}},
@@ -251,7 +252,7 @@ func TestDocumentedCommands(t *testing.T) {
 func readsFile(t *testing.T, name string) {
 	t.Helper()
 	var all strings.Builder
-	for _, file := range []string{harness.Path("exporter", "mlviewexporter", "README.md"), harness.Path("distribution", "config", "fleet.yaml")} {
+	for _, file := range []string{harness.Path("docs", "operations.md"), harness.Path("exporter", "mlviewexporter", "README.md"), harness.Path("distribution", "config", "fleet.yaml")} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		all.Write(text)

@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "compute the tables of docs/scale.md anew from its costs")
+var update = flag.Bool("update", false, "compute the tables of docs/evidence/scale.md anew from its costs")
 
 // The page's table of growth follows from its table of costs.
 func TestPage(t *testing.T) {
-	const page = "../../../docs/scale.md"
+	const page = "../../../docs/evidence/scale.md"
 	costs, computed, err := Tables(page)
 	require.NoError(t, err)
 	if *update {

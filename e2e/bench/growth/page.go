@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The marks of the tables in docs/scale.md.
+// The marks of the tables in docs/evidence/scale.md.
 const (
 	beginCosts  = "<!-- Written by make bench-scale UPDATE=1. -->\n"
 	beginGrowth = "<!-- Computed from the table before by make bench-scale UPDATE=1. -->\n"

@@ -1,6 +1,6 @@
 // Command scale measures what a span, a point, a run and a connection cost the
 // collectors of a fleet, and how many series they make, with the shipped configurations of an
-// agent and a gateway. With -update it writes the tables of docs/scale.md.
+// agent and a gateway. With -update it writes the tables of docs/evidence/scale.md.
 //
 // Nothing is asserted about the values.
 package main
@@ -18,13 +18,13 @@ import (
 
 func main() {
 	rounds := flag.Int("rounds", 5, "how often times are measured; the median counts")
-	update := flag.Bool("update", false, "write the tables of docs/scale.md")
+	update := flag.Bool("update", false, "write the tables of docs/evidence/scale.md")
 	flag.Parse()
 	os.Exit(harness.RunProgram(func(s *harness.Suite) {
 		costs := measure(s, *rounds)
 		fmt.Print(costs.Table(), "\n", growth.Computed(costs))
 		if *update {
-			if err := growth.Write(harness.Path("docs", "scale.md"), costs); err != nil {
+			if err := growth.Write(harness.Path("docs", "evidence", "scale.md"), costs); err != nil {
 				s.Fatal(err)
 			}
 		}
