@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the figures of docs/redaction.md")
+var update = flag.Bool("update", false, "write the figures of docs/evidence/redaction.md")
 
-var page = filepath.Join("..", "..", "docs", "redaction.md")
+var page = filepath.Join("..", "..", "docs", "evidence", "redaction.md")
 
 // reads reports whether a part of p's secret can be read in text.
 func (p planted) reads(text string) bool {
@@ -124,9 +124,9 @@ func TestFiguresOfPage(t *testing.T) {
 	for name, section := range sections {
 		start, end := "<!-- "+name+": written by a test -->\n", "<!-- end of "+name+" -->"
 		before, rest, found := strings.Cut(got, start)
-		require.True(t, found, "docs/redaction.md has no %q", start)
+		require.True(t, found, "docs/evidence/redaction.md has no %q", start)
 		_, after, found := strings.Cut(rest, end)
-		require.True(t, found, "docs/redaction.md has no %q", end)
+		require.True(t, found, "docs/evidence/redaction.md has no %q", end)
 		got = before + start + section + end + after
 	}
 	if *update {

@@ -15,6 +15,7 @@ import (
 
 func TestPageIsGeneratedFromTheTable(t *testing.T) {
 	golden.File(t, "../../../../../docs/problems.md", page())
+	golden.File(t, "../../../../../docs/evidence/problem-methods.md", methods())
 	for _, kind := range mlattr.Problems {
 		assert.Contains(t, page(), "\n| `"+kind.Name+"` |")
 		assert.NotEmpty(t, kind.Title)
@@ -105,7 +106,9 @@ func page() string {
 		"sends. A problem has a series, `ml.problem.onset.timestamp`, as long as it lasts, and a log\n" +
 		"record when it begins, when it becomes stale and when it ends; while it lasts, also when its\n" +
 		"evidence changes. A change has one log record.\n" +
-		"Records need a [pipeline of logs](../connector/mlmetricsconnector/README.md#records).\n")
+		"Records need a [pipeline of logs](../connector/mlmetricsconnector/README.md#records). [Where the rules\n" +
+		"come from](evidence/problem-methods.md), and [how many problems are found and reported in\n" +
+		"vain](evidence/anomalies.md).\n")
 	fmt.Fprintf(&b, "\n## How long a problem lasts\n\n"+
 		"- A problem keeps the run, the host, the GPU and the workload that it had at its onset.\n"+
 		"- It ends when newer data of the run, service, GPU or host arrives and no longer shows it; of a\n"+
@@ -119,14 +122,10 @@ func page() string {
 		"- With `storage`, open problems outlive a restart. Their detectors have forgotten what they knew:\n"+
 		"  one that is not found again ends without a verdict when newer data has come for 10 minutes.\n", problem.StaleAfter.Minutes(), problem.StaleIntervals)
 	for _, severity := range severities {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| kind | of a | rule | lasts without evidence | method |\n|---|---|---|---|---|\n", severity.title, severity.means)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| kind | of a | rule | lasts without evidence |\n|---|---|---|---|\n", severity.title, severity.means)
 		for i := range mlattr.Problems {
 			if kind := &mlattr.Problems[i]; kind.Severity == severity.is {
-				method := kind.Method
-				if method == "" {
-					method = "–"
-				}
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", kind.Name, of(kind.Of), kind.Description, lasts(kind), method)
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", kind.Name, of(kind.Of), kind.Description, lasts(kind))
 			}
 		}
 	}
@@ -155,6 +154,21 @@ func page() string {
 		"  prompt is another one for each request.\n" +
 		"- Hashes are HMAC-SHA256, cut to 48 bits, with a random key. The key and what is compared are kept\n" +
 		"  over restarts only with `storage`.\n")
+	return b.String()
+}
+
+// methods returns, as Markdown, the statistics by which problems are found.
+func methods() string {
+	var b strings.Builder
+	b.WriteString("# Where the rules of problems come from\n\n" +
+		"<!-- Generated from internal/mlattr by \"go generate\". Do not edit. -->\n\n" +
+		"[Problems and changes](../problems.md) has the rules. Kinds that are not here count or compare\n" +
+		"without statistics.\n\n| kind | method |\n|---|---|\n")
+	for i := range mlattr.Problems {
+		if kind := &mlattr.Problems[i]; kind.Method != "" {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", kind.Name, kind.Method)
+		}
+	}
 	return b.String()
 }
 
