@@ -35,7 +35,7 @@ func TestReadmeExamples(t *testing.T) {
 			cfg := createDefaultConfig().(*Config)
 			require.NoError(t, settings.Unmarshal(cfg))
 			require.NoError(t, confmap.Validate(cfg))
-			if i == 0 {
+			if i == 1 {
 				cfg.AllowedModules, cfg.AllowedCommands, cfg.AllowedHosts = nil, nil, nil
 				assert.Equal(t, createDefaultConfig(), cfg)
 			}
