@@ -67,6 +67,23 @@ func TestDocumentsNameWhatIsWritten(t *testing.T) {
 	}
 }
 
+// Whoever an alert wakes finds a row with its name, and what to do.
+func TestTroubleshootingHasEveryAlert(t *testing.T) {
+	files, err := filepath.Glob(harness.Path("docker", "prometheus", "rules", "*.yaml"))
+	require.NoError(t, err)
+	names := quotedNames(t, "docs/troubleshooting.md")
+	alerts := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, match := range regexp.MustCompile(`(?m)^ *- alert: (\S+)$`).FindAllStringSubmatch(string(text), -1) {
+			assert.Contains(t, names, match[1])
+			alerts++
+		}
+	}
+	assert.NotZero(t, alerts)
+}
+
 // quotedNames returns what a document has in backquotes, outside of its blocks.
 func quotedNames(t *testing.T, file string) []string {
 	t.Helper()
