@@ -62,7 +62,7 @@ func texts[T any](t *testing.T, write func(testing.TB, T) string, calls []T) (li
 // crossesRoutes are the cases in which what a span gets depends on spans of other
 // routes in the same request. A gateway that does not see these cannot know that
 // the agent did: these cases come to the second in one call.
-var crossesRoutes = map[string]bool{"critical_path": true, "links": true}
+var crossesRoutes = map[string]bool{"links": true}
 
 func together(calls []ptrace.Traces) []ptrace.Traces {
 	all := ptrace.NewTraces()
