@@ -72,8 +72,9 @@ type Config struct {
 	// FlightRecorder are the patterns of the paths of Flight Recorder dumps, in the
 	// syntax of Go's path/filepath.Match, below root_path. They must be absolute.
 	// The default has the names that PyTorch gives them in /tmp and in root's cache.
-	// Dumps on a disk that hosts share are reported by each collector. With an empty
-	// list there are no events of dumps.
+	// Dumps on a disk that hosts share are reported by each collector. Those of one name
+	// but for the rank at its end are compared. With an empty list there are no events of
+	// dumps.
 	FlightRecorder []string `mapstructure:"flight_recorder"`
 
 	// RootPath is the mount point of the host's root directory, for a collector in

@@ -1,6 +1,7 @@
 package ncclreceiver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/communicator"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/dump"
+	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/flightrecorder"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/job"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/ras"
@@ -171,6 +173,41 @@ func (o *logsOutlet) dump(found *dump.Dump, host, run string, now time.Time) {
 	o.builder.RecordPytorchFlightRecorderDumpEvent(context.Background(), pcommon.NewTimestampFromTime(found.Written),
 		found.Path, found.Size, host, a...)
 	o.emit(host, run, plog.SeverityNumberWarn, body+".", now)
+}
+
+// wait adds the record of a collective that ranks wait in.
+func (o *logsOutlet) wait(v *flightrecorder.Verdict, host, run string, now time.Time) {
+	if o.full() {
+		return
+	}
+	var a workload.Attributes[metadata.EventAttributeOption]
+	for _, of := range []struct {
+		ranks     []int64
+		attribute func([]any) metadata.EventAttributeOption
+	}{
+		{v.Missing, metadata.WithPytorchRanksMissingEventAttribute},
+		{v.Differing, metadata.WithPytorchRanksDifferingEventAttribute},
+		{v.Unknown, metadata.WithPytorchRanksUnknownEventAttribute},
+	} {
+		if len(of.ranks) > 0 {
+			a = append(a, of.attribute(values(of.ranks)))
+		}
+	}
+	a.Text(v.Frame, metadata.WithCodeFrameEventAttribute)
+	a.Text(run, metadata.WithMlRunIDEventAttribute)
+	o.builder.RecordPytorchFlightRecorderWaitEvent(context.Background(), pcommon.NewTimestampFromTime(now),
+		cmp.Or(v.Description, v.Group), v.Number, v.Operation, values(v.Waiting), host, a...)
+	o.emit(host, run, plog.SeverityNumberError, v.Sentence(), now)
+}
+
+// maxListed limits the ranks of a list in a record.
+const maxListed = 256
+
+func values(ranks []int64) (list []any) {
+	for _, rank := range ranks[:min(len(ranks), maxListed)] {
+		list = append(list, rank)
+	}
+	return list
 }
 
 // emit takes the record that was built, if its event is enabled.

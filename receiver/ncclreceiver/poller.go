@@ -2,6 +2,7 @@ package ncclreceiver
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/communicator"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/dump"
+	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/flightrecorder"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/job"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/ras"
@@ -52,6 +54,7 @@ type poller struct {
 	client    ras.Client
 	tracker   *communicator.Tracker
 	dumps     *dump.Watcher
+	jobs      flightrecorder.Jobs
 	processes job.Processes
 	addresses func() map[netip.Addr]bool
 	hostName  string
@@ -139,10 +142,36 @@ func (p *poller) poll(ctx context.Context, now time.Time) {
 		p.ask(ctx, now)
 	}
 	addresses := p.addresses()
-	for _, found := range p.dumps.Scan() {
-		p.logs.dump(&found, p.hostName, p.runOf(found.Rank, addresses, now), now)
-	}
+	p.compare(p.dumps.Scan(), addresses, now)
 	p.logs.send(ctx)
+}
+
+// compare reports dumps, and what those of each job say together.
+func (p *poller) compare(dumps []dump.Dump, addresses map[netip.Addr]bool, now time.Time) {
+	jobs := make(map[string]string)
+	for _, found := range dumps {
+		run := p.runOf(found.Rank, addresses, now)
+		p.logs.dump(&found, p.hostName, run, now)
+		if found.Rank < 0 {
+			continue
+		}
+		data, err := p.dumps.Read(&found)
+		if err == nil {
+			var read *flightrecorder.Dump
+			if read, err = flightrecorder.Read(data, found.Rank); err == nil {
+				p.jobs.Add(found.Job, read, found.Written)
+				jobs[found.Job] = run
+			}
+		}
+		if err != nil {
+			p.settings.Logger.Warn("A Flight Recorder dump is not compared", zap.String("path", found.Path), zap.Error(err))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(jobs)) {
+		for _, v := range p.jobs.Conclude(name) {
+			p.logs.wait(&v, p.hostName, jobs[name], now)
+		}
+	}
 }
 
 // runOf returns the run of the only job that has answered of late if it has the rank

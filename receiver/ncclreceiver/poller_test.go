@@ -238,7 +238,8 @@ func TestADumpOfAnUnknownJob(t *testing.T) {
 	}
 }
 
-// A dump of a rank of this host has its run. Its content is never read.
+// A dump of a rank of this host has its run. One that is no pickle of PyTorch is reported
+// like any other.
 func TestAFlightRecorderDump(t *testing.T) {
 	r := newRig(t, status(world(9, 9, 9, 9)))
 	r.trainer(t)
@@ -262,4 +263,30 @@ func TestAFlightRecorderDump(t *testing.T) {
 	}, attrs)
 	_, known := r.sentL.AllLogs()[0].ResourceLogs().At(1).ScopeLogs().At(0).LogRecords().At(0).Attributes().Get("ml.run.id")
 	assert.False(t, known, "rank 3 of this job runs on another host")
+}
+
+// What the dumps of a job say together is said once more of them have appeared: here those
+// of four real ranks, of which one loads data.
+func TestDumpsOfAJobAreCompared(t *testing.T) {
+	r := newRig(t, status(world(9, 9, 9, 9)))
+	r.trainer(t)
+	r.polls(t, 1)
+	for rank := range 4 {
+		data, err := os.ReadFile(filepath.Join("internal", "flightrecorder", "testdata", fmt.Sprintf("data_rank_%d", rank)))
+		require.NoError(t, err)
+		writeFile(t, r.cfg, fmt.Sprintf("tmp/comm_lib_trace_rank_%d", rank), string(data))
+		at := time.Now().Add(time.Hour)
+		require.NoError(t, os.Chtimes(filepath.Join(r.cfg.RootPath, "tmp", fmt.Sprintf("comm_lib_trace_rank_%d", rank)), at, at))
+	}
+	r.polls(t, 2)
+	said := r.said()
+	require.Len(t, said, 5)
+	assert.Equal(t, "Ranks 0, 1, 3 wait in all_gather #8 of the group default_pg (record.py:37 in train_step) for rank 2, which has not called it. Rank 2 was last in all_reduce #7 [[16]] [Float] (record.py:35 in train_step).", said[4])
+	all := r.sentL.AllLogs()[0].ResourceLogs()
+	attrs := all.At(all.Len() - 1).ScopeLogs().At(0).LogRecords().At(0).Attributes().AsRaw()
+	assert.Equal(t, []any{int64(0), int64(1), int64(3)}, attrs["pytorch.ranks.waiting"])
+	assert.Equal(t, []any{int64(2)}, attrs["pytorch.ranks.missing"])
+	assert.Equal(t, "record.py:37 in train_step", attrs["code.frame"])
+	r.polls(t, 2)
+	assert.Len(t, r.said(), 5, "nothing new")
 }

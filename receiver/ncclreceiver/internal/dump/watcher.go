@@ -1,13 +1,15 @@
-// Package dump finds the dumps of PyTorch's Flight Recorder. It never opens them:
-// they are Python pickles, which run code when they are loaded.
+// Package dump finds the dumps of PyTorch's Flight Recorder.
 package dump
 
 import (
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -17,12 +19,16 @@ const (
 	// maxFiles limits the files that are remembered, maxPath the length of a path.
 	maxFiles = 1024
 	maxPath  = 1024
+	// maxSize limits what is read of a dump, in bytes.
+	maxSize = 64 << 20
 )
 
 // Dump is a dump that has appeared, or was overwritten.
 type Dump struct {
 	// Path is the path without the root path. It has printable characters only.
 	Path string
+	// Job is the path without the rank.
+	Job string
 	// Size is in bytes.
 	Size int64
 	// Written is when it was last written, at the latest now.
@@ -84,6 +90,26 @@ func (w *Watcher) Scan() (dumps []Dump) {
 	return dumps
 }
 
+// Read returns the content of a dump.
+func (w *Watcher) Read(d *Dump) ([]byte, error) {
+	root, err := os.OpenRoot(w.root)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	// Another file may have taken its place: a pipe must not block.
+	file, err := root.OpenFile(strings.TrimPrefix(d.Path, "/"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	data, err := io.ReadAll(io.LimitReader(file, maxSize+1))
+	if len(data) > maxSize {
+		return nil, fmt.Errorf("it has more than %d bytes", maxSize)
+	}
+	return data, err
+}
+
 // printable reports whether a path can be reported as it is. Another one could forge
 // lines of a log.
 func printable(path string) bool {
@@ -91,7 +117,8 @@ func printable(path string) bool {
 }
 
 func describe(path string, info fs.FileInfo) Dump {
-	digits := path[len(strings.TrimRight(path, "0123456789")):]
+	job := strings.TrimRight(path, "0123456789")
+	digits := path[len(job):]
 	rank, err := strconv.ParseInt(digits, 10, 32)
 	if err != nil {
 		rank = -1
@@ -100,5 +127,5 @@ func describe(path string, info fs.FileInfo) Dump {
 	if now := time.Now(); written.After(now) {
 		written = now
 	}
-	return Dump{Path: path, Size: info.Size(), Written: written, Rank: rank}
+	return Dump{Path: path, Job: job, Size: info.Size(), Written: written, Rank: rank}
 }

@@ -34,8 +34,8 @@ func TestDumps(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "tmp", "nccl_trace_rank_5"), 0o600))
 	assert.Empty(t, w.Scan(), "it may still be written")
 	assert.ElementsMatch(t, []dump.Dump{
-		{Path: "/tmp/nccl_trace_rank_12", Size: 4, Written: start.Add(time.Minute).Local(), Rank: 12},
-		{Path: "/tmp/nccl_trace_rank_", Size: 4, Written: start.Add(time.Minute).Local(), Rank: -1},
+		{Path: "/tmp/nccl_trace_rank_12", Job: "/tmp/nccl_trace_rank_", Size: 4, Written: start.Add(time.Minute).Local(), Rank: 12},
+		{Path: "/tmp/nccl_trace_rank_", Job: "/tmp/nccl_trace_rank_", Size: 4, Written: start.Add(time.Minute).Local(), Rank: -1},
 	}, w.Scan())
 	assert.Empty(t, w.Scan(), "reported once")
 
@@ -43,6 +43,25 @@ func TestDumps(t *testing.T) {
 	assert.Empty(t, w.Scan())
 	require.Len(t, w.Scan(), 1, "it was overwritten")
 	assert.Empty(t, w.Scan())
+}
+
+// A dump is read from where it was found. What is too large, or a pipe by now, is not.
+func TestRead(t *testing.T) {
+	root := t.TempDir()
+	w := dump.NewWatcher(root, nil, time.Time{})
+	require.NoError(t, os.WriteFile(filepath.Join(root, "r1"), []byte("pickle"), 0o600))
+	data, err := w.Read(&dump.Dump{Path: "/r1"})
+	require.NoError(t, err)
+	assert.Equal(t, "pickle", string(data))
+	require.NoError(t, os.Truncate(filepath.Join(root, "r1"), 64<<20+1))
+	_, err = w.Read(&dump.Dump{Path: "/r1"})
+	require.ErrorContains(t, err, "bytes")
+	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "r2"), 0o600))
+	_, err = w.Read(&dump.Dump{Path: "/r2"})
+	require.NoError(t, err, "nobody writes to it")
+	require.NoError(t, os.Symlink("/etc/hostname", filepath.Join(root, "r3")))
+	_, err = w.Read(&dump.Dump{Path: "/r3"})
+	require.Error(t, err, "it leads out of the root")
 }
 
 // Any user can create a file in /tmp. Its name forges no line of a log, and its time is

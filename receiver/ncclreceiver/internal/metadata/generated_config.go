@@ -135,6 +135,7 @@ func (ec *EventConfig) Unmarshal(parser *confmap.Conf) error {
 type EventsConfig struct {
 	NcclRankChange            EventConfig `mapstructure:"nccl.rank.change"`
 	PytorchFlightRecorderDump EventConfig `mapstructure:"pytorch.flight_recorder.dump"`
+	PytorchFlightRecorderWait EventConfig `mapstructure:"pytorch.flight_recorder.wait"`
 }
 
 func DefaultEventsConfig() EventsConfig {
@@ -143,6 +144,9 @@ func DefaultEventsConfig() EventsConfig {
 			Enabled: true,
 		},
 		PytorchFlightRecorderDump: EventConfig{
+			Enabled: true,
+		},
+		PytorchFlightRecorderWait: EventConfig{
 			Enabled: true,
 		},
 	}

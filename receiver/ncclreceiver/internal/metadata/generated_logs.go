@@ -22,6 +22,12 @@ func (eaof eventAttributeOptionFunc) apply(lr plog.LogRecord) {
 	eaof(lr)
 }
 
+func WithCodeFrameEventAttribute(codeFrameAttributeValue string) EventAttributeOption {
+	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
+		dp.Attributes().PutStr("code.frame", codeFrameAttributeValue)
+	})
+}
+
 func WithMlRankGlobalEventAttribute(mlRankGlobalAttributeValue int64) EventAttributeOption {
 	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
 		dp.Attributes().PutInt("ml.rank.global", mlRankGlobalAttributeValue)
@@ -55,6 +61,24 @@ func WithNcclRankHostEventAttribute(ncclRankHostAttributeValue string) EventAttr
 func WithProcessPidEventAttribute(processPidAttributeValue int64) EventAttributeOption {
 	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
 		dp.Attributes().PutInt("process.pid", processPidAttributeValue)
+	})
+}
+
+func WithPytorchRanksDifferingEventAttribute(pytorchRanksDifferingAttributeValue []any) EventAttributeOption {
+	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
+		dp.Attributes().PutEmptySlice("pytorch.ranks.differing").FromRaw(pytorchRanksDifferingAttributeValue)
+	})
+}
+
+func WithPytorchRanksMissingEventAttribute(pytorchRanksMissingAttributeValue []any) EventAttributeOption {
+	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
+		dp.Attributes().PutEmptySlice("pytorch.ranks.missing").FromRaw(pytorchRanksMissingAttributeValue)
+	})
+}
+
+func WithPytorchRanksUnknownEventAttribute(pytorchRanksUnknownAttributeValue []any) EventAttributeOption {
+	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
+		dp.Attributes().PutEmptySlice("pytorch.ranks.unknown").FromRaw(pytorchRanksUnknownAttributeValue)
 	})
 }
 
@@ -159,6 +183,49 @@ func newEventPytorchFlightRecorderDump(cfg EventConfig) eventPytorchFlightRecord
 	return e
 }
 
+type eventPytorchFlightRecorderWait struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventPytorchFlightRecorderWait) recordEvent(ctx context.Context, timestamp pcommon.Timestamp, pytorchProcessGroupAttributeValue string, pytorchCollectiveNumberAttributeValue int64, pytorchCollectiveAttributeValue string, pytorchRanksWaitingAttributeValue []any, hostNameAttributeValue string, options ...EventAttributeOption) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("pytorch.flight_recorder.wait")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+	dp.Attributes().PutStr("pytorch.process_group", pytorchProcessGroupAttributeValue)
+	dp.Attributes().PutInt("pytorch.collective.number", pytorchCollectiveNumberAttributeValue)
+	dp.Attributes().PutStr("pytorch.collective", pytorchCollectiveAttributeValue)
+	dp.Attributes().PutEmptySlice("pytorch.ranks.waiting").FromRaw(pytorchRanksWaitingAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventPytorchFlightRecorderWait) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventPytorchFlightRecorderWait(cfg EventConfig) eventPytorchFlightRecorderWait {
+	e := eventPytorchFlightRecorderWait{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
 // LogsBuilder provides an interface for scrapers to report logs while taking care of all the transformations
 // required to produce log representation defined in metadata and user config.
 type LogsBuilder struct {
@@ -170,6 +237,7 @@ type LogsBuilder struct {
 	resourceAttributeExcludeFilter map[string]filter.Filter
 	eventNcclRankChange            eventNcclRankChange
 	eventPytorchFlightRecorderDump eventPytorchFlightRecorderDump
+	eventPytorchFlightRecorderWait eventPytorchFlightRecorderWait
 }
 
 // LogBuilderOption applies changes to default logs builder.
@@ -185,6 +253,7 @@ func NewLogsBuilder(lbc LogsBuilderConfig, settings receiver.Settings) *LogsBuil
 		buildInfo:                      settings.BuildInfo,
 		eventNcclRankChange:            newEventNcclRankChange(lbc.Events.NcclRankChange),
 		eventPytorchFlightRecorderDump: newEventPytorchFlightRecorderDump(lbc.Events.PytorchFlightRecorderDump),
+		eventPytorchFlightRecorderWait: newEventPytorchFlightRecorderWait(lbc.Events.PytorchFlightRecorderWait),
 		resourceAttributeIncludeFilter: make(map[string]filter.Filter),
 		resourceAttributeExcludeFilter: make(map[string]filter.Filter),
 	}
@@ -245,6 +314,7 @@ func (lb *LogsBuilder) EmitForResource(options ...ResourceLogsOption) {
 	ils.Scope().SetVersion(lb.buildInfo.Version)
 	lb.eventNcclRankChange.emit(ils.LogRecords())
 	lb.eventPytorchFlightRecorderDump.emit(ils.LogRecords())
+	lb.eventPytorchFlightRecorderWait.emit(ils.LogRecords())
 
 	for _, op := range options {
 		op.apply(rl)
@@ -289,4 +359,9 @@ func (lb *LogsBuilder) RecordNcclRankChangeEvent(ctx context.Context, timestamp 
 // RecordPytorchFlightRecorderDumpEvent adds a log record of pytorch.flight_recorder.dump event.
 func (lb *LogsBuilder) RecordPytorchFlightRecorderDumpEvent(ctx context.Context, timestamp pcommon.Timestamp, filePathAttributeValue string, fileSizeAttributeValue int64, hostNameAttributeValue string, options ...EventAttributeOption) {
 	lb.eventPytorchFlightRecorderDump.recordEvent(ctx, timestamp, filePathAttributeValue, fileSizeAttributeValue, hostNameAttributeValue, options...)
+}
+
+// RecordPytorchFlightRecorderWaitEvent adds a log record of pytorch.flight_recorder.wait event.
+func (lb *LogsBuilder) RecordPytorchFlightRecorderWaitEvent(ctx context.Context, timestamp pcommon.Timestamp, pytorchProcessGroupAttributeValue string, pytorchCollectiveNumberAttributeValue int64, pytorchCollectiveAttributeValue string, pytorchRanksWaitingAttributeValue []any, hostNameAttributeValue string, options ...EventAttributeOption) {
+	lb.eventPytorchFlightRecorderWait.recordEvent(ctx, timestamp, pytorchProcessGroupAttributeValue, pytorchCollectiveNumberAttributeValue, pytorchCollectiveAttributeValue, pytorchRanksWaitingAttributeValue, hostNameAttributeValue, options...)
 }

@@ -1,0 +1,200 @@
+// Package flightrecorder reads the dumps of PyTorch's Flight Recorder, and finds which rank
+// the others wait for. A dump is a pickle of Python: what it may contain is read by a
+// decoder of its own, which runs nothing.
+package flightrecorder
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxGroups, maxEntries and maxRanks limit what is read of a dump: PyTorch keeps 2,000
+	// entries by default.
+	maxGroups, maxEntries, maxRanks = 1024, 65_536, 131_072
+	// maxText is the length of a text that is kept, in bytes, and maxFrames the number of
+	// frames that are looked at.
+	maxText, maxFrames = 256, 64
+)
+
+// Dump is what one rank was doing.
+type Dump struct {
+	// Version is that of the format.
+	Version string
+	// Rank is the rank in the job, -1 if unknown.
+	Rank int64
+	// Groups are the process groups by their names.
+	Groups map[string]*Group
+}
+
+// Group is a process group as one of its ranks knows it.
+type Group struct {
+	Name, Description string
+	// Ranks are its ranks in the job, none if they are not known.
+	Ranks []int64
+	// Completed is the number of the newest collective that the rank has completed.
+	Completed int64
+	// Entries are the rank's collectives by their numbers.
+	Entries map[int64]*Entry
+}
+
+// Entry is a collective operation.
+type Entry struct {
+	// Number counts the collectives of the group.
+	Number int64
+	// Operation is its name, such as all_reduce.
+	Operation string
+	// Shape has its sizes and types, as text.
+	Shape string
+	// Completed is true if the rank has completed it.
+	Completed bool
+	// Frame is where the program called it: the file's name, the line and the function.
+	Frame string
+}
+
+// Read reads a dump of a rank.
+func Read(data []byte, rank int64) (*Dump, error) {
+	value, err := decode(data)
+	if err != nil {
+		return nil, err
+	}
+	top, ok := value.(dict)
+	if !ok {
+		return nil, errors.New("it is no dictionary")
+	}
+	d := &Dump{Rank: rank, Groups: make(map[string]*Group)}
+	if d.Version = top.text("version"); d.Version == "" {
+		return nil, errors.New("it has no version")
+	}
+	config, _ := top["pg_config"].(dict)
+	entries, _ := top["entries"].(*list)
+	for _, v := range entries.all(maxEntries) {
+		if e, ok := v.(dict); ok {
+			d.addEntry(e, config)
+		}
+	}
+	return d, nil
+}
+
+// addEntry adds a collective. Operations between two ranks have another order.
+func (d *Dump) addEntry(e, config dict) {
+	if p2p, _ := e["is_p2p"].(bool); p2p {
+		return
+	}
+	number, ok := e["collective_seq_id"].(int64)
+	if !ok || number < 0 {
+		return
+	}
+	of, _ := e["process_group"].(*list)
+	if of == nil || len(of.items) < 2 {
+		return
+	}
+	name, _ := of.items[0].(string)
+	description, _ := of.items[1].(string)
+	name = cut(name)
+	g := d.Groups[name]
+	if g == nil {
+		if len(d.Groups) >= maxGroups {
+			return
+		}
+		g = &Group{Name: name, Description: cut(description), Ranks: readRanks(config, name), Completed: -1, Entries: make(map[int64]*Entry)}
+		d.Groups[name] = g
+	}
+	operation := e.text("profiling_name")
+	if _, after, ok := strings.Cut(operation, ":"); ok {
+		operation = after
+	}
+	// Gloo retires what is completed, and leaves its state.
+	retired, _ := e["retired"].(bool)
+	entry := &Entry{
+		Number: number, Operation: operation, Completed: retired || e.text("state") == "completed", Frame: readFrame(e["frames"]),
+		Shape: cut(shape(e["input_sizes"], 0) + " " + shape(e["input_dtypes"], 0)),
+	}
+	g.Entries[number] = entry
+	if entry.Completed {
+		g.Completed = max(g.Completed, number)
+	}
+}
+
+// all returns the items of a list, none of a nil list.
+func (l *list) all(limit int) []any {
+	if l == nil {
+		return nil
+	}
+	return l.items[:min(len(l.items), limit)]
+}
+
+func (d dict) text(key string) string {
+	text, _ := d[key].(string)
+	return cut(text)
+}
+
+func cut(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxText)], "?")
+}
+
+// readRanks reads the ranks of a group: a text such as "[0, 1, 2]". Gloo has no name for the
+// only group.
+func readRanks(config dict, name string) (ranks []int64) {
+	group, ok := config[name].(dict)
+	if !ok && len(config) == 1 {
+		group, _ = config[""].(dict)
+	}
+	text, _ := group["ranks"].(string)
+	for part := range strings.SplitSeq(strings.Trim(text, "[]"), ",") {
+		rank, err := strconv.ParseInt(strings.TrimSpace(part), 10, 32)
+		if err != nil || rank < 0 || len(ranks) >= maxRanks {
+			return nil
+		}
+		ranks = append(ranks, rank)
+	}
+	slices.Sort(ranks)
+	return slices.Compact(ranks)
+}
+
+// shape writes nested lists of numbers and texts.
+func shape(v any, depth int) string {
+	switch v := v.(type) {
+	case *list:
+		if depth > 2 {
+			return "…"
+		}
+		var parts []string
+		size := 0
+		for _, item := range v.items {
+			part := shape(item, depth+1)
+			if size += len(part); size > maxText {
+				break
+			}
+			parts = append(parts, part)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case string:
+		return cut(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	default:
+		return ""
+	}
+}
+
+// readFrame returns the innermost frame that is not PyTorch's own, "" without one.
+func readFrame(v any) string {
+	frames, _ := v.(*list)
+	for _, item := range frames.all(maxFrames) {
+		f, ok := item.(dict)
+		if !ok {
+			continue
+		}
+		file := f.text("filename")
+		if file == "" || strings.Contains(file, "/torch/") || strings.HasPrefix(file, "<") {
+			continue
+		}
+		line, _ := f["line"].(int64)
+		return fmt.Sprintf("%s:%d in %s", file[strings.LastIndexByte(file, '/')+1:], line, f.text("name"))
+	}
+	return ""
+}

@@ -1,0 +1,192 @@
+package flightrecorder
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Verdict is what dumps of the ranks of a group say of a collective that some wait in.
+type Verdict struct {
+	// Group and Description are those of the process group.
+	Group, Description string
+	// Number and Operation are those of the collective, and Frame is where the program of most
+	// of those that wait has called it.
+	Number           int64
+	Operation, Frame string
+	// Waiting are the ranks in it. Missing have not called it, Differing call something else
+	// or with other sizes or types than most, and Unknown have no dump.
+	Waiting, Missing, Differing, Unknown []int64
+	// Elsewhere says of each rank of Missing and Differing what it did last.
+	Elsewhere map[int64]string
+}
+
+// Conclude compares the dumps of the ranks of a job. It returns a verdict for each group of
+// which a rank waits, those with the most evidence first. The majority is right: of equal
+// numbers, those that called the same operation as the lowest rank.
+func Conclude(dumps []*Dump) (verdicts []Verdict) {
+	type member struct {
+		rank  int64
+		group *Group
+	}
+	groups := make(map[string][]member)
+	for _, d := range dumps {
+		for _, g := range d.Groups {
+			key := fmt.Sprint(g.Name, g.Ranks)
+			groups[key] = append(groups[key], member{d.Rank, g})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
+		members := groups[key]
+		slices.SortFunc(members, func(a, b member) int { return cmp.Compare(a.rank, b.rank) })
+		members = slices.CompactFunc(members, func(a, b member) bool { return a.rank == b.rank })
+		// The first collective that not all have completed.
+		next := int64(-1)
+		for _, m := range members {
+			if first := m.group.first(); first >= 0 && (next < 0 || first < next) {
+				next = first
+			}
+		}
+		if next < 0 {
+			continue
+		}
+		v := Verdict{Group: members[0].group.Name, Description: members[0].group.Description, Number: next, Elsewhere: make(map[int64]string)}
+		calls := make(map[string][]member)
+		var order []string
+		for _, m := range members {
+			e := m.group.Entries[next]
+			switch {
+			case e != nil && !e.Completed:
+				call := e.Operation + " " + e.Shape
+				if calls[call] == nil {
+					order = append(order, call)
+				}
+				calls[call] = append(calls[call], m)
+			case e == nil && m.group.newest() < next:
+				v.Missing = append(v.Missing, m.rank)
+				v.Elsewhere[m.rank] = m.group.last()
+			}
+		}
+		if len(order) == 0 {
+			continue
+		}
+		most := slices.MaxFunc(order, func(a, b string) int { return cmp.Compare(len(calls[a]), len(calls[b])) })
+		for _, call := range order {
+			for _, m := range calls[call] {
+				if call == most {
+					v.Waiting = append(v.Waiting, m.rank)
+					continue
+				}
+				v.Differing = append(v.Differing, m.rank)
+				v.Elsewhere[m.rank] = m.group.Entries[next].describe()
+			}
+		}
+		of := calls[most][0].group.Entries[next]
+		v.Operation, v.Frame = of.Operation, of.Frame
+		for _, rank := range members[0].group.Ranks {
+			if !slices.ContainsFunc(members, func(m member) bool { return m.rank == rank }) {
+				v.Unknown = append(v.Unknown, rank)
+			}
+		}
+		slices.Sort(v.Differing)
+		verdicts = append(verdicts, v)
+	}
+	slices.SortStableFunc(verdicts, func(a, b Verdict) int {
+		return cmp.Compare(len(b.Missing)+len(b.Differing), len(a.Missing)+len(a.Differing))
+	})
+	return verdicts
+}
+
+// first returns the number of the first collective that was called and not completed, -1
+// without one.
+func (g *Group) first() (number int64) {
+	number = -1
+	for n, e := range g.Entries {
+		if !e.Completed && n > g.Completed && (number < 0 || n < number) {
+			number = n
+		}
+	}
+	return number
+}
+
+// newest returns the number of the newest collective that was called, -1 without one.
+func (g *Group) newest() (number int64) {
+	number = -1
+	for n := range g.Entries {
+		number = max(number, n)
+	}
+	return number
+}
+
+// last says what was called last.
+func (g *Group) last() string {
+	if e := g.Entries[g.newest()]; e != nil {
+		return e.describe()
+	}
+	return "no collective of the group"
+}
+
+func (e *Entry) describe() string {
+	text := fmt.Sprintf("%s #%d %s", e.Operation, e.Number, e.Shape)
+	if e.Frame != "" {
+		text += " (" + e.Frame + ")"
+	}
+	return text
+}
+
+// maxNamed is the number of ranks that are named in a sentence.
+const maxNamed = 8
+
+// Sentence says who waits for whom.
+func (v *Verdict) Sentence() string {
+	var text strings.Builder
+	what := fmt.Sprintf("%s #%d of the group %s", v.Operation, v.Number, cmp.Or(v.Description, v.Group))
+	if v.Frame != "" {
+		what += " (" + v.Frame + ")"
+	}
+	fmt.Fprintf(&text, "%s in %s", count(v.Waiting, "waits", "wait"), what)
+	switch {
+	case len(v.Missing) > 0:
+		fmt.Fprintf(&text, " for %s, which %s not called it", names(v.Missing), plural(v.Missing, "has", "have"))
+	case len(v.Differing) > 0:
+		fmt.Fprintf(&text, " for %s, which %s something else", names(v.Differing), plural(v.Differing, "calls", "call"))
+	case len(v.Unknown) > 0:
+		fmt.Fprintf(&text, "; of %s there is no dump", names(v.Unknown))
+	default:
+		text.WriteString(", and none is missing: the operation itself does not end")
+	}
+	for _, rank := range append(slices.Clone(v.Missing), v.Differing...)[:min(len(v.Missing)+len(v.Differing), 1)] {
+		fmt.Fprintf(&text, ". Rank %d was last in %s", rank, v.Elsewhere[rank])
+	}
+	return text.String() + "."
+}
+
+func count(ranks []int64, one, more string) string {
+	list := names(ranks)
+	return strings.ToUpper(list[:1]) + list[1:] + " " + plural(ranks, one, more)
+}
+
+func plural(ranks []int64, one, more string) string {
+	if len(ranks) == 1 {
+		return one
+	}
+	return more
+}
+
+func names(ranks []int64) string {
+	var parts []string
+	for _, rank := range ranks[:min(len(ranks), maxNamed)] {
+		parts = append(parts, strconv.FormatInt(rank, 10))
+	}
+	text := "ranks " + strings.Join(parts, ", ")
+	if len(ranks) == 1 {
+		text = "rank " + parts[0]
+	}
+	if len(ranks) > maxNamed {
+		text += fmt.Sprintf(" and %d others", len(ranks)-maxNamed)
+	}
+	return text
+}
