@@ -89,7 +89,7 @@ func derive(t *testing.T) []byte {
 	d := &deriver{docs: comments(t), definitions: map[string]object{}}
 	for _, document := range []reflect.Type{
 		reflect.TypeFor[api.State](), reflect.TypeFor[api.RunDetail](), reflect.TypeFor[api.Trace](), reflect.TypeFor[Rows](),
-		reflect.TypeFor[api.Comparison](), reflect.TypeFor[report.Report](),
+		reflect.TypeFor[api.Comparison](), reflect.TypeFor[api.History](), reflect.TypeFor[report.Report](),
 	} {
 		d.schemaOf(document)
 	}

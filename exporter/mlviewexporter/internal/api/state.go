@@ -309,9 +309,41 @@ type Curve struct {
 	// minutes that begin at Times.
 	Times  []float64 `json:"times"`
 	Values []float64 `json:"values"`
+	// Low and High are the smallest and the largest number of each mean. They are omitted
+	// where Values are single numbers.
+	Low  []float64 `json:"low,omitempty"`
+	High []float64 `json:"high,omitempty"`
 	// Fine are the single numbers of the last ten minutes. It is omitted where Times
 	// and Values have them.
 	Fine *FinePoints `json:"fine,omitempty"`
+}
+
+// History is the last hour of the page as a whole, and the document of GET
+// /api/v1/history; with the query range=600 it is the last ten minutes.
+type History struct {
+	// Step is the length of the steps in seconds. Times are their starts in Unix seconds,
+	// from the first one of which anything is known.
+	Step  float64   `json:"step"`
+	Times []float64 `json:"times"`
+	// GPUs are ordered by host and index. If they are more than 128, each row is a host; of
+	// more hosts those with the most problems are shown, and Hidden is the number of the others.
+	GPUs   []GPUHistory `json:"gpus"`
+	Hidden int          `json:"hidden,omitempty"`
+	// Curves are token_rate, of the runs that train, model_token_rate, of requests to models,
+	// and cost_rate, of GPUs and of requests; without those of which nothing is known.
+	Curves []Curve `json:"curves"`
+}
+
+// GPUHistory is what a GPU, or those of a host, did in each step of a History.
+type GPUHistory struct {
+	Host string `json:"host"`
+	// Index is nvidia.gpu.index, empty for a whole host, and GPUs the number of GPUs.
+	Index string `json:"index,omitempty"`
+	GPUs  int    `json:"gpus"`
+	// Activity is the worst that any of them did: a key of Collector.GPUs, or empty if
+	// nothing is known. Use is their mean utilization, null if unknown.
+	Activity []string   `json:"activity"`
+	Use      []*float64 `json:"use"`
 }
 
 // FinePoints are the numbers of a Curve at Times, in Unix seconds.

@@ -67,38 +67,49 @@ const fineFor = 10 * time.Minute
 // Set are the numbers of a run over time. They grow as they fill.
 type Set struct {
 	Fine, Coarse points
+	// low and high are the extremes of Coarse, which has their times.
+	low, high points
 	// minute has the points of the current minute.
 	minute minute
 }
 
 // minute has the sums of the numbers since a time.
 type minute struct {
-	from uint32
-	sum  [Count]float64
-	n    [Count]int
+	from      uint32
+	sum       [Count]float64
+	low, high Values
+	n         [Count]int
 }
 
 func (m *minute) add(v *Values) {
 	for id, value := range v {
 		if value == value {
+			if m.n[id] == 0 {
+				m.low[id], m.high[id] = value, value
+			}
 			m.sum[id] += float64(value)
+			m.low[id], m.high[id] = min(m.low[id], value), max(m.high[id], value)
 			m.n[id]++
 		}
 	}
 }
 
-// end adds the means to points, unless none is known, and begins another minute.
-func (m *minute) end(to *points, limit int, from uint32) {
+// end adds the means and the extremes to points, unless none is known, and begins another
+// minute.
+func (m *minute) end(to, low, high *points, limit int, from uint32) {
 	var mean Values
 	known := false
 	for id := range mean {
-		mean[id] = unknown
 		if m.n[id] > 0 {
 			mean[id], known = float32(m.sum[id]/float64(m.n[id])), true
+		} else {
+			mean[id], m.low[id], m.high[id] = unknown, unknown, unknown
 		}
 	}
 	if known {
 		to.add(m.from, &mean, limit)
+		low.add(m.from, &m.low, limit)
+		high.add(m.from, &m.high, limit)
 	}
 	*m = minute{from: from}
 }
@@ -139,7 +150,7 @@ func (c *Set) Add(now time.Time, v *Values, interval, history time.Duration) {
 	}
 	c.Fine.add(at, v, finePoints(interval))
 	if at-c.minute.from >= 60 {
-		c.minute.end(&c.Coarse, coarsePoints(history), at-at%60)
+		c.minute.end(&c.Coarse, &c.low, &c.high, coarsePoints(history), at-at%60)
 	}
 	c.minute.add(v)
 }
@@ -148,9 +159,11 @@ func (c *Set) Add(now time.Time, v *Values, interval, history time.Duration) {
 func finePoints(interval time.Duration) int  { return max(60, int(fineFor/interval)) }
 func coarsePoints(history time.Duration) int { return max(1, int(history/time.Minute)) }
 
-// Restore sets the curves of a new run to what was kept over a restart.
+// Restore sets the curves of a new run to what was kept over a restart, without the
+// extremes of minutes.
 func (c *Set) Restore(fine, coarse *SavedPoints, now time.Time, interval, history time.Duration) {
 	c.Fine, c.Coarse = fine.restored(now, finePoints(interval)), coarse.restored(now, coarsePoints(history))
+	c.low, c.high = c.Coarse.before(math.MaxInt64), c.Coarse.before(math.MaxInt64)
 	n := len(c.Fine.Times)
 	if n == 0 {
 		return
@@ -166,10 +179,11 @@ func (c *Set) Restore(fine, coarse *SavedPoints, now time.Time, interval, histor
 }
 
 // all returns the means of minutes, and after them means of a number of seconds, or, of a
-// run that began within fineFor, each point. The numbers of steps end at until.
-func (c *Set) all(until int64, seconds uint32) (all points) {
+// run that began within fineFor, each point. low and high are the extremes of means. The
+// numbers of steps end at until.
+func (c *Set) all(until int64, seconds uint32) (all, low, high points) {
 	if !c.isLong() {
-		return c.Fine.before(until)
+		return c.Fine.before(until), low, high
 	}
 	whole := c.Coarse.Times[len(c.Coarse.Times)-1] + 60
 	if len(c.Fine.Times) > 0 {
@@ -177,8 +191,10 @@ func (c *Set) all(until int64, seconds uint32) (all points) {
 	}
 	for i, at := range c.Coarse.Times {
 		if at < whole {
-			v := c.Coarse.at(i, until)
-			all.add(at, &v, math.MaxInt/2)
+			for _, of := range [...]struct{ from, to *points }{{&c.Coarse, &all}, {&c.low, &low}, {&c.high, &high}} {
+				v := of.from.at(i, until)
+				of.to.add(at, &v, math.MaxInt/2)
+			}
 		}
 	}
 	sums := minute{from: whole}
@@ -187,13 +203,13 @@ func (c *Set) all(until int64, seconds uint32) (all points) {
 			continue
 		}
 		if at-sums.from >= seconds {
-			sums.end(&all, math.MaxInt/2, at-at%seconds)
+			sums.end(&all, &low, &high, math.MaxInt/2, at-at%seconds)
 		}
 		v := c.Fine.at(i, until)
 		sums.add(&v)
 	}
-	sums.end(&all, math.MaxInt/2, 0)
-	return all
+	sums.end(&all, &low, &high, math.MaxInt/2, 0)
+	return all, low, high
 }
 
 // isLong reports whether there are means of minutes of which there are no points any
@@ -236,7 +252,8 @@ func (p *points) known(id ID, from uint32) (times, values []float64) {
 // Rows returns the curves that have values. The numbers of steps end at until, in Unix
 // seconds.
 func (c *Set) Rows(now time.Time, until int64) (rows []api.Curve) {
-	all, fine := c.all(until, 60), c.Fine.before(until)
+	all, low, high := c.all(until, 60)
+	fine := c.Fine.before(until)
 	for id, name := range curveNames {
 		if name.axis {
 			continue
@@ -246,6 +263,8 @@ func (c *Set) Rows(now time.Time, until int64) (rows []api.Curve) {
 			continue
 		}
 		if c.isLong() {
+			_, row.Low = low.known(ID(id), 0)
+			_, row.High = high.known(ID(id), 0)
 			if times, values := fine.known(ID(id), uint32(max(0, now.Add(-fineFor).Unix()))); len(times) > 0 {
 				row.Fine = &api.FinePoints{Times: times, Values: values}
 			}
@@ -329,9 +348,9 @@ const fewMinutes = 40
 // minutes, whose last points are single ones. Times are counted from start. The numbers of
 // steps end at until, in Unix seconds.
 func (c *Set) Profile(start time.Time, until int64) (rows []api.ProfileCurve) {
-	all := c.all(until, 60)
+	all, _, _ := c.all(until, 60)
 	if len(all.Times) < fewMinutes {
-		all = c.all(until, 1)
+		all, _, _ = c.all(until, 1)
 	}
 	from := float64(start.Unix())
 	steps, epochs := all.axis(Steps), all.axis(Epoch)

@@ -22,6 +22,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/failures"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/history"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/problems"
@@ -67,6 +68,10 @@ type Store struct {
 	// page of a fleet.
 	arrived, counted time.Time
 	pruned           time.Time
+	// recent and lastHour are the past of the page as a whole, sampled is when they got
+	// their last State.
+	recent, lastHour *history.Set
+	sampled          time.Time
 	// details are those of runs that somebody has asked for since detailsOf was
 	// taken.
 	details   map[string]*api.RunDetail
@@ -81,6 +86,7 @@ func NewStore(settings input.Settings) *Store {
 	s.streams, s.hosts, s.senders = series.NewTable(), fleet.NewHosts(s.Texts), fleet.NewSenders(s.Texts, s.Limits)
 	s.changes, s.gpus, s.services = changes.New(&s.Bounds), gpus.New(&s.Bounds, s.streams), serving.NewServices(&s.Bounds)
 	s.models = serving.NewModels(s.streams, s.services)
+	s.recent, s.lastHour, s.sampled = history.New(10*time.Second), history.New(time.Minute), s.started
 	s.runs = runs.New(&s.Bounds, s.streams, s.changes, s.gpus)
 	s.calls, s.failures, s.traces = calls.New(&s.Bounds), failures.New(&s.Bounds), traces.New(&s.Bounds)
 	s.problems = problems.New(problems.Subjects{
@@ -105,7 +111,28 @@ func (s *Store) State() *api.State {
 	state := s.takeState(now)
 	api.MakeLists(state)
 	s.state.Store(state)
+	s.sample(state)
 	return state
+}
+
+// sampleEvery is how often the past of the page gets a State if nobody asks for one.
+const sampleEvery = 10 * time.Second
+
+func (s *Store) sample(state *api.State) {
+	s.recent.Add(state)
+	s.lastHour.Add(state)
+	s.sampled = state.Time
+}
+
+// History returns the last hour of the page as a whole, or the last ten minutes.
+func (s *Store) History(short bool) *api.History {
+	s.State()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if short {
+		return s.recent.Rows()
+	}
+	return s.lastHour.Rows()
 }
 
 // fresh returns the last State, and nil if it is old. Who asks once an interval gets
@@ -289,6 +316,9 @@ func (s *Store) begin() (now time.Time) {
 	s.mu.Lock()
 	s.runs.Record(now)
 	s.prune(now)
+	if now.Sub(s.sampled) >= sampleEvery {
+		s.sample(s.takeState(now))
+	}
 	return now
 }
 
@@ -381,7 +411,7 @@ func (s *Store) prune(now time.Time) {
 		return
 	}
 	s.pruned = now
-	history := s.History
+	history := s.Settings.History
 	s.runs.Prune(now)
 	s.gpus.Prune(s.problems.Prune(now), now)
 	s.models.Prune(history, now)

@@ -35,6 +35,8 @@ type Source interface {
 	Compare(key, with string) (*api.Comparison, bool)
 	// Trace returns the trace with the id.
 	Trace(id string) (*api.Trace, bool)
+	// History returns the last hour of the page as a whole, or the last ten minutes.
+	History(short bool) *api.History
 	// Report returns the report of the reproduction with the fingerprint of 16
 	// hexadecimal digits.
 	Report(fingerprint string) ([]byte, bool)
@@ -86,6 +88,7 @@ func NewHandler(source Source, set Settings) *Handler {
 	h.mux.HandleFunc("GET /api/v1/runs/{key}/compare", h.serveCompare)
 	h.mux.HandleFunc("GET /api/v1/runs/{key}/report", h.serveReportOfRun)
 	h.mux.HandleFunc("GET /api/v1/traces/{id}", h.serveTrace)
+	h.mux.HandleFunc("GET /api/v1/history", h.serveHistory)
 	h.mux.HandleFunc("GET /api/v1/events", h.stream.serve)
 	h.mux.HandleFunc("GET /reproductions/{fingerprint}", h.serveReport)
 	if len(set.Schema) > 0 {
@@ -168,6 +171,13 @@ func (h *Handler) serveTrace(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) serveCompare(w http.ResponseWriter, r *http.Request) {
 	key, with := r.PathValue("key"), r.URL.Query().Get("with")
 	h.serveDetail(w, r, "compare\x00"+key+"\x00"+with, func() (any, bool) { return h.source.Compare(key, with) })
+}
+
+// serveHistory answers with the last hour, or with the last ten minutes if the query's
+// range is 600.
+func (h *Handler) serveHistory(w http.ResponseWriter, r *http.Request) {
+	short := r.URL.Query().Get("range") == "600"
+	h.serveDetail(w, r, "history\x00"+strconv.FormatBool(short), func() (any, bool) { return h.source.History(short), true })
 }
 
 // serveDetail answers with what is found, as JSON.

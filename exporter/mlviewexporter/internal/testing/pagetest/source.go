@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/history"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -28,6 +29,7 @@ type Data struct {
 	State   *api.State                `json:"state"`
 	Runs    map[string]*api.RunDetail `json:"runs,omitempty"`
 	Traces  map[string]*api.Trace     `json:"traces,omitempty"`
+	History *api.History              `json:"history,omitempty"`
 	Reports map[string]string         `json:"reports,omitempty"`
 	// Comparisons are found by the key of their first run.
 	Comparisons map[string]*api.Comparison `json:"comparisons,omitempty"`
@@ -83,6 +85,33 @@ func (s *Source) Compare(key, _ string) (*api.Comparison, bool) {
 func (s *Source) Trace(id string) (*api.Trace, bool) {
 	t, ok := s.Traces[id]
 	return t, ok
+}
+
+// History returns what it has in its file, or an hour in which each problem began at its
+// onset.
+func (s *Source) History(short bool) *api.History {
+	if s.Data.History != nil {
+		return s.Data.History
+	}
+	step := time.Minute
+	if short {
+		step = 10 * time.Second
+	}
+	set, now := history.New(step), *s.State()
+	for i := 59; i >= 0; i-- {
+		then := now
+		then.Time = now.Time.Add(-time.Duration(i) * step)
+		then.GPUs = slices.Clone(now.GPUs)
+		for _, need := range now.Needs {
+			for g := range then.GPUs {
+				if need.Since.After(then.Time) && slices.Contains(need.GPUs, then.GPUs[g].Key) {
+					then.GPUs[g].Activity = "working"
+				}
+			}
+		}
+		set.Add(&then)
+	}
+	return set.Rows()
 }
 
 // Report returns a report.
