@@ -100,7 +100,7 @@ const metricsInterval = time.Second
 
 const (
 	// drawn is true when the page shows the collector's data.
-	drawn = `document.querySelector("[data-testid=part-runs]")`
+	drawn = `document.querySelector("[data-testid=part-runs], [data-testid=part-start]")`
 	// runDetail is an opened run.
 	runDetail = `document.querySelector("[data-testid=run-detail]")`
 	// gone is true when the page says that it has lost the collector.

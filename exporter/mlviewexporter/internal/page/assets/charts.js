@@ -1,44 +1,40 @@
 // Curves, drawn by uPlot, which index.html loads.
 /* global uPlot */
 import { h, dim } from './dom.js';
-import { clock } from './format.js';
+import { clock, ticks } from './format.js';
 import { now } from './live.js';
 
 // gap is the time in seconds without a value that interrupts a line.
 const gap = 150;
 
 // withGaps puts an empty value into each gap of a curve.
-function withGaps(times, values) {
-  const t = [];
-  const v = [];
-  times.forEach((time, i) => {
-    if (i > 0 && time - times[i - 1] > gap) {
-      t.push((time + times[i - 1]) / 2);
-      v.push(null);
-    }
-    t.push(time);
-    v.push(values[i]);
-  });
-  return { times: t, values: v };
+function withGaps(...lines) {
+  const [times] = lines;
+  return lines.map((line) => times.flatMap((time, i) => (i > 0 && time - times[i - 1] > gap ? [line === times ? (time + times[i - 1]) / 2 : null, line[i]] : [line[i]])));
 }
 
 // chart describes a curve from a time on, in Unix seconds, with marks. Its last value
-// is not that of now if it is ended, or old. Of a curve of means it is a single value.
-export function chart(curve, marks, title, write, axis, from, ended) {
+// is not that of now if it is ended, or old. Of a curve of means it is a single value, and
+// the band around it has the smallest and the largest ones. group are the charts that
+// share a pointer.
+export function chart(curve, marks, title, write, axis, from, ended, of = 'of a minute', group = 'run') {
   let start = curve.times.findIndex((t) => t >= from);
   if (start < 0) start = curve.times.length;
   const values = curve.values.slice(start);
   const newest = curve.fine || curve;
   const end = newest.times[newest.times.length - 1];
   const last = write(newest.values[newest.values.length - 1]);
-  const means = curve.fine && curve.times !== curve.fine.times ? ', means of a minute' : '';
+  const banded = curve.low && curve.low.length === curve.times.length;
+  const means = of && (banded || (curve.fine && curve.times !== curve.fine.times)) ? ', means ' + of + (banded ? ' and their range' : '') : '';
   const says = (values.length === 0 ? 'no value in this time' : ended || now() / 1000 - end > gap ? last + ' at ' + clock(end * 1000, true) : 'now ' + last) + means;
-  const low = values.reduce((a, b) => Math.min(a, b), Infinity);
-  const high = values.reduce((a, b) => Math.max(a, b), -Infinity);
+  const [lows, highs] = banded ? [curve.low.slice(start), curve.high.slice(start)] : [values, values];
+  const low = lows.reduce((a, b) => Math.min(a, b), Infinity);
+  const high = highs.reduce((a, b) => Math.max(a, b), -Infinity);
+  const [times, line, ...band] = withGaps(curve.times.slice(start), values, ...(banded ? [lows, highs] : []));
   const label = title + ': ' + says + (values.length ? ', between ' + write(low) + ' and ' + write(high) : '');
   return h('figure', { key: curve.name, 'data-testid': 'curve-' + curve.name },
     h('figcaption', {}, h('a', { href: '#def-curve', class: 'def' }, title), dim(' ' + says)),
-    h('div', { class: 'chart', role: 'img', 'aria-label': label, own: { ...withGaps(curve.times.slice(start), values), marks, axis, from, to: now() / 1000 } }));
+    h('div', { class: 'chart', role: 'img', 'aria-label': label, own: { times, values: line, band, marks, axis, group, from, to: now() / 1000 } }));
 }
 
 // pairChart describes two curves over the same axis, and where they part.
@@ -48,7 +44,7 @@ export function pairChart(key, title, run, other, write, at, mark) {
   const [times, values, others] = uPlot.join([[run.times, run.values], [other.times, other.values]].map(([t, v]) => rising(t, v)));
   return h('figure', { key, 'data-testid': 'curve-' + key },
     h('figcaption', {}, h('a', { href: '#def-compare', class: 'def' }, title), h('span', { class: 'dim' }, ' ' + says)),
-    h('div', { class: 'chart', role: 'img', 'aria-label': title + ': ' + says, own: { times, values, others, marks: [], mark, axis: write, at, from: times[0], to: times[times.length - 1] } }),
+    h('div', { class: 'chart', role: 'img', 'aria-label': title + ': ' + says, own: { times, values, others, band: [], group: 'pair', marks: [], mark, axis: write, at, from: times[0], to: times[times.length - 1] } }),
     h('p', { class: 'legend' }, h('span', {}, h('i', { class: 'dot p-run' }), 'this run'), h('span', {}, h('i', { class: 'dot p-with' }), 'the other run'), mark === null ? null : h('span', {}, h('i', { class: 'dot m-failure' }), 'they part')));
 }
 
@@ -60,7 +56,7 @@ function rising(times, values) {
   return [times.filter((t, i) => kept[i]), values.filter((v, i) => kept[i])];
 }
 
-const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 const charts = new Map();
 
@@ -89,10 +85,11 @@ function drawMarks(u, marks) {
 function options(el, data) {
   const axis = { stroke: color('--dim'), font: '12px system-ui, sans-serif', grid: { stroke: color('--line'), width: 1 }, ticks: { stroke: color('--line'), width: 1 } };
   return {
-    width: el.clientWidth, height: 130, padding: [8, 30, 0, 0], legend: { show: false }, cursor: { sync: { key: data.others ? 'pair' : 'run' }, y: false, points: { size: 6 } },
+    width: el.clientWidth, height: el.clientHeight || 130, padding: [8, 30, 0, 0], legend: { show: false }, cursor: { sync: { key: data.group }, y: false, points: { size: 6 } },
     scales: { x: { time: !data.others, range: () => [el.mlData.from, el.mlData.to] }, y: { range: (u, min, max) => uPlot.rangeNum(min, max === min ? min + (Math.abs(min) || 1) * 0.1 : max, 0.1, true) } },
-    axes: [{ ...axis, size: 26, space: 70, values: (u, at) => at.map((t) => (el.mlData.at ? el.mlData.at(t) : clock(t * 1000, el.mlData.to - el.mlData.from < 600))) }, { ...axis, size: 66, space: 34, values: (u, at) => at.map((v) => el.mlData.axis(v)) }],
-    series: [{}, { stroke: color('--change'), width: 1.5, spanGaps: Boolean(data.others), points: { show: data.values.length < 3 } }, ...(data.others ? [{ stroke: color('--other'), width: 1.5, dash: [6, 4], spanGaps: true, points: { show: false } }] : [])],
+    axes: [{ ...axis, size: 26, space: 70, values: (u, at) => ticks(at, el.mlData.at || ((t) => clock(t * 1000, el.mlData.to - el.mlData.from < 600))) }, { ...axis, size: 66, space: 24, values: (u, at) => ticks(at, el.mlData.axis) }],
+    series: [{}, { stroke: color('--change'), width: 1.5, spanGaps: Boolean(data.others), points: { show: data.values.length < 3 } }, ...(data.others ? [{ stroke: color('--other'), width: 1.5, dash: [6, 4], spanGaps: true, points: { show: false } }] : []), ...data.band.map(() => ({ points: { show: false } }))],
+    bands: data.band.length ? [{ series: [3, 2], fill: color('--band') }] : [],
     hooks: { draw: [(u) => drawMarks(u, typeof el.mlData.mark === 'number' ? [{ kind: 'failure', at: el.mlData.mark }] : el.mlData.marks)] },
   };
 }
@@ -111,11 +108,16 @@ export function mountCharts(within) {
   for (const el of within.querySelectorAll('.chart')) {
     const data = el.mlAttrs.own;
     el.mlData = data;
-    const lines = data.others ? [data.times, data.values, data.others] : [data.times, data.values];
-    const u = charts.get(el);
+    const lines = data.others ? [data.times, data.values, data.others] : [data.times, data.values, ...data.band];
+    let u = charts.get(el);
+    // The ranges of a curve have other lines.
+    if (u && u.series.length !== lines.length) {
+      u.destroy();
+      u = undefined;
+    }
     if (!u) charts.set(el, new uPlot(options(el, data), lines, el));
     else {
-      if (u.width !== el.clientWidth && el.clientWidth > 0) u.setSize({ width: el.clientWidth, height: 130 });
+      if (u.width !== el.clientWidth && el.clientWidth > 0) u.setSize({ width: el.clientWidth, height: el.clientHeight || 130 });
       u.setData(lines);
     }
   }

@@ -107,14 +107,14 @@ function curveBlock(detail) {
 function formatOf(curve) {
   if (curve.name === 'step_time') return stepTime;
   if (curve.name === 'token_rate') return (v) => rate(v) + ' tokens/s';
-  return unitOf[curve.unit] || ((v) => number(v) + (curve.unit ? ' ' + curve.unit : ''));
+  return unitOf[curve.unit] || ((v, digits) => number(v, digits) + (curve.unit ? ' ' + curve.unit : ''));
 }
 
 // axisOf writes the numbers of an axis, which has little room.
 function axisOf(curve) {
-  if (curve.name === 'step_time') return (v) => number(v) + ' s';
+  if (curve.name === 'step_time') return (v, digits) => number(v, digits) + ' s';
   if (curve.name === 'token_rate' || curve.name === 'sample_rate') return rate;
-  if (curve.unit === 'W') return (v) => (v >= 1000 ? number(v / 1000) + ' kW' : unit(v, 'W'));
+  if (curve.unit === 'W') return (v, digits) => (v >= 1000 ? number(v / 1000, digits) + ' kW' : unit(v, 'W', digits));
   return formatOf(curve);
 }
 

@@ -4,37 +4,48 @@ import { now } from './live.js';
 
 const known = (v) => typeof v === 'number' && Number.isFinite(v);
 
-// number writes a count or measure with about three digits: 0.41, 9,210, 88k.
-export function number(v) {
+// number writes a count or measure with about three digits, or others: 0.41, 9,210, 88k.
+export function number(v, digits = 3) {
   if (!known(v)) return null;
   const size = Math.abs(v);
-  if (size >= 1e9) return trim(v / 1e9) + 'G';
-  if (size >= 1e6) return trim(v / 1e6) + 'M';
-  if (size >= 1e5) return trim(v / 1e3) + 'k';
-  return trim(v);
+  if (size >= 1e9) return trim(v / 1e9, digits) + 'G';
+  if (size >= 1e6) return trim(v / 1e6, digits) + 'M';
+  if (size >= 1e5) return trim(v / 1e3, digits) + 'k';
+  return trim(v, digits);
 }
 
-function trim(v) {
+function trim(v, digits = 3) {
   if (v === 0) return '0';
   const size = Math.abs(v);
-  if (size >= 100) return Math.round(v).toLocaleString('en-US');
-  if (size < 0.001) return v.toExponential(1);
-  return String(Number(v.toPrecision(3)));
+  if (size >= 100 && digits < 4) return Math.round(v).toLocaleString('en-US');
+  if (size < 0.001) return v.toExponential(digits - 2);
+  return Number(v.toPrecision(digits)).toLocaleString('en-US', { maximumFractionDigits: 12 });
+}
+
+// ticks writes the numbers of an axis, with as many digits as tell them apart. What they
+// do not tell apart is written once.
+export function ticks(at, write) {
+  const texts = (digits) => at.map((v) => write(v, digits));
+  for (const digits of [undefined, 4, 5, 6]) {
+    const all = texts(digits);
+    if (new Set(all).size === all.length) return all;
+  }
+  return texts().map((text, i, all) => (i && text === all[i - 1] ? '' : text));
 }
 
 export const count = (v) => (known(v) ? Math.round(v).toLocaleString('en-US') : null);
-export const rate = (v) => (known(v) ? (Math.abs(v) >= 1e4 && Math.abs(v) < 1e5 ? trim(v / 1e3) + 'k' : number(v)) : null);
-export const unit = (v, u) => (known(v) ? number(v) + ' ' + u : null);
-export const percent = (v) => {
+export const rate = (v, digits) => (known(v) ? (Math.abs(v) >= 1e4 && Math.abs(v) < 1e5 ? trim(v / 1e3, digits) + 'k' : number(v, digits)) : null);
+export const unit = (v, u, digits) => (known(v) ? number(v, digits) + ' ' + u : null);
+export const percent = (v, digits = 3) => {
   if (!known(v)) return null;
   const p = v * 100;
-  return (p !== 0 && Math.abs(p) < 10 ? Number(p.toFixed(1)) : Math.round(p)) + ' %';
+  return (digits > 3 ? Number(p.toPrecision(digits)) : p !== 0 && Math.abs(p) < 10 ? Number(p.toFixed(1)) : Math.round(p)) + ' %';
 };
 
-export function bytes(v) {
+export function bytes(v, digits) {
   if (!known(v)) return null;
   for (const [name, size] of [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]]) {
-    if (Math.abs(v) >= size) return trim(v / size) + ' ' + name;
+    if (Math.abs(v) >= size) return trim(v / size, digits) + ' ' + name;
   }
   return Math.round(v) + ' B';
 }

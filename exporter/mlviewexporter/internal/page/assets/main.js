@@ -4,7 +4,7 @@ import { live, connect, list, now } from './live.js';
 import { view, go, filtered } from './address.js';
 import { activities, kinds, word } from './words.js';
 import { span, clock, zone, utc, time, count } from './format.js';
-import { order, more, head, sayCopied, fit } from './table.js';
+import { order, more, sayCopied, fit } from './table.js';
 import { inTurns } from './turns.js';
 import { needsPart, resolvedPart, toggleNeed } from './needs.js';
 import { runsPart, toggleRun, singleOpen } from './runs.js';
@@ -16,6 +16,8 @@ import { missingPart, changesPart, collectorsPart } from './missing.js';
 import { setFolded } from './folds.js';
 import { onFetched } from './fetched.js';
 import { mountCharts } from './charts.js';
+import { picturePart, mountMaps, order as fleetOrder, says } from './picture.js';
+import { start, starting } from './start.js';
 import { choose } from './compare.js';
 
 const at = (id) => document.getElementById(id);
@@ -46,24 +48,24 @@ function unreal() {
 
 const single = () => live.rows.runs.size === 1 && !((live.collector.hidden || {}).runs > 0);
 
-const fleetOrder = ['looks_hung', 'failed', 'slow', 'held_idle', 'working', 'free', 'no_data'];
-
+// summary is the state of everything in one line.
 function summary() {
   const c = live.collector;
   const gpus = c.gpus || {};
   const total = Object.values(gpus).reduce((a, b) => a + b, 0);
   const age = c.data_time ? (now() - Date.parse(c.data_time)) / 1000 : null;
-  const shown = fleetOrder.filter((a) => gpus[a] > 0).concat(Object.keys(gpus).filter((a) => gpus[a] > 0 && !fleetOrder.includes(a)));
-  const needs = live.rows.needs.size;
-  document.title = (needs ? needs + (needs === 1 ? ' problem · ' : ' problems · ') : '') + 'otelcol-ml';
-  return [h('div', { class: 'line' },
-    !single() && total ? h('p', { key: 'fleet', class: 'fleet', 'data-testid': 'fleet' }, h('strong', {}, head(total + (total === 1 ? ' GPU' : ' GPUs'), 'activity')), ': ',
-      shown.map((a, i) => [i ? ' · ' : null, h('button', { key: a, type: 'button', class: 'link', 'data-act': 'kind', 'data-arg': a, 'aria-pressed': String(view.kind === a), 'data-testid': 'activity-' + a, title: 'Show only these' },
-        h('i', { class: 'dot a-' + (fleetOrder.includes(a) ? a : 'free') }), gpus[a] + ' ' + (a === 'no_data' && c.no_data_since ? 'without data since ' + clock(c.no_data_since) : a === 'looks_hung' && gpus[a] > 1 ? 'look hung' : word(activities, a)))])) : null,
+  const needs = list('needs');
+  const urgent = needs.filter((n) => n.severity === 'page').length;
+  const problems = needs.length + (needs.length === 1 ? ' problem' : ' problems');
+  document.title = (needs.length ? problems + ' · ' : '') + 'otelcol-ml';
+  return h('div', { class: 'line' },
+    h('p', { key: 'state', class: 'state' },
+      needs.length ? h('strong', { class: 'error' }, problems) : starting() ? null : h('strong', { class: 'ok' }, 'No problems'),
+      urgent && urgent < needs.length ? ', ' + urgent + ' of them now' : null,
+      !single() && total ? h('span', { key: 'fleet', 'data-testid': 'fleet' }, ' · ', h('strong', {}, total + (total === 1 ? ' GPU' : ' GPUs')), ': ', fleetOrder.filter((a) => gpus[a] > 0).map((a) => gpus[a] + ' ' + says(a, gpus[a], c)).join(', ')) : null),
     h('p', { key: 'data', class: 'dim', 'data-testid': 'freshness' },
-      c.hosts > 1 || c.hosts_reporting < c.hosts ? h('span', { class: c.hosts_reporting < c.hosts ? 'error' : null }, head('hosts ' + c.hosts_reporting + '/' + c.hosts, 'hosts'), ' · ') : null,
-      age === null ? 'no data yet' : h('span', { title: utc(c.data_time) }, 'data ' + span(age) + ' old'), ', ' + clock(now(), true) + ' ' + zone())),
-  !single() && total ? h('div', { class: 'bar fleetbar', 'aria-hidden': 'true' }, fleetOrder.filter((a) => gpus[a] > 0).map((a) => h('span', { key: a, class: 'seg a-' + a, css: { width: (gpus[a] / total) * 100 + '%' } }))) : null];
+      c.hosts_reporting < c.hosts ? h('span', { class: 'error' }, 'hosts ' + c.hosts_reporting + '/' + c.hosts + ' · ') : null,
+      age === null ? 'no data yet' : h('span', { title: utc(c.data_time) }, 'data ' + span(age) + ' old'), ', ' + clock(now(), true) + ' ' + zone()));
 }
 
 // banners say what is wrong with the page's data as a whole.
@@ -74,9 +76,7 @@ function banners() {
     out.push(h('p', { key: 'gone', class: 'banner bad', 'data-testid': 'banner-gone' }, h('strong', {}, 'No data since ' + clock(now(), true) + ': '), 'the page cannot reach the collector. It tries again by itself.'));
   } else if (!c) {
     out.push(h('p', { key: 'wait', class: 'banner', 'data-testid': 'banner-connecting' }, live.failed ? 'The page cannot reach the collector. It tries again by itself.' : 'Connecting to the collector…'));
-  } else if (!c.data_time) {
-    out.push(h('p', { key: 'none', class: 'banner', 'data-testid': 'banner-empty' }, h('strong', {}, 'Nothing has arrived yet. '), 'The collector runs since ', time(c.started), '. Send it OTLP at port 4317 (gRPC) or 4318 (HTTP), for example with OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318.'));
-  } else if (now() - Date.parse(c.data_time) > oldData * 1000) {
+  } else if (c.data_time && now() - Date.parse(c.data_time) > oldData * 1000) {
     out.push(h('p', { key: 'old', class: 'banner bad', 'data-testid': 'banner-old' }, h('strong', {}, 'No data since ' + clock(c.data_time, true) + ' (' + span((now() - Date.parse(c.data_time)) / 1000) + '): '), 'the collector runs, but nothing arrives. Check whether programs and hosts still send.'));
   }
   for (const m of c ? list('missing').filter((row) => row.since) : []) {
@@ -108,29 +108,42 @@ function select(name, label, values, words) {
 function filters() {
   const owners = distinct('owner');
   const mine = remembered();
-  if (single() && !filtered()) return null;
+  if (single() && !filtered() || starting()) return null;
+  const chosen = ['owner', 'team', 'kind'].filter((name) => view[name]).length;
   return [
-    h('label', { key: 'q', for: 'q' }, h('span', {}, 'Search '), h('input', { id: 'q', type: 'search', value: view.q, autocomplete: 'off', spellcheck: 'false', placeholder: 'run, job, host, error', 'data-testid': 'search' })),
-    select('owner', 'Owner', owners),
+    h('label', { key: 'q', for: 'q' }, h('span', { class: 'hidden' }, 'Search '), h('input', { id: 'q', type: 'search', value: view.q, autocomplete: 'off', spellcheck: 'false', placeholder: 'Search: run, job, host, error', 'data-testid': 'search' })),
+    h('button', { key: 'filter', type: 'button', popovertarget: 'choices', 'data-testid': 'filter' }, 'Filter' + (chosen ? ' (' + chosen + ')' : '')),
     mine && owners.includes(mine) ? h('button', { key: 'mine', type: 'button', 'data-act': 'mine', 'aria-pressed': String(view.owner === mine), 'data-testid': 'mine' }, 'Mine') : null,
-    view.owner && view.owner !== mine ? h('button', { key: 'me', type: 'button', 'data-act': 'me' }, 'This is me') : null,
-    select('team', 'Team', distinct('team')),
-    select('kind', 'Problem', Object.keys(kinds), { ...activities, ...kinds }),
     filtered() ? h('button', { key: 'clear', type: 'button', 'data-act': 'clear', 'data-testid': 'clear' }, 'Clear filters') : null,
   ];
 }
 
+// choices are the filters besides the search.
+function choices() {
+  return [
+    select('owner', 'Owner', distinct('owner')),
+    view.owner && view.owner !== remembered() ? h('button', { key: 'me', type: 'button', 'data-act': 'me' }, 'This is me') : null,
+    select('team', 'Team', distinct('team')),
+    select('kind', 'Problem', Object.keys(kinds), { ...activities, ...kinds }),
+  ];
+}
+
+// tabbed is the part whose link in the navigation the tabulator leads to.
+let tabbed = 'needs';
+
 function nav() {
-  const names = [['needs', 'Needs attention', live.rows.needs.size], ['runs', single() ? 'Run' : 'Runs', live.rows.runs.size], ['gpus', 'GPUs', live.rows.gpus.size], ['failures', 'Failures', live.rows.failures.size],
-    ['models', 'Models', live.rows.models.size], ['calls', 'Calls', live.rows.calls.size + live.rows.pools.size], ['changes', 'Changes', live.rows.changes.size], ['missing', 'Missing', live.rows.missing.size]];
-  return h('ul', {}, names.filter(([id, , n]) => n || id === 'needs').map(([id, text, n]) => h('li', { key: id }, h('a', { href: '#' + id }, text, n && !(id === 'runs' && single()) ? h('span', { class: 'count' }, ' ' + n) : null))));
+  if (starting() && live.rows.gpus.size === 0) return null;
+  const names = [['needs', 'Needs attention', live.rows.needs.size], ['overview', 'Picture', live.rows.runs.size + live.rows.gpus.size + live.rows.models.size], ['runs', single() ? 'Run' : 'Runs', live.rows.runs.size], ['gpus', 'GPUs', live.rows.gpus.size], ['failures', 'Failures', live.rows.failures.size],
+    ['models', 'Models', live.rows.models.size], ['calls', 'Calls', live.rows.calls.size + live.rows.pools.size], ['changes', 'Changes', live.rows.changes.size], ['missing', 'Missing', live.rows.missing.size]].filter(([id, , n]) => n || id === 'needs');
+  if (!names.some(([id]) => id === tabbed)) tabbed = 'needs';
+  return h('ul', { 'data-rove': '' }, names.map(([id, text, n]) => h('li', { key: id }, h('a', { href: '#' + id, tabindex: id === tabbed ? '0' : '-1', class: id === 'needs' && n ? 'error' : null }, text, n && id !== 'overview' && !(id === 'runs' && single()) ? h('span', { class: 'count' }, ' ' + n) : null))));
 }
 
 // drawTop draws what changes while nothing arrives.
 function drawTop() {
   if (document.hidden) return;
   patch(at('banners'), banners());
-  if (live.collector) patch(at('summary'), summary());
+  if (live.collector) patch(at('summary'), [summary()]);
 }
 
 // steps are what is drawn, from the top of the page to its end.
@@ -144,13 +157,16 @@ function steps() {
     do patch(el, [describe()]);
     while (fit(el));
     mountCharts(el);
+    mountMaps(el);
   };
+  const begin = starting();
   return [
     drawTop,
     () => patch(at('filters'), [filters()]),
+    () => patch(at('choices'), [choices()]),
     () => patch(at('parts-nav'), [nav()]),
-    part('needs', () => needsPart(one)), part('resolved', resolvedPart), part('collectors', collectorsPart), part('runs', () => runsPart(one)),
-    part('gpus', gpusPart), part('failures', failuresPart), part('models', modelsPart), part('calls', callsPart), part('changes', changesPart),
+    part('start', () => (begin ? start() : null)), part('needs', () => (begin ? null : needsPart(one))), part('resolved', resolvedPart), part('overview', picturePart), part('collectors', collectorsPart),
+    part('runs', () => (begin ? null : runsPart(one))), part('gpus', () => (begin && !live.rows.gpus.size ? null : gpusPart())), part('failures', () => (begin ? null : failuresPart())), part('models', modelsPart), part('calls', callsPart), part('changes', changesPart),
     part('missing', () => (one && singleOpen() && live.rows.missing.size ? null : missingPart())),
     () => {
       at('about').textContent = 'otelcol-ml ' + (live.collector.version || '') + ' · shows what the collector has seen since ' + clock(live.collector.started);
@@ -274,6 +290,11 @@ function explain(term, text, beside) {
 
 document.addEventListener('click', (e) => {
   const link = e.target.closest('a');
+  if (link && link.classList.contains('skip')) {
+    e.preventDefault();
+    (document.querySelector('#needs .opener') || at('main')).focus();
+    return;
+  }
   if (link && link.classList.contains('def')) {
     if (define(link)) e.preventDefault();
     return;
@@ -302,7 +323,38 @@ document.addEventListener('input', (e) => {
   draw();
 });
 
+// Escape closes what is open: the row around the focus, else the last one of the page.
+function close(e) {
+  if (e.defaultPrevented || document.querySelector(':popover-open') || e.target.matches('select') || (e.target.id === 'q' && view.q)) return;
+  const opened = [...document.querySelectorAll('main [data-act=open][aria-expanded=true]')];
+  const inside = opened.filter((b) => b.closest('tr, li').contains(e.target) || (b.closest('tr').nextElementSibling || b).contains(e.target));
+  const button = (inside.length ? inside : opened).at(-1);
+  if (!button) return;
+  button.click();
+  button.focus();
+}
+
+// rove moves the focus among links of which the tabulator leads to one.
+function rove(e) {
+  const links = [...e.target.closest('[data-rove]').querySelectorAll('a')];
+  const next = links[links.indexOf(e.target) + (e.key === 'ArrowRight' ? 1 : -1)];
+  if (!next) return;
+  e.preventDefault();
+  next.focus();
+  if (next.closest('#parts-nav')) {
+    tabbed = next.getAttribute('href').slice(1);
+    draw();
+  }
+}
+
 document.addEventListener('keydown', (e) => {
+  if (e.key === 'Escape') close(e);
+  else if (/^Arrow(Left|Right)$/.test(e.key) && e.target.closest && e.target.closest('[data-rove]')) rove(e);
+  else if (e.key === 'ArrowUp' && e.target.matches('.opener')) {
+    // The names of the columns are before the rows, but the tabulator leads to these.
+    const head = e.target.closest('table').querySelector('[data-rove] a');
+    if (head) head.focus();
+  }
   if (e.key !== '/' || e.ctrlKey || e.metaKey || e.altKey || (document.activeElement && document.activeElement.matches('input, select, textarea')) || !at('q')) return;
   e.preventDefault();
   at('q').focus();
@@ -310,6 +362,7 @@ document.addEventListener('keydown', (e) => {
 
 document.addEventListener('visibilitychange', draw);
 addEventListener('resize', draw);
+addEventListener('filtered', draw);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
 setInterval(drawTop, 1000);
 onFetched(draw);

@@ -31,7 +31,7 @@ const where = { id: 'subject', head: 'Run · owner · job', header: true, cell: 
 
 const evidence = { id: 'evidence', head: 'Evidence', cell: (n) => (n.evidence || []).length ? h('ul', {}, n.evidence.map((e) => h('li', {}, e))) : null };
 
-const lost = { id: 'gpu_hours', head: 'GPU-hours lost', def: 'gpu_hours', num: true, has: (n) => n.gpu_hours !== undefined, cell: (n) => number(Number(n.gpu_hours.toPrecision(2))) + ' GPUh' };
+const lost = { id: 'gpu_hours', head: 'GPU-hours lost', def: 'gpu_hours', num: true, cell: (n) => (n.gpu_hours === undefined ? null : number(Number(n.gpu_hours.toPrecision(2))) + ' GPUh') };
 
 const columns = [
   { id: 'urgency', head: 'Urgency', def: 'urgency', cell: urgency },
@@ -42,7 +42,7 @@ const columns = [
   { id: 'before', head: 'Changed before', def: 'before', cell: (n) => (n.before || []).length
     ? h('ul', {}, n.before.map((c) => h('li', { key: c.key }, c.text, ' at ', time(c.time)))) : dim('nothing seen') },
   lost,
-  { id: 'next', head: 'Next', has: (n) => n.next || n.command, cell: (n) => [n.next ? h('span', { key: 'text' }, nextStep(n)) : null, n.command ? copyable(n.command) : null] },
+  { id: 'next', head: 'Next', cell: (n) => [n.next ? h('span', { key: 'text' }, nextStep(n)) : null, n.command ? copyable(n.command) : null] },
 ];
 
 const teamOf = (need) => need.team || (get('runs', need.run) || {}).team;
@@ -68,7 +68,7 @@ export const isShown = (run) => shownRun === run;
 export function needsPart(single) {
   const all = list('needs');
   const rows = all.filter(matches);
-  const shown = rowsOf('needs', rows, { total: rows.length + hidden('needs') });
+  const shown = rowsOf('needs', rows, { first: 8, total: rows.length + hidden('needs') });
   if (view.run && !rows.some((n) => n.key === openNeed && n.run === view.run)) openNeed = (rows.find((n) => n.run === view.run) || {}).key || '';
   shownRun = (shown.rows.map(({ row }) => row).find((n) => n.key === openNeed) || {}).run || '';
   const counts = all.length === 0 ? '' : filtered() ? '(' + rows.length + ' of ' + all.length + ')' : '(' + all.length + ')';
@@ -79,9 +79,8 @@ export function needsPart(single) {
   const expand = (need) => need.run && get('runs', need.run)
     ? single ? h('p', {}, h('a', { href: '#runs' }, 'The run is open below.')) : runDetail(need.run)
     : gpuTable((need.gpus || []).map((k) => get('gpus', k)).filter(Boolean));
-  return part('needs', 'Needs attention', counts, shown.controls,
-    h('p', { class: 'dim', key: 'note' }, 'Work from the top. Linked problems usually clear together. An error ratio that is usual for its service is not listed.'),
-    table('needs', 'Problems that need attention', columns, [{ rows: shown.rows }], { expand, open: (n) => n.key === openNeed }), shown.footer);
+  return part('needs', 'Needs attention', counts, [h('span', { class: 'dim', key: 'note' }, 'Work from the top. Linked problems usually clear together. An error ratio that is usual for its service is not listed.'), shown.controls],
+    table('needs', 'Problems that need attention', columns, [{ rows: shown.rows }], { expand, open: (n) => n.key === openNeed, rove: true }), shown.footer);
 }
 
 // ends say why a problem has ended.

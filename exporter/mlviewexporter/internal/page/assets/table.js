@@ -81,14 +81,17 @@ export function rowsOf(id, rows, { newest = false, renew = '', leave = false, to
 
 // head describes the head of a column, which leads to the definition of its
 // numbers.
-export function head(text, def) {
-  return def ? h('a', { href: '#def-' + def, class: 'def' }, text) : text;
+export function head(text, def, tabindex = null) {
+  return def ? h('a', { href: '#def-' + def, class: 'def', tabindex }, text) : text;
 }
 
 // crowded has for each table how many of its columns have left for lack of room,
-// in a window of a width, under filters.
+// in a window of a width.
 const crowded = new Map();
-let room = '';
+let room = 0;
+
+// drawnOnce are the columns that have had a value: they do not come and go with their rows.
+const drawnOnce = new Set();
 
 // fit lets columns leave the tables of an element that are wider than their room, the
 // least important first. It reports whether a table is to be drawn again.
@@ -109,13 +112,12 @@ export function fit(within) {
   return changed;
 }
 
-// drawnOf returns the columns for which a row has a value and there is room, and
+// drawnOf returns the columns for which a row has or had a value and there is room, and
 // the ids of those that leave next.
 function drawnOf(id, columns, rows) {
-  const stamp = innerWidth + signature();
-  if (stamp !== room) crowded.clear();
-  room = stamp;
-  const valued = columns.filter((c) => !c.has || rows.some((row) => c.has(row)));
+  if (innerWidth !== room) crowded.clear();
+  room = innerWidth;
+  const valued = columns.filter((c) => !c.has || drawnOnce.has(id + ' ' + c.id) || (rows.some((row) => c.has(row)) && drawnOnce.add(id + ' ' + c.id)));
   const leaving = valued.filter((c) => c.leaves).sort((a, b) => a.leaves - b.leaves);
   const gone = new Set(leaving.slice(0, crowded.get(id) || 0));
   return { drawn: valued.filter((c) => !gone.has(c)), leave: leaving.filter((c) => !gone.has(c)).map((c) => c.id) };
@@ -124,11 +126,12 @@ function drawnOf(id, columns, rows) {
 // table describes a table of groups of rows; a group may have a head. A column has
 // a head, a cell for a row, has for whether a row has a value, and def, the name
 // of its definition. Columns that no row of sample has a value for are not drawn.
-// Where a window is narrow, those with leaves go, the smallest first.
+// Where a window is narrow, those with leaves go, the smallest first. With rove, arrow
+// keys and not the tabulator lead to the heads.
 // A compact table stays a table on a small screen.
 // The header column opens a row if expand describes what is then shown; open says
 // which row it is.
-export function table(id, caption, columns, groups, { expand, open, sample, compact } = {}) {
+export function table(id, caption, columns, groups, { expand, open, sample, compact, rove } = {}) {
   const rows = sample || groups.flatMap((g) => g.rows.map(({ row }) => row));
   const { drawn, leave } = drawnOf(id, columns, rows);
   const row = ({ row, gone }) => {
@@ -146,7 +149,7 @@ export function table(id, caption, columns, groups, { expand, open, sample, comp
     return out;
   };
   return h('div', { class: 'scroll', key: 'table-' + id, 'data-table': id, 'data-leave': leave.length ? leave.join(' ') : null, tabindex: compact ? '0' : null, role: compact ? 'group' : null, 'aria-label': compact ? caption : null }, h('table', { role: 'table', class: (compact ? 'compact ' : '') + 't-' + id, 'data-testid': id + '-table', 'aria-label': caption },
-    h('thead', { role: 'rowgroup', class: groups.some((g) => g.rows.length > 0) ? null : 'hidden' }, h('tr', { role: 'row' }, drawn.map((c) => h('th', { key: c.id, role: 'columnheader', scope: 'col', class: (c.num ? 'num ' : '') + 'c-' + c.id }, head(c.head, c.def))))),
+    h('thead', { role: 'rowgroup', class: groups.some((g) => g.rows.length > 0) ? null : 'hidden' }, h('tr', { role: 'row', 'data-rove': rove || null }, drawn.map((c) => h('th', { key: c.id, role: 'columnheader', scope: 'col', class: (c.num ? 'num ' : '') + 'c-' + c.id }, head(c.head, c.def, rove ? '-1' : null))))),
     groups.map((g) => h('tbody', { key: 'g:' + (g.key || ''), role: 'rowgroup' },
       g.head ? h('tr', { key: 'head', role: 'row', class: 'group' }, h('th', { role: 'rowheader', scope: 'rowgroup', colspan: drawn.length }, g.head)) : null,
       g.rows.map(row)))));
