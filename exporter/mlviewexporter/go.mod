@@ -54,6 +54,7 @@ require (
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
+	github.com/otelcol-ml/otelcol-ml/internal/content v0.0.0
 	github.com/otelcol-ml/otelcol-ml/internal/testing v0.0.0
 	github.com/pierrec/lz4/v4 v4.1.27 // indirect
 	github.com/rs/cors v1.11.1 // indirect
@@ -97,3 +98,5 @@ replace (
 	github.com/otelcol-ml/otelcol-ml/internal/shared => ../../internal/shared
 	github.com/otelcol-ml/otelcol-ml/internal/testing => ../../internal/testing
 )
+
+replace github.com/otelcol-ml/otelcol-ml/internal/content => ../../internal/content

@@ -318,15 +318,29 @@ type Curve struct {
 	Fine *FinePoints `json:"fine,omitempty"`
 }
 
+// SpanDetail is what an opened span shows, and the document of GET
+// /api/v1/traces/{id}/spans/{span}. Without content of the exporter, text that is no word,
+// name, id or path as its key says is its size only. Secrets are redacted.
+type SpanDetail struct {
+	Attributes []Setting   `json:"attributes"`
+	Events     []SpanEvent `json:"events"`
+}
+
+// SpanEvent is an event of a span. Offset is the time from the span's start, in seconds.
+type SpanEvent struct {
+	Name       string    `json:"name"`
+	Offset     float64   `json:"offset"`
+	Attributes []Setting `json:"attributes"`
+}
+
 // History is the last hour of the page as a whole, and the document of GET
 // /api/v1/history; with the query range=600 it is the last ten minutes.
 type History struct {
-	// Step is the length of the steps in seconds. Times are their starts in Unix seconds,
-	// from the first one of which anything is known.
+	// Step is the length of the steps in seconds, Times are their starts in Unix seconds.
 	Step  float64   `json:"step"`
 	Times []float64 `json:"times"`
-	// GPUs are ordered by host and index. If they are more than 128, each row is a host; of
-	// more hosts those with the most problems are shown, and Hidden is the number of the others.
+	// GPUs are those with the most problems first, then by host and index. If they are more
+	// than 128, each row is a host; Hidden is the number of hosts beyond 128.
 	GPUs   []GPUHistory `json:"gpus"`
 	Hidden int          `json:"hidden,omitempty"`
 	// Curves are token_rate, of the runs that train, model_token_rate, of requests to models,
@@ -481,8 +495,14 @@ type Call struct {
 	Function string    `json:"function"`
 	Host     string    `json:"host,omitempty"`
 	Run      string    `json:"run,omitempty"`
-	Duration float64   `json:"duration"`
-	Queue    *float64  `json:"queue,omitempty"`
+	// Model is the model of a request, Tool the tool that a call runs, Agent and Session whose
+	// work it is, as far as the span says so.
+	Model    string   `json:"model,omitempty"`
+	Tool     string   `json:"tool,omitempty"`
+	Agent    string   `json:"agent,omitempty"`
+	Session  string   `json:"session,omitempty"`
+	Duration float64  `json:"duration"`
+	Queue    *float64 `json:"queue,omitempty"`
 	// Serialize is the time to encode arguments and results.
 	Serialize *float64 `json:"serialize,omitempty"`
 	// Bound is what the time of calls of the function was spent on in the last

@@ -40,8 +40,9 @@ func (c *Ring) Add(in *input.Span, run string) {
 	one.Call = api.Call{
 		Time: time.Unix(0, in.Start).UTC(), Run: run, Service: c.Texts.Of(in.Source.Service), Host: c.Texts.Of(in.Source.Host),
 		Library: c.Texts.Of(in.Library), Function: c.Texts.Of(cmp.Or(in.Function, in.Operation, in.Name)),
+		Model: c.Texts.Of(in.Model), Tool: c.Texts.Of(in.Tool), Agent: c.Texts.Of(in.Agent), Session: c.Texts.Of(in.Session),
 		Duration: in.Duration, Queue: api.Finite(in.Queue), Serialize: api.Finite(in.Serialize),
-		Slow: in.Duration > c.SlowCall.Seconds(), TraceID: api.HexID(in.Trace[:]),
+		Slow: !in.Request && in.Duration > c.SlowCall.Seconds(), TraceID: api.HexID(in.Trace[:]),
 	}
 	if in.Failed {
 		one.Error, one.Message = c.Texts.Of(cmp.Or(in.Class, mlattr.Other)), c.Texts.Message(in.Message)

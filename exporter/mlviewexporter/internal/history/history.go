@@ -17,17 +17,16 @@ import (
 const (
 	// columns is the number of steps that are kept.
 	columns = 60
-	// maxRows is how many rows of GPUs a History has, maxGPUs how many GPUs are kept.
+	// maxKept is how many rows are kept, maxRows how many GPUs or hosts a History has.
+	maxKept = 16_384
 	maxRows = 128
-	maxGPUs = 16_384
 )
 
 // Set is the past in steps of one length.
 type Set struct {
 	step   int64
 	newest int64 // the number of the newest step
-	gpus   map[gpu]*[columns]cell
-	curves [len(curveNames)][columns]measure
+	rows   map[row]*cells
 	// cost is what requests had cost in all at a time.
 	cost float64
 	at   time.Time
@@ -35,43 +34,36 @@ type Set struct {
 
 // New returns an empty Set with steps of a length.
 func New(step time.Duration) *Set {
-	return &Set{step: int64(step / time.Second), gpus: make(map[gpu]*[columns]cell)}
+	return &Set{step: int64(step / time.Second), rows: make(map[row]*cells)}
 }
 
-type gpu struct{ host, index, id string }
+// row is a GPU, a host or a curve.
+type row struct{ curve, host, index, id string }
 
-// cell is what a GPU, or those of a host, did in a step: the worst that any did, and how
-// much they were used.
+type cells [columns]cell
+
+// cell is a number in a step, and the worst that a GPU did in it.
 type cell struct {
-	use      float32
-	n        uint16
-	activity uint8
+	sum, low, high float32
+	n              uint16
+	activity       uint8
 }
 
-func (c *cell) add(use float32, n uint16, activity uint8) {
-	c.use, c.n, c.activity = c.use+use, c.n+min(n, math.MaxUint16-c.n), max(c.activity, activity)
+func (c *cell) merge(of cell) {
+	if c.n == 0 {
+		c.low, c.high = of.low, of.high
+	}
+	if of.n > 0 && c.n <= math.MaxUint16-of.n {
+		c.sum, c.n = c.sum+of.sum, c.n+of.n
+		c.low, c.high = min(c.low, of.low), max(c.high, of.high)
+	}
+	c.activity = max(c.activity, of.activity)
 }
 
-// activities are what a GPU does, the worst last.
+// activities are what a GPU does, the worst last; from troubled on they are problems.
 var activities = []string{"", gpus.Free, gpus.Working, gpus.NoData, api.HeldIdle, api.Slow, api.LooksHung, gpus.Failed}
 
-// troubled is the first of activities that is a problem.
 const troubled = 4
-
-// measure is a number in a step.
-type measure struct {
-	sum, low, high float64
-	n              int
-}
-
-func (m *measure) add(v float64) {
-	if m.n == 0 {
-		m.low, m.high = v, v
-	}
-	m.sum, m.low, m.high, m.n = m.sum+v, min(m.low, v), max(m.high, v), m.n+1
-}
-
-var curveNames = [...]struct{ name, unit string }{{"token_rate", "{token}/s"}, {"model_token_rate", "{token}/s"}, {"cost_rate", "USD/h"}}
 
 // Add adds what a State says to the step of its time. A State that is older than the
 // newest step is left out.
@@ -81,164 +73,121 @@ func (s *Set) Add(state *api.State) {
 		return
 	}
 	for at := max(s.newest+1, step-columns+1); at <= step; at++ {
-		for _, row := range s.gpus {
-			row[at%columns] = cell{}
+		for key, kept := range s.rows {
+			if kept[at%columns] = (cell{}); *kept == (cells{}) {
+				delete(s.rows, key)
+			}
 		}
-		for i := range s.curves {
-			s.curves[i][at%columns] = measure{}
-		}
-	}
-	if step > s.newest {
-		maps.DeleteFunc(s.gpus, func(_ gpu, row *[columns]cell) bool { return *row == [columns]cell{} })
 	}
 	s.newest = step
 	for i := range state.GPUs {
 		g := &state.GPUs[i]
-		key := gpu{g.Host, g.Index, g.ID}
-		row := s.gpus[key]
-		if row == nil {
-			if len(s.gpus) >= maxGPUs {
-				continue
-			}
-			row = new([columns]cell)
-			s.gpus[key] = row
+		use := g.Utilization
+		if g.NoDataSince != nil {
+			use = nil
 		}
-		use, n := float32(0), uint16(0)
-		if g.Utilization != nil && g.NoDataSince == nil {
-			use, n = float32(*g.Utilization), 1
-		}
-		row[step%columns].add(use, n, uint8(max(0, slices.Index(activities, g.Activity)))) // #nosec G115 -- few
+		s.add(row{host: g.Host, index: g.Index, id: g.ID}, use, slices.Index(activities, g.Activity))
 	}
-	s.measure(state, step%columns)
+	for curve, v := range s.sums(state) {
+		s.add(row{curve: curve}, &v, 1)
+	}
 }
 
-// measure adds the numbers of all runs and models. Costs are those of GPUs by their
+func (s *Set) add(to row, v *float64, activity int) {
+	if s.rows[to] == nil {
+		if len(s.rows) >= maxKept {
+			return
+		}
+		s.rows[to] = new(cells)
+	}
+	one := cell{activity: uint8(max(0, activity))} // #nosec G115 -- they are few
+	if v != nil {
+		one.sum, one.low, one.high, one.n = float32(*v), float32(*v), float32(*v), 1
+	}
+	s.rows[to][s.newest%columns].merge(one)
+}
+
+// sums returns the numbers of all runs and models. Costs are those of GPUs by their
 // prices, and the increase of those of requests.
-func (s *Set) measure(state *api.State, at int64) {
-	var sums [len(curveNames)]*float64
-	add := func(i int, v *float64) {
+func (s *Set) sums(state *api.State) map[string]float64 {
+	sums, cost, priced := make(map[string]float64), 0.0, false
+	add := func(curve string, v *float64) {
 		if v != nil {
-			sums[i] = api.Finite(*v + api.Value(sums[i]))
+			sums[curve] += *v
 		}
 	}
 	for i := range state.Runs {
-		if r := &state.Runs[i]; r.NoDataSince == nil && (r.State == mlattr.RunRunning || r.State == mlattr.RunUnknown) {
-			add(0, r.TokenRate)
+		if r := &state.Runs[i]; r.NoDataSince == nil && r.State == mlattr.RunRunning {
+			add("token_rate", r.TokenRate)
 		}
-		if r := &state.Runs[i]; r.NoDataSince == nil {
-			add(2, r.GPUPrice)
-		}
+		add("cost_rate", state.Runs[i].GPUPrice)
 	}
-	var cost *float64
 	for i := range state.Models {
 		m := &state.Models[i]
 		if m.Side == "" || m.Side == mlattr.SideServer {
-			add(1, m.InputTokenRate)
-			add(1, m.OutputTokenRate)
+			add("model_token_rate", m.InputTokenRate)
+			add("model_token_rate", m.OutputTokenRate)
 		}
-		if m.Cost != nil {
-			cost = api.Finite(*m.Cost + api.Value(cost))
-		}
+		cost, priced = cost+api.Value(m.Cost), priced || m.Cost != nil
 	}
-	if cost != nil {
-		if took := state.Time.Sub(s.at).Hours(); !s.at.IsZero() && took > 0 && *cost >= s.cost {
-			rate := (*cost - s.cost) / took
-			add(2, &rate)
+	if priced {
+		if took := state.Time.Sub(s.at).Hours(); !s.at.IsZero() && took > 0 && cost >= s.cost {
+			sums["cost_rate"] += (cost - s.cost) / took
 		}
-		s.cost, s.at = *cost, state.Time
+		s.cost, s.at = cost, state.Time
 	}
-	for i, sum := range sums {
-		if sum != nil {
-			s.curves[i][at].add(*sum)
-		}
-	}
+	return sums
 }
 
-// Rows returns what is kept, from the first step on of which anything is. Of more than 128
-// GPUs the rows are hosts, and of more than 128 hosts those with the most trouble.
+var units = map[string]string{"token_rate": "{token}/s", "model_token_rate": "{token}/s", "cost_rate": "USD/h"}
+
+// Rows returns what is kept. Of more than 128 GPUs the rows are hosts, those with the most
+// trouble first.
 func (s *Set) Rows() *api.History {
 	out := &api.History{Step: float64(s.step)}
-	first := s.newest
-	known := func(of func(at int64) bool) {
-		for at := max(0, s.newest-columns+1); at < first; at++ {
-			if of(at % columns) {
-				first = at
+	all, size, trouble := make(map[row]*cells), make(map[row]int), make(map[row]int)
+	for of, kept := range s.rows {
+		if len(s.rows) > maxRows+len(units) {
+			of.index, of.id = "", ""
+		}
+		if all[of] == nil {
+			all[of] = new(cells)
+		}
+		size[of]++
+		for i, c := range kept {
+			if all[of][i].merge(c); c.activity >= troubled {
+				trouble[of]++
 			}
 		}
 	}
-	for _, row := range s.gpus {
-		known(func(at int64) bool { return row[at].activity > 0 })
-	}
-	for i := range s.curves {
-		known(func(at int64) bool { return s.curves[i][at].n > 0 })
-	}
+	first := max(0, s.newest-columns+1)
 	for at := first; at <= s.newest; at++ {
 		out.Times = append(out.Times, float64(at*s.step))
 	}
-	for i, of := range curveNames {
-		c := api.Curve{Name: of.name, Unit: of.unit}
-		for at := first; at <= s.newest; at++ {
-			if m := &s.curves[i][at%columns]; m.n > 0 {
-				c.Times, c.Values = append(c.Times, float64(at*s.step)), append(c.Values, m.sum/float64(m.n))
-				c.Low, c.High = append(c.Low, m.low), append(c.High, m.high)
+	for _, of := range slices.SortedFunc(maps.Keys(all), func(a, b row) int {
+		return cmp.Or(cmp.Compare(trouble[b], trouble[a]), cmp.Compare(a.curve, b.curve), cmp.Compare(a.host, b.host), gpus.CompareIndexes(a.index, b.index), cmp.Compare(a.id, b.id))
+	}) {
+		curve := api.Curve{Name: of.curve, Unit: units[of.curve]}
+		gpu := api.GPUHistory{Host: of.host, Index: of.index, GPUs: size[of]}
+		for i, at := range out.Times {
+			c := &all[of][(first+int64(i))%columns]
+			var mean *float64
+			if c.n > 0 {
+				mean = new(api.Exact(c.sum / float32(c.n)))
+				curve.Times, curve.Values = append(curve.Times, at), append(curve.Values, *mean)
+				curve.Low, curve.High = append(curve.Low, api.Exact(c.low)), append(curve.High, api.Exact(c.high))
 			}
+			gpu.Activity, gpu.Use = append(gpu.Activity, activities[c.activity]), append(gpu.Use, mean)
 		}
-		if len(c.Times) > 0 {
-			out.Curves = append(out.Curves, c)
+		switch {
+		case of.curve != "":
+			out.Curves = append(out.Curves, curve)
+		case len(out.GPUs) < maxRows:
+			out.GPUs = append(out.GPUs, gpu)
+		default:
+			out.Hidden++
 		}
 	}
-	out.GPUs, out.Hidden = s.rows(first)
 	api.MakeLists(out)
 	return out
-}
-
-func (s *Set) rows(first int64) (rows []api.GPUHistory, hidden int) {
-	all, size := s.gpus, make(map[gpu]int)
-	if len(all) > maxRows {
-		all = make(map[gpu]*[columns]cell)
-		for of, cells := range s.gpus {
-			host := gpu{host: of.host}
-			if all[host] == nil {
-				all[host] = new([columns]cell)
-			}
-			size[host]++
-			for i, c := range cells {
-				all[host][i].add(c.use, c.n, c.activity)
-			}
-		}
-	}
-	order := slices.SortedFunc(maps.Keys(all), func(a, b gpu) int {
-		return cmp.Or(cmp.Compare(a.host, b.host), gpus.CompareIndexes(a.index, b.index), cmp.Compare(a.id, b.id))
-	})
-	if hidden = max(0, len(order)-maxRows); hidden > 0 {
-		trouble := func(of gpu) (n int) {
-			for _, c := range all[of] {
-				if c.activity >= troubled {
-					n++
-				}
-			}
-			return n
-		}
-		worst := slices.Clone(order)
-		slices.SortStableFunc(worst, func(a, b gpu) int { return cmp.Compare(trouble(b), trouble(a)) })
-		shown := make(map[gpu]bool)
-		for _, of := range worst[:maxRows] {
-			shown[of] = true
-		}
-		order = slices.DeleteFunc(order, func(of gpu) bool { return !shown[of] })
-	}
-	for _, of := range order {
-		row := api.GPUHistory{Host: of.host, Index: of.index, GPUs: max(1, size[of])}
-		for at := first; at <= s.newest; at++ {
-			c := &all[of][at%columns]
-			row.Activity = append(row.Activity, activities[c.activity])
-			var use *float64
-			if c.n > 0 {
-				use = api.Finite(math.Round(100*float64(c.use)/float64(c.n)) / 100)
-			}
-			row.Use = append(row.Use, use)
-		}
-		rows = append(rows, row)
-	}
-	return rows, hidden
 }

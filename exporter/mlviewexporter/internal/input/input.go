@@ -54,6 +54,10 @@ type Span struct {
 	Phase, Operation  string
 	Library, Function string
 	Model, Role, Side string
+	// Tool is the tool that the span runs, Agent and Session whose work it is.
+	Tool, Agent, Session string
+	// Details are valid as long as what was received.
+	Details Details
 
 	// ML reports whether the span is a machine-learning operation, Runless whether
 	// such a span has no run.

@@ -41,6 +41,8 @@ type spanReader struct {
 	spans              []input.Span
 	events             callEvents
 	settings           settings
+	details            input.Details
+	value              []byte
 }
 
 // maxKeptSources limits the sources whose memory is kept between requests.
@@ -48,7 +50,7 @@ const maxKeptSources = 1024
 
 // unread are the canonical attributes that the page does not show.
 var unread = vocabulary.SlotsOf(
-	mlattr.SessionID, mlattr.RequestID, mlattr.SamplingSessionID, mlattr.GenAIConversationID, mlattr.GenAIResponseID,
+	mlattr.RequestID, mlattr.SamplingSessionID, mlattr.GenAIResponseID,
 	mlattr.Cluster, mlattr.RankLocal, mlattr.CorrelationConflict,
 	mlattr.BatchIndex, mlattr.Epoch, mlattr.Step,
 	mlattr.Loss, mlattr.LossScope, mlattr.LearningRate, mlattr.ValLoss, mlattr.ValMetric,
@@ -80,7 +82,7 @@ func (r *spanReader) flush() {
 	r.store.ApplyFacts(r.settings.runs)
 	r.settings.runs = r.settings.runs[:0]
 	clear(r.spans)
-	r.spans = r.spans[:0]
+	r.spans, r.details = r.spans[:0], r.details[:0]
 }
 
 // reset clears all fields and keeps the memory.
@@ -180,6 +182,7 @@ func (r *spanReader) readSpan(known vocabulary.System, span ptrace.Span) {
 	in.Runless = in.ML && in.Source.Run == "" && !inferred
 	event := r.vocabulary.Event(in.Name)
 	r.readEvents(span.Events(), event, span.Attributes())
+	in.Details = r.readDetails(span)
 	in.Failed = v.Failed(span) || spanfact.RaisedInCall(f, span)
 	r.readCall(in, event, v)
 	if in.Failed {
@@ -252,6 +255,10 @@ var (
 	slotDecode       = vocabulary.SlotOf(mlattr.DecodePerSecond)
 	slotLatency      = vocabulary.SlotOf(mlattr.Latency)
 	slotQueue        = vocabulary.SlotOf(mlattr.QueueTime)
+	slotTool         = vocabulary.SlotOf(mlattr.GenAIToolName)
+	slotAgent        = vocabulary.SlotOf(mlattr.GenAIAgentName)
+	slotSession      = vocabulary.SlotOf(mlattr.SessionID)
+	slotConversation = vocabulary.SlotOf(mlattr.GenAIConversationID)
 	slotMicrobatches = vocabulary.SlotOf(mlattr.MicrobatchCount)
 	slotEpochs       = vocabulary.SlotOf(mlattr.EpochTotal)
 	slotWorld        = vocabulary.SlotOf(mlattr.WorldSize)
@@ -262,6 +269,8 @@ func readFacts(f *vocabulary.Facts, v *spanfact.Fact, in *input.Span) {
 	v.Read(f)
 	in.Phase, in.Role, in.Side, in.Library, in.Function = v.Phase, v.Role, v.Side, v.Library, v.Function
 	in.Operation, in.Model = cmp.Or(v.Operation, v.GenAIOperation), v.Model()
+	in.Tool, in.Agent = f.TextAt(slotTool), f.TextAt(slotAgent)
+	in.Session = cmp.Or(f.TextAt(slotConversation), f.TextAt(slotSession))
 	in.ML, in.FailureElsewhere = v.OfModel(), v.ErrorElsewhere
 	if cached, ok := f.IntAt(slotCached); ok {
 		in.Cached = float64(cached)

@@ -32,7 +32,8 @@ func TestWhatTheTimeOfCallsIsSpentOn(t *testing.T) {
 	})
 	spent := func() (call, request map[string]float64) {
 		state := w.state()
-		require.Len(t, state.Calls, 1)
+		require.Len(t, state.Calls, 2)
+		require.Equal(t, "m", state.Calls[1].Model, "a request is a call, too")
 		require.Len(t, state.Models, 1)
 		return state.Calls[0].Bound, state.Models[0].Bound
 	}

@@ -206,6 +206,9 @@ func (s *Store) span(in *input.Span, from share.Origin, now time.Time) {
 	}
 	if s.models.IsRequest(in) {
 		s.models.Request(in, of, now)
+		if in.Call == input.NoCall {
+			s.requests.Add(in, named.Key)
+		}
 	}
 	if in.Failed && !in.FailureElsewhere && (in.ML || in.Class != "" || in.Fingerprint != "") && !s.failures.Covered(in) {
 		s.failures.Span(in, named, from, now)

@@ -52,6 +52,7 @@ type Store struct {
 	models   *serving.Models
 	services *serving.Services
 	calls    *calls.Ring
+	requests *calls.Ring
 	failures *failures.Groups
 	changes  *changes.Log
 	traces   *traces.Set
@@ -88,6 +89,7 @@ func NewStore(settings input.Settings) *Store {
 	s.models = serving.NewModels(s.streams, s.services)
 	s.recent, s.lastHour, s.sampled = history.New(10*time.Second), history.New(time.Minute), s.started
 	s.runs = runs.New(&s.Bounds, s.streams, s.changes, s.gpus)
+	s.requests = calls.New(&s.Bounds)
 	s.calls, s.failures, s.traces = calls.New(&s.Bounds), failures.New(&s.Bounds), traces.New(&s.Bounds)
 	s.problems = problems.New(problems.Subjects{
 		Bounds: &s.Bounds, Streams: s.streams, Hosts: s.hosts, Senders: s.senders,
@@ -242,6 +244,13 @@ func (s *Store) SetFailures(found []api.Failure) {
 	s.failures.Set(found, now)
 }
 
+// Span returns what an opened span shows, by the ids of its trace and of itself.
+func (s *Store) Span(trace, span string) (*api.SpanDetail, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.traces.Span(trace, span)
+}
+
 // Trace returns the trace with an id, as hexadecimal digits.
 func (s *Store) Trace(id string) (*api.Trace, bool) {
 	s.mu.Lock()
@@ -335,7 +344,7 @@ func (s *Store) takeState(now time.Time) *api.State {
 	state.Needs = s.problems.Rows(state, now)
 	state.Resolved = s.problems.Resolved(state, now)
 	state.Runs = s.runs.Rows(now)
-	state.Calls = s.calls.Rows("", s.services.CallTimes(now), s.services.Simulated)
+	state.Calls = s.callRows("", now)
 	state.Pools = s.poolRows(now)
 	state.Models = s.models.Rows(now)
 	state.Changes = s.changes.Rows()
@@ -391,12 +400,19 @@ func (s *Store) Run(key string) (*api.RunDetail, bool) {
 	detail.Changes = s.changes.Of(key, r.Service, r.Hosts, r.FirstSeen, r.LastSeen)
 	detail.Curves = r.Curves.Rows(now, r.StepsEnd(detail.Run.State))
 	detail.Marks = s.changes.MarksOf(key, r.Service, r.Hosts, s.failures.Marks(key))
-	detail.Calls = s.calls.Rows(key, s.services.CallTimes(now), s.services.Simulated)
+	detail.Calls = s.callRows(key, now)
 	detail.Failures = s.failures.Rows(key, s.runs.KeyOf, s.services.Simulated, now)
 	detail.Traces = s.traces.OfRun(key)
 	api.MakeLists(detail)
 	s.details[key] = detail
 	return detail, true
+}
+
+// callRows returns the calls and the requests to models of a run, or of all.
+func (s *Store) callRows(run string, now time.Time) []api.Call {
+	rows := append(s.calls.Rows(run, s.services.CallTimes(now), s.services.Simulated), s.requests.Rows(run, s.services.CallTimes(now), s.services.Simulated)...)
+	slices.SortStableFunc(rows, func(a, b api.Call) int { return b.Time.Compare(a.Time) })
+	return rows
 }
 
 // maxDetails limits the details that are kept for an interval.

@@ -35,6 +35,8 @@ type Source interface {
 	Compare(key, with string) (*api.Comparison, bool)
 	// Trace returns the trace with the id.
 	Trace(id string) (*api.Trace, bool)
+	// Span returns what an opened span shows, by the ids of its trace and of itself.
+	Span(trace, span string) (*api.SpanDetail, bool)
 	// History returns the last hour of the page as a whole, or the last ten minutes.
 	History(short bool) *api.History
 	// Report returns the report of the reproduction with the fingerprint of 16
@@ -88,6 +90,9 @@ func NewHandler(source Source, set Settings) *Handler {
 	h.mux.HandleFunc("GET /api/v1/runs/{key}/compare", h.serveCompare)
 	h.mux.HandleFunc("GET /api/v1/runs/{key}/report", h.serveReportOfRun)
 	h.mux.HandleFunc("GET /api/v1/traces/{id}", h.serveTrace)
+	h.mux.HandleFunc("GET /api/v1/traces/{id}/spans/{span}", func(w http.ResponseWriter, r *http.Request) {
+		h.serveDetail(w, r, r.URL.Path, func() (any, bool) { return h.source.Span(r.PathValue("id"), r.PathValue("span")) })
+	})
 	h.mux.HandleFunc("GET /api/v1/history", h.serveHistory)
 	h.mux.HandleFunc("GET /api/v1/events", h.stream.serve)
 	h.mux.HandleFunc("GET /reproductions/{fingerprint}", h.serveReport)

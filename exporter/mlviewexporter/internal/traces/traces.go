@@ -11,6 +11,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
+	"github.com/otelcol-ml/otelcol-ml/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/criticalpath"
 )
@@ -43,6 +44,9 @@ type trace struct {
 	run     string
 	spans   []heldSpan
 	dropped int
+	// details has those of the spans, cut bytes of which were removed with the first ones.
+	details input.Details
+	cut     int
 	// bytes is the memory of the spans, texts that of their texts.
 	bytes, texts int64
 }
@@ -54,10 +58,12 @@ type heldSpan struct {
 	name, service           string
 	phase, operation, class string
 	server                  bool
+	// details begins and ends there in those of the trace, counted from its first span on.
+	from, to int
 }
 
 // spanBytes is about what a held span takes without its texts.
-const spanBytes = 176
+const spanBytes = 200
 
 // textBytes is the size of a span's texts, which others may share.
 func (s *heldSpan) textBytes() int64 {
@@ -97,13 +103,13 @@ func (t *Set) Add(in *input.Span, run string) {
 		for i := range one.spans[:drop] {
 			t.size(one, -one.spans[i].textBytes())
 		}
+		one.details = one.details[:copy(one.details, one.details[one.spans[drop-1].to-one.cut:])]
+		one.cut = one.spans[drop-1].to
 		one.spans = one.spans[:copy(one.spans, one.spans[drop:])]
 		one.dropped += drop
 	}
 	if len(one.spans) == cap(one.spans) {
 		one.spans = slices.Grow(one.spans, max(8, len(one.spans)))
-		grown := int64(cap(one.spans))*spanBytes - one.bytes
-		t.bytes, one.bytes = t.bytes+grown, one.bytes+grown
 	}
 	class := ""
 	if in.Failed {
@@ -117,9 +123,12 @@ func (t *Set) Add(in *input.Span, run string) {
 	one.spans = append(one.spans, heldSpan{
 		id: in.ID, parent: in.Parent, start: in.Start, end: max(in.Start, in.End),
 		name: t.Texts.Of(in.Name), service: t.Texts.Of(in.Source.Service),
-		phase: t.Texts.Of(in.Phase), operation: t.Texts.Of(in.Operation), class: class, server: in.Server,
+		phase: t.Texts.Of(in.Phase), operation: t.Texts.Of(in.Operation), class: class, server: in.Server, from: one.cut + len(one.details), to: one.cut + len(one.details) + len(in.Details),
 	})
 	t.size(one, one.spans[len(one.spans)-1].textBytes())
+	one.details = append(one.details, in.Details...)
+	grown := int64(cap(one.spans))*spanBytes + int64(cap(one.details)) - one.bytes
+	t.bytes, one.bytes = t.bytes+grown, one.bytes+grown
 }
 
 // begin adds a trace, with the memory of a removed one if there is some.
@@ -132,7 +141,7 @@ func (t *Set) begin(in *input.Span) *trace {
 	} else {
 		one = new(trace)
 	}
-	*one = trace{id: in.Trace, spans: one.spans[:0], bytes: one.bytes, group: traceGroup{service: t.Texts.Of(in.Source.Service)}}
+	*one = trace{id: in.Trace, spans: one.spans[:0], details: one.details[:0], bytes: one.bytes, group: traceGroup{service: t.Texts.Of(in.Source.Service)}}
 	t.byID[in.Trace] = one
 	t.join(one)
 	return one
@@ -206,16 +215,37 @@ func (t *Set) OfRun(run string) []api.Trace {
 
 // WithID returns the trace with an id, as hexadecimal digits.
 func (t *Set) WithID(id string) (*api.Trace, bool) {
-	var key [16]byte
-	if n, err := hex.Decode(key[:], []byte(id[:min(len(id), 2*len(key))])); err != nil || n != len(key) || len(id) != 2*len(key) {
-		return nil, false
-	}
-	one := t.byID[key]
+	one := t.of(id)
 	if one == nil {
 		return nil, false
 	}
 	row := one.row(t.SpansPerTrace, t.JaegerURL)
 	return &row, true
+}
+
+func (t *Set) of(id string) *trace {
+	key, err := hex.DecodeString(id[:min(len(id), 33)])
+	if err != nil || len(key) != 16 {
+		return nil
+	}
+	return t.byID[[16]byte(key)]
+}
+
+// Span returns what an opened span shows, by the ids of its trace and of itself.
+func (t *Set) Span(id, span string) (*api.SpanDetail, bool) {
+	if one := t.of(id); one != nil {
+		if held := api.Find(one.spans, func(s *heldSpan) bool { return api.HexID(s.id[:]) == span }); held != nil {
+			row := one.details[held.from-one.cut : held.to-one.cut].Rows(func(key, value string) string {
+				if content.IsSecret(key, value) {
+					return content.Mark("key")
+				}
+				value, _ = content.Redact(value)
+				return value
+			})
+			return &row, true
+		}
+	}
+	return nil, false
 }
 
 // row returns a trace with at most limit spans, in the order of the tree.

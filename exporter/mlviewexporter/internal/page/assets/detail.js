@@ -150,6 +150,6 @@ export function runDetail(key, single) {
   };
   const order = single ? ['curves', 'missing', 'facts', 'phases', 'time', 'ranks', 'traces', 'failures', 'calls'] : ['needs', 'facts', 'ranks', 'curves', 'phases', 'time', 'gpus', 'failures', 'traces', 'calls'];
   return h('div', { class: 'run', key: 'run-' + key, 'data-testid': 'run-detail', 'data-key': key }, single ? null : h('p', { class: 'runhead', key: 'head' }, h('strong', {}, run.service || 'run'), dim([' · run ' + run.id, run.owner ? ' · owner ' + run.owner : null, run.job ? ' · job ' + run.job : null])),
-    order.map((name) => parts[name]), comparison(key), reports(key),
+    comparison(key), order.map((name) => parts[name]), reports(key),
     h('p', { class: 'sub', key: 'id' }, 'run ' + run.id + ' · ', seconds(live.collector.interval), ' between updates'));
 }

@@ -25,21 +25,19 @@ function trim(v, digits = 3) {
 // ticks writes the numbers of an axis, with as many digits as tell them apart. What they
 // do not tell apart is written once.
 export function ticks(at, write) {
-  const texts = (digits) => at.map((v) => write(v, digits));
-  for (const digits of [undefined, 4, 5, 6]) {
-    const all = texts(digits);
-    if (new Set(all).size === all.length) return all;
-  }
-  return texts().map((text, i, all) => (i && text === all[i - 1] ? '' : text));
+  const largest = at.reduce((most, v) => Math.max(most, Math.abs(v)), 0);
+  const digits = at.length > 1 ? Math.min(9, Math.ceil(Math.log10(largest / (at[1] - at[0]))) + 1) : 3;
+  const texts = at.map((v) => write(v, Math.max(3, digits || 3)));
+  return texts.map((text, i) => (i && text === texts[i - 1] ? '' : text));
 }
 
 export const count = (v) => (known(v) ? Math.round(v).toLocaleString('en-US') : null);
 export const rate = (v, digits) => (known(v) ? (Math.abs(v) >= 1e4 && Math.abs(v) < 1e5 ? trim(v / 1e3, digits) + 'k' : number(v, digits)) : null);
 export const unit = (v, u, digits) => (known(v) ? number(v, digits) + ' ' + u : null);
-export const percent = (v, digits = 3) => {
+export const percent = (v, digits) => {
   if (!known(v)) return null;
   const p = v * 100;
-  return (digits > 3 ? Number(p.toPrecision(digits)) : p !== 0 && Math.abs(p) < 10 ? Number(p.toFixed(1)) : Math.round(p)) + ' %';
+  return (digits ? Number(p.toPrecision(digits)) : p !== 0 && Math.abs(p) < 10 ? Number(p.toFixed(1)) : Math.round(p)) + ' %';
 };
 
 export function bytes(v, digits) {

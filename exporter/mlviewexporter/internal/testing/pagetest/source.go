@@ -26,11 +26,13 @@ type Source struct {
 // Data is what a Source has, and the content of a fixture's file. Details,
 // traces and reports are found by their run's key, id and fingerprint.
 type Data struct {
-	State   *api.State                `json:"state"`
-	Runs    map[string]*api.RunDetail `json:"runs,omitempty"`
-	Traces  map[string]*api.Trace     `json:"traces,omitempty"`
-	History *api.History              `json:"history,omitempty"`
-	Reports map[string]string         `json:"reports,omitempty"`
+	State  *api.State                `json:"state"`
+	Runs   map[string]*api.RunDetail `json:"runs,omitempty"`
+	Traces map[string]*api.Trace     `json:"traces,omitempty"`
+	// Spans are found by the ids of their trace and of themselves, with a slash between.
+	Spans   map[string]*api.SpanDetail `json:"spans,omitempty"`
+	History *api.History               `json:"history,omitempty"`
+	Reports map[string]string          `json:"reports,omitempty"`
 	// Comparisons are found by the key of their first run.
 	Comparisons map[string]*api.Comparison `json:"comparisons,omitempty"`
 }
@@ -85,6 +87,12 @@ func (s *Source) Compare(key, _ string) (*api.Comparison, bool) {
 func (s *Source) Trace(id string) (*api.Trace, bool) {
 	t, ok := s.Traces[id]
 	return t, ok
+}
+
+// Span returns what an opened span shows.
+func (s *Source) Span(trace, span string) (*api.SpanDetail, bool) {
+	d, ok := s.Spans[trace+"/"+span]
+	return d, ok
 }
 
 // History returns what it has in its file, or an hour in which each problem began at its
