@@ -57,10 +57,12 @@ func TestComparison(t *testing.T) {
 	tab.Await(row("needs", "llama-sft"))
 	tab.Click("[data-testid=needs-row] .opener")
 	tab.Await(runDetail)
-	assert.False(t, browser.Eval[bool](tab, `!!document.querySelector("[data-testid=detail-compare]")`), "it is closed first")
+	tab.Await(`document.querySelector("[data-testid=detail-compare] canvas")`)
+	assert.Equal(t, "detail-compare", browser.Eval[string](tab, runDetail+`.querySelector("[data-testid^=detail-]").dataset.testid`), "it is first")
+	assert.Equal(t, "Loss at step 9,456 +6 % 0.95 → 1.01", browser.Eval[string](tab, `document.querySelector("[data-testid=headline]").textContent`), "the largest difference")
 	// The details arrive meanwhile, and the page is drawn anew.
 	browser.Eval[any](tab, `document.querySelector("[data-testid=compare]").click()`)
-	tab.Await(`document.querySelector("[data-testid=detail-compare] canvas")`)
+	tab.Await(`document.querySelector("[data-testid=compare-numbers-table]")`)
 	assert.Contains(t, browser.Eval[string](tab, `document.querySelector("[data-testid=parted]").textContent`), "part at step 9,456")
 	assert.Equal(t, []string{"steps", "epochs", "elapsed"}, browser.Eval[[]string](tab, `[...document.querySelectorAll("[data-testid=compare-by] option")].map(o => o.value)`))
 	for _, choice := range []struct{ name, value, says string }{

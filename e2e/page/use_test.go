@@ -63,6 +63,106 @@ func TestKeyboard(t *testing.T) {
 	tab.Await(row("needs", "llama-sft"))
 }
 
+// TestFiveTabs has somebody without a mouse at the first problem.
+func TestFiveTabs(t *testing.T) {
+	t.Parallel()
+	tab := visit(t, serveFixture(t, fixture("incidents")), "")
+	tab.Await(row("needs", "llama-sft"))
+	presses := 0
+	for presses < 5 && !browser.Eval[bool](tab, focus+`.matches("[data-testid=needs-row] .opener")`) {
+		tab.Press(browser.Tabulator)
+		presses++
+	}
+	assert.LessOrEqual(t, presses, 5)
+	assert.True(t, browser.Eval[bool](tab, focus+`.matches("[data-testid=needs-row]:first-child .opener")`), browser.Eval[string](tab, focus+".outerHTML"))
+
+	// From any other place its number is in view, and leads to it.
+	browser.Eval[any](tab, `scrollTo(0, document.documentElement.scrollHeight)`)
+	assert.True(t, browser.Eval[bool](tab, `document.querySelector("#parts-nav a[href='#needs']").getBoundingClientRect().top >= 0`))
+	tab.Resize(360, 700)
+	assert.True(t, browser.Eval[bool](tab, `document.querySelector("#parts-nav a[href='#needs']").getBoundingClientRect().top >= 0`))
+}
+
+// TestEscape closes what is open, the innermost first.
+func TestEscape(t *testing.T) {
+	t.Parallel()
+	tab := visit(t, serveFixture(t, fixture("incidents")), "")
+	tab.Await(row("needs", "llama-sft"))
+	tab.Click("[data-testid=needs-row] .opener")
+	tab.Await(runDetail)
+	tab.Await(`document.querySelector("[data-testid=gpu-row], [data-testid=ranks-row]")`)
+	browser.Eval[any](tab, `document.querySelector("[data-testid=ranks-row] .opener").click()`)
+	tab.Await(`document.querySelector("[data-testid=ranks-detail]")`)
+	browser.Eval[any](tab, `document.querySelector("[data-testid=ranks-row] .opener").focus()`)
+	tab.Press(browser.Escape)
+	tab.Await(`!document.querySelector("[data-testid=ranks-detail]") && ` + runDetail)
+	tab.Press(browser.Escape)
+	tab.Await("!" + runDetail)
+	assert.True(t, browser.Eval[bool](tab, focus+`.matches("[data-testid=needs-row] .opener")`), "the focus is where it was opened")
+}
+
+// TestColumnsStay has a table whose rows lose their values: its columns do not go.
+func TestColumnsStay(t *testing.T) {
+	t.Parallel()
+	tab := visit(t, serveFixture(t, fixture("incidents"), fixture("laptop")), "")
+	const heads = `[...document.querySelectorAll("[data-testid=gpus-table] thead th")].map(th => th.textContent).join()`
+	tab.Await(row("needs", "llama-sft"))
+	before := browser.Eval[string](tab, heads)
+	tab.Await("!" + row("needs", "llama-sft"))
+	assert.Equal(t, before, browser.Eval[string](tab, heads))
+}
+
+// TestAnEmptyPageHelps has the three ways to send something, whose commands can be copied.
+func TestAnEmptyPageHelps(t *testing.T) {
+	t.Parallel()
+	tab := visit(t, serveFixture(t, fixture("empty")), "")
+	for _, way := range []struct{ name, says string }{{"python", "/v1/traces"}, {"environment", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318"}, {"logs", "TRAINING_LOGS="}} {
+		tab.Click("[data-testid=start-" + way.name + "] [data-testid=copy]")
+		tab.Await(`document.querySelector("[data-testid=start-` + way.name + `] [data-testid=copy]").textContent === "Copied"`)
+		assert.Contains(t, tab.Clipboard(), way.says)
+	}
+	assert.Contains(t, browser.Eval[string](tab, named("start-arrived")+".textContent"), "GPU readings")
+}
+
+// TestThePicture has the last minutes of GPUs, tokens and cost on the first screen.
+func TestThePicture(t *testing.T) {
+	t.Parallel()
+	tab := visit(t, address(t, busy()), "")
+	tab.Await(named("heat") + `?.querySelector("canvas")`)
+	assert.Regexp(t, `^What \d+ GPUs did: \d+ looks? hung, `, browser.Eval[string](tab, named("heat")+".ariaLabel"))
+	tab.Await(`document.querySelector("[data-testid=part-overview] [data-testid=curve-token_rate] canvas")`)
+	tab.Await(`document.querySelector("[data-testid=part-overview] [data-testid=curve-model_token_rate] canvas")`)
+	assert.Contains(t, browser.Eval[string](tab, part("overview")+".textContent"), "Cost unknown: no price is set")
+	// A state of the legend filters.
+	browser.Eval[any](tab, named("activity-looks_hung")+".click()")
+	tab.Await(`location.search.includes("kind=looks_hung")`)
+}
+
+// TestSpansOpen opens a failed call, its trace, and the span with its stack trace; and
+// filters calls.
+func TestSpansOpen(t *testing.T) {
+	t.Parallel()
+	// A busy collector may have dropped the trace meanwhile.
+	tab := visit(t, address(t, busy()), "", "network")
+	for _, table := range []string{"models", "tools", "agents"} {
+		tab.Await(`document.querySelector("[data-testid=` + table + `-row]")`)
+	}
+	tab.Await(`document.querySelector("[data-testid=calls-tool] option[value=lookup_order]")`)
+	browser.Eval[any](tab, `(() => { const s = document.querySelector("[data-testid=calls-tool]"); s.value = "lookup_order"; s.dispatchEvent(new Event("change", {bubbles: true})); })()`)
+	tab.Await(`[...document.querySelectorAll("[data-testid=calls-row] [data-testid=model]")].every(cell => cell.textContent.startsWith("lookup_order"))`)
+	assert.Contains(t, browser.Eval[string](tab, "location.search"), "tool=lookup_order")
+	tab.Await(`(() => {
+		const stack = document.querySelector("[data-testid=stack]");
+		if (stack) return stack.textContent.includes("\n");
+		const failed = document.querySelector("[data-testid=errors-detail] .spanrow:has(.error) button.name[aria-expanded=false]");
+		if (failed) failed.click();
+		else if (!document.querySelector("[data-testid=errors-detail] .spanrow.open")) document.querySelector("[data-testid=errors-row] .opener[aria-expanded=false]")?.click();
+		return false;
+	})()`)
+	assert.Contains(t, browser.Eval[string](tab, named("span-detail")+".textContent"), "exception")
+	assert.True(t, browser.Eval[bool](tab, `document.querySelector(".lane.axis").textContent.includes("s")`), "a waterfall has a time axis")
+}
+
 // tabTo presses the tabulator until a condition holds.
 func tabTo(t *testing.T, tab *browser.Tab, condition string) {
 	t.Helper()

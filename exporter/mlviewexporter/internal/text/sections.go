@@ -20,6 +20,16 @@ func (d *document) runs() {
 	}
 	now := d.state.Time
 	names := d.runNames()
+	// Those that are over are one line, unless all are.
+	rows, over := slices.SortedStableFunc(slices.Values(d.state.Runs), byOrder), func(r api.Run) bool {
+		return len(r.Needs) == 0 && (r.State == mlattr.RunSilent || r.State == mlattr.RunEnded)
+	}
+	folded := api.Where(slices.Values(rows), over)
+	if len(folded) < 2 || len(folded) == len(rows) {
+		folded = nil
+	} else {
+		rows = slices.DeleteFunc(rows, over)
+	}
 	section(d, part[api.Run]{name: "RUNS", note: runsNote, list: "runs", most: 50, columns: []column[api.Run]{
 		{title: "run", least: min(22, d.width/5), wrap: true, text: func(r *api.Run) string { return names[r.Key] }},
 		{title: "id", leave: 16, text: func(r *api.Run) string { return shortID(r.ID) }},
@@ -53,7 +63,11 @@ func (d *document) runs() {
 			why += " (fix: DATA GAPS)"
 		}
 		return d.paragraph(4, "tok/s: "+Printable(why))
-	}}, slices.SortedStableFunc(slices.Values(d.state.Runs), byOrder))
+	}}, rows)
+	if len(folded) > 0 {
+		ids := api.Mapped(folded, func(r api.Run) string { return names[r.Key] })
+		d.lines(d.paragraph(0, strconv.Itoa(len(folded))+" more are silent or have ended: "+strings.Join(ids, ", "))...)
+	}
 }
 
 // runsNote says what the numbers of runs are of.

@@ -103,6 +103,21 @@ func TestTokensOfRuns(t *testing.T) {
 	assert.Regexp(t, `\nother .* 777 `, out)
 }
 
+// Runs that are over are one line under the others, unless all are or they have a problem.
+func TestRunsThatAreOverAreFolded(t *testing.T) {
+	runs := []api.Run{
+		{Key: "1", Service: "trains", State: "running"}, {Key: "2", Service: "one", State: "silent"}, {Key: "3", Service: "two", State: "ended"},
+		{Key: "4", Service: "lost", State: "silent", Needs: []string{"run_silent"}}, {Key: "5", Service: "broke", State: "failed"},
+	}
+	out := written(t, &api.State{Time: now, Runs: runs}, text.Options{})
+	assert.Contains(t, out, "\nRUNS (3)\n")
+	assert.Contains(t, out, "\n2 more are silent or have ended: one, two\n")
+	assert.Regexp(t, `(?s)\nlost .*\ntrains `, out)
+	assert.Regexp(t, `\nbroke +failed`, out)
+	out = written(t, &api.State{Time: now, Runs: runs[1:3]}, text.Options{})
+	assert.Regexp(t, `(?s)\nRUNS \(2\)\n.*\none +silent.*\ntwo +ended`, out)
+}
+
 // Rows have a mark of simulated data only where others have none.
 func TestSimulatedRows(t *testing.T) {
 	state := &api.State{Time: now, Collector: api.Collector{Simulated: true}, Runs: []api.Run{{Key: "1", Service: "a", Simulated: true}, {Key: "2", Service: "b", Simulated: true}}}

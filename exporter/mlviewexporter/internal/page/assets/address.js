@@ -1,7 +1,7 @@
 // The filters, which are in the page's address so that a view can be sent to
 // somebody.
 
-const names = ['q', 'owner', 'team', 'kind', 'run', 'range'];
+const names = ['q', 'owner', 'team', 'kind', 'run', 'range', 'model', 'tool', 'error'];
 
 export const view = {};
 
@@ -24,7 +24,7 @@ export function go(change) {
 export const filtered = () => Boolean(view.q || view.owner || view.team || view.kind);
 
 // signature changes when other rows are asked for.
-export const signature = () => JSON.stringify([view.q, view.owner, view.team, view.kind]);
+export const signature = () => JSON.stringify([view.q, view.owner, view.team, view.kind, view.model, view.tool, view.error]);
 
 // found reports whether the texts have all words of the search.
 export function found(...texts) {

@@ -1,6 +1,7 @@
 // The part of the page with calls and pools of workers.
 import { h, sub, dim, note } from './dom.js';
 import { list, get } from './live.js';
+import { isOpen } from './folds.js';
 import { view, found, whose } from './address.js';
 import { callBounds, classOf, word } from './words.js';
 import { count, percent, seconds, time } from './format.js';
@@ -31,6 +32,8 @@ export const limitedBy = {
 const callColumns = [
   { id: 'function', head: 'Call', header: true, cell: (c) => (c.library ? c.library + '.' : '') + c.function, after: (c) => [c.slow ? h('span', { class: 'tag slow', title: 'much longer than usual' }, 'slow') : null, simulated(c)] },
   { id: 'time', head: 'Time', cell: (c) => time(c.time, true) },
+  { id: 'model', leaves: 2, head: 'Model · tool', has: (c) => c.model || c.tool, cell: (c) => [c.tool, c.model ? (c.tool ? sub(c.model) : c.model) : null] },
+  { id: 'agent', leaves: 1, head: 'Agent · session', has: (c) => c.agent || c.session, cell: (c) => [c.agent, c.session ? h('span', { class: 'sub id', title: c.session }, c.session) : null] },
   { id: 'service', head: 'Service', has: has('service'), cell: (c) => [c.service, c.host ? sub(c.host) : null] },
   { id: 'duration', head: 'Duration', def: 'duration', num: true, cell: (c) => seconds(c.duration) },
   { id: 'queue', head: 'Waited', def: 'queue', num: true, has: has('queue'), cell: (c) => seconds(c.queue) },
@@ -40,18 +43,28 @@ const callColumns = [
   { id: 'trace', head: 'Trace', has: has('trace_url'), cell: (c) => jaeger(c.trace_url) },
 ];
 
-let openKey = '';
-export const toggleCall = (key) => (openKey = openKey === key ? '' : key);
-
 export function callTable(id, rows) {
-  return table(id, 'Calls', callColumns, [{ rows }], rows.some(({ row }) => row.trace_id)
-    ? { expand: (c) => (c.trace_id ? traceOf(c.trace_id, c.trace_url) : note('no trace known')), open: (c) => c.key === openKey } : {});
+  return table(id, 'Calls', callColumns, [{ rows }], { expand: (c) => (c.trace_id ? traceOf(c.trace_id, c.trace_url) : note('no trace known')), open: isOpen(id) });
+}
+
+// callsOf describes the last calls of which something is true, for an opened row.
+export function callsOf(id, is) {
+  const calls = list('calls').filter(is);
+  return calls.length ? callTable(id, calls.slice(0, 10).map((row) => ({ row }))) : note('None of the last calls belongs to it.');
+}
+
+// choice describes a filter of calls by a field.
+function choice(name, label, calls, of) {
+  const values = [...new Set(calls.map(of).filter(Boolean))].sort().slice(0, 100);
+  if (view[name] && !values.includes(view[name])) values.push(view[name]);
+  return values.length ? h('label', { key: name }, h('span', {}, label + ' '), h('select', { 'data-act-change': name, value: view[name], 'data-testid': 'calls-' + name },
+    h('option', { value: '' }, 'all'), name === 'error' ? h('option', { key: 'any', value: 'any' }, 'any error') : null, values.filter((v) => v !== 'any').map((v) => h('option', { key: 'v:' + v, value: v }, v)))) : null;
 }
 
 function matches(c) {
   const run = get('runs', c.run) || {};
-  return whose(run) && (!view.kind || (view.kind === 'failing' && c.error) || (view.kind === 'slow' && c.slow)) &&
-    found(c.function, c.library, c.service, c.host, c.error, c.message, run.owner);
+  return whose(run) && (!view.model || c.model === view.model) && (!view.tool || c.tool === view.tool) && (!view.error || (view.error === 'any' ? c.error : c.error === view.error)) && (!view.kind || (view.kind === 'failing' && c.error) || (view.kind === 'slow' && c.slow)) &&
+    found(c.function, c.library, c.service, c.host, c.error, c.message, c.model, c.tool, c.agent, c.session, run.owner);
 }
 
 export function callsPart() {
@@ -64,9 +77,10 @@ export function callsPart() {
   const recent = rowsOf('calls', rows, { newest: true, first });
   const errors = rowsOf('errors', failed, { newest: true, renew: 'calls', first });
   const pooled = rowsOf('pools', pools.filter((p) => found(p.pool, p.service, p.instance)));
-  if (pooled.rows.length + rows.length === 0) return part('calls', 'Calls and workers', '', null, note('No call matches the filters.'));
-  return part('calls', 'Calls and workers', '', null,
-    pooled.rows.length ? [h('h3', { key: 'hp' }, 'Pools of workers'), pooled.controls, table('pools', 'Pools of workers', poolColumns, [{ rows: pooled.rows }])] : null,
+  const choices = [choice('model', 'Model', calls, (c) => c.model), choice('tool', 'Tool', calls, (c) => c.tool), choice('error', 'Error', calls, (c) => c.error)];
+  if (pooled.rows.length + rows.length === 0) return part('calls', 'Calls and workers', '', choices, note('No call matches the filters.'));
+  return part('calls', 'Calls and workers', '', choices,
+    pooled.rows.length ? [h('h3', { key: 'hp' }, 'Pools of workers'), pooled.controls, table('pools', 'Pools of workers', poolColumns, [{ rows: pooled.rows }], { expand: (p) => callsOf('pool-calls', (c) => c.service === p.service), open: isOpen('pools') })] : null,
     errors.rows.length ? [h('h3', { key: 'he' }, 'Recent errors (' + failed.length + ') ', errors.controls), callTable('errors', plain(errors.rows)), errors.footer] : null,
     recent.rows.length ? [h('h3', { key: 'hc' }, 'Recent calls (' + rows.length + ') ', recent.controls), callTable('calls', plain(recent.rows)), recent.footer] : null);
 }

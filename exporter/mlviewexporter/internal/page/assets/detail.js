@@ -7,7 +7,7 @@ import { number, count, percent, rate, bytes, time, clock, ago, age, seconds, ch
 import { table, head, copyable } from './table.js';
 import { what, still, whyNot, nextStep } from './states.js';
 import { fetched } from './fetched.js';
-import { waterfall } from './waterfall.js';
+import { lastTraces } from './waterfall.js';
 import { callTable } from './calls.js';
 import { failureTable } from './failures.js';
 import { missingTable } from './missing.js';
@@ -144,7 +144,7 @@ export function runDetail(key, single) {
     time: timeBar(run, detail.time_ratio),
     phases: phases(run, detail.phases),
     gpus: !single && gpus.length ? block('gpus', 'GPUs', gpuTable(gpus)) : null,
-    traces: (detail.traces || []).length ? block('traces', 'Last traces', h('p', { class: 'legend' }, h('span', {}, h('i', { class: 'dot critical' }), 'critical path'), h('span', {}, h('i', { class: 'dot plain' }), 'other spans')), detail.traces.map(waterfall)) : null,
+    traces: (detail.traces || []).length ? block('traces', 'Last traces', lastTraces(key, detail.traces)) : null,
     failures: (detail.failures || []).length ? block('failures', 'Failures', failureTable('run-failures', detail.failures.map((f) => ({ row: f })))) : null,
     calls: calls.length ? block('calls', 'Last calls', callTable('run-calls', calls.slice(0, 20).map((c) => ({ row: c })))) : null,
   };

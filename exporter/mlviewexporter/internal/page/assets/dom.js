@@ -90,7 +90,7 @@ export function patch(parent, described) {
   let at = parent.firstChild;
   for (const kid of kids) {
     if (!kid.tag) {
-      const text = visible(kid, parent.localName === 'code' ? 1500 : 500);
+      const text = visible(kid, { code: 1500, pre: 10000 }[parent.localName] || 500);
       if (at && at.nodeType === Node.TEXT_NODE) {
         if (at.nodeValue !== text) at.nodeValue = text;
         at = at.nextSibling;

@@ -6,6 +6,7 @@ import { view, found, filtered, whose } from './address.js';
 import { count, time, ago } from './format.js';
 import { classOf } from './words.js';
 import { table, rowsOf, part, copyable, simulated, read } from './table.js';
+import { isOpen } from './folds.js';
 import { jaeger, traceOf } from './waterfall.js';
 
 // doing says what a command does, or why there is none.
@@ -35,12 +36,8 @@ const columns = [
   { id: 'reproduce', head: 'Reproduce', def: 'reproduce', cell: reproduce },
 ];
 
-let openKey = '';
-export const toggleFailure = (key) => (openKey = openKey === key ? '' : key);
-
 export function failureTable(id, rows) {
-  return table(id, 'Failures', columns, [{ rows }], rows.some(({ row }) => row.trace_id)
-    ? { expand: (f) => (f.trace_id ? traceOf(f.trace_id, f.trace_url) : note('no trace known')), open: (f) => f.key === openKey } : {});
+  return table(id, 'Failures', columns, [{ rows }], { expand: (f) => (f.trace_id ? traceOf(f.trace_id, f.trace_url) : note('No trace is known of it.')), open: isOpen(id) });
 }
 
 function matches(f) {

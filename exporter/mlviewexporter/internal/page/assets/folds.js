@@ -8,3 +8,9 @@ export const isFolded = (id, initially) => (chosen.has(id) ? chosen.get(id) : in
 
 // setFolded keeps the reader's choice.
 export const setFolded = (id, folded) => chosen.set(id, folded);
+
+// opened has for each table the key of its open row.
+const opened = new Map();
+
+export const isOpen = (id) => (row) => opened.get(id) === row.key;
+export const toggleOpen = (id, key) => opened.set(id, opened.get(id) === key ? '' : key);

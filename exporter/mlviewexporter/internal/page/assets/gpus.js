@@ -3,10 +3,10 @@ import { h, sub, dim, note } from './dom.js';
 import { runLink } from './states.js';
 import { list, get, live, now, hidden } from './live.js';
 import { view, found, filtered } from './address.js';
-import { activities, word } from './words.js';
+import { activities, kinds, word } from './words.js';
 import { bytes, percent, unit, since, number, time, clock } from './format.js';
 import { table, rowsOf, part, simulated, fold, has } from './table.js';
-import { isFolded } from './folds.js';
+import { isFolded, isOpen } from './folds.js';
 
 const nameOf = (holder) => (holder.service || holder.name || (holder.run_id ? 'run ' + holder.run_id : 'a program')) + (holder.rank ? ' rank ' + holder.rank : '');
 
@@ -57,6 +57,12 @@ function matches(gpu) {
     found(gpu.host, gpu.name, gpu.id, gpu.index ? 'GPU ' + gpu.index : '', gpu.host + ':' + gpu.index, word(activities, gpu.activity), (gpu.holders || []).flatMap((x) => [nameOf(x), x.name, x.owner, x.run_id]));
 }
 
+// expand describes what the row of a GPU has no room for.
+const expand = (g) => h('dl', { class: 'facts' }, [['Id', g.id], ['Product', g.name], ['Part of', g.parent], ['Read from', g.source], ['Last reading', time(g.last_seen)], ['Memory, reserved', bytes(g.memory_reserved)],
+  ['Joined by', [...new Set((g.holders || []).map((x) => x.join).filter(Boolean))].join(', ')], ['Runs', (g.holders || []).filter((x) => x.run).map((x, i) => [i ? ', ' : null, runLink(x.run, 'run ' + x.run_id)])],
+  ['Problems', list('needs').filter((n) => (n.gpus || []).includes(g.key)).map((n, i) => [i ? ', ' : null, h('a', { href: '#needs' }, word(kinds, n.kind) + ': ' + n.subject)])]]
+  .filter(([, value]) => value && value.length !== 0).map(([name, value]) => h('div', { key: name, class: 'fact' }, h('dt', {}, name), h('dd', {}, value))));
+
 // gpuTable describes a few GPUs, such as those of a run.
 export function gpuTable(gpus) {
   if (gpus.length === 0) return note('no GPU known');
@@ -65,7 +71,7 @@ export function gpuTable(gpus) {
     const open = !isFolded(id, gpus.length > 8);
     return { key: host, head: hostHead(id, open, host, rows), rows: open ? rows : [] };
   });
-  return [table('gpu', 'GPUs', columns, groups, { sample: gpus }),
+  return [table('gpu', 'GPUs', columns, groups, { sample: gpus, expand, open: isOpen('gpu') }),
     gpus.length > 64 ? h('p', { class: 'more', key: 'more' }, 'showing 64 of ' + gpus.length) : null];
 }
 
@@ -117,7 +123,7 @@ export function gpusPart() {
   }
   const without = (!filtered() && live.collector.hosts_without_gpu) || [];
   const counts = '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ' on ' + hosts.length + (hosts.length === 1 ? ' host)' : ' hosts)') + (hidden('gpus') ? ' · ' + hidden('gpus') + ' more beyond the limit of the page' : '');
-  const content = rows.length ? table('gpus', 'GPUs by host', columns, groups, { sample: rows }) : note('No GPU matches the filters.');
+  const content = rows.length ? table('gpus', 'GPUs by host', columns, groups, { sample: rows, expand, open: isOpen('gpus') }) : note('No GPU matches the filters.');
   return part('gpus', 'GPUs', counts, shown.controls, content, heads.length === 64 && hosts.length > 64 ? h('p', { class: 'more', key: 'more', 'data-testid': 'showing-gpus' }, 'showing 64 of ' + hosts.length + ' hosts: search for others') : null,
     without.length ? h('p', { class: 'more', key: 'without', 'data-testid': 'hosts-without-gpu' }, 'Hosts of which no GPU is known: ' + without.join(', ')) : null);
 }

@@ -9,11 +9,12 @@ import { inTurns } from './turns.js';
 import { needsPart, resolvedPart, toggleNeed } from './needs.js';
 import { runsPart, toggleRun, singleOpen } from './runs.js';
 import { gpusPart } from './gpus.js';
-import { failuresPart, toggleFailure } from './failures.js';
+import { failuresPart } from './failures.js';
+import { toggleSpan, newerTraces } from './waterfall.js';
 import { modelsPart, toggleModel } from './models.js';
-import { callsPart, toggleCall } from './calls.js';
+import { callsPart } from './calls.js';
 import { missingPart, changesPart, collectorsPart } from './missing.js';
-import { setFolded } from './folds.js';
+import { setFolded, toggleOpen } from './folds.js';
 import { onFetched } from './fetched.js';
 import { mountCharts } from './charts.js';
 import { picturePart, mountMaps, order as fleetOrder, says } from './picture.js';
@@ -133,7 +134,7 @@ let tabbed = 'needs';
 
 function nav() {
   if (starting() && live.rows.gpus.size === 0) return null;
-  const names = [['needs', 'Needs attention', live.rows.needs.size], ['overview', 'Picture', live.rows.runs.size + live.rows.gpus.size + live.rows.models.size], ['runs', single() ? 'Run' : 'Runs', live.rows.runs.size], ['gpus', 'GPUs', live.rows.gpus.size], ['failures', 'Failures', live.rows.failures.size],
+  const names = [['needs', 'Needs attention', live.rows.needs.size], ['overview', 'Last hour', live.rows.runs.size + live.rows.gpus.size + live.rows.models.size], ['runs', single() ? 'Run' : 'Runs', live.rows.runs.size], ['gpus', 'GPUs', live.rows.gpus.size], ['failures', 'Failures', live.rows.failures.size],
     ['models', 'Models', live.rows.models.size], ['calls', 'Calls', live.rows.calls.size + live.rows.pools.size], ['changes', 'Changes', live.rows.changes.size], ['missing', 'Missing', live.rows.missing.size]].filter(([id, , n]) => n || id === 'needs');
   if (!names.some(([id]) => id === tabbed)) tabbed = 'needs';
   return h('ul', { 'data-rove': '' }, names.map(([id, text, n]) => h('li', { key: id }, h('a', { href: '#' + id, tabindex: id === tabbed ? '0' : '-1', class: id === 'needs' && n ? 'error' : null }, text, n && id !== 'overview' && !(id === 'runs' && single()) ? h('span', { class: 'count' }, ' ' + n) : null))));
@@ -165,7 +166,7 @@ function steps() {
     () => patch(at('filters'), [filters()]),
     () => patch(at('choices'), [choices()]),
     () => patch(at('parts-nav'), [nav()]),
-    part('start', () => (begin ? start() : null)), part('needs', () => (begin ? null : needsPart(one))), part('resolved', resolvedPart), part('overview', picturePart), part('collectors', collectorsPart),
+    part('start', () => (begin ? start() : null)), part('needs', () => (begin ? null : needsPart(one))), part('overview', picturePart), part('resolved', resolvedPart), part('collectors', collectorsPart),
     part('runs', () => (begin ? null : runsPart(one))), part('gpus', () => (begin && !live.rows.gpus.size ? null : gpusPart())), part('failures', () => (begin ? null : failuresPart())), part('models', modelsPart), part('calls', callsPart), part('changes', changesPart),
     part('missing', () => (one && singleOpen() && live.rows.missing.size ? null : missingPart())),
     () => {
@@ -221,9 +222,9 @@ function open(arg) {
   const key = rest.join(' ');
   if (id === 'needs') go({ run: toggleNeed(key) });
   else if (id === 'runs') go({ run: toggleRun(key, single()) });
-  else if (id.endsWith('failures')) toggleFailure(key);
+  else if (id === 'span') toggleSpan(key);
   else if (id === 'models') toggleModel(key);
-  else toggleCall(key);
+  else toggleOpen(id, key);
 }
 
 // clear removes all filters.
@@ -264,6 +265,7 @@ const actions = {
   },
   clear: () => clear({}),
   range: (range) => go({ range }),
+  newer: (run) => newerTraces(run),
   why: (text, el) => explain('No ' + el.dataset.term + ' known', text, el),
   copy: (text, el) => void copy(text, el),
 };
@@ -327,7 +329,8 @@ document.addEventListener('input', (e) => {
 function close(e) {
   if (e.defaultPrevented || document.querySelector(':popover-open') || e.target.matches('select') || (e.target.id === 'q' && view.q)) return;
   const opened = [...document.querySelectorAll('main [data-act=open][aria-expanded=true]')];
-  const inside = opened.filter((b) => b.closest('tr, li').contains(e.target) || (b.closest('tr').nextElementSibling || b).contains(e.target));
+  const boxes = (b) => [b.closest('.spanrow, tr'), b.closest('.spanrow') ? null : b.closest('tr').nextElementSibling];
+  const inside = opened.filter((b) => boxes(b).some((box) => box && box.contains(e.target)));
   const button = (inside.length ? inside : opened).at(-1);
   if (!button) return;
   button.click();

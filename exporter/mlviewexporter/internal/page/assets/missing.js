@@ -6,7 +6,7 @@ import { list } from './live.js';
 import { found, filtered } from './address.js';
 import { count, time, ago } from './format.js';
 import { table, rowsOf, part, copyable, fold, simulated, has } from './table.js';
-import { isFolded } from './folds.js';
+import { isFolded, isOpen } from './folds.js';
 
 // sections are where the collector's configuration has a component, by its type.
 const sections = { gpu: 'receivers', ml_enrich: 'processors', ml_guard: 'processors', repro_gen: 'processors', ml_metrics: 'connectors', ml_view: 'exporters' };
@@ -34,6 +34,9 @@ export function missingPart() {
   return part('missing', 'Data gaps', '(' + rows.length + ')', shown.controls, missingTable(shown.rows), shown.footer);
 }
 
+// facts describes names and values that are known.
+const facts = (rows) => h('dl', { class: 'facts' }, rows.filter(([, value]) => value).map(([name, value]) => h('div', { key: name, class: 'fact' }, h('dt', {}, name), h('dd', {}, value))));
+
 const changeColumns = [
   { id: 'text', head: 'Change', header: true, cell: (c) => c.text, after: (c) => simulated(c) },
   { id: 'time', head: 'First seen', cell: (c) => [time(c.time), sub(ago(c.time))] },
@@ -47,7 +50,8 @@ export function changesPart() {
   const shown = rowsOf('changes', rows, { newest: true });
   const open = !isFolded('changes', !filtered() && all.length > 8);
   return part('changes', 'Changes', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', rows.length ? [shown.controls, fold('changes', open, open ? 'Fold' : 'Show')] : null,
-    rows.length === 0 ? note('No change matches the filters.') : null, open && shown.rows.length ? [table('changes', 'What was first seen', changeColumns, [{ rows: shown.rows.map(({ row }) => ({ row })) }]), shown.footer] : null);
+    rows.length === 0 ? note('No change matches the filters.') : null, open && shown.rows.length ? [table('changes', 'What was first seen', changeColumns, [{ rows: shown.rows.map(({ row }) => ({ row })) }], { open: isOpen('changes'), expand: (c) => facts([['Kind', c.kind], ['From', c.from], ['To', c.to], ['Host', c.host], ['First seen', time(c.time)],
+      ['Problems since', list('needs').filter((n) => n.service === c.service && n.since >= c.time).map((n) => n.subject + ': ' + n.kind.replaceAll('_', ' ')).join(', ')]]) }), shown.footer] : null);
 }
 
 const collectorColumns = [
@@ -64,5 +68,5 @@ export function collectorsPart() {
   const sending = all.filter((c) => !c.silent_since).length;
   const { rows, controls, footer } = rowsOf('collectors', all, { leave: true });
   const open = !isFolded('collectors', sending === all.length);
-  return part('collectors', 'Collectors', '(' + sending + ' of ' + all.length + ' sending)', [controls, fold('collectors', open, open ? 'Fold' : 'Show')], open ? [table('collectors', 'Collectors', collectorColumns, [{ rows }]), footer] : null);
+  return part('collectors', 'Collectors', '(' + sending + ' of ' + all.length + ' sending)', [controls, fold('collectors', open, open ? 'Fold' : 'Show')], open ? [table('collectors', 'Collectors', collectorColumns, [{ rows }], { open: isOpen('collectors'), expand: (c) => facts([['First seen', time(c.first_seen)], ['Last seen', time(c.last_seen)], ['Address', c.address], ['Version', c.version]]) }), footer] : null);
 }

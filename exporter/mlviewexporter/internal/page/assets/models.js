@@ -2,9 +2,10 @@
 import { h, sub, dim, note } from './dom.js';
 import { list, hidden } from './live.js';
 import { view, found, filtered } from './address.js';
-import { count, number, percent, rate, seconds, time } from './format.js';
+import { ago, count, number, percent, rate, seconds, time } from './format.js';
 import { table, rowsOf, part, simulated, has } from './table.js';
-import { limitedBy } from './calls.js';
+import { limitedBy, callsOf } from './calls.js';
+import { isOpen as isOpened } from './folds.js';
 
 const pair = (write) => (q) => (q ? [write(q.p50), sub('p95 ' + write(q.p95))] : null);
 const inSeconds = pair(seconds);
@@ -52,8 +53,34 @@ export function modelsPart() {
   if (all.length === 0) return null;
   const rows = all.filter((m) => (!view.kind || view.kind === 'failing') && found(m.service, m.model, m.role));
   const shown = rowsOf('models', rows, { first: 20, total: rows.length + hidden('models') });
-  const expand = (m) => table('versions', 'Before and after, by version', versions, [{ rows: (m.versions || []).map((v) => ({ row: { ...v, key: v.version } })) }]);
-  const options = rows.some((m) => (m.versions || []).length > 1) ? { expand, open: isOpen } : {};
+  const expand = (m) => [(m.versions || []).length ? table('versions', 'Before and after, by version', versions, [{ rows: m.versions.map((v) => ({ row: { ...v, key: v.version } })) }]) : null,
+    h('h3', {}, 'Last calls'), callsOf('model-calls', (c) => c.service === m.service && (!m.model || !c.model || c.model === m.model))];
   return part('models', 'Models and agents', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', shown.controls,
-    rows.length ? table('models', 'Models and agents', columns, [{ rows: shown.rows }], options) : note('No model matches the filters.'), shown.footer);
+    rows.length ? table('models', 'Models and agents', columns, [{ rows: shown.rows }], { expand, open: isOpen }) : note('No model matches the filters.'), shown.footer, groups.map(grouped));
+}
+
+// groups are what calls have in common, besides their models.
+const groups = [['agent', 'Agents'], ['tool', 'Tools'], ['session', 'Sessions']];
+
+const groupColumns = (head) => [
+  { id: 'name', head, header: true, cell: (g) => g.name, after: (g) => [simulated(g), sub(g.service)] },
+  { id: 'calls', head: 'Calls', num: true, cell: (g) => count(g.calls) },
+  { id: 'failed', head: 'Failed', num: true, cell: (g) => (g.failed ? [h('strong', { class: 'error' }, count(g.failed)), sub(percent(g.failed / g.calls))] : '0') },
+  { id: 'duration', head: 'Duration', def: 'duration', num: true, cell: (g) => inSeconds(g.duration) },
+  { id: 'last', head: 'Last', num: true, cell: (g) => ago(g.last) },
+];
+
+// grouped describes agents, tools or sessions as rows, each of the last calls.
+function grouped([field, title]) {
+  const by = Map.groupBy(list('calls').filter((c) => c[field] && found(c[field], c.service)), (c) => c.service + ' ' + c[field]);
+  if (by.size === 0) return null;
+  const rows = [...by].map(([key, calls]) => {
+    const durations = calls.map((c) => c.duration).sort((a, b) => a - b);
+    const at = (share) => durations[Math.min(durations.length - 1, Math.floor(share * durations.length))];
+    return { key, name: calls[0][field], service: calls[0].service, simulated: calls[0].simulated, calls: calls.length, failed: calls.filter((c) => c.error).length, duration: { p50: at(0.5), p95: at(0.95) }, last: calls[0].time };
+  }).sort((a, b) => a.key.localeCompare(b.key));
+  const id = field + 's';
+  const shown = rowsOf(id, rows, { first: 10, leave: true });
+  return h('div', { key: field, 'data-testid': 'part-' + id }, h('h3', {}, title + ' (' + rows.length + ')', dim(' of the last calls')),
+    table(id, title, groupColumns(title.slice(0, -1)), [{ rows: shown.rows }], { expand: (g) => callsOf(field + '-calls', (c) => c[field] === g.name && c.service === g.service), open: isOpened(id) }), shown.footer);
 }

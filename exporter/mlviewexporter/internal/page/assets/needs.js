@@ -8,7 +8,8 @@ import { table, rowsOf, part, copyable, simulated, fold } from './table.js';
 import { what, nextStep } from './states.js';
 import { runDetail } from './detail.js';
 import { gpuTable } from './gpus.js';
-import { isFolded } from './folds.js';
+import { callsOf } from './calls.js';
+import { isFolded, isOpen } from './folds.js';
 
 // owner says whose the problem is. What is missing says how to name an owner.
 const owner = (need) => need.owner || need.team
@@ -76,11 +77,16 @@ export function needsPart(single) {
     const text = filtered() && all.length ? 'No problem matches the filters.' : 'No problems detected.';
     return part('needs', 'Needs attention', counts, null, h('p', { class: filtered() ? 'dim' : 'fine', 'data-testid': 'needs-none' }, text));
   }
-  const expand = (need) => need.run && get('runs', need.run)
-    ? single ? h('p', {}, h('a', { href: '#runs' }, 'The run is open below.')) : runDetail(need.run)
-    : gpuTable((need.gpus || []).map((k) => get('gpus', k)).filter(Boolean));
+  const expand = (need) => detailOf(need, single);
   return part('needs', 'Needs attention', counts, [h('span', { class: 'dim', key: 'note' }, 'Work from the top. Linked problems usually clear together. An error ratio that is usual for its service is not listed.'), shown.controls],
     table('needs', 'Problems that need attention', columns, [{ rows: shown.rows }], { expand, open: (n) => n.key === openNeed, rove: true }), shown.footer);
+}
+
+// detailOf describes the run of a problem, else its GPUs or its service's calls.
+function detailOf(need, single) {
+  if (need.run && get('runs', need.run)) return single ? h('p', {}, h('a', { href: '#runs' }, 'The run is open below.')) : runDetail(need.run);
+  const gpus = (need.gpus || []).map((k) => get('gpus', k)).filter(Boolean);
+  return gpus.length || !need.service ? gpuTable(gpus) : callsOf('need-calls', (c) => c.service === need.service && c.error);
 }
 
 // ends say why a problem has ended.
@@ -103,5 +109,5 @@ export function resolvedPart() {
   const shown = rowsOf('resolved', rows, { newest: true, total: rows.length + hidden('resolved') });
   const open = !isFolded('resolved', !filtered() && all.length > 8);
   return part('resolved', 'Resolved in the last 24 hours', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', rows.length ? [shown.controls, fold('resolved', open, open ? 'Fold' : 'Show')] : null,
-    open && shown.rows.length ? [table('resolved', 'Problems that have ended', resolvedColumns, [{ rows: shown.rows }]), shown.footer] : null);
+    open && shown.rows.length ? [table('resolved', 'Problems that have ended', resolvedColumns, [{ rows: shown.rows }], { expand: (n) => detailOf(n, list('runs').length === 1), open: isOpen('resolved') }), shown.footer] : null);
 }

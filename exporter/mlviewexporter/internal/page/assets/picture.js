@@ -32,19 +32,31 @@ function legend(c) {
 // says writes what so many GPUs do.
 export const says = (a, n, c) => (a === 'no_data' && c.no_data_since ? 'without data since ' + clock(c.no_data_since) : a === 'looks_hung' && n > 1 ? 'look hung' : word(activities, a));
 
-const rates = [['token_rate', 'Tokens/s, training', rate, 'Tokens/s', 'No run reports tokens.'], ['model_token_rate', 'Tokens/s, models', rate], ['cost_rate', 'Cost', (v, digits) => '$' + number(v, digits) + '/h']];
+const rates = [['token_rate', 'Tokens/s, training', rate], ['model_token_rate', 'Tokens/s, models', rate], ['cost_rate', 'Cost', (v, digits) => '$' + number(v, digits) + '/h']];
+
+// known returns the past from the first step on of which anything is known, the GPUs by
+// host. It does so once for each answer.
+function known(data) {
+  if (!data || data.known) return data && data.known;
+  const begins = data.times.findIndex((t, i) => data.gpus.some((row) => row.activity[i]) || data.curves.some((c) => c.times.includes(t)));
+  const first = Math.min(begins < 0 ? data.times.length - 1 : begins, Math.max(0, data.times.length - 12));
+  const inOrder = new Intl.Collator('en', { numeric: true });
+  const gpus = data.gpus.map((row) => ({ ...row, activity: row.activity.slice(first), use: row.use.slice(first) })).sort((a, b) => inOrder.compare(a.host, b.host) || inOrder.compare(a.index || '', b.index || ''));
+  data.known = { ...data, times: data.times.slice(first), gpus };
+  return data.known;
+}
 
 export function picturePart() {
   if (list('runs').length + list('gpus').length + list('models').length === 0) return null;
-  const { data } = fetched('/api/v1/history?range=' + (short() ? 600 : 3600), short() ? 5 : 20);
-  const known = new Map((data ? data.curves : []).map((c) => [c.name, c]));
-  const from = data && data.times.length ? data.times[0] : now() / 1000 - 60;
-  const figures = rates.filter(([name]) => known.has(name)).map(([name, title, write]) =>
-    chart(known.get(name), [], title, write, write, from, false, '', 'picture'));
+  const data = known(fetched('/api/v1/history?range=' + (short() ? 600 : 3600), short() ? 5 : 20).data);
+  const curves = new Map((data ? data.curves : []).map((c) => [c.name, c]));
+  const from = data ? data.times[0] : now() / 1000 - 60;
+  const figures = rates.filter(([name]) => curves.has(name)).map(([name, title, write]) =>
+    chart(curves.get(name), [], title, write, write, from, false, '', 'picture'));
   return part('overview', short() ? 'Last 10 minutes' : 'Last hour', '', [ranges(), h('span', { key: 'steps', class: 'dim' }, 'steps of ' + (short() ? '10 s' : 'a minute') + ': the worst state of each, the mean, and a band from minimum to maximum')],
     h('div', { key: 'both', class: 'overview' + (list('gpus').length ? '' : ' alone') },
       list('gpus').length ? h('div', { key: 'gpus' }, legend(live.collector), data ? map(data) : note('Loading…')) : null,
-      h('div', { key: 'rates', class: 'rates' }, figures, !data || known.has('cost_rate') ? null
+      h('div', { key: 'rates', class: 'rates' }, figures, !data || curves.has('cost_rate') ? null
         : h('figure', { key: 'unpriced' }, h('figcaption', {}, head('Cost', 'cost'), h('span', { class: 'dim' }, ' unknown: no price is set')), copyable('ml_metrics: {prices: {gpu_hour: {H100: 2.5}}}', 'what sets a price')))));
 }
 
@@ -82,8 +94,8 @@ function draw(el, data) {
   canvas.style.setProperty('height', bottom + 18 + 'px');
   const ctx = canvas.getContext('2d');
   ctx.scale(devicePixelRatio, devicePixelRatio);
-  const first = times[times.length - 1] - Math.max(times.length - 1, 11) * step;
-  const wide = (width - gutter) / Math.max(times.length, 12);
+  const first = times[0];
+  const wide = (width - gutter) / times.length;
   const x = (t) => gutter + ((t - first) / step) * wide;
   const paint = paints(ctx);
   const places = [];
@@ -107,8 +119,8 @@ function draw(el, data) {
     y += high;
   });
   ctx.textAlign = 'center';
-  const every = [60, 120, 300, 600, 900].find((s) => (width - gutter) / (((times.length || 1) * step) / s) > 64) || 1800;
-  const at = times.length ? Array.from({ length: 13 }, (_, i) => (Math.ceil(first / every) + i) * every).filter((t) => t <= times[times.length - 1] + step) : [];
+  const every = [60, 120, 300, 600, 900].find((s) => (wide * s) / step > 64) || 1800;
+  const at = Array.from({ length: 13 }, (_, i) => (Math.ceil(first / every) + i) * every).filter((t) => t <= times[times.length - 1] + step);
   ticks(at, (t) => clock(t * 1000)).forEach((text, i) => {
     ctx.fillStyle = color('--line');
     ctx.fillRect(x(at[i]), bottom, 1, 4);

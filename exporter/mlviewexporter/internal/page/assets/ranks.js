@@ -3,7 +3,8 @@ import { h, sub } from './dom.js';
 import { get } from './live.js';
 import { count, percent, ago, unit } from './format.js';
 import { table, fold, has } from './table.js';
-import { isFolded } from './folds.js';
+import { gpuTable } from './gpus.js';
+import { isFolded, isOpen } from './folds.js';
 
 const columns = [
   { id: 'rank', head: 'Rank', header: true, cell: (r) => r.rank },
@@ -48,6 +49,6 @@ export function rankTable(detail) {
   const missing = detail.missing_ranks || [];
   return [
     missing.length ? h('p', { key: 'missing', class: 'callout', 'data-testid': 'missing-ranks' }, (missing.length === 1 ? 'Rank ' : 'Ranks ') + missing.slice(0, 32).join(', ') + (missing.length > 32 ? ' and ' + (missing.length - 32) + ' more' : '') + ' sent nothing.') : null,
-    groups.length ? table('ranks', 'Ranks', columns, groups, { sample: ranks, compact: true }) : null,
+    groups.length ? table('ranks', 'Ranks', columns, groups, { sample: ranks, compact: true, open: isOpen('ranks'), expand: (r) => gpuTable([get('gpus', r.gpu)].filter(Boolean)) }) : null,
   ];
 }
