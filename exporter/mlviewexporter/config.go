@@ -65,9 +65,10 @@ type Config struct {
 	// Traces limits the traces that the page holds to show them as a waterfall.
 	Traces TracesConfig `mapstructure:"traces"`
 
-	// Content shows whole messages of errors. The default is false: the page then
-	// shows their first 200 characters. It never shows prompts, completions or
-	// arguments; reports of reproductions have these.
+	// Content shows whole messages of errors, and the text of attributes and events of
+	// spans, which may be prompts, completions and arguments. The default is false: the
+	// page then shows the first 200 characters of messages, and of other text only words,
+	// names, ids and paths, as the key says.
 	Content bool `mapstructure:"content"`
 
 	// Owners gives the owner of a run or of a service a name to show: from a user's

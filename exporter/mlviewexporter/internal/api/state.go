@@ -344,7 +344,8 @@ type History struct {
 	GPUs   []GPUHistory `json:"gpus"`
 	Hidden int          `json:"hidden,omitempty"`
 	// Curves are token_rate, of the runs that train, model_token_rate, of requests to models,
-	// and cost_rate, of GPUs and of requests; without those of which nothing is known.
+	// gpu_cost_rate, and request_cost, what requests have cost in all; without those of which
+	// nothing is known.
 	Curves []Curve `json:"curves"`
 }
 

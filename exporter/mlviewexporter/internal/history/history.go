@@ -5,7 +5,6 @@ package history
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -27,9 +26,6 @@ type Set struct {
 	step   int64
 	newest int64 // the number of the newest step
 	rows   map[row]*cells
-	// cost is what requests had cost in all at a time.
-	cost float64
-	at   time.Time
 }
 
 // New returns an empty Set with steps of a length.
@@ -45,19 +41,19 @@ type cells [columns]cell
 // cell is a number in a step, and the worst that a GPU did in it.
 type cell struct {
 	sum, low, high float32
-	n              uint16
+	n              uint32
 	activity       uint8
 }
 
 func (c *cell) merge(of cell) {
-	if c.n == 0 {
-		c.low, c.high = of.low, of.high
-	}
-	if of.n > 0 && c.n <= math.MaxUint16-of.n {
-		c.sum, c.n = c.sum+of.sum, c.n+of.n
-		c.low, c.high = min(c.low, of.low), max(c.high, of.high)
-	}
 	c.activity = max(c.activity, of.activity)
+	switch {
+	case c.n == 0:
+		c.sum, c.low, c.high = of.sum, of.low, of.high
+	case of.n > 0:
+		c.sum, c.low, c.high = c.sum+of.sum, min(c.low, of.low), max(c.high, of.high)
+	}
+	c.n += of.n
 }
 
 // activities are what a GPU does, the worst last; from troubled on they are problems.
@@ -82,13 +78,9 @@ func (s *Set) Add(state *api.State) {
 	s.newest = step
 	for i := range state.GPUs {
 		g := &state.GPUs[i]
-		use := g.Utilization
-		if g.NoDataSince != nil {
-			use = nil
-		}
-		s.add(row{host: g.Host, index: g.Index, id: g.ID}, use, slices.Index(activities, g.Activity))
+		s.add(row{host: g.Host, index: g.Index, id: g.ID}, g.Utilization, slices.Index(activities, g.Activity))
 	}
-	for curve, v := range s.sums(state) {
+	for curve, v := range sums(state) {
 		s.add(row{curve: curve}, &v, 1)
 	}
 }
@@ -107,10 +99,12 @@ func (s *Set) add(to row, v *float64, activity int) {
 	s.rows[to][s.newest%columns].merge(one)
 }
 
-// sums returns the numbers of all runs and models. Costs are those of GPUs by their
-// prices, and the increase of those of requests.
-func (s *Set) sums(state *api.State) map[string]float64 {
-	sums, cost, priced := make(map[string]float64), 0.0, false
+// units are those of the curves.
+var units = map[string]string{"token_rate": "{token}/s", "model_token_rate": "{token}/s", "gpu_cost_rate": "USD/h", "request_cost": "USD"}
+
+// sums returns the numbers of all runs and models.
+func sums(state *api.State) map[string]float64 {
+	sums := make(map[string]float64)
 	add := func(curve string, v *float64) {
 		if v != nil {
 			sums[curve] += *v
@@ -120,7 +114,7 @@ func (s *Set) sums(state *api.State) map[string]float64 {
 		if r := &state.Runs[i]; r.NoDataSince == nil && r.State == mlattr.RunRunning {
 			add("token_rate", r.TokenRate)
 		}
-		add("cost_rate", state.Runs[i].GPUPrice)
+		add("gpu_cost_rate", state.Runs[i].GPUPrice)
 	}
 	for i := range state.Models {
 		m := &state.Models[i]
@@ -128,18 +122,10 @@ func (s *Set) sums(state *api.State) map[string]float64 {
 			add("model_token_rate", m.InputTokenRate)
 			add("model_token_rate", m.OutputTokenRate)
 		}
-		cost, priced = cost+api.Value(m.Cost), priced || m.Cost != nil
-	}
-	if priced {
-		if took := state.Time.Sub(s.at).Hours(); !s.at.IsZero() && took > 0 && cost >= s.cost {
-			sums["cost_rate"] += (cost - s.cost) / took
-		}
-		s.cost, s.at = cost, state.Time
+		add("request_cost", m.Cost)
 	}
 	return sums
 }
-
-var units = map[string]string{"token_rate": "{token}/s", "model_token_rate": "{token}/s", "cost_rate": "USD/h"}
 
 // Rows returns what is kept. Of more than 128 GPUs the rows are hosts, those with the most
 // trouble first.

@@ -63,7 +63,8 @@ func TestManyGPUs(t *testing.T) {
 	require.Len(t, got.GPUs, 128)
 	assert.Equal(t, 72, got.Hidden)
 	worst := got.GPUs[0]
-	assert.Equal(t, []any{"h150", 8, "looks_hung", new(0.35)}, []any{worst.Host, worst.GPUs, worst.Activity[59], worst.Use[59]})
+	assert.Equal(t, []any{"h150", 8, "looks_hung"}, []any{worst.Host, worst.GPUs, worst.Activity[59]})
+	assert.InDelta(t, 0.35, *worst.Use[59], 1e-6)
 }
 
 // Tokens of runs and of requests are apart, and those that a client and its server both
@@ -85,11 +86,14 @@ func TestTokensAndCosts(t *testing.T) {
 	at(2, 30, 1.01)
 	at(4, 20, 1.01)
 	got := set.Rows()
-	require.Len(t, got.Curves, 3)
-	assert.Equal(t, []string{"cost_rate", "model_token_rate"}, []string{got.Curves[0].Name, got.Curves[1].Name})
-	assert.Equal(t, api.Curve{Name: "token_rate", Unit: "{token}/s", Times: got.Times[59:], Values: []float64{20}, Low: []float64{10}, High: []float64{30}}, got.Curves[2])
-	assert.Equal(t, []float64{120}, got.Curves[1].Values)
-	assert.Equal(t, []float64{4}, got.Curves[0].Low, "without a request only GPUs cost")
-	assert.InDelta(t, 4+0.01*1800, got.Curves[0].High[0], 1e-4)
+	names := make(map[string]api.Curve)
+	for _, c := range got.Curves {
+		names[c.Name] = c
+	}
+	require.Len(t, names, 4)
+	assert.Equal(t, api.Curve{Name: "token_rate", Unit: "{token}/s", Times: got.Times[59:], Values: []float64{20}, Low: []float64{10}, High: []float64{30}}, names["token_rate"])
+	assert.Equal(t, []float64{120}, names["model_token_rate"].Values)
+	assert.Equal(t, []float64{4}, names["gpu_cost_rate"].Values)
+	assert.Equal(t, []float64{1.01}, names["request_cost"].High, "what was spent grows")
 	assert.Empty(t, history.New(time.Minute).Rows().Curves)
 }

@@ -219,7 +219,7 @@ type Settings struct {
 	TraceBytes               int64
 	// Content reports whether whole messages of errors are held. Otherwise only
 	// their first 200 characters are, as in the groups of repro_gen. Prompts,
-	// completions and arguments are never held.
+	// completions and arguments are held only then, as attributes of spans.
 	Content bool
 	// Owners are the names of owners by uid, user name, pod, hash or service.
 	Owners map[string]string

@@ -26,8 +26,8 @@ func (s *Store) missing(state *api.State, now time.Time) []api.Missing {
 	rows = append(rows, s.missingRuns(state)...)
 	if !s.Content && s.models.Requests {
 		rows = append(rows, api.Missing{
-			Key: "content", Kind: "content", What: "Long messages of errors", Fix: "ml_view: {content: true}",
-			Why: "Only the first 200 characters of a message are held. With this setting it is whole. The page holds no prompts, completions or arguments in either case; reproductions have the arguments of the failed call.",
+			Key: "content", Kind: "content", What: "Long messages of errors, text of spans", Fix: "ml_view: {content: true}",
+			Why: "Only the first 200 characters of a message are held, and of attributes of spans no text that may be a prompt, a completion or an argument. With this setting both are whole; reproductions have the arguments of the failed call in either case.",
 		})
 	}
 	rows = append(rows, s.Limits.Missing()...)

@@ -5,8 +5,8 @@
 //
 // It decides nothing that ml_metrics decides: states, bounds, goodput and problems
 // are that connector's series. Prompts, completions and arguments of calls are
-// never held. Of messages of errors the first 200 characters are, or the first 512
-// with Content of the settings.
+// held only with Content of the settings, as attributes of spans. Of messages of errors
+// the first 200 characters are, or the first 512 with Content.
 package model
 
 import (

@@ -93,7 +93,10 @@ func NewHandler(source Source, set Settings) *Handler {
 	h.mux.HandleFunc("GET /api/v1/traces/{id}/spans/{span}", func(w http.ResponseWriter, r *http.Request) {
 		h.serveDetail(w, r, r.URL.Path, func() (any, bool) { return h.source.Span(r.PathValue("id"), r.PathValue("span")) })
 	})
-	h.mux.HandleFunc("GET /api/v1/history", h.serveHistory)
+	h.mux.HandleFunc("GET /api/v1/history", func(w http.ResponseWriter, r *http.Request) {
+		short := r.URL.Query().Get("range") == "600"
+		h.serveDetail(w, r, "history "+strconv.FormatBool(short), func() (any, bool) { return h.source.History(short), true })
+	})
 	h.mux.HandleFunc("GET /api/v1/events", h.stream.serve)
 	h.mux.HandleFunc("GET /reproductions/{fingerprint}", h.serveReport)
 	if len(set.Schema) > 0 {
@@ -176,13 +179,6 @@ func (h *Handler) serveTrace(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) serveCompare(w http.ResponseWriter, r *http.Request) {
 	key, with := r.PathValue("key"), r.URL.Query().Get("with")
 	h.serveDetail(w, r, "compare\x00"+key+"\x00"+with, func() (any, bool) { return h.source.Compare(key, with) })
-}
-
-// serveHistory answers with the last hour, or with the last ten minutes if the query's
-// range is 600.
-func (h *Handler) serveHistory(w http.ResponseWriter, r *http.Request) {
-	short := r.URL.Query().Get("range") == "600"
-	h.serveDetail(w, r, "history\x00"+strconv.FormatBool(short), func() (any, bool) { return h.source.History(short), true })
 }
 
 // serveDetail answers with what is found, as JSON.

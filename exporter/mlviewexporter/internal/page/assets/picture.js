@@ -32,6 +32,22 @@ function legend(c) {
 // says writes what so many GPUs do.
 export const says = (a, n, c) => (a === 'no_data' && c.no_data_since ? 'without data since ' + clock(c.no_data_since) : a === 'looks_hung' && n > 1 ? 'look hung' : word(activities, a));
 
+// costs returns the curve of what GPUs and requests cost an hour. Requests say what they
+// have cost in all.
+function costs(curves) {
+  const [gpus, requests] = ['gpu_cost_rate', 'request_cost'].map((name) => curves.find((c) => c.name === name));
+  const parts = [gpus];
+  if (requests && requests.times.length > 1) {
+    const values = requests.values.slice(1).map((v, i) => (Math.max(0, v - requests.values[i]) / (requests.times[i + 1] - requests.times[i])) * 3600);
+    parts.push({ times: requests.times.slice(1), values });
+  }
+  const [one, other] = parts.filter(Boolean);
+  if (!one) return [];
+  const at = (c, t) => (c ? c.values[c.times.indexOf(t)] || 0 : 0);
+  const times = [...new Set([...one.times, ...(other ? other.times : [])])].sort((a, b) => a - b);
+  return [{ name: 'cost_rate', times, values: times.map((t) => at(one, t) + at(other, t)) }];
+}
+
 const rates = [['token_rate', 'Tokens/s, training', rate], ['model_token_rate', 'Tokens/s, models', rate], ['cost_rate', 'Cost', (v, digits) => '$' + number(v, digits) + '/h']];
 
 // known returns the past from the first step on of which anything is known, the GPUs by
@@ -42,7 +58,7 @@ function known(data) {
   const first = Math.min(begins < 0 ? data.times.length - 1 : begins, Math.max(0, data.times.length - 12));
   const inOrder = new Intl.Collator('en', { numeric: true });
   const gpus = data.gpus.map((row) => ({ ...row, activity: row.activity.slice(first), use: row.use.slice(first) })).sort((a, b) => inOrder.compare(a.host, b.host) || inOrder.compare(a.index || '', b.index || ''));
-  data.known = { ...data, times: data.times.slice(first), gpus };
+  data.known = { ...data, curves: [...data.curves, ...costs(data.curves)], times: data.times.slice(first), gpus };
   return data.known;
 }
 
@@ -134,7 +150,7 @@ function draw(el, data) {
   };
   canvas.onpointermove = (e) => {
     const { row, i } = under(e) || {};
-    if (row) canvas.title = visible(row.host) + (row.index ? ' GPU ' + row.index : row.gpus > 1 ? ', ' + row.gpus + ' GPUs' : '') + (row.activity[i] ? ' at ' + clock(times[i] * 1000, step < 60) + ': ' + word(activities, row.activity[i]) + (row.use[i] === null ? '' : ', ' + percent(row.use[i])) : '');
+    if (row) canvas.title = visible(row.host) + (row.index ? ' GPU ' + row.index : row.gpus > 1 ? ', ' + row.gpus + ' GPUs' : '') + (row.activity[i] ? ' at ' + clock(times[i] * 1000, step < 60) + ': ' + word(activities, row.activity[i]) + (row.use[i] === null || row.activity[i] === 'no_data' ? '' : ', ' + percent(row.use[i])) : '');
   };
   canvas.onclick = (e) => {
     const { row } = under(e) || {};
