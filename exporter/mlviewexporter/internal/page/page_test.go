@@ -89,6 +89,26 @@ func TestHeadHasTheHeadersOfGet(t *testing.T) {
 	assert.Equal(t, "text/event-stream", w.Header().Get("Content-Type"))
 }
 
+// What is asked for when something opens: a span, and the past of the page.
+func TestDetailsOfThePage(t *testing.T) {
+	h := newHandler(t, load(t, "incidents.json"), page.Settings{})
+	var span api.SpanDetail
+	const trace = "/api/v1/traces/4bf92f3577b34da6a3ce929d0e0e4736/spans/"
+	require.NoError(t, json.Unmarshal(get(h, trace+"s3").Body.Bytes(), &span))
+	assert.Len(t, span.Attributes, 4)
+	assert.Equal(t, "exception", span.Events[0].Name)
+	assert.Equal(t, http.StatusNotFound, get(h, trace+"s9").Code)
+	assert.Equal(t, http.StatusNotFound, get(h, trace).Code)
+	for target, step := range map[string]float64{"/api/v1/history": 60, "/api/v1/history?range=3600": 60, "/api/v1/history?range=600": 10} {
+		var past api.History
+		require.NoError(t, json.Unmarshal(get(h, target).Body.Bytes(), &past))
+		assert.InDelta(t, step, past.Step, 0, target)
+		assert.Len(t, past.Times, 60)
+		require.Len(t, past.GPUs, 64)
+		assert.Len(t, past.GPUs[0].Activity, 60)
+	}
+}
+
 func TestForeignNamesAreRefused(t *testing.T) {
 	h := newHandler(t, load(t, "empty.json"), page.Settings{Hosts: []string{"GPU-login.example", "view.example:8443", "fe80::2"}})
 	for host, status := range map[string]int{

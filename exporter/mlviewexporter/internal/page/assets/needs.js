@@ -69,7 +69,7 @@ export const isShown = (run) => shownRun === run;
 export function needsPart(single) {
   const all = list('needs');
   const rows = all.filter(matches);
-  const shown = rowsOf('needs', rows, { first: 8, total: rows.length + hidden('needs') });
+  const shown = rowsOf('needs', rows, { total: rows.length + hidden('needs') });
   if (view.run && !rows.some((n) => n.key === openNeed && n.run === view.run)) openNeed = (rows.find((n) => n.run === view.run) || {}).key || '';
   shownRun = (shown.rows.map(({ row }) => row).find((n) => n.key === openNeed) || {}).run || '';
   const counts = all.length === 0 ? '' : filtered() ? '(' + rows.length + ' of ' + all.length + ')' : '(' + all.length + ')';

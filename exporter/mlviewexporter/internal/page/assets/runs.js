@@ -34,7 +34,7 @@ const columnsOf = (single) => columns.filter((c) => single || !c.single);
 const columns = [
   { id: 'run', head: 'Run', header: true, cell: (r) => r.service || r.id, after: (r) => [simulated(r), h('span', { class: 'sub id', title: 'run ' + r.id }, [...new Set([r.job, r.id])].join(' '))] },
   { id: 'state', head: 'State', def: 'state', cell: (r) => [word(states, r.state), r.no_data_since ? sub('no data since ' + clock(r.no_data_since)) : null] },
-  { id: 'owner', head: 'Owner', has: has('owner'), cell: (r) => short(r.owner), none: () => dim('not known') },
+  { id: 'owner', leaves: 10, head: 'Owner', has: has('owner'), cell: (r) => short(r.owner), none: () => dim('not known') },
   { id: 'job', leaves: 6, head: 'Job', has: has('job'), cell: (r) => short(r.job) },
   { id: 'gpus', head: 'GPUs', def: 'gpus', num: true, has: has('gpus'), cell: (r) => [number(r.gpus), Number.isInteger(r.gpus) ? null : sub('shared')] },
   { id: 'gpu_utilization', single: true, head: 'GPU use', def: 'utilization', num: true, has: has('gpu_utilization'), cell: (r) => percent(r.gpu_utilization) },
@@ -47,7 +47,7 @@ const columns = [
   { id: 'loss', single: true, head: 'Loss', def: 'loss', num: true, has: has('loss'), cell: (r) => number(r.loss), none: why('loss') },
   { id: 'goodput', leaves: 5, head: 'Goodput', def: 'goodput', num: true, has: has('goodput'), cell: (r) => percent(r.goodput) },
   live({ id: 'bound', leaves: 3, head: 'Limited by', def: 'bound', has: (r) => r.bound && r.bound !== 'unknown', cell: (r) => word(bounds, r.bound) }),
-  { id: 'last_checkpoint', head: 'Checkpoint', def: 'checkpoint', num: true, has: has('last_checkpoint'), cell: (r) => ago(r.last_checkpoint), none: why('last_checkpoint') },
+  { id: 'last_checkpoint', leaves: 9, head: 'Checkpoint', def: 'checkpoint', num: true, has: has('last_checkpoint'), cell: (r) => ago(r.last_checkpoint), none: why('last_checkpoint') },
   { id: 'restarts', leaves: 4, head: 'Restarts', def: 'restarts', num: true, has: has('attempts'), cell: (r) => count(Math.max(0, r.attempts - 1)) },
   { id: 'errors', leaves: 8, head: 'Errors', def: 'errors', num: true, has: (r) => r.errors > 0 || troubles(r).length > 0, cell: (r) => [h('strong', { class: 'error' }, count(r.errors || 0)), troubles(r).map((t) => sub(t))], none: () => '0' },
   { id: 'last_step', head: 'Last step', def: 'last_step', num: true, has: has('last_step'), cell: (r) => ago(r.last_step) },

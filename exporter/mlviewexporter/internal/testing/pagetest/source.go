@@ -77,10 +77,19 @@ func (s *Source) Run(key string) (*api.RunDetail, bool) {
 	return nil, false
 }
 
-// Compare returns the comparison of a run, whatever the other run is.
+// Compare returns the comparison of a run, whatever the other run is. A run without any in
+// the file has no good one.
 func (s *Source) Compare(key, _ string) (*api.Comparison, bool) {
-	c, ok := s.Comparisons[key]
-	return c, ok
+	if c, ok := s.Comparisons[key]; ok {
+		return c, true
+	}
+	d, ok := s.Run(key)
+	if !ok {
+		return nil, false
+	}
+	c := &api.Comparison{Run: api.Profile{Run: d.Run}, Basis: "last_good", Why: "No earlier run of this service has ended without a problem since the page keeps runs."}
+	api.MakeLists(c)
+	return c, true
 }
 
 // Trace returns a trace.
