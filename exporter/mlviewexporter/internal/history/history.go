@@ -127,22 +127,31 @@ func sums(state *api.State) map[string]float64 {
 	return sums
 }
 
+// group is a row of a History: a GPU, those of a host, or a curve.
+type group struct {
+	row
+	cells
+	size, trouble int
+}
+
 // Rows returns what is kept. Of more than 128 GPUs the rows are hosts, those with the most
 // trouble first.
 func (s *Set) Rows() *api.History {
 	out := &api.History{Step: float64(s.step)}
-	all, size, trouble := make(map[row]*cells), make(map[row]int), make(map[row]int)
+	all := make(map[row]*group)
 	for of, kept := range s.rows {
 		if len(s.rows) > maxRows+len(units) {
 			of.index, of.id = "", ""
 		}
-		if all[of] == nil {
-			all[of] = new(cells)
+		one := all[of]
+		if one == nil {
+			one = &group{row: of}
+			all[of] = one
 		}
-		size[of]++
-		for i, c := range kept {
-			if all[of][i].merge(c); c.activity >= troubled {
-				trouble[of]++
+		one.size++
+		for i := range kept {
+			if one.cells[i].merge(kept[i]); kept[i].activity >= troubled {
+				one.trouble++
 			}
 		}
 	}
@@ -150,13 +159,20 @@ func (s *Set) Rows() *api.History {
 	for at := first; at <= s.newest; at++ {
 		out.Times = append(out.Times, float64(at*s.step))
 	}
-	for _, of := range slices.SortedFunc(maps.Keys(all), func(a, b row) int {
-		return cmp.Or(cmp.Compare(trouble[b], trouble[a]), cmp.Compare(a.curve, b.curve), cmp.Compare(a.host, b.host), gpus.CompareIndexes(a.index, b.index), cmp.Compare(a.id, b.id))
+	for _, of := range slices.SortedFunc(maps.Values(all), func(a, b *group) int {
+		if a.host != b.host || a.trouble != b.trouble {
+			return cmp.Or(cmp.Compare(b.trouble, a.trouble), cmp.Compare(a.host, b.host))
+		}
+		return cmp.Or(gpus.CompareIndexes(a.index, b.index), cmp.Compare(a.id, b.id), cmp.Compare(a.curve, b.curve))
 	}) {
 		curve := api.Curve{Name: of.curve, Unit: units[of.curve]}
-		gpu := api.GPUHistory{Host: of.host, Index: of.index, GPUs: size[of]}
+		gpu := api.GPUHistory{Host: of.host, Index: of.index, GPUs: of.size}
+		if of.curve == "" && len(out.GPUs) >= maxRows {
+			out.Hidden++
+			continue
+		}
 		for i, at := range out.Times {
-			c := &all[of][(first+int64(i))%columns]
+			c := &of.cells[(first+int64(i))%columns]
 			var mean *float64
 			if c.n > 0 {
 				mean = new(api.Exact(c.sum / float32(c.n)))
@@ -165,13 +181,10 @@ func (s *Set) Rows() *api.History {
 			}
 			gpu.Activity, gpu.Use = append(gpu.Activity, activities[c.activity]), append(gpu.Use, mean)
 		}
-		switch {
-		case of.curve != "":
+		if of.curve != "" {
 			out.Curves = append(out.Curves, curve)
-		case len(out.GPUs) < maxRows:
+		} else {
 			out.GPUs = append(out.GPUs, gpu)
-		default:
-			out.Hidden++
 		}
 	}
 	api.MakeLists(out)

@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -55,7 +56,7 @@ func TestManyGPUs(t *testing.T) {
 			if host == 150 && index == 3 {
 				activity = "looks_hung"
 			}
-			state.GPUs = append(state.GPUs, gpu(fmt.Sprintf("h%03d", host), fmt.Sprint(index), activity, float64(index)/10))
+			state.GPUs = append(state.GPUs, gpu(fmt.Sprintf("h%03d", host), strconv.Itoa(index), activity, float64(index)/10))
 		}
 	}
 	set.Add(state)

@@ -51,7 +51,7 @@ func (r *spanReader) readAttributes(attrs pcommon.Map, start int) {
 // appendShown appends a value as an opened span shows it. Without content of the settings,
 // only the size is held of text that is no word, name, id or path as its key says.
 func (r *spanReader) appendShown(b []byte, key string, v pcommon.Value) []byte {
-	form, whole := listedKeys.Form(key), r.store.Settings.Content
+	form, whole := listedKeys.Form(key), r.store.Content
 	withheld := !whole && (form == content.Removed || form == content.Unlisted && content.IsPrivate(key))
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
@@ -90,7 +90,7 @@ func (r *spanReader) appendShown(b []byte, key string, v pcommon.Value) []byte {
 
 // most is how many bytes of a text are held.
 func (r *spanReader) most() int {
-	if r.store.Settings.Content {
+	if r.store.Content {
 		return maxValue
 	}
 	return maxLine

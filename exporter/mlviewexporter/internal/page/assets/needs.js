@@ -28,11 +28,11 @@ const urgency = (n) => (n.no_evidence_since ? dim(n.urgency + ' no new evidence 
   : get('needs', n.cause) ? dim('follows ' + n.urgency) : [h('strong', {}, n.urgency), ' ' + word(severities, n.severity)]);
 
 const where = { id: 'subject', head: 'Run · owner · job', header: true, cell: (n) => n.subject || n.service || n.run_id || 'unnamed',
-  after: (n) => [simulated(n), follows(n), h('span', { class: 'sub parts' }, who(n))] };
+  after: (n) => [follows(n), h('span', { class: 'sub parts' }, simulated(n), ' ', who(n))] };
 
 const evidence = { id: 'evidence', head: 'Evidence', cell: (n) => (n.evidence || []).length ? h('ul', {}, n.evidence.map((e) => h('li', {}, e))) : null };
 
-const lost = { id: 'gpu_hours', head: 'GPU-hours lost', def: 'gpu_hours', num: true, cell: (n) => (n.gpu_hours === undefined ? null : number(Number(n.gpu_hours.toPrecision(2))) + ' GPUh') };
+const lost = { id: 'gpu_hours', head: 'GPUh lost', def: 'gpu_hours', num: true, cell: (n) => (n.gpu_hours === undefined ? null : number(Number(n.gpu_hours.toPrecision(2)))) };
 
 const columns = [
   { id: 'urgency', head: 'Urgency', def: 'urgency', cell: urgency },
