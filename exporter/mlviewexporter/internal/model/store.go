@@ -69,10 +69,10 @@ type Store struct {
 	// page of a fleet.
 	arrived, counted time.Time
 	pruned           time.Time
-	// recent and lastHour are the past of the page as a whole, sampled is when they got
-	// their last State.
-	recent, lastHour *history.Set
-	sampled          time.Time
+	// past are the last hour and the last ten minutes of the page as a whole, sampled is
+	// when they got their last State.
+	past    [2]*history.Set
+	sampled time.Time
 	// details are those of runs that somebody has asked for since detailsOf was
 	// taken.
 	details   map[string]*api.RunDetail
@@ -87,7 +87,7 @@ func NewStore(settings input.Settings) *Store {
 	s.streams, s.hosts, s.senders = series.NewTable(), fleet.NewHosts(s.Texts), fleet.NewSenders(s.Texts, s.Limits)
 	s.changes, s.gpus, s.services = changes.New(&s.Bounds), gpus.New(&s.Bounds, s.streams), serving.NewServices(&s.Bounds)
 	s.models = serving.NewModels(s.streams, s.services)
-	s.recent, s.lastHour, s.sampled = history.New(10*time.Second), history.New(time.Minute), s.started
+	s.past, s.sampled = [2]*history.Set{history.New(time.Minute), history.New(10 * time.Second)}, s.started
 	s.runs = runs.New(&s.Bounds, s.streams, s.changes, s.gpus)
 	s.requests = calls.New(&s.Bounds)
 	s.calls, s.failures, s.traces = calls.New(&s.Bounds), failures.New(&s.Bounds), traces.New(&s.Bounds)
@@ -121,8 +121,9 @@ func (s *Store) State() *api.State {
 const sampleEvery = 10 * time.Second
 
 func (s *Store) sample(state *api.State) {
-	s.recent.Add(state)
-	s.lastHour.Add(state)
+	for _, set := range s.past {
+		set.Add(state)
+	}
 	s.sampled = state.Time
 }
 
@@ -132,9 +133,9 @@ func (s *Store) History(short bool) *api.History {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if short {
-		return s.recent.Rows()
+		return s.past[1].Rows()
 	}
-	return s.lastHour.Rows()
+	return s.past[0].Rows()
 }
 
 // fresh returns the last State, and nil if it is old. Who asks once an interval gets

@@ -75,7 +75,7 @@ export function needsPart(single) {
   const counts = all.length === 0 ? '' : filtered() ? '(' + rows.length + ' of ' + all.length + ')' : '(' + all.length + ')';
   if (shown.rows.length === 0) {
     const text = filtered() && all.length ? 'No problem matches the filters.' : 'No problems detected.';
-    return part('needs', 'Needs attention', counts, null, h('p', { class: filtered() ? 'dim' : 'fine', 'data-testid': 'needs-none' }, text));
+    return part('needs', 'Needs attention', counts, h('span', { class: filtered() ? 'dim' : 'fine', 'data-testid': 'needs-none' }, text));
   }
   const expand = (need) => detailOf(need, single);
   return part('needs', 'Needs attention', counts, [h('span', { class: 'dim', key: 'note' }, 'Work from the top. Linked problems usually clear together. An error ratio that is usual for its service is not listed.'), shown.controls],
