@@ -30,7 +30,7 @@ var views = []struct {
 	// documented is the height of the documentation's picture, 0 if there is none.
 	documented int
 }{
-	{"page", "", 1000},
+	{"page", "", 1060},
 	{"page-run", "llama-sft", 1200},
 }
 
@@ -64,6 +64,10 @@ func draw(tb testing.TB, images, all string) {
 		tab.Await(fmt.Sprintf("document.querySelector('[data-testid=needs-row][data-kind=%s]')", kind))
 	}
 	tab.Await("document.querySelector('[data-testid=part-failures] [data-testid=copy]')")
+	// A picture of the last minutes takes a minute.
+	for _, steps := range []int{4, 9} {
+		tab.Await(fmt.Sprintf("document.querySelector('[data-testid=heat]')?.mlAttrs.own.times.length > %d", steps))
+	}
 	for _, view := range views {
 		tab.Go(url)
 		if view.open != "" {

@@ -135,7 +135,7 @@ let tabbed = 'needs';
 function nav() {
   if (starting() && live.rows.gpus.size === 0) return null;
   const names = [['needs', 'Needs attention', live.rows.needs.size], ['overview', 'Last hour', live.rows.runs.size + live.rows.gpus.size + live.rows.models.size], ['runs', single() ? 'Run' : 'Runs', live.rows.runs.size], ['gpus', 'GPUs', live.rows.gpus.size], ['failures', 'Failures', live.rows.failures.size],
-    ['models', 'Models', live.rows.models.size], ['calls', 'Calls', live.rows.calls.size + live.rows.pools.size], ['changes', 'Changes', live.rows.changes.size], ['missing', 'Missing', live.rows.missing.size]].filter(([id, , n]) => n || id === 'needs');
+    ['models', 'Models', live.rows.models.size], ['calls', 'Calls', live.rows.calls.size + live.rows.pools.size], ['changes', 'Changes', live.rows.changes.size], ['missing', 'Data gaps', live.rows.missing.size]].filter(([id, , n]) => n || id === 'needs');
   if (!names.some(([id]) => id === tabbed)) tabbed = 'needs';
   return h('ul', { 'data-rove': '' }, names.map(([id, text, n]) => h('li', { key: id }, h('a', { href: '#' + id, tabindex: id === tabbed ? '0' : '-1', class: id === 'needs' && n ? 'error' : null }, text, n && id !== 'overview' && !(id === 'runs' && single()) ? h('span', { class: 'count' }, ' ' + n) : null))));
 }

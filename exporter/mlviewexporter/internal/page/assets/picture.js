@@ -55,7 +55,7 @@ const rates = [['token_rate', 'Tokens/s, training', rate], ['model_token_rate', 
 function known(data) {
   if (!data || data.known) return data && data.known;
   const begins = data.times.findIndex((t, i) => data.gpus.some((row) => row.activity[i]) || data.curves.some((c) => c.times.includes(t)));
-  const first = Math.min(begins < 0 ? data.times.length - 1 : begins, Math.max(0, data.times.length - 12));
+  const first = Math.min(begins < 0 ? data.times.length - 1 : begins, Math.max(0, data.times.length - 6));
   const inOrder = new Intl.Collator('en', { numeric: true });
   const gpus = data.gpus.map((row) => ({ ...row, activity: row.activity.slice(first), use: row.use.slice(first) })).sort((a, b) => inOrder.compare(a.host, b.host) || inOrder.compare(a.index || '', b.index || ''));
   data.known = { ...data, curves: [...data.curves, ...costs(data.curves)], times: data.times.slice(first), gpus };
