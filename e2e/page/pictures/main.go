@@ -65,7 +65,7 @@ func draw(tb testing.TB, images, all string) {
 	}
 	tab.Await("document.querySelector('[data-testid=part-failures] [data-testid=copy]')")
 	// A picture of the last minutes takes a minute.
-	for _, steps := range []int{4, 9} {
+	for _, steps := range []int{3, 6, 9} {
 		tab.Await(fmt.Sprintf("document.querySelector('[data-testid=heat]')?.mlAttrs.own.times.length > %d", steps))
 	}
 	for _, view := range views {
