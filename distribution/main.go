@@ -11,7 +11,7 @@ import (
 	mlstateconverter "github.com/otelcol-ml/otelcol-ml/extension/mlstateextension/mlstateconverter"
 	httpsprovider "go.opentelemetry.io/collector/confmap/provider/httpsprovider"
 	envprovider "go.opentelemetry.io/collector/confmap/provider/envprovider"
-	fileprovider "go.opentelemetry.io/collector/confmap/provider/fileprovider"
+	mlfileprovider "github.com/otelcol-ml/otelcol-ml/extension/mlstateextension/mlfileprovider"
 	yamlprovider "go.opentelemetry.io/collector/confmap/provider/yamlprovider"
 	httpprovider "go.opentelemetry.io/collector/confmap/provider/httpprovider"
 	"go.opentelemetry.io/collector/otelcol"
@@ -32,7 +32,7 @@ func main() {
 				ProviderFactories: []confmap.ProviderFactory{
 					httpsprovider.NewFactory(),
 					envprovider.NewFactory(),
-					fileprovider.NewFactory(),
+					mlfileprovider.NewFactory(),
 					yamlprovider.NewFactory(),
 					httpprovider.NewFactory(),
 				},
@@ -44,7 +44,7 @@ func main() {
 		ProviderModules: map[string]string{
 			httpsprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/httpsprovider v1.64.0",
 			envprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/envprovider v1.64.0",
-			fileprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/fileprovider v1.64.0",
+			mlfileprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "github.com/otelcol-ml/otelcol-ml/extension/mlstateextension v0.0.0",
 			yamlprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/yamlprovider v1.64.0",
 			httpprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/httpprovider v1.64.0",
 		},

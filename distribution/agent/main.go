@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	mlstateconverter "github.com/otelcol-ml/otelcol-ml/extension/mlstateextension/mlstateconverter"
 	envprovider "go.opentelemetry.io/collector/confmap/provider/envprovider"
-	fileprovider "go.opentelemetry.io/collector/confmap/provider/fileprovider"
+	mlfileprovider "github.com/otelcol-ml/otelcol-ml/extension/mlstateextension/mlfileprovider"
 	yamlprovider "go.opentelemetry.io/collector/confmap/provider/yamlprovider"
 	"go.opentelemetry.io/collector/otelcol"
 )
@@ -29,7 +29,7 @@ func main() {
 			ResolverSettings: confmap.ResolverSettings{
 				ProviderFactories: []confmap.ProviderFactory{
 					envprovider.NewFactory(),
-					fileprovider.NewFactory(),
+					mlfileprovider.NewFactory(),
 					yamlprovider.NewFactory(),
 				},
 				ConverterFactories: []confmap.ConverterFactory{
@@ -39,7 +39,7 @@ func main() {
 		},
 		ProviderModules: map[string]string{
 			envprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/envprovider v1.64.0",
-			fileprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/fileprovider v1.64.0",
+			mlfileprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "github.com/otelcol-ml/otelcol-ml/extension/mlstateextension v0.0.0",
 			yamlprovider.NewFactory().Create(confmap.ProviderSettings{}).Scheme(): "go.opentelemetry.io/collector/confmap/provider/yamlprovider v1.64.0",
 		},
 		ConverterModules: []string{

@@ -1,6 +1,7 @@
 package smoke
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path"
@@ -28,6 +29,8 @@ const (
 type component struct {
 	GoMod string `yaml:"gomod"`
 	Path  string `yaml:"path"`
+	// Import is a package of the module of another entry.
+	Import string `yaml:"import"`
 }
 
 func (c component) module() string  { module, _, _ := strings.Cut(c.GoMod, " "); return module }
@@ -141,6 +144,9 @@ func TestManifestHasEveryComponentFolder(t *testing.T) {
 		for _, component := range components {
 			if !strings.HasPrefix(component.module(), repository+"/") {
 				assert.Empty(t, component.Path, "%s is not of this repository", component.GoMod)
+				continue
+			}
+			if component.Import != "" {
 				continue
 			}
 			folder := strings.TrimPrefix(component.module(), repository+"/")
@@ -285,7 +291,7 @@ func TestDistributionIsTheManifests(t *testing.T) {
 			if kind == "provider" {
 				source = main
 			}
-			assert.Contains(t, string(source), `"`+component.module()+`"`, "make generate has not been run")
+			assert.Contains(t, string(source), `"`+cmp.Or(component.Import, component.module())+`"`, "make generate has not been run")
 		}
 	}
 	assert.Contains(t, string(main), `"`+m.Dist.Version+`"`)

@@ -14,12 +14,19 @@ import (
 )
 
 // check returns what the stock validation does not see and what makes the start fail, or
-// delivers nothing: listening endpoints without a port, ports that are used twice,
-// extensions that are referred to and not started, a port in a name to be resolved.
+// delivers nothing: listening endpoints without a port or with a scheme, ports that are
+// none or used twice, extensions that are referred to and not started, a port in a name to
+// be resolved, URLs without a scheme.
 func check(conf *confmap.Conf) error {
 	c := checked{started: map[string]bool{}, ports: map[string]listener{}}
-	for _, id := range list(conf.Get("service::extensions")) {
-		c.started[fmt.Sprint(id)] = true
+	switch ids := conf.Get("service::extensions").(type) {
+	case nil:
+	case []any:
+		for _, id := range ids {
+			c.started[fmt.Sprint(id)] = true
+		}
+	default:
+		return fmt.Errorf("service::extensions is %q; it must be a list, such as [health_check]", fmt.Sprint(ids))
 	}
 	used := map[string]map[string]bool{"extensions": c.started, "receivers": {}, "processors": {}, "exporters": {}}
 	pipelines, _ := conf.Get("service::pipelines").(map[string]any)
@@ -47,6 +54,9 @@ func check(conf *confmap.Conf) error {
 	}
 	return errors.Join(c.errs...)
 }
+
+// urls are the types of exporters whose endpoint is a URL.
+var urls = []string{"otlp_http", "otlphttp", "prometheus_remote_write", "prometheusremotewrite", "zipkin"}
 
 type checked struct {
 	started map[string]bool
@@ -85,6 +95,12 @@ func (c *checked) walk(key string, value any, listens bool) {
 				c.refer(inner, text)
 			case name == "endpoint" && text != "" && listens:
 				c.endpoint(inner, text, fmt.Sprint(value["transport"]))
+			case name == "port" && strings.HasSuffix(key, "::resolver::dns"):
+				c.port(key, fmt.Sprint(value[name]))
+			case name == "endpoint" && slices.Contains(urls, typeOf(key[strings.Index(key, "::")+2:])) && !strings.HasPrefix(text, "http"):
+				if text != "" {
+					c.fail("%s is %q%s; it must begin with http:// or https://", inner, text, variables(text))
+				}
 			case name == "hostname" && strings.HasSuffix(key, "::resolver::dns") && strings.Contains(text, ":"):
 				if _, err := netip.ParseAddr(text); err != nil {
 					c.fail("%s is %q%s; it must be a name without a port, which has a key of its own", inner, text, variables(text))
@@ -99,18 +115,19 @@ func (c *checked) walk(key string, value any, listens bool) {
 // refer checks that an extension is started.
 func (c *checked) refer(key, id string) {
 	if !c.started[id] {
-		c.fail("%s is %q, which is not in service::extensions; it must be", key, id)
+		c.fail("%s is %q; it must be in service::extensions, which has %s", key, id, strings.Join(slices.Sorted(maps.Keys(c.started)), ", "))
 	}
 }
 
-// endpoint checks where a server listens. What has a scheme or is a path is no server of
-// a port.
+// endpoint checks where a server listens. What is a path is no server of a port, nor what
+// an extension names with a scheme.
 func (c *checked) endpoint(key, text, transport string) {
-	if strings.Contains(text, "://") || strings.HasPrefix(transport, "unix") {
+	scheme := strings.Contains(text, "://")
+	if scheme && strings.HasPrefix(key, "extensions::") || strings.HasPrefix(transport, "unix") {
 		return
 	}
 	host, port, err := net.SplitHostPort(text)
-	if err != nil || port == "" {
+	if err != nil || port == "" || scheme {
 		c.fail("%s is %q%s; it must be an address and a port, such as 127.0.0.1:4317", key, text, variables(text))
 		return
 	}
@@ -124,7 +141,7 @@ func (c *checked) endpoint(key, text, transport string) {
 
 // listen checks that no other server has the port of an address.
 func (c *checked) listen(key, host, port, protocol string) {
-	if port == "0" {
+	if port == "0" || !c.port(key, port, net.JoinHostPort(host, port)) {
 		return
 	}
 	switch host {
@@ -140,6 +157,15 @@ func (c *checked) listen(key, host, port, protocol string) {
 	if !taken {
 		c.ports[protocol+port] = listener{key, host}
 	}
+}
+
+// port checks a port's number or name. Whole values that have it may be variables'.
+func (c *checked) port(key, port string, whole ...string) bool {
+	_, err := net.LookupPort("tcp", port)
+	if err != nil {
+		c.fail("%s has port %s%s; it must be a number up to 65535", key, port, variables(append(whole, port)...))
+	}
+	return err == nil
 }
 
 // variables names the environment variables that have one of these values.

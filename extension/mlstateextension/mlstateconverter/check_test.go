@@ -33,14 +33,23 @@ func TestWrongConfigurations(t *testing.T) {
 		},
 		"a middleware": {
 			"receivers: {otlp: {protocols: {http: {middlewares: [{id: ml_guard}]}}}}",
-			`receivers::otlp::protocols::http::middlewares is "ml_guard", which is not in service::extensions; it must be`,
+			`receivers::otlp::protocols::http::middlewares is "ml_guard"; it must be in service::extensions, which has e`,
 		},
-		"a storage":        {"exporters: {load_balancing: {sending_queue: {storage: file_storage/queue}}}", `exporters::load_balancing::sending_queue::storage is "file_storage/queue", which is not in service::extensions; it must be`},
-		"an authenticator": {"exporters: {load_balancing: {auth: {authenticator: basicauth}}}", `exporters::load_balancing::auth::authenticator is "basicauth", which is not in service::extensions; it must be`},
+		"a storage":        {"exporters: {load_balancing: {sending_queue: {storage: file_storage/queue}}}", `exporters::load_balancing::sending_queue::storage is "file_storage/queue"; it must be in service::extensions, which has e`},
+		"an authenticator": {"exporters: {load_balancing: {auth: {authenticator: basicauth}}}", `exporters::load_balancing::auth::authenticator is "basicauth"; it must be in service::extensions, which has e`},
 		"a name with a port": {
 			"exporters: {load_balancing: {resolver: {dns: {hostname: 'gateways:4317'}}}}",
 			`exporters::load_balancing::resolver::dns::hostname is "gateways:4317", the value of GATEWAY_HOST; it must be a name without a port, which has a key of its own`,
 		},
+
+		"a port that is none": {"receivers: {otlp: {protocols: {grpc: {endpoint: 127.0.0.1:99999}}}}", `receivers::otlp::protocols::grpc::endpoint has port 99999; it must be a number up to 65535`},
+		"a name's port":       {"exporters: {load_balancing: {resolver: {dns: {port: 4317x}}}}", `exporters::load_balancing::resolver::dns has port 4317x; it must be a number up to 65535`},
+		"a scheme": {
+			"receivers: {otlp: {protocols: {grpc: {endpoint: 'http://0.0.0.0:4317'}}}}",
+			`receivers::otlp::protocols::grpc::endpoint is "http://0.0.0.0:4317"; it must be an address and a port, such as 127.0.0.1:4317`,
+		},
+		"no scheme":              {"{exporters: {otlp_http: {endpoint: 'h:4318'}}, service: {pipelines: {logs: {exporters: [otlp_http]}}}}", `exporters::otlp_http::endpoint is "h:4318"; it must begin with http:// or https://`},
+		"extensions, not a list": {"service: {extensions: ml_guard}", `service::extensions is "ml_guard"; it must be a list, such as [health_check]`},
 
 		"other addresses":         {config: "receivers: {otlp: {protocols: {grpc: {endpoint: 127.0.0.1:1}}}, otlp/b: {protocols: {grpc: {endpoint: 127.0.0.2:1}}}}"},
 		"any port":                {config: "receivers: {otlp: {protocols: {grpc: {endpoint: 127.0.0.1:0}, http: {endpoint: 127.0.0.1:0}}}}"},
@@ -52,7 +61,7 @@ func TestWrongConfigurations(t *testing.T) {
 		"an address":              {config: "exporters: {load_balancing: {resolver: {dns: {hostname: '::1'}}}}"},
 		"what is started":         {config: "exporters: {load_balancing: {sending_queue: {storage: e}, middlewares: [{id: e}]}}"},
 		"values of other types":   {config: "{receivers: [otlp], exporters: {load_balancing: {middlewares: x, storage: {}, auth: }, prometheus: {endpoint: 7}}}"},
-		"a service of other type": {config: "service: {extensions: e, pipelines: [x], telemetry: {metrics: {readers: x}}}"},
+		"a service of other type": {config: "service: {pipelines: [x], telemetry: {metrics: {readers: x}}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conf := read(t, service)

@@ -36,7 +36,6 @@ func TestConvert(t *testing.T) {
 		},
 		"an extension that is listed":   {in: "{processors: {ml_enrich: }, extensions: {ml_state/mine: }, service: {extensions: [ml_state/mine]}}"},
 		"components that do not use it": {in: "{receivers: {gpu: , otlp: }, processors: {batch: , ml_guardian: }, service: {extensions: [health_check]}}"},
-		"a list that is none":           {in: "{processors: {ml_enrich: }, service: {extensions: ml_guard}}"},
 		"components that are none":      {in: "{processors: [ml_enrich], exporters: ml_view}"},
 		"nothing":                       {in: "{}"},
 		"a list that has what is no id": {in: "{processors: {ml_enrich: }, service: {extensions: [7, ml_state]}}"},
