@@ -6,12 +6,16 @@
 // into memory.
 //
 //	queuecheck DIRECTORY [COMMAND ARGUMENT…]
+//	queuecheck -owner USER DIRECTORY
 //
 // It reads each file in a separate process, which the damage may end. Like the
 // extension, it adds the time and .backup to the name of a damaged file. Then it
 // replaces itself by the command, so that signals reach the command. Without a
 // command it exits with 0 if no damaged file is left in the directory and with 1
 // if one is. With wrong arguments it exits with 2.
+//
+// With -owner it only makes the directory, closes it to others and gives it to the user
+// and the group with this number. Kubernetes makes folders of a node for root.
 package main
 
 import (
@@ -22,6 +26,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -42,6 +47,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "queuecheck: no directory is given; usage: queuecheck DIRECTORY [COMMAND ARGUMENT…]")
 		os.Exit(2)
 	}
+	if os.Args[1] == "-owner" {
+		if err := own(os.Args[2:]); err != nil {
+			fmt.Fprintf(os.Stderr, "queuecheck: %v\n", err)
+			os.Exit(2)
+		}
+		return
+	}
 	err := check(os.Args[1], time.Now())
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "queuecheck: %v\n", err)
@@ -54,6 +66,26 @@ func main() {
 	if err != nil {
 		os.Exit(1)
 	}
+}
+
+// own makes a directory and gives it to a user.
+func own(arguments []string) error {
+	if len(arguments) != 2 {
+		return errors.New("-owner needs a user's number and a directory")
+	}
+	user, err := strconv.Atoi(arguments[0])
+	if err != nil || user < 0 {
+		return fmt.Errorf("the user is %q; it must be a number", arguments[0])
+	}
+	directory := arguments[1]
+	if err := os.MkdirAll(directory, 0o700); err != nil { //nolint:gosec // who starts the program names it
+		return err
+	}
+	// Without the right to change what belongs to others: it may have been given already.
+	if err := os.Chmod(directory, 0o700); err != nil && !errors.Is(err, fs.ErrPermission) { //nolint:gosec // as above
+		return err
+	}
+	return os.Chown(directory, user, user) //nolint:gosec // as above
 }
 
 // check moves damaged files of a directory away. It returns nil if the

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -49,6 +50,21 @@ func queueFile(t *testing.T, items, size int) string {
 	}
 	require.NoError(t, db.Close())
 	return file
+}
+
+// A folder is made, and closed to others, and stays so. Only root can give it to others.
+func TestOwner(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "node", "state")
+	for range 2 {
+		require.NoError(t, own([]string{strconv.Itoa(os.Getuid()), folder}))
+		info, err := os.Stat(folder)
+		require.NoError(t, err)
+		assert.Equal(t, os.ModeDir|0o700, info.Mode())
+		require.NoError(t, os.Chmod(folder, 0o755)) // as the kubelet makes it
+	}
+	for _, arguments := range [][]string{nil, {"1"}, {"otelcol", folder}, {"-1", folder}} {
+		require.Error(t, own(arguments))
+	}
 }
 
 func TestWholeFilesStay(t *testing.T) {

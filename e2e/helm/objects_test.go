@@ -1,6 +1,8 @@
 package helm
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"maps"
 	"os"
 	"path/filepath"
@@ -8,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/stretchr/testify/assert"
@@ -63,7 +66,16 @@ func TestPodsHaveTheLeastPrivilege(t *testing.T) {
 				assert.Equal(t, corev1.AppArmorProfileTypeUnconfined, security.AppArmorProfile.Type)
 			default:
 				assert.True(t, *security.RunAsNonRoot, part)
-				assert.EqualValues(t, 10001, *security.RunAsUser, part)
+				switch name {
+				case "openshift":
+					assert.Nil(t, security.RunAsUser, part)
+					assert.Nil(t, security.RunAsGroup, part)
+					assert.Nil(t, pod.SecurityContext.FSGroup, part)
+				case "every-option":
+					assert.EqualValues(t, 20001, *security.RunAsUser, part)
+				default:
+					assert.EqualValues(t, 10001, *security.RunAsUser, part)
+				}
 				assert.Empty(t, security.Capabilities.Add, part)
 				assert.Nil(t, security.AppArmorProfile, part)
 			}
@@ -222,6 +234,75 @@ func TestGatewaysDrain(t *testing.T) {
 	}
 }
 
+// A folder of the node belongs to the agent's user before the agent starts.
+func TestAFolderOfTheNodeIsGivenToTheAgent(t *testing.T) {
+	for set, want := range map[string]string{"agent.enabled=true": "10001", "runAsUser=1000660000": "1000660000", "agent.trainingLogs=true": "0"} {
+		agent := workloads(render(t, "--values", valuesFile("gateways"), "--set", "agent.state.hostPath=/var/lib/otelcol-ml", "--set", set))["agent"]
+		before := agent.pod.Spec.InitContainers
+		require.Len(t, before, 1, set)
+		assert.Equal(t, []string{"/queuecheck", "-owner", want, "/state"}, before[0].Command)
+		assert.Equal(t, agent.container(t).Image, before[0].Image)
+		assert.Equal(t, &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: []corev1.Capability{"CHOWN"}}, before[0].SecurityContext.Capabilities)
+		assert.Zero(t, *before[0].SecurityContext.RunAsUser)
+		assert.Equal(t, []corev1.VolumeMount{{Name: "state", MountPath: "/state"}}, before[0].VolumeMounts)
+	}
+	openshift := workloads(render(t, "--values", valuesFile("openshift"), "--set", "agent.state.hostPath=/var/lib/otelcol-ml"))["agent"]
+	assert.Empty(t, openshift.pod.Spec.InitContainers, "nobody knows the user")
+}
+
+// Agents and gateways have one certificate, for the name that agents ask for: of the chart,
+// of cert-manager, or of one's own.
+func TestTheCertificateOfGateways(t *testing.T) {
+	const host = "telemetry-otelcol-ml-gateway"
+	for name, secret := range map[string]string{"gateways": host + "-tls", "openshift": host + "-issued", "tls": "otelcol-ml-gateways", "every-option": "", "agents": ""} {
+		t.Run(name, func(t *testing.T) {
+			objects := render(t, "--values", valuesFile(name))
+			for part, workload := range workloads(objects) {
+				found := ""
+				for _, volume := range workload.pod.Spec.Volumes {
+					if volume.Name == "gateway-tls" {
+						found = volume.Secret.SecretName
+					}
+				}
+				if part == "agent" || part == "gateway" {
+					assert.Equal(t, secret, found, part)
+				} else {
+					assert.Empty(t, found, part)
+				}
+			}
+			secrets, certificates := all[*corev1.Secret](objects), all[*certificate](objects)
+			assert.Len(t, secrets, map[string]int{"gateways": 1}[name])
+			assert.Len(t, certificates, map[string]int{"openshift": 1}[name])
+			for _, made := range secrets {
+				assert.Equal(t, secret, made.Name)
+				pair, err := tls.X509KeyPair(made.Data["tls.crt"], made.Data["tls.key"])
+				require.NoError(t, err)
+				leaf, err := x509.ParseCertificate(pair.Certificate[0])
+				require.NoError(t, err)
+				authority := x509.NewCertPool()
+				require.True(t, authority.AppendCertsFromPEM(made.Data["ca.crt"]))
+				for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
+					_, err = leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: authority, KeyUsages: []x509.ExtKeyUsage{usage}, CurrentTime: time.Now().AddDate(9, 0, 0)})
+					require.NoError(t, err)
+				}
+			}
+			for _, asked := range certificates {
+				assert.Equal(t, secret, asked.Spec.SecretName)
+				assert.Equal(t, []string{host}, asked.Spec.DNSNames)
+				assert.Equal(t, []string{"digital signature", "server auth", "client auth"}, asked.Spec.Usages)
+				assert.Equal(t, "ClusterIssuer company", asked.Spec.IssuerRef.Kind+" "+asked.Spec.IssuerRef.Name)
+			}
+		})
+	}
+}
+
+// Without a number of gateways, an upgrade leaves it to who changes it.
+func TestTheNumberOfGateways(t *testing.T) {
+	sets := all[*appsv1.StatefulSet](render(t, "--values", valuesFile("openshift")))
+	require.Len(t, sets, 1)
+	assert.Nil(t, sets[0].Spec.Replicas)
+}
+
 // What names something else names what is there.
 func TestReferences(t *testing.T) {
 	forEachValues(t, func(t *testing.T, _ string, objects []metav1.Object) {
@@ -263,6 +344,16 @@ func TestReferences(t *testing.T) {
 					parts[part].port(t, port.Port.StrVal)
 				}
 			}
+			for _, rule := range network.Spec.Egress {
+				for _, to := range rule.To {
+					if to.PodSelector == nil {
+						continue
+					}
+					for _, port := range rule.Ports {
+						assert.Contains(t, portsOf(t, parts[matching(*to.PodSelector)]), int(port.Port.IntVal))
+					}
+				}
+			}
 		}
 		for _, budget := range all[*policyv1.PodDisruptionBudget](objects) {
 			assert.Equal(t, "gateway", matching(*budget.Spec.Selector))
@@ -287,6 +378,16 @@ func TestReferences(t *testing.T) {
 			assert.Equal(t, "monitoring", binding.Subjects[0].Namespace)
 		}
 	})
+}
+
+// portsOf returns the numbers of the ports of a workload's container.
+func portsOf(t *testing.T, w workload) []int {
+	t.Helper()
+	var numbers []int
+	for _, port := range w.container(t).Ports {
+		numbers = append(numbers, int(port.ContainerPort))
+	}
+	return numbers
 }
 
 // checkMonitor expects a ServiceMonitor to select one service, and ports of it.
@@ -351,7 +452,7 @@ func TestMemoryLimits(t *testing.T) {
 		t.Run(limit, func(t *testing.T) {
 			t.Parallel()
 			objects := render(t, "--values", valuesFile("gateways"),
-				"--set-string", "gpu.resources.limits.memory="+limit+",gateway.resources.limits.memory="+limit)
+				"--set-string", "gpu.resources.limits.memory="+limit+",gateway.resources.limits.memory="+limit+",gateway.resources.requests.memory="+limit)
 			for _, part := range []string{"gpu", "gateway"} {
 				workload := workloads(objects)[part]
 				memory := workload.container(t).Resources.Limits[corev1.ResourceMemory]

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +28,7 @@ const oldestKubernetes = "1.30.0"
 // kinds are what the chart may render. Kubernetes' own types decode them, with
 // unknown keys as errors.
 var kinds = map[string]func() metav1.Object{
+	"Certificate":         func() metav1.Object { return &certificate{} },
 	"ClusterRole":         func() metav1.Object { return &rbacv1.ClusterRole{} },
 	"ClusterRoleBinding":  func() metav1.Object { return &rbacv1.ClusterRoleBinding{} },
 	"ConfigMap":           func() metav1.Object { return &corev1.ConfigMap{} },
@@ -36,10 +38,33 @@ var kinds = map[string]func() metav1.Object{
 	"PodDisruptionBudget": func() metav1.Object { return &policyv1.PodDisruptionBudget{} },
 	"PodMonitor":          func() metav1.Object { return &monitoringv1.PodMonitor{} },
 	"PrometheusRule":      func() metav1.Object { return &monitoringv1.PrometheusRule{} },
+	"Secret":              func() metav1.Object { return &corev1.Secret{} },
 	"Service":             func() metav1.Object { return &corev1.Service{} },
 	"ServiceAccount":      func() metav1.Object { return &corev1.ServiceAccount{} },
 	"ServiceMonitor":      func() metav1.Object { return &monitoringv1.ServiceMonitor{} },
 	"StatefulSet":         func() metav1.Object { return &appsv1.StatefulSet{} },
+}
+
+// certificate is one of cert-manager, as far as the chart has it.
+type certificate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		SecretName string   `json:"secretName"`
+		CommonName string   `json:"commonName"`
+		DNSNames   []string `json:"dnsNames"`
+		Usages     []string `json:"usages"`
+		PrivateKey struct {
+			Algorithm      string `json:"algorithm"`
+			Size           int    `json:"size"`
+			RotationPolicy string `json:"rotationPolicy"`
+		} `json:"privateKey"`
+		IssuerRef struct {
+			Group string `json:"group"`
+			Kind  string `json:"kind"`
+			Name  string `json:"name"`
+		} `json:"issuerRef"`
+	} `json:"spec"`
 }
 
 // chart is the folder of the chart.
@@ -158,10 +183,14 @@ func workloads(objects []metav1.Object) map[string]workload {
 	return found
 }
 
-// container returns the only container of a workload's pods.
+// container returns the only container of a workload's pods that goes on. Before it there is
+// one only where a folder of the node is written.
 func (w workload) container(t *testing.T) corev1.Container {
 	t.Helper()
-	require.Empty(t, w.pod.Spec.InitContainers)
+	written := slices.ContainsFunc(w.pod.Spec.Volumes, func(volume corev1.Volume) bool {
+		return volume.HostPath != nil && *volume.HostPath.Type == corev1.HostPathDirectoryOrCreate
+	})
+	require.Equal(t, written, len(w.pod.Spec.InitContainers) == 1)
 	require.Len(t, w.pod.Spec.Containers, 1)
 	return w.pod.Spec.Containers[0]
 }

@@ -15,13 +15,16 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// secretFolders makes a folder for each path at which a pod has a secret. It has
-// what cert-manager puts into one: a certificate, its key, and that of the authority
-// that signed it. One certificate serves all pods.
-func secretFolders(t *testing.T, parts map[string]workload) map[string]string {
+// secretFolders makes a folder for each path at which a pod has a secret: with what the
+// chart renders, or else with what cert-manager puts into one: a certificate, its key, and
+// that of the authority that signed it. One certificate serves all pods.
+func secretFolders(t *testing.T, objects []metav1.Object) map[string]string {
 	t.Helper()
+	parts := workloads(objects)
 	folders := map[string]string{}
 	for _, workload := range parts {
 		for _, volume := range workload.pod.Spec.Volumes {
@@ -31,6 +34,13 @@ func secretFolders(t *testing.T, parts map[string]workload) map[string]string {
 				}
 				folders[mount.MountPath] = t.TempDir()
 				writeCertificate(t, folders[mount.MountPath])
+				for _, secret := range all[*corev1.Secret](objects) {
+					for name, value := range secret.Data {
+						if volume.Secret != nil && volume.Secret.SecretName == secret.Name {
+							require.NoError(t, os.WriteFile(filepath.Join(folders[mount.MountPath], name), value, 0o600))
+						}
+					}
+				}
 				for name, text := range map[string]string{"token": "a token", "readers": "ada:a password\n"} {
 					require.NoError(t, os.WriteFile(filepath.Join(folders[mount.MountPath], name), []byte(text), 0o600))
 				}
@@ -48,7 +58,7 @@ func writeCertificate(t *testing.T, folder string) {
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "collector"}, DNSNames: []string{"otelcol-ml-gateway"},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "collector"}, DNSNames: []string{"telemetry-otelcol-ml-gateway"},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore:   authority.NotBefore, NotAfter: authority.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},

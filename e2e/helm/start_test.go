@@ -163,7 +163,7 @@ func stop(t *testing.T, collector *harness.Collector) {
 func TestPodsStart(t *testing.T) {
 	forEachValues(t, func(t *testing.T, _ string, objects []metav1.Object) {
 		parts := workloads(objects)
-		folders := secretFolders(t, parts)
+		folders := secretFolders(t, objects)
 		sink := harness.StartSink(t)
 		backends := map[string]string{"JAEGER_ENDPOINT": sink.Endpoint, "JAEGER_INSECURE": "true"}
 		written := new(atomic.Int64)

@@ -19,6 +19,18 @@ receivers:
 connectors:
   forward/collectors:
 {{ end -}}
+{{- if include "otelcol-ml.tlsSecret" . -}}
+exporters:
+  load_balancing:
+    protocol:
+      otlp:
+        tls:
+          insecure: false
+          ca_file: /etc/gateway-tls/ca.crt
+          # Agents connect to addresses, which no certificate has.
+          server_name_override: {{ include "otelcol-ml.partName" (dict "root" . "part" "gateway") }}
+          {{- include "otelcol-ml.tlsFiles" . | nindent 10 }}
+{{ end -}}
 {{- if or $attributes .Values.gpu.enabled -}}
 processors:
 {{- if .Values.gpu.enabled }}

@@ -1,5 +1,33 @@
+{{- /* The secret of the certificate that agents and gateways show each other, if they do. */ -}}
+{{- define "otelcol-ml.tlsSecret" -}}
+{{- if and .Values.gateway.enabled .Values.tls.enabled -}}
+{{- default (printf "%s-%s" (include "otelcol-ml.partName" (dict "root" . "part" "gateway")) (ternary "issued" "tls" (ne .Values.tls.issuer ""))) .Values.tls.secret -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The files of the certificate. Collectors read them anew when it is renewed. */ -}}
+{{- define "otelcol-ml.tlsFiles" -}}
+cert_file: /etc/gateway-tls/tls.crt
+key_file: /etc/gateway-tls/tls.key
+reload_interval: 1h
+{{- end -}}
+
+{{- define "otelcol-ml.gateway.changes" -}}
+{{- $changes := dict -}}
+{{- if .Values.fleet.enabled -}}
+{{- $changes = .Files.Get "files/to-fleet.yaml" | fromYaml -}}
+{{- end -}}
+{{- if include "otelcol-ml.tlsSecret" . -}}
+{{- $tls := merge (dict "client_ca_file" "/etc/gateway-tls/ca.crt" "client_ca_file_reload" true) (include "otelcol-ml.tlsFiles" . | fromYaml) -}}
+{{- $_ := set $changes "receivers" (dict "otlp" (dict "protocols" (dict "grpc" (dict "tls" $tls)))) -}}
+{{- end -}}
+{{- with $changes -}}
+{{- toYaml . -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "otelcol-ml.gateway.configuration" -}}
-{{- include "otelcol-ml.configuration" (dict "root" . "part" "gateway" "file" "gateway.yaml" "changes" (ternary (.Files.Get "files/to-fleet.yaml") "" .Values.fleet.enabled)) -}}
+{{- include "otelcol-ml.configuration" (dict "root" . "part" "gateway" "file" "gateway.yaml" "changes" (include "otelcol-ml.gateway.changes" .)) -}}
 {{- end -}}
 
 {{- define "otelcol-ml.gateway.env" -}}

@@ -127,6 +127,11 @@ env:
   {{- $_ := set $own .name true }}
   {{- end }}
   {{- $memory := include "otelcol-ml.memoryMiB" (dict "limit" $values.resources.limits.memory "share" 0.6) }}
+  {{- with ($values.resources.requests).memory }}
+  {{- if gt (include "otelcol-ml.memoryMiB" (dict "limit" . "share" 0.6) | int64) ($memory | int64) }}
+  {{- fail (printf "%s.resources.requests.memory is %v: it must be at most limits.memory, which is %v" $.part . $values.resources.limits.memory) }}
+  {{- end }}
+  {{- end }}
   {{- range concat (list (dict "name" "GOGC" "value" "200") (dict "name" "GOMEMLIMIT" "value" (printf "%sMiB" $memory))) (fromYamlArray .env) }}
   {{- if not (hasKey $own .name) }}
   - {{ toJson . }}
@@ -152,10 +157,20 @@ livenessProbe:
   failureThreshold: 6
 {{- end -}}
 
+{{- /* Whose volumes are. Takes root. */ -}}
+{{- define "otelcol-ml.podSecurity" -}}
+{{- with .Values.runAsUser -}}
+fsGroup: {{ int64 . }}
+{{ end -}}
+fsGroupChangePolicy: OnRootMismatch
+{{- end -}}
+
 {{- define "otelcol-ml.unprivileged" -}}
 runAsNonRoot: true
-runAsUser: 10001
-runAsGroup: 10001
+{{- with .Values.runAsUser }}
+runAsUser: {{ int64 . }}
+runAsGroup: {{ int64 . }}
+{{- end }}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
