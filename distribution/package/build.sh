@@ -58,7 +58,7 @@ mkdir "$STAGE/$name" "$STAGE/$name/systemd"
 install -m 0755 bin/otelcol-ml bin/queuecheck "$STAGE/$name/"
 mv "$STAGE/config" "$STAGE/prometheus" "$STAGE/licenses" "$STAGE/$name/"
 install -m 0644 LICENSE CHANGELOG.md distribution/package/otelcol-ml.8 "$STAGE/$name/"
-install -m 0644 distribution/package/{otelcol-ml.service,otelcol-ml.conf,attribution.conf,kernel-log.conf} "$STAGE/$name/systemd/"
+install -m 0644 distribution/package/{otelcol-ml.service,otelcol-ml.conf,otelcol-ml-gateway.service,otelcol-ml-gateway.conf,attribution.conf,kernel-log.conf} "$STAGE/$name/systemd/"
 tar --create --directory "$STAGE" --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" "$name" | gzip -n >"$out/$name.tar.gz"
 
 # What is in the programs, by module. syft reads licenses from bin/modules. It gives

@@ -155,10 +155,10 @@ test_lint() {
 	chroot "$root" sh -c 'rpm --checksig /opt/dist/*.rpm' | grep -q ': digests OK$'
 	local files
 	files=$(chroot "$root" sh -c 'rpm -qlp /opt/dist/*.rpm')
-	for file in /usr/bin/otelcol-ml /usr/libexec/otelcol-ml/queuecheck /usr/lib/systemd/system/otelcol-ml.service /usr/share/man/man8/otelcol-ml.8.gz; do
+	for file in /usr/bin/otelcol-ml /usr/libexec/otelcol-ml/queuecheck /usr/lib/systemd/system/otelcol-ml.service /usr/lib/systemd/system/otelcol-ml-gateway.service /usr/share/man/man8/otelcol-ml.8.gz; do
 		grep -qx "$file" <<<"$files" || fail "the rpm lacks $file"
 	done
-	[ "$(chroot "$root" sh -c 'rpm -qcp /opt/dist/*.rpm' | tr '\n' ' ')" = "/etc/otelcol-ml/config.yaml /etc/otelcol-ml/otelcol-ml.conf " ] || fail "the rpm has other configuration files"
+	[ "$(chroot "$root" sh -c 'rpm -qcp /opt/dist/*.rpm' | tr '\n' ' ')" = "/etc/otelcol-ml/config.yaml /etc/otelcol-ml/gateway.yaml /etc/otelcol-ml/otelcol-ml-gateway.conf /etc/otelcol-ml/otelcol-ml.conf " ] || fail "the rpm has other configuration files"
 	local deb rpm
 	deb=$(chroot "$root" sh -c 'dpkg-deb -f /opt/dist/*.deb Version')
 	rpm=$(chroot "$root" sh -c 'rpm -qp --qf "%{VERSION}" /opt/dist/*.rpm')
@@ -179,6 +179,9 @@ test_unit() {
 	local unit=/lib/systemd/system/otelcol-ml.service said
 	said=$(in_root systemd-analyze verify --man=yes $unit 2>&1) || fail "systemd-analyze verify: $said"
 	[ -z "$said" ] || fail "systemd-analyze verify: $said"
+	said=$(in_root systemd-analyze verify --man=yes /lib/systemd/system/otelcol-ml-gateway.service 2>&1) || fail "systemd-analyze verify: $said"
+	[ -z "$said" ] || fail "systemd-analyze verify: $said"
+	in_root systemd-analyze security --no-pager --offline=true --threshold=$exposure /lib/systemd/system/otelcol-ml-gateway.service >"$work/security" || { cat "$work/security" >&2; fail "the gateway's unit is exposed more than $exposure/100"; }
 	in_root systemd-analyze security --no-pager --offline=true --threshold=$exposure $unit >"$work/security" || { cat "$work/security" >&2; fail "the unit is exposed more than $exposure/100"; }
 	tail -n 1 "$work/security"
 	sandbox
@@ -312,6 +315,9 @@ test_deb() {
 	[ "$(main_pid)" != "$pid" ] || fail "an upgrade does not restart the service"
 	[ "$(in_root dpkg-query --show --showformat '${Version}' otelcol-ml)" = "$(dpkg-deb -f dist/*.deb Version)" ] || fail "another version is installed"
 	works
+	! in_root systemctl is-active --quiet otelcol-ml-gateway || fail "the gateway starts by itself"
+	in_root systemctl enable --now otelcol-ml-gateway >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log" >&2; exit 1; }
+	within 60 "the gateway is ready beside the agent" in_root bash -c 'exec 3<>/dev/tcp/127.0.0.1/33133'
 	in_root dpkg -r otelcol-ml >"$work/dpkg.log" 2>&1
 	stopped
 	in_root test -e /etc/otelcol-ml/otelcol-ml.conf -a -e /var/lib/otelcol-ml/kept || fail "dpkg -r removes configuration or state"

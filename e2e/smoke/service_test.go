@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -40,24 +39,26 @@ func serviceUnit(t *testing.T) map[string][]string {
 	return readUnit(t, harness.Path("distribution", "package", "otelcol-ml.service"))["Service"]
 }
 
-// Whatever the service starts and reads is in both packages.
+// Whatever the services start and read is in both packages.
 func TestServiceFindsItsFiles(t *testing.T) {
 	content := readPackage(t)
-	unit := serviceUnit(t)
-	for _, packager := range []string{"deb", "rpm"} {
-		source := map[string]string{}
-		for _, file := range content.Contents {
-			if file.Packager == "" || file.Packager == packager {
-				source[file.Dst] = file.Type
+	for _, name := range []string{"otelcol-ml", "otelcol-ml-gateway"} {
+		unit := readUnit(t, harness.Path("distribution", "package", name+".service"))["Service"]
+		for _, packager := range []string{"deb", "rpm"} {
+			source := map[string]string{}
+			for _, file := range content.Contents {
+				if file.Packager == "" || file.Packager == packager {
+					source[file.Dst] = file.Type
+				}
 			}
-		}
-		for _, key := range []string{"ExecStartPre", "ExecStart"} {
-			require.Len(t, unit[key], 1, key)
-			assert.Contains(t, source, strings.TrimPrefix(strings.Fields(unit[key][0])[0], "-"), "%s: %s", packager, key)
-		}
-		_, config, _ := strings.Cut(unit["ExecStart"][0], " --config ")
-		for _, file := range []string{config, strings.TrimPrefix(unit["EnvironmentFile"][0], "-")} {
-			assert.Equal(t, "config|noreplace", source[file], "%s: an upgrade must not replace %s", packager, file)
+			for _, key := range []string{"ExecStartPre", "ExecStart"} {
+				require.Len(t, unit[key], 1, key)
+				assert.Contains(t, source, strings.TrimPrefix(strings.Fields(unit[key][0])[0], "-"), "%s: %s", packager, key)
+			}
+			_, config, _ := strings.Cut(unit["ExecStart"][0], " --config ")
+			for _, file := range []string{config, strings.TrimPrefix(unit["EnvironmentFile"][0], "-")} {
+				assert.Equal(t, "config|noreplace", source[file], "%s: an upgrade must not replace %s", packager, file)
+			}
 		}
 	}
 	for _, file := range content.Contents {
@@ -84,33 +85,52 @@ func TestServiceCanReadGPUs(t *testing.T) {
 	assert.Contains(t, unit["RestrictAddressFamilies"][0], "AF_UNIX", "the kubelet's socket")
 }
 
-// The variables that the package sets are known to the default configuration, and
-// the limits of memory belong together.
+// The variables that the package sets are known to the configurations, the limits of memory
+// belong together, and agent and gateway run on one machine.
 func TestServiceEnvironment(t *testing.T) {
-	text, err := os.ReadFile(harness.Path("distribution", "package", "otelcol-ml.conf"))
-	require.NoError(t, err)
-	config, err := os.ReadFile(harness.Path("distribution", "config", "agent.yaml"))
-	require.NoError(t, err)
-	set := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		key, value, found := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "#"), "=")
-		if found && key == strings.ToUpper(key) && !strings.Contains(key, " ") {
-			set[key] = value
+	for name, test := range map[string]struct{ config, memory, goLimit, limit string }{
+		"otelcol-ml":         {"agent", "1G", "614MiB", "820"},
+		"otelcol-ml-gateway": {"gateway", "2G", "1228MiB", "1638"},
+	} {
+		text, err := os.ReadFile(harness.Path("distribution", "package", name+".conf"))
+		require.NoError(t, err)
+		config, err := os.ReadFile(harness.Path("distribution", "config", test.config+".yaml"))
+		require.NoError(t, err)
+		set := map[string]string{}
+		var env []string
+		for line := range strings.Lines(string(text)) {
+			line = strings.TrimSpace(line)
+			key, value, found := strings.Cut(strings.TrimPrefix(line, "#"), "=")
+			if found && key == strings.ToUpper(key) && !strings.Contains(key, " ") {
+				set[key] = value
+				if !strings.HasPrefix(line, "#") {
+					env = append(env, line)
+				}
+			}
 		}
-	}
-	require.Greater(t, len(set), 5)
-	for key := range set {
-		assert.True(t, key == "GOGC" || key == "GOMEMLIMIT" || strings.Contains(string(config), "${env:"+key+":-"), "agent.yaml does not read %s", key)
-	}
-	// 60 and 80 % of 1 GiB.
-	unit := serviceUnit(t)
-	assert.Equal(t, []string{"1G"}, unit["MemoryMax"])
-	assert.Equal(t, "200", set["GOGC"])
-	assert.Equal(t, "614MiB", set["GOMEMLIMIT"])
-	assert.Equal(t, "820", set["MEMORY_LIMIT_MIB"])
-	for key, folder := range map[string]string{"OTELCOL_ML_REPRO_DIR": "reproductions", "OTELCOL_ML_STATE_DIR": "state"} {
-		assert.True(t, slices.Contains(unit["Environment"], key+"=/var/lib/otelcol-ml/"+folder), folder)
-		assert.Contains(t, strings.Fields(strings.Join(unit["StateDirectory"], " ")), "otelcol-ml/"+folder)
+		require.Greater(t, len(set), 5)
+		for key := range set {
+			assert.True(t, key == "GOGC" || key == "GOMEMLIMIT" || strings.Contains(string(config), "${env:"+key+":-"), "%s.yaml does not read %s", test.config, key)
+		}
+		// 60 and 80 % of the unit's.
+		unit := readUnit(t, harness.Path("distribution", "package", name+".service"))["Service"]
+		assert.Equal(t, []string{test.memory}, unit["MemoryMax"])
+		assert.Equal(t, []string{"200", test.goLimit, test.limit}, []string{set["GOGC"], set["GOMEMLIMIT"], set["MEMORY_LIMIT_MIB"]})
+		for _, variable := range unit["Environment"] {
+			if _, folder, found := strings.Cut(variable, "=/var/lib/"); found {
+				assert.Contains(t, strings.Fields(strings.Join(unit["StateDirectory"], " ")), folder)
+			}
+		}
+		code, output := harness.Validate(t, env, harness.Path("distribution", "config", test.config+".yaml"))
+		assert.Zero(t, code, output)
+		if test.config == "gateway" {
+			agent, err := os.ReadFile(harness.Path("distribution", "config", "agent.yaml"))
+			require.NoError(t, err)
+			for _, key := range []string{"HEALTH_ENDPOINT", "PROMETHEUS_ENDPOINT", "SELF_METRICS_PORT"} {
+				assert.Contains(t, strings.Join(env, "\n"), key+"=")
+				assert.NotContains(t, string(agent), "${env:"+key+":-"+set[key]+"}")
+			}
+		}
 	}
 }
 
