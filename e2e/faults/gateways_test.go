@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/grpc"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
@@ -26,7 +29,9 @@ type fleet struct {
 	load     *load
 	// folder has the queues, and hosts the addresses of the gateways' name.
 	folder, hosts string
-	port          string
+	// certificate is the folder with that of agents and gateways, if they have TLS.
+	certificate string
+	port        string
 }
 
 // gateway is one of them. It keeps its address and its queue over restarts.
@@ -43,9 +48,16 @@ const gatewaysName = "gateways.test"
 // newFleet returns an agent and three gateways, with the shipped configurations.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
+	return newFleetWith(t, "")
+}
+
+// newFleetWith returns one that has TLS if there is a folder for its certificate.
+func newFleetWith(t *testing.T, certificate string) *fleet {
+	t.Helper()
 	folder := t.TempDir()
 	f := &fleet{
-		T: t, load: &load{spans: 100, runs: 20, resends: true, most: 30000},
+		certificate: certificate,
+		T:           t, load: &load{spans: 100, runs: 20, resends: true, most: 30000},
 		folder: folder, hosts: filepath.Join(folder, "hosts"), port: strconv.Itoa(harness.FreePort(t)),
 	}
 	for i := range 3 {
@@ -63,8 +75,25 @@ func newFleet(t *testing.T) *fleet {
 			"OTELCOL_ML_QUEUE_DIR=" + filepath.Join(folder, "agent"),
 			"OTELCOL_ML_REPRO_DIR=" + filepath.Join(folder, "reproductions"),
 		},
+		Overrides: f.secured("exporters::load_balancing::protocol::otlp", map[string]any{}),
 	})
 	return f
+}
+
+// secured adds the settings of TLS to those of a client or server with a path.
+func (f *fleet) secured(path string, overrides map[string]any) map[string]any {
+	if f.certificate == "" {
+		return overrides
+	}
+	file := func(name string) string { return filepath.Join(f.certificate, name) }
+	settings := map[string]any{"cert_file": file("tls.crt"), "key_file": file("tls.key")}
+	if strings.HasPrefix(path, "receivers::") {
+		settings["client_ca_file"] = file("ca.crt")
+	} else {
+		settings["insecure"], settings["ca_file"], settings["server_name_override"] = false, file("ca.crt"), gatewaysName
+	}
+	overrides[path+"::tls"] = settings
+	return overrides
 }
 
 // start starts a gateway.
@@ -73,7 +102,7 @@ func (f *fleet) start(g *gateway) {
 	g.collector = harness.StartCollector(f, harness.CollectorOptions{
 		Config:    harness.Path("distribution", "config", "gateway.yaml"),
 		Env:       []string{"JAEGER_ENDPOINT=" + g.backend.address, "OTELCOL_ML_QUEUE_DIR=" + g.folder},
-		Overrides: map[string]any{"receivers::otlp::protocols::grpc::endpoint": g.ip + ":" + f.port},
+		Overrides: f.secured("receivers::otlp::protocols::grpc", map[string]any{"receivers::otlp::protocols::grpc::endpoint": g.ip + ":" + f.port}),
 	})
 }
 
@@ -236,34 +265,67 @@ func TestAGatewayIsReplaced(t *testing.T) {
 	assert.Zero(t, c, "spans arrived twice")
 }
 
+// silent is a gateway that greets connections, takes requests and answers none.
+type silent struct {
+	ptraceotlp.UnimplementedGRPCServer
+}
+
+// Export waits for the end of the request.
+func (*silent) Export(ctx context.Context, _ ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
+	<-ctx.Done()
+	return ptraceotlp.NewExportResponse(), ctx.Err()
+}
+
 // A gateway that hangs for good, or an address at which nobody is, stops no agent: every
 // span that is sent meanwhile arrives at the others, while it still hangs.
 func TestAGatewayHangs(t *testing.T) {
-	for name, hang := range map[string]func(f *fleet, g *gateway){
-		"paused for good": func(f *fleet, g *gateway) {
-			require.NoError(f, syscall.Kill(g.collector.PID(), syscall.SIGSTOP))
+	pause := func(f *fleet, g *gateway) (mend func()) {
+		require.NoError(f, syscall.Kill(g.collector.PID(), syscall.SIGSTOP))
+		return func() { require.NoError(f, syscall.Kill(g.collector.PID(), syscall.SIGCONT)) }
+	}
+	for name, hang := range map[string]func(f *fleet, g *gateway) (mend func()){
+		"paused for good":           pause,
+		"paused for good, with TLS": pause,
+		"killed, its address stays": func(f *fleet, g *gateway) func() {
+			g.collector.Kill(f.T)
+			return func() { f.start(g) }
 		},
-		"killed, its address stays": func(f *fleet, g *gateway) { g.collector.Kill(f.T) },
+		"answers nothing": func(f *fleet, g *gateway) func() {
+			g.collector.Kill(f.T)
+			listener, err := net.Listen("tcp", g.ip+":"+f.port)
+			require.NoError(f, err)
+			server := grpc.NewServer()
+			ptraceotlp.RegisterGRPCServer(server, &silent{})
+			served := make(chan error, 1)
+			go func() { served <- server.Serve(listener) }()
+			stop := sync.OnceFunc(func() {
+				server.Stop()
+				assert.NoError(f, <-served)
+			})
+			f.Cleanup(stop)
+			return func() { stop(); f.start(g) }
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFleet(t)
+			certificate := ""
+			if strings.HasSuffix(name, "TLS") {
+				certificate = t.TempDir()
+				harness.WriteCertificate(t, certificate, gatewaysName)
+			}
+			f := newFleetWith(t, certificate)
 			g := f.gateways[1]
 			arrived := func() bool { lost, _ := f.compare(g); return lost == 0 }
 			f.load.most = 3000
 			f.sending(func() {})
 			require.Eventually(t, arrived, patience, poll, "spans arrive at all gateways")
-			hang(f, g)
+			mend := hang(f, g)
 			f.load.most += 12000
 			f.load.next.Store(3000)
 			f.sending(func() {})
 			require.Eventually(t, arrived, patience, poll, "what waited for the gateway moves to another")
 			require.NotContains(t, f.agent.Output(), "panic")
-			if name == "paused for good" {
-				require.NoError(t, syscall.Kill(g.collector.PID(), syscall.SIGCONT))
-			} else {
-				f.start(g)
-			}
+			mend()
 			// It is back, and gets its runs again.
 			f.load.most = 0
 			f.sending(func() { f.awaitArrivals(500, f.gateways...) })

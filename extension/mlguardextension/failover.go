@@ -1,6 +1,7 @@
 package mlguardextension
 
 import (
+	"cmp"
 	"context"
 	"hash/fnv"
 	"io"
@@ -27,11 +28,15 @@ const (
 	probeTimeout = 2 * time.Second
 	// probePause is the time between two probes of an endpoint.
 	probePause = time.Second
+	// trialAfter is how long an endpoint that greets and answers no call is down, until
+	// calls try it again.
+	trialAfter = time.Minute
 )
 
 // failover has the connections of exporters to endpoints that can stand in for each
 // other, such as the gateways of load_balancing. Connections to an endpoint that greets
-// nobody are led to another one, the same in every process that knows the same ones.
+// nobody, or answers no call, are led to another one, the same in every process that knows
+// the same ones.
 type failover struct {
 	after  time.Duration
 	logger *zap.Logger
@@ -49,8 +54,11 @@ type failover struct {
 type endpoint struct {
 	target      string
 	connections map[*connection]struct{}
-	// suspected endpoints are probed, until one greets.
+	// suspected endpoints are probed, until one greets and answers.
 	suspected, down bool
+	// asked is when the first two calls of a method began to which, as to all after them,
+	// there is no answer. One call may take long.
+	asked map[string][]time.Time
 	// lost is closed when the endpoint is down, and made anew when it is up.
 	lost chan struct{}
 }
@@ -83,7 +91,7 @@ func (c *connection) Build(target resolver.Target, client resolver.ClientConn, o
 	name := target.Endpoint()
 	e := c.endpoints[name]
 	if e == nil {
-		e = &endpoint{target: name, connections: map[*connection]struct{}{}, lost: make(chan struct{})}
+		e = &endpoint{target: name, connections: map[*connection]struct{}{}, asked: map[string][]time.Time{}, lost: make(chan struct{})}
 		c.endpoints[name] = e
 	}
 	c.endpoint, c.client, c.creds, c.leadsTo = e, client, options.DialCreds, ""
@@ -127,8 +135,8 @@ func (f *failover) lead() {
 			}
 			c.leadsTo = to
 			address := resolver.Address{Addr: to}
-			if to != e.target {
-				address.ServerName = to
+			if to != e.target && c.creds != nil {
+				address.ServerName = nameOf(to, c.creds)
 			}
 			// An error says that the connection has ended, or that a later state comes.
 			// gRPC calls no method of the resolver from here.
@@ -164,6 +172,9 @@ func (c *connection) intercept(ctx context.Context, method string, request, repl
 		return invoke(ctx, method, request, reply, conn, options...)
 	}
 	lost := e.lost
+	if len(e.asked[method]) < 2 {
+		e.asked[method] = append(e.asked[method], time.Now())
+	}
 	c.mu.Unlock()
 
 	waiting, cancel := context.WithCancel(ctx)
@@ -186,13 +197,17 @@ func (c *connection) intercept(ctx context.Context, method string, request, repl
 		}
 	}()
 	err := invoke(waiting, method, request, reply, conn, options...)
-	switch status.Code(err) {
-	case codes.Unavailable, codes.DeadlineExceeded:
+	code := status.Code(err)
+	if code == codes.Unavailable || code == codes.DeadlineExceeded {
 		c.suspect(e)
-	case codes.Canceled:
-		if ctx.Err() == nil {
-			return invoke(ctx, method, request, reply, conn, options...)
-		}
+	}
+	if code == codes.Canceled && ctx.Err() == nil {
+		return invoke(ctx, method, request, reply, conn, options...)
+	}
+	if code != codes.DeadlineExceeded && code != codes.Canceled {
+		c.mu.Lock()
+		delete(e.asked, method)
+		c.mu.Unlock()
 	}
 	return err
 }
@@ -209,19 +224,37 @@ func (c *connection) suspect(e *endpoint) {
 	c.probes.Go(func() { c.probe(e, creds) })
 }
 
-// probe finds an endpoint down if it does not greet for as long as is configured, and
-// up when it greets.
+// unanswered returns for how long two calls of a method have waited, and all after them.
+func (e *endpoint) unanswered() (longest time.Duration) {
+	for _, began := range e.asked {
+		if len(began) == 2 {
+			longest = max(longest, time.Since(began[1]))
+		}
+	}
+	return longest
+}
+
+// probe finds an endpoint down if for as long as is configured it does not greet, or two
+// calls and all after them wait for an answer. It is up when it greets, and in the second
+// case a while has gone.
 func (f *failover) probe(e *endpoint, creds credentials.TransportCredentials) {
 	// The call that gave the suspicion has waited.
-	for since := time.Now(); ; {
-		up := f.greets(e.target, creds)
+	for since, greeted := time.Now(), true; ; {
+		greets := f.greets(e.target, creds)
 		f.mu.Lock()
-		failed := false
-		switch gone := f.endpoints[e.target] != e; {
+		if greets && !greeted || e.down && e.unanswered() >= f.after+trialAfter {
+			clear(e.asked) // another process, or it is tried again
+		}
+		if greeted = greets; greets {
+			since = time.Now()
+		}
+		waits, gone, failed := e.unanswered(), f.endpoints[e.target] != e, false
+		up := greets && waits < f.after
+		switch {
 		case up && e.down:
 			e.down, e.lost = false, make(chan struct{})
-			f.logger.Info("An endpoint answers again, and gets what is for it.", zap.String("endpoint", e.target))
-		case !up && !e.down && !gone && time.Since(since) >= f.after:
+			f.logger.Info("An endpoint gets what is for it again.", zap.String("endpoint", e.target))
+		case !e.down && !gone && (waits >= f.after || time.Since(since) >= f.after):
 			e.down, failed = true, true
 			if other := f.standIn(e); other != e.target {
 				f.logger.Warn("An endpoint does not answer. Another one gets what is for it.",
@@ -230,8 +263,6 @@ func (f *failover) probe(e *endpoint, creds credentials.TransportCredentials) {
 				f.logger.Warn("An endpoint does not answer. No other one does, so what is for it waits.",
 					zap.String("endpoint", e.target), zap.Duration("failover_after", f.after))
 			}
-		case gone:
-			up = true
 		}
 		f.lead()
 		if failed {
@@ -245,7 +276,7 @@ func (f *failover) probe(e *endpoint, creds credentials.TransportCredentials) {
 			return
 		case <-pause.C:
 		}
-		if up {
+		if gone || up && waits < suspectAfter {
 			f.mu.Lock()
 			e.suspected = false
 			f.mu.Unlock()
@@ -266,7 +297,7 @@ func (f *failover) greets(target string, creds credentials.TransportCredentials)
 	}
 	defer context.AfterFunc(ctx, func() { _ = plain.Close() })()
 	defer func() { _ = plain.Close() }()
-	conn, _, err := creds.Clone().ClientHandshake(ctx, target, plain)
+	conn, _, err := creds.Clone().ClientHandshake(ctx, nameOf(target, creds), plain)
 	if err != nil {
 		return false
 	}
@@ -279,6 +310,12 @@ func (f *failover) greets(target string, creds credentials.TransportCredentials)
 	}
 	_, err = framer.ReadFrame()
 	return err == nil
+}
+
+// nameOf returns what the certificate of an endpoint is for: server_name_override, or else
+// the endpoint.
+func nameOf(target string, creds credentials.TransportCredentials) string {
+	return cmp.Or(creds.Info().ServerName, target) //nolint:staticcheck // gRPC itself reads it
 }
 
 // stop ends the probes.

@@ -2,8 +2,16 @@ package mlguardextension
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"io"
+	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -13,12 +21,14 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/configgrpc"
 	"go.opentelemetry.io/collector/config/configmiddleware"
+	"go.opentelemetry.io/collector/config/configtls"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadata"
@@ -35,12 +45,19 @@ type place struct {
 	mu      sync.Mutex
 	calls   int
 	running chan struct{} // closed while it runs
+	// answers is closed while calls are answered.
+	answers chan struct{}
 }
 
-func (p *place) Export(context.Context, plogotlp.ExportRequest) (plogotlp.ExportResponse, error) {
+func (p *place) Export(ctx context.Context, _ plogotlp.ExportRequest) (plogotlp.ExportResponse, error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.calls++
+	answers := p.answers
+	p.mu.Unlock()
+	select {
+	case <-answers:
+	case <-ctx.Done():
+	}
 	return plogotlp.NewExportResponse(), p.refuses
 }
 
@@ -51,7 +68,26 @@ func (p *place) count() int {
 }
 
 func (p *place) stopped() { p.mu.Lock(); p.running = make(chan struct{}); p.mu.Unlock() }
-func (p *place) goesOn()  { p.mu.Lock(); close(p.running); p.mu.Unlock() }
+
+func (p *place) goesOn() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.running:
+	default:
+		close(p.running)
+	}
+}
+
+// answersNobody has the place take calls and answer none, until the returned function is
+// called.
+func (p *place) answersNobody() (again func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	answers := make(chan struct{})
+	p.answers = answers
+	return func() { close(answers) }
+}
 
 // pipe passes bytes on while the place runs.
 type pipe struct {
@@ -70,9 +106,15 @@ func (p pipe) Read(b []byte) (int, error) {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	p := &place{running: make(chan struct{})}
+	return newPlaceWith(t)
+}
+
+func newPlaceWith(t *testing.T, options ...grpc.ServerOption) *place {
+	t.Helper()
+	p := &place{running: make(chan struct{}), answers: make(chan struct{})}
 	close(p.running)
-	server := grpc.NewServer()
+	close(p.answers)
+	server := grpc.NewServer(options...)
 	plogotlp.RegisterGRPCServer(server, p)
 	behind, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -101,6 +143,7 @@ func newPlace(t *testing.T) *place {
 		}
 	})
 	t.Cleanup(func() {
+		p.goesOn()
 		_ = front.Close()
 		server.Stop()
 		running.Wait()
@@ -111,12 +154,17 @@ func newPlace(t *testing.T) *place {
 // connect returns clients of the places, as an exporter with the middleware makes them.
 func connect(t *testing.T, s started, places ...*place) []plogotlp.GRPCClient {
 	t.Helper()
+	return connectWith(t, s, func(config *configgrpc.ClientConfig) { config.TLS.Insecure = true }, places...)
+}
+
+func connectWith(t *testing.T, s started, set func(*configgrpc.ClientConfig), places ...*place) []plogotlp.GRPCClient {
+	t.Helper()
 	id := component.NewID(metadata.Type)
 	var clients []plogotlp.GRPCClient
 	for _, p := range places {
 		config := configgrpc.NewDefaultClientConfig()
 		config.Endpoint = p.address
-		config.TLS.Insecure = true
+		set(&config)
 		config.Middlewares = []configmiddleware.Config{{ID: id}}
 		conn, err := config.ToClientConn(t.Context(), map[component.ID]component.Component{id: s.guard}, componentSettings(s))
 		require.NoError(t, err)
@@ -201,6 +249,101 @@ func TestAnEndpointThatRefusesKeepsWhatIsForIt(t *testing.T) {
 	}
 	assert.Zero(t, other.count())
 	s.assertDown(t, 0)
+}
+
+// What is for an endpoint that greets and answers nothing goes to another one, until it is
+// tried again. One call that takes long is no reason.
+func TestAnotherEndpointStandsInForOneThatAnswersNothing(t *testing.T) {
+	s := failingOverSoon(t)
+	silent, other := newPlace(t), newPlace(t)
+	clients := connect(t, s, silent, other)
+	require.NoError(t, export(t, clients[0]))
+
+	const method = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
+	again := silent.answersNobody()
+	results := make(chan error, 3)
+	go func() { results <- export(t, clients[0]) }()
+	require.Eventually(t, func() bool {
+		s.failover.mu.Lock()
+		defer s.failover.mu.Unlock()
+		e := s.failover.endpoints[silent.address]
+		return e.suspected && len(e.asked[method]) == 1
+	}, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool {
+		s.failover.mu.Lock()
+		defer s.failover.mu.Unlock()
+		return !s.failover.endpoints[silent.address].suspected
+	}, time.Minute, 50*time.Millisecond, "one call that takes long is no failure")
+	s.assertDown(t, 0)
+	again()
+	require.NoError(t, <-results)
+	assert.Zero(t, other.count())
+
+	again = silent.answersNobody()
+	for range 3 {
+		go func() { results <- export(t, clients[0]) }()
+	}
+	for range 3 {
+		require.NoError(t, <-results)
+	}
+	assert.Equal(t, 3, other.count())
+	s.assertDown(t, 1)
+	again()
+	// After a while it is tried again.
+	s.failover.mu.Lock()
+	e := s.failover.endpoints[silent.address]
+	e.asked[method][1] = e.asked[method][1].Add(-trialAfter)
+	s.failover.mu.Unlock()
+	require.Eventually(t, func() bool {
+		before := other.count()
+		return export(t, clients[0]) == nil && other.count() == before
+	}, time.Minute, 50*time.Millisecond)
+	s.assertDown(t, 0)
+}
+
+// So it is with TLS, whose name is that of a certificate.
+func TestAnotherEndpointStandsInWithTLS(t *testing.T) {
+	s := failingOverSoon(t)
+	folder := t.TempDir()
+	hangs, other := newPlaceWith(t, grpc.Creds(certificate(t, folder))), newPlaceWith(t, grpc.Creds(certificate(t, folder)))
+	secured := func(config *configgrpc.ClientConfig) {
+		config.TLS = configtls.ClientConfig{ServerName: "gateways"}
+		config.TLS.CAFile = filepath.Join(folder, "ca.crt")
+	}
+	clients := connectWith(t, s, secured, hangs, other)
+	require.NoError(t, export(t, clients[0]))
+	hangs.stopped()
+	require.NoError(t, export(t, clients[0]))
+	assert.Equal(t, []int{1, 1}, []int{hangs.count(), other.count()})
+	hangs.goesOn()
+	require.Eventually(t, func() bool {
+		before := other.count()
+		return export(t, clients[0]) == nil && other.count() == before
+	}, time.Minute, 50*time.Millisecond)
+	s.assertDown(t, 0)
+}
+
+// certificate makes a certificate for gateways, or uses the folder's.
+func certificate(t *testing.T, folder string) credentials.TransportCredentials {
+	t.Helper()
+	certFile, keyFile := filepath.Join(folder, "ca.crt"), filepath.Join(folder, "tls.key")
+	if _, err := os.Stat(certFile); err != nil {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		require.NoError(t, err)
+		own := &x509.Certificate{
+			SerialNumber: big.NewInt(1), DNSNames: []string{"gateways"}, IsCA: true, BasicConstraintsValid: true,
+			NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		}
+		signed, err := x509.CreateCertificate(rand.Reader, own, own, key.Public(), key)
+		require.NoError(t, err)
+		keyBytes, err := x509.MarshalPKCS8PrivateKey(key)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), 0o600))
+		require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyBytes}), 0o600))
+	}
+	creds, err := credentials.NewServerTLSFromFile(certFile, keyFile)
+	require.NoError(t, err)
+	return creds
 }
 
 // If all hang, calls wait for their own, and arrive when it answers.

@@ -21,9 +21,8 @@ import (
 
 // NewFactory returns the factory of the provider, whose scheme is "file".
 func NewFactory() confmap.ProviderFactory {
-	stock := fileprovider.NewFactory()
 	return confmap.NewProviderFactory(func(settings confmap.ProviderSettings) confmap.Provider {
-		return provider{stock.Create(settings)}
+		return provider{fileprovider.NewFactory().Create(settings)}
 	})
 }
 
@@ -36,10 +35,7 @@ func (p provider) Retrieve(ctx context.Context, uri string, watch confmap.Watche
 	if kind := filepath.Ext(f.name); err != nil || kind != ".yaml" && kind != ".yml" {
 		return retrieved, err
 	}
-	text, err := retrieved.AsString()
-	if err != nil {
-		return retrieved, nil //nolint:nilerr // without a text there is nothing to check
-	}
+	text, _ := retrieved.AsString() // that of the file
 	var document yaml.Node
 	var content any // two keys of one name are an error only here
 	if err := errors.Join(yaml.Unmarshal([]byte(text), &document), yaml.Unmarshal([]byte(text), &content)); err != nil {
@@ -62,13 +58,10 @@ type file struct {
 // invalid says where a text is no YAML.
 func (f *file) invalid(text string, err error) error {
 	message, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "yaml: "), "\nyaml: ")
-	var before int // the line before the wrong one, from 1
-	if n, _ := fmt.Sscanf(message, "line %d: found character that cannot start any token", &before); n == 1 {
-		for i, line := range strings.Split(text, "\n") {
-			if i >= before-1 && i <= before && strings.HasPrefix(strings.TrimLeft(line, " "), "\t") {
-				return fmt.Errorf("%s:%d: %q begins with a tab; it must be indented with spaces", f.name, i+1, strings.TrimSpace(line))
-			}
-		}
+	lines, number := strings.Split(text, "\n"), 0
+	_, _ = fmt.Sscanf(message, "line %d: found character that cannot start any token", &number) // or it stays 0
+	if number > 0 && number <= len(lines) && strings.HasPrefix(strings.TrimLeft(lines[number-1], " "), "\t") {
+		return fmt.Errorf("%s:%d: %q begins with a tab; it must be indented with spaces", f.name, number, strings.TrimSpace(lines[number-1]))
 	}
 	return fmt.Errorf("%s is not valid YAML: %s", f.name, message)
 }
@@ -95,15 +88,12 @@ func (f *file) walk(key string, depth int, node *yaml.Node) {
 
 func (f *file) scalar(key string, depth int, node *yaml.Node) {
 	value, source, fallback := node.Value, "", ""
-	if inner, found := strings.CutPrefix(value, "${env:"); found {
-		name, usual, _ := strings.Cut(strings.TrimSuffix(inner, "}"), ":-")
-		if fallback = usual; strings.Contains(inner, "${") || !strings.HasSuffix(inner, "}") {
-			return
-		}
-		if value = os.Getenv(name); value != "" {
-			source = ", the value of " + name
-		} else {
-			value = usual
+	inner, found := strings.CutPrefix(value, "${env:")
+	if inner, closed := strings.CutSuffix(inner, "}"); found && closed && !strings.Contains(inner, "}") {
+		name, usual, _ := strings.Cut(inner, ":-")
+		value, fallback = usual, usual
+		if set := os.Getenv(name); set != "" {
+			value, source = set, ", the value of "+name
 		}
 	}
 	fail := func(must string) {
@@ -129,15 +119,11 @@ func (f *file) scalar(key string, depth int, node *yaml.Node) {
 // tag returns the type that a value has in YAML.
 func tag(value string) string { return (&yaml.Node{Kind: yaml.ScalarNode, Value: value}).ShortTag() }
 
-// isTime reports whether the keys of a name are times in the components of the
+// times are the last words of the keys that are times in the components of the
 // distribution.
+var times = []string{"timeout", "interval", "wait", "delay", "idle", "expiration", "backoff", "grace", "period", "after", "ttl"}
+
 func isTime(key string) bool {
 	name := key[strings.LastIndex(key, ":")+1:]
-	switch word := name[strings.LastIndex(name, "_")+1:]; word {
-	case "timeout", "interval", "wait", "delay", "idle", "expiration", "backoff", "grace", "period", "after", "ttl":
-		return true
-	case "time":
-		return word != name
-	}
-	return false
+	return slices.Contains(times, name[strings.LastIndex(name, "_")+1:]) || strings.HasSuffix(name, "_time")
 }

@@ -53,7 +53,7 @@ func TestWrongFiles(t *testing.T) {
 
 		"right values":            {text: "a:\n  x: \n  y: ~\n  limit_mib: ${env:PORT:-0}\n  c: ${env:PORT:-0.5}\n  b: {timeout: 0, interval: 1m30s, max_interval: -1}\n  wait: ${env:UNSET:-5s}"},
 		"what is quoted is text":  {text: `a: {b: {c: "${env:LIMIT:-0}", d: "a ${env:LIMIT:-0}"}}`},
-		"variables in variables":  {text: "a:\n  b: ${env:LIMIT:-${env:PORT:-0}}\n  d: ${env:LIMIT}\n  e: ${env:EMPTY:-0}\n  f: ${file:x}"},
+		"variables in variables":  {text: "a:\n  b: ${env:LIMIT:-${env:PORT:-0}}\n  d: ${env:LIMIT}\n  e: ${env:EMPTY:-0}\n  f: ${file:x}\n  timeout: '${env:'\n  delay: ${env:PORT}s"},
 		"what has other times":    {text: "{service: {telemetry: {interval: 1000}, extensions: x}, receivers: {prometheus: {config: {scrape_interval: 1d}}}}"},
 		"keys that are no times":  {text: "a: {b: {max_age: 5, max_idle_conns: 5, time: 5, after: true, sampling_thereafter: 5}}"},
 		"a list":                  {text: "[a, {timeout: x}]"},
@@ -89,5 +89,6 @@ func TestOtherFiles(t *testing.T) {
 func FuzzRetrieve(f *testing.F) {
 	f.Add("a: {b: {timeout: ${env:X:-5}}}")
 	f.Add("\ta: [&a *a]")
+	f.Add("a: {b: {timeout: '${env:'}}")
 	f.Fuzz(func(t *testing.T, text string) { _, _ = retrieve(t, "c.yaml", text) })
 }

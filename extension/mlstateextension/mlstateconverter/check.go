@@ -97,10 +97,8 @@ func (c *checked) walk(key string, value any, listens bool) {
 				c.endpoint(inner, text, fmt.Sprint(value["transport"]))
 			case name == "port" && strings.HasSuffix(key, "::resolver::dns"):
 				c.port(key, fmt.Sprint(value[name]))
-			case name == "endpoint" && slices.Contains(urls, typeOf(key[strings.Index(key, "::")+2:])) && !strings.HasPrefix(text, "http"):
-				if text != "" {
-					c.fail("%s is %q%s; it must begin with http:// or https://", inner, text, variables(text))
-				}
+			case name == "endpoint" && text != "" && slices.Contains(urls, typeOf(key[strings.Index(key, "::")+2:])) && !strings.HasPrefix(text, "http"):
+				c.fail("%s is %q%s; it must begin with http:// or https://", inner, text, variables(text))
 			case name == "hostname" && strings.HasSuffix(key, "::resolver::dns") && strings.Contains(text, ":"):
 				if _, err := netip.ParseAddr(text); err != nil {
 					c.fail("%s is %q%s; it must be a name without a port, which has a key of its own", inner, text, variables(text))
