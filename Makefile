@@ -168,7 +168,7 @@ e2e-faults-fast: build
 .PHONY: e2e-scale
 e2e-scale: build ## Test a fleet of agents and gateways under faults; UPDATE=1 writes a table of docs/evidence/scale.md
 	@e2e/servers/build.sh
-	@GOWORK=off go test -C e2e -count=1 -timeout 15m -v ./scale/... $(if $(UPDATE),-update)
+	@GOWORK=off go test -C e2e -count=1 -timeout 30m -v ./scale/... $(if $(UPDATE),-update)
 
 # Where there is no Java and none can be installed, this says so; CI fails.
 .PHONY: e2e-kafka

@@ -16,8 +16,8 @@ import (
 
 const (
 	// equalFor is how long the counters have to agree, and unequalFor how long they
-	// have to differ by the same, until they count as final: what is on its way is
-	// flushed, and kept as zero at first, within that time.
+	// have to differ by the same or spans have come twice, until they count as final: what
+	// is on its way is flushed, and kept as zero at first, within that time.
 	equalFor   = 5 * time.Second
 	unequalFor = 15 * time.Second
 )
@@ -51,7 +51,11 @@ func (f *fleet) check(fault string) outcome {
 	}
 	f.checkRuns(sent)
 	o := outcome{fault: fault, spans: len(sent), stored: f.stored.has(sent)}
-	o.differences, o.totals = f.settleCounters()
+	enough := equalFor
+	if _, again, several := f.stored.count(); again > f.before.again || several > f.before.several {
+		enough = unequalFor // a request is counted when its trace is whole
+	}
+	o.differences, o.totals = f.settleCounters(enough)
 	spans, again, several := f.stored.count()
 	assert.Equal(f, len(sent), spans, "spans that were not acknowledged")
 	o.again, o.several = again-f.before.again, several-f.before.several
@@ -78,8 +82,8 @@ func (f *fleet) checkRuns(sent []pcommon.SpanID) {
 }
 
 // settleCounters waits until the differences between the counters do not change any
-// more, and returns them with the counters of the single collector.
-func (f *fleet) settleCounters() (differences, want counters) {
+// more, for a time if they are none, and returns them with the counters of the single collector.
+func (f *fleet) settleCounters(equal time.Duration) (differences, want counters) {
 	f.Helper()
 	var last counters
 	changed := time.Now()
@@ -99,19 +103,20 @@ func (f *fleet) settleCounters() (differences, want counters) {
 		}
 		last, f.unsettled = want, differences
 		unchanged := time.Since(changed)
-		assert.True(c, unchanged > unequalFor || unchanged > equalFor && len(differences.minus(f.before.differences)) == 0, "counters change")
+		assert.True(c, unchanged > unequalFor || unchanged > equal && len(differences.minus(f.before.differences)) == 0, "counters change")
 	}, patience, time.Second)
 	return differences, want
 }
 
 // checkAlerts requires that no run was stalled at any time, and that nobody was paged,
 // for what the single collector does not say. It says so of runs whose clients a busy
-// machine stops for too long. The simulated workers really open their breakers.
+// machine stops for too long. The simulated workers really open their breakers, and their
+// calls then fail: a gateway to which they are new does not know that this is usual.
 func (f *fleet) checkAlerts() {
 	f.Helper()
 	for _, selector := range []string{
 		`run:state{ml_run_state="stalled"}`, `ALERTS{alertname="RunStalled"}`,
-		`ALERTS{severity="page",alertstate="firing",alertname!="BreakerOpened"}`,
+		`ALERTS{severity="page",alertstate="firing",alertname!~"BreakerOpened|ServiceFailing"}`,
 	} {
 		got, want := f.seen(f.joined, selector), f.seen(f.alone, selector)
 		maps.DeleteFunc(got, func(series string, _ bool) bool { return want[series] })

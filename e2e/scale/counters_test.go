@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
@@ -34,9 +35,11 @@ func (c counters) read(ctx context.Context, addresses ...string) error {
 	return nil
 }
 
-// readEnded adds what Prometheus has read last of a gateway that has ended.
-func (c counters) readEnded(ctx context.Context, prometheus *harness.Prometheus, instance string) error {
-	samples, err := prometheus.Query(ctx, fmt.Sprintf(`last_over_time({__name__=~"ml_.+_total",instance=%q}[10m])`, instance))
+// readEnded adds what Prometheus has read last of a gateway that has ended, or is about
+// to, since it started.
+func (c counters) readEnded(ctx context.Context, prometheus *harness.Prometheus, g *gateway) error {
+	instance, life := at(gatewayIP(g.number), seriesPort), max(1, int(time.Since(g.started).Seconds()))
+	samples, err := prometheus.Query(ctx, fmt.Sprintf(`last_over_time({__name__=~"ml_.+_total",instance=%q}[%ds])`, instance, life))
 	if err == nil && len(samples) == 0 {
 		err = fmt.Errorf("Prometheus has read nothing of %s", instance)
 	}

@@ -44,11 +44,13 @@ type fleet struct {
 	began  time.Time
 	folder string
 	// hosts is the file with the addresses that the gateways' name has.
-	hosts    string
-	agents   []*agent
-	gateways []*gateway
-	stored   *store
-	clients  *clients
+	hosts string
+	// certificate is the folder with that of agents and gateways.
+	certificate string
+	agents      []*agent
+	gateways    []*gateway
+	stored      *store
+	clients     *clients
 	// joined reads the gateways, alone the single collector.
 	joined, alone *harness.Prometheus
 	generator     *harness.Generator
@@ -77,6 +79,8 @@ type gateway struct {
 	folder    string
 	backend   *backend
 	collector *harness.Collector
+	// started is when the collector last started.
+	started time.Time
 }
 
 func at(ip string, port int) string { return fmt.Sprintf("%s:%d", ip, port) }
@@ -86,6 +90,8 @@ func newFleet(t *testing.T, of size) *fleet {
 	t.Helper()
 	folder := t.TempDir()
 	f := &fleet{T: t, size: of, began: time.Now(), folder: folder, hosts: filepath.Join(folder, "hosts"), stored: newStore(), onlyStored: newStore(), ended: counters{}}
+	f.certificate = t.TempDir()
+	harness.WriteCertificate(t, f.certificate, gatewaysName)
 	for range of.gateways {
 		f.addGateway()
 	}
@@ -171,6 +177,7 @@ func (f *fleet) addGateway() *gateway {
 func (f *fleet) startGateway(g *gateway) {
 	f.Helper()
 	address := gatewayIP(g.number)
+	g.started = time.Now()
 	g.collector = harness.StartCollector(f, harness.CollectorOptions{
 		Config: harness.Path("distribution", "config", "gateway.yaml"),
 		Env: []string{
@@ -181,6 +188,7 @@ func (f *fleet) startGateway(g *gateway) {
 		},
 		Overrides: soon(map[string]any{
 			"receivers::otlp::protocols::grpc::endpoint": at(address, otlpPort),
+			"receivers::otlp::protocols::grpc::tls":      f.tls(map[string]any{"client_ca_file": filepath.Join(f.certificate, "ca.crt")}),
 			"exporters::prometheus::endpoint":            at(address, seriesPort),
 			"service::telemetry::metrics::readers": []any{map[string]any{"pull": map[string]any{"exporter": map[string]any{"prometheus": map[string]any{
 				"host": address, "port": ownPort, "without_scope_info": true, "without_type_suffix": true, "without_units": true,
@@ -199,8 +207,19 @@ func (f *fleet) startAgent(a *agent) {
 			"GATEWAY_HOST=" + gatewaysName, fmt.Sprintf("GATEWAY_PORT=%d", otlpPort),
 			"OTELCOL_ML_QUEUE_DIR=" + a.folder, "OTELCOL_ML_REPRO_DIR=" + filepath.Join(a.folder, "reproductions"),
 		},
-		Overrides: map[string]any{"receivers::otlp::protocols::grpc::endpoint": at(a.address, otlpPort)},
+		Overrides: map[string]any{
+			"receivers::otlp::protocols::grpc::endpoint": at(a.address, otlpPort),
+			"exporters::load_balancing::protocol::otlp::tls": f.tls(map[string]any{
+				"insecure": false, "ca_file": filepath.Join(f.certificate, "ca.crt"), "server_name_override": gatewaysName,
+			}),
+		},
 	})
+}
+
+// tls adds the certificate that agents and gateways show each other, as in the chart.
+func (f *fleet) tls(settings map[string]any) map[string]any {
+	settings["cert_file"], settings["key_file"] = filepath.Join(f.certificate, "tls.crt"), filepath.Join(f.certificate, "tls.key")
+	return settings
 }
 
 // resolve has the gateways' name have the addresses of these, and Prometheus read

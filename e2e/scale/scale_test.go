@@ -3,14 +3,17 @@ package scale
 import (
 	"encoding/hex"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
@@ -98,6 +101,24 @@ var faults = []fault{
 		require.NoError(f, syscall.Kill(g.collector.PID(), syscall.SIGCONT))
 		f.awaitSpans(spans, f.gateways...)
 	}},
+	{name: "gateway that takes requests and answers none", loses: true, happens: func(f *fleet, spans int) {
+		g := f.gateways[1]
+		g.collector.Kill(f.T)
+		f.end(g)
+		var stop func()
+		f.awaitFailover(func() { stop = answersNothing(f.T, at(gatewayIP(g.number), otlpPort)) }, f.agents...)
+		f.awaitSpans(spans, append([]*gateway{f.gateways[0]}, f.gateways[2:]...)...)
+		stop()
+		f.startGateway(g)
+		f.awaitSpans(spans, f.gateways...)
+	}},
+	// What goes there has another gateway, the same from all agents.
+	{name: "dead address in DNS", fast: true, happens: func(f *fleet, spans int) {
+		f.awaitFailover(func() { f.resolveNames(append(slices.Clone(f.gateways), &gateway{number: 99})...) }, f.agents...)
+		f.awaitSpans(spans, f.gateways...)
+		f.resolveNames(f.gateways...)
+		f.awaitSpans(spans, f.gateways...)
+	}},
 	{name: "gateway added", happens: func(f *fleet, spans int) {
 		f.addGateway()
 		f.resolve(f.gateways...)
@@ -115,12 +136,43 @@ var faults = []fault{
 		f.gateways = others
 		f.scrape(others...)
 	}},
+	{name: "all gateways killed", loses: true, happens: func(f *fleet, spans int) {
+		for _, g := range f.gateways {
+			g.collector.Kill(f.T)
+			f.end(g)
+		}
+		for _, g := range f.gateways {
+			f.startGateway(g)
+		}
+		f.awaitSpans(spans, f.gateways...)
+	}},
+}
+
+// answersNothing has a server take requests at an address and answer none, until the
+// returned function is called.
+func answersNothing(t *testing.T, address string) (stop func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	require.NoError(t, err)
+	// A server without handlers would refuse them.
+	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		<-stream.Context().Done()
+		return stream.Context().Err()
+	}))
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	stop = sync.OnceFunc(func() {
+		server.Stop()
+		assert.NoError(t, <-served)
+	})
+	t.Cleanup(stop)
+	return stop
 }
 
 // end keeps what Prometheus has read of a gateway that has ended or is about to.
 func (f *fleet) end(g *gateway) {
 	f.Helper()
-	require.NoError(f, f.ended.readEnded(f.Context(), f.joined, at(gatewayIP(g.number), seriesPort)))
+	require.NoError(f, f.ended.readEnded(f.Context(), f.joined, g))
 }
 
 // awaitSpans waits until the back end of each gateway has this many more spans.
@@ -182,7 +234,7 @@ func (f *fleet) awaitRead(g *gateway) {
 	require.EventuallyWithT(f, func(c *assert.CollectT) {
 		shown, read := counters{}, counters{}
 		assert.NoError(c, shown.read(f.Context(), address))
-		assert.NoError(c, read.readEnded(f.Context(), f.joined, address))
+		assert.NoError(c, read.readEnded(f.Context(), f.joined, g))
 		assert.Empty(c, shown.minus(read), "not read yet")
 	}, patience, time.Second)
 }
