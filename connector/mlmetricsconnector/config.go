@@ -120,13 +120,14 @@ type Config struct {
 	InstanceLabel string `mapstructure:"instance_label"`
 
 	// Storage is the id of a storage extension, such as "file_storage", that keeps
-	// over restarts what changes are compared with, the key of the hashes of prompts,
-	// tools and settings, and the open problems. By default there is none: after a
-	// restart, what telemetry shows first is no change, and problems begin anew.
+	// over restarts the counts of all counters and histograms, what changes are compared
+	// with, the key of the hashes of prompts, tools and settings, and the open problems. By
+	// default there is none: after a restart, counters begin at zero, what telemetry shows
+	// first is no change, and problems begin anew.
 	Storage *component.ID `mapstructure:"storage"`
 
-	// StateDirectory is a directory that keeps the same without an extension, in a file
-	// that is written each minute. It is created if need be, and must not be writable for
+	// StateDirectory is a directory that keeps the same without an extension, in files
+	// of which those of the counts are written each second. It is created if need be, and must not be writable for
 	// others. If it cannot be used, the connector starts nevertheless, and logs it. It is
 	// not used with Storage. By default there is none.
 	StateDirectory string `mapstructure:"state_directory"`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -46,6 +47,17 @@ type metricsConnector struct {
 	prices  *price.File
 	flusher streams.Flusher
 
+	// counts keeps what is counted over restarts. concluding is held while what was observed
+	// becomes counts, changes is how often there were some, ending is true at the end.
+	counts     keeping
+	concluding sync.Mutex
+	changes    atomic.Int64
+	ending     atomic.Bool
+	exported   struct {
+		data []byte
+		at   int64
+	}
+
 	// cancel ends an emission that exceeds the time of Shutdown.
 	cancel  context.CancelFunc
 	stop    chan struct{}
@@ -68,10 +80,11 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		now:         time.Now,
 		tally:       spans.NewTally(),
 		prices:      price.NewFile(cfg.Prices.File, set.Logger),
-		readers: sync.Pool{New: func() any {
-			return spans.New(spans.Options{Slow: cfg.SlowThreshold.Seconds(), GenAI: cfg.GenAIMetrics, SpanMetrics: cfg.SpanMetrics})
-		}},
 	}
+	c.readers.New = func() any {
+		return spans.New(spans.Options{Slow: cfg.SlowThreshold.Seconds(), GenAI: cfg.GenAIMetrics, SpanMetrics: cfg.SpanMetrics, Seed: c.tally.Seed})
+	}
+	c.changes.Store(1)
 	c.flusher = streams.Flusher{Store: c.store, InitialZero: cfg.InitialZero, Prepare: func(scope pcommon.InstrumentationScope) {
 		scope.SetName(metadata.ScopeName)
 		scope.SetVersion(set.BuildInfo.Version)
@@ -92,6 +105,9 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	}
 	if err := c.member.Start(ctx, host); err != nil {
 		return err
+	}
+	if err := c.keep(ctx, host); err != nil {
+		return errors.Join(err, c.member.Shutdown(ctx))
 	}
 	c.state = shared.StateOf(host)
 	c.withdraw = c.state.PublishNotices(c.set.ID.String(), c.notices)
@@ -117,7 +133,11 @@ func (c *metricsConnector) end(ctx context.Context) (err error) {
 		return nil
 	}
 	defer c.withdraw()
-	defer func() { err = errors.Join(err, c.member.Shutdown(ctx)) }()
+	defer func() {
+		c.ending.Store(true)
+		c.changes.Add(1)
+		err = errors.Join(err, c.counts.close(ctx), c.member.Shutdown(ctx))
+	}()
 	defer c.cancel()
 	close(c.stop)
 	select {
@@ -154,6 +174,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	overflowed.Add(c.store.Apply(r.Durations(), now))
 	overflowed.Add(c.clocks.Observe(c.store, r.Spans(), now))
 	c.telemetry.record(ctx, duplicates, r.Skipped, overflowed)
+	c.changes.Add(1)
 	return nil
 }
 
@@ -203,7 +224,9 @@ func (c *metricsConnector) emitByTimer(ctx context.Context) {
 // includes what a later one would have. It is not safe for concurrent use.
 func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	now := c.now()
+	c.concluding.Lock()
 	evicted := c.conclude(ctx, now, last)
+	c.concluding.Unlock()
 	c.flusher.Last = last
 	return c.flush(ctx, now, evicted)
 }
@@ -211,7 +234,9 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 // flush sends all live series.
 func (c *metricsConnector) flush(ctx context.Context, now time.Time, evicted streams.Evicted) error {
 	c.flusher.Pass = func(md pmetric.Metrics) error { return c.next.ConsumeMetrics(ctx, md) }
+	c.changes.Add(1)
 	expired, err := c.flusher.Flush(now, evicted)
+	c.changes.Add(1) // what is shown, or gone
 	c.telemetry.expired(ctx, expired)
 	return err
 }

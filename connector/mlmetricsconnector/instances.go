@@ -47,10 +47,56 @@ type instances struct {
 	// until they are open again.
 	open, restored atomic.Pointer[[]problem.Entry]
 
-	// saved is nil if nothing is kept over restarts.
+	keeping
+}
+
+// keeping saves a state again and again. saved is nil if nothing is kept over restarts.
+type keeping struct {
 	saved   *saved.State
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+}
+
+// load opens what the configuration names, if it names anything, and loads what is kept.
+func (k *keeping) load(ctx context.Context, host component.Host, of *instances, name string, kept saved.Kept, every time.Duration, fail saved.Fail) (err error) {
+	switch {
+	case of.storage != nil:
+		if k.saved, err = saved.Open(ctx, host, *of.storage, component.KindConnector, of.id, name, kept, fail); err != nil {
+			return err
+		}
+	case of.directory != "":
+		k.saved = saved.OpenFolder(ctx, of.directory, component.KindConnector, of.id, name, kept, fail)
+	default:
+		return nil
+	}
+	// The context of Start ends with Start.
+	background, cancel := context.WithCancel(context.Background())
+	k.cancel = cancel
+	k.running.Go(func() { k.saved.SaveEvery(background, every) })
+	return nil
+}
+
+// close saves a last time. It waits a few seconds at most, because the Collector gives it
+// no deadline.
+func (k *keeping) close(ctx context.Context) error {
+	if k.saved == nil {
+		return nil
+	}
+	k.cancel()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		k.running.Wait()
+		k.saved.Close()
+	}()
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return errors.New("the storage did not answer in time, so the newest changes are not saved")
+	}
 }
 
 var _ shared.Object = (*instances)(nil)
@@ -110,47 +156,12 @@ func (i *instances) recording() *change.History {
 func (i *instances) restores() bool { return i.restored.Load() != nil && i.outlets.Any() }
 
 // Start loads what was kept over a restart.
-func (i *instances) Start(ctx context.Context, host component.Host) (err error) {
-	switch {
-	case i.storage != nil:
-		if i.saved, err = saved.Open(ctx, host, *i.storage, component.KindConnector, i.id, keeper{i}, i.storageFailed); err != nil {
-			return err
-		}
-	case i.directory != "":
-		i.saved = saved.OpenFolder(ctx, i.directory, component.KindConnector, i.id, keeper{i}, i.storageFailed)
-	default:
-		return nil
-	}
-	kept := i.saved
-	// The context of Start ends with Start.
-	background, cancel := context.WithCancel(context.Background())
-	i.cancel = cancel
-	i.running.Go(func() { kept.SaveEvery(background, saveInterval) })
-	return nil
+func (i *instances) Start(ctx context.Context, host component.Host) error {
+	return i.load(ctx, host, i, "", keeper{i}, saveInterval, i.storageFailed)
 }
 
-// Shutdown saves a last time. It waits a few seconds at most, because the Collector
-// gives it no deadline.
-func (i *instances) Shutdown(ctx context.Context) error {
-	if i.saved == nil {
-		return nil
-	}
-	i.cancel()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		i.running.Wait()
-		i.saved.Close()
-	}()
-	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
-	defer cancel()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return errors.New("the storage did not answer in time, so the newest changes are not saved")
-	}
-}
+// Shutdown saves a last time.
+func (i *instances) Shutdown(ctx context.Context) error { return i.close(ctx) }
 
 // keeper keeps what the instances know over restarts: what changes are compared with,
 // and the open problems.
@@ -189,12 +200,12 @@ func (k keeper) Import(data []byte) error {
 	return k.history.Import(data)
 }
 
-// storageFailures say what a failed operation of the storage extension means.
+// storageFailures say what a failed operation of the storage means.
 var storageFailures = map[string]string{
-	saved.Read:   "What changes are compared with, and the open problems, could not be read from the storage. They are read again in a minute.",
-	saved.Decode: "What changes are compared with is damaged in the storage, or a newer version wrote it. It is kept there as state.backup, and not used: what was there before is no change, and problems begin anew.",
-	saved.Encode: "What changes are compared with, and the open problems, could not be saved.",
-	saved.Write:  "What changes are compared with, and the open problems, could not be saved. They are saved again in a minute.",
+	saved.Read:   "What ml_metrics keeps over restarts could not be read. It is read again at the next save, but for counts, which begin at zero.",
+	saved.Decode: "What ml_metrics keeps over restarts is damaged, or a newer version wrote it. It is kept as state.backup, and not used: counters begin at zero, what was there before is no change, and problems begin anew.",
+	saved.Encode: "What ml_metrics keeps over restarts could not be saved.",
+	saved.Write:  "What ml_metrics keeps over restarts could not be saved. It is tried again: counts each second, the rest each minute.",
 }
 
 // storageFailed reports a failed operation of the storage extension.

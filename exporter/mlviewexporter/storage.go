@@ -26,11 +26,11 @@ var storageFailures = map[string]string{
 func (v *view) openState(ctx context.Context, host component.Host) (err error) {
 	switch {
 	case v.cfg.Storage != nil:
-		if v.saved, err = saved.Open(ctx, host, *v.cfg.Storage, component.KindExporter, v.set.ID, v.Store, v.storageFailed); err != nil {
+		if v.saved, err = saved.Open(ctx, host, *v.cfg.Storage, component.KindExporter, v.set.ID, "", v.Store, v.storageFailed); err != nil {
 			return err
 		}
 	case v.cfg.StateDirectory != "":
-		v.saved = saved.OpenFolder(ctx, v.cfg.StateDirectory, component.KindExporter, v.set.ID, v.Store, v.storageFailed)
+		v.saved = saved.OpenFolder(ctx, v.cfg.StateDirectory, component.KindExporter, v.set.ID, "", v.Store, v.storageFailed)
 	}
 	v.notices.state = shared.StateOf(host)
 	v.withdraw = v.notices.state.PublishNotices(v.set.ID.String(), v.ownNotices)

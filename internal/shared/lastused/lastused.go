@@ -6,6 +6,8 @@
 // and names the four exceptions.
 package lastused
 
+import "maps"
+
 // Map maps keys to values. It has at most limit entries, and among them at least the
 // limit/2 that were used last. It is not safe for concurrent use.
 type Map[K comparable, V any] struct {
@@ -34,6 +36,13 @@ func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 
 // Len returns the number of entries, of which some may be twice there.
 func (m *Map[K, V]) Len() int { return len(m.young) + len(m.old) }
+
+// All returns all entries.
+func (m *Map[K, V]) All() map[K]V {
+	all := maps.Clone(m.old)
+	maps.Copy(all, m.young)
+	return all
+}
 
 // Put gives a key a value. That is a use.
 func (m *Map[K, V]) Put(key K, value V) {

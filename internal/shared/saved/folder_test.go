@@ -39,7 +39,7 @@ func (f *failures) add(_ context.Context, operation string, _ error, again bool)
 
 func open(t *testing.T, folder string, id component.ID, k *kept, f *failures) *saved.State {
 	t.Helper()
-	return saved.OpenFolder(t.Context(), folder, component.KindExporter, id, k, f.add)
+	return saved.OpenFolder(t.Context(), folder, component.KindExporter, id, "", k, f.add)
 }
 
 func TestAFolderKeepsTheStateOfEach(t *testing.T) {

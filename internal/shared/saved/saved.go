@@ -54,6 +54,8 @@ type State struct {
 	// unread reports whether the state could not be read yet. It is not
 	// overwritten until it can.
 	unread bool
+	// ask has requests to SaveEvery.
+	ask chan chan struct{}
 }
 
 // Operations of a State that can fail.
@@ -68,9 +70,9 @@ const (
 	Write  = "write"
 )
 
-// Open opens the storage extension of a component and loads what is kept.
-// Later failures are passed to fail.
-func Open(ctx context.Context, host component.Host, extension component.ID, kind component.Kind, owner component.ID, kept Kept, fail Fail) (*State, error) {
+// Open opens the storage extension of a component and loads what is kept, under a name that
+// another State of the component has not. Later failures are passed to fail.
+func Open(ctx context.Context, host component.Host, extension component.ID, kind component.Kind, owner component.ID, name string, kept Kept, fail Fail) (*State, error) {
 	found, ok := host.GetExtensions()[extension]
 	if !ok {
 		return nil, fmt.Errorf(`"storage" is %q, which is not among the extensions of the service`, extension)
@@ -79,11 +81,11 @@ func Open(ctx context.Context, host component.Host, extension component.ID, kind
 	if !ok {
 		return nil, fmt.Errorf(`"storage" is %q, which is not a storage extension, such as file_storage`, extension)
 	}
-	client, err := opens.GetClient(ctx, kind, owner, "")
+	client, err := opens.GetClient(ctx, kind, owner, name)
 	if err != nil {
 		return nil, fmt.Errorf(`open "storage" %q: %w`, extension, err)
 	}
-	s := &State{client: client, kept: kept, fail: fail}
+	s := &State{client: client, kept: kept, fail: fail, ask: make(chan chan struct{})}
 	s.load(ctx)
 	return s, nil
 }
@@ -149,7 +151,8 @@ func (s *State) Save(ctx context.Context) {
 	s.err.Store(nil)
 }
 
-// SaveEvery saves at each interval until ctx ends.
+// SaveEvery saves at each interval until ctx ends, and less often if it takes more than a
+// tenth of the time.
 func (s *State) SaveEvery(ctx context.Context, interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -158,8 +161,28 @@ func (s *State) SaveEvery(ctx context.Context, interval time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			began := time.Now()
 			s.Save(ctx)
+			ticker.Reset(max(interval, 10*time.Since(began)))
+		case saved := <-s.ask:
+			s.Save(ctx)
+			close(saved)
 		}
+	}
+}
+
+// Ahead has SaveEvery save at once, and waits for it, two seconds at most if the storage
+// does not answer. What is passed on afterwards does not go back over a kill.
+func (s *State) Ahead() {
+	patience, saved := time.After(2*time.Second), make(chan struct{})
+	select {
+	case s.ask <- saved:
+	case <-patience:
+		return
+	}
+	select {
+	case <-saved:
+	case <-patience:
 	}
 }
 
@@ -178,13 +201,16 @@ const maxFile = 64 << 20
 // OpenFolder loads what is kept in a folder, which is created if need be, and must not be
 // writable for others. A folder that cannot be used is no error, because it is usually
 // not what the collector is there for: fail is told, and each save tries again.
-func OpenFolder(ctx context.Context, path string, kind component.Kind, owner component.ID, kept Kept, fail Fail) *State {
-	name := strings.ToLower(kind.String()) + "_" + owner.Type().String()
+func OpenFolder(ctx context.Context, path string, kind component.Kind, owner component.ID, name string, kept Kept, fail Fail) *State {
+	file := strings.ToLower(kind.String()) + "_" + owner.Type().String()
 	if owner.Name() != "" {
 		// A name can have a slash.
-		name += fmt.Sprintf("_%x", owner.Name())
+		file += fmt.Sprintf("_%x", owner.Name())
 	}
-	s := &State{client: &folder{path: path, name: name}, kept: kept, fail: fail}
+	if name != "" {
+		file += "." + name
+	}
+	s := &State{client: &folder{path: path, name: file}, kept: kept, fail: fail, ask: make(chan chan struct{})}
 	s.load(ctx)
 	if err := in(path, func(*os.Root) error { return nil }); err != nil {
 		s.failed(ctx, Write, err)

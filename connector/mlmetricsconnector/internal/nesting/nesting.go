@@ -4,22 +4,29 @@ package nesting
 
 import (
 	"encoding/binary"
-	"hash/maphash"
+	"math/bits"
+	"math/rand/v2"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
 // Key identifies a span among all traces: a hash of its ids, or zero for no span.
-// It is not kept over restarts.
 type Key uint64
 
-var spanSeed = maphash.MakeSeed()
+// Seed makes keys that no client knows. A restart keeps it with what has keys.
+type Seed [2]uint64
+
+// NewSeed returns a random Seed.
+func NewSeed() Seed { return Seed{rand.Uint64(), rand.Uint64()} } // #nosec G404 -- ChaCha8 with a random key
 
 // Trace is a hash of a trace's id, of which its spans' keys are made.
 type Trace uint64
 
 // TraceOf returns the hash of a trace.
-func TraceOf(trace pcommon.TraceID) Trace { return Trace(maphash.Bytes(spanSeed, trace[:])) }
+func (s Seed) TraceOf(trace pcommon.TraceID) Trace {
+	high, low := bits.Mul64(binary.LittleEndian.Uint64(trace[:])^s[0], binary.LittleEndian.Uint64(trace[8:])^s[1])
+	return Trace(high ^ low)
+}
 
 // KeyOf returns the key of a span. A zero span id is no span's: a broken or hostile
 // client may send it for all spans. Two spans of a trace have different keys, but for 0
@@ -79,7 +86,7 @@ const (
 // Beyond these, a chain may be counted twice. It is not safe for concurrent
 // use.
 type Chains struct {
-	marks *Recent
+	*Recent
 	// parents and verdicts are reused for each batch.
 	parents  map[Key]Key
 	verdicts []Verdict
@@ -89,13 +96,13 @@ type Chains struct {
 const maxKept = 8192
 
 // New returns Chains that remember at least size spans.
-func New(size int) *Chains { return &Chains{marks: NewRecent(size), parents: make(map[Key]Key)} }
+func New(size int) *Chains { return &Chains{Recent: NewRecent(size), parents: make(map[Key]Key)} }
 
 // Has reports whether a mark is remembered about a span.
-func (n *Chains) Has(of Key, m mark) bool { return mark(n.marks.get(of))&m != 0 }
+func (n *Chains) Has(of Key, m mark) bool { return mark(n.Recent.get(of))&m != 0 }
 
 // Set adds a mark to a span.
-func (n *Chains) Set(of Key, m mark) { n.marks.Add(of, uint8(m)) }
+func (n *Chains) Set(of Key, m mark) { n.Recent.Add(of, uint8(m)) }
 
 // Verdict is the decision about a candidate.
 type Verdict uint8
@@ -160,8 +167,8 @@ func (n *Chains) Outermost(candidates []Candidate) []Verdict {
 // into the processor's caches.
 func (n *Chains) readAhead(candidates []Candidate) {
 	for i := range candidates {
-		n.marks.ReadAhead(candidates[i].Self)
-		n.marks.ReadAhead(candidates[i].Parent)
+		n.Recent.ReadAhead(candidates[i].Self)
+		n.Recent.ReadAhead(candidates[i].Parent)
 	}
 }
 
@@ -209,7 +216,7 @@ func (n *Chains) Innermost(candidates []Candidate) []Verdict {
 			verdicts[i] = Counts
 		case c.Always:
 			verdicts[i] = Counts
-			if above := mark(n.marks.get(c.Parent)); c.nested() && above&(open|taken) == open {
+			if above := mark(n.Recent.get(c.Parent)); c.nested() && above&(open|taken) == open {
 				n.Set(c.Parent, taken)
 				verdicts[i] = Below
 			}

@@ -8,7 +8,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-func ref(id byte) Key { return KeyOf(TraceOf(pcommon.TraceID{1}), pcommon.SpanID{id}) }
+var seed = NewSeed()
+
+func ref(id byte) Key { return KeyOf(seed.TraceOf(pcommon.TraceID{1}), pcommon.SpanID{id}) }
 
 // link is a candidate with the id self below parent; 0 is none.
 func link(self, parent byte) Candidate { return Candidate{Self: ref(self), Parent: ref(parent)} }
@@ -107,7 +109,7 @@ func TestParentThatEndedFirst(t *testing.T) {
 
 func chain(length int) (spans []Candidate) {
 	id := func(i int) Key {
-		return KeyOf(TraceOf(pcommon.TraceID{1}), pcommon.SpanID{byte(i), byte(i >> 8), 1}) // #nosec G115 -- the low bytes
+		return KeyOf(seed.TraceOf(pcommon.TraceID{1}), pcommon.SpanID{byte(i), byte(i >> 8), 1}) // #nosec G115 -- the low bytes
 	}
 	for i := range length {
 		spans = append(spans, Candidate{Self: id(i + 1), Parent: id(i)})

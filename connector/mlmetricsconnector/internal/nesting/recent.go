@@ -1,6 +1,9 @@
 package nesting
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 const (
 	// ways is the number of spans in a set, which fills one cache line.
@@ -20,12 +23,15 @@ type Recent struct {
 	places [][ways]uint64
 	// ahead keeps the compiler from omitting readAhead.
 	ahead uint64
+	// newest has the entries that Add has set last, a quarter as many as spans to remember.
+	newest []uint64
+	added  int
 }
 
 // NewRecent returns a Recent for at least spans spans.
 func NewRecent(spans int) *Recent {
 	places := 1 << bits.Len(uint(max(2*spans/ways, 1)-1)) // #nosec G115 -- not negative
-	return &Recent{places: make([][ways]uint64, places)}
+	return &Recent{places: make([][ways]uint64, places), newest: make([]uint64, places)}
 }
 
 // set returns the set of a span, and the key as entries have it.
@@ -65,5 +71,27 @@ func (r *Recent) Add(of Key, value uint8) (had uint8) {
 	}
 	copy(place[1:last+1], place[:last])
 	place[0] = key | uint64(had|value)
+	r.newest[r.added] = place[0]
+	r.added = (r.added + 1) % len(r.newest)
 	return had
+}
+
+// Entries returns the newest entries, or all, in the order in which Restore adds them.
+func (r *Recent) Entries(all bool) (entries []uint64) {
+	if !all {
+		entries = slices.Concat(r.newest[r.added:], r.newest[:r.added])
+	}
+	for way := ways - 1; all && way >= 0; way-- {
+		for i := range r.places {
+			entries = append(entries, r.places[i][way])
+		}
+	}
+	return slices.DeleteFunc(entries, func(entry uint64) bool { return entry == 0 })
+}
+
+// Restore adds entries.
+func (r *Recent) Restore(entries []uint64) {
+	for _, entry := range entries {
+		r.Add(Key(entry), uint8(entry&mask))
+	}
 }

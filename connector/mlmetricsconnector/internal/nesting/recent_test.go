@@ -11,7 +11,7 @@ import (
 func numbered(n int) Key {
 	var id pcommon.SpanID
 	binary.BigEndian.PutUint64(id[:], uint64(n+1)) // #nosec G115 -- small
-	return KeyOf(TraceOf(pcommon.TraceID{}), id)
+	return KeyOf(seed.TraceOf(pcommon.TraceID{}), id)
 }
 
 func TestRecentRemembersTheNewest(t *testing.T) {
@@ -66,7 +66,7 @@ func TestRecentAllocatesNothing(t *testing.T) {
 func TestKeysDiffer(t *testing.T) {
 	keys := map[Key]bool{}
 	for trace := range byte(4) {
-		of := TraceOf(pcommon.TraceID{trace})
+		of := seed.TraceOf(pcommon.TraceID{trace})
 		assert.Zero(t, KeyOf(of, pcommon.SpanID{}))
 		for bit := range 64 {
 			var span pcommon.SpanID

@@ -12,21 +12,21 @@ const maxAttemptGap = 1000
 // remembered, so that their late spans do not count as a new attempt.
 const rememberedTraces = 8
 
-// attempt is what is known of the attempts of one rank.
-type attempt struct {
-	attempts attempts
-	// attempted is the number of attempts that were seen.
-	attempted int64
+// Attempt is what is known of the attempts of one rank.
+type Attempt struct {
+	Attempts attempts
+	// Attempted is the number of attempts that were seen.
+	Attempted int64
 	restarts  restarts
-	rework    rework
+	Rework    rework
 	// starts reports whether the attempt has taken no step, after one that has; began
 	// is when it began.
 	starts bool
 	began  time.Time
-	// processes are the newest of the rank, the one that began last at first, and paused
+	// Processes are the newest of the rank, the one that began last at first, and Paused
 	// reports whether there was a gap since the newest number of a step.
-	processes [4]instance
-	paused    bool
+	Processes [4]instance
+	Paused    bool
 }
 
 // restartGap is the least time without work before an attempt that nothing counts, and
@@ -37,28 +37,28 @@ const (
 )
 
 // instance identifies the process of a rank.
-type instance struct{ pid, born int64 }
+type instance struct{ PID, Born int64 }
 
 // beginsAgain reports whether a span belongs to a new attempt that no launcher counts:
 // after a gap, another process works that did not before, or the step's number has fallen,
 // but not to the beginning, as in the next epoch.
 func (c *clock) beginsAgain(s *Span) bool {
 	is := instance{s.PID, s.Born}
-	was := c.processes
+	was := c.Processes
 	if is != (instance{}) && !slices.Contains(was[:], is) {
-		copy(c.processes[1:], was[:])
-		c.processes[0] = is
+		copy(c.Processes[1:], was[:])
+		c.Processes[0] = is
 	}
-	if s.Numbered || s.OneTrace || c.worked == 0 {
+	if s.Numbered || s.OneTrace || c.Worked == 0 {
 		return false
 	}
-	gap := float64(s.Time.Start-c.worked)/1e9 >= max(restartGap.Seconds(), restartSteps*c.pace.Times().Recent)
-	c.paused = c.paused || gap
-	fallen := c.paused && s.Step < c.rework.newest && s.Step > c.rework.newest/10
+	gap := float64(s.Time.Start-c.Worked)/1e9 >= max(restartGap.Seconds(), restartSteps*c.pace.Times().Recent)
+	c.Paused = c.Paused || gap
+	fallen := c.Paused && s.Step < c.Rework.Newest && s.Step > c.Rework.Newest/10
 	if s.Step > 0 {
-		c.paused = false
+		c.Paused = false
 	}
-	return gap && was[0] != (instance{}) && c.processes != was || fallen
+	return gap && was[0] != (instance{}) && c.Processes != was || fallen
 }
 
 // attempts counts the attempts of one rank. An attempt begins with a higher
@@ -66,10 +66,10 @@ func (c *clock) beginsAgain(s *Span) bool {
 // has one trace for the life of a process; and with work after the end of
 // training.
 type attempts struct {
-	number   int64
-	numbered bool
+	Number   int64
+	Numbered bool
 
-	trace   [16]byte
+	Trace   [16]byte
 	earlier [rememberedTraces][16]byte
 	next    int
 }
@@ -93,7 +93,7 @@ func (a *attempts) see(s sign, newest, ended int64) (begun int64, old bool) {
 	if s.numbered {
 		return a.count(s.number)
 	}
-	if a.numbered {
+	if a.Numbered {
 		// A span without a number belongs to the current attempt.
 		return 0, false
 	}
@@ -108,15 +108,15 @@ func (a *attempts) see(s sign, newest, ended int64) (begun int64, old bool) {
 
 // count compares the launcher's number with the previous one.
 func (a *attempts) count(number int64) (begun int64, old bool) {
-	if !a.numbered {
-		a.number, a.numbered = number, true
+	if !a.Numbered {
+		a.Number, a.Numbered = number, true
 		return 0, false
 	}
-	if number <= a.number {
-		return 0, number < a.number
+	if number <= a.Number {
+		return 0, number < a.Number
 	}
-	begun = min(number-a.number, maxAttemptGap)
-	a.number = number
+	begun = min(number-a.Number, maxAttemptGap)
+	a.Number = number
 	return begun, false
 }
 
@@ -124,10 +124,10 @@ func (a *attempts) count(number int64) (begun int64, old bool) {
 // belongs to another process with the same labels, and is no new attempt.
 func (a *attempts) follow(s sign, newest int64) (begun int64, old bool) {
 	switch {
-	case s.trace == a.trace:
+	case s.trace == a.Trace:
 		return 0, false
-	case a.trace == [16]byte{}:
-		a.trace = s.trace
+	case a.Trace == [16]byte{}:
+		a.Trace = s.trace
 		return 0, false
 	}
 	for _, earlier := range a.earlier {
@@ -139,8 +139,8 @@ func (a *attempts) follow(s sign, newest int64) (begun int64, old bool) {
 		a.remember(s.trace)
 		return 0, false
 	}
-	a.remember(a.trace)
-	a.trace = s.trace
+	a.remember(a.Trace)
+	a.Trace = s.trace
 	return 1, false
 }
 
@@ -173,24 +173,25 @@ func (r *restarts) first() time.Time { return r.times[r.next%LoopOf] }
 // rework recognizes steps that an earlier attempt already did, if the client
 // numbers the steps of its run.
 type rework struct {
-	// done is the highest number of earlier attempts, newest that of this one.
-	done, newest int64
-	again        bool
+	// Done is the highest number of earlier attempts, Newest that of this one. Again
+	// reports whether its steps were done before.
+	Done, Newest int64
+	Again        bool
 }
 
 // restart begins a new attempt.
 func (r *rework) restart() {
-	r.done = max(r.done, r.newest)
-	r.newest = 0
-	r.again = r.done > 0
+	r.Done = max(r.Done, r.Newest)
+	r.Newest = 0
+	r.Again = r.Done > 0
 }
 
 // see reports whether a span belongs to a step that was done before. A span
 // without a number (0) belongs to the same step as the previous one.
 func (r *rework) see(step int64) bool {
 	if step > 0 {
-		r.newest = max(r.newest, step)
-		r.again = step <= r.done
+		r.Newest = max(r.Newest, step)
+		r.Again = step <= r.Done
 	}
-	return r.again
+	return r.Again
 }

@@ -52,7 +52,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	for i := range 100 {
 		a.see(sign{trace: [16]byte{byte(i + 1)}, start: int64(i + 1)}, int64(i), 0)
 	}
-	assert.Equal(t, byte(100), a.trace[0])
+	assert.Equal(t, byte(100), a.Trace[0])
 }
 
 func TestRework(t *testing.T) {

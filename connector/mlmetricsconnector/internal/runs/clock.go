@@ -23,27 +23,19 @@ const (
 
 // clock is the clock of one rank.
 type clock struct {
-	key Key
-
 	mu sync.Mutex
-	wallclock.Clock
-	// totals are those since the latest take, and spent the time since the previous
-	// emission.
-	totals  wallclock.Totals
+	Kept
+	// spent is the time since the previous emission.
 	spent   wallclock.Spent
 	program Program
-	attempt
 	arrivals
 	progress
 	comparison
 	// saves are the checkpoints.
-	saves  checkpoints.Saves
-	timing string
+	saves checkpoints.Saves
 	// settled is the value of Newest at the previous emission. Spans of
 	// parallel work have all arrived since.
 	settled int64
-	// ended is the end of the latest span of a whole training, or 0.
-	ended int64
 	// ending is what the spans say about the end of the program.
 	ending ending
 	// forgotten reports whether the clock was removed; holders must look up
@@ -81,10 +73,9 @@ type progress struct {
 	moved   time.Time
 	between time.Duration
 	// pause is the longest checkpoint or validation of the attempt: a span arrives at its
-	// end. latest is the phase of the latest span, and worked its end, or 0.
+	// end. latest is the phase of the latest span.
 	pause  time.Duration
 	latest wallclock.Phase
-	worked int64
 }
 
 // observe adds a span. It returns updates if so many steps have ended that they
@@ -96,7 +87,7 @@ func (c *clock) observe(s *Span, now time.Time) (updates []streams.Update, live 
 	if c.forgotten {
 		return nil, false
 	}
-	begun, old := c.attempts.see(s.sign(), c.worked, c.ended)
+	begun, old := c.Attempts.see(s.sign(), c.Worked, c.Ended)
 	if begun == 0 && !old && c.beginsAgain(s) {
 		begun = 1
 	}
@@ -104,22 +95,22 @@ func (c *clock) observe(s *Span, now time.Time) (updates []streams.Update, live 
 	if old {
 		return updates, true
 	}
-	c.timing = s.Timing
+	c.Timing = s.Timing
 	c.describe(&s.Program)
 	if c.since.IsZero() {
 		c.since = now
 	}
 	c.arrive(now, begun > 0)
-	c.ending.see(s, c.worked)
+	c.ending.see(s, c.Worked)
 	if s.EndsRun {
-		c.ended = max(c.ended, s.Time.End)
+		c.Ended = max(c.Ended, s.Time.End)
 		return updates, true
 	}
 	c.counted += s.Steps
 	c.note(s, now)
-	c.worked = max(c.worked, s.Time.End)
-	rises := s.Step > c.rework.newest && c.rework.newest > 0
-	again := c.rework.see(s.Step)
+	c.Worked = max(c.Worked, s.Time.End)
+	rises := s.Step > c.Rework.Newest && c.Rework.Newest > 0
+	again := c.Rework.see(s.Step)
 	if s.Timed {
 		span := s.Time
 		if again && span.State == wallclock.Productive {
@@ -128,9 +119,9 @@ func (c *clock) observe(s *Span, now time.Time) (updates []streams.Update, live 
 		c.observeSpan(span, rises, now)
 	}
 	if s.EndsStep {
-		c.EndStep(s.Time.End, !s.Optimizes, &c.totals)
+		c.EndStep(s.Time.End, !s.Optimizes, &c.Totals)
 	}
-	if len(c.totals.Steps) >= maxSteps {
+	if len(c.Totals.Steps) >= maxSteps {
 		updates = append(updates, c.take(now)...)
 	}
 	return updates, true
@@ -140,13 +131,13 @@ func (c *clock) observe(s *Span, now time.Time) (updates []streams.Update, live 
 func (c *clock) root(s *Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ending.see(s, c.worked)
+	c.ending.see(s, c.Worked)
 }
 
 // begin begins so many attempts, and returns the update that counts them. The first
 // one begins with the first that is seen of the rank.
 func (c *clock) begin(begun int64, now time.Time) []streams.Update {
-	if c.arrived.IsZero() {
+	if c.Attempted == 0 {
 		begun = 1
 	} else if begun > 0 {
 		c.restart()
@@ -156,9 +147,9 @@ func (c *clock) begin(begun int64, now time.Time) []streams.Update {
 	if begun == 0 {
 		return nil
 	}
-	c.attempted += begun
+	c.Attempted += begun
 	c.saves.Restart(now, c.steps)
-	return []streams.Update{{Source: c.key.source(), Series: series.RunAttempts, Count: begun}}
+	return []streams.Update{{Source: c.Key.source(), Series: series.RunAttempts, Count: begun}}
 }
 
 // describe keeps what a resource reveals about the rank's program.
@@ -231,7 +222,7 @@ func (c *clock) note(s *Span, now time.Time) {
 		return
 	}
 	span := &s.Time
-	if span.End >= c.worked {
+	if span.End >= c.Worked {
 		c.latest = span.Phase
 	}
 	switch span.State {
@@ -250,23 +241,23 @@ func (c *clock) note(s *Span, now time.Time) {
 // higher step number than all before, or if only late spans arrived for
 // maxSetBack; time is then attributed from there.
 func (c *clock) observeSpan(span wallclock.Span, rises bool, now time.Time) {
-	if c.Observe(span, &c.totals) {
+	if c.Observe(span, &c.Totals) {
 		c.accepted = now
 		return
 	}
 	if span.Start <= 0 || span.End < span.Start || !rises && now.Sub(c.accepted) <= maxSetBack {
 		return
 	}
-	c.SetBack(&c.totals)
-	c.settled, c.accepted, c.worked = 0, now, span.End
-	c.Observe(span, &c.totals)
+	c.SetBack(&c.Totals)
+	c.settled, c.accepted, c.Worked = 0, now, span.End
+	c.Observe(span, &c.Totals)
 }
 
 // restart begins a new attempt.
 func (c *clock) restart() {
-	c.Restart(c.over(), &c.totals)
-	c.settled, c.ended, c.ending = 0, 0, ending{}
-	c.rework.restart()
+	c.Restart(c.over(), &c.Totals)
+	c.settled, c.Ended, c.ending = 0, 0, ending{}
+	c.Rework.restart()
 	c.warmup, c.pause = warmupSteps, 0
 }
 
@@ -286,12 +277,15 @@ func (c *clock) forget(since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	newest := c.lastHeard()
+	if newest.IsZero() {
+		newest = c.Last
+	}
 	c.forgotten = !newest.IsZero() && !newest.After(since)
 	return c.forgotten
 }
 
 // lastHeard returns the arrival of the rank's latest span, or of its metrics if
-// there is no span.
+// there is no span. It is zero for a rank that was not heard since a restart.
 func (c *clock) lastHeard() time.Time {
 	if c.arrived.IsZero() {
 		return c.heard
@@ -301,31 +295,32 @@ func (c *clock) lastHeard() time.Time {
 
 // advance returns the updates of the rank's series, and what the rank shows about
 // its run. known is false for a rank of which nothing is known yet.
-func (c *clock) advance(limits Timeouts, held gpus.Held, now time.Time, last bool) (updates []streams.Update, rank Rank, known bool) {
+func (c *clock) advance(limits Timeouts, held gpus.Held, e *Emission) (updates []streams.Update, rank Rank, known bool) {
+	now := e.Now
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lastHeard().IsZero() {
-		return nil, Rank{Seen: now}, false // its first span is about to be added
+		return c.take(now), Rank{Seen: now}, false // its first span is about to be added
 	}
 	until := c.settled
 	c.settled = c.Newest()
-	if last {
+	if e.Last {
 		until = c.settled
 	}
-	c.Advance(until, &c.totals)
+	c.Advance(until, &c.Totals)
 	if !c.before.IsZero() && held.Since.After(c.before) && !held.Since.Equal(c.tookGPUs) {
 		// It was preempted, as far as its client lets one know.
 		c.tookGPUs, c.warmup, c.silences = held.Since, warmupSteps, Silences{}
 	}
 	state := c.stateAsOf(limits, held, now)
-	if state.Over() && c.ending.isClosed(c.worked) && c.silent(now) {
-		c.ended = max(c.ended, c.worked) // later work is another attempt
+	if state.Over() && c.ending.isClosed(c.Worked) && c.silent(now) {
+		c.Ended = max(c.Ended, c.Worked) // later work is another attempt
 	}
-	if last || until == c.settled && (state.Over() || c.quiet(now)) {
-		c.Finish(&c.totals)
+	if e.Last && !e.Kept || until == c.settled && (state.Over() || c.quiet(now)) {
+		c.Finish(&c.Totals)
 	}
 	if (state == Stalled || state == Silent) && !c.arrived.IsZero() && now.After(c.waited) {
-		c.Wait(now.Sub(c.waited).Nanoseconds(), &c.totals)
+		c.Wait(now.Sub(c.waited).Nanoseconds(), &c.Totals)
 		c.waited = now
 	}
 	updates = c.take(now)
@@ -335,13 +330,13 @@ func (c *clock) advance(limits Timeouts, held gpus.Held, now time.Time, last boo
 // report returns what the rank shows about its run since the previous call.
 func (c *clock) report(state State, now time.Time) Rank {
 	rank := Rank{
-		Name: c.key.Run.Rank, Host: c.key.Run.Host, State: state, Since: c.since, Alive: c.arrived, Seen: c.lastHeard(),
-		Steps: c.pace.Times(), Shift: c.level.Shift(), Drift: c.level.Drift(), Last: Last{Steps: c.counted, Stepped: c.stepped, End: c.worked, Phase: c.latest},
+		Name: c.Key.Run.Rank, Host: c.Key.Run.Host, State: state, Since: c.since, Alive: c.arrived, Seen: c.lastHeard(),
+		Steps: c.pace.Times(), Shift: c.level.Shift(), Drift: c.level.Drift(), Last: Last{Steps: c.counted, Stepped: c.stepped, End: c.Worked, Phase: c.latest},
 		Patience: c.patience(), Resumed: c.resumed, Pause: c.pause, Silences: c.silences, Program: c.program, Without: c.without,
-		attempt: c.attempt, spent: c.spent, clock: c,
+		attempt: c.Attempt, spent: c.spent, clock: c,
 	}
 	if state == Failed {
-		rank.Failure.Class, rank.Failure.Operation, _ = c.ending.failed(c.worked, c.ended)
+		rank.Failure.Class, rank.Failure.Operation, _ = c.ending.failed(c.Worked, c.Ended)
 	}
 	if load, timed := c.phases.Typical(int(wallclock.DataLoad)); timed {
 		rank.Load = &load
@@ -357,27 +352,27 @@ func (c *clock) report(state State, now time.Time) Rank {
 
 // take returns the updates of the run's time and steps, and clears them.
 func (c *clock) take(now time.Time) (updates []streams.Update) {
-	source := c.key.source()
+	source := c.Key.source()
 	add := func(id series.ID, value float64, labels ...string) {
 		updates = append(updates, streams.ValueAt(source, id, value, now, labels...))
 	}
-	c.spent.Add(&c.totals.States)
-	for used, nanoseconds := range c.totals.States {
+	c.spent.Add(&c.Totals.States)
+	for used, nanoseconds := range c.Totals.States {
 		if nanoseconds > 0 {
 			add(series.RunTime, float64(nanoseconds)/1e9, wallclock.State(used).String())
 		}
 	}
-	for i := range c.totals.Steps {
-		step := &c.totals.Steps[i]
+	for i := range c.Totals.Steps {
+		step := &c.Totals.Steps[i]
 		c.compare(step, c.program.OnDemand)
 		for phase, nanoseconds := range step.Phases {
 			if nanoseconds > 0 {
-				add(series.StepDuration, float64(nanoseconds)/1e9, wallclock.Phase(phase).String(), c.timing)
+				add(series.StepDuration, float64(nanoseconds)/1e9, wallclock.Phase(phase).String(), c.Timing)
 			}
 		}
-		add(series.StepDuration, float64(step.Other)/1e9, phaseOther, c.timing)
-		add(series.StepDuration, float64(step.Whole)/1e9, series.WholeStep, c.timing)
+		add(series.StepDuration, float64(step.Other)/1e9, phaseOther, c.Timing)
+		add(series.StepDuration, float64(step.Whole)/1e9, series.WholeStep, c.Timing)
 	}
-	c.totals = wallclock.Totals{}
+	c.Totals = wallclock.Totals{}
 	return updates
 }

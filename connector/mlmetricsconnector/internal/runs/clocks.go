@@ -125,9 +125,9 @@ func (c *Clocks) add(key Key) *clock {
 		return nil
 	}
 	// Clone, so that the names do not keep the request in memory.
-	of = &clock{key: key.clone(), Clock: wallclock.Clock{Least: c.limits.Stall.Nanoseconds()}}
-	of.silences = c.silences[of.key.Resource]
-	c.byRank[of.key] = of
+	of = &clock{Kept: Kept{Key: key.clone(), Clock: wallclock.Clock{Least: c.limits.Stall.Nanoseconds()}}}
+	of.silences = c.silences[of.Key.Resource]
+	c.byRank[of.Key] = of
 	return of
 }
 
@@ -180,6 +180,8 @@ type Emission struct {
 	// Last reports whether it is the last one, which includes what a later one would
 	// have.
 	Last bool
+	// Kept reports whether clocks go on after a restart.
+	Kept bool
 	// Withheld reports whether nothing is concluded from silence.
 	Withheld bool
 	// Expiration is the time without data after which a rank is removed whose run holds
@@ -198,18 +200,18 @@ func (c *Clocks) Advance(store *streams.Store, e *Emission) (all []*Run, owners 
 		run.begin()
 	}
 	for _, of := range c.live(e) {
-		run := of.key.run()
+		run := of.Key.run()
 		held := e.GPUs.HeldBy(RunOf(run))
 		// Of a host that is not read, nobody knows what its processes hold.
-		held.Released = held.Released && e.GPUs.Hosts[of.key.Run.Host]
-		updates, rank, known := of.advance(c.limits, held, e.Now, e.Last)
+		held.Released = held.Released && e.GPUs.Hosts[of.Key.Run.Host]
+		updates, rank, known := of.advance(c.limits, held, e)
 		// Applied as of the rank's latest data, so that its time does not keep
 		// its series alive.
 		over.Add(store.Apply(updates, rank.Seen))
-		standings[run] = max(standings[run], rank.State.standing(held.Now))
 		if !known {
 			continue
 		}
+		standings[run] = max(standings[run], rank.State.standing(held.Now))
 		c.learn(run.Resource, rank.Silences)
 		if c.runs[run] == nil {
 			c.runs[run] = &Run{Key: run}
@@ -246,9 +248,9 @@ func (c *Clocks) live(e *Emission) []*clock {
 		return e.Expiration > 0 && !e.GPUs.Holds(key.Run.ID) && of.forget(e.Now.Add(-e.Expiration))
 	})
 	return slices.SortedFunc(maps.Values(c.byRank), func(a, b *clock) int {
-		x, y := &a.key.Run, &b.key.Run
+		x, y := &a.Key.Run, &b.Key.Run
 		return cmp.Or(
-			a.key.Resource.Compare(b.key.Resource), cmp.Compare(x.ID, y.ID), cmp.Compare(len(x.Rank), len(y.Rank)), cmp.Compare(x.Rank, y.Rank),
+			a.Key.Resource.Compare(b.Key.Resource), cmp.Compare(x.ID, y.ID), cmp.Compare(len(x.Rank), len(y.Rank)), cmp.Compare(x.Rank, y.Rank),
 			cmp.Compare(x.Host, y.Host), cmp.Compare(x.Job, y.Job),
 		)
 	})

@@ -26,9 +26,9 @@ func TestStepsDoNotPileUp(t *testing.T) {
 		s.Time.Start, s.Time.End, s.Time.Phase = now.UnixNano()-1e6, now.UnixNano(), wallclock.Optimizer
 		_, live := of.observe(&s, now)
 		require.True(t, live)
-		require.LessOrEqual(t, len(of.totals.Steps), maxSteps+4096)
+		require.LessOrEqual(t, len(of.Totals.Steps), maxSteps+4096)
 	}
-	assert.NotZero(t, of.attempted)
+	assert.NotZero(t, of.Attempted)
 }
 
 // However many ranks send metrics, few are remembered, and none for long.

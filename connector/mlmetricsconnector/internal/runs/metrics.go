@@ -153,7 +153,7 @@ func (c *Clocks) Train(m *Metrics, losses *Losses, store *streams.Store, expirat
 // series. Steps and their times count only if spans show none. live is false for a
 // clock that was removed, which adds nothing.
 func (c *clock) train(shown *trained, now time.Time) (updates []streams.Update, live bool) {
-	source := c.key.source()
+	source := c.Key.source()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.forgotten {
@@ -167,7 +167,7 @@ func (c *clock) train(shown *trained, now time.Time) (updates []streams.Update, 
 	if !shown.Changed {
 		return updates, true
 	}
-	begun, old := c.attempts.see(sign{number: shown.program.Restarts, numbered: shown.program.Numbered, start: shown.At}, c.worked, c.ended)
+	begun, old := c.Attempts.see(sign{number: shown.program.Restarts, numbered: shown.program.Numbered, start: shown.At}, c.Worked, c.Ended)
 	updates = append(updates, c.begin(begun, now)...)
 	if old {
 		return updates, true
@@ -194,7 +194,7 @@ func (c *clock) train(shown *trained, now time.Time) (updates []streams.Update, 
 		if interval.End > now.UnixNano()+MaxAhead {
 			continue
 		}
-		c.worked = max(c.worked, interval.End)
+		c.Worked = max(c.Worked, interval.End)
 		c.observeSpan(wallclock.Span{
 			Start: interval.Start, End: interval.End, Phase: wallclock.NoPhase, State: wallclock.Productive, Whole: true,
 		}, false, now)

@@ -83,7 +83,7 @@ type Rank struct {
 	Without Exclusions
 	Saves   Saves
 
-	attempt attempt
+	attempt Attempt
 	// spent is its time since the previous emission.
 	spent wallclock.Spent
 	clock *clock
@@ -129,7 +129,7 @@ func (r *Rank) member(world int, attempt int64) ranks.Rank {
 	}
 	// The ranks of an earlier attempt, and those that a smaller world has no
 	// longer, have left.
-	r.Moved = r.Moved || number >= 0 && (r.attempt.attempts.numbered && r.attempt.attempts.number < attempt || world > 0 && number >= world)
+	r.Moved = r.Moved || number >= 0 && (r.attempt.Attempts.Numbered && r.attempt.Attempts.Number < attempt || world > 0 && number >= world)
 	return ranks.Rank{
 		Number: number, Alive: r.Alive, Stepped: r.Last.Stepped, Resumed: r.Resumed,
 		Silent: r.State == Stalled || r.State == Silent, Patience: r.Patience,
@@ -158,7 +158,7 @@ func (c *clock) state(limits Timeouts, held gpus.Held, now time.Time) State {
 	again := held.Again.After(c.arrived)
 	switch {
 	case c.over(), c.left(held, now):
-		if _, _, failed := c.ending.failed(c.worked, c.ended); failed {
+		if _, _, failed := c.ending.failed(c.Worked, c.Ended); failed {
 			return Failed
 		}
 		return Ended
@@ -202,19 +202,19 @@ func (c *clock) quiet(now time.Time) bool { return now.Sub(c.arrived) > c.patien
 
 // over reports whether the client has ended the training. Later work belongs to
 // a new attempt.
-func (c *clock) over() bool { return c.ended > 0 && c.ended >= c.worked }
+func (c *clock) over() bool { return c.Ended > 0 && c.Ended >= c.Worked }
 
 // left reports whether the rank's program has come to its end without a span of the
 // whole training: a root around all its work has ended, or it has released its GPUs, or
 // its last span failed, and nothing follows.
 func (c *clock) left(held gpus.Held, now time.Time) bool {
 	switch {
-	case held.Now || c.program.OnDemand || c.worked == 0:
+	case held.Now || c.program.OnDemand || c.Worked == 0:
 		return false
-	case c.ending.isClosed(c.worked):
+	case c.ending.isClosed(c.Worked):
 		return c.quiet(now)
 	}
-	_, _, failed := c.ending.failed(c.worked, c.ended)
+	_, _, failed := c.ending.failed(c.Worked, c.Ended)
 	return (failed || held.Released) && c.silent(now)
 }
 

@@ -97,12 +97,12 @@ func (r *Run) add(rank *Rank, now time.Time) {
 	if rank.Seen.After(r.Seen) {
 		r.Seen = rank.Seen
 	}
-	if is, l := &rank.attempt.attempts, &r.launched; is.numbered {
-		if l.numbered && is.number > l.number {
-			l.restarts.add(is.number-l.number, now)
-			l.counted += min(is.number-l.number, maxAttemptGap)
+	if is, l := &rank.attempt.Attempts, &r.launched; is.Numbered {
+		if l.numbered && is.Number > l.number {
+			l.restarts.add(is.Number-l.number, now)
+			l.counted += min(is.Number-l.number, maxAttemptGap)
 		}
-		l.number, l.numbered = max(l.number, is.number), true
+		l.number, l.numbered = max(l.number, is.Number), true
 	}
 	r.Ranks = append(r.Ranks, *rank)
 }
@@ -318,7 +318,7 @@ func (r *Run) LastStep() (steps int64, at time.Time) {
 func (r *Run) Attempts() int64 {
 	attempts := r.launched.counted + 1
 	for i := range r.Ranks {
-		attempts = max(attempts, r.Ranks[i].attempt.attempted)
+		attempts = max(attempts, r.Ranks[i].attempt.Attempted)
 	}
 	return attempts
 }

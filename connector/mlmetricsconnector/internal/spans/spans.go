@@ -121,6 +121,8 @@ type Options struct {
 	GenAI bool
 	// SpanMetrics adds calls and durations of all spans.
 	SpanMetrics bool
+	// Seed is that of the Tally.
+	Seed nesting.Seed
 }
 
 // Request is what a Reader needs to know of a request besides its spans.
@@ -323,7 +325,7 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 	u.first, u.per = len(r.updates), r.per
 	u.Trace, u.span = span.TraceID(), span.SpanID()
 	if r.trace != u.Trace || r.hash == 0 {
-		r.trace, r.hash = u.Trace, nesting.TraceOf(u.Trace)
+		r.trace, r.hash = u.Trace, r.Seed.TraceOf(u.Trace)
 	}
 	u.Self, u.Parent = nesting.KeyOf(r.hash, u.span), nesting.KeyOf(r.hash, span.ParentSpanID())
 	u.delivery = u.Self.StartedAt(span.StartTimestamp())

@@ -1,7 +1,8 @@
 package spans
 
 import (
-	"hash/maphash"
+	"crypto/sha256"
+	"encoding/binary"
 	"math"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
@@ -25,7 +26,7 @@ const rememberedSequences = 32_768
 type stepCount struct {
 	// sequences are by the hashes of keys.
 	sequences *lastused.Map[uint64, *steps.Sequence]
-	seed      maphash.Seed
+	key       []byte
 
 	// source and trace are those of the previous span of a request, within and
 	// roots its sequences, or nil.
@@ -34,15 +35,8 @@ type stepCount struct {
 	within, roots *steps.Sequence
 }
 
-// sequenceKey identifies spans that are compared with each other.
-type sequenceKey struct {
-	resource streams.Resource
-	run      streams.Run
-	trace    [16]byte
-}
-
 func newStepCount() *stepCount {
-	return &stepCount{sequences: lastused.NewMap[uint64, *steps.Sequence](rememberedSequences), seed: maphash.MakeSeed()}
+	return &stepCount{sequences: lastused.NewMap[uint64, *steps.Sequence](rememberedSequences)}
 }
 
 // begin adds the forward passes of a request, before its optimizers, and adds
@@ -126,8 +120,16 @@ func (c *stepCount) ofTrace(u *unit) *steps.Sequence {
 	return c.within
 }
 
+// hash returns a hash of what is compared with each other, a program, its run and a trace,
+// which a restart does not change, and of which no client finds a second.
 func (c *stepCount) hash(source *streams.Source, trace [16]byte) uint64 {
-	return maphash.Comparable(c.seed, sequenceKey{source.Resource, source.Run, trace})
+	c.key = append(c.key[:0], trace[:]...)
+	of, run := &source.Resource, &source.Run
+	for _, text := range [...]string{of.Namespace, of.Service, run.ID, run.Job, run.Rank, run.Host} {
+		c.key = append(append(c.key, text...), 0xff) // which no text has
+	}
+	sum := sha256.Sum256(c.key)
+	return binary.LittleEndian.Uint64(sum[:])
 }
 
 func (c *stepCount) findOrAdd(hash uint64) *steps.Sequence {

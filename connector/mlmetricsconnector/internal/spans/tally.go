@@ -6,6 +6,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/nesting"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/steps"
 )
 
 const (
@@ -21,6 +22,9 @@ const (
 // twice counts once, and so does a chain of spans that report the same thing.
 // It is safe for concurrent use.
 type Tally struct {
+	// Seed is that of the keys of spans.
+	Seed nesting.Seed
+
 	mu                                      sync.Mutex
 	delivered                               *nesting.Recent
 	steps, samples, requests, errors, calls *nesting.Chains
@@ -31,6 +35,7 @@ type Tally struct {
 // NewTally returns a Tally that has counted nothing.
 func NewTally() *Tally {
 	return &Tally{
+		Seed:      nesting.NewSeed(),
 		delivered: nesting.NewRecent(rememberedSpans),
 		steps:     nesting.New(rememberedNesting),
 		samples:   nesting.New(rememberedNesting),
@@ -39,6 +44,49 @@ func NewTally() *Tally {
 		calls:     nesting.New(rememberedNesting),
 		stepCount: newStepCount(),
 		below:     bound.NewMemory(rememberedTimes),
+	}
+}
+
+// Kept is what a restart must not forget of a Tally: spans that are sent again, and those
+// above and below spans that were counted, would count again.
+type Kept struct {
+	Seed  nesting.Seed
+	Spans [][]uint64
+	Steps map[uint64]steps.Sequence
+}
+
+// remembers returns what is remembered about spans.
+func (t *Tally) remembers() []*nesting.Recent {
+	return []*nesting.Recent{t.delivered, t.steps.Recent, t.samples.Recent, t.requests.Recent, t.errors.Recent, t.calls.Recent}
+}
+
+// Keep returns what is remembered: of the newest spans, or everything.
+func (t *Tally) Keep(all bool) *Kept {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := &Kept{Seed: t.Seed}
+	for _, memory := range t.remembers() {
+		k.Spans = append(k.Spans, memory.Entries(all))
+	}
+	if all {
+		k.Steps = make(map[uint64]steps.Sequence)
+		for hash, sequence := range t.stepCount.sequences.All() {
+			k.Steps[hash] = sequence.Kept()
+		}
+	}
+	return k
+}
+
+// Restore remembers what Keep returned. It must not be called after Settle.
+func (t *Tally) Restore(k *Kept) {
+	t.Seed = k.Seed
+	for i, memory := range t.remembers() {
+		if i < len(k.Spans) {
+			memory.Restore(k.Spans[i])
+		}
+	}
+	for hash, sequence := range k.Steps {
+		t.stepCount.sequences.Put(hash, &sequence)
 	}
 }
 

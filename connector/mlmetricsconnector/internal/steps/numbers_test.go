@@ -66,7 +66,7 @@ func TestNumbers(t *testing.T) {
 				n.begin(0)
 				n.add(s.number, s.attempt, s.end)
 			}
-			assert.Equal(t, tt.want, n.counted)
+			assert.Equal(t, tt.want, n.Counted)
 		})
 	}
 }

@@ -13,6 +13,9 @@ const maxEvents = 256
 // firstEvents is for how many spans a forward pass makes memory at first.
 const firstEvents = 8
 
+// keptEvents is how many of the newest spans a restart does not forget.
+const keptEvents = 8
+
 // Kind is the role of a span in a step.
 type Kind uint8
 
@@ -35,27 +38,27 @@ const (
 // two steps arrived late, the following steps compensate for it. The zero
 // Sequence is ready to use. It is not safe for concurrent use.
 type Sequence struct {
-	// events are the newest spans by end time, a forward pass before an
+	// Events are the newest spans by end time, a forward pass before an
 	// optimizer with the same end.
-	events []event
-	// recent is the number of steps that end with events, settled that of steps
+	Events []event
+	// Recent is the number of steps that end with Events, Settled that of steps
 	// that end with forgotten spans.
-	recent, settled int64
-	// horizon is the end of the newest forgotten span, 0 if there is none.
-	// before is its kind.
-	horizon int64
-	before  Kind
-	// forwards reports whether there was a forward pass.
-	forwards bool
-	// numbers counts the steps that the program numbers.
-	numbers numbers
-	// counted is the number that was returned so far.
-	counted int64
+	Recent, Settled int64
+	// Horizon is the end of the newest forgotten span, 0 if there is none.
+	// Before is its kind.
+	Horizon int64
+	Before  Kind
+	// Forwards reports whether there was a forward pass.
+	Forwards bool
+	// Numbers counts the steps that the program numbers.
+	Numbers numbers
+	// Counted is the number that was returned so far.
+	Counted int64
 }
 
 type event struct {
-	start, end int64
-	kind       Kind
+	Start, End int64
+	Kind       Kind
 }
 
 // Add adds a span with times in nanoseconds since 1970, and returns the number
@@ -68,16 +71,16 @@ func (s *Sequence) Add(kind Kind, start, end int64) (more int64) {
 	}
 	e := event{start, end, kind}
 	switch {
-	case s.horizon > 0 && end <= s.horizon:
+	case s.Horizon > 0 && end <= s.Horizon:
 		if kind == Optimizer {
-			s.settled++
+			s.Settled++
 		}
 	case kind == Forward:
 		s.addForward(e)
 	default:
 		s.addOptimizer(e)
 	}
-	if len(s.events) > maxEvents {
+	if len(s.Events) > maxEvents {
 		s.forget(maxEvents / 2)
 	}
 	return s.more()
@@ -88,22 +91,22 @@ func (s *Sequence) Add(kind Kind, start, end int64) (more int64) {
 // least as many steps as numbers, whatever the spans' times: after a clock was
 // set back, they lie among those of earlier steps.
 func (s *Sequence) AddNumbered(start, end, number, attempt int64) (more int64) {
-	s.numbers.begin(s.settled + s.recent)
-	s.numbers.add(number, attempt, end)
+	s.Numbers.begin(s.Settled + s.Recent)
+	s.Numbers.add(number, attempt, end)
 	return s.Add(Optimizer, start, end)
 }
 
 // more returns the number of steps that were not returned yet.
 func (s *Sequence) more() int64 {
-	more := max(s.settled+s.recent-s.counted, s.numbers.counted-s.counted, 0)
-	s.counted += more
+	more := max(s.Settled+s.Recent-s.Counted, s.Numbers.Counted-s.Counted, 0)
+	s.Counted += more
 	return more
 }
 
 // indexOf returns the index at which an event belongs.
 func (s *Sequence) indexOf(e event) int {
-	at := len(s.events)
-	for at > 0 && s.events[at-1].after(&e) {
+	at := len(s.Events)
+	for at > 0 && s.Events[at-1].after(&e) {
 		at--
 	}
 	return at
@@ -111,36 +114,36 @@ func (s *Sequence) indexOf(e event) int {
 
 // after reports whether an event comes after another one.
 func (e *event) after(other *event) bool {
-	return e.end > other.end || e.end == other.end && e.kind > other.kind
+	return e.End > other.End || e.End == other.End && e.Kind > other.Kind
 }
 
 // addForward omits a forward pass inside another one, as of modules that call
 // each other, if nothing else ended in between.
 func (s *Sequence) addForward(e event) {
 	at := s.indexOf(e)
-	if at < len(s.events) && s.events[at].kind == Forward && s.events[at].start <= e.start {
+	if at < len(s.Events) && s.Events[at].Kind == Forward && s.Events[at].Start <= e.Start {
 		return
 	}
 	from := at
-	for from > 0 && s.events[from-1].kind == Forward && s.events[from-1].start >= e.start {
+	for from > 0 && s.Events[from-1].Kind == Forward && s.Events[from-1].Start >= e.Start {
 		from--
 	}
-	joined := at < len(s.events) && !s.ends(at, Optimizer)
-	if s.events == nil {
-		s.events = make([]event, 0, firstEvents)
+	joined := at < len(s.Events) && !s.ends(at, Optimizer)
+	if s.Events == nil {
+		s.Events = make([]event, 0, firstEvents)
 	}
-	if from == len(s.events) {
-		s.events = append(s.events, e)
+	if from == len(s.Events) {
+		s.Events = append(s.Events, e)
 	} else {
-		s.events = slices.Replace(s.events, from, at, e)
+		s.Events = slices.Replace(s.Events, from, at, e)
 	}
 	switch {
-	case !s.forwards:
-		s.forwards = true
-		s.recent = s.steps(s.events)
-	case joined && s.events[from+1].kind == Optimizer:
+	case !s.Forwards:
+		s.Forwards = true
+		s.Recent = s.steps(s.Events)
+	case joined && s.Events[from+1].Kind == Optimizer:
 		// The optimizer after it ended a step together with the one before. Now it ends its own.
-		s.recent++
+		s.Recent++
 	}
 }
 
@@ -148,43 +151,43 @@ func (s *Sequence) addForward(e event) {
 // between.
 func (s *Sequence) addOptimizer(e event) {
 	at := s.indexOf(e)
-	for _, later := range s.events[at:] {
-		if later.kind == Optimizer && later.start <= e.start {
+	for _, later := range s.Events[at:] {
+		if later.Kind == Optimizer && later.Start <= e.Start {
 			return
 		}
 	}
 	from := at
-	for from > 0 && s.events[from-1].end >= e.start {
+	for from > 0 && s.Events[from-1].End >= e.Start {
 		from--
 	}
-	inner := func(earlier event) bool { return earlier.kind == Optimizer && earlier.start >= e.start }
-	if at == len(s.events) && !slices.ContainsFunc(s.events[from:], inner) {
-		if s.ends(at, e.kind) {
-			s.recent++
+	inner := func(earlier event) bool { return earlier.Kind == Optimizer && earlier.Start >= e.Start }
+	if at == len(s.Events) && !slices.ContainsFunc(s.Events[from:], inner) {
+		if s.ends(at, e.Kind) {
+			s.Recent++
 		}
-		s.events = append(s.events, e)
+		s.Events = append(s.Events, e)
 		return
 	}
-	kept := slices.DeleteFunc(s.events[from:at:at], inner)
-	s.events = slices.Replace(s.events, from+len(kept), at, e)
-	s.recent = s.steps(s.events)
+	kept := slices.DeleteFunc(s.Events[from:at:at], inner)
+	s.Events = slices.Replace(s.Events, from+len(kept), at, e)
+	s.Recent = s.steps(s.Events)
 }
 
 // ends reports whether an event of the kind at an index is the first of its
 // step to end.
 func (s *Sequence) ends(at int, kind Kind) bool {
-	after := s.before
+	after := s.Before
 	if at > 0 {
-		after = s.events[at-1].kind
+		after = s.Events[at-1].Kind
 	}
-	return kind == Optimizer && (after == Forward || !s.forwards)
+	return kind == Optimizer && (after == Forward || !s.Forwards)
 }
 
 // steps returns the number of steps that end with the oldest events. A step
 // counts with the first of its optimizers.
 func (s *Sequence) steps(oldest []event) (n int64) {
 	for i := range oldest {
-		if s.ends(i, oldest[i].kind) {
+		if s.ends(i, oldest[i].Kind) {
 			n++
 		}
 	}
@@ -193,11 +196,21 @@ func (s *Sequence) steps(oldest []event) (n int64) {
 
 // forget removes the n oldest events and settles their steps.
 func (s *Sequence) forget(n int) {
-	steps := s.steps(s.events[:n])
-	s.settled += steps
-	s.recent -= steps
-	s.horizon, s.before = s.events[n-1].end, s.events[n-1].kind
-	s.events = slices.Delete(s.events, 0, n)
+	steps := s.steps(s.Events[:n])
+	s.Settled += steps
+	s.Recent -= steps
+	s.Horizon, s.Before = s.Events[n-1].End, s.Events[n-1].Kind
+	s.Events = slices.Delete(s.Events, 0, n)
+}
+
+// Kept returns the sequence with as few events as a restart needs.
+func (s *Sequence) Kept() Sequence {
+	kept := *s
+	kept.Events = slices.Clone(s.Events)
+	if over := len(kept.Events) - keptEvents; over > 0 {
+		kept.forget(over)
+	}
+	return kept
 }
 
 // rememberedNumbers is how many of the highest numbers are remembered, for
@@ -206,39 +219,39 @@ const rememberedNumbers = 64
 
 // numbers counts steps by the numbers that their program assigns.
 type numbers struct {
-	begun bool
-	// newest is the highest number since the program went back, end the end of
-	// that step, and attempt its attempt.
-	newest, end, attempt int64
-	// seen has a bit for newest and each number below it.
-	seen uint64
-	// counted is the number of steps.
-	counted int64
+	Begun bool
+	// Newest is the highest number since the program went back, End the end of
+	// that step, and Attempt its attempt.
+	Newest, End, Attempt int64
+	// Seen has a bit for Newest and each number below it.
+	Seen uint64
+	// Counted is the number of steps.
+	Counted int64
 }
 
 // begin sets the number of steps before the first number.
 func (n *numbers) begin(before int64) {
-	if !n.begun {
-		n.counted = before
+	if !n.Begun {
+		n.Counted = before
 	}
 }
 
 // add adds the end of a step. If its number is lower than the newest and it
 // ended later, the program went back, to a checkpoint or to another loop.
 func (n *numbers) add(number, attempt, end int64) {
-	behind := n.newest - number
+	behind := n.Newest - number
 	switch {
-	case !n.begun, attempt > n.attempt, behind > 0 && end > n.end:
-		*n = numbers{begun: true, newest: number, end: end, attempt: attempt, seen: 1, counted: n.counted}
+	case !n.Begun, attempt > n.Attempt, behind > 0 && end > n.End:
+		*n = numbers{Begun: true, Newest: number, End: end, Attempt: attempt, Seen: 1, Counted: n.Counted}
 	case behind < 0:
-		n.seen = n.seen<<min(-behind, rememberedNumbers) | 1
-		n.newest, n.end = number, end
+		n.Seen = n.Seen<<min(-behind, rememberedNumbers) | 1
+		n.Newest, n.End = number, end
 	case behind >= rememberedNumbers:
 	// Too old to be remembered, so it counts.
-	case n.seen&(1<<behind) != 0:
+	case n.Seen&(1<<behind) != 0:
 		return
 	default:
-		n.seen |= 1 << behind
+		n.Seen |= 1 << behind
 	}
-	n.counted++
+	n.Counted++
 }

@@ -18,7 +18,7 @@ func oo(start, end int64) event { return event{start, end, Optimizer} }
 // count adds the spans and returns the number of steps.
 func count(s *Sequence, spans ...event) (n int64) {
 	for _, e := range spans {
-		n += s.Add(e.kind, e.start, e.end)
+		n += s.Add(e.Kind, e.Start, e.End)
 	}
 	return n
 }
@@ -78,7 +78,7 @@ func TestTheOrderOfArrivalDoesNotMatter(t *testing.T) {
 		rand.Shuffle(len(spans), func(i, j int) { spans[i], spans[j] = spans[j], spans[i] })
 		var s Sequence
 		n := count(&s, spans...)
-		assert.Equal(t, int64(steps), s.settled+s.recent, "what it comes to")
+		assert.Equal(t, int64(steps), s.Settled+s.Recent, "what it comes to")
 		assert.GreaterOrEqual(t, n, int64(steps), "what came before the rest was known")
 		for range n - steps {
 			assert.Zero(t, count(&s, f(at), o(at+1)))
@@ -96,7 +96,7 @@ func TestOldSpansAreForgotten(t *testing.T) {
 	for i := range int64(steps) {
 		at := 10 * (i + 1)
 		n += count(&s, ff(at, at+1), oo(at+3, at+4), oo(at+2, at+5), oo(at+6, at+7))
-		assert.LessOrEqual(t, len(s.events), maxEvents)
+		assert.LessOrEqual(t, len(s.Events), maxEvents)
 	}
 	assert.Equal(t, int64(steps), n)
 	assert.Equal(t, int64(1), count(&s, o(11)), "far too late to be compared")
@@ -111,11 +111,11 @@ func TestTheNumberIsThatOfTheEvents(t *testing.T) {
 		for at := range int64(8 * maxEvents) {
 			end := 8*at + 1 + random.Int64N(40_000)
 			s.Add(Kind(random.IntN(2)), end-random.Int64N(20), end)
-			if got := s.steps(s.events); got != s.recent {
-				t.Fatalf("%d steps are kept as %d", got, s.recent)
+			if got := s.steps(s.Events); got != s.Recent {
+				t.Fatalf("%d steps are kept as %d", got, s.Recent)
 			}
 		}
-		assert.Positive(t, s.horizon)
+		assert.Positive(t, s.Horizon)
 	}
 }
 
@@ -139,14 +139,14 @@ func FuzzSequence(fz *testing.F) {
 			}
 			n += more
 			raw = raw[3:]
-			if got := s.steps(s.events); got != s.recent {
-				t.Fatalf("%d steps are kept as %d", got, s.recent)
+			if got := s.steps(s.Events); got != s.Recent {
+				t.Fatalf("%d steps are kept as %d", got, s.Recent)
 			}
 		}
 		if n > optimizers {
 			t.Errorf("%d steps of %d optimizers", n, optimizers)
 		}
-		if !slices.IsSortedFunc(s.events, func(a, b event) int { return int(a.end - b.end) }) {
+		if !slices.IsSortedFunc(s.Events, func(a, b event) int { return int(a.End - b.End) }) {
 			t.Error("out of order")
 		}
 	})

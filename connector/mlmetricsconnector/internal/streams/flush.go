@@ -34,6 +34,9 @@ type Flusher struct {
 	// Pass is called with at most maxPoints points at a time. Flush returns its
 	// errors.
 	Pass func(pmetric.Metrics) error
+	// Ahead, if it is not nil, is called before all that Pass is called with, and saves at
+	// least that: a counter that went back over a restart would be added up again.
+	Ahead func()
 
 	// Writer is an attribute that every point gets. Without a name there is none.
 	Writer Label
@@ -55,25 +58,26 @@ type position struct {
 	shard, at int
 }
 
+// batch is what one Pass is called with, and which streams end with it.
+type batch struct {
+	metrics pmetric.Metrics
+	expired []position
+}
+
 // Flush sends all live streams with the time stamp now. A stream that has
 // expired, or whose run is in evicted, is sent once more as a point without a
 // value, and removed when that was accepted. Flush returns the number of
 // removed streams, and all errors of Pass.
 func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err error) {
-	f.expired, f.gone = f.expired[:0], f.gone[:0]
+	f.gone = f.gone[:0]
 	var errs []error
+	var batches []batch
 	b := f.newBuilder(now)
-	pass := func() {
-		if b.points == 0 {
-			return
+	end := func() {
+		if b.points > 0 {
+			batches = append(batches, batch{b.metrics, f.expired})
+			f.expired, b = nil, f.newBuilder(now)
 		}
-		if err := f.Pass(b.metrics); err != nil {
-			errs = append(errs, err)
-		} else {
-			f.gone = append(f.gone, f.expired...)
-		}
-		f.expired = f.expired[:0]
-		b = f.newBuilder(now)
 	}
 	f.copies.expiration, f.copies.now, f.copies.evicted, f.copies.initialZero = f.Store.limits.Expiration, now, evicted, f.InitialZero
 	if f.Last {
@@ -86,16 +90,25 @@ func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err erro
 			for j := range f.copies.streams {
 				snap := &f.copies.streams[j]
 				b.add(snap)
-				if snap.expired {
+				if snap.Expired {
 					f.expired = append(f.expired, position{i, from + j})
 				}
 				if b.points >= maxPoints {
-					pass()
+					end()
 				}
 			}
 		}
 	}
-	pass()
+	if end(); f.Ahead != nil && len(batches) > 0 {
+		f.Ahead()
+	}
+	for _, one := range batches {
+		if err := f.Pass(one.metrics); err != nil {
+			errs = append(errs, err)
+		} else {
+			f.gone = append(f.gone, one.expired...)
+		}
+	}
 	removed = f.Store.removeExpired(f.gone)
 	f.Store.runs.expire(f.Store.limits.Expiration, now)
 	return removed, errors.Join(errs...)
@@ -105,10 +118,12 @@ func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err erro
 // they have restarted. It goes backwards, so that the other positions stay
 // valid.
 func (s *Store) removeExpired(positions []position) (removed int64) {
+	s.walk.Lock()
+	defer s.walk.Unlock()
 	for _, p := range slices.Backward(positions) {
 		sh := &s.shards[p.shard]
 		sh.mu.Lock()
-		if sh.list[p.at].expired {
+		if sh.list[p.at].Expired {
 			s.remove(sh, p.at)
 			removed++
 		}
@@ -141,22 +156,22 @@ func (c *copies) take(sh *shard, from int) (more bool) {
 	defer sh.mu.Unlock()
 	to := min(from+chunk, len(sh.list))
 	for _, st := range sh.list[min(from, to):to] {
-		if !st.expired && c.over(st) {
-			st.expired = true
+		if !st.Expired && c.over(st) {
+			st.Expired = true
 			st.reset()
 		}
-		if st.shown.IsZero() {
-			st.shown = c.now
+		if st.Shown.IsZero() {
+			st.Shown = c.now
 		}
 		copied := *st
 		// A growing slice does not move what earlier slices point to.
 		first := len(c.buckets)
-		c.buckets = append(c.buckets, st.buckets...)
-		copied.buckets = c.buckets[first:]
-		if c.initialZero > 0 && st.addsUp() && c.now.Sub(st.shown) < c.initialZero {
+		c.buckets = append(c.buckets, st.Buckets...)
+		copied.Buckets = c.buckets[first:]
+		if c.initialZero > 0 && st.addsUp() && c.now.Sub(st.Shown) < c.initialZero {
 			// The exemplars are kept for the value.
-			copied.count, copied.value, copied.exemplars = 0, 0, nil
-			clear(copied.buckets)
+			copied.Count, copied.Value, copied.exemplars = 0, 0, nil
+			clear(copied.Buckets)
 		} else {
 			first = len(c.exemplars)
 			c.exemplars = append(c.exemplars, st.exemplars...)
@@ -171,9 +186,9 @@ func (c *copies) take(sh *shard, from int) (more bool) {
 // over reports whether a stream has ended.
 func (c *copies) over(st *stream) bool {
 	held := false
-	if st.run.ID != "" && len(c.evicted)+len(c.held) > 0 {
-		key := RunKey{st.resource, st.run.ID}
-		if at, is := c.evicted[key]; is && !st.updated.After(at) {
+	if st.Run.ID != "" && len(c.evicted)+len(c.held) > 0 {
+		key := RunKey{st.Resource, st.Run.ID}
+		if at, is := c.evicted[key]; is && !st.Updated.After(at) {
 			return true
 		}
 		held = c.held[key]
@@ -181,12 +196,12 @@ func (c *copies) over(st *stream) bool {
 	if series.All[st.series].Momentary && st.at != c.now.UnixNano() {
 		return true
 	}
-	if c.expiration > 0 && !held && c.now.Sub(st.updated) > c.expiration {
+	if c.expiration > 0 && !held && c.now.Sub(st.Updated) > c.expiration {
 		return true
 	}
-	if len(c.silences) == 0 || st.ofAll {
+	if len(c.silences) == 0 || st.OfAll {
 		return false
 	}
-	silent := c.silences[st.resource]
+	silent := c.silences[st.Resource]
 	return silent != nil && silent[st.series]
 }

@@ -40,22 +40,22 @@ type resourceBuilder struct {
 
 func (b *builder) add(st *stream) {
 	b.points++
-	rb := b.resource(st.resource)
-	metric := rb.of(st.series, st.expired)
+	rb := b.resource(st.Resource)
+	metric := rb.of(st.series, st.Expired)
 	kind := series.All[st.series].Kind
 	if kind == series.Histogram {
 		if calls := series.All[st.series].Calls; calls != 0 {
-			point := begin(b, rb.of(calls, st.expired).Sum().DataPoints().AppendEmpty(), st)
-			if b.points++; !st.expired {
-				point.SetIntValue(st.count)
+			point := begin(b, rb.of(calls, st.Expired).Sum().DataPoints().AppendEmpty(), st)
+			if b.points++; !st.Expired {
+				point.SetIntValue(st.Count)
 			}
 		}
 		point := begin(b, metric.Histogram().DataPoints().AppendEmpty(), st)
-		if !st.expired {
-			point.SetCount(uint64(st.count)) // #nosec G115 -- counts observations
-			point.SetSum(st.value)
+		if !st.Expired {
+			point.SetCount(uint64(st.Count)) // #nosec G115 -- counts observations
+			point.SetSum(st.Value)
 			point.ExplicitBounds().FromRaw(st.bounds)
-			point.BucketCounts().FromRaw(st.buckets)
+			point.BucketCounts().FromRaw(st.Buckets)
 			st.putExemplars(point.Exemplars())
 		}
 		return
@@ -68,14 +68,14 @@ func (b *builder) add(st *stream) {
 	}
 	point := begin(b, points.AppendEmpty(), st)
 	switch {
-	case st.expired:
+	case st.Expired:
 	case kind == series.Counter, kind == series.Balance:
-		point.SetIntValue(st.count)
+		point.SetIntValue(st.Count)
 		st.putExemplars(point.Exemplars())
 	case kind == series.State:
-		point.SetIntValue(int64(st.value))
+		point.SetIntValue(int64(st.Value))
 	default:
-		point.SetDoubleValue(st.value)
+		point.SetDoubleValue(st.Value)
 	}
 }
 
@@ -90,10 +90,10 @@ type dataPoint interface {
 // begin sets all of a point but its value.
 func begin[P dataPoint](b *builder, point P, st *stream) P {
 	if series.All[st.series].Kind != series.Gauge {
-		point.SetStartTimestamp(pcommon.NewTimestampFromTime(st.start))
+		point.SetStartTimestamp(pcommon.NewTimestampFromTime(st.Start))
 	}
 	point.SetTimestamp(b.now)
-	point.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(st.expired))
+	point.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(st.Expired))
 	b.putLabels(point.Attributes(), st)
 	return point
 }
@@ -144,15 +144,15 @@ func (rb *resourceBuilder) create(id series.ID) pmetric.Metric {
 }
 
 func (b *builder) putLabels(attrs pcommon.Map, st *stream) {
-	attrs.EnsureCapacity(len(series.RunLabels) + len(st.labels) + 2)
-	for i, value := range st.labels {
+	attrs.EnsureCapacity(len(series.RunLabels) + len(st.Labels) + 2)
+	for i, value := range st.Labels {
 		PutLabel(attrs, series.All[st.series].Labels[i], value)
 	}
-	putNonEmpty(attrs, mlattr.RunID, st.run.ID)
-	putNonEmpty(attrs, mlattr.JobID, st.run.Job)
-	PutLabel(attrs, mlattr.RankGlobal, st.run.Rank)
-	putNonEmpty(attrs, mlattr.HostName, st.run.Host)
-	if st.overflow {
+	putNonEmpty(attrs, mlattr.RunID, st.Run.ID)
+	putNonEmpty(attrs, mlattr.JobID, st.Run.Job)
+	PutLabel(attrs, mlattr.RankGlobal, st.Run.Rank)
+	putNonEmpty(attrs, mlattr.HostName, st.Run.Host)
+	if st.Overflow {
 		attrs.PutBool(series.Overflow, true)
 	}
 	if b.writer.Name != "" {

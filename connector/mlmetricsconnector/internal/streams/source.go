@@ -40,11 +40,12 @@ type Source struct {
 	silent   *Set
 }
 
-// identity is the owner of a stream.
-type identity struct {
-	resource Resource
-	run      Run
-	overflow bool
+// Identity is the owner of a stream.
+type Identity struct {
+	Resource Resource
+	Run      Run
+	// Overflow reports whether it is of the runs beyond a limit.
+	Overflow bool
 }
 
 // Compare orders programs by namespace and name.

@@ -82,6 +82,8 @@ type Store struct {
 	shards [shardCount]shard
 	// silences is nil without Exclude.
 	silences *Silences
+	// walk is held while all streams are copied, so that none moves.
+	walk sync.Mutex
 }
 
 type shard struct {
@@ -158,11 +160,25 @@ func (s *Store) settle(src *Source, now time.Time) {
 		src.admitted = s.runs.admit(RunKey{src.Resource, src.Run.ID}, src.Origin, s.limits.Runs, now)
 	}
 	if src.admitted {
-		src.hash = maphash.Comparable(s.seed, identity{src.Resource, src.Run, false})
+		src.hash = s.hashOfSource(Identity{src.Resource, src.Run, false})
 	} else {
-		src.hash = maphash.Comparable(s.seed, identity{src.Resource, Run{}, true})
+		src.hash = s.hashOfSource(Identity{src.Resource, Run{}, true})
 	}
-	src.hash |= 1
+}
+
+// hashOfSource returns a hash that is not 0.
+func (s *Store) hashOfSource(of Identity) uint64 { return maphash.Comparable(s.seed, of) | 1 }
+
+// hashOf returns the hash of a stream of a source.
+func (s *Store) hashOf(source uint64, id series.ID, labels []string) uint64 {
+	hash := (source + uint64(id)) * 0x9e3779b97f4a7c15
+	for i := range labels {
+		if labels[i] != "" {
+			hash ^= maphash.String(s.seed, labels[i])
+		}
+		hash = bits.RotateLeft64(hash, 23) * 0x9e3779b97f4a7c15
+	}
+	return hash
 }
 
 // newest reports whether a series holds the newest value instead of a sum.
@@ -175,13 +191,7 @@ func newest(id series.ID) bool {
 // the limit.
 func (s *Store) add(u *Update, of uint64, now time.Time) bool {
 	labels := u.Labels[:len(series.All[u.Series].Labels)]
-	hash := (of + uint64(u.Series)) * 0x9e3779b97f4a7c15
-	for i := range labels {
-		if labels[i] != "" {
-			hash ^= maphash.String(s.seed, labels[i])
-		}
-		hash = bits.RotateLeft64(hash, 23) * 0x9e3779b97f4a7c15
-	}
+	hash := s.hashOf(of, u.Series, labels)
 	sh := &s.shards[hash>>(64-6)]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -208,7 +218,7 @@ func (s *Store) addOverflow(u *Update, now time.Time) {
 	defer sh.mu.Unlock()
 	st := sh.byHash[hash]
 	if st == nil {
-		st = &stream{series: u.Series, identity: identity{overflow: true}, ofAll: true, start: now}
+		st = &stream{series: u.Series, Kept: Kept{Identity: Identity{Overflow: true}, OfAll: true, Start: now}}
 		st.makeBuckets()
 		s.insert(sh, st, hash)
 	}
@@ -230,8 +240,8 @@ func (s *Store) remove(sh *shard, index int) {
 	sh.list = sh.list[:last]
 	delete(sh.byHash, st.hash)
 	s.all.Add(-1)
-	if !st.ofAll {
-		s.regular.Add(-s.shown(st.series, st.labels))
+	if !st.OfAll {
+		s.regular.Add(-s.shown(st.series, st.Labels))
 	}
 }
 

@@ -13,29 +13,37 @@ import (
 // flushes, each in another bucket. A counter has one.
 const maxExemplars = 4
 
+// Kept is what a restart does not change of a stream that adds up.
+type Kept struct {
+	Identity
+	// Metric is the name of its series, which is set when it is saved.
+	Metric string
+	// Labels are those of its series, in order.
+	Labels []string
+	// OfAll reports whether this is the overflow stream of its series.
+	OfAll bool
+	// Expired reports whether the stream has expired and its end has not been
+	// sent yet.
+	Expired bool
+	// Start is the beginning of its counts, Updated their latest change, and Shown the time
+	// of its first emission.
+	Start, Updated, Shown time.Time
+	// Count is a whole number, Value the value of a gauge or the sum of a histogram.
+	Count int64
+	Value float64
+	// Buckets are those of a histogram, if it has any.
+	Buckets []uint64
+}
+
 // stream is the state of one stream. The kind of its series determines the
 // fields in use.
 type stream struct {
-	identity
-	labels []string
+	Kept
 	series series.ID
-	// ofAll reports whether this is the overflow stream of its series.
-	ofAll bool
-	// expired reports whether the stream has expired and its end has not been
-	// sent yet.
-	expired bool
-
-	hash uint64
-
-	start, updated time.Time
-	// shown is the time of its first emission.
-	shown time.Time
-	count int64
-	value float64 // of a gauge; the sum of a histogram
-	at    int64
-	// bounds and buckets are those of a histogram, if it has any.
+	hash   uint64
+	at     int64
+	// bounds are those of the buckets.
 	bounds    []float64
-	buckets   []uint64
 	exemplars []exemplar
 }
 
@@ -51,15 +59,15 @@ type exemplar struct {
 // newStream clones the strings: a label may be the beginning of a long text,
 // which a stream must not keep in memory.
 func newStream(u *Update, labels []string, now time.Time) *stream {
-	st := &stream{series: u.Series, start: now, labels: slices.Clone(labels)}
+	st := &stream{series: u.Series, Kept: Kept{Start: now, Labels: slices.Clone(labels)}}
 	for i, label := range labels {
-		st.labels[i] = strings.Clone(label)
+		st.Labels[i] = strings.Clone(label)
 	}
-	st.resource = u.Source.Resource.Clone()
+	st.Resource = u.Source.Resource.Clone()
 	if u.Source.admitted {
-		st.run = u.Source.Run.Clone()
+		st.Run = u.Source.Run.Clone()
 	} else {
-		st.overflow = true
+		st.Overflow = true
 	}
 	return st
 }
@@ -71,55 +79,55 @@ func (st *stream) makeBuckets() {
 		return
 	}
 	first := ""
-	if len(st.labels) > 0 {
-		first = st.labels[0]
+	if len(st.Labels) > 0 {
+		first = st.Labels[0]
 	}
 	st.bounds = s.Bounds(first)
-	st.buckets = make([]uint64, len(st.bounds)+1)
+	st.Buckets = make([]uint64, len(st.bounds)+1)
 }
 
 func (st *stream) apply(u *Update, now time.Time) {
-	if st.expired {
+	if st.Expired {
 		st.begin(now)
 	}
-	if now.After(st.updated) {
-		st.updated = now
+	if now.After(st.Updated) {
+		st.Updated = now
 	}
 	switch series.All[st.series].Kind {
 	case series.Counter:
-		if sum := st.count + u.Count; sum >= st.count {
-			st.count = sum // else it would wrap round: it stays at what it is
+		if sum := st.Count + u.Count; sum >= st.Count {
+			st.Count = sum // else it would wrap round: it stays at what it is
 		}
 		st.show(u, float64(u.Count), 0, 1)
 	case series.Balance:
-		if sum := st.count + u.Count; sum >= st.count || u.Count < 0 {
-			st.count = max(0, sum)
+		if sum := st.Count + u.Count; sum >= st.Count || u.Count < 0 {
+			st.Count = max(0, sum)
 		}
 	case series.Total:
-		st.value += u.Value
+		st.Value += u.Value
 	case series.Gauge, series.State:
 		if u.At >= st.at || series.All[st.series].Momentary {
-			st.value, st.at = u.Value, u.At
+			st.Value, st.at = u.Value, u.At
 		}
 	case series.Histogram:
-		st.count++
-		st.value += u.Value
+		st.Count++
+		st.Value += u.Value
 		bucket := sort.SearchFloat64s(st.bounds, u.Value)
-		st.buckets[bucket]++
+		st.Buckets[bucket]++
 		st.show(u, u.Value, bucket, maxExemplars)
 	}
 }
 
 // begin restarts an expired stream.
 func (st *stream) begin(now time.Time) {
-	st.expired, st.start, st.updated, st.shown = false, now, now, time.Time{}
+	st.Expired, st.Start, st.Updated, st.Shown = false, now, now, time.Time{}
 	st.reset()
 }
 
 // reset clears all values.
 func (st *stream) reset() {
-	st.count, st.value, st.at = 0, 0, 0
-	clear(st.buckets)
+	st.Count, st.Value, st.at = 0, 0, 0
+	clear(st.Buckets)
 	st.exemplars = st.exemplars[:0]
 }
 
@@ -145,6 +153,6 @@ func (st *stream) show(u *Update, value float64, bucket, limit int) {
 	if len(st.exemplars) < limit {
 		st.exemplars = append(st.exemplars, e)
 	} else {
-		st.exemplars[int(st.count%int64(limit))] = e
+		st.exemplars[int(st.Count%int64(limit))] = e
 	}
 }

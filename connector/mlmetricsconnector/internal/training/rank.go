@@ -103,20 +103,22 @@ type Progress struct {
 // Rank has the metrics of one rank. The zero Rank is ready to use. It is not safe
 // for concurrent use.
 type Rank struct {
-	metrics map[string]*last
+	// Metrics are the newest points, by metric.
+	Metrics map[string]last
 	// timed reports whether the trainer sends the time of its steps.
 	timed bool
 	// apart are the seconds between the newest changes, changes their number.
 	apart   [rememberedChanges]float64
 	changes int
-	pending Progress
+	// Pending waits for Take.
+	Pending Progress
 }
 
 // last is the newest point of a metric.
 type last struct {
-	value float64
-	count uint64
-	at    int64
+	Value float64
+	Count uint64
+	At    int64
 }
 
 // change is what one request shows.
@@ -131,10 +133,10 @@ func (r *Rank) Add(points []Point, now time.Time) {
 	if len(points) == 0 {
 		return
 	}
-	if r.pending.First.IsZero() {
-		r.pending.First = now
+	if r.Pending.First.IsZero() {
+		r.Pending.First = now
 	}
-	r.pending.Seen = now
+	r.Pending.Seen = now
 	var c change
 	values := make([]Value, 0, 2)
 	at := int64(0)
@@ -149,8 +151,8 @@ func (r *Rank) Add(points []Point, now time.Time) {
 		}
 	}
 	for _, value := range values {
-		if len(r.pending.Values) < maxPending {
-			r.pending.Values = append(r.pending.Values, value)
+		if len(r.Pending.Values) < maxPending {
+			r.Pending.Values = append(r.Pending.Values, value)
 		}
 	}
 	if c.moved {
@@ -160,26 +162,25 @@ func (r *Rank) Add(points []Point, now time.Time) {
 
 // compare compares a point with the one before, and reports whether it is new.
 func (r *Rank) compare(p *Point, c *change) (isNew bool) {
-	before, known := r.metrics[p.Metric]
+	name := p.Metric
+	before, known := r.Metrics[name]
 	if !known {
-		if len(r.metrics) >= maxMetrics {
+		if len(r.Metrics) >= maxMetrics {
 			return false
 		}
-		if r.metrics == nil {
-			r.metrics = make(map[string]*last)
+		if r.Metrics == nil {
+			r.Metrics = make(map[string]last)
 		}
-		before = new(last)
-		r.metrics[strings.Clone(p.Metric)] = before
+		name = strings.Clone(name)
 	}
-	if late := before.at - p.At; !p.Delta && late > 0 && late <= maxLate {
+	if late := before.At - p.At; !p.Delta && late > 0 && late <= maxLate {
 		return false // what it shows is part of the newer one
 	}
-	value, count := p.Value-before.value, int64(p.Count)-int64(before.count) // #nosec G115 -- a wrong one is below 0
+	value, count := p.Value-before.Value, int64(p.Count)-int64(before.Count) // #nosec G115 -- a wrong one is below 0
 	if p.Delta {
 		value, count = p.Value, int64(p.Count) // #nosec G115 -- a wrong one is below 0
 	}
-	was := before.value
-	*before = last{p.Value, p.Count, p.At}
+	r.Metrics[name] = last{p.Value, p.Count, p.At}
 	switch p.Instrument {
 	case table.Counter:
 		if known && value < 0 {
@@ -198,7 +199,7 @@ func (r *Rank) compare(p *Point, c *change) (isNew bool) {
 		}
 	case table.Gauge:
 		isNew = !known || value != 0
-		if known && isNew && !(Infinite(p.Value) && Infinite(was)) {
+		if known && isNew && !(Infinite(p.Value) && Infinite(before.Value)) {
 			c.moved = true
 			c.time(p.Measure, p.Value)
 		}
@@ -219,7 +220,7 @@ func (c *change) time(measure string, seconds float64) {
 
 // move records a change.
 func (r *Rank) move(c *change, at int64, now time.Time) {
-	p := &r.pending
+	p := &r.Pending
 	if !p.Moved.IsZero() {
 		r.apart[r.changes%rememberedChanges] = min(now.Sub(p.Moved).Seconds(), maxApart)
 		r.changes++
@@ -258,8 +259,8 @@ func (r *Rank) patience() time.Duration {
 
 // Take returns what has changed since the previous call, and clears it.
 func (r *Rank) Take() Progress {
-	taken := r.pending
+	taken := r.Pending
 	taken.Patience = r.patience()
-	r.pending = Progress{First: taken.First, Seen: taken.Seen, Moved: taken.Moved, At: taken.At}
+	r.Pending = Progress{First: taken.First, Seen: taken.Seen, Moved: taken.Moved, At: taken.At}
 	return taken
 }

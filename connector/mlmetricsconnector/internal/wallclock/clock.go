@@ -52,20 +52,22 @@ type Clock struct {
 	// is startup; 0 if unknown.
 	Born int64
 
-	// cursor is the end of the attributed time; 0 before the first span.
-	cursor  int64
-	begun   bool
+	// Cursor is the end of the attributed time; 0 before the first span, when Begun is
+	// false.
+	Cursor  int64
+	Begun   bool
 	pending []Span
 	ends    []stepEnd
-	// previous is the end of the previous attempt; lostTime reports whether it
+	// Previous is the end of the previous attempt; LostTime reports whether it
 	// did not end by itself, so that the time since then is unaccounted.
-	previous int64
-	lostTime bool
+	Previous int64
+	LostTime bool
 
-	productive bool
-	steps      stepper
-	// credited is the time after cursor that Wait attributed to Unknown.
-	credited int64
+	// Productive reports whether there was a productive moment.
+	Productive bool
+	Steps      Stepper
+	// Credited is the time after Cursor that Wait attributed to Unknown.
+	Credited int64
 }
 
 // maxStartup is the longest accepted time between the start of a process and
@@ -75,16 +77,16 @@ const maxStartup = int64(24 * 3600 * 1e9)
 // Observe adds a span. It returns false for a span that ended before the
 // attributed time or before its own start; such a span has no effect.
 func (c *Clock) Observe(s Span, into *Totals) bool {
-	if s.Start <= 0 || s.End < s.Start || c.begun && s.End <= c.cursor || s.End <= c.previous {
+	if s.Start <= 0 || s.End < s.Start || c.Begun && s.End <= c.Cursor || s.End <= c.Previous {
 		return false
 	}
 	if len(c.pending) >= maxPending {
 		c.Advance(c.Newest(), into)
-		if s.End <= c.cursor {
+		if s.End <= c.Cursor {
 			return false
 		}
 	}
-	c.steps.forwards = c.steps.forwards || s.Phase.HasForward()
+	c.Steps.Forwards = c.Steps.Forwards || s.Phase.HasForward()
 	c.pending = append(c.pending, s)
 	return true
 }
@@ -92,10 +94,10 @@ func (c *Clock) Observe(s Span, into *Totals) bool {
 // SetBack attributes the pending time and restarts at the next span, even if
 // that is earlier: the client's clock was set back.
 func (c *Clock) SetBack(into *Totals) {
-	forwards, productive := c.steps.forwards, c.productive
+	forwards, productive := c.Steps.Forwards, c.Productive
 	c.Restart(true, into)
-	c.previous, c.credited = 0, 0
-	c.steps.forwards, c.productive = forwards, productive
+	c.Previous, c.Credited = 0, 0
+	c.Steps.Forwards, c.Productive = forwards, productive
 }
 
 // Restart begins a new attempt. If the previous attempt did not end by itself,
@@ -105,11 +107,11 @@ func (c *Clock) Restart(ended bool, into *Totals) {
 	c.Finish(into)
 	*c = Clock{
 		Least: c.Least, Idle: c.Idle, NoStartup: c.NoStartup, Born: c.Born,
-		previous: max(c.previous, c.cursor), lostTime: !ended,
+		Previous: max(c.Previous, c.Cursor), LostTime: !ended,
 		pending: c.pending[:0], ends: c.ends[:0],
-		steps: stepper{usual: c.steps.usual, lastEnd: c.steps.lastEnd},
+		Steps: Stepper{Usual: c.Steps.Usual, LastEnd: c.Steps.LastEnd},
 		// The time that Wait attributed lies between the attempts.
-		credited: c.credited,
+		Credited: c.Credited,
 	}
 }
 
@@ -126,15 +128,15 @@ func (c *Clock) EndStep(end int64, whole bool, into *Totals) {
 	if end <= 0 {
 		return
 	}
-	if c.steps.lastEnd > 0 && !c.begun && len(c.pending) == 0 {
+	if c.Steps.LastEnd > 0 && !c.Begun && len(c.pending) == 0 {
 		// The client times no phases.
-		c.steps.learn(end - c.steps.lastEnd)
+		c.Steps.learn(end - c.Steps.LastEnd)
 	}
-	c.steps.lastEnd = max(c.steps.lastEnd, end)
+	c.Steps.LastEnd = max(c.Steps.LastEnd, end)
 	if len(c.ends) >= maxPending {
 		c.Advance(c.Newest(), into)
 	}
-	if len(c.ends) < maxPending && (!c.begun || end > c.cursor) {
+	if len(c.ends) < maxPending && (!c.Begun || end > c.Cursor) {
 		c.ends = append(c.ends, stepEnd{end, whole})
 	}
 }
@@ -142,7 +144,7 @@ func (c *Clock) EndStep(end int64, whole bool, into *Totals) {
 // Newest returns the end of the newest span, up to which time can be
 // attributed.
 func (c *Clock) Newest() int64 {
-	newest := c.cursor
+	newest := c.Cursor
 	for i := range c.pending {
 		newest = max(newest, c.pending[i].End)
 	}
@@ -153,31 +155,40 @@ func (c *Clock) Newest() int64 {
 // unknown, in nanoseconds: five typical steps, and at least Least.
 func (c *Clock) Patience() int64 {
 	// Limits the median, so that the product does not overflow.
-	return max(cmp.Or(c.Least, minPatience), min(c.steps.median(), 1<<50)*patienceSteps)
+	return max(cmp.Or(c.Least, minPatience), min(c.Steps.median(), 1<<50)*patienceSteps)
 }
 
 // Stepped reports whether a step has ended.
-func (c *Clock) Stepped() bool { return c.steps.lastEnd > 0 }
+func (c *Clock) Stepped() bool { return c.Steps.LastEnd > 0 }
 
 // Finish ends the step that waits for a sign that it is over.
-func (c *Clock) Finish(into *Totals) { c.steps.settle(into) }
+func (c *Clock) Finish(into *Totals) { c.Steps.settle(into) }
 
 // Wait attributes silent time to Unknown. Later time does not count it again.
 func (c *Clock) Wait(nanoseconds int64, into *Totals) {
-	c.credited += nanoseconds
+	c.Credited += nanoseconds
 	into.States[Unknown] += nanoseconds
+}
+
+// Settled returns the clock as it would be if nothing else came, and adds its time. The
+// clock goes on.
+func (c *Clock) Settled(into *Totals) Clock {
+	settled := *c
+	settled.pending, settled.ends = slices.Clone(c.pending), slices.Clone(c.ends)
+	settled.Advance(settled.Newest(), into)
+	return settled
 }
 
 // Advance attributes the time up to until, which is at most Newest.
 func (c *Clock) Advance(until int64, into *Totals) {
-	if len(c.pending) == 0 || c.begun && until <= c.cursor || !c.begun && !c.begin(until, into) {
+	if len(c.pending) == 0 || c.Begun && until <= c.Cursor || !c.Begun && !c.begin(until, into) {
 		return
 	}
 	var open moment
 	for _, t := range c.changes(until) {
-		if t.at > c.cursor {
-			c.spend(&open, t.at-c.cursor, into)
-			c.cursor = t.at
+		if t.at > c.Cursor {
+			c.spend(&open, t.at-c.Cursor, into)
+			c.Cursor = t.at
 		}
 		switch t.what {
 		case closes:
@@ -185,17 +196,17 @@ func (c *Clock) Advance(until int64, into *Totals) {
 		case opens:
 			open.add(&c.pending[t.span], 1)
 		case endsForward:
-			c.steps.settle(into)
+			c.Steps.settle(into)
 		case endsStep:
 			// A running optimizer encloses the one that ended, and the step
 			// ends with it.
 			if open.phases[Optimizer] == 0 {
-				c.steps.end(c.cursor, t.whole, into)
+				c.Steps.end(c.Cursor, t.whole, into)
 			}
 		}
 	}
-	c.pending = shrink(slices.DeleteFunc(c.pending, func(s Span) bool { return s.End <= c.cursor }))
-	c.ends = shrink(slices.DeleteFunc(c.ends, func(end stepEnd) bool { return end.at <= c.cursor }))
+	c.pending = shrink(slices.DeleteFunc(c.pending, func(s Span) bool { return s.End <= c.Cursor }))
+	c.ends = shrink(slices.DeleteFunc(c.ends, func(end stepEnd) bool { return end.at <= c.Cursor }))
 }
 
 // maxIdle is the number of unused elements whose memory a clock keeps.
@@ -218,19 +229,19 @@ func (c *Clock) begin(until int64, into *Totals) bool {
 	for i := range c.pending {
 		first = min(first, c.pending[i].Start)
 	}
-	first = max(first, c.previous)
+	first = max(first, c.Previous)
 	if until < first {
 		return false
 	}
-	c.begun, c.cursor, c.steps.start = true, first, first
-	if c.Born > c.previous && c.Born < first && first-c.Born <= maxStartup {
+	c.Begun, c.Cursor, c.Steps.Start = true, first, first
+	if c.Born > c.Previous && c.Born < first && first-c.Born <= maxStartup {
 		into.States[Startup] += first - c.Born
 		first = c.Born
 	}
-	if c.lostTime && c.previous > 0 {
-		into.States[Unknown] += max(first-c.previous-c.credited, 0)
+	if c.LostTime && c.Previous > 0 {
+		into.States[Unknown] += max(first-c.Previous-c.Credited, 0)
 	}
-	c.credited = 0
+	c.Credited = 0
 	return true
 }
 
@@ -272,7 +283,7 @@ func (c *Clock) changes(until int64) []change {
 		if s.Start == s.End {
 			continue
 		}
-		changes = append(changes, change{at: max(s.Start, c.cursor), what: opens, span: int32(i)}) // #nosec G115 -- at most maxPending
+		changes = append(changes, change{at: max(s.Start, c.Cursor), what: opens, span: int32(i)}) // #nosec G115 -- at most maxPending
 		if ended {
 			changes = append(changes, change{at: s.End, what: closes, span: int32(i)}) // #nosec G115 -- at most maxPending
 		}
@@ -331,10 +342,10 @@ func (m *moment) state() (state State, ok bool) {
 // spend attributes an interval without changes to a state and to the phases of
 // the step.
 func (c *Clock) spend(open *moment, length int64, into *Totals) {
-	c.steps.spend(open, length)
+	c.Steps.spend(open, length)
 	if state, ok := open.state(); ok {
-		c.credited = 0
-		c.productive = c.productive || state == Productive || state == Rework
+		c.Credited = 0
+		c.Productive = c.Productive || state == Productive || state == Rework
 		into.States[state] += length
 		return
 	}
@@ -346,15 +357,15 @@ func (c *Clock) spendGap(length int64, into *Totals) {
 	state := Other
 	switch {
 	case length > c.Patience():
-		c.steps.lost = true
+		c.Steps.Lost = true
 		state = Unknown
-	case !c.productive && !c.NoStartup:
+	case !c.Productive && !c.NoStartup:
 		state = Startup
 	case c.Idle:
 		state = Idle
 	}
-	into.States[state] += max(length-c.credited, 0)
-	c.credited = 0
+	into.States[state] += max(length-c.Credited, 0)
+	c.Credited = 0
 }
 
 // medianOf is the number of newest steps whose median is the typical step.
@@ -372,90 +383,91 @@ type Step struct {
 	Whole int64
 }
 
-// stepper divides time into steps.
-type stepper struct {
-	// forwards reports whether the program has shown a forward pass. If so, an
+// Stepper divides time into steps.
+type Stepper struct {
+	// Forwards reports whether the program has shown a forward pass. If so, an
 	// optimizer may be one of several of the step, which is over with the next
 	// forward pass.
-	forwards bool
-	// under is the current step, start its start, lost whether its time is
+	Forwards bool
+	// Under is the current step, Start its start, Lost whether its time is
 	// incomplete.
-	under Step
-	start int64
-	lost  bool
-	// held is the step whose optimizer last ended at heldEnd; 0 means none.
-	held     Step
-	heldEnd  int64
-	heldLost bool
-
-	lastEnd int64
-	usual   usual
+	Under Step
+	Start int64
+	Lost  bool
+	// Held is the step whose optimizer last ended at HeldEnd; 0 means none. HeldLost
+	// reports whether its time is incomplete.
+	Held     Step
+	HeldEnd  int64
+	HeldLost bool
+	// LastEnd is the end of the latest step.
+	LastEnd int64
+	Usual   Usual
 }
 
-// usual has the durations of the newest steps, in nanoseconds.
-type usual struct {
-	times [medianOf]int64
-	seen  int
+// Usual has the durations of the newest steps, in nanoseconds, and how many were seen.
+type Usual struct {
+	Times [medianOf]int64
+	Seen  int
 }
 
 // learn adds the duration of a step, in nanoseconds, to those of the median.
-func (s *stepper) learn(duration int64) {
+func (s *Stepper) learn(duration int64) {
 	if duration > 0 {
-		s.usual.times[s.usual.seen%medianOf] = duration
-		s.usual.seen++
+		s.Usual.Times[s.Usual.Seen%medianOf] = duration
+		s.Usual.Seen++
 	}
 }
 
 // median returns the duration of a typical step, in nanoseconds, 0 if there is
 // none yet.
-func (s *stepper) median() int64 {
-	n := min(s.usual.seen, medianOf)
+func (s *Stepper) median() int64 {
+	n := min(s.Usual.Seen, medianOf)
 	if n == 0 {
 		return 0
 	}
-	sorted := s.usual.times
+	sorted := s.Usual.Times
 	slices.Sort(sorted[:n])
 	return sorted[n/2]
 }
 
 // spend attributes an interval to the phases of the step.
-func (s *stepper) spend(open *moment, length int64) {
+func (s *Stepper) spend(open *moment, length int64) {
 	timed := false
 	for phase := range phases {
 		if open.phases[phase] > 0 {
-			s.under.Phases[phase] += length
+			s.Under.Phases[phase] += length
 			timed = true
 		}
 	}
 	if !timed {
-		s.under.Other += length
+		s.Under.Other += length
 	}
 }
 
 // end records the end of a step, or of an optimizer while no other one runs.
-func (s *stepper) end(at int64, whole bool, into *Totals) {
-	for phase := range s.held.Phases {
-		s.held.Phases[phase] += s.under.Phases[phase]
+func (s *Stepper) end(at int64, whole bool, into *Totals) {
+	for phase := range s.Held.Phases {
+		s.Held.Phases[phase] += s.Under.Phases[phase]
 	}
-	s.held.Other += s.under.Other
-	s.heldLost = s.heldLost || s.lost
-	s.heldEnd = at
-	s.under, s.lost = Step{}, false
-	if whole || !s.forwards {
+	s.Held.Other += s.Under.Other
+	s.HeldLost = s.HeldLost || s.Lost
+	s.HeldEnd = at
+	s.Under, s.Lost = Step{}, false
+	if whole || !s.Forwards {
 		s.settle(into)
 	}
 }
 
 // settle ends the step whose optimizer has ended, if there is one.
-func (s *stepper) settle(into *Totals) {
-	if s.heldEnd == 0 {
+func (s *Stepper) settle(into *Totals) {
+	if s.HeldEnd == 0 {
 		return
 	}
-	if !s.heldLost {
-		s.held.Whole = s.heldEnd - s.start
-		into.Steps = append(into.Steps, s.held)
-		s.learn(s.held.Whole)
+	if !s.HeldLost {
+		s.Held.Whole = s.HeldEnd - s.Start
+		into.Steps = append(into.Steps, s.Held)
+		s.learn(s.Held.Whole)
 	}
-	s.start = s.heldEnd
-	s.held, s.heldEnd, s.heldLost = Step{}, 0, false
+	s.Start = s.HeldEnd
+	s.Held, s.HeldEnd, s.HeldLost = Step{}, 0, false
 }
