@@ -61,6 +61,9 @@ type trial struct {
 	settings map[string]any
 	// config is the name of the shipped configuration.
 	config string
+	// address is where the collector takes spans after each start, "" for another one each
+	// time.
+	address string
 	// fileLimit is the size in bytes that no file of the collector's may exceed,
 	// which is how a full disk looks to a queue; 0 is without limit.
 	fileLimit int64
@@ -91,6 +94,9 @@ func (tr *trial) start() {
 	}
 	maps.Copy(overrides, tr.queue.settings)
 	maps.Copy(overrides, tr.settings)
+	if tr.address != "" {
+		overrides["receivers::otlp::protocols::grpc::endpoint"] = tr.address
+	}
 	options := harness.CollectorOptions{
 		Config:    harness.Path("distribution", "config", tr.config),
 		Overrides: overrides,
@@ -109,6 +115,9 @@ func (tr *trial) start() {
 
 // endpoint is where the collector takes spans.
 func (tr *trial) endpoint() string {
+	if tr.address != "" {
+		return tr.address
+	}
 	return tr.collector.Address(tr, "receivers::otlp::protocols::grpc")
 }
 
