@@ -293,8 +293,8 @@ func (r *Reader) readResource(attrs pcommon.Map) {
 	if r.timing = timingHost; program.TextOf(attrs, series.Timing) == timingDevice {
 		r.timing = timingDevice
 	}
-	r.source = r.sources.of(resource, program.RunOf(&r.ofResource))
-	r.hostSource = r.sources.of(resource, streams.Run{Host: r.source.Run.Host})
+	r.source = r.sources.of(resource, program.RunOf(&r.ofResource), identityOf(attrs))
+	r.hostSource = r.sources.of(resource, streams.Run{Host: r.source.Run.Host}, 0)
 	r.cores = r.Loads.CoresOf(attrs, resource)
 	r.changes.Resource(attrs, r.source, &r.ofResource)
 }

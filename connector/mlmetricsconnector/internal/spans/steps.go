@@ -123,7 +123,7 @@ func (c *stepCount) ofTrace(u *unit) *steps.Sequence {
 // hash returns a hash of what is compared with each other, a program, its run and a trace,
 // which a restart does not change, and of which no client finds a second.
 func (c *stepCount) hash(source *streams.Source, trace [16]byte) uint64 {
-	c.key = append(c.key[:0], trace[:]...)
+	c.key = binary.LittleEndian.AppendUint64(append(c.key[:0], trace[:]...), uint64(source.Identity)) // #nosec G115 -- a hash
 	of, run := &source.Resource, &source.Run
 	for _, text := range [...]string{of.Namespace, of.Service, run.ID, run.Job, run.Rank, run.Host} {
 		c.key = append(append(c.key, text...), 0xff) // which no text has

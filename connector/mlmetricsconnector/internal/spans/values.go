@@ -205,17 +205,28 @@ func (r *Reader) addSources(u *unit) {
 		u.Source, u.requestSource, u.hostSource = r.source, r.source, r.hostSource
 		return
 	}
-	run := r.source.Run
+	run, identity := r.source.Run, r.source.Identity
+	if id == mlattr.Other {
+		identity = cmp.Or(identityOf(r.spanAttrs), identity)
+	}
 	if inferred && id != run.ID && (r.Live == nil || !r.Live(streams.RunKey{Resource: r.source.Resource, ID: id})) {
 		id = mlattr.Other // some clients have such a run for each request
 	}
 	run.ID, run.Rank, run.Host = cmp.Or(id, run.ID), cmp.Or(number, run.Rank), cmp.Or(host, run.Host)
-	u.Source = r.sources.of(r.source.Resource, run)
+	u.Source = r.sources.of(r.source.Resource, run, identity)
 	if inferred {
 		run.ID = ""
 	}
-	u.requestSource = r.sources.of(r.source.Resource, run)
-	u.hostSource = r.sources.of(r.source.Resource, streams.Run{Host: run.Host})
+	u.requestSource = r.sources.of(r.source.Resource, run, identity)
+	u.hostSource = r.sources.of(r.source.Resource, streams.Run{Host: run.Host}, 0)
+}
+
+// identityOf returns the hash of what ml_guard has replaced, or 0.
+func identityOf(attrs pcommon.Map) int64 {
+	if v, ok := attrs.Get(mlattr.Identity); ok {
+		return v.Int()
+	}
+	return 0
 }
 
 // ownTime returns a client's time in nanoseconds since 1970, or now if it is
@@ -282,10 +293,10 @@ type sources struct {
 }
 
 // of returns the source of a resource and run.
-func (s *sources) of(resource streams.Resource, run streams.Run) *streams.Source {
+func (s *sources) of(resource streams.Resource, run streams.Run, identity int64) *streams.Source {
 	// A span usually has the source of its resource or of the previous span.
 	for i := s.used - 1; i >= max(0, s.used-rememberedSources); i-- {
-		if known := s.all[i]; known.Run == run && known.Resource == resource {
+		if known := s.all[i]; known.Run == run && known.Resource == resource && known.Identity == identity {
 			return known
 		}
 	}
@@ -294,7 +305,7 @@ func (s *sources) of(resource streams.Resource, run streams.Run) *streams.Source
 	}
 	source := s.all[s.used]
 	s.used++
-	*source = streams.Source{Resource: resource, Run: run, Origin: share.OriginOf(s.from, resource.Service)}
+	*source = streams.Source{Resource: resource, Run: run, Identity: identity, Origin: share.OriginOf(s.from, resource.Service)}
 	return source
 }
 

@@ -31,6 +31,8 @@ type Source struct {
 	Run      Run
 	// Origin has sent the updates. It is zero for those that the connector concludes.
 	Origin share.Origin
+	// Identity tells apart those that are shown as one, 0 if there is no more to tell.
+	Identity int64
 
 	// The following fields apply to updates that arrived at settled. silent is
 	// what the program sends itself, or nil.

@@ -143,6 +143,8 @@ func TestFloodOfOneOffNamesTakesAQuarter(t *testing.T) {
 		assert.LessOrEqual(t, 4*admitted, int64(b.cfg.Limits.of()[k]), kindNames[k])
 	}
 	resource, span := b.span([]any{"service.name", "one more", "service.namespace", "n", "service.instance.id", "i", mlattr.RunID, "r"}, mlattr.Operation, "o")
+	assert.NotZero(t, resource[mlattr.Identity], "what is counted separately")
+	delete(resource, mlattr.Identity)
 	assert.Equal(t, map[string]any{"service.name": mlattr.Other, "service.instance.id": mlattr.Other, mlattr.RunID: mlattr.Other, mlattr.Overflow: true}, resource)
 	assert.Equal(t, mlattr.Other, span[mlattr.Operation])
 	assert.Equal(t, true, span[mlattr.Overflow])

@@ -129,10 +129,12 @@ func (p *tracesPass) readResource(i int) {
 	case kindService:
 		p.whole = false
 		p.overflow(refused, spansOf(rs))
+		run, rank := p.runOf(s)
 		hide(p.writable(i), mlattr.ServiceName, serviceInstance, mlattr.RunID, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
 		p.writable(i).Remove(mlattr.ServiceNamespace)
+		p.writable(i).PutInt(mlattr.Identity, int64(cmp.Or(rank, mix(s.namespace, s.service)))) // #nosec G115 -- a hash
 		p.program = 0
-		if run, rank := p.runOf(s); run != 0 {
+		if run != 0 {
 			p.tables[kindRun].note(run, p.now)
 			p.tables[kindRank].note(rank, p.now)
 		}
@@ -146,7 +148,8 @@ func (p *tracesPass) readResource(i int) {
 	}
 	if refused := p.admitRun(s); refused != kindCount {
 		p.overflow(refused, spansOf(rs))
-		hideRun(p.writable(i))
+		_, rank := p.runOf(s)
+		hideRun(p.writable(i), rank)
 	}
 	if s.labels != 0 {
 		p.program = mix(p.program, s.labels)
@@ -220,13 +223,13 @@ func (p *tracesPass) readSpan(at position) {
 func (p *tracesPass) hideLabels(at position) {
 	span := p.writableSpan(at)
 	attrs := span.Attributes()
-	for key := range p.writable(at.resource).All() {
-		if spanLabels[key] {
+	for key, v := range p.writable(at.resource).All() {
+		if hides(key, v) {
 			attrs.PutStr(key, mlattr.Other)
 		}
 	}
 	for key, v := range attrs.All() {
-		if spanLabels[key] {
+		if hides(key, v) {
 			v.SetStr(mlattr.Other)
 		}
 	}
@@ -268,7 +271,8 @@ func (p *tracesPass) readRun(at position, s *source) {
 			p.counts[refused]++
 		}
 	}
-	hideRun(p.writableSpan(at).Attributes())
+	_, rank := p.runOf(s)
+	hideRun(p.writableSpan(at).Attributes(), rank)
 }
 
 // checkLabels replaces label values that are not admitted, and reports whether
@@ -328,7 +332,7 @@ func (p *tracesPass) bytes(at position) uint32 {
 // them for a number of spans.
 func (p *tracesPass) refusedLabels(attrs pcommon.Map, spans int) (refused []string) {
 	for key, v := range attrs.All() {
-		if !spanLabels[key] {
+		if !hides(key, v) {
 			continue
 		}
 		if k := kindOf(key); !p.admitLabel(k, key, p.hasher.value(v), p.from, p.now) {
@@ -339,11 +343,17 @@ func (p *tracesPass) refusedLabels(attrs pcommon.Map, spans int) (refused []stri
 	return refused
 }
 
+// hides reports whether a label may be replaced.
+func hides(key string, v pcommon.Value) bool { return spanLabels[key] && !mlattr.CountedBy(key, v.Str()) }
+
 // hideRun replaces the run of a resource or span, and the host, because
 // ml_metrics labels calls without a run by host. It sets no overflow mark:
 // series without run labels lack nothing, and ml_metrics marks the others.
-func hideRun(attrs pcommon.Map) {
+//
+// It adds a hash of them, so that the spans of two ranks are not counted as those of one.
+func hideRun(attrs pcommon.Map, identity uint64) {
 	attrs.PutStr(mlattr.RunID, mlattr.Other)
+	attrs.PutInt(mlattr.Identity, int64(identity)) // #nosec G115 -- a hash
 	replace(attrs, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
 }
 
