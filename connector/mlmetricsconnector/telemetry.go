@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/otel/attribute"
@@ -54,7 +55,13 @@ func (t *telemetry) observe(store *streams.Store) error {
 	return errors.Join(
 		t.builder.RegisterConnectorMlMetricsStreamsCallback(of(store.Streams)),
 		t.builder.RegisterConnectorMlMetricsSeriesCallback(of(store.Series)),
-		t.builder.RegisterConnectorMlMetricsRunsCallback(of(store.Runs)))
+		t.builder.RegisterConnectorMlMetricsRunsCallback(of(store.Runs)),
+		t.builder.RegisterConnectorMlMetricsLimitUseCallback(func(_ context.Context, o metric.Float64Observer) error {
+			series, runs := store.Use(time.Now())
+			o.Observe(series, t.tooManySeries)
+			o.Observe(runs, t.tooManyRuns)
+			return nil
+		}))
 }
 
 func (t *telemetry) record(ctx context.Context, duplicates int64, skipped spans.Skipped, over streams.Overflowed) {

@@ -28,6 +28,7 @@ type TelemetryBuilder struct {
 	meter                               metric.Meter
 	mu                                  sync.Mutex
 	registrations                       []metric.Registration
+	ConnectorMlMetricsLimitUse          metric.Float64ObservableGauge
 	ConnectorMlMetricsOverflowedUpdates metric.Int64Counter
 	ConnectorMlMetricsRepairedNames     metric.Int64Counter
 	ConnectorMlMetricsRuns              metric.Int64ObservableUpDownCounter
@@ -47,6 +48,21 @@ type telemetryBuilderOptionFunc func(mb *TelemetryBuilder)
 
 func (tbof telemetryBuilderOptionFunc) apply(mb *TelemetryBuilder) {
 	tbof(mb)
+}
+
+// RegisterConnectorMlMetricsLimitUseCallback sets callback for observable ConnectorMlMetricsLimitUse metric.
+func (builder *TelemetryBuilder) RegisterConnectorMlMetricsLimitUseCallback(cb metric.Float64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerFloat64{inst: builder.ConnectorMlMetricsLimitUse, obs: o})
+		return nil
+	}, builder.ConnectorMlMetricsLimitUse)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
 }
 
 // RegisterConnectorMlMetricsRunsCallback sets callback for observable ConnectorMlMetricsRuns metric.
@@ -104,6 +120,16 @@ func (oi *observerInt64) Observe(value int64, opts ...metric.ObserveOption) {
 	oi.obs.ObserveInt64(oi.inst, value, opts...)
 }
 
+type observerFloat64 struct {
+	embedded.Float64Observer
+	inst metric.Float64Observable
+	obs  metric.Observer
+}
+
+func (oi *observerFloat64) Observe(value float64, opts ...metric.ObserveOption) {
+	oi.obs.ObserveFloat64(oi.inst, value, opts...)
+}
+
 // Shutdown unregister all registered callbacks for async instruments.
 func (builder *TelemetryBuilder) Shutdown() {
 	builder.mu.Lock()
@@ -122,6 +148,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
+	builder.ConnectorMlMetricsLimitUse, err = builder.meter.Float64ObservableGauge(
+		"otelcol_connector_ml_metrics_limit_use",
+		metric.WithDescription("Fraction of a limit that is in use, as far as nothing new takes its place. Runs that have ended or are silent do not count [Development]"),
+		metric.WithUnit("1"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsOverflowedUpdates, err = builder.meter.Int64Counter(
 		"otelcol_connector_ml_metrics_overflowed_updates",
 		metric.WithDescription("Number of updates beyond a limit of streams. Counters and histograms were added to the overflow stream, gauges were dropped [Development]"),

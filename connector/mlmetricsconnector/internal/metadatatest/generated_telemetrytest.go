@@ -21,6 +21,20 @@ func NewSettings(tt *componenttest.Telemetry) connector.Settings {
 	return set
 }
 
+func AssertEqualConnectorMlMetricsLimitUse(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[float64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_connector_ml_metrics_limit_use",
+		Description: "Fraction of a limit that is in use, as far as nothing new takes its place. Runs that have ended or are silent do not count [Development]",
+		Unit:        "1",
+		Data: metricdata.Gauge[float64]{
+			DataPoints: dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_connector_ml_metrics_limit_use")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
 func AssertEqualConnectorMlMetricsOverflowedUpdates(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_overflowed_updates",

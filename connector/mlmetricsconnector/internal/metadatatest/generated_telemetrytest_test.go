@@ -20,6 +20,10 @@ func TestSetupTelemetry(t *testing.T) {
 	tb, err := metadata.NewTelemetryBuilder(testTel.NewTelemetrySettings())
 	require.NoError(t, err)
 	defer tb.Shutdown()
+	require.NoError(t, tb.RegisterConnectorMlMetricsLimitUseCallback(func(_ context.Context, observer metric.Float64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
 	require.NoError(t, tb.RegisterConnectorMlMetricsRunsCallback(func(_ context.Context, observer metric.Int64Observer) error {
 		observer.Observe(1)
 		return nil
@@ -37,6 +41,9 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ConnectorMlMetricsRunsEvicted.Add(context.Background(), 1)
 	tb.ConnectorMlMetricsSkipped.Add(context.Background(), 1)
 	tb.ConnectorMlMetricsStreamsExpired.Add(context.Background(), 1)
+	AssertEqualConnectorMlMetricsLimitUse(t, testTel,
+		[]metricdata.DataPoint[float64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualConnectorMlMetricsOverflowedUpdates(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())

@@ -152,10 +152,13 @@ func (r *runs) evict(now time.Time) bool {
 
 // judged returns the standing of the run, also of one without.
 func (l *liveRun) judged(now time.Time) Standing {
+	silence := now.Sub(l.updated)
 	switch {
+	case l.standing == Running && !l.held && silence > max(againAfter, 2*l.updated.Sub(l.first)):
+		return Silent // a short one that has probably ended without a sign
 	case l.standing != NotJudged:
 		return l.standing
-	case now.Sub(l.updated) > silentAfter:
+	case silence > silentAfter:
 		return Silent
 	default:
 		return Running

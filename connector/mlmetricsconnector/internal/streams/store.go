@@ -117,6 +117,19 @@ func (s *Store) Streams() int64 { return s.all.Load() }
 // streams, not counting overflow streams of Limits.Series.
 func (s *Store) Series() int64 { return s.regular.Load() }
 
+// Use returns which part of the limits of series and of runs is used. Runs that give way to
+// a new one do not count.
+func (s *Store) Use(now time.Time) (series, runs float64) {
+	s.runs.mu.Lock()
+	defer s.runs.mu.Unlock()
+	for _, run := range s.runs.seen {
+		if run.judged(now) > Silent {
+			runs++
+		}
+	}
+	return float64(s.Series()) / float64(s.limits.Series), runs / float64(max(s.limits.Runs, 1))
+}
+
 // Runs returns the number of live runs.
 func (s *Store) Runs() int64 { return s.runs.len() }
 
