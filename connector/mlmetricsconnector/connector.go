@@ -53,10 +53,8 @@ type metricsConnector struct {
 	concluding sync.Mutex
 	changes    atomic.Int64
 	ending     atomic.Bool
-	exported   struct {
-		data []byte
-		at   int64
-	}
+	exported   []byte
+	exportedAt int64
 
 	// cancel ends an emission that exceeds the time of Shutdown.
 	cancel  context.CancelFunc
@@ -84,7 +82,6 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 	c.readers.New = func() any {
 		return spans.New(spans.Options{Slow: cfg.SlowThreshold.Seconds(), GenAI: cfg.GenAIMetrics, SpanMetrics: cfg.SpanMetrics, Seed: c.tally.Seed})
 	}
-	c.changes.Store(1)
 	c.flusher = streams.Flusher{Store: c.store, InitialZero: cfg.InitialZero, Prepare: func(scope pcommon.InstrumentationScope) {
 		scope.SetName(metadata.ScopeName)
 		scope.SetVersion(set.BuildInfo.Version)
@@ -234,9 +231,8 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 // flush sends all live series.
 func (c *metricsConnector) flush(ctx context.Context, now time.Time, evicted streams.Evicted) error {
 	c.flusher.Pass = func(md pmetric.Metrics) error { return c.next.ConsumeMetrics(ctx, md) }
-	c.changes.Add(1)
+	c.changes.Add(1) // also what a request has added so far, and what is shown
 	expired, err := c.flusher.Flush(now, evicted)
-	c.changes.Add(1) // what is shown, or gone
 	c.telemetry.expired(ctx, expired)
 	return err
 }

@@ -213,10 +213,12 @@ func TestWhichRunGivesWay(t *testing.T) {
 	assert.ElementsMatch(t, []string{"hung", "silent", "steps", "new-1"}, live(r.every(t, time.Minute, alive)))
 	of("new-2", "optimizer")
 	assert.ElementsMatch(t, []string{"hung", "steps", "new-1", "new-2"}, live(r.every(t, time.Minute, alive)))
+	of("new-1", "optimizer")
+	of("new-2", "optimizer")
 	of("new-3", "optimizer")
 	md := r.every(t, time.Minute, alive)
 	assert.ElementsMatch(t, []string{"hung", "steps", "new-1", "new-2"}, live(md), "none gives way")
-	assert.Equal(t, int64(1+24+1+1+1), counters(md)["ml.steps"], "what was refused is added up")
+	assert.Equal(t, int64(1+24+1+1+1+2), counters(md)["ml.steps"], "what was refused is added up")
 }
 
 // However many runs come, no more are live than allowed, and those that look hung

@@ -47,8 +47,8 @@ func (c *metricsConnector) keep(ctx context.Context, host component.Host) error 
 // counted meanwhile is not counted again, at worst not at all: values are read first.
 func (c counts) Export() ([]byte, error) {
 	at := c.changes.Load()
-	if at == c.exported.at {
-		return c.exported.data, nil
+	if at == c.exportedAt && c.exported != nil {
+		return c.exported, nil
 	}
 	c.concluding.Lock()
 	kept := keptCounts{c.store.Keep(), c.clocks.Keep(), c.shared.seen.Ranks.Keep(), c.tally.Keep(c.ending.Load())}
@@ -58,7 +58,9 @@ func (c counts) Export() ([]byte, error) {
 	if err == nil {
 		err = errors.Join(gob.NewEncoder(to).Encode(&kept), to.Close())
 	}
-	c.exported.at, c.exported.data = at, data.Bytes()
+	if err == nil {
+		c.exportedAt, c.exported = at, data.Bytes()
+	}
 	return data.Bytes(), err
 }
 

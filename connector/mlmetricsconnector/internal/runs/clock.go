@@ -319,7 +319,8 @@ func (c *clock) advance(limits Timeouts, held gpus.Held, e *Emission) (updates [
 	if e.Last && !e.Kept || until == c.settled && (state.Over() || c.quiet(now)) {
 		c.Finish(&c.Totals)
 	}
-	if (state == Stalled || state == Silent) && !c.arrived.IsZero() && now.After(c.waited) {
+	// Of a run that is not heard nobody knows: what comes later may say what it did.
+	if state == Stalled && held.Now && !c.arrived.IsZero() && now.After(c.waited) {
 		c.Wait(now.Sub(c.waited).Nanoseconds(), &c.Totals)
 		c.waited = now
 	}

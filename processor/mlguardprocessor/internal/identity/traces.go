@@ -344,7 +344,9 @@ func (p *tracesPass) refusedLabels(attrs pcommon.Map, spans int) (refused []stri
 }
 
 // hides reports whether a label may be replaced.
-func hides(key string, v pcommon.Value) bool { return spanLabels[key] && !mlattr.CountedBy(key, v.Str()) }
+func hides(key string, v pcommon.Value) bool {
+	return spanLabels[key] && !mlattr.CountedBy(key, v.Str())
+}
 
 // hideRun replaces the run of a resource or span, and the host, because
 // ml_metrics labels calls without a run by host. It sets no overflow mark:
