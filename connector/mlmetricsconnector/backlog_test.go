@@ -11,7 +11,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// A backlog changes neither steps nor the time by state, and a clock that is set ahead no step.
+// A backlog, and a clock that is set back by an hour, change neither steps nor the time by
+// state, and a clock that is set ahead no step.
 func TestABacklog(t *testing.T) {
 	const steps = 120
 	synctest.Test(t, func(t *testing.T) {
@@ -50,6 +51,7 @@ func TestABacklog(t *testing.T) {
 		want := as(none, none)
 		require.InDelta(t, steps, want["ml.steps{ml.rank.global=0,ml.run.id=run-a}"], 0)
 		for name, got := range map[string]map[string]float64{
+			"1 h back":   as(none, from(40*time.Second, -time.Hour)),
 			"20 s ahead": as(none, from(40*time.Second, 20*time.Second)),
 			// From 30 s on all is held back for 10 minutes, and then comes at once.
 			"a backlog": as(func(at time.Duration) time.Duration {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,7 +56,7 @@ func sums(md pmetric.Metrics, starts bool) map[string]float64 {
 				case pmetric.MetricTypeHistogram:
 					for _, p := range m.Histogram().DataPoints().All() {
 						for i, n := range p.BucketCounts().All() {
-							all[name(fmt.Sprint(i), p.Attributes(), p.StartTimestamp())] = float64(n)
+							all[name(strconv.Itoa(i), p.Attributes(), p.StartTimestamp())] = float64(n)
 						}
 						all[name("_sum", p.Attributes(), p.StartTimestamp())] = p.Sum()
 					}

@@ -99,10 +99,10 @@ const maxKept = 8192
 func New(size int) *Chains { return &Chains{Recent: NewRecent(size), parents: make(map[Key]Key)} }
 
 // Has reports whether a mark is remembered about a span.
-func (n *Chains) Has(of Key, m mark) bool { return mark(n.Recent.get(of))&m != 0 }
+func (n *Chains) Has(of Key, m mark) bool { return mark(n.get(of))&m != 0 }
 
 // Set adds a mark to a span.
-func (n *Chains) Set(of Key, m mark) { n.Recent.Add(of, uint8(m)) }
+func (n *Chains) Set(of Key, m mark) { n.Add(of, uint8(m)) }
 
 // Verdict is the decision about a candidate.
 type Verdict uint8
@@ -167,8 +167,8 @@ func (n *Chains) Outermost(candidates []Candidate) []Verdict {
 // into the processor's caches.
 func (n *Chains) readAhead(candidates []Candidate) {
 	for i := range candidates {
-		n.Recent.ReadAhead(candidates[i].Self)
-		n.Recent.ReadAhead(candidates[i].Parent)
+		n.ReadAhead(candidates[i].Self)
+		n.ReadAhead(candidates[i].Parent)
 	}
 }
 

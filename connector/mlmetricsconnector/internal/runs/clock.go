@@ -14,7 +14,7 @@ import (
 const (
 	// maxSetBack is how long a client may send only late spans before its clock
 	// is considered set back.
-	maxSetBack = 5 * time.Minute
+	maxSetBack = time.Minute
 	// maxSteps limits the steps of each rank that wait for an emission.
 	maxSteps = 1024
 	// maxPause is the longest pause that a run may make again.
@@ -36,6 +36,8 @@ type clock struct {
 	// settled is the value of Newest at the previous emission. Spans of
 	// parallel work have all arrived since.
 	settled int64
+	// late are the spans since the latest one that was not late.
+	late []wallclock.Span
 	// ending is what the spans say about the end of the program.
 	ending ending
 	// forgotten reports whether the clock was removed; holders must look up
@@ -242,15 +244,24 @@ func (c *clock) note(s *Span, now time.Time) {
 // maxSetBack; time is then attributed from there.
 func (c *clock) observeSpan(span wallclock.Span, rises bool, now time.Time) {
 	if c.Observe(span, &c.Totals) {
-		c.accepted = now
+		c.accepted, c.late = now, nil
 		return
 	}
-	if span.Start <= 0 || span.End < span.Start || !rises && now.Sub(c.accepted) <= maxSetBack {
+	if span.Start <= 0 || span.End < span.Start {
+		return
+	}
+	if len(c.late) < maxSteps {
+		c.late = append(c.late, span)
+	}
+	if !rises && now.Sub(c.accepted) <= maxSetBack {
 		return
 	}
 	c.SetBack(&c.Totals)
 	c.settled, c.accepted, c.Worked = 0, now, span.End
-	c.Observe(span, &c.Totals)
+	for _, late := range c.late {
+		c.Observe(late, &c.Totals)
+	}
+	c.late = nil
 }
 
 // restart begins a new attempt.
