@@ -21,7 +21,7 @@ var stock = []string{
 	"up",
 	"otelcol_exporter_enqueue_failed_spans", "otelcol_exporter_enqueue_failed_metric_points", "otelcol_exporter_enqueue_failed_log_records",
 	"otelcol_exporter_send_failed_spans", "otelcol_exporter_send_failed_metric_points", "otelcol_exporter_send_failed_log_records",
-	"otelcol_exporter_queue_size", "otelcol_exporter_queue_capacity", "otelcol_extension_ml_guard_endpoints_down",
+	"otelcol_exporter_queue_size", "otelcol_exporter_queue_capacity", "otelcol_extension_ml_guard_endpoints_down", "otelcol_connector_ml_metrics_limit_use",
 	"otelcol_exporter_sent_spans", "otelcol_exporter_sent_metric_points", "otelcol_exporter_sent_log_records",
 	"otelcol_processor_ml_guard_points_overflowed", "otelcol_processor_ml_guard_spans_overflowed",
 	// Metrics of clients that have several meanings.

@@ -216,7 +216,7 @@ func (n *Chains) Innermost(candidates []Candidate) []Verdict {
 			verdicts[i] = Counts
 		case c.Always:
 			verdicts[i] = Counts
-			if above := mark(n.Recent.get(c.Parent)); c.nested() && above&(open|taken) == open {
+			if above := mark(n.get(c.Parent)); c.nested() && above&(open|taken) == open {
 				n.Set(c.Parent, taken)
 				verdicts[i] = Below
 			}
