@@ -48,13 +48,14 @@ type metricsConnector struct {
 	flusher streams.Flusher
 
 	// counts keeps what is counted over restarts. concluding is held while what was observed
-	// becomes counts, changes is how often there were some, ending is true at the end.
-	counts     keeping
-	concluding sync.Mutex
-	changes    atomic.Int64
-	ending     atomic.Bool
-	exported   []byte
-	exportedAt int64
+	// becomes counts, changes is how often there were some, begun and ending are true from the
+	// start on and at the end.
+	counts        keeping
+	concluding    sync.Mutex
+	changes       atomic.Int64
+	begun, ending atomic.Bool
+	exported      []byte
+	exportedAt    int64
 
 	// cancel ends an emission that exceeds the time of Shutdown.
 	cancel  context.CancelFunc
@@ -231,7 +232,6 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 // flush sends all live series.
 func (c *metricsConnector) flush(ctx context.Context, now time.Time, evicted streams.Evicted) error {
 	c.flusher.Pass = func(md pmetric.Metrics) error { return c.next.ConsumeMetrics(ctx, md) }
-	c.changes.Add(1) // also what a request has added so far, and what is shown
 	expired, err := c.flusher.Flush(now, evicted)
 	c.telemetry.expired(ctx, expired)
 	return err

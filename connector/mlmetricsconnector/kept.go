@@ -38,8 +38,12 @@ type keptCounts struct {
 func (c *metricsConnector) keep(ctx context.Context, host component.Host) error {
 	err := c.counts.load(ctx, host, c.shared, "counts", counts{c}, countsInterval, c.shared.storageFailed)
 	if c.counts.saved != nil {
-		c.flusher.Ahead = c.counts.saved.Ahead
+		c.flusher.Ahead = func() {
+			c.changes.Add(1) // also what a request has added so far, and what is shown
+			c.counts.saved.Ahead()
+		}
 	}
+	c.begun.Store(true)
 	return err
 }
 
@@ -66,7 +70,7 @@ func (c counts) Export() ([]byte, error) {
 
 // Import restores what Export returned, before anything is counted.
 func (c counts) Import(data []byte) error {
-	if c.stop != nil {
+	if c.begun.Load() {
 		return errors.New("it could not be read in time")
 	}
 	from, err := gzip.NewReader(bytes.NewReader(data))
