@@ -35,7 +35,7 @@ func (l *lines) openStorage(ctx context.Context, host component.Host) (err error
 	if l.cfg.Storage == nil {
 		return nil
 	}
-	l.saved, err = saved.Open(ctx, host, *l.cfg.Storage, component.KindConnector, l.id, l, func(_ context.Context, operation string, err error, again bool) {
+	l.saved, err = saved.Open(ctx, host, *l.cfg.Storage, component.KindConnector, l.id, "", l, func(_ context.Context, operation string, err error, again bool) {
 		if !again {
 			l.logger.Warn("The state of training programs in storage could not be used", zap.String("operation", operation), zap.Error(err))
 		}
