@@ -46,8 +46,6 @@ func (d *stuckDisk) Write(string, string, share.Origin, []store.File) error {
 	return d.err
 }
 
-func (*stuckDisk) WriteCounts([]store.Group) error { return nil }
-
 func (d *stuckDisk) WriteGroup(g store.Group) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,7 +1,6 @@
 package reprogenprocessor
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"strings"
@@ -202,12 +201,12 @@ func TestYoungServiceKeepsItsFolder(t *testing.T) {
 }
 
 // TestInventedServicesTakeNoCounts: the counts of failures without an artifact
-// outlive a flood, in memory and in the file.
+// outlive a flood.
 func TestInventedServicesTakeNoCounts(t *testing.T) {
 	for name, attacker := range map[string]string{"from elsewhere": "192.0.2.66", "over the connection of all": "192.0.2.1"} {
 		t.Run(name, func(t *testing.T) {
 			cfg := starvable(t)
-			cfg.limits.groups = 3_000
+			cfg.limits.groups, cfg.Retention.MaxArtifacts = 3_000, 1_000
 			w := newWorld(t, cfg)
 			victim := w.from("192.0.2.1")
 			livesFor(w, 61*time.Minute, func() { victim.succeeds("victim") })
@@ -222,18 +221,21 @@ func TestInventedServicesTakeNoCounts(t *testing.T) {
 			for i := range 6_000 {
 				a.fails(failedCall{service: "invented-" + letters(i) + strings.Repeat("x", 3_000), errorType: "E" + letters(i)})
 			}
+			for i := range 40 {
+				w.pass(10 * time.Minute)
+				victim.succeeds("victim")
+				victim.fails(failedCall{service: "victim", errorType: "E" + letters(i)})
+			}
 			w.shutdown()
-			counts := text(t, cfg.Directory, ".counts.json")
-			assert.Equal(t, 40-written, strings.Count(counts, `"services":["victim"]`))
+			counts := map[int64]int{}
+			for _, g := range groups(t, cfg) {
+				if g.Services[0] == "victim" {
+					counts[g.Count]++
+				}
+			}
+			assert.Equal(t, map[int64]int{2: 40}, counts)
 		})
 	}
-}
-
-// countedGroups returns the groups that have no artifact.
-func countedGroups(t *testing.T, cfg *Config) []groupJSON {
-	var read struct{ Groups []groupJSON }
-	require.NoError(t, json.Unmarshal([]byte(text(t, cfg.Directory, ".counts.json")), &read))
-	return read.Groups
 }
 
 // TestHeldTracesOfOthers: the spans of a trace that fails do not take the room
@@ -295,11 +297,20 @@ func TestLargeBatchOfOthers(t *testing.T) {
 	require.NoError(t, w.logs.ConsumeLogs(t.Context(), ld))
 	assert.EqualValues(t, 2*(3*detect.MaxFailures+1), dropped(t, w.tel)["batch_limit"])
 	w.shutdown()
-	written := map[string]bool{}
-	for _, g := range append(groups(t, cfg), countedGroups(t, cfg)...) {
-		written[g.Services[0]] = true
+	marked := map[string]bool{}
+	for _, rs := range td.ResourceSpans().All() {
+		for _, span := range rs.ScopeSpans().At(0).Spans().All() {
+			if _, ok := span.Attributes().Get("repro.artifact.fingerprint"); ok {
+				marked[rs.Resource().Attributes().AsRaw()["service.name"].(string)] = true
+			}
+		}
 	}
-	assert.Equal(t, map[string]bool{"noisy": true, "victim": true, "victim of logs": true}, written)
+	for _, rl := range ld.ResourceLogs().All() {
+		if _, ok := rl.ScopeLogs().At(0).LogRecords().At(0).Attributes().Get("repro.artifact.fingerprint"); ok {
+			marked[rl.Resource().Attributes().AsRaw()["service.name"].(string)] = true
+		}
+	}
+	assert.Equal(t, map[string]bool{"noisy": true, "victim": true, "victim of logs": true}, marked)
 }
 
 // TestQueueOfOthers: what waits to be written of new services leaves room for

@@ -105,8 +105,6 @@ type Counters struct {
 	maxGroups int
 	redact    func(string) string
 	dirty     map[string]*entry // groups with a folder, to be written
-	// countsChanged reports whether the file of groups without a folder is old.
-	countsChanged bool
 }
 
 // entry is a group in memory.
@@ -119,9 +117,6 @@ type entry struct {
 	pending []string
 	// merged reports whether the directory's counts are in these.
 	merged bool
-	// clean has the texts of the summary that have been redacted, without secrets. It is
-	// replaced as a whole.
-	clean map[string]string
 }
 
 // NewCounters returns Counters without groups.
@@ -224,43 +219,27 @@ func (e *entry) sentBy(o share.Origin, path share.Path) {
 	}
 }
 
-// path is the group's share among all. A service that was established before
-// the collector started stays so.
-func (c *Counters) path(e *entry) share.Path {
-	if e.Established {
-		return share.EstablishedPath(e.origin)
-	}
-	return c.history.Path(e.origin)
-}
-
 // makeRoom gives up a sixteenth of the groups where there is no room for another
-// one. The caller holds mu.
+// one. A service that was established before the collector started stays so. The
+// caller holds mu.
 func (c *Counters) makeRoom() {
 	if c.groups.Len() < c.maxGroups {
 		return
 	}
-	groups := c.newestFirst(func(*entry) bool { return true })
-	for i, kept := range c.keep(groups, c.maxGroups-max(1, c.maxGroups/16)) {
+	groups := c.groups.Values()
+	slices.Reverse(groups) // the one seen last first
+	items := make([]share.Item, len(groups))
+	for i, g := range groups {
+		items[i] = share.Item{Path: c.history.Path(g.origin), Weight: 1}
+		if g.Established {
+			items[i].Path = share.EstablishedPath(g.origin)
+		}
+	}
+	for i, kept := range share.Keep(items, int64(c.maxGroups-max(1, c.maxGroups/16))) {
 		if !kept {
 			c.groups.Remove(groups[i].Fingerprint)
 		}
 	}
-}
-
-// newestFirst returns groups, the one seen last first.
-func (c *Counters) newestFirst(wanted func(*entry) bool) []*entry {
-	groups := slices.DeleteFunc(c.groups.Values(), func(g *entry) bool { return !wanted(g) })
-	slices.Reverse(groups)
-	return groups
-}
-
-// keep reports which of the groups may stay where there is room for limit.
-func (c *Counters) keep(groups []*entry, limit int) []bool {
-	items := make([]share.Item, len(groups))
-	for i, g := range groups {
-		items[i] = share.Item{Path: c.path(g), Weight: 1}
-	}
-	return share.Keep(items, int64(limit))
 }
 
 // hasFolder reports whether the group has an artifact or will have one, as far
@@ -273,8 +252,6 @@ func (e *entry) hasFolder() bool { return len(e.Exemplars)+len(e.pending) > 0 }
 func (c *Counters) changed(g *entry) {
 	if len(g.Exemplars) > 0 {
 		c.dirty[g.Fingerprint] = g
-	} else {
-		c.countsChanged = true
 	}
 }
 
@@ -312,10 +289,12 @@ func (c *Counters) Withdrawn(fingerprint, variant string) {
 // Written notes an artifact and returns the group's summary. old is what the
 // directory knew; it counts once.
 func (c *Counters) Written(f *failure.Failure, name string, old store.Group) store.Group {
-	return c.summaries([]draft{c.noteArtifact(f, name, old)})[0]
+	g := c.noteArtifact(f, name, old)
+	c.clean(&g)
+	return g
 }
 
-func (c *Counters) noteArtifact(f *failure.Failure, name string, old store.Group) draft {
+func (c *Counters) noteArtifact(f *failure.Failure, name string, old store.Group) store.Group {
 	// The names of services and errors come from telemetry, and what is
 	// written is redacted.
 	message := redact.Text(attr.Cut(cmp.Or(f.Error.Message, f.Error.Template), 1024))
@@ -342,11 +321,8 @@ func (c *Counters) noteArtifact(f *failure.Failure, name string, old store.Group
 	if v := g.Variant(f.Variant.ID, f.Variant.Text); v != nil {
 		v.Exemplar = name
 	}
-	if len(g.Exemplars) == 1 {
-		c.countsChanged = true // it has a folder now
-	}
 	delete(c.dirty, f.Fingerprint)
-	return draftOf(g)
+	return g.Copy()
 }
 
 // Removed notes that retention took an artifact.
@@ -358,10 +334,6 @@ func (c *Counters) Removed(fingerprint, name string) {
 		return
 	}
 	g.Forget(name)
-	if len(g.Exemplars) == 0 {
-		delete(c.dirty, fingerprint)
-		c.countsChanged = true
-	} else {
-		c.dirty[fingerprint] = g
-	}
+	delete(c.dirty, fingerprint)
+	c.changed(g)
 }

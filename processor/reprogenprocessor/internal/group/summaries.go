@@ -13,7 +13,6 @@ import (
 type Disk interface {
 	ReadGroup(fingerprint string) (store.Group, bool)
 	WriteGroup(store.Group) error
-	WriteCounts([]store.Group) error
 	Enforce(now time.Time, path func(share.Origin) share.Path) ([]store.Removed, error)
 }
 
@@ -44,21 +43,8 @@ func (s *Summaries) write(g store.Group) {
 	}
 }
 
-// Flush writes the summaries that changed, and the counts of the groups without
-// an artifact, which have no folder.
+// Flush writes the summaries that changed.
 func (s *Summaries) Flush() {
-	s.flushGroups()
-	groups, changed := s.Counters.takeCounts()
-	if !changed {
-		return
-	}
-	if err := s.Disk.WriteCounts(groups); err != nil {
-		s.Counters.markCounts()
-		s.Warn("The counts of failures without an artifact could not be written", err)
-	}
-}
-
-func (s *Summaries) flushGroups() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, g := range s.Counters.takeDirty() {
@@ -91,89 +77,27 @@ func (c *Counters) markDirty(fingerprint string) {
 // takeDirty returns the summaries that must be written.
 func (c *Counters) takeDirty() []store.Group {
 	c.mu.Lock()
-	drafts := make([]draft, 0, len(c.dirty))
+	groups := make([]store.Group, 0, len(c.dirty))
 	for _, g := range c.dirty {
-		drafts = append(drafts, draftOf(g))
+		groups = append(groups, g.Copy())
 	}
 	clear(c.dirty)
 	c.mu.Unlock()
-	return c.summaries(drafts)
-}
-
-// takeCounts returns the groups without a folder that there is room for, those
-// seen last first, if there is something to be written.
-func (c *Counters) takeCounts() ([]store.Group, bool) {
-	drafts, changed := c.draftCounts()
-	return c.summaries(drafts), changed
-}
-
-func (c *Counters) draftCounts() (drafts []draft, changed bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.countsChanged {
-		return nil, false
+	for i := range groups {
+		c.clean(&groups[i])
 	}
-	c.countsChanged = false
-	groups := c.newestFirst(func(g *entry) bool { return len(g.Exemplars) == 0 && g.Count > 0 })
-	for i, kept := range c.keep(groups, store.MaxCounted) {
-		if kept {
-			d := draftOf(groups[i])
-			d.Path = c.path(groups[i])
-			drafts = append(drafts, d)
+	return groups
+}
+
+// clean redacts the texts of a copy. Redaction takes long, so nothing is locked
+// meanwhile that failures wait for.
+func (c *Counters) clean(g *store.Group) {
+	for _, list := range [...][]string{g.Services, g.Versions, g.Ranks} {
+		for i, text := range list {
+			list[i] = c.redact(text)
 		}
 	}
-	return drafts, true
-}
-
-// markCounts asks for the groups without a folder to be written again.
-func (c *Counters) markCounts() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.countsChanged = true
-}
-
-// draft is a copy of a group that is not redacted yet.
-type draft struct {
-	store.Group
-	of    *entry
-	clean map[string]string
-}
-
-func draftOf(g *entry) draft {
-	d := draft{Group: g.Group, of: g, clean: g.clean} // texts are only added to the lists
-	d.Variants, d.Exemplars = append([]store.Variant{}, g.Variants...), append([]string{}, g.Exemplars...)
-	return d
-}
-
-// summaries redacts drafts. Redaction takes long, so nothing is locked meanwhile
-// that failures wait for; and each text is redacted once.
-func (c *Counters) summaries(drafts []draft) []store.Group {
-	out := make([]store.Group, len(drafts))
-	for i := range drafts {
-		d := &drafts[i]
-		clean := make(map[string]string)
-		redacted := func(list []string) []string {
-			out := make([]string, len(list))
-			for i, text := range list {
-				known, ok := d.clean[text]
-				if !ok {
-					known = c.redact(text)
-				}
-				clean[text], out[i] = known, known
-			}
-			return out
-		}
-		d.Services, d.Versions, d.Ranks = redacted(d.Services), redacted(d.Versions), redacted(d.Ranks)
-		for j := range d.Variants {
-			d.Variants[j].Text = redacted([]string{d.Variants[j].Text})[0]
-		}
-		d.clean = clean
-		out[i] = d.Group
+	for i := range g.Variants {
+		g.Variants[i].Text = c.redact(g.Variants[i].Text)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := range drafts {
-		drafts[i].of.clean = drafts[i].clean
-	}
-	return out
 }

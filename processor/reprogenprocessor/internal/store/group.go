@@ -1,9 +1,7 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"time"
 
@@ -59,8 +57,6 @@ type Group struct {
 	// Exemplars are the names of the group's artifacts, the oldest first. They
 	// are what the folder holds; the file repeats them for its readers.
 	Exemplars []string `json:"exemplars"`
-	// Path is where the group stands among all, for WriteCounts.
-	Path share.Path `json:"-"`
 }
 
 // Origin returns the group's service, of a sender that is not known any more.
@@ -70,6 +66,14 @@ func (g *Group) Origin() share.Origin {
 		service = g.Services[0]
 	}
 	return share.OriginOf(share.SenderOf(sender.ID{}), service)
+}
+
+// Copy returns a copy that has no list in common with the group.
+func (g *Group) Copy() Group {
+	c := *g
+	c.Services, c.Versions, c.Ranks = append([]string{}, g.Services...), append([]string{}, g.Versions...), append([]string{}, g.Ranks...)
+	c.Variants, c.Exemplars = append([]Variant{}, g.Variants...), append([]string{}, g.Exemplars...)
+	return c
 }
 
 // SeenIn notes a service that the failure was seen in, its version and the rank; "" is
@@ -169,55 +173,4 @@ func (g *Group) impossible() bool {
 	return g.Count < 0 || g.Suppressed < 0 || len(g.Services) > maxServices ||
 		len(g.Versions) > maxVersions || len(g.Ranks) > maxRanks || len(g.Variants) > maxVariants ||
 		slices.ContainsFunc(g.Variants, func(v Variant) bool { return v.Count < 0 })
-}
-
-// The bounds of the file with the groups that have no folder.
-const (
-	// MaxCounted is the number of groups.
-	MaxCounted     = 1000
-	maxCountsBytes = 1 << 20
-)
-
-// WriteCounts replaces what is kept of groups without an artifact, those seen
-// last first. What does not fit is left out, by shares.
-func (s *Store) WriteCounts(groups []Group) error {
-	groups = groups[:min(len(groups), MaxCounted)]
-	trees := make([]any, len(groups))
-	items := make([]share.Item, len(groups))
-	for i := range groups {
-		trees[i] = groups[i].tree()
-		items[i] = share.Item{Path: groups[i].Path, Weight: int64(len(jsontree.Encode(trees[i])) + 1)}
-	}
-	list := jsontree.Array{}
-	for i, kept := range share.Keep(items, maxCountsBytes-1024) {
-		if kept {
-			list = append(list, trees[i])
-		}
-	}
-	return s.replace(".", countsFile, jsontree.Encode(jsontree.Of("schema", jsontree.Int(schema), "groups", list)), s.root.Rename)
-}
-
-// readCounts reads what WriteCounts wrote. Groups that have a folder by now are
-// left out. A file that is damaged or of a newer version is an error: its counts
-// are lost.
-func (s *Store) readCounts(known []Group) ([]Group, error) {
-	var read struct{ Groups []Group }
-	if err := s.read(countsFile, maxCountsBytes, &read); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	have := make(map[string]bool, len(known))
-	for _, g := range known {
-		have[g.Fingerprint] = true
-	}
-	groups := slices.DeleteFunc(read.Groups, func(g Group) bool {
-		return have[g.Fingerprint] || !groupName.MatchString(g.Fingerprint) || g.impossible()
-	})
-	for i := range groups {
-		groups[i].keepExemplars(nil)
-	}
-	groups = groups[:min(len(groups), MaxCounted)]
-	slices.Reverse(groups) // the one seen last comes last
-	return groups, nil
 }

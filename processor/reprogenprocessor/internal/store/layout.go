@@ -10,15 +10,12 @@ import (
 // groupFile is the name of a group's summary in its folder.
 const groupFile = "group.json"
 
-// schema is the version of group.json and of countsFile. A change that older
+// schema is the version of group.json. A change that older
 // collectors misread raises it; a new field does not.
 const schema = 1
 
 // backupSuffix ends the name of a file that could not be read.
 const backupSuffix = ".backup"
-
-// countsFile is the name of the file with the groups that have no folder.
-const countsFile = ".counts.json"
 
 // tmpPrefix begins the name of everything that is not finished.
 const tmpPrefix = ".tmp-"

@@ -76,7 +76,7 @@ type artifact struct {
 }
 
 // Open opens a directory, sweeps what an earlier collector left unfinished,
-// and returns the groups that it knows, with an artifact or without. Summaries that
+// and returns the groups that have an artifact. Summaries that
 // cannot be read are moved away and reported in warnings. The errors name the path and the remedy.
 func Open(dir string, limits Limits) (s *Store, groups []Group, warnings []error, err error) {
 	root, lock, err := openDirectory(dir)
@@ -125,12 +125,7 @@ func (s *Store) load() (groups []Group, warnings []error, err error) {
 		}
 	}
 	slices.SortStableFunc(s.kept, func(a, b artifact) int { return a.written.Compare(b.written) })
-	counted, warning := s.readCounts(groups)
-	if warning != nil {
-		warnings = append(warnings, s.moveAway(countsFile, warning))
-	}
-	// Those with a folder come last: they are kept longest.
-	return append(counted, groups...), warnings, nil
+	return groups, warnings, nil
 }
 
 // moveAway renames a file that cannot be read, so that it is not overwritten, and
