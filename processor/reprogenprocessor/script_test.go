@@ -39,22 +39,22 @@ func TestPartsFollowThePayload(t *testing.T) {
 		without []string
 		with    []string
 	}{
-		"plain values": {emptyMean(), 960, []string{"class Tensor", "frombuffer", "base64", "__needs_ref__", "import http.client", "--device", "--base-url", `"--set", type`, "def fits", "def holds", "APPLICABLE"},
+		"plain values": {emptyMean(), 1160, []string{"class Tensor", "frombuffer", "base64", "__needs_ref__", "import http.client", "--device", "--base-url", `"--set", type`, "def fits", "def holds", "APPLICABLE"},
 			[]string{"--env-diff", "class Landlock", "addaudithook"}},
-		"a class's method": {failedCall{payload: call("datetime", "date.fromisoformat", `["x"]`, "{}"), attrs: map[string]any{"process.runtime.version": "3.12.1"}}, 960,
+		"a class's method": {failedCall{payload: call("datetime", "date.fromisoformat", `["x"]`, "{}"), attrs: map[string]any{"process.runtime.version": "3.12.1"}}, 1160,
 			[]string{"class Tensor"}, []string{"__mro__"}},
-		"a tuple":  {failedCall{payload: call("math", "dist", `[{"__type__":"tuple","elements":[1]}]`, "{}")}, 1000, []string{"class Tensor", "frombuffer"}, []string{"base64"}},
-		"an array": {failedCall{payload: call("math", "dist", "["+array+"]", "{}")}, 1250, []string{"import torch", "torch.frombuffer"}, []string{"numpy.frombuffer", "--device"}},
-		"a tensor": {failedCall{payload: call("math", "dist", "["+tensor("tensor", "float32", "[2]", "null", "")+"]", "{}")}, 1250, []string{"numpy.frombuffer"}, []string{"torch.frombuffer"}},
-		"a secret": {failedCall{payload: call("math", "dist", "[]", `{"password":"hunter2hunter2"}`)}, 1000, nil, []string{"--set"}},
-		"a variable": {failedCall{payload: call("math", "dist", "[]", "{}"), attrs: map[string]any{"repro.env.OMP_NUM_THREADS": "1"}}, 960, nil,
+		"a tuple":  {failedCall{payload: call("math", "dist", `[{"__type__":"tuple","elements":[1]}]`, "{}")}, 1210, []string{"class Tensor", "frombuffer"}, []string{"base64"}},
+		"an array": {failedCall{payload: call("math", "dist", "["+array+"]", "{}")}, 1490, []string{"import torch", "torch.frombuffer"}, []string{"numpy.frombuffer", "--device"}},
+		"a tensor": {failedCall{payload: call("math", "dist", "["+tensor("tensor", "float32", "[2]", "null", "")+"]", "{}")}, 1490, []string{"numpy.frombuffer"}, []string{"torch.frombuffer"}},
+		"a secret": {failedCall{payload: call("math", "dist", "[]", `{"password":"hunter2hunter2"}`)}, 1210, nil, []string{"--set"}},
+		"a variable": {failedCall{payload: call("math", "dist", "[]", "{}"), attrs: map[string]any{"repro.env.OMP_NUM_THREADS": "1"}}, 1160, nil,
 			[]string{"APPLICABLE"}},
-		"a NaN":          {failedCall{payload: call("math", "dist", "[]", "{}"), attrs: map[string]any{"repro.trigger": "nan"}}, 960, nil, []string{"def holds"}},
-		"nothing at all": {failedCall{errorType: "ValueError", message: "x"}, 250, []string{"subprocess.Popen", "sys.addaudithook(", "class Landlock", "hmac"}, []string{"--info"}},
-		"code":           {generated("1 / 0", "ZeroDivisionError: x"), 900, []string{"class ModuleGates", "import http.client"}, []string{"--setup"}},
-		"a conversation": {asked(nil), 950, []string{"class ModuleGates", "--header"}, []string{"--base-url", "--model"}},
-		"a request":      {requested("GET", nil), 950, []string{"class ModuleGates", "--model"}, []string{"--base-url", "--header"}},
-		"a training":     {trained([]any{"python", "train.py"}, nil), 1000, []string{"class ModuleGates", "import http.client"}, []string{"--script-arg"}},
+		"a NaN":          {failedCall{payload: call("math", "dist", "[]", "{}"), attrs: map[string]any{"repro.trigger": "nan"}}, 1160, nil, []string{"def holds"}},
+		"nothing at all": {failedCall{errorType: "ValueError", message: "x"}, 270, []string{"subprocess.Popen", "sys.addaudithook(", "class Landlock", "hmac"}, []string{"--info"}},
+		"code":           {generated("1 / 0", "ZeroDivisionError: x"), 920, []string{"class ModuleGates", "import http.client"}, []string{"--setup"}},
+		"a conversation": {asked(nil), 1120, []string{"class ModuleGates", "--header"}, []string{"--base-url", "--model"}},
+		"a request":      {requested("GET", nil), 1120, []string{"class ModuleGates", "--model"}, []string{"--base-url", "--header"}},
+		"a training":     {trained([]any{"python", "train.py"}, nil), 1210, []string{"class ModuleGates", "import http.client"}, []string{"--script-arg"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			written := text(t, script(t, tc.failedCall, "statistics"), "repro.py")

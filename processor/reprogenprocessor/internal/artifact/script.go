@@ -78,28 +78,15 @@ func checkScript(script []byte, maxBytes int) error {
 	return nil
 }
 
-// maxLine is the length up to which shortened joins two lines.
-const maxLine = 138
-
-// The words that begin a block, and those with which the one line of a block is no
-// simple statement.
-var (
-	blockStart = []string{"if", "elif", "else", "for", "while", "try", "except", "finally", "with", "def"}
-	compound   = []string{"if", "for", "while", "try", "with", "def", "class", "async"}
-)
-
 // shortened returns a part as scripts have it: without docstrings, blank lines
-// and comments that have a line of their own, and with a block of one line
-// behind the line that begins it. The first lines of a file are for people and
-// stay. The parts are written for who changes them; scripts are for who runs
+// and comments that have a line of their own. The first lines of a file are for people
+// and stay. The parts are written for who changes them; scripts are for who runs
 // them, and most of each is not read.
 func shortened(part string) []byte {
-	var out []string
+	head, part := cutHead(part)
+	b := []byte(head)
 	inDocstring := false
-	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
-	keep, part := cutHead(part)
 	for line := range strings.Lines(part) {
-		line = strings.TrimSuffix(line, "\n")
 		text := strings.TrimSpace(line)
 		switch {
 		case inDocstring:
@@ -107,34 +94,10 @@ func shortened(part string) []byte {
 		case strings.HasPrefix(text, `"""`):
 			inDocstring = len(text) < 6 || !strings.HasSuffix(text, `"""`)
 		case text != "" && !strings.HasPrefix(text, "#"):
-			out = append(out, line)
+			b = append(b, line...)
 		}
-	}
-	b := []byte(keep)
-	for i := 0; i < len(out); i++ {
-		line := out[i]
-		start, comment, _ := strings.Cut(line, "  #")
-		if i+1 < len(out) && strings.HasSuffix(start, ":") && slices.Contains(blockStart, firstWord(start)) &&
-			indent(out[i+1]) == indent(line)+4 && !slices.Contains(compound, firstWord(out[i+1])) &&
-			len(line)+1+len(strings.TrimSpace(out[i+1])) <= maxLine && (i+2 == len(out) || indent(out[i+2]) <= indent(line)) {
-			i++
-			line = start + " " + strings.TrimSpace(out[i])
-			if comment != "" {
-				line += "  #" + comment
-			}
-		}
-		b = append(append(b, line...), '\n')
 	}
 	return b
-}
-
-// firstWord returns what a line has before a blank, a colon or a bracket.
-func firstWord(line string) string {
-	line = strings.TrimLeft(line, " ")
-	if end := strings.IndexAny(line, " :("); end >= 0 {
-		return line[:end]
-	}
-	return line
 }
 
 // cutHead returns the lines for people at a file's beginning, and the rest.
