@@ -280,19 +280,15 @@ func hasMessages(attributes pcommon.Map) bool {
 	return ok && (v.Type() == pcommon.ValueTypeSlice || v.Str() != "")
 }
 
-// maxJSONBytes is more than any request that is read.
-const maxJSONBytes = 1 << 20
-
 // jsonText returns a copy of an attribute as JSON, which must not share
-// memory with the batch.
+// memory with the batch. One that is too large is cut, and still too large.
 func jsonText(attributes pcommon.Map, key string) string {
-	if v, ok := attributes.Get(key); ok && v.Type() == pcommon.ValueTypeSlice {
-		if text, whole := mlattr.Text(v, maxJSONBytes); whole {
-			return text
-		}
+	v, ok := attributes.Get(key)
+	if !ok || v.Type() != pcommon.ValueTypeSlice && v.Type() != pcommon.ValueTypeStr {
 		return ""
 	}
-	return strings.Clone(attr.Text(attributes, key))
+	text, _ := mlattr.Text(v, payload.MaxBytes+1)
+	return strings.Clone(text)
 }
 
 // chatHead writes the model and the messages.
