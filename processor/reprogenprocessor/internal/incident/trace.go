@@ -154,28 +154,23 @@ func (tr *Tracker) AddSpans(td ptrace.Traces) (late int) {
 		}
 	}
 	for id, spans := range found {
-		if needed, kept := tr.needed(id, spans); kept { // the filter may mean another trace
-			late += tr.addSpans(id, tr.copies(spans, needed))
+		if tr.has(id) { // the filter may mean another trace
+			late += tr.addSpans(id, tr.copies(spans))
 		}
 	}
 	return late
 }
 
-// copies returns copies of a trace's last spans and of those that are needed.
-func (tr *Tracker) copies(spans []scoped, needed map[pcommon.SpanID]bool) []*Span {
-	first := max(0, len(spans)-tr.cfg.Spans)
-	var out []*Span
+// copies returns copies of a trace's spans.
+func (tr *Tracker) copies(spans []scoped) []*Span {
+	out := make([]*Span, len(spans))
 	for i, s := range spans {
-		if i < first && !needed[s.SpanID()] {
-			continue
-		}
 		c := snapshot.Without(tr.kinds.IsPayload)
-		copied := &Span{
+		out[i] = &Span{
 			id: s.SpanID(), parent: s.ParentSpanID(),
 			copied: c.Span(s.Span, s.scope), failed: detect.Failed(s.Span),
 		}
-		copied.weight = int64(c.Used()) + snapshot.SpanOverhead
-		out = append(out, copied)
+		out[i].weight = int64(c.Used()) + snapshot.SpanOverhead
 	}
 	return out
 }

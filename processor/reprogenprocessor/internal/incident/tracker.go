@@ -296,36 +296,11 @@ func (tr *Tracker) WaitingAt(key failure.SpanKey) (uint64, bool) {
 	return 0, false
 }
 
-// needed returns the spans above the incidents of a trace, as far as it or a batch has
-// them, and whether the trace is kept.
-func (tr *Tracker) needed(id pcommon.TraceID, batch []scoped) (above map[pcommon.SpanID]bool, kept bool) {
-	parents := make(map[pcommon.SpanID]pcommon.SpanID, len(batch))
-	for _, s := range batch {
-		parents[s.SpanID()] = s.ParentSpanID()
-	}
-	above = make(map[pcommon.SpanID]bool)
+// has reports whether a trace is kept.
+func (tr *Tracker) has(id pcommon.TraceID) bool {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	t := tr.trace(id)
-	if t == nil {
-		return nil, false
-	}
-	for _, i := range t.incidents {
-		above[i.span] = true
-		at := i.parent
-		for range detect.MaxAncestors {
-			above[at] = true
-			next, ok := parents[at]
-			if s := t.spans[at]; !ok && s != nil {
-				next, ok = s.parent, true
-			}
-			if !ok {
-				break
-			}
-			at = next
-		}
-	}
-	return above, true
+	return tr.trace(id) != nil
 }
 
 // addSpans keeps copies of spans of a trace that is kept, and returns the number
