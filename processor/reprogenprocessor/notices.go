@@ -32,27 +32,20 @@ func (r *recorder) notices() []shared.Notice {
 
 // whyDropped returns why failures were dropped for a reason, and what changes it.
 func (r *recorder) whyDropped(reason string) (shared.Notice, bool) {
-	limit := func(why, key string, value any) (shared.Notice, bool) {
-		return shared.Notice{Kind: "limit", Why: why, Fix: fmt.Sprintf("%s: {%s: %v}", r.id.Value.AsString(), key, value)}, true
+	limit := func(why, key string, value int64) shared.Notice {
+		return shared.Notice{Kind: "limit", Why: fmt.Sprintf(why, value), Fix: fmt.Sprintf("%s: {%s: %v}", r.id.Value.AsString(), key, 2*value)}
 	}
-	switch reason {
-	case dropRateLimited:
-		return limit(fmt.Sprintf("The budget of artifacts_per_minute (%d) is used up.", r.cfg.ArtifactsPerMinute),
-			"artifacts_per_minute", 2*r.cfg.ArtifactsPerMinute)
-	case dropQueueFull:
-		return limit(fmt.Sprintf("queue_size (%d) failures wait to be written.", r.cfg.QueueSize), "queue_size", 2*r.cfg.QueueSize)
-	case dropMemory:
-		return limit(fmt.Sprintf("Their traces need more than max_memory_bytes (%d).", r.cfg.MaxMemoryBytes),
-			"max_memory_bytes", 2*r.cfg.MaxMemoryBytes)
-	case dropNoSpace:
-		return shared.Notice{
+	notice, ok := map[string]shared.Notice{
+		dropRateLimited: limit("The budget of artifacts_per_minute (%d) is used up.", "artifacts_per_minute", int64(r.cfg.ArtifactsPerMinute)),
+		dropQueueFull:   limit("queue_size (%d) failures wait to be written.", "queue_size", int64(r.cfg.QueueSize)),
+		dropMemory:      limit("Their traces need more than max_memory_bytes (%d).", "max_memory_bytes", r.cfg.MaxMemoryBytes),
+		dropNoSpace: {
 			Kind: "disk", Why: fmt.Sprintf("The disk of directory has less than min_free_bytes (%d) free.", r.cfg.MinFreeBytes),
 			Fix: "Make room on the disk of " + r.cfg.Directory,
-		}, true
-	case dropWriteError:
-		return shared.Notice{
+		},
+		dropWriteError: {
 			Kind: "disk", Why: "The files could not be written; the log says why.", Fix: "Check the directory " + r.cfg.Directory,
-		}, true
-	}
-	return shared.Notice{}, false
+		},
+	}[reason]
+	return notice, ok
 }

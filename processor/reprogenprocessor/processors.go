@@ -40,16 +40,16 @@ func (i *instance) Shutdown(ctx context.Context) error {
 	return i.release(ctx)
 }
 
+// Capabilities returns that spans and log records are changed: a failed one gets the
+// attributes that name its artifact.
+func (*instance) Capabilities() consumer.Capabilities {
+	return consumer.Capabilities{MutatesData: true}
+}
+
 // tracesProcessor looks for error spans and passes everything on.
 type tracesProcessor struct {
 	instance
 	next consumer.Traces
-}
-
-// Capabilities returns that spans are changed: a candidate gets the attributes
-// that name its artifact.
-func (*tracesProcessor) Capabilities() consumer.Capabilities {
-	return consumer.Capabilities{MutatesData: true}
 }
 
 // ConsumeTraces hands the batch to the recorder and passes it on. An artifact that
@@ -99,12 +99,6 @@ func (p *logsProcessor) Shutdown(ctx context.Context) error {
 		p.recorder.finishFor(ctx, p.next)
 	}
 	return p.instance.Shutdown(ctx)
-}
-
-// Capabilities returns that log records are changed: an exception's gets the
-// attributes that name its artifact.
-func (*logsProcessor) Capabilities() consumer.Capabilities {
-	return consumer.Capabilities{MutatesData: true}
 }
 
 // ConsumeLogs hands the batch to the recorder and passes it on. An artifact that
