@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
@@ -123,7 +122,7 @@ func withheld(f *failure.Failure) string {
 }
 
 func expectOf(f *failure.Failure) jsontree.Object {
-	frames := append([]fingerprint.Frame{}, f.Error.Cause.Frames...)
+	frames := append([]failure.Frame{}, f.Error.Cause.Frames...)
 	expect := jsontree.Of("type", f.Error.Type, "message", f.Error.Message, "frames", jsontree.From(frames))
 	return append(expect, jsontree.OfKnown("message_template", f.Error.Template, "trigger", f.Trigger)...)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/exception"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
@@ -70,7 +69,7 @@ func finish(e exception.Exception) failure.Error {
 		Type:    c.Text(e.Type, snapshot.MaxValue),
 		Message: c.Text(e.Message, snapshot.MaxValue),
 		Stack:   e.Stack,
-		Cause:   fingerprint.RootCause(e.Stack),
+		Cause:   exception.RootCause(e.Stack),
 	}
 }
 

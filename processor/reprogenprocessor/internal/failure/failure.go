@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
@@ -160,7 +159,23 @@ type Error struct {
 	// Stack is the stack trace, or "".
 	Stack string
 	// Cause is the root cause that Stack shows.
-	Cause fingerprint.Cause
+	Cause Cause
+}
+
+// Frame is one call of a Python stack trace.
+type Frame struct {
+	// Module is the file's folder and name without extension.
+	Module string `json:"module"`
+	// Function is the name of the code object.
+	Function string `json:"function"`
+}
+
+// Cause is the exception that began a chain, with the application's frames.
+type Cause struct {
+	// Type is the exception's class as the trace names it, or "".
+	Type string
+	// Frames are the application's frames, the innermost first, each once.
+	Frames []Frame
 }
 
 // Span is the copy of a span.

@@ -2,6 +2,9 @@ package group
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,43 +16,78 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
 // attrFingerprint is what a client calls its failure.
 const attrFingerprint = "repro.fingerprint"
 
-// Fingerprint returns the group of a failure. It is computed from the span and
+// version is part of every fingerprint. A change of a rule that moves all
+// failures to other groups raises it; one that moves some leaves the others
+// where they are.
+const version = "1"
+
+// Fingerprint returns the group of a failure: the first 16 hex digits of a SHA-256 of what
+// makes two failures the same defect. Hosts, processes, ranks, ids and device numbers have
+// no part in it. It is computed from the span and
 // its resource alone, so that the span can carry it before any file exists.
 // ofRequest reports whether the span is an HTTP request or the call of a model.
 // Without capture, no message or what is computed from one has a part in it.
 func Fingerprint(f *failure.Failure, span ptrace.Span, resource pcommon.Map, ofRequest, capture bool) string {
-	parts := fingerprint.Parts{
-		Service:  f.Service,
-		Kind:     string(f.Kind),
-		Type:     cmp.Or(f.Error.Cause.Type, f.Error.Type),
-		Trigger:  f.Trigger,
-		Frames:   f.Error.Cause.Frames,
-		Status:   statusOf(span.Attributes(), f.Error.Message, ofRequest),
-		Override: attr.Text(span.Attributes(), attrFingerprint),
+	fields := []string{version, f.Service}
+	if own := attr.Text(span.Attributes(), attrFingerprint); own != "" {
+		fields = append(fields, "override", own)
+	} else {
+		fields = append(fields, "parts", string(f.Kind), rootType(f), targetOf(f, span), messageOf(f, resource, capture))
+		for _, frame := range f.Error.Cause.Frames {
+			// Folders of runs and sessions have numbers in their names.
+			fields = append(fields, template(frame.Module), frame.Function)
+		}
+		if f.Trigger != "" {
+			fields = append(fields, "trigger", f.Trigger)
+		}
+		if status := statusOf(span.Attributes(), f.Error.Message, ofRequest); status != 0 {
+			fields = append(fields, "status", strconv.FormatInt(status, 10))
+		}
 	}
+	// A JSON array keeps two fields from running into each other.
+	text, _ := json.Marshal(fields)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// rootType returns the class of the root cause.
+func rootType(f *failure.Failure) string { return cmp.Or(f.Error.Cause.Type, f.Error.Type) }
+
+// targetOf returns the call that failed, as module:function, or else a span's code or name
+// with its numbers taken out.
+func targetOf(f *failure.Failure, span ptrace.Span) (target string) {
 	if f.Call != nil {
-		parts.Target = f.Call.Target()
+		target = f.Call.Target()
 	}
-	parts.Target = cmp.Or(parts.Target, attr.QualifiedName(span.Attributes()), fingerprint.Template(span.Name()))
-	if fingerprint.NeedsMessage(parts.Type, parts.Frames) {
-		// A secret in the message must not be guessable from the hash.
-		message := redact.Text(attr.Cut(f.Error.Message, 1024))
-		if host := attr.Text(resource, mlattr.HostName); len(host) > 2 {
-			message = strings.ReplaceAll(message, host, "<host>")
-		}
-		if !capture {
-			message = content.Template(message)
-		}
-		parts.MessageTemplate = fingerprint.Template(message)
+	return cmp.Or(target, attr.QualifiedName(span.Attributes()), template(span.Name()))
+}
+
+// generic are the classes that unlike failures have.
+var generic = map[string]bool{
+	"": true, "Exception": true, "BaseException": true, "Error": true, "RuntimeError": true,
+	"builtins.Exception": true, "builtins.RuntimeError": true,
+}
+
+// messageOf returns the message's template, or "" where class and frames suffice.
+func messageOf(f *failure.Failure, resource pcommon.Map, capture bool) string {
+	if len(f.Error.Cause.Frames) > 0 && !generic[rootType(f)] {
+		return ""
 	}
-	return fingerprint.Sum(parts)
+	// A secret in the message must not be guessable from the hash.
+	message := redact.Text(attr.Cut(f.Error.Message, 1024))
+	if host := attr.Text(resource, mlattr.HostName); len(host) > 2 {
+		message = strings.ReplaceAll(message, host, "<host>")
+	}
+	if !capture {
+		message = content.Template(message)
+	}
+	return template(message)
 }
 
 // statusKeys name the status of a response, in the semantic conventions and
@@ -80,60 +118,3 @@ func statusOf(attributes pcommon.Map, message string, ofRequest bool) int64 {
 // Client Error: …", "Client error '429 Too Many Requests' …", "HTTP/1.1 503 …",
 // "status_code: 500, …".
 var errorStatus = regexp.MustCompile(`(?:^|[] '"(),:;=[{}\t\n])([45][0-9]{2})(?:$|[] '"(),:;=[{}\t\n])`)
-
-const (
-	attrDevice   = "repro.device"
-	attrPackages = "repro.packages"
-)
-
-// VariantOf returns the variant of a failure. Shapes in a message look like its
-// other numbers, so they count only with capture.
-func VariantOf(f *failure.Failure, span, resource pcommon.Map, capture bool) failure.Variant {
-	var form fingerprint.Form
-	if capture {
-		form.Message = f.Error.Message
-	}
-	if f.Call != nil {
-		form.Call = f.Call.Tree
-	}
-	for _, m := range [...]pcommon.Map{span, resource} {
-		if form.Device == "" {
-			form.Device = attr.Text(m, attrDevice)
-		}
-		if v, ok := m.Get(attrPackages); ok && form.Framework == nil {
-			form.Framework = versionsIn(v)
-		}
-	}
-	var v failure.Variant
-	v.ID, v.Text = fingerprint.Variant(form)
-	if !capture {
-		v.Text = redact.Variant(v.Text)
-	}
-	return v
-}
-
-// versionsIn reads the frameworks of a map of packages, or of a text with
-// lines such as "torch==2.4.0" or members such as "torch": "2.4.0".
-func versionsIn(v pcommon.Value) (versions []string) {
-	found := make(map[string]string)
-	switch v.Type() {
-	case pcommon.ValueTypeMap:
-		for _, name := range mlattr.Frameworks() {
-			found[name] = attr.Text(v.Map(), name)
-		}
-	case pcommon.ValueTypeStr:
-		last := ""
-		for word := range strings.FieldsFuncSeq(v.Str(), func(r rune) bool { return strings.ContainsRune(" \"',:;={}\n\r\t", r) }) {
-			if found[last] == "" && word[0] >= '0' && word[0] <= '9' {
-				found[last] = word
-			}
-			last = word
-		}
-	}
-	for _, name := range mlattr.Frameworks() {
-		if version := found[name]; version != "" && len(version) <= 64 {
-			versions = append(versions, name+" "+strings.Clone(version))
-		}
-	}
-	return versions
-}

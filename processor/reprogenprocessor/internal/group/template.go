@@ -1,8 +1,10 @@
-package fingerprint
+package group
 
 import (
 	"regexp"
 	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 )
 
 const maxTemplate = 512
@@ -28,11 +30,11 @@ var words = [...]struct {
 	{"<hex>", regexp.MustCompile(`^0x[0-9a-fA-F]+$|^[0-9a-fA-F]{8,}$`)},
 }
 
-// Template replaces what differs between two messages of one defect:
+// template replaces what differs between two messages of one defect:
 // numbers, sizes, hex strings, UUIDs, IP addresses, URLs and dates. Lists of
 // numbers become one. At most the first 512 bytes are looked at.
-func Template(message string) string {
-	message = cutText(message, maxTemplate)
+func template(message string) string {
+	message = attr.Cut(message, maxTemplate)
 	if hasDigit(message) || strings.Contains(message, "://") {
 		message = word.ReplaceAllStringFunc(message, wordTemplate)
 	}

@@ -1,25 +1,11 @@
-package fingerprint
+package exception
 
 import (
 	"regexp"
 	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 )
-
-// Frame is one call of a Python stack trace.
-type Frame struct {
-	// Module is the file's folder and name without extension.
-	Module string `json:"module"`
-	// Function is the name of the code object.
-	Function string `json:"function"`
-}
-
-// Cause is the exception that began a chain, with the application's frames.
-type Cause struct {
-	// Type is the exception's class as the trace names it, or "".
-	Type string
-	// Frames are the application's frames, the innermost first, each once.
-	Frames []Frame
-}
 
 const maxFrames = 8
 
@@ -29,16 +15,16 @@ var frameLine = regexp.MustCompile(`^File "(.*?)", line .*?, in (.*)$`)
 // RootCause reads a Python stack trace. In a chain ("During handling of the
 // above exception …") the first exception is the cause. Frames of the
 // standard library and of installed packages are left out.
-func RootCause(stack string) Cause {
-	var c Cause
-	var all []Frame
+func RootCause(stack string) failure.Cause {
+	var c failure.Cause
+	var all []failure.Frame
 	for line := range strings.Lines(stack) {
 		line = strings.TrimRight(line, "\r\n")
 		text := strings.TrimLeft(line, " |+-")
 		if found := frameLine.FindStringSubmatch(text); found != nil {
 			file, function := found[1], strings.TrimSpace(found[2])
 			if isApplication(file) && !isComprehension(function) {
-				all = append(all, Frame{Module: moduleOf(file), Function: function})
+				all = append(all, failure.Frame{Module: moduleOf(file), Function: function})
 			}
 			continue
 		}
@@ -51,7 +37,7 @@ func RootCause(stack string) Cause {
 			break
 		}
 	}
-	seen := make(map[Frame]bool, len(all))
+	seen := make(map[failure.Frame]bool, len(all))
 	for i := len(all) - 1; i >= 0 && len(c.Frames) < maxFrames; i-- {
 		if !seen[all[i]] {
 			seen[all[i]] = true

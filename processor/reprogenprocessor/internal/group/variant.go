@@ -1,0 +1,151 @@
+package group
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
+)
+
+const (
+	attrDevice   = "repro.device"
+	attrPackages = "repro.packages"
+
+	// maxVariantText bounds the text of a variant, and maxTensors the tensors that
+	// it names.
+	maxVariantText = 256
+	maxTensors     = 16
+	maxShape       = 8
+)
+
+// VariantOf returns the variant of a failure: the tensors of its call, or else the shapes
+// in its message, the class of its device and the versions of its frameworks. Shapes in a
+// message look like its other numbers, so they count only with capture.
+func VariantOf(f *failure.Failure, span, resource pcommon.Map, capture bool) failure.Variant {
+	var parts []string
+	if f.Call != nil {
+		for _, t := range tensorsOf(f.Call.Tree, nil) {
+			parts = append(parts, tensorText(t))
+		}
+	}
+	if len(parts) == 0 && capture && hasDigit(f.Error.Message) {
+		parts = shapesIn(f.Error.Message)
+	}
+	maps := []pcommon.Map{span, resource}
+	if class := deviceClass(attr.TextIn(maps, attrDevice)); class != "" {
+		parts = append(parts, class)
+	}
+	for _, m := range maps {
+		if v, ok := m.Get(attrPackages); ok {
+			if versions := versionsIn(v); len(versions) > 0 {
+				parts = append(parts, slices.Sorted(slices.Values(versions))...)
+				break
+			}
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if len(text) > maxVariantText {
+		text = strings.ToValidUTF8(text[:maxVariantText], "")
+	}
+	sum := sha256.Sum256([]byte(text))
+	if !capture {
+		text = redact.Variant(text)
+	}
+	return failure.Variant{ID: hex.EncodeToString(sum[:4]), Text: text}
+}
+
+// versionsIn reads the frameworks of a map of packages, or of a text with
+// lines such as "torch==2.4.0" or members such as "torch": "2.4.0".
+func versionsIn(v pcommon.Value) (versions []string) {
+	found := make(map[string]string)
+	switch v.Type() {
+	case pcommon.ValueTypeMap:
+		for _, name := range mlattr.Frameworks() {
+			found[name] = attr.Text(v.Map(), name)
+		}
+	case pcommon.ValueTypeStr:
+		last := ""
+		for word := range strings.FieldsFuncSeq(v.Str(), func(r rune) bool { return strings.ContainsRune(" \"',:;={}\n\r\t", r) }) {
+			if found[last] == "" && word[0] >= '0' && word[0] <= '9' {
+				found[last] = word
+			}
+			last = word
+		}
+	}
+	for _, name := range mlattr.Frameworks() {
+		if version := found[name]; version != "" && len(version) <= 64 {
+			versions = append(versions, name+" "+strings.Clone(version))
+		}
+	}
+	return versions
+}
+
+func tensorsOf(v any, found []jsontree.Object) []jsontree.Object {
+	if len(found) == maxTensors {
+		return found
+	}
+	switch v := v.(type) {
+	case jsontree.Object:
+		if kind := v.Text("__type__"); kind == "tensor" || kind == "ndarray" {
+			return append(found, v)
+		}
+		for _, m := range v {
+			found = tensorsOf(m.Value, found)
+		}
+	case jsontree.Array:
+		for _, e := range v {
+			found = tensorsOf(e, found)
+		}
+	}
+	return found
+}
+
+// tensorText spells a tensor as float32[2, 3]@cuda.
+func tensorText(t jsontree.Object) string {
+	var b strings.Builder
+	b.WriteString(attr.Cut(t.Text("dtype"), 32) + "[")
+	for i, size := range t.Array("shape") {
+		if i == maxShape {
+			b.WriteString(", ...")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if n, ok := size.(jsontree.Number); ok {
+			b.WriteString(attr.Cut(string(n), 20))
+		}
+	}
+	b.WriteByte(']')
+	if class := deviceClass(t.Text("device")); class != "" {
+		b.WriteString("@" + class)
+	}
+	return b.String()
+}
+
+// deviceClass takes the number from a device: cuda:1 becomes cuda.
+func deviceClass(device string) string {
+	class, _, _ := strings.Cut(device, ":")
+	return attr.Cut(strings.TrimSpace(class), 32)
+}
+
+// shape is what looks like one: [2, 3], (2, 3), 32x15.
+var shape = regexp.MustCompile(`[\[(][ ,]*([0-9][0-9 ]*,[0-9, ]*[0-9])|(?:^|[^\w.:+-])([0-9]+x[0-9x]*[0-9])`)
+
+// shapesIn returns what looks like a shape in a message.
+func shapesIn(message string) []string {
+	var shapes []string
+	for _, found := range shape.FindAllStringSubmatch(attr.Cut(message, maxTemplate), maxTensors) {
+		shapes = append(shapes, found[1]+found[2])
+	}
+	return shapes
+}
