@@ -98,10 +98,9 @@ func leaksIn(where, content string) (found []string) {
 // TestWithoutContent: of what a program worked on, and of what people wrote,
 // nothing is in any file or record; shapes, types and statistics are.
 func TestWithoutContent(t *testing.T) {
-	tensor := `{"__type__":"tensor","__schema__":1,"framework":"torch","dtype":"float32","shape":[2,3],"stride":[3,1],"storage":"` + canary +
-		`","device":"cuda:0","note":"` + canary + `","data":{"b64":"` + base64.StdEncoding.EncodeToString([]byte(canary + "............."))[:32] +
+	tensor := `{"__type__":"tensor","__schema__":1,"framework":"torch","dtype":"float32","shape":[2,3],"stride":[3,1],"storage":"s0","device":"cuda:0","note":"` + canary + `","data":{"b64":"` + base64.StdEncoding.EncodeToString([]byte(canary + "............."))[:32] +
 		`"},"stats":{"min":0.5,"max":1.5,"` + canary + `":1}}`
-	strange := strings.Replace(tensor, `"dtype":"float32"`, `"dtype":"`+canary+`"`, 1)
+	strange := strings.NewReplacer("float32", canary, `"s0"`, `"`+canary+`"`, "cuda:0", canary, `"torch"`, `"`+canary+`"`, "3,1", `"`+canary+`"`).Replace(tensor)
 	message := canary + " is no key: mat1 and mat2 shapes cannot be multiplied (32x15 and '" + canary + "' 4711471147)"
 	stack := "Traceback (most recent call last):\n  File \"/app/" + canary + ".py\", line 3, in work\n    call('" + canary + "')\n    name = '" + canary +
 		"'\n  File \"/app/model.py\", line 4, in forward\nValueError: " + message

@@ -83,6 +83,15 @@ func Texts(fit func(text string) bool) Rule {
 	}
 }
 
+// Numbers is the Rule that keeps null, booleans and numbers.
+func Numbers(w *Withholder, at, _ string, v any) any {
+	switch v.(type) {
+	case bool, jsontree.Number:
+		return v
+	}
+	return w.Withhold(at, v)
+}
+
 // OneOf returns the Rule that keeps these words.
 func OneOf(words ...string) Rule {
 	return Texts(func(text string) bool { return slices.Contains(words, text) })
