@@ -5,28 +5,23 @@ package pythoncall
 import (
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
-// The bounds of a reader's cache.
-const (
-	maxCached      = 64
-	maxCachedBytes = 4 << 10
-)
+// maxKept is the length of a payload that a reader keeps.
+const maxKept = 4 << 10
 
 // New returns the kind.
 func New() *kind.Kind {
-	r := newReader()
+	r := &reader{}
 	return &kind.Kind{
 		Name:           failure.PythonCall,
 		Recognise:      func(span ptrace.Span) bool { return hasCall(span.Attributes()) },
@@ -44,28 +39,20 @@ func New() *kind.Kind {
 	}
 }
 
-// reader reads calls. It caches those that it decoded last, because a failure
+// reader reads calls. It keeps the one that it decoded last, because a failure
 // that is frequent often has the same call. It is safe for concurrent use; what
 // it returns must not be changed.
 type reader struct {
-	mu     sync.Mutex
-	cached *simplelru.LRU[signedText, decoded]
+	last atomic.Pointer[decoded]
 }
 
-// signedText is a payload with what its client declared of it.
-type signedText struct {
+// decoded is what a payload is, with what its client declared of it.
+type decoded struct {
 	text     string
 	declared Declared
 	named    string
-}
-
-type decoded struct {
-	call   *payload.Call
-	reason payload.Reason
-}
-
-func newReader() *reader {
-	return &reader{cached: lru.New[signedText, decoded](maxCached, nil)}
+	call     *payload.Call
+	reason   payload.Reason
 }
 
 // hasCall reports whether there is a recorded call, whole or in parts.
@@ -110,28 +97,17 @@ func (r *reader) payload(attributes pcommon.Map, name string, v pcommon.Value) (
 	if v.Type() != pcommon.ValueTypeStr {
 		return nil, payload.Invalid
 	}
-	key := signedText{v.Str(), declaredFor(attributes, name), attr.QualifiedName(attributes)}
-	if len(key.text) > payload.MaxBytes {
-		return nil, payload.TooLarge
+	text, declared, named := v.Str(), declaredFor(attributes, name), attr.QualifiedName(attributes)
+	if last := r.last.Load(); last != nil && last.text == text && last.declared == declared && last.named == named {
+		return last.call, last.reason
 	}
-	isCached := len(key.text)+len(key.declared.SHA256)+len(key.named) <= maxCachedBytes
-	if isCached {
-		r.mu.Lock()
-		known, ok := r.cached.Get(key)
-		r.mu.Unlock()
-		if ok {
-			return known.call, known.reason
-		}
+	// What is kept must not share memory with the batch.
+	d := &decoded{text: strings.Clone(text), declared: Declared{declared.Size, strings.Clone(declared.SHA256)}, named: strings.Clone(named)}
+	d.call, d.reason = Decode(d.text, d.declared, d.named)
+	if len(d.text)+len(d.declared.SHA256)+len(d.named) <= maxKept {
+		r.last.Store(d)
 	}
-	// Neither the key nor the tree may share memory with the batch.
-	key.text, key.declared.SHA256, key.named = strings.Clone(key.text), strings.Clone(key.declared.SHA256), strings.Clone(key.named)
-	call, reason := Decode(key.text, key.declared, key.named)
-	if isCached {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.cached.Add(key, decoded{call, reason})
-	}
-	return call, reason
+	return d.call, d.reason
 }
 
 // declaredFor reads what a client declared of the payload of that name.

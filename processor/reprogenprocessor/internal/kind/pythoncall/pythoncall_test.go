@@ -18,7 +18,7 @@ func FuzzCallInParts(f *testing.F) {
 		for k, v := range map[string]string{"python_module": module, "function": function, "args": args, "kwargs": kwargs, "code.function.name": named} {
 			attributes.PutStr(k, v)
 		}
-		call, reason := newReader().call(attributes)
+		call, reason := (&reader{}).call(attributes)
 		require.NotEqual(t, call == nil, reason == "")
 		if call != nil {
 			assert.NotEmpty(t, call.Module)
