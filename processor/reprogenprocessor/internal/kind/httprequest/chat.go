@@ -115,13 +115,8 @@ func requestOfMessages(r *reading, span ptrace.Span) jsontree.Object {
 	if instructions := jsonText(attributes, attrSystemInstructions); instructions != "" {
 		recorded = append(jsontree.Array{jsontree.Of("role", "system", "parts", r.decode(instructions))}, recorded...)
 	}
-	messages := jsontree.Array{}
-	for _, m := range recorded {
-		message, _ := m.(jsontree.Object)
-		converted, reason := messagesOf(message)
-		r.fail(reason)
-		messages = append(messages, converted...)
-	}
+	messages, reason := messagesIn(recorded)
+	r.fail(reason)
 	request := append(parametersOf(attributes), jsontree.Member{Key: "messages", Value: messages})
 	if text := jsonText(attributes, attrToolDefinitions); text != "" {
 		tools, ok := r.decode(text).(jsontree.Array)
@@ -144,15 +139,31 @@ func parametersOf(attributes pcommon.Map) (request jsontree.Object) {
 	return request
 }
 
-// messagesOf converts a message of the semantic conventions: its text becomes
-// the content, and each answer of a tool a message of its own.
+// messagesIn converts a list of messages.
+func messagesIn(recorded jsontree.Array) (messages jsontree.Array, reason payload.Reason) {
+	for _, v := range recorded {
+		m, _ := v.(jsontree.Object)
+		converted, wrong := messagesOf(m)
+		reason = cmp.Or(reason, wrong)
+		messages = append(messages, converted...)
+	}
+	if len(messages) == 0 {
+		reason = cmp.Or(reason, payload.Invalid)
+	}
+	return messages, reason
+}
+
+// messagesOf converts a message of the semantic conventions or of another client: its
+// text becomes the content, and each answer of a tool a message of its own.
 func messagesOf(m jsontree.Object) (out jsontree.Array, reason payload.Reason) {
 	role := roleOf(m.Text("role"))
-	if _, ok := m.Lookup("content"); ok {
-		m.Set("role", role)
-		return jsontree.Array{m}, "" // as the API has it
+	parts := slices.Concat(m.Array("parts"), m.Array("blocks"))
+	if _, ok := m.Lookup("content"); ok && role != "" {
+		if parts = m.Array("content"); !slices.ContainsFunc(parts, isUntyped) {
+			m.Set("role", role)
+			return jsontree.Array{m}, "" // as the API has it
+		}
 	}
-	parts := m.Array("parts")
 	if parts == nil || role == "" {
 		return nil, payload.Invalid
 	}
@@ -164,8 +175,12 @@ func messagesOf(m jsontree.Object) (out jsontree.Array, reason payload.Reason) {
 			return nil, payload.Invalid
 		}
 		switch part.Text("type") {
-		case "text":
-			texts = append(texts, part.Text("content"))
+		case "text", "":
+			text := cmp.Or(part.Text("content"), part.Text("text"))
+			if text == "" && isUntyped(part) {
+				return nil, payload.Unsupported
+			}
+			texts = append(texts, text)
 		case "reasoning": // models write it, and do not read it
 		case "tool_call":
 			arguments, _ := part.Lookup("arguments")
@@ -188,6 +203,11 @@ func messagesOf(m jsontree.Object) (out jsontree.Array, reason payload.Reason) {
 		out = append(jsontree.Array{message}, out...)
 	}
 	return out, ""
+}
+
+func isUntyped(part any) bool {
+	o, _ := part.(jsontree.Object)
+	return o.Text("type") == ""
 }
 
 // toolsOf puts each definition into the envelope of the API, where it is in none.

@@ -93,6 +93,8 @@ func (k *keys) list(r *reading, span ptrace.Span) jsontree.Object {
 		}
 		if v.Type() == pcommon.ValueTypeStr {
 			all.add(key, strings.Clone(v.Str()))
+		} else if strings.HasSuffix(key, ".content") {
+			r.fail(payload.Invalid)
 		}
 	}
 	messages := jsontree.Array{}
@@ -183,9 +185,17 @@ func (l listed) tools(name string) any {
 	return toolsOf(definitions)
 }
 
+// inside returns what the names at a place begin with. Some clients have them in a wrapper.
+func (l listed) inside(at, wrapper string) string {
+	if l.known[at+"."+wrapper] {
+		at += "." + wrapper
+	}
+	return at + "."
+}
+
 // message returns the message at a place as the API has it.
 func (l listed) message(at string) jsontree.Object {
-	at += ".message."
+	at = l.inside(at, "message")
 	var content any
 	text, hasText := l.texts[at+"content"]
 	parts := jsontree.Array{}
@@ -194,8 +204,9 @@ func (l listed) message(at string) jsontree.Object {
 	}
 	calls := jsontree.Array{}
 	for _, call := range l.list(at + "tool_calls") {
-		call += ".tool_call."
-		calls = append(calls, toolCall(l.texts[call+"id"], l.texts[call+"function.name"], l.texts[call+"function.arguments"]))
+		call = l.inside(call, "tool_call")
+		function := l.inside(strings.TrimSuffix(call, "."), "function")
+		calls = append(calls, toolCall(l.texts[call+"id"], l.texts[function+"name"], l.texts[function+"arguments"]))
 	}
 	switch {
 	case hasText:
