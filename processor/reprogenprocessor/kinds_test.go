@@ -16,10 +16,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // printed is what a code interpreter returns of code that raised.
@@ -198,12 +198,12 @@ KINDS["division"] = Division
 			_, ok := span.Attributes().Get("math.divisor")
 			return ok
 		},
-		Read: func(span ptrace.Span) (*payload.Call, payload.Reason) {
+		Read: func(span ptrace.Span) (*failure.Call, failure.Reason) {
 			number := func(key string) jsontree.Number {
 				v, _ := span.Attributes().Get(key)
 				return jsontree.Int(v.Int())
 			}
-			return &payload.Call{Tree: jsontree.Of("a", number("math.dividend"), "b", number("math.divisor")), Function: "division", Weight: 64}, ""
+			return &failure.Call{Tree: jsontree.Of("a", number("math.dividend"), "b", number("math.divisor")), Function: "division", Weight: 64}, ""
 		},
 		Parts: func(jsontree.Object) []string { return []string{"division"} },
 		Files: fstest.MapFS{"script/division.py.tmpl": {Data: []byte(script)}},

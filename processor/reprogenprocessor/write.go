@@ -12,7 +12,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
@@ -140,9 +139,9 @@ func (r *recorder) build(ctx context.Context, f *failure.Failure) (artifact.File
 	if err == nil {
 		return files, f, nil
 	}
-	reason, drop := payload.UnsafeOutput, dropUnsafeOutput
+	reason, drop := failure.UnsafeOutput, dropUnsafeOutput
 	if errors.Is(err, artifact.ErrTooLarge) {
-		reason, drop = payload.TooLargeOutput, dropTooLarge
+		reason, drop = failure.TooLargeOutput, dropTooLarge
 	}
 	r.dropped(ctx, 1, drop)
 	f = artifact.WithoutCall(f, reason)

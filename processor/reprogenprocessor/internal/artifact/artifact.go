@@ -9,7 +9,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
@@ -111,7 +110,7 @@ func (b *Builder) Build(f *failure.Failure) (Files, error) {
 
 // WithoutCall returns the failure as a context: what is left to write when
 // the call itself cannot be.
-func WithoutCall(f *failure.Failure, reason payload.Reason) *failure.Failure {
+func WithoutCall(f *failure.Failure, reason failure.Reason) *failure.Failure {
 	c := *f
 	c.Kind = failure.Context
 	c.Reason = reason

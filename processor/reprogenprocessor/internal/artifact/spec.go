@@ -10,7 +10,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
@@ -48,7 +47,7 @@ func specOf(f *failure.Failure, k *kind.Kind, gates Gates, redactor *redact.Reda
 		"payload_ref", redactor.Tree("payload_ref", refOf(f)),
 		"seed", seedOf(k, spec.Object("training")),
 		"content", withheld(f),
-		"statement", redactor.Tree("statement", payload.StatementOf(f.Span.Attributes)),
+		"statement", redactor.Tree("statement", failure.StatementOf(f.Span.Attributes)),
 		"diagnosis", diagnosisOf(f.Error),
 		"gpus", redactor.Tree("gpus", gpuLines(f.GPUs)),
 		"steps", redactor.Tree("steps", stepLines(f)),

@@ -7,7 +7,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
@@ -27,7 +26,7 @@ func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 		call.Tree, out.Withheld = redact.Tree(f.Call.Tree, keep)
 		call.Module, call.Function = content.TypeName(f.Call.Module), content.TypeName(f.Call.Function)
 		if call.Remote != nil {
-			call.Remote = &payload.Remote{URI: redact.Mark, Size: call.Remote.Size}
+			call.Remote = &failure.Remote{URI: redact.Mark, Size: call.Remote.Size}
 		}
 		out.Call = &call
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/progress"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
@@ -46,7 +45,7 @@ type Failure struct {
 	// Kind is what can be replayed.
 	Kind Kind
 	// Reason says why Kind is Context, or is "".
-	Reason payload.Reason
+	Reason Reason
 	// Service is the resource's service.name.
 	Service string
 	// SentBy is the service of the sender.
@@ -57,7 +56,7 @@ type Failure struct {
 	// timeout, oom or crash, or "".
 	Trigger string
 	// Call is the decoded payload, or nil.
-	Call *payload.Call
+	Call *Call
 	// Fingerprint is the group's name.
 	Fingerprint string
 	// Weight estimates the bytes that the failure takes in memory.

@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 func TestTemplate(t *testing.T) {
@@ -44,7 +43,7 @@ func TestTemplate(t *testing.T) {
 // fingerprint.
 func TestParts(t *testing.T) {
 	sum := func(change func(*failure.Failure, ptrace.Span)) string {
-		f := &failure.Failure{Service: "s", Kind: failure.PythonCall, Call: &payload.Call{Module: "m", Function: "f"},
+		f := &failure.Failure{Service: "s", Kind: failure.PythonCall, Call: &failure.Call{Module: "m", Function: "f"},
 			Error: failure.Error{Cause: failure.Cause{Type: "ValueError", Frames: []failure.Frame{{Module: "a", Function: "b"}}}}}
 		span := ptrace.NewSpan()
 		change(f, span)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 func tensor(dtype, device string, shape ...string) jsontree.Object {
@@ -23,7 +22,7 @@ func tensor(dtype, device string, shape ...string) jsontree.Object {
 
 func TestVariant(t *testing.T) {
 	variant := func(call jsontree.Object, span map[string]any, message string) (id, text string) {
-		f := &failure.Failure{Call: &payload.Call{Tree: call}, Error: failure.Error{Message: message}}
+		f := &failure.Failure{Call: &failure.Call{Tree: call}, Error: failure.Error{Message: message}}
 		attributes := pcommon.NewMap()
 		require.NoError(t, attributes.FromRaw(span))
 		v := VariantOf(f, attributes, pcommon.NewMap(), true)

@@ -8,13 +8,12 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
 // maxRecording is the number of bytes of a recording: a call, and what describes
 // it.
-const maxRecording = payload.MaxBytes + 2<<10
+const maxRecording = failure.MaxCallBytes + 2<<10
 
 // Recording is the call of a span that did not fail itself: a server of calls
 // answers one that raised, and its own span succeeds; the caller's span has the
@@ -49,10 +48,10 @@ func (tr *Tracker) AddCall(c *detect.Candidate, now time.Time) (group string) {
 	kind, call, reason := tr.kinds.Read(rec.Span)
 	if weight > maxRecording {
 		// The copy may be without some of the arguments: that is another call.
-		kind, call, reason = failure.Context, nil, payload.TooLarge
+		kind, call, reason = failure.Context, nil, failure.TooLarge
 	}
 	group, _ = tr.update(id, func(f *failure.Failure) {
-		if f.Call != nil || call == nil && reason != payload.TooLarge {
+		if f.Call != nil || call == nil && reason != failure.TooLarge {
 			return
 		}
 		f.Kind, f.Call, f.Reason = kind, call, reason

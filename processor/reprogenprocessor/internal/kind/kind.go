@@ -14,7 +14,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
@@ -30,12 +29,12 @@ type Kind struct {
 	Recognise func(ptrace.Span) bool
 	// Read reads the call of a span that Recognise knows. Exactly one of its
 	// results is set; neither shares memory with the span.
-	Read func(ptrace.Span) (*payload.Call, payload.Reason)
+	Read func(ptrace.Span) (*failure.Call, failure.Reason)
 	// Missing returns why a span that Recognise does not know has no call, or "".
-	Missing func(ptrace.Span) payload.Reason
+	Missing func(ptrace.Span) failure.Reason
 	// FromFailure reads the call from a failure, and reports whether it is of
 	// this kind. It must not change the failure.
-	FromFailure func(*failure.Failure) (*payload.Call, payload.Reason, bool)
+	FromFailure func(*failure.Failure) (*failure.Call, failure.Reason, bool)
 
 	// IsPayload reports whether an attribute holds a call that Read decodes. Such
 	// an attribute is not copied: its raw text must not reach a file.
@@ -129,9 +128,9 @@ type Registry []*Kind
 
 // Read reads the call of a span. Without one, the kind is Context and the reason is
 // set.
-func (r Registry) Read(span ptrace.Span) (failure.Kind, *payload.Call, payload.Reason) {
+func (r Registry) Read(span ptrace.Span) (failure.Kind, *failure.Call, failure.Reason) {
 	if attr.Text(span.Attributes(), attrKind) == string(failure.Context) {
-		return failure.Context, nil, payload.Unwanted
+		return failure.Context, nil, failure.Unwanted
 	}
 	if k := r.recognise(span); k != nil {
 		call, reason := k.Read(span)
@@ -144,13 +143,13 @@ func (r Registry) Read(span ptrace.Span) (failure.Kind, *payload.Call, payload.R
 			}
 		}
 	}
-	return failure.Context, nil, payload.NoPayload
+	return failure.Context, nil, failure.NoPayload
 }
 
 // FromFailure returns a failure without a call as one of a kind that needs none
 // on its span, or the failure itself.
 func (r Registry) FromFailure(f *failure.Failure) *failure.Failure {
-	sent := f.Reason != payload.NoPayload && f.Reason != payload.NoArguments && f.Reason != payload.NoTarget
+	sent := f.Reason != failure.NoPayload && f.Reason != failure.NoArguments && f.Reason != failure.NoTarget
 	if f.Kind != failure.Context || sent {
 		return f
 	}
@@ -167,7 +166,7 @@ func (r Registry) FromFailure(f *failure.Failure) *failure.Failure {
 	return f
 }
 
-func kindOf(name failure.Kind, call *payload.Call) failure.Kind {
+func kindOf(name failure.Kind, call *failure.Call) failure.Kind {
 	if call == nil {
 		return failure.Context
 	}

@@ -10,8 +10,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 var methodForm = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
@@ -38,7 +38,7 @@ const attrRequestHeader = "http.request.header."
 // callOf makes what can be replayed of the request that a span is, by the names of the
 // semantic conventions and those from before 1.20, and reports whether it is one: whether
 // there is a method and a path.
-func callOf(attributes jsontree.Object, kind string) (call *payload.Call, reason payload.Reason, ok bool) {
+func callOf(attributes jsontree.Object, kind string) (call *failure.Call, reason failure.Reason, ok bool) {
 	method := text(attributes, methodKeys[:]...)
 	if method == "_OTHER" {
 		method = text(attributes, "http.request.method_original")
@@ -48,7 +48,7 @@ func callOf(attributes jsontree.Object, kind string) (call *payload.Call, reason
 	}
 	address, target := placeOf(attributes)
 	if !methodForm.MatchString(method) || target == "" {
-		return nil, payload.Invalid, true
+		return nil, failure.Invalid, true
 	}
 	// The conventions have no name for a body; these are in use.
 	body := text(attributes, "http.request.body", "http.request.body.content")
@@ -64,10 +64,10 @@ func callOf(attributes jsontree.Object, kind string) (call *payload.Call, reason
 	tree = append(tree, jsontree.OfKnown(
 		"body_size", jsontree.Known(number(attributes, -1, "http.request.body.size", "http.request_content_length")))...)
 	size := len(jsontree.Encode(tree))
-	if size > payload.MaxBytes {
-		return nil, payload.TooLarge, true
+	if size > failure.MaxCallBytes {
+		return nil, failure.TooLarge, true
 	}
-	return &payload.Call{Tree: tree, Lossy: !utf8.ValidString(target + body), Weight: payload.WeightPerByte * size}, "", true
+	return &failure.Call{Tree: tree, Lossy: !utf8.ValidString(target + body), Weight: failure.WeightPerByte * size}, "", true
 }
 
 // headersOf returns the recorded headers that a script sends, which are lists of texts.

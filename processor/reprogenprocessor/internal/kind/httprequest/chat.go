@@ -13,9 +13,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/python"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
@@ -24,17 +24,17 @@ import (
 type reading struct {
 	size   int
 	lossy  bool
-	reason payload.Reason
+	reason failure.Reason
 }
 
-func (r *reading) fail(reason payload.Reason) { r.reason = cmp.Or(r.reason, reason) }
+func (r *reading) fail(reason failure.Reason) { r.reason = cmp.Or(r.reason, reason) }
 
 // take notes bytes that a request came in.
 func (r *reading) take(size int) (fits bool) {
-	if r.size += size; r.size > payload.MaxBytes {
-		r.fail(payload.TooLarge)
+	if r.size += size; r.size > failure.MaxCallBytes {
+		r.fail(failure.TooLarge)
 	}
-	return r.size <= payload.MaxBytes
+	return r.size <= failure.MaxCallBytes
 }
 
 // decode reads a text of JSON.
@@ -44,7 +44,7 @@ func (r *reading) decode(text string) any {
 	}
 	v, lossy, err := jsontree.Decode(text)
 	if err != nil {
-		r.fail(payload.ReasonOf(err))
+		r.fail(failure.ReasonOf(err))
 	}
 	r.lossy = r.lossy || lossy
 	return v
@@ -59,7 +59,7 @@ var requestMembers = []string{
 
 // chatCall makes a request to the OpenAI API of a conversation: of the most exact
 // recording of it that is one. Exactly one of its results is set.
-func chatCall(span ptrace.Span) (*payload.Call, payload.Reason) {
+func chatCall(span ptrace.Span) (*failure.Call, failure.Reason) {
 	attributes := span.Attributes()
 	var forms []func(*reading, ptrace.Span) jsontree.Object
 	if keys := keysOf(attributes); hasMessages(attributes) {
@@ -69,7 +69,7 @@ func chatCall(span ptrace.Span) (*payload.Call, payload.Reason) {
 	} else {
 		forms = append(forms, requestRecorded)
 	}
-	reason := payload.Invalid
+	reason := failure.Invalid
 	for _, form := range forms {
 		var r reading
 		request := form(&r, span)
@@ -83,11 +83,11 @@ func chatCall(span ptrace.Span) (*payload.Call, payload.Reason) {
 			request = append(jsontree.Object{{Key: "model", Value: model}}, request...)
 		}
 		if reason = r.reason; reason == "" {
-			return &payload.Call{
+			return &failure.Call{
 				Tree:     jsontree.Of("address", addressOf(attributes), "status", jsontree.Int(statusOf(attributes)), "request", request),
 				Function: "chat " + request.Text("model"),
 				Lossy:    r.lossy,
-				Weight:   payload.WeightPerByte * r.size,
+				Weight:   failure.WeightPerByte * r.size,
 			}, ""
 		}
 	}
@@ -110,7 +110,7 @@ func requestOfMessages(r *reading, span ptrace.Span) jsontree.Object {
 	attributes := span.Attributes()
 	recorded, _ := r.decode(jsonText(attributes, attrInputMessages)).(jsontree.Array)
 	if len(recorded) == 0 {
-		r.fail(payload.Invalid)
+		r.fail(failure.Invalid)
 	}
 	if instructions := jsonText(attributes, attrSystemInstructions); instructions != "" {
 		recorded = append(jsontree.Array{jsontree.Of("role", "system", "parts", r.decode(instructions))}, recorded...)
@@ -121,7 +121,7 @@ func requestOfMessages(r *reading, span ptrace.Span) jsontree.Object {
 	if text := jsonText(attributes, attrToolDefinitions); text != "" {
 		tools, ok := r.decode(text).(jsontree.Array)
 		if !ok {
-			r.fail(payload.Invalid)
+			r.fail(failure.Invalid)
 		}
 		request = append(request, jsontree.Member{Key: "tools", Value: toolsOf(tools)})
 	}
@@ -140,7 +140,7 @@ func parametersOf(attributes pcommon.Map) (request jsontree.Object) {
 }
 
 // messagesIn converts a list of messages.
-func messagesIn(recorded jsontree.Array) (messages jsontree.Array, reason payload.Reason) {
+func messagesIn(recorded jsontree.Array) (messages jsontree.Array, reason failure.Reason) {
 	for _, v := range recorded {
 		m, _ := v.(jsontree.Object)
 		converted, wrong := messagesOf(m)
@@ -148,14 +148,14 @@ func messagesIn(recorded jsontree.Array) (messages jsontree.Array, reason payloa
 		messages = append(messages, converted...)
 	}
 	if len(messages) == 0 {
-		reason = cmp.Or(reason, payload.Invalid)
+		reason = cmp.Or(reason, failure.Invalid)
 	}
 	return messages, reason
 }
 
 // messagesOf converts a message of the semantic conventions or of another client: its
 // text becomes the content, and each answer of a tool a message of its own.
-func messagesOf(m jsontree.Object) (out jsontree.Array, reason payload.Reason) {
+func messagesOf(m jsontree.Object) (out jsontree.Array, reason failure.Reason) {
 	role := roleOf(m.Text("role"))
 	parts := slices.Concat(m.Array("parts"), m.Array("blocks"))
 	if _, ok := m.Lookup("content"); ok && role != "" {
@@ -165,20 +165,20 @@ func messagesOf(m jsontree.Object) (out jsontree.Array, reason payload.Reason) {
 		}
 	}
 	if parts == nil || role == "" {
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	}
 	var texts []string
 	calls := jsontree.Array{}
 	for _, p := range parts {
 		part, ok := p.(jsontree.Object)
 		if !ok {
-			return nil, payload.Invalid
+			return nil, failure.Invalid
 		}
 		switch part.Text("type") {
 		case "text", "":
 			text := cmp.Or(part.Text("content"), part.Text("text"))
 			if text == "" && isUntyped(part) {
-				return nil, payload.Unsupported
+				return nil, failure.Unsupported
 			}
 			texts = append(texts, text)
 		case "reasoning": // models write it, and do not read it
@@ -192,7 +192,7 @@ func messagesOf(m jsontree.Object) (out jsontree.Array, reason payload.Reason) {
 			}
 			out = append(out, jsontree.Of("role", "tool", "tool_call_id", part.Text("id"), "content", asText(answer)))
 		default:
-			return nil, payload.Unsupported
+			return nil, failure.Unsupported
 		}
 	}
 	if len(texts) > 0 || len(calls) > 0 || len(out) == 0 {
@@ -307,7 +307,7 @@ func jsonText(attributes pcommon.Map, key string) string {
 	if !ok || v.Type() != pcommon.ValueTypeSlice && v.Type() != pcommon.ValueTypeStr {
 		return ""
 	}
-	text, _ := mlattr.Text(v, payload.MaxBytes+1)
+	text, _ := mlattr.Text(v, failure.MaxCallBytes+1)
 	return strings.Clone(text)
 }
 

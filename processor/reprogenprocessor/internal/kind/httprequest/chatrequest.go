@@ -3,8 +3,8 @@ package httprequest
 import (
 	"slices"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // The members of messages and of their parts that the chat completions API
@@ -32,17 +32,17 @@ func roleOf(role string) string {
 // checkedRequest returns a request as the chat completions API takes it, or
 // the reason why it is none. What the API does not know of a message is left
 // out.
-func checkedRequest(request jsontree.Object) (jsontree.Object, payload.Reason) {
+func checkedRequest(request jsontree.Object) (jsontree.Object, failure.Reason) {
 	messages := request.Array("messages")
 	if len(messages) == 0 {
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	}
 	out := jsontree.Object{}
 	for _, m := range request {
 		if m.Value == nil {
 			continue // as if it were not there
 		}
-		checked, reason := m.Value, payload.Reason("")
+		checked, reason := m.Value, failure.Reason("")
 		switch m.Key {
 		case "messages":
 			checked, reason = eachOf(messages, checkedMessage)
@@ -53,7 +53,7 @@ func checkedRequest(request jsontree.Object) (jsontree.Object, payload.Reason) {
 			}
 		case "model":
 			if _, ok := m.Value.(string); !ok {
-				reason = payload.Invalid
+				reason = failure.Invalid
 			}
 		}
 		if reason != "" {
@@ -65,16 +65,16 @@ func checkedRequest(request jsontree.Object) (jsontree.Object, payload.Reason) {
 }
 
 // eachOf checks each object of a list.
-func eachOf(v any, check func(jsontree.Object) (jsontree.Object, payload.Reason)) (any, payload.Reason) {
+func eachOf(v any, check func(jsontree.Object) (jsontree.Object, failure.Reason)) (any, failure.Reason) {
 	list, ok := v.(jsontree.Array)
 	if !ok {
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	}
 	out := make(jsontree.Array, 0, len(list))
 	for _, e := range list {
 		o, ok := e.(jsontree.Object)
 		if !ok {
-			return nil, payload.Invalid
+			return nil, failure.Invalid
 		}
 		checked, reason := check(o)
 		if reason != "" {
@@ -85,7 +85,7 @@ func eachOf(v any, check func(jsontree.Object) (jsontree.Object, payload.Reason)
 	return out, ""
 }
 
-func checkedMessage(m jsontree.Object) (jsontree.Object, payload.Reason) {
+func checkedMessage(m jsontree.Object) (jsontree.Object, failure.Reason) {
 	out := jsontree.Object{}
 	for _, member := range m {
 		if slices.Contains(messageMembers, member.Key) && (member.Value != nil || member.Key == "content") {
@@ -101,7 +101,7 @@ func checkedMessage(m jsontree.Object) (jsontree.Object, payload.Reason) {
 		if hasCalls {
 			checked, reason := eachOf(calls, checkedToolCall)
 			if reason != "" || len(checked.(jsontree.Array)) == 0 {
-				return nil, payload.Invalid
+				return nil, failure.Invalid
 			}
 			out.Set("tool_calls", checked)
 		}
@@ -111,13 +111,13 @@ func checkedMessage(m jsontree.Object) (jsontree.Object, payload.Reason) {
 		}
 	case "tool":
 		if out.Text("tool_call_id") == "" {
-			return nil, payload.Invalid
+			return nil, failure.Invalid
 		}
 	default:
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	}
 	if hasCalls && role != "assistant" {
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	}
 	checked, reason := checkedContent(content)
 	out.Set("content", checked)
@@ -125,41 +125,41 @@ func checkedMessage(m jsontree.Object) (jsontree.Object, payload.Reason) {
 }
 
 // checkedContent checks a text, or a list of parts that are texts.
-func checkedContent(content any) (any, payload.Reason) {
+func checkedContent(content any) (any, failure.Reason) {
 	if text, ok := content.(string); ok {
 		return text, ""
 	}
-	parts, reason := eachOf(content, func(part jsontree.Object) (jsontree.Object, payload.Reason) {
+	parts, reason := eachOf(content, func(part jsontree.Object) (jsontree.Object, failure.Reason) {
 		kind := part.Text("type")
 		if slices.Contains(mediaParts, kind) {
-			return nil, payload.Unsupported
+			return nil, failure.Unsupported
 		}
 		text, _ := part.Lookup(kind)
 		if _, isText := text.(string); !isText || !slices.Contains(textParts, kind) {
-			return nil, payload.Invalid
+			return nil, failure.Invalid
 		}
 		return jsontree.Of("type", kind, kind, text), ""
 	})
 	if list, ok := parts.(jsontree.Array); reason == "" && ok && len(list) == 0 {
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	}
 	return parts, reason
 }
 
-func checkedToolCall(call jsontree.Object) (jsontree.Object, payload.Reason) {
+func checkedToolCall(call jsontree.Object) (jsontree.Object, failure.Reason) {
 	function := call.Object("function")
 	arguments, _ := function.Lookup("arguments")
 	if _, isText := arguments.(string); !isText || call.Text("id") == "" || function.Text("name") == "" {
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	}
 	return jsontree.Of("id", call.Text("id"), "type", "function",
 		"function", jsontree.Of("name", function.Text("name"), "arguments", arguments)), ""
 }
 
-func checkedTool(tool jsontree.Object) (jsontree.Object, payload.Reason) {
+func checkedTool(tool jsontree.Object) (jsontree.Object, failure.Reason) {
 	function := tool.Object("function")
 	if tool.Text("type") != "function" || function.Text("name") == "" {
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	}
 	out := jsontree.Object{}
 	for _, m := range function {

@@ -12,7 +12,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
@@ -56,10 +55,10 @@ func sent(k *kind.Kind, first, last string) *kind.Kind {
 func isRequest(attributes pcommon.Map) bool { return attr.Text(attributes, methodKeys[:]...) != "" }
 
 // fromFailure returns the failure of a request as an http_request.
-func fromFailure(f *failure.Failure) (*payload.Call, payload.Reason, bool) {
+func fromFailure(f *failure.Failure) (*failure.Call, failure.Reason, bool) {
 	call, reason, ok := callOf(f.Span.Attributes, f.Span.Kind)
 	if call != nil && (f.Weight >= snapshot.MaxBytes || snapshot.MayBeCut(call.Tree)) {
-		return nil, payload.Truncated, true
+		return nil, failure.Truncated, true
 	}
 	return call, reason, ok
 }

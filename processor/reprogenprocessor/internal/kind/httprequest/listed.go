@@ -14,8 +14,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // keys are the attributes of a client that writes the messages of a request one by
@@ -71,7 +71,7 @@ func (k *keys) body(r *reading, span ptrace.Span) jsontree.Object {
 	}
 	recorded, ok := r.decode(jsonText(span.Attributes(), k.Body)).(jsontree.Object)
 	if !ok {
-		r.fail(payload.Invalid)
+		r.fail(failure.Invalid)
 	}
 	return known(recorded)
 }
@@ -88,13 +88,13 @@ func (k *keys) list(r *reading, span ptrace.Span) jsontree.Object {
 		if !k.isListed(key) {
 			continue
 		}
-		if size, _ := mlattr.Size(v, payload.MaxBytes); !r.take(len(key) + size) {
+		if size, _ := mlattr.Size(v, failure.MaxCallBytes); !r.take(len(key) + size) {
 			return nil
 		}
 		if v.Type() == pcommon.ValueTypeStr {
 			all.add(key, strings.Clone(v.Str()))
 		} else if strings.HasSuffix(key, ".content") {
-			r.fail(payload.Invalid)
+			r.fail(failure.Invalid)
 		}
 	}
 	messages := jsontree.Array{}
@@ -103,7 +103,7 @@ func (k *keys) list(r *reading, span ptrace.Span) jsontree.Object {
 	}
 	// A client that has too many attributes drops some, which may be messages.
 	if len(messages) < all.len(k.Messages) || span.DroppedAttributesCount() > 0 {
-		r.fail(payload.Truncated)
+		r.fail(failure.Truncated)
 	}
 	request := k.parameters(r, attributes)
 	if model := attr.Text(attributes, k.Model); model != "" && request.Text("model") == "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // Clients that no table lists record a conversation as JSON, whole or its messages alone,
@@ -84,7 +84,7 @@ func requestRecorded(r *reading, span ptrace.Span) (request jsontree.Object) {
 		})
 	}
 	if request == nil {
-		r.fail(payload.Invalid)
+		r.fail(failure.Invalid)
 		return nil
 	}
 	stated := slices.DeleteFunc(parametersOf(attributes), func(m jsontree.Member) bool {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // TestRecordedConversations has requests to a model as clients that no table lists record
@@ -19,7 +19,7 @@ func TestRecordedConversations(t *testing.T) {
 	for name, tt := range map[string]struct {
 		attrs, event map[string]any
 		want         string
-		reason       payload.Reason
+		reason       failure.Reason
 	}{
 		"a request":        {map[string]any{"acme.input": `{"messages":[{"role":"user","content":"why"}],"temperature":0.5,"headers":{"a":"b"}}`}, nil, `{"model":"m","temperature":0.5,"messages":[{"role":"user","content":"why"}]}`, ""},
 		"messages":         {map[string]any{"acme.prompt": `[{"role":"user","content":"why"}]`}, nil, user, ""},
@@ -29,23 +29,23 @@ func TestRecordedConversations(t *testing.T) {
 		"one by one":       {map[string]any{"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "why"}, nil, user, ""},
 		"in an event":      {nil, map[string]any{"messages": `[{"role":"user","blocks":[{"block_type":"text","text":"why"}]}]`}, user, ""},
 		"an answer":        {map[string]any{"acme.output": `{"messages":[{"role":"user","content":"why"}]}`}, nil, "", ""},
-		"an image":         {map[string]any{"acme.input": `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:"}}]}]}`}, nil, "", payload.Unsupported},
+		"an image":         {map[string]any{"acme.input": `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:"}}]}]}`}, nil, "", failure.Unsupported},
 		"a request's parameters": {map[string]any{"acme.prompt": `{"messages":[{"role":"user","content":"why"}],"top_p":1}`, "gen_ai.request.temperature": 0.5, "gen_ai.request.top_p": 0.9}, nil,
 			`{"model":"m","temperature":0.5,"top_p":1,"messages":[{"role":"user","content":"why"}]}`, ""},
 		"a system's parts": {map[string]any{"acme.input": `{"system":[{"text":"be short"}],"messages":[{"role":"user","content":"why"}]}`}, nil,
 			`{"model":"m","messages":[{"role":"system","content":"be short"},{"role":"user","content":"why"}]}`, ""},
-		"a system that is no text": {map[string]any{"acme.input": `{"system":7,"messages":[{"role":"user","content":"why"}]}`}, nil, "", payload.Invalid},
+		"a system that is no text": {map[string]any{"acme.input": `{"system":7,"messages":[{"role":"user","content":"why"}]}`}, nil, "", failure.Invalid},
 		"a tool called": {map[string]any{"gen_ai.prompt.0.role": "assistant", "gen_ai.prompt.0.tool_calls.0.id": "c", "gen_ai.prompt.0.tool_calls.0.name": "add",
 			"gen_ai.prompt.1.role": "tool", "gen_ai.prompt.1.content": "2", "gen_ai.prompt.1.tool_call_id": "c"}, nil,
 			`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"add","arguments":"{}"}}]},{"role":"tool","content":"2","tool_call_id":"c"}]}`, ""},
-		"a message lost":            {map[string]any{"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "why", "gen_ai.prompt.2.role": "user"}, nil, "", payload.Truncated},
-		"a message that is no text": {map[string]any{"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": []any{"why"}}, nil, "", payload.Invalid},
+		"a message lost":            {map[string]any{"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "why", "gen_ai.prompt.2.role": "user"}, nil, "", failure.Truncated},
+		"a message that is no text": {map[string]any{"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": []any{"why"}}, nil, "", failure.Invalid},
 		"a response":                {map[string]any{"acme.response": `{"messages":[{"role":"user","content":"why"}]}`}, nil, "", ""},
-		"a tool called in parts":    {map[string]any{"acme.input": `{"messages":[{"role":"user","content":[{"text":"why"},{"toolUse":{}}]}]}`}, nil, "", payload.Invalid},
-		"no role":                   {map[string]any{"acme.input": `{"messages":[{"content":"why"}],"role":"x"}`}, nil, "", payload.Invalid},
-		"a number":                  {map[string]any{"acme.input": `{"messages":[{"role":"user","content":7}]}`}, nil, "", payload.Invalid},
-		"torn":                      {map[string]any{"acme.input": `{"messages":[{"role":"user","content":"wh`}, nil, "", payload.Invalid},
-		"too large":                 {map[string]any{"acme.input": `[{"role":"user","content":"` + strings.Repeat("x", payload.MaxBytes) + `"}]`}, nil, "", payload.TooLarge},
+		"a tool called in parts":    {map[string]any{"acme.input": `{"messages":[{"role":"user","content":[{"text":"why"},{"toolUse":{}}]}]}`}, nil, "", failure.Invalid},
+		"no role":                   {map[string]any{"acme.input": `{"messages":[{"content":"why"}],"role":"x"}`}, nil, "", failure.Invalid},
+		"a number":                  {map[string]any{"acme.input": `{"messages":[{"role":"user","content":7}]}`}, nil, "", failure.Invalid},
+		"torn":                      {map[string]any{"acme.input": `{"messages":[{"role":"user","content":"wh`}, nil, "", failure.Invalid},
+		"too large":                 {map[string]any{"acme.input": `[{"role":"user","content":"` + strings.Repeat("x", failure.MaxCallBytes) + `"}]`}, nil, "", failure.TooLarge},
 		"of another purpose":        {map[string]any{"gen_ai.operation.name": "execute_tool", "acme.input": `[{"role":"user","content":"why"}]`}, nil, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // hasParts reports whether a span has a call's arguments and something that
@@ -44,7 +44,7 @@ func namesFunction(attributes pcommon.Map) bool {
 }
 
 // callOfParts makes a call of the attributes of a span that hasParts.
-func callOfParts(attributes pcommon.Map) (*payload.Call, payload.Reason) {
+func callOfParts(attributes pcommon.Map) (*failure.Call, failure.Reason) {
 	tree := jsontree.Object{}
 	size, lossy := 0, false
 	for _, part := range [...]struct {
@@ -67,12 +67,12 @@ func callOfParts(attributes pcommon.Map) (*payload.Call, payload.Reason) {
 			continue
 		}
 		text, whole := jsonOf(v)
-		if size += len(text); !whole || size > payload.MaxBytes {
-			return nil, payload.TooLarge
+		if size += len(text); !whole || size > failure.MaxCallBytes {
+			return nil, failure.TooLarge
 		}
 		arguments, replaced, err := jsontree.Decode(text)
 		if err != nil {
-			return nil, payload.ReasonOf(err)
+			return nil, failure.ReasonOf(err)
 		}
 		if lossy = lossy || replaced; arguments != nil {
 			tree = append(tree, jsontree.Member{Key: part.name, Value: arguments})
@@ -83,7 +83,7 @@ func callOfParts(attributes pcommon.Map) (*payload.Call, payload.Reason) {
 
 // maxValue bounds an argument that is no JSON yet, in the bytes of mlattr.Size. That
 // counts more for an element than JSON has.
-const maxValue = 4 * payload.MaxBytes
+const maxValue = 4 * failure.MaxCallBytes
 
 // jsonOf returns an argument as JSON that shares no memory with the batch, and whether it
 // is whole.

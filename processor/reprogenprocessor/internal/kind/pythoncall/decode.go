@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // Declared is the size and hash that a client sent with its payload.
@@ -30,29 +30,29 @@ var known = []string{
 // Decode reads a payload. named is the qualified name of the function that the
 // span is about, or "": it completes a target that the payload does not name.
 // Exactly one of the results is set.
-func Decode(text string, declared Declared, named string) (*payload.Call, payload.Reason) {
-	if len(text) > payload.MaxBytes {
-		return nil, payload.TooLarge
+func Decode(text string, declared Declared, named string) (*failure.Call, failure.Reason) {
+	if len(text) > failure.MaxCallBytes {
+		return nil, failure.TooLarge
 	}
 	if declared.Size >= 0 && declared.Size != int64(len(text)) {
-		return nil, payload.Truncated
+		return nil, failure.Truncated
 	}
 	if declared.SHA256 != "" {
 		sum := sha256.Sum256([]byte(text))
 		if !strings.EqualFold(declared.SHA256, hex.EncodeToString(sum[:])) {
-			return nil, payload.Truncated
+			return nil, failure.Truncated
 		}
 	}
 	v, lossy, err := jsontree.Decode(text)
 	if err != nil {
-		return nil, payload.ReasonOf(err)
+		return nil, failure.ReasonOf(err)
 	}
 	tree, ok := v.(jsontree.Object)
 	if !ok {
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	}
 	if !exactKeys(tree) {
-		return nil, payload.Ambiguous
+		return nil, failure.Ambiguous
 	}
 	return callOf(tree, lossy, len(text), named)
 }
@@ -74,21 +74,21 @@ func exactKeys(tree jsontree.Object) bool {
 
 // callOf makes a call of its tree, and completes its target by a qualified name. Exactly
 // one of its results is set.
-func callOf(tree jsontree.Object, lossy bool, size int, named string) (*payload.Call, payload.Reason) {
+func callOf(tree jsontree.Object, lossy bool, size int, named string) (*failure.Call, failure.Reason) {
 	args, _ := tree.Lookup("args")
 	_, isList := args.(jsontree.Array)
 	kwargs, _ := tree.Lookup("kwargs")
 	_, isMap := kwargs.(jsontree.Object)
 	if args != nil && !isList || kwargs != nil && !isMap {
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	}
-	call := &payload.Call{
+	call := &failure.Call{
 		Tree: tree, Module: cmp.Or(tree.Text("python_module"), tree.Text("library")), Function: tree.Text("function"),
-		Lossy: lossy, Weight: payload.WeightPerByte * size,
+		Lossy: lossy, Weight: failure.WeightPerByte * size,
 	}
 	if call.Module == "" || call.Function == "" {
 		if call = completed(call, named); call == nil {
-			return nil, payload.NoTarget
+			return nil, failure.NoTarget
 		}
 	}
 	return call, ""
@@ -97,7 +97,7 @@ func callOf(tree jsontree.Object, lossy bool, size int, named string) (*payload.
 // completed returns the call with what it lacks of its target taken from a
 // qualified name, or nil if the name has no module or contradicts the
 // call.
-func completed(c *payload.Call, named string) *payload.Call {
+func completed(c *failure.Call, named string) *failure.Call {
 	var module, function string
 	ok := false
 	switch {
@@ -154,15 +154,15 @@ var hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // ofURI makes a call of a payload that is stored elsewhere. Exactly one of its
 // results is set.
-func ofURI(uri string, declared Declared) (*payload.Call, payload.Reason) {
+func ofURI(uri string, declared Declared) (*failure.Call, failure.Reason) {
 	sum := strings.ToLower(declared.SHA256)
 	switch {
 	case len(uri) > maxURI || !strings.Contains(uri, ":/"):
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	case !hash.MatchString(sum):
-		return nil, payload.Unverified
+		return nil, failure.Unverified
 	case declared.Size > maxRemote:
-		return nil, payload.TooLarge
+		return nil, failure.TooLarge
 	}
-	return &payload.Call{Remote: &payload.Remote{URI: uri, SHA256: sum, Size: jsontree.Known(declared.Size)}, Weight: 2 * len(uri)}, ""
+	return &failure.Call{Remote: &failure.Remote{URI: uri, SHA256: sum, Size: jsontree.Known(declared.Size)}, Weight: 2 * len(uri)}, ""
 }

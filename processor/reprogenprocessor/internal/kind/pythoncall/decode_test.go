@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // parts are those of a call that its client sends each by itself. Named is the name of
@@ -31,7 +31,7 @@ func TestOfParts(t *testing.T) {
 		parts  parts
 		target string
 		tree   string
-		reason payload.Reason
+		reason failure.Reason
 	}{
 		"all":                           {parts{Library: "a", Module: "a.b", Function: "f", CallType: "class", Args: list, Kwargs: `{"k":true}`}, "a.b:f", `{"library":"a","python_module":"a.b","function":"f","args":[1],"kwargs":{"k":true},"call_type":"class"}`, ""},
 		"the library alone":             {parts{Library: "a", Function: "f", Args: list}, "a:f", `{"library":"a","function":"f","args":[1]}`, ""},
@@ -40,18 +40,18 @@ func TestOfParts(t *testing.T) {
 		"a private class":               {parts{Named: "a._Model.build", Args: list}, "a:_Model.build", `{"python_module":"a","function":"_Model.build","args":[1]}`, ""},
 		"the function, and the name":    {parts{Function: "Model.build", Named: "a.b.Model.build", Args: list}, "a.b:Model.build", `{"python_module":"a.b","function":"Model.build","args":[1]}`, ""},
 		"the module, and the name":      {parts{Module: "a", Named: "a.b.f", Args: list}, "a:b.f", `{"python_module":"a","function":"b.f","args":[1]}`, ""},
-		"another function's name":       {parts{Function: "g", Named: "a.b.f", Args: list}, "", "", payload.NoTarget},
-		"another module's name":         {parts{Module: "c", Named: "a.b.f", Args: list}, "", "", payload.NoTarget},
-		"a name without a module":       {parts{Named: "f", Args: list}, "", "", payload.NoTarget},
+		"another function's name":       {parts{Function: "g", Named: "a.b.f", Args: list}, "", "", failure.NoTarget},
+		"another module's name":         {parts{Module: "c", Named: "a.b.f", Args: list}, "", "", failure.NoTarget},
+		"a name without a module":       {parts{Named: "f", Args: list}, "", "", failure.NoTarget},
 		"a class without a module":      {parts{Named: "Model.build", Args: list}, "Model:build", `{"python_module":"Model","function":"build","args":[1]}`, ""},
-		"a function inside of another":  {parts{Named: "a.f.<locals>.g", Args: list}, "", "", payload.NoTarget},
-		"a name of another language":    {parts{Named: "GET /users", Args: list}, "", "", payload.NoTarget},
-		"no name":                       {parts{Args: list}, "", "", payload.NoTarget},
-		"arguments that are no list":    {parts{Module: "a", Function: "f", Args: `"x"`}, "", "", payload.Invalid},
-		"keywords that are no map":      {parts{Module: "a", Function: "f", Kwargs: list}, "", "", payload.Invalid},
-		"a keyword twice":               {parts{Module: "a", Function: "f", Kwargs: `{"k":true,"k":false}`}, "", "", payload.Ambiguous},
-		"a key twice, further in":       {parts{Module: "a", Function: "f", Args: `[{"k":true,"k":false}]`}, "", "", payload.Ambiguous},
-		"dots and nothing between them": {parts{Named: "...", Args: list}, "..:", "", payload.NoTarget},
+		"a function inside of another":  {parts{Named: "a.f.<locals>.g", Args: list}, "", "", failure.NoTarget},
+		"a name of another language":    {parts{Named: "GET /users", Args: list}, "", "", failure.NoTarget},
+		"no name":                       {parts{Args: list}, "", "", failure.NoTarget},
+		"arguments that are no list":    {parts{Module: "a", Function: "f", Args: `"x"`}, "", "", failure.Invalid},
+		"keywords that are no map":      {parts{Module: "a", Function: "f", Kwargs: list}, "", "", failure.Invalid},
+		"a keyword twice":               {parts{Module: "a", Function: "f", Kwargs: `{"k":true,"k":false}`}, "", "", failure.Ambiguous},
+		"a key twice, further in":       {parts{Module: "a", Function: "f", Args: `[{"k":true,"k":false}]`}, "", "", failure.Ambiguous},
+		"dots and nothing between them": {parts{Named: "...", Args: list}, "..:", "", failure.NoTarget},
 	} {
 		t.Run(name, func(t *testing.T) {
 			call, reason := callOfParts(tc.parts.attributes())
@@ -76,5 +76,5 @@ func TestTargetFromTheSpan(t *testing.T) {
 	assert.Empty(t, reason)
 	assert.Equal(t, "m:f", call.Target())
 	_, reason = Decode(`{"args":[1]}`, Declared{Size: -1}, "")
-	assert.Equal(t, payload.NoTarget, reason)
+	assert.Equal(t, failure.NoTarget, reason)
 }

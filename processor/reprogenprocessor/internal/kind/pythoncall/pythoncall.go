@@ -13,7 +13,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // maxKept is the length of a payload that a reader keeps.
@@ -25,7 +24,7 @@ func New() *kind.Kind {
 	return &kind.Kind{
 		Name:           failure.PythonCall,
 		Recognise:      func(span ptrace.Span) bool { return hasCall(span.Attributes()) },
-		Read:           func(span ptrace.Span) (*payload.Call, payload.Reason) { return r.call(span.Attributes()) },
+		Read:           func(span ptrace.Span) (*failure.Call, failure.Reason) { return r.call(span.Attributes()) },
 		Missing:        missing,
 		IsPayload:      isPayload,
 		CallAttributes: slices.Concat(callAttributes(), []string{attr.CodeFunctionName, attr.CodeNamespace, attr.CodeFunction}),
@@ -51,8 +50,8 @@ type decoded struct {
 	text     string
 	declared Declared
 	named    string
-	call     *payload.Call
-	reason   payload.Reason
+	call     *failure.Call
+	reason   failure.Reason
 }
 
 // hasCall reports whether there is a recorded call, whole or in parts.
@@ -65,20 +64,20 @@ func hasCall(attributes pcommon.Map) bool {
 }
 
 // missing returns why a span has no call, or "".
-func missing(span ptrace.Span) payload.Reason {
+func missing(span ptrace.Span) failure.Reason {
 	for _, name := range keys.Payload {
 		if v, ok := span.Attributes().Get(name); ok && v.Type() != pcommon.ValueTypeStr {
-			return payload.Invalid
+			return failure.Invalid
 		}
 	}
 	if namesFunction(span.Attributes()) {
-		return payload.NoArguments
+		return failure.NoArguments
 	}
 	return ""
 }
 
 // call reads a span's recorded call.
-func (r *reader) call(attributes pcommon.Map) (*payload.Call, payload.Reason) {
+func (r *reader) call(attributes pcommon.Map) (*failure.Call, failure.Reason) {
 	for _, name := range keys.Payload {
 		if v, ok := attributes.Get(name); ok && (v.Type() != pcommon.ValueTypeStr || v.Str() != "") {
 			return r.payload(attributes, name, v)
@@ -93,9 +92,9 @@ func (r *reader) call(attributes pcommon.Map) (*payload.Call, payload.Reason) {
 }
 
 // payload reads the call that is one attribute.
-func (r *reader) payload(attributes pcommon.Map, name string, v pcommon.Value) (*payload.Call, payload.Reason) {
+func (r *reader) payload(attributes pcommon.Map, name string, v pcommon.Value) (*failure.Call, failure.Reason) {
 	if v.Type() != pcommon.ValueTypeStr {
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	}
 	text, declared, named := v.Str(), declaredFor(attributes, name), attr.QualifiedName(attributes)
 	if last := r.last.Load(); last != nil && last.text == text && last.declared == declared && last.named == named {

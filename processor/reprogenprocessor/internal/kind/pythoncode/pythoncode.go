@@ -15,7 +15,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // codeKeys have the code that a model wrote.
@@ -29,7 +28,7 @@ func New() *kind.Kind {
 	return &kind.Kind{
 		Name:          failure.PythonCode,
 		Recognise:     func(span ptrace.Span) bool { return codeOf(span) != "" },
-		Read:          func(span ptrace.Span) (*payload.Call, payload.Reason) { return callOf(strings.Clone(codeOf(span))) },
+		Read:          func(span ptrace.Span) (*failure.Call, failure.Reason) { return callOf(strings.Clone(codeOf(span))) },
 		ForeignFrames: true,
 		TakesSeed:     true,
 		Parts:         func(jsontree.Object) []string { return []string{"files", "code"} },
@@ -57,14 +56,14 @@ func codeOf(span ptrace.Span) string {
 	return code
 }
 
-func callOf(code string) (*payload.Call, payload.Reason) {
+func callOf(code string) (*failure.Call, failure.Reason) {
 	switch {
-	case len(code) > payload.MaxBytes:
-		return nil, payload.TooLarge
+	case len(code) > failure.MaxCallBytes:
+		return nil, failure.TooLarge
 	case strings.TrimSpace(code) == "":
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	}
-	return &payload.Call{
+	return &failure.Call{
 		Tree: jsontree.Of("code", code),
 		// No two texts of a model are the same, so the code is no part of the group.
 		Function: "generated code",

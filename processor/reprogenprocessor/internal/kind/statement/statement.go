@@ -5,15 +5,14 @@ package statement
 import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // New returns the kind. It has no calls, so its artifacts are of the kind context.
 func New() *kind.Kind {
 	return &kind.Kind{
 		Name: failure.Context,
-		FromFailure: func(f *failure.Failure) (*payload.Call, payload.Reason, bool) {
-			return nil, payload.Statement, payload.StatementOf(f.Span.Attributes) != nil
+		FromFailure: func(f *failure.Failure) (*failure.Call, failure.Reason, bool) {
+			return nil, failure.Statement, failure.StatementOf(f.Span.Attributes) != nil
 		},
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
@@ -54,7 +53,7 @@ var trainingPhases = []string{
 
 // fromFailure returns the command of a failure in a training, if both are known.
 // The spans above may be those of the training.
-func fromFailure(f *failure.Failure) (*payload.Call, payload.Reason, bool) {
+func fromFailure(f *failure.Failure) (*failure.Call, failure.Reason, bool) {
 	if !inTraining(f) {
 		return nil, "", false
 	}
@@ -89,7 +88,7 @@ func isTraining(attributes jsontree.Object) bool {
 }
 
 // commandOf returns the command that started the process, or nil.
-func commandOf(f *failure.Failure) (jsontree.Array, payload.Reason) {
+func commandOf(f *failure.Failure) (jsontree.Array, failure.Reason) {
 	incomplete := f.Weight >= snapshot.MaxBytes // what came last may be missing in the copy
 	v, listed := f.Span.Attributes.Lookup(attrCommandArgs)
 	if !listed {
@@ -101,11 +100,11 @@ func commandOf(f *failure.Failure) (jsontree.Array, payload.Reason) {
 	case !listed && line == "":
 		return nil, ""
 	case incomplete || len(list) >= snapshot.MaxMembers || snapshot.MayBeCut(list) || !listed && snapshot.MayBeCut(line):
-		return nil, payload.Truncated
+		return nil, failure.Truncated
 	case !listed:
 		return splitCommand(line)
 	case !isList:
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	}
 	return list, ""
 }
@@ -143,31 +142,31 @@ func head(h kind.Head, spec jsontree.Object) {
 
 // callOf makes what can be replayed of the command that started a process.
 // Exactly one of its results is set.
-func callOf(command jsontree.Array, folder string) (*payload.Call, payload.Reason) {
+func callOf(command jsontree.Array, folder string) (*failure.Call, failure.Reason) {
 	size, lossy := len(folder), false
 	for _, a := range command {
 		text, ok := a.(string)
 		if !ok {
-			return nil, payload.Invalid
+			return nil, failure.Invalid
 		}
 		size += len(text)
 		lossy = lossy || !utf8.ValidString(text)
 	}
 	switch {
-	case size > payload.MaxBytes:
-		return nil, payload.TooLarge
+	case size > failure.MaxCallBytes:
+		return nil, failure.TooLarge
 	case len(command) == 0 || command[0] == "":
-		return nil, payload.Invalid
+		return nil, failure.Invalid
 	}
-	return &payload.Call{Tree: jsontree.Of("command", command, "working_directory", folder), Lossy: lossy, Weight: 2*size + 16*len(command)}, ""
+	return &failure.Call{Tree: jsontree.Of("command", command, "working_directory", folder), Lossy: lossy, Weight: 2*size + 16*len(command)}, ""
 }
 
 // splitCommand takes a command that was sent as one text apart at its blanks.
 // SDKs join the arguments without quoting them, others quote: where there are
 // quotes or back-slashes, it is unknown which of them are the arguments'.
-func splitCommand(line string) (jsontree.Array, payload.Reason) {
+func splitCommand(line string) (jsontree.Array, failure.Reason) {
 	if strings.ContainsAny(line, "\"'\\`$") {
-		return nil, payload.CommandAmbiguous
+		return nil, failure.CommandAmbiguous
 	}
 	return jsontree.Texts(strings.Fields(line)), ""
 }

@@ -1,6 +1,4 @@
-// Package payload is a recorded call as the kinds of artifacts read it, and the
-// reasons why there is none.
-package payload
+package failure
 
 import (
 	"cmp"
@@ -10,9 +8,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
-// MaxBytes is the size of a payload that is read, in bytes. A larger one makes its
+// MaxCallBytes is the size of a payload that is read, in bytes. A larger one makes its
 // failure a context.
-const MaxBytes = 256 << 10
+const MaxCallBytes = 256 << 10
 
 // Reason is why a failure cannot be replayed. It is "" if it can.
 type Reason string
@@ -24,7 +22,7 @@ const (
 	// Truncated means that the size or the hash that the client sent does
 	// not belong to the payload that arrived.
 	Truncated Reason = "payload_truncated"
-	// TooLarge means more than MaxBytes.
+	// TooLarge means more than MaxCallBytes.
 	TooLarge Reason = "payload_too_large"
 	// Invalid means that the payload is not JSON in the form of a call.
 	Invalid Reason = "payload_invalid"
