@@ -7,14 +7,9 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/httprequest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/trainstep"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
 // Config is the configuration of repro_gen. Every field has a usable default.
@@ -190,33 +185,4 @@ func (c *RetentionConfig) Validate() error {
 		check(c.MaxArtifacts >= 0, "max_artifacts", c.MaxArtifacts, "at least 0"),
 		check(c.MaxBytes >= 0, "max_bytes", c.MaxBytes, "at least 0"),
 		check(c.MaxAge >= 0, "max_age", c.MaxAge, "at least 0s"))
-}
-
-func (c *Config) incidents() incident.Config {
-	return incident.Config{
-		Wait: c.SiblingWait, Window: c.limits.window,
-		Traces: c.limits.traces, Spans: c.limits.spans, Bytes: c.MaxMemoryBytes,
-	}
-}
-
-func (c *Config) groups() group.Config {
-	burst := c.limits.burst
-	if burst == 0 {
-		burst = 2 * c.ArtifactsPerMinute
-	}
-	return group.Config{PerMinute: c.ArtifactsPerMinute, Burst: burst, MaxGroups: c.limits.groups}
-}
-
-func (c *Config) store() store.Limits {
-	return store.Limits{
-		Artifacts: c.Retention.MaxArtifacts, Bytes: c.Retention.MaxBytes, Age: c.Retention.MaxAge, Free: c.MinFreeBytes,
-	}
-}
-
-func (c *Config) gates() artifact.Gates {
-	return artifact.Gates{
-		kind.AllowedModules:  c.AllowedModules,
-		kind.AllowedCommands: c.AllowedCommands,
-		kind.AllowedHosts:    c.AllowedHosts,
-	}
 }

@@ -44,11 +44,10 @@ func (r *recorder) emit(ctx context.Context, f *failure.Failure, name string, fi
 		ctx = client.NewContext(ctx, client.Info{Metadata: client.NewMetadata(map[string][]string{mlattr.RouteMetadata: {route}})})
 	}
 	sent, err := r.outlets.Send(ctx, r.recordOf(f, name, files))
-	switch {
-	case !sent:
-		r.dropped(ctx, 1, dropEmit)
-		r.warn("An artifact could not be sent as a log record", errNoOutlet)
-	case err != nil:
+	if !sent {
+		err = errNoOutlet
+	}
+	if err != nil {
 		r.dropped(ctx, 1, dropEmit)
 		r.warn("An artifact could not be sent as a log record", err)
 	}

@@ -1,6 +1,7 @@
 package reprogenprocessor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,8 +76,7 @@ type recorder struct {
 	surroundings *surroundings.View
 	artifacts    *artifact.Builder
 
-	openDisk  func(dir string, limits store.Limits) (disk, []store.Group, []error, error)
-	disk      disk
+	disk      disk // opened by Start, unless a test has set another
 	summaries *group.Summaries
 	diskBytes atomic.Int64
 	lastWarn  atomic.Int64 // in nanoseconds since 1970
@@ -102,6 +102,7 @@ func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set componen
 		return nil, err
 	}
 	self := attribute.String("processor", id.String())
+	burst := cmp.Or(cfg.limits.burst, 2*cfg.ArtifactsPerMinute)
 	history := share.NewHistory()
 	r := &recorder{
 		cfg:          cfg,
@@ -114,16 +115,19 @@ func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set componen
 		history:      history,
 		queue:        incident.NewQueue(cfg.QueueSize, history),
 		rewrites:     make(chan *incident.Incident, cfg.QueueSize),
-		groups:       group.NewCounters(cfg.groups(), history),
+		groups:       group.NewCounters(group.Config{PerMinute: cfg.ArtifactsPerMinute, Burst: burst, MaxGroups: cfg.limits.groups}, history),
 		surroundings: surroundings.New(),
-		openDisk:     openStore,
 		handed:       make(chan struct{}),
 		done:         make(chan struct{}),
 	}
 	r.stopped, r.stop = context.WithCancel(context.Background())
 	r.aborted, r.abort = context.WithCancel(context.Background())
-	r.incidents = incident.NewTracker(cfg.incidents(), r.kinds, history, &r.failedTraces)
-	if r.artifacts, err = artifact.New(r.kinds, cfg.gates()); err != nil {
+	r.incidents = incident.NewTracker(incident.Config{
+		Wait: cfg.SiblingWait, Window: cfg.limits.window, Traces: cfg.limits.traces, Spans: cfg.limits.spans, Bytes: cfg.MaxMemoryBytes,
+	}, r.kinds, history, &r.failedTraces)
+	if r.artifacts, err = artifact.New(r.kinds, artifact.Gates{
+		kind.AllowedModules: cfg.AllowedModules, kind.AllowedCommands: cfg.AllowedCommands, kind.AllowedHosts: cfg.AllowedHosts,
+	}); err != nil {
 		return nil, err
 	}
 	r.detector = detect.Detector{
@@ -133,30 +137,26 @@ func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set componen
 	return r, nil
 }
 
-func openStore(dir string, limits store.Limits) (disk, []store.Group, []error, error) {
-	s, groups, warnings, err := store.Open(dir, limits)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	return s, groups, warnings, nil
-}
-
 // Start opens the directory and begins to write. A directory that cannot be used
 // is an error, because no artifact could ever be written.
 func (r *recorder) Start(_ context.Context, host component.Host) error {
-	d, groups, warnings, err := r.openDisk(r.cfg.Directory, r.cfg.store())
-	if err != nil {
-		return fmt.Errorf(`"directory": %w`, err)
+	if r.disk == nil {
+		d, groups, warnings, err := store.Open(r.cfg.Directory, store.Limits{
+			Artifacts: r.cfg.Retention.MaxArtifacts, Bytes: r.cfg.Retention.MaxBytes, Age: r.cfg.Retention.MaxAge, Free: r.cfg.MinFreeBytes,
+		})
+		if err != nil {
+			return fmt.Errorf(`"directory": %w`, err)
+		}
+		for _, w := range warnings {
+			r.logger.Warn("A summary cannot be read; its counts begin at zero", zap.Error(w))
+		}
+		r.disk = d
+		r.groups.Load(groups)
 	}
-	for _, w := range warnings {
-		r.logger.Warn("A summary cannot be read; its counts begin at zero", zap.Error(w))
-	}
-	r.disk = d
-	r.summaries = &group.Summaries{Counters: r.groups, Disk: d, Warn: r.warn}
-	r.diskBytes.Store(d.Bytes())
-	r.groups.Load(groups)
+	r.summaries = &group.Summaries{Counters: r.groups, Disk: r.disk, Warn: r.warn}
+	r.diskBytes.Store(r.disk.Bytes())
 	if err := r.registerGauges(); err != nil {
-		return errors.Join(err, d.Close())
+		return errors.Join(err, r.disk.Close())
 	}
 	if len(r.cfg.AllowedModules) == 0 {
 		r.logger.Info(`"allowed_modules" is empty: the scripts will refuse to call anything (exit 4) ` +

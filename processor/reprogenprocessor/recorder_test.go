@@ -77,7 +77,7 @@ func startWith(t *testing.T, cfg *Config, d disk) (*tracesProcessor, *consumerte
 		instance: instance{registry: &shared.Registry[*recorder]{}, id: set.ID, create: func() (*recorder, error) {
 			r, err := newRecorder(cfg, kinds(), set.ID, set.TelemetrySettings)
 			if err == nil {
-				r.openDisk = func(string, store.Limits) (disk, []store.Group, []error, error) { return d, nil, nil, nil }
+				r.disk = d
 			}
 			return r, err
 		}},

@@ -42,7 +42,6 @@ func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 	for i, frame := range out.Error.Cause.Frames {
 		out.Error.Cause.Frames[i].Module, out.Error.Cause.Frames[i].Function = redact.FilePath(frame.Module), redact.FilePath(frame.Function)
 	}
-	out.Variant.Text = redact.Variant(f.Variant.Text)
 	out.Resource = redact.Attributes(f.Resource)
 	out.Span = spanWithoutContent(f.Span)
 	out.Ancestors = spansWithoutContent(f.Ancestors)

@@ -362,22 +362,20 @@ func (s *State) At(q Query) []GPU {
 		}
 		out = append(out, found)
 	}
+	// The process's own come first, then those of its host.
+	order := func(g *GPU) (n int) {
+		if g.Own == "" {
+			n = 2
+		}
+		if g.Host != q.Host {
+			n++
+		}
+		return n
+	}
 	slices.SortFunc(out, func(a, b GPU) int {
-		return cmp.Or(first(a.Own != "", b.Own != ""), first(a.Host == q.Host, b.Host == q.Host),
-			cmp.Compare(a.Host, b.Host), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(order(&a), order(&b)), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
 	})
 	return out[:min(len(out), q.Limit)]
-}
-
-// first orders what is true before what is not.
-func first(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // own returns the rule by which a GPU is the failed process's, or "", and whether

@@ -52,15 +52,15 @@ func VariantOf(f *failure.Failure, span, resource pcommon.Map, capture bool) fai
 			}
 		}
 	}
-	text := strings.Join(parts, ", ")
-	if len(text) > maxVariantText {
-		text = strings.ToValidUTF8(text[:maxVariantText], "")
-	}
-	sum := sha256.Sum256([]byte(text))
+	sum := sha256.Sum256([]byte(joined(parts)))
 	if !capture {
-		text = redact.Variant(text)
+		parts = slices.DeleteFunc(parts, func(part string) bool { return !redact.IsVariantPart(part) })
 	}
-	return failure.Variant{ID: hex.EncodeToString(sum[:4]), Text: text}
+	return failure.Variant{ID: hex.EncodeToString(sum[:4]), Text: joined(parts)}
+}
+
+func joined(parts []string) string {
+	return strings.ToValidUTF8(attr.Cut(strings.Join(parts, ", "), maxVariantText), "")
 }
 
 // versionsIn reads the frameworks of a map of packages, or of a text with

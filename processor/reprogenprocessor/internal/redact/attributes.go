@@ -62,19 +62,8 @@ func isName(word string) bool { return content.IsKey(word) || content.IsQualifie
 var variantPart = regexp.MustCompile(`^(?:(?:torch\.)?(?:bfloat|float|u?int|complex|bool)[0-9a-z_]{0,12}\[[0-9., ]*\](?:@(?:cpu|cuda|mps|xpu))?|cpu|cuda|mps|xpu|` +
 	`(?:` + strings.Join(mlattr.Frameworks(), "|") + `) [0-9][0-9A-Za-z.+]{0,20})$`)
 
-// piece is what a variant's text has between commas, those in brackets aside.
-var piece = regexp.MustCompile(`(?:[^,\[]|\[[^\]]*\]?)+`)
-
-// Variant returns the parts of a variant's text that have such a form.
-func Variant(text string) string {
-	var parts []string
-	for _, part := range piece.FindAllString(text, -1) {
-		if part = strings.TrimSpace(part); variantPart.MatchString(part) {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, ", ")
-}
+// IsVariantPart reports whether a part of a variant's text has such a form.
+func IsVariantPart(part string) bool { return variantPart.MatchString(part) }
 
 // Attributes returns a copy in which only what ml_guard's list of keys names, and has
 // the form that it gives, keeps its value. Of the others the key stays, if it has the

@@ -26,10 +26,13 @@ func TestSpanName(t *testing.T) {
 	}
 }
 
-func TestVariant(t *testing.T) {
-	assert.Equal(t, "float32[2, 3]@cuda, cuda, torch 2.4.0+cu121", Variant("float32[2, 3]@cuda, cuda, torch 2.4.0+cu121"))
-	assert.Equal(t, "cpu", Variant("mary[2, 3], 32x15, cpu, torch mary, float32[2"))
-	assert.Empty(t, Variant(""))
+func TestIsVariantPart(t *testing.T) {
+	for _, part := range []string{"float32[2, 3]@cuda", "cuda", "torch 2.4.0+cu121", "cpu"} {
+		assert.True(t, IsVariantPart(part), part)
+	}
+	for _, part := range []string{"mary[2, 3]", "32x15", "torch mary", "float32[2", ""} {
+		assert.False(t, IsVariantPart(part), part)
+	}
 }
 
 func TestAttributes(t *testing.T) {
