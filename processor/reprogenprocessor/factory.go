@@ -9,6 +9,10 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/httprequest"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncode"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/trainstep"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
 )
 
@@ -58,5 +62,18 @@ func (f *factory) newInstance(set processor.Settings, cfg *Config) instance {
 		registry: &f.recorders,
 		id:       set.ID,
 		create:   func() (*recorder, error) { return newRecorder(cfg, f.kinds(), set.ID, set.TelemetrySettings) },
+	}
+}
+
+// kinds returns the kinds of artifacts, in the order in which they are tried. A new
+// kind is a package below internal/kind and a line here.
+func kinds() kind.Registry {
+	return kind.Registry{
+		pythoncall.New(),
+		pythoncode.New(),
+		httprequest.NewChat(),
+		httprequest.New(),
+		trainstep.New(),
+		kind.Statement(),
 	}
 }

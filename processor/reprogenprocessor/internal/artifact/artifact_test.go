@@ -17,7 +17,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/httprequest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncode"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/statement"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/trainstep"
 )
 
@@ -29,7 +28,7 @@ func TestCheckScript(t *testing.T) {
 	require.ErrorIs(t, checkScript(bytes.Repeat([]byte("x"), MaxBytes+1), MaxBytes), ErrTooLarge)
 }
 
-var kinds = kind.Registry{pythoncall.New(), pythoncode.New(), httprequest.NewChat(), httprequest.New(), trainstep.New(), statement.New()}
+var kinds = kind.Registry{pythoncall.New(), pythoncode.New(), httprequest.NewChat(), httprequest.New(), trainstep.New(), kind.Statement()}
 
 func newBuilder(t testing.TB, gates Gates) *Builder {
 	b, err := New(kinds, gates)

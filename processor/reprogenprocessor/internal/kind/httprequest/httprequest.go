@@ -4,6 +4,10 @@ package httprequest
 
 import (
 	"embed"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -12,6 +16,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
@@ -83,4 +88,45 @@ func head(h kind.Head, spec jsontree.Object) {
 	if body := call.Text("body"); body != "" {
 		h.List("body", strings.Split(body, "\n"), 8)
 	}
+}
+
+// withoutContent keeps of a request its method, its numbers, and of a conversation the
+// model and the roles.
+var withoutContent = redact.Members(map[string]redact.Rule{
+	"method": redact.OneOf("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"),
+	"request": redact.Members(map[string]redact.Rule{
+		"model":    redact.Texts(func(text string) bool { return redact.Word(text) == text }),
+		"messages": redact.Each(messageWithoutContent),
+	}, redact.Settings),
+}, redact.Settings)
+
+var messageWithoutContent = redact.Members(map[string]redact.Rule{
+	"role":         redact.OneOf("system", "developer", "user", "assistant", "tool", "function"),
+	"content":      redact.All,
+	"tool_calls":   redact.All,
+	"tool_call_id": redact.All,
+	"name":         redact.All,
+}, nil)
+
+const hostName = `[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?`
+
+// hostForm is a name or an IPv4 address, or an IPv6 address in brackets, and a port.
+var hostForm = regexp.MustCompile(`^(?:(` + hostName + `(?:\.` + hostName + `)*)|\[([0-9A-Fa-f:.]+)\])(?::([1-9][0-9]*))?$`)
+
+// CheckHost returns an error if entry is not a valid entry of allowed_hosts. The
+// error shows the valid forms.
+func CheckHost(entry string) error {
+	found := hostForm.FindStringSubmatch(entry)
+	valid := found != nil
+	if valid {
+		name, address, port := found[1], found[2], found[3]
+		ip, err := netip.ParseAddr(address)
+		valid = len(name) <= 253 && (address == "" || err == nil && ip.Is6())
+		_, err = strconv.ParseUint(port, 10, 16)
+		valid = valid && (port == "" || err == nil)
+	}
+	if !valid {
+		return fmt.Errorf(`%q is not "host" (its ports 80 and 443) or "host:port", with a name, an IPv4 address or an IPv6 address in brackets`, entry)
+	}
+	return nil
 }

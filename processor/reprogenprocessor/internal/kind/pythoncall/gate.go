@@ -1,9 +1,12 @@
 package pythoncall
 
 import (
+	_ "embed"
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/content"
 )
 
 var entryForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*(\.\*|:[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*)?$`)
@@ -24,4 +27,19 @@ func CheckEntry(entry string) error {
 		return fmt.Errorf(`%q names the module %q, whose callables evaluate or build code: it cannot be allowed; name a module of the application`, entry, top)
 	}
 	return nil
+}
+
+//go:embed stdlib.txt
+var stdlibText string
+
+// stdlib are the modules of Python's standard library that every version from 3.10 to
+// 3.14 has on Linux and macOS, by sys.stdlib_module_names. Those that distributions
+// package separately, such as tkinter, are left out.
+var stdlib = content.Words(stdlibText)
+
+// comesWithPython reports whether a module, such as os.path, is part of every
+// supported Python, so that nothing needs to be installed for it.
+func comesWithPython(module string) bool {
+	top, _, _ := strings.Cut(module, ".")
+	return stdlib[top]
 }
