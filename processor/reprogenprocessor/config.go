@@ -160,29 +160,25 @@ func (c *Config) Validate() error {
 			}
 		}
 	}
-	return errors.Join(append(errs,
-		check(c.SiblingWait == 0 || c.SiblingWait >= time.Millisecond, "sibling_wait", c.SiblingWait, "0s or at least 1ms"),
-		check(c.SiblingWait <= enrichWindow, "sibling_wait", c.SiblingWait, "at most 30m0s"),
-		check(c.MaxMemoryBytes >= 1<<20, "max_memory_bytes", c.MaxMemoryBytes, "at least 1048576"),
-		check(c.QueueSize >= 1, "queue_size", c.QueueSize, "at least 1"),
-		check(c.ArtifactsPerMinute >= 1, "artifacts_per_minute", c.ArtifactsPerMinute, "at least 1"),
-		// More than any disk takes.
-		check(c.ArtifactsPerMinute <= 100_000, "artifacts_per_minute", c.ArtifactsPerMinute, "at most 100000"),
-		check(c.MinFreeBytes >= 0, "min_free_bytes", c.MinFreeBytes, "at least 0"))...)
-}
-
-// check returns an error that names a key and what its value must be, unless it is ok.
-func check(ok bool, key string, value any, rule string) error {
-	if ok {
-		return nil
+	for _, bound := range [...]struct {
+		key   string
+		ok    bool
+		value any
+		rule  string
+	}{
+		{"sibling_wait", c.SiblingWait == 0 || c.SiblingWait >= time.Millisecond && c.SiblingWait <= enrichWindow, c.SiblingWait, "0s, or 1ms to 30m0s"},
+		{"max_memory_bytes", c.MaxMemoryBytes >= 1<<20, c.MaxMemoryBytes, "at least 1048576"},
+		{"queue_size", c.QueueSize >= 1, c.QueueSize, "at least 1"},
+		// More is more than any disk takes.
+		{"artifacts_per_minute", c.ArtifactsPerMinute >= 1 && c.ArtifactsPerMinute <= 100_000, c.ArtifactsPerMinute, "1 to 100000"},
+		{"min_free_bytes", c.MinFreeBytes >= 0, c.MinFreeBytes, "at least 0"},
+		{"retention::max_artifacts", c.Retention.MaxArtifacts >= 0, c.Retention.MaxArtifacts, "at least 0"},
+		{"retention::max_bytes", c.Retention.MaxBytes >= 0, c.Retention.MaxBytes, "at least 0"},
+		{"retention::max_age", c.Retention.MaxAge >= 0, c.Retention.MaxAge, "at least 0s"},
+	} {
+		if !bound.ok {
+			errs = append(errs, fmt.Errorf("%q is %v: it must be %s", bound.key, bound.value, bound.rule))
+		}
 	}
-	return fmt.Errorf("%q is %v: it must be %s", key, value, rule)
-}
-
-// Validate returns an error for each limit below 0.
-func (c *RetentionConfig) Validate() error {
-	return errors.Join(
-		check(c.MaxArtifacts >= 0, "max_artifacts", c.MaxArtifacts, "at least 0"),
-		check(c.MaxBytes >= 0, "max_bytes", c.MaxBytes, "at least 0"),
-		check(c.MaxAge >= 0, "max_age", c.MaxAge, "at least 0s"))
+	return errors.Join(errs...)
 }

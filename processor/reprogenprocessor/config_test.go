@@ -60,15 +60,15 @@ func TestBadConfig(t *testing.T) {
 		},
 		"repro_gen/bad_hosts": {`"allowed_hosts[0]": "http://models.internal" is not "host"`, `"allowed_hosts[1]"`},
 		"repro_gen/bad_limits": {
-			`"sibling_wait" is -1s: it must be 0s or at least 1ms`,
+			`"sibling_wait" is -1s: it must be 0s, or 1ms to 30m0s`,
 			`"max_memory_bytes" is 1000: it must be at least 1048576`,
 			`"queue_size" is 0: it must be at least 1`, `"min_free_bytes" is -1`,
-			`"artifacts_per_minute" is 0: it must be at least 1`,
-			`"max_artifacts" is -1`, `"max_bytes" is -1`, `"max_age" is -1s`, "retention",
+			`"artifacts_per_minute" is 0: it must be 1 to 100000`,
+			`"retention::max_artifacts" is -1`, `"retention::max_bytes" is -1`, `"retention::max_age" is -1s: it must be at least 0s`,
 		},
-		"repro_gen/many_artifacts": {`"artifacts_per_minute" is 100001: it must be at most 100000`},
-		"repro_gen/no_unit":        {`"sibling_wait" is 10ns: it must be 0s or at least 1ms`},
-		"repro_gen/waits_too_long": {`"sibling_wait" is 1h0m0s: it must be at most 30m0s`},
+		"repro_gen/many_artifacts": {`"artifacts_per_minute" is 100001: it must be 1 to 100000`},
+		"repro_gen/no_unit":        {`"sibling_wait" is 10ns: it must be 0s, or 1ms to 30m0s`},
+		"repro_gen/waits_too_long": {`"sibling_wait" is 1h0m0s: it must be 0s, or 1ms to 30m0s`},
 	} {
 		t.Run(id, func(t *testing.T) {
 			_, err := loadConfig(t, id)

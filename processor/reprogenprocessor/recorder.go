@@ -125,11 +125,9 @@ func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set componen
 	r.incidents = incident.NewTracker(incident.Config{
 		Wait: cfg.SiblingWait, Window: cfg.limits.window, Traces: cfg.limits.traces, Spans: cfg.limits.spans, Bytes: cfg.MaxMemoryBytes,
 	}, r.kinds, history, &r.failedTraces)
-	if r.artifacts, err = artifact.New(r.kinds, artifact.Gates{
+	r.artifacts = artifact.New(r.kinds, artifact.Gates{
 		kind.AllowedModules: cfg.AllowedModules, kind.AllowedCommands: cfg.AllowedCommands, kind.AllowedHosts: cfg.AllowedHosts,
-	}); err != nil {
-		return nil, err
-	}
+	})
 	r.detector = detect.Detector{
 		Kinds: r.kinds, History: history, Failed: &r.failedTraces,
 		Step: r.surroundings.NoteStep, XID: r.surroundings.NoteXID,

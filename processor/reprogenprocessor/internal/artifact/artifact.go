@@ -5,7 +5,6 @@ package artifact
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
@@ -49,29 +48,16 @@ type Builder struct {
 	parts map[string][]byte // of scripts, by name
 }
 
-// New returns a Builder for the kinds. It returns an error if a part of a kind's
-// scripts is missing or has the name of another one.
-func New(kinds kind.Registry, gates Gates) (*Builder, error) {
+// New returns a Builder for the kinds.
+func New(kinds kind.Registry, gates Gates) *Builder {
 	b := &Builder{kinds: kinds, gates: gates, parts: make(map[string][]byte)}
-	if err := readParts(files, b.parts); err != nil {
-		return nil, err
-	}
+	b.readParts(files)
 	for _, k := range kinds {
-		if k.Files == nil {
-			continue
-		}
-		if err := readParts(k.Files, b.parts); err != nil {
-			return nil, fmt.Errorf("kind %s: %w", k.Name, err)
+		if k.Files != nil {
+			b.readParts(k.Files)
 		}
 	}
-	for _, k := range kinds {
-		for _, name := range partsOf(k, nil) {
-			if b.parts[name] == nil {
-				return nil, fmt.Errorf("kind %s: there is no part %q", k.Name, name)
-			}
-		}
-	}
-	return b, nil
+	return b
 }
 
 // Files are the contents of an artifact.

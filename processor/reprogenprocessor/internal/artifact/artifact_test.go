@@ -30,10 +30,8 @@ func TestCheckScript(t *testing.T) {
 
 var kinds = kind.Registry{pythoncall.New(), pythoncode.New(), httprequest.NewChat(), httprequest.New(), trainstep.New(), kind.Statement()}
 
-func newBuilder(t testing.TB, gates Gates) *Builder {
-	b, err := New(kinds, gates)
-	require.NoError(t, err)
-	return b
+func newBuilder(gates Gates) *Builder {
+	return New(kinds, gates)
 }
 
 // all has what each conditional part is for.
@@ -43,7 +41,7 @@ var all = jsontree.Of(
 
 func TestTemplatesHaveOneHole(t *testing.T) {
 	used := map[string]bool{}
-	b := newBuilder(t, Gates{})
+	b := newBuilder(Gates{})
 	for _, k := range kinds {
 		for _, spec := range []jsontree.Object{nil, all} {
 			assert.Equal(t, 1, bytes.Count(b.templateOf(k, spec), hole), k.Name)
@@ -54,15 +52,13 @@ func TestTemplatesHaveOneHole(t *testing.T) {
 		}
 	}
 	assert.Len(t, b.parts, len(used), "each part is in a script")
-}
-
-// TestKindsThatDoNotFit: a kind without its parts, or with the name of another
-// one's, is found at start.
-func TestKindsThatDoNotFit(t *testing.T) {
-	_, err := New(kind.Registry{{Name: "new", Parts: func(jsontree.Object) []string { return []string{"nowhere"} }}}, Gates{})
-	require.ErrorContains(t, err, `kind new: there is no part "nowhere"`)
-	_, err = New(kind.Registry{pythoncode.New(), pythoncode.New()}, Gates{})
-	require.ErrorContains(t, err, `two parts of scripts are named "code"`)
+	parts := 0
+	for _, folder := range append([]fs.FS{files}, foldersOf(kinds)...) {
+		names, err := fs.Glob(folder, "script/*")
+		require.NoError(t, err)
+		parts += len(names)
+	}
+	assert.Len(t, b.parts, parts, "no two have one name")
 }
 
 // TestShortenedPartsAreTheSameCode asks Python itself: what a script leaves out
@@ -83,7 +79,7 @@ for name, (long, short) in json.load(sys.stdin).items():
     print(name)
 `
 	texts := map[string][2]string{}
-	b := newBuilder(t, Gates{})
+	b := newBuilder(Gates{})
 	for name, short := range b.parts {
 		for _, folder := range append([]fs.FS{files}, foldersOf(kinds)...) {
 			if long, err := fs.ReadFile(folder, "script/"+name+".py.tmpl"); err == nil {
@@ -112,7 +108,7 @@ func foldersOf(kinds kind.Registry) (folders []fs.FS) {
 func TestLargeTraceIsCutNotLost(t *testing.T) {
 	big := func() jsontree.Object { return jsontree.Of("a", strings.Repeat("\u2028", 30<<10)) }
 	f := &failure.Failure{Kind: failure.Context, Span: failure.Span{TraceID: "1", Attributes: big()}, Ancestors: []failure.Span{{Attributes: big()}, {Attributes: big()}}, Complete: true}
-	files, err := newBuilder(t, Gates{}).Build(f)
+	files, err := newBuilder(Gates{}).Build(f)
 	require.NoError(t, err)
 	assert.Contains(t, string(files.Trace), `"truncated": true`)
 	assert.Contains(t, string(files.Trace), `"complete": false`)
@@ -130,7 +126,7 @@ func FuzzBuild(f *testing.F) {
 	f.Add(`{"python_module":"json","function":"loads","args":["''' \\"]}`, "ValueError", "a\r\n'''", "s\x00")
 	f.Add(`{"python_module":"m","function":"f","kwargs":{"password":"x","@SPEC@":"'"}}`, "'''", "@SPEC@", "\xff")
 	f.Add(`{"library":"m","function":"f","args":[NaN,{"a":5.0}]}`, "", "", "")
-	b := newBuilder(f, Gates{kind.AllowedModules: {"json"}})
+	b := newBuilder(Gates{kind.AllowedModules: {"json"}})
 	f.Fuzz(func(t *testing.T, text, errorType, message, service string) {
 		v := &failure.Failure{Kind: failure.Context, Service: service,
 			Error:    failure.Error{Type: errorType, Message: message, Stack: message},

@@ -3,7 +3,6 @@ package artifact
 import (
 	"bytes"
 	"embed"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -111,20 +110,12 @@ func cutHead(part string) (head, rest string) {
 }
 
 // readParts reads the parts of scripts in a folder, each made short.
-func readParts(folder fs.FS, into map[string][]byte) error {
+func (b *Builder) readParts(folder fs.FS) {
 	names, _ := fs.Glob(folder, "script/*.py.tmpl") // the pattern is one
 	for _, path := range names {
-		text, err := fs.ReadFile(folder, path)
-		if err != nil {
-			return err
-		}
-		name := strings.TrimSuffix(strings.TrimPrefix(path, "script/"), ".py.tmpl")
-		if _, known := into[name]; known {
-			return fmt.Errorf("two parts of scripts are named %q", name)
-		}
-		into[name] = shortened(string(text))
+		text, _ := fs.ReadFile(folder, path) // it is embedded
+		b.parts[strings.TrimSuffix(strings.TrimPrefix(path, "script/"), ".py.tmpl")] = shortened(string(text))
 	}
-	return nil
 }
 
 // partsOf returns the names of a script's parts in their order. The first has the

@@ -50,19 +50,24 @@ func (tr *Tracker) AddCall(c *detect.Candidate, now time.Time) (group string) {
 		// The copy may be without some of the arguments: that is another call.
 		kind, call, reason = failure.Context, nil, failure.TooLarge
 	}
-	group, _ = tr.update(id, func(f *failure.Failure) {
-		if f.Call != nil || call == nil && reason != failure.TooLarge {
-			return
-		}
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	i, waits := tr.waiting[id]
+	if !waits {
+		return ""
+	}
+	if f := *i.Failure; f.Call == nil && (call != nil || reason == failure.TooLarge) {
 		f.Kind, f.Call, f.Reason = kind, call, reason
 		if call != nil {
 			f.Weight += call.Weight
+			tr.bytes += int64(call.Weight)
 		}
 		if f.Span.TraceID != rec.From.TraceID {
 			f.PayloadFrom = &rec.From
 		}
-	})
-	return group
+		i.Failure = &f
+	}
+	return i.Group
 }
 
 // Call returns the call that another span of the correlation recorded.

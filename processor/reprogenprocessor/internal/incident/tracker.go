@@ -267,21 +267,6 @@ func (tr *Tracker) withdraw(i *Incident) {
 	tr.free(i)
 }
 
-// update changes the failure of an incident that waits.
-func (tr *Tracker) update(id uint64, change func(f *failure.Failure)) (group string, ok bool) {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	i, ok := tr.waiting[id]
-	if !ok {
-		return "", false
-	}
-	f := *i.Failure
-	change(&f)
-	tr.bytes += int64(f.Weight) - int64(i.Failure.Weight)
-	i.Failure = &f
-	return i.Group, true
-}
-
 // WaitingAt returns the incident that waits at a span.
 func (tr *Tracker) WaitingAt(key failure.SpanKey) (uint64, bool) {
 	tr.mu.Lock()
