@@ -7,9 +7,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/httprequest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/trainstep"
 )
 
 // Config is the configuration of repro_gen. Every field has a usable default.
@@ -28,27 +26,12 @@ type Config struct {
 	// its user allows a module on its command line.
 	AllowedModules []string `mapstructure:"allowed_modules"`
 
-	// AllowedCommands lists the training programs that scripts may start with the
-	// recorded arguments: "/srv/train.py" permits that file on the machine where
-	// the script runs, "-m pkg.train" that module. The list is written into each
-	// script of the kind train_step. Default: empty; a script then runs the
-	// program that its user names by --script.
-	AllowedCommands []string `mapstructure:"allowed_commands"`
-
 	// CaptureContent keeps what the failed program worked on, with secrets
 	// redacted: arguments, conversations, code, statements, error messages and
 	// stack traces. False keeps shapes, types, statistics, names of code, ids and
 	// numbers of the training; the script then exits 5 until the values that its
 	// call needs are given with --set. Default: true.
 	CaptureContent bool `mapstructure:"capture_content"`
-
-	// AllowedHosts lists the servers that scripts may send recorded requests and
-	// conversations to: "models.internal" permits that host's ports 80 and 443,
-	// "models.internal:8000" that port. Link-local addresses and metadata services
-	// are always refused, and no key is sent to a recorded address. The list is
-	// written into each script of the kinds http_request and genai_chat. Default:
-	// empty; a script then sends to the address that its user names by --base-url.
-	AllowedHosts []string `mapstructure:"allowed_hosts"`
 
 	// SiblingWait is how long a failure waits, from when it was first seen, for
 	// what belongs to it: a deeper error or one with a payload, the exception's
@@ -145,19 +128,9 @@ func (c *Config) Validate() error {
 	if c.Directory == "" {
 		errs = append(errs, errors.New(`"directory" is empty: it must be the path of a folder, such as "reproductions"`))
 	}
-	for _, list := range [...]struct {
-		key     string
-		entries []string
-		check   func(string) error
-	}{
-		{"allowed_modules", c.AllowedModules, pythoncall.CheckEntry},
-		{"allowed_commands", c.AllowedCommands, trainstep.CheckCommand},
-		{"allowed_hosts", c.AllowedHosts, httprequest.CheckHost},
-	} {
-		for i, entry := range list.entries {
-			if err := list.check(entry); err != nil {
-				errs = append(errs, fmt.Errorf(`"%s[%d]": %w`, list.key, i, err))
-			}
+	for i, entry := range c.AllowedModules {
+		if err := pythoncall.CheckEntry(entry); err != nil {
+			errs = append(errs, fmt.Errorf(`"allowed_modules[%d]": %w`, i, err))
 		}
 	}
 	for _, bound := range [...]struct {

@@ -36,8 +36,6 @@ func TestConfig(t *testing.T) {
 	assert.Equal(t, &Config{
 		Directory:          "/var/lib/otelcol-ml/reproductions",
 		AllowedModules:     []string{"statistics", "my_app.models.*", "numpy.linalg:solve"},
-		AllowedCommands:    []string{"/srv/train.py", "-m my_app.train"},
-		AllowedHosts:       []string{"models.internal", "[fd00::7]:8000"},
 		SiblingWait:        5 * time.Second,
 		MaxMemoryBytes:     8 << 20,
 		QueueSize:          64,
@@ -55,10 +53,6 @@ func TestBadConfig(t *testing.T) {
 			`"allowed_modules[0]": "os.system()" is not "pkg.mod"`, `"allowed_modules[1]"`,
 			`"allowed_modules[2]": "builtins:eval" names the module "builtins"`,
 		},
-		"repro_gen/bad_commands": {
-			`"allowed_commands[0]": "train.py" is not "/path/of/train.py"`, `"allowed_commands[1]"`, "telemetry's",
-		},
-		"repro_gen/bad_hosts": {`"allowed_hosts[0]": "http://models.internal" is not "host"`, `"allowed_hosts[1]"`},
 		"repro_gen/bad_limits": {
 			`"sibling_wait" is -1s: it must be 0s, or 1ms to 30m0s`,
 			`"max_memory_bytes" is 1000: it must be at least 1048576`,

@@ -36,7 +36,7 @@ func TestReadmeExamples(t *testing.T) {
 			require.NoError(t, settings.Unmarshal(cfg))
 			require.NoError(t, confmap.Validate(cfg))
 			if i == 1 {
-				cfg.AllowedModules, cfg.AllowedCommands, cfg.AllowedHosts = nil, nil, nil
+				cfg.AllowedModules = nil
 				assert.Equal(t, createDefaultConfig(), cfg)
 			}
 		}

@@ -117,6 +117,7 @@ func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set componen
 		rewrites:     make(chan *incident.Incident, cfg.QueueSize),
 		groups:       group.NewCounters(group.Config{PerMinute: cfg.ArtifactsPerMinute, Burst: burst, MaxGroups: cfg.limits.groups}, history),
 		surroundings: surroundings.New(),
+		artifacts:    artifact.New(kinds, cfg.AllowedModules),
 		handed:       make(chan struct{}),
 		done:         make(chan struct{}),
 	}
@@ -125,9 +126,6 @@ func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set componen
 	r.incidents = incident.NewTracker(incident.Config{
 		Wait: cfg.SiblingWait, Window: cfg.limits.window, Traces: cfg.limits.traces, Spans: cfg.limits.spans, Bytes: cfg.MaxMemoryBytes,
 	}, r.kinds, history, &r.failedTraces)
-	r.artifacts = artifact.New(r.kinds, artifact.Gates{
-		kind.AllowedModules: cfg.AllowedModules, kind.AllowedCommands: cfg.AllowedCommands, kind.AllowedHosts: cfg.AllowedHosts,
-	})
 	r.detector = detect.Detector{
 		Kinds: r.kinds, History: history, Failed: &r.failedTraces,
 		Step: r.surroundings.NoteStep, XID: r.surroundings.NoteXID,

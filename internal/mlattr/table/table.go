@@ -264,9 +264,6 @@ type Table struct {
 	// Wrappers are names of spans that repeat the token usage of the calls
 	// below them.
 	Wrappers []string
-	// Runners are the client's programs and Python modules that run what their
-	// arguments name.
-	Runners []string
 	// Changes are attributes of resources and of requests to models that show a
 	// change when their value is another.
 	Changes []ChangeKey

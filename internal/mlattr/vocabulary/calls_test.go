@@ -108,9 +108,3 @@ func TestSumsUsage(t *testing.T) {
 		assert.False(t, vocabulary.SumsUsage(name), name)
 	}
 }
-
-func TestRunners(t *testing.T) {
-	assert.True(t, vocabulary.IsRunner("mlflow"))
-	assert.False(t, vocabulary.IsRunner("train"))
-	assert.Subset(t, vocabulary.Packages(), []string{"mlflow", "vllm"})
-}

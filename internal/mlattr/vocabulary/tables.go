@@ -44,20 +44,6 @@ func Packages() []string { return packages }
 
 var packages = collectKeys(func(t *table.Table) []string { return t.Packages })
 
-// IsRunner reports whether a program or Python module of this name belongs to a
-// client and runs whatever its arguments name.
-func IsRunner(program string) bool { return runners[program] }
-
-var runners = func() map[string]bool {
-	all := make(map[string]bool)
-	for _, t := range Tables() {
-		for _, name := range t.Runners {
-			all[name] = true
-		}
-	}
-	return all
-}()
-
 // Unbounded returns the keys of points of a metric that must not become labels, nil for
 // most metrics. The caller must not change it.
 func Unbounded(metric string) []string {

@@ -37,20 +37,17 @@ var (
 	ErrTooLarge = errors.New("the artifact would be too large")
 )
 
-// Gates are the operator's permissions that are written into the script: lists, by their
-// keys in the configuration.
-type Gates map[string][]string
-
 // Builder makes the files of artifacts. It is safe for concurrent use.
 type Builder struct {
 	kinds kind.Registry
-	gates Gates
-	parts map[string][]byte // of scripts, by name
+	// modules are the operator's allowed_modules.
+	modules []string
+	parts   map[string][]byte // of scripts, by name
 }
 
-// New returns a Builder for the kinds.
-func New(kinds kind.Registry, gates Gates) *Builder {
-	b := &Builder{kinds: kinds, gates: gates, parts: make(map[string][]byte)}
+// New returns a Builder for the kinds, whose scripts may call what the modules list.
+func New(kinds kind.Registry, modules []string) *Builder {
+	b := &Builder{kinds: kinds, modules: modules, parts: make(map[string][]byte)}
 	b.readParts(files)
 	for _, k := range kinds {
 		if k.Files != nil {
@@ -77,7 +74,7 @@ func (f Files) All() []store.File {
 func (b *Builder) Build(f *failure.Failure) (Files, error) {
 	var redactor redact.Redactor
 	k := b.kinds.Get(f.Kind)
-	spec := specOf(f, k, b.gates, &redactor)
+	spec := specOf(f, k, b.modules, &redactor)
 	script, err := b.renderScript(f, k, spec, MaxBytes-maxTraceBytes-maxReportBytes)
 	if err != nil {
 		return Files{}, err

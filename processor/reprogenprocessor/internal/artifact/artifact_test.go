@@ -30,8 +30,8 @@ func TestCheckScript(t *testing.T) {
 
 var kinds = kind.Registry{pythoncall.New(), pythoncode.New(), httprequest.NewChat(), httprequest.New(), trainstep.New(), kind.Statement()}
 
-func newBuilder(gates Gates) *Builder {
-	return New(kinds, gates)
+func newBuilder(modules ...string) *Builder {
+	return New(kinds, modules)
 }
 
 // all has what each conditional part is for.
@@ -41,7 +41,7 @@ var all = jsontree.Of(
 
 func TestTemplatesHaveOneHole(t *testing.T) {
 	used := map[string]bool{}
-	b := newBuilder(Gates{})
+	b := newBuilder()
 	for _, k := range kinds {
 		for _, spec := range []jsontree.Object{nil, all} {
 			assert.Equal(t, 1, bytes.Count(b.templateOf(k, spec), hole), k.Name)
@@ -79,7 +79,7 @@ for name, (long, short) in json.load(sys.stdin).items():
     print(name)
 `
 	texts := map[string][2]string{}
-	b := newBuilder(Gates{})
+	b := newBuilder()
 	for name, short := range b.parts {
 		for _, folder := range append([]fs.FS{files}, foldersOf(kinds)...) {
 			if long, err := fs.ReadFile(folder, "script/"+name+".py.tmpl"); err == nil {
@@ -108,7 +108,7 @@ func foldersOf(kinds kind.Registry) (folders []fs.FS) {
 func TestLargeTraceIsCutNotLost(t *testing.T) {
 	big := func() jsontree.Object { return jsontree.Of("a", strings.Repeat("\u2028", 30<<10)) }
 	f := &failure.Failure{Kind: failure.Context, Span: failure.Span{TraceID: "1", Attributes: big()}, Ancestors: []failure.Span{{Attributes: big()}, {Attributes: big()}}, Complete: true}
-	files, err := newBuilder(Gates{}).Build(f)
+	files, err := newBuilder().Build(f)
 	require.NoError(t, err)
 	assert.Contains(t, string(files.Trace), `"truncated": true`)
 	assert.Contains(t, string(files.Trace), `"complete": false`)
@@ -126,7 +126,7 @@ func FuzzBuild(f *testing.F) {
 	f.Add(`{"python_module":"json","function":"loads","args":["''' \\"]}`, "ValueError", "a\r\n'''", "s\x00")
 	f.Add(`{"python_module":"m","function":"f","kwargs":{"password":"x","@SPEC@":"'"}}`, "'''", "@SPEC@", "\xff")
 	f.Add(`{"library":"m","function":"f","args":[NaN,{"a":5.0}]}`, "", "", "")
-	b := newBuilder(Gates{kind.AllowedModules: {"json"}})
+	b := newBuilder("json")
 	f.Fuzz(func(t *testing.T, text, errorType, message, service string) {
 		v := &failure.Failure{Kind: failure.Context, Service: service,
 			Error:    failure.Error{Type: errorType, Message: message, Stack: message},

@@ -19,9 +19,9 @@ import (
 // schema is the version of SPEC, of trace.json and of group.json.
 const schema = jsontree.Number("1")
 
-// specOf returns what the script knows. All of it but the operator's gates is
+// specOf returns what the script knows. All of it but the operator's list of modules is
 // redacted.
-func specOf(f *failure.Failure, k *kind.Kind, gates Gates, redactor *redact.Redactor) jsontree.Object {
+func specOf(f *failure.Failure, k *kind.Kind, modules []string, redactor *redact.Redactor) jsontree.Object {
 	first := len(redactor.Paths)
 	var call any
 	lossy := false
@@ -42,7 +42,7 @@ func specOf(f *failure.Failure, k *kind.Kind, gates Gates, redactor *redact.Reda
 		"source", redactor.Tree("source", sourceOf(f)),
 		"env", redactor.Tree("env", collect(f, isEnvironment)),
 		"training", redactor.Tree("training", collect(f, isTraining)),
-		"gates", gatesOf(k, called, gates),
+		"gates", jsontree.Of("allowed_modules", jsontree.Texts(modules), "narrow", narrowOf(called, modules)),
 		"lossy", lossy,
 		"payload", call,
 	)
@@ -63,16 +63,6 @@ func specOf(f *failure.Failure, k *kind.Kind, gates Gates, redactor *redact.Reda
 		redacted = append(redacted, jsontree.Of("path", p.Path, "rule", "content", "type", p.Type))
 	}
 	return append(append(spec, known...), jsontree.Member{Key: "redacted", Value: redacted})
-}
-
-// gatesOf returns the operator's permissions, those that the kind asks for.
-func gatesOf(k *kind.Kind, call jsontree.Object, gates Gates) jsontree.Object {
-	modules := gates[kind.AllowedModules]
-	out := jsontree.Of(kind.AllowedModules, jsontree.Texts(modules), "narrow", narrowOf(call, modules))
-	for _, gate := range k.Gates {
-		out = append(out, jsontree.Member{Key: gate, Value: jsontree.Texts(gates[gate])})
-	}
-	return out
 }
 
 // narrowOf returns the packages of the call and of the entries that an entry

@@ -55,9 +55,6 @@ type Kind struct {
 	// means that nothing is replayed.
 	Parts func(spec jsontree.Object) []string
 	Files fs.FS
-	// Gates are the lists of the operator that the script has beside
-	// AllowedModules.
-	Gates []string
 	// TakesSeed reports whether the script seeds random numbers.
 	TakesSeed bool
 	// Flags returns the flags that the script cannot do without, each after a space and
@@ -77,16 +74,6 @@ type Kind struct {
 	// request below it.
 	Explains func(pcommon.Map) bool
 }
-
-// The keys of the operator's lists.
-const (
-	// AllowedModules is what a script may call.
-	AllowedModules = "allowed_modules"
-	// AllowedCommands are the programs that a script may start.
-	AllowedCommands = "allowed_commands"
-	// AllowedHosts are the servers that a script may send to.
-	AllowedHosts = "allowed_hosts"
-)
 
 // Head is the beginning of a script, for a person. Each line has printable ASCII
 // alone, whatever the text is.

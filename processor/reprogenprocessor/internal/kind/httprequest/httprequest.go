@@ -4,10 +4,6 @@ package httprequest
 
 import (
 	"embed"
-	"fmt"
-	"net/netip"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -49,10 +45,10 @@ func NewChat() *kind.Kind {
 }
 
 // sent completes a kind whose scripts consist of first, what connects to an address that
-// the user or the operator names, and last.
+// the user names, and last.
 func sent(k *kind.Kind, first, last string) *kind.Kind {
 	k.Parts = func(jsontree.Object) []string { return []string{first, "connect", "address", last} }
-	k.Gates, k.WithoutContent = []string{kind.AllowedHosts}, withoutContent
+	k.WithoutContent = withoutContent
 	return k
 }
 
@@ -107,26 +103,3 @@ var messageWithoutContent = redact.Members(map[string]redact.Rule{
 	"tool_call_id": redact.All,
 	"name":         redact.All,
 }, nil)
-
-const hostName = `[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?`
-
-// hostForm is a name or an IPv4 address, or an IPv6 address in brackets, and a port.
-var hostForm = regexp.MustCompile(`^(?:(` + hostName + `(?:\.` + hostName + `)*)|\[([0-9A-Fa-f:.]+)\])(?::([1-9][0-9]*))?$`)
-
-// CheckHost returns an error if entry is not a valid entry of allowed_hosts. The
-// error shows the valid forms.
-func CheckHost(entry string) error {
-	found := hostForm.FindStringSubmatch(entry)
-	valid := found != nil
-	if valid {
-		name, address, port := found[1], found[2], found[3]
-		ip, err := netip.ParseAddr(address)
-		valid = len(name) <= 253 && (address == "" || err == nil && ip.Is6())
-		_, err = strconv.ParseUint(port, 10, 16)
-		valid = valid && (port == "" || err == nil)
-	}
-	if !valid {
-		return fmt.Errorf(`%q is not "host" (its ports 80 and 443) or "host:port", with a name, an IPv4 address or an IPv6 address in brackets`, entry)
-	}
-	return nil
-}
