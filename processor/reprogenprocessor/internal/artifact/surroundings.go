@@ -11,7 +11,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/progress"
 )
 
 // maxStepsListed is how many ranks' last steps the script and the report list;
@@ -19,6 +18,8 @@ import (
 const (
 	maxStepsListed = 16
 	maxStepsKept   = 512
+	// maxRanksNamed is how many ranks a sentence names.
+	maxRanksNamed = 8
 )
 
 // surroundingsText has a line for a GPU, and one for the last step of a rank.
@@ -79,7 +80,7 @@ func workloadName(w gpustate.Workload) string {
 // stepLines has the ranks' last steps, and what they mean.
 func stepLines(f *failure.Failure) jsontree.Array {
 	out := jsontree.Array{}
-	if reading := progress.Reading(f.Steps, f.WorldSize); reading != "" {
+	if reading := readingOf(f.Steps, f.WorldSize); reading != "" {
 		out = append(out, reading)
 	}
 	for i := range f.Steps {
@@ -89,4 +90,34 @@ func stepLines(f *failure.Failure) jsontree.Array {
 		out = append(out, lineOf("step", &f.Steps[i]))
 	}
 	return out
+}
+
+// readingOf returns what the last steps of a run's ranks mean, in words, the rank furthest
+// behind first. world is the number of ranks that there should be, or 0.
+func readingOf(steps []failure.Step, world int) string {
+	if len(steps) < 2 {
+		return ""
+	}
+	first, last := steps[0].Step, steps[len(steps)-1].Step
+	known := make(map[string]bool, len(steps))
+	var behind, unseen []string
+	for _, s := range steps {
+		known[s.Rank] = true
+		if s.Step == first && len(behind) < maxRanksNamed {
+			behind = append(behind, s.Rank)
+		}
+	}
+	reading := fmt.Sprintf("Furthest behind: rank %s, whose last step is %d; the first are at %d.", strings.Join(behind, ", "), first, last)
+	if first == last {
+		reading = fmt.Sprintf("All ranks that are known ended step %d: none is behind.", last)
+	}
+	for i := 0; i < world && len(unseen) < maxRanksNamed; i++ {
+		if name := strconv.Itoa(i); !known[name] {
+			unseen = append(unseen, name)
+		}
+	}
+	if missing := world - len(steps); missing > 0 {
+		reading += fmt.Sprintf(" No step was seen of %d of %d ranks: %s.", missing, world, strings.Join(unseen, ", "))
+	}
+	return reading
 }

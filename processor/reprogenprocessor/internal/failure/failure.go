@@ -10,7 +10,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/progress"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
@@ -91,7 +90,7 @@ type Failure struct {
 	GPUs []gpustate.GPU
 	// Steps are the last ones of the run's ranks, the one furthest behind
 	// first, where the failure is one of ranks that wait for each other.
-	Steps []progress.Step
+	Steps []Step
 	// WorldSize is the number of ranks that the run has, or 0.
 	WorldSize int
 
@@ -142,6 +141,20 @@ type Rank struct {
 	// Fingerprint is the group that it was counted in.
 	Fingerprint string `json:"fingerprint"`
 	Origin
+}
+
+// Step is where a rank of a run was.
+type Step struct {
+	// Rank is the number of the process.
+	Rank string `json:"rank"`
+	// Step is its last one, and Epoch that of this step.
+	Step  int64          `json:"step"`
+	Epoch jsontree.Known `json:"epoch,omitzero"`
+	// Span is the name of that step's span, and Host where it ran.
+	Span string `json:"span"`
+	Host string `json:"host"`
+	// At is when that span ended, by its sender's clock.
+	At time.Time `json:"ended"`
 }
 
 // Error is an exception as telemetry names it.

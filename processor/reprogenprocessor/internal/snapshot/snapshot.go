@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -184,13 +183,7 @@ func (c *Copier) Text(s string, limit int) string {
 	c.budget -= limit
 	head := limit / 4
 	tail := len(s) - (limit - head - len(gap))
-	for head > 0 && !utf8.RuneStart(s[head]) {
-		head--
-	}
-	for tail < len(s) && !utf8.RuneStart(s[tail]) {
-		tail++
-	}
-	return s[:head] + gap + s[tail:]
+	return strings.ToValidUTF8(s[:head], "") + gap + strings.ToValidUTF8(s[tail:], "")
 }
 
 // pdata's own String is "" for zero.

@@ -22,7 +22,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/progress"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
@@ -50,11 +49,11 @@ func contains(f *failure.Failure, words []string) bool {
 // View is what is remembered. It is safe for concurrent use.
 type View struct {
 	gpus  *gpustate.State
-	steps *progress.Board
+	steps *board
 }
 
 // New returns an empty View.
-func New() *View { return &View{gpus: gpustate.New(), steps: progress.New()} }
+func New() *View { return &View{gpus: gpustate.New(), steps: newBoard()} }
 
 // AddTo adds to a failure how the GPUs were when it happened. It is called when
 // the failure is taken in: later, its process has left them.
@@ -98,7 +97,7 @@ func (m *View) Complete(f *failure.Failure) {
 		}
 	}
 	if f.Around.Whole {
-		f.Steps = m.steps.Of(f.Run)
+		f.Steps = m.steps.of(f.Run)
 	}
 	if f.WorldSize == 0 {
 		for _, s := range f.Ancestors {
@@ -124,7 +123,7 @@ func (m *View) NoteStep(span ptrace.Span, resource pcommon.Resource) {
 	if run == "" || rank == "" {
 		return
 	}
-	s := progress.Step{Rank: rank, Epoch: -1, Span: attr.Cut(span.Name(), incident.MaxID),
+	s := failure.Step{Rank: rank, Epoch: -1, Span: attr.Cut(span.Name(), incident.MaxID),
 		Host: attr.Cut(attr.Text(maps[1], mlattr.HostName), incident.MaxID), At: span.EndTimestamp().AsTime()}
 	var ok bool
 	if s.Step, ok = attr.IntIn(maps[:1], mlattr.Step); !ok {
@@ -133,7 +132,7 @@ func (m *View) NoteStep(span ptrace.Span, resource pcommon.Resource) {
 	if epoch, ok := attr.IntIn(maps[:], mlattr.Epoch); ok && epoch >= 0 {
 		s.Epoch = jsontree.Known(epoch)
 	}
-	m.steps.Note(run, s)
+	m.steps.note(run, s)
 }
 
 // NoteXID notes an error of a GPU.
