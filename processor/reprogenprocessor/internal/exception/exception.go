@@ -102,6 +102,19 @@ func stripColours(s string) string { return colour.ReplaceAllString(s, "") }
 
 const header = "Traceback (most recent call last)"
 
+// lastLine returns where the last line of a text that fits begins and ends, or -1.
+func lastLine(text string, fits func(line string) bool) (from, to int) {
+	at := 0
+	from, to = -1, -1
+	for line := range strings.Lines(text) {
+		if fits(strings.TrimRight(line, "\r\n")) {
+			from, to = at, at+len(line)
+		}
+		at += len(line)
+	}
+	return from, to
+}
+
 // unwrapRay removes one RayTaskError(X). Ray raises it where a task's result is
 // asked for; its message is the traceback of the process that the task ran
 // in. That begins with a line about the process and ends with X's own message.
@@ -110,25 +123,15 @@ func unwrapRay(e Exception) (Exception, bool) {
 	if !wrapped {
 		return e, false
 	}
-	var (
-		at     int  // where the line begins
-		frames = -1 // where the frames of the innermost task begin
-		raised = -1 // where the line with X's message begins
-	)
-	for line := range strings.Lines(e.Message) {
-		text := strings.TrimRight(line, "\r\n")
-		named, _, _ := strings.Cut(text, ":")
-		switch {
-		case strings.Contains(text, "ray::") && strings.Contains(text, "(pid="):
-			frames, raised = at+len(line), -1
-		case isDotted(named) && mlattr.ClassName(named) == mlattr.ClassName(class):
-			raised = at
-		}
-		at += len(line)
-	}
+	// The frames of the innermost task begin behind the line about its process.
+	_, frames := lastLine(e.Message, func(line string) bool { return strings.Contains(line, "ray::") && strings.Contains(line, "(pid=") })
+	raised, _ := lastLine(e.Message[max(frames, 0):], func(line string) bool {
+		named, _, _ := strings.Cut(line, ":")
+		return isDotted(named) && mlattr.ClassName(named) == mlattr.ClassName(class)
+	})
 	inner := Exception{Type: class, Message: e.Message, Stack: e.Stack}
 	if raised >= 0 {
-		named, message, _ := strings.Cut(e.Message[raised:], ":")
+		named, message, _ := strings.Cut(e.Message[max(frames, 0)+raised:], ":")
 		if len(named) > len(class) {
 			inner.Type = strings.TrimSpace(named) // with its module
 		}
@@ -155,14 +158,10 @@ func FromTraceback(text string) (Exception, bool) {
 	// Whole lines: IPython puts the class before the header.
 	begin = strings.LastIndexByte(text[:begin], '\n') + 1
 	stack := text[begin:]
-	at, raised := 0, -1
-	for line := range strings.Lines(stack) {
-		named, _, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
-		if isClass(named) || isDotted(named) && strings.Contains(named, ".") {
-			raised = at
-		}
-		at += len(line)
-	}
+	raised, _ := lastLine(stack, func(line string) bool {
+		named, _, _ := strings.Cut(line, ":")
+		return isClass(named) || isDotted(named) && strings.Contains(named, ".")
+	})
 	if raised < 0 {
 		return Exception{}, false
 	}

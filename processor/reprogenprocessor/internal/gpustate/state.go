@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
@@ -128,7 +127,7 @@ type key struct{ host, id string }
 // State is safe for concurrent use. Its lock is held for map operations.
 type State struct {
 	mu    sync.Mutex
-	gpus  *simplelru.LRU[key, *gpu]
+	gpus  *lru.Cache[key, *gpu]
 	bytes int64
 }
 

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
@@ -97,7 +95,7 @@ type Decision struct {
 // It is safe for concurrent use; its lock is held for a few map operations.
 type Counters struct {
 	mu        sync.Mutex
-	groups    *simplelru.LRU[string, *entry]
+	groups    *lru.Cache[string, *entry]
 	seen      *lastused.Map[uint64, seenFailure]
 	budget    *share.Budget
 	hash      maphash.Seed

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
@@ -16,7 +14,7 @@ import (
 // origin with more than its share make room. It is safe for concurrent use.
 type Pending[K comparable, V any] struct {
 	mu      sync.Mutex
-	kept    *simplelru.LRU[K, pendingValue[V]]
+	kept    *lru.Cache[K, pendingValue[V]]
 	bytes   int64
 	limit   int64
 	entries int64

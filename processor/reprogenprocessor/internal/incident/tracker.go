@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
@@ -44,7 +43,7 @@ type Tracker struct {
 
 	mu sync.Mutex
 	// traces has the one whose last incident is the oldest first.
-	traces  *simplelru.LRU[pcommon.TraceID, *trace]
+	traces  *lru.Cache[pcommon.TraceID, *trace]
 	waiting map[uint64]*Incident
 	ready   []*Incident // whose waiting was ended to make room
 	stale   map[*Incident]struct{}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
@@ -22,7 +20,7 @@ type rankKey struct{ run, rank string }
 // distinguished from those that wait for it. It is safe for concurrent use.
 type board struct {
 	mu    sync.Mutex
-	ranks *simplelru.LRU[rankKey, failure.Step]
+	ranks *lru.Cache[rankKey, failure.Step]
 }
 
 func newBoard() *board { return &board{ranks: lru.New[rankKey, failure.Step](maxRanks, nil)} }
