@@ -103,17 +103,20 @@ func (c *Copier) Span(span ptrace.Span, scope string) failure.Span {
 }
 
 // Attributes returns a copy of the attributes.
-func (c *Copier) Attributes(m pcommon.Map) jsontree.Object {
+func (c *Copier) Attributes(m pcommon.Map) jsontree.Object { return c.members(m, MaxValue, -1) }
+
+// members copies the members of a map at a depth of nesting, or attributes at -1.
+func (c *Copier) members(m pcommon.Map, limit, depth int) jsontree.Object {
 	out := make(jsontree.Object, 0, min(m.Len(), MaxMembers))
 	for k, v := range m.All() {
-		if c.leave != nil && c.leave(k, v) || !c.take(len(out)) {
+		if depth < 0 && c.leave != nil && c.leave(k, v) || !c.take(len(out)) {
 			continue
 		}
-		limit := MaxValue
-		if k == attr.ExceptionStacktrace {
-			limit = MaxStack
+		most := limit
+		if depth < 0 && k == attr.ExceptionStacktrace {
+			most = MaxStack
 		}
-		out = append(out, jsontree.Member{Key: c.Text(k, MaxValue), Value: c.Value(v, limit, 0)})
+		out = append(out, jsontree.Member{Key: c.Text(k, limit), Value: c.Value(v, most, depth+1)})
 	}
 	return out
 }
@@ -157,13 +160,7 @@ func (c *Copier) Value(v pcommon.Value, limit, depth int) any {
 		}
 		return out
 	case pcommon.ValueTypeMap:
-		out := jsontree.Object{}
-		for k, e := range v.Map().All() {
-			if c.take(len(out)) {
-				out = append(out, jsontree.Member{Key: c.Text(k, limit), Value: c.Value(e, limit, depth+1)})
-			}
-		}
-		return out
+		return c.members(v.Map(), limit, depth)
 	}
 	return nil
 }
