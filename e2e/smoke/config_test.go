@@ -131,7 +131,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		},
 		"broken recording": {
 			override: "receivers: {gpu: {source: replay, replay: {path: RECORDING}}}",
-			want:     []string{"replay::path", `"frames[0]::gpus[0]::power::draw_watts" is "much"; allowed is a number`},
+			want:     []string{"replay::path", `"frames[0]::gpus[0]" has "power.draw_watts": "much"; allowed is a number`},
 		},
 		"unknown metric": {
 			override: "receivers: {gpu: {metrics: {hw.gpu.utilisation: {enabled: true}}}}",

@@ -26,6 +26,12 @@ type Number struct {
 // MarshalYAML writes the bare value.
 func (n Number) MarshalYAML() (any, error) { return n.Value, nil }
 
+// UnmarshalYAML reads the bare value.
+func (n *Number) UnmarshalYAML(read func(any) error) error {
+	n.Known = true
+	return read(&n.Value)
+}
+
 // Workload is what a process belongs to. Unknown fields are empty. It is
 // comparable, so that it can be the key of a map.
 type Workload struct {

@@ -1,6 +1,8 @@
 package device
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -136,38 +138,72 @@ func (r *Readings) EachCounter(visit func(q *Quantity, value float64) float64) {
 	}
 }
 
-// byKey has the quantities by their keys, and nothing under the keys above them.
-var byKey = sync.OnceValue(func() map[string][]*Quantity {
-	keys := make(map[string][]*Quantity, 2*len(Quantities))
+// byKey has the quantities by their keys. Those of a list have the number of the entry
+// at the end.
+var byKey = sync.OnceValue(func() map[string]*Quantity {
+	keys := make(map[string]*Quantity, len(Quantities))
 	for _, q := range Quantities {
-		keys[q.key] = append(keys[q.key], q)
-		for above := q.key; above != ""; {
-			above = above[:max(strings.LastIndexByte(above, '.'), 0)]
-			keys[above] = nil
+		key := q.key
+		if q.entry >= 0 {
+			key += "." + strconv.Itoa(q.entry)
 		}
+		keys[key] = q
 	}
 	return keys
 })
 
-// AtKey returns the quantity that a recording has under a key, or the quantities of
-// the entries of the list there. It returns none for a key with others below it, and
-// reports false for what is no key. The empty key is above all.
-func AtKey(key string) ([]*Quantity, bool) {
-	of, found := byKey()[key]
-	return of, found
+// Take stores the readings under the keys of a recording, as Tree returns them. The
+// error names the key and what is allowed.
+func (r *Readings) Take(tree map[string]any) error {
+	return r.take("", tree)
 }
 
-// KeysBelow returns the keys directly below a key, in their order.
-func KeysBelow(key string) []string {
-	var below []string
-	for known := range byKey() {
-		dot := strings.LastIndexByte(known, '.')
-		if known != "" && known[:max(dot, 0)] == key {
-			below = append(below, known[dot+1:])
+func (r *Readings) take(key string, value any) error {
+	switch of := value.(type) {
+	case map[string]any:
+		for name, below := range of {
+			if name == "" || strings.Contains(name, ".") {
+				return fmt.Errorf("has %.64q, which is no key of a recording", name)
+			}
+			if err := r.take(strings.TrimPrefix(key+"."+name, "."), below); err != nil {
+				return err
+			}
 		}
+		return nil
+	case []any:
+		for i, entry := range of {
+			if entry == nil {
+				continue
+			}
+			if err := r.take(key+"."+strconv.Itoa(i), entry); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	slices.Sort(below)
-	return below
+	q := byKey()[key]
+	if q == nil {
+		return fmt.Errorf("has %.64q, which is no key of a recording", key)
+	}
+	number, allowed := math.NaN(), "a number from -1e30 to 1e30"
+	switch of := value.(type) {
+	case int:
+		number = float64(of)
+	case uint64:
+		number = float64(of)
+	case float64:
+		number = of
+	}
+	ok := IsReading(number)
+	if q.Flag {
+		allowed = "true or false"
+		number, ok = map[any]float64{false: 0, true: 1}[value]
+	}
+	if !ok {
+		return fmt.Errorf("has %q: %.64q; allowed is %s", key, fmt.Sprint(value), allowed)
+	}
+	q.Store(r, number)
+	return nil
 }
 
 // Tree returns the readings under the keys of a recording. It leaves out what is no
@@ -219,6 +255,17 @@ func (n Number) MarshalYAML() (any, error) {
 		return int64(n.Value), nil
 	}
 	return n.Value, nil
+}
+
+// UnmarshalYAML reads the bare value.
+func (n *Number) UnmarshalYAML(read func(any) error) error {
+	if err := read(&n.Value); err != nil {
+		return err
+	}
+	if n.Known = IsReading(n.Value); !n.Known {
+		return errors.New("a number is not from -1e30 to 1e30")
+	}
+	return nil
 }
 
 // IsReading reports whether a number can be a reading: from -1e30 to 1e30, which keeps

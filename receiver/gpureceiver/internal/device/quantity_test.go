@@ -10,21 +10,11 @@ import (
 // metrics, and two with one key not in a recording.
 func TestQuantitiesHaveNamesAndKeysOfTheirOwn(t *testing.T) {
 	assert.LessOrEqual(t, len(Quantities), maxQuantities)
-	keys, names := map[string]string{}, map[string]string{}
+	names := map[string]string{}
 	for i, q := range Quantities {
 		assert.Equal(t, i, q.index, q.Name)
-		of, found := AtKey(q.key)
-		assert.True(t, found, q.key)
-		assert.Contains(t, of, q)
-		for _, same := range of {
-			assert.Equal(t, q.Name, same.Name, q.key)
-		}
-		if q.entry < 0 {
-			assert.Empty(t, keys[q.key], q.key)
-			assert.Len(t, of, 1)
-		}
-		keys[q.key] = q.Name
 	}
+	assert.Len(t, byKey(), len(Quantities))
 	for _, s := range []*Set{
 		PipeUtilization, PowerLimits, FanSpeeds, ClockFrequencies, ClockLimits, ThrottleReasons, ThrottleTimes, NVLinkErrors, LifetimeCorrected, LifetimeUncorrected,
 	} {
@@ -39,17 +29,6 @@ func TestQuantitiesHaveNamesAndKeysOfTheirOwn(t *testing.T) {
 		if names[q.Name] == "" {
 			names[q.Name] = "one"
 		}
-	}
-}
-
-func TestKeysBelow(t *testing.T) {
-	assert.Equal(t, []string{"activity", "clocks", "ecc", "memory", "nvlink", "pcie", "pipes", "power", "recovery_action", "repair", "thermal"}, KeysBelow(""))
-	assert.Equal(t, []string{"hertz", "limit_hertz", "performance_state", "throttle", "throttle_seconds"}, KeysBelow("clocks"))
-	assert.Equal(t, []string{"graphics", "memory", "sm", "video"}, KeysBelow("clocks.hertz"))
-	assert.Empty(t, KeysBelow("clocks.hertz.sm"))
-	for _, key := range []string{"volts", "clocks.", "clocks.hertz.fast", ".clocks"} {
-		_, found := AtKey(key)
-		assert.False(t, found, key)
 	}
 }
 

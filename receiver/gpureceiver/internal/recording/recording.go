@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -97,7 +94,7 @@ type Readings struct {
 	Asleep bool `yaml:"asleep,omitempty"`
 	// Unresponsive is true if calls about the GPU did not return in time.
 	Unresponsive bool `yaml:"unresponsive,omitempty"`
-	// Readings are the values, and Tree has them for writing.
+	// Readings are the values, and Tree has them in the file.
 	device.Readings `yaml:"-"`
 	Tree            map[string]any `yaml:",inline"`
 	// Processes are the processes on the GPU. An empty list means none, an
@@ -167,21 +164,28 @@ func Parse(raw []byte) (*Recording, error) {
 	if len(raw) > maxSize {
 		return nil, fmt.Errorf("the recording is larger than %d bytes", maxSize)
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(raw))
 	var document yaml.Node
-	if err := decoder.Decode(&document); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, errEmpty
-		}
+	if err := yaml.Unmarshal(raw, &document); err != nil {
+		return nil, err
+	}
+	if document.IsZero() {
+		return nil, errEmpty
+	}
+	if err := refuse(&document, ""); err != nil {
+		return nil, err
+	}
+	var rec Recording
+	decoder := yaml.NewDecoder(bytes.NewReader(raw))
+	decoder.KnownFields(true)
+	err := decoder.Decode(&rec)
+	if all := (*yaml.TypeError)(nil); errors.As(err, &all) {
+		err = fmt.Errorf("%.256s", all.Errors[0]) // of many, which can have long texts
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("the recording has more than one YAML document, or text after it")
-	}
-	root := document.Content[0]
-	var rec Recording
-	if err := decode(root, reflect.ValueOf(&rec).Elem(), ""); err != nil {
-		return nil, err
 	}
 	if err := rec.check(); err != nil {
 		return nil, err
@@ -230,8 +234,10 @@ func (r *Recording) check() error {
 func (r *Recording) checkGPUs() (map[string]knownGPU, error) {
 	var errs []error
 	known := make(map[string]knownGPU, len(r.GPUs))
+	errs = append(errs, distinct(r.GPUs, "gpus", func(gpu *GPU) string { return gpu.ID }))
 	for i := range r.GPUs {
 		gpu := knownGPU{GPU: &r.GPUs[i], pids: make(map[uint32]bool, len(r.GPUs[i].Processes))}
+		errs = append(errs, distinct(gpu.Processes, fmt.Sprintf("gpus[%d]::processes", i), func(p *Process) uint32 { return p.PID }))
 		if gpu.ID == "" {
 			errs = append(errs, fmt.Errorf(`"gpus[%d]::uuid" is missing`, i))
 		}
@@ -288,6 +294,9 @@ func (f *Frame) check(known map[string]knownGPU, path string) error {
 			return fmt.Errorf(`"%s::attribution" has %q: %q; allowed are %q with %q`, path, source, state, workload.Sources, workload.SourceStates)
 		}
 	}
+	if err := distinct(f.GPUs, path+"::gpus", func(r *Readings) string { return r.ID }); err != nil {
+		return err
+	}
 	for i := range f.GPUs {
 		readings, path := &f.GPUs[i], fmt.Sprintf("%s::gpus[%d]", path, i)
 		gpu, found := known[readings.ID]
@@ -305,6 +314,13 @@ func (f *Frame) check(known map[string]knownGPU, path string) error {
 }
 
 func (r *Readings) check(pids map[uint32]bool, path string) error {
+	if err := r.Readings.Take(r.Tree); err != nil {
+		return fmt.Errorf(`"%s" %w`, path, err)
+	}
+	r.Tree = nil
+	if err := distinct(r.Processes, path+"::processes", func(p *device.Process) uint32 { return p.PID }); err != nil {
+		return err
+	}
 	for i, p := range r.Processes {
 		path := fmt.Sprintf("%s::processes[%d]", path, i)
 		if !pids[p.PID] {
@@ -315,282 +331,61 @@ func (r *Readings) check(pids map[uint32]bool, path string) error {
 				return fmt.Errorf(`"%s::types" has %q; allowed are %q`, path, kind, device.ProcessTypes)
 			}
 		}
-		for task := range p.Utilization {
-			if !slices.Contains(device.ProcessTasks, task) {
-				return fmt.Errorf(`"%s::utilization" has %q; allowed are %q`, path, task, device.ProcessTasks)
+		for task, value := range p.Utilization {
+			if !slices.Contains(device.ProcessTasks, task) || !device.IsReading(value) {
+				return fmt.Errorf(`"%s::utilization" has %q: %v; allowed are numbers of %q`, path, task, value, device.ProcessTasks)
 			}
 		}
 	}
 	return nil
 }
 
-// maxText is the largest length of any text, in bytes.
+// distinct returns an error if two entries of a list have the same id.
+func distinct[E any, ID comparable](entries []E, path string, id func(*E) ID) error {
+	seen := make(map[ID]bool, len(entries))
+	for i := range entries {
+		of := id(&entries[i])
+		if seen[of] {
+			return fmt.Errorf("%q has %v twice", path, of)
+		}
+		seen[of] = true
+	}
+	return nil
+}
+
+// maxText is the largest length of any text, and maxEntries that of lists, by their
+// keys; others have at most 64 entries.
 const maxText = 4096
 
-// maxEntries is the largest number of entries of each list, by its key.
-var maxEntries = map[string]int{
-	"gpus":             maxGPUs,
-	"frames":           maxFrames,
-	"processes":        maxProcesses,
-	"environ":          64,
-	"types":            len(device.ProcessTypes),
-	"fan_speed_ratios": 16,
-	"owners":           64,
-	"xids":             maxXIDs,
-}
+var maxEntries = map[string]int{"gpus": maxGPUs, "frames": maxFrames, "processes": maxProcesses}
 
-// unique is the key that differs between the entries of each list, and its field.
-var unique = map[string][2]string{"gpus": {"uuid", "ID"}, "processes": {"pid", "PID"}}
-
-// decode reads a node into a value. Its errors name the key and the allowed values. The
-// decoder of YAML would name a type of this program, take null for 0 and a bare number
-// for nanoseconds.
-func decode(node *yaml.Node, into reflect.Value, path string) error {
-	if err := refuse(node, path); err != nil {
-		return err
-	}
-	switch value := into.Addr().Interface().(type) {
-	case *time.Duration:
-		if node.Tag != "!!str" {
-			return wrong(node, path, describe(node), "a duration such as 10s")
-		}
-		return decodeScalar(node, value, path, "a duration such as 10s")
-	case *device.Number:
-		value.Known = true
-		return decode(node, reflect.ValueOf(&value.Value).Elem(), path)
-	case *workload.Number:
-		value.Known = true
-		return decode(node, reflect.ValueOf(&value.Value).Elem(), path)
-	}
-	switch kind := into.Type(); kind.Kind() {
-	case reflect.Pointer:
-		into.Set(reflect.New(kind.Elem()))
-		return decode(node, into.Elem(), path)
-	case reflect.Struct:
-		return decodePairs(node, path, func(name string, value *yaml.Node, path string) error {
-			return decodeField(value, into, name, path)
-		})
-	case reflect.Slice:
-		return decodeSlice(node, into, path)
-	case reflect.Map:
-		into.Set(reflect.MakeMap(kind))
-		return decodePairs(node, path, func(name string, node *yaml.Node, path string) error {
-			value := reflect.New(kind.Elem()).Elem()
-			err := decode(node, value, path)
-			into.SetMapIndex(reflect.ValueOf(name).Convert(kind.Key()), value)
-			return err
-		})
-	case reflect.String:
-		err := decodeScalar(node, into.Addr().Interface(), path, "a text")
-		if err != nil || len(node.Value) <= maxText {
-			return err
-		}
-		return wrong(node, path, fmt.Sprintf("%d bytes long", len(node.Value)), fmt.Sprintf("at most %d", maxText))
-	case reflect.Bool:
-		return decodeScalar(node, into.Addr().Interface(), path, "true or false")
-	case reflect.Float64:
-		const allowed = "a number from -1e30 to 1e30"
-		err := decodeScalar(node, into.Addr().Interface(), path, allowed)
-		if err != nil || device.IsReading(into.Float()) {
-			return err
-		}
-		return wrong(node, path, describe(node), allowed)
-	default:
-		return decodeScalar(node, into.Addr().Interface(), path, "a whole number that fits "+kind.String())
-	}
-}
-
-// refuse returns an error for what is nowhere allowed.
-func refuse(node *yaml.Node, path string) error {
+// refuse returns an error for what is nowhere allowed. Aliases let a small file become
+// large in memory, as do long lists of small entries, and null would look like 0.
+func refuse(node *yaml.Node, key string) error {
+	wrong, limit := "", cmp.Or(maxEntries[key], 64)
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
-		// Aliases let a small file become large in memory.
-		return wrong(node, path, "an anchor or an alias", "none of them")
-	case node.Kind == yaml.ScalarNode && node.Tag == "!!null":
-		return wrong(node, path, "null", "a value; leave out what was unavailable")
+		wrong = "an anchor or an alias"
+	case node.Tag == "!!null" && key != "": // the entry of a list may be unavailable
+		wrong = "null; leave out what was unavailable"
+	case len(node.Value) > maxText:
+		wrong = fmt.Sprintf("longer than %d bytes", maxText)
+	case node.Kind == yaml.SequenceNode && len(node.Content) > limit:
+		wrong = fmt.Sprintf("a list of %d entries; allowed are at most %d", len(node.Content), limit)
 	}
-	return nil
-}
-
-func decodeScalar(node *yaml.Node, into any, path, allowed string) error {
-	if node.Kind != yaml.ScalarNode || node.Decode(into) != nil {
-		return wrong(node, path, describe(node), allowed)
+	if wrong != "" {
+		return fmt.Errorf("line %d: %q is %s", node.Line, shorten(key), wrong)
 	}
-	return nil
-}
-
-// decodeField reads the field of a struct that has this name, or a part of readings.
-func decodeField(node *yaml.Node, into reflect.Value, name, path string) error {
-	fields := fieldsOf(into)
-	if field, found := fields[name]; found {
-		return decode(node, field, path)
-	}
-	allowed := slices.Collect(maps.Keys(fields))
-	if r, ok := reflect.TypeAssert[*Readings](into.Addr()); ok {
-		if of, found := device.AtKey(name); found && name != "" && !strings.Contains(name, ".") {
-			return decodeReadings(node, &r.Readings, of, name, path)
+	for i, child := range node.Content {
+		name := ""
+		if node.Kind == yaml.MappingNode {
+			name = node.Content[i&^1].Value
 		}
-		allowed = append(allowed, device.KeysBelow("")...)
-	}
-	return unknown(node, path, allowed)
-}
-
-// decodeReadings reads the quantities at a key of readings, or what is below it.
-func decodeReadings(node *yaml.Node, r *device.Readings, of []*device.Quantity, key, path string) error {
-	if err := refuse(node, path); err != nil {
-		return err
-	}
-	switch {
-	case len(of) == 1:
-		return decodeReading(node, r, of[0], path)
-	case len(of) > 1:
-		return decodeEntries(node, path, func(i int, entry *yaml.Node, path string) error {
-			if entry.Tag == "!!null" && entry.Anchor == "" {
-				return nil
-			}
-			return decodeReading(entry, r, of[i], path)
-		})
-	}
-	return decodePairs(node, path, func(name string, node *yaml.Node, path string) error {
-		below := key + "." + name
-		of, found := device.AtKey(below)
-		if !found || strings.Contains(name, ".") {
-			return unknown(node, path, device.KeysBelow(key))
-		}
-		return decodeReadings(node, r, of, below, path)
-	})
-}
-
-// decodeReading reads one reading.
-func decodeReading(node *yaml.Node, r *device.Readings, of *device.Quantity, path string) error {
-	if !of.Flag {
-		var number float64
-		err := decode(node, reflect.ValueOf(&number).Elem(), path)
-		of.Store(r, number)
-		return err
-	}
-	var flag bool
-	err := decode(node, reflect.ValueOf(&flag).Elem(), path)
-	of.Store(r, map[bool]float64{true: 1}[flag])
-	return err
-}
-
-// decodePairs calls read with each pair of a mapping.
-func decodePairs(node *yaml.Node, path string, read func(name string, value *yaml.Node, path string) error) error {
-	if node.Kind != yaml.MappingNode {
-		return wrong(node, path, describe(node), "keys with values")
-	}
-	seen := make(map[string]bool, len(node.Content)/2)
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		if key.Kind != yaml.ScalarNode || key.Anchor != "" {
-			return wrong(key, path, "a key that is no text", "a text")
-		}
-		name := shorten(key.Value)
-		if seen[name] {
-			return wrong(key, join(path, name), "there twice", "one")
-		}
-		seen[name] = true
-		if err := read(name, value, join(path, name)); err != nil {
+		if err := refuse(child, name); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// decodeEntries calls read with each entry of a list.
-func decodeEntries(node *yaml.Node, path string, read func(i int, entry *yaml.Node, path string) error) error {
-	if node.Kind != yaml.SequenceNode {
-		return wrong(node, path, describe(node), "a list")
-	}
-	if allowed := maxEntries[lastKey(path)]; len(node.Content) > allowed {
-		return fmt.Errorf("line %d: %q has %d entries; allowed are at most %d", node.Line, path, len(node.Content), allowed)
-	}
-	for i, entry := range node.Content {
-		if err := read(i, entry, fmt.Sprintf("%s[%d]", path, i)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// decodeSlice reads a list, whose entries differ.
-func decodeSlice(node *yaml.Node, into reflect.Value, path string) error {
-	into.Set(reflect.MakeSlice(into.Type(), 0, 0))
-	key, differ := unique[lastKey(path)]
-	seen := make(map[any]bool)
-	return decodeEntries(node, path, func(_ int, entry *yaml.Node, path string) error {
-		value := reflect.New(into.Type().Elem()).Elem()
-		if err := decode(entry, value, path); err != nil {
-			return err
-		}
-		into.Set(reflect.Append(into, value))
-		if !differ {
-			return nil
-		}
-		id := value.FieldByName(key[1]).Interface()
-		if seen[id] {
-			if text, ok := id.(string); ok {
-				id = strconv.Quote(text)
-			}
-			return fmt.Errorf("line %d: %q is %v, which is there twice", entry.Line, join(path, key[0]), id)
-		}
-		seen[id] = true
-		return nil
-	})
-}
-
-// fieldsOf returns the fields of a struct by their keys, including those of inlined
-// structs.
-func fieldsOf(of reflect.Value) map[string]reflect.Value {
-	fields := make(map[string]reflect.Value)
-	for i := range of.NumField() {
-		name, options, _ := strings.Cut(of.Type().Field(i).Tag.Get("yaml"), ",")
-		switch {
-		case options == "inline" && of.Field(i).Kind() == reflect.Struct:
-			maps.Copy(fields, fieldsOf(of.Field(i)))
-		case options != "inline" && name != "-":
-			fields[name] = of.Field(i)
-		}
-	}
-	return fields
-}
-
-func lastKey(path string) string {
-	return path[strings.LastIndex(path, ":")+1:]
-}
-
-// unknown returns an error about a key.
-func unknown(node *yaml.Node, path string, allowed []string) error {
-	slices.Sort(allowed)
-	return fmt.Errorf("line %d: %q is no key of a recording; allowed there are %q", node.Line, path, allowed)
-}
-
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "::" + name
-}
-
-// wrong returns an error about a node of the document.
-func wrong(node *yaml.Node, path, found, allowed string) error {
-	if path == "" {
-		return fmt.Errorf("line %d: the recording is %s; allowed is %s", node.Line, found, allowed)
-	}
-	return fmt.Errorf("line %d: %q is %s; allowed is %s", node.Line, path, found, allowed)
-}
-
-// describe describes a node for an error.
-func describe(node *yaml.Node) string {
-	switch node.Kind {
-	case yaml.MappingNode:
-		return "a mapping"
-	case yaml.SequenceNode:
-		return "a list"
-	default:
-		return fmt.Sprintf("%q", shorten(node.Value))
-	}
 }
 
 // shorten limits the text of a hostile file in logs.
