@@ -312,22 +312,6 @@ func (g *gpu) computeInstance() (int, status) {
 	return id, statusOf(ret)
 }
 
-// size is that of a MIG device.
-func (g *gpu) size() (migSize, status) {
-	if !g.has("nvmlDeviceGetAttributes", "nvmlDeviceGetAttributes_v2") || !g.has("nvmlDeviceGetMemoryInfo") {
-		return migSize{}, statusFunctionNotFound
-	}
-	attributes, ret := g.device.GetAttributes()
-	if ret != nvml.SUCCESS {
-		return migSize{}, statusOf(ret)
-	}
-	whole, ret := g.whole().device.GetMemoryInfo()
-	return migSize{
-		gpuSlices: attributes.GpuInstanceSliceCount, computeSlices: attributes.ComputeInstanceSliceCount,
-		memoryMiB: attributes.MemorySizeMB, totalBytes: whole.Total,
-	}, statusOf(ret)
-}
-
 // processLists are the calls for the processes that hold a context of each of
 // device.ProcessTypes. They take milliseconds. The binding uses the newest version of
 // the symbol.

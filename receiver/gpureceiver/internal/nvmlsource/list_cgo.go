@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -268,14 +267,6 @@ const maxMIGDevices = 64
 // maxProfile is more than the length of any profile.
 const maxProfile = 32
 
-// migSize is a MIG device's part of its GPU.
-type migSize struct {
-	gpuSlices, computeSlices uint32
-	memoryMiB                uint64
-	// totalBytes is the memory of the whole GPU.
-	totalBytes uint64
-}
-
 // migListing is the result of looking for the MIG devices of a GPU.
 type migListing struct {
 	devices  []*knownGPU
@@ -392,14 +383,9 @@ func identifyMIG(parent *knownGPU, index int) (known *knownGPU, call string, res
 	}
 	// The profile is not needed to identify the device.
 	name, _ := guard(later(handle.library, "nvmlDeviceGetName", handle.device.GetName))
-	profile := namedProfile(name)
-	if profile == "" {
-		size, _ := guard(handle.size)
-		profile = size.profile()
-	}
 	known = &knownGPU{gpu: handle, identity: parent.identity}
 	known.identity.ID = id
-	known.identity.MIG = &device.MIG{Parent: parent.identity.ID, Profile: profile, GPUInstance: handle.gpuInstance, ComputeInstance: instance}
+	known.identity.MIG = &device.MIG{Parent: parent.identity.ID, Profile: namedProfile(name), GPUInstance: handle.gpuInstance, ComputeInstance: instance}
 	return known, "", statusSuccess
 }
 
@@ -407,33 +393,10 @@ func identifyMIG(parent *knownGPU, index int) (known *knownGPU, call string, res
 var profileName = regexp.MustCompile(` MIG ([0-9a-z.+-]*g\.[0-9a-z.+-]*)$`)
 
 // namedProfile is the profile at the end of the driver's name for a MIG device,
-// such as 1g.10gb, or empty if there is none.
+// such as 1g.10gb, or empty if there is none, as before the branch 470.
 func namedProfile(name string) string {
 	if found := profileName.FindStringSubmatch(name); found != nil && len(found[1]) <= maxProfile {
 		return found[1]
 	}
 	return ""
-}
-
-// profile writes the size as nvidia-smi does: slices and memory of the GPU
-// instance, with the slices of a smaller compute instance before them. It is
-// empty if the size is unknown.
-func (s migSize) profile() string {
-	if s.gpuSlices == 0 || s.memoryMiB == 0 || s.totalBytes == 0 {
-		return ""
-	}
-	profile := fmt.Sprintf("%dg.%dgb", s.gpuSlices, s.gigabytes())
-	if s.computeSlices > 0 && s.computeSlices < s.gpuSlices {
-		profile = fmt.Sprintf("%dc.%s", s.computeSlices, profile)
-	}
-	return profile
-}
-
-// gigabytes is the memory of a GPU instance as profiles write it: the GPU's
-// memory in gigabytes times the eighths that the instance has.
-func (s migSize) gigabytes() int {
-	const eighths, gibibyte = 8, 1 << 30
-	total := float64(s.totalBytes)
-	part := math.Ceil(float64(s.memoryMiB)*mebibyte/total*eighths) / eighths
-	return int(math.Round(min(part, 1) * math.Ceil(total/gibibyte)))
 }

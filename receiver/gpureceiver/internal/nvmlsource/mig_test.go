@@ -14,29 +14,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-func TestMIGProfile(t *testing.T) {
-	const gibibyte = 1 << 30
-	for name, test := range map[string]struct {
-		size     migSize
-		expected string
-	}{
-		"1g of an A100 40GB":         {migSize{1, 1, 4864, 40 * gibibyte}, "1g.5gb"},
-		"3g of an A100 40GB":         {migSize{3, 3, 19968, 40 * gibibyte}, "3g.20gb"},
-		"7g of an A100 40GB":         {migSize{7, 7, 40192, 40 * gibibyte}, "7g.40gb"},
-		"1g of an H100 80GB":         {migSize{1, 1, 9856, 80 * gibibyte}, "1g.10gb"},
-		"half of a 2g of an H100":    {migSize{2, 1, 20096, 80 * gibibyte}, "1c.2g.20gb"},
-		"a 1g with twice its memory": {migSize{1, 1, 19968, 80 * gibibyte}, "1g.20gb"},
-		"unknown":                    {migSize{}, ""},
-		"no slices":                  {migSize{0, 0, 9856, 80 * gibibyte}, ""},
-		"no memory":                  {migSize{1, 1, 0, 80 * gibibyte}, ""},
-		"more than there is":         {migSize{1, 1, 1 << 40, gibibyte}, "1g.1gb"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.expected, test.size.profile())
-		})
-	}
-}
-
 func TestNamedProfile(t *testing.T) {
 	for name, expected := range map[string]string{
 		"NVIDIA A100-SXM4-40GB MIG 1g.5gb":           "1g.5gb",
@@ -92,7 +69,6 @@ func newMIG(parts ...*migPart) *migGPU {
 			GetNameFunc:              func() (string, nvml.Return) { return p.name, nvml.SUCCESS },
 			GetGpuInstanceIdFunc:     func() (int, nvml.Return) { return p.gi, nvml.SUCCESS },
 			GetComputeInstanceIdFunc: func() (int, nvml.Return) { return p.ci, nvml.SUCCESS },
-			GetAttributesFunc:        func() (nvml.DeviceAttributes, nvml.Return) { return nvml.DeviceAttributes{}, nvml.ERROR_NOT_SUPPORTED },
 		}, p.result
 	}
 	return g

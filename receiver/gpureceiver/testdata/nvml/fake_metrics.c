@@ -9,19 +9,17 @@ struct part {
   unsigned int layout, index;
   unsigned int gpu_instance, compute_instance;
   const char *profile;
-  unsigned int gpu_slices, compute_slices;
-  unsigned long long mebibytes;
 };
 
 // In layout 1 two compute instances share a GPU instance, not in the order of
 // their ids. Layout 2 is another one, with an id that is used again. In layout
 // 3 a compute instance is gone that told what is its GPU instance's.
 static const struct part parts[] = {
-    {1, 1, 3, 1, "1c.2g.20gb", 2, 1, 20096},
-    {1, 3, 3, 0, "1c.2g.20gb", 2, 1, 20096},
-    {1, 4, 5, 0, "1g.10gb", 1, 1, 9856},
-    {2, 0, 3, 0, "3g.40gb", 3, 3, 40448},
-    {3, 1, 3, 1, "1c.2g.20gb", 2, 1, 20096},
+    {1, 1, 3, 1, "1c.2g.20gb"},
+    {1, 3, 3, 0, "1c.2g.20gb"},
+    {1, 4, 5, 0, "1g.10gb"},
+    {2, 0, 3, 0, "3g.40gb"},
+    {3, 1, 3, 1, "1c.2g.20gb"},
 };
 
 #define PARTS (sizeof parts / sizeof *parts)
@@ -449,16 +447,6 @@ nvmlReturn_t nvmlDeviceGetComputeInstanceId(nvmlDevice_t device, unsigned int *i
   ENTER(device.handle->index);
   if (!device.handle->mig) return NVML_ERROR_NOT_SUPPORTED;
   *id = part_of(device)->compute_instance;
-  return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDeviceAttributes_t *attributes) {
-  ENTER(device.handle->index);
-  if (!device.handle->mig) return NVML_ERROR_NOT_SUPPORTED;
-  memset(attributes, 0, sizeof *attributes);
-  attributes->gpuInstanceSliceCount = part_of(device)->gpu_slices;
-  attributes->computeInstanceSliceCount = part_of(device)->compute_slices;
-  attributes->memorySizeMB = part_of(device)->mebibytes;
   return NVML_SUCCESS;
 }
 
