@@ -62,7 +62,6 @@ func BenchmarkScrapeNVML(b *testing.B) {
 // default, with identity, health and workload. The rounds of slow calls, which
 // are made beside the scrapes, are left out.
 func thirtyPoints(cfg *Config) {
-	cfg.Kubernetes.PodResourcesSocket = ""
 	cfg.slowInterval = 24 * time.Hour
 	m := &cfg.Metrics
 	for _, off := range []*bool{

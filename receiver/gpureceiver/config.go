@@ -1,18 +1,13 @@
 package gpureceiver
 
 import (
-	"debug/elf"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/scraper/scraperhelper"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
@@ -25,9 +20,6 @@ const (
 	minInterval = time.Millisecond
 	// maxCallTimeout is the longest default limit for a call into the driver.
 	maxCallTimeout = 5 * time.Second
-	// defaultPodResourcesSocket is the socket of a kubelet with the default
-	// root directory.
-	defaultPodResourcesSocket = "/var/lib/kubelet/pod-resources/kubelet.sock"
 	// maxRecordDuration keeps a recording small enough to attach to an issue.
 	maxRecordDuration = time.Hour
 )
@@ -90,9 +82,6 @@ type Config struct {
 	// Replay has the settings of the source replay.
 	Replay ReplayConfig `mapstructure:"replay"`
 
-	// Kubernetes has the settings for attributing GPUs to pods.
-	Kubernetes KubernetesConfig `mapstructure:"kubernetes"`
-
 	// KernelLog has the settings for reading errors from the kernel's log.
 	KernelLog KernelLogConfig `mapstructure:"kernel_log"`
 
@@ -126,8 +115,7 @@ type Config struct {
 type NVMLConfig struct {
 	// LibraryPath is the NVML library to load. Empty, the default, means
 	// libnvidia-ml.so.1. The dynamic linker searches for a name without a slash.
-	// The receiver waits for a file that does not exist yet. A directory, or a
-	// file that is no shared object, is an error.
+	// The receiver waits for a file that does not exist yet, or is no library.
 	LibraryPath string `mapstructure:"library_path"`
 
 	// ReleaseBetweenReadings closes the driver after each reading, so that GPUs
@@ -144,15 +132,6 @@ type ReplayConfig struct {
 	// Path is the recording's file. It is required when the source is replay
 	// and has no effect otherwise.
 	Path string `mapstructure:"path"`
-}
-
-// KubernetesConfig has the settings for attributing GPUs to pods.
-type KubernetesConfig struct {
-	// PodResourcesSocket is the kubelet's socket for the devices of containers,
-	// below root_path. The default is that of a standard kubelet,
-	// /var/lib/kubelet/pod-resources/kubelet.sock. A missing socket is no error.
-	// Empty means that the kubelet is not used.
-	PodResourcesSocket string `mapstructure:"pod_resources_socket"`
 }
 
 // KernelLogConfig has the settings for reading errors of GPUs (XID) and NVSwitches
@@ -195,37 +174,9 @@ func createDefaultConfig() component.Config {
 		Engines:              []string{"general", "encoder", "decoder"},
 		PowerLimits:          []string{"enforced"},
 		UserNames:            true,
-		Kubernetes:           KubernetesConfig{PodResourcesSocket: defaultPodResourcesSocket},
 		KernelLog:            KernelLogConfig{Enabled: true, Path: "/dev/kmsg"},
 		Record:               RecordConfig{Duration: 5 * time.Minute},
 	}
-}
-
-// Unmarshal implements confmap.Unmarshaler. It returns an error for an unknown
-// metric, event or resource attribute, with the known ones.
-func (cfg *Config) Unmarshal(conf *confmap.Conf) error {
-	all := confmap.New()
-	if err := all.Marshal(createDefaultConfig()); err != nil {
-		return err
-	}
-	var errs []error
-	for _, key := range []string{"metrics", "events", "resource_attributes"} {
-		given, err := conf.Sub(key)
-		if err != nil {
-			// conf.Unmarshal refuses what is no map.
-			continue
-		}
-		known, err := all.Sub(key)
-		if err != nil {
-			return err
-		}
-		allowed := slices.Sorted(maps.Keys(known.ToStringMap()))
-		errs = append(errs, onlyOf(key, slices.Sorted(maps.Keys(given.ToStringMap())), allowed))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	return conf.Unmarshal(cfg)
 }
 
 // Validate returns all errors of the configuration, with keys, values and what is
@@ -244,27 +195,16 @@ func (cfg *Config) Validate() error {
 	errs = append(errs,
 		onlyOf("engines", cfg.Engines, device.ProcessTasks),
 		onlyOf("power_limits", cfg.PowerLimits, device.PowerLimits.Names))
-	socket, record := cfg.Kubernetes.PodResourcesSocket, &cfg.Record
-	check(socket == "" || filepath.IsAbs(socket), `"kubernetes::pod_resources_socket" is %q; it must be an absolute path, or empty`, socket)
+	record := &cfg.Record
 	check(!cfg.KernelLog.Enabled || filepath.IsAbs(cfg.KernelLog.Path), `"kernel_log::path" is %q; it must be an absolute path`, cfg.KernelLog.Path)
 	check(record.Path == "" || cfg.Source != SourceReplay, `"record::path" is %q with "source" %q; it needs %q or %q`, record.Path, cfg.Source, SourceAuto, SourceNVML)
 	check(record.Path == "" || record.Duration > 0 && record.Duration <= maxRecordDuration, `"record::duration" is %s; it must be positive and at most %s`, record.Duration, maxRecordDuration)
-	errs = append(errs, cfg.validateReplay(), cfg.NVML.validateLibrary())
+	if cfg.Source == SourceReplay { // so that the validate command reports the errors of a recording
+		_, err := cfg.loadReplay()
+		errs = append(errs, err)
+	}
 	check(cfg.RootPath == "" || filepath.IsAbs(cfg.RootPath), `"root_path" is %q; it must be an absolute path, or empty`, cfg.RootPath)
 	return errors.Join(errs...)
-}
-
-// validateReplay reads the recording, so that the validate command reports its
-// errors. It does not open directories.
-func (cfg *Config) validateReplay() error {
-	if info, err := os.Stat(cfg.Replay.Path); err == nil && info.IsDir() {
-		return fmt.Errorf(`"replay::path" is the directory %q; it must be a file`, cfg.Replay.Path)
-	}
-	if cfg.Source != SourceReplay {
-		return nil
-	}
-	_, err := cfg.loadReplay()
-	return err
 }
 
 // loadReplay reads the recording to play.
@@ -277,38 +217,6 @@ func (cfg *Config) loadReplay() (*recording.Recording, error) {
 		return nil, fmt.Errorf(`"replay::path" is %q; it must name a recording: %w`, cfg.Replay.Path, err)
 	}
 	return rec, nil
-}
-
-// validateLibrary refuses a file that can never be loaded. It accepts a file that
-// is missing or cannot be read, which loading reports.
-func (cfg *NVMLConfig) validateLibrary() error {
-	if !strings.ContainsRune(cfg.LibraryPath, filepath.Separator) {
-		return nil
-	}
-	info, err := os.Stat(cfg.LibraryPath)
-	switch {
-	case err != nil:
-		return nil
-	case info.IsDir():
-		return fmt.Errorf(`"nvml::library_path" is the directory %q; it must be the library's file`, cfg.LibraryPath)
-	case !info.Mode().IsRegular():
-		return fmt.Errorf(`"nvml::library_path" is %q, which is no regular file; it must be the library's file`, cfg.LibraryPath)
-	case !isSharedObject(cfg.LibraryPath):
-		return fmt.Errorf(`"nvml::library_path" is %q, which is no shared object (ELF); it must be the library's file`, cfg.LibraryPath)
-	}
-	return nil
-}
-
-// isSharedObject reports whether a regular file is a shared object, or cannot be
-// read.
-func isSharedObject(path string) bool {
-	file, err := os.Open(path) // #nosec G304 -- the operator chooses the library, and only its header is read
-	if err != nil {
-		return true
-	}
-	defer func() { _ = file.Close() }()
-	parsed, err := elf.NewFile(file)
-	return err == nil && parsed.Type == elf.ET_DYN
 }
 
 // onlyOf returns an error for a value of a list that is not allowed, or that is
@@ -331,13 +239,4 @@ func (cfg *Config) callTimeout() time.Duration {
 		return cfg.Timeout
 	}
 	return min(cfg.CollectionInterval, maxCallTimeout)
-}
-
-// podResourcesSocket returns the path of the kubelet's socket, empty if the
-// kubelet is not used.
-func (cfg *Config) podResourcesSocket() string {
-	if cfg.Kubernetes.PodResourcesSocket == "" {
-		return ""
-	}
-	return filepath.Join("/", cfg.RootPath, cfg.Kubernetes.PodResourcesSocket)
 }

@@ -1,9 +1,6 @@
 package gpureceiver
 
 import (
-	"debug/elf"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -38,31 +35,11 @@ func TestConfigRefused(t *testing.T) {
 		},
 		"recording is a directory": {
 			map[string]any{"source": "replay", "replay": map[string]any{"path": directory}},
-			[]string{`"replay::path" is the directory`, directory},
+			[]string{`"replay::path" is "` + directory + `"; it must name a recording`},
 		},
 		"a relative path of the kernel's log": {
 			map[string]any{"kernel_log": map[string]any{"path": "dev/kmsg"}},
 			[]string{`"kernel_log::path" is "dev/kmsg"; it must be an absolute path`},
-		},
-		"library is a directory": {
-			map[string]any{"nvml": map[string]any{"library_path": directory}},
-			[]string{`"nvml::library_path" is the directory`, directory},
-		},
-		"library is no shared object": {
-			map[string]any{"nvml": map[string]any{"library_path": writeFile(t, "libnvidia-ml.so.1", "GROUP ( libother.so )")}},
-			[]string{`"nvml::library_path" is`, `libnvidia-ml.so.1", which is no shared object (ELF); it must be the library's file`},
-		},
-		"library is empty": {
-			map[string]any{"nvml": map[string]any{"library_path": writeFile(t, "empty.so", "")}},
-			[]string{`"nvml::library_path" is`, `empty.so", which is no shared object (ELF)`},
-		},
-		"library is a program": {
-			map[string]any{"nvml": map[string]any{"library_path": elfFile(t, elf.ET_EXEC)}},
-			[]string{`"nvml::library_path" is`, `which is no shared object (ELF)`},
-		},
-		"library is a device": {
-			map[string]any{"nvml": map[string]any{"library_path": os.DevNull}},
-			[]string{`"nvml::library_path" is "/dev/null", which is no regular file`},
 		},
 		"negative interval": {
 			map[string]any{"collection_interval": "-1s"},
@@ -100,10 +77,6 @@ func TestConfigRefused(t *testing.T) {
 			map[string]any{"power_limits": []any{"max", "max"}},
 			[]string{`"power_limits" has "max" twice`},
 		},
-		"relative socket": {
-			map[string]any{"kubernetes": map[string]any{"pod_resources_socket": "kubelet.sock"}},
-			[]string{`"kubernetes::pod_resources_socket" is "kubelet.sock"; it must be an absolute path, or empty`},
-		},
 		"record a recording": {
 			map[string]any{"source": "replay", "replay": map[string]any{"path": demoRecording}, "record": map[string]any{"path": "x.yaml"}},
 			[]string{`"record::path" is "x.yaml" with "source" "replay"; it needs "auto" or "nvml"`},
@@ -139,48 +112,17 @@ func TestConfigRefused(t *testing.T) {
 // What is misspelled is refused by its name, not silently left at its default.
 func TestUnknownKeysAreRefused(t *testing.T) {
 	for key, config := range map[string]map[string]any{
-		"file":     {"replay": map[string]any{"file": "x"}},
-		"interval": {"interval": "10s"},
-		"release":  {"nvml": map[string]any{"release": true}},
-		"enable":   {"metrics": map[string]any{"hw.power": map[string]any{"enable": true}}},
+		"file":               {"replay": map[string]any{"file": "x"}},
+		"interval":           {"interval": "10s"},
+		"release":            {"nvml": map[string]any{"release": true}},
+		"hw.gpu.utilisation": {"metrics": map[string]any{"hw.gpu.utilisation": map[string]any{"enabled": true}}},
+		"xid":                {"events": map[string]any{"xid": map[string]any{"enabled": true}}},
+		"gpu.model":          {"resource_attributes": map[string]any{"gpu.model": map[string]any{"enabled": true}}},
+		"enable":             {"metrics": map[string]any{"hw.power": map[string]any{"enable": true}}},
 	} {
 		err := confmap.NewFromStringMap(config).Unmarshal(createDefaultConfig())
 		require.ErrorContains(t, err, "invalid keys")
 		require.ErrorContains(t, err, key)
-	}
-}
-
-// What there is not is refused with what there is.
-func TestUnknownNamesAreRefused(t *testing.T) {
-	on := map[string]any{"enabled": true}
-	for name, test := range map[string]struct {
-		config map[string]any
-		errors []string
-	}{
-		"a metric": {
-			map[string]any{"metrics": map[string]any{"hw.gpu.utilisation": on, "hw.power": on}},
-			[]string{`"metrics" has "hw.gpu.utilisation"; allowed are ["hw.energy"`, `"hw.gpu.utilization"`},
-		},
-		"an event": {
-			map[string]any{"events": map[string]any{"xid": on}},
-			[]string{`"events" has "xid"; allowed are ["nvidia.gpu.xid" "nvidia.nvswitch.sxid"]`},
-		},
-		"a resource attribute": {
-			map[string]any{"resource_attributes": map[string]any{"gpu.model": on}},
-			[]string{`"resource_attributes" has "gpu.model"; allowed are ["host.name"`, `"hw.model"`},
-		},
-		"two at once": {
-			map[string]any{"metrics": map[string]any{"a": on}, "events": map[string]any{"b": on}},
-			[]string{`"metrics" has "a"`, `"events" has "b"`},
-		},
-		"no map": {map[string]any{"metrics": 1}, []string{"metrics"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := confmap.NewFromStringMap(test.config).Unmarshal(createDefaultConfig())
-			for _, expected := range test.errors {
-				require.ErrorContains(t, err, expected)
-			}
-		})
 	}
 }
 
@@ -191,40 +133,4 @@ func TestMalformedDurationsAreRefused(t *testing.T) {
 		err := confmap.NewFromStringMap(map[string]any{key: "10"}).Unmarshal(createDefaultConfig())
 		require.ErrorContains(t, err, key)
 	}
-}
-
-// What is not there yet is waited for, and what cannot be told from outside is
-// left to the loading.
-func TestLibrariesThatMayWorkAreAccepted(t *testing.T) {
-	for name, path := range map[string]string{
-		"missing":           filepath.Join(t.TempDir(), "later.so"),
-		"in no folder":      filepath.Join(t.TempDir(), "later", "libnvidia-ml.so.1"),
-		"the linker's name": "libnvidia-ml.so.1",
-		"a shared object":   elfFile(t, elf.ET_DYN),
-	} {
-		t.Run(name, func(t *testing.T) {
-			cfg := createDefaultConfig().(*Config)
-			cfg.NVML.LibraryPath = path
-			require.NoError(t, confmap.Validate(cfg))
-		})
-	}
-}
-
-// elfFile writes a file that is a program or a library by its header.
-func elfFile(t *testing.T, kind elf.Type) string {
-	t.Helper()
-	program, err := os.Executable()
-	require.NoError(t, err)
-	file, err := os.ReadFile(program)
-	require.NoError(t, err)
-	const offsetOfType = 16
-	file[offsetOfType] = byte(kind)
-	return writeFile(t, "libnvidia-ml.so.1", string(file))
-}
-
-func writeFile(t *testing.T, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-	return path
 }

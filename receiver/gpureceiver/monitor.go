@@ -90,7 +90,6 @@ func (m *monitor) open() (device.Source, error) {
 		LibraryPath:            m.cfg.NVML.LibraryPath,
 		RootPath:               m.cfg.RootPath,
 		UserNames:              m.cfg.UserNames,
-		PodResourcesSocket:     m.cfg.podResourcesSocket(),
 		CallTimeout:            m.cfg.callTimeout(),
 		SlowInterval:           m.cfg.slowInterval,
 		ReleaseBetweenReadings: m.cfg.NVML.ReleaseBetweenReadings,

@@ -21,6 +21,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"google.golang.org/grpc"
 	podresourcesapi "k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/podresources"
 )
 
 func init() {
@@ -281,7 +283,7 @@ func (k *fakeKubelet) give(devices map[string][]string) {
 // as the kubelet does.
 func (*fakeDriver) serveKubelet(t *testing.T, root hostRoot) *fakeKubelet {
 	t.Helper()
-	socket := filepath.Join(string(root), defaultPodResourcesSocket)
+	socket := filepath.Join(string(root), podresources.Socket)
 	require.NoError(t, os.MkdirAll(filepath.Dir(socket), 0o700))
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
 	require.NoError(t, err)

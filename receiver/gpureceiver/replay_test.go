@@ -221,11 +221,11 @@ func TestReplayReceiver(t *testing.T) {
 func TestReplayThatCannotBeRead(t *testing.T) {
 	for name, test := range map[string]struct{ content, expected string }{
 		"missing":   {"", "no such file"},
-		"malformed": {"version: 1\nframez: []\n", `line 2: "framez" is no key of a recording; allowed there are [`},
+		"malformed": {"version: 1\nframez: []\n", "line 2: field framez not found"},
 		"no YAML":   {"\t", "yaml"},
 		"bad value": {
 			"version: 1\norigin: o\nhost_name: h\ngpus: [{uuid: a}]\nframes:\n  - at: 0s\n    gpus:\n      - {uuid: a, power: {draw_watts: 7 W}}\n",
-			`line 8: "frames[0]::gpus[0]::power::draw_watts" is "7 W"; allowed is a number`,
+			`"frames[0]::gpus[0]" has "power.draw_watts": "7 W"; allowed is a number`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -257,9 +258,8 @@ type processLists struct {
 // attribution describes processes and the GPUs' owners. It does not use the
 // driver, and does not run on the goroutine that makes the driver's calls.
 type attribution struct {
-	opts  Options
-	procs *workload.Processes
-	// kubelet is nil if it is not used.
+	opts    Options
+	procs   *workload.Processes
 	kubelet *podresources.Client
 	// warned is true once it was logged that processes are not visible.
 	warned bool
@@ -267,14 +267,10 @@ type attribution struct {
 
 // newAttribution returns an attribution that has read nothing yet.
 func newAttribution(opts Options) *attribution {
-	a := &attribution{opts: opts, procs: workload.NewProcesses(opts.RootPath, opts.UserNames)}
-	if opts.PodResourcesSocket != "" {
-		a.kubelet = podresources.NewClient(podresources.Options{
-			Socket: opts.PodResourcesSocket, Interval: opts.SlowInterval, Timeout: kubeletTimeout,
-			Logger: opts.Logger, Now: opts.Now,
-		})
-	}
-	return a
+	return &attribution{opts: opts, procs: workload.NewProcesses(opts.RootPath, opts.UserNames), kubelet: podresources.NewClient(podresources.Options{
+		Socket: filepath.Join("/", opts.RootPath, podresources.Socket), Interval: opts.SlowInterval, Timeout: kubeletTimeout,
+		Logger: opts.Logger, Now: opts.Now,
+	})}
 }
 
 // describe merges the lists, and reads each process's details and workload. It
@@ -326,9 +322,6 @@ func (a *attribution) complete(snapshot *device.Snapshot) {
 		for j := range snapshot.GPUs[i].Processes {
 			snapshot.GPUs[i].Processes[j].Evidence.Add(snapshot.Attribution)
 		}
-	}
-	if a.kubelet == nil {
-		return
 	}
 	a.kubelet.Poll()
 	owners, state := a.kubelet.Owners()

@@ -20,9 +20,6 @@ type Options struct {
 	RootPath string
 	// UserNames reports whether workloads have the names of their users.
 	UserNames bool
-	// PodResourcesSocket is the kubelet's socket for the GPUs of containers.
-	// Empty means that the kubelet is not used.
-	PodResourcesSocket string
 	// CallTimeout is the limit for one round of calls about one GPU.
 	CallTimeout time.Duration
 	// RequireBuild makes Start fail if the build cannot call NVML.

@@ -27,6 +27,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
+// Socket is the path of a kubelet's socket below the host's root directory.
+const Socket = "/var/lib/kubelet/pod-resources/kubelet.sock"
+
 const (
 	// maxAnswerSize is the largest answer in bytes, which is also the
 	// kubelet's own limit.
@@ -50,7 +53,7 @@ type Options struct {
 }
 
 // Client reads the GPUs of containers from the kubelet. Create it with
-// NewClient; a nil Client asks nothing.
+// NewClient.
 type Client struct {
 	opts   Options
 	ctx    context.Context
@@ -78,9 +81,6 @@ func NewClient(opts Options) *Client {
 // Poll sends a request in the background, unless the last one was less than the
 // interval ago or has no answer yet. It never waits.
 func (c *Client) Poll() {
-	if c == nil {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.opts.Now()
@@ -110,9 +110,6 @@ func (c *Client) Owners() (Owners, workload.SourceState) {
 // Shutdown interrupts the current request and waits for it, until ctx ends. It
 // is safe to call again.
 func (c *Client) Shutdown(ctx context.Context) {
-	if c == nil {
-		return
-	}
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
