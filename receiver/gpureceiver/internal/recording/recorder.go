@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -18,15 +17,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-const (
-	// partialSuffix ends the name of an incomplete recording.
-	partialSuffix = ".partial"
-	// maxWaiting is the largest number of frames that wait for the disk.
-	maxWaiting = 64
-	// tailSize is reserved for the text after the frames: GPUs and processes
-	// at their limits, in bytes.
-	tailSize = 2 << 20
-)
+// tailSize is reserved for the text after the frames: GPUs and processes at their
+// limits, in bytes.
+const tailSize = 2 << 20
 
 // RecorderOptions are the settings of a Recorder.
 type RecorderOptions struct {
@@ -43,52 +36,40 @@ type RecorderOptions struct {
 }
 
 // Recorder writes a source's snapshots and events as an anonymous recording: it
-// leaves out who owns the GPUs and what they work on. It never waits for the
-// disk: a frame is left out if too many wait already.
+// leaves out who owns the GPUs and what they work on. It writes the file at the end, so
+// that no reading waits for the disk.
 type Recorder struct {
 	opts RecorderOptions
 	file *os.File
-	// head is the text before the frames. limit is the largest size of head and
-	// frames, in bytes.
-	head  string
-	limit int
-	// frames are the frames to write, and done is closed when the writer has
-	// ended.
-	frames chan Frame
-	done   chan struct{}
+	done chan struct{} // closed when the file was written
 
-	mu sync.Mutex
-	// anonymous belongs to the writer once ended is true.
+	mu        sync.Mutex
 	anonymous *anonymizer
-	ended     bool
-	start     time.Time
-	last      time.Duration
-	count     int
-	leftOut   int
+	// text is that of the frames, in bytes at most limit.
+	text  bytes.Buffer
+	limit int
+	ended bool
+	start time.Time
+	last  time.Duration
+	count int
 	// pending are the errors since the last frame by the GPU's real id.
-	pending       map[string][]XID
-	driverVersion string
-	cudaVersion   string
+	pending map[string][]XID
+	ending  ending
 }
 
 // NewRecorder creates the file and returns a Recorder that waits for the first
 // snapshot. The error wraps fs.ErrExist if the file exists.
 func NewRecorder(opts RecorderOptions) (*Recorder, error) {
-	if _, err := os.Lstat(opts.Path); err == nil {
-		return nil, fmt.Errorf("%s: %w", opts.Path, fs.ErrExist)
-	}
-	file, err := os.OpenFile(opts.Path+partialSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(opts.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	r := &Recorder{
-		opts: opts, file: file, head: beginning(&opts), limit: maxSize - tailSize, last: -1,
-		anonymous: &anonymizer{gpus: make(map[string]*GPU), pids: make(map[processKey]uint32)},
-		frames:    make(chan Frame, maxWaiting), done: make(chan struct{}), pending: make(map[string][]XID),
-	}
 	opts.Logger.Info("Recording the GPUs", zap.String("path", opts.Path), zap.Duration("duration", opts.Duration))
-	go r.write()
-	return r, nil
+	return &Recorder{
+		opts: opts, file: file, done: make(chan struct{}), limit: maxSize - tailSize, last: -1,
+		anonymous: &anonymizer{gpus: make(map[string]*GPU), pids: make(map[processKey]uint32)},
+		pending:   make(map[string][]XID),
+	}, nil
 }
 
 // Event keeps an error for the next frame with its GPU.
@@ -114,27 +95,27 @@ func (r *Recorder) Add(snapshot *device.Snapshot) {
 		r.start = now
 	}
 	at := now.Sub(r.start).Truncate(time.Millisecond)
-	if at >= r.opts.Duration || r.count >= maxFrames {
-		r.endLocked()
-		return
-	}
 	if at <= r.last {
 		// The clock was set back, or two snapshots have the same time.
 		return
 	}
-	if len(r.frames) == cap(r.frames) {
-		r.leftOut++
-		return
+	if at < r.opts.Duration && r.count < maxFrames {
+		frame := r.frame(snapshot, at)
+		text, err := encode([]*Frame{&frame}, 4)
+		if err == nil && r.text.Len()+len(text) <= r.limit {
+			r.text.Write(text)
+			r.last = at
+			r.count++
+			return
+		}
 	}
-	r.frames <- r.frame(snapshot, at)
-	r.last = at
-	r.count++
+	r.end()
 }
 
 // frame returns a snapshot as a frame.
 func (r *Recorder) frame(snapshot *device.Snapshot, at time.Duration) Frame {
 	if snapshot.DriverVersion != "" {
-		r.driverVersion, r.cudaVersion = shorten(snapshot.DriverVersion), shorten(snapshot.CUDAVersion)
+		r.ending.DriverVersion, r.ending.CUDAVersion = shorten(snapshot.DriverVersion), shorten(snapshot.CUDAVersion)
 	}
 	frame := Frame{At: at, Attribution: maps.Clone(snapshot.Attribution)}
 	if snapshot.Driver != device.DriverOK {
@@ -157,23 +138,19 @@ func (r *Recorder) frame(snapshot *device.Snapshot, at time.Duration) Frame {
 	return frame
 }
 
-// end lets the writer complete the file.
+// end lets the file be written. It is called with the lock held.
 func (r *Recorder) end() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.endLocked()
-}
-
-func (r *Recorder) endLocked() {
 	if !r.ended {
 		r.ended = true
-		close(r.frames)
+		go r.write()
 	}
 }
 
 // Shutdown completes the file, and waits for that or for ctx.
 func (r *Recorder) Shutdown(ctx context.Context) error {
+	r.mu.Lock()
 	r.end()
+	r.mu.Unlock()
 	select {
 	case <-r.done:
 		return nil
@@ -182,76 +159,37 @@ func (r *Recorder) Shutdown(ctx context.Context) error {
 	}
 }
 
-// write writes the frames, and completes the file after the last.
-func (r *Recorder) write() {
-	defer close(r.done)
-	err := errors.Join(r.writeAll(), r.file.Close())
-	if err != nil {
-		// An incomplete recording cannot be played, and would block the next.
-		err = errors.Join(err, os.Remove(r.file.Name()))
-	} else if _, missing := os.Lstat(r.opts.Path); missing == nil {
-		err = fmt.Errorf("%s: %w; the recording is %s", r.opts.Path, fs.ErrExist, r.file.Name())
-	} else {
-		err = os.Rename(r.file.Name(), r.opts.Path)
-	}
-	// Waiting frames are discarded after an error.
-	r.end()
-	if err != nil {
-		r.opts.Logger.Error("The recording failed; the GPUs are still read", zap.String("path", r.opts.Path), zap.Error(err))
-		return
-	}
-	r.opts.Logger.Info("The recording is complete", zap.String("path", r.opts.Path), zap.Int("frames", r.count), zap.Int("left_out", r.leftOut))
-}
-
 // errNothing means that there was no snapshot.
 var errNothing = errors.New("the GPUs were not read")
 
-func (r *Recorder) writeAll() error {
-	size, err := r.file.WriteString(r.head)
-	if err != nil {
-		return err
+// write writes the file. A recording that is not complete cannot be played, and would
+// block the next.
+func (r *Recorder) write() {
+	defer close(r.done)
+	r.ending.GPUs = r.anonymous.list
+	tail, err := encode(&r.ending, 3)
+	if r.count == 0 {
+		err = errNothing
 	}
-	empty := size
-	for frame := range r.frames {
-		text, err := encode([]*Frame{&frame}, 4)
-		if err != nil {
-			return err
-		}
-		if size+len(text) > r.limit {
-			// The other frames are left out.
-			r.end()
-			for range r.frames {
-			}
-			break
-		}
-		if _, err := r.file.Write(text); err != nil {
-			return err
-		}
-		size += len(text)
-	}
-	if size == empty {
-		return errNothing
-	}
-	tail, err := encode(&ending{r.driverVersion, r.cudaVersion, r.anonymous.list}, 3)
-	if err != nil {
-		return err
-	}
-	_, err = r.file.Write(tail)
-	return errors.Join(err, r.file.Sync())
-}
-
-// beginning is the text before the frames.
-func beginning(opts *RecorderOptions) string {
-	return fmt.Sprintf(`# A collector's readings from NVML. GPU and process ids are made up, and host,
+	if err == nil {
+		_, err = fmt.Fprintf(r.file, `# A collector's readings from NVML. GPU and process ids are made up, and host,
 # users, programs, containers and pods are left out.
 version: %d
 origin: %q
 host_name: %s
 frames:
-`, formatVersion, "recorded by "+opts.Program+" on "+opts.Now().UTC().Format(time.DateOnly), anonymousHost)
+%s%s`, formatVersion, "recorded by "+r.opts.Program+" on "+r.start.UTC().Format(time.DateOnly), anonymousHost, r.text.Bytes(), tail)
+		err = errors.Join(err, r.file.Sync())
+	}
+	if err = errors.Join(err, r.file.Close()); err != nil {
+		err = errors.Join(err, os.Remove(r.opts.Path))
+		r.opts.Logger.Error("The recording failed; the GPUs are still read", zap.String("path", r.opts.Path), zap.Error(err))
+		return
+	}
+	r.opts.Logger.Info("The recording is complete", zap.String("path", r.opts.Path), zap.Int("frames", r.count))
 }
 
-// ending is what is after the frames, and is known only at the end.
+// ending is what is after the frames.
 type ending struct {
 	DriverVersion string `yaml:"driver_version,omitempty"`
 	CUDAVersion   string `yaml:"cuda_version,omitempty"`
