@@ -50,14 +50,14 @@ func TestAutoWithoutDriver(t *testing.T) {
 	assert.Equal(t, zap.InfoLevel, logs.All()[0].Level)
 }
 
-// The logs may look for GPUs before the first reading of the metrics, which then
+// The logs may read the GPUs before the first reading of the metrics, which then
 // repeats what they found until the next attempt to open the library is due.
-func TestTheStateAfterAWatch(t *testing.T) {
+func TestTheStateAfterAReadingOfTheLogs(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)
 	cfg.NVML.LibraryPath = filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
 	cfg.KernelLog.Enabled = false
 	r := newRig(t, cfg)
-	r.scraper.monitor.Watch(t.Context())
+	r.scraper.monitor.Snapshot(t.Context())
 	state := driverState(t, r.scrape(t))
 	if state != "unsupported_build" {
 		assert.Equal(t, "library_missing", state)

@@ -100,10 +100,9 @@ type Config struct {
 	// the Slurm job. The default is true. With false, workloads have user.id only.
 	UserNames bool `mapstructure:"user_names"`
 
-	// slowInterval is the least time between two rounds of calls that take
-	// milliseconds: the lists of processes, PCIe throughput and the kubelet's list of
-	// devices. They are made after a reading, which they do not delay, and the next
-	// reading has their values.
+	// slowInterval is the least time between two readings with calls that take
+	// milliseconds: the lists of processes and PCIe throughput. The readings between
+	// them have their values. The kubelet is asked as often.
 	slowInterval time.Duration
 
 	// remember is how long an error (XID) affects hw.status, and how long a vanished
@@ -154,7 +153,7 @@ type RecordConfig struct {
 	// Path is the file to write. Its folder must exist. If the file exists,
 	// nothing is recorded, so that a restart does not overwrite it. Empty, the
 	// default, means that nothing is recorded. A recording needs the source nvml
-	// or auto and a metrics pipeline: a logs pipeline alone makes no readings.
+	// or auto.
 	Path string `mapstructure:"path"`
 	// Duration is the length of the recording from the first reading, 5m by
 	// default. It must be positive and at most 1h.

@@ -207,7 +207,7 @@ func TestASwitchedOffEvent(t *testing.T) {
 type toldSource struct {
 	tell    func(device.Event)
 	watched chan struct{}
-	// hang holds Watch, and Snapshot, until its context ends.
+	// hang holds Snapshot until its context ends.
 	hang bool
 	// gpus are listed.
 	gpus []device.GPU
@@ -219,10 +219,6 @@ func (s *toldSource) Start(_ context.Context, tell func(device.Event)) error {
 }
 
 func (s *toldSource) Snapshot(ctx context.Context) device.Snapshot {
-	return s.Watch(ctx)
-}
-
-func (s *toldSource) Watch(ctx context.Context) device.Snapshot {
 	select {
 	case s.watched <- struct{}{}:
 	default:
@@ -350,8 +346,8 @@ func TestShutdownWhileTheDriverHangs(t *testing.T) {
 // While metrics read the GPUs nobody has to find them, and when they stop
 // somebody has to.
 func TestTheWatchLeavesTheMetricsAlone(t *testing.T) {
-	clock, source := newClock(), &toldSource{watched: make(chan struct{}, 1)}
-	m, err := newMonitor(demoConfig(), receivertest.NewNopSettings(metadata.Type), clock.now)
+	source := &toldSource{watched: make(chan struct{}, 1)}
+	m, err := newMonitor(demoConfig(), receivertest.NewNopSettings(metadata.Type), time.Now)
 	require.NoError(t, err)
 	m.source = source
 	watches := func() int {
@@ -364,13 +360,10 @@ func TestTheWatchLeavesTheMetricsAlone(t *testing.T) {
 		return len(source.watched)
 	}
 	assert.Equal(t, 1, watches())
-	m.Snapshot(t.Context())
-	<-source.watched
+	m.scraped.Store(true)
 	assert.Zero(t, watches())
-	clock.advance(m.cfg.CollectionInterval)
+	m.scraped.Store(false)
 	assert.Equal(t, 1, watches())
-	clock.advance(-time.Hour)
-	assert.Equal(t, 1, watches(), "a clock that was set back")
 	require.NoError(t, m.Shutdown(t.Context()))
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -42,8 +43,8 @@ type monitor struct {
 	// reading is a lock on the source, because the metrics and the logs read at
 	// their own times.
 	reading chan struct{}
-	// read is the time of the last Snapshot. It is guarded by reading.
-	read    time.Time
+	// scraped is true while metrics are made.
+	scraped atomic.Bool
 	tenants tenants
 	// recorder is nil if nothing is recorded, and kernel if the kernel's log is not
 	// read.
@@ -175,7 +176,6 @@ func (m *monitor) Snapshot(ctx context.Context) device.Snapshot {
 		return device.Snapshot{}
 	}
 	defer m.end()
-	m.read = m.now()
 	snapshot := m.source.Snapshot(ctx)
 	if m.recorder != nil {
 		m.recorder.Add(&snapshot)
@@ -188,18 +188,11 @@ func (m *monitor) Snapshot(ctx context.Context) device.Snapshot {
 	return snapshot
 }
 
-// Watch finds the GPUs, so that they report events. It does nothing if Snapshot
-// did the same within the collection interval.
+// Watch reads the GPUs, so that they report events, unless the metrics do.
 func (m *monitor) Watch(ctx context.Context) {
-	if !m.begin(ctx) {
-		return
+	if !m.scraped.Load() {
+		m.Snapshot(ctx)
 	}
-	defer m.end()
-	if since := m.now().Sub(m.read); since >= 0 && since < m.cfg.CollectionInterval {
-		return
-	}
-	found := m.source.Watch(ctx)
-	m.kernel.update(&found)
 }
 
 // begin locks the source. It reports false if ctx ends before.

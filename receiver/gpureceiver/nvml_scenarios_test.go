@@ -111,7 +111,7 @@ func runNoNVML(t *testing.T, d *fakeDriver) {
 // A failed Init must not be followed by a Shutdown, which ends the process.
 func runNoDriver(t *testing.T, d *fakeDriver) {
 	r := newRig(t, d.config(t))
-	r.scraper.monitor.Watch(t.Context())
+	r.snapshot(t)
 	metrics := r.scrape(t)
 	assert.Equal(t, "driver_missing", driverState(t, metrics), "what the logs have found")
 	assert.Equal(t, 1, metrics.ResourceMetrics().Len())

@@ -85,6 +85,7 @@ func (s *gpuScraper) Start(ctx context.Context, host component.Host) error {
 		return err
 	}
 	s.monitor, s.release, s.telemetry = found, release, found.telemetry
+	found.scraped.Store(true)
 	s.unlisten = found.Listen(s.errors.add)
 	s.metrics.Reset(metadata.WithStartTime(pcommon.NewTimestampFromTime(s.now())))
 	return nil
@@ -97,6 +98,7 @@ func (s *gpuScraper) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	s.unlisten()
+	s.monitor.scraped.Store(false)
 	return s.release(ctx)
 }
 

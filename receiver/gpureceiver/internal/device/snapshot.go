@@ -17,13 +17,9 @@ type Source interface {
 	// never work; a missing driver is no error. The source calls emit with each
 	// event of a GPU, from any goroutine. emit must not block.
 	Start(ctx context.Context, emit func(Event)) error
-	// Snapshot reads the GPUs. It returns at the latest when ctx ends, with
+	// Snapshot reads the GPUs, which emit events from then on. It returns at the latest when ctx ends, with
 	// what is known by then. Values that cannot be read are absent.
 	Snapshot(ctx context.Context) Snapshot
-	// Watch finds the GPUs like Snapshot, so that they emit events, and returns
-	// their identities without readings. The snapshot has no driver state if the
-	// GPUs were not listed.
-	Watch(ctx context.Context) Snapshot
 	// Shutdown releases everything. It returns at the latest when ctx ends, even
 	// while a call into the driver hangs.
 	Shutdown(ctx context.Context) error

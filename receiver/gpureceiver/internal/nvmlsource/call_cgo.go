@@ -32,8 +32,12 @@ type call struct {
 	yields []*device.Quantity
 	// fields are the fields that the GPU's fieldBatch has to read before.
 	fields []fieldKey
-	// slow is true for a call that takes the driver milliseconds.
+	// slow is true for a call that takes the driver milliseconds. It is made at some
+	// readings only, and its values hold until it is made again.
 	slow bool
+	// of is what a call about processes reads, one of device.ProcessTypes or
+	// sampled, and empty for other calls.
+	of string
 	// part is true for a call that is answered from the fields, so that it
 	// does not reach the library.
 	part bool
@@ -42,7 +46,11 @@ type call struct {
 }
 
 // values are what a call has read.
-type values []value
+type values struct {
+	numbers   []value
+	processes []nvml.ProcessInfo
+	samples   []nvml.ProcessUtilizationSample
+}
 
 type value struct {
 	of     *device.Quantity
@@ -50,12 +58,12 @@ type value struct {
 }
 
 func (v *values) add(of *device.Quantity, number float64) {
-	*v = append(*v, value{of, number})
+	v.numbers = append(v.numbers, value{of, number})
 }
 
-// store puts the values into readings.
-func (v values) store(r *device.Readings) {
-	for _, read := range v {
+// store puts numbers into readings.
+func store(numbers []value, r *device.Readings) {
+	for _, read := range numbers {
 		read.of.Store(r, read.number)
 	}
 }
@@ -90,18 +98,20 @@ func whole[T int | uint32 | uint64](g *gpu, symbol string, get func() (T, nvml.R
 }
 
 // calls returns the calls about the readings that yield a wanted quantity, in the
-// order in which they are to be made: the quick calls that matter most come first, GPM
-// last. They remember earlier answers, so that a GPU's calls are created once and used
+// order in which they are to be made: the quick calls that matter most come first, then
+// GPM, and slow ones last. They remember earlier answers, so that a GPU's calls are created once and used
 // again. The samples of the GPU with this id are remembered longer than its handle.
 func (g *gpu) calls(id string, wants func(*device.Quantity) bool) []call {
 	if g.parent != nil {
 		return g.migCalls(wants)
 	}
 	fields := &fieldBatch{ask: g.askFields}
-	var calls, parts []call
+	var calls, parts, slow []call
 	for _, c := range g.readingCalls(id, fields) {
 		switch {
 		case !c.wanted(wants):
+		case c.slow:
+			slow = append(slow, c)
 		case c.fields == nil:
 			calls = append(calls, c)
 		default:
@@ -116,7 +126,7 @@ func (g *gpu) calls(id string, wants func(*device.Quantity) bool) []call {
 	if gpm := g.gpmCall(); gpm.wanted(wants) {
 		calls = append(calls, gpm)
 	}
-	return calls
+	return append(calls, slow...)
 }
 
 // migCalls are the calls about a GPU instance, and one that every MIG device
@@ -126,7 +136,7 @@ func (g *gpu) migCalls(wants func(*device.Quantity) bool) []call {
 		_, result := g.computeInstance()
 		return result
 	}}
-	return slices.DeleteFunc([]call{answered, g.memoryCall(), g.gpmCall()}, func(c call) bool {
+	return slices.DeleteFunc(append([]call{answered, g.memoryCall(), g.gpmCall()}, g.processCalls()...), func(c call) bool {
 		return len(c.yields) > 0 && !c.wanted(wants)
 	})
 }
@@ -149,7 +159,7 @@ func (c *call) make(read *values) (result status) {
 			result = statusPanic
 		}
 	}()
-	*read = (*read)[:0]
+	*read = values{numbers: read.numbers[:0]}
 	return c.read(read)
 }
 
@@ -192,6 +202,9 @@ type answers struct {
 	// unsupported are the calls that the GPU or the library lacks.
 	unsupported []string
 	durations   []duration
+	// slow are the numbers of slow calls, and lists those of processes.
+	slow  []value
+	lists processLists
 }
 
 // duration is how long a call took.
@@ -204,7 +217,7 @@ type duration struct {
 // newReadings returns readings without answers.
 func newReadings(known *knownGPU, telemetry Telemetry) *readings {
 	return &readings{telemetry: telemetry, answers: answers{
-		gpu: device.GPU{Identity: known.identity}, durations: make([]duration, 0, len(known.fastCalls)),
+		gpu: device.GPU{Identity: known.identity}, durations: make([]duration, 0, len(known.calls)), lists: processLists{byType: make(map[string][]nvml.ProcessInfo)},
 	}}
 }
 
@@ -225,7 +238,15 @@ func (r *readings) put(c *call, result status, read values, took time.Duration) 
 	switch {
 	case result == statusSuccess:
 		a.succeeded++
-		read.store(&a.gpu.Readings)
+		switch {
+		case c.of != "":
+			a.lists.add(c.of, &read)
+		case c.slow:
+			a.slow = append(a.slow, read.numbers...)
+		default:
+			store(read.numbers, &a.gpu.Readings)
+		}
+	case result.unsupported() && c.slow:
 	case result.unsupported():
 		// This is no answer of the GPU: often no call was made.
 		if !slices.Contains(a.unsupported, c.name) {
@@ -247,15 +268,19 @@ func (r *readings) take() answers {
 	return r.answers
 }
 
-// fill makes the calls in their order. It stops if the GPU fell off the bus, or
-// if the answers were taken.
-func (r *readings) fill(calls []call) {
+// fill makes calls in their order, and those that are slow or about processes only if
+// they are wanted. It stops if the GPU fell off the bus, or if the answers were taken.
+func (r *readings) fill(calls []call, slow, processes bool) {
 	var read values
 	begin := time.Now()
 	for i := range calls {
-		result := calls[i].make(&read)
+		c := &calls[i]
+		if c.slow && !slow || c.of != "" && !processes {
+			continue
+		}
+		result := c.make(&read)
 		end := time.Now()
-		if !r.put(&calls[i], result, read, end.Sub(begin)) {
+		if !r.put(c, result, read, end.Sub(begin)) {
 			return
 		}
 		begin = end

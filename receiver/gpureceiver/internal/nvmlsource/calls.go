@@ -30,11 +30,7 @@ type calls struct {
 
 	mu   sync.Mutex
 	hung map[string]struct{}
-	// rounds is the number of rounds that run, and idle how often the last of them
-	// has ended.
-	rounds, idle int
-	// changed is closed and replaced when a hung call returns or the last round
-	// ends.
+	// changed is closed and replaced when a hung call returns.
 	changed chan struct{}
 }
 
@@ -82,7 +78,8 @@ func (c *calls) do(ctx context.Context, timeout time.Duration, subject string, r
 		default:
 			if begun {
 				delete(c.hung, subject)
-				c.change()
+				close(c.changed)
+				c.changed = make(chan struct{})
 			}
 		}
 	}()
@@ -123,62 +120,21 @@ func (c *calls) hangs(subject string) bool {
 	return hung
 }
 
-// beginRound and endRound stand around the calls that must not be delayed.
-func (c *calls) beginRound() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.rounds++
-}
-
-func (c *calls) endRound() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.rounds--; c.rounds == 0 {
-		c.idle++
-		c.change()
-	}
-}
-
-// change wakes those who wait. It is called with the lock held.
-func (c *calls) change() {
-	close(c.changed)
-	c.changed = make(chan struct{})
-}
-
-// until waits until a condition holds, which is checked with the lock held, or until
-// ctx ends, and reports whether it holds.
-func (c *calls) until(ctx context.Context, holds func() bool) bool {
+// settle waits until no call hangs, until the timeout or ctx, and reports
+// whether none does.
+func (c *calls) settle(ctx context.Context, timeout time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	for {
 		c.mu.Lock()
-		held, changed := holds(), c.changed
+		settled, changed := len(c.hung) == 0, c.changed
 		c.mu.Unlock()
-		if held || ctx.Err() != nil {
-			return held
+		if settled || ctx.Err() != nil {
+			return settled
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 		}
 	}
-}
-
-// waitForIdle waits until no round runs, or one has just ended, so that a slow
-// call is made between two rounds even if there is no pause. It reports false if
-// ctx ends before.
-func (c *calls) waitForIdle(ctx context.Context) bool {
-	before := -1
-	return c.until(ctx, func() bool {
-		if before < 0 {
-			before = c.idle
-		}
-		return c.rounds == 0 || c.idle > before
-	}) && ctx.Err() == nil
-}
-
-// settle waits until no call hangs, until the timeout or ctx, and reports
-// whether none does.
-func (c *calls) settle(ctx context.Context, timeout time.Duration) bool {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	return c.until(ctx, func() bool { return len(c.hung) == 0 })
 }

@@ -226,25 +226,6 @@ func TestCallsWithManyCallers(t *testing.T) {
 	assert.Equal(t, completed, c.do(t.Context(), time.Hour, "a", func() {}))
 }
 
-func TestCallsWaitForRoundsToEnd(t *testing.T) {
-	c := newCalls()
-	c.beginRound()
-	c.beginRound()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	assert.False(t, c.waitForIdle(ctx))
-	c.endRound()
-	idle := make(chan bool)
-	waiting := newWaiting(t.Context())
-	go func() { idle <- c.waitForIdle(waiting) }()
-	<-waiting.waits
-	c.endRound()
-	c.beginRound()
-	assert.True(t, <-idle, "a round has ended, though another one has begun")
-	c.endRound()
-	assert.True(t, c.waitForIdle(t.Context()))
-}
-
 // waitingContext shows that something waits for it.
 type waitingContext struct {
 	context.Context

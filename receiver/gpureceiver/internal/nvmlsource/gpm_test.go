@@ -44,7 +44,7 @@ func TestGPMTotals(t *testing.T) {
 func stored(totals gpmTotals) (r device.Readings) {
 	var read values
 	totals.store(&read)
-	read.store(&r)
+	store(read.numbers, &r)
 	return r
 }
 

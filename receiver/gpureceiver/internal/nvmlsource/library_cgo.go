@@ -15,6 +15,8 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/dl"
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
 // library is NVML through go-nvml. Any call can block forever. One goroutine makes
@@ -312,24 +314,39 @@ func (g *gpu) computeInstance() (int, status) {
 	return id, statusOf(ret)
 }
 
-// processLists are the calls for the processes that hold a context of each of
-// device.ProcessTypes. They take milliseconds. The binding uses the newest version of
-// the symbol.
-func (g *gpu) processLists() []func() ([]nvml.ProcessInfo, status) {
-	list := func(symbol string, get func() ([]nvml.ProcessInfo, nvml.Return)) func() ([]nvml.ProcessInfo, status) {
-		return func() ([]nvml.ProcessInfo, status) {
+// sampled is what process_utilization reads.
+const sampled = "sampled"
+
+// processCalls are the calls for the processes that hold a context of each of
+// device.ProcessTypes, and for the driver's samples of them since the call before, which
+// it does not take of MIG devices. The binding uses the newest version of a symbol.
+func (g *gpu) processCalls() []call {
+	list := func(kind, symbol string, get func(nvml.Device) ([]nvml.ProcessInfo, nvml.Return)) call {
+		return call{name: kind + "_processes", of: kind, slow: true, yields: []*device.Quantity{device.ProcessList}, read: func(read *values) status {
 			if !g.has(symbol+"_v3", symbol+"_v2", symbol) {
-				return nil, statusFunctionNotFound
+				return statusFunctionNotFound
 			}
-			processes, ret := get()
-			return processes, statusOf(ret)
+			processes, ret := get(g.device) // a MIG device has another handle each time
+			read.processes = processes
+			return statusOf(ret)
+		}}
+	}
+	calls := []call{
+		list("compute", "nvmlDeviceGetComputeRunningProcesses", nvml.Device.GetComputeRunningProcesses),
+		list("graphics", "nvmlDeviceGetGraphicsRunningProcesses", nvml.Device.GetGraphicsRunningProcesses),
+		list("mps", "nvmlDeviceGetMPSComputeRunningProcesses", nvml.Device.GetMPSComputeRunningProcesses),
+	}
+	if g.parent != nil {
+		return calls
+	}
+	var since uint64 // in the driver's microseconds
+	return append(calls, call{name: "process_utilization", of: sampled, slow: true, yields: []*device.Quantity{device.ProcessUtilization}, read: func(read *values) (result status) {
+		read.samples, result = g.processUtilization(since)
+		for _, sample := range read.samples {
+			since = max(since, sample.TimeStamp)
 		}
-	}
-	return []func() ([]nvml.ProcessInfo, status){
-		list("nvmlDeviceGetComputeRunningProcesses", g.device.GetComputeRunningProcesses),
-		list("nvmlDeviceGetGraphicsRunningProcesses", g.device.GetGraphicsRunningProcesses),
-		list("nvmlDeviceGetMPSComputeRunningProcesses", g.device.GetMPSComputeRunningProcesses),
-	}
+		return result
+	}})
 }
 
 // processUtilization returns the driver's samples of processes after a time in its own

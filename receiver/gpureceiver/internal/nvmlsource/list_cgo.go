@@ -197,11 +197,7 @@ type knownGPU struct {
 	// state is the last logged state of the GPU, empty while it answers.
 	state status
 
-	// session is the session of the GPU's handle.
-	session *session
-	// fastCalls and slowCalls are the parts of calls.
-	fastCalls, slowCalls []call
-	// slow has the answers of the slow calls.
+	// slow has the answers of the slow calls. It is nil until the GPU is adopted.
 	slow *slowAnswers
 	// children are its MIG devices, and withoutMIG is true for a GPU that can
 	// have none. leads is true for the MIG device that reports the values of
@@ -227,7 +223,6 @@ func (k *knownGPU) subject() string {
 
 // adopt prepares the GPUs that are new in this session.
 func (s *Source) adopt() {
-	s.session = cmp.Or(s.session, &session{})
 	divided := make(map[string]bool)
 	for _, known := range s.gpus {
 		if known.identity.MIG != nil {
@@ -236,19 +231,11 @@ func (s *Source) adopt() {
 	}
 	for _, known := range s.gpus {
 		known.divided = divided[known.identity.ID]
-		if known.session != nil {
+		if known.slow != nil {
 			continue
 		}
-		known.session = s.session
 		known.powerStatus = filepath.Join("/", s.opts.RootPath,
 			"sys/bus/pci/devices", filepath.Base(known.identity.PCIBusID), "power/runtime_status")
-		for _, c := range known.calls {
-			if c.slow {
-				known.slowCalls = append(known.slowCalls, c)
-			} else {
-				known.fastCalls = append(known.fastCalls, c)
-			}
-		}
 		known.slow = &slowAnswers{}
 		if before := s.former[known.identity.ID]; before != nil {
 			known.slow, known.state = before.slow, before.state
@@ -348,7 +335,7 @@ func findMIG(parent *knownGPU, before []*knownGPU, wants func(*device.Quantity) 
 			listing.devices[i] = old
 			continue
 		}
-		one.calls = one.gpu.calls(one.identity.ID, func(q *device.Quantity) bool { return one.leads && wants(q) })
+		one.calls = one.gpu.calls(one.identity.ID, func(q *device.Quantity) bool { return (one.leads || q == device.ProcessList) && wants(q) })
 	}
 	for _, old := range before {
 		if !kept[old] {

@@ -32,32 +32,27 @@ type Source struct {
 	calls   *calls
 	library *library
 	emit    func(device.Event)
-	// attribution describes processes and the GPUs' owners. describing guards
-	// its descriptions of processes.
+	// attribution describes processes and the GPUs' owners.
 	attribution *attribution
-	describing  sync.Mutex
 
-	// stopping ends at Shutdown, and with it every wait and the goroutines of
-	// background.
-	stopping    context.Context
-	interrupt   context.CancelFunc
-	background  sync.WaitGroup
-	slowRunning atomic.Bool
-	release     sync.Once
+	// stopping ends at Shutdown, and with it every wait.
+	stopping   context.Context
+	interrupt  context.CancelFunc
+	background sync.WaitGroup
+	release    sync.Once
 
 	// mu guards the following fields, because Shutdown can run while a reading
 	// ends.
-	mu      sync.Mutex
-	open    bool
-	retry   retry
-	session *session
-	gpus    []*knownGPU
+	mu    sync.Mutex
+	open  bool
+	retry retry
+	gpus  []*knownGPU
 	// system has the versions of the library that is or was open.
 	system device.System
 	// former are the GPUs by id, including those of earlier sessions.
 	former map[string]*knownGPU
 	states stateLog
-	// slowNext is the time of the next slow round.
+	// slowNext is the time of the next slow calls.
 	slowNext time.Time
 	// reopened is the time at which the library was last reopened for a lost
 	// GPU.
@@ -69,12 +64,6 @@ type Source struct {
 	kept, warned bool
 
 	tally atomic.Pointer[Tally]
-}
-
-// session is the time from one opening of the library to its closing.
-type session struct {
-	// closed is set by the goroutine that makes the calls.
-	closed atomic.Bool
 }
 
 // New returns a source that has not loaded the library yet.
@@ -132,10 +121,7 @@ func (s *Source) Snapshot(ctx context.Context) device.Snapshot {
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)()
 
-	s.calls.beginRound()
-	result, slowly := s.read(ctx, &snapshot)
-	s.calls.endRound()
-	s.startSlowRound(slowly)
+	result := s.read(ctx, &snapshot)
 	if ctx.Err() != nil && result == statusTimeout {
 		// The receiver stops. That says nothing about the driver.
 		snapshot.Driver = cmp.Or(s.states.state, device.DriverOK)
@@ -144,36 +130,6 @@ func (s *Source) Snapshot(ctx context.Context) device.Snapshot {
 	snapshot.Driver = stateOf(result)
 	s.states.driver(snapshot.Driver, result)
 	return snapshot
-}
-
-// Watch implements device.Source. It does nothing if the library is closed
-// between readings, because there are no events then.
-func (s *Source) Watch(ctx context.Context) device.Snapshot {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.opts.ReleaseBetweenReadings && !s.kept || !s.open && !s.retry.due(s.opts.Now()) {
-		return device.Snapshot{}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.stopping, cancel)()
-	result := s.find(ctx, s.opts.Now())
-	if ctx.Err() != nil && result == statusTimeout {
-		return device.Snapshot{} // the receiver stops
-	}
-	// A Snapshot before the next attempt to open the library repeats this result.
-	s.states.driver(stateOf(result), result)
-	if result != statusSuccess {
-		return device.Snapshot{}
-	}
-	found := device.Snapshot{System: s.system, Driver: stateOf(result)}
-	if len(s.gpus) > 0 {
-		s.watchEvents(ctx)
-	}
-	for _, known := range s.gpus {
-		found.GPUs = append(found.GPUs, device.GPU{Identity: known.identity})
-	}
-	return found
 }
 
 // Tally returns the counts of the last reading.
@@ -206,97 +162,89 @@ func (s *Source) find(ctx context.Context, now time.Time) status {
 	return result
 }
 
-// read fills the snapshot's GPUs. It returns the driver's status, and the targets
-// of the slow round that follows.
-func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, []slowTarget) {
+// read fills the snapshot's GPUs, and returns the driver's status.
+func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) status {
 	now := s.opts.Now()
 	if !s.open && !s.retry.due(now) {
-		return s.states.result, nil
+		return s.states.result
 	}
 	if result := s.find(ctx, now); result != statusSuccess || len(s.gpus) == 0 {
 		s.tally.Store(&Tally{})
-		return result, nil
+		return result
 	}
 	snapshot.System = s.system
 
-	round := s.readAll(ctx, snapshot)
+	round := s.readAll(ctx, now, snapshot)
 	if count := s.library.impossible.Swap(0); count > 0 {
 		s.opts.Telemetry.Dropped("samples", count)
-	}
-	if ctx.Err() == nil {
-		s.firstProcesses(ctx, round.answering)
-	}
-	for i, known := range s.gpus {
-		if slices.Contains(round.answering, known) {
-			known.slow.apply(&snapshot.GPUs[i], s.attribution.alive)
-		}
 	}
 	s.attribution.complete(snapshot)
 	s.tally.Store(&Tally{GPUs: len(s.gpus), Unsupported: round.unsupported})
 	if ctx.Err() != nil {
-		return statusTimeout, nil
+		return statusTimeout
 	}
 
 	if result, lost := lostSession(round.failures); lost && !round.answered {
 		s.reopen(ctx)
 		s.retry.failed(now)
-		return result, nil
+		return result
 	}
 	if s.reopenForLost(ctx, now, snapshot) {
-		return statusSuccess, nil
+		return statusSuccess
 	}
 	s.retry.succeeded()
-	slowly := s.slowTargets(now, round.answering)
 	if s.opts.ReleaseBetweenReadings && s.releasable(ctx) {
-		// The slow calls have to be made before the library is closed.
-		s.slowRound(ctx, slowly, func() bool { return ctx.Err() == nil })
 		s.reopen(ctx)
-		return statusSuccess, nil
+		return statusSuccess
 	}
 	s.watchEvents(ctx)
 	for i, known := range s.gpus {
 		snapshot.GPUs[i].EventsKnown = known.eventsKnown
 	}
-	return statusSuccess, slowly
+	return statusSuccess
 }
 
 // round is the result of a reading of all GPUs, beside their values.
 type round struct {
 	failures []failure
 	// answered is true if any GPU has answered a call.
-	answered bool
-	// answering are the GPUs for which slow calls may be made.
-	answering   []*knownGPU
+	answered    bool
 	unsupported map[string]int
 }
 
-// readAll makes the quick calls about all GPUs. A GPU that hangs does not affect
-// the others.
-func (s *Source) readAll(ctx context.Context, snapshot *device.Snapshot) round {
+// readAll makes the calls about all GPUs. A GPU that hangs does not affect the
+// others.
+func (s *Source) readAll(ctx context.Context, now time.Time, snapshot *device.Snapshot) round {
 	found := round{unsupported: make(map[string]int)}
 	snapshot.GPUs = make([]device.GPU, 0, len(s.gpus))
 	var durations []duration
+	slowly := !now.Before(s.slowNext)
+	if slowly {
+		s.slowNext = now.Add(s.opts.SlowInterval)
+	}
 	for _, known := range s.gpus {
 		if asleep(known.powerStatus) {
 			// A suspended GPU is not read.
-			known.slow.clear()
+			*known.slow = slowAnswers{}
 			snapshot.GPUs = append(snapshot.GPUs, device.GPU{Identity: known.identity, Asleep: true})
 			found.answered = true
 			continue
 		}
-		asked := newReadings(known, s.opts.Telemetry)
-		r := s.taken(ctx, known, asked, s.calls.do(ctx, s.opts.CallTimeout, known.subject(), func() { asked.fill(known.fastCalls) }))
+		asked, due, processes := newReadings(known, s.opts.Telemetry), slowly || !known.slow.asked, !known.divided
+		r := s.taken(ctx, known, asked, s.calls.do(ctx, s.opts.CallTimeout, known.subject(), func() { asked.fill(known.calls, due, processes) }))
+		switch {
+		case r.gpu.Lost || r.gpu.Unresponsive:
+			*known.slow = slowAnswers{}
+		case due && ctx.Err() == nil:
+			*known.slow = slowAnswers{asked: true, numbers: r.slow, listed: len(r.lists.byType) > 0, processes: s.attribution.describe(&r.lists)}
+		}
+		known.slow.apply(&r.gpu, s.attribution.alive)
 		snapshot.GPUs = append(snapshot.GPUs, r.gpu)
 		durations = append(durations, r.durations...)
 		found.failures = append(found.failures, r.failures...)
 		found.answered = found.answered || r.answered
 		for _, name := range r.unsupported {
 			found.unsupported[name]++
-		}
-		if r.gpu.Lost || r.gpu.Unresponsive {
-			known.slow.clear()
-		} else if r.answered {
-			found.answering = append(found.answering, known)
 		}
 	}
 	// Recording a duration takes longer than many calls, and the reading does
@@ -309,8 +257,8 @@ func (s *Source) readAll(ctx context.Context, snapshot *device.Snapshot) round {
 	return found
 }
 
-// taken returns the answers of the quick calls about one GPU so far. They do not
-// change any more.
+// taken returns the answers of the calls about one GPU so far. They do not change any
+// more.
 func (s *Source) taken(ctx context.Context, known *knownGPU, r *readings, result outcome) answers {
 	taken := r.take()
 	if ctx.Err() != nil {
@@ -370,19 +318,13 @@ func (s *Source) reopen(ctx context.Context) {
 		return
 	}
 	s.closeLibrary(ctx)
-	s.open, s.session, s.gpus, s.system.DriverVersion = false, nil, nil, ""
+	s.open, s.gpus, s.system.DriverVersion = false, nil, ""
 }
 
 // closeLibrary closes the library, which must be open.
 func (s *Source) closeLibrary(ctx context.Context) {
-	closing := s.session
 	// There is nothing to do about an error.
-	if s.calls.do(ctx, s.opts.CallTimeout, driverSubject, func() {
-		if closing != nil {
-			closing.closed.Store(true)
-		}
-		askStatus("close", s.opts.Telemetry, s.library.close)
-	}) == abandoned {
+	if s.calls.do(ctx, s.opts.CallTimeout, driverSubject, func() { askStatus("close", s.opts.Telemetry, s.library.close) }) == abandoned {
 		s.opts.Telemetry.Abandoned()
 	}
 }

@@ -41,8 +41,5 @@ func (s *Source) Snapshot(context.Context) device.Snapshot {
 	return device.Snapshot{System: device.System{Host: workload.HostName(s.opts.RootPath)}, Driver: device.DriverUnsupportedBuild}
 }
 
-// Watch implements device.Source.
-func (*Source) Watch(context.Context) device.Snapshot { return device.Snapshot{} }
-
 // Tally returns no counts.
 func (*Source) Tally() Tally { return Tally{} }

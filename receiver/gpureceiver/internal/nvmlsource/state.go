@@ -20,12 +20,12 @@ type Options struct {
 	RootPath string
 	// UserNames reports whether workloads have the names of their users.
 	UserNames bool
-	// CallTimeout is the limit for one round of calls about one GPU.
+	// CallTimeout is the limit for the calls about one GPU at one reading.
 	CallTimeout time.Duration
 	// RequireBuild makes Start fail if the build cannot call NVML.
 	RequireBuild bool
-	// SlowInterval is the least time between two rounds of slow calls. 0 means
-	// a round after every reading.
+	// SlowInterval is the least time between two readings with slow calls. 0 means
+	// that each has them.
 	SlowInterval time.Duration
 	// ReleaseBetweenReadings closes the library after each reading, unless a
 	// GPU's persistence mode is off.
@@ -102,11 +102,6 @@ const (
 // value, which is normal.
 func (s status) unsupported() bool {
 	return s == statusNotSupported || s == statusFunctionNotFound
-}
-
-// dead reports whether to make no more calls about a GPU in this round.
-func (s status) dead() bool {
-	return s == statusTimeout || s == statusGPUIsLost
 }
 
 // failure is a call that did not succeed.

@@ -100,7 +100,7 @@ func TestReadingsAfterFailures(t *testing.T) {
 	}
 	calls[3].part = true
 	r := newReadings(&knownGPU{}, nil)
-	r.fill(calls)
+	r.fill(calls, true, true)
 	told := r.take()
 	assert.Equal(t, readingsOf(map[*device.Quantity]float64{device.Energy: 7, device.GPUTemperature: 40}), told.gpu.Readings)
 	assert.Equal(t, []failure{{"memory", statusUnknown}, {"power", statusPanic}}, told.failures)
@@ -120,7 +120,7 @@ func TestReadingsAreNotFilledAfterTheyWereTaken(t *testing.T) {
 	var timed telemetry
 	r := newReadings(&knownGPU{}, &timed)
 	told := r.take()
-	assert.False(t, r.put(&call{name: "power"}, statusSuccess, values{{device.PowerDraw, 1}}, 3*time.Second))
+	assert.False(t, r.put(&call{name: "power"}, statusSuccess, values{numbers: []value{{device.PowerDraw, 1}}}, 3*time.Second))
 	assert.Empty(t, told.durations)
 	assert.Equal(t, device.Readings{}, r.answers.gpu.Readings)
 	assert.Equal(t, []string{"power SUCCESS 3s"}, timed.called)

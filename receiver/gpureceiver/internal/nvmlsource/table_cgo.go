@@ -151,7 +151,7 @@ func (g *gpu) readingCalls(id string, fields *fieldBatch) []call {
 			name: "nvlink_links", fields: []fieldKey{linkCount}, yields: []*device.Quantity{device.NVLinkActiveLinks, device.NVLinkInactiveLinks},
 			read: func(read *values) status { return g.linkStates(fields, read) },
 		},
-	})
+	}, g.processCalls())
 }
 
 // activity is the call about one engine. The driver's samples since the last
@@ -340,7 +340,7 @@ func (g *gpu) fanSpeeds(count int, read *values) status {
 			last = ret
 		}
 	}
-	if len(*read) == 0 || last == nvml.ERROR_GPU_IS_LOST {
+	if len(read.numbers) == 0 || last == nvml.ERROR_GPU_IS_LOST {
 		return statusOf(last)
 	}
 	return statusSuccess

@@ -66,7 +66,7 @@ func TestThrottled(t *testing.T) {
 		var read values
 		assert.Equal(t, statusSuccess, g.throttleReasons(&read))
 		var r device.Readings
-		read.store(&r)
+		store(read.numbers, &r)
 		return r
 	}
 	idle := throttled(0x1)

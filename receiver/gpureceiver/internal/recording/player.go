@@ -84,13 +84,6 @@ func (*Player) Shutdown(context.Context) error {
 	return nil
 }
 
-// Watch implements device.Source. It returns no GPUs: a recording's events have
-// their own.
-func (p *Player) Watch(context.Context) device.Snapshot {
-	p.emitUntil(p.elapsed())
-	return device.Snapshot{}
-}
-
 // Snapshot implements device.Source.
 func (p *Player) Snapshot(context.Context) device.Snapshot {
 	elapsed := p.elapsed()

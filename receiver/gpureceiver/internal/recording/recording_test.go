@@ -312,7 +312,7 @@ func listen(t *testing.T, recording string) *listener {
 func (l *listener) codes(t *testing.T, elapsed time.Duration) []uint64 {
 	t.Helper()
 	l.now, l.events = time.Unix(1000, 0).Add(elapsed), nil
-	l.player.Watch(t.Context())
+	l.player.Snapshot(t.Context())
 	codes := []uint64{}
 	for _, event := range l.events {
 		codes = append(codes, event.Code)
