@@ -90,7 +90,7 @@ func (c *errorCounts) add(event device.Event) {
 	if event.Switch != nil {
 		return
 	}
-	meaning, _ := xid.Explain(event.Code, event.Text, event.DriverVersion)
+	meaning, _ := xid.Explain(event.Code, event.Text)
 	if event.Code == xid.RecoveryChanged {
 		// What the driver asks for now replaces what it asked for before.
 		maps.DeleteFunc(gpu.last, func(of health.Error, _ time.Time) bool { return of.Code == event.Code })

@@ -191,7 +191,7 @@ func (l *gpuLogs) logs(event *queuedEvent) plog.Logs {
 		meaning := xid.OfSwitch(of.Fatal)
 		return l.finish(describe(l.builder.NewResourceBuilder(), &event.System, nil), at, meaning.Severity, meaning.Text)
 	}
-	meaning, detail := xid.Explain(event.Code, event.Text, event.DriverVersion)
+	meaning, detail := xid.Explain(event.Code, event.Text)
 	l.builder.RecordNvidiaGpuXidEvent(context.Background(), at,
 		event.GPU.ID, event.Host, int64(event.GPU.Index), codeValue(event.Code), eventAttributes(event, &meaning, &detail)...)
 	return l.finish(describe(l.builder.NewResourceBuilder(), &event.System, &event.GPU), at, meaning.Severity,

@@ -42,60 +42,28 @@ var (
 	pciAddress  = regexp.MustCompile(`^0*([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2})(?:\..*)?$`)
 )
 
-// Parser reads the lines of the kernel's log in their order. The zero value is ready.
-type Parser struct {
-	// named is the GPU of an unfinished message of three lines, empty if there is
-	// none.
-	named string
-}
-
-// Line returns what a line reports, and whether it reports anything. Any text is
+// readLine returns what a line reports, and whether it reports anything. Any text is
 // accepted: a line that is malformed reports nothing.
-func (p *Parser) Line(line string) (Report, bool) {
-	if p.named != "" {
-		if strings.HasPrefix(line, driverPrefix+"(PCI ID: ") {
-			return Report{}, false
-		}
-		at := p.named
-		p.named = ""
-		if strings.HasPrefix(line, driverPrefix+"fallen off the bus and is not responding") {
-			return Report{Address: at, Event: device.Event{Code: fallenOff, Text: "GPU has fallen off the bus and is not responding to commands"}}, true
-		}
-	}
-	if rest, found := strings.CutPrefix(line, driverPrefix+"The NVIDIA GPU "); found {
-		p.named, _ = Address(strings.TrimSpace(rest))
-		return Report{}, false
-	}
-	r, place := read(line)
-	var found bool
-	r.Address, found = Address(place)
-	return r, found
-}
-
-// read returns what a line that stands alone reports, and the address in the driver's
-// words.
-func read(line string) (r Report, place string) {
+func readLine(line string) (r Report, found bool) {
+	place := ""
 	if m := gpuError.FindStringSubmatch(line); m != nil {
-		r.Event = device.Event{
+		place, r.Event = m[1], device.Event{
 			Code: codeOf(m[4]), GPUInstance: number(m[2]), ComputeInstance: number(m[3]),
 			PID: number(m[5]), Process: cut(strings.TrimSpace(m[6]), maxProcess), Text: cut(m[7], maxText),
 		}
 		if r.Process == "<unknown>" {
 			r.Process = ""
 		}
-		return r, m[1]
-	}
-	if m := switchError.FindStringSubmatch(line); m != nil {
+	} else if m := switchError.FindStringSubmatch(line); m != nil {
 		of := &device.Switch{Index: number(m[1]).Value, PCIBusID: strings.ToLower(m[2]), Fatal: m[4] == "Fatal", Link: number(m[6])}
-		return Report{Event: device.Event{Code: codeOf(m[3]), Switch: of, Text: cut(m[5], maxText)}}, m[2]
+		place, r.Event = m[2], device.Event{Code: codeOf(m[3]), Switch: of, Text: cut(m[5], maxText)}
+	} else if m := gpuName.FindStringSubmatch(line); m != nil {
+		place, r.UUID = m[1], m[2]
+	} else if m := gpuGone.FindStringSubmatch(line); m != nil {
+		place, r.Event = m[1], device.Event{Code: fallenOff, Text: cut(m[2], maxText)}
 	}
-	if m := gpuName.FindStringSubmatch(line); m != nil {
-		return Report{UUID: m[2]}, m[1]
-	}
-	if m := gpuGone.FindStringSubmatch(line); m != nil {
-		return Report{Event: device.Event{Code: fallenOff, Text: cut(m[2], maxText)}}, m[1]
-	}
-	return r, ""
+	r.Address, found = Address(place)
+	return r, found
 }
 
 // Address returns an address on the PCI bus as reports have it, from one with or
@@ -134,35 +102,27 @@ const (
 	// kernelFacility is the facility of the kernel's own messages. A program that
 	// writes to /dev/kmsg cannot have it.
 	kernelFacility = 0
-	// driverPrefix begins each line of the driver of GPUs.
-	driverPrefix = "NVRM: "
 )
 
-// linesOf returns the lines of a record of /dev/kmsg, whose form is
+// lineOf returns the message of a record of /dev/kmsg, whose form is
 // "priority,sequence,microseconds,flags;text" with escapes, followed by lines of
-// properties, and the record's number. It returns no lines for a record that the
-// kernel did not write itself, and reports whether the text is a record. Only a
-// message of the driver of GPUs can have several lines: in other messages, what looks
-// like the start of a line can be a user's text.
-func linesOf(record string) (lines []string, sequence uint64, ok bool) {
+// properties, and the record's number. It returns no message of a record that the
+// kernel did not write itself, and reports whether the text is a record.
+func lineOf(record string) (line string, sequence uint64, ok bool) {
 	head, text, found := strings.Cut(record, ";")
 	fields := strings.Split(head, ",")
 	if !found || len(fields) < 3 {
-		return nil, 0, false
+		return "", 0, false
 	}
 	priority, err := strconv.ParseUint(fields[0], 10, 32)
 	if err != nil {
-		return nil, 0, false
+		return "", 0, false
 	}
 	if sequence, err = strconv.ParseUint(fields[1], 10, 64); err != nil {
-		return nil, 0, false
+		return "", 0, false
 	}
-	if priority>>3 != kernelFacility {
-		return nil, sequence, true
+	if priority>>3 == kernelFacility {
+		line, _, _ = strings.Cut(text, "\n")
 	}
-	text, _, _ = strings.Cut(text, "\n")
-	if strings.HasPrefix(text, driverPrefix) {
-		return strings.Split(text, `\x0a`), sequence, true
-	}
-	return []string{text}, sequence, true
+	return line, sequence, true
 }

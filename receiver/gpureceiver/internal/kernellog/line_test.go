@@ -78,14 +78,10 @@ var reported = map[string]struct {
 		lines: []string{
 			"NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus.",
 			"NVRM: GPU 0000:18:00.0: GPU has fallen off the bus",
-			"NVRM: The NVIDIA GPU 0000:b3:00.0",
-			"NVRM: (PCI ID: 10de:26b5) installed in this system has",
-			"NVRM: fallen off the bus and is not responding to commands.",
 		},
 		expected: []Report{
 			{Address: "0000:01:00", Event: device.Event{Code: 79, Text: "GPU has fallen off the bus."}},
 			{Address: "0000:18:00", Event: device.Event{Code: 79, Text: "GPU has fallen off the bus"}},
-			{Address: "0000:b3:00", Event: device.Event{Code: 79, Text: "GPU has fallen off the bus and is not responding to commands"}},
 		},
 	},
 	"an NVSwitch that continues": {
@@ -126,10 +122,9 @@ var reported = map[string]struct {
 func TestLines(t *testing.T) {
 	for name, test := range reported {
 		t.Run(name, func(t *testing.T) {
-			var parser Parser
 			var reports []Report
 			for _, line := range test.lines {
-				if report, found := parser.Line(line); found {
+				if report, found := readLine(line); found {
 					reports = append(reports, report)
 				}
 			}
@@ -153,37 +148,18 @@ func TestLinesThatReportNothing(t *testing.T) {
 		"nvidia-nvswitch3: SXid (PCI:0000:04:00.0: 22013, Fatal, x", "nvidia-nvswitch3: SXid (PCI:0000:04:00.0): x, Fatal, x",
 		"nvidia-nvswitch3: open (major=508)",
 	} {
-		var parser Parser
-		_, found := parser.Line(line)
+		_, found := readLine(line)
 		assert.False(t, found, line)
 	}
-}
-
-// The three lines about a GPU belong together only if no other message of the driver
-// comes between them.
-func TestAnInterruptedMessage(t *testing.T) {
-	var parser Parser
-	for _, line := range []string{
-		"NVRM: The NVIDIA GPU 0000:b3:00.0", "NVRM: (PCI ID: 10de:26b5) installed in this system is not supported",
-		"NVRM: loading NVIDIA UNIX Open Kernel Module", "NVRM: fallen off the bus and is not responding to commands.",
-	} {
-		_, found := parser.Line(line)
-		assert.False(t, found, line)
-	}
-	parser.Line("NVRM: The NVIDIA GPU 0000:b3:00.0")
-	report, found := parser.Line("NVRM: Xid (PCI:0000:01:00): 31, x")
-	require.True(t, found, "a line that ends the message is read itself")
-	assert.EqualValues(t, 31, report.Code)
 }
 
 func TestLongTextsAreCut(t *testing.T) {
-	var parser Parser
 	for _, line := range []string{
 		"NVRM: Xid (PCI:0000:9b:00): 13, pid=1, name=" + strings.Repeat("n", 5000) + ", " + strings.Repeat("x", 5000),
 		"NVRM: GPU 0000:18:00.0: GPU has fallen off the bus" + strings.Repeat("x", 5000),
 		"nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Fatal, " + strings.Repeat("x", 5000),
 	} {
-		report, found := parser.Line(line)
+		report, found := readLine(line)
 		require.True(t, found, line)
 		assert.Len(t, report.Text, maxText)
 		assert.LessOrEqual(t, len(report.Process), maxProcess)
@@ -201,24 +177,22 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// Only what the kernel itself wrote is read, and only the driver's messages have
-// several lines.
+// Only what the kernel itself wrote is read.
 func TestRecords(t *testing.T) {
 	const xid = "NVRM: Xid (PCI:0000:9b:00): 79, GPU has fallen off the bus."
-	for record, expected := range map[string][]string{
-		"3,812,5141900,-;" + xid + "\n SUBSYSTEM=pci\n DEVICE=+pci:0000:9b:00.0\n": {xid},
-		"4,1,0,c;NVRM: The NVIDIA GPU 0000:b3:00.0\\x0aNVRM: (PCI ID: 1)":          {"NVRM: The NVIDIA GPU 0000:b3:00.0", "NVRM: (PCI ID: 1)"},
-		"6,2,0,-;usb 1-1: Product: x\\x0a" + xid:                                   {"usb 1-1: Product: x\\x0a" + xid},
-		"12,3,0,-;" + xid:                                                          nil,
-		"11,4,0,-;" + xid:                                                          nil,
-		xid:                                                                        nil,
-		"x,1,0,-;" + xid:                                                           nil,
-		"3,x,0,-;" + xid:                                                           nil,
-		"3;" + xid:                                                                 nil,
-		"":                                                                         nil,
+	for record, expected := range map[string]string{
+		"3,812,5141900,-;" + xid + "\n SUBSYSTEM=pci\n DEVICE=+pci:0000:9b:00.0\n": xid,
+		"6,2,0,-;usb 1-1: Product: x\\x0a" + xid:                                   "usb 1-1: Product: x\\x0a" + xid,
+		"12,3,0,-;" + xid:                                                          "",
+		"11,4,0,-;" + xid:                                                          "",
+		xid:                                                                        "",
+		"x,1,0,-;" + xid:                                                           "",
+		"3,x,0,-;" + xid:                                                           "",
+		"3;" + xid:                                                                 "",
+		"":                                                                         "",
 	} {
-		lines, _, _ := linesOf(record)
-		assert.Equal(t, expected, lines, record)
+		line, _, _ := lineOf(record)
+		assert.Equal(t, expected, line, record)
 	}
 }
 
@@ -229,16 +203,10 @@ func FuzzRecord(f *testing.F) {
 		for _, line := range test.lines {
 			f.Add("3,1,2,-;" + line + "\n")
 		}
-		f.Add("3,1,2,-;" + strings.Join(test.lines, `\x0a`))
 	}
 	f.Fuzz(func(t *testing.T, record string) {
-		var parser Parser
-		lines, _, _ := linesOf(record)
-		for _, line := range lines {
-			report, found := parser.Line(line)
-			if !found {
-				continue
-			}
+		line, _, _ := lineOf(record)
+		if report, found := readLine(line); found {
 			address, ok := Address(report.Address)
 			assert.True(t, ok)
 			assert.Equal(t, report.Address, address)

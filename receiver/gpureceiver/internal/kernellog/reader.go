@@ -197,7 +197,6 @@ func (r *Reader) change(state State, err error) {
 type stream struct {
 	report func(Report)
 	lost   func(int64)
-	parser Parser
 	// sequence is the number of the last record, and begun is true once there was
 	// one. live is true once the log has been read to its end.
 	sequence    uint64
@@ -233,7 +232,7 @@ func (s *stream) next(read func([]byte) (int, error), earlier bool) error {
 	case err != nil:
 		return err
 	}
-	lines, sequence, ok := linesOf(string(s.buffer[:n]))
+	line, sequence, ok := lineOf(string(s.buffer[:n]))
 	if !ok {
 		return s.failed(errNoRecord)
 	}
@@ -245,11 +244,8 @@ func (s *stream) next(read func([]byte) (int, error), earlier bool) error {
 		s.lost(int64(min(missing, 1<<32))) // #nosec G115 -- it is bounded
 	}
 	s.sequence, s.begun = sequence, true
-	for _, line := range lines {
-		report, found := s.parser.Line(line)
-		if found && (s.live || report.UUID != "") {
-			s.report(report)
-		}
+	if report, found := readLine(line); found && (s.live || report.UUID != "") {
+		s.report(report)
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func (g *gpu) readingCalls(id string, fields *fieldBatch) []call {
 		part("memory_temperature", device.MemoryTemperature, sensor(fields.field(nvml.FI_DEV_MEMORY_TEMP, 0, 1))),
 		g.temperatureLimit(fields, device.SlowdownTemperature, nvml.TEMPERATURE_THRESHOLD_SLOWDOWN),
 		g.temperatureLimit(fields, device.ShutdownTemperature, nvml.TEMPERATURE_THRESHOLD_SHUTDOWN),
-		g.fansCall(),
+		{name: "fans", yields: device.FanSpeeds.Members, read: g.fanSpeeds},
 	}, clocks, []call{
 		{name: "throttle_reasons", yields: device.ThrottleReasons.Members, read: g.throttleReasons},
 		number("performance_state", device.PerformanceState, whole(g, "nvmlDeviceGetPerformanceState", g.performanceState, 1)),
@@ -294,20 +294,6 @@ func (g *gpu) temperatureLimit(fields *fieldBatch, quantity *device.Quantity, ki
 	return c
 }
 
-// fansCall is the call for all fans. It reads their number once.
-func (g *gpu) fansCall() call {
-	fans := -1
-	return call{name: "fans", yields: device.FanSpeeds.Members, read: func(read *values) (result status) {
-		if fans < 0 {
-			if fans, result = g.countFans(); result != statusSuccess {
-				fans = -1
-				return result
-			}
-		}
-		return g.fanSpeeds(fans, read)
-	}}
-}
-
 // countFans returns the number of fans that can be read, 0 if only their mean
 // can. Without the call there is at most one.
 func (g *gpu) countFans() (int, status) {
@@ -325,7 +311,11 @@ func (g *gpu) countFans() (int, status) {
 }
 
 // fanSpeeds reads the fans. The others are still read when one fails.
-func (g *gpu) fanSpeeds(count int, read *values) status {
+func (g *gpu) fanSpeeds(read *values) status {
+	count, result := g.countFans()
+	if result != statusSuccess {
+		return result
+	}
 	if count == 0 {
 		percentage, result := guarded(g.library, "nvmlDeviceGetFanSpeed", g.device.GetFanSpeed)
 		read.add(device.FanSpeeds.Members[0], float64(percentage)/100)

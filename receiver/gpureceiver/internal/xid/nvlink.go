@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -22,24 +21,17 @@ type Detail struct {
 	Link int64
 }
 
-// The bits of the first word of a message that identify the unit, and those of the
-// sub-code, by NVIDIA's catalogue: drivers before the branch 575 write a group of 5
-// bits and a unit of 5, later ones a unit of 7 bits.
+// The bits of the first word of a message that are the sub-code, by NVIDIA's catalogue.
 const (
-	earlyUnitMask  = 1<<10 - 1
-	unitMask       = 1<<7 - 1
-	subCodeShift   = 20
-	subCodeMask    = 1<<6 - 1
-	newUnitsBranch = 575
+	subCodeShift = 20
+	subCodeMask  = 1<<6 - 1
 )
 
 // nvlinkUnit is a unit of NVLink 5 with the errors that need more than a look.
 type nvlinkUnit struct {
 	Code uint64
-	// Names are its names in messages. The last one is that of new drivers.
+	// Names are its names in messages.
 	Names []string
-	// Early and Bits are its number before and since newUnitsBranch.
-	Early, Bits uint32
 	// Reset are the error statuses after which the GPU has to be reset, and
 	// Judged those whose action the driver reports as a recovery action (XID 154).
 	Reset, Judged []uint32
@@ -92,44 +84,21 @@ func hexWord(digits string) uint32 {
 	return uint32(value) // #nosec G115 -- it has 32 bits
 }
 
-// explain returns the meaning of an error of NVLink 5 for a version of the driver,
-// which may be empty. A unit or a status that is not in the catalogue leaves the
-// meaning of the code.
-func (m nvlinkMessage) explain(code uint64, driver string) (Meaning, Detail) {
+// explain returns the meaning of an error of NVLink 5. A unit or a status that is not in
+// the catalogue leaves the meaning of the code.
+func (m nvlinkMessage) explain(code uint64) (Meaning, Detail) {
 	detail := Detail{Unit: m.unit, SubCode: int64(m.info >> subCodeShift & subCodeMask), Link: m.link}
-	unit := m.find(code, driver)
-	if unit == nil {
+	at := slices.IndexFunc(nvlinkUnits, func(u nvlinkUnit) bool { return u.Code == code && slices.Contains(u.Names, m.unit) })
+	if at < 0 {
 		return Of(code), detail
 	}
-	meaning := unit.effect(detail.SubCode, m.status)
+	meaning := nvlinkUnits[at].effect(detail.SubCode, m.status)
 	if m.fatal && meaning.Effect == None {
 		// The driver knows its hardware better than the catalogue.
 		meaning = nvlinkJudged
 	}
 	meaning.Known = true
 	return meaning, detail
-}
-
-// find returns the unit of a message by its number, whose form depends on the
-// driver, or else by its name.
-func (m nvlinkMessage) find(code uint64, driver string) *nvlinkUnit {
-	branch := branchOf(driver)
-	for i := range nvlinkUnits {
-		u := &nvlinkUnits[i]
-		if u.Code != code {
-			continue
-		}
-		if branch >= newUnitsBranch && u.Bits == m.info&unitMask ||
-			branch > 0 && branch < newUnitsBranch && u.Early == m.info&earlyUnitMask {
-			return u
-		}
-	}
-	for i := range nvlinkUnits {
-		if u := &nvlinkUnits[i]; u.Code == code && slices.Contains(u.Names, m.unit) {
-			return u
-		}
-	}
-	return nil
 }
 
 func (u *nvlinkUnit) effect(subCode int64, status uint32) Meaning {
@@ -140,12 +109,4 @@ func (u *nvlinkUnit) effect(subCode int64, status uint32) Meaning {
 		return nvlinkJudged
 	}
 	return nvlinkHarmless
-}
-
-// branchOf returns the branch of a version of the driver, such as 570 of 570.124.06,
-// and 0 if it is unknown.
-func branchOf(driver string) int {
-	first, _, _ := strings.Cut(driver, ".")
-	branch, _ := strconv.Atoi(first)
-	return branch
 }

@@ -101,9 +101,8 @@ const RecoveryChanged = 154
 
 // Explain returns the meaning of an error with the driver's message about it, and
 // what the message says of NVLink. Text is the message without the code and the
-// process, empty if only the code is known; driver is the driver's version, empty if
-// it is unknown. Without a message that it can read, Explain returns what Of returns.
-func Explain(code uint64, text, driver string) (Meaning, Detail) {
+// process, empty if only the code is known. Without a message that it can read, Explain returns what Of returns.
+func Explain(code uint64, text string) (Meaning, Detail) {
 	switch {
 	case text == "":
 	case code == RecoveryChanged:
@@ -115,7 +114,7 @@ func Explain(code uint64, text, driver string) (Meaning, Detail) {
 		}
 	case code >= 144 && code <= 150:
 		if message, found := readNVLink(text); found {
-			return message.explain(code, driver)
+			return message.explain(code)
 		}
 	}
 	return Of(code), Detail{}
