@@ -136,7 +136,7 @@ type ReplayConfig struct {
 // KernelLogConfig has the settings for reading errors of GPUs (XID) and NVSwitches
 // (SXid) from the kernel's log.
 type KernelLogConfig struct {
-	// Enabled reads the log, beside NVML's events, if the source is nvml or auto.
+	// Enabled reads the log, in place of NVML's events, if the source is nvml or auto.
 	// The default is true. The receiver takes no privilege for it: a log that it
 	// may not read is a state of nvidia.gpu.kernel_log.state, and no error.
 	Enabled bool `mapstructure:"enabled"`

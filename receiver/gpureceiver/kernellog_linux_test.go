@@ -154,11 +154,12 @@ func TestKernelLog(t *testing.T) {
 	ofNVML := eventOf("GPU-a", 31)
 	ofNVML.GPU.PCIBusID = "0000:9b:00.0"
 	rig.source.tell(ofNVML)
-	rig.source.tell(ofNVML)
-	rig.logs.monitor.flush()
+	kernel.says(t, "NVRM: Xid (PCI:0000:18:00): 79, GPU has fallen off the bus.", "NVRM: Xid (PCI:0000:18:00): 43, Ch 00000008")
+	await(t, rig.sink, 8)
+	assert.Equal(t, 8, rig.sink.LogRecordCount(), "a GPU is gone once")
 	metrics := rig.scrape(t)
 	assert.Equal(t, int64(0), errorsOf(metrics, "GPU-a")[79], "an error from before the start is no news")
-	assert.Equal(t, int64(2), errorsOf(metrics, "GPU-a")[31], "one of the log and NVML, one of NVML alone")
+	assert.Equal(t, int64(1), errorsOf(metrics, "GPU-a")[31], "the log has what NVML reports")
 	assert.Equal(t, int64(1), errorsOf(metrics, "GPU-b")[149])
 	assert.Contains(t, errorsOf(metrics, "GPU-b"), int64(48), "the log knows of no error")
 	switches := map[string]int64{}
@@ -179,15 +180,6 @@ func TestWithoutAKernelLog(t *testing.T) {
 	assert.Equal(t, int64(1), errorsOf(rig.scrape(t), "GPU-a")[31])
 	await(t, rig.sink, 1)
 	assert.Empty(t, errorsOf(rig.scrape(t), "GPU-b"), "nothing reports its errors")
-}
-
-// An event that waits for its line when the receiver stops is sent.
-func TestShutdownSendsWhatWaitsForTheKernelLog(t *testing.T) {
-	rig := newKernelRig(t, newFakeKernelLog(t).path)
-	require.Eventually(t, func() bool { return rig.kernelState(t) == "ok" }, time.Minute, time.Millisecond)
-	rig.source.tell(eventOf("GPU-a", 31))
-	require.NoError(t, rig.logs.Shutdown(t.Context()))
-	assert.Equal(t, 1, rig.sink.LogRecordCount())
 }
 
 // The process in the driver's message names the workload on a GPU that several use. A

@@ -112,7 +112,6 @@ func (l *gpuLogs) Start(ctx context.Context, host component.Host) error {
 func (l *gpuLogs) Shutdown(ctx context.Context) error {
 	return l.stop.Do(ctx, func() error {
 		if l.unlisten != nil {
-			l.monitor.flush()
 			l.unlisten()
 		}
 		l.interrupt()

@@ -19,7 +19,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/kernellog"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/merge"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/nvmlsource"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/recording"
@@ -119,14 +118,11 @@ func (m *monitor) Start(ctx context.Context, _ component.Host) error {
 	if err := m.record(); err != nil {
 		return err
 	}
-	if m.kernel == nil {
-		return m.source.Start(ctx, m.notify)
+	err := m.source.Start(ctx, m.fromSource)
+	if err == nil && m.kernel != nil {
+		m.kernel.reader.Start()
 	}
-	if err := m.source.Start(ctx, m.kernel.merger.NVML); err != nil {
-		return err
-	}
-	m.kernel.reader.Start()
-	return nil
+	return err
 }
 
 // record starts a recording if one is configured. An existing file is no error,
@@ -159,9 +155,6 @@ func (m *monitor) Shutdown(ctx context.Context) error {
 		m.kernel.reader.Shutdown()
 	}
 	err := m.source.Shutdown(ctx)
-	if m.kernel != nil {
-		m.kernel.merger.Close()
-	}
 	if m.recorder != nil {
 		err = errors.Join(err, m.recorder.Shutdown(ctx))
 	}
@@ -223,10 +216,11 @@ func (m *monitor) Listen(listener func(device.Event)) (stop func()) {
 	}
 }
 
-// flush passes on events that wait for another source.
-func (m *monitor) flush() {
-	if m.kernel != nil {
-		m.kernel.merger.Flush()
+// fromSource takes an event of the source. While the kernel's log is read, it has the
+// same event and says more.
+func (m *monitor) fromSource(event device.Event) {
+	if m.kernel == nil || m.kernel.reader.State() != kernellog.OK {
+		m.notify(event)
 	}
 }
 
@@ -323,16 +317,21 @@ func (d *driverTelemetry) Called(call, status string, took time.Duration) {
 	d.builder.ReceiverGpuCallDuration.Record(context.Background(), took.Seconds(), options...)
 }
 
-// kernelLog reads errors from the kernel's log and merges them with NVML's.
+// goneOnce is the time in which the several messages about a GPU that fell off the bus
+// are one error.
+const goneOnce = 90 * time.Second
+
+// kernelLog reads errors from the kernel's log.
 type kernelLog struct {
 	reader *kernellog.Reader
-	merger *merge.Merger
 
 	mu sync.Mutex
 	// system is that of the last listing of the GPUs.
 	system device.System
-	// gpus are the GPUs by address, including those that have vanished.
+	// gpus are the GPUs by address, including those that have vanished, and gone the
+	// times at which they fell off the bus.
 	gpus map[string]device.Identity
+	gone map[string]time.Time
 }
 
 // newKernelLog returns the kernel's log of a monitor, nil if it is not configured.
@@ -341,14 +340,13 @@ func newKernelLog(m *monitor) *kernelLog {
 		return nil
 	}
 	k := &kernelLog{
-		merger: merge.New(m.notify),
 		system: device.System{Host: workload.HostName(m.cfg.RootPath)},
 		gpus:   make(map[string]device.Identity),
+		gone:   make(map[string]time.Time),
 	}
 	k.reader = kernellog.NewReader(kernellog.Options{
-		Path:    m.cfg.KernelLog.Path,
-		Logger:  m.settings.Logger,
-		Changed: func(state kernellog.State) { k.merger.Reading(state == kernellog.OK) },
+		Path:   m.cfg.KernelLog.Path,
+		Logger: m.settings.Logger,
 		Lost: func(messages int64) {
 			m.telemetry.ReceiverGpuLostKernelMessages.Add(context.Background(), messages, metric.WithAttributes(m.self()))
 		},
@@ -395,16 +393,20 @@ func (k *kernelLog) report(r *kernellog.Report, m *monitor) {
 			k.know(r.Address, gpu)
 		}
 	}
+	again := false
+	if event.Switch == nil {
+		event.GPU = gpu
+		if xid.Of(event.Code).Severity == xid.Gone {
+			again = event.Time.Sub(k.gone[r.Address]) < goneOnce
+			if len(k.gone) < maxTracked {
+				k.gone[r.Address] = event.Time
+			}
+		}
+	}
 	k.mu.Unlock()
-	if r.UUID != "" {
-		return
-	}
-	if event.Switch != nil {
+	if r.UUID == "" && !again {
 		m.notify(event)
-		return
 	}
-	event.GPU = gpu
-	k.merger.Kernel(event)
 }
 
 // tenants are the workloads on each GPU at the last reading. An error mostly

@@ -63,21 +63,19 @@ type log interface {
 type Options struct {
 	// Path is the log's file, /dev/kmsg.
 	Path string
-	// Report is called for each report, Lost with the number of records that the
-	// kernel overwrote before they were read, and Changed at each change of the
-	// state. One goroutine calls them. They must not block.
-	Report  func(Report)
-	Lost    func(records int64)
-	Changed func(State)
+	// Report is called for each report, and Lost with the number of records that the
+	// kernel overwrote before they were read. One goroutine calls them. They must not
+	// block.
+	Report func(Report)
+	Lost   func(records int64)
 	// Logger gets one line for each change of the state.
 	Logger *zap.Logger
 	// open replaces the opening of Path in tests.
 	open func(path string) (log, error)
 }
 
-// Reader reads the kernel's log from its start on. Of earlier records it takes only
-// the GPUs' UUIDs: their errors were reported before, or are no longer news. What is
-// written while a log cannot be read that could be is reported afterwards.
+// Reader reads the kernel's log from its opening on. Of earlier records it takes only
+// the GPUs' UUIDs: their errors were reported before, or are no longer news.
 type Reader struct {
 	opts Options
 
@@ -154,7 +152,7 @@ func (r *Reader) read(records *stream) error {
 	}
 	r.change(OK, nil)
 	for {
-		if err := records.next(opened.Read, false); err != nil {
+		if err := records.next(opened.Read); err != nil {
 			return err
 		}
 	}
@@ -180,7 +178,6 @@ func (r *Reader) change(state State, err error) {
 	if before == state {
 		return
 	}
-	r.opts.Changed(state)
 	fields := []zap.Field{zap.String("path", r.opts.Path), zap.String("state", string(state)), zap.Error(err)}
 	switch state {
 	case OK:
@@ -192,8 +189,7 @@ func (r *Reader) change(state State, err error) {
 	}
 }
 
-// stream turns records into reports. Of a log that is opened again it takes only the
-// records after the last one.
+// stream turns records into reports.
 type stream struct {
 	report func(Report)
 	lost   func(int64)
@@ -208,9 +204,9 @@ type stream struct {
 
 // earlier reads the records that are already there.
 func (s *stream) earlier(opened log) error {
-	s.failures = 0
+	s.failures, s.live = 0, false
 	for range maxEarlier {
-		err := s.next(opened.ReadWaiting, true)
+		err := s.next(opened.ReadWaiting)
 		if errors.Is(err, errNone) {
 			break
 		}
@@ -224,7 +220,7 @@ func (s *stream) earlier(opened log) error {
 
 // next reads one record. That the kernel overwrote records, or has one that is too
 // long, is no error.
-func (s *stream) next(read func([]byte) (int, error), earlier bool) error {
+func (s *stream) next(read func([]byte) (int, error)) error {
 	n, err := read(s.buffer[:])
 	switch {
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.EINTR):
@@ -237,9 +233,6 @@ func (s *stream) next(read func([]byte) (int, error), earlier bool) error {
 		return s.failed(errNoRecord)
 	}
 	s.failures = 0
-	if earlier && s.live && sequence <= s.sequence {
-		return nil // it was read before the log failed
-	}
 	if missing := sequence - s.sequence - 1; s.begun && s.live && sequence > s.sequence+1 {
 		s.lost(int64(min(missing, 1<<32))) // #nosec G115 -- it is bounded
 	}
