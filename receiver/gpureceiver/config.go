@@ -90,7 +90,7 @@ type Config struct {
 
 	// RootPath is the mount point of the host's root directory, for a collector
 	// in a container. Below it the receiver reads proc for the workloads of
-	// processes, sys for suspended GPUs, etc/hostname and etc/passwd, and finds the
+	// processes, sys for suspended GPUs and NUMA nodes, etc/hostname and etc/passwd, and finds the
 	// kubelet's socket. Empty, the default, means that the collector runs on
 	// the host itself.
 	RootPath string `mapstructure:"root_path"`

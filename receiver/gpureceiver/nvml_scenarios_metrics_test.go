@@ -4,6 +4,7 @@ package gpureceiver
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -110,13 +111,16 @@ func (r *rig) failed(t *testing.T) map[string]int64 {
 
 // Every value that NVML tells comes out where it belongs, once.
 func runEveryMetric(t *testing.T, d *fakeDriver) {
-	r := newRig(t, d.everything(t))
+	cfg, root := d.everything(t), t.TempDir()
+	require.NoError(t, os.CopyFS(root, os.DirFS(cfg.RootPath)))
+	pci := filepath.Join(root, "sys", "bus", "pci", "devices", "0001:19:00.0")
+	require.NoError(t, os.MkdirAll(pci, 0o750))
+	require.NoError(t, os.WriteFile(filepath.Join(pci, "numa_node"), []byte("1\n"), 0o600))
+	cfg.RootPath = root
+	r := newRig(t, cfg)
 	r.scrape(t)
 	d.set(t, "count 1", "samples 2500000", "step 500000", "engines 1", "fans 2")
-	// The slow calls are made after a reading.
-	require.Eventually(t, func() bool {
-		return len(pointsOf(r.after(t, 10*time.Second), gpu0, "nvidia.gpu.pcie.throughput")) == 2
-	}, time.Minute, time.Millisecond)
+	assert.Len(t, pointsOf(r.after(t, 10*time.Second), gpu0, "nvidia.gpu.pcie.throughput"), 2)
 	d.set(t, "count 1", "samples 4000000", "step 500000", "engines 1", "fans 2")
 	r.clock = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	metrics := r.scrape(t)

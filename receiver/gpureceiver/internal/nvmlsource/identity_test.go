@@ -21,24 +21,3 @@ func TestCUDAVersion(t *testing.T) {
 		assert.Equal(t, expected, cudaVersion(number), number)
 	}
 }
-
-func TestOnlyNode(t *testing.T) {
-	for name, test := range map[string]struct {
-		set   []uint
-		node  int
-		found bool
-	}{
-		"none":         {[]uint{0, 0}, 0, false},
-		"first":        {[]uint{1, 0}, 0, true},
-		"third":        {[]uint{4, 0}, 2, true},
-		"second word":  {[]uint{0, 2}, 65, true},
-		"several":      {[]uint{3}, 0, false},
-		"of two words": {[]uint{1, 1}, 0, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			node, found := onlyNode(test.set)
-			assert.Equal(t, test.found, found)
-			assert.Equal(t, test.node, node)
-		})
-	}
-}

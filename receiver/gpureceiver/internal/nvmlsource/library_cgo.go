@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -172,13 +171,6 @@ var statuses = func() map[nvml.Return]status {
 	return names
 }()
 
-const (
-	// maxNUMANodes bounds the set of nodes that the driver returns.
-	maxNUMANodes = 64
-	// nearestNode selects the node itself and not its socket.
-	nearestNode = 0
-)
-
 // gpu is one GPU or MIG device of the library.
 type gpu struct {
 	*library
@@ -242,38 +234,6 @@ var architectures = map[nvml.DeviceArchitecture]string{
 func (g *gpu) architecture() (string, status) {
 	number, result := guarded(g.library, "nvmlDeviceGetArchitecture", g.device.GetArchitecture)
 	return architectures[number], result
-}
-
-// numaNode returns the node of the host memory next to the GPU. NVML's call with that
-// name is about GPUs that are NUMA nodes themselves.
-func (g *gpu) numaNode() (int, status) {
-	set, result := guarded(g.library, "nvmlDeviceGetMemoryAffinity", func() ([]uint, nvml.Return) {
-		return g.device.GetMemoryAffinity(maxNUMANodes, nearestNode)
-	})
-	if result != statusSuccess {
-		return 0, result
-	}
-	node, found := onlyNode(set)
-	if !found {
-		return 0, statusNotSupported
-	}
-	return node, statusSuccess
-}
-
-// onlyNode returns the number of the only bit that is set in a set of NUMA
-// nodes. It reports false where there is none or more than one.
-func onlyNode(set []uint) (int, bool) {
-	node, found := 0, false
-	for i, word := range set {
-		if word == 0 {
-			continue
-		}
-		if found || bits.OnesCount(word) != 1 {
-			return 0, false
-		}
-		node, found = i*bits.UintSize+bits.TrailingZeros(word), true
-	}
-	return node, found
 }
 
 // migDevices is the number of MIG devices that a GPU can have, 0 while it is not in

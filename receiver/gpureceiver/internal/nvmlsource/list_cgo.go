@@ -6,9 +6,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
@@ -155,11 +158,17 @@ func (l *listing) identify(lib *library, index int) *knownGPU {
 	l.text("vbios", &identity.VBIOS, device.VBIOS, later(lib, "nvmlDeviceGetVbiosVersion", g.device.GetVbiosVersion))
 	l.text("architecture", &identity.Architecture, device.Architecture, g.architecture)
 	if l.opts.Wants(device.NUMANode) {
-		if node, result := guard(g.numaNode); note(&l.failures, "numa_node", result) == statusSuccess {
+		raw, _ := os.ReadFile(l.opts.pciFile(&identity, "numa_node"))
+		if node, err := strconv.ParseUint(strings.TrimSpace(string(raw)), 10, 16); err == nil { // it is -1 if unknown
 			identity.NUMANode = device.Read(float64(node))
 		}
 	}
 	return &knownGPU{gpu: g, calls: g.calls(identity.ID, l.opts.Wants), identity: identity}
+}
+
+// pciFile returns the path of the kernel's file about a GPU's PCI device.
+func (o *Options) pciFile(gpu *device.Identity, name string) string {
+	return filepath.Join("/", o.RootPath, "sys/bus/pci/devices", filepath.Base(gpu.PCIBusID), name)
 }
 
 // text reads a text, unless it is the text of a quantity that is not wanted. It stays
@@ -234,8 +243,7 @@ func (s *Source) adopt() {
 		if known.slow != nil {
 			continue
 		}
-		known.powerStatus = filepath.Join("/", s.opts.RootPath,
-			"sys/bus/pci/devices", filepath.Base(known.identity.PCIBusID), "power/runtime_status")
+		known.powerStatus = s.opts.pciFile(&known.identity, "power/runtime_status")
 		known.slow = &slowAnswers{}
 		if before := s.former[known.identity.ID]; before != nil {
 			known.slow, known.state = before.slow, before.state

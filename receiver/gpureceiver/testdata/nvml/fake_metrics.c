@@ -165,14 +165,6 @@ nvmlReturn_t nvmlDeviceGetVbiosVersion(nvmlDevice_t device, char *version, unsig
   return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int words, unsigned long *nodes, nvmlAffinityScope_t scope) {
-  ENTER(device.handle->index);
-  if (scope != NVML_AFFINITY_SCOPE_NODE) return NVML_ERROR_INVALID_ARGUMENT;
-  memset(nodes, 0, words * sizeof *nodes);
-  nodes[0] = 1UL << (device.handle->index + 1);
-  return NVML_SUCCESS;
-}
-
 nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor) {
   ENTER(device.handle->index);
   *major = (int)control("capability", 90) / 10;
