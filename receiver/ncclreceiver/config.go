@@ -20,8 +20,6 @@ const (
 	// A query asks every process of a job, which takes seconds if it is large.
 	minCollectionInterval, maxCollectionInterval = 15 * time.Second, time.Hour
 	minTimeout, maxTimeout                       = time.Second, time.Minute
-	minAnswerSize, maxAnswerSize                 = 64 << 10, 256 << 20
-	maxMaxCommunicators                          = 4096
 )
 
 // Config is the configuration of the nccl receiver.
@@ -43,31 +41,10 @@ type Config struct {
 	// query asks every process of the job. It must be between 15s and 1h.
 	CollectionInterval time.Duration `mapstructure:"collection_interval"`
 
-	// InitialDelay is the time from the start to the first query, 1s by default.
-	// Zero means no delay.
-	InitialDelay time.Duration `mapstructure:"initial_delay"`
-
 	// Timeout is how long NCCL waits for the other processes of the job, 5s by
 	// default, rounded up to seconds. A query takes at most twice as long and 4s
 	// more. It must be between 1s and 1m.
 	Timeout time.Duration `mapstructure:"timeout"`
-
-	// MaxAnswerSize is the largest answer in bytes, 16777216 (16 MiB) by default. A
-	// rank has some 600 bytes in each of its communicators. A larger answer is
-	// dropped and counted. It must be between 65536 and 268435456.
-	MaxAnswerSize int64 `mapstructure:"max_answer_size"`
-
-	// MaxCommunicators is the number of communicators of a job that have series, 64
-	// by default: first those with ranks that are not ok, then the largest. Each has
-	// at most 75 series. Others are counted as dropped, and their ranks still have
-	// log records. It must be between 1 and 4096.
-	MaxCommunicators int `mapstructure:"max_communicators"`
-
-	// AllHosts makes the receiver report every job that answers. By default, false,
-	// it reports the jobs whose first rank runs on its host, and asks only every
-	// tenth time while it sees others only, so that one collector of many reports a
-	// job.
-	AllHosts bool `mapstructure:"all_hosts"`
 
 	// FlightRecorder are the patterns of the paths of Flight Recorder dumps, in the
 	// syntax of Go's path/filepath.Match, below root_path. They must be absolute.
@@ -82,6 +59,11 @@ type Config struct {
 	// processes, and etc/hostname, and looks for dumps. Empty, the default, means
 	// that the collector runs on the host itself.
 	RootPath string `mapstructure:"root_path"`
+
+	// initialDelay is the time from the start to the first query.
+	initialDelay time.Duration
+	// maxCommunicators is the number of communicators of a job that have series.
+	maxCommunicators int
 }
 
 func createDefaultConfig() component.Config {
@@ -90,10 +72,9 @@ func createDefaultConfig() component.Config {
 		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),
 		Endpoint:             defaultEndpoint,
 		CollectionInterval:   30 * time.Second,
-		InitialDelay:         time.Second,
+		initialDelay:         time.Second,
+		maxCommunicators:     64,
 		Timeout:              5 * time.Second,
-		MaxAnswerSize:        16 << 20,
-		MaxCommunicators:     64,
 		FlightRecorder: []string{
 			"/tmp/nccl_trace_rank_*", "/tmp/comm_lib_trace_rank_*", "/root/.cache/torch/comm_lib_trace_rank_*",
 		},
@@ -107,14 +88,9 @@ func (cfg *Config) Validate() error {
 	if host, port, err := net.SplitHostPort(cfg.Endpoint); err != nil || host == "" || !isPort(port) {
 		errs = append(errs, fmt.Errorf(`"endpoint" is %q; it must be host:port, such as %s`, cfg.Endpoint, defaultEndpoint))
 	}
-	if cfg.InitialDelay < 0 {
-		errs = append(errs, fmt.Errorf(`"initial_delay" is %s; it must not be negative`, cfg.InitialDelay))
-	}
 	errs = append(errs,
 		shared.Between("collection_interval", cfg.CollectionInterval, minCollectionInterval, maxCollectionInterval),
-		shared.Between("timeout", cfg.Timeout, minTimeout, maxTimeout),
-		shared.Between("max_answer_size", cfg.MaxAnswerSize, minAnswerSize, maxAnswerSize),
-		shared.Between("max_communicators", cfg.MaxCommunicators, 1, maxMaxCommunicators))
+		shared.Between("timeout", cfg.Timeout, minTimeout, maxTimeout))
 	for _, pattern := range cfg.FlightRecorder {
 		if _, err := filepath.Match(pattern, ""); err != nil || !filepath.IsAbs(pattern) {
 			errs = append(errs, fmt.Errorf(`"flight_recorder" has %q; it must be an absolute path, in which *, ? and [] stand for other characters`, pattern))

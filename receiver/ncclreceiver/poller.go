@@ -37,6 +37,9 @@ const (
 	// forgetAfter is the number of intervals without an answer about a communicator
 	// after which it is forgotten. It is longer than othersEvery.
 	forgetAfter = 30
+	// maxAnswerSize is the largest answer in bytes. A rank has some 600 in each of its
+	// communicators.
+	maxAnswerSize = 64 << 20
 	// answered is the outcome of a query without an error.
 	answered = "answered"
 )
@@ -85,7 +88,7 @@ func newPoller(cfg *Config, set receiver.Settings) (*poller, error) {
 	p := &poller{
 		cfg: cfg, settings: set, telemetry: telemetry,
 		self:      attribute.String("receiver", set.ID.String()),
-		client:    ras.Client{Endpoint: cfg.Endpoint, Timeout: cfg.Timeout, MaxSize: cfg.MaxAnswerSize},
+		client:    ras.Client{Endpoint: cfg.Endpoint, Timeout: cfg.Timeout, MaxSize: maxAnswerSize},
 		tracker:   communicator.NewTracker(behindPolls),
 		dumps:     dump.NewWatcher(cfg.RootPath, cfg.FlightRecorder, time.Now()),
 		processes: workload.NewNamespaceProcesses(cfg.RootPath),
@@ -121,7 +124,7 @@ func (p *poller) stop(ctx context.Context) error {
 
 // run polls at each interval until the poller stops.
 func (p *poller) run() {
-	timer := time.NewTimer(p.cfg.InitialDelay)
+	timer := time.NewTimer(p.cfg.initialDelay)
 	defer timer.Stop()
 	for {
 		select {
@@ -200,7 +203,7 @@ func (p *poller) ask(ctx context.Context, now time.Time) {
 		p.other = p.answered
 	}
 	p.answered = now
-	if !p.last.Leads && !p.cfg.AllHosts {
+	if !p.last.Leads {
 		if now.Sub(p.led) > forgetAfter*p.cfg.CollectionInterval {
 			p.skip = othersEvery - 1
 		}
@@ -217,18 +220,18 @@ func (p *poller) ask(ctx context.Context, now time.Time) {
 	p.metrics.send(ctx, p.withSeries(reports), p.last, p.hostName, now)
 }
 
-// withSeries returns the communicators that have series. The reports are in the
-// order of their size.
+// withSeries returns the communicators that have series: those with ranks that are not
+// OK, then the largest. The reports are in the order of their size.
 func (p *poller) withSeries(reports []communicator.Report) []communicator.Report {
-	if len(reports) <= p.cfg.MaxCommunicators {
+	if len(reports) <= p.cfg.maxCommunicators {
 		return reports
 	}
-	p.dropCommunicators(len(reports) - p.cfg.MaxCommunicators)
+	p.dropCommunicators(len(reports) - p.cfg.maxCommunicators)
 	first := slices.Clone(reports)
 	slices.SortStableFunc(first, func(a, b communicator.Report) int {
 		return min(len(b.Affected), 1) - min(len(a.Affected), 1)
 	})
-	return first[:p.cfg.MaxCommunicators]
+	return first[:p.cfg.maxCommunicators]
 }
 
 // count counts a query, and logs its outcome if it is another than that before. On a

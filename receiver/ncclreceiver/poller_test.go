@@ -135,11 +135,6 @@ func TestAJobOfAnotherHost(t *testing.T) {
 	r.polls(t, 21)
 	assert.Len(t, r.sentM.AllMetrics(), 1)
 	assert.Equal(t, map[string]int64{"answered": 21}, r.outcomes(t), "its own job may answer next time")
-
-	r = newRig(t, status(moved))
-	r.cfg.AllHosts = true
-	r.polls(t, 3)
-	assert.Len(t, r.sentM.AllMetrics(), 3)
 }
 
 // Without permission to read environments, ranks have their numbers in NCCL only.
@@ -169,7 +164,7 @@ func TestSeriesAreBounded(t *testing.T) {
 		all = append(all, c)
 	}
 	r := newRig(t, status(all...))
-	r.cfg.MaxCommunicators = 3
+	r.cfg.maxCommunicators = 3
 	r.polls(t, 1)
 	golden.Compare(t, "testdata/bounded.txt", golden.MetricsWithoutTimes(t, r.latest(t)))
 	assert.Equal(t, map[string]int64{"nccl": 17}, r.counts(t, "otelcol_receiver_nccl_dropped_communicators", "receiver"))

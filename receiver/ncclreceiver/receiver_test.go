@@ -21,7 +21,7 @@ func TestOneQueryForBothSignals(t *testing.T) {
 	server := rastest.New(t, status(healthy), status(gone(healthy, true)), status(gone(healthy, true)), rastest.Silent())
 	cfg := createDefaultConfig().(*Config)
 	cfg.Endpoint, cfg.RootPath = server.Endpoint, t.TempDir()
-	cfg.InitialDelay, cfg.CollectionInterval = 10*time.Millisecond, 10*time.Millisecond
+	cfg.initialDelay, cfg.CollectionInterval = 10*time.Millisecond, 10*time.Millisecond
 	set := receivertest.NewNopSettings(metadata.Type)
 	var metrics consumertest.MetricsSink
 	var logs consumertest.LogsSink

@@ -3,7 +3,6 @@
 package communicator
 
 import (
-	"hash/maphash"
 	"maps"
 	"math"
 	"slices"
@@ -73,16 +72,16 @@ func (r *Report) Count(state State) (n int) {
 // is not safe for concurrent use.
 type Tracker struct {
 	polls int
-	seed  maphash.Seed
 	known map[string]*past
 }
 
 // past is what is remembered of a communicator.
 type past struct {
 	at time.Time
-	// counts is a hash of all counts, and same how many answers in a row had it.
-	counts uint64
-	same   int
+	// ranks are those that responded last, and same is how many answers in a row had
+	// the same ranks with the same counts.
+	ranks []ras.Rank
+	same  int
 	// affected has the ranks that were not OK.
 	affected map[int]State
 }
@@ -90,7 +89,7 @@ type past struct {
 // NewTracker returns a Tracker for which a rank is Behind after so many answers in a
 // row with the same counts.
 func NewTracker(polls int) *Tracker {
-	return &Tracker{polls: polls, seed: maphash.MakeSeed(), known: make(map[string]*past)}
+	return &Tracker{polls: polls, known: make(map[string]*past)}
 }
 
 // Observe judges a communicator. Beyond 8192 communicators a new one is judged by
@@ -106,11 +105,11 @@ func (t *Tracker) Observe(c *ras.Communicator, now time.Time) Report {
 	before.at = now
 	r := Report{Communicator: c}
 	r.compare()
-	if counts := t.hash(c.Ranks); before.same > 0 && counts == before.counts {
-		before.same++
-	} else {
-		before.counts, before.same = counts, 1
+	if !slices.EqualFunc(before.ranks, c.Ranks, func(a, b ras.Rank) bool { return a.Number == b.Number && a.Counts == b.Counts }) {
+		before.same = 0
 	}
+	before.ranks = c.Ranks
+	before.same++
 	for i := range c.Missing {
 		r.Affected = append(r.Affected, Ranked{c.Missing[i], stateOf(&c.Missing[i])})
 	}
@@ -182,15 +181,4 @@ func (r *Report) changed(before map[int]State) (now map[int]State) {
 	}
 	slices.SortFunc(r.Changed, func(a, b Ranked) int { return a.Number - b.Number })
 	return now
-}
-
-// hash returns a hash of the ranks and their counts.
-func (t *Tracker) hash(ranks []ras.Rank) uint64 {
-	var h maphash.Hash
-	h.SetSeed(t.seed)
-	for i := range ranks {
-		maphash.WriteComparable(&h, ranks[i].Number)
-		maphash.WriteComparable(&h, ranks[i].Counts)
-	}
-	return h.Sum64()
 }

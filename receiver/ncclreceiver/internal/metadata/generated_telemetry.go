@@ -62,7 +62,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverNcclDroppedCommunicators, err = builder.meter.Int64Counter(
 		"otelcol_receiver_nccl_dropped_communicators",
-		metric.WithDescription("Number of communicators in answers that were left out because their numbers are impossible, or beyond max_communicators. [Development]"),
+		metric.WithDescription("Number of communicators in answers that were left out because their numbers are impossible, or beyond 64. [Development]"),
 		metric.WithUnit("{communicator}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverNcclDroppedCommunicators(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_nccl_dropped_communicators",
-		Description: "Number of communicators in answers that were left out because their numbers are impossible, or beyond max_communicators. [Development]",
+		Description: "Number of communicators in answers that were left out because their numbers are impossible, or beyond 64. [Development]",
 		Unit:        "{communicator}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
