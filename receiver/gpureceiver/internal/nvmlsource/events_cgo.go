@@ -21,9 +21,9 @@ const (
 	// eventWait is the longest wait for an event. NVML cannot interrupt a wait,
 	// so that closing the library takes as long.
 	eventWait = 100 * time.Millisecond
-	// lostEventRetry is the pause after a wait that failed because of a lost GPU:
+	// failedWaitPause is the pause after a wait that failed, as because of a lost GPU:
 	// the other GPUs still report events.
-	lostEventRetry = time.Second
+	failedWaitPause = time.Second
 )
 
 // noInstance is NVML's value for no MIG device.
@@ -220,30 +220,19 @@ func (e *events) ending() bool {
 // goroutine makes those.
 func (e *events) run(system device.System, opts Options, emit func(device.Event)) {
 	defer close(e.done)
-	var failing retry
 	for e.quit.Err() == nil {
 		event, result := guard(func() (nvml.EventData, status) {
 			event, ret := e.set.Wait(uint32(eventWait.Milliseconds()))
 			return event, statusOf(ret)
 		})
-		var pause time.Duration
 		switch result {
 		case statusSuccess:
-			failing.succeeded()
 			e.report(event, system, opts.Now(), emit)
 		case statusNVMLTimeout:
-			failing.succeeded()
-		case statusGPUIsLost:
-			opts.Telemetry.Failed("event_wait", string(result))
-			pause = lostEventRetry
 		default:
 			opts.Telemetry.Failed("event_wait", string(result))
-			failing.failed(time.Time{})
-			pause = failing.wait
-		}
-		if pause > 0 {
 			select {
-			case <-time.After(pause):
+			case <-time.After(failedWaitPause):
 			case <-e.quit.Done():
 			}
 		}

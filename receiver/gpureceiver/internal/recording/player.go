@@ -164,6 +164,7 @@ func (g *playedGPU) at(r *Readings, rounds float64) device.GPU {
 	})
 	for i := range r.Processes {
 		process := g.processes[r.Processes[i].PID]
+		process.PID = r.Processes[i].PID // of others nothing else is known
 		process.Types, process.Memory = slices.Clone(r.Processes[i].Types), r.Processes[i].Memory
 		process.Utilization = maps.Clone(r.Processes[i].Utilization)
 		if len(process.Types) == 0 {
@@ -188,7 +189,6 @@ func (p *Process) described() device.Process {
 		uid = workload.Number{Value: int64(*p.UserID), Known: true}
 	}
 	return device.Process{
-		PID:      p.PID,
 		Details:  workload.Details{Executable: p.Executable, NamespacePID: p.NamespacePID},
 		Workload: workload.Identify(workload.ParseEnviron([]byte(strings.Join(p.Environ, "\x00"))), workload.ParseCgroup([]byte(p.Cgroup)), uid),
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// tailSize is reserved for the text after the frames: GPUs and processes at their
-// limits, in bytes.
-const tailSize = 2 << 20
+// tailSize is reserved for the text after the frames, of as many GPUs as allowed, in
+// bytes.
+const tailSize = 256 << 10
 
 // RecorderOptions are the settings of a Recorder.
 type RecorderOptions struct {
@@ -227,8 +227,8 @@ func flow(node *yaml.Node, depth int) {
 // anonymousHost is the host's name in a Recorder's recordings.
 const anonymousHost = "recorded-host"
 
-// maxUses bounds the processes of all GPUs together.
-const maxUses = 64 << 10
+// maxPIDs bounds the processes of all GPUs together.
+const maxPIDs = 64 << 10
 
 // anonymizer removes from snapshots what identifies GPUs, their owners and their
 // work, so that a recording can be public.
@@ -237,8 +237,6 @@ type anonymizer struct {
 	// list has them in the order of their first snapshot.
 	list []*GPU
 	pids map[processKey]uint32
-	// uses is the number of processes on each GPU together.
-	uses int
 }
 
 // processKey identifies a process uniquely over time.
@@ -290,8 +288,8 @@ func (a *anonymizer) readings(gpu *device.GPU) (Readings, bool) {
 	seen := make(map[uint32]bool, len(gpu.Processes))
 	for i := range gpu.Processes {
 		process := &gpu.Processes[i]
-		pid, ok := a.process(known, process)
-		if !ok || seen[pid] {
+		pid, ok := a.process(process)
+		if !ok || seen[pid] || len(seen) >= maxProcesses {
 			continue
 		}
 		seen[pid] = true
@@ -307,24 +305,11 @@ func (a *anonymizer) readings(gpu *device.GPU) (Readings, bool) {
 	return readings, true
 }
 
-// process returns a made-up id, or false beyond the format's limit of processes.
-func (a *anonymizer) process(gpu *GPU, process *device.Process) (uint32, bool) {
+// process returns a made-up id, or false beyond the limit.
+func (a *anonymizer) process(process *device.Process) (uint32, bool) {
 	key := processKey{pid: process.PID, start: process.Details.Start.UnixNano()}
-	pid, found := a.pids[key]
-	if !found {
-		if len(a.pids) >= maxUses {
-			return 0, false
-		}
-		pid = uint32(len(a.pids) + 1)
-		a.pids[key] = pid
+	if a.pids[key] == 0 && len(a.pids) < maxPIDs {
+		a.pids[key] = uint32(len(a.pids) + 1)
 	}
-	if slices.ContainsFunc(gpu.Processes, func(p Process) bool { return p.PID == pid }) {
-		return pid, true
-	}
-	if len(gpu.Processes) >= maxProcesses || a.uses >= maxUses {
-		return 0, false
-	}
-	a.uses++
-	gpu.Processes = append(gpu.Processes, Process{PID: pid})
-	return pid, true
+	return a.pids[key], a.pids[key] != 0
 }

@@ -50,7 +50,7 @@ type Recording struct {
 type GPU struct {
 	// Identity is without the serial number. Its ID is required.
 	device.Identity `yaml:",inline"`
-	// Processes are the processes on the GPU in any frame.
+	// Processes are what is known about processes that are on the GPU in any frame.
 	Processes []Process `yaml:"processes,omitempty"`
 }
 
@@ -230,23 +230,19 @@ func (r *Recording) check() error {
 	return errors.Join(errs...)
 }
 
-// checkGPUs returns the GPUs that frames may contain, with their processes.
-func (r *Recording) checkGPUs() (map[string]knownGPU, error) {
-	var errs []error
-	known := make(map[string]knownGPU, len(r.GPUs))
-	errs = append(errs, distinct(r.GPUs, "gpus", func(gpu *GPU) string { return gpu.ID }))
+// checkGPUs returns the GPUs that frames may contain.
+func (r *Recording) checkGPUs() (map[string]*GPU, error) {
+	errs := []error{distinct(r.GPUs, "gpus", func(gpu *GPU) string { return gpu.ID })}
+	known := make(map[string]*GPU, len(r.GPUs))
 	for i := range r.GPUs {
-		gpu := knownGPU{GPU: &r.GPUs[i], pids: make(map[uint32]bool, len(r.GPUs[i].Processes))}
-		errs = append(errs, distinct(gpu.Processes, fmt.Sprintf("gpus[%d]::processes", i), func(p *Process) uint32 { return p.PID }))
+		gpu := &r.GPUs[i]
 		if gpu.ID == "" {
 			errs = append(errs, fmt.Errorf(`"gpus[%d]::uuid" is missing`, i))
 		}
 		if gpu.Index < 0 {
 			errs = append(errs, fmt.Errorf(`"gpus[%d]::index" is %d; allowed is at least 0`, i, gpu.Index))
 		}
-		for _, process := range gpu.Processes {
-			gpu.pids[process.PID] = true
-		}
+		errs = append(errs, distinct(gpu.Processes, fmt.Sprintf("gpus[%d]::processes", i), func(p *Process) uint32 { return p.PID }))
 		known[gpu.ID] = gpu
 	}
 	for i := range r.GPUs {
@@ -257,12 +253,6 @@ func (r *Recording) checkGPUs() (map[string]knownGPU, error) {
 		}
 	}
 	return known, errors.Join(errs...)
-}
-
-// knownGPU is a GPU with the ids of its processes.
-type knownGPU struct {
-	*GPU
-	pids map[uint32]bool
 }
 
 // checkTimes checks the order of the frames. The bound keeps sums of durations
@@ -285,7 +275,7 @@ func (r *Recording) checkTimes() error {
 	return nil
 }
 
-func (f *Frame) check(known map[string]knownGPU, path string) error {
+func (f *Frame) check(known map[string]*GPU, path string) error {
 	if f.DriverState != "" && !slices.Contains(device.DriverStates, f.DriverState) {
 		return fmt.Errorf(`"%s::driver_state" is %q; allowed are %q`, path, f.DriverState, device.DriverStates)
 	}
@@ -306,14 +296,14 @@ func (f *Frame) check(known map[string]knownGPU, path string) error {
 		if gpu.MIG != nil && len(readings.XIDs) > 0 {
 			return fmt.Errorf(`"%s::xids" is there for a MIG device; allowed is it for its GPU, with "gpu_instance"`, path)
 		}
-		if err := readings.check(gpu.pids, path); err != nil {
+		if err := readings.check(path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Readings) check(pids map[uint32]bool, path string) error {
+func (r *Readings) check(path string) error {
 	if err := r.Readings.Take(r.Tree); err != nil {
 		return fmt.Errorf(`"%s" %w`, path, err)
 	}
@@ -323,9 +313,6 @@ func (r *Readings) check(pids map[uint32]bool, path string) error {
 	}
 	for i, p := range r.Processes {
 		path := fmt.Sprintf("%s::processes[%d]", path, i)
-		if !pids[p.PID] {
-			return fmt.Errorf(`"%s::pid" is %d, which is none of the GPU's "processes"`, path, p.PID)
-		}
 		for _, kind := range p.Types {
 			if !slices.Contains(device.ProcessTypes, kind) {
 				return fmt.Errorf(`"%s::types" has %q; allowed are %q`, path, kind, device.ProcessTypes)
