@@ -3,8 +3,10 @@ package mlsampleprocessor
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
 
@@ -25,22 +27,21 @@ const (
 
 // Validate returns an error that names the keys with invalid values.
 func (c *Config) Validate() error {
-	var all []error
-	bad := func(ok bool, key string, value any, want string) {
-		if !ok {
-			all = append(all, fmt.Errorf("%q is %v; it must be %s", key, value, want))
+	all := []error{
+		shared.Between("steps::one_in", c.Steps.OneIn, 1, maxOneIn),
+		shared.Between("calls::one_in", c.Calls.OneIn, 1, maxOneIn),
+		shared.Between("steps::first", c.Steps.First, 0, maxSteps),
+		shared.Between("steps::before", c.Steps.Before, 0, maxSteps),
+		shared.Between("wait", c.Wait, time.Second, 10*time.Minute),
+		shared.Between("max_bytes", c.MaxBytes, 1<<20, math.MaxInt64),
+	}
+	for section, of := range map[string][2]float64{"steps": {c.Steps.SlowQuantile, c.Steps.Slow}, "calls": {c.Calls.SlowQuantile, c.Calls.Slow}} {
+		if quantile := of[0]; !(quantile >= 0 && quantile < 1) {
+			all = append(all, fmt.Errorf(`"%s::slow_quantile" is %v; it must be at least 0 and less than 1`, section, quantile))
+		}
+		if times := of[1]; times != 0 && !(times > 1 && times <= maxOneIn) {
+			all = append(all, fmt.Errorf(`"%s::slow" is %v; it must be 0, or more than 1 and at most 1000000`, section, times))
 		}
 	}
-	comparison := func(section string, oneIn int64, quantile, times float64) {
-		bad(oneIn >= 1 && oneIn <= maxOneIn, section+"::one_in", oneIn, "from 1 to 1000000")
-		bad(quantile >= 0 && quantile < 1, section+"::slow_quantile", quantile, "at least 0 and less than 1")
-		bad(times == 0 || times > 1 && times <= maxOneIn, section+"::slow", times, "0, or more than 1 and at most 1000000")
-	}
-	comparison("steps", c.Steps.OneIn, c.Steps.SlowQuantile, c.Steps.Slow)
-	comparison("calls", c.Calls.OneIn, c.Calls.SlowQuantile, c.Calls.Slow)
-	bad(c.Steps.First >= 0 && c.Steps.First <= maxSteps, "steps::first", c.Steps.First, "from 0 to 1000")
-	bad(c.Steps.Before >= 0 && c.Steps.Before <= maxSteps, "steps::before", c.Steps.Before, "from 0 to 1000")
-	bad(c.Wait >= time.Second && c.Wait <= 10*time.Minute, "wait", c.Wait, "from 1s to 10m")
-	bad(c.MaxBytes >= 1<<20, "max_bytes", c.MaxBytes, "at least 1048576")
 	return errors.Join(all...)
 }

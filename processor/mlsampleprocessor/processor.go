@@ -79,7 +79,7 @@ func (s *sampling) Start(ctx context.Context, host component.Host) (err error) {
 	if s.joined, s.release, err = s.registry.Acquire(ctx, host, s.id, newInstances); err != nil {
 		return err
 	}
-	s.joined.add(s.sampler)
+	s.joined.samplers.Store(s.sampler, nil)
 	s.withdraw = shared.StateOf(host).PublishNotices(s.id.String(), s.notices)
 	background, cancel := context.WithCancel(context.Background())
 	s.cancel, s.stop, s.done = cancel, make(chan struct{}), make(chan struct{})
@@ -116,7 +116,7 @@ func (s *sampling) Shutdown(ctx context.Context) error {
 	close(s.stop)
 	defer context.AfterFunc(ctx, s.cancel)()
 	<-s.done
-	s.joined.remove(s.sampler)
+	s.joined.samplers.Delete(s.sampler)
 	s.sampler.DecideAll(s.now())
 	s.send(ctx)
 	s.giveUp()

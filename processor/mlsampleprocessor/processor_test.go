@@ -68,7 +68,7 @@ func (b *bed) instance(t *testing.T) *watch {
 	t.Helper()
 	joined, err := newInstances()
 	require.NoError(t, err)
-	joined.add(b.sampler)
+	joined.samplers.Store(b.sampler, nil)
 	return &watch{registry: b.registry, id: b.id, instances: joined}
 }
 

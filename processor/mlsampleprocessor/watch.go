@@ -18,13 +18,10 @@ import (
 
 // instances has the samplers of the running traces instances of a component id.
 type instances struct {
-	mu  sync.Mutex
-	all map[*sample.Sampler]struct{}
+	samplers sync.Map // set of *sample.Sampler
 }
 
-func newInstances() (*instances, error) {
-	return &instances{all: make(map[*sample.Sampler]struct{})}, nil
-}
+func newInstances() (*instances, error) { return new(instances), nil }
 
 // Start does nothing.
 func (*instances) Start(context.Context, component.Host) error { return nil }
@@ -32,25 +29,12 @@ func (*instances) Start(context.Context, component.Host) error { return nil }
 // Shutdown does nothing.
 func (*instances) Shutdown(context.Context) error { return nil }
 
-func (i *instances) add(s *sample.Sampler) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.all[s] = struct{}{}
-}
-
-func (i *instances) remove(s *sample.Sampler) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	delete(i.all, s)
-}
-
 // each calls do for each sampler.
 func (i *instances) each(do func(*sample.Sampler)) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for s := range i.all {
-		do(s)
-	}
+	i.samplers.Range(func(s, _ any) bool {
+		do(s.(*sample.Sampler))
+		return true
+	})
 }
 
 // watch is a logs or metrics instance.

@@ -177,7 +177,7 @@ func (s *Sampler) decideCall(u *Unit, now int64) {
 
 // reasonOfCall returns why a call is kept if it is decided now.
 func (s *Sampler) reasonOfCall(u *Unit, slow bool, now int64) Reason {
-	until, fails := s.failing[u.conversation]
+	until, fails := s.failing.Get(u.conversation)
 	chosen := u.conversation
 	if chosen == 0 {
 		chosen = rule.Hash(string(u.trace.id[:]))

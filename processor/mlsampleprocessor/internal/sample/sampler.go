@@ -1,7 +1,6 @@
 package sample
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -42,22 +41,19 @@ type Sampler struct {
 	// last is the rank of the last span that had one, lastSource its source.
 	last       *rank
 	lastSource Source
-	// failing has the conversations with a failure, and until when. swept is when it
-	// was last cleaned.
-	failing map[uint64]int64
-	swept   int64
+	// failing has the conversations with a failure, and until when.
+	failing *lastused.Map[uint64, int64]
 
-	headers map[blob.Header]*header
-	bytes   int64
-	out     []Kept
-	counts  Counts
+	bytes  int64
+	out    []Kept
+	counts Counts
 }
 
 // New returns an empty Sampler.
 func New(cfg Config) *Sampler {
 	return &Sampler{
 		cfg: cfg, young: make(map[TraceID]*trace), old: make(map[TraceID]*trace), runs: make(map[uint64]*run),
-		durations: lastused.NewMap[uint64, *rule.Durations](maxOperations), failing: make(map[uint64]int64), headers: make(map[blob.Header]*header),
+		durations: lastused.NewMap[uint64, *rule.Durations](maxOperations), failing: lastused.NewMap[uint64, int64](maxConversations),
 	}
 }
 
@@ -162,13 +158,7 @@ func (s *Sampler) observe(u *Unit, sp *Span, now int64) {
 // it.
 func (s *Sampler) failed(u *Unit, now int64) {
 	if u.conversation != 0 {
-		if len(s.failing) >= maxConversations && now-s.swept > int64(time.Second) {
-			s.swept = now
-			maps.DeleteFunc(s.failing, func(_ uint64, until int64) bool { return until < now })
-		}
-		if len(s.failing) < maxConversations {
-			s.failing[u.conversation] = now + int64(s.cfg.Wait)
-		}
+		s.failing.Put(u.conversation, now+int64(s.cfg.Wait))
 	}
 	if u.step != nil {
 		s.release(u.step.group.run, u.step.group)
@@ -371,31 +361,24 @@ func (s *Sampler) add(p *Part, of *header) {
 	}
 }
 
-// intern returns the header that is shared by all fragments with its content, until
-// drop is called.
+// intern returns a header that is shared by the fragments with it, until drop is
+// called.
 func (s *Sampler) intern(of *blob.Header) *header {
 	if of == nil {
 		return nil
 	}
-	h, known := s.headers[*of]
-	if !known {
-		s.makeRoom(headerSize(of))
-		h = &header{Header: *of}
-		s.headers[*of] = h
-		s.bytes += headerSize(of)
-	}
-	h.used++
-	return h
+	s.makeRoom(headerSize(of))
+	s.bytes += headerSize(of)
+	return &header{Header: *of, used: 1}
 }
 
-// drop ends a use of a header, and removes it after the last one.
+// drop ends a use of a header. After the last one it is no longer in memory.
 func (s *Sampler) drop(h *header) {
 	if h == nil {
 		return
 	}
 	if h.used--; h.used == 0 {
 		s.bytes -= headerSize(&h.Header)
-		delete(s.headers, h.Header)
 	}
 }
 
