@@ -2,9 +2,12 @@
 
 package kernellog
 
-import "io/fs"
+import (
+	"io"
+	"io/fs"
+)
 
 // open returns an error: only Linux has this log.
-func open(path string) (log, error) {
+func open(path string) (io.ReadCloser, error) {
 	return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 }

@@ -6,6 +6,7 @@ package kernellog
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"sync"
 	"syscall"
@@ -35,29 +36,13 @@ var States = []State{OK, Denied, Absent, Failed}
 const (
 	// reopenInterval is the wait before a log is opened again that cannot be read.
 	reopenInterval = time.Minute
-	// maxEarlier bounds the records from before the start that are read. No log is
-	// so long, but while the kernel writes fast, their end is never reached.
-	maxEarlier = 1 << 18
 	// maxFailures bounds the reads without a record, one after the other, that are
 	// no error. A log has one after each gap.
 	maxFailures = 100
 )
 
-var (
-	// errNone means that no record is waiting.
-	errNone = errors.New("no record is waiting")
-	// errNoRecord means that a file has something else than records.
-	errNoRecord = errors.New("the file is not the kernel's log")
-)
-
-// log is an opened log. A Read or ReadWaiting returns one record.
-type log interface {
-	// Read waits for a record. It returns fs.ErrClosed after Close.
-	Read(record []byte) (int, error)
-	// ReadWaiting returns errNone instead of waiting.
-	ReadWaiting(record []byte) (int, error)
-	Close() error
-}
+// errNoRecord means that a file has something else than records.
+var errNoRecord = errors.New("the file is not the kernel's log")
 
 // Options are the settings of a Reader.
 type Options struct {
@@ -70,12 +55,13 @@ type Options struct {
 	Lost   func(records int64)
 	// Logger gets one line for each change of the state.
 	Logger *zap.Logger
-	// open replaces the opening of Path in tests.
-	open func(path string) (log, error)
+	// open replaces the opening of Path in tests. A Read returns one record, and
+	// fs.ErrClosed after Close.
+	open func(path string) (io.ReadCloser, error)
 }
 
-// Reader reads the kernel's log from its opening on. Of earlier records it takes only
-// the GPUs' UUIDs: their errors were reported before, or are no longer news.
+// Reader reads the kernel's log from its opening on: errors before it were reported
+// before, or are no longer news.
 type Reader struct {
 	opts Options
 
@@ -120,9 +106,8 @@ func (r *Reader) State() State {
 func (r *Reader) run() {
 	timer := time.NewTimer(reopenInterval)
 	defer timer.Stop()
-	records := &stream{report: r.opts.Report, lost: r.opts.Lost}
 	for {
-		err := r.read(records)
+		err := r.read(&stream{report: r.opts.Report, lost: r.opts.Lost})
 		if r.quit.Err() != nil {
 			return
 		}
@@ -147,12 +132,9 @@ func (r *Reader) read(records *stream) error {
 	if r.quit.Err() != nil {
 		return fs.ErrClosed
 	}
-	if err := records.earlier(opened); err != nil {
-		return err
-	}
 	r.change(OK, nil)
 	for {
-		if err := records.next(opened.Read); err != nil {
+		if err := records.next(opened); err != nil {
 			return err
 		}
 	}
@@ -193,35 +175,18 @@ func (r *Reader) change(state State, err error) {
 type stream struct {
 	report func(Report)
 	lost   func(int64)
-	// sequence is the number of the last record, and begun is true once there was
-	// one. live is true once the log has been read to its end.
-	sequence    uint64
-	begun, live bool
+	// sequence is the number of the last record, and begun is true once there was one.
+	sequence uint64
+	begun    bool
 	// failures counts reads without a record, one after the other.
 	failures int
 	buffer   [maxRecord]byte
 }
 
-// earlier reads the records that are already there.
-func (s *stream) earlier(opened log) error {
-	s.failures, s.live = 0, false
-	for range maxEarlier {
-		err := s.next(opened.ReadWaiting)
-		if errors.Is(err, errNone) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-	}
-	s.live = true
-	return nil
-}
-
 // next reads one record. That the kernel overwrote records, or has one that is too
 // long, is no error.
-func (s *stream) next(read func([]byte) (int, error)) error {
-	n, err := read(s.buffer[:])
+func (s *stream) next(from io.Reader) error {
+	n, err := from.Read(s.buffer[:])
 	switch {
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.EINTR):
 		return s.failed(err)
@@ -233,11 +198,11 @@ func (s *stream) next(read func([]byte) (int, error)) error {
 		return s.failed(errNoRecord)
 	}
 	s.failures = 0
-	if missing := sequence - s.sequence - 1; s.begun && s.live && sequence > s.sequence+1 {
+	if missing := sequence - s.sequence - 1; s.begun && sequence > s.sequence+1 {
 		s.lost(int64(min(missing, 1<<32))) // #nosec G115 -- it is bounded
 	}
 	s.sequence, s.begun = sequence, true
-	if report, found := readLine(line); found && (s.live || report.UUID != "") {
+	if report, found := readLine(line); found {
 		s.report(report)
 	}
 	return nil

@@ -2,6 +2,7 @@ package kernellog
 
 import (
 	"cmp"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,29 +29,19 @@ type result struct {
 	err    error
 }
 
-// fakeLog is a log of prepared results. Reads of earlier records end with the first
-// call of Read.
+// fakeLog is a log of prepared results, first those that it has from the start.
 type fakeLog struct {
-	mu      sync.Mutex
-	earlier []result
-	live    chan result
-	closed  chan struct{}
-	once    sync.Once
+	live   chan result
+	closed chan struct{}
+	once   sync.Once
 }
 
-func newFakeLog(earlier ...result) *fakeLog {
-	return &fakeLog{earlier: earlier, live: make(chan result, 64), closed: make(chan struct{})}
-}
-
-func (l *fakeLog) ReadWaiting(record []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.earlier) == 0 {
-		return 0, errNone
+func newFakeLog(first ...result) *fakeLog {
+	l := &fakeLog{live: make(chan result, 64+len(first)), closed: make(chan struct{})}
+	for _, next := range first {
+		l.live <- next
 	}
-	next := l.earlier[0]
-	l.earlier = l.earlier[1:]
-	return copy(record, next.record), next.err
+	return l
 }
 
 func (l *fakeLog) Read(record []byte) (int, error) {
@@ -77,7 +68,7 @@ type seen struct {
 	entries *observer.ObservedLogs
 }
 
-func (s *seen) options(open func(string) (log, error)) Options {
+func (s *seen) options(open func(string) (io.ReadCloser, error)) Options {
 	core, entries := observer.New(zap.InfoLevel)
 	s.logger, s.entries = zap.New(core), entries
 	return Options{
@@ -111,13 +102,12 @@ func xidLine(sequence, code string) result {
 	return result{record: "3," + sequence + ",5,-;NVRM: Xid (PCI:0000:01:00): " + code + ", x\n"}
 }
 
-// Errors from before the start are not reported again, a GPU's UUID is. After the
-// kernel overwrote records, reading goes on, and they are counted.
+// After the kernel overwrote records, reading goes on, and they are counted.
 func TestReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := newFakeLog(xidLine("1", "79"), result{err: syscall.EPIPE}, result{record: "3,4,5,-;" + uuidLine})
+		fake := newFakeLog(result{record: "3,4,5,-;" + uuidLine})
 		var got seen
-		reader := NewReader(got.options(func(string) (log, error) { return fake, nil }))
+		reader := NewReader(got.options(func(string) (io.ReadCloser, error) { return fake, nil }))
 		reader.Start()
 		for _, next := range []result{
 			xidLine("5", "31"),
@@ -154,7 +144,7 @@ func TestReaderWithoutALog(t *testing.T) {
 			opened  int
 			got     seen
 		)
-		reader := NewReader(got.options(func(string) (log, error) {
+		reader := NewReader(got.options(func(string) (io.ReadCloser, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			opened++
@@ -201,13 +191,12 @@ func TestReaderWithoutALog(t *testing.T) {
 // What is written while a log cannot be read is NVML's to report.
 func TestReaderOfALogThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		first := newFakeLog(xidLine("1", "79"), xidLine("2", "31"))
-		second := newFakeLog(xidLine("2", "31"), xidLine("3", "43"), xidLine("6", "45"), result{record: "6,7,5,-;x"})
+		first, second := newFakeLog(), newFakeLog()
 		logs := make(chan *fakeLog, 2)
 		logs <- first
 		logs <- second
 		var got seen
-		reader := NewReader(got.options(func(string) (log, error) { return <-logs, nil }))
+		reader := NewReader(got.options(func(string) (io.ReadCloser, error) { return <-logs, nil }))
 		reader.Start()
 		first.live <- xidLine("3", "43")
 		first.live <- result{err: syscall.EIO}
@@ -236,11 +225,11 @@ func readsSomethingElse(t *testing.T, something result) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newFakeLog(slices.Repeat([]result{something}, 10*maxFailures)...)
 		var got seen
-		reader := NewReader(got.options(func(string) (log, error) { return fake, nil }))
+		reader := NewReader(got.options(func(string) (io.ReadCloser, error) { return fake, nil }))
 		reader.Start()
 		synctest.Wait()
 		assert.Equal(t, Failed, reader.State())
-		assert.Len(t, fake.earlier, 10*maxFailures-maxFailures-1)
+		assert.Len(t, fake.live, 10*maxFailures-maxFailures-1)
 		reader.Shutdown()
 	})
 }
@@ -252,7 +241,7 @@ func TestShutdownOfAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leave := make(chan struct{})
 		var got seen
-		reader := NewReader(got.options(func(string) (log, error) {
+		reader := NewReader(got.options(func(string) (io.ReadCloser, error) {
 			<-leave
 			return newFakeLog(), nil
 		}))
@@ -284,9 +273,9 @@ func TestReaderOfAFile(t *testing.T) {
 		_, err := write.WriteString(xidLine("2", code).record)
 		require.NoError(t, err)
 	}
-	require.Eventually(t, func() bool { codes, _, _ := got.copyOf(); return len(codes) == 2 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { codes, _, _ := got.copyOf(); return len(codes) == 3 }, time.Minute, time.Millisecond)
 	codes, _, _ := got.copyOf()
-	assert.Equal(t, []uint64{31, 43}, codes)
+	assert.Equal(t, []uint64{79, 31, 43}, codes)
 	reader.Shutdown()
 	require.NoError(t, write.Close())
 	require.NoError(t, read.Close())
@@ -302,7 +291,7 @@ func TestFilesThatAreNoLog(t *testing.T) {
 	} {
 		opened, err := open(path)
 		if err == nil {
-			_, err = opened.ReadWaiting(make([]byte, maxRecord))
+			_, err = opened.Read(make([]byte, maxRecord))
 			require.NoError(t, opened.Close())
 		}
 		assert.Equal(t, expected, stateOf(err), path)
