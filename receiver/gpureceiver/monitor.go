@@ -243,18 +243,16 @@ type driverTelemetry struct {
 	self    attribute.KeyValue
 	plain   metric.MeasurementOption
 
-	mu sync.RWMutex
 	// durations caches options, because building a call's attributes costs
 	// more than recording its duration. There is one entry for each call and
 	// what it returned.
-	durations map[[2]string][]metric.RecordOption
+	durations sync.Map
 }
 
 func newDriverTelemetry(builder *metadata.TelemetryBuilder, self attribute.KeyValue) *driverTelemetry {
 	return &driverTelemetry{
 		builder: builder, self: self,
-		plain:     metric.WithAttributeSet(attribute.NewSet(self)),
-		durations: make(map[[2]string][]metric.RecordOption),
+		plain: metric.WithAttributeSet(attribute.NewSet(self)),
 	}
 }
 
@@ -304,17 +302,12 @@ func (d *driverTelemetry) Dropped(value string, count int64) {
 // Called implements nvmlsource.Telemetry.
 func (d *driverTelemetry) Called(call, status string, took time.Duration) {
 	key := [2]string{call, status}
-	d.mu.RLock()
-	options, found := d.durations[key]
-	d.mu.RUnlock()
+	options, found := d.durations.Load(key)
 	if !found {
-		options = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(
-			d.self, attribute.String("nvml.call", call), attribute.String("nvml.return", status)))}
-		d.mu.Lock()
-		d.durations[key] = options
-		d.mu.Unlock()
+		options, _ = d.durations.LoadOrStore(key, []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(
+			d.self, attribute.String("nvml.call", call), attribute.String("nvml.return", status)))})
 	}
-	d.builder.ReceiverGpuCallDuration.Record(context.Background(), took.Seconds(), options...)
+	d.builder.ReceiverGpuCallDuration.Record(context.Background(), took.Seconds(), options.([]metric.RecordOption)...)
 }
 
 // goneOnce is the time in which the several messages about a GPU that fell off the bus

@@ -101,7 +101,7 @@ func (r *Recorder) Add(snapshot *device.Snapshot) {
 	}
 	if at < r.opts.Duration && r.count < maxFrames {
 		frame := r.frame(snapshot, at)
-		text, err := encode([]*Frame{&frame}, 4)
+		text, err := yaml.Marshal([]Frame{frame})
 		if err == nil && r.text.Len()+len(text) <= r.limit {
 			r.text.Write(text)
 			r.last = at
@@ -167,7 +167,7 @@ var errNothing = errors.New("the GPUs were not read")
 func (r *Recorder) write() {
 	defer close(r.done)
 	r.ending.GPUs = r.anonymous.list
-	tail, err := encode(&r.ending, 3)
+	tail, err := yaml.Marshal(&r.ending)
 	if r.count == 0 {
 		err = errNothing
 	}
@@ -194,34 +194,6 @@ type ending struct {
 	DriverVersion string `yaml:"driver_version,omitempty"`
 	CUDAVersion   string `yaml:"cuda_version,omitempty"`
 	GPUs          []*GPU `yaml:"gpus"`
-}
-
-// encode returns the text of a part of a recording, in which everything below a depth
-// is in one line.
-func encode(part any, depth int) ([]byte, error) {
-	var node yaml.Node
-	if err := node.Encode(part); err != nil {
-		return nil, err
-	}
-	flow(&node, depth)
-	var text bytes.Buffer
-	encoder := yaml.NewEncoder(&text)
-	encoder.SetIndent(2)
-	err := encoder.Encode(&node)
-	return text.Bytes(), errors.Join(err, encoder.Close())
-}
-
-// flow writes everything below a depth in one line.
-func flow(node *yaml.Node, depth int) {
-	if depth == 0 {
-		node.Style = yaml.FlowStyle
-		return
-	}
-	for _, child := range node.Content {
-		if child.Kind != yaml.ScalarNode {
-			flow(child, depth-1)
-		}
-	}
 }
 
 // anonymousHost is the host's name in a Recorder's recordings.

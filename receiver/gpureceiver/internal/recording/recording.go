@@ -80,7 +80,7 @@ type Frame struct {
 	// Attribution is the state of each attribution source.
 	Attribution map[workload.Source]workload.SourceState `yaml:"attribution,omitempty"`
 	// GPUs are the readings of the present GPUs. A missing one has vanished.
-	GPUs []Readings `yaml:"gpus,omitempty"`
+	GPUs []Readings `yaml:"gpus,omitempty,flow"`
 }
 
 // Readings are the values of one GPU in one frame. An absent value was
