@@ -1,10 +1,8 @@
 package gpureceiver
 
 import (
-	"cmp"
 	"maps"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,9 +12,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
 )
 
-// maxErrorSeries bounds the error series of one GPU, and those of all NVSwitches. A
-// GPU has fewer than 200
-// codes, so that only one with MIG devices can reach it.
+// maxErrorSeries bounds the error series of one GPU, and those of all NVSwitches. A GPU
+// has fewer than 200 codes, so that only one with MIG devices can reach it.
 const maxErrorSeries = 256
 
 // otherErrors is the code of the series that counts the errors beyond
@@ -51,12 +48,6 @@ type errorSeries struct {
 	gpuInstance, computeInstance workload.Number
 	address                      string
 	fatal                        bool
-}
-
-// errorCount is a series and its value.
-type errorCount struct {
-	errorSeries
-	value int64
 }
 
 func newErrorCounts(dropped func()) *errorCounts {
@@ -119,27 +110,11 @@ func (c *errorCounts) seed(id string) {
 	}
 }
 
-// of returns the counts of a GPU in a fixed order.
-func (c *errorCounts) of(id string) []errorCount {
+// of returns the counts of a GPU.
+func (c *errorCounts) of(id string) map[errorSeries]int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var counts []errorCount
-	for series, value := range c.gpus[id].counts {
-		counts = append(counts, errorCount{series, value})
-	}
-	slices.SortFunc(counts, func(a, b errorCount) int {
-		return cmp.Or(
-			cmp.Compare(a.code, b.code),
-			compareNumbers(a.gpuInstance, b.gpuInstance),
-			compareNumbers(a.computeInstance, b.computeInstance),
-			cmp.Compare(a.address, b.address))
-	})
-	return counts
-}
-
-// compareNumbers orders unknown numbers before 0.
-func compareNumbers(a, b workload.Number) int {
-	return cmp.Or(cmp.Compare(oneIf(a.Known), oneIf(b.Known)), cmp.Compare(a.Value, b.Value))
+	return maps.Clone(c.gpus[id].counts)
 }
 
 // since returns a GPU's errors after a time.

@@ -337,11 +337,11 @@ func (p *points) recordXIDs(errors *errorCounts) {
 	if !p.cfg.Metrics.NvidiaGpuXidErrors.Enabled {
 		return
 	}
-	for _, count := range errors.of(p.id) {
+	for of, count := range errors.of(p.id) {
 		var a workload.Attributes[metadata.MetricAttributeOption]
-		a.Number(count.gpuInstance, metadata.WithNvidiaGpuMigGpuInstanceIDMetricAttribute)
-		a.Number(count.computeInstance, metadata.WithNvidiaGpuMigComputeInstanceIDMetricAttribute)
-		p.RecordNvidiaGpuXidErrorsDataPoint(p.now, count.value, p.id, p.host, p.index, count.code, p.with(a...)...)
+		a.Number(of.gpuInstance, metadata.WithNvidiaGpuMigGpuInstanceIDMetricAttribute)
+		a.Number(of.computeInstance, metadata.WithNvidiaGpuMigComputeInstanceIDMetricAttribute)
+		p.RecordNvidiaGpuXidErrorsDataPoint(p.now, count, p.id, p.host, p.index, of.code, p.with(a...)...)
 	}
 }
 
@@ -369,8 +369,8 @@ func recordDriver(metrics *builder, now pcommon.Timestamp, snapshot *device.Snap
 				metadata.MapAttributeNvidiaGpuKernelLogState[string(state)])
 		}
 	}
-	for _, of := range errors.of(ofSwitches) {
-		metrics.RecordNvidiaNvswitchSxidErrorsDataPoint(now, of.value, snapshot.Host, of.address, of.code, of.fatal)
+	for of, count := range errors.of(ofSwitches) {
+		metrics.RecordNvidiaNvswitchSxidErrorsDataPoint(now, count, snapshot.Host, of.address, of.code, of.fatal)
 	}
 
 	metrics.EmitForResource(metadata.WithResource(describe(metrics.NewResourceBuilder(), &snapshot.System, nil)))

@@ -1,7 +1,6 @@
 package gpureceiver
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -308,7 +307,7 @@ func (r *tracker) evictOldest() {
 }
 
 // vanished ends a reading in which the driver listed its GPUs. It returns the
-// whole GPUs that are missing and were seen within remember, ordered by index.
+// whole GPUs that are missing and were seen within remember.
 // A missing MIG device was removed on purpose.
 func (r *tracker) vanished(now time.Time, remember time.Duration) []*trackedGPU {
 	var missing []*trackedGPU
@@ -321,9 +320,6 @@ func (r *tracker) vanished(now time.Time, remember time.Duration) []*trackedGPU 
 			missing = append(missing, m)
 		}
 	}
-	slices.SortFunc(missing, func(a, b *trackedGPU) int {
-		return cmp.Or(cmp.Compare(a.identity.Index, b.identity.Index), cmp.Compare(a.identity.ID, b.identity.ID))
-	})
 	return missing
 }
 
