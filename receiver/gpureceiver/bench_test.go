@@ -36,11 +36,9 @@ func benchmarkConfig(tb testing.TB) *Config {
           general: {utilization: 0.9, peak: 1, busy_seconds: 1000}
           encoder: {utilization: 0, peak: 0, busy_seconds: 0}
           decoder: {utilization: 0, peak: 0, busy_seconds: 0}
-          jpeg: {utilization: 0}
-          ofa: {utilization: 0}
         pipes: {sm_utilization: 0.8, sm_occupancy: 0.5, dram_utilization: 0.4, pipe: {tensor: 0.6, fp16: 0.1, fp32: 0.1, fp64: 0, integer: 0.1}}
         memory: {total_bytes: 85520809984, used_bytes: 59022245888, reserved_bytes: 600000000, bar1_used_bytes: 4000000, controller_utilization: 0.4}
-        power: {draw_watts: 612, peak_watts: 650, instant_gpu_watts: 600, instant_module_watts: 700, energy_joules: 8412650, limit_watts: {enforced: 700, requested: 700, default: 700, min: 200, max: 700}}
+        power: {draw_watts: 612, peak_watts: 650, instant_gpu_watts: 600, instant_module_watts: 700, energy_joules: 8412650, limit_watts: {enforced: 700}}
         thermal: {gpu_celsius: 61, memory_celsius: 70, slowdown_celsius: 90, shutdown_celsius: 95}
         clocks:
           hertz: {graphics: 1980000000, sm: 1980000000, memory: 2619000000, video: 1545000000}

@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/scraper/scraperhelper"
 
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/recording"
 )
@@ -64,17 +63,6 @@ type Config struct {
 
 	// Source is the source of the values: auto (the default), nvml or replay.
 	Source Source `mapstructure:"source"`
-
-	// Engines are the tasks of hw.gpu.utilization, nvidia.gpu.busy.time and
-	// nvidia.gpu.utilization.peak: any of general, encoder, decoder, jpeg and
-	// ofa. The default is the first three. With an empty list these metrics have
-	// no points.
-	Engines []string `mapstructure:"engines"`
-
-	// PowerLimits are the types of nvidia.gpu.power.limit: any of enforced,
-	// requested, default, min and max. The default is enforced. With an empty
-	// list the metric has no points.
-	PowerLimits []string `mapstructure:"power_limits"`
 
 	// NVML has the settings of the sources nvml and auto.
 	NVML NVMLConfig `mapstructure:"nvml"`
@@ -170,8 +158,6 @@ func createDefaultConfig() component.Config {
 		Source:               SourceAuto,
 		slowInterval:         30 * time.Second,
 		remember:             time.Hour,
-		Engines:              []string{"general", "encoder", "decoder"},
-		PowerLimits:          []string{"enforced"},
 		UserNames:            true,
 		KernelLog:            KernelLogConfig{Enabled: true, Path: "/dev/kmsg"},
 		Record:               RecordConfig{Duration: 5 * time.Minute},
@@ -191,9 +177,6 @@ func (cfg *Config) Validate() error {
 	check(cfg.InitialDelay >= 0, `"initial_delay" is %s; it must not be negative`, cfg.InitialDelay)
 	check(cfg.Timeout >= 0 && cfg.Timeout <= cfg.CollectionInterval, `"timeout" is %s; it must be between 0 and "collection_interval", %s`, cfg.Timeout, cfg.CollectionInterval)
 	check(slices.Contains([]Source{SourceAuto, SourceNVML, SourceReplay}, cfg.Source), `"source" is %q; allowed are %q, %q and %q`, cfg.Source, SourceAuto, SourceNVML, SourceReplay)
-	errs = append(errs,
-		onlyOf("engines", cfg.Engines, device.ProcessTasks),
-		onlyOf("power_limits", cfg.PowerLimits, device.PowerLimits.Names))
 	record := &cfg.Record
 	check(!cfg.KernelLog.Enabled || filepath.IsAbs(cfg.KernelLog.Path), `"kernel_log::path" is %q; it must be an absolute path`, cfg.KernelLog.Path)
 	check(record.Path == "" || cfg.Source != SourceReplay, `"record::path" is %q with "source" %q; it needs %q or %q`, record.Path, cfg.Source, SourceAuto, SourceNVML)
@@ -216,20 +199,6 @@ func (cfg *Config) loadReplay() (*recording.Recording, error) {
 		return nil, fmt.Errorf(`"replay::path" is %q; it must name a recording: %w`, cfg.Replay.Path, err)
 	}
 	return rec, nil
-}
-
-// onlyOf returns an error for a value of a list that is not allowed, or that is
-// repeated.
-func onlyOf(key string, values, allowed []string) error {
-	for i, value := range values {
-		if !slices.Contains(allowed, value) {
-			return fmt.Errorf("%q has %q; allowed are %q", key, value, allowed)
-		}
-		if slices.Contains(values[:i], value) {
-			return fmt.Errorf("%q has %q twice", key, value)
-		}
-	}
-	return nil
 }
 
 // callTimeout returns the limit for a call into the driver.

@@ -61,22 +61,6 @@ func TestConfigRefused(t *testing.T) {
 			map[string]any{"initial_delay": "-1s"},
 			[]string{`"initial_delay" is -1s; it must not be negative`},
 		},
-		"unknown engine": {
-			map[string]any{"engines": []any{"general", "tensor"}},
-			[]string{`"engines" has "tensor"; allowed are ["general" "encoder" "decoder" "jpeg" "ofa"]`},
-		},
-		"engine twice": {
-			map[string]any{"engines": []any{"general", "encoder", "general"}},
-			[]string{`"engines" has "general" twice`},
-		},
-		"unknown power limit": {
-			map[string]any{"power_limits": []any{"maximum"}},
-			[]string{`"power_limits" has "maximum"; allowed are ["enforced" "requested" "default" "min" "max"]`},
-		},
-		"power limit twice": {
-			map[string]any{"power_limits": []any{"max", "max"}},
-			[]string{`"power_limits" has "max" twice`},
-		},
 		"record a recording": {
 			map[string]any{"source": "replay", "replay": map[string]any{"path": demoRecording}, "record": map[string]any{"path": "x.yaml"}},
 			[]string{`"record::path" is "x.yaml" with "source" "replay"; it needs "auto" or "nvml"`},

@@ -29,8 +29,6 @@ func TestEveryMetricIsRecorded(t *testing.T) {
 func TestEveryQuantityIsNeeded(t *testing.T) {
 	wants := wanted(t, func(cfg *Config) {
 		setMetrics(t, cfg, true)
-		cfg.Engines = device.ProcessTasks
-		cfg.PowerLimits = device.PowerLimits.Names
 	})
 	for _, quantity := range device.Quantities {
 		assert.True(t, wants(quantity), "no metric needs %s", quantity.Name)
@@ -75,18 +73,6 @@ func TestOnlyWhatAMetricNeedsIsWanted(t *testing.T) {
 		"power":   {func(c *Config) { c.Metrics.HwPower.Enabled = true }, []*device.Quantity{device.PowerDraw}},
 		"peaks of engines": {func(c *Config) { c.Metrics.NvidiaGpuUtilizationPeak.Enabled = true },
 			[]*device.Quantity{device.GeneralEngine.Peak, device.EncoderEngine.Peak, device.DecoderEngine.Peak}},
-		"one engine": {func(c *Config) {
-			c.Metrics.NvidiaGpuBusyTime.Enabled = true
-			c.Engines = []string{"ofa"}
-		}, []*device.Quantity{device.OFAEngine.BusyTime}},
-		"no engine": {func(c *Config) {
-			c.Metrics.HwGpuUtilization.Enabled = true
-			c.Engines = nil
-		}, nil},
-		"power limits": {func(c *Config) {
-			c.Metrics.NvidiaGpuPowerLimit.Enabled = true
-			c.PowerLimits = []string{"min", "requested"}
-		}, []*device.Quantity{device.PowerLimits.Member("requested"), device.PowerLimits.Member("min")}},
 		"health": {func(c *Config) { c.Metrics.HwStatus.Enabled = true },
 			[]*device.Quantity{device.RemapPending, device.RemapFailed, device.RecoveryAction}},
 		"PCIe bytes": {func(c *Config) { c.Metrics.HwGpuIo.Enabled = true },

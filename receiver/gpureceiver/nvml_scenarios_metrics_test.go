@@ -57,8 +57,6 @@ func (d *fakeDriver) everything(t *testing.T) *Config {
 	t.Helper()
 	cfg := d.config(t)
 	setMetrics(t, cfg, true)
-	cfg.Engines = device.ProcessTasks
-	cfg.PowerLimits = device.PowerLimits.Names
 	cfg.slowInterval = 0
 	return cfg
 }

@@ -32,7 +32,7 @@ func init() {
 func runRecording(t *testing.T, d *fakeDriver) {
 	cfg := d.config(t)
 	everything := loadConfig(t, filepath.Join("testdata", "replay", "everything_h100", "config.yaml"))
-	cfg.MetricsBuilderConfig, cfg.Engines, cfg.PowerLimits = everything.MetricsBuilderConfig, everything.Engines, everything.PowerLimits
+	cfg.MetricsBuilderConfig = everything.MetricsBuilderConfig
 	cfg.slowInterval = 0
 	cfg.Record.Path = filepath.Join(t.TempDir(), "recording.yaml")
 	live := newRig(t, cfg)

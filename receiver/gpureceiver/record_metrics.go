@@ -60,9 +60,6 @@ type gpuMetric struct {
 	name string
 	// of are the quantities that the points need.
 	of []*device.Quantity
-	// when reports whether the configuration asks for these points. Nil means
-	// always.
-	when func(*Config) bool
 	// record makes the points of readings. It is nil where they are made of
 	// something else.
 	record func(*points, *device.Readings)
@@ -109,14 +106,6 @@ func each[T int64 | float64, A any](name string, of *device.Set, record recorder
 	var metrics []gpuMetric
 	for i, member := range of.Names {
 		metrics = append(metrics, labelled(name, of.Members[i], record, attributes[member]))
-	}
-	return metrics
-}
-
-// when are metrics that only some configurations ask for.
-func when(asked func(*Config) bool, metrics ...gpuMetric) []gpuMetric {
-	for i := range metrics {
-		metrics[i].when = asked
 	}
 	return metrics
 }
@@ -198,6 +187,8 @@ func allMetrics() []gpuMetric {
 
 		labelled(declared.HwPower.Name, device.PowerDraw, (*builder).RecordHwPowerDataPoint, hwTypeGPU),
 		labelled(declared.HwEnergy.Name, device.Energy, (*builder).RecordHwEnergyDataPoint, hwTypeGPU),
+		labelled(declared.NvidiaGpuPowerLimit.Name, device.PowerLimit,
+			(*builder).RecordNvidiaGpuPowerLimitDataPoint, metadata.AttributeNvidiaGpuPowerLimitTypeEnforced),
 		plain(declared.NvidiaGpuPowerPeak.Name, device.PowerPeak, (*builder).RecordNvidiaGpuPowerPeakDataPoint),
 		labelled(declared.NvidiaGpuPowerInstant.Name, device.PowerInstantGPU,
 			(*builder).RecordNvidiaGpuPowerInstantDataPoint, metadata.AttributeNvidiaGpuPowerScopeGpu),
@@ -248,15 +239,10 @@ func allMetrics() []gpuMetric {
 	}
 	for _, engine := range device.Engines {
 		task := metadata.MapAttributeHwGpuTask[engine.Task]
-		metrics = append(metrics, when(func(cfg *Config) bool { return slices.Contains(cfg.Engines, engine.Task) },
+		metrics = append(metrics,
 			labelled(declared.HwGpuUtilization.Name, engine.Utilization, (*builder).RecordHwGpuUtilizationDataPoint, task),
 			labelled(declared.NvidiaGpuUtilizationPeak.Name, engine.Peak, (*builder).RecordNvidiaGpuUtilizationPeakDataPoint, task),
-			labelled(declared.NvidiaGpuBusyTime.Name, engine.BusyTime, (*builder).RecordNvidiaGpuBusyTimeDataPoint, task))...)
-	}
-	for i, kind := range device.PowerLimits.Names {
-		metrics = append(metrics, when(func(cfg *Config) bool { return slices.Contains(cfg.PowerLimits, kind) },
-			labelled(declared.NvidiaGpuPowerLimit.Name, device.PowerLimits.Members[i],
-				(*builder).RecordNvidiaGpuPowerLimitDataPoint, metadata.MapAttributeNvidiaGpuPowerLimitType[kind]))...)
+			labelled(declared.NvidiaGpuBusyTime.Name, engine.BusyTime, (*builder).RecordNvidiaGpuBusyTimeDataPoint, task))
 	}
 	return slices.Concat(metrics,
 		lifetime(device.LifetimeCorrected, corrected),
@@ -287,9 +273,7 @@ var describedBy = map[string]*device.Quantity{
 // metrics returns those that the configuration enables.
 func (cfg *Config) metrics() []gpuMetric {
 	enabled := enabledNames(cfg.Metrics)
-	return slices.DeleteFunc(allMetrics(), func(m gpuMetric) bool {
-		return !enabled[m.name] || m.when != nil && !m.when(cfg)
-	})
+	return slices.DeleteFunc(allMetrics(), func(m gpuMetric) bool { return !enabled[m.name] })
 }
 
 // wants returns a function that reports whether an enabled metric or resource

@@ -21,7 +21,7 @@ func TestDropImplausible(t *testing.T) {
 		Readings: of(map[*Quantity]float64{
 			GeneralEngine.Utilization: 8083343.05, EncoderEngine.Utilization: math.NaN(), DecoderEngine.Utilization: 1,
 			MemoryTotal: 100, MemoryUsed: 101,
-			PowerDraw: math.Inf(1), Energy: -1, PowerLimits.Member("enforced"): 700, PowerLimits.Member("min"): -1,
+			PowerDraw: math.Inf(1), Energy: -1, PowerLimit: 700, PowerInstantGPU: -1,
 			GPUTemperature: 255, MemoryTemperature: -5, fan[0]: 0.3, fan[1]: 40,
 		}),
 		Processes: []Process{{Memory: Read(101), Utilization: Numbers{"general": 2}}, {Memory: Read(100)}},
@@ -30,12 +30,12 @@ func TestDropImplausible(t *testing.T) {
 	gpu.DropImplausible(func(value string) { dropped = append(dropped, value) })
 	assert.Equal(t, GPU{
 		Readings: of(map[*Quantity]float64{
-			DecoderEngine.Utilization: 1, MemoryTotal: 100, PowerLimits.Member("enforced"): 700, MemoryTemperature: -5, fan[0]: 0.3,
+			DecoderEngine.Utilization: 1, MemoryTotal: 100, PowerLimit: 700, MemoryTemperature: -5, fan[0]: 0.3,
 		}),
 		Processes: []Process{{Utilization: Numbers{}}, {Memory: Read(100)}},
 	}, gpu)
 	assert.Equal(t, []string{
-		"activity.general.utilization", "activity.encoder.utilization", "memory.used", "power.draw", "power.energy", "power.limit",
+		"activity.general.utilization", "activity.encoder.utilization", "memory.used", "power.draw", "power.instant_gpu", "power.energy",
 		"thermal.gpu", "thermal.fan_speed_ratio", "process.memory", "process.utilization",
 	}, dropped)
 }

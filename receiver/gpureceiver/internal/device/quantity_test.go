@@ -16,7 +16,7 @@ func TestQuantitiesHaveNamesAndKeysOfTheirOwn(t *testing.T) {
 	}
 	assert.Len(t, byKey(), len(Quantities))
 	for _, s := range []*Set{
-		PipeUtilization, PowerLimits, FanSpeeds, ClockFrequencies, ClockLimits, ThrottleReasons, ThrottleTimes, NVLinkErrors, LifetimeCorrected, LifetimeUncorrected,
+		PipeUtilization, FanSpeeds, ClockFrequencies, ClockLimits, ThrottleReasons, ThrottleTimes, NVLinkErrors, LifetimeCorrected, LifetimeUncorrected,
 	} {
 		assert.NotEmpty(t, s.Names)
 		for i, name := range s.Names {

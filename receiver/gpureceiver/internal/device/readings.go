@@ -8,8 +8,6 @@ var (
 	GeneralEngine = engine("general")
 	EncoderEngine = engine("encoder")
 	DecoderEngine = engine("decoder")
-	JPEGEngine    = engine("jpeg")
-	OFAEngine     = engine("ofa")
 
 	// The values of GPU performance monitoring (GPM) are means of the hardware's use
 	// since the last reading.
@@ -31,9 +29,8 @@ var (
 	PowerInstantGPU    = gauge("power.instant_gpu", "instant_gpu_watts", watts)
 	PowerInstantModule = gauge("power.instant_module", "instant_module_watts", watts)
 	Energy             = counter("power.energy", "energy_joules", joules)
-	// PowerLimits are the limit in force, the requested one, and the board's
-	// default and range.
-	PowerLimits = set(gauge, "power.limit", "limit_watts", watts, "enforced", "requested", "default", "min", "max")
+	// PowerLimit is the limit in force.
+	PowerLimit = gauge("power.limit", "limit_watts.enforced", watts)
 
 	GPUTemperature    = gauge("thermal.gpu", "gpu_celsius", celsius)
 	MemoryTemperature = gauge("thermal.memory", "memory_celsius", celsius)
@@ -98,7 +95,7 @@ var (
 )
 
 // Engines are the engines of a GPU, in the order of ProcessTasks.
-var Engines = []*Engine{GeneralEngine, EncoderEngine, DecoderEngine, JPEGEngine, OFAEngine}
+var Engines = []*Engine{GeneralEngine, EncoderEngine, DecoderEngine}
 
 // What a source can be asked for beside Readings.
 var (

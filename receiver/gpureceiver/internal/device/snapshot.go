@@ -132,7 +132,7 @@ type Process struct {
 var ProcessTypes = []string{"compute", "graphics", "mps"}
 
 // ProcessTasks are the names of the engines that a process uses.
-var ProcessTasks = []string{"general", "encoder", "decoder", "jpeg", "ofa"}
+var ProcessTasks = []string{"general", "encoder", "decoder"}
 
 // Event is an error that a driver reports with a code: an XID, or the SXid of an
 // NVSwitch.

@@ -90,8 +90,6 @@ const (
 	AttributeHwGpuTaskGeneral
 	AttributeHwGpuTaskEncoder
 	AttributeHwGpuTaskDecoder
-	AttributeHwGpuTaskJpeg
-	AttributeHwGpuTaskOfa
 )
 
 // String returns the string representation of the AttributeHwGpuTask.
@@ -103,10 +101,6 @@ func (av AttributeHwGpuTask) String() string {
 		return "encoder"
 	case AttributeHwGpuTaskDecoder:
 		return "decoder"
-	case AttributeHwGpuTaskJpeg:
-		return "jpeg"
-	case AttributeHwGpuTaskOfa:
-		return "ofa"
 	}
 	return ""
 }
@@ -116,8 +110,6 @@ var MapAttributeHwGpuTask = map[string]AttributeHwGpuTask{
 	"general": AttributeHwGpuTaskGeneral,
 	"encoder": AttributeHwGpuTaskEncoder,
 	"decoder": AttributeHwGpuTaskDecoder,
-	"jpeg":    AttributeHwGpuTaskJpeg,
-	"ofa":     AttributeHwGpuTaskOfa,
 }
 
 // AttributeHwLimitType specifies the value hw.limit_type attribute.
@@ -634,10 +626,6 @@ type AttributeNvidiaGpuPowerLimitType int
 const (
 	_ AttributeNvidiaGpuPowerLimitType = iota
 	AttributeNvidiaGpuPowerLimitTypeEnforced
-	AttributeNvidiaGpuPowerLimitTypeRequested
-	AttributeNvidiaGpuPowerLimitTypeDefault
-	AttributeNvidiaGpuPowerLimitTypeMin
-	AttributeNvidiaGpuPowerLimitTypeMax
 )
 
 // String returns the string representation of the AttributeNvidiaGpuPowerLimitType.
@@ -645,25 +633,13 @@ func (av AttributeNvidiaGpuPowerLimitType) String() string {
 	switch av {
 	case AttributeNvidiaGpuPowerLimitTypeEnforced:
 		return "enforced"
-	case AttributeNvidiaGpuPowerLimitTypeRequested:
-		return "requested"
-	case AttributeNvidiaGpuPowerLimitTypeDefault:
-		return "default"
-	case AttributeNvidiaGpuPowerLimitTypeMin:
-		return "min"
-	case AttributeNvidiaGpuPowerLimitTypeMax:
-		return "max"
 	}
 	return ""
 }
 
 // MapAttributeNvidiaGpuPowerLimitType is a helper map of string to AttributeNvidiaGpuPowerLimitType attribute value.
 var MapAttributeNvidiaGpuPowerLimitType = map[string]AttributeNvidiaGpuPowerLimitType{
-	"enforced":  AttributeNvidiaGpuPowerLimitTypeEnforced,
-	"requested": AttributeNvidiaGpuPowerLimitTypeRequested,
-	"default":   AttributeNvidiaGpuPowerLimitTypeDefault,
-	"min":       AttributeNvidiaGpuPowerLimitTypeMin,
-	"max":       AttributeNvidiaGpuPowerLimitTypeMax,
+	"enforced": AttributeNvidiaGpuPowerLimitTypeEnforced,
 }
 
 // AttributeNvidiaGpuPowerScope specifies the value nvidia.gpu.power.scope attribute.

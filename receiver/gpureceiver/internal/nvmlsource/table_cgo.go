@@ -58,15 +58,6 @@ func (g *gpu) readingCalls(id string, fields *fieldBatch) []call {
 		info, ret := g.device.GetBAR1MemoryInfo()
 		return info.Bar1Used, ret
 	}
-	constraint := func(pick func(low, high uint32) uint32) func() (uint32, nvml.Return) {
-		return func() (uint32, nvml.Return) {
-			low, high, ret := g.device.GetPowerManagementLimitConstraints()
-			return pick(low, high), ret
-		}
-	}
-	limit := func(kind, symbol string, get func() (uint32, nvml.Return)) call {
-		return number("power_limit_"+kind, device.PowerLimits.Member(kind), whole(g, symbol, get, milli))
-	}
 	held := func(reason string, time fieldNumber) call {
 		return part("throttle_times", device.ThrottleTimes.Member(reason), time)
 	}
@@ -95,19 +86,13 @@ func (g *gpu) readingCalls(id string, fields *fieldBatch) []call {
 		g.activity("utilization", device.GeneralEngine, g.buffer(id, nvml.GPU_UTILIZATION_SAMPLES), "nvmlDeviceGetUtilizationRates", general),
 		g.activity("encoder_utilization", device.EncoderEngine, g.buffer(id, nvml.ENC_UTILIZATION_SAMPLES), "nvmlDeviceGetEncoderUtilization", current(g.device.GetEncoderUtilization)),
 		g.activity("decoder_utilization", device.DecoderEngine, g.buffer(id, nvml.DEC_UTILIZATION_SAMPLES), "nvmlDeviceGetDecoderUtilization", current(g.device.GetDecoderUtilization)),
-		g.activity("jpeg_utilization", device.JPEGEngine, g.buffer(id, nvml.JPG_UTILIZATION_SAMPLES), "nvmlDeviceGetJpgUtilization", current(g.device.GetJpgUtilization)),
-		g.activity("ofa_utilization", device.OFAEngine, g.buffer(id, nvml.OFA_UTILIZATION_SAMPLES), "nvmlDeviceGetOfaUtilization", current(g.device.GetOfaUtilization)),
 		number("memory_controller_utilization", device.MemoryControllerUtilization, whole(g, "nvmlDeviceGetUtilizationRates", controller, 0.01)),
 		g.memoryCall(),
 		number("bar1_memory", device.BAR1Used, whole(g, "nvmlDeviceGetBAR1MemoryInfo", bar1, 1)),
 		number("power", device.PowerDraw, whole(g, "nvmlDeviceGetPowerUsage", g.device.GetPowerUsage, milli)),
 		g.powerPeak(id),
 		number("energy", device.Energy, whole(g, "nvmlDeviceGetTotalEnergyConsumption", g.device.GetTotalEnergyConsumption, milli)),
-		limit("enforced", "nvmlDeviceGetEnforcedPowerLimit", g.device.GetEnforcedPowerLimit),
-		limit("requested", "nvmlDeviceGetPowerManagementLimit", g.device.GetPowerManagementLimit),
-		limit("default", "nvmlDeviceGetPowerManagementDefaultLimit", g.device.GetPowerManagementDefaultLimit),
-		limit("min", "nvmlDeviceGetPowerManagementLimitConstraints", constraint(func(low, _ uint32) uint32 { return low })),
-		limit("max", "nvmlDeviceGetPowerManagementLimitConstraints", constraint(func(_, high uint32) uint32 { return high })),
+		number("power_limit_enforced", device.PowerLimit, whole(g, "nvmlDeviceGetEnforcedPowerLimit", g.device.GetEnforcedPowerLimit, milli)),
 		part("power_instant", device.PowerInstantGPU, fields.field(nvml.FI_DEV_POWER_INSTANT, 0, milli)),
 		part("power_instant", device.PowerInstantModule, fields.field(nvml.FI_DEV_POWER_INSTANT, moduleScope, milli)),
 		number("temperature", device.GPUTemperature, g.temperature),

@@ -205,7 +205,7 @@ func TestGarbageIsRecordedAsFarAsItCanBeRead(t *testing.T) {
 		Identity: device.Identity{ID: "a", Index: -1, Name: strings.Repeat("x", 10_000)},
 		Readings: of(map[*device.Quantity]float64{
 			device.GeneralEngine.Utilization: 8083343.05, device.PowerDraw: math.NaN(),
-			device.PowerLimits.Member("enforced"): math.Inf(1), device.PowerLimits.Member("min"): 2,
+			device.PowerLimit: math.Inf(1), device.PowerInstantGPU: 2,
 			fan[0]: 0.3, fan[2]: math.Inf(-1), fan[3]: 0.4,
 		}),
 		ProcessesKnown: true,
@@ -222,7 +222,7 @@ func TestGarbageIsRecordedAsFarAsItCanBeRead(t *testing.T) {
 	require.Len(t, rec.Frames[0].GPUs, 1)
 	gpu := rec.Frames[0].GPUs[0]
 	assert.Equal(t, of(map[*device.Quantity]float64{
-		device.GeneralEngine.Utilization: 8083343.05, device.PowerLimits.Member("min"): 2, fan[0]: 0.3, fan[3]: 0.4,
+		device.GeneralEngine.Utilization: 8083343.05, device.PowerInstantGPU: 2, fan[0]: 0.3, fan[3]: 0.4,
 	}), gpu.Readings)
 	assert.Equal(t, ProcessList{{PID: 1}}, gpu.Processes)
 }
