@@ -17,8 +17,9 @@ import (
 const (
 	// minInterval refuses a number without a unit, which is one of nanoseconds.
 	minInterval = time.Millisecond
-	// maxCallTimeout is the longest default limit for a call into the driver.
-	maxCallTimeout = 5 * time.Second
+	// minCallTimeout and maxCallTimeout are the bounds of the default limit for the
+	// calls about one GPU, some of which take tens of milliseconds.
+	minCallTimeout, maxCallTimeout = time.Second, 5 * time.Second
 	// maxRecordDuration keeps a recording small enough to attach to an issue.
 	maxRecordDuration = time.Hour
 )
@@ -49,8 +50,8 @@ type Config struct {
 	//
 	// timeout is the limit for the calls about one GPU. After it the receiver
 	// abandons them and continues with the other GPUs. The default, 0, means
-	// the collection interval, but at most 5s. It must not be longer than the
-	// collection interval.
+	// the collection interval, but at least 1s and at most 5s. It must not be
+	// longer than the collection interval.
 	scraperhelper.ControllerConfig `mapstructure:",squash"`
 
 	// MetricsBuilderConfig enables and disables metrics and resource
@@ -201,10 +202,10 @@ func (cfg *Config) loadReplay() (*recording.Recording, error) {
 	return rec, nil
 }
 
-// callTimeout returns the limit for a call into the driver.
+// callTimeout returns the limit for the calls about one GPU.
 func (cfg *Config) callTimeout() time.Duration {
 	if cfg.Timeout > 0 {
 		return cfg.Timeout
 	}
-	return min(cfg.CollectionInterval, maxCallTimeout)
+	return min(max(cfg.CollectionInterval, minCallTimeout), maxCallTimeout)
 }

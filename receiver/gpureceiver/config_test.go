@@ -17,6 +17,8 @@ func TestDefaultConfig(t *testing.T) {
 	assert.Equal(t, 5*time.Second, cfg.callTimeout())
 	cfg.CollectionInterval = time.Second
 	assert.Equal(t, time.Second, cfg.callTimeout())
+	cfg.CollectionInterval = 10 * time.Millisecond
+	assert.Equal(t, time.Second, cfg.callTimeout(), "process lists take longer")
 }
 
 func TestConfigRefused(t *testing.T) {

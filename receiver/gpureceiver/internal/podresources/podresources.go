@@ -63,7 +63,6 @@ type Client struct {
 
 	mu     sync.Mutex
 	busy   bool
-	closed bool
 	asked  time.Time
 	owners Owners
 	denied bool
@@ -86,7 +85,7 @@ func (c *Client) Poll() {
 	now := c.opts.Now()
 	// A clock that was set back must not stop the requests.
 	early := now.Sub(c.asked) < c.opts.Interval && !now.Before(c.asked)
-	if c.closed || c.busy || !c.asked.IsZero() && early {
+	if c.ctx.Err() != nil || c.busy || !c.asked.IsZero() && early {
 		return
 	}
 	c.busy, c.asked = true, now
@@ -111,9 +110,8 @@ func (c *Client) Owners() (Owners, workload.SourceState) {
 // is safe to call again.
 func (c *Client) Shutdown(ctx context.Context) {
 	c.mu.Lock()
-	c.closed = true
+	c.cancel() // with the lock, so that no request begins
 	c.mu.Unlock()
-	c.cancel()
 	_ = c.stop.Do(ctx, func() error {
 		c.asking.Wait()
 		return nil
@@ -127,7 +125,7 @@ func (c *Client) ask() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.busy = false
-	if c.closed {
+	if c.ctx.Err() != nil {
 		// The request was interrupted.
 		return
 	}

@@ -304,7 +304,7 @@ func (f *Frame) check(known map[string]*GPU, path string) error {
 }
 
 func (r *Readings) check(path string) error {
-	if err := r.Readings.Take(r.Tree); err != nil {
+	if err := r.Take(r.Tree); err != nil {
 		return fmt.Errorf(`"%s" %w`, path, err)
 	}
 	r.Tree = nil
