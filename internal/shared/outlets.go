@@ -19,11 +19,10 @@ type Outlets struct {
 	all []*outlet
 }
 
-// outlet is one pipeline.
+// outlet is one pipeline, with the records that are on their way there.
 type outlet struct {
 	next consumer.Logs
-	busy int           // records that are on their way there
-	idle chan struct{} // made when it was removed while busy, closed when it is no more
+	busy sync.WaitGroup
 }
 
 // Add adds a pipeline.
@@ -43,30 +42,19 @@ func (o *Outlets) Any() bool {
 // Remove removes a pipeline. It waits for records that are on their way there, or
 // until ctx ends: a pipeline may never come back.
 func (o *Outlets) Remove(ctx context.Context, next consumer.Logs) {
-	idle := o.takeAway(next)
-	if idle == nil {
-		return
-	}
-	select {
-	case <-idle:
-	case <-ctx.Done():
-	}
-}
-
-func (o *Outlets) takeAway(next consumer.Logs) <-chan struct{} {
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	i := slices.IndexFunc(o.all, func(one *outlet) bool { return one.next == next })
 	if i < 0 {
-		return nil
+		o.mu.Unlock()
+		return
 	}
 	one := o.all[i]
 	o.all = slices.Delete(o.all, i, i+1)
-	if one.busy == 0 {
+	o.mu.Unlock()
+	_ = new(Stop).Do(ctx, func() error {
+		one.busy.Wait()
 		return nil
-	}
-	one.idle = make(chan struct{})
-	return one.idle
+	})
 }
 
 // Send hands records to the pipeline that was added first: two pipelines of one
@@ -78,18 +66,10 @@ func (o *Outlets) Send(ctx context.Context, ld plog.Logs) (sent bool, err error)
 		return false, nil
 	}
 	one := o.all[0]
-	one.busy++
+	one.busy.Add(1)
 	o.mu.Unlock()
-	defer o.end(one)
+	defer one.busy.Done()
 	return true, one.next.ConsumeLogs(ctx, ld)
-}
-
-func (o *Outlets) end(one *outlet) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if one.busy--; one.busy == 0 && one.idle != nil {
-		close(one.idle)
-	}
 }
 
 // Finish sets what mdatagen's builders of events cannot set, of each record.
