@@ -316,7 +316,7 @@ test_deb() {
 	[ "$(in_root dpkg-query --show --showformat '${Version}' otelcol-ml)" = "$(dpkg-deb -f dist/*.deb Version)" ] || fail "another version is installed"
 	works
 	! in_root systemctl is-active --quiet otelcol-ml-gateway || fail "the gateway starts by itself"
-	in_root systemctl enable --now otelcol-ml-gateway >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log" >&2; exit 1; }
+	in_root systemctl enable --now otelcol-ml-gateway >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log" >&2; in_root journalctl --no-pager -u otelcol-ml-gateway >&2; exit 1; }
 	within 60 "the gateway is ready beside the agent" in_root bash -c 'exec 3<>/dev/tcp/127.0.0.1/33133'
 	in_root dpkg -r otelcol-ml >"$work/dpkg.log" 2>&1
 	stopped
