@@ -89,11 +89,12 @@ func (l *lives) start(t *testing.T) {
 	core, logged := zaplogged.New(zap.WarnLevel)
 	set, factory := connectortest.NewNopSettings(metadata.Type), NewFactory()
 	set.ID, set.Logger, l.logged, l.sink = component.NewID(metadata.Type), zap.New(core), logged, new(consumertest.MetricsSink)
+	sink, passed := l.sink, l.passed // a life that was killed has its own
 	next, err := consumer.NewMetrics(func(ctx context.Context, md pmetric.Metrics) error {
-		if l.passed != nil {
-			l.passed(md)
+		if passed != nil {
+			passed(md)
 		}
-		return l.sink.ConsumeMetrics(ctx, md)
+		return sink.ConsumeMetrics(ctx, md)
 	})
 	require.NoError(t, err)
 	l.traces, err = factory.CreateTracesToMetrics(t.Context(), set, cfg, next)
