@@ -33,6 +33,7 @@ var ownRules = map[string]map[string]string{
 		"processor/reprogenprocessor/internal/detect/records.go":    "makes a span of a record",
 		"processor/reprogenprocessor/internal/redact/attributes.go": "says what is no content",
 		"connector/mllinesconnector/write.go":                       "writes it",
+		"exporter/mlviewexporter/internal/intake/details.go":        "shows it",
 	},
 	"end of a loader": {
 		"processor/mlenrichprocessor/traces.go":                 "writes it",

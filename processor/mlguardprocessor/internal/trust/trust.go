@@ -49,7 +49,7 @@ var beginsOne = func() (begins [256]bool) {
 
 // events are the log records that only this project's components write.
 var events = map[string]bool{
-	mlattr.GPUXIDEvent: true, "nvidia.nvswitch.sxid": true, "nccl.rank.change": true, "pytorch.flight_recorder.dump": true,
+	mlattr.GPUXIDEvent: true, "nvidia.nvswitch.sxid": true, "nccl.rank.change": true, "pytorch.flight_recorder.dump": true, "pytorch.flight_recorder.wait": true,
 	mlattr.EventChange: true, mlattr.Problem: true, "repro.artifact": true,
 }
 
