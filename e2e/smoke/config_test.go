@@ -21,17 +21,22 @@ func recording() string {
 }
 
 // first is how a configuration begins that is to be merged over another one.
-var first = regexp.MustCompile(`^# Over ([a-z-]+[.]yaml): `)
+var first = regexp.MustCompile(`^# Over ([a-z-]+[.]yaml)(?: and ([a-z-]+[.]yaml))?: `)
 
 // shipped returns the files that a shipped configuration is to be started with.
 func shipped(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
+	var files []string
 	if match := first.FindSubmatch(text); match != nil {
-		return []string{filepath.Join(filepath.Dir(file), string(match[1])), file}
+		for _, name := range match[1:] {
+			if len(name) > 0 {
+				files = append(files, filepath.Join(filepath.Dir(file), string(name)))
+			}
+		}
 	}
-	return []string{file}
+	return append(files, file)
 }
 
 // others are the configurations that such a file fits over, too.

@@ -207,7 +207,7 @@ func TestLinesOfAProgramThatSends(t *testing.T) {
 	first.Stop(t)
 	printTen()
 	second := harness.StartCollector(t, options)
-	steps(second, harness.Labels{"ml_run_id": "llama-7b"}, 10)
+	steps(second, harness.Labels{"ml_run_id": "llama-7b"}, 31)
 
 	sender, err := harness.NewGRPCSender(second.Address(t, "receivers::otlp::protocols::grpc"))
 	require.NoError(t, err)
