@@ -69,9 +69,7 @@ service:
 {{- $config := .Files.Get (printf "files/%s" (include "otelcol-ml.agent.file" .)) | fromYaml -}}
 {{- $lines := .Files.Get "files/logs-kubernetes.yaml" | fromYaml -}}
 {{- $_ := set $lines.service "extensions" (uniq (concat $config.service.extensions $lines.service.extensions)) -}}
-{{- $_ := unset $lines.service.pipelines "traces/in" -}}
-{{- $traces := ternary "traces" "traces/in" (hasKey $config.service.pipelines "traces") -}}
-{{- $_ := set $lines.service.pipelines $traces (dict "receivers" (concat (index $config.service.pipelines $traces "receivers") (list "ml_lines"))) -}}
+{{- $_ := set $lines.service.pipelines "traces/in" (dict "receivers" (concat (index $config.service.pipelines "traces/in" "receivers") (list "ml_lines"))) -}}
 {{- toYaml $lines -}}
 {{- end -}}
 
