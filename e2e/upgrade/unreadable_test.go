@@ -30,8 +30,8 @@ func TestUnreadableState(t *testing.T) {
 	}{
 		"page, newer":         {page, inStorage(pageFile, newerState), "The state of the page in the storage is damaged, or a newer version wrote it.", ""},
 		"page, damaged":       {page, inStorage(pageFile, garbage), "The state of the page in the storage is damaged, or a newer version wrote it.", ""},
-		"changes, newer":      {changes, inStorage(changesFile, newerState), "What changes are compared with is damaged in the storage, or a newer version wrote it.", ""},
-		"changes, damaged":    {changes, inStorage(changesFile, garbage), "What changes are compared with is damaged in the storage, or a newer version wrote it.", ""},
+		"changes, newer":      {changes, inStorage(changesFile, newerState), "What ml_metrics keeps over restarts is damaged, or a newer version wrote it.", ""},
+		"changes, damaged":    {changes, inStorage(changesFile, garbage), "What ml_metrics keeps over restarts is damaged, or a newer version wrote it.", ""},
 		"page's file, newer":  {page, newerFile(pageFile), "is damaged (version mismatch)", "storage/" + pageFile + ".*.backup"},
 		"changes' file":       {changes, noFile(changesFile), "is damaged (invalid database)", "storage/" + changesFile + ".*.backup"},
 		"queue's file, newer": {queue, newerFile(tracesFile), "is damaged (version mismatch)", "storage/" + tracesFile + ".*.backup"},
