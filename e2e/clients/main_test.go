@@ -56,7 +56,7 @@ func start(s *harness.Suite) {
 
 			"receivers::otlp/root::protocols::http::endpoint":        root,
 			"receivers::otlp/root::protocols::http::traces_url_path": "/",
-			"service::pipelines::traces/in::receivers":               []any{"otlp", "otlp/root"},
+			"service::pipelines::traces/in::receivers":               []any{"otlp", "otlp/root", "ml_lines"},
 			"service::pipelines::logs::receivers":                    []any{"otlp", "otlp/root"},
 		},
 	})
