@@ -162,7 +162,11 @@ func missingIn(text string, s *State) (missing []string) {
 	}
 	for _, r := range s.Runs {
 		// It shows the first forty.
-		if len(s.Runs) <= 40 {
+		switch over := r.State == "silent" || r.State == "ended"; {
+		case len(s.Runs) > 40:
+		case over:
+			show("run "+r.Service+"/"+r.ID, cut(r.Service)) // several such runs are in one line, without numbers
+		default:
 			show("run "+r.Service+"/"+r.ID, cut(r.Service), whole(r.Steps))
 		}
 	}
