@@ -67,7 +67,7 @@ func TestDocumentsNameWhatIsWritten(t *testing.T) {
 	}
 }
 
-// Whoever an alert wakes finds a row with its name, and what to do.
+// An operator whom an alert wakes finds a row with its name, and what to do.
 func TestTroubleshootingHasEveryAlert(t *testing.T) {
 	files, err := filepath.Glob(harness.Path("docker", "prometheus", "rules", "*.yaml"))
 	require.NoError(t, err)

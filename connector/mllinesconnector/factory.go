@@ -20,10 +20,10 @@ func NewFactory() connector.Factory {
 		metadata.Type,
 		createDefaultConfig,
 		connector.WithLogsToTraces(func(_ context.Context, set connector.Settings, cfg component.Config, next consumer.Traces) (connector.Logs, error) {
-			return newLines(set, cfg.(*Config), &known{registry: registry, id: set.ID, limit: 4 * cfg.(*Config).MaxStreams}, next)
+			return newLines(set, cfg.(*Config), knownOf(registry, set, cfg), next)
 		}, metadata.LogsToTracesStability),
 		connector.WithLogsToLogs(func(_ context.Context, set connector.Settings, cfg component.Config, next consumer.Logs) (connector.Logs, error) {
-			return &records{known: &known{registry: registry, id: set.ID, limit: 4 * cfg.(*Config).MaxStreams}, next: next}, nil
+			return &records{known: knownOf(registry, set, cfg), next: next}, nil
 		}, metadata.LogsToLogsStability),
 	)
 }
@@ -35,6 +35,10 @@ type known struct {
 	limit    int
 	origins  *origin.Known
 	release  shared.Release
+}
+
+func knownOf(registry *shared.Registry[*origin.Known], set connector.Settings, cfg component.Config) *known {
+	return &known{registry: registry, id: set.ID, limit: 4 * cfg.(*Config).MaxStreams}
 }
 
 // Start makes the origins known.

@@ -66,6 +66,7 @@ func (e *enricher) readResource(attrs pcommon.Map, b *batch) *resource {
 // occur in several.
 func (e *enricher) settleRun(attrs pcommon.Map, r *resource) {
 	r.run = run.Of(&r.facts, &r.process, r.key, e.store.clients.Recognise(r.key, 0))
+	before := r.run.ID
 	if r.printed {
 		e.findSender(attrs, r)
 	} else if r.trains {
@@ -78,6 +79,9 @@ func (e *enricher) settleRun(attrs pcommon.Map, r *resource) {
 		}
 	}
 	e.store.gpus.Describe(&r.located, attrs, &r.facts, r.run.ID, r.run.Inferred, r.key, &r.memory)
+	if before != r.run.ID {
+		e.store.gpus.Forget(&r.located, before)
+	}
 	e.store.gpus.See(&r.located)
 }
 
@@ -88,9 +92,6 @@ func (e *enricher) findSender(attrs pcommon.Map, r *resource) {
 	if !ok || !r.run.Inferred || sent.ID == r.run.ID {
 		return
 	}
-	// It was seen under another name.
-	e.store.gpus.Describe(&r.located, attrs, &r.facts, r.run.ID, true, r.key, &r.memory)
-	e.store.gpus.Forget(&r.located)
 	r.run = sent
 	attrs.PutStr(mlattr.RunID, sent.ID)
 	attrs.PutBool(mlattr.RunInferred, sent.Inferred)

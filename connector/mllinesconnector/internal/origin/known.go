@@ -45,7 +45,7 @@ func (k *Known) Of(resource, record pcommon.Map) *Origin {
 	defer k.mu.Unlock()
 	now := k.now()
 	before, ok := k.by.Get(key)
-	if ok && now.Sub(before.asked) < askAgain {
+	if ok && (!before.origin.plain || now.Sub(before.asked) < askAgain) {
 		return before.origin
 	}
 	o := readOrigin(resource, record, k.writers.of)

@@ -68,7 +68,9 @@ type Origin struct {
 	HasService bool
 	// attempt tells apart the attempts of a program that write files of their own.
 	attempt string
-	// writer is the process that writes the file, as far as it is known.
+	// plain is true for a file that its program may write itself, and writer is the process
+	// that does, as far as it is known.
+	plain  bool
 	writer workload.Details
 }
 
@@ -96,7 +98,7 @@ func readOrigin(resource, record pcommon.Map, writerOf func(path string) (worklo
 		file = ""
 	}
 	program := o.readPath(file)
-	if program != "" {
+	if o.plain = program != ""; o.plain {
 		if writer, ok := writerOf(file); ok {
 			o.readWriter(&writer)
 		}

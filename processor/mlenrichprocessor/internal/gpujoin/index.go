@@ -219,31 +219,35 @@ func (ix *Index) See(p *Process) {
 	}
 }
 
-// keep notes that a workload of a run still holds its GPU.
-func (ix *Index) keep(held []location, run string, now time.Time) {
+// keep keeps the runs alive that were found to hold a GPU at the locations of lookups.
+func (ix *Index) keep(asked []lookup) {
+	now := ix.now()
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	for _, at := range held {
-		known := ix.locations.Find(at, now)
+	for _, a := range asked {
+		if a.held == "" {
+			continue
+		}
+		known := ix.locations.Find(a.at, now)
 		if known == nil {
 			continue
 		}
-		for i := range known.runs {
-			if o := &known.runs[i]; o.run == run && o.one && now.Sub(o.told) <= heldAge {
+		for k := range known.runs {
+			if o := &known.runs[k]; o.run == a.held && o.one && now.Sub(o.told) <= heldAge {
 				o.seen = now
 			}
 		}
 	}
 }
 
-// Forget removes a run from where a process was seen.
-func (ix *Index) Forget(p *Process) {
+// Forget removes a run from where a process is: it was seen under another name.
+func (ix *Index) Forget(p *Process, run string) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	for _, at := range p.locations[:p.n] {
 		if known := ix.locations.Peek(at); known != nil {
 			for i := range known.runs {
-				if known.runs[i].run == p.run {
+				if known.runs[i].run == run {
 					known.runs[i] = seenRun{}
 				}
 			}
@@ -259,6 +263,8 @@ type lookup struct {
 
 	candidates []candidate
 	manyGPUs   bool
+	// held is the run that holds a GPU there, "" for none.
+	held string
 }
 
 // look answers the lookups of a request. It notes the GPUs of all of them

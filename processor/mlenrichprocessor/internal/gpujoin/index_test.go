@@ -59,7 +59,7 @@ func TestHeldRuns(t *testing.T) {
 	pod := location{rule: rulePod, id: 1}
 	held := func(run string, d time.Duration) {
 		for end := c.Add(d); c.Before(end); *c = c.Add(time.Minute) {
-			s.keep([]location{pod}, run, *c)
+			s.keep([]lookup{{at: pod, held: run}})
 		}
 	}
 	s.See(processAt("r1", pod))

@@ -15,19 +15,18 @@ func (r *request) match() {
 		w := &r.workloads[i]
 		w.alone = r.gpus[w.gpu].workloads == 1
 		w.match(asked, holders)
-		w.keep(r.index, asked)
+		w.keep(asked)
 	}
+	r.index.keep(asked)
 }
 
-// keep keeps the runs alive whose process, container or pod is that of the workload.
-func (w *workload) keep(ix *Index, asked []lookup) {
-	now := ix.now()
+// keep notes in the lookups which runs the workload holds a GPU of: those that its process,
+// container or pod is of.
+func (w *workload) keep(asked []lookup) {
 	keep := func(run string, of interval) {
-		held := make([]location, 0, maxLocations)
-		for _, a := range of.of(asked) {
-			held = append(held, a.at)
+		for i := of.first; i < of.end; i++ {
+			asked[i].held = run
 		}
-		ix.keep(held, run, now)
 	}
 	if w.join.ok && (w.join.rule == ruleContainer || w.join.rule == rulePod) {
 		keep(w.join.run, w.asked[w.join.rule])

@@ -346,7 +346,7 @@ const maxText = 4096
 
 var maxEntries = map[string]int{"gpus": maxGPUs, "frames": maxFrames, "processes": maxProcesses}
 
-// refuse returns an error for what is nowhere allowed. Aliases let a small file become
+// refuse returns an error for what is not allowed in any place. Aliases let a small file become
 // large in memory, as do long lists of small entries, and null would look like 0.
 func refuse(node *yaml.Node, key string) error {
 	wrong, limit := "", cmp.Or(maxEntries[key], 64)

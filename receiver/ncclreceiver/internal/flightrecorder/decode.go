@@ -109,10 +109,9 @@ func (d *decoder) number(size uint64) (n uint32, err error) {
 	return binary.LittleEndian.Uint32(whole[:]), nil
 }
 
-func (d *decoder) push(v any) error {
+func (d *decoder) push(v any) {
 	d.nodes++
 	d.stack = append(d.stack, v)
-	return nil
 }
 
 func (d *decoder) pop() (any, error) {
@@ -148,15 +147,15 @@ func (d *decoder) step(op byte) error {
 		_, err := d.take(1)
 		return err
 	case opMark:
-		return d.push(mark{})
+		d.push(mark{})
 	case opNone:
-		return d.push(nil)
+		d.push(nil)
 	case opTrue, opFalse:
-		return d.push(op == opTrue)
+		d.push(op == opTrue)
 	case opEmptyDict:
-		return d.push(dict{})
+		d.push(dict{})
 	case opEmptyList, opEmptyTuple:
-		return d.push(&list{})
+		d.push(&list{})
 	case opSetItem:
 		return d.setItems(2)
 	case opSetItems, opAppends, opTuple:
@@ -184,6 +183,7 @@ func (d *decoder) step(op byte) error {
 	default:
 		return d.scalar(op)
 	}
+	return nil
 }
 
 // top returns the newest n values, of which none is a mark.
@@ -207,7 +207,8 @@ func (d *decoder) tuple(n int) error {
 	}
 	of := &list{append([]any(nil), items...)}
 	d.stack = d.stack[:len(d.stack)-n]
-	return d.push(of)
+	d.push(of)
+	return nil
 }
 
 func (d *decoder) appendItems(n int) error {
@@ -268,61 +269,65 @@ func (d *decoder) remember(op byte) error {
 	if !ok {
 		return fmt.Errorf("nothing is remembered as %d", at)
 	}
-	return d.push(v)
+	d.push(v)
+	return nil
 }
 
 // scalar reads a number or a text.
 func (d *decoder) scalar(op byte) error {
 	switch op {
-	case opText:
-		n, err := d.number(4)
-		if err != nil {
-			return err
+	case opText, opLong1:
+		// Their length comes first.
+		size := uint64(4)
+		if op == opLong1 {
+			size = 1
 		}
-		text, err := d.take(uint64(n))
-		if err != nil {
-			return err
-		}
-		return d.push(string(text))
-	case opInt1, opInt2:
-		n, err := d.number(uint64(map[byte]int{opInt1: 1, opInt2: 2}[op])) // #nosec G115 -- small
-		if err != nil {
-			return err
-		}
-		return d.push(int64(n))
-	case opInt:
-		n, err := d.number(4)
-		if err != nil {
-			return err
-		}
-		return d.push(int64(int32(n))) // #nosec G115 -- it has a sign
-	case opLong1:
-		n, err := d.number(1)
+		n, err := d.number(size)
 		if err != nil {
 			return err
 		}
 		raw, err := d.take(uint64(n))
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if len(raw) > 8 {
+		case op == opText:
+			d.push(string(raw))
+		case len(raw) > 8:
 			return errors.New("a number has more than 64 bits")
+		default:
+			d.push(signed(raw))
 		}
-		v := int64(0)
-		for i, b := range raw {
-			v |= int64(b) << (8 * i)
-		}
-		if shift := 64 - 8*len(raw); len(raw) > 0 && shift > 0 {
-			v = v << shift >> shift
-		}
-		return d.push(v)
+	case opInt1:
+		n, err := d.number(1)
+		d.push(int64(n))
+		return err
+	case opInt2:
+		n, err := d.number(2)
+		d.push(int64(n))
+		return err
+	case opInt:
+		n, err := d.number(4)
+		d.push(int64(int32(n))) // #nosec G115 -- it has a sign
+		return err
 	case opFloat:
 		raw, err := d.take(8)
 		if err != nil {
 			return err
 		}
-		return d.push(math.Float64frombits(binary.BigEndian.Uint64(raw)))
+		d.push(math.Float64frombits(binary.BigEndian.Uint64(raw)))
 	default:
 		return fmt.Errorf("opcode 0x%02x is not one of a dump", op)
 	}
+	return nil
+}
+
+// signed reads up to eight bytes as a number with a sign.
+func signed(raw []byte) (v int64) {
+	for i, b := range raw {
+		v |= int64(b) << (8 * i)
+	}
+	if shift := 64 - 8*len(raw); len(raw) > 0 && shift > 0 {
+		v = v << shift >> shift
+	}
+	return v
 }

@@ -32,14 +32,13 @@ func Conclude(dumps []*Dump) (verdicts []Verdict) {
 		rank  int64
 		group *Group
 	}
-	groups := make(map[string][]member)
+	groups := make(map[groupKey][]member)
 	for _, d := range dumps {
 		for _, g := range d.Groups {
-			key := fmt.Sprint(g.Name, g.Ranks)
-			groups[key] = append(groups[key], member{d.Rank, g})
+			groups[g.key()] = append(groups[g.key()], member{d.Rank, g})
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(groups)) {
+	for _, key := range slices.SortedFunc(maps.Keys(groups), groupKey.compare) {
 		members := groups[key]
 		slices.SortFunc(members, func(a, b member) int { return cmp.Compare(a.rank, b.rank) })
 		members = slices.CompactFunc(members, func(a, b member) bool { return a.rank == b.rank })
@@ -87,7 +86,7 @@ func Conclude(dumps []*Dump) (verdicts []Verdict) {
 		of := calls[most][0].group.Entries[next]
 		v.Operation, v.Frame = of.Operation, of.Frame
 		for _, rank := range members[0].group.Ranks {
-			if !slices.ContainsFunc(members, func(m member) bool { return m.rank == rank }) {
+			if _, found := slices.BinarySearchFunc(members, rank, func(m member, rank int64) int { return cmp.Compare(m.rank, rank) }); !found {
 				v.Unknown = append(v.Unknown, rank)
 			}
 		}
@@ -98,6 +97,26 @@ func Conclude(dumps []*Dump) (verdicts []Verdict) {
 		return cmp.Compare(len(b.Missing)+len(b.Differing), len(a.Missing)+len(a.Differing))
 	})
 	return verdicts
+}
+
+// groupKey tells process groups of a job apart: PyTorch gives each a name, but for the groups
+// of Gloo.
+type groupKey struct {
+	name  string
+	first int64
+	size  int
+}
+
+func (g *Group) key() groupKey {
+	key := groupKey{name: g.Name, size: len(g.Ranks)}
+	if key.size > 0 {
+		key.first = g.Ranks[0]
+	}
+	return key
+}
+
+func (k groupKey) compare(other groupKey) int {
+	return cmp.Or(cmp.Compare(k.name, other.name), cmp.Compare(k.first, other.first), cmp.Compare(k.size, other.size))
 }
 
 // first returns the number of the first collective that was called and not completed, -1
