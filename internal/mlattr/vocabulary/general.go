@@ -313,6 +313,7 @@ func (f *Facts) takeGeneral(of *generalRule, value pcommon.Value) {
 func (f *Facts) settleGeneral(span ptrace.Span) {
 	operation := f.TextAt(slotGenAIOperation)
 	if operation == "" {
+		f.readNameOfFailure(span)
 		if len(f.general) == 0 && span.Events().Len() == 0 && !f.countsTokens() {
 			return
 		}
@@ -350,6 +351,19 @@ func (f *Facts) settleGeneral(span ptrace.Span) {
 	}
 	if !f.countsTokens() {
 		f.readEvents(span)
+	}
+}
+
+// readNameOfFailure makes a request of a client's span that failed before its instrumentation
+// wrote any attribute: the conventions name it after its operation and its model.
+func (f *Facts) readNameOfFailure(span ptrace.Span) {
+	if span.Attributes().Len() > 0 || span.Kind() != ptrace.SpanKindClient || span.Status().Code() != ptrace.StatusCodeError {
+		return
+	}
+	operation, model, _ := strings.Cut(span.Name(), " ")
+	if model != "" && AsksModel(operation) && !strings.Contains(model, " ") {
+		f.SetText(slotGenAIOperation, operation)
+		f.SetText(slotRequested, model)
 	}
 }
 

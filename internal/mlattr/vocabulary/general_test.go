@@ -96,3 +96,35 @@ func TestStatusIn(t *testing.T) {
 		assert.Equal(t, want, mlattr.StatusIn(text), text)
 	}
 }
+
+// TestNameOfFailure has spans that failed before their instrumentation wrote an attribute.
+func TestNameOfFailure(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		kind   ptrace.SpanKind
+		status ptrace.StatusCode
+		key    string
+		want   string
+	}{
+		{"chat claude-1", ptrace.SpanKindClient, ptrace.StatusCodeError, "", "claude-1"},
+		{"embeddings openai/emb-3", ptrace.SpanKindClient, ptrace.StatusCodeError, "", "openai/emb-3"},
+		{"chat claude-1", ptrace.SpanKindInternal, ptrace.StatusCodeError, "", ""},
+		{"chat claude-1", ptrace.SpanKindClient, ptrace.StatusCodeUnset, "", ""},
+		{"chat room", ptrace.SpanKindClient, ptrace.StatusCodeError, "room.id", ""},
+		{"chat with a friend", ptrace.SpanKindClient, ptrace.StatusCodeError, "", ""},
+		{"chat", ptrace.SpanKindClient, ptrace.StatusCodeError, "", ""},
+		{"execute_tool weather", ptrace.SpanKindClient, ptrace.StatusCodeError, "", ""},
+	} {
+		s := ptrace.NewSpan()
+		s.SetName(tt.name)
+		s.SetKind(tt.kind)
+		s.Status().SetCode(tt.status)
+		s.Events().AppendEmpty().SetName(mlattr.ExceptionEvent)
+		if tt.key != "" {
+			s.Attributes().PutStr(tt.key, "7")
+		}
+		_, facts := vocabulary.Classify(pcommon.NewMap(), "acme", s)
+		assert.Equal(t, tt.want, facts.Text(mlattr.GenAIRequestModel), tt)
+		assert.Equal(t, tt.want != "", facts.Text(mlattr.GenAIOperationName) != "", tt)
+	}
+}
