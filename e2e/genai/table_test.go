@@ -48,7 +48,7 @@ var (
 var otherModels = map[string]map[string]int64{
 	"google_adk":                       {"openai/tiny-1": 4, "openai/tiny-broken": 1},
 	"haystack":                         {"tiny-1-2026-01-15": 4, "": 1},
-	"mlflow_openai":                    {"tiny-1-2026-01-15": 4, "": 1},
+	"mlflow_openai":                    {"tiny-1-2026-01-15": 4, "tiny-broken": 1},
 	"openinference_llama_index":        {"gpt-4o": 5},
 	"openinference_llama_index_agents": {"gpt-4o": 5},
 	"smolagents":                       {"tiny-1": 6, "": 1},

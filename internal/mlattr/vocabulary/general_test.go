@@ -46,6 +46,7 @@ func TestGeneralRules(t *testing.T) {
 	}{
 		"tokens":              {map[string]any{"acme.usage.prompt_tokens": 7, "x.completionTokens": 2}, map[string]any{in: int64(7), out: int64(2)}},
 		"as text":             {map[string]any{"acme.input_token_count": "7"}, map[string]any{in: int64(7)}},
+		"in other orders":     {map[string]any{"a.tokens.input": 7, "b.tokens_out": 2, "a.input_cache_read": 3}, map[string]any{in: int64(7), out: int64(2), mlattr.GenAICacheReadTokens: int64(3)}},
 		"by two words":        {map[string]any{"a.token_count.prompt": 7}, map[string]any{in: int64(7)}},
 		"a part":              {map[string]any{"a.audio.input_tokens": 7, "a.prompt_token_details.input_tokens": 3}, map[string]any{}},
 		"a limit":             {map[string]any{"a.max_input_tokens": 7, "a.limits.input_tokens": 3}, map[string]any{}},
