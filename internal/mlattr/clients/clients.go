@@ -22,7 +22,7 @@ var order = [...]string{
 	"logfire", "langsmith", "pydantic_ai", "openlit", "strands", "anthropic_sdk", "spring_ai", "dify",
 	"adk", "tensorrt_llm", "tritonserver", "dynamo", "inference_gateway", "llama_cpp", "litellm",
 	"nemo_lens", "axolotl", "ray_train", "nccl_inspector", "semantic_kernel", "bedrock", "genkit",
-	"haystack", "printed_lines", "openlit_anthropic",
+	"haystack", "printed_lines", "openlit_caches_apart",
 }
 
 // Count is the number of clients.

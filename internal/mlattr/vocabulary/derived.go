@@ -81,7 +81,9 @@ func completeUsage(f *Facts) {
 	total, hasTotal := f.IntAt(slotTotal)
 	read, _ := f.IntAt(slotCacheRead)
 	creation, _ := f.IntAt(slotCacheCreation)
-	if hasTotal && total > 0 && total <= mlattr.MaxCount {
+	apart := f.Systems.Has(table.CachesApart)
+	// Where the tokens of caches are apart, a total of input and output alone is without them.
+	if hasTotal && total > 0 && total <= mlattr.MaxCount && !(apart && total == input+output) {
 		switch missing := total - input - output; {
 		case missing < 0:
 		case !hasInput:
@@ -116,7 +118,7 @@ func completeUsage(f *Facts) {
 		return
 	}
 	whole := mlattr.WholeInput(input, read, creation)
-	if f.Systems.Has(table.CachesApart) {
+	if apart {
 		whole = mlattr.WholeInput(0, input, mlattr.WholeInput(0, read, creation))
 	}
 	if whole != input {

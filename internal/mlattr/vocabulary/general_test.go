@@ -129,3 +129,20 @@ func TestNameOfFailure(t *testing.T) {
 		assert.Equal(t, tt.want != "", facts.Text(mlattr.GenAIOperationName) != "", tt)
 	}
 }
+
+// TestCachesApart has instrumentations that pass on counts without the tokens of caches, where
+// the counts alone do not show it.
+func TestCachesApart(t *testing.T) {
+	for scope, want := range map[string]int64{
+		"openlit.instrumentation.anthropic": 10, "opentelemetry.instrumentation.bedrock": 10, "openlit.instrumentation.openai": 0,
+	} {
+		s := ptrace.NewSpan()
+		require.NoError(t, s.Attributes().FromRaw(map[string]any{
+			"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5, "gen_ai.usage.output_tokens": 12,
+			"gen_ai.usage.total_tokens": 17, "gen_ai.usage.cache_read.input_tokens": 3, "gen_ai.usage.cache_creation.input_tokens": 2,
+		}))
+		_, facts := vocabulary.Classify(pcommon.NewMap(), scope, s)
+		whole, _ := facts.Int(mlattr.UsageInputTokens)
+		assert.Equal(t, want, whole, scope)
+	}
+}
