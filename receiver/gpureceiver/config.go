@@ -105,14 +105,6 @@ type NVMLConfig struct {
 	// libnvidia-ml.so.1. The dynamic linker searches for a name without a slash.
 	// The receiver waits for a file that does not exist yet, or is no library.
 	LibraryPath string `mapstructure:"library_path"`
-
-	// ReleaseBetweenReadings closes the driver after each reading, so that GPUs
-	// can be reset, and MIG reconfigured, while the collector runs. The default
-	// is false. With true, NVML reports no errors (XID), only the kernel's log does.
-	// The setting has no effect while a GPU's persistence mode is off, because the
-	// GPU would restart at each reading, which takes seconds and clears its error
-	// counts.
-	ReleaseBetweenReadings bool `mapstructure:"release_between_readings"`
 }
 
 // ReplayConfig has the settings for playing a recording.

@@ -87,17 +87,16 @@ func (m *monitor) open() (device.Source, error) {
 		return recording.NewPlayer(rec, m.now), nil
 	}
 	source := nvmlsource.New(nvmlsource.Options{
-		LibraryPath:            m.cfg.NVML.LibraryPath,
-		RootPath:               m.cfg.RootPath,
-		UserNames:              m.cfg.UserNames,
-		CallTimeout:            m.cfg.callTimeout(),
-		SlowInterval:           m.cfg.slowInterval,
-		ReleaseBetweenReadings: m.cfg.NVML.ReleaseBetweenReadings,
-		Wants:                  m.cfg.wants(),
-		RequireBuild:           m.cfg.Source == SourceNVML,
-		Logger:                 logger,
-		Now:                    m.now,
-		Telemetry:              m.driver,
+		LibraryPath:  m.cfg.NVML.LibraryPath,
+		RootPath:     m.cfg.RootPath,
+		UserNames:    m.cfg.UserNames,
+		CallTimeout:  m.cfg.callTimeout(),
+		SlowInterval: m.cfg.slowInterval,
+		Wants:        m.cfg.wants(),
+		RequireBuild: m.cfg.Source == SourceNVML,
+		Logger:       logger,
+		Now:          m.now,
+		Telemetry:    m.driver,
 	})
 	return source, m.driver.watch(source)
 }

@@ -47,8 +47,6 @@ func init() {
 		"one GPU lost for long":         {run: runOneGPULostForLong},
 		"one GPU lost, not persistent":  {control: "persistence 0", run: runOneGPULostNotPersistent},
 		"sleeping GPU":                  {control: "record 1", run: runSleepingGPU},
-		"release between readings":      {control: "record 1", run: runRelease},
-		"release without persistence":   {control: "record 1\npersistence 0", run: runReleaseWithoutPersistence},
 		"own metrics":                   {library: "OLD_DRIVER", run: runOwnMetrics},
 		"hung while it is opened again": {run: runHungWhileOpenedAgain},
 	})
@@ -540,44 +538,6 @@ func runSleepingGPU(t *testing.T, d *fakeDriver) {
 
 	status("active\n")
 	assert.True(t, draws(&r.snapshot(t).GPUs[0]))
-}
-
-// The driver is let go after each reading, with all that was asked.
-func runRelease(t *testing.T, d *fakeDriver) {
-	cfg := invisible(t, d.config(t))
-	cfg.NVML.ReleaseBetweenReadings = true
-	r := newRig(t, cfg)
-	for range 3 {
-		r.clock = r.clock.Add(10 * time.Second)
-		gpus := r.snapshot(t).GPUs
-		require.Len(t, gpus, 2)
-		assert.True(t, draws(&gpus[0]))
-		assert.False(t, gpus[0].EventsKnown)
-		assert.Len(t, gpus[0].Processes, 2, "they are remembered")
-		calls := d.calls(t)
-		assert.Equal(t, 1, countOf(calls, "nvmlInit_v2"))
-		assert.Equal(t, "nvmlShutdown -1", calls[len(calls)-1])
-		assert.Zero(t, countOf(calls, "nvmlEventSet"))
-	}
-	assert.Equal(t, 3, r.count(t, "driver_starts"))
-}
-
-func runReleaseWithoutPersistence(t *testing.T, d *fakeDriver) {
-	cfg := d.config(t)
-	cfg.NVML.ReleaseBetweenReadings = true
-	r := newRig(t, cfg)
-	for range 3 {
-		assert.Len(t, pointsOf(r.after(t, 10*time.Second), gpu0, "hw.power"), 1)
-	}
-	calls := d.calls(t)
-	assert.Equal(t, 1, countOf(calls, "nvmlInit_v2"))
-	assert.Zero(t, countOf(calls, "nvmlShutdown"))
-	require.Len(t, r.logged(), 2, "it is said once")
-	assert.Contains(t, r.logged()[0], "persistence mode is off")
-
-	d.set(t, "record 1", "persistence 1")
-	r.after(t, 10*time.Second)
-	assert.Equal(t, 1, countOf(d.calls(t), "nvmlShutdown"))
 }
 
 func runOwnMetrics(t *testing.T, d *fakeDriver) {

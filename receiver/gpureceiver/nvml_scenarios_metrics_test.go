@@ -32,23 +32,22 @@ const (
 
 func init() {
 	maps.Copy(scenarios, map[string]scenario{
-		"every metric":                   {control: "count 1\nsamples 1000000\nstep 500000\nengines 1\nfans 2", run: runEveryMetric},
-		"nothing wanted":                 {control: "record 1", run: runNothingWanted},
-		"nothing supported":              {control: nothingSupported, run: runNothingSupported},
-		"busy time":                      {control: "samples 1000000\nstep 500000", run: runBusyTime},
-		"busy time of a released driver": {control: "persistence 1\nsamples 1000000\nstep 500000", run: runBusyTimeOfAReleasedDriver},
-		"GPM":                            {run: runGPM},
-		"GPM of an older GPU":            {control: "capability 80", run: runGPMOfAnOlderGPU},
-		"GPM garbage":                    {control: "gpm:2 -5000\ngpm_status:3 3\ngpm:10 300000", run: runGPMGarbage},
-		"GPM released":                   {run: runGPMReleased},
-		"fields":                         {control: "type:82 99\ntype:269 1\nfield:194 -2\nstatus:94 999\nstatus:230 2", run: runFields},
-		"fields of an old driver":        {library: "OLD_DRIVER", run: runFieldsOfAnOldDriver},
-		"NVLink 5":                       {control: "nvlink5 1000", run: runNVLink5},
-		"MIG":                            {control: "mig 1", run: runMIG},
-		"MIG without names":              {control: "mig 1\nunnamed 1", run: runMIGWithoutNames},
-		"MIG reconfigured":               {control: "mig 1", run: runMIGReconfigured},
-		"MIG switched off":               {control: "mig 0", run: runMIGSwitchedOff},
-		"MIG of a lost GPU":              {control: "mig 1", run: runMIGOfALostGPU},
+		"every metric":            {control: "count 1\nsamples 1000000\nstep 500000\nengines 1\nfans 2", run: runEveryMetric},
+		"nothing wanted":          {control: "record 1", run: runNothingWanted},
+		"nothing supported":       {control: nothingSupported, run: runNothingSupported},
+		"busy time":               {control: "samples 1000000\nstep 500000", run: runBusyTime},
+		"GPM":                     {run: runGPM},
+		"GPM of an older GPU":     {control: "capability 80", run: runGPMOfAnOlderGPU},
+		"GPM garbage":             {control: "gpm:2 -5000\ngpm_status:3 3\ngpm:10 300000", run: runGPMGarbage},
+		"GPM released":            {run: runGPMReleased},
+		"fields":                  {control: "type:82 99\ntype:269 1\nfield:194 -2\nstatus:94 999\nstatus:230 2", run: runFields},
+		"fields of an old driver": {library: "OLD_DRIVER", run: runFieldsOfAnOldDriver},
+		"NVLink 5":                {control: "nvlink5 1000", run: runNVLink5},
+		"MIG":                     {control: "mig 1", run: runMIG},
+		"MIG without names":       {control: "mig 1\nunnamed 1", run: runMIGWithoutNames},
+		"MIG reconfigured":        {control: "mig 1", run: runMIGReconfigured},
+		"MIG switched off":        {control: "mig 0", run: runMIGSwitchedOff},
+		"MIG of a lost GPU":       {control: "mig 1", run: runMIGOfALostGPU},
 	})
 }
 
@@ -209,18 +208,6 @@ func runBusyTime(t *testing.T, d *fakeDriver) {
 	d.set(t, "samples 70000000", "step 500000")
 	metrics = r.after(t, time.Minute)
 	assert.InDelta(t, 0.55+0.25, busy(metrics), 1e-9, "it goes on where it was")
-}
-
-// Closing the library between readings costs no busy time.
-func runBusyTimeOfAReleasedDriver(t *testing.T, d *fakeDriver) {
-	cfg := d.config(t)
-	cfg.NVML.ReleaseBetweenReadings = true
-	r := newRig(t, cfg)
-	r.scrape(t)
-	d.set(t, "persistence 1", "samples 2500000", "step 500000", "record 1")
-	metrics := r.after(t, 10*time.Second)
-	assert.InDelta(t, 0.3, by(metrics, gpu0, "nvidia.gpu.busy.time", "hw.gpu.task")["general"], 1e-9)
-	assert.Contains(t, strings.Join(d.calls(t), "\n"), "nvmlShutdown")
 }
 
 func runGPM(t *testing.T, d *fakeDriver) {

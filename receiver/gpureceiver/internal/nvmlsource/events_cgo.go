@@ -46,9 +46,6 @@ type events struct {
 // watchEvents registers the GPUs that are new, and creates the set with the
 // first. It marks each GPU, so that one without events is not tried each time.
 func (s *Source) watchEvents(ctx context.Context) {
-	if s.releases() {
-		return
-	}
 	s.reviveEvents(ctx)
 	if s.events.ending() {
 		return

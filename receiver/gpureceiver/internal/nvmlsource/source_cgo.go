@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
@@ -59,9 +57,6 @@ type Source struct {
 	reopened time.Time
 	// events is nil while none are reported.
 	events *events
-	// kept is true while the library stays open in spite of
-	// ReleaseBetweenReadings, and warned is true once that was logged.
-	kept, warned bool
 
 	tally atomic.Pointer[Tally]
 }
@@ -193,10 +188,6 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) status {
 		return statusSuccess
 	}
 	s.retry.succeeded()
-	if s.opts.ReleaseBetweenReadings && s.releasable(ctx) {
-		s.reopen(ctx)
-		return statusSuccess
-	}
 	s.watchEvents(ctx)
 	for i, known := range s.gpus {
 		snapshot.GPUs[i].EventsKnown = known.eventsKnown
@@ -370,29 +361,6 @@ func (s *Source) misses() bool {
 		}
 	}
 	return false
-}
-
-// releases reports whether the library is closed between readings.
-func (s *Source) releases() bool {
-	return s.opts.ReleaseBetweenReadings && !s.kept
-}
-
-// releasable reports whether every GPU stays initialised without this process.
-func (s *Source) releasable(ctx context.Context) bool {
-	s.kept = false
-	for _, known := range s.gpus {
-		if s.persistent(ctx, known) {
-			continue
-		}
-		s.kept = true
-		if ctx.Err() == nil && !s.warned {
-			s.warned = true
-			s.opts.Logger.Warn("The driver stays open in spite of release_between_readings, because a GPU's persistence mode is off or unknown and the GPU would restart at each reading",
-				zap.String("hw.id", known.identity.ID), zap.Int("nvidia.gpu.index", known.identity.Index))
-		}
-		return false
-	}
-	return true
 }
 
 // persistent reports whether a GPU's persistence mode is on, in which the driver keeps it

@@ -27,9 +27,6 @@ type Options struct {
 	// SlowInterval is the least time between two readings with slow calls. 0 means
 	// that each has them.
 	SlowInterval time.Duration
-	// ReleaseBetweenReadings closes the library after each reading, unless a
-	// GPU's persistence mode is off.
-	ReleaseBetweenReadings bool
 	// Wants reports whether a quantity is needed. A call that yields none that
 	// is needed is not made.
 	Wants func(*device.Quantity) bool
