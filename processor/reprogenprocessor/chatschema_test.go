@@ -19,7 +19,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/httprequest"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/genaichat"
 )
 
 // strictServer is a server that refuses with status 400 what the chat
@@ -307,8 +307,8 @@ func FuzzChatRequest(f *testing.F) {
 		}
 		td := failedCall{attrs: map[string]any{"openinference.span.kind": "LLM", "input.mime_type": "application/json",
 			"input.value": `{"model":"m","messages":[{"role":"user","content":"x"}` + rest + `,"tools":` + tools + `}`}}.traces()
-		require.True(t, httprequest.NewChat().Recognise(spans(td)[0]))
-		call, reason := httprequest.NewChat().Read(spans(td)[0])
+		require.True(t, genaichat.New().Recognise(spans(td)[0]))
+		call, reason := genaichat.New().Read(spans(td)[0])
 		require.NotEqual(t, call == nil, reason == "")
 		if call == nil {
 			return
@@ -327,8 +327,8 @@ func FuzzListedMessages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, value, key2, value2 string) {
 		td := failedCall{attrs: map[string]any{"openinference.span.kind": "LLM", "llm.model_name": "m",
 			"llm.input_messages.0.message.role": "user", "llm.input_messages." + key: value, "llm.tools." + key2: value2}}.traces()
-		require.True(t, httprequest.NewChat().Recognise(spans(td)[0]))
-		if call, _ := httprequest.NewChat().Read(spans(td)[0]); call != nil {
+		require.True(t, genaichat.New().Recognise(spans(td)[0]))
+		if call, _ := genaichat.New().Read(spans(td)[0]); call != nil {
 			request, _ := call.Tree.Lookup("request")
 			require.NoError(t, checkChatRequest(jsontree.Encode(request)))
 		}

@@ -129,8 +129,6 @@ func TestWithoutContent(t *testing.T) {
 			"genai_chat", []string{`"path": "payload.request.model"`, `"path": "payload.request.messages[0].content`}},
 		"train_step": {failedCall{name: "step", attrs: map[string]any{"ml.step": 12, "repro.checkpoint.uri": "file:///" + canary,
 			"process.command_args": []any{"python", "/srv/train.py", "--who", canary}}}, "train_step", []string{`"path": "payload.command"`, `"type": "list of 4"`, `"ml.step": 12`}},
-		"http_request": {failedCall{name: "PUT", attrs: map[string]any{"http.request.method": "PUT", "url.full": "http://h/" + canary, "http.response.status_code": 503, "http.request.body": canary}}, "http_request",
-			[]string{`"method": "PUT"`, `"path": "payload.target"`, `"path": "payload.body"`, `"path": "payload.headers"`}},
 		"a statement": {failedCall{name: "SELECT", attrs: map[string]any{"db.system.name": "sqlite", "db.query.parameter." + canary: 1, "db.namespace": canary}}, "context",
 			[]string{`"system": "sqlite"`, `"query": "<REDACTED:content>"`, `"database": "<REDACTED:content>"`}},
 		"context":           {failedCall{}, "context", []string{"SELECT <REDACTED:content>", "mat1 and mat2 shapes cannot be multiplied (<n> and '<w>' <n>)"}},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/httprequest"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/genaichat"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncode"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/trainstep"
@@ -71,8 +71,7 @@ func kinds() kind.Registry {
 	return kind.Registry{
 		pythoncall.New(),
 		pythoncode.New(),
-		httprequest.NewChat(),
-		httprequest.New(),
+		genaichat.New(),
 		trainstep.New(),
 		kind.Statement(),
 	}

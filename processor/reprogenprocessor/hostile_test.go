@@ -302,8 +302,6 @@ func TestForgedLines(t *testing.T) {
 		"python_code": {name: "CodeInterpreter.reply", attrs: with(map[string]any{"code": forged, "out.message": printed("ValueError: " + forged)})},
 		"genai_chat": {attrs: with(map[string]any{"gen_ai.request.model": forged, "gen_ai.request.stop_sequences": []any{forged}, "server.address": forged,
 			"gen_ai.input.messages": `[{"role":"user","parts":[{"type":"text","content":` + string(jsontree.Encode(forged)) + `}]}]`})},
-		"http_request": {attrs: with(map[string]any{"http.request.method": "POST", "url.full": "http://127.0.0.1:1/" + forged, "http.request.body": forged,
-			"http.request.header.accept": []any{forged}, "http.request.header." + forged: []any{forged}})},
 		"train_step": {attrs: with(map[string]any{"ml.step": 1, "process.command_args": []any{"python", forged + ".py", forged}, "process.working_directory": forged, "repro.checkpoint.uri": forged})},
 		"statement":  {attrs: with(map[string]any{"db.query.text": forged, "db.namespace": forged})},
 	} {
@@ -313,15 +311,13 @@ func TestForgedLines(t *testing.T) {
 			write(t, filepath.Join(packages, "app.py"), "def fails(*args):\n    print(args[0])\n    raise ValueError(args[0])\n")
 			f.service, f.name, f.errorType, f.message, f.stack = forged, cmp.Or(f.name, forged), "ValueError", forged, forged
 			artifact := script(t, f, "json", "app")
-			for _, flags := range []string{"--info", "--dry-run", "--env-diff", "--apply-env", "--times 2", "--base-url http://127.0.0.1:1 --allow-side-effects --allow-method POST", "--no-isolate"} {
+			for _, flags := range []string{"--info", "--dry-run", "--env-diff", "--apply-env", "--times 2", "--base-url http://127.0.0.1:1 --allow-side-effects", "--no-isolate"} {
 				if name == "raised" && flags == "--no-isolate" {
 					continue // its output is its own
 				}
 				fields := strings.Fields(flags)
-				if name != "genai_chat" && name != "http_request" && len(fields) > 2 {
+				if name != "genai_chat" && len(fields) > 2 {
 					fields = []string{"--allow-side-effects"}
-				} else if name == "genai_chat" && len(fields) > 2 {
-					fields = fields[:3]
 				}
 				r := pythons(t)[0].run(t, artifact, []string{"PYTHONPATH=" + packages}, fields...)
 				assert.NotEqual(t, 2, r.Exit, r.Stderr)

@@ -158,7 +158,7 @@ func TestUnwantedKind(t *testing.T) {
 	assert.Contains(t, text(t, artifact, "report.md"), "the client asks that nothing of it be replayed")
 
 	raised := mean()
-	raised.attrs = map[string]any{"repro.kind": "http_request"}
+	raised.attrs = map[string]any{"repro.kind": "genai_chat"}
 	cfg = testConfig(t, "statistics")
 	produce(t, cfg, raised.traces())
 	assert.Equal(t, 1, pythons(t)[0].run(t, onlyArtifact(t, cfg), nil).Exit)

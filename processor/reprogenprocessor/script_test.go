@@ -53,7 +53,6 @@ func TestPartsFollowThePayload(t *testing.T) {
 		"nothing at all": {failedCall{errorType: "ValueError", message: "x"}, 270, []string{"subprocess.Popen", "sys.addaudithook(", "class Landlock", "hmac"}, []string{"--info"}},
 		"code":           {generated("1 / 0", "ZeroDivisionError: x"), 920, []string{"class ModuleGates", "import http.client"}, []string{"--setup"}},
 		"a conversation": {asked(nil), 1120, []string{"class ModuleGates", "--header"}, []string{"--base-url", "--model"}},
-		"a request":      {requested("GET", nil), 1120, []string{"class ModuleGates", "--model"}, []string{"--base-url", "--header"}},
 		"a training":     {trained([]any{"python", "train.py"}, nil), 1210, []string{"class ModuleGates", "import http.client"}, []string{"--script-arg"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +152,6 @@ func TestPlain(t *testing.T) {
 	write(t, filepath.Join(packages, "app.py"), "def show(*args, **kwargs): raise ValueError(repr((args, kwargs)))\n")
 	program := programOf(t, trainer)
 	url, seen, sent := modelServer(t)
-	address, arrivedHere := statusServer(t)
 	deep := strings.Repeat("[", 90) + strings.Repeat("]", 90)
 	many := "[" + strings.TrimSuffix(strings.Repeat(`"word",`, 5000), ",") + "]"
 	effects := "--allow-side-effects"
@@ -177,7 +175,6 @@ func TestPlain(t *testing.T) {
 		"no code at all":   {generated("1 +", "SyntaxError: invalid syntax"), []string{effects}, "SyntaxError: invalid syntax", "\n1 +\n"},
 		"a training":       {trained([]any{"python", "train.py", "fail"}, nil), []string{"--script", program, effects}, "ValueError: the loss was lost at step 2", "subprocess.run"},
 		"a conversation":   {asked(nil), []string{effects, "--base-url", url + "/broken"}, "HTTP Error 500", "os.environ"},
-		"a request":        {requested("POST", map[string]any{"http.request.body": "x=1", "http.request.header.accept": []any{"a"}}), []string{effects, "--base-url", address, "--allow-method", "POST", "--api-key-env", "KEY", "--header", "Authorization: Bearer hunter2"}, "HTTP Error 500", "os.environ"},
 		"an attribute":     {failedCall{payload: `{"python_module":"math","function":"pie","call_type":"module_attr","args":[],"kwargs":{}}`, errorType: "AttributeError"}, nil, "AttributeError: module 'math' has no attribute 'pie'", "\nmath.pie\n"},
 		"withheld content": {failedCall{payload: call("app", "show", `["a"]`, "{}"), attrs: map[string]any{"repro.env.API_KEY": "sk-proj-0123456789abcdef0123456789"}}, nil, "ValueError: (('a',), {})", "1 withheld values"},
 	} {
@@ -207,8 +204,6 @@ func TestPlain(t *testing.T) {
 	require.NotNil(t, seen.Load())
 	assert.Equal(t, "Bearer key-of-mine", seen.Load().Header.Get("Authorization"))
 	assert.Contains(t, *sent.Load(), `"model": "tiny"`)
-	assert.Equal(t, "x=1", arrivedHere.Load().body)
-	assert.Equal(t, "Bearer key-of-mine", arrivedHere.Load().Header.Get("Authorization"))
 }
 
 // TestPlainCodeIsWhole: the limit is for what surrounds recorded code.
@@ -302,7 +297,6 @@ func TestPlainIsGated(t *testing.T) {
 		"code":                   {generated("1 / 0", "ZeroDivisionError: x"), nil, 4, effects},
 		"a conversation":         {asked(nil), []string{"--base-url", "http://127.0.0.1:1"}, 4, effects},
 		"an address":             {asked(nil), []string{effects}, 4, "because telemetry names it"},
-		"a method":               {requested("POST", nil), []string{effects, "--base-url", "http://127.0.0.1:1"}, 4, "--allow-method POST"},
 		"a program":              {trained([]any{"python", "train.py"}, nil), []string{effects}, 4, "--script FILE"},
 		"a context":              {failedCall{errorType: "ValueError", message: "x"}, nil, 5, "no plain script: this failure has no call"},
 		"as JSON, all the same":  {failedCall{payload: call("json", "dumps", "[1]", "{}")}, []string{"--json"}, 4, ""},
@@ -424,11 +418,6 @@ func TestPlainOfHostileStrings(t *testing.T) {
 		if len(s) > 4096 {
 			continue // an attribute is cut there, and the rest is no call
 		}
-		add("request", requested("POST", map[string]any{"http.request.body": s, "http.request.header.accept": []any{"a"}, s: s}), plainCheck{
-			Imports: []string{"os", "urllib.request"}, Variable: "body", Sent: encoded,
-			Calls: []string{"urllib.request.Request", "urllib.request.OpenerDirector", "opener.add_handler", "urllib.request.HTTPHandler", "urllib.request.HTTPSHandler",
-				"urllib.request.HTTPErrorProcessor", "urllib.request.HTTPDefaultErrorHandler", "opener.open", "print", "ascii", ".read", ".decode"},
-		}, effects, "--base-url", "http://127.0.0.1:1", "--allow-method", "POST")
 		add("train", trained([]any{"python", "train.py", s}, map[string]any{"repro.batch.ids": s, "process.working_directory": s}), plainCheck{
 			Imports: []string{"os", "subprocess", "sys"}, Variable: "command", Path: []any{1}, Sent: encoded,
 			Calls: []string{"sys.exit", "subprocess.run", "dict"},

@@ -32,8 +32,6 @@ const (
 	GenAIChat Kind = "genai_chat"
 	// TrainStep starts a training's program again, with its arguments.
 	TrainStep Kind = "train_step"
-	// HTTPRequest sends a request to a server that its user names.
-	HTTPRequest Kind = "http_request"
 	// Context replays nothing: it holds what is known, for a person.
 	Context Kind = "context"
 )

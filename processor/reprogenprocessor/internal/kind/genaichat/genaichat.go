@@ -1,0 +1,57 @@
+// Package genaichat is the kind of artifacts that send a conversation with a model to a
+// server which their user names.
+package genaichat
+
+import (
+	"embed"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
+)
+
+//go:embed script/*.py.tmpl
+var files embed.FS
+
+// New returns the kind.
+func New() *kind.Kind {
+	return &kind.Kind{
+		Name:           failure.GenAIChat,
+		Recognise:      hasConversation,
+		Read:           chatCall,
+		WithoutContent: withoutContent,
+		Parts:          func(jsontree.Object) []string { return []string{"source", "connect", "address", "chat"} },
+		Files:          files,
+		Flags:          func(spec jsontree.Object) string { return " --base-url URL" + kind.SetFlag(spec, "payload.request") },
+		Head:           chatHead,
+		IsTransport:    isRequest,
+		Explains:       isModelCall,
+	}
+}
+
+// methodKeys name the method of an HTTP request, in the semantic conventions and
+// before 1.20.
+var methodKeys = [...]string{"http.request.method", "http.method"}
+
+// isRequest reports whether a span is that of an HTTP request.
+func isRequest(attributes pcommon.Map) bool { return attr.Text(attributes, methodKeys[:]...) != "" }
+
+// withoutContent keeps of a request its numbers, the model and the roles.
+var withoutContent = redact.Members(map[string]redact.Rule{
+	"request": redact.Members(map[string]redact.Rule{
+		"model":    redact.Texts(func(text string) bool { return redact.Word(text) == text }),
+		"messages": redact.Each(messageWithoutContent),
+	}, redact.Settings),
+}, redact.Settings)
+
+var messageWithoutContent = redact.Members(map[string]redact.Rule{
+	"role":         redact.OneOf("system", "developer", "user", "assistant", "tool", "function"),
+	"content":      redact.All,
+	"tool_calls":   redact.All,
+	"tool_call_id": redact.All,
+	"name":         redact.All,
+}, nil)
