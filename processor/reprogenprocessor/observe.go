@@ -1,7 +1,10 @@
 package reprogenprocessor
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -252,7 +255,25 @@ func (r *recorder) improve(id uint64, n *incident.Incident, c *candidate, now ti
 	}
 }
 
-// copy keeps the failed span, its resource and its surroundings.
+// gpuWords are, in lower case, what messages and classes of errors contain that concern
+// GPUs, or ranks that wait for each other.
+var gpuWords = []string{
+	"cuda", "gpu", "nccl", "out of memory", "outofmemory", "hip error", "xla", "resource_exhausted", "accelerator",
+	"gloo", "collective", "distbackenderror", "distnetworkerror", "watchdog", "timed out", "timeout",
+}
+
+// isOfGPU reports whether a failure concerns the GPU of its process.
+func isOfGPU(f *failure.Failure) bool {
+	switch f.Trigger {
+	case "oom", "timeout", "crash":
+		return true
+	}
+	text := strings.ToLower(f.Error.Type + " " + f.Error.Message)
+	return slices.ContainsFunc(gpuWords, func(w string) bool { return strings.Contains(text, w) })
+}
+
+// copy keeps the failed span, its resource and the state of its GPU: later, its process
+// has left that.
 func (r *recorder) copy(n *incident.Incident, c *candidate) {
 	copier := snapshot.Without(r.kinds.IsPayload)
 	n.Failure.Span = copier.Span(c.Span, c.Scope)
@@ -265,7 +286,14 @@ func (r *recorder) copy(n *incident.Incident, c *candidate) {
 	if n.Failure.Call != nil {
 		n.Failure.Weight += n.Failure.Call.Weight
 	}
-	r.surroundings.AddTo(n, c.Candidate, r.now())
+	if isOfGPU(n.Failure) {
+		// The points of GPUs have the run that ml_enrich wrote, inferred or not.
+		run := attr.TextIn([]pcommon.Map{c.Span.Attributes(), c.Resource.Attributes()}, mlattr.RunID)
+		n.Failure.GPUs = r.gpus.Own(cmp.Or(run, n.Run), n.Rank, n.At)
+		for _, line := range n.Failure.GPUs {
+			n.Failure.Weight += len(line)
+		}
+	}
 }
 
 // mark writes onto a span or record where its artifact is. The path that a client

@@ -72,7 +72,7 @@ func (*metricsProcessor) Capabilities() consumer.Capabilities {
 
 // ConsumeMetrics reads the GPUs' metrics and passes the batch on.
 func (p *metricsProcessor) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
-	p.recorder.surroundings.AddMetrics(md, p.recorder.now())
+	p.recorder.gpus.Add(md, p.recorder.now())
 	return p.next.ConsumeMetrics(ctx, md)
 }
 

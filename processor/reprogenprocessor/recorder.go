@@ -18,12 +18,12 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/surroundings"
 )
 
 const (
@@ -73,7 +73,7 @@ type recorder struct {
 	incidents    *incident.Tracker
 	queue        *incident.Queue
 	rewrites     chan *incident.Incident
-	surroundings *surroundings.View
+	gpus         *gpustate.State
 	artifacts    *artifact.Builder
 
 	disk      disk // opened by Start, unless a test has set another
@@ -105,31 +105,28 @@ func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set componen
 	burst := cmp.Or(cfg.limits.burst, 2*cfg.ArtifactsPerMinute)
 	history := share.NewHistory()
 	r := &recorder{
-		cfg:          cfg,
-		logger:       set.Logger,
-		telemetry:    telemetry,
-		id:           self,
-		own:          metric.WithAttributeSet(attribute.NewSet(self)),
-		now:          time.Now,
-		kinds:        kinds,
-		history:      history,
-		queue:        incident.NewQueue(cfg.QueueSize, history),
-		rewrites:     make(chan *incident.Incident, cfg.QueueSize),
-		groups:       group.NewCounters(group.Config{PerMinute: cfg.ArtifactsPerMinute, Burst: burst, MaxGroups: cfg.limits.groups}, history),
-		surroundings: surroundings.New(),
-		artifacts:    artifact.New(kinds, cfg.AllowedModules),
-		handed:       make(chan struct{}),
-		done:         make(chan struct{}),
+		cfg:       cfg,
+		logger:    set.Logger,
+		telemetry: telemetry,
+		id:        self,
+		own:       metric.WithAttributeSet(attribute.NewSet(self)),
+		now:       time.Now,
+		kinds:     kinds,
+		history:   history,
+		queue:     incident.NewQueue(cfg.QueueSize, history),
+		rewrites:  make(chan *incident.Incident, cfg.QueueSize),
+		groups:    group.NewCounters(group.Config{PerMinute: cfg.ArtifactsPerMinute, Burst: burst, MaxGroups: cfg.limits.groups}, history),
+		gpus:      gpustate.New(),
+		artifacts: artifact.New(kinds, cfg.AllowedModules),
+		handed:    make(chan struct{}),
+		done:      make(chan struct{}),
 	}
 	r.stopped, r.stop = context.WithCancel(context.Background())
 	r.aborted, r.abort = context.WithCancel(context.Background())
 	r.incidents = incident.NewTracker(incident.Config{
 		Wait: cfg.SiblingWait, Window: cfg.limits.window, Traces: cfg.limits.traces, Spans: cfg.limits.spans, Bytes: cfg.MaxMemoryBytes,
 	}, r.kinds, history, &r.failedTraces)
-	r.detector = detect.Detector{
-		Kinds: r.kinds, History: history, Failed: &r.failedTraces,
-		Step: r.surroundings.NoteStep, XID: r.surroundings.NoteXID,
-	}
+	r.detector = detect.Detector{Kinds: r.kinds, History: history, Failed: &r.failedTraces}
 	return r, nil
 }
 

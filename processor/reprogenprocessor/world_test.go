@@ -182,25 +182,6 @@ type traceJSON struct {
 	Ancestors, Siblings, Others []spanJSON
 	PayloadFrom                 *struct{ Service, Span string } `json:"payload_from"`
 	Ranks                       []struct{ Rank, Type, Host, Fingerprint string }
-	GPUs                        []gpuJSON
-	Steps                       []struct {
-		Rank, Host string
-		Step       int64
-	}
-}
-
-type gpuJSON struct {
-	ID, Status string
-	Own        string `json:"own_by"`
-	Replayed   bool
-	Used       int64 `json:"memory_used_bytes"`
-	Limit      int64 `json:"memory_limit_bytes"`
-	Throttled  []string
-	Workloads  []struct {
-		Service string
-		Memory  int64 `json:"memory_bytes"`
-	}
-	XIDs []struct{ Code int64 }
 }
 
 type spanJSON struct {

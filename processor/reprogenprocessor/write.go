@@ -60,7 +60,6 @@ func (r *recorder) write(i *incident.Incident) {
 // snapshot returns what of an incident may be written.
 func (r *recorder) snapshot(i *incident.Incident) *failure.Failure {
 	f := r.kinds.FromFailure(r.incidents.Snapshot(i, r.now()))
-	r.surroundings.Complete(f)
 	if !r.cfg.CaptureContent {
 		f = artifact.WithoutContent(f, r.kinds.Get(f.Kind))
 	}

@@ -52,8 +52,7 @@ func specOf(f *failure.Failure, k *kind.Kind, modules []string, redactor *redact
 		"content", withheld(f),
 		"statement", redactor.Tree("statement", failure.StatementOf(f.Span.Attributes)),
 		"diagnosis", diagnosisOf(f.Error),
-		"gpus", redactor.Tree("gpus", gpuLines(f.GPUs)),
-		"steps", redactor.Tree("steps", stepLines(f)),
+		"gpus", redactor.Tree("gpus", jsontree.Texts(f.GPUs)),
 	)
 	redacted := jsontree.Array{}
 	for _, p := range redactor.Paths[first:] {

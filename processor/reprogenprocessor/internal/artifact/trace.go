@@ -38,11 +38,7 @@ func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
 		"rank", redactor.Text("trace.rank", f.Rank),
 		"ranks", trees("trace.ranks", f.Ranks, redactor),
 	)
-	tree = append(tree, jsontree.OfKnown(
-		"gpus", redactor.Tree("trace.gpus", jsontree.From(f.GPUs)),
-		"steps", redactor.Tree("trace.steps", jsontree.From(f.Steps[:min(len(f.Steps), maxStepsKept)])),
-		"content", withheld(f),
-	)...)
+	tree = append(tree, jsontree.OfKnown("content", withheld(f))...)
 	text := jsontree.EncodeIndent(tree)
 	if len(text) <= maxTraceBytes {
 		return fillUp(tree, text, f, redactor)
@@ -52,8 +48,6 @@ func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
 		key  string
 		less any
 	}{
-		{"steps", jsontree.Array{}},
-		{"gpus", jsontree.Array{}},
 		{"ranks", jsontree.Array{}},
 		{"ancestors", jsontree.Array{}},
 		{"training", jsontree.Object{}},

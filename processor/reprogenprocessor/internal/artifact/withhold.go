@@ -5,7 +5,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
@@ -59,16 +58,7 @@ func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 		words(&r.Rank, &r.Host, &r.Service)
 		r.Name, r.Type, r.Message = redact.SpanName(r.Name), content.ErrorType(r.Type), content.Template(r.Message)
 	}
-	out.GPUs = slices.Clone(f.GPUs)
-	for i := range out.GPUs {
-		gpuWithoutContent(&out.GPUs[i])
-	}
-	out.Steps = slices.Clone(f.Steps)
-	for i := range out.Steps {
-		s := &out.Steps[i]
-		words(&s.Rank, &s.Host)
-		s.Span = redact.SpanName(s.Span)
-	}
+	out.GPUs = nil
 	return &out
 }
 
@@ -76,22 +66,6 @@ func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 func words(texts ...*string) {
 	for _, text := range texts {
 		*text = redact.Word(*text)
-	}
-}
-
-func gpuWithoutContent(g *gpustate.GPU) {
-	words(&g.Host, &g.ID, &g.Status, &g.Own)
-	g.Throttled = slices.Clone(g.Throttled)
-	for i := range g.Throttled {
-		words(&g.Throttled[i])
-	}
-	g.Uses = slices.Clone(g.Uses)
-	for i := range g.Uses {
-		words(g.Uses[i].Texts()...)
-	}
-	g.XIDs = slices.Clone(g.XIDs)
-	for i := range g.XIDs {
-		g.XIDs[i].Text = content.Template(g.XIDs[i].Text)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 )
@@ -28,11 +27,6 @@ type Detector struct {
 	History *share.History
 	// Failed has the traces that failed before.
 	Failed *Filter
-	// Step is called with the span of each scope that ended last, of those that
-	// are steps of a run.
-	Step func(span ptrace.Span, resource pcommon.Resource)
-	// XID is called with each record of a GPU's error.
-	XID func(record plog.LogRecord, resource pcommon.Map)
 }
 
 // Batch is what a batch has for repro_gen.
@@ -78,25 +72,16 @@ func (d *Detector) Traces(td ptrace.Traces, sender share.Sender, now time.Time) 
 
 // scope looks at the spans of a scope and reports whether one did not fail.
 func (d *Detector) scope(b *Batch, resource pcommon.Resource, ss ptrace.ScopeSpans, sender share.Sender) (succeeded bool) {
-	spans := ss.Spans()
-	step, ended := -1, pcommon.Timestamp(0)
-	for k := range spans.Len() {
-		span := spans.At(k)
+	for _, span := range ss.Spans().All() {
 		mayBelong := d.Failed.MayHave(span.TraceID())
 		b.MayBelong = b.MayBelong || mayBelong
 		found := signsOf(span)
 		succeeded = succeeded || found&signFailed == 0
-		if end := span.EndTimestamp(); found&signStep != 0 && end >= ended {
-			step, ended = k, end
-		}
 		// A call is of use only where something may refer to it.
 		if found&signFailed == 0 && (found&signCorrelated == 0 && !mayBelong || !d.Kinds.HasRemoteCall(span)) {
 			continue
 		}
 		b.add(Candidate{Span: span, Resource: resource, Scope: ss.Scope().Name(), Sender: sender}, found)
-	}
-	if step >= 0 {
-		d.Step(spans.At(step), resource)
 	}
 	return succeeded
 }
@@ -109,9 +94,6 @@ func (d *Detector) Logs(ld plog.Logs, sender share.Sender, now time.Time) Batch 
 		succeeded := false
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
-				if record.EventName() == mlattr.GPUXIDEvent {
-					d.XID(record, rl.Resource().Attributes())
-				}
 				if !hasFailure(record.Attributes()) {
 					succeeded = true
 					continue

@@ -89,7 +89,6 @@ type signs uint8
 const (
 	signFailed signs = 1 << iota
 	signCorrelated
-	signStep
 )
 
 // Failed reports whether a span failed.
@@ -106,8 +105,6 @@ func signsOf(span ptrace.Span) signs {
 		switch k {
 		case mlattr.GenAIOperationName:
 			asks = v.Type() == pcommon.ValueTypeStr && vocabulary.AsksModel(v.Str())
-		case mlattr.Step:
-			found |= signStep
 		case attr.Trigger:
 			if isTrigger(v) {
 				return found | signFailed

@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
@@ -81,16 +80,8 @@ type Failure struct {
 	// PayloadFrom is the span that carries the call, where that is one of
 	// another trace, or nil.
 	PayloadFrom *Origin
-	// Around selects the GPUs that concern the failure. Its Limit is 0 if none
-	// does.
-	Around gpustate.Query
-	// GPUs are these as they were then, the process's own first.
-	GPUs []gpustate.GPU
-	// Steps are the last ones of the run's ranks, the one furthest behind
-	// first, where the failure is one of ranks that wait for each other.
-	Steps []Step
-	// WorldSize is the number of ranks that the run has, or 0.
-	WorldSize int
+	// GPUs has a line for each GPU of the process, as it was then.
+	GPUs []string
 
 	// WithoutContent reports whether content was withheld: what a program worked
 	// on, and what people wrote.
@@ -139,20 +130,6 @@ type Rank struct {
 	// Fingerprint is the group that it was counted in.
 	Fingerprint string `json:"fingerprint"`
 	Origin
-}
-
-// Step is where a rank of a run was.
-type Step struct {
-	// Rank is the number of the process.
-	Rank string `json:"rank"`
-	// Step is its last one, and Epoch that of this step.
-	Step  int64          `json:"step"`
-	Epoch jsontree.Known `json:"epoch,omitzero"`
-	// Span is the name of that step's span, and Host where it ran.
-	Span string `json:"span"`
-	Host string `json:"host"`
-	// At is when that span ended, by its sender's clock.
-	At time.Time `json:"ended"`
 }
 
 // Error is an exception as telemetry names it.

@@ -1,130 +1,75 @@
-// Package gpustate remembers the last readings of GPUs, so that a failure can be
-// shown with the GPU that it happened on.
+// Package gpustate remembers the last readings of GPUs, so that a failure is shown with
+// the state of the GPU that its process was on.
 package gpustate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
 
 // The bounds of a State. The least recently read GPU makes room.
 const (
-	maxGPUs      = 1024
-	maxReadings  = 6
-	maxWorkloads = 16
-	maxXIDs      = 8
-	maxReasons   = 16
-	maxText      = 128
+	maxGPUs     = 1024
+	maxReadings = 6
+	// maxListed is the number of workloads, and of reasons for low clocks, of a reading.
+	maxListed = 16
+	maxText   = 128
 	// maxBytes is what all readings take together.
 	maxBytes = 16 << 20
-	// maxAge is how old a reading may be to be shown with a failure.
+	// maxPoints is how many points of a batch are read; a host with eight GPUs has some
+	// hundred.
+	maxPoints = 8192
+	// maxAge is how old a reading may be to be shown with a failure, and maxOwn how many
+	// GPUs of a process are shown.
 	maxAge = 10 * time.Minute
+	maxOwn = 16
 )
 
-// Unknown is a quantity that was not read.
-const Unknown = -1
+// unknown is a quantity that was not read.
+const unknown = -1
 
-// Point is one value of one GPU. Its texts may share memory with a batch.
-type Point struct {
-	gpupoint.Point
-	// Workload is what the value is of, where it is one of a workload.
-	Workload Workload
+// use is a workload with the memory that it has, in bytes. join is the rule by which
+// ml_enrich joined it to its run, "" where the workload names the run itself.
+type use struct {
+	run, join string
+	gpupoint.Holder
+	memory float64
 }
 
-// Reads reports whether a State keeps a quantity: those that may show the cause of a
-// failure.
-func Reads(q gpupoint.Quantity) bool {
-	switch q {
-	case gpupoint.MemoryUsed, gpupoint.MemoryLimit, gpupoint.Utilization, gpupoint.Status, gpupoint.Throttle,
-		gpupoint.WorkloadMemory, gpupoint.WorkloadUtilization, gpupoint.ProcessMemory:
-		return true
-	}
-	return false
-}
-
-// Workload is what uses a GPU.
-type Workload struct {
-	// Run is the run that the workload belongs to, or "". Join names the rule by
-	// which ml_enrich joined the two; it is "" where the workload names its run.
-	Run       string `json:"run,omitempty"`
-	Join      string `json:"-"`
-	Rank      string `json:"rank,omitempty"`
-	Service   string `json:"service,omitempty"`
-	Job       string `json:"job,omitempty"`
-	Namespace string `json:"namespace,omitempty"`
-	Pod       string `json:"pod,omitempty"`
-	User      string `json:"user,omitempty"`
-	// PID is 0 for all processes of the workload together.
-	PID int64 `json:"pid,omitempty"`
-}
-
-// Texts returns the workload's texts.
-func (w *Workload) Texts() []*string {
-	return []*string{&w.Run, &w.Join, &w.Rank, &w.Service, &w.Job, &w.Namespace, &w.Pod, &w.User}
-}
-
-// Use is a workload with what it has.
-type Use struct {
-	Workload
-	// Memory is in bytes, and Utilization 0 to 1; Unknown where not read.
-	Memory      jsontree.Known `json:"memory_bytes,omitzero"`
-	Utilization Ratio          `json:"utilization,omitzero"`
-}
-
-// Ratio is 0 to 1, or Unknown.
-type Ratio float64
-
-// IsZero reports that the ratio is not known: then omitzero leaves out a field.
-func (r Ratio) IsZero() bool { return r < 0 }
-
-// Reading is a GPU at one moment.
-type Reading struct {
-	At time.Time `json:"read_at,omitzero"`
-	// Used and Limit are bytes of memory.
-	Used        jsontree.Known `json:"memory_used_bytes,omitzero"`
-	Limit       jsontree.Known `json:"memory_limit_bytes,omitzero"`
-	Utilization Ratio          `json:"utilization,omitzero"`
-	// Status is the state that the GPU was in, or "".
-	Status string `json:"status"`
-	// Throttled names what held the clocks down.
-	Throttled []string `json:"throttled"`
-	// Uses are the workloads, those with the most memory; Omitted counts the
-	// others.
-	Uses    []Use `json:"workloads"`
-	Omitted int   `json:"omitted_workloads"`
-}
-
-// XID is an error that the driver reported.
-type XID struct {
-	At   time.Time `json:"time"`
-	Code int64     `json:"code"`
-	// Text is its short meaning.
-	Text string `json:"text"`
-}
-
-// gpu is what is kept of one GPU. The State's lock guards it.
-type gpu struct {
-	host, id string
-	index    jsontree.Known
-	replayed bool
-	readings []Reading // the newest last
-	xids     []XID     // the newest last
-	bytes    int64
+// reading is a GPU at one moment. Memory is in bytes.
+type reading struct {
+	at                       time.Time
+	used, limit, utilization float64
+	status                   string
+	throttled                []string
+	uses                     []use
+	more                     bool // there are further workloads
 }
 
 type key struct{ host, id string }
 
-// State is safe for concurrent use. Its lock is held for map operations.
+// gpu is what is kept of one GPU.
+type gpu struct {
+	key
+	index    string
+	replayed bool
+	readings []reading // the newest last
+	bytes    int64
+}
+
+// State is safe for concurrent use.
 type State struct {
 	mu    sync.Mutex
 	gpus  *lru.Cache[key, *gpu]
@@ -138,274 +83,175 @@ func New() *State {
 	return s
 }
 
-// Apply takes points in. Points of one moment belong together; those of an
-// earlier one than the GPU's last are too late, so those from a future that now
-// is far from are left out: they would hide all that follow.
-func (s *State) Apply(points []Point, now time.Time) {
-	latest := pcommon.NewTimestampFromTime(now.Add(maxAge))
+// Add reads the GPUs' metrics of a batch. Points of one moment belong together. Those
+// from a future that now is far from are left out: they would hide all that follow.
+func (s *State) Add(md pmetric.Metrics, now time.Time) {
+	latest, left := pcommon.NewTimestampFromTime(now.Add(maxAge)), maxPoints
+	for _, rm := range md.ResourceMetrics().All() {
+		var device *gpupoint.Device
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, metric := range sm.Metrics().All() {
+				if !reads[gpupoint.QuantityOf(metric.Name())] {
+					continue
+				}
+				if device == nil {
+					read := gpupoint.DeviceOf(rm.Resource().Attributes())
+					device = &read
+				}
+				for p, attributes := range gpupoint.Points(metric, device) {
+					if left--; left < 0 {
+						return
+					}
+					if p.At > 0 && p.At <= latest {
+						s.add(p, attributes)
+					}
+				}
+			}
+		}
+	}
+}
+
+// reads are the quantities that may show the cause of a failure.
+var reads = map[gpupoint.Quantity]bool{
+	gpupoint.MemoryUsed: true, gpupoint.MemoryLimit: true, gpupoint.Utilization: true,
+	gpupoint.Status: true, gpupoint.Throttle: true, gpupoint.WorkloadMemory: true,
+}
+
+func (s *State) add(p *gpupoint.Point, attributes pcommon.Map) {
+	if p.ID == "" || len(p.ID) > maxText || len(p.Host) > maxText || p.Value != p.Value {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range points {
-		p := &points[i]
-		if p.ID == "" || len(p.ID) > maxText || len(p.Host) > maxText || p.Value != p.Value || p.At == 0 || p.At > latest {
-			continue
-		}
-		g := s.gpu(p.Host, p.ID)
-		before := g.bytes
-		g.index, g.replayed = indexOf(p.Index), p.Replayed()
-		g.apply(p)
-		s.bytes += g.bytes - before
-		s.makeRoom()
-	}
-}
-
-func (s *State) gpu(host, id string) *gpu {
-	k := key{host, id}
-	g, ok := s.gpus.Get(k)
+	g, ok := s.gpus.Get(key{p.Host, p.ID})
 	if !ok {
-		k = key{strings.Clone(host), strings.Clone(id)}
-		g = &gpu{host: k.host, id: k.id, index: Unknown}
-		s.gpus.Add(k, g)
+		g = &gpu{key: key{strings.Clone(p.Host), strings.Clone(p.ID)}}
+		s.gpus.Add(g.key, g)
 	}
-	return g
-}
-
-func (s *State) makeRoom() {
+	if g.index != p.Index {
+		g.index = cut(p.Index)
+	}
+	g.replayed = p.Replayed()
+	before := g.bytes
+	g.add(p, attributes)
+	s.bytes += g.bytes - before
 	for s.bytes > maxBytes && s.gpus.Len() > 1 {
 		s.gpus.RemoveOldest()
 	}
 }
 
-func (g *gpu) apply(p *Point) {
+// add puts a point into the last reading, or into a new one if it is later. One that is
+// earlier is too late.
+func (g *gpu) add(p *gpupoint.Point, attributes pcommon.Map) {
 	n := len(g.readings)
-	switch {
-	case n == 0 || p.At.AsTime().After(g.readings[n-1].At):
+	switch at := p.At.AsTime(); {
+	case n == 0 || at.After(g.readings[n-1].at):
 		if n == maxReadings {
 			g.readings = slices.Delete(g.readings, 0, 1)
 		}
-		g.readings = append(g.readings, Reading{
-			At: p.At.AsTime(), Used: Unknown, Limit: Unknown, Utilization: Unknown,
-			Throttled: []string{}, Uses: []Use{},
-		})
-		defer g.weigh()
-	case p.At.AsTime().Before(g.readings[n-1].At):
+		g.readings = append(g.readings, reading{at: at, used: unknown, limit: unknown, utilization: unknown})
+		g.weigh()
+	case at.Before(g.readings[n-1].at):
 		return
 	}
 	r := &g.readings[len(g.readings)-1]
-	held := len(r.Uses) + len(r.Throttled)
 	switch p.Quantity {
 	case gpupoint.MemoryUsed:
-		r.Used = bytesOf(p.Value)
+		r.used = p.Value
 	case gpupoint.MemoryLimit:
-		r.Limit = bytesOf(p.Value)
+		r.limit = p.Value
 	case gpupoint.Utilization:
-		r.Utilization = Ratio(p.Value)
-	case gpupoint.Throttle:
-		if p.Value == 1 && len(r.Throttled) < maxReasons && !slices.Contains(r.Throttled, p.Name) {
-			r.Throttled = append(r.Throttled, cut(p.Name))
-		}
+		r.utilization = p.Value
 	case gpupoint.Status:
 		if p.Value == 1 {
-			r.Status = cut(p.Name)
+			r.status = cut(p.Name)
 		}
-	case gpupoint.WorkloadMemory, gpupoint.ProcessMemory:
-		if u := r.use(&p.Workload); u != nil {
-			u.Memory = bytesOf(p.Value)
+	case gpupoint.Throttle:
+		if p.Value == 1 && len(r.throttled) < maxListed && !slices.Contains(r.throttled, p.Name) {
+			r.throttled = append(r.throttled, cut(p.Name))
+			g.weigh()
 		}
-	case gpupoint.WorkloadUtilization:
-		if u := r.use(&p.Workload); u != nil {
-			u.Utilization = Ratio(p.Value)
+	case gpupoint.WorkloadMemory:
+		u := useOf(p.Value, attributes)
+		switch i := slices.IndexFunc(r.uses, func(known use) bool { return known.isOf(&u) }); {
+		case i >= 0:
+			r.uses[i] = u
+		case len(r.uses) == maxListed:
+			r.more = true
+		default:
+			r.uses = append(r.uses, u)
+			g.weigh()
 		}
-	}
-	if len(r.Uses)+len(r.Throttled) != held {
-		g.weigh()
 	}
 }
 
-// use returns the use of a workload, which is noted if there is room.
-func (r *Reading) use(w *Workload) *Use {
-	for i := range r.Uses {
-		if r.Uses[i].Workload == *w {
-			return &r.Uses[i]
-		}
+// useOf reads the workload of a point, as the gpu receiver and ml_enrich write it.
+func useOf(memory float64, attributes pcommon.Map) use {
+	run, holder := gpupoint.HolderOf(attributes)
+	for _, text := range holder.Texts() {
+		*text = cut(*text)
 	}
-	if len(r.Uses) == maxWorkloads {
-		r.Omitted++
-		return nil
-	}
-	own := *w
-	for _, t := range own.Texts() {
-		*t = cut(*t)
-	}
-	r.Uses = append(r.Uses, Use{Workload: own, Memory: Unknown, Utilization: Unknown})
-	return &r.Uses[len(r.Uses)-1]
+	return use{run: cut(run), join: cut(attr.Text(attributes, mlattr.GPUJoin)), Holder: holder, memory: memory}
+}
+
+// isOf reports whether two uses are of one workload.
+func (u use) isOf(other *use) bool {
+	u.memory = other.memory
+	return u == *other
 }
 
 // weigh estimates what the GPU takes in memory.
 func (g *gpu) weigh() {
-	const each, use = 256, 192
+	const each = 256
 	g.bytes = each
 	for i := range g.readings {
 		r := &g.readings[i]
-		g.bytes += each + int64(len(r.Throttled))*maxText
-		for j := range r.Uses {
-			g.bytes += use
-			for _, t := range r.Uses[j].Texts() {
-				g.bytes += int64(len(*t))
+		g.bytes += each + int64(len(r.throttled))*maxText
+		for j := range r.uses {
+			u := &r.uses[j]
+			g.bytes += each + int64(len(u.run)+len(u.join))
+			for _, text := range u.Texts() {
+				g.bytes += int64(len(*text))
 			}
 		}
 	}
-	g.bytes += int64(len(g.xids)) * each
-}
-
-// AddXID notes an error of a GPU.
-func (s *State) AddXID(host, id string, x XID) {
-	if id == "" || len(id) > maxText || len(host) > maxText {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g := s.gpu(host, id)
-	before := g.bytes
-	x.Text = cut(x.Text)
-	if len(g.xids) == maxXIDs {
-		g.xids = slices.Delete(g.xids, 0, 1)
-	}
-	g.xids = append(g.xids, x)
-	slices.SortStableFunc(g.xids, func(a, b XID) int { return a.At.Compare(b.At) })
-	g.weigh()
-	s.bytes += g.bytes - before
-	s.makeRoom()
 }
 
 // cut copies a text, and bounds it.
-func cut(s string) string { return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxText)]), "") }
+func cut(s string) string { return strings.ToValidUTF8(strings.Clone(attr.Cut(s, maxText)), "") }
 
-// indexOf returns the driver's index of a GPU, or Unknown.
-func indexOf(text string) jsontree.Known {
-	index, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return Unknown
+// Own returns a line for each GPU that the process of a run and rank was on, as it was last
+// read before a moment. Only ml_enrich decides which run a workload belongs to; of a
+// run with several ranks, the process is known by its rank.
+func (s *State) Own(run, rank string, at time.Time) (lines []string) {
+	if run == "" {
+		return nil
 	}
-	return jsontree.Known(index)
-}
-
-// bytesOf returns a number of bytes, or Unknown for what is none.
-func bytesOf(v float64) jsontree.Known {
-	if v < 0 || v >= 1<<62 {
-		return Unknown
-	}
-	return jsontree.Known(v)
-}
-
-// Query selects the GPUs that concern a failure.
-type Query struct {
-	Host, Run, Rank string
-	// At is when it failed.
-	At time.Time
-	// Whole asks for all GPUs of the run, whichever rank is on them.
-	Whole bool
-	// Limit is the number of GPUs wanted.
-	Limit int
-}
-
-// GPU is the answer to a Query.
-type GPU struct {
-	Host  string         `json:"host"`
-	ID    string         `json:"id"`
-	Index jsontree.Known `json:"index,omitzero"`
-	// Own is the rule by which the GPU is known to be the failed process's: the
-	// workload's Join, or "run" where the workload names its run. It is "" where
-	// neither is known.
-	Own      string `json:"own_by"`
-	Replayed bool   `json:"replayed"`
-	Reading
-	XIDs []XID `json:"xids"`
-}
-
-// XIDs returns the errors of a GPU around a moment.
-func (s *State) XIDs(host, id string, at time.Time) []XID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if g, ok := s.gpus.Peek(key{host, id}); ok {
-		return g.xidsAround(at)
-	}
-	return nil
-}
-
-// At returns the GPUs of the failed process's host, and those of its run, as
-// they were last read before the failure: the process's own first.
-func (s *State) At(q Query) []GPU {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []GPU
 	for _, g := range s.gpus.Values() {
-		r := g.before(q.At)
-		own, ofRun := "", false
-		if r != nil {
-			own, ofRun = q.own(r)
-		}
-		if own == "" && (q.Host == "" || g.host != q.Host) && (!q.Whole || !ofRun) {
+		r := g.before(at)
+		if r == nil {
 			continue
 		}
-		found := GPU{Host: g.host, ID: g.id, Index: g.index, Replayed: g.replayed, Own: own, XIDs: g.xidsAround(q.At)}
-		if r != nil {
-			found.Reading = *r
-			found.Uses = slices.Clone(r.Uses)
-			found.Throttled = slices.Clone(r.Throttled)
-			slices.SortStableFunc(found.Uses, func(a, b Use) int { return cmp.Compare(b.Memory, a.Memory) })
-		} else if len(found.XIDs) == 0 {
-			continue
-		} else {
-			found.Reading = Reading{Used: Unknown, Limit: Unknown, Utilization: Unknown, Throttled: []string{}, Uses: []Use{}}
-		}
-		out = append(out, found)
-	}
-	// The process's own come first, then those of its host.
-	order := func(g *GPU) (n int) {
-		if g.Own == "" {
-			n = 2
-		}
-		if g.Host != q.Host {
-			n++
-		}
-		return n
-	}
-	slices.SortFunc(out, func(a, b GPU) int {
-		return cmp.Or(cmp.Compare(order(&a), order(&b)), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
-	})
-	return out[:min(len(out), q.Limit)]
-}
-
-// own returns the rule by which a GPU is the failed process's, or "", and whether
-// its run uses the GPU. Only ml_enrich decides which run a workload belongs to; of
-// a run with several ranks, the process is known by its rank.
-func (q *Query) own(r *Reading) (own string, ofRun bool) {
-	if q.Run == "" {
-		return "", false
-	}
-	for i := range r.Uses {
-		u := &r.Uses[i]
-		if u.Run != q.Run {
-			continue
-		}
-		ofRun = true
-		if own == "" && u.Rank == q.Rank {
-			own = cmp.Or(u.Join, "run")
+		own := slices.IndexFunc(r.uses, func(u use) bool { return u.run == run && u.Rank == rank })
+		if own >= 0 {
+			lines = append(lines, g.line(r, cmp.Or(r.uses[own].join, "run")))
 		}
 	}
-	return own, ofRun
+	slices.Sort(lines)
+	return lines[:min(len(lines), maxOwn)]
 }
 
 // before returns the last reading that is not later than a second after at, or
 // else the first one; nil if that is older than maxAge.
-func (g *gpu) before(at time.Time) *Reading {
+func (g *gpu) before(at time.Time) *reading {
 	for i := len(g.readings) - 1; i >= 0; i-- {
 		r := &g.readings[i]
-		if i > 0 && r.At.After(at.Add(time.Second)) {
+		if i > 0 && r.at.After(at.Add(time.Second)) {
 			continue
 		}
-		if d := at.Sub(r.At); d > maxAge || d < -maxAge {
+		if at.Sub(r.at).Abs() > maxAge {
 			return nil
 		}
 		return r
@@ -413,12 +259,44 @@ func (g *gpu) before(at time.Time) *Reading {
 	return nil
 }
 
-func (g *gpu) xidsAround(at time.Time) (out []XID) {
-	out = []XID{}
-	for _, x := range g.xids {
-		if d := at.Sub(x.At); d <= maxAge && d >= -maxAge {
-			out = append(out, x)
+// line describes a reading. own is the rule by which the GPU is known to be the process's.
+func (g *gpu) line(r *reading, own string) string {
+	var b strings.Builder
+	add := func(holds bool, format string, values ...any) {
+		if holds {
+			fmt.Fprintf(&b, format, values...)
 		}
 	}
-	return out
+	add(true, "GPU %s of %s (%s)", g.index, cmp.Or(g.host, "(unknown)"), g.id)
+	add(g.replayed, ", from a recording")
+	add(true, ", the process's own by its %s", own)
+	add(r.used >= 0, ": %s", gibibytes(r.used))
+	add(r.used >= 0 && r.limit >= 0, " of %s", gibibytes(r.limit))
+	add(r.used >= 0, " used")
+	add(r.utilization >= 0, ", %.0f%% busy", 100*r.utilization)
+	add(r.status != "", ", %s", r.status)
+	add(len(r.throttled) > 0, ", clocks held down by %s", strings.Join(r.throttled, ", "))
+	slices.SortStableFunc(r.uses, func(a, b use) int { return cmp.Compare(b.memory, a.memory) })
+	for i := range r.uses {
+		add(true, "; %s has %s", r.uses[i].name(), gibibytes(r.uses[i].memory))
+	}
+	add(r.more, "; and others")
+	add(true, "; read at %s", r.at.UTC().Format(time.RFC3339Nano))
+	return b.String()
+}
+
+func gibibytes(bytes float64) string { return fmt.Sprintf("%.1f GiB", bytes/(1<<30)) }
+
+// name names a workload by what is known of it.
+func (u *use) name() string {
+	var parts []string
+	for _, part := range [...][2]string{{"rank", u.Rank}, {"run", u.run}, {"service", u.Service}, {"job", u.Job}, {"pod", u.Pod}} {
+		if part[1] != "" {
+			parts = append(parts, part[0]+" "+part[1])
+		}
+	}
+	if len(parts) == 0 && u.UserID != "" {
+		return "user " + u.UserID
+	}
+	return cmp.Or(strings.Join(parts, ", "), "a process")
 }

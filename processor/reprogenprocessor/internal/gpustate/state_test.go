@@ -2,6 +2,7 @@ package gpustate
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,19 +11,36 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
 var start = time.Unix(1_700_000_000, 0).UTC()
 
-func of(host, id string, at pcommon.Timestamp, quantity gpupoint.Quantity, value float64) Point {
-	return Point{Point: gpupoint.Point{Device: gpupoint.Device{Host: host, ID: id}, At: at, Quantity: quantity, Value: value}}
+// batch is a batch of points of GPUs.
+type batch struct{ pmetric.Metrics }
+
+func newBatch() batch {
+	b := batch{pmetric.NewMetrics()}
+	b.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty()
+	return b
 }
 
-func used(host, id string, at time.Duration, bytes float64) Point {
-	return of(host, id, pcommon.NewTimestampFromTime(start.Add(at)), gpupoint.MemoryUsed, bytes)
+func (b batch) add(host, id string, at pcommon.Timestamp, name string, value int64, attributes ...string) batch {
+	m := b.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().AppendEmpty()
+	m.SetName(name)
+	p := m.SetEmptyGauge().DataPoints().AppendEmpty()
+	p.SetTimestamp(at)
+	p.SetIntValue(value)
+	all := append([]string{"host.name", host, "hw.id", id, "nvidia.gpu.index", "0"}, attributes...)
+	for pair := range slices.Chunk(all, 2) {
+		p.Attributes().PutStr(pair[0], pair[1])
+	}
+	return b
+}
+
+// reading is one of a GPU of the run r, whose only workload has some GiB.
+func (b batch) reading(host, id string, at time.Duration, gibibytes int64, attributes ...string) batch {
+	return b.add(host, id, pcommon.NewTimestampFromTime(start.Add(at)), "nvidia.gpu.workload.memory.usage", gibibytes<<30, append([]string{"ml.run.id", "r"}, attributes...)...)
 }
 
 // TestTheReadingBefore: of the last readings, the one before the failure says
@@ -30,42 +48,37 @@ func used(host, id string, at time.Duration, bytes float64) Point {
 func TestTheReadingBefore(t *testing.T) {
 	s := New()
 	for i := range 10 {
-		s.Apply([]Point{used("h", "g", time.Duration(i)*time.Second*10, float64(i))}, start)
+		s.Add(newBatch().reading("h", "g", time.Duration(i)*time.Second*10, int64(i)).Metrics, start)
 	}
-	s.Apply([]Point{used("h", "g", 30*time.Second, 99)}, start) // came late
-	for at, want := range map[time.Duration]jsontree.Known{
+	s.Add(newBatch().reading("h", "g", 30*time.Second, 99).Metrics, start) // came late
+	for at, want := range map[time.Duration]int{
 		95 * time.Second: 9, 75 * time.Second: 7, 69500 * time.Millisecond: 7, 60 * time.Second: 6,
 		5 * time.Second: 4, // the first that is kept
 	} {
-		got := s.At(Query{Host: "h", At: start.Add(at), Limit: 4})
+		got := s.Own("r", "", start.Add(at))
 		require.Len(t, got, 1)
-		assert.Equal(t, want, got[0].Used, at)
+		assert.Contains(t, got[0], fmt.Sprintf("run r has %d.0 GiB;", want), at)
 	}
-	assert.Empty(t, s.At(Query{Host: "h", At: start.Add(time.Hour), Limit: 4}), "too long after")
-	assert.Empty(t, s.At(Query{Host: "h", At: start.Add(-time.Hour), Limit: 4}), "too long before")
+	assert.Empty(t, s.Own("r", "", start.Add(time.Hour)), "too long after")
+	assert.Empty(t, s.Own("r", "", start.Add(-time.Hour)), "too long before")
 }
 
 // TestBounds: a sender that invents GPUs, workloads, reasons and texts takes
 // no more than there is.
 func TestBounds(t *testing.T) {
 	s := New()
-	long := strings.Repeat("x", 1<<16)
+	long := strings.Repeat("x", 1<<12)
 	for i := range 3 * maxGPUs {
-		id := fmt.Sprintf("GPU-%d", i)
-		var points []Point
+		id, b := fmt.Sprintf("GPU-%d", i), newBatch()
 		for j := range 40 {
-			before := of("h", id, pcommon.Timestamp(j+1), gpupoint.WorkloadMemory, 1)
-			before.Workload = Workload{Rank: strconv.Itoa(j), Service: long, Run: long, Job: long}
-			after := before
-			after.At = pcommon.Timestamp(j/20 + 100)
-			throttled := of("h", id, after.At, gpupoint.Throttle, 1)
-			throttled.Name = strconv.Itoa(j)
-			points = append(points, before, after, throttled)
+			for _, at := range []pcommon.Timestamp{pcommon.Timestamp(j + 1), pcommon.Timestamp(j/20 + 100)} {
+				b.add("h", id, at, "nvidia.gpu.workload.memory.usage", 1, "ml.run.id", long, "service.name", long, "k8s.pod.name", strconv.Itoa(j))
+			}
+			b.add("h", id, pcommon.Timestamp(j/20+100), "nvidia.gpu.throttle.active", 1, "nvidia.gpu.throttle.reason", strconv.Itoa(j))
 		}
-		s.Apply(points, start)
-		s.AddXID("h", id, XID{At: start, Code: int64(i), Text: long})
+		s.Add(b.Metrics, start)
 	}
-	s.Apply([]Point{used("h", long, 0, 1), used(long, "g", 0, 1), used("h", "", 0, 1)}, start)
+	s.Add(newBatch().reading("h", long, 0, 1).reading(long, "g", 0, 1).reading("h", "", 0, 1).Metrics, start)
 	assert.LessOrEqual(t, s.gpus.Len(), maxGPUs)
 	assert.LessOrEqual(t, s.bytes, int64(maxBytes))
 	sum := int64(0)
@@ -73,9 +86,9 @@ func TestBounds(t *testing.T) {
 		sum += g.bytes
 		assert.LessOrEqual(t, len(g.readings), maxReadings)
 		for _, r := range g.readings {
-			assert.LessOrEqual(t, len(r.Uses), maxWorkloads)
-			assert.LessOrEqual(t, len(r.Throttled), maxReasons)
-			for _, u := range r.Uses {
+			assert.LessOrEqual(t, len(r.uses), maxListed)
+			assert.LessOrEqual(t, len(r.throttled), maxListed)
+			for _, u := range r.uses {
 				assert.LessOrEqual(t, len(u.Service), maxText)
 			}
 		}
@@ -87,39 +100,51 @@ func TestBounds(t *testing.T) {
 // follow, nor does one without a time.
 func TestAClockThatIsWrong(t *testing.T) {
 	s := New()
-	s.Apply([]Point{used("h", "g", 300*24*time.Hour, 1)}, start)
-	s.Apply([]Point{used("h", "g", 0, 2), of("h", "g", 0, gpupoint.MemoryUsed, 3), of("h", "g", 1<<63, gpupoint.MemoryUsed, 4)}, start)
-	got := s.At(Query{Host: "h", At: start, Limit: 4})
+	s.Add(newBatch().reading("h", "g", 300*24*time.Hour, 1).Metrics, start)
+	b := newBatch().reading("h", "g", 0, 2)
+	for _, at := range []pcommon.Timestamp{0, 1 << 63} {
+		b.add("h", "g", at, "nvidia.gpu.workload.memory.usage", 3<<30, "ml.run.id", "r")
+	}
+	s.Add(b.Metrics, start)
+	got := s.Own("r", "", start)
 	require.Len(t, got, 1)
-	assert.EqualValues(t, 2, got[0].Used)
+	assert.Contains(t, got[0], "run r has 2.0 GiB;")
+}
+
+// TestAgain: a workload that is sent twice is one.
+func TestAgain(t *testing.T) {
+	s := New()
+	for range 2 * maxListed {
+		s.Add(newBatch().reading("h", "g", 0, 2).Metrics, start)
+	}
+	assert.Equal(t, []string{"GPU 0 of h (g), the process's own by its run; run r has 2.0 GiB; read at 2023-11-14T22:13:20Z"}, s.Own("r", "", start))
 }
 
 // TestWhoseGPU: the run that ml_enrich joined to a workload says whose GPU it is,
 // and nothing else does.
 func TestWhoseGPU(t *testing.T) {
 	for name, tc := range map[string]struct {
-		uses  Workload
-		query Query
-		own   string
+		attributes []string
+		run, rank  string
+		own        string
 	}{
-		"joined":                {Workload{Run: "r", Join: "container"}, Query{Run: "r"}, "container"},
-		"named by the workload": {Workload{Run: "r"}, Query{Run: "r"}, "run"},
-		"a rank":                {Workload{Run: "r", Join: "rank", Rank: "1"}, Query{Run: "r", Rank: "1"}, "rank"},
-		"another rank":          {Workload{Run: "r", Join: "rank", Rank: "0"}, Query{Run: "r", Rank: "1"}, ""},
-		"an unknown rank":       {Workload{Run: "r", Join: "slurm"}, Query{Run: "r", Rank: "1"}, ""},
-		"another run":           {Workload{Run: "q", Join: "process"}, Query{Run: "r"}, ""},
-		"not joined":            {Workload{Rank: "1", PID: 7, Service: "s"}, Query{Run: "r", Rank: "1"}, ""},
-		"no run":                {Workload{Rank: "1"}, Query{Rank: "1"}, ""},
+		"joined":                {[]string{"ml.gpu.join", "container"}, "r", "", "container"},
+		"named by the workload": {nil, "r", "", "run"},
+		"a rank":                {[]string{"ml.gpu.join", "rank", "ml.rank.global", "1"}, "r", "1", "rank"},
+		"another rank":          {[]string{"ml.gpu.join", "rank", "ml.rank.global", "0"}, "r", "1", ""},
+		"an unknown rank":       {[]string{"ml.gpu.join", "slurm"}, "r", "1", ""},
+		"another run":           {[]string{"ml.run.id", "q"}, "r", "", ""},
+		"not joined":            {[]string{"ml.run.id", "", "ml.rank.global", "1"}, "r", "1", ""},
+		"no run":                {[]string{"ml.run.id", "", "ml.rank.global", "1"}, "", "1", ""},
 	} {
 		s := New()
-		p := used("a", "g", 0, 1)
-		p.Quantity, p.Workload = gpupoint.WorkloadMemory, tc.uses
-		s.Apply([]Point{p}, start)
-		tc.query.Host, tc.query.At, tc.query.Limit = "a", start, 4
-		got := s.At(tc.query)
+		s.Add(newBatch().reading("a", "g", 0, 1, tc.attributes...).Metrics, start)
+		got := s.Own(tc.run, tc.rank, start)
+		if tc.own == "" {
+			assert.Empty(t, got, name)
+			continue
+		}
 		require.Len(t, got, 1, name)
-		assert.Equal(t, tc.own, got[0].Own, name)
-		tc.query.Host = "b"
-		assert.Equal(t, tc.own != "", len(s.At(tc.query)) == 1, "%s, on another host", name)
+		assert.Contains(t, got[0], "the process's own by its "+tc.own, name)
 	}
 }
