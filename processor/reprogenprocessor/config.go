@@ -35,8 +35,7 @@ type Config struct {
 
 	// SiblingWait is how long a failure waits, from when it was first seen, for
 	// what belongs to it: a deeper error or one with a payload, the exception's
-	// log record, the call that another process recorded, the other ranks of the
-	// run, the spans above. Then its artifact is written. 0 writes what one batch
+	// log record, the call that another process recorded, the spans above. Then its artifact is written. 0 writes what one batch
 	// has at once. At most 30m. Default: 10s.
 	SiblingWait time.Duration `mapstructure:"sibling_wait"`
 
@@ -79,9 +78,6 @@ type limits struct {
 	groups int
 	// traces is the number of traces, and spans the number of spans of each.
 	traces, spans int
-	// window is how long after a failure the spans above it are still added to its
-	// trace.json.
-	window time.Duration
 	// burst is the number of artifacts at once after a quiet time; 0 is twice
 	// ArtifactsPerMinute.
 	burst int
@@ -104,8 +100,8 @@ type RetentionConfig struct {
 	MaxAge time.Duration `mapstructure:"max_age"`
 }
 
-// enrichWindow is the default of limits.window, and the longest sibling_wait.
-const enrichWindow = 30 * time.Minute
+// maxWait is the longest sibling_wait.
+const maxWait = 30 * time.Minute
 
 func createDefaultConfig() component.Config {
 	return &Config{
@@ -117,7 +113,7 @@ func createDefaultConfig() component.Config {
 		ArtifactsPerMinute: 10,
 		Retention:          RetentionConfig{MaxArtifacts: 1000, MaxBytes: 512 << 20, MaxAge: 30 * 24 * time.Hour},
 		MinFreeBytes:       1 << 30,
-		limits:             limits{workers: 2, groups: 10_000, traces: 10_000, spans: 500, window: enrichWindow},
+		limits:             limits{workers: 2, groups: 10_000, traces: 10_000, spans: 500},
 	}
 }
 
@@ -139,7 +135,7 @@ func (c *Config) Validate() error {
 		value any
 		rule  string
 	}{
-		{"sibling_wait", c.SiblingWait == 0 || c.SiblingWait >= time.Millisecond && c.SiblingWait <= enrichWindow, c.SiblingWait, "0s, or 1ms to 30m0s"},
+		{"sibling_wait", c.SiblingWait == 0 || c.SiblingWait >= time.Millisecond && c.SiblingWait <= maxWait, c.SiblingWait, "0s, or 1ms to 30m0s"},
 		{"max_memory_bytes", c.MaxMemoryBytes >= 1<<20, c.MaxMemoryBytes, "at least 1048576"},
 		{"queue_size", c.QueueSize >= 1, c.QueueSize, "at least 1"},
 		// More is more than any disk takes.

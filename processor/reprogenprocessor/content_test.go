@@ -156,12 +156,10 @@ func TestWithoutContent(t *testing.T) {
 			for rank := range 2 {
 				w.send(filled(failedCall{service: "of " + canary, name: "http://h/Canary", trace: byte(20 + rank), errorType: "RuntimeError", message: message, attrs: map[string]any{"ml.training_run.id": "run", "ml.rank.global": rank}}))
 			}
-			w.pass(10 * time.Second)
 			above := filled(failedCall{span: 1})
 			spans(above)[0].Status().SetCode(ptrace.StatusCodeUnset)
 			w.send(above)
 			w.pass(time.Minute)
-			require.Positive(t, w.count("enriched"))
 			w.shutdown()
 
 			assert.Empty(t, leaks(t, cfg.Directory))

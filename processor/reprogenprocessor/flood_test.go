@@ -35,15 +35,15 @@ func TestUniqueMessages(t *testing.T) {
 		}
 		w.send(td)
 	}
+	assert.Equal(t, 10, w.traces.recorder.incidents.Sizes().Traces, "those that wait")
 	w.pass(10 * time.Second)
+	assert.Zero(t, w.traces.recorder.incidents.Sizes())
 	assert.Equal(t, 10_000, w.spans.SpanCount())
 	assert.EqualValues(t, 10_000, w.count("candidates"))
 	assert.Len(t, artifacts(t, cfg), 10, "half of the burst for one service")
 	assert.Equal(t, map[string]int64{"rate_limited": 9_990}, dropped(t, w.tel))
 	assert.InDelta(t, 1_000, w.traces.recorder.groups.Len(), 1_000/16+1)
 	assert.LessOrEqual(t, w.traces.recorder.groups.Len(), 1_000)
-	held := w.traces.recorder.incidents.Sizes().Traces
-	assert.Equal(t, 10, held)
 }
 
 // letters spells a number without digits, which a template would take out.

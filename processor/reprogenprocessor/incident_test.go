@@ -13,75 +13,41 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// TestLateAncestors: parents end last. What is known goes in, and the rest
-// when it comes.
+// TestLateAncestors: the spans above that come within the wait go in, and later ones change
+// nothing.
 func TestLateAncestors(t *testing.T) {
 	w := newWorld(t, waitingConfig(t))
 	leaf := mean()
 	leaf.name, leaf.span, leaf.parent = "leaf", 4, 3
 	w.span(leaf)
 	w.unfailed(failedCall{name: "batch", span: 3, parent: 2, attrs: map[string]any{"ml.step": int64(7)}})
+	w.unfailed(failedCall{name: "batch", span: 3, parent: 2}) // delivered again
 	w.pass(10 * time.Second)
 	artifact := onlyArtifact(t, w.cfg)
 	trace := readTrace(t, artifact)
 	assert.False(t, trace.Complete)
 	assert.Equal(t, []string{"batch"}, names(trace.Ancestors))
-	assert.Contains(t, text(t, artifact, "repro.py"), `"ml.step": 7`, "what came within the wait is in the script")
-	assert.Zero(t, w.count("enriched"))
+	assert.Contains(t, text(t, artifact, "repro.py"), `"ml.step": 7`)
+	assert.Zero(t, w.traces.recorder.incidents.Sizes(), "all that was kept is given back")
 
 	w.unfailed(failedCall{name: "epoch", span: 2, parent: 1, attrs: map[string]any{"ml.epoch": int64(3)}})
-	w.unfailed(failedCall{name: "batch", span: 3, parent: 2}) // delivered again
-	w.pass(10 * time.Second)
-	trace = readTrace(t, artifact)
-	assert.False(t, trace.Complete)
-	assert.Equal(t, []string{"batch", "epoch"}, names(trace.Ancestors))
-	assert.Equal(t, map[string]any{"ml.step": 7.0, "ml.epoch": 3.0}, trace.Training)
-	assert.EqualValues(t, 1, w.count("enriched"))
-	assert.EqualValues(t, 1, w.count("late_ancestors"))
-
-	w.unfailed(failedCall{name: "run", span: 1, attrs: map[string]any{"ml.run.id": "run-7"}})
-	w.pass(0) // the root is not waited for
-	trace = readTrace(t, artifact)
-	assert.True(t, trace.Complete)
-	assert.Equal(t, []string{"batch", "epoch", "run"}, names(trace.Ancestors))
-	assert.Equal(t, "run-7", trace.Training["ml.run.id"])
-	assert.EqualValues(t, 2, w.count("enriched"))
-	assert.EqualValues(t, 2, w.count("late_ancestors"))
-	assert.NotContains(t, text(t, artifact, "repro.py"), "run-7", "a script that may be in use stays")
+	w.pass(time.Minute)
+	assert.Equal(t, trace, readTrace(t, artifact))
 
 	leftovers, err := filepath.Glob(filepath.Join(w.cfg.Directory, ".tmp-*"))
 	require.NoError(t, err)
 	assert.Empty(t, leftovers)
 }
 
-func TestSpansAboveAreAddedForHalfAnHour(t *testing.T) {
+// TestWholeTrace: with its root a trace is complete.
+func TestWholeTrace(t *testing.T) {
 	w := newWorld(t, waitingConfig(t))
 	leaf := mean()
 	leaf.span, leaf.parent = 2, 1
 	w.span(leaf)
-	w.pass(10 * time.Second)
-	w.pass(30 * time.Minute)
-	held := w.traces.recorder.incidents.Sizes().Traces
-	assert.Zero(t, held)
-	assert.Zero(t, w.traces.recorder.incidents.Sizes().Bytes, "all that was kept is given back")
 	w.unfailed(failedCall{name: "root", span: 1})
-	w.pass(time.Minute)
-	assert.False(t, readTrace(t, onlyArtifact(t, w.cfg)).Complete)
-	assert.Zero(t, w.count("late_ancestors"))
-}
-
-// TestArtifactThatWasRemoved: a person has tidied up, and nothing comes back.
-func TestArtifactThatWasRemoved(t *testing.T) {
-	w := newWorld(t, waitingConfig(t))
-	leaf := mean()
-	leaf.span, leaf.parent = 2, 1
-	w.span(leaf)
 	w.pass(10 * time.Second)
-	removeAll(t, onlyArtifact(t, w.cfg))
-	w.unfailed(failedCall{name: "root", span: 1})
-	w.pass(time.Minute)
-	assert.Empty(t, artifacts(t, w.cfg))
-	assert.Zero(t, w.count("enriched"))
+	assert.True(t, readTrace(t, onlyArtifact(t, w.cfg)).Complete)
 }
 
 // TestTraceAround: the trace has the failed siblings and the other spans too,
@@ -231,96 +197,22 @@ func TestOneCallTwoErrorSpans(t *testing.T) {
 	}
 }
 
-// TestRanks: of a job's ranks that fail together the earliest has the
-// artifact, and it lists the others.
+// TestRanks: the ranks of a job that fail with one error are one failure with one
+// artifact.
 func TestRanks(t *testing.T) {
-	rank := func(n int, second int64, errorType string) ptrace.Traces {
-		f := failedCall{name: "step", trace: byte(n + 1), errorType: errorType, message: "x"}
-		td := f.traces()
-		spans(td)[0].SetEndTimestamp(pcommon.NewTimestampFromTime(time.Unix(1_700_000_000+second, 0)))
+	w := newWorld(t, waitingConfig(t))
+	for n := range 8 {
+		td := failedCall{name: "step", trace: byte(n + 1), errorType: "RuntimeError", message: "x"}.traces()
 		resource := td.ResourceSpans().At(0).Resource().Attributes()
 		resource.PutStr("ml.run.id", "run-7")
 		resource.PutInt("ml.rank.global", int64(n))
 		resource.PutStr("host.name", fmt.Sprintf("node-%d", n))
-		return td
+		w.send(td)
 	}
-	root := func() ptrace.Traces { return rank(3, 1, "torch.OutOfMemoryError") }
-	for name, batches := range map[string][]ptrace.Traces{
-		"the root cause first":  {root(), rank(0, 2, "DistBackendError"), rank(1, 3, "DistBackendError")},
-		"the root cause last":   {rank(1, 3, "DistBackendError"), rank(0, 2, "DistBackendError"), root()},
-		"in the middle":         {rank(0, 2, "DistBackendError"), root(), rank(1, 3, "DistBackendError")},
-		"one rank tells it all": {root(), rank(0, 2, "DistBackendError"), rank(0, 4, "RuntimeError"), rank(1, 3, "DistBackendError")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, waitingConfig(t))
-			for _, td := range batches {
-				w.send(td)
-			}
-			w.pass(10 * time.Second)
-			artifact := onlyArtifact(t, w.cfg)
-			trace := readTrace(t, artifact)
-			assert.Equal(t, "3", trace.Rank)
-			require.Len(t, trace.Ranks, 2)
-			assert.Equal(t, "0", trace.Ranks[0].Rank)
-			assert.Equal(t, "1", trace.Ranks[1].Rank)
-			assert.Equal(t, "node-1", trace.Ranks[1].Host)
-			assert.Equal(t, "DistBackendError", trace.Ranks[1].Type)
-			g := groups(t, w.cfg)
-			require.Len(t, g, 1)
-			assert.Equal(t, "torch.OutOfMemoryError", g[0].Type)
-			assert.Equal(t, []string{"3"}, g[0].Ranks)
-			assert.Zero(t, w.traces.recorder.reserved())
-		})
-	}
-
-	t.Run("equal errors", func(t *testing.T) {
-		w := newWorld(t, waitingConfig(t))
-		for n := range 8 {
-			w.send(rank(n, int64(8-n), "RuntimeError"))
-		}
-		w.pass(10 * time.Second)
-		trace := readTrace(t, onlyArtifact(t, w.cfg))
-		assert.Equal(t, "7", trace.Rank)
-		assert.Len(t, trace.Ranks, 7)
-		g := groups(t, w.cfg)
-		assert.EqualValues(t, 8, g[0].Count)
-		assert.Len(t, g[0].Ranks, 8)
-	})
-
-	t.Run("a time-out minutes later is listed too", func(t *testing.T) {
-		w := newWorld(t, waitingConfig(t))
-		w.send(root())
-		w.pass(10 * time.Second)
-		w.pass(10 * time.Minute)
-		w.send(rank(0, 600, "DistBackendError"))
-		w.pass(10 * time.Second)
-		require.Len(t, artifacts(t, w.cfg), 2, "it may be another failure")
-		for _, a := range artifacts(t, w.cfg) {
-			if trace := readTrace(t, a); trace.Rank == "3" {
-				require.Len(t, trace.Ranks, 1)
-				assert.Equal(t, "0", trace.Ranks[0].Rank)
-			}
-		}
-	})
-
-	for name, change := range map[string]func(resource pcommon.Map){
-		"another run":      func(m pcommon.Map) { m.PutStr("ml.run.id", "run-8") },
-		"an inferred run":  func(m pcommon.Map) { m.PutBool("ml.run.inferred", true) },
-		"no run":           func(m pcommon.Map) { m.Remove("ml.run.id") },
-		"TorchTel's job 0": func(m pcommon.Map) { m.Remove("ml.run.id"); m.PutInt("job_id", 0) },
-		"no rank":          func(m pcommon.Map) { m.Remove("ml.rank.global") },
-	} {
-		t.Run(name+" is no join", func(t *testing.T) {
-			w := newWorld(t, waitingConfig(t))
-			for _, td := range []ptrace.Traces{root(), rank(0, 2, "DistBackendError")} {
-				change(td.ResourceSpans().At(0).Resource().Attributes())
-				if name == "another run" && w.spans.SpanCount() == 0 {
-					td.ResourceSpans().At(0).Resource().Attributes().PutStr("ml.run.id", "run-9")
-				}
-				w.send(td)
-			}
-			w.pass(10 * time.Second)
-			assert.Len(t, artifacts(t, w.cfg), 2)
-		})
-	}
+	w.pass(10 * time.Second)
+	assert.Equal(t, "0", readTrace(t, onlyArtifact(t, w.cfg)).Rank)
+	g := groups(t, w.cfg)
+	require.Len(t, g, 1)
+	assert.EqualValues(t, 8, g[0].Count)
+	assert.Len(t, g[0].Ranks, 8)
 }

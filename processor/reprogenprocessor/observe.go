@@ -74,9 +74,7 @@ func (r *recorder) observeTraces(ctx context.Context, td ptrace.Traces) {
 		mayBelong = r.observeFailure(ctx, &candidates[i]) || mayBelong
 	}
 	if mayBelong {
-		if late := r.incidents.AddSpans(td); late > 0 {
-			r.telemetry.ProcessorReproGenLateAncestors.Add(ctx, int64(late), r.own)
-		}
+		r.incidents.AddSpans(td)
 	}
 	r.endOfBatch()
 }
@@ -109,7 +107,7 @@ func (r *recorder) observeRecord(ctx context.Context, c *detect.Candidate) {
 	now := r.now()
 	if id, ok := r.incidents.WaitingAt(c.Key()); ok {
 		one := &candidate{Candidate: c}
-		r.improve(id, incident.FromRecord(r.describe(one), c), one, now)
+		r.improve(id, incident.FromRecord(r.describe(one), c), one)
 		return
 	}
 	r.incidents.AddException(c, now)
@@ -168,13 +166,7 @@ func (r *recorder) observeFailure(ctx context.Context, c *candidate) (opened boo
 	case group.Consequence:
 		return false // the failure began further down, and was counted there
 	case group.Repeated:
-		r.improve(d.Incident, n, c, now)
-	case group.Counted:
-		if r.incidents.RankOrder(n) == incident.Earlier {
-			r.copy(n, c)
-			r.incidents.Lead(n, now)
-			opened = true
-		}
+		r.improve(d.Incident, n, c)
 	case group.Wanted:
 		opened = r.open(ctx, n, c, now)
 		d.HasFolder = d.HasFolder || opened
@@ -188,11 +180,9 @@ func (r *recorder) observeFailure(ctx context.Context, c *candidate) (opened boo
 	return opened
 }
 
-// admit counts a failure and lists it with the other ranks of its run. One that
-// follows from another rank's gets no artifact of its own.
+// admit counts a failure and decides whether it gets an artifact.
 func (r *recorder) admit(ctx context.Context, n *incident.Incident, c *candidate, now time.Time) group.Decision {
 	o := r.occurrenceOf(n, c)
-	o.CountOnly = r.incidents.RankOrder(n) == incident.Later
 	d := r.groups.Admit(o, now)
 	if d.Verdict == group.Repeated && d.Better {
 		if waits, _ := r.incidents.Waits(d.Incident, n); !waits {
@@ -203,9 +193,6 @@ func (r *recorder) admit(ctx context.Context, n *incident.Incident, c *candidate
 		}
 	}
 	r.count(ctx, d.Verdict)
-	if d.Verdict != group.Repeated && d.Verdict != group.Consequence {
-		r.incidents.ListRank(n)
-	}
 	return d
 }
 
@@ -238,17 +225,14 @@ func (r *recorder) open(ctx context.Context, n *incident.Incident, c *candidate,
 		r.refused(ctx, n, dropMemory)
 		return false
 	}
-	if later := r.incidents.LeadRanks(n); later != nil {
-		r.withdrawn(ctx, later)
-	}
 	return true
 }
 
 // improve adds to an incident that waits what another span or record of it has.
-func (r *recorder) improve(id uint64, n *incident.Incident, c *candidate, now time.Time) {
+func (r *recorder) improve(id uint64, n *incident.Incident, c *candidate) {
 	if _, improves := r.incidents.Waits(id, n); improves {
 		r.copy(n, c)
-		r.incidents.Improve(id, n, now)
+		r.incidents.Improve(id, n)
 		if n.Failure.Call != nil {
 			r.groups.FoundCall(r.occurrenceOf(n, c))
 		}

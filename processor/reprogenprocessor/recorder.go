@@ -49,7 +49,6 @@ const (
 type disk interface {
 	group.Disk
 	Write(fingerprint, name string, origin share.Origin, files []store.File) error
-	Replace(fingerprint, name, file string, content []byte) error
 	Bytes() int64
 	Close() error
 }
@@ -72,7 +71,6 @@ type recorder struct {
 	groups       *group.Counters
 	incidents    *incident.Tracker
 	queue        *incident.Queue
-	rewrites     chan *incident.Incident
 	gpus         *gpustate.State
 	artifacts    *artifact.Builder
 
@@ -88,7 +86,7 @@ type recorder struct {
 
 	started bool
 	busy    sync.WaitGroup // the workers
-	working atomic.Int64   // artifacts that are being written, or are to be rewritten
+	working atomic.Int64   // artifacts that are being written
 	handed  chan struct{}  // closed when all that waited is in the queue
 	done    chan struct{}  // closed when the goroutines have ended
 
@@ -114,7 +112,6 @@ func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set componen
 		kinds:     kinds,
 		history:   history,
 		queue:     incident.NewQueue(cfg.QueueSize, history),
-		rewrites:  make(chan *incident.Incident, cfg.QueueSize),
 		groups:    group.NewCounters(group.Config{PerMinute: cfg.ArtifactsPerMinute, Burst: burst, MaxGroups: cfg.limits.groups}, history),
 		gpus:      gpustate.New(),
 		artifacts: artifact.New(kinds, cfg.AllowedModules),
@@ -124,7 +121,7 @@ func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set componen
 	r.stopped, r.stop = context.WithCancel(context.Background())
 	r.aborted, r.abort = context.WithCancel(context.Background())
 	r.incidents = incident.NewTracker(incident.Config{
-		Wait: cfg.SiblingWait, Window: cfg.limits.window, Traces: cfg.limits.traces, Spans: cfg.limits.spans, Bytes: cfg.MaxMemoryBytes,
+		Wait: cfg.SiblingWait, Traces: cfg.limits.traces, Spans: cfg.limits.spans, Bytes: cfg.MaxMemoryBytes,
 	}, r.kinds, history, &r.failedTraces)
 	r.detector = detect.Detector{Kinds: r.kinds, History: history, Failed: &r.failedTraces}
 	return r, nil
@@ -217,7 +214,7 @@ func (r *recorder) run() {
 	for r.stopped.Err() == nil {
 		select {
 		case <-tick.C:
-			r.tick(r.now())
+			r.release(r.now(), false)
 		case <-flush.C:
 			r.enforce()
 			r.summaries.Flush()
@@ -228,21 +225,6 @@ func (r *recorder) run() {
 	close(r.handed)
 	r.busy.Wait()
 	r.end()
-}
-
-// tick does what is due.
-func (r *recorder) tick(now time.Time) {
-	r.release(now, false)
-	for _, i := range r.incidents.Stale(now, false) {
-		r.working.Add(1)
-		select {
-		case r.rewrites <- i:
-		default:
-			r.working.Add(-1)
-			r.incidents.MarkStale(i)
-		}
-	}
-	r.incidents.Expire(now)
 }
 
 // release hands the incidents whose waiting is over to the workers.
@@ -269,14 +251,6 @@ func (r *recorder) end() {
 	}
 	if lost > 0 {
 		r.dropped(context.Background(), lost, dropShutdown)
-	} else {
-		for len(r.rewrites) > 0 {
-			r.rewrite(<-r.rewrites)
-		}
-		for _, i := range r.incidents.Stale(r.now(), true) {
-			r.working.Add(1)
-			r.rewrite(i)
-		}
 	}
 	r.summaries.Flush()
 	if err := r.disk.Close(); err != nil {

@@ -33,8 +33,6 @@ func newStuckDisk() *stuckDisk {
 	return &stuckDisk{entered: make(chan struct{}, 100), free: make(chan struct{}), summary: map[string]store.Group{}}
 }
 
-func (*stuckDisk) Replace(string, string, string, []byte) error { return nil }
-
 func (d *stuckDisk) Write(string, string, share.Origin, []store.File) error {
 	d.entered <- struct{}{}
 	<-d.free

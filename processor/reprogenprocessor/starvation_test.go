@@ -82,7 +82,6 @@ func starvable(t *testing.T) *Config {
 	cfg.limits.groups = 200
 	cfg.Retention.MaxArtifacts = 30
 	cfg.limits.traces = 40
-	cfg.limits.window = 24 * time.Hour
 	return cfg
 }
 
@@ -151,8 +150,6 @@ func TestInventedServices(t *testing.T) {
 			for range 5 {
 				victim.fails(counted)
 			}
-			held := w.traces.recorder.incidents.Sizes().Traces
-			require.Equal(t, 3, held)
 
 			flood(attacker)
 			assert.LessOrEqual(t, len(artifacts(t, cfg)), cfg.Retention.MaxArtifacts)

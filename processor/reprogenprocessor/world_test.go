@@ -153,7 +153,7 @@ func (c failedCall) logs(severity plog.SeverityNumber) plog.Logs {
 func (w *world) pass(d time.Duration) {
 	w.t.Helper()
 	r := w.traces.recorder
-	r.tick(w.clock.add(d))
+	r.release(w.clock.add(d), false)
 	require.Eventually(w.t, func() bool {
 		return r.reserved() == int64(r.incidents.Sizes().Waiting) && r.working.Load() == 0
 	}, 30*time.Second, time.Millisecond)
@@ -181,7 +181,6 @@ type traceJSON struct {
 	Span                        spanJSON
 	Ancestors, Siblings, Others []spanJSON
 	PayloadFrom                 *struct{ Service, Span string } `json:"payload_from"`
-	Ranks                       []struct{ Rank, Type, Host, Fingerprint string }
 }
 
 type spanJSON struct {

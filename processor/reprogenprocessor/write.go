@@ -24,8 +24,6 @@ func (r *recorder) work() {
 		select {
 		case i := <-r.queue.Ready():
 			r.write(i)
-		case i := <-r.rewrites:
-			r.rewrite(i)
 		case <-r.handed:
 			if len(r.queue.Ready()) == 0 {
 				return
@@ -39,27 +37,25 @@ func (r *recorder) write(i *incident.Incident) {
 	r.working.Add(1)
 	defer r.working.Add(-1)
 	r.queue.Release(i)
+	defer r.incidents.Done(i)
 	ctx := context.Background()
 	begun := time.Now()
 	f := r.snapshot(i)
-	name, err := r.writeFiles(ctx, f)
+	err := r.writeFiles(ctx, f)
 	r.telemetry.ProcessorReproGenWriteDuration.Record(ctx, time.Since(begun).Seconds(), r.own)
 	switch {
 	case err == nil:
-		r.incidents.Written(i, name)
 	case errors.Is(err, store.ErrExists):
-		r.incidents.Discard(i)
 		r.groups.Withdrawn(f.Fingerprint, f.Variant.ID)
 		r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, r.own)
 	default:
-		r.incidents.Discard(i)
 		r.groups.Suppressed(f.Fingerprint, f.Variant.ID)
 	}
 }
 
 // snapshot returns what of an incident may be written.
 func (r *recorder) snapshot(i *incident.Incident) *failure.Failure {
-	f := r.kinds.FromFailure(r.incidents.Snapshot(i, r.now()))
+	f := r.kinds.FromFailure(r.incidents.Snapshot(i))
 	if !r.cfg.CaptureContent {
 		f = artifact.WithoutContent(f, r.kinds.Get(f.Kind))
 	}
@@ -67,19 +63,19 @@ func (r *recorder) snapshot(i *incident.Incident) *failure.Failure {
 }
 
 // writeFiles writes the files of an artifact and its group's summary.
-func (r *recorder) writeFiles(ctx context.Context, f *failure.Failure) (name string, err error) {
+func (r *recorder) writeFiles(ctx context.Context, f *failure.Failure) error {
 	files, f, err := r.build(ctx, f)
 	if err != nil {
-		return "", err
+		return err
 	}
-	name = store.ArtifactName(f.SeenAt, f.Span.TraceID, f.Span.SpanID)
+	name := store.ArtifactName(f.SeenAt, f.Span.TraceID, f.Span.SpanID)
 	err = r.disk.Write(f.Fingerprint, name, f.SentBy, files.All())
 	if errors.Is(err, store.ErrExists) {
-		return "", err
+		return err
 	}
 	if err != nil {
-		r.failed(ctx, "An artifact could not be written", err)
-		return "", err
+		r.failed(ctx, err)
+		return err
 	}
 	r.telemetry.ProcessorReproGenWritten.Add(ctx, 1, r.own)
 	r.redacted(ctx, files.Redactions)
@@ -92,42 +88,23 @@ func (r *recorder) writeFiles(ctx context.Context, f *failure.Failure) (name str
 	r.logger.Info("Wrote a reproduction artifact",
 		zap.String("kind", string(f.Kind)), zap.String("path", f.Fingerprint+"/"+name))
 	r.emit(ctx, f, name, files)
-	return name, nil
+	return nil
 }
 
 // failed counts a write that failed.
-func (r *recorder) failed(ctx context.Context, message string, err error) {
+func (r *recorder) failed(ctx context.Context, err error) {
 	reason := dropWriteError
 	if errors.Is(err, store.ErrNoSpace) {
 		reason = dropNoSpace
 	}
 	r.dropped(ctx, 1, reason)
-	r.warn(message, err)
+	r.warn("An artifact could not be written", err)
 }
 
 func (r *recorder) redacted(ctx context.Context, paths []redact.Path) {
 	for _, p := range paths {
 		r.telemetry.ProcessorReproGenRedactions.Add(ctx, 1,
 			metric.WithAttributes(r.id, attribute.String("rule", p.Rule)))
-	}
-}
-
-// rewrite puts what has come since into an artifact's trace.json.
-func (r *recorder) rewrite(i *incident.Incident) {
-	defer r.working.Add(-1)
-	ctx := context.Background()
-	f := r.snapshot(i)
-	content, redactions := artifact.BuildTrace(f)
-	err := r.disk.Replace(f.Fingerprint, i.File, artifact.TraceName, content)
-	switch {
-	case errors.Is(err, store.ErrGone):
-		r.incidents.Discard(i)
-	case err != nil:
-		r.warn("An artifact could not be enriched", err)
-	default:
-		r.telemetry.ProcessorReproGenEnriched.Add(ctx, 1, r.own)
-		r.redacted(ctx, redactions)
-		r.diskBytes.Store(r.disk.Bytes())
 	}
 }
 

@@ -64,10 +64,9 @@ func reportOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object, redactor *
 		Replays           bool
 		Flags, Why, Stack string
 		Needs             []string
-		OtherRanks        jsontree.Array
 	}{
 		Failure: f, Spec: spec, Replays: k.Parts != nil, Flags: flagsFor(k, spec), Why: reasons[string(f.Reason)], Needs: needs,
-		Stack: redactor.Text("report.stack", f.Error.Stack), OtherRanks: trees("trace.ranks", f.Ranks, redactor),
+		Stack: redactor.Text("report.stack", f.Error.Stack),
 	})
 	return b.Bytes(), err
 }

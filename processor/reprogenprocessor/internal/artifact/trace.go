@@ -9,14 +9,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
-// BuildTrace makes trace.json alone, for an artifact of whose trace more has
-// arrived, and lists what was withheld.
-func BuildTrace(f *failure.Failure) ([]byte, []redact.Path) {
-	var redactor redact.Redactor
-	text := traceOf(f, &redactor)
-	return text, redactor.Paths
-}
-
 // traceOf returns trace.json: the failed span, the spans above it, the other
 // failed spans of the trace, and further ones. If that is too long, the last
 // go first, and the span's own values at the end. The keys of the training are
@@ -36,7 +28,6 @@ func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
 		"omitted_spans", jsontree.Int(int64(f.OmittedSpans+len(f.Siblings)+len(f.Others))),
 		"payload_from", redactor.Tree("trace.payload_from", jsontree.From(f.PayloadFrom)),
 		"rank", redactor.Text("trace.rank", f.Rank),
-		"ranks", trees("trace.ranks", f.Ranks, redactor),
 	)
 	tree = append(tree, jsontree.OfKnown("content", withheld(f))...)
 	text := jsontree.EncodeIndent(tree)
@@ -48,7 +39,6 @@ func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
 		key  string
 		less any
 	}{
-		{"ranks", jsontree.Array{}},
 		{"ancestors", jsontree.Array{}},
 		{"training", jsontree.Object{}},
 		{"resource", jsontree.Object{}},

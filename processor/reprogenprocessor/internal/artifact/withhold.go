@@ -52,12 +52,6 @@ func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 		words(&from.Service)
 		out.PayloadFrom = &from
 	}
-	out.Ranks = slices.Clone(f.Ranks)
-	for i := range out.Ranks {
-		r := &out.Ranks[i]
-		words(&r.Rank, &r.Host, &r.Service)
-		r.Name, r.Type, r.Message = redact.SpanName(r.Name), content.ErrorType(r.Type), content.Template(r.Message)
-	}
 	out.GPUs = nil
 	return &out
 }

@@ -89,12 +89,8 @@ type Failure struct {
 	// Withheld lists where in Call that was.
 	Withheld []redact.Withheld
 
-	// Run and Rank are the run that the process is part of and its rank there, or
-	// "".
-	Run, Rank string
-	// Ranks are the failures of the run's other ranks at that time, the
-	// earliest first.
-	Ranks []Rank
+	// Rank is the rank of the process in its run, or "".
+	Rank string
 }
 
 // Variant is a form of a failure.
@@ -114,22 +110,6 @@ type Origin struct {
 	// TraceID and SpanID are in hexadecimal.
 	TraceID string `json:"trace_id"`
 	SpanID  string `json:"span_id"`
-}
-
-// Rank is what is kept of a failure of another rank.
-type Rank struct {
-	// Rank is the number of the process in its job.
-	Rank string `json:"rank"`
-	// Host is where it ran, or "".
-	Host string `json:"host"`
-	// Time is when it failed, by the sender's clock.
-	Time time.Time `json:"time"`
-	// Type and Message are the error's.
-	Type    string `json:"type"`
-	Message string `json:"message"`
-	// Fingerprint is the group that it was counted in.
-	Fingerprint string `json:"fingerprint"`
-	Origin
 }
 
 // Error is an exception as telemetry names it.

@@ -49,8 +49,6 @@ type Occurrence struct {
 	Variant failure.Variant
 	// Incident is the id that its incident would have.
 	Incident uint64
-	// CountOnly asks for no artifact: another rank of the run has one.
-	CountOnly bool
 	// Consequence reports whether a span below it failed before.
 	Consequence bool
 	// Again asks for an artifact though the failure was seen before, because
@@ -169,7 +167,7 @@ func (c *Counters) Admit(o Occurrence, now time.Time) Decision {
 	}
 	c.changed(g)
 	d := Decision{Verdict: Counted, Fingerprint: o.Fingerprint, HasFolder: g.hasFolder(), Incident: o.Incident}
-	if o.CountOnly || variant == nil || variant.Exemplar != "" ||
+	if variant == nil || variant.Exemplar != "" ||
 		len(g.Exemplars)+len(g.pending) >= store.MaxExemplars || slices.Contains(g.pending, o.Variant.ID) {
 		return d
 	}

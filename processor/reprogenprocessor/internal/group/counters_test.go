@@ -25,7 +25,7 @@ func TestSummariesKeepNobodyWaiting(t *testing.T) {
 		return "clean " + s
 	}
 	see := func(service string) {
-		l.Admit(Occurrence{Fingerprint: "f", Service: service, Version: "1", Rank: "0", CountOnly: true,
+		l.Admit(Occurrence{Fingerprint: "f", Service: service, Version: "1", Rank: "0",
 			Variant: failure.Variant{ID: "v", Text: "cpu"}}, time.Unix(1, 0))
 	}
 	see("a")

@@ -1,7 +1,6 @@
 // Package incident collects what belongs to one failure, and decides when it is
 // complete: a deeper error or one with a payload, the exception's log record, the
-// call that another process recorded, the other ranks of the run, and the spans
-// above.
+// call that another process recorded, and the spans above.
 package incident
 
 import (
@@ -21,17 +20,13 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
-// maxRanksListed is how many failures of other ranks one artifact lists.
-const maxRanksListed = 256
-
 // stage is the state of an incident.
 type stage int
 
 const (
 	waiting stage = iota // for more that belongs to it
 	queued               // to be written, or being written
-	written              // may still be enriched
-	gone                 // has no artifact, and will have none
+	gone                 // written, or without an artifact
 )
 
 // Incident is a failure that gets an artifact. After Tracker.Open the tracker's
@@ -53,8 +48,6 @@ type Incident struct {
 	Run, Rank string
 	// At is when it failed, by the sender's clock.
 	At time.Time
-	// File is the artifact's name, once there is one.
-	File string
 
 	trace        pcommon.TraceID
 	span, parent pcommon.SpanID
@@ -62,15 +55,9 @@ type Incident struct {
 	explains     bool // the span is a model's call
 	transport    bool // the span is an HTTP request
 	newcomer     bool // it takes a newcomer's part of the queue
-	host, name   string
 
 	stage stage
 	due   time.Time // when the waiting ends
-	since time.Time // when it was last written
-	// above and complete are the number of spans above in the artifact, and whether
-	// the root is among them.
-	above    int
-	complete bool
 }
 
 // New returns the incident of a failed span.
@@ -83,12 +70,7 @@ func New(id uint64, f *failure.Failure, c *detect.Candidate, kinds kind.Registry
 		explains: kinds.Explains(c.Span), transport: kinds.IsTransport(attributes),
 	}
 	n.Run, n.Rank = RunOf(c.Span.Attributes(), c.Resource.Attributes())
-	if n.Rank != "" {
-		copier := snapshot.New()
-		n.host = copier.Text(attr.Text(c.Resource.Attributes(), mlattr.HostName), snapshot.MaxValue)
-		n.name = copier.Text(c.Span.Name(), snapshot.MaxValue)
-	}
-	f.Run, f.Rank = n.Run, n.Rank
+	f.Rank = n.Rank
 	return n
 }
 
@@ -105,7 +87,6 @@ func (i *Incident) OfRequest() bool { return i.transport || i.explains }
 func (i *Incident) snapshot(t *trace) *failure.Failure {
 	f := *i.Failure
 	f.Fingerprint = i.Group
-	f.Ranks = slices.Clone(f.Ranks)
 	if t == nil {
 		return &f
 	}
@@ -162,7 +143,7 @@ func (i *Incident) improve(n *Incident) {
 		return
 	}
 	f.Error = detect.MergedError(f.Error, old.Error)
-	f.Ranks, f.SeenAt, f.Variant = old.Ranks, old.SeenAt, old.Variant
+	f.SeenAt, f.Variant = old.SeenAt, old.Variant
 	if f.Call == nil && old.Call != nil {
 		f.Call, f.Kind, f.Reason, f.PayloadFrom = old.Call, old.Kind, old.Reason, old.PayloadFrom
 	}
@@ -188,39 +169,6 @@ func (i *Incident) adopt(s *Span) {
 	f.Span = s.copied
 	f.Span.Events = events
 	i.Failure, i.parent, i.fromLog = &f, s.parent, false
-}
-
-// list notes the failure of another rank, the earliest first, one a rank.
-func (i *Incident) list(r failure.Rank) bool {
-	ranks := i.Failure.Ranks
-	if len(ranks) >= maxRanksListed || slices.ContainsFunc(ranks, func(known failure.Rank) bool { return known.Rank == r.Rank }) {
-		return false
-	}
-	f := *i.Failure
-	f.Ranks = append(slices.Clone(ranks), r)
-	slices.SortStableFunc(f.Ranks, func(a, b failure.Rank) int { return a.Time.Compare(b.Time) })
-	i.Failure = &f
-	return true
-}
-
-// listRanksOf notes another rank's failure, and those that it has noted.
-func (i *Incident) listRanksOf(other *Incident) {
-	for _, r := range other.Failure.Ranks {
-		if r.Rank != i.Rank {
-			i.list(r)
-		}
-	}
-	i.list(other.asRank())
-}
-
-// asRank is the incident as another rank's artifact lists it.
-func (i *Incident) asRank() failure.Rank {
-	f := i.Failure
-	return failure.Rank{
-		Origin: failure.Origin{Service: f.Service, Name: i.name, TraceID: snapshot.HexTrace(i.trace), SpanID: snapshot.HexSpan(i.span)},
-		Rank:   i.Rank, Host: i.host, Fingerprint: i.Group,
-		Type: f.Error.Type, Message: f.Error.Message, Time: i.At,
-	}
 }
 
 const (

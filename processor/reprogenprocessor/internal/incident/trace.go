@@ -2,7 +2,6 @@ package incident
 
 import (
 	"slices"
-	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -28,7 +27,6 @@ type trace struct {
 	spans     map[pcommon.SpanID]*Span
 	order     []*Span // as they came
 	incidents []*Incident
-	expires   time.Time
 	omitted   int
 	bytes     int64
 }
@@ -86,14 +84,13 @@ func (t *trace) carries(request, call *Incident) bool {
 }
 
 // put adds a span; one that is known already is not added again.
-func (t *trace) put(s *Span) bool {
+func (t *trace) put(s *Span) {
 	if _, known := t.spans[s.id]; known {
-		return false
+		return
 	}
 	t.spans[s.id] = s
 	t.order = append(t.order, s)
 	t.bytes += s.weight
-	return true
 }
 
 // trim removes the oldest spans until at most limit are left, those that did
@@ -140,9 +137,8 @@ type scoped struct {
 }
 
 // AddSpans keeps copies of a batch's spans that belong to traces which failed:
-// those above the failures, other failed ones, and the last others. It returns
-// the number of ancestors that came after their artifact was written.
-func (tr *Tracker) AddSpans(td ptrace.Traces) (late int) {
+// those above the failures, other failed ones, and the last others.
+func (tr *Tracker) AddSpans(td ptrace.Traces) {
 	found := make(map[pcommon.TraceID][]scoped)
 	for _, rs := range td.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
@@ -155,10 +151,9 @@ func (tr *Tracker) AddSpans(td ptrace.Traces) (late int) {
 	}
 	for id, spans := range found {
 		if tr.has(id) { // the filter may mean another trace
-			late += tr.addSpans(id, tr.copies(spans))
+			tr.addSpans(id, tr.copies(spans))
 		}
 	}
-	return late
 }
 
 // copies returns copies of a trace's spans.

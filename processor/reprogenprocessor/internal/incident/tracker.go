@@ -14,24 +14,21 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
 
-// minRewrite is the least time between two rewritings of one trace.json,
-// unless the second one completes it.
-const minRewrite = time.Second
+// pendingFor is how long calls and exceptions are kept whose failure has not come yet.
+const pendingFor = 30 * time.Minute
 
 // Config bounds a Tracker.
 type Config struct {
 	// Wait is how long an incident waits for more before it is written.
 	Wait time.Duration
-	// Window is how long spans above it are added after it was written.
-	Window time.Duration
 	// Traces is the number of traces, and Spans the number of spans of each.
 	Traces, Spans int
 	// Bytes is the memory for all of them.
 	Bytes int64
 }
 
-// Tracker keeps the incidents from when they are seen until nothing more can be
-// added to them, and the spans of their traces. It is safe for concurrent use;
+// Tracker keeps the incidents from when they are seen until they are written, and the
+// spans of their traces. It is safe for concurrent use;
 // its lock is held for map operations and never while pdata is read.
 type Tracker struct {
 	cfg        Config
@@ -46,8 +43,6 @@ type Tracker struct {
 	traces  *lru.Cache[pcommon.TraceID, *trace]
 	waiting map[uint64]*Incident
 	ready   []*Incident // whose waiting was ended to make room
-	stale   map[*Incident]struct{}
-	runs    map[string]*Incident
 	bytes   int64
 }
 
@@ -55,16 +50,13 @@ type Tracker struct {
 func NewTracker(cfg Config, kinds kind.Registry, history *share.History, filter *detect.Filter) *Tracker {
 	// Half as much memory again is for what may belong to a failure that has
 	// not come yet.
-	period := max(cfg.Window, cfg.Wait, time.Minute)
 	return &Tracker{
 		cfg: cfg, history: history, kinds: kinds, filter: filter,
 		waiting: make(map[uint64]*Incident),
-		stale:   make(map[*Incident]struct{}),
-		runs:    make(map[string]*Incident),
 		// There is room for one more than cfg.Traces, so that share alone drops.
 		traces:     lru.New[pcommon.TraceID, *trace](cfg.Traces+1, nil),
-		calls:      NewPending[string, Recording](cfg.Traces, cfg.Bytes/4, period, history.Path),
-		exceptions: NewPending[failure.SpanKey, failure.Error](cfg.Traces, cfg.Bytes/4, period, history.Path),
+		calls:      NewPending[string, Recording](cfg.Traces, cfg.Bytes/4, pendingFor, history.Path),
+		exceptions: NewPending[failure.SpanKey, failure.Error](cfg.Traces, cfg.Bytes/4, pendingFor, history.Path),
 	}
 }
 
@@ -86,18 +78,13 @@ func (tr *Tracker) Open(i *Incident, now time.Time) bool {
 	i.stage, i.due = waiting, now.Add(tr.cfg.Wait)
 	tr.waiting[i.ID] = i
 	if !i.trace.IsEmpty() {
-		tr.keepTrace(i, now)
-	}
-	if i.Run != "" && i.Rank != "" && len(tr.runs) < tr.cfg.Traces {
-		if first := tr.runs[i.Run]; first == nil || first.Rank == i.Rank || first.stage >= written {
-			tr.runs[i.Run] = i
-		}
+		tr.keepTrace(i)
 	}
 	return true
 }
 
 // keepTrace keeps the incident's trace.
-func (tr *Tracker) keepTrace(i *Incident, now time.Time) {
+func (tr *Tracker) keepTrace(i *Incident) {
 	t, ok := tr.traces.Get(i.trace)
 	if !ok {
 		if tr.traces.Len() >= tr.cfg.Traces {
@@ -108,7 +95,6 @@ func (tr *Tracker) keepTrace(i *Incident, now time.Time) {
 		tr.filter.Add(i.trace)
 	}
 	t.incidents = append(t.incidents, i)
-	t.expires = now.Add(max(tr.cfg.Wait, tr.cfg.Window))
 }
 
 // makeRoom drops traces until there is room for weight more bytes, of an origin
@@ -157,10 +143,7 @@ func (tr *Tracker) drop(t *trace) {
 			tr.ready = append(tr.ready, i)
 		case queued:
 			tr.detach(i, t)
-		case written:
-			tr.free(i)
 		}
-		delete(tr.stale, i)
 	}
 	tr.traces.Remove(t.id)
 	tr.filter.Remove(t.id)
@@ -190,9 +173,6 @@ func (tr *Tracker) free(i *Incident) {
 	tr.bytes -= int64(i.Failure.Weight)
 	i.stage = gone
 	i.Failure = &failure.Failure{}
-	if tr.runs[i.Run] == i {
-		delete(tr.runs, i.Run)
-	}
 }
 
 // Waits reports whether an incident still waits, and whether n improves it.
@@ -205,7 +185,7 @@ func (tr *Tracker) Waits(id uint64, n *Incident) (waits, improves bool) {
 
 // Improve replaces what an incident has by what n has, if it still waits and n has
 // more.
-func (tr *Tracker) Improve(id uint64, n *Incident, now time.Time) {
+func (tr *Tracker) Improve(id uint64, n *Incident) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	i, ok := tr.waiting[id]
@@ -215,19 +195,20 @@ func (tr *Tracker) Improve(id uint64, n *Incident, now time.Time) {
 	was, weight := i.trace, int64(i.Failure.Weight)
 	i.improve(n)
 	tr.bytes += int64(i.Failure.Weight) - weight
-	tr.move(i, was, now)
+	tr.move(i, was)
 }
 
 // move keeps an incident's trace, and no longer the one that it was part of.
-func (tr *Tracker) move(i *Incident, was pcommon.TraceID, now time.Time) {
+func (tr *Tracker) move(i *Incident, was pcommon.TraceID) {
 	if i.trace == was {
 		return
 	}
 	if t := tr.trace(was); t != nil {
 		t.incidents = slices.DeleteFunc(t.incidents, func(other *Incident) bool { return other == i })
+		tr.settle(t)
 	}
 	if !i.trace.IsEmpty() {
-		tr.keepTrace(i, now)
+		tr.keepTrace(i)
 	}
 }
 
@@ -241,6 +222,7 @@ func (tr *Tracker) Supersede(n *Incident) (withdrawn []*Incident) {
 	if t == nil {
 		return nil
 	}
+	defer tr.settle(t)
 	for _, i := range t.incidents {
 		if i.stage != waiting || i.span == n.span {
 			continue
@@ -287,24 +269,20 @@ func (tr *Tracker) has(id pcommon.TraceID) bool {
 	return tr.trace(id) != nil
 }
 
-// addSpans keeps copies of spans of a trace that is kept, and returns the number
-// of ancestors that came after their artifact was written.
-func (tr *Tracker) addSpans(id pcommon.TraceID, spans []*Span) (late int) {
+// addSpans keeps copies of spans of a trace that is kept.
+func (tr *Tracker) addSpans(id pcommon.TraceID, spans []*Span) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	t := tr.trace(id)
 	if t == nil {
-		return 0
+		return
 	}
 	before := t.bytes
-	changed := false
 	for _, s := range spans {
 		for _, i := range t.incidents {
 			i.adopt(s)
 		}
-		if t.put(s) {
-			changed = changed || s.failed
-		}
+		t.put(s)
 	}
 	t.trim(tr.cfg.Spans)
 	tr.bytes += t.bytes - before
@@ -315,20 +293,6 @@ func (tr *Tracker) addSpans(id pcommon.TraceID, spans []*Span) (late int) {
 			tr.bytes += t.bytes - before
 		}
 	}
-	for _, i := range t.incidents {
-		if i.stage != written && i.stage != queued || i.since.IsZero() {
-			continue
-		}
-		above, complete := t.above(i)
-		if len(above) > i.above || complete && !i.complete {
-			late += len(above) - i.above
-			i.above = len(above)
-			tr.stale[i] = struct{}{}
-		} else if changed {
-			tr.stale[i] = struct{}{}
-		}
-	}
-	return late
 }
 
 // Due returns the incidents whose waiting is over, the oldest first; with all,
@@ -357,101 +321,24 @@ func (tr *Tracker) DueNow() bool {
 }
 
 // Snapshot returns what is to be written of an incident.
-func (tr *Tracker) Snapshot(i *Incident, now time.Time) *failure.Failure {
+func (tr *Tracker) Snapshot(i *Incident) *failure.Failure {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	f := i.snapshot(tr.trace(i.trace))
-	i.above, i.complete, i.since = len(f.Ancestors), f.Complete, now
-	return f
+	return i.snapshot(tr.trace(i.trace))
 }
 
-// Written notes that an incident has an artifact. What only the script needs is
-// given up.
-func (tr *Tracker) Written(i *Incident, name string) {
+// Done gives up an incident that was written, or that has no artifact.
+func (tr *Tracker) Done(i *Incident) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	if i.stage == gone {
-		return
-	}
-	i.File, i.stage = name, written
-	if tr.trace(i.trace) == nil && tr.runs[i.Run] != i {
-		tr.free(i)
-		return
-	}
-	f := *i.Failure
-	if f.Call != nil {
-		tr.bytes -= int64(f.Call.Weight)
-		f.Weight -= f.Call.Weight
-		f.Call = nil
-	}
-	i.Failure = &f
-}
-
-// Discard notes that an incident has no artifact.
-func (tr *Tracker) Discard(i *Incident) {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	if i.stage == gone {
-		return
-	}
 	tr.free(i)
-	t := tr.trace(i.trace)
-	if t != nil && !slices.ContainsFunc(t.incidents, func(other *Incident) bool { return other.stage != gone }) {
+	tr.settle(tr.trace(i.trace))
+}
+
+// settle drops a trace all of whose incidents are gone.
+func (tr *Tracker) settle(t *trace) {
+	if t != nil && !slices.ContainsFunc(t.incidents, func(i *Incident) bool { return i.stage != gone }) {
 		tr.drop(t)
-	}
-}
-
-// Stale returns the incidents whose trace.json is to be rewritten now; with all,
-// every one that changed.
-func (tr *Tracker) Stale(now time.Time, all bool) []*Incident {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	var out []*Incident
-	for i := range tr.stale {
-		if i.stage == gone {
-			delete(tr.stale, i)
-			continue
-		}
-		if i.stage != written {
-			continue
-		}
-		complete := i.complete
-		if t := tr.trace(i.trace); t != nil {
-			_, complete = t.above(i)
-		}
-		if all || complete && !i.complete || now.Sub(i.since) >= max(minRewrite, tr.cfg.Wait) {
-			delete(tr.stale, i)
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-// MarkStale asks for another rewriting.
-func (tr *Tracker) MarkStale(i *Incident) {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	if i.stage == written {
-		tr.stale[i] = struct{}{}
-	}
-}
-
-// Expire forgets what is too old to be added to.
-func (tr *Tracker) Expire(now time.Time) {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	for {
-		_, t, ok := tr.traces.GetOldest()
-		if !ok || t.expires.After(now) {
-			break
-		}
-		tr.drop(t)
-	}
-	for run, i := range tr.runs {
-		if i.stage == written && now.Sub(i.since) >= tr.cfg.Window {
-			tr.free(i)
-			delete(tr.runs, run)
-		}
 	}
 }
 

@@ -32,9 +32,7 @@ type TelemetryBuilder struct {
 	ProcessorReproGenDeduplicated  metric.Int64Counter
 	ProcessorReproGenDiskUsage     metric.Int64ObservableGauge
 	ProcessorReproGenDropped       metric.Int64Counter
-	ProcessorReproGenEnriched      metric.Int64Counter
 	ProcessorReproGenGroups        metric.Int64ObservableGauge
-	ProcessorReproGenLateAncestors metric.Int64Counter
 	ProcessorReproGenQueueLength   metric.Int64ObservableGauge
 	ProcessorReproGenRedactions    metric.Int64Counter
 	ProcessorReproGenRemoved       metric.Int64Counter
@@ -166,22 +164,10 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{failure}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ProcessorReproGenEnriched, err = builder.meter.Int64Counter(
-		"otelcol_processor_repro_gen_enriched",
-		metric.WithDescription("Rewrites of a trace.json because more of its trace arrived. [Development]"),
-		metric.WithUnit("{artifact}"),
-	)
-	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenGroups, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_repro_gen_groups",
 		metric.WithDescription("Groups in memory. A group is the failures with the same fingerprint. [Development]"),
 		metric.WithUnit("{group}"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ProcessorReproGenLateAncestors, err = builder.meter.Int64Counter(
-		"otelcol_processor_repro_gen_late_ancestors",
-		metric.WithDescription("Spans above a failure that arrived after its artifact was written. [Development]"),
-		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenQueueLength, err = builder.meter.Int64ObservableGauge(

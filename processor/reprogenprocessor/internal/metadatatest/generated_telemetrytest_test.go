@@ -39,8 +39,6 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ProcessorReproGenCandidates.Add(context.Background(), 1)
 	tb.ProcessorReproGenDeduplicated.Add(context.Background(), 1)
 	tb.ProcessorReproGenDropped.Add(context.Background(), 1)
-	tb.ProcessorReproGenEnriched.Add(context.Background(), 1)
-	tb.ProcessorReproGenLateAncestors.Add(context.Background(), 1)
 	tb.ProcessorReproGenRedactions.Add(context.Background(), 1)
 	tb.ProcessorReproGenRemoved.Add(context.Background(), 1)
 	tb.ProcessorReproGenWriteDuration.Record(context.Background(), 1)
@@ -57,13 +55,7 @@ func TestSetupTelemetry(t *testing.T) {
 	AssertEqualProcessorReproGenDropped(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualProcessorReproGenEnriched(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorReproGenGroups(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
-	AssertEqualProcessorReproGenLateAncestors(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorReproGenQueueLength(t, testTel,

@@ -24,8 +24,6 @@ import (
 var (
 	// ErrExists means that the same failure was written before.
 	ErrExists = errors.New("the artifact exists already")
-	// ErrGone means that an artifact to be changed was removed.
-	ErrGone = errors.New("the artifact is gone")
 	// ErrNoSpace means that the disk has less free space than Limits.Free.
 	ErrNoSpace = errors.New("the disk has less free space than min_free_bytes")
 )
@@ -223,43 +221,6 @@ func (s *Store) room(size int64) error {
 	return nil
 }
 
-// Replace replaces one file of an artifact atomically. The error is ErrGone if the
-// artifact was removed meanwhile.
-func (s *Store) Replace(fingerprint, name, file string, content []byte) error {
-	if err := checkNames(fingerprint, name); err != nil {
-		return err
-	}
-	if err := s.room(int64(len(content))); err != nil {
-		return err
-	}
-	return s.replace(fingerprint+"/"+name, file, content, func(tmp, target string) error {
-		return s.exchange(tmp, target, fingerprint, name, int64(len(content)))
-	})
-}
-
-// exchange renames tmp onto a file of an artifact that is there.
-func (s *Store) exchange(tmp, target, fingerprint, name string, size int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.kept, func(a artifact) bool { return a.fingerprint == fingerprint && a.name == name })
-	if i < 0 {
-		return ErrGone
-	}
-	info, err := s.root.Lstat(target)
-	if errors.Is(err, fs.ErrNotExist) {
-		return ErrGone // a person removed it
-	}
-	if err != nil {
-		return err
-	}
-	if err := s.root.Rename(tmp, target); err != nil {
-		return err
-	}
-	s.kept[i].size += size - info.Size()
-	s.bytes += size - info.Size()
-	return nil
-}
-
 func (s *Store) fill(tmp string, files []File) error {
 	for _, f := range files {
 		if err := s.writeFile(tmp+"/"+f.Name, f.Content); err != nil {
@@ -298,22 +259,17 @@ func (s *Store) WriteGroup(g Group) error {
 	if !groupName.MatchString(g.Fingerprint) {
 		return fmt.Errorf("%q is no name of the layout", g.Fingerprint)
 	}
-	return s.replace(g.Fingerprint, groupFile, jsontree.EncodeIndent(g.tree()), s.root.Rename)
-}
-
-// replace writes a file of a folder, and renames it onto the one that is there.
-func (s *Store) replace(folder, name string, content []byte, rename func(tmp, target string) error) error {
 	tmp := tmpName()
-	if err := s.writeFile(tmp, content); err != nil {
+	if err := s.writeFile(tmp, jsontree.EncodeIndent(g.tree())); err != nil {
 		return err
 	}
-	if err := rename(tmp, folder+"/"+name); err != nil {
+	if err := s.root.Rename(tmp, g.Fingerprint+"/"+groupFile); err != nil {
 		return errors.Join(err, s.root.Remove(tmp))
 	}
-	return syncDirectory(s.root, folder)
+	return syncDirectory(s.root, g.Fingerprint)
 }
 
-// read reads a file of JSON that replace wrote, of at most limit bytes. One that is
+// read reads a file of JSON that WriteGroup wrote, of at most limit bytes. One that is
 // damaged or of a newer version is an error.
 func (s *Store) read(name string, limit int64, into any) error {
 	f, err := s.root.Open(name)

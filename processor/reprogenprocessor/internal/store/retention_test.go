@@ -26,35 +26,6 @@ func opened(t *testing.T, limits Limits) (*Store, string) {
 	return s, filepath.Join(dir, group, name)
 }
 
-// TestReplace: a file has the old content or the new one, and its size counts.
-func TestReplace(t *testing.T) {
-	s, folder := opened(t, Limits{})
-	require.NoError(t, s.Replace(group, name, "trace.json", []byte("newer")))
-	got, err := os.ReadFile(filepath.Join(folder, "trace.json"))
-	require.NoError(t, err)
-	assert.Equal(t, "newer", string(got))
-	assert.EqualValues(t, len("newer")+len("x"), s.Bytes())
-	info, err := os.Stat(filepath.Join(folder, "trace.json"))
-	require.NoError(t, err)
-	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-}
-
-func TestReplaceWhatIsGone(t *testing.T) {
-	s, folder := opened(t, Limits{Age: time.Hour})
-	require.NoError(t, os.Remove(filepath.Join(folder, "trace.json")))
-	require.ErrorIs(t, s.Replace(group, name, "trace.json", []byte("x")), ErrGone, "a person removed the file")
-	removed, err := s.Enforce(artifactTime(name).Add(2*time.Hour), share.EstablishedPath)
-	require.NoError(t, err)
-	require.Len(t, removed, 1)
-	require.ErrorIs(t, s.Replace(group, name, "trace.json", []byte("x")), ErrGone, "retention took it")
-	assert.NoDirExists(t, folder)
-	require.Error(t, s.Replace("..", name, "trace.json", nil))
-	require.Error(t, s.Replace(group, "..", "trace.json", nil))
-	leftovers, err := filepath.Glob(filepath.Join(folder, "../../.tmp-*"))
-	require.NoError(t, err)
-	assert.Empty(t, leftovers)
-}
-
 // TestRetentionLeavesNoSummary: with its last artifact a group's folder goes, also
 // with a summary that could not be read.
 func TestRetentionLeavesNoSummary(t *testing.T) {
