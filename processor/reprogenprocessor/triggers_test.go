@@ -44,22 +44,3 @@ def dies(): os.abort()
 		})
 	}
 }
-
-// TestDiagnosis: what a message says about memory or a collective operation
-// is in the script and in the report.
-func TestDiagnosis(t *testing.T) {
-	memory := script(t, failedCall{errorType: "torch.OutOfMemoryError", message: "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of " +
-		"80.00 GiB of which 1.50 GiB is free. Of the allocated memory 70.00 GiB is allocated by PyTorch, and 4.00 GiB is reserved by PyTorch but unallocated."})
-	r := pythons(t)[0].run(t, memory, nil)
-	assert.Equal(t, 5, r.Exit)
-	assert.Regexp(t, `requested_bytes +2147483648\n`, r.Stderr)
-	assert.Contains(t, r.Stderr, "fragmented")
-	assert.Contains(t, text(t, memory, "report.md"), `"reserved_unused_bytes": 4294967296`)
-
-	hang := script(t, failedCall{errorType: "RuntimeError", message: "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1042, OpType=ALLREDUCE, " +
-		"NumelIn=4096, NumelOut=4096, Timeout(ms)=600000) ran for 600123 milliseconds before timing out."})
-	r = pythons(t)[0].run(t, hang, nil)
-	assert.Regexp(t, `operation +ALLREDUCE\nsequence +1042\n`, r.Stderr)
-	assert.Contains(t, text(t, hang, "report.md"), `"operation": "ALLREDUCE"`)
-	assert.NotContains(t, text(t, script(t, failedCall{errorType: "ValueError", message: "x"}), "repro.py"), `"diagnosis":`)
-}

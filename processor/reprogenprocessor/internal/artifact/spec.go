@@ -51,7 +51,6 @@ func specOf(f *failure.Failure, k *kind.Kind, modules []string, redactor *redact
 		"seed", seedOf(k, spec.Object("training")),
 		"content", withheld(f),
 		"statement", redactor.Tree("statement", failure.StatementOf(f.Span.Attributes)),
-		"diagnosis", diagnosisOf(f.Error),
 		"gpus", redactor.Tree("gpus", jsontree.Texts(f.GPUs)),
 	)
 	redacted := jsontree.Array{}

@@ -31,10 +31,6 @@ func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 	}
 	out.Error.Type = content.ErrorType(f.Error.Type)
 	out.Error.Template = content.Template(f.Error.Message)
-	out.Error.Findings = diagnosisOf(f.Error)
-	for _, key := range [...]string{"backend", "operation"} {
-		out.Error.Findings.Set(key, content.Template(out.Error.Findings.Text(key)))
-	}
 	out.Error.Message, out.Error.Stack = "", ""
 	out.Error.Cause.Type = content.ErrorType(f.Error.Cause.Type)
 	out.Error.Cause.Frames = slices.Clone(f.Error.Cause.Frames)

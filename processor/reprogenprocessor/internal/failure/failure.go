@@ -121,8 +121,6 @@ type Error struct {
 	// Template is what of the text is the program's own, where the text itself
 	// is withheld, or "".
 	Template string
-	// Findings are the numbers of the text, where the text is withheld, or nil.
-	Findings jsontree.Object
 	// Stack is the stack trace, or "".
 	Stack string
 	// Cause is the root cause that Stack shows.
