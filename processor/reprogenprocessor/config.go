@@ -28,9 +28,8 @@ type Config struct {
 
 	// CaptureContent keeps what the failed program worked on, with secrets
 	// redacted: arguments, conversations, code, statements, error messages and
-	// stack traces. False keeps shapes, types, statistics, names of code, ids and
-	// numbers of the training; the script then exits 5 until the values that its
-	// call needs are given with --set. Default: true.
+	// stack traces. False keeps names of code, ids and numbers of the training, and
+	// no call: the script then exits 5. Default: true.
 	CaptureContent bool `mapstructure:"capture_content"`
 
 	// SiblingWait is how long a failure waits, from when it was first seen, for

@@ -47,41 +47,38 @@ func TestPayloadElsewhere(t *testing.T) {
 	twice := `{"python_module":"statistics","python_module":"statistics","function":"mean","args":[[]]}`
 	cased := `{"python_module":"statistics","Function":"mean","function":"mean","args":[[]]}`
 	for name, tc := range map[string]struct {
-		uri     string
-		of      string // what was recorded; right, if empty
-		args    []string
-		content bool // whether it is withheld
-		exit    int
-		reason  string
-		asks    bool
+		uri    string
+		of     string // what was recorded; right, if empty
+		args   []string
+		exit   int
+		reason string
+		asks   bool
 	}{
-		"a file":                      {uri: file("right", right), exit: 1},
-		"a file, not without a flag":  {uri: file("right", right), args: []string{"--json"}, exit: 5, reason: "--fetch-payload localhost"},
-		"a file with a blank":         {uri: strings.Replace(file("a b", right), "a b", "a%20b", 1), exit: 1},
-		"a file of this machine":      {uri: strings.Replace(file("right", right), "file://", "file://localhost", 1), exit: 1},
-		"another machine's":           {uri: "file://elsewhere/right", exit: 5, reason: "--payload FILE"},
-		"no such file":                {uri: "file://" + folder + "/none", exit: 5, reason: "--payload FILE gives it"},
-		"a folder":                    {uri: "file://" + folder, exit: 5, reason: "--payload FILE"},
-		"a pipe":                      {uri: "file://" + folder + "/fifo", exit: 5, reason: "no regular file"},
-		"a device":                    {uri: "file:///dev/zero", exit: 5, reason: "no regular file"},
-		"too large":                   {uri: file("long", long), of: long, exit: 5, reason: "more than 1048576 bytes"},
-		"changed since":               {uri: file("changed", right+" "), exit: 5, reason: "SHA-256 differs"},
-		"a key twice":                 {uri: file("twice", twice), of: twice, exit: 5, reason: "a key twice"},
-		"a key in two ways":           {uri: file("cased", cased), of: cased, exit: 5, reason: "in two ways"},
-		"no call":                     {uri: file("text", "text"), of: "text", exit: 5, reason: "is no call"},
-		"what no gate permits":        {uri: file("other", other), of: other, exit: 4, reason: "module os is not allowed"},
-		"not by HTTP":                 {uri: server.URL + "/right", exit: 5, reason: "--fetch-payload 127.0.0.1"},
-		"not from another host":       {uri: server.URL + "/right", args: []string{"--fetch-payload", "example.com"}, exit: 5, reason: "--fetch-payload 127.0.0.1"},
-		"by HTTP":                     {uri: server.URL + "/right", args: []string{"--fetch-payload", "127.0.0.1"}, exit: 1, asks: true},
-		"what a server has no more":   {uri: server.URL + "/gone", args: []string{"--fetch-payload", "127.0.0.1"}, exit: 5, reason: "status 404", asks: true},
-		"what is moved":               {uri: server.URL + "/moved", args: []string{"--fetch-payload", "127.0.0.1"}, exit: 5, reason: "status 302", asks: true},
-		"a metadata service":          {uri: "http://169.254.169.254/x", args: []string{"--fetch-payload", "169.254.169.254"}, exit: 4, reason: "metadata"},
-		"an address of another kind":  {uri: "s3://bucket/key", exit: 5, reason: "addresses of the form s3 are not read"},
-		"given":                       {uri: "s3://bucket/key", args: []string{"--payload", given}, exit: 1},
-		"another one given":           {uri: "s3://bucket/key", of: other, args: []string{"--payload", given}, exit: 5, reason: "SHA-256 differs"},
-		"a signed address":            {uri: "https://bucket.example/key?X-Amz-Signature=0123456789abcdef", exit: 5, reason: "its address was withheld"},
-		"an address that is withheld": {uri: file("right", right), content: true, exit: 5, reason: "its address was withheld"},
-		"given, without content":      {uri: file("right", right), content: true, args: []string{"--payload", given}, exit: 1},
+		"a file":                     {uri: file("right", right), exit: 1},
+		"a file, not without a flag": {uri: file("right", right), args: []string{"--json"}, exit: 5, reason: "--fetch-payload localhost"},
+		"a file with a blank":        {uri: strings.Replace(file("a b", right), "a b", "a%20b", 1), exit: 1},
+		"a file of this machine":     {uri: strings.Replace(file("right", right), "file://", "file://localhost", 1), exit: 1},
+		"another machine's":          {uri: "file://elsewhere/right", exit: 5, reason: "--payload FILE"},
+		"no such file":               {uri: "file://" + folder + "/none", exit: 5, reason: "--payload FILE gives it"},
+		"a folder":                   {uri: "file://" + folder, exit: 5, reason: "--payload FILE"},
+		"a pipe":                     {uri: "file://" + folder + "/fifo", exit: 5, reason: "no regular file"},
+		"a device":                   {uri: "file:///dev/zero", exit: 5, reason: "no regular file"},
+		"too large":                  {uri: file("long", long), of: long, exit: 5, reason: "more than 1048576 bytes"},
+		"changed since":              {uri: file("changed", right+" "), exit: 5, reason: "SHA-256 differs"},
+		"a key twice":                {uri: file("twice", twice), of: twice, exit: 5, reason: "a key twice"},
+		"a key in two ways":          {uri: file("cased", cased), of: cased, exit: 5, reason: "in two ways"},
+		"no call":                    {uri: file("text", "text"), of: "text", exit: 5, reason: "is no call"},
+		"what no gate permits":       {uri: file("other", other), of: other, exit: 4, reason: "module os is not allowed"},
+		"not by HTTP":                {uri: server.URL + "/right", exit: 5, reason: "--fetch-payload 127.0.0.1"},
+		"not from another host":      {uri: server.URL + "/right", args: []string{"--fetch-payload", "example.com"}, exit: 5, reason: "--fetch-payload 127.0.0.1"},
+		"by HTTP":                    {uri: server.URL + "/right", args: []string{"--fetch-payload", "127.0.0.1"}, exit: 1, asks: true},
+		"what a server has no more":  {uri: server.URL + "/gone", args: []string{"--fetch-payload", "127.0.0.1"}, exit: 5, reason: "status 404", asks: true},
+		"what is moved":              {uri: server.URL + "/moved", args: []string{"--fetch-payload", "127.0.0.1"}, exit: 5, reason: "status 302", asks: true},
+		"a metadata service":         {uri: "http://169.254.169.254/x", args: []string{"--fetch-payload", "169.254.169.254"}, exit: 4, reason: "metadata"},
+		"an address of another kind": {uri: "s3://bucket/key", exit: 5, reason: "addresses of the form s3 are not read"},
+		"given":                      {uri: "s3://bucket/key", args: []string{"--payload", given}, exit: 1},
+		"another one given":          {uri: "s3://bucket/key", of: other, args: []string{"--payload", given}, exit: 5, reason: "SHA-256 differs"},
+		"a signed address":           {uri: "https://bucket.example/key?X-Amz-Signature=0123456789abcdef", exit: 5, reason: "its address was withheld"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.of == "" {
@@ -89,7 +86,6 @@ func TestPayloadElsewhere(t *testing.T) {
 			}
 			sum := sha256.Sum256([]byte(tc.of))
 			cfg := testConfig(t, "statistics")
-			cfg.CaptureContent = !tc.content
 			produce(t, cfg, failedCall{errorType: "statistics.StatisticsError", attrs: map[string]any{
 				"repro.payload.uri": tc.uri, "repro.payload.sha256": hex.EncodeToString(sum[:])}}.traces())
 			assert.Zero(t, asked.Swap(0), "the collector fetches nothing")

@@ -57,7 +57,7 @@ func (r *recorder) write(i *incident.Incident) {
 func (r *recorder) snapshot(i *incident.Incident) *failure.Failure {
 	f := r.kinds.FromFailure(r.incidents.Snapshot(i))
 	if !r.cfg.CaptureContent {
-		f = artifact.WithoutContent(f, r.kinds.Get(f.Kind))
+		f = artifact.WithoutContent(f)
 	}
 	return f
 }
@@ -79,9 +79,6 @@ func (r *recorder) writeFiles(ctx context.Context, f *failure.Failure) error {
 	}
 	r.telemetry.ProcessorReproGenWritten.Add(ctx, 1, r.own)
 	r.redacted(ctx, files.Redactions)
-	if n := len(f.Withheld); n > 0 {
-		r.telemetry.ProcessorReproGenRedactions.Add(ctx, int64(n), metric.WithAttributes(r.id, attribute.String("rule", "content")))
-	}
 	r.summaries.Written(f, name)
 	r.enforce()
 	r.diskBytes.Store(r.disk.Bytes())

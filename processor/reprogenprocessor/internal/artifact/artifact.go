@@ -98,6 +98,5 @@ func WithoutCall(f *failure.Failure, reason failure.Reason) *failure.Failure {
 	c.Kind = failure.Context
 	c.Reason = reason
 	c.Call = nil
-	c.Withheld = nil
 	return &c
 }

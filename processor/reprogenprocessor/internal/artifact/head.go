@@ -25,11 +25,7 @@ const (
 func headOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object) string {
 	var h head
 	expect, source := spec.Object("expect"), spec.Object("source")
-	message := expect.Text("message")
-	if message == "" {
-		message = expect.Text("message_template")
-	}
-	h.Add("error", packed(strings.TrimSuffix(cmp.Or(expect.Text("type"), "(type unknown)")+": "+message, ": ")))
+	h.Add("error", packed(strings.TrimSuffix(cmp.Or(expect.Text("type"), "(type unknown)")+": "+expect.Text("message"), ": ")))
 	if trigger := expect.Text("trigger"); trigger != "" {
 		h.Add("trigger", trigger)
 	}

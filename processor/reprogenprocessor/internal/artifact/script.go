@@ -134,7 +134,6 @@ func partsOf(k *kind.Kind, spec jsontree.Object) (names []string) {
 	if k.Parts != nil {
 		add(true, k.Parts(spec)...)
 		add(true, "judging")
-		add(spec.Object("expect").Text("message_template") != "", "fits")
 		add(true, "guard", "landlock", "child", "parent")
 		add(!variables, "noapply")
 		add(true, "plain")

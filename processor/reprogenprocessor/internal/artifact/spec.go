@@ -57,9 +57,6 @@ func specOf(f *failure.Failure, k *kind.Kind, modules []string, redactor *redact
 	for _, p := range redactor.Paths[first:] {
 		redacted = append(redacted, jsontree.Of("path", p.Where, "rule", p.Rule))
 	}
-	for _, p := range f.Withheld {
-		redacted = append(redacted, jsontree.Of("path", p.Path, "rule", "content", "type", p.Type))
-	}
 	return append(append(spec, known...), jsontree.Member{Key: "redacted", Value: redacted})
 }
 
@@ -114,7 +111,7 @@ func withheld(f *failure.Failure) string {
 func expectOf(f *failure.Failure) jsontree.Object {
 	frames := append([]failure.Frame{}, f.Error.Cause.Frames...)
 	expect := jsontree.Of("type", f.Error.Type, "message", f.Error.Message, "frames", jsontree.From(frames))
-	return append(expect, jsontree.OfKnown("message_template", f.Error.Template, "trigger", f.Trigger)...)
+	return append(expect, jsontree.OfKnown("trigger", f.Trigger)...)
 }
 
 func sourceOf(f *failure.Failure) jsontree.Object {

@@ -5,33 +5,20 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
-// WithoutContent returns a copy of the failure in which shapes, types,
-// statistics, names of code and ids are left, and nothing of what the program
-// worked on.
-func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
+// WithoutContent returns a copy of the failure without its call, in which names of code,
+// ids and numbers are left, and nothing of what the program worked on.
+func WithoutContent(f *failure.Failure) *failure.Failure {
 	out := *f
+	if f.Call != nil {
+		out = *WithoutCall(f, failure.Withheld)
+	}
 	out.WithoutContent = true
 	words(&out.Service, &out.Rank)
-	if f.Call != nil {
-		call := *f.Call
-		keep := k.WithoutContent
-		if keep == nil {
-			keep = redact.Members(nil, redact.Settings)
-		}
-		call.Tree, out.Withheld = redact.Tree(f.Call.Tree, keep)
-		call.Module, call.Function = content.TypeName(f.Call.Module), content.TypeName(f.Call.Function)
-		if call.Remote != nil {
-			call.Remote = &failure.Remote{URI: redact.Mark, Size: call.Remote.Size}
-		}
-		out.Call = &call
-	}
 	out.Error.Type = content.ErrorType(f.Error.Type)
-	out.Error.Template = content.Template(f.Error.Message)
-	out.Error.Message, out.Error.Stack = "", ""
+	out.Error.Message, out.Error.Stack = content.Template(f.Error.Message), ""
 	out.Error.Cause.Type = content.ErrorType(f.Error.Cause.Type)
 	out.Error.Cause.Frames = slices.Clone(f.Error.Cause.Frames)
 	for i, frame := range out.Error.Cause.Frames {

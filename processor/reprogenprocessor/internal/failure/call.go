@@ -48,6 +48,8 @@ const (
 	// Statement means that the span is that of a database's statement: no
 	// script runs one.
 	Statement Reason = "statement"
+	// Withheld means that the collector keeps no content.
+	Withheld Reason = "content_withheld"
 	// Unwanted means that the client asks that nothing of it be replayed.
 	Unwanted Reason = "unwanted"
 	// UnsafeOutput means that a check on the finished script failed.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
 // SpanKey identifies a span.
@@ -86,8 +85,6 @@ type Failure struct {
 	// WithoutContent reports whether content was withheld: what a program worked
 	// on, and what people wrote.
 	WithoutContent bool
-	// Withheld lists where in Call that was.
-	Withheld []redact.Withheld
 
 	// Rank is the rank of the process in its run, or "".
 	Rank string
@@ -116,11 +113,9 @@ type Origin struct {
 type Error struct {
 	// Type is the exception's class as the client named it, or "".
 	Type string
-	// Message is the exception's text, or "".
+	// Message is the exception's text, or what of it is the program's own if the text
+	// itself is withheld, or "".
 	Message string
-	// Template is what of the text is the program's own, where the text itself
-	// is withheld, or "".
-	Template string
 	// Stack is the stack trace, or "".
 	Stack string
 	// Cause is the root cause that Stack shows.

@@ -293,7 +293,7 @@ func (c *Counters) Written(f *failure.Failure, name string, old store.Group) sto
 func (c *Counters) noteArtifact(f *failure.Failure, name string, old store.Group) store.Group {
 	// The names of services and errors come from telemetry, and what is
 	// written is redacted.
-	message := redact.Text(attr.Cut(cmp.Or(f.Error.Message, f.Error.Template), 1024))
+	message := redact.Text(attr.Cut(f.Error.Message, 1024))
 	errorType := cmp.Or(redact.Text(f.Error.Type), attr.OtherError)
 	c.mu.Lock()
 	defer c.mu.Unlock()

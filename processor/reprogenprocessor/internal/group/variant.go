@@ -13,7 +13,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
 const (
@@ -54,7 +53,7 @@ func VariantOf(f *failure.Failure, span, resource pcommon.Map, capture bool) fai
 	}
 	sum := sha256.Sum256([]byte(joined(parts)))
 	if !capture {
-		parts = slices.DeleteFunc(parts, func(part string) bool { return !redact.IsVariantPart(part) })
+		parts = nil // what clients call a device or a version may be any text
 	}
 	return failure.Variant{ID: hex.EncodeToString(sum[:4]), Text: joined(parts)}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
 // Kind is one kind of artifacts. A call is read from the failed span (Recognise
@@ -45,10 +44,6 @@ type Kind struct {
 	// ForeignFrames reports whether the frames of the stack trace are those of an
 	// interpreter and not of the application.
 	ForeignFrames bool
-
-	// WithoutContent keeps nothing of a call's tree that the program worked on. nil keeps
-	// no more than redact.Settings does.
-	WithoutContent redact.Rule
 
 	// Parts returns the names of the script's own parts for a SPEC, in their order:
 	// the files script/NAME.py.tmpl of Files, and of those that all kinds share. nil

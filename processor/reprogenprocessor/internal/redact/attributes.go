@@ -57,14 +57,6 @@ func SpanName(name string) string {
 
 func isName(word string) bool { return content.IsKey(word) || content.IsQualified(word) }
 
-// variantPart is a part of a variant's text: a tensor's form, a
-// device's class, a framework's version.
-var variantPart = regexp.MustCompile(`^(?:(?:torch\.)?(?:bfloat|float|u?int|complex|bool)[0-9a-z_]{0,12}\[[0-9., ]*\](?:@(?:cpu|cuda|mps|xpu))?|cpu|cuda|mps|xpu|` +
-	`(?:` + strings.Join(mlattr.Frameworks(), "|") + `) [0-9][0-9A-Za-z.+]{0,20})$`)
-
-// IsVariantPart reports whether a part of a variant's text has such a form.
-func IsVariantPart(part string) bool { return variantPart.MatchString(part) }
-
 // Attributes returns a copy in which only what ml_guard's list of keys names, and has
 // the form that it gives, keeps its value. Of the others the key stays, if it has the
 // form of one. It is stricter than ml_guard: a name of several words is withheld, and

@@ -26,15 +26,6 @@ func TestSpanName(t *testing.T) {
 	}
 }
 
-func TestIsVariantPart(t *testing.T) {
-	for _, part := range []string{"float32[2, 3]@cuda", "cuda", "torch 2.4.0+cu121", "cpu"} {
-		assert.True(t, IsVariantPart(part), part)
-	}
-	for _, part := range []string{"mary[2, 3]", "32x15", "torch mary", "float32[2", ""} {
-		assert.False(t, IsVariantPart(part), part)
-	}
-}
-
 func TestAttributes(t *testing.T) {
 	in := jsontree.Of(
 		"service.name", "trainer", "host.name", "node-7", "service.instance.id", "snakepit@node-a", "process.pid", jsontree.Int(17),

@@ -1,5 +1,6 @@
-// Package redact withholds, in trees of values, secrets and, where the user asks for it,
-// what a program worked on, by the rules of internal/content. It notes where.
+// Package redact withholds secrets in trees of values, and notes where; and, if the user
+// asks for it, what a program worked on in attributes. Its rules are those of
+// internal/content.
 package redact
 
 import (

@@ -11,7 +11,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
 //go:embed script/*.py.tmpl
@@ -20,16 +19,15 @@ var files embed.FS
 // New returns the kind.
 func New() *kind.Kind {
 	return &kind.Kind{
-		Name:           failure.GenAIChat,
-		Recognise:      hasConversation,
-		Read:           chatCall,
-		WithoutContent: withoutContent,
-		Parts:          func(jsontree.Object) []string { return []string{"source", "connect", "address", "chat"} },
-		Files:          files,
-		Flags:          func(spec jsontree.Object) string { return " --base-url URL" + kind.SetFlag(spec, "payload.request") },
-		Head:           chatHead,
-		IsTransport:    isRequest,
-		Explains:       isModelCall,
+		Name:        failure.GenAIChat,
+		Recognise:   hasConversation,
+		Read:        chatCall,
+		Parts:       func(jsontree.Object) []string { return []string{"source", "connect", "address", "chat"} },
+		Files:       files,
+		Flags:       func(spec jsontree.Object) string { return " --base-url URL" + kind.SetFlag(spec, "payload.request") },
+		Head:        chatHead,
+		IsTransport: isRequest,
+		Explains:    isModelCall,
 	}
 }
 
@@ -39,19 +37,3 @@ var methodKeys = [...]string{"http.request.method", "http.method"}
 
 // isRequest reports whether a span is that of an HTTP request.
 func isRequest(attributes pcommon.Map) bool { return attr.Text(attributes, methodKeys[:]...) != "" }
-
-// withoutContent keeps of a request its numbers, the model and the roles.
-var withoutContent = redact.Members(map[string]redact.Rule{
-	"request": redact.Members(map[string]redact.Rule{
-		"model":    redact.Texts(func(text string) bool { return redact.Word(text) == text }),
-		"messages": redact.Each(messageWithoutContent),
-	}, redact.Settings),
-}, redact.Settings)
-
-var messageWithoutContent = redact.Members(map[string]redact.Rule{
-	"role":         redact.OneOf("system", "developer", "user", "assistant", "tool", "function"),
-	"content":      redact.All,
-	"tool_calls":   redact.All,
-	"tool_call_id": redact.All,
-	"name":         redact.All,
-}, nil)

@@ -28,7 +28,6 @@ func New() *kind.Kind {
 		Missing:        missing,
 		IsPayload:      isPayload,
 		CallAttributes: slices.Concat(callAttributes(), []string{attr.CodeFunctionName, attr.CodeNamespace, attr.CodeFunction}),
-		WithoutContent: withoutContent,
 		Parts:          scriptParts,
 		Files:          files,
 		TakesSeed:      true,
