@@ -20,8 +20,6 @@ const (
 	// minCallTimeout and maxCallTimeout are the bounds of the default limit for the
 	// calls about one GPU, some of which take tens of milliseconds.
 	minCallTimeout, maxCallTimeout = time.Second, 5 * time.Second
-	// maxRecordDuration keeps a recording small enough to attach to an issue.
-	maxRecordDuration = time.Hour
 )
 
 // Source is the source of the receiver's values.
@@ -74,9 +72,6 @@ type Config struct {
 	// KernelLog has the settings for reading errors from the kernel's log.
 	KernelLog KernelLogConfig `mapstructure:"kernel_log"`
 
-	// Record has the settings for writing a recording of NVML's values.
-	Record RecordConfig `mapstructure:"record"`
-
 	// RootPath is the mount point of the host's root directory, for a collector
 	// in a container. Below it the receiver reads proc for the workloads of
 	// processes, sys for suspended GPUs and NUMA nodes, etc/hostname and etc/passwd, and finds the
@@ -126,21 +121,6 @@ type KernelLogConfig struct {
 	Path string `mapstructure:"path"`
 }
 
-// RecordConfig has the settings for writing a recording, which the source replay
-// can play and which can be attached to an issue. A recording has no host name,
-// serial number, program, user, pod or environment, and its ids of GPUs and
-// processes are made up.
-type RecordConfig struct {
-	// Path is the file to write. Its folder must exist. If the file exists,
-	// nothing is recorded, so that a restart does not overwrite it. Empty, the
-	// default, means that nothing is recorded. A recording needs the source nvml
-	// or auto.
-	Path string `mapstructure:"path"`
-	// Duration is the length of the recording from the first reading, 5m by
-	// default. It must be positive and at most 1h.
-	Duration time.Duration `mapstructure:"duration"`
-}
-
 func createDefaultConfig() component.Config {
 	controller := scraperhelper.NewDefaultControllerConfig()
 	controller.CollectionInterval = 10 * time.Second
@@ -153,7 +133,6 @@ func createDefaultConfig() component.Config {
 		remember:             time.Hour,
 		UserNames:            true,
 		KernelLog:            KernelLogConfig{Enabled: true, Path: "/dev/kmsg"},
-		Record:               RecordConfig{Duration: 5 * time.Minute},
 	}
 }
 
@@ -170,10 +149,7 @@ func (cfg *Config) Validate() error {
 	check(cfg.InitialDelay >= 0, `"initial_delay" is %s; it must not be negative`, cfg.InitialDelay)
 	check(cfg.Timeout >= 0 && cfg.Timeout <= cfg.CollectionInterval, `"timeout" is %s; it must be between 0 and "collection_interval", %s`, cfg.Timeout, cfg.CollectionInterval)
 	check(slices.Contains([]Source{SourceAuto, SourceNVML, SourceReplay}, cfg.Source), `"source" is %q; allowed are %q, %q and %q`, cfg.Source, SourceAuto, SourceNVML, SourceReplay)
-	record := &cfg.Record
 	check(!cfg.KernelLog.Enabled || filepath.IsAbs(cfg.KernelLog.Path), `"kernel_log::path" is %q; it must be an absolute path`, cfg.KernelLog.Path)
-	check(record.Path == "" || cfg.Source != SourceReplay, `"record::path" is %q with "source" %q; it needs %q or %q`, record.Path, cfg.Source, SourceAuto, SourceNVML)
-	check(record.Path == "" || record.Duration > 0 && record.Duration <= maxRecordDuration, `"record::duration" is %s; it must be positive and at most %s`, record.Duration, maxRecordDuration)
 	if cfg.Source == SourceReplay { // so that the validate command reports the errors of a recording
 		_, err := cfg.loadReplay()
 		errs = append(errs, err)

@@ -63,18 +63,6 @@ func TestConfigRefused(t *testing.T) {
 			map[string]any{"initial_delay": "-1s"},
 			[]string{`"initial_delay" is -1s; it must not be negative`},
 		},
-		"record a recording": {
-			map[string]any{"source": "replay", "replay": map[string]any{"path": demoRecording}, "record": map[string]any{"path": "x.yaml"}},
-			[]string{`"record::path" is "x.yaml" with "source" "replay"; it needs "auto" or "nvml"`},
-		},
-		"record for no time": {
-			map[string]any{"record": map[string]any{"path": "x.yaml", "duration": "0s"}},
-			[]string{`"record::duration" is 0s; it must be positive and at most 1h0m0s`},
-		},
-		"record for too long": {
-			map[string]any{"record": map[string]any{"path": "x.yaml", "duration": "61m"}},
-			[]string{`"record::duration" is 1h1m0s; it must be positive and at most 1h0m0s`},
-		},
 		"relative root": {
 			map[string]any{"root_path": "hostfs"},
 			[]string{`"root_path" is "hostfs"; it must be an absolute path, or empty`},

@@ -3,8 +3,6 @@ package gpureceiver
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,10 +43,8 @@ type monitor struct {
 	// scraped is true while metrics are made.
 	scraped atomic.Bool
 	tenants tenants
-	// recorder is nil if nothing is recorded, and kernel if the kernel's log is not
-	// read.
-	recorder *recording.Recorder
-	kernel   *kernelLog
+	// kernel is nil if the kernel's log is not read.
+	kernel *kernelLog
 
 	mu        sync.Mutex
 	listeners map[*func(device.Event)]struct{}
@@ -114,38 +110,11 @@ func (m *monitor) droppedEvent(signal string) {
 
 // Start implements shared.Object.
 func (m *monitor) Start(ctx context.Context, _ component.Host) error {
-	if err := m.record(); err != nil {
-		return err
-	}
 	err := m.source.Start(ctx, m.fromSource)
 	if err == nil && m.kernel != nil {
 		m.kernel.reader.Start()
 	}
 	return err
-}
-
-// record starts a recording if one is configured. An existing file is no error,
-// because a restart finds the file of the recording before it.
-func (m *monitor) record() error {
-	if m.cfg.Record.Path == "" || m.cfg.Source == SourceReplay {
-		return nil
-	}
-	recorder, err := recording.NewRecorder(recording.RecorderOptions{
-		Path:     m.cfg.Record.Path,
-		Duration: m.cfg.Record.Duration,
-		Program:  fmt.Sprintf("the gpu receiver of %s %s", m.settings.BuildInfo.Command, m.settings.BuildInfo.Version),
-		Logger:   m.settings.Logger,
-		Now:      m.now,
-	})
-	if errors.Is(err, fs.ErrExist) {
-		m.settings.Logger.Warn("The recording's file exists, so that nothing is recorded; remove it or set another record::path", zap.Error(err))
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf(`"record::path" is %q; it must be a file that can be created: %w`, m.cfg.Record.Path, err)
-	}
-	m.recorder = recorder
-	return nil
 }
 
 // Shutdown implements shared.Object.
@@ -154,9 +123,6 @@ func (m *monitor) Shutdown(ctx context.Context) error {
 		m.kernel.reader.Shutdown()
 	}
 	err := m.source.Shutdown(ctx)
-	if m.recorder != nil {
-		err = errors.Join(err, m.recorder.Shutdown(ctx))
-	}
 	m.telemetry.Shutdown()
 	return err
 }
@@ -169,9 +135,6 @@ func (m *monitor) Snapshot(ctx context.Context) device.Snapshot {
 	}
 	defer m.end()
 	snapshot := m.source.Snapshot(ctx)
-	if m.recorder != nil {
-		m.recorder.Add(&snapshot)
-	}
 	m.tenants.update(&snapshot)
 	if m.kernel != nil {
 		m.kernel.update(&snapshot)
@@ -225,9 +188,6 @@ func (m *monitor) fromSource(event device.Event) {
 
 // notify passes an event to every listener.
 func (m *monitor) notify(event device.Event) {
-	if m.recorder != nil && event.Switch == nil {
-		m.recorder.Event(&event)
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for listener := range m.listeners {

@@ -24,11 +24,11 @@ type Quantity struct {
 	// and Flag for a value that is 1 for true and 0 for false.
 	Counter, Flag bool
 	bounds        bounds
-	// key is the key in recordings after those above it, such as power.draw_watts.
+	// Key is the key in recordings with those above it, such as power.draw_watts.
 	// The quantities of a list share it.
-	key string
-	// entry is the number of the entry of a list, -1 for what is none.
-	entry int
+	Key string
+	// Entry is the number of the entry of a list, -1 for what is none.
+	Entry int
 	// index is the quantity's place in Readings.
 	index int
 }
@@ -58,7 +58,7 @@ var Quantities []*Quantity
 // gauge declares a number that can rise and fall. Its key is that of recordings,
 // below what is before the last dot of the name.
 func gauge(name, key string, within bounds) *Quantity {
-	q := &Quantity{Name: name, bounds: within, key: name[:strings.LastIndex(name, ".")+1] + key, entry: -1, index: len(Quantities)}
+	q := &Quantity{Name: name, bounds: within, Key: name[:strings.LastIndex(name, ".")+1] + key, Entry: -1, index: len(Quantities)}
 	Quantities = append(Quantities, q)
 	return q
 }
@@ -96,7 +96,7 @@ func list(name, key string, within bounds, length int) *Set {
 	s := &Set{}
 	for i := range length {
 		q := gauge(name, key, within)
-		q.entry = i
+		q.Entry = i
 		s.Names, s.Members = append(s.Names, strconv.Itoa(i)), append(s.Members, q)
 	}
 	return s
@@ -143,16 +143,16 @@ func (r *Readings) EachCounter(visit func(q *Quantity, value float64) float64) {
 var byKey = sync.OnceValue(func() map[string]*Quantity {
 	keys := make(map[string]*Quantity, len(Quantities))
 	for _, q := range Quantities {
-		key := q.key
-		if q.entry >= 0 {
-			key += "." + strconv.Itoa(q.entry)
+		key := q.Key
+		if q.Entry >= 0 {
+			key += "." + strconv.Itoa(q.Entry)
 		}
 		keys[key] = q
 	}
 	return keys
 })
 
-// Take stores the readings under the keys of a recording, as Tree returns them. The
+// Take stores the readings under the keys of a recording. The
 // error names the key and what is allowed.
 func (r *Readings) Take(tree map[string]any) error {
 	return r.take("", tree)
@@ -204,35 +204,6 @@ func (r *Readings) take(key string, value any) error {
 	}
 	q.Store(r, number)
 	return nil
-}
-
-// Tree returns the readings under the keys of a recording. It leaves out what is no
-// reading.
-func (r *Readings) Tree() map[string]any {
-	tree := make(map[string]any)
-	for _, q := range Quantities {
-		number := q.Of(r)
-		if !number.Known || !IsReading(number.Value) {
-			continue
-		}
-		at, key := tree, q.key
-		for above, below, found := strings.Cut(key, "."); found; above, below, found = strings.Cut(key, ".") {
-			if at[above] == nil {
-				at[above] = make(map[string]any)
-			}
-			at, key = at[above].(map[string]any), below
-		}
-		switch {
-		case q.Flag:
-			at[key] = number.Value != 0
-		case q.entry >= 0:
-			entries, _ := at[key].([]any)
-			at[key] = append(append(entries, make([]any, q.entry-len(entries))...), number)
-		default:
-			at[key] = number
-		}
-	}
-	return tree
 }
 
 // Number is a reading. It can be unavailable, which the zero Number is, so that a

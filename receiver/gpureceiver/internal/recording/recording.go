@@ -1,4 +1,4 @@
-// Package recording reads, plays and writes recordings of GPUs.
+// Package recording reads and plays recordings of GPUs.
 package recording
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// formatVersion is the version of the format that this package reads.
-const formatVersion = 1
+// FormatVersion is the version of the format that this package reads.
+const FormatVersion = 1
 
 // Recording is the content of a recording's file: constant data, and frames of
 // what changes.
@@ -126,19 +126,19 @@ type XID struct {
 
 // Limits of a recording, so that no file can exhaust the memory.
 const (
-	// maxSize is the largest file in bytes.
-	maxSize = 8 << 20
-	// maxGPUs is the largest number of GPUs and MIG devices, twice that of 16
+	// MaxSize is the largest file in bytes.
+	MaxSize = 8 << 20
+	// MaxGPUs is the largest number of GPUs and MIG devices, twice that of 16
 	// GPUs with 7 MIG devices each.
-	maxGPUs = 256
-	// maxFrames is the largest number of frames.
-	maxFrames = 10_000
-	// maxProcesses is the largest number of processes of one GPU.
-	maxProcesses = 1024
+	MaxGPUs = 256
+	// MaxFrames is the largest number of frames.
+	MaxFrames = 10_000
+	// MaxProcesses is the largest number of processes of one GPU.
+	MaxProcesses = 1024
 	// maxDuration is the longest recording.
 	maxDuration = 30 * 24 * time.Hour
-	// maxXIDs is the largest number of errors of one GPU in one frame.
-	maxXIDs = 64
+	// MaxXIDs is the largest number of errors of one GPU in one frame.
+	MaxXIDs = 64
 )
 
 // defaultFrameDuration is the length of a recording with a single frame.
@@ -151,7 +151,7 @@ func Load(path string) (*Recording, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(file, maxSize+1))
+	raw, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +161,8 @@ func Load(path string) (*Recording, error) {
 // Parse reads and checks a recording. An unknown key is an error, so that a
 // misspelled one does not look like an unavailable value.
 func Parse(raw []byte) (*Recording, error) {
-	if len(raw) > maxSize {
-		return nil, fmt.Errorf("the recording is larger than %d bytes", maxSize)
+	if len(raw) > MaxSize {
+		return nil, fmt.Errorf("the recording is larger than %d bytes", MaxSize)
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(raw, &document); err != nil {
@@ -204,8 +204,8 @@ func defaultDuration(frames []Frame) time.Duration {
 
 func (r *Recording) check() error {
 	var errs []error
-	if r.Version != formatVersion {
-		errs = append(errs, fmt.Errorf(`"version" is %d; allowed is %d`, r.Version, formatVersion))
+	if r.Version != FormatVersion {
+		errs = append(errs, fmt.Errorf(`"version" is %d; allowed is %d`, r.Version, FormatVersion))
 	}
 	if r.Origin == "" {
 		errs = append(errs, errors.New(`"origin" is missing; it says where the values come from`))
@@ -214,7 +214,7 @@ func (r *Recording) check() error {
 		errs = append(errs, errors.New(`"host_name" is missing`))
 	}
 	if len(r.Frames) == 0 {
-		errs = append(errs, fmt.Errorf(`"frames" has no entry; allowed are 1 to %d`, maxFrames))
+		errs = append(errs, fmt.Errorf(`"frames" has no entry; allowed are 1 to %d`, MaxFrames))
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
@@ -344,7 +344,7 @@ func distinct[E any, ID comparable](entries []E, path string, id func(*E) ID) er
 // keys; others have at most 64 entries.
 const maxText = 4096
 
-var maxEntries = map[string]int{"gpus": maxGPUs, "frames": maxFrames, "processes": maxProcesses}
+var maxEntries = map[string]int{"gpus": MaxGPUs, "frames": MaxFrames, "processes": MaxProcesses}
 
 // refuse returns an error for what is not allowed in any place. Aliases let a small file become
 // large in memory, as do long lists of small entries, and null would look like 0.

@@ -89,10 +89,10 @@ func TestParseRefuses(t *testing.T) {
 		"state of a way":       {head + "frames: [{at: 0s, attribution: {cgroup: maybe}}]\n", `"frames[0]::attribution" has "cgroup": "maybe"; allowed are`},
 		"long text":            {strings.Replace(twoFrames, "made for a test", strings.Repeat("x", maxText+1), 1), `line 2: "origin" is longer than 4096 bytes`},
 		"long value":           {frame("power: {draw_watts: " + strings.Repeat("x", 1000) + "}"), `has "power.draw_watts": "` + strings.Repeat("x", 64) + `"; allowed`},
-		"many GPUs":            {head + "gpus: " + list("{uuid: a}", maxGPUs+1) + "\nframes: [{at: 0s}]\n", `"gpus" is a list of 257 entries; allowed are at most 256`},
-		"many frames":          {head + "frames: " + list("{at: 0s}", maxFrames+1) + "\n", `"frames" is a list of 10001 entries; allowed are at most 10000`},
-		"many processes":       {frame("processes: " + list("{pid: 3}", maxProcesses+1)), `"processes" is a list of 1025 entries; allowed are at most 1024`},
-		"many XIDs":            {frame("xids: " + list("{code: 3}", maxXIDs+1)), `"xids" is a list of 65 entries; allowed are at most 64`},
+		"many GPUs":            {head + "gpus: " + list("{uuid: a}", MaxGPUs+1) + "\nframes: [{at: 0s}]\n", `"gpus" is a list of 257 entries; allowed are at most 256`},
+		"many frames":          {head + "frames: " + list("{at: 0s}", MaxFrames+1) + "\n", `"frames" is a list of 10001 entries; allowed are at most 10000`},
+		"many processes":       {frame("processes: " + list("{pid: 3}", MaxProcesses+1)), `"processes" is a list of 1025 entries; allowed are at most 1024`},
+		"many XIDs":            {frame("xids: " + list("{code: 3}", MaxXIDs+1)), `"xids" is a list of 65 entries; allowed are at most 64`},
 		"many owners":          {frame("owners: " + list("{pod: p}", 65)), `"owners" is a list of 65 entries; allowed are at most 64`},
 		"many fans":            {frame("thermal: {fan_speed_ratios: " + list("1", 17) + "}"), `has "thermal.fan_speed_ratios.16", which is no key`},
 		"many variables":       {head + "gpus: [{uuid: a, processes: [{pid: 3, environ: " + list("A=b", 65) + "}]}]\nframes: [{at: 0s}]\n", `"environ" is a list of 65 entries; allowed are at most 64`},
@@ -114,7 +114,7 @@ func TestParseRefuses(t *testing.T) {
 
 func TestParseRefusesALargeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "large.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(head+"#"+strings.Repeat("x", maxSize)), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(head+"#"+strings.Repeat("x", MaxSize)), 0o600))
 	_, err := Load(path)
 	require.ErrorContains(t, err, "larger than")
 }

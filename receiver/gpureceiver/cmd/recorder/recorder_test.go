@@ -1,4 +1,4 @@
-package recording
+package recorder
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/recording"
 )
 
 // desk records into a file of the test's, with a clock that the test moves.
@@ -33,7 +34,7 @@ func record(t *testing.T) *desk {
 	t.Helper()
 	core, logs := observer.New(zap.InfoLevel)
 	d := &desk{path: filepath.Join(t.TempDir(), "recording.yaml"), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), logs: logs}
-	recorder, err := NewRecorder(RecorderOptions{
+	recorder, err := New(Options{
 		Path: d.path, Duration: time.Hour, Program: "a test", Logger: zap.New(core), Now: func() time.Time { return d.now },
 	})
 	require.NoError(t, err)
@@ -47,10 +48,10 @@ func (d *desk) after(elapsed time.Duration) {
 }
 
 // recorded completes the recording and reads it.
-func (d *desk) recorded(t *testing.T) *Recording {
+func (d *desk) recorded(t *testing.T) *recording.Recording {
 	t.Helper()
 	require.NoError(t, d.Shutdown(t.Context()))
-	rec, err := Load(d.path)
+	rec, err := recording.Load(d.path)
 	require.NoError(t, err)
 	return rec
 }
@@ -71,10 +72,10 @@ func TestARecordingOfACaptureIsTheCapture(t *testing.T) {
 	require.NotEmpty(t, captures)
 	for _, capture := range captures {
 		t.Run(filepath.Base(capture), func(t *testing.T) {
-			rec, err := Load(capture)
+			rec, err := recording.Load(capture)
 			require.NoError(t, err)
 			d := record(t)
-			played := NewPlayer(rec, func() time.Time { return d.now })
+			played := recording.NewPlayer(rec, func() time.Time { return d.now })
 			var played1, played2 []device.Event
 			require.NoError(t, played.Start(t.Context(), func(event device.Event) {
 				d.Event(&event)
@@ -90,7 +91,7 @@ func TestARecordingOfACaptureIsTheCapture(t *testing.T) {
 
 			again := d.recorded(t)
 			d.after(0)
-			replayed := NewPlayer(again, func() time.Time { return d.now })
+			replayed := recording.NewPlayer(again, func() time.Time { return d.now })
 			require.NoError(t, replayed.Start(t.Context(), func(event device.Event) { played2 = append(played2, event) }))
 			for i := range rec.Frames {
 				d.after(rec.Frames[i].At)
@@ -162,7 +163,7 @@ func TestARecordingTellsNothingPrivate(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(raw), secret)
 	assert.NotContains(t, string(raw), "424242")
-	assert.Equal(t, []GPU{
+	assert.Equal(t, []recording.GPU{
 		{
 			Identity: device.Identity{ID: "GPU-00000000-0000-0000-0000-000000000000", Name: identity.Name, PCIBusID: identity.PCIBusID, VBIOS: identity.VBIOS},
 		},
@@ -173,7 +174,7 @@ func TestARecordingTellsNothingPrivate(t *testing.T) {
 			},
 		},
 	}, rec.GPUs)
-	assert.Equal(t, []XID{{Code: 31}}, rec.Frames[0].GPUs[0].XIDs)
+	assert.Equal(t, []recording.XID{{Code: 31}}, rec.Frames[0].GPUs[0].XIDs)
 	assert.Equal(t, "recorded by a test on 2026-01-02", rec.Origin)
 	assert.Equal(t, "570.1", rec.DriverVersion)
 	info, err := os.Stat(d.path)
@@ -224,18 +225,18 @@ func TestGarbageIsRecordedAsFarAsItCanBeRead(t *testing.T) {
 	assert.Equal(t, of(map[*device.Quantity]float64{
 		device.GeneralEngine.Utilization: 8083343.05, device.PowerInstantGPU: 2, fan[0]: 0.3, fan[3]: 0.4,
 	}), gpu.Readings)
-	assert.Equal(t, ProcessList{{PID: 1}}, gpu.Processes)
+	assert.Equal(t, recording.ProcessList{{PID: 1}}, gpu.Processes)
 }
 
 func TestProcessesBeyondTheLimitAreLeftOut(t *testing.T) {
 	d := record(t)
 	snapshot := device.Snapshot{Driver: device.DriverOK, GPUs: []device.GPU{{Identity: device.Identity{ID: "a"}, ProcessesKnown: true}}}
-	for pid := range uint32(maxProcesses + 10) {
+	for pid := range uint32(recording.MaxProcesses + 10) {
 		snapshot.GPUs[0].Processes = append(snapshot.GPUs[0].Processes, device.Process{PID: pid})
 	}
 	d.Add(&snapshot)
 	rec := d.recorded(t)
-	assert.Len(t, rec.Frames[0].GPUs[0].Processes, maxProcesses)
+	assert.Len(t, rec.Frames[0].GPUs[0].Processes, recording.MaxProcesses)
 }
 
 func TestTheRecordingEndsAfterItsDuration(t *testing.T) {
@@ -260,13 +261,13 @@ func TestErrorsWaitForTheirGPU(t *testing.T) {
 	d := record(t)
 	gpu := device.GPU{Identity: device.Identity{ID: "a"}}
 	d.Add(&device.Snapshot{Driver: device.DriverOK, GPUs: []device.GPU{gpu}})
-	for range 2 * maxXIDs {
+	for range 2 * recording.MaxXIDs {
 		d.Event(&device.Event{GPU: gpu.Identity, Code: 79})
 	}
-	for i := range 2 * maxGPUs {
+	for i := range 2 * recording.MaxGPUs {
 		d.Event(&device.Event{GPU: device.Identity{ID: strconv.Itoa(i)}})
 	}
-	assert.Len(t, d.pending, maxGPUs)
+	assert.Len(t, d.pending, recording.MaxGPUs)
 	d.after(time.Second)
 	d.Add(&device.Snapshot{Driver: device.DriverOK})
 	d.after(2 * time.Second)
@@ -275,7 +276,7 @@ func TestErrorsWaitForTheirGPU(t *testing.T) {
 	d.Add(&device.Snapshot{Driver: device.DriverOK, GPUs: []device.GPU{gpu}})
 	rec := d.recorded(t)
 	assert.Empty(t, rec.Frames[0].GPUs[0].XIDs)
-	assert.Len(t, rec.Frames[2].GPUs[0].XIDs, maxXIDs)
+	assert.Len(t, rec.Frames[2].GPUs[0].XIDs, recording.MaxXIDs)
 	assert.Empty(t, rec.Frames[3].GPUs[0].XIDs)
 	d.Event(&device.Event{GPU: gpu.Identity, Code: 79})
 	d.Add(&device.Snapshot{})
@@ -284,7 +285,7 @@ func TestErrorsWaitForTheirGPU(t *testing.T) {
 // A recording that grows too large ends early, and can be read.
 func TestALargeRecordingEndsEarly(t *testing.T) {
 	d := record(t)
-	assert.Equal(t, maxSize-tailSize, d.limit)
+	assert.Equal(t, recording.MaxSize-tailSize, d.limit)
 	d.limit = 32 << 10
 	snapshot := device.Snapshot{Driver: device.DriverOK, GPUs: []device.GPU{{Identity: device.Identity{ID: "a"}, ProcessesKnown: true}}}
 	for pid := range uint32(100) {
@@ -314,7 +315,7 @@ func TestALargeRecordingEndsEarly(t *testing.T) {
 func TestAFileThatExistsIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "recording.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
-	_, err := NewRecorder(RecorderOptions{Path: path, Logger: zap.NewNop(), Now: time.Now})
+	_, err := New(Options{Path: path, Logger: zap.NewNop(), Now: time.Now})
 	require.ErrorIs(t, err, fs.ErrExist)
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -337,11 +338,11 @@ func TestADiskThatFails(t *testing.T) {
 		d.Add(&device.Snapshot{Driver: device.DriverOK})
 	}
 	require.NoError(t, d.Shutdown(t.Context()))
-	assert.Equal(t, []string{"Recording the GPUs", "The recording failed; the GPUs are still read"}, d.messages())
+	assert.Equal(t, []string{"Recording the GPUs", "The recording failed"}, d.messages())
 	assert.NoFileExists(t, d.path)
 }
 
 func TestAFolderThatIsNotThere(t *testing.T) {
-	_, err := NewRecorder(RecorderOptions{Path: filepath.Join(t.TempDir(), "none", "x.yaml"), Logger: zap.NewNop(), Now: time.Now})
+	_, err := New(Options{Path: filepath.Join(t.TempDir(), "none", "x.yaml"), Logger: zap.NewNop(), Now: time.Now})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }

@@ -1,4 +1,5 @@
-package recording
+// Package recorder writes recordings of GPUs, which the gpu receiver can play.
+package recorder
 
 import (
 	"bytes"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,14 +17,23 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/recording"
 )
+
+// maxText is the length to which texts are cut, in bytes.
+const maxText = 64
+
+// shorten limits the text of a driver that fails.
+func shorten(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxText)], "")
+}
 
 // tailSize is reserved for the text after the frames, of as many GPUs as allowed, in
 // bytes.
 const tailSize = 256 << 10
 
-// RecorderOptions are the settings of a Recorder.
-type RecorderOptions struct {
+// Options are the settings of a Recorder.
+type Options struct {
 	// Path is the file to write, which must not exist.
 	Path string
 	// Duration is the length of the recording from the first snapshot.
@@ -39,7 +50,7 @@ type RecorderOptions struct {
 // leaves out who owns the GPUs and what they work on. It writes the file at the end, so
 // that no reading waits for the disk.
 type Recorder struct {
-	opts RecorderOptions
+	opts Options
 	file *os.File
 	done chan struct{} // closed when the file was written
 
@@ -53,22 +64,22 @@ type Recorder struct {
 	last  time.Duration
 	count int
 	// pending are the errors since the last frame by the GPU's real id.
-	pending map[string][]XID
+	pending map[string][]recording.XID
 	ending  ending
 }
 
-// NewRecorder creates the file and returns a Recorder that waits for the first
+// New creates the file and returns a Recorder that waits for the first
 // snapshot. The error wraps fs.ErrExist if the file exists.
-func NewRecorder(opts RecorderOptions) (*Recorder, error) {
+func New(opts Options) (*Recorder, error) {
 	file, err := os.OpenFile(opts.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	opts.Logger.Info("Recording the GPUs", zap.String("path", opts.Path), zap.Duration("duration", opts.Duration))
 	return &Recorder{
-		opts: opts, file: file, done: make(chan struct{}), limit: maxSize - tailSize, last: -1,
-		anonymous: &anonymizer{gpus: make(map[string]*GPU), pids: make(map[processKey]uint32)},
-		pending:   make(map[string][]XID),
+		opts: opts, file: file, done: make(chan struct{}), limit: recording.MaxSize - tailSize, last: -1,
+		anonymous: &anonymizer{gpus: make(map[string]*recording.GPU), pids: make(map[processKey]uint32)},
+		pending:   make(map[string][]recording.XID),
 	}, nil
 }
 
@@ -77,10 +88,10 @@ func (r *Recorder) Event(event *device.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id := event.GPU.ID
-	if r.ended || len(r.pending) >= maxGPUs && r.pending[id] == nil || len(r.pending[id]) >= maxXIDs {
+	if r.ended || len(r.pending) >= recording.MaxGPUs && r.pending[id] == nil || len(r.pending[id]) >= recording.MaxXIDs {
 		return
 	}
-	r.pending[id] = append(r.pending[id], XID{Code: event.Code, GPUInstance: event.GPUInstance, ComputeInstance: event.ComputeInstance})
+	r.pending[id] = append(r.pending[id], recording.XID{Code: event.Code, GPUInstance: event.GPUInstance, ComputeInstance: event.ComputeInstance})
 }
 
 // Add records a snapshot. It keeps no reference to it.
@@ -99,9 +110,9 @@ func (r *Recorder) Add(snapshot *device.Snapshot) {
 		// The clock was set back, or two snapshots have the same time.
 		return
 	}
-	if at < r.opts.Duration && r.count < maxFrames {
+	if at < r.opts.Duration && r.count < recording.MaxFrames {
 		frame := r.frame(snapshot, at)
-		text, err := yaml.Marshal([]Frame{frame})
+		text, err := yaml.Marshal([]recording.Frame{frame})
 		if err == nil && r.text.Len()+len(text) <= r.limit {
 			r.text.Write(text)
 			r.last = at
@@ -113,11 +124,11 @@ func (r *Recorder) Add(snapshot *device.Snapshot) {
 }
 
 // frame returns a snapshot as a frame.
-func (r *Recorder) frame(snapshot *device.Snapshot, at time.Duration) Frame {
+func (r *Recorder) frame(snapshot *device.Snapshot, at time.Duration) recording.Frame {
 	if snapshot.DriverVersion != "" {
 		r.ending.DriverVersion, r.ending.CUDAVersion = shorten(snapshot.DriverVersion), shorten(snapshot.CUDAVersion)
 	}
-	frame := Frame{At: at, Attribution: maps.Clone(snapshot.Attribution)}
+	frame := recording.Frame{At: at, Attribution: maps.Clone(snapshot.Attribution)}
 	if snapshot.Driver != device.DriverOK {
 		frame.DriverState = snapshot.Driver
 	}
@@ -146,6 +157,9 @@ func (r *Recorder) end() {
 	}
 }
 
+// Done is closed when the recording is complete.
+func (r *Recorder) Done() <-chan struct{} { return r.done }
+
 // Shutdown completes the file, and waits for that or for ctx.
 func (r *Recorder) Shutdown(ctx context.Context) error {
 	r.mu.Lock()
@@ -172,18 +186,18 @@ func (r *Recorder) write() {
 		err = errNothing
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(r.file, `# A collector's readings from NVML. GPU and process ids are made up, and host,
+		_, err = fmt.Fprintf(r.file, `# Readings from NVML. GPU and process ids are made up, and host,
 # users, programs, containers and pods are left out.
 version: %d
 origin: %q
 host_name: %s
 frames:
-%s%s`, formatVersion, "recorded by "+r.opts.Program+" on "+r.start.UTC().Format(time.DateOnly), anonymousHost, r.text.Bytes(), tail)
+%s%s`, recording.FormatVersion, "recorded by "+r.opts.Program+" on "+r.start.UTC().Format(time.DateOnly), anonymousHost, r.text.Bytes(), tail)
 		err = errors.Join(err, r.file.Sync())
 	}
 	if err = errors.Join(err, r.file.Close()); err != nil {
 		err = errors.Join(err, os.Remove(r.opts.Path))
-		r.opts.Logger.Error("The recording failed; the GPUs are still read", zap.String("path", r.opts.Path), zap.Error(err))
+		r.opts.Logger.Error("The recording failed", zap.String("path", r.opts.Path), zap.Error(err))
 		return
 	}
 	r.opts.Logger.Info("The recording is complete", zap.String("path", r.opts.Path), zap.Int("frames", r.count))
@@ -191,9 +205,9 @@ frames:
 
 // ending is what is after the frames.
 type ending struct {
-	DriverVersion string `yaml:"driver_version,omitempty"`
-	CUDAVersion   string `yaml:"cuda_version,omitempty"`
-	GPUs          []*GPU `yaml:"gpus"`
+	DriverVersion string           `yaml:"driver_version,omitempty"`
+	CUDAVersion   string           `yaml:"cuda_version,omitempty"`
+	GPUs          []*recording.GPU `yaml:"gpus"`
 }
 
 // anonymousHost is the host's name in a Recorder's recordings.
@@ -205,9 +219,9 @@ const maxPIDs = 64 << 10
 // anonymizer removes from snapshots what identifies GPUs, their owners and their
 // work, so that a recording can be public.
 type anonymizer struct {
-	gpus map[string]*GPU
+	gpus map[string]*recording.GPU
 	// list has them in the order of their first snapshot.
-	list []*GPU
+	list []*recording.GPU
 	pids map[processKey]uint32
 }
 
@@ -218,14 +232,14 @@ type processKey struct {
 }
 
 // gpu returns the recorded GPU, or nil beyond the format's limit.
-func (a *anonymizer) gpu(identity *device.Identity) *GPU {
+func (a *anonymizer) gpu(identity *device.Identity) *recording.GPU {
 	if known := a.gpus[identity.ID]; known != nil {
 		return known
 	}
-	if len(a.gpus) >= maxGPUs {
+	if len(a.gpus) >= recording.MaxGPUs {
 		return nil
 	}
-	prefix, known := "GPU", &GPU{Identity: *identity}
+	prefix, known := "GPU", &recording.GPU{Identity: *identity}
 	if mig := identity.MIG; mig != nil {
 		// A MIG device is listed after its GPU. Without a known GPU it is left
 		// out.
@@ -247,21 +261,21 @@ func (a *anonymizer) gpu(identity *device.Identity) *GPU {
 }
 
 // readings returns a GPU's readings, or false beyond the format's limit of GPUs.
-func (a *anonymizer) readings(gpu *device.GPU) (Readings, bool) {
+func (a *anonymizer) readings(gpu *device.GPU) (recording.Readings, bool) {
 	known := a.gpu(&gpu.Identity)
 	if known == nil {
-		return Readings{}, false
+		return recording.Readings{}, false
 	}
-	readings := Readings{ID: known.ID, Lost: gpu.Lost, Asleep: gpu.Asleep, Unresponsive: gpu.Unresponsive, Tree: gpu.Readings.Tree()}
+	readings := recording.Readings{ID: known.ID, Lost: gpu.Lost, Asleep: gpu.Asleep, Unresponsive: gpu.Unresponsive, Tree: treeOf(&gpu.Readings)}
 	if !gpu.ProcessesKnown {
 		return readings, true
 	}
-	readings.Processes = ProcessList{}
+	readings.Processes = recording.ProcessList{}
 	seen := make(map[uint32]bool, len(gpu.Processes))
 	for i := range gpu.Processes {
 		process := &gpu.Processes[i]
 		pid, ok := a.process(process)
-		if !ok || seen[pid] || len(seen) >= maxProcesses {
+		if !ok || seen[pid] || len(seen) >= recording.MaxProcesses {
 			continue
 		}
 		seen[pid] = true
@@ -284,4 +298,33 @@ func (a *anonymizer) process(process *device.Process) (uint32, bool) {
 		a.pids[key] = uint32(len(a.pids) + 1)
 	}
 	return a.pids[key], a.pids[key] != 0
+}
+
+// treeOf returns readings under the keys of a recording. It leaves out what is no
+// reading.
+func treeOf(r *device.Readings) map[string]any {
+	tree := make(map[string]any)
+	for _, q := range device.Quantities {
+		number := q.Of(r)
+		if !number.Known || !device.IsReading(number.Value) {
+			continue
+		}
+		at, key := tree, q.Key
+		for above, below, found := strings.Cut(key, "."); found; above, below, found = strings.Cut(key, ".") {
+			if at[above] == nil {
+				at[above] = make(map[string]any)
+			}
+			at, key = at[above].(map[string]any), below
+		}
+		switch {
+		case q.Flag:
+			at[key] = number.Value != 0
+		case q.Entry >= 0:
+			entries, _ := at[key].([]any)
+			at[key] = append(append(entries, make([]any, q.Entry-len(entries))...), number)
+		default:
+			at[key] = number
+		}
+	}
+	return tree
 }
