@@ -122,8 +122,9 @@ func TestWithoutContent(t *testing.T) {
 			[]string{`"reason": "content_withheld"`}},
 		"train_step": {failedCall{name: "step", attrs: map[string]any{"ml.step": 12, "repro.checkpoint.uri": "file:///" + canary,
 			"process.command_args": []any{"python", "/srv/train.py", "--who", canary}}}, []string{`"reason": "content_withheld"`}},
-		"a statement":       {failedCall{name: "SELECT", attrs: map[string]any{"db.system.name": "sqlite", "db.query.parameter." + canary: 1, "db.namespace": canary}}, []string{`"system": "sqlite"`, `"query": "<REDACTED:content>"`, `"database": "<REDACTED:content>"`}},
-		"context":           {failedCall{}, []string{"SELECT <REDACTED:content>", "mat1 and mat2 shapes cannot be multiplied (<n> and '<w>' <n>)"}},
+		"a statement": {failedCall{name: "SELECT", attrs: map[string]any{"db.system.name": "sqlite", "db.query.parameter." + canary: 1, "db.namespace": canary}},
+			[]string{`"db.system.name": "sqlite"`, `"db.query.text": "<REDACTED:content>"`, `"db.namespace": "<REDACTED:content>"`}},
+		"context":           {failedCall{}, []string{`"name": "<REDACTED:content>"`, "mat1 and mat2 shapes cannot be multiplied (<n> and '<w>' <n>)"}},
 		"a cut payload":     {failedCall{name: "x", payload: `{"python_module":"m","function":"` + canary}, []string{"payload_invalid"}},
 		"without a message": {failedCall{name: "x", errorType: "of " + canary, message: "-"}, []string{`"type": ""`}},
 	} {

@@ -73,6 +73,5 @@ func kinds() kind.Registry {
 		pythoncode.New(),
 		genaichat.New(),
 		trainstep.New(),
-		kind.Statement(),
 	}
 }

@@ -28,7 +28,7 @@ func TestCheckScript(t *testing.T) {
 	require.ErrorIs(t, checkScript(bytes.Repeat([]byte("x"), MaxBytes+1), MaxBytes), ErrTooLarge)
 }
 
-var kinds = kind.Registry{pythoncall.New(), pythoncode.New(), genaichat.New(), trainstep.New(), kind.Statement()}
+var kinds = kind.Registry{pythoncall.New(), pythoncode.New(), genaichat.New(), trainstep.New()}
 
 func newBuilder(modules ...string) *Builder {
 	return New(kinds, modules)

@@ -29,7 +29,11 @@ func headOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object) string {
 	if trigger := expect.Text("trigger"); trigger != "" {
 		h.Add("trigger", trigger)
 	}
-	h.call(f, k, spec)
+	if k.Head != nil {
+		k.Head(&h, spec)
+	} else {
+		h.Add("no call", reasons[string(f.Reason)])
+	}
 	h.Add("where", packed("service "+cmp.Or(source.Text("service"), "(unknown)")+", span "+cmp.Or(source.Text("span"), "(unnamed)")))
 	h.Add("trace", f.Span.TraceID+", span "+f.Span.SpanID+", "+source.Text("time"))
 	if n := len(spec.Array("redacted")); n > 0 {
@@ -81,17 +85,5 @@ func (h *head) List(label string, texts []string, limit int) {
 		}
 		h.Add(label, text)
 		label = ""
-	}
-}
-
-// call writes what was called, in the form of its kind.
-func (h *head) call(f *failure.Failure, k *kind.Kind, spec jsontree.Object) {
-	if k.Head != nil {
-		k.Head(h, spec)
-		return
-	}
-	h.Add("no call", reasons[string(f.Reason)])
-	if statement := spec.Object("statement"); statement != nil {
-		h.List("statement", strings.Split(statement.Text("query"), "\n"), kind.MaxHeadLines-1)
 	}
 }

@@ -31,7 +31,6 @@ var reasons = map[string]string{
 	"no_arguments":        "the span names a function and has no arguments",
 	"payload_unsupported": "the recorded conversation holds images, audio or files, which are not replayed",
 	"command_ambiguous":   "the recorded command is one text with quotes, which readers would take apart differently; `process.command_args` has it as a list",
-	"statement":           "the span is that of a database's statement, and no script runs statements",
 	"content_withheld":    "the collector keeps no content (`capture_content: false`)",
 	"unwanted":            "the client asks that nothing of it be replayed (`repro.kind`)",
 	"unsafe_output":       "the recorded call could not be written safely",

@@ -50,7 +50,6 @@ func specOf(f *failure.Failure, k *kind.Kind, modules []string, redactor *redact
 		"payload_ref", redactor.Tree("payload_ref", refOf(f)),
 		"seed", seedOf(k, spec.Object("training")),
 		"content", withheld(f),
-		"statement", redactor.Tree("statement", failure.StatementOf(f.Span.Attributes)),
 		"gpus", redactor.Tree("gpus", jsontree.Texts(f.GPUs)),
 	)
 	redacted := jsontree.Array{}

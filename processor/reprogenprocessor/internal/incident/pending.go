@@ -9,7 +9,10 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
 
-// Pending keeps values until the failure that they belong to comes, for a period
+// pendingFor is how long a value is kept whose failure does not come.
+const pendingFor = 30 * time.Minute
+
+// Pending keeps values until the failure that they belong to comes, for pendingFor
 // and up to a number of entries and bytes. The least recently added values of an
 // origin with more than its share make room. It is safe for concurrent use.
 type Pending[K comparable, V any] struct {
@@ -18,7 +21,6 @@ type Pending[K comparable, V any] struct {
 	bytes   int64
 	limit   int64
 	entries int64
-	period  time.Duration
 	path    func(share.Origin) share.Path
 }
 
@@ -30,8 +32,8 @@ type pendingValue[V any] struct {
 }
 
 // NewPending returns an empty Pending.
-func NewPending[K comparable, V any](entries int, bytes int64, period time.Duration, path func(share.Origin) share.Path) *Pending[K, V] {
-	s := &Pending[K, V]{limit: bytes, entries: int64(entries), period: period, path: path}
+func NewPending[K comparable, V any](entries int, bytes int64, path func(share.Origin) share.Path) *Pending[K, V] {
+	s := &Pending[K, V]{limit: bytes, entries: int64(entries), path: path}
 	s.kept = lru.New(entries, func(_ K, v pendingValue[V]) { s.bytes -= v.weight })
 	return s
 }
@@ -79,7 +81,7 @@ func (s *Pending[K, V]) Get(key K, now time.Time) (value V, ok bool) {
 	if !ok {
 		return value, false
 	}
-	if now.Sub(v.at) > s.period {
+	if now.Sub(v.at) > pendingFor {
 		s.kept.Remove(key)
 		return value, false
 	}

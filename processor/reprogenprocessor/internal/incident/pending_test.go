@@ -17,7 +17,7 @@ import (
 )
 
 func TestPending(t *testing.T) {
-	s := NewPending[int, string](3, 100, time.Minute, share.EstablishedPath)
+	s := NewPending[int, string](3, 100, share.EstablishedPath)
 	me := share.OriginOf(1, "me")
 	now := time.Unix(1_700_000_000, 0)
 	has := func(key int) bool { _, ok := s.Get(key, now); return ok }
@@ -42,7 +42,7 @@ func TestPending(t *testing.T) {
 	assert.True(t, has(19), "another one has its share, and no more")
 	assert.Equal(t, 3, s.kept.Len())
 	assert.EqualValues(t, 3, s.bytes)
-	now = now.Add(61 * time.Second)
+	now = now.Add(31 * time.Minute)
 	assert.False(t, has(19), "it is too old")
 }
 

@@ -14,9 +14,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
 
-// pendingFor is how long calls and exceptions are kept whose failure has not come yet.
-const pendingFor = 30 * time.Minute
-
 // Config bounds a Tracker.
 type Config struct {
 	// Wait is how long an incident waits for more before it is written.
@@ -55,8 +52,8 @@ func NewTracker(cfg Config, kinds kind.Registry, history *share.History, filter 
 		waiting: make(map[uint64]*Incident),
 		// There is room for one more than cfg.Traces, so that share alone drops.
 		traces:     lru.New[pcommon.TraceID, *trace](cfg.Traces+1, nil),
-		calls:      NewPending[string, Recording](cfg.Traces, cfg.Bytes/4, pendingFor, history.Path),
-		exceptions: NewPending[failure.SpanKey, failure.Error](cfg.Traces, cfg.Bytes/4, pendingFor, history.Path),
+		calls:      NewPending[string, Recording](cfg.Traces, cfg.Bytes/4, history.Path),
+		exceptions: NewPending[failure.SpanKey, failure.Error](cfg.Traces, cfg.Bytes/4, history.Path),
 	}
 }
 

@@ -217,14 +217,3 @@ func (r Registry) HasExplanation(span ptrace.Span) bool {
 func (r Registry) Explains(span ptrace.Span) bool {
 	return r.IsCall(span.Attributes()) || r.HasExplanation(span)
 }
-
-// Statement returns the kind of the failures of database statements. No script runs one:
-// their artifacts are of the kind context, and show the statement to a person.
-func Statement() *Kind {
-	return &Kind{
-		Name: failure.Context,
-		FromFailure: func(f *failure.Failure) (*failure.Call, failure.Reason, bool) {
-			return nil, failure.Statement, failure.StatementOf(f.Span.Attributes) != nil
-		},
-	}
-}

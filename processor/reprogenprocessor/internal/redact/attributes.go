@@ -29,30 +29,13 @@ func formed(form content.Form, text string) string {
 	return Mark
 }
 
-// operations are the words that instrumentations put before the name of what
-// is worked on.
-var operations = content.Words(`GET HEAD POST PUT PATCH DELETE OPTIONS SELECT INSERT UPDATE CREATE MERGE UPSERT
-		chat text_completion generate_content embeddings retrieval execute_tool invoke_agent create_agent invoke_workflow
-		send receive process publish consume settle`)
-
-// SpanName returns the part of a span's name that is its operation: one word, or
-// an operation and a name. Otherwise instrumentations put addresses and
-// statements there.
+// SpanName returns a span's name if it is one word with the form of a name.
+// Otherwise instrumentations put addresses and statements there.
 func SpanName(name string) string {
-	words := strings.Fields(name)
-	switch {
-	case len(words) == 0:
-		return ""
-	case strings.Contains(name, "://"):
-		return Mark
-	case len(words) == 1 && isName(words[0]):
-		return words[0]
-	case !operations[words[0]]:
-		return Mark
-	case len(words) == 2 && isName(words[1]):
-		return words[0] + " " + words[1]
+	if name == "" || isName(name) && !strings.Contains(name, "://") {
+		return name
 	}
-	return words[0] + " " + Mark
+	return Mark
 }
 
 func isName(word string) bool { return content.IsKey(word) || content.IsQualified(word) }

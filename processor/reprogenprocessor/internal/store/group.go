@@ -1,7 +1,10 @@
 package store
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -140,10 +143,7 @@ func (g *Group) Merge(old Group) {
 // tree is the group as its file has it.
 func (g Group) tree() any {
 	g.FirstSeen, g.LastSeen = g.FirstSeen.UTC(), g.LastSeen.UTC()
-	return jsontree.From(struct {
-		Schema int `json:"schema"`
-		Group
-	}{schema, g})
+	return jsontree.From(groupInFile{schema, g})
 }
 
 // keepExemplars sets what the folder really holds.
@@ -156,16 +156,37 @@ func (g *Group) keepExemplars(found []string) {
 	}
 }
 
+// groupInFile is a group with the version of its file.
+type groupInFile struct {
+	Schema int `json:"schema"`
+	Group
+}
+
 // readGroup reads a group's file. A file that is damaged or of a newer version is
 // an error: its counts are lost, its artifacts are not.
-func (s *Store) readGroup(fingerprint string) (g Group, err error) {
-	if err := s.read(fingerprint+"/"+groupFile, maxGroupBytes, &g); err != nil {
+func (s *Store) readGroup(fingerprint string) (Group, error) {
+	name := fingerprint + "/" + groupFile
+	f, err := s.root.Open(name)
+	if err != nil {
 		return Group{}, err
 	}
-	if g.impossible() {
-		return Group{}, fmt.Errorf("%s of group %s has impossible values", groupFile, fingerprint)
+	text, err := io.ReadAll(io.LimitReader(f, maxGroupBytes+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return Group{}, err
 	}
-	return g, nil
+	var read groupInFile
+	err = json.Unmarshal(text, &read)
+	switch {
+	case len(text) > maxGroupBytes:
+		return Group{}, fmt.Errorf("%s is larger than %d bytes", name, maxGroupBytes)
+	case err != nil:
+		return Group{}, fmt.Errorf("%s: %w", name, err)
+	case read.Schema > schema:
+		return Group{}, fmt.Errorf("%s: schema %d is newer than %d", name, read.Schema, schema)
+	case read.impossible():
+		return Group{}, fmt.Errorf("%s has impossible values", name)
+	}
+	return read.Group, nil
 }
 
 // impossible reports values that this package never writes.

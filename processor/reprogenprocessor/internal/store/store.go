@@ -5,10 +5,8 @@ package store
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"regexp"
@@ -267,30 +265,6 @@ func (s *Store) WriteGroup(g Group) error {
 		return errors.Join(err, s.root.Remove(tmp))
 	}
 	return syncDirectory(s.root, g.Fingerprint)
-}
-
-// read reads a file of JSON that WriteGroup wrote, of at most limit bytes. One that is
-// damaged or of a newer version is an error.
-func (s *Store) read(name string, limit int64, into any) error {
-	f, err := s.root.Open(name)
-	if err != nil {
-		return err
-	}
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if int64(len(text)) > limit {
-		return fmt.Errorf("%s is larger than %d bytes", name, limit)
-	}
-	var version struct{ Schema int }
-	if err := errors.Join(json.Unmarshal(text, &version), json.Unmarshal(text, into)); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if version.Schema > schema {
-		return fmt.Errorf("%s: schema %d is newer than %d", name, version.Schema, schema)
-	}
-	return nil
 }
 
 // ReadGroup returns the summary that the directory holds, if there is one.
