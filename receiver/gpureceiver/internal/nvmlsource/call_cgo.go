@@ -182,7 +182,7 @@ func askStatus(name string, telemetry Telemetry, question func() status) status 
 // calls fills. When that goroutine is abandoned, the answers so far are taken, and
 // later ones are lost.
 type readings struct {
-	// telemetry gets each call that returns after the answers were taken.
+	// telemetry gets the duration of each call.
 	telemetry Telemetry
 
 	mu      sync.Mutex
@@ -201,23 +201,15 @@ type answers struct {
 	succeeded int
 	// unsupported are the calls that the GPU or the library lacks.
 	unsupported []string
-	durations   []duration
 	// slow are the numbers of slow calls, and lists those of processes.
 	slow  []value
 	lists processLists
 }
 
-// duration is how long a call took.
-type duration struct {
-	call   string
-	status status
-	took   time.Duration
-}
-
 // newReadings returns readings without answers.
 func newReadings(known *knownGPU, telemetry Telemetry) *readings {
 	return &readings{telemetry: telemetry, answers: answers{
-		gpu: device.GPU{Identity: known.identity}, durations: make([]duration, 0, len(known.calls)), lists: processLists{byType: make(map[string][]nvml.ProcessInfo)},
+		gpu: device.GPU{Identity: known.identity}, lists: processLists{byType: make(map[string][]nvml.ProcessInfo)},
 	}}
 }
 
@@ -225,16 +217,13 @@ func newReadings(known *knownGPU, telemetry Telemetry) *readings {
 func (r *readings) put(c *call, result status, read values, took time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !c.part {
+		r.telemetry.Called(c.name, string(result), took)
+	}
 	if r.taken {
-		if !c.part {
-			r.telemetry.Called(c.name, string(result), took)
-		}
 		return false
 	}
 	a := &r.answers
-	if !c.part {
-		a.durations = append(a.durations, duration{c.name, result, took})
-	}
 	switch {
 	case result == statusSuccess:
 		a.succeeded++
@@ -272,18 +261,16 @@ func (r *readings) take() answers {
 // they are wanted. It stops if the GPU fell off the bus, or if the answers were taken.
 func (r *readings) fill(calls []call, slow, processes bool) {
 	var read values
-	begin := time.Now()
 	for i := range calls {
 		c := &calls[i]
 		if c.slow && !slow || c.of != "" && !processes {
 			continue
 		}
+		begin := time.Now()
 		result := c.make(&read)
-		end := time.Now()
-		if !r.put(c, result, read, end.Sub(begin)) {
+		if !r.put(c, result, read, time.Since(begin)) {
 			return
 		}
-		begin = end
 	}
 }
 

@@ -34,10 +34,9 @@ type Source struct {
 	attribution *attribution
 
 	// stopping ends at Shutdown, and with it every wait.
-	stopping   context.Context
-	interrupt  context.CancelFunc
-	background sync.WaitGroup
-	release    sync.Once
+	stopping  context.Context
+	interrupt context.CancelFunc
+	release   sync.Once
 
 	// mu guards the following fields, because Shutdown can run while a reading
 	// ends.
@@ -96,7 +95,6 @@ func (s *Source) Shutdown(ctx context.Context) error {
 	s.release.Do(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.background.Wait()
 		s.attribution.kubelet.Shutdown(ctx)
 		// The wait for events ends first, because it uses the library.
 		if s.stopEvents(ctx) && s.calls.settle(ctx, shutdownGrace) && s.open {
@@ -208,7 +206,6 @@ type round struct {
 func (s *Source) readAll(ctx context.Context, now time.Time, snapshot *device.Snapshot) round {
 	found := round{unsupported: make(map[string]int)}
 	snapshot.GPUs = make([]device.GPU, 0, len(s.gpus))
-	var durations []duration
 	slowly := !now.Before(s.slowNext)
 	if slowly {
 		s.slowNext = now.Add(s.opts.SlowInterval)
@@ -231,20 +228,12 @@ func (s *Source) readAll(ctx context.Context, now time.Time, snapshot *device.Sn
 		}
 		known.slow.apply(&r.gpu, s.attribution.alive)
 		snapshot.GPUs = append(snapshot.GPUs, r.gpu)
-		durations = append(durations, r.durations...)
 		found.failures = append(found.failures, r.failures...)
 		found.answered = found.answered || r.answered
 		for _, name := range r.unsupported {
 			found.unsupported[name]++
 		}
 	}
-	// Recording a duration takes longer than many calls, and the reading does
-	// not need it.
-	s.background.Go(func() {
-		for _, d := range durations {
-			s.opts.Telemetry.Called(d.call, string(d.status), d.took)
-		}
-	})
 	return found
 }
 
