@@ -89,7 +89,7 @@ func errorsBoard() *board {
 				bars{heading: heading{"Redacted values", "In this time, by the redaction rule that matched.", 8, "none"}, Counts: true,
 					Queries: []query{{Expr: inRange("otelcol_processor_repro_gen_redactions", "", "rule"), Legend: "{{rule}}"}},
 					Steps:   []step{{0, neutral}}},
-				graph{heading: heading{"Waiting to be written", "Waiting failures, including those within sibling_wait. Beyond queue_size failures are dropped.", 8, "none"},
+				graph{heading: heading{"Waiting to be written", "Waiting failures, including those within sibling_wait. Beyond 256 failures are dropped.", 8, "none"},
 					Queries: []query{{Expr: `sum by (instance) (otelcol_processor_repro_gen_queue_length)`, Legend: "{{instance}}"}}},
 			}},
 		},

@@ -38,16 +38,6 @@ type Config struct {
 	// has at once. At most 30m. Default: 10s.
 	SiblingWait time.Duration `mapstructure:"sibling_wait"`
 
-	// MaxMemoryBytes is the memory for the traces that failed, in bytes. Half as
-	// much again is for calls and exceptions whose failure has not arrived yet. It
-	// must be at least 1048576 (1 MiB). Default: 67108864 (64 MiB).
-	MaxMemoryBytes int64 `mapstructure:"max_memory_bytes"`
-
-	// QueueSize is the number of failures that may wait to be written, those
-	// within sibling_wait included. A failure that finds the queue full is counted
-	// in its group and gets no artifact. It must be at least 1. Default: 256.
-	QueueSize int `mapstructure:"queue_size"`
-
 	// ArtifactsPerMinute is the number of artifacts a minute in the long run,
 	// shared evenly by the services that fail. After a quiet time twice as many
 	// may be written at once. It must be 1 to 100000. Default: 10.
@@ -73,6 +63,12 @@ type Config struct {
 type limits struct {
 	// workers is the number of artifacts that are written at the same time.
 	workers int
+	// queue is the number of failures that may wait to be written, those within
+	// SiblingWait included.
+	queue int
+	// bytes is the memory for the traces that failed. Half as much again is for calls
+	// and exceptions whose failure has not arrived yet.
+	bytes int64
 	// groups is the number of groups whose counts are kept in memory.
 	groups int
 	// traces is the number of traces, and spans the number of spans of each.
@@ -107,12 +103,10 @@ func createDefaultConfig() component.Config {
 		Directory:          "reproductions",
 		CaptureContent:     true,
 		SiblingWait:        10 * time.Second,
-		MaxMemoryBytes:     64 << 20,
-		QueueSize:          256,
 		ArtifactsPerMinute: 10,
 		Retention:          RetentionConfig{MaxArtifacts: 1000, MaxBytes: 512 << 20, MaxAge: 30 * 24 * time.Hour},
 		MinFreeBytes:       1 << 30,
-		limits:             limits{workers: 2, groups: 10_000, traces: 10_000, spans: 500},
+		limits:             limits{workers: 2, queue: 256, bytes: 64 << 20, groups: 10_000, traces: 10_000, spans: 500},
 	}
 }
 
@@ -135,8 +129,6 @@ func (c *Config) Validate() error {
 		rule  string
 	}{
 		{"sibling_wait", c.SiblingWait == 0 || c.SiblingWait >= time.Millisecond && c.SiblingWait <= maxWait, c.SiblingWait, "0s, or 1ms to 30m0s"},
-		{"max_memory_bytes", c.MaxMemoryBytes >= 1<<20, c.MaxMemoryBytes, "at least 1048576"},
-		{"queue_size", c.QueueSize >= 1, c.QueueSize, "at least 1"},
 		// More is more than any disk takes.
 		{"artifacts_per_minute", c.ArtifactsPerMinute >= 1 && c.ArtifactsPerMinute <= 100_000, c.ArtifactsPerMinute, "1 to 100000"},
 		{"min_free_bytes", c.MinFreeBytes >= 0, c.MinFreeBytes, "at least 0"},

@@ -37,8 +37,6 @@ func TestConfig(t *testing.T) {
 		Directory:          "/var/lib/otelcol-ml/reproductions",
 		AllowedModules:     []string{"statistics", "my_app.models.*", "numpy.linalg:solve"},
 		SiblingWait:        5 * time.Second,
-		MaxMemoryBytes:     8 << 20,
-		QueueSize:          64,
 		ArtifactsPerMinute: 5,
 		Retention:          RetentionConfig{MaxArtifacts: 200, MaxBytes: 100 << 20, MaxAge: 24 * time.Hour},
 		EmitLog:            true,
@@ -55,8 +53,7 @@ func TestBadConfig(t *testing.T) {
 		},
 		"repro_gen/bad_limits": {
 			`"sibling_wait" is -1s: it must be 0s, or 1ms to 30m0s`,
-			`"max_memory_bytes" is 1000: it must be at least 1048576`,
-			`"queue_size" is 0: it must be at least 1`, `"min_free_bytes" is -1`,
+			`"min_free_bytes" is -1`,
 			`"artifacts_per_minute" is 0: it must be 1 to 100000`,
 			`"retention::max_artifacts" is -1`, `"retention::max_bytes" is -1`, `"retention::max_age" is -1s: it must be at least 0s`,
 		},

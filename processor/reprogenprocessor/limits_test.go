@@ -41,7 +41,7 @@ func TestHeldTraces(t *testing.T) {
 // TestHeldBytes: the memory of what is held is bounded, whatever comes.
 func TestHeldBytes(t *testing.T) {
 	cfg := waitingConfig(t)
-	cfg.MaxMemoryBytes = 1 << 20
+	cfg.limits.bytes = 1 << 20
 	w := newWorld(t, cfg)
 	large := map[string]any{}
 	for i := range 50 {
@@ -52,7 +52,7 @@ func TestHeldBytes(t *testing.T) {
 		for j := range 10 {
 			w.unfailed(failedCall{trace: byte(i + 1), span: byte(j + 2), attrs: large})
 		}
-		assert.LessOrEqual(t, w.traces.recorder.incidents.Sizes().Bytes, cfg.MaxMemoryBytes)
+		assert.LessOrEqual(t, w.traces.recorder.incidents.Sizes().Bytes, cfg.limits.bytes)
 	}
 	w.pass(10 * time.Second)
 	w.pass(time.Hour)
@@ -96,7 +96,7 @@ func TestWorkers(t *testing.T) {
 // the queue, so that no span leads to an artifact that finds none later.
 func TestQueueHoldsWhatWaits(t *testing.T) {
 	cfg := waitingConfig(t)
-	cfg.QueueSize = 2
+	cfg.limits.queue = 2
 	w := newWorld(t, cfg)
 	for i := range 5 {
 		span := w.span(unlike(i))

@@ -32,7 +32,7 @@ func TestMetricsNameTheirProcessor(t *testing.T) {
 	factory := NewFactory()
 	start := func(id component.ID) {
 		cfg := testConfig(t)
-		cfg.QueueSize = 3
+		cfg.limits.queue = 3
 		cfg.Retention.MaxArtifacts = 2
 		set := metadatatest.NewSettings(tel)
 		set.ID = id

@@ -32,13 +32,17 @@ func (r *recorder) notices() []shared.Notice {
 
 // whyDropped returns why failures were dropped for a reason, and what changes it.
 func (r *recorder) whyDropped(reason string) (shared.Notice, bool) {
-	limit := func(why, key string, value int64) shared.Notice {
-		return shared.Notice{Kind: "limit", Why: fmt.Sprintf(why, value), Fix: fmt.Sprintf("%s: {%s: %v}", r.id.Value.AsString(), key, 2*value)}
+	full := shared.Notice{
+		Kind: "limit", Why: "Failures wait for sibling_wait, and their number or their traces are at a limit.",
+		Fix: r.id.Value.AsString() + ": {sibling_wait: 1s}",
 	}
 	notice, ok := map[string]shared.Notice{
-		dropRateLimited: limit("The budget of artifacts_per_minute (%d) is used up.", "artifacts_per_minute", int64(r.cfg.ArtifactsPerMinute)),
-		dropQueueFull:   limit("queue_size (%d) failures wait to be written.", "queue_size", int64(r.cfg.QueueSize)),
-		dropMemory:      limit("Their traces need more than max_memory_bytes (%d).", "max_memory_bytes", r.cfg.MaxMemoryBytes),
+		dropRateLimited: {
+			Kind: "limit", Why: fmt.Sprintf("The budget of artifacts_per_minute (%d) is used up.", r.cfg.ArtifactsPerMinute),
+			Fix: fmt.Sprintf("%s: {artifacts_per_minute: %d}", r.id.Value.AsString(), 2*r.cfg.ArtifactsPerMinute),
+		},
+		dropQueueFull: full,
+		dropMemory:    full,
 		dropNoSpace: {
 			Kind: "disk", Why: fmt.Sprintf("The disk of directory has less than min_free_bytes (%d) free.", r.cfg.MinFreeBytes),
 			Fix: "Make room on the disk of " + r.cfg.Directory,

@@ -111,7 +111,7 @@ func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set componen
 		now:       time.Now,
 		kinds:     kinds,
 		history:   history,
-		queue:     incident.NewQueue(cfg.QueueSize, history),
+		queue:     incident.NewQueue(cfg.limits.queue, history),
 		groups:    group.NewCounters(group.Config{PerMinute: cfg.ArtifactsPerMinute, Burst: burst, MaxGroups: cfg.limits.groups}, history),
 		gpus:      gpustate.New(),
 		artifacts: artifact.New(kinds, cfg.AllowedModules),
@@ -121,7 +121,7 @@ func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set componen
 	r.stopped, r.stop = context.WithCancel(context.Background())
 	r.aborted, r.abort = context.WithCancel(context.Background())
 	r.incidents = incident.NewTracker(incident.Config{
-		Wait: cfg.SiblingWait, Traces: cfg.limits.traces, Spans: cfg.limits.spans, Bytes: cfg.MaxMemoryBytes,
+		Wait: cfg.SiblingWait, Traces: cfg.limits.traces, Spans: cfg.limits.spans, Bytes: cfg.limits.bytes,
 	}, r.kinds, history, &r.failedTraces)
 	r.detector = detect.Detector{Kinds: r.kinds, History: history, Failed: &r.failedTraces}
 	return r, nil

@@ -101,7 +101,7 @@ func unlike(i int) failedCall {
 
 func TestFullQueueDropsArtifactsAndNoTelemetry(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.QueueSize = 2
+	cfg.limits.queue = 2
 	d := newStuckDisk()
 	p, sink, tel := startOn(t, cfg, d)
 	require.NoError(t, p.ConsumeTraces(t.Context(), unlike(0).traces()))
@@ -146,7 +146,7 @@ func TestShutdownHonoursItsDeadline(t *testing.T) {
 // group, once the group has a file.
 func TestSuppressedIsCounted(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.QueueSize = 1
+	cfg.limits.queue = 1
 	d := newStuckDisk()
 	p, _, _ := startOn(t, cfg, d)
 	send := func(trace byte) {
@@ -181,7 +181,7 @@ func TestQueuedBytesAreBounded(t *testing.T) {
 	}
 	assert.Equal(t, 40, sink.SpanCount())
 	assert.Positive(t, dropped(t, tel)["memory_limit"])
-	assert.LessOrEqual(t, p.recorder.incidents.Sizes().Bytes, cfg.MaxMemoryBytes)
+	assert.LessOrEqual(t, p.recorder.incidents.Sizes().Bytes, cfg.limits.bytes)
 	close(d.free)
 	require.NoError(t, p.Shutdown(t.Context()))
 	assert.Zero(t, p.recorder.reserved())

@@ -241,7 +241,7 @@ func TestHeldTracesOfOthers(t *testing.T) {
 	for name, attacker := range map[string]string{"from elsewhere": "192.0.2.66", "over the connection of all": "192.0.2.1"} {
 		t.Run(name, func(t *testing.T) {
 			cfg := waitingConfig(t)
-			cfg.MaxMemoryBytes = 1 << 20
+			cfg.limits.bytes = 1 << 20
 			w := newWorld(t, cfg)
 			victim, a := w.from("192.0.2.1"), w.from(attacker)
 			a.sent = 1 << 20
@@ -316,7 +316,7 @@ func TestQueueOfOthers(t *testing.T) {
 	for name, attacker := range map[string]string{"from elsewhere": "192.0.2.66", "over the connection of all": "192.0.2.1"} {
 		t.Run(name, func(t *testing.T) {
 			cfg := waitingConfig(t)
-			cfg.QueueSize = 8
+			cfg.limits.queue = 8
 			w := newWorld(t, cfg)
 			victim, a := w.from("192.0.2.1"), w.from(attacker)
 			a.sent = 1 << 20
