@@ -3,7 +3,6 @@ package group
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -26,18 +25,14 @@ const (
 	maxShape       = 8
 )
 
-// VariantOf returns the variant of a failure: the tensors of its call, or else the shapes
-// in its message, the class of its device and the versions of its frameworks. Shapes in a
-// message look like its other numbers, so they count only with capture.
+// VariantOf returns the variant of a failure: the tensors of its call, the class of its
+// device and the versions of its frameworks. It has no text without capture.
 func VariantOf(f *failure.Failure, span, resource pcommon.Map, capture bool) failure.Variant {
 	var parts []string
 	if f.Call != nil {
 		for _, t := range tensorsOf(f.Call.Tree, nil) {
 			parts = append(parts, tensorText(t))
 		}
-	}
-	if len(parts) == 0 && capture && hasDigit(f.Error.Message) {
-		parts = shapesIn(f.Error.Message)
 	}
 	maps := []pcommon.Map{span, resource}
 	if class := deviceClass(attr.TextIn(maps, attrDevice)); class != "" {
@@ -135,16 +130,4 @@ func tensorText(t jsontree.Object) string {
 func deviceClass(device string) string {
 	class, _, _ := strings.Cut(device, ":")
 	return attr.Cut(strings.TrimSpace(class), 32)
-}
-
-// shape is what looks like one: [2, 3], (2, 3), 32x15.
-var shape = regexp.MustCompile(`[\[(][ ,]*([0-9][0-9 ]*,[0-9, ]*[0-9])|(?:^|[^\w.:+-])([0-9]+x[0-9x]*[0-9])`)
-
-// shapesIn returns what looks like a shape in a message.
-func shapesIn(message string) []string {
-	var shapes []string
-	for _, found := range shape.FindAllStringSubmatch(attr.Cut(message, maxTemplate), maxTensors) {
-		shapes = append(shapes, found[1]+found[2])
-	}
-	return shapes
 }
