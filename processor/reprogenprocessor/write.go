@@ -40,7 +40,10 @@ func (r *recorder) write(i *incident.Incident) {
 	defer r.incidents.Done(i)
 	ctx := context.Background()
 	begun := time.Now()
-	f := r.snapshot(i)
+	f := r.kinds.FromFailure(i.Failure)
+	if !r.cfg.CaptureContent {
+		f = artifact.WithoutContent(f)
+	}
 	err := r.writeFiles(ctx, f)
 	r.telemetry.ProcessorReproGenWriteDuration.Record(ctx, time.Since(begun).Seconds(), r.own)
 	switch {
@@ -51,15 +54,6 @@ func (r *recorder) write(i *incident.Incident) {
 	default:
 		r.groups.Suppressed(f.Fingerprint, f.Variant.ID)
 	}
-}
-
-// snapshot returns what of an incident may be written.
-func (r *recorder) snapshot(i *incident.Incident) *failure.Failure {
-	f := r.kinds.FromFailure(r.incidents.Snapshot(i))
-	if !r.cfg.CaptureContent {
-		f = artifact.WithoutContent(f)
-	}
-	return f
 }
 
 // writeFiles writes the files of an artifact and its group's summary.

@@ -20,17 +20,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
-// stage is the state of an incident.
-type stage int
-
-const (
-	waiting stage = iota // for more that belongs to it
-	queued               // to be written, or being written
-	gone                 // written, or without an artifact
-)
-
-// Incident is a failure that gets an artifact. After Tracker.Open the tracker's
-// lock guards it.
+// Incident is a failure that gets an artifact. From Tracker.Open until Tracker.Due returns
+// it, the tracker's lock guards it.
 type Incident struct {
 	// ID identifies the incident for the life of the process.
 	ID uint64
@@ -56,8 +47,7 @@ type Incident struct {
 	transport    bool // the span is an HTTP request
 	newcomer     bool // it takes a newcomer's part of the queue
 
-	stage stage
-	due   time.Time // when the waiting ends
+	due time.Time // when the waiting ends
 }
 
 // New returns the incident of a failed span.
@@ -82,34 +72,6 @@ func FromRecord(f *failure.Failure, c *detect.Candidate) *Incident {
 
 // OfRequest reports whether the span is an HTTP request or the call of a model.
 func (i *Incident) OfRequest() bool { return i.transport || i.explains }
-
-// snapshot returns the failure with what is known around it. t may be nil.
-func (i *Incident) snapshot(t *trace) *failure.Failure {
-	f := *i.Failure
-	f.Fingerprint = i.Group
-	if t == nil {
-		return &f
-	}
-	above, complete := t.above(i)
-	f.Ancestors, f.Siblings, f.Others = nil, nil, nil
-	f.Complete = complete
-	known := map[pcommon.SpanID]bool{i.span: true}
-	for _, s := range above {
-		known[s.id] = true
-		f.Ancestors = append(f.Ancestors, s.copied)
-	}
-	for _, s := range t.order {
-		switch {
-		case known[s.id]:
-		case s.failed:
-			f.Siblings = append(f.Siblings, s.copied)
-		default:
-			f.Others = append(f.Others, s.copied)
-		}
-	}
-	f.OmittedSpans = t.omitted
-	return &f
-}
 
 // improvedBy reports whether n knows more of the error than i: the exception that
 // a span was without, a span where there was only a log record, a call, a model's
@@ -157,7 +119,7 @@ func (i *Incident) improve(n *Incident) {
 // incident's own span; where only a log record had brought the failure, the span
 // replaces the record.
 func (i *Incident) adopt(s *Span) {
-	if i.span != s.id || i.stage != waiting {
+	if i.span != s.id {
 		return
 	}
 	if !i.fromLog {

@@ -72,7 +72,7 @@ func (tr *Tracker) Open(i *Incident, now time.Time) bool {
 		return false
 	}
 	tr.bytes += weight
-	i.stage, i.due = waiting, now.Add(tr.cfg.Wait)
+	i.due = now.Add(tr.cfg.Wait)
 	tr.waiting[i.ID] = i
 	if !i.trace.IsEmpty() {
 		tr.keepTrace(i)
@@ -129,47 +129,63 @@ func (tr *Tracker) share(id pcommon.TraceID, origin share.Origin, weight, limit 
 	return dropped
 }
 
-// drop forgets a trace. Waiting incidents are snapshotted and queued for writing.
+// drop forgets a trace. The incidents that wait are to be written.
 func (tr *Tracker) drop(t *trace) {
-	for _, i := range t.incidents {
-		switch i.stage {
-		case waiting:
-			tr.detach(i, t)
-			delete(tr.waiting, i.ID)
-			i.stage = queued
-			tr.ready = append(tr.ready, i)
-		case queued:
-			tr.detach(i, t)
-		}
+	for _, i := range slices.Clone(t.incidents) {
+		tr.take(i, false)
+		tr.ready = append(tr.ready, i)
 	}
-	tr.traces.Remove(t.id)
-	tr.filter.Remove(t.id)
-	tr.bytes -= t.bytes
 }
 
-// detach keeps the spans above an incident and the failed ones with it, because
-// its trace is dropped.
-func (tr *Tracker) detach(i *Incident, t *trace) {
-	f := i.snapshot(t)
-	f.OmittedSpans += len(f.Others)
-	f.Others = nil
-	above, _ := t.above(i)
-	kept := int64(0)
+// take ends an incident's waiting. The spans above it and the failed ones of its trace go
+// with it, and the others if there is room for them.
+func (tr *Tracker) take(i *Incident, room bool) {
+	delete(tr.waiting, i.ID)
+	f := *i.Failure
+	f.Fingerprint = i.Group
+	i.Failure = &f
+	t := tr.trace(i.trace)
+	if t == nil {
+		return
+	}
+	keep := func(spans *[]failure.Span, s *Span) {
+		*spans = append(*spans, s.copied)
+		f.Weight += int(s.weight)
+		tr.bytes += s.weight
+	}
+	above, complete := t.above(i)
+	f.Complete, f.OmittedSpans = complete, t.omitted
+	known := map[pcommon.SpanID]bool{i.span: true}
+	for _, s := range above {
+		known[s.id] = true
+		keep(&f.Ancestors, s)
+	}
 	for _, s := range t.order {
-		if slices.Contains(above, s) || s.failed && s.id != i.span {
-			kept += s.weight
+		switch {
+		case known[s.id]:
+		case s.failed:
+			keep(&f.Siblings, s)
+		case room:
+			keep(&f.Others, s)
+		default:
+			f.OmittedSpans++
 		}
 	}
-	f.Weight += int(kept)
-	tr.bytes += kept
-	i.Failure = f
+	tr.leave(i, i.trace)
 }
 
-// free gives up an incident's memory.
-func (tr *Tracker) free(i *Incident) {
-	tr.bytes -= int64(i.Failure.Weight)
-	i.stage = gone
-	i.Failure = &failure.Failure{}
+// leave takes an incident from a trace, which is forgotten with its last one.
+func (tr *Tracker) leave(i *Incident, id pcommon.TraceID) {
+	t := tr.trace(id)
+	if t == nil {
+		return
+	}
+	t.incidents = slices.DeleteFunc(t.incidents, func(other *Incident) bool { return other == i })
+	if len(t.incidents) == 0 {
+		tr.traces.Remove(id)
+		tr.filter.Remove(id)
+		tr.bytes -= t.bytes
+	}
 }
 
 // Waits reports whether an incident still waits, and whether n improves it.
@@ -186,7 +202,7 @@ func (tr *Tracker) Improve(id uint64, n *Incident) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	i, ok := tr.waiting[id]
-	if !ok || !i.improvedBy(n, tr.trace(n.trace)) || !tr.makeRoom(int64(n.Failure.Weight), n.trace, n.Failure.SentBy) || i.stage != waiting {
+	if !ok || !i.improvedBy(n, tr.trace(n.trace)) || !tr.makeRoom(int64(n.Failure.Weight), n.trace, n.Failure.SentBy) || tr.waiting[id] != i {
 		return
 	}
 	was, weight := i.trace, int64(i.Failure.Weight)
@@ -200,10 +216,7 @@ func (tr *Tracker) move(i *Incident, was pcommon.TraceID) {
 	if i.trace == was {
 		return
 	}
-	if t := tr.trace(was); t != nil {
-		t.incidents = slices.DeleteFunc(t.incidents, func(other *Incident) bool { return other == i })
-		tr.settle(t)
-	}
+	tr.leave(i, was)
 	if !i.trace.IsEmpty() {
 		tr.keepTrace(i)
 	}
@@ -219,9 +232,8 @@ func (tr *Tracker) Supersede(n *Incident) (withdrawn []*Incident) {
 	if t == nil {
 		return nil
 	}
-	defer tr.settle(t)
-	for _, i := range t.incidents {
-		if i.stage != waiting || i.span == n.span {
+	for _, i := range slices.Clone(t.incidents) {
+		if i.span == n.span {
 			continue
 		}
 		above := t.isBelow(n, i) && (i.Failure.Call == nil || n.Failure.Call != nil)
@@ -239,10 +251,11 @@ func (tr *Tracker) Supersede(n *Incident) (withdrawn []*Incident) {
 	return withdrawn
 }
 
-// withdraw ends an incident that waits. The caller holds mu.
+// withdraw gives up an incident that waits. The caller holds mu.
 func (tr *Tracker) withdraw(i *Incident) {
 	delete(tr.waiting, i.ID)
-	tr.free(i)
+	tr.leave(i, i.trace)
+	tr.bytes -= int64(i.Failure.Weight)
 }
 
 // WaitingAt returns the incident that waits at a span.
@@ -251,7 +264,7 @@ func (tr *Tracker) WaitingAt(key failure.SpanKey) (uint64, bool) {
 	defer tr.mu.Unlock()
 	if t := tr.trace(key.Trace); t != nil {
 		for _, i := range t.incidents {
-			if i.span == key.Span && i.stage == waiting {
+			if i.span == key.Span {
 				return i.ID, true
 			}
 		}
@@ -301,8 +314,7 @@ func (tr *Tracker) Due(now time.Time, all bool) []*Incident {
 	tr.ready = nil
 	for _, i := range tr.waiting {
 		if all || !i.due.After(now) {
-			delete(tr.waiting, i.ID)
-			i.stage = queued
+			tr.take(i, true)
 			out = append(out, i)
 		}
 	}
@@ -317,26 +329,11 @@ func (tr *Tracker) DueNow() bool {
 	return tr.cfg.Wait == 0 || len(tr.ready) > 0
 }
 
-// Snapshot returns what is to be written of an incident.
-func (tr *Tracker) Snapshot(i *Incident) *failure.Failure {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	return i.snapshot(tr.trace(i.trace))
-}
-
-// Done gives up an incident that was written, or that has no artifact.
+// Done gives up the memory of an incident that Due returned.
 func (tr *Tracker) Done(i *Incident) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	tr.free(i)
-	tr.settle(tr.trace(i.trace))
-}
-
-// settle drops a trace all of whose incidents are gone.
-func (tr *Tracker) settle(t *trace) {
-	if t != nil && !slices.ContainsFunc(t.incidents, func(i *Incident) bool { return i.stage != gone }) {
-		tr.drop(t)
-	}
+	tr.bytes -= int64(i.Failure.Weight)
 }
 
 // Sizes is what a Tracker holds.
