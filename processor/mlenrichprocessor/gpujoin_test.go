@@ -19,7 +19,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/gpujoin"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadatatest"
 )
@@ -219,14 +218,13 @@ func TestRunsOfSpansAreAtEveryPlace(t *testing.T) {
 
 func TestPlacesOfRunsAreBounded(t *testing.T) {
 	r := newRig(t)
-	r.e.store.gpus = gpujoin.NewIndex(r.c.now, 64)
-	for i := range 100 {
+	for i := range 2_500 {
 		r.client(map[string]any{"service.name": "trainer", "mlflow.run_id": "r" + strconv.Itoa(i), "host.name": "n" + strconv.Itoa(i),
 			"container.id": strconv.Itoa(i), "k8s.pod.uid": strconv.Itoa(i), "slurm.job.id": strconv.Itoa(i + 1),
 			"process.pid": i + 1, "process.creation.time": "2023-11-14T22:00:00Z", "ml.gpu.index": 0,
 			"ml.rank.global": 0, "ml.rank.local": 0, "ml.world_size": 1})
 	}
-	assert.Equal(t, 64, r.e.store.gpus.Size().Entries)
+	assert.Equal(t, 16384, r.e.store.gpus.Size().Entries)
 }
 
 // TestASlurmJobOnTwoHosts shows that a GPU is only joined to what runs on its

@@ -48,7 +48,7 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 	s.clients = run.NewClients(now)
 	s.trainers = run.NewTrainers(now)
 	s.keys = correlate.NewStore(now, correlate.DefaultLimits())
-	s.gpus = gpujoin.NewIndex(now, gpujoin.MaxLocations)
+	s.gpus = gpujoin.NewIndex(now)
 	s.routes = route.NewGPUs(now)
 	s.streams = rate.NewStreams(now)
 	return s, nil

@@ -24,10 +24,6 @@ func DefaultLimits() Limits {
 	return Limits{Traces: 32768, Joins: 32768, Answers: 16384, Processes: 4096, Requests: 4096, Spans: 65536, Usage: 32768}
 }
 
-// readAhead is how many traces are read ahead. More would replace each other in the
-// processor's caches.
-const readAhead = 256
-
 const (
 	// keyAge is how long the keys of a trace or request outlive their last use.
 	keyAge = 15 * time.Minute
@@ -137,11 +133,6 @@ func (s *Store) joinTraces(traces []trace, texts *symbols) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range traces {
-		if i%readAhead == 0 {
-			for j := range traces[i:min(i+readAhead, len(traces))] {
-				s.traces.ReadAhead(traces[i+j].id)
-			}
-		}
 		t := &traces[i]
 		known := s.traces.Find(t.id, now)
 		if known == nil {

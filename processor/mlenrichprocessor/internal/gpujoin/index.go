@@ -3,14 +3,13 @@ package gpujoin
 import (
 	"hash/maphash"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 )
 
-// MaxLocations is how many locations an Index remembers.
-const MaxLocations = 16384
+// maxIndexed is how many locations an Index remembers.
+const maxIndexed = 16384
 
 const (
 	// liveAge is how long a run counts as alive after its last telemetry. A
@@ -27,23 +26,13 @@ const (
 // Index remembers where processes of runs were seen. It is safe for concurrent
 // use.
 type Index struct {
-	now  func() time.Time
+	cache.Locked[location, sightings]
 	seed maphash.Seed
-
-	mu        sync.Mutex
-	locations *cache.LRU[location, sightings]
 }
 
-// NewIndex returns an empty Index of at most limit locations.
-func NewIndex(now func() time.Time, limit int) *Index {
-	return &Index{now: now, seed: maphash.MakeSeed(), locations: cache.NewLRU[location, sightings](limit, liveAge, nil)}
-}
-
-// Size returns the size of the index of runs.
-func (ix *Index) Size() cache.Size {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	return ix.locations.Size("runs")
+// NewIndex returns an empty Index.
+func NewIndex(now func() time.Time) *Index {
+	return &Index{cache.NewLocked[location, sightings]("runs", now, maxIndexed, liveAge), maphash.MakeSeed()}
 }
 
 // hash returns a number for a text, and 0 for none. The seed is random, so that
@@ -211,24 +200,24 @@ func (ix *Index) See(p *Process) {
 	if p.run == "" || p.n == 0 {
 		return
 	}
-	now := ix.now()
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
+	now := ix.Now()
+	ix.Lock()
+	defer ix.Unlock()
 	for _, at := range p.locations[:p.n] {
-		ix.locations.Ensure(at, now).see(p, now)
+		ix.All.Ensure(at, now).see(p, now)
 	}
 }
 
 // keep keeps the runs alive that were found to hold a GPU at the locations of lookups.
 func (ix *Index) keep(asked []lookup) {
-	now := ix.now()
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
+	now := ix.Now()
+	ix.Lock()
+	defer ix.Unlock()
 	for _, a := range asked {
 		if a.held == "" {
 			continue
 		}
-		known := ix.locations.Find(a.at, now)
+		known := ix.All.Find(a.at, now)
 		if known == nil {
 			continue
 		}
@@ -242,10 +231,10 @@ func (ix *Index) keep(asked []lookup) {
 
 // Forget removes a run from where a process is: it was seen under another name.
 func (ix *Index) Forget(p *Process, run string) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
+	ix.Lock()
+	defer ix.Unlock()
 	for _, at := range p.locations[:p.n] {
-		if known := ix.locations.Peek(at); known != nil {
+		if known := ix.All.Peek(at); known != nil {
 			for i := range known.runs {
 				if known.runs[i].run == run {
 					known.runs[i] = seenRun{}
@@ -271,16 +260,16 @@ type lookup struct {
 // first, so that two that look alike know of each other. It keeps no run alive
 // and adds no location.
 func (ix *Index) look(asked []lookup) {
-	now := ix.now()
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
+	now := ix.Now()
+	ix.Lock()
+	defer ix.Unlock()
 	for i := range asked {
-		if known := ix.locations.Peek(asked[i].at); known != nil {
+		if known := ix.All.Peek(asked[i].at); known != nil {
 			known.seeGPU(asked[i].gpu, now)
 		}
 	}
 	for i := range asked {
-		if known := ix.locations.Peek(asked[i].at); known != nil {
+		if known := ix.All.Peek(asked[i].at); known != nil {
 			asked[i].candidates, asked[i].manyGPUs = known.live(now), known.manyGPUs(now)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // newTestIndex returns an index and the time that it sees.
 func newTestIndex() (*Index, *time.Time) {
 	at := time.Unix(1_700_000_000, 0)
-	return NewIndex(func() time.Time { return at }, MaxLocations), &at
+	return NewIndex(func() time.Time { return at }), &at
 }
 
 // processAt is a process of a run at a location.

@@ -58,7 +58,7 @@ func (p *Process) add(at location) {
 // well as the resource allows.
 func (ix *Index) Describe(p *Process, attrs pcommon.Map, f *vocabulary.Facts, run string, inferred bool, key string, memory *Allocator) {
 	*p = Process{}
-	p.run, p.inferred, p.memory = run, inferred, memory.sizes(ix.now())
+	p.run, p.inferred, p.memory = run, inferred, memory.sizes(ix.Now())
 	if job := f.Text(mlattr.JobID); !mlattr.Sentinel(job) {
 		p.job = job
 	}

@@ -28,14 +28,14 @@ func (s *Streams) withoutRepeats(points []point) []point {
 	if !slices.ContainsFunc(points, concerned) {
 		return points
 	}
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now := s.Now()
+	s.Lock()
+	defer s.Unlock()
 	var last *vocabulary.Meaning // the points of a metric are adjacent
 	for i := range points {
 		p := &points[i]
 		if p.meaning != last && p.meaning.Repeated {
-			*s.byKey.Ensure(p.sourceKey(p.meaning.Source), now) = newest{at: uint64(now.UnixNano())}
+			*s.All.Ensure(p.sourceKey(p.meaning.Source), now) = newest{at: uint64(now.UnixNano())}
 		}
 		last = p.meaning
 	}
@@ -47,7 +47,7 @@ func (s *Streams) withoutRepeats(points []point) []point {
 			repeats = slices.ContainsFunc(p.meaning.Repeats, func(other string) bool {
 				// Peek, since asking must not keep a metric known that is no
 				// longer sent.
-				known := s.byKey.Peek(p.sourceKey(other))
+				known := s.All.Peek(p.sourceKey(other))
 				return known != nil && now.UnixNano()-int64(known.at) <= int64(streamAge)
 			})
 		}

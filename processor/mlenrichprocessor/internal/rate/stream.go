@@ -2,7 +2,6 @@ package rate
 
 import (
 	"math"
-	"sync"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
@@ -17,33 +16,23 @@ const (
 // Streams remembers the newest point of each stream of tokens. It is safe for
 // concurrent use.
 type Streams struct {
-	now func() time.Time
-
-	mu        sync.Mutex
-	byKey     *cache.LRU[streamKey, newest]
+	cache.Locked[streamKey, newest]
 	instances uint32
 }
 
 // NewStreams returns an empty Streams.
 func NewStreams(now func() time.Time) *Streams {
-	return &Streams{now: now, byKey: cache.NewLRU[streamKey, newest](maxStreams, streamAge, nil)}
+	return &Streams{Locked: cache.NewLocked[streamKey, newest]("streams", now, maxStreams, streamAge)}
 }
 
 // AddInstance returns a number for an instance of the processor. Two pipelines
 // may get the same points from one receiver, so each instance has its own
 // streams.
 func (s *Streams) AddInstance() uint32 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.instances++
 	return s.instances
-}
-
-// Size returns the size of the index of streams.
-func (s *Streams) Size() cache.Size {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.byKey.Size("streams")
 }
 
 // streamKey identifies a stream: the metric of a scope of a resource with its
@@ -82,15 +71,15 @@ func (s *Streams) advance(points []point, skipped Skipped) {
 	if len(points) == 0 {
 		return
 	}
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now := s.Now()
+	s.Lock()
+	defer s.Unlock()
 	for i := range points {
 		p := &points[i]
 		var first newest
 		last := &first
 		if !p.delta && !p.reported {
-			if known := s.byKey.Find(p.key, now); known != nil {
+			if known := s.All.Find(p.key, now); known != nil {
 				last = known
 			}
 		}
@@ -98,7 +87,7 @@ func (s *Streams) advance(points []point, skipped Skipped) {
 		p.rate, p.rated, reason = last.rate(p.reading)
 		skipped.add(reason)
 		if first.at != 0 {
-			*s.byKey.Insert(p.key, now) = first
+			*s.All.Insert(p.key, now) = first
 		}
 	}
 }

@@ -144,15 +144,15 @@ func TestStreamsAreBoundedAndForgotten(t *testing.T) {
 	for i := range maxStreams + 100 {
 		send(i, 0)
 	}
-	assert.Equal(t, maxStreams, s.byKey.Size("").Entries)
-	assert.EqualValues(t, 100, s.byKey.Size("").Evicted)
+	assert.Equal(t, maxStreams, s.All.Size("").Entries)
+	assert.EqualValues(t, 100, s.All.Size("").Evicted)
 	assert.True(t, send(maxStreams, 60))
 	assert.False(t, send(0, 60), "the first went, and begins anew")
 	*c = c.Add(streamAge + time.Second)
 	assert.False(t, send(maxStreams, 1000), "what was not heard of for so long has no rate")
 
-	before := s.byKey.Size("").Entries
+	before := s.All.Size("").Entries
 	bad := []point{{reading: after(0, math.NaN()), key: streamKey{instance: 9}}, {reading: reading{start: t0, at: t0 + 1e9, sum: 1, delta: true}, key: streamKey{instance: 8}}}
 	s.advance(bad, Skipped{})
-	assert.Equal(t, before, s.byKey.Size("").Entries, "what needs no memory gets none")
+	assert.Equal(t, before, s.All.Size("").Entries, "what needs no memory gets none")
 }

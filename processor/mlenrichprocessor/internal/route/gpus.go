@@ -3,7 +3,6 @@ package route
 import (
 	"cmp"
 	"strings"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -28,10 +27,7 @@ const (
 // several runs hold a GPU, the one that has the route keeps it, and among new ones the
 // first in alphabetical order gets it. It is safe for concurrent use.
 type GPUs struct {
-	now func() time.Time
-
-	mu   sync.Mutex
-	runs *cache.LRU[gpu, string]
+	cache.Locked[gpu, string]
 }
 
 // gpu identifies a GPU or a MIG device.
@@ -39,21 +35,14 @@ type gpu struct{ host, id string }
 
 // NewGPUs returns a GPUs that knows of none.
 func NewGPUs(now func() time.Time) *GPUs {
-	return &GPUs{now: now, runs: cache.NewLRU[gpu, string](maxGPUs, gpuAge, nil)}
-}
-
-// Size returns the size of the index of GPUs.
-func (g *GPUs) Size() cache.Size {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.runs.Size("gpus")
+	return &GPUs{cache.NewLocked[gpu, string]("gpus", now, maxGPUs, gpuAge)}
 }
 
 // run returns the run whose route a GPU has, or "".
 func (g *GPUs) run(of gpu) string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if run := g.runs.Find(of, g.now()); run != nil {
+	g.Lock()
+	defer g.Unlock()
+	if run := g.All.Find(of, g.Now()); run != nil {
 		return *run
 	}
 	return ""
@@ -61,9 +50,9 @@ func (g *GPUs) run(of gpu) string {
 
 // give gives a GPU the route of a run.
 func (g *GPUs) give(of gpu, run string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	*g.runs.Ensure(gpu{strings.Clone(of.host), strings.Clone(of.id)}, g.now()) = strings.Clone(run)
+	g.Lock()
+	defer g.Unlock()
+	*g.All.Ensure(gpu{strings.Clone(of.host), strings.Clone(of.id)}, g.Now()) = strings.Clone(run)
 }
 
 // gpuRoutes are the runs whose routes the GPUs of one request have. The zero value

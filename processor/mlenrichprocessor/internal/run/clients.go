@@ -1,7 +1,6 @@
 package run
 
 import (
-	"sync"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
@@ -18,37 +17,27 @@ const (
 // spans of a process reveal holds for its metrics and logs. It is safe for
 // concurrent use.
 type Clients struct {
-	now func() time.Time
-
-	mu    sync.Mutex
-	byKey *cache.LRU[string, vocabulary.System]
+	cache.Locked[string, vocabulary.System]
 }
 
 // NewClients returns an empty Clients.
 func NewClients(now func() time.Time) *Clients {
-	return &Clients{now: now, byKey: cache.NewLRU[string, vocabulary.System](maxClients, clientAge, nil)}
+	return &Clients{cache.NewLocked[string, vocabulary.System]("resources", now, maxClients, clientAge)}
 }
 
 // Recognise adds the clients that the process of a key was found to be, and
 // returns all that it was found to be so far.
 func (c *Clients) Recognise(key string, found vocabulary.System) vocabulary.System {
-	now := c.now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	known := c.byKey.Find(key, now)
+	now := c.Now()
+	c.Lock()
+	defer c.Unlock()
+	known := c.All.Find(key, now)
 	if known == nil {
 		if found == 0 {
 			return 0
 		}
-		known = c.byKey.Insert(key, now)
+		known = c.All.Insert(key, now)
 	}
 	*known |= found
 	return *known
-}
-
-// Size returns the size of the index of resources.
-func (c *Clients) Size() cache.Size {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.byKey.Size("resources")
 }

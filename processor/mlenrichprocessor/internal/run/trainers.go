@@ -2,7 +2,6 @@ package run
 
 import (
 	"strings"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -24,10 +23,7 @@ var places = [...]string{mlattr.ContainerID, "k8s.pod.uid", mlattr.SlurmJobID}
 // Trainers remembers where runs are that send telemetry of their training, so that what
 // their programs print is known to be of them. It is safe for concurrent use.
 type Trainers struct {
-	now func() time.Time
-
-	mu sync.Mutex
-	at *cache.LRU[string, trainer]
+	cache.Locked[string, trainer]
 	// steps has the runs that send spans of their steps.
 	steps *cache.LRU[string, struct{}]
 }
@@ -40,8 +36,8 @@ type trainer struct {
 // NewTrainers returns an empty Trainers.
 func NewTrainers(now func() time.Time) *Trainers {
 	return &Trainers{
-		now: now, at: cache.NewLRU[string, trainer](maxPlaces, trainerAge, nil),
-		steps: cache.NewLRU[string, struct{}](maxPlaces, trainerAge, nil),
+		Locked: cache.NewLocked[string, trainer]("trainers", now, maxPlaces, trainerAge),
+		steps:  cache.NewLRU[string, struct{}](maxPlaces, trainerAge, nil),
 	}
 }
 
@@ -51,14 +47,14 @@ func (t *Trainers) See(r Run, p *Process, attrs pcommon.Map, steps bool) {
 	if r.ID == "" {
 		return
 	}
-	now := t.now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	now := t.Now()
+	t.Lock()
+	defer t.Unlock()
 	if steps && t.steps.Find(r.ID, now) == nil {
 		t.steps.Insert(strings.Clone(r.ID), now)
 	}
 	eachPlace(p, attrs, func(place string) bool {
-		known := t.at.Ensure(place, now)
+		known := t.All.Ensure(place, now)
 		switch {
 		case known.run.ID == "":
 			known.run = Run{ID: strings.Clone(r.ID), Inferred: r.Inferred}
@@ -71,11 +67,11 @@ func (t *Trainers) See(r Run, p *Process, attrs pcommon.Map, steps bool) {
 
 // At returns the only run that sends telemetry of its training from where a process is.
 func (t *Trainers) At(p *Process, attrs pcommon.Map) (r Run, ok bool) {
-	now := t.now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	now := t.Now()
+	t.Lock()
+	defer t.Unlock()
 	eachPlace(p, attrs, func(place string) bool {
-		known := t.at.Find(place, now)
+		known := t.All.Find(place, now)
 		if known == nil {
 			return true
 		}
@@ -87,16 +83,9 @@ func (t *Trainers) At(p *Process, attrs pcommon.Map) (r Run, ok bool) {
 
 // SendSteps reports whether a run sends spans of its steps.
 func (t *Trainers) SendSteps(run string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.steps.Find(run, t.now()) != nil
-}
-
-// Size returns the size of the index of places.
-func (t *Trainers) Size() cache.Size {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.at.Size("trainers")
+	t.Lock()
+	defer t.Unlock()
+	return t.steps.Find(run, t.Now()) != nil
 }
 
 // eachPlace calls with the places of a process, the surest first, until it returns false.
