@@ -101,7 +101,9 @@ type batch struct {
 	// until it is known what else a span gets, so that its attributes move
 	// at most once.
 	kept []vocabulary.Fact
-	keys correlate.Batch
+	// added is what one span gets from others.
+	added []vocabulary.Fact
+	keys  correlate.Batch
 
 	points    rate.Points
 	exemplars correlate.Exemplars
@@ -131,6 +133,7 @@ func (b *batch) free() {
 	}
 	clear(b.spans)
 	clear(b.kept)
+	clear(b.added[:cap(b.added)])
 	clear(b.skipped)
 	clear(b.problems)
 	b.points.Reset()

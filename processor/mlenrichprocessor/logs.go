@@ -108,7 +108,7 @@ func decodeID(attrs pcommon.Map, key string, id []byte) {
 }
 
 // writeRecord adds to a record what is known of its span and trace.
-func writeRecord(r *record, known *correlate.Known, sources *correlate.Sources) {
+func writeRecord(r *record, known correlate.Known, sources *correlate.Sources) {
 	hasRun := r.Write(r.attrs, known, sources)
 	if r.process != nil && !hasRun {
 		r.attrs.PutStr(mlattr.RunID, run.OfTrace(r.process, r.Trace()))

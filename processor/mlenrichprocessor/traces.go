@@ -13,7 +13,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
@@ -47,7 +46,7 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 		for _, ss := range rs.ScopeSpans().All() {
 			known := systems | e.reader.Scope(ss.Scope().Name())
 			r.printed = known.Has(table.Printed)
-			b.keys.SetScope(e.store.keys, ss.Scope().Name())
+			b.keys.SetScope(ss.Scope().Name())
 			for _, span := range ss.Spans().All() {
 				found |= e.readSpan(span, known, samplesPerStep, i, b)
 				if b.facts.TextAt(slotPhase) == mlattr.PhaseBatch {
@@ -60,7 +59,7 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 	for i, rs := range td.ResourceSpans().All() {
 		r := &b.resources[i]
 		e.settleRun(rs.Resource().Attributes(), r)
-		b.keys.AddResource(e.store.keys, r.run.ID, r.run.Inferred, r.process.Service)
+		b.keys.AddResource(r.run.ID, r.run.Inferred, r.process.Service)
 	}
 	b.keys.Correlate(e.store.keys, func(resource int) string { return b.resources[resource].process.ExactKey() })
 	e.writeSpans(b)
@@ -132,39 +131,30 @@ func (e *enricher) writeSpans(b *batch) {
 	for i := range b.spans {
 		s := &b.spans[i]
 		r := &b.resources[s.resource]
-		facts := b.kept[s.first:s.end]
-		var added correlate.Additions
-		if !b.keys.Plain(i) {
-			if own := b.keys.OwnRun(i); own != "" && (own != seen.run || s.resource != seen.resource) {
-				seen.run, seen.resource = own, s.resource
-				e.store.gpus.SeeRun(&r.located, own)
+		if own := b.keys.OwnRun(i); own != "" && (own != seen.run || s.resource != seen.resource) {
+			seen.run, seen.resource = own, s.resource
+			e.store.gpus.SeeRun(&r.located, own)
+		}
+		b.added = b.keys.Additions(b.added[:0], i)
+		if r.run.PerTrace && !b.keys.HasRun(i) {
+			if trace := b.keys.Trace(i); traceRun.run == "" || trace != traceRun.trace || s.resource != traceRun.resource {
+				traceRun.trace, traceRun.resource = trace, s.resource
+				traceRun.run = run.OfTrace(&r.process, trace)
 			}
-			added = b.keys.Additions(i)
-		} else if len(facts) == 0 && !r.run.PerTrace {
-			continue
+			b.added = append(b.added,
+				vocabulary.Fact{Key: mlattr.RunID, Kind: table.KindText, Text: traceRun.run},
+				vocabulary.Fact{Key: mlattr.RunInferred, Kind: table.KindBool, Bool: true})
 		}
-		total := len(facts) + added.Len()
-		ofTrace := r.run.PerTrace && !b.keys.HasRun(i)
-		if ofTrace {
-			total += 2
-		}
-		if total == 0 {
+		facts := b.kept[s.first:s.end]
+		if len(facts)+len(b.added) == 0 {
 			continue
 		}
 		attrs := s.span.Attributes()
-		attrs.EnsureCapacity(attrs.Len() + total)
-		for j := range facts {
-			e.put(attrs, &facts[j])
+		attrs.EnsureCapacity(attrs.Len() + len(facts) + len(b.added))
+		for _, list := range [...][]vocabulary.Fact{facts, b.added} {
+			for j := range list {
+				e.put(attrs, &list[j])
+			}
 		}
-		added.Write(attrs)
-		if !ofTrace {
-			continue
-		}
-		if trace := b.keys.Trace(i); traceRun.run == "" || trace != traceRun.trace || s.resource != traceRun.resource {
-			traceRun.trace, traceRun.resource = trace, s.resource
-			traceRun.run = run.OfTrace(&r.process, trace)
-		}
-		attrs.PutStr(mlattr.RunID, traceRun.run)
-		attrs.PutBool(mlattr.RunInferred, true)
 	}
 }

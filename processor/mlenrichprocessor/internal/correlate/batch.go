@@ -230,12 +230,12 @@ func (b *Batch) Reset() bool {
 
 // AddResource adds the next resource, after the spans of all resources have
 // been read: its run, or "", whether that was inferred, and its service.
-func (b *Batch) AddResource(s *Store, run string, inferred bool, service string) {
-	b.resources = append(b.resources, resource{run: b.texts.of(keyRun, run), inferred: inferred, service: s.hash(service)})
+func (b *Batch) AddResource(run string, inferred bool, service string) {
+	b.resources = append(b.resources, resource{run: b.texts.of(keyRun, run), inferred: inferred, service: hash(service)})
 }
 
 // SetScope says of which instrumentation scope the next spans are.
-func (b *Batch) SetScope(s *Store, name string) { b.scope = s.hashOf(name) }
+func (b *Batch) SetScope(name string) { b.scope = hash(name) }
 
 // Traces returns the traces of the batch, after Correlate.
 func (b *Batch) Traces() iter.Seq[pcommon.TraceID] {

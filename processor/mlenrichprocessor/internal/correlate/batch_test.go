@@ -33,15 +33,16 @@ func correlated(t *testing.T, s *Store, spans ...ptrace.Span) (added []map[strin
 		_, f := vocabulary.Classify(pcommon.NewMap(), "", one)
 		b.Read(f, one, 0)
 	}
-	b.AddResource(s, "", false, "service")
+	b.AddResource("", false, "service")
 	b.Correlate(s, func(int) string { return "" })
 	assert.Equal(t, []pcommon.TraceID{{1}}, slices.Collect(b.Traces()))
 	for i := range spans {
 		attrs := pcommon.NewMap()
-		a := b.Additions(i)
-		a.Write(attrs)
-		assert.GreaterOrEqual(t, a.Len(), attrs.Len())
-		assert.True(t, !b.Plain(i) || attrs.Len() == 0)
+		facts := b.Additions(nil, i)
+		for j := range facts {
+			facts[j].Put(attrs)
+		}
+		assert.Len(t, facts, attrs.Len())
 		added = append(added, attrs.AsRaw())
 	}
 	require.True(t, b.Reset())

@@ -30,8 +30,9 @@ type period struct{ start, end uint64 }
 // epoch is an epoch of a process.
 type epoch struct {
 	period
-	span   spanKey
-	number int64
+	span     spanKey
+	number   int64
+	resource int32
 }
 
 // undated is a span that is of an epoch and does not name it.
@@ -49,16 +50,12 @@ type undated struct {
 
 // epochSearch is the spans of a batch that are epochs or of one.
 type epochSearch struct {
-	epochs []epoch
-	// resources are those of epochs.
-	resources []int32
-	undated   []undated
+	epochs  []epoch
+	undated []undated
 }
 
 // reset forgets the spans and keeps the memory.
-func (t *epochSearch) reset() {
-	t.epochs, t.resources, t.undated = t.epochs[:0], t.resources[:0], t.undated[:0]
-}
+func (t *epochSearch) reset() { t.epochs, t.undated = t.epochs[:0], t.undated[:0] }
 
 // read notes a span that is an epoch or of one. It returns the index in undated
 // of the latter, plus one.
@@ -71,8 +68,7 @@ func (t *epochSearch) read(f *vocabulary.Facts, n *span, s ptrace.Span) int32 {
 	switch f.TextAt(slotPhase) {
 	case mlattr.PhaseEpoch:
 		if numbered && n.inherited[originEpoch] == notInherited && times.start < times.end {
-			t.epochs = append(t.epochs, epoch{times, n.spanKey, number})
-			t.resources = append(t.resources, n.resource)
+			t.epochs = append(t.epochs, epoch{times, n.spanKey, number, n.resource})
 		}
 	case mlattr.PhaseBatch, mlattr.PhaseValidation:
 		if f.At(slotEpoch) == nil && !n.foreign {
@@ -86,7 +82,7 @@ func (t *epochSearch) read(f *vocabulary.Facts, n *span, s ptrace.Span) int32 {
 // timeline is the epochs of a process, and its undated spans by index.
 type timeline struct {
 	epochs  []epoch
-	undated []int32
+	undated []int
 }
 
 // findEpochs finds the epoch of each undated span. A process that its resource
@@ -96,27 +92,23 @@ func (b *Batch) findEpochs(s *Store, processOf func(resource int) string) {
 	if len(t.epochs) == 0 && len(t.undated) == 0 {
 		return
 	}
-	byResource := make(map[int32]*timeline)
-	byProcess := make(map[string]*timeline)
+	byProcess := make(map[uint64]*timeline)
 	lineOf := func(resource int32) *timeline {
-		if byResource[resource] == nil {
-			process := processOf(int(resource))
-			if byProcess[process] == nil {
-				byProcess[process] = new(timeline)
-			}
-			byResource[resource] = byProcess[process]
+		process := b.processHash(resource, processOf)
+		if byProcess[process] == nil {
+			byProcess[process] = new(timeline)
 		}
-		return byResource[resource]
+		return byProcess[process]
 	}
-	for i, resource := range t.resources {
-		line := lineOf(resource)
-		line.epochs = append(line.epochs, t.epochs[i])
+	for _, e := range t.epochs {
+		line := lineOf(e.resource)
+		line.epochs = append(line.epochs, e)
 	}
 	for i := range t.undated {
 		line := lineOf(t.undated[i].resource)
-		line.undated = append(line.undated, int32(i))
+		line.undated = append(line.undated, i)
 	}
-	delete(byProcess, "")
+	delete(byProcess, 0)
 	s.addEpochs(byProcess)
 	for _, line := range byProcess {
 		line.epochs = disjoint(line.epochs)
@@ -168,15 +160,12 @@ func epochAt(epochs []epoch, u *undated) (int64, bool) {
 	return e.number, u.end <= e.end && (u.root || u.trace == e.span.trace)
 }
 
-// recentEpochs are the epochs of a process that ended last.
-type recentEpochs struct{ list []epoch }
-
-// keep remembers the last of the epochs.
-func (r *recentEpochs) keep(epochs []epoch) {
-	if len(epochs) > maxEpochs {
-		epochs = slices.Clone(epochs)
-		slices.SortStableFunc(epochs, func(a, b epoch) int { return cmp.Compare(b.end, a.end) })
-		epochs = epochs[:maxEpochs]
+// latestEpochs returns the epochs that ended last.
+func latestEpochs(epochs []epoch) []epoch {
+	if len(epochs) <= maxEpochs {
+		return epochs
 	}
-	r.list = append(r.list[:0], epochs...)
+	epochs = slices.Clone(epochs)
+	slices.SortStableFunc(epochs, func(a, b epoch) int { return cmp.Compare(b.end, a.end) })
+	return epochs[:maxEpochs]
 }

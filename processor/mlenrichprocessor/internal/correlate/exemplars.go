@@ -78,7 +78,7 @@ func (x *Exemplars) Correlate(s *Store) {
 	})
 	for i := range x.list {
 		e := &x.list[i]
-		e.write(k.of(e.span))
+		e.write(k[e.span])
 	}
 }
 

@@ -1,6 +1,8 @@
 package correlate
 
 import (
+	"hash/maphash"
+
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
@@ -19,6 +21,18 @@ const (
 
 // textTrue is the value of keyInferred.
 const textTrue = "true"
+
+// seed is random, so that clients cannot craft collisions.
+var seed = maphash.MakeSeed()
+
+// hash returns a number for a text, to compare, so that the text need not be kept, and 0
+// for no text.
+func hash(text string) uint64 {
+	if text == "" {
+		return 0
+	}
+	return max(maphash.String(seed, text), 1)
+}
 
 // keyNames are the attributes of the keys, and keySlots their slots.
 var (

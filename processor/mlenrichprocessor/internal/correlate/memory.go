@@ -8,7 +8,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 )
 
-// How much is remembered of one trace. Beyond it the oldest half is forgotten.
+// How much is remembered of one trace: at most so much, and at least the latest half.
 const (
 	maxTraceSpans = 4096
 	maxTraceAbove = 256
@@ -20,16 +20,21 @@ const (
 type traceMemory struct {
 	// agreement is as appendAgreement writes it.
 	agreement cache.Bytes
-	// spans are those that hand something down, as appendHanded writes them,
-	// the newest last, and spansLen is how many.
-	spans    cache.Bytes
-	spansLen int
+	// spans are those that hand something down, as appendHanded writes them.
+	spans generations
 	// above are the spans above one that used tokens and came before them, as
-	// appendTo writes them, the newest last.
-	above cache.Bytes
+	// appendTo writes them.
+	above generations
 }
 
-func (m *traceMemory) aboveLen() int { return m.above.Len() / aboveBytes }
+// generations are entries of a trace, in two parts. When the young part has half of a
+// limit, it becomes the old one, whose entries are forgotten.
+type generations struct {
+	young, old       cache.Bytes
+	youngLen, oldLen int
+}
+
+func (g *generations) len() int { return g.youngLen + g.oldLen }
 
 // handedDown is what a span hands down. The keys are shared and never changed.
 type handedDown struct {
@@ -59,6 +64,7 @@ const (
 	aboveTool
 	// aboveAsker is above a request that states no usage.
 	aboveAsker
+	aboveKinds
 )
 
 // aboveBytes is how many bytes appendTo writes of a spanAbove.
@@ -154,24 +160,6 @@ func mapHanded(list []byte, spans int) map[pcommon.SpanID][]byte {
 	return keys
 }
 
-// dropHanded returns the list without the first spans.
-func dropHanded(list []byte, spans int) []byte {
-	kept := make([]byte, 0, len(list))
-	for len(list) > 0 {
-		var g handedGroup
-		g, list = nextHanded(list)
-		gone := min(spans, len(g.ids)/8)
-		spans -= gone
-		if ids := g.ids[8*gone:]; len(ids) > 0 {
-			kept = binary.AppendUvarint(kept, uint64(len(g.keys)))
-			kept = append(kept, g.keys...)
-			kept = binary.AppendUvarint(kept, uint64(len(ids)/8))
-			kept = append(kept, ids...)
-		}
-	}
-	return kept
-}
-
 // appendKeys writes keys. Each is a number, 0 for none: an odd one is twice the
 // length of the text that follows, plus one, and an even one is twice the index,
 // plus one, of an earlier key with the same text.
@@ -234,16 +222,6 @@ func readAgreement(raw []byte) (a agreement[string]) {
 	}
 	a.values = readKeys(raw[1:])
 	return a
-}
-
-// room returns how many of have entries must go before more are added, so that
-// there are at most limit, and how many of these must be left out.
-func room(have, more, limit int) (gone, left int) {
-	if over := have + more - limit; over > 0 {
-		gone = min(max(over, limit/2), have)
-		left = max(have-gone+more-limit, 0)
-	}
-	return gone, left
 }
 
 // tally counts what all traces remember of one kind.

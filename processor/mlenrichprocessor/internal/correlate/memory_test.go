@@ -10,24 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRoom(t *testing.T) {
-	for name, tt := range map[string]struct {
-		have, more, gone, left int
-	}{
-		"room":                       {1, 3, 0, 0},
-		"full: the oldest half goes": {4, 1, 2, 0},
-		"more than half":             {4, 3, 3, 0},
-		"more than all":              {2, 5, 2, 1},
-		"nothing before":             {0, 5, 0, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			gone, left := room(tt.have, tt.more, 4)
-			assert.Equal(t, tt.gone, gone)
-			assert.Equal(t, tt.left, left)
-		})
-	}
-}
-
 func TestKeysAreReadAsWritten(t *testing.T) {
 	for _, keys := range []set[string]{
 		{},
@@ -53,19 +35,12 @@ func TestHandedIsReadAsWritten(t *testing.T) {
 		spans = append(spans, handedDown{[8]byte{7: i}, keys})
 	}
 	list := appendHanded(appendHanded(nil, spans[:10]), spans[10:])
-	for gone := range 21 {
-		rest := dropHanded(list, gone)
-		byID := mapHanded(rest, len(spans)-gone)
-		assert.Len(t, byID, len(spans)-gone)
-		for i, span := range spans {
-			found := findHanded(rest, span.id)
-			assert.Equal(t, found, byID[span.id])
-			if i < gone {
-				assert.Nil(t, found)
-			} else {
-				assert.Equal(t, *span.keys, readKeys(found))
-			}
-		}
+	byID := mapHanded(list, len(spans))
+	assert.Len(t, byID, len(spans))
+	for _, span := range spans {
+		found := findHanded(list, span.id)
+		assert.Equal(t, found, byID[span.id])
+		assert.Equal(t, *span.keys, readKeys(found))
 	}
 	twice := appendHanded(list, []handedDown{{[8]byte{}, b}})
 	assert.Equal(t, *b, readKeys(findHanded(twice, [8]byte{})), "the last of an id")
@@ -121,11 +96,11 @@ func TestALongTraceIsSearchedAFewTimes(t *testing.T) {
 		}
 		s.remember([]trace{{id: [16]byte{of}, endHanded: int32(n)}}, list)
 	}
-	var finder handedFinder
+	var f finder
 	for i := range long {
 		for _, trace := range []byte{1, 2, 3} {
 			key := spanKey{[16]byte{trace}, id(i)}
-			found := finder.find(s, key, s.traces.Find(key.trace, s.now()))
+			found := f.handed(s, key, s.traces.Find(key.trace, s.now()))
 			if trace == 3 && i >= short {
 				require.Nil(t, found)
 				continue
@@ -133,6 +108,6 @@ func TestALongTraceIsSearchedAFewTimes(t *testing.T) {
 			require.Equal(t, fmt.Sprint(trace, " ", i), found[keyRequest])
 		}
 	}
-	assert.Len(t, finder.long, 2)
-	assert.Nil(t, finder.find(s, spanKey{[16]byte{1}, id(long)}, s.traces.Find([16]byte{1}, s.now())))
+	assert.Len(t, f.long, 2)
+	assert.Nil(t, f.handed(s, spanKey{[16]byte{1}, id(long)}, s.traces.Find([16]byte{1}, s.now())))
 }

@@ -1,6 +1,7 @@
 package correlate
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
@@ -115,9 +116,8 @@ func parseOrigins(text string) (origins, bool) {
 	var o origins
 	for part := range strings.SplitSeq(text, ",") {
 		name, from, _ := strings.Cut(part, "=")
-		k, known := indexOf(shortNames[:], name)
-		source, valid := indexOf(originNames[:], from)
-		if !known || !valid || o[k] != notInherited {
+		k, source := slices.Index(shortNames[:], name), slices.Index(originNames[:], from)
+		if name == "" || from == "" || k < 0 || source < 0 || o[k] != notInherited {
 			return origins{}, false
 		}
 		o[k] = origin(source)
@@ -126,13 +126,4 @@ func parseOrigins(text string) (origins, bool) {
 		o[keyInferred] = o[keyRun]
 	}
 	return o, true
-}
-
-func indexOf(names []string, name string) (int, bool) {
-	for i, known := range names {
-		if known == name && name != "" {
-			return i, true
-		}
-	}
-	return 0, false
 }

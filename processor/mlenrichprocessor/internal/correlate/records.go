@@ -2,7 +2,6 @@ package correlate
 
 import (
 	"iter"
-	"maps"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -12,12 +11,7 @@ import (
 )
 
 // Known is what a Store knows of some spans and their traces.
-type Known struct {
-	spans  map[spanKey]*set[string]
-	traces map[pcommon.TraceID]*set[string]
-}
-
-func (k *Known) of(key spanKey) known { return known{k.spans[key], k.traces[key.trace]} }
+type Known map[spanKey]known
 
 // known is what is known of one span and its trace: what the span hands down,
 // and what the trace agrees about. Either may be nil.
@@ -42,47 +36,27 @@ func (k known) inferredRun(from origin) bool {
 	return k.trace[keyInferred] != ""
 }
 
-// maxLookup is how many spans or traces are looked up with the store locked
-// once: others may come in between.
+// maxLookup is how many spans are looked up with the store locked once: others may come
+// in between.
 const maxLookup = 1024
 
 // lookup returns what is known of spans and of their traces.
-func (s *Store) lookup(wanted iter.Seq[spanKey]) *Known {
-	k := &Known{spans: make(map[spanKey]*set[string]), traces: make(map[pcommon.TraceID]*set[string])}
-	for key := range wanted {
-		k.traces[key.trace] = nil
-		if !key.id.IsEmpty() {
-			k.spans[key] = nil
-		}
-	}
-	var finder handedFinder
-	for some := range slices.Chunk(slices.Collect(maps.Keys(k.spans)), maxLookup) {
-		s.lookupSpans(k, some, &finder)
-	}
-	for some := range slices.Chunk(slices.Collect(maps.Keys(k.traces)), maxLookup) {
-		s.lookupTraces(k, some)
+func (s *Store) lookup(wanted iter.Seq[spanKey]) Known {
+	k := make(Known)
+	var f finder
+	for some := range slices.Chunk(slices.Collect(wanted), maxLookup) {
+		s.lookupSome(k, some, &f)
 	}
 	return k
 }
 
-func (s *Store) lookupSpans(k *Known, wanted []spanKey, finder *handedFinder) {
+func (s *Store) lookupSome(k Known, wanted []spanKey, f *finder) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range wanted {
-		if memory := s.traces.Find(key.trace, now); memory != nil {
-			k.spans[key] = finder.find(s, key, memory)
-		}
-	}
-}
-
-func (s *Store) lookupTraces(k *Known, wanted []pcommon.TraceID) {
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, id := range wanted {
-		if memory := s.traces.Find(id, now); memory != nil {
-			k.traces[id] = s.agreed(memory)
+		if _, done := k[key]; !done {
+			k[key] = f.known(s, key, now)
 		}
 	}
 }
@@ -120,7 +94,7 @@ func (r *Record) SetRun(run string, inferred bool) { r.run, r.inferred = run, in
 func (r *Record) Trace() pcommon.TraceID { return r.span.trace }
 
 // Lookup returns what is known of the spans and traces of records.
-func (s *Store) Lookup(records iter.Seq[*Record]) *Known {
+func (s *Store) Lookup(records iter.Seq[*Record]) Known {
 	return s.lookup(func(yield func(spanKey) bool) {
 		for r := range records {
 			if !yield(r.span) {
@@ -147,9 +121,9 @@ func (r *Record) learn(key int, of known) (string, origin) {
 // Write adds to the attributes of a record what its span hands down, or else
 // what its trace agrees about. It reports whether the record has a run then, of
 // its own or of others.
-func (r *Record) Write(attrs pcommon.Map, k *Known, sources *Sources) (hasRun bool) {
+func (r *Record) Write(attrs pcommon.Map, k Known, sources *Sources) (hasRun bool) {
 	added := false
-	of := k.of(r.span)
+	of := k[r.span]
 	for key := range keyInferred {
 		value, from := r.learn(key, of)
 		if value == "" {

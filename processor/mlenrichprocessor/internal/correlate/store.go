@@ -1,7 +1,7 @@
 package correlate
 
 import (
-	"hash/maphash"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,7 +37,6 @@ const (
 type Store struct {
 	now    func() time.Time
 	limits Limits
-	seed   maphash.Seed
 
 	mu     sync.Mutex
 	traces *cache.LRU[pcommon.TraceID, traceMemory]
@@ -56,8 +55,8 @@ type Store struct {
 	described *cache.LRU[uint64, struct{}]
 	// joined is how many spans were taken for repeated requests.
 	joined Joined
-	// epochs has those of each process.
-	epochs *cache.LRU[string, recentEpochs]
+	// epochs has those of each process, as a hash, that ended last.
+	epochs *cache.LRU[uint64, []epoch]
 }
 
 // joinKey is an id by which spans of different traces find each other, as a
@@ -69,21 +68,21 @@ type joinKey struct {
 
 // NewStore returns an empty Store.
 func NewStore(now func() time.Time, limits Limits) *Store {
-	s := &Store{now: now, limits: limits, seed: maphash.MakeSeed(),
-		answers:  cache.NewLRU[twinKey, alike](limits.Answers, answerAge, nil),
-		epochs:   cache.NewLRU[string, recentEpochs](limits.Processes, keyAge, nil),
-		requests: cache.NewLRU[twinKey, alike](limits.Requests, keyAge, nil),
-		latest:   cache.NewLRU[twinKey, alike](limits.Requests, answerAge, nil),
-
+	s := &Store{
+		now: now, limits: limits,
+		answers:   cache.NewLRU[twinKey, alike](limits.Answers, answerAge, nil),
+		epochs:    cache.NewLRU[uint64, []epoch](limits.Processes, keyAge, nil),
+		requests:  cache.NewLRU[twinKey, alike](limits.Requests, keyAge, nil),
+		latest:    cache.NewLRU[twinKey, alike](limits.Requests, answerAge, nil),
 		described: cache.NewLRU[uint64, struct{}](limits.Processes, keyAge, nil),
 	}
 	s.joins = cache.NewLRU[joinKey](limits.Joins, keyAge, s.arena.Free)
 	s.traces = cache.NewLRU[pcommon.TraceID](limits.Traces, keyAge, func(m *traceMemory) {
-		s.spans.n -= m.spansLen
-		s.above.n -= m.aboveLen()
-		s.arena.Free(&m.agreement)
-		s.arena.Free(&m.spans)
-		s.arena.Free(&m.above)
+		s.spans.n -= m.spans.len()
+		s.above.n -= m.above.len()
+		for _, part := range [...]*cache.Bytes{&m.agreement, &m.spans.old, &m.spans.young, &m.above.old, &m.above.young} {
+			s.arena.Free(part)
+		}
 	})
 	return s
 }
@@ -103,10 +102,6 @@ func (s *Store) Sizes() []cache.Size {
 	}
 }
 
-// hash returns a number for a text, to compare, so that the text need not be
-// kept. Its seed is random, so that clients cannot craft collisions.
-func (s *Store) hash(text string) uint64 { return maphash.String(s.seed, text) }
-
 // join takes in what the spans of each id say, and replaces it by what all
 // spans of that id ever said.
 func (s *Store) join(groups []joinGroup, texts *symbols) {
@@ -115,7 +110,7 @@ func (s *Store) join(groups []joinGroup, texts *symbols) {
 	defer s.mu.Unlock()
 	for i := range groups {
 		g := &groups[i]
-		key := joinKey{g.key, s.hash(texts.text(g.id))}
+		key := joinKey{g.key, hash(texts.text(g.id))}
 		known := s.joins.Find(key, now)
 		if known == nil {
 			if !g.shares() {
@@ -142,14 +137,16 @@ func (s *Store) joinTraces(traces []trace, texts *symbols) {
 			known = s.traces.Insert(t.id, now)
 		}
 		s.exchange(&known.agreement, &t.agreement, texts)
-		t.handsDown, t.watched = known.spansLen > 0, known.above.Len() > 0
+		t.handsDown, t.watched = known.spans.len() > 0, known.above.len() > 0
 	}
 }
 
 func (s *Store) exchange(known *cache.Bytes, batch *agreement[symbol], texts *symbols) {
 	a := readAgreement(s.read(*known))
 	if exchange(&a, batch, texts) {
-		s.write(known, appendAgreement(s.scratch[:0], &a))
+		s.scratch = appendAgreement(s.scratch[:0], &a)
+		s.arena.Free(known)
+		s.arena.Append(known, s.scratch)
 	}
 }
 
@@ -159,11 +156,23 @@ func (s *Store) read(from cache.Bytes) []byte {
 	return s.scratch
 }
 
-// write replaces bytes. The data may be the store's scratch.
-func (s *Store) write(to *cache.Bytes, data []byte) {
-	s.arena.Free(to)
-	s.arena.Append(to, data)
-	s.scratch = data[:0]
+// readAll is read for the entries of both generations, the newest last.
+func (s *Store) readAll(from *generations) []byte {
+	s.scratch = s.arena.Read(s.arena.Read(s.scratch[:0], from.old), from.young)
+	return s.scratch
+}
+
+// add adds encoded entries, at most half of the limit, and counts them in all.
+func (s *Store) add(to *generations, data []byte, entries, limit int, all *tally) {
+	if to.youngLen+entries > limit/2 {
+		s.arena.Free(&to.old)
+		all.n -= to.oldLen
+		all.evicted += int64(to.oldLen)
+		*to = generations{old: to.young, oldLen: to.youngLen}
+	}
+	s.arena.Append(&to.young, data)
+	to.youngLen += entries
+	all.n += entries
 }
 
 // ancestors finds what earlier spans hand down.
@@ -172,44 +181,44 @@ func (s *Store) ancestors(wanted []ancestor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var id pcommon.TraceID
-	var known *traceMemory
-	var finder handedFinder
+	var memory *traceMemory
+	var f finder
 	for i := range wanted {
 		w := &wanted[i]
 		if i == 0 || w.span.trace != id {
 			id = w.span.trace
-			known = s.traces.Find(id, now)
+			memory = s.traces.Find(id, now)
 		}
-		if known != nil {
-			w.found = finder.find(s, w.span, known)
+		if memory != nil {
+			w.found = f.handed(s, w.span, memory)
 		}
 	}
 }
 
-// handedFinder finds what spans hand down, for one request. Of a long trace that
-// is asked for often it makes a map: any client can send a long trace, and a
-// request that asks for each of its spans. The maps are copies, so the store may
-// be unlocked between calls.
-type handedFinder struct {
+// finder finds what spans hand down and what traces agree about, for one request. Of a
+// long trace that is asked for often it makes a map: any client can send a long trace, and
+// a request that asks for each of its spans. The maps are copies, so the store may be
+// unlocked between calls.
+type finder struct {
 	asked map[pcommon.TraceID]int
 	long  map[pcommon.TraceID]map[pcommon.SpanID][]byte
+	// agreed is what the trace of agrees about.
+	of     pcommon.TraceID
+	agreed *set[string]
 }
 
-// find returns what a span of a trace hands down, or nil. The store is locked.
-func (f *handedFinder) find(s *Store, wanted spanKey, known *traceMemory) *set[string] {
+// handed returns what a span of a trace hands down, or nil. The store is locked.
+func (f *finder) handed(s *Store, wanted spanKey, memory *traceMemory) *set[string] {
 	var raw []byte
-	if f.often(wanted.trace, known) {
+	if f.often(wanted.trace, memory) {
 		at, made := f.long[wanted.trace]
 		if !made {
-			if f.long == nil {
-				f.long = make(map[pcommon.TraceID]map[pcommon.SpanID][]byte)
-			}
-			at = mapHanded(s.arena.Read(nil, known.spans), known.spansLen)
+			at = mapHanded(slices.Clone(s.readAll(&memory.spans)), memory.spans.len())
 			f.long[wanted.trace] = at
 		}
 		raw = at[wanted.id]
 	} else {
-		raw = findHanded(s.read(known.spans), wanted.id)
+		raw = findHanded(s.readAll(&memory.spans), wanted.id)
 	}
 	if raw == nil {
 		return nil
@@ -219,15 +228,33 @@ func (f *handedFinder) find(s *Store, wanted spanKey, known *traceMemory) *set[s
 }
 
 // often reports whether a trace is long and has been asked for often.
-func (f *handedFinder) often(id pcommon.TraceID, known *traceMemory) bool {
-	if known.spansLen <= maxSearched {
+func (f *finder) often(id pcommon.TraceID, memory *traceMemory) bool {
+	if memory.spans.len() <= maxSearched {
 		return false
 	}
 	if f.asked == nil {
-		f.asked = make(map[pcommon.TraceID]int)
+		f.asked, f.long = make(map[pcommon.TraceID]int), make(map[pcommon.TraceID]map[pcommon.SpanID][]byte)
 	}
 	f.asked[id]++
 	return f.asked[id] > maxSearched
+}
+
+// known returns what is known of a span and of its trace. The store is locked.
+func (f *finder) known(s *Store, wanted spanKey, now time.Time) (k known) {
+	memory := s.traces.Find(wanted.trace, now)
+	if memory == nil {
+		return k
+	}
+	if !wanted.id.IsEmpty() {
+		k.span = f.handed(s, wanted, memory)
+	}
+	if f.of != wanted.trace {
+		a := readAgreement(s.read(memory.agreement))
+		keys := a.agreed()
+		f.of, f.agreed = wanted.trace, &keys
+	}
+	k.trace = f.agreed
+	return k
 }
 
 // linked finds what is known of the linked spans that are not in the batch.
@@ -235,17 +262,13 @@ func (s *Store) linked(links []link, texts *symbols) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var finder handedFinder
+	var f finder
 	for i := range links {
 		l := &links[i]
 		if l.at != none {
 			continue
 		}
-		memory := s.traces.Find(l.to.trace, now)
-		if memory == nil {
-			continue
-		}
-		k := known{span: finder.find(s, l.to, memory), trace: s.agreed(memory)}
+		k := f.known(s, l.to, now)
 		for key := range keyInferred {
 			value, from := k.key(key)
 			l.known[key] = texts.of(key, value)
@@ -254,13 +277,6 @@ func (s *Store) linked(links []link, texts *symbols) {
 			}
 		}
 	}
-}
-
-// agreed returns what a trace agrees about.
-func (s *Store) agreed(memory *traceMemory) *set[string] {
-	a := readAgreement(s.read(memory.agreement))
-	keys := a.agreed()
-	return &keys
 }
 
 // remember keeps what the spans of each trace hand down.
@@ -274,17 +290,10 @@ func (s *Store) remember(traces []trace, spans []handedDown) {
 			continue
 		}
 		known := s.traces.Ensure(t.id, now)
-		more := spans[t.firstHanded:t.endHanded]
-		gone, left := room(known.spansLen, len(more), maxTraceSpans)
-		if gone > 0 {
-			s.write(&known.spans, dropHanded(s.read(known.spans), gone))
+		for more := range slices.Chunk(spans[t.firstHanded:t.endHanded], maxTraceSpans/2) {
+			s.scratch = appendHanded(s.scratch[:0], more)
+			s.add(&known.spans, s.scratch, len(more), maxTraceSpans, &s.spans)
 		}
-		more = more[left:]
-		s.scratch = appendHanded(s.scratch[:0], more)
-		s.arena.Append(&known.spans, s.scratch)
-		known.spansLen += len(more) - gone
-		s.spans.n += len(more) - gone
-		s.spans.evicted += int64(gone + left)
 		s.shrink()
 	}
 }
@@ -300,8 +309,7 @@ func (s *Store) shrink() {
 	}
 }
 
-// watched marks the spans that are above an earlier one that used tokens and
-// adds them to the users, and adds those above an earlier server to asking.
+// watched adds the searches that earlier batches began below spans of this one.
 func (s *Store) watched(b *Batch) {
 	now := s.now()
 	s.mu.Lock()
@@ -315,33 +323,11 @@ func (s *Store) watched(b *Batch) {
 		if known == nil {
 			continue // another batch filled the store meanwhile
 		}
-		list := s.read(known.above)
+		list := s.readAll(&known.above)
 		for at := t.last; at != none; at = b.spans[at].before {
-			n := &b.spans[at]
-			for j := range known.aboveLen() {
-				switch above := aboveAt(list, j); {
-				case above.id != n.id:
-				case above.kind == aboveServer:
-					b.usage.asking = append(b.usage.asking, asking{at, above.service})
-				case above.kind == aboveFailure:
-					if above.service == n.service && !n.failedBelow {
-						n.failedBelow = true
-						b.usage.failures = append(b.usage.failures, at)
-					}
-				case above.kind == aboveTool:
-					if above.service == n.service && !n.wrapper && !n.asks {
-						n.failedBelow = n.failedBelow || n.tool
-						b.usage.tools = append(b.usage.tools, at)
-					}
-				case above.kind == aboveAsker:
-					if n.asks {
-						n.askedOnce = n.askedOnce || above.service == n.service
-					} else if above.service == n.service && !n.wrapper && !n.tool {
-						b.usage.askers = append(b.usage.askers, asker{at: at, earlier: true})
-					}
-				case above.service == n.service && !n.covered:
-					n.covered = true
-					b.usage.users = append(b.usage.users, at)
+			for j := range known.above.len() {
+				if above := aboveAt(list, j); above.id == b.spans[at].id {
+					b.usage.begin(above.kind, search{at: at, earlier: true, service: above.service})
 				}
 			}
 		}
@@ -356,34 +342,31 @@ func (s *Store) watch(spans []covering) {
 	for i := range spans {
 		c := &spans[i]
 		known := s.traces.Ensure(c.trace, now)
-		list := s.read(known.above)
-		if containsAbove(list, c.spanAbove) {
+		if containsAbove(s.readAll(&known.above), c.spanAbove) {
 			continue
 		}
-		gone, _ := room(known.aboveLen(), 1, maxTraceAbove)
-		s.write(&known.above, c.appendTo(list[gone*aboveBytes:]))
-		s.above.n += 1 - gone
-		s.above.evicted += int64(gone)
+		s.scratch = c.appendTo(s.scratch[:0])
+		s.add(&known.above, s.scratch, 1, maxTraceAbove, &s.above)
 		s.shrink()
 	}
 }
 
 // addEpochs remembers the epochs of processes, and adds those that it knows.
-func (s *Store) addEpochs(lines map[string]*timeline) {
+func (s *Store) addEpochs(lines map[uint64]*timeline) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for process, line := range lines {
 		known := s.epochs.Find(process, now)
-		if known == nil {
-			line.epochs = mergeEpochs(line.epochs)
-			if len(line.epochs) == 0 {
-				continue
-			}
-			known = s.epochs.Insert(process, now)
-		} else {
-			line.epochs = mergeEpochs(append(line.epochs, known.list...))
+		if known != nil {
+			line.epochs = append(line.epochs, *known...)
 		}
-		known.keep(line.epochs)
+		if line.epochs = mergeEpochs(line.epochs); len(line.epochs) == 0 {
+			continue
+		}
+		if known == nil {
+			known = s.epochs.Insert(process, now)
+		}
+		*known = append((*known)[:0], latestEpochs(line.epochs)...)
 	}
 }

@@ -29,8 +29,8 @@ func TestStoreIsBounded(t *testing.T) {
 func TestAnswersAreForgotten(t *testing.T) {
 	s, c := newTestStore()
 	repeats := func(scope uint64, answer string) bool {
-		spans := []span{{spanKey: spanKey{[16]byte{1}, [8]byte{byte(scope)}}}}
-		s.findTwins([]request{{scope: scope, answer: answer, uses: true}}, spans)
+		spans := make([]span, 1)
+		s.findTwins([]request{{0, sighting{span: scope, scope: scope, answer: hash(answer), uses: true}}}, spans)
 		return spans[0].repeated
 	}
 	assert.False(t, repeats(1, "r"))
@@ -73,12 +73,12 @@ func TestUsageOfEarlierBatchesIsBounded(t *testing.T) {
 func TestEpochsAreBounded(t *testing.T) {
 	s, c := newTestStore()
 	add := func(epochs ...epoch) []epoch {
-		lines := map[string]*timeline{"p": {epochs: epochs}}
+		lines := map[uint64]*timeline{1: {epochs: epochs}}
 		s.addEpochs(lines)
-		return lines["p"].epochs
+		return lines[1].epochs
 	}
 	for n := range uint64(100) {
-		add(epoch{period{10*n + 1, 10*n + 9}, spanKey{id: [8]byte{7: byte(n)}}, int64(n)})
+		add(epoch{period{10*n + 1, 10*n + 9}, spanKey{id: [8]byte{7: byte(n)}}, int64(n), 0})
 	}
 	known := add()
 	assert.Len(t, known, maxEpochs)
@@ -88,7 +88,7 @@ func TestEpochsAreBounded(t *testing.T) {
 	*c = c.Add(keyAge + time.Second)
 	assert.Empty(t, add())
 	for n := range DefaultLimits().Processes + 10 {
-		s.addEpochs(map[string]*timeline{strconv.Itoa(n): {epochs: []epoch{{period{1, 2}, spanKey{}, 1}}}})
+		s.addEpochs(map[uint64]*timeline{uint64(n + 2): {epochs: []epoch{{period: period{1, 2}, number: 1}}}})
 	}
 	assert.Equal(t, DefaultLimits().Processes, s.epochs.Size("").Entries)
 	assert.EqualValues(t, 10, s.epochs.Size("").Evicted)

@@ -27,25 +27,8 @@ import (
 
 // request is a span of the batch that may be one of such a pair.
 type request struct {
-	at         int32
-	scope      uint64 // a hash
-	process    uint64 // a hash
-	start, end pcommon.Timestamp
-	input      int64
-	output     int64
-	// cached are the tokens that were read from caches and written to them.
-	cached int64
-	failed bool
-	// uses is true if the span reports used tokens.
-	uses bool
-	// part is true if the span is not the request itself but reports its usage at
-	// the end of it. Then the times overlap, and neither contains the other.
-	part bool
-	// report is true if the span takes no time and says nothing but its usage: it is the
-	// report of a request beside it.
-	report bool
-	// requested and answered are the models, and answer is the response id.
-	requested, answered, answer string
+	at int32
+	sighting
 }
 
 // twinKey is what both of a pair share, as hashes: the process and the usage, or the
@@ -73,17 +56,23 @@ type alike struct {
 	list [maxAlike]sighting
 }
 
-// sighting is a request that counts. Its texts and ids are hashes, or 0.
+// sighting is a request that counts, or one of which a twin is searched. Its texts and ids
+// are hashes, or 0.
 type sighting struct {
 	span, scope, process, answer uint64
 	// above is the span above, as a hash.
 	above      uint64
 	models     [2]uint64 // requested and answered
 	start, end pcommon.Timestamp
-	// input, output and cached are its tokens, and uses and failed as in request.
+	// input and output are its tokens, and cached those that were read from caches and
+	// written to them.
 	input, output, cached int64
-	uses, failed          bool
-	// part and report are set only while a pair is searched.
+	// uses is true if the span reports used tokens.
+	uses, failed bool
+	// part is true if the span is not the request itself but reports its usage at
+	// the end of it. Then the times overlap, and neither contains the other. report is
+	// true if the span takes no time and says nothing but its usage: it is the report of a
+	// request beside it. Neither is remembered.
 	part, report bool
 	// twins are the spans of other scopes that repeat it.
 	twins [2]twin
@@ -114,12 +103,14 @@ var (
 
 // readRequest adds a span to those of which a twin is searched.
 func (b *Batch) readRequest(f *vocabulary.Facts, s ptrace.Span, u spanUsage, part, silent bool) {
-	r := request{
-		at: int32(len(b.spans) - 1), scope: b.scope, start: s.StartTimestamp(), end: s.EndTimestamp(),
+	n := &b.spans[len(b.spans)-1]
+	r := request{int32(len(b.spans) - 1), sighting{
+		span: maphash.Comparable(seed, n.spanKey), above: maphash.Comparable(seed, spanKey{n.trace, n.parent}),
+		scope: b.scope, start: s.StartTimestamp(), end: s.EndTimestamp(),
 		failed: u.failed, uses: u.uses, part: part, report: silent && s.EndTimestamp()-s.StartTimestamp() < maxReport,
-		requested: f.TextAt(slotRequested), answered: f.TextAt(slotAnswered), answer: f.TextAt(slotAnswer),
-	}
-	if !r.named() && r.answer == "" || r.end < r.start {
+		models: [2]uint64{hash(f.TextAt(slotRequested)), hash(f.TextAt(slotAnswered))}, answer: hash(f.TextAt(slotAnswer)),
+	}}
+	if !r.named() && r.answer == 0 || r.end < r.start {
 		return
 	}
 	r.input, _ = f.IntAt(slotInput)
@@ -134,15 +125,15 @@ func (b *Batch) readRequest(f *vocabulary.Facts, s ptrace.Span, u spanUsage, par
 }
 
 // ends is when the span ends, and of a report when that of its request has.
-func (r *request) ends() pcommon.Timestamp {
-	if r.report {
-		return r.end + maxReport
+func (s *sighting) ends() pcommon.Timestamp {
+	if s.report {
+		return s.end + maxReport
 	}
-	return r.end
+	return s.end
 }
 
 // named reports whether the span names a model.
-func (r *request) named() bool { return r.requested != "" || r.answered != "" }
+func (s *sighting) named() bool { return s.models != [2]uint64{} }
 
 // findTwins marks the spans that repeat a request of another scope. The order of
 // the batch does not matter: of a pair the span within the other comes first.
@@ -154,7 +145,7 @@ func (b *Batch) findTwins(s *Store, processOf func(resource int) string) {
 		if n.covered || n.asked && n.failedBelow || n.traceAt == none || n.id.IsEmpty() {
 			continue
 		}
-		r.process = b.processHash(s, n.resource, processOf)
+		r.process = b.processHash(n.resource, processOf)
 		kept = append(kept, *r)
 	}
 	b.usage.requests = kept
@@ -171,13 +162,10 @@ func (b *Batch) findTwins(s *Store, processOf func(resource int) string) {
 
 // processHash returns the hash of what identifies the process of a resource, or 0
 // if nothing does.
-func (b *Batch) processHash(s *Store, resource int32, processOf func(resource int) string) uint64 {
+func (b *Batch) processHash(resource int32, processOf func(resource int) string) uint64 {
 	r := &b.resources[resource]
 	if !r.asked {
-		r.asked = true
-		if process := processOf(int(resource)); process != "" {
-			r.process = max(s.hash(process), 1)
-		}
+		r.asked, r.process = true, hash(processOf(int(resource)))
 	}
 	return r.process
 }
@@ -192,29 +180,23 @@ func (s *Store) findTwins(requests []request, spans []span) {
 		r := &requests[i]
 		n := &spans[r.at]
 		var of *sighting
-		seen := sighting{
-			span: maphash.Comparable(s.seed, n.spanKey), scope: r.scope, process: r.process, answer: s.hashOf(r.answer),
-			models: [2]uint64{s.hashOf(r.requested), s.hashOf(r.answered)}, start: r.start, end: r.end, part: r.part, report: r.report,
-			input: r.input, output: r.output, cached: r.cached, uses: r.uses, failed: r.failed,
-			above: maphash.Comparable(s.seed, spanKey{n.trace, n.parent}),
-		}
-		if r.uses && seen.answer != 0 {
-			of = s.answers.Ensure(twinKey{n.service, seen.answer}, now).repeats(&seen, (*sighting).sharesAnswer, &s.joined.ByID)
+		if r.uses && r.answer != 0 {
+			of = s.answers.Ensure(twinKey{n.service, r.answer}, now).repeats(&r.sighting, (*sighting).sharesAnswer, &s.joined.ByID)
 			n.repeated = of != nil
 		}
 		if r.process == 0 || !r.named() {
 			continue
 		}
 		if of == nil {
-			of = s.requests.Ensure(twinKey{r.process, r.usage()}, now).repeats(&seen, (*sighting).matches, &s.joined.ByTimes)
+			of = s.requests.Ensure(twinKey{r.process, r.usage()}, now).repeats(&r.sighting, (*sighting).matches, &s.joined.ByTimes)
 			n.repeated = of != nil
 			n.twin = n.repeated
 		}
 		if of != nil {
 			if known := s.latest.Find(beginning(of.process, of.start), now); known != nil {
-				known.pair(of.span, &seen)
+				known.pair(of.span, &r.sighting)
 			}
-		} else if of = s.resembling(&seen, now); of != nil {
+		} else if of = s.resembling(&r.sighting, now); of != nil {
 			// Where the other one states no usage, that of this one counts.
 			n.twin = true
 			n.askedOnce = r.uses && !of.uses
@@ -251,19 +233,11 @@ func (s *Store) resembling(seen *sighting, now time.Time) *sighting {
 	return nil
 }
 
-// hashOf is hash, and 0 for no text.
-func (s *Store) hashOf(text string) uint64 {
-	if text == "" {
-		return 0
-	}
-	return max(s.hash(text), 1)
-}
-
 // usage is what both of a pair used, as one number.
-func (r *request) usage() uint64 {
+func (s *sighting) usage() uint64 {
 	const prime = 1099511628211 // of FNV-1a
-	mixed := (uint64(r.input)*prime ^ uint64(r.output)) * prime
-	if r.failed {
+	mixed := (uint64(s.input)*prime ^ uint64(s.output)) * prime
+	if s.failed {
 		mixed++
 	}
 	return mixed
@@ -353,22 +327,21 @@ func (s *sighting) sharesAnswer(other *sighting) bool {
 // matches reports whether another span of the same process with the same usage may be
 // the same request.
 func (s *sighting) matches(other *sighting) bool {
-	if s.answer != 0 && other.answer != 0 && s.answer != other.answer || !s.sameModel(other) {
+	switch {
+	case !s.agrees(other):
 		return false
-	}
-	if other.report {
+	case other.report:
 		return s.above == other.above && other.start+maxReport >= s.end && other.start-min(s.end, other.start) <= maxApart
-	}
-	if other.part {
+	case other.part:
 		return s.overlaps(other) && apart(s.end, other.end) <= maxApart
 	}
-	return (s.contains(other) || other.contains(s)) && s.distance(other) <= max(maxApart, max(s.end-s.start, other.end-other.start)/10)
+	return s.coincides(other)
 }
 
 // resembles reports whether another span of the same process may be the same request
 // though it counts other tokens: without caches, without input, or with one more output.
 func (s *sighting) resembles(other *sighting) bool {
-	if other.part || other.report || s.failed != other.failed || s.answer != 0 && other.answer != 0 && s.answer != other.answer || !s.sameModel(other) {
+	if other.part || other.report || s.failed != other.failed || !s.agrees(other) {
 		return false
 	}
 	if s.uses && other.uses {
@@ -377,6 +350,20 @@ func (s *sighting) resembles(other *sighting) bool {
 			return false
 		}
 	}
+	return s.coincides(other)
+}
+
+// agrees reports whether both name a model and not different answers: an instrumentation
+// may know only the requested or only the exact one that answered.
+func (s *sighting) agrees(other *sighting) bool {
+	if s.answer != 0 && other.answer != 0 && s.answer != other.answer {
+		return false
+	}
+	return slices.ContainsFunc(s.models[:], func(model uint64) bool { return model != 0 && slices.Contains(other.models[:], model) })
+}
+
+// coincides reports whether one lasts within the other and their times are close.
+func (s *sighting) coincides(other *sighting) bool {
 	return (s.contains(other) || other.contains(s)) && s.distance(other) <= max(maxApart, max(s.end-s.start, other.end-other.start)/10)
 }
 
@@ -386,17 +373,6 @@ func (s *sighting) overlaps(other *sighting) bool {
 
 func (s *sighting) contains(other *sighting) bool {
 	return s.start <= other.start && other.end <= s.end
-}
-
-// sameModel reports whether both name a model: an instrumentation may know only
-// the requested or only the exact one that answered.
-func (s *sighting) sameModel(other *sighting) bool {
-	for _, model := range s.models {
-		if model != 0 && (model == other.models[0] || model == other.models[1]) {
-			return true
-		}
-	}
-	return false
 }
 
 // distance is how far apart the times of two spans are, in nanoseconds.

@@ -1,8 +1,6 @@
 package correlate
 
 import (
-	"hash/maphash"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -53,7 +51,7 @@ type spanUsage struct {
 	// server is true if the span is a server's, and client if it is above the
 	// first such span that used tokens too.
 	server, client bool
-	// passed is true once findClients has passed.
+	// passed is true once the search for the client of a server has passed.
 	passed bool
 	// repeated is true if a span that is no descendant reported the request first,
 	// and twin if that is known by their usage and their times.
@@ -79,19 +77,18 @@ var (
 	}
 )
 
-var toolSeed = maphash.MakeSeed()
-
 // readUsage reads what a span reports about tokens.
 func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
+	at := int32(len(b.spans) - 1)
 	end := spanfact.EndOf(f)
 	u.failed = end.Failed(s)
 	u.failureMarked = u.failed && f.At(slotErrorCounted) != nil
 	input, hasInput := f.IntAt(slotInput)
 	output, hasOutput := f.IntAt(slotOutput)
-	operation, estimated := f.TextAt(slotOperation), f.At(slotEstimated)
+	operation, counted := f.TextAt(slotOperation), f.At(slotRequestCounted)
 	if !hasInput && !hasOutput && operation == "" {
-		if u.http = f.AsksAPI() && s.Kind() == ptrace.SpanKindClient && f.At(slotRequestCounted) == nil; u.http {
-			b.usage.http = append(b.usage.http, int32(len(b.spans)-1))
+		if u.http = f.AsksAPI() && s.Kind() == ptrace.SpanKindClient && counted == nil; u.http {
+			b.usage.http = append(b.usage.http, at)
 			return u
 		}
 		if u.asked = u.failed && !u.failureMarked && failedAsking(f, s); !u.asked {
@@ -99,32 +96,34 @@ func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 		}
 	}
 	mark := f.At(slotUsageCounted)
-	u.uses = (input > 0 || output > 0) && (estimated == nil || !estimated.Bool)
-	u.countable = (hasInput || hasOutput || u.asked || vocabulary.AsksModel(operation)) && mark == nil
+	asksModel := vocabulary.AsksModel(operation)
+	estimated, _ := f.BoolAt(slotEstimated)
+	u.uses = (input > 0 || output > 0) && !estimated
+	u.countable = (hasInput || hasOutput || u.asked || asksModel) && mark == nil
 	u.wrapper = wraps(s.Name(), operation)
-	if u.wrapper && u.uses && u.countable {
-		b.usage.sums = append(b.usage.sums, int32(len(b.spans)-1))
-	}
 	u.sided = f.At(slotSide) != nil
-	if u.tool = operation == mlattr.OperationExecuteTool; u.tool {
-		u.toolName = maphash.String(toolSeed, f.TextAt(slotTool))
-	}
-	if u.tool && u.failed {
-		b.usage.tools = append(b.usage.tools, int32(len(b.spans)-1))
-	}
+	u.tool = operation == mlattr.OperationExecuteTool
 	u.server = u.uses && answers(s)
-	counted := f.At(slotRequestCounted)
+	u.asks = asksModel && counted == nil
 	part := counted != nil && !counted.Bool
-	u.asks = vocabulary.AsksModel(operation) && counted == nil
-	if u.asks && !u.uses {
-		b.usage.askers = append(b.usage.askers, asker{at: int32(len(b.spans) - 1)})
-	}
-	asks := (u.asked || vocabulary.AsksModel(operation)) && !part
+	asks := (u.asked || asksModel) && !part
 	u.asked = u.asked && counted == nil
-	if !u.wrapper && (u.uses || asks) && (mark == nil || mark.Bool) {
+	if u.wrapper && u.uses && u.countable {
+		b.usage.sums = append(b.usage.sums, at)
+	}
+	if u.tool {
+		u.toolName = max(hash(f.TextAt(slotTool)), 1)
+	}
+	request := !u.wrapper && (u.uses || asks) && (mark == nil || mark.Bool)
+	if request {
 		b.readRequest(f, s, u, part, operation == "" && !u.asked)
-		if asks && u.failed {
-			b.usage.failures = append(b.usage.failures, int32(len(b.spans)-1))
+	}
+	for kind, begins := range [aboveKinds]bool{
+		aboveUsage: u.uses, aboveServer: u.server, aboveFailure: request && asks && u.failed,
+		aboveTool: u.tool && u.failed, aboveAsker: u.asks && !u.uses,
+	} {
+		if begins {
+			b.usage.begin(aboveKind(kind), search{at: at})
 		}
 	}
 	return u
@@ -167,28 +166,33 @@ func answers(s ptrace.Span) bool {
 
 // usageSearch is what is searched in a batch about tokens.
 type usageSearch struct {
-	// users are the spans from which coverUsage goes up, and covering is what
-	// it and findClients find beyond the batch.
-	users    []int32
+	searches [aboveKinds][]search
+	// covering is what the searches find beyond the batch.
 	covering []covering
-	// asking are the spans above servers of earlier batches.
-	asking []asking
-	// requests are those of which a twin is searched, and failures the requests
-	// that failed or are above one that did.
+	// requests are those of which a twin is searched.
 	requests []request
-	failures []int32
-	// askers are requests that state no usage, and tools are tools that failed.
-	askers []asker
-	tools  []int32
 	// http are requests of which an HTTP client tells, and sums spans that sum up usage.
 	http, sums []int32
 }
 
 func (u *usageSearch) reset() {
-	clear(u.requests) // which has texts of the batch
-	u.users, u.covering, u.asking = u.users[:0], u.covering[:0], u.asking[:0]
-	u.requests, u.failures = u.requests[:0], u.failures[:0]
-	u.askers, u.tools, u.http, u.sums = u.askers[:0], u.tools[:0], u.http[:0], u.sums[:0]
+	for kind := range u.searches {
+		u.searches[kind] = u.searches[kind][:0]
+	}
+	u.covering, u.requests, u.http, u.sums = u.covering[:0], u.requests[:0], u.http[:0], u.sums[:0]
+}
+
+func (u *usageSearch) begin(kind aboveKind, s search) {
+	u.searches[kind] = append(u.searches[kind], s)
+}
+
+// search looks at the spans above one, for what its aboveKind names.
+type search struct {
+	at int32
+	// earlier is true if at is itself above the span that is searched for, which came in
+	// an earlier batch. service is the service of that span.
+	earlier bool
+	service uint64
 }
 
 // covering is a span that is not in the batch, and above one that used tokens.
@@ -197,168 +201,133 @@ type covering struct {
 	spanAbove
 }
 
-// asking is a span of the batch above which the client of a server is searched,
-// and the server's service.
-type asking struct {
-	at      int32
-	service uint64
-}
-
-// findUsage finds the spans that used tokens, and those below which, according
-// to earlier batches, another one did. Their traces are active.
+// findUsage finds the spans below which, according to earlier batches, another one used
+// tokens. The traces of what is searched are active.
 func (b *Batch) findUsage(s *Store) {
-	for i := range b.spans {
-		if n := &b.spans[i]; n.uses && n.traceAt != none {
-			b.usage.users = append(b.usage.users, int32(i))
-		}
-	}
 	s.watched(b)
 	use := func(at int32) {
 		if trace := b.spans[at].traceAt; trace != none {
 			b.traces[trace].used = true
 		}
 	}
-	for _, list := range [...][]int32{b.usage.users, b.usage.failures, b.usage.tools, b.usage.http} {
-		for _, at := range list {
-			use(at)
+	for _, list := range b.usage.searches {
+		for i := range list {
+			use(list[i].at)
 		}
 	}
-	for _, asked := range b.usage.askers {
-		use(asked.at)
+	for _, at := range b.usage.http {
+		use(at)
 	}
 	for i := range b.usage.requests {
 		use(b.usage.requests[i].at)
 	}
-	for _, asked := range b.usage.asking {
-		use(asked.at)
-	}
 }
 
-// climb visits the spans of the batch above one, from the lowest, until visit returns
-// false, and at most limit of them. It remembers the first that is not in the batch.
-func (b *Batch) climb(n *span, limit int, kind aboveKind, service uint64, visit func(up *span) bool) {
-	for range limit {
-		if n.traceAt == none || n.parent == (pcommon.SpanID{}) || n.parent == n.id {
-			return
-		}
-		if n.above == none {
-			b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: service, kind: kind}})
-			return
-		}
-		if n = &b.spans[n.above]; !visit(n) {
-			return
-		}
-	}
-}
-
-// coverUsage marks the ancestors of what findUsage found, up to the first of
-// another service, and remembers the first that is not in the batch.
+// coverUsage marks the ancestors of what is searched, and remembers the first that is not
+// in the batch.
 func (b *Batch) coverUsage(s *Store) {
-	for _, user := range b.usage.users {
-		n := &b.spans[user]
-		b.climb(n, len(b.spans), aboveUsage, n.service, func(up *span) bool {
-			if up.covered || up.service != n.service {
-				// What is above a covered one is marked already. This ends a
-				// cycle too, which only bad data has.
-				return false
-			}
-			up.covered = true
-			return true
-		})
+	for kind, list := range b.usage.searches {
+		for i := range list {
+			b.climb(aboveKind(kind), &list[i])
+		}
 	}
-	b.findClients()
-	b.coverFailures()
-	b.coverAskers()
-	b.coverTools()
 	s.findCalls(b)
 	if len(b.usage.covering) > 0 {
 		s.watch(b.usage.covering)
 	}
 }
 
-// coverFailures marks the spans above a request that failed, in its service, so
-// that none of those that failed too counts again. Spans between them may have
-// succeeded.
-func (b *Batch) coverFailures() {
-	for _, at := range b.usage.failures {
-		n := &b.spans[at]
-		b.climb(n, len(b.spans), aboveFailure, n.service, func(up *span) bool {
-			if up.failedBelow || up.service != n.service {
-				return false // this ends a cycle, too
-			}
-			up.failedBelow = true
-			return true
-		})
-	}
-}
-
-// asker is a request without usage, or a span above one of an earlier batch.
-type asker struct {
-	at      int32
-	earlier bool
-}
-
-// maxClimb is how many spans above one are looked at.
+// maxClimb is how many spans above one are looked at by searches that do not end where an
+// earlier one was.
 const maxClimb = 64
 
-// coverAskers finds the requests without usage that are above or below another one: both
-// are the same request. The one with usage counts, or else the lowest. Of one in a later
-// batch the usage counts, and no request.
-func (b *Batch) coverAskers() {
-	for _, asked := range b.usage.askers {
-		n := &b.spans[asked.at]
-		b.climb(n, maxClimb, aboveAsker, n.service, func(up *span) bool {
-			switch {
-			case up.service != n.service || up.tool || up.wrapper:
-				return false // what a tool or an agent asks is another request
-			case !up.asks:
-				return true
-			case asked.earlier || !up.uses:
-				up.askedOnce = true
-			default:
-				n.askedOnce = true
-			}
-			return false
-		})
+// climb visits the spans of the batch above that of a search, from the lowest, until the
+// search ends.
+func (b *Batch) climb(kind aboveKind, s *search) {
+	n := &b.spans[s.at]
+	from, limit := n, len(b.spans)
+	if kind >= aboveTool {
+		limit = maxClimb
+	}
+	if !s.earlier {
+		s.service = n.service
+	} else if !s.meets(kind, from, n) {
+		return
+	}
+	for range limit {
+		if n.traceAt == none || n.parent == (pcommon.SpanID{}) || n.parent == n.id {
+			return
+		}
+		if n.above == none {
+			b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: s.service, kind: kind}})
+			return
+		}
+		if n = &b.spans[n.above]; !s.meets(kind, from, n) {
+			return
+		}
 	}
 }
 
-// coverTools marks the failed tools above one that failed, in its service: they are
-// the same call, as a client and a server of MCP report it.
-func (b *Batch) coverTools() {
-	for _, at := range b.usage.tools {
-		n := &b.spans[at]
-		b.climb(n, maxClimb, aboveTool, n.service, func(up *span) bool {
-			if up.service != n.service || up.wrapper || up.asks || up.tool && up.toolName != n.toolName {
-				return false // another call
-			}
-			up.failedBelow = up.failedBelow || up.tool
-			return true
-		})
+// meets tells a span what is below it, and reports whether the search goes on. What was
+// told before ends it, and so a cycle, which only bad data has.
+func (s *search) meets(kind aboveKind, from, n *span) bool {
+	switch same := n.service == s.service; {
+	case kind == aboveServer && n.uses:
+		// It is the client of the server, unless the service is the server's own.
+		n.client = n.client || !same
+		return false
+	case kind == aboveServer:
+		return first(&n.passed)
+	case !same:
+		return false
+	case kind == aboveUsage:
+		return first(&n.covered)
+	case kind == aboveFailure:
+		// None of those above that failed too counts again. Spans between them may have
+		// succeeded.
+		return first(&n.failedBelow)
+	case kind == aboveTool:
+		// A tool above with the same name is the same call, as a client and a server of MCP
+		// report it.
+		if n.wrapper || n.asks || n.tool && n.toolName != from.toolName {
+			return false
+		}
+		n.failedBelow = n.failedBelow || n.tool
+		return true
+	case n.tool || n.wrapper:
+		return false // what a tool or an agent asks is another request
+	case n.asks && (s.earlier || !n.uses):
+		// Both are the same request. The one with usage counts, or else the lowest. Of one
+		// in a later batch the usage counts, and no request.
+		n.askedOnce = true
+	case n.asks:
+		from.askedOnce = true
 	}
+	return !n.asks
+}
+
+// first sets a mark and reports whether it was not set.
+func first(mark *bool) bool {
+	was := *mark
+	*mark = true
+	return !was
 }
 
 // findCalls makes requests of the calls by HTTP of services of which no span describes
 // any, and lets the sums of such services count. Of calls within each other the outermost
 // is the request, and only where all above it is known; of sums the lowest.
 func (s *Store) findCalls(b *Batch) {
-	if len(b.usage.http)+len(b.usage.requests)+len(b.usage.askers)+len(b.usage.users) == 0 {
-		return
-	}
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range b.usage.requests {
 		s.described.Ensure(b.spans[b.usage.requests[i].at].service, now)
 	}
-	for _, asked := range b.usage.askers {
-		if n := &b.spans[asked.at]; n.asks {
-			s.described.Ensure(n.service, now)
-		}
-	}
-	for _, at := range b.usage.users {
-		if n := &b.spans[at]; n.uses && !n.wrapper {
-			s.described.Ensure(n.service, now)
+	for _, kind := range [...]aboveKind{aboveUsage, aboveAsker} {
+		for _, search := range b.usage.searches[kind] {
+			if n := &b.spans[search.at]; n.asks || n.uses && !n.wrapper && n.traceAt != none {
+				s.described.Ensure(n.service, now)
+			}
 		}
 	}
 	describes := func(n *span) bool { return s.described.Find(n.service, now) != nil }
@@ -388,34 +357,4 @@ func (b *Batch) isOutermost(n *span) bool {
 		}
 	}
 	return false
-}
-
-// findClients searches above each server that used tokens for the first span
-// that did too: its client, unless the service is the server's own.
-func (b *Batch) findClients() {
-	askAbove := func(n *span, service uint64) {
-		b.climb(n, len(b.spans), aboveServer, service, func(up *span) bool { return !up.endsSearch(service) })
-	}
-	for _, user := range b.usage.users {
-		if n := &b.spans[user]; n.uses && n.server {
-			askAbove(n, n.service)
-		}
-	}
-	for _, asked := range b.usage.asking {
-		if n := &b.spans[asked.at]; !n.endsSearch(asked.service) {
-			askAbove(n, asked.service)
-		}
-	}
-}
-
-// endsSearch reports whether the search for the client of a service ends at a span. What
-// was asked before is not asked again, which ends a cycle too.
-func (n *span) endsSearch(service uint64) bool {
-	if n.uses {
-		n.client = n.client || n.service != service
-		return true
-	}
-	before := n.passed
-	n.passed = true
-	return before
 }
