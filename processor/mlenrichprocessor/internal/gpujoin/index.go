@@ -2,6 +2,7 @@ package gpujoin
 
 import (
 	"hash/maphash"
+	"slices"
 	"strings"
 	"time"
 
@@ -146,9 +147,13 @@ func (s *sightings) see(p *Process, now time.Time) {
 	}
 }
 
-// live returns the runs that are alive.
-func (s *sightings) live(now time.Time) []candidate {
-	var list []candidate
+// live returns the runs that are alive at a location, and whether workloads of more than
+// one GPU are there. It keeps no run alive. The index is locked.
+func (ix *Index) live(at location, now time.Time) (list []candidate, manyGPUs bool) {
+	s := ix.All.Peek(at)
+	if s == nil {
+		return nil, false
+	}
 	for i := range s.runs {
 		o := &s.runs[i]
 		if o.run == "" || now.Sub(o.seen) > liveAge {
@@ -164,35 +169,22 @@ func (s *sightings) live(now time.Time) []candidate {
 		}
 		list = append(list, c)
 	}
-	return list
+	manyGPUs = !slices.ContainsFunc(s.gpus[:], func(g seenGPU) bool { return g.id == 0 || now.Sub(g.seen) > gpuAge })
+	return list, manyGPUs
 }
 
-// seeGPU notes that a workload of a GPU is at the location.
-func (s *sightings) seeGPU(id uint64, now time.Time) {
-	if id == 0 {
+// seeGPU notes that a workload of a GPU is at a location, if a run was seen there. The
+// index is locked.
+func (ix *Index) seeGPU(at location, id uint64, now time.Time) {
+	s := ix.All.Peek(at)
+	if s == nil || id == 0 {
 		return
 	}
 	g := &s.gpus[0]
-	for i := range s.gpus {
-		if s.gpus[i].id == id {
-			g = &s.gpus[i]
-			break
-		}
-		if s.gpus[i].seen.Before(g.seen) {
-			g = &s.gpus[i]
-		}
+	if s.gpus[1].id == id || g.id != id && s.gpus[1].seen.Before(g.seen) {
+		g = &s.gpus[1]
 	}
 	g.id, g.seen = id, now
-}
-
-// manyGPUs reports whether workloads of more than one GPU are at the location.
-func (s *sightings) manyGPUs(now time.Time) bool {
-	for i := range s.gpus {
-		if s.gpus[i].id == 0 || now.Sub(s.gpus[i].seen) > gpuAge {
-			return false
-		}
-	}
-	return true
 }
 
 // See notes where a process was seen. A process without a run is ignored.
@@ -208,21 +200,15 @@ func (ix *Index) See(p *Process) {
 	}
 }
 
-// keep keeps the runs alive that were found to hold a GPU at the locations of lookups.
-func (ix *Index) keep(asked []lookup) {
-	now := ix.Now()
-	ix.Lock()
-	defer ix.Unlock()
-	for _, a := range asked {
-		if a.held == "" {
-			continue
-		}
-		known := ix.All.Find(a.at, now)
+// keep keeps a run alive that was found to hold a GPU at locations. The index is locked.
+func (ix *Index) keep(run string, locations []location, now time.Time) {
+	for _, at := range locations {
+		known := ix.All.Find(at, now)
 		if known == nil {
 			continue
 		}
 		for k := range known.runs {
-			if o := &known.runs[k]; o.run == a.held && o.one && now.Sub(o.told) <= heldAge {
+			if o := &known.runs[k]; o.run == run && o.one && now.Sub(o.told) <= heldAge {
 				o.seen = now
 			}
 		}
@@ -240,37 +226,6 @@ func (ix *Index) Forget(p *Process, run string) {
 					known.runs[i] = seenRun{}
 				}
 			}
-		}
-	}
-}
-
-// lookup asks what is at a location.
-type lookup struct {
-	at location
-	// gpu is the one whose workload asks.
-	gpu uint64
-
-	candidates []candidate
-	manyGPUs   bool
-	// held is the run that holds a GPU there, "" for none.
-	held string
-}
-
-// look answers the lookups of a request. It notes the GPUs of all of them
-// first, so that two that look alike know of each other. It keeps no run alive
-// and adds no location.
-func (ix *Index) look(asked []lookup) {
-	now := ix.Now()
-	ix.Lock()
-	defer ix.Unlock()
-	for i := range asked {
-		if known := ix.All.Peek(asked[i].at); known != nil {
-			known.seeGPU(asked[i].gpu, now)
-		}
-	}
-	for i := range asked {
-		if known := ix.All.Peek(asked[i].at); known != nil {
-			asked[i].candidates, asked[i].manyGPUs = known.live(now), known.manyGPUs(now)
 		}
 	}
 }

@@ -23,10 +23,9 @@ func processAt(run string, p location) *Process {
 
 // runsAt lists the live runs of a location.
 func runsAt(s *Index, p location) []string {
-	asked := []lookup{{at: p}}
-	s.look(asked)
+	list, _ := s.live(p, s.Now())
 	var runs []string
-	for _, c := range asked[0].candidates {
+	for _, c := range list {
 		runs = append(runs, c.run)
 	}
 	return runs
@@ -59,7 +58,7 @@ func TestHeldRuns(t *testing.T) {
 	pod := location{rule: rulePod, id: 1}
 	held := func(run string, d time.Duration) {
 		for end := c.Add(d); c.Before(end); *c = c.Add(time.Minute) {
-			s.keep([]lookup{{at: pod, held: run}})
+			s.keep(run, []location{pod}, *c)
 		}
 	}
 	s.See(processAt("r1", pod))
@@ -91,10 +90,9 @@ func TestWhatARunSaysOfAPlaceIsSeveralWhileItChanges(t *testing.T) {
 		m := processAt("r1", p)
 		m.client, m.traits[traitContainer] = client, container
 		s.See(m)
-		asked := []lookup{{at: p}}
-		s.look(asked)
-		require.Len(t, asked[0].candidates, 1)
-		return asked[0].candidates[0]
+		list, _ := s.live(p, *c)
+		require.Len(t, list, 1)
+		return list[0]
 	}
 	one := see(1, 10)
 	assert.True(t, one.alone)
@@ -114,9 +112,9 @@ func TestGPUsOfAPlace(t *testing.T) {
 	s, c := newTestIndex()
 	p := location{rule: ruleRank, host: 1}
 	many := func(gpu uint64) bool {
-		asked := []lookup{{at: p, gpu: gpu}}
-		s.look(asked)
-		return asked[0].manyGPUs
+		s.seeGPU(p, gpu, *c)
+		_, many := s.live(p, *c)
+		return many
 	}
 	assert.False(t, many(1))
 	assert.Zero(t, s.Size().Entries, "where no run was seen nothing is kept")

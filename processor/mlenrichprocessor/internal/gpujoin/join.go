@@ -1,6 +1,7 @@
 package gpujoin
 
 import (
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -18,7 +19,7 @@ func Joinable(name string) bool {
 // workloadIdentity are the attributes by which the gpu receiver tells the
 // workloads of a GPU apart.
 var workloadIdentity = [...]string{
-	mlattr.RunID, mlattr.RunAttempt, mlattr.RankGlobal, mlattr.RankLocal, mlattr.WorldSize, attrSlurmJob, attrContainerID,
+	mlattr.RunID, mlattr.RunAttempt, mlattr.RankGlobal, mlattr.RankLocal, mlattr.WorldSize, mlattr.SlurmJobID, mlattr.ContainerID,
 	attrPodUID, "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", mlattr.ServiceName, "user.id",
 }
 
@@ -47,7 +48,8 @@ type gpu struct {
 	run       string // the first that uses it
 	shared    bool
 
-	memory gpuMemory
+	// memory has the sizes of the GPU's memory, by their metrics.
+	memory map[string]count
 	// inUse is the memory of its workloads in bytes, and unsized is true if
 	// that is not known of all.
 	inUse   int64
@@ -76,23 +78,14 @@ type workload struct {
 	// there are points other than those of its processes.
 	memory    count
 	hasPoints bool
-	// asked has the lookups of each rule but ruleProcess, and askedOf those of
-	// each process.
-	asked   [ruleCount + 1]interval
-	askedOf []interval
+	// at has the locations of each rule at which its run may be, and atOf those of each
+	// process.
+	at   [ruleCount + 1][]location
+	atOf [][]location
 
 	join join
 	// ownJoins are those of the processes on their own.
 	ownJoins []join
-}
-
-// join attaches a workload to a run. ok is false if there is none.
-type join struct {
-	candidate
-	rule rule
-	ok   bool
-	// manyGPUs is true if workloads of other GPUs are at the same location.
-	manyGPUs bool
 }
 
 // point is a point of a workload's series, or of a process of one.
@@ -137,7 +130,7 @@ func (ix *Index) Join(md pmetric.Metrics, hosts func(resource int) string) (skip
 func joined(rm pmetric.ResourceMetrics) bool {
 	for _, sm := range rm.ScopeMetrics().All() {
 		for _, m := range sm.Metrics().All() {
-			if m.Name() == runInfo {
+			if m.Name() == runInfo.name {
 				return true
 			}
 			if !Joinable(m.Name()) {
@@ -155,11 +148,11 @@ func joined(rm pmetric.ResourceMetrics) bool {
 
 // read collects what a resource reports about GPUs.
 func (r *request) read(rm pmetric.ResourceMetrics, resource int, host string) {
-	hostID := readID(rm.Resource().Attributes(), attrHostID)
+	hostID := mlattr.IDAt(rm.Resource().Attributes(), attrHostID)
 	for _, sm := range rm.ScopeMetrics().All() {
 		for _, m := range sm.Metrics().All() {
 			name := m.Name()
-			if !Joinable(name) && !sizesGPU(name) {
+			if !Joinable(name) && !slices.Contains(gpuSizes, name) {
 				continue
 			}
 			for _, p := range mlattr.NumberPoints(m).All() {
@@ -169,7 +162,7 @@ func (r *request) read(rm pmetric.ResourceMetrics, resource int, host string) {
 					continue
 				}
 				if !Joinable(name) {
-					r.gpus[at].memory.read(name, bytesOf(p, 1))
+					r.gpus[at].memory[name] = bytesOf(p, 1)
 					continue
 				}
 				pt := point{attrs: attrs, process: -1, name: name, at: p.Timestamp(), resource: resource}
@@ -192,10 +185,10 @@ func (r *request) read(rm pmetric.ResourceMetrics, resource int, host string) {
 // gpuOf returns the index of the GPU that a point is about, and its host, or a
 // negative index if the host is unknown.
 func (r *request) gpuOf(attrs pcommon.Map, host string) (int, uint64) {
-	if own := readID(attrs, mlattr.HostName); own != "" {
+	if own := mlattr.IDAt(attrs, mlattr.HostName); own != "" {
 		host = own
 	}
-	id := readID(attrs, mlattr.HardwareID)
+	id := mlattr.IDAt(attrs, mlattr.HardwareID)
 	if host == "" {
 		return -1, 0
 	}
@@ -204,7 +197,7 @@ func (r *request) gpuOf(attrs pcommon.Map, host string) (int, uint64) {
 	if !ok {
 		at = len(r.gpus)
 		r.gpuAt[key] = at
-		r.gpus = append(r.gpus, gpu{id: r.index.hash(id), uuid: r.index.hash(bareUUID(id))})
+		r.gpus = append(r.gpus, gpu{id: r.index.hash(id), uuid: r.index.hash(bareUUID(id)), memory: make(map[string]count)})
 	}
 	return at, key.host
 }
@@ -213,7 +206,7 @@ func (r *request) gpuOf(attrs pcommon.Map, host string) (int, uint64) {
 func (r *request) workloadOf(attrs pcommon.Map, gpu int, host uint64, hostID string) int {
 	var identity strings.Builder
 	for _, key := range workloadIdentity {
-		identity.WriteString(readID(attrs, key))
+		identity.WriteString(mlattr.IDAt(attrs, key))
 		identity.WriteByte('\n') // no id has one
 	}
 	key := workloadKey{gpu, identity.String()}
@@ -230,16 +223,16 @@ func (r *request) workloadOf(attrs pcommon.Map, gpu int, host uint64, hostID str
 		rank:     rank{readCount(attrs, mlattr.RankGlobal), readCount(attrs, mlattr.RankLocal)},
 		gpuIndex: readCount(attrs, mlattr.NVIDIAIndex),
 	}
-	w.run = readID(attrs, mlattr.RunID)
+	w.run = mlattr.IDAt(attrs, mlattr.RunID)
 	w.ranked = w.rank.global.ok && w.rank.local.ok && world.ok
 	w.traits = [traitCount]uint64{
 		traitHost:      r.index.hash(hostID),
-		traitContainer: r.index.hash(readID(attrs, attrContainerID)),
-		traitPod:       r.index.hash(readID(attrs, attrPodUID)),
+		traitContainer: r.index.hash(mlattr.IDAt(attrs, mlattr.ContainerID)),
+		traitPod:       r.index.hash(mlattr.IDAt(attrs, attrPodUID)),
 		traitWorld:     worldTrait(world),
-		traitService:   r.index.hash(readID(attrs, mlattr.ServiceName)),
+		traitService:   r.index.hash(mlattr.IDAt(attrs, mlattr.ServiceName)),
 	}
-	if job := readID(attrs, attrSlurmJob); !mlattr.Sentinel(job) {
+	if job := mlattr.IDAt(attrs, mlattr.SlurmJobID); !mlattr.Sentinel(job) {
 		w.traits[traitSlurm] = r.index.hash(job)
 	}
 	r.workloads = append(r.workloads, w)
@@ -257,7 +250,7 @@ func readCount(attrs pcommon.Map, key string) count {
 
 // processOf returns the index of a point's process in its workload.
 func (r *request) processOf(attrs pcommon.Map, at int) int {
-	key := processKey{at, processID{pid: readNumber(attrs, attrPID), own: readNumber(attrs, attrOwnPID), start: readInstant(attrs, attrStart)}}
+	key := processKey{at, processID{pid: readNumber(attrs, mlattr.ProcessID), own: readNumber(attrs, attrOwnPID), start: readInstant(attrs, attrStart)}}
 	process, ok := r.processAt[key]
 	if !ok {
 		w := &r.workloads[at]

@@ -33,7 +33,7 @@ func joinIn(ix *Index, container string) (run, rule string) {
 	attrs.PutStr(mlattr.HardwareID, "GPU-a")
 	attrs.PutStr("container.id", container)
 	ix.Join(md, func(int) string { return "n1" })
-	return readID(attrs, mlattr.RunID), readID(attrs, mlattr.GPUJoin)
+	return mlattr.IDAt(attrs, mlattr.RunID), mlattr.IDAt(attrs, mlattr.GPUJoin)
 }
 
 func TestAWorkloadGetsTheOnlyRunOfItsContainer(t *testing.T) {

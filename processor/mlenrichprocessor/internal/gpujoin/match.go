@@ -1,70 +1,67 @@
 package gpujoin
 
+import (
+	"slices"
+	"time"
+)
+
 // match finds the run of each workload and process of a request.
 func (r *request) match() {
-	asked := make([]lookup, 0, 4*len(r.workloads))
-	for i := range r.workloads {
-		asked = r.workloads[i].ask(asked, &r.gpus[r.workloads[i].gpu])
-	}
-	r.index.look(asked)
+	ix, now := r.index, r.index.Now()
+	ix.Lock()
+	defer ix.Unlock()
 	holders := make(map[location]holder)
+	// The GPUs and processes of all come first, so that two that look alike know of each
+	// other.
 	for i := range r.workloads {
-		r.workloads[i].hold(asked, holders)
+		w := &r.workloads[i]
+		g := &r.gpus[w.gpu]
+		w.alone = g.workloads == 1
+		w.locate(g)
+		for _, locations := range w.at {
+			for _, at := range locations {
+				ix.seeGPU(at, g.id, now)
+			}
+		}
+		for k, p := range w.processes {
+			for _, at := range w.atOf[k] {
+				h, known := holders[at]
+				holders[at] = holder{pid: p.pid, many: h.many || known && h.pid != p.pid}
+			}
+		}
+	}
+	for i := range r.workloads {
+		r.workloads[i].match(ix, holders, now)
 	}
 	for i := range r.workloads {
 		w := &r.workloads[i]
-		w.alone = r.gpus[w.gpu].workloads == 1
-		w.match(asked, holders)
-		w.keep(asked)
-	}
-	r.index.keep(asked)
-}
-
-// keep notes in the lookups which runs the workload holds a GPU of: those that its process,
-// container or pod is of.
-func (w *workload) keep(asked []lookup) {
-	keep := func(run string, of interval) {
-		for i := of.first; i < of.end; i++ {
-			asked[i].held = run
+		if w.join.ok && (w.join.rule == ruleContainer || w.join.rule == rulePod) {
+			ix.keep(w.join.run, w.at[w.join.rule], now)
 		}
-	}
-	if w.join.ok && (w.join.rule == ruleContainer || w.join.rule == rulePod) {
-		keep(w.join.run, w.asked[w.join.rule])
-	}
-	for i, own := range w.ownJoins {
-		if own.ok {
-			keep(own.run, w.askedOf[i])
+		for k, own := range w.ownJoins {
+			if own.ok {
+				ix.keep(own.run, w.atOf[k], now)
+			}
 		}
 	}
 }
 
-// interval is a part of a list of lookups.
-type interval struct{ first, end int }
-
-func (i interval) of(asked []lookup) []lookup { return asked[i.first:i.end] }
-
-// ask adds the locations at which a workload's run may be.
-func (w *workload) ask(asked []lookup, of *gpu) []lookup {
-	add := func(at location) { asked = append(asked, lookup{at: at, gpu: of.id}) }
+// locate finds the locations at which the workload's run may be.
+func (w *workload) locate(of *gpu) {
 	for _, p := range w.processes {
-		own := interval{first: len(asked)}
+		var own []location
 		if p.pid != 0 && p.start != 0 {
 			for _, slack := range [...]int64{0, -startSlack, startSlack} {
-				add(processLocation(w.host, processID{pid: p.pid, own: p.own, start: p.start + slack}))
+				own = append(own, processLocation(w.host, processID{pid: p.pid, own: p.own, start: p.start + slack}))
 			}
 		}
 		if p.own != 0 && w.traits[traitContainer] != 0 {
-			add(containedLocation(w.traits[traitContainer], p.own))
+			own = append(own, containedLocation(w.traits[traitContainer], p.own))
 		}
-		own.end = len(asked)
-		w.askedOf = append(w.askedOf, own)
+		w.atOf = append(w.atOf, own)
 	}
-	put := func(locations ...location) {
-		w.asked[locations[0].rule] = interval{len(asked), len(asked) + len(locations)}
-		for _, at := range locations {
-			add(at)
-		}
-	}
+	w.at[ruleProcess] = slices.Concat(w.atOf...)
+	put := func(locations ...location) { w.at[locations[0].rule] = locations }
 	if of.uuid != 0 {
 		put(gpuLocation(of.uuid))
 	}
@@ -88,7 +85,6 @@ func (w *workload) ask(asked []lookup, of *gpu) []lookup {
 		put(location{rule: ruleIndex, host: w.host, numbers: [3]int64{w.gpuIndex.n}})
 		put(location{rule: anyOnHost, host: w.host})
 	}
-	return asked
 }
 
 // holder is the process at a location of a process.
@@ -98,47 +94,28 @@ type holder struct {
 	many bool
 }
 
-// hold notes which processes are at locations of processes.
-func (w *workload) hold(asked []lookup, holders map[location]holder) {
-	for i, p := range w.processes {
-		for _, a := range w.askedOf[i].of(asked) {
-			if len(a.candidates) == 0 {
-				continue
-			}
-			h, ok := holders[a.at]
-			if !ok {
-				h.pid = p.pid
-			}
-			h.many = h.many || h.pid != p.pid
-			holders[a.at] = h
-		}
-	}
-}
-
 // match finds the run of the workload and of each of its processes.
-func (w *workload) match(asked []lookup, holders map[location]holder) {
+func (w *workload) match(ix *Index, holders map[location]holder, now time.Time) {
 	var at [ruleCount]candidates
-	var manyGPUs [ruleCount]bool
 	for r := ruleGPU; r < ruleCount; r++ {
-		for i, a := range w.asked[r].of(asked) {
+		for i, place := range w.at[r] {
 			if len(at[r].list) > 0 {
 				break
 			}
+			at[r].list, at[r].manyGPUs = ix.live(place, now)
 			if i > 0 {
-				forgetProcesses(a.candidates)
+				forgetProcesses(at[r].list)
 			}
-			at[r], manyGPUs[r] = candidates{list: a.candidates}, a.manyGPUs
 		}
 	}
 	at[ruleGPU].ambiguous = !w.alone
-	at[ruleRank].ambiguous = manyGPUs[ruleRank]
-	for _, a := range w.asked[anyOnHost].of(asked) {
-		at[ruleIndex].ambiguous = len(a.candidates) != 1
+	at[ruleRank].ambiguous = at[ruleRank].manyGPUs
+	for _, place := range w.at[anyOnHost] {
+		all, _ := ix.live(place, now)
+		at[ruleIndex].ambiguous = len(all) != 1
 	}
-	at[ruleProcess], manyGPUs[ruleProcess] = w.matchProcesses(asked, holders)
-	if c, r, ok := match(&w.evidence, &at); ok {
-		w.join = join{candidate: c, rule: r, ok: true, manyGPUs: manyGPUs[r]}
-	}
+	at[ruleProcess] = w.matchProcesses(ix, holders, now)
+	w.join = match(&w.evidence, &at)
 }
 
 // forgetProcesses keeps of candidates that may be on another host what is known
@@ -152,37 +129,36 @@ func forgetProcesses(list []candidate) {
 
 // matchProcesses finds the runs of the workload's processes one by one. If some
 // have no run, it is ambiguous whether all belong to one.
-func (w *workload) matchProcesses(asked []lookup, holders map[location]holder) (all candidates, manyGPUs bool) {
-	w.ownJoins = make([]join, len(w.processes))
+func (w *workload) matchProcesses(ix *Index, holders map[location]holder, now time.Time) (all candidates) {
 	for i, p := range w.processes {
 		one := evidence{run: w.run, traits: w.traits, processes: []processID{p}}
 		var at [ruleCount]candidates
-		many := false
-		for _, a := range w.askedOf[i].of(asked) {
-			for _, c := range a.candidates {
-				if !hasRun(at[ruleProcess].list, c.run) {
-					at[ruleProcess].list = append(at[ruleProcess].list, c)
+		own := &at[ruleProcess]
+		for _, place := range w.atOf[i] {
+			list, many := ix.live(place, now)
+			for _, c := range list {
+				if !hasRun(own.list, c.run) {
+					own.list = append(own.list, c)
 				}
 			}
-			at[ruleProcess].ambiguous = at[ruleProcess].ambiguous || holders[a.at].many
-			many = many || a.manyGPUs
+			own.ambiguous = own.ambiguous || holders[place].many
+			own.manyGPUs = own.manyGPUs || many
 		}
-		c, r, ok := match(&one, &at)
-		if !ok {
+		j := match(&one, &at)
+		w.ownJoins = append(w.ownJoins, j)
+		switch {
+		case !j.ok:
 			all.ambiguous = true
 			continue
+		case !hasRun(all.list, j.run):
+			all.list = append(all.list, j.candidate)
 		}
-		w.ownJoins[i] = join{candidate: c, rule: r, ok: true, manyGPUs: many}
-		manyGPUs = manyGPUs || many
-		if !hasRun(all.list, c.run) {
-			all.list = append(all.list, c)
-			continue
-		}
+		all.manyGPUs = all.manyGPUs || j.manyGPUs
 		for k := range all.list {
-			if known := &all.list[k]; known.run == c.run && known.process != c.process {
+			if known := &all.list[k]; known.run == j.run && known.process != j.process {
 				known.alone = false
 			}
 		}
 	}
-	return all, manyGPUs
+	return all
 }

@@ -1,6 +1,7 @@
 package gpujoin
 
 import (
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -10,98 +11,93 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
-// The metrics that are added, and the attribute of their own.
-const (
-	runInfo         = "ml.run.info"
-	memoryBreakdown = "ml.gpu.memory.breakdown"
-	memoryKind      = "ml.gpu.memory.kind"
-)
+// addedMetric is a metric that is added, and the labels that its points copy.
+type addedMetric struct {
+	name, description, unit string
+	labels                  []string
+}
 
-// gpuLabels tell a GPU from others, and joinLabels a join.
 var (
-	gpuLabels  = []string{mlattr.HardwareID, mlattr.HostName, mlattr.HardwareParent, mlattr.NVIDIAIndex, mlattr.GPUSource}
-	joinLabels = []string{
-		mlattr.RunID, mlattr.RunAttempt, mlattr.JobID, mlattr.RankGlobal, mlattr.RankLocal, mlattr.WorldSize, mlattr.GPUShared,
+	runInfo = addedMetric{
+		name: "ml.run.info", description: "1 for each run that uses the GPU, to join its labels to the GPU's series.",
+		labels: slices.Concat(gpuLabels, []string{mlattr.RunID, mlattr.RunAttempt, mlattr.JobID, mlattr.RankGlobal, mlattr.RankLocal, mlattr.WorldSize, mlattr.GPUShared}),
 	}
-	breakdownLabels = []string{mlattr.RunID, mlattr.RunAttempt, mlattr.RankGlobal}
+	memoryBreakdown = addedMetric{
+		name: "ml.gpu.memory.breakdown", description: "The GPU's memory by what has it, as the run's client and the GPU report it.", unit: "By",
+		labels: slices.Concat(gpuLabels, []string{mlattr.RunID, mlattr.RunAttempt, mlattr.RankGlobal}),
+	}
+	// gpuLabels tell a GPU from others.
+	gpuLabels = []string{mlattr.HardwareID, mlattr.HostName, mlattr.HardwareParent, mlattr.NVIDIAIndex, mlattr.GPUSource}
+	// gpuSizes are the metrics of the gpu receiver about a GPU's memory, in bytes.
+	gpuSizes = []string{mlattr.GPUMemoryLimit, mlattr.GPUMemoryUsage, mlattr.GPUMemoryReserved}
 )
 
-// gpuMemory is what the gpu receiver reports of a GPU's memory, in bytes.
-type gpuMemory struct{ limit, used, kept count }
-
-// sizesGPU reports whether a metric is about a GPU's memory.
-func sizesGPU(name string) bool {
-	return name == mlattr.GPUMemoryLimit || name == mlattr.GPUMemoryUsage || name == mlattr.GPUMemoryReserved
-}
-
-func (g *gpuMemory) read(name string, size count) {
-	switch name {
-	case mlattr.GPUMemoryLimit:
-		g.limit = size
-	case mlattr.GPUMemoryUsage:
-		g.used = size
-	case mlattr.GPUMemoryReserved:
-		g.kept = size
-	}
-}
+// memoryKind is the attribute that memoryBreakdown has of its own.
+const memoryKind = "ml.gpu.memory.kind"
 
 // addedMetrics adds metrics to resources, in a scope of the processor's own.
 type addedMetrics struct {
 	md pmetric.Metrics
 	// scopes and points have what was added, by the resource and the metric.
 	scopes map[int]pmetric.ScopeMetrics
-	points map[addedMetric]pmetric.NumberDataPointSlice
+	points map[pointsKey]pmetric.NumberDataPointSlice
 	seen   map[string]bool
 }
 
-type addedMetric struct {
+type pointsKey struct {
 	resource int
 	name     string
 }
 
 func newAddedMetrics(md pmetric.Metrics) *addedMetrics {
 	return &addedMetrics{md: md, scopes: make(map[int]pmetric.ScopeMetrics),
-		points: make(map[addedMetric]pmetric.NumberDataPointSlice), seen: make(map[string]bool)}
+		points: make(map[pointsKey]pmetric.NumberDataPointSlice), seen: make(map[string]bool)}
 }
 
-// add returns a new point of a metric, which is a sum that may fall.
-func (a *addedMetrics) add(resource int, name, description, unit string) pmetric.NumberDataPoint {
-	key := addedMetric{resource, name}
+// add adds to a metric, which is a sum that may fall, a point with the labels of another.
+func (a *addedMetrics) add(metric *addedMetric, of *point, value int64) pcommon.Map {
+	key := pointsKey{of.resource, metric.name}
 	points, ok := a.points[key]
 	if !ok {
-		sm, ok := a.scopes[resource]
+		sm, ok := a.scopes[of.resource]
 		if !ok {
-			sm = a.md.ResourceMetrics().At(resource).ScopeMetrics().AppendEmpty()
+			sm = a.md.ResourceMetrics().At(of.resource).ScopeMetrics().AppendEmpty()
 			sm.Scope().SetName(metadata.ScopeName)
-			a.scopes[resource] = sm
+			a.scopes[of.resource] = sm
 		}
 		m := sm.Metrics().AppendEmpty()
-		m.SetName(name)
-		m.SetDescription(description)
-		m.SetUnit(unit)
+		m.SetName(metric.name)
+		m.SetDescription(metric.description)
+		m.SetUnit(metric.unit)
 		sum := m.SetEmptySum()
 		sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 		points = sum.DataPoints()
 		a.points[key] = points
 	}
-	return points.AppendEmpty()
+	added := points.AppendEmpty()
+	added.SetTimestamp(of.at)
+	added.SetIntValue(value)
+	for _, label := range metric.labels {
+		if v, ok := of.attrs.Get(label); ok {
+			mlattr.Copy(v, added.Attributes().PutEmpty(label), maxLabelBytes)
+		}
+	}
+	return added.Attributes()
 }
 
 // maxLabelBytes bounds the value of a label. Names of devices and hosts are
 // shorter.
 const maxLabelBytes = 1 << 10
 
-// first reports whether there was no point of these labels yet.
-func (a *addedMetrics) first(name string, attrs pcommon.Map, labels ...[]string) bool {
+// first reports whether there was no point of a metric with these labels yet.
+func (a *addedMetrics) first(metric *addedMetric, attrs pcommon.Map) bool {
 	var key strings.Builder
-	key.WriteString(name)
-	for _, list := range labels {
-		for _, label := range list {
-			key.WriteByte('\n')
-			if v, ok := attrs.Get(label); ok {
-				text, _ := mlattr.Text(v, maxLabelBytes)
-				key.WriteString(text)
-			}
+	key.WriteString(metric.name)
+	for _, label := range metric.labels {
+		key.WriteByte('\n')
+		if v, ok := attrs.Get(label); ok {
+			text, _ := mlattr.Text(v, maxLabelBytes)
+			key.WriteString(text)
 		}
 	}
 	if a.seen[key.String()] {
@@ -111,32 +107,16 @@ func (a *addedMetrics) first(name string, attrs pcommon.Map, labels ...[]string)
 	return true
 }
 
-func copyLabels(from, to pcommon.Map, labels ...[]string) {
-	for _, list := range labels {
-		for _, label := range list {
-			if v, ok := from.Get(label); ok {
-				mlattr.Copy(v, to.PutEmpty(label), maxLabelBytes)
-			}
-		}
-	}
-}
-
 // addRunInfo adds a point for each run that uses a GPU. A process has one of
 // its own only if its workload's run is unknown.
 func (r *request) addRunInfo(added *addedMetrics) {
 	for i := range r.points {
 		p := &r.points[i]
 		w := &r.workloads[p.workload]
-		if p.run == "" || p.process >= 0 && w.hasPoints && (w.run != "" || w.join.ok) {
-			continue
+		ofWorkload := p.process >= 0 && w.hasPoints && (w.run != "" || w.join.ok)
+		if p.run != "" && !ofWorkload && added.first(&runInfo, p.attrs) {
+			added.add(&runInfo, p, 1)
 		}
-		if !added.first(runInfo, p.attrs, gpuLabels, joinLabels) {
-			continue
-		}
-		point := added.add(p.resource, runInfo, "1 for each run that uses the GPU, to join its labels to the GPU's series.", "")
-		point.SetTimestamp(p.at)
-		point.SetIntValue(1)
-		copyLabels(p.attrs, point.Attributes(), gpuLabels, joinLabels)
 	}
 }
 
@@ -157,10 +137,11 @@ func (r *request) addBreakdowns(added *addedMetrics) (skipped int) {
 			continue
 		}
 		g := &r.gpus[w.gpu]
-		if !g.memory.limit.ok || !g.memory.used.ok || g.unsized || !added.first(memoryBreakdown, p.attrs, gpuLabels, breakdownLabels) {
+		limit, used := g.memory[mlattr.GPUMemoryLimit], g.memory[mlattr.GPUMemoryUsage]
+		if !limit.ok || !used.ok || g.unsized || !added.first(&memoryBreakdown, p.attrs) {
 			continue
 		}
-		sizes := memorySizes{limit: g.memory.limit.n, used: g.memory.used.n, kept: g.memory.kept.n, process: w.memory.n,
+		sizes := memorySizes{limit: limit.n, used: used.n, kept: g.memory[mlattr.GPUMemoryReserved].n, process: w.memory.n,
 			others: g.inUse - w.memory.n, reserved: w.join.memory.reserved, allocated: w.join.memory.allocated}
 		parts, ok := sizes.breakDown()
 		if !ok {
@@ -168,14 +149,9 @@ func (r *request) addBreakdowns(added *addedMetrics) (skipped int) {
 			continue
 		}
 		for part, size := range parts {
-			if !sizes.has(part) {
-				continue
+			if sizes.has(part) {
+				added.add(&memoryBreakdown, p, size).PutStr(memoryKind, memoryParts[part])
 			}
-			point := added.add(p.resource, memoryBreakdown, "The GPU's memory by what has it, as the run's client and the GPU report it.", "By")
-			point.SetTimestamp(p.at)
-			point.SetIntValue(size)
-			copyLabels(p.attrs, point.Attributes(), gpuLabels, breakdownLabels)
-			point.Attributes().PutStr(memoryKind, memoryParts[part])
 		}
 	}
 	return skipped

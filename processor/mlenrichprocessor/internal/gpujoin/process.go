@@ -12,14 +12,11 @@ import (
 
 // Attributes of the conventions that describe a process and where it is.
 const (
-	attrHostID      = "host.id"
-	attrContainerID = "container.id"
-	attrPodUID      = "k8s.pod.uid"
-	attrSlurmJob    = "slurm.job.id"
-	attrPID         = "process.pid"
-	attrOwnPID      = "process.vpid"
-	attrStart       = "process.creation.time"
-	attrInstance    = "service.instance.id"
+	attrHostID   = "host.id"
+	attrPodUID   = "k8s.pod.uid"
+	attrOwnPID   = "process.vpid"
+	attrStart    = "process.creation.time"
+	attrInstance = "service.instance.id"
 )
 
 // maxLocations is how many locations a process has: one for each rule, its
@@ -67,15 +64,15 @@ func (ix *Index) Describe(p *Process, attrs pcommon.Map, f *vocabulary.Facts, ru
 	world, slurm := countOf(f, mlattr.WorldSize), slurmJob(attrs, f)
 	p.host = ix.hash(f.Text(mlattr.HostName))
 	p.traits = [traitCount]uint64{
-		traitHost:      ix.hash(readID(attrs, attrHostID)),
-		traitContainer: ix.hash(readID(attrs, attrContainerID)),
-		traitPod:       ix.hash(readID(attrs, attrPodUID)),
+		traitHost:      ix.hash(mlattr.IDAt(attrs, attrHostID)),
+		traitContainer: ix.hash(mlattr.IDAt(attrs, mlattr.ContainerID)),
+		traitPod:       ix.hash(mlattr.IDAt(attrs, attrPodUID)),
 		traitSlurm:     ix.hash(slurm),
 		traitWorld:     worldTrait(world),
 		traitService:   ix.hash(f.Text(mlattr.ServiceName)),
 	}
-	p.process = processID{pid: readNumber(attrs, attrPID), start: readInstant(attrs, attrStart)}
-	p.client = ix.hash(strings.Join([]string{key, readID(attrs, attrInstance), readID(attrs, attrPID), readID(attrs, attrStart),
+	p.process = processID{pid: readNumber(attrs, mlattr.ProcessID), start: readInstant(attrs, attrStart)}
+	p.client = ix.hash(strings.Join([]string{key, mlattr.IDAt(attrs, attrInstance), mlattr.IDAt(attrs, mlattr.ProcessID), mlattr.IDAt(attrs, attrStart),
 		strconv.FormatInt(p.rank.global.n, 10), strconv.FormatInt(p.rank.local.n, 10)}, "\n"))
 	if uuid := f.Text(mlattr.GPUUUID); uuid != "" {
 		p.add(gpuLocation(ix.hash(bareUUID(uuid))))
@@ -194,8 +191,8 @@ func rankLocation(host uint64, r rank, world count) (location, bool) {
 // slurmJob returns the Slurm job of a resource: an id that is Slurm's by its
 // name, or else a job id that is a number, as Slurm's are.
 func slurmJob(attrs pcommon.Map, f *vocabulary.Facts) string {
-	for _, key := range [...]string{attrSlurmJob, "SLURM_JOB_ID"} {
-		if id := readID(attrs, key); !mlattr.Sentinel(id) {
+	for _, key := range [...]string{mlattr.SlurmJobID, "SLURM_JOB_ID"} {
+		if id := mlattr.IDAt(attrs, key); !mlattr.Sentinel(id) {
 			return id
 		}
 	}
@@ -211,18 +208,9 @@ func countOf(f *vocabulary.Facts, key string) count {
 	return count{n: n, ok: ok}
 }
 
-func readID(attrs pcommon.Map, key string) string {
-	v, ok := attrs.Get(key)
-	if !ok {
-		return ""
-	}
-	id, _ := mlattr.ReadID(v)
-	return id
-}
-
 // readNumber reads a whole number above 0, and 0 if there is none.
 func readNumber(attrs pcommon.Map, key string) int64 {
-	n, err := strconv.ParseInt(readID(attrs, key), 10, 64)
+	n, err := strconv.ParseInt(mlattr.IDAt(attrs, key), 10, 64)
 	if err != nil || n < 0 {
 		return 0
 	}

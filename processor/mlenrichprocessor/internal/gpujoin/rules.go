@@ -146,13 +146,24 @@ type candidates struct {
 	// ambiguous is true if more than one workload is at a location of one
 	// process.
 	ambiguous bool
+	// manyGPUs is true if workloads of several GPUs are at the location.
+	manyGPUs bool
+}
+
+// join attaches a workload to a run. ok is false if there is none.
+type join struct {
+	candidate
+	rule rule
+	ok   bool
+	// manyGPUs is true if workloads of other GPUs are at the same location.
+	manyGPUs bool
 }
 
 // match finds the run of a workload: by the first rule with exactly one live
 // run that the evidence does not disprove. If several runs match a rule, none
 // is joined. Later rules may only choose among those runs, and weak rules may
 // not choose.
-func match(w *evidence, at *[ruleCount]candidates) (candidate, rule, bool) {
+func match(w *evidence, at *[ruleCount]candidates) join {
 	var among []candidate
 	for r := range ruleCount {
 		if r.weak() && (w.ranked || among != nil || r == ruleIndex && !w.alone) {
@@ -173,11 +184,11 @@ func match(w *evidence, at *[ruleCount]candidates) (candidate, rule, bool) {
 			}
 			continue
 		case among != nil && !hasRun(among, left[0].run):
-			return candidate{}, 0, false
+			return join{}
 		}
-		return left[0], r, true
+		return join{left[0], r, true, at[r].manyGPUs}
 	}
-	return candidate{}, 0, false
+	return join{}
 }
 
 func hasRun(list []candidate, run string) bool {

@@ -171,11 +171,11 @@ func TestMatch(t *testing.T) {
 			for r, f := range tt.at {
 				at[r] = f
 			}
-			c, r, ok := match(&tt.workload, &at)
-			assert.Equal(t, tt.run != "", ok)
-			assert.Equal(t, tt.run, c.run)
-			if ok {
-				assert.Equal(t, ruleNames[tt.rule], ruleNames[r])
+			j := match(&tt.workload, &at)
+			assert.Equal(t, tt.run != "", j.ok)
+			assert.Equal(t, tt.run, j.run)
+			if j.ok {
+				assert.Equal(t, ruleNames[tt.rule], ruleNames[j.rule])
 			}
 		})
 	}
