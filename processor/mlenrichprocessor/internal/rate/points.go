@@ -1,6 +1,7 @@
 package rate
 
 import (
+	"iter"
 	"math"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatautil"
@@ -72,60 +73,67 @@ func Usable(meaning *vocabulary.Meaning) bool {
 // attributes are added to the points: these may change while the stream stays
 // the same.
 func (ps *Points) Read(from *Source, m pmetric.Metric, meaning *vocabulary.Meaning) {
-	r := reader{ps: ps, from: from, metric: m.Name(), meaning: meaning, mean: meaning.Measure == table.MeasureTokenThroughput}
-	if r.reported = r.mean && meaning.Instrument == table.Gauge; r.reported {
-		if m.Type() != pmetric.MetricTypeGauge {
-			return
-		}
-		r.mean = false
+	rated := meaning.Measure == table.MeasureTokenThroughput
+	of := point{from: from.Attributes, resource: from.Resource, metric: m.Name(), meaning: meaning}
+	of.reported = rated && meaning.Instrument == table.Gauge
+	if of.reported && m.Type() != pmetric.MetricTypeGauge {
+		return
 	}
-	r.basis = r.basisOf(m.Type())
-	r.stream = pdatautil.Hash(
+	of.mean = rated && !of.reported
+	of.basis = of.basisOf(m.Type())
+	of.key = streamKey{from.Instance, pdatautil.Hash(
 		pdatautil.WithString(string(from.Attributes[:])),
 		pdatautil.WithString(from.Scope.Name()), pdatautil.WithString(from.Scope.Version()), pdatautil.WithMap(from.Scope.Attributes()),
-		pdatautil.WithString(m.Name()), pdatautil.WithString(m.Type().String()))
+		pdatautil.WithString(m.Name()), pdatautil.WithString(m.Type().String()))}
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
 		// A counter, after a format that has none, or the client's own rate.
-		if meaning.Instrument == table.Counter || r.reported {
-			r.numbers(m.Gauge().DataPoints(), false)
+		if meaning.Instrument == table.Counter || of.reported {
+			addNumbers(ps, of, m.Gauge().DataPoints(), 0)
 		}
 	case pmetric.MetricTypeSum:
-		if !r.mean {
-			r.numbers(m.Sum().DataPoints(), isDelta(m.Sum().AggregationTemporality()))
+		if !rated {
+			addNumbers(ps, of, m.Sum().DataPoints(), m.Sum().AggregationTemporality())
 		}
 	case pmetric.MetricTypeHistogram:
-		delta := isDelta(m.Histogram().AggregationTemporality())
-		for _, p := range m.Histogram().DataPoints().All() {
-			if p.HasSum() {
-				add(&r, p, reading{sum: p.Sum(), count: p.Count(), delta: delta})
-			}
-		}
+		addSums(ps, of, m.Histogram().DataPoints().All(), m.Histogram().AggregationTemporality())
 	case pmetric.MetricTypeExponentialHistogram:
-		delta := isDelta(m.ExponentialHistogram().AggregationTemporality())
-		for _, p := range m.ExponentialHistogram().DataPoints().All() {
-			if p.HasSum() {
-				add(&r, p, reading{sum: p.Sum(), count: p.Count(), delta: delta})
-			}
-		}
+		addSums(ps, of, m.ExponentialHistogram().DataPoints().All(), m.ExponentialHistogram().AggregationTemporality())
 	case pmetric.MetricTypeSummary:
 		for _, p := range m.Summary().DataPoints().All() {
-			add(&r, p, reading{sum: p.Sum(), count: p.Count()})
+			add(ps, of, p, p.Sum(), p.Count())
 		}
 	}
 }
 
-// reader adds the points of one metric.
-type reader struct {
-	ps      *Points
-	from    *Source
-	metric  string
-	meaning *vocabulary.Meaning
-	mean    bool
-	// reported is true for a rate that the client computed.
-	reported bool
-	basis    string
-	stream   [16]byte
+// addNumbers adds points of numbers. A temporality of 0 is none.
+func addNumbers(ps *Points, of point, points pmetric.NumberDataPointSlice, t pmetric.AggregationTemporality) {
+	of.delta = t == pmetric.AggregationTemporalityDelta
+	for _, p := range points.All() {
+		value, ok := mlattr.Number(p)
+		if !ok {
+			value = math.NaN()
+		}
+		add(ps, of, p, value, 0)
+	}
+}
+
+// histogramPoint is what points of both kinds of histograms have.
+type histogramPoint interface {
+	dataPoint
+	HasSum() bool
+	Sum() float64
+	Count() uint64
+}
+
+// addSums adds points of histograms that have a sum.
+func addSums[P histogramPoint](ps *Points, of point, points iter.Seq2[int, P], t pmetric.AggregationTemporality) {
+	of.delta = t == pmetric.AggregationTemporalityDelta
+	for _, p := range points {
+		if p.HasSum() {
+			add(ps, of, p, p.Sum(), p.Count())
+		}
+	}
 }
 
 // dataPoint is what points of all types have.
@@ -136,18 +144,16 @@ type dataPoint interface {
 	Timestamp() pcommon.Timestamp
 }
 
-// add adds a point, of whose value the times are not set.
-func add[P dataPoint](r *reader, p P, value reading) {
-	attrs := p.Attributes()
-	if p.Flags().NoRecordedValue() || isReplica(attrs, r.meaning.Replicas) || !r.mean && r.meaning.TokenType == "" && !countsTokens(attrs) {
+// add adds a point to those of a metric, which of has the rest of.
+func add[P dataPoint](ps *Points, of point, p P, sum float64, count uint64) {
+	of.attrs = p.Attributes()
+	if p.Flags().NoRecordedValue() || isReplica(of.attrs, of.meaning.Replicas) || !of.mean && of.meaning.TokenType == "" && !countsTokens(of.attrs) {
 		return
 	}
-	value.start, value.at, value.mean = uint64(p.StartTimestamp()), uint64(p.Timestamp()), r.mean
-	value.reported = r.reported
-	value.sum *= r.meaning.Factor
-	hash := pdatautil.Hash(pdatautil.WithString(string(r.stream[:])), pdatautil.WithMap(attrs))
-	r.ps.list = append(r.ps.list, point{reading: value, key: streamKey{r.from.Instance, hash}, from: r.from.Attributes, attrs: attrs,
-		resource: r.from.Resource, metric: r.metric, meaning: r.meaning, basis: r.basis})
+	of.start, of.at = uint64(p.StartTimestamp()), uint64(p.Timestamp())
+	of.sum, of.count = sum*of.meaning.Factor, count
+	of.key.hash = pdatautil.Hash(pdatautil.WithString(string(of.key.hash[:])), pdatautil.WithMap(of.attrs))
+	ps.list = append(ps.list, of)
 }
 
 // isReplica reports whether a point repeats that of process 0 of its server.
@@ -181,37 +187,18 @@ func countsTokens(attrs pcommon.Map) bool {
 	}
 }
 
-func (r *reader) numbers(points pmetric.NumberDataPointSlice, delta bool) {
-	for _, p := range points.All() {
-		value := reading{delta: delta}
-		switch p.ValueType() {
-		case pmetric.NumberDataPointValueTypeInt:
-			value.sum = float64(p.IntValue())
-		case pmetric.NumberDataPointValueTypeDouble:
-			value.sum = p.DoubleValue()
-		default:
-			value.sum = math.NaN() // no value at all
-		}
-		add(r, p, value)
-	}
-}
-
 // basisOf returns the basis of the rates of a metric.
-func (r *reader) basisOf(t pmetric.MetricType) string {
+func (p *point) basisOf(t pmetric.MetricType) string {
 	switch {
-	case r.reported:
+	case p.reported:
 		return mlattr.BasisReported
-	case r.mean:
+	case p.mean:
 		return mlattr.BasisMean
 	case t == pmetric.MetricTypeSum || t == pmetric.MetricTypeGauge:
 		return mlattr.BasisCounter
 	default:
 		return mlattr.BasisHistogram
 	}
-}
-
-func isDelta(t pmetric.AggregationTemporality) bool {
-	return t == pmetric.AggregationTemporalityDelta
 }
 
 // HasThroughput reports whether a resource has its rates already: from an

@@ -58,23 +58,13 @@ func Derive(f *vocabulary.Facts, span ptrace.Span, samplesPerStep float64, skipp
 	}
 	rated, basis := deriveTokens(f, &w, skipped)
 	basis = deriveSamples(f, &w, skipped, rated, basis)
-	if rate, wanted, reason := w.decodePerSecond(); wanted && f.At(slotDecodeRate) == nil {
-		skipped.add(reason)
-		if reason == "" {
-			f.SetDouble(slotDecodeRate, rate)
-			if basis == "" && !rated {
-				basis = mlattr.BasisDecode
-			}
-		}
+	rate, wanted, reason := w.decodePerSecond()
+	if addRate(f, slotDecodeRate, rate, wanted, reason, skipped) && basis == "" && !rated {
+		basis = mlattr.BasisDecode
 	}
-	if rate, wanted, reason := w.prefillPerSecond(); wanted && f.At(slotPrefillRate) == nil {
-		skipped.add(reason)
-		if reason == "" {
-			f.SetDouble(slotPrefillRate, rate)
-			if basis == "" && !rated {
-				basis = mlattr.BasisPrefill
-			}
-		}
+	rate, wanted, reason = w.prefillPerSecond()
+	if addRate(f, slotPrefillRate, rate, wanted, reason, skipped) && basis == "" && !rated {
+		basis = mlattr.BasisPrefill
 	}
 	if basis != "" {
 		f.SetText(slotBasis, basis)
@@ -135,6 +125,19 @@ func trains(phase string) bool {
 	}
 }
 
+// addRate adds a rate that is wanted, unless there is one or a reason for none. It reports
+// whether it did.
+func addRate(f *vocabulary.Facts, slot vocabulary.Slot, rate float64, wanted bool, reason Reason, skipped Skipped) bool {
+	if !wanted || f.At(slot) != nil {
+		return false
+	}
+	skipped.add(reason)
+	if reason == "" {
+		f.SetDouble(slot, rate)
+	}
+	return reason == ""
+}
+
 // deriveTokens derives the token rate. It reports whether there is one, and its
 // basis, which is empty if only its producer knows it.
 func deriveTokens(f *vocabulary.Facts, w *work, skipped Skipped) (rated bool, basis string) {
@@ -156,11 +159,9 @@ func deriveTokens(f *vocabulary.Facts, w *work, skipped Skipped) (rated bool, ba
 		return true, mlattr.BasisReported
 	}
 	rate, wanted, reason := w.tokensPerSecond()
-	skipped.add(reason)
-	if !wanted || reason != "" {
+	if !addRate(f, slotTokenRate, rate, wanted, reason, skipped) {
 		return false, basis
 	}
-	f.SetDouble(slotTokenRate, rate)
 	if share, wanted := w.perSequence(rate); wanted {
 		f.SetDouble(slotSequenceRate, share)
 	}
@@ -171,15 +172,13 @@ func deriveTokens(f *vocabulary.Facts, w *work, skipped Skipped) (rated bool, ba
 // rates.
 func deriveSamples(f *vocabulary.Facts, w *work, skipped Skipped, rated bool, basis string) string {
 	// A loader's batch is not trained on yet.
-	if f.TextAt(slotPhase) == mlattr.PhaseDataLoad || f.At(slotSampleRate) != nil {
+	if f.TextAt(slotPhase) == mlattr.PhaseDataLoad {
 		return basis
 	}
 	rate, wanted, reason := w.samplesPerSecond()
-	skipped.add(reason)
-	if !wanted || reason != "" {
+	if !addRate(f, slotSampleRate, rate, wanted, reason, skipped) {
 		return basis
 	}
-	f.SetDouble(slotSampleRate, rate)
 	switch {
 	case !rated:
 		return mlattr.BasisSpan

@@ -41,7 +41,7 @@ func sizeOfSpans(rs ptrace.ResourceSpans) int {
 
 // divideLogs gives every resource one route.
 func divideLogs(ld plog.Logs, gpus *GPUs) {
-	list, p := ld.ResourceLogs(), partition{budget: newBudget(), gpus: &gpuRoutes{all: gpus}}
+	list, p := ld.ResourceLogs(), partition{budget: newBudget(), gpus: gpus}
 	for i := range list.Len() {
 		rl := list.At(i)
 		if !p.begin(rl.Resource(), func() int { return sizeOfRecords(rl) }) {

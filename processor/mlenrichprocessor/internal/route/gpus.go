@@ -55,26 +55,6 @@ func (g *GPUs) give(of gpu, run string) {
 	*g.All.Ensure(gpu{strings.Clone(of.host), strings.Clone(of.id)}, g.Now()) = strings.Clone(run)
 }
 
-// gpuRoutes are the runs whose routes the GPUs of one request have. The zero value
-// knows of no GPU.
-type gpuRoutes struct {
-	all   *GPUs
-	known map[gpu]string
-}
-
-// run returns the run whose route a GPU has, or "".
-func (r *gpuRoutes) run(of gpu) string {
-	run, known := r.known[of]
-	if !known && r.all != nil {
-		run = r.all.run(of)
-		if r.known == nil {
-			r.known = make(map[gpu]string)
-		}
-		r.known[of] = run
-	}
-	return run
-}
-
 // holders are the runs that hold the memory of a GPU by one request.
 type holders struct {
 	// first is the first of them in alphabetical order.
@@ -83,10 +63,8 @@ type holders struct {
 	stays bool
 }
 
-// read notes which runs hold GPUs by the readings of a request, and returns the runs
-// whose routes its GPUs have.
-func (g *GPUs) read(md pmetric.Metrics) *gpuRoutes {
-	routes := &gpuRoutes{all: g}
+// read notes which runs hold GPUs by the readings of a request.
+func (g *GPUs) read(md pmetric.Metrics) {
 	var held map[gpu]holders
 	for _, rm := range md.ResourceMetrics().All() {
 		resource := rm.Resource().Attributes()
@@ -96,7 +74,7 @@ func (g *GPUs) read(md pmetric.Metrics) *gpuRoutes {
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
 				if m.Name() == mlattr.GPUWorkloadMemory {
-					held = routes.hold(held, mlattr.NumberPoints(m), resource)
+					held = g.hold(held, mlattr.NumberPoints(m), resource)
 				}
 			}
 		}
@@ -104,18 +82,16 @@ func (g *GPUs) read(md pmetric.Metrics) *gpuRoutes {
 	for of, h := range held {
 		if !h.stays {
 			g.give(of, h.first)
-			routes.known[of] = h.first
 		}
 	}
-	return routes
 }
 
 // hold adds the runs of points that hold memory.
-func (r *gpuRoutes) hold(held map[gpu]holders, points pmetric.NumberDataPointSlice, resource pcommon.Map) map[gpu]holders {
+func (g *GPUs) hold(held map[gpu]holders, points pmetric.NumberDataPointSlice, resource pcommon.Map) map[gpu]holders {
 	own := runOf(resource)
 	for _, point := range points.All() {
 		of, run := gpuOf(point.Attributes(), resource), cmp.Or(runOf(point.Attributes()), own)
-		if of.id == "" || run == "" || !holdsMemory(point) {
+		if size, ok := mlattr.Number(point); of.id == "" || run == "" || !ok || size <= 0 {
 			continue
 		}
 		if held == nil {
@@ -125,22 +101,10 @@ func (r *gpuRoutes) hold(held map[gpu]holders, points pmetric.NumberDataPointSli
 		if h.first == "" || run < h.first {
 			h.first = run
 		}
-		h.stays = h.stays || run == r.run(of)
+		h.stays = h.stays || run == g.run(of)
 		held[of] = h
 	}
 	return held
-}
-
-// holdsMemory reports whether a point's workload holds memory.
-func holdsMemory(point pmetric.NumberDataPoint) bool {
-	switch point.ValueType() {
-	case pmetric.NumberDataPointValueTypeInt:
-		return point.IntValue() > 0
-	case pmetric.NumberDataPointValueTypeDouble:
-		return point.DoubleValue() > 0
-	default:
-		return false
-	}
 }
 
 // gpuOf returns the GPU that a point or a record is about; its id is "" if there is

@@ -9,7 +9,8 @@ import (
 
 // divideMetrics gives every resource one route.
 func divideMetrics(md pmetric.Metrics, gpus *GPUs) {
-	list, p := md.ResourceMetrics(), partition{budget: newBudget(), gpus: gpus.read(md)}
+	gpus.read(md)
+	list, p := md.ResourceMetrics(), partition{budget: newBudget(), gpus: gpus}
 	for i := range list.Len() {
 		rm := list.At(i)
 		if !p.begin(rm.Resource(), func() int { return sizeOfMetrics(rm) }) {

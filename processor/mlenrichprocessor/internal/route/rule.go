@@ -77,7 +77,7 @@ func fallback(attrs pcommon.Map) string {
 type partition struct {
 	// gpus has the routes of GPUs, and ofGPU reports whether the items that come next
 	// may be about one. byGPU is true if any item has its run from its GPU.
-	gpus         *gpuRoutes
+	gpus         *GPUs
 	ofGPU, byGPU bool
 
 	resource pcommon.Resource
