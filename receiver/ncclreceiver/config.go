@@ -19,7 +19,6 @@ const (
 	defaultEndpoint = "localhost:28028"
 	// A query asks every process of a job, which takes seconds if it is large.
 	minCollectionInterval, maxCollectionInterval = 15 * time.Second, time.Hour
-	minTimeout, maxTimeout                       = time.Second, time.Minute
 )
 
 // Config is the configuration of the nccl receiver.
@@ -40,11 +39,6 @@ type Config struct {
 	// CollectionInterval is the time between two queries, 30s by default. Each
 	// query asks every process of the job. It must be between 15s and 1h.
 	CollectionInterval time.Duration `mapstructure:"collection_interval"`
-
-	// Timeout is how long NCCL waits for the other processes of the job, 5s by
-	// default, rounded up to seconds. A query takes at most twice as long and 4s
-	// more. It must be between 1s and 1m.
-	Timeout time.Duration `mapstructure:"timeout"`
 
 	// FlightRecorder are the patterns of the paths of Flight Recorder dumps, in the
 	// syntax of Go's path/filepath.Match, below root_path. They must be absolute.
@@ -74,7 +68,6 @@ func createDefaultConfig() component.Config {
 		CollectionInterval:   30 * time.Second,
 		initialDelay:         time.Second,
 		maxCommunicators:     64,
-		Timeout:              5 * time.Second,
 		FlightRecorder: []string{
 			"/tmp/nccl_trace_rank_*", "/tmp/comm_lib_trace_rank_*", "/root/.cache/torch/comm_lib_trace_rank_*",
 		},
@@ -88,9 +81,7 @@ func (cfg *Config) Validate() error {
 	if host, port, err := net.SplitHostPort(cfg.Endpoint); err != nil || host == "" || !isPort(port) {
 		errs = append(errs, fmt.Errorf(`"endpoint" is %q; it must be host:port, such as %s`, cfg.Endpoint, defaultEndpoint))
 	}
-	errs = append(errs,
-		shared.Between("collection_interval", cfg.CollectionInterval, minCollectionInterval, maxCollectionInterval),
-		shared.Between("timeout", cfg.Timeout, minTimeout, maxTimeout))
+	errs = append(errs, shared.Between("collection_interval", cfg.CollectionInterval, minCollectionInterval, maxCollectionInterval))
 	for _, pattern := range cfg.FlightRecorder {
 		if _, err := filepath.Match(pattern, ""); err != nil || !filepath.IsAbs(pattern) {
 			errs = append(errs, fmt.Errorf(`"flight_recorder" has %q; it must be an absolute path, in which *, ? and [] stand for other characters`, pattern))

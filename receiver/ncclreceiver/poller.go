@@ -40,6 +40,9 @@ const (
 	// maxAnswerSize is the largest answer in bytes. A rank has some 600 in each of its
 	// communicators.
 	maxAnswerSize = 64 << 20
+	// timeout is how long NCCL waits for the other processes of the job. A query takes at
+	// most twice as long and 4s more.
+	timeout = 5 * time.Second
 	// answered is the outcome of a query without an error.
 	answered = "answered"
 )
@@ -88,7 +91,7 @@ func newPoller(cfg *Config, set receiver.Settings) (*poller, error) {
 	p := &poller{
 		cfg: cfg, settings: set, telemetry: telemetry,
 		self:      attribute.String("receiver", set.ID.String()),
-		client:    ras.Client{Endpoint: cfg.Endpoint, Timeout: cfg.Timeout, MaxSize: maxAnswerSize},
+		client:    ras.Client{Endpoint: cfg.Endpoint, Timeout: timeout, MaxSize: maxAnswerSize},
 		tracker:   communicator.NewTracker(behindPolls),
 		dumps:     dump.NewWatcher(cfg.RootPath, cfg.FlightRecorder, time.Now()),
 		processes: workload.NewNamespaceProcesses(cfg.RootPath),

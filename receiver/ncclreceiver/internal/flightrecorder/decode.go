@@ -60,53 +60,57 @@ var (
 	errLarge = fmt.Errorf("more than %d values", maxNodes)
 )
 
-// decoder reads a pickle. It keeps no more than what it has read.
+// decoder reads a pickle. It keeps no more than what it has read. After an error it reads
+// nothing of use.
 type decoder struct {
 	data  []byte
 	stack []any
 	memo  map[uint32]any
 	nodes int
+	err   error
 }
 
 // decode reads the value of a pickle. A value that is there more than once is shared.
 func decode(data []byte) (any, error) {
 	d := &decoder{data: data, memo: make(map[uint32]any)}
-	for {
-		op, err := d.take(1)
-		if err != nil {
-			return nil, err
+	for d.err == nil {
+		op := byte(d.number(1))
+		if op == opStop {
+			if top := d.top(1); d.err == nil {
+				return top[0], nil
+			}
 		}
-		if op[0] == opStop {
-			return d.pop()
-		}
-		if err := d.step(op[0]); err != nil {
-			return nil, err
-		}
+		d.step(op)
 		if d.nodes > maxNodes {
-			return nil, errLarge
+			d.fail(errLarge)
 		}
+	}
+	return nil, d.err
+}
+
+// fail notes the first error.
+func (d *decoder) fail(err error) {
+	if d.err == nil {
+		d.err = err
 	}
 }
 
-// take returns the next bytes.
-func (d *decoder) take(n uint64) ([]byte, error) {
-	if n > uint64(len(d.data)) {
-		return nil, io.ErrUnexpectedEOF
+// take returns the next bytes, none if there are fewer.
+func (d *decoder) take(n uint32) []byte {
+	if uint64(n) > uint64(len(d.data)) {
+		d.fail(io.ErrUnexpectedEOF)
+		return nil
 	}
 	taken := d.data[:n]
 	d.data = d.data[n:]
-	return taken, nil
+	return taken
 }
 
 // number takes a number without sign.
-func (d *decoder) number(size uint64) (n uint32, err error) {
-	raw, err := d.take(size)
-	if err != nil {
-		return 0, err
-	}
+func (d *decoder) number(size uint32) uint32 {
 	var whole [4]byte
-	copy(whole[:], raw)
-	return binary.LittleEndian.Uint32(whole[:]), nil
+	copy(whole[:], d.take(size))
+	return binary.LittleEndian.Uint32(whole[:])
 }
 
 func (d *decoder) push(v any) {
@@ -114,38 +118,33 @@ func (d *decoder) push(v any) {
 	d.stack = append(d.stack, v)
 }
 
-func (d *decoder) pop() (any, error) {
-	n := len(d.stack)
-	if n == 0 {
-		return nil, errStack
-	}
-	v := d.stack[n-1]
-	if _, marked := v.(mark); marked {
-		return nil, errStack
-	}
-	d.stack = d.stack[:n-1]
-	return v, nil
-}
-
-// popToMark returns what is above the newest mark, and removes both. It is valid until the
-// next push.
-func (d *decoder) popToMark() ([]any, error) {
+// aboveMark removes the newest mark and returns how many values are above it.
+func (d *decoder) aboveMark() int {
 	for i, v := range slices.Backward(d.stack) {
-		if _, marked := v.(mark); marked {
-			items := d.stack[i+1:]
-			d.stack = d.stack[:i]
-			return items, nil
+		if v == any(mark{}) {
+			d.stack = slices.Delete(d.stack, i, i+1)
+			return len(d.stack) - i
 		}
 	}
-	return nil, errStack
+	d.fail(errStack)
+	return 0
+}
+
+// top returns the newest n values, of which none is a mark. Without so many it returns
+// none.
+func (d *decoder) top(n int) []any {
+	if n > len(d.stack) || slices.Contains(d.stack[len(d.stack)-n:], any(mark{})) {
+		d.fail(errStack)
+		return nil
+	}
+	return d.stack[len(d.stack)-n:]
 }
 
 // step does what an opcode says.
-func (d *decoder) step(op byte) error {
+func (d *decoder) step(op byte) {
 	switch op {
 	case opProto:
-		_, err := d.take(1)
-		return err
+		d.take(1)
 	case opMark:
 		d.push(mark{})
 	case opNone:
@@ -157,172 +156,108 @@ func (d *decoder) step(op byte) error {
 	case opEmptyList, opEmptyTuple:
 		d.push(&list{})
 	case opSetItem:
-		return d.setItems(2)
-	case opSetItems, opAppends, opTuple:
-		items, err := d.popToMark()
-		if err != nil {
-			return err
-		}
-		// They are still behind the end of the stack.
-		n := len(items)
-		d.stack = append(d.stack, items...)
-		switch op {
-		case opTuple:
-			return d.tuple(n)
-		case opAppends:
-			return d.appendItems(n)
-		default:
-			return d.setItems(n)
-		}
+		d.setItems(2)
+	case opSetItems:
+		d.setItems(d.aboveMark())
 	case opAppend:
-		return d.appendItems(1)
+		d.appendItems(1)
+	case opAppends:
+		d.appendItems(d.aboveMark())
+	case opTuple:
+		d.tuple(d.aboveMark())
 	case opTuple1, opTuple2, opTuple3:
-		return d.tuple(int(op-opTuple1) + 1)
-	case opPut, opLongPut, opGet, opLongGet:
-		return d.remember(op)
+		d.tuple(int(op-opTuple1) + 1)
+	case opPut:
+		d.put(d.number(1))
+	case opLongPut:
+		d.put(d.number(4))
+	case opGet:
+		d.get(d.number(1))
+	case opLongGet:
+		d.get(d.number(4))
+	case opText:
+		d.push(string(d.take(d.number(4))))
+	case opLong1:
+		d.push(d.signed(d.take(d.number(1))))
+	case opInt1:
+		d.push(int64(d.number(1)))
+	case opInt2:
+		d.push(int64(d.number(2)))
+	case opInt:
+		d.push(int64(int32(d.number(4)))) // #nosec G115 -- it has a sign
+	case opFloat:
+		var whole [8]byte
+		copy(whole[:], d.take(8))
+		d.push(math.Float64frombits(binary.BigEndian.Uint64(whole[:])))
 	default:
-		return d.scalar(op)
+		d.fail(fmt.Errorf("opcode 0x%02x is not one of a dump", op))
 	}
-	return nil
 }
 
-// top returns the newest n values, of which none is a mark.
-func (d *decoder) top(n int) ([]any, error) {
-	if n > len(d.stack) {
-		return nil, errStack
+func (d *decoder) tuple(n int) {
+	of := &list{slices.Clone(d.top(n))}
+	if d.err == nil {
+		d.stack = d.stack[:len(d.stack)-n]
+		d.push(of)
 	}
-	items := d.stack[len(d.stack)-n:]
-	for _, v := range items {
-		if _, marked := v.(mark); marked {
-			return nil, errStack
+}
+
+func (d *decoder) appendItems(n int) {
+	if items := d.top(n + 1); d.err == nil {
+		if to, ok := items[0].(*list); ok {
+			to.items = append(to.items, items[1:]...)
+			d.stack = d.stack[:len(d.stack)-n]
+			return
 		}
 	}
-	return items, nil
+	d.fail(errStack)
 }
 
-func (d *decoder) tuple(n int) error {
-	items, err := d.top(n)
-	if err != nil {
-		return err
-	}
-	of := &list{append([]any(nil), items...)}
-	d.stack = d.stack[:len(d.stack)-n]
-	d.push(of)
-	return nil
-}
-
-func (d *decoder) appendItems(n int) error {
-	items, err := d.top(n + 1)
-	if err != nil {
-		return err
-	}
-	to, ok := items[0].(*list)
-	if !ok {
-		return errStack
-	}
-	to.items = append(to.items, items[1:]...)
-	d.stack = d.stack[:len(d.stack)-n]
-	return nil
-}
-
-func (d *decoder) setItems(n int) error {
-	items, err := d.top(n + 1)
-	if err != nil || n%2 != 0 {
-		return errStack
+func (d *decoder) setItems(n int) {
+	items := d.top(n + 1)
+	if d.err != nil || n%2 != 0 {
+		d.fail(errStack)
+		return
 	}
 	to, ok := items[0].(dict)
 	if !ok {
-		return errStack
+		d.fail(errStack)
+		return
 	}
-	for i := 1; i < len(items); i += 2 {
-		switch key := items[i].(type) {
+	for pair := range slices.Chunk(items[1:], 2) {
+		switch key := pair[0].(type) {
 		case string:
-			to[key] = items[i+1]
+			to[key] = pair[1]
 		case int64:
-			to[strconv.FormatInt(key, 10)] = items[i+1]
+			to[strconv.FormatInt(key, 10)] = pair[1]
 		default:
-			return errors.New("a key is no text and no number")
+			d.fail(errors.New("a key is no text and no number"))
 		}
 	}
 	d.stack = d.stack[:len(d.stack)-n]
-	return nil
 }
 
-// remember keeps the newest value by a number, or pushes one that was kept.
-func (d *decoder) remember(op byte) error {
-	size := uint64(1)
-	if op == opLongPut || op == opLongGet {
-		size = 4
+// put keeps the newest value by a number, and get pushes it.
+func (d *decoder) put(at uint32) {
+	if newest := d.top(1); d.err == nil {
+		d.memo[at] = newest[0]
 	}
-	at, err := d.number(size)
-	if err != nil {
-		return err
-	}
-	if op == opPut || op == opLongPut {
-		newest, err := d.top(1)
-		if err == nil {
-			d.memo[at] = newest[0]
-		}
-		return err
-	}
+}
+
+func (d *decoder) get(at uint32) {
 	v, ok := d.memo[at]
 	if !ok {
-		return fmt.Errorf("nothing is remembered as %d", at)
+		d.fail(fmt.Errorf("nothing is remembered as %d", at))
 	}
 	d.push(v)
-	return nil
-}
-
-// scalar reads a number or a text.
-func (d *decoder) scalar(op byte) error {
-	switch op {
-	case opText, opLong1:
-		// Their length comes first.
-		size := uint64(4)
-		if op == opLong1 {
-			size = 1
-		}
-		n, err := d.number(size)
-		if err != nil {
-			return err
-		}
-		raw, err := d.take(uint64(n))
-		switch {
-		case err != nil:
-			return err
-		case op == opText:
-			d.push(string(raw))
-		case len(raw) > 8:
-			return errors.New("a number has more than 64 bits")
-		default:
-			d.push(signed(raw))
-		}
-	case opInt1:
-		n, err := d.number(1)
-		d.push(int64(n))
-		return err
-	case opInt2:
-		n, err := d.number(2)
-		d.push(int64(n))
-		return err
-	case opInt:
-		n, err := d.number(4)
-		d.push(int64(int32(n))) // #nosec G115 -- it has a sign
-		return err
-	case opFloat:
-		raw, err := d.take(8)
-		if err != nil {
-			return err
-		}
-		d.push(math.Float64frombits(binary.BigEndian.Uint64(raw)))
-	default:
-		return fmt.Errorf("opcode 0x%02x is not one of a dump", op)
-	}
-	return nil
 }
 
 // signed reads up to eight bytes as a number with a sign.
-func signed(raw []byte) (v int64) {
+func (d *decoder) signed(raw []byte) (v int64) {
+	if len(raw) > 8 {
+		d.fail(errors.New("a number has more than 64 bits"))
+		return 0
+	}
 	for i, b := range raw {
 		v |= int64(b) << (8 * i)
 	}

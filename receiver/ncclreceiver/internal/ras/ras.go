@@ -247,25 +247,18 @@ const (
 	Malformed Reason = "malformed"
 )
 
-// Error is a failed query.
-type Error struct {
-	Reason Reason
-	err    error
-}
+// Error implements error, of which a query returns one that wraps the reason.
+func (r Reason) Error() string { return string(r) }
 
-// Error implements error. The text has at most 256 characters of the cause, which can
-// have a part of the answer.
-func (e *Error) Error() string { return fmt.Sprintf("%s: %.256s", e.Reason, e.err) }
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.err }
+// because returns an error with at most 256 characters of the cause, which can have a part
+// of the answer.
+func (r Reason) because(cause any) error { return fmt.Errorf("%w: %.256v", r, cause) }
 
 // ReasonOf returns the reason of an error of this package, Protocol for others.
 func ReasonOf(err error) Reason {
-	if own := (*Error)(nil); errors.As(err, &own) {
-		return own.Reason
-	}
-	return Protocol
+	reason := Protocol
+	errors.As(err, &reason)
+	return reason
 }
 
 // Client asks one endpoint. The service has no authentication, and has commands
@@ -285,7 +278,7 @@ type Client struct {
 // Status asks for the status of the communicators of a job. If several jobs of a
 // user run on the host, the kernel chooses which one answers. A process that is
 // stopped may accept a connection: if the handshake fails, Status tries again, at
-// most two times. The error is an *Error.
+// most two times. The error wraps a Reason.
 func (c *Client) Status(ctx context.Context) (*Answer, error) {
 	for attempt := 1; ; attempt++ {
 		conn, reader, err := c.connect(ctx)
@@ -345,7 +338,7 @@ func send(conn net.Conn, reader *bufio.Reader, line, reply string, otherwise Rea
 		return failed(err)
 	}
 	if text := strings.TrimRight(string(got), "\r\n"); !strings.HasPrefix(text, reply) {
-		return &Error{otherwise, fmt.Errorf("the reply to %q is %.100q", line, text)}
+		return otherwise.because(fmt.Sprintf("the reply to %q is %.100q", line, text))
 	}
 	return nil
 }
@@ -361,17 +354,17 @@ func (c *Client) status(ctx context.Context, conn net.Conn, reader io.Reader) (*
 	raw, err := io.ReadAll(io.LimitReader(reader, c.MaxSize+1))
 	switch {
 	case int64(len(raw)) > c.MaxSize:
-		return nil, &Error{TooLarge, fmt.Errorf("the answer has more than %d bytes", c.MaxSize)}
+		return nil, TooLarge.because(fmt.Sprintf("the answer has more than %d bytes", c.MaxSize))
 	case err != nil:
 		return nil, failed(err)
 	case len(raw) == 0:
 		return nil, failed(io.ErrUnexpectedEOF)
 	case bytes.HasPrefix(raw, []byte("ERROR:")):
-		return nil, &Error{Protocol, fmt.Errorf("the answer is %.100q", raw)}
+		return nil, Protocol.because(fmt.Sprintf("the answer is %.100q", raw))
 	}
 	answer, err := Parse(raw)
 	if err != nil {
-		return nil, &Error{Malformed, err}
+		return nil, Malformed.because(err)
 	}
 	return answer, nil
 }
@@ -386,9 +379,9 @@ func interrupt(ctx context.Context, conn net.Conn) (stop func() bool) {
 func failed(err error) error {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return &Error{Refused, err}
+		return Refused.because(err)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return &Error{TimedOut, err}
+		return TimedOut.because(err)
 	}
-	return &Error{Protocol, err}
+	return Protocol.because(err)
 }
