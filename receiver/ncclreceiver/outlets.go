@@ -32,51 +32,47 @@ type metricsOutlet struct {
 	next    atomic.Pointer[consumer.Metrics]
 	builder *metadata.MetricsBuilder
 	report  *receiverhelper.ObsReport
+	host    string
 }
 
 // send sends the metrics of a job. A pipeline that refuses them gets the next ones.
-func (o *metricsOutlet) send(ctx context.Context, reports []communicator.Report, of *job.Job, host string, now time.Time) {
+func (o *metricsOutlet) send(ctx context.Context, reports []communicator.Report, of *job.Job, now time.Time) {
 	next := o.next.Load()
 	if next == nil {
 		return
 	}
-	at := pcommon.NewTimestampFromTime(now)
 	for i := range reports {
-		o.record(&reports[i], of, host, at)
+		o.record(&reports[i], of, pcommon.NewTimestampFromTime(now))
 	}
-	md := o.builder.Emit(metadata.WithResource(resourceOf(o.builder.NewResourceBuilder(), host, of.RunID)))
-	if md.DataPointCount() == 0 {
-		return
+	md := o.builder.Emit(metadata.WithResource(resourceOf(o.builder.NewResourceBuilder(), o.host, of.RunID)))
+	if count := md.DataPointCount(); count > 0 {
+		ctx = o.report.StartMetricsOp(ctx)
+		o.report.EndMetricsOp(ctx, metadata.Type.String(), count, (*next).ConsumeMetrics(ctx, md))
 	}
-	ctx = o.report.StartMetricsOp(ctx)
-	count := md.DataPointCount()
-	err := (*next).ConsumeMetrics(ctx, md)
-	o.report.EndMetricsOp(ctx, metadata.Type.String(), count, err)
 }
 
 // record makes the points of a communicator.
-func (o *metricsOutlet) record(r *communicator.Report, of *job.Job, host string, at pcommon.Timestamp) {
+func (o *metricsOutlet) record(r *communicator.Report, of *job.Job, at pcommon.Timestamp) {
 	var options workload.Attributes[metadata.MetricAttributeOption]
 	options.Text(of.RunID, metadata.WithMlRunIDMetricAttribute)
 	options.Text(of.SlurmJobID, metadata.WithSlurmJobIDMetricAttribute)
 	options.Text(of.ServiceName, metadata.WithServiceNameMetricAttribute)
-	o.builder.RecordNcclCommunicatorSizeDataPoint(at, int64(r.Size), r.Hash, host, options...)
+	o.builder.RecordNcclCommunicatorSizeDataPoint(at, int64(r.Size), r.Hash, o.host, options...)
 	for _, state := range communicator.States {
-		o.builder.RecordNcclCommunicatorRanksDataPoint(at, int64(r.Count(state)), r.Hash, stateValue(state), host, options...)
+		o.builder.RecordNcclCommunicatorRanksDataPoint(at, int64(r.Count(state)), r.Hash, stateValue(state), o.host, options...)
 	}
 	for op, lag := range r.Lag {
 		if collective := metadata.MapAttributeNcclCollective[ras.Collectives[op]]; r.Compared {
-			o.builder.RecordNcclCommunicatorLagDataPoint(at, int64(lag), r.Hash, collective, host, options...) // #nosec G115 -- at most MaxInt64
+			o.builder.RecordNcclCommunicatorLagDataPoint(at, int64(lag), r.Hash, collective, o.host, options...) // #nosec G115 -- at most MaxInt64
 		}
 	}
 	for i := range r.Affected[:min(len(r.Affected), maxRanks)] {
 		rank := &r.Affected[i]
 		own := slices.Clip(options)
-		global, known := of.Rank(r.Communicator, &rank.Rank)
-		own.Number(workload.Number{Value: global, Known: known}, metadata.WithMlRankGlobalMetricAttribute)
+		own.Number(of.Rank(r.Communicator, &rank.Rank), metadata.WithMlRankGlobalMetricAttribute)
 		own.Text(hostOf(rank), metadata.WithNcclRankHostMetricAttribute)
-		own.Number(workload.Number{Value: int64(rank.PID), Known: rank.PID > 0}, metadata.WithProcessPidMetricAttribute)
-		o.builder.RecordNcclRankStateDataPoint(at, 1, r.Hash, int64(rank.Number), stateValue(rank.State), host, own...)
+		own.Number(pidOf(rank), metadata.WithProcessPidMetricAttribute)
+		o.builder.RecordNcclRankStateDataPoint(at, 1, r.Hash, int64(rank.Number), stateValue(rank.State), o.host, own...)
 	}
 }
 
@@ -97,6 +93,10 @@ func hostOf(rank *communicator.Ranked) string {
 	return rank.Host.String()
 }
 
+func pidOf(rank *communicator.Ranked) workload.Number {
+	return workload.Number{Value: int64(rank.PID), Known: rank.PID > 0}
+}
+
 // stateValue returns the attribute value of a state.
 func stateValue(state communicator.State) metadata.AttributeNcclRankState {
 	return metadata.MapAttributeNcclRankState[string(state)]
@@ -110,6 +110,7 @@ type logsOutlet struct {
 	next    atomic.Pointer[consumer.Logs]
 	builder *metadata.LogsBuilder
 	report  *receiverhelper.ObsReport
+	host    string
 	lost    func(n int)
 	// pending are the records that the pipeline has not taken yet.
 	pending plog.Logs
@@ -117,7 +118,7 @@ type logsOutlet struct {
 
 // changes adds a record for each rank whose state has changed. A process with the
 // same change in several communicators has one, of the largest.
-func (o *logsOutlet) changes(reports []communicator.Report, of *job.Job, host string, now time.Time) {
+func (o *logsOutlet) changes(reports []communicator.Report, of *job.Job, now time.Time) {
 	type process struct {
 		host        string
 		pid, device int
@@ -127,77 +128,65 @@ func (o *logsOutlet) changes(reports []communicator.Report, of *job.Job, host st
 	for i := range reports {
 		for k := range reports[i].Changed {
 			rank := &reports[i].Changed[k]
-			key := process{rank.Host.String(), rank.PID, rank.Device, rank.State}
-			if rank.Host.IsValid() && rank.PID > 0 && seen[key] {
+			key := process{hostOf(rank), rank.PID, rank.Device, rank.State}
+			if key.host != "" && rank.PID > 0 && seen[key] {
 				continue
 			}
 			seen[key] = true
-			o.change(&reports[i], rank, of, host, now)
+			o.change(&reports[i], rank, of, now)
 		}
 	}
 }
 
 // change adds the record of a rank.
-func (o *logsOutlet) change(r *communicator.Report, rank *communicator.Ranked, of *job.Job, host string, now time.Time) {
-	if o.full() {
-		return
-	}
-	var a workload.Attributes[metadata.EventAttributeOption]
-	global, known := of.Rank(r.Communicator, &rank.Rank)
-	a.Number(workload.Number{Value: global, Known: known}, metadata.WithMlRankGlobalEventAttribute)
-	a.Number(workload.Number{Value: int64(rank.PID), Known: rank.PID > 0}, metadata.WithProcessPidEventAttribute)
-	a.Number(of.RunAttempt, metadata.WithMlRunAttemptEventAttribute)
-	a.Number(of.WorldSize, metadata.WithMlWorldSizeEventAttribute)
-	a.Text(hostOf(rank), metadata.WithNcclRankHostEventAttribute)
-	a.Text(of.RunID, metadata.WithMlRunIDEventAttribute)
-	a.Text(of.SlurmJobID, metadata.WithSlurmJobIDEventAttribute)
-	a.Text(of.ServiceName, metadata.WithServiceNameEventAttribute)
-	a.Text(of.UserID, metadata.WithUserIDEventAttribute)
-	o.builder.RecordNcclRankChangeEvent(context.Background(), pcommon.NewTimestampFromTime(now),
-		r.Hash, int64(rank.Number), stateValue(rank.State), host, a...)
-	o.emit(host, of.RunID, severities[rank.State], sentence(r, rank), now)
+func (o *logsOutlet) change(r *communicator.Report, rank *communicator.Ranked, of *job.Job, now time.Time) {
+	severity, body := sentence(r, rank)
+	o.add(of.RunID, severity, body, now, func(ctx context.Context, at pcommon.Timestamp) {
+		var a workload.Attributes[metadata.EventAttributeOption]
+		a.Number(of.Rank(r.Communicator, &rank.Rank), metadata.WithMlRankGlobalEventAttribute)
+		a.Number(pidOf(rank), metadata.WithProcessPidEventAttribute)
+		a.Number(of.RunAttempt, metadata.WithMlRunAttemptEventAttribute)
+		a.Number(of.WorldSize, metadata.WithMlWorldSizeEventAttribute)
+		a.Text(hostOf(rank), metadata.WithNcclRankHostEventAttribute)
+		a.Text(of.RunID, metadata.WithMlRunIDEventAttribute)
+		a.Text(of.SlurmJobID, metadata.WithSlurmJobIDEventAttribute)
+		a.Text(of.ServiceName, metadata.WithServiceNameEventAttribute)
+		a.Text(of.UserID, metadata.WithUserIDEventAttribute)
+		o.builder.RecordNcclRankChangeEvent(ctx, at, r.Hash, int64(rank.Number), stateValue(rank.State), o.host, a...)
+	})
 }
 
 // dump adds the record of a Flight Recorder dump, with its run if it is known.
-func (o *logsOutlet) dump(found *dump.Dump, host, run string, now time.Time) {
-	if o.full() {
-		return
-	}
-	var a workload.Attributes[metadata.EventAttributeOption]
+func (o *logsOutlet) dump(found *dump.Dump, run string, now time.Time) {
+	rank := workload.Number{Value: found.Rank, Known: found.Rank >= 0}
 	body := "PyTorch has written the Flight Recorder dump " + found.Path
-	if found.Rank >= 0 {
-		body = fmt.Sprintf("%s of rank %d", body, found.Rank)
+	if rank.Known {
+		body = fmt.Sprintf("%s of rank %d", body, rank.Value)
 	}
-	a.Number(workload.Number{Value: found.Rank, Known: found.Rank >= 0}, metadata.WithMlRankGlobalEventAttribute)
-	a.Text(run, metadata.WithMlRunIDEventAttribute)
-	o.builder.RecordPytorchFlightRecorderDumpEvent(context.Background(), pcommon.NewTimestampFromTime(found.Written),
-		found.Path, found.Size, host, a...)
-	o.emit(host, run, plog.SeverityNumberWarn, body+".", now)
+	o.add(run, plog.SeverityNumberWarn, body+".", now, func(ctx context.Context, _ pcommon.Timestamp) {
+		var a workload.Attributes[metadata.EventAttributeOption]
+		a.Number(rank, metadata.WithMlRankGlobalEventAttribute)
+		a.Text(run, metadata.WithMlRunIDEventAttribute)
+		o.builder.RecordPytorchFlightRecorderDumpEvent(ctx, pcommon.NewTimestampFromTime(found.Written), found.Path, found.Size, o.host, a...)
+	})
 }
 
 // wait adds the record of a collective that ranks wait in.
-func (o *logsOutlet) wait(v *flightrecorder.Verdict, host, run string, now time.Time) {
-	if o.full() {
-		return
-	}
-	var a workload.Attributes[metadata.EventAttributeOption]
-	for _, of := range []struct {
-		ranks     []int64
-		attribute func([]any) metadata.EventAttributeOption
-	}{
-		{v.Missing, metadata.WithPytorchRanksMissingEventAttribute},
-		{v.Differing, metadata.WithPytorchRanksDifferingEventAttribute},
-		{v.Unknown, metadata.WithPytorchRanksUnknownEventAttribute},
-	} {
-		if len(of.ranks) > 0 {
-			a = append(a, of.attribute(values(of.ranks)))
+func (o *logsOutlet) wait(v *flightrecorder.Verdict, run string, now time.Time) {
+	o.add(run, plog.SeverityNumberError, v.Sentence(), now, func(ctx context.Context, at pcommon.Timestamp) {
+		var a workload.Attributes[metadata.EventAttributeOption]
+		ranks := func(of []int64, attribute func([]any) metadata.EventAttributeOption) {
+			if len(of) > 0 {
+				a = append(a, attribute(values(of)))
+			}
 		}
-	}
-	a.Text(v.Frame, metadata.WithCodeFrameEventAttribute)
-	a.Text(run, metadata.WithMlRunIDEventAttribute)
-	o.builder.RecordPytorchFlightRecorderWaitEvent(context.Background(), pcommon.NewTimestampFromTime(now),
-		cmp.Or(v.Description, v.Group), v.Number, v.Operation, values(v.Waiting), host, a...)
-	o.emit(host, run, plog.SeverityNumberError, v.Sentence(), now)
+		ranks(v.Missing, metadata.WithPytorchRanksMissingEventAttribute)
+		ranks(v.Differing, metadata.WithPytorchRanksDifferingEventAttribute)
+		ranks(v.Unknown, metadata.WithPytorchRanksUnknownEventAttribute)
+		a.Text(v.Frame, metadata.WithCodeFrameEventAttribute)
+		a.Text(run, metadata.WithMlRunIDEventAttribute)
+		o.builder.RecordPytorchFlightRecorderWaitEvent(ctx, at, cmp.Or(v.Description, v.Group), v.Number, v.Operation, values(v.Waiting), o.host, a...)
+	})
 }
 
 // maxListed limits the ranks of a list in a record.
@@ -210,23 +199,20 @@ func values(ranks []int64) (list []any) {
 	return list
 }
 
-// emit takes the record that was built, if its event is enabled.
-func (o *logsOutlet) emit(host, run string, severity plog.SeverityNumber, body string, now time.Time) {
-	logs := o.builder.Emit(metadata.WithLogsResource(resourceOf(o.builder.NewResourceBuilder(), host, run)))
-	shared.Finish(logs, pcommon.NewTimestampFromTime(now), severity, body)
+// add adds the record that build makes, if its event is enabled and there is room. Without
+// a pipeline there is nothing to lose.
+func (o *logsOutlet) add(run string, severity plog.SeverityNumber, body string, now time.Time, build func(context.Context, pcommon.Timestamp)) {
+	if o.pending.LogRecordCount() >= maxPending {
+		if o.next.Load() != nil {
+			o.lost(1)
+		}
+		return
+	}
+	at := pcommon.NewTimestampFromTime(now)
+	build(context.Background(), at)
+	logs := o.builder.Emit(metadata.WithLogsResource(resourceOf(o.builder.NewResourceBuilder(), o.host, run)))
+	shared.Finish(logs, at, severity, body)
 	logs.ResourceLogs().MoveAndAppendTo(o.pending.ResourceLogs())
-}
-
-// full reports whether no further record may wait, and counts the one that is lost.
-// Without a pipeline there is nothing to lose.
-func (o *logsOutlet) full() bool {
-	if o.pending.LogRecordCount() < maxPending {
-		return false
-	}
-	if o.next.Load() != nil {
-		o.lost(1)
-	}
-	return true
 }
 
 // send sends what is pending. What the pipeline refuses for now is sent again next
@@ -243,41 +229,32 @@ func (o *logsOutlet) send(ctx context.Context) {
 	ctx = o.report.StartLogsOp(ctx)
 	err := (*next).ConsumeLogs(ctx, logs)
 	o.report.EndLogsOp(ctx, metadata.Type.String(), count, err)
-	switch {
-	case err == nil:
-		o.pending = plog.NewLogs()
-	case consumererror.IsPermanent(err):
-		o.pending = plog.NewLogs()
+	if err != nil && !consumererror.IsPermanent(err) {
+		return
+	}
+	o.pending = plog.NewLogs()
+	if err != nil {
 		o.lost(count)
 	}
 }
 
-// severities are the severities of records by state.
-var severities = map[communicator.State]plog.SeverityNumber{
-	communicator.OK:           plog.SeverityNumberInfo,
-	communicator.Missing:      plog.SeverityNumberWarn,
-	communicator.Behind:       plog.SeverityNumberWarn,
-	communicator.Unresponsive: plog.SeverityNumberError,
-	communicator.Dead:         plog.SeverityNumberError,
-}
-
 // sentence says what has become of a rank.
-func sentence(r *communicator.Report, rank *communicator.Ranked) string {
+func sentence(r *communicator.Report, rank *communicator.Ranked) (severity plog.SeverityNumber, text string) {
 	who := fmt.Sprintf("Rank %d of the %d ranks of communicator %s", rank.Number, r.Size, r.Hash)
 	if rank.Host.IsValid() && rank.PID > 0 {
 		who += fmt.Sprintf(" (process %d on %s)", rank.PID, rank.Host)
 	}
 	switch rank.State {
 	case communicator.Missing:
-		return who + " is missing: its process responds and does not have the communicator."
+		return plog.SeverityNumberWarn, who + " is missing: its process responds and does not have the communicator."
 	case communicator.Unresponsive:
-		return who + " does not respond."
+		return plog.SeverityNumberError, who + " does not respond."
 	case communicator.Dead:
-		return who + " is dead: NCCL has given its process up."
+		return plog.SeverityNumberError, who + " is dead: NCCL has given its process up."
 	case communicator.Behind:
-		return who + " is behind, and the others wait for it" + behindBy(r, rank) + "."
+		return plog.SeverityNumberWarn, who + " is behind, and the others wait for it" + behindBy(r, rank) + "."
 	}
-	return who + " is no longer missing or behind."
+	return plog.SeverityNumberInfo, who + " is no longer missing or behind."
 }
 
 // behindBy says which operations a rank has not launched.

@@ -63,7 +63,6 @@ type poller struct {
 	jobs      flightrecorder.Jobs
 	processes job.Processes
 	addresses func() map[netip.Addr]bool
-	hostName  string
 
 	// last is the job that answered last, nil before, and answered when it did; other
 	// is when one of another run did. led is when a job answered that this host leads,
@@ -96,10 +95,10 @@ func newPoller(cfg *Config, set receiver.Settings) (*poller, error) {
 		dumps:     dump.NewWatcher(cfg.RootPath, cfg.FlightRecorder, time.Now()),
 		processes: workload.NewNamespaceProcesses(cfg.RootPath),
 		addresses: ownAddresses,
-		hostName:  workload.HostName(cfg.RootPath),
 	}
-	p.metrics = &metricsOutlet{builder: metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set), report: report}
-	p.logs = &logsOutlet{builder: metadata.NewLogsBuilder(cfg.LogsBuilderConfig, set), report: report, lost: p.lostRecords, pending: plog.NewLogs()}
+	host := workload.HostName(cfg.RootPath)
+	p.metrics = &metricsOutlet{builder: metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set), report: report, host: host}
+	p.logs = &logsOutlet{builder: metadata.NewLogsBuilder(cfg.LogsBuilderConfig, set), report: report, host: host, lost: p.lostRecords, pending: plog.NewLogs()}
 	p.stopping, p.cancel = context.WithCancel(context.Background())
 	return p, nil
 }
@@ -157,7 +156,7 @@ func (p *poller) compare(dumps []dump.Dump, addresses map[netip.Addr]bool, now t
 	jobs := make(map[string]string)
 	for _, found := range dumps {
 		run := p.runOf(found.Rank, addresses, now)
-		p.logs.dump(&found, p.hostName, run, now)
+		p.logs.dump(&found, run, now)
 		if found.Rank < 0 {
 			continue
 		}
@@ -175,7 +174,7 @@ func (p *poller) compare(dumps []dump.Dump, addresses map[netip.Addr]bool, now t
 	}
 	for _, name := range slices.Sorted(maps.Keys(jobs)) {
 		for _, v := range p.jobs.Conclude(name) {
-			p.logs.wait(&v, p.hostName, jobs[name], now)
+			p.logs.wait(&v, jobs[name], now)
 		}
 	}
 }
@@ -219,8 +218,8 @@ func (p *poller) ask(ctx context.Context, now time.Time) {
 		reports[i] = p.tracker.Observe(&answer.Communicators[i], now)
 	}
 	p.tracker.Forget(now.Add(-forgetAfter * p.cfg.CollectionInterval))
-	p.logs.changes(reports, p.last, p.hostName, now)
-	p.metrics.send(ctx, p.withSeries(reports), p.last, p.hostName, now)
+	p.logs.changes(reports, p.last, now)
+	p.metrics.send(ctx, p.withSeries(reports), p.last, now)
 }
 
 // withSeries returns the communicators that have series: those with ranks that are not

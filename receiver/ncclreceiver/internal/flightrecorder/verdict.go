@@ -24,80 +24,84 @@ type Verdict struct {
 	Elsewhere map[int64]string
 }
 
+// member is a group as one rank knows it.
+type member struct {
+	*Group
+	rank int64
+}
+
 // Conclude compares the dumps of the ranks of a job. It returns a verdict for each group of
-// which a rank waits, those with the most evidence first. The majority is right: of equal
-// numbers, those that called the same operation as the lowest rank.
+// which a rank waits, those with the most evidence first.
 func Conclude(dumps []*Dump) (verdicts []Verdict) {
-	type member struct {
-		rank  int64
-		group *Group
-	}
 	groups := make(map[groupKey][]member)
 	for _, d := range dumps {
 		for _, g := range d.Groups {
-			groups[g.key()] = append(groups[g.key()], member{d.Rank, g})
+			groups[g.key()] = append(groups[g.key()], member{g, d.Rank})
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(groups), groupKey.compare) {
 		members := groups[key]
 		slices.SortFunc(members, func(a, b member) int { return cmp.Compare(a.rank, b.rank) })
 		members = slices.CompactFunc(members, func(a, b member) bool { return a.rank == b.rank })
-		// The first collective that not all have completed.
-		next := int64(-1)
-		for _, m := range members {
-			if first := m.group.first(); first >= 0 && (next < 0 || first < next) {
-				next = first
-			}
+		if v := concludeGroup(members); len(v.Waiting) > 0 {
+			verdicts = append(verdicts, v)
 		}
-		if next < 0 {
-			continue
-		}
-		v := Verdict{Group: members[0].group.Name, Description: members[0].group.Description, Number: next, Elsewhere: make(map[int64]string)}
-		calls := make(map[string][]member)
-		var order []string
-		for _, m := range members {
-			e := m.group.Entries[next]
-			switch {
-			case e != nil && !e.Completed:
-				call := e.Operation + " " + e.Shape
-				if calls[call] == nil {
-					order = append(order, call)
-				}
-				calls[call] = append(calls[call], m)
-			case e == nil && m.group.newest() < next:
-				v.Missing = append(v.Missing, m.rank)
-				v.Elsewhere[m.rank] = m.group.last()
-			}
-		}
-		if len(order) == 0 {
-			continue
-		}
-		most := slices.MaxFunc(order, func(a, b string) int { return cmp.Compare(len(calls[a]), len(calls[b])) })
-		for _, call := range order {
-			for _, m := range calls[call] {
-				if call == most {
-					v.Waiting = append(v.Waiting, m.rank)
-					continue
-				}
-				v.Differing = append(v.Differing, m.rank)
-				v.Elsewhere[m.rank] = m.group.Entries[next].describe()
-			}
-		}
-		of := calls[most][0].group.Entries[next]
-		v.Operation, v.Frame = of.Operation, of.Frame
-		for _, rank := range members[0].group.Ranks {
-			if _, found := slices.BinarySearchFunc(members, rank, func(m member, rank int64) int { return cmp.Compare(m.rank, rank) }); !found {
-				v.Unknown = append(v.Unknown, rank)
-			}
-		}
-		slices.Sort(v.Differing)
-		verdicts = append(verdicts, v)
 	}
 	slices.SortStableFunc(verdicts, func(a, b Verdict) int {
 		return cmp.Compare(len(b.Missing)+len(b.Differing), len(a.Missing)+len(a.Differing))
 	})
 	return verdicts
 }
+
+// concludeGroup compares the ranks of a group, which are in order, by the first collective
+// that not all have completed. The majority is right: of equal numbers, those that called
+// the same operation as the lowest rank.
+func concludeGroup(members []member) Verdict {
+	v := Verdict{Group: members[0].Name, Description: members[0].Description, Number: -1, Elsewhere: make(map[int64]string)}
+	for _, m := range members {
+		if first := m.first(); first >= 0 && (v.Number < 0 || first < v.Number) {
+			v.Number = first
+		}
+	}
+	if v.Number < 0 {
+		return v
+	}
+	var called []member
+	calls := make(map[string]int)
+	for _, m := range members {
+		switch e := m.Entries[v.Number]; {
+		case e != nil && !e.Completed:
+			called = append(called, m)
+			calls[e.call()]++
+		case e == nil && m.newest() < v.Number:
+			v.Missing = append(v.Missing, m.rank)
+			v.Elsewhere[m.rank] = m.last()
+		}
+	}
+	var most *Entry
+	for _, m := range called {
+		if e := m.Entries[v.Number]; most == nil || calls[e.call()] > calls[most.call()] {
+			most, v.Operation, v.Frame = e, e.Operation, e.Frame
+		}
+	}
+	for _, m := range called {
+		if e := m.Entries[v.Number]; e.call() == most.call() {
+			v.Waiting = append(v.Waiting, m.rank)
+		} else {
+			v.Differing = append(v.Differing, m.rank)
+			v.Elsewhere[m.rank] = e.describe()
+		}
+	}
+	for _, rank := range members[0].Ranks {
+		if _, found := slices.BinarySearchFunc(members, rank, func(m member, rank int64) int { return cmp.Compare(m.rank, rank) }); !found {
+			v.Unknown = append(v.Unknown, rank)
+		}
+	}
+	return v
+}
+
+// call is what ranks that call the same have in common.
+func (e *Entry) call() string { return e.Operation + " " + e.Shape }
 
 // groupKey tells process groups of a job apart: PyTorch gives each a name, but for the groups
 // of Gloo.
@@ -166,7 +170,8 @@ func (v *Verdict) Sentence() string {
 	if v.Frame != "" {
 		what += " (" + v.Frame + ")"
 	}
-	fmt.Fprintf(&text, "%s in %s", count(v.Waiting, "waits", "wait"), what)
+	who := names(v.Waiting)
+	fmt.Fprintf(&text, "%s%s %s in %s", strings.ToUpper(who[:1]), who[1:], plural(v.Waiting, "waits", "wait"), what)
 	switch {
 	case len(v.Missing) > 0:
 		fmt.Fprintf(&text, " for %s, which %s not called it", names(v.Missing), plural(v.Missing, "has", "have"))
@@ -181,11 +186,6 @@ func (v *Verdict) Sentence() string {
 		fmt.Fprintf(&text, ". Rank %d was last in %s", rank, v.Elsewhere[rank])
 	}
 	return text.String() + "."
-}
-
-func count(ranks []int64, one, more string) string {
-	list := names(ranks)
-	return strings.ToUpper(list[:1]) + list[1:] + " " + plural(ranks, one, more)
 }
 
 func plural(ranks []int64, one, more string) string {

@@ -146,12 +146,12 @@ func agrees(c *ras.Communicator, ranks map[member]int64) bool {
 }
 
 // Rank returns the rank of the run that is a rank of a communicator.
-func (j *Job) Rank(c *ras.Communicator, rank *ras.Rank) (global int64, known bool) {
+func (j *Job) Rank(c *ras.Communicator, rank *ras.Rank) (global workload.Number) {
 	if j.world != nil && c.Hash == j.world.Hash {
-		return int64(rank.Number), true
+		return workload.Number{Value: int64(rank.Number), Known: true}
 	}
-	global, known = j.global[memberOf(rank)]
-	return global, known
+	global.Value, global.Known = j.global[memberOf(rank)]
+	return global
 }
 
 // Has reports whether a rank of the run is known to run on one of the addresses.

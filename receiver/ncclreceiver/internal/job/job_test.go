@@ -52,13 +52,10 @@ func TestRanksOfTheRun(t *testing.T) {
 	assert.False(t, j.RankGlobal.Known, "which is of one process")
 	assert.True(t, j.Leads)
 	for want, at := range map[int64]*ras.Rank{1: &answer.Communicators[1].Ranks[0], 3: &answer.Communicators[1].Missing[0]} {
-		rank, known := j.Rank(&answer.Communicators[1], at)
-		assert.True(t, known)
-		assert.Equal(t, want, rank)
+		assert.Equal(t, workload.Number{Value: want, Known: true}, j.Rank(&answer.Communicators[1], at))
 	}
-	rank, known := j.Rank(&answer.Communicators[0], &ras.Rank{Number: 3, PID: -1})
-	assert.True(t, known, "also without a process")
-	assert.Equal(t, int64(3), rank)
+	rank := j.Rank(&answer.Communicators[0], &ras.Rank{Number: 3, PID: -1})
+	assert.Equal(t, workload.Number{Value: 3, Known: true}, rank, "also without a process")
 	mine := map[netip.Addr]bool{here: true}
 	assert.True(t, j.Has(1, mine))
 	assert.False(t, j.Has(3, mine))
@@ -96,11 +93,9 @@ func TestWhichProcessItIs(t *testing.T) {
 // have the ranks of the run.
 func TestAnotherNumbering(t *testing.T) {
 	j, answer := of(table{100: process(100, "run-a", 2), 101: process(101, "run-a", 3)}, world("0x1", 100, 101))
-	rank, known := j.Rank(&answer.Communicators[0], &answer.Communicators[0].Ranks[0])
-	assert.True(t, known, "by its environment")
-	assert.Equal(t, int64(2), rank)
-	_, known = j.Rank(&answer.Communicators[0], &answer.Communicators[0].Missing[0])
-	assert.False(t, known)
+	rank := j.Rank(&answer.Communicators[0], &answer.Communicators[0].Ranks[0])
+	assert.Equal(t, workload.Number{Value: 2, Known: true}, rank, "by its environment")
+	assert.False(t, j.Rank(&answer.Communicators[0], &answer.Communicators[0].Missing[0]).Known)
 }
 
 func TestWhichHostLeads(t *testing.T) {
