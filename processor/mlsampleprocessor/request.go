@@ -25,11 +25,8 @@ const maxReused = 1 << 14
 // request is the spans of a request and what becomes of them.
 type request struct {
 	reader
-	// order has the indexes of the spans in the order of their ends, inOrder the
-	// spans in this order and decided their units.
-	order   []int32
-	inOrder []sample.Span
-	decided []*sample.Unit
+	// order has the indexes of the spans in the order of their ends.
+	order []int32
 	// units has the unit of each span.
 	units []*sample.Unit
 	parts []sample.Part
@@ -50,7 +47,6 @@ func (r *request) free(to *sync.Pool) {
 	}
 	r.facts.Reset()
 	clear(r.units)
-	clear(r.decided)
 	clear(r.parts)
 	r.parts, r.divided, r.ended = r.parts[:0], 0, 0
 	to.Put(r)
@@ -61,26 +57,15 @@ func (r *request) assign(sampler *sample.Sampler, td ptrace.Traces, now time.Tim
 	spans := r.read(td, now)
 	n := len(spans)
 	r.order = slices.Grow(r.order[:0], n)[:n]
-	r.decided = slices.Grow(r.decided[:0], n)[:n]
 	r.units = slices.Grow(r.units[:0], n)[:n]
-	sorted := true
 	for i := range spans {
 		r.order[i] = int32(i) // #nosec G115 -- a request has fewer spans
-		sorted = sorted && (i == 0 || spans[i-1].End <= spans[i].End)
 	}
-	if sorted {
-		sampler.Assign(spans, now, r.units)
-		return
+	byEnd := func(a, b int32) int { return cmp.Compare(spans[a].End, spans[b].End) }
+	if !slices.IsSortedFunc(r.order, byEnd) {
+		slices.SortStableFunc(r.order, byEnd)
 	}
-	slices.SortStableFunc(r.order, func(a, b int32) int { return cmp.Compare(spans[a].End, spans[b].End) })
-	r.inOrder = slices.Grow(r.inOrder[:0], n)[:n]
-	for i, at := range r.order {
-		r.inOrder[i] = spans[at]
-	}
-	sampler.Assign(r.inOrder, now, r.decided)
-	for i, at := range r.order {
-		r.units[at] = r.decided[i]
-	}
+	sampler.Assign(spans, r.order, now, r.units)
 }
 
 // addCounts adds the numbers of spans to their units.

@@ -5,7 +5,6 @@ package rule
 
 import (
 	"encoding/binary"
-	"maps"
 	"slices"
 	"time"
 
@@ -111,32 +110,19 @@ const maxOperations = 1024
 // Rare finds the first of each operation in a minute. The zero Rare is ready to
 // use. It is not safe for concurrent use.
 type Rare struct {
-	minutes map[uint64]int64
-	// swept is the minute in which operations were last removed.
-	swept int64
+	minute int64
+	seen   map[uint64]struct{}
 }
 
 // First reports whether an operation, by its Hash, is the first of its kind in
 // the minute. Beyond 1024 operations a minute it reports false for new ones.
 func (r *Rare) First(operation uint64, now time.Time) bool {
-	minute := now.Unix() / 60
-	seen, known := r.minutes[operation]
-	if known && seen == minute {
+	if minute := now.Unix() / 60; r.seen == nil || minute != r.minute {
+		r.minute, r.seen = minute, make(map[uint64]struct{})
+	}
+	if _, known := r.seen[operation]; known || len(r.seen) >= maxOperations {
 		return false
 	}
-	if r.minutes == nil {
-		r.minutes = make(map[uint64]int64)
-	}
-	if !known && len(r.minutes) >= maxOperations {
-		if r.swept == minute {
-			return false
-		}
-		r.swept = minute
-		maps.DeleteFunc(r.minutes, func(_ uint64, seen int64) bool { return seen != minute })
-		if len(r.minutes) >= maxOperations {
-			return false
-		}
-	}
-	r.minutes[operation] = minute
+	r.seen[operation] = struct{}{}
 	return true
 }

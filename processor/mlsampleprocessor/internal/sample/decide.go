@@ -161,18 +161,17 @@ func (s *Sampler) decideCall(u *Unit, now int64) {
 	durations, duration := s.durationsOf(u)
 	reason, count := s.reasonOfCall(u, durations.Slow(duration, s.cfg.Calls.SlowQuantile, s.cfg.Calls.Slow), now), int64(1)
 	durations.Add(duration)
+	to := kept
 	switch reason {
 	case Systematic:
 		count = s.cfg.Calls.OneIn
 	case Linked:
 		count = 0
+	case Dropped:
+		to, count = dropped, 0
 	}
 	s.counts.Units[Call][reason]++
-	if reason == Dropped {
-		s.settle(u, dropped, 0, false)
-		return
-	}
-	s.settle(u, kept, count, false)
+	s.settle(u, to, count, false)
 }
 
 // reasonOfCall returns why a call is kept if it is decided now.

@@ -275,7 +275,7 @@ func (r *run) tolerance() int64 {
 // join adds a step to the group that begins at about the same time and has no
 // step of its rank, or to a new group.
 func (r *run) join(s *step, now int64) {
-	at, _ := slices.BinarySearchFunc(r.groups, s.begin, func(g *group, begin int64) int { return cmp.Compare(g.begin, begin) })
+	at := r.indexAt(s.begin)
 	var nearest *group
 	apart := r.tolerance() + 1
 	for i := max(at-1, 0); i < min(at+1, len(r.groups)); i++ {
@@ -284,18 +284,24 @@ func (r *run) join(s *step, now int64) {
 		}
 	}
 	if nearest == nil || nearest.has(s.rank) {
-		nearest = r.insert(at, s.begin, now)
+		nearest = r.insert(s.begin, now)
 	}
 	nearest.steps = append(nearest.steps, s)
 	s.group = nearest
 }
 
+// indexAt returns the index of the first group that begins at a time or later.
+func (r *run) indexAt(begin int64) int {
+	at, _ := slices.BinarySearchFunc(r.groups, begin, func(g *group, begin int64) int { return cmp.Compare(g.begin, begin) })
+	return at
+}
+
 // insert adds a group.
-func (r *run) insert(at int, begin, now int64) *group {
+func (r *run) insert(begin, now int64) *group {
 	g := &group{run: r, begin: begin, created: now, arrived: now}
 	r.begun++
 	g.first = r.begun <= r.firsts
-	r.groups = slices.Insert(r.groups, at, g)
+	r.groups = slices.Insert(r.groups, r.indexAt(begin), g)
 	return g
 }
 
@@ -323,8 +329,7 @@ func (s *step) setNumber(number, now int64) {
 		old.number = number
 		return
 	case found == nil:
-		at, _ := slices.BinarySearchFunc(r.groups, s.begin, func(g *group, begin int64) int { return cmp.Compare(g.begin, begin) })
-		found = r.insert(at, s.begin, now)
+		found = r.insert(s.begin, now)
 		found.number = number
 		found.first = old.first
 	}

@@ -58,13 +58,13 @@ func New(cfg Config) *Sampler {
 }
 
 // Assign returns the unit that each span waits in or is kept with, in units; nil
-// means that the span is dropped. The spans must be in the order of their ends.
-func (s *Sampler) Assign(spans []Span, now time.Time, units []*Unit) {
+// means that the span is dropped. order has the spans in the order of their ends.
+func (s *Sampler) Assign(spans []Span, order []int32, now time.Time, units []*Unit) {
 	at := now.UnixNano()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var t *trace
-	for i := range spans {
+	for _, i := range order {
 		sp := &spans[i]
 		if t == nil || t.id != sp.Trace {
 			t = s.traceOf(sp.Trace)
@@ -137,17 +137,14 @@ func (s *Sampler) late(u *Unit, sp *Span, wanted bool, now int64) *Unit {
 
 // observe adds what a span says about its group, its conversation and its run.
 func (s *Sampler) observe(u *Unit, sp *Span, now int64) {
-	switch {
-	case u.step == nil:
-		if s.rare.First(sp.Operation, time.Unix(0, now)) {
-			u.rare = true
-		}
-	case sp.Role == Checkpoint && s.rare.First(sp.Operation, time.Unix(0, now)):
-		u.step.group.rare = true
-	}
-	if u.step != nil {
-		u.step.group.observe(u, now)
-		s.enqueue(u.step.group)
+	rare := (u.step == nil || sp.Role == Checkpoint) && s.rare.First(sp.Operation, time.Unix(0, now))
+	if u.step == nil {
+		u.rare = u.rare || rare
+	} else {
+		g := u.step.group
+		g.rare = g.rare || rare
+		g.observe(u, now)
+		s.enqueue(g)
 	}
 	if sp.Failed || u.failed && sp.Conversation != 0 {
 		s.failed(u, now)
