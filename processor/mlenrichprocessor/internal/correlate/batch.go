@@ -28,11 +28,8 @@ type Batch struct {
 	epochs epochSearch
 
 	// sets are the distinct sets of keys that are handed down; the first is
-	// empty. stored are those in the store's terms, by the same index, and
-	// storedSets has the memory of those that the store is given.
-	sets       []set[symbol]
-	stored     []*set[string]
-	storedSets []set[string]
+	// empty.
+	sets []set[symbol]
 
 	traceAt map[pcommon.TraceID]int32
 	// groupAt has for each of joins the index in groups, plus one, of each
@@ -214,14 +211,10 @@ func (b *Batch) Reset() bool {
 	}
 	b.texts.reset()
 	clear(b.earlier)
-	clear(b.handed)
-	clear(b.stored)
-	clear(b.storedSets)
 	clear(b.traceAt)
 	clear(b.spanAt)
 	b.resources, b.spans, b.traces, b.groups = b.resources[:0], b.spans[:0], b.traces[:0], b.groups[:0]
-	b.earlier, b.handed, b.sets, b.stored = b.earlier[:0], b.handed[:0], b.sets[:0], b.stored[:0]
-	b.storedSets = b.storedSets[:0]
+	b.earlier, b.handed, b.sets = b.earlier[:0], b.handed[:0], b.sets[:0]
 	b.usage.reset()
 	b.links.reset()
 	b.epochs.reset()
@@ -293,7 +286,7 @@ func (b *Batch) inherit(s *Store, processOf func(resource int) string) {
 		n.take(&b.traces[n.traceAt].agreed, fromTrace)
 	}
 	if b.handDown(); len(b.handed) > 0 {
-		s.remember(b.traces, b.handed)
+		s.remember(b)
 	}
 }
 
@@ -360,27 +353,13 @@ func (b *Batch) handDown() {
 		if t.active {
 			for at := t.last; at != none; at = b.spans[at].before {
 				if n := &b.spans[at]; n.down != 0 {
-					b.handed = append(b.handed, handedDown{n.id, b.toStore(n.down)})
+					b.handed = append(b.handed, handedDown{n.id, n.down})
 				}
 			}
 		}
 		t.endHanded = int32(len(b.handed))
 		slices.Reverse(b.handed[t.firstHanded:])
 	}
-}
-
-// toStore returns a set in the store's terms. Spans that hand down the same
-// share it.
-func (b *Batch) toStore(at int32) *set[string] {
-	if b.stored[at] == nil {
-		var keys set[string]
-		for k, value := range b.sets[at] {
-			keys[k] = b.texts.text(value)
-		}
-		b.storedSets = append(b.storedSets, keys)
-		b.stored[at] = &b.storedSets[len(b.storedSets)-1]
-	}
-	return b.stored[at]
 }
 
 // fromStore returns the index of a set that the store had, and that of the
@@ -393,9 +372,7 @@ func (b *Batch) fromStore(found *set[string]) int32 {
 	for k, value := range found {
 		keys[k] = b.texts.of(k, value)
 	}
-	at := b.addSet(&keys)
-	b.stored[at] = found
-	return at
+	return b.addSet(&keys)
 }
 
 // addSet returns the index of a set of keys, which is often the previous one.
@@ -406,6 +383,6 @@ func (b *Batch) addSet(keys *set[symbol]) int32 {
 	if last := len(b.sets) - 1; b.sets[last] == *keys {
 		return int32(last)
 	}
-	b.sets, b.stored = append(b.sets, *keys), append(b.stored, nil)
+	b.sets = append(b.sets, *keys)
 	return int32(len(b.sets) - 1)
 }

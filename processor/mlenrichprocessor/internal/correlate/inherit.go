@@ -19,7 +19,7 @@ type ancestor struct {
 // inheritDown lets the keys and phases of ancestors, in the batch or in earlier
 // ones, come down to the spans of active traces.
 func (b *Batch) inheritDown(s *Store) {
-	b.sets, b.stored = append(b.sets, set[symbol]{}), append(b.stored, nil)
+	b.sets = append(b.sets, set[symbol]{})
 	b.findParents()
 	if len(b.earlier) > 0 {
 		s.ancestors(b.earlier)

@@ -36,10 +36,10 @@ type generations struct {
 
 func (g *generations) len() int { return g.youngLen + g.oldLen }
 
-// handedDown is what a span hands down. The keys are shared and never changed.
+// handedDown is what a span hands down, as an index in Batch.sets.
 type handedDown struct {
 	id   pcommon.SpanID
-	keys *set[string]
+	down int32
 }
 
 // spanAbove is a span that is above one that used tokens, and the service of
@@ -94,16 +94,20 @@ func containsAbove(list []byte, wanted spanAbove) bool {
 
 // appendHanded writes spans in groups of those that hand down the same keys:
 // the length of the keys, the keys, the number of spans, and their ids.
-func appendHanded(to []byte, spans []handedDown) []byte {
+func (b *Batch) appendHanded(to []byte, spans []handedDown) []byte {
 	for len(spans) > 0 {
 		n := 1
-		for n < len(spans) && spans[n].keys == spans[0].keys {
+		for n < len(spans) && spans[n].down == spans[0].down {
 			n++
 		}
+		var keys set[string]
+		for k, value := range b.sets[spans[0].down] {
+			keys[k] = b.texts.text(value)
+		}
 		var raw [256]byte
-		keys := appendKeys(raw[:0], spans[0].keys)
-		to = binary.AppendUvarint(to, uint64(len(keys)))
-		to = append(to, keys...)
+		encoded := appendKeys(raw[:0], &keys)
+		to = binary.AppendUvarint(to, uint64(len(encoded)))
+		to = append(to, encoded...)
 		to = binary.AppendUvarint(to, uint64(n))
 		for i := range n {
 			to = append(to, spans[i].id[:]...)

@@ -24,37 +24,46 @@ func TestKeysAreReadAsWritten(t *testing.T) {
 	assert.Equal(t, agreement[string]{}, readAgreement(nil))
 }
 
+// handing is a batch with sets of keys that have one text each.
+func handing(key int, texts ...string) *Batch {
+	b := &Batch{sets: make([]set[symbol], 1)}
+	for _, text := range texts {
+		var keys set[symbol]
+		keys[key] = b.texts.of(key, text)
+		b.sets = append(b.sets, keys)
+	}
+	return b
+}
+
 func TestHandedIsReadAsWritten(t *testing.T) {
-	a, b := &set[string]{keySession: "a"}, &set[string]{keySession: "b"}
+	batch := handing(keySession, "a", "b")
+	a, b := set[string]{keySession: "a"}, set[string]{keySession: "b"}
 	var spans []handedDown
 	for i := range byte(20) {
-		keys := a
-		if i >= 7 {
-			keys = b
-		}
-		spans = append(spans, handedDown{[8]byte{7: i}, keys})
+		spans = append(spans, handedDown{[8]byte{7: i}, 1 + int32(i/7)%2})
 	}
-	list := appendHanded(appendHanded(nil, spans[:10]), spans[10:])
+	list := batch.appendHanded(batch.appendHanded(nil, spans[:10]), spans[10:])
 	byID := mapHanded(list, len(spans))
 	assert.Len(t, byID, len(spans))
 	for _, span := range spans {
 		found := findHanded(list, span.id)
 		assert.Equal(t, found, byID[span.id])
-		assert.Equal(t, *span.keys, readKeys(found))
+		assert.Equal(t, []set[string]{a, b}[span.down-1], readKeys(found))
 	}
-	twice := appendHanded(list, []handedDown{{[8]byte{}, b}})
-	assert.Equal(t, *b, readKeys(findHanded(twice, [8]byte{})), "the last of an id")
-	assert.Equal(t, *b, readKeys(mapHanded(twice, 21)[[8]byte{}]), "the last of an id")
+	twice := batch.appendHanded(list, []handedDown{{[8]byte{}, 2}})
+	assert.Equal(t, b, readKeys(findHanded(twice, [8]byte{})), "the last of an id")
+	assert.Equal(t, b, readKeys(mapHanded(twice, 21)[[8]byte{}]), "the last of an id")
 }
 
 // handed is one batch of a trace whose spans all hand down the same.
 func handed(s *Store, of byte, first, spans int) {
-	list := make([]handedDown, spans)
-	for i := range list {
+	b := handing(keySession, "s")
+	for i := range spans {
 		n := first + i
-		list[i] = handedDown{id: [8]byte{1, byte(n >> 16), byte(n >> 8), byte(n)}, keys: &set[string]{keySession: "s"}}
+		b.handed = append(b.handed, handedDown{[8]byte{1, byte(n >> 16), byte(n >> 8), byte(n)}, 1})
 	}
-	s.remember([]trace{{id: [16]byte{of}, endHanded: int32(spans)}}, list)
+	b.traces = []trace{{id: [16]byte{of}, endHanded: int32(spans)}}
+	s.remember(b)
 }
 
 func TestSpansOfTracesAreBounded(t *testing.T) {
@@ -90,11 +99,16 @@ func TestALongTraceIsSearchedAFewTimes(t *testing.T) {
 	const long, short = 400, maxSearched
 	id := func(i int) [8]byte { return [8]byte{6: byte(i >> 8), 7: byte(i)} }
 	for of, n := range map[byte]int{1: long, 2: long, 3: short} {
-		list := make([]handedDown, n)
-		for i := range list {
-			list[i] = handedDown{id(i), &set[string]{keyRequest: fmt.Sprint(of, " ", i)}}
+		var texts []string
+		for i := range n {
+			texts = append(texts, fmt.Sprint(of, " ", i))
 		}
-		s.remember([]trace{{id: [16]byte{of}, endHanded: int32(n)}}, list)
+		b := handing(keyRequest, texts...)
+		for i := range n {
+			b.handed = append(b.handed, handedDown{id(i), int32(i + 1)})
+		}
+		b.traces = []trace{{id: [16]byte{of}, endHanded: int32(n)}}
+		s.remember(b)
 	}
 	var f finder
 	for i := range long {

@@ -280,18 +280,18 @@ func (s *Store) linked(links []link, texts *symbols) {
 }
 
 // remember keeps what the spans of each trace hand down.
-func (s *Store) remember(traces []trace, spans []handedDown) {
+func (s *Store) remember(b *Batch) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range traces {
-		t := &traces[i]
+	for i := range b.traces {
+		t := &b.traces[i]
 		if t.firstHanded == t.endHanded {
 			continue
 		}
 		known := s.traces.Ensure(t.id, now)
-		for more := range slices.Chunk(spans[t.firstHanded:t.endHanded], maxTraceSpans/2) {
-			s.scratch = appendHanded(s.scratch[:0], more)
+		for more := range slices.Chunk(b.handed[t.firstHanded:t.endHanded], maxTraceSpans/2) {
+			s.scratch = b.appendHanded(s.scratch[:0], more)
 			s.add(&known.spans, s.scratch, len(more), maxTraceSpans, &s.spans)
 		}
 		s.shrink()
