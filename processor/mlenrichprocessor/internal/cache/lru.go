@@ -165,17 +165,32 @@ type Size struct {
 // Size returns the size under the name of an index.
 func (c *LRU[K, V]) Size(index string) Size { return Size{index, len(c.at), c.evicted} }
 
-// Locked is an LRU with the lock that its users take, and the clock that they read.
+// Guard is a lock whose holders need the time.
+type Guard struct {
+	mu  sync.Mutex
+	Now func() time.Time
+}
+
+// Lock takes the lock and returns the time before.
+func (g *Guard) Lock() time.Time {
+	now := g.Now()
+	g.mu.Lock()
+	return now
+}
+
+// Unlock gives the lock back.
+func (g *Guard) Unlock() { g.mu.Unlock() }
+
+// Locked is an LRU with the lock that its users take.
 type Locked[K comparable, V any] struct {
-	sync.Mutex
-	Now   func() time.Time
+	Guard
 	All   *LRU[K, V]
 	index string
 }
 
 // NewLocked returns an empty Locked, with the name of its index.
 func NewLocked[K comparable, V any](index string, now func() time.Time, limit int, maxAge time.Duration) Locked[K, V] {
-	return Locked[K, V]{Now: now, All: NewLRU[K, V](limit, maxAge, nil), index: index}
+	return Locked[K, V]{Guard: Guard{Now: now}, All: NewLRU[K, V](limit, maxAge, nil), index: index}
 }
 
 // Size returns the size of the index. It takes the lock.

@@ -114,7 +114,7 @@ func TestALongTraceIsSearchedAFewTimes(t *testing.T) {
 	for i := range long {
 		for _, trace := range []byte{1, 2, 3} {
 			key := spanKey{[16]byte{trace}, id(i)}
-			found := f.handed(s, key, s.traces.Find(key.trace, s.now()))
+			found := f.handed(s, key, s.traces.Find(key.trace, s.Now()))
 			if trace == 3 && i >= short {
 				require.Nil(t, found)
 				continue
@@ -123,5 +123,5 @@ func TestALongTraceIsSearchedAFewTimes(t *testing.T) {
 		}
 	}
 	assert.Len(t, f.long, 2)
-	assert.Nil(t, f.handed(s, spanKey{[16]byte{1}, id(long)}, s.traces.Find([16]byte{1}, s.now())))
+	assert.Nil(t, f.handed(s, spanKey{[16]byte{1}, id(long)}, s.traces.Find([16]byte{1}, s.Now())))
 }

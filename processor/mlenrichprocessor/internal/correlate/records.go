@@ -51,9 +51,8 @@ func (s *Store) lookup(wanted iter.Seq[spanKey]) Known {
 }
 
 func (s *Store) lookupSome(k Known, wanted []spanKey, f *finder) {
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now := s.Lock()
+	defer s.Unlock()
 	for _, key := range wanted {
 		if _, done := k[key]; !done {
 			k[key] = f.known(s, key, now)

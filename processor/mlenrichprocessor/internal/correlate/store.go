@@ -2,7 +2,6 @@ package correlate
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -35,10 +34,8 @@ const (
 // Store is what earlier requests said of traces, ids and answers. It is safe
 // for concurrent use, and its lock is not held while pdata is read or written.
 type Store struct {
-	now    func() time.Time
+	cache.Guard
 	limits Limits
-
-	mu     sync.Mutex
 	traces *cache.LRU[pcommon.TraceID, traceMemory]
 	joins  *cache.LRU[joinKey, cache.Bytes]
 	// arena has what traces and joins remember, of which scratch is a copy.
@@ -69,7 +66,7 @@ type joinKey struct {
 // NewStore returns an empty Store.
 func NewStore(now func() time.Time, limits Limits) *Store {
 	s := &Store{
-		now: now, limits: limits,
+		Guard: cache.Guard{Now: now}, limits: limits,
 		answers:   cache.NewLRU[twinKey, alike](limits.Answers, answerAge, nil),
 		epochs:    cache.NewLRU[uint64, []epoch](limits.Processes, keyAge, nil),
 		requests:  cache.NewLRU[twinKey, alike](limits.Requests, keyAge, nil),
@@ -89,8 +86,8 @@ func NewStore(now func() time.Time, limits Limits) *Store {
 
 // Sizes returns the sizes of the indexes.
 func (s *Store) Sizes() []cache.Size {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return []cache.Size{
 		s.answers.Size("answers"),
 		s.epochs.Size("epochs"),
@@ -105,9 +102,8 @@ func (s *Store) Sizes() []cache.Size {
 // join takes in what the spans of each id say, and replaces it by what all
 // spans of that id ever said.
 func (s *Store) join(groups []joinGroup, texts *symbols) {
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now := s.Lock()
+	defer s.Unlock()
 	for i := range groups {
 		g := &groups[i]
 		key := joinKey{g.key, hash(texts.text(g.id))}
@@ -124,9 +120,8 @@ func (s *Store) join(groups []joinGroup, texts *symbols) {
 
 // joinTraces does the same by trace, and notes what else is known of it.
 func (s *Store) joinTraces(traces []trace, texts *symbols) {
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now := s.Lock()
+	defer s.Unlock()
 	for i := range traces {
 		t := &traces[i]
 		known := s.traces.Find(t.id, now)
@@ -177,9 +172,8 @@ func (s *Store) add(to *generations, data []byte, entries, limit int, all *tally
 
 // ancestors finds what earlier spans hand down.
 func (s *Store) ancestors(wanted []ancestor) {
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now := s.Lock()
+	defer s.Unlock()
 	var id pcommon.TraceID
 	var memory *traceMemory
 	var f finder
@@ -259,9 +253,8 @@ func (f *finder) known(s *Store, wanted spanKey, now time.Time) (k known) {
 
 // linked finds what is known of the linked spans that are not in the batch.
 func (s *Store) linked(links []link, texts *symbols) {
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now := s.Lock()
+	defer s.Unlock()
 	var f finder
 	for i := range links {
 		l := &links[i]
@@ -281,9 +274,8 @@ func (s *Store) linked(links []link, texts *symbols) {
 
 // remember keeps what the spans of each trace hand down.
 func (s *Store) remember(b *Batch) {
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now := s.Lock()
+	defer s.Unlock()
 	for i := range b.traces {
 		t := &b.traces[i]
 		if t.firstHanded == t.endHanded {
@@ -311,9 +303,8 @@ func (s *Store) shrink() {
 
 // watched adds the searches that earlier batches began below spans of this one.
 func (s *Store) watched(b *Batch) {
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now := s.Lock()
+	defer s.Unlock()
 	for i := range b.traces {
 		t := &b.traces[i]
 		if !t.watched {
@@ -336,9 +327,8 @@ func (s *Store) watched(b *Batch) {
 
 // watch remembers spans for watched.
 func (s *Store) watch(spans []covering) {
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now := s.Lock()
+	defer s.Unlock()
 	for i := range spans {
 		c := &spans[i]
 		known := s.traces.Ensure(c.trace, now)
@@ -353,9 +343,8 @@ func (s *Store) watch(spans []covering) {
 
 // addEpochs remembers the epochs of processes, and adds those that it knows.
 func (s *Store) addEpochs(lines map[uint64]*timeline) {
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now := s.Lock()
+	defer s.Unlock()
 	for process, line := range lines {
 		known := s.epochs.Find(process, now)
 		if known != nil {

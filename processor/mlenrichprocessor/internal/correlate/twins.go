@@ -86,8 +86,8 @@ type Joined struct{ ByID, ByTimes int64 }
 
 // Joined returns how many spans were marked since the store was made.
 func (s *Store) Joined() Joined {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.joined
 }
 
@@ -173,9 +173,8 @@ func (b *Batch) processHash(resource int32, processOf func(resource int) string)
 // findTwins marks the requests that repeat an earlier one and remembers the
 // others.
 func (s *Store) findTwins(requests []request, spans []span) {
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now := s.Lock()
+	defer s.Unlock()
 	for i := range requests {
 		r := &requests[i]
 		n := &spans[r.at]

@@ -317,9 +317,8 @@ func first(mark *bool) bool {
 // any, and lets the sums of such services count. Of calls within each other the outermost
 // is the request, and only where all above it is known; of sums the lowest.
 func (s *Store) findCalls(b *Batch) {
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now := s.Lock()
+	defer s.Unlock()
 	for i := range b.usage.requests {
 		s.described.Ensure(b.spans[b.usage.requests[i].at].service, now)
 	}

@@ -192,8 +192,7 @@ func (ix *Index) See(p *Process) {
 	if p.run == "" || p.n == 0 {
 		return
 	}
-	now := ix.Now()
-	ix.Lock()
+	now := ix.Lock()
 	defer ix.Unlock()
 	for _, at := range p.locations[:p.n] {
 		ix.All.Ensure(at, now).see(p, now)

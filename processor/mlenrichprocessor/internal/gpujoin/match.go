@@ -7,8 +7,8 @@ import (
 
 // match finds the run of each workload and process of a request.
 func (r *request) match() {
-	ix, now := r.index, r.index.Now()
-	ix.Lock()
+	ix := r.index
+	now := ix.Lock()
 	defer ix.Unlock()
 	holders := make(map[location]holder)
 	// The GPUs and processes of all come first, so that two that look alike know of each

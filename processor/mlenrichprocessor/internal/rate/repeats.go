@@ -28,8 +28,7 @@ func (s *Streams) withoutRepeats(points []point) []point {
 	if !slices.ContainsFunc(points, concerned) {
 		return points
 	}
-	now := s.Now()
-	s.Lock()
+	now := s.Lock()
 	defer s.Unlock()
 	var last *vocabulary.Meaning // the points of a metric are adjacent
 	for i := range points {

@@ -71,8 +71,7 @@ func (s *Streams) advance(points []point, skipped Skipped) {
 	if len(points) == 0 {
 		return
 	}
-	now := s.Now()
-	s.Lock()
+	now := s.Lock()
 	defer s.Unlock()
 	for i := range points {
 		p := &points[i]

@@ -40,9 +40,9 @@ func NewGPUs(now func() time.Time) *GPUs {
 
 // run returns the run whose route a GPU has, or "".
 func (g *GPUs) run(of gpu) string {
-	g.Lock()
+	now := g.Lock()
 	defer g.Unlock()
-	if run := g.All.Find(of, g.Now()); run != nil {
+	if run := g.All.Find(of, now); run != nil {
 		return *run
 	}
 	return ""
@@ -50,9 +50,9 @@ func (g *GPUs) run(of gpu) string {
 
 // give gives a GPU the route of a run.
 func (g *GPUs) give(of gpu, run string) {
-	g.Lock()
+	now := g.Lock()
 	defer g.Unlock()
-	*g.All.Ensure(gpu{strings.Clone(of.host), strings.Clone(of.id)}, g.Now()) = strings.Clone(run)
+	*g.All.Ensure(gpu{strings.Clone(of.host), strings.Clone(of.id)}, now) = strings.Clone(run)
 }
 
 // holders are the runs that hold the memory of a GPU by one request.

@@ -28,8 +28,7 @@ func NewClients(now func() time.Time) *Clients {
 // Recognise adds the clients that the process of a key was found to be, and
 // returns all that it was found to be so far.
 func (c *Clients) Recognise(key string, found vocabulary.System) vocabulary.System {
-	now := c.Now()
-	c.Lock()
+	now := c.Lock()
 	defer c.Unlock()
 	known := c.All.Find(key, now)
 	if known == nil {

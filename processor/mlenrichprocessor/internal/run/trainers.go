@@ -47,8 +47,7 @@ func (t *Trainers) See(r Run, p *Process, attrs pcommon.Map, steps bool) {
 	if r.ID == "" {
 		return
 	}
-	now := t.Now()
-	t.Lock()
+	now := t.Lock()
 	defer t.Unlock()
 	if steps && t.steps.Find(r.ID, now) == nil {
 		t.steps.Insert(strings.Clone(r.ID), now)
@@ -67,8 +66,7 @@ func (t *Trainers) See(r Run, p *Process, attrs pcommon.Map, steps bool) {
 
 // At returns the only run that sends telemetry of its training from where a process is.
 func (t *Trainers) At(p *Process, attrs pcommon.Map) (r Run, ok bool) {
-	now := t.Now()
-	t.Lock()
+	now := t.Lock()
 	defer t.Unlock()
 	eachPlace(p, attrs, func(place string) bool {
 		known := t.All.Find(place, now)
@@ -83,9 +81,9 @@ func (t *Trainers) At(p *Process, attrs pcommon.Map) (r Run, ok bool) {
 
 // SendSteps reports whether a run sends spans of its steps.
 func (t *Trainers) SendSteps(run string) bool {
-	t.Lock()
+	now := t.Lock()
 	defer t.Unlock()
-	return t.steps.Find(run, t.Now()) != nil
+	return t.steps.Find(run, now) != nil
 }
 
 // eachPlace calls with the places of a process, the surest first, until it returns false.
