@@ -1,7 +1,6 @@
 package correlate
 
 import (
-	"iter"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -17,8 +16,6 @@ type Batch struct {
 	texts     symbols
 	traces    []trace
 	groups    []joinGroup
-	// earlier are the parents that are not in the batch.
-	earlier []ancestor
 	// handed is what the spans of each trace hand down.
 	handed []handedDown
 	chain  []int32
@@ -92,8 +89,8 @@ type span struct {
 	before int32
 	// above is the parent in the batch, or none.
 	above int32
-	// earlier is the parent as an index in Batch.earlier if it is not in the
-	// batch, or none.
+	// earlier is what a parent that is not in the batch hands down, as an index in
+	// Batch.sets.
 	earlier int32
 	state   uint8
 
@@ -102,8 +99,6 @@ type span struct {
 	inherited origins
 	// foreign is true if another component wrote ml.correlation.source.
 	foreign bool
-	// recognised is true if the span is one of machine learning.
-	recognised bool
 	// phased is true if the span has a phase, its own or inherited.
 	phased bool
 	// conflicted is true if the span has a conflict mark.
@@ -192,8 +187,6 @@ type trace struct {
 	// firstHanded and endHanded delimit in Batch.handed what the trace's spans
 	// hand down.
 	firstHanded, endHanded int32
-	// recognised is true if a span of the batch is one of machine learning.
-	recognised bool
 	// active reports whether anything can be inherited in the trace, or has to
 	// reach ancestors. Most traces of a training loop are inactive: all their
 	// spans have a phase, and no key.
@@ -210,11 +203,10 @@ func (b *Batch) Reset() bool {
 		return false
 	}
 	b.texts.reset()
-	clear(b.earlier)
 	clear(b.traceAt)
 	clear(b.spanAt)
 	b.resources, b.spans, b.traces, b.groups = b.resources[:0], b.spans[:0], b.traces[:0], b.groups[:0]
-	b.earlier, b.handed, b.sets = b.earlier[:0], b.handed[:0], b.sets[:0]
+	b.handed, b.sets = b.handed[:0], b.sets[:0]
 	b.usage.reset()
 	b.links.reset()
 	b.epochs.reset()
@@ -230,17 +222,6 @@ func (b *Batch) AddResource(run string, inferred bool, service string) {
 // SetScope says of which instrumentation scope the next spans are.
 func (b *Batch) SetScope(name string) { b.scope = hash(name) }
 
-// Traces returns the traces of the batch, after Correlate.
-func (b *Batch) Traces() iter.Seq[pcommon.TraceID] {
-	return func(yield func(pcommon.TraceID) bool) {
-		for i := range b.traces {
-			if !yield(b.traces[i].id) {
-				return
-			}
-		}
-	}
-}
-
 // Correlate gives every span the keys that it inherits: its parent's before its
 // trace's before those of links. The order of the spans does not matter.
 // processOf returns what identifies the process of a resource and no other, or
@@ -251,43 +232,53 @@ func (b *Batch) Correlate(s *Store, processOf func(resource int) string) {
 		r := &b.resources[n.resource]
 		n.resourceRun, n.resourceInferred, n.service = r.run, r.inferred, r.service
 	}
-	b.inherit(s, processOf)
+	if b.ask(s) {
+		b.inheritAll()
+		b.followLinks()
+		b.climbAll()
+		b.orderRequests(processOf)
+		for i := range b.spans {
+			if n := &b.spans[i]; n.traceAt != none && b.traces[n.traceAt].active {
+				n.take(&b.traces[n.traceAt].agreed, fromTrace)
+			}
+		}
+		b.handDown()
+		b.tell(s)
+	}
 	b.findEpochs(s, processOf)
 }
 
-func (b *Batch) inherit(s *Store, processOf func(resource int) string) {
-	b.join(s)
+// ask finds what earlier batches said, and reports whether any trace is active.
+func (b *Batch) ask(s *Store) (active bool) {
+	now := s.Lock()
+	defer s.Unlock()
+	b.join(s, now)
 	b.gather()
-	if len(b.traces) == 0 {
-		return
-	}
-	s.joinTraces(b.traces, &b.texts)
-	b.findUsage(s)
+	s.joinTraces(b.traces, &b.texts, now)
+	s.watched(b, now)
+	b.markUsed()
 	b.markLinked()
-	active := false
 	for i := range b.traces {
 		t := &b.traces[i]
 		t.active = t.keyed || t.used || t.linked || t.handsDown || t.values != (set[symbol]{}) || t.phased && t.unphased
 		t.agreed = t.agreement.agreed()
 		active = active || t.active
 	}
-	if !active {
-		return
+	if active {
+		b.findParents(s, now)
+		b.findLinked(s, now)
 	}
-	b.inheritDown(s)
-	b.followLinks(s)
-	b.coverUsage(s)
-	b.findTwins(s, processOf)
-	for i := range b.spans {
-		n := &b.spans[i]
-		if n.traceAt == none || !b.traces[n.traceAt].active {
-			continue
-		}
-		n.take(&b.traces[n.traceAt].agreed, fromTrace)
-	}
-	if b.handDown(); len(b.handed) > 0 {
-		s.remember(b)
-	}
+	return active
+}
+
+// tell remembers what later batches need.
+func (b *Batch) tell(s *Store) {
+	now := s.Lock()
+	defer s.Unlock()
+	s.findCalls(b, now)
+	s.watch(b.usage.covering, now)
+	s.findTwins(b.usage.requests, b.spans, now)
+	s.remember(b, now)
 }
 
 // gather collects the traces of a batch. Spans without a trace id, which only
@@ -316,7 +307,6 @@ func (b *Batch) gather() {
 		n.traceAt, n.before = at, t.last
 		t.last = int32(i)
 		t.spans++
-		t.recognised = t.recognised || n.recognised
 		t.phased = t.phased || n.phase != 0
 		t.unphased = t.unphased || n.phase == 0
 		if keyed := n.own != (set[symbol]{}) || n.keys != (set[symbol]{}); keyed || n.resourceRun != 0 && !n.resourceInferred {

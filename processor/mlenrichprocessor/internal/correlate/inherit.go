@@ -2,33 +2,13 @@ package correlate
 
 import (
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
 // maxSearched is how many spans of a trace are searched one by one.
 const maxSearched = 16
-
-// ancestor is a parent of a span of the batch that is not in the batch.
-type ancestor struct {
-	span  spanKey
-	found *set[string]
-	down  int32
-}
-
-// inheritDown lets the keys and phases of ancestors, in the batch or in earlier
-// ones, come down to the spans of active traces.
-func (b *Batch) inheritDown(s *Store) {
-	b.sets = append(b.sets, set[symbol]{})
-	b.findParents()
-	if len(b.earlier) > 0 {
-		s.ancestors(b.earlier)
-		for i := range b.earlier {
-			b.earlier[i].down = b.fromStore(b.earlier[i].found)
-		}
-	}
-	b.inheritAll()
-}
 
 // inheritAll lets the spans that are not resolved inherit from their parents.
 func (b *Batch) inheritAll() {
@@ -42,12 +22,8 @@ func (b *Batch) inheritAll() {
 		}
 		for _, at := range slices.Backward(b.chain) {
 			n := &b.spans[at]
-			var down int32
-			var phase symbol
-			switch {
-			case n.earlier != none:
-				down = b.earlier[n.earlier].down
-			case n.above != none && b.spans[n.above].state == resolved:
+			down, phase := n.earlier, symbol(0)
+			if n.above != none && b.spans[n.above].state == resolved {
 				parent := &b.spans[n.above]
 				down = parent.down
 				if phase = parent.phase; phase == 0 {
@@ -60,37 +36,45 @@ func (b *Batch) inheritAll() {
 	}
 }
 
-// findParents finds the parents of the spans of active traces, and lists those
-// that are not in the batch.
-func (b *Batch) findParents() {
+// findParents finds the parents of the spans of active traces in the batch, or else what
+// they hand down. The store is locked.
+func (b *Batch) findParents(s *Store, now time.Time) {
+	b.sets = append(b.sets, set[symbol]{})
 	if b.spanAt == nil {
 		b.spanAt = make(map[spanKey]int32)
 	}
 	for i := range b.spans {
 		n := &b.spans[i]
-		n.above, n.earlier = none, none
+		n.above = none
 		if n.traceAt == none || !b.traces[n.traceAt].active {
 			n.state = resolved
 		} else if b.traces[n.traceAt].spans > maxSearched {
 			b.spanAt[n.spanKey] = int32(i)
 		}
 	}
+	var f finder
+	var asked spanKey
+	var memory *traceMemory
+	var down int32
 	for i := range b.spans {
 		n := &b.spans[i]
 		if n.state == resolved || n.parent == (pcommon.SpanID{}) {
 			continue
 		}
-		parent := spanKey{n.trace, n.parent}
-		if n.above = b.findSpan(&b.traces[n.traceAt], parent); n.above != none {
+		t, parent := &b.traces[n.traceAt], spanKey{n.trace, n.parent}
+		if n.above = b.findSpan(t, parent); n.above != none || !t.handsDown {
 			continue
 		}
-		if !b.traces[n.traceAt].handsDown {
-			continue
+		if parent.trace != asked.trace {
+			memory = s.traces.Find(parent.trace, now)
 		}
-		if last := len(b.earlier) - 1; last < 0 || b.earlier[last].span != parent {
-			b.earlier = append(b.earlier, ancestor{span: parent})
+		if parent != asked {
+			asked, down = parent, 0
+			if memory != nil {
+				down = b.fromStore(f.handed(s, parent, memory))
+			}
 		}
-		n.earlier = int32(len(b.earlier) - 1)
+		n.earlier = down
 	}
 }
 

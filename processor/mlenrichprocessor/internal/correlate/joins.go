@@ -1,6 +1,9 @@
 package correlate
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // joins are the ids that tie traces together, and what comes with each. A
 // request shares everything, since the two sides of a call may have nothing
@@ -46,7 +49,7 @@ func (g *joinGroup) shares() bool {
 }
 
 // join lets spans of different traces that report the same id share keys.
-func (b *Batch) join(s *Store) {
+func (b *Batch) join(s *Store, now time.Time) {
 	if len(b.texts.texts) == 0 {
 		return // no span reports anything
 	}
@@ -60,7 +63,7 @@ func (b *Batch) join(s *Store) {
 	if len(b.groups) == 0 {
 		return
 	}
-	s.join(b.groups, &b.texts)
+	s.join(b.groups, &b.texts, now)
 	for i := range b.groups {
 		b.groups[i].agreed = b.groups[i].agreement.agreed()
 	}

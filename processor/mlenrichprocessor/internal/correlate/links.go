@@ -1,6 +1,10 @@
 package correlate
 
-import "go.opentelemetry.io/collector/pdata/ptrace"
+import (
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
 
 // A link names a span of another trace that led to this one: the message that a
 // consumer handles, the requests that a server answers together. What is known
@@ -69,11 +73,7 @@ func (b *Batch) markLinked() {
 
 // followLinks lets the spans with links have what the linked ones have, and
 // hand it down.
-func (b *Batch) followLinks(s *Store) {
-	if len(b.links.linkers) == 0 {
-		return
-	}
-	b.findLinked(s)
+func (b *Batch) followLinks() {
 	for range maxLinkRounds {
 		if !b.takeLinked() {
 			return
@@ -128,18 +128,26 @@ func (n *span) forget(from origin) (changed bool) {
 	return changed
 }
 
-// findLinked finds the linked spans, in the batch or else in earlier ones.
-func (b *Batch) findLinked(s *Store) {
-	beyond := false
+// findLinked finds the linked spans in the batch, or else what is known of them. The store
+// is locked.
+func (b *Batch) findLinked(s *Store, now time.Time) {
+	var f finder
 	for i := range b.links.links {
 		l := &b.links.links[i]
 		if at, ok := b.traceAt[l.to.trace]; ok && b.traces[at].active {
 			l.at = b.findSpan(&b.traces[at], l.to)
 		}
-		beyond = beyond || l.at == none
-	}
-	if beyond {
-		s.linked(b.links.links, &b.texts)
+		if l.at != none {
+			continue
+		}
+		k := f.known(s, l.to, now)
+		for key := range keyInferred {
+			value, from := k.key(key)
+			l.known[key] = b.texts.of(key, value)
+			if key == keyRun && value != "" && k.inferredRun(from) {
+				l.known[keyInferred] = b.texts.of(keyInferred, textTrue)
+			}
+		}
 	}
 }
 

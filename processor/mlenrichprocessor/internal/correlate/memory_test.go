@@ -63,7 +63,7 @@ func handed(s *Store, of byte, first, spans int) {
 		b.handed = append(b.handed, handedDown{[8]byte{1, byte(n >> 16), byte(n >> 8), byte(n)}, 1})
 	}
 	b.traces = []trace{{id: [16]byte{of}, endHanded: int32(spans)}}
-	s.remember(b)
+	s.remember(b, s.Now())
 }
 
 func TestSpansOfTracesAreBounded(t *testing.T) {
@@ -72,9 +72,8 @@ func TestSpansOfTracesAreBounded(t *testing.T) {
 	handed(s, 1, maxTraceSpans, 1)
 	assert.Equal(t, tally{n: maxTraceSpans/2 + 1, evicted: maxTraceSpans / 2}, s.spans, "of one trace the oldest go")
 	find := func(trace byte, span int) *set[string] {
-		wanted := []ancestor{{span: spanKey{[16]byte{trace}, [8]byte{1, byte(span >> 16), byte(span >> 8), byte(span)}}}}
-		s.ancestors(wanted)
-		return wanted[0].found
+		wanted := spanKey{[16]byte{trace}, [8]byte{1, byte(span >> 16), byte(span >> 8), byte(span)}}
+		return new(finder).known(s, wanted, s.Now()).span
 	}
 	assert.Nil(t, find(1, 0))
 	assert.NotNil(t, find(1, maxTraceSpans))
@@ -108,7 +107,7 @@ func TestALongTraceIsSearchedAFewTimes(t *testing.T) {
 			b.handed = append(b.handed, handedDown{id(i), int32(i + 1)})
 		}
 		b.traces = []trace{{id: [16]byte{of}, endHanded: int32(n)}}
-		s.remember(b)
+		s.remember(b, s.Now())
 	}
 	var f finder
 	for i := range long {

@@ -20,7 +20,6 @@ func (b *Batch) Read(f *vocabulary.Facts, s ptrace.Span, resource int) {
 	n.spanUsage = b.readUsage(f, s)
 	n.conflicted = f.At(slotConflict) != nil
 	n.phased = f.At(slotPhase) != nil
-	n.recognised = n.phased || f.Systems != 0 || f.At(slotMLOperation) != nil || f.At(slotOperation) != nil
 	n.phase = b.texts.of(originPhase, f.TextAt(slotPhase))
 	for k := range keyInferred {
 		if f.At(keySlots[k]) == nil {

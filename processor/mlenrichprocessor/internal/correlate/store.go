@@ -32,7 +32,8 @@ const (
 )
 
 // Store is what earlier requests said of traces, ids and answers. It is safe
-// for concurrent use, and its lock is not held while pdata is read or written.
+// for concurrent use. A batch takes its lock to ask and to tell, not while keys come down
+// or while pdata is read or written.
 type Store struct {
 	cache.Guard
 	limits Limits
@@ -101,9 +102,7 @@ func (s *Store) Sizes() []cache.Size {
 
 // join takes in what the spans of each id say, and replaces it by what all
 // spans of that id ever said.
-func (s *Store) join(groups []joinGroup, texts *symbols) {
-	now := s.Lock()
-	defer s.Unlock()
+func (s *Store) join(groups []joinGroup, texts *symbols, now time.Time) {
 	for i := range groups {
 		g := &groups[i]
 		key := joinKey{g.key, hash(texts.text(g.id))}
@@ -119,9 +118,7 @@ func (s *Store) join(groups []joinGroup, texts *symbols) {
 }
 
 // joinTraces does the same by trace, and notes what else is known of it.
-func (s *Store) joinTraces(traces []trace, texts *symbols) {
-	now := s.Lock()
-	defer s.Unlock()
+func (s *Store) joinTraces(traces []trace, texts *symbols, now time.Time) {
 	for i := range traces {
 		t := &traces[i]
 		known := s.traces.Find(t.id, now)
@@ -168,25 +165,6 @@ func (s *Store) add(to *generations, data []byte, entries, limit int, all *tally
 	s.arena.Append(&to.young, data)
 	to.youngLen += entries
 	all.n += entries
-}
-
-// ancestors finds what earlier spans hand down.
-func (s *Store) ancestors(wanted []ancestor) {
-	now := s.Lock()
-	defer s.Unlock()
-	var id pcommon.TraceID
-	var memory *traceMemory
-	var f finder
-	for i := range wanted {
-		w := &wanted[i]
-		if i == 0 || w.span.trace != id {
-			id = w.span.trace
-			memory = s.traces.Find(id, now)
-		}
-		if memory != nil {
-			w.found = f.handed(s, w.span, memory)
-		}
-	}
 }
 
 // finder finds what spans hand down and what traces agree about, for one request. Of a
@@ -251,31 +229,8 @@ func (f *finder) known(s *Store, wanted spanKey, now time.Time) (k known) {
 	return k
 }
 
-// linked finds what is known of the linked spans that are not in the batch.
-func (s *Store) linked(links []link, texts *symbols) {
-	now := s.Lock()
-	defer s.Unlock()
-	var f finder
-	for i := range links {
-		l := &links[i]
-		if l.at != none {
-			continue
-		}
-		k := f.known(s, l.to, now)
-		for key := range keyInferred {
-			value, from := k.key(key)
-			l.known[key] = texts.of(key, value)
-			if key == keyRun && value != "" && k.inferredRun(from) {
-				l.known[keyInferred] = texts.of(keyInferred, textTrue)
-			}
-		}
-	}
-}
-
 // remember keeps what the spans of each trace hand down.
-func (s *Store) remember(b *Batch) {
-	now := s.Lock()
-	defer s.Unlock()
+func (s *Store) remember(b *Batch, now time.Time) {
 	for i := range b.traces {
 		t := &b.traces[i]
 		if t.firstHanded == t.endHanded {
@@ -302,9 +257,7 @@ func (s *Store) shrink() {
 }
 
 // watched adds the searches that earlier batches began below spans of this one.
-func (s *Store) watched(b *Batch) {
-	now := s.Lock()
-	defer s.Unlock()
+func (s *Store) watched(b *Batch, now time.Time) {
 	for i := range b.traces {
 		t := &b.traces[i]
 		if !t.watched {
@@ -312,7 +265,7 @@ func (s *Store) watched(b *Batch) {
 		}
 		known := s.traces.Find(t.id, now)
 		if known == nil {
-			continue // another batch filled the store meanwhile
+			continue // the other traces of the batch have filled the store
 		}
 		list := s.readAll(&known.above)
 		for at := t.last; at != none; at = b.spans[at].before {
@@ -326,9 +279,7 @@ func (s *Store) watched(b *Batch) {
 }
 
 // watch remembers spans for watched.
-func (s *Store) watch(spans []covering) {
-	now := s.Lock()
-	defer s.Unlock()
+func (s *Store) watch(spans []covering, now time.Time) {
 	for i := range spans {
 		c := &spans[i]
 		known := s.traces.Ensure(c.trace, now)

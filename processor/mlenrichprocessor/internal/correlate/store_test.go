@@ -20,7 +20,7 @@ func TestStoreIsBounded(t *testing.T) {
 		var texts symbols
 		state := trace{id: [16]byte{0: 1, 12: byte(i >> 24), 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}}
 		state.values[keySession] = texts.of(keySession, strconv.Itoa(i))
-		s.joinTraces([]trace{state}, &texts)
+		s.joinTraces([]trace{state}, &texts, s.Now())
 	}
 	assert.Equal(t, DefaultLimits().Traces, s.traces.Size("").Entries)
 	assert.EqualValues(t, 100, s.traces.Size("").Evicted)
@@ -30,7 +30,7 @@ func TestAnswersAreForgotten(t *testing.T) {
 	s, c := newTestStore()
 	repeats := func(scope uint64, answer string) bool {
 		spans := make([]span, 1)
-		s.findTwins([]request{{0, sighting{span: scope, scope: scope, answer: hash(answer), uses: true}}}, spans)
+		s.findTwins([]request{{0, sighting{span: scope, scope: scope, answer: hash(answer), uses: true}}}, spans, s.Now())
 		return spans[0].repeated
 	}
 	assert.False(t, repeats(1, "r"))
@@ -54,17 +54,17 @@ func TestUsageOfEarlierBatchesIsBounded(t *testing.T) {
 			spanAbove: spanAbove{id: [8]byte{1, byte(span >> 16), byte(span >> 8), byte(span)}}}}
 	}
 	for i := range DefaultLimits().Usage + 100 {
-		s.watch(above(i/2, i%2))
+		s.watch(above(i/2, i%2), s.Now())
 	}
 	assert.Equal(t, DefaultLimits().Usage, s.above.n)
 	assert.EqualValues(t, 100, s.above.evicted)
 	before := s.above
-	s.watch(above(DefaultLimits().Usage/2, 1))
+	s.watch(above(DefaultLimits().Usage/2, 1), s.Now())
 	assert.Equal(t, before, s.above, "what is known already")
 
 	one, _ := newTestStore()
 	for i := range maxTraceAbove + 1 {
-		one.watch(above(0, i))
+		one.watch(above(0, i), one.Now())
 	}
 	assert.Equal(t, tally{n: maxTraceAbove/2 + 1, evicted: maxTraceAbove / 2}, one.above, "a trace alone")
 }

@@ -135,9 +135,9 @@ func (s *sighting) ends() pcommon.Timestamp {
 // named reports whether the span names a model.
 func (s *sighting) named() bool { return s.models != [2]uint64{} }
 
-// findTwins marks the spans that repeat a request of another scope. The order of
-// the batch does not matter: of a pair the span within the other comes first.
-func (b *Batch) findTwins(s *Store, processOf func(resource int) string) {
+// orderRequests orders the requests of which a twin is searched, so that the order of the
+// batch does not matter: of a pair the span within the other comes first.
+func (b *Batch) orderRequests(processOf func(resource int) string) {
 	kept := b.usage.requests[:0]
 	for i := range b.usage.requests {
 		r := &b.usage.requests[i]
@@ -149,15 +149,11 @@ func (b *Batch) findTwins(s *Store, processOf func(resource int) string) {
 		kept = append(kept, *r)
 	}
 	b.usage.requests = kept
-	if len(kept) == 0 {
-		return
-	}
 	slices.SortFunc(kept, func(x, y request) int {
 		p, q := &b.spans[x.at], &b.spans[y.at]
 		return cmp.Or(cmp.Compare(x.ends(), y.ends()), cmp.Compare(y.start, x.start),
 			bytes.Compare(p.trace[:], q.trace[:]), bytes.Compare(p.id[:], q.id[:]))
 	})
-	s.findTwins(kept, b.spans)
 }
 
 // processHash returns the hash of what identifies the process of a resource, or 0
@@ -172,9 +168,7 @@ func (b *Batch) processHash(resource int32, processOf func(resource int) string)
 
 // findTwins marks the requests that repeat an earlier one and remembers the
 // others.
-func (s *Store) findTwins(requests []request, spans []span) {
-	now := s.Lock()
-	defer s.Unlock()
+func (s *Store) findTwins(requests []request, spans []span, now time.Time) {
 	for i := range requests {
 		r := &requests[i]
 		n := &spans[r.at]

@@ -1,6 +1,8 @@
 package correlate
 
 import (
+	"time"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -201,10 +203,8 @@ type covering struct {
 	spanAbove
 }
 
-// findUsage finds the spans below which, according to earlier batches, another one used
-// tokens. The traces of what is searched are active.
-func (b *Batch) findUsage(s *Store) {
-	s.watched(b)
+// markUsed marks the traces of what is searched.
+func (b *Batch) markUsed() {
 	use := func(at int32) {
 		if trace := b.spans[at].traceAt; trace != none {
 			b.traces[trace].used = true
@@ -223,17 +223,13 @@ func (b *Batch) findUsage(s *Store) {
 	}
 }
 
-// coverUsage marks the ancestors of what is searched, and remembers the first that is not
-// in the batch.
-func (b *Batch) coverUsage(s *Store) {
+// climbAll marks the ancestors of what is searched, and collects the first that is not in
+// the batch.
+func (b *Batch) climbAll() {
 	for kind, list := range b.usage.searches {
 		for i := range list {
 			b.climb(aboveKind(kind), &list[i])
 		}
-	}
-	s.findCalls(b)
-	if len(b.usage.covering) > 0 {
-		s.watch(b.usage.covering)
 	}
 }
 
@@ -316,9 +312,7 @@ func first(mark *bool) bool {
 // findCalls makes requests of the calls by HTTP of services of which no span describes
 // any, and lets the sums of such services count. Of calls within each other the outermost
 // is the request, and only where all above it is known; of sums the lowest.
-func (s *Store) findCalls(b *Batch) {
-	now := s.Lock()
-	defer s.Unlock()
+func (s *Store) findCalls(b *Batch, now time.Time) {
 	for i := range b.usage.requests {
 		s.described.Ensure(b.spans[b.usage.requests[i].at].service, now)
 	}
