@@ -8,24 +8,18 @@ import (
 
 // divideTraces gives every resource one route.
 func divideTraces(td ptrace.Traces) {
-	list, p := td.ResourceSpans(), partition{budget: newBudget()}
-	for i := range list.Len() {
-		rs := list.At(i)
-		if !p.begin(rs.Resource(), func() int { return sizeOfSpans(rs) }) {
-			continue
-		}
+	p := partition{budget: newBudget()}
+	see := func(rs ptrace.ResourceSpans) {
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {
 				p.see(span.Attributes())
 			}
 		}
-		stays := p.stays()
-		if p.several() {
-			to := newCopies(rs, &p, list.AppendEmpty, func(to ptrace.ResourceSpans) ptrace.ScopeSpans { return to.ScopeSpans().AppendEmpty() })
-			move(to, stays, rs.ScopeSpans(), ptrace.ScopeSpans.Spans, func(span ptrace.Span) string { return p.of(span.Attributes()) })
-		}
-		p.write(rs.Resource().Attributes(), stays)
 	}
+	divide(td.ResourceSpans(), &p, sizeOfSpans, see, func(rs ptrace.ResourceSpans, stays string) {
+		to := newCopies(rs, &p, td.ResourceSpans().AppendEmpty, func(to ptrace.ResourceSpans) ptrace.ScopeSpans { return to.ScopeSpans().AppendEmpty() })
+		move(to, stays, rs.ScopeSpans(), ptrace.ScopeSpans.Spans, func(span ptrace.Span) string { return p.of(span.Attributes()) })
+	})
 }
 
 // sizeOfSpans returns the encoded size of a resource and its scopes in bytes,
@@ -41,28 +35,22 @@ func sizeOfSpans(rs ptrace.ResourceSpans) int {
 
 // divideLogs gives every resource one route.
 func divideLogs(ld plog.Logs, gpus *GPUs) {
-	list, p := ld.ResourceLogs(), partition{budget: newBudget(), gpus: gpus}
-	for i := range list.Len() {
-		rl := list.At(i)
-		if !p.begin(rl.Resource(), func() int { return sizeOfRecords(rl) }) {
-			continue
-		}
+	p := partition{budget: newBudget(), gpus: gpus}
+	see := func(rl plog.ResourceLogs) {
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, log := range sl.LogRecords().All() {
 				p.ofGPU = ofGPUError(log)
 				p.see(log.Attributes())
 			}
 		}
-		stays := p.stays()
-		if p.several() {
-			to := newCopies(rl, &p, list.AppendEmpty, func(to plog.ResourceLogs) plog.ScopeLogs { return to.ScopeLogs().AppendEmpty() })
-			move(to, stays, rl.ScopeLogs(), plog.ScopeLogs.LogRecords, func(log plog.LogRecord) string {
-				p.ofGPU = ofGPUError(log)
-				return p.of(log.Attributes())
-			})
-		}
-		p.write(rl.Resource().Attributes(), stays)
 	}
+	divide(ld.ResourceLogs(), &p, sizeOfRecords, see, func(rl plog.ResourceLogs, stays string) {
+		to := newCopies(rl, &p, ld.ResourceLogs().AppendEmpty, func(to plog.ResourceLogs) plog.ScopeLogs { return to.ScopeLogs().AppendEmpty() })
+		move(to, stays, rl.ScopeLogs(), plog.ScopeLogs.LogRecords, func(log plog.LogRecord) string {
+			p.ofGPU = ofGPUError(log)
+			return p.of(log.Attributes())
+		})
+	})
 }
 
 // sizeOfRecords returns the encoded size of a resource and its scopes in bytes,
@@ -74,6 +62,23 @@ func sizeOfRecords(rl plog.ResourceLogs) int {
 		sl.Scope().CopyTo(shell.ScopeLogs().AppendEmpty().Scope())
 	}
 	return (&plog.ProtoMarshaler{}).ResourceLogsSize(shell)
+}
+
+// divide gives every resource of a list one route. see sees the items of a resource, and
+// move moves those that do not stay.
+func divide[R resource[R], L slice[R]](list L, p *partition, size func(R) int, see func(R), move func(from R, stays string)) {
+	for i := range list.Len() {
+		from := list.At(i)
+		if !p.begin(from.Resource(), func() int { return size(from) }) {
+			continue
+		}
+		see(from)
+		stays := p.stays()
+		if len(p.runs) > 1 {
+			move(from, stays)
+		}
+		p.write(from.Resource().Attributes(), stays)
+	}
 }
 
 // slice is what the slices of all signals have.

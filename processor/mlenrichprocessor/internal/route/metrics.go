@@ -10,26 +10,20 @@ import (
 // divideMetrics gives every resource one route.
 func divideMetrics(md pmetric.Metrics, gpus *GPUs) {
 	gpus.read(md)
-	list, p := md.ResourceMetrics(), partition{budget: newBudget(), gpus: gpus}
-	for i := range list.Len() {
-		rm := list.At(i)
-		if !p.begin(rm.Resource(), func() int { return sizeOfMetrics(rm) }) {
-			continue
-		}
+	p := partition{budget: newBudget(), gpus: gpus}
+	see := func(rm pmetric.ResourceMetrics) {
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
 				p.ofGPU = ofGPU(m)
 				mlattr.EachPoint(m, func(attributes pcommon.Map, _ pmetric.ExemplarSlice) { p.see(attributes) })
 			}
 		}
-		stays := p.stays()
-		if p.several() {
-			to := newCopies(rm, &p, list.AppendEmpty, func(to pmetric.ResourceMetrics) pmetric.ScopeMetrics { return to.ScopeMetrics().AppendEmpty() })
-			mover := pointMover{from: rm, partition: &p, stays: stays, copies: to, metrics: make(map[string]metricCopy)}
-			mover.move()
-		}
-		p.write(rm.Resource().Attributes(), stays)
 	}
+	divide(md.ResourceMetrics(), &p, sizeOfMetrics, see, func(rm pmetric.ResourceMetrics, stays string) {
+		to := newCopies(rm, &p, md.ResourceMetrics().AppendEmpty, func(to pmetric.ResourceMetrics) pmetric.ScopeMetrics { return to.ScopeMetrics().AppendEmpty() })
+		mover := pointMover{from: rm, partition: &p, stays: stays, copies: to, metrics: make(map[string]metricCopy)}
+		mover.move()
+	})
 }
 
 // sizeOfMetrics returns the encoded size of a resource, its scopes and metrics in

@@ -160,9 +160,6 @@ func (p *partition) divide(run string, attrs pcommon.Map) {
 	}
 }
 
-// several reports whether the items are of different runs.
-func (p *partition) several() bool { return len(p.runs) > 1 }
-
 // stays returns the run whose items stay with the resource: the resource's own,
 // or none, if there are such items, else the first.
 func (p *partition) stays() string {
