@@ -13,16 +13,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
 
-// record is a log record that names a trace, between its reading and its
-// correlation.
-type record struct {
-	correlate.Record
-	attrs    pcommon.Map
-	resource int
-	// process is set if each trace of the record's process is a run.
-	process *run.Process
-}
-
 // processLogs enriches each record from what it reports, and from what the
 // spans of its trace said before it came.
 func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
@@ -38,37 +28,32 @@ func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, er
 		return ld, nil
 	}
 	for i := range records {
-		s := &records[i]
-		r := &b.resources[s.resource]
-		s.SetRun(r.run.ID, r.run.Inferred)
-		if r.run.PerTrace {
-			s.process = &r.process
-		}
+		of := &b.resources[records[i].Resource].run
+		records[i].Run, records[i].Inferred = of.ID, of.Inferred
 	}
-	known := e.store.keys.Lookup(func(yield func(*correlate.Record) bool) {
-		for i := range records {
-			if !yield(&records[i].Record) {
-				return
-			}
-		}
-	})
+	known := e.store.keys.Lookup(records)
 	for i := range records {
-		writeRecord(&records[i], known, &b.keys.Sources)
+		record := &records[i]
+		r := &b.resources[record.Resource]
+		if hasRun := record.Write(known, &b.keys.Sources); r.run.PerTrace && !hasRun {
+			record.Attrs.PutStr(mlattr.RunID, run.OfTrace(&r.process, record.Trace()))
+			record.Attrs.PutBool(mlattr.RunInferred, true)
+		}
 	}
 	return ld, nil
 }
 
 // readLogs enriches records from themselves, and returns those that name a
 // trace.
-func (e *enricher) readLogs(ld plog.Logs, b *batch) (records []record) {
+func (e *enricher) readLogs(ld plog.Logs, b *batch) (records []correlate.Record) {
 	for i, rl := range ld.ResourceLogs().All() {
 		r := e.readResource(rl.Resource().Attributes(), b)
 		for _, sl := range rl.ScopeLogs().All() {
 			known := r.facts.Systems | e.reader.Scope(sl.Scope().Name())
 			for _, log := range sl.LogRecords().All() {
 				read := e.readRecord(log, known, b)
-				read.resource = i
 				if trace := read.Trace(); !trace.IsEmpty() {
+					read.Attrs, read.Resource = log.Attributes(), i
 					records = append(records, read)
 				}
 			}
@@ -79,7 +64,7 @@ func (e *enricher) readLogs(ld plog.Logs, b *batch) (records []record) {
 }
 
 // readRecord enriches a record from itself and reads which span it is of.
-func (e *enricher) readRecord(log plog.LogRecord, known vocabulary.System, b *batch) record {
+func (e *enricher) readRecord(log plog.LogRecord, known vocabulary.System, b *batch) correlate.Record {
 	attrs := log.Attributes()
 	trace, span := log.TraceID(), log.SpanID()
 	if trace.IsEmpty() {
@@ -90,7 +75,7 @@ func (e *enricher) readRecord(log plog.LogRecord, known vocabulary.System, b *ba
 	}
 	e.reader.Record(known, attrs, &b.facts)
 	b.rejected += b.facts.Rejected
-	read := record{Record: correlate.ReadRecord(&b.facts, trace, span), attrs: attrs}
+	read := correlate.ReadRecord(&b.facts, trace, span)
 	e.write(attrs, &b.facts)
 	return read
 }
@@ -104,14 +89,5 @@ func decodeID(attrs pcommon.Map, key string, id []byte) {
 	}
 	if _, err := hex.Decode(id, []byte(v.Str())); err != nil {
 		clear(id)
-	}
-}
-
-// writeRecord adds to a record what is known of its span and trace.
-func writeRecord(r *record, known correlate.Known, sources *correlate.Sources) {
-	hasRun := r.Write(r.attrs, known, sources)
-	if r.process != nil && !hasRun {
-		r.attrs.PutStr(mlattr.RunID, run.OfTrace(r.process, r.Trace()))
-		r.attrs.PutBool(mlattr.RunInferred, true)
 	}
 }

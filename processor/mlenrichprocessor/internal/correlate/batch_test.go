@@ -1,7 +1,6 @@
 package correlate
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -64,10 +63,9 @@ func TestSpansShareKeysAcrossRequests(t *testing.T) {
 func TestARecordLearnsFromItsSpan(t *testing.T) {
 	s, _ := newTestStore()
 	r := ReadRecord(new(vocabulary.Facts), pcommon.TraceID{1}, pcommon.SpanID{2})
-	records := slices.Values([]*Record{&r})
 	correlated(t, s, spanOf(t, 1, 0, map[string]any{"ml.session.id": "s"}), spanOf(t, 2, 1, nil))
-	known := s.Lookup(records)
-	attrs := pcommon.NewMap()
-	assert.False(t, r.Write(attrs, known, new(Sources)), "it has no run")
-	assert.Equal(t, map[string]any{"ml.session.id": "s", "ml.correlation.source": "session=span"}, attrs.AsRaw())
+	known := s.Lookup([]Record{r})
+	r.Attrs = pcommon.NewMap()
+	assert.False(t, r.Write(known, new(Sources)), "it has no run")
+	assert.Equal(t, map[string]any{"ml.session.id": "s", "ml.correlation.source": "session=span"}, r.Attrs.AsRaw())
 }

@@ -62,12 +62,16 @@ func (s *Store) lookupSome(k Known, wanted []spanKey, f *finder) {
 
 // Record is what correlation needs of a log record that names a trace.
 type Record struct {
+	// Attrs are the record's attributes.
+	Attrs pcommon.Map
+	// Resource is the index of its resource, Run the run of that, or "", and Inferred
+	// whether it was inferred.
+	Resource int
+	Run      string
+	Inferred bool
+
 	span    spanKey
 	present [keyCount]bool
-	// run is that of the record's resource, or "", and inferred whether it was
-	// inferred.
-	run      string
-	inferred bool
 	// inherited and foreign are as in span.
 	inherited origins
 	foreign   bool
@@ -85,18 +89,14 @@ func ReadRecord(f *vocabulary.Facts, trace pcommon.TraceID, id pcommon.SpanID) (
 	return r
 }
 
-// SetRun sets the run of the record's resource, or "", and whether it was
-// inferred.
-func (r *Record) SetRun(run string, inferred bool) { r.run, r.inferred = run, inferred }
-
 // Trace returns the trace that the record names.
 func (r *Record) Trace() pcommon.TraceID { return r.span.trace }
 
 // Lookup returns what is known of the spans and traces of records.
-func (s *Store) Lookup(records iter.Seq[*Record]) Known {
+func (s *Store) Lookup(records []Record) Known {
 	return s.lookup(func(yield func(spanKey) bool) {
-		for r := range records {
-			if !yield(r.span) {
+		for i := range records {
+			if !yield(records[i].span) {
 				return
 			}
 		}
@@ -109,7 +109,7 @@ func (r *Record) learn(key int, of known) (string, origin) {
 		return "", notInherited
 	}
 	value, from := of.key(key)
-	if key == keyRun && value != "" && r.run != "" && (value == r.run || of.inferredRun(from) || from != fromSpan && !r.inferred) {
+	if key == keyRun && value != "" && r.Run != "" && (value == r.Run || of.inferredRun(from) || from != fromSpan && !r.Inferred) {
 		// The resource has the record's run, unless the record's span is of
 		// another one, or the resource's was inferred.
 		return "", notInherited
@@ -117,10 +117,10 @@ func (r *Record) learn(key int, of known) (string, origin) {
 	return value, from
 }
 
-// Write adds to the attributes of a record what its span hands down, or else
+// Write adds to the record what its span hands down, or else
 // what its trace agrees about. It reports whether the record has a run then, of
 // its own or of others.
-func (r *Record) Write(attrs pcommon.Map, k Known, sources *Sources) (hasRun bool) {
+func (r *Record) Write(k Known, sources *Sources) (hasRun bool) {
 	added := false
 	of := k[r.span]
 	for key := range keyInferred {
@@ -128,14 +128,14 @@ func (r *Record) Write(attrs pcommon.Map, k Known, sources *Sources) (hasRun boo
 		if value == "" {
 			continue
 		}
-		attrs.PutStr(keyNames[key], value)
+		r.Attrs.PutStr(keyNames[key], value)
 		r.inherited[key], added = from, true
 		if key == keyRun && !r.present[keyInferred] && of.inferredRun(from) {
-			attrs.PutBool(mlattr.RunInferred, true)
+			r.Attrs.PutBool(mlattr.RunInferred, true)
 		}
 	}
 	if added {
-		attrs.PutStr(mlattr.CorrelationSource, sources.text(r.inherited))
+		r.Attrs.PutStr(mlattr.CorrelationSource, sources.text(r.inherited))
 	}
 	return r.present[keyRun] || r.present[keyInferred] || r.inherited[keyRun] != notInherited
 }
