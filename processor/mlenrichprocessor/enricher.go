@@ -157,35 +157,29 @@ func (e *enricher) count(ctx context.Context, b *batch) {
 	}
 }
 
-// write adds facts to the attributes that they were read from.
-func (e *enricher) write(attrs pcommon.Map, f *vocabulary.Facts) {
-	e.reserve(attrs, f, 0)
-	for fact := range f.All() {
-		e.put(attrs, fact)
-	}
-}
-
-// writePoint does the same for a metric's point, whose attributes become
-// labels: a fact whose label the client itself uses is left out. more is how
-// many attributes will be added after that.
-func (e *enricher) writePoint(attrs pcommon.Map, f *vocabulary.Facts, more int) {
-	e.reserve(attrs, f, more)
-	for fact := range f.All() {
-		if e.writes(fact) && !label.Taken(attrs, fact.Key) {
-			e.put(attrs, fact)
-		}
-	}
-}
-
-// reserve grows the attributes once, for the facts that put adds and for more.
-func (e *enricher) reserve(attrs pcommon.Map, f *vocabulary.Facts, more int) {
+// appendWritten appends the facts that put adds.
+func (e *enricher) appendWritten(to []vocabulary.Fact, f *vocabulary.Facts) []vocabulary.Fact {
 	for fact := range f.All() {
 		if e.writes(fact) {
-			more++
+			to = append(to, *fact)
 		}
 	}
-	if more > 0 {
+	return to
+}
+
+// write adds facts to the attributes that they were read from.
+func (e *enricher) write(attrs pcommon.Map, f *vocabulary.Facts, b *batch) {
+	b.added = e.appendWritten(b.added[:0], f)
+	e.putAll(attrs, b.added, 0)
+}
+
+// putAll adds facts, and has room for more attributes.
+func (e *enricher) putAll(attrs pcommon.Map, facts []vocabulary.Fact, more int) {
+	if more += len(facts); more > 0 {
 		attrs.EnsureCapacity(attrs.Len() + more)
+	}
+	for i := range facts {
+		e.put(attrs, &facts[i])
 	}
 }
 

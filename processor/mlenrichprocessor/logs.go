@@ -76,7 +76,7 @@ func (e *enricher) readRecord(log plog.LogRecord, known vocabulary.System, b *ba
 	e.reader.Record(known, attrs, &b.facts)
 	b.rejected += b.facts.Rejected
 	read := correlate.ReadRecord(&b.facts, trace, span)
-	e.write(attrs, &b.facts)
+	e.write(attrs, &b.facts, b)
 	return read
 }
 

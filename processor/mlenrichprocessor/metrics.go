@@ -14,6 +14,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/gpujoin"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/label"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
@@ -93,7 +94,9 @@ func (e *enricher) writePoints(rm pmetric.ResourceMetrics, r *resource, b *batch
 				conflict := b.problems.Check(point, sent, valid, now)
 				e.reader.Point(known, point, &b.facts)
 				b.rejected += b.facts.Rejected
-				e.writePoint(point, &b.facts, len(labels))
+				// A fact whose label the client itself uses is left out.
+				b.added = slices.DeleteFunc(e.appendWritten(b.added[:0], &b.facts), func(f vocabulary.Fact) bool { return label.Taken(point, f.Key) })
+				e.putAll(point, b.added, len(labels))
 				if index, ok := b.facts.Int(mlattr.GPUIndex); ok && len(r.indexes) < maxIndexes && !slices.Contains(r.indexes, index) {
 					r.indexes = append(r.indexes, index)
 				}

@@ -53,7 +53,7 @@ func (e *enricher) readResource(attrs pcommon.Map, b *batch) *resource {
 			named.Text = id
 		}
 	}
-	e.write(attrs, &r.facts)
+	e.write(attrs, &r.facts, b)
 	b.rejected += r.facts.Rejected
 	r.process = run.Read(attrs, &r.facts)
 	r.key = b.processKeys.Of(&r.process)

@@ -117,11 +117,7 @@ func (e *enricher) readSpan(span ptrace.Span, known vocabulary.System, samplesPe
 	rate.Derive(f, span, samplesPerStep, b.skipped)
 	b.keys.Read(f, span, resource)
 	first := len(b.kept)
-	for fact := range f.All() {
-		if e.writes(fact) {
-			b.kept = append(b.kept, *fact)
-		}
-	}
+	b.kept = e.appendWritten(b.kept, f)
 	b.spans = append(b.spans, spanState{
 		span: span, resource: resource, first: first, end: len(b.kept),
 	})
@@ -152,17 +148,8 @@ func (e *enricher) writeSpans(b *batch) {
 				vocabulary.Fact{Key: mlattr.RunID, Kind: table.KindText, Text: traceRun.run},
 				vocabulary.Fact{Key: mlattr.RunInferred, Kind: table.KindBool, Bool: true})
 		}
-		facts := b.kept[s.first:s.end]
-		if len(facts)+len(b.added) == 0 {
-			continue
-		}
-		attrs := s.span.Attributes()
-		attrs.EnsureCapacity(attrs.Len() + len(facts) + len(b.added))
-		for _, list := range [...][]vocabulary.Fact{facts, b.added} {
-			for j := range list {
-				e.put(attrs, &list[j])
-			}
-		}
+		e.putAll(s.span.Attributes(), b.kept[s.first:s.end], len(b.added))
+		e.putAll(s.span.Attributes(), b.added, 0)
 	}
 }
 

@@ -55,82 +55,54 @@ func Logs(next consumer.Logs, gpus func() *GPUs) (consumer.Logs, error) {
 }
 
 // sendByRoute sends the resources of a request, those of each route in a call of their
-// own. It ends at the first error.
+// own, in the order of their first resources. It ends at the first error.
 func sendByRoute[T any, R resource[R], L slice[R]](
 	ctx context.Context, request T, empty func() T, resources func(T) L, send func(context.Context, T) error,
 ) error {
 	list := resources(request)
-	calls := callsOf(list.Len(), func(i int) pcommon.Resource { return list.At(i).Resource() })
-	if len(calls.routes) <= 1 {
-		return send(calls.context(ctx, 0), request)
+	if list.Len() == 0 {
+		return send(ctx, request)
 	}
-	requests := make([]T, len(calls.routes))
-	for i := range requests {
-		requests[i] = empty()
+	first, same := routeOf(list.At(0)), 1
+	for same < list.Len() && routeOf(list.At(same)) == first {
+		same++
 	}
-	for i, call := range calls.of {
-		list.At(i).MoveTo(resources(requests[call]).AppendEmpty())
+	if same == list.Len() {
+		return send(withRoute(ctx, first), request)
 	}
-	for call, request := range requests {
-		if err := send(calls.context(ctx, call), request); err != nil {
+	var routes []string
+	requests := make(map[string]T)
+	for i := range list.Len() {
+		route := routeOf(list.At(i))
+		if _, known := requests[route]; !known && len(routes) >= maxCalls {
+			route = ""
+		}
+		to, known := requests[route]
+		if !known {
+			to = empty()
+			requests[route] = to
+			routes = append(routes, route)
+		}
+		list.At(i).MoveTo(resources(to).AppendEmpty())
+	}
+	for _, route := range routes {
+		if err := send(withRoute(ctx, route), requests[route]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// calls says which resources of a request are sent together.
-type calls struct {
-	// of is the call of each resource.
-	of []int
-	// routes has the route of each call; "" is none.
-	routes []string
-}
-
-// callsOf assigns the resources of a request to calls, in the order of their
-// first resource.
-func callsOf(resources int, resource func(int) pcommon.Resource) (c calls) {
-	var known map[string]int
-	for i := range resources {
-		route := routeOf(resource(i).Attributes())
-		if len(c.routes) == 0 {
-			c.routes = append(c.routes, route)
-		}
-		if known == nil {
-			if route == c.routes[0] {
-				continue
-			}
-			known = map[string]int{c.routes[0]: 0}
-			c.of = make([]int, i, resources)
-		}
-		call, ok := known[route]
-		if !ok && len(c.routes) >= maxCalls {
-			route = ""
-			call, ok = known[route]
-		}
-		if !ok {
-			call = len(c.routes)
-			known[route] = call
-			c.routes = append(c.routes, route)
-		}
-		c.of = append(c.of, call)
-	}
-	return c
-}
-
-// context returns the context of a call: that of the request, with the route
-// among the client's metadata.
-func (c *calls) context(ctx context.Context, call int) context.Context {
-	if call >= len(c.routes) {
-		return ctx
-	}
+// withRoute returns the context of a call: that of the request, with the route, if there is
+// one, among the client's metadata.
+func withRoute(ctx context.Context, route string) context.Context {
 	info := client.FromContext(ctx)
 	data := make(map[string][]string)
 	for key := range info.Metadata.Keys() {
 		data[key] = info.Metadata.Get(key)
 	}
 	delete(data, mlattr.RouteMetadata)
-	if route := c.routes[call]; route != "" {
+	if route != "" {
 		data[mlattr.RouteMetadata] = []string{route}
 	}
 	info.Metadata = client.NewMetadata(data)
@@ -138,8 +110,8 @@ func (c *calls) context(ctx context.Context, call int) context.Context {
 }
 
 // routeOf returns the route of a resource, or "" if it is no text.
-func routeOf(attrs pcommon.Map) string {
-	if v, ok := attrs.Get(mlattr.Route); ok && v.Type() == pcommon.ValueTypeStr {
+func routeOf[R resource[R]](of R) string {
+	if v, ok := of.Resource().Attributes().Get(mlattr.Route); ok && v.Type() == pcommon.ValueTypeStr {
 		return v.Str()
 	}
 	return ""
