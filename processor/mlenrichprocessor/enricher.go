@@ -105,9 +105,8 @@ type batch struct {
 	added []vocabulary.Fact
 	keys  correlate.Batch
 
-	points    rate.Points
-	exemplars correlate.Exemplars
-	problems  label.Problems
+	points   rate.Points
+	problems label.Problems
 
 	skipped  rate.Skipped
 	rejected int
@@ -123,7 +122,7 @@ const maxKept = 1 << 19
 // free returns the memory to the pool, without any reference to what was
 // processed.
 func (b *batch) free() {
-	if cap(b.kept) > maxKept || !b.keys.Reset() || !b.exemplars.Reset() {
+	if cap(b.kept) > maxKept || !b.keys.Reset() {
 		return
 	}
 	b.facts.Reset()

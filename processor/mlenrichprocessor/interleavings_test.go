@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -65,7 +64,7 @@ func tracesOf(spans []sentSpan) ptrace.Traces {
 }
 
 // story makes up a few traces. Those in split have two sessions or runs. Parents
-// come before their children. The ids are short: an exemplar has room for all.
+// come before their children.
 func story(r *rand.Rand, links bool) (spans []sentSpan, split map[byte]bool) {
 	split = make(map[byte]bool)
 	for trace := byte(1); trace <= 3; trace++ {
@@ -161,8 +160,8 @@ func (g given) traces(all ...ptrace.Traces) given {
 	return g
 }
 
-// probe sends what comes after all the spans, to each of them: a log record, an
-// exemplar and a child; and to each trace the same of no span that is known.
+// probe sends what comes after all the spans, to each of them: a log record
+// and a child; and to each trace the same of no span that is known.
 func (p *pipelines) probe(t *testing.T, spans []sentSpan) given {
 	t.Helper()
 	got := make(given)
@@ -179,9 +178,6 @@ func (p *pipelines) probe(t *testing.T, spans []sentSpan) given {
 		record.SetTraceID(id.trace)
 		record.SetSpanID(id.span)
 		got["log"+name] = firstRecord(p.sendLogs(t, ld)).Attributes().AsRaw()
-
-		md := exemplarOf(pmetric.MetricTypeHistogram, id.trace[15], id.span[7], nil)
-		got["exemplar"+name] = exemplarMaps(p.sendMetrics(t, md).ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0))[0].AsRaw()
 
 		child := testSpan{id.trace[15], 100 + id.span[7], id.span[7], "child" + name, nil}
 		if child.parent == 0 {

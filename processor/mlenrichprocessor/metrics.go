@@ -40,7 +40,6 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 		gpus = e.writePoints(rm, r, b, now) || gpus
 		e.store.gpus.SeeGPUs(&r.located, r.indexes)
 	}
-	b.exemplars.Correlate(e.store.keys)
 	if gpus {
 		hosts := func(resource int) string { return b.resources[resource].process.Host }
 		if skipped := e.store.gpus.Join(md, hosts); skipped > 0 {
@@ -109,7 +108,6 @@ func (e *enricher) writePoints(rm pmetric.ResourceMetrics, r *resource, b *batch
 					label.MarkConflict(point)
 				}
 			}
-			b.exemplars.Read(m)
 		}
 	}
 	return gpus

@@ -1,7 +1,6 @@
 package correlate
 
 import (
-	"iter"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -40,26 +39,6 @@ func (k known) inferredRun(from origin) bool {
 // in between.
 const maxLookup = 1024
 
-// lookup returns what is known of spans and of their traces.
-func (s *Store) lookup(wanted iter.Seq[spanKey]) Known {
-	k := make(Known)
-	var f finder
-	for some := range slices.Chunk(slices.Collect(wanted), maxLookup) {
-		s.lookupSome(k, some, &f)
-	}
-	return k
-}
-
-func (s *Store) lookupSome(k Known, wanted []spanKey, f *finder) {
-	now := s.Lock()
-	defer s.Unlock()
-	for _, key := range wanted {
-		if _, done := k[key]; !done {
-			k[key] = f.known(s, key, now)
-		}
-	}
-}
-
 // Record is what correlation needs of a log record that names a trace.
 type Record struct {
 	// Attrs are the record's attributes.
@@ -94,13 +73,23 @@ func (r *Record) Trace() pcommon.TraceID { return r.span.trace }
 
 // Lookup returns what is known of the spans and traces of records.
 func (s *Store) Lookup(records []Record) Known {
-	return s.lookup(func(yield func(spanKey) bool) {
-		for i := range records {
-			if !yield(records[i].span) {
-				return
-			}
+	k := make(Known)
+	var f finder
+	for some := range slices.Chunk(records, maxLookup) {
+		s.lookup(k, some, &f)
+	}
+	return k
+}
+
+func (s *Store) lookup(k Known, records []Record, f *finder) {
+	now := s.Lock()
+	defer s.Unlock()
+	for i := range records {
+		key := records[i].span
+		if _, done := k[key]; !done {
+			k[key] = f.known(s, key, now)
 		}
-	})
+	}
 }
 
 // learn returns the key that the record gets of its span or trace, or "".
