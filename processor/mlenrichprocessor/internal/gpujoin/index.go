@@ -88,19 +88,13 @@ type sightings struct {
 }
 
 type seenRun struct {
-	run      string
-	inferred bool
+	account
 	// one is true if its process has no other run, told is when its telemetry last came,
 	// and seen that or when it last held a GPU.
 	one        bool
 	told, seen time.Time
 	traits     [traitCount]history
-	client     history
-	job        string
-	attempt    count
-	rank       rank
-	process    processID
-	memory     allocatorSizes
+	clients    history
 }
 
 type seenGPU struct {
@@ -125,25 +119,26 @@ func (s *sightings) see(p *Process, now time.Time) {
 			o = &s.runs[i]
 		}
 	}
-	if o.run != p.run {
-		*o = seenRun{run: strings.Clone(p.run)}
-	} else if now.Sub(o.seen) > liveAge {
-		*o = seenRun{run: o.run}
+	if o.run != p.run || now.Sub(o.seen) > liveAge {
+		*o = seenRun{}
 	}
-	o.inferred, o.one, o.told, o.seen = p.inferred, !p.shared, now, now
+	before := o.account
+	o.account, o.one, o.told, o.seen = p.account, !p.shared, now, now
 	for t := range o.traits {
 		o.traits[t].see(p.traits[t], now)
 	}
-	o.client.see(p.client, now)
-	if p.job != "" && p.job != o.job {
+	o.clients.see(p.client, now)
+	if o.run = before.run; o.run == "" {
+		o.run = strings.Clone(p.run)
+	}
+	if o.job = before.job; p.job != "" && p.job != o.job {
 		o.job = strings.Clone(p.job)
 	}
-	if p.attempt.ok {
-		o.attempt = p.attempt
+	if !p.attempt.ok {
+		o.attempt = before.attempt
 	}
-	o.rank, o.process = p.rank, p.process
-	if p.memory.ok {
-		o.memory = p.memory
+	if !p.memory.ok {
+		o.memory = before.memory
 	}
 }
 
@@ -159,13 +154,13 @@ func (ix *Index) live(at location, now time.Time) (list []candidate, manyGPUs bo
 		if o.run == "" || now.Sub(o.seen) > liveAge {
 			continue
 		}
-		c := candidate{run: o.run, inferred: o.inferred, job: o.job, attempt: o.attempt,
-			client: o.client.value, alone: !o.client.trait(now).several, process: o.process, rank: o.rank}
+		c := candidate{account: o.account, alone: !o.clients.trait(now).several}
+		c.client = o.clients.value
 		for t := range o.traits {
 			c.traits[t] = o.traits[t].trait(now)
 		}
-		if o.memory.ok && now.Sub(o.memory.at) <= memoryAge {
-			c.memory = o.memory
+		if now.Sub(o.memory.at) > memoryAge {
+			c.memory = allocatorSizes{}
 		}
 		list = append(list, c)
 	}

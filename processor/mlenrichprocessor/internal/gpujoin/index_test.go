@@ -16,7 +16,7 @@ func newTestIndex() (*Index, *time.Time) {
 
 // processAt is a process of a run at a location.
 func processAt(run string, p location) *Process {
-	m := &Process{run: run, client: 1}
+	m := &Process{account: account{run: run, client: 1}}
 	m.add(p)
 	return m
 }

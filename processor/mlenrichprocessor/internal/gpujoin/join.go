@@ -225,16 +225,11 @@ func (r *request) workloadOf(attrs pcommon.Map, gpu int, host uint64, hostID str
 	}
 	w.run = mlattr.IDAt(attrs, mlattr.RunID)
 	w.ranked = w.rank.global.ok && w.rank.local.ok && world.ok
-	w.traits = [traitCount]uint64{
-		traitHost:      r.index.hash(hostID),
-		traitContainer: r.index.hash(mlattr.IDAt(attrs, mlattr.ContainerID)),
-		traitPod:       r.index.hash(mlattr.IDAt(attrs, attrPodUID)),
-		traitWorld:     worldTrait(world),
-		traitService:   r.index.hash(mlattr.IDAt(attrs, mlattr.ServiceName)),
+	job := mlattr.IDAt(attrs, mlattr.SlurmJobID)
+	if mlattr.Sentinel(job) {
+		job = ""
 	}
-	if job := mlattr.IDAt(attrs, mlattr.SlurmJobID); !mlattr.Sentinel(job) {
-		w.traits[traitSlurm] = r.index.hash(job)
-	}
+	w.traits = r.index.traitsOf(attrs, hostID, job, mlattr.IDAt(attrs, mlattr.ServiceName), world)
 	r.workloads = append(r.workloads, w)
 	return at
 }

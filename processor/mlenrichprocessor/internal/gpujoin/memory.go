@@ -34,9 +34,8 @@ type Allocator struct {
 }
 
 type pointSize struct {
-	size   int64
+	count
 	points int
-	broken bool
 }
 
 // Read takes in a metric of a client's GPU memory. The metric's meaning says
@@ -61,17 +60,16 @@ func (a *Allocator) Read(m pmetric.Metric, meaning *vocabulary.Meaning) {
 }
 
 func (s *pointSize) read(p pmetric.NumberDataPoint, factor float64) {
-	size := bytesOf(p, factor)
+	s.count = bytesOf(p, factor)
 	s.points++
-	s.size, s.broken = size.n, s.broken || !size.ok
 }
 
 // sizes returns what was read, if it is complete.
 func (a *Allocator) sizes(now time.Time) allocatorSizes {
-	if a.reserved.points > 1 || a.allocated.points != 1 || a.reserved.broken || a.allocated.broken {
+	if a.reserved.points > 1 || a.allocated.points != 1 || a.reserved.points == 1 && !a.reserved.ok || !a.allocated.ok {
 		return allocatorSizes{}
 	}
-	return allocatorSizes{reserved: count{a.reserved.size, a.reserved.points == 1}, allocated: a.allocated.size, at: now, ok: true}
+	return allocatorSizes{reserved: a.reserved.count, allocated: a.allocated.n, at: now, ok: true}
 }
 
 // bytesOf returns a point's value, times factor, as a size.

@@ -23,21 +23,26 @@ const (
 // host, and its Slurm job on any host.
 const maxLocations = ruleCount + 2
 
-// Process is a process of a run, as its client's resource describes it.
-type Process struct {
+// account is what the telemetry of a run says of a process.
+type account struct {
 	run      string
 	inferred bool
-	// shared is true if the process has other runs.
-	shared  bool
-	job     string
-	attempt count
-	host    uint64
-	traits  [traitCount]uint64
-	rank    rank
-	process processID
-	memory  allocatorSizes
+	job      string
+	attempt  count
+	rank     rank
+	process  processID
+	memory   allocatorSizes
 	// client tells the process from others of the run, if anything does.
 	client uint64
+}
+
+// Process is a process of a run, as its client's resource describes it.
+type Process struct {
+	account
+	// shared is true if the process has other runs.
+	shared bool
+	host   uint64
+	traits [traitCount]uint64
 	// locations are where it is, the first n of them.
 	locations [maxLocations]location
 	n         int
@@ -63,14 +68,7 @@ func (ix *Index) Describe(p *Process, attrs pcommon.Map, f *vocabulary.Facts, ru
 	p.rank = rank{countOf(f, mlattr.RankGlobal), countOf(f, mlattr.RankLocal)}
 	world, slurm := countOf(f, mlattr.WorldSize), slurmJob(attrs, f)
 	p.host = ix.hash(f.Text(mlattr.HostName))
-	p.traits = [traitCount]uint64{
-		traitHost:      ix.hash(mlattr.IDAt(attrs, attrHostID)),
-		traitContainer: ix.hash(mlattr.IDAt(attrs, mlattr.ContainerID)),
-		traitPod:       ix.hash(mlattr.IDAt(attrs, attrPodUID)),
-		traitSlurm:     ix.hash(slurm),
-		traitWorld:     worldTrait(world),
-		traitService:   ix.hash(f.Text(mlattr.ServiceName)),
-	}
+	p.traits = ix.traitsOf(attrs, mlattr.IDAt(attrs, attrHostID), slurm, f.Text(mlattr.ServiceName), world)
 	p.process = processID{pid: readNumber(attrs, mlattr.ProcessID), start: readInstant(attrs, attrStart)}
 	p.client = ix.hash(strings.Join([]string{key, mlattr.IDAt(attrs, attrInstance), mlattr.IDAt(attrs, mlattr.ProcessID), mlattr.IDAt(attrs, attrStart),
 		strconv.FormatInt(p.rank.global.n, 10), strconv.FormatInt(p.rank.local.n, 10)}, "\n"))
@@ -156,12 +154,19 @@ func (t locatedTrait) location(host, id uint64) location {
 	return location{rule: t.rule, host: host, id: id}
 }
 
-// worldTrait is the world size as a trait.
-func worldTrait(world count) uint64 {
-	if !world.ok {
-		return 0
+// traitsOf returns the traits of a process or a workload, by its attributes.
+func (ix *Index) traitsOf(attrs pcommon.Map, host, slurm, service string, world count) [traitCount]uint64 {
+	traits := [traitCount]uint64{
+		traitHost:      ix.hash(host),
+		traitContainer: ix.hash(mlattr.IDAt(attrs, mlattr.ContainerID)),
+		traitPod:       ix.hash(mlattr.IDAt(attrs, attrPodUID)),
+		traitSlurm:     ix.hash(slurm),
+		traitService:   ix.hash(service),
 	}
-	return uint64(world.n) + 1
+	if world.ok {
+		traits[traitWorld] = uint64(world.n) + 1
+	}
+	return traits
 }
 
 // processLocation is that of a pid and the second of its start.

@@ -101,20 +101,11 @@ func sameStart(a, b int64) bool { return a-b <= startSlack && b-a <= startSlack 
 // candidate is a live run at a location, and what its telemetry from there
 // reports.
 type candidate struct {
-	run      string
-	inferred bool
-	traits   [traitCount]traitValue
-
+	account
+	traits [traitCount]traitValue
 	// alone is true if all telemetry of the run from the location is of one
-	// process, client. The next three are valid only then.
-	alone   bool
-	client  uint64
-	process processID
-	rank    rank
-	memory  allocatorSizes
-
-	job     string
-	attempt count
+	// process. What the account says of that is valid only then.
+	alone bool
 }
 
 // rank is the numbers of a rank.

@@ -11,7 +11,7 @@ func runA(change ...func(*candidate)) candidate { return candidateOf("a", change
 func runB(change ...func(*candidate)) candidate { return candidateOf("b", change) }
 
 func candidateOf(run string, change []func(*candidate)) candidate {
-	c := candidate{run: run, alone: true}
+	c := candidate{account: account{run: run}, alone: true}
 	for _, f := range change {
 		f(&c)
 	}
@@ -68,7 +68,7 @@ func TestMatch(t *testing.T) {
 			at: map[rule]candidates{ruleRank: one(runA(), runB()), rulePod: one(runB())}, workload: ranked, run: "b", rule: rulePod,
 		},
 		"two, and a lower rule knows only a third": {
-			at: map[rule]candidates{ruleRank: one(runA(), runB()), rulePod: one(candidate{run: "c"})}, workload: ranked,
+			at: map[rule]candidates{ruleRank: one(runA(), runB()), rulePod: one(candidate{account: account{run: "c"}})}, workload: ranked,
 		},
 		"two, and a weak rule may not decide": {
 			at: map[rule]candidates{rulePod: one(runA(), runB()), ruleService: one(runA())},
