@@ -2,6 +2,7 @@ package mlsampleprocessor
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -284,4 +285,23 @@ func (s *sampling) count(ctx context.Context) {
 func (s *sampling) lost(ctx context.Context, reason string, spans int64) {
 	s.telemetry.ProcessorMlSampleSpansLost.Add(ctx, spans, s.with(attribute.String("reason", reason)))
 	s.left.Add(reason, spans)
+}
+
+// notices returns how many spans were lost, and how many units did not wait.
+func (s *sampling) notices() []shared.Notice {
+	return s.left.Notices(func(reason string) (shared.Notice, bool) {
+		n := shared.Notice{Kind: "limit", Fix: fmt.Sprintf("%s: {max_bytes: %d}", s.id.String(), 2*s.cfg.MaxBytes)}
+		switch reason {
+		case lostRefused:
+			n.What, n.Why = "Spans that were to be stored", "The next component refused them; the log says why."
+			n.Fix = "Give its exporter a longer sending_queue."
+		case lostOverflow:
+			n.What = "Spans of steps and calls"
+			n.Why = fmt.Sprintf("The next component refused spans, or was slow, until max_bytes (%d) was reached.", s.cfg.MaxBytes)
+		default:
+			n.What = "Late spans of steps and calls"
+			n.Why = fmt.Sprintf("The steps and calls were decided before wait was over, because max_bytes (%d) was reached.", s.cfg.MaxBytes)
+		}
+		return n, true
+	})
 }

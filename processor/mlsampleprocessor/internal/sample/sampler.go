@@ -323,27 +323,26 @@ func (s *Sampler) Add(parts []Part) {
 	for i := range parts {
 		p := &parts[i]
 		if p.Header != of {
-			s.drop(known)
-			of, known = p.Header, s.intern(p.Header)
+			of, known = p.Header, &header{Header: *p.Header}
 		}
 		s.add(p, known)
 	}
-	s.drop(known)
 }
 
 // add adds a part. Without of only its number of spans counts.
 func (s *Sampler) add(p *Part, of *header) {
 	u, f := p.Unit, fragment{header: of, data: p.Data, spans: p.Spans}
-	s.makeRoom(f.size())
-	switch {
+	s.makeRoom(f.size() + of.unused())
+	switch size := f.size() + of.unused(); {
 	case u.state == dropped && !u.retained: // by making room, or since Assign
 		s.counts.Dropped += p.Spans
 		return
-	case s.bytes+f.size() > s.cfg.MaxBytes:
+	case s.bytes+size > s.cfg.MaxBytes:
 		s.counts.Overflow += p.Spans
 		return
+	default:
+		s.bytes += size
 	}
-	s.bytes += f.size()
 	if of != nil {
 		of.used++
 	}
@@ -358,32 +357,15 @@ func (s *Sampler) add(p *Part, of *header) {
 	}
 }
 
-// intern returns a header that is shared by the fragments with it, until drop is
-// called.
-func (s *Sampler) intern(of *blob.Header) *header {
-	if of == nil {
-		return nil
-	}
-	s.makeRoom(headerSize(of))
-	s.bytes += headerSize(of)
-	return &header{Header: *of, used: 1}
-}
-
-// drop ends a use of a header. After the last one it is no longer in memory.
-func (s *Sampler) drop(h *header) {
-	if h == nil {
-		return
-	}
-	if h.used--; h.used == 0 {
-		s.bytes -= headerSize(&h.Header)
-	}
-}
-
 // free removes fragments from memory.
 func (s *Sampler) free(fragments []fragment) {
 	for i := range fragments {
-		s.bytes -= fragments[i].size()
-		s.drop(fragments[i].header)
+		f := &fragments[i]
+		s.bytes -= f.size()
+		if f.header != nil {
+			f.header.used--
+			s.bytes -= f.header.unused()
+		}
 	}
 }
 

@@ -219,8 +219,14 @@ type header struct {
 	used int
 }
 
-// headerSize returns the memory of a header, in bytes.
-func headerSize(h *blob.Header) int64 { return int64(len(h.Resource) + len(h.Scope) + headerBytes) }
+// unused returns the memory of a header that no fragment has, in bytes; else 0. The header
+// may be nil.
+func (h *header) unused() int64 {
+	if h == nil || h.used > 0 {
+		return 0
+	}
+	return int64(len(h.Resource) + len(h.Scope) + headerBytes)
+}
 
 // size returns the memory of a fragment, in bytes; 0 if it has no data.
 func (f *fragment) size() int64 {
