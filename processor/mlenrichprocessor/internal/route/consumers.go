@@ -22,8 +22,12 @@ const maxCalls = 256
 // calls ends at the first error.
 func Traces(next consumer.Traces) (consumer.Traces, error) {
 	send := func(ctx context.Context, td ptrace.Traces) error {
-		d := byTrace{send: func(call ptrace.Traces) error { return next.ConsumeTraces(ctx, call) }}
-		return d.divide(td)
+		for _, call := range byTrace(td) {
+			if err := next.ConsumeTraces(ctx, call); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	return consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
 		if err := checkCopies(td); err != nil {

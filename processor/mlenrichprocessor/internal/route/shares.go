@@ -19,36 +19,47 @@ const maxCallBytes = 1 << 20
 // of 32,000 traces.
 const maxRequestBytes = 64 << 20
 
-// byTrace sends spans on with a resource for each trace, where the resource is
-// large beside them. load_balancing makes these copies when it sends: a resource of
-// 400 kB with 60,000 traces would become 24 GB then. Made here, they are counted by
-// the limits of the exporter's queue and batches.
-type byTrace struct {
-	send func(ptrace.Traces) error
-	// call is the next call, and copied the bytes of copies in it.
-	call   ptrace.Traces
-	copied int
-}
-
-// divide sends the resources of one call in as many calls as their size takes.
-func (d *byTrace) divide(td ptrace.Traces) error {
-	d.call = ptrace.NewTraces()
-	var err error
+// byTrace returns the calls that send the spans of a request on with a resource for each
+// trace, where the resource is large beside them. load_balancing makes these copies when it
+// sends: a resource of 400 kB with 60,000 traces would become 24 GB then. Made here, they
+// are counted by the limits of the exporter's queue and batches.
+func byTrace(td ptrace.Traces) []ptrace.Traces {
+	calls, copied := []ptrace.Traces{ptrace.NewTraces()}, 0
 	td.ResourceSpans().RemoveIf(func(rs ptrace.ResourceSpans) bool {
-		if err != nil || !inflates(rs) {
+		if bytes, spans := copiedBytes(rs); bytes <= spans*maxCopiedPerSpan {
 			return false
 		}
-		err = d.resource(rs)
+		for _, ss := range rs.ScopeSpans().All() {
+			shell := ptrace.NewResourceSpans()
+			rs.Resource().CopyTo(shell.Resource())
+			shell.SetSchemaUrl(rs.SchemaUrl())
+			scope := shell.ScopeSpans().AppendEmpty()
+			ss.Scope().CopyTo(scope.Scope())
+			scope.SetSchemaUrl(ss.SchemaUrl())
+			size := (&ptrace.ProtoMarshaler{}).ResourceSpansSize(shell)
+			targets := make(map[pcommon.TraceID]ptrace.SpanSlice)
+			for _, span := range ss.Spans().All() {
+				to, ok := targets[span.TraceID()]
+				if !ok {
+					if copied > 0 && copied+size > maxCallBytes {
+						calls, copied = append(calls, ptrace.NewTraces()), 0
+						clear(targets)
+					}
+					copied += size
+					one := calls[len(calls)-1].ResourceSpans().AppendEmpty()
+					shell.CopyTo(one)
+					to = one.ScopeSpans().At(0).Spans()
+					targets[span.TraceID()] = to
+				}
+				span.MoveTo(to.AppendEmpty())
+			}
+		}
 		return true
 	})
-	if err != nil {
-		return err
-	}
-	if td.ResourceSpans().Len() > 0 || d.call.ResourceSpans().Len() == 0 {
-		d.call.ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
-		return d.send(td)
-	}
-	return d.send(d.call)
+	last := &calls[len(calls)-1]
+	last.ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+	*last = td
+	return calls
 }
 
 // checkCopies returns a permanent error for a request whose resources would be
@@ -62,13 +73,6 @@ func checkCopies(td ptrace.Traces) error {
 		}
 	}
 	return nil
-}
-
-// inflates reports whether copies of their resource would make up more than a
-// usual part of what is sent of the spans.
-func inflates(rs ptrace.ResourceSpans) bool {
-	copied, spans := copiedBytes(rs)
-	return copied > spans*maxCopiedPerSpan
 }
 
 // copiedBytes returns the size of the copies that a resource for each trace takes,
@@ -94,43 +98,4 @@ func tracesOf(spans ptrace.SpanSlice) int {
 		}
 	}
 	return n
-}
-
-// resource adds the spans of a resource to calls.
-func (d *byTrace) resource(rs ptrace.ResourceSpans) error {
-	for _, ss := range rs.ScopeSpans().All() {
-		shell := ptrace.NewResourceSpans()
-		rs.Resource().CopyTo(shell.Resource())
-		shell.SetSchemaUrl(rs.SchemaUrl())
-		scope := shell.ScopeSpans().AppendEmpty()
-		ss.Scope().CopyTo(scope.Scope())
-		scope.SetSchemaUrl(ss.SchemaUrl())
-		size := (&ptrace.ProtoMarshaler{}).ResourceSpansSize(shell)
-		targets := make(map[pcommon.TraceID]ptrace.SpanSlice)
-		for _, span := range ss.Spans().All() {
-			to, ok := targets[span.TraceID()]
-			if !ok {
-				if d.copied > 0 && d.copied+size > maxCallBytes {
-					if err := d.flush(); err != nil {
-						return err
-					}
-					clear(targets)
-				}
-				d.copied += size
-				one := d.call.ResourceSpans().AppendEmpty()
-				shell.CopyTo(one)
-				to = one.ScopeSpans().At(0).Spans()
-				targets[span.TraceID()] = to
-			}
-			span.MoveTo(to.AppendEmpty())
-		}
-	}
-	return nil
-}
-
-// flush sends the next call.
-func (d *byTrace) flush() error {
-	call := d.call
-	d.call, d.copied = ptrace.NewTraces(), 0
-	return d.send(call)
 }
