@@ -20,7 +20,7 @@ func TestLRUEvictsAndCounts(t *testing.T) {
 	assert.Nil(t, b.Find("b", now), "the least recently used goes")
 	assert.Equal(t, 1, *b.Find("a", now))
 	assert.EqualValues(t, 1, b.evicted)
-	assert.Equal(t, 2, len(b.at))
+	assert.Len(t, b.at, 2)
 }
 
 func TestLRUForgets(t *testing.T) {
@@ -35,7 +35,7 @@ func TestLRUForgets(t *testing.T) {
 	assert.NotNil(t, b.Find("used", now))
 	now = now.Add(time.Hour)
 	b.Ensure("new", now)
-	assert.Equal(t, 1, len(b.at), "what is too old makes room")
+	assert.Len(t, b.at, 1, "what is too old makes room")
 	assert.Zero(t, b.evicted, "expiry is no eviction")
 }
 
@@ -121,7 +121,7 @@ func TestLRUDoesWhatASlowOneDoes(t *testing.T) {
 			slow.put(key, step+1, now)
 			*got = step + 1
 		}
-		require.Equal(t, len(slow.keys), len(b.at))
+		require.Len(t, b.at, len(slow.keys))
 		require.Equal(t, evicted, b.evicted)
 	}
 	assert.Positive(t, evicted)
