@@ -23,7 +23,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/route"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
 
 // userHashLength is the length of ml.user in hexadecimal digits.
@@ -93,8 +92,6 @@ func (e *enricher) routes() *route.GPUs { return e.store.routes }
 type batch struct {
 	facts     vocabulary.Facts
 	resources []resource
-	// processKeys stays from batch to batch.
-	processKeys run.Keys
 
 	spans []spanState
 	// kept are the facts of all spans that will be written. Writing waits

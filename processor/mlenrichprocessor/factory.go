@@ -15,7 +15,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/route"
 )
 
-var capabilities = consumer.Capabilities{MutatesData: true}
+var capabilities = processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: true})
 
 // NewFactory returns the factory of ml_enrich. The traces, metrics and logs
 // instances of one component id that it makes share one store.
@@ -53,8 +53,7 @@ func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg 
 		return nil, err
 	}
 	return processorhelper.NewTraces(ctx, set, cfg, next, e.processTraces,
-		processorhelper.WithCapabilities(capabilities),
-		processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown))
+		capabilities, processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown))
 }
 
 // marking tells the components after ml_enrich in the same call that the spans
@@ -76,8 +75,7 @@ func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg
 		}
 	}
 	return processorhelper.NewMetrics(ctx, set, cfg, next, e.processMetrics,
-		processorhelper.WithCapabilities(capabilities),
-		processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown))
+		capabilities, processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown))
 }
 
 func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
@@ -91,6 +89,5 @@ func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg co
 		}
 	}
 	return processorhelper.NewLogs(ctx, set, cfg, next, e.processLogs,
-		processorhelper.WithCapabilities(capabilities),
-		processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown))
+		capabilities, processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown))
 }

@@ -56,7 +56,7 @@ func (e *enricher) readResource(attrs pcommon.Map, b *batch) *resource {
 	e.write(attrs, &r.facts, b)
 	b.rejected += r.facts.Rejected
 	r.process = run.Read(attrs, &r.facts)
-	r.key = b.processKeys.Of(&r.process)
+	r.key = r.process.Key()
 	return r
 }
 

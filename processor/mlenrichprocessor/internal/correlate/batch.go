@@ -67,11 +67,9 @@ type span struct {
 	// present marks the keys whose attribute the span has, own or not.
 	present [keyCount]bool
 
-	// resourceInferred is true if resourceRun was inferred.
-	resourceInferred bool
-	// resourceRun is the run of the span's resource. Then the span itself needs
-	// none, unless another one is named for it: see admits.
-	resourceRun symbol
+	// of is the span's resource. If it has a run, the span itself needs none, unless
+	// another one is named for it: see admits.
+	of *resource
 	// phase is the span's own phase.
 	phase symbol
 	// inheritedPhase is the phase of the nearest ancestor that has one, for a
@@ -121,14 +119,14 @@ const (
 
 // needs reports whether neither the span nor its resource names a key.
 func (n *span) needs(key int) bool {
-	return n.own[key] == 0 && (key != keyRun || n.resourceRun == 0 || n.resourceInferred)
+	return n.own[key] == 0 && (key != keyRun || n.of.run == 0 || n.of.inferred)
 }
 
 // admits reports whether the span can inherit a key. A run that was inferred
 // for its resource gives way to a named one, but not to one that was inferred
 // for others.
 func (n *span) admits(key int, from *set[symbol]) bool {
-	return from[key] != 0 && n.needs(key) && (key != keyRun || from[keyInferred] == 0 || n.resourceRun == 0)
+	return from[key] != 0 && n.needs(key) && (key != keyRun || from[keyInferred] == 0 || n.of.run == 0)
 }
 
 // admitsAbove is admits for what an ancestor hands down. What the ancestor
@@ -229,8 +227,8 @@ func (b *Batch) SetScope(name string) { b.scope = hash(name) }
 func (b *Batch) Correlate(s *Store, processOf func(resource int) string) {
 	for i := range b.spans {
 		n := &b.spans[i]
-		r := &b.resources[n.resource]
-		n.resourceRun, n.resourceInferred, n.service = r.run, r.inferred, r.service
+		n.of = &b.resources[n.resource]
+		n.service = n.of.service
 	}
 	if b.ask(s) {
 		b.inheritAll()
@@ -309,7 +307,7 @@ func (b *Batch) gather() {
 		t.spans++
 		t.phased = t.phased || n.phase != 0
 		t.unphased = t.unphased || n.phase == 0
-		if keyed := n.own != (set[symbol]{}) || n.keys != (set[symbol]{}); keyed || n.resourceRun != 0 && !n.resourceInferred {
+		if keyed := n.own != (set[symbol]{}) || n.keys != (set[symbol]{}); keyed || n.of.run != 0 && !n.of.inferred {
 			keys := n.traceKeys()
 			t.observe(&keys)
 			t.keyed = t.keyed || keyed
@@ -322,8 +320,8 @@ func (b *Batch) gather() {
 // the other services of the trace.
 func (n *span) traceKeys() set[symbol] {
 	keys := n.own
-	if keys[keyRun] == 0 && !n.resourceInferred {
-		keys[keyRun] = n.resourceRun
+	if keys[keyRun] == 0 && !n.of.inferred {
+		keys[keyRun] = n.of.run
 	}
 	for k := range keys {
 		if downOnly(k) {

@@ -111,7 +111,7 @@ func (b *Batch) inheritFrom(n *span, from int32, phase symbol) {
 			}
 		case k != keyInferred && n.admitsAbove(k, &above):
 			down[k] = parent
-			if k == keyRun && parent == n.resourceRun {
+			if k == keyRun && parent == n.of.run {
 				continue // the resource names it already
 			}
 			n.inheritKey(k, &above, fromParent)
@@ -135,5 +135,5 @@ func (b *Batch) inheritFrom(n *span, from int32, phase symbol) {
 // span's resource, contradicts a named one. A training run within a run does
 // not.
 func (n *span) contradicts(above *set[symbol]) bool {
-	return n.resourceRun != 0 && !n.resourceInferred && above[keyTrainingRun] != above[keyRun]
+	return n.of.run != 0 && !n.of.inferred && above[keyTrainingRun] != above[keyRun]
 }

@@ -105,9 +105,9 @@ func (b *Batch) joinSpan(n *span) {
 // the run of its resource.
 func (b *Batch) requestKeys(n *span) set[symbol] {
 	keys := n.own
-	if keys[keyRun] == 0 && n.resourceRun != 0 {
-		keys[keyRun] = n.resourceRun
-		if n.resourceInferred {
+	if keys[keyRun] == 0 && n.of.run != 0 {
+		keys[keyRun] = n.of.run
+		if n.of.inferred {
 			keys[keyInferred] = b.texts.of(keyInferred, textTrue)
 		}
 	}
@@ -122,9 +122,9 @@ func (n *span) namedRun() symbol {
 		return 0
 	case n.own[keyRun] != 0:
 		return n.own[keyRun]
-	case n.resourceInferred:
+	case n.of.inferred:
 		return 0
 	default:
-		return n.resourceRun
+		return n.of.run
 	}
 }

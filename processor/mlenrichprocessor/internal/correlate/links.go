@@ -192,8 +192,8 @@ func (n *span) linkedKeys(agreed *set[symbol]) set[symbol] {
 			keys[keyInferred] = from[keyInferred]
 		}
 	}
-	if keys[keyRun] == 0 && !n.resourceInferred {
-		keys[keyRun] = n.resourceRun
+	if keys[keyRun] == 0 && !n.of.inferred {
+		keys[keyRun] = n.of.run
 	}
 	return keys
 }

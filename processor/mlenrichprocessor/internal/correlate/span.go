@@ -105,7 +105,7 @@ func (b *Batch) Additions(to []vocabulary.Fact, i int) []vocabulary.Fact {
 		text(mlattr.CorrelationSource, b.Sources.text(sources))
 	}
 	if own := n.own[keyRun]; own != 0 && n.own[keyTrainingRun] == 0 && n.conflict == 0 &&
-		n.resourceRun != 0 && !n.resourceInferred && n.resourceRun != own {
+		n.of.run != 0 && !n.of.inferred && n.of.run != own {
 		n.conflict = keyRun + 1
 	}
 	if n.conflict != 0 && !n.conflicted {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
-	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -57,11 +56,11 @@ func launcher(attrs pcommon.Map) string {
 	return ""
 }
 
-// key identifies the process among others as well as the resource allows.
+// Key identifies the process among others as well as the resource allows.
 // The ranks of one distributed job on a host share it: instance, pid and start time
 // count only if there is one rank. If there are several, their launcher counts: its
 // next job is another one, and ranks that it starts again are those of the same.
-func (p Process) key() string {
+func (p *Process) Key() string {
 	parts := []string{p.Namespace, p.Service, p.Host, p.JobName}
 	switch {
 	case p.WorldSize <= 1:
@@ -85,37 +84,6 @@ func (p *Process) ExactKey() string {
 // that it cannot be known which process of an agent's service it was.
 func (p *Process) nameOnly() bool {
 	return p.Host == "" && p.JobName == "" && p.Instance == "" && p.PID == "" && p.WorldSize == 0
-}
-
-// clone returns a copy that refers to nothing that was received.
-func (p Process) clone() Process {
-	for _, text := range []*string{&p.Namespace, &p.Service, &p.Host, &p.JobName, &p.Instance, &p.PID, &p.Started, &p.Launcher} {
-		*text = strings.Clone(*text)
-	}
-	return p
-}
-
-// maxKeys bounds Keys. A request usually has spans of a few dozen processes,
-// and the next one of the same.
-const maxKeys = 256
-
-// Keys remembers the keys of processes, so that each is computed once. The zero
-// value is ready for use. It is not safe for concurrent use.
-type Keys map[Process]string
-
-// Of returns the key of a process. The ranks of one job on a host share it.
-func (m *Keys) Of(p *Process) string {
-	if key, ok := (*m)[*p]; ok {
-		return key
-	}
-	if *m == nil {
-		*m = make(Keys)
-	} else if len(*m) >= maxKeys {
-		clear(*m)
-	}
-	key := p.key()
-	(*m)[p.clone()] = key
-	return key
 }
 
 // Run is the run that a resource belongs to.

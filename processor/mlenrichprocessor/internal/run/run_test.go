@@ -35,11 +35,11 @@ func TestRunPrecedence(t *testing.T) {
 	} {
 		delete(all, step.remove)
 		f := factsOf(t, all)
-		assert.Equal(t, Run{ID: step.want}, Of(f, &torchTel, torchTel.key(), f.Systems), "without %q", step.remove)
+		assert.Equal(t, Run{ID: step.want}, Of(f, &torchTel, torchTel.Key(), f.Systems), "without %q", step.remove)
 	}
 	delete(all, "k8s.job.uid")
 	f := factsOf(t, all)
-	got := Of(f, &torchTel, torchTel.key(), f.Systems)
+	got := Of(f, &torchTel, torchTel.Key(), f.Systems)
 	assert.True(t, got.Inferred)
 	assert.Len(t, got.ID, idLength)
 }
@@ -47,7 +47,7 @@ func TestRunPrecedence(t *testing.T) {
 func TestSentinelsAreNoRun(t *testing.T) {
 	for _, sentinel := range []any{0, "0", "", "local", "none", "None", "-1", -1, "null"} {
 		f := factsOf(t, map[string]any{"service.name": "torchtel", "job_id": sentinel, "TORCHELASTIC_RUN_ID": "none"})
-		got := Of(f, &torchTel, torchTel.key(), f.Systems)
+		got := Of(f, &torchTel, torchTel.Key(), f.Systems)
 		assert.True(t, got.Inferred, "%v", sentinel)
 		assert.Empty(t, f.Text(mlattr.JobID))
 	}
@@ -55,7 +55,7 @@ func TestSentinelsAreNoRun(t *testing.T) {
 
 func TestInferredRun(t *testing.T) {
 	none := factsOf(t, nil)
-	infer := func(p Process, s vocabulary.System) Run { return Of(none, &p, p.key(), s) }
+	infer := func(p Process, s vocabulary.System) Run { return Of(none, &p, p.Key(), s) }
 	rank := Process{Service: "torchtel", Host: "n1", WorldSize: 8}
 
 	first, second := rank, rank
@@ -121,8 +121,7 @@ func TestUnnamedTrainings(t *testing.T) {
 				require.NoError(t, m.FromRaw(attrs))
 				f := factsOf(t, attrs)
 				p := Read(m, f)
-				var keys Keys
-				run := Of(f, &p, keys.Of(&p), f.Systems)
+				run := Of(f, &p, p.Key(), f.Systems)
 				assert.True(t, run.Inferred)
 				assert.Len(t, run.ID, idLength)
 				return run
@@ -130,14 +129,4 @@ func TestUnnamedTrainings(t *testing.T) {
 			assert.Equal(t, tt.same, of(tt.first) == of(tt.second))
 		})
 	}
-}
-
-func TestKeysAreMadeOnceAndBounded(t *testing.T) {
-	var keys Keys
-	for i := range 2 * maxKeys {
-		p := Process{Service: "s", Instance: strconv.Itoa(i)}
-		assert.Equal(t, p.key(), keys.Of(&p))
-		assert.Equal(t, p.key(), keys.Of(&p), "the one that is kept")
-	}
-	assert.LessOrEqual(t, len(keys), maxKeys)
 }
