@@ -2,13 +2,13 @@ package mlviewexporter
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/archive"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
@@ -65,16 +65,10 @@ func (w *reportWriter) writeRun(run *runs.Settled) error {
 	if !ok {
 		return nil // the run has left the page
 	}
-	return w.archive.Write(run.Key, made.Slight(), archive.Share{Path: run.Path, Again: run.Again}, forms(made)...)
-}
-
-// forms are those of a report's files.
-func forms(made *report.Report) []archive.Form {
-	return []archive.Form{
-		{Ending: "json", Write: func(to io.Writer) error { return json.NewEncoder(to).Encode(made) }},
-		{Ending: "md", Write: made.WriteMarkdown},
-		{Ending: "html", Write: made.WriteHTML},
-	}
+	forms := api.Mapped(report.Forms, func(form report.Form) archive.Form {
+		return archive.Form{Ending: form.Name, Write: func(to io.Writer) error { return form.Write(made, to) }}
+	})
+	return w.archive.Write(run.Key, made.Slight(), archive.Share{Path: run.Path, Again: run.Again}, forms...)
 }
 
 // close writes the reports that are due a last time.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -23,7 +22,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/reproductions"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/schema"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
@@ -212,9 +210,6 @@ func (v *view) serve(ctx context.Context, host component.Host) error {
 	name, _, _ := net.SplitHostPort(v.cfg.NetAddr.Endpoint)
 	v.handler = page.NewHandler(v, page.Settings{
 		Interval: v.cfg.Interval, MaxClients: maxClients, Hosts: []string{name}, Schema: schema.State,
-		Text: func(w io.Writer, s *api.State, width int, color bool) error {
-			return text.Write(w, s, text.Options{Width: width, Color: color})
-		},
 	})
 	handler := v.telemetry.traffic.count(v.handler, v.telemetry.refused)
 	if v.cfg.Auth.HasValue() {

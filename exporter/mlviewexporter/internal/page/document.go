@@ -15,8 +15,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 )
 
 // encoded is made once for all who ask for it; zip is its compressed form.
@@ -25,13 +23,13 @@ type encoded struct {
 	zip   func() []byte
 }
 
-func newEncoded(plain []byte, compress func([]byte) []byte) encoded {
-	return encoded{plain, sync.OnceValue(func() []byte { return compress(plain) })}
+func newEncoded(plain []byte, compress func([]byte) []byte) *encoded {
+	return &encoded{plain, sync.OnceValue(func() []byte { return compress(plain) })}
 }
 
 // document is an answer.
 type document struct {
-	encoded
+	*encoded
 	contentType string
 	// tag is the entity tag of the plain form of a file without quotes, empty for an answer that no
 	// cache keeps.
@@ -97,13 +95,6 @@ func compress(b []byte) []byte {
 	return out.Bytes()
 }
 
-// formOfState names the document of a State: text of a width, or JSON without one.
-type formOfState struct {
-	state *api.State
-	width int
-	color bool
-}
-
 // maxDocuments is how many documents a cache keeps.
 const maxDocuments = 64
 
@@ -117,28 +108,20 @@ type cache struct {
 	documents map[any]*document
 }
 
-// made returns the document with a name, created if nobody has asked for it yet. It
-// is nil if create returns none.
-func (c *cache) made(name any, create func() (*document, error)) (*document, error) {
+// serve answers with the document with a name, created if nobody has asked for it yet, and
+// with failure if it cannot be. It is not found if create returns none.
+func (c *cache) serve(w http.ResponseWriter, r *http.Request, name any, failure string, create func() (*document, error)) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if now := time.Now(); len(c.documents) >= maxDocuments || now.Sub(c.since) >= c.keep {
 		c.since, c.documents = now, make(map[any]*document)
 	}
-	if d := c.documents[name]; d != nil {
-		return d, nil
+	made, err := c.documents[name], error(nil)
+	if made == nil {
+		if made, err = create(); err == nil && made != nil {
+			c.documents[name] = made
+		}
 	}
-	d, err := create()
-	if err != nil || d == nil {
-		return nil, err
-	}
-	c.documents[name] = d
-	return d, nil
-}
-
-// serve answers with the document with a name, and with failure if it cannot be created.
-func (c *cache) serve(w http.ResponseWriter, r *http.Request, name any, failure string, create func() (*document, error)) {
-	made, err := c.made(name, create)
+	c.mu.Unlock()
 	switch {
 	case err != nil:
 		http.Error(w, failure, http.StatusInternalServerError)

@@ -9,7 +9,6 @@ package page
 
 import (
 	"bytes"
-	"io"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/hostnames"
 )
 
@@ -53,9 +53,6 @@ type Settings struct {
 	// Hosts are the names of the Host header that are answered besides addresses,
 	// localhost and the machine's name, without a port.
 	Hosts []string
-	// Text writes the State as text of the width in columns, with colors of the
-	// terminal if color is set. Without it the text form is not found.
-	Text func(w io.Writer, s *api.State, width int, color bool) error
 	// Schema is the JSON schema of the State. Without it the schema is not found.
 	Schema []byte
 }
@@ -63,7 +60,6 @@ type Settings struct {
 // Handler serves the page. Close ends its streams.
 type Handler struct {
 	source Source
-	text   func(w io.Writer, s *api.State, width int, color bool) error
 	hosts  hostnames.Set
 	mux    *http.ServeMux
 	stream *stream
@@ -79,24 +75,34 @@ func NewHandler(source Source, set Settings) *Handler {
 	if set.MaxClients <= 0 {
 		set.MaxClients = 32
 	}
-	h := &Handler{source: source, text: set.Text, hosts: hostnames.Of(set.Hosts...), mux: http.NewServeMux()}
+	h := &Handler{source: source, hosts: hostnames.Of(set.Hosts...), mux: http.NewServeMux()}
 	h.states.keep, h.details.keep = set.Interval, set.Interval
-	h.stream = newStream(source, set.Interval, set.MaxClients)
+	h.stream = &stream{source: source, interval: set.Interval, maxClients: set.MaxClients, clients: make(map[*client]struct{})}
 
 	h.mux.HandleFunc("GET /{$}", h.serveRoot)
 	h.mux.HandleFunc("GET /assets/{name}", serveAsset)
-	h.mux.HandleFunc("GET /api/v1/state", h.serveState)
-	h.mux.HandleFunc("GET /api/v1/runs/{key}", h.serveRun)
-	h.mux.HandleFunc("GET /api/v1/runs/{key}/compare", h.serveCompare)
-	h.mux.HandleFunc("GET /api/v1/runs/{key}/report", h.serveReportOfRun)
-	h.mux.HandleFunc("GET /api/v1/traces/{id}", h.serveTrace)
-	h.mux.HandleFunc("GET /api/v1/traces/{id}/spans/{span}", func(w http.ResponseWriter, r *http.Request) {
-		h.serveDetail(w, r, r.URL.Path, func() (any, bool) { return h.source.Span(r.PathValue("id"), r.PathValue("span")) })
+	h.mux.HandleFunc("GET /api/v1/state", func(w http.ResponseWriter, r *http.Request) {
+		state := source.State()
+		h.states.serve(w, r, state, "The state cannot be written as JSON.", func() (*document, error) { return jsonDocument(state) })
 	})
-	h.mux.HandleFunc("GET /api/v1/history", func(w http.ResponseWriter, r *http.Request) {
+	h.serveDetail("runs/{key}", func(r *http.Request) (string, find) {
+		return "", func() (any, bool) { return source.Run(r.PathValue("key")) }
+	})
+	h.serveDetail("runs/{key}/compare", func(r *http.Request) (string, find) {
+		with := r.URL.Query().Get("with") // another run than the last good one
+		return with, func() (any, bool) { return source.Compare(r.PathValue("key"), with) }
+	})
+	h.serveDetail("traces/{id}", func(r *http.Request) (string, find) {
+		return "", func() (any, bool) { return source.Trace(r.PathValue("id")) }
+	})
+	h.serveDetail("traces/{id}/spans/{span}", func(r *http.Request) (string, find) {
+		return "", func() (any, bool) { return source.Span(r.PathValue("id"), r.PathValue("span")) }
+	})
+	h.serveDetail("history", func(r *http.Request) (string, find) {
 		short := r.URL.Query().Get("range") == "600"
-		h.serveDetail(w, r, "history "+strconv.FormatBool(short), func() (any, bool) { return h.source.History(short), true })
+		return strconv.FormatBool(short), func() (any, bool) { return source.History(short), true }
 	})
+	h.mux.HandleFunc("GET /api/v1/runs/{key}/report", h.serveReportOfRun)
 	h.mux.HandleFunc("GET /api/v1/events", h.stream.serve)
 	h.mux.HandleFunc("GET /reproductions/{fingerprint}", h.serveReport)
 	if len(set.Schema) > 0 {
@@ -135,60 +141,38 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) serveRoot(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
 	query := r.URL.Query()
-	switch {
-	case strings.Contains(r.Header.Get("Accept"), "text/html") && !query.Has("width"):
+	if strings.Contains(r.Header.Get("Accept"), "text/html") && !query.Has("width") {
 		assets()["index.html"].serve(w, r)
-	case h.text == nil:
-		http.NotFound(w, r)
-	default:
-		color, _ := strconv.ParseBool(query.Get("color"))
-		form := formOfState{h.source.State(), textWidth(query.Get("width")), color}
-		h.states.serve(w, r, form, "The text form cannot be written.", func() (*document, error) {
-			var b bytes.Buffer
-			err := h.text(&b, form.state, form.width, form.color)
-			return newDocument("text/plain; charset=utf-8", b.Bytes()), err
-		})
+		return
 	}
+	width, _ := strconv.Atoi(query.Get("width"))
+	color, _ := strconv.ParseBool(query.Get("color"))
+	state, form := h.source.State(), text.Options{Width: width, Color: color}.Within()
+	h.states.serve(w, r, formOfState{state, form}, unwritable, func() (*document, error) {
+		return newDocument("text/plain; charset=utf-8", text.Of(state, form)), nil
+	})
 }
 
-// textWidth returns the width that the query asks for, between 80 and 200
-// columns.
-func textWidth(s string) int {
-	width, err := strconv.Atoi(s)
-	if err != nil {
-		return 120
-	}
-	return min(max(width, 80), 200)
+// formOfState names the text of a State.
+type formOfState struct {
+	state *api.State
+	text.Options
 }
 
-func (h *Handler) serveState(w http.ResponseWriter, r *http.Request) {
-	form := formOfState{state: h.source.State()}
-	h.states.serve(w, r, form, "The state cannot be written as JSON.", func() (*document, error) { return jsonDocument(form.state) })
-}
+// find returns what a document shows, and false if there is no such thing.
+type find func() (any, bool)
 
-func (h *Handler) serveRun(w http.ResponseWriter, r *http.Request) {
-	h.serveDetail(w, r, r.URL.Path, func() (any, bool) { return h.source.Run(r.PathValue("key")) })
-}
-
-func (h *Handler) serveTrace(w http.ResponseWriter, r *http.Request) {
-	h.serveDetail(w, r, r.URL.Path, func() (any, bool) { return h.source.Trace(r.PathValue("id")) })
-}
-
-// serveCompare answers with a run beside another one: the one that the query names
-// by with, or the last good one.
-func (h *Handler) serveCompare(w http.ResponseWriter, r *http.Request) {
-	key, with := r.PathValue("key"), r.URL.Query().Get("with")
-	h.serveDetail(w, r, "compare\x00"+key+"\x00"+with, func() (any, bool) { return h.source.Compare(key, with) })
-}
-
-// serveDetail answers with what is found, as JSON.
-func (h *Handler) serveDetail(w http.ResponseWriter, r *http.Request, name string, find func() (any, bool)) {
-	h.details.serve(w, r, name, unwritable, func() (*document, error) {
-		detail, found := find()
-		if !found {
+// serveDetail answers requests below /api/v1 with what is found, as JSON. of returns how to
+// find it, and what tells the document of the request apart from others of its path.
+func (h *Handler) serveDetail(pattern string, of func(r *http.Request) (string, find)) {
+	h.mux.HandleFunc("GET /api/v1/"+pattern, func(w http.ResponseWriter, r *http.Request) {
+		name, found := of(r)
+		h.details.serve(w, r, [2]string{r.URL.Path, name}, unwritable, func() (*document, error) {
+			if detail, ok := found(); ok {
+				return jsonDocument(detail)
+			}
 			return nil, nil
-		}
-		return jsonDocument(detail)
+		})
 	})
 }
 
@@ -224,33 +208,28 @@ func fromElsewhere(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate"
 }
 
-// Forms of a report, as the query names them by format.
-const (
-	formHTML     = "html"
-	formJSON     = "json"
-	formMarkdown = "md"
-)
-
 // serveReportOfRun answers with the report of a run, beside the run that the query
 // names by with, or the last good one.
 func (h *Handler) serveReportOfRun(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	form := reportForm(query.Get("format"), r.Header.Get("Accept"))
-	if form == "" {
+	key, query := r.PathValue("key"), r.URL.Query()
+	form := report.FormOf(query.Get("format"), r.Header.Get("Accept"))
+	if form == nil {
 		http.Error(w, "A report has the formats html, json and md.", http.StatusBadRequest)
 		return
 	}
-	key, with := r.PathValue("key"), query.Get("with")
+	with := query.Get("with")
 	w.Header().Add("Vary", "Accept")
-	if form == formHTML {
-		w.Header().Set("Content-Security-Policy", report.ContentSecurityPolicy+"; frame-ancestors 'none'")
+	if form.Policy != "" {
+		w.Header().Set("Content-Security-Policy", form.Policy+"; frame-ancestors 'none'")
 	}
-	h.details.serve(w, r, "report\x00"+form+"\x00"+key+"\x00"+with, unwritable, func() (*document, error) {
+	h.details.serve(w, r, [3]string{form.Name, key, with}, unwritable, func() (*document, error) {
 		made, ok := ReportOf(h.source, key, with)
 		if !ok {
 			return nil, nil
 		}
-		return reportDocument(made, form)
+		var out bytes.Buffer
+		err := form.Write(made, &out)
+		return newDocument(form.ContentType, out.Bytes()), err
 	})
 }
 
@@ -262,43 +241,9 @@ func ReportOf(source Source, key, with string) (made *report.Report, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	comparison, found := source.Compare(key, with)
-	if !found {
-		if with != "" {
-			return nil, false
-		}
-		comparison = nil
+	comparison, ok := source.Compare(key, with)
+	if !ok && with != "" {
+		return nil, false
 	}
 	return report.New(state, detail, comparison), true
-}
-
-// reportForm returns the form that a request asks for, "" for one that there is not.
-// Without a format, browsers get HTML and others such as curl Markdown.
-func reportForm(format, accept string) string {
-	switch {
-	case format == formHTML || format == formJSON || format == formMarkdown:
-		return format
-	case format != "":
-		return ""
-	case strings.Contains(accept, "text/html"):
-		return formHTML
-	case strings.Contains(accept, "application/json"):
-		return formJSON
-	default:
-		return formMarkdown
-	}
-}
-
-func reportDocument(made *report.Report, form string) (*document, error) {
-	var out bytes.Buffer
-	switch form {
-	case formJSON:
-		return jsonDocument(made)
-	case formHTML:
-		err := made.WriteHTML(&out)
-		return newDocument("text/html; charset=utf-8", out.Bytes()), err
-	default:
-		err := made.WriteMarkdown(&out)
-		return newDocument("text/markdown; charset=utf-8", out.Bytes()), err
-	}
 }

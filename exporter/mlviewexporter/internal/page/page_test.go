@@ -3,8 +3,6 @@ package page_test
 import (
 	"compress/gzip"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +19,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -184,27 +183,26 @@ func TestEveryAnswerHasTheSecurityHeaders(t *testing.T) {
 }
 
 func TestBrowsersGetThePageAndOthersText(t *testing.T) {
-	written := 0
-	h := newHandler(t, load(t, "incidents.json"), page.Settings{Text: func(w io.Writer, s *api.State, width int, color bool) error {
-		written++
-		_, err := fmt.Fprintf(w, "%d runs %d %t", len(s.Runs), width, color)
-		return err
-	}})
+	source := load(t, "incidents.json")
+	h := newHandler(t, source, page.Settings{Interval: time.Hour})
 	browser := get(h, "/", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 	assert.Equal(t, "text/html; charset=utf-8", browser.Header().Get("Content-Type"))
 	assert.Contains(t, browser.Body.String(), "<main id=\"main\"")
 	assert.Contains(t, browser.Header().Values("Vary"), "Accept")
 
-	for target, want := range map[string]string{
-		"/": "120 false", "/?width=100": "100 false", "/?width=1": "80 false", "/?width=999999": "200 false", "/?width=-3&color=1": "80 true",
-		"/?width=x&color=y": "120 false", "/?color=true": "120 true",
+	state := source.State()
+	for target, want := range map[string]text.Options{
+		"/": {Width: 120}, "/?width=100": {Width: 100}, "/?width=1": {Width: 80}, "/?width=999999": {Width: 200}, "/?width=-3&color=1": {Width: 80, Color: true},
+		"/?width=x&color=y": {Width: 120}, "/?color=true": {Width: 120, Color: true},
 	} {
 		r := get(h, target, "Accept", "*/*")
 		assert.Equal(t, "text/plain; charset=utf-8", r.Header().Get("Content-Type"))
-		assert.Equal(t, "7 runs "+want, r.Body.String(), target)
+		assert.Equal(t, string(text.Of(state, want)), r.Body.String(), target)
 	}
-	assert.Equal(t, "7 runs 90 false", get(h, "/?width=90", "Accept", "text/html").Body.String(), "a link of the page")
-	assert.Equal(t, 7, written, "a form is written once for all readers")
+	narrow := string(text.Of(state, text.Options{Width: 90}))
+	assert.Equal(t, narrow, get(h, "/?width=90", "Accept", "text/html").Body.String(), "a link of the page")
+	state.Runs = nil
+	assert.Equal(t, narrow, get(h, "/?width=90").Body.String(), "a form is written once for all readers")
 }
 
 // counted counts the runs that it is asked for.

@@ -42,30 +42,34 @@ type stream struct {
 	running sync.WaitGroup
 }
 
-// client is one open stream.
+// client is one open stream. It gets its events with a deadline for each: the server's own
+// write timeout would end the stream.
 type client struct {
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	gzip  bool
 	queue chan *encoded
 	// gone is closed when the client is dropped.
 	gone chan struct{}
-	// cut fails the write that the client's request may be in.
-	cut func()
-}
 
-func newStream(source Source, interval time.Duration, maxClients int) *stream {
-	return &stream{source: source, interval: interval, maxClients: maxClients, clients: make(map[*client]struct{})}
+	mu   sync.Mutex
+	done bool
 }
 
 // serve sends events until the client goes away, is too slow, or the stream is
 // closed.
 func (s *stream) serve(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
 	if r.Method == http.MethodHead {
-		w.Header().Set("Content-Type", "text/event-stream")
+		header.Set("Content-Type", "text/event-stream")
 		return
 	}
-	out := &eventWriter{w: w, rc: http.NewResponseController(w), gzip: acceptsGzip(r)}
-	c := &client{queue: make(chan *encoded, maxQueued), gone: make(chan struct{}), cut: out.cut}
+	c := &client{
+		w: w, rc: http.NewResponseController(w), gzip: acceptsGzip(r),
+		queue: make(chan *encoded, maxQueued), gone: make(chan struct{}),
+	}
 	if !s.join(c) {
-		w.Header().Set("Retry-After", "10")
+		header.Set("Retry-After", "10")
 		http.Error(w, "Too many pages are open. Close one, or try again later.", http.StatusServiceUnavailable)
 		return
 	}
@@ -74,7 +78,13 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request) {
 		defer s.mu.Unlock()
 		s.drop(c)
 	}()
-	out.start()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("X-Accel-Buffering", "no")
+	header.Add("Vary", "Accept-Encoding")
+	if c.gzip {
+		header.Set("Content-Encoding", "gzip")
+		_, _ = w.Write(gzipHeader) // The first event tells whether the client is there.
+	}
 	quiet := time.NewTimer(heartbeat)
 	defer quiet.Stop()
 	for {
@@ -87,10 +97,35 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request) {
 		case next = <-c.queue:
 		case <-quiet.C:
 		}
-		if err := out.write(next); err != nil {
+		if err := c.write(next); err != nil {
 			return
 		}
 		quiet.Reset(heartbeat)
+	}
+}
+
+// write sends one event. It fails if the client does not take it in time.
+func (c *client) write(m *encoded) error {
+	c.limit(writeTimeout, false)
+	body := m.plain
+	if c.gzip {
+		body = m.zip()
+	}
+	if _, err := c.w.Write(body); err != nil {
+		return err
+	}
+	return c.rc.Flush()
+}
+
+// limit sets the time that a write may take: the one that runs, too. At the end that is none,
+// for all later ones as well. It must not be called after the request is answered.
+func (c *client) limit(within time.Duration, end bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.done {
+		c.done = end
+		// A writer that has no deadlines has no timeouts either.
+		_ = c.rc.SetWriteDeadline(time.Now().Add(within))
 	}
 }
 
@@ -123,7 +158,7 @@ func (s *stream) drop(c *client) {
 	}
 	delete(s.clients, c)
 	close(c.gone)
-	c.cut()
+	c.limit(0, true)
 	if len(s.clients) == 0 {
 		close(s.stop)
 		s.stop, s.base, s.whole = nil, nil, nil
@@ -175,10 +210,7 @@ func (s *stream) send(stop chan struct{}) {
 }
 
 // heartbeatMessage is a comment, which the page ignores.
-var heartbeatMessage = newMessage([]byte(":\n\n"))
-
-// newMessage returns an event of the stream, encoded once for all clients.
-func newMessage(plain []byte) *encoded { return new(newEncoded(plain, deflate)) }
+var heartbeatMessage = newEncoded([]byte(":\n\n"), deflate)
 
 // event returns the message with the name and the data as JSON. What cannot be
 // encoded becomes an event failed, and the page asks anew.
@@ -187,7 +219,7 @@ func event(name string, data any) *encoded {
 	if err != nil {
 		name, body = "failed", []byte("{}")
 	}
-	return newMessage(slices.Concat([]byte("event: "+name+"\ndata: "), body, []byte("\n\n")))
+	return newEncoded(slices.Concat([]byte("event: "+name+"\ndata: "), body, []byte("\n\n")), deflate)
 }
 
 // gzipHeader is the header of a gzip stream without name and time (RFC 1952).
@@ -211,55 +243,4 @@ func deflate(b []byte) []byte {
 	_, _ = w.Write(b) // A buffer takes everything.
 	_ = w.Flush()
 	return out.Bytes()
-}
-
-// eventWriter writes events with a deadline for each: the server's own write
-// timeout would end the stream.
-type eventWriter struct {
-	w    http.ResponseWriter
-	rc   *http.ResponseController
-	gzip bool
-
-	mu   sync.Mutex
-	done bool
-}
-
-// start writes the header of the answer.
-func (e *eventWriter) start() {
-	header := e.w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("X-Accel-Buffering", "no")
-	header.Add("Vary", "Accept-Encoding")
-	if e.gzip {
-		header.Set("Content-Encoding", "gzip")
-		_, _ = e.w.Write(gzipHeader) // The first event tells whether the client is there.
-	}
-}
-
-// write sends one event. It fails if the client does not take it in time.
-func (e *eventWriter) write(m *encoded) error {
-	e.limit(writeTimeout, false)
-	body := m.plain
-	if e.gzip {
-		body = m.zip()
-	}
-	if _, err := e.w.Write(body); err != nil {
-		return err
-	}
-	return e.rc.Flush()
-}
-
-// cut ends a write that waits, and all later ones. It may be called while one
-// runs, but not after the request is answered.
-func (e *eventWriter) cut() { e.limit(0, true) }
-
-// limit sets the time that a write may take, for the last time if that is the end.
-func (e *eventWriter) limit(within time.Duration, end bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.done {
-		e.done = end
-		// A writer that has no deadlines has no timeouts either.
-		_ = e.rc.SetWriteDeadline(time.Now().Add(within))
-	}
 }

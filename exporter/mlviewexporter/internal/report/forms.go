@@ -1,10 +1,10 @@
 package report
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"encoding/json"
 	htmltemplate "html/template"
 	"io"
 	"regexp"
@@ -16,22 +16,17 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 )
 
-//go:embed report.html report.css report.md
+//go:embed report.html report.md
 var files embed.FS
 
-// style is the style sheet of the document.
-var style = func() string {
-	css, err := files.ReadFile("report.css")
-	if err != nil {
-		panic(err) // The file is in the binary.
-	}
-	return string(css)
-}()
+// style is the style sheet of the HTML.
+//
+//go:embed report.css
+var style string
 
-// ContentSecurityPolicy permits the document of WriteHTML its own style sheet and
-// nothing else: no script, no image, no font, no address. The document says it
-// itself, for a reader who opens the file; a server also sends it.
-var ContentSecurityPolicy = func() string {
+// policy permits the HTML its own style sheet and nothing else: no script, no image, no
+// font, no address.
+var policy = func() string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 }()
@@ -39,29 +34,39 @@ var ContentSecurityPolicy = func() string {
 var html = htmltemplate.Must(htmltemplate.New("report.html").Funcs(htmltemplate.FuncMap{
 	"percent": func(share float64) string { return strconv.FormatFloat(100*share, 'f', 2, 64) + "%" },
 	"style":   func() htmltemplate.CSS { return htmltemplate.CSS(style) }, //nolint:gosec // the embedded file
-	"policy":  func() string { return ContentSecurityPolicy },
+	"policy":  func() string { return policy },
 }).ParseFS(files, "report.html"))
 
 var markdown = template.Must(template.New("report.md").Funcs(template.FuncMap{"join": joined, "fence": fenceOf}).ParseFS(files, "report.md"))
 
-// WriteHTML writes the report as one HTML document that loads nothing and has no
-// script. An error is that of w.
-func (r *Report) WriteHTML(w io.Writer) error { return r.write(w, html) }
+// Form is a form of a report.
+type Form struct {
+	// Name names the form in a query, and ends the names of its files.
+	Name        string
+	ContentType string
+	// accepted is what who wants the form accepts.
+	accepted string
+	// Policy is the content security policy of the form, empty without one. The form says
+	// it itself, for a reader who opens the file; a server also sends it.
+	Policy string
+	// Write writes the report. An error is that of w.
+	Write func(r *Report, w io.Writer) error
+}
 
-// WriteMarkdown writes the report as Markdown of GitHub's and GitLab's kind, without
-// the curves. What telemetry has said stands in code spans, in which neither markup
-// nor names of people, issues or addresses have a meaning. An error is that of w.
-func (r *Report) WriteMarkdown(w io.Writer) error { return r.write(w, markdown) }
+// Forms are the forms of a report. HTML is one document that loads nothing and has no
+// script. Markdown is that of GitHub and GitLab, without the curves: what telemetry has
+// said stands in code spans, in which neither markup nor names of people, issues or
+// addresses have a meaning.
+var Forms = []Form{
+	{"html", "text/html; charset=utf-8", "text/html", policy, func(r *Report, w io.Writer) error { return html.Execute(w, r.layout()) }},
+	{"json", "application/json", "application/json", "", func(r *Report, w io.Writer) error { return json.NewEncoder(w).Encode(r) }},
+	{"md", "text/markdown; charset=utf-8", "", "", func(r *Report, w io.Writer) error { return markdown.Execute(w, r.layout()) }},
+}
 
-func (r *Report) write(w io.Writer, form interface {
-	Execute(w io.Writer, data any) error
-}) error {
-	var out bytes.Buffer
-	if err := form.Execute(&out, r.layout()); err != nil {
-		return err
-	}
-	_, err := w.Write(out.Bytes())
-	return err
+// FormOf returns the form with a name, or nil. Without a name, browsers get HTML and others
+// such as curl Markdown.
+func FormOf(name, accept string) *Form {
+	return api.Find(Forms, func(f *Form) bool { return f.Name == name || name == "" && strings.Contains(accept, f.accepted) })
 }
 
 // joined joins the texts that are not empty, as Markdown.

@@ -43,18 +43,21 @@ func of(t testing.TB, fixture, key string) *report.Report {
 	return report.New(source.State(), detail, comparison)
 }
 
-func html5(t testing.TB, r *report.Report) string {
+func written(t testing.TB, r *report.Report, form string) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, r.WriteHTML(&out))
+	require.NoError(t, report.FormOf(form, "").Write(r, &out))
 	return out.String()
+}
+
+func html5(t testing.TB, r *report.Report) string {
+	t.Helper()
+	return written(t, r, "html")
 }
 
 func markdown(t testing.TB, r *report.Report) string {
 	t.Helper()
-	var out bytes.Buffer
-	require.NoError(t, r.WriteMarkdown(&out))
-	return out.String()
+	return written(t, r, "md")
 }
 
 // TestGolden compares the forms of the report of a run that hangs and of one of

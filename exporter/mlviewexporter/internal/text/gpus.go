@@ -41,23 +41,21 @@ func (d *document) gpus() {
 				return each(g, func(g *api.GPU) *float64 { return g.Utilization }, Percent)
 			}},
 			{title: "power", right: true, leave: 1, text: func(g *gpuGroup) string {
-				write := func(power *float64) string { return withUnit(power, (*g)[0].PowerLimit, "W") }
+				write := func(power *float64) string { return limited(power, (*g)[0].PowerLimit, "W", Count) }
 				return each(g, func(g *api.GPU) *float64 { return g.Power }, write)
 			}},
 			{title: "memory", right: true, leave: 2, text: func(g *gpuGroup) string {
-				write := func(used *float64) string { return memory(used, (*g)[0].MemoryLimit) }
+				write := func(used *float64) string { return limited(used, (*g)[0].MemoryLimit, "GiB", gib) }
 				return each(g, func(g *api.GPU) *float64 { return g.MemoryUsed }, write)
 			}},
 			{title: "temp.", right: true, leave: 6, text: func(g *gpuGroup) string {
-				write := func(t *float64) string { return withUnit(t, nil, "°C") }
+				write := func(t *float64) string { return limited(t, nil, "°C", Count) }
 				return each(g, func(g *api.GPU) *float64 { return g.Temperature }, write)
 			}},
 			{title: "idle", right: true, leave: 3, text: func(g *gpuGroup) string { return age(now, (*g)[0].IdleSince) }},
 			{title: "held by", least: 24, wrap: true, text: holders},
 		}, after: d.gpuDetails}, api.Grouped(d.state.GPUs, alike))
-	if hosts := d.state.Collector.HostsWithoutGPU; len(hosts) > 0 {
-		d.lines(d.paragraph(0, "hosts of which no GPU is known: "+Printable(strings.Join(hosts, ", ")))...)
-	}
+	d.paragraph(0, prefixed("hosts of which no GPU is known: ", Printable(strings.Join(d.state.Collector.HostsWithoutGPU, ", ")), ""))
 }
 
 // activity says what a GPU does, or did when it was last read.
@@ -68,8 +66,8 @@ func (d *document) activity(g *api.GPU) string {
 	return "no data since " + clock(d.state.Time, *g.NoDataSince) + prefixed(", was ", Words(g.LastActivity), "")
 }
 
-// gpuDetails says what is out of the ordinary.
-func (d *document) gpuDetails(g *gpuGroup) []string {
+// gpuDetails writes what is out of the ordinary.
+func (d *document) gpuDetails(g *gpuGroup) {
 	first, notes := (*g)[0], []string(nil)
 	if first.Health != "" && first.Health != "ok" {
 		notes = append(notes, "health: "+Words(first.Health))
@@ -84,10 +82,7 @@ func (d *document) gpuDetails(g *gpuGroup) []string {
 	if held := each(g, func(g *api.GPU) *float64 { return g.MemoryUnattributed }, GiB); held != "" && held != "0.0 GiB" {
 		notes = append(notes, held+" held by no known process")
 	}
-	if len(notes) == 0 {
-		return nil
-	}
-	return d.paragraph(4, strings.Join(notes, "; "))
+	d.detail("", strings.Join(notes, "; "))
 }
 
 // each writes the least and the most of a number of the GPUs.
@@ -130,7 +125,7 @@ func holders(g *gpuGroup) string {
 		}
 		held := ""
 		if len((*g)[0].Holders) > 1 {
-			held = memory(h.Memory, nil)
+			held = GiB(h.Memory)
 		}
 		texts = append(texts, joined(" ", Printable(cmp.Or(h.Service, h.Name)), prefixed(rank, Printable(ranges(ranks)), ""), prefixed("(", Printable(h.Owner), ")"), held))
 	}

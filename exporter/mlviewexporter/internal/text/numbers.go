@@ -7,6 +7,12 @@ import (
 	"time"
 )
 
+// fixed writes a number with a number of digits after the point.
+func fixed(v float64, digits int) string { return strconv.FormatFloat(v, 'f', digits, 64) }
+
+// exponent writes a number with an exponent, with a number of digits after the point.
+func exponent(v float64, digits int) string { return strconv.FormatFloat(v, 'e', digits, 64) }
+
 // number writes a value with about three significant digits, empty if it is nil.
 func number(value *float64) string {
 	if value == nil {
@@ -16,13 +22,13 @@ func number(value *float64) string {
 	case *value == 0:
 		return "0"
 	case size < 0.001:
-		return strconv.FormatFloat(*value, 'e', 1, 64)
+		return exponent(*value, 1)
 	case size < 0.1:
-		return strconv.FormatFloat(*value, 'f', 3, 64)
+		return fixed(*value, 3)
 	case size < 9.995:
-		return strconv.FormatFloat(*value, 'f', 2, 64)
+		return fixed(*value, 2)
 	case size < 99.95:
-		return strconv.FormatFloat(*value, 'f', 1, 64)
+		return fixed(*value, 1)
 	default:
 		return Count(value)
 	}
@@ -44,20 +50,17 @@ func Count(value *float64) string {
 	if value == nil {
 		return ""
 	}
-	size := math.Abs(*value)
-	if size < 99_999.5 {
-		return strconv.FormatFloat(*value, 'f', 0, 64)
+	if math.Abs(*value) < 99_999.5 {
+		return fixed(*value, 0)
 	}
-	for _, unit := range []struct {
-		size float64
-		name string
-	}{{1e3, "k"}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"}} {
+	scaled := *value
+	for _, prefix := range []string{"k", "M", "G", "T"} {
 		// The rounded number must fit, or 999 999 would become 1000.0 k.
-		if size/unit.size < 999.95 {
-			return strconv.FormatFloat(*value/unit.size, 'f', 1, 64) + unit.name
+		if scaled /= 1000; math.Abs(scaled) < 999.95 {
+			return fixed(scaled, 1) + prefix
 		}
 	}
-	return strconv.FormatFloat(*value, 'e', 2, 64)
+	return exponent(*value, 2)
 }
 
 // loss writes a loss with four digits after the point, or with an exponent where
@@ -67,9 +70,9 @@ func loss(value *float64) string {
 		return ""
 	}
 	if size := math.Abs(*value); size != 0 && (size < 0.001 || size >= 1e6) {
-		return strconv.FormatFloat(*value, 'e', 2, 64)
+		return exponent(*value, 2)
 	}
-	return strconv.FormatFloat(*value, 'f', 4, 64)
+	return fixed(*value, 4)
 }
 
 // Percent writes a fraction as a percentage, empty if it is nil. Percentages below 10 get
@@ -78,14 +81,15 @@ func Percent(fraction *float64) string {
 	if fraction == nil {
 		return ""
 	}
-	value, digits := 100**fraction, 0
+	value := 100 * *fraction
 	switch size := math.Abs(value); {
 	case size >= 1e6:
-		return strconv.FormatFloat(value, 'e', 1, 64) + " %"
+		return exponent(value, 1) + " %"
 	case size != 0 && size < 9.95:
-		digits = 1
+		return fixed(value, 1) + " %"
+	default:
+		return fixed(value, 0) + " %"
 	}
-	return strconv.FormatFloat(value, 'f', digits, 64) + " %"
 }
 
 // Change writes by how much a value differs from its usual, as a percentage, empty if one of
@@ -94,18 +98,17 @@ func Change(value, usual *float64) string {
 	if value == nil || usual == nil || *usual <= 0 {
 		return ""
 	}
-	ratio := *value / *usual - 1
-	if math.Abs(ratio) < 0.005 {
+	times := *value / *usual
+	switch more := times - 1; {
+	case math.Abs(more) < 0.005:
 		return "0 %"
+	case math.Abs(more) >= 100:
+		return "×" + number(&times)
+	case more > 0:
+		return "+" + fixed(100*more, 0) + " %"
+	default:
+		return fixed(100*more, 0) + " %"
 	}
-	if math.Abs(ratio) >= 100 {
-		return "×" + number(new(*value / *usual))
-	}
-	text := strconv.FormatFloat(100*ratio, 'f', 0, 64) + " %"
-	if ratio > 0 {
-		text = "+" + text
-	}
-	return text
 }
 
 // Seconds writes a duration in seconds in the unit that suits it, empty if it is nil.
@@ -129,13 +132,13 @@ func Seconds(value *float64) string {
 func span(s float64) string {
 	switch {
 	case s < 60:
-		return strconv.FormatFloat(math.Floor(max(0, s)), 'f', 0, 64) + " s"
+		return fixed(math.Floor(max(0, s)), 0) + " s"
 	case s < 3600:
-		return strconv.FormatFloat(math.Floor(s/60), 'f', 0, 64) + " min"
+		return fixed(math.Floor(s/60), 0) + " min"
 	case s < 2*86400:
-		return strconv.FormatFloat(s/3600, 'f', 1, 64) + " h"
+		return fixed(s/3600, 1) + " h"
 	case s < 1000*86400:
-		return strconv.FormatFloat(math.Floor(s/86400), 'f', 0, 64) + " d"
+		return fixed(math.Floor(s/86400), 0) + " d"
 	default:
 		return "years"
 	}
@@ -157,11 +160,14 @@ func clock(now, then time.Time) string {
 	if then.IsZero() {
 		return ""
 	}
-	if difference := now.Sub(then); difference >= 24*time.Hour || difference <= -24*time.Hour {
+	if now.Sub(then).Abs() >= 24*time.Hour {
 		return then.UTC().Format("2 Jan 15:04")
 	}
-	return then.UTC().Format("15:04:05")
+	return then.UTC().Format(time.TimeOnly)
 }
+
+// day writes a time with its day.
+func day(at time.Time) string { return at.UTC().Format("2 Jan 15:04:05 UTC") }
 
 // between writes the least and the most of two written values with the same end.
 func between(least, most string) string {
@@ -174,37 +180,25 @@ func between(least, most string) string {
 	return least + "-" + most
 }
 
-// memory writes bytes as GiB, used of limit where both are known.
-func memory(used, limit *float64) string {
-	switch {
-	case used == nil:
-		return ""
-	case limit == nil:
-		return gib(*used) + " GiB"
-	default:
-		return gib(*used) + "/" + gib(*limit) + " GiB"
-	}
-}
-
 // GiB writes a size in bytes as GiB, empty if it is nil.
-func GiB(bytes *float64) string { return memory(bytes, nil) }
+func GiB(bytes *float64) string { return limited(bytes, nil, "GiB", gib) }
 
-func gib(bytes float64) string {
-	value := bytes / (1 << 30)
+func gib(bytes *float64) string {
+	value := *bytes / (1 << 30)
 	if math.Abs(value) >= 1e6 {
-		return strconv.FormatFloat(value, 'e', 1, 64)
+		return exponent(value, 1)
 	}
-	return strconv.FormatFloat(value, 'f', 1, 64)
+	return fixed(value, 1)
 }
 
-// withUnit writes a whole number and its unit, of limit where that is known.
-func withUnit(value, limit *float64, unit string) string {
+// limited writes a number as write does and its unit, of the limit where that is known.
+func limited(value, limit *float64, unit string, write func(*float64) string) string {
 	if value == nil {
 		return ""
 	}
-	text := Count(value)
+	text := write(value)
 	if limit != nil {
-		text += "/" + Count(limit)
+		text += "/" + write(limit)
 	}
 	return text + " " + unit
 }

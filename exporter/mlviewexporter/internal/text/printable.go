@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -45,18 +46,12 @@ func Escape(text string) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&out, `\x%02x`, text[0])
-		case r == '\n':
-			out.WriteString(`\n`)
-		case r == '\t':
-			out.WriteString(`\t`)
-		case r < 0x20 || r == 0x7f:
+		case (r < 0x20 || r == 0x7f) && r != '\n' && r != '\t':
 			fmt.Fprintf(&out, `\x%02x`, r)
 		case showsAsItIs(r):
 			out.WriteRune(r)
-		case r > 0xffff:
-			fmt.Fprintf(&out, `\U%08x`, r)
 		default:
-			fmt.Fprintf(&out, `\u%04x`, r)
+			out.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
 		}
 		text = text[size:]
 	}

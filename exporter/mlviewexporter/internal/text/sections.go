@@ -21,17 +21,27 @@ func (d *document) runs() {
 	now := d.state.Time
 	names := d.runNames()
 	// Those that are over are one line, unless all are.
-	rows, over := slices.SortedStableFunc(slices.Values(d.state.Runs), byOrder), func(r api.Run) bool {
+	over := func(r api.Run) bool {
 		return len(r.Needs) == 0 && (r.State == mlattr.RunSilent || r.State == mlattr.RunEnded)
 	}
+	// Runs that need someone come first and ended ones last.
+	rows := slices.SortedStableFunc(slices.Values(d.state.Runs), func(a, b api.Run) int {
+		lasts := func(r *api.Run) bool { return len(r.Needs) > 0 || !mlattr.RunOver(r.State) }
+		return cmp.Or(api.TrueFirst(len(a.Needs) > 0, len(b.Needs) > 0), api.TrueFirst(lasts(&a), lasts(&b)))
+	})
 	folded := api.Where(slices.Values(rows), over)
 	if len(folded) < 2 || len(folded) == len(rows) {
 		folded = nil
 	} else {
 		rows = slices.DeleteFunc(rows, over)
 	}
+	for i := range rows {
+		if r := &rows[i]; !alive(r) {
+			r.StepTime, r.TokenRate, r.SampleRate, r.Bound, r.Why = nil, nil, nil, "", nil
+		}
+	}
 	section(d, part[api.Run]{name: "RUNS", note: runsNote, list: "runs", most: 50, columns: []column[api.Run]{
-		{title: "run", least: min(22, d.width/5), wrap: true, text: func(r *api.Run) string { return names[r.Key] }},
+		{title: "run", least: min(22, d.Width/5), wrap: true, text: func(r *api.Run) string { return names[r.Key] }},
 		{title: "id", leave: 16, text: func(r *api.Run) string { return shortID(r.ID) }},
 		{title: "data", text: func(r *api.Run) string { return d.simulated(r.Simulated, r.Recorded) }},
 		{title: "owner", least: 8, text: func(r *api.Run) string { return Printable(r.Owner) }},
@@ -40,10 +50,10 @@ func (d *document) runs() {
 		{title: "GPUs", right: true, leave: 5, text: func(r *api.Run) string { return Number(r.GPUs) }},
 		{title: "GPU use", right: true, leave: 11, text: func(r *api.Run) string { return Percent(r.GPUUtilization) }},
 		{title: "step", right: true, leave: 9, text: func(r *api.Run) string { return Count(r.Steps) }},
-		{title: "s/step", right: true, leave: 1, text: func(r *api.Run) string { return number(rate(r, r.StepTime)) }},
-		{title: "vs usual", right: true, leave: 6, text: func(r *api.Run) string { return Change(rate(r, r.StepTime), r.StepTimeUsual) }},
+		{title: "s/step", right: true, leave: 1, text: func(r *api.Run) string { return number(r.StepTime) }},
+		{title: "vs usual", right: true, leave: 6, text: func(r *api.Run) string { return Change(r.StepTime, r.StepTimeUsual) }},
 		{title: "tok/s", right: true, leave: 4, text: tokenRate},
-		{title: "samples/s", right: true, leave: 13, text: func(r *api.Run) string { return number(rate(r, r.SampleRate)) }},
+		{title: "samples/s", right: true, leave: 13, text: func(r *api.Run) string { return number(r.SampleRate) }},
 		{title: "loss", right: true, leave: 15, text: func(r *api.Run) string { return loss(r.Loss) }},
 		{title: "goodput", right: true, leave: 2, text: func(r *api.Run) string { return Percent(r.Goodput) }},
 		{title: "limited by", leave: 3, text: bound},
@@ -51,9 +61,9 @@ func (d *document) runs() {
 		{title: "restarts", right: true, leave: 12, text: restarts},
 		{title: "errors", right: true, leave: 7, text: func(r *api.Run) string { return Count(r.Errors) }},
 		{title: "last step", right: true, leave: 8, text: func(r *api.Run) string { return ago(now, r.LastStep) }},
-	}, after: func(r *api.Run) []string {
+	}, after: func(r *api.Run) {
 		if tokenRate(r) != noTokens {
-			return nil
+			return
 		}
 		why, more, _ := strings.Cut(r.Why["token_rate"], ". ")
 		switch {
@@ -62,12 +72,10 @@ func (d *document) runs() {
 		case more != "":
 			why += " (fix: DATA GAPS)"
 		}
-		return d.paragraph(4, "tok/s: "+Printable(why))
+		d.paragraph(4, "tok/s: "+Printable(why))
 	}}, rows)
-	if len(folded) > 0 {
-		ids := api.Mapped(folded, func(r api.Run) string { return names[r.Key] })
-		d.lines(d.paragraph(0, strconv.Itoa(len(folded))+" more are silent or have ended: "+strings.Join(ids, ", "))...)
-	}
+	ids := api.Mapped(folded, func(r api.Run) string { return names[r.Key] })
+	d.paragraph(0, prefixed(strconv.Itoa(len(folded))+" more are silent or have ended: ", strings.Join(ids, ", "), ""))
 }
 
 // runsNote says what the numbers of runs are of.
@@ -78,12 +86,11 @@ const runsNote = "rates: of all ranks together, none if no steps are taken; " +
 // several runs have the same one.
 func (d *document) runNames() map[string]string {
 	runs := make(map[string]int)
-	for i := range d.state.Runs {
-		runs[d.state.Runs[i].Service]++
+	for _, r := range d.state.Runs {
+		runs[r.Service]++
 	}
 	names := make(map[string]string)
-	for i := range d.state.Runs {
-		r := &d.state.Runs[i]
+	for _, r := range d.state.Runs {
 		names[r.Key] = Printable(cmp.Or(r.Service, r.ID))
 		if runs[r.Service] > 1 {
 			names[r.Key] = joined(" ", names[r.Key], cut(Printable(r.ID), shownOfID))
@@ -100,10 +107,10 @@ const noTokens = "none"
 
 // tokenRate writes the tokens per second of a run.
 func tokenRate(r *api.Run) string {
-	if alive(r) && r.TokenRate == nil && r.Why["token_rate"] != "" {
+	if r.TokenRate == nil && r.Why["token_rate"] != "" {
 		return noTokens
 	}
-	return number(rate(r, r.TokenRate))
+	return number(r.TokenRate)
 }
 
 // runState writes the state and the problems that it does not say itself.
@@ -111,13 +118,10 @@ func (d *document) runState(r *api.Run) string {
 	texts := []string{State(r.State)}
 	for _, need := range r.Needs {
 		if need != api.LooksHung && need != mlattr.ProblemRunSilent {
-			texts = append(texts, Words(need))
+			texts = append(texts, Kind(need))
 		}
 	}
-	if r.NoDataSince != nil {
-		texts = append(texts, "no data since "+clock(d.state.Time, *r.NoDataSince))
-	}
-	return joined(", ", texts...)
+	return joined(", ", append(texts, prefixed("no data since ", clock(d.state.Time, api.Value(r.NoDataSince)), ""))...)
 }
 
 // alive reports whether the rates of a run are those of now. What is known of a
@@ -127,19 +131,8 @@ func alive(r *api.Run) bool {
 	return r.NoDataSince == nil && r.State != mlattr.RunStalled && r.State != mlattr.RunSilent && !mlattr.RunOver(r.State)
 }
 
-// rate returns a rate of a run, nil if it is not one of now.
-func rate(r *api.Run, value *float64) *float64 {
-	if !alive(r) {
-		return nil
-	}
-	return value
-}
-
 // bound says what the run's steps wait for.
 func bound(r *api.Run) string {
-	if !alive(r) {
-		return ""
-	}
 	if word, known := bounds[r.Bound]; known {
 		return word
 	}
@@ -173,12 +166,9 @@ func (d *document) failures() {
 		{title: "service · run · version", least: 23, wrap: true, text: func(f *api.Failure) string {
 			return joined(" · ", Printable(f.Service), prefixed("run ", shortID(f.RunID), ""), prefixed("version ", Printable(f.Version), ""))
 		}},
-	}, after: func(f *api.Failure) []string {
-		var lines []string
-		if text := joined(": ", prefixed("in ", Printable(f.Operation), ""), Printable(f.Message)); text != "" {
-			lines = d.paragraph(4, text)
-		}
-		return append(lines, d.reproduction(f)...)
+	}, after: func(f *api.Failure) {
+		d.detail("", joined(": ", prefixed("in ", Printable(f.Operation), ""), Printable(f.Message)))
+		d.reproduction(f)
 	}}, d.state.Failures)
 }
 
@@ -190,31 +180,22 @@ func classOf(class string) string {
 	return Printable(class)
 }
 
-// reproduction returns the command of a failure, after what it does and needs, or
+// reproduction writes the command of a failure, after what it does and needs, or
 // why there is none.
-func (d *document) reproduction(f *api.Failure) []string {
-	switch {
-	case f.Command == "" && f.Why == "":
-		return nil
-	case f.Command == "":
-		return d.paragraph(4, "reproduction: "+Printable(f.Why))
+func (d *document) reproduction(f *api.Failure) {
+	if f.Command == "" {
+		d.detail("reproduction: ", Printable(f.Why))
+		return
 	}
-	does := []string{"prints what is known of it; no replay"}
-	switch {
-	case f.Replays:
-		does[0] = "runs the failed call again, and may ask first"
-	case f.Why != "":
-		does[0] += ": " + Printable(f.Why)
+	does := "runs the failed call again, and may ask first"
+	if !f.Replays {
+		does = joined(": ", "prints what is known of it; no replay", Printable(f.Why))
 	}
 	// The flags stand in the command.
-	others := slices.DeleteFunc(slices.Clone(f.Requires), func(need string) bool { return strings.HasPrefix(need, "--") })
-	if len(others) > 0 {
-		does = append(does, "needs "+Printable(strings.Join(others, ", ")))
-	}
-	if len(f.Fill) > 0 {
-		does = append(does, "replace "+Printable(strings.Join(f.Fill, ", "))+" by your own")
-	}
-	return append(d.paragraph(4, strings.Join(does, "; ")+":"), copied("$", f.Command)...)
+	others := api.Where(slices.Values(f.Requires), func(need string) bool { return !strings.HasPrefix(need, "--") })
+	d.paragraph(4, joined("; ", does, prefixed("needs ", Printable(strings.Join(others, ", ")), ""),
+		prefixed("replace ", Printable(strings.Join(f.Fill, ", ")), " by your own"))+":")
+	d.copied("$", f.Command)
 }
 
 func (d *document) changes() {
@@ -228,7 +209,6 @@ func (d *document) changes() {
 }
 
 func (d *document) models() {
-	now := d.state.Time
 	section(d, part[api.Model]{name: "MODELS", list: "models", most: 20,
 		note: "failing: of the last 100 requests of the service, with the tools that they call, and before that of up to 1000; failures outside of requests are in FAILURES only; calls and errors: of the model alone", columns: []column[api.Model]{
 			{title: "service", least: 22, text: func(m *api.Model) string { return Printable(m.Service) }},
@@ -246,41 +226,28 @@ func (d *document) models() {
 			{title: "errors", least: 10, leave: 7, text: func(m *api.Model) string { return byType(m.Errors) }},
 			{title: "cut by length", right: true, leave: 8, text: func(m *api.Model) string { return Count(m.LengthStops) }},
 			{title: "cost", right: true, leave: 11, text: func(m *api.Model) string { return number(m.Cost) }},
-		}, after: func(m *api.Model) []string {
-			var lines []string
-			if usual := Percent(m.ErrorRatioUsual); usual != "" && usual != Percent(m.ErrorRatio) {
-				lines = d.paragraph(4, "failing before: "+usual)
-			}
-			if errors := byType(m.ToolErrors); errors != "" {
-				lines = append(lines, d.paragraph(4, "failed calls of the service's tools: "+errors)...)
-			}
-			if len(m.Versions) < 2 {
-				return lines
-			}
-			for _, v := range m.Versions[:min(2, len(m.Versions))] {
-				failures := ""
-				if v.Failures > v.Errors {
-					failures = prefixed("failures of the service "+Count(&v.Failures)+" (", share(&v.Failures, &v.Requests), " of the calls)")
-				}
-				parts := []string{
-					"version " + Printable(v.Version) + " since " + clock(now, v.FirstSeen) + ": " + Count(&v.Requests) + " calls of the model",
-					Count(&v.Errors) + " errors",
-					failures,
-					prefixed("first token ", quantiles(v.FirstToken, Seconds), ""),
-					prefixed("duration ", quantiles(v.Duration, Seconds), ""),
-				}
-				lines = append(lines, d.paragraph(4, joined(", ", parts...))...)
-			}
-			return lines
-		}}, d.state.Models)
+		}, after: d.modelDetails}, d.state.Models)
 }
 
-// prefixed puts a known text between others.
-func prefixed(before, text, after string) string {
-	if text == "" {
-		return ""
+// modelDetails writes how the use of a model was before, and the last versions of its service.
+func (d *document) modelDetails(m *api.Model) {
+	if usual := Percent(m.ErrorRatioUsual); usual != Percent(m.ErrorRatio) {
+		d.detail("failing before: ", usual)
 	}
-	return before + text + after
+	d.detail("failed calls of the service's tools: ", byType(m.ToolErrors))
+	if len(m.Versions) < 2 {
+		return
+	}
+	for _, v := range m.Versions[:2] {
+		failures := ""
+		if v.Failures > v.Errors {
+			failures = prefixed("failures of the service "+Count(&v.Failures)+" (", share(&v.Failures, &v.Requests), " of the calls)")
+		}
+		d.paragraph(4, joined(", ",
+			"version "+Printable(v.Version)+" since "+clock(d.state.Time, v.FirstSeen)+": "+Count(&v.Requests)+" calls of the model",
+			Count(&v.Errors)+" errors", failures,
+			prefixed("first token ", quantiles(v.FirstToken, Seconds), ""), prefixed("duration ", quantiles(v.Duration, Seconds), "")))
+	}
 }
 
 func share(part, whole *float64) string {
@@ -363,10 +330,7 @@ func (d *document) collectors() {
 	section(d, part[api.SendingCollector]{name: "COLLECTORS", list: "collectors", most: 20, columns: []column[api.SendingCollector]{
 		{title: "collector", least: 16, text: func(c *api.SendingCollector) string { return Printable(c.ID) }},
 		{title: "state", text: func(c *api.SendingCollector) string {
-			if c.SilentSince == nil {
-				return "sending"
-			}
-			return "SILENT since " + clock(now, *c.SilentSince)
+			return cmp.Or(prefixed("SILENT since ", clock(now, api.Value(c.SilentSince)), ""), "sending")
 		}},
 		{title: "last data", right: true, text: func(c *api.SendingCollector) string { return ago(now, &c.LastSeen) }},
 		{title: "address", leave: 2, text: func(c *api.SendingCollector) string { return Printable(c.Address) }},
@@ -381,25 +345,21 @@ func (d *document) missing() {
 	}
 	shown := rows[:min(20, len(rows))]
 	d.title(bold, "DATA GAPS", len(shown), len(rows)+max(0, d.state.Collector.Hidden["missing"]))
-	for len(shown) > 0 {
-		// What has the same reason and remedy stands together.
-		first := shown[0]
+	// What has the same reason and remedy stands together.
+	for _, same := range api.Grouped(shown, func(m *api.Missing) [2]string { return [2]string{m.Why, m.Fix} }) {
 		var what []string
-		for len(shown) > 0 && shown[0].Why == first.Why && shown[0].Fix == first.Fix {
-			text := Printable(shown[0].What)
-			if n := shown[0].Count; n > 0 {
-				text += fmt.Sprintf(" (%d times)", n)
+		for _, m := range same {
+			text := Printable(m.What)
+			if m.Count > 0 {
+				text += fmt.Sprintf(" (%d times)", m.Count)
 			}
 			if !slices.Contains(what, text) {
 				what = append(what, text)
 			}
-			shown = shown[1:]
 		}
-		d.lines(d.paragraph(0, joined(": ", strings.Join(what, "; "), Printable(first.Why)))...)
-		if place := belongs(first.Fix); place != "" {
-			d.lines(d.paragraph(4, place+":")...)
-		}
-		d.lines(copied(">", first.Fix)...)
+		d.paragraph(0, joined(": ", strings.Join(what, "; "), Printable(same[0].Why)))
+		d.paragraph(4, prefixed("", belongs(same[0].Fix), ":"))
+		d.copied(">", same[0].Fix)
 	}
 }
 

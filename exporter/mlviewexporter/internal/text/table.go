@@ -41,11 +41,11 @@ type laid[T any] struct {
 	width, narrowest int
 }
 
-// table lays out rows under their titles within a width in cells. Each row is
-// followed by the lines that after returns for it; after may be nil. leftOut are
-// the titles of the columns for which there is no room.
-func table[T any](columns []column[T], rows []T, limit int, after func(*T) []string) (lines, leftOut []string) {
-	var shown []*laid[T]
+// fit lays out rows under their titles within a width in cells: it omits and narrows columns
+// so that they are at most limit cells wide together, if that is possible. leftOut are the
+// titles of those that it omits.
+func fit[T any](columns []column[T], rows []T, limit int) (shown []*laid[T], leftOut []string) {
+	excess := -columnGap - limit
 	for _, c := range columns {
 		one, sent := &laid[T]{column: c, texts: []string{c.title}, width: cells(c.title)}, false
 		for i := range rows {
@@ -57,25 +57,8 @@ func table[T any](columns []column[T], rows []T, limit int, after func(*T) []str
 		}
 		if sent {
 			shown = append(shown, one)
+			excess += one.narrowest + columnGap
 		}
-	}
-	shown, leftOut = fit(shown, limit)
-	lines = tableRow(shown, 0, limit)
-	for i := range rows {
-		lines = append(lines, tableRow(shown, i+1, limit)...)
-		if after != nil {
-			lines = append(lines, after(&rows[i])...)
-		}
-	}
-	return lines, leftOut
-}
-
-// fit omits and narrows columns so that they are at most limit cells wide together, if that
-// is possible. leftOut are the titles of those that it omits.
-func fit[T any](shown []*laid[T], limit int) (_ []*laid[T], leftOut []string) {
-	excess := -columnGap - limit
-	for _, c := range shown {
-		excess += c.narrowest + columnGap
 	}
 	for excess > 0 {
 		next := slices.MaxFunc(shown, func(a, b *laid[T]) int { return cmp.Compare(a.leave, b.leave) })
@@ -90,13 +73,15 @@ func fit[T any](shown []*laid[T], limit int) (_ []*laid[T], leftOut []string) {
 		excess += c.width - c.narrowest
 	}
 	for ; excess > 0; excess-- {
-		var widest *laid[T]
-		for _, c := range shown {
-			if c.width > c.narrowest && (widest == nil || c.width > widest.width) {
-				widest = c
+		// The widest one that can be narrower.
+		width := func(c *laid[T]) int {
+			if c.width == c.narrowest {
+				return 0
 			}
+			return c.width
 		}
-		if widest == nil {
+		widest := slices.MaxFunc(shown, func(a, b *laid[T]) int { return cmp.Compare(width(a), width(b)) })
+		if width(widest) == 0 {
 			break
 		}
 		widest.width--
@@ -105,26 +90,16 @@ func fit[T any](shown []*laid[T], limit int) (_ []*laid[T], leftOut []string) {
 }
 
 // tableRow returns the lines of the titles, which are row 0, or of a row.
-func tableRow[T any](shown []*laid[T], row, limit int) []string {
-	parts := make([][]string, len(shown))
-	height := 1
-	for i, c := range shown {
-		switch text := c.texts[row]; {
-		case text == "":
-			parts[i] = []string{missing}
-		case c.wrap:
-			parts[i] = wrap(text, c.width, maxCellLines)
-		default:
-			parts[i] = []string{cut(text, c.width)}
-		}
-		height = max(height, len(parts[i]))
-	}
-	lines := make([]string, height)
-	for n := range lines {
+func tableRow[T any](shown []*laid[T], row, limit int) (lines []string) {
+	for height, n := 1, 0; n < height; n++ {
 		texts := make([]string, len(shown))
 		for i, c := range shown {
-			if n < len(parts[i]) {
-				texts[i] = parts[i][n]
+			parts := []string{cut(cmp.Or(c.texts[row], missing), c.width)}
+			if c.wrap {
+				parts = wrap(cmp.Or(c.texts[row], missing), c.width, maxCellLines)
+			}
+			if height = max(height, len(parts)); n < len(parts) {
+				texts[i] = parts[n]
 			}
 			space := strings.Repeat(" ", max(0, c.width-cells(texts[i])))
 			if c.right {
@@ -133,7 +108,7 @@ func tableRow[T any](shown []*laid[T], row, limit int) []string {
 				texts[i] += space
 			}
 		}
-		lines[n] = cut(strings.TrimRight(strings.Join(texts, strings.Repeat(" ", columnGap)), " "), limit)
+		lines = append(lines, cut(strings.TrimRight(strings.Join(texts, strings.Repeat(" ", columnGap)), " "), limit))
 	}
 	return lines
 }

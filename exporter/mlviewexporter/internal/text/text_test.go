@@ -1,7 +1,6 @@
 package text_test
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -21,9 +20,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func written(t *testing.T, s *api.State, o text.Options) string {
 	t.Helper()
-	var out bytes.Buffer
-	require.NoError(t, text.Write(&out, s, o))
-	return out.String()
+	return string(text.Of(s, o))
 }
 
 func TestGolden(t *testing.T) {
