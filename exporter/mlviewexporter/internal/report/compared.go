@@ -78,32 +78,26 @@ func parted(p *api.Parting) string {
 		if p.Time != nil {
 			said += ", at " + clock(*p.Time)
 		}
-		return said + ": " + number(api.Value(p.Run), "") + " here, " + number(api.Value(p.With), "") + " in the other run."
+		return said + ": " + number(p.Run, "") + " here, " + number(p.With, "") + " in the other run."
 	}
 }
 
 // numberTable returns the numbers of both runs beside each other.
 func numberTable(caption, head string, run, with []api.RunNumber, name func(string) cell) []table {
-	var rows [][]cell
-	other := make(map[string]*api.RunNumber, len(with))
-	for i := range with {
-		other[with[i].Name] = &with[i]
+	all := slices.Concat(run, api.Where(slices.Values(with), func(n api.RunNumber) bool { return valueOf(run, n.Name) == nil }))
+	heads := []string{head, "#this run", "#the other run", "#difference"}
+	return tableOf(caption, heads, all, func(_ int, n *api.RunNumber) []cell {
+		here, there := valueOf(run, n.Name), valueOf(with, n.Name)
+		return []cell{name(n.Name), own(number(here, n.Unit)), own(number(there, n.Unit)), own(text.Change(here, there))}
+	})
+}
+
+// valueOf returns the number with a name, nil if there is none.
+func valueOf(numbers []api.RunNumber, name string) *float64 {
+	if n := api.Find(numbers, func(n *api.RunNumber) bool { return n.Name == name }); n != nil {
+		return &n.Value
 	}
-	for i := range run {
-		one := &run[i]
-		row := []cell{name(one.Name), own(number(one.Value, one.Unit)), {}, {}}
-		if beside := other[one.Name]; beside != nil {
-			row[2], row[3] = own(number(beside.Value, beside.Unit)), own(text.Change(&one.Value, &beside.Value))
-			delete(other, one.Name)
-		}
-		rows = append(rows, row)
-	}
-	for i := range with {
-		if one := &with[i]; other[one.Name] != nil {
-			rows = append(rows, []cell{name(one.Name), {}, own(number(one.Value, one.Unit)), {}})
-		}
-	}
-	return tableOf(caption, []string{head, "#this run", "#the other run", "#difference"}, rows, func(_ int, row *[]cell) []cell { return *row })
+	return nil
 }
 
 // settingTable returns the settings that differ.
@@ -179,7 +173,7 @@ func gapOf(at []float64) float64 {
 func (r *Report) curve(c *api.Curve, x axis, marks []api.Mark) figure {
 	y := rangeOf(c.Values)
 	f := figureOf(title(curveTitles, c.Name), y, c.Unit, line{Path: path(c.Times, c.Values, x, y, gapOf(c.Times))})
-	f.Says = own("from " + f.Bottom + " to " + f.Top + ", last " + number(c.Values[len(c.Values)-1], c.Unit))
+	f.Says = own("from " + f.Bottom + " to " + f.Top + ", last " + number(&c.Values[len(c.Values)-1], c.Unit))
 	f.Left, f.Right = r.at(time.Unix(int64(x.from), 0)), r.at(time.Unix(int64(x.to), 0))
 	for i, m := range marks {
 		if at := float64(m.Time.Unix()); at >= x.from && at <= x.to && x.to > x.from {
@@ -191,7 +185,7 @@ func (r *Report) curve(c *api.Curve, x axis, marks []api.Mark) figure {
 
 // figureOf returns a figure with its axis of values.
 func figureOf(title string, y axis, unit string, lines ...line) figure {
-	return figure{Title: own(title), Lines: lines, Top: number(y.to, unit), Bottom: number(y.from, unit)}
+	return figure{Title: own(title), Lines: lines, Top: number(&y.to, unit), Bottom: number(&y.from, unit)}
 }
 
 // markTones are the colors of marks that are no problems.
@@ -221,7 +215,7 @@ func pair(name string, by int, c *api.Comparison) (f figure, ok bool) {
 	}
 	f = figureOf(title(curveTitles, name)+" "+axes[by].title, y, a.Unit,
 		line{"this run", path(atA, a.Values, x, y, math.Inf(1))}, line{"the other run", path(atB, b.Values, x, y, math.Inf(1))})
-	f.Says = own("this run last " + number(a.Values[len(a.Values)-1], a.Unit) + ", the other one " + number(b.Values[len(b.Values)-1], a.Unit))
+	f.Says = own("this run last " + number(&a.Values[len(a.Values)-1], a.Unit) + ", the other one " + number(&b.Values[len(b.Values)-1], a.Unit))
 	f.Left, f.Right = position(x.from, axes[by].unit), position(x.to, axes[by].unit)
 	if p := c.Parting; p != nil && p.Parted && p.At != nil && p.Curve == name && p.By == axes[by].name {
 		f.Marks = []figureMark{{Number: 1, Kind: "bad", At: x.share(*p.At)}}
@@ -233,10 +227,10 @@ func pair(name string, by int, c *api.Comparison) (f figure, ok bool) {
 func position(v float64, unit string) string {
 	switch unit {
 	case "s":
-		return number(v, unit)
+		return number(&v, unit)
 	case "epoch":
 		return "epoch " + strconv.FormatFloat(v, 'f', -1, 64)
 	default:
-		return "step " + number(v, unit)
+		return "step " + number(&v, unit)
 	}
 }

@@ -81,38 +81,28 @@ type head struct {
 	Number bool
 }
 
-// tableOf returns a table with a row for each of the rows, none without any. A # before a
-// title is the sign of a column of numbers.
+// tableOf returns a table with a row for each of the rows and without the columns that no
+// row has, none without any row. A # before a title is the sign of a column of numbers.
 func tableOf[T any](caption string, titles []string, rows []T, cells func(i int, one *T) []cell) []table {
 	if len(rows) == 0 {
 		return nil
 	}
-	t := table{Caption: caption}
-	for _, title := range titles {
+	t := table{Caption: caption, Rows: make([][]cell, len(rows))}
+	all := make([][]cell, len(rows))
+	for i := range rows {
+		all[i] = cells(i, &rows[i])
+	}
+	for column, title := range titles {
+		if !slices.ContainsFunc(all, func(row []cell) bool { return row[column].Text != "" }) {
+			continue
+		}
 		name, number := strings.CutPrefix(title, "#")
 		t.Heads = append(t.Heads, head{name, number})
-	}
-	for i := range rows {
-		t.Rows = append(t.Rows, cells(i, &rows[i]))
-	}
-	return []table{t}
-}
-
-// withoutEmpty leaves out the columns that no row has.
-func withoutEmpty(tables []table) []table {
-	for n := range tables {
-		t := &tables[n]
-		for column := range slices.Backward(t.Heads) {
-			if slices.ContainsFunc(t.Rows, func(row []cell) bool { return row[column].Text != "" }) {
-				continue
-			}
-			t.Heads = slices.Delete(t.Heads, column, column+1)
-			for i := range t.Rows {
-				t.Rows[i] = slices.Delete(t.Rows[i], column, column+1)
-			}
+		for i, row := range all {
+			t.Rows[i] = append(t.Rows[i], row[column])
 		}
 	}
-	return tables
+	return []table{t}
 }
 
 // bar is a whole and its parts.

@@ -24,6 +24,9 @@ func (r *Report) layout() *document {
 	for _, s := range []section{
 		r.problems(), r.compared(), r.changes(), r.failures(), r.curves(), r.time(), r.ranks(), r.costs(), r.settings(), r.missing(),
 	} {
+		if n := r.LeftOut[s.ID]; n > 0 {
+			s.Notes = append(note(strconv.Itoa(n)+" more are left out."), s.Notes...)
+		}
 		if len(s.Notes)+len(s.Items)+len(s.Tables)+len(s.Bars)+len(s.Figures) > 0 {
 			d.Sections = append(d.Sections, s)
 		}
@@ -51,10 +54,7 @@ func (r *Report) facts() []fact {
 		{"Owner", said(run.Owner)}, {"Version", said(run.Version)}, {"State", own(text.State(run.State))},
 		{"First seen", own(clock(run.FirstSeen))}, {"Last seen", own(clock(run.LastSeen))},
 		{"Last step", own(clock(api.Value(run.LastStep)))}, {"Last checkpoint", own(clock(api.Value(run.LastCheckpoint)))},
-		{"Steps", own(text.Count(run.Steps))},
-	}
-	if run.Loss != nil {
-		rows = append(rows, fact{"Loss", own(number(*run.Loss, ""))})
+		{"Steps", own(text.Count(run.Steps))}, {"Loss", own(number(run.Loss, ""))},
 	}
 	if api.Value(run.Attempts) > 1 {
 		rows = append(rows, fact{"Attempts", own(text.Count(run.Attempts))})
@@ -70,7 +70,7 @@ func (r *Report) facts() []fact {
 }
 
 func (r *Report) problems() section {
-	s := section{ID: "problems", Title: "Problems", Notes: r.left("problems")}
+	s := section{ID: "problems", Title: "Problems"}
 	if len(r.Problems) == 0 {
 		s.Notes = note("No problem of this run was seen.")
 	}
@@ -83,24 +83,17 @@ func (r *Report) problems() section {
 		}
 	}
 	s.Tables = tableOf("Problems of the past", []string{"since", "what"}, past, func(_ int, p *Problem) []cell {
-		return []cell{own(r.at(p.Since)), said(cmp.Or(p.Text, kindWords(p.Kind)))}
+		return []cell{own(r.at(p.Since)), said(cmp.Or(p.Text, text.Kind(p.Kind)))}
 	})
 	return s
 }
 
 // problem describes a problem that lasts.
 func (r *Report) problem(n *api.Need) item {
-	head := strings.ToUpper(kindWords(n.Kind))
-	switch n.Kind {
-	case api.Slow:
-		head += " " + text.Change(n.Value, n.Usual)
-	case api.Failing:
-		head += " " + text.Percent(n.Value)
-	}
 	var lines []fact
 	for i := range r.Problems {
 		if cause := r.Problems[i].Need; n.Cause != "" && cause != nil && cause.Key == n.Cause {
-			lines = append(lines, fact{"Follows from", own(kindWords(cause.Kind) + " since " + clock(cause.Since))})
+			lines = append(lines, fact{"Follows from", own(text.Kind(cause.Kind) + " since " + clock(cause.Since))})
 		}
 	}
 	for _, evidence := range n.Evidence {
@@ -114,7 +107,7 @@ func (r *Report) problem(n *api.Need) item {
 	}
 	lines = append(lines, fact{"GPU-hours since", own(text.Number(n.GPUHours))}, fact{"Next", said(n.Next)})
 	return item{
-		Tone: "bad", Head: []cell{own(strings.TrimSpace(head)), own("since " + clock(n.Since)), said(n.Subject)},
+		Tone: "bad", Head: []cell{own(text.Headline(n)), own("since " + clock(n.Since)), said(n.Subject)},
 		Lines: known(lines), Commands: copied(n.Command),
 	}
 }
@@ -127,17 +120,9 @@ func copied(command string) []string {
 	return []string{text.Escape(command)}
 }
 
-// left says how many rows of a list the report leaves out.
-func (r *Report) left(list string) [][]cell {
-	if n := r.LeftOut[list]; n > 0 {
-		return note(strconv.Itoa(n) + " more are left out.")
-	}
-	return nil
-}
-
 func (r *Report) changes() section {
 	return section{
-		ID: "changes", Title: "Changes", Notes: r.left("changes"),
+		ID: "changes", Title: "Changes",
 		Tables: r.changeTable("Changes of the run, its service and its hosts, the newest first", r.Changes),
 	}
 }
@@ -149,7 +134,7 @@ func (r *Report) changeTable(caption string, changes []api.Change) []table {
 }
 
 func (r *Report) failures() section {
-	s := section{ID: "failures", Title: "Failures", Notes: r.left("failures")}
+	s := section{ID: "failures", Title: "Failures"}
 	for i := range r.Failures {
 		f := &r.Failures[i]
 		lines := []fact{{"Message", said(f.Message)}, {"Operation", said(f.Operation)}, {"Version", said(f.Version)}}
@@ -185,26 +170,21 @@ func (r *Report) curves() section {
 		s.Notes = note("There is no curve: no number of the run was seen over time.")
 	}
 	s.Tables = tableOf("Marks on the curves", []string{"#mark", "time", "kind", "what"}, r.Marks, func(i int, m *api.Mark) []cell {
-		return []cell{own(strconv.Itoa(i + 1)), own(r.at(m.Time)), own(kindWords(m.Kind)), said(m.Text)}
+		return []cell{own(strconv.Itoa(i + 1)), own(r.at(m.Time)), own(text.Kind(m.Kind)), said(m.Text)}
 	})
 	return s
 }
 
 // time says what the run's time went to.
 func (r *Report) time() section {
-	s := section{ID: "time", Title: "Time"}
-	for _, b := range []bar{
+	s := section{ID: "time", Title: "Time", Bars: append(
 		barOf("By state of the run, since the page first saw it", r.Spent.States),
-		barOf("By use, of all ranks together", r.Spent.Uses),
-	} {
-		if len(b.Parts) > 0 {
-			s.Bars = append(s.Bars, b)
-		}
-	}
+		barOf("By use, of all ranks together", r.Spent.Uses)...,
+	)}
 	if r.Comparison == nil || r.Comparison.With == nil {
-		ofPhase := func(_ int, p *api.RunNumber) []cell { return []cell{said(p.Name), own(number(p.Value, "s"))} }
+		ofPhase := func(_ int, p *api.RunNumber) []cell { return []cell{said(p.Name), own(number(&p.Value, "s"))} }
 		ofNumber := func(_ int, n *api.RunNumber) []cell {
-			return []cell{own(title(numberTitles, n.Name)), own(number(n.Value, n.Unit))}
+			return []cell{own(title(numberTitles, n.Name)), own(number(&n.Value, n.Unit))}
 		}
 		s.Tables = slices.Concat(
 			tableOf("Phases of a step, mean of the whole run", []string{"phase", "#time"}, r.Phases, ofPhase),
@@ -213,26 +193,27 @@ func (r *Report) time() section {
 	return s
 }
 
-// barOf returns the parts of a whole, the largest first.
-func barOf(caption string, seconds map[string]float64) bar {
+// barOf returns a bar with the parts of a whole, the largest first, none without any.
+func barOf(caption string, seconds map[string]float64) []bar {
 	b := bar{Caption: caption}
 	whole, from := 0.0, 0.0
 	for _, v := range seconds {
 		whole += max(0, v)
 	}
-	for _, name := range slices.Sorted(maps.Keys(seconds)) {
+	names := slices.Sorted(maps.Keys(seconds))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(seconds[b], seconds[a]) })
+	for _, name := range names {
 		v := seconds[name]
-		if share := v / whole; v > 0 && whole > 0 {
+		if share := v / whole; v > 0 {
 			value := own(text.Percent(&share) + ", " + text.Seconds(&v))
-			b.Parts = append(b.Parts, part{Name: own(text.State(name)), Shade: shades[name], Share: share, Value: value})
+			b.Parts = append(b.Parts, part{Name: own(text.State(name)), Shade: shades[name], From: from, Share: share, Value: value})
+			from += share
 		}
 	}
-	slices.SortStableFunc(b.Parts, func(a, b part) int { return cmp.Compare(b.Share, a.Share) })
-	for i := range b.Parts {
-		b.Parts[i].From = from
-		from += b.Parts[i].Share
+	if len(b.Parts) == 0 {
+		return nil
 	}
-	return b
+	return []bar{b}
 }
 
 // shades are the colors of states and uses: 0 for none of these.
@@ -242,7 +223,7 @@ var shades = map[string]int{
 }
 
 func (r *Report) ranks() section {
-	s := section{ID: "ranks", Title: "Ranks", Notes: r.left("ranks"), Tables: r.rankTable()}
+	s := section{ID: "ranks", Title: "Ranks", Tables: r.rankTable()}
 	if len(r.MissingRanks) > 0 {
 		s.Notes = append(s.Notes, []cell{own("Ranks that sent nothing:"), said(ranges(r.MissingRanks))})
 	}
@@ -269,7 +250,7 @@ func (r *Report) rankTable() []table {
 		}
 	}
 	heads := []string{"#rank", "host", "#GPU", "#steps", "last step", "last finished span", "at", "#use", "#power"}
-	return withoutEmpty(tableOf("What each rank did last", heads, rows, func(_ int, group *[]*api.Rank) []cell { return r.rankRow(*group) }))
+	return tableOf("What each rank did last", heads, rows, func(_ int, group *[]*api.Rank) []cell { return r.rankRow(*group) })
 }
 
 // rankRow returns the row of ranks that did the same.
@@ -306,7 +287,7 @@ func between(values []float64, unit string) string {
 	if len(values) == 0 {
 		return ""
 	}
-	least, most := number(slices.Min(values), unit), number(slices.Max(values), unit)
+	least, most := number(new(slices.Min(values)), unit), number(new(slices.Max(values)), unit)
 	if least == most {
 		return most
 	}
@@ -340,5 +321,5 @@ func (r *Report) missing() section {
 	rows := tableOf("What this report cannot say", heads, r.Missing, func(_ int, m *api.Missing) []cell {
 		return []cell{said(m.What), said(m.Why), said(m.Fix)}
 	})
-	return section{ID: "missing", Title: "Data gaps", Notes: r.left("missing"), Tables: withoutEmpty(rows)}
+	return section{ID: "missing", Title: "Data gaps", Tables: rows}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,17 +31,9 @@ func (r *Report) at(t time.Time) string {
 	return t.Format("2006-01-02 15:04:05")
 }
 
-// state says what the run does.
-func (r *Report) state() string {
-	if words := stateWords[r.Run.State]; words != "" {
-		return words
-	}
-	return "is " + text.Words(r.Run.State)
-}
-
 // summary says what became of the run in one sentence.
 func (r *Report) summary() string {
-	said := "The run " + r.state()
+	said := "The run " + cmp.Or(stateWords[r.Run.State], "is "+text.Words(r.Run.State))
 	switch {
 	case r.Run.StateSince == nil || r.Run.State == mlattr.RunRunning:
 	case mlattr.RunOver(r.Run.State):
@@ -53,31 +44,25 @@ func (r *Report) summary() string {
 	if r.Run.Steps != nil {
 		said += ", after " + counted(*r.Run.Steps, "step")
 	}
-	lasting := api.Where(slices.Values(r.Problems), func(p Problem) bool { return p.Lasts })
-	others := api.Where(slices.Values(lasting), func(p Problem) bool {
-		return p.Kind != api.LooksHung || r.Run.State != mlattr.RunStalled
-	})
+	var kinds []string
+	lasting := false
+	for _, p := range r.Problems {
+		if lasting = lasting || p.Lasts; p.Lasts && (p.Kind != api.LooksHung || r.Run.State != mlattr.RunStalled) {
+			kinds = append(kinds, text.Kind(p.Kind))
+		}
+	}
 	switch {
-	case len(others) > 0:
-		kinds := api.Mapped(others, func(p Problem) string { return kindWords(p.Kind) })
+	case len(kinds) > 0:
 		said += "; problems that last: " + strings.Join(kinds, ", ")
-	case len(lasting) == 0 && len(r.Problems) > 0:
+	case !lasting && len(r.Problems) > 0:
 		said += "; no problem lasts, " + counted(float64(len(r.Problems)), "problem") + " before"
-	case len(lasting) == 0:
+	case !lasting:
 		said += "; no problem was seen"
 	}
 	if len(r.Failures) > 0 {
 		said += "; " + counted(float64(len(r.Failures)+r.LeftOut["failures"]), "kind") + " of failure"
 	}
 	return said + "."
-}
-
-// kindWords returns a kind of problem in words.
-func kindWords(kind string) string {
-	if known, ok := mlattr.ProblemNamed(kind); ok {
-		return known.Title
-	}
-	return text.Words(kind)
 }
 
 func counted(n float64, thing string) string {
@@ -107,24 +92,27 @@ func title(titles map[string]string, name string) string {
 	return cmp.Or(titles[name], text.Words(name))
 }
 
-// number writes a number with its unit.
-func number(v float64, unit string) string {
+// number writes a number with its unit, empty if it is nil.
+func number(v *float64, unit string) string {
+	if v == nil {
+		return ""
+	}
 	switch unit {
 	case "s":
-		return text.Seconds(&v)
+		return text.Seconds(v)
 	case "1":
-		return text.Percent(&v)
+		return text.Percent(v)
 	case "By":
-		return text.GiB(&v)
+		return text.GiB(v)
 	case "{token}/s", "{sample}/s":
-		return text.Number(&v) + "/s"
+		return text.Number(v) + "/s"
 	case "{step}", "{token}", "{error}", "{attempt}":
-		return text.Count(&v)
+		return text.Count(v)
 	case "W", "h":
-		return text.Number(&v) + " " + unit
+		return text.Number(v) + " " + unit
 	}
-	if size := math.Abs(v); size >= 0.01 && size < 1000 {
-		return strconv.FormatFloat(v, 'f', 4, 64)
+	if size := math.Abs(*v); size >= 0.01 && size < 1000 {
+		return strconv.FormatFloat(*v, 'f', 4, 64)
 	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
+	return strconv.FormatFloat(*v, 'g', 4, 64)
 }
