@@ -92,7 +92,7 @@ func (s *Set) See(g *GPU, p *series.Point, now time.Time) {
 	}
 }
 
-// row returns the row of a GPU. Its Activity is set later. holder returns who has the
+// row returns the row of a GPU, without its problems. holder returns who has the
 // workload of a stream, and false if nothing is known of it.
 func (s *Set) row(g *GPU, holder func(*series.Stream) (api.Holder, bool), now time.Time) api.GPU {
 	row := api.GPU{
@@ -131,6 +131,14 @@ func (s *Set) row(g *GPU, holder func(*series.Stream) (api.Holder, bool), now ti
 	})
 	if row.MemoryUsed != nil {
 		row.MemoryUnattributed = api.Finite(max(0, *row.MemoryUsed-attributed))
+	}
+	switch {
+	case row.Health == Failed:
+		row.Activity = Failed
+	case len(row.Holders) > 0 || api.Value(row.Utilization) > 0:
+		row.Activity = Working
+	default:
+		row.Activity = Free
 	}
 	return row
 }
@@ -364,10 +372,18 @@ const (
 	NoData  = "no_data"
 )
 
+// activities are what GPUs do, the worst first.
+var activities = []string{Failed, api.LooksHung, api.Slow, api.HeldIdle, NoData, Working, Free}
+
+// Worse reports whether an activity goes before another one.
+func Worse(a, b string) bool {
+	worse := slices.Index(activities, a)
+	return worse >= 0 && worse < slices.Index(activities, b)
+}
+
 // Count counts the GPUs by what they do. A MIG device counts for the GPU that
 // it is part of, which does what the worst of them does.
 func Count(state *api.State) {
-	turns := []string{Failed, api.LooksHung, api.Slow, api.HeldIdle, NoData, Working, Free}
 	whole := make(map[Ref]*api.GPU)
 	for i := range state.GPUs {
 		whole[Ref{Host: state.GPUs[i].Host, ID: state.GPUs[i].ID}] = &state.GPUs[i]
@@ -380,7 +396,7 @@ func Count(state *api.State) {
 	}
 	for i := range state.GPUs {
 		row := &state.GPUs[i]
-		if of := partOf(row); of != nil && partOf(of) == nil && slices.Index(turns, row.Activity) < slices.Index(turns, of.Activity) {
+		if of := partOf(row); of != nil && partOf(of) == nil && Worse(row.Activity, of.Activity) {
 			of.Activity = row.Activity
 		}
 	}

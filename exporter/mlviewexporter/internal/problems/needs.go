@@ -29,7 +29,7 @@ func urgency(kind string) int {
 // problem is one ml.problem.onset.timestamp, or those of one holder that keeps
 // several GPUs idle.
 type problem struct {
-	kind    string
+	mlattr.ProblemKind
 	since   time.Time
 	run     *runs.Run
 	runID   string
@@ -56,7 +56,7 @@ func (s *Set) problemOf(one *series.Stream, now time.Time) (p problem, ok bool) 
 	}
 	p = s.problemAt(l.Own[0], l, *since)
 	p.job = l.Job
-	if p.record = s.records[recordIDOfStream(one)]; p.record != nil {
+	if p.record = s.records[recordIDOf(l.Own[0], l)]; p.record != nil {
 		p.ids, p.stale = []string{p.record.ID}, p.record.Stale
 	}
 	if p.stale.IsZero() && one.Old(now) {
@@ -67,41 +67,31 @@ func (s *Set) problemOf(one *series.Stream, now time.Time) (p problem, ok bool) 
 
 // problemAt returns a problem of a kind with what the page knows of what has it.
 func (s *Set) problemAt(kind string, l *series.Labels, since time.Time) problem {
-	p := problem{kind: kind, since: since, runID: l.Run, service: serving.ServiceID{Namespace: l.Namespace, Name: l.Service}}
+	p := problem{since: since, runID: l.Run, service: serving.ServiceID{Namespace: l.Namespace, Name: l.Service}}
+	p.ProblemKind, _ = mlattr.ProblemNamed(kind)
 	p.run = s.Runs.Find(l.Namespace, l.Service, l.Run, l.Host)
-	if g := s.GPUs.All[gpus.Ref{Host: l.Host, ID: l.GPU}]; g != nil && l.GPU != "" {
-		p.gpus, p.onsets = []*gpus.GPU{g}, []time.Time{p.since}
-	}
 	if l.GPU == "" {
 		p.host = l.Host
+	} else if g := s.GPUs.All[gpus.Ref{Host: l.Host, ID: l.GPU}]; g != nil {
+		p.gpus, p.onsets = []*gpus.GPU{g}, []time.Time{since}
 	}
-	if p.kind == api.HostSilent {
-		s.heldOn(&p)
+	if kind != api.HostSilent {
+		return p
 	}
-	return p
-}
-
-// heldOn adds the GPUs that the run of the problem, or anybody, held on its host.
-func (s *Set) heldOn(p *problem) {
+	// The GPUs that the run of the problem, or anybody, held on its host.
 	for _, g := range s.GPUs.All {
-		if g.Host == p.host && slices.ContainsFunc(g.Workloads(g.LastSeen), func(one *series.Stream) bool { return p.runID == "" || one.Labels.Run == p.runID }) {
-			p.gpus, p.onsets = append(p.gpus, g), append(p.onsets, p.since)
+		if g.Host == p.host && slices.ContainsFunc(g.Workloads(g.LastSeen), func(one *series.Stream) bool { return l.Run == "" || one.Labels.Run == l.Run }) {
+			p.gpus, p.onsets = append(p.gpus, g), append(p.onsets, since)
 		}
 	}
 	slices.SortFunc(p.gpus, gpus.Compare)
-}
-
-// heard reports whether the host that is silent to the collector of the problem sends
-// something to another one.
-func (s *Set) heard(p *problem, now time.Time) bool {
-	return p.kind == api.HostSilent && s.Hosts.Reporting(p.host, now)
+	return p
 }
 
 // outdated reports whether another collector than that of the stream has newer evidence
 // of the run that has the problem.
 func (p *problem) outdated(one *series.Stream) bool {
-	kind, _ := mlattr.ProblemNamed(p.kind)
-	return p.run != nil && kind.Of == mlattr.OfRun && !p.run.Written(one)
+	return p.run != nil && p.Of == mlattr.OfRun && !p.run.Written(one)
 }
 
 // known reports whether the page has what a problem is about.
@@ -141,7 +131,7 @@ func (s *Set) replaceProblem(by *series.Stream, now time.Time) bool {
 // Mark marks the onset of a run's problem on its curves.
 func (s *Set) Mark(one *series.Stream) {
 	if p, ok := s.problemOf(one, one.At); ok && p.run != nil && !p.outdated(one) {
-		s.Changes.Mark(p.run.Key, api.Mark{Time: p.since, Kind: p.kind, Text: strings.ReplaceAll(p.kind, "_", " ")})
+		s.Changes.Mark(p.run.Key, api.Mark{Time: p.since, Kind: p.Name, Text: strings.ReplaceAll(p.Name, "_", " ")})
 	}
 }
 
@@ -158,11 +148,13 @@ func (s *Set) Rows(state *api.State, now time.Time) []api.Need {
 			continue
 		}
 		p, ok := s.problemOf(one, now)
-		if !ok || p.outdated(one) || s.heard(&p, now) {
+		// A host that is silent to the collector of the problem may send to another one.
+		heard := p.Name == api.HostSilent && s.Hosts.Reporting(p.host, now)
+		if !ok || heard || p.outdated(one) {
 			continue
 		}
-		if p.run != nil && !slices.Contains(p.run.Needs, p.kind) {
-			p.run.Needs = append(p.run.Needs, p.kind)
+		if p.run != nil && !slices.Contains(p.run.Needs, p.Name) {
+			p.run.Needs = append(p.run.Needs, p.Name)
 		}
 		id := s.problemID(state, &p)
 		if at, again := known[id]; again {
@@ -199,16 +191,13 @@ func compareNeeds(a, b api.Need) int {
 // problemID tells problems apart. A failed GPU is one problem, also if several
 // workloads hold it, and so are the GPUs that a holder keeps idle.
 func (s *Set) problemID(state *api.State, p *problem) string {
-	id := []string{p.kind, p.service.Namespace, p.service.Name, p.runID, p.host}
+	id := []string{p.Name, p.service.Namespace, p.service.Name, p.runID, p.host}
 	if len(p.gpus) > 0 {
-		id = []string{p.kind, p.gpus[0].Key}
-		if p.kind == api.HeldIdle {
-			h := s.holder(state, p)
-			id[1] = cmp.Or(h.RunID, h.Name, h.Service)
-			if id = append(id, p.gpus[0].Host); id[1] == "" {
-				id[1] = p.gpus[0].Key
-			}
-		}
+		id = []string{p.Name, p.gpus[0].Key}
+	}
+	if len(p.gpus) > 0 && p.Name == api.HeldIdle {
+		h := s.holder(state, p)
+		id = []string{p.Name, cmp.Or(h.RunID, h.Name, h.Service, p.gpus[0].Key), p.gpus[0].Host}
 	}
 	return strings.Join(id, "\x00")
 }
@@ -260,11 +249,9 @@ func (p *problem) join(other problem) {
 func (s *Set) need(state *api.State, p *problem, now time.Time) api.Need {
 	slices.SortFunc(p.gpus, gpus.Compare)
 	n := api.Need{
-		Kind: p.kind, Since: p.since, RunID: p.runID, Service: p.service.Name, Job: p.job,
+		Kind: p.Name, Severity: string(p.Severity), Since: p.since, RunID: p.runID, Service: p.service.Name, Job: p.job,
 		Team: p.service.Namespace, Evidence: []string{}, Subject: p.service.Name, NoEvidenceSince: api.TimeOf(p.stale),
 	}
-	kind, _ := mlattr.ProblemNamed(p.kind)
-	n.Severity = string(kind.Severity)
 	if of := s.Services.All[p.service]; of != nil && p.runID == "" {
 		n.Owner = s.Runs.OwnerOfService(of.Name, of.User)
 	}
@@ -273,7 +260,7 @@ func (s *Set) need(state *api.State, p *problem, now time.Time) api.Need {
 		n.Run, n.RunID, n.Service = r.Key, r.ID, r.Service
 		n.Job, n.Owner, n.Team = cmp.Or(r.JobName, r.Job), s.Runs.OwnerOf(r), r.Namespace
 		n.Subject = cmp.Or(r.JobName, r.Service, r.ID)
-		if p.kind != api.HeldIdle && p.kind != api.GPUFailed {
+		if p.Name != api.HeldIdle && p.Name != api.GPUFailed {
 			n.GPUs = r.GPUKeys()
 		}
 	}
@@ -282,20 +269,21 @@ func (s *Set) need(state *api.State, p *problem, now time.Time) api.Need {
 	}
 	if r := p.record; r != nil {
 		_, owner := s.Runs.Owners.Named(&r.Holder, n.Service)
-		job := input.Workload{Job: r.Holder.Job, Namespace: r.Holder.Namespace, Pod: r.Holder.Pod, Container: r.Holder.Container}
+		job := r.Holder
+		job.User, job.UserID = "", ""
 		name, _ := s.Runs.Owners.Named(&job, "")
 		n.Job, n.Owner = cmp.Or(n.Job, name), cmp.Or(n.Owner, owner)
 		if len(n.GPUs) == 0 {
 			n.GPUs = s.heldKeys(r)
 		}
 	}
-	if len(p.gpus) > 0 || kind.Of == mlattr.OfGPU && p.record != nil {
+	if len(p.gpus) > 0 || p.Of == mlattr.OfGPU && p.record != nil {
 		s.aboutGPUs(state, &n, p)
 	}
 	if len(p.gpus) > 0 {
 		subject = p.gpus[0].Key
 	}
-	n.Key = api.Key("need", p.kind, p.service.Namespace, p.service.Name, subject)
+	n.Key = api.Key("need", p.Name, p.service.Namespace, p.service.Name, subject)
 	n.Simulated, n.Recorded = s.isSimulated(p, n.Service)
 	n.Before = s.beforeProblem(p, &n)
 	s.addEvidence(state, &n, p, now)
@@ -332,23 +320,17 @@ func (s *Set) heldKeys(r *Record) (keys []string) {
 	return keys
 }
 
-// aboutGPUs names the GPUs of a problem and who holds them.
+// aboutGPUs names the GPUs of a problem, such as "gpu-08: GPU 4-7", and who holds them.
 func (s *Set) aboutGPUs(state *api.State, n *api.Need, p *problem) {
 	n.GPUs = api.Mapped(p.gpus, func(g *gpus.GPU) string { return g.Key })
 	if len(p.gpus) > 0 {
-		n.Subject = places(p.gpus)
+		n.Subject = placesOn(p.gpus[0].Host, api.Mapped(p.gpus, func(g *gpus.GPU) string { return cmp.Or(g.Index, g.ID) })...)
 	} else {
 		n.Subject = placesOn(p.record.Host, p.record.GPU)
 	}
 	h := s.holder(state, p)
 	n.Run, n.RunID = cmp.Or(n.Run, h.Run), cmp.Or(n.RunID, h.RunID)
 	n.Service, n.Owner, n.Job = cmp.Or(n.Service, h.Service), cmp.Or(n.Owner, h.Owner), cmp.Or(n.Job, h.Name)
-}
-
-// places names GPUs of one host, such as "gpu-08: GPU 4-7".
-func places(all []*gpus.GPU) string {
-	names := api.Mapped(all, func(g *gpus.GPU) string { return cmp.Or(g.Index, g.ID) })
-	return placesOn(all[0].Host, names...)
 }
 
 // gpuOf is between the name of a host and those of its GPUs.
@@ -375,46 +357,32 @@ func gpuHours(p *problem, now time.Time) *float64 {
 	return api.Finite(sum)
 }
 
-// markGPUs sets what each GPU does.
+// markGPUs sets what GPUs do that have a problem, or whose run has one.
 func markGPUs(state *api.State, all []problem) {
 	at := make(map[string]*api.GPU, len(state.GPUs))
 	for i := range state.GPUs {
-		row := &state.GPUs[i]
-		at[row.Key], row.Activity = row, gpus.Free
-		if row.Health == gpus.Failed {
-			row.Activity = gpus.Failed
-		} else if len(row.Holders) > 0 || api.Value(row.Utilization) > 0 {
-			row.Activity = gpus.Working
-		}
-	}
-	turns := []string{gpus.Failed, api.LooksHung, api.Slow, api.HeldIdle}
-	set := func(g *gpus.GPU, activity string) {
-		row := at[g.Key]
-		// A GPU that has failed may be read as well again before its problem ends.
-		if row == nil || activity == gpus.Failed && row.Health != "" && row.Health != gpus.Failed {
-			return
-		}
-		row.HeldIdle = row.HeldIdle || activity == api.HeldIdle
-		was := slices.Index(turns, row.Activity)
-		if turn := slices.Index(turns, activity); turn >= 0 && (was < 0 || turn < was) {
-			row.Activity = activity
-		}
+		at[state.GPUs[i].Key] = &state.GPUs[i]
 	}
 	for i := range all {
 		p := &all[i]
-		if p.kind == api.HostSilent {
+		activity, keys := p.Name, api.Mapped(p.gpus, func(g *gpus.GPU) string { return g.Key })
+		switch {
+		case p.Name == api.HostSilent:
 			continue
-		}
-		activity := p.kind
-		if p.kind == api.GPUFailed {
+		case p.Name == api.GPUFailed:
 			activity = gpus.Failed
+		case p.run != nil && (p.Name == api.LooksHung || p.Name == api.Slow):
+			keys = append(keys, p.run.GPUKeys()...)
 		}
-		for _, g := range p.gpus {
-			set(g, activity)
-		}
-		if p.run != nil && (p.kind == api.LooksHung || p.kind == api.Slow) {
-			for _, held := range p.run.GPUs {
-				set(held.GPU, activity)
+		for _, key := range keys {
+			row := at[key]
+			// A GPU that has failed may be read as well again before its problem ends.
+			if row == nil || activity == gpus.Failed && row.Health != "" && row.Health != gpus.Failed {
+				continue
+			}
+			row.HeldIdle = row.HeldIdle || activity == api.HeldIdle
+			if gpus.Worse(activity, row.Activity) {
+				row.Activity = activity
 			}
 		}
 	}
@@ -437,7 +405,7 @@ func (s *Set) addEvidence(state *api.State, n *api.Need, p *problem, now time.Ti
 			n.Say("without %s", strings.Join(p.record.Excluded, ", "))
 		}
 	}
-	switch p.kind {
+	switch p.Name {
 	case api.GPUFailed:
 		if len(p.gpus) == 0 {
 			return

@@ -95,8 +95,7 @@ func (s *Set) Restore(records []*Record, resolved []api.Need, recent func(time.T
 		if r == nil || !recent(r.Onset) || urgency(r.Kind) < 0 {
 			continue
 		}
-		kind, _ := mlattr.ProblemNamed(r.Kind)
-		if id := recordIDOf(kind, r.Namespace, r.Service, r.Run, r.Host, r.GPU); s.records[id] == nil {
+		if s.records[recordIDOf(r.Kind, r.labels())] == nil {
 			r.Ended = time.Time{}
 			s.Note(&r.Record, r.Namespace, now)
 		}

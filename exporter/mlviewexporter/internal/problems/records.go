@@ -18,28 +18,22 @@ type recordID struct {
 	kind, namespace, service, run, host, gpu string
 }
 
-// recordIDOf returns the recordID of a problem. What only says where in its subject
-// the problem is does not count.
-func recordIDOf(kind mlattr.ProblemKind, namespace, service, run, host, gpu string) recordID {
-	switch kind.Of {
+// recordIDOf returns the recordID of a problem of a kind. What only says where in its
+// subject the problem is does not count.
+func recordIDOf(kind string, l *series.Labels) recordID {
+	id := recordID{kind, l.Namespace, l.Service, l.Run, l.Host, l.GPU}
+	switch known, _ := mlattr.ProblemNamed(kind); known.Of {
 	case mlattr.OfRun, mlattr.OfService:
-		host, gpu = "", ""
+		id.host, id.gpu = "", ""
 	case mlattr.OfHost:
-		namespace, service, run, gpu = "", "", "", ""
+		id = recordID{kind: kind, host: l.Host}
 	case mlattr.OfGPU:
-		namespace, service = "", ""
-		if kind.Name == api.HeldIdle {
-			run = "" // that of the holder
+		id.namespace, id.service = "", ""
+		if kind == api.HeldIdle {
+			id.run = "" // that of the holder
 		}
 	}
-	return recordID{kind.Name, namespace, service, run, host, gpu}
-}
-
-// recordIDOfStream returns the recordID of the problem that a stream reports.
-func recordIDOfStream(s *series.Stream) recordID {
-	l := &s.Labels
-	kind, _ := mlattr.ProblemNamed(l.Own[0])
-	return recordIDOf(kind, l.Namespace, l.Service, l.Run, l.Host, l.GPU)
+	return id
 }
 
 const (
@@ -63,13 +57,14 @@ func (s *Set) Note(r *input.Record, namespace string, now time.Time) {
 		}
 		return
 	}
-	id := recordIDOf(kind, namespace, r.Service, r.Run, r.Host, r.GPU)
+	own := newRecord(r, s.Texts.Of(namespace))
+	id := recordIDOf(r.Kind, own.labels())
 	known := s.records[id]
 	if !r.Ended.IsZero() {
-		s.resolve(newRecord(r, namespace), now)
+		s.resolve(own, now)
 		// A collector that is silent since may have reported it, too.
 		for one := range s.open {
-			if one.Old(now) && recordIDOfStream(one) == id {
+			if one.Old(now) && recordIDOf(one.Labels.Own[0], &one.Labels) == id {
 				delete(s.open, one)
 				s.Streams.Remove(one)
 			}
@@ -87,9 +82,8 @@ func (s *Set) Note(r *input.Record, namespace string, now time.Time) {
 		s.Limits.Drop("problems")
 		return
 	}
-	own := newRecord(r, namespace)
 	own.Onset, own.Stale = kept.Earlier(own.Onset, now), kept.Earlier(own.Stale, now)
-	s.records[recordIDOf(kind, s.Texts.Of(own.Namespace), own.Service, own.Run, own.Host, own.GPU)] = own
+	s.records[id] = own
 }
 
 // Record is what ml_metrics says of a problem, and the service.namespace of its program.
@@ -98,9 +92,15 @@ type Record struct {
 	Namespace string
 }
 
-// newRecord returns a copy of a record that shares no memory, with bounded texts.
+// labels are those that the series of the problem has.
+func (r *Record) labels() *series.Labels {
+	return &series.Labels{Namespace: r.Namespace, Service: r.Service, Run: r.Run, Host: r.Host, GPU: r.GPU}
+}
+
+// newRecord returns a copy of a record of a namespace that shares no memory, with bounded
+// texts.
 func newRecord(r *input.Record, namespace string) *Record {
-	own := Record{Record: *r, Namespace: strings.Clone(kept.Cut(namespace, kept.MaxNoted))}
+	own := Record{Record: *r, Namespace: namespace}
 	for _, text := range [...]*string{&own.ID, &own.Kind, &own.Service, &own.Run, &own.Host, &own.GPU, &own.Unit, &own.Cause} {
 		*text = strings.Clone(kept.Cut(*text, kept.MaxNoted))
 	}
@@ -190,14 +190,12 @@ func grouped(rows []api.Need) []api.Need {
 			follows[rows[i].Cause] = append(follows[rows[i].Cause], &rows[i])
 		}
 	}
-	ordered, added := make([]api.Need, 0, len(rows)), make(map[*api.Need]bool, len(rows))
-	place := 0
+	ordered, place := make([]api.Need, 0, len(rows)), 0
 	var add func(n *api.Need)
 	add = func(n *api.Need) {
-		if added[n] {
-			return
+		if n.Urgency > 0 {
+			return // it has its place
 		}
-		added[n] = true
 		n.Urgency = place
 		ordered = append(ordered, *n)
 		for _, other := range follows[n.Key] {
@@ -206,7 +204,7 @@ func grouped(rows []api.Need) []api.Need {
 	}
 	for i := range rows {
 		first, passed := &rows[i], map[*api.Need]bool{}
-		for byKey[first.Cause] != nil && !added[first] {
+		for byKey[first.Cause] != nil && first.Urgency == 0 {
 			if passed[first] {
 				first.Cause = "" // records may name each other in a circle
 				break
@@ -217,26 +215,12 @@ func grouped(rows []api.Need) []api.Need {
 				first.Severity = rows[i].Severity
 			}
 		}
-		if !added[first] {
+		if first.Urgency == 0 {
 			place++
 		}
 		add(first)
 	}
 	return ordered
-}
-
-// needOf returns the row of a problem as its record has it.
-func (s *Set) needOf(r *Record, now time.Time) api.Need {
-	l := series.Labels{Namespace: r.Namespace, Service: r.Service, Run: r.Run}
-	if kind, _ := mlattr.ProblemNamed(r.Kind); kind.Of == mlattr.OfGPU || kind.Of == mlattr.OfHost {
-		l.Host, l.GPU = r.Host, r.GPU
-	}
-	if r.Kind == api.HeldIdle {
-		l.Run = "" // that of the holder
-	}
-	p := s.problemAt(r.Kind, &l, r.Onset)
-	p.record = r
-	return s.need(&api.State{}, &p, now)
 }
 
 // maxEnded limits the resolved problems that are kept.
@@ -245,7 +229,16 @@ const maxEnded = 5 * maxResolved
 // resolve keeps the record of a problem that has ended.
 func (s *Set) resolve(own *Record, now time.Time) {
 	own.Onset, own.Ended = kept.Earlier(own.Onset, now), kept.Earlier(own.Ended, now)
-	n := s.needOf(own, now)
+	of := own.labels()
+	if kind, _ := mlattr.ProblemNamed(own.Kind); kind.Of != mlattr.OfGPU && kind.Of != mlattr.OfHost {
+		of.Host, of.GPU = "", ""
+	}
+	if own.Kind == api.HeldIdle {
+		of.Run = "" // that of the holder
+	}
+	p := s.problemAt(own.Kind, of, own.Onset)
+	p.record = own
+	n := s.need(&api.State{}, &p, now)
 	n.Key = api.Key("resolved", own.ID)
 	n.Ended, n.EndReason = api.TimeOf(own.Ended), own.EndReason
 	n.Value, n.Usual, n.Unit, n.GPUHours = own.Value, own.Usual, own.Unit, own.GPUHours
@@ -279,36 +272,34 @@ func (s *Set) Resolved(state *api.State, now time.Time) []api.Need {
 
 // together joins the rows of GPUs of one host whose problems of a kind began and ended at
 // the same times.
-func together(rows []api.Need) (joined []api.Need) {
+func together(rows []api.Need) []api.Need {
 	type group struct {
-		kind, host, run, owner, reason string
-		since, ended                   int64
+		key, kind, host, run, owner, reason string
+		since, ended                        int64
 	}
-	at, names := make(map[group]int), make(map[int][]string)
-	for i := range rows {
-		n := &rows[i]
-		host, name, of := strings.Cut(n.Subject, gpuOf)
+	same := api.Grouped(rows, func(n *api.Need) group {
+		host, _, of := strings.Cut(n.Subject, gpuOf)
 		if !of {
-			joined = append(joined, *n)
-			continue
+			return group{key: n.Key}
 		}
-		key := group{n.Kind, host, n.Run, n.Owner, n.EndReason, n.Since.UnixNano(), n.Ended.UnixNano()}
-		first, known := at[key]
-		if !known {
-			at[key], names[len(joined)] = len(joined), []string{name}
-			joined = append(joined, *n)
-			continue
+		return group{"", n.Kind, host, n.Run, n.Owner, n.EndReason, n.Since.UnixNano(), n.Ended.UnixNano()}
+	})
+	return api.Mapped(same, func(all []*api.Need) api.Need {
+		joined := *all[0]
+		host, first, _ := strings.Cut(joined.Subject, gpuOf)
+		names := []string{first}
+		for _, n := range all[1:] {
+			names = append(names, strings.TrimPrefix(n.Subject, host+gpuOf))
+			if joined.GPUHours != nil && n.GPUHours != nil {
+				joined.GPUHours = new(*joined.GPUHours + *n.GPUHours)
+			}
 		}
-		names[first] = append(names[first], name)
-		slices.SortFunc(names[first], gpus.CompareIndexes)
-		to := &joined[first]
-		to.Subject = placesOn(host, names[first]...)
-		if to.GPUHours != nil && n.GPUHours != nil {
-			hours := *to.GPUHours + *n.GPUHours
-			to.GPUHours = &hours
+		if len(all) > 1 {
+			slices.SortFunc(names, gpus.CompareIndexes)
+			joined.Subject = placesOn(host, names...)
 		}
-	}
-	return joined
+		return joined
+	})
 }
 
 // restoreEnded adds the resolved problems that Export has written.
