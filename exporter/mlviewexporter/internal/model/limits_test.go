@@ -1,7 +1,6 @@
 package model_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -196,21 +195,4 @@ func TestTheSizeOfTraces(t *testing.T) {
 	_, ok := w.Trace(fmt.Sprintf("01%02x", 39_999/2000) + strings.Repeat("0", 28))
 	assert.True(t, ok, "the newest")
 	runtime.KeepAlive(w)
-}
-
-// Of the versions of services what is kept over restarts fits.
-func TestVersionsOfAServiceEnd(t *testing.T) {
-	w := newWorld(input.Settings{})
-	for service := range 2000 {
-		for version := range 32 {
-			w.span(func(in *input.Span) {
-				in.Source = &input.Source{Service: "s" + strconv.Itoa(service), Version: strings.Repeat("\U0001F600", 100) + strconv.Itoa(version)}
-			})
-		}
-	}
-	data, err := w.Export()
-	require.NoError(t, err)
-	assert.True(t, json.Valid(data))
-	again := newWorld(input.Settings{})
-	require.NoError(t, again.Import(data))
 }

@@ -101,8 +101,10 @@ func (s *Store) missingHardware(now time.Time) (rows []api.Missing) {
 // missingRuns returns what is missing of runs and ranks, one row for each cause.
 func (s *Store) missingRuns(state *api.State) (rows []api.Missing) {
 	var spans, hosts, tokens, owners missingOf
-	for _, of := range slices.SortedFunc(maps.Keys(s.services.WithoutRun), serving.CompareServices) {
-		spans.add(of.Name, s.services.WithoutRun[of])
+	for _, id := range slices.SortedFunc(maps.Keys(s.services.All), serving.CompareServices) {
+		if n := s.services.All[id].WithoutRun; n > 0 {
+			spans.add(id.Name, n)
+		}
 	}
 	for i := range state.Runs {
 		row := &state.Runs[i]

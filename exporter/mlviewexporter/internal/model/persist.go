@@ -12,7 +12,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/problems"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
 )
 
 // exportVersion is the version of what Export writes.
@@ -23,15 +22,14 @@ const maxImport = 16 << 20
 
 // exported is what a Store keeps over restarts.
 type exported struct {
-	Version  int                    `json:"version"`
-	Changes  []api.Change           `json:"changes,omitempty"`
-	Marks    []changes.RunMark      `json:"marks,omitempty"`
-	Failures []api.Failure          `json:"failures,omitempty"`
-	Services []serving.SavedService `json:"services,omitempty"`
-	Runs     []runs.SavedRun        `json:"runs,omitempty"`
-	Good     []*runs.GoodRun        `json:"good,omitempty"`
-	Records  []*problems.Record     `json:"records,omitempty"`
-	Resolved []api.Need             `json:"resolved,omitempty"`
+	Version  int                `json:"version"`
+	Changes  []api.Change       `json:"changes,omitempty"`
+	Marks    []changes.RunMark  `json:"marks,omitempty"`
+	Failures []api.Failure      `json:"failures,omitempty"`
+	Runs     []runs.SavedRun    `json:"runs,omitempty"`
+	Good     []*runs.GoodRun    `json:"good,omitempty"`
+	Records  []*problems.Record `json:"records,omitempty"`
+	Resolved []api.Need         `json:"resolved,omitempty"`
 }
 
 // Export returns the changes, states, failures and good runs of the last week, the
@@ -53,7 +51,6 @@ func (s *Store) Export() ([]byte, error) {
 
 // halve leaves out what was seen longest ago.
 func (e *exported) halve() {
-	e.Services = newerHalf(e.Services, func(a, b serving.SavedService) int { return a.LastSeen.Compare(b.LastSeen) })
 	e.Runs = newerHalf(e.Runs, func(a, b runs.SavedRun) int { return a.LastSeen.Compare(b.LastSeen) })
 	e.Good = newerHalf(e.Good, func(a, b *runs.GoodRun) int { return a.Ended.Compare(b.Ended) })
 	e.Failures = newerHalf(e.Failures, func(a, b api.Failure) int { return api.Value(a.LastSeen).Compare(api.Value(b.LastSeen)) })
@@ -72,7 +69,7 @@ func newerHalf[T any](all []T, compare func(a, b T) int) []T {
 func (s *Store) export() exported {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := exported{Version: exportVersion, Failures: s.failures.Saved(), Services: s.services.Saved(), Changes: slices.Clone(s.changes.All), Marks: slices.Clone(s.changes.Marks), Runs: s.runs.Saved(), Good: slices.Clone(s.runs.Good)}
+	out := exported{Version: exportVersion, Failures: s.failures.Saved(), Changes: slices.Clone(s.changes.All), Marks: slices.Clone(s.changes.Marks), Runs: s.runs.Saved(), Good: slices.Clone(s.runs.Good)}
 	out.Records, out.Resolved = s.problems.Saved()
 	out.sort()
 	return out
@@ -82,9 +79,6 @@ func (s *Store) export() exported {
 func (e *exported) sort() {
 	slices.SortFunc(e.Failures, func(a, b api.Failure) int { return cmp.Compare(a.Key, b.Key) })
 	slices.SortFunc(e.Records, func(a, b *problems.Record) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Run, b.Run)) })
-	slices.SortFunc(e.Services, func(a, b serving.SavedService) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
 	slices.SortFunc(e.Runs, func(a, b runs.SavedRun) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Service, b.Service), cmp.Compare(a.ID, b.ID))
 	})
@@ -112,11 +106,6 @@ func (s *Store) Import(data []byte) error {
 	s.runs.Good.Restore(in.Good, recent)
 	s.problems.Restore(in.Records, in.Resolved, recent, now)
 	s.failures.Restore(in.Failures, recent)
-	for _, of := range in.Services {
-		if recent(of.LastSeen) {
-			s.services.Restore(of, now)
-		}
-	}
 	for _, r := range in.Runs {
 		if recent(r.LastSeen) {
 			s.runs.Restore(r, now)

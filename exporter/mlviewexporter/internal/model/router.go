@@ -192,7 +192,7 @@ func (s *Store) span(in *input.Span, from share.Origin, now time.Time) {
 	src := in.Source
 	s.hosts.See(src.Host, now)
 	of := s.services.Of(src.Namespace, src.Service, from, now)
-	s.services.Span(in, of, now)
+	s.services.Span(in, of)
 	var named failures.Run
 	if src.Run != "" {
 		if r := s.runs.Of(src.Namespace, src.Service, src.Run, from, now); r != nil {
@@ -205,7 +205,7 @@ func (s *Store) span(in *input.Span, from share.Origin, now time.Time) {
 		s.calls.Add(in, named.Key)
 	}
 	if s.models.IsRequest(in) {
-		s.models.Request(in, of, now)
+		s.models.Request(in, now)
 		if in.Call == input.NoCall {
 			s.requests.Add(in, named.Key)
 		}

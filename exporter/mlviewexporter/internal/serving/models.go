@@ -28,7 +28,7 @@ type Use struct {
 	decode               reservoir
 	decodeBasis          string
 	cached, lengthStops  series.Total
-	Versions             map[string]*versionUse
+	versions             map[string]*versionUse
 }
 
 // Models are those in use.
@@ -54,9 +54,6 @@ type versionUse struct {
 	api.VersionUse
 	firstToken, duration reservoir
 }
-
-// maxVersions limits the versions that are compared.
-const maxVersions = 8
 
 // ModelIDOf returns what a stream of Tokens, Requests, Cost or ClientThroughput is
 // about.
@@ -87,7 +84,7 @@ func (s *Models) Of(id ModelID, now time.Time) *Use {
 			return nil
 		}
 		s.Limits.Accept("models", key)
-		one = &Use{ModelID: id, key: key, Versions: make(map[string]*versionUse)}
+		one = &Use{ModelID: id, key: key, versions: make(map[string]*versionUse)}
 		s.All[id] = one
 	}
 	one.lastSeen = now
@@ -115,7 +112,7 @@ func (m *Use) live(now time.Time) bool {
 }
 
 // Request adds a finished request to a model. It is called with what spans say.
-func (s *Models) Request(in *input.Span, of *Service, now time.Time) {
+func (s *Models) Request(in *input.Span, now time.Time) {
 	m := s.Of(ModelID{in.Source.Namespace, in.Source.Service, in.Model, in.Role, in.Side}, now)
 	if m == nil {
 		return
@@ -136,19 +133,18 @@ func (s *Models) Request(in *input.Span, of *Service, now time.Time) {
 		m.duration.add(in.WholeDuration())
 	}
 	version := s.Texts.Of(in.Source.Version)
-	if version == "" || of == nil {
+	if version == "" {
 		return
 	}
-	v := m.Versions[version]
+	v := m.versions[version]
 	if v == nil {
-		if len(m.Versions) >= maxVersions {
-			m.forgetVersion()
+		if len(m.versions) >= maxVersions {
+			delete(m.versions, slices.MinFunc(slices.Collect(maps.Keys(m.versions)), func(a, b string) int {
+				return m.versions[a].FirstSeen.Compare(m.versions[b].FirstSeen)
+			}))
 		}
 		v = &versionUse{VersionUse: api.VersionUse{Version: version, FirstSeen: now.UTC()}}
-		if first, known := of.Versions[version]; known {
-			v.FirstSeen = first.UTC()
-		}
-		m.Versions[version] = v
+		m.versions[version] = v
 	}
 	v.Requests++
 	v.firstToken.add(in.FirstToken)
@@ -157,13 +153,6 @@ func (s *Models) Request(in *input.Span, of *Service, now time.Time) {
 	} else {
 		v.duration.add(in.WholeDuration())
 	}
-}
-
-// forgetVersion removes the version that was first seen longest ago.
-func (m *Use) forgetVersion() {
-	delete(m.Versions, slices.MinFunc(slices.Collect(maps.Keys(m.Versions)), func(a, b string) int {
-		return m.Versions[a].FirstSeen.Compare(m.Versions[b].FirstSeen)
-	}))
 }
 
 // Rows returns the rows of models in use, by service, model and role.
@@ -236,12 +225,12 @@ func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
 }
 
 func (m *Use) versionRows(of *Service) (rows []api.VersionUse) {
-	for _, version := range slices.Sorted(maps.Keys(m.Versions)) {
-		use := m.Versions[version]
+	for _, version := range slices.Sorted(maps.Keys(m.versions)) {
+		use := m.versions[version]
 		row := use.VersionUse
 		row.FirstToken, row.Duration = use.firstToken.quantiles(), use.duration.quantiles()
 		if of != nil {
-			row.Failures = max(row.Errors, of.Failed[version])
+			row.Failures = max(row.Errors, of.failed[version])
 		}
 		rows = append(rows, row)
 	}

@@ -16,34 +16,23 @@ import (
 )
 
 // ServiceID identifies a service.
-type ServiceID struct {
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-}
+type ServiceID struct{ Namespace, Name string }
 
 // CompareServices orders services by name.
 func CompareServices(a, b ServiceID) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
 }
 
-// SavedService is what is known of a service, so that it is not new after a
-// restart.
-type SavedService struct {
-	ServiceID
-	FirstSeen time.Time `json:"first_seen"`
-	LastSeen  time.Time `json:"last_seen"`
-	// Versions has when each was first seen.
-	Versions map[string]time.Time `json:"versions,omitempty"`
-}
-
 // Service is a program that sends telemetry.
 type Service struct {
-	SavedService
-	origin share.Origin
+	ServiceID
+	lastSeen time.Time
+	origin   share.Origin
 	// User is the one that its spans name.
 	User string
-	// Failed counts the failures of spans by version.
-	Failed map[string]float64
+	// WithoutRun counts the spans without a run, failed the failures of spans by version.
+	WithoutRun int64
+	failed     map[string]float64
 	series.Group
 }
 
@@ -52,38 +41,13 @@ type Services struct {
 	*input.Bounds
 	All     map[ServiceID]*Service
 	leaving kept.Leaving[*Service]
-	// Simulated are the names of those whose data is simulated, WithoutRun counts the
-	// spans without a run.
-	Simulated  map[string]bool
-	WithoutRun map[ServiceID]int64
+	// Simulated are the names of those whose data is simulated.
+	Simulated map[string]bool
 }
 
 // NewServices returns no services.
 func NewServices(of *input.Bounds) *Services {
-	return &Services{
-		Bounds: of,
-		All:    make(map[ServiceID]*Service), Simulated: make(map[string]bool), WithoutRun: make(map[ServiceID]int64),
-	}
-}
-
-// maxPerService limits the versions of a service that are remembered.
-const maxPerService = 32
-
-// forgetOldest makes room for one more: it removes what was first seen longest ago,
-// more than an hour, and returns it. ok is false if there is no room: as many are
-// in use in turn.
-func forgetOldest(seen map[string]time.Time, now time.Time) (oldest string, ok bool) {
-	if len(seen) < maxPerService {
-		return "", true
-	}
-	oldest = slices.MinFunc(slices.Collect(maps.Keys(seen)), func(a, b string) int {
-		return cmp.Or(seen[a].Compare(seen[b]), cmp.Compare(a, b))
-	})
-	if now.Sub(seen[oldest]) < time.Hour {
-		return "", false
-	}
-	delete(seen, oldest)
-	return oldest, true
+	return &Services{Bounds: of, All: make(map[ServiceID]*Service), Simulated: make(map[string]bool)}
 }
 
 // Of returns a service, which it adds for an origin if there is room, else nil.
@@ -99,13 +63,10 @@ func (s *Services) Of(namespace, name string, from share.Origin, now time.Time) 
 		if one = s.All[id]; one != nil {
 			return one
 		}
-		one = &Service{
-			SavedService: SavedService{ServiceID: id, FirstSeen: now, Versions: make(map[string]time.Time)},
-			origin:       from, Failed: make(map[string]float64),
-		}
+		one = &Service{ServiceID: id, origin: from, failed: make(map[string]float64)}
 		s.All[id] = one
 	}
-	one.LastSeen = now
+	one.lastSeen = now
 	return one
 }
 
@@ -114,47 +75,41 @@ func (s *Services) Of(namespace, name string, from share.Origin, now time.Time) 
 func (s *Services) replace(now time.Time) bool {
 	may := func(one *Service) bool { return s.All[one.ServiceID] == one && len(one.Streams) == 0 }
 	next, ok := s.leaving.Next(now, may, func() []*Service {
-		all := slices.SortedFunc(maps.Values(s.All), func(a, b *Service) int { return b.LastSeen.Compare(a.LastSeen) })
+		all := slices.SortedFunc(maps.Values(s.All), func(a, b *Service) int { return b.lastSeen.Compare(a.lastSeen) })
 		return kept.First(s.Limits, all, func(one *Service) (share.Origin, int) { return one.origin, 1 })
 	})
 	if ok {
-		s.forget(next.ServiceID)
+		delete(s.All, next.ServiceID)
 	}
 	return ok
 }
 
-func (s *Services) forget(id ServiceID) {
-	delete(s.All, id)
-	delete(s.WithoutRun, id)
-}
-
 // Span takes over what a span says of its service, which is nil if there was no room.
-func (s *Services) Span(in *input.Span, of *Service, now time.Time) {
-	src := in.Source
-	if src.Run == "" && in.Runless {
-		id := ServiceID{src.Namespace, src.Service}
-		if _, known := s.WithoutRun[id]; known || of != nil {
-			if of != nil {
-				id = of.ServiceID
-			}
-			s.WithoutRun[id]++
-		}
-	}
-	if src.Simulated {
-		s.SeeSimulated(src.Service)
+func (s *Services) Span(in *input.Span, of *Service) {
+	if in.Source.Simulated {
+		s.SeeSimulated(in.Source.Service)
 	}
 	if of == nil {
 		return
 	}
-	s.Texts.Set(&of.User, src.User)
-	s.seeVersion(of, src.Version, now)
+	s.Texts.Set(&of.User, in.Source.User)
+	if in.Source.Run == "" && in.Runless {
+		of.WithoutRun++
+	}
 }
+
+// maxVersions limits the versions of a service or of a use of a model that are told apart.
+const maxVersions = 8
 
 // SeeFailure counts the failure of a span for the version of its service.
 func (s *Services) SeeFailure(of *Service, version string) {
-	if version = s.Texts.Of(version); version != "" && !of.Versions[version].IsZero() {
-		of.Failed[version]++
+	if version = s.Texts.Of(version); version == "" {
+		return
 	}
+	if _, known := of.failed[version]; !known && len(of.failed) >= 4*maxVersions {
+		clear(of.failed) // the versions of long ago; that of now comes again
+	}
+	of.failed[version]++
 }
 
 // SeeSimulated notes that the data of a service is simulated.
@@ -168,47 +123,8 @@ func (s *Services) SeeSimulated(service string) {
 func (s *Services) Prune(streams *series.Table, now time.Time) {
 	for id, of := range s.All {
 		of.DropGone(streams, now)
-		if len(of.Streams) == 0 && now.Sub(of.LastSeen) > kept.Week {
-			s.forget(id)
-		}
-	}
-}
-
-// seeVersion notes when a version of a service was first seen.
-func (s *Services) seeVersion(of *Service, version string, now time.Time) {
-	version = s.Texts.Of(version)
-	if _, known := of.Versions[version]; known || version == "" {
-		return
-	}
-	if forgotten, ok := forgetOldest(of.Versions, now); ok {
-		delete(of.Failed, forgotten)
-		of.Versions[version] = now
-	}
-}
-
-// Saved returns the services for restore.
-func (s *Services) Saved() (all []SavedService) {
-	for _, of := range s.All {
-		one := of.SavedService
-		one.Versions = maps.Clone(of.Versions)
-		all = append(all, one)
-	}
-	return all
-}
-
-// Restore adds a service that saved has returned.
-func (s *Services) Restore(in SavedService, now time.Time) {
-	if s.All[in.ServiceID] != nil {
-		return
-	}
-	of := s.Of(in.Namespace, in.Name, share.OriginOf(0, in.Name), now)
-	if of == nil {
-		return
-	}
-	of.FirstSeen, of.LastSeen = kept.Plausible(in.FirstSeen, in.LastSeen), in.LastSeen
-	for version, first := range in.Versions {
-		if len(of.Versions) < maxPerService {
-			of.Versions[s.Texts.Of(version)] = kept.Plausible(first, in.LastSeen)
+		if len(of.Streams) == 0 && now.Sub(of.lastSeen) > kept.Week {
+			delete(s.All, id)
 		}
 	}
 }
