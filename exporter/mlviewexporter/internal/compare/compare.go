@@ -85,7 +85,7 @@ func Part(curve, other Curve) (p Parting, ok bool) {
 func (p *Parting) find(at, a, b []float64) {
 	smoothA, smoothB := smooth(a), smooth(b)
 	spread := math.Hypot(standardError(a, smoothA), standardError(b, smoothB))
-	outside := 0
+	first, before := 0, 0
 	for i := range at {
 		apart := smoothA[i] - smoothB[i]
 		band := standardErrors*spread + tolerance*max(math.Abs(smoothA[i]), math.Abs(smoothB[i]))
@@ -93,21 +93,16 @@ func (p *Parting) find(at, a, b []float64) {
 		if math.Abs(apart) > band {
 			side = int(math.Copysign(1, apart))
 		}
-		switch {
-		case side == 0:
-			outside = 0
-		case outside*side > 0:
-			outside += side
-		default:
-			outside = side
-			p.At, p.Value, p.Other, p.Band = at[i], smoothA[i], smoothB[i], band
+		if side != before {
+			first, before = i, side
+			p.Band = band
 		}
-		if outside == inARow || outside == -inARow {
-			p.Parted = true
+		if side != 0 && i-first+1 == inARow {
+			p.Parted, p.At, p.Value, p.Other = true, at[first], smoothA[first], smoothB[first]
 			return
 		}
 	}
-	p.At, p.Value, p.Other, p.Band = 0, 0, 0, 0
+	p.Band = 0
 }
 
 // clean returns the curve with finite numbers at increasing positions.

@@ -23,8 +23,6 @@ type Groups struct {
 	all map[string]*group
 	// found are the groups of repro_gen's directory.
 	found map[string]api.Failure
-	// lookup has the keys of groups without a fingerprint.
-	lookup map[causeID]string
 	// parents are the spans above failures.
 	parents input.Parents
 	// leaving are unless a failure came since.
@@ -50,16 +48,9 @@ type group struct {
 	unmarked bool
 }
 
-// causeID identifies a group without a fingerprint.
-type causeID struct{ namespace, service, class, operation string }
-
 // New returns no groups.
 func New(of *input.Bounds) *Groups {
-	return &Groups{
-		Bounds: of,
-		all:    make(map[string]*group), found: make(map[string]api.Failure), lookup: make(map[causeID]string),
-		parents: input.NewParents(),
-	}
+	return &Groups{Bounds: of, all: make(map[string]*group), found: make(map[string]api.Failure), parents: input.NewParents()}
 }
 
 // NoteParents remembers the spans above failures: a failure counts where it
@@ -89,13 +80,7 @@ func (f *Groups) Span(in *input.Span, r Run, from share.Origin, now time.Time) {
 	key := in.Fingerprint
 	class, operation := f.Texts.Of(cmp.Or(in.Class, mlattr.Other)), f.Texts.Of(cmp.Or(in.Operation, in.Function, in.Name))
 	if key == "" {
-		cause := causeID{f.Texts.Of(in.Source.Namespace), f.Texts.Of(in.Source.Service), class, operation}
-		if key = f.lookup[cause]; key == "" {
-			key = api.Key("failure", cause.namespace, cause.service, class, operation)
-			if len(f.lookup) < 2*MaxFailures {
-				f.lookup[cause] = key
-			}
-		}
+		key = api.Key("failure", f.Texts.Of(in.Source.Namespace), f.Texts.Of(in.Source.Service), class, operation)
 	}
 	one := f.group(key, from, now)
 	if one.unmarked = in.Fingerprint == ""; !one.unmarked && one.marked.IsZero() {
@@ -183,13 +168,8 @@ func (f *Groups) forget(now time.Time) {
 	})
 	if ok {
 		f.Limits.Refuse("failures", next.Key, now)
-		f.remove(next.Key)
+		delete(f.all, next.Key)
 	}
-}
-
-func (f *Groups) remove(key string) {
-	delete(f.all, key)
-	maps.DeleteFunc(f.lookup, func(_ causeID, of string) bool { return of == key })
 }
 
 // Set replaces the groups that repro_gen's directory has.
@@ -310,11 +290,7 @@ func (f *Groups) Marks(run string) (rows []api.Mark) {
 
 // Prune removes the groups that occurred long ago.
 func (f *Groups) Prune(now time.Time) {
-	for key, one := range f.all {
-		if now.Sub(api.Value(one.LastSeen)) > kept.Week {
-			f.remove(key)
-		}
-	}
+	maps.DeleteFunc(f.all, func(_ string, one *group) bool { return now.Sub(api.Value(one.LastSeen)) > kept.Week })
 }
 
 // Saved returns the groups without what the directory says of them.

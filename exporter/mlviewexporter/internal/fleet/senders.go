@@ -79,11 +79,12 @@ func (s *Senders) Connected(from *Connection, now time.Time) {
 // of returns a collector, which it adds. Beyond the limit, a new one replaces
 // the one that has been silent for longest, else it counts as mlattr.Other.
 func (s *Senders) of(id string, now time.Time) *Sender {
-	if one := s.All[id]; one != nil {
-		return one
+	one := s.All[id]
+	if one == nil {
+		id = s.texts.Of(id)
+		one = s.All[id]
 	}
-	id = s.texts.Of(id)
-	if one := s.All[id]; one != nil {
+	if one != nil {
 		return one
 	}
 	if len(s.All) >= maxSenders && !s.replace(now) {
@@ -92,7 +93,7 @@ func (s *Senders) of(id string, now time.Time) *Sender {
 			return s.All[id]
 		}
 	}
-	one := &Sender{ID: id, firstSeen: now, Sender: silence.Sender{Last: now}}
+	one = &Sender{ID: id, firstSeen: now, Sender: silence.Sender{Last: now}}
 	s.All[id] = one
 	return one
 }

@@ -74,9 +74,7 @@ func (s *Set) replace(now time.Time) bool {
 }
 
 func (s *Set) remove(g *GPU) {
-	for _, one := range g.Streams {
-		s.streams.Remove(one)
-	}
+	g.Leave(s.streams)
 	delete(s.All, g.Ref)
 }
 

@@ -57,19 +57,13 @@ type Reader struct {
 	groups map[string]group
 }
 
-// group is what was read of a group, and the state of its files at that time.
+// group is what was read of a group, and what its files were like at that time.
 type group struct {
-	state
-	read time.Time
+	folder, summary, read time.Time
+	size                  int64
 	// failure is nil if the group has no artifact.
 	failure *api.Failure
 	err     error
-}
-
-// state changes when a group changes.
-type state struct {
-	folder, summary time.Time
-	size            int64
 }
 
 // Open returns a Reader of a directory. The directory need not exist yet.
@@ -83,7 +77,7 @@ func Open(directory string) *Reader {
 
 // Failures returns the failures that have an artifact, those that were seen last
 // first. With an error, it returns what could be read.
-func (r *Reader) Failures(ctx context.Context) (_ []api.Failure, err error) {
+func (r *Reader) Failures(ctx context.Context) ([]api.Failure, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	root, err := os.OpenRoot(r.directory)
@@ -93,7 +87,7 @@ func (r *Reader) Failures(ctx context.Context) (_ []api.Failure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, root.Close()) }()
+	defer func() { _ = root.Close() }() // it is only read
 	names, err := folders(root, ".", groupName, maxGroups)
 	if err != nil {
 		return nil, err
@@ -128,7 +122,8 @@ func (r *Reader) group(root *os.Root, name string, known group) group {
 	if summary, err := root.Lstat(path.Join(name, groupFile)); err == nil {
 		g.summary, g.size = summary.ModTime(), summary.Size()
 	}
-	if g.state == known.state && known.read.Sub(g.folder) > settled && known.read.Sub(g.summary) > settled {
+	unchanged := g.folder.Equal(known.folder) && g.summary.Equal(known.summary) && g.size == known.size
+	if unchanged && known.read.Sub(g.folder) > settled && known.read.Sub(g.summary) > settled {
 		return known
 	}
 	g.failure, g.err = r.failure(root, name)
@@ -220,51 +215,48 @@ func newestArtifact(root *os.Root, name string) (string, error) {
 	return "", err
 }
 
-// folders returns the names of the folders in a folder that match, sorted.
-func folders(root *os.Root, name string, pattern *regexp.Regexp, most int) (_ []string, err error) {
-	// Root follows a link that stays inside of it.
-	if info, err := root.Lstat(name); err != nil {
+// open opens a folder, or a regular file. Root would follow a link that stays inside of it.
+func open(root *os.Root, name string, folder bool) (*os.File, error) {
+	info, err := root.Lstat(name)
+	switch {
+	case err != nil:
 		return nil, err
-	} else if !info.IsDir() {
+	case folder && !info.IsDir():
 		return nil, fmt.Errorf("%q is not a folder", name)
+	case !folder && !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%q is not a regular file", name)
 	}
-	folder, err := root.Open(name)
+	return root.Open(name)
+}
+
+// folders returns the names of the folders in a folder that match, sorted.
+func folders(root *os.Root, name string, pattern *regexp.Regexp, most int) ([]string, error) {
+	folder, err := open(root, name, true)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
+	defer func() { _ = folder.Close() }() // it was only read
 	entries, err := folder.ReadDir(most)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	var found []string
-	for _, entry := range entries {
-		if entry.IsDir() && pattern.MatchString(entry.Name()) {
-			found = append(found, entry.Name())
-		}
-	}
-	slices.Sort(found)
-	return found, nil
+	found := api.Where(slices.Values(entries), func(entry os.DirEntry) bool { return entry.IsDir() && pattern.MatchString(entry.Name()) })
+	return slices.Sorted(slices.Values(api.Mapped(found, os.DirEntry.Name))), nil
 }
 
 // read returns a regular file of at most limit bytes.
-func read(root *os.Root, name string, limit int64) (_ []byte, err error) {
-	if info, err := root.Lstat(name); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%q is not a regular file", name)
-	}
-	file, err := root.Open(name)
+func read(root *os.Root, name string, limit int64) ([]byte, error) {
+	file, err := open(root, name, false)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
+	defer func() { _ = file.Close() }() // it was only read
 	text, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%q is larger than %d bytes", name, limit)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if int64(len(text)) > limit {
-		return nil, fmt.Errorf("%q is larger than %d bytes", name, limit)
 	}
 	return text, nil
 }
