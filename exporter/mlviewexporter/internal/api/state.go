@@ -571,8 +571,6 @@ type Model struct {
 	// Bound is what the time of requests was spent on in the last minute, else since
 	// the start of ml_metrics: fractions by ml.call.bound.
 	Bound map[string]float64 `json:"bound,omitempty"`
-	// Versions compares the service's versions, the newest first.
-	Versions []VersionUse `json:"versions,omitempty"`
 	// Simulated reports whether the data of the service is simulated.
 	Simulated bool `json:"simulated,omitempty"`
 }
@@ -582,19 +580,6 @@ type Quantiles struct {
 	P50   float64 `json:"p50"`
 	P95   float64 `json:"p95"`
 	Count int     `json:"count"`
-}
-
-// VersionUse is the use of a model by one version of a service.
-type VersionUse struct {
-	Version   string    `json:"version"`
-	FirstSeen time.Time `json:"first_seen"`
-	// Requests and Errors count the calls of the model. Failures counts the failures
-	// of the service in this version, of its tools, too.
-	Requests   float64    `json:"requests"`
-	Errors     float64    `json:"errors"`
-	Failures   float64    `json:"failures,omitempty"`
-	FirstToken *Quantiles `json:"first_token,omitempty"`
-	Duration   *Quantiles `json:"duration,omitempty"`
 }
 
 // Change is something that was seen for the first time, or a problem of a service that

@@ -146,19 +146,6 @@ func TestKeysOfCalls(t *testing.T) {
 	assert.Len(t, keys, 6)
 }
 
-// A version with a long name is one version.
-func TestLongVersions(t *testing.T) {
-	w := newWorld(input.Settings{})
-	for range 3 {
-		w.span(func(in *input.Span) {
-			in.Source.Version, in.Request, in.Model = strings.Repeat("v", 500), true, "m"
-		})
-	}
-	versions := w.state().Models[0].Versions
-	require.Len(t, versions, 1)
-	assert.InDelta(t, 3, versions[0].Requests, 0)
-}
-
 // A problem of a GPU has one key, whatever names its series have.
 func TestAProblemHasOneKey(t *testing.T) {
 	keys := make(map[string]bool)

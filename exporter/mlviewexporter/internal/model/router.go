@@ -191,8 +191,7 @@ func (s *Store) attach(one *series.Stream, p *series.Point, now time.Time) bool 
 func (s *Store) span(in *input.Span, from share.Origin, now time.Time) {
 	src := in.Source
 	s.hosts.See(src.Host, now)
-	of := s.services.Of(src.Namespace, src.Service, from, now)
-	s.services.Span(in, of)
+	s.services.Span(in, s.services.Of(src.Namespace, src.Service, from, now))
 	var named failures.Run
 	if src.Run != "" {
 		if r := s.runs.Of(src.Namespace, src.Service, src.Run, from, now); r != nil {
@@ -212,9 +211,6 @@ func (s *Store) span(in *input.Span, from share.Origin, now time.Time) {
 	}
 	if in.Failed && !in.FailureElsewhere && (in.ML || in.Class != "" || in.Fingerprint != "") && !s.failures.Covered(in) {
 		s.failures.Span(in, named, from, now)
-		if of != nil {
-			s.services.SeeFailure(of, src.Version)
-		}
 	}
 }
 

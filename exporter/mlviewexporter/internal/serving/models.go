@@ -28,7 +28,6 @@ type Use struct {
 	decode               reservoir
 	decodeBasis          string
 	cached, lengthStops  series.Total
-	versions             map[string]*versionUse
 }
 
 // Models are those in use.
@@ -47,12 +46,6 @@ type Models struct {
 // NewModels returns no models.
 func NewModels(streams *series.Table, services *Services) *Models {
 	return &Models{Bounds: services.Bounds, streams: streams, services: services, All: make(map[ModelID]*Use), parents: input.NewParents()}
-}
-
-// versionUse is the use of a model by one version of a service.
-type versionUse struct {
-	api.VersionUse
-	firstToken, duration reservoir
 }
 
 // ModelIDOf returns what a stream of Tokens, Requests, Cost or ClientThroughput is
@@ -84,7 +77,7 @@ func (s *Models) Of(id ModelID, now time.Time) *Use {
 			return nil
 		}
 		s.Limits.Accept("models", key)
-		one = &Use{ModelID: id, key: key, versions: make(map[string]*versionUse)}
+		one = &Use{ModelID: id, key: key}
 		s.All[id] = one
 	}
 	one.lastSeen = now
@@ -93,7 +86,10 @@ func (s *Models) Of(id ModelID, now time.Time) *Use {
 
 // replace removes the use without live series that was seen longest ago.
 func (s *Models) replace(now time.Time) bool {
-	gone := func(one *Use) bool { return !one.live(now) && now.Sub(one.lastSeen) > series.GoneAfter }
+	gone := func(one *Use) bool {
+		live := slices.ContainsFunc(one.Streams, func(one *series.Stream) bool { return one.Live(now) })
+		return !live && now.Sub(one.lastSeen) > series.GoneAfter
+	}
 	oldest := kept.OldestFirst(maps.Values(s.All), gone, func(one *Use) time.Time { return one.lastSeen })
 	if len(oldest) == 0 {
 		return false
@@ -105,10 +101,6 @@ func (s *Models) replace(now time.Time) bool {
 func (s *Models) remove(m *Use) {
 	m.Leave(s.streams)
 	delete(s.All, m.ModelID)
-}
-
-func (m *Use) live(now time.Time) bool {
-	return slices.ContainsFunc(m.Streams, func(one *series.Stream) bool { return one.Live(now) })
 }
 
 // Request adds a finished request to a model. It is called with what spans say.
@@ -131,27 +123,6 @@ func (s *Models) Request(in *input.Span, now time.Time) {
 	}
 	if !in.Failed {
 		m.duration.add(in.WholeDuration())
-	}
-	version := s.Texts.Of(in.Source.Version)
-	if version == "" {
-		return
-	}
-	v := m.versions[version]
-	if v == nil {
-		if len(m.versions) >= maxVersions {
-			delete(m.versions, slices.MinFunc(slices.Collect(maps.Keys(m.versions)), func(a, b string) int {
-				return m.versions[a].FirstSeen.Compare(m.versions[b].FirstSeen)
-			}))
-		}
-		v = &versionUse{VersionUse: api.VersionUse{Version: version, FirstSeen: now.UTC()}}
-		m.versions[version] = v
-	}
-	v.Requests++
-	v.firstToken.add(in.FirstToken)
-	if in.Failed {
-		v.Errors++
-	} else {
-		v.duration.add(in.WholeDuration())
 	}
 }
 
@@ -215,27 +186,11 @@ func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
 	row.OutputTokens, row.OutputTokenRate = tokens[1].All(), rates[1].All()
 	row.CachedTokens, row.Cost, row.LengthStops = m.cached.All(), cost.All(), m.lengthStops.All()
 	row.FirstToken, row.Duration, row.Decode = m.firstToken.quantiles(), m.duration.quantiles(), m.decode.quantiles()
-	of := s.services.All[ServiceID{m.Namespace, m.Service}]
-	if of != nil {
+	if of := s.services.All[ServiceID{m.Namespace, m.Service}]; of != nil {
 		row.ToolErrors, row.Bound = of.toolErrors(now), of.requestTimes(m.ModelID, now)
 		row.ErrorRatio, row.ErrorRatioUsual = of.ErrorRatios(now)
 	}
-	row.Versions = m.versionRows(of)
 	return row, m.requests || requests.N+tokens[0].N+tokens[1].N+clientRates[0].N+clientRates[1].N > 0
-}
-
-func (m *Use) versionRows(of *Service) (rows []api.VersionUse) {
-	for _, version := range slices.Sorted(maps.Keys(m.versions)) {
-		use := m.versions[version]
-		row := use.VersionUse
-		row.FirstToken, row.Duration = use.firstToken.quantiles(), use.duration.quantiles()
-		if of != nil {
-			row.Failures = max(row.Errors, of.failed[version])
-		}
-		rows = append(rows, row)
-	}
-	slices.SortStableFunc(rows, func(a, b api.VersionUse) int { return b.FirstSeen.Compare(a.FirstSeen) })
-	return rows
 }
 
 // addClass counts errors of a class. Of too many classes the others are one.

@@ -30,9 +30,8 @@ type Service struct {
 	origin   share.Origin
 	// User is the one that its spans name.
 	User string
-	// WithoutRun counts the spans without a run, failed the failures of spans by version.
+	// WithoutRun counts the spans without a run.
 	WithoutRun int64
-	failed     map[string]float64
 	series.Group
 }
 
@@ -63,7 +62,7 @@ func (s *Services) Of(namespace, name string, from share.Origin, now time.Time) 
 		if one = s.All[id]; one != nil {
 			return one
 		}
-		one = &Service{ServiceID: id, origin: from, failed: make(map[string]float64)}
+		one = &Service{ServiceID: id, origin: from}
 		s.All[id] = one
 	}
 	one.lastSeen = now
@@ -96,20 +95,6 @@ func (s *Services) Span(in *input.Span, of *Service) {
 	if in.Source.Run == "" && in.Runless {
 		of.WithoutRun++
 	}
-}
-
-// maxVersions limits the versions of a service or of a use of a model that are told apart.
-const maxVersions = 8
-
-// SeeFailure counts the failure of a span for the version of its service.
-func (s *Services) SeeFailure(of *Service, version string) {
-	if version = s.Texts.Of(version); version == "" {
-		return
-	}
-	if _, known := of.failed[version]; !known && len(of.failed) >= 4*maxVersions {
-		clear(of.failed) // the versions of long ago; that of now comes again
-	}
-	of.failed[version]++
 }
 
 // SeeSimulated notes that the data of a service is simulated.

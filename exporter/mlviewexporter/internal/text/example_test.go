@@ -75,11 +75,7 @@ func incident() *api.State {
 		Changes: []api.Change{version, attempt},
 		Models: []api.Model{{Key: "m1", Service: "support-agent", Model: "qwen3-32b", Role: "chat", Side: "client", RequestRate: new(0.31), InputTokens: new(1e6), CachedTokens: new(4e5),
 			InputTokenRate: new(820.0), OutputTokenRate: new(64.2), Errors: map[string]float64{"ToolTimeout": 41, "429": 2}, FirstToken: &api.Quantiles{P50: 0.21, P95: 0.9, Count: 340},
-			Duration: &api.Quantiles{P50: 3.4, P95: 31, Count: 340}, Decode: &api.Quantiles{P50: 41, P95: 55, Count: 300}, LengthStops: new(7.0), ErrorRatio: new(0.12), ErrorRatioUsual: new(0.004),
-			Versions: []api.VersionUse{
-				{Version: "1.8.2", FirstSeen: *ago(25 * time.Minute), Requests: 340, Errors: 1, Failures: 41, Duration: &api.Quantiles{P50: 3.9, P95: 31, Count: 340}},
-				{Version: "1.8.1", FirstSeen: *ago(50 * time.Hour), Requests: 12_004, Errors: 48, Duration: &api.Quantiles{P50: 3.3, P95: 7.2, Count: 500}},
-			}}},
+			Duration: &api.Quantiles{P50: 3.4, P95: 31, Count: 340}, Decode: &api.Quantiles{P50: 41, P95: 55, Count: 300}, LengthStops: new(7.0), ErrorRatio: new(0.12), ErrorRatioUsual: new(0.004)}},
 		Pools: []api.Pool{{Key: "p1", Service: "worker", Pool: "default", Size: new(8.0), Busy: new(7.0), Idle: new(1.0), Queue: new(12.0), Crashes: new(1.0)}},
 		Calls: []api.Call{
 			{Key: "c1", Time: *ago(3 * time.Second), Service: "worker", Library: "numpy", Function: "linalg.inv", Duration: 0.0123, Queue: new(0.004), Serialize: new(0.0007)},

@@ -229,25 +229,12 @@ func (d *document) models() {
 		}, after: d.modelDetails}, d.state.Models)
 }
 
-// modelDetails writes how the use of a model was before, and the last versions of its service.
+// modelDetails writes how often requests failed before, and the failed calls of tools.
 func (d *document) modelDetails(m *api.Model) {
 	if usual := Percent(m.ErrorRatioUsual); usual != Percent(m.ErrorRatio) {
 		d.detail("failing before: ", usual)
 	}
 	d.detail("failed calls of the service's tools: ", byType(m.ToolErrors))
-	if len(m.Versions) < 2 {
-		return
-	}
-	for _, v := range m.Versions[:2] {
-		failures := ""
-		if v.Failures > v.Errors {
-			failures = prefixed("failures of the service "+Count(&v.Failures)+" (", share(&v.Failures, &v.Requests), " of the calls)")
-		}
-		d.paragraph(4, joined(", ",
-			"version "+Printable(v.Version)+" since "+clock(d.state.Time, v.FirstSeen)+": "+Count(&v.Requests)+" calls of the model",
-			Count(&v.Errors)+" errors", failures,
-			prefixed("first token ", quantiles(v.FirstToken, Seconds), ""), prefixed("duration ", quantiles(v.Duration, Seconds), "")))
-	}
 }
 
 func share(part, whole *float64) string {

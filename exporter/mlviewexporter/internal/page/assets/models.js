@@ -2,7 +2,7 @@
 import { h, sub, dim, note } from './dom.js';
 import { list, hidden } from './live.js';
 import { view, found, filtered } from './address.js';
-import { ago, count, number, percent, rate, seconds, time } from './format.js';
+import { ago, count, number, percent, rate, seconds } from './format.js';
 import { table, rowsOf, part, simulated, has } from './table.js';
 import { limitedBy, callsOf } from './calls.js';
 import { isOpen as isOpened } from './folds.js';
@@ -28,24 +28,12 @@ const columns = [
   { id: 'cost', head: 'Cost', def: 'cost', num: true, has: has('cost'), cell: (m) => '$' + number(m.cost) },
 ];
 
-const versions = [
-  { id: 'version', head: 'Version', header: true, cell: (v) => v.version },
-  { id: 'first_seen', head: 'First seen', cell: (v) => time(v.first_seen) },
-  { id: 'requests', head: 'Calls of the model', num: true, cell: (v) => count(v.requests) },
-  { id: 'errors', head: 'Failed calls of the model', num: true, cell: (v) => [count(v.errors), v.requests ? sub(percent(v.errors / v.requests)) : null] },
-  { id: 'failures', head: 'Failures of the service', def: 'failures', num: true, has: (v) => v.failures > 0, cell: (v) => [count(v.failures), v.requests ? sub(percent(v.failures / v.requests) + ' of calls') : null], none: () => '0' },
-  { id: 'first_token', head: 'First token', def: 'first_token', num: true, has: (v) => v.first_token, cell: (v) => inSeconds(v.first_token) },
-  { id: 'duration', head: 'Duration', def: 'duration', num: true, has: (v) => v.duration, cell: (v) => inSeconds(v.duration) },
-];
-
-// chosen is the row that the reader opened, or that none is open. Until then a
-// service that fails shows its versions.
-let chosen = null;
-const isOpen = (m) => (chosen === null ? (m.versions || []).length > 1 && m.error_ratio > 0.05 : m.key === chosen);
+// chosen is the key of the row that the reader opened.
+let chosen = '';
+const isOpen = (m) => m.key === chosen;
 
 export function toggleModel(key) {
-  const model = list('models').find((m) => m.key === key);
-  chosen = model && isOpen(model) ? '' : key;
+  chosen = key === chosen ? '' : key;
 }
 
 export function modelsPart() {
@@ -53,8 +41,7 @@ export function modelsPart() {
   if (all.length === 0) return null;
   const rows = all.filter((m) => (!view.kind || view.kind === 'failing') && found(m.service, m.model, m.role));
   const shown = rowsOf('models', rows, { first: 20, total: rows.length + hidden('models') });
-  const expand = (m) => [(m.versions || []).length ? table('versions', 'Before and after, by version', versions, [{ rows: m.versions.map((v) => ({ row: { ...v, key: v.version } })) }]) : null,
-    h('h3', {}, 'Last calls'), callsOf('model-calls', (c) => c.service === m.service && (!m.model || !c.model || c.model === m.model))];
+  const expand = (m) => [h('h3', {}, 'Last calls'), callsOf('model-calls', (c) => c.service === m.service && (!m.model || !c.model || c.model === m.model))];
   return part('models', 'Models and agents', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', shown.controls,
     rows.length ? table('models', 'Models and agents', columns, [{ rows: shown.rows }], { expand, open: isOpen }) : note('No model matches the filters.'), shown.footer, groups.map(grouped));
 }
