@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/compare"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
 )
 
@@ -162,11 +163,7 @@ func gapOf(at []float64) float64 {
 	for i := 1; i < len(at); i++ {
 		apart = append(apart, at[i]-at[i-1])
 	}
-	if len(apart) == 0 {
-		return leastGap
-	}
-	slices.Sort(apart)
-	return max(leastGap, 3*apart[len(apart)/2])
+	return max(leastGap, 3*compare.Median(apart))
 }
 
 // curve returns the figure of a curve over time, with the marks that have a number.

@@ -64,8 +64,8 @@ type item struct {
 	Head []cell
 	// Lines are what is known of it, with a name each.
 	Lines []fact
-	// Commands are to be copied.
-	Commands []string
+	// Command is to be copied, if there is one.
+	Command string
 }
 
 // table is a table with a caption. It has rows.

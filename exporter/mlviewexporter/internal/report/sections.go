@@ -15,6 +15,22 @@ import (
 
 // layout returns the report as its forms show it.
 func (r *Report) layout() *document {
+	ranks := section{ID: "ranks", Title: "Ranks", Tables: r.rankTable()}
+	if len(r.MissingRanks) > 0 {
+		ranks.Notes = [][]cell{{own("Ranks that sent nothing:"), said(ranges(r.MissingRanks))}}
+	}
+	cost := section{ID: "cost", Title: "Cost", Tables: tableOf("Cost, as far as it is known", []string{"#amount", "of", "covers"}, r.Costs, func(_ int, c *Cost) []cell {
+		return []cell{own(text.Number(&c.Value)), own(c.Unit), {Text: text.Printable(c.Basis), Said: c.Name == costUsage}}
+	})}
+	if len(r.Costs) == 0 {
+		cost.Notes = note("The cost is not known: no GPU of the run is known, and no cost of its requests is known.")
+	}
+	settings := tableOf("Settings and versions", []string{"attribute", "value"}, r.Settings, func(_ int, one *api.Setting) []cell {
+		return []cell{said(one.Name), said(one.Value)}
+	})
+	missing := tableOf("What this report cannot say", []string{"what", "why", "what changes it"}, r.Missing, func(_ int, m *api.Missing) []cell {
+		return []cell{said(m.What), said(m.Why), said(m.Fix)}
+	})
 	made := "Made by otelcol-ml " + text.Printable(r.Collector) + " at " + clock(r.Time)
 	d := &document{
 		Title: "Report of a run", Summary: own(r.Summary), Service: said(cmp.Or(r.Run.Service, "unknown service")), Run: said(r.Run.ID),
@@ -22,7 +38,11 @@ func (r *Report) layout() *document {
 		Footer: own(made + ". Times are in UTC. The README of the ML View Exporter defines the numbers."),
 	}
 	for _, s := range []section{
-		r.problems(), r.compared(), r.changes(), r.failures(), r.curves(), r.time(), r.ranks(), r.costs(), r.settings(), r.missing(),
+		r.problems(), r.compared(),
+		{ID: "changes", Title: "Changes", Tables: r.changeTable("Changes of the run, its service and its hosts, the newest first", r.Changes)},
+		r.failures(), r.curves(), r.time(), ranks, cost,
+		{ID: "settings", Title: "Settings and versions", Tables: settings},
+		{ID: "missing", Title: "Data gaps", Tables: missing},
 	} {
 		if n := r.LeftOut[s.ID]; n > 0 {
 			s.Notes = append(note(strconv.Itoa(n)+" more are left out."), s.Notes...)
@@ -108,22 +128,7 @@ func (r *Report) problem(n *api.Need) item {
 	lines = append(lines, fact{"GPU-hours since", own(text.Number(n.GPUHours))}, fact{"Next", said(n.Next)})
 	return item{
 		Tone: "bad", Head: []cell{own(text.Headline(n)), own("since " + clock(n.Since)), said(n.Subject)},
-		Lines: known(lines), Commands: copied(n.Command),
-	}
-}
-
-// copied returns a command to copy, if there is one.
-func copied(command string) []string {
-	if command == "" {
-		return nil
-	}
-	return []string{text.Escape(command)}
-}
-
-func (r *Report) changes() section {
-	return section{
-		ID: "changes", Title: "Changes",
-		Tables: r.changeTable("Changes of the run, its service and its hosts, the newest first", r.Changes),
+		Lines: known(lines), Command: text.Escape(n.Command),
 	}
 }
 
@@ -148,7 +153,7 @@ func (r *Report) failures() section {
 			lines = append(lines, fact{"Needs", said(strings.Join(f.Requires, ", "))}, fact{"Fill in", said(strings.Join(f.Fill, ", "))})
 		}
 		s.Items = append(s.Items, item{
-			Head: []cell{said(f.Class), own(counted(float64(f.Count), "time"))}, Lines: known(lines), Commands: copied(f.Command),
+			Head: []cell{said(f.Class), own(counted(float64(f.Count), "time"))}, Lines: known(lines), Command: text.Escape(f.Command),
 		})
 	}
 	return s
@@ -222,14 +227,6 @@ var shades = map[string]int{
 	"validation": 6, "queue": 7, "startup": 8,
 }
 
-func (r *Report) ranks() section {
-	s := section{ID: "ranks", Title: "Ranks", Tables: r.rankTable()}
-	if len(r.MissingRanks) > 0 {
-		s.Notes = append(s.Notes, []cell{own("Ranks that sent nothing:"), said(ranges(r.MissingRanks))})
-	}
-	return s
-}
-
 // alike is the number of ranks from which on those that did the same are one row.
 const alike = 4
 
@@ -296,30 +293,3 @@ func between(values []float64, unit string) string {
 
 // ranges writes names, whole numbers in a row as "0-16".
 func ranges(names []string) string { return strings.Join(api.Ranges(names, 3), ", ") }
-
-func (r *Report) costs() section {
-	s := section{ID: "cost", Title: "Cost"}
-	if len(r.Costs) == 0 {
-		s.Notes = note("The cost is not known: no GPU of the run is known, and no cost of its requests is known.")
-	}
-	s.Tables = tableOf("Cost, as far as it is known", []string{"#amount", "of", "covers"}, r.Costs, func(_ int, c *Cost) []cell {
-		return []cell{own(text.Number(&c.Value)), own(c.Unit), {Text: text.Printable(c.Basis), Said: c.Name == costUsage}}
-	})
-	return s
-}
-
-func (r *Report) settings() section {
-	const name = "Settings and versions"
-	rows := tableOf(name, []string{"attribute", "value"}, r.Settings, func(_ int, one *api.Setting) []cell {
-		return []cell{said(one.Name), said(one.Value)}
-	})
-	return section{ID: "settings", Title: name, Tables: rows}
-}
-
-func (r *Report) missing() section {
-	heads := []string{"what", "why", "what changes it"}
-	rows := tableOf("What this report cannot say", heads, r.Missing, func(_ int, m *api.Missing) []cell {
-		return []cell{said(m.What), said(m.Why), said(m.Fix)}
-	})
-	return section{ID: "missing", Title: "Data gaps", Tables: rows}
-}
