@@ -141,8 +141,8 @@ func (s *Set) Rows(state *api.State, now time.Time) []api.Need {
 	for _, r := range s.Runs.All {
 		r.Needs = nil
 	}
-	var all []problem
-	known := make(map[string]int)
+	var all []*problem
+	known := make(map[string]*problem)
 	for one := range s.open {
 		if !one.Lasts(now) {
 			continue
@@ -157,20 +157,17 @@ func (s *Set) Rows(state *api.State, now time.Time) []api.Need {
 			p.run.Needs = append(p.run.Needs, p.Name)
 		}
 		id := s.problemID(state, &p)
-		if at, again := known[id]; again {
-			all[at].join(p)
-			continue
+		if first := known[id]; first != nil {
+			first.join(&p)
+		} else {
+			known[id] = &p
+			all = append(all, &p)
 		}
-		known[id] = len(all)
-		all = append(all, p)
 	}
 	for _, r := range s.Runs.All {
 		slices.SortFunc(r.Needs, func(a, b string) int { return cmp.Compare(urgency(a), urgency(b)) })
 	}
-	rows := make([]api.Need, 0, len(all))
-	for i := range all {
-		rows = append(rows, s.need(state, &all[i], now))
-	}
+	rows := api.Mapped(all, func(p *problem) api.Need { return s.need(state, p, now) })
 	follow(rows, all)
 	markGPUs(state, all)
 	rows = append(rows, s.silences(state, now)...)
@@ -222,15 +219,13 @@ func (s *Set) holder(state *api.State, p *problem) (h api.Holder) {
 }
 
 // join adds the same problem of another GPU or run.
-func (p *problem) join(other problem) {
+func (p *problem) join(other *problem) {
 	if len(other.gpus) > 0 && !slices.Contains(p.gpus, other.gpus[0]) {
 		p.gpus, p.onsets = append(p.gpus, other.gpus...), append(p.onsets, other.onsets...)
 	}
 	p.since = *api.Earlier(&p.since, &other.since)
 	p.ids = append(p.ids, other.ids...)
-	if p.stale.IsZero() || other.stale.IsZero() {
-		p.stale = time.Time{}
-	} else if other.stale.After(p.stale) {
+	if !p.stale.IsZero() && (other.stale.IsZero() || other.stale.After(p.stale)) {
 		p.stale = other.stale
 	}
 	if p.record == nil || other.record != nil && other.record.ID < p.record.ID {
@@ -257,8 +252,7 @@ func (s *Set) need(state *api.State, p *problem, now time.Time) api.Need {
 	}
 	subject := cmp.Or(p.runID, p.service.Name, p.host)
 	if r := p.run; r != nil {
-		n.Run, n.RunID, n.Service = r.Key, r.ID, r.Service
-		n.Job, n.Owner, n.Team = cmp.Or(r.JobName, r.Job), s.Runs.OwnerOf(r), r.Namespace
+		s.ofRun(&n, r)
 		n.Subject = cmp.Or(r.JobName, r.Service, r.ID)
 		if p.Name != api.HeldIdle && p.Name != api.GPUFailed {
 			n.GPUs = r.GPUKeys()
@@ -292,6 +286,11 @@ func (s *Set) need(state *api.State, p *problem, now time.Time) api.Need {
 	}
 	n.GPUHours = gpuHours(p, now)
 	return n
+}
+
+// ofRun says that a problem is one of a run.
+func (s *Set) ofRun(n *api.Need, r *runs.Run) {
+	n.Run, n.RunID, n.Service, n.Job, n.Owner, n.Team = r.Key, r.ID, r.Service, cmp.Or(r.JobName, r.Job), s.Runs.OwnerOf(r), r.Namespace
 }
 
 // isSimulated reports whether data of a problem's run, service or GPUs is simulated or
@@ -358,13 +357,12 @@ func gpuHours(p *problem, now time.Time) *float64 {
 }
 
 // markGPUs sets what GPUs do that have a problem, or whose run has one.
-func markGPUs(state *api.State, all []problem) {
+func markGPUs(state *api.State, all []*problem) {
 	at := make(map[string]*api.GPU, len(state.GPUs))
 	for i := range state.GPUs {
 		at[state.GPUs[i].Key] = &state.GPUs[i]
 	}
-	for i := range all {
-		p := &all[i]
+	for _, p := range all {
 		activity, keys := p.Name, api.Mapped(p.gpus, func(g *gpus.GPU) string { return g.Key })
 		switch {
 		case p.Name == api.HostSilent:
@@ -461,22 +459,13 @@ const maxClasses = 4
 // addFailures names the failures of a service since the onset, and says what to do about
 // the most frequent ones.
 func (s *Set) addFailures(state *api.State, n *api.Need, since time.Time) {
-	type group struct {
-		*api.Failure
-		n int64
-	}
-	var groups []group
-	for i := range state.Failures {
-		f := &state.Failures[i]
-		if count := s.Failures.Since(f, since.Add(-arrivalTolerance)); f.Service == n.Service && count > 0 {
-			groups = append(groups, group{f, count})
-		}
-	}
+	count := func(f *api.Failure) int64 { return s.Failures.Since(f, since.Add(-arrivalTolerance)) }
+	groups := api.Where(slices.Values(state.Failures), func(f api.Failure) bool { return f.Service == n.Service && count(&f) > 0 })
 	if len(groups) == 0 {
 		return
 	}
-	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(b.n, a.n) })
-	classes := api.Mapped(groups, func(one group) string { return one.Class + " " + strconv.FormatInt(one.n, 10) + "×" })
+	slices.SortStableFunc(groups, func(a, b api.Failure) int { return cmp.Compare(count(&b), count(&a)) })
+	classes := api.Mapped(groups, func(f api.Failure) string { return f.Class + " " + strconv.FormatInt(count(&f), 10) + "×" })
 	n.Say("since the onset: %s", api.List(classes, maxClasses))
 	most := groups[0]
 	n.Command = most.Command

@@ -165,7 +165,7 @@ func (s *Set) beforeProblem(p *problem, n *api.Need) []api.Change {
 }
 
 // follow sets the causes of problems, as their records name them.
-func follow(rows []api.Need, all []problem) {
+func follow(rows []api.Need, all []*problem) {
 	byID := make(map[string]string, len(all))
 	for i := range all {
 		for _, id := range all[i].ids {

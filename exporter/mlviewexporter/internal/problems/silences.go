@@ -1,7 +1,6 @@
 package problems
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -61,8 +60,7 @@ func (s *Set) silence(one *fleet.Sender, row *api.SendingCollector, now time.Tim
 	n.Say("no data since %s", api.Clock(n.Since, now))
 	n.Say("%s worked then, and %s held", api.Counted(len(working), "run", "runs"), api.Counted(held, "GPU was", "GPUs were"))
 	if len(working) == 1 {
-		r := working[0]
-		n.Run, n.RunID, n.Service, n.Job, n.Owner, n.Team = r.Key, r.ID, r.Service, cmp.Or(r.JobName, r.Job), s.Runs.OwnerOf(r), r.Namespace
+		s.ofRun(n, working[0])
 	}
 	if held > 0 {
 		n.GPUHours = api.Finite(float64(held) * now.Sub(n.Since).Hours())

@@ -258,25 +258,18 @@ func (d *document) unreal() {
 	if !d.state.Collector.Simulated {
 		return
 	}
-	simulated, recorded, all := 0, 0, 0
-	count := func(isSimulated, isRecorded bool) {
-		all++
-		if isRecorded {
-			recorded++
-		} else if isSimulated {
-			simulated++
-		}
-	}
+	marks := make(map[string]int)
 	for _, r := range d.state.Runs {
-		count(r.Simulated, r.Recorded)
+		marks[d.simulated(r.Simulated, r.Recorded)]++
 	}
 	for _, g := range d.state.GPUs {
-		count(g.Simulated, g.Recorded)
+		marks[d.simulated(g.Simulated, g.Recorded)]++
 	}
 	for _, f := range d.state.Failures {
-		count(f.Simulated, false)
+		marks[d.simulated(f.Simulated, false)]++
 	}
-	if d.allSimulated = simulated == all; simulated+recorded == all {
+	simulated, recorded := marks["sim"], marks["rec"]
+	if d.allSimulated = marks[""]+recorded == 0; marks[""] == 0 {
 		d.styled(bold, "ALL DATA IS SIMULATED OR RECORDED")
 	}
 	switch {
