@@ -30,31 +30,27 @@ func alike(g *api.GPU) string {
 }
 
 func (d *document) gpus() {
-	now := d.state.Time
-	section(d, part[gpuGroup]{name: "GPUS", note: "one line for the GPUs of a host that do the same; use, power, memory and temperature of each", list: "gpus", most: 64,
-		size: func(g *gpuGroup) int { return len(*g) }, columns: []column[gpuGroup]{
-			{title: "GPU", least: 12, text: indexes},
-			{title: "name", least: 8, leave: 9, text: func(g *gpuGroup) string { return Printable((*g)[0].Name) }},
-			{title: "data", text: func(g *gpuGroup) string { return d.simulated((*g)[0].Simulated, (*g)[0].Recorded) }},
-			{title: "does", text: func(g *gpuGroup) string { return d.activity((*g)[0]) }},
-			{title: "use", right: true, text: func(g *gpuGroup) string {
-				return each(g, func(g *api.GPU) *float64 { return g.Utilization }, Percent)
-			}},
-			{title: "power", right: true, leave: 1, text: func(g *gpuGroup) string {
-				write := func(power *float64) string { return limited(power, (*g)[0].PowerLimit, "W", Count) }
-				return each(g, func(g *api.GPU) *float64 { return g.Power }, write)
-			}},
-			{title: "memory", right: true, leave: 2, text: func(g *gpuGroup) string {
-				write := func(used *float64) string { return limited(used, (*g)[0].MemoryLimit, "GiB", gib) }
-				return each(g, func(g *api.GPU) *float64 { return g.MemoryUsed }, write)
-			}},
-			{title: "temp.", right: true, leave: 6, text: func(g *gpuGroup) string {
-				write := func(t *float64) string { return limited(t, nil, "°C", Count) }
-				return each(g, func(g *api.GPU) *float64 { return g.Temperature }, write)
-			}},
-			{title: "idle", right: true, leave: 3, text: func(g *gpuGroup) string { return age(now, (*g)[0].IdleSince) }},
-			{title: "held by", least: 24, wrap: true, text: holders},
-		}, after: d.gpuDetails}, api.Grouped(d.state.GPUs, alike))
+	section(d, part[gpuGroup]{
+		name: "GPUS", note: "one line for the GPUs of a host that do the same; use, power, memory and temperature of each", list: "gpus", most: 64,
+		titles: []string{"GPU", "name", "data", "does", "#use", "#power", "#memory", "#temp.", "#idle", "held by"},
+		least:  map[string]int{"GPU": 12, "name": 8, "held by": 24}, wrap: []string{"held by"},
+		leave: []string{"name", "temp.", "idle", "memory", "power"},
+		cells: func(g *gpuGroup) []string {
+			first := (*g)[0]
+			withUnit := func(limit *float64, unit string, write func(*float64) string) func(*float64) string {
+				return func(value *float64) string { return limited(value, limit, unit, write) }
+			}
+			return []string{
+				indexes(g), Printable(first.Name), d.simulated(first.Simulated, first.Recorded), d.activity(first),
+				each(g, func(g *api.GPU) *float64 { return g.Utilization }, Percent),
+				each(g, func(g *api.GPU) *float64 { return g.Power }, withUnit(first.PowerLimit, "W", Count)),
+				each(g, func(g *api.GPU) *float64 { return g.MemoryUsed }, withUnit(first.MemoryLimit, "GiB", gib)),
+				each(g, func(g *api.GPU) *float64 { return g.Temperature }, withUnit(nil, "°C", Count)),
+				age(d.state.Time, first.IdleSince), holders(g),
+			}
+		},
+		after: d.gpuDetails, size: func(g *gpuGroup) int { return len(*g) },
+	}, api.Grouped(d.state.GPUs, alike))
 	d.paragraph(0, prefixed("hosts of which no GPU is known: ", Printable(strings.Join(d.state.Collector.HostsWithoutGPU, ", ")), ""))
 }
 

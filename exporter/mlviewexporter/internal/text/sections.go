@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -18,7 +19,6 @@ func (d *document) runs() {
 		d.lines("no run has sent data yet")
 		return
 	}
-	now := d.state.Time
 	names := d.runNames()
 	// Those that are over are one line, unless all are.
 	over := func(r api.Run) bool {
@@ -40,47 +40,46 @@ func (d *document) runs() {
 			r.StepTime, r.TokenRate, r.SampleRate, r.Bound, r.Why = nil, nil, nil, "", nil
 		}
 	}
-	section(d, part[api.Run]{name: "RUNS", note: runsNote, list: "runs", most: 50, columns: []column[api.Run]{
-		{title: "run", least: min(22, d.Width/5), wrap: true, text: func(r *api.Run) string { return names[r.Key] }},
-		{title: "id", leave: 16, text: func(r *api.Run) string { return shortID(r.ID) }},
-		{title: "data", text: func(r *api.Run) string { return d.simulated(r.Simulated, r.Recorded) }},
-		{title: "owner", least: 8, text: func(r *api.Run) string { return Printable(r.Owner) }},
-		{title: "job", least: 6, leave: 14, text: func(r *api.Run) string { return Printable(r.Job) }},
-		{title: "state", text: d.runState},
-		{title: "GPUs", right: true, leave: 5, text: func(r *api.Run) string { return Number(r.GPUs) }},
-		{title: "GPU use", right: true, leave: 11, text: func(r *api.Run) string { return Percent(r.GPUUtilization) }},
-		{title: "step", right: true, leave: 9, text: func(r *api.Run) string { return Count(r.Steps) }},
-		{title: "s/step", right: true, leave: 1, text: func(r *api.Run) string { return number(r.StepTime) }},
-		{title: "vs usual", right: true, leave: 6, text: func(r *api.Run) string { return Change(r.StepTime, r.StepTimeUsual) }},
-		{title: "tok/s", right: true, leave: 4, text: tokenRate},
-		{title: "samples/s", right: true, leave: 13, text: func(r *api.Run) string { return number(r.SampleRate) }},
-		{title: "loss", right: true, leave: 15, text: func(r *api.Run) string { return loss(r.Loss) }},
-		{title: "goodput", right: true, leave: 2, text: func(r *api.Run) string { return Percent(r.Goodput) }},
-		{title: "limited by", leave: 3, text: bound},
-		{title: "ckpt age", right: true, leave: 10, text: func(r *api.Run) string { return age(now, r.LastCheckpoint) }},
-		{title: "restarts", right: true, leave: 12, text: restarts},
-		{title: "errors", right: true, leave: 7, text: func(r *api.Run) string { return Count(r.Errors) }},
-		{title: "last step", right: true, leave: 8, text: func(r *api.Run) string { return ago(now, r.LastStep) }},
-	}, after: func(r *api.Run) {
-		if tokenRate(r) != noTokens {
-			return
-		}
-		why, more, _ := strings.Cut(r.Why["token_rate"], ". ")
-		switch {
-		case r.Samples != nil:
-			why = cmp.Or(prefixed("", number(r.SampleRate), " samples/s"), why)
-		case more != "":
-			why += " (fix: DATA GAPS)"
-		}
-		d.paragraph(4, "tok/s: "+Printable(why))
-	}}, rows)
+	section(d, part[api.Run]{
+		name: "RUNS", list: "runs", most: 50,
+		note: "rates: of all ranks together, none if no steps are taken; goodput: of the last 15 minutes; shared GPUs count in parts",
+		titles: []string{
+			"run", "id", "data", "owner", "job", "state", "#GPUs", "#GPU use", "#step", "#s/step", "#vs usual", "#tok/s", "#samples/s",
+			"#loss", "#goodput", "limited by", "#ckpt age", "#restarts", "#errors", "#last step",
+		},
+		least: map[string]int{"run": min(22, d.Width/5), "owner": 8, "job": 6}, wrap: []string{"run"},
+		leave: []string{
+			"id", "loss", "job", "samples/s", "restarts", "GPU use", "ckpt age", "step", "last step", "errors", "vs usual", "GPUs",
+			"tok/s", "limited by", "goodput", "s/step",
+		},
+		cells: func(r *api.Run) []string {
+			return []string{
+				names[r.Key], shortID(r.ID), d.simulated(r.Simulated, r.Recorded), Printable(r.Owner), Printable(r.Job), d.runState(r),
+				Number(r.GPUs), Percent(r.GPUUtilization), Count(r.Steps), number(r.StepTime), Change(r.StepTime, r.StepTimeUsual),
+				tokenRate(r), number(r.SampleRate), loss(r.Loss), Percent(r.Goodput), bound(r), age(d.state.Time, r.LastCheckpoint),
+				restarts(r), Count(r.Errors), ago(d.state.Time, r.LastStep),
+			}
+		},
+		after: d.runDetails,
+	}, rows)
 	ids := api.Mapped(folded, func(r api.Run) string { return names[r.Key] })
 	d.paragraph(0, prefixed(strconv.Itoa(len(folded))+" more are silent or have ended: ", strings.Join(ids, ", "), ""))
 }
 
-// runsNote says what the numbers of runs are of.
-const runsNote = "rates: of all ranks together, none if no steps are taken; " +
-	"goodput: of the last 15 minutes; shared GPUs count in parts"
+// runDetails writes why a run has no tokens per second.
+func (d *document) runDetails(r *api.Run) {
+	if tokenRate(r) != noTokens {
+		return
+	}
+	why, more, _ := strings.Cut(r.Why["token_rate"], ". ")
+	switch {
+	case r.Samples != nil:
+		why = cmp.Or(prefixed("", number(r.SampleRate), " samples/s"), why)
+	case more != "":
+		why += " (fix: DATA GAPS)"
+	}
+	d.detail("tok/s: ", Printable(why))
+}
 
 // runNames returns the names of runs by their keys: the service, with the id where
 // several runs have the same one.
@@ -150,26 +149,26 @@ func restarts(r *api.Run) string {
 }
 
 func (d *document) failures() {
-	now := d.state.Time
-	section(d, part[api.Failure]{name: "FAILURES", note: "the newest first", list: "failures", most: 10, columns: []column[api.Failure]{
-		{title: "last", right: true, text: func(f *api.Failure) string { return ago(now, f.LastSeen) }},
-		{title: "first", right: true, leave: 1, text: func(f *api.Failure) string { return ago(now, f.FirstSeen) }},
-		{title: "count", right: true, text: func(f *api.Failure) string { return strconv.FormatInt(f.Count, 10) }},
-		{title: "different inputs", right: true, leave: 2, text: func(f *api.Failure) string {
-			if f.Variants <= 0 {
-				return ""
+	section(d, part[api.Failure]{
+		name: "FAILURES", note: "the newest first", list: "failures", most: 10,
+		titles: []string{"#last", "#first", "#count", "#different inputs", "data", "class", "service · run · version"},
+		least:  map[string]int{"class": 28, "service · run · version": 23}, leave: []string{"different inputs", "first"},
+		wrap: []string{"class", "service · run · version"},
+		cells: func(f *api.Failure) []string {
+			inputs := ""
+			if f.Variants > 0 {
+				inputs = strconv.Itoa(f.Variants)
 			}
-			return strconv.Itoa(f.Variants)
-		}},
-		{title: "data", text: func(f *api.Failure) string { return d.simulated(f.Simulated, false) }},
-		{title: "class", least: 28, wrap: true, text: func(f *api.Failure) string { return classOf(f.Class) }},
-		{title: "service · run · version", least: 23, wrap: true, text: func(f *api.Failure) string {
-			return joined(" · ", Printable(f.Service), prefixed("run ", shortID(f.RunID), ""), prefixed("version ", Printable(f.Version), ""))
-		}},
-	}, after: func(f *api.Failure) {
-		d.detail("", joined(": ", prefixed("in ", Printable(f.Operation), ""), Printable(f.Message)))
-		d.reproduction(f)
-	}}, d.state.Failures)
+			return []string{
+				ago(d.state.Time, f.LastSeen), ago(d.state.Time, f.FirstSeen), strconv.FormatInt(f.Count, 10), inputs, d.simulated(f.Simulated, false),
+				classOf(f.Class), joined(" · ", Printable(f.Service), prefixed("run ", shortID(f.RunID), ""), prefixed("version ", Printable(f.Version), "")),
+			}
+		},
+		after: func(f *api.Failure) {
+			d.detail("", joined(": ", prefixed("in ", Printable(f.Operation), ""), Printable(f.Message)))
+			d.reproduction(f)
+		},
+	}, d.state.Failures)
 }
 
 // classOf writes the class of an error, in words where none was sent.
@@ -199,34 +198,37 @@ func (d *document) reproduction(f *api.Failure) {
 }
 
 func (d *document) changes() {
-	now := d.state.Time
-	section(d, part[api.Change]{name: "CHANGES", list: "changes", most: 5, columns: []column[api.Change]{
-		{title: "at", text: func(c *api.Change) string { return clock(now, c.Time) }},
-		{title: "service", least: 8, text: func(c *api.Change) string { return Printable(c.Service) }},
-		{title: "run", least: 8, leave: 1, text: func(c *api.Change) string { return shortID(c.RunID) }},
-		{title: "change", least: 12, text: func(c *api.Change) string { return Printable(c.Text) }},
-	}}, d.state.Changes)
+	section(d, part[api.Change]{
+		name: "CHANGES", list: "changes", most: 5,
+		titles: []string{"at", "service", "run", "change"}, least: map[string]int{"service": 8, "run": 8, "change": 12}, leave: []string{"run"},
+		cells: func(c *api.Change) []string {
+			return []string{clock(d.state.Time, c.Time), Printable(c.Service), shortID(c.RunID), Printable(c.Text)}
+		},
+	}, d.state.Changes)
 }
 
 func (d *document) models() {
-	section(d, part[api.Model]{name: "MODELS", list: "models", most: 20,
-		note: "failing: of the last 100 requests of the service, with the tools that they call, and before that of up to 1000; failures outside of requests are in FAILURES only; calls and errors: of the model alone", columns: []column[api.Model]{
-			{title: "service", least: 22, text: func(m *api.Model) string { return Printable(m.Service) }},
-			{title: "model · role", least: 20, text: func(m *api.Model) string { return joined(" · ", Printable(m.Model), Printable(m.Role)) }},
-			{title: "data", text: func(m *api.Model) string { return d.simulated(m.Simulated, false) }},
-			{title: "side", leave: 9, text: func(m *api.Model) string { return Words(m.Side) }},
-			{title: "calls/s", right: true, leave: 2, text: func(m *api.Model) string { return number(m.RequestRate) }},
-			{title: "in tok/s", right: true, leave: 4, text: func(m *api.Model) string { return number(m.InputTokenRate) }},
-			{title: "out tok/s", right: true, leave: 3, text: func(m *api.Model) string { return number(m.OutputTokenRate) }},
-			{title: "input cached", right: true, leave: 10, text: func(m *api.Model) string { return share(m.CachedTokens, m.InputTokens) }},
-			{title: "first token p50/p95", right: true, leave: 5, text: func(m *api.Model) string { return quantiles(m.FirstToken, Seconds) }},
-			{title: "duration p50/p95", right: true, leave: 1, text: func(m *api.Model) string { return quantiles(m.Duration, Seconds) }},
-			{title: "tok/s of a call p50/p95", right: true, leave: 6, text: func(m *api.Model) string { return quantiles(m.Decode, number) }},
-			{title: "failing", right: true, text: func(m *api.Model) string { return Percent(m.ErrorRatio) }},
-			{title: "errors", least: 10, leave: 7, text: func(m *api.Model) string { return byType(m.Errors) }},
-			{title: "cut by length", right: true, leave: 8, text: func(m *api.Model) string { return Count(m.LengthStops) }},
-			{title: "cost", right: true, leave: 11, text: func(m *api.Model) string { return number(m.Cost) }},
-		}, after: d.modelDetails}, d.state.Models)
+	section(d, part[api.Model]{
+		name: "MODELS", list: "models", most: 20, after: d.modelDetails,
+		note: "failing: of the last 100 requests of the service, with the tools that they call, and before that of up to 1000; failures outside of requests are in FAILURES only; calls and errors: of the model alone",
+		titles: []string{
+			"service", "model · role", "data", "side", "#calls/s", "#in tok/s", "#out tok/s", "#input cached", "#first token p50/p95",
+			"#duration p50/p95", "#tok/s of a call p50/p95", "#failing", "errors", "#cut by length", "#cost",
+		},
+		least: map[string]int{"service": 22, "model · role": 20, "errors": 10},
+		leave: []string{
+			"cost", "input cached", "side", "cut by length", "errors", "tok/s of a call p50/p95", "first token p50/p95", "in tok/s",
+			"out tok/s", "calls/s", "duration p50/p95",
+		},
+		cells: func(m *api.Model) []string {
+			return []string{
+				Printable(m.Service), joined(" · ", Printable(m.Model), Printable(m.Role)), d.simulated(m.Simulated, false), Words(m.Side),
+				number(m.RequestRate), number(m.InputTokenRate), number(m.OutputTokenRate), share(m.CachedTokens, m.InputTokens),
+				quantiles(m.FirstToken, Seconds), quantiles(m.Duration, Seconds), quantiles(m.Decode, number),
+				Percent(m.ErrorRatio), byType(m.Errors), Count(m.LengthStops), number(m.Cost),
+			}
+		},
+	}, d.state.Models)
 }
 
 // modelDetails writes how often requests failed before, and the failed calls of tools.
@@ -262,45 +264,41 @@ func byType(errors map[string]float64) string {
 }
 
 func (d *document) pools() {
-	section(d, part[api.Pool]{name: "POOLS OF WORKERS", list: "pools", most: 20, columns: []column[api.Pool]{
-		{title: "service", least: 14, text: func(p *api.Pool) string { return Printable(p.Service) }},
-		{title: "pool", least: 8, text: func(p *api.Pool) string { return Printable(p.Pool) }},
-		{title: "instance", leave: 1, text: func(p *api.Pool) string { return shortID(p.Instance) }},
-		{title: "size", right: true, text: func(p *api.Pool) string { return Count(p.Size) }},
-		{title: "busy", right: true, text: func(p *api.Pool) string { return Count(p.Busy) }},
-		{title: "idle", right: true, text: func(p *api.Pool) string { return Count(p.Idle) }},
-		{title: "queue", right: true, text: func(p *api.Pool) string { return Count(p.Queue) }},
-		{title: "crashes", right: true, text: func(p *api.Pool) string { return Count(p.Crashes) }},
-		{title: "breaker openings", right: true, leave: 2, text: func(p *api.Pool) string { return Count(p.Breakers) }},
-		{title: "alerts", right: true, leave: 3, text: func(p *api.Pool) string { return Count(p.Alerts) }},
-	}}, d.state.Pools)
+	section(d, part[api.Pool]{
+		name: "POOLS OF WORKERS", list: "pools", most: 20,
+		titles: []string{"service", "pool", "instance", "#size", "#busy", "#idle", "#queue", "#crashes", "#breaker openings", "#alerts"},
+		least:  map[string]int{"service": 14, "pool": 8}, leave: []string{"alerts", "breaker openings", "instance"},
+		cells: func(p *api.Pool) []string {
+			return []string{
+				Printable(p.Service), Printable(p.Pool), shortID(p.Instance),
+				Count(p.Size), Count(p.Busy), Count(p.Idle), Count(p.Queue), Count(p.Crashes), Count(p.Breakers), Count(p.Alerts),
+			}
+		},
+	}, d.state.Pools)
 }
 
 func (d *document) calls() {
-	section(d, part[api.Call]{name: "CALLS", note: "failed and slow ones first, then the newest", list: "calls", most: 10, columns: []column[api.Call]{
-		{title: "started", text: func(c *api.Call) string { return c.Time.UTC().Format("15:04:05") }},
-		{title: "service", least: 14, leave: 1, text: func(c *api.Call) string { return Printable(c.Service) }},
-		{title: "function", least: 20, text: func(c *api.Call) string { return joined(".", Printable(c.Library), Printable(c.Function)) }},
-		{title: "data", text: func(c *api.Call) string { return d.simulated(c.Simulated, false) }},
-		{title: "took", right: true, text: func(c *api.Call) string { return Seconds(&c.Duration) }},
-		{title: "queued", right: true, leave: 2, text: func(c *api.Call) string { return Seconds(c.Queue) }},
-		{title: "encoding time", right: true, leave: 3, text: func(c *api.Call) string { return Seconds(c.Serialize) }},
-		{title: "result", least: 18, text: result},
-	}}, slices.SortedStableFunc(slices.Values(d.state.Calls), func(a, b api.Call) int {
+	rows := slices.SortedStableFunc(slices.Values(d.state.Calls), func(a, b api.Call) int {
 		return cmp.Or(api.TrueFirst(a.Error != "", b.Error != ""), api.TrueFirst(a.Error != "" || a.Slow, b.Error != "" || b.Slow))
-	}))
-}
-
-// result says how a call ended.
-func result(c *api.Call) string {
-	switch {
-	case c.Error != "":
-		return joined(": ", classOf(c.Error), Printable(c.Message))
-	case c.Slow:
-		return "ok, slow"
-	default:
-		return "ok"
-	}
+	})
+	section(d, part[api.Call]{
+		name: "CALLS", note: "failed and slow ones first, then the newest", list: "calls", most: 10,
+		titles: []string{"started", "service", "function", "data", "#took", "#queued", "#encoding time", "result"},
+		least:  map[string]int{"service": 14, "function": 20, "result": 18}, leave: []string{"encoding time", "queued", "service"},
+		cells: func(c *api.Call) []string {
+			result := "ok"
+			switch {
+			case c.Error != "":
+				result = joined(": ", classOf(c.Error), Printable(c.Message))
+			case c.Slow:
+				result = "ok, slow"
+			}
+			return []string{
+				c.Time.UTC().Format(time.TimeOnly), Printable(c.Service), joined(".", Printable(c.Library), Printable(c.Function)),
+				d.simulated(c.Simulated, false), Seconds(&c.Duration), Seconds(c.Queue), Seconds(c.Serialize), result,
+			}
+		},
+	}, rows)
 }
 
 // silent returns the number of collectors that are silent.
@@ -313,16 +311,14 @@ func (d *document) collectors() {
 	if d.silent() == 0 {
 		return
 	}
-	now := d.state.Time
-	section(d, part[api.SendingCollector]{name: "COLLECTORS", list: "collectors", most: 20, columns: []column[api.SendingCollector]{
-		{title: "collector", least: 16, text: func(c *api.SendingCollector) string { return Printable(c.ID) }},
-		{title: "state", text: func(c *api.SendingCollector) string {
-			return cmp.Or(prefixed("SILENT since ", clock(now, api.Value(c.SilentSince)), ""), "sending")
-		}},
-		{title: "last data", right: true, text: func(c *api.SendingCollector) string { return ago(now, &c.LastSeen) }},
-		{title: "address", leave: 2, text: func(c *api.SendingCollector) string { return Printable(c.Address) }},
-		{title: "version", leave: 1, text: func(c *api.SendingCollector) string { return Printable(c.Version) }},
-	}}, d.state.Collectors)
+	section(d, part[api.SendingCollector]{
+		name: "COLLECTORS", list: "collectors", most: 20,
+		titles: []string{"collector", "state", "#last data", "address", "version"}, least: map[string]int{"collector": 16}, leave: []string{"address", "version"},
+		cells: func(c *api.SendingCollector) []string {
+			state := cmp.Or(prefixed("SILENT since ", clock(d.state.Time, api.Value(c.SilentSince)), ""), "sending")
+			return []string{Printable(c.ID), state, ago(d.state.Time, &c.LastSeen), Printable(c.Address), Printable(c.Version)}
+		},
+	}, d.state.Collectors)
 }
 
 func (d *document) missing() {

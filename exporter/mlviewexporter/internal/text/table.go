@@ -15,72 +15,58 @@ const (
 	missing = "-"
 )
 
-// column describes one column of a table of T. A column without a text in any
-// row is omitted.
-type column[T any] struct {
-	title string
-	// text returns the printable text of a cell, empty if it is not known.
-	text func(*T) string
-	// right aligns numbers to the right.
-	right bool
-	// least is the least width of a text column, in cells; 0 means that the
-	// column is never narrowed, because a part of a number is another number.
-	least int
-	// leave orders the columns to omit if the table is too wide: the highest
-	// value first. Columns with 0 stay.
-	leave int
-	// wrap breaks long texts into lines instead of cutting them.
-	wrap bool
-}
-
-// laid is a column as it is shown: its title and its texts of all rows, its width, and the
+// column is a column as it is shown: its title and its texts of all rows, its width, and the
 // least that this can be.
-type laid[T any] struct {
-	column[T]
+type column struct {
 	texts            []string
+	right, wrap      bool
 	width, narrowest int
 }
 
-// fit lays out rows under their titles within a width in cells: it omits and narrows columns
-// so that they are at most limit cells wide together, if that is possible. leftOut are the
-// titles of those that it omits.
-func fit[T any](columns []column[T], rows []T, limit int) (shown []*laid[T], leftOut []string) {
+// lay lays out rows under their titles within a width in cells: it leaves out columns without
+// a text, and omits and narrows others so that all are at most limit cells wide together, if
+// that is possible. leftOut are the titles of those that it omits.
+func lay[T any](p *part[T], rows []T, limit int) (shown []*column, leftOut []string) {
+	texts := make([][]string, len(rows))
+	for i := range rows {
+		texts[i] = p.cells(&rows[i])
+	}
 	excess := -columnGap - limit
-	for _, c := range columns {
-		one, sent := &laid[T]{column: c, texts: []string{c.title}, width: cells(c.title)}, false
-		for i := range rows {
-			text := c.text(&rows[i])
-			one.texts, one.width, sent = append(one.texts, text), max(one.width, cells(text)), sent || text != ""
+	for i, title := range p.titles {
+		title, right := strings.CutPrefix(title, "#")
+		c, sent := &column{texts: []string{title}, width: cells(title), right: right, wrap: slices.Contains(p.wrap, title)}, false
+		for _, row := range texts {
+			c.texts, c.width, sent = append(c.texts, row[i]), max(c.width, cells(row[i])), sent || row[i] != ""
 		}
-		if one.narrowest = one.width; c.least > 0 {
-			one.narrowest = min(one.width, max(c.least, cells(c.title)))
+		if c.narrowest = c.width; p.least[title] > 0 {
+			c.narrowest = min(c.width, max(p.least[title], cells(title)))
 		}
 		if sent {
-			shown = append(shown, one)
-			excess += one.narrowest + columnGap
+			shown = append(shown, c)
+			excess += c.narrowest + columnGap
 		}
 	}
-	for excess > 0 {
-		next := slices.MaxFunc(shown, func(a, b *laid[T]) int { return cmp.Compare(a.leave, b.leave) })
-		if next.leave == 0 {
-			break
+	for _, title := range p.leave {
+		at := slices.IndexFunc(shown, func(c *column) bool { return c.texts[0] == title })
+		if excess <= 0 || at < 0 {
+			continue
 		}
-		leftOut = append(leftOut, next.title)
-		shown = slices.DeleteFunc(shown, func(c *laid[T]) bool { return c == next })
-		excess -= next.narrowest + columnGap
+		leftOut = append(leftOut, title)
+		excess -= shown[at].narrowest + columnGap
+		shown = slices.Delete(shown, at, at+1)
 	}
 	for _, c := range shown {
 		excess += c.width - c.narrowest
 	}
 	for ; excess > 0; excess-- {
 		// The widest one that can be narrower.
-		width := func(c *laid[T]) int {
+		width := func(c *column) int {
 			if c.width == c.narrowest {
 				return 0
 			}
 			return c.width
 		}
-		widest := slices.MaxFunc(shown, func(a, b *laid[T]) int { return cmp.Compare(width(a), width(b)) })
+		widest := slices.MaxFunc(shown, func(a, b *column) int { return cmp.Compare(width(a), width(b)) })
 		if width(widest) == 0 {
 			break
 		}
@@ -90,7 +76,7 @@ func fit[T any](columns []column[T], rows []T, limit int) (shown []*laid[T], lef
 }
 
 // tableRow returns the lines of the titles, which are row 0, or of a row.
-func tableRow[T any](shown []*laid[T], row, limit int) (lines []string) {
+func tableRow(shown []*column, row, limit int) (lines []string) {
 	for height, n := 1, 0; n < height; n++ {
 		texts := make([]string, len(shown))
 		for i, c := range shown {

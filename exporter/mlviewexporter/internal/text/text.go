@@ -111,8 +111,19 @@ type part[T any] struct {
 	// list is the key of the list in Collector.Hidden.
 	list string
 	// most is the most rows to show.
-	most    int
-	columns []column[T]
+	most int
+	// titles are those of the columns. A # before one is the sign of a column of numbers, which
+	// are aligned to the right. A column without a text in any row is left out.
+	titles []string
+	// cells returns the printable texts of a row, empty for what is not known.
+	cells func(*T) []string
+	// least is the least width of columns of text, in cells. Others are never narrowed, because
+	// a part of a number is another number.
+	least map[string]int
+	// leave are the columns to omit if the table is too wide, in that order.
+	leave []string
+	// wrap are the columns whose long texts are broken into lines instead of cut.
+	wrap []string
 	// after writes the lines under a row; nil means none.
 	after func(*T)
 	// size returns how many rows of the list a row of the table is; nil means one.
@@ -140,7 +151,7 @@ func section[T any](d *document, p part[T], rows []T) {
 	}
 	d.title(style, p.name, shown, all)
 	d.paragraph(0, p.note)
-	columns, leftOut := fit(p.columns, rows[:most], d.Width)
+	columns, leftOut := lay(&p, rows[:most], d.Width)
 	d.lines(tableRow(columns, 0, d.Width)...)
 	for i := range rows[:most] {
 		d.lines(tableRow(columns, i+1, d.Width)...)
@@ -322,23 +333,23 @@ func (d *document) needs() {
 	}
 	section(d, part[api.Need]{
 		name: "NEEDS ATTENTION", list: "needs", most: 50, after: d.needDetails,
-		note: "Work from the top. Linked problems usually clear together. An error ratio that is usual for its service is not listed. Times are in UTC.",
-		columns: d.columnsOfNeeds([]column[api.Need]{
-			{title: "urgency", text: urgencyOf},
-			{title: "since", text: func(n *api.Need) string { return clock(d.state.Time, n.Since) }},
-		}, column[api.Need]{title: "lost", right: true, text: func(n *api.Need) string { return prefixed("", Number(n.GPUHours), " GPU-hours") }}),
+		note:   "Work from the top. Linked problems usually clear together. An error ratio that is usual for its service is not listed. Times are in UTC.",
+		titles: []string{"urgency", "since", "what", "data", "where", "owner", "job", "run", "#lost"},
+		least:  leastOfNeeds, leave: []string{"job", "run"},
+		cells: func(n *api.Need) []string {
+			return d.cellsOf(n, []string{urgencyOf(n), clock(d.state.Time, n.Since)}, prefixed("", Number(n.GPUHours), " GPU-hours"))
+		},
 	}, d.state.Needs)
 }
 
-// columnsOfNeeds are the columns that problems have that last or have ended, between others.
-func (d *document) columnsOfNeeds(first []column[api.Need], last ...column[api.Need]) []column[api.Need] {
-	return slices.Concat(first, []column[api.Need]{
-		{title: "what", text: Headline},
-		{title: "data", text: func(n *api.Need) string { return d.simulated(n.Simulated, n.Recorded) }},
-		{title: "where", least: 16, text: func(n *api.Need) string { return Printable(n.Subject) }},
-		{title: "owner", least: 8, text: ownerOf},
-		{title: "job", least: 8, leave: 2, text: func(n *api.Need) string { return Printable(n.Job) }},
-		{title: "run", leave: 1, text: func(n *api.Need) string { return shortID(n.RunID) }},
+// leastOfNeeds are the least widths of the columns of problems.
+var leastOfNeeds = map[string]int{"where": 16, "owner": 8, "job": 8}
+
+// cellsOf returns what problems have that last or have ended, between other cells.
+func (d *document) cellsOf(n *api.Need, first []string, last ...string) []string {
+	owner := cmp.Or(Printable(n.Owner), prefixed("team ", Printable(n.Team), ""), "not known")
+	return slices.Concat(first, []string{
+		Headline(n), d.simulated(n.Simulated, n.Recorded), Printable(n.Subject), owner, Printable(n.Job), shortID(n.RunID),
 	}, last)
 }
 
@@ -347,17 +358,12 @@ func (d *document) resolved() {
 	reasons := map[string]string{mlattr.ProblemNoEvidence: "no new evidence"}
 	section(d, part[api.Need]{
 		name: "RESOLVED IN THE LAST 24 HOURS", list: "resolved", most: 10, after: d.evidence,
-		columns: d.columnsOfNeeds([]column[api.Need]{
-			{title: "ended", text: func(n *api.Need) string { return clock(d.state.Time, *n.Ended) }},
+		titles: []string{"ended", "what", "data", "where", "owner", "job", "run", "#lasted", "why"},
+		least:  leastOfNeeds, leave: []string{"why", "job", "run"},
+		cells: func(n *api.Need) []string {
+			return d.cellsOf(n, []string{clock(d.state.Time, *n.Ended)}, age(*n.Ended, &n.Since), cmp.Or(reasons[n.EndReason], "over"))
 		},
-			column[api.Need]{title: "lasted", right: true, text: func(n *api.Need) string { return age(*n.Ended, &n.Since) }},
-			column[api.Need]{title: "why", leave: 3, text: func(n *api.Need) string { return cmp.Or(reasons[n.EndReason], "over") }}),
 	}, d.state.Resolved)
-}
-
-// ownerOf writes whose a problem is.
-func ownerOf(n *api.Need) string {
-	return cmp.Or(Printable(n.Owner), prefixed("team ", Printable(n.Team), ""), "not known")
 }
 
 // evidence writes what was observed of a problem, and since when nothing was.
