@@ -145,7 +145,7 @@ func (c *Log) MarksOf(run, service string, hosts map[string]bool, failures []api
 	own := api.Where(slices.Values(c.Marks), func(m RunMark) bool { return m.Run == run })
 	rows := api.Mapped(own, func(m RunMark) api.Mark { return m.Mark })
 	for _, one := range c.All {
-		if one.Run == run || one.RunID == "" && one.Service == service || one.Service == "" && hosts[one.Host] {
+		if one.Run == run || ofSubject(&one, service, hosts) {
 			kind := "change"
 			if isMark(one.Kind) {
 				kind = one.Kind
@@ -162,17 +162,16 @@ func (c *Log) MarksOf(run, service string, hosts map[string]bool, failures []api
 	})
 }
 
+// ofSubject reports whether a change is one of a service as a whole, or of one of the hosts.
+func ofSubject(c *api.Change, service string, hosts map[string]bool) bool {
+	return c.RunID == "" && c.Service == service || c.Service == "" && hosts[c.Host]
+}
+
 // Of returns the changes of a run of a service on hosts, and those of the service and the
 // hosts from shortly before its first data until its last, the newest first.
 func (c *Log) Of(run, service string, hosts map[string]bool, first, last time.Time) []api.Change {
 	rows := slices.DeleteFunc(c.Rows(), func(one api.Change) bool {
-		if one.Run == run {
-			return false
-		}
-		if ofService := one.RunID == "" && one.Service == service; !ofService && (one.Service != "" || !hosts[one.Host]) {
-			return true
-		}
-		return first.Sub(one.Time) > beforeWithin || one.Time.Sub(last) > series.GoneAfter
+		return one.Run != run && (!ofSubject(&one, service, hosts) || first.Sub(one.Time) > beforeWithin || one.Time.Sub(last) > series.GoneAfter)
 	})
 	return rows[:min(len(rows), maxOfOne)]
 }

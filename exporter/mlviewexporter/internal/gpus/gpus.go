@@ -110,10 +110,17 @@ func (s *Set) row(g *GPU, holder func(*series.Stream) (api.Holder, bool), now ti
 		if !g.Current(one, now) {
 			continue
 		}
-		if number := numbers[one.Series]; number != nil {
+		switch number := numbers[one.Series]; {
+		case number != nil:
 			*number = api.Finite(one.Value)
-		} else {
-			addValue(&row, one)
+		case one.Series == series.GPUThrottle && one.Value == 1:
+			row.Throttle = append(row.Throttle, one.Labels.Own[0])
+		case one.Series == series.GPUStatus && one.Value == 1:
+			row.Health = one.Labels.Own[0]
+		case one.Series == series.GPUInfo:
+			row.Name = cmp.Or(row.Name, one.Labels.Own[0])
+		case one.Series == series.GPUIdle && one.Value > 0:
+			row.IdleSince = api.TimeOf(one.At.Add(-time.Duration(min(one.Value, 1e9) * float64(time.Second))))
 		}
 	}
 	attributed := 0.0
@@ -316,20 +323,6 @@ func (g *GPU) Workloads(now time.Time) (streams []*series.Stream) {
 
 // sameTime is how far apart the times of the points of one reading are, in seconds.
 const sameTime = 0.2
-
-// addValue adds what a stream that is no number of a GPU says to its row.
-func addValue(row *api.GPU, one *series.Stream) {
-	switch {
-	case one.Series == series.GPUThrottle && one.Value == 1:
-		row.Throttle = append(row.Throttle, one.Labels.Own[0])
-	case one.Series == series.GPUStatus && one.Value == 1:
-		row.Health = one.Labels.Own[0]
-	case one.Series == series.GPUInfo:
-		row.Name = cmp.Or(row.Name, one.Labels.Own[0])
-	case one.Series == series.GPUIdle && one.Value > 0:
-		row.IdleSince = api.TimeOf(one.At.Add(-time.Duration(min(one.Value, 1e9) * float64(time.Second))))
-	}
-}
 
 // Compare orders GPUs by host and index.
 func Compare(a, b *GPU) int {

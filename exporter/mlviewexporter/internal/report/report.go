@@ -169,15 +169,12 @@ func problems(d *api.RunDetail) (rows []Problem) {
 		rows = append(rows, Problem{Lasts: true, Kind: n.Kind, Since: n.Since, Need: n})
 	}
 	for _, m := range slices.Backward(d.Marks) {
-		if isProblem(m.Kind) && !slices.ContainsFunc(d.Needs, func(n api.Need) bool { return n.Kind == m.Kind && n.Since.Sub(m.Time).Abs() < time.Second }) {
+		if m.Kind != "change" && m.Kind != "failure" && m.Kind != "state" && !slices.ContainsFunc(d.Needs, func(n api.Need) bool { return n.Kind == m.Kind && n.Since.Sub(m.Time).Abs() < time.Second }) {
 			rows = append(rows, Problem{Kind: m.Kind, Since: m.Time, Text: m.Text})
 		}
 	}
 	return rows
 }
-
-// isProblem reports whether a mark is one of a problem.
-func isProblem(kind string) bool { return kind != "change" && kind != "failure" && kind != "state" }
 
 // costUsage is the name of the cost of requests to models.
 const costUsage = "usage"

@@ -36,7 +36,9 @@ func (d *document) runs() {
 		rows = slices.DeleteFunc(rows, over)
 	}
 	for i := range rows {
-		if r := &rows[i]; !alive(r) {
+		// What is known of such runs are their last rates, not those of now.
+		r := &rows[i]
+		if r.NoDataSince != nil || r.State == mlattr.RunStalled || r.State == mlattr.RunSilent || mlattr.RunOver(r.State) {
 			r.StepTime, r.TokenRate, r.SampleRate, r.Bound, r.Why = nil, nil, nil, "", nil
 		}
 	}
@@ -121,13 +123,6 @@ func (d *document) runState(r *api.Run) string {
 		}
 	}
 	return joined(", ", append(texts, prefixed("no data since ", clock(d.state.Time, api.Value(r.NoDataSince)), ""))...)
-}
-
-// alive reports whether the rates of a run are those of now. What is known of a
-// run that looks hung, is silent, has failed or has ended are its last ones, and so are
-// those of one that sends nothing.
-func alive(r *api.Run) bool {
-	return r.NoDataSince == nil && r.State != mlattr.RunStalled && r.State != mlattr.RunSilent && !mlattr.RunOver(r.State)
 }
 
 // bound says what the run's steps wait for.
