@@ -1,13 +1,13 @@
-// Package criticalpath finds the spans that decided when a trace ended, and for
-// how long each of them was the deciding one.
+// Package criticalpath finds the critical path of a trace: the spans that it waited
+// for until it ended, and the share of each, which is for how long it did.
 //
 // The path is that of CRISP (Zhang et al., USENIX ATC 2022), which Jaeger shows,
 // too: from the end of the root backwards, the child that ended last, then the one
 // that ended last before that one began, and the same within each. The time in
-// which no child decided is the span's own. Three things differ:
+// which it waited for no child is the share of the span itself. Three things differ:
 //
 //   - A span that goes on after its parent is a child of the nearest ancestor that
-//     lasts long enough to have waited for it. If none does, it decided nothing.
+//     lasts long enough to have waited for it. If none does, it is not on the path.
 //     When it is reached, the path goes on in the parent that began it.
 //   - A span without a parent that is linked to a span of another trace is treated
 //     in the same way: as part of that trace if somebody there can have waited
@@ -84,11 +84,10 @@ const (
 	resolved
 )
 
-// Find returns for each span for how many nanoseconds it was the deciding one,
-// which may be 0, or Off if it is not on the path. The times of the trace of one
-// root without links add up to the duration of the root. A trace with several roots
-// has a path through those that follow on one another, from the one that ended
-// last.
+// Find returns the share of each span in nanoseconds, which may be 0, or Off if it
+// is not on the path. The shares of the trace of one root without links add up to
+// the duration of the root. A trace with several roots has a path through those
+// that follow on one another, from the one that ended last.
 //
 // Any input has a result: a parent or link that does not exist, or that closes a
 // cycle, counts as None. It takes O(n log n). The result is valid until the next

@@ -652,11 +652,10 @@ type Span struct {
 	Duration float64 `json:"duration"`
 	// Error is the class of the error.
 	Error string `json:"error,omitempty"`
-	// Critical reports whether the span is on the chain that decided the end of
-	// the trace.
+	// Critical reports whether the span is on the critical path of the trace.
 	Critical bool `json:"critical,omitempty"`
-	// CriticalTime is for how many seconds the span was the one that decided. The
-	// times of a trace add up to the duration of its root.
+	// CriticalTime is the share of the span in the critical path, in seconds. The shares
+	// of a trace add up to the duration of its root.
 	CriticalTime float64 `json:"critical_time,omitempty"`
 }
 

@@ -81,8 +81,8 @@ func TestWhyNoReproduction(t *testing.T) {
 		assert.Contains(t, why("Other"), "none; repro_gen chose another span")
 		w.now = w.now.Add(time.Minute)
 		assert.Contains(t, why("E"), "not in the page's directory")
-		w.SetFailures([]api.Failure{{Key: "f", Command: "python3 f.py", Why: "the span carries no recorded call"}})
-		assert.Equal(t, "the span carries no recorded call", why("E"))
+		w.SetFailures([]api.Failure{{Key: "f", Command: "python3 f.py", Why: "the call was not recorded"}})
+		assert.Equal(t, "the call was not recorded", why("E"))
 	}
 }
 

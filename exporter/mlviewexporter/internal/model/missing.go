@@ -138,7 +138,7 @@ func (s *Store) missingRuns(state *api.State) (rows []api.Missing) {
 	}, "runs")
 	add(&tokens, api.Missing{
 		Kind: "step_tokens", What: "Tokens per second of ", Fix: runs.FixStepTokens(tokens.services...),
-		Why: "Their steps carry no number of tokens (ml.tokens_per_step). " + runs.SizeOfAStep,
+		Why: "Unknown: tokens per step not set (ml.tokens_per_step). " + runs.SizeOfAStep,
 	}, "runs")
 	return rows
 }

@@ -20,7 +20,7 @@ const (
 // and what it needs.
 var (
 	toReproduce = regexp.MustCompile("\n## To reproduce\n\n```\npython3 repro\\.py --dry-run\npython3 repro\\.py([^\n]*)\n```\n")
-	noReplay    = regexp.MustCompile("\nNothing can be replayed: ([^\n]*)\\.\n")
+	noReplay    = regexp.MustCompile("\nNo replay: ([^\n]*)\\.\n")
 	itNeeds     = regexp.MustCompile("\nIt needs:\n\n((?:- [^\n]*\n)+)")
 )
 

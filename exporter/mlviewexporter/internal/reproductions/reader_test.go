@@ -39,7 +39,7 @@ func report(flags, needs string) string {
 }
 
 // context is the report of a failure that cannot be replayed.
-const context = "# Reproduction of a failure\n\nNothing can be replayed: the span carries no recorded call (`repro.payload`).\n`python3 repro.py` shows what is known.\n\n## Error\n\nMessage:\n\n````text\n\n## To reproduce\n\n```\npython3 repro.py --dry-run\npython3 repro.py --allow-unsafe\n```\n````\n"
+const context = "# Reproduction of a failure\n\nNo replay: the call was not recorded.\n`python3 repro.py` shows what is known.\n\n## Error\n\nMessage:\n\n````text\n\n## To reproduce\n\n```\npython3 repro.py --dry-run\npython3 repro.py --allow-unsafe\n```\n````\n"
 
 // artifact writes an artifact and returns the path of its script.
 func artifact(t testing.TB, folder, group, at, report string) string {
@@ -85,7 +85,7 @@ func TestFailures(t *testing.T) {
 		},
 		{
 			Key: groupB, Kind: "context", Class: "KeyError", Count: 1, LastSeen: at(10, 30), TraceID: traceID,
-			Report: "/reproductions/" + groupB, Command: "python3 " + context, Why: "the span carries no recorded call (repro.payload)",
+			Report: "/reproductions/" + groupB, Command: "python3 " + context, Why: "the call was not recorded",
 		},
 	}, failures(t, reproductions.Open(folder)))
 }

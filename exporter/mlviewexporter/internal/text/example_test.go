@@ -82,7 +82,7 @@ func incident() *api.State {
 			{Key: "c2", Time: *ago(9 * time.Second), Service: "worker", Library: "torch", Function: "load", Duration: 83, Error: "OSError", Message: "No such file or directory"},
 		},
 		Missing: []api.Missing{
-			{Key: "x1", Kind: "step_tokens", What: "tokens/s of 1 run", Why: "its steps carry no number of tokens", Count: 1, Fix: `span.set_attribute("ml.tokens", n)`},
+			{Key: "x1", Kind: "step_tokens", What: "tokens/s of 1 run", Why: "unknown: tokens per step not set", Count: 1, Fix: `span.set_attribute("ml.tokens", n)`},
 			{Key: "x2", Kind: "attribution", What: "who holds 4 GPUs", Why: "the collector may not read other users' processes: it needs CAP_SYS_PTRACE on the hosts, or the pod resources socket of Kubernetes"},
 		},
 	}

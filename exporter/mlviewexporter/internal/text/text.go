@@ -358,7 +358,7 @@ func (d *document) resolved() {
 	reasons := map[string]string{mlattr.ProblemNoEvidence: "no new evidence"}
 	section(d, part[api.Need]{
 		name: "RESOLVED IN THE LAST 24 HOURS", list: "resolved", most: 10, after: d.evidence,
-		titles: []string{"ended", "what", "data", "where", "owner", "job", "run", "#lasted", "why"},
+		titles: []string{"ended", "what", "data", "where", "owner", "job", "run", "#duration", "why"},
 		least:  leastOfNeeds, leave: []string{"why", "job", "run"},
 		cells: func(n *api.Need) []string {
 			return d.cellsOf(n, []string{clock(d.state.Time, *n.Ended)}, age(*n.Ended, &n.Since), cmp.Or(reasons[n.EndReason], "over"))

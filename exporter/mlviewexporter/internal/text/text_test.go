@@ -78,11 +78,11 @@ func TestCommands(t *testing.T) {
 func TestWhyNotReproduced(t *testing.T) {
 	out := written(t, &api.State{Time: now, Failures: []api.Failure{
 		{Class: "new", Why: "not yet written; repro_gen writes it some seconds after the failure"},
-		{Class: "_OTHER", Command: "python3 a.py", Why: "the span carries no recorded call"},
+		{Class: "_OTHER", Command: "python3 a.py", Why: "the call was not recorded"},
 		{Class: "writes", Command: "python3 b.py --body FILE", Replays: true, Requires: []string{"--body FILE"}, Fill: []string{"FILE"}},
 	}}, text.Options{})
 	assert.Contains(t, out, " new\n    reproduction: not yet written; repro_gen writes it some seconds after the failure\n")
-	assert.Contains(t, out, " error without a type\n    prints what is known of it; no replay: the span carries no recorded call:\n    $ python3 a.py\n")
+	assert.Contains(t, out, " error without a type\n    prints what is known of it; no replay: the call was not recorded:\n    $ python3 a.py\n")
 	assert.Contains(t, out, "    runs the failed call again, and may ask first; replace FILE by your own:\n    $ python3 b.py --body FILE")
 }
 

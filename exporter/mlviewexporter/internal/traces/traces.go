@@ -282,7 +282,7 @@ type tree struct {
 	roots    []int
 	children [][]int
 	start    int64
-	// critical is for how many nanoseconds each span was the deciding one, or
+	// critical is the share of each span in the critical path, in nanoseconds, or
 	// criticalpath.Off.
 	critical []int64
 }

@@ -20,7 +20,7 @@ import (
 const maxReportValue = 8 << 10
 
 var reasons = map[string]string{
-	"no_payload":          "the span carries no recorded call (`repro.payload`)",
+	"no_payload":          "the call was not recorded",
 	"payload_truncated":   "the recorded call is not whole: its size or hash does not match, or it is longer than what is kept of an attribute",
 	"payload_too_large":   "the recorded call is larger than what is kept",
 	"payload_invalid":     "the recorded call is not JSON in the form of a call",

@@ -96,7 +96,7 @@ const resolvedColumns = [
   { id: 'ended', head: 'Ended', cell: (n) => [time(n.ended), sub(ago(n.ended))] },
   { id: 'what', head: 'What', def: 'needs', cell: (n) => what(n) },
   where,
-  { id: 'lasted', head: 'Lasted', cell: (n) => [span((Date.parse(n.ended) - Date.parse(n.since)) / 1000), sub(word(ends, n.end_reason))] },
+  { id: 'duration', head: 'Duration', cell: (n) => [span((Date.parse(n.ended) - Date.parse(n.since)) / 1000), sub(word(ends, n.end_reason))] },
   evidence,
   lost,
 ];

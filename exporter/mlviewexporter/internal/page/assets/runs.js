@@ -14,8 +14,7 @@ const foldFrom = 20;
 
 // why describes a button that says why a number is missing, the beginning in the cell.
 const why = (field) => (run, text = whyNot(run, field)) => text
-  ? [h('button', { type: 'button', class: 'link none', 'data-act': 'why', 'data-arg': text, 'data-term': word(fields, field), title: text, 'data-testid': 'why' }, text.split('. ')[0]),
-    text.includes('tokens_per_step') ? sub('ml_enrich: set tokens_per_step') : null] : null;
+  ? [h('button', { type: 'button', class: 'link none', 'data-act': 'why', 'data-arg': text, 'data-term': word(fields, field), title: text, 'data-testid': 'why' }, text.split('. ')[0] + (text.includes('. ') ? ' (fix)' : ''))] : null;
 
 // live describes a column of numbers that only a run has that steps.
 const live = (column) => ({ ...column, has: (r) => !still(r) && column.has(r), none: (r) => (still(r) ? h('span', { class: 'none', title: still(r) }, '–') : column.none && column.none(r)) });

@@ -13,8 +13,8 @@ export function jaeger(url) {
   return safeURL(url) ? h('a', { href: url, rel: 'noreferrer noopener', target: '_blank', 'data-testid': 'trace-link' }, 'Open in Jaeger') : null;
 }
 
-// shownOf returns the spans of a long trace to show first: the chain that decided
-// its end if that is known, else the last ones.
+// shownOf returns the spans of a long trace to show first: its critical path if that
+// is known, else the last ones.
 function shownOf(spans) {
   const critical = spans.filter((s) => s.critical);
   return critical.length ? critical.slice(-few) : spans.slice(-few);
@@ -32,7 +32,7 @@ function spanRow(s, trace, from, total) {
     h('button', { type: 'button', class: 'name link', 'data-act': 'open', 'data-arg': 'span ' + key, 'aria-expanded': String(open), css: { 'padding-left': Math.min(s.depth, 12) * 0.7 + 'rem' } }, s.critical ? h('span', { class: 'hidden' }, 'critical path: ') : null, s.name, s.error ? h('span', { class: 'error' }, ' ' + s.error) : null),
     h('span', { class: 'lane' }, h('span', { class: 'span' + (s.error ? ' failed' : ''), css: { left: percentOf(s.offset - from), width: percentOf(s.duration) } })),
     h('span', { class: 'num' }, seconds(s.duration)),
-    h('span', { class: 'num', 'data-testid': 'span-decided', title: s.critical ? 'For this long the trace waited for this span itself.' : null }, s.critical ? seconds(s.critical_time || 0) : null),
+    h('span', { class: 'num', 'data-testid': 'span-share', title: s.critical ? 'The share of this span in the critical path: for this long the trace waited for the span itself.' : null }, s.critical ? seconds(s.critical_time || 0) : null),
     open ? spanDetail(trace, s) : null);
 }
 
@@ -59,7 +59,7 @@ function stepOf(total) {
 // head has the time axis.
 const head = (from, total, step) => h('li', { key: 'head', 'aria-hidden': 'true' }, h('span', {}, 'span'),
   h('span', { class: 'lane axis' }, Array.from({ length: Math.floor((0.93 * total) / step) + 1 }, (_, i) => h('span', { key: i, class: 'tick', css: { left: ((i * step) / total) * 100 + '%' } }, seconds(Number((from + i * step).toPrecision(4)))))),
-  h('span', { class: 'num' }, 'duration'), h('span', { class: 'num' }, 'critical'));
+  h('span', { class: 'num' }, 'duration'), h('span', { class: 'num' }, 'share'));
 
 // kept are the traces that each run showed first: they do not leave while they are read.
 const kept = new Map();
