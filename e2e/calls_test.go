@@ -130,7 +130,7 @@ type snakepitCalls struct {
 	gpu                                map[string]float64
 }
 
-const slowCall = 1.0 // the default of slow_threshold, in seconds
+const slowCall = 1.0 // in seconds
 
 func snakepitTold(spans []*sentlog.Span) *snakepitCalls {
 	s := &snakepitCalls{

@@ -102,7 +102,7 @@ func inferenceBoard() *board {
 						{Expr: `sum by (job, pool, service_instance_id) (` + once("ml_pool_busy", chosen, "pool") + `)`, Legend: "{{service_instance_id}} {{pool}} busy"},
 						{Expr: `sum by (job, pool, service_instance_id) (` + once("ml_pool_size", chosen, "pool") + `)`, Legend: "{{service_instance_id}} {{pool}} size"},
 					}},
-				graph{heading: heading{"Slow calls per second", "Calls that took longer than slow_threshold of ml_metrics, 1 s by default.", 8, "none"},
+				graph{heading: heading{"Slow calls per second", "Calls that took longer than a second.", 8, "none"},
 					Queries: []query{{Expr: perSecond("ml_calls_slow_total", chosen, "job, ml_function"), Legend: "{{job}} {{ml_function}}", Exemplars: true}}},
 				graph{heading: heading{"GPU memory of workers", "As the clients' allocators report it: allocated by tensors, and reserved for them.", 8, "bytes"},
 					Queries: []query{{Expr: `sum by (service_instance_id, device, kind) (` + once("ml_gpu_memory_usage_bytes", chosen, "device, kind") + `)`, Legend: "{{service_instance_id}} {{device}} {{kind}}"}}},

@@ -83,11 +83,6 @@ type Config struct {
 	// The default is 30 min; 0 means never. It must not be negative.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
 
-	// SlowThreshold is the duration above which a call is also counted in
-	// ml.calls.slow, such as "1s". The default is 1 s, as in Snakepit; with 0
-	// there is no ml.calls.slow. It must not be negative.
-	SlowThreshold time.Duration `mapstructure:"slow_threshold"`
-
 	// GenAIMetrics adds the metrics of the GenAI semantic conventions:
 	// gen_ai.client.token.usage and gen_ai.client.operation.duration from client
 	// spans, and gen_ai.server.request.duration, gen_ai.server.time_to_first_token
@@ -104,11 +99,6 @@ type Config struct {
 
 	// Prices configures the costs of requests to models and of GPUs.
 	Prices PricesConfig `mapstructure:"prices"`
-
-	// Shadow has kinds of problems that are only recorded: their log records have
-	// ml.problem.shadow, and they have no series. docs/problems.md lists the kinds.
-	// The default is none.
-	Shadow []string `mapstructure:"shadow"`
 
 	// InstanceLabel is the name of an attribute, such as "collector_instance_id",
 	// that every series and every record of a problem or a change gets. Its value is
@@ -192,7 +182,6 @@ func createDefaultConfig() component.Config {
 		FirstStepTimeout:  30 * time.Minute,
 		StallTimeout:      5 * time.Minute,
 		IdleTimeout:       30 * time.Minute,
-		SlowThreshold:     time.Second,
 	}
 }
 
@@ -214,7 +203,6 @@ func (c *Config) Validate() error {
 		{c.FirstStepTimeout == 0 || c.FirstStepTimeout >= minDuration, "first_step_timeout", c.FirstStepTimeout, "be 0 (never stalled before the first step) or at least " + minDuration.String()},
 		{c.StallTimeout >= minDuration, "stall_timeout", c.StallTimeout, "be at least " + minDuration.String()},
 		{c.IdleTimeout == 0 || c.IdleTimeout >= minDuration, "idle_timeout", c.IdleTimeout, "be 0 (an idle GPU is no problem) or at least " + minDuration.String()},
-		{c.SlowThreshold >= 0, "slow_threshold", c.SlowThreshold, "be 0 (no call is slow) or more"},
 	} {
 		if !of.ok {
 			errs = append(errs, fmt.Errorf("%q is %v, must %s", of.key, of.is, of.must))
@@ -222,15 +210,6 @@ func (c *Config) Validate() error {
 	}
 	if err := c.Prices.check(); err != nil {
 		errs = append(errs, fmt.Errorf(`"prices": %w`, err))
-	}
-	for _, kind := range c.Shadow {
-		if _, known := mlattr.ProblemNamed(kind); !known {
-			var names []string
-			for i := range mlattr.Problems {
-				names = append(names, mlattr.Problems[i].Name)
-			}
-			errs = append(errs, fmt.Errorf(`"shadow" has %q, must have kinds of problems: %s`, kind, strings.Join(names, ", ")))
-		}
 	}
 	if err := checkInstanceLabel(c.InstanceLabel); err != nil {
 		errs = append(errs, fmt.Errorf(`"instance_label" is %q, %w`, c.InstanceLabel, err))

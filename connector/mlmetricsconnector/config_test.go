@@ -20,7 +20,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	cfg := NewFactory().CreateDefaultConfig().(*Config)
 	require.NoError(t, cfg.Validate())
 	assert.Equal(t, &Config{
-		FlushInterval: 15 * time.Second, InitialZero: 15 * time.Second, FirstStepTimeout: 30 * time.Minute, StallTimeout: 5 * time.Minute, IdleTimeout: 30 * time.Minute, MetricsExpiration: time.Hour, MaxSeries: 100000, MaxRuns: 200, SlowThreshold: time.Second,
+		FlushInterval: 15 * time.Second, InitialZero: 15 * time.Second, FirstStepTimeout: 30 * time.Minute, StallTimeout: 5 * time.Minute, IdleTimeout: 30 * time.Minute, MetricsExpiration: time.Hour, MaxSeries: 100000, MaxRuns: 200,
 	}, cfg)
 }
 
@@ -63,16 +63,11 @@ func TestInvalidValuesAreNamed(t *testing.T) {
 			input: map[string]any{"first_step_timeout": 30, "stall_timeout": 300, "idle_timeout": 30},
 			want:  []string{`"first_step_timeout" is 30ns, `, `"stall_timeout" is 300ns, `, `"idle_timeout" is 30ns, `},
 		},
-		"no kind of problem": {
-			input: map[string]any{"shadow": []any{"slow", "sad"}},
-			want:  []string{`"shadow" has "sad", must have kinds of problems: looks_hung, gpu_failed, `},
-		},
 		"all at once": {
-			input: map[string]any{"flush_interval": "-1s", "metrics_expiration": "-1s", "max_series": 0, "max_runs": -1, "slow_threshold": "-1s"},
+			input: map[string]any{"flush_interval": "-1s", "metrics_expiration": "-1s", "max_series": 0, "max_runs": -1},
 			want: []string{
 				`"flush_interval" is -1s`, `"metrics_expiration" is -1s`,
 				`"max_series" is 0, must be at least 1`, `"max_runs" is -1, must not be negative`,
-				`"slow_threshold" is -1s, must be 0 (no call is slow) or more`,
 			},
 		},
 	} {

@@ -81,7 +81,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		prices:      price.NewFile(cfg.Prices.File, set.Logger),
 	}
 	c.readers.New = func() any {
-		return spans.New(spans.Options{Slow: cfg.SlowThreshold.Seconds(), GenAI: cfg.GenAIMetrics, SpanMetrics: cfg.SpanMetrics, Seed: c.tally.Seed})
+		return spans.New(spans.Options{GenAI: cfg.GenAIMetrics, SpanMetrics: cfg.SpanMetrics, Seed: c.tally.Seed})
 	}
 	c.flusher = streams.Flusher{Store: c.store, InitialZero: cfg.InitialZero, Prepare: func(scope pcommon.InstrumentationScope) {
 		scope.SetName(metadata.ScopeName)

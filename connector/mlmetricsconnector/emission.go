@@ -46,7 +46,7 @@ func newConclusions(of member, tel *telemetry) *conclusions {
 		member: of, telemetry: tel, state: new(shared.State),
 		store:  streams.NewStore(streams.Limits{Series: cfg.MaxSeries, Runs: cfg.MaxRuns, Expiration: cfg.MetricsExpiration}),
 		clocks: runs.NewClocks(cfg.timeouts()), losses: runs.NewLosses(), services: serving.NewFleet(),
-		detectors: detect.New(), problems: problem.NewBoard(cfg.Shadow, detect.Causes()),
+		detectors: detect.New(), problems: problem.NewBoard(detect.Causes()),
 	}
 }
 
@@ -91,7 +91,7 @@ func (c *conclusions) settleProblems(ctx context.Context, facts *gpus.Facts, now
 	c.telemetry.leave(overMaxProblems, c.problems.Left())
 	c.shared.history.Tidy(now)
 	for i := range open {
-		if open[i].Shadow || open[i].Severity == mlattr.SeverityMark {
+		if open[i].Severity == mlattr.SeverityMark {
 			continue
 		}
 		over.Add(addOnset(c.store, &open[i], now))

@@ -719,13 +719,3 @@ func TestTheHostOfAResource(t *testing.T) {
 	idle, _ := gauges(t, r.after(t, 0), "ml.gpu.idle.time")
 	assert.Equal(t, map[string]float64{"/GPU-a/n7": 0}, idle)
 }
-
-// A problem in shadow has no series.
-func TestAProblemInShadow(t *testing.T) {
-	cfg := createDefaultConfig().(*Config)
-	cfg.Shadow = []string{"failing"}
-	r := newRun(t, cfg)
-	r.request(t, "agent", "timeout", "timeout", "timeout")
-	onsets, _ := problems(t, r.after(t, time.Second))
-	assert.Empty(t, onsets)
-}

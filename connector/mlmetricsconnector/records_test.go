@@ -99,21 +99,6 @@ func TestRecordsOfAProblem(t *testing.T) {
 	assert.Equal(t, "Run run-a, service trainer: looks hung no longer, after 11m2s.", ended[0].Body().Str())
 }
 
-// A problem in shadow has records.
-func TestRecordsInShadow(t *testing.T) {
-	cfg := createDefaultConfig().(*Config)
-	cfg.Shadow = []string{"failing"}
-	r := newRun(t, cfg)
-	logs := new(consumertest.LogsSink)
-	r.connector.shared.outlets.Add(logs)
-	r.request(t, "agent", "timeout", "timeout", "timeout")
-	r.after(t, time.Second)
-	records := recordsOf(logs, "ml.problem")
-	require.Len(t, records, 1)
-	shadow, _ := records[0].Attributes().Get("ml.problem.shadow")
-	assert.True(t, shadow.Bool())
-}
-
 // A problem that follows from another names its id.
 func TestRecordsOfAFailedGPU(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))

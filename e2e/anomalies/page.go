@@ -53,8 +53,7 @@ is wrong. `+"`make anomalies`"+` measures it, in virtual time: the connector is 
 collector, with its default configuration; clients, GPUs and faults are simulated.
 `+"`make check`"+` measures a part of it: each kind at one strength, and a smaller fleet.
 
-What is simulated is no proof for your fleet. Compare its noise with the list below, and let
-a kind run in `+"`shadow`"+` first if yours differs.
+What is simulated is no proof for your fleet. Compare its noise with the list below.
 
 ## What is simulated
 

@@ -42,7 +42,6 @@ type key struct {
 // Board collects the problems of one emission, and keeps them over emissions. It
 // is not safe for concurrent use.
 type Board struct {
-	shadow   map[string]bool
 	follows  map[string][]string
 	reported map[key]*Problem
 	open     map[key]*Entry
@@ -60,17 +59,13 @@ type Board struct {
 	withholds bool
 }
 
-// NewBoard returns a Board without problems. Problems of the kinds in shadow are
-// only recorded. follows has the kinds that a kind follows from, the most likely first.
-func NewBoard(shadow []string, follows map[string][]string) *Board {
-	b := &Board{
-		shadow: make(map[string]bool), follows: follows, reported: make(map[key]*Problem),
+// NewBoard returns a Board without problems. follows has the kinds that a kind follows
+// from, the most likely first.
+func NewBoard(follows map[string][]string) *Board {
+	return &Board{
+		follows: follows, reported: make(map[key]*Problem),
 		open: make(map[key]*Entry), ended: make(map[key]time.Time), of: make(map[Subject]int), ofKind: make(map[string]int),
 	}
-	for _, kind := range shadow {
-		b.shadow[kind] = true
-	}
-	return b
 }
 
 // Report adds a problem to the emission. Of two with the same kind and subject, the
@@ -263,7 +258,7 @@ func (b *Board) begin(id key, p *Problem, now time.Time) *Entry {
 	}
 	id.subject = id.subject.clone()
 	entry := &Entry{
-		ID: idOf(id, p.Onset), Severity: kind.Severity, Detected: now, Shadow: b.shadow[id.kind],
+		ID: idOf(id, p.Onset), Severity: kind.Severity, Detected: now,
 		Problem: Problem{Subject: id.subject, Onset: p.Onset},
 	}
 	entry.update(p)

@@ -33,7 +33,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		b := problem.NewBoard(nil, detect.Causes())
+		b := problem.NewBoard(detect.Causes())
 		b.Restore(open, begin)
 		b.Restore(open, begin)
 		_, _, lasting := b.Settle(begin, nothing, always)

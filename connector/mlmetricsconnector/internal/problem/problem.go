@@ -101,8 +101,6 @@ type Entry struct {
 	Before []Change
 	// Cause is the ID of the problem that this one follows from, or "".
 	Cause string
-	// Shadow reports whether the problem is only recorded.
-	Shadow bool
 
 	// Found is when the problem was last reported.
 	Found time.Time

@@ -116,9 +116,6 @@ func (r *Batch) Problem(p *problem.Entry) {
 	}
 	putText(attrs, mlattr.ProblemNext, p.Next)
 	putText(attrs, mlattr.ProblemCause, p.Cause)
-	if p.Shadow {
-		attrs.PutBool(mlattr.ProblemShadow, true)
-	}
 }
 
 // Change adds the record of something new.

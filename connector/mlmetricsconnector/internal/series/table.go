@@ -334,7 +334,7 @@ var All = [Count]Series{
 	CallPythonTime: {Name: "ml.call.python.time", Unit: "s", Kind: Histogram, Labels: callLabels, Buckets: callBuckets, NoRun: true,
 		Description: "Time that calls spent in the Python function. If the caller and the worker both measure it, each has a series under its own service."},
 	CallsSlow: {Name: "ml.calls.slow", Unit: "{call}", Kind: Counter, Labels: callLabels, NoRun: true,
-		Description: "Calls that took longer than slow_threshold."},
+		Description: "Calls that took longer than a second."},
 	CallTime: {Name: "ml.call.time", Unit: "s", Kind: Total, NoRun: true, Labels: []string{CallBound, mlattr.Library, mlattr.Function, mlattr.Operation, mlattr.Role, mlattr.GenAIRequestModel, mlattr.Side},
 		Description: "Time of calls and requests by what it was spent on. queue: the wait for a worker. serialize: arguments were encoded. input: data was loaded. model_server: a model's server worked on it, as its client sees it. network: the wait for another process otherwise. gpu: the program worked, and the utilization of the GPUs of its run or service was above 0.7. cpu: it worked, and its process used 0.7 cores or more. Otherwise unknown. The time of a request includes that of its calls, which have their own series."},
 	PoolSize: {Name: "ml.pool.size", Unit: "{worker}", Kind: State, Labels: poolLabels,

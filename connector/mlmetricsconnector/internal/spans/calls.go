@@ -111,10 +111,13 @@ func length(span ptrace.Span) (seconds float64, ok bool) {
 	return seconds, seconds <= mlattr.MaxCallTime
 }
 
+// slowCall is the time in seconds above which a call is slow, as in Snakepit.
+const slowCall = 1
+
 // countCall adds a call to the series of all calls.
 func (r *Reader) countCall(u *unit, c *call) {
 	r.observe(u, whole, c, c.seconds[whole])
-	if r.Slow > 0 && c.seconds[whole] > r.Slow {
+	if c.seconds[whole] > slowCall {
 		r.count(u, series.CallsSlow, u.requestSource, 1, c.library, c.function, c.device, c.result)
 	}
 }

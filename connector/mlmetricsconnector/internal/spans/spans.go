@@ -115,8 +115,6 @@ type unitCalls struct {
 
 // Options are those of the configuration.
 type Options struct {
-	// Slow is the time in seconds above which a call is slow, or 0.
-	Slow float64
 	// GenAI adds the metrics of the GenAI conventions.
 	GenAI bool
 	// SpanMetrics adds calls and durations of all spans.

@@ -68,7 +68,6 @@ var ofProblems = []attribute{
 	{mlattr.ProblemGPUHours, "the hours of these GPUs from the onset on"},
 	{mlattr.ProblemNext, "what to do next"},
 	{mlattr.ProblemCause, "the id of the problem that this one follows from"},
-	{mlattr.ProblemShadow, "true if the kind is in `shadow`: the problem is only recorded, without a series"},
 }
 
 var ofChanges = []attribute{
