@@ -55,8 +55,6 @@ const (
 	ProblemNext = "ml.problem.next"
 	// ProblemCause is the ProblemID of the problem that this one follows from.
 	ProblemCause = "ml.problem.cause"
-	// ProblemShadow is true of a problem that is only recorded.
-	ProblemShadow = "ml.problem.shadow"
 )
 
 // Values of ProblemState.

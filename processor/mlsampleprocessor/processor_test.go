@@ -87,12 +87,6 @@ func TestAProblemOrAnXIDReleasesTheStepsBeforeIt(t *testing.T) {
 			record.Attributes().PutStr("ml.run.id", "llama")
 			record.Attributes().PutStr("ml.problem.state", "ended")
 		}, false},
-		"one that is only recorded": {func(record plog.LogRecord) {
-			record.SetEventName("ml.problem")
-			record.Attributes().PutStr("ml.run.id", "llama")
-			record.Attributes().PutStr("ml.problem.state", "began")
-			record.Attributes().PutBool("ml.problem.shadow", true)
-		}, false},
 		"another run's": {func(record plog.LogRecord) {
 			record.SetEventName("ml.problem")
 			record.Attributes().PutStr("ml.run.id", "qwen")

@@ -90,7 +90,7 @@ func (w *watch) processLogs(_ context.Context, ld plog.Logs) (plog.Logs, error) 
 			for _, record := range sl.LogRecords().All() {
 				switch attributes := record.Attributes(); record.EventName() {
 				case mlattr.Problem:
-					if begins(attributes) {
+					if textOf(mlattr.ProblemState, attributes) == mlattr.ProblemBegan {
 						w.releaseRun(attributes, resource)
 					}
 				case mlattr.GPUXIDEvent:
@@ -103,14 +103,6 @@ func (w *watch) processLogs(_ context.Context, ld plog.Logs) (plog.Logs, error) 
 		}
 	}
 	return ld, nil
-}
-
-// begins reports whether a record is about a problem that began and is reported.
-func begins(attributes pcommon.Map) bool {
-	if shadow, ok := attributes.Get(mlattr.ProblemShadow); ok && isTrue(shadow) {
-		return false
-	}
-	return textOf(mlattr.ProblemState, attributes) == mlattr.ProblemBegan
 }
 
 // releaseRun keeps the newest steps of the run that a record names, if it names one.

@@ -149,8 +149,6 @@ type Record struct {
 	Next   string
 	// Cause is the ID of the problem that this one follows from.
 	Cause string
-	// Shadow reports whether the problem is only recorded.
-	Shadow bool
 }
 
 // Workload is what a workload of a GPU is known by.

@@ -158,8 +158,6 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 			r.Recovery, _ = mlattr.ReadInt(v)
 		case mlattr.ProblemNext:
 			r.Next = sentence(v)
-		case mlattr.ProblemShadow:
-			r.Shadow = isTrue(v)
 		case mlattr.RankGlobal:
 			// It is what the problem is about, and no holder's.
 		default:

@@ -137,8 +137,7 @@ func TestAPageThatFollowsFromATicket(t *testing.T) {
 	assert.Equal(t, []string{"1 page tool_errors", "1 page failing", "2 ticket slow"}, order)
 }
 
-// A problem that is only a mark is on the curves of its run, and one in shadow is
-// not shown.
+// A problem that is only a mark is on the curves of its run.
 func TestMarks(t *testing.T) {
 	w := newWorld(input.Settings{})
 	w.point(series.RunState, "r", 1, "running")
@@ -147,7 +146,6 @@ func TestMarks(t *testing.T) {
 	w.record(spike)
 	spike.Ended = w.now
 	w.record(spike)
-	w.record(input.Record{ID: "2", Kind: mlattr.ProblemLossDiverged, Service: "trainer", Run: "r", Shadow: true})
 	w.record(input.Record{ID: "3", Kind: "sad", Service: "trainer", Run: "r"})
 	assert.Empty(t, w.state().Needs)
 	marks := w.run(t).Marks

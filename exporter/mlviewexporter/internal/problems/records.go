@@ -44,11 +44,10 @@ const (
 )
 
 // Note keeps what ml_metrics says of a problem until it ends. A problem that is
-// only a mark becomes a moment on the curves of its run. Nobody is asked to act on a
-// problem in shadow.
+// only a mark becomes a moment on the curves of its run.
 func (s *Set) Note(r *input.Record, namespace string, now time.Time) {
 	kind, ok := mlattr.ProblemNamed(r.Kind)
-	if !ok || r.Shadow {
+	if !ok {
 		return
 	}
 	if kind.Severity == mlattr.SeverityMark {
