@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
 	go.opentelemetry.io/otel v1.44.0
+	go.yaml.in/yaml/v3 v3.0.5
 )
 
 require (
@@ -16,7 +17,6 @@ require (
 	go.opentelemetry.io/collector/featuregate v1.64.0 // indirect
 	go.opentelemetry.io/collector/pdata v1.64.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 )
 
 replace (

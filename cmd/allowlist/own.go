@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
@@ -47,7 +49,18 @@ func ownKeys(root string) ([]string, error) {
 			return nil, err
 		}
 	}
-	err := inspectAll(root, "receiver/*/internal/metadata/generated_*.go", func(node ast.Node) {
+	series, err := ownSeries(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range series {
+		for _, label := range one.Labels {
+			if ownName.MatchString(label) && !isText(label) {
+				keys = append(keys, label)
+			}
+		}
+	}
+	err = inspectAll(root, "receiver/*/internal/metadata/generated_*.go", func(node ast.Node) {
 		if call, ok := node.(*ast.CallExpr); ok && strings.HasPrefix(method(call), "Put") && len(call.Args) == 2 {
 			if key := quotedText(call.Args[0]); key != "" && !isText(key) {
 				keys = append(keys, key)
@@ -55,6 +68,21 @@ func ownKeys(root string) ([]string, error) {
 		}
 	})
 	return keys, err
+}
+
+// series is what the table of the series of ml_metrics says of one.
+type series struct {
+	Labels      []string
+	Description string
+}
+
+// ownSeries returns the table of the series of ml_metrics.
+func ownSeries(root string) (all []series, err error) {
+	text, err := os.ReadFile(filepath.Join(root, "connector/mlmetricsconnector/internal/series/series.yaml")) // #nosec G304 G703 -- a file of this repository
+	if err != nil {
+		return nil, err
+	}
+	return all, yaml.Unmarshal(text, &all)
 }
 
 // isText reports whether the key is one of text that people chose.
@@ -73,8 +101,12 @@ func ownTexts(root string) (map[string]bool, error) {
 			}
 		}
 	}
-	if err := inspect(root, "connector/mlmetricsconnector/internal/series/table.go", field("Description")); err != nil {
+	series, err := ownSeries(root)
+	if err != nil {
 		return nil, err
+	}
+	for _, one := range series {
+		texts[one.Description] = true
 	}
 	if err := inspectAll(root, "receiver/gpureceiver/internal/xid/*.go", field("Text")); err != nil {
 		return nil, err

@@ -36,8 +36,7 @@ var ownRules = map[string]map[string]string{
 		"exporter/mlviewexporter/internal/intake/details.go":        "shows it",
 	},
 	"end of a loader": {
-		"processor/mlenrichprocessor/traces.go":                 "writes it",
-		"connector/mlmetricsconnector/internal/series/table.go": "describes a series",
+		"processor/mlenrichprocessor/traces.go": "writes it",
 	},
 	"request that counts": {
 		"processor/mlenrichprocessor/requests.go":                 "writes it",

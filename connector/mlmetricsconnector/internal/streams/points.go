@@ -44,8 +44,8 @@ func (b *builder) add(st *stream) {
 	metric := rb.of(st.series, st.Expired)
 	kind := series.All[st.series].Kind
 	if kind == series.Histogram {
-		if calls := series.All[st.series].Calls; calls != 0 {
-			point := begin(b, rb.of(calls, st.Expired).Sum().DataPoints().AppendEmpty(), st)
+		if series.All[st.series].Counted {
+			point := begin(b, rb.of(st.series-1, st.Expired).Sum().DataPoints().AppendEmpty(), st)
 			if b.points++; !st.Expired {
 				point.SetIntValue(st.Count)
 			}

@@ -16,6 +16,7 @@ import (
 )
 
 func TestPageIsGeneratedFromTheTable(t *testing.T) {
+	golden.File(t, "../generated_ids.go", ids())
 	golden.File(t, "../../../series.md", page(t))
 	for _, s := range series.All {
 		assert.Contains(t, page(t), "\n## "+s.Name+"\n")
@@ -90,6 +91,33 @@ func TestPrometheusNames(t *testing.T) {
 	}
 }
 
+// ids returns the constants of the table's ids.
+func ids() string {
+	var b strings.Builder
+	b.WriteString(`// Code generated from series.yaml by "go generate". DO NOT EDIT.
+
+package series
+
+// The series, in the order of the table.
+const (
+`)
+	for i, s := range series.All {
+		b.WriteString("\t" + s.ID)
+		if i == 0 {
+			b.WriteString(" ID = iota")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\n\t// Count is the number of series.\n\tCount\n)\n")
+	return b.String()
+}
+
+// kinds are the kinds as the page names them.
+var kinds = map[series.Kind]string{
+	series.Counter: "counter", series.Gauge: "gauge", series.Histogram: "histogram", series.Total: "counter",
+	series.State: "up-down counter", series.Balance: "up-down counter",
+}
+
 // page returns the documentation of the table as Markdown.
 func page(t *testing.T) string {
 	t.Helper()
@@ -113,7 +141,7 @@ suffixes.
 `)
 	for _, s := range series.All {
 		name := prometheusName(t, s)
-		fmt.Fprintf(&b, "| [`%s`](#%s) | `%s` | %s | %s | %s |\n", s.Name, anchor(s.Name), name, s.Kind, unit(s.Unit), codeList(s.Labels))
+		fmt.Fprintf(&b, "| [`%s`](#%s) | `%s` | %s | %s | %s |\n", s.Name, anchor(s.Name), name, kinds[s.Kind], unit(s.Unit), codeList(s.Labels))
 	}
 	for _, s := range series.All {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", s.Name, s.Description)
@@ -148,7 +176,7 @@ suffixes.
 // prometheusName returns the name that the prometheus exporter gives a series.
 func prometheusName(t *testing.T, s series.Series) string {
 	t.Helper()
-	kinds := map[series.Kind]otlptranslator.MetricType{
+	types := map[series.Kind]otlptranslator.MetricType{
 		series.Counter:   otlptranslator.MetricTypeMonotonicCounter,
 		series.Total:     otlptranslator.MetricTypeMonotonicCounter,
 		series.State:     otlptranslator.MetricTypeNonMonotonicCounter,
@@ -157,7 +185,7 @@ func prometheusName(t *testing.T, s series.Series) string {
 		series.Histogram: otlptranslator.MetricTypeHistogram,
 	}
 	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
-	name, err := namer.Build(otlptranslator.Metric{Name: s.Name, Unit: s.Unit, Type: kinds[s.Kind]})
+	name, err := namer.Build(otlptranslator.Metric{Name: s.Name, Unit: s.Unit, Type: types[s.Kind]})
 	require.NoError(t, err, s.Name)
 	return name
 }
