@@ -46,7 +46,7 @@ func newConclusions(of member, tel *telemetry) *conclusions {
 		member: of, telemetry: tel, state: new(shared.State),
 		store:  streams.NewStore(streams.Limits{Series: cfg.MaxSeries, Runs: cfg.MaxRuns, Expiration: cfg.MetricsExpiration}),
 		clocks: runs.NewClocks(cfg.timeouts()), losses: runs.NewLosses(), services: serving.NewFleet(),
-		detectors: detect.New(), problems: problem.NewBoard(detect.Causes()),
+		detectors: detect.New(), problems: problem.NewBoard(),
 	}
 }
 
@@ -108,8 +108,7 @@ func (c *conclusions) settleProblems(ctx context.Context, facts *gpus.Facts, now
 func (c *conclusions) news(facts *gpus.Facts, now time.Time) func(*problem.Entry) time.Time {
 	return func(p *problem.Entry) (newest time.Time) {
 		kind, _ := mlattr.ProblemNamed(p.Kind)
-		unreported := detect.EndsUnreported(p.Kind)
-		if !p.Restored && unreported {
+		if !p.Restored && kind.EndsUnreported {
 			return now
 		}
 		switch kind.Of {
@@ -119,7 +118,7 @@ func (c *conclusions) news(facts *gpus.Facts, now time.Time) func(*problem.Entry
 			key := streams.RunKey{Resource: p.Subject.Resource, ID: p.Subject.Run}
 			// A run that hung before a restart is over when it sends, or has released
 			// its GPUs.
-			if of := runs.RunOf(key); !p.Restored || unreported || facts.HeldBy(of).Released {
+			if of := runs.RunOf(key); !p.Restored || kind.EndsUnreported || facts.HeldBy(of).Released {
 				newest = facts.ReadOf[of]
 			}
 			if run := c.clocks.Run(key); run != nil && run.Seen.After(newest) {

@@ -146,6 +146,12 @@ type ProblemKind struct {
 	// hour; Calm for how long newer data must not show it until it ends, 0 meaning
 	// that it ends at once.
 	Lasts, Calm time.Duration
+	// Follows are the kinds that a problem of this kind follows from, the most likely
+	// first.
+	Follows []string
+	// EndsUnreported reports whether a problem is over as soon as it is not reported: no
+	// newer data of what has it can show that it is.
+	EndsUnreported bool `yaml:"ends_unreported"`
 	// Description is one sentence: the rule with its figures.
 	Description string
 	// Method cites the method of the rule, or is "".

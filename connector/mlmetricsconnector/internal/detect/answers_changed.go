@@ -8,9 +8,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	addService(mlattr.ProblemAnswersChanged, answersChanged, mlattr.ProblemModelSubstituted, mlattr.ProblemTruncated)
-}
+func init() { addService(mlattr.ProblemAnswersChanged, answersChanged) }
 
 // unusableRule: a twentieth of the answers and three times the usual share.
 var unusableRule = shift.ProportionRule{Least: 0.05, Times: 3, Count: 5}

@@ -10,9 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	addPlain(mlattr.ProblemCheckpoint, eachRun(overdue), mlattr.ProblemLooksHung, mlattr.ProblemRestartLoop, mlattr.ProblemSlow)
-}
+func init() { add(mlattr.ProblemCheckpoint, eachRun(overdue)) }
 
 // overdue reports a run that takes steps and whose checkpoint is overdue on each rank
 // that saves at a usual interval.
@@ -21,10 +19,9 @@ func overdue(_ *State, r *runs.Run, report func(problem.Problem)) {
 		return
 	}
 	var last *runs.Rank
-	for i := range r.Ranks {
-		rank := &r.Ranks[i]
+	for rank := range present(r) {
 		switch {
-		case rank.Moved || rank.Missing || !rank.Saves.Regular:
+		case rank.Missing || !rank.Saves.Regular:
 		case !rank.Saves.Late:
 			return
 		case last == nil || cmp.Or(cmp.Compare(rank.Saves.Missed.Last, last.Saves.Missed.Last), cmp.Compare(rank.Name, last.Name)) < 0:

@@ -6,9 +6,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	addService(mlattr.ProblemCostly, costly, mlattr.ProblemRetryStorm, mlattr.ProblemLooping, mlattr.ProblemCacheCollapsed)
-}
+func init() { addService(mlattr.ProblemCostly, costly) }
 
 // costly finds services whose tasks take more tokens, or cost more, than usual.
 func costly(s *service) {

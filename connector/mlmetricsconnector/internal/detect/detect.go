@@ -1,6 +1,6 @@
 // Package detect finds problems. Each kind of problem has a file of its own: the rule with
-// its constants and their reasons, its words, and the kinds that it follows from. The row
-// of the kind in mlattr.Problems has its name, its severity and what is documented of it.
+// its constants and their reasons, and its words. The row of the kind in mlattr.Problems has
+// its name, its severity, the kinds that it follows from and what is documented of it.
 package detect
 
 import (
@@ -28,79 +28,45 @@ type State struct {
 	Owners   *runs.Owners
 }
 
-// Detector finds the problems of one kind. It may remember what it needs between two
-// emissions.
-type Detector interface {
-	// Detect reports each problem that lasts.
-	Detect(s *State, report func(problem.Problem))
-}
+// Detector finds the problems of one kind at an emission, and reports each that lasts. It
+// may remember what it needs between two emissions.
+type Detector func(s *State, report func(problem.Problem))
 
-// rule is how the problems of a kind are found.
-type rule struct {
-	// follows are the kinds that a problem of this kind follows from, the most likely
-	// first.
-	follows []string
-	// detector returns a Detector that remembers nothing.
-	detector func() Detector
-	// endsUnreported reports whether a problem is over as soon as it is not reported: no
-	// newer data of what has it can show that it is.
-	endsUnreported bool
-}
+// detectors has what returns a Detector of each kind that remembers nothing yet. Each file
+// adds its own.
+var detectors = make(map[string]func() Detector)
 
-// rules has the rule of each kind. Each file adds its own.
-var rules = make(map[string]rule)
+// add adds a kind whose Detector never remembers anything.
+func add(kind string, detector Detector) { detectors[kind] = func() Detector { return detector } }
 
-// add adds a kind whose Detector remembers something.
-func add(kind string, detector func() Detector, follows ...string) {
-	rules[kind] = rule{follows: follows, detector: detector}
-}
-
-// endUnreported makes the problems of a kind end as soon as they are not reported.
-func endUnreported(kind string) {
-	of := rules[kind]
-	of.endsUnreported = true
-	rules[kind] = of
-}
-
-// eachRun finds problems of single runs, and remembers nothing.
-type eachRun func(s *State, r *runs.Run, report func(problem.Problem))
-
-// Detect looks at all runs.
-func (d eachRun) Detect(s *State, report func(problem.Problem)) {
-	for _, r := range s.Runs {
-		d(s, r, report)
+// eachRun finds problems of single runs.
+func eachRun(find func(s *State, r *runs.Run, report func(problem.Problem))) Detector {
+	return func(s *State, report func(problem.Problem)) {
+		for _, r := range s.Runs {
+			find(s, r, report)
+		}
 	}
 }
 
-// eachLoss finds problems of the loss of single runs, and remembers nothing. p has what
-// all its problems have in common.
-type eachLoss func(l *runs.Loss, p problem.Problem, report func(problem.Problem))
-
-// Detect looks at the losses of all runs that take steps.
-func (d eachLoss) Detect(s *State, report func(problem.Problem)) {
-	for i := range s.Losses {
-		l := &s.Losses[i]
-		p := problem.Problem{
-			Subject: problem.Subject{Resource: l.Key.Resource, Run: l.Key.ID}, Evident: l.Seen, Rank: l.Rank, Unit: "1",
-			Telemetry: math.NaN(), GPUs: s.GPUs.Uses[runs.RunOf(l.Key)].GPUs,
+// addLoss adds a kind of problems of the losses of runs that take steps. find completes a
+// problem that has what all of them have, and reports whether there is one.
+func addLoss(kind string, find func(l *runs.Loss, p *problem.Problem) bool) {
+	add(kind, func(s *State, report func(problem.Problem)) {
+		for i := range s.Losses {
+			l := &s.Losses[i]
+			p := problem.Problem{
+				Kind: kind, Subject: problem.Subject{Resource: l.Key.Resource, Run: l.Key.ID}, Evident: l.Seen, Rank: l.Rank, Unit: "1",
+				Telemetry: math.NaN(), GPUs: s.GPUs.Uses[runs.RunOf(l.Key)].GPUs,
+			}
+			if l.Run != nil {
+				p.Telemetry = l.Run.Members.Telemetry()
+				hold(&p, l.Run)
+			}
+			if find(l, &p) {
+				report(p)
+			}
 		}
-		if l.Run != nil {
-			p.Telemetry = l.Run.Members.Telemetry()
-			hold(&p, l.Run)
-		}
-		d(l, p, report)
-	}
-}
-
-// whole finds problems of hosts and GPUs, and remembers nothing.
-type whole func(s *State, report func(problem.Problem))
-
-// Detect calls d.
-func (d whole) Detect(s *State, report func(problem.Problem)) { d(s, report) }
-
-// addPlain adds a kind whose Detector remembers nothing.
-func addPlain(kind string, detector Detector, follows ...string) {
-	add(kind, func() Detector { return detector }, follows...)
+	})
 }
 
 // All are the Detectors of all kinds.
@@ -108,31 +74,17 @@ type All []Detector
 
 // New returns a Detector of each kind, in the order of their names.
 func New() (all All) {
-	for _, kind := range slices.Sorted(maps.Keys(rules)) {
-		all = append(all, rules[kind].detector())
+	for _, kind := range slices.Sorted(maps.Keys(detectors)) {
+		all = append(all, detectors[kind]())
 	}
 	return all
 }
 
 // Detect reports the problems of all kinds.
 func (a All) Detect(s *State, report func(problem.Problem)) {
-	for _, one := range a {
-		one.Detect(s, report)
+	for _, detect := range a {
+		detect(s, report)
 	}
-}
-
-// EndsUnreported reports whether a problem of a kind is over as soon as it is not reported,
-// and not when newer data of what has it has arrived.
-func EndsUnreported(kind string) bool { return rules[kind].endsUnreported }
-
-// Causes returns the kinds that each kind follows from, the most likely first. No kind
-// follows from itself, not even over others.
-func Causes() map[string][]string {
-	causes := make(map[string][]string)
-	for kind, rule := range rules {
-		causes[kind] = rule.follows
-	}
-	return causes
 }
 
 // of returns a problem of a run with what all of them have.

@@ -7,7 +7,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { addService(mlattr.ProblemFailing, failing, mlattr.ProblemToolErrors) }
+func init() { addService(mlattr.ProblemFailing, failing) }
 
 // mostOf is the share of the failures of all models from which on one is named.
 const mostOf = 0.8

@@ -10,7 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { addPlain(mlattr.ProblemGPUFailed, whole(failedGPUs)) }
+func init() { add(mlattr.ProblemGPUFailed, failedGPUs) }
 
 // recoveries say what the driver asks for, and what to do.
 var recoveries = map[int]string{

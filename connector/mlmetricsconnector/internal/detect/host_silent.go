@@ -9,10 +9,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	addPlain(mlattr.ProblemHostSilent, whole(silentHosts))
-	endUnreported(mlattr.ProblemHostSilent)
-}
+func init() { add(mlattr.ProblemHostSilent, silentHosts) }
 
 // maxSilentRuns limits the runs that are named for one silent host.
 const maxSilentRuns = 8

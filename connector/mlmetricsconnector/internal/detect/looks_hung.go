@@ -14,10 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	addPlain(mlattr.ProblemLooksHung, eachRun(hung),
-		mlattr.ProblemGPUFailed, mlattr.ProblemHostSilent, mlattr.ProblemRunFailed, mlattr.ProblemRankMissing)
-}
+func init() { add(mlattr.ProblemLooksHung, eachRun(hung)) }
 
 const (
 	// pauseAgain is how many times its longest checkpoint, validation or silence a run
@@ -43,17 +40,15 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 	stepped, sends, interactive := false, false, false
 	var back time.Time
 	pauses := 0
-	for i := range r.Ranks {
-		if rank := &r.Ranks[i]; !rank.Moved {
-			patience, pause, quiet = max(patience, rank.Patience), max(pause, rank.Pause), max(quiet, rank.Silences.Usual())
-			stepped = stepped || !rank.Last.Stepped.IsZero()
-			sends = sends || rank.State == runs.Running
-			pauses = max(pauses, rank.Silences.Number)
-			if at := s.GPUs.Back[rank.Host]; at.After(back) {
-				back = at // what it sent before is lost
-			}
-			interactive = interactive || rank.Silences.Irregular() || len(r.Ranks) == 1 && rank.Silences.Often(r.Seen.Sub(rank.Since))
+	for rank := range present(r) {
+		patience, pause, quiet = max(patience, rank.Patience), max(pause, rank.Pause), max(quiet, rank.Silences.Usual())
+		stepped = stepped || !rank.Last.Stepped.IsZero()
+		sends = sends || rank.State == runs.Running
+		pauses = max(pauses, rank.Silences.Number)
+		if at := s.GPUs.Back[rank.Host]; at.After(back) {
+			back = at // what it sent before is lost
 		}
+		interactive = interactive || rank.Silences.Irregular() || len(r.Ranks) == 1 && rank.Silences.Often(r.Seen.Sub(rank.Since))
 	}
 	asOf := r.GPUs.AsOf(s.Now)
 	silent := asOf.Sub(r.Since)
@@ -101,9 +96,7 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 	ncclEvidence(&p, r)
 	inspect(&p, r, rank, apart)
 	blame(&p, r)
-	if p.Host == "" {
-		p.Host = r.GPUs.Host
-	}
+	p.Host = cmp.Or(p.Host, r.GPUs.Host)
 	if !r.GPUs.Silent.IsZero() {
 		p.Evident = r.GPUs.Silent
 		p.Evidence = append(p.Evidence, lastRead(r))
@@ -195,7 +188,7 @@ func gpuEvidence(of []gpus.State, counts [gpus.Works + 1]int) (evidence []string
 // rankEvidence says when the ranks stopped, and which of them did something else
 // last. It returns the first of these, else the first rank, and whether it is apart.
 func rankEvidence(p *problem.Problem, r *runs.Run, stepped bool) (first *runs.Rank, isApart bool) {
-	var present []*runs.Rank
+	var all []*runs.Rank
 	var last []ranks.Last
 	var saved time.Time
 	for i := range r.Ranks {
@@ -206,29 +199,27 @@ func rankEvidence(p *problem.Problem, r *runs.Run, stepped bool) (first *runs.Ra
 		if rank.Moved || rank.State.Over() {
 			continue
 		}
-		present = append(present, rank)
+		all = append(all, rank)
+		if first == nil || comesFirst(rank, first) {
+			first = rank
+		}
 		last = append(last, ranks.Last{What: rank.Phase(), At: time.Unix(0, rank.Last.End)})
 	}
 	if steps, at := r.LastStep(); steps > 0 {
 		p.Evidence = append(p.Evidence, fmt.Sprintf("last step %d at %s", steps, clock(at)))
 	}
 	if !stepped {
-		p.Evidence = append(p.Evidence, quantity(len(present), "rank", "ranks")+", no step since "+clock(r.Since))
-	}
-	for _, rank := range present {
-		if first == nil || comesFirst(rank, first) {
-			first = rank
-		}
+		p.Evidence = append(p.Evidence, quantity(len(all), "rank", "ranks")+", no step since "+clock(r.Since))
 	}
 	apart := ranks.Apart(last)
 	others := make(map[string]int)
-	for i := range last {
-		if last[i].What != "" && !slices.Contains(apart, i) {
-			others[last[i].What]++
+	for i, did := range last {
+		if did.What != "" && !slices.Contains(apart, i) {
+			others[did.What]++
 		}
 	}
 	for n, i := range apart {
-		rank := present[i]
+		rank := all[i]
 		if n == 0 {
 			p.Rank, p.Host = rank.Name, rank.Host
 			first, isApart = rank, true
@@ -292,8 +283,8 @@ func blame(p *problem.Problem, r *runs.Run) {
 	}
 	host, name := nameOfStuck(r, &r.Stuck[0])
 	p.PID, p.GPUIndex = 0, ""
-	for i := range r.Ranks {
-		if rank := &r.Ranks[i]; !rank.Moved && rank.Name == r.Stuck[0].Number {
+	for rank := range present(r) {
+		if rank.Name == r.Stuck[0].Number {
 			lookAt(p, r, rank)
 		}
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { addPlain(mlattr.ProblemLossDiverged, eachLoss(diverged)) }
+func init() { addLoss(mlattr.ProblemLossDiverged, diverged) }
 
 // diverged reports a loss that has risen and stays there.
-func diverged(l *runs.Loss, p problem.Problem, report func(problem.Problem)) {
+func diverged(l *runs.Loss, p *problem.Problem) bool {
 	d := l.Diverged
 	if d == nil {
-		return
+		return false
 	}
-	p.Kind, p.Onset, p.Value, p.Usual, p.Count = mlattr.ProblemLossDiverged, d.Onset, d.Loss, d.Best, d.Count
+	p.Onset, p.Value, p.Usual, p.Count = d.Onset, d.Loss, d.Best, d.Count
 	p.Evidence = []string{fmt.Sprintf("median loss %.4g, at best %.4g", d.Loss, d.Best)}
 	p.Next = "Compare the learning rate and the data with those of the best step, and consider going back to its checkpoint."
-	report(p)
+	return true
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { addPlain(mlattr.ProblemMemoryGrowth, eachRun(grows)) }
+func init() { add(mlattr.ProblemMemoryGrowth, eachRun(grows)) }
 
 // grows reports the GPU of a run whose memory reaches its limit first.
 func grows(_ *State, r *runs.Run, report func(problem.Problem)) {

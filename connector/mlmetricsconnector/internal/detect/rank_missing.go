@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,9 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	addPlain(mlattr.ProblemRankMissing, eachRun(missing), mlattr.ProblemGPUFailed, mlattr.ProblemHostSilent, mlattr.ProblemRunFailed)
-}
+func init() { add(mlattr.ProblemRankMissing, eachRun(missing)) }
 
 // doubtFor is how many times its patience a rank may be silent whose host does
 // not report its GPUs: its telemetry may be cut off, as of a whole host. So is one that
@@ -28,16 +27,12 @@ func missing(s *State, r *runs.Run, report func(problem.Problem)) {
 	m := &r.Members
 	stopped := slices.DeleteFunc(slices.Clone(m.Stopped), func(i int) bool {
 		rank := &r.Ranks[i]
-		switch read := s.GPUs.Hosts[rank.Host]; {
-		case read && r.GPUs.Released:
+		read := s.GPUs.Hosts[rank.Host]
+		// If only a few go on, the run ends, and they are the last ones.
+		if read && (r.GPUs.Released || !m.Few || works(r, rank)) {
 			return true
-		case read && !m.Few:
-			return true // it ends, and the last ones work on
-		case read && works(r, rank):
-			return true
-		default:
-			return (!read || holds(r, rank)) && (m.Sending == 0 || s.Now.Sub(rank.Alive) < doubtFor*rank.Patience)
 		}
+		return (!read || holds(r, rank)) && (m.Sending == 0 || s.Now.Sub(rank.Alive) < doubtFor*rank.Patience)
 	})
 	p := of(r, mlattr.ProblemRankMissing)
 	p.Usual, p.Unit = float64(m.Expected), "{rank}"
@@ -67,13 +62,12 @@ func works(r *runs.Run, rank *runs.Rank) bool {
 		is := g.Activity() == gpus.Works
 		if g.Rank == rank.Name {
 			return is
-		}
-		if is {
+		} else if is {
 			busy++
 		}
 	}
-	for i := range r.Ranks {
-		if other := &r.Ranks[i]; !other.Moved && other.Host == rank.Host {
+	for other := range present(r) {
+		if other.Host == rank.Host {
 			there++
 		}
 	}
@@ -142,13 +136,10 @@ func ncclEvidence(p *problem.Problem, r *runs.Run) {
 // nameOfStuck returns the host of a rank, "" if its telemetry has none, and names
 // the rank with it, else with the address that NCCL knows.
 func nameOfStuck(r *runs.Run, stuck *ranks.Stuck) (host, name string) {
-	for i := range r.Ranks {
-		if rank := &r.Ranks[i]; !rank.Moved && rank.Name == stuck.Number {
+	for rank := range present(r) {
+		if rank.Name == stuck.Number {
 			host = rank.Host
 		}
 	}
-	if host == "" {
-		return "", rankOn(stuck.Number, stuck.Address)
-	}
-	return host, rankOn(stuck.Number, host)
+	return host, rankOn(stuck.Number, cmp.Or(host, stuck.Address))
 }

@@ -11,8 +11,7 @@ import (
 )
 
 func init() {
-	add(mlattr.ProblemRestartLoop, func() Detector { return new(restartLoop) },
-		mlattr.ProblemGPUFailed, mlattr.ProblemRunFailed, mlattr.ProblemNonfinite)
+	detectors[mlattr.ProblemRestartLoop] = func() Detector { return new(restartLoop).detect }
 }
 
 // loopTime is the time within which runs.LoopOf new attempts make a restart loop.
@@ -21,8 +20,8 @@ const loopTime = time.Hour
 // restartLoop finds runs that begin again and again. It has since when each does.
 type restartLoop struct{ since map[streams.RunKey]time.Time }
 
-// Detect reports the restart loops.
-func (d *restartLoop) Detect(s *State, report func(problem.Problem)) {
+// detect reports the restart loops.
+func (d *restartLoop) detect(s *State, report func(problem.Problem)) {
 	was := d.since
 	d.since = make(map[streams.RunKey]time.Time)
 	for _, r := range s.Runs {

@@ -10,9 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	addService(mlattr.ProblemRetryStorm, retryStorm, mlattr.ProblemFailing, mlattr.ProblemSlowRequests)
-}
+func init() { addService(mlattr.ProblemRetryStorm, retryStorm) }
 
 // retryRule: clients should keep retries below a tenth of their requests, by the
 // retry budget of Google's Site Reliability Engineering (2016), chapter 21.

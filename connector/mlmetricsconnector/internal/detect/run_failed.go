@@ -10,9 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	addPlain(mlattr.ProblemRunFailed, eachRun(failed), mlattr.ProblemGPUFailed, mlattr.ProblemNonfinite)
-}
+func init() { add(mlattr.ProblemRunFailed, eachRun(failed)) }
 
 // failed reports ranks that have ended with an error, unless the others go on.
 func failed(s *State, r *runs.Run, report func(problem.Problem)) {
@@ -20,8 +18,8 @@ func failed(s *State, r *runs.Run, report func(problem.Problem)) {
 		return
 	}
 	var failed []*runs.Rank
-	for i := range r.Ranks {
-		if rank := &r.Ranks[i]; rank.State == runs.Failed && !rank.Moved {
+	for rank := range present(r) {
+		if rank.State == runs.Failed {
 			failed = append(failed, rank)
 		}
 	}

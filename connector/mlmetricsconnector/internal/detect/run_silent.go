@@ -6,10 +6,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	addPlain(mlattr.ProblemRunSilent, eachRun(silent), mlattr.ProblemHostSilent)
-	endUnreported(mlattr.ProblemRunSilent)
-}
+func init() { add(mlattr.ProblemRunSilent, eachRun(silent)) }
 
 // silent reports a run that is silent and holds GPUs of which nothing is known
 // any more, not before their host, which it may follow from.

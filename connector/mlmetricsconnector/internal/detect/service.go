@@ -14,24 +14,15 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
 )
 
-// eachService finds problems of single services, and remembers nothing.
-type eachService struct {
-	kind string
-	find func(*service)
-}
-
 // addService adds a kind of problems of services.
-func addService(kind string, find func(*service), follows ...string) {
-	addPlain(kind, eachService{kind, find}, follows...)
-}
-
-// Detect looks at all services.
-func (d eachService) Detect(s *State, report func(problem.Problem)) {
-	s.Services.Each(func(of *serving.Service) {
-		one := service{Service: of, kind: d.kind, now: s.Now, newest: of.Newest}
-		if d.find(&one); one.found != nil {
-			report(*one.found)
-		}
+func addService(kind string, find func(*service)) {
+	add(kind, func(s *State, report func(problem.Problem)) {
+		s.Services.Each(func(of *serving.Service) {
+			one := service{Service: of, kind: kind, now: s.Now, newest: of.Newest}
+			if find(&one); one.found != nil {
+				report(*one.found)
+			}
+		})
 	})
 }
 

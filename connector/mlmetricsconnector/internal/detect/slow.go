@@ -2,7 +2,6 @@ package detect
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -14,9 +13,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	add(mlattr.ProblemSlow, func() Detector { return new(slow) }, mlattr.ProblemThrottled, mlattr.ProblemSlowHost)
-}
+func init() { detectors[mlattr.ProblemSlow] = func() Detector { return new(slow).detect } }
 
 // notSlow is how many times the usual time a run takes at which it is slow no longer. It
 // is slow from pace.Slower times on.
@@ -32,8 +29,8 @@ type slowness struct {
 	reported bool
 }
 
-// Detect reports the slow runs.
-func (d *slow) Detect(s *State, report func(problem.Problem)) {
+// detect reports the slow runs.
+func (d *slow) detect(s *State, report func(problem.Problem)) {
 	was := d.known
 	d.known = make(map[streams.RunKey]slowness)
 	for _, r := range s.Runs {
@@ -98,11 +95,9 @@ func slowRanks(p *problem.Problem, r *runs.Run) {
 		var all []*runs.Rank
 		var seconds []float64
 		step := 0.0
-		for i := range r.Ranks {
-			if rank := &r.Ranks[i]; !rank.Moved && !rank.Missing {
-				if takes, whole, ok := rank.Computes(backward); ok {
-					all, seconds, step = append(all, rank), append(seconds, takes), max(step, whole)
-				}
+		for rank := range present(r) {
+			if takes, whole, ok := rank.Computes(backward); ok && !rank.Missing {
+				all, seconds, step = append(all, rank), append(seconds, takes), max(step, whole)
 			}
 		}
 		median, spread := pace.Spread(slices.Clone(seconds))
@@ -127,32 +122,23 @@ func slowRanks(p *problem.Problem, r *runs.Run) {
 	}
 }
 
-// grownPhase is a phase that takes longer on some ranks.
-type grownPhase struct {
-	usual, recent []float64
-	hosts         map[string]bool
-}
-
 // phaseEvidence names the phases that take longer, and on how many ranks.
 func phaseEvidence(p *problem.Problem, r *runs.Run) {
-	var grown [pace.MaxPhases]grownPhase
+	var grown [pace.MaxPhases]struct {
+		usual, recent []float64
+		hosts         []string
+	}
 	compared, hosts := 0, make(map[string]bool)
-	for i := range r.Ranks {
-		rank := &r.Ranks[i]
+	for rank := range present(r) {
 		growths, ok := rank.Growths()
-		if rank.Moved || !ok {
+		if !ok {
 			continue
 		}
 		compared++
 		hosts[rank.Host] = true
 		for phase := range growths {
-			if g := &growths[phase]; g.Grew {
-				to := &grown[phase]
-				if to.hosts == nil {
-					to.hosts = make(map[string]bool)
-				}
-				to.usual, to.recent = append(to.usual, g.Usual), append(to.recent, g.Recent)
-				to.hosts[rank.Host] = true
+			if g, to := &growths[phase], &grown[phase]; g.Grew {
+				to.usual, to.recent, to.hosts = append(to.usual, g.Usual), append(to.recent, g.Recent), append(to.hosts, rank.Host)
 			}
 		}
 	}
@@ -167,8 +153,8 @@ func phaseEvidence(p *problem.Problem, r *runs.Run) {
 			text += fmt.Sprintf(", %d of %d ranks", n, compared)
 		}
 		host := ""
-		if all := slices.Collect(maps.Keys(g.hosts)); len(all) == 1 && len(hosts) > 1 {
-			host = all[0]
+		if slices.Sort(g.hosts); g.hosts[0] == g.hosts[n-1] && len(hosts) > 1 {
+			host = g.hosts[0]
 			text += ", all on " + host
 		}
 		if phase != int(wallclock.DataLoad) {

@@ -10,16 +10,13 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	add(mlattr.ProblemSlowHost, func() Detector { return new(slowHosts) })
-	endUnreported(mlattr.ProblemSlowHost)
-}
+func init() { detectors[mlattr.ProblemSlowHost] = func() Detector { return new(slowHosts).detect } }
 
 // slowHosts finds hosts that are slow in several runs.
 type slowHosts struct{ hosts ranks.Hosts }
 
-// Detect compares the hosts of all runs.
-func (d *slowHosts) Detect(s *State, report func(problem.Problem)) {
+// detect compares the hosts of all runs.
+func (d *slowHosts) detect(s *State, report func(problem.Problem)) {
 	for _, r := range s.Runs {
 		d.hosts.Compare(r.Key.Resource.Service+"/"+r.Key.ID, loads(r), s.Limits.Stall, s.Now)
 	}
@@ -42,8 +39,8 @@ func loads(r *runs.Run) (timed []ranks.Timed) {
 	if r.State != runs.Running {
 		return nil
 	}
-	for i := range r.Ranks {
-		if rank := &r.Ranks[i]; !rank.Moved && !rank.Missing && rank.Load != nil && rank.State == runs.Running {
+	for rank := range present(r) {
+		if !rank.Missing && rank.Load != nil && rank.State == runs.Running {
 			timed = append(timed, ranks.Timed{Host: rank.Host, Typical: *rank.Load})
 		}
 	}

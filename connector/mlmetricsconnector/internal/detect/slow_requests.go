@@ -8,9 +8,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	addService(mlattr.ProblemSlowRequests, slowRequests, mlattr.ProblemCacheCollapsed)
-}
+func init() { addService(mlattr.ProblemSlowRequests, slowRequests) }
 
 // slowRequests finds services whose requests or calls take longer than usual.
 func slowRequests(s *service) {

@@ -9,9 +9,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	addService(mlattr.ProblemTailLatency, tailLatency, mlattr.ProblemSlowRequests, mlattr.ProblemRetryStorm)
-}
+func init() { addService(mlattr.ProblemTailLatency, tailLatency) }
 
 // tailRule: 0.07 and five times the usual share. mostTail is the greatest share that
 // is a tail: where more take longer, all do.

@@ -11,7 +11,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { add(mlattr.ProblemThrottled, func() Detector { return new(throttled) }) }
+func init() { detectors[mlattr.ProblemThrottled] = func() Detector { return new(throttled).detect } }
 
 // throttledBefore and throttledAfter limit when a GPU throttles whose run takes
 // longer: a GPU that always reaches its power limit slows nothing down.
@@ -21,8 +21,8 @@ const throttledBefore, throttledAfter = 15 * time.Minute, 5 * time.Minute
 // which on the steps of its run take longer. It has those that are reported.
 type throttled struct{ known map[streams.RunKey]gpus.Key }
 
-// Detect reports the throttled GPUs.
-func (d *throttled) Detect(s *State, report func(problem.Problem)) {
+// detect reports the throttled GPUs.
+func (d *throttled) detect(s *State, report func(problem.Problem)) {
 	was := d.known
 	d.known = make(map[streams.RunKey]gpus.Key)
 	for _, r := range s.Runs {

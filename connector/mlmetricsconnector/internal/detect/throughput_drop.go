@@ -8,9 +8,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	addService(mlattr.ProblemThroughputDrop, throughput, mlattr.ProblemSlowRequests, mlattr.ProblemFailing, mlattr.ProblemThrottled)
-}
+func init() { addService(mlattr.ProblemThroughputDrop, throughput) }
 
 // throughput finds models of which fewer tokens come.
 func throughput(s *service) {

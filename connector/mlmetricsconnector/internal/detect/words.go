@@ -2,6 +2,8 @@ package detect
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,26 +38,33 @@ func nameOf(r *runs.Run, rank *runs.Rank) string {
 
 // gpuOf returns the GPU of a rank: the one that it holds by name, else if it is alone
 // on its host, the only one there, or nil.
-func gpuOf(r *runs.Run, rank *runs.Rank) *gpus.State {
-	var nameless []*gpus.State
+func gpuOf(r *runs.Run, rank *runs.Rank) (of *gpus.State) {
+	nameless := 0
 	for i := range r.GPUs.All {
 		switch g := &r.GPUs.All[i]; {
 		case g.Host != rank.Host:
 		case g.Rank == "":
-			nameless = append(nameless, g)
+			of, nameless = g, nameless+1
 		case g.Rank == rank.Name:
 			return g
 		}
 	}
-	for i := range r.Ranks {
-		if other := &r.Ranks[i]; other.Host == rank.Host && other.Name != rank.Name {
-			return nil
-		}
-	}
-	if len(nameless) != 1 {
+	others := func(other runs.Rank) bool { return other.Host == rank.Host && other.Name != rank.Name }
+	if nameless != 1 || slices.ContainsFunc(r.Ranks, others) {
 		return nil
 	}
-	return nameless[0]
+	return of
+}
+
+// present returns the ranks of a run that have not moved to another host.
+func present(r *runs.Run) iter.Seq[*runs.Rank] {
+	return func(yield func(*runs.Rank) bool) {
+		for i := range r.Ranks {
+			if rank := &r.Ranks[i]; !rank.Moved && !yield(rank) {
+				return
+			}
+		}
+	}
 }
 
 // clock returns a time of day.
@@ -72,11 +81,12 @@ func quantity(n int, one, many string) string {
 // listed returns the first values as text.
 func listed[T any](all []T) string {
 	names := make([]string, 0, maxNamed+1)
-	for _, one := range all[:min(len(all), maxNamed)] {
+	for i, one := range all {
+		if i == maxNamed {
+			names = append(names, "…")
+			break
+		}
 		names = append(names, fmt.Sprint(one))
-	}
-	if len(all) > maxNamed {
-		names = append(names, "…")
 	}
 	return strings.Join(names, ", ")
 }

@@ -42,7 +42,6 @@ type key struct {
 // Board collects the problems of one emission, and keeps them over emissions. It
 // is not safe for concurrent use.
 type Board struct {
-	follows  map[string][]string
 	reported map[key]*Problem
 	open     map[key]*Entry
 	// ended has when problems ended within the last flapTime, at most maxOpen of them.
@@ -59,12 +58,11 @@ type Board struct {
 	withholds bool
 }
 
-// NewBoard returns a Board without problems. follows has the kinds that a kind follows
-// from, the most likely first.
-func NewBoard(follows map[string][]string) *Board {
+// NewBoard returns a Board without problems.
+func NewBoard() *Board {
 	return &Board{
-		follows: follows, reported: make(map[key]*Problem),
-		open: make(map[key]*Entry), ended: make(map[key]time.Time), of: make(map[Subject]int), ofKind: make(map[string]int),
+		reported: make(map[key]*Problem),
+		open:     make(map[key]*Entry), ended: make(map[key]time.Time), of: make(map[Subject]int), ofKind: make(map[string]int),
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
@@ -41,7 +40,7 @@ func kinds(entries []problem.Entry) []string {
 // A problem begins once, keeps its id and onset, has the newest value, and ends
 // when nobody reports it.
 func TestAProblemFromBeginningToEnd(t *testing.T) {
-	b := problem.NewBoard(detect.Causes())
+	b := problem.NewBoard()
 	var asked time.Time
 	before := func(s problem.Subject, at time.Time) []problem.Change {
 		assert.Equal(t, "a", s.Run)
@@ -89,7 +88,7 @@ func TestAProblemFromBeginningToEnd(t *testing.T) {
 // A problem that comes and goes at each emission is one that lasts, from its second
 // beginning on, until it has been gone for 10 minutes.
 func TestAProblemThatComesAndGoes(t *testing.T) {
-	b := problem.NewBoard(detect.Causes())
+	b := problem.NewBoard()
 	now := begin
 	records := 0
 	settle := func(report bool) (ended, open []problem.Entry) {
@@ -124,7 +123,7 @@ func TestAProblemThatComesAndGoes(t *testing.T) {
 
 // A moment begins and ends at once, each time that it is reported.
 func TestAMoment(t *testing.T) {
-	b := problem.NewBoard(detect.Causes())
+	b := problem.NewBoard()
 	for n := range 3 {
 		at := begin.Add(time.Duration(n) * time.Minute)
 		b.Report(ofRun(mlattr.ProblemLossSpike, "a", at))
@@ -139,7 +138,7 @@ func TestAMoment(t *testing.T) {
 
 // Of two reports about the same the earlier one counts, and no unknown kind does.
 func TestReports(t *testing.T) {
-	b := problem.NewBoard(detect.Causes())
+	b := problem.NewBoard()
 	b.Report(ofRun(mlattr.ProblemSlow, "a", begin.Add(time.Second)))
 	b.Report(ofRun(mlattr.ProblemSlow, "a", begin))
 	b.Report(ofRun(mlattr.ProblemSlow, "a", begin.Add(time.Minute)))
@@ -152,7 +151,7 @@ func TestReports(t *testing.T) {
 // One failed GPU is one thing: what follows from it names it, also when the GPU is
 // known to have failed only later.
 func TestWhatFollowsFromAnother(t *testing.T) {
-	b := problem.NewBoard(detect.Causes())
+	b := problem.NewBoard()
 	hung := ofRun(mlattr.ProblemLooksHung, "a", begin)
 	other := ofRun(mlattr.ProblemLooksHung, "b", begin)
 	idle := problem.Problem{Kind: mlattr.ProblemHeldIdle, Onset: begin, Subject: problem.Subject{Host: "n1", GPU: "g"}}
@@ -188,7 +187,7 @@ func TestWhatFollowsFromAnother(t *testing.T) {
 
 // What begins long after a problem is not its cause.
 func TestALaterProblemIsNoCause(t *testing.T) {
-	b := problem.NewBoard(detect.Causes())
+	b := problem.NewBoard()
 	b.Report(ofRun(mlattr.ProblemLooksHung, "a", begin))
 	b.Report(ofRun(mlattr.ProblemGPUFailed, "a", begin.Add(time.Hour)))
 	_, _, open := b.Settle(begin.Add(time.Hour), nothing, always)
@@ -199,7 +198,7 @@ func TestALaterProblemIsNoCause(t *testing.T) {
 
 // However many problems there are, few are kept, and one run does not hide others.
 func TestProblemsAreBounded(t *testing.T) {
-	b := problem.NewBoard(detect.Causes())
+	b := problem.NewBoard()
 	for n := range 10_000 {
 		p := ofRun(mlattr.ProblemGPUFailed, "a", begin)
 		p.Subject.GPU = strconv.Itoa(n)
@@ -226,7 +225,7 @@ func TestProblemsAreBounded(t *testing.T) {
 
 // However many tickets there are, a page is reported.
 func TestPagesHaveRoom(t *testing.T) {
-	b := problem.NewBoard(detect.Causes())
+	b := problem.NewBoard()
 	for _, kind := range []string{mlattr.ProblemHeldIdle, mlattr.ProblemSlow, mlattr.ProblemRestartLoop, mlattr.ProblemThrottled, mlattr.ProblemGPUFailed} {
 		for n := range 8192 {
 			b.Report(problem.Problem{Kind: kind, Onset: begin, Subject: problem.Subject{Host: "n", GPU: strconv.Itoa(n)}})
@@ -260,7 +259,7 @@ func TestWithoutEvidence(t *testing.T) {
 			continue
 		}
 		t.Run(kind.Name, func(t *testing.T) {
-			b := problem.NewBoard(detect.Causes())
+			b := problem.NewBoard()
 			newest := begin
 			settle := func(after time.Duration) (began, ended, open []problem.Entry) {
 				return b.Settle(begin.Add(after), nothing, func(*problem.Entry) time.Time { return newest })
@@ -329,7 +328,7 @@ func TestWithoutEvidence(t *testing.T) {
 
 // A problem whose evidence comes seldom is stale after three of its intervals.
 func TestSeldomEvidence(t *testing.T) {
-	b := problem.NewBoard(detect.Causes())
+	b := problem.NewBoard()
 	p := ofRun(mlattr.ProblemSlow, "a", begin)
 	p.Evident, p.Interval = begin, 5*time.Minute
 	b.Report(p)
@@ -343,7 +342,7 @@ func TestSeldomEvidence(t *testing.T) {
 // Who had a GPU at the onset has its problem, whoever holds it now and whichever
 // program has the run by then.
 func TestWhoseAtTheOnset(t *testing.T) {
-	b := problem.NewBoard(detect.Causes())
+	b := problem.NewBoard()
 	failed := problem.Problem{
 		Kind: mlattr.ProblemGPUFailed, Onset: begin, Holder: gpus.Owner{Job: "815", UserID: "1000"},
 		Subject: problem.Subject{Resource: streams.Resource{Namespace: "team", Service: "trainer"}, Run: "a", Host: "n1", GPU: "g"},
@@ -371,7 +370,7 @@ func TestWhoseAtTheOnset(t *testing.T) {
 
 // Evidence is bounded.
 func TestEvidenceIsBounded(t *testing.T) {
-	b := problem.NewBoard(detect.Causes())
+	b := problem.NewBoard()
 	p := ofRun(mlattr.ProblemSlow, "a", begin)
 	p.Evidence, p.Excluded = make([]string, 1000), make([]string, 1000)
 	b.Report(p)

@@ -1,6 +1,10 @@
 package problem
 
-import "time"
+import (
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
 
 // causeTolerance is how much later than the problem a cause may begin: GPUs are
 // read, and telemetry arrives, at intervals.
@@ -13,59 +17,54 @@ type place struct {
 	of   Subject
 }
 
-// placesOf returns the places of a problem. Problems of different kinds with a
-// place in common are related.
-func placesOf(kind string, p *Problem) (places [4]place) {
+// placesOf returns the places of a problem, the most specific first. Problems of different
+// kinds with a place in common are related.
+func placesOf(kind string, p *Problem) (places []place) {
 	host, gpu := p.Place()
 	if p.Subject.Run != "" {
-		places[0] = place{kind, Subject{Run: p.Subject.Run}}
-	} else if p.Subject.Resource.Service != "" {
-		places[3] = place{kind, Subject{Resource: p.Subject.Resource}}
+		places = append(places, place{kind, Subject{Run: p.Subject.Run}})
 	}
 	if gpu != "" {
-		places[1] = place{kind, Subject{Host: host, GPU: gpu}}
+		places = append(places, place{kind, Subject{Host: host, GPU: gpu}})
 	}
 	if host != "" {
-		places[2] = place{kind, Subject{Host: host}}
+		places = append(places, place{kind, Subject{Host: host}})
+	}
+	if p.Subject.Run == "" && p.Subject.Resource.Service != "" {
+		places = append(places, place{kind, Subject{Resource: p.Subject.Resource}})
 	}
 	return places
 }
 
 // causes finds open problems by their places.
-type causes struct {
-	follows map[string][]string
-	open    map[place][]*Entry
-}
+type causes map[place][]*Entry
 
 // maxAtOne limits the problems of one kind and place that may be causes.
 const maxAtOne = 16
 
 // causes returns an index of the open problems.
 func (b *Board) causes() causes {
-	index := make(map[place][]*Entry)
+	index := make(causes)
 	for id, entry := range b.open {
 		for _, at := range placesOf(id.kind, &entry.Problem) {
-			if at.kind != "" && len(index[at]) < maxAtOne {
+			if len(index[at]) < maxAtOne {
 				index[at] = append(index[at], entry)
 			}
 		}
 	}
-	return causes{b.follows, index}
+	return index
 }
 
 // of returns the ID of the problem that one follows from, or "".
 func (c causes) of(e *Entry) string {
-	for _, kind := range c.follows[e.Kind] {
+	of, _ := mlattr.ProblemNamed(e.Kind)
+	for _, kind := range of.Follows {
 		for _, at := range placesOf(kind, &e.Problem) {
-			if at.kind == "" {
-				continue
-			}
 			var first *Entry
-			for _, cause := range c.open[at] {
-				if !cause.mayCause(e) || first != nil && inOrder(*first, *cause) < 0 {
-					continue
+			for _, cause := range c[at] {
+				if cause.mayCause(e) && (first == nil || inOrder(*cause, *first) < 0) {
+					first = cause
 				}
-				first = cause
 			}
 			if first != nil {
 				return first.ID

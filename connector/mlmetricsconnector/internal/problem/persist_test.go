@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -33,7 +32,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		b := problem.NewBoard(detect.Causes())
+		b := problem.NewBoard()
 		b.Restore(open, begin)
 		b.Restore(open, begin)
 		_, _, lasting := b.Settle(begin, nothing, always)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -15,7 +14,7 @@ import (
 // A problem is updated if other words are said of it, or its value has changed by more
 // than a fifth, at most once a minute.
 func TestUpdates(t *testing.T) {
-	b, now := problem.NewBoard(detect.Causes()), begin
+	b, now := problem.NewBoard(), begin
 	p := ofRun(mlattr.ProblemSlow, "a", begin)
 	p.Value, p.Evidence, p.Next = 10, []string{"3.1 s a step, usually 1.9"}, "Look."
 	settle := func(after time.Duration) (updated bool) {
@@ -49,7 +48,7 @@ func TestUpdates(t *testing.T) {
 
 // An emission has few updates, those first that wait for longest.
 func TestUpdatesAreBounded(t *testing.T) {
-	b := problem.NewBoard(detect.Causes())
+	b := problem.NewBoard()
 	updated := make(map[string]int)
 	for minute := range 4 {
 		for n := range 600 {
