@@ -60,7 +60,7 @@ func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) st
 	c.clocks.Expect(seen.Ranks, seen.Holders(), now)
 	facts, stuck := seen.Settle(c.clocks.Services(c.store.Owners()), now)
 	over := c.clocks.Train(seen.Ranks, c.losses, c.store, expiration, now)
-	e := runs.Emission{Now: now, Last: last, Kept: c.cfg.Storage != nil || c.cfg.StateDirectory != "", Withheld: c.withheld.Settle(now, c.state.LastRefusal()), Expiration: expiration, GPUs: facts, Stuck: stuck}
+	e := runs.Emission{Now: now, Last: last, Kept: c.cfg.Storage != nil || c.cfg.StateDirectory != "", Withheld: !c.withheld.Settle(now, c.state.LastRefusal()).IsZero(), Expiration: expiration, GPUs: facts, Stuck: stuck}
 	all, owners, more := c.clocks.Advance(c.store, &e)
 	over.Add(more)
 	over.Add(facts.Write(c.store, now))

@@ -1,11 +1,11 @@
 package mlmetricsconnector
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
+	"encoding/gob"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -167,37 +167,39 @@ func (i *instances) Shutdown(ctx context.Context) error { return i.close(ctx) }
 // and the open problems.
 type keeper struct{ *instances }
 
-// Export returns both as JSON. If they are too much, it leaves out the problems.
+// kept is what a keeper keeps.
+type kept struct {
+	History  []byte
+	Problems []problem.Entry
+}
+
+// Export returns both. If they are too much, it leaves out the problems.
 func (k keeper) Export() ([]byte, error) {
-	data, err := k.history.Export()
-	open := cmp.Or(k.open.Load(), k.restored.Load())
-	if err != nil || open == nil || len(*open) == 0 {
-		return data, err
-	}
-	problems, err := problem.Encode(*open)
+	history, err := k.history.Export()
 	if err != nil {
 		return nil, err
 	}
-	whole := slices.Concat(data[:len(data)-1], []byte(`,"problems":`), problems, []byte("}"))
-	if len(whole) > change.MaxKept {
-		return data, nil
+	var data bytes.Buffer
+	if open := cmp.Or(k.open.Load(), k.restored.Load()); open != nil {
+		if err = gob.NewEncoder(&data).Encode(kept{history, *open}); err == nil && data.Len() <= change.MaxKept {
+			return data.Bytes(), nil
+		}
 	}
-	return whole, nil
+	data.Reset()
+	err = errors.Join(err, gob.NewEncoder(&data).Encode(kept{History: history}))
+	return data.Bytes(), err
 }
 
 // Import reads what Export wrote. It returns an error for anything else.
 func (k keeper) Import(data []byte) error {
-	var in struct {
-		Problems json.RawMessage `json:"problems"`
+	var in kept
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&in); err != nil {
+		return err
 	}
-	if len(data) <= change.MaxKept && json.Unmarshal(data, &in) == nil && len(in.Problems) > 0 {
-		open, err := problem.Decode(in.Problems)
-		if err != nil {
-			return err
-		}
+	if open := problem.Plausible(in.Problems); len(open) > 0 {
 		defer k.restored.Store(&open)
 	}
-	return k.history.Import(data)
+	return k.history.Import(in.History)
 }
 
 // storageFailures say what a failed operation of the storage means.

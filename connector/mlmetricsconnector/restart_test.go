@@ -176,9 +176,10 @@ func TestProblemsOutliveARestart(t *testing.T) {
 // What is damaged is refused, and as many problems are kept as there is room for.
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
-	history, err := r.connector.shared.history.Export()
+	whole, err := keeper{r.connector.shared}.Export()
 	require.NoError(t, err)
-	require.Error(t, keeper{r.connector.shared}.Import(append(history[:len(history)-1], `,"problems":{}}`...)))
+	require.NoError(t, keeper{r.connector.shared}.Import(whole))
+	require.Error(t, keeper{r.connector.shared}.Import(whole[:len(whole)/2]))
 
 	open := make([]problem.Entry, 1000)
 	for i := range open {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,11 +103,7 @@ func (b *Board) Left() (left int64) {
 // reported; open all others, those that are Updated among them, and those that began. A moment is in began and ended at
 // once. All are in order of their onset.
 func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change, news func(*Entry) time.Time) (began, ended, open []Entry) {
-	for id, at := range b.ended {
-		if now.Sub(at) >= flapTime {
-			delete(b.ended, id)
-		}
-	}
+	maps.DeleteFunc(b.ended, func(_ key, at time.Time) bool { return now.Sub(at) >= flapTime })
 	b.sift(now)
 	changed := make(map[*Entry]bool)
 	for _, entry := range b.restored {
@@ -155,7 +152,10 @@ func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change, 
 			continue
 		}
 		ended = append(ended, *entry)
-		b.remove(id, now)
+		if delete(b.open, id); b.reported[id] == nil && len(b.ended) < maxOpen {
+			b.ended[id] = now
+		}
+		b.count(entry, -1)
 	}
 	clear(b.reported)
 	for _, all := range [][]Entry{began, ended, open} {
@@ -228,10 +228,11 @@ func (b *Board) finish(id key, entry *Entry, now time.Time, news func(*Entry) ti
 	case now.Sub(entry.Found) >= calm:
 		entry.Ended = entry.Found
 	}
-	if !entry.Ended.IsZero() {
-		if entry.Restored {
-			entry.EndReason = mlattr.ProblemNoEvidence
-		}
+	switch {
+	case entry.Ended.IsZero():
+	case entry.Restored:
+		entry.EndReason = mlattr.ProblemNoEvidence
+	default:
 		entry.EndReason = cmp.Or(entry.EndReason, mlattr.ProblemOver)
 	}
 	entry.Stale = entry.Ended.IsZero() && now.Sub(entry.Evident) >= max(StaleAfter, StaleIntervals*entry.Interval)
@@ -248,9 +249,7 @@ func (b *Board) begin(id key, p *Problem, now time.Time) *Entry {
 	if b.withholds && kind.FromSilence {
 		return nil
 	}
-	owner := ownerOf(id.subject)
-	paged := kind.Severity == mlattr.SeverityPage
-	if len(b.open) >= maxOpen || b.of[owner] >= maxOfOne || b.ofKind[id.kind] >= maxOfKind || !paged && b.unpaged >= maxUnpaged {
+	if len(b.open) >= maxOpen || b.of[ownerOf(id.subject)] >= maxOfOne || b.ofKind[id.kind] >= maxOfKind || kind.Severity != mlattr.SeverityPage && b.unpaged >= maxUnpaged {
 		b.left++
 		return nil
 	}
@@ -263,26 +262,19 @@ func (b *Board) begin(id key, p *Problem, now time.Time) *Entry {
 	_, entry.back = b.ended[id]
 	delete(b.ended, id)
 	b.open[id] = entry
-	b.of[ownerOf(id.subject)]++
-	b.ofKind[kind.Name]++
-	if !paged {
-		b.unpaged++
-	}
+	b.count(entry, 1)
 	return entry
 }
 
-func (b *Board) remove(id key, now time.Time) {
-	if b.reported[id] == nil && len(b.ended) < maxOpen {
-		b.ended[id] = now
-	}
-	if b.open[id].Severity != mlattr.SeverityPage {
-		b.unpaged--
-	}
-	b.ofKind[id.kind]--
-	delete(b.open, id)
-	owner := ownerOf(id.subject)
-	if b.of[owner]--; b.of[owner] <= 0 {
+// count counts a problem that begins, or no longer one that ends.
+func (b *Board) count(e *Entry, n int) {
+	owner := ownerOf(e.Subject)
+	if b.of[owner] += n; b.of[owner] == 0 {
 		delete(b.of, owner)
+	}
+	b.ofKind[e.Kind] += n
+	if e.Severity != mlattr.SeverityPage {
+		b.unpaged += n
 	}
 }
 

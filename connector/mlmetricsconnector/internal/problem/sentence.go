@@ -10,41 +10,31 @@ import (
 // Sentence says what the problem is and of what, and since when or for how long.
 func (e *Entry) Sentence() string {
 	kind, _ := mlattr.ProblemNamed(e.Kind)
-	var b strings.Builder
-	b.WriteString(e.subject())
-	b.WriteString(": ")
-	b.WriteString(kind.Title)
+	onset, evident := e.Onset.UTC().Format(time.RFC3339), e.Evident.UTC().Format(time.RFC3339)
+	text := e.subject() + ": " + kind.Title
 	switch {
 	case kind.Moment:
-		b.WriteString(" at " + e.Onset.UTC().Format(time.RFC3339))
+		text += " at " + onset
 	case e.Stale:
-		b.WriteString(" since " + e.Onset.UTC().Format(time.RFC3339) + ", without new evidence since " + e.Evident.UTC().Format(time.RFC3339))
+		text += " since " + onset + ", without new evidence since " + evident
 	case e.Ended.IsZero():
-		b.WriteString(" since " + e.Onset.UTC().Format(time.RFC3339))
+		text += " since " + onset
 	case e.EndReason == mlattr.ProblemNoEvidence:
-		b.WriteString(" is not known any more, without new evidence since " + e.Evident.UTC().Format(time.RFC3339))
+		text += " is not known any more, without new evidence since " + evident
 	default:
-		b.WriteString(" no longer, after " + e.Ended.Sub(e.Onset).Round(time.Second).String())
+		text += " no longer, after " + e.Ended.Sub(e.Onset).Round(time.Second).String()
 	}
-	b.WriteString(".")
-	return b.String()
+	return text + "."
 }
 
 // subject names what has the problem.
 func (e *Entry) subject() string {
 	s := e.Subject
 	var parts []string
-	if s.GPU != "" {
-		parts = append(parts, "GPU "+s.GPU)
-	}
-	if s.Host != "" {
-		parts = append(parts, "host "+s.Host)
-	}
-	if s.Run != "" {
-		parts = append(parts, "run "+s.Run)
-	}
-	if s.Resource.Service != "" {
-		parts = append(parts, "service "+s.Resource.Service)
+	for _, part := range [...]struct{ of, name string }{{"GPU ", s.GPU}, {"host ", s.Host}, {"run ", s.Run}, {"service ", s.Resource.Service}} {
+		if part.name != "" {
+			parts = append(parts, part.of+part.name)
+		}
 	}
 	text := strings.Join(parts, ", ")
 	if text == "" {

@@ -20,9 +20,9 @@ type Withheld struct {
 	since time.Time
 }
 
-// Settle reports whether nothing is concluded now. refused is when the collector last
-// refused data.
-func (w *Withheld) Settle(now, refused time.Time) bool {
+// Settle returns since when nothing is concluded, zero if all is. refused is when the
+// collector last refused data.
+func (w *Withheld) Settle(now, refused time.Time) time.Time {
 	after := now.Sub(refused)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -32,16 +32,15 @@ func (w *Withheld) Settle(now, refused time.Time) bool {
 	case w.since.IsZero():
 		w.since = refused
 	}
-	return !w.since.IsZero()
+	return w.since
 }
 
 // Notices says what is withheld, and why.
 func (w *Withheld) Notices(now, refused time.Time) []shared.Notice {
-	if !w.Settle(now, refused) {
+	since := w.Settle(now, refused)
+	if since.IsZero() {
 		return nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	var kinds []string
 	for _, kind := range mlattr.Problems {
 		if kind.FromSilence {
@@ -49,7 +48,7 @@ func (w *Withheld) Notices(now, refused time.Time) []shared.Notice {
 		}
 	}
 	return []shared.Notice{{
-		Key: "withheld", Kind: "withheld", Since: w.since, What: "Withholds problems of silence",
+		Key: "withheld", Kind: "withheld", Since: since, What: "Withholds problems of silence",
 		Why: "The collector refused data, last at " + refused.UTC().Format("15:04:05 UTC") + ", so what is missing may be what it refused. None of these begins until 5 minutes after the last refusal: " + strings.Join(kinds, ", ") + ".",
 	}}
 }
