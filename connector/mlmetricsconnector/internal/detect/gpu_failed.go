@@ -24,9 +24,9 @@ var recoveries = map[int]string{
 // failedGPUs reports failed GPUs, once for each run that held one, else for one workload.
 func failedGPUs(s *State, report func(problem.Problem)) {
 	for key, failure := range s.GPUs.Failed {
-		held := slices.DeleteFunc(slices.Clone(failure.Held), func(v gpus.Victim) bool { return v.Run == "" })
+		held := slices.DeleteFunc(slices.Clone(failure.Held), func(v gpus.Holding) bool { return v.Run == "" })
 		if len(held) == 0 {
-			held = append(failure.Held, gpus.Victim{})[:1]
+			held = append(failure.Held, gpus.Holding{})[:1]
 		}
 		for _, by := range held {
 			report(problem.Problem{

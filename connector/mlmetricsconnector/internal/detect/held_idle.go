@@ -14,7 +14,7 @@ func init() { add(mlattr.ProblemHeldIdle, heldIdle) }
 // holding is a workload on a host.
 type holding struct {
 	host string
-	gpus.Victim
+	gpus.Holding
 }
 
 // heldIdle reports GPUs that workloads hold and that have done nothing for idle_timeout.
@@ -23,7 +23,7 @@ func heldIdle(s *State, report func(problem.Problem)) {
 	held := make(map[holding][]gpus.Key)
 	for key, idle := range s.GPUs.Idle {
 		if s.Limits.Idle > 0 && idle.For >= s.Limits.Idle {
-			by := holding{key.Host, gpus.Victim{Run: idle.Run, Owner: idle.Holder}}
+			by := holding{key.Host, idle.Holding}
 			by.Owner.Rank = ""
 			held[by] = append(held[by], key)
 		}

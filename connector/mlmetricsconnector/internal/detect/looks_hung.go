@@ -126,7 +126,7 @@ func suspect(s *State, r *runs.Run) bool {
 		}
 	}
 	for _, failure := range s.GPUs.Failed {
-		if slices.ContainsFunc(failure.Held, func(v gpus.Victim) bool { return v.Run == r.Key.ID }) {
+		if slices.ContainsFunc(failure.Held, func(v gpus.Holding) bool { return v.Run == r.Key.ID }) {
 			return true
 		}
 	}

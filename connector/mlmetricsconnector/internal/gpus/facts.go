@@ -61,9 +61,9 @@ type Facts struct {
 	holders   map[Run]bool
 	holderIDs map[string]bool
 	// holding is what each run holds; released are the runs that held GPUs before, and
-	// released them.
+	// when they released them.
 	holding  map[Run]Hold
-	released map[Run]bool
+	released map[Run]time.Time
 }
 
 // Use is what a run has of GPUs.
@@ -87,11 +87,10 @@ type Idle struct {
 	// Since is the time of its last reading if it works.
 	Since time.Time
 	For   time.Duration
-	// Seen is when the GPU was last read. Holder is the workload that has held it for the
-	// longest time, Run that of the workload, "" if it has none.
-	Seen   time.Time
-	Holder Owner
-	Run    string
+	// Seen is when the GPU was last read. Holding is the workload that has held it for the
+	// longest time.
+	Seen time.Time
+	Holding
 	// Memory is what is used of its memory, in bytes, 0 if unknown.
 	Memory float64
 }
@@ -101,7 +100,7 @@ type Failure struct {
 	// Since is when it was first seen as failed, Seen when it was last.
 	Since, Seen time.Time
 	// Held are the workloads that held it.
-	Held []Victim
+	Held []Holding
 	// Recovery is what the driver asks for, an mlattr.GPURecoveryAction.
 	Recovery int
 	// Index is the driver's index of the GPU, "" if unknown.
@@ -119,10 +118,8 @@ type SilentHost struct {
 
 // HeldBy is a workload that held a GPU at its last reading.
 type HeldBy struct {
-	// Run is its ml.run.id, or "".
-	Run   string
-	Owner Owner
-	GPU   Key
+	Holding
+	GPU Key
 	// Worked is when its GPU was last seen to work, zero if it never was.
 	Worked time.Time
 }
@@ -160,7 +157,7 @@ type Held struct {
 func (f *Facts) HeldBy(run Run) Held {
 	of, known := f.holding[run]
 	h := Held{Hold: of, Now: !of.Since.IsZero() || !known && f.holders[run]}
-	if f.released[run] {
+	if _, released := f.released[run]; released {
 		h.Again, h.Released = of.Since, !h.Now
 	}
 	return h
@@ -219,7 +216,7 @@ func (f *Fleet) Facts(services map[string][]string, hosts *Hosts, now time.Time)
 		Uses: make(map[Run]Use), States: make(map[Run][]State), Services: make(map[Service]float64), Idle: make(map[Key]Idle),
 		Prices: make(map[Key]float64), Failed: make(map[Key]Failure), Hosts: make(map[string]bool), Silent: make(map[string]SilentHost),
 		Heard: make(map[string]time.Time), Back: make(map[string]time.Time), Read: make(map[Key]time.Time), ReadOf: make(map[Run]time.Time),
-		holders: make(map[Run]bool), holderIDs: make(map[string]bool), holding: make(map[Run]Hold), released: make(map[Run]bool),
+		holders: make(map[Run]bool), holderIDs: make(map[string]bool), holding: make(map[Run]Hold),
 	}
 	f.services = services
 	means, full, known := make(map[Run]*mean), len(f.all) >= maxGPUs, make(map[string]bool, len(f.hosts))
@@ -282,10 +279,8 @@ func (f *Fleet) Facts(services map[string][]string, hosts *Hosts, now time.Time)
 // settle forgets workloads of a GPU, returns the others in order, and concludes since when
 // they hold it, and which held it when it failed.
 func (f *Fleet) settle(l *look) []*holder {
-	held := false
 	for w, h := range l.holders {
 		h.settle(l.gpu, l.asOf)
-		held = held || h.memory && h.current
 		if l.asOf.Sub(h.seen) > GoneAfter {
 			delete(l.holders, w)
 			f.holders--
@@ -293,12 +288,12 @@ func (f *Fleet) settle(l *look) []*holder {
 		}
 		if h.current {
 			l.present++
-			if h.memory {
-				l.holding++
-			}
+		}
+		if h.holds() {
+			l.holding++
 		}
 	}
-	if !held {
+	if l.holding == 0 {
 		l.heldSince = time.Time{}
 	} else if l.heldSince.IsZero() {
 		l.heldSince = l.seen
@@ -309,9 +304,9 @@ func (f *Fleet) settle(l *look) []*holder {
 	}
 	// Those of one service without a run are known by the first one.
 	for _, h := range all {
-		same := func(v Victim) bool { return v.Run == h.Run && v.Owner.Service == h.service }
+		same := func(v Holding) bool { return v.Run == h.Run && v.Owner.Service == h.service }
 		if h.memory && l.failed.Sub(h.seen) <= GoneAfter && len(l.victims) < maxVictims && !slices.ContainsFunc(l.victims, same) {
-			l.victims = append(l.victims, Victim{h.Run, h.owner})
+			l.victims = append(l.victims, h.holding())
 		}
 	}
 	return all
@@ -322,20 +317,18 @@ func (f *Fleet) add(to *Facts, l *look, h *holder, means map[Run]*mean) {
 	holds := !h.since.IsZero() && l.asOf.Sub(l.seen) <= unreadAfter
 	if holds && l.silent {
 		of := to.Silent[l.Host]
-		of.Workloads = append(of.Workloads, HeldBy{h.Run, h.owner, l.Key, l.worked})
+		of.Workloads = append(of.Workloads, HeldBy{h.holding(), l.Key, l.worked})
 		to.Silent[l.Host] = of
 	}
 	runs := f.runsOf(Run{h.Run, h.service})
 	for _, run := range runs {
-		if l.seen.After(to.ReadOf[run]) {
-			to.ReadOf[run] = l.seen
-		}
+		to.ReadOf[run] = later(to.ReadOf[run], l.seen)
 	}
 	if h.Run == "" {
 		return
 	}
 	var state State
-	if h.memory && h.current {
+	if h.holds() {
 		state = l.state(l.Key, h)
 		if l.holding == 1 {
 			l.forecast(&state, h)
@@ -354,7 +347,7 @@ func (f *Fleet) add(to *Facts, l *look, h *holder, means map[Run]*mean) {
 			}
 			m.add(l.gpu)
 		}
-		if h.memory && h.current {
+		if h.holds() {
 			to.States[run] = append(to.States[run], state)
 		}
 	}
@@ -367,14 +360,12 @@ func (f *Facts) hold(run Run, l *look, h *holder, holds bool) {
 		if of.Since.IsZero() || h.since.Before(of.Since) {
 			of.Since = h.since
 		}
-		switch {
-		case !l.silent:
+		if !l.silent {
 			of.heard, of.Silent = true, time.Time{}
-		case !of.heard && l.asOf.After(of.Silent):
-			of.Silent = l.asOf
-		}
-		if l.silent && of.Host == "" {
-			of.Host = l.Host // hosts are in order
+		} else {
+			if of.Host = cmp.Or(of.Host, l.Host); !of.heard { // hosts are in order
+				of.Silent = later(of.Silent, l.asOf)
+			}
 		}
 	}
 	f.holding[run] = of
@@ -399,7 +390,7 @@ func (f *Facts) add(l *look, all []*holder, services map[Service]*mean) {
 	_, measured := l.utilization(gpupoint.SMUtilization, gpupoint.Utilization)
 	counted, first := "", (*holder)(nil)
 	for _, h := range all {
-		if !h.memory || !h.current {
+		if !h.holds() {
 			continue
 		}
 		if (h.owner != (Owner{}) || h.Run != "") && (first == nil || cmp.Or(h.since.Compare(first.since), cmp.Compare(h.Run, first.Run)) < 0) {
@@ -415,13 +406,10 @@ func (f *Facts) add(l *look, all []*holder, services map[Service]*mean) {
 		}
 	}
 	if !l.heldSince.IsZero() && l.measured {
-		since, used := l.heldSince, l.used()
-		if l.worked.After(since) {
-			since = l.worked
-		}
+		since, used := later(l.heldSince, l.worked), l.used()
 		of := Idle{Since: since, For: max(used.Sub(since), 0), Seen: used, Memory: l.signals.used}
 		if first != nil {
-			of.Run, of.Holder = first.Run, first.owner
+			of.Holding = first.holding()
 		}
 		f.Idle[l.Key] = of
 	}
@@ -437,9 +425,7 @@ func (f *Fleet) remember(facts *Facts, now time.Time) {
 		facts.holderIDs[run.ID] = true
 		for _, of := range f.runsOf(run) {
 			facts.holders[of] = true
-			if last.After(facts.ReadOf[of]) {
-				facts.ReadOf[of] = last
-			}
+			facts.ReadOf[of] = later(facts.ReadOf[of], last)
 		}
 	}
 	for run, of := range facts.holding {
@@ -450,13 +436,8 @@ func (f *Fleet) remember(facts *Facts, now time.Time) {
 			f.released[Run{strings.Clone(run.ID), strings.Clone(run.Service)}] = now
 		}
 	}
-	for run, at := range f.released {
-		if now.Sub(at) > rememberReleased {
-			delete(f.released, run)
-			continue
-		}
-		facts.released[run] = true
-	}
+	maps.DeleteFunc(f.released, func(_ Run, at time.Time) bool { return now.Sub(at) > rememberReleased })
+	facts.released = f.released
 }
 
 // runsOf returns the runs that a workload of a run belongs to: that of its service, else,
@@ -472,6 +453,14 @@ func (f *Fleet) runsOf(workload Run) []Run {
 		runs = append(runs, Run{workload.ID, service})
 	}
 	return runs
+}
+
+// later returns the later one of two times.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func compareKeys(a, b Key) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.ID, b.ID)) }

@@ -122,7 +122,7 @@ type gpu struct {
 	// failed is when the GPU was first seen as failed, zero if it works, and victims
 	// are the workloads that held it.
 	failed  time.Time
-	victims []Victim
+	victims []Holding
 	signals signals
 	// recovery is an mlattr.GPURecoveryAction, index the driver's index of the GPU.
 	recovery value
@@ -156,7 +156,7 @@ type holder struct {
 func (h *holder) settle(g *gpu, now time.Time) {
 	h.current = g.current(gpupoint.WorkloadMemory, h.at)
 	switch {
-	case h.memory && h.current:
+	case h.holds():
 		h.lost = time.Time{}
 		if h.since.IsZero() {
 			h.since = h.seen
@@ -168,8 +168,13 @@ func (h *holder) settle(g *gpu, now time.Time) {
 	}
 }
 
-// Victim is a run that held a GPU, or a workload without one.
-type Victim struct {
+// holds reports whether the workload holds memory of the GPU by its newest reading.
+func (h *holder) holds() bool { return h.memory && h.current }
+
+func (h *holder) holding() Holding { return Holding{h.Run, h.owner} }
+
+// Holding is a workload that holds a GPU, or held it.
+type Holding struct {
 	// Run is its ml.run.id, or "".
 	Run   string
 	Owner Owner
@@ -332,9 +337,7 @@ func (g *gpu) utilization(of ...gpupoint.Quantity) (utilization float64, ok bool
 // used returns when a reading of the GPU's use arrived last.
 func (g *gpu) used() (last time.Time) {
 	for _, m := range uses {
-		if seen := g.read[m].seen; seen.After(last) {
-			last = seen
-		}
+		last = later(last, g.read[m].seen)
 	}
 	return last
 }

@@ -121,7 +121,7 @@ func TestFailed(t *testing.T) {
 	assert.Empty(t, s.Failed)
 	s.after(time.Minute, func() { s.Health(a, true, s.reading()) })
 	failed := s.now
-	want := map[gpus.Key]gpus.Failure{a: {Since: failed, Seen: failed, Held: []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}}}
+	want := map[gpus.Key]gpus.Failure{a: {Since: failed, Seen: failed, Held: []gpus.Holding{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}}}
 	assert.Equal(t, want, s.Failed)
 	for range 60 {
 		s.after(time.Minute, func() { s.Health(a, true, s.reading()) })
@@ -309,8 +309,8 @@ func TestServicesWithOneID(t *testing.T) {
 	assert.False(t, s.HeldBy(r1).Since.IsZero())
 	assert.False(t, s.HeldBy(tuner).Since.IsZero())
 	assert.Zero(t, s.HeldBy(gpus.Run{ID: "r1"}).Hold, "it is of both")
-	assert.Equal(t, []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}, s.Failed[a].Held)
-	assert.Equal(t, []gpus.Victim{{Run: "r1", Owner: gpus.Owner{Service: "tuner"}}}, s.Failed[b].Held)
+	assert.Equal(t, []gpus.Holding{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}, s.Failed[a].Held)
+	assert.Equal(t, []gpus.Holding{{Run: "r1", Owner: gpus.Owner{Service: "tuner"}}}, s.Failed[b].Held)
 
 	read := func() { hold(b, "tuner"); s.Set(c, gpupoint.Utilization, 0, s.reading()) } // both hosts are read
 	s.after(10*time.Second, read)
@@ -343,7 +343,7 @@ func TestASilentHost(t *testing.T) {
 	for range 360 {
 		s.after(10*time.Second, other)
 	}
-	assert.Equal(t, map[string]gpus.SilentHost{"n1": {Since: last, Noticed: last.Add(30 * time.Second), Workloads: []gpus.HeldBy{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}, GPU: a, Worked: worked}}}}, s.Silent)
+	assert.Equal(t, map[string]gpus.SilentHost{"n1": {Since: last, Noticed: last.Add(30 * time.Second), Workloads: []gpus.HeldBy{{Holding: gpus.Holding{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}, GPU: a, Worked: worked}}}}, s.Silent)
 	assert.Equal(t, last, s.HeldBy(of("r1")).Silent)
 	assert.Equal(t, "n1", s.HeldBy(of("r1")).Host)
 	assert.False(t, s.HeldBy(of("r1")).Since.IsZero())
