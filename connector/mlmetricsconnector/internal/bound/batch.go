@@ -26,10 +26,8 @@ type Timed struct {
 
 // Batch has the spans of a request whose time is divided. The zero Batch is ready to use.
 type Batch struct {
-	all []Timed
-	// order is their order, lastOfTrace memory of childrenFirst.
-	order       []endOf
-	lastOfTrace map[nesting.Trace]int32
+	all   []Timed
+	order []endOf
 }
 
 // endOf is what orders the spans, apart from the rest, which would fill the processor's
@@ -51,22 +49,14 @@ func (b *Batch) At(i int) *Timed { return &b.all[i] }
 
 // Add appends and returns a span, of which the caller sets all fields but Times.
 func (b *Batch) Add() *Timed {
-	if n := len(b.all); n < cap(b.all) {
-		b.all = b.all[:n+1]
-	} else {
-		b.all = append(b.all, Timed{})
-	}
+	b.all = slices.Grow(b.all, 1)[:len(b.all)+1]
 	return &b.all[len(b.all)-1]
 }
 
-// Order orders the spans, children before their parents. There is no order if they are in
-// such an order, as SDKs send them.
+// Order orders the spans, children before their parents. It takes little time if they are
+// in such an order, as SDKs send them.
 func (b *Batch) Order() {
-	b.order = b.order[:0]
-	if b.childrenFirst() {
-		return
-	}
-	b.order = slices.Grow(b.order, len(b.all))
+	b.order = slices.Grow(b.order[:0], len(b.all))
 	for i := range b.all {
 		b.order = append(b.order, endOf{b.all[i].End, b.all[i].Start, int32(i)}) // #nosec G115 -- spans of a request
 	}
@@ -75,37 +65,10 @@ func (b *Batch) Order() {
 	})
 }
 
-// childrenFirst reports whether the spans of each trace are in the order of their ends.
-func (b *Batch) childrenFirst() bool {
-	if b.lastOfTrace == nil {
-		b.lastOfTrace = make(map[nesting.Trace]int32)
-	}
-	clear(b.lastOfTrace) // no reader that is large is kept
-	for i := 1; i < len(b.all); i++ {
-		t, before := &b.all[i], &b.all[i-1]
-		if before.Trace != t.Trace {
-			b.lastOfTrace[before.Trace] = int32(i - 1) // #nosec G115 -- spans of a request
-			last, known := b.lastOfTrace[t.Trace]
-			if !known {
-				continue
-			}
-			before = &b.all[last]
-		}
-		if t.End < before.End || t.End == before.End && t.Start > before.Start {
-			return false
-		}
-	}
-	return true
-}
-
 // Divide divides the times of the spans of a batch, in their order.
 func (m *Memory) Divide(b *Batch) {
-	for i := range b.all {
-		at := i
-		if len(b.order) > 0 {
-			at = int(b.order[i].at)
-		}
-		m.divide(&b.all[at])
+	for _, next := range b.order {
+		m.divide(&b.all[next.at])
 	}
 }
 

@@ -135,13 +135,6 @@ func (t *Times) Sum() (all float64) {
 	return all
 }
 
-// scale multiplies all seconds.
-func (t *Times) scale(factor float64) {
-	for c := range t {
-		t[c] *= factor
-	}
-}
-
 // Span is what is known of the time of a call, a request or a part of one.
 type Span struct {
 	// Seconds is how long it lasted.
@@ -175,7 +168,9 @@ func (s *Span) Divide() (times Times) {
 	}
 	times = s.Below
 	if sum := times.Sum(); sum > s.Seconds {
-		times.scale(s.Seconds / sum)
+		for c := range times {
+			times[c] *= s.Seconds / sum
+		}
 	}
 	rest := s.Seconds - times.Sum()
 	take := func(cause Cause, seconds float64) {
@@ -189,10 +184,8 @@ func (s *Span) Divide() (times Times) {
 	last := s.remainder()
 	if s.Function > 0 {
 		below := times.Sum() - times[Queue] - times[Serialize] - times[Network]
-		if work := min(s.Function-below, rest); work > 0 {
-			times[last] += work
-			rest -= work
-		}
+		work := max(min(s.Function-below, rest), 0)
+		times[last], rest = times[last]+work, rest-work
 		last = Network
 	}
 	times[last] += max(rest, 0)
@@ -201,25 +194,17 @@ func (s *Span) Divide() (times Times) {
 
 // remainder returns the cause of the time for which nothing else accounts.
 func (s *Span) remainder() Cause {
-	switch s.Kind {
-	case Waits:
-		return Queue
-	case ContainsWait:
-		if s.Below == (Times{}) {
-			return NotKnown // the work may come later
-		}
-		return Queue
-	case Loads:
-		return Loading
-	case Asks:
-		if s.Below[ModelServer] == 0 {
-			return ModelServer
-		}
-		return Network
-	case CallsOut:
-		return Network
-	}
 	switch {
+	case s.Kind == ContainsWait && s.Below == Times{}:
+		return NotKnown // the work may come later
+	case s.Kind == Waits, s.Kind == ContainsWait:
+		return Queue
+	case s.Kind == Loads:
+		return Loading
+	case s.Kind == Asks && s.Below[ModelServer] == 0:
+		return ModelServer
+	case s.Kind == Asks, s.Kind == CallsOut:
+		return Network
 	case s.Utilization > highUse:
 		return OnGPU
 	case s.Cores >= busyCores:

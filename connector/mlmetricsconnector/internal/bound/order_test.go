@@ -11,14 +11,12 @@ import (
 )
 
 // However the traces of a request are mixed, each span is divided after those of its
-// trace that end before it; and a request whose traces are in order is not sorted.
+// trace that end before it.
 func TestOrderOfTimes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	sorted := 0
 	for range 2000 {
 		var r Batch
 		ends := map[nesting.Trace]pcommon.Timestamp{}
-		ordered := true
 		for range random.IntN(12) {
 			end := pcommon.Timestamp(random.IntN(30) + 1)
 			one := Timed{Trace: nesting.Trace(random.IntN(3)), Start: end - pcommon.Timestamp(random.IntN(2)), End: end}
@@ -26,19 +24,11 @@ func TestOrderOfTimes(t *testing.T) {
 				one.End = ends[one.Trace] + 1
 				one.Start = one.End
 			}
-			ordered = ordered && one.End >= ends[one.Trace]
 			ends[one.Trace] = max(ends[one.Trace], one.End)
 			r.all = append(r.all, one)
 		}
 		r.Order()
-		if len(r.order) == 0 {
-			for i := range r.all {
-				r.order = append(r.order, endOf{at: int32(i)})
-			}
-			assert.True(t, ordered)
-		} else {
-			sorted++
-		}
+		assert.Len(t, r.order, len(r.all))
 		last := map[nesting.Trace]*Timed{}
 		for _, at := range r.order {
 			one := &r.all[at.at]
@@ -49,6 +39,4 @@ func TestOrderOfTimes(t *testing.T) {
 			last[one.Trace] = one
 		}
 	}
-	assert.Greater(t, sorted, 100)
-	assert.Less(t, sorted, 1900)
 }
