@@ -117,10 +117,10 @@ func (t *tiered) at(input int64) float64 {
 // parse reads a file of prices.
 func parse(from io.Reader) ([]provider, error) {
 	data, err := io.ReadAll(io.LimitReader(from, maxSize+1))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case len(data) > maxSize:
+	}
+	if len(data) > maxSize {
 		return nil, fmt.Errorf("it has more than %d bytes", maxSize)
 	}
 	var all []provider
@@ -211,16 +211,6 @@ func (c *conditional) holds(at time.Time) bool {
 	}
 	day := sinceMidnight(at)
 	return c.begin <= day && day < c.end
-}
-
-// at returns the prices at a time, nil if the model has none.
-func (m *Model) at(now time.Time) *prices {
-	for i := len(m.Prices) - 1; i >= 0; i-- {
-		if m.Prices[i].holds(now) || i == 0 {
-			return &m.Prices[i].Prices
-		}
-	}
-	return nil
 }
 
 // check returns an error if a price is not plausible.

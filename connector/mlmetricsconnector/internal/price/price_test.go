@@ -7,11 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 )
@@ -205,24 +207,22 @@ func TestAFileIsReadAgainWhenItChanges(t *testing.T) {
 	assert.ErrorContains(t, err, "no regular file")
 }
 
-func TestWatchReportsChanges(t *testing.T) {
+func TestChangesAreReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "prices.json")
-	file, stop, ticks, ended := price.NewFile(path, zap.NewNop()), make(chan struct{}), make(chan time.Time), make(chan struct{})
-	reports := make(chan error, 1)
-	go func() {
-		defer close(ended)
-		file.Watch(stop, ticks, func(err error) { reports <- err })
-	}()
-	ticks <- at
-	require.ErrorIs(t, <-reports, os.ErrNotExist)
-	require.NoError(t, os.WriteFile(path, []byte(`[{"id": "p", "models": [{"match": {"equals": "m"}, "prices": {}}]}]`), 0o600))
-	ticks <- at
-	require.NoError(t, <-reports)
-	ticks <- at
-	ticks <- at
-	assert.Empty(t, reports, "nothing has changed")
-	close(stop)
-	<-ended
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.InfoLevel)
+		file, stop := price.NewFile(path, zap.New(core)), make(chan struct{})
+		ended := file.Start(stop)
+		time.Sleep(150 * time.Second)
+		require.Len(t, logs.TakeAll(), 1, "once")
+		assert.Len(t, file.Notices("ml_metrics"), 1)
+		require.NoError(t, os.WriteFile(path, []byte(`[{"id": "p", "models": [{"match": {"equals": "m"}, "prices": {}}]}]`), 0o600))
+		time.Sleep(3 * time.Minute)
+		require.Len(t, logs.TakeAll(), 1, "nothing has changed after the first look")
+		assert.Empty(t, file.Notices("ml_metrics"))
+		close(stop)
+		<-ended
+	})
 }
 
 // A flood of names fills the memory to its limit, and new names have no price until

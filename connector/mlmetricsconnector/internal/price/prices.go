@@ -42,14 +42,13 @@ func (f *File) Table() *Table { return f.table.Load() }
 // concurrent use.
 func (f *File) Read() (changed bool, err error) {
 	info, err := os.Stat(f.path)
-	if err != nil {
+	switch {
+	case err != nil:
 		f.changed = time.Time{} // one that comes back is a change
 		return false, err
-	}
-	if !info.Mode().IsRegular() {
+	case !info.Mode().IsRegular():
 		return false, fmt.Errorf("%s is no regular file", f.path)
-	}
-	if info.Size() == f.size && info.ModTime().Equal(f.changed) {
+	case info.Size() == f.size && info.ModTime().Equal(f.changed):
 		return false, nil
 	}
 	file, err := os.Open(filepath.Clean(f.path))
@@ -67,45 +66,39 @@ func (f *File) Read() (changed bool, err error) {
 	return true, nil
 }
 
-// Start reads the file, and again whenever it changes until stop is closed. ended
-// is closed afterwards.
+// Start reads the file, and again each minute until stop is closed. ended is closed
+// afterwards.
 func (f *File) Start(stop <-chan struct{}) (ended <-chan struct{}) {
 	done := make(chan struct{})
 	if f.path == "" {
 		close(done)
 		return done
 	}
-	_, err := f.Read()
-	f.report(err)
+	f.look()
 	go func() {
 		defer close(done)
 		ticker := time.NewTicker(CheckPrices)
 		defer ticker.Stop()
-		f.Watch(stop, ticker.C, f.report)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-ticker.C:
+				f.look()
+			}
+		}
 	}()
 	return done
 }
 
-// Watch reads the file at each tick, until stop is closed. report gets the result
-// of each reading that failed, or that found a change.
-func (f *File) Watch(stop <-chan struct{}, ticks <-chan time.Time, report func(error)) {
-	for {
-		select {
-		case <-stop:
-			return
-		case <-ticks:
-		}
-		if changed, err := f.Read(); changed || err != nil {
-			report(err)
-		}
-	}
-}
-
-// report logs the result of a reading, once if it repeats.
-func (f *File) report(err error) {
+// look reads the file, and logs if it has changed, or cannot be read for another reason.
+func (f *File) look() {
+	changed, err := f.Read()
 	failure := ""
 	if err != nil {
 		failure = err.Error()
+	} else if !changed {
+		return
 	}
 	switch last := f.failure.Swap(&failure); {
 	case err == nil:

@@ -1,7 +1,7 @@
 package price
 
 import (
-	"slices"
+	"cmp"
 	"strings"
 	"sync"
 	"time"
@@ -117,25 +117,23 @@ func (t *Table) provider(name string) *provider {
 
 // of returns a provider's model, or that of the providers whose models it serves.
 func (t *Table) of(p *provider, name string) *Model {
-	if p == nil {
-		return nil
-	}
-	if found := p.find(name); found != nil {
-		return found
-	}
-	for _, id := range p.Fallbacks {
-		if other := t.named(id); other != nil {
-			if found := other.find(name); found != nil {
-				return found
-			}
+	found := p.find(name)
+	if p != nil {
+		for _, id := range p.Fallbacks {
+			found = cmp.Or(found, t.named(id).find(name))
 		}
 	}
-	return nil
+	return found
 }
 
+// find returns the model of a name, or nil. The provider may be nil.
 func (p *provider) find(name string) *Model {
-	if i := slices.IndexFunc(p.Models, func(m Model) bool { return m.Match.match(name) }); i >= 0 {
-		return &p.Models[i]
+	if p != nil {
+		for i := range p.Models {
+			if p.Models[i].Match.match(name) {
+				return &p.Models[i]
+			}
+		}
 	}
 	return nil
 }
@@ -158,21 +156,27 @@ type Cost struct {
 // Total returns the whole cost.
 func (c Cost) Total() float64 { return c.Input + c.Output + c.Other }
 
-// rate returns the cost of a request. ok is false if the model has no price for
-// tokens that the request has. Cached and reasoning tokens without a price of
-// their own have that of the others.
-func (p *prices) rate(u Usage) (cost Cost, ok bool) {
-	if p == nil || p.Input == nil && p.Output == nil || p.Input == nil && u.Input > 0 || p.Output == nil && u.Output > 0 {
+// Rate returns what a request to a model costs, by the prices at its time. ok is
+// false if the model, which may be nil, has no price for tokens that the request has.
+// Cached and reasoning tokens without a price of their own have that of the others.
+func (m *Model) Rate(u Usage, at time.Time) (cost Cost, ok bool) {
+	if m == nil || len(m.Prices) == 0 {
+		return Cost{}, false
+	}
+	p := &m.Prices[0].Prices
+	for i := range m.Prices {
+		if m.Prices[i].holds(at) {
+			p = &m.Prices[i].Prices
+		}
+	}
+	if p.Input == nil && (p.Output == nil || u.Input > 0) || p.Output == nil && u.Output > 0 {
 		return Cost{}, false
 	}
 	read := min(u.CacheRead, u.Input)
 	written := min(u.CacheWrite, u.Input-read)
 	reasoning := min(u.Reasoning, u.Output)
 	of := func(tokens int64, own, others *tiered) float64 {
-		if own == nil {
-			own = others
-		}
-		if tokens == 0 || own == nil {
+		if own = cmp.Or(own, others); tokens == 0 || own == nil {
 			return 0
 		}
 		return float64(tokens) * own.at(u.Input) / 1e6
@@ -185,13 +189,4 @@ func (p *prices) rate(u Usage) (cost Cost, ok bool) {
 		cost.Other = p.Requests.Base / 1000
 	}
 	return cost, true
-}
-
-// Rate returns what a request to a model costs, by the prices at its time. ok is
-// false if the price is not known. A Model may be nil.
-func (m *Model) Rate(u Usage, at time.Time) (cost Cost, ok bool) {
-	if m == nil {
-		return Cost{}, false
-	}
-	return m.at(at).rate(u)
 }
