@@ -161,12 +161,10 @@ func (h *History) See(observations []Observation, now time.Time) {
 		}
 		if from, to, changed := known.see(o.Value, now, slices.Contains(settlingKinds, o.Kind)); changed {
 			c := &Change{Time: now, Kind: o.Kind, Of: o.Of.clone(), Run: strings.Clone(o.Run), From: from, To: to}
-			name := strings.Clone(o.Name)
 			if o.Kind == mlattr.ChangeSettings {
-				c.Setting = name
+				c.Setting = strings.Clone(o.Name)
 			}
-			c.Text = phrase(c, name)
-			h.add(c)
+			h.add(c, o.Name)
 		}
 	}
 }
@@ -184,14 +182,6 @@ func (h *History) addItem(id item, v *values) {
 		h.ofProgram[id.of.program()]++
 	}
 	h.items[id] = v
-}
-
-func (h *History) removeItem(id item) {
-	delete(h.items, id)
-	program := id.of.program()
-	if h.ofProgram[program]--; h.ofProgram[program] <= 0 {
-		delete(h.ofProgram, program)
-	}
 }
 
 // settlingKinds are the kinds of which an item may have several values from the beginning.
@@ -243,8 +233,7 @@ func (h *History) place(o *Observation, now time.Time) {
 			return
 		}
 	}
-	c.Text = phrase(c, "")
-	h.add(c)
+	h.add(c, "")
 }
 
 // listed adds a name to a list, which ends with "…" beyond its limit.
@@ -290,17 +279,16 @@ func (h *History) Attempts(of Subject, attempts int64, now time.Time) {
 	// The attempt says it.
 	h.pending = slices.DeleteFunc(h.pending, moved)
 	h.all = slices.DeleteFunc(h.all, moved)
-	c.Text = phrase(c, hosts)
-	h.add(c)
+	h.add(c, hosts)
 }
 
-// add remembers a change. It forgets the oldest one of the same run or program if
-// these are too many, else the oldest of all.
-func (h *History) add(c *Change) {
-	same := func(other *Change) bool { return other.Of == c.Of }
+// add remembers a change of an item, or of an attempt with new hosts. It forgets the
+// oldest one of the same run or program if these are too many, else the oldest of all.
+func (h *History) add(c *Change, about string) {
+	c.Text = phrase(c, about)
 	n, first := 0, 0
 	for i, other := range slices.Backward(h.all) {
-		if same(other) {
+		if other.Of == c.Of {
 			n, first = n+1, i
 		}
 	}
@@ -344,10 +332,9 @@ func (h *History) Before(of Subject, at time.Time) []Change {
 	defer h.mu.Unlock()
 	var found []Change
 	for _, c := range slices.Backward(h.all) {
-		if c.Time.After(at.Add(onsetTolerance)) || at.Sub(c.Time) > beforeWithin || !h.concerns(c, of) {
-			continue
+		if !c.Time.After(at.Add(onsetTolerance)) && at.Sub(c.Time) <= beforeWithin && h.concerns(c, of) {
+			found = append(found, *c)
 		}
-		found = append(found, *c)
 	}
 	slices.SortStableFunc(found, func(a, b Change) int { return b.Time.Compare(a.Time) })
 	return found[:min(len(found), maxBefore)]
@@ -377,9 +364,12 @@ func (h *History) Tidy(now time.Time) {
 		kept = outOfUse
 	}
 	for id, v := range h.items {
-		silent := now.Sub(v.seen())
-		if silent > kept || silent > outOfUse && h.ofProgram[id.of.program()] >= maxOfProgram {
-			h.removeItem(id)
+		silent, program := now.Sub(v.seen()), id.of.program()
+		if silent > kept || silent > outOfUse && h.ofProgram[program] >= maxOfProgram {
+			delete(h.items, id)
+			if h.ofProgram[program]--; h.ofProgram[program] == 0 {
+				delete(h.ofProgram, program)
+			}
 		}
 	}
 	for id, run := range h.runs {

@@ -100,14 +100,16 @@ func (h *History) Import(data []byte) error {
 		return fmt.Errorf("%d bytes are more than the limit of %d", len(data), MaxKept)
 	}
 	var in exported
-	if err := json.Unmarshal(data, &in); err != nil {
+	err := json.Unmarshal(data, &in)
+	switch {
+	case err != nil:
+	case in.Version != exportVersion:
+		err = fmt.Errorf("version %d is not %d", in.Version, exportVersion)
+	case len(in.Key) != len(h.key):
+		err = fmt.Errorf("a key of %d bytes", len(in.Key))
+	}
+	if err != nil {
 		return fmt.Errorf("read what changes are compared with: %w", err)
-	}
-	if in.Version != exportVersion {
-		return fmt.Errorf("read what changes are compared with: version %d is not %d", in.Version, exportVersion)
-	}
-	if len(in.Key) != len(h.key) {
-		return fmt.Errorf("read what changes are compared with: a key of %d bytes", len(in.Key))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,10 +120,21 @@ func (h *History) Import(data []byte) error {
 	clear(h.attempts)
 	h.ranks, h.all, h.pending = 0, nil, nil
 	for i := range in.Items {
-		h.importItem(&in.Items[i])
+		one := &in.Items[i]
+		one.Known = slices.DeleteFunc(one.Known[:min(len(one.Known), maxValues)], func(v value) bool { return len(v.Text) > maxImported })
+		if h.hasRoom(one.Of) && len(one.Known) > 0 && len(one.Name) <= maxImported {
+			one.Fresh = one.Fresh[max(0, len(one.Fresh)-maxADay):]
+			h.addItem(item{one.Of, one.Kind, one.Name}, &one.values)
+		}
 	}
 	for i := range in.Runs {
-		h.importRun(&in.Runs[i])
+		one := &in.Runs[i]
+		if one.Ranks == nil || len(h.runs) >= maxRuns || h.ranks+len(one.Ranks) > maxRanks {
+			continue
+		}
+		one.Hosts = slices.Compact(slices.Sorted(slices.Values(one.Hosts[:min(len(one.Hosts), maxRanks)])))
+		h.ranks += len(one.Ranks)
+		h.runs[one.Of] = &one.nodes
 	}
 	for i := range slices.Backward(in.Changes[:min(len(in.Changes), maxChanges)]) {
 		if c := in.Changes[i]; len(c.Text) <= maxImported && len(c.From) <= maxImported && len(c.To) <= maxImported {
@@ -129,25 +142,4 @@ func (h *History) Import(data []byte) error {
 		}
 	}
 	return nil
-}
-
-func (h *History) importItem(one *exportedItem) {
-	one.Known = slices.DeleteFunc(one.Known[:min(len(one.Known), maxValues)], func(v value) bool { return len(v.Text) > maxImported })
-	if !h.hasRoom(one.Of) || len(one.Known) == 0 || len(one.Name) > maxImported {
-		return
-	}
-	one.Fresh = one.Fresh[max(0, len(one.Fresh)-maxADay):]
-	h.addItem(item{one.Of, one.Kind, one.Name}, &one.values)
-}
-
-func (h *History) importRun(one *exportedRun) {
-	if len(h.runs) >= maxRuns || h.ranks+len(one.Ranks) > maxRanks {
-		return
-	}
-	if one.Ranks == nil {
-		one.Ranks = make(map[string]string)
-	}
-	one.Hosts = slices.Compact(slices.Sorted(slices.Values(one.Hosts[:min(len(one.Hosts), maxRanks)])))
-	h.ranks += len(one.Ranks)
-	h.runs[one.Of] = &one.nodes
 }

@@ -74,16 +74,11 @@ func (v *values) makeRoom(now time.Time) bool {
 	if len(v.Known) < maxValues {
 		return true
 	}
-	oldest := 0
-	for i, one := range v.Known {
-		if one.Seen.Before(v.Known[oldest].Seen) {
-			oldest = i
-		}
-	}
-	if now.Sub(v.Known[oldest].Seen) < outOfUse {
+	oldest := slices.MinFunc(v.Known, func(a, b value) int { return a.Seen.Compare(b.Seen) })
+	if now.Sub(oldest.Seen) < outOfUse {
 		return false
 	}
-	v.Known = slices.Delete(v.Known, oldest, oldest+1)
+	v.Known = slices.DeleteFunc(v.Known, func(one value) bool { return one == oldest })
 	return true
 }
 
@@ -118,22 +113,14 @@ func phrase(c *Change, about string) string {
 	if c.Kind == mlattr.ChangeCommit {
 		limit = maxCommit
 	}
-	from, to := short(c.From, limit), short(c.To, limit)
-	was := " (was " + from + ")"
+	kind, to, was := strings.ReplaceAll(c.Kind, "_", " "), short(c.To, limit), " (was "+short(c.From, limit)+")"
 	switch c.Kind {
-	case mlattr.ChangeVersion, mlattr.ChangeCommit, mlattr.ChangeImage, mlattr.ChangeModel, mlattr.ChangeTools, mlattr.ChangeDriver:
-		return c.Kind + " " + to + was
-	case mlattr.ChangePrompt:
-		if about != "" {
-			return "prompt " + about + " " + to + was
-		}
-		return "prompt " + to + was
+	case mlattr.ChangeFramework:
+		return to + was
 	case mlattr.ChangeAnsweringModel:
 		return "model " + to + " answers for " + short(about, limit) + was
 	case mlattr.ChangeSettings:
 		return "setting " + short(about, limit) + " " + to + was
-	case mlattr.ChangeWorldSize:
-		return "world size " + to + was
 	case mlattr.ChangeNodes:
 		return plural("host", to) + " " + to + was
 	case mlattr.ChangeAttempt:
@@ -141,9 +128,12 @@ func phrase(c *Change, about string) string {
 			return "attempt " + to
 		}
 		return "attempt " + to + ": new " + plural("host", about) + " " + short(about, limit)
-	default:
-		return to + was
+	case mlattr.ChangePrompt:
+		if about != "" {
+			kind += " " + about
+		}
 	}
+	return kind + " " + to + was
 }
 
 // plural returns the word for one thing, or for several that are listed.
