@@ -2,6 +2,7 @@ package serving
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,40 +78,26 @@ func (m *Model) add(now time.Time, s *Span, version uint8) {
 	if s.is(Failed) {
 		return // how long it took says nothing about those that succeed
 	}
-	timed := s.Seconds > 0
+	timed, input, output := s.Seconds > 0, logTokens(s.Input), logTokens(s.Output)
 	m.All.add(timed)
 	if timed && m.fit.learn(s) {
 		duration := m.fit.duration(s, version)
-		if o := m.Duration.Sample(now, &slowRule); o != nil {
-			*o = duration
-		}
+		m.Duration.Add(now, duration, &slowRule)
 		m.Tail.Add(now, duration.Value, version)
 	}
-	for _, wait := range [...]struct {
-		of      *shift.Level
-		seconds float64
-	}{{&m.FirstToken, s.FirstToken}, {&m.Queued, s.Queued}} {
-		if wait.seconds > 0 {
-			if o := wait.of.Sample(now, &slowRule); o != nil {
-				*o = shift.Observation{Value: math.Log(wait.seconds), Work: [shift.Works]float64{logTokens(s.Input), math.NaN()}, Version: version}
-			}
-		}
+	if s.FirstToken > 0 {
+		m.FirstToken.Add(now, observed(math.Log(s.FirstToken), version, input), &slowRule)
+	}
+	if s.Queued > 0 {
+		m.Queued.Add(now, observed(math.Log(s.Queued), version, input), &slowRule)
 	}
 	if timed && s.Output >= leastGenerated {
 		// A shorter answer has a lower rate.
-		if o := m.PerToken.Sample(now, &throughputRule); o != nil {
-			*o = shift.Observation{
-				Value:   math.Log(s.Seconds) - math.Log(float64(s.Output)),
-				Work:    [shift.Works]float64{logTokens(s.Input), -logTokens(s.Output)},
-				Version: version,
-			}
-		}
+		m.PerToken.Add(now, observed(math.Log(s.Seconds)-math.Log(float64(s.Output)), version, input, -output), &throughputRule)
 	}
 	if s.Output > 0 {
-		if o := m.Length.Sample(now, &lengthRule); o != nil {
-			// It grows as answers become shorter.
-			*o = shift.Observation{Value: -logTokens(s.Output), Work: noWork, Version: version}
-		}
+		// It grows as answers become shorter.
+		m.Length.Add(now, observed(-output, version), &lengthRule)
 	}
 	m.Finished.add(s.is(Finished))
 	if s.is(Finished) {
@@ -119,10 +106,8 @@ func (m *Model) add(now time.Time, s *Span, version uint8) {
 	if s.Input >= cacheable {
 		m.Caches.add(s.Cached >= 0)
 		if s.Cached >= 0 {
-			m.Cached.Add(now, shift.Observation{
-				// It grows as the share falls.
-				Value: -min(float64(s.Cached)/float64(s.Input), 1), Work: noWork, Version: version,
-			}, &cacheRule)
+			// It grows as the share falls.
+			m.Cached.Add(now, observed(-min(float64(s.Cached)/float64(s.Input), 1), version), &cacheRule)
 		}
 	}
 	if s.Output >= 0 || s.is(Finished) {
@@ -132,6 +117,13 @@ func (m *Model) add(now time.Time, s *Span, version uint8) {
 	if s.Dimensions > 0 {
 		m.Dimensions.add(now, strconv.FormatInt(s.Dimensions, 10))
 	}
+}
+
+// observed returns an observation, and how much work it took, as far as that is known.
+func observed(value float64, version uint8, work ...float64) shift.Observation {
+	o := shift.Observation{Value: value, Work: [shift.Works]float64{math.NaN(), math.NaN()}, Version: version}
+	copy(o.Work[:], work)
+	return o
 }
 
 // fitted is the number of requests from which the effect of the output on the
@@ -157,27 +149,22 @@ func (f *fit) learn(s *Span) bool {
 	case f.n >= fitted:
 		return true
 	}
-	f.add(logTokens(s.Output), math.Log(s.Seconds))
-	return false
-}
-
-func (f *fit) add(x, y float64) {
-	f.n++
+	x, y := logTokens(s.Output), math.Log(s.Seconds)
 	f.sumX, f.sumY, f.sumXX, f.sumXY = f.sumX+x, f.sumY+y, f.sumXX+x*x, f.sumXY+x*y
-	if f.n < fitted {
-		return
+	if f.n++; f.n < fitted {
+		return false
 	}
-	n := float64(f.n)
-	f.typical = f.sumX / n
-	if variance := f.sumXX/n - f.typical*f.typical; variance > 1e-6 {
+	f.typical = f.sumX / fitted
+	if variance := f.sumXX/fitted - f.typical*f.typical; variance > 1e-6 {
 		// Time does not shrink with the output, nor grow faster than it.
-		f.slope = min(max((f.sumXY/n-f.typical*f.sumY/n)/variance, 0), 1)
+		f.slope = min(max((f.sumXY/fitted-f.typical*f.sumY/fitted)/variance, 0), 1)
 	}
+	return false
 }
 
 // duration returns the observation of the duration of a request that can be compared.
 func (f *fit) duration(s *Span, version uint8) shift.Observation {
-	o := shift.Observation{Value: math.Log(s.Seconds), Work: [shift.Works]float64{logTokens(s.Input), math.NaN()}, Version: version}
+	o := observed(math.Log(s.Seconds), version, logTokens(s.Input))
 	if s.Output > 0 {
 		x := logTokens(s.Output)
 		o.Value -= f.slope * (x - f.typical)
@@ -256,11 +243,12 @@ func (a *Answers) add(now time.Time, name string) {
 	if name == "" || len(a.names) > maxNames {
 		return
 	}
-	known := a.find(name)
-	if known == nil {
+	at := slices.IndexFunc(a.names, func(one answering) bool { return one.name == name })
+	if at < 0 {
+		at = len(a.names)
 		a.names = append(a.names, answering{name: strings.Clone(name), unusual: a.all >= learned})
-		known = &a.names[len(a.names)-1]
 	}
+	known := &a.names[at]
 	known.count++
 	if known.unusual && a.Since.IsZero() {
 		a.Since, a.Of, a.Others, a.usualSince = now, 0, 0, 0
@@ -278,15 +266,6 @@ func (a *Answers) add(now time.Time, name string) {
 	a.settle(now)
 }
 
-func (a *Answers) find(name string) *answering {
-	for i := range a.names {
-		if a.names[i].name == name {
-			return &a.names[i]
-		}
-	}
-	return nil
-}
-
 // settle concludes whether an unusual model answers, and makes it usual when it
 // has for a day, or when so few of many answers are its own that it always may
 // have been there.
@@ -294,13 +273,11 @@ func (a *Answers) settle(now time.Time) {
 	if !a.Substituted && a.Of >= leastAnswers {
 		a.Substituted = shift.Binomial(a.Of, a.Others, a.novelty()) < unlikely
 	}
-	chance := !a.Substituted && a.Others >= 10*recentAnswers
-	if chance || now.Sub(a.Since) >= usualAfter {
-		for i := range a.names {
-			a.names[i].unusual = false
-		}
+	usual := now.Sub(a.Since) >= usualAfter || !a.Substituted && a.Others >= 10*recentAnswers
+	for i := range a.names {
+		a.names[i].unusual = a.names[i].unusual && !usual
 	}
-	if chance || now.Sub(a.Since) >= usualAfter || a.usualSince >= recentAnswers {
+	if usual || a.usualSince >= recentAnswers {
 		a.all += a.Others
 		a.Since, a.Substituted = time.Time{}, false
 	}
@@ -321,15 +298,15 @@ func (a *Answers) novelty() float64 {
 
 // Most returns the usual and the unusual model that answer most, or "".
 func (a *Answers) Most() (usual, unusual string) {
-	var most [2]int
-	for i := range a.names {
-		n := &a.names[i]
-		switch {
-		case n.unusual && n.count > most[1]:
-			unusual, most[1] = n.name, n.count
-		case !n.unusual && n.count > most[0]:
-			usual, most[0] = n.name, n.count
+	var most [2]answering
+	for _, n := range a.names {
+		of := &most[0]
+		if n.unusual {
+			of = &most[1]
+		}
+		if n.count > of.count {
+			*of = n
 		}
 	}
-	return usual, unusual
+	return most[0].name, most[1].name
 }

@@ -128,7 +128,7 @@ func (f *Fleet) observe(s *Span, now time.Time) {
 		service.Agents.Add(now, s.is(Failed), version)
 		if s.Seconds > 0 && !s.is(Failed) {
 			service.AgentTail.Add(now, math.Log(s.Seconds), version)
-			service.AgentTimes.Add(now, shift.Observation{Value: math.Log(s.Seconds), Work: noWork, Version: version}, &slowRule)
+			service.AgentTimes.Add(now, observed(math.Log(s.Seconds), version), &slowRule)
 		}
 	}
 	if s.is(Tool) {
@@ -138,7 +138,7 @@ func (f *Fleet) observe(s *Span, now time.Time) {
 			if s.is(Call) && !s.is(Failed) && s.Seconds > 0 {
 				if value, ok := t.typical.relative(math.Log(s.Seconds)); ok {
 					service.CallTail.Add(now, value, version)
-					service.CallTimes.Add(now, shift.Observation{Value: value, Work: noWork, Version: version}, &slowRule)
+					service.CallTimes.Add(now, observed(value, version), &slowRule)
 				}
 			}
 		}

@@ -96,8 +96,7 @@ func (t *Task) repeat(now time.Time, name string, hash uint64, of *Service) {
 		}
 	}
 	if least.count == 0 {
-		*least = calls{hash, 1, now}
-		t.Most = max(t.Most, 1)
+		*least, t.Most = calls{hash, 1, now}, max(t.Most, 1)
 		return
 	}
 	for i := range t.calls {
@@ -108,10 +107,7 @@ func (t *Task) repeat(now time.Time, name string, hash uint64, of *Service) {
 // settle concludes whether the task loops.
 func (t *Task) settle(name string, since time.Time, of *Service) {
 	usual, known := of.Repeats.Usual()
-	if !known || t.Most < leastRepeats || t.Most < repeatFactor*usual {
-		return
-	}
-	if !t.looping {
+	if !t.looping && known && t.Most >= max(leastRepeats, repeatFactor*usual) {
 		t.looping, t.LoopingSince, t.Repeated = true, since, strings.Clone(name)
 	}
 }
@@ -157,12 +153,9 @@ func (s *Service) end(now time.Time, t *Task) {
 	}
 	s.Counted.add(t.tokens > 0)
 	if t.tokens > 0 {
-		s.Tokens.Add(now, shift.Observation{Value: math.Log(float64(t.tokens)), Work: noWork, Version: t.version}, &costRule)
+		s.Tokens.Add(now, observed(math.Log(float64(t.tokens)), t.version), &costRule)
 	}
 	if t.hasCost {
-		s.Costs.Add(now, shift.Observation{Value: math.Log(t.cost), Work: noWork, Version: t.version}, &costRule)
+		s.Costs.Add(now, observed(math.Log(t.cost), t.version), &costRule)
 	}
 }
-
-// noWork is unknown work.
-var noWork = [shift.Works]float64{math.NaN(), math.NaN()}

@@ -170,31 +170,17 @@ func (l *Level) Add(now time.Time, o Observation, rule *Rule) {
 	if math.IsNaN(o.Value) || math.IsInf(o.Value, 0) {
 		return
 	}
-	if sample := l.Sample(now, rule); sample != nil {
-		*sample = o
-	}
-}
-
-// Sample is like Add for an observation that need not be computed if it is not in the
-// sample of its block: then Sample returns nil, and otherwise where the caller has to
-// put it at once. Its value must be finite.
-func (l *Level) Sample(now time.Time, rule *Rule) *Observation {
 	if l.count >= blockCount && now.Sub(l.began) >= blockTime {
 		l.end(now, rule)
 	}
 	if l.count == 0 {
 		l.began = now
 	}
-	l.count++
-	if len(l.sample) < sampled {
-		l.sample = append(l.sample, Observation{})
-		return &l.sample[len(l.sample)-1]
+	if l.count++; len(l.sample) < sampled {
+		l.sample = append(l.sample, o)
+	} else if i := l.random(l.count); i < sampled {
+		l.sample[i] = o // reservoir sampling: each is as likely in the sample
 	}
-	// Reservoir sampling: each observation is as likely in the sample.
-	if i := l.random(l.count); i < sampled {
-		return &l.sample[i]
-	}
-	return nil
 }
 
 // random returns a number below n, by a xorshift generator: what is sampled needs
