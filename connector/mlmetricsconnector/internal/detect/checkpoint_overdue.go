@@ -10,8 +10,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { add(mlattr.ProblemCheckpoint, eachRun(overdue)) }
-
 // overdue reports a run that takes steps and whose checkpoint is overdue on each rank
 // that saves at a usual interval.
 func overdue(_ *State, r *runs.Run, report func(problem.Problem)) {

@@ -1,12 +1,11 @@
-// Package detect finds problems. Each kind of problem has a file of its own: the rule with
-// its constants and their reasons, and its words. The row of the kind in mlattr.Problems has
-// its name, its severity, the kinds that it follows from and what is documented of it.
+// Package detect finds problems. Each kind of problem has a rule with its constants and their
+// reasons, and its words, in one file: those of losses, of models, of requests and of tasks in
+// one each, each other in the file of its name. The row of the kind in mlattr.Problems has its
+// name, its severity, the kinds that it follows from and what is documented of it. New lists them.
 package detect
 
 import (
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
@@ -28,16 +27,40 @@ type State struct {
 	Owners   *runs.Owners
 }
 
-// Detector finds the problems of one kind at an emission, and reports each that lasts. It
-// may remember what it needs between two emissions.
+// Detector finds problems at an emission, and reports each that lasts. It may remember what it
+// needs between two emissions.
 type Detector func(s *State, report func(problem.Problem))
 
-// detectors has what returns a Detector of each kind that remembers nothing yet. Each file
-// adds its own.
-var detectors = make(map[string]func() Detector)
+// All are the Detectors of all kinds.
+type All []Detector
 
-// add adds a kind whose Detector never remembers anything.
-func add(kind string, detector Detector) { detectors[kind] = func() Detector { return detector } }
+// New returns the Detectors of all kinds, which remember nothing yet.
+func New() All {
+	return All{
+		eachRun(hung), eachRun(silent), eachRun(missing), eachRun(failed), eachRun(overdue), eachRun(grows), losses,
+		new(slow).detect, new(slowHosts).detect, new(restartLoop).detect, new(throttled).detect,
+		failedGPUs, heldIdle, silentHosts,
+		eachService(mlattr.ProblemFailing, failing),
+		eachService(mlattr.ProblemSlowRequests, slowRequests),
+		eachService(mlattr.ProblemTailLatency, tailLatency),
+		eachService(mlattr.ProblemRetryStorm, retryStorm),
+		eachService(mlattr.ProblemToolErrors, toolErrors),
+		eachService(mlattr.ProblemLooping, looping),
+		eachService(mlattr.ProblemCostly, costly),
+		eachService(mlattr.ProblemTruncated, truncated),
+		eachService(mlattr.ProblemAnswersChanged, answersChanged),
+		eachService(mlattr.ProblemModelSubstituted, substituted),
+		eachService(mlattr.ProblemCacheCollapsed, cacheCollapsed),
+		eachService(mlattr.ProblemThroughputDrop, throughput),
+	}
+}
+
+// Detect reports the problems of all kinds.
+func (a All) Detect(s *State, report func(problem.Problem)) {
+	for _, detect := range a {
+		detect(s, report)
+	}
+}
 
 // eachRun finds problems of single runs.
 func eachRun(find func(s *State, r *runs.Run, report func(problem.Problem))) Detector {
@@ -45,45 +68,6 @@ func eachRun(find func(s *State, r *runs.Run, report func(problem.Problem))) Det
 		for _, r := range s.Runs {
 			find(s, r, report)
 		}
-	}
-}
-
-// addLoss adds a kind of problems of the losses of runs that take steps. find completes a
-// problem that has what all of them have, and reports whether there is one.
-func addLoss(kind string, find func(l *runs.Loss, p *problem.Problem) bool) {
-	add(kind, func(s *State, report func(problem.Problem)) {
-		for i := range s.Losses {
-			l := &s.Losses[i]
-			p := problem.Problem{
-				Kind: kind, Subject: problem.Subject{Resource: l.Key.Resource, Run: l.Key.ID}, Evident: l.Seen, Rank: l.Rank, Unit: "1",
-				Telemetry: math.NaN(), GPUs: s.GPUs.Uses[runs.RunOf(l.Key)].GPUs,
-			}
-			if l.Run != nil {
-				p.Telemetry = l.Run.Members.Telemetry()
-				hold(&p, l.Run)
-			}
-			if find(l, &p) {
-				report(p)
-			}
-		}
-	})
-}
-
-// All are the Detectors of all kinds.
-type All []Detector
-
-// New returns a Detector of each kind, in the order of their names.
-func New() (all All) {
-	for _, kind := range slices.Sorted(maps.Keys(detectors)) {
-		all = append(all, detectors[kind]())
-	}
-	return all
-}
-
-// Detect reports the problems of all kinds.
-func (a All) Detect(s *State, report func(problem.Problem)) {
-	for _, detect := range a {
-		detect(s, report)
 	}
 }
 

@@ -5,18 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
-
-// Each kind of the table has a detector, in the file of its name: to add a kind is to add
-// a file and a row.
-func TestEachKindHasADetector(t *testing.T) {
-	for _, kind := range mlattr.Problems {
-		assert.FileExists(t, kind.Name+".go")
-	}
-	assert.Len(t, detect.New(), len(mlattr.Problems))
-}
 
 // Causes are kinds of the table, and no kind follows from itself.
 func TestCausesAreNoCircle(t *testing.T) {

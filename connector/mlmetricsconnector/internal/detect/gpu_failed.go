@@ -10,8 +10,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { add(mlattr.ProblemGPUFailed, failedGPUs) }
-
 // recoveries say what the driver asks for, and what to do.
 var recoveries = map[int]string{
 	mlattr.RecoveryReset:         "The driver asks for a reset. Stop what uses the GPU, then reset it.",

@@ -9,8 +9,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { add(mlattr.ProblemHeldIdle, heldIdle) }
-
 // holding is a workload on a host.
 type holding struct {
 	host string

@@ -9,8 +9,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { add(mlattr.ProblemHostSilent, silentHosts) }
-
 // maxSilentRuns limits the runs that are named for one silent host.
 const maxSilentRuns = 8
 

@@ -14,8 +14,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { add(mlattr.ProblemLooksHung, eachRun(hung)) }
-
 const (
 	// pauseAgain is how many times its longest checkpoint, validation or silence a run
 	// may be silent, because it may be in another one.

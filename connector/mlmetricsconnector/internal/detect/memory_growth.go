@@ -10,8 +10,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { add(mlattr.ProblemMemoryGrowth, eachRun(grows)) }
-
 // grows reports the GPU of a run whose memory reaches its limit first.
 func grows(_ *State, r *runs.Run, report func(problem.Problem)) {
 	if r.State != runs.Running || !r.GPUs.Silent.IsZero() {

@@ -14,8 +14,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { add(mlattr.ProblemRankMissing, eachRun(missing)) }
-
 // doubtFor is how many times its patience a rank may be silent whose host does
 // not report its GPUs: its telemetry may be cut off, as of a whole host. So is one that
 // still holds its GPU: it may have come to its end before the others.

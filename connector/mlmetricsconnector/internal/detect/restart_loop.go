@@ -10,10 +10,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() {
-	detectors[mlattr.ProblemRestartLoop] = func() Detector { return new(restartLoop).detect }
-}
-
 // loopTime is the time within which runs.LoopOf new attempts make a restart loop.
 const loopTime = time.Hour
 

@@ -10,8 +10,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { add(mlattr.ProblemRunFailed, eachRun(failed)) }
-
 // failed reports ranks that have ended with an error, unless the others go on.
 func failed(s *State, r *runs.Run, report func(problem.Problem)) {
 	if r.State == runs.Running {

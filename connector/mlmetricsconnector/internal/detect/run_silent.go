@@ -6,8 +6,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { add(mlattr.ProblemRunSilent, eachRun(silent)) }
-
 // silent reports a run that is silent and holds GPUs of which nothing is known
 // any more, not before their host, which it may follow from.
 func silent(s *State, r *runs.Run, report func(problem.Problem)) {

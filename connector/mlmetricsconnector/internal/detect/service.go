@@ -14,16 +14,16 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
 )
 
-// addService adds a kind of problems of services.
-func addService(kind string, find func(*service)) {
-	add(kind, func(s *State, report func(problem.Problem)) {
+// eachService finds problems of one kind of single services.
+func eachService(kind string, find func(*service)) Detector {
+	return func(s *State, report func(problem.Problem)) {
 		s.Services.Each(func(of *serving.Service) {
 			one := service{Service: of, kind: kind, now: s.Now, newest: of.Newest}
 			if find(&one); one.found != nil {
 				report(*one.found)
 			}
 		})
-	})
+	}
 }
 
 // service is a service with its problem of one kind.

@@ -13,8 +13,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { detectors[mlattr.ProblemSlow] = func() Detector { return new(slow).detect } }
-
 // notSlow is how many times the usual time a run takes at which it is slow no longer. It
 // is slow from pace.Slower times on.
 const notSlow = 1.2

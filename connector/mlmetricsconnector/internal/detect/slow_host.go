@@ -10,8 +10,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { detectors[mlattr.ProblemSlowHost] = func() Detector { return new(slowHosts).detect } }
-
 // slowHosts finds hosts that are slow in several runs.
 type slowHosts struct{ hosts ranks.Hosts }
 

@@ -11,8 +11,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-func init() { detectors[mlattr.ProblemThrottled] = func() Detector { return new(throttled).detect } }
-
 // throttledBefore and throttledAfter limit when a GPU throttles whose run takes
 // longer: a GPU that always reaches its power limit slows nothing down.
 const throttledBefore, throttledAfter = 15 * time.Minute, 5 * time.Minute
