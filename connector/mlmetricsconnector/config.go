@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -203,6 +204,8 @@ func (c *Config) Validate() error {
 		{c.FirstStepTimeout == 0 || c.FirstStepTimeout >= minDuration, "first_step_timeout", c.FirstStepTimeout, "be 0 (never stalled before the first step) or at least " + minDuration.String()},
 		{c.StallTimeout >= minDuration, "stall_timeout", c.StallTimeout, "be at least " + minDuration.String()},
 		{c.IdleTimeout == 0 || c.IdleTimeout >= minDuration, "idle_timeout", c.IdleTimeout, "be 0 (an idle GPU is no problem) or at least " + minDuration.String()},
+		{instanceLabels.MatchString(c.InstanceLabel), "instance_label", strconv.Quote(c.InstanceLabel), `be empty or a letter followed by letters, digits, "_" and ".", at most 128`},
+		{!taken(c.InstanceLabel), "instance_label", strconv.Quote(c.InstanceLabel), "not be a label that series have, nor begin with ml or otel"},
 	} {
 		if !of.ok {
 			errs = append(errs, fmt.Errorf("%q is %v, must %s", of.key, of.is, of.must))
@@ -210,9 +213,6 @@ func (c *Config) Validate() error {
 	}
 	if err := c.Prices.check(); err != nil {
 		errs = append(errs, fmt.Errorf(`"prices": %w`, err))
-	}
-	if err := checkInstanceLabel(c.InstanceLabel); err != nil {
-		errs = append(errs, fmt.Errorf(`"instance_label" is %q, %w`, c.InstanceLabel, err))
 	}
 	return errors.Join(errs...)
 }
@@ -222,33 +222,21 @@ func (c *Config) timeouts() runs.Timeouts {
 	return runs.Timeouts{FirstStep: c.FirstStepTimeout, Stall: c.StallTimeout, Idle: c.IdleTimeout}
 }
 
-// maxInstanceLabel is the longest name of Config.InstanceLabel, in bytes.
-const maxInstanceLabel = 128
-
-var instanceLabels = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.]*$`)
+// instanceLabels matches names for Config.InstanceLabel.
+var instanceLabels = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_.]{0,127})?$`)
 
 // reservedLabels are those that Prometheus and its exporters write.
 var reservedLabels = []string{"job", "instance", "le", "quantile", "service_name", "service_namespace"}
 
-// checkInstanceLabel returns an error that says what Config.InstanceLabel must be.
-// Names are compared as Prometheus writes them.
-func checkInstanceLabel(name string) error {
-	if name == "" {
-		return nil
-	}
-	if len(name) > maxInstanceLabel || !instanceLabels.MatchString(name) {
-		return fmt.Errorf(`must be empty or a letter followed by letters, digits, "_" and ".", at most %d`, maxInstanceLabel)
-	}
+// taken reports whether series may have a label, by its name as Prometheus writes it.
+func taken(name string) bool {
 	shown := func(label string) string { return strings.ReplaceAll(label, ".", "_") }
-	same := func(label string) bool { return shown(label) == shown(name) }
-	taken := strings.HasPrefix(shown(name), "ml_") || strings.HasPrefix(shown(name), "otel_") || slices.ContainsFunc(slices.Concat(reservedLabels, series.RunLabels), same)
+	labels := slices.Concat(reservedLabels, series.RunLabels)
 	for i := range series.All {
-		taken = taken || slices.ContainsFunc(series.All[i].Labels, same)
+		labels = append(labels, series.All[i].Labels...)
 	}
-	if taken {
-		return errors.New("must not be a label that series have, nor begin with ml or otel")
-	}
-	return nil
+	return strings.HasPrefix(shown(name), "ml_") || strings.HasPrefix(shown(name), "otel_") ||
+		slices.ContainsFunc(labels, func(label string) bool { return shown(label) == shown(name) })
 }
 
 // writerOf returns the attribute that tells this collector's series from those of

@@ -54,7 +54,8 @@ func newConclusions(of member, tel *telemetry) *conclusions {
 // changes, and returns the runs that were replaced since the previous one.
 func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) streams.Evicted {
 	evicted := c.store.Evicted()
-	c.telemetry.evicted(ctx, int64(len(evicted)))
+	c.telemetry.count(ctx, c.telemetry.builder.ConnectorMlMetricsRunsEvicted, int64(len(evicted)), "", "")
+	c.telemetry.leave(evictedRuns, int64(len(evicted)))
 	c.clocks.Forget(evicted)
 	seen, expiration := c.shared.seen, c.cfg.MetricsExpiration
 	c.clocks.Expect(seen.Ranks, seen.Holders(), now)
@@ -160,7 +161,7 @@ func (c *conclusions) sendRecords(ctx context.Context, problems []problem.Entry,
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.FlushInterval)
 	defer cancel()
 	if _, err := c.shared.outlets.Send(mlattr.WithConcluded(ctx), r.Logs); err != nil {
-		c.telemetry.left.Add(lostRecords, int64(r.Logs.LogRecordCount()))
+		c.telemetry.leave(lostRecords, int64(r.Logs.LogRecordCount()))
 		c.set.Logger.Warn("Records of problems and changes could not be sent. They are lost.", zap.Error(err))
 	}
 }

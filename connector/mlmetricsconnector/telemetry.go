@@ -18,8 +18,9 @@ import (
 
 // telemetry reports about the connector itself.
 type telemetry struct {
-	builder                                                               *metadata.TelemetryBuilder
-	duplicates, outOfRange, negativeWait, tooManySeries, tooManyRuns, own metric.MeasurementOption
+	builder *metadata.TelemetryBuilder
+	// id is that of the connector.
+	id attribute.KeyValue
 
 	// left counts what notices publishes.
 	left shared.Tally
@@ -30,25 +31,13 @@ func newTelemetry(set connector.Settings) (*telemetry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create the connector's telemetry: %w", err)
 	}
-	id := attribute.String("connector", set.ID.String())
-	with := func(key, value string) metric.MeasurementOption {
-		return metric.WithAttributeSet(attribute.NewSet(id, attribute.String(key, value)))
-	}
-	return &telemetry{
-		builder:       builder,
-		duplicates:    with("reason", "duplicate_span"),
-		outOfRange:    with("reason", "out_of_range"),
-		negativeWait:  with("reason", "negative_queue_time"),
-		tooManySeries: with("limit", "max_series"),
-		tooManyRuns:   with("limit", "max_runs"),
-		own:           metric.WithAttributeSet(attribute.NewSet(id)),
-	}, nil
+	return &telemetry{builder: builder, id: attribute.String("connector", set.ID.String())}, nil
 }
 
 func (t *telemetry) observe(store *streams.Store) error {
 	of := func(value func() int64) metric.Int64Callback {
 		return func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(value(), t.own)
+			o.Observe(value(), metric.WithAttributes(t.id))
 			return nil
 		}
 	}
@@ -58,43 +47,40 @@ func (t *telemetry) observe(store *streams.Store) error {
 		t.builder.RegisterConnectorMlMetricsRunsCallback(of(store.Runs)),
 		t.builder.RegisterConnectorMlMetricsLimitUseCallback(func(_ context.Context, o metric.Float64Observer) error {
 			series, runs := store.Use(time.Now())
-			o.Observe(series, t.tooManySeries)
-			o.Observe(runs, t.tooManyRuns)
+			o.Observe(series, metric.WithAttributes(t.id, attribute.String("limit", overMaxSeries)))
+			o.Observe(runs, metric.WithAttributes(t.id, attribute.String("limit", overMaxRuns)))
 			return nil
 		}))
 }
 
+// record counts what was skipped, and what was beyond a limit.
 func (t *telemetry) record(ctx context.Context, duplicates int64, skipped spans.Skipped, over streams.Overflowed) {
-	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, duplicates, t.duplicates, "")
-	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, skipped.OutOfRange, t.outOfRange, "")
-	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, skipped.Clamped, t.negativeWait, "")
-	t.count(ctx, t.builder.ConnectorMlMetricsRepairedNames, skipped.Repaired, t.own, "")
-	t.count(ctx, t.builder.ConnectorMlMetricsOverflowedUpdates, over.Series, t.tooManySeries, overMaxSeries)
-	t.count(ctx, t.builder.ConnectorMlMetricsOverflowedUpdates, over.Runs, t.tooManyRuns, overMaxRuns)
+	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, duplicates, "reason", "duplicate_span")
+	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, skipped.OutOfRange, "reason", "out_of_range")
+	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, skipped.Clamped, "reason", "negative_queue_time")
+	t.count(ctx, t.builder.ConnectorMlMetricsRepairedNames, skipped.Repaired, "", "")
+	t.count(ctx, t.builder.ConnectorMlMetricsOverflowedUpdates, over.Series, "limit", overMaxSeries)
+	t.count(ctx, t.builder.ConnectorMlMetricsOverflowedUpdates, over.Runs, "limit", overMaxRuns)
+	t.leave(overMaxSeries, over.Series)
+	t.leave(overMaxRuns, over.Runs)
 }
 
-// count adds n to a counter, and to what is left out for a reason, if there is one.
-func (t *telemetry) count(ctx context.Context, counter metric.Int64Counter, n int64, option metric.MeasurementOption, reason string) {
+// count adds n to a counter, with a label if it has a value.
+func (t *telemetry) count(ctx context.Context, counter metric.Int64Counter, n int64, label, value string) {
 	if n > 0 {
-		counter.Add(ctx, n, option)
-		t.leave(reason, n)
+		labels := []attribute.KeyValue{t.id, attribute.String(label, value)}
+		if value == "" {
+			labels = labels[:1]
+		}
+		counter.Add(ctx, n, metric.WithAttributes(labels...))
 	}
 }
 
-// leave adds n to what is left out for a reason, if there is one.
+// leave adds n to what is left out for a reason.
 func (t *telemetry) leave(reason string, n int64) {
-	if n > 0 && reason != "" {
+	if n > 0 {
 		t.left.Add(reason, n)
 	}
-}
-
-// evicted counts runs that were replaced by new ones.
-func (t *telemetry) evicted(ctx context.Context, n int64) {
-	t.count(ctx, t.builder.ConnectorMlMetricsRunsEvicted, n, t.own, evictedRuns)
-}
-
-func (t *telemetry) expired(ctx context.Context, n int64) {
-	t.count(ctx, t.builder.ConnectorMlMetricsStreamsExpired, n, t.own, "")
 }
 
 // Reasons for what is left out.
