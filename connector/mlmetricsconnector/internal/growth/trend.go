@@ -2,6 +2,7 @@
 package growth
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -33,11 +34,10 @@ type sample struct {
 // not safe for concurrent use.
 type Trend struct {
 	samples []sample
-	// forecast is the result of Forecast, known while changed is false.
+	// forecast is the result of Forecast for limit, known while changed is false.
 	forecast Forecast
-	grows    bool
-	changed  bool
 	limit    float64
+	changed  bool
 }
 
 // Add adds a value, unless another one was added less than a minute ago.
@@ -79,38 +79,33 @@ type Forecast struct {
 // pairs: steps and outliers do not change it.
 func (t *Trend) Forecast(limit float64) (f Forecast, ok bool) {
 	if t.changed || limit != t.limit {
-		t.changed, t.limit = false, limit
-		t.forecast, t.grows = t.compute(limit)
+		t.changed, t.limit, t.forecast = false, limit, t.compute(limit)
 	}
-	return t.forecast, t.grows
+	return t.forecast, t.forecast.Count > 0
 }
 
-func (t *Trend) compute(limit float64) (f Forecast, ok bool) {
+// compute returns what Forecast does, or a Forecast of no samples.
+func (t *Trend) compute(limit float64) (none Forecast) {
 	n := len(t.samples)
 	if n < least {
-		return f, false
+		return none
 	}
 	first, last := t.samples[0], t.samples[n-1]
 	if last.value-first.value < leastGrowth*limit/2 || last.value > limit {
-		return f, false // what most values show, without a computation
+		return none // what most values show, without a computation
 	}
 	slope, tau := theilSen(t.samples)
 	window := last.at.Sub(first.at)
 	older, _ := theilSen(t.samples[:n/2])
 	newer, _ := theilSen(t.samples[n/2:])
-	if slope*window.Seconds() < leastGrowth*limit || tau < steadily || newer < goesOn*older {
-		return f, false
-	}
 	left := (limit - last.value) / slope
-	f = Forecast{
-		Since: first.at, Count: n, Window: window,
-		From: first.value, To: last.value, PerHour: slope * 3600,
+	if slope*window.Seconds() < leastGrowth*limit || tau < steadily || newer < goesOn*older || left > soon.Seconds() {
+		return none
 	}
-	if left > soon.Seconds() {
-		return f, false
+	return Forecast{
+		Since: first.at, Count: n, Window: window, From: first.value, To: last.value,
+		PerHour: slope * 3600, Left: time.Duration(left * float64(time.Second)),
 	}
-	f.Left = time.Duration(left * float64(time.Second))
-	return f, true
 }
 
 // theilSen returns the median of the slopes between all pairs, a second, and the
@@ -120,14 +115,8 @@ func theilSen(of []sample) (slope, tau float64) {
 	sum := 0
 	for i := range of {
 		for j := range i {
-			s := (of[i].value - of[j].value) / of[i].at.Sub(of[j].at).Seconds()
-			slopes = append(slopes, s)
-			switch {
-			case s > 0:
-				sum++
-			case s < 0:
-				sum--
-			}
+			slopes = append(slopes, (of[i].value-of[j].value)/of[i].at.Sub(of[j].at).Seconds())
+			sum += cmp.Compare(of[i].value, of[j].value)
 		}
 	}
 	slices.Sort(slopes)

@@ -211,7 +211,8 @@ func (l *Level) end(now time.Time, rule *Rule) {
 			l.odd = append(l.odd, b)
 		}
 		if !odd || len(l.odd) > maxOdd*rule.Blocks {
-			l.keepOdd()
+			l.keep(l.odd...)
+			l.odd = l.odd[:0]
 			if !odd {
 				l.keep(b)
 			}
@@ -225,34 +226,20 @@ func (l *Level) end(now time.Time, rule *Rule) {
 	}
 }
 
-// keepOdd makes the odd blocks usual.
-func (l *Level) keepOdd() {
-	for _, odd := range l.odd {
-		l.keep(odd)
-	}
-	l.odd = l.odd[:0]
-}
-
 // concludes reports whether the newest odd blocks together are a shift.
 func (l *Level) concludes(rule *Rule) bool {
-	if len(l.odd) < rule.Blocks {
-		return false
+	grown := 0.0
+	for _, odd := range l.odd[max(0, len(l.odd)-rule.Blocks):] {
+		grown += odd.grown / float64(rule.Blocks)
 	}
-	sum := 0.0
-	for _, odd := range l.odd[len(l.odd)-rule.Blocks:] {
-		sum += odd.grown
-	}
-	grown := sum / float64(rule.Blocks)
-	return grown >= rule.Least && grown >= deviations*l.deviation
+	return len(l.odd) >= rule.Blocks && grown >= max(rule.Least, deviations*l.deviation)
 }
 
 // goOn adds a block while a shift lasts.
 func (l *Level) goOn(b *block, versions *[Versions]VersionLevel, now time.Time, rule *Rule) {
 	value, _ := l.odds(b, versions, rule)
-	if b.grown >= calmFactor*rule.Least {
+	if l.calm++; b.grown >= calmFactor*rule.Least {
 		l.calm = 0
-	} else {
-		l.calm++
 	}
 	l.show(b, value, versions, now, rule)
 	if now.Sub(l.shift.Since) >= newUsual {
@@ -273,20 +260,21 @@ func (l *Level) show(b *block, value float64, versions *[Versions]VersionLevel, 
 	l.shift.Demand = rule.Demand && b.demand-l.was.demand > creditedChange
 }
 
-// keep makes a block usual.
-func (l *Level) keep(b block) {
-	number := b.began.Unix() / 3600
-	h := &l.hours[number%hoursKept]
-	if h.number != number {
-		*h = hour{number: number}
+// keep makes blocks usual.
+func (l *Level) keep(blocks ...block) {
+	for _, b := range blocks {
+		number := b.began.Unix() / 3600
+		h := &l.hours[number%hoursKept]
+		if h.number != number {
+			*h = hour{number: number}
+		}
+		h.sum, h.blocks = h.sum+b.value, h.blocks+1
+		if len(l.usual) < keptBlocks {
+			l.usual = append(l.usual, b)
+		} else {
+			l.usual[l.next], l.next = b, (l.next+1)%keptBlocks
+		}
 	}
-	h.sum, h.blocks = h.sum+b.value, h.blocks+1
-	if len(l.usual) < keptBlocks {
-		l.usual = append(l.usual, b)
-		return
-	}
-	l.usual[l.next] = b
-	l.next = (l.next + 1) % keptBlocks
 }
 
 // excuse returns the growth of the value that growth of work explains if it is
@@ -309,8 +297,7 @@ func (l *Level) excuse(b *block, rule *Rule) (excuse float64) {
 func (l *Level) odds(b *block, versions *[Versions]VersionLevel, rule *Rule) (value float64, odd bool) {
 	excuse := l.excuse(b, rule)
 	beyond := func(value, deviation float64) bool {
-		grown := value - l.was.value - excuse
-		return grown >= oddFactor*rule.Least && grown >= oddDeviations*deviation
+		return value-l.was.value-excuse >= max(oddFactor*rule.Least, oddDeviations*deviation)
 	}
 	value, odd = b.value, beyond(b.value, l.deviation)
 	for i := range versions {

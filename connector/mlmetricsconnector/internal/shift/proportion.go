@@ -173,8 +173,9 @@ func (p *Proportion) Find(now time.Time, rule *ProportionRule) Proportions {
 	}
 	for _, window := range windows {
 		for _, size := range [...]int{min(window, inTime), min(window, n)} {
-			if size > 0 && (size <= max(inTime, windows[0]) || sums[size/4].Ratio() >= rule.limit(p.usual(sums[size]).Ratio())/2) {
-				p.test(sums[size], rule, &found)
+			shows := size <= max(inTime, windows[0]) || sums[size/4].Ratio() >= rule.limit(p.usual(sums[size]).Ratio())/2
+			if size > 0 && shows && !p.shifted && found.Shown.All == 0 && rule.holds(sums[size], p.longUsual(sums[size])) {
+				found.Shown = sums[size]
 			}
 		}
 	}
@@ -221,18 +222,9 @@ func (r *ProportionRule) limit(usual float64) float64 {
 	return max(r.Least, r.Times*usual)
 }
 
-// test sets found.Shown if the newest outcomes show a shift.
-func (p *Proportion) test(newest Counts, rule *ProportionRule, found *Proportions) {
-	usual := p.longUsual(newest)
-	if p.shifted || found.Shown.All > 0 || usual.All < leastUsual || !rule.holds(newest, usual) {
-		return
-	}
-	found.Shown = newest
-}
-
 // holds reports whether outcomes are more often of the kind than the usual ones.
 func (r *ProportionRule) holds(outcomes, usual Counts) bool {
-	if outcomes.Of < r.Count || outcomes.Ratio() < r.limit(usual.Ratio()) {
+	if usual.All < leastUsual || outcomes.Of < r.Count || outcomes.Ratio() < r.limit(usual.Ratio()) {
 		return false
 	}
 	if usual.Of*unseen.All <= usual.All*unseen.Of {
@@ -258,14 +250,11 @@ func (p *Proportion) conclude(recent, seen Counts, rule *ProportionRule, found *
 	}
 	switch {
 	case p.shifted && found.Usual < 0:
-		found.Shifted = recent.Ratio() > aloneEnd*limit
-		found.Shown = recent
+		found.Shifted, found.Shown = recent.Ratio() > aloneEnd*limit, recent
 	case p.shifted:
-		found.Shifted = recent.Ratio() > max(endFactor*limit, nearFactor*found.Usual)
-		found.Shown = recent
+		found.Shifted, found.Shown = recent.Ratio() > max(endFactor*limit, nearFactor*found.Usual), recent
 	case found.Usual < 0:
-		found.Shifted = limit > 0 && recent.Of >= rule.AloneCount && recent.Ratio() >= limit
-		found.Shown = recent
+		found.Shifted, found.Shown = limit > 0 && recent.Of >= rule.AloneCount && recent.Ratio() >= limit, recent
 	case found.Shown.All > 0:
 		found.Shifted = true
 	default:
@@ -281,9 +270,6 @@ func (p *Proportion) conclude(recent, seen Counts, rule *ProportionRule, found *
 // whole have not, such as one that few requests go to.
 func (p *Proportion) ofVersion(seen Counts, rule *ProportionRule, found *Proportions) bool {
 	usual := p.longUsual(seen)
-	if usual.All < leastUsual {
-		return false
-	}
 	for version := uint8(1); version < Versions; version++ {
 		if own := found.ByVersion[version]; own.All >= versionLeast && rule.holds(own, usual) {
 			found.Shown, found.Only = own, version
