@@ -85,7 +85,7 @@ func (c *conclusions) settleProblems(ctx context.Context, facts *gpus.Facts, now
 	if restored != nil {
 		c.problems.Restore(*restored, now)
 	}
-	began, ended, open := c.problems.Settle(now, c.changesBefore, c.news(facts, now))
+	began, ended, open := c.problems.Settle(now, c.shared.history.Before, c.news(facts, now))
 	c.shared.open.Store(&open)
 	c.shared.restored.CompareAndSwap(restored, nil)
 	c.telemetry.leave(overMaxChanges, c.shared.history.Left())
@@ -175,15 +175,6 @@ func (c *conclusions) seeAttempts(all []*runs.Run, now time.Time) {
 	for _, run := range all {
 		history.Attempts(change.Subject{Resource: run.Key.Resource, Run: run.Key.ID}, run.Attempts(), now)
 	}
-}
-
-// changesBefore returns the changes before the onset of a problem.
-func (c *conclusions) changesBefore(of problem.Subject, onset time.Time) []problem.Change {
-	var before []problem.Change
-	for _, one := range c.shared.history.Before(change.Subject{Resource: of.Resource, Run: of.Run, Host: of.Host}, onset) {
-		before = append(before, problem.Change{Time: one.Time, Text: one.Text})
-	}
-	return before
 }
 
 // addOnset adds the series of a problem to the store. It belongs to no run: one that

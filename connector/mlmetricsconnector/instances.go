@@ -33,11 +33,8 @@ const (
 
 // instances is what the instances of one component id share.
 type instances struct {
-	id        component.ID
-	storage   *component.ID
-	directory string
-	logger    *zap.Logger
-
+	set  connector.Settings
+	cfg  *Config
 	seen *points.Seen
 	// outlets are the pipelines that get the records, history what changes are
 	// compared with.
@@ -58,14 +55,14 @@ type keeping struct {
 }
 
 // load opens what the configuration names, if it names anything, and loads what is kept.
-func (k *keeping) load(ctx context.Context, host component.Host, of *instances, name string, kept saved.Kept, every time.Duration, fail saved.Fail) (err error) {
+func (k *keeping) load(ctx context.Context, host component.Host, of *instances, name string, kept saved.Kept, every time.Duration) (err error) {
 	switch {
-	case of.storage != nil:
-		if k.saved, err = saved.Open(ctx, host, *of.storage, component.KindConnector, of.id, name, kept, fail); err != nil {
+	case of.cfg.Storage != nil:
+		if k.saved, err = saved.Open(ctx, host, *of.cfg.Storage, component.KindConnector, of.set.ID, name, kept, of.storageFailed); err != nil {
 			return err
 		}
-	case of.directory != "":
-		k.saved = saved.OpenFolder(ctx, of.directory, component.KindConnector, of.id, name, kept, fail)
+	case of.cfg.StateDirectory != "":
+		k.saved = saved.OpenFolder(ctx, of.cfg.StateDirectory, component.KindConnector, of.set.ID, name, kept, of.storageFailed)
 	default:
 		return nil
 	}
@@ -102,10 +99,7 @@ func (k *keeping) close(ctx context.Context) error {
 var _ shared.Object = (*instances)(nil)
 
 func newInstances(set connector.Settings, cfg *Config) *instances {
-	return &instances{
-		id: set.ID, storage: cfg.Storage, directory: cfg.StateDirectory, logger: set.Logger,
-		seen: points.NewSeen(cfg.Prices.GPUHour), history: change.NewHistory(),
-	}
+	return &instances{set: set, cfg: cfg, seen: points.NewSeen(cfg.Prices.GPUHour), history: change.NewHistory()}
 }
 
 // instancesByID has the instances of each component id.
@@ -157,7 +151,7 @@ func (i *instances) restores() bool { return i.restored.Load() != nil && i.outle
 
 // Start loads what was kept over a restart.
 func (i *instances) Start(ctx context.Context, host component.Host) error {
-	return i.load(ctx, host, i, "", keeper{i}, saveInterval, i.storageFailed)
+	return i.load(ctx, host, i, "", keeper{i}, saveInterval)
 }
 
 // Shutdown saves a last time.
@@ -213,7 +207,7 @@ var storageFailures = map[string]string{
 // storageFailed reports a failed operation of the storage extension.
 func (i *instances) storageFailed(_ context.Context, operation string, err error, again bool) {
 	if !again {
-		i.logger.Warn(storageFailures[operation], zap.Error(err))
+		i.set.Logger.Warn(storageFailures[operation], zap.Error(err))
 	}
 }
 

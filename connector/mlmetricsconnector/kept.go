@@ -36,7 +36,7 @@ type keptCounts struct {
 
 // keep restores the counts of an earlier life, and keeps them from now on.
 func (c *metricsConnector) keep(ctx context.Context, host component.Host) error {
-	err := c.counts.load(ctx, host, c.shared, "counts", counts{c}, countsInterval, c.shared.storageFailed)
+	err := c.counts.load(ctx, host, c.shared, "counts", counts{c}, countsInterval)
 	if c.counts.saved != nil {
 		c.flusher.Ahead = func() {
 			c.changes.Add(1) // also what a request has added so far, and what is shown

@@ -48,14 +48,16 @@ const (
 	onsetTolerance = 30 * time.Second
 )
 
-// Subject is what changes: a program, a run of it, or a host.
+// Subject is what changes, or has a problem: a program, or a run of it; a GPU of a host, or
+// a host.
 type Subject struct {
-	Resource  streams.Resource
-	Run, Host string
+	Resource       streams.Resource
+	Run, Host, GPU string
 }
 
-func (s Subject) clone() Subject {
-	return Subject{s.Resource.Clone(), strings.Clone(s.Run), strings.Clone(s.Host)}
+// Clone returns a copy that shares no memory.
+func (s Subject) Clone() Subject {
+	return Subject{s.Resource.Clone(), strings.Clone(s.Run), strings.Clone(s.Host), strings.Clone(s.GPU)}
 }
 
 // Observation is a value that telemetry shows.
@@ -157,10 +159,10 @@ func (h *History) See(observations []Observation, now time.Time) {
 				continue
 			}
 			known = &values{}
-			h.addItem(item{o.Of.clone(), strings.Clone(o.Kind), strings.Clone(o.Name)}, known)
+			h.addItem(item{o.Of.Clone(), strings.Clone(o.Kind), strings.Clone(o.Name)}, known)
 		}
 		if from, to, changed := known.see(o.Value, now, slices.Contains(settlingKinds, o.Kind)); changed {
-			c := &Change{Time: now, Kind: o.Kind, Of: o.Of.clone(), Run: strings.Clone(o.Run), From: from, To: to}
+			c := &Change{Time: now, Kind: o.Kind, Of: o.Of.Clone(), Run: strings.Clone(o.Run), From: from, To: to}
 			if o.Kind == mlattr.ChangeSettings {
 				c.Setting = strings.Clone(o.Name)
 			}
@@ -197,7 +199,7 @@ func (h *History) place(o *Observation, now time.Time) {
 			return
 		}
 		run = &nodes{Ranks: make(map[string]string)}
-		h.runs[o.Of.clone()] = run
+		h.runs[o.Of.Clone()] = run
 	}
 	run.Seen = now
 	was, known := run.Ranks[o.Name]
@@ -225,7 +227,7 @@ func (h *History) place(o *Observation, now time.Time) {
 	if !known {
 		return
 	}
-	c := &Change{Time: now, Kind: mlattr.ChangeNodes, Of: o.Of.clone(), From: was, To: host}
+	c := &Change{Time: now, Kind: mlattr.ChangeNodes, Of: o.Of.Clone(), From: was, To: host}
 	for _, other := range h.pending {
 		if other.Kind == mlattr.ChangeNodes && other.Of == c.Of {
 			other.From, other.To = listed(other.From, was), listed(other.To, host)
@@ -258,7 +260,7 @@ func (h *History) Attempts(of Subject, attempts int64, now time.Time) {
 	if attempts <= was || !known && len(h.attempts) >= maxItems {
 		return
 	}
-	of = of.clone()
+	of = of.Clone()
 	h.attempts[of] = attempts
 	if !known || was < 1 {
 		return

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -102,7 +103,7 @@ func (b *Board) Left() (left int64) {
 // became stale or are no longer; ended those that have ended, as they were last
 // reported; open all others, those that are Updated among them, and those that began. A moment is in began and ended at
 // once. All are in order of their onset.
-func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change, news func(*Entry) time.Time) (began, ended, open []Entry) {
+func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []change.Change, news func(*Entry) time.Time) (began, ended, open []Entry) {
 	maps.DeleteFunc(b.ended, func(_ key, at time.Time) bool { return now.Sub(at) >= flapTime })
 	b.sift(now)
 	changed := make(map[*Entry]bool)
@@ -253,7 +254,7 @@ func (b *Board) begin(id key, p *Problem, now time.Time) *Entry {
 		b.left++
 		return nil
 	}
-	id.subject = id.subject.clone()
+	id.subject = id.subject.Clone()
 	entry := &Entry{
 		ID: idOf(id, p.Onset), Severity: kind.Severity, Detected: now,
 		Problem: Problem{Subject: id.subject, Onset: p.Onset},

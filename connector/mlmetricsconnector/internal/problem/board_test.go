@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
@@ -17,7 +18,7 @@ import (
 
 var begin = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-func nothing(problem.Subject, time.Time) []problem.Change { return nil }
+func nothing(problem.Subject, time.Time) []change.Change { return nil }
 
 // always is that of newer data at each emission.
 func always(e *problem.Entry) time.Time { return e.Evident.Add(time.Nanosecond) }
@@ -42,10 +43,10 @@ func kinds(entries []problem.Entry) []string {
 func TestAProblemFromBeginningToEnd(t *testing.T) {
 	b := problem.NewBoard()
 	var asked time.Time
-	before := func(s problem.Subject, at time.Time) []problem.Change {
+	before := func(s problem.Subject, at time.Time) []change.Change {
 		assert.Equal(t, "a", s.Run)
 		asked = at
-		return []problem.Change{{Time: begin, Text: "version 2 (was 1)"}}
+		return []change.Change{{Time: begin, Text: "version 2 (was 1)"}}
 	}
 	p := ofRun(mlattr.ProblemSlow, "a", begin)
 	p.GPUs = 4

@@ -27,8 +27,8 @@ func (e *Entry) plausible() bool {
 		s.Resource.Namespace, s.Resource.Service, s.Run, s.Host, s.GPU, e.Unit, e.Rank, e.Host, e.GPU, e.GPUIndex, e.Next, e.HolderRun,
 		h.Service, h.Rank, h.Job, h.Namespace, h.Pod, h.Container, h.UserID, h.User,
 	}, e.Evidence, e.Excluded)
-	for _, change := range e.Before {
-		texts = append(texts, change.Text)
+	for i := range e.Before {
+		texts = append(texts, e.Before[i].Text)
 	}
 	for _, key := range e.Held {
 		texts = append(texts, key.Host, key.ID)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -24,7 +25,7 @@ func FuzzPlausible(f *testing.F) {
 	}
 	p := ofRun(mlattr.ProblemSlow, "a", begin)
 	p.Evident, p.Usual, p.Evidence = begin, math.NaN(), []string{"2 s a step"}
-	entry := problem.Entry{Problem: p, Detected: begin, Before: []problem.Change{{Time: begin, Text: "version 2 (was 1)"}}}
+	entry := problem.Entry{Problem: p, Detected: begin, Before: []change.Change{{Time: begin, Text: "version 2 (was 1)"}}}
 	f.Add(encode(entry))
 	long, many := entry, entry
 	long.Next, many.Evidence = strings.Repeat("x", 5000), make([]string, 1000)

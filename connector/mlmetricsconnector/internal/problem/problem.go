@@ -2,11 +2,10 @@ package problem
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -63,24 +62,8 @@ func (p *Problem) Place() (host, gpu string) {
 	return cmp.Or(p.Subject.Host, p.Host), cmp.Or(p.Subject.GPU, p.GPU)
 }
 
-// Subject is what a problem is a problem of: a program, or a run of it; a GPU of a
-// host, or a host.
-type Subject struct {
-	Resource       streams.Resource
-	Run, Host, GPU string
-}
-
-// clone returns a copy that shares no memory.
-func (s Subject) clone() Subject {
-	return Subject{s.Resource.Clone(), strings.Clone(s.Run), strings.Clone(s.Host), strings.Clone(s.GPU)}
-}
-
-// Change is a change that came before a problem.
-type Change struct {
-	Time time.Time
-	// Text is one phrase, such as "version 1.8.2 (was 1.8.1)".
-	Text string
-}
+// Subject is what a problem is a problem of.
+type Subject = change.Subject
 
 // Entry is a problem with what the Board knows of it.
 type Entry struct {
@@ -98,7 +81,7 @@ type Entry struct {
 	// evidence has changed.
 	Stale, Updated bool
 	// Before has the changes before the onset, the newest first.
-	Before []Change
+	Before []change.Change
 	// Cause is the ID of the problem that this one follows from, or "".
 	Cause string
 
