@@ -37,8 +37,8 @@ type All []Detector
 // New returns the Detectors of all kinds, which remember nothing yet.
 func New() All {
 	return All{
-		eachRun(hung), eachRun(silent), eachRun(missing), eachRun(failed), eachRun(overdue), eachRun(grows), losses,
-		new(slow).detect, new(slowHosts).detect, new(restartLoop).detect, new(throttled).detect,
+		eachRun(hung), eachRun(silent), eachRun(missing), eachRun(failed), eachRun(overdue), eachRun(grows), eachRun(restarts), losses,
+		new(slow).detect, new(slowHosts).detect, new(throttled).detect,
 		failedGPUs, heldIdle, silentHosts,
 		eachService(mlattr.ProblemFailing, failing),
 		eachService(mlattr.ProblemSlowRequests, slowRequests),

@@ -26,7 +26,8 @@ func silentHosts(s *State, report func(problem.Problem)) {
 		if last.IsZero() || s.Now.Sub(last) <= s.Limits.Stall {
 			continue
 		}
-		held, holders := make(map[problem.Subject][]gpus.Key), make(map[problem.Subject]gpus.Owner)
+		held := make(map[problem.Subject][]gpus.Key)
+		holders := make(map[problem.Subject]gpus.Owner)
 		for _, w := range silent.Workloads {
 			of := problem.Subject{Run: w.Run, Host: host}
 			if w.Run != "" {

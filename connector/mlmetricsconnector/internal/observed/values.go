@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -83,25 +84,31 @@ func (o *Values) Resource(attrs pcommon.Map, source *streams.Source, facts *voca
 	if run == mlattr.Other {
 		run = ""
 	}
-	image := false
+	var name, tag, id string
 	for key, v := range attrs.All() {
 		of := vocabulary.ChangeKeyOf(key)
 		switch {
 		case of == nil:
-		case of.Kind == mlattr.ChangeImage:
-			image = true
-		default:
+		case of.Kind != mlattr.ChangeImage:
 			o.attribute(of, v, attrs, source.Resource, run)
+		case of.Name == mlattr.ImageName:
+			name = firstText(v)
+		case of.Name == mlattr.ImageTag:
+			tag = firstText(v)
+		case of.Name == mlattr.ImageID:
+			id = firstText(v)
+			id = id[:min(len(id), shownID)]
 		}
 	}
-	if image {
-		o.add(change.Observation{Of: change.Subject{Resource: source.Resource}, Run: run, Kind: mlattr.ChangeImage, Value: o.image(attrs)})
-	}
+	image := o.joined(o.joined(name, ":", tag), "@", id)
+	o.add(change.Observation{Of: change.Subject{Resource: source.Resource}, Run: run, Kind: mlattr.ChangeImage, Value: image})
 	if run == "" {
 		return
 	}
 	of := change.Subject{Resource: source.Resource, Run: run}
-	o.add(change.Observation{Of: of, Kind: mlattr.ChangeWorldSize, Value: program.WorldSize(facts)})
+	if world, ok := facts.Int(mlattr.WorldSize); ok {
+		o.add(change.Observation{Of: of, Kind: mlattr.ChangeWorldSize, Value: strconv.FormatInt(world, 10)})
+	}
 	if source.Run.Rank != "" {
 		o.add(change.Observation{Of: of, Kind: mlattr.ChangeNodes, Name: source.Run.Rank, Value: source.Run.Host})
 	}
@@ -115,7 +122,7 @@ func (o *Values) Request(attrs pcommon.Map, of streams.Resource, requested, answ
 	}
 	service := change.Subject{Resource: of}
 	o.add(change.Observation{Of: service, Kind: mlattr.ChangeModel, Value: requested})
-	if answered != "" && requested != "" {
+	if requested != "" {
 		o.add(change.Observation{Of: service, Kind: mlattr.ChangeAnsweringModel, Name: requested, Value: answered})
 	}
 	for key, value := range attrs.All() {
@@ -147,27 +154,13 @@ func (o *Values) attribute(of *table.ChangeKey, v pcommon.Value, attrs pcommon.M
 	o.add(one)
 }
 
-// image names the image of a container: its name, its tag and its id.
-func (o *Values) image(attrs pcommon.Map) string {
-	var name, tag, id string
-	for key, v := range attrs.All() {
-		of := vocabulary.ChangeKeyOf(key)
-		if of == nil || of.Kind != mlattr.ChangeImage {
-			continue
-		}
-		if v.Type() == pcommon.ValueTypeSlice && v.Slice().Len() > 0 {
-			v = v.Slice().At(0)
-		}
-		switch text, _ := mlattr.ReadText(v); of.Name {
-		case mlattr.ImageName:
-			name = text
-		case mlattr.ImageTag:
-			tag = text
-		case mlattr.ImageID:
-			id = text[:min(len(text), shownID)]
-		}
+// firstText returns the text of a value, or of the first one of a list.
+func firstText(v pcommon.Value) string {
+	if v.Type() == pcommon.ValueTypeSlice && v.Slice().Len() > 0 {
+		v = v.Slice().At(0)
 	}
-	return o.joined(o.joined(name, ":", tag), "@", id)
+	text, _ := mlattr.ReadText(v)
+	return text
 }
 
 // joined returns a+separator+b, or one of them if the other is empty.

@@ -2,7 +2,6 @@
 package program
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -55,14 +54,6 @@ func readName(v pcommon.Value) (name string, repaired int64) {
 func RunOf(facts *vocabulary.Facts) streams.Run {
 	id, _ := facts.Run()
 	return streams.Run{ID: id, Job: facts.Text(mlattr.JobID), Host: facts.Text(mlattr.HostName), Rank: spanfact.Rank(facts)}
-}
-
-// WorldSize returns the number of ranks as text, or "".
-func WorldSize(facts *vocabulary.Facts) string {
-	if n, ok := facts.Int(mlattr.WorldSize); ok {
-		return strconv.FormatInt(n, 10)
-	}
-	return ""
 }
 
 // attrProcessStart is the start of a process, which resource detectors set.

@@ -53,8 +53,10 @@ type Service struct {
 	Counted       Share
 	Newest        time.Time
 	Resource      streams.Resource
-	// tasks is the number of its tasks that are watched.
-	tasks int
+	// tasks is the number of its tasks that are watched, and settled reports whether it had
+	// not expired at the latest Settle.
+	tasks   int
+	settled bool
 	// Looping is a task that loops, the one that has for the longest time.
 	Looping *Task
 	// Failing is what FailingOf says of the kind of requests of which more fail, at the
@@ -76,15 +78,8 @@ type Fleet struct {
 	mu       sync.Mutex
 	services map[streams.Resource]*Service
 	tasks    map[taskKey]*Task
-	// settled are those of the latest Settle.
-	settled []*Service
 	// parts is the number of models and tools.
 	parts int
-	// newest is the service of the newest span. latest is what tasks had by latestKey, the
-	// key of the newest span, since the spans of a task come together.
-	newest    *Service
-	latest    *Task
-	latestKey taskKey
 }
 
 type taskKey struct {
@@ -158,34 +153,25 @@ func (f *Fleet) observeTask(service *Service, s *Span, now time.Time) {
 		return
 	}
 	key := taskKey{s.Trace, service}
-	if f.latestKey != key {
-		f.latest, f.latestKey = f.tasks[key], key
-	}
-	if f.latest == nil {
+	task := f.tasks[key]
+	if task == nil {
 		if s.Kind&(Request|Tool|Step) == 0 || len(f.tasks) >= maxTasks || service.tasks >= maxTasksOfService {
 			return
 		}
-		f.latest = new(Task)
-		f.tasks[key] = f.latest
+		task = new(Task)
+		f.tasks[key] = task
 		service.tasks++
 	}
-	f.latest.add(now, s, service)
+	task.add(now, s, service)
 }
 
 // service returns a service, or nil beyond the limit.
 func (f *Fleet) service(resource streams.Resource) *Service {
-	if f.newest != nil && f.newest.Resource == resource {
-		return f.newest
-	}
 	known := f.services[resource]
-	if known == nil {
-		if len(f.services) >= maxServices {
-			return nil
-		}
+	if known == nil && len(f.services) < maxServices {
 		known = &Service{Resource: resource.Clone(), Models: make(map[string]*Model), Tools: make(map[string]*ToolCalls)}
 		f.services[known.Resource] = known
 	}
-	f.newest = known
 	return known
 }
 
@@ -226,13 +212,10 @@ func (f *Fleet) Settle(store *streams.Store, expiration time.Duration, now time.
 	defer f.mu.Unlock()
 	f.forget(now, expiration)
 	f.endTasks(now)
-	clear(f.settled) // it must not keep what is forgotten
-	f.settled = f.settled[:0]
 	for _, s := range f.services {
-		if expiration > 0 && now.Sub(s.Newest) > expiration {
+		if s.settled = expiration <= 0 || now.Sub(s.Newest) <= expiration; !s.settled {
 			continue
 		}
-		f.settled = append(f.settled, s)
 		s.fail(now)
 		to := streams.Batch{Source: streams.Source{Resource: s.Resource}, Now: now}
 		if s.Failing.Recent >= 0 {
@@ -264,8 +247,10 @@ func (s *Service) fail(now time.Time) {
 func (f *Fleet) Each(of func(*Service)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, s := range f.settled {
-		of(s)
+	for _, s := range f.services {
+		if s.settled {
+			of(s)
+		}
 	}
 }
 
@@ -276,7 +261,6 @@ func (f *Fleet) forget(now time.Time, expiration time.Duration) {
 	if (len(f.services) >= maxServices || f.parts >= maxParts) && expiration > 0 {
 		memory = min(memory, expiration)
 	}
-	f.newest = nil
 	for resource, s := range f.services {
 		known := len(s.Models) + len(s.Tools)
 		maps.DeleteFunc(s.Models, func(_ string, m *Model) bool { return now.Sub(m.Newest) > memory })
@@ -292,7 +276,6 @@ func (f *Fleet) forget(now time.Time, expiration time.Duration) {
 // endTasks ends the tasks of which nothing more is expected, in the order in which they
 // began, so that what they show does not depend on that of a map.
 func (f *Fleet) endTasks(now time.Time) {
-	f.latest, f.latestKey = nil, taskKey{}
 	for _, s := range f.services {
 		s.Looping = nil
 	}
