@@ -234,7 +234,7 @@ func (f *Fleet) Facts(services map[string][]string, hosts *Hosts, now time.Time)
 				delete(f.all, key)
 				continue
 			}
-			l.priced = false
+			l.values[Price] = value{}
 		}
 		known[key.Host] = true
 		if l.silent {
@@ -341,8 +341,8 @@ func (f *Fleet) add(to *Facts, l *look, h *holder, means map[Run]*mean) {
 				means[run] = new(mean)
 			}
 			m, part := means[run], float64(l.present)
-			m.GPUs, m.Price = m.GPUs+1/part, m.Price+l.price/part
-			if !l.priced {
+			m.GPUs, m.Price = m.GPUs+1/part, m.Price+l.values[Price].value/part
+			if l.values[Price].at.IsZero() {
 				m.unpriced++
 			}
 			m.add(l.gpu)
@@ -376,16 +376,16 @@ func (f *Facts) add(l *look, all []*holder, services map[Service]*mean) {
 	f.Read[l.Key] = l.seen
 	if !l.failed.IsZero() {
 		of := Failure{Since: l.failed, Seen: l.read[gpupoint.Status].seen, Held: slices.Clone(l.victims), Index: l.index}
-		if l.current(gpupoint.Recovery, l.recovery.at) {
-			of.Recovery = int(l.recovery.value)
+		if action := l.values[gpupoint.Recovery]; l.current(gpupoint.Recovery, action.at) {
+			of.Recovery = int(action.value)
 		}
 		f.Failed[l.Key] = of
 	}
 	if l.silent {
 		return
 	}
-	if l.priced {
-		f.Prices[l.Key] = l.price
+	if price := l.values[Price]; !price.at.IsZero() {
+		f.Prices[l.Key] = price.value
 	}
 	_, measured := l.utilization(gpupoint.SMUtilization, gpupoint.Utilization)
 	counted, first := "", (*holder)(nil)
@@ -405,9 +405,9 @@ func (f *Facts) add(l *look, all []*holder, services map[Service]*mean) {
 			counted = h.service // they are in order
 		}
 	}
-	if !l.heldSince.IsZero() && l.measured {
-		since, used := later(l.heldSince, l.worked), l.used()
-		of := Idle{Since: since, For: max(used.Sub(since), 0), Seen: used, Memory: l.signals.used}
+	if used := l.used(); !l.heldSince.IsZero() && !used.IsZero() {
+		since := later(l.heldSince, l.worked)
+		of := Idle{Since: since, For: max(used.Sub(since), 0), Seen: used, Memory: l.values[gpupoint.MemoryUsed].value}
 		if first != nil {
 			of.Holding = first.holding()
 		}

@@ -112,10 +112,8 @@ type gpu struct {
 	read    [quantities]readings
 	seen    time.Time
 	holders map[holderKey]*holder
-	// uses are the utilizations and the counter of busy time; measured reports whether any
-	// of them is known.
-	uses     [quantities]value
-	measured bool
+	// values are the newest plausible ones.
+	values [quantities]value
 	// worked is when the GPU was last seen to work, heldSince since when
 	// workloads hold its memory, zero if none does.
 	worked, heldSince time.Time
@@ -124,12 +122,8 @@ type gpu struct {
 	failed  time.Time
 	victims []Holding
 	signals signals
-	// recovery is an mlattr.GPURecoveryAction, index the driver's index of the GPU.
-	recovery value
-	index    string
-	// price is what an hour costs, in US dollars, if priced.
-	price  float64
-	priced bool
+	// index is the driver's index of the GPU.
+	index string
 }
 
 // holderKey identifies a holder.
@@ -283,33 +277,44 @@ func (f *Fleet) Process(key Key, run Run, rank string, pid int64) {
 	}
 }
 
-// Set records the value of a quantity of a GPU. An implausible one of its use is ignored,
-// another implausible one only shows that the GPU is read.
+// Set records the value of a quantity of a GPU: power in watts, memory in bytes. An
+// implausible one of its use is ignored, another implausible one only shows that the GPU is
+// read.
 func (f *Fleet) Set(key Key, m gpupoint.Quantity, to float64, r Reading) {
-	ofUse := slices.Contains(uses[:], m)
-	if ofUse && !(to >= 0 && to <= math.MaxFloat64) {
+	plausible := to >= 0 && to <= math.MaxFloat64
+	switch m {
+	case gpupoint.Power, gpupoint.PowerLimit:
+		plausible = to > 0 && to <= plausiblePower
+	case gpupoint.MemoryLimit:
+		plausible = plausible && to > 0
+	}
+	if !plausible && slices.Contains(uses[:], m) {
 		return
 	}
 	g := f.read(key, m, &r)
-	switch {
-	case g == nil:
-	case ofUse:
-		counts := m == gpupoint.BusyTime
-		v := &g.uses[m]
-		if !counts && to > 0 || counts && !v.at.IsZero() && to > v.value {
+	if g == nil || !plausible {
+		return
+	}
+	was := g.values[m]
+	switch m {
+	case gpupoint.Utilization, gpupoint.SMUtilization:
+		if to > 0 {
 			g.worked = r.Now
 		}
-		if !counts {
-			to = min(to, 1)
+		to = min(to, 1)
+	case gpupoint.BusyTime:
+		if !was.at.IsZero() && to > was.value {
+			g.worked = r.Now
 		}
-		*v, g.measured = value{to, r.At}, true
-	case m == gpupoint.Recovery:
-		g.recovery = value{to, r.At}
-	case m == Price:
-		g.price, g.priced = to, true
-	default:
-		g.signals.set(m, to, r)
+	case gpupoint.Power:
+		if elapsed := r.At.Sub(was.at); elapsed > 0 && !was.at.IsZero() {
+			g.signals.high *= math.Exp2(-elapsed.Hours() / highPowerFor.Hours())
+		}
+		g.signals.high = max(g.signals.high, to)
+	case gpupoint.MemoryUsed:
+		g.signals.memory.Add(r.At, to)
 	}
+	g.values[m] = value{to, r.At}
 }
 
 // Health records whether a GPU has failed.
@@ -327,14 +332,14 @@ func (f *Fleet) Health(key Key, failed bool, r Reading) {
 // utilization returns the utilization of the first metric that is known, else -1.
 func (g *gpu) utilization(of ...gpupoint.Quantity) (utilization float64, ok bool) {
 	for _, m := range of {
-		if g.current(m, g.uses[m].at) {
-			return g.uses[m].value, true
+		if g.current(m, g.values[m].at) {
+			return g.values[m].value, true
 		}
 	}
 	return -1, false
 }
 
-// used returns when a reading of the GPU's use arrived last.
+// used returns when a reading of the GPU's use arrived last, zero if none has.
 func (g *gpu) used() (last time.Time) {
 	for _, m := range uses {
 		last = later(last, g.read[m].seen)

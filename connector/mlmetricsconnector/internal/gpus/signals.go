@@ -40,14 +40,10 @@ var reasons = [...]string{
 
 // signals are further values of a GPU.
 type signals struct {
-	power value
 	// high is the highest power of late.
 	high float64
-	// powerLimit is the power that it may take.
-	powerLimit float64
-	// memory are values of the memory, used is the newest one.
-	memory      growth.Trend
-	used, limit float64
+	// memory are values of the memory.
+	memory growth.Trend
 	// held is the workload whose memory it is, since when it holds the GPU.
 	held      holderKey
 	heldSince time.Time
@@ -63,24 +59,6 @@ type signals struct {
 	throttles float64
 	since     time.Time
 	seen      uint8
-}
-
-// set records the value of a metric: power in watts, memory in bytes.
-func (s *signals) set(m gpupoint.Quantity, to float64, r Reading) {
-	switch plausible := to > 0 && to <= plausiblePower; {
-	case m == gpupoint.Power && plausible:
-		if elapsed := r.At.Sub(s.power.at); elapsed > 0 && !s.power.at.IsZero() {
-			s.high *= math.Exp2(-elapsed.Hours() / highPowerFor.Hours())
-		}
-		s.power, s.high = value{to, r.At}, max(s.high, to)
-	case m == gpupoint.PowerLimit && plausible:
-		s.powerLimit = to
-	case m == gpupoint.MemoryUsed && to >= 0 && to < math.MaxFloat64:
-		s.memory.Add(r.At, to)
-		s.used = to
-	case m == gpupoint.MemoryLimit && to > 0 && to < math.MaxFloat64:
-		s.limit = to
-	}
 }
 
 // Throttle records whether a reason lowers the clocks of a GPU. The reasons of one
@@ -191,18 +169,21 @@ func (g *gpu) forecast(state *State, by *holder) {
 		s.held, s.heldSince = by.holderKey, by.since
 		s.memory.Reset()
 	}
-	if s.limit > 0 {
-		state.Memory, state.Grows = s.memory.Forecast(s.limit)
+	if state.Limit > 0 {
+		state.Memory, state.Grows = s.memory.Forecast(state.Limit)
 	}
 }
 
 // state returns what is known of a GPU that a workload holds.
 func (g *gpu) state(key Key, h *holder) State {
 	s := &g.signals
-	state := State{Key: key, Owner: h.owner, Index: g.index, PID: h.pid, Limit: s.limit, PowerLimit: s.powerLimit}
+	state := State{
+		Key: key, Owner: h.owner, Index: g.index, PID: h.pid,
+		Limit: g.values[gpupoint.MemoryLimit].value, PowerLimit: g.values[gpupoint.PowerLimit].value,
+	}
 	state.Utilization, _ = g.utilization(gpupoint.Utilization, gpupoint.SMUtilization)
-	if g.current(gpupoint.Power, s.power.at) {
-		state.Power, state.High = s.power.value, s.high
+	if power := g.values[gpupoint.Power]; g.current(gpupoint.Power, power.at) {
+		state.Power, state.High = power.value, s.high
 	}
 	if state.Activity() == Works {
 		s.strained = g.seen
