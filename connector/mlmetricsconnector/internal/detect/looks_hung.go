@@ -198,9 +198,6 @@ func rankEvidence(p *problem.Problem, r *runs.Run, stepped bool) (first *runs.Ra
 			continue
 		}
 		all = append(all, rank)
-		if first == nil || comesFirst(rank, first) {
-			first = rank
-		}
 		last = append(last, ranks.Last{What: rank.Phase(), At: time.Unix(0, rank.Last.End)})
 	}
 	if steps, at := r.LastStep(); steps > 0 {
@@ -209,6 +206,11 @@ func rankEvidence(p *problem.Problem, r *runs.Run, stepped bool) (first *runs.Ra
 	if !stepped {
 		p.Evidence = append(p.Evidence, quantity(len(all), "rank", "ranks")+", no step since "+clock(r.Since))
 	}
+	if len(all) > 0 {
+		first = slices.MinFunc(all, func(a, b *runs.Rank) int {
+			return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host))
+		})
+	}
 	apart := ranks.Apart(last)
 	others := make(map[string]int)
 	for i, did := range last {
@@ -216,15 +218,12 @@ func rankEvidence(p *problem.Problem, r *runs.Run, stepped bool) (first *runs.Ra
 			others[did.What]++
 		}
 	}
-	for n, i := range apart {
-		rank := all[i]
-		if n == 0 {
-			p.Rank, p.Host = rank.Name, rank.Host
-			first, isApart = rank, true
-		}
-		if n < maxNamed {
-			p.Evidence = append(p.Evidence, nameOf(r, rank)+" last finished "+last[i].What+" at "+clock(rank.Alive))
-		}
+	if len(apart) > 0 {
+		first, isApart = all[apart[0]], true
+		p.Rank, p.Host = first.Name, first.Host
+	}
+	for _, i := range apart[:min(len(apart), maxNamed)] {
+		p.Evidence = append(p.Evidence, nameOf(r, all[i])+" last finished "+last[i].What+" at "+clock(all[i].Alive))
 	}
 	if more := len(apart) - maxNamed; more > 0 {
 		p.Evidence = append(p.Evidence, "and "+quantity(more, "rank", "ranks")+" more")
@@ -236,11 +235,6 @@ func rankEvidence(p *problem.Problem, r *runs.Run, stepped bool) (first *runs.Ra
 		p.Evidence = append(p.Evidence, "last checkpoint at "+clock(saved))
 	}
 	return first, isApart
-}
-
-// comesFirst reports whether a rank has a lower number than another one.
-func comesFirst(a, b *runs.Rank) bool {
-	return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host)) < 0
 }
 
 // inspect says which process of a run that hangs to look at first, and on which host.

@@ -1,6 +1,7 @@
 package price
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -153,20 +154,21 @@ func (c *compiler) provider(p *provider) error {
 	}
 	for i := range p.Models {
 		m := &p.Models[i]
-		err := c.clause(m.Match, 1)
-		switch {
-		case m.Prices == nil:
-			err = errors.New(`"prices" is missing`)
-		case len(m.Prices) > maxPrices:
-			err = fmt.Errorf("more than %d sets", maxPrices)
-		}
-		for j := range m.Prices {
-			if err == nil {
-				err = m.Prices[j].compile()
-			}
-		}
-		if err != nil {
+		if err := cmp.Or(c.clause(m.Match, 1), m.Prices.compile()); err != nil {
 			return fmt.Errorf("model %.80q: %w", m.ID, err)
+		}
+	}
+	return nil
+}
+
+// compile checks the sets of a model, and reads when they hold.
+func (s sets) compile() error {
+	if s == nil || len(s) > maxPrices {
+		return fmt.Errorf(`"prices" is missing, or has more than %d sets`, maxPrices)
+	}
+	for i := range s {
+		if err := s[i].compile(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -175,10 +177,8 @@ func (c *compiler) provider(p *provider) error {
 // compile checks prices, and reads when they hold.
 func (c *conditional) compile() (err error) {
 	p := &c.Prices
-	for _, one := range [...]*tiered{p.Input, p.Output, p.CacheRead, p.CacheWrite, p.Reasoning, p.Requests} {
-		if err := one.check(); err != nil {
-			return err
-		}
+	if err := cmp.Or(p.Input.check(), p.Output.check(), p.CacheRead.check(), p.CacheWrite.check(), p.Reasoning.check(), p.Requests.check()); err != nil {
+		return err
 	}
 	switch is := c.Constraint; {
 	case is == nil:
@@ -224,12 +224,10 @@ func (t *tiered) check() error {
 	case !believable(t.Base):
 		return fmt.Errorf("the price %v is not between 0 and %g", t.Base, float64(maxPrice))
 	}
-	last := int64(-1)
-	for _, one := range t.Tiers {
-		if !believable(one.Price) || one.Start <= last {
+	for i, one := range t.Tiers {
+		if !believable(one.Price) || one.Start < 0 || i > 0 && one.Start <= t.Tiers[i-1].Start {
 			return fmt.Errorf("the tier from %d at %v does not begin above the one before, or its price is not between 0 and %g", one.Start, one.Price, float64(maxPrice))
 		}
-		last = one.Start
 	}
 	return nil
 }
@@ -295,19 +293,18 @@ func (c *compiler) clause(of *clause, depth int) (err error) {
 			return nil
 		}
 	}
-	switch {
-	case of.Regex != nil:
+	if of.Regex != nil {
 		if c.patterns++; c.patterns > maxPatterns || len(*of.Regex) > maxPattern {
 			return fmt.Errorf("more than %d regular expressions, or one of more than %d bytes", maxPatterns, maxPattern)
 		}
 		of.pattern, err = regexp.Compile(*of.Regex)
-	case len(of.Or)+len(of.And) == 0:
-		return errors.New("it is none of equals, starts_with, ends_with, contains, regex, or, and")
+		return err
 	}
 	for _, one := range slices.Concat(of.Or, of.And) {
-		if err == nil {
-			err = c.clause(one, depth+1)
-		}
+		err = cmp.Or(err, c.clause(one, depth+1))
+	}
+	if len(of.Or)+len(of.And) == 0 {
+		err = errors.New("it is none of equals, starts_with, ends_with, contains, regex, or, and")
 	}
 	return err
 }

@@ -20,7 +20,7 @@ var tailTimes = math.Log(1.4)
 // Tail finds out whether more values than usual are far above the middle one, which may
 // move. The zero Tail is ready to use. It is not safe for concurrent use.
 type Tail struct {
-	learned []float32
+	learned []float64
 	// middle is about the median of late, and limit how far above it the tail begins.
 	middle, limit float64
 	// Over has whether each value was in the tail.
@@ -38,15 +38,10 @@ func (t *Tail) Add(now time.Time, value float64, version uint8) {
 }
 
 func (t *Tail) learn(value float64) {
-	if t.learned = append(t.learned, float32(value)); len(t.learned) < tailLearned {
-		return
+	if t.learned = append(t.learned, value); len(t.learned) == tailLearned {
+		t.middle = pace.Median(t.learned) // sorts them
+		t.limit, t.learned = t.learned[tailLearned-1-tailFrom]-t.middle+tailTimes, nil
 	}
-	values := make([]float64, len(t.learned))
-	for i, v := range t.learned {
-		values[i] = float64(v)
-	}
-	t.middle = pace.Median(values) // sorts them
-	t.limit, t.learned = values[tailLearned-1-tailFrom]-t.middle+tailTimes, nil
 }
 
 // Limit returns the logarithm of the value from which on the tail begins.
