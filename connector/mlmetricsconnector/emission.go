@@ -67,12 +67,11 @@ func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) st
 	over.Add(facts.Write(c.store, now))
 	c.seeAttempts(all, now)
 	over.Add(c.services.Settle(c.store, expiration, now))
-	c.problems.Withhold(e.Withheld)
 	c.detectors.Detect(&detect.State{
 		Now: now, Limits: c.cfg.timeouts(), Runs: all, Losses: c.losses.Settle(c.clocks.Run, expiration, now),
 		GPUs: facts, Owners: owners, Services: c.services,
 	}, c.problems.Report)
-	over.Add(c.settleProblems(ctx, facts, now))
+	over.Add(c.settleProblems(ctx, facts, e.Withheld, now))
 	over.Add(addNotices(c.store, c.state, now))
 	c.telemetry.record(ctx, 0, spans.Skipped{}, over)
 	return evicted
@@ -80,12 +79,12 @@ func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) st
 
 // settleProblems ends the emission of problems, adds the series of those that last
 // to the store, and sends the records of those that began and ended.
-func (c *conclusions) settleProblems(ctx context.Context, facts *gpus.Facts, now time.Time) (over streams.Overflowed) {
+func (c *conclusions) settleProblems(ctx context.Context, facts *gpus.Facts, withheld bool, now time.Time) (over streams.Overflowed) {
 	restored := c.shared.restored.Load()
 	if restored != nil {
 		c.problems.Restore(*restored, now)
 	}
-	began, ended, open := c.problems.Settle(now, c.shared.history.Before, c.news(facts, now))
+	began, ended, open := c.problems.Settle(now, withheld, c.shared.history.Before, c.news(facts, now))
 	c.shared.open.Store(&open)
 	c.shared.restored.CompareAndSwap(restored, nil)
 	c.telemetry.leave(overMaxChanges, c.shared.history.Left())

@@ -25,13 +25,9 @@ func (d *throttled) detect(s *State, report func(problem.Problem)) {
 	d.known = make(map[streams.RunKey]gpus.Key)
 	for _, r := range s.Runs {
 		before, reported := was[r.Key]
-		if !r.GPUs.Silent.IsZero() {
-			if reported {
-				d.known[r.Key] = before
-			}
-			continue
-		}
-		if found, all := throttles(s, r, before); found != nil {
+		if silent := !r.GPUs.Silent.IsZero(); silent && reported {
+			d.known[r.Key] = before
+		} else if found, all := throttles(s, r, before); found != nil && !silent {
 			d.known[r.Key] = found.Key
 			report(describeThrottled(r, found, all))
 		}

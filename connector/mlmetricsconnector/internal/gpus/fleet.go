@@ -277,9 +277,9 @@ func (f *Fleet) Process(key Key, run Run, rank string, pid int64) {
 	}
 }
 
-// Set records the value of a quantity of a GPU: power in watts, memory in bytes. An
-// implausible one of its use is ignored, another implausible one only shows that the GPU is
-// read.
+// Set records the value of a quantity of a GPU: power in watts, memory in bytes, and a status
+// that is not 0 if it has failed. An implausible one of its use is ignored, another implausible
+// one only shows that the GPU is read.
 func (f *Fleet) Set(key Key, m gpupoint.Quantity, to float64, r Reading) {
 	plausible := to >= 0 && to <= math.MaxFloat64
 	switch m {
@@ -313,20 +313,14 @@ func (f *Fleet) Set(key Key, m gpupoint.Quantity, to float64, r Reading) {
 		g.signals.high = max(g.signals.high, to)
 	case gpupoint.MemoryUsed:
 		g.signals.memory.Add(r.At, to)
+	case gpupoint.Status:
+		if to == 0 {
+			g.failed, g.victims = time.Time{}, nil
+		} else if g.failed.IsZero() {
+			g.failed = r.Now
+		}
 	}
 	g.values[m] = value{to, r.At}
-}
-
-// Health records whether a GPU has failed.
-func (f *Fleet) Health(key Key, failed bool, r Reading) {
-	g := f.read(key, gpupoint.Status, &r)
-	switch {
-	case g == nil:
-	case !failed:
-		g.failed, g.victims = time.Time{}, nil
-	case g.failed.IsZero():
-		g.failed = r.Now
-	}
 }
 
 // utilization returns the utilization of the first metric that is known, else -1.

@@ -117,23 +117,23 @@ func TestIdle(t *testing.T) {
 
 func TestFailed(t *testing.T) {
 	s := newSite()
-	s.after(0, func() { s.hold(a, "r1"); s.Health(a, false, s.reading()) })
+	s.after(0, func() { s.hold(a, "r1"); s.Set(a, gpupoint.Status, 0, s.reading()) })
 	assert.Empty(t, s.Failed)
-	s.after(time.Minute, func() { s.Health(a, true, s.reading()) })
+	s.after(time.Minute, func() { s.Set(a, gpupoint.Status, 1, s.reading()) })
 	failed := s.now
 	want := map[gpus.Key]gpus.Failure{a: {Since: failed, Seen: failed, Held: []gpus.Holding{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}}}
 	assert.Equal(t, want, s.Failed)
 	for range 60 {
-		s.after(time.Minute, func() { s.Health(a, true, s.reading()) })
+		s.after(time.Minute, func() { s.Set(a, gpupoint.Status, 1, s.reading()) })
 	}
 	lasting := want[a]
 	lasting.Seen = s.now
 	want[a] = lasting
 	assert.Equal(t, want, s.Failed, "its run has been gone for an hour")
-	s.after(time.Minute, func() { s.Health(a, false, s.reading()) })
+	s.after(time.Minute, func() { s.Set(a, gpupoint.Status, 0, s.reading()) })
 	assert.Empty(t, s.Failed)
 
-	s.after(time.Minute, func() { s.Health(b, true, s.reading()) })
+	s.after(time.Minute, func() { s.Set(b, gpupoint.Status, 1, s.reading()) })
 	want = map[gpus.Key]gpus.Failure{b: {Since: s.now, Seen: s.now}}
 	assert.Equal(t, want, s.Failed, "nobody held it")
 	s.after(23*time.Hour, func() {})
@@ -149,7 +149,7 @@ func TestBounds(t *testing.T) {
 		for n := range 50_000 {
 			s.hold(a, "run-"+strconv.Itoa(n))
 			s.Set(gpus.Key{ID: strconv.Itoa(n)}, gpupoint.Utilization, 0, s.reading())
-			s.Health(gpus.Key{ID: strconv.Itoa(n)}, true, s.reading())
+			s.Set(gpus.Key{ID: strconv.Itoa(n)}, gpupoint.Status, 1, s.reading())
 		}
 	})
 	assert.Len(t, s.Uses, 32_768)
@@ -222,7 +222,7 @@ var others = map[string]func(*site, gpus.Reading){
 	"utilization":        func(s *site, r gpus.Reading) { s.Set(a, gpupoint.Utilization, 1, r) },
 	"utilization of SMs": func(s *site, r gpus.Reading) { s.Set(a, gpupoint.SMUtilization, 1, r) },
 	"busy time":          func(s *site, r gpus.Reading) { s.Set(a, gpupoint.BusyTime, 1, r) },
-	"health":             func(s *site, r gpus.Reading) { s.Health(a, false, r) },
+	"health":             func(s *site, r gpus.Reading) { s.Set(a, gpupoint.Status, 0, r) },
 	"power":              func(s *site, r gpus.Reading) { s.Set(a, gpupoint.Power, 300, r) },
 	"power limit":        func(s *site, r gpus.Reading) { s.Set(a, gpupoint.PowerLimit, 700, r) },
 	"memory":             func(s *site, r gpus.Reading) { s.Set(a, gpupoint.MemoryUsed, 1, r) },
@@ -292,7 +292,7 @@ func TestServicesWithOneID(t *testing.T) {
 		hold(gpus.Key{ID: "GPU-e"}, "trainer")
 		hold(gpus.Key{ID: "GPU-e"}, "tuner")
 		for _, key := range []gpus.Key{a, b} {
-			s.Health(key, true, s.reading())
+			s.Set(key, gpupoint.Status, 1, s.reading())
 		}
 	})
 	tuner := gpus.Run{ID: "r1", Service: "tuner"}

@@ -78,10 +78,8 @@ func (s *Seen) noteReading(key gpus.Key, p *gpupoint.Point, r gpus.Reading) {
 	switch {
 	case p.Quantity == gpupoint.Throttle:
 		s.fleet.Throttle(key, p.Name, p.Value > 0, r)
-	case p.Quantity != gpupoint.Status:
+	case p.Quantity != gpupoint.Status || p.Name == mlattr.HardwareStateFailed:
 		s.fleet.Set(key, p.Quantity, p.Value, r)
-	case p.Name == mlattr.HardwareStateFailed:
-		s.fleet.Health(key, p.Value > 0, r)
 	}
 }
 

@@ -56,8 +56,6 @@ type Board struct {
 	left    int64
 	// restored are those whose records are sent again with the next emission.
 	restored []*Entry
-	// withholds reports whether no problem begins that is concluded from silence.
-	withholds bool
 }
 
 // NewBoard returns a Board without problems.
@@ -81,10 +79,6 @@ func (b *Board) Report(p Problem) {
 	}
 }
 
-// Withhold says whether problems that are concluded from silence are withheld: none
-// begins. Those that are open stay as long as they are reported.
-func (b *Board) Withhold(withhold bool) { b.withholds = withhold }
-
 // Left returns how many problems were left out since the last call, because
 // others are open.
 func (b *Board) Left() (left int64) {
@@ -95,7 +89,8 @@ func (b *Board) Left() (left int64) {
 // Settle ends the emission. What was not reported since the last call has ended if
 // newer data than its evidence has arrived: news returns when the newest data did
 // that could show that a problem is over. Some kinds, and a problem that came back
-// within 10 minutes, must be gone for a while. Without newer data a problem lasts, and
+// within 10 minutes, must be gone for a while. If problems that are concluded from silence
+// are withheld, none of them begins. Without newer data a problem lasts, and
 // is stale after a while, until its kind's EndsAfter. before returns the changes of a
 // subject before a time, the newest first.
 //
@@ -103,9 +98,9 @@ func (b *Board) Left() (left int64) {
 // became stale or are no longer; ended those that have ended, as they were last
 // reported; open all others, those that are Updated among them, and those that began. A moment is in began and ended at
 // once. All are in order of their onset.
-func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []change.Change, news func(*Entry) time.Time) (began, ended, open []Entry) {
+func (b *Board) Settle(now time.Time, withheld bool, before func(Subject, time.Time) []change.Change, news func(*Entry) time.Time) (began, ended, open []Entry) {
 	maps.DeleteFunc(b.ended, func(_ key, at time.Time) bool { return now.Sub(at) >= flapTime })
-	b.sift(now)
+	b.sift(now, withheld)
 	changed := make(map[*Entry]bool)
 	for _, entry := range b.restored {
 		changed[entry] = true
@@ -167,7 +162,7 @@ func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []change.C
 
 // sift prepares what was reported: evidence that is too old is none, and a GPU is that
 // of those who had it at the onset if the run is none by now, or its program another.
-func (b *Board) sift(now time.Time) {
+func (b *Board) sift(now time.Time, withheld bool) {
 	atOnset := make(map[key][]key)
 	for id, entry := range b.open {
 		entry.Evident = earlier(entry.Evident, now)
@@ -189,7 +184,8 @@ func (b *Board) sift(now time.Time) {
 		if s := id.subject; b.open[id] == nil {
 			entries = atOnset[key{id.kind, Subject{Run: s.Run, Host: s.Host, GPU: s.GPU}}]
 		}
-		if len(entries) > 0 || !kind.Moment && now.Sub(p.Evident) >= kind.EndsAfter() {
+		early := withheld && kind.FromSilence && b.open[id] == nil
+		if len(entries) > 0 || early || !kind.Moment && now.Sub(p.Evident) >= kind.EndsAfter() {
 			delete(b.reported, id)
 		}
 		for _, of := range entries {
@@ -244,12 +240,9 @@ func inOrder(x, y Entry) int {
 	return cmp.Or(x.Onset.Compare(y.Onset), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.ID, y.ID))
 }
 
-// begin opens a problem, or returns nil beyond a limit, or if it is withheld.
+// begin opens a problem, or returns nil beyond a limit.
 func (b *Board) begin(id key, p *Problem, now time.Time) *Entry {
 	kind, _ := mlattr.ProblemNamed(id.kind)
-	if b.withholds && kind.FromSilence {
-		return nil
-	}
 	if len(b.open) >= maxOpen || b.of[ownerOf(id.subject)] >= maxOfOne || b.ofKind[id.kind] >= maxOfKind || kind.Severity != mlattr.SeverityPage && b.unpaged >= maxUnpaged {
 		b.left++
 		return nil

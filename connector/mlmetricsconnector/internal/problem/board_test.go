@@ -51,7 +51,7 @@ func TestAProblemFromBeginningToEnd(t *testing.T) {
 	p := ofRun(mlattr.ProblemSlow, "a", begin)
 	p.GPUs = 4
 	b.Report(p)
-	began, ended, open := b.Settle(begin.Add(time.Minute), before, always)
+	began, ended, open := b.Settle(begin.Add(time.Minute), false, before, always)
 	require.Len(t, began, 1)
 	assert.Empty(t, ended)
 	require.Len(t, open, 1)
@@ -65,7 +65,7 @@ func TestAProblemFromBeginningToEnd(t *testing.T) {
 
 	p.Onset, p.Value = begin.Add(30*time.Second), 3
 	b.Report(p)
-	began, ended, open = b.Settle(begin.Add(30*time.Minute), nothing, always)
+	began, ended, open = b.Settle(begin.Add(30*time.Minute), false, nothing, always)
 	assert.Empty(t, began)
 	assert.Empty(t, ended)
 	require.Len(t, open, 1)
@@ -73,7 +73,7 @@ func TestAProblemFromBeginningToEnd(t *testing.T) {
 	assert.Equal(t, begin, open[0].Onset, "the first onset counts")
 	assert.InDelta(t, 2, open[0].GPUHours(begin.Add(30*time.Minute)), 1e-9)
 
-	began, ended, open = b.Settle(begin.Add(time.Hour), nothing, always)
+	began, ended, open = b.Settle(begin.Add(time.Hour), false, nothing, always)
 	assert.Empty(t, began)
 	assert.Empty(t, open)
 	require.Len(t, ended, 1)
@@ -82,7 +82,7 @@ func TestAProblemFromBeginningToEnd(t *testing.T) {
 	assert.InDelta(t, 4, ended[0].GPUHours(begin.Add(5*time.Hour)), 1e-9)
 
 	b.Report(p)
-	began, _, _ = b.Settle(begin.Add(2*time.Hour), nothing, always)
+	began, _, _ = b.Settle(begin.Add(2*time.Hour), false, nothing, always)
 	assert.NotEqual(t, first.ID, began[0].ID, "it is another problem")
 }
 
@@ -96,7 +96,7 @@ func TestAProblemThatComesAndGoes(t *testing.T) {
 		if report {
 			b.Report(ofRun(mlattr.ProblemSlow, "a", now))
 		}
-		began, ended, open := b.Settle(now, nothing, always)
+		began, ended, open := b.Settle(now, false, nothing, always)
 		records += len(began) + len(ended)
 		now = now.Add(15 * time.Second)
 		return ended, open
@@ -128,7 +128,7 @@ func TestAMoment(t *testing.T) {
 	for n := range 3 {
 		at := begin.Add(time.Duration(n) * time.Minute)
 		b.Report(ofRun(mlattr.ProblemLossSpike, "a", at))
-		began, ended, open := b.Settle(at, nothing, always)
+		began, ended, open := b.Settle(at, false, nothing, always)
 		assert.Len(t, began, 1)
 		assert.True(t, began[0].Ended.IsZero())
 		assert.Len(t, ended, 1)
@@ -144,7 +144,7 @@ func TestReports(t *testing.T) {
 	b.Report(ofRun(mlattr.ProblemSlow, "a", begin))
 	b.Report(ofRun(mlattr.ProblemSlow, "a", begin.Add(time.Minute)))
 	b.Report(ofRun("sad", "a", begin))
-	began, _, _ := b.Settle(begin, nothing, always)
+	began, _, _ := b.Settle(begin, false, nothing, always)
 	require.Len(t, began, 1)
 	assert.Equal(t, begin, began[0].Onset)
 }
@@ -159,7 +159,7 @@ func TestWhatFollowsFromAnother(t *testing.T) {
 	b.Report(hung)
 	b.Report(other)
 	b.Report(idle)
-	began, _, _ := b.Settle(begin, nothing, always)
+	began, _, _ := b.Settle(begin, false, nothing, always)
 	for _, e := range began {
 		assert.Empty(t, e.Cause)
 	}
@@ -168,7 +168,7 @@ func TestWhatFollowsFromAnother(t *testing.T) {
 	for _, p := range []problem.Problem{hung, other, idle, failed} {
 		b.Report(p)
 	}
-	began, _, open := b.Settle(begin.Add(time.Minute), nothing, always)
+	began, _, open := b.Settle(begin.Add(time.Minute), false, nothing, always)
 	assert.ElementsMatch(t, []string{mlattr.ProblemGPUFailed, mlattr.ProblemLooksHung, mlattr.ProblemHeldIdle}, kinds(began))
 	causes, id := map[string]string{}, ""
 	for _, e := range open {
@@ -182,7 +182,7 @@ func TestWhatFollowsFromAnother(t *testing.T) {
 	for _, p := range []problem.Problem{hung, other, idle, failed} {
 		b.Report(p)
 	}
-	began, _, _ = b.Settle(begin.Add(2*time.Minute), nothing, always)
+	began, _, _ = b.Settle(begin.Add(2*time.Minute), false, nothing, always)
 	assert.Empty(t, began, "what is known is not said again")
 }
 
@@ -191,7 +191,7 @@ func TestALaterProblemIsNoCause(t *testing.T) {
 	b := problem.NewBoard()
 	b.Report(ofRun(mlattr.ProblemLooksHung, "a", begin))
 	b.Report(ofRun(mlattr.ProblemGPUFailed, "a", begin.Add(time.Hour)))
-	_, _, open := b.Settle(begin.Add(time.Hour), nothing, always)
+	_, _, open := b.Settle(begin.Add(time.Hour), false, nothing, always)
 	for _, e := range open {
 		assert.Empty(t, e.Cause)
 	}
@@ -206,7 +206,7 @@ func TestProblemsAreBounded(t *testing.T) {
 		b.Report(p)
 		b.Report(ofRun(mlattr.ProblemSlow, "other"+strconv.Itoa(n), begin))
 	}
-	_, _, open := b.Settle(begin, nothing, always)
+	_, _, open := b.Settle(begin, false, nothing, always)
 	assert.Len(t, open, 64+1024)
 	of := 0
 	for _, e := range open {
@@ -217,10 +217,10 @@ func TestProblemsAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, of, 64)
 	assert.Equal(t, int64(20_000-64-1024), b.Left())
 	assert.Zero(t, b.Left())
-	_, ended, _ := b.Settle(begin.Add(10*time.Minute), nothing, always)
+	_, ended, _ := b.Settle(begin.Add(10*time.Minute), false, nothing, always)
 	assert.Len(t, ended, 64+1024)
 	b.Report(ofRun(mlattr.ProblemSlow, "a", begin))
-	began, _, _ := b.Settle(begin.Add(10*time.Minute), nothing, always)
+	began, _, _ := b.Settle(begin.Add(10*time.Minute), false, nothing, always)
 	assert.Len(t, began, 1)
 }
 
@@ -233,7 +233,7 @@ func TestPagesHaveRoom(t *testing.T) {
 		}
 	}
 	for range 2 {
-		_, _, open := b.Settle(begin, nothing, always)
+		_, _, open := b.Settle(begin, false, nothing, always)
 		assert.Len(t, open, 2048+1024)
 		for _, e := range open {
 			p := e.Problem
@@ -241,14 +241,14 @@ func TestPagesHaveRoom(t *testing.T) {
 		}
 	}
 	b.Report(ofRun(mlattr.ProblemLooksHung, "a", begin))
-	began, _, _ := b.Settle(begin, nothing, always)
+	began, _, _ := b.Settle(begin, false, nothing, always)
 	assert.Len(t, began, 1)
-	_, ended, _ := b.Settle(begin.Add(10*time.Minute), nothing, always)
+	_, ended, _ := b.Settle(begin.Add(10*time.Minute), false, nothing, always)
 	assert.Len(t, ended, 2048+1024+1)
 	for n := range 2048 {
 		b.Report(problem.Problem{Kind: mlattr.ProblemSlow, Onset: begin, Subject: problem.Subject{Host: "n", GPU: strconv.Itoa(n)}})
 	}
-	began, _, _ = b.Settle(begin, nothing, always)
+	began, _, _ = b.Settle(begin, false, nothing, always)
 	assert.Len(t, began, 1024, "what has ended makes room")
 }
 
@@ -263,7 +263,7 @@ func TestWithoutEvidence(t *testing.T) {
 			b := problem.NewBoard()
 			newest := begin
 			settle := func(after time.Duration) (began, ended, open []problem.Entry) {
-				return b.Settle(begin.Add(after), nothing, func(*problem.Entry) time.Time { return newest })
+				return b.Settle(begin.Add(after), false, nothing, func(*problem.Entry) time.Time { return newest })
 			}
 			p := ofRun(kind.Name, "a", begin.Add(-time.Minute))
 			p.Evident, p.GPUs = begin, 1
@@ -334,7 +334,7 @@ func TestSeldomEvidence(t *testing.T) {
 	p.Evident, p.Interval = begin, 5*time.Minute
 	b.Report(p)
 	for minute := range 20 {
-		_, _, open := b.Settle(begin.Add(time.Duration(minute)*time.Minute), nothing, func(*problem.Entry) time.Time { return begin })
+		_, _, open := b.Settle(begin.Add(time.Duration(minute)*time.Minute), false, nothing, func(*problem.Entry) time.Time { return begin })
 		require.Len(t, open, 1)
 		assert.Equal(t, minute >= 15, open[0].Stale, minute)
 	}
@@ -349,7 +349,7 @@ func TestWhoseAtTheOnset(t *testing.T) {
 		Subject: problem.Subject{Resource: streams.Resource{Namespace: "team", Service: "trainer"}, Run: "a", Host: "n1", GPU: "g"},
 	}
 	b.Report(failed)
-	began, _, _ := b.Settle(begin, nothing, always)
+	began, _, _ := b.Settle(begin, false, nothing, always)
 	require.Len(t, began, 1)
 	for n, change := range []func(*problem.Problem){
 		func(p *problem.Problem) { p.Subject.Resource = streams.Resource{Service: "other"} },
@@ -359,7 +359,7 @@ func TestWhoseAtTheOnset(t *testing.T) {
 		p := failed
 		change(&p)
 		b.Report(p)
-		again, ended, open := b.Settle(begin.Add(time.Duration(n)*time.Second), nothing, always)
+		again, ended, open := b.Settle(begin.Add(time.Duration(n)*time.Second), false, nothing, always)
 		assert.Empty(t, again)
 		assert.Empty(t, ended)
 		require.Len(t, open, 1)
@@ -375,7 +375,7 @@ func TestEvidenceIsBounded(t *testing.T) {
 	p := ofRun(mlattr.ProblemSlow, "a", begin)
 	p.Evidence, p.Excluded = make([]string, 1000), make([]string, 1000)
 	b.Report(p)
-	began, _, _ := b.Settle(begin, nothing, always)
+	began, _, _ := b.Settle(begin, false, nothing, always)
 	assert.Len(t, began[0].Evidence, 16)
 	assert.Len(t, began[0].Excluded, 16)
 }

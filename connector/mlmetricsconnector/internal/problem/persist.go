@@ -42,8 +42,6 @@ func (e *Entry) plausible() bool {
 // now. Their detectors have forgotten what they knew: until one reports it again, a
 // problem ends only when it has been gone for 10 minutes, and without a verdict.
 func (b *Board) Restore(open []Entry, now time.Time) {
-	defer b.Withhold(b.withholds)
-	b.withholds = false
 	for i := range open {
 		was := &open[i]
 		id := key{was.Kind, was.Subject}

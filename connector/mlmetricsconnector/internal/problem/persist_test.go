@@ -42,7 +42,7 @@ func FuzzPlausible(f *testing.F) {
 		b := problem.NewBoard()
 		b.Restore(open, begin)
 		b.Restore(open, begin)
-		_, _, lasting := b.Settle(begin, nothing, always)
+		_, _, lasting := b.Settle(begin, false, nothing, always)
 		assert.LessOrEqual(t, len(lasting), len(open))
 		assert.Len(t, problem.Plausible(slices.Clone(lasting)), len(lasting), "they can be kept again")
 		for _, e := range lasting {

@@ -20,7 +20,7 @@ func TestUpdates(t *testing.T) {
 	settle := func(after time.Duration) (updated bool) {
 		now = now.Add(after)
 		b.Report(p)
-		began, _, open := b.Settle(now, nothing, always)
+		began, _, open := b.Settle(now, false, nothing, always)
 		assert.Len(t, open, 1)
 		assert.False(t, len(began) > 0 && open[0].Updated, "one record")
 		return open[0].Updated
@@ -56,7 +56,7 @@ func TestUpdatesAreBounded(t *testing.T) {
 			p.Evidence = []string{map[bool]string{true: "as before", false: "other words"}[minute == 0]}
 			b.Report(p)
 		}
-		_, _, open := b.Settle(begin.Add(time.Duration(minute)*time.Minute), nothing, always)
+		_, _, open := b.Settle(begin.Add(time.Duration(minute)*time.Minute), false, nothing, always)
 		n := 0
 		for i := range open {
 			if open[i].Updated {

@@ -2,7 +2,6 @@ package serving
 
 import (
 	"hash/maphash"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -33,25 +32,14 @@ type failedRequest struct {
 
 var seed = maphash.MakeSeed()
 
-// request identifies a request to a model or a call of a tool: what was asked for,
-// and below which span.
-type request struct {
-	trace                 [16]byte
-	parent                [8]byte
-	id, operation, target string
-	arguments             uint64
-}
-
 // add adds a request to a model or a call of a tool.
 func (r *Retries) add(now time.Time, s *Span, version uint8) {
 	again := s.is(Resent)
-	target := s.Model
-	if s.is(Tool) {
-		target = s.Tool
+	if s.Trace != [16]byte{} {
+		again = r.repeats(s, "") || again
 	}
-	r.check(s, request{trace: s.Trace, parent: s.Parent, operation: s.Operation, target: target, arguments: s.Arguments}, &again)
 	if s.RequestID != "" && s.is(Request) {
-		r.check(s, request{id: s.RequestID, operation: s.Operation, target: target}, &again)
+		again = r.repeats(s, s.RequestID) || again
 	}
 	r.Repeated.Add(now, again, version)
 	if s.is(Request) {
@@ -59,43 +47,42 @@ func (r *Retries) add(now time.Time, s *Span, version uint8) {
 	}
 }
 
-// check sets again if the same request failed before, and remembers it if it
-// failed now.
-func (r *Retries) check(s *Span, of request, again *bool) {
-	if of.id == "" && of.trace == [16]byte{} {
-		return
-	}
+// repeats reports whether the same request, by its id or the span above it, failed before,
+// and remembers it if it failed now.
+func (r *Retries) repeats(s *Span, id string) (again bool) {
 	if r.failed == nil {
 		if !s.is(Failed) {
-			return
+			return false
 		}
 		r.failed = make([]failedRequest, rememberedFailures)
 	}
-	hash := of.hash()
+	hash := s.hash(id)
 	known := &r.failed[hash%rememberedFailures]
 	// A request that began before the other had failed repeats nothing.
 	if waited := s.Start - known.end; known.hash == hash && waited >= 0 && waited <= int64(retryTime) {
-		*again = true
-		known.hash = 0
+		again, known.hash = true, 0
 	}
 	if s.is(Failed) {
 		*known = failedRequest{hash, s.End}
 	}
+	return again
 }
 
-// hash returns a hash of all fields, at less cost than maphash.Comparable.
-func (r *request) hash() uint64 {
-	var ids [len(r.trace) + len(r.parent)]byte
-	copy(ids[:], r.trace[:])
-	copy(ids[len(r.trace):], r.parent[:])
-	hash := maphash.Bytes(seed, ids[:]) ^ r.arguments
-	for _, text := range [...]string{r.id, r.operation, r.target} {
-		hash = bits.RotateLeft64(hash, 23) * 0x9e3779b97f4a7c15
-		if text != "" {
-			hash ^= maphash.String(seed, text)
-		}
+// hash returns a hash of what was asked for, and of an id, or of the span above it.
+func (s *Span) hash(id string) uint64 {
+	var hash maphash.Hash
+	hash.SetSeed(seed)
+	arguments := uint64(0)
+	if id == "" {
+		arguments = s.Arguments
+		_, _ = hash.Write(s.Trace[:])
+		_, _ = hash.Write(s.Parent[:])
 	}
-	return hash
+	for _, text := range [...]string{id, s.Operation, s.Model, s.Tool} {
+		_, _ = hash.WriteString(text)
+		_ = hash.WriteByte(0)
+	}
+	return hash.Sum64() ^ arguments
 }
 
 const (

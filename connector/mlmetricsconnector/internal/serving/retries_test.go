@@ -9,26 +9,29 @@ import (
 // Requests that differ in anything are different.
 func TestRequestsDiffer(t *testing.T) {
 	hashes := map[uint64]int{}
-	for i, r := range []request{
+	for i, r := range []struct {
+		id string
+		Span
+	}{
 		{},
-		{trace: [16]byte{1}},
-		{trace: [16]byte{15: 1}},
-		{parent: [8]byte{1}},
+		{Span: Span{Trace: [16]byte{1}}},
+		{Span: Span{Trace: [16]byte{15: 1}}},
+		{Span: Span{Parent: [8]byte{1}}},
 		{id: "a"},
-		{operation: "a"},
-		{target: "a"},
-		{id: "a", operation: "b"},
-		{id: "b", operation: "a"},
-		{operation: "a", target: "b"},
-		{operation: "b", target: "a"},
-		{operation: "ab"},
-		{target: "ab"},
-		{arguments: 1},
+		{Span: Span{Operation: "a"}},
+		{Span: Span{Model: "a"}},
+		{id: "a", Span: Span{Operation: "b"}},
+		{id: "b", Span: Span{Operation: "a"}},
+		{Span: Span{Operation: "a", Model: "b"}},
+		{Span: Span{Operation: "b", Tool: "a"}},
+		{Span: Span{Operation: "ab"}},
+		{Span: Span{Tool: "ab"}},
+		{Span: Span{Arguments: 1}},
 	} {
-		hash := r.hash()
+		hash := r.hash(r.id)
 		other, same := hashes[hash]
 		assert.False(t, same, "%d and %d", i, other)
-		assert.Equal(t, hash, r.hash())
+		assert.Equal(t, hash, r.hash(r.id))
 		hashes[hash] = i
 	}
 }
