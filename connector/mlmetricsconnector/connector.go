@@ -159,7 +159,11 @@ func (c *metricsConnector) end(ctx context.Context) (err error) {
 func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	now := c.now()
 	r := c.readers.Get().(*spans.Reader)
-	defer c.putBack(r)
+	defer func() {
+		if r.Reset() { // unless a large request has made it too big
+			c.readers.Put(r)
+		}
+	}()
 	r.Read(td, spans.Request{
 		Now: now, From: share.SenderOf(sender.From(ctx)), Enriched: vocabulary.IsEnriched(ctx),
 		Live: c.store.Live, Loads: c.shared.seen.Loads.Load(), Prices: c.prices.Table(), History: c.shared.recording(),
@@ -174,14 +178,6 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	c.telemetry.record(ctx, duplicates, r.Skipped, overflowed)
 	c.changes.Add(1)
 	return nil
-}
-
-// putBack keeps a reader's memory for the next request, unless a large request
-// has made it too big.
-func (c *metricsConnector) putBack(r *spans.Reader) {
-	if r.Reset() {
-		c.readers.Put(r)
-	}
 }
 
 // emitByTimer emits every flush_interval. During the first interval it emits

@@ -33,9 +33,9 @@ type conclusions struct {
 	clocks   *runs.Clocks
 	losses   *runs.Losses
 	services *serving.Fleet
-	// detectors find problems, which problems has until they end.
-	detectors detect.All
-	problems  *problem.Board
+	// detect finds problems, which problems has until they end.
+	detect   detect.Detector
+	problems *problem.Board
 	// withheld is since when nothing is concluded from silence.
 	withheld problem.Withheld
 }
@@ -46,7 +46,7 @@ func newConclusions(of member, tel *telemetry) *conclusions {
 		member: of, telemetry: tel, state: new(shared.State),
 		store:  streams.NewStore(streams.Limits{Series: cfg.MaxSeries, Runs: cfg.MaxRuns, Expiration: cfg.MetricsExpiration}),
 		clocks: runs.NewClocks(cfg.timeouts()), losses: runs.NewLosses(), services: serving.NewFleet(),
-		detectors: detect.New(), problems: problem.NewBoard(),
+		detect: detect.New(), problems: problem.NewBoard(),
 	}
 }
 
@@ -65,9 +65,13 @@ func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) st
 	all, owners, more := c.clocks.Advance(c.store, &e)
 	over.Add(more)
 	over.Add(facts.Write(c.store, now))
-	c.seeAttempts(all, now)
+	if history := c.shared.recording(); history != nil {
+		for _, run := range all {
+			history.Attempts(change.Subject{Resource: run.Key.Resource, Run: run.Key.ID}, run.Attempts(), now)
+		}
+	}
 	over.Add(c.services.Settle(c.store, expiration, now))
-	c.detectors.Detect(&detect.State{
+	c.detect(&detect.State{
 		Now: now, Limits: c.cfg.timeouts(), Runs: all, Losses: c.losses.Settle(c.clocks.Run, expiration, now),
 		GPUs: facts, Owners: owners, Services: c.services,
 	}, c.problems.Report)
@@ -94,7 +98,11 @@ func (c *conclusions) settleProblems(ctx context.Context, facts *gpus.Facts, wit
 		if open[i].Severity == mlattr.SeverityMark {
 			continue
 		}
-		over.Add(addOnset(c.store, &open[i], now))
+		// It belongs to no run: one that is gone must not live by its problem, nor end it.
+		p := &open[i]
+		to := streams.Batch{Source: streams.Source{Resource: p.Subject.Resource, Run: streams.Run{Host: p.Subject.Host}}, Now: now}
+		to.Time(series.ProblemOnset, p.Onset, p.Kind, p.Subject.GPU, p.Subject.Run)
+		over.Add(c.store.Apply(to.Updates, now))
 	}
 	updated := slices.DeleteFunc(slices.Clone(open), func(p problem.Entry) bool { return !p.Updated })
 	c.sendRecords(ctx, slices.Concat(began, updated, ended), now)
@@ -163,25 +171,6 @@ func (c *conclusions) sendRecords(ctx context.Context, problems []problem.Entry,
 		c.telemetry.leave(lostRecords, int64(r.Logs.LogRecordCount()))
 		c.set.Logger.Warn("Records of problems and changes could not be sent. They are lost.", zap.Error(err))
 	}
-}
-
-// seeAttempts records the attempts of runs as changes.
-func (c *conclusions) seeAttempts(all []*runs.Run, now time.Time) {
-	history := c.shared.recording()
-	if history == nil {
-		return
-	}
-	for _, run := range all {
-		history.Attempts(change.Subject{Resource: run.Key.Resource, Run: run.Key.ID}, run.Attempts(), now)
-	}
-}
-
-// addOnset adds the series of a problem to the store. It belongs to no run: one that
-// is gone must not live by its problem, nor end it.
-func addOnset(store *streams.Store, p *problem.Entry, now time.Time) streams.Overflowed {
-	to := streams.Batch{Source: streams.Source{Resource: p.Subject.Resource, Run: streams.Run{Host: p.Subject.Host}}, Now: now}
-	to.Time(series.ProblemOnset, p.Onset, p.Kind, p.Subject.GPU, p.Subject.Run)
-	return store.Apply(to.Updates, now)
 }
 
 // addNotices adds since when the collector loses data to the store, by the kind of its

@@ -29,7 +29,7 @@ func TestCheckpointsThatAreEquallyOverdue(t *testing.T) {
 		all = append(all[1:], all[0])
 		var found []problem.Problem
 		run := &runs.Run{State: runs.Running, Ranks: slices.Clone(all), Members: runs.Members{All: make([]ranks.Rank, len(all))}}
-		detect.New().Detect(&detect.State{
+		detect.New()(&detect.State{
 			Now: start, Runs: []*runs.Run{run}, GPUs: &gpus.Facts{}, Services: serving.NewFleet(),
 		}, func(p problem.Problem) { found = append(found, p) })
 		require.Len(t, found, 1)

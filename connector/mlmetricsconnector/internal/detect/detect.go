@@ -31,12 +31,9 @@ type State struct {
 // needs between two emissions.
 type Detector func(s *State, report func(problem.Problem))
 
-// All are the Detectors of all kinds.
-type All []Detector
-
-// New returns the Detectors of all kinds, which remember nothing yet.
-func New() All {
-	return All{
+// New returns a Detector of all kinds, which remembers nothing yet.
+func New() Detector {
+	all := []Detector{
 		eachRun(hung), eachRun(silent), eachRun(missing), eachRun(failed), eachRun(overdue), eachRun(grows), eachRun(restarts), losses,
 		new(slow).detect, new(slowHosts).detect, new(throttled).detect,
 		failedGPUs, heldIdle, silentHosts,
@@ -53,12 +50,10 @@ func New() All {
 		eachService(mlattr.ProblemCacheCollapsed, cacheCollapsed),
 		eachService(mlattr.ProblemThroughputDrop, throughput),
 	}
-}
-
-// Detect reports the problems of all kinds.
-func (a All) Detect(s *State, report func(problem.Problem)) {
-	for _, detect := range a {
-		detect(s, report)
+	return func(s *State, report func(problem.Problem)) {
+		for _, detect := range all {
+			detect(s, report)
+		}
 	}
 }
 

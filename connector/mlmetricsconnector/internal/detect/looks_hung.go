@@ -58,9 +58,8 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 			all[i].High = max(all[i].High, all[i].PowerLimit)
 		}
 	}
-	counts := activities(all)
+	counts, spinning, strained := activities(all, asOf.Add(-patience/2))
 	if stepped {
-		spinning, strained := show(all, asOf.Add(-patience/2))
 		known := len(all) - counts[gpus.ActivityUnknown]
 		works := 2*strained > known
 		suspected, limit := suspect(s, r), time.Duration(unsureFor)*patience
@@ -131,25 +130,18 @@ func suspect(s *State, r *runs.Run) bool {
 	return len(r.Stuck) > 0 || !sends && len(ranks.Apart(last)) > 0
 }
 
-// show counts the GPUs that spin in a collective, and those that have worked since a time.
-func show(of []gpus.State, since time.Time) (spinning, worked int) {
+// activities counts GPUs by what they do, those that spin in a collective, and those that
+// have worked since a time.
+func activities(of []gpus.State, since time.Time) (counts [gpus.Works + 1]int, spinning, worked int) {
 	for i := range of {
-		switch g := &of[i]; {
-		case g.Worked.After(since):
+		g := &of[i]
+		if counts[g.Activity()]++; g.Worked.After(since) {
 			worked++
-		case g.Spins():
+		} else if g.Spins() {
 			spinning++
 		}
 	}
-	return spinning, worked
-}
-
-// activities counts GPUs by what they do.
-func activities(of []gpus.State) (counts [gpus.Works + 1]int) {
-	for i := range of {
-		counts[of[i].Activity()]++
-	}
-	return counts
+	return counts, spinning, worked
 }
 
 // gpuEvidence says what the GPUs of a stalled run do.

@@ -24,7 +24,7 @@ func TestSilencesAsBefore(t *testing.T) {
 			rank.Last.Stepped = start.Add(-silent)
 			run := &runs.Run{State: runs.Stalled, Since: start.Add(-silent), Ranks: []runs.Rank{rank}, Members: runs.Members{All: make([]ranks.Rank, 1)}}
 			found := 0
-			detect.New().Detect(&detect.State{Now: start, Runs: []*runs.Run{run}, GPUs: &gpus.Facts{}, Services: serving.NewFleet()},
+			detect.New()(&detect.State{Now: start, Runs: []*runs.Run{run}, GPUs: &gpus.Facts{}, Services: serving.NewFleet()},
 				func(p problem.Problem) {
 					if p.Kind == mlattr.ProblemLooksHung {
 						found++

@@ -126,7 +126,7 @@ var (
 // problemsOf reports what is found of services.
 func problemsOf(f *serving.Fleet, expiration time.Duration, now time.Time, report func(problem.Problem)) {
 	f.Settle(store, expiration, now)
-	detectors.Detect(&detect.State{Now: now, Services: f, GPUs: &gpus.Facts{}}, report)
+	detectors(&detect.State{Now: now, Services: f, GPUs: &gpus.Facts{}}, report)
 }
 
 // until answers tasks and reports every 15 seconds. Tasks of all services take no

@@ -2,6 +2,7 @@ package serving
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,18 +94,18 @@ func (v *Versions) index(name string, now time.Time) uint8 {
 	if name == "" {
 		return 0
 	}
-	oldest := 1
-	for i := 1; i < len(v.names); i++ {
-		if v.names[i] == name {
-			v.seen[i] = now
-			return uint8(i) // #nosec G115 -- below shift.Versions
+	at := slices.Index(v.names[:], name)
+	if at < 0 {
+		at = 1
+		for i := range v.seen {
+			if i > 0 && v.seen[i].Before(v.seen[at]) {
+				at = i
+			}
 		}
-		if v.seen[i].Before(v.seen[oldest]) {
-			oldest = i
-		}
+		v.names[at] = strings.Clone(name)
 	}
-	v.names[oldest], v.seen[oldest] = strings.Clone(name), now
-	return uint8(oldest) // #nosec G115 -- below shift.Versions
+	v.seen[at] = now
+	return uint8(at) // #nosec G115 -- below shift.Versions
 }
 
 // Name returns a version as evidence names it.
