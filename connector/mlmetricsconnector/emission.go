@@ -95,14 +95,12 @@ func (c *conclusions) settleProblems(ctx context.Context, facts *gpus.Facts, wit
 	c.telemetry.leave(overMaxProblems, c.problems.Left())
 	c.shared.history.Tidy(now)
 	for i := range open {
-		if open[i].Severity == mlattr.SeverityMark {
-			continue
+		if p := &open[i]; p.Severity != mlattr.SeverityMark {
+			// It belongs to no run: one that is gone must not live by its problem, nor end it.
+			to := streams.Batch{Source: streams.Source{Resource: p.Subject.Resource, Run: streams.Run{Host: p.Subject.Host}}, Now: now}
+			to.Time(series.ProblemOnset, p.Onset, p.Kind, p.Subject.GPU, p.Subject.Run)
+			over.Add(c.store.Apply(to.Updates, now))
 		}
-		// It belongs to no run: one that is gone must not live by its problem, nor end it.
-		p := &open[i]
-		to := streams.Batch{Source: streams.Source{Resource: p.Subject.Resource, Run: streams.Run{Host: p.Subject.Host}}, Now: now}
-		to.Time(series.ProblemOnset, p.Onset, p.Kind, p.Subject.GPU, p.Subject.Run)
-		over.Add(c.store.Apply(to.Updates, now))
 	}
 	updated := slices.DeleteFunc(slices.Clone(open), func(p problem.Entry) bool { return !p.Updated })
 	c.sendRecords(ctx, slices.Concat(began, updated, ended), now)
@@ -136,12 +134,7 @@ func (c *conclusions) news(facts *gpus.Facts, now time.Time) func(*problem.Entry
 		case mlattr.OfGPU:
 			return facts.Read[gpus.Key{Host: p.Subject.Host, ID: p.Subject.GPU}]
 		default:
-			for key, at := range facts.Read {
-				if key.Host == p.Subject.Host && at.After(newest) {
-					newest = at
-				}
-			}
-			return newest
+			return facts.Heard[p.Subject.Host]
 		}
 	}
 }

@@ -5,8 +5,6 @@ package series
 
 import (
 	_ "embed"
-	"fmt"
-	"slices"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -15,37 +13,24 @@ import (
 type ID uint8
 
 // Kind is how a series aggregates values.
-type Kind uint8
+type Kind string
 
 const (
 	// Counter is a cumulative, monotonic sum of whole numbers.
-	Counter Kind = iota
+	Counter Kind = "counter"
 	// Gauge holds the newest value, that of the span that ended last.
-	Gauge
+	Gauge Kind = "gauge"
 	// Histogram is a cumulative histogram with explicit buckets.
-	Histogram
+	Histogram Kind = "histogram"
 	// Total is a cumulative, monotonic sum of fractional numbers.
-	Total
+	Total Kind = "total"
 	// State is the newest value, as a non-monotonic sum: 1 or 0 for a state, or
 	// a number of things.
-	State
+	State Kind = "state"
 	// Balance is a cumulative sum of whole numbers that can decrease, but never
 	// below zero.
-	Balance
+	Balance Kind = "balance"
 )
-
-// kinds are their names in the table.
-var kinds = [...]string{Counter: "counter", Gauge: "gauge", Histogram: "histogram", Total: "total", State: "state", Balance: "balance"}
-
-// UnmarshalText reads the name of a kind.
-func (k *Kind) UnmarshalText(name []byte) error {
-	at := slices.Index(kinds[:], string(name))
-	if at < 0 {
-		return fmt.Errorf("%q is no kind, must be one of %q", name, kinds)
-	}
-	*k = Kind(at) // #nosec G115 -- an index of kinds
-	return nil
-}
 
 // MaxLabels is the largest number of labels of a series, not counting RunLabels.
 const MaxLabels = 7

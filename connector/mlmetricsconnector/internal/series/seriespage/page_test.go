@@ -20,6 +20,7 @@ func TestPageIsGeneratedFromTheTable(t *testing.T) {
 	golden.File(t, "../../../series.md", page(t))
 	for _, s := range series.All {
 		assert.Contains(t, page(t), "\n## "+s.Name+"\n")
+		assert.Contains(t, kinds, s.Kind)
 	}
 }
 
