@@ -154,23 +154,6 @@ const (
 	maxGPUPrice  = 1e6
 )
 
-// check returns an error that names each key with an invalid value.
-func (c *PricesConfig) check() error {
-	var errs []error
-	if len(c.GPUHour) > maxGPUPrices {
-		errs = append(errs, fmt.Errorf(`"gpu_hour" has %d entries, must have at most %d`, len(c.GPUHour), maxGPUPrices))
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.GPUHour)) {
-		if of := c.GPUHour[name]; !(of >= 0 && of <= maxGPUPrice) {
-			errs = append(errs, fmt.Errorf(`"gpu_hour" has the price %v for %.40q, must be between 0 and %v`, of, name, float64(maxGPUPrice)))
-		}
-		if strings.TrimSpace(name) == "" || len(name) > maxGPUName {
-			errs = append(errs, fmt.Errorf(`"gpu_hour" has the name %.40q, must have between 1 and %d bytes`, name, maxGPUName))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 var _ component.Config = (*Config)(nil)
 
 func createDefaultConfig() component.Config {
@@ -190,6 +173,9 @@ func createDefaultConfig() component.Config {
 // the key accepts.
 func (c *Config) Validate() error {
 	var errs []error
+	if n := len(c.Prices.GPUHour); n > maxGPUPrices {
+		errs = append(errs, fmt.Errorf(`"prices": "gpu_hour" has %d entries, must have at most %d`, n, maxGPUPrices))
+	}
 	for _, of := range [...]struct {
 		ok   bool
 		key  string
@@ -211,8 +197,13 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%q is %v, must %s", of.key, of.is, of.must))
 		}
 	}
-	if err := c.Prices.check(); err != nil {
-		errs = append(errs, fmt.Errorf(`"prices": %w`, err))
+	for _, name := range slices.Sorted(maps.Keys(c.Prices.GPUHour)) {
+		if of := c.Prices.GPUHour[name]; !(of >= 0 && of <= maxGPUPrice) {
+			errs = append(errs, fmt.Errorf(`"prices": "gpu_hour" has the price %v for %.40q, must be between 0 and %v`, of, name, float64(maxGPUPrice)))
+		}
+		if strings.TrimSpace(name) == "" || len(name) > maxGPUName {
+			errs = append(errs, fmt.Errorf(`"prices": "gpu_hour" has the name %.40q, must have between 1 and %d bytes`, name, maxGPUName))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -193,13 +193,13 @@ var settlingKinds = []string{mlattr.ChangeModel, mlattr.ChangeAnsweringModel, ml
 // use the host before.
 func (h *History) place(o *Observation, now time.Time) {
 	run := h.runs[o.Of]
-	if run == nil {
-		if len(h.runs) >= maxRuns {
-			h.left++
-			return
-		}
+	if run == nil && len(h.runs) < maxRuns {
 		run = &nodes{Ranks: make(map[string]string)}
 		h.runs[o.Of.Clone()] = run
+	}
+	if run == nil || h.ranks >= maxRanks && run.Ranks[o.Name] == "" {
+		h.left++
+		return
 	}
 	run.Seen = now
 	was, known := run.Ranks[o.Name]
@@ -207,10 +207,6 @@ func (h *History) place(o *Observation, now time.Time) {
 		return
 	}
 	if !known {
-		if h.ranks >= maxRanks {
-			h.left++
-			return
-		}
 		h.ranks++
 	}
 	host := strings.Clone(o.Value)

@@ -92,12 +92,7 @@ func (v *values) mayChange(now time.Time) bool {
 }
 
 // seen returns when any value was seen last.
-func (v *values) seen() time.Time {
-	if len(v.Known) == 0 {
-		return v.First
-	}
-	return v.Known[0].Seen
-}
+func (v *values) seen() time.Time { return v.Known[0].Seen }
 
 // maxPhraseValue is the length at which a value is cut in a phrase, maxCommit that
 // of a commit, in bytes.

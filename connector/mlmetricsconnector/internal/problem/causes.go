@@ -10,34 +10,27 @@ import (
 // read, and telemetry arrives, at intervals.
 const causeTolerance = 10 * time.Minute
 
-// place is something that problems of one kind have in common: a run, a GPU of a
-// host, a host, or a program.
-type place struct {
-	kind string
-	of   Subject
-}
-
-// placesOf returns the places of a problem, the most specific first. Problems of different
-// kinds with a place in common are related.
-func placesOf(kind string, p *Problem) (places []place) {
+// placesOf returns what problems of a kind may have in common with one, the most specific
+// first: its run, the GPU of a host, a host, or a program. Such problems are related.
+func placesOf(kind string, p *Problem) (places []key) {
 	host, gpu := p.Place()
 	if p.Subject.Run != "" {
-		places = append(places, place{kind, Subject{Run: p.Subject.Run}})
+		places = append(places, key{kind, Subject{Run: p.Subject.Run}})
 	}
 	if gpu != "" {
-		places = append(places, place{kind, Subject{Host: host, GPU: gpu}})
+		places = append(places, key{kind, Subject{Host: host, GPU: gpu}})
 	}
 	if host != "" {
-		places = append(places, place{kind, Subject{Host: host}})
+		places = append(places, key{kind, Subject{Host: host}})
 	}
 	if p.Subject.Run == "" && p.Subject.Resource.Service != "" {
-		places = append(places, place{kind, Subject{Resource: p.Subject.Resource}})
+		places = append(places, key{kind, Subject{Resource: p.Subject.Resource}})
 	}
 	return places
 }
 
 // causes finds open problems by their places.
-type causes map[place][]*Entry
+type causes map[key][]*Entry
 
 // maxAtOne limits the problems of one kind and place that may be causes.
 const maxAtOne = 16
