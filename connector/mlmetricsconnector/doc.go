@@ -9,6 +9,6 @@
 // Spans are read and counted once by internal/spans, and what clients' metrics say by
 // internal/points. Both are kept by their owners: runs and their ranks by internal/runs,
 // GPUs and hosts by internal/gpus, services by internal/serving, series by
-// internal/streams. An emission judges these, and internal/detect finds problems, one
-// file a kind, which internal/problem keeps until they are over.
+// internal/streams. An emission judges these, and internal/detect finds problems,
+// which internal/problem keeps until they are over.
 package mlmetricsconnector

@@ -503,18 +503,15 @@ func (h *Hosts) See(now time.Time, hosts ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, host := range hosts {
-		one := h.all[host]
-		if one == nil {
-			if host == "" || len(h.all) >= maxHosts {
-				continue
-			}
-			if h.all == nil {
-				h.all = make(map[string]*silence.Sender)
-			}
-			one = new(silence.Sender)
-			h.all[strings.Clone(host)] = one
+		if h.all == nil {
+			h.all = make(map[string]*silence.Sender)
 		}
-		one.See(now)
+		if h.all[host] == nil && host != "" && len(h.all) < maxHosts {
+			h.all[strings.Clone(host)] = new(silence.Sender)
+		}
+		if one := h.all[host]; one != nil {
+			one.See(now)
+		}
 	}
 }
 
