@@ -7,7 +7,7 @@ import (
 )
 
 // Problem is the kind of a problem on its series, and the event name of the log
-// records about one: see the Problem values.
+// records about one. Its values are the constants of generated_problems.go.
 const Problem = "ml.problem"
 
 // Attributes of log records about problems.
@@ -76,39 +76,6 @@ const (
 	ProblemNoEvidence = "no_evidence"
 )
 
-// Values of Problem.
-const (
-	ProblemLooksHung        = "looks_hung"
-	ProblemGPUFailed        = "gpu_failed"
-	ProblemHostSilent       = "host_silent"
-	ProblemRunSilent        = "run_silent"
-	ProblemRankMissing      = "rank_missing"
-	ProblemFailing          = "failing"
-	ProblemSlowRequests     = "slow_requests"
-	ProblemSlow             = "slow"
-	ProblemSlowHost         = "slow_host"
-	ProblemNonfinite        = "nonfinite"
-	ProblemRunFailed        = "run_failed"
-	ProblemRestartLoop      = "restart_loop"
-	ProblemCheckpoint       = "checkpoint_overdue"
-	ProblemRetryStorm       = "retry_storm"
-	ProblemThrottled        = "throttled"
-	ProblemHeldIdle         = "held_idle"
-	ProblemToolErrors       = "tool_errors"
-	ProblemTruncated        = "truncated"
-	ProblemModelSubstituted = "model_substituted"
-	ProblemCacheCollapsed   = "cache_collapsed"
-	ProblemCostly           = "costly"
-	ProblemLossSpike        = "loss_spike"
-	ProblemLossDiverged     = "loss_diverged"
-	ProblemLossFrozen       = "loss_frozen"
-	ProblemAnswersChanged   = "answers_changed"
-	ProblemTailLatency      = "tail_latency"
-	ProblemMemoryGrowth     = "memory_growth"
-	ProblemThroughputDrop   = "throughput_drop"
-	ProblemLooping          = "looping"
-)
-
 // Severity says who should learn of a problem, and how fast.
 type Severity string
 
@@ -133,10 +100,11 @@ const (
 
 // ProblemKind describes a kind of problem.
 type ProblemKind struct {
-	// Name is the value of Problem, Title the same in words.
-	Name, Title string
-	Severity    Severity
-	Of          ProblemOf
+	// Name is the value of Problem, Constant the name of its constant here, and Title the
+	// same in words.
+	Name, Constant, Title string
+	Severity              Severity
+	Of                    ProblemOf
 	// Moment reports whether the problem ends when it begins.
 	Moment bool
 	// FromSilence reports whether the problem is concluded from what did not arrive:

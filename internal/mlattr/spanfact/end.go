@@ -13,12 +13,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
-var (
-	slotPhase     = vocabulary.SlotOf(mlattr.Phase)
-	slotErrorType = vocabulary.SlotOf(mlattr.ErrorType)
-	slotEpochEnd  = vocabulary.SlotOf(mlattr.EpochEnd)
-)
-
 // End is what the attributes of a span state of how it ended.
 type End struct {
 	// Phase is the span's own phase: one that it inherited is empty.
@@ -38,8 +32,8 @@ func EndOf(f *vocabulary.Facts) (e End) {
 }
 
 func (e *End) readEnd(f *vocabulary.Facts) {
-	e.Phase, e.ErrorType, e.inherited = f.TextAt(slotPhase), f.TextAt(slotErrorType), false
-	e.EpochEnd, _ = f.BoolAt(slotEpochEnd)
+	e.Phase, e.ErrorType, e.inherited = f.TextAt(vocabulary.SlotPhase), f.TextAt(vocabulary.SlotErrorType), false
+	e.EpochEnd, _ = f.BoolAt(vocabulary.SlotEpochEnd)
 }
 
 // EndIn returns the end of a span by its canonical attributes.

@@ -9,29 +9,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
-var (
-	slotOperation      = vocabulary.SlotOf(mlattr.Operation)
-	slotGenAIOperation = vocabulary.SlotOf(mlattr.GenAIOperationName)
-	slotRole           = vocabulary.SlotOf(mlattr.Role)
-	slotSide           = vocabulary.SlotOf(mlattr.Side)
-	slotRequested      = vocabulary.SlotOf(mlattr.GenAIRequestModel)
-	slotAnswered       = vocabulary.SlotOf(mlattr.GenAIResponseModel)
-	slotLibrary        = vocabulary.SlotOf(mlattr.Library)
-	slotFunction       = vocabulary.SlotOf(mlattr.Function)
-	slotInput          = vocabulary.SlotOf(mlattr.GenAIInputTokens)
-	slotWholeInput     = vocabulary.SlotOf(mlattr.UsageInputTokens)
-	slotOutput         = vocabulary.SlotOf(mlattr.GenAIOutputTokens)
-	slotWholeOutput    = vocabulary.SlotOf(mlattr.UsageOutputTokens)
-	slotRate           = vocabulary.SlotOf(mlattr.TokensPerSecond)
-	slotBasis          = vocabulary.SlotOf(mlattr.ThroughputBasis)
-	slotBatchSize      = vocabulary.SlotOf(mlattr.BatchSize)
-	slotUsageCounted   = vocabulary.SlotOf(mlattr.UsageCounted)
-	slotRequestCounted = vocabulary.SlotOf(mlattr.RequestCounted)
-	slotErrorCounted   = vocabulary.SlotOf(mlattr.ErrorCounted)
-	slotRank           = vocabulary.SlotOf(mlattr.RankGlobal)
-	slotStep           = vocabulary.SlotOf(mlattr.Step)
-)
-
 // Fact is what a span says, of what several components conclude from.
 type Fact struct {
 	End
@@ -66,28 +43,28 @@ type Fact struct {
 func (s *Fact) Read(f *vocabulary.Facts) {
 	// Field by field, because the fact is large.
 	s.readEnd(f)
-	s.Operation, s.GenAIOperation = f.TextAt(slotOperation), f.TextAt(slotGenAIOperation)
-	s.Role, s.Side = f.TextAt(slotRole), f.TextAt(slotSide)
-	s.Requested, s.Answered = f.TextAt(slotRequested), f.TextAt(slotAnswered)
-	s.Library, s.Function = f.TextAt(slotLibrary), f.TextAt(slotFunction)
-	s.Basis = f.TextAt(slotBasis)
+	s.Operation, s.GenAIOperation = f.TextAt(vocabulary.SlotOperation), f.TextAt(vocabulary.SlotGenAIOperationName)
+	s.Role, s.Side = f.TextAt(vocabulary.SlotRole), f.TextAt(vocabulary.SlotSide)
+	s.Requested, s.Answered = f.TextAt(vocabulary.SlotGenAIRequestModel), f.TextAt(vocabulary.SlotGenAIResponseModel)
+	s.Library, s.Function = f.TextAt(vocabulary.SlotLibrary), f.TextAt(vocabulary.SlotFunction)
+	s.Basis = f.TextAt(vocabulary.SlotThroughputBasis)
 	// The producer's own numbers may exclude caches and reasoning.
-	if s.Input, s.HasInput = f.IntAt(slotWholeInput); !s.HasInput {
-		s.Input, s.HasInput = f.IntAt(slotInput)
+	if s.Input, s.HasInput = f.IntAt(vocabulary.SlotUsageInputTokens); !s.HasInput {
+		s.Input, s.HasInput = f.IntAt(vocabulary.SlotGenAIInputTokens)
 	}
-	if s.Output, s.HasOutput = f.IntAt(slotWholeOutput); !s.HasOutput {
-		s.Output, s.HasOutput = f.IntAt(slotOutput)
+	if s.Output, s.HasOutput = f.IntAt(vocabulary.SlotUsageOutputTokens); !s.HasOutput {
+		s.Output, s.HasOutput = f.IntAt(vocabulary.SlotGenAIOutputTokens)
 	}
-	if s.Rate, s.HasRate = f.DoubleAt(slotRate); s.Basis == "" {
+	if s.Rate, s.HasRate = f.DoubleAt(vocabulary.SlotTokensPerSecond); s.Basis == "" {
 		// The rate was not derived, so the producer reported it.
 		s.Basis = mlattr.BasisReported
 	}
-	s.BatchSize, _ = f.IntAt(slotBatchSize)
-	counted, stated := f.BoolAt(slotUsageCounted)
+	s.BatchSize, _ = f.IntAt(vocabulary.SlotBatchSize)
+	counted, stated := f.BoolAt(vocabulary.SlotUsageCounted)
 	s.NotCounted = stated && !counted
-	counted, stated = f.BoolAt(slotRequestCounted)
+	counted, stated = f.BoolAt(vocabulary.SlotRequestCounted)
 	s.NoRequest, s.Asked = stated && !counted, counted
-	counted, stated = f.BoolAt(slotErrorCounted)
+	counted, stated = f.BoolAt(vocabulary.SlotErrorCounted)
 	s.ErrorElsewhere = stated && !counted
 }
 
@@ -121,7 +98,7 @@ func (s *Fact) Request(event table.EventKind) bool {
 
 // Rank returns the global rank that a span or a resource names as text, or "".
 func Rank(f *vocabulary.Facts) string {
-	if rank, ok := f.IntAt(slotRank); ok {
+	if rank, ok := f.IntAt(vocabulary.SlotRankGlobal); ok {
 		return strconv.FormatInt(rank, 10)
 	}
 	return ""
@@ -130,7 +107,7 @@ func Rank(f *vocabulary.Facts) string {
 // Step returns the number of the span's step within its run, 0 if it states none or its
 // client numbers the steps of each epoch.
 func Step(f *vocabulary.Facts) int64 {
-	step, _ := f.IntAt(slotStep)
+	step, _ := f.IntAt(vocabulary.SlotStep)
 	return StepOf(f.Systems, step)
 }
 

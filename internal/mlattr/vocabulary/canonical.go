@@ -14,6 +14,9 @@ type Attribute struct {
 	// Name is the attribute's key. A name that ends in a dot is the beginning
 	// of several keys.
 	Name string
+	// Constant is the name of its constant in Go, and Doc what follows the constant's name
+	// in the comment.
+	Constant, Doc string
 	// Kind is how its values are read.
 	Kind table.Kind
 	// Unit is the unit in UCUM, or "".
@@ -66,27 +69,6 @@ func numberSlots() (names [maxSlots]string, bySlot map[string]Slot) {
 // other name, including dynamic ones such as those that begin with
 // LossTaskPrefix.
 func SlotOf(canonical string) Slot { return slots[canonical] }
-
-// Slots that the reader itself uses.
-var (
-	slotPhase        = SlotOf(mlattr.Phase)
-	slotOperation    = SlotOf(mlattr.Operation)
-	slotRole         = SlotOf(mlattr.Role)
-	slotLoss         = SlotOf(mlattr.Loss)
-	slotLossScope    = SlotOf(mlattr.LossScope)
-	slotSource       = SlotOf(mlattr.CorrelationSource)
-	slotFirstChunk   = SlotOf(mlattr.GenAITimeToFirstChunk)
-	slotStream       = SlotOf(mlattr.GenAIStream)
-	slotFirstTokenAt = SlotOf(mlattr.FirstTokenAt)
-	slotQueueTime    = SlotOf(mlattr.QueueTime)
-
-	slotGenAIOperation = SlotOf(mlattr.GenAIOperationName)
-	slotRequested      = SlotOf(mlattr.GenAIRequestModel)
-	slotAnswered       = SlotOf(mlattr.GenAIResponseModel)
-	slotErrorType      = SlotOf(mlattr.ErrorType)
-	slotToolName       = SlotOf(mlattr.GenAIToolName)
-	slotRequestCounted = SlotOf(mlattr.RequestCounted)
-)
 
 // Aliasable returns the canonical attributes that a user's alias may name,
 // sorted.

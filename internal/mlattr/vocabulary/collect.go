@@ -134,7 +134,7 @@ func (f *Facts) take(of *rule, value pcommon.Value, tail string) {
 		return
 	}
 	ok := read(&fact, of.kind, value)
-	if fact.Unreadable && of.slot == slotQueueTime {
+	if fact.Unreadable && of.slot == SlotQueueTime {
 		// A negative wait was a short one, measured by two clocks.
 		fact.Double, fact.Unreadable, ok = 0, false, true
 	}

@@ -20,15 +20,15 @@ const maxEvents = 128
 // stream begins. The time that a client reports of an answer that was not
 // streamed is that of the whole answer, so it is no usable fact.
 func (r *Reader) timeFirstToken(span ptrace.Span, f *Facts) {
-	if first := f.At(slotFirstChunk); first != nil {
-		if stream := f.At(slotStream); stream != nil && !stream.Bool && !first.Own {
+	if first := f.At(SlotGenAITimeToFirstChunk); first != nil {
+		if stream := f.At(SlotGenAIStream); stream != nil && !stream.Bool && !first.Own {
 			first.Unreadable = true
 		}
 		return
 	}
 	var came pcommon.Timestamp
 	start, end := span.StartTimestamp(), span.EndTimestamp()
-	if at := f.At(slotFirstTokenAt); at != nil {
+	if at := f.At(SlotFirstTokenAt); at != nil {
 		came = pcommon.Timestamp(at.Int)
 	} else if f.Systems&r.streams != 0 {
 		came = r.firstTokenEvent(span, f.Systems)
@@ -37,7 +37,7 @@ func (r *Reader) timeFirstToken(span ptrace.Span, f *Facts) {
 	if came == 0 || start == 0 || came < start || came > end {
 		return
 	}
-	if fact := f.reserve(slotFirstChunk, "", rankDerived); fact != nil {
+	if fact := f.reserve(SlotGenAITimeToFirstChunk, "", rankDerived); fact != nil {
 		fact.Kind, fact.Double = table.KindSeconds, float64(came-start)/1e9
 	}
 }
@@ -59,54 +59,43 @@ func (r *Reader) firstTokenEvent(span ptrace.Span, known System) pcommon.Timesta
 	return 0
 }
 
-var (
-	slotInput         = SlotOf(mlattr.GenAIInputTokens)
-	slotCacheRead     = SlotOf(mlattr.GenAICacheReadTokens)
-	slotCacheCreation = SlotOf(mlattr.GenAICacheCreationTokens)
-	slotUsageInput    = SlotOf(mlattr.UsageInputTokens)
-	slotUsageOutput   = SlotOf(mlattr.UsageOutputTokens)
-	slotOutput        = SlotOf(mlattr.GenAIOutputTokens)
-	slotTotal         = SlotOf(mlattr.TotalTokens)
-	slotReasoning     = SlotOf(mlattr.GenAIReasoningTokens)
-)
-
 // completeUsage adds the whole input and output where the counts show that the producer
 // leaves parts out. A total that it states goes before what the counts alone say.
 func completeUsage(f *Facts) {
-	input, hasInput := f.IntAt(slotInput)
-	output, hasOutput := f.IntAt(slotOutput)
+	input, hasInput := f.IntAt(SlotGenAIInputTokens)
+	output, hasOutput := f.IntAt(SlotGenAIOutputTokens)
 	if !hasInput && !hasOutput {
 		return
 	}
-	total, hasTotal := f.IntAt(slotTotal)
-	read, _ := f.IntAt(slotCacheRead)
-	creation, _ := f.IntAt(slotCacheCreation)
+	total, hasTotal := f.IntAt(SlotTotalTokens)
+	read, _ := f.IntAt(SlotGenAICacheReadTokens)
+	creation, _ := f.IntAt(SlotGenAICacheCreationTokens)
 	apart := f.Systems.Has(table.CachesApart)
 	// Where the tokens of caches are apart, a total of input and output alone is without them.
 	if hasTotal && total > 0 && total <= mlattr.MaxCount && !(apart && total == input+output) {
 		switch missing := total - input - output; {
 		case missing < 0:
 		case !hasInput:
-			f.SetInt(slotInput, missing)
+			f.SetInt(SlotGenAIInputTokens, missing)
 			return
 		case !hasOutput:
 			if missing > 0 {
-				f.SetInt(slotOutput, missing)
+				f.SetInt(SlotGenAIOutputTokens, missing)
 			}
 			return
 		case missing == 0 && read+creation <= input:
 			return
 		default:
-			reasoning, _ := f.IntAt(slotReasoning)
+			reasoning, _ := f.IntAt(SlotGenAIReasoningTokens)
 			for _, caches := range [...]int64{0, read, read + creation} {
 				switch missing - caches {
 				case 0:
-					f.SetInt(slotUsageInput, input+caches)
+					f.SetInt(SlotUsageInputTokens, input+caches)
 				case reasoning:
 					if caches > 0 {
-						f.SetInt(slotUsageInput, input+caches)
+						f.SetInt(SlotUsageInputTokens, input+caches)
 					}
-					f.SetInt(slotUsageOutput, output+reasoning)
+					f.SetInt(SlotUsageOutputTokens, output+reasoning)
 				default:
 					continue
 				}
@@ -122,19 +111,18 @@ func completeUsage(f *Facts) {
 		whole = mlattr.WholeInput(0, input, mlattr.WholeInput(0, read, creation))
 	}
 	if whole != input {
-		f.SetInt(slotUsageInput, whole)
+		f.SetInt(SlotUsageInputTokens, whole)
 	}
 }
 
 var (
-	slotCurrency = SlotOf(mlattr.UsageCurrency)
-	slotsOfCost  = [...]Slot{SlotOf(mlattr.UsageCost), SlotOf(mlattr.UsageInputCost), SlotOf(mlattr.UsageOutputCost)}
+	slotsOfCost = [...]Slot{SlotUsageCost, SlotUsageInputCost, SlotUsageOutputCost}
 )
 
 // checkCurrency makes costs unreadable that are stated in another currency than
 // US dollars: rates of exchange are not known.
 func checkCurrency(f *Facts) {
-	currency := f.TextAt(slotCurrency)
+	currency := f.TextAt(SlotUsageCurrency)
 	if currency == "" || strings.EqualFold(currency, "USD") {
 		return
 	}

@@ -311,31 +311,31 @@ func (f *Facts) takeGeneral(of *generalRule, value pcommon.Value) {
 // settleGeneral makes facts of the attributes that wait for what else the span says, and
 // finds the usage of a request that states it as JSON or in an event.
 func (f *Facts) settleGeneral(span ptrace.Span) {
-	operation := f.TextAt(slotGenAIOperation)
+	operation := f.TextAt(SlotGenAIOperationName)
 	if operation == "" {
 		f.readNameOfFailure(span)
 		if len(f.general) == 0 && span.Events().Len() == 0 && !f.countsTokens() {
 			return
 		}
 		if f.countsTokens() || f.namesModel() || f.isOf(asksByItself) {
-			f.takeWeak(func(of *generalRule) bool { return of.slot == slotGenAIOperation })
+			f.takeWeak(func(of *generalRule) bool { return of.slot == SlotGenAIOperationName })
 		}
-		if operation = f.TextAt(slotGenAIOperation); operation == "" && !f.countsTokens() {
+		if operation = f.TextAt(SlotGenAIOperationName); operation == "" && !f.countsTokens() {
 			if !f.asksInEvent(span) {
 				return
 			}
-			operation = f.TextAt(slotGenAIOperation)
+			operation = f.TextAt(SlotGenAIOperationName)
 		}
 	}
 	asks := AsksModel(operation)
 	if asks && f.isOf(isStep) {
-		f.SetBool(slotRequestCounted, false)
+		f.SetBool(SlotRequestCounted, false)
 	}
 	f.takeWeak(func(of *generalRule) bool {
 		switch of.slot {
-		case slotErrorType:
+		case SlotErrorType:
 			return asks
-		case slotToolName:
+		case SlotGenAIToolName:
 			return operation == mlattr.OperationExecuteTool
 		default:
 			return true
@@ -362,8 +362,8 @@ func (f *Facts) readNameOfFailure(span ptrace.Span) {
 	}
 	operation, model, _ := strings.Cut(span.Name(), " ")
 	if model != "" && AsksModel(operation) && !strings.Contains(model, " ") {
-		f.SetText(slotGenAIOperation, operation)
-		f.SetText(slotRequested, model)
+		f.SetText(SlotGenAIOperationName, operation)
+		f.SetText(SlotGenAIRequestModel, model)
 	}
 }
 
@@ -372,7 +372,7 @@ func (f *Facts) takeWeak(chosen func(*generalRule) bool) {
 	for i := range f.general {
 		c := &f.general[i]
 		if of := c.of; !of.Holds && chosen(of) {
-			if of.slot == slotRequested && c.ofAnswer {
+			if of.slot == SlotGenAIRequestModel && c.ofAnswer {
 				of = generalRules["responsemodel"]
 			}
 			f.takeGeneral(of, c.value)
@@ -380,16 +380,18 @@ func (f *Facts) takeWeak(chosen func(*generalRule) bool) {
 	}
 }
 
-func (f *Facts) countsTokens() bool { return f.At(slotInput) != nil || f.At(slotOutput) != nil }
+func (f *Facts) countsTokens() bool {
+	return f.At(SlotGenAIInputTokens) != nil || f.At(SlotGenAIOutputTokens) != nil
+}
 
 // namesModel reports whether the span names a model, by a table or by a general rule.
 func (f *Facts) namesModel() bool {
-	if f.At(slotRequested) != nil || f.At(slotAnswered) != nil {
+	if f.At(SlotGenAIRequestModel) != nil || f.At(SlotGenAIResponseModel) != nil {
 		return true
 	}
 	for i := range f.general {
 		of := f.general[i].of
-		if (of.slot == slotRequested || of.slot == slotAnswered) && (of.reads == nil || translate(&of.rule, f.general[i].value) != "") {
+		if (of.slot == SlotGenAIRequestModel || of.slot == SlotGenAIResponseModel) && (of.reads == nil || translate(&of.rule, f.general[i].value) != "") {
 			return true
 		}
 	}
@@ -400,7 +402,7 @@ func (f *Facts) namesModel() bool {
 func (f *Facts) isOf(condition func(kind string) bool) bool {
 	for i := range f.general {
 		c := &f.general[i]
-		if c.of.slot == slotGenAIOperation && c.value.Type() == pcommon.ValueTypeStr && condition(c.value.Str()) {
+		if c.of.slot == SlotGenAIOperationName && c.value.Type() == pcommon.ValueTypeStr && condition(c.value.Str()) {
 			return true
 		}
 	}

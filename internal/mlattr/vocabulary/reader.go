@@ -77,14 +77,14 @@ func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 		disown(f)
 		return
 	}
-	f.setName(slotPhase, matched.Phase)
-	f.setName(slotOperation, matched.Operation)
-	f.setName(slotRole, matched.Role)
+	f.setName(SlotPhase, matched.Phase)
+	f.setName(SlotOperation, matched.Operation)
+	f.setName(SlotRole, matched.Role)
 	if matched.number != 0 {
 		f.setInt(matched.number, number)
 	}
-	if f.At(slotLoss) != nil {
-		f.setName(slotLossScope, matched.LossScope)
+	if f.At(SlotLoss) != nil {
+		f.setName(SlotLossScope, matched.LossScope)
 	}
 	disown(f)
 }
@@ -92,11 +92,11 @@ func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 // disown empties a phase that the span inherited: it belongs to an ancestor,
 // and the ancestor would be counted twice.
 func disown(f *Facts) {
-	source := f.At(slotSource)
+	source := f.At(SlotCorrelationSource)
 	if source == nil || !strings.Contains(source.text(), mlattr.InheritedPhase) {
 		return
 	}
-	if phase := f.At(slotPhase); phase != nil && phase.Own {
+	if phase := f.At(SlotPhase); phase != nil && phase.Own {
 		phase.Text, phase.Inherited = "", true
 	}
 }

@@ -17,21 +17,14 @@ import (
 //  3. RunID under a client's or launcher's name, or inferred.
 //  4. JobID.
 //  5. KubernetesJob.
-var (
-	slotRunID       = SlotOf(mlattr.RunID)
-	slotRunInferred = SlotOf(mlattr.RunInferred)
-	slotTrainingRun = SlotOf(mlattr.TrainingRunID)
-	slotJobID       = SlotOf(mlattr.JobID)
-	slotKubernetes  = SlotOf(mlattr.KubernetesJob)
-)
-
+//
 // Run returns the id of the run that the facts state, or "". inferred reports
 // that the id was computed and that nobody sent it.
 func (f *Facts) Run() (id string, inferred bool) {
 	if id, inferred = f.NamedRun(); id != "" {
 		return id, inferred
 	}
-	for _, slot := range [...]Slot{slotJobID, slotKubernetes} {
+	for _, slot := range [...]Slot{SlotJobID, SlotKubernetesJob} {
 		if id = f.TextAt(slot); !mlattr.Sentinel(id) {
 			return id, false
 		}
@@ -42,8 +35,8 @@ func (f *Facts) Run() (id string, inferred bool) {
 // NamedRun is Run without the ids of schedulers. It is for spans: a job id on a
 // span says less than the run that the resource names.
 func (f *Facts) NamedRun() (id string, inferred bool) {
-	run, mark := f.At(slotRunID), f.At(slotRunInferred)
-	return NamedRun(run.text(), run != nil && run.Own, mark != nil && mark.Bool, f.TextAt(slotTrainingRun))
+	run, mark := f.At(SlotRunID), f.At(SlotRunInferred)
+	return NamedRun(run.text(), run != nil && run.Own, mark != nil && mark.Bool, f.TextAt(SlotTrainingRunID))
 }
 
 // NamedRun is Facts.NamedRun for values that were read elsewhere: of RunID, with

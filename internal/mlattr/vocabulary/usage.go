@@ -150,7 +150,7 @@ func (f *Facts) asksInEvent(span ptrace.Span) bool {
 		var rule *generalRule
 		messages := false
 		for key, value := range event.Attributes().All() {
-			if of, before := generalOf(key); of != nil && of.slot == slotRequested && !ofDevice(before) {
+			if of, before := generalOf(key); of != nil && of.slot == SlotGenAIRequestModel && !ofDevice(before) {
 				rule, model = of, value
 			} else if last := key[strings.LastIndexByte(key, '.')+1:]; last == "messages" || last == "prompt" {
 				messages = true
@@ -158,8 +158,8 @@ func (f *Facts) asksInEvent(span ptrace.Span) bool {
 		}
 		if messages && rule != nil {
 			f.takeGeneral(rule, model)
-			if f.At(slotRequested) != nil {
-				f.SetText(slotGenAIOperation, mlattr.OperationChat)
+			if f.At(SlotGenAIRequestModel) != nil {
+				f.SetText(SlotGenAIOperationName, mlattr.OperationChat)
 				return true
 			}
 		}

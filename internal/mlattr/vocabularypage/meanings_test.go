@@ -16,17 +16,19 @@ import (
 // constant is a text constant and its comment.
 type constant struct{ name, value, doc string }
 
-// readMeanings returns the meanings of a file's constants by their values, from
+// readMeanings returns the meanings of the constants of files by their values, from
 // their comments. Of two constants with one value the first counts.
-func readMeanings(name string) (map[string]string, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-	if err != nil {
-		return nil, err
-	}
+func readMeanings(names ...string) (map[string]string, error) {
 	var constants []constant
-	for _, declaration := range file.Decls {
-		if d, ok := declaration.(*ast.GenDecl); ok && d.Tok == token.CONST {
-			constants = append(constants, constantsOf(d)...)
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		for _, declaration := range file.Decls {
+			if d, ok := declaration.(*ast.GenDecl); ok && d.Tok == token.CONST {
+				constants = append(constants, constantsOf(d)...)
+			}
 		}
 	}
 	values := make(map[string]string)
@@ -40,7 +42,7 @@ func readMeanings(name string) (map[string]string, error) {
 		}
 	}
 	if len(meanings) == 0 {
-		return nil, fmt.Errorf("%q has no constants with comments", name)
+		return nil, fmt.Errorf("%q have no constants with comments", names)
 	}
 	return meanings, nil
 }

@@ -1,5 +1,5 @@
 // Package vocabularypage writes the documentation of the vocabulary: what the
-// canonical names mean, from the comments of names.go, and what is understood of each
+// canonical names mean, from the comments of their constants, and what is understood of each
 // client, from its tables.
 package vocabularypage
 
@@ -17,7 +17,7 @@ import (
 )
 
 func TestPageIsGeneratedFromTheTables(t *testing.T) {
-	meanings, err := readMeanings("../names.go")
+	meanings, err := readMeanings("../generated_names.go", "../names.go")
 	require.NoError(t, err)
 	page, err := writePage(meanings)
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestMeaning(t *testing.T) {
 
 func TestWhatIsMissingIsSaid(t *testing.T) {
 	_, err := readMeanings("page_test.go")
-	require.ErrorContains(t, err, "no constants with comments")
+	require.ErrorContains(t, err, "have no constants with comments")
 	_, err = readMeanings("nothing.go")
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = writePage(map[string]string{})
