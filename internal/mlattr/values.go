@@ -2,6 +2,7 @@ package mlattr
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,10 +67,11 @@ func parseInt(text string) (int64, bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, true
 	}
-	if d, ok := parseDouble(text); ok {
-		return wholeDouble(d)
+	d, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, false
 	}
-	return 0, false
+	return wholeDouble(d)
 }
 
 // ReadDouble reads a finite number from a double, an integer or text. ok is
@@ -85,11 +87,10 @@ func ReadDouble(v pcommon.Value) (value float64, ok, nonFinite bool) {
 		if text == "" || len(text) > maxNumber {
 			return 0, false, false
 		}
-		parsed, err := strconv.ParseFloat(text, 64)
-		if err != nil && !math.IsInf(parsed, 0) {
+		var err error
+		if value, err = strconv.ParseFloat(text, 64); err != nil && !math.IsInf(value, 0) {
 			return 0, false, false
 		}
-		value = parsed
 	default:
 		return 0, false, false
 	}
@@ -97,14 +98,6 @@ func ReadDouble(v pcommon.Value) (value float64, ok, nonFinite bool) {
 		return 0, false, true
 	}
 	return value, true, false
-}
-
-func parseDouble(text string) (float64, bool) {
-	d, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(d) || math.IsInf(d, 0) {
-		return 0, false
-	}
-	return d, true
 }
 
 // ReadSeconds reads a time in seconds from a number, or from text with a unit
@@ -327,20 +320,8 @@ func ReadWord(v pcommon.Value) string {
 // write where they have none: 0, -1, none, null, local, unknown or a dash, in
 // any case.
 func Sentinel(id string) bool {
-	switch len(id) {
-	case 0:
-		return true
-	case 1:
-		return id == "0" || id == "-"
-	case 2:
-		return id == "-1"
-	case 4:
-		return strings.EqualFold(id, "none") || strings.EqualFold(id, "null")
-	case 5:
-		return strings.EqualFold(id, "local")
-	case 7:
-		return strings.EqualFold(id, "unknown")
-	default:
-		return false
-	}
+	return len(id) <= len("unknown") &&
+		slices.ContainsFunc(sentinels[:], func(none string) bool { return strings.EqualFold(id, none) })
 }
+
+var sentinels = [...]string{"", "0", "-", "-1", "none", "null", "local", "unknown"}

@@ -27,27 +27,15 @@ type PrintedError struct {
 // snakepitStructure begins Elixir's print of one of Snakepit's errors.
 const snakepitStructure = "%Snakepit.Error."
 
-// pythonType finds the class of a Python exception in Elixir's print of an
-// error, which is a structure of Snakepit's own:
-//
-//	%Snakepit.Error.PythonException{message: "…", python_type: "json.decoder.JSONDecodeError", …}
-//
-// Quotes within its texts are escaped, so a message cannot hold the field. Any
-// other error names no class: its text is no label.
+// pythonType finds the class of a Python exception in Elixir's print of an error; see
+// ReadPrintedError. Quotes within its texts are escaped, so a message cannot hold the field.
+// Any other error names no class: its text is no label.
 func pythonType(text string) string {
-	const field = `python_type: "`
-	if !strings.HasPrefix(text, snakepitStructure) {
+	e, ok := ReadPrintedError(text)
+	if !ok || !strings.Contains(text, `python_type: "`+e.Type+`"`) || len(e.Type) > mlattr.MaxText || !dotted(e.Type) {
 		return ""
 	}
-	_, rest, ok := strings.Cut(text, field)
-	if !ok {
-		return ""
-	}
-	name, _, ok := strings.Cut(rest[:min(len(rest), mlattr.MaxText+1)], `"`)
-	if !ok || !dotted(name) {
-		return ""
-	}
-	return name
+	return e.Type
 }
 
 // dotted reports whether text is the name of a Python class, with or without
@@ -103,30 +91,25 @@ func ReadPrintedError(text string) (PrintedError, bool) {
 	return e, true
 }
 
+// escaped are letters that Elixir prints after a backslash, and meant what they stand for.
+// Other characters stand for themselves.
+const escaped, meant = "ntre", "\n\t\r\x1b"
+
 // elixirText returns a text up to its closing quote, and what comes after.
 func elixirText(s string) (text, after string) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '"':
+		c := s[i]
+		if c == '"' {
 			return b.String(), s[i+1:]
-		case s[i] == '\\' && i+1 < len(s):
-			i++
-			switch s[i] {
-			case 'n':
-				b.WriteByte('\n')
-			case 't':
-				b.WriteByte('\t')
-			case 'r':
-				b.WriteByte('\r')
-			case 'e':
-				b.WriteByte(0x1B)
-			default:
-				b.WriteByte(s[i])
-			}
-		default:
-			b.WriteByte(s[i])
 		}
+		if c == '\\' && i+1 < len(s) {
+			i++
+			if c = s[i]; strings.IndexByte(escaped, c) >= 0 {
+				c = meant[strings.IndexByte(escaped, c)]
+			}
+		}
+		b.WriteByte(c)
 	}
 	return b.String(), "" // cut off on its way
 }

@@ -12,15 +12,6 @@ const (
 	MeasureTokens = "ml.tokens"
 	// MeasureTokenThroughput is a token rate that the client computed.
 	MeasureTokenThroughput = "ml.token.throughput"
-	// MeasureRequestDuration is the time from a request to its last token.
-	MeasureRequestDuration = "gen_ai.server.request.duration"
-	// MeasureTimeToFirstToken is the time from a request to its first token.
-	MeasureTimeToFirstToken = "gen_ai.server.time_to_first_token" //nolint:gosec // a name, no credential
-	// MeasureQueueTime is how long a request or operation waited.
-	MeasureQueueTime = "ml.queue.time"
-	// MeasureRequests counts requests that ended, by GenAIFinishReasons where the
-	// points state it.
-	MeasureRequests = "ml.requests"
 	// MeasureSteps counts optimizer steps.
 	MeasureSteps = "ml.steps"
 	// MeasureStepDuration is how long one step took.
@@ -31,10 +22,6 @@ const (
 	MeasureLearningRate = "ml.learning_rate"
 	// MeasureGradientNorm is the norm of the gradient.
 	MeasureGradientNorm = "ml.gradient.norm"
-	// MeasureFLOPThroughput is the rate of floating-point operations.
-	MeasureFLOPThroughput = "ml.flop.throughput"
-	// MeasureMFU is the share of the device's peak FLOP/s that the model used.
-	MeasureMFU = "ml.mfu"
 	// MeasureGPUMemory is memory of a GPU that the client uses.
 	MeasureGPUMemory = "ml.gpu.memory.usage"
 )

@@ -43,11 +43,8 @@ const (
 	KindSecret
 )
 
-// The values of Alias.Words for KindBool.
-const (
-	WordTrue  = "true"
-	WordFalse = "false"
-)
+// WordTrue is the value of Alias.Words for a KindBool that is true.
+const WordTrue = "true"
 
 // kinds are the words of tables for the kinds, and kindTypes the types that values of
 // them are written as.

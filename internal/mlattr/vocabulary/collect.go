@@ -198,11 +198,14 @@ func saysNone(fact *Fact, value pcommon.Value) bool {
 // readOwn reads an attribute that has its canonical name, which is key for one
 // without a slot.
 func (f *Facts) readOwn(key string, slot Slot, kind table.Kind, value pcommon.Value) {
-	fact := f.reserve(slot, key, rankOwn)
+	if slot != 0 {
+		key = slotNames[slot]
+	}
+	fact := f.place(slot, key, rankOwn)
 	if fact == nil {
 		return
 	}
-	fact.Own = true
+	*fact = Fact{Key: key, slot: slot, rank: rankOwn, Own: true}
 	if !read(fact, kind, value) && !fact.NonFinite {
 		fact.Unreadable = true
 	}
@@ -253,35 +256,38 @@ const maxTexts = 16
 func readTexts(v pcommon.Value) (text string, ok bool) {
 	if v.Type() != pcommon.ValueTypeSlice {
 		if text, ok = mlattr.ReadText(v); ok && text[0] == '[' {
-			return firstReason(text)
+			return reasonIn(text)
 		}
 		return text, ok
 	}
 	list := v.Slice()
 	for i := range min(list.Len(), maxTexts) {
-		element, readable := mlattr.ReadText(list.At(i))
-		if readable && (!ok || mlattr.CutByLength(element)) {
-			text, ok = element, true
-			if mlattr.CutByLength(element) {
-				break
-			}
+		element, _ := mlattr.ReadText(list.At(i))
+		if text = firstReason(text, element); mlattr.CutByLength(text) {
+			break
 		}
 	}
-	return text, ok
+	return text, text != ""
 }
 
-// firstReason returns the element of a list in JSON that readTexts chooses.
-// Elements with escaped characters are no reasons.
-func firstReason(list string) (text string, ok bool) {
+// reasonIn returns the element of a list in JSON that readTexts chooses. Elements with
+// escaped characters are no reasons.
+func reasonIn(list string) (text string, ok bool) {
 	inside := false
 	for element := range strings.SplitSeq(list, `"`) {
-		if inside && element != "" && (!ok || mlattr.CutByLength(element)) {
-			text, ok = element, true
-			if mlattr.CutByLength(element) {
-				break
-			}
+		if inside {
+			text = firstReason(text, element)
 		}
 		inside = !inside
 	}
-	return text, ok
+	return text, text != ""
+}
+
+// firstReason returns the next of several reasons if it is the first, or the first that
+// says that an answer was cut, and else the one before.
+func firstReason(before, next string) string {
+	if before == "" || mlattr.CutByLength(next) && !mlattr.CutByLength(before) {
+		return next
+	}
+	return before
 }

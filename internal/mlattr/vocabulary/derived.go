@@ -37,9 +37,7 @@ func (r *Reader) timeFirstToken(span ptrace.Span, f *Facts) {
 	if came == 0 || start == 0 || came < start || came > end {
 		return
 	}
-	if fact := f.reserve(SlotGenAITimeToFirstChunk, "", rankDerived); fact != nil {
-		fact.Kind, fact.Double = table.KindSeconds, float64(came-start)/1e9
-	}
+	f.set(SlotGenAITimeToFirstChunk, rankDerived, Fact{Kind: table.KindSeconds, Double: float64(came-start) / 1e9})
 }
 
 // firstTokenEvent returns the time of the first event that a known client

@@ -2,7 +2,6 @@ package vocabulary
 
 import (
 	"iter"
-	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -103,9 +102,6 @@ type Facts struct {
 	dynamic map[dynamicKey]string
 	// at has the index in list, plus one, of each canonical attribute.
 	at [maxSlots]uint8
-	// lengths has a bit for the length of each key in list. It rules most
-	// absent keys out.
-	lengths uint64
 }
 
 // candidate is an attribute that matches a rule of a client that is not
@@ -151,7 +147,7 @@ func (f *Facts) Reset() {
 // begin empties the facts for the next item. Elements beyond the lengths are
 // overwritten later or cleared by Reset.
 func (f *Facts) begin() {
-	f.Systems, f.Rejected, f.lengths, f.name, f.asksAPI = 0, 0, 0, nil, false
+	f.Systems, f.Rejected, f.name, f.asksAPI = 0, 0, nil, false
 	f.list = f.list[:0]
 	f.pending, f.general = f.pending[:0], f.general[:0]
 	clear(f.at[:])
@@ -171,25 +167,11 @@ func (f *Facts) All() iter.Seq[*Fact] {
 	}
 }
 
-// WithPrefix iterates over the facts with a usable value whose key begins with
-// prefix, such as LossTaskPrefix, with the end of the key.
-func (f *Facts) WithPrefix(prefix string) iter.Seq2[string, *Fact] {
-	return func(yield func(string, *Fact) bool) {
-		for i := range f.list {
-			fact := &f.list[i]
-			rest, ok := strings.CutPrefix(fact.Key, prefix)
-			if ok && rest != "" && fact.usable() && !yield(rest, fact) {
-				return
-			}
-		}
-	}
-}
-
 // Find returns the fact of a canonical attribute, or nil. The fact may have no
 // usable value.
 func (f *Facts) Find(key string) *Fact {
-	if f.lengths&lengthBit(key) == 0 {
-		return nil
+	if slot := SlotOf(key); slot != 0 {
+		return f.At(slot)
 	}
 	for i := range f.list {
 		if f.list[i].Key == key {
@@ -198,8 +180,6 @@ func (f *Facts) Find(key string) *Fact {
 	}
 	return nil
 }
-
-func lengthBit(key string) uint64 { return 1 << (len(key) & 63) }
 
 // At is Find by the attribute's slot.
 func (f *Facts) At(slot Slot) *Fact {
@@ -271,63 +251,36 @@ func (f *Fact) double() (float64, bool) {
 
 // SetText adds a derived fact, unless there is a fact of that slot.
 func (f *Facts) SetText(slot Slot, text string) {
-	if fact := f.reserve(slot, "", rankDerived); fact != nil {
-		fact.Kind, fact.Text = table.KindText, text
-	}
+	f.set(slot, rankDerived, Fact{Kind: table.KindText, Text: text})
 }
 
 // SetBool is SetText for a boolean.
 func (f *Facts) SetBool(slot Slot, value bool) {
-	if fact := f.reserve(slot, "", rankDerived); fact != nil {
-		fact.Kind, fact.Bool = table.KindBool, value
-	}
+	f.set(slot, rankDerived, Fact{Kind: table.KindBool, Bool: value})
 }
 
 // SetDouble is SetText for a double.
 func (f *Facts) SetDouble(slot Slot, value float64) {
-	if fact := f.reserve(slot, "", rankDerived); fact != nil {
-		fact.Kind, fact.Double = table.KindDouble, value
-	}
+	f.set(slot, rankDerived, Fact{Kind: table.KindDouble, Double: value})
 }
 
 // SetInt is SetText for a whole number.
 func (f *Facts) SetInt(slot Slot, value int64) {
-	if fact := f.reserve(slot, "", rankDerived); fact != nil {
-		fact.Kind, fact.Int = table.KindInt, value
-	}
-}
-
-// setInt adds a whole number from a span's name, unless there is a fact of that
-// slot.
-func (f *Facts) setInt(slot Slot, value int64) {
-	if fact := f.reserve(slot, "", rankName); fact != nil {
-		fact.Kind, fact.Int = table.KindInt, value
-	}
+	f.set(slot, rankDerived, Fact{Kind: table.KindInt, Int: value})
 }
 
 // setName adds a text from a span's name, unless it is empty or there is a fact
 // of that slot.
 func (f *Facts) setName(slot Slot, text string) {
-	if text == "" {
-		return
-	}
-	if fact := f.reserve(slot, "", rankName); fact != nil {
-		fact.Kind, fact.Text = table.KindText, text
+	if text != "" {
+		f.set(slot, rankName, Fact{Kind: table.KindText, Text: text})
 	}
 }
 
-// reserve returns an empty fact to be filled in, by its slot, or by its key
-// where the slot is zero. It returns nil where there is a fact of the same or a
-// lower rank.
-func (f *Facts) reserve(slot Slot, key string, rank int32) *Fact {
-	if slot != 0 {
-		key = slotNames[slot]
-	}
-	fact := f.place(slot, key, rank)
-	if fact != nil {
-		*fact = Fact{Key: key, slot: slot, rank: rank}
-	}
-	return fact
+// set adds a fact of a slot, unless there is one of the same or a lower rank.
+func (f *Facts) set(slot Slot, rank int32, fact Fact) {
+	fact.Key, fact.slot, fact.rank = slotNames[slot], slot, rank
+	f.add(&fact)
 }
 
 // add keeps a fact unless there is one of the same or a lower rank.
@@ -358,7 +311,6 @@ func (f *Facts) place(slot Slot, key string, rank int32) *Fact {
 	} else {
 		f.list = append(f.list, Fact{})
 	}
-	f.lengths |= lengthBit(key)
 	if slot != 0 {
 		f.at[slot] = uint8(n + 1) // #nosec G115 -- at most maxSlots and maxDynamic
 	}

@@ -29,8 +29,9 @@ var general = mlattr.Embedded[struct {
 // rankGeneral is the rank of the general rules: after the tables.
 const rankGeneral = 1 << 19
 
-// maxWord is the longest word that is looked up, in bytes.
-const maxWord = 32
+// maxWord is the longest word that is looked up, in bytes without separators, and maxWords
+// how much of the end of a key is read.
+const maxWord, maxWords = 32, 64
 
 // GeneralRule is a row of the words of keys that have a canonical meaning in any client's
 // telemetry.
@@ -81,43 +82,13 @@ var generalRules = func() map[string]*generalRule {
 	return rules
 }()
 
-// wordTable finds rules by words that are hashed from their ends, so that one pass over
-// the end of a key finds both its last word and its last two.
-type wordTable struct {
-	// ends has a bit for the last three letters of each word: most keys cost no more.
-	ends [1 << 10]uint32
-	// first has the index in entries, plus one, of the first word of each hash.
-	first   [1 << wordBits]uint16
-	entries []wordEntry
-}
-
-type wordEntry struct {
-	word string
-	hash uint32
-	next uint16 // as in first
-	of   *generalRule
-}
-
-const (
-	wordBits = 9
-	// The basis and the prime of FNV-1a.
-	hashBasis, hashPrime = 2166136261, 16777619
-)
-
-var words = func() *wordTable {
-	t := new(wordTable)
-	for word, of := range generalRules {
-		hash := uint32(hashBasis)
-		for i := len(word) - 1; i >= 0; i-- {
-			hash = (hash ^ uint32(word[i])) * hashPrime
-		}
+// endings has a bit for the last three letters of each word: most keys cost no more.
+var endings = func() (bits [1 << 10]uint32) {
+	for word := range generalRules {
 		n := len(word)
-		t.ends[endOf(word[n-3], word[n-2])] |= 1 << (word[n-1] & 31)
-		slot := hash >> (32 - wordBits)
-		t.entries = append(t.entries, wordEntry{word, hash, t.first[slot], of})
-		t.first[slot] = uint16(len(t.entries)) // #nosec G115 -- a hundred words
+		bits[endOf(word[n-3], word[n-2])] |= 1 << (word[n-1] & 31)
 	}
-	return t
+	return bits
 }()
 
 // endOf mixes two letters, in any case.
@@ -125,25 +96,13 @@ func endOf(x, y byte) int { return int(x&31)<<5 | int(y&31) }
 
 // mayEnd reports whether a key may end in a word. The third letter from its end may be a
 // separator, as in session.id.
-func (t *wordTable) mayEnd(key string) bool {
+func mayEnd(key string) bool {
 	n := len(key)
 	if n < 4 {
 		return false
 	}
 	third := key[n-3]
-	return third < 'A' || third == '_' || t.ends[endOf(third, key[n-2])]&(1<<(key[n-1]&31)) != 0
-}
-
-// find returns the rule of a word by its hash, or nil.
-func (t *wordTable) find(hash uint32, text string) *generalRule {
-	for i := t.first[hash>>(32-wordBits)]; i != 0; i = t.entries[i-1].next {
-		entry := &t.entries[i-1]
-		var word [maxWord]byte
-		if entry.hash == hash && entry.word == string(fold(text, word[:0])) {
-			return entry.of
-		}
-	}
-	return nil
+	return third < 'A' || third == '_' || endings[endOf(third, key[n-2])]&(1<<(key[n-1]&31)) != 0
 }
 
 func operationOf(text string) string {
@@ -205,33 +164,24 @@ func fold(text string, to []byte) []byte {
 // generalOf returns the rule of a key that no table lists, by its last two words or by
 // its last, or nil. before is what the key says before them.
 func generalOf(key string) (of *generalRule, before string) {
-	if !words.mayEnd(key) {
+	if !mayEnd(key) {
 		return nil, ""
 	}
-	hash, length, second := uint32(hashBasis), 0, false
-	for i := len(key) - 1; ; i-- {
-		if i < 0 || key[i] == '.' || key[i] == ':' || key[i] == '/' {
-			if found := words.find(hash, key[i+1:]); found != nil {
-				of, before = found, key[:max(i, 0)]
-			}
-			if second || i < 0 {
-				return of, before
-			}
-			second = true
+	var space [maxWord]byte
+	second := false
+	for i := len(key) - 1; i >= max(-1, len(key)-maxWords); i-- {
+		if i >= 0 && key[i] != '.' && key[i] != ':' && key[i] != '/' {
 			continue
 		}
-		c := key[i]
-		if c == '_' || c == '-' || c == ' ' {
-			continue
+		if found := generalRules[string(fold(key[i+1:], space[:0]))]; found != nil {
+			of, before = found, key[:max(i, 0)]
 		}
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
+		if second {
+			break
 		}
-		if length++; length > maxWord {
-			return of, before
-		}
-		hash = (hash ^ uint32(c)) * hashPrime
+		second = true
 	}
+	return of, before
 }
 
 // ofDevice reports whether the words before a model say that it is a machine's.

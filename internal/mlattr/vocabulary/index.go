@@ -82,6 +82,8 @@ func (f *nameFilter) add(match table.Match, text string) {
 	}
 }
 
+func lengthBit(key string) uint64 { return 1 << (len(key) & 63) }
+
 // passes reports whether a rule may match a name.
 func (f *nameFilter) passes(name string) bool {
 	if name == "" {

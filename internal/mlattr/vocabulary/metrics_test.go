@@ -27,15 +27,15 @@ func TestMetricMeaning(t *testing.T) {
 		"through Ray":                  {metric: "ray_vllm_generation_tokens_total", measure: table.MeasureTokens, factor: 1, tokens: "output"},
 		"with dots":                    {metric: "tgi.request.input.length", measure: table.MeasureTokens, factor: 1, tokens: "input"},
 		"a total in the name itself":   {metric: "vllm:iteration_tokens_total", measure: table.MeasureTokens, factor: 1},
-		"seconds by their unit":        {metric: "vllm:e2e_request_latency_seconds", unit: "seconds", measure: table.MeasureRequestDuration, factor: 1},
-		"milliseconds by the table":    {metric: "ttft_milliseconds", measure: table.MeasureTimeToFirstToken, factor: 1e-3},
-		"the metric's unit wins":       {metric: "ttft_milliseconds", unit: "s", measure: table.MeasureTimeToFirstToken, factor: 1},
+		"seconds by their unit":        {metric: "vllm:e2e_request_latency_seconds", unit: "seconds", measure: "gen_ai.server.request.duration", factor: 1},
+		"milliseconds by the table":    {metric: "ttft_milliseconds", measure: "gen_ai.server.time_to_first_token", factor: 1e-3},
+		"the metric's unit wins":       {metric: "ttft_milliseconds", unit: "s", measure: "gen_ai.server.time_to_first_token", factor: 1},
 		"a unit that it cannot have":   {metric: "ttft_milliseconds", unit: "By"},
 		"an annotation":                {metric: "prompt_size", unit: "{part}", known: vocabulary.TaskWeaver, measure: table.MeasureTokens, factor: 1},
-		"brackets and per cent":        {metric: "mfu(%)", known: vocabulary.TorchTitan, measure: table.MeasureMFU, factor: 0.01},
+		"brackets and per cent":        {metric: "mfu(%)", known: vocabulary.TorchTitan, measure: "ml.mfu", factor: 0.01},
 		"changed by Prometheus":        {metric: "time_metrics_end_to_end_s_", measure: table.MeasureStepDuration, factor: 1},
 		"an everyday name":             {metric: "throughput"},
-		"the same where it is known":   {metric: "throughput", known: vocabulary.Megatron, measure: table.MeasureFLOPThroughput, factor: 1},
+		"the same where it is known":   {metric: "throughput", known: vocabulary.Megatron, measure: "ml.flop.throughput", factor: 1},
 		"the same of another client":   {metric: "throughput", known: vocabulary.TorchTitan},
 		"one name of several":          {metric: "grad-norm", known: vocabulary.Transformers | vocabulary.TorchTitan, measure: table.MeasureGradientNorm, factor: 1},
 		"a stranger's":                 {metric: "http.server.duration"},
@@ -58,9 +58,9 @@ func TestMetricMeaning(t *testing.T) {
 
 func TestUserMetrics(t *testing.T) {
 	r, err := vocabulary.NewReader(vocabulary.Options{Systems: vocabulary.AllSystems, Metrics: map[string]vocabulary.MetricAlias{
-		"acme.latency":       {Measure: table.MeasureRequestDuration, Unit: "ms"},
+		"acme.latency":       {Measure: "gen_ai.server.request.duration", Unit: "ms"},
 		"acme.tokens":        {Measure: table.MeasureTokens, TokenType: "output"},
-		"vllm:prompt_tokens": {Measure: table.MeasureRequests},
+		"vllm:prompt_tokens": {Measure: "ml.requests"},
 		"throughput":         {Measure: table.MeasureTokenThroughput},
 	}})
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestUserMetrics(t *testing.T) {
 	assert.Equal(t, table.MeasureTokens, got.Measure)
 	assert.Equal(t, "output", got.TokenType)
 	got, _ = r.MetricMeaning(0, "vllm:prompt_tokens", "")
-	assert.Equal(t, table.MeasureRequests, got.Measure, "before the tables")
+	assert.Equal(t, "ml.requests", got.Measure, "before the tables")
 	got, _ = r.MetricMeaning(0, "throughput", "")
 	assert.Equal(t, table.MeasureTokenThroughput, got.Measure)
 
@@ -171,12 +171,12 @@ func TestUnitsOfUserMetrics(t *testing.T) {
 		alias        vocabulary.MetricAlias
 		want         float64
 	}{
-		"the user's":       {"acme.wait_ms", "us", vocabulary.MetricAlias{Measure: table.MeasureQueueTime, Unit: "s"}, 1},
-		"the metric's":     {"acme.wait_ms", "us", vocabulary.MetricAlias{Measure: table.MeasureQueueTime}, 1e-6},
-		"the name's":       {"acme.wait_ms", "", vocabulary.MetricAlias{Measure: table.MeasureQueueTime}, 1e-3},
-		"the name's total": {"acme_wait_microseconds_total", "", vocabulary.MetricAlias{Measure: table.MeasureQueueTime}, 1e-6},
-		"the measure's":    {"acme.wait", "", vocabulary.MetricAlias{Measure: table.MeasureQueueTime}, 1},
-		"a share":          {"acme.mfu_percent", "", vocabulary.MetricAlias{Measure: table.MeasureMFU}, 0.01},
+		"the user's":       {"acme.wait_ms", "us", vocabulary.MetricAlias{Measure: "ml.queue.time", Unit: "s"}, 1},
+		"the metric's":     {"acme.wait_ms", "us", vocabulary.MetricAlias{Measure: "ml.queue.time"}, 1e-6},
+		"the name's":       {"acme.wait_ms", "", vocabulary.MetricAlias{Measure: "ml.queue.time"}, 1e-3},
+		"the name's total": {"acme_wait_microseconds_total", "", vocabulary.MetricAlias{Measure: "ml.queue.time"}, 1e-6},
+		"the measure's":    {"acme.wait", "", vocabulary.MetricAlias{Measure: "ml.queue.time"}, 1},
+		"a share":          {"acme.mfu_percent", "", vocabulary.MetricAlias{Measure: "ml.mfu"}, 0.01},
 		"another's unit":   {"acme.tokens_ms", "", vocabulary.MetricAlias{Measure: table.MeasureTokens}, 1},
 	} {
 		r, err := vocabulary.NewReader(vocabulary.Options{Metrics: map[string]vocabulary.MetricAlias{tt.metric: tt.alias}})

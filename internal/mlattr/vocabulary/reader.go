@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
 // Options selects what a Reader knows.
@@ -81,7 +82,7 @@ func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 	f.setName(SlotOperation, matched.Operation)
 	f.setName(SlotRole, matched.Role)
 	if matched.number != 0 {
-		f.setInt(matched.number, number)
+		f.set(matched.number, rankName, Fact{Kind: table.KindInt, Int: number})
 	}
 	if f.At(SlotLoss) != nil {
 		f.setName(SlotLossScope, matched.LossScope)
