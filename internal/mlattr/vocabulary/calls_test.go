@@ -19,20 +19,20 @@ func TestPartsOfCalls(t *testing.T) {
 		queued bool
 	}{
 		"CodeExecutor.execute_code":              {part: table.WholeCall, of: "execute_code"},
-		"load_plugin":                            {system: vocabulary.TaskWeaver, part: table.WholeCall, of: "load_plugin"},
-		"run_code":                               {system: vocabulary.TaskWeaver, part: table.FunctionPart, of: "execute_code"},
-		"start":                                  {system: vocabulary.TaskWeaver, part: table.QueuePart, of: "execute_code"},
-		"BridgeService/ExecuteTool":              {system: vocabulary.Snakepit, part: table.FunctionPart},
-		"BridgeService/Ping":                     {system: vocabulary.Snakepit},
+		"load_plugin":                            {system: systemTaskWeaver, part: table.WholeCall, of: "load_plugin"},
+		"run_code":                               {system: systemTaskWeaver, part: table.FunctionPart, of: "execute_code"},
+		"start":                                  {system: systemTaskWeaver, part: table.QueuePart, of: "execute_code"},
+		"BridgeService/ExecuteTool":              {system: systemSnakepit, part: table.FunctionPart},
+		"BridgeService/Ping":                     {system: systemSnakepit},
 		"snakepit.grpc.execute_tool":             {part: table.SharedCall},
 		"snakepit.call.stop":                     {part: table.SharedCall},
 		"snakepit.pool.checkout":                 {},
 		"future_store.execute_operation":         {part: table.WholeCall, queued: true},
 		"training_controller.save_checkpoint":    {queued: true},
 		"training_controller.run_forward":        {queued: true},
-		"training_controller.run_something_else": {system: vocabulary.TuFT, queued: true},
+		"training_controller.run_something_else": {system: systemTuFT, queued: true},
 		"training_controller.create_model":       {part: table.WholeCall},
-		"oai.proxy_inference":                    {system: vocabulary.TuFT, part: table.WholeCall},
+		"oai.proxy_inference":                    {system: systemTuFT, part: table.WholeCall},
 		"training_backend.forward":               {},
 		"":                                       {},
 	} {
@@ -62,7 +62,7 @@ func TestNobodysSpanIsNoCall(t *testing.T) {
 	for _, name := range []string{"run_code", "start", "BridgeService/ExecuteTool", "training_controller.run_job", "oai.proxy_inference"} {
 		span := ptrace.NewSpan()
 		span.SetName(name)
-		vocabulary.Default().Span(vocabulary.GenAI, span, f)
+		vocabulary.Default().Span(systemGenAI, span, f)
 		part, _ := f.Call()
 		assert.Equal(t, table.NoCall, part, name)
 		assert.False(t, f.Queued(), name)

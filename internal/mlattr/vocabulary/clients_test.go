@@ -273,7 +273,7 @@ func TestTrainersResources(t *testing.T) {
 // TestKeysOfClientsStandAlone shows that the keys of LLM clients, which are in
 // name spaces, are read without anything else that shows whose they are.
 func TestKeysOfClientsStandAlone(t *testing.T) {
-	const llm = vocabulary.GenAI | vocabulary.VLLM | vocabulary.OpenLLMetry | vocabulary.OpenInference | vocabulary.Vercel | vocabulary.MLflow | vocabulary.Langfuse
+	llm := systemGenAI | systemVLLM | systemOpenLLMetry | systemOpenInference | systemVercel | systemMLflow | systemLangfuse
 	for _, client := range vocabulary.Tables() {
 		if client.System&llm == 0 {
 			continue

@@ -17,7 +17,7 @@ import (
 
 // clients have rules of their own, beside their vocabulary. The canonical names
 // that others get look like the GenAI conventions'.
-const ownSystems = vocabulary.TorchTel | vocabulary.TuFT | vocabulary.Snakepit | vocabulary.FX | vocabulary.TaskWeaver
+var ownSystems = systemTorchTel | systemTuFT | systemSnakepit | systemFX | systemTaskWeaver
 
 // enrichedFacts are those of a span after what Span finds has been written to
 // it, and those that Span found itself.

@@ -332,7 +332,7 @@ func TestErlangServiceName(t *testing.T) {
 	attrs := pcommon.NewMap()
 	require.NoError(t, attrs.FromRaw(map[string]any{"service.name": "unknown_service:erl", "service_name": "snakepit"}))
 	f, _ := vocabulary.Classify(attrs, "", ptrace.NewSpan())
-	assert.Equal(t, vocabulary.Snakepit, f.Systems)
+	assert.Equal(t, systemSnakepit, f.Systems)
 	assert.Equal(t, "unknown_service:erl", f.Text(mlattr.ServiceName), "the producer's stays")
 }
 
@@ -356,13 +356,13 @@ func TestUserAliases(t *testing.T) {
 }
 
 func TestSelectedVocabularies(t *testing.T) {
-	r, err := vocabulary.NewReader(vocabulary.Options{Systems: vocabulary.TorchTel})
+	r, err := vocabulary.NewReader(vocabulary.Options{Systems: systemTorchTel})
 	require.NoError(t, err)
 	span := ptrace.NewSpan()
 	span.SetName("epoch_3")
 	span.Attributes().PutStr("tuft.session_id", "s")
 	var f vocabulary.Facts
-	r.Span(vocabulary.TaskWeaver, span, &f)
+	r.Span(systemTaskWeaver, span, &f)
 	assert.Zero(t, f.Len())
 }
 
@@ -422,15 +422,15 @@ func TestReadTextCutsBetweenCharacters(t *testing.T) {
 
 func TestSystemNames(t *testing.T) {
 	for system, name := range map[vocabulary.System]string{
-		vocabulary.TorchTel: "torchtel", vocabulary.TuFT: "tuft", vocabulary.Snakepit: "snakepit", vocabulary.FX: "fx",
-		vocabulary.TaskWeaver: "taskweaver", vocabulary.GenAI: "genai", vocabulary.VLLM: "vllm", vocabulary.OpenLLMetry: "openllmetry",
-		vocabulary.OpenInference: "openinference", vocabulary.Vercel: "vercel", vocabulary.MLflow: "mlflow", vocabulary.Langfuse: "langfuse",
-		vocabulary.TGI: "tgi", vocabulary.SGLang: "sglang", vocabulary.Transformers: "transformers", vocabulary.TorchTitan: "torchtitan",
-		vocabulary.Megatron: "megatron",
+		systemTorchTel: "torchtel", systemTuFT: "tuft", systemSnakepit: "snakepit", systemFX: "fx",
+		systemTaskWeaver: "taskweaver", systemGenAI: "genai", systemVLLM: "vllm", systemOpenLLMetry: "openllmetry",
+		systemOpenInference: "openinference", systemVercel: "vercel", systemMLflow: "mlflow", systemLangfuse: "langfuse",
+		systemTGI: "tgi", systemSGLang: "sglang", systemTransformers: "transformers", systemTorchTitan: "torchtitan",
+		systemMegatron: "megatron",
 	} {
 		assert.Equal(t, name, system.String())
 	}
-	assert.Equal(t, "tuft,fx", (vocabulary.FX | vocabulary.TuFT).String())
+	assert.Equal(t, "tuft,fx", (systemFX | systemTuFT).String())
 	assert.Equal(t, strings.Join(vocabulary.SystemNames(), ","), vocabulary.AllSystems.String())
 	assert.LessOrEqual(t, len(vocabulary.SystemNames()), 64, "a System has 64 bits")
 	seen := make(map[string]bool)
@@ -443,5 +443,5 @@ func TestSystemNames(t *testing.T) {
 	}
 	_, ok := vocabulary.ParseSystem("launchers")
 	assert.False(t, ok)
-	assert.Equal(t, "torchtel,fx", (vocabulary.TorchTel | vocabulary.FX).String())
+	assert.Equal(t, "torchtel,fx", (systemTorchTel | systemFX).String())
 }

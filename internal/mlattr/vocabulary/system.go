@@ -19,28 +19,6 @@ type Vocabulary struct {
 	System System
 }
 
-// Vocabularies by name, for tests. Rules ask for a Trait, so a new client needs
-// no constant.
-const (
-	TorchTel System = 1 << iota
-	TuFT
-	Snakepit
-	FX
-	TaskWeaver
-	GenAI
-	VLLM
-	OpenLLMetry
-	OpenInference
-	Vercel
-	MLflow
-	Langfuse
-	TGI
-	SGLang
-	Transformers
-	TorchTitan
-	Megatron
-)
-
 // AllSystems is every vocabulary.
 const AllSystems System = 1<<clients.Count - 1
 

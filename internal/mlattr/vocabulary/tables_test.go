@@ -11,11 +11,11 @@ import (
 )
 
 func TestTraitsOfASetOfClients(t *testing.T) {
-	both := vocabulary.TuFT | vocabulary.TorchTel | vocabulary.GenAI
+	both := systemTuFT | systemTorchTel | systemGenAI
 	assert.True(t, both.Has(table.ManyRuns))
-	assert.Equal(t, vocabulary.TorchTel, both.With(table.ProcessIsRun))
-	assert.Equal(t, vocabulary.TorchTel|vocabulary.TuFT, both.With(table.NoStartup))
-	assert.False(t, vocabulary.GenAI.Has(table.ProcessIsRun), "nothing is known of it")
+	assert.Equal(t, systemTorchTel, both.With(table.ProcessIsRun))
+	assert.Equal(t, systemTorchTel|systemTuFT, both.With(table.NoStartup))
+	assert.False(t, systemGenAI.Has(table.ProcessIsRun), "nothing is known of it")
 	assert.False(t, vocabulary.System(0).Has(table.ProcessIsRun))
 }
 
@@ -49,7 +49,7 @@ func TestEventsByName(t *testing.T) {
 }
 
 func TestEventsOfVocabulariesThatAreNotSelected(t *testing.T) {
-	r, err := vocabulary.NewReader(vocabulary.Options{Systems: vocabulary.GenAI})
+	r, err := vocabulary.NewReader(vocabulary.Options{Systems: systemGenAI})
 	require.NoError(t, err)
 	assert.Equal(t, table.NoEvent, r.Event("snakepit.call.stop"))
 }

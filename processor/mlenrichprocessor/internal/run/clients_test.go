@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 func TestClientsOfAProcessAddUp(t *testing.T) {
@@ -15,13 +13,13 @@ func TestClientsOfAProcessAddUp(t *testing.T) {
 	c := NewClients(func() time.Time { return at })
 	assert.Zero(t, c.Recognise("p", 0))
 	assert.Zero(t, c.Size().Entries, "nothing was found")
-	assert.Equal(t, vocabulary.TuFT, c.Recognise("p", vocabulary.TuFT))
-	assert.Equal(t, vocabulary.TuFT|vocabulary.VLLM, c.Recognise("p", vocabulary.VLLM))
+	assert.Equal(t, systemTuFT, c.Recognise("p", systemTuFT))
+	assert.Equal(t, systemTuFT|systemVLLM, c.Recognise("p", systemVLLM))
 	assert.Zero(t, c.Recognise("another", 0))
 	at = at.Add(clientAge + time.Second)
 	assert.Zero(t, c.Recognise("p", 0), "it has expired")
 	for i := range maxClients + 1 {
-		c.Recognise(strconv.Itoa(i), vocabulary.FX)
+		c.Recognise(strconv.Itoa(i), systemFX)
 	}
 	assert.Equal(t, maxClients, c.Size().Entries)
 	assert.EqualValues(t, 1, c.Size().Evicted)

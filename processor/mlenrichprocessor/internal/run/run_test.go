@@ -61,20 +61,20 @@ func TestInferredRun(t *testing.T) {
 	first, second := rank, rank
 	first.PID, first.Instance = "1", "a"
 	second.PID, second.Instance = "2", "b"
-	assert.Equal(t, infer(first, vocabulary.TorchTel), infer(second, vocabulary.TorchTel), "ranks of a job on a host share a run")
+	assert.Equal(t, infer(first, systemTorchTel), infer(second, systemTorchTel), "ranks of a job on a host share a run")
 	first.WorldSize, second.WorldSize = 1, 1
-	assert.NotEqual(t, infer(first, vocabulary.TorchTel), infer(second, vocabulary.TorchTel), "two single processes do not")
+	assert.NotEqual(t, infer(first, systemTorchTel), infer(second, systemTorchTel), "two single processes do not")
 	other := rank
 	other.Host = "n2"
-	assert.NotEqual(t, infer(rank, vocabulary.TorchTel), infer(other, vocabulary.TorchTel))
-	assert.NotEqual(t, infer(Process{Service: "ab", Host: "c"}, vocabulary.FX), infer(Process{Service: "a", Host: "bc"}, vocabulary.FX))
+	assert.NotEqual(t, infer(rank, systemTorchTel), infer(other, systemTorchTel))
+	assert.NotEqual(t, infer(Process{Service: "ab", Host: "c"}, systemFX), infer(Process{Service: "a", Host: "bc"}, systemFX))
 
 	assert.Equal(t, Run{}, infer(rank, 0), "a stranger gets none")
-	assert.Equal(t, Run{}, infer(rank, vocabulary.TuFT), "a fine-tuning service is no run")
-	assert.Equal(t, Run{}, infer(Process{Service: "snakepit.python.bridge"}, vocabulary.Snakepit))
-	assert.Equal(t, Run{}, infer(Process{}, vocabulary.FX), "an empty resource tells nothing apart")
-	assert.Equal(t, Run{PerTrace: true}, infer(Process{Service: "agent"}, vocabulary.TaskWeaver))
-	assert.True(t, infer(Process{Service: "agent", Host: "n1"}, vocabulary.TaskWeaver).Inferred)
+	assert.Equal(t, Run{}, infer(rank, systemTuFT), "a fine-tuning service is no run")
+	assert.Equal(t, Run{}, infer(Process{Service: "snakepit.python.bridge"}, systemSnakepit))
+	assert.Equal(t, Run{}, infer(Process{}, systemFX), "an empty resource tells nothing apart")
+	assert.Equal(t, Run{PerTrace: true}, infer(Process{Service: "agent"}, systemTaskWeaver))
+	assert.True(t, infer(Process{Service: "agent", Host: "n1"}, systemTaskWeaver).Inferred)
 }
 
 // Trainings that nobody named are distinguished by what their resources say, and the
