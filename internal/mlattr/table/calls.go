@@ -4,19 +4,6 @@ package table
 // function, possibly in another process.
 type CallPart uint8
 
-const (
-	// NoCall is a span that is no part of a call.
-	NoCall CallPart = iota
-	// WholeCall is a call that no other span records.
-	WholeCall
-	// SharedCall is a call that spans above or below may record as well.
-	SharedCall
-	// FunctionPart is the time in the function that was called.
-	FunctionPart
-	// QueuePart is the wait for the worker that runs the function.
-	QueuePart
-)
-
 // CallKeys are the attribute keys under which a client records calls and what
 // became of them. The first key that a span has counts.
 type CallKeys struct {
@@ -43,20 +30,11 @@ type CallKeys struct {
 	ErrorMessage []string `yaml:"error_message"`
 }
 
-// The words of tables for the parts, and what documentation says of them.
-var (
-	callParts     = [...]string{WholeCall: "whole", SharedCall: "shared", FunctionPart: "function", QueuePart: "queue"}
-	callPartTexts = [...]string{
-		WholeCall: "a call", SharedCall: "a call, which other spans may record as well",
-		FunctionPart: "the function of a call", QueuePart: "the wait of a call",
-	}
-)
-
 // String names the part, for documentation.
 func (p CallPart) String() string { return wordOf(p, callPartTexts[:]) }
 
 // UnmarshalText reads the part's word.
-func (p *CallPart) UnmarshalText(text []byte) error { return readWord(p, text, callParts[:]) }
+func (p *CallPart) UnmarshalText(text []byte) error { return readWord(p, text, callPartWords[:]) }
 
 // Lists returns the lists of all fields, in an order that is always the same.
 func (k *CallKeys) Lists() []*[]string {

@@ -6,26 +6,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// Those of Measures that code asks for.
-const (
-	// MeasureTokens counts tokens, by token type.
-	MeasureTokens = "ml.tokens"
-	// MeasureTokenThroughput is a token rate that the client computed.
-	MeasureTokenThroughput = "ml.token.throughput"
-	// MeasureSteps counts optimizer steps.
-	MeasureSteps = "ml.steps"
-	// MeasureStepDuration is how long one step took.
-	MeasureStepDuration = "ml.step.duration"
-	// MeasureLoss is the training loss.
-	MeasureLoss = "ml.loss"
-	// MeasureLearningRate is the optimizer's learning rate.
-	MeasureLearningRate = "ml.learning_rate"
-	// MeasureGradientNorm is the norm of the gradient.
-	MeasureGradientNorm = "ml.gradient.norm"
-	// MeasureGPUMemory is memory of a GPU that the client uses.
-	MeasureGPUMemory = "ml.gpu.memory.usage"
-)
-
 // Dimension is the kind of quantity of a measure, in the words of the documentation. It
 // decides which units can be converted.
 type Dimension string
@@ -41,8 +21,8 @@ const (
 // Measure is a quantity that metrics of clients can be about.
 type Measure struct {
 	// Name is that of the metric that otelcol-ml or the conventions have for the same
-	// quantity.
-	Name string
+	// quantity, and Constant that of its constant in Go, "" if no code asks for it.
+	Name, Constant string
 	// Unit is the unit, in UCUM, that Meaning.Factor converts into.
 	Unit string
 	// Dimension decides which other units can be converted.
@@ -95,15 +75,6 @@ func (m *Measure) Convert(unit string) (float64, bool) {
 // Prometheus' may have changed a counter into a gauge.
 type Instrument uint8
 
-const (
-	// Counter grows until its program restarts.
-	Counter Instrument = iota + 1
-	// Gauge is a current value.
-	Gauge
-	// Histogram has one value for each request, operation or step.
-	Histogram
-)
-
 // Metric is a metric of a client and what it is about.
 type Metric struct {
 	// Source is the client's name of the metric, without "_total".
@@ -135,11 +106,8 @@ type Metric struct {
 	Everyday bool
 }
 
-// instruments are the words of configuration and documentation.
-var instruments = [...]string{Counter: "counter", Gauge: "gauge", Histogram: "histogram"}
-
 // String returns the instrument's word in configuration and documentation.
-func (i Instrument) String() string { return wordOf(i, instruments[:]) }
+func (i Instrument) String() string { return wordOf(i, instrumentWords[:]) }
 
 // UnmarshalText reads the instrument's word.
-func (i *Instrument) UnmarshalText(text []byte) error { return readWord(i, text, instruments[:]) }
+func (i *Instrument) UnmarshalText(text []byte) error { return readWord(i, text, instrumentWords[:]) }

@@ -10,60 +10,14 @@ import (
 // Kind says how a value is read and which type its canonical attribute has.
 type Kind uint8
 
-const (
-	// KindText is a label: valid UTF-8, cut to MaxText bytes.
-	KindText Kind = iota + 1
-	// KindTexts is a list of labels, from a list or a single one, of which one is
-	// read: the first that CutByLength reports, else the first. It is written as
-	// a list.
-	KindTexts
-	// KindID is an identifier; see ReadID. It is written as a string.
-	KindID
-	// KindJobID is an identifier that is dropped if it is a Sentinel.
-	KindJobID
-	// KindInt is a whole number, from an integer, a double or numeric text.
-	KindInt
-	// KindCount is a whole number that is not negative.
-	KindCount
-	// KindDouble is a finite number, from an integer, a double or text.
-	KindDouble
-	// KindBool is true or false.
-	KindBool
-	// KindDevice is a GPU index, from 0, "0", "cuda:0" or "{:cuda, 0}". It
-	// is written as an integer.
-	KindDevice
-	// KindSeconds is a time in seconds that is not negative, from a number, or
-	// from text with its unit, such as "45.6ms". A negative time is Unreadable:
-	// no other attribute replaces it.
-	KindSeconds
-	// KindInstant is a point in time, from RFC 3339 text.
-	KindInstant
-	// KindSecret is text that must not be copied: ml_enrich hashes it and never
-	// writes it.
-	KindSecret
-)
-
 // WordTrue is the value of Alias.Words for a KindBool that is true.
 const WordTrue = "true"
 
-// kinds are the words of tables for the kinds, and kindTypes the types that values of
-// them are written as.
-var (
-	kinds = [...]string{
-		KindText: "text", KindTexts: "texts", KindID: "id", KindJobID: "job_id", KindInt: "int", KindCount: "count",
-		KindDouble: "double", KindBool: "bool", KindDevice: "device", KindSeconds: "seconds", KindInstant: "instant", KindSecret: "secret",
-	}
-	kindTypes = [...]string{
-		KindText: "string", KindTexts: "string[]", KindID: "string", KindJobID: "string", KindInt: "int", KindCount: "int",
-		KindDouble: "double", KindBool: "boolean", KindDevice: "int", KindSeconds: "double", KindInstant: "int", KindSecret: "string",
-	}
-)
-
 // String returns the type that a value of this kind is written as.
-func (k Kind) String() string { return wordOf(k, kindTypes[:]) }
+func (k Kind) String() string { return wordOf(k, kindTexts[:]) }
 
 // UnmarshalText reads the kind's word.
-func (k *Kind) UnmarshalText(text []byte) error { return readWord(k, text, kinds[:]) }
+func (k *Kind) UnmarshalText(text []byte) error { return readWord(k, text, kindWords[:]) }
 
 // wordOf returns the word of a value, or "".
 func wordOf[T ~uint8](value T, words []string) string {
@@ -143,21 +97,8 @@ type FirstToken struct {
 // Match is how a NameRule compares a span's name with its Text.
 type Match uint8
 
-const (
-	// Exact matches the whole name.
-	Exact Match = iota
-	// Prefix matches the beginning of the name.
-	Prefix
-	// Suffix matches the end of a name that is longer than Text.
-	Suffix
-	// Numbered matches Text followed by digits only.
-	Numbered
-)
-
-var matches = [...]string{Exact: "exact", Prefix: "prefix", Suffix: "suffix", Numbered: "numbered"}
-
 // UnmarshalText reads the word for how to match.
-func (m *Match) UnmarshalText(text []byte) error { return readWord(m, text, matches[:]) }
+func (m *Match) UnmarshalText(text []byte) error { return readWord(m, text, matchWords[:]) }
 
 // NameRule is what a span's name says about the span.
 type NameRule struct {
@@ -277,143 +218,18 @@ type Table struct {
 // known about.
 type Trait uint8
 
-const (
-	// ProcessIsRun is the trait of a client whose process is one run, so that a
-	// run id can be inferred from the process where none is stated.
-	ProcessIsRun Trait = iota
-	// TraceIsRun is the trait of a client whose trace is one run where its
-	// resource names a service and nothing else.
-	TraceIsRun
-	// ManyRuns is the trait of a client whose process serves many runs at once:
-	// no run starts or ends with the process.
-	ManyRuns
-	// IdlesBetweenSpans is the trait of a client whose spans cover all of its
-	// work: it is idle while it has no span. Such a client has no startup
-	// either.
-	IdlesBetweenSpans
-	// NoStartup is the trait of a client whose first span begins with the work
-	// that was asked for. The time before its first productive span is no
-	// startup, unless the start of its process is known.
-	NoStartup
-	// OneTrace is the trait of a client that has one trace for the life of a
-	// process. A new trace is a new attempt of the run.
-	OneTrace
-	// TracePerSpan is the trait of a client each of whose spans is a trace of
-	// its own: spans belong together by their times alone.
-	TracePerSpan
-	// StepsPerEpoch is the trait of a client that numbers the steps of each
-	// epoch from the start. Its step numbers say nothing about the run.
-	StepsPerEpoch
-	// ReportsSamples is the trait of a client whose spans state how many samples
-	// each step has. A number configured for each step is not used.
-	ReportsSamples
-	// EstimatesTokens is the trait of a client that estimates its token counts.
-	EstimatesTokens
-	// ModelsElsewhere is the trait of a client whose models run in other processes,
-	// for whose answers it waits.
-	ModelsElsewhere
-	// SomeRanksSend is the trait of a client whose user chooses which ranks send
-	// telemetry: a rank that has never sent is not missing.
-	SomeRanksSend
-	// StepsInMetrics is the trait of a client that may have no spans of its steps.
-	// Its metrics show then that it makes progress.
-	StepsInMetrics
-
-	// Printed is the trait of a client whose spans are made of what a program prints. They
-	// give way to those that the program sends.
-	Printed
-	// CachesApart is the trait of a client whose input tokens are without those that
-	// were read from caches and written to them.
-	CachesApart
-	// TraitCount is the number of traits.
-	TraitCount
-)
-
-// traits are the words of tables for the traits.
-var traits = [TraitCount]string{
-	ProcessIsRun: "process_is_run", TraceIsRun: "trace_is_run", ManyRuns: "many_runs",
-	IdlesBetweenSpans: "idles_between_spans", NoStartup: "no_startup", OneTrace: "one_trace",
-	TracePerSpan: "trace_per_span", StepsPerEpoch: "steps_per_epoch", ReportsSamples: "reports_samples",
-	EstimatesTokens: "estimates_tokens", ModelsElsewhere: "models_elsewhere", SomeRanksSend: "some_ranks_send",
-	StepsInMetrics: "steps_in_metrics", Printed: "printed", CachesApart: "caches_apart",
-}
-
-var traitTexts = [TraitCount]string{
-	ProcessIsRun:      "A process is one run.",
-	TraceIsRun:        "A trace is one run where the resource names only a service.",
-	ManyRuns:          "A process serves many runs.",
-	IdlesBetweenSpans: "It is idle while it has no span.",
-	NoStartup:         "The time before its first productive span is no startup.",
-	OneTrace:          "A process has one trace.",
-	TracePerSpan:      "Each span is a trace of its own.",
-	StepsPerEpoch:     "Steps are numbered anew in each epoch.",
-	ReportsSamples:    "Its spans state the samples of a step.",
-	EstimatesTokens:   "Token counts are estimates.",
-	ModelsElsewhere:   "Its models run in other processes.",
-	SomeRanksSend:     "Only some of its ranks send.",
-	StepsInMetrics:    "Its metrics show its steps where no spans do.",
-	Printed:           "Its spans are made of what a program prints.",
-	CachesApart:       "Its input tokens are without those of caches.",
-}
-
 // String returns what the trait says of a client, for documentation.
 func (t Trait) String() string { return wordOf(t, traitTexts[:]) }
 
 // UnmarshalText reads the trait's word.
-func (t *Trait) UnmarshalText(text []byte) error { return readWord(t, text, traits[:]) }
+func (t *Trait) UnmarshalText(text []byte) error { return readWord(t, text, traitWords[:]) }
 
 // EventKind says what a client's event reports. A client may send an event as a
 // span event or as a span of that name.
 type EventKind uint8
 
-const (
-	// NoEvent is any event that no table lists.
-	NoEvent EventKind = iota
-	// EventTrainStep is one step of training, with its numbers.
-	EventTrainStep
-	// EventTrainNumbers has numbers of training, such as a loss, and is no step.
-	EventTrainNumbers
-	// EventInference is one request to a model.
-	EventInference
-	// EventCallStart is the start of a call.
-	EventCallStart
-	// EventCallStop is the end of a call.
-	EventCallStop
-	// EventCallException is the end of a call that raised.
-	EventCallException
-	// EventPoolCheckout is a worker taken from a pool. It has the queue time of a
-	// call, which the end of the call may have as well.
-	EventPoolCheckout
-	// EventSerialize is the end of encoding or decoding the values of a call. It
-	// has the time, which the end of the call may have as well.
-	EventSerialize
-	// EventPoolSize has the size of a pool of workers.
-	EventPoolSize
-	// EventWorkerCrash is a worker that died.
-	EventWorkerCrash
-	// EventBreakerOpen is a circuit breaker that opened.
-	EventBreakerOpen
-	// EventHealthAlert is an alert about a worker's health.
-	EventHealthAlert
-	// EventMemoryAllocate has the bytes that a worker allocated.
-	EventMemoryAllocate
-	// EventMemoryRelease has the bytes that a worker released.
-	EventMemoryRelease
-	// EventGPUMemory has the GPU memory of a worker's allocator.
-	EventGPUMemory
-)
-
-// eventKinds are the words of tables for the kinds.
-var eventKinds = [...]string{
-	EventTrainStep: "train_step", EventTrainNumbers: "train_numbers", EventInference: "inference",
-	EventCallStart: "call_start", EventCallStop: "call_stop", EventCallException: "call_exception",
-	EventPoolCheckout: "pool_checkout", EventSerialize: "serialize", EventPoolSize: "pool_size",
-	EventWorkerCrash: "worker_crash", EventBreakerOpen: "breaker_open", EventHealthAlert: "health_alert",
-	EventMemoryAllocate: "memory_allocate", EventMemoryRelease: "memory_release", EventGPUMemory: "gpu_memory",
-}
-
 // UnmarshalText reads the kind's word.
-func (k *EventKind) UnmarshalText(text []byte) error { return readWord(k, text, eventKinds[:]) }
+func (k *EventKind) UnmarshalText(text []byte) error { return readWord(k, text, eventKindWords[:]) }
 
 // Event is one event of a client by its name.
 type Event struct {
