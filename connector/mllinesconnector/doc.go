@@ -1,5 +1,5 @@
 //go:generate mdatagen metadata.yaml
-//go:generate go test ./internal/format/formatpage -run TestPage -update
+//go:generate go test ./internal/format/formatpage -run Generated -update
 
 // Package mllinesconnector makes spans of what training programs print.
 //

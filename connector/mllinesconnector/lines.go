@@ -40,6 +40,8 @@ const (
 	maxHeld, maxProcesses = 65_536, 16_384
 	// tick is the time between two looks at what waits.
 	tick = time.Second
+	// idleTimeout is how long a stream is remembered without lines.
+	idleTimeout = 12 * time.Hour
 	// unused is how long a stream was not used that may be forgotten for another one, and
 	// looked at are how many are compared.
 	unused, lookedAt = time.Minute, 16
@@ -176,7 +178,7 @@ func (l *lines) look(all bool) ptrace.Traces {
 	if now.Sub(l.swept) >= unused {
 		l.swept = now
 		for key, s := range l.streams {
-			if now.Sub(s.seen) > l.cfg.IdleTimeout {
+			if now.Sub(s.seen) > idleTimeout {
 				l.forget(key)
 			}
 		}
@@ -212,7 +214,7 @@ func (l *lines) ConsumeLogs(ctx context.Context, ld plog.Logs) (err error) {
 				if text == "" {
 					continue
 				}
-				file := textOf(record.Attributes(), origin.FilePath)
+				file := origin.Text(record.Attributes(), origin.FilePath)
 				of, known := byPath[file]
 				if !known {
 					of = l.streamOf(rl.Resource().Attributes(), record.Attributes(), now)
@@ -252,7 +254,7 @@ func bodyOf(body pcommon.Value) string {
 		return body.Str()
 	case pcommon.ValueTypeMap:
 		for _, key := range [...]string{"MESSAGE", "message", "log", "msg"} {
-			if text := textOf(body.Map(), key); text != "" {
+			if text := origin.Text(body.Map(), key); text != "" {
 				return text
 			}
 		}
@@ -314,9 +316,9 @@ const maxKillAge = 10 * time.Minute
 // readKill reads a line of the kernel's log: from journald, or from its own file. Other
 // files and streams can have any text.
 func (l *lines) readKill(record plog.LogRecord, text string, at, now time.Time) {
-	ofKernel := path.Base(textOf(record.Attributes(), origin.FilePath)) == "kern.log"
+	ofKernel := path.Base(origin.Text(record.Attributes(), origin.FilePath)) == "kern.log"
 	if body := record.Body(); body.Type() == pcommon.ValueTypeMap {
-		ofKernel = textOf(body.Map(), "_TRANSPORT") == "kernel"
+		ofKernel = origin.Text(body.Map(), "_TRANSPORT") == "kernel"
 	}
 	kill, ok := failure.ReadKill(text)
 	if !ofKernel || !ok {
@@ -341,7 +343,7 @@ func (l *lines) readKill(record plog.LogRecord, text string, at, now time.Time) 
 func (l *lines) readRecord(of member, record plog.LogRecord, text string, now time.Time, send func()) {
 	r := unwrap.Wrapped(text)
 	if r.Stream == "" {
-		r.Stream = textOf(record.Attributes(), origin.IOStream)
+		r.Stream = origin.Text(record.Attributes(), origin.IOStream)
 	}
 	at := training.Moment{Time: r.Time}
 	if at.Time.IsZero() {

@@ -31,12 +31,12 @@ func (r *records) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 		if !ok {
 			continue
 		}
-		first, known := strings.Clone(textOf(record.Attributes(), origin.FilePath)), r.origins.Of(rl.Resource().Attributes(), record.Attributes()).Resource
+		first, known := strings.Clone(origin.Text(record.Attributes(), origin.FilePath)), r.origins.Of(rl.Resource().Attributes(), record.Attributes()).Resource
 		of := map[string]plog.ResourceLogs{}
 		for _, sl := range rl.ScopeLogs().All() {
 			into := map[string]plog.LogRecordSlice{}
 			sl.LogRecords().RemoveIf(func(record plog.LogRecord) bool {
-				path := textOf(record.Attributes(), origin.FilePath)
+				path := origin.Text(record.Attributes(), origin.FilePath)
 				if path == first {
 					return false
 				}
@@ -77,11 +77,4 @@ func firstRecord(rl plog.ResourceLogs) (record plog.LogRecord, ok bool) {
 		}
 	}
 	return record, false
-}
-
-func textOf(attrs pcommon.Map, key string) string {
-	if v, ok := attrs.Get(key); ok && v.Type() == pcommon.ValueTypeStr {
-		return v.Str()
-	}
-	return ""
 }

@@ -56,7 +56,7 @@ func (l *lines) Export() ([]byte, error) {
 	for _, s := range l.streams {
 		for p := range s.processes() {
 			if p.Trains() && p.writes == p {
-				state.Processes[p.key] = keptProcess{p.State(), s.seen.UTC()}
+				state.Processes[p.key] = keptProcess{p.Kept(), s.seen.UTC()}
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func (l *lines) Export() ([]byte, error) {
 	return data, err
 }
 
-// Import takes what Export returned. What is older than idle_timeout is left out.
+// Import takes what Export returned. What is older than idleTimeout is left out.
 func (l *lines) Import(data []byte) error {
 	var state keptState
 	if err := json.Unmarshal(data, &state); err != nil {
@@ -77,7 +77,7 @@ func (l *lines) Import(data []byte) error {
 	now := l.now()
 	l.restored = make(map[string]keptProcess, len(state.Processes))
 	for key, kept := range state.Processes {
-		if now.Sub(kept.Seen) <= l.cfg.IdleTimeout && len(l.restored) < l.cfg.MaxStreams+maxProcesses {
+		if now.Sub(kept.Seen) <= idleTimeout && len(l.restored) < l.cfg.MaxStreams+maxProcesses {
 			l.restored[key] = kept
 		}
 	}

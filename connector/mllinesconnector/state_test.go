@@ -80,7 +80,7 @@ func TestRestartOfTheCollector(t *testing.T) {
 	})
 	assert.NotEmpty(t, before)
 	assert.NotEqual(t, after[0], after[10])
-	// What is not read again goes on, too, until it is older than idle_timeout.
+	// What is not read again goes on, too, until it is older than idleTimeout.
 	life(t, begun.Add(time.Hour), func(*rig) {})
 	life(t, begun.Add(2*time.Hour), func(r *rig) {
 		r.print(time.Second, "[rank1]: iter 250: loss 2.5000, time 100.00ms, mfu 1.00%")
@@ -90,7 +90,7 @@ func TestRestartOfTheCollector(t *testing.T) {
 	})
 	life(t, begun.Add(24*time.Hour), func(r *rig) {
 		r.print(time.Second, "[rank1]: iter 260: loss 2.5000, time 100.00ms, mfu 1.00%")
-		assert.Len(t, r.spans(), 1, "it is older than idle_timeout")
+		assert.Len(t, r.spans(), 1, "it is older than idleTimeout")
 	})
 }
 

@@ -91,104 +91,20 @@ type Example struct {
 	Reads []string `mapstructure:"reads"`
 }
 
-// Kind is what a line says.
+// Kind is what a line says. values.yaml has the kinds and the values.
 type Kind uint8
-
-// The kinds of lines.
-const (
-	_ Kind = iota
-	// Step is one step of training, or all since the line before.
-	Step
-	// Numbers are numbers of a step that the line does not name: that of the bar.
-	Numbers
-	// Bar is a progress bar with the number of the step. It says nothing by itself.
-	Bar
-	// Epoch begins an epoch.
-	Epoch
-	// Start begins the training, Resume continues it after a step, End ends it.
-	Start
-	Resume
-	End
-	// Save and Saved begin and end a checkpoint, Restore and Restored the reading of one,
-	// Evaluate and Evaluated a validation.
-	Save
-	Saved
-	Restore
-	Restored
-	Evaluate
-	Evaluated
-	kinds
-)
-
-var kindNames = [kinds]string{
-	Step: "step", Numbers: "numbers", Bar: "bar", Epoch: "epoch", Start: "start", Resume: "resume", End: "end",
-	Save: "save", Saved: "saved", Restore: "restore", Restored: "restored", Evaluate: "evaluate", Evaluated: "evaluated",
-}
 
 // String returns the word for the kind in a format.
 func (k Kind) String() string { return kindNames[k] }
 
-// Value is a number that a line has.
+// Value is a number that a line has. Times are in seconds.
 type Value uint8
 
-// The values. Times are in seconds.
-const (
-	noValue Value = iota
-	StepNumber
-	Total
-	EpochNumber
-	Epochs
-	Loss
-	ValLoss
-	LearningRate
-	GradNorm
-	TokensPerSecond
-	SamplesPerSecond
-	BatchSize
-	// StepSeconds is the time of one step, Elapsed the time since the start of the
-	// training, DataSeconds the part of a step that waits for data, and Seconds how long
-	// what the line ends took.
-	StepSeconds
-	Elapsed
-	DataSeconds
-	Seconds
-	// Smoothed is an average of recent StepSeconds, as bars have it.
-	Smoothed
-	// At is the time of the line, in seconds since 1970.
-	At
-	// NaN and Skipped are the numbers of steps since the line before whose loss was NaN
-	// and that did not change the model.
-	NaN
-	Skipped
-	// Rank is the process's rank in its job.
-	Rank
-	values
-)
-
-// valueNames has the names of values in formats, with the factor to the value's unit. A
-// negative factor stands for a rate whose inverse is the value.
-var valueNames = map[string]struct {
+// unit is a value of a name in formats, with the factor to the value's unit. A negative
+// factor stands for a rate whose inverse is the value.
+type unit struct {
 	value  Value
 	factor float64
-}{
-	"step": {StepNumber, 1}, "total": {Total, 1}, "epoch": {EpochNumber, 1}, "epochs": {Epochs, 1},
-	"loss": {Loss, 1}, "val_loss": {ValLoss, 1}, "learning_rate": {LearningRate, 1}, "grad_norm": {GradNorm, 1},
-	"tokens_per_second": {TokensPerSecond, 1}, "samples_per_second": {SamplesPerSecond, 1}, "batch_size": {BatchSize, 1},
-	"step_seconds": {StepSeconds, 1}, "step_ms": {StepSeconds, 1e-3}, "step_us": {StepSeconds, 1e-6}, "steps_per_second": {StepSeconds, -1},
-	"smoothed_seconds": {Smoothed, 1}, "smoothed_per_second": {Smoothed, -1},
-	"elapsed": {Elapsed, 1}, "elapsed_ms": {Elapsed, 1e-3}, "data_seconds": {DataSeconds, 1}, "data_ms": {DataSeconds, 1e-3},
-	"seconds": {Seconds, 1}, "at_ms": {At, 1e-3}, "nan": {NaN, 1}, "skipped": {Skipped, 1}, "rank": {Rank, 1},
-}
-
-// shown are the values in the order of Reading.String, in their units.
-var shown = []struct {
-	name  string
-	value Value
-}{
-	{"step", StepNumber}, {"total", Total}, {"epoch", EpochNumber}, {"epochs", Epochs}, {"loss", Loss}, {"val_loss", ValLoss},
-	{"learning_rate", LearningRate}, {"grad_norm", GradNorm}, {"tokens_per_second", TokensPerSecond},
-	{"samples_per_second", SamplesPerSecond}, {"batch_size", BatchSize}, {"step_seconds", StepSeconds}, {"smoothed_seconds", Smoothed}, {"elapsed", Elapsed},
-	{"data_seconds", DataSeconds}, {"seconds", Seconds}, {"at", At}, {"nan", NaN}, {"skipped", Skipped}, {"rank", Rank},
 }
 
 // Values returns the names of values that a format may have, sorted.
@@ -328,9 +244,9 @@ func (r *Reading) Merge(other *Reading) {
 func (r *Reading) String() string {
 	var text strings.Builder
 	text.WriteString(r.Kind().String())
-	for _, s := range shown {
-		if number, ok := r.Get(s.value); ok {
-			fmt.Fprintf(&text, " %s=%.13g", s.name, number)
+	for v := range values {
+		if number, ok := r.Get(v); ok {
+			fmt.Fprintf(&text, " %s=%.13g", shown[v], number)
 		}
 	}
 	return text.String()

@@ -40,7 +40,7 @@ func NewKnown(limit int, now func() time.Time) *Known {
 // Of returns the origin of a record's file or stream: of its resource, and of its
 // attributes, which name the file. It must not be changed.
 func (k *Known) Of(resource, record pcommon.Map) *Origin {
-	key := Key(resource) + pathOf(record)
+	key := Key(resource) + Text(record, FilePath)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
@@ -59,9 +59,9 @@ func (k *Known) Of(resource, record pcommon.Map) *Origin {
 	return o
 }
 
-// pathOf returns the path of the file that a record is from, or "".
-func pathOf(record pcommon.Map) string {
-	if v, ok := record.Get(FilePath); ok && v.Type() == pcommon.ValueTypeStr {
+// Text returns the text of an attribute, or "".
+func Text(attrs pcommon.Map, key string) string {
+	if v, ok := attrs.Get(key); ok && v.Type() == pcommon.ValueTypeStr {
 		return v.Str()
 	}
 	return ""

@@ -93,7 +93,7 @@ func readOrigin(resource, record pcommon.Map, writerOf func(path string) (worklo
 			o.put(mlattr.UserName, name)
 		}
 	}
-	file := pathOf(record)
+	file := Text(record, FilePath)
 	if len(file) > maxPath {
 		file = ""
 	}
@@ -165,13 +165,22 @@ func (o *Origin) text(key string) (text string) {
 	return text
 }
 
-// What paths say. The expressions are applied once for each file.
-var (
+// containerPaths are the paths of the files of containers, with the attributes that their
+// groups are the values of. All expressions here are applied once for each file.
+var containerPaths = [...]struct {
+	path *regexp.Regexp
+	keys []string
+}{
 	// /var/log/pods/<namespace>_<pod>_<uid>/<container>/<restarts>.log, and the link to it
 	// /var/log/containers/<pod>_<namespace>_<container>-<id>.log.
-	podPath  = regexp.MustCompile(`/pods/([^/_]+)_([^/_]+)_([^/]+)/([^/]+)/(\d+)\.log`)
-	podLink  = regexp.MustCompile(`/containers/([^/_]+)_([^/_]+)_([^/]+)-([0-9a-f]{64})\.log$`)
-	dockerID = regexp.MustCompile(`/([0-9a-f]{64})/[0-9a-f]{64}-json\.log`)
+	{regexp.MustCompile(`/pods/([^/_]+)_([^/_]+)_([^/]+)/([^/]+)/(\d+)\.log`), []string{mlattr.K8sNamespace, mlattr.K8sPod, podUID, containerTag, restarts}},
+	{regexp.MustCompile(`/containers/([^/_]+)_([^/_]+)_([^/]+)-([0-9a-f]{64})\.log$`), []string{mlattr.K8sPod, mlattr.K8sNamespace, containerTag, mlattr.ContainerID}},
+	// Docker's <id>/<id>-json.log.
+	{regexp.MustCompile(`/([0-9a-f]{64})/[0-9a-f]{64}-json\.log`), []string{mlattr.ContainerID}},
+}
+
+// What paths of other files say.
+var (
 	// torchrun's --log-dir: <folder>/<run>/attempt_<n>/<local rank>/stdout.log.
 	elastic = regexp.MustCompile(`^(.*)/attempt_(\d+)/(\d+)/(?:stdout|stderr)\.log$`)
 	// Slurm's slurm-<job>.out, and names that end in the job.
@@ -186,24 +195,17 @@ func (o *Origin) readPath(file string) (program string) {
 	if file == "" {
 		return ""
 	}
-	if m := podPath.FindStringSubmatch(file); m != nil {
-		o.put(mlattr.K8sNamespace, m[1])
-		o.put(mlattr.K8sPod, m[2])
-		o.put(podUID, m[3])
-		o.put(containerTag, m[4])
-		o.putInt(restarts, m[5])
-		return ""
-	}
-	if m := podLink.FindStringSubmatch(file); m != nil {
-		o.put(mlattr.K8sPod, m[1])
-		o.put(mlattr.K8sNamespace, m[2])
-		o.put(containerTag, m[3])
-		o.put(mlattr.ContainerID, m[4])
-		return ""
-	}
-	if m := dockerID.FindStringSubmatch(file); m != nil {
-		o.put(mlattr.ContainerID, m[1])
-		return ""
+	for _, of := range containerPaths {
+		if m := of.path.FindStringSubmatch(file); m != nil {
+			for i, key := range of.keys {
+				if key == restarts {
+					o.putInt(key, m[i+1])
+				} else {
+					o.put(key, m[i+1])
+				}
+			}
+			return ""
+		}
 	}
 	if m := elastic.FindStringSubmatch(file); m != nil {
 		o.Member = m[3] + "/"

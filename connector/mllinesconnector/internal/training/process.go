@@ -34,28 +34,19 @@ const (
 
 // Process is one training process, by its lines so far. It is not safe for concurrent use.
 type Process struct {
-	// key identifies the process, attempt counts its restarts, and trace is that of the
-	// attempt.
-	key     string
-	attempt uint64
-	trace   [16]byte
+	State
+	// key identifies the process, and trace its attempt.
+	key   string
+	trace [16]byte
 	// format is the newest one.
 	format *format.Format
 
-	// step is the number of the newest step, 0 if unknown, and interval the number of steps
-	// of the newest line. In formats that number the steps of an epoch, base is the number
-	// of steps before the epoch and inEpoch the newest number within it.
-	step, interval, base, inEpoch int64
-	epoch                         float64
-	// end is the end of the newest step, from when the next one may have begun, and elapsed
-	// the time that the program states for it, NaN if none.
-	end, from time.Time
-	elapsed   float64
+	// elapsed is the time that the program states for the newest step, NaN if none.
+	elapsed float64
 	// bar is the newest bar, of those with the total of the training once that is known.
 	// numbers wait for the next one, since waiting.
 	bar   format.Reading
 	barAt Moment
-	total float64
 	// redrawn is a step that may be printed again.
 	numbers, redrawn     format.Reading
 	numbersAt, redrawnAt Moment
@@ -66,9 +57,6 @@ type Process struct {
 	burstFrom, burstIn time.Time
 	// open has the beginnings of what has not ended.
 	open map[format.Kind]time.Time
-	// began is when the training began, as far as the lines say.
-	began time.Time
-	ended bool
 
 	spans []Span
 }
@@ -143,8 +131,8 @@ func (p *Process) Take() []Span {
 // Read adds what a line says.
 func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 	p.format = r.Format()
-	if p.began.IsZero() {
-		p.began = at.Time
+	if p.Began.IsZero() {
+		p.Began = at.Time
 	}
 	switch kind := r.Kind(); kind {
 	case format.Step, format.Numbers, format.Bar, format.Epoch:
@@ -168,16 +156,16 @@ func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 			p.settle() // no step is without a print of its bar
 		}
 	case format.Bar:
-		if total := r.Or(format.Total, 0); p.total == 0 || p.total == total {
+		if total := r.Or(format.Total, 0); p.Total == 0 || p.Total == total {
 			p.bar, p.barAt = *r, at
 			p.settle()
 		}
 	case format.Epoch:
 		p.settle()
-		p.epoch = p.epochOf(r)
+		p.Epoch = p.epochOf(r)
 	case format.Start:
 		p.again()
-		p.began, p.from = at.Time, at.Time
+		p.Began, p.From = at.Time, at.Time
 	case format.Restore:
 		p.again()
 		p.open[kind] = at.Time
@@ -185,13 +173,13 @@ func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 		p.again()
 		p.finish(format.Restore, r, at)
 		if number, ok := r.Get(format.StepNumber); ok && number >= 0 && number <= mlattr.MaxCount {
-			p.step = int64(number)
+			p.Step = int64(number)
 			if r.Rule.FromNext {
-				p.step = max(p.step-1, 0)
+				p.Step = max(p.Step-1, 0)
 			}
 		}
 	case format.End:
-		if !p.ended {
+		if !p.Ended {
 			p.finishTraining(at.Time, nil)
 		}
 	case format.Save, format.Evaluate:
@@ -214,15 +202,15 @@ func (p *Process) Fail(f *Failure, at time.Time) {
 // finishTraining ends the training, not before its newest step: the time of a line may be
 // without a fraction.
 func (p *Process) finishTraining(at time.Time, f *Failure) {
-	if at.Before(p.end) {
-		at = p.end
+	if at.Before(p.End) {
+		at = p.End
 	}
-	start := p.began
+	start := p.Began
 	if start.IsZero() || start.After(at) {
 		start = at
 	}
 	p.add(Span{Name: mlattr.PhaseTrain, Phase: mlattr.PhaseTrain, Start: start, End: at, Failure: f})
-	p.ended = true
+	p.Ended = true
 }
 
 // Tick ends what has waited for long enough, or all.
@@ -264,10 +252,10 @@ func (p *Process) settle() {
 		return
 	}
 	bar := p.bar
-	if number, _ := bar.Get(format.StepNumber); int64(number) <= p.step && p.interval > 0 && int64(number) > p.step-p.interval {
+	if number, _ := bar.Get(format.StepNumber); int64(number) <= p.Step && p.Interval > 0 && int64(number) > p.Step-p.Interval {
 		return // numbers that are of no step of their own
 	}
-	p.total = bar.Or(format.Total, 0)
+	p.Total = bar.Or(format.Total, 0)
 	bar.Rule = r.Rule
 	r.Merge(&bar)
 	p.readStep(&r, p.numbersAt)
@@ -277,11 +265,11 @@ func (p *Process) settle() {
 func (p *Process) again() {
 	p.settle()
 	p.Flush()
-	if p.interval == 0 && !p.ended {
+	if p.Interval == 0 && !p.Ended {
 		return
 	}
-	attempt := p.attempt + 1
-	*p = Process{key: p.key, attempt: attempt, trace: traceOf(p.key, attempt), format: p.format, elapsed: math.NaN(), open: p.open, spans: p.spans}
+	attempt := p.Attempt + 1
+	*p = Process{key: p.key, State: State{Attempt: attempt}, trace: traceOf(p.key, attempt), format: p.format, elapsed: math.NaN(), open: p.open, spans: p.spans}
 	clear(p.open)
 }
 
@@ -289,7 +277,7 @@ func (p *Process) epochOf(r *format.Reading) float64 {
 	epoch, ok := r.Get(format.EpochNumber)
 	switch {
 	case !ok:
-		return p.epoch
+		return p.Epoch
 	case r.Rule.EpochFromZero:
 		return math.Floor(epoch) + 1
 	default:
@@ -315,30 +303,30 @@ func (p *Process) numberOf(r *format.Reading, at Moment) (number, steps int64) {
 		epoch, total := p.epochOf(r), r.Or(format.Total, 0)
 		switch {
 		case epoch >= 1 && epoch*total <= mlattr.MaxCount && total > 0:
-			p.base = int64(epoch-1) * int64(total)
-		case number < p.inEpoch || epoch > p.epoch && number <= p.inEpoch:
-			p.base = p.step
+			p.Base = int64(epoch-1) * int64(total)
+		case number < p.InEpoch || epoch > p.Epoch && number <= p.InEpoch:
+			p.Base = p.Step
 		}
-		p.inEpoch, p.epoch = number, epoch
-		number += p.base
+		p.InEpoch, p.Epoch = number, epoch
+		number += p.Base
 	}
 	switch {
-	case r.Rule.ByTime && number >= p.step:
+	case r.Rule.ByTime && number >= p.Step:
 		return number, 1
 	case r.Rule.ByTime:
 		return number, 0 // a summary of steps that had their lines
-	case number == p.step:
+	case number == p.Step:
 		return number, 0
-	case number < p.step:
-		last := max(p.interval, 1)
-		behind := p.step - number
-		if at.Time.Sub(p.end) < startup && behind < maxBehind*last && (number > last || behind < 3*last) {
+	case number < p.Step:
+		last := max(p.Interval, 1)
+		behind := p.Step - number
+		if at.Time.Sub(p.End) < startup && behind < maxBehind*last && (number > last || behind < 3*last) {
 			return number, 0 // of a rank that is behind
 		}
 		p.again()
 		return number, min(last, number)
-	case p.step > 0:
-		return number, number - p.step
+	case p.Step > 0:
+		return number, number - p.Step
 	case number <= maxFirst:
 		return number, number
 	default:
@@ -370,7 +358,7 @@ func (p *Process) finish(kind format.Kind, r *format.Reading, at Moment) {
 		s.Phase, s.Operation = mlattr.PhaseValidation, "evaluate"
 	}
 	s.Name = s.Operation
-	p.from = at.Time
+	p.From = at.Time
 	p.add(s)
 }
 

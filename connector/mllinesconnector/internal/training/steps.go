@@ -34,11 +34,11 @@ func (p *Process) readStep(r *format.Reading, at Moment) {
 	if steps <= 0 {
 		return
 	}
-	if p.ended {
+	if p.Ended {
 		p.again()
 	}
 	each, stated := r.Get(format.StepSeconds)
-	if !stated && p.end.IsZero() {
+	if !stated && p.End.IsZero() {
 		each, stated = r.Get(format.Smoothed)
 	}
 	if elapsed, ok := r.Get(format.Elapsed); ok {
@@ -50,11 +50,11 @@ func (p *Process) readStep(r *format.Reading, at Moment) {
 	if !(each > 0 && each < maxOpen.Seconds()) {
 		each, stated = 0, false
 	}
-	if r.Rule.ByTime && stated && !p.from.IsZero() {
-		steps = max(int64(math.Round(at.Time.Sub(p.from).Seconds()/each)), 1)
+	if r.Rule.ByTime && stated && !p.From.IsZero() {
+		steps = max(int64(math.Round(at.Time.Sub(p.From).Seconds()/each)), 1)
 	}
-	before := p.step
-	p.interval, p.step, p.from = steps, number, at.Time
+	before := p.Step
+	p.Interval, p.Step, p.From = steps, number, at.Time
 	p.missing(r, steps)
 	line := stepLine{r, at, number, min(steps, maxSteps), before, time.Duration(each * 1e9)}
 	if !at.Read {
@@ -91,12 +91,12 @@ func (p *Process) lay(lines []stepLine) {
 		}
 	}
 	share, shrink := time.Duration(0), 1.0
-	if !p.end.IsZero() {
-		gap := max(end.Sub(p.end), 0)
+	if !p.End.IsZero() {
+		gap := max(end.Sub(p.End), 0)
 		if unstated > 0 {
 			share = max(gap-whole, 0) / time.Duration(unstated)
 			whole += share * time.Duration(unstated)
-		} else if by := p.end.Add(whole); by.After(end.Add(-slack)) && !by.After(end.Add(at.Late)) {
+		} else if by := p.End.Add(whole); by.After(end.Add(-slack)) && !by.After(end.Add(at.Late)) {
 			// The ends of steps are the stated time apart, whatever the printing took.
 			end, gap = by, whole
 		}
@@ -105,8 +105,8 @@ func (p *Process) lay(lines []stepLine) {
 		}
 	}
 	next := end.Add(-whole)
-	if p.began.IsZero() || p.began.After(next) {
-		p.began = next
+	if p.Began.IsZero() || p.Began.After(next) {
+		p.Began = next
 	}
 	for i := range lines {
 		line := &lines[i]
@@ -119,7 +119,7 @@ func (p *Process) lay(lines []stepLine) {
 		}
 		next = p.addSteps(line, next, each)
 	}
-	p.end = end
+	p.End = end
 }
 
 // addSteps adds the steps of a line from a time on, and returns their end.
