@@ -304,15 +304,15 @@ func newTree(spans []heldSpan) *tree {
 	timed := make([]criticalpath.Span, len(spans))
 	for i := range spans {
 		s := &spans[i]
-		timed[i] = criticalpath.Span{Parent: criticalpath.None, Link: criticalpath.None, Start: s.start, End: s.end, Server: s.server}
+		timed[i] = criticalpath.Span{Parent: criticalpath.None, Start: s.start, End: s.end, Server: s.server}
 		if parent, held := byID[s.parent]; held && s.parent != ([8]byte{}) {
 			timed[i].Parent = parent
 		}
 	}
-	var path criticalpath.Finder
-	t.critical = path.Find(timed)
-	for i := range spans {
-		if parent := path.Parent(i); parent == criticalpath.None {
+	critical, parents := criticalpath.Find(timed)
+	t.critical = critical
+	for i, parent := range parents {
+		if parent == criticalpath.None {
 			t.roots = append(t.roots, i)
 		} else {
 			t.children[parent] = append(t.children[parent], i)
