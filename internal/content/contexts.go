@@ -1,13 +1,17 @@
 package content
 
 import (
+	_ "embed"
 	"regexp"
 	"strings"
 )
 
-// context finds a secret by its context or its parts. Group 1, if there is one, is
-// kept. A text without any of the hints is not searched, because most texts
-// have no secret and some are long.
+// listedContexts are the contexts. The file says what its lines mean.
+//
+//go:embed contexts.txt
+var listedContexts string
+
+// context finds a secret by its context or its parts.
 type context struct {
 	rule    string
 	hints   []string
@@ -15,45 +19,19 @@ type context struct {
 }
 
 const (
-	// schemeParameters matches the parameters after the name of a scheme.
 	schemeParameters = `[A-Za-z]+=(?:\\*"[^"\\\r\n]*\\*"|[^\s,"'\\]+)(?:,\s*[A-Za-z]+=(?:\\*"[^"\\\r\n]*\\*"|[^\s,"'\\]+))*`
-	// userInfo matches what precedes a password in a URL.
-	userInfo = `://[^\s:/?#@"'<>\[]*:`
+	userInfo         = `://[^\s:/?#@"'<>\[]*:`
 )
 
-var contexts = []context{
-	{"private_key", []string{"PRIVATE KEY"}, regexp.MustCompile(`-{4,5} ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}(?s:.*?)(?:-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}|$)`)},
-	{"private_key", []string{"PuTTY-User-Key-File-"}, regexp.MustCompile(`PuTTY-User-Key-File-[0-9](?s:.*?)(?:Private-MAC: [0-9a-f]+|$)`)},
-	{"jwt", []string{"eyJ"}, regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.\.?[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*`)},
-	{"authorization", []string{"Digest", "digest"}, regexp.MustCompile(`(\b[Dd]igest\s+)` + schemeParameters)},
-	{"authorization", []string{"AWS4-"}, regexp.MustCompile(`(AWS4-[A-Z0-9-]+\s+)` + schemeParameters)},
-	{"authorization", []string{"SharedKey"}, regexp.MustCompile(`(\bSharedKey(?:Lite)? )[\w.-]+:[A-Za-z0-9+/]{20,}=*`)},
-	{"authorization", []string{"Negotiate", "NTLM"}, regexp.MustCompile(`(\b(?:Negotiate|NTLM) )[A-Za-z0-9+/]{16,}=*`)},
-	{"authorization", []string{"earer", "asic", "pikey", "piKey", "EARER", "ASIC", "PIKEY"}, regexp.MustCompile(`(\b(?i:bearer|basic|apikey)\s+)(?:[A-Za-z0-9._~+/=-]{16,}|[A-Za-z._~+/=-]*(?:[0-9]|[a-z][A-Z])[A-Za-z0-9._~+/=-]{4,})`)},
-	{"url_token", []string{"://"}, regexp.MustCompile(`(://)[^\s:/?#@"'<>\[]{16,}(?::[^\s/?#"'<>]*)?@`)},
-	{"url_password", []string{"://"}, regexp.MustCompile(`(` + userInfo + `)(?:[^\s/?#"'<>]+|[^\s/?#@"'<>]*[^\s/?#@"'<>0-9][^\s/?#@"'<>]*[/?#][^\s@"'<>]*)@`)},
-	{"url_password", []string{"@tcp(", "@unix("}, regexp.MustCompile(`(:)[^\s@"'/:]+@(?:tcp|unix)\(`)},
-	{"signed_url", []string{"ignature=", "redential=", "oken=", "IGNATURE=", "REDENTIAL=", "OKEN="}, regexp.MustCompile(`((?:[?&]|\\u0026)(?i:x-(?:amz|goog)-(?:signature|credential|security-token))=)[^&\s"'<>\\]+`)},
-	{"signed_url", []string{"sig=", "ignature=", "key=", "Key=", "KEY=", "code=", "hmac="}, regexp.MustCompile(`((?:[?&]|\\u0026)(?i:sig|signature|key|code|hmac)=)[^&\s"'<>\\]{16,}`)},
-	{"webhook", []string{"hook"}, regexp.MustCompile(`(hooks\.slack\.com/[a-z]+/)[A-Za-z0-9/_-]+`)},
-	{"webhook", []string{"hook"}, regexp.MustCompile(`(/(?:web)?hooks?(?:b2)?/)(?:[\w.@-]+/)*[A-Za-z0-9_-]{20,}(?:/[\w.@-]+)*`)},
-	{"webhook", []string{"/with/key/"}, regexp.MustCompile(`(/with/key/)[\w-]+`)},
-	{"sendgrid_token", []string{"SG."}, regexp.MustCompile(`\bSG\.[\w-]{16,}\.[\w-]{16,}`)},
-	{"telegram_token", []string{":AA"}, regexp.MustCompile(`[0-9]{8,10}:AA[A-Za-z0-9_-]{32,}`)},
-	{"discord_token", []string{".G", ".X", ".Y", ".Z"}, regexp.MustCompile(`\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}`)},
-	{"azure_secret", []string{"Q~"}, regexp.MustCompile(`[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{30,}`)},
-	{"terraform_token", []string{".atlasv1."}, regexp.MustCompile(`[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}`)},
-	{"mailchimp_key", []string{"-us"}, regexp.MustCompile(`\b[0-9a-f]{32}-us[0-9]{1,2}\b`)},
-	{"airtable_token", []string{"pat"}, regexp.MustCompile(`pat[A-Za-z0-9]{14}\.[0-9a-f]{64}`)},
-	{"sql", []string{"dentified", "DENTIFIED", "assword '", "ASSWORD '"}, regexp.MustCompile(`((?i:\b(?:identified\s+by|password)\s+'(?:"'"')?))[^']+`)},
-	{"sql", []string{"('", "( '", "like '", "LIKE '", "<> '", "<>'", "!= '", "!='"}, regexp.MustCompile(`((?i:token|secret|password|passwd|pwd|api_?key|credentials?)["\]` + "`" + `]?\s*(?:<>|!=|\b(?i:like)\b|\b(?i:in)\s*\()\s*'(?:"'"')?)(?:[^']|'')+`)},
-	{"argument", []string{"mysql", "mariadb", "sshpass"}, regexp.MustCompile(`(\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass)\b[^\n|;&]*?\s-p ?)[^\s"'<-][^\s"'<]*`)},
-	{"argument", []string{"redis-cli"}, regexp.MustCompile(`(\bredis-cli\b[^\n|;&]*?\s-a ?)[^\s"'<-][^\s"'<]*`)},
-	{"argument", []string{" login"}, regexp.MustCompile(`(\b(?:docker|podman|helm)\b[^\n|;&]*?\blogin\b[^\n|;&]*?\s-p ?)[^\s"'<-][^\s"'<]*`)},
-	{"argument", []string{" -u", " -a", " --user", " --auth", " --proxy-user"}, regexp.MustCompile(`(\b(?:curl|http)\b(?:[^\n|;&]|\\\n)*?\s(?:-u|-a|--user|--auth|--proxy-user)[ =]*["']?[^\s:"'<]+:["']?)[^\s"'<]+`)},
-	{"assignment", []string{" provided: "}, regexp.MustCompile(`(\b(?i:key|token|password|secret) provided: ["']?)[^\s"'<]{6,}`)},
-	{"netrc", []string{" password "}, regexp.MustCompile(`(\blogin\s+\S+\s+password\s+)[^\s<]+`)},
-}
+var contexts = func() (all []context) {
+	parts := strings.NewReplacer("<parameters>", schemeParameters, "<user>", userInfo)
+	for line := range strings.Lines(listedContexts) {
+		if fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); line[0] != '#' {
+			all = append(all, context{fields[0], strings.Split(fields[1], "|"), regexp.MustCompile(parts.Replace(fields[2]))})
+		}
+	}
+	return all
+}()
 
 // hinted is a hint and the bits of its contexts.
 type hinted struct {
