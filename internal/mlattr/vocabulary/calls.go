@@ -44,35 +44,13 @@ func Calls() table.CallKeys {
 	return all
 }
 
-// IsCorrelation reports whether an attribute's key is one of
-// CallKeys.Correlation. It costs next to nothing for any other key.
-func IsCorrelation(key string) bool { return correlationKeys.has(key) }
-
-var correlationKeys = keySetOf(callKeys.Correlation)
+// IsCorrelation reports whether an attribute's key is one of CallKeys.Correlation.
+func IsCorrelation(key string) bool { return slices.Contains(callKeys.Correlation, key) }
 
 // RunsCode reports whether a span of this name runs code that a model wrote;
 // see CallKeys.CodeSpans.
 func RunsCode(name string) bool {
 	return slices.ContainsFunc(callKeys.CodeSpans, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-}
-
-// keySet finds out whether a key is one of a few. It looks at a key only if its
-// length is that of one of them.
-type keySet struct {
-	lengths uint64
-	keys    []string
-}
-
-func keySetOf(keys []string) keySet {
-	set := keySet{keys: keys}
-	for _, key := range keys {
-		set.lengths |= lengthBit(key)
-	}
-	return set
-}
-
-func (s *keySet) has(key string) bool {
-	return s.lengths&lengthBit(key) != 0 && slices.Contains(s.keys, key)
 }
 
 var (
@@ -126,9 +104,6 @@ func IsGateway(provider string) bool { return slices.Contains(gateways, provider
 // model calls below it. A name may go on after a space, as "invoke_agent
 // planner" does.
 func SumsUsage(name string) bool {
-	if !wrapperFilter.passes(name) {
-		return false
-	}
 	for _, known := range wrapperNames {
 		if rest, ok := strings.CutPrefix(name, known); ok && (rest == "" || rest[0] == ' ') {
 			return true
@@ -137,12 +112,4 @@ func SumsUsage(name string) bool {
 	return false
 }
 
-var (
-	wrapperNames  = collectKeys(func(t *table.Table) []string { return t.Wrappers })
-	wrapperFilter = func() (filter nameFilter) {
-		for _, name := range wrapperNames {
-			filter.add(table.Prefix, name)
-		}
-		return filter
-	}()
-)
+var wrapperNames = collectKeys(func(t *table.Table) []string { return t.Wrappers })

@@ -92,7 +92,7 @@ type nameRule struct {
 // names a canonical attribute that is not in Aliasable, or a metric alias does
 // not pass MetricAlias.Check.
 func NewReader(options Options) (*Reader, error) {
-	r := &Reader{exact: make(map[string][]nameRule)}
+	r := &Reader{exact: make(map[string][]nameRule), events: make(map[string]table.EventKind)}
 	for name, kind := range kinds {
 		if !onlyRead(name) {
 			entry := r.keys.ensure(name)
@@ -152,7 +152,7 @@ func NewReader(options Options) (*Reader, error) {
 			}
 		}
 		for _, event := range client.Events {
-			r.events.add(event)
+			r.events[event.Name] = event.Kind
 		}
 		for _, event := range client.FirstTokens {
 			r.firstTokens = append(r.firstTokens, firstToken{event, client.System})

@@ -40,7 +40,7 @@ type Reader struct {
 	numbered []nameRule
 	filter   nameFilter
 
-	events      eventTable
+	events      map[string]table.EventKind
 	firstTokens []firstToken
 	// streams are the clients that have rules in firstTokens.
 	streams System

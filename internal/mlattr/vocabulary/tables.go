@@ -61,11 +61,10 @@ func Unbounded(metric string) []string {
 var unbounded = slices.DeleteFunc(Tables(), func(t Vocabulary) bool { return t.Unbounded == nil })
 
 // IsToolArguments reports whether an attribute's key is that of what a tool was
-// called with, on a span that executes one. It costs next to nothing for most
-// other keys.
-func IsToolArguments(key string) bool { return toolArguments.has(key) }
+// called with, on a span that executes one.
+func IsToolArguments(key string) bool { return slices.Contains(toolArguments, key) }
 
-var toolArguments = keySetOf(collectKeys(func(t *table.Table) []string { return t.ToolArguments }))
+var toolArguments = collectKeys(func(t *table.Table) []string { return t.ToolArguments })
 
 // traitSystems has the clients of each trait.
 var traitSystems = func() (systems [table.TraitCount]System) {
@@ -102,29 +101,9 @@ var changeKeys = func() map[string]*table.ChangeKey {
 // request to a model, shows about changes, or nil.
 func ChangeKeyOf(key string) *table.ChangeKey { return changeKeys[key] }
 
-// eventTable finds the kind of an event. Names that no client uses cost next to
-// nothing.
-type eventTable struct {
-	filter nameFilter
-	kinds  map[string]table.EventKind
-}
-
-func (e *eventTable) add(event table.Event) {
-	if e.kinds == nil {
-		e.kinds = make(map[string]table.EventKind)
-	}
-	e.filter.add(table.Exact, event.Name)
-	e.kinds[event.Name] = event.Kind
-}
-
 // Event returns what an event of this name reports, and NoEvent for a name that
 // no selected vocabulary has. A span that stands for an event has its name.
-func (r *Reader) Event(name string) table.EventKind {
-	if !r.events.filter.passes(name) {
-		return table.NoEvent
-	}
-	return r.events.kinds[name]
-}
+func (r *Reader) Event(name string) table.EventKind { return r.events[name] }
 
 // PoolKeys returns the keys of span attributes that name the pool of workers
 // that the span's events are about.

@@ -4,6 +4,8 @@ package training
 
 import (
 	"encoding/binary"
+	"hash/fnv"
+	"io"
 	"math"
 	"time"
 
@@ -390,15 +392,10 @@ func idOf(trace [16]byte, name string, numbers ...uint64) (id [8]byte) {
 
 // hash is FNV-1a, which is the same in each process. It is never 0.
 func hash(text string, numbers ...uint64) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(text) {
-		h = (h ^ uint64(text[i])) * 1099511628211
-	}
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, text) // a hash does not fail
 	for _, n := range numbers {
-		for range 8 {
-			h = (h ^ n&0xff) * 1099511628211
-			n >>= 8
-		}
+		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, n))
 	}
-	return max(h, 1)
+	return max(h.Sum64(), 1)
 }

@@ -4,6 +4,7 @@ package unwrap
 
 import (
 	"encoding/json"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -72,44 +73,16 @@ type Line struct {
 	Rank, LocalRank int64
 }
 
+// escapes are escape sequences of terminals: control sequences, titles, and others of one
+// character.
+var escapes = regexp.MustCompile(`\x1b(?:\[[ -?]*[@-~]?|\][^\a]*\a|(?s:.))?`)
+
 // Plain removes colours and other escape sequences of terminals.
 func Plain(text string) string {
-	at := strings.IndexByte(text, '\x1b')
-	if at < 0 {
+	if strings.IndexByte(text, '\x1b') < 0 {
 		return text
 	}
-	var plain strings.Builder
-	plain.Grow(len(text))
-	for at >= 0 {
-		plain.WriteString(text[:at])
-		text = text[at+escape(text[at:]):]
-		at = strings.IndexByte(text, '\x1b')
-	}
-	plain.WriteString(text)
-	return plain.String()
-}
-
-// escape returns the length of the escape sequence that a text begins with.
-func escape(text string) int {
-	if len(text) < 2 {
-		return len(text)
-	}
-	switch text[1] {
-	case '[':
-		for i := 2; i < len(text); i++ {
-			if c := text[i]; c >= '@' && c <= '~' {
-				return i + 1
-			} else if c < ' ' || c > '?' {
-				return i
-			}
-		}
-		return len(text)
-	case ']':
-		if end := strings.IndexByte(text, '\a'); end >= 0 {
-			return end + 1
-		}
-	}
-	return 2
+	return escapes.ReplaceAllLiteralString(text, "")
 }
 
 // maxPrefixes is how many launchers are read of a line: srun around torchrun around torch.

@@ -2,21 +2,13 @@ package identity
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-const (
-	maxLimit          = 1_000_000
-	minExpiration     = time.Minute
-	maxExpiration     = 30 * 24 * time.Hour
-	defaultExpiration = time.Hour
-
-	minScrapeBytes     = 1 << 20
-	maxScrapeBytes     = 16 << 30
-	defaultScrapeBytes = 128 << 20
-)
+const maxLimit = 1_000_000
 
 // Config is the section identities of ml_guard's configuration.
 type Config struct {
@@ -74,13 +66,13 @@ type Limits struct {
 // DefaultConfig returns the defaults of the section.
 func DefaultConfig() Config {
 	return Config{
-		Expiration: defaultExpiration,
+		Expiration: time.Hour,
 		Limits: Limits{
 			Service: 500, Instance: 1000, Run: 500, Rank: 5000,
 			Session: 1000, Model: 1000, Operation: 1000, User: 1000, Process: 5000, Label: 2000,
 			Combination: 5000, Stream: 100_000,
 		},
-		ScrapeBytes: defaultScrapeBytes,
+		ScrapeBytes: 128 << 20,
 	}
 }
 
@@ -94,17 +86,12 @@ func (l *Limits) of() (limits [kindCount]int) {
 
 // Validate returns an error that names each key with an invalid value.
 func (c *Config) Validate() error {
-	var errs []error
-	if c.Expiration < minExpiration || c.Expiration > maxExpiration {
-		errs = append(errs, fmt.Errorf(`"expiration": %v, must be from %v to %v`, c.Expiration, minExpiration, maxExpiration))
-	}
-	if c.ScrapeBytes < minScrapeBytes || c.ScrapeBytes > maxScrapeBytes {
-		errs = append(errs, fmt.Errorf(`"scrape_bytes": %d, must be from %d to %d`, c.ScrapeBytes, minScrapeBytes, maxScrapeBytes))
+	errs := []error{
+		shared.Between("expiration", c.Expiration, time.Minute, 30*24*time.Hour),
+		shared.Between("scrape_bytes", c.ScrapeBytes, 1<<20, 16<<30),
 	}
 	for k, limit := range c.Limits.of() {
-		if limit < 1 || limit > maxLimit {
-			errs = append(errs, fmt.Errorf(`"limits::%s": %d, must be from 1 to %d`, kindNames[k], limit, maxLimit))
-		}
+		errs = append(errs, shared.Between("limits::"+kindNames[k], limit, 1, maxLimit))
 	}
 	return errors.Join(errs...)
 }

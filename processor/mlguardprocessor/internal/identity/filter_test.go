@@ -501,13 +501,13 @@ func TestConfig(t *testing.T) {
 	cfg := DefaultConfig()
 	require.NoError(t, cfg.Validate())
 	cfg.Expiration = time.Second
-	require.ErrorContains(t, cfg.Validate(), `"expiration": 1s, must be from 1m0s to 720h0m0s`)
+	require.ErrorContains(t, cfg.Validate(), `"expiration" is 1s; it must be between 1m0s and 720h0m0s`)
 	cfg = DefaultConfig()
 	cfg.ScrapeBytes = 1000
-	require.ErrorContains(t, cfg.Validate(), `"scrape_bytes": 1000, must be from 1048576 to 17179869184`)
+	require.ErrorContains(t, cfg.Validate(), `"scrape_bytes" is 1000; it must be between 1048576 and 17179869184`)
 	cfg = DefaultConfig()
 	cfg.Limits.Stream = 0
-	require.ErrorContains(t, cfg.Validate(), `"limits::stream": 0, must be from 1 to 1000000`)
+	require.ErrorContains(t, cfg.Validate(), `"limits::stream" is 0; it must be between 1 and 1000000`)
 }
 
 // Whatever comes, no kind has more identities than its limit, and what is passed

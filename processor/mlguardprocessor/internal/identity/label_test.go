@@ -196,7 +196,7 @@ func TestBytesOfAScrapeAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := DefaultConfig()
-			cfg.ScrapeBytes = minScrapeBytes
+			cfg.ScrapeBytes = 1 << 20
 			b := newBed(t, cfg)
 			require.NotNil(t, b.point(service("old"), "queue", 1))
 			shown := pmetric.NewMetrics()
@@ -211,7 +211,7 @@ func TestBytesOfAScrapeAreBounded(t *testing.T) {
 				}
 				b.after(10 * time.Second)
 			}
-			assert.Less(t, len(exposed(shown)), minScrapeBytes+requests*2*maxResourceBytes)
+			assert.Less(t, len(exposed(shown)), 1<<20+requests*2*maxResourceBytes)
 			assert.NotZero(t, shown.DataPointCount(), "some are shown")
 			assert.NotNil(t, b.point(service("old"), "queue", 1))
 			b.assertBounded(t)
@@ -222,7 +222,7 @@ func TestBytesOfAScrapeAreBounded(t *testing.T) {
 // The series of a span's labels are many lines with these labels.
 func TestLongLabelsOfSpansAreFewCombinations(t *testing.T) {
 	cfg := DefaultConfig()
-	cfg.ScrapeBytes = minScrapeBytes
+	cfg.ScrapeBytes = 1 << 20
 	b := newBed(t, cfg)
 	long := strings.Repeat("l", maxLabelBytes-4)
 	sent, shown := 0, 0
@@ -236,7 +236,7 @@ func TestLongLabelsOfSpansAreFewCombinations(t *testing.T) {
 		}
 		b.after(10 * time.Second)
 	}
-	assert.Less(t, shown, minScrapeBytes)
+	assert.Less(t, shown, 1<<20)
 	assert.Positive(t, shown)
 	b.assertBounded(t)
 }
