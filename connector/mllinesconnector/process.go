@@ -199,7 +199,9 @@ func (p *process) fail() {
 	if own := f.Time.Add(p.zone); !f.Time.IsZero() && own.Before(at) && at.Sub(own) < time.Hour {
 		at = own
 	}
-	p.Fail(&training.Failure{Class: f.Class, Message: f.Message, Stack: f.Stack, Rank: f.Rank, LocalRank: p.localRank}, at)
+	p.Fail(&training.Failure{
+		Class: f.Class, Message: f.Message, Stack: f.Stack, Rank: f.Rank, LocalRank: p.localRank, Host: p.stream.origin.HostOf(f.Host),
+	}, at)
 }
 
 // settle ends what has waited for long enough, or all.

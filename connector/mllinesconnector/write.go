@@ -66,6 +66,7 @@ func write(s *training.Span, to ptrace.Span) {
 		if f.Rank >= 0 {
 			attrs.PutInt(mlattr.RankGlobal, f.Rank)
 		}
+		put(mlattr.HostName, f.Host)
 		if f.LocalRank >= 0 {
 			attrs.PutInt(mlattr.RankLocal, f.LocalRank)
 		}
@@ -73,7 +74,7 @@ func write(s *training.Span, to ptrace.Span) {
 		event.SetName(mlattr.ExceptionEvent)
 		event.SetTimestamp(to.EndTimestamp())
 		event.Attributes().PutStr(mlattr.ExceptionType, f.Class)
-		event.Attributes().PutStr("exception.message", f.Message)
+		event.Attributes().PutStr(mlattr.ExceptionMessage, f.Message)
 		if f.Stack != "" {
 			event.Attributes().PutStr("exception.stacktrace", f.Stack)
 		}

@@ -17,6 +17,8 @@ const (
 	// ExceptionEvent is the name of the event of an exception, ExceptionType its class.
 	ExceptionEvent = "exception"
 	ExceptionType  = "exception.type"
+	// ExceptionMessage is what an exception says.
+	ExceptionMessage = "exception.message"
 	// ErrorMessage is the text of an error.
 	ErrorMessage = "error.message"
 

@@ -55,7 +55,7 @@ func RaisedInCall(f *vocabulary.Facts, s ptrace.Span) bool {
 // ExceptionMessage returns the text of the exception that left a span, or "".
 func ExceptionMessage(s ptrace.Span) string {
 	if event, raised := Exception(s); raised {
-		if v, ok := event.Attributes().Get("exception.message"); ok && v.Type() == pcommon.ValueTypeStr {
+		if v, ok := event.Attributes().Get(mlattr.ExceptionMessage); ok && v.Type() == pcommon.ValueTypeStr {
 			return v.Str()
 		}
 	}

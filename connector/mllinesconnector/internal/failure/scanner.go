@@ -3,6 +3,7 @@
 package failure
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -16,8 +17,10 @@ type Failure struct {
 	// Message is the text of the error, and Stack the traceback as Python prints it, "" if
 	// there is none.
 	Message, Stack string
-	// Rank is the rank that failed, -1 if the text does not name it.
+	// Rank is the rank that failed, -1 if the text does not name it, and Host its host, "" if
+	// the text does not.
 	Rank int64
+	Host string
 	// Time is when it failed, zero if the text does not say.
 	Time time.Time
 	// Evident is true if the text can be of nothing but a training.
@@ -31,8 +34,9 @@ const (
 	maxMessage        = 2 << 10
 	// maxOther is how many lines of others may be between those of a traceback.
 	maxOther = 8
-	// maxFields is the number of lines of torchrun's root cause.
-	maxFields = 12
+	// maxFields is the number of lines of torchrun's root cause without its traceback, of
+	// which it has maxTraceback at most.
+	maxFields, maxTraceback = 12, 256
 )
 
 // Scanner finds failures in the lines of one process. The zero Scanner is ready to use. It
@@ -46,6 +50,8 @@ type Scanner struct {
 	found        *Failure
 	root         Failure
 	fields, exit int
+	// traced reports whether the lines of the root cause are those of its traceback.
+	traced bool
 }
 
 type state uint8
@@ -224,16 +230,27 @@ func isWord(c byte) bool {
 
 // rootCause begins torchrun's root cause.
 func (s *Scanner) rootCause(string) {
-	s.state, s.fields = inRoot, 0
+	s.state, s.fields, s.traced = inRoot, 0, false
 	s.root, s.exit = Failure{Rank: -1, Evident: true}, 0
 }
 
 // field reads a line of torchrun's root cause.
 func (s *Scanner) field(line string) bool {
+	limit := maxFields
+	if s.traced {
+		limit = maxTraceback
+	}
 	s.fields++
-	if strings.HasPrefix(line, "====") || s.fields > maxFields {
+	if strings.HasPrefix(line, "====") || s.fields > limit {
 		s.state = idle
 		s.concludeRoot()
+		return true
+	}
+	if s.traced {
+		// The line of the exception is indented as the fields are, the others further.
+		if class, message, ok := exception(strings.TrimPrefix(line, "  ")); ok {
+			s.root.Class, s.root.Message = class, message
+		}
 		return true
 	}
 	key, value, ok := strings.Cut(line, ":")
@@ -254,12 +271,15 @@ func (s *Scanner) field(line string) bool {
 		if at, err := time.ParseInLocation("2006-01-02_15:04:05", value, time.Local); err == nil {
 			s.root.Time = at
 		}
+	case "host":
+		s.root.Host = strings.Clone(value[:min(len(value), maxMessage)])
 	case "rank":
 		s.root.Rank = max(number(), -1)
 	case "exitcode":
 		s.exit = int(number())
 	case "traceback", "msg":
 		s.root.Message = strings.Clone(value[:min(len(value), maxMessage)])
+		s.traced = strings.HasPrefix(value, "Traceback (most recent call last)")
 	}
 	return true
 }
@@ -279,11 +299,11 @@ func (s *Scanner) concludeRoot() {
 	}
 	if f := s.found; f != nil && (f.Stack != "" || f.Class == outOfMemory) {
 		// The process's own traceback and the kernel say more.
-		f.Rank, f.Time, f.Evident = root.Rank, root.Time, true
+		f.Rank, f.Host, f.Time, f.Evident = root.Rank, root.Host, root.Time, true
 		return
 	}
-	if root.Class = signals[s.exit]; root.Class == "" {
-		root.Class = "ChildFailedError"
+	if root.Class == "" {
+		root.Class = cmp.Or(signals[s.exit], "ChildFailedError")
 	}
 	s.found = &root
 }

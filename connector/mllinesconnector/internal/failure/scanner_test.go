@@ -87,11 +87,11 @@ func TestRootCause(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 5, 0, time.Local)
 	f := scan(launcher)
 	require.NotNil(t, f)
-	assert.Equal(t, Failure{Class: "SIGKILL", Message: "Signal 9 (SIGKILL) received by PID 2630", Rank: 3, Time: at, Evident: true}, *f)
+	assert.Equal(t, Failure{Class: "SIGKILL", Message: "Signal 9 (SIGKILL) received by PID 2630", Rank: 3, Host: "n1", Time: at, Evident: true}, *f)
 
 	f = scan(traceback + "\n" + strings.Replace(launcher, "exitcode  : -9", "exitcode  : 1", 1))
 	require.NotNil(t, f)
-	assert.Equal(t, Failure{Class: "ValueError", Message: "bad batch: 3", Stack: traceback, Rank: 3, Time: at, Evident: true}, *f, "the traceback of the rank says more")
+	assert.Equal(t, Failure{Class: "ValueError", Message: "bad batch: 3", Stack: traceback, Rank: 3, Host: "n1", Time: at, Evident: true}, *f, "the traceback of the rank says more")
 
 	f = scan(strings.Replace(torchrun, "exitcode  : -9", "exitcode  : 1", 1))
 	require.NotNil(t, f)
@@ -191,7 +191,7 @@ func TestKilledAndRootCause(t *testing.T) {
 		if !first {
 			s.Killed("no memory")
 		}
-		assert.Equal(t, Failure{Class: "OOMKilled", Message: "no memory", Rank: 3, Time: time.Date(2026, 3, 1, 12, 0, 5, 0, time.Local), Evident: true}, *s.Found())
+		assert.Equal(t, Failure{Class: "OOMKilled", Message: "no memory", Rank: 3, Host: "n1", Time: time.Date(2026, 3, 1, 12, 0, 5, 0, time.Local), Evident: true}, *s.Found())
 	}
 }
 
@@ -204,4 +204,33 @@ func FuzzKill(f *testing.F) {
 			assert.Less(t, len(k.Message), 300)
 		}
 	})
+}
+
+// A program with torch's @record has the traceback of its exception within the root cause,
+// with what led to it.
+func TestRecordedRootCause(t *testing.T) {
+	const callstack = `Traceback (most recent call last):
+    File "/opt/torch/distributed/elastic/multiprocessing/errors/__init__.py", line 362, in wrapper
+      return f(*args, **kwargs)
+             ^^^^^^^^^^^^^^^^^^
+    File "train.py", line 3, in main
+      raise KeyError("a")
+  KeyError: 'a'
+  
+  During handling of the above exception, another exception occurred:
+  
+  Traceback (most recent call last):
+    File "train.py", line 8, in main
+      raise ValueError("bad batch: 3")
+  ValueError: bad batch: 3
+  `
+	text := strings.NewReplacer("Signal 9 (SIGKILL) received by PID 2630", callstack, "exitcode  : -9", "exitcode  : 1").Replace(torchrun)
+	at := time.Date(2026, 3, 1, 12, 0, 5, 0, time.Local)
+	f := scan(text)
+	require.NotNil(t, f)
+	assert.Equal(t, Failure{Class: "ValueError", Message: "bad batch: 3", Rank: 3, Host: "n1", Time: at, Evident: true}, *f)
+
+	f = scan(strings.Replace(text, "  ValueError: bad batch: 3\n", strings.Repeat("    File \"a.py\", line 1, in f\n", 1000), 1))
+	require.NotNil(t, f)
+	assert.Equal(t, "KeyError", f.Class, "of a traceback without end the beginning is read")
 }

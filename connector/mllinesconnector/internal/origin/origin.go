@@ -143,6 +143,16 @@ func (o *Origin) Has(group workload.Cgroup, pid int64) bool {
 	return group == workload.Cgroup{} && o.writer.NamespacePID.Known && o.writer.NamespacePID.Value == pid
 }
 
+// HostOf returns the host that a program states where it is another than that of the
+// resource, else "": a file on a shared disk is of any host.
+func (o *Origin) HostOf(stated string) string {
+	name, _, _ := strings.Cut(stated, ".")
+	if own, _, _ := strings.Cut(o.text(mlattr.HostName), "."); !o.plain || o.writer.NamespacePID.Known || name == own {
+		return ""
+	}
+	return stated
+}
+
 // put sets an attribute that the resource does not have.
 func (o *Origin) put(key, value string) {
 	if _, ok := o.Resource.Get(key); !ok && value != "" {

@@ -94,8 +94,9 @@ type Span struct {
 type Failure struct {
 	Class, Message, Stack string
 	// Rank is the rank that failed, -1 if it is that of the process, and LocalRank that on
-	// its host, -1 if unknown.
+	// its host, -1 if unknown. Host is its host, "" if it is that of the process.
 	Rank, LocalRank int64
+	Host            string
 }
 
 // NewProcess returns a process without lines.
