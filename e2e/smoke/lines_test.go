@@ -1,7 +1,9 @@
 package smoke
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -158,6 +160,92 @@ func TestLinesOfPods(t *testing.T) {
 			assert.InDelta(c, 4, saved, 0.01)
 		}
 	}, harness.StartTimeout, 200*time.Millisecond)
+}
+
+// Each node's torchrun prints to the log of its own pod which of its ranks failed first. The
+// run has one failure, that of the rank which failed first on all of them. The report of that
+// node arrives last, one node was stopped, and one, which printed the steps, says nothing.
+func TestFailureOfNodes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pods := filepath.Join(dir, "pods")
+	collector := harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent.yaml"),
+		Merged: []string{harness.Path("distribution", "config", "logs-kubernetes.yaml")},
+		Env:    []string{"TRAINING_LOGS=[" + filepath.Join(pods, "*", "*", "*.log") + "]"},
+		Dir:    dir, Overrides: map[string]any{
+			"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::initial_zero": "0s",
+			"connectors::ml_metrics::stall_timeout": "5s",
+		},
+	})
+	at := time.Now().Add(-30 * time.Second).Truncate(time.Second)
+	write := func(pod int, text string) {
+		folder := filepath.Join(pods, fmt.Sprintf("ml_llama-worker-%d_0a1b2c3d-0000", pod), "pytorch")
+		require.NoError(t, os.MkdirAll(folder, 0o700))
+		var lines strings.Builder
+		for line := range strings.Lines(text) {
+			fmt.Fprintf(&lines, "%s stderr F %s", time.Now().UTC().Format(time.RFC3339Nano), line)
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "0.log"), []byte(lines.String()), 0o600))
+	}
+	report := func(rank, exit int, after time.Duration, says string) string {
+		return fmt.Sprintf(`Traceback (most recent call last):
+  File "/usr/local/bin/torchrun", line 8, in <module>
+    sys.exit(main())
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Failures:
+  <NO_OTHER_FAILURES>
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : %s
+  host      : llama-worker
+  rank      : %d (local_rank: 0)
+  exitcode  : %d (pid: 2630)
+  error_file: <N/A>
+  traceback : %s
+============================================================
+`, at.Add(after).Format("2006-01-02_15:04:05"), rank, exit, says)
+	}
+	var steps strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&steps, "iter %d: loss 2.5000, time 100.00ms, mfu 1.00%%\n", i)
+	}
+	write(3, steps.String())
+	write(1, report(8, -11, 4*time.Second, "Signal 11 (SIGSEGV) received by PID 2630"))
+	write(2, report(16, -15, -2*time.Second, "Signal 15 (SIGTERM) received by PID 2630"))
+	await := func(evidence ...string) {
+		t.Helper()
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
+			samples, err := harness.Scrape(t.Context(), collector.Address(t, "exporters::prometheus"))
+			require.NoError(c, err)
+			assert.Len(c, harness.Select(samples, "ml_problem_onset_timestamp_seconds", harness.Labels{"ml_problem": "run_failed"}), 1)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+collector.Address(t, "exporters::ml_view")+"/api/v1/state", http.NoBody)
+			require.NoError(c, err)
+			response, err := http.DefaultClient.Do(request)
+			require.NoError(c, err)
+			defer response.Body.Close() //nolint:errcheck // only read
+			var state struct {
+				Needs []struct {
+					Kind     string
+					Evidence []string
+				}
+			}
+			require.NoError(c, json.NewDecoder(response.Body).Decode(&state))
+			if assert.Len(c, state.Needs, 1) && assert.Equal(c, "run_failed", state.Needs[0].Kind) && assert.Len(c, state.Needs[0].Evidence, len(evidence)) {
+				for i, part := range evidence {
+					assert.Regexp(c, part, state.Needs[0].Evidence[i])
+				}
+			}
+		}, 2*time.Minute, time.Second)
+	}
+	segfault, stopped := "^rank 8 .* with SIGSEGV in train", "^rank 16 .* followed with SIGTERM in train"
+	await(segfault, stopped)
+	write(0, report(3, -9, time.Second, "Signal 9 (SIGKILL) received by PID 2630"))
+	await("^rank 3 .* ended with SIGKILL in train .*: Signal 9 .SIGKILL. received by PID 2630$", segfault, stopped)
 }
 
 // A program that sends its steps and prints them counts once: its process tells the run of

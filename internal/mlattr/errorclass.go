@@ -44,6 +44,22 @@ func UnwrapRay(class string) (inner string, wrapped bool) {
 // state it.
 func ClassName(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
 
+// EndedByAnother reports whether the error of a rank says that something else has ended
+// before it: its launcher or scheduler stopped it, or the other end of its connection is
+// gone. Such an error is not the cause of a failed run that has another one.
+func EndedByAnother(class, message string) bool {
+	switch ClassName(class) {
+	case "SIGTERM", "SignalException", "RendezvousConnectionError", "RendezvousClosedError", "DistNetworkError", "DistStoreError":
+		return true
+	}
+	for _, text := range [...]string{"onnection closed by peer", "onnection reset by peer", "remote process exited", "ncclRemoteError", "Broken pipe"} {
+		if strings.Contains(message, text) {
+			return true
+		}
+	}
+	return false
+}
+
 // StatusIn returns the first status of HTTP in a text that is one of failure, such as
 // "500", or "". It begins the text, ends in or follows a colon, or follows a word such as
 // status or error.

@@ -62,3 +62,24 @@ func FuzzReadPrintedError(f *testing.F) {
 		assert.Equal(t, ok, e != clients.PrintedError{})
 	})
 }
+
+func TestEndedByAnother(t *testing.T) {
+	for _, of := range [...]struct {
+		class, message string
+		want           bool
+	}{
+		{"SIGTERM", "Signal 15 (SIGTERM) received by PID 7", true},
+		{"torch.distributed.elastic.multiprocessing.api.SignalException", "Process 1 got signal: 15", true},
+		{"torch.distributed.elastic.rendezvous.api.RendezvousConnectionError", "The connection to the C10d store has failed.", true},
+		{"torch.distributed.DistNetworkError", "failed to recv, got 0 bytes", true},
+		{"torch.distributed.DistBackendError", "NCCL error in: ProcessGroupNCCL.cpp:3356, remote process exited or there was a network error, NCCL version 2.27.5", true},
+		{"torch.distributed.DistBackendError", "NCCL error in: ProcessGroupNCCL.cpp:3356, unhandled cuda error, NCCL version 2.27.5", false},
+		{"RuntimeError", "[/gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.1]:1234", true},
+		{"ConnectionResetError", "[Errno 104] Connection reset by peer", true},
+		{"SIGKILL", "Signal 9 (SIGKILL) received by PID 2630", false},
+		{"ChildFailedError", "", false},
+		{"", "", false},
+	} {
+		assert.Equal(t, of.want, mlattr.EndedByAnother(of.class, of.message), of.class+of.message)
+	}
+}

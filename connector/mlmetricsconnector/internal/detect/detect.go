@@ -34,7 +34,7 @@ type Detector func(s *State, report func(problem.Problem))
 // New returns a Detector of all kinds, which remembers nothing yet.
 func New() Detector {
 	all := []Detector{
-		eachRun(hung), eachRun(silent), eachRun(missing), eachRun(failed), eachRun(overdue), eachRun(grows), eachRun(restarts), losses,
+		eachRun(hung), eachRun(silent), eachRun(missing), failed, eachRun(overdue), eachRun(grows), eachRun(restarts), losses,
 		new(slow).detect, new(slowHosts).detect, new(throttled).detect,
 		failedGPUs, heldIdle, silentHosts,
 		eachService(mlattr.ProblemFailing, failing),

@@ -24,7 +24,7 @@ func Plausible(all []Entry) []Entry {
 func (e *Entry) plausible() bool {
 	s, h := &e.Subject, &e.Holder
 	texts := slices.Concat([]string{
-		s.Resource.Namespace, s.Resource.Service, s.Run, s.Host, s.GPU, e.Unit, e.Rank, e.Host, e.GPU, e.GPUIndex, e.Next, e.HolderRun,
+		s.Resource.Namespace, s.Resource.Service, s.Run, s.Host, s.GPU, e.Unit, e.Rank, e.Host, e.GPU, e.GPUIndex, e.Next, e.HolderRun, e.Class, e.Message,
 		h.Service, h.Rank, h.Job, h.Namespace, h.Pod, h.Container, h.UserID, h.User,
 	}, e.Evidence, e.Excluded)
 	for i := range e.Before {

@@ -37,6 +37,8 @@ type Problem struct {
 	PID      int64
 	GPUIndex string
 	Recovery int
+	// Class and Message are those of the error that is the problem, "" if it is none.
+	Class, Message string
 	// Held are the GPUs concerned, at most MaxHeld. Holder is the workload that holds them,
 	// HolderRun its run if that is not the subject's.
 	Held      []gpus.Key

@@ -101,6 +101,8 @@ func (r *Batch) Problem(p *problem.Entry) {
 	if p.Count > 0 {
 		attrs.PutInt(mlattr.ProblemCount, p.Count)
 	}
+	putText(attrs, mlattr.ErrorType, p.Class)
+	putText(attrs, mlattr.ExceptionMessage, p.Message)
 	r.putPlaces(attrs, p)
 	putTexts(attrs, mlattr.ProblemEvidence, p.Evidence)
 	putTexts(attrs, mlattr.ProblemExcluded, p.Excluded)

@@ -348,7 +348,7 @@ func (c *clock) report(state State, now time.Time) Rank {
 		attempt: c.Attempt, spent: c.spent, clock: c,
 	}
 	if state == Failed {
-		rank.Failure.Class, rank.Failure.Operation, _ = c.ending.failed(c.Worked, c.Ended)
+		rank.Failure, _ = c.ending.failed(c.Worked, c.Ended)
 	}
 	if load, timed := c.phases.Typical(int(wallclock.DataLoad)); timed {
 		rank.Load = &load

@@ -1,6 +1,9 @@
 package runs
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // leastWork is the number of spans of work that a root contains which closes the
 // program: the root of a single step is followed by others.
@@ -53,7 +56,8 @@ func (e *ending) see(s *Span, worked int64) {
 		e.failure.start, e.failure.end = s.Time.Start, s.Time.End
 		return
 	}
-	e.failure = failedSpan{Failure{strings.Clone(s.Failure), strings.Clone(s.Operation)}, s.Trace, s.Time.Start, s.Time.End}
+	of := Failure{strings.Clone(s.Failure), strings.Clone(s.Message), strings.Clone(s.Operation), time.Unix(0, s.Time.End)}
+	e.failure = failedSpan{of, s.Trace, s.Time.Start, s.Time.End}
 }
 
 // isClosed reports whether a root around all work has ended after worked, the end of the
@@ -62,16 +66,16 @@ func (e *ending) isClosed(worked int64) bool {
 	return e.closed > 0 && e.closed >= worked && (!e.reopened || e.failure.end >= e.closed)
 }
 
-// failed returns the class of the error with which the program ended, and the
-// operation that failed. worked is the end of the newest work, and trained that of the
-// training, 0 if unknown. ok is false if the last span did not fail.
-func (e *ending) failed(worked, trained int64) (class, operation string, ok bool) {
+// failed returns the error with which the program ended. worked is the end of the newest
+// work, and trained that of the training, 0 if unknown. ok is false if the last span did
+// not fail.
+func (e *ending) failed(worked, trained int64) (f Failure, ok bool) {
 	last := max(worked, trained)
 	if e.isClosed(worked) {
 		last = max(last, e.closed)
 	}
 	if e.failure.Class == "" || e.failure.end < last {
-		return "", "", false
+		return Failure{}, false
 	}
-	return e.failure.Class, e.failure.Operation, true
+	return e.failure.Failure, true
 }

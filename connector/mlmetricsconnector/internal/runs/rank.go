@@ -89,8 +89,13 @@ type Rank struct {
 	clock *clock
 }
 
-// Failure is the class of an error, and the operation that failed, "" if unknown.
-type Failure struct{ Class, Operation string }
+// Failure is the class of an error, and its message and the operation that failed, "" if
+// unknown.
+type Failure struct {
+	Class, Message, Operation string
+	// At is when it failed, by the client's clock.
+	At time.Time
+}
 
 // Last is what a rank did last.
 type Last struct {
@@ -158,7 +163,7 @@ func (c *clock) state(limits Timeouts, held gpus.Held, now time.Time) State {
 	again := held.Again.After(c.arrived)
 	switch {
 	case c.over(), c.left(held, now):
-		if _, _, failed := c.ending.failed(c.Worked, c.Ended); failed {
+		if _, failed := c.ending.failed(c.Worked, c.Ended); failed {
 			return Failed
 		}
 		return Ended
@@ -214,7 +219,7 @@ func (c *clock) left(held gpus.Held, now time.Time) bool {
 	case c.ending.isClosed(c.Worked):
 		return c.quiet(now)
 	}
-	_, _, failed := c.ending.failed(c.Worked, c.Ended)
+	_, failed := c.ending.failed(c.Worked, c.Ended)
 	return (failed || held.Released) && c.silent(now)
 }
 
@@ -270,8 +275,9 @@ type Span struct {
 	OneTrace bool
 	// Timing is the label for what was timed.
 	Timing string
-	// Operation is its ml.operation, Failure the class of its error, "" if it has none.
-	Operation, Failure string
+	// Operation is its ml.operation, Failure the class of its error, "" if it has none, and
+	// Message what the error says.
+	Operation, Failure, Message string
 }
 
 // works reports whether a span is work of a training.

@@ -297,6 +297,9 @@ func (r *Reader) readResource(attrs pcommon.Map) {
 	r.changes.Resource(attrs, r.source, &r.ofResource)
 }
 
+// maxMessage limits what is kept of what an error says, in bytes.
+const maxMessage = 512
+
 // readSpan appends a unit if the span has anything to count or show.
 func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 	if r.Enriched {
@@ -358,6 +361,7 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 	if failed {
 		u.kinds |= isFailure
 		u.Failure = cmp.Or(mlattr.ErrorClass(v.Class(span)), mlattr.Other)
+		u.Message = mlattr.CutText(cmp.Or(spanfact.ExceptionMessage(span), span.Status().Message()), maxMessage)
 	}
 	if u.genAI != nil {
 		r.addGenAITokens(u, v)

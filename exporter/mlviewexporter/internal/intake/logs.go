@@ -129,7 +129,7 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 	e := input.Event{Time: at(record), Problem: r}
 	e.Namespace, r.Service = textOf(resource, mlattr.ServiceNamespace), textOf(resource, mlattr.ServiceName)
 	r.Onset = e.Time
-	state, evident := "", e.Time
+	state, message, evident := "", "", e.Time
 	numbers := map[string]**float64{
 		mlattr.ProblemValue: &r.Value, mlattr.ProblemUsual: &r.Usual, mlattr.ProblemGPUs: &r.GPUs, mlattr.ProblemGPUHours: &r.GPUHours,
 	}
@@ -139,7 +139,7 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 	readTexts(record, map[string]*string{
 		mlattr.Problem: &r.Kind, mlattr.ProblemID: &r.ID, mlattr.ProblemState: &state, mlattr.ProblemEndReason: &r.EndReason,
 		mlattr.ProblemUnit: &r.Unit, mlattr.ProblemCause: &r.Cause,
-		mlattr.RunID: &r.Run, mlattr.HostName: &r.Host, mlattr.HardwareID: &r.GPU,
+		mlattr.RunID: &r.Run, mlattr.HostName: &r.Host, mlattr.HardwareID: &r.GPU, mlattr.ExceptionMessage: &message,
 	}, func(key string, v pcommon.Value) {
 		switch key {
 		case mlattr.ProblemOnset:
@@ -170,6 +170,9 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 			}
 		}
 	})
+	if message != "" && len(r.Evidence) > 0 {
+		r.Evidence[0] += ": " + message
+	}
 	switch state {
 	case mlattr.ProblemUpdated:
 		r.Updated = true
