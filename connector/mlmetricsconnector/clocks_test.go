@@ -2,6 +2,7 @@ package mlmetricsconnector
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -284,6 +285,60 @@ func TestAClockThatIsSetBackAmongNumberedSteps(t *testing.T) {
 	assert.Equal(t, int64(60), counters(md)["ml.steps"])
 	assert.InDelta(t, 180, used(t, md)["productive"], 3)
 	assert.GreaterOrEqual(t, timedSteps(t, md), uint64(58))
+}
+
+// The number of a step may stand on its forward pass or on the span around it only, in one
+// trace of the program or in one of each step, sent together or one after the other.
+func TestAClockThatIsSetBackAmongNumberedParts(t *testing.T) {
+	const step = 200 * time.Millisecond
+	for _, numbered := range []string{"forward", "batch", "optimizer"} {
+		for _, oneTrace := range []bool{true, false} {
+			for _, together := range []bool{true, false} {
+				t.Run(fmt.Sprint(numbered, oneTrace, together), func(t *testing.T) {
+					r := newRun(t, createDefaultConfig().(*Config))
+					td := ptrace.NewTraces()
+					send := func() {
+						require.NoError(t, r.connector.ConsumeTraces(t.Context(), td))
+						td = ptrace.NewTraces()
+					}
+					for n := range 240 {
+						if n == 120 {
+							r.ahead = -20 * time.Second
+						}
+						trace := byte(1)
+						if !oneTrace {
+							trace += byte(n)
+						}
+						r.spans += 3
+						begin, parent := r.clock.Add(r.ahead), r.spans
+						part := func(id uint16, phase string, from, to time.Duration) {
+							span := addSpan(td, "run-a", trace, id)
+							span.Attributes().PutStr("ml.phase", phase)
+							if phase == numbered {
+								span.Attributes().PutInt("ml.step", int64(n+1))
+							}
+							if id != parent {
+								span.SetParentSpanID(pcommon.SpanID{byte(parent >> 8), byte(parent), 1})
+							}
+							span.SetStartTimestamp(pcommon.NewTimestampFromTime(begin.Add(from)))
+							span.SetEndTimestamp(pcommon.NewTimestampFromTime(begin.Add(to)))
+							if !together {
+								send()
+							}
+						}
+						part(parent+1, "forward", 0, step/2)
+						part(parent+2, "optimizer", step/2, step*9/10)
+						part(parent, "batch", 0, step)
+						r.clock = r.clock.Add(step)
+						if n%10 == 9 {
+							send()
+						}
+					}
+					assert.Equal(t, int64(240), counters(r.after(t, 0))["ml.steps"])
+				})
+			}
+		}
+	}
 }
 
 // What a program sends late is divided as if it had come in time, until the

@@ -78,7 +78,9 @@ type unit struct {
 	// that for series without runs.
 	requestSource, hostSource *streams.Source
 	start, end                int64
-	per                       perStep
+	// number is that of the step of an optimizer that states none, 0 if unknown.
+	number int64
+	per    perStep
 
 	// cores is how many cores its process uses.
 	cores float64

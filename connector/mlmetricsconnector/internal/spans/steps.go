@@ -50,8 +50,12 @@ func (c *stepCount) begin(units []unit) {
 		}
 	}
 	for i := range units {
-		if u := &units[i]; hasForward(u) {
+		switch u := &units[i]; {
+		case hasForward(u):
 			u.Steps += c.forward(u)
+		case u.kinds&isOptimizer != 0 && u.Step == 0 && u.Time.End > 0:
+			c.turnTo(u)
+			u.number = c.sequence(u).Last
 		}
 	}
 }
@@ -63,7 +67,16 @@ func (c *stepCount) forward(u *unit) (more int64) {
 		return 0
 	}
 	c.turnTo(u)
+	if u.Step > 0 {
+		c.sequence(u).Last = u.Step
+	}
 	if !u.Parent.Known() {
+		if c.within == nil && u.Step > 0 {
+			c.within, _ = c.sequences.Get(c.hash(u.Source, u.Trace))
+		}
+		if c.within != nil && u.Step > 0 {
+			c.within.Last = u.Step // of the optimizers below it
+		}
 		return c.ofRoots(u).Add(steps.Forward, u.Time.Start, u.Time.End)
 	}
 	more = c.ofTrace(u).Add(steps.Forward, u.Time.Start, u.Time.End)
@@ -85,15 +98,19 @@ func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
 		return more
 	}
 	c.turnTo(u)
-	sequence := c.ofRoots
-	if u.Parent.Known() {
-		sequence = c.ofTrace
-	}
 	span := &u.Time
-	if u.Step > 0 {
-		return sequence(u).AddNumbered(span.Start, span.End, u.Step, u.Restarts)
+	if number := max(u.Step, u.number); number > 0 {
+		return c.sequence(u).AddNumbered(span.Start, span.End, number, u.Restarts)
 	}
-	return sequence(u).Add(steps.Optimizer, span.Start, span.End)
+	return c.sequence(u).Add(steps.Optimizer, span.Start, span.End)
+}
+
+// sequence returns the sequence that a span is part of.
+func (c *stepCount) sequence(u *unit) *steps.Sequence {
+	if u.Parent.Known() {
+		return c.ofTrace(u)
+	}
+	return c.ofRoots(u)
 }
 
 // turnTo finds the sequences of a span's program and trace.

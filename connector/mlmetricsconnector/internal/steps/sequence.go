@@ -54,6 +54,9 @@ type Sequence struct {
 	Numbers numbers
 	// Counted is the number that was returned so far.
 	Counted int64
+	// Last is the number of the step that the newest forward pass states, 0 if none does: an
+	// optimizer without one has it.
+	Last int64
 }
 
 type event struct {
