@@ -20,11 +20,15 @@ func TestTypos(t *testing.T) {
 	const (
 		number = "; it must be a number"
 		unit   = "; it must be a time with a unit, such as 500ms, 15s or 5m"
+		mib    = "; it must be a whole number of MiB, from 0 to 4294967295"
 		spaces = "; it must be a map of keys and values, with a space after each colon"
 	)
 	for name, test := range map[string]struct{ file, change, variable, want string }{
-		"a size for a number":         {"agent", "limit_mib:=>limit_mib:", "MEMORY_LIMIT_MIB=1G", `agent.yaml:LINE: processors::memory_limiter::limit_mib is "1G", the value of MEMORY_LIMIT_MIB; it must be a number, as 0 is`},
-		"a size with its unit":        {"gateway", "", "MEMORY_LIMIT_MIB=512MiB", `processors::memory_limiter::limit_mib is "512MiB", the value of MEMORY_LIMIT_MIB` + number},
+		"a size for a number":         {"agent", "limit_mib:=>limit_mib:", "MEMORY_LIMIT_MIB=1G", `agent.yaml:LINE: processors::memory_limiter::limit_mib is "1G", the value of MEMORY_LIMIT_MIB` + mib},
+		"a size with its unit":        {"gateway", "", "MEMORY_LIMIT_MIB=512MiB", `processors::memory_limiter::limit_mib is "512MiB", the value of MEMORY_LIMIT_MIB` + mib},
+		"half a MiB":                  {"production", "", "MEMORY_LIMIT_MIB=0.5", `processors::memory_limiter::limit_mib is "0.5", the value of MEMORY_LIMIT_MIB` + mib},
+		"a limit below 0":             {"agent-gateway", "", "MEMORY_LIMIT_MIB=-5", `processors::memory_limiter::limit_mib is "-5", the value of MEMORY_LIMIT_MIB` + mib},
+		"a limit that would wrap":     {"fleet", "", "MEMORY_LIMIT_MIB=4294967296", `processors::memory_limiter::limit_mib is "4294967296", the value of MEMORY_LIMIT_MIB` + mib},
 		"neither true nor false":      {"agent", "", "JAEGER_INSECURE=flase", `exporters::otlp_grpc/jaeger::tls::insecure is "flase", the value of JAEGER_INSECURE; it must be true or false`},
 		"yes for true":                {"agent-gateway", "", "GATEWAY_INSECURE=yes", `exporters::load_balancing::protocol::otlp::tls::insecure is "yes", the value of GATEWAY_INSECURE; it must be true or false`},
 		"a word for a port":           {"agent", "", "SELF_METRICS_PORT=eighty", `service::telemetry::metrics::readers[0]::pull::exporter::prometheus::port is "eighty", the value of SELF_METRICS_PORT` + number},

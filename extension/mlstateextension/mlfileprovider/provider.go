@@ -8,9 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -107,6 +109,11 @@ func (f *file) scalar(key string, depth int, node *yaml.Node) {
 	case isTime(key) && section != "service": // there, times are in milliseconds
 		if _, err := time.ParseDuration(value); err != nil && value[0] >= '0' && value[0] <= '9' {
 			fail("a time with a unit, such as 500ms, 15s or 5m")
+		}
+	case strings.HasSuffix(key, "_mib") && node.Style == 0 && got != "!!null":
+		// A fraction would be cut to a whole number, 0.5 to no limit, and a larger one wraps.
+		if _, err := strconv.ParseUint(value, 0, 32); err != nil {
+			fail(fmt.Sprintf("a whole number of MiB, from 0 to %d", math.MaxUint32))
 		}
 	case node.Style != 0 || source == "": // quotes mean a text
 	case want == "!!bool" && got != want:

@@ -33,14 +33,27 @@ func TestWrongFiles(t *testing.T) {
 	t.Setenv("INSECURE", "flase")
 	t.Setenv("PORT", "4317")
 	t.Setenv("EMPTY", "")
+	t.Setenv("HALF", "0.5")
+	t.Setenv("LESS", "-5")
+	t.Setenv("WRAPS", "4294967296")
+	t.Setenv("EXPONENT", "1e3")
 	for name, test := range map[string]struct{ text, want string }{
 		"a tab":       {"a:\n  b:\n\tc: 1\n", `c.yaml:3: "c: 1" begins with a tab; it must be indented with spaces`},
 		"another tab": {"a: |\n  x\n  \ty\nb: 1\nc: @\n", "c.yaml is not valid YAML: line 5: found character that cannot start any token"},
 		"a key twice": {"a:\n  b: 1\n  b: 2\n", "c.yaml is not valid YAML: unmarshal errors:\n  line 3: mapping key \"b\" already defined at line 2"},
 		"a number": {
 			"processors:\n  memory_limiter:\n    limit_mib: ${env:LIMIT:-0}\n",
-			`c.yaml:3: processors::memory_limiter::limit_mib is "1G", the value of LIMIT; it must be a number, as 0 is`,
+			`c.yaml:3: processors::memory_limiter::limit_mib is "1G", the value of LIMIT; it must be a whole number of MiB, from 0 to 4294967295`,
 		},
+		"another number": {"a: {b: {limit: '${env:LIMIT:-0}', size: 1}}\nc: ${env:LIMIT:-0.5}", `c.yaml:2: c is "1G", the value of LIMIT; it must be a number, as 0.5 is`},
+		"a fraction": {
+			"processors:\n  memory_limiter:\n    limit_mib: ${env:HALF:-0}\n    spike_limit_mib: 0.25\n",
+			`c.yaml:3: processors::memory_limiter::limit_mib is "0.5", the value of HALF; it must be a whole number of MiB, from 0 to 4294967295` + "\n" +
+				`c.yaml:4: processors::memory_limiter::spike_limit_mib is "0.25"; it must be a whole number of MiB, from 0 to 4294967295`,
+		},
+		"below 0":         {"a: {limit_mib: '${env:LESS:-0}'}\nb_mib: ${env:LESS:-0}", `c.yaml:2: b_mib is "-5", the value of LESS; it must be a whole number of MiB, from 0 to 4294967295`},
+		"what would wrap": {"a_mib: ${env:WRAPS:-0}", `c.yaml:1: a_mib is "4294967296", the value of WRAPS; it must be a whole number of MiB, from 0 to 4294967295`},
+		"an exponent":     {"a_mib: ${env:EXPONENT:-0}", `c.yaml:1: a_mib is "1e3", the value of EXPONENT; it must be a whole number of MiB, from 0 to 4294967295`},
 		"true or false":   {"a:\n  b: [{c: '${env:INSECURE:-true}'}]\n  d: ${env:INSECURE:-true}", `c.yaml:3: a::d is "flase", the value of INSECURE; it must be true or false`},
 		"a time":          {"a: {b: {flush_interval: 15}}", `c.yaml:1: a::b::flush_interval is "15"; it must be a time with a unit, such as 500ms, 15s or 5m`},
 		"another unit":    {"a: {b: {max_elapsed_time: 15 sec}}", `c.yaml:1: a::b::max_elapsed_time is "15 sec"; it must be a time with a unit, such as 500ms, 15s or 5m`},
@@ -52,6 +65,7 @@ func TestWrongFiles(t *testing.T) {
 		},
 
 		"right values":            {text: "a:\n  x: \n  y: ~\n  limit_mib: ${env:PORT:-0}\n  c: ${env:PORT:-0.5}\n  b: {timeout: 0, interval: 1m30s, max_interval: -1}\n  wait: ${env:UNSET:-5s}"},
+		"numbers of MiB":          {text: "a_mib: 512\nb_mib: ~\nc_mib: 0x10\nd_mib: ${env:PORT:-0}\ne_mib: ${env:EMPTY:-0}\nf_mib: 4294967295"},
 		"what is quoted is text":  {text: `a: {b: {c: "${env:LIMIT:-0}", d: "a ${env:LIMIT:-0}"}}`},
 		"variables in variables":  {text: "a:\n  b: ${env:LIMIT:-${env:PORT:-0}}\n  d: ${env:LIMIT}\n  e: ${env:EMPTY:-0}\n  f: ${file:x}\n  timeout: '${env:'\n  delay: ${env:PORT}s"},
 		"what has other times":    {text: "{service: {telemetry: {interval: 1000}, extensions: x}, receivers: {prometheus: {config: {scrape_interval: 1d}}}}"},
