@@ -23,7 +23,7 @@ var stock = []string{
 	"otelcol_exporter_send_failed_spans", "otelcol_exporter_send_failed_metric_points", "otelcol_exporter_send_failed_log_records",
 	"otelcol_exporter_queue_size", "otelcol_exporter_queue_capacity", "otelcol_extension_ml_guard_endpoints_down", "otelcol_connector_ml_metrics_limit_use",
 	"otelcol_exporter_sent_spans", "otelcol_exporter_sent_metric_points", "otelcol_exporter_sent_log_records",
-	"otelcol_processor_ml_guard_points_overflowed", "otelcol_processor_ml_guard_spans_overflowed",
+	"otelcol_processor_ml_guard_points_overflowed", "otelcol_processor_ml_guard_spans_overflowed", "otelcol_processor_ml_guard_limit_use",
 	// Metrics of clients that have several meanings.
 	"nv_trt_llm_request_metrics", "nv_trt_llm_kv_cache_block_metrics", "inference_objective_request_error_total",
 	"nccl_bus_bandwidth_gbs_GB_per_second", "nccl_bus_bandwidth_gbs", "nccl_collective_exec_time_microseconds",

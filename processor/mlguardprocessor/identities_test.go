@@ -15,6 +15,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processortest"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
 // The instances of one component id know the same identities, and those of
@@ -74,4 +76,15 @@ func TestInstancesShareIdentities(t *testing.T) {
 	counted, err := telemetry.GetMetric("otelcol_processor_ml_guard_spans_overflowed")
 	require.NoError(t, err)
 	assert.Equal(t, "{span}", counted.Unit)
+	in, err := telemetry.GetMetric("otelcol_processor_ml_guard_limit_use")
+	require.NoError(t, err)
+	used := map[attribute.Set]float64{}
+	for _, point := range in.Data.(metricdata.Gauge[float64]).DataPoints {
+		used[point.Attributes] = point.Value
+	}
+	of := func(processor string) attribute.Set {
+		return attribute.NewSet(attribute.String("processor", processor), attribute.String("kind", "service"))
+	}
+	assert.InDelta(t, 1./4, used[of("ml_guard/a")], 0)
+	assert.InDelta(t, 1./4, used[of("ml_guard/b")], 0)
 }

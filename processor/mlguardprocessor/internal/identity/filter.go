@@ -87,6 +87,12 @@ func (f *Filter) Start(_ context.Context, host component.Host) error {
 			f.observing(func(admitted, _ int64) int64 { return admitted })),
 		f.telemetry.RegisterProcessorMlGuardIdentitiesEvictedCallback(
 			f.observing(func(_, evicted int64) int64 { return evicted })),
+		f.telemetry.RegisterProcessorMlGuardLimitUseCallback(func(_ context.Context, o metric.Float64Observer) error {
+			for k, t := range f.tables {
+				o.Observe(t.use(f.seconds()), f.kinds[k])
+			}
+			return nil
+		}),
 	)
 }
 

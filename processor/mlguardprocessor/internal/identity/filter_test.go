@@ -571,3 +571,34 @@ func (b *bed) assertBounded(tb testing.TB) {
 		assert.LessOrEqual(tb, t.bytes, max(t.maxBytes, 0), kindNames[k])
 	}
 }
+
+// How much of a limit is in use is that of the label with the most values. What was seen only
+// for a while leaves for new names, and does not count.
+func TestUseOfALimit(t *testing.T) {
+	b := newBed(t, small())
+	use := func(k kind) float64 { return b.tables[k].use(b.seconds()) }
+	assert.Zero(t, use(kindService))
+	sightings := func(n int) {
+		for range 4 {
+			for i := range n {
+				b.span(service(strconv.Itoa(i)), "gen_ai.request.model", strconv.Itoa(i), "gen_ai.response.model", "m")
+			}
+			b.after(sightingGap * time.Second)
+		}
+	}
+	sightings(30)
+	assert.InDelta(t, 0.75, use(kindService), 0)
+	assert.InDelta(t, 0.75, use(kindModel), 0, "of one of the two labels, and of none of the programs")
+	assert.InDelta(t, 0.75*40/4000, use(kindCombination), 0.01)
+	b.after(idleAfter * time.Second)
+	assert.Zero(t, use(kindService), "all of them leave for new ones")
+	for range 70 {
+		sightings(10)
+		b.after(time.Minute)
+	}
+	assert.InDelta(t, 0.25, use(kindService), 0)
+	b.after(b.cfg.Expiration / 2)
+	assert.InDelta(t, 0.25, use(kindService), 0, "they are established, and stay")
+	b.after(b.cfg.Expiration)
+	assert.Zero(t, use(kindService), "they have expired")
+}

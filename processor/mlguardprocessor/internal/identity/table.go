@@ -208,6 +208,25 @@ func (t *table) size() (admitted, evicted int64) {
 	return int64(len(t.admitted)), t.evicted
 }
 
+// use returns the fraction of the limit that is in use, of the group that uses most of it
+// or of all together, without what would leave for new ones.
+func (t *table) use(now uint32) float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all, most, bytes, groups := 0, 0, int64(0), make(map[uint64]int, len(t.groups))
+	for _, a := range t.admitted {
+		if a.turn(now) != turnIdle && now < a.seen+t.expiration {
+			groups[a.group]++
+			all, most, bytes = all+1, max(most, groups[a.group]), bytes+int64(a.bytes)
+		}
+	}
+	used := max(float64(most)/float64(t.limit), float64(all)/float64(t.total))
+	if t.maxBytes > 0 {
+		used = max(used, float64(bytes)/float64(t.maxBytes))
+	}
+	return used
+}
+
 const (
 	// establishedAfter is the time in seconds from the admission of an identity to its
 	// last sighting after which it never leaves for one of its own sender.

@@ -32,6 +32,7 @@ type TelemetryBuilder struct {
 	ProcessorMlGuardIdentitiesEvicted metric.Int64ObservableCounter
 	ProcessorMlGuardItemsDropped      metric.Int64Counter
 	ProcessorMlGuardItemsRefused      metric.Int64Counter
+	ProcessorMlGuardLimitUse          metric.Float64ObservableGauge
 	ProcessorMlGuardPointsOverflowed  metric.Int64Counter
 	ProcessorMlGuardSpansOverflowed   metric.Int64Counter
 	ProcessorMlGuardTextsReplaced     metric.Int64Counter
@@ -80,6 +81,21 @@ func (builder *TelemetryBuilder) RegisterProcessorMlGuardIdentitiesEvictedCallba
 	return nil
 }
 
+// RegisterProcessorMlGuardLimitUseCallback sets callback for observable ProcessorMlGuardLimitUse metric.
+func (builder *TelemetryBuilder) RegisterProcessorMlGuardLimitUseCallback(cb metric.Float64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerFloat64{inst: builder.ProcessorMlGuardLimitUse, obs: o})
+		return nil
+	}, builder.ProcessorMlGuardLimitUse)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 type observerInt64 struct {
 	embedded.Int64Observer
 	inst metric.Int64Observable
@@ -88,6 +104,16 @@ type observerInt64 struct {
 
 func (oi *observerInt64) Observe(value int64, opts ...metric.ObserveOption) {
 	oi.obs.ObserveInt64(oi.inst, value, opts...)
+}
+
+type observerFloat64 struct {
+	embedded.Float64Observer
+	inst metric.Float64Observable
+	obs  metric.Observer
+}
+
+func (oi *observerFloat64) Observe(value float64, opts ...metric.ObserveOption) {
+	oi.obs.ObserveFloat64(oi.inst, value, opts...)
 }
 
 // Shutdown unregister all registered callbacks for async instruments.
@@ -130,6 +156,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_ml_guard_items_refused",
 		metric.WithDescription("Number of spans, data points and log records that the components after it refused for the moment, so that their sender may send them again [Development]"),
 		metric.WithUnit("{item}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorMlGuardLimitUse, err = builder.meter.Float64ObservableGauge(
+		"otelcol_processor_ml_guard_limit_use",
+		metric.WithDescription("Fraction of the limit of a kind of identities that is in use, of the label or the program that uses most of it, as far as nothing new takes its place [Development]"),
+		metric.WithUnit("1"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardPointsOverflowed, err = builder.meter.Int64Counter(

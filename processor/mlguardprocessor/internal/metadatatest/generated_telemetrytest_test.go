@@ -28,6 +28,10 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
+	require.NoError(t, tb.RegisterProcessorMlGuardLimitUseCallback(func(_ context.Context, observer metric.Float64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
 	tb.ProcessorMlGuardItemsDropped.Add(context.Background(), 1)
 	tb.ProcessorMlGuardItemsRefused.Add(context.Background(), 1)
 	tb.ProcessorMlGuardPointsOverflowed.Add(context.Background(), 1)
@@ -46,6 +50,9 @@ func TestSetupTelemetry(t *testing.T) {
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorMlGuardItemsRefused(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorMlGuardLimitUse(t, testTel,
+		[]metricdata.DataPoint[float64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorMlGuardPointsOverflowed(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
