@@ -111,7 +111,8 @@ func (f *fleet) settleCounters(equal time.Duration) (differences, want counters)
 // checkAlerts requires that no run was stalled at any time, and that nobody was paged,
 // for what the single collector does not say. It says so of runs whose clients a busy
 // machine stops for too long. The simulated workers really open their breakers, and their
-// calls then fail: a gateway to which they are new does not know that this is usual.
+// calls then fail: a gateway to which they are new does not know that this is usual, as
+// docs/limits.md says.
 func (f *fleet) checkAlerts() {
 	f.Helper()
 	for _, selector := range []string{
