@@ -162,34 +162,12 @@ func TestLinesOfPods(t *testing.T) {
 	}, harness.StartTimeout, 200*time.Millisecond)
 }
 
-// Each node's torchrun prints to the log of its own pod which of its ranks failed first. The
-// run has one failure, that of the rank which failed first on all of them. The report of that
-// node arrives last, one node was stopped, and one, which printed the steps, says nothing.
-func TestFailureOfNodes(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	pods := filepath.Join(dir, "pods")
-	collector := harness.StartCollector(t, harness.CollectorOptions{
-		Config: harness.Path("distribution", "config", "agent.yaml"),
-		Merged: []string{harness.Path("distribution", "config", "logs-kubernetes.yaml")},
-		Env:    []string{"TRAINING_LOGS=[" + filepath.Join(pods, "*", "*", "*.log") + "]"},
-		Dir:    dir, Overrides: map[string]any{
-			"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::initial_zero": "0s",
-			"connectors::ml_metrics::stall_timeout": "5s",
-		},
-	})
-	at := time.Now().Add(-30 * time.Second).Truncate(time.Second)
-	write := func(pod int, text string) {
-		folder := filepath.Join(pods, fmt.Sprintf("ml_llama-worker-%d_0a1b2c3d-0000", pod), "pytorch")
-		require.NoError(t, os.MkdirAll(folder, 0o700))
-		var lines strings.Builder
-		for line := range strings.Lines(text) {
-			fmt.Fprintf(&lines, "%s stderr F %s", time.Now().UTC().Format(time.RFC3339Nano), line)
-		}
-		require.NoError(t, os.WriteFile(filepath.Join(folder, "0.log"), []byte(lines.String()), 0o600))
-	}
-	report := func(rank, exit int, after time.Duration, says string) string {
-		return fmt.Sprintf(`Traceback (most recent call last):
+// reportsFrom is the time from which on the nodes of a run report their failures.
+var reportsFrom = time.Now().Add(-30 * time.Second).Truncate(time.Second)
+
+// nodeReport is what the torchrun of a node prints of the rank that failed first there.
+func nodeReport(rank, exit int, after time.Duration, says string) string {
+	return fmt.Sprintf(`Traceback (most recent call last):
   File "/usr/local/bin/torchrun", line 8, in <module>
     sys.exit(main())
 torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
@@ -208,15 +186,45 @@ Root Cause (first observed failure):
   error_file: <N/A>
   traceback : %s
 ============================================================
-`, at.Add(after).Format("2006-01-02_15:04:05"), rank, exit, says)
+`, reportsFrom.Add(after).Format("2006-01-02_15:04:05"), rank, exit, says)
+}
+
+// writePod writes the log of the container of a pod of a job.
+func writePod(t *testing.T, pods string, pod int, text string) {
+	t.Helper()
+	folder := filepath.Join(pods, fmt.Sprintf("ml_llama-worker-%d_0a1b2c3d-0000", pod), "pytorch")
+	require.NoError(t, os.MkdirAll(folder, 0o700))
+	var lines strings.Builder
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(&lines, "%s stderr F %s", time.Now().UTC().Format(time.RFC3339Nano), line)
 	}
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "0.log"), []byte(lines.String()), 0o600))
+}
+
+// Each node's torchrun prints to the log of its own pod which of its ranks failed first. The
+// run has one failure, that of the rank which failed first on all of them. The report of that
+// node arrives last, one node was stopped, and one, which printed the steps, says nothing.
+func TestFailureOfNodes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pods := filepath.Join(dir, "pods")
+	collector := harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent.yaml"),
+		Merged: []string{harness.Path("distribution", "config", "logs-kubernetes.yaml")},
+		Env:    []string{"TRAINING_LOGS=[" + filepath.Join(pods, "*", "*", "*.log") + "]"},
+		Dir:    dir, Overrides: map[string]any{
+			"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::initial_zero": "0s",
+			"connectors::ml_metrics::stall_timeout": "5s",
+		},
+	})
 	var steps strings.Builder
 	for i := range 10 {
 		fmt.Fprintf(&steps, "iter %d: loss 2.5000, time 100.00ms, mfu 1.00%%\n", i)
 	}
+	write := func(pod int, text string) { writePod(t, pods, pod, text) }
 	write(3, steps.String())
-	write(1, report(8, -11, 4*time.Second, "Signal 11 (SIGSEGV) received by PID 2630"))
-	write(2, report(16, -15, -2*time.Second, "Signal 15 (SIGTERM) received by PID 2630"))
+	write(1, nodeReport(8, -11, 4*time.Second, "Signal 11 (SIGSEGV) received by PID 2630"))
+	write(2, nodeReport(16, -15, -2*time.Second, "Signal 15 (SIGTERM) received by PID 2630"))
 	await := func(evidence ...string) {
 		t.Helper()
 		require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -244,8 +252,48 @@ Root Cause (first observed failure):
 	}
 	segfault, stopped := "^rank 8 .* with SIGSEGV in train", "^rank 16 .* followed with SIGTERM in train"
 	await(segfault, stopped)
-	write(0, report(3, -9, time.Second, "Signal 9 (SIGKILL) received by PID 2630"))
+	write(0, nodeReport(3, -9, time.Second, "Signal 9 (SIGKILL) received by PID 2630"))
 	await("^rank 3 .* ended with SIGKILL in train .*: Signal 9 .SIGKILL. received by PID 2630$", segfault, stopped)
+}
+
+// The collector of each node reads the pods of its node. The gateway of the run names the
+// rank that failed first on all nodes, and withholds what the error says.
+func TestFailureOfNodesAtAGateway(t *testing.T) {
+	t.Parallel()
+	dir, back := t.TempDir(), harness.StartSink(t)
+	gateway := harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "gateway.yaml"),
+		Env:    []string{"OTELCOL_ML_QUEUE_DIR=" + filepath.Join(dir, "queue"), "LOGS_EXPORTER=otlp_grpc/logs", "LOGS_ENDPOINT=" + back.Endpoint},
+		Dir:    dir, Overrides: map[string]any{"connectors::ml_metrics::flush_interval": "5s"},
+	})
+	for node, report := range []string{
+		nodeReport(8, -11, 4*time.Second, "Signal 11 (SIGSEGV) received by PID 2630"), nodeReport(3, -9, time.Second, "Signal 9 (SIGKILL) received by PID 2630"),
+	} {
+		dir := t.TempDir()
+		writePod(t, filepath.Join(dir, "pods"), node, report)
+		harness.StartCollector(t, harness.CollectorOptions{
+			Config: harness.Path("distribution", "config", "agent-gateway.yaml"),
+			Merged: []string{harness.Path("distribution", "config", "logs-kubernetes.yaml"), harness.Path("distribution", "config", "logs-gateway.yaml")},
+			Env:    []string{"OTELCOL_ML_QUEUE_DIR=" + filepath.Join(dir, "queue"), "TRAINING_LOGS=[" + filepath.Join(dir, "pods", "*", "*", "*.log") + "]"},
+			Dir:    dir,
+			Overrides: map[string]any{
+				"exporters::load_balancing::resolver": map[string]any{"dns": nil, "static": map[string]any{"hostnames": []string{gateway.Address(t, "receivers::otlp::protocols::grpc")}}},
+				"receivers::gpu":                      map[string]any{"source": "replay", "collection_interval": "1s", "replay": map[string]any{"path": harness.Path("receiver", "gpureceiver", "testdata", "captures", "demo-2xh100.yaml")}},
+			},
+		})
+	}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		var last map[string]any
+		for _, record := range back.LogRecords() {
+			if is := record.Attributes().AsRaw(); is["ml.problem"] == "run_failed" {
+				last = is
+			}
+		}
+		assert.EqualValues(c, 3, last["ml.rank.global"])
+		assert.Equal(c, "SIGKILL", last["error.type"])
+		assert.Equal(c, "[text: 39 bytes]", last["exception.message"])
+		assert.Len(c, last["ml.problem.evidence"], 2)
+	}, 2*time.Minute, time.Second)
 }
 
 // A program that sends its steps and prints them counts once: its process tells the run of
