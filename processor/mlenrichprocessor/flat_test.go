@@ -42,6 +42,7 @@ func TestFlatWhileTracesComeAndGo(t *testing.T) {
 			span.SetTraceID(trace)
 			span.SetSpanID([8]byte{1})
 			span.SetParentSpanID([8]byte{2})
+			span.SetEndTimestamp(1e9) // without a time it only reports a request beside it
 			attrs := span.Attributes()
 			attrs.PutStr("session.id", "session-"+strconv.Itoa(next))
 			attrs.PutStr("gen_ai.response.id", "answer-"+strconv.Itoa(next))

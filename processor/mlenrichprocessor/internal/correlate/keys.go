@@ -112,24 +112,18 @@ func (a *agreement[V]) observe(keys *set[V]) {
 // exchange makes an agreement of the store and one of a batch equal. The
 // store's values win. It reports whether the store's has changed.
 func exchange(stored *agreement[string], batch *agreement[symbol], texts *symbols) (changed bool) {
-	for k := range stored.values {
-		have, said := stored.values[k], batch.values[k]
-		disagreed := stored.disagree[k]
-		stored.disagree[k] = disagreed || batch.disagree[k]
-		switch {
-		case have == "" && said == 0:
-		case have == "":
-			stored.values[k], changed = texts.text(said), true
-		case said == 0:
-			batch.values[k] = texts.of(k, have)
-		case have != texts.text(said):
-			stored.disagree[k] = true
-			batch.values[k] = texts.of(k, have)
-		}
-		batch.disagree[k] = stored.disagree[k]
-		changed = changed || stored.disagree[k] != disagreed
+	before := *stored
+	var said set[string]
+	for k, value := range batch.values {
+		said[k] = texts.text(value)
 	}
-	return changed
+	stored.observe(&said)
+	for k, value := range stored.values {
+		stored.disagree[k] = stored.disagree[k] || batch.disagree[k]
+		batch.values[k] = texts.of(k, value)
+	}
+	batch.disagree = stored.disagree
+	return *stored != before
 }
 
 // symbol is the number of a text in a batch; 0 is the empty text. Keys are

@@ -12,6 +12,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 )
 
 // Two instrumentations of one process may report a request in two traces: a
@@ -174,14 +175,14 @@ func (s *Store) findTwins(requests []request, spans []span, now time.Time) {
 		n := &spans[r.at]
 		var of *sighting
 		if r.uses && r.answer != 0 {
-			of = s.answers.Ensure(twinKey{n.service, r.answer}, now).repeats(&r.sighting, (*sighting).sharesAnswer, &s.joined.ByID)
+			of = twinOf(s.answers, &r.sighting, (*sighting).sharesAnswer, &s.joined.ByID, now, twinKey{n.service, r.answer})
 			n.repeated = of != nil
 		}
 		if r.process == 0 || !r.named() {
 			continue
 		}
 		if of == nil {
-			of = s.requests.Ensure(twinKey{r.process, r.usage()}, now).repeats(&r.sighting, (*sighting).matches, &s.joined.ByTimes)
+			of = twinOf(s.requests, &r.sighting, (*sighting).matches, &s.joined.ByTimes, now, twinKey{r.process, r.usage()})
 			n.repeated = of != nil
 			n.twin = n.repeated
 		}
@@ -189,7 +190,11 @@ func (s *Store) findTwins(requests []request, spans []span, now time.Time) {
 			if known := s.latest.Find(beginning(of.process, of.start), now); known != nil {
 				known.pair(of.span, &r.sighting)
 			}
-		} else if of = s.resembling(&r.sighting, now); of != nil {
+			continue
+		}
+		at := beginning(r.process, r.start)
+		of = twinOf(s.latest, &r.sighting, (*sighting).resembles, &s.joined.ByTimes, now, at, twinKey{at.of, at.what - 1}, twinKey{at.of, at.what + 1})
+		if of != nil {
 			// Where the other one states no usage, that of this one counts.
 			n.twin = true
 			n.askedOnce = r.uses && !of.uses
@@ -203,25 +208,26 @@ func beginning(process uint64, start pcommon.Timestamp) twinKey {
 	return twinKey{process, uint64(start / maxApart)}
 }
 
-// resembling returns a request that began at about the same time and that a span repeats,
-// or nil. Else it remembers the span. The store is locked.
-func (s *Store) resembling(seen *sighting, now time.Time) *sighting {
-	own := beginning(seen.process, seen.start)
-	for _, what := range [...]uint64{own.what, own.what - 1, own.what + 1} {
-		known := s.latest.Find(twinKey{own.of, what}, now)
+// twinOf returns the request that a span repeats, of those that match it under some keys,
+// or nil. It counts that in joined, or else remembers the span under the first key: but for
+// what is no request, so that no request may be taken for it.
+func twinOf(in *cache.LRU[twinKey, alike], seen *sighting, match func(known, seen *sighting) bool, joined *int64, now time.Time, keys ...twinKey) *sighting {
+	for _, key := range keys {
+		known := in.Find(key, now)
 		if known == nil {
 			continue
 		}
-		if of, again := known.find(seen, (*sighting).resembles); of != nil || again {
-			if of != nil && !again {
-				of.addTwin(seen)
-				s.joined.ByTimes++
-			}
+		of, again := known.find(seen, match)
+		if of != nil && !again {
+			of.addTwin(seen)
+			*joined++
+		}
+		if of != nil || again {
 			return of
 		}
 	}
 	if !seen.part && !seen.report {
-		s.latest.Ensure(own, now).add(seen)
+		in.Ensure(keys[0], now).add(seen)
 	}
 	return nil
 }
@@ -234,23 +240,6 @@ func (s *sighting) usage() uint64 {
 		mixed++
 	}
 	return mixed
-}
-
-// repeats returns the request that a span repeats, of those that match it, or nil. It
-// counts that in joined and remembers the span.
-func (a *alike) repeats(seen *sighting, match func(known, seen *sighting) bool, joined *int64) *sighting {
-	of, again := a.find(seen, match)
-	switch {
-	case again:
-	case of != nil:
-		of.addTwin(seen)
-		*joined++
-	case seen.part || seen.report:
-		// It is no request, so that no request may be taken for it.
-	default:
-		a.add(seen)
-	}
-	return of
 }
 
 // find returns the request that a span repeats, of those that match it, or nil: of several
