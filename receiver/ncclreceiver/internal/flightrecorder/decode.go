@@ -14,38 +14,6 @@ import (
 // which is more than PyTorch keeps by default, there are a third.
 const maxNodes = 2 << 20
 
-// The opcodes of Python's pickle, protocol 2, that PyTorch writes. None of them makes
-// anything but numbers, texts, lists and dictionaries: those that call are unknown here.
-const (
-	opProto      = 0x80
-	opStop       = '.'
-	opMark       = '('
-	opNone       = 'N'
-	opTrue       = 0x88
-	opFalse      = 0x89
-	opEmptyDict  = '}'
-	opEmptyList  = ']'
-	opEmptyTuple = ')'
-	opSetItem    = 's'
-	opSetItems   = 'u'
-	opAppend     = 'a'
-	opAppends    = 'e'
-	opTuple      = 't'
-	opTuple1     = 0x85
-	opTuple2     = 0x86
-	opTuple3     = 0x87
-	opText       = 'X'
-	opPut        = 'q'
-	opLongPut    = 'r'
-	opGet        = 'h'
-	opLongGet    = 'j'
-	opInt        = 'J'
-	opInt1       = 'K'
-	opInt2       = 'M'
-	opLong1      = 0x8a
-	opFloat      = 'G'
-)
-
 // The values of a dump: nil, bool, int64, float64, string, *list and dict.
 type (
 	list struct{ items []any }
@@ -75,7 +43,7 @@ func decode(data []byte) (any, error) {
 	d := &decoder{data: data, memo: make(map[uint32]any)}
 	for d.err == nil {
 		op := byte(d.number(1))
-		if op == opStop {
+		if op == '.' { // STOP
 			if top := d.top(1); d.err == nil {
 				return top[0], nil
 			}
@@ -140,52 +108,54 @@ func (d *decoder) top(n int) []any {
 	return d.stack[len(d.stack)-n:]
 }
 
-// step does what an opcode says.
+// step does what an opcode of Python's pickle, protocol 2, says. None of those that PyTorch
+// writes makes anything but numbers, texts, lists and dictionaries: those that call are
+// unknown here.
 func (d *decoder) step(op byte) {
 	switch op {
-	case opProto:
+	case 0x80: // PROTO
 		d.take(1)
-	case opMark:
+	case '(': // MARK
 		d.push(mark{})
-	case opNone:
+	case 'N': // NONE
 		d.push(nil)
-	case opTrue, opFalse:
-		d.push(op == opTrue)
-	case opEmptyDict:
+	case 0x88, 0x89: // NEWTRUE, NEWFALSE
+		d.push(op == 0x88)
+	case '}': // EMPTY_DICT
 		d.push(dict{})
-	case opEmptyList, opEmptyTuple:
+	case ']', ')': // EMPTY_LIST, EMPTY_TUPLE
 		d.push(&list{})
-	case opSetItem:
+	case 's': // SETITEM
 		d.setItems(2)
-	case opSetItems:
+	case 'u': // SETITEMS
 		d.setItems(d.aboveMark())
-	case opAppend:
+	case 'a': // APPEND
 		d.appendItems(1)
-	case opAppends:
+	case 'e': // APPENDS
 		d.appendItems(d.aboveMark())
-	case opTuple:
+	case 't': // TUPLE
 		d.tuple(d.aboveMark())
-	case opTuple1, opTuple2, opTuple3:
-		d.tuple(int(op-opTuple1) + 1)
-	case opPut:
+	case 0x85, 0x86, 0x87: // TUPLE1 to TUPLE3
+		d.tuple(int(op - 0x84))
+	case 'q': // BINPUT
 		d.put(d.number(1))
-	case opLongPut:
+	case 'r': // LONG_BINPUT
 		d.put(d.number(4))
-	case opGet:
+	case 'h': // BINGET
 		d.get(d.number(1))
-	case opLongGet:
+	case 'j': // LONG_BINGET
 		d.get(d.number(4))
-	case opText:
+	case 'X': // BINUNICODE
 		d.push(string(d.take(d.number(4))))
-	case opLong1:
+	case 0x8a: // LONG1
 		d.push(d.signed(d.take(d.number(1))))
-	case opInt1:
+	case 'K': // BININT1
 		d.push(int64(d.number(1)))
-	case opInt2:
+	case 'M': // BININT2
 		d.push(int64(d.number(2)))
-	case opInt:
+	case 'J': // BININT
 		d.push(int64(int32(d.number(4)))) // #nosec G115 -- it has a sign
-	case opFloat:
+	case 'G': // BINFLOAT
 		var whole [8]byte
 		copy(whole[:], d.take(8))
 		d.push(math.Float64frombits(binary.BigEndian.Uint64(whole[:])))

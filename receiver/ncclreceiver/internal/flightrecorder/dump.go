@@ -22,8 +22,6 @@ const (
 
 // Dump is what one rank was doing.
 type Dump struct {
-	// Version is that of the format.
-	Version string
 	// Rank is the rank in the job, -1 if unknown.
 	Rank int64
 	// Groups are the process groups by their names.
@@ -66,7 +64,7 @@ func Read(data []byte, rank int64) (*Dump, error) {
 		return nil, errors.New("it is no dictionary")
 	}
 	d := &Dump{Rank: rank, Groups: make(map[string]*Group)}
-	if d.Version = top.text("version"); d.Version == "" {
+	if top.text("version") == "" {
 		return nil, errors.New("it has no version")
 	}
 	config, _ := top["pg_config"].(dict)
