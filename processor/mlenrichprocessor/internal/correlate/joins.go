@@ -38,16 +38,6 @@ type joinGroup struct {
 	agreed set[symbol]
 }
 
-// shares reports whether the spans report more than the id itself.
-func (g *joinGroup) shares() bool {
-	for k, value := range g.values {
-		if value != 0 && k != g.key {
-			return true
-		}
-	}
-	return false
-}
-
 // join lets spans of different traces that report the same id share keys.
 func (b *Batch) join(s *Store, now time.Time) {
 	if len(b.texts.texts) == 0 {

@@ -108,7 +108,8 @@ func (s *Store) join(groups []joinGroup, texts *symbols, now time.Time) {
 		key := joinKey{g.key, hash(texts.text(g.id))}
 		known := s.joins.Find(key, now)
 		if known == nil {
-			if !g.shares() {
+			others := g.values
+			if others[g.key] = 0; others == (set[symbol]{}) {
 				continue
 			}
 			known = s.joins.Insert(key, now)

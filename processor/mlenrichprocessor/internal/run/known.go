@@ -1,6 +1,7 @@
 package run
 
 import (
+	"iter"
 	"strings"
 	"time"
 
@@ -53,7 +54,7 @@ func (t *Trainers) See(r Run, p *Process, attrs pcommon.Map, steps bool) {
 	if steps && t.steps.Find(r.ID, now) == nil {
 		t.steps.Insert(strings.Clone(r.ID), now)
 	}
-	eachPlace(p, attrs, func(place string) bool {
+	for place := range placesOf(p, attrs) {
 		known := t.All.Ensure(place, now)
 		switch {
 		case known.run.ID == "":
@@ -61,23 +62,19 @@ func (t *Trainers) See(r Run, p *Process, attrs pcommon.Map, steps bool) {
 		case known.run.ID != r.ID:
 			known.several = true
 		}
-		return true
-	})
+	}
 }
 
 // At returns the only run that sends telemetry of its training from where a process is.
 func (t *Trainers) At(p *Process, attrs pcommon.Map) (r Run, ok bool) {
 	now := t.Lock()
 	defer t.Unlock()
-	eachPlace(p, attrs, func(place string) bool {
-		known := t.All.Find(place, now)
-		if known == nil {
-			return true
+	for place := range placesOf(p, attrs) {
+		if known := t.All.Find(place, now); known != nil {
+			return known.run, !known.several
 		}
-		r, ok = known.run, !known.several
-		return false
-	})
-	return r, ok
+	}
+	return Run{}, false
 }
 
 // SendSteps reports whether a run sends spans of its steps.
@@ -87,14 +84,16 @@ func (t *Trainers) SendSteps(run string) bool {
 	return t.steps.Find(run, now) != nil
 }
 
-// eachPlace calls with the places of a process, the surest first, until it returns false.
-func eachPlace(p *Process, attrs pcommon.Map, with func(place string) bool) {
-	if p.PID != "" && p.Host != "" && !with(digest(mlattr.ProcessID, p.Host, p.PID)) {
-		return
-	}
-	for _, key := range places {
-		if id := mlattr.IDAt(attrs, key); id != "" && !with(digest(key, id)) {
+// placesOf returns the places of a process, the surest first.
+func placesOf(p *Process, attrs pcommon.Map) iter.Seq[string] {
+	return func(yield func(place string) bool) {
+		if p.PID != "" && p.Host != "" && !yield(digest(mlattr.ProcessID, p.Host, p.PID)) {
 			return
+		}
+		for _, key := range places {
+			if id := mlattr.IDAt(attrs, key); id != "" && !yield(digest(key, id)) {
+				return
+			}
 		}
 	}
 }
