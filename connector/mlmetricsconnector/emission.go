@@ -58,9 +58,8 @@ func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) st
 	c.telemetry.leave(evictedRuns, int64(len(evicted)))
 	c.clocks.Forget(evicted)
 	seen, expiration := c.shared.seen, c.cfg.MetricsExpiration
-	c.clocks.Expect(seen.Ranks, seen.Holders(), now)
+	over := c.clocks.Read(seen.Ranks, seen.Holders(), c.losses, c.store, expiration, now)
 	facts, stuck := seen.Settle(c.clocks.Services(c.store.Owners()), now)
-	over := c.clocks.Train(seen.Ranks, c.losses, c.store, expiration, now)
 	e := runs.Emission{Now: now, Last: last, Kept: c.cfg.Storage != nil || c.cfg.StateDirectory != "", Withheld: !c.withheld.Settle(now, c.state.LastRefusal()).IsZero(), Expiration: expiration, GPUs: facts, Stuck: stuck}
 	all, owners, more := c.clocks.Advance(c.store, &e)
 	over.Add(more)

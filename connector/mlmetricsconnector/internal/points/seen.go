@@ -116,11 +116,11 @@ func (s *Seen) Read(md pmetric.Metrics, history *change.History, now time.Time) 
 		}
 		key := runs.Key{Resource: of, Run: program.RunOf(&facts)}
 		s.Hosts.See(now, key.Run.Host)
-		if key.Run.ID != "" && key.Run.Rank != "" {
-			s.Ranks.See(key, now)
+		if key.Run.ID == mlattr.Other {
+			shown = shown[:0]
 		}
-		if key.Run.ID != "" && key.Run.ID != mlattr.Other && len(shown) > 0 {
-			s.Ranks.Train(key, program.Of(&facts, attrs), shown, now)
+		if key.Run.ID != "" && (key.Run.Rank != "" || len(shown) > 0) {
+			s.Ranks.See(key, program.Of(&facts, attrs), shown, now)
 		}
 	}
 }

@@ -74,33 +74,18 @@ type attempts struct {
 	next    int
 }
 
-// sign is what a span reveals about its attempt.
-type sign struct {
-	// number is the launcher's count of restarts; numbered reports whether
-	// there is one.
-	number   int64
-	numbered bool
-	// trace is the trace of the whole process, zero if a process has several.
-	trace [16]byte
-	// start is the start of the span.
-	start int64
-}
-
 // see returns how many attempts begin with a span, and whether the span belongs
 // to an earlier attempt. newest is the end of the latest work and ended the end
 // of training, or 0.
-func (a *attempts) see(s sign, newest, ended int64) (begun int64, old bool) {
-	if s.numbered {
-		return a.count(s.number)
-	}
-	if a.Numbered {
+func (a *attempts) see(s *Span, newest, ended int64) (begun int64, old bool) {
+	switch {
+	case s.Numbered:
+		return a.count(s.Restarts)
+	case a.Numbered:
 		// A span without a number belongs to the current attempt.
-		return 0, false
-	}
-	if s.trace != [16]byte{} {
-		return a.follow(s, newest)
-	}
-	if ended > 0 && s.start >= ended {
+	case s.OneTrace && s.Trace != [16]byte{}:
+		return a.follow(s.Trace, s.Time.Start, newest)
+	case ended > 0 && s.Time.Start >= ended:
 		return 1, false
 	}
 	return 0, false
@@ -108,45 +93,33 @@ func (a *attempts) see(s sign, newest, ended int64) (begun int64, old bool) {
 
 // count compares the launcher's number with the previous one.
 func (a *attempts) count(number int64) (begun int64, old bool) {
-	if !a.Numbered {
-		a.Number, a.Numbered = number, true
-		return 0, false
+	if a.Numbered {
+		old = number < a.Number
+		number = max(number, a.Number)
+		begun = min(number-a.Number, maxAttemptGap)
 	}
-	if number <= a.Number {
-		return 0, number < a.Number
-	}
-	begun = min(number-a.Number, maxAttemptGap)
-	a.Number = number
-	return begun, false
+	a.Number, a.Numbered = number, true
+	return begun, old
 }
 
-// follow compares the trace with the previous one. A trace that overlaps it
-// belongs to another process with the same labels, and is no new attempt.
-func (a *attempts) follow(s sign, newest int64) (begun int64, old bool) {
+// follow compares the trace of a process, which began at start, with the previous one. A
+// trace that overlaps it belongs to another process with the same labels, and is no new
+// attempt.
+func (a *attempts) follow(trace [16]byte, start, newest int64) (begun int64, old bool) {
 	switch {
-	case s.trace == a.Trace:
-		return 0, false
 	case a.Trace == [16]byte{}:
-		a.Trace = s.trace
+		a.Trace = trace
 		return 0, false
-	}
-	for _, earlier := range a.earlier {
-		if earlier == s.trace {
-			return 0, s.start < newest
-		}
-	}
-	if s.start < newest {
-		a.remember(s.trace)
+	case trace == a.Trace:
 		return 0, false
+	case slices.Contains(a.earlier[:], trace):
+		return 0, start < newest
+	case start >= newest:
+		begun, trace, a.Trace = 1, a.Trace, trace
 	}
-	a.remember(a.Trace)
-	a.Trace = s.trace
-	return 1, false
-}
-
-func (a *attempts) remember(trace [16]byte) {
 	a.earlier[a.next%rememberedTraces] = trace
 	a.next++
+	return begun, false
 }
 
 // LoopOf is the number of new attempts that make a restart loop, so that the times of as

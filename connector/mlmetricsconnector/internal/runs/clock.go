@@ -80,16 +80,20 @@ type progress struct {
 	latest wallclock.Phase
 }
 
-// observe adds a span. It returns updates if so many steps have ended that they
+// observe adds a span of the training, or one that has no parent and is no work. It returns updates if so many steps have ended that they
 // cannot wait for the next emission, and if an attempt begins. live is false
 // for a clock that was removed, which adds nothing.
 func (c *clock) observe(s *Span, now time.Time) (updates []streams.Update, live bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.forgotten {
+	switch {
+	case !s.trains():
+		c.ending.see(s, c.Worked)
+		return nil, true
+	case c.forgotten:
 		return nil, false
 	}
-	begun, old := c.Attempts.see(s.sign(), c.Worked, c.Ended)
+	begun, old := c.Attempts.see(s, c.Worked, c.Ended)
 	if begun == 0 && !old && c.beginsAgain(s) {
 		begun = 1
 	}
@@ -127,13 +131,6 @@ func (c *clock) observe(s *Span, now time.Time) (updates []streams.Update, live 
 		updates = append(updates, c.take(now)...)
 	}
 	return updates, true
-}
-
-// root adds a span that has no parent and is no work.
-func (c *clock) root(s *Span) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ending.see(s, c.Worked)
 }
 
 // begin begins so many attempts, and returns the update that counts them. The first
@@ -348,7 +345,7 @@ func (c *clock) report(state State, now time.Time) Rank {
 		attempt: c.Attempt, spent: c.spent, clock: c,
 	}
 	if state == Failed {
-		rank.Failure, _ = c.ending.failed(c.Worked, c.Ended)
+		rank.Failure = c.failure()
 	}
 	if load, timed := c.phases.Typical(int(wallclock.DataLoad)); timed {
 		rank.Load = &load

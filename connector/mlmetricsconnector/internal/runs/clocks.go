@@ -71,36 +71,25 @@ func (c *Clocks) Observe(store *streams.Store, spans []*Span, now time.Time) (ov
 	var key Key
 	var of *clock
 	for _, s := range spans {
-		trains := s.works() || s.EndsRun
 		// The run _OTHER is many runs that ml_guard has not admitted.
-		if s.Source.Run.ID == "" || s.Source.Run.ID == mlattr.Other || !trains && !s.Root {
+		if s.Source.Run.ID == "" || s.Source.Run.ID == mlattr.Other || !s.trains() && !s.Root {
 			continue
 		}
 		if s.Source != source {
 			source, key = s.Source, Key{s.Source.Resource, s.Source.Run}
 			of = c.known(key)
 		}
-		if !trains {
-			if of != nil {
-				of.root(s)
-			}
-			continue
-		}
-		if of == nil {
+		if of == nil && s.trains() {
 			of = c.add(key)
 		}
-		var updates []streams.Update
-		for of != nil {
-			var live bool
-			if updates, live = of.observe(s, now); live {
+		for ; of != nil; of = c.add(key) {
+			if updates, live := of.observe(s, now); live {
+				over.Add(store.Apply(updates, now))
 				break
 			}
-			of = c.add(key)
 		}
-		if of == nil {
+		if of == nil && s.trains() {
 			over.Runs++
-		} else if len(updates) > 0 {
-			over.Add(store.Apply(updates, now))
 		}
 	}
 	return over

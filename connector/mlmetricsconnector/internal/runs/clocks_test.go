@@ -36,13 +36,11 @@ func TestMetricsAreBounded(t *testing.T) {
 	m, now := NewMetrics(), time.Unix(1_800_000_000, 0)
 	for n := range maxClocks + 100 {
 		key := Key{Run: streams.Run{ID: strconv.Itoa(n)}}
-		m.See(key, now)
-		m.Train(key, Program{}, []training.Point{{Metric: "m"}}, now)
+		m.See(key, Program{}, []training.Point{{Metric: "m"}}, now)
 	}
 	assert.Len(t, m.all, maxClocks)
 	now = now.Add(gpus.GoneAfter + time.Second)
-	m.waiting(nil, now)
-	m.trained(time.Minute, now)
+	m.take(nil, time.Minute, now)
 	assert.Empty(t, m.all)
 }
 

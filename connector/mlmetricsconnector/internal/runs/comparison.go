@@ -2,6 +2,7 @@ package runs
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
@@ -209,11 +210,8 @@ func (r *Run) longerSince(times float64, keep bool) time.Time {
 // Excluded returns what was left out of the comparison of steps.
 func (r *Run) Excluded() (names []string) {
 	for i, name := range exclusionNames {
-		for j := range r.Ranks {
-			if r.Ranks[j].Without[i] {
-				names = append(names, name)
-				break
-			}
+		if slices.ContainsFunc(r.Ranks, func(rank Rank) bool { return rank.Without[i] }) {
+			names = append(names, name)
 		}
 	}
 	return names

@@ -66,16 +66,12 @@ func (e *ending) isClosed(worked int64) bool {
 	return e.closed > 0 && e.closed >= worked && (!e.reopened || e.failure.end >= e.closed)
 }
 
-// failed returns the error with which the program ended. worked is the end of the newest
-// work, and trained that of the training, 0 if unknown. ok is false if the last span did
-// not fail.
-func (e *ending) failed(worked, trained int64) (f Failure, ok bool) {
-	last := max(worked, trained)
-	if e.isClosed(worked) {
-		last = max(last, e.closed)
+// failed returns the error with which the program ended, without a class if the last span
+// did not fail. worked is the end of the newest work, and trained that of the training, 0 if
+// unknown.
+func (e *ending) failed(worked, trained int64) Failure {
+	if e.failure.end < max(worked, trained) || e.isClosed(worked) && e.failure.end < e.closed {
+		return Failure{}
 	}
-	if e.failure.Class == "" || e.failure.end < last {
-		return Failure{}, false
-	}
-	return e.failure.Failure, true
+	return e.failure.Failure
 }

@@ -49,148 +49,136 @@ func (m *Metrics) of(key Key) *process {
 	return known
 }
 
-// See records that metrics of a rank's process arrived.
-func (m *Metrics) See(key Key, now time.Time) {
+// See records metrics of a process, and what points of them show of its progress.
+func (m *Metrics) See(key Key, program Program, points []training.Point, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if of := m.of(key); of != nil {
+	of := m.of(key)
+	if of == nil {
+		return
+	}
+	if key.Run.Rank != "" {
 		if of.last = now; of.first.IsZero() {
 			of.first = now
 		}
 	}
-}
-
-// Train records what metrics show of a rank's progress.
-func (m *Metrics) Train(key Key, program Program, points []training.Point, now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if of := m.of(key); of != nil {
+	if len(points) > 0 {
 		of.program, of.trained = program, now
 		of.trainer.Add(points, now)
 	}
 }
 
-// waiting returns the processes of runs with the ids of holders, and when each was first and
-// last seen.
-func (m *Metrics) waiting(holders map[string]bool, now time.Time) map[Key][2]time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	waiting := make(map[Key][2]time.Time)
-	for key, of := range m.all {
-		switch {
-		case now.Sub(of.last) > gpus.GoneAfter:
-			if of.first, of.last = (time.Time{}), (time.Time{}); of.trained.IsZero() {
-				delete(m.all, key)
-			}
-		case holders[key.Run.ID]:
-			waiting[key] = [2]time.Time{of.first, of.last}
-		}
-	}
-	return waiting
-}
-
-// trained is what a rank's metrics show since the previous emission.
-type trained struct {
+// shown is what a rank's metrics show since the previous emission.
+type shown struct {
+	// first and last are when they were first and last seen, if its run holds a GPU.
+	first, last time.Time
+	// trains reports whether they show progress.
+	trains bool
 	training.Progress
 	program Program
 }
 
-// trained returns the progress of ranks, and forgets those without metrics for
-// longer than expiration; 0 forgets none.
-func (m *Metrics) trained(expiration time.Duration, now time.Time) map[Key]trained {
+// take returns what the metrics of ranks show, and forgets those without any for
+// gpus.GoneAfter, and those of trainers for longer than expiration; 0 forgets none.
+func (m *Metrics) take(holders map[string]bool, expiration time.Duration, now time.Time) map[Key]shown {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := make(map[Key]trained)
+	all := make(map[Key]shown)
 	for key, of := range m.all {
-		switch {
-		case of.trained.IsZero():
-		case expiration <= 0 || now.Sub(of.trained) <= expiration:
-			all[key] = trained{of.trainer.Take(), of.program}
-		case of.last.IsZero():
-			delete(m.all, key)
-		default:
+		if now.Sub(of.last) > gpus.GoneAfter {
+			of.first, of.last = time.Time{}, time.Time{}
+		}
+		if expiration > 0 && now.Sub(of.trained) > expiration {
 			of.trainer, of.trained = training.Rank{}, time.Time{}
 		}
+		is := shown{trains: !of.trained.IsZero(), program: of.program}
+		if of.last.IsZero() && !is.trains {
+			delete(m.all, key)
+			continue
+		}
+		if holders[key.Run.ID] {
+			is.first, is.last = of.first, of.last
+		}
+		if is.trains {
+			is.Progress = of.trainer.Take()
+		}
+		all[key] = is
 	}
 	return all
 }
 
-// Expect creates clocks for ranks that hold GPUs and send metrics, so that a run that
-// hangs before its first span has a state. holders are the ids of runs that hold GPUs.
-func (c *Clocks) Expect(m *Metrics, holders map[string]bool, now time.Time) {
-	for key, seen := range m.waiting(holders, now) {
-		if of := c.add(key); of != nil {
-			of.expect(seen[0], seen[1])
-		}
-	}
-}
-
-// Train adds to the clocks, the losses and the store what the metrics of ranks
-// show. Ranks without metrics for longer than expiration are forgotten; 0 forgets none.
-func (c *Clocks) Train(m *Metrics, losses *Losses, store *streams.Store, expiration time.Duration, now time.Time) (over streams.Overflowed) {
-	for key, shown := range m.trained(expiration, now) {
+// Read adds to the clocks, the losses and the store what the metrics of ranks show. A rank
+// whose run is one of holders, which hold GPUs, gets a clock, so that a run that hangs
+// before its first span has a state.
+func (c *Clocks) Read(m *Metrics, holders map[string]bool, losses *Losses, store *streams.Store, expiration time.Duration, now time.Time) (over streams.Overflowed) {
+	for key, is := range m.take(holders, expiration, now) {
+		waits := !is.last.IsZero()
 		of := c.known(key)
 		if of == nil {
-			if !shown.Changed && len(shown.Values) == 0 {
+			if !waits && !is.Changed && len(is.Values) == 0 {
 				continue // it has expired, although its exporter goes on
 			}
 			if of = c.add(key); of == nil {
-				over.Runs++
+				if is.trains {
+					over.Runs++
+				}
 				continue
 			}
 		}
-		updates, live := of.train(&shown, now)
-		if !live || len(updates) == 0 {
-			continue
+		if waits {
+			of.expect(is.first, is.last)
 		}
-		losses.Observe(updates, shown.Seen)
-		over.Add(store.Apply(updates, shown.Seen))
+		if is.trains {
+			updates := of.train(&is, now)
+			losses.Observe(updates, is.Seen)
+			over.Add(store.Apply(updates, is.Seen))
+		}
 	}
 	return over
 }
 
 // train adds what the metrics of the rank show, and returns the updates of its
-// series. Steps and their times count only if spans show none. live is false for a
-// clock that was removed, which adds nothing.
-func (c *clock) train(shown *trained, now time.Time) (updates []streams.Update, live bool) {
+// series. Steps and their times count only if spans show none. A clock that was removed adds
+// nothing.
+func (c *clock) train(is *shown, now time.Time) (updates []streams.Update) {
 	source := c.Key.source()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.forgotten {
-		return nil, false
+		return nil
 	}
 	if c.since.IsZero() {
-		c.since = shown.First
+		c.since = is.First
 	}
-	c.heard, c.between = shown.Seen, shown.Patience
-	updates = numbersOf(source, shown.Values, now)
-	if !shown.Changed {
-		return updates, true
+	c.heard, c.between = is.Seen, is.Patience
+	updates = numbersOf(source, is.Values, now)
+	if !is.Changed {
+		return updates
 	}
-	begun, old := c.Attempts.see(sign{number: shown.program.Restarts, numbered: shown.program.Numbered, start: shown.At}, c.Worked, c.Ended)
+	begun, old := c.Attempts.see(&Span{Program: is.program, Time: wallclock.Span{Start: is.At}}, c.Worked, c.Ended)
 	updates = append(updates, c.begin(begun, now)...)
 	if old {
-		return updates, true
+		return updates
 	}
-	c.describe(&shown.program)
-	c.arrive(shown.Moved, begun > 0)
-	c.moved = shown.Moved
+	c.describe(&is.program)
+	c.arrive(is.Moved, begun > 0)
+	c.moved = is.Moved
 	if !c.byMetrics() {
-		return updates, true
+		return updates
 	}
-	at := min(shown.At, now.UnixNano())
+	at := min(is.At, now.UnixNano())
 	last := streams.ValueAt(source, series.LastStepTimestamp, float64(at)/1e9, now)
 	last.At = at
 	updates = append(updates, last)
-	if shown.Steps > 0 {
-		updates = append(updates, streams.Update{Source: source, Series: series.Steps, Count: shown.Steps, At: at})
-		c.steps, c.counted = c.steps+shown.Steps, c.counted+shown.Steps
+	if is.Steps > 0 {
+		updates = append(updates, streams.Update{Source: source, Series: series.Steps, Count: is.Steps, At: at})
+		c.steps, c.counted = c.steps+is.Steps, c.counted+is.Steps
 	}
-	c.stepped, c.starts = shown.Moved, false
-	for _, seconds := range shown.Times {
+	c.stepped, c.starts = is.Moved, false
+	for _, seconds := range is.Times {
 		c.compare(&wallclock.Step{Whole: int64(seconds * 1e9), Other: int64(seconds * 1e9)}, c.program.OnDemand)
 	}
-	for _, interval := range shown.Worked {
+	for _, interval := range is.Worked {
 		if interval.End > now.UnixNano()+MaxAhead {
 			continue
 		}
@@ -199,7 +187,7 @@ func (c *clock) train(shown *trained, now time.Time) (updates []streams.Update, 
 			Start: interval.Start, End: interval.End, Phase: wallclock.NoPhase, State: wallclock.Productive, Whole: true,
 		}, false, now)
 	}
-	return updates, true
+	return updates
 }
 
 // byMetrics reports whether the rank's metrics show its steps, and no spans do, or none

@@ -163,7 +163,7 @@ func (c *clock) state(limits Timeouts, held gpus.Held, now time.Time) State {
 	again := held.Again.After(c.arrived)
 	switch {
 	case c.over(), c.left(held, now):
-		if _, failed := c.ending.failed(c.Worked, c.Ended); failed {
+		if c.failure().Class != "" {
 			return Failed
 		}
 		return Ended
@@ -219,9 +219,11 @@ func (c *clock) left(held gpus.Held, now time.Time) bool {
 	case c.ending.isClosed(c.Worked):
 		return c.quiet(now)
 	}
-	_, failed := c.ending.failed(c.Worked, c.Ended)
-	return (failed || held.Released) && c.silent(now)
+	return (c.failure().Class != "" || held.Released) && c.silent(now)
 }
+
+// failure returns the error with which the program ended, if it did.
+func (c *clock) failure() Failure { return c.ending.failed(c.Worked, c.Ended) }
 
 // Program is what a resource reveals about how its client records run time.
 type Program struct {
@@ -283,11 +285,5 @@ type Span struct {
 // works reports whether a span is work of a training.
 func (s *Span) works() bool { return s.Timed || s.EndsStep }
 
-// sign returns what the span reveals about its attempt.
-func (s *Span) sign() sign {
-	of := sign{number: s.Restarts, numbered: s.Numbered, start: s.Time.Start}
-	if s.OneTrace {
-		of.trace = s.Trace
-	}
-	return of
-}
+// trains reports whether it is that, or the training itself.
+func (s *Span) trains() bool { return s.works() || s.EndsRun }
