@@ -306,9 +306,10 @@ const (
 	// maxMemory is the largest memory that is believed, in bytes. Sums of many
 	// do not overflow.
 	maxMemory = 1 << 50
-	// mebibyte is the unit of keys that end in _mb: clients divide by 1024 twice.
-	mebibyte = 1 << 20
 )
+
+// memoryUnits are by the ends of keys. For _mb, clients divide by 1024 twice.
+var memoryUnits = map[string]float64{"mb": 1 << 20, "bytes": 1}
 
 // Values of series.MemoryKind.
 const (
@@ -345,15 +346,10 @@ func (r *Reader) addWorkerEvent(u *unit, kind table.EventKind, attrs pcommon.Map
 				r.show(u, id, at, float64(n), ok && n >= 0 && n <= maxWorkers, r.pool(attrs), r.instance())
 			}
 		case table.EventGPUMemory:
-			memory, unit := key, 0.0
-			if k, ok := strings.CutSuffix(key, "_mb"); ok {
-				memory, unit = k, mebibyte
-			} else if k, ok := strings.CutSuffix(key, "_bytes"); ok {
-				memory, unit = k, 1
-			}
-			if unit > 0 && (memory == memoryAllocated || memory == memoryReserved) {
+			memory, unit, _ := strings.Cut(key, "_")
+			if times := memoryUnits[unit]; times > 0 && (memory == memoryAllocated || memory == memoryReserved) {
 				n, ok, _ := mlattr.ReadDouble(v)
-				n *= unit
+				n *= times
 				r.show(u, series.GPUMemoryUsage, at, math.Round(n), ok && n >= 0 && n <= maxMemory, memory, where, r.instance())
 			}
 		}
@@ -365,8 +361,9 @@ func (r *Reader) addWorkerEvent(u *unit, kind table.EventKind, attrs pcommon.Map
 
 // addMemory adds memory that was allocated or released.
 func (r *Reader) addMemory(u *unit, kind table.EventKind, attrs pcommon.Map, where string) {
-	n, ok := int64(0), false
-	if v, has := attrs.Get("bytes"); has {
+	v, ok := attrs.Get("bytes")
+	n := int64(0)
+	if ok {
 		n, ok = mlattr.ReadInt(v)
 	}
 	if !ok || n < 0 || n > maxMemory {
@@ -376,11 +373,7 @@ func (r *Reader) addMemory(u *unit, kind table.EventKind, attrs pcommon.Map, whe
 	if kind == table.EventMemoryRelease {
 		n = -n
 	}
-	class := ""
-	if v, has := attrs.Get("type"); has {
-		class = mlattr.ReadWord(v)
-	}
-	r.count(u, series.MemoryAllocated, u.requestSource, n, class, where, r.instance())
+	r.count(u, series.MemoryAllocated, u.requestSource, n, wordAt(attrs, "type"), where, r.instance())
 }
 
 // classOf returns the class of a crash or an alert.
@@ -411,13 +404,17 @@ func (r *result) show(u *unit, id series.ID, at int64, value float64, plausible 
 
 // pool names the pool that an event is about, which the span may say as well.
 func (r *spanFacts) pool(attrs pcommon.Map) string {
-	if v, ok := attrs.Get("pool"); ok {
-		return mlattr.ReadWord(v)
-	}
+	name := wordAt(attrs, "pool")
 	for _, key := range vocabulary.PoolKeys() {
-		if v, ok := r.spanAttrs.Get(key); ok {
-			return mlattr.ReadWord(v)
-		}
+		name = cmp.Or(name, wordAt(r.spanAttrs, key))
+	}
+	return name
+}
+
+// wordAt returns the word of an attribute, or "".
+func wordAt(attrs pcommon.Map, key string) string {
+	if v, ok := attrs.Get(key); ok {
+		return mlattr.ReadWord(v)
 	}
 	return ""
 }

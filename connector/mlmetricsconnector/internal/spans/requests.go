@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"math"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -132,10 +133,10 @@ func (r *result) Served() []serving.Span {
 // serveRequest adds what is known about a request to a model.
 func serveRequest(s *serving.Span, v *values, facts *vocabulary.Facts) {
 	s.Model, s.Answered = v.Requested, v.Answered
-	if v.HasInput && v.Input >= 0 && v.Input <= mlattr.MaxCount {
+	if v.HasInput && v.Input <= mlattr.MaxCount {
 		s.Input = v.Input
 	}
-	if v.HasOutput && v.Output >= 0 && v.Output <= mlattr.MaxCount {
+	if v.HasOutput && v.Output <= mlattr.MaxCount {
 		s.Output = v.Output
 	}
 	if n, ok := facts.IntAt(slotCached); ok && n <= mlattr.MaxCount {
@@ -320,9 +321,9 @@ var (
 type genAICall struct {
 	// server reports whether the span is the server's.
 	server bool
-	// The labels of all metrics: operation, provider, requested model, port,
+	// labels are those of all metrics: operation, provider, requested model, port,
 	// answering model and address.
-	operation, provider, requested, port, answered, address string
+	labels [6]string
 
 	duration, firstToken, perToken float64
 }
@@ -335,29 +336,16 @@ func genAICallOf(v *values, facts *vocabulary.Facts, span ptrace.Span) *genAICal
 	if v.NotCounted || v.NoRequest && !v.HasOutput || !vocabulary.AsksModel(v.GenAIOperation) && (!server || !v.HasOutput) {
 		return nil
 	}
-	c := &genAICall{
-		server:    server,
-		operation: v.GenAIOperation,
-		provider:  facts.TextAt(slotProvider),
-		requested: v.Requested,
-		answered:  v.Answered,
+	attrs, port := span.Attributes(), ""
+	if value, ok := attrs.Get(attrServerPort); ok {
+		if n, ok := mlattr.ReadInt(value); ok && n > 0 && n < 1<<16 {
+			port = strconv.FormatInt(n, 10)
+		}
 	}
-	attrs := span.Attributes()
-	c.address = program.TextOf(attrs, attrServerAddress)
-	if port, ok := attrs.Get(attrServerPort); ok {
-		c.port = readPort(port)
-	}
+	c := &genAICall{server: server}
+	c.labels = [...]string{v.GenAIOperation, facts.TextAt(slotProvider), v.Requested, port, v.Answered, program.TextOf(attrs, attrServerAddress)}
 	c.duration, c.firstToken, c.perToken = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)
 	return c
-}
-
-// readPort returns a port as text, or "" if the value is no port.
-func readPort(v pcommon.Value) string {
-	if n, ok := mlattr.ReadInt(v); ok && n > 0 && n < 1<<16 {
-		text, _ := mlattr.ReadText(pcommon.NewValueInt(n))
-		return text
-	}
-	return ""
 }
 
 // timesOf returns the duration of a request, the time to its first token, and
@@ -408,8 +396,7 @@ func (r *result) addGenAITokens(u *unit, v *values) {
 // updateGenAI appends an update of a metric of the conventions. last is the value
 // of its last label, if that is one that only this metric has.
 func (r *result) updateGenAI(u *unit, id series.ID, last ...string) *streams.Update {
-	c := u.genAI
-	up := r.update(u, id, u.requestSource, c.operation, c.provider, c.requested, c.port, c.answered, c.address)
+	up := r.update(u, id, u.requestSource, u.genAI.labels[:]...)
 	copy(up.Labels[len(series.All[id].Labels)-1:], last)
 	return up
 }

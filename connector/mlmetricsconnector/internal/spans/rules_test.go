@@ -51,12 +51,6 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-func TestErrorOperation(t *testing.T) {
-	assert.Equal(t, "reply", operationOf("reply", "chat", "sample"))
-	assert.Equal(t, "chat", operationOf("", "chat", "sample"))
-	assert.Equal(t, "sample", operationOf("", "", "sample"))
-}
-
 func TestModel(t *testing.T) {
 	for name, tt := range map[string]struct {
 		attrs map[string]any

@@ -336,7 +336,7 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 	u.end = clampEnd(uint64(span.EndTimestamp()), r.now)
 	r.addSources(u)
 
-	u.Operation = operationOf(v.Operation, v.GenAIOperation, v.Phase)
+	u.Operation = cmp.Or(v.Operation, v.GenAIOperation, v.Phase)
 	u.role, u.model, u.side = v.Role, v.Model(), v.Side
 	event := r.vocabulary.Event(span.Name())
 	r.readActivity(&u.Span, v, event, span)

@@ -40,101 +40,84 @@ func newStepCount() *stepCount {
 }
 
 // begin adds the forward passes of a request, before its optimizers, and adds
-// to each the number of further steps.
+// to each the number of further steps: it may show that optimizers before and after it end
+// separate steps.
 func (c *stepCount) begin(units []unit) {
 	c.source = nil
 	for i := range units {
 		if u := &units[i]; u.kinds&isOptimizer != 0 && !u.Parent.Known() && u.Time.End > 0 {
-			c.turnTo(u)
-			c.ofRoots(u)
+			c.of(u)
 		}
 	}
 	for i := range units {
-		switch u := &units[i]; {
+		u := &units[i]
+		switch {
+		case u.Time.End <= 0:
 		case hasForward(u):
-			u.Steps += c.forward(u)
-		case u.kinds&isOptimizer != 0 && u.Step == 0 && u.Time.End > 0:
-			c.turnTo(u)
-			u.number = c.sequence(u).Last
+			c.forward(u)
+		case u.kinds&isOptimizer != 0 && u.Step == 0:
+			u.number = c.of(u).Last
 		}
 	}
 }
 
-// forward adds a forward pass and returns the number of further steps: it may
-// show that optimizers before and after it end separate steps.
-func (c *stepCount) forward(u *unit) (more int64) {
-	if u.Time.End <= 0 {
-		return 0
-	}
-	c.turnTo(u)
+// forward adds a forward pass, and the number of further steps to it.
+func (c *stepCount) forward(u *unit) {
+	sequence := c.of(u)
+	root := !u.Parent.Known()
 	if u.Step > 0 {
-		c.sequence(u).Last = u.Step
-	}
-	if !u.Parent.Known() {
-		if c.within == nil && u.Step > 0 {
+		sequence.Last = u.Step
+		if root && c.within == nil {
 			c.within, _ = c.sequences.Get(c.hash(u.Source, u.Trace))
 		}
-		if c.within != nil && u.Step > 0 {
+		if root && c.within != nil {
 			c.within.Last = u.Step // of the optimizers below it
 		}
-		return c.ofRoots(u).Add(steps.Forward, u.Time.Start, u.Time.End)
 	}
-	more = c.ofTrace(u).Add(steps.Forward, u.Time.Start, u.Time.End)
-	if c.roots != nil {
+	u.Steps += sequence.Add(steps.Forward, u.Time.Start, u.Time.End)
+	if !root && c.roots != nil {
 		// An optimizer that is the root of a trace may have called it.
-		more += c.roots.Add(steps.Forward, u.Time.Start, u.Time.End)
+		u.Steps += c.roots.Add(steps.Forward, u.Time.Start, u.Time.End)
 	}
-	return more
 }
 
 // optimizer adds an optimizer and returns the number of further steps. counted
 // reports whether it is the first of its chain, which is a step if there are no
 // times.
 func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
-	if u.Time.End <= 0 {
-		if counted {
-			more = 1
-		}
-		return more
-	}
-	c.turnTo(u)
 	span := &u.Time
-	if number := max(u.Step, u.number); number > 0 {
-		return c.sequence(u).AddNumbered(span.Start, span.End, number, u.Restarts)
+	switch number := max(u.Step, u.number); {
+	case span.End > 0 && number > 0:
+		return c.of(u).AddNumbered(span.Start, span.End, number, u.Restarts)
+	case span.End > 0:
+		return c.of(u).Add(steps.Optimizer, span.Start, span.End)
+	case counted:
+		return 1
 	}
-	return c.sequence(u).Add(steps.Optimizer, span.Start, span.End)
+	return 0
 }
 
-// sequence returns the sequence that a span is part of.
-func (c *stepCount) sequence(u *unit) *steps.Sequence {
-	if u.Parent.Known() {
-		return c.ofTrace(u)
-	}
-	return c.ofRoots(u)
-}
-
-// turnTo finds the sequences of a span's program and trace.
-func (c *stepCount) turnTo(u *unit) {
+// of returns the sequence of a span: that of its trace, or of its program if it is a root.
+func (c *stepCount) of(u *unit) *steps.Sequence {
 	if c.source != u.Source {
 		c.source, c.trace, c.within = u.Source, u.Trace, nil
 		c.roots, _ = c.sequences.Get(c.hash(u.Source, [16]byte{}))
 	} else if c.trace != u.Trace {
 		c.trace, c.within = u.Trace, nil
 	}
-}
-
-func (c *stepCount) ofRoots(u *unit) *steps.Sequence {
-	if c.roots == nil {
-		c.roots = c.findOrAdd(c.hash(u.Source, [16]byte{}))
+	is, trace := &c.within, u.Trace
+	if !u.Parent.Known() {
+		is, trace = &c.roots, [16]byte{}
 	}
-	return c.roots
-}
-
-func (c *stepCount) ofTrace(u *unit) *steps.Sequence {
-	if c.within == nil {
-		c.within = c.findOrAdd(c.hash(u.Source, u.Trace))
+	if *is == nil {
+		hash := c.hash(u.Source, trace)
+		known := false
+		if *is, known = c.sequences.Get(hash); !known {
+			*is = new(steps.Sequence)
+			c.sequences.Put(hash, *is)
+		}
 	}
-	return c.within
+	return *is
 }
 
 // hash returns a hash of what is compared with each other, a program, its run and a trace,
@@ -147,15 +130,6 @@ func (c *stepCount) hash(source *streams.Source, trace [16]byte) uint64 {
 	}
 	sum := sha256.Sum256(c.key)
 	return binary.LittleEndian.Uint64(sum[:])
-}
-
-func (c *stepCount) findOrAdd(hash uint64) *steps.Sequence {
-	sequence, known := c.sequences.Get(hash)
-	if !known {
-		sequence = new(steps.Sequence)
-		c.sequences.Put(hash, sequence)
-	}
-	return sequence
 }
 
 // hasForward reports whether a span is a forward pass or contains one.

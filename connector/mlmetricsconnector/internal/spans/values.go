@@ -170,12 +170,6 @@ func lossScope(own, phase string) string {
 	}
 }
 
-// operationOf returns the ml.operation of requests, tokens and failures, else
-// the GenAI operation, else the phase.
-func operationOf(operation, genAIOperation, phase string) string {
-	return cmp.Or(operation, genAIOperation, phase)
-}
-
 // samples returns the number of samples that a span processed. Data loading and
 // validation count none.
 func samples(v *values) int64 {

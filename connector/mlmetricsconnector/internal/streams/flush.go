@@ -45,9 +45,7 @@ type Flusher struct {
 	// for the first time.
 	Last bool
 
-	copies  copies
-	expired []position
-	gone    []position
+	copies copies
 }
 
 // Label is an attribute with text.
@@ -58,27 +56,14 @@ type position struct {
 	shard, at int
 }
 
-// batch is what one Pass is called with, and which streams end with it.
-type batch struct {
-	metrics pmetric.Metrics
-	expired []position
-}
-
 // Flush sends all live streams with the time stamp now. A stream that has
 // expired, or whose run is in evicted, is sent once more as a point without a
 // value, and removed when that was accepted. Flush returns the number of
 // removed streams, and all errors of Pass.
 func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err error) {
-	f.gone = f.gone[:0]
 	var errs []error
-	var batches []batch
-	b := f.newBuilder(now)
-	end := func() {
-		if b.points > 0 {
-			batches = append(batches, batch{b.metrics, f.expired})
-			f.expired, b = nil, f.newBuilder(now)
-		}
-	}
+	var gone []position
+	builders := []*builder{f.newBuilder(now)}
 	f.copies.expiration, f.copies.now, f.copies.evicted, f.copies.initialZero = f.Store.limits.Expiration, now, evicted, f.InitialZero
 	if f.Last {
 		f.copies.initialZero = 0
@@ -88,28 +73,32 @@ func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err erro
 		for from, more := 0, true; more; from += chunk {
 			more = f.copies.take(&f.Store.shards[i], from)
 			for j := range f.copies.streams {
+				b := builders[len(builders)-1]
+				if b.points >= maxPoints {
+					b = f.newBuilder(now)
+					builders = append(builders, b)
+				}
 				snap := &f.copies.streams[j]
 				b.add(snap)
 				if snap.Expired {
-					f.expired = append(f.expired, position{i, from + j})
-				}
-				if b.points >= maxPoints {
-					end()
+					b.expired = append(b.expired, position{i, from + j})
 				}
 			}
 		}
 	}
-	if end(); f.Ahead != nil && len(batches) > 0 {
+	if builders[0].points == 0 {
+		builders = nil
+	} else if f.Ahead != nil {
 		f.Ahead()
 	}
-	for _, one := range batches {
-		if err := f.Pass(one.metrics); err != nil {
+	for _, b := range builders {
+		if err := f.Pass(b.metrics); err != nil {
 			errs = append(errs, err)
 		} else {
-			f.gone = append(f.gone, one.expired...)
+			gone = append(gone, b.expired...)
 		}
 	}
-	removed = f.Store.removeExpired(f.gone)
+	removed = f.Store.removeExpired(gone)
 	f.Store.runs.expire(f.Store.limits.Expiration, now)
 	return removed, errors.Join(errs...)
 }
@@ -137,7 +126,7 @@ type copies struct {
 	now         time.Time
 	expiration  time.Duration
 	initialZero time.Duration
-	silences    map[Resource]*Set
+	silences    map[Resource]Set
 	evicted     Evicted
 	// held are the runs whose streams do not expire.
 	held map[RunKey]bool
@@ -199,9 +188,5 @@ func (c *copies) over(st *stream) bool {
 	if c.expiration > 0 && !held && c.now.Sub(st.Updated) > c.expiration {
 		return true
 	}
-	if len(c.silences) == 0 || st.OfAll {
-		return false
-	}
-	silent := c.silences[st.Resource]
-	return silent != nil && silent[st.series]
+	return !st.OfAll && len(c.silences) > 0 && c.silences[st.Resource][st.series]
 }

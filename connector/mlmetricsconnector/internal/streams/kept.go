@@ -57,8 +57,7 @@ func (s *Store) Restore(all []Kept) {
 		if st.Run.ID != "" && !st.Expired && !s.runs.admit(RunKey{st.Resource, st.Run.ID}, share.Origin{}, s.limits.Runs, st.Updated) {
 			continue
 		}
-		if shown := s.shown(id, st.Labels); s.regular.Add(shown) > int64(s.limits.Series) {
-			s.regular.Add(-shown)
+		if !s.room(id, st.Labels) {
 			continue
 		}
 		hash := s.hashOf(s.hashOfSource(st.Identity), id, st.Labels)

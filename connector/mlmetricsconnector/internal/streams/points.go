@@ -13,21 +13,18 @@ import (
 
 // builder builds metrics from copies of streams.
 type builder struct {
+	*Flusher
 	metrics   pmetric.Metrics
 	resources map[Resource]*resourceBuilder
 	now       pcommon.Timestamp
-	prepare   func(pcommon.InstrumentationScope)
-	writer    Label
 	points    int
+	// expired are the streams that end with the points.
+	expired []position
 }
 
 func (f *Flusher) newBuilder(now time.Time) *builder {
 	return &builder{
-		metrics:   pmetric.NewMetrics(),
-		resources: make(map[Resource]*resourceBuilder),
-		now:       pcommon.NewTimestampFromTime(now),
-		prepare:   f.Prepare,
-		writer:    f.Writer,
+		Flusher: f, metrics: pmetric.NewMetrics(), resources: make(map[Resource]*resourceBuilder), now: pcommon.NewTimestampFromTime(now),
 	}
 }
 
@@ -106,7 +103,7 @@ func (b *builder) resource(r Resource) *resourceBuilder {
 	putNonEmpty(rm.Resource().Attributes(), mlattr.ServiceNamespace, r.Namespace)
 	putNonEmpty(rm.Resource().Attributes(), mlattr.ServiceName, r.Service)
 	rb := &resourceBuilder{scope: rm.ScopeMetrics().AppendEmpty()}
-	b.prepare(rb.scope.Scope())
+	b.Prepare(rb.scope.Scope())
 	b.resources[r] = rb
 	return rb
 }
@@ -155,8 +152,8 @@ func (b *builder) putLabels(attrs pcommon.Map, st *stream) {
 	if st.Overflow {
 		attrs.PutBool(series.Overflow, true)
 	}
-	if b.writer.Name != "" {
-		attrs.PutStr(b.writer.Name, b.writer.Value)
+	if b.Writer.Name != "" {
+		attrs.PutStr(b.Writer.Name, b.Writer.Value)
 	}
 }
 

@@ -202,12 +202,6 @@ func (r *runs) expire(expiration time.Duration, now time.Time) {
 	maps.DeleteFunc(r.seen, func(_ RunKey, run *liveRun) bool { return !run.held && now.Sub(run.updated) > expiration })
 }
 
-func (r *runs) len() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return int64(len(r.seen))
-}
-
 // Judge sets the standing of the given runs, and which runs hold GPUs. All
 // other runs are NotJudged.
 func (s *Store) Judge(standings map[RunKey]Standing, holds func(run string) bool) {

@@ -35,11 +35,11 @@ type Source struct {
 	Identity int64
 
 	// The following fields apply to updates that arrived at settled. silent is
-	// what the program sends itself, or nil.
+	// what the program sends itself.
 	settled  time.Time
 	hash     uint64
 	admitted bool
-	silent   *Set
+	silent   Set
 }
 
 // Identity is the owner of a stream.
@@ -117,9 +117,7 @@ type Silences struct {
 
 // silence is what one program sends itself.
 type silence struct {
-	// sends is replaced and never modified, so that holders can read it without
-	// a lock.
-	sends *Set
+	sends Set
 	heard [series.Count]time.Time
 }
 
@@ -135,50 +133,35 @@ func (s *Silences) Note(of Resource, id series.ID, now time.Time) {
 		if s.set == nil {
 			s.set = make(map[Resource]*silence)
 		}
-		known = &silence{sends: new(Set)}
+		known = new(silence)
 		s.set[of.Clone()] = known
 	}
-	known.heard[id] = now
-	if !known.sends[id] {
-		sends := *known.sends
-		sends[id] = true
-		known.sends = &sends
-	}
+	known.heard[id], known.sends[id] = now, true
 }
 
-// of returns the series that a program sends itself, or nil.
-func (s *Silences) of(resource Resource) *Set {
-	if s == nil {
-		return nil
-	}
+// of returns the series that a program sends itself.
+func (s *Silences) of(resource Resource) (sends Set) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if known, ok := s.set[resource]; ok {
-		return known.sends
+		sends = known.sends
 	}
-	return nil
+	return sends
 }
 
 // all returns the series that each program sends itself. It removes programs
 // that have sent none for longer than expiration; 0 removes none.
-func (s *Silences) all(expiration time.Duration, now time.Time) map[Resource]*Set {
-	if s == nil {
-		return nil
-	}
+func (s *Silences) all(expiration time.Duration, now time.Time) map[Resource]Set {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make(map[Resource]*Set)
+	all := make(map[Resource]Set)
 	for resource, known := range s.set {
-		sends := *known.sends
-		for id := range sends {
-			sends[id] = sends[id] && (expiration <= 0 || now.Sub(known.heard[id]) <= expiration)
+		for id, at := range known.heard {
+			known.sends[id] = known.sends[id] && (expiration <= 0 || now.Sub(at) <= expiration)
 		}
-		if sends == (Set{}) {
+		if known.sends == (Set{}) {
 			delete(s.set, resource)
 			continue
-		}
-		if sends != *known.sends {
-			known.sends = &sends
 		}
 		all[resource] = known.sends
 	}

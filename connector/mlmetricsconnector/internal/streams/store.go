@@ -80,7 +80,7 @@ type Store struct {
 	all    atomic.Int64
 	runs   runs
 	shards [shardCount]shard
-	// silences is nil without Exclude.
+	// silences are empty without Exclude.
 	silences *Silences
 	// walk is held while all streams are copied, so that none moves.
 	walk sync.Mutex
@@ -98,7 +98,7 @@ type shard struct {
 
 // NewStore returns an empty store.
 func NewStore(limits Limits) *Store {
-	s := &Store{limits: limits, seed: maphash.MakeSeed(), runs: newRuns()}
+	s := &Store{limits: limits, seed: maphash.MakeSeed(), runs: newRuns(), silences: new(Silences)}
 	for i := range s.shards {
 		s.shards[i].byHash = make(map[uint64]*stream)
 	}
@@ -131,7 +131,11 @@ func (s *Store) Use(now time.Time) (series, runs float64) {
 }
 
 // Runs returns the number of live runs.
-func (s *Store) Runs() int64 { return s.runs.len() }
+func (s *Store) Runs() int64 {
+	s.runs.mu.Lock()
+	defer s.runs.mu.Unlock()
+	return int64(len(s.runs.seen))
+}
 
 // Apply adds updates that arrived at now. It returns the number of those beyond
 // a limit.
@@ -141,7 +145,7 @@ func (s *Store) Apply(updates []Update, now time.Time) Overflowed {
 		u := &updates[i]
 		src := u.Source
 		s.settle(src, now)
-		if src.silent != nil && src.silent[u.Series] {
+		if src.silent[u.Series] {
 			continue
 		}
 		if !src.admitted {
@@ -210,13 +214,10 @@ func (s *Store) add(u *Update, of uint64, now time.Time) bool {
 	defer sh.mu.Unlock()
 	st := sh.byHash[hash]
 	if st == nil {
-		shown := s.shown(u.Series, labels)
-		if s.regular.Add(shown) > int64(s.limits.Series) {
-			s.regular.Add(-shown)
+		if !s.room(u.Series, labels) {
 			return false
 		}
 		st = newStream(u, labels, now)
-		st.makeBuckets()
 		s.insert(sh, st, hash)
 	}
 	st.apply(u, now)
@@ -238,6 +239,15 @@ func (s *Store) addOverflow(u *Update, now time.Time) {
 	st.apply(u, now)
 }
 
+// room takes room for the series of a stream, and reports whether there was any.
+func (s *Store) room(id series.ID, labels []string) bool {
+	if s.regular.Add(shown(id, labels)) > int64(s.limits.Series) {
+		s.regular.Add(-shown(id, labels))
+		return false
+	}
+	return true
+}
+
 func (s *Store) insert(sh *shard, st *stream, hash uint64) {
 	s.all.Add(1)
 	st.hash = hash
@@ -254,15 +264,17 @@ func (s *Store) remove(sh *shard, index int) {
 	delete(sh.byHash, st.hash)
 	s.all.Add(-1)
 	if !st.OfAll {
-		s.regular.Add(-s.shown(st.series, st.Labels))
+		s.regular.Add(-shown(st.series, st.Labels))
 	}
 }
 
 // shown returns the number of series that Prometheus shows for a stream.
-func (s *Store) shown(id series.ID, labels []string) int64 {
-	first := ""
-	if len(labels) > 0 {
-		first = labels[0]
+func shown(id series.ID, labels []string) int64 { return int64(series.All[id].Shown(firstOf(labels))) }
+
+// firstOf returns the first label of a stream, "" if it has none.
+func firstOf(labels []string) string {
+	if len(labels) == 0 {
+		return ""
 	}
-	return int64(series.All[id].Shown(first))
+	return labels[0]
 }

@@ -69,21 +69,17 @@ func newStream(u *Update, labels []string, now time.Time) *stream {
 	} else {
 		st.Overflow = true
 	}
+	st.makeBuckets()
 	return st
 }
 
 // makeBuckets creates the buckets of a histogram.
 func (st *stream) makeBuckets() {
 	s := &series.All[st.series]
-	if s.Kind != series.Histogram {
-		return
+	if s.Kind == series.Histogram {
+		st.bounds = s.Bounds(firstOf(st.Labels))
+		st.Buckets = make([]uint64, len(st.bounds)+1)
 	}
-	first := ""
-	if len(st.Labels) > 0 {
-		first = st.Labels[0]
-	}
-	st.bounds = s.Bounds(first)
-	st.Buckets = make([]uint64, len(st.bounds)+1)
 }
 
 func (st *stream) apply(u *Update, now time.Time) {
