@@ -146,7 +146,7 @@ func phaseEvidence(p *problem.Problem, r *runs.Run) {
 		if n == 0 {
 			continue
 		}
-		text := fmt.Sprintf("%s %.3g → %.3g s", runs.PhaseName(phase), pace.Median(g.usual), pace.Median(g.recent))
+		text := fmt.Sprintf("%s %.3g → %.3g s", wallclock.Phase(phase), pace.Median(g.usual), pace.Median(g.recent))
 		if compared > 1 {
 			text += fmt.Sprintf(", %d of %d ranks", n, compared)
 		}

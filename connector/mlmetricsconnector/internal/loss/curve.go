@@ -151,17 +151,14 @@ type Spike struct {
 // nanoseconds: further values of the same time belong to the same step, and count
 // only if they are not finite.
 func (c *Curve) Add(at int64, value float64, now time.Time) {
-	again := at != 0 && at == c.latest
-	c.latest = at
+	again := c.begin(at)
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		c.addNonfinite(again, now)
+		c.addNonfinite(now)
 		return
 	}
 	if again {
 		return
 	}
-	c.count++
-	c.nonfinite <<= 1
 	c.repeat(value, now)
 	x := c.scale(value)
 	c.judge(observation{now, value}, x)
@@ -175,25 +172,21 @@ func (c *Curve) Add(at int64, value float64, now time.Time) {
 }
 
 // Finite adds a step whose loss is finite, and not compared with others.
-func (c *Curve) Finite(at int64) {
-	if at == 0 || at != c.latest {
-		c.latest = at
+func (c *Curve) Finite(at int64) { c.begin(at) }
+
+// begin begins the step of a time, and reports whether it is the newest one again.
+func (c *Curve) begin(at int64) (again bool) {
+	again = at != 0 && at == c.latest
+	if c.latest = at; !again {
 		c.count++
 		c.nonfinite <<= 1
 	}
+	return again
 }
 
-// addNonfinite adds a loss that is NaN or infinite.
-func (c *Curve) addNonfinite(again bool, now time.Time) {
-	if again {
-		if c.nonfinite&1 != 0 {
-			return
-		}
-		c.nonfinite |= 1
-	} else {
-		c.count++
-		c.nonfinite = c.nonfinite<<1 | 1
-	}
+// addNonfinite adds to the newest step that its loss is NaN or infinite.
+func (c *Curve) addNonfinite(now time.Time) {
+	c.nonfinite |= 1
 	if c.broken.IsZero() {
 		c.broken = now
 	}
@@ -384,7 +377,12 @@ func (c *Curve) Frozen() *Frozen {
 }
 
 // AddNonfinite adds a loss of another rank that is NaN or infinite.
-func (c *Curve) AddNonfinite(at int64, now time.Time) { c.addNonfinite(at != 0 && at == c.latest, now) }
+func (c *Curve) AddNonfinite(at int64, now time.Time) {
+	latest := c.latest
+	c.begin(at)
+	c.latest = latest
+	c.addNonfinite(now)
+}
 
 // Nonfinite are losses that are NaN or infinite.
 type Nonfinite struct {

@@ -2,6 +2,7 @@ package ranks
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -36,12 +37,9 @@ type Timed struct {
 
 // Hosts compares hosts over runs. The zero Hosts is ready to use. It is not safe
 // for concurrent use.
-type Hosts struct{ all map[string]*host }
+type Hosts struct{ all map[string]map[string]*ofRun }
 
-// host is what is known of one host, by its runs.
-type host struct{ runs map[string]*ofRun }
-
-// ofRun is how slow a host is in a run.
+// ofRun is how slow a host is in a run. Hosts has them by host and run.
 type ofRun struct {
 	// onset is when the steps began that show that the host is slow, since when this
 	// was first seen, both zero if it is not. held reports whether it has been seen
@@ -77,19 +75,12 @@ func (h *Hosts) Compare(run string, ranks []Timed, hold time.Duration, now time.
 	for name, seconds := range byHost {
 		times[name] = pace.Median(seconds)
 	}
-	var others []float64
-	var upper, usual, spread float64
+	all := slices.Sorted(maps.Values(times))
+	upper, usual, spread := spreadOf(all)
 	for name, seconds := range times {
-		if others == nil || len(times) <= manyHosts {
-			others = others[:0]
-			for other, its := range times {
-				if other != name || len(times) > manyHosts {
-					others = append(others, its)
-				}
-			}
-			slices.Sort(others)
-			upper = others[len(others)*3/4]
-			usual, spread = pace.Spread(others)
+		if len(times) <= manyHosts {
+			i, _ := slices.BinarySearch(all, seconds)
+			upper, usual, spread = spreadOf(slices.Concat(all[:i], all[i+1:]))
 		}
 		longer := seconds - usual
 		slow := seconds > slowRatio*upper && longer > partOfStep*step && longer > slowSpreads*spread
@@ -97,26 +88,33 @@ func (h *Hosts) Compare(run string, ranks []Timed, hold time.Duration, now time.
 	}
 }
 
+// spreadOf returns the upper quartile, the median and the spread of the times of hosts, in
+// order.
+func spreadOf(times []float64) (upper, usual, spread float64) {
+	usual, spread = pace.Spread(slices.Clone(times))
+	return times[len(times)*3/4], usual, spread
+}
+
 // note keeps what a run shows about a host, which is slow since is.onset if it is.
 func (h *Hosts) note(name, run string, slow bool, hold time.Duration, is ofRun) {
-	of := h.all[name]
-	if of == nil {
+	runs := h.all[name]
+	if runs == nil {
 		if !slow || len(h.all) >= maxHosts {
 			return // most hosts are never slow
 		}
 		if h.all == nil {
-			h.all = make(map[string]*host)
+			h.all = make(map[string]map[string]*ofRun)
 		}
-		of = &host{runs: make(map[string]*ofRun)}
-		h.all[strings.Clone(name)] = of
+		runs = make(map[string]*ofRun)
+		h.all[strings.Clone(name)] = runs
 	}
-	known := of.runs[run]
+	known := runs[run]
 	if known == nil {
-		if len(of.runs) >= maxRunsOfHost {
+		if len(runs) >= maxRunsOfHost {
 			return
 		}
-		known = &ofRun{}
-		of.runs[strings.Clone(run)] = known
+		known = new(ofRun)
+		runs[strings.Clone(run)] = known
 	}
 	switch {
 	case !slow:
@@ -149,16 +147,13 @@ type Slow struct {
 // more than half of those that were compared, if one of these still runs. It
 // forgets runs of other days.
 func (h *Hosts) Slow(now time.Time) (slow []Slow) {
-	for name, of := range h.all {
+	for name, runs := range h.all {
 		s := Slow{Host: name}
 		present := false
 		var sinces []time.Time
 		var newest time.Time
-		for run, is := range of.runs {
-			if now.Sub(is.at) > rememberRuns {
-				delete(of.runs, run)
-				continue
-			}
+		maps.DeleteFunc(runs, func(_ string, is *ofRun) bool { return now.Sub(is.at) > rememberRuns })
+		for run, is := range runs {
 			if !is.held {
 				s.Others++
 				continue
@@ -170,7 +165,7 @@ func (h *Hosts) Slow(now time.Time) (slow []Slow) {
 				newest, s.Seconds, s.Usual, s.Ranks = is.at, is.seconds, is.usual, is.ranks
 			}
 		}
-		if len(of.runs) == 0 {
+		if len(runs) == 0 {
 			delete(h.all, name)
 		}
 		if len(s.Runs) < severalRuns || s.Others >= len(s.Runs) || !present {

@@ -371,15 +371,13 @@ func (c *clock) take(now time.Time) (updates []streams.Update) {
 			add(series.RunTime, float64(nanoseconds)/1e9, wallclock.State(used).String())
 		}
 	}
-	for i := range c.Totals.Steps {
-		step := &c.Totals.Steps[i]
+	for _, step := range c.Totals.Steps {
 		c.compare(step, c.program.OnDemand)
 		for phase, nanoseconds := range step.Phases {
-			if nanoseconds > 0 {
+			if nanoseconds > 0 || phase == int(wallclock.NoPhase) {
 				add(series.StepDuration, float64(nanoseconds)/1e9, wallclock.Phase(phase).String(), c.Timing)
 			}
 		}
-		add(series.StepDuration, float64(step.Other)/1e9, phaseOther, c.Timing)
 		add(series.StepDuration, float64(step.Whole)/1e9, series.WholeStep, c.Timing)
 	}
 	c.Totals = wallclock.Totals{}

@@ -18,17 +18,6 @@ const (
 	longerThan, asUsual = 1.1, 1.05
 )
 
-// phaseOther is the ml.phase of the time of a step without a span.
-const phaseOther = "other"
-
-// PhaseName returns the name of a phase that is compared.
-func PhaseName(phase int) string {
-	if phase < int(wallclock.NoPhase) {
-		return wallclock.Phase(phase).String() // #nosec G115 -- the index of a phase
-	}
-	return phaseOther
-}
-
 // comparison compares the steps of a rank with those before.
 type comparison struct {
 	pace   pace.Steps
@@ -48,29 +37,24 @@ var exclusionNames = [...]string{"checkpoint", "validation", "lower demand", "re
 // compare adds a step to those that are compared, without the time of checkpoints
 // and validations in it, and without the time in which a program that works on
 // demand has nothing to do.
-func (c *comparison) compare(step *wallclock.Step, onDemand bool) {
+func (c *comparison) compare(step wallclock.Step, onDemand bool) {
 	if c.warmup > 0 && c.pace.Known() {
 		c.warmup--
 		c.without[3] = true
 		return
 	}
-	saved, validated := step.Phases[wallclock.Checkpoint], step.Phases[wallclock.Validation]
-	whole := step.Whole - saved - validated
-	for i, is := range [...]bool{saved > 0, validated > 0, onDemand} {
-		c.without[i] = c.without[i] || is
+	left := [...]wallclock.Phase{wallclock.Checkpoint, wallclock.Validation, wallclock.NoPhase}
+	for i, is := range [...]bool{step.Phases[left[0]] > 0, step.Phases[left[1]] > 0, onDemand} {
+		if is {
+			c.without[i] = true
+			step.Whole -= step.Phases[left[i]]
+			step.Phases[left[i]] = 0
+		}
 	}
-	var phases [len(step.Phases) + 1]int64
-	copy(phases[:], step.Phases[:])
-	phases[len(step.Phases)] = step.Other
-	phases[wallclock.Checkpoint], phases[wallclock.Validation] = 0, 0
-	if onDemand {
-		whole -= step.Other
-		phases[len(step.Phases)] = 0
-	}
-	if whole > 0 {
-		c.pace.Add(time.Duration(whole))
-		c.level.Add(time.Duration(whole))
-		c.phases.Add(phases[:], whole)
+	if step.Whole > 0 {
+		c.pace.Add(time.Duration(step.Whole))
+		c.level.Add(time.Duration(step.Whole))
+		c.phases.Add(step.Phases[:], step.Whole)
 	}
 }
 

@@ -176,7 +176,9 @@ func (c *clock) train(is *shown, now time.Time) (updates []streams.Update) {
 	}
 	c.stepped, c.starts = is.Moved, false
 	for _, seconds := range is.Times {
-		c.compare(&wallclock.Step{Whole: int64(seconds * 1e9), Other: int64(seconds * 1e9)}, c.program.OnDemand)
+		step := wallclock.Step{Whole: int64(seconds * 1e9)}
+		step.Phases[wallclock.NoPhase] = step.Whole
+		c.compare(step, c.program.OnDemand)
 	}
 	for _, interval := range is.Worked {
 		if interval.End > now.UnixNano()+MaxAhead {

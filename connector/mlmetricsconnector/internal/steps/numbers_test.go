@@ -63,7 +63,6 @@ func TestNumbers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var n numbers
 			for _, s := range tt.steps {
-				n.begin(0)
 				n.add(s.number, s.attempt, s.end)
 			}
 			assert.Equal(t, tt.want, n.Counted)

@@ -94,7 +94,9 @@ func (s *Sequence) Add(kind Kind, start, end int64) (more int64) {
 // least as many steps as numbers, whatever the spans' times: after a clock was
 // set back, they lie among those of earlier steps.
 func (s *Sequence) AddNumbered(start, end, number, attempt int64) (more int64) {
-	s.Numbers.begin(s.Settled + s.Recent)
+	if !s.Numbers.Begun {
+		s.Numbers.Counted = s.Settled + s.Recent // the steps before the first number
+	}
 	s.Numbers.add(number, attempt, end)
 	return s.Add(Optimizer, start, end)
 }
@@ -230,13 +232,6 @@ type numbers struct {
 	Seen uint64
 	// Counted is the number of steps.
 	Counted int64
-}
-
-// begin sets the number of steps before the first number.
-func (n *numbers) begin(before int64) {
-	if !n.Begun {
-		n.Counted = before
-	}
 }
 
 // add adds the end of a step. If its number is lower than the newest and it

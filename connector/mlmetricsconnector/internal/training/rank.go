@@ -121,11 +121,10 @@ type last struct {
 	At    int64
 }
 
-// change is what one request shows.
+// change is what one request shows: whether anything changed, and how many steps.
 type change struct {
 	moved bool
 	steps float64
-	times []float64
 }
 
 // Add adds the points of one request of the rank, which arrived at now.
@@ -138,7 +137,6 @@ func (r *Rank) Add(points []Point, now time.Time) {
 	}
 	r.Pending.Seen = now
 	var c change
-	values := make([]Value, 0, 2)
 	at := int64(0)
 	for i := range points {
 		p := &points[i]
@@ -147,12 +145,9 @@ func (r *Rank) Add(points []Point, now time.Time) {
 			r.timed = true
 		}
 		if r.compare(p, &c) && (p.Measure == table.MeasureLoss || p.Measure == table.MeasureLearningRate) {
-			values = append(values, Value{p.Measure, p.Value, p.At})
-		}
-	}
-	for _, value := range values {
-		if len(r.Pending.Values) < maxPending {
-			r.Pending.Values = append(r.Pending.Values, value)
+			if len(r.Pending.Values) < maxPending {
+				r.Pending.Values = append(r.Pending.Values, Value{p.Measure, p.Value, p.At})
+			}
 		}
 	}
 	if c.moved {
@@ -176,10 +171,10 @@ func (r *Rank) compare(p *Point, c *change) (isNew bool) {
 	if late := before.At - p.At; !p.Delta && late > 0 && late <= maxLate {
 		return false // what it shows is part of the newer one
 	}
-	value, count := p.Value-before.Value, int64(p.Count)-int64(before.Count) // #nosec G115 -- a wrong one is below 0
 	if p.Delta {
-		value, count = p.Value, int64(p.Count) // #nosec G115 -- a wrong one is below 0
+		before = last{}
 	}
+	value, count := p.Value-before.Value, int64(p.Count-before.Count) // #nosec G115 -- a wrong one is below 0
 	r.Metrics[name] = last{p.Value, p.Count, p.At}
 	switch p.Instrument {
 	case table.Counter:
@@ -195,13 +190,13 @@ func (r *Rank) compare(p *Point, c *change) (isNew bool) {
 	case table.Histogram:
 		if isNew = count > 0; isNew && (known || p.Delta) {
 			c.moved = true
-			c.time(p.Measure, value/float64(count))
+			r.time(p.Measure, value/float64(count))
 		}
 	case table.Gauge:
 		isNew = !known || value != 0
 		if known && isNew && !(Infinite(p.Value) && Infinite(before.Value)) {
 			c.moved = true
-			c.time(p.Measure, p.Value)
+			r.time(p.Measure, p.Value)
 		}
 	}
 	return isNew
@@ -212,9 +207,9 @@ func (r *Rank) compare(p *Point, c *change) (isNew bool) {
 func Infinite(number float64) bool { return math.IsNaN(number) || math.IsInf(number, 0) }
 
 // time adds the duration of a step.
-func (c *change) time(measure string, seconds float64) {
-	if measure == table.MeasureStepDuration && seconds > 0 && seconds <= maxStepTime {
-		c.times = append(c.times, seconds)
+func (r *Rank) time(measure string, seconds float64) {
+	if measure == table.MeasureStepDuration && seconds > 0 && seconds <= maxStepTime && len(r.Pending.Times) < maxPending {
+		r.Pending.Times = append(r.Pending.Times, seconds)
 	}
 }
 
@@ -234,12 +229,7 @@ func (r *Rank) move(c *change, at int64, now time.Time) {
 	if steps := int64(math.Round(min(c.steps, maxSteps))); steps > 0 {
 		p.Steps += steps
 		if !r.timed && previous > 0 {
-			c.time(table.MeasureStepDuration, float64(at-previous)/1e9/float64(steps))
-		}
-	}
-	for _, seconds := range c.times {
-		if len(p.Times) < maxPending {
-			p.Times = append(p.Times, seconds)
+			r.time(table.MeasureStepDuration, float64(at-previous)/1e9/float64(steps))
 		}
 	}
 	if previous > 0 && patience > 0 && at-previous <= patience.Nanoseconds() && len(p.Worked) < maxPending {

@@ -294,19 +294,8 @@ func (c *Clock) changes(until int64) []change {
 		}
 	}
 	changes = append(changes, change{at: until, what: passes})
-	slices.SortFunc(changes, compareChanges)
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.what, b.what)) })
 	return changes
-}
-
-// compareChanges orders changes by time.
-func compareChanges(a, b change) int {
-	switch {
-	case a.at < b.at:
-		return -1
-	case a.at > b.at:
-		return 1
-	}
-	return int(a.what) - int(b.what)
 }
 
 // moment has the number of open spans at a moment.
@@ -374,10 +363,8 @@ const medianOf = 31
 // Step has the durations of one step.
 type Step struct {
 	// Phases are nanoseconds, the union of the spans of each phase; 0 if there
-	// is none.
-	Phases [phases]int64
-	// Other is the rest of the step, in nanoseconds.
-	Other int64
+	// is none. That of NoPhase is the rest of the step.
+	Phases [phases + 1]int64
 	// Whole is the duration of the step, from the end of the previous one, in
 	// nanoseconds.
 	Whole int64
@@ -432,16 +419,14 @@ func (s *Stepper) median() int64 {
 
 // spend attributes an interval to the phases of the step.
 func (s *Stepper) spend(open *moment, length int64) {
-	timed := false
+	rest := length
 	for phase := range phases {
 		if open.phases[phase] > 0 {
 			s.Under.Phases[phase] += length
-			timed = true
+			rest = 0
 		}
 	}
-	if !timed {
-		s.Under.Other += length
-	}
+	s.Under.Phases[NoPhase] += rest
 }
 
 // end records the end of a step, or of an optimizer while no other one runs.
@@ -449,7 +434,6 @@ func (s *Stepper) end(at int64, whole bool, into *Totals) {
 	for phase := range s.Held.Phases {
 		s.Held.Phases[phase] += s.Under.Phases[phase]
 	}
-	s.Held.Other += s.Under.Other
 	s.HeldLost = s.HeldLost || s.Lost
 	s.HeldEnd = at
 	s.Under, s.Lost = Step{}, false

@@ -101,8 +101,8 @@ func TestPhasesOfSteps(t *testing.T) {
 		span{18, 30, Forward}, span{30, 31, Optimizer},
 	).Steps
 	assert.Equal(t, []Step{
-		{Phases: [phases]int64{DataLoad: 2 * second, Forward: 4 * second, Optimizer: second}, Other: second, Whole: 8 * second},
-		{Phases: [phases]int64{Forward: 12 * second, Optimizer: second}, Whole: 13 * second},
+		{Phases: [phases + 1]int64{DataLoad: 2 * second, Forward: 4 * second, Optimizer: second, NoPhase: second}, Whole: 8 * second},
+		{Phases: [phases + 1]int64{Forward: 12 * second, Optimizer: second}, Whole: 13 * second},
 	}, steps)
 }
 
@@ -123,11 +123,11 @@ func TestSeveralOptimizersAreOneStep(t *testing.T) {
 	add(span{14, 16, Optimizer})
 	assert.Empty(t, into.Steps, "another optimizer may follow")
 	add(span{17, 19, Forward})
-	first := Step{Phases: [phases]int64{Forward: 2 * second, Optimizer: 3 * second}, Other: second, Whole: 6 * second}
+	first := Step{Phases: [phases + 1]int64{Forward: 2 * second, Optimizer: 3 * second, NoPhase: second}, Whole: 6 * second}
 	assert.Equal(t, []Step{first}, into.Steps)
 	add(span{19, 20, Optimizer})
 	c.Finish(&into)
-	second := Step{Phases: [phases]int64{Forward: 2 * second, Optimizer: second}, Other: second, Whole: 4 * second}
+	second := Step{Phases: [phases + 1]int64{Forward: 2 * second, Optimizer: second, NoPhase: second}, Whole: 4 * second}
 	assert.Equal(t, []Step{first, second}, into.Steps)
 	c.Finish(&into)
 	assert.Len(t, into.Steps, 2, "once")
@@ -160,8 +160,8 @@ func TestForwardsWithinAnOptimizerEndNoOtherStep(t *testing.T) {
 		span{10, 20, Optimizer}, span{11, 13, Forward}, span{13, 15, Backward}, span{16, 18, Forward},
 		span{20, 30, Optimizer}, span{21, 23, Forward}, span{26, 28, Forward}).Steps
 	assert.Equal(t, []Step{
-		{Phases: [phases]int64{Optimizer: 10 * second, Forward: 4 * second, Backward: 2 * second}, Whole: 10 * second},
-		{Phases: [phases]int64{Optimizer: 10 * second, Forward: 4 * second}, Whole: 10 * second},
+		{Phases: [phases + 1]int64{Optimizer: 10 * second, Forward: 4 * second, Backward: 2 * second}, Whole: 10 * second},
+		{Phases: [phases + 1]int64{Optimizer: 10 * second, Forward: 4 * second}, Whole: 10 * second},
 	}, steps)
 }
 
@@ -204,7 +204,7 @@ func TestStatesOfSpans(t *testing.T) {
 	assert.Equal(t, map[string]int64{
 		"data_load": 1, "idle": 6, "queue": 6, "productive": 8, "checkpoint_restore": 3, "rework": 1,
 	}, seconds(into))
-	assert.Equal(t, []Step{{Phases: [phases]int64{DataLoad: second, ForwardBackward: 10 * second}, Other: 4 * second, Whole: 15 * second}}, into.Steps,
+	assert.Equal(t, []Step{{Phases: [phases + 1]int64{DataLoad: second, ForwardBackward: 10 * second, NoPhase: 4 * second}, Whole: 15 * second}}, into.Steps,
 		"the phases of a step are those of its spans")
 }
 
@@ -257,7 +257,7 @@ func TestRestart(t *testing.T) {
 			add(timeline(&c, span{5, 9, Forward}, span{112, 113, DataLoad}, span{115, 116, Optimizer}))
 			assert.Equal(t, tt.expected, seconds(all), "what is of the attempt before comes too late")
 			assert.Len(t, all.Steps, 2)
-			assert.Equal(t, 2*second, all.Steps[1].Other, "the step begins with its attempt")
+			assert.Equal(t, 2*second, all.Steps[1].Phases[NoPhase], "the step begins with its attempt")
 		})
 	}
 }
@@ -266,8 +266,8 @@ func TestRestart(t *testing.T) {
 func TestNestedOptimizersAreOneStep(t *testing.T) {
 	steps := timeline(&Clock{}, span{11, 14, Optimizer}, span{10, 15, Optimizer}, span{15, 16, Optimizer}).Steps
 	assert.Equal(t, []Step{
-		{Phases: [phases]int64{Optimizer: 5 * second}, Whole: 5 * second},
-		{Phases: [phases]int64{Optimizer: second}, Whole: second},
+		{Phases: [phases + 1]int64{Optimizer: 5 * second}, Whole: 5 * second},
+		{Phases: [phases + 1]int64{Optimizer: second}, Whole: second},
 	}, steps)
 }
 
@@ -428,8 +428,8 @@ func FuzzClock(f *testing.F) {
 			t.Errorf("%d is more than the whole time, %d", sum, latest-first)
 		}
 		for _, step := range into.Steps {
-			if step.Other < 0 {
-				t.Errorf("other is %d", step.Other)
+			if step.Phases[NoPhase] < 0 {
+				t.Errorf("other is %d", step.Phases[NoPhase])
 			}
 		}
 	})

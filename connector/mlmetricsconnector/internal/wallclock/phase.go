@@ -22,12 +22,13 @@ const (
 
 	phases
 
-	// NoPhase is the phase of a span that times something else.
+	// NoPhase is the phase of a span that times something else, and of the time of a step
+	// without a span.
 	NoPhase = phases
 )
 
 // phaseNames are the values of ml.phase.
-var phaseNames = [phases]string{
+var phaseNames = [phases + 1]string{
 	Forward:         mlattr.PhaseForward,
 	Backward:        mlattr.PhaseBackward,
 	ForwardBackward: mlattr.PhaseForwardBackward,
@@ -36,6 +37,7 @@ var phaseNames = [phases]string{
 	Checkpoint:      mlattr.PhaseCheckpoint,
 	Validation:      mlattr.PhaseValidation,
 	DataLoad:        mlattr.PhaseDataLoad,
+	NoPhase:         "other",
 }
 
 // String returns the value of ml.phase.
@@ -45,7 +47,7 @@ func (p Phase) String() string { return phaseNames[p] }
 // phase that spans others, such as an epoch, and for work that is no training,
 // such as sampling.
 func PhaseOf(name string) (Phase, bool) {
-	for p, known := range phaseNames {
+	for p, known := range phaseNames[:NoPhase] {
 		if known == name {
 			return Phase(p), true
 		}
