@@ -178,11 +178,8 @@ func (n *Chains) readAhead(candidates []Candidate) {
 // remembered.
 func (n *Chains) cover(of Key, parents map[Key]Key) (marked int) {
 	for range len(parents) {
-		if !of.Known() || !n.Has(of, Covered) {
-			break
-		}
-		parent, here := parents[of]
-		if !here || !parent.Known() || n.Has(parent, Covered) {
+		parent := parents[of]
+		if !parent.Known() || !n.Has(of, Covered) || n.Has(parent, Covered) {
 			break
 		}
 		n.Set(parent, Covered)

@@ -186,7 +186,8 @@ type Emission struct {
 func (c *Clocks) Advance(store *streams.Store, e *Emission) (all []*Run, owners *Owners, over streams.Overflowed) {
 	standings := make(map[streams.RunKey]streams.Standing)
 	for _, run := range c.runs {
-		run.begin()
+		// Its ranks are those of the previous emission.
+		run.Ranks, run.Seen, run.Shown = run.Ranks[:0], time.Time{}, run.Seen
 	}
 	for _, of := range c.live(e) {
 		run := of.Key.run()

@@ -89,9 +89,6 @@ type launched struct {
 	counted int64
 }
 
-// begin forgets the ranks of the previous emission.
-func (r *Run) begin() { r.Ranks, r.Seen, r.Shown = r.Ranks[:0], time.Time{}, r.Seen }
-
 // add adds a rank.
 func (r *Run) add(rank *Rank, now time.Time) {
 	if rank.Seen.After(r.Seen) {
@@ -107,8 +104,8 @@ func (r *Run) add(rank *Rank, now time.Time) {
 	r.Ranks = append(r.Ranks, *rank)
 }
 
-// see keeps what is known of the GPUs of the run.
-func (r *Run) see(e *Emission) {
+// settle determines what the ranks show of the run, and adds its series.
+func (r *Run) settle(e *Emission, to *streams.Batch) {
 	of := RunOf(r.Key)
 	r.GPUs, r.Stuck = GPUs{Held: e.GPUs.HeldBy(of), All: e.GPUs.States[of]}, e.Stuck[r.Key.ID]
 	if use, holds := e.GPUs.Uses[of]; holds {
@@ -117,11 +114,6 @@ func (r *Run) see(e *Emission) {
 	if !r.GPUs.Silent.IsZero() {
 		r.GPUs.Number = float64(len(r.GPUs.All))
 	}
-}
-
-// settle determines what the ranks show of the run, and adds its series.
-func (r *Run) settle(e *Emission, to *streams.Batch) {
-	r.see(e)
 	r.Interval = time.Duration(r.stepTimes().Recent * float64(time.Second))
 	addUse(to, r.GPUs.Use)
 	r.move()

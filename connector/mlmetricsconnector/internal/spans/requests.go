@@ -63,23 +63,23 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 		tool = u.calls[0].function
 		failed = failed || u.calls[0].result == resultError
 	}
-	if part == table.WholeCall {
-		kind |= serving.Call
+	root, request := span.ParentSpanID().IsEmpty(), u.kinds&(isRequest|isUsage) != 0
+	resent, _ := facts.IntAt(slotResent)
+	for _, one := range [...]struct {
+		kind serving.Kind
+		is   bool
+	}{
+		{serving.Call, part == table.WholeCall},
+		{serving.Step, v.Role != "" && u.Operation != ""},
+		{serving.Resent, resent > 0},
+		{serving.Root, root && v.OfModel()},
+		{serving.Agent, u.kinds&isAgent != 0 || root && v.Role != "" && !request},
+	} {
+		if one.is {
+			kind |= one.kind
+		}
 	}
-	if v.Role != "" && u.Operation != "" {
-		kind |= serving.Step
-	}
-	if n, ok := facts.IntAt(slotResent); ok && n > 0 {
-		kind |= serving.Resent
-	}
-	root := span.ParentSpanID().IsEmpty()
-	if root && v.OfModel() {
-		kind |= serving.Root
-	}
-	if u.kinds&isAgent != 0 || root && v.Role != "" && u.kinds&(isRequest|isUsage) == 0 {
-		kind |= serving.Agent
-	}
-	if kind == 0 && len(u.calls) == 0 && u.kinds&(isRequest|isUsage) == 0 {
+	if kind == 0 && len(u.calls) == 0 && !request {
 		return
 	}
 	if failed {
@@ -96,7 +96,7 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 		s.Arguments = argumentsOf(r.spanAttrs)
 	}
 	s.Seconds, _, _ = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)
-	if u.kinds&(isRequest|isUsage) != 0 {
+	if request {
 		serveRequest(s, v, facts)
 		if n, ok := r.spanAttrs.Get(attrDimensions); ok && n.Type() == pcommon.ValueTypeInt {
 			s.Dimensions = n.Int()

@@ -35,10 +35,6 @@ type stepCount struct {
 	within, roots *steps.Sequence
 }
 
-func newStepCount() *stepCount {
-	return &stepCount{sequences: lastused.NewMap[uint64, *steps.Sequence](rememberedSequences)}
-}
-
 // begin adds the forward passes of a request, before its optimizers, and adds
 // to each the number of further steps: it may show that optimizers before and after it end
 // separate steps.

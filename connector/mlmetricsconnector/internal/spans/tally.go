@@ -7,6 +7,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/nesting"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/steps"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 )
 
 const (
@@ -28,7 +29,7 @@ type Tally struct {
 	mu                                      sync.Mutex
 	delivered                               *nesting.Recent
 	steps, samples, requests, errors, calls *nesting.Chains
-	stepCount                               *stepCount
+	stepCount                               stepCount
 	below                                   *bound.Memory
 }
 
@@ -42,7 +43,7 @@ func NewTally() *Tally {
 		requests:  nesting.New(rememberedNesting),
 		errors:    nesting.New(rememberedNesting),
 		calls:     nesting.New(rememberedNesting),
-		stepCount: newStepCount(),
+		stepCount: stepCount{sequences: lastused.NewMap[uint64, *steps.Sequence](rememberedSequences)},
 		below:     bound.NewMemory(rememberedTimes),
 	}
 }

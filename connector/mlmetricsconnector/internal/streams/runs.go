@@ -72,10 +72,6 @@ type liveRun struct {
 	held bool
 }
 
-func newRuns() runs {
-	return runs{seen: make(map[RunKey]*liveRun), evicted: make(Evicted), shares: share.NewHistory()}
-}
-
 // admit reports whether the run may have streams of its own, and if so keeps it
 // alive. At the limit it replaces a run that has ended or is silent.
 func (r *runs) admit(key RunKey, from share.Origin, limit int, now time.Time) bool {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // shardCount is the number of locks over which the streams are spread, so that
@@ -98,7 +99,8 @@ type shard struct {
 
 // NewStore returns an empty store.
 func NewStore(limits Limits) *Store {
-	s := &Store{limits: limits, seed: maphash.MakeSeed(), runs: newRuns(), silences: new(Silences)}
+	s := &Store{limits: limits, seed: maphash.MakeSeed(), silences: new(Silences)}
+	s.runs.seen, s.runs.evicted, s.runs.shares = make(map[RunKey]*liveRun), make(Evicted), share.NewHistory()
 	for i := range s.shards {
 		s.shards[i].byHash = make(map[uint64]*stream)
 	}
