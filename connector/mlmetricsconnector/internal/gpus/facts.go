@@ -56,14 +56,10 @@ type Facts struct {
 	Read   map[Key]time.Time
 	ReadOf map[Run]time.Time
 
-	// holders are the runs that hold GPU memory, or did within GoneAfter or when a host
-	// of their GPUs was last read that is silent, and holderIDs their ids.
-	holders   map[Run]bool
+	// holderIDs are the ids of runs that hold GPU memory, or did within GoneAfter or when a
+	// host of their GPUs was last read that is silent, and held is what each run holds.
 	holderIDs map[string]bool
-	// holding is what each run holds; released are the runs that held GPUs before, and
-	// when they released them.
-	holding  map[Run]Hold
-	released map[Run]time.Time
+	held      map[Run]Held
 }
 
 // Use is what a run has of GPUs.
@@ -124,9 +120,13 @@ type HeldBy struct {
 	Worked time.Time
 }
 
-// Hold is what a run holds.
-type Hold struct {
-	// Since is since when the run holds GPU memory, zero if it holds none now.
+// Holds reports whether a run with an id holds GPUs.
+func (f *Facts) Holds(id string) bool { return f.holderIDs[id] }
+
+// Held is what a run has of GPUs at an emission.
+type Held struct {
+	// Since is since when the run holds GPU memory by the newest readings, zero if it holds
+	// none now.
 	Since time.Time
 	// Silent is when the newest of its GPUs was read, if the hosts of all of them are
 	// silent, else zero. Host is the first of its hosts that is silent, or "".
@@ -134,15 +134,6 @@ type Hold struct {
 	Host   string
 	// heard reports whether one of its GPUs is read.
 	heard bool
-}
-
-// Holds reports whether a run with an id holds GPUs.
-func (f *Facts) Holds(id string) bool { return f.holderIDs[id] }
-
-// Held is what a run has of GPUs at an emission.
-type Held struct {
-	// Hold is by the newest readings.
-	Hold
 	// Now reports whether its processes hold GPUs. Again is Since if they had released
 	// them before, as for another attempt, else zero.
 	Now   bool
@@ -154,14 +145,7 @@ type Held struct {
 }
 
 // HeldBy returns what a run holds.
-func (f *Facts) HeldBy(run Run) Held {
-	of, known := f.holding[run]
-	h := Held{Hold: of, Now: !of.Since.IsZero() || !known && f.holders[run]}
-	if _, released := f.released[run]; released {
-		h.Again, h.Released = of.Since, !h.Now
-	}
-	return h
-}
+func (f *Facts) HeldBy(run Run) Held { return f.held[run] }
 
 // Write adds the series of GPUs and hosts to the store.
 func (f *Facts) Write(store *streams.Store, now time.Time) (over streams.Overflowed) {
@@ -216,7 +200,7 @@ func (f *Fleet) Facts(services map[string][]string, hosts *Hosts, now time.Time)
 		Uses: make(map[Run]Use), States: make(map[Run][]State), Services: make(map[Service]float64), Idle: make(map[Key]Idle),
 		Prices: make(map[Key]float64), Failed: make(map[Key]Failure), Hosts: make(map[string]bool), Silent: make(map[string]SilentHost),
 		Heard: make(map[string]time.Time), Back: make(map[string]time.Time), Read: make(map[Key]time.Time), ReadOf: make(map[Run]time.Time),
-		holders: make(map[Run]bool), holderIDs: make(map[string]bool), holding: make(map[Run]Hold),
+		holderIDs: make(map[string]bool), held: make(map[Run]Held),
 	}
 	f.services = services
 	means, full, known := make(map[Run]*mean), len(f.all) >= maxGPUs, make(map[string]bool, len(f.hosts))
@@ -355,7 +339,7 @@ func (f *Fleet) add(to *Facts, l *look, h *holder, means map[Run]*mean) {
 
 // hold adds a GPU of a run, which holds it or does not any more.
 func (f *Facts) hold(run Run, l *look, h *holder, holds bool) {
-	of := f.holding[run]
+	of := f.held[run]
 	if holds {
 		if of.Since.IsZero() || h.since.Before(of.Since) {
 			of.Since = h.since
@@ -368,7 +352,7 @@ func (f *Facts) hold(run Run, l *look, h *holder, holds bool) {
 			}
 		}
 	}
-	f.holding[run] = of
+	f.held[run] = of
 }
 
 // add adds a GPU with these workloads.
@@ -415,8 +399,18 @@ func (f *Facts) add(l *look, all []*holder, services map[Service]*mean) {
 	}
 }
 
-// remember concludes which runs hold GPUs or have released them, as workloads and readings say.
+// remember concludes which runs hold GPUs or have released them, as readings and, of those
+// without an id, workloads say.
 func (f *Fleet) remember(facts *Facts, now time.Time) {
+	for run, of := range facts.held {
+		if of.Now = !of.Since.IsZero(); !of.Silent.IsZero() {
+			facts.holderIDs[run.ID] = true
+		}
+		facts.held[run] = of
+		if _, known := f.released[run]; !of.Now && (known || len(f.released) < maxRuns) {
+			f.released[Run{strings.Clone(run.ID), strings.Clone(run.Service)}] = now
+		}
+	}
 	for run, last := range f.seen {
 		if now.Sub(last) > GoneAfter {
 			delete(f.seen, run)
@@ -424,20 +418,21 @@ func (f *Fleet) remember(facts *Facts, now time.Time) {
 		}
 		facts.holderIDs[run.ID] = true
 		for _, of := range f.runsOf(run) {
-			facts.holders[of] = true
+			if _, known := facts.held[of]; !known {
+				facts.held[of] = Held{Now: true}
+			}
 			facts.ReadOf[of] = later(facts.ReadOf[of], last)
 		}
 	}
-	for run, of := range facts.holding {
-		if !of.Silent.IsZero() {
-			facts.holderIDs[run.ID], facts.holders[run] = true, true
+	for run, at := range f.released {
+		if now.Sub(at) > rememberReleased {
+			delete(f.released, run)
+			continue
 		}
-		if _, known := f.released[run]; of.Since.IsZero() && (known || len(f.released) < maxRuns) {
-			f.released[Run{strings.Clone(run.ID), strings.Clone(run.Service)}] = now
-		}
+		of := facts.held[run]
+		of.Again, of.Released = of.Since, !of.Now
+		facts.held[run] = of
 	}
-	maps.DeleteFunc(f.released, func(_ Run, at time.Time) bool { return now.Sub(at) > rememberReleased })
-	facts.released = f.released
 }
 
 // runsOf returns the runs that a workload of a run belongs to: that of its service, else,

@@ -308,7 +308,8 @@ func TestServicesWithOneID(t *testing.T) {
 	assert.InDelta(t, 3.5, s.Uses[tuner].GPUs, 1e-9)
 	assert.False(t, s.HeldBy(r1).Since.IsZero())
 	assert.False(t, s.HeldBy(tuner).Since.IsZero())
-	assert.Zero(t, s.HeldBy(gpus.Run{ID: "r1"}).Hold, "it is of both")
+	assert.Zero(t, s.HeldBy(gpus.Run{ID: "r1"}).Since, "it is of both")
+	assert.Zero(t, s.HeldBy(gpus.Run{ID: "r1"}).Silent)
 	assert.Equal(t, []gpus.Holding{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}, s.Failed[a].Held)
 	assert.Equal(t, []gpus.Holding{{Run: "r1", Owner: gpus.Owner{Service: "tuner"}}}, s.Failed[b].Held)
 
@@ -348,7 +349,8 @@ func TestASilentHost(t *testing.T) {
 	assert.Equal(t, "n1", s.HeldBy(of("r1")).Host)
 	assert.False(t, s.HeldBy(of("r1")).Since.IsZero())
 	assert.Zero(t, s.HeldBy(of("r3")).Silent, "its host is read")
-	assert.Zero(t, s.HeldBy(gpus.Run{ID: "r2"}).Hold, "it held nothing")
+	assert.Zero(t, s.HeldBy(gpus.Run{ID: "r2"}).Since, "it held nothing")
+	assert.Zero(t, s.HeldBy(gpus.Run{ID: "r2"}).Silent)
 	assert.Equal(t, map[string]bool{"n2": true}, s.Hosts)
 	assert.NotContains(t, s.Uses, of("r1"))
 	assert.Len(t, s.States[of("r1")], 1, "its last state")
@@ -358,5 +360,6 @@ func TestASilentHost(t *testing.T) {
 	assert.Contains(t, s.Uses, of("r1"))
 	s.after(25*time.Hour, other)
 	assert.Empty(t, s.Silent, "it is forgotten")
-	assert.Zero(t, s.HeldBy(of("r1")).Hold)
+	assert.Zero(t, s.HeldBy(of("r1")).Since)
+	assert.Zero(t, s.HeldBy(of("r1")).Silent)
 }
