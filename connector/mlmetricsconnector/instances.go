@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -161,36 +162,43 @@ func (i *instances) Shutdown(ctx context.Context) error { return i.close(ctx) }
 // and the open problems.
 type keeper struct{ *instances }
 
-// kept is what a keeper keeps.
+// kept is what a keeper keeps. Problems are in the form of gob, which has NaN.
 type kept struct {
-	History  []byte
-	Problems []problem.Entry
+	History  json.RawMessage `json:"history"`
+	Problems []byte          `json:"problems,omitempty"`
 }
 
-// Export returns both. If they are too much, it leaves out the problems.
+// Export returns both as JSON. If they are too much, it leaves out the problems.
 func (k keeper) Export() ([]byte, error) {
 	history, err := k.history.Export()
 	if err != nil {
 		return nil, err
 	}
-	var data bytes.Buffer
-	if open := cmp.Or(k.open.Load(), k.restored.Load()); open != nil {
-		if err = gob.NewEncoder(&data).Encode(kept{history, *open}); err == nil && data.Len() <= change.MaxKept {
-			return data.Bytes(), nil
+	var problems bytes.Buffer
+	if open := cmp.Or(k.open.Load(), k.restored.Load()); open != nil && len(*open) > 0 {
+		if err := gob.NewEncoder(&problems).Encode(*open); err != nil {
+			return nil, err
 		}
 	}
-	data.Reset()
-	err = errors.Join(err, gob.NewEncoder(&data).Encode(kept{History: history}))
-	return data.Bytes(), err
+	data, err := json.Marshal(kept{history, problems.Bytes()})
+	if len(data) > change.MaxKept {
+		return json.Marshal(kept{History: history})
+	}
+	return data, err
 }
 
 // Import reads what Export wrote. It returns an error for anything else.
 func (k keeper) Import(data []byte) error {
 	var in kept
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&in); err != nil {
+	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
-	if open := problem.Plausible(in.Problems); len(open) > 0 {
+	if len(in.Problems) > 0 {
+		var open []problem.Entry
+		if err := gob.NewDecoder(bytes.NewReader(in.Problems)).Decode(&open); err != nil {
+			return err
+		}
+		open = problem.Plausible(open)
 		defer k.restored.Store(&open)
 	}
 	return k.history.Import(in.History)

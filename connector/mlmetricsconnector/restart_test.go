@@ -189,5 +189,5 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	r.connector.shared.open.Store(&open)
 	data, err := keeper{r.connector.shared}.Export()
 	require.NoError(t, err)
-	assert.Less(t, len(data), 2000, "what changes are compared with is kept in any case")
+	assert.Less(t, len(data), 1000, "what changes are compared with is kept in any case")
 }
