@@ -117,10 +117,6 @@ type TracesConfig struct {
 	// The default is 200, the minimum 1, the maximum 100000.
 	Held int `mapstructure:"held"`
 
-	// SpansPerTrace is the largest number of spans of a trace. Further spans are
-	// counted. The default is 2000, the minimum 1, the maximum 1000000.
-	SpansPerTrace int `mapstructure:"spans_per_trace"`
-
 	// Bytes is the largest size of all held traces together, in bytes. Beyond
 	// it, the oldest trace is dropped. The default is 67108864 (64 MiB), the
 	// minimum 1, the maximum 16 GiB.
@@ -156,7 +152,7 @@ func createDefaultConfig() component.Config {
 	server.NetAddr.Endpoint = defaultEndpoint
 	return &Config{
 		ServerConfig: server, Interval: 2 * time.Second, History: 12 * time.Hour, MaxRuns: 1000, MaxGPUs: 1024,
-		Traces:  TracesConfig{Held: 200, SpansPerTrace: 2000, Bytes: 64 << 20},
+		Traces:  TracesConfig{Held: 200, Bytes: 64 << 20},
 		Reports: ReportsConfig{Keep: 100},
 	}
 }
@@ -181,7 +177,7 @@ func (c *Config) Validate() error {
 	// The page is made for one screen. The limits bound its memory and the size of its state.
 	return errors.Join(append(errs,
 		within("max_runs", c.MaxRuns, 1, 100_000), within("max_gpus", c.MaxGPUs, 1, 100_000),
-		within("traces::held", c.Traces.Held, 1, 100_000), within("traces::spans_per_trace", c.Traces.SpansPerTrace, 1, 1_000_000),
+		within("traces::held", c.Traces.Held, 1, 100_000),
 		within("traces::bytes", c.Traces.Bytes, 1, 16<<30), within("reports::keep", c.Reports.Keep, 1, 10_000),
 		checkJaegerURL(c.JaegerURL), c.checkAccess())...)
 }

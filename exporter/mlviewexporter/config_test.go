@@ -41,7 +41,7 @@ history: 1h
 storage: file_storage/page
 max_runs: 10
 max_gpus: 20
-traces: {held: 30, spans_per_trace: 40, bytes: 50}
+traces: {held: 30, bytes: 50}
 content: true
 owners: {"1001": Ada}
 jaeger_url: https://jaeger.example/
@@ -60,7 +60,7 @@ insecure_no_auth: true
 	assert.Equal(t, 10, cfg.MaxRuns)
 	assert.Equal(t, 20, cfg.MaxGPUs)
 	assert.Equal(t, ReportsConfig{Directory: "/var/lib/reports", Keep: 7}, cfg.Reports)
-	assert.Equal(t, TracesConfig{Held: 30, SpansPerTrace: 40, Bytes: 50}, cfg.Traces)
+	assert.Equal(t, TracesConfig{Held: 30, Bytes: 50}, cfg.Traces)
 	assert.True(t, cfg.Content)
 	assert.Equal(t, map[string]string{"1001": "Ada"}, cfg.Owners)
 	assert.Equal(t, "https://jaeger.example/", cfg.JaegerURL)
@@ -76,7 +76,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, 12*time.Hour, cfg.History)
 	assert.Equal(t, 1000, cfg.MaxRuns)
 	assert.Equal(t, 1024, cfg.MaxGPUs)
-	assert.Equal(t, TracesConfig{Held: 200, SpansPerTrace: 2000, Bytes: 64 << 20}, cfg.Traces)
+	assert.Equal(t, TracesConfig{Held: 200, Bytes: 64 << 20}, cfg.Traces)
 	assert.Nil(t, cfg.Storage)
 	assert.False(t, cfg.Content)
 	assert.False(t, cfg.InsecureNoAuth)
@@ -112,7 +112,7 @@ func TestReadme(t *testing.T) {
 			keys = append(keys, "reports::"+key)
 		}
 	}
-	require.Len(t, keys, 18)
+	require.Len(t, keys, 17)
 	for _, key := range keys {
 		assert.Contains(t, string(text), "\n| `"+key+"` |")
 	}
@@ -127,7 +127,6 @@ func TestInvalidConfigurationsAreExplained(t *testing.T) {
 		"max_runs: 0":                                   `"max_runs" is 0, must be between 1 and 100000`,
 		"max_gpus: 200000":                              `"max_gpus" is 200000, must be between 1 and 100000`,
 		"traces: {held: -1}":                            `"traces::held" is -1, must be between 1 and 100000`,
-		"traces: {spans_per_trace: 0}":                  `"traces::spans_per_trace" is 0, must be between 1 and 1000000`,
 		"traces: {bytes: -5}":                           `"traces::bytes" is -5, must be between 1 and 17179869184`,
 		"reports: {keep: 0}":                            `"reports::keep" is 0, must be between 1 and 10000`,
 		"jaeger_url: javascript:alert(1)":               `"jaeger_url" is "javascript:alert(1)", must be an address with http or https`,

@@ -74,7 +74,7 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 	store := model.NewStore(input.Settings{
 		Interval: cfg.Interval, History: cfg.History,
 		MaxRuns: cfg.MaxRuns, MaxGPUs: cfg.MaxGPUs,
-		MaxTraces: cfg.Traces.Held, SpansPerTrace: cfg.Traces.SpansPerTrace, TraceBytes: cfg.Traces.Bytes,
+		MaxTraces: cfg.Traces.Held, TraceBytes: cfg.Traces.Bytes,
 		Content: cfg.Content, Owners: cfg.Owners, JaegerURL: cfg.JaegerURL,
 		Reproductions: cfg.showsReproductions(), Withheld: cfg.Reproductions != "" && !cfg.showsReproductions(), Fleet: cfg.Fleet,
 		Version: set.BuildInfo.Version, Now: time.Now,

@@ -42,7 +42,7 @@ func (c *Ring) Add(in *input.Span, run string) {
 		Library: c.Texts.Of(in.Library), Function: c.Texts.Of(cmp.Or(in.Function, in.Operation, in.Name)),
 		Model: c.Texts.Of(in.Model), Tool: c.Texts.Of(in.Tool), Agent: c.Texts.Of(in.Agent), Session: c.Texts.Of(in.Session),
 		Duration: in.Duration, Queue: api.Finite(in.Queue), Serialize: api.Finite(in.Serialize),
-		Slow: !in.Request && in.Duration > c.SlowCall.Seconds(), TraceID: api.HexID(in.Trace[:]),
+		Slow: !in.Request && in.Duration > slowCall, TraceID: api.HexID(in.Trace[:]),
 	}
 	if in.Failed {
 		one.Error, one.Message = c.Texts.Of(cmp.Or(in.Class, mlattr.Other)), c.Texts.Message(in.Message)
@@ -111,5 +111,9 @@ func (c *Ring) Rows(run string, bound func(service, library, function string) ma
 	return rows
 }
 
-// maxCalls limits the calls.
-const maxCalls = 200
+const (
+	// maxCalls limits the calls.
+	maxCalls = 200
+	// slowCall is the duration in seconds above which a call is slow, as in ml_metrics.
+	slowCall = 1
+)

@@ -211,19 +211,15 @@ type Settings struct {
 	History time.Duration
 	// MaxRuns and MaxGPUs limit the runs and GPUs; 1000 and 1024 by default.
 	MaxRuns, MaxGPUs int
-	// MaxTraces, SpansPerTrace and TraceBytes limit the held traces; 200, 2000
-	// and 64 MiB by default.
-	MaxTraces, SpansPerTrace int
-	TraceBytes               int64
+	// MaxTraces and TraceBytes limit the held traces; 200 and 64 MiB by default.
+	MaxTraces  int
+	TraceBytes int64
 	// Content reports whether whole messages of errors are held. Otherwise only
 	// their first 200 characters are, as in the groups of repro_gen. Prompts,
 	// completions and arguments are held only then, as attributes of spans.
 	Content bool
 	// Owners are the names of owners by uid, user name, pod, hash or service.
 	Owners map[string]string
-	// SlowCall is the duration above which a call is marked as slow; 1 second by
-	// default, as in ml_metrics.
-	SlowCall time.Duration
 	// Reproductions reports whether SetFailures is called with what repro_gen writes.
 	// Otherwise no failure has a command, and the rows say so.
 	Reproductions bool
@@ -256,9 +252,7 @@ func (s Settings) WithDefaults() Settings {
 	orDefault(&s.MaxRuns, 1000)
 	orDefault(&s.MaxGPUs, 1024)
 	orDefault(&s.MaxTraces, 200)
-	orDefault(&s.SpansPerTrace, 2000)
 	orDefault(&s.TraceBytes, 64<<20)
-	orDefault(&s.SlowCall, time.Second)
 	if s.Now == nil {
 		s.Now = time.Now
 	}

@@ -2,6 +2,8 @@ package intake_test
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -111,32 +113,27 @@ func TestDetailsAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, len(detail.Events), 32)
 
 	// Of a trace with too many spans those of the newest stay.
-	store := model.NewStore(input.Settings{SpansPerTrace: 16})
+	store := model.NewStore(input.Settings{})
 	in := intake.New(store)
-	for i := range byte(100) {
+	for i := range 5000 {
 		td := ptrace.NewTraces()
 		span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
 		span.SetTraceID([16]byte{0x0a})
-		span.SetSpanID([8]byte{i + 1})
+		span.SetSpanID([8]byte{byte(i >> 8), byte(i), 1})
 		span.Attributes().PutInt("ml.step", int64(i))
 		in.ConsumeTraces(context.Background(), td)
 	}
 	trace, ok := store.Trace(traceID)
 	require.True(t, ok)
 	require.NotEmpty(t, trace.Spans)
+	require.LessOrEqual(t, len(trace.Spans), 2000)
+	assert.Equal(t, 5000, len(trace.Spans)+trace.Dropped)
 	for _, span := range trace.Spans {
 		detail, ok := store.Span(traceID, span.ID)
 		require.True(t, ok)
 		step := values(detail.Attributes)["ml.step"]
-		assert.Equal(t, span.ID[:2], hexByte(step), span.ID)
+		number, err := strconv.Atoi(step)
+		require.NoError(t, err)
+		assert.Equal(t, span.ID[:4], fmt.Sprintf("%04x", number))
 	}
-}
-
-func hexByte(step string) string {
-	n := 0
-	for _, digit := range step {
-		n = 10*n + int(digit-'0')
-	}
-	const digits = "0123456789abcdef"
-	return string([]byte{digits[(n+1)>>4], digits[(n+1)&15]})
 }

@@ -231,7 +231,7 @@ func FuzzConsumeTraces(f *testing.F) {
 		if err != nil {
 			return
 		}
-		store := model.NewStore(input.Settings{MaxRuns: 20, SpansPerTrace: 20})
+		store := model.NewStore(input.Settings{MaxRuns: 20})
 		ctx := context.Background()
 		if enriched {
 			ctx = vocabulary.WithEnriched(ctx)

@@ -140,7 +140,7 @@ func TestAProblemNeedsNoRow(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	w := newWorld(input.Settings{MaxRuns: 10, MaxGPUs: 10, MaxTraces: 5, SpansPerTrace: 50, TraceBytes: 1 << 20})
+	w := newWorld(input.Settings{MaxRuns: 10, MaxGPUs: 10, MaxTraces: 5, TraceBytes: 1 << 20})
 	long := strings.Repeat("ä", 10_000)
 	for i := range 800 {
 		name := strconv.Itoa(i)
@@ -160,7 +160,7 @@ func TestLimits(t *testing.T) {
 			w.ApplyPoints([]series.Point{p})
 		}
 	}
-	for i := range 300 {
+	for i := range 3000 {
 		w.span(func(in *input.Span) { in.Trace, in.ID = [16]byte{9}, [8]byte{byte(i), byte(i >> 8), 1} })
 	}
 	s := w.state()
@@ -177,8 +177,8 @@ func TestLimits(t *testing.T) {
 	}
 	whole, ok := w.Trace("09" + strings.Repeat("0", 30))
 	require.True(t, ok)
-	assert.LessOrEqual(t, len(whole.Spans), 50)
-	assert.Equal(t, 300, len(whole.Spans)+whole.Dropped)
+	assert.LessOrEqual(t, len(whole.Spans), 2000)
+	assert.Equal(t, 3000, len(whole.Spans)+whole.Dropped)
 	for _, one := range s.Failures {
 		assert.LessOrEqual(t, len([]rune(one.Operation)), 128)
 	}

@@ -98,8 +98,8 @@ func (t *Set) Add(in *input.Span, run string) {
 	if run != "" {
 		one.run = run
 	}
-	if most := t.SpansPerTrace; len(one.spans) >= most {
-		drop := max(1, most/8)
+	if len(one.spans) >= maxSpans {
+		const drop = maxSpans / 8
 		for i := range one.spans[:drop] {
 			t.size(one, -one.spans[i].textBytes())
 		}
@@ -199,9 +199,10 @@ func (t *Set) remove(one *trace) {
 	t.bytes -= one.bytes
 }
 
-// maxTracesOfRun and maxSpansOfRow limit the traces of a RunDetail, whose whole
-// traces have addresses of their own.
+// maxSpans limits the spans of a trace, maxTracesOfRun and maxSpansOfRow the traces of a
+// RunDetail, whose whole traces have addresses of their own.
 const (
+	maxSpans       = 2000
 	maxTracesOfRun = 10
 	maxSpansOfRow  = 200
 )
@@ -219,7 +220,7 @@ func (t *Set) WithID(id string) (*api.Trace, bool) {
 	if one == nil {
 		return nil, false
 	}
-	row := one.row(t.SpansPerTrace, t.JaegerURL)
+	row := one.row(maxSpans, t.JaegerURL)
 	return &row, true
 }
 
@@ -258,20 +259,25 @@ func (t *trace) row(limit int, jaeger string) api.Trace {
 		Error: t.group.failed, Dropped: t.dropped, Spans: []api.Span{},
 	}
 	row.URL = api.TraceURL(jaeger, row.ID)
-	for _, node := range tree.ordered() {
-		if len(row.Spans) >= limit {
-			row.Dropped++
-			continue
+	// A parent comes before its children.
+	var add func(at []int, depth int)
+	add = func(at []int, depth int) {
+		for _, i := range at {
+			if len(row.Spans) >= limit {
+				row.Dropped = t.dropped + len(t.spans) - limit
+				return
+			}
+			one, critical := &t.spans[i], tree.critical[i]
+			row.Spans = append(row.Spans, api.Span{
+				ID: api.HexID(one.id[:]), Parent: api.HexID(one.parent[:]), Name: one.name, Service: one.service,
+				Phase: one.phase, Operation: one.operation, Depth: depth,
+				Offset: float64(one.start-tree.start) / 1e9, Duration: float64(one.end-one.start) / 1e9,
+				Error: one.class, Critical: critical != criticalpath.Off, CriticalTime: float64(max(critical, 0)) / 1e9,
+			})
+			add(tree.children[i], depth+1)
 		}
-		one := &t.spans[node.at]
-		critical := tree.critical[node.at]
-		row.Spans = append(row.Spans, api.Span{
-			ID: api.HexID(one.id[:]), Parent: api.HexID(one.parent[:]), Name: one.name, Service: one.service,
-			Phase: one.phase, Operation: one.operation, Depth: node.depth,
-			Offset: float64(one.start-tree.start) / 1e9, Duration: float64(one.end-one.start) / 1e9,
-			Error: one.class, Critical: critical != criticalpath.Off, CriticalTime: float64(max(critical, 0)) / 1e9,
-		})
 	}
+	add(tree.roots, 0)
 	return row
 }
 
@@ -287,15 +293,12 @@ type tree struct {
 	critical []int64
 }
 
-// node is a span in the order of its tree.
-type node struct{ at, depth int }
-
 func newTree(spans []heldSpan) *tree {
 	t := &tree{spans: spans, children: make([][]int, len(spans))}
 	byID := make(map[[8]byte]int32, len(spans))
 	for i := range spans {
 		if _, again := byID[spans[i].id]; !again {
-			byID[spans[i].id] = int32(i) // #nosec G115 -- at most SpansPerTrace
+			byID[spans[i].id] = int32(i) // #nosec G115 -- at most maxSpans
 		}
 		if i == 0 || spans[i].start < t.start {
 			t.start = spans[i].start
@@ -338,23 +341,4 @@ func (t *tree) longestRoot() *heldSpan {
 	return &t.spans[slices.MaxFunc(t.roots, func(a, b int) int {
 		return cmp.Compare(t.spans[a].end-t.spans[a].start, t.spans[b].end-t.spans[b].start)
 	})]
-}
-
-// ordered returns all spans, a parent before its children.
-func (t *tree) ordered() []node {
-	nodes := make([]node, 0, len(t.spans))
-	stack := make([]node, 0, len(t.roots))
-	push := func(of []int, depth int) {
-		for _, at := range slices.Backward(of) {
-			stack = append(stack, node{at, depth})
-		}
-	}
-	push(t.roots, 0)
-	for len(stack) > 0 {
-		next := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		nodes = append(nodes, next)
-		push(t.children[next.at], next.depth+1)
-	}
-	return nodes
 }
