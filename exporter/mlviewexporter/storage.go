@@ -2,14 +2,13 @@ package mlviewexporter
 
 import (
 	"context"
-	"sync"
-	"time"
+	"maps"
+	"slices"
 
 	"go.opentelemetry.io/collector/component"
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
@@ -32,8 +31,8 @@ func (v *view) openState(ctx context.Context, host component.Host) (err error) {
 	case v.cfg.StateDirectory != "":
 		v.saved = saved.OpenFolder(ctx, v.cfg.StateDirectory, component.KindExporter, v.set.ID, "", v.Store, v.storageFailed)
 	}
-	v.notices.state = shared.StateOf(host)
-	v.withdraw = v.notices.state.PublishNotices(v.set.ID.String(), v.ownNotices)
+	v.collector = shared.StateOf(host)
+	v.withdraw = v.collector.PublishNotices(v.set.ID.String(), v.ownNotices)
 	return nil
 }
 
@@ -61,42 +60,16 @@ func (v *view) ownNotices() []shared.Notice {
 	return []shared.Notice{lost}
 }
 
-// notices passes what the collector's components have left out to the model, when
-// somebody looks at the page.
-type notices struct {
-	state  *shared.State
-	mu     sync.Mutex
-	read   time.Time
-	owners []string
-}
-
-// refresh reads the notices, at most once an interval. It does not wait for another
-// refresh.
-func (n *notices) refresh(store *model.Store, now time.Time, interval time.Duration) {
-	if !n.mu.TryLock() {
-		return
-	}
-	defer n.mu.Unlock()
-	if now.Sub(n.read) < interval {
-		return
-	}
-	n.read = now
-	all := n.state.Notices()
-	for _, owner := range n.owners {
-		if _, still := all[owner]; !still {
-			store.SetMissing(owner, nil)
-		}
-	}
-	n.owners = n.owners[:0]
-	for owner, of := range all {
-		n.owners = append(n.owners, owner)
-		rows := make([]api.Missing, len(of))
-		for i, notice := range of {
-			rows[i] = api.Missing{
+// reported returns what the collector's components have left out, by component.
+func (v *view) reported() (rows []api.Missing) {
+	all := v.collector.Notices()
+	for _, owner := range slices.Sorted(maps.Keys(all)) {
+		for _, notice := range all[owner] {
+			rows = append(rows, api.Missing{
 				Key: owner + ":" + notice.Key, Kind: notice.Kind, What: notice.What, Why: notice.Why,
 				Count: notice.Count, Fix: notice.Fix, Since: api.TimeOf(notice.Since),
-			}
+			})
 		}
-		store.SetMissing(owner, rows)
 	}
+	return rows
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/reproductions"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/schema"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
@@ -55,7 +56,8 @@ type view struct {
 	server  *http.Server
 	saved   *saved.State
 	written *reportWriter
-	notices notices
+	// collector is what the collector's components tell each other.
+	collector *shared.State
 	// withdraw ends the publication of the page's own notices.
 	withdraw func()
 
@@ -71,15 +73,16 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	store := model.NewStore(input.Settings{
+	v := &view{set: set, cfg: cfg, telemetry: telemetry}
+	v.Store = model.NewStore(input.Settings{
 		Interval: cfg.Interval, History: cfg.History,
 		MaxRuns: cfg.MaxRuns, MaxGPUs: cfg.MaxGPUs,
 		MaxTraces: cfg.Traces.Held, TraceBytes: cfg.Traces.Bytes,
 		Content: cfg.Content, Owners: cfg.Owners, JaegerURL: cfg.JaegerURL,
 		Reproductions: cfg.showsReproductions(), Withheld: cfg.Reproductions != "" && !cfg.showsReproductions(), Fleet: cfg.Fleet,
-		Version: set.BuildInfo.Version, Now: time.Now,
+		Version: set.BuildInfo.Version, Reported: v.reported,
 	})
-	v := &view{set: set, cfg: cfg, Store: store, intake: intake.New(store), telemetry: telemetry}
+	v.intake = intake.New(v.Store)
 	if cfg.showsReproductions() {
 		v.reports = reproductions.Open(cfg.Reproductions)
 	}
@@ -160,7 +163,6 @@ func (v *view) Shutdown(ctx context.Context) error {
 // State returns what the page shows now.
 func (v *view) State() *api.State {
 	v.asked.Store(true)
-	v.notices.refresh(v.Store, time.Now(), v.cfg.Interval)
 	return v.Store.State()
 }
 

@@ -233,6 +233,8 @@ type Settings struct {
 	Fleet bool
 	// Version is the version of the distribution.
 	Version string
+	// Reported returns what the collector's components have left out, nil by default.
+	Reported func() []api.Missing
 	// Now returns the time; time.Now by default.
 	Now func() time.Time
 }
@@ -253,6 +255,9 @@ func (s Settings) WithDefaults() Settings {
 	orDefault(&s.MaxGPUs, 1024)
 	orDefault(&s.MaxTraces, 200)
 	orDefault(&s.TraceBytes, 64<<20)
+	if s.Reported == nil {
+		s.Reported = func() []api.Missing { return nil }
+	}
 	if s.Now == nil {
 		s.Now = time.Now
 	}

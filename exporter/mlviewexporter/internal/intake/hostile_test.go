@@ -208,7 +208,6 @@ func TestInterleavings(t *testing.T) {
 		})
 		all.Go(func() {
 			store.SetFailures([]api.Failure{{Key: "f00d", Class: "E"}})
-			store.SetMissing("x", []api.Missing{{Key: "x"}})
 			data, err := store.Export()
 			assert.NoError(t, err)
 			assert.NoError(t, store.Import(data))

@@ -14,12 +14,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
 )
 
-// Limits of what components report.
-const (
-	maxComponents = 64
-	maxNotices    = 64
-)
-
 // missing returns what the page cannot show, why, and what changes it.
 func (s *Store) missing(state *api.State, now time.Time) []api.Missing {
 	rows := append(s.missingSenders(state, now), s.missingHardware(now)...)
@@ -38,9 +32,7 @@ func (s *Store) missing(state *api.State, now time.Time) []api.Missing {
 			Fix: "ml_metrics: {max_runs: <more>, max_series: <more>} or ml_guard: {identities: {...}}",
 		})
 	}
-	for _, component := range slices.Sorted(maps.Keys(s.reported)) {
-		rows = append(rows, s.reported[component]...)
-	}
+	rows = append(rows, s.reported...)
 	slices.SortStableFunc(rows, func(a, b api.Missing) int { return api.TrueFirst(a.Since != nil, b.Since != nil) })
 	return rows
 }

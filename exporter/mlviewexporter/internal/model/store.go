@@ -62,7 +62,7 @@ type Store struct {
 	// components report as missing, overflow is when data was received that stands for what
 	// another component had no room for.
 	ofHosts  series.Group
-	reported map[string][]api.Missing
+	reported []api.Missing
 	overflow time.Time
 	// arrived is when data of a host, a client or a GPU last came: what ml_metrics
 	// computes is no news of them. counted is when one of its counters last grew, on the
@@ -82,7 +82,7 @@ type Store struct {
 // NewStore returns an empty Store.
 func NewStore(settings input.Settings) *Store {
 	settings = settings.WithDefaults()
-	s := &Store{started: settings.Now(), pools: make(map[poolID]*pool), reported: make(map[string][]api.Missing)}
+	s := &Store{started: settings.Now(), pools: make(map[poolID]*pool)}
 	s.Bounds = input.Bounds{Settings: settings, Texts: kept.NewTexts(settings.Content), Limits: kept.NewCounts()}
 	s.streams, s.hosts, s.senders = series.NewTable(), fleet.NewHosts(s.Texts), fleet.NewSenders(s.Texts, s.Limits)
 	s.changes, s.gpus, s.services = changes.New(&s.Bounds), gpus.New(&s.Bounds, s.streams), serving.NewServices(&s.Bounds)
@@ -104,12 +104,14 @@ func (s *Store) State() *api.State {
 	if state := s.fresh(s.Now()); state != nil {
 		return state
 	}
+	reported := s.Reported()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.Now()
 	if state := s.fresh(now); state != nil {
 		return state
 	}
+	s.reported = reported
 	state := s.takeState(now)
 	api.MakeLists(state)
 	s.state.Store(state)
@@ -154,19 +156,6 @@ func (s *Store) Hidden() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.Limits.Hidden()
-}
-
-// SetMissing replaces what a component reports as missing.
-func (s *Store) SetMissing(component string, rows []api.Missing) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, known := s.reported[component]
-	switch {
-	case len(rows) == 0:
-		delete(s.reported, component)
-	case known || len(s.reported) < maxComponents:
-		s.reported[s.Texts.Of(component)] = slices.Clone(rows[:min(len(rows), maxNotices)])
-	}
 }
 
 // ApplyPoints adds the points of one request.

@@ -376,10 +376,10 @@ func TestExportAndImport(t *testing.T) {
 }
 
 func TestMissingOfOthers(t *testing.T) {
-	w := newWorld(input.Settings{})
-	w.SetMissing("repro_gen", []api.Missing{{Key: "k", Kind: "limit", What: "Artifacts"}})
+	reported := []api.Missing{{Key: "k", Kind: "limit", What: "Artifacts"}}
+	w := newWorld(input.Settings{Reported: func() []api.Missing { return reported }})
 	assert.Contains(t, fmt.Sprint(w.State().Missing), "Artifacts")
-	w.SetMissing("repro_gen", nil)
+	reported = nil
 	assert.NotContains(t, fmt.Sprint(w.state().Missing), "Artifacts")
 }
 
