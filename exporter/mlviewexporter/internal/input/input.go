@@ -154,12 +154,6 @@ type Record struct {
 // Workload is what a workload of a GPU is known by.
 type Workload = gpupoint.Holder
 
-// RunFacts are the settings that the resource of a run's telemetry has.
-type RunFacts struct {
-	Namespace, Service, Run string
-	Settings                []api.Setting
-}
-
 // Sizes are sizes that a span reports, 0 if it does not. The largest one of a run
 // counts: the last batch of an epoch may be smaller.
 type Sizes struct {

@@ -152,15 +152,6 @@ func (r *pointReader) readMetric(metric series.Series, origin uint64, m pmetric.
 			u := series.Update{Delta: delta, Gone: point.Flags().NoRecordedValue(), Value: point.Sum(), Count: float64(point.Count()), Time: int64(point.Timestamp())}
 			r.add(metric, origin, point.Attributes(), u)
 		}
-	case pmetric.MetricTypeExponentialHistogram:
-		delta := m.ExponentialHistogram().AggregationTemporality() == pmetric.AggregationTemporalityDelta
-		for _, point := range m.ExponentialHistogram().DataPoints().All() {
-			if !point.HasSum() && !point.Flags().NoRecordedValue() {
-				continue
-			}
-			u := series.Update{Delta: delta, Gone: point.Flags().NoRecordedValue(), Value: point.Sum(), Count: float64(point.Count()), Time: int64(point.Timestamp())}
-			r.add(metric, origin, point.Attributes(), u)
-		}
 	}
 }
 

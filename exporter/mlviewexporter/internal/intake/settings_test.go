@@ -68,10 +68,8 @@ func TestSettingsOfARun(t *testing.T) {
 
 func TestSettingsAreBounded(t *testing.T) {
 	store := model.NewStore(input.Settings{})
-	var facts []input.RunFacts
 	for i := range 1000 {
-		facts = append(facts, input.RunFacts{Service: "s", Run: "r", Settings: []api.Setting{{Name: string(rune('a'+i%26)) + string(rune('a'+i/26)), Value: "v"}}})
+		store.ApplySettings(&input.Source{Service: "s", Run: "r"}, []api.Setting{{Name: string(rune('a'+i%26)) + string(rune('a'+i/26)), Value: "v"}})
 	}
-	store.ApplyFacts(facts)
 	assert.Len(t, settingsOf(t, store, "r"), 48)
 }

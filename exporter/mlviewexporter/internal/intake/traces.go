@@ -72,15 +72,13 @@ func (r *spanReader) read(td ptrace.Traces) {
 				}
 			}
 		}
-		r.settings.of(r.sources[first:r.used])
+		r.applySettings(r.sources[first:r.used])
 	}
 	r.flush()
 }
 
 func (r *spanReader) flush() {
 	r.store.ApplySpans(r.spans)
-	r.store.ApplyFacts(r.settings.runs)
-	r.settings.runs = r.settings.runs[:0]
 	clear(r.spans)
 	r.spans, r.details = r.spans[:0], r.details[:0]
 }
@@ -98,7 +96,7 @@ func (r *spanReader) reset() {
 	}
 	r.used, r.resource, r.store = 0, input.Source{}, nil
 	r.events = callEvents{}
-	r.settings.reset()
+	clear(r.settings.all[:cap(r.settings.all)])
 }
 
 func (r *spanReader) readResource(attrs pcommon.Map) {
@@ -429,14 +427,9 @@ var sizeNames = []string{mlattr.WorldSize, mlattr.TokensPerStep, mlattr.SamplesP
 // maxSettingLength limits a value that is put together, in bytes.
 const maxSettingLength = 256
 
-// settings reads what the resources of one request say of how runs were started. It
-// keeps its memory.
+// settings reads what a resource says of how its runs were started. It keeps its memory.
 type settings struct {
-	// all are those of all resources so far, first is the index of the first one of
-	// the current resource. runs are the runs so far.
-	all   []api.Setting
-	first int
-	runs  []input.RunFacts
+	all []api.Setting
 	// sizes are the last sizes as text.
 	sizes [4]struct {
 		n    float64
@@ -446,7 +439,7 @@ type settings struct {
 
 // begin begins a resource.
 func (s *settings) begin(f *vocabulary.Facts) {
-	s.first = len(s.all)
+	s.all = s.all[:0]
 	for i, name := range sizeNames {
 		n, ok := f.Double(name)
 		if !ok || n <= 0 {
@@ -480,24 +473,13 @@ func (s *settings) read(key string, v pcommon.Value) {
 	}
 }
 
-// of notes that the runs of these sources have the settings of the resource.
-func (s *settings) of(sources []*input.Source) {
-	own := s.all[s.first:]
-	if len(own) == 0 {
-		return
-	}
-	last := ""
+// applySettings adds the settings of the resource to the runs of its sources.
+func (r *spanReader) applySettings(sources []*input.Source) {
+	run := ""
 	for _, source := range sources {
-		if source.Run != "" && source.Run != last {
-			last = source.Run
-			s.runs = append(s.runs, input.RunFacts{Namespace: source.Namespace, Service: source.Service, Run: last, Settings: own})
+		if source.Run != run && source.Run != "" && len(r.settings.all) > 0 {
+			run = source.Run
+			r.store.ApplySettings(source, r.settings.all)
 		}
 	}
-}
-
-// reset forgets what was read.
-func (s *settings) reset() {
-	clear(s.all)
-	clear(s.runs[:cap(s.runs)])
-	s.all, s.first, s.runs = s.all[:0], 0, s.runs[:0]
 }

@@ -248,18 +248,13 @@ func (s *Store) Trace(id string) (*api.Trace, bool) {
 	return s.traces.WithID(id)
 }
 
-// ApplyFacts takes over the settings of runs.
-func (s *Store) ApplyFacts(all []input.RunFacts) {
-	if len(all) == 0 {
-		return
-	}
+// ApplySettings adds what the resource of a source says of how its run was started.
+func (s *Store) ApplySettings(source *input.Source, all []api.Setting) {
 	now := s.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range all {
-		if r := s.runs.Of(all[i].Namespace, all[i].Service, all[i].Run, share.OriginOf(0, all[i].Service), now); r != nil {
-			r.AddSettings(all[i].Settings)
-		}
+	if r := s.runs.Of(source.Namespace, source.Service, source.Run, share.OriginOf(source.Sender, source.Service), now); r != nil {
+		r.AddSettings(all)
 	}
 }
 
