@@ -70,7 +70,7 @@ func completeUsage(f *Facts) {
 	creation, _ := f.IntAt(SlotGenAICacheCreationTokens)
 	apart := f.Systems.Has(table.CachesApart)
 	// Where the tokens of caches are apart, a total of input and output alone is without them.
-	if hasTotal && total > 0 && total <= mlattr.MaxCount && !(apart && total == input+output) {
+	if hasTotal && total > 0 && total <= mlattr.MaxCount && (!apart || total != input+output) {
 		switch missing := total - input - output; {
 		case missing < 0:
 		case !hasInput:

@@ -22,7 +22,11 @@ func collectFields(value pcommon.Value, fields []fieldRule, f *Facts) {
 	case pcommon.ValueTypeStr:
 		var members map[string]any
 		text := value.Str()
-		if len(text) > mlattr.MaxJSON || json.Unmarshal([]byte(text), &members) != nil || entries.FromRaw(members) != nil {
+		if len(text) > mlattr.MaxJSON || json.Unmarshal([]byte(text), &members) != nil {
+			f.Rejected++
+			return
+		}
+		if entries.FromRaw(members) != nil { //nolint:forbidigo // MaxJSON bounds its nesting
 			f.Rejected++
 			return
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
-// The id of a run is the first of these that is stated and is no sentinel:
+// Run returns the id of the run that the facts state, or "". It is the first of these that
+// is stated and is no sentinel:
 //
 //  1. RunID under its canonical name, unless it is inferred: ml_enrich or the
 //     user has decided.
@@ -18,8 +19,7 @@ import (
 //  4. JobID.
 //  5. KubernetesJob.
 //
-// Run returns the id of the run that the facts state, or "". inferred reports
-// that the id was computed and that nobody sent it.
+// inferred reports that the id was computed and that nobody sent it.
 func (f *Facts) Run() (id string, inferred bool) {
 	if id, inferred = f.NamedRun(); id != "" {
 		return id, inferred
