@@ -7,6 +7,9 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processorhelper"
 
@@ -49,7 +52,11 @@ func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg 
 	if err != nil {
 		return nil, err
 	}
-	return processorhelper.NewTraces(ctx, set, cfg, nextTraces{next, g}, g.processTraces,
+	passed, err := consumer.NewTraces(passing(g, ptrace.Traces.SpanCount, next.ConsumeTraces), consumer.WithCapabilities(next.Capabilities()))
+	if err != nil {
+		return nil, err
+	}
+	return processorhelper.NewTraces(ctx, set, cfg, passed, g.processTraces,
 		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: g.changesTraces()}),
 		processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
 }
@@ -59,7 +66,11 @@ func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg
 	if err != nil {
 		return nil, err
 	}
-	return processorhelper.NewMetrics(ctx, set, cfg, nextMetrics{next, g}, g.processMetrics,
+	passed, err := consumer.NewMetrics(passing(g, pmetric.Metrics.DataPointCount, next.ConsumeMetrics), consumer.WithCapabilities(next.Capabilities()))
+	if err != nil {
+		return nil, err
+	}
+	return processorhelper.NewMetrics(ctx, set, cfg, passed, g.processMetrics,
 		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: !g.onlyOut}), processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
 }
 
@@ -68,6 +79,10 @@ func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg co
 	if err != nil {
 		return nil, err
 	}
-	return processorhelper.NewLogs(ctx, set, cfg, nextLogs{next, g}, g.processLogs,
+	passed, err := consumer.NewLogs(passing(g, plog.Logs.LogRecordCount, next.ConsumeLogs), consumer.WithCapabilities(next.Capabilities()))
+	if err != nil {
+		return nil, err
+	}
+	return processorhelper.NewLogs(ctx, set, cfg, passed, g.processLogs,
 		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: !g.onlyOut}), processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
 }

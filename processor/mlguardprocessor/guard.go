@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -347,37 +346,11 @@ func (g *guard) withRetry(err error) (temporary bool, told error) {
 	return true, &retryError{error: err, status: s}
 }
 
-// nextTraces, nextMetrics and nextLogs pass the next component's errors to the guard, and
-// tell that component that the sender of metrics and log records is believed.
-type nextTraces struct {
-	consumer.Traces
-	guard *guard
-}
-
-// ConsumeTraces returns what the sender is told of the next component's error.
-func (n nextTraces) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
-	items := td.SpanCount()
-	return n.guard.passed(ctx, items, n.Traces.ConsumeTraces(ctx, td))
-}
-
-type nextMetrics struct {
-	consumer.Metrics
-	guard *guard
-}
-
-// ConsumeMetrics returns what the sender is told of the next component's error.
-func (n nextMetrics) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
-	items := md.DataPointCount()
-	return n.guard.passed(ctx, items, n.Metrics.ConsumeMetrics(n.guard.trust.Mark(ctx), md))
-}
-
-type nextLogs struct {
-	consumer.Logs
-	guard *guard
-}
-
-// ConsumeLogs returns what the sender is told of the next component's error.
-func (n nextLogs) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
-	items := ld.LogRecordCount()
-	return n.guard.passed(ctx, items, n.Logs.ConsumeLogs(n.guard.trust.Mark(ctx), ld))
+// passing passes requests to the next component, and its errors to the guard. It tells that
+// component that their sender is believed.
+func passing[T any](g *guard, items func(T) int, next func(context.Context, T) error) func(context.Context, T) error {
+	return func(ctx context.Context, data T) error {
+		n := items(data) // the next component may change them
+		return g.passed(ctx, n, next(g.trust.Mark(ctx), data))
+	}
 }

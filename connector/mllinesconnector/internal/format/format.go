@@ -161,38 +161,23 @@ func (r *Rule) compile(f *Format) error {
 		if r.pattern, err = regexp.Compile(r.Pattern); err != nil {
 			return fmt.Errorf("pattern: %w", err)
 		}
-		r.groups = make([]string, r.pattern.NumSubexp()+1)
+		r.groups = r.pattern.SubexpNames()
 	}
-	known := func(key, name string) error {
-		if _, ok := valueNames[name]; !ok {
-			return fmt.Errorf("%s: %q is none of %s", key, name, strings.Join(Values(), ", "))
-		}
-		return nil
-	}
-	steps := false
-	if r.pattern != nil {
-		for i, name := range r.pattern.SubexpNames() {
-			if name == "" {
-				continue
-			}
-			if err := known("pattern", name); err != nil {
-				return err
-			}
-			r.groups[i] = name
-			steps = steps || name == "step"
+	for _, name := range r.groups {
+		if _, ok := valueNames[name]; !ok && name != "" {
+			return fmt.Errorf("pattern: %q is none of %s", name, strings.Join(Values(), ", "))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Fields)) {
-		if err := known("fields", name); err != nil {
-			return err
+		if _, ok := valueNames[name]; !ok {
+			return fmt.Errorf("fields: %q is none of %s", name, strings.Join(Values(), ", "))
 		}
 		if r.Fields[name] == "" {
 			return fmt.Errorf("fields::%s: must not be empty", name)
 		}
-		steps = steps || name == "step"
 		r.labels = append(r.labels, label{r.Fields[name], name})
 	}
-	if (r.kind == Step || r.kind == Bar) && !steps {
+	if (r.kind == Step || r.kind == Bar) && !slices.Contains(r.groups, "step") && r.Fields["step"] == "" {
 		return fmt.Errorf("pattern: %q has no group step, which a line of a %s needs", r.Pattern, r.Is)
 	}
 	return nil
