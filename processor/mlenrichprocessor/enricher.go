@@ -146,7 +146,7 @@ func (e *enricher) count(ctx context.Context, b *batch) {
 	}
 	for reason, n := range b.problems {
 		e.telemetry.ProcessorMlEnrichPointsUnsafe.Add(ctx, n,
-			metric.WithAttributes(id, attribute.String("reason", string(reason))))
+			metric.WithAttributes(id, attribute.String("reason", reason)))
 	}
 	if b.rejected > 0 {
 		e.telemetry.ProcessorMlEnrichValuesRejected.Add(ctx, int64(b.rejected), metric.WithAttributes(id))

@@ -212,10 +212,7 @@ func (r *reader) readScope(known vocabulary.System, ss ptrace.ScopeSpans) {
 type attributes struct {
 	spanfact.End
 	operation, genAI string
-	conversation     string
 	run              spanfact.RunIDs
-	keep, wrote      bool
-	step, tokens     int64
 }
 
 // readSpan reads each attribute once.
@@ -234,20 +231,17 @@ func (r *reader) readSpan(span ptrace.Span, sp *sample.Span) {
 	if id, _ := a.run.Named(); id != "" {
 		sp.Source.Run = rule.Hash(id)
 	}
-	sp.Step = spanfact.StepOf(r.systems, a.step)
+	sp.Step = spanfact.StepOf(r.systems, sp.Step)
 	if a.Phase != "" {
 		sp.Role = roles[a.Phase]
 		if a.Phase == mlattr.PhaseTrain && sp.Step > 0 { // of one step
 			sp.Role = sample.Batch
 		}
 	}
-	sp.Tokens = a.tokens
-	sp.Conversation = hashOf(a.conversation)
 	operation := cmp.Or(a.operation, a.genAI)
 	sp.Operation = rule.Mix(r.service, hashOf(operation))
 	sp.Like = rule.Mix(r.service, hashOf(cmp.Or(operation, span.Name())))
 	sp.Failed = a.Failed(span)
-	sp.Marked = a.keep || a.wrote
 }
 
 // timeOf returns nanoseconds since 1970.
@@ -261,19 +255,20 @@ func (r *reader) timeOf(at pcommon.Timestamp) int64 {
 func (r *reader) readAttribute(key string, value pcommon.Value, a *attributes, sp *sample.Span) {
 	switch key {
 	case mlattr.Step:
-		a.step, _ = mlattr.ReadInt(value)
+		sp.Step, _ = mlattr.ReadInt(value)
 	case mlattr.Operation:
 		a.operation, _ = mlattr.ReadText(value)
 	case mlattr.GenAIOperationName:
 		a.genAI, _ = mlattr.ReadText(value)
 	case mlattr.GenAIConversationID:
-		a.conversation, _ = mlattr.ReadText(value)
+		conversation, _ := mlattr.ReadText(value)
+		sp.Conversation = hashOf(conversation)
 	case mlattr.GenAIOutputTokens:
-		a.tokens, _ = mlattr.ReadInt(value)
+		sp.Tokens, _ = mlattr.ReadInt(value)
 	case mlattr.SampleKeep:
-		a.keep = isTrue(value)
+		sp.Marked = sp.Marked || isTrue(value)
 	case attrArtifact:
-		a.wrote = true
+		sp.Marked = true
 	case mlattr.RunID, mlattr.RunInferred, mlattr.TrainingRunID:
 		a.run.ReadAttribute(key, value)
 	case mlattr.RankGlobal:

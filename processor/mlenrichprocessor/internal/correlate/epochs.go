@@ -79,12 +79,6 @@ func (t *epochSearch) read(f *vocabulary.Facts, n *span, s ptrace.Span) int32 {
 	return 0
 }
 
-// timeline is the epochs of a process, and its undated spans by index.
-type timeline struct {
-	epochs  []epoch
-	undated []int
-}
-
 // findEpochs finds the epoch of each undated span. A process that its resource
 // does not tell from others has none.
 func (b *Batch) findEpochs(s *Store, processOf func(resource int) string) {
@@ -92,30 +86,24 @@ func (b *Batch) findEpochs(s *Store, processOf func(resource int) string) {
 	if len(t.epochs) == 0 && len(t.undated) == 0 {
 		return
 	}
-	byProcess := make(map[uint64]*timeline)
-	lineOf := func(resource int32) *timeline {
-		process := b.processHash(resource, processOf)
-		if byProcess[process] == nil {
-			byProcess[process] = new(timeline)
-		}
-		return byProcess[process]
-	}
+	byProcess := make(map[uint64][]epoch)
 	for _, e := range t.epochs {
-		line := lineOf(e.resource)
-		line.epochs = append(line.epochs, e)
+		process := b.processHash(e.resource, processOf)
+		byProcess[process] = append(byProcess[process], e)
 	}
 	for i := range t.undated {
-		line := lineOf(t.undated[i].resource)
-		line.undated = append(line.undated, i)
+		if process := b.processHash(t.undated[i].resource, processOf); byProcess[process] == nil {
+			byProcess[process] = nil // to be asked for
+		}
 	}
 	delete(byProcess, 0)
 	s.addEpochs(byProcess)
-	for _, line := range byProcess {
-		line.epochs = disjoint(line.epochs)
-		for _, i := range line.undated {
-			u := &t.undated[i]
-			u.number, u.found = epochAt(line.epochs, u)
-		}
+	for process, epochs := range byProcess {
+		byProcess[process] = disjoint(epochs)
+	}
+	for i := range t.undated {
+		u := &t.undated[i]
+		u.number, u.found = epochAt(byProcess[b.processHash(u.resource, processOf)], u)
 	}
 }
 

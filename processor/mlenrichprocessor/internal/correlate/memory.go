@@ -2,6 +2,7 @@ package correlate
 
 import (
 	"encoding/binary"
+	"iter"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -117,51 +118,48 @@ func (b *Batch) appendHanded(to []byte, spans []handedDown) []byte {
 	return to
 }
 
-// handedGroup is a group that appendHanded wrote: the keys, and the ids one
-// after the other.
-type handedGroup struct{ keys, ids []byte }
-
-// nextHanded reads a group and returns what comes after it.
-func nextHanded(list []byte) (handedGroup, []byte) {
-	n, size := binary.Uvarint(list)
-	list = list[size:]
-	g := handedGroup{keys: list[:n]}
-	list = list[n:]
-	n, size = binary.Uvarint(list)
-	list = list[size:]
-	g.ids = list[:8*n]
-	return g, list[8*n:]
+// handedGroups are the groups that appendHanded wrote: the keys, and the ids one after the
+// other.
+func handedGroups(list []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(keys, ids []byte) bool) {
+		next := func(unit uint64) (part []byte) {
+			n, size := binary.Uvarint(list)
+			part, list = list[size:][:unit*n], list[size:][unit*n:]
+			return part
+		}
+		for len(list) > 0 {
+			if !yield(next(1), next(8)) {
+				return
+			}
+		}
+	}
 }
 
 // findHanded returns the keys that a span hands down, or nil. Of several with
 // the same id it is the last.
-func findHanded(list []byte, id pcommon.SpanID) (keys []byte) {
+func findHanded(list []byte, id pcommon.SpanID) (found []byte) {
 	wanted := binary.NativeEndian.Uint64(id[:])
-	for len(list) > 0 {
-		var g handedGroup
-		g, list = nextHanded(list)
-		for ids := g.ids; len(ids) > 0; ids = ids[8:] {
+	for keys, ids := range handedGroups(list) {
+		for ; len(ids) > 0; ids = ids[8:] {
 			if binary.NativeEndian.Uint64(ids) == wanted {
-				keys = g.keys
+				found = keys
 				break
 			}
 		}
 	}
-	return keys
+	return found
 }
 
 // mapHanded returns the keys of each span that findHanded finds. spans is how
 // many there are.
 func mapHanded(list []byte, spans int) map[pcommon.SpanID][]byte {
-	keys := make(map[pcommon.SpanID][]byte, spans)
-	for len(list) > 0 {
-		var g handedGroup
-		g, list = nextHanded(list)
-		for ids := g.ids; len(ids) > 0; ids = ids[8:] {
-			keys[pcommon.SpanID(ids)] = g.keys
+	found := make(map[pcommon.SpanID][]byte, spans)
+	for keys, ids := range handedGroups(list) {
+		for ; len(ids) > 0; ids = ids[8:] {
+			found[pcommon.SpanID(ids)] = keys
 		}
 	}
-	return keys
+	return found
 }
 
 // appendKeys writes keys. Each is a number, 0 for none: an odd one is twice the

@@ -294,20 +294,22 @@ func (s *Store) watch(spans []covering, now time.Time) {
 }
 
 // addEpochs remembers the epochs of processes, and adds those that it knows.
-func (s *Store) addEpochs(lines map[uint64]*timeline) {
+func (s *Store) addEpochs(byProcess map[uint64][]epoch) {
 	now := s.Lock()
 	defer s.Unlock()
-	for process, line := range lines {
+	for process, epochs := range byProcess {
 		known := s.epochs.Find(process, now)
 		if known != nil {
-			line.epochs = append(line.epochs, *known...)
+			epochs = append(epochs, *known...)
 		}
-		if line.epochs = mergeEpochs(line.epochs); len(line.epochs) == 0 {
+		epochs = mergeEpochs(epochs)
+		byProcess[process] = epochs
+		if len(epochs) == 0 {
 			continue
 		}
 		if known == nil {
 			known = s.epochs.Insert(process, now)
 		}
-		*known = append((*known)[:0], latestEpochs(line.epochs)...)
+		*known = append((*known)[:0], latestEpochs(epochs)...)
 	}
 }

@@ -73,9 +73,9 @@ func TestUsageOfEarlierBatchesIsBounded(t *testing.T) {
 func TestEpochsAreBounded(t *testing.T) {
 	s, c := newTestStore()
 	add := func(epochs ...epoch) []epoch {
-		lines := map[uint64]*timeline{1: {epochs: epochs}}
-		s.addEpochs(lines)
-		return lines[1].epochs
+		byProcess := map[uint64][]epoch{1: epochs}
+		s.addEpochs(byProcess)
+		return byProcess[1]
 	}
 	for n := range uint64(100) {
 		add(epoch{period{10*n + 1, 10*n + 9}, spanKey{id: [8]byte{7: byte(n)}}, int64(n), 0})
@@ -88,7 +88,7 @@ func TestEpochsAreBounded(t *testing.T) {
 	*c = c.Add(keyAge + time.Second)
 	assert.Empty(t, add())
 	for n := range DefaultLimits().Processes + 10 {
-		s.addEpochs(map[uint64]*timeline{uint64(n + 2): {epochs: []epoch{{period: period{1, 2}, number: 1}}}})
+		s.addEpochs(map[uint64][]epoch{uint64(n + 2): {{period: period{1, 2}, number: 1}}})
 	}
 	assert.Equal(t, DefaultLimits().Processes, s.epochs.Size("").Entries)
 	assert.EqualValues(t, 10, s.epochs.Size("").Evicted)

@@ -51,23 +51,9 @@ func labelByte(c byte) bool {
 // maxCompared is how many attributes of a point are compared with each other.
 const maxCompared = 32
 
-// Problem is what is wrong with a point on its way to Prometheus: the value of
-// reason in a metric.
-type Problem string
-
-const (
-	clockIsAhead  Problem = "clock_ahead"
-	clockIsBehind Problem = "clock_behind"
-	missingTime   Problem = "missing_time"
-	missingValue  Problem = "missing_value"
-	invalidUTF8   Problem = "invalid_utf8"
-	collision     Problem = "label_collision"
-	reservedLabel Problem = "reserved_label"
-)
-
-// Problems counts points by what is wrong with them. A point with several
-// problems counts once for each.
-type Problems map[Problem]int64
+// Problems counts points by what is wrong with them on their way to Prometheus: the value
+// of reason in a metric. A point with several problems counts once for each.
+type Problems map[string]int64
 
 // Point is what Check needs of a point beside its attributes.
 type Point struct {
@@ -83,15 +69,15 @@ type Point struct {
 // with MarkConflict.
 func (p Problems) Check(attrs pcommon.Map, point Point, resourceValid bool, now time.Time) (conflict bool) {
 	if point.NoValue {
-		p[missingValue]++
+		p["missing_value"]++
 	}
 	switch sent := point.At.AsTime(); {
 	case point.At == 0:
-		p[missingTime]++
+		p["missing_time"]++
 	case sent.Sub(now) > mlattr.ClockAhead:
-		p[clockIsAhead]++
+		p["clock_ahead"]++
 	case now.Sub(sent) > mlattr.ClockBehind:
-		p[clockIsBehind]++
+		p["clock_behind"]++
 	}
 	var keys [maxCompared]string
 	n, valid, collides, isReserved := 0, resourceValid, false, false
@@ -108,13 +94,13 @@ func (p Problems) Check(attrs pcommon.Map, point Point, resourceValid bool, now 
 		n++
 	}
 	if !valid {
-		p[invalidUTF8]++
+		p["invalid_utf8"]++
 	}
 	if collides {
-		p[collision]++
+		p["label_collision"]++
 	}
 	if isReserved {
-		p[reservedLabel]++
+		p["reserved_label"]++
 	}
 	return collides || isReserved
 }
