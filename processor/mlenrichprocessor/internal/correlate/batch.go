@@ -230,7 +230,7 @@ func (b *Batch) Correlate(s *Store, processOf func(resource int) string) {
 		n.of = &b.resources[n.resource]
 		n.service = n.of.service
 	}
-	if b.ask(s) {
+	if b.lookUp(s) {
 		b.inheritAll()
 		b.followLinks()
 		b.climbAll()
@@ -241,13 +241,13 @@ func (b *Batch) Correlate(s *Store, processOf func(resource int) string) {
 			}
 		}
 		b.handDown()
-		b.tell(s)
+		b.store(s)
 	}
 	b.findEpochs(s, processOf)
 }
 
-// ask finds what earlier batches said, and reports whether any trace is active.
-func (b *Batch) ask(s *Store) (active bool) {
+// lookUp finds what earlier batches said, and reports whether any trace is active.
+func (b *Batch) lookUp(s *Store) (active bool) {
 	now := s.Lock()
 	defer s.Unlock()
 	b.join(s, now)
@@ -269,8 +269,8 @@ func (b *Batch) ask(s *Store) (active bool) {
 	return active
 }
 
-// tell remembers what later batches need.
-func (b *Batch) tell(s *Store) {
+// store remembers what later batches need.
+func (b *Batch) store(s *Store) {
 	now := s.Lock()
 	defer s.Unlock()
 	s.findCalls(b, now)

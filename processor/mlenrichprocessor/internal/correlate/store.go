@@ -32,8 +32,8 @@ const (
 )
 
 // Store is what earlier requests said of traces, ids and answers. It is safe
-// for concurrent use. A batch takes its lock to ask and to tell, not while keys come down
-// or while pdata is read or written.
+// for concurrent use. A batch takes its lock to look up and to store, not while keys come
+// down or while pdata is read or written.
 type Store struct {
 	cache.Guard
 	limits Limits

@@ -264,8 +264,8 @@ func (b *Batch) climb(kind aboveKind, s *search) {
 	}
 }
 
-// meets tells a span what is below it, and reports whether the search goes on. What was
-// told before ends it, and so a cycle, which only bad data has.
+// meets marks a span by what is below it, and reports whether the search goes on. A mark
+// that is there already ends it, and so a cycle, which only bad data has.
 func (s *search) meets(kind aboveKind, from, n *span) bool {
 	switch same := n.service == s.service; {
 	case kind == aboveServer && n.uses:
