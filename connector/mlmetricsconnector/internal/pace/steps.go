@@ -27,10 +27,8 @@ const (
 // Steps has the durations of the newest steps of one rank. The zero Steps is
 // ready to use. It is not safe for concurrent use.
 type Steps struct {
-	// seconds is a ring of at most RecentSteps+usualSteps durations; oldest is
-	// the index of its first one.
+	// seconds are at most RecentSteps+usualSteps durations, the newest last.
 	seconds []float32
-	oldest  int
 	// usual has the durations of those that are not recent, in order of their size.
 	usual []float32
 	// times is the result of Times, known while changed is false.
@@ -62,29 +60,24 @@ func (s *Steps) Add(d time.Duration) {
 		return
 	}
 	s.changed = true
-	if len(s.seconds) >= RecentSteps {
-		one := s.seconds[s.index(RecentSteps-1)]
+	if len(s.seconds) == RecentSteps+usualSteps {
+		i, _ := slices.BinarySearch(s.usual, s.seconds[0])
+		s.usual = slices.Delete(s.usual, i, i+1)
+		s.seconds = slices.Delete(s.seconds, 0, 1)
+	}
+	s.seconds = append(s.seconds, float32(d.Seconds()))
+	if n := len(s.seconds) - RecentSteps; n > 0 {
+		one := s.seconds[n-1] // which is no longer recent
 		i, _ := slices.BinarySearch(s.usual, one)
 		s.usual = slices.Insert(s.usual, i, one)
 	}
-	if len(s.seconds) < RecentSteps+usualSteps {
-		s.seconds = append(s.seconds, float32(d.Seconds()))
-		return
-	}
-	i, _ := slices.BinarySearch(s.usual, s.seconds[s.oldest])
-	s.usual = slices.Delete(s.usual, i, i+1)
-	s.seconds[s.oldest] = float32(d.Seconds())
-	s.oldest = (s.oldest + 1) % len(s.seconds)
 }
 
 // Known reports whether a usual time is known.
 func (s *Steps) Known() bool { return len(s.seconds) >= RecentSteps+leastUsualSteps }
 
 // at returns the duration of the step that ended before age others.
-func (s *Steps) at(age int) float64 { return float64(s.seconds[s.index(age)]) }
-
-// index returns where the step is that ended before age others.
-func (s *Steps) index(age int) int { return (s.oldest + len(s.seconds) - 1 - age) % len(s.seconds) }
+func (s *Steps) at(age int) float64 { return float64(s.seconds[len(s.seconds)-1-age]) }
 
 // Times returns the typical durations.
 func (s *Steps) Times() StepTimes {

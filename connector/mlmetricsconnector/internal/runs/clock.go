@@ -269,16 +269,6 @@ func (c *clock) restart() {
 	c.warmup, c.pause = warmupSteps, 0
 }
 
-// expect records that metrics of the rank's process arrived.
-func (c *clock) expect(first, last time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.since.IsZero() {
-		c.since = first
-	}
-	c.heard = last
-}
-
 // forget reports whether nothing has arrived after since, and if so removes the
 // clock. A new clock without data stays.
 func (c *clock) forget(since time.Time) bool {

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -112,10 +113,9 @@ func (m *Metrics) take(holders map[string]bool, expiration time.Duration, now ti
 // before its first span has a state.
 func (c *Clocks) Read(m *Metrics, holders map[string]bool, losses *Losses, store *streams.Store, expiration time.Duration, now time.Time) (over streams.Overflowed) {
 	for key, is := range m.take(holders, expiration, now) {
-		waits := !is.last.IsZero()
 		of := c.known(key)
 		if of == nil {
-			if !waits && !is.Changed && len(is.Values) == 0 {
+			if is.last.IsZero() && !is.Changed && len(is.Values) == 0 {
 				continue // it has expired, although its exporter goes on
 			}
 			if of = c.add(key); of == nil {
@@ -125,14 +125,9 @@ func (c *Clocks) Read(m *Metrics, holders map[string]bool, losses *Losses, store
 				continue
 			}
 		}
-		if waits {
-			of.expect(is.first, is.last)
-		}
-		if is.trains {
-			updates := of.train(&is, now)
-			losses.Observe(updates, is.Seen)
-			over.Add(store.Apply(updates, is.Seen))
-		}
+		updates := of.train(&is, now)
+		losses.Observe(updates, is.Seen)
+		over.Add(store.Apply(updates, is.Seen))
 	}
 	return over
 }
@@ -147,10 +142,15 @@ func (c *clock) train(is *shown, now time.Time) (updates []streams.Update) {
 	if c.forgotten {
 		return nil
 	}
-	if c.since.IsZero() {
-		c.since = is.First
+	if !is.last.IsZero() {
+		c.heard = is.last
 	}
-	c.heard, c.between = is.Seen, is.Patience
+	if is.trains {
+		c.heard, c.between = is.Seen, is.Patience
+	}
+	if c.since.IsZero() && !c.heard.IsZero() {
+		c.since = cmp.Or(is.first, is.First)
+	}
 	updates = numbersOf(source, is.Values, now)
 	if !is.Changed {
 		return updates

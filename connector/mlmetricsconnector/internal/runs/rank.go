@@ -44,9 +44,7 @@ func (s State) standing(held bool) streams.Standing {
 	switch {
 	case s.Over():
 		return streams.Ended
-	case s == Stalled && held:
-		return streams.Hung
-	case s == Stalled, s == Silent:
+	case s == Silent, s == Stalled && !held:
 		return streams.Silent
 	case s == Running, held:
 		return streams.Running

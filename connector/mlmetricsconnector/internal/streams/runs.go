@@ -34,10 +34,8 @@ const (
 	Ended
 	// Silent runs are replaced if none has ended.
 	Silent
-	// Running runs are not replaced.
+	// Running runs are not replaced, nor are those that hang and hold GPUs.
 	Running
-	// Hung runs hold GPUs and take no steps. They are not replaced.
-	Hung
 )
 
 // RunKey identifies a run.

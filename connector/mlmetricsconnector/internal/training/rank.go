@@ -7,6 +7,7 @@ package training
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,9 +108,8 @@ type Rank struct {
 	Metrics map[string]last
 	// timed reports whether the trainer sends the time of its steps.
 	timed bool
-	// apart are the seconds between the newest changes, changes their number.
-	apart   [rememberedChanges]float64
-	changes int
+	// apart are the seconds between the newest changes.
+	apart []float64
 	// Pending waits for Take.
 	Pending Progress
 }
@@ -217,8 +217,10 @@ func (r *Rank) time(measure string, seconds float64) {
 func (r *Rank) move(c *change, at int64, now time.Time) {
 	p := &r.Pending
 	if !p.Moved.IsZero() {
-		r.apart[r.changes%rememberedChanges] = min(now.Sub(p.Moved).Seconds(), maxApart)
-		r.changes++
+		if len(r.apart) == rememberedChanges {
+			r.apart = slices.Delete(r.apart, 0, 1)
+		}
+		r.apart = append(r.apart, min(now.Sub(p.Moved).Seconds(), maxApart))
 	}
 	previous, patience := p.At, r.patience()
 	p.Moved, p.Changed = now, true
@@ -239,12 +241,7 @@ func (r *Rank) move(c *change, at int64, now time.Time) {
 
 // patience returns Progress.Patience.
 func (r *Rank) patience() time.Duration {
-	n := min(r.changes, rememberedChanges)
-	if n == 0 {
-		return 0
-	}
-	apart := r.apart
-	return time.Duration(patienceChanges * pace.Median(apart[:n]) * float64(time.Second))
+	return time.Duration(patienceChanges * pace.Median(slices.Clone(r.apart)) * float64(time.Second))
 }
 
 // Take returns what has changed since the previous call, and clears it.
