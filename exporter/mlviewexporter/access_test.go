@@ -3,13 +3,10 @@ package mlviewexporter
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,8 +14,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
-
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/metadatatest"
 )
 
 var ignoreTime = []metricdatatest.Option{metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars()}
@@ -58,7 +53,6 @@ func TestCredentials(t *testing.T) {
 				assert.NotEmpty(t, response.Header.Get("Content-Security-Policy"))
 				assert.NotContains(t, body, "ada")
 			}
-			metadatatest.AssertEqualExporterMlViewRequestsRefused(t, r.tel, points(4, "reason", "auth"), ignoreTime...)
 			response, _ := r.get(t, "/api/v1/state", func(r *http.Request) { r.Header.Set("Authorization", "Basic secret") })
 			assert.Equal(t, http.StatusOK, response.StatusCode)
 			response, _ = r.get(t, "/api/v1/state", func(r *http.Request) {
@@ -88,53 +82,4 @@ func TestForeignNamesAreRefused(t *testing.T) {
 		response, _ := r.get(t, "/api/v1/state", func(r *http.Request) { r.Host = name })
 		assert.Equal(t, status, response.StatusCode, name)
 	}
-	metadatatest.AssertEqualExporterMlViewRequestsRefused(t, r.tel, points(1, "reason", "host"), ignoreTime...)
-}
-
-func TestTrafficIsCounted(t *testing.T) {
-	r := newRig(t, "", nil)
-	_, body := r.get(t, "/api/v1/state", nil)
-	own := attribute.NewSet(attribute.String("exporter", "ml_view"))
-	metadatatest.AssertEqualExporterMlViewBytesSent(t, r.tel, []metricdata.DataPoint[int64]{{Value: int64(len(body)), Attributes: own}}, ignoreTime...)
-
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+streamPath, http.NoBody)
-	require.NoError(t, err)
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer http.DefaultClient.CloseIdleConnections()
-	first := make([]byte, 1)
-	_, err = response.Body.Read(first)
-	require.NoError(t, err)
-	metadatatest.AssertEqualExporterMlViewClients(t, r.tel, []metricdata.DataPoint[int64]{{Value: 1, Attributes: own}}, ignoreTime...)
-	require.NoError(t, response.Body.Close())
-	r.stop(t)
-}
-
-// TestSlowClientsAreCounted has a stream whose client does not read in time, and one
-// whose client does.
-func TestSlowClientsAreCounted(t *testing.T) {
-	var counted traffic
-	server := httptest.NewServer(counted.count(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		out := http.NewResponseController(w)
-		if r.URL.Query().Has("late") {
-			assert.NoError(t, out.SetWriteDeadline(time.Now().Add(-time.Second)))
-		}
-		_, _ = w.Write([]byte("event: state\n\n"))
-		_ = out.Flush()
-	}), func(context.Context, int) {}))
-	defer server.Close()
-	// A connection that is used again would be tried twice.
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	for _, path := range []string{streamPath, streamPath + "?late", "/?late"} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
-		require.NoError(t, err)
-		if response, err := client.Do(request); err == nil {
-			_, _ = io.Copy(io.Discard, response.Body)
-			require.NoError(t, response.Body.Close())
-		}
-	}
-	server.Close()
-	assert.Equal(t, int64(1), counted.dropped.Load())
-	assert.Equal(t, int64(1), counted.events.Load())
-	assert.Zero(t, counted.clients.Load())
 }

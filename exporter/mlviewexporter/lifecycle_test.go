@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/metadatatest"
@@ -54,7 +55,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 	defer client.CloseIdleConnections()
 	var ended []chan struct{}
 	for range maxClients {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+streamPath, http.NoBody)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/api/v1/events", http.NoBody)
 		require.NoError(t, err)
 		response, err := client.Do(request) //nolint:bodyclose // The goroutine below closes it.
 		require.NoError(t, err)
@@ -79,7 +80,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 // answers may take no time at all.
 func TestAStreamOutlivesTheWriteTimeout(t *testing.T) {
 	r := newRig(t, "write_timeout: 1ns\ninterval: 100ms", nil)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+streamPath, http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/api/v1/events", http.NoBody)
 	require.NoError(t, err)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
@@ -124,8 +125,8 @@ func TestUnreadableStorageIsKept(t *testing.T) {
 // computes nothing.
 func TestTelemetryTakesNoState(t *testing.T) {
 	r := newRig(t, "interval: 1m", nil)
-	_, err := r.tel.GetMetric("otelcol_exporter_ml_view_clients")
-	require.NoError(t, err)
+	var read metricdata.ResourceMetrics
+	require.NoError(t, r.tel.Reader.Collect(t.Context(), &read))
 	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1")))
 	assert.Len(t, r.state(t, t).Failures, 1, "the State of the first metrics would be kept for a minute")
 }

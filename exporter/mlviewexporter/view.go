@@ -213,7 +213,7 @@ func (v *view) serve(ctx context.Context, host component.Host) error {
 	v.handler = page.NewHandler(v, page.Settings{
 		Interval: v.cfg.Interval, MaxClients: maxClients, Hosts: []string{name}, Schema: schema.State,
 	})
-	handler := v.telemetry.traffic.count(v.handler, v.telemetry.refused)
+	handler := http.Handler(v.handler)
 	if v.cfg.Auth.HasValue() {
 		handler = anyHost(handler)
 	}
@@ -286,7 +286,6 @@ func (v *view) refuse(w http.ResponseWriter, r *http.Request, message string, st
 	page.SetSecurityHeaders(w.Header())
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", v.challenge())
-		v.telemetry.refused(r.Context(), status)
 		// The authenticator's message may tell an attacker what was wrong.
 		message = "This page needs credentials."
 	}

@@ -28,14 +28,9 @@ type TelemetryBuilder struct {
 	meter                             metric.Meter
 	mu                                sync.Mutex
 	registrations                     []metric.Registration
-	ExporterMlViewBytesSent           metric.Int64ObservableCounter
-	ExporterMlViewClients             metric.Int64ObservableUpDownCounter
-	ExporterMlViewClientsDropped      metric.Int64ObservableCounter
-	ExporterMlViewEventsSent          metric.Int64ObservableCounter
 	ExporterMlViewReportsErrors       metric.Int64Counter
 	ExporterMlViewReportsWritten      metric.Int64Counter
 	ExporterMlViewReproductionsErrors metric.Int64Counter
-	ExporterMlViewRequestsRefused     metric.Int64Counter
 	ExporterMlViewRowsHidden          metric.Int64ObservableUpDownCounter
 	ExporterMlViewStorageErrors       metric.Int64Counter
 }
@@ -49,66 +44,6 @@ type telemetryBuilderOptionFunc func(mb *TelemetryBuilder)
 
 func (tbof telemetryBuilderOptionFunc) apply(mb *TelemetryBuilder) {
 	tbof(mb)
-}
-
-// RegisterExporterMlViewBytesSentCallback sets callback for observable ExporterMlViewBytesSent metric.
-func (builder *TelemetryBuilder) RegisterExporterMlViewBytesSentCallback(cb metric.Int64Callback) error {
-	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		cb(ctx, &observerInt64{inst: builder.ExporterMlViewBytesSent, obs: o})
-		return nil
-	}, builder.ExporterMlViewBytesSent)
-	if err != nil {
-		return err
-	}
-	builder.mu.Lock()
-	defer builder.mu.Unlock()
-	builder.registrations = append(builder.registrations, reg)
-	return nil
-}
-
-// RegisterExporterMlViewClientsCallback sets callback for observable ExporterMlViewClients metric.
-func (builder *TelemetryBuilder) RegisterExporterMlViewClientsCallback(cb metric.Int64Callback) error {
-	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		cb(ctx, &observerInt64{inst: builder.ExporterMlViewClients, obs: o})
-		return nil
-	}, builder.ExporterMlViewClients)
-	if err != nil {
-		return err
-	}
-	builder.mu.Lock()
-	defer builder.mu.Unlock()
-	builder.registrations = append(builder.registrations, reg)
-	return nil
-}
-
-// RegisterExporterMlViewClientsDroppedCallback sets callback for observable ExporterMlViewClientsDropped metric.
-func (builder *TelemetryBuilder) RegisterExporterMlViewClientsDroppedCallback(cb metric.Int64Callback) error {
-	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		cb(ctx, &observerInt64{inst: builder.ExporterMlViewClientsDropped, obs: o})
-		return nil
-	}, builder.ExporterMlViewClientsDropped)
-	if err != nil {
-		return err
-	}
-	builder.mu.Lock()
-	defer builder.mu.Unlock()
-	builder.registrations = append(builder.registrations, reg)
-	return nil
-}
-
-// RegisterExporterMlViewEventsSentCallback sets callback for observable ExporterMlViewEventsSent metric.
-func (builder *TelemetryBuilder) RegisterExporterMlViewEventsSentCallback(cb metric.Int64Callback) error {
-	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		cb(ctx, &observerInt64{inst: builder.ExporterMlViewEventsSent, obs: o})
-		return nil
-	}, builder.ExporterMlViewEventsSent)
-	if err != nil {
-		return err
-	}
-	builder.mu.Lock()
-	defer builder.mu.Unlock()
-	builder.registrations = append(builder.registrations, reg)
-	return nil
 }
 
 // RegisterExporterMlViewRowsHiddenCallback sets callback for observable ExporterMlViewRowsHidden metric.
@@ -154,30 +89,6 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
-	builder.ExporterMlViewBytesSent, err = builder.meter.Int64ObservableCounter(
-		"otelcol_exporter_ml_view_bytes_sent",
-		metric.WithDescription("Number of bytes of the answers to requests and of the streams, before TLS [Development]"),
-		metric.WithUnit("By"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ExporterMlViewClients, err = builder.meter.Int64ObservableUpDownCounter(
-		"otelcol_exporter_ml_view_clients",
-		metric.WithDescription("Number of streams that open pages and programs read [Development]"),
-		metric.WithUnit("{client}"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ExporterMlViewClientsDropped, err = builder.meter.Int64ObservableCounter(
-		"otelcol_exporter_ml_view_clients_dropped",
-		metric.WithDescription("Number of streams that were closed because the client did not read them in time. A page connects again [Development]"),
-		metric.WithUnit("{client}"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ExporterMlViewEventsSent, err = builder.meter.Int64ObservableCounter(
-		"otelcol_exporter_ml_view_events_sent",
-		metric.WithDescription("Number of events sent on streams, including heartbeats [Development]"),
-		metric.WithUnit("{event}"),
-	)
-	errs = errors.Join(errs, err)
 	builder.ExporterMlViewReportsErrors, err = builder.meter.Int64Counter(
 		"otelcol_exporter_ml_view_reports_errors",
 		metric.WithDescription("Number of times that the report of a run could not be written [Development]"),
@@ -194,12 +105,6 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_exporter_ml_view_reproductions_errors",
 		metric.WithDescription("Number of times that the folder of reproductions could not be read [Development]"),
 		metric.WithUnit("{error}"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ExporterMlViewRequestsRefused, err = builder.meter.Int64Counter(
-		"otelcol_exporter_ml_view_requests_refused",
-		metric.WithDescription("Number of refused requests, by reason [Development]"),
-		metric.WithUnit("{request}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterMlViewRowsHidden, err = builder.meter.Int64ObservableUpDownCounter(

@@ -20,22 +20,6 @@ func TestSetupTelemetry(t *testing.T) {
 	tb, err := metadata.NewTelemetryBuilder(testTel.NewTelemetrySettings())
 	require.NoError(t, err)
 	defer tb.Shutdown()
-	require.NoError(t, tb.RegisterExporterMlViewBytesSentCallback(func(_ context.Context, observer metric.Int64Observer) error {
-		observer.Observe(1)
-		return nil
-	}))
-	require.NoError(t, tb.RegisterExporterMlViewClientsCallback(func(_ context.Context, observer metric.Int64Observer) error {
-		observer.Observe(1)
-		return nil
-	}))
-	require.NoError(t, tb.RegisterExporterMlViewClientsDroppedCallback(func(_ context.Context, observer metric.Int64Observer) error {
-		observer.Observe(1)
-		return nil
-	}))
-	require.NoError(t, tb.RegisterExporterMlViewEventsSentCallback(func(_ context.Context, observer metric.Int64Observer) error {
-		observer.Observe(1)
-		return nil
-	}))
 	require.NoError(t, tb.RegisterExporterMlViewRowsHiddenCallback(func(_ context.Context, observer metric.Int64Observer) error {
 		observer.Observe(1)
 		return nil
@@ -43,20 +27,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ExporterMlViewReportsErrors.Add(context.Background(), 1)
 	tb.ExporterMlViewReportsWritten.Add(context.Background(), 1)
 	tb.ExporterMlViewReproductionsErrors.Add(context.Background(), 1)
-	tb.ExporterMlViewRequestsRefused.Add(context.Background(), 1)
 	tb.ExporterMlViewStorageErrors.Add(context.Background(), 1)
-	AssertEqualExporterMlViewBytesSent(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
-	AssertEqualExporterMlViewClients(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
-	AssertEqualExporterMlViewClientsDropped(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
-	AssertEqualExporterMlViewEventsSent(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterMlViewReportsErrors(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -64,9 +35,6 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterMlViewReproductionsErrors(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
-	AssertEqualExporterMlViewRequestsRefused(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterMlViewRowsHidden(t, testTel,
