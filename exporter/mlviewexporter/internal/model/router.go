@@ -254,8 +254,7 @@ type pool struct {
 func (s *Store) poolOf(one *series.Stream, now time.Time) *pool {
 	l := &one.Labels
 	id := poolID{l.Namespace, l.Service, l.Own[0], ""}
-	switch one.Series {
-	case series.PoolSize, series.PoolBusy, series.PoolIdle:
+	if one.Series.OfWorkers() {
 		id.instance = l.Own[1]
 	}
 	p := s.pools[id]
@@ -296,48 +295,32 @@ func (s *Store) poolRows(now time.Time) []api.Pool {
 	return rows
 }
 
+// row returns the row of a pool, and false without a current value. Of the gauges that several
+// collectors have computed of the same thing, the one that changed last counts.
 func (p *pool) row(now time.Time) (row api.Pool, ok bool) {
 	row = api.Pool{Key: p.key, Service: p.service, Pool: p.pool, Instance: p.instance}
-	gauges := map[series.Series]newest{series.PoolSize: {}, series.PoolBusy: {}, series.PoolIdle: {}}
-	counts := make(map[series.Series]series.Total)
+	numbers := map[series.Series]**float64{
+		series.PoolSize: &row.Size, series.PoolBusy: &row.Busy, series.PoolIdle: &row.Idle,
+		series.WorkerCrashes: &row.Crashes, series.BreakerOpenings: &row.Breakers, series.HealthAlerts: &row.Alerts,
+	}
+	newest := make(map[series.Key]*series.Stream)
 	for _, one := range p.Streams {
 		if !one.Live(now) {
 			continue
 		}
-		ok = true
-		if gauge := gauges[one.Series]; gauge != nil {
-			gauge.add(one)
-		} else {
-			total := counts[one.Series]
-			total.Add(one.Value)
-			counts[one.Series] = total
+		key := one.Key
+		if one.Series.OfWorkers() {
+			key.Labels.Collector = ""
+		}
+		if known := newest[key]; known == nil || one.Moved > known.Moved {
+			newest[key] = one
 		}
 	}
-	row.Size, row.Busy, row.Idle = gauges[series.PoolSize].sum(), gauges[series.PoolBusy].sum(), gauges[series.PoolIdle].sum()
-	row.Crashes, row.Breakers = counts[series.WorkerCrashes].All(), counts[series.BreakerOpenings].All()
-	row.Alerts = counts[series.HealthAlerts].All()
-	return row, ok
-}
-
-// newest are the streams of a gauge: of those that several collectors have computed of
-// the same thing, the one that changed last.
-type newest map[series.Labels]*series.Stream
-
-func (n newest) add(one *series.Stream) {
-	key := one.Labels
-	key.Collector = ""
-	if known := n[key]; known == nil || one.Moved > known.Moved {
-		n[key] = one
+	for key, one := range newest {
+		number := numbers[key.Series]
+		*number = api.Finite(api.Value(*number) + one.Value)
 	}
-}
-
-// sum returns the sum of the values, nil without a stream.
-func (n newest) sum() *float64 {
-	var sum series.Total
-	for _, one := range n {
-		sum.Add(one.Value)
-	}
-	return sum.All()
+	return row, len(newest) > 0
 }
 
 // maxPools limits the pools, maxStreamsOfPool the streams of one.

@@ -160,9 +160,6 @@ func (s *Store) Hidden() map[string]int {
 
 // ApplyPoints adds the points of one request.
 func (s *Store) ApplyPoints(points []series.Point) {
-	if len(points) == 0 {
-		return
-	}
 	now := s.begin()
 	defer s.mu.Unlock()
 	for i := range points {
@@ -173,9 +170,6 @@ func (s *Store) ApplyPoints(points []series.Point) {
 // ApplyUpdates adds values of streams that are known by their Origin. It appends the
 // indices of the others to unknown, and returns that: they are to be read as Points.
 func (s *Store) ApplyUpdates(updates []series.Update, unknown []int) []int {
-	if len(updates) == 0 {
-		return unknown
-	}
 	now := s.begin()
 	defer s.mu.Unlock()
 	for i := range updates {
@@ -215,9 +209,6 @@ func (s *Store) ApplySpans(spans []input.Span) {
 
 // ApplyEvents adds the log records of one request.
 func (s *Store) ApplyEvents(events []input.Event) {
-	if len(events) == 0 {
-		return
-	}
 	now := s.begin()
 	defer s.mu.Unlock()
 	for i := range events {

@@ -176,6 +176,9 @@ func (s Series) OfWholeRun() bool {
 	return false
 }
 
+// OfWorkers reports whether the series is a gauge of the workers of a pool in one process.
+func (s Series) OfWorkers() bool { return s == PoolSize || s == PoolBusy || s == PoolIdle }
+
 // OfHardware reports whether the series is about a GPU or a host. Its streams
 // belong to no service.
 func (s Series) OfHardware() bool {
