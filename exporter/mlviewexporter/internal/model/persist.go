@@ -51,37 +51,31 @@ func (s *Store) Export() ([]byte, error) {
 
 // halve leaves out what was seen longest ago.
 func (e *exported) halve() {
-	e.Runs = newerHalf(e.Runs, func(a, b runs.SavedRun) int { return a.LastSeen.Compare(b.LastSeen) })
-	e.Good = newerHalf(e.Good, func(a, b *runs.GoodRun) int { return a.Ended.Compare(b.Ended) })
-	e.Failures = newerHalf(e.Failures, func(a, b api.Failure) int { return api.Value(a.LastSeen).Compare(api.Value(b.LastSeen)) })
-	e.Records = newerHalf(e.Records, func(a, b *problems.Record) int { return a.Onset.Compare(b.Onset) })
-	e.Resolved = newerHalf(e.Resolved, problems.CompareEnds)
-	e.Changes = newerHalf(e.Changes, func(a, b api.Change) int { return a.Time.Compare(b.Time) })
-	e.Marks = newerHalf(e.Marks, func(a, b changes.RunMark) int { return a.Time.Compare(b.Time) })
-	e.sort()
+	e.Runs, e.Good, e.Failures = newerHalf(e.Runs), newerHalf(e.Good), newerHalf(e.Failures)
+	e.Records, e.Resolved, e.Changes, e.Marks = newerHalf(e.Records), newerHalf(e.Resolved), newerHalf(e.Changes), newerHalf(e.Marks)
 }
 
-func newerHalf[T any](all []T, compare func(a, b T) int) []T {
-	slices.SortStableFunc(all, compare)
-	return all[(len(all)+1)/2:]
-}
+func newerHalf[T any](all []T) []T { return all[(len(all)+1)/2:] }
 
+// export returns lists of which the newest rows come last, and those of the same time in
+// one order, so that what has not changed is written the same.
 func (s *Store) export() exported {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := exported{Version: exportVersion, Failures: s.failures.Saved(), Changes: slices.Clone(s.changes.All), Marks: slices.Clone(s.changes.Marks), Runs: s.runs.Saved(), Good: slices.Clone(s.runs.Good)}
+	out := exported{
+		Version: exportVersion, Failures: s.failures.Saved(), Runs: s.runs.Saved(),
+		Changes: slices.Clone(s.changes.All), Marks: slices.Clone(s.changes.Marks), Good: slices.Clone(s.runs.Good),
+	}
 	out.Records, out.Resolved = s.problems.Saved()
-	out.sort()
-	return out
-}
-
-// sort orders the lists, so that what has not changed is written the same.
-func (e *exported) sort() {
-	slices.SortFunc(e.Failures, func(a, b api.Failure) int { return cmp.Compare(a.Key, b.Key) })
-	slices.SortFunc(e.Records, func(a, b *problems.Record) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Run, b.Run)) })
-	slices.SortFunc(e.Runs, func(a, b runs.SavedRun) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Service, b.Service), cmp.Compare(a.ID, b.ID))
+	slices.SortFunc(out.Failures, func(a, b api.Failure) int {
+		return cmp.Or(api.Value(a.LastSeen).Compare(api.Value(b.LastSeen)), cmp.Compare(a.Key, b.Key))
 	})
+	slices.SortFunc(out.Records, func(a, b *problems.Record) int {
+		return cmp.Or(a.Onset.Compare(b.Onset), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Run, b.Run))
+	})
+	slices.SortStableFunc(out.Changes, func(a, b api.Change) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(out.Marks, func(a, b changes.RunMark) int { return a.Time.Compare(b.Time) })
+	return out
 }
 
 // Import adds what Export has written. It leaves out what is older than a week,
@@ -106,7 +100,7 @@ func (s *Store) Import(data []byte) error {
 	s.runs.Good.Restore(in.Good, recent)
 	s.problems.Restore(in.Records, in.Resolved, recent, now)
 	s.failures.Restore(in.Failures, recent)
-	for _, r := range in.Runs {
+	for _, r := range slices.Backward(in.Runs) { // the newest first
 		if recent(r.LastSeen) {
 			s.runs.Restore(r, now)
 		}

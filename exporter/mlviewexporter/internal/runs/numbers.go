@@ -73,8 +73,8 @@ func why(row *api.Run, number, reason string) {
 type sums struct {
 	totals, rates [series.Count]series.Total
 	validation    series.Total
-	// gpus and utilization are those that each collector knows.
-	gpus, utilization []*series.Stream
+	// held are the GPUs and the utilization that each collector knows.
+	held []*series.Stream
 }
 
 func (all *sums) add(one *series.Stream, now time.Time) {
@@ -89,7 +89,6 @@ func (r *Run) AddNumbers(row *api.Run, now time.Time) {
 	var all sums
 	scope, side, writers := r.lossScope(now), sideOf(r.streams), r.rankWriters()
 	for _, one := range r.streams {
-		live := one.Live(now)
 		switch one.Series {
 		case series.Tokens:
 			if own := one.Labels.Own[4]; side == "" || own == side || own == "" {
@@ -97,17 +96,10 @@ func (r *Run) AddNumbers(row *api.Run, now time.Time) {
 			}
 		case series.Steps, series.Batches, series.Samples, series.Cost, series.Errors, series.RunAttempts, series.LastStep:
 			all.add(one, now) // also after the stream has ended
-		case series.RunGPUs:
-			if live {
-				all.gpus = append(all.gpus, one)
-			}
-		case series.RunGPUUtilization:
-			if live {
-				all.utilization = append(all.utilization, one)
-			}
-		case series.RunGPUPrice:
-			if live {
+		case series.RunGPUs, series.RunGPUUtilization, series.RunGPUPrice:
+			if one.Live(now) {
 				all.add(one, now)
+				all.held = append(all.held, one)
 			}
 		default:
 			if r.ofRankWriter(one, writers) {
@@ -136,7 +128,7 @@ func (r *Run) AddNumbers(row *api.Run, now time.Time) {
 		row.LossScope = scope[0]
 	}
 	row.ValidationLoss = all.validation.Mean()
-	row.GPUs, row.GPUUtilization = all.gpuUse()
+	row.GPUs, row.GPUUtilization = total[series.RunGPUs].All(), all.utilization()
 	row.LastStep = series.Unix(total[series.LastStep].Most)
 	r.addBasis(row, now)
 }
@@ -179,27 +171,27 @@ func (all *sums) addOfWriter(row *api.Run, one *series.Stream, scope [series.Max
 	}
 }
 
-// gpuUse returns the GPUs of a run, and the mean of their utilization. A GPU is known
-// to one collector, which may be another one than that of the run's steps.
-func (all *sums) gpuUse() (gpus, utilization *float64) {
-	var count, sum, weights series.Total
-	known := make(map[string]float64)
-	for _, one := range all.gpus {
-		count.Add(one.Value)
-		known[one.Labels.Collector] = one.Value
-	}
-	for _, one := range all.utilization {
-		weight := 1.0
-		if len(all.utilization) > 1 {
-			weight = known[one.Labels.Collector]
+// utilization returns the mean of the utilization of a run's GPUs. A GPU is known to one
+// collector, which may be another one than that of the run's steps.
+func (all *sums) utilization() *float64 {
+	gpus := make(map[string]float64)
+	for _, one := range all.held {
+		if one.Series == series.RunGPUs {
+			gpus[one.Labels.Collector] = one.Value
 		}
-		sum.Add(weight * one.Value)
-		weights.Add(weight)
 	}
-	if weights.Sum > 0 {
-		utilization = api.Finite(sum.Sum / weights.Sum)
+	several := all.totals[series.RunGPUUtilization].N > 1
+	var sum, weights float64
+	for _, one := range all.held {
+		if one.Series == series.RunGPUUtilization {
+			weight := gpus[one.Labels.Collector]
+			if !several {
+				weight = 1
+			}
+			sum, weights = sum+weight*one.Value, weights+weight
+		}
 	}
-	return count.All(), utilization
+	return api.Finite(sum / weights)
 }
 
 // scopeValidation is the ml.loss.scope of a loss on held-out data.

@@ -444,7 +444,7 @@ type SavedRun struct {
 // maxCurves limits the curves that are written, in bytes.
 const maxCurves = 6 << 20
 
-// Saved returns the runs for restore, those that were seen last first.
+// Saved returns the runs for restore, those that were seen last at the end.
 func (s *Set) Saved() (all []SavedRun) {
 	// The curves of runs that were seen longest ago have no room first.
 	room := maxCurves
@@ -457,6 +457,7 @@ func (s *Set) Saved() (all []SavedRun) {
 		}
 		all = append(all, one)
 	}
+	slices.Reverse(all)
 	return all
 }
 
