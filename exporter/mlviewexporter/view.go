@@ -282,7 +282,7 @@ func anyHost(next http.Handler) http.Handler {
 
 // refuse answers a request that the server's own checks refuse. A browser asks for
 // a password only if the answer names a scheme.
-func (v *view) refuse(w http.ResponseWriter, r *http.Request, message string, status int) {
+func (v *view) refuse(w http.ResponseWriter, _ *http.Request, message string, status int) {
 	page.SetSecurityHeaders(w.Header())
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", v.challenge())

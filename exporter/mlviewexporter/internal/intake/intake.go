@@ -5,7 +5,6 @@ package intake
 
 import (
 	"context"
-	"net"
 	"strings"
 	"sync"
 
@@ -129,11 +128,8 @@ func connectionOf(ctx context.Context) (from fleet.Connection) {
 		product, _, _ := strings.Cut(agent[0], " ")
 		_, from.Version, _ = strings.Cut(product, "/")
 	}
-	if info.Addr != nil {
-		from.Address = info.Addr.String()
-		if host, _, err := net.SplitHostPort(from.Address); err == nil {
-			from.Address = host
-		}
+	if ip := sender.IP(ctx); ip.IsValid() {
+		from.Address = ip.String()
 	}
 	return from
 }

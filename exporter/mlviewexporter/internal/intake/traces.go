@@ -39,7 +39,6 @@ type spanReader struct {
 	sources            []*input.Source
 	used               int
 	spans              []input.Span
-	events             callEvents
 	settings           settings
 	details            input.Details
 	value              []byte
@@ -95,7 +94,6 @@ func (r *spanReader) reset() {
 		r.sources = r.sources[:maxKeptSources:maxKeptSources]
 	}
 	r.used, r.resource, r.store = 0, input.Source{}, nil
-	r.events = callEvents{}
 	clear(r.settings.all[:cap(r.settings.all)])
 }
 
@@ -179,15 +177,14 @@ func (r *spanReader) readSpan(known vocabulary.System, span ptrace.Span) {
 	readFacts(f, v, in)
 	in.Runless = in.ML && in.Source.Run == "" && !inferred
 	event := r.vocabulary.Event(in.Name)
-	r.readEvents(span.Events(), event, span.Attributes())
 	in.Details = r.readDetails(span)
 	in.Failed = v.Failed(span) || spanfact.RaisedInCall(f, span)
-	r.readCall(in, event, v)
+	r.readCall(in, event, span)
 	if in.Failed {
 		readFailure(in, &v.End, span)
 	}
 	if in.Request = v.InChain(event); in.Request {
-		reasons, ok := span.Attributes().Get("gen_ai.response.finish_reasons")
+		reasons, ok := span.Attributes().Get(mlattr.GenAIFinishReasons)
 		in.LengthStop = ok && saysLength(reasons)
 	}
 }
@@ -236,7 +233,7 @@ const maxReasons = 64
 func saysLength(v pcommon.Value) bool {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
-		return v.Str() == "length" || v.Str() == "max_tokens"
+		return mlattr.CutByLength(v.Str())
 	case pcommon.ValueTypeSlice:
 		for i := range min(v.Slice().Len(), maxReasons) {
 			if one := v.Slice().At(i); one.Type() == pcommon.ValueTypeStr && saysLength(one) {
@@ -312,19 +309,27 @@ type callEvents struct {
 	duration, queue, serialize float64
 }
 
-// readCall adds the call that a span represents.
-func (r *spanReader) readCall(in *input.Span, event table.EventKind, v *spanfact.Fact) {
+// maxEvents limits the events of a span that are read.
+const maxEvents = 1024
+
+// readCall adds the call that a span, its events or the span as an event of its own kind
+// represent.
+func (r *spanReader) readCall(in *input.Span, own table.EventKind, span ptrace.Span) {
+	var e callEvents
+	e.read(own, span.Attributes())
+	events := span.Events()
+	for i := max(0, events.Len()-maxEvents); i < events.Len(); i++ {
+		event := events.At(i)
+		e.read(r.vocabulary.Event(event.Name()), event.Attributes())
+	}
 	part, function := r.ofSpan.Call()
-	e := &r.events
 	switch {
-	case e.ended || event == table.EventCallStop || event == table.EventCallException:
+	case e.ended:
 		in.Call = input.RecordedCall
-	case part == table.WholeCall || part == table.SharedCall || v.GenAIOperation == mlattr.OperationExecuteTool:
+	case e.begun || part == table.WholeCall || part == table.SharedCall || r.fact.GenAIOperation == mlattr.OperationExecuteTool:
 		in.Call = input.WholeCall
-	case !e.begun:
-		return
 	default:
-		in.Call = input.WholeCall
+		return
 	}
 	in.Failed = in.Failed || e.failed
 	in.Function = cmp.Or(function, in.Function)
@@ -334,23 +339,8 @@ func (r *spanReader) readCall(in *input.Span, event table.EventKind, v *spanfact
 	in.Duration, in.Queue, in.Serialize = cmp.Or(e.duration, in.Duration), cmp.Or(e.queue, in.Queue), cmp.Or(e.serialize, in.Serialize)
 }
 
-// maxEvents limits the events of a span that are read.
-const maxEvents = 1024
-
-// readEvents reads the events of a span, and the span itself if it represents one.
-func (r *spanReader) readEvents(events ptrace.SpanEventSlice, own table.EventKind, attrs pcommon.Map) {
-	r.events = callEvents{}
-	r.readCallEvent(own, attrs)
-	for i := max(0, events.Len()-maxEvents); i < events.Len(); i++ {
-		event := events.At(i)
-		r.readCallEvent(r.vocabulary.Event(event.Name()), event.Attributes())
-	}
-}
-
-// readCallEvent reads an event about a call, in the client's short names or the
-// canonical ones.
-func (r *spanReader) readCallEvent(kind table.EventKind, attrs pcommon.Map) {
-	e := &r.events
+// read reads an event about a call, in the client's short names or the canonical ones.
+func (e *callEvents) read(kind table.EventKind, attrs pcommon.Map) {
 	switch kind {
 	case table.EventCallStart:
 		e.begun = true
