@@ -39,7 +39,7 @@ var ownRules = map[string]map[string]string{
 		"processor/mlenrichprocessor/traces.go": "writes it",
 	},
 	"request that counts": {
-		"processor/mlenrichprocessor/requests.go":                 "writes it",
+		"processor/mlenrichprocessor/traces.go":                   "writes it",
 		"processor/mlenrichprocessor/internal/correlate/usage.go": "decides it for several spans",
 		"processor/mlenrichprocessor/internal/correlate/span.go":  "writes it",
 		"processor/mlenrichprocessor/internal/correlate/twins.go": "decides it for several spans",
@@ -117,7 +117,8 @@ func TestSubjectsInAFile(t *testing.T) {
 		"a mark":                {head + `const c = "ml.epoch_end"`, "end of a loader"},
 		"a GPU":                 {head + `var _ = v.Str() != mlattr.HardwareTypeGPU`, "points of a GPU"},
 		"a trait":               {head + `var _ = known.Has(mlattr.StepsPerEpoch)`, "number of a step"},
-		"a request":             {head + `var _ = mlattr.SlotOf(mlattr.RequestCounted)`, "request that counts"},
+		"a request":             {head + `var _ = mlattr.RequestCounted`, "request that counts"},
+		"a request's slot":      {head + `var _ = vocabulary.SlotRequestCounted`, "request that counts"},
 		"a request's key":       {head + `const c = "ml.usage.counted"`, "request that counts"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +151,7 @@ func subjectsIn(t *testing.T, path string, source any) map[string]string {
 			if of, ok := n.X.(*ast.Ident); ok && (of.Name == "spanfact" || of.Name == "gpupoint") {
 				return false
 			}
-			subject = subjectOfName[n.Sel.Name]
+			subject = subjectOfName[strings.TrimPrefix(n.Sel.Name, "Slot")]
 			if n.Sel.Name == "Code" && ofSpans && mayBeStatus(n.X) {
 				subject = "status"
 			}
