@@ -42,7 +42,6 @@ var ownRules = map[string]map[string]string{
 		"processor/mlenrichprocessor/traces.go":                   "writes it",
 		"processor/mlenrichprocessor/internal/correlate/usage.go": "decides it for several spans",
 		"processor/mlenrichprocessor/internal/correlate/span.go":  "writes it",
-		"processor/mlenrichprocessor/internal/correlate/twins.go": "decides it for several spans",
 	},
 	"number of a step": {},
 	"points of a GPU": {

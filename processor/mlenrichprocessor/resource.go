@@ -10,8 +10,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
 
-var slotRunID = vocabulary.SlotOf(mlattr.RunID)
-
 // resource is a resource of a batch and what is known about it.
 type resource struct {
 	facts   vocabulary.Facts
@@ -49,7 +47,7 @@ func (e *enricher) readResource(attrs pcommon.Map, b *batch) *resource {
 	// A run id under another name gives way to a training run: an ml_enrich after
 	// this one would otherwise find another run than this one.
 	if id, _ := r.facts.NamedRun(); id != "" {
-		if named := r.facts.At(slotRunID); named != nil && !named.Own {
+		if named := r.facts.At(vocabulary.SlotRunID); named != nil && !named.Own {
 			named.Text = id
 		}
 	}

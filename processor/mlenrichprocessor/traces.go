@@ -19,16 +19,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
 
-var (
-	slotEpochEnd       = vocabulary.SlotOf(mlattr.EpochEnd)
-	slotPhase          = vocabulary.SlotOf(mlattr.Phase)
-	slotOperation      = vocabulary.SlotOf(mlattr.GenAIOperationName)
-	slotOutput         = vocabulary.SlotOf(mlattr.GenAIOutputTokens)
-	slotFinish         = vocabulary.SlotOf(mlattr.GenAIFinishReasons)
-	slotRequestCounted = vocabulary.SlotOf(mlattr.RequestCounted)
-	slotErrorType      = vocabulary.SlotOf(mlattr.ErrorType)
-)
-
 // spanState is a span between its reading and its writing.
 type spanState struct {
 	span ptrace.Span
@@ -56,7 +46,7 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 			b.keys.SetScope(ss.Scope().Name())
 			for _, span := range ss.Spans().All() {
 				found |= e.readSpan(span, known, samplesPerStep, i, b)
-				if b.facts.TextAt(slotPhase) == mlattr.PhaseBatch {
+				if b.facts.TextAt(vocabulary.SlotPhase) == mlattr.PhaseBatch {
 					r.trains, r.steps = true, true
 				}
 			}
@@ -112,7 +102,7 @@ func (e *enricher) readSpan(span ptrace.Span, known vocabulary.System, samplesPe
 	b.rejected += f.Rejected
 	settleRequest(f, span)
 	if end := spanfact.EndOf(f); end.LoaderEnded(span) {
-		f.SetBool(slotEpochEnd, true)
+		f.SetBool(vocabulary.SlotEpochEnd, true)
 	}
 	rate.Derive(f, span, samplesPerStep, b.skipped)
 	b.keys.Read(f, span, resource)
@@ -157,24 +147,24 @@ func (e *enricher) writeSpans(b *batch) {
 // its client leaves to be concluded: that it only prepares a request, and that the
 // request failed though the status is no error.
 func settleRequest(f *vocabulary.Facts, span ptrace.Span) {
-	if !vocabulary.AsksModel(f.TextAt(slotOperation)) {
+	if !vocabulary.AsksModel(f.TextAt(vocabulary.SlotGenAIOperationName)) {
 		return
 	}
-	reason := f.TextAt(slotFinish)
+	reason := f.TextAt(vocabulary.SlotGenAIFinishReasons)
 	if strings.EqualFold(reason, "error") {
-		f.SetText(slotErrorType, mlattr.Other)
+		f.SetText(vocabulary.SlotErrorType, mlattr.Other)
 		return
 	}
-	answered := f.At(slotOutput) != nil || reason != ""
-	if !answered && f.At(slotRequestCounted) == nil && prepares(span.Name()) {
-		f.SetBool(slotRequestCounted, false)
+	answered := f.At(vocabulary.SlotGenAIOutputTokens) != nil || reason != ""
+	if !answered && f.At(vocabulary.SlotRequestCounted) == nil && prepares(span.Name()) {
+		f.SetBool(vocabulary.SlotRequestCounted, false)
 	}
 	// A request with an answer has handled its exceptions.
 	if end := spanfact.EndOf(f); answered || end.Failed(span) {
 		return
 	}
 	if class, raised := spanfact.ExceptionClass(span); raised {
-		f.SetText(slotErrorType, cmp.Or(class, mlattr.Other))
+		f.SetText(vocabulary.SlotErrorType, cmp.Or(class, mlattr.Other))
 	}
 }
 

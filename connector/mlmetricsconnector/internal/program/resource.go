@@ -59,13 +59,10 @@ func RunOf(facts *vocabulary.Facts) streams.Run {
 // attrProcessStart is the start of a process, which resource detectors set.
 const attrProcessStart = "process.creation.time"
 
-var (
-	slotAttempt = vocabulary.SlotOf(mlattr.RunAttempt)
-	slotWorld   = vocabulary.SlotOf(mlattr.WorldSize)
-)
-
 // RestartsOf returns the launcher's count of restarts.
-func RestartsOf(facts *vocabulary.Facts) (restarts int64, ok bool) { return facts.IntAt(slotAttempt) }
+func RestartsOf(facts *vocabulary.Facts) (restarts int64, ok bool) {
+	return facts.IntAt(vocabulary.SlotRunAttempt)
+}
 
 // MaxPerStep is the largest accepted number of tokens or samples of a step.
 const MaxPerStep = 1 << 40
@@ -83,7 +80,7 @@ func Of(facts *vocabulary.Facts, attrs pcommon.Map) runs.Program {
 		OnDemand:  facts.Systems.Has(table.ManyRuns),
 	}
 	p.Restarts, p.Numbered = RestartsOf(facts)
-	if world, ok := facts.IntAt(slotWorld); ok && world > 0 && world <= maxWorld {
+	if world, ok := facts.IntAt(vocabulary.SlotWorldSize); ok && world > 0 && world <= maxWorld {
 		p.World = world
 	}
 	p.SomeSend = facts.Systems.Has(table.SomeRanksSend)

@@ -13,8 +13,6 @@ import (
 // rememberedTimes is how many spans are remembered whose children have arrived.
 const rememberedTimes = 16_384
 
-var slotQueueTime = vocabulary.SlotOf(mlattr.QueueTime)
-
 // addTimed notes the time of a span, to be divided when the spans below it are
 // known.
 func (r *Reader) addTimed(u *unit, v *values, span ptrace.Span) {
@@ -32,7 +30,7 @@ func (r *Reader) addTimed(u *unit, v *values, span ptrace.Span) {
 	t.Trace, t.Self, t.Parent, t.Start, t.End = r.hash, u.Self, u.Parent, span.StartTimestamp(), span.EndTimestamp()
 	t.Span = bound.Span{Seconds: seconds, Kind: kind, Utilization: r.Loads.Utilization(u.Source), Cores: r.cores}
 	t.OfModel, t.Serves, t.Again = v.Side == mlattr.SideServer || span.Kind() == ptrace.SpanKindServer && asksModel(v), serves, false
-	if wait := r.ofSpan.At(slotQueueTime); wait != nil && !wait.NonFinite && !wait.Unreadable {
+	if wait := r.ofSpan.At(vocabulary.SlotQueueTime); wait != nil && !wait.NonFinite && !wait.Unreadable {
 		t.Queue = wait.Double
 	}
 	if r.recordedCalls.anything {

@@ -9,14 +9,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
-var (
-	slotPhase     = vocabulary.SlotOf(mlattr.Phase)
-	slotOperation = vocabulary.SlotOf(mlattr.Operation)
-	slotRoute     = vocabulary.SlotOf(mlattr.HTTPRoute)
-	slotMethod    = vocabulary.SlotOf(mlattr.RPCMethod)
-	slotOverflow  = vocabulary.SlotOf(mlattr.Overflow)
-)
-
 // spanKinds and statusCodes are values of series.SpanKind and series.StatusCode.
 var (
 	spanKinds = [...]string{
@@ -45,12 +37,12 @@ func (r *Reader) addDuration(span ptrace.Span) {
 		up.Value = float64(end-start) / 1e6
 	}
 	overflow := ""
-	if is, _ := r.ofSpan.BoolAt(slotOverflow); is {
+	if is, _ := r.ofSpan.BoolAt(vocabulary.SlotOverflow); is {
 		overflow = "true"
 	}
 	up.Labels = [series.MaxLabels]string{
 		nameOf(spanKinds[:], span.Kind()), nameOf(statusCodes[:], span.Status().Code()),
-		r.ofSpan.TextAt(slotOperation), r.ofSpan.TextAt(slotPhase), r.ofSpan.TextAt(slotRoute), r.ofSpan.TextAt(slotMethod), overflow,
+		r.ofSpan.TextAt(vocabulary.SlotOperation), r.ofSpan.TextAt(vocabulary.SlotPhase), r.ofSpan.TextAt(vocabulary.SlotHTTPRoute), r.ofSpan.TextAt(vocabulary.SlotRPCMethod), overflow,
 	}
 }
 

@@ -30,15 +30,6 @@ const attrServiceVersion = "service.version"
 // apart.
 const maxArguments = 16 << 10
 
-var (
-	slotRequestID = vocabulary.SlotOf(mlattr.RequestID)
-	slotCached    = vocabulary.SlotOf(mlattr.GenAICacheReadTokens)
-	slotCost      = vocabulary.SlotOf(mlattr.UsageCost)
-	slotFinish    = vocabulary.SlotOf(mlattr.GenAIFinishReasons)
-	slotTool      = vocabulary.SlotOf(mlattr.GenAIToolName)
-	slotResent    = vocabulary.SlotOf(mlattr.HTTPResendCount)
-)
-
 // serve adds to r.requests what the detectors of services need of a span: requests
 // to models and agents, calls of tools, steps of agents, and the ends of tasks.
 // Whether it is a request is known only later, as isCounted.
@@ -48,7 +39,7 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 	part, function := facts.Call()
 	switch {
 	case v.GenAIOperation == mlattr.OperationExecuteTool:
-		if tool = cmp.Or(facts.TextAt(slotTool), v.Function); tool == "" {
+		if tool = cmp.Or(facts.TextAt(vocabulary.SlotGenAIToolName), v.Function); tool == "" {
 			tool, _ = mlattr.ReadText(pcommon.NewValueStr(span.Name()))
 		}
 	case part == table.FunctionPart:
@@ -64,7 +55,7 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 		failed = failed || u.calls[0].result == resultError
 	}
 	root, request := span.ParentSpanID().IsEmpty(), u.kinds&(isRequest|isUsage) != 0
-	resent, _ := facts.IntAt(slotResent)
+	resent, _ := facts.IntAt(vocabulary.SlotHTTPResendCount)
 	for _, one := range [...]struct {
 		kind serving.Kind
 		is   bool
@@ -91,7 +82,7 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 	s.Resource, s.Kind, s.Version, s.Tool = u.Source.Resource, kind, r.version, tool
 	s.Trace, s.Parent, s.Start, s.End = u.Trace, span.ParentSpanID(), u.start, u.end
 	s.Operation, s.Role = u.Operation, u.role
-	s.RequestID = facts.TextAt(slotRequestID)
+	s.RequestID = facts.TextAt(vocabulary.SlotRequestID)
 	if tool != "" {
 		s.Arguments = argumentsOf(r.spanAttrs)
 	}
@@ -139,10 +130,10 @@ func serveRequest(s *serving.Span, v *values, facts *vocabulary.Facts) {
 	if v.HasOutput && v.Output <= mlattr.MaxCount {
 		s.Output = v.Output
 	}
-	if n, ok := facts.IntAt(slotCached); ok && n <= mlattr.MaxCount {
+	if n, ok := facts.IntAt(vocabulary.SlotGenAICacheReadTokens); ok && n <= mlattr.MaxCount {
 		s.Cached = n
 	}
-	if reason := facts.TextAt(slotFinish); reason != "" {
+	if reason := facts.TextAt(vocabulary.SlotGenAIFinishReasons); reason != "" {
 		s.Kind |= serving.Finished
 		if mlattr.CutByLength(reason) {
 			s.Kind |= serving.Cut
@@ -151,10 +142,10 @@ func serveRequest(s *serving.Span, v *values, facts *vocabulary.Facts) {
 			s.Kind |= serving.Filtered
 		}
 	}
-	if seconds, ok := facts.DoubleAt(slotFirstChunk); ok {
+	if seconds, ok := facts.DoubleAt(vocabulary.SlotGenAITimeToFirstChunk); ok {
 		s.FirstToken = seconds
 	}
-	if seconds, ok := facts.DoubleAt(slotQueueTime); ok {
+	if seconds, ok := facts.DoubleAt(vocabulary.SlotQueueTime); ok {
 		s.Queued = seconds
 	}
 }
@@ -176,12 +167,6 @@ func argumentsOf(attrs pcommon.Map) (hash uint64) {
 // maxCost is the largest accepted cost of one request, in US dollars. It is far
 // above real ones.
 const maxCost = 1e6
-
-var (
-	slotUser       = vocabulary.SlotOf(mlattr.User)
-	slotInputCost  = vocabulary.SlotOf(mlattr.UsageInputCost)
-	slotOutputCost = vocabulary.SlotOf(mlattr.UsageOutputCost)
-)
 
 // requestCost is what a request costs, and who says so.
 type requestCost struct {
@@ -207,7 +192,7 @@ func (r *Reader) readCost(u *unit, v *values) {
 		}
 		c.source, c.date = series.CostComputed, r.Prices.Date()
 		if c.Cost, known = r.computedCost(u, v); !known && v.Input+v.Output > 0 {
-			r.count(u, series.RequestsUnpriced, u.requestSource, 1, v.Model(), r.ofSpan.TextAt(slotProvider))
+			r.count(u, series.RequestsUnpriced, u.requestSource, 1, v.Model(), r.ofSpan.TextAt(vocabulary.SlotGenAIProviderName))
 		}
 	}
 	if !known {
@@ -224,8 +209,8 @@ func (r *Reader) readCost(u *unit, v *values) {
 // statedCost returns the cost that the client states. One of 0 is not believed:
 // clients state it of models whose price they do not know.
 func (r *Reader) statedCost() (cost price.Cost, known bool) {
-	total := r.dollars(slotCost)
-	cost = price.Cost{Input: r.dollars(slotInputCost), Output: r.dollars(slotOutputCost)}
+	total := r.dollars(vocabulary.SlotUsageCost)
+	cost = price.Cost{Input: r.dollars(vocabulary.SlotUsageInputCost), Output: r.dollars(vocabulary.SlotUsageOutputCost)}
 	parts := cost.Input + cost.Output
 	switch {
 	case total == 0:
@@ -258,10 +243,10 @@ func (r *Reader) computedCost(u *unit, v *values) (cost price.Cost, known bool) 
 		return price.Cost{}, false
 	}
 	usage := price.Usage{Input: v.Input, Output: v.Output}
-	usage.CacheRead, _ = r.ofSpan.IntAt(slotCached)
-	usage.CacheWrite, _ = r.ofSpan.IntAt(slotCacheWrite)
-	usage.Reasoning, _ = r.ofSpan.IntAt(slotReasoning)
-	at, provider := time.Unix(0, u.end), r.ofSpan.TextAt(slotProvider)
+	usage.CacheRead, _ = r.ofSpan.IntAt(vocabulary.SlotGenAICacheReadTokens)
+	usage.CacheWrite, _ = r.ofSpan.IntAt(vocabulary.SlotGenAICacheCreationTokens)
+	usage.Reasoning, _ = r.ofSpan.IntAt(vocabulary.SlotGenAIReasoningTokens)
+	at, provider := time.Unix(0, u.end), r.ofSpan.TextAt(vocabulary.SlotGenAIProviderName)
 	for _, model := range [...]string{v.Answered, v.Requested} {
 		if model != "" {
 			if cost, known = r.Prices.Find(provider, model, time.Unix(0, r.now)).Rate(usage, at); known {
@@ -280,7 +265,7 @@ func (r *Reader) computedCost(u *unit, v *values) (cost price.Cost, known bool) 
 func (r *Reader) user() string {
 	for _, facts := range [...]*vocabulary.Facts{&r.ofSpan, &r.ofResource} {
 		// Another name than the canonical one has the user's own name.
-		if user := facts.At(slotUser); user != nil && user.Own && user.Text != "" {
+		if user := facts.At(vocabulary.SlotUser); user != nil && user.Own && user.Text != "" {
 			return user.Text
 		}
 	}
@@ -305,15 +290,6 @@ func (r *result) addCost(u *unit) {
 const (
 	attrServerAddress = "server.address"
 	attrServerPort    = "server.port"
-)
-
-var (
-	slotProvider   = vocabulary.SlotOf(mlattr.GenAIProviderName)
-	slotFirstChunk = vocabulary.SlotOf(mlattr.GenAITimeToFirstChunk)
-	slotLatency    = vocabulary.SlotOf(mlattr.Latency)
-	slotDecodeTime = vocabulary.SlotOf(mlattr.DecodeTime)
-	slotCacheWrite = vocabulary.SlotOf(mlattr.GenAICacheCreationTokens)
-	slotReasoning  = vocabulary.SlotOf(mlattr.GenAIReasoningTokens)
 )
 
 // genAICall is a request to a model in the terms of the conventions. Times are
@@ -343,7 +319,7 @@ func genAICallOf(v *values, facts *vocabulary.Facts, span ptrace.Span) *genAICal
 		}
 	}
 	c := &genAICall{server: server}
-	c.labels = [...]string{v.GenAIOperation, facts.TextAt(slotProvider), v.Requested, port, v.Answered, program.TextOf(attrs, attrServerAddress)}
+	c.labels = [...]string{v.GenAIOperation, facts.TextAt(vocabulary.SlotGenAIProviderName), v.Requested, port, v.Answered, program.TextOf(attrs, attrServerAddress)}
 	c.duration, c.firstToken, c.perToken = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)
 	return c
 }
@@ -354,12 +330,12 @@ func genAICallOf(v *values, facts *vocabulary.Facts, span ptrace.Span) *genAICal
 // token if there are no tokens.
 func timesOf(facts *vocabulary.Facts, start, end pcommon.Timestamp, v *values) (duration, firstToken, perToken float64) {
 	duration, firstToken, perToken = math.NaN(), math.NaN(), math.NaN()
-	if latency, ok := facts.DoubleAt(slotLatency); ok {
+	if latency, ok := facts.DoubleAt(vocabulary.SlotLatency); ok {
 		duration = latency
 	} else if end > start && start > 0 {
 		duration = float64(end-start) / 1e9
 	}
-	switch first, ok := facts.DoubleAt(slotFirstChunk); {
+	switch first, ok := facts.DoubleAt(vocabulary.SlotGenAITimeToFirstChunk); {
 	case !ok:
 	case first < duration:
 		firstToken = first
@@ -370,7 +346,7 @@ func timesOf(facts *vocabulary.Facts, start, end pcommon.Timestamp, v *values) (
 		return duration, firstToken, perToken
 	}
 	later := float64(v.Output - 1)
-	if decode, ok := facts.DoubleAt(slotDecodeTime); ok && decode > 0 {
+	if decode, ok := facts.DoubleAt(vocabulary.SlotDecodeTime); ok && decode > 0 {
 		perToken = decode / later
 	} else {
 		perToken = (duration - firstToken) / later

@@ -28,8 +28,6 @@ const (
 	scopeValidation = "validation"
 )
 
-var slotHost = vocabulary.SlotOf(mlattr.HostName)
-
 // values is the content of one span or event, in canonical terms.
 type values struct {
 	spanfact.Fact
@@ -56,11 +54,6 @@ var unread = vocabulary.SlotsOf(
 	mlattr.TokensEstimated, mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared, mlattr.UsageEvidence,
 )
 
-var (
-	slotLossScope = vocabulary.SlotOf(mlattr.LossScope)
-	slotEpoch     = vocabulary.SlotOf(mlattr.Epoch)
-)
-
 // signals are the attributes with a value that may not be finite.
 var signals = [...]struct {
 	slot   vocabulary.Slot
@@ -68,18 +61,18 @@ var signals = [...]struct {
 	series series.ID
 	label  string
 }{
-	{vocabulary.SlotOf(mlattr.Loss), "loss", series.Loss, ""},
-	{vocabulary.SlotOf(mlattr.ValLoss), "val_loss", series.Loss, scopeValidation},
-	{vocabulary.SlotOf(mlattr.LearningRate), "learning_rate", series.LearningRate, ""},
-	{vocabulary.SlotOf(mlattr.ValMetric), "val_metric", series.ValidationMetric, mlattr.ValMetric[len(mlattr.ValPrefix):]},
+	{vocabulary.SlotLoss, "loss", series.Loss, ""},
+	{vocabulary.SlotValLoss, "val_loss", series.Loss, scopeValidation},
+	{vocabulary.SlotLearningRate, "learning_rate", series.LearningRate, ""},
+	{vocabulary.SlotValMetric, "val_metric", series.ValidationMetric, mlattr.ValMetric[len(mlattr.ValPrefix):]},
 }
 
 // read reads the facts of a span. It reuses memory.
 func (v *values) read(facts *vocabulary.Facts) {
 	v.Read(facts)
 	v.gauges, v.nonfinite = v.gauges[:0], v.nonfinite[:0]
-	v.lossScope = facts.TextAt(slotLossScope)
-	epoch, ok := facts.IntAt(slotEpoch)
+	v.lossScope = facts.TextAt(vocabulary.SlotLossScope)
+	epoch, ok := facts.IntAt(vocabulary.SlotEpoch)
 	v.signal(float64(epoch), ok, false, "", series.Epoch)
 	for i := range signals {
 		if f := facts.At(signals[i].slot); f != nil {
@@ -194,7 +187,7 @@ func clampEnd(end uint64, now int64) int64 {
 // one only if a resource has it, too.
 func (r *Reader) addSources(u *unit) {
 	id, inferred := r.ofSpan.NamedRun()
-	number, host := spanfact.Rank(&r.ofSpan), r.ofSpan.TextAt(slotHost)
+	number, host := spanfact.Rank(&r.ofSpan), r.ofSpan.TextAt(vocabulary.SlotHostName)
 	if id == "" && number == "" && host == "" {
 		u.Source, u.requestSource, u.hostSource = r.source, r.source, r.hostSource
 		return

@@ -135,7 +135,7 @@ func (r *spanReader) source() (*input.Source, bool) {
 	if inferred = inferred && id != ""; !inferred {
 		own.Run = cmp.Or(id, own.Run)
 	}
-	own.Rank, own.Host = cmp.Or(spanfact.Rank(&r.ofSpan), own.Rank), cmp.Or(r.ofSpan.TextAt(slotHost), own.Host)
+	own.Rank, own.Host = cmp.Or(spanfact.Rank(&r.ofSpan), own.Rank), cmp.Or(r.ofSpan.TextAt(vocabulary.SlotHostName), own.Host)
 	// Most spans have the source of the previous one.
 	if r.used > 0 && *r.sources[r.used-1] == own {
 		return r.sources[r.used-1], inferred
@@ -147,8 +147,6 @@ func (r *spanReader) source() (*input.Source, bool) {
 	r.used++
 	return r.sources[r.used-1], inferred
 }
-
-var slotHost = vocabulary.SlotOf(mlattr.HostName)
 
 // readSpan adds a span.
 func (r *spanReader) readSpan(known vocabulary.System, span ptrace.Span) {
@@ -244,50 +242,35 @@ func saysLength(v pcommon.Value) bool {
 	return false
 }
 
-var (
-	slotCached       = vocabulary.SlotOf(mlattr.GenAICacheReadTokens)
-	slotFirstToken   = vocabulary.SlotOf(mlattr.GenAITimeToFirstChunk)
-	slotDecode       = vocabulary.SlotOf(mlattr.DecodePerSecond)
-	slotLatency      = vocabulary.SlotOf(mlattr.Latency)
-	slotQueue        = vocabulary.SlotOf(mlattr.QueueTime)
-	slotTool         = vocabulary.SlotOf(mlattr.GenAIToolName)
-	slotAgent        = vocabulary.SlotOf(mlattr.GenAIAgentName)
-	slotSession      = vocabulary.SlotOf(mlattr.SessionID)
-	slotConversation = vocabulary.SlotOf(mlattr.GenAIConversationID)
-	slotMicrobatches = vocabulary.SlotOf(mlattr.MicrobatchCount)
-	slotEpochs       = vocabulary.SlotOf(mlattr.EpochTotal)
-	slotWorld        = vocabulary.SlotOf(mlattr.WorldSize)
-)
-
 // readFacts reads the facts of a span into v and in.
 func readFacts(f *vocabulary.Facts, v *spanfact.Fact, in *input.Span) {
 	v.Read(f)
 	in.Phase, in.Role, in.Side, in.Library, in.Function = v.Phase, v.Role, v.Side, v.Library, v.Function
 	in.Operation, in.Model = cmp.Or(v.Operation, v.GenAIOperation), v.Model()
-	in.Tool, in.Agent = f.TextAt(slotTool), f.TextAt(slotAgent)
-	in.Session = cmp.Or(f.TextAt(slotConversation), f.TextAt(slotSession))
+	in.Tool, in.Agent = f.TextAt(vocabulary.SlotGenAIToolName), f.TextAt(vocabulary.SlotGenAIAgentName)
+	in.Session = cmp.Or(f.TextAt(vocabulary.SlotGenAIConversationID), f.TextAt(vocabulary.SlotSessionID))
 	in.ML, in.FailureElsewhere = v.OfModel(), v.ErrorElsewhere
-	if cached, ok := f.IntAt(slotCached); ok {
+	if cached, ok := f.IntAt(vocabulary.SlotGenAICacheReadTokens); ok {
 		in.Cached = float64(cached)
 	}
-	if first, ok := f.DoubleAt(slotFirstToken); ok {
+	if first, ok := f.DoubleAt(vocabulary.SlotGenAITimeToFirstChunk); ok {
 		in.FirstToken = first
 	}
-	if decode, ok := f.DoubleAt(slotDecode); ok {
+	if decode, ok := f.DoubleAt(vocabulary.SlotDecodePerSecond); ok {
 		in.Decode, in.DecodeBasis = decode, mlattr.BasisDecode
 	} else if v.HasRate {
 		in.Decode, in.DecodeBasis = v.Rate, v.Basis
 	}
-	if latency, ok := f.DoubleAt(slotLatency); ok {
+	if latency, ok := f.DoubleAt(vocabulary.SlotLatency); ok {
 		in.Duration = callTime(latency, in.Duration)
 	}
-	if queue, ok := f.DoubleAt(slotQueue); ok {
+	if queue, ok := f.DoubleAt(vocabulary.SlotQueueTime); ok {
 		in.Queue = callTime(queue, in.Queue)
 	}
 	in.Sizes.Batch = v.BatchSize
-	in.Sizes.Microbatches, _ = f.IntAt(slotMicrobatches)
-	in.Sizes.Epochs, _ = f.IntAt(slotEpochs)
-	in.Sizes.World, _ = f.IntAt(slotWorld)
+	in.Sizes.Microbatches, _ = f.IntAt(vocabulary.SlotMicrobatchCount)
+	in.Sizes.Epochs, _ = f.IntAt(vocabulary.SlotEpochTotal)
+	in.Sizes.World, _ = f.IntAt(vocabulary.SlotWorldSize)
 }
 
 // callTime returns a duration in seconds, or otherwise if it is too long for one.

@@ -22,8 +22,6 @@ import (
 // soon after its epoch.
 const maxEpochs = 16
 
-var slotEpoch = vocabulary.SlotOf(mlattr.Epoch)
-
 // period is a time in nanoseconds.
 type period struct{ start, end uint64 }
 
@@ -64,14 +62,14 @@ func (t *epochSearch) read(f *vocabulary.Facts, n *span, s ptrace.Span) int32 {
 	if times.start == 0 || times.end < times.start || n.trace.IsEmpty() || n.inherited[originPhase] != notInherited {
 		return 0
 	}
-	number, numbered := f.IntAt(slotEpoch)
-	switch f.TextAt(slotPhase) {
+	number, numbered := f.IntAt(vocabulary.SlotEpoch)
+	switch f.TextAt(vocabulary.SlotPhase) {
 	case mlattr.PhaseEpoch:
 		if numbered && n.inherited[originEpoch] == notInherited && times.start < times.end {
 			t.epochs = append(t.epochs, epoch{times, n.spanKey, number, n.resource})
 		}
 	case mlattr.PhaseBatch, mlattr.PhaseValidation:
-		if f.At(slotEpoch) == nil && !n.foreign {
+		if f.At(vocabulary.SlotEpoch) == nil && !n.foreign {
 			t.undated = append(t.undated, undated{period: times, trace: n.trace, root: n.parent.IsEmpty(), resource: n.resource})
 			return int32(len(t.undated))
 		}

@@ -51,10 +51,6 @@ var (
 		}
 		return slots
 	}()
-	slotPhase       = vocabulary.SlotOf(mlattr.Phase)
-	slotMLOperation = vocabulary.SlotOf(mlattr.Operation)
-	slotSource      = vocabulary.SlotOf(mlattr.CorrelationSource)
-	slotConflict    = vocabulary.SlotOf(mlattr.CorrelationConflict)
 )
 
 // downOnly reports whether only the descendants of a span get the key: a trace

@@ -103,7 +103,7 @@ func (o origins) String() string {
 // readOrigins reads ml.correlation.source, as an ml_enrich before this one
 // wrote it. foreign reports whether another component wrote it.
 func readOrigins(f *vocabulary.Facts) (o origins, foreign bool) {
-	source := f.At(slotSource)
+	source := f.At(vocabulary.SlotCorrelationSource)
 	if source == nil {
 		return origins{}, false
 	}

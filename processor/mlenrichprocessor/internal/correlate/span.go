@@ -18,9 +18,9 @@ func (b *Batch) Read(f *vocabulary.Facts, s ptrace.Span, resource int) {
 	n.inherited, n.foreign = readOrigins(f)
 	settleTrainingRun(f, &n.inherited)
 	n.spanUsage = b.readUsage(f, s)
-	n.conflicted = f.At(slotConflict) != nil
-	n.phased = f.At(slotPhase) != nil
-	n.phase = b.texts.of(originPhase, f.TextAt(slotPhase))
+	n.conflicted = f.At(vocabulary.SlotCorrelationConflict) != nil
+	n.phased = f.At(vocabulary.SlotPhase) != nil
+	n.phase = b.texts.of(originPhase, f.TextAt(vocabulary.SlotPhase))
 	for k := range keyInferred {
 		if f.At(keySlots[k]) == nil {
 			continue

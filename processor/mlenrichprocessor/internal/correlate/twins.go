@@ -92,16 +92,6 @@ func (s *Store) Joined() Joined {
 	return s.joined
 }
 
-var (
-	slotDecodeTime     = vocabulary.SlotOf(mlattr.DecodeTime)
-	slotCacheRead      = vocabulary.SlotOf(mlattr.GenAICacheReadTokens)
-	slotCacheWrite     = vocabulary.SlotOf(mlattr.GenAICacheCreationTokens)
-	slotRequested      = vocabulary.SlotOf(mlattr.GenAIRequestModel)
-	slotAnswered       = vocabulary.SlotOf(mlattr.GenAIResponseModel)
-	slotRequestCounted = vocabulary.SlotOf(mlattr.RequestCounted)
-	slotErrorCounted   = vocabulary.SlotOf(mlattr.ErrorCounted)
-)
-
 // readRequest adds a span to those of which a twin is searched.
 func (b *Batch) readRequest(f *vocabulary.Facts, s ptrace.Span, u spanUsage, part, silent bool) {
 	n := &b.spans[len(b.spans)-1]
@@ -109,17 +99,17 @@ func (b *Batch) readRequest(f *vocabulary.Facts, s ptrace.Span, u spanUsage, par
 		span: maphash.Comparable(seed, n.spanKey), above: maphash.Comparable(seed, spanKey{n.trace, n.parent}),
 		scope: b.scope, start: s.StartTimestamp(), end: s.EndTimestamp(),
 		failed: u.failed, uses: u.uses, part: part, report: silent && s.EndTimestamp()-s.StartTimestamp() < maxReport,
-		models: [2]uint64{hash(f.TextAt(slotRequested)), hash(f.TextAt(slotAnswered))}, answer: hash(f.TextAt(slotAnswer)),
+		models: [2]uint64{hash(f.TextAt(vocabulary.SlotGenAIRequestModel)), hash(f.TextAt(vocabulary.SlotGenAIResponseModel))}, answer: hash(f.TextAt(vocabulary.SlotGenAIResponseID)),
 	}}
 	if !r.named() && r.answer == 0 || r.end < r.start {
 		return
 	}
-	r.input, _ = f.IntAt(slotInput)
-	r.output, _ = f.IntAt(slotOutput)
-	read, _ := f.IntAt(slotCacheRead)
-	written, _ := f.IntAt(slotCacheWrite)
+	r.input, _ = f.IntAt(vocabulary.SlotGenAIInputTokens)
+	r.output, _ = f.IntAt(vocabulary.SlotGenAIOutputTokens)
+	read, _ := f.IntAt(vocabulary.SlotGenAICacheReadTokens)
+	written, _ := f.IntAt(vocabulary.SlotGenAICacheCreationTokens)
 	r.cached = min(read, mlattr.MaxCount) + min(written, mlattr.MaxCount)
-	if seconds, ok := f.DoubleAt(slotDecodeTime); ok && part && seconds < float64(r.end)/1e9 {
+	if seconds, ok := f.DoubleAt(vocabulary.SlotDecodeTime); ok && part && seconds < float64(r.end)/1e9 {
 		r.start = r.end - pcommon.Timestamp(seconds*1e9)
 	}
 	b.usage.requests = append(b.usage.requests, r)

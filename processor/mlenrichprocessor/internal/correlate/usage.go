@@ -65,17 +65,9 @@ type spanUsage struct {
 }
 
 var (
-	slotInput        = vocabulary.SlotOf(mlattr.GenAIInputTokens)
-	slotOutput       = vocabulary.SlotOf(mlattr.GenAIOutputTokens)
-	slotOperation    = vocabulary.SlotOf(mlattr.GenAIOperationName)
-	slotEstimated    = vocabulary.SlotOf(mlattr.TokensEstimated)
-	slotUsageCounted = vocabulary.SlotOf(mlattr.UsageCounted)
-	slotAnswer       = vocabulary.SlotOf(mlattr.GenAIResponseID)
-	slotSide         = vocabulary.SlotOf(mlattr.Side)
-	slotTool         = vocabulary.SlotOf(mlattr.GenAIToolName)
 	// otherWork has what spans state that are no requests of LLM clients.
 	otherWork = [...]vocabulary.Slot{
-		slotPhase, slotMLOperation, vocabulary.SlotOf(mlattr.Role), vocabulary.SlotOf(mlattr.Library), vocabulary.SlotOf(mlattr.Function),
+		vocabulary.SlotPhase, vocabulary.SlotOperation, vocabulary.SlotRole, vocabulary.SlotLibrary, vocabulary.SlotFunction,
 	}
 )
 
@@ -84,10 +76,10 @@ func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 	at := int32(len(b.spans) - 1)
 	end := spanfact.EndOf(f)
 	u.failed = end.Failed(s)
-	u.failureMarked = u.failed && f.At(slotErrorCounted) != nil
-	input, hasInput := f.IntAt(slotInput)
-	output, hasOutput := f.IntAt(slotOutput)
-	operation, counted := f.TextAt(slotOperation), f.At(slotRequestCounted)
+	u.failureMarked = u.failed && f.At(vocabulary.SlotErrorCounted) != nil
+	input, hasInput := f.IntAt(vocabulary.SlotGenAIInputTokens)
+	output, hasOutput := f.IntAt(vocabulary.SlotGenAIOutputTokens)
+	operation, counted := f.TextAt(vocabulary.SlotGenAIOperationName), f.At(vocabulary.SlotRequestCounted)
 	if !hasInput && !hasOutput && operation == "" {
 		if u.http = f.AsksAPI() && s.Kind() == ptrace.SpanKindClient && counted == nil; u.http {
 			b.usage.http = append(b.usage.http, at)
@@ -97,13 +89,13 @@ func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 			return u
 		}
 	}
-	mark := f.At(slotUsageCounted)
+	mark := f.At(vocabulary.SlotUsageCounted)
 	asksModel := vocabulary.AsksModel(operation)
-	estimated, _ := f.BoolAt(slotEstimated)
+	estimated, _ := f.BoolAt(vocabulary.SlotTokensEstimated)
 	u.uses = (input > 0 || output > 0) && !estimated
 	u.countable = (hasInput || hasOutput || u.asked || asksModel) && mark == nil
 	u.wrapper = wraps(s.Name(), operation)
-	u.sided = f.At(slotSide) != nil
+	u.sided = f.At(vocabulary.SlotSide) != nil
 	u.tool = operation == mlattr.OperationExecuteTool
 	u.server = u.uses && answers(s)
 	u.asks = asksModel && counted == nil
@@ -114,7 +106,7 @@ func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 		b.usage.sums = append(b.usage.sums, at)
 	}
 	if u.tool {
-		u.toolName = max(hash(f.TextAt(slotTool)), 1)
+		u.toolName = max(hash(f.TextAt(vocabulary.SlotGenAIToolName)), 1)
 	}
 	request := !u.wrapper && (u.uses || asks) && (mark == nil || mark.Bool)
 	if request {
@@ -135,7 +127,7 @@ func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 // is a request to a model: it names the model, and states no other work. Some clients
 // learn what a span is from the answer.
 func failedAsking(f *vocabulary.Facts, s ptrace.Span) bool {
-	if f.TextAt(slotRequested) == "" && f.TextAt(slotAnswered) == "" || vocabulary.SumsUsage(s.Name()) {
+	if f.TextAt(vocabulary.SlotGenAIRequestModel) == "" && f.TextAt(vocabulary.SlotGenAIResponseModel) == "" || vocabulary.SumsUsage(s.Name()) {
 		return false
 	}
 	for _, slot := range otherWork {

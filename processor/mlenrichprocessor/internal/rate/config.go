@@ -103,17 +103,11 @@ type stepNumber struct {
 	shared bool
 }
 
-var (
-	slotTokensPerStep  = vocabulary.SlotOf(mlattr.TokensPerStep)
-	slotSamplesPerStep = vocabulary.SlotOf(mlattr.SamplesPerStep)
-	slotFLOPsPerToken  = vocabulary.SlotOf(mlattr.FLOPsPerToken)
-)
-
 func (c *TrainingConfig) numbers() [3]stepNumber {
 	return [...]stepNumber{
-		{"tokens_per_step", slotTokensPerStep, c.TokensPerStep, true},
-		{"samples_per_step", slotSamplesPerStep, c.SamplesPerStep, true},
-		{"flops_per_token", slotFLOPsPerToken, c.FLOPsPerToken, false},
+		{"tokens_per_step", vocabulary.SlotTokensPerStep, c.TokensPerStep, true},
+		{"samples_per_step", vocabulary.SlotSamplesPerStep, c.SamplesPerStep, true},
+		{"flops_per_token", vocabulary.SlotFLOPsPerToken, c.FLOPsPerToken, false},
 	}
 }
 
@@ -131,13 +125,6 @@ func matchesName(wanted, name string) bool {
 	return name == wanted
 }
 
-var (
-	slotJobTokens = vocabulary.SlotOf(mlattr.JobTokensPerStep)
-	slotJobBasis  = vocabulary.SlotOf(mlattr.JobTokensBasis)
-	slotJobBatch  = vocabulary.SlotOf(mlattr.JobBatchSize)
-	slotSequence  = vocabulary.SlotOf(mlattr.SequenceLength)
-)
-
 // maxJobTokens is more than any step of a job has.
 const maxJobTokens = 1 << 40
 
@@ -145,14 +132,14 @@ const maxJobTokens = 1 << 40
 // the batch size of the job multiplied by the length of a sequence, if the
 // client states both and not their product.
 func AddJobTokens(f *vocabulary.Facts) {
-	batch, batched := f.IntAt(slotJobBatch)
-	length, ok := f.IntAt(slotSequence)
+	batch, batched := f.IntAt(vocabulary.SlotJobBatchSize)
+	length, ok := f.IntAt(vocabulary.SlotSequenceLength)
 	tokens := float64(batch) * float64(length)
-	if !batched || !ok || tokens <= 0 || tokens > maxJobTokens || f.At(slotJobTokens) != nil {
+	if !batched || !ok || tokens <= 0 || tokens > maxJobTokens || f.At(vocabulary.SlotJobTokensPerStep) != nil {
 		return
 	}
-	f.SetDouble(slotJobTokens, tokens)
-	f.SetText(slotJobBasis, mlattr.BasisBatch)
+	f.SetDouble(vocabulary.SlotJobTokensPerStep, tokens)
+	f.SetText(vocabulary.SlotJobTokensBasis, mlattr.BasisBatch)
 }
 
 // AddTraining adds to the facts of a resource the numbers of the first entry
