@@ -107,11 +107,9 @@ func (s *Store) missingRuns(state *api.State) (rows []api.Missing) {
 			tokens.add(row.Service, 0)
 		}
 	}
-	for _, service := range withoutOwner(state) {
-		owners.add(service, 0)
-	}
+	owners.services = withoutOwner(state)
 	add := func(of *missingOf, m api.Missing, things string) {
-		if of.n > 0 {
+		if len(of.services) > 0 {
 			m.Key, m.What = m.Kind, m.What+of.of(things)
 			rows = append(rows, m)
 		}
@@ -129,7 +127,7 @@ func (s *Store) missingRuns(state *api.State) (rows []api.Missing) {
 		Why: "The resource of " + api.Counted(int(hosts.count), "rank", "ranks") + " has no host.name.",
 	}, "runs")
 	add(&tokens, api.Missing{
-		Kind: "step_tokens", What: "Tokens per second of ", Fix: runs.FixStepTokens(tokens.services...),
+		Kind: "step_tokens", What: "Tokens per second of ", Fix: runs.FixStepTokens(api.Mapped(tokens.distinct(), func(same []*string) string { return *same[0] })...),
 		Why: "Unknown: tokens per step not set (ml.tokens_per_step). " + runs.SizeOfAStep,
 	}, "runs")
 	return rows
@@ -159,38 +157,34 @@ func fixOwners(services []string) string {
 	return "ml_view: {owners: {" + api.Each(services, func(service string) string { return strconv.Quote(service) + ": <who>" }) + "}}"
 }
 
-// missingOf are the runs or services that one thing is missing of.
+// missingOf are the services, or those of the runs, that one thing is missing of. count is
+// how often.
 type missingOf struct {
-	n     int
-	count int64
-	// services are in the order that they came, times how often each came.
 	services []string
-	times    map[string]int
+	count    int64
 }
 
 func (m *missingOf) add(service string, count int64) {
-	m.n++
-	m.count += count
-	if m.times == nil {
-		m.times = make(map[string]int)
-	}
-	if m.times[service]++; m.times[service] == 1 {
-		m.services = append(m.services, service)
-	}
+	m.services, m.count = append(m.services, service), m.count+count
+}
+
+// distinct returns the names of each service, in the order in which they came.
+func (m *missingOf) distinct() [][]*string {
+	return api.Grouped(m.services, func(service *string) string { return *service })
 }
 
 // of names the services, such as "trainer" or "3 runs: agent, trainer (2)".
 func (m *missingOf) of(things string) string {
-	if m.n == 1 {
+	if len(m.services) == 1 {
 		return m.services[0]
 	}
-	names := make([]string, len(m.services))
-	for i, service := range m.services {
-		if names[i] = service; m.times[service] > 1 {
-			names[i] += " (" + strconv.Itoa(m.times[service]) + ")"
+	names := api.Mapped(m.distinct(), func(same []*string) string {
+		if len(same) == 1 {
+			return *same[0]
 		}
-	}
-	return strconv.Itoa(m.n) + " " + things + ": " + api.List(names, api.MaxNamed)
+		return *same[0] + " (" + strconv.Itoa(len(same)) + ")"
+	})
+	return strconv.Itoa(len(m.services)) + " " + things + ": " + api.List(names, api.MaxNamed)
 }
 
 // rounded returns a count with two digits that matter, so that it does not change
