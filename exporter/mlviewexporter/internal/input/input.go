@@ -3,6 +3,7 @@
 package input
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -243,12 +244,12 @@ type Bounds struct {
 
 // WithDefaults returns the settings with the defaults in place of zero values.
 func (s Settings) WithDefaults() Settings {
-	orDefault(&s.Interval, 2*time.Second)
-	orDefault(&s.History, 12*time.Hour)
-	orDefault(&s.MaxRuns, 1000)
-	orDefault(&s.MaxGPUs, 1024)
-	orDefault(&s.MaxTraces, 200)
-	orDefault(&s.TraceBytes, 64<<20)
+	s.Interval = cmp.Or(s.Interval, 2*time.Second)
+	s.History = cmp.Or(s.History, 12*time.Hour)
+	s.MaxRuns = cmp.Or(s.MaxRuns, 1000)
+	s.MaxGPUs = cmp.Or(s.MaxGPUs, 1024)
+	s.MaxTraces = cmp.Or(s.MaxTraces, 200)
+	s.TraceBytes = cmp.Or(s.TraceBytes, 64<<20)
 	if s.Reported == nil {
 		s.Reported = func() []api.Missing { return nil }
 	}
@@ -256,10 +257,4 @@ func (s Settings) WithDefaults() Settings {
 		s.Now = time.Now
 	}
 	return s
-}
-
-func orDefault[T ~int | ~int64](value *T, byDefault T) {
-	if *value <= 0 {
-		*value = byDefault
-	}
 }

@@ -62,7 +62,7 @@ func (i *Intake) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) {
 // connection returns what is known of the collector of a fleet that has sent a request,
 // and notes that it has.
 func (i *Intake) connection(ctx context.Context) (from fleet.Connection) {
-	if i.store.Fleet() {
+	if i.store.Fleet {
 		from = connectionOf(ctx)
 		i.store.SeeConnection(&from)
 	}
@@ -93,7 +93,7 @@ func (i *Intake) ConsumeTraces(ctx context.Context, td ptrace.Traces) {
 // of a fleet, to which only collectors send.
 func (i *Intake) ConsumeLogs(ctx context.Context, ld plog.Logs) {
 	i.connection(ctx)
-	i.store.ApplyEvents(readEvents(ld, mlattr.IsConcluded(ctx), i.store.Fleet()))
+	i.store.ApplyEvents(readEvents(ld, mlattr.IsConcluded(ctx), i.store.Fleet))
 }
 
 // text returns a label as text, "" if the value is none.

@@ -71,7 +71,7 @@ func (s *Store) point(p *series.Point, now time.Time) {
 	}
 	key := series.Key{Series: p.Series, Labels: p.Labels}
 	var from *fleet.Sender
-	if s.Settings.Fleet {
+	if s.Fleet {
 		from = s.senders.See(&p.From, now)
 	}
 	if from != nil && !p.Series.OfHardware() {
@@ -112,7 +112,7 @@ func (s *Store) update(one *series.Stream, u *series.Update, again bool, now tim
 		s.problems.Mark(one)
 	case one.Series == series.HostLastData || one.Series == series.RunLastData:
 		s.tell(one, now)
-	case changed && one.Series.Counts() && s.Settings.Fleet:
+	case changed && one.Series.Counts() && s.Fleet:
 		s.counted = now
 	}
 	if one.Run != nil {

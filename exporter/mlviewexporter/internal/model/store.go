@@ -281,12 +281,9 @@ func (s *Store) SeeHosts(hosts []string) {
 	}
 }
 
-// Fleet reports whether all data comes from other collectors.
-func (s *Store) Fleet() bool { return s.Settings.Fleet }
-
 // SeeConnection notes that a collector has sent a request.
 func (s *Store) SeeConnection(from *fleet.Connection) {
-	if !s.Settings.Fleet {
+	if !s.Fleet {
 		return
 	}
 	now := s.Now()
