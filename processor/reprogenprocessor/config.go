@@ -71,8 +71,8 @@ type limits struct {
 	bytes int64
 	// groups is the number of groups whose counts are kept in memory.
 	groups int
-	// traces is the number of traces, and spans the number of spans of each.
-	traces, spans int
+	// spans is the number of spans of a trace.
+	spans int
 	// burst is the number of artifacts at once after a quiet time; 0 is twice
 	// ArtifactsPerMinute.
 	burst int
@@ -106,7 +106,7 @@ func createDefaultConfig() component.Config {
 		ArtifactsPerMinute: 10,
 		Retention:          RetentionConfig{MaxArtifacts: 1000, MaxBytes: 512 << 20, MaxAge: 30 * 24 * time.Hour},
 		MinFreeBytes:       1 << 30,
-		limits:             limits{workers: 2, queue: 256, bytes: 64 << 20, groups: 10_000, traces: 10_000, spans: 500},
+		limits:             limits{workers: 2, queue: 256, bytes: 64 << 20, groups: 10_000, spans: 500},
 	}
 }
 

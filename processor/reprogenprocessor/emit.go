@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/client"
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
@@ -34,8 +33,8 @@ const (
 var errNoOutlet = errors.New("no logs pipeline names this processor")
 
 // emit sends an artifact as a log record, if the configuration asks for it.
-func (r *recorder) emit(ctx context.Context, f *failure.Failure, name string, files artifact.Files) {
-	if !r.cfg.EmitLog {
+func (w *writer) emit(ctx context.Context, f *failure.Failure, name string, files artifact.Files) {
+	if !w.cfg.EmitLog {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, emitTimeout)
@@ -43,19 +42,19 @@ func (r *recorder) emit(ctx context.Context, f *failure.Failure, name string, fi
 	if route := f.Resource.Text(mlattr.Route); route != "" {
 		ctx = client.NewContext(ctx, client.Info{Metadata: client.NewMetadata(map[string][]string{mlattr.RouteMetadata: {route}})})
 	}
-	sent, err := r.outlets.Send(ctx, r.recordOf(f, name, files))
+	sent, err := w.outlets.Send(ctx, w.recordOf(f, name, files))
 	if !sent {
 		err = errNoOutlet
 	}
 	if err != nil {
-		r.dropped(ctx, 1, dropEmit)
-		r.warn("An artifact could not be sent as a log record", err)
+		w.dropped(ctx, 1, dropEmit)
+		w.warn("An artifact could not be sent as a log record", err)
 	}
 }
 
 // recordOf makes the log record of an artifact. All of it is redacted but the route:
 // the record takes that of the failed span, which left with it.
-func (r *recorder) recordOf(f *failure.Failure, name string, files artifact.Files) plog.Logs {
+func (w *writer) recordOf(f *failure.Failure, name string, files artifact.Files) plog.Logs {
 	ld := plog.NewLogs()
 	rl := ld.ResourceLogs().AppendEmpty()
 	rl.Resource().Attributes().PutStr(mlattr.ServiceName, redact.Text(f.Service))
@@ -67,7 +66,7 @@ func (r *recorder) recordOf(f *failure.Failure, name string, files artifact.File
 	record := sl.LogRecords().AppendEmpty()
 	record.SetEventName(emittedEvent)
 	record.SetTimestamp(pcommon.NewTimestampFromTime(f.SeenAt))
-	record.SetObservedTimestamp(pcommon.NewTimestampFromTime(r.now()))
+	record.SetObservedTimestamp(pcommon.NewTimestampFromTime(w.now()))
 	record.SetSeverityNumber(plog.SeverityNumberInfo)
 	record.SetSeverityText("INFO")
 	record.SetTraceID(detect.HexID[pcommon.TraceID](f.Span.TraceID))
@@ -77,7 +76,7 @@ func (r *recorder) recordOf(f *failure.Failure, name string, files artifact.File
 	attributes.PutStr(attrArtifactPath, f.Fingerprint+"/"+name)
 	attributes.PutStr(attrArtifactKind, string(f.Kind))
 	// Where a reader of the record finds the files.
-	if directory, err := filepath.Abs(r.cfg.Directory); err == nil {
+	if directory, err := filepath.Abs(w.cfg.Directory); err == nil {
 		attributes.PutStr(attrArtifactDirectory, directory)
 	}
 	if host, err := os.Hostname(); err == nil {
@@ -102,30 +101,4 @@ func (r *recorder) recordOf(f *failure.Failure, name string, files artifact.File
 		body.PutStr(file.Name, string(file.Content))
 	}
 	return ld
-}
-
-// finishFor writes what is known before a logs pipeline ends, so that it can be
-// sent there. It returns early when ctx ends.
-func (r *recorder) finishFor(ctx context.Context, next consumer.Logs) {
-	defer r.outlets.Remove(ctx, next)
-	if !r.cfg.EmitLog || !r.started {
-		return
-	}
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		// Again and again: a traces pipeline may still run, and its failures
-		// must not keep this one waiting for sibling_wait.
-		r.release(r.now(), true)
-		if r.reserved() <= 0 && r.working.Load() <= 0 {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.done:
-			return
-		case <-poll.C:
-		}
-	}
 }

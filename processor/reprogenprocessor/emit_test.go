@@ -132,8 +132,8 @@ func TestEmitLogAtShutdownWithMoreToCome(t *testing.T) {
 	// While the record of the first one is sent, a second one comes.
 	late := &during{do: sync.OnceFunc(func() { w.span(unlike(3)) })}
 	r := w.traces.recorder
-	r.outlets.Remove(t.Context(), &w.records)
-	r.outlets.Add(late)
+	r.writer.outlets.Remove(t.Context(), &w.records)
+	r.writer.outlets.Add(late)
 	r.finishFor(t.Context(), late)
 	assert.Len(t, emitted(&late.LogsSink), 2)
 }
@@ -171,13 +171,13 @@ func TestEmitLogIntoAPipelineThatHangs(t *testing.T) {
 	hangs := &stuck{entered: make(chan struct{}, 8), free: make(chan struct{})}
 	defer close(hangs.free)
 	r := w.traces.recorder
-	r.outlets.Remove(t.Context(), &w.records)
-	r.outlets.Add(hangs)
+	r.writer.outlets.Remove(t.Context(), &w.records)
+	r.writer.outlets.Add(hangs)
 	w.span(mean())
 	<-hangs.entered
 	ended, end := context.WithCancel(t.Context())
 	end()
-	r.outlets.Remove(ended, hangs) // comes back, because its time is over
+	r.writer.outlets.Remove(ended, hangs) // comes back, because its time is over
 	w.span(unlike(3))
 	assert.Equal(t, 2, w.spans.SpanCount())
 }
@@ -191,8 +191,8 @@ func TestEmitLogRefused(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.EmitLog = true
 	w := newWorld(t, cfg)
-	w.traces.recorder.outlets.Remove(t.Context(), &w.records)
-	w.traces.recorder.outlets.Add(&refusing{})
+	w.traces.recorder.writer.outlets.Remove(t.Context(), &w.records)
+	w.traces.recorder.writer.outlets.Add(&refusing{})
 	w.span(mean())
 	w.pass(0)
 	assert.Len(t, artifacts(t, cfg), 1, "the file is there all the same")

@@ -133,7 +133,7 @@ func TestStrangeIDs(t *testing.T) {
 			w.pass(time.Hour)
 			assert.Len(t, artifacts(t, w.cfg), tc.want)
 			assert.Zero(t, w.traces.recorder.incidents.Sizes().Bytes)
-			assert.Zero(t, w.traces.recorder.reserved())
+			assert.Zero(t, w.traces.recorder.incidents.Sizes().Reserved)
 		})
 	}
 }

@@ -118,7 +118,7 @@ func TestChoiceAcrossBatches(t *testing.T) {
 			}
 			slices.Sort(got)
 			assert.Equal(t, tc.want, got)
-			assert.Zero(t, w.traces.recorder.reserved())
+			assert.Zero(t, w.traces.recorder.incidents.Sizes().Reserved)
 		})
 	}
 }

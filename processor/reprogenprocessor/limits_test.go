@@ -17,16 +17,21 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
-// TestHeldTraces: where too many traces fail at once, the oldest does not
-// wait any longer, and is written with what is known of it.
+// TestHeldTraces: where the traces that fail at once take too much memory, the oldest does
+// not wait any longer, and is written with what is known of it.
 func TestHeldTraces(t *testing.T) {
 	cfg := waitingConfig(t)
-	cfg.limits.traces = 2
+	cfg.limits.bytes = 300 << 10
 	w := newWorld(t, cfg)
+	large := map[string]any{}
+	for i := range 30 {
+		large[fmt.Sprintf("key.%d", i)] = strings.Repeat("v", 4096)
+	}
 	for i := range 3 {
 		c := failedCall{name: "leaf", errorType: "E" + strings.Repeat("x", i), trace: byte(i + 1), span: 2, parent: 1}
 		w.span(c)
 		w.unfailed(failedCall{name: fmt.Sprintf("root of %d", i), trace: byte(i + 1), span: 1})
+		w.unfailed(failedCall{name: "large", trace: byte(i + 1), span: 3, parent: 1, attrs: large})
 	}
 	sizes := w.traces.recorder.incidents.Sizes()
 	assert.Equal(t, 2, sizes.Traces)

@@ -56,7 +56,7 @@ func TestMetricsNameTheirProcessor(t *testing.T) {
 			require.NoError(t, traces.ConsumeTraces(t.Context(), f.traces()))
 		}
 		r := traces.(*tracesProcessor).recorder
-		require.Eventually(t, func() bool { return r.reserved() == 0 && r.working.Load() == 0 }, 30*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return r.incidents.Sizes().Reserved == 0 && r.writer.working.Load() == 0 }, 30*time.Second, 10*time.Millisecond)
 	}
 	one, other := component.NewIDWithName(metadata.Type, "one"), component.NewIDWithName(metadata.Type, "other")
 	start(one)

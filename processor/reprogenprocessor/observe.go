@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -12,14 +13,16 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
@@ -34,111 +37,116 @@ const (
 
 const attrServiceVersion = "service.version"
 
-// candidate is a failed span with what earlier batches brought of it.
-type candidate struct {
-	*detect.Candidate
-	// consequence is true if a span below it failed before.
-	consequence bool
-	// recorded is the span of another trace that has the call, or nil.
-	recorded *incident.Recording
+// observer finds failures in batches and decides what becomes of each.
+type observer struct {
+	*account
+	kinds     kind.Registry
+	detector  detect.Detector
+	groups    *group.Counters
+	incidents *incident.Tracker
+	gpus      *gpustate.State
+	serial    atomic.Uint64 // the last incident's id
 }
 
 // observeTraces looks at a batch of spans for failures and for what belongs to
 // earlier ones. It never blocks and never fails.
-func (r *recorder) observeTraces(ctx context.Context, td ptrace.Traces) {
-	b := r.detector.Traces(td, share.SenderOf(sender.From(ctx)), r.now())
+func (o *observer) observeTraces(ctx context.Context, td ptrace.Traces) {
+	b := o.detector.Traces(td, share.SenderOf(sender.From(ctx)), o.now())
 	if len(b.Failed) == 0 && len(b.Calls) == 0 && !b.MayBelong {
 		return
 	}
-	r.dropped(ctx, b.Dropped, dropBatchLimit)
+	o.dropped(ctx, b.Dropped, dropBatchLimit)
 	for i := range b.Calls {
-		if group := r.incidents.AddCall(&b.Calls[i], r.now()); group != "" {
+		if group := o.incidents.AddCall(&b.Calls[i], o.now()); group != "" {
 			mark(b.Calls[i].Span.Attributes(), group, true)
 		}
 	}
-	chosen, others := detect.Choose(r.kinds, b.Failed)
+	chosen, others := detect.Choose(o.kinds, b.Failed)
 	// What earlier batches brought is read before this one is noted: of its own
 	// spans the choice is made.
-	candidates := make([]candidate, len(chosen))
+	consequence := make([]bool, len(chosen))
 	for i := range chosen {
 		c := &chosen[i]
-		failed, ofRequest := r.groups.HasFailedChild(c.Key(), c.ParentKey())
-		candidates[i] = candidate{Candidate: c, consequence: failed && !r.kinds.HasExplanation(c.Span) &&
-			(!ofRequest || !r.kinds.IsCall(c.Span.Attributes()))}
+		failed, ofRequest := o.groups.HasFailedChild(c.Key(), c.ParentKey())
+		consequence[i] = failed && !o.kinds.HasExplanation(c.Span) && (!ofRequest || !attr.IsModelCall(c.Span.Attributes()))
 	}
 	for i := range others {
-		r.groups.ChildFailed(others[i].ParentKey(), r.kinds.IsTransport(others[i].Span.Attributes()) || r.kinds.Explains(others[i].Span))
+		o.groups.ChildFailed(others[i].ParentKey(), attr.IsRequest(others[i].Span.Attributes()) || o.kinds.Explains(others[i].Span))
 	}
 	mayBelong := b.MayBelong
-	for i := range candidates {
-		mayBelong = r.observeFailure(ctx, &candidates[i]) || mayBelong
+	for i := range chosen {
+		mayBelong = o.observeFailure(ctx, &chosen[i], consequence[i]) || mayBelong
 	}
 	if mayBelong {
-		r.incidents.AddSpans(td)
+		o.incidents.AddSpans(td)
 	}
-	r.endOfBatch()
+	o.endOfBatch()
 }
 
 // observeLogs looks at a batch of log records for exceptions. It never blocks and
 // never fails.
-func (r *recorder) observeLogs(ctx context.Context, ld plog.Logs) {
-	b := r.detector.Logs(ld, share.SenderOf(sender.From(ctx)), r.now())
+func (o *observer) observeLogs(ctx context.Context, ld plog.Logs) {
+	b := o.detector.Logs(ld, share.SenderOf(sender.From(ctx)), o.now())
 	if len(b.Failed) == 0 {
 		return
 	}
-	r.dropped(ctx, b.Dropped, dropBatchLimit)
+	o.dropped(ctx, b.Dropped, dropBatchLimit)
 	for i := range b.Failed {
 		if c := &b.Failed[i]; !c.OfLoader() {
-			r.observeRecord(ctx, c)
+			o.observeRecord(ctx, c)
 		}
 	}
-	r.endOfBatch()
+	o.endOfBatch()
 }
 
 // observeRecord takes an exception's record for the failed span that it is about.
-func (r *recorder) observeRecord(ctx context.Context, c *detect.Candidate) {
+func (o *observer) observeRecord(ctx context.Context, c *detect.Candidate) {
 	if c.IsFailure() {
-		r.observeFailure(ctx, &candidate{Candidate: c})
+		o.observeFailure(ctx, c, false)
 		return
 	}
 	if c.Span.TraceID().IsEmpty() || c.Span.SpanID().IsEmpty() {
 		return
 	}
-	now := r.now()
-	if id, ok := r.incidents.WaitingAt(c.Key()); ok {
-		one := &candidate{Candidate: c}
-		r.improve(id, incident.FromRecord(r.describe(one), c), one)
+	now := o.now()
+	if id, ok := o.incidents.WaitingAt(c.Key()); ok {
+		o.improve(id, incident.FromRecord(o.describe(c, nil), c), c)
 		return
 	}
-	r.incidents.AddException(c, now)
+	o.incidents.AddException(c, now)
 }
 
-// endOfBatch hands on the incidents that do not wait, or cannot wait any longer.
-func (r *recorder) endOfBatch() {
-	if r.incidents.DueNow() {
-		r.release(r.now(), false)
+// endOfBatch hands on the incidents that do not wait.
+func (o *observer) endOfBatch() {
+	if o.cfg.SiblingWait == 0 {
+		o.incidents.Release(o.now(), false)
 	}
 }
 
 // describe works out the kind of a failure, its group and its variant. It reads nothing but
 // the span and its resource, so that the span can be marked before any file
-// exists.
-func (r *recorder) describe(c *candidate) *failure.Failure {
-	f := &failure.Failure{Error: c.Err, Trigger: c.Trigger, SentBy: c.Origin(), Service: c.Service()}
+// exists. recorded is the span of another trace that has the call, or nil.
+func (o *observer) describe(c *detect.Candidate, recorded *incident.Recording) *failure.Failure {
+	resource := c.Resource.Attributes()
+	f := &failure.Failure{
+		Error: c.Err, Trigger: c.Trigger, SentBy: c.Origin(), Service: c.Service(), SeenAt: o.now(),
+		Version: snapshot.New().Text(attr.Text(resource, attrServiceVersion), incident.MaxID),
+		Rank:    incident.RankOf(c.Span.Attributes(), resource),
+	}
 	caller := c.Span
-	if c.recorded != nil {
-		caller = c.recorded.Span
-		if c.recorded.From.TraceID != snapshot.HexTrace(c.Span.TraceID()) {
-			f.PayloadFrom = &c.recorded.From
+	if recorded != nil {
+		caller = recorded.Span
+		if recorded.From.TraceID != snapshot.HexTrace(c.Span.TraceID()) {
+			f.PayloadFrom = &recorded.From
 		}
 	}
-	f.Kind, f.Call, f.Reason = r.kinds.Read(caller)
-	if r.kinds.Get(f.Kind).ForeignFrames {
+	f.Kind, f.Call, f.Reason = o.kinds.Read(caller)
+	if o.kinds.Get(f.Kind).ForeignFrames {
 		f.Error.Cause.Frames = nil
 	}
-	ofRequest := r.kinds.IsTransport(c.Span.Attributes()) || r.kinds.IsCall(c.Span.Attributes())
-	f.Fingerprint = group.Fingerprint(f, c.Span, c.Resource.Attributes(), ofRequest, r.cfg.CaptureContent)
-	f.Variant = group.VariantOf(f, c.Span.Attributes(), c.Resource.Attributes(), r.cfg.CaptureContent)
+	ofRequest := attr.IsRequest(c.Span.Attributes()) || attr.IsModelCall(c.Span.Attributes())
+	f.Fingerprint = group.Fingerprint(f, c.Span, resource, ofRequest, o.cfg.CaptureContent)
+	f.Variant = group.VariantOf(f, c.Span.Attributes(), resource, o.cfg.CaptureContent)
 	return f
 }
 
@@ -146,95 +154,87 @@ func (r *recorder) describe(c *candidate) *failure.Failure {
 // artifact is wanted: of a flood of equal errors, nearly all are only counted. The
 // span or record is marked with its group, and with the group's folder only if
 // there is one or will be. It reports whether an incident was opened.
-func (r *recorder) observeFailure(ctx context.Context, c *candidate) (opened bool) {
-	now := r.now()
+func (o *observer) observeFailure(ctx context.Context, c *detect.Candidate, consequence bool) (opened bool) {
+	now := o.now()
 	if c.Err.Stack == "" && !c.FromLog {
-		if e, ok := r.incidents.Exception(c.Key(), now); ok {
+		if e, ok := o.incidents.Exception(c.Key(), now); ok {
 			c.Err = detect.MergedError(e, c.Err)
 		}
 	}
-	if correlation := incident.CorrelationOf(c.Span.Attributes()); correlation != "" && !r.kinds.HasCall(c.Span) {
-		if call, ok := r.incidents.Call(correlation, now); ok {
-			c.recorded = &call
+	var recorded *incident.Recording
+	if correlation := incident.CorrelationOf(c.Span.Attributes()); correlation != "" && !o.kinds.HasCall(c.Span) {
+		if call, ok := o.incidents.Call(correlation, now); ok {
+			recorded = &call
 		}
 	}
-	f := r.describe(c)
-	f.SeenAt = now
-	n := incident.New(r.serial.Add(1), f, c.Candidate, r.kinds, now)
-	d := r.admit(ctx, n, c, now)
+	n := incident.New(o.serial.Add(1), o.describe(c, recorded), c, o.kinds)
+	d := o.admit(ctx, n, consequence, now)
 	switch d.Verdict {
 	case group.Consequence:
 		return false // the failure began further down, and was counted there
 	case group.Repeated:
-		r.improve(d.Incident, n, c)
+		o.improve(d.Incident, n, c)
+		mark(c.Attributes(), d.Fingerprint, d.HasFolder)
+		return false
 	case group.Wanted:
-		opened = r.open(ctx, n, c, now)
-		d.HasFolder = d.HasFolder || opened
+		opened = o.open(ctx, n, c, now)
 	}
-	if d.Verdict == group.Wanted || d.Verdict == group.Counted {
-		for _, i := range r.incidents.Supersede(n) {
-			r.withdrawn(ctx, i)
+	if d.Verdict != group.RateLimited {
+		for _, i := range o.incidents.Supersede(n) {
+			o.groups.Withdrawn(i.Failure)
+			o.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, o.own)
 		}
 	}
-	mark(c.Attributes(), d.Fingerprint, d.HasFolder)
+	mark(c.Attributes(), d.Fingerprint, d.HasFolder || opened)
 	return opened
 }
 
 // admit counts a failure and decides whether it gets an artifact.
-func (r *recorder) admit(ctx context.Context, n *incident.Incident, c *candidate, now time.Time) group.Decision {
-	o := r.occurrenceOf(n, c)
-	d := r.groups.Admit(o, now)
+func (o *observer) admit(ctx context.Context, n *incident.Incident, consequence bool, now time.Time) group.Decision {
+	d := o.groups.Admit(n, consequence, false, now)
 	if d.Verdict == group.Repeated && d.Better {
-		if waits, _ := r.incidents.Waits(d.Incident, n); !waits {
+		if waits, _ := o.incidents.Waits(d.Incident, n); !waits {
 			// The first artifact is written. A span that can be replayed is
 			// worth another one.
-			o.Again = true
-			d = r.groups.Admit(o, now)
+			d = o.groups.Admit(n, consequence, true, now)
 		}
 	}
-	r.count(ctx, d.Verdict)
+	switch d.Verdict {
+	case group.Counted:
+		o.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, o.own)
+	case group.RateLimited:
+		o.dropped(ctx, 1, dropRateLimited)
+	case group.Wanted:
+	default:
+		return d
+	}
+	o.telemetry.ProcessorReproGenCandidates.Add(ctx, 1, o.own)
 	return d
-}
-
-func (r *recorder) occurrenceOf(n *incident.Incident, c *candidate) group.Occurrence {
-	f := n.Failure
-	o := group.Occurrence{
-		Fingerprint: n.Group, Service: f.Service, Origin: f.SentBy, Rank: n.Rank,
-		Version: snapshot.New().Text(attr.Text(c.Resource.Attributes(), attrServiceVersion), incident.MaxID),
-		Span:    c.Key(), Parent: c.ParentKey(), Correlation: n.Correlation,
-		Type: mlattr.ClassName(f.Error.Type), Message: f.Error.Message,
-		Consequence: c.consequence, OfRequest: n.OfRequest(), HasCall: f.Call != nil, Incident: n.ID,
-		Variant: f.Variant,
-	}
-	if !r.cfg.CaptureContent {
-		o.Service, o.Rank, o.Version = redact.Word(o.Service), redact.Word(o.Rank), redact.Word(o.Version)
-	}
-	return o
 }
 
 // open copies a failure and opens its incident, unless the queue or the memory is
 // full.
-func (r *recorder) open(ctx context.Context, n *incident.Incident, c *candidate, now time.Time) bool {
-	if !r.queue.Reserve(n) {
-		r.refused(ctx, n, dropQueueFull)
-		return false
+func (o *observer) open(ctx context.Context, n *incident.Incident, c *detect.Candidate, now time.Time) bool {
+	reason := dropQueueFull
+	if o.incidents.Reserve(n) {
+		o.copy(n.Failure, c)
+		if o.incidents.Open(n, now) {
+			return true
+		}
+		reason = dropMemory
 	}
-	r.copy(n, c)
-	if !r.incidents.Open(n, now) {
-		r.queue.Release(n)
-		r.refused(ctx, n, dropMemory)
-		return false
-	}
-	return true
+	o.groups.Suppressed(n.Failure)
+	o.dropped(ctx, 1, reason)
+	return false
 }
 
 // improve adds to an incident that waits what another span or record of it has.
-func (r *recorder) improve(id uint64, n *incident.Incident, c *candidate) {
-	if _, improves := r.incidents.Waits(id, n); improves {
-		r.copy(n, c)
-		r.incidents.Improve(id, n)
+func (o *observer) improve(id uint64, n *incident.Incident, c *detect.Candidate) {
+	if _, improves := o.incidents.Waits(id, n); improves {
+		o.copy(n.Failure, c)
+		o.incidents.Improve(id, n)
 		if n.Failure.Call != nil {
-			r.groups.FoundCall(r.occurrenceOf(n, c))
+			o.groups.FoundCall(n)
 		}
 	}
 }
@@ -258,24 +258,24 @@ func isOfGPU(f *failure.Failure) bool {
 
 // copy keeps the failed span, its resource and the state of its GPU: later, its process
 // has left that.
-func (r *recorder) copy(n *incident.Incident, c *candidate) {
-	copier := snapshot.Without(r.kinds.IsPayload)
-	n.Failure.Span = copier.Span(c.Span, c.Scope)
+func (o *observer) copy(f *failure.Failure, c *detect.Candidate) {
+	copier := snapshot.Without(o.kinds.IsPayload)
+	f.Span = copier.Span(c.Span, c.Scope)
 	if c.FromLog {
-		n.Failure.Span.Kind = "Log"
+		f.Span.Kind = "Log"
 	}
-	n.Failure.Resource = copier.Attributes(c.Resource.Attributes())
-	e := n.Failure.Error
-	n.Failure.Weight = copier.Used() + len(e.Type) + len(e.Message) + len(e.Stack)
-	if n.Failure.Call != nil {
-		n.Failure.Weight += n.Failure.Call.Weight
+	f.Resource = copier.Attributes(c.Resource.Attributes())
+	f.Weight = copier.Used() + len(f.Error.Type) + len(f.Error.Message) + len(f.Error.Stack)
+	if f.Call != nil {
+		f.Weight += f.Call.Weight
 	}
-	if isOfGPU(n.Failure) {
+	if isOfGPU(f) {
+		span, resource := c.Span.Attributes(), c.Resource.Attributes()
 		// The points of GPUs have the run that ml_enrich wrote, inferred or not.
-		run := attr.TextIn([]pcommon.Map{c.Span.Attributes(), c.Resource.Attributes()}, mlattr.RunID)
-		n.Failure.GPUs = r.gpus.Own(cmp.Or(run, n.Run), n.Rank, n.At)
-		for _, line := range n.Failure.GPUs {
-			n.Failure.Weight += len(line)
+		run := cmp.Or(attr.TextIn([]pcommon.Map{span, resource}, mlattr.RunID), vocabulary.RunOf(span, resource))
+		f.GPUs = o.gpus.Own(run, f.Rank, c.FailedAt(f.SeenAt))
+		for _, line := range f.GPUs {
+			f.Weight += len(line)
 		}
 	}
 }
@@ -288,33 +288,5 @@ func mark(attributes pcommon.Map, fingerprint string, folder bool) {
 		attributes.PutStr(attrArtifactPath, fingerprint)
 	} else {
 		attributes.Remove(attrArtifactPath)
-	}
-}
-
-// refused notes that a failure for which an artifact was wanted gets none.
-func (r *recorder) refused(ctx context.Context, i *incident.Incident, reason string) {
-	r.groups.Suppressed(i.Group, i.Failure.Variant.ID)
-	r.dropped(ctx, 1, reason)
-}
-
-// withdrawn notes that an incident which waited needs no artifact, because another
-// one has everything that is known of it.
-func (r *recorder) withdrawn(ctx context.Context, i *incident.Incident) {
-	r.queue.Release(i)
-	r.groups.Withdrawn(i.Group, i.Variant)
-	r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, r.own)
-}
-
-// count counts what was decided about a failure.
-func (r *recorder) count(ctx context.Context, v group.Verdict) {
-	switch v {
-	case group.Wanted:
-		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1, r.own)
-	case group.Counted:
-		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1, r.own)
-		r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, r.own)
-	case group.RateLimited:
-		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1, r.own)
-		r.dropped(ctx, 1, dropRateLimited)
 	}
 }

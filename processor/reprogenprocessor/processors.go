@@ -88,7 +88,7 @@ func (p *logsProcessor) Start(ctx context.Context, host component.Host) error {
 	if err := p.instance.Start(ctx, host); err != nil {
 		return err
 	}
-	p.recorder.outlets.Add(p.next)
+	p.recorder.writer.outlets.Add(p.next)
 	return nil
 }
 

@@ -75,7 +75,7 @@ func startWith(t *testing.T, cfg *Config, d disk) (*tracesProcessor, *consumerte
 		instance: instance{registry: &shared.Registry[*recorder]{}, id: set.ID, create: func() (*recorder, error) {
 			r, err := newRecorder(cfg, kinds(), set.ID, set.TelemetrySettings)
 			if err == nil {
-				r.disk = d
+				r.writer.disk = d
 			}
 			return r, err
 		}},
@@ -184,7 +184,7 @@ func TestQueuedBytesAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, p.recorder.incidents.Sizes().Bytes, cfg.limits.bytes)
 	close(d.free)
 	require.NoError(t, p.Shutdown(t.Context()))
-	assert.Zero(t, p.recorder.reserved())
+	assert.Zero(t, p.recorder.incidents.Sizes().Reserved)
 }
 
 func longText(n int) string {

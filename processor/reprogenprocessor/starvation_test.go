@@ -81,7 +81,6 @@ func starvable(t *testing.T) *Config {
 	cfg.ArtifactsPerMinute, cfg.limits.burst = 10, 20
 	cfg.limits.groups = 200
 	cfg.Retention.MaxArtifacts = 30
-	cfg.limits.traces = 40
 	return cfg
 }
 
@@ -328,8 +327,7 @@ func TestQueueOfOthers(t *testing.T) {
 			w.pass(10 * time.Second)
 			assert.DirExists(t, w.leadsTo(span.Attributes()))
 			assert.Len(t, artifacts(t, cfg), 5)
-			_, newcomers := w.traces.recorder.queue.Reserved()
-			assert.Zero(t, newcomers)
+			assert.Zero(t, w.traces.recorder.incidents.Sizes().Newcomers)
 		})
 	}
 }

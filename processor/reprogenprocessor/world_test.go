@@ -153,9 +153,10 @@ func (c failedCall) logs(severity plog.SeverityNumber) plog.Logs {
 func (w *world) pass(d time.Duration) {
 	w.t.Helper()
 	r := w.traces.recorder
-	r.release(w.clock.add(d), false)
+	r.incidents.Release(w.clock.add(d), false)
 	require.Eventually(w.t, func() bool {
-		return r.reserved() == int64(r.incidents.Sizes().Waiting) && r.working.Load() == 0
+		sizes := r.incidents.Sizes()
+		return sizes.Reserved == sizes.Waiting && r.writer.working.Load() == 0
 	}, 30*time.Second, time.Millisecond)
 }
 

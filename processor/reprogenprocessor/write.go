@@ -3,106 +3,110 @@ package reprogenprocessor
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
-// work writes until Shutdown, and then what is left until the deadline. A select takes
-// any case that is ready: a full queue does not hide that the deadline has passed, because
-// that is asked first.
-func (r *recorder) work() {
-	for r.aborted.Err() == nil {
-		select {
-		case i := <-r.queue.Ready():
-			r.write(i)
-		case <-r.handed:
-			if len(r.queue.Ready()) == 0 {
-				return
-			}
-		}
-	}
+// disk is where artifacts and summaries are kept. It is safe for concurrent use.
+type disk interface {
+	ReadGroup(fingerprint string) (store.Group, bool)
+	WriteGroup(store.Group) error
+	Write(fingerprint, name string, origin share.Origin, files []store.File) error
+	Enforce(now time.Time, path func(share.Origin) share.Path) ([]store.Removed, error)
+	Bytes() int64
+	Close() error
+}
+
+// writer writes artifacts, and keeps the groups' summaries on disk as groups has them.
+type writer struct {
+	*account
+	kinds     kind.Registry
+	groups    *group.Counters
+	incidents *incident.Tracker
+	artifacts *artifact.Builder
+	disk      disk // opened by Start, unless a test has set another
+	outlets   shared.Outlets
+	working   atomic.Int64 // artifacts that are being written
+
+	// summaries is held from the making of a group's summary until it is on disk, so
+	// that of two writers none leaves the older one there.
+	summaries sync.Mutex
 }
 
 // write makes an artifact. Errors are counted and not returned.
-func (r *recorder) write(i *incident.Incident) {
-	r.working.Add(1)
-	defer r.working.Add(-1)
-	r.queue.Release(i)
-	defer r.incidents.Done(i)
+func (w *writer) write(i *incident.Incident) {
+	w.working.Add(1)
+	defer w.working.Add(-1)
+	w.incidents.Begin(i)
+	defer w.incidents.Done(i)
 	ctx := context.Background()
 	begun := time.Now()
-	f := r.kinds.FromFailure(i.Failure)
-	if !r.cfg.CaptureContent {
+	f := w.kinds.FromFailure(i.Failure)
+	if !w.cfg.CaptureContent {
 		f = artifact.WithoutContent(f)
 	}
-	err := r.writeFiles(ctx, f)
-	r.telemetry.ProcessorReproGenWriteDuration.Record(ctx, time.Since(begun).Seconds(), r.own)
+	err := w.writeFiles(ctx, f)
+	w.telemetry.ProcessorReproGenWriteDuration.Record(ctx, time.Since(begun).Seconds(), w.own)
 	switch {
 	case err == nil:
 	case errors.Is(err, store.ErrExists):
-		r.groups.Withdrawn(f.Fingerprint, f.Variant.ID)
-		r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, r.own)
+		w.groups.Withdrawn(f)
+		w.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, w.own)
 	default:
-		r.groups.Suppressed(f.Fingerprint, f.Variant.ID)
+		w.groups.Suppressed(f)
 	}
 }
 
 // writeFiles writes the files of an artifact and its group's summary.
-func (r *recorder) writeFiles(ctx context.Context, f *failure.Failure) error {
-	files, f, err := r.build(ctx, f)
+func (w *writer) writeFiles(ctx context.Context, f *failure.Failure) error {
+	files, f, err := w.build(ctx, f)
 	if err != nil {
 		return err
 	}
 	name := store.ArtifactName(f.SeenAt, f.Span.TraceID, f.Span.SpanID)
-	err = r.disk.Write(f.Fingerprint, name, f.SentBy, files.All())
+	err = w.disk.Write(f.Fingerprint, name, f.SentBy, files.All())
 	if errors.Is(err, store.ErrExists) {
 		return err
 	}
 	if err != nil {
-		r.failed(ctx, err)
+		reason := dropWriteError
+		if errors.Is(err, store.ErrNoSpace) {
+			reason = dropNoSpace
+		}
+		w.dropped(ctx, 1, reason)
+		w.warn("An artifact could not be written", err)
 		return err
 	}
-	r.telemetry.ProcessorReproGenWritten.Add(ctx, 1, r.own)
-	r.redacted(ctx, files.Redactions)
-	r.summaries.Written(f, name)
-	r.enforce()
-	r.diskBytes.Store(r.disk.Bytes())
-	r.logger.Info("Wrote a reproduction artifact",
+	w.telemetry.ProcessorReproGenWritten.Add(ctx, 1, w.own)
+	for _, p := range files.Redactions {
+		w.telemetry.ProcessorReproGenRedactions.Add(ctx, 1, metric.WithAttributes(w.id, attribute.String("rule", p.Rule)))
+	}
+	w.summarise(f, name)
+	w.enforce()
+	w.logger.Info("Wrote a reproduction artifact",
 		zap.String("kind", string(f.Kind)), zap.String("path", f.Fingerprint+"/"+name))
-	r.emit(ctx, f, name, files)
+	w.emit(ctx, f, name, files)
 	return nil
-}
-
-// failed counts a write that failed.
-func (r *recorder) failed(ctx context.Context, err error) {
-	reason := dropWriteError
-	if errors.Is(err, store.ErrNoSpace) {
-		reason = dropNoSpace
-	}
-	r.dropped(ctx, 1, reason)
-	r.warn("An artifact could not be written", err)
-}
-
-func (r *recorder) redacted(ctx context.Context, paths []redact.Path) {
-	for _, p := range paths {
-		r.telemetry.ProcessorReproGenRedactions.Add(ctx, 1,
-			metric.WithAttributes(r.id, attribute.String("rule", p.Rule)))
-	}
 }
 
 // build renders a failure; where the call cannot be written safely, without
 // it.
-func (r *recorder) build(ctx context.Context, f *failure.Failure) (artifact.Files, *failure.Failure, error) {
-	files, err := r.artifacts.Build(f)
+func (w *writer) build(ctx context.Context, f *failure.Failure) (artifact.Files, *failure.Failure, error) {
+	files, err := w.artifacts.Build(f)
 	if err == nil {
 		return files, f, nil
 	}
@@ -110,16 +114,46 @@ func (r *recorder) build(ctx context.Context, f *failure.Failure) (artifact.File
 	if errors.Is(err, artifact.ErrTooLarge) {
 		reason, drop = failure.TooLargeOutput, dropTooLarge
 	}
-	r.dropped(ctx, 1, drop)
+	w.dropped(ctx, 1, drop)
 	f = artifact.WithoutCall(f, reason)
-	files, err = r.artifacts.Build(f)
+	files, err = w.artifacts.Build(f)
 	return files, f, err
 }
 
+// summarise adds an artifact to its group's summary.
+func (w *writer) summarise(f *failure.Failure, name string) {
+	w.summaries.Lock()
+	defer w.summaries.Unlock()
+	old, _ := w.disk.ReadGroup(f.Fingerprint)
+	w.writeGroup(w.groups.Written(f, name, old))
+}
+
+func (w *writer) writeGroup(g store.Group) {
+	if err := w.disk.WriteGroup(g); err != nil {
+		w.groups.Changed(g.Fingerprint)
+		w.warn("The summary of a group could not be written", err)
+	}
+}
+
+// flush writes the summaries that changed.
+func (w *writer) flush() {
+	w.summaries.Lock()
+	defer w.summaries.Unlock()
+	for _, g := range w.groups.TakeChanged() {
+		w.writeGroup(g)
+	}
+}
+
 // enforce removes what exceeds the retention limits.
-func (r *recorder) enforce() {
-	if removed := r.summaries.Enforce(r.now()); removed > 0 {
-		r.telemetry.ProcessorReproGenRemoved.Add(context.Background(), int64(removed), r.own)
-		r.diskBytes.Store(r.disk.Bytes())
+func (w *writer) enforce() {
+	removed, err := w.disk.Enforce(w.now(), w.groups.Path)
+	if err != nil {
+		w.warn("An artifact could not be removed", err)
+	}
+	for _, a := range removed {
+		w.groups.Removed(a.Fingerprint, a.Name)
+	}
+	if len(removed) > 0 {
+		w.telemetry.ProcessorReproGenRemoved.Add(context.Background(), int64(len(removed)), w.own)
 	}
 }

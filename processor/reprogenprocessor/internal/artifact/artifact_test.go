@@ -107,7 +107,7 @@ func foldersOf(kinds kind.Registry) (folders []fs.FS) {
 
 func TestLargeTraceIsCutNotLost(t *testing.T) {
 	big := func() jsontree.Object { return jsontree.Of("a", strings.Repeat("\u2028", 30<<10)) }
-	f := &failure.Failure{Kind: failure.Context, Span: failure.Span{TraceID: "1", Attributes: big()}, Ancestors: []failure.Span{{Attributes: big()}, {Attributes: big()}}, Complete: true}
+	f := &failure.Failure{Replay: failure.Replay{Kind: failure.Context}, Span: failure.Span{TraceID: "1", Attributes: big()}, Trace: failure.Trace{Ancestors: []failure.Span{{Attributes: big()}, {Attributes: big()}}, Complete: true}}
 	files, err := newBuilder().Build(f)
 	require.NoError(t, err)
 	assert.Contains(t, string(files.Trace), `"truncated": true`)
@@ -128,7 +128,7 @@ func FuzzBuild(f *testing.F) {
 	f.Add(`{"library":"m","function":"f","args":[NaN,{"a":5.0}]}`, "", "", "")
 	b := newBuilder("json")
 	f.Fuzz(func(t *testing.T, text, errorType, message, service string) {
-		v := &failure.Failure{Kind: failure.Context, Service: service,
+		v := &failure.Failure{Replay: failure.Replay{Kind: failure.Context}, Service: service,
 			Error:    failure.Error{Type: errorType, Message: message, Stack: message},
 			Span:     failure.Span{Name: service, TraceID: "0", Attributes: jsontree.Of(message, errorType)},
 			Resource: jsontree.Of(service, message),

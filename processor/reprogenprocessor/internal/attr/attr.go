@@ -4,6 +4,8 @@ package attr
 
 import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
 // Attributes of exceptions and of code, by the semantic conventions.
@@ -83,3 +85,15 @@ func QualifiedName(attributes pcommon.Map) string {
 
 // Cut returns at most limit bytes of a text.
 func Cut(s string, limit int) string { return s[:min(len(s), limit)] }
+
+// IsRequest reports whether a span is that of an HTTP request, by its method's name in
+// the semantic conventions and before 1.20.
+func IsRequest(attributes pcommon.Map) bool {
+	return Text(attributes, "http.request.method", "http.method") != ""
+}
+
+// IsModelCall reports whether a span is that of one request to a model, whether or not
+// it has what was asked.
+func IsModelCall(attributes pcommon.Map) bool {
+	return vocabulary.IsModelRequest(Text(attributes, vocabulary.OperationKeys()...))
+}

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 )
@@ -72,7 +73,7 @@ func callAbove(kinds kind.Registry, failed []Candidate, byID map[failure.SpanKey
 		at = parent
 		// Clients of HTTP and of models name one error differently, and the
 		// model's explains it.
-		carried := kinds.IsTransport(failed[leaf].Span.Attributes()) && kinds.Explains(failed[at].Span)
+		carried := attr.IsRequest(failed[leaf].Span.Attributes()) && kinds.Explains(failed[at].Span)
 		if kinds.HasCall(failed[at].Span) && (sameError(failed[best].Err, failed[at].Err) || carried) {
 			return at
 		}

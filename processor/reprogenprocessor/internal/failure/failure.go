@@ -34,38 +34,21 @@ const (
 	Context Kind = "context"
 )
 
-// Failure is everything that an artifact is made of. It is not changed after
-// it was queued.
-type Failure struct {
+// Replay is what of a failure can be replayed.
+type Replay struct {
 	// Kind is what can be replayed.
 	Kind Kind
 	// Reason says why Kind is Context, or is "".
 	Reason Reason
-	// Service is the resource's service.name.
-	Service string
-	// SentBy is the service of the sender.
-	SentBy share.Origin
-	// Error is what went wrong.
-	Error Error
-	// Trigger is why there is a failure where no exception is: nan, inf,
-	// timeout, oom or crash, or "".
-	Trigger string
 	// Call is the decoded payload, or nil.
 	Call *Call
-	// Fingerprint is the group's name.
-	Fingerprint string
-	// Weight estimates the bytes that the failure takes in memory.
-	Weight int
-	// SeenAt is the collector's time.
-	SeenAt time.Time
-	// Variant is the failure's variant in its group: shapes, dtypes, the class of
-	// the device and the framework's version.
-	Variant Variant
+	// PayloadFrom is the span that carries the call, where that is one of
+	// another trace, or nil.
+	PayloadFrom *Origin
+}
 
-	// Resource is the resource's attributes.
-	Resource jsontree.Object
-	// Span is the failed span.
-	Span Span
+// Trace is what is known of a failure's trace beside its own span.
+type Trace struct {
 	// Ancestors are the spans above it that are known, the parent first.
 	Ancestors []Span
 	// Complete is true if the last ancestor, or the span, has no parent.
@@ -76,18 +59,41 @@ type Failure struct {
 	Others []Span
 	// OmittedSpans counts the spans of the trace that were left out.
 	OmittedSpans int
-	// PayloadFrom is the span that carries the call, where that is one of
-	// another trace, or nil.
-	PayloadFrom *Origin
+}
+
+// Failure is everything that an artifact is made of. It is not changed after
+// it was queued.
+type Failure struct {
+	Replay
+	Trace
+	// Service and Version are the resource's service.name and service.version, and Rank
+	// is the rank of the process in its run. Each may be "".
+	Service, Version, Rank string
+	// SentBy is the service of the sender.
+	SentBy share.Origin
+	// Error is what went wrong.
+	Error Error
+	// Trigger is why there is a failure where no exception is: nan, inf,
+	// timeout, oom or crash, or "".
+	Trigger string
+	// Fingerprint is the group's name.
+	Fingerprint string
+	// Variant is the failure's variant in its group: shapes, dtypes, the class of
+	// the device and the framework's version.
+	Variant Variant
+	// Weight estimates the bytes that the failure takes in memory.
+	Weight int
+	// SeenAt is the collector's time.
+	SeenAt time.Time
+	// Resource is the resource's attributes.
+	Resource jsontree.Object
+	// Span is the failed span.
+	Span Span
 	// GPUs has a line for each GPU of the process, as it was then.
 	GPUs []string
-
 	// WithoutContent reports whether content was withheld: what a program worked
 	// on, and what people wrote.
 	WithoutContent bool
-
-	// Rank is the rank of the process in its run, or "".
-	Rank string
 }
 
 // Variant is a form of a failure.

@@ -13,6 +13,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
@@ -25,38 +26,11 @@ type Config struct {
 	PerMinute, Burst int
 	// MaxGroups is the number of groups in memory.
 	MaxGroups int
+	// Capture reports whether texts of any form may be kept.
+	Capture bool
 }
 
-// Occurrence is a failure as Counters sees it.
-type Occurrence struct {
-	// Fingerprint names the group.
-	Fingerprint string
-	// Service, Version and Rank are listed in the group's summary.
-	Service, Version, Rank string
-	// Origin is the service of the sender.
-	Origin share.Origin
-	// Span is the failed span and Parent the one above it.
-	Span, Parent failure.SpanKey
-	// Correlation is an id that the spans of one call have in common, or "".
-	Correlation string
-	// Type and Message are the error's.
-	Type, Message string
-	// HasCall reports whether the failure can be replayed.
-	HasCall bool
-	// OfRequest reports whether the span is an HTTP request or the call of a model.
-	OfRequest bool
-	// Variant is the failure's.
-	Variant failure.Variant
-	// Incident is the id that its incident would have.
-	Incident uint64
-	// Consequence reports whether a span below it failed before.
-	Consequence bool
-	// Again asks for an artifact though the failure was seen before, because
-	// it can be replayed and what was seen could not.
-	Again bool
-}
-
-// Verdict is what becomes of an Occurrence.
+// Verdict is what becomes of a failure.
 type Verdict int
 
 const (
@@ -74,17 +48,17 @@ const (
 	Wanted
 )
 
-// Decision is what Counters decides about an Occurrence.
+// Decision is what Counters decides about a failure.
 type Decision struct {
 	Verdict Verdict
-	// Fingerprint is the occurrence's group; for Repeated, the group of the
+	// Fingerprint is the failure's group; for Repeated, the group of the
 	// span that came first.
 	Fingerprint string
 	// HasFolder reports whether the group has an artifact or one on its way.
 	HasFolder bool
 	// Incident is the id of the incident that the failure belongs to.
 	Incident uint64
-	// Better reports whether the occurrence can be replayed and the one that
+	// Better reports whether the failure can be replayed and the one that
 	// came first could not.
 	Better bool
 }
@@ -92,15 +66,15 @@ type Decision struct {
 // Counters counts failures by group and decides which of them get an artifact.
 // It is safe for concurrent use; its lock is held for a few map operations.
 type Counters struct {
-	mu        sync.Mutex
-	groups    *lru.Cache[string, *entry]
-	seen      *lastused.Map[uint64, seenFailure]
-	budget    *share.Budget
-	hash      maphash.Seed
-	history   *share.History
-	maxGroups int
-	redact    func(string) string
-	dirty     map[string]*entry // groups with a folder, to be written
+	cfg     Config
+	mu      sync.Mutex
+	groups  *lru.Cache[string, *entry]
+	seen    *lastused.Map[uint64, seenFailure]
+	budget  *share.Budget
+	hash    maphash.Seed
+	history *share.History
+	redact  func(string) string
+	dirty   map[string]*entry // groups with a folder, to be written
 }
 
 // entry is a group in memory.
@@ -118,8 +92,8 @@ type entry struct {
 // NewCounters returns Counters without groups.
 func NewCounters(cfg Config, history *share.History) *Counters {
 	return &Counters{
-		hash: maphash.MakeSeed(), redact: redact.Text, dirty: make(map[string]*entry),
-		budget: share.NewBudget(cfg.Burst, float64(cfg.PerMinute)), history: history, maxGroups: cfg.MaxGroups,
+		cfg: cfg, hash: maphash.MakeSeed(), redact: redact.Text, dirty: make(map[string]*entry),
+		budget: share.NewBudget(cfg.Burst, float64(cfg.PerMinute)), history: history,
 		seen: lastused.NewMap[uint64, seenFailure](maxSeen), groups: lru.New[string, *entry](cfg.MaxGroups, nil),
 	}
 }
@@ -140,35 +114,41 @@ func (c *Counters) Len() int {
 	return c.groups.Len()
 }
 
-// Admit counts an occurrence and decides what becomes of it.
-func (c *Counters) Admit(o Occurrence, now time.Time) Decision {
-	keys := c.keysOf(o)
+// Admit counts a failure and decides what becomes of it, and of its incident. consequence
+// reports whether a span below it failed before. again asks for an artifact though the failure
+// was seen before, because it can be replayed and what was seen could not.
+func (c *Counters) Admit(n *incident.Incident, consequence, again bool, now time.Time) Decision {
+	f, keys := n.Failure, c.keysOf(n)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o.Parent != o.Span {
-		c.noteParent(o.Parent, o.OfRequest)
+	if n.Parent != n.Span {
+		c.noteParent(n.Parent, n.OfRequest())
 	}
-	if !o.Again {
-		if d, ok := c.repeated(o, keys); ok {
+	if !again {
+		if d, ok := c.repeated(f, keys); ok {
 			return d
 		}
-		if o.Consequence {
+		if consequence {
 			return Decision{Verdict: Consequence}
 		}
 	}
 	for _, key := range keys {
-		c.seen.Put(key, seenFailure{fingerprint: o.Fingerprint, incident: o.Incident, hasCall: o.HasCall})
+		c.seen.Put(key, seenFailure{fingerprint: f.Fingerprint, incident: n.ID, hasCall: f.Call != nil})
 	}
-	claim := c.history.Claim(o.Origin)
-	g := c.count(o, claim, now)
-	variant := g.Variant(o.Variant.ID, o.Variant.Text)
+	claim := c.history.Claim(f.SentBy)
+	g := c.group(f.Fingerprint, now)
+	g.sentBy(f.SentBy, claim.Path)
+	g.Count++
+	g.LastSeen = now
+	c.seenIn(g, f)
+	variant := g.Variant(f.Variant.ID, f.Variant.Text)
 	if variant != nil {
 		variant.Count++
 	}
 	c.changed(g)
-	d := Decision{Verdict: Counted, Fingerprint: o.Fingerprint, HasFolder: g.hasFolder(), Incident: o.Incident}
+	d := Decision{Verdict: Counted, Fingerprint: f.Fingerprint, HasFolder: g.hasFolder(), Incident: n.ID}
 	if variant == nil || variant.Exemplar != "" ||
-		len(g.Exemplars)+len(g.pending) >= store.MaxExemplars || slices.Contains(g.pending, o.Variant.ID) {
+		len(g.Exemplars)+len(g.pending) >= store.MaxExemplars || slices.Contains(g.pending, f.Variant.ID) {
 		return d
 	}
 	if !c.budget.Take(claim, !d.HasFolder, now) {
@@ -176,19 +156,18 @@ func (c *Counters) Admit(o Occurrence, now time.Time) Decision {
 		d.Verdict = RateLimited
 		return d
 	}
-	g.pending = append(g.pending, o.Variant.ID)
+	g.pending = append(g.pending, f.Variant.ID)
 	d.Verdict = Wanted
 	return d
 }
 
-// count adds an occurrence to its group, which may be new.
-func (c *Counters) count(o Occurrence, claim share.Claim, now time.Time) *entry {
-	g := c.group(o.Fingerprint, now)
-	g.sentBy(o.Origin, claim.Path)
-	g.Count++
-	g.LastSeen = now
-	g.SeenIn(o.Service, o.Version, o.Rank)
-	return g
+// seenIn notes where a failure was seen.
+func (c *Counters) seenIn(g *entry, f *failure.Failure) {
+	service, version, rank := f.Service, f.Version, f.Rank
+	if !c.cfg.Capture {
+		service, version, rank = redact.Word(service), redact.Word(version), redact.Word(rank)
+	}
+	g.SeenIn(service, version, rank)
 }
 
 // group returns a group that may be new.
@@ -219,7 +198,7 @@ func (e *entry) sentBy(o share.Origin, path share.Path) {
 // one. A service that was established before the collector started stays so. The
 // caller holds mu.
 func (c *Counters) makeRoom() {
-	if c.groups.Len() < c.maxGroups {
+	if c.groups.Len() < c.cfg.MaxGroups {
 		return
 	}
 	groups := c.groups.Values()
@@ -231,7 +210,7 @@ func (c *Counters) makeRoom() {
 			items[i].Path = share.EstablishedPath(g.origin)
 		}
 	}
-	for i, kept := range share.Keep(items, int64(c.maxGroups-max(1, c.maxGroups/16))) {
+	for i, kept := range share.Keep(items, int64(c.cfg.MaxGroups-max(1, c.cfg.MaxGroups/16))) {
 		if !kept {
 			c.groups.Remove(groups[i].Fingerprint)
 		}
@@ -253,22 +232,22 @@ func (c *Counters) changed(g *entry) {
 
 // settle ends the pending state of a failure. It returns nil if the group has
 // left the cache meanwhile.
-func (c *Counters) settle(fingerprint, variant string) *entry {
-	g, ok := c.groups.Get(fingerprint)
+func (c *Counters) settle(f *failure.Failure) *entry {
+	g, ok := c.groups.Get(f.Fingerprint)
 	if !ok {
 		return nil
 	}
-	if i := slices.Index(g.pending, variant); i >= 0 {
+	if i := slices.Index(g.pending, f.Variant.ID); i >= 0 {
 		g.pending = slices.Delete(g.pending, i, i+1)
 	}
 	return g
 }
 
 // Suppressed notes that a Wanted failure got no artifact.
-func (c *Counters) Suppressed(fingerprint, variant string) {
+func (c *Counters) Suppressed(f *failure.Failure) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if g := c.settle(fingerprint, variant); g != nil {
+	if g := c.settle(f); g != nil {
 		g.Suppressed++
 		c.changed(g)
 	}
@@ -276,10 +255,10 @@ func (c *Counters) Suppressed(fingerprint, variant string) {
 
 // Withdrawn notes that a Wanted failure needs no artifact: it was on disk
 // before, or another one has everything that is known of it.
-func (c *Counters) Withdrawn(fingerprint, variant string) {
+func (c *Counters) Withdrawn(f *failure.Failure) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.settle(fingerprint, variant)
+	c.settle(f)
 }
 
 // Written notes an artifact and returns the group's summary. old is what the
@@ -297,10 +276,10 @@ func (c *Counters) noteArtifact(f *failure.Failure, name string, old store.Group
 	errorType := cmp.Or(redact.Text(f.Error.Type), attr.OtherError)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	g := c.settle(f.Fingerprint, f.Variant.ID)
+	g := c.settle(f)
 	if g == nil {
 		g = &entry{Group: store.Group{Fingerprint: f.Fingerprint, Count: 1, FirstSeen: f.SeenAt, LastSeen: f.SeenAt}}
-		g.SeenIn(f.Service, "", f.Rank)
+		c.seenIn(g, f)
 		g.sentBy(f.SentBy, c.history.Path(f.SentBy))
 		c.makeRoom()
 		c.groups.Add(f.Fingerprint, g)
@@ -332,4 +311,44 @@ func (c *Counters) Removed(fingerprint, name string) {
 	g.Forget(name)
 	delete(c.dirty, fingerprint)
 	c.changed(g)
+}
+
+// Path returns an origin's share of what is kept.
+func (c *Counters) Path(o share.Origin) share.Path { return c.history.Path(o) }
+
+// Changed asks for a group to be written again.
+func (c *Counters) Changed(fingerprint string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g, ok := c.groups.Peek(fingerprint); ok {
+		c.changed(g)
+	}
+}
+
+// TakeChanged returns the summaries that must be written.
+func (c *Counters) TakeChanged() []store.Group {
+	c.mu.Lock()
+	groups := make([]store.Group, 0, len(c.dirty))
+	for _, g := range c.dirty {
+		groups = append(groups, g.Copy())
+	}
+	clear(c.dirty)
+	c.mu.Unlock()
+	for i := range groups {
+		c.clean(&groups[i])
+	}
+	return groups
+}
+
+// clean redacts the texts of a copy. Redaction takes long, so nothing is locked
+// meanwhile that failures wait for.
+func (c *Counters) clean(g *store.Group) {
+	for _, list := range [...][]string{g.Services, g.Versions, g.Ranks} {
+		for i, text := range list {
+			list[i] = c.redact(text)
+		}
+	}
+	for i := range g.Variants {
+		g.Variants[i].Text = c.redact(g.Variants[i].Text)
+	}
 }

@@ -11,13 +11,18 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
+
+func admit(c *Counters, f *failure.Failure, span failure.SpanKey, now time.Time) Decision {
+	return c.Admit(&incident.Incident{Failure: f, Span: span}, false, false, now)
+}
 
 // TestSummariesKeepNobodyWaiting: redaction takes long, so it is done with
 // nothing locked that failures wait for.
 func TestSummariesKeepNobodyWaiting(t *testing.T) {
-	l := NewCounters(Config{PerMinute: 10, Burst: 20, MaxGroups: 100}, share.NewHistory())
+	l := NewCounters(Config{PerMinute: 10, Burst: 20, MaxGroups: 100, Capture: true}, share.NewHistory())
 	l.redact = func(s string) string {
 		if assert.True(t, l.mu.TryLock(), "failures wait for the redaction of %q", s) {
 			l.mu.Unlock()
@@ -25,15 +30,15 @@ func TestSummariesKeepNobodyWaiting(t *testing.T) {
 		return "clean " + s
 	}
 	see := func(service string) {
-		l.Admit(Occurrence{Fingerprint: "f", Service: service, Version: "1", Rank: "0",
-			Variant: failure.Variant{ID: "v", Text: "cpu"}}, time.Unix(1, 0))
+		admit(l, &failure.Failure{Fingerprint: "f", Service: service, Version: "1", Rank: "0",
+			Variant: failure.Variant{ID: "v", Text: "cpu"}}, failure.SpanKey{}, time.Unix(1, 0))
 	}
 	see("a")
 	written := l.Written(&failure.Failure{Fingerprint: "f", Variant: failure.Variant{ID: "v", Text: "cpu"}}, "n", store.Group{Services: []string{"old"}})
 	assert.Equal(t, []string{"clean a", "clean old"}, written.Services)
 	see("a")
 	see("b")
-	groups := l.takeDirty()
+	groups := l.TakeChanged()
 	require.Len(t, groups, 1)
 	assert.EqualValues(t, 3, groups[0].Count)
 	assert.Equal(t, []string{"clean a", "clean old", "clean b"}, groups[0].Services)
@@ -46,11 +51,11 @@ func TestSummariesKeepNobodyWaiting(t *testing.T) {
 // counts that are not on disk yet survive a group's leaving.
 func TestCountersForgetTheOldest(t *testing.T) {
 	const maxGroups = 1_000
-	l := NewCounters(Config{PerMinute: 1_000_000, Burst: 1_000_000, MaxGroups: maxGroups}, share.NewHistory())
+	l := NewCounters(Config{PerMinute: 1_000_000, Burst: 1_000_000, MaxGroups: maxGroups, Capture: true}, share.NewHistory())
 	now := time.Unix(1_700_000_000, 0)
 	see := func(fingerprint string, trace int) Verdict {
-		return l.Admit(Occurrence{Fingerprint: fingerprint, Service: fingerprint,
-			Span: failure.SpanKey{Trace: pcommon.TraceID{1, byte(trace), byte(trace >> 8), byte(trace >> 16)}}}, now).Verdict
+		return admit(l, &failure.Failure{Fingerprint: fingerprint, Service: fingerprint},
+			failure.SpanKey{Trace: pcommon.TraceID{1, byte(trace), byte(trace >> 8), byte(trace >> 16)}}, now).Verdict
 	}
 	require.Equal(t, Wanted, see("first", 0))
 	l.Written(&failure.Failure{Fingerprint: "first"}, "artifact-1", store.Group{})
@@ -61,24 +66,24 @@ func TestCountersForgetTheOldest(t *testing.T) {
 	assert.LessOrEqual(t, l.Len(), maxGroups)
 	assert.GreaterOrEqual(t, l.Len(), maxGroups-maxGroups/16)
 	see("first", 5)
-	dirty := l.takeDirty()
+	dirty := l.TakeChanged()
 	require.Len(t, dirty, 1, "groups without a folder have nothing to write")
 	assert.EqualValues(t, 3, dirty[0].Count)
 	assert.Equal(t, []string{"artifact-1"}, dirty[0].Exemplars)
-	assert.Empty(t, l.takeDirty())
+	assert.Empty(t, l.TakeChanged())
 
-	l.markDirty("first")
-	assert.Len(t, l.takeDirty(), 1)
+	l.Changed("first")
+	assert.Len(t, l.TakeChanged(), 1)
 	l.Removed("first", "artifact-1")
-	assert.Empty(t, l.takeDirty(), "its folder is gone")
+	assert.Empty(t, l.TakeChanged(), "its folder is gone")
 	assert.Equal(t, Wanted, see("first", 6), "and it is wanted again")
 }
 
 // TestGroupThatWasForgotten finds its earlier counts on disk.
 func TestGroupThatWasForgotten(t *testing.T) {
-	l := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10}, share.NewHistory())
+	l := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10, Capture: true}, share.NewHistory())
 	now := time.Unix(1_700_000_000, 0)
-	_ = l.Admit(Occurrence{Fingerprint: "f", Service: "s"}, now)
+	_ = admit(l, &failure.Failure{Fingerprint: "f", Service: "s"}, failure.SpanKey{}, now)
 	old := store.Group{Count: 7, Suppressed: 2, FirstSeen: now.Add(-time.Hour), LastSeen: now.Add(-time.Minute),
 		Services: []string{"s", "t"}, Exemplars: []string{"old"}}
 	got := l.Written(&failure.Failure{Fingerprint: "f", Error: failure.Error{Message: "password=hunter2"}}, "new", old)
@@ -96,9 +101,9 @@ func TestGroupThatWasForgotten(t *testing.T) {
 // TestSeenIsBounded: however many failures come, the keys by which they are
 // remembered are bounded.
 func TestSeenIsBounded(t *testing.T) {
-	l := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10}, share.NewHistory())
+	l := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10, Capture: true}, share.NewHistory())
 	for i := range 2 * maxSeen {
-		l.Admit(Occurrence{Fingerprint: "f", Span: failure.SpanKey{Trace: pcommon.TraceID{1, byte(i), byte(i >> 8), byte(i >> 16)}}}, time.Unix(1, 0))
+		admit(l, &failure.Failure{Fingerprint: "f"}, failure.SpanKey{Trace: pcommon.TraceID{1, byte(i), byte(i >> 8), byte(i >> 16)}}, time.Unix(1, 0))
 	}
 	assert.Equal(t, maxSeen, l.seen.Len())
 }

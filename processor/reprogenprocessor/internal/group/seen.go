@@ -5,7 +5,9 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
 )
 
 // maxSeen is the number of keys by which failures are remembered at the most; half as
@@ -23,35 +25,36 @@ type seenFailure struct {
 	ofRequest bool
 }
 
-// keysOf returns the keys by which an occurrence is remembered: its error in its
+// keysOf returns the keys by which a failure is remembered: its error in its
 // trace, its span, and its error in its call, which may have several traces.
-func (c *Counters) keysOf(o Occurrence) []uint64 {
+func (c *Counters) keysOf(o *incident.Incident) []uint64 {
 	keys := make([]uint64, 0, 3)
+	class, message := mlattr.ClassName(o.Failure.Error.Type), o.Failure.Error.Message
 	if !o.Span.Trace.IsEmpty() {
 		keys = append(keys, maphash.Comparable(c.hash, struct {
 			trace           pcommon.TraceID
 			errorType, what string
-		}{o.Span.Trace, o.Type, o.Message}))
+		}{o.Span.Trace, class, message}))
 		if !o.Span.Span.IsEmpty() {
 			keys = append(keys, maphash.Comparable(c.hash, o.Span))
 		}
 	}
 	if o.Correlation != "" {
-		keys = append(keys, maphash.Comparable(c.hash, [3]string{o.Correlation, o.Type, o.Message}))
+		keys = append(keys, maphash.Comparable(c.hash, [3]string{o.Correlation, class, message}))
 	}
 	return keys
 }
 
-// repeated returns the decision about an occurrence that was seen before. One
+// repeated returns the decision about a failure that was seen before. One
 // trace brings a failure once, but a span that can be replayed is better than
 // one that came first and cannot.
-func (c *Counters) repeated(o Occurrence, keys []uint64) (Decision, bool) {
+func (c *Counters) repeated(f *failure.Failure, keys []uint64) (Decision, bool) {
 	for _, key := range keys {
 		if first, ok := c.seen.Get(key); ok {
 			g, known := c.groups.Peek(first.fingerprint)
 			return Decision{
 				Verdict: Repeated, Fingerprint: first.fingerprint, HasFolder: known && g.hasFolder(),
-				Incident: first.incident, Better: o.HasCall && !first.hasCall,
+				Incident: first.incident, Better: f.Call != nil && !first.hasCall,
 			}, true
 		}
 	}
@@ -91,8 +94,8 @@ func (c *Counters) noteParent(parent failure.SpanKey, ofRequest bool) {
 }
 
 // FoundCall notes that a failure that was seen without a call has one now.
-func (c *Counters) FoundCall(o Occurrence) {
-	keys := c.keysOf(o)
+func (c *Counters) FoundCall(n *incident.Incident) {
+	keys := c.keysOf(n)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, key := range keys {

@@ -43,7 +43,7 @@ func TestTemplate(t *testing.T) {
 // fingerprint.
 func TestParts(t *testing.T) {
 	sum := func(change func(*failure.Failure, ptrace.Span)) string {
-		f := &failure.Failure{Service: "s", Kind: failure.PythonCall, Call: &failure.Call{Module: "m", Function: "f"},
+		f := &failure.Failure{Service: "s", Replay: failure.Replay{Kind: failure.PythonCall, Call: &failure.Call{Module: "m", Function: "f"}},
 			Error: failure.Error{Cause: failure.Cause{Type: "ValueError", Frames: []failure.Frame{{Module: "a", Function: "b"}}}}}
 		span := ptrace.NewSpan()
 		change(f, span)

@@ -22,7 +22,7 @@ func tensor(dtype, device string, shape ...string) jsontree.Object {
 
 func TestVariant(t *testing.T) {
 	variant := func(call jsontree.Object, span map[string]any, message string) (id, text string) {
-		f := &failure.Failure{Call: &failure.Call{Tree: call}, Error: failure.Error{Message: message}}
+		f := &failure.Failure{Replay: failure.Replay{Call: &failure.Call{Tree: call}}, Error: failure.Error{Message: message}}
 		attributes := pcommon.NewMap()
 		require.NoError(t, attributes.FromRaw(span))
 		v := VariantOf(f, attributes, pcommon.NewMap(), true)

@@ -25,49 +25,35 @@ import (
 type Incident struct {
 	// ID identifies the incident for the life of the process.
 	ID uint64
-	// Group is the fingerprint that the failure was counted in. It stays when a
-	// better candidate replaces the failure, because spans that have left by
-	// then lead there.
-	Group string
-	// Variant is the id of the variant that the failure was counted as.
-	Variant string
-	// Failure is what is known of the failure itself.
+	// Failure is what is known of the failure itself. Its group and variant stay when a
+	// better candidate replaces it, because spans that have left by then lead there.
 	Failure *failure.Failure
 	// Correlation is an id that the spans of one call have in common, or "".
 	Correlation string
-	// Run and Rank are those of the process, or "".
-	Run, Rank string
-	// At is when it failed, by the sender's clock.
-	At time.Time
+	// Span is the failed span and Parent the one above it.
+	Span, Parent failure.SpanKey
 
-	trace        pcommon.TraceID
-	span, parent pcommon.SpanID
-	fromLog      bool
-	explains     bool // the span is a model's call
-	transport    bool // the span is an HTTP request
-	newcomer     bool // it takes a newcomer's part of the queue
+	fromLog   bool
+	explains  bool // the span is a model's call
+	transport bool // the span is an HTTP request
+	newcomer  bool // it takes a newcomer's part of the queue
 
 	due time.Time // when the waiting ends
 }
 
 // New returns the incident of a failed span.
-func New(id uint64, f *failure.Failure, c *detect.Candidate, kinds kind.Registry, now time.Time) *Incident {
+func New(id uint64, f *failure.Failure, c *detect.Candidate, kinds kind.Registry) *Incident {
 	attributes := c.Span.Attributes()
-	n := &Incident{
-		ID: id, Group: f.Fingerprint, Variant: f.Variant.ID, Failure: f, fromLog: c.FromLog,
-		trace: c.Span.TraceID(), span: c.Span.SpanID(), parent: c.Span.ParentSpanID(),
-		Correlation: CorrelationOf(attributes), At: c.FailedAt(now),
-		explains: kinds.Explains(c.Span), transport: kinds.IsTransport(attributes),
+	return &Incident{
+		ID: id, Failure: f, fromLog: c.FromLog, Span: c.Key(), Parent: c.ParentKey(), Correlation: CorrelationOf(attributes),
+		explains: kinds.Explains(c.Span), transport: attr.IsRequest(attributes),
 	}
-	n.Run, n.Rank = RunOf(c.Span.Attributes(), c.Resource.Attributes())
-	f.Rank = n.Rank
-	return n
 }
 
 // FromRecord returns an incident that only adds to the one of a log record's
 // span.
 func FromRecord(f *failure.Failure, c *detect.Candidate) *Incident {
-	return &Incident{Failure: f, fromLog: true, trace: c.Span.TraceID(), span: c.Span.SpanID()}
+	return &Incident{Failure: f, fromLog: true, Span: c.Key()}
 }
 
 // OfRequest reports whether the span is an HTTP request or the call of a model.
@@ -77,7 +63,7 @@ func (i *Incident) OfRequest() bool { return i.transport || i.explains }
 // a span was without, a span where there was only a log record, a call, a model's
 // call above its request, or a span further down.
 func (i *Incident) improvedBy(n *Incident, t *trace) bool {
-	same := i.trace == n.trace && i.span == n.span
+	same := i.Span == n.Span
 	hasCall, bringsCall := i.Failure.Call != nil, n.Failure.Call != nil
 	switch {
 	case n.fromLog && same:
@@ -95,22 +81,22 @@ func (i *Incident) improvedBy(n *Incident, t *trace) bool {
 // improve replaces what i has by what n has, and keeps of i what n lacks.
 func (i *Incident) improve(n *Incident) {
 	old, f := i.Failure, n.Failure
-	if n.fromLog && i.trace == n.trace && i.span == n.span {
+	if n.fromLog && i.Span == n.Span {
 		merged := *old
 		merged.Error = detect.MergedError(f.Error, old.Error)
 		if old.Call == nil && f.Call != nil {
-			merged.Call, merged.Kind, merged.Reason = f.Call, f.Kind, f.Reason
+			merged.Replay = f.Replay
 		}
 		i.Failure = &merged
 		return
 	}
 	f.Error = detect.MergedError(f.Error, old.Error)
-	f.SeenAt, f.Variant = old.SeenAt, old.Variant
+	f.SeenAt, f.Fingerprint, f.Variant = old.SeenAt, old.Fingerprint, old.Variant
 	if f.Call == nil && old.Call != nil {
-		f.Call, f.Kind, f.Reason, f.PayloadFrom = old.Call, old.Kind, old.Reason, old.PayloadFrom
+		f.Replay = old.Replay
 	}
 	i.Failure = f
-	i.trace, i.span, i.parent, i.fromLog = n.trace, n.span, n.parent, n.fromLog
+	i.Span, i.Parent, i.fromLog = n.Span, n.Parent, n.fromLog
 	i.explains, i.transport = n.explains, n.transport
 	i.Correlation = cmp.Or(i.Correlation, n.Correlation)
 }
@@ -118,8 +104,8 @@ func (i *Incident) improve(n *Incident) {
 // adopt takes the copy of a span of the trace. One copy is enough of the
 // incident's own span; where only a log record had brought the failure, the span
 // replaces the record.
-func (i *Incident) adopt(s *Span) {
-	if i.span != s.id {
+func (i *Incident) adopt(s *span) {
+	if i.Span.Span != s.id {
 		return
 	}
 	if !i.fromLog {
@@ -130,14 +116,14 @@ func (i *Incident) adopt(s *Span) {
 	events := append(slices.Clip(s.copied.Events), f.Span.Events...)
 	f.Span = s.copied
 	f.Span.Events = events
-	i.Failure, i.parent, i.fromLog = &f, s.parent, false
+	i.Failure, i.Parent.Span, i.fromLog = &f, s.parent, false
 }
 
 const (
 	// MaxID is the length of an id that is used to join. A longer one is not an id.
 	MaxID = 256
-	// MaxRank is the length of a rank, which is a number.
-	MaxRank = 20
+	// maxRank is the length of a rank, which is a number.
+	maxRank = 20
 )
 
 var (
@@ -145,10 +131,8 @@ var (
 	correlationKeys = vocabulary.Calls().Correlation
 )
 
-// RunOf returns the run that a span is part of and its rank there, or "".
-func RunOf(span, resource pcommon.Map) (run, rank string) {
-	return strings.Clone(vocabulary.RunOf(span, resource)), firstID(MaxRank, rankKeys, span, resource)
-}
+// RankOf returns the rank of a span's process in its run, or "".
+func RankOf(span, resource pcommon.Map) string { return firstID(maxRank, rankKeys, span, resource) }
 
 // CorrelationOf returns the id by which the spans of one call are joined that
 // have no common trace, or "".

@@ -54,7 +54,7 @@ func TestRecordedCallIsWeighed(t *testing.T) {
 	attributes.PutEmptyBytes("repro.payload").FromRaw(make([]byte, 1<<20))
 	attributes.PutEmptySlice("repro.payload.size").AppendEmpty().SetStr(strings.Repeat("x", 1<<20))
 	attributes.PutStr("repro.payload."+strings.Repeat("x", 1<<20), "x")
-	tr := NewTracker(Config{Traces: 10, Bytes: 1 << 20}, kind.Registry{pythoncall.New()}, share.NewHistory(), &detect.Filter{})
+	tr := NewTracker(Config{Bytes: 1 << 20}, kind.Registry{pythoncall.New()}, share.NewHistory(), &detect.Filter{})
 	rec, weight := tr.recordingOf(&c)
 	assert.Zero(t, rec.Span.Attributes().Len())
 	assert.Greater(t, weight, int64(maxRecording))

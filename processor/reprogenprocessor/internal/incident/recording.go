@@ -30,7 +30,9 @@ type Recording struct {
 // group, or "".
 func (tr *Tracker) AddCall(c *detect.Candidate, now time.Time) (group string) {
 	correlation := CorrelationOf(c.Span.Attributes())
-	id, waits := tr.waitingForCall(correlation)
+	id, waits := tr.find(func(i *Incident) bool {
+		return correlation != "" && i.Correlation == correlation && i.Failure.Call == nil
+	})
 	if !waits {
 		// A log record may have shown that this span failed.
 		id, waits = tr.WaitingAt(c.Key())
@@ -67,28 +69,12 @@ func (tr *Tracker) AddCall(c *detect.Candidate, now time.Time) (group string) {
 		}
 		i.Failure = &f
 	}
-	return i.Group
+	return i.Failure.Fingerprint
 }
 
 // Call returns the call that another span of the correlation recorded.
 func (tr *Tracker) Call(correlation string, now time.Time) (Recording, bool) {
 	return tr.calls.Get(correlation, now)
-}
-
-// waitingForCall returns the incident that waits for the call that another
-// process recorded.
-func (tr *Tracker) waitingForCall(correlation string) (uint64, bool) {
-	if correlation == "" {
-		return 0, false
-	}
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	for _, i := range tr.waiting {
-		if i.Correlation == correlation && i.Failure.Call == nil {
-			return i.ID, true
-		}
-	}
-	return 0, false
 }
 
 // recordingOf copies the attributes of a span's call, and returns the number of

@@ -12,8 +12,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
-// Span is the copy of a span of a trace that failed.
-type Span struct {
+// span is the copy of a span of a trace that failed.
+type span struct {
 	id, parent pcommon.SpanID
 	copied     failure.Span
 	failed     bool
@@ -24,15 +24,19 @@ type Span struct {
 type trace struct {
 	id        pcommon.TraceID
 	origin    share.Origin // of its first failure
-	spans     map[pcommon.SpanID]*Span
-	order     []*Span // as they came
+	spans     map[pcommon.SpanID]*span
+	order     []*span // as they came
 	incidents []*Incident
+	last      uint64 // the latest incident
 	omitted   int
 	bytes     int64
 }
 
 // weight is the number of bytes of the trace and its failures.
 func (t *trace) weight() int64 {
+	if t == nil {
+		return 0
+	}
 	weight := t.bytes
 	for _, i := range t.incidents {
 		weight += int64(i.Failure.Weight)
@@ -42,9 +46,9 @@ func (t *trace) weight() int64 {
 
 // above returns the spans above an incident, the parent first, and whether
 // the last one is a root.
-func (t *trace) above(i *Incident) (spans []*Span, complete bool) {
-	seen := map[pcommon.SpanID]bool{i.span: true}
-	for at := i.parent; ; {
+func (t *trace) above(i *Incident) (spans []*span, complete bool) {
+	seen := map[pcommon.SpanID]bool{i.Span.Span: true}
+	for at := i.Parent.Span; ; {
 		if at.IsEmpty() {
 			return spans, true
 		}
@@ -60,12 +64,12 @@ func (t *trace) above(i *Incident) (spans []*Span, complete bool) {
 
 // isBelow reports whether n's span has i's span above it.
 func (t *trace) isBelow(n, i *Incident) bool {
-	if i.parent == n.span {
+	if i.Parent.Span == n.Span.Span {
 		return false // they are each other's parent, or i is below n
 	}
-	at := n.parent
+	at := n.Parent.Span
 	for range detect.MaxAncestors {
-		if at == i.span {
+		if at == i.Span.Span {
 			return true
 		}
 		s, ok := t.spans[at]
@@ -83,8 +87,37 @@ func (t *trace) carries(request, call *Incident) bool {
 	return call.explains && request.transport && !request.explains && request.Failure.Call == nil && t.isBelow(request, call)
 }
 
+// complete returns the failure of an incident with the spans above it, the failed ones of
+// the trace, and the others if there is room for them.
+func (t *trace) complete(i *Incident, room bool) *failure.Failure {
+	f := *i.Failure
+	keep := func(spans *[]failure.Span, s *span) {
+		*spans = append(*spans, s.copied)
+		f.Weight += int(s.weight)
+	}
+	above, complete := t.above(i)
+	f.Complete, f.OmittedSpans = complete, t.omitted
+	known := map[pcommon.SpanID]bool{i.Span.Span: true}
+	for _, s := range above {
+		known[s.id] = true
+		keep(&f.Ancestors, s)
+	}
+	for _, s := range t.order {
+		switch {
+		case known[s.id]:
+		case s.failed:
+			keep(&f.Siblings, s)
+		case room:
+			keep(&f.Others, s)
+		default:
+			f.OmittedSpans++
+		}
+	}
+	return &f
+}
+
 // put adds a span; one that is known already is not added again.
-func (t *trace) put(s *Span) {
+func (t *trace) put(s *span) {
 	if _, known := t.spans[s.id]; known {
 		return
 	}
@@ -102,14 +135,14 @@ func (t *trace) trim(limit int) {
 	}
 	needed := make(map[pcommon.SpanID]bool)
 	for _, i := range t.incidents {
-		needed[i.span] = true
+		needed[i.Span.Span] = true
 		above, _ := t.above(i)
 		for _, s := range above {
 			needed[s.id] = true
 		}
 	}
 	for _, failed := range [...]bool{false, true} {
-		t.order = slices.DeleteFunc(t.order, func(s *Span) bool {
+		t.order = slices.DeleteFunc(t.order, func(s *span) bool {
 			if excess == 0 || s.failed != failed || needed[s.id] {
 				return false
 			}
@@ -130,42 +163,70 @@ func (t *trace) clear() {
 	clear(t.spans)
 }
 
-// scoped is a span with its scope.
-type scoped struct {
-	ptrace.Span
-	scope string
-}
-
 // AddSpans keeps copies of a batch's spans that belong to traces which failed:
 // those above the failures, other failed ones, and the last others.
 func (tr *Tracker) AddSpans(td ptrace.Traces) {
-	found := make(map[pcommon.TraceID][]scoped)
+	found := make(map[pcommon.TraceID][]func() *span)
 	for _, rs := range td.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
-			for _, span := range ss.Spans().All() {
-				if id := span.TraceID(); tr.filter.MayHave(id) && !id.IsEmpty() {
-					found[id] = append(found[id], scoped{span, ss.Scope().Name()})
+			for _, s := range ss.Spans().All() {
+				if id := s.TraceID(); tr.filter.MayHave(id) && !id.IsEmpty() {
+					found[id] = append(found[id], func() *span { return tr.copyOf(s, ss.Scope().Name()) })
 				}
 			}
 		}
 	}
 	for id, spans := range found {
-		if tr.has(id) { // the filter may mean another trace
-			tr.addSpans(id, tr.copies(spans))
+		if !tr.has(id) {
+			continue // the filter means another trace
 		}
+		copies := make([]*span, len(spans))
+		for i, copyOf := range spans {
+			copies[i] = copyOf()
+		}
+		tr.addSpans(id, copies)
 	}
 }
 
-// copies returns copies of a trace's spans.
-func (tr *Tracker) copies(spans []scoped) []*Span {
-	out := make([]*Span, len(spans))
-	for i, s := range spans {
-		c := snapshot.Without(tr.kinds.IsPayload)
-		out[i] = &Span{
-			id: s.SpanID(), parent: s.ParentSpanID(),
-			copied: c.Span(s.Span, s.scope), failed: detect.Failed(s.Span),
-		}
-		out[i].weight = int64(c.Used()) + snapshot.SpanOverhead
-	}
+// copyOf returns a copy of a span.
+func (tr *Tracker) copyOf(s ptrace.Span, scope string) *span {
+	c := snapshot.Without(tr.kinds.IsPayload)
+	out := &span{id: s.SpanID(), parent: s.ParentSpanID(), copied: c.Span(s, scope), failed: detect.Failed(s)}
+	out.weight = int64(c.Used()) + snapshot.SpanOverhead
 	return out
+}
+
+// has reports whether a trace is kept.
+func (tr *Tracker) has(id pcommon.TraceID) bool {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return tr.traces[id] != nil
+}
+
+// addSpans keeps copies of spans of a trace that is kept.
+func (tr *Tracker) addSpans(id pcommon.TraceID, spans []*span) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	t, ok := tr.traces[id]
+	if !ok {
+		return
+	}
+	add := func() {
+		for _, s := range spans {
+			for _, i := range t.incidents {
+				i.adopt(s)
+			}
+			t.put(s)
+		}
+		t.trim(tr.cfg.Spans)
+	}
+	// Where there is no room, the spans above the failures stay, and at last not even those.
+	for _, change := range [...]func(){add, func() { t.trim(0) }, t.clear} {
+		before := t.bytes
+		change()
+		tr.bytes += t.bytes - before
+		if tr.makeRoom(0, id, t.origin) {
+			return
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -11,18 +12,22 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
 
 // Config bounds a Tracker.
 type Config struct {
 	// Wait is how long an incident waits for more before it is written.
 	Wait time.Duration
-	// Traces is the number of traces, and Spans the number of spans of each.
-	Traces, Spans int
+	// Queue is the number of incidents that wait or are to be written, and Spans the
+	// number of spans of each one's trace.
+	Queue, Spans int
 	// Bytes is the memory for all of them.
 	Bytes int64
 }
+
+// maxPending is the number of calls, and of exceptions, that are kept for failures which
+// have not come yet.
+const maxPending = 10_000
 
 // Tracker keeps the incidents from when they are seen until they are written, and the
 // spans of their traces. It is safe for concurrent use;
@@ -34,13 +39,17 @@ type Tracker struct {
 	filter     *detect.Filter
 	calls      *Pending[string, Recording]
 	exceptions *Pending[failure.SpanKey, failure.Error]
+	// ready has the incidents that are to be written. Each has reserved its room there
+	// when it began to wait.
+	ready chan *Incident
 
-	mu sync.Mutex
-	// traces has the one whose last incident is the oldest first.
-	traces  *lru.Cache[pcommon.TraceID, *trace]
+	mu      sync.Mutex
 	waiting map[uint64]*Incident
-	ready   []*Incident // whose waiting was ended to make room
+	traces  map[pcommon.TraceID]*trace // of those that wait
 	bytes   int64
+	// reserved is the room that is taken of ready, and newcomers the part of it that
+	// services have which are not established.
+	reserved, newcomers int
 }
 
 // NewTracker returns an empty Tracker. It keeps filter as the set of its traces.
@@ -48,144 +57,124 @@ func NewTracker(cfg Config, kinds kind.Registry, history *share.History, filter 
 	// Half as much memory again is for what may belong to a failure that has
 	// not come yet.
 	return &Tracker{
-		cfg: cfg, history: history, kinds: kinds, filter: filter,
-		waiting: make(map[uint64]*Incident),
-		// There is room for one more than cfg.Traces, so that share alone drops.
-		traces:     lru.New[pcommon.TraceID, *trace](cfg.Traces+1, nil),
-		calls:      NewPending[string, Recording](cfg.Traces, cfg.Bytes/4, history.Path),
-		exceptions: NewPending[failure.SpanKey, failure.Error](cfg.Traces, cfg.Bytes/4, history.Path),
+		cfg: cfg, history: history, kinds: kinds, filter: filter, ready: make(chan *Incident, cfg.Queue),
+		waiting: make(map[uint64]*Incident), traces: make(map[pcommon.TraceID]*trace),
+		calls:      NewPending[string, Recording](maxPending, cfg.Bytes/4, history.Path),
+		exceptions: NewPending[failure.SpanKey, failure.Error](maxPending, cfg.Bytes/4, history.Path),
 	}
 }
 
-func (tr *Tracker) trace(id pcommon.TraceID) *trace {
-	t, _ := tr.traces.Peek(id)
-	return t
+// Reserve reserves room for an incident and reports whether there was any.
+// Services that are not established leave half of it to those that are.
+func (tr *Tracker) Reserve(i *Incident) bool {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	i.newcomer = tr.history.Newcomer(i.Failure.SentBy)
+	if tr.reserved >= tr.cfg.Queue || i.newcomer && tr.newcomers >= max(1, tr.cfg.Queue/2) {
+		return false
+	}
+	tr.reserve(i, 1)
+	return true
 }
 
-// Open begins to track an incident. It returns false if there is no memory for
-// it.
+// reserve adds n to what is reserved.
+func (tr *Tracker) reserve(i *Incident, n int) {
+	tr.reserved += n
+	if i.newcomer {
+		tr.newcomers += n
+	}
+}
+
+// Open begins to track an incident that has room reserved. It gives the room back and
+// returns false if there is no memory for it.
 func (tr *Tracker) Open(i *Incident, now time.Time) bool {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	weight := int64(i.Failure.Weight)
-	if !tr.makeRoom(weight, i.trace, i.Failure.SentBy) {
+	if !tr.makeRoom(weight, i.Span.Trace, i.Failure.SentBy) {
+		tr.reserve(i, -1)
 		return false
 	}
 	tr.bytes += weight
 	i.due = now.Add(tr.cfg.Wait)
 	tr.waiting[i.ID] = i
-	if !i.trace.IsEmpty() {
-		tr.keepTrace(i)
-	}
+	tr.join(i)
 	return true
 }
 
-// keepTrace keeps the incident's trace.
-func (tr *Tracker) keepTrace(i *Incident) {
-	t, ok := tr.traces.Get(i.trace)
+// join makes an incident part of its trace.
+func (tr *Tracker) join(i *Incident) {
+	id := i.Span.Trace
+	if id.IsEmpty() {
+		return
+	}
+	t, ok := tr.traces[id]
 	if !ok {
-		if tr.traces.Len() >= tr.cfg.Traces {
-			tr.share(i.trace, i.Failure.SentBy, 1, int64(tr.cfg.Traces), func(*trace) int64 { return 1 })
-		}
-		t = &trace{id: i.trace, origin: i.Failure.SentBy, spans: make(map[pcommon.SpanID]*Span)}
-		tr.traces.Add(i.trace, t)
-		tr.filter.Add(i.trace)
+		t = &trace{id: id, origin: i.Failure.SentBy, spans: make(map[pcommon.SpanID]*span)}
+		tr.traces[id] = t
+		tr.filter.Add(id)
 	}
 	t.incidents = append(t.incidents, i)
+	t.last = max(t.last, i.ID)
 }
 
-// makeRoom drops traces until there is room for weight more bytes, of an origin
-// and for the trace with the id. It returns false if others would have to give up
-// their share.
+// leave takes an incident from a trace, which is forgotten with its last one.
+func (tr *Tracker) leave(i *Incident, id pcommon.TraceID) {
+	t, ok := tr.traces[id]
+	if !ok {
+		return
+	}
+	t.incidents = slices.DeleteFunc(t.incidents, func(other *Incident) bool { return other == i })
+	if len(t.incidents) == 0 {
+		delete(tr.traces, id)
+		tr.filter.Remove(id)
+		tr.bytes -= t.bytes
+	}
+}
+
+// makeRoom ends the waiting in other traces until there is room for weight more bytes of an
+// origin, for the trace with the id. The traces that exceed their origins' shares leave, the
+// oldest of an origin first. It returns false if others would have to give up their share.
 func (tr *Tracker) makeRoom(weight int64, id pcommon.TraceID, origin share.Origin) bool {
 	for tr.bytes+weight > tr.cfg.Bytes {
-		if !tr.share(id, origin, weight, tr.cfg.Bytes, (*trace).weight) {
+		var others []*trace
+		for _, t := range tr.traces {
+			if t.id != id {
+				others = append(others, t)
+			}
+		}
+		slices.SortFunc(others, func(a, b *trace) int { return cmp.Compare(b.last, a.last) })
+		items := []share.Item{{Path: tr.history.Path(origin), Weight: weight + tr.traces[id].weight()}}
+		for _, t := range others {
+			items = append(items, share.Item{Path: tr.history.Path(t.origin), Weight: t.weight()})
+		}
+		dropped := false
+		for n, stays := range share.KeepWithRoom(items, tr.cfg.Bytes)[1:] {
+			if !stays {
+				dropped = true
+				for _, i := range slices.Clone(others[n].incidents) {
+					tr.finish(i, false)
+				}
+			}
+		}
+		if !dropped {
 			return false
 		}
 	}
 	return true
 }
 
-// share drops the traces that exceed their origins' shares of limit, the oldest of
-// an origin first, where weight is added to the one with the id. That one is not
-// dropped. It reports whether another one was.
-func (tr *Tracker) share(id pcommon.TraceID, origin share.Origin, weight, limit int64, weigh func(*trace) int64) (dropped bool) {
-	kept := make([]*trace, 0, tr.traces.Len())
-	items := []share.Item{{Path: tr.history.Path(origin), Weight: weight}}
-	for _, t := range slices.Backward(tr.traces.Values()) {
-		if t.id == id {
-			items[0].Weight += weigh(t)
-		} else {
-			kept = append(kept, t)
-			items = append(items, share.Item{Path: tr.history.Path(t.origin), Weight: weigh(t)})
-		}
-	}
-	for i, stays := range share.KeepWithRoom(items, limit)[1:] {
-		if !stays {
-			tr.drop(kept[i])
-			dropped = true
-		}
-	}
-	return dropped
-}
-
-// drop forgets a trace. The incidents that wait are to be written.
-func (tr *Tracker) drop(t *trace) {
-	for _, i := range slices.Clone(t.incidents) {
-		tr.take(i, false)
-		tr.ready = append(tr.ready, i)
-	}
-}
-
-// take ends an incident's waiting. The spans above it and the failed ones of its trace go
-// with it, and the others if there is room for them.
-func (tr *Tracker) take(i *Incident, room bool) {
+// finish ends an incident's waiting and hands it to the writers. The spans above it and the
+// failed ones of its trace go with it, and the others if there is room for them.
+func (tr *Tracker) finish(i *Incident, room bool) {
 	delete(tr.waiting, i.ID)
-	f := *i.Failure
-	f.Fingerprint = i.Group
-	i.Failure = &f
-	t := tr.trace(i.trace)
-	if t == nil {
-		return
+	if t, ok := tr.traces[i.Span.Trace]; ok {
+		before := i.Failure.Weight
+		i.Failure = t.complete(i, room)
+		tr.bytes += int64(i.Failure.Weight - before)
+		tr.leave(i, t.id)
 	}
-	keep := func(spans *[]failure.Span, s *Span) {
-		*spans = append(*spans, s.copied)
-		f.Weight += int(s.weight)
-		tr.bytes += s.weight
-	}
-	above, complete := t.above(i)
-	f.Complete, f.OmittedSpans = complete, t.omitted
-	known := map[pcommon.SpanID]bool{i.span: true}
-	for _, s := range above {
-		known[s.id] = true
-		keep(&f.Ancestors, s)
-	}
-	for _, s := range t.order {
-		switch {
-		case known[s.id]:
-		case s.failed:
-			keep(&f.Siblings, s)
-		case room:
-			keep(&f.Others, s)
-		default:
-			f.OmittedSpans++
-		}
-	}
-	tr.leave(i, i.trace)
-}
-
-// leave takes an incident from a trace, which is forgotten with its last one.
-func (tr *Tracker) leave(i *Incident, id pcommon.TraceID) {
-	t := tr.trace(id)
-	if t == nil {
-		return
-	}
-	t.incidents = slices.DeleteFunc(t.incidents, func(other *Incident) bool { return other == i })
-	if len(t.incidents) == 0 {
-		tr.traces.Remove(id)
-		tr.filter.Remove(id)
-		tr.bytes -= t.bytes
-	}
+	tr.ready <- i // there is room: it is reserved
 }
 
 // Waits reports whether an incident still waits, and whether n improves it.
@@ -193,7 +182,7 @@ func (tr *Tracker) Waits(id uint64, n *Incident) (waits, improves bool) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	i, ok := tr.waiting[id]
-	return ok, ok && i.improvedBy(n, tr.trace(n.trace))
+	return ok, ok && i.improvedBy(n, tr.traces[n.Span.Trace])
 }
 
 // Improve replaces what an incident has by what n has, if it still waits and n has
@@ -202,23 +191,16 @@ func (tr *Tracker) Improve(id uint64, n *Incident) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	i, ok := tr.waiting[id]
-	if !ok || !i.improvedBy(n, tr.trace(n.trace)) || !tr.makeRoom(int64(n.Failure.Weight), n.trace, n.Failure.SentBy) || tr.waiting[id] != i {
+	if !ok || !i.improvedBy(n, tr.traces[n.Span.Trace]) ||
+		!tr.makeRoom(int64(n.Failure.Weight), n.Span.Trace, n.Failure.SentBy) || tr.waiting[id] != i {
 		return
 	}
-	was, weight := i.trace, int64(i.Failure.Weight)
+	was, weight := i.Span.Trace, int64(i.Failure.Weight)
 	i.improve(n)
 	tr.bytes += int64(i.Failure.Weight) - weight
-	tr.move(i, was)
-}
-
-// move keeps an incident's trace, and no longer the one that it was part of.
-func (tr *Tracker) move(i *Incident, was pcommon.TraceID) {
-	if i.trace == was {
-		return
-	}
-	tr.leave(i, was)
-	if !i.trace.IsEmpty() {
-		tr.keepTrace(i)
+	if i.Span.Trace != was {
+		tr.leave(i, was)
+		tr.join(i)
 	}
 }
 
@@ -228,12 +210,12 @@ func (tr *Tracker) move(i *Incident, was pcommon.TraceID) {
 func (tr *Tracker) Supersede(n *Incident) (withdrawn []*Incident) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	t := tr.trace(n.trace)
-	if t == nil {
+	t, ok := tr.traces[n.Span.Trace]
+	if !ok {
 		return nil
 	}
 	for _, i := range slices.Clone(t.incidents) {
-		if i.span == n.span {
+		if i.Span == n.Span {
 			continue
 		}
 		above := t.isBelow(n, i) && (i.Failure.Call == nil || n.Failure.Call != nil)
@@ -254,82 +236,57 @@ func (tr *Tracker) Supersede(n *Incident) (withdrawn []*Incident) {
 // withdraw gives up an incident that waits. The caller holds mu.
 func (tr *Tracker) withdraw(i *Incident) {
 	delete(tr.waiting, i.ID)
-	tr.leave(i, i.trace)
+	tr.leave(i, i.Span.Trace)
 	tr.bytes -= int64(i.Failure.Weight)
+	tr.reserve(i, -1)
 }
 
 // WaitingAt returns the incident that waits at a span.
 func (tr *Tracker) WaitingAt(key failure.SpanKey) (uint64, bool) {
+	return tr.find(func(i *Incident) bool { return i.Span == key && !key.Trace.IsEmpty() })
+}
+
+// find returns an incident that waits and fits.
+func (tr *Tracker) find(fits func(*Incident) bool) (uint64, bool) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	if t := tr.trace(key.Trace); t != nil {
-		for _, i := range t.incidents {
-			if i.span == key.Span {
-				return i.ID, true
-			}
+	for id, i := range tr.waiting {
+		if fits(i) {
+			return id, true
 		}
 	}
 	return 0, false
 }
 
-// has reports whether a trace is kept.
-func (tr *Tracker) has(id pcommon.TraceID) bool {
+// Release hands the incidents whose waiting is over to the writers, the oldest first; with
+// all, every one that waits.
+func (tr *Tracker) Release(now time.Time, all bool) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	return tr.trace(id) != nil
-}
-
-// addSpans keeps copies of spans of a trace that is kept.
-func (tr *Tracker) addSpans(id pcommon.TraceID, spans []*Span) {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	t := tr.trace(id)
-	if t == nil {
-		return
-	}
-	before := t.bytes
-	for _, s := range spans {
-		for _, i := range t.incidents {
-			i.adopt(s)
-		}
-		t.put(s)
-	}
-	t.trim(tr.cfg.Spans)
-	tr.bytes += t.bytes - before
-	for _, less := range [...]func(){func() { t.trim(0) }, t.clear} {
-		if !tr.makeRoom(0, id, t.origin) {
-			before = t.bytes
-			less()
-			tr.bytes += t.bytes - before
-		}
-	}
-}
-
-// Due returns the incidents whose waiting is over, the oldest first; with all,
-// every one that waits.
-func (tr *Tracker) Due(now time.Time, all bool) []*Incident {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	out := tr.ready
-	tr.ready = nil
+	var over []*Incident
 	for _, i := range tr.waiting {
 		if all || !i.due.After(now) {
-			tr.take(i, true)
-			out = append(out, i)
+			over = append(over, i)
 		}
 	}
-	slices.SortFunc(out, func(a, c *Incident) int { return int(a.ID) - int(c.ID) })
-	return out
+	slices.SortFunc(over, func(a, b *Incident) int { return cmp.Compare(a.ID, b.ID) })
+	for _, i := range over {
+		tr.finish(i, true)
+	}
 }
 
-// DueNow reports whether incidents had to end their waiting.
-func (tr *Tracker) DueNow() bool {
+// Ready returns the channel of the incidents that are to be written. A writer
+// that takes one calls Begin, and Done at the end.
+func (tr *Tracker) Ready() <-chan *Incident { return tr.ready }
+
+// Begin gives back the room of an incident that is written now.
+func (tr *Tracker) Begin(i *Incident) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	return tr.cfg.Wait == 0 || len(tr.ready) > 0
+	tr.reserve(i, -1)
 }
 
-// Done gives up the memory of an incident that Due returned.
+// Done gives up the memory of an incident that was written.
 func (tr *Tracker) Done(i *Incident) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -340,6 +297,9 @@ func (tr *Tracker) Done(i *Incident) {
 type Sizes struct {
 	// Traces is the number of traces, and Waiting that of incidents that wait.
 	Traces, Waiting int
+	// Reserved is the number of incidents that wait or are to be written, and Newcomers
+	// that of services which are not established.
+	Reserved, Newcomers int
 	// Bytes is the memory that they take.
 	Bytes int64
 }
@@ -348,5 +308,7 @@ type Sizes struct {
 func (tr *Tracker) Sizes() Sizes {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	return Sizes{Traces: tr.traces.Len(), Waiting: len(tr.waiting), Bytes: tr.bytes}
+	return Sizes{
+		Traces: len(tr.traces), Waiting: len(tr.waiting), Reserved: tr.reserved, Newcomers: tr.newcomers, Bytes: tr.bytes,
+	}
 }

@@ -62,12 +62,9 @@ type Kind struct {
 	// Head writes the call as the script's first lines show it.
 	Head func(h Head, spec jsontree.Object)
 
-	// IsTransport reports whether a span is a request that a call of another kind
-	// may be made by.
-	IsTransport func(pcommon.Map) bool
-	// Explains reports whether a span is a call whose error explains that of the
-	// request below it.
-	Explains func(pcommon.Map) bool
+	// Explains reports whether the error of a call explains that of the HTTP request
+	// below it.
+	Explains bool
 }
 
 // Head is the beginning of a script, for a person. Each line has printable ASCII
@@ -194,26 +191,14 @@ func (r Registry) IsPayload(key string, v pcommon.Value) bool {
 	return slices.ContainsFunc(r, func(k *Kind) bool { return k.IsPayload != nil && k.IsPayload(key, v) })
 }
 
-// IsTransport reports whether a span is a request that another call may be made
-// by.
-func (r Registry) IsTransport(attributes pcommon.Map) bool {
-	return slices.ContainsFunc(r, func(k *Kind) bool { return k.IsTransport != nil && k.IsTransport(attributes) })
-}
-
-// IsCall reports whether a span is a call that explains its request, whether or
-// not it has what was asked.
-func (r Registry) IsCall(attributes pcommon.Map) bool {
-	return slices.ContainsFunc(r, func(k *Kind) bool { return k.Explains != nil && k.Explains(attributes) })
-}
-
 // HasExplanation reports whether a span has what was asked by a call that explains
 // its request.
 func (r Registry) HasExplanation(span ptrace.Span) bool {
-	return slices.ContainsFunc(r, func(k *Kind) bool { return k.Explains != nil && k.Recognise(span) })
+	return slices.ContainsFunc(r, func(k *Kind) bool { return k.Explains && k.Recognise(span) })
 }
 
 // Explains reports whether the error of a span explains that of the request below
 // it.
 func (r Registry) Explains(span ptrace.Span) bool {
-	return r.IsCall(span.Attributes()) || r.HasExplanation(span)
+	return attr.IsModelCall(span.Attributes()) || r.HasExplanation(span)
 }

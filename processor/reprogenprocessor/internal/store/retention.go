@@ -32,7 +32,7 @@ func (s *Store) Enforce(now time.Time, path func(share.Origin) share.Path) ([]Re
 	s.kept = slices.DeleteFunc(slices.Clone(all), func(a artifact) bool { return gone[a] })
 	for _, a := range all {
 		if gone[a] {
-			s.bytes -= a.size
+			s.bytes.Add(-a.size)
 			removed = append(removed, Removed{Fingerprint: a.fingerprint, Name: a.name})
 			errs = append(errs, s.remove(a))
 		}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
@@ -60,7 +61,7 @@ type Store struct {
 	// mu guards what follows, and the making and removing of groups' folders.
 	mu    sync.Mutex
 	kept  []artifact // the oldest first
-	bytes int64
+	bytes atomic.Int64
 }
 
 type artifact struct {
@@ -94,11 +95,7 @@ func (s *Store) Close() error {
 }
 
 // Bytes returns the size of all artifacts.
-func (s *Store) Bytes() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.bytes
-}
+func (s *Store) Bytes() int64 { return s.bytes.Load() }
 
 func (s *Store) load() (groups []Group, warnings []error, err error) {
 	entries, err := fs.ReadDir(s.root.FS(), ".")
@@ -155,7 +152,7 @@ func (s *Store) loadGroup(fingerprint string) (Group, error) {
 			fingerprint: fingerprint, name: e.Name(), origin: group.Origin(), established: group.Established,
 			size: size, written: artifactTime(e.Name()),
 		})
-		s.bytes += size
+		s.bytes.Add(size)
 	}
 	group.keepExemplars(exemplars)
 	// Without a summary it was seen at least as often as there are artifacts.
@@ -248,7 +245,7 @@ func (s *Store) place(tmp string, a artifact) error {
 		return err
 	}
 	s.kept = append(s.kept, a)
-	s.bytes += a.size
+	s.bytes.Add(a.size)
 	return nil
 }
 

@@ -70,6 +70,7 @@ func chatCall(span ptrace.Span) (*failure.Call, failure.Reason) {
 		forms = append(forms, requestRecorded)
 	}
 	reason := failure.Invalid
+	status, _ := attr.IntIn([]pcommon.Map{attributes}, attrHTTPStatus)
 	for _, form := range forms {
 		var r reading
 		request := form(&r, span)
@@ -84,7 +85,7 @@ func chatCall(span ptrace.Span) (*failure.Call, failure.Reason) {
 		}
 		if reason = r.reason; reason == "" {
 			return &failure.Call{
-				Tree:     jsontree.Of("address", addressOf(attributes), "status", jsontree.Int(statusOf(attributes)), "request", request),
+				Tree:     jsontree.Of("address", addressOf(attributes), "status", jsontree.Int(status), "request", request),
 				Function: "chat " + request.Text("model"),
 				Lossy:    r.lossy,
 				Weight:   failure.WeightPerByte * r.size,
@@ -261,11 +262,6 @@ var requestParameters = [...]struct{ attribute, name string }{
 	{"gen_ai.request.presence_penalty", "presence_penalty"},
 }
 
-// isModelCall reports whether a span is that of one request to a model.
-func isModelCall(attributes pcommon.Map) bool {
-	return vocabulary.IsModelRequest(attr.Text(attributes, vocabulary.OperationKeys()...))
-}
-
 // addressOf returns the server that was asked. It is shown, and not used.
 func addressOf(attributes pcommon.Map) string {
 	c := snapshot.New()
@@ -277,12 +273,6 @@ func addressOf(attributes pcommon.Map) string {
 		return net.JoinHostPort(address, strconv.FormatInt(port.Int(), 10))
 	}
 	return address
-}
-
-// statusOf returns the HTTP status of the answer, or 0.
-func statusOf(attributes pcommon.Map) int64 {
-	status, _ := attr.IntIn([]pcommon.Map{attributes}, attrHTTPStatus)
-	return status
 }
 
 func hasConversation(span ptrace.Span) bool {

@@ -5,9 +5,6 @@ package genaichat
 import (
 	"embed"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
@@ -19,21 +16,13 @@ var files embed.FS
 // New returns the kind.
 func New() *kind.Kind {
 	return &kind.Kind{
-		Name:        failure.GenAIChat,
-		Recognise:   hasConversation,
-		Read:        chatCall,
-		Parts:       func(jsontree.Object) []string { return []string{"source", "connect", "address", "chat"} },
-		Files:       files,
-		Flags:       func(spec jsontree.Object) string { return " --base-url URL" + kind.SetFlag(spec, "payload.request") },
-		Head:        chatHead,
-		IsTransport: isRequest,
-		Explains:    isModelCall,
+		Name:      failure.GenAIChat,
+		Recognise: hasConversation,
+		Read:      chatCall,
+		Parts:     func(jsontree.Object) []string { return []string{"source", "connect", "address", "chat"} },
+		Files:     files,
+		Flags:     func(spec jsontree.Object) string { return " --base-url URL" + kind.SetFlag(spec, "payload.request") },
+		Head:      chatHead,
+		Explains:  true,
 	}
 }
-
-// methodKeys name the method of an HTTP request, in the semantic conventions and
-// before 1.20.
-var methodKeys = [...]string{"http.request.method", "http.method"}
-
-// isRequest reports whether a span is that of an HTTP request.
-func isRequest(attributes pcommon.Map) bool { return attr.Text(attributes, methodKeys[:]...) != "" }

@@ -62,7 +62,7 @@ func eachRecorded(span ptrace.Span, f func(text string) bool) bool {
 
 // isRecorded reports whether a request to a model records a conversation in any form.
 func isRecorded(span ptrace.Span) bool {
-	return isModelCall(span.Attributes()) &&
+	return attr.IsModelCall(span.Attributes()) &&
 		(prompts.hasList(span.Attributes()) || eachRecorded(span, func(string) bool { return true }))
 }
 
