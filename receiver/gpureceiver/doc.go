@@ -4,4 +4,4 @@
 package gpureceiver
 
 //go:generate mdatagen metadata.yaml
-//go:generate go test ./internal/seriespage -run TestPage -update
+//go:generate go test ./internal/seriespage -run Generated -update

@@ -41,8 +41,8 @@ type gpuScraper struct {
 	settings receiver.Settings
 	monitors *monitors
 	metrics  *metadata.MetricsBuilder
-	// recorded are the enabled metrics that are made of readings.
-	recorded []gpuMetric
+	// readings are the points of enabled metrics that are made of readings.
+	readings []readingPoint
 	now      func() time.Time
 
 	monitor   *monitor
@@ -64,7 +64,7 @@ func newScraper(cfg *Config, set receiver.Settings, all *monitors) *gpuScraper {
 		settings: set,
 		monitors: all,
 		metrics:  metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set),
-		recorded: slices.DeleteFunc(cfg.metrics(), func(m gpuMetric) bool { return m.record == nil }),
+		readings: cfg.readings(),
 		now:      time.Now,
 		tracker:  newTracker(),
 		groups:   newGroups(maxWorkloads),
@@ -165,9 +165,7 @@ func (s *gpuScraper) record(now pcommon.Timestamp, snapshot *device.Snapshot, kn
 	}
 	p.recordIdentity(snapshot, identity)
 	if gpu != nil {
-		for i := range s.recorded {
-			s.recorded[i].record(p, &gpu.Readings)
-		}
+		p.recordReadings(s.readings, &gpu.Readings)
 		p.recordWorkloads(gpu, s.groups)
 		if merged := s.groups.merged; merged > 0 {
 			s.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged), metric.WithAttributes(s.monitor.self()))

@@ -7,12 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
-
-// maxQuantities is the size of Readings, at least the number of quantities that
-// readings.go declares.
-const maxQuantities = 128
 
 // Quantity is one value that a GPU can report. A source reads it, and metrics
 // are made of it.
@@ -43,75 +38,31 @@ type Set struct {
 
 // Engine is the quantities of one engine of a GPU.
 type Engine struct {
-	// Task is the engine's name, one of ProcessTasks.
-	Task string
 	// Utilization is the fraction of the time since the last reading in which the
 	// engine was busy, Peak the highest of the driver's samples since then, and
 	// BusyTime the busy time since the first reading, in seconds.
 	Utilization, Peak, BusyTime *Quantity
 }
 
-// Quantities are all quantities of Readings: what the table in readings.go declares, in
-// its order.
-var Quantities []*Quantity
+// The engines of a GPU.
+var (
+	GeneralEngine = &Engine{GeneralUtilization, GeneralPeak, GeneralBusyTime}
+	EncoderEngine = &Engine{EncoderUtilization, EncoderPeak, EncoderBusyTime}
+	DecoderEngine = &Engine{DecoderUtilization, DecoderPeak, DecoderBusyTime}
+	// Engines are in the order of ProcessTasks.
+	Engines = []*Engine{GeneralEngine, EncoderEngine, DecoderEngine}
+)
 
-// gauge declares a number that can rise and fall. Its key is that of recordings,
-// below what is before the last dot of the name.
-func gauge(name, key string, within bounds) *Quantity {
-	q := &Quantity{Name: name, bounds: within, Key: name[:strings.LastIndex(name, ".")+1] + key, Entry: -1, index: len(Quantities)}
-	Quantities = append(Quantities, q)
-	return q
-}
-
-// counter declares a number that only rises until the driver is loaded again.
-func counter(name, key string, within bounds) *Quantity {
-	q := gauge(name, key, within)
-	q.Counter = true
-	return q
-}
-
-// state declares a value that is true or false.
-func state(name, key string) *Quantity {
-	q := gauge(name, key, flag)
-	q.Flag = true
-	return q
-}
-
-// other declares a value that is no part of Readings.
-func other(name string) *Quantity {
-	return &Quantity{Name: name, index: -1}
-}
-
-// set declares a quantity for each name, with the name below the key.
-func set(declare func(name, key string, within bounds) *Quantity, name, key string, within bounds, names ...string) *Set {
-	s := &Set{Names: names}
-	for _, member := range names {
-		s.Members = append(s.Members, declare(name, key+"."+member, within))
-	}
-	return s
-}
-
-// list declares the entries of a list, whose names are their numbers.
-func list(name, key string, within bounds, length int) *Set {
-	s := &Set{}
-	for i := range length {
-		q := gauge(name, key, within)
-		q.Entry = i
-		s.Names, s.Members = append(s.Names, strconv.Itoa(i)), append(s.Members, q)
-	}
-	return s
-}
-
-// engine declares the quantities of an engine.
-func engine(task string) *Engine {
-	name := "activity." + task + "."
-	return &Engine{
-		Task:        task,
-		Utilization: gauge(name+"utilization", "utilization", ratio),
-		Peak:        gauge(name+"peak", "peak", ratio),
-		BusyTime:    counter(name+"busy_seconds", "busy_seconds", seconds),
-	}
-}
+// What a source can be asked for beside Readings.
+var (
+	ProcessList        = new(Quantity)
+	ProcessUtilization = new(Quantity)
+	Serial             = new(Quantity)
+	VBIOS              = new(Quantity)
+	Architecture       = new(Quantity)
+	NUMANode           = new(Quantity)
+	CUDAVersion        = new(Quantity)
+)
 
 // Of returns the quantity's reading.
 func (q *Quantity) Of(r *Readings) Number {
@@ -137,20 +88,6 @@ func (r *Readings) EachCounter(visit func(q *Quantity, value float64) float64) {
 		}
 	}
 }
-
-// byKey has the quantities by their keys. Those of a list have the number of the entry
-// at the end.
-var byKey = sync.OnceValue(func() map[string]*Quantity {
-	keys := make(map[string]*Quantity, len(Quantities))
-	for _, q := range Quantities {
-		key := q.Key
-		if q.Entry >= 0 {
-			key += "." + strconv.Itoa(q.Entry)
-		}
-		keys[key] = q
-	}
-	return keys
-})
 
 // Take stores the readings under the keys of a recording. The
 // error names the key and what is allowed.
@@ -181,7 +118,7 @@ func (r *Readings) take(key string, value any) error {
 		}
 		return nil
 	}
-	q := byKey()[key]
+	q := byKey[key]
 	if q == nil {
 		return fmt.Errorf("has %.64q, which is no key of a recording", key)
 	}
@@ -251,8 +188,8 @@ type Numbers map[string]float64
 
 // Readings are the values of a GPU or MIG device at one time.
 type Readings struct {
-	values [maxQuantities]float64
-	known  [maxQuantities]bool
+	values [quantityCount]float64
+	known  [quantityCount]bool
 }
 
 // Monotonic turns a hardware counter, which restarts at zero whenever the driver
