@@ -80,8 +80,9 @@ type lines struct {
 	exported []byte
 	saved    *saved.State
 
-	stop, stopped chan struct{}
-	cancelSend    context.CancelFunc
+	stop       chan struct{}
+	cancelSend context.CancelFunc
+	running    sync.WaitGroup
 }
 
 func newLines(set connector.Settings, cfg *Config, origins *known, next consumer.Traces) (*lines, error) {
@@ -118,8 +119,8 @@ func (l *lines) Start(ctx context.Context, host component.Host) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l.stop, l.stopped, l.cancelSend = make(chan struct{}), make(chan struct{}), cancel
-	go l.watch(ctx)
+	l.stop, l.cancelSend = make(chan struct{}), cancel
+	l.running.Go(func() { l.watch(ctx) })
 	return nil
 }
 
@@ -128,12 +129,8 @@ func (l *lines) Start(ctx context.Context, host component.Host) error {
 func (l *lines) Shutdown(ctx context.Context) error {
 	if l.stop != nil {
 		close(l.stop)
-		select {
-		case <-l.stopped:
-		case <-ctx.Done():
-			l.cancelSend()
-			<-l.stopped
-		}
+		defer context.AfterFunc(ctx, l.cancelSend)()
+		l.running.Wait()
 		l.cancelSend()
 		l.stop = nil
 		if l.saved != nil {
@@ -145,7 +142,6 @@ func (l *lines) Shutdown(ctx context.Context) error {
 }
 
 func (l *lines) watch(ctx context.Context) {
-	defer close(l.stopped)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for last := false; !last; {
@@ -305,7 +301,7 @@ func (l *lines) makeRoom(now time.Time) bool {
 
 // forget removes a stream. What waits of it is still sent.
 func (l *lines) forget(key string) {
-	l.processes -= len(l.streams[key].prefixed)
+	l.processes -= len(l.streams[key].processes) - 1
 	delete(l.streams, key)
 	l.exported = nil
 }
@@ -324,8 +320,8 @@ func (l *lines) readKill(record plog.LogRecord, text string, at, now time.Time) 
 	if !ofKernel || !ok {
 		return
 	}
-	if stamp, ok := unwrap.Stated(text, now); ok {
-		at = stamp.Time
+	if stated, _, ok := unwrap.Stated(text, now); ok {
+		at = stated
 	}
 	if now.Sub(at) > maxKillAge {
 		return

@@ -1,7 +1,6 @@
 package mllinesconnector
 
 import (
-	"iter"
 	"strings"
 	"time"
 
@@ -27,14 +26,15 @@ type stream struct {
 	seen   time.Time
 	// partial has the beginnings of cut lines, by stdout and stderr.
 	partial map[string]string
-	// only is the process without a prefix, and prefixed are the others by theirs.
-	only     *process
-	prefixed map[string]*process
+	// processes are by their prefixes, and only is the one without.
+	processes map[string]*process
+	only      *process
 }
 
 func newStream(o *origin.Origin) *stream {
 	s := &stream{origin: o}
 	s.only = newProcess(s, "", -1, -1)
+	s.processes = map[string]*process{"": s.only}
 	return s
 }
 
@@ -58,46 +58,26 @@ func (s *stream) join(r *unwrap.Record) bool {
 }
 
 // processOf returns the process that printed a line: member is what tells it apart by its
-// file. processes is the number of all that have a prefix, and begin is called with a new one.
-func (s *stream) processOf(line *unwrap.Line, member string, processes *int, begin func(*process)) *process {
-	if line.Process == "" && member == "" {
-		return s.only
-	}
+// file. prefixed is the number of all that have a prefix, and begin is called with a new one.
+func (s *stream) processOf(line *unwrap.Line, member string, prefixed *int, begin func(*process)) *process {
 	prefix := member + line.Process
-	p := s.prefixed[prefix]
+	p := s.processes[prefix]
 	if p == nil {
-		if *processes >= maxProcesses {
+		if *prefixed >= maxProcesses {
 			return s.only
 		}
-		*processes++
-		if s.prefixed == nil {
-			s.prefixed = make(map[string]*process)
-		}
+		*prefixed++
 		prefix = strings.Clone(prefix)
 		p = newProcess(s, prefix, line.Rank, line.LocalRank)
-		s.prefixed[prefix] = p
+		s.processes[prefix] = p
 		begin(p)
 	}
 	return p
 }
 
-// processes are all processes of the stream.
-func (s *stream) processes() iter.Seq[*process] {
-	return func(yield func(*process) bool) {
-		if !yield(s.only) {
-			return
-		}
-		for _, p := range s.prefixed {
-			if !yield(p) {
-				return
-			}
-		}
-	}
-}
-
 // trains reports whether any of the processes was seen to train.
 func (s *stream) trains() bool {
-	for p := range s.processes() {
+	for _, p := range s.processes {
 		if p.Trains() {
 			return true
 		}
@@ -199,9 +179,8 @@ func (p *process) fail() {
 	if own := f.Time.Add(p.zone); !f.Time.IsZero() && own.Before(at) && at.Sub(own) < time.Hour {
 		at = own
 	}
-	p.Fail(&training.Failure{
-		Class: f.Class, Message: f.Message, Stack: f.Stack, Rank: f.Rank, LocalRank: p.localRank, Host: p.stream.origin.HostOf(f.Host),
-	}, at)
+	f.LocalRank, f.Host = p.localRank, p.stream.origin.HostOf(f.Host)
+	p.Fail(f, at)
 }
 
 // settle ends what has waited for long enough, or all.
@@ -218,19 +197,18 @@ func (p *process) settle(now time.Time, all bool) {
 // moment returns when a line was printed that was received at a time: as the program
 // states it, in the time zone in which the first such time is the nearest to the latter.
 func (p *process) moment(line string, at training.Moment) training.Moment {
-	stamp, ok := unwrap.Stated(line, at.Time)
+	own, exact, ok := unwrap.Stated(line, at.Time)
 	if !ok {
 		return at
 	}
 	if !p.zoned {
-		if off := at.Time.Sub(stamp.Time).Round(zoneStep); (at.Time.Sub(stamp.Time)-off).Abs() < 5*time.Second && off.Abs() <= 14*time.Hour {
+		if off := at.Time.Sub(own).Round(zoneStep); (at.Time.Sub(own)-off).Abs() < 5*time.Second && off.Abs() <= 14*time.Hour {
 			p.zone = off
 		}
 		p.zoned = true
 	}
-	own := stamp.Time.Add(p.zone)
-	if own.After(at.Time.Add(time.Second)) {
+	if own = own.Add(p.zone); own.After(at.Time.Add(time.Second)) {
 		return at
 	}
-	return training.Moment{Time: own, Late: stamp.Exact}
+	return training.Moment{Time: own, Late: exact}
 }

@@ -54,7 +54,7 @@ func (l *lines) Export() ([]byte, error) {
 	state := keptState{Version: stateVersion, Processes: make(map[string]keptProcess, len(l.restored))}
 	maps.Copy(state.Processes, l.restored)
 	for _, s := range l.streams {
-		for p := range s.processes() {
+		for _, p := range s.processes {
 			if p.Trains() && p.writes == p {
 				state.Processes[p.key] = keptProcess{p.Kept(), s.seen.UTC()}
 			}

@@ -18,9 +18,9 @@ type Failure struct {
 	// there is none.
 	Message, Stack string
 	// Rank is the rank that failed, -1 if the text does not name it, and Host its host, "" if
-	// the text does not.
-	Rank int64
-	Host string
+	// the text does not. LocalRank is the rank on its host, which no text has.
+	Rank, LocalRank int64
+	Host            string
 	// Time is when it failed, zero if the text does not say.
 	Time time.Time
 	// Evident is true if the text can be of nothing but a training.
@@ -88,20 +88,8 @@ func (s *Scanner) Reset() { *s = Scanner{} }
 
 // Read reads the next line. It reports whether the line belongs to a failure.
 func (s *Scanner) Read(line string) bool {
-	switch s.state {
-	case inTraceback:
-		if s.within(line) {
-			return true
-		}
-	case afterTraceback:
-		if s.after(line) {
-			return true
-		}
-	case inRoot:
-		if s.field(line) {
-			return true
-		}
-	case idle:
+	if s.state == inTraceback && s.within(line) || s.state == afterTraceback && s.after(line) || s.state == inRoot && s.field(line) {
+		return true
 	}
 	for i := range begins {
 		if strings.Contains(line, begins[i].text) {
@@ -159,10 +147,7 @@ func (s *Scanner) within(line string) bool {
 	}
 	class, message, ok := exception(line)
 	if !ok {
-		if s.other++; s.other > maxOther {
-			s.state = idle
-			s.clear()
-		}
+		s.skip()
 		return false
 	}
 	s.add(line)
@@ -195,11 +180,16 @@ func (s *Scanner) after(line string) bool {
 		}
 		return false
 	}
+	s.skip()
+	return false
+}
+
+// skip counts a line that is of none of the texts: too many end the traceback.
+func (s *Scanner) skip() {
 	if s.other++; s.other > maxOther {
 		s.state = idle
 		s.clear()
 	}
-	return false
 }
 
 // exception reads the line that ends a traceback: a class, and its message if it has one.

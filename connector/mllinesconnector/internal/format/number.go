@@ -26,22 +26,14 @@ func Number(text string) (number float64, ok bool) {
 		}
 		return number, true
 	}
-	switch strings.ToLower(text) {
-	case "nan", "-nan", "+nan":
-		return math.NaN(), true
-	case "inf", "+inf", "infinity":
-		return math.Inf(1), true
-	case "-inf", "-infinity":
-		return math.Inf(-1), true
-	}
-	if strings.IndexByte(text, ',') > 0 {
+	if text[0] != ',' {
 		text = strings.ReplaceAll(text, ",", "")
 	}
-	if c := text[len(text)-1]; c != '.' && (c < '0' || c > '9') || strings.ContainsAny(text, "xXpP_") {
-		return 0, false
+	if strings.EqualFold(strings.TrimLeft(text, "+-"), "nan") {
+		return math.NaN(), true
 	}
 	number, err := strconv.ParseFloat(text, 64)
-	return number, err == nil
+	return number, err == nil && !strings.ContainsAny(text, "xX_")
 }
 
 // leading returns the text of the number that a text begins with, after blanks, a quote or

@@ -75,21 +75,13 @@ func (w *writers) of(path string) (common workload.Process, found bool) {
 	if len(all) == 0 {
 		return common, false
 	}
-	for _, text := range []func(*workload.Process) *string{
-		func(p *workload.Process) *string { return &p.RunID },
-		func(p *workload.Process) *string { return &p.SlurmJobID },
-		func(p *workload.Process) *string { return &p.ContainerID },
-		func(p *workload.Process) *string { return &p.PodUID },
-		func(p *workload.Process) *string { return &p.ServiceName },
-	} {
-		*text(&common) = agreed(all, func(p *workload.Process) string { return *text(p) })
-	}
-	for _, number := range []func(*workload.Process) *workload.Number{
-		func(p *workload.Process) *workload.Number { return &p.RankGlobal },
-		func(p *workload.Process) *workload.Number { return &p.WorldSize },
-	} {
-		*number(&common) = agreed(all, func(p *workload.Process) workload.Number { return *number(p) })
-	}
+	common.RunID = agreed(all, func(p *workload.Process) string { return p.RunID })
+	common.SlurmJobID = agreed(all, func(p *workload.Process) string { return p.SlurmJobID })
+	common.ContainerID = agreed(all, func(p *workload.Process) string { return p.ContainerID })
+	common.PodUID = agreed(all, func(p *workload.Process) string { return p.PodUID })
+	common.ServiceName = agreed(all, func(p *workload.Process) string { return p.ServiceName })
+	common.RankGlobal = agreed(all, func(p *workload.Process) workload.Number { return p.RankGlobal })
+	common.WorldSize = agreed(all, func(p *workload.Process) workload.Number { return p.WorldSize })
 	all = slices.DeleteFunc(all, func(p workload.Process) bool { return starters[p.Executable] })
 	if len(all) > 0 {
 		common.Details = slices.MinFunc(all, func(a, b workload.Process) int { return a.Start.Compare(b.Start) }).Details

@@ -9,6 +9,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/format"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -87,16 +88,7 @@ type Span struct {
 	// BatchSize is the number of samples of the step, 0 if unknown.
 	BatchSize int64
 	// Failure is why the training ended, nil if it did not fail.
-	Failure *Failure
-}
-
-// Failure is an error that ended a process.
-type Failure struct {
-	Class, Message, Stack string
-	// Rank is the rank that failed, -1 if it is that of the process, and LocalRank that on
-	// its host, -1 if unknown. Host is its host, "" if it is that of the process.
-	Rank, LocalRank int64
-	Host            string
+	Failure *failure.Failure
 }
 
 // NewProcess returns a process without lines.
@@ -196,7 +188,7 @@ func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 }
 
 // Fail adds the failure that ended the process.
-func (p *Process) Fail(f *Failure, at time.Time) {
+func (p *Process) Fail(f *failure.Failure, at time.Time) {
 	p.settle()
 	p.Flush()
 	p.finishTraining(at, f)
@@ -204,7 +196,7 @@ func (p *Process) Fail(f *Failure, at time.Time) {
 
 // finishTraining ends the training, not before its newest step: the time of a line may be
 // without a fraction.
-func (p *Process) finishTraining(at time.Time, f *Failure) {
+func (p *Process) finishTraining(at time.Time, f *failure.Failure) {
 	if at.Before(p.End) {
 		at = p.End
 	}

@@ -7,13 +7,6 @@ import (
 	"time"
 )
 
-// Stamp is the time that a program states in a line, by its own clock.
-type Stamp struct {
-	Time time.Time
-	// Exact is the difference of two such times: a second, or less with a fraction.
-	Exact time.Duration
-}
-
 // within is the part of a line that its time is in.
 const within = 80
 
@@ -22,11 +15,12 @@ var stated = regexp.MustCompile(`(?:(\d{4})[-/](\d\d)[-/](\d\d)[T ]|\b(\d\d)/(\d
 
 // Stated returns the time that a line states near its beginning, in a local time zone:
 // 2025-04-13 23:41:12,123, 07/01 12:00:00, or glog's I0706 16:50:26.230209. A time without
-// a year is the one that is nearest to another time. ok is false without one.
-func Stated(line string, near time.Time) (s Stamp, ok bool) {
+// a year is the one that is nearest to another time. exact is the difference of two such
+// times: a second, or less with a fraction. ok is false without one.
+func Stated(line string, near time.Time) (at time.Time, exact time.Duration, ok bool) {
 	m := stated.FindStringSubmatch(line[:min(len(line), within)])
 	if m == nil {
-		return s, false
+		return at, 0, false
 	}
 	number := func(texts ...string) (n int) {
 		for _, text := range texts {
@@ -44,8 +38,8 @@ func Stated(line string, near time.Time) (s Stamp, ok bool) {
 		}
 	}
 	if year < 2000 || year > 2200 || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60 {
-		return s, false
+		return at, 0, false
 	}
 	unit := int(math.Pow10(9 - len(m[11])))
-	return Stamp{time.Date(year, time.Month(month), day, hour, minute, second, number(m[11])*unit, time.Local), time.Duration(unit)}, true
+	return time.Date(year, time.Month(month), day, hour, minute, second, number(m[11])*unit, time.Local), time.Duration(unit), true
 }

@@ -60,7 +60,10 @@ func TestPrefixed(t *testing.T) {
 
 func TestStated(t *testing.T) {
 	near := time.Date(2025, 1, 2, 0, 0, 0, 0, time.Local)
-	for line, want := range map[string]Stamp{
+	for line, want := range map[string]struct {
+		at    time.Time
+		exact time.Duration
+	}{
 		" [2025-04-13 23:41:12] iteration":                          {time.Date(2025, 4, 13, 23, 41, 12, 0, time.Local), time.Second},
 		"[titan] 2025-04-13 23:41:12,123 - root - INFO - step":      {time.Date(2025, 4, 13, 23, 41, 12, 123e6, time.Local), time.Millisecond},
 		"2025-04-13T23:41:12.000001 | INFO":                         {time.Date(2025, 4, 13, 23, 41, 12, 1000, time.Local), time.Microsecond},
@@ -68,12 +71,13 @@ func TestStated(t *testing.T) {
 		"12/31 12:00:00 - mmengine - INFO - Epoch(train)":           {time.Date(2024, 12, 31, 12, 0, 0, 0, time.Local), time.Second},
 		"2025/04/13 23:41:12 done":                                  {time.Date(2025, 4, 13, 23, 41, 12, 0, time.Local), time.Second},
 	} {
-		got, ok := Stated(line, near)
+		at, exact, ok := Stated(line, near)
 		assert.True(t, ok, line)
-		assert.Equal(t, want, got, line)
+		assert.Equal(t, want.at, at, line)
+		assert.Equal(t, want.exact, exact, line)
 	}
 	for _, line := range []string{"", "12:00:00", "99/99 12:00:00", "2025-13-40 12:00:00", "text 23:41:12", "2025-04-13 25:41:12", "2025-04-13 23:41"} {
-		_, ok := Stated(line, near)
+		_, _, ok := Stated(line, near)
 		assert.False(t, ok, line)
 	}
 }
