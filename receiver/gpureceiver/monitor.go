@@ -130,10 +130,12 @@ func (m *monitor) Shutdown(ctx context.Context) error {
 // Snapshot reads the GPUs. If ctx ends while another reading holds the source,
 // the snapshot has no driver state.
 func (m *monitor) Snapshot(ctx context.Context) device.Snapshot {
-	if !m.begin(ctx) {
+	select {
+	case m.reading <- struct{}{}:
+	case <-ctx.Done():
 		return device.Snapshot{}
 	}
-	defer m.end()
+	defer func() { <-m.reading }()
 	snapshot := m.source.Snapshot(ctx)
 	m.tenants.update(&snapshot)
 	if m.kernel != nil {
@@ -148,20 +150,6 @@ func (m *monitor) Watch(ctx context.Context) {
 	if !m.scraped.Load() {
 		m.Snapshot(ctx)
 	}
-}
-
-// begin locks the source. It reports false if ctx ends before.
-func (m *monitor) begin(ctx context.Context) bool {
-	select {
-	case m.reading <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (m *monitor) end() {
-	<-m.reading
 }
 
 // Listen calls listener with each event until stop is called. The listener must
@@ -309,7 +297,7 @@ func newKernelLog(m *monitor) *kernelLog {
 
 // update takes the identities of listed GPUs.
 func (k *kernelLog) update(snapshot *device.Snapshot) {
-	if k == nil || snapshot.Driver != device.DriverOK {
+	if snapshot.Driver != device.DriverOK {
 		return
 	}
 	k.mu.Lock()

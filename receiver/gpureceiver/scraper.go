@@ -48,7 +48,7 @@ type gpuScraper struct {
 	monitor   *monitor
 	release   shared.Release
 	telemetry *metadata.TelemetryBuilder
-	tracker   *tracker
+	tracker   tracker
 	errors    *errorCounts
 	unlisten  func()
 	groups    *groups
@@ -66,7 +66,7 @@ func newScraper(cfg *Config, set receiver.Settings, all *monitors) *gpuScraper {
 		metrics:  metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set),
 		readings: cfg.readings(),
 		now:      time.Now,
-		tracker:  newTracker(),
+		tracker:  make(tracker),
 		groups:   newGroups(maxWorkloads),
 	}
 	s.errors = newErrorCounts(func() { s.monitor.droppedEvent("metrics") })
@@ -116,7 +116,6 @@ func (s *gpuScraper) ScrapeMetrics(ctx context.Context) (pmetric.Metrics, error)
 	at := s.now()
 	now := pcommon.NewTimestampFromTime(at)
 	recordDriver(s.metrics, now, &snapshot, s.errors)
-	s.tracker.begin()
 	for i := range snapshot.GPUs {
 		gpu := &snapshot.GPUs[i]
 		gpu.DropImplausible(func(value string) { s.monitor.driver.Dropped(value, 1) })
@@ -246,8 +245,6 @@ type trackedGPU struct {
 	// GPU's identity in it.
 	seen     time.Time
 	identity device.Identity
-	// present is true if the GPU is in the present snapshot.
-	present bool
 	// gone is true if the GPU vanished or fell off the bus, and has not come
 	// back.
 	gone bool
@@ -263,54 +260,39 @@ type trackedGPU struct {
 
 // tracker remembers GPUs by id, also after they vanished: their counters
 // continue when they come back, and until then they are reported as failed.
-type tracker struct {
-	byID map[string]*trackedGPU
-}
-
-func newTracker() *tracker {
-	return &tracker{byID: make(map[string]*trackedGPU)}
-}
-
-// begin begins a reading.
-func (r *tracker) begin() {
-	for _, m := range r.byID {
-		m.present = false
-	}
-}
+type tracker map[string]*trackedGPU
 
 // observe returns what is remembered about a GPU of a snapshot, and whether the
 // GPU has come back.
-func (r *tracker) observe(gpu *device.GPU, now time.Time) (m *trackedGPU, returned bool) {
-	m, found := r.byID[gpu.ID]
+func (r tracker) observe(gpu *device.GPU, now time.Time) (m *trackedGPU, returned bool) {
+	m, found := r[gpu.ID]
 	if !found {
 		r.evictOldest()
 		m = &trackedGPU{start: pcommon.NewTimestampFromTime(now), counters: make(map[*device.Quantity]*device.Monotonic)}
-		r.byID[gpu.ID] = m
+		r[gpu.ID] = m
 	}
 	returned = m.gone && !gpu.Lost
-	m.seen, m.identity, m.present, m.gone = now, gpu.Identity, true, gpu.Lost
+	m.seen, m.identity, m.gone = now, gpu.Identity, gpu.Lost
 	return m, returned
 }
 
 // evictOldest forgets the GPU that was not seen for the longest time if there
 // are too many. If it comes back, its series have a new start, which OpenTelemetry
 // allows at any time.
-func (r *tracker) evictOldest() {
-	if len(r.byID) < maxTracked {
+func (r tracker) evictOldest() {
+	if len(r) < maxTracked {
 		return
 	}
-	delete(r.byID, slices.MinFunc(slices.Collect(maps.Keys(r.byID)), func(a, b string) int {
-		return r.byID[a].seen.Compare(r.byID[b].seen)
-	}))
+	delete(r, slices.MinFunc(slices.Collect(maps.Keys(r)), func(a, b string) int { return r[a].seen.Compare(r[b].seen) }))
 }
 
 // vanished ends a reading in which the driver listed its GPUs. It returns the
 // whole GPUs that are missing and were seen within remember.
 // A missing MIG device was removed on purpose.
-func (r *tracker) vanished(now time.Time, remember time.Duration) []*trackedGPU {
+func (r tracker) vanished(now time.Time, remember time.Duration) []*trackedGPU {
 	var missing []*trackedGPU
-	for _, m := range r.byID {
-		if m.present {
+	for _, m := range r {
+		if m.seen.Equal(now) {
 			continue
 		}
 		m.gone = true

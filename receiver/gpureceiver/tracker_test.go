@@ -13,17 +13,16 @@ import (
 // Ids that change at every reading do not fill the memory, and do not push out
 // a GPU that is there.
 func TestRosterIsBounded(t *testing.T) {
-	r := newTracker()
+	r := make(tracker)
 	present := device.GPU{Identity: device.Identity{ID: "GPU-present"}}
 	clock := time.Unix(100, 0)
 	for i := range 3 * maxTracked {
 		clock = clock.Add(time.Second)
-		r.begin()
 		r.observe(&present, clock)
 		r.observe(&device.GPU{Identity: device.Identity{ID: fmt.Sprint("GPU-", i)}}, clock)
-		assert.LessOrEqual(t, len(r.byID), maxTracked)
+		assert.LessOrEqual(t, len(r), maxTracked)
 	}
-	assert.Contains(t, r.byID, "GPU-present")
-	assert.Contains(t, r.byID, fmt.Sprint("GPU-", 3*maxTracked-1))
-	assert.NotContains(t, r.byID, "GPU-0")
+	assert.Contains(t, r, "GPU-present")
+	assert.Contains(t, r, fmt.Sprint("GPU-", 3*maxTracked-1))
+	assert.NotContains(t, r, "GPU-0")
 }

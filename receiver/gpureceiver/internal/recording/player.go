@@ -86,14 +86,9 @@ func (*Player) Shutdown(context.Context) error {
 
 // Snapshot implements device.Source.
 func (p *Player) Snapshot(context.Context) device.Snapshot {
-	elapsed := p.elapsed()
+	elapsed := p.now().Sub(p.start)
 	p.emitUntil(elapsed)
 	return p.at(elapsed)
-}
-
-// elapsed is the time since Start.
-func (p *Player) elapsed() time.Duration {
-	return p.now().Sub(p.start)
 }
 
 // emitUntil emits the events of all frames since the last call, but at most

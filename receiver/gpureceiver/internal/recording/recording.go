@@ -203,24 +203,16 @@ func defaultDuration(frames []Frame) time.Duration {
 }
 
 func (r *Recording) check() error {
-	var errs []error
-	if r.Version != FormatVersion {
-		errs = append(errs, fmt.Errorf(`"version" is %d; allowed is %d`, r.Version, FormatVersion))
-	}
-	if r.Origin == "" {
-		errs = append(errs, errors.New(`"origin" is missing; it says where the values come from`))
-	}
-	if r.HostName == "" {
-		errs = append(errs, errors.New(`"host_name" is missing`))
-	}
-	if len(r.Frames) == 0 {
-		errs = append(errs, fmt.Errorf(`"frames" has no entry; allowed are 1 to %d`, MaxFrames))
-	}
+	var errs problems
+	errs.unless(r.Version == FormatVersion, `"version" is %d; allowed is %d`, r.Version, FormatVersion)
+	errs.unless(r.Origin != "", `"origin" is missing; it says where the values come from`)
+	errs.unless(r.HostName != "", `"host_name" is missing`)
+	errs.unless(len(r.Frames) > 0, `"frames" has no entry; allowed are 1 to %d`, MaxFrames)
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	known, err := r.checkGPUs()
-	errs = append(errs, err, r.checkTimes())
+	known := r.checkGPUs(&errs)
+	errs = append(errs, r.checkTimes())
 	for i := range r.Frames {
 		if err := r.Frames[i].check(known, fmt.Sprintf("frames[%d]", i)); err != nil {
 			// The first one says enough.
@@ -230,29 +222,33 @@ func (r *Recording) check() error {
 	return errors.Join(errs...)
 }
 
+// problems are the errors of a recording.
+type problems []error
+
+func (p *problems) unless(holds bool, format string, values ...any) {
+	if !holds {
+		*p = append(*p, fmt.Errorf(format, values...))
+	}
+}
+
 // checkGPUs returns the GPUs that frames may contain.
-func (r *Recording) checkGPUs() (map[string]*GPU, error) {
-	errs := []error{distinct(r.GPUs, "gpus", func(gpu *GPU) string { return gpu.ID })}
+func (r *Recording) checkGPUs(errs *problems) map[string]*GPU {
+	*errs = append(*errs, distinct(r.GPUs, "gpus", func(gpu *GPU) string { return gpu.ID }))
 	known := make(map[string]*GPU, len(r.GPUs))
 	for i := range r.GPUs {
 		gpu := &r.GPUs[i]
-		if gpu.ID == "" {
-			errs = append(errs, fmt.Errorf(`"gpus[%d]::uuid" is missing`, i))
-		}
-		if gpu.Index < 0 {
-			errs = append(errs, fmt.Errorf(`"gpus[%d]::index" is %d; allowed is at least 0`, i, gpu.Index))
-		}
-		errs = append(errs, distinct(gpu.Processes, fmt.Sprintf("gpus[%d]::processes", i), func(p *Process) uint32 { return p.PID }))
+		errs.unless(gpu.ID != "", `"gpus[%d]::uuid" is missing`, i)
+		errs.unless(gpu.Index >= 0, `"gpus[%d]::index" is %d; allowed is at least 0`, i, gpu.Index)
+		*errs = append(*errs, distinct(gpu.Processes, fmt.Sprintf("gpus[%d]::processes", i), func(p *Process) uint32 { return p.PID }))
 		known[gpu.ID] = gpu
 	}
 	for i := range r.GPUs {
 		if mig := r.GPUs[i].MIG; mig != nil {
-			if parent, found := known[mig.Parent]; !found || parent.MIG != nil {
-				errs = append(errs, fmt.Errorf(`"gpus[%d]::mig::parent" is %q; allowed is the "uuid" of a whole GPU of the recording`, i, mig.Parent))
-			}
+			parent := known[mig.Parent]
+			errs.unless(parent != nil && parent.MIG == nil, `"gpus[%d]::mig::parent" is %q; allowed is the "uuid" of a whole GPU of the recording`, i, mig.Parent)
 		}
 	}
-	return known, errors.Join(errs...)
+	return known
 }
 
 // checkTimes checks the order of the frames. The bound keeps sums of durations

@@ -52,31 +52,9 @@ var (
 	nvlinkHarmless = Meaning{Text: "An NVLink unit reported an error after which the GPU continues", Severity: Notice}
 )
 
-// nvlinkMessage is the driver's message of an error of NVLink 5: the unit, whether
-// it is fatal, the link, and two words in hexadecimal.
-type nvlinkMessage struct {
-	unit         string
-	fatal        bool
-	link         int64
-	info, status uint32
-}
-
 // nvlinkText is the form of a message such as "RLW_RXPIPE Nonfatal XC0 i0 Link 13
 // (0x0409a0c2 0x00000008 …)".
 var nvlinkText = regexp.MustCompile(`^\s*([A-Z0-9_/]{1,32})\s+(Fatal|Nonfatal)\s(?:.*?\s)??Link\s+(\S+)\s+\(?0x([0-9a-fA-F]{1,8})\s+0x([0-9a-fA-F]{1,8})(?:[\s)]|$)`)
-
-// readNVLink reads a message, and reports whether it is one of NVLink 5.
-func readNVLink(text string) (m nvlinkMessage, ok bool) {
-	found := nvlinkText.FindStringSubmatch(text)
-	if found == nil {
-		return m, false
-	}
-	m = nvlinkMessage{unit: found[1], fatal: found[2] == "Fatal", link: -1, info: hexWord(found[4]), status: hexWord(found[5])}
-	if link, err := strconv.ParseInt(found[3], 10, 16); err == nil && link >= 0 {
-		m.link = link
-	}
-	return m, true
-}
 
 // hexWord reads at most eight digits.
 func hexWord(digits string) uint32 {
@@ -84,16 +62,20 @@ func hexWord(digits string) uint32 {
 	return uint32(value) // #nosec G115 -- it has 32 bits
 }
 
-// explain returns the meaning of an error of NVLink 5. A unit or a status that is not in
-// the catalogue leaves the meaning of the code.
-func (m nvlinkMessage) explain(code uint64) (Meaning, Detail) {
-	detail := Detail{Unit: m.unit, SubCode: int64(m.info >> subCodeShift & subCodeMask), Link: m.link}
-	at := slices.IndexFunc(nvlinkUnits, func(u nvlinkUnit) bool { return u.Code == code && slices.Contains(u.Names, m.unit) })
+// explainNVLink returns the meaning of an error of NVLink 5 by the groups of its message: the
+// unit, whether it is fatal, the link, and two words in hexadecimal. A unit or a status that
+// is not in the catalogue leaves the meaning of the code.
+func explainNVLink(code uint64, message []string) (Meaning, Detail) {
+	detail := Detail{Unit: message[1], SubCode: int64(hexWord(message[4]) >> subCodeShift & subCodeMask), Link: -1}
+	if link, err := strconv.ParseInt(message[3], 10, 16); err == nil && link >= 0 {
+		detail.Link = link
+	}
+	at := slices.IndexFunc(nvlinkUnits, func(u nvlinkUnit) bool { return u.Code == code && slices.Contains(u.Names, detail.Unit) })
 	if at < 0 {
 		return Of(code), detail
 	}
-	meaning := nvlinkUnits[at].effect(detail.SubCode, m.status)
-	if m.fatal && meaning.Effect == None {
+	meaning := nvlinkUnits[at].effect(detail.SubCode, hexWord(message[5]))
+	if message[2] == "Fatal" && meaning.Effect == None {
 		// The driver knows its hardware better than the catalogue.
 		meaning = nvlinkJudged
 	}

@@ -113,8 +113,8 @@ func Explain(code uint64, text string) (Meaning, Detail) {
 			}
 		}
 	case code >= 144 && code <= 150:
-		if message, found := readNVLink(text); found {
-			return message.explain(code)
+		if found := nvlinkText.FindStringSubmatch(text); found != nil {
+			return explainNVLink(code, found)
 		}
 	}
 	return Of(code), Detail{}
