@@ -164,11 +164,14 @@ func (c *call) make(read *values) (result status) {
 }
 
 // ask makes a call, turns a panic of the binding into a status, and reports the
-// call's duration.
+// call's duration and failure.
 func ask[T any](name string, telemetry Telemetry, question func() (T, status)) (T, status) {
 	begin := time.Now()
 	value, result := guard(question)
 	telemetry.Called(name, string(result), time.Since(begin))
+	if result.failed() {
+		telemetry.Failed(name, string(result))
+	}
 	return value, result
 }
 

@@ -71,9 +71,6 @@ func (s *Source) watchEvents(ctx context.Context) {
 		}
 		return
 	}
-	for _, f := range r.failures {
-		s.opts.Telemetry.Failed(f.call, string(f.status))
-	}
 	if len(r.registered) == 0 {
 		return
 	}
@@ -110,7 +107,6 @@ func (s *Source) reviveEvents(ctx context.Context) {
 type registration struct {
 	set        nvml.EventSet
 	registered []*knownGPU
-	failures   []failure
 }
 
 // free frees a set that was created and is not wanted.
@@ -123,17 +119,14 @@ func (r *registration) free(current *events) {
 // register adds GPUs to the set of the current events, or to a new one. A new set in
 // which no GPU is registered is freed.
 func register(lib *library, current *events, gpus []*knownGPU, telemetry Telemetry) *registration {
-	r := &registration{}
+	r, result := &registration{}, statusSuccess
 	if current != nil {
 		r.set = current.set
-	} else if !r.try("event_set_create", telemetry, func() (result status) {
-		r.set, result = lib.newEventSet()
-		return result
-	}) {
+	} else if r.set, result = ask("event_set_create", telemetry, lib.newEventSet); result != statusSuccess {
 		return r
 	}
 	for _, known := range gpus {
-		if r.try("register_events", telemetry, func() status { return known.register(r.set) }) {
+		if askStatus("register_events", telemetry, func() status { return known.register(r.set) }) == statusSuccess {
 			r.registered = append(r.registered, known)
 		}
 	}
@@ -141,11 +134,6 @@ func register(lib *library, current *events, gpus []*knownGPU, telemetry Telemet
 		r.free(current)
 	}
 	return r
-}
-
-// try makes a call, and reports whether it succeeds.
-func (r *registration) try(name string, telemetry Telemetry, question func() status) bool {
-	return note(&r.failures, name, askStatus(name, telemetry, question)) == statusSuccess
 }
 
 // newEventSet returns an empty set.

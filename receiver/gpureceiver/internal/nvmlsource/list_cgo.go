@@ -46,12 +46,13 @@ func request[T any](ctx context.Context, s *Source, subject string, question fun
 
 // listing is the result of opening the library and listing its GPUs.
 type listing struct {
-	opts     *Options
-	open     bool
-	result   status
-	system   device.System
-	gpus     []*knownGPU
-	failures []failure
+	opts   *Options
+	open   bool
+	result status
+	system device.System
+	gpus   []*knownGPU
+	// failed is the status of the last call that failed, empty if none did.
+	failed status
 }
 
 // list opens the library if it is not open, and lists its GPUs. The identity of
@@ -72,9 +73,6 @@ func (s *Source) list(ctx context.Context) status {
 	}, func(late *listing) { late.undo(s.library, wasOpen) })
 	if found == nil {
 		return statusTimeout
-	}
-	for _, f := range found.failures {
-		s.opts.Telemetry.Failed(f.call, string(f.status))
 	}
 	if found.result != statusSuccess {
 		// A library that was open before still is.
@@ -99,7 +97,7 @@ func (l *listing) undo(lib *library, wasOpen bool) {
 func (l *listing) query(lib *library, known []*knownGPU) status {
 	if !l.open {
 		if result := askStatus("open", l.opts.Telemetry, lib.open); result != statusSuccess {
-			return note(&l.failures, "open", result)
+			return result
 		}
 		l.open = true
 		l.text("driver_version", &l.system.DriverVersion, nil, later(lib, "nvmlSystemGetDriverVersion", lib.nvml.SystemGetDriverVersion))
@@ -114,7 +112,7 @@ func (l *listing) query(lib *library, known []*knownGPU) status {
 		return count, statusOf(ret)
 	})
 	if result != statusSuccess {
-		return note(&l.failures, "device_count", result)
+		return result
 	}
 	byIndex := make(map[int]*knownGPU, len(known))
 	if len(known) <= count {
@@ -132,10 +130,10 @@ func (l *listing) query(lib *library, known []*knownGPU) status {
 			l.gpus = append(l.gpus, k)
 		}
 	}
-	if count > 0 && len(l.gpus) == 0 && len(l.failures) > 0 {
+	if count > 0 && len(l.gpus) == 0 && !l.failed.unsupported() {
 		// If no GPU returns its identity, the driver does not work or this
 		// process has no permission for any.
-		return l.failures[len(l.failures)-1].status
+		return cmp.Or(l.failed, statusSuccess)
 	}
 	return statusSuccess
 }
@@ -145,7 +143,7 @@ func (l *listing) query(lib *library, known []*knownGPU) status {
 func (l *listing) identify(lib *library, index int) *knownGPU {
 	g, result := ask("device", l.opts.Telemetry, func() (*gpu, status) { return lib.gpu(index) })
 	if result != statusSuccess {
-		note(&l.failures, "device", result)
+		l.failed = result
 		return nil
 	}
 	identity := device.Identity{Index: index}
@@ -177,8 +175,10 @@ func (l *listing) text(name string, into *string, quantity *device.Quantity, que
 	if quantity != nil && !l.opts.Wants(quantity) {
 		return
 	}
-	if answer, result := ask(name, l.opts.Telemetry, question); note(&l.failures, name, result) == statusSuccess {
+	if answer, result := ask(name, l.opts.Telemetry, question); result == statusSuccess {
 		*into = answer
+	} else if result.failed() {
+		l.failed = result
 	}
 }
 

@@ -3,7 +3,6 @@
 package nvmlsource
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"math"
@@ -55,9 +54,11 @@ func askAbout[T any](ctx context.Context, s *Source, known *knownGPU, name strin
 		value, result := ask(name, s.opts.Telemetry, question)
 		return answer{value, result}
 	}, func(answer) {})
-	given.result = cmp.Or(given.result, statusTimeout)
-	if outcome != refused && ctx.Err() == nil && given.result != statusSuccess && !given.result.unsupported() {
-		s.opts.Telemetry.Failed(name, string(given.result))
+	if given.result == "" {
+		given.result = statusTimeout
+		if outcome == abandoned && ctx.Err() == nil {
+			s.opts.Telemetry.Failed(name, string(statusTimeout))
+		}
 	}
 	return given.value, given.result
 }

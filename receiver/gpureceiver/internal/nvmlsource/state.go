@@ -107,12 +107,9 @@ type failure struct {
 	status status
 }
 
-// note notes a call that failed, and returns its status.
-func note(failures *[]failure, call string, result status) status {
-	if result != statusSuccess && !result.unsupported() {
-		*failures = append(*failures, failure{call: call, status: result})
-	}
-	return result
+// failed reports whether a status is that of a call that failed.
+func (s status) failed() bool {
+	return s != statusSuccess && !s.unsupported()
 }
 
 const (
