@@ -1,7 +1,8 @@
 // Package detect finds problems. Each kind of problem has a rule with its constants and their
-// reasons, and its words, in one file: those of losses, of models, of requests and of tasks in
-// one each, each other in the file of its name. The row of the kind in mlattr.Problems has its
-// name, its severity, the kinds that it follows from and what is documented of it. New lists them.
+// reasons, and its words, in the file of its subject: runs that hang, miss ranks, are slow or
+// do something else, losses, GPUs and hosts, models, requests and tasks. The row of the kind in
+// mlattr.Problems has its name, its severity, the kinds that it follows from and what is
+// documented of it. New lists them.
 package detect
 
 import (
