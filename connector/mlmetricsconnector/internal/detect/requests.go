@@ -43,13 +43,13 @@ func slowRequests(s *service) {
 			next:  "Compare a slow trace with one from before the onset.",
 		})
 	}
-	slow("requests to agents", &s.AgentTimes, math.NaN())
-	s.shifted(s.CallTimes.Shift(), &level{
+	slow("requests to agents", &s.Agents.Times, math.NaN())
+	s.shifted(s.Calls.Times.Shift(), &level{
 		what: "calls, of what is typical of their functions", unit: "1", value: math.Exp, telemetry: math.NaN(),
 		next: "Compare a slow call with one from before the onset.",
 	})
 	s.models(func(name string, m *serving.Model) {
-		slow("requests to "+name, &m.Duration, m.All.Ratio())
+		slow("requests to "+name, &m.Times, m.All.Ratio())
 		slow("first tokens of "+name, &m.FirstToken, math.NaN())
 		slow("waiting of requests to "+name, &m.Queued, math.NaN())
 	})
@@ -71,8 +71,8 @@ func tailLatency(s *service) {
 		s.proportion(fmt.Sprintf("%s took more than %s", what, figure(math.Exp(of.Limit()), unit)), &found, math.NaN(),
 			"Compare a slow trace with a usual one of the same time.")
 	}
-	slow("requests to agents", &s.AgentTail, "s")
-	slow("calls, of what is typical of their functions,", &s.CallTail, "1")
+	slow("requests to agents", &s.Agents.Tail, "s")
+	slow("calls, of what is typical of their functions,", &s.Calls.Tail, "1")
 	s.models(func(name string, m *serving.Model) { slow("requests to "+name, &m.Tail, "s") })
 }
 

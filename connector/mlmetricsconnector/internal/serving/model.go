@@ -32,11 +32,9 @@ const (
 
 // Model has what is known about the requests of a service to one model.
 type Model struct {
-	fit                fit
-	Failures           shift.Proportion
-	Duration, PerToken shift.Level
-	Tail               shift.Tail
-	FirstToken, Queued shift.Level
+	Outcomes
+	fit                          fit
+	PerToken, FirstToken, Queued shift.Level
 	// Length grows as answers become shorter.
 	Length    shift.Level
 	Cached    shift.Level
@@ -48,6 +46,19 @@ type Model struct {
 	Dimensions            Answers
 	Finished, Caches, All Share
 	Newest                time.Time
+}
+
+// Outcomes are which requests have failed, and how long those took that have not.
+type Outcomes struct {
+	Failures shift.Proportion
+	Times    shift.Level
+	Tail     shift.Tail
+}
+
+// took adds the logarithm of the time of a request that has not failed.
+func (o *Outcomes) took(now time.Time, of shift.Observation) {
+	o.Times.Add(now, of, &slowRule)
+	o.Tail.Add(now, of.Value, of.Version)
 }
 
 // Share counts how much of the telemetry has an attribute.
@@ -81,9 +92,7 @@ func (m *Model) add(now time.Time, s *Span, version uint8) {
 	timed, input, output := s.Seconds > 0, logTokens(s.Input), logTokens(s.Output)
 	m.All.add(timed)
 	if timed && m.fit.learn(s) {
-		duration := m.fit.duration(s, version)
-		m.Duration.Add(now, duration, &slowRule)
-		m.Tail.Add(now, duration.Value, version)
+		m.took(now, m.fit.duration(s, version))
 	}
 	if s.FirstToken > 0 {
 		m.FirstToken.Add(now, observed(math.Log(s.FirstToken), version, input), &slowRule)

@@ -36,15 +36,11 @@ var FailingRule = shift.ProportionRule{Least: 0.05, Times: 3, Count: 5, Alone: 0
 // Service has what is known of one service.
 type Service struct {
 	Versions Versions
-	// Requests are those to models, agents those to agents, which also fail if a
-	// tool does, and calls those of functions and operations.
-	Requests, Agents, Calls shift.Proportion
-	AgentTimes              shift.Level
-	AgentTail               shift.Tail
-	// CallTimes are those of calls, relative to what is typical of the function, so
-	// that all functions together are enough.
-	CallTimes     shift.Level
-	CallTail      shift.Tail
+	// Requests is which of those to models have failed. Agents has the requests to agents,
+	// which also fail if a tool does, and Calls those of functions and operations, with their
+	// times relative to what is typical of the function, so that all together are enough.
+	Requests      shift.Proportion
+	Agents, Calls Outcomes
 	Models        map[string]*Model
 	Tools         map[string]*ToolCalls
 	Retries       Retries
@@ -120,10 +116,9 @@ func (f *Fleet) observe(s *Span, now time.Time) {
 		}
 	}
 	if s.is(Agent) {
-		service.Agents.Add(now, s.is(Failed), version)
+		service.Agents.Failures.Add(now, s.is(Failed), version)
 		if s.Seconds > 0 && !s.is(Failed) {
-			service.AgentTail.Add(now, math.Log(s.Seconds), version)
-			service.AgentTimes.Add(now, observed(math.Log(s.Seconds), version), &slowRule)
+			service.Agents.took(now, observed(math.Log(s.Seconds), version))
 		}
 	}
 	if s.is(Tool) {
@@ -132,14 +127,13 @@ func (f *Fleet) observe(s *Span, now time.Time) {
 			t.Outcomes.Add(now, s.is(Failed), version)
 			if s.is(Call) && !s.is(Failed) && s.Seconds > 0 {
 				if value, ok := t.typical.relative(math.Log(s.Seconds)); ok {
-					service.CallTail.Add(now, value, version)
-					service.CallTimes.Add(now, observed(value, version), &slowRule)
+					service.Calls.took(now, observed(value, version))
 				}
 			}
 		}
 	}
 	if s.is(Call) {
-		service.Calls.Add(now, s.is(Failed), version)
+		service.Calls.Failures.Add(now, s.is(Failed), version)
 	}
 	if s.Kind&(Request|Tool|Resent) != 0 {
 		service.Retries.add(now, s, version)
@@ -235,7 +229,7 @@ func (s *Service) fail(now time.Time) {
 	for _, kind := range [...]struct {
 		name string
 		of   *shift.Proportion
-	}{{ToModels, &s.Requests}, {"requests to agents", &s.Agents}, {"calls", &s.Calls}} {
+	}{{ToModels, &s.Requests}, {"requests to agents", &s.Agents.Failures}, {"calls", &s.Calls.Failures}} {
 		found := kind.of.Find(now, &FailingRule)
 		if s.FailingOf == "" || found.Shifted == s.Failing.Shifted && found.Recent > s.Failing.Recent || found.Shifted && !s.Failing.Shifted {
 			s.FailingOf, s.Failing = kind.name, found

@@ -60,23 +60,26 @@ type Span struct {
 	Arguments uint64
 	// RequestID identifies a request, or is "".
 	RequestID string
-	// Start and End are in nanoseconds since 1970, Seconds is the duration as the
-	// producer measured it.
+	// Start and End are in nanoseconds since 1970.
 	Start, End int64
-	Seconds    float64
-	// Input, Output and Cached are tokens; Cached are among Input.
-	Input, Output, Cached int64
-	// FirstToken and Queued are the seconds until the first token, and of waiting.
-	FirstToken, Queued float64
+	Times
+	Tokens
 	// Dimensions are those of an embedding.
 	Dimensions int64
 	// Cost is in US dollars.
 	Cost float64
 }
 
+// Times are the seconds of a span as its producer measured them: the whole duration, until
+// the first token, and of waiting.
+type Times struct{ Seconds, FirstToken, Queued float64 }
+
+// Tokens are those of a request. Cached are among Input.
+type Tokens struct{ Input, Output, Cached int64 }
+
 // Unknown is a Span of which nothing is known.
 var Unknown = Span{
-	Seconds: math.NaN(), Input: -1, Output: -1, Cached: -1, FirstToken: math.NaN(), Queued: math.NaN(), Cost: math.NaN(),
+	Times: Times{math.NaN(), math.NaN(), math.NaN()}, Tokens: Tokens{-1, -1, -1}, Cost: math.NaN(),
 }
 
 // is reports whether a span counts as all of a set.
