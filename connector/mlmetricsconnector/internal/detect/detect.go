@@ -71,13 +71,18 @@ func eachRun(find func(s *State, r *runs.Run, report func(problem.Problem))) Det
 func of(r *runs.Run, kind string) problem.Problem {
 	p := problem.Problem{
 		Kind: kind, Subject: problem.Subject{Resource: r.Key.Resource, Run: r.Key.ID},
-		GPUs: r.GPUs.Number, Telemetry: r.Members.Telemetry(), Usual: math.NaN(),
+		GPUs: r.GPUs.Number, Measure: problem.Measure{Usual: math.NaN(), Telemetry: r.Members.Telemetry()},
 	}
 	if known, _ := mlattr.ProblemNamed(kind); !known.FromSilence {
 		p.Evident, p.Interval = r.Shown, r.Interval
 	}
 	hold(&p, r)
 	return p
+}
+
+// measured returns a value of which nothing else is known.
+func measured(value float64, unit string) problem.Measure {
+	return problem.Measure{Value: value, Usual: math.NaN(), Unit: unit, Telemetry: math.NaN()}
 }
 
 // hold adds the GPUs of a run, and who holds them.

@@ -35,7 +35,7 @@ func failedGPUs(s *State, report func(problem.Problem)) {
 			report(problem.Problem{
 				Kind: mlattr.ProblemGPUFailed, Onset: failure.Since, Evident: failure.Seen, GPUs: 1,
 				Subject: problem.Subject{Resource: s.Owners.Of(by.Run, by.Owner.Service), Run: by.Run, Host: key.Host, GPU: key.ID},
-				Holder:  by.Owner, Value: math.NaN(), Usual: math.NaN(), Telemetry: math.NaN(),
+				Holder:  by.Owner, Measure: measured(math.NaN(), ""),
 				Held: []gpus.Key{key}, GPUIndex: failure.Index, Recovery: failure.Recovery,
 				Evidence: []string{"the driver reports the state failed"},
 				Next:     cmp.Or(recoveries[failure.Recovery], "Drain the host, and find out what the driver reports: nvidia-smi -q."),
@@ -66,10 +66,9 @@ func heldIdle(s *State, report func(problem.Problem)) {
 		for _, key := range keys {
 			idle := s.GPUs.Idle[key]
 			report(problem.Problem{
-				Kind: mlattr.ProblemHeldIdle, Onset: idle.Since, GPUs: 1, Telemetry: math.NaN(),
+				Kind: mlattr.ProblemHeldIdle, Onset: idle.Since, GPUs: 1, Measure: measured(idle.For.Seconds(), "s"),
 				Subject: problem.Subject{Host: key.Host, GPU: key.ID}, Evident: idle.Seen, Holder: by.Owner, HolderRun: by.Run,
-				Value: idle.For.Seconds(), Usual: math.NaN(), Unit: "s", Held: []gpus.Key{key},
-				Evidence: evidence, Next: "Ask the owner to free these GPUs.",
+				Held: []gpus.Key{key}, Evidence: evidence, Next: "Ask the owner to free these GPUs.",
 			})
 		}
 	}
@@ -188,8 +187,7 @@ func silentHosts(s *State, report func(problem.Problem)) {
 		for of, held := range held {
 			report(problem.Problem{
 				Kind: mlattr.ProblemHostSilent, Subject: of, Onset: last, Holder: holders[of], GPUs: float64(len(held)),
-				Held:  held[:min(len(held), problem.MaxHeld)],
-				Value: s.Now.Sub(last).Seconds(), Usual: math.NaN(), Unit: "s", Telemetry: math.NaN(),
+				Held: held[:min(len(held), problem.MaxHeld)], Measure: measured(s.Now.Sub(last).Seconds(), "s"),
 				Evidence: []string{
 					"no data since " + clock(last),
 					quantity(len(held), "GPU was", "GPUs were") + " held then",

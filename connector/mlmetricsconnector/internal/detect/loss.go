@@ -18,8 +18,8 @@ func losses(s *State, report func(problem.Problem)) {
 		found := func(kind string, onset time.Time, value, usual float64, count int64, evidence, next string) problem.Problem {
 			p := problem.Problem{
 				Kind: kind, Subject: problem.Subject{Resource: l.Key.Resource, Run: l.Key.ID}, Onset: onset, Evident: l.Seen,
-				Value: value, Usual: usual, Unit: "1", Count: count, Rank: l.Rank, Evidence: []string{evidence}, Next: next,
-				Telemetry: math.NaN(), GPUs: s.GPUs.Uses[runs.RunOf(l.Key)].GPUs,
+				Measure: problem.Measure{Value: value, Usual: usual, Unit: "1", Count: count, Telemetry: math.NaN()},
+				Rank:    l.Rank, Evidence: []string{evidence}, Next: next, GPUs: s.GPUs.Uses[runs.RunOf(l.Key)].GPUs,
 			}
 			if l.Run != nil {
 				p.Telemetry = l.Run.Members.Telemetry()

@@ -89,8 +89,11 @@ func retryStorm(s *service) {
 	if storm := s.Retries.Storm(s.now); storm.All > 0 {
 		rates := &s.Retries.Rates
 		s.add(problem.Problem{
-			Onset: rates.Since, Value: float64(storm.All), Usual: float64(rates.Usual), Unit: "{request}",
-			Window: serving.RateTime, Count: int64(storm.All), Telemetry: math.NaN(), Next: next,
+			Onset: rates.Since, Next: next,
+			Measure: problem.Measure{
+				Value: float64(storm.All), Usual: float64(rates.Usual), Unit: "{request}",
+				Window: serving.RateTime, Count: int64(storm.All), Telemetry: math.NaN(),
+			},
 			Evidence: []string{fmt.Sprintf("%d requests in 5 minutes, usually %d; %d of them failed", storm.All, rates.Usual, storm.Of)},
 		})
 	}

@@ -93,8 +93,11 @@ func (s *service) proportion(what string, found *shift.Proportions, telemetry fl
 		usual = math.NaN()
 	}
 	s.add(problem.Problem{
-		Onset: found.Since, Evident: found.Newest, Value: found.Shown.Ratio(), Usual: usual, Unit: "1",
-		Window: found.Window, Count: int64(found.Shown.All), Evidence: evidence, Telemetry: telemetry, Next: next,
+		Onset: found.Since, Evident: found.Newest, Evidence: evidence, Next: next,
+		Measure: problem.Measure{
+			Value: found.Shown.Ratio(), Usual: usual, Unit: "1",
+			Window: found.Window, Count: int64(found.Shown.All), Telemetry: telemetry,
+		},
 	})
 }
 
@@ -106,8 +109,11 @@ func (s *service) unusual(a *serving.Answers, newest time.Time, name, form, next
 	}
 	usual, unusual := a.Most()
 	s.add(problem.Problem{
-		Onset: a.Since, Evident: newest, Value: float64(a.Of) / float64(a.Others), Usual: 0, Unit: "1",
-		Window: s.now.Sub(a.Since), Count: int64(a.Others), Telemetry: math.NaN(),
+		Onset: a.Since, Evident: newest,
+		Measure: problem.Measure{
+			Value: float64(a.Of) / float64(a.Others), Unit: "1",
+			Window: s.now.Sub(a.Since), Count: int64(a.Others), Telemetry: math.NaN(),
+		},
 		Evidence: []string{fmt.Sprintf(form, a.Of, a.Others, name, unusual, usual)}, Next: next,
 	})
 }
@@ -160,8 +166,10 @@ func (s *service) shifted(of *shift.Shift, l *level) {
 		excluded = append(excluded, "higher demand")
 	}
 	s.add(problem.Problem{
-		Onset: of.Since, Value: value, Usual: usual, Unit: l.unit, Window: of.Window, Count: int64(of.Count),
-		Evidence: evidence, Excluded: excluded, Telemetry: l.telemetry, Next: l.next,
+		Onset: of.Since, Evidence: evidence, Excluded: excluded, Next: l.next,
+		Measure: problem.Measure{
+			Value: value, Usual: usual, Unit: l.unit, Window: of.Window, Count: int64(of.Count), Telemetry: l.telemetry,
+		},
 	})
 }
 

@@ -178,9 +178,9 @@ func (d *slowHosts) detect(s *State, report func(problem.Problem)) {
 	}
 	for _, slow := range d.hosts.Slow(s.Now) {
 		report(problem.Problem{
-			Kind: mlattr.ProblemSlowHost, Onset: slow.Since, Telemetry: math.NaN(),
-			Subject: problem.Subject{Host: slow.Host}, Value: slow.Seconds, Usual: slow.Usual, Unit: "s",
-			Count: int64(len(slow.Runs)), GPUs: float64(slow.Ranks),
+			Kind: mlattr.ProblemSlowHost, Onset: slow.Since,
+			Subject: problem.Subject{Host: slow.Host}, GPUs: float64(slow.Ranks),
+			Measure: problem.Measure{Value: slow.Seconds, Usual: slow.Usual, Unit: "s", Count: int64(len(slow.Runs)), Telemetry: math.NaN()},
 			Evidence: []string{
 				fmt.Sprintf("%s load data for %.3g s a step, those on other hosts for %.3g", quantity(slow.Ranks, "rank", "ranks"), slow.Seconds, slow.Usual),
 				fmt.Sprintf("in %d runs: %s", len(slow.Runs), listed(slow.Runs)),

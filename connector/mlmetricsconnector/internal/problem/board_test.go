@@ -25,7 +25,7 @@ func always(e *problem.Entry) time.Time { return e.Evident.Add(time.Nanosecond) 
 
 func ofRun(kind, run string, onset time.Time) problem.Problem {
 	return problem.Problem{
-		Kind: kind, Onset: onset, Value: 2, Usual: 1, Unit: "s", Telemetry: math.NaN(),
+		Kind: kind, Onset: onset, Measure: problem.Measure{Value: 2, Usual: 1, Unit: "s", Telemetry: math.NaN()},
 		Subject: problem.Subject{Resource: streams.Resource{Service: "trainer"}, Run: run},
 	}
 }

@@ -22,14 +22,7 @@ type Problem struct {
 	Evident  time.Time
 	Interval time.Duration
 
-	// Value is what was observed and Usual what it was before, both in Unit, a
-	// UCUM unit; NaN means unknown.
-	Value, Usual float64
-	Unit         string
-	// Window is the time that Value covers and Count the number of observations in
-	// it; 0 means unknown.
-	Window time.Duration
-	Count  int64
+	Measure
 	// Rank, Host and GPU are where the problem is, if that is not its subject.
 	Rank, Host, GPU string
 	// PID is the process to look at, GPUIndex the driver's index of its GPU or of that which
@@ -37,8 +30,7 @@ type Problem struct {
 	PID      int64
 	GPUIndex string
 	Recovery int
-	// Class and Message are those of the error that is the problem, "" if it is none.
-	Class, Message string
+	Failure
 	// Held are the GPUs concerned, at most MaxHeld. Holder is the workload that holds them,
 	// HolderRun its run if that is not the subject's.
 	Held      []gpus.Key
@@ -47,14 +39,29 @@ type Problem struct {
 	// Evidence has short phrases, Excluded what was taken out before the
 	// comparison.
 	Evidence, Excluded []string
-	// Telemetry is the fraction of the expected telemetry that arrived; NaN means
-	// unknown.
-	Telemetry float64
 	// GPUs are those that the problem keeps from work, 0 if none is known.
 	GPUs float64
 	// Next says what to do next.
 	Next string
 }
+
+// Measure is what was observed.
+type Measure struct {
+	// Value is what was observed and Usual what it was before, both in Unit, a
+	// UCUM unit; NaN means unknown.
+	Value, Usual float64
+	Unit         string
+	// Window is the time that Value covers and Count the number of observations in
+	// it; 0 means unknown.
+	Window time.Duration
+	Count  int64
+	// Telemetry is the fraction of the expected telemetry that arrived; NaN means
+	// unknown.
+	Telemetry float64
+}
+
+// Failure is the error that is the problem, empty if it is none.
+type Failure struct{ Class, Message string }
 
 // MaxHeld limits Problem.Held.
 const MaxHeld = 64
