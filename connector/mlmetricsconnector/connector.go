@@ -58,11 +58,9 @@ type metricsConnector struct {
 	exportedAt    int64
 
 	// cancel ends an emission that exceeds the time of Shutdown.
-	cancel  context.CancelFunc
-	stop    chan struct{}
-	stopped chan struct{}
-	// watched is closed when the file of prices is no longer watched.
-	watched  <-chan struct{}
+	cancel   context.CancelFunc
+	stop     chan struct{}
+	stopped  chan struct{}
 	shutdown sync.Once
 }
 
@@ -113,7 +111,8 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	// The context of Start ends with Start, that of emissions with Shutdown.
 	ctx, c.cancel = context.WithCancel(context.Background())
 	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
-	c.watched = c.prices.Start(c.stop)
+	c.prices.Look()
+	go c.prices.Watch(ctx)
 	go c.emitByTimer(ctx)
 	return nil
 }
@@ -147,12 +146,7 @@ func (c *metricsConnector) end(ctx context.Context) (err error) {
 	if err := c.emit(ctx, true); err != nil {
 		return fmt.Errorf("send the last emission: %w", err)
 	}
-	select {
-	case <-c.watched:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("the file of prices did not answer in time: %w", ctx.Err())
-	}
+	return nil
 }
 
 // ConsumeTraces adds the spans of td and keeps no reference to it.

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -209,20 +208,19 @@ func TestAFileIsReadAgainWhenItChanges(t *testing.T) {
 
 func TestChangesAreReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "prices.json")
-	synctest.Test(t, func(t *testing.T) {
-		core, logs := observer.New(zap.InfoLevel)
-		file, stop := price.NewFile(path, zap.New(core)), make(chan struct{})
-		ended := file.Start(stop)
-		time.Sleep(150 * time.Second)
-		require.Len(t, logs.TakeAll(), 1, "once")
-		assert.Len(t, file.Notices("ml_metrics"), 1)
-		require.NoError(t, os.WriteFile(path, []byte(`[{"id": "p", "models": [{"match": {"equals": "m"}, "prices": {}}]}]`), 0o600))
-		time.Sleep(3 * time.Minute)
-		require.Len(t, logs.TakeAll(), 1, "nothing has changed after the first look")
-		assert.Empty(t, file.Notices("ml_metrics"))
-		close(stop)
-		<-ended
-	})
+	core, logs := observer.New(zap.InfoLevel)
+	file := price.NewFile(path, zap.New(core))
+	for range 3 {
+		file.Look()
+	}
+	require.Len(t, logs.TakeAll(), 1, "once")
+	assert.Len(t, file.Notices("ml_metrics"), 1)
+	require.NoError(t, os.WriteFile(path, []byte(`[{"id": "p", "models": [{"match": {"equals": "m"}, "prices": {}}]}]`), 0o600))
+	for range 3 {
+		file.Look()
+	}
+	require.Len(t, logs.TakeAll(), 1, "nothing has changed after the first look")
+	assert.Empty(t, file.Notices("ml_metrics"))
 }
 
 // A flood of names fills the memory to its limit, and new names have no price until

@@ -4,6 +4,7 @@
 package price
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,8 +39,7 @@ func NewFile(path string, logger *zap.Logger) *File { return &File{path: path, l
 func (f *File) Table() *Table { return f.table.Load() }
 
 // Read reads the file if it has changed since it was read last, and reports
-// whether it has. After an error, the earlier prices stay. It is not safe for
-// concurrent use.
+// whether it has. After an error, the earlier prices stay.
 func (f *File) Read() (changed bool, err error) {
 	info, err := os.Stat(f.path)
 	switch {
@@ -66,33 +66,24 @@ func (f *File) Read() (changed bool, err error) {
 	return true, nil
 }
 
-// Start reads the file, and again each minute until stop is closed. ended is closed
-// afterwards.
-func (f *File) Start(stop <-chan struct{}) (ended <-chan struct{}) {
-	done := make(chan struct{})
-	if f.path == "" {
-		close(done)
-		return done
-	}
-	f.look()
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(CheckPrices)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-ticker.C:
-				f.look()
-			}
+// Watch looks at the file each minute until ctx ends.
+func (f *File) Watch(ctx context.Context) {
+	for f.path != "" {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(CheckPrices):
+			f.Look()
 		}
-	}()
-	return done
+	}
 }
 
-// look reads the file, and logs if it has changed, or cannot be read for another reason.
-func (f *File) look() {
+// Look reads the file, if there is one, and logs if it has changed, or cannot be read for
+// another reason. It is not safe for concurrent use.
+func (f *File) Look() {
+	if f.path == "" {
+		return
+	}
 	changed, err := f.Read()
 	failure := ""
 	if err != nil {
