@@ -61,40 +61,52 @@ type observation struct {
 // Curve has the losses of the steps of a run. The zero Curve is ready to use. It
 // is not safe for concurrent use.
 type Curve struct {
-	// values are those of the present block: logarithms, or as they are while
-	// linear is true, because some are not positive.
-	values [blockSize]float32
-	n      int
-	linear bool
-	// medians and spreads are those of the newest blocks, next the index of the
-	// next one, blocks their number; begun is when the present block began and
-	// beginnings when each of those before did.
-	medians, spreads [usualBlocks]float64
-	beginnings       [usualBlocks]time.Time
-	begun            time.Time
-	blocks           int
-	// usual and spread are those with which a loss is compared.
-	usual, spread float64
-
-	// newest are the newest losses, high has a bit for each that is high.
-	newest [highAmong]observation
-	high   uint32
-	count  int64
-	spiked time.Time
-	spike  *Spike
-
+	lasting
+	present
+	usual
+	highs
 	divergence
 	repetition
-	ownSpikes, ownRises own
-
-	// nonfinite has a bit for each of the newest losses, latest is the time of the
-	// newest by the client's clock.
-	nonfinite uint32
-	// broken is since when losses are not finite, zero if they are.
-	broken time.Time
-	latest int64
-
 	rates
+}
+
+// lasting is what a Restart keeps.
+type lasting struct {
+	// linear reports whether losses are compared as they are, because some are not
+	// positive, and not their logarithms.
+	linear bool
+	// count is the number of steps, latest the time of the newest by the client's clock.
+	count, latest int64
+	// nonfinite has a bit for each of the newest losses, broken is since when losses are
+	// not finite, zero if they are.
+	nonfinite uint32
+	broken    time.Time
+	// spiked is when the newest spike came.
+	spiked              time.Time
+	ownSpikes, ownRises own
+}
+
+// present is the block that has begun, of n losses.
+type present struct {
+	values [blockSize]float32
+	n      int
+	begun  time.Time
+}
+
+// usual is that with which a loss is compared: center and spread, of the newest blocks.
+type usual struct {
+	center, spread   float64
+	medians, spreads [usualBlocks]float64
+	beginnings       [usualBlocks]time.Time
+	// blocks is the number of all blocks.
+	blocks int
+}
+
+// highs are the newest losses, with a bit in high for each that is high.
+type highs struct {
+	newest [highAmong]observation
+	high   uint32
+	spike  *Spike
 }
 
 // divergence is how far the loss is above its best level: best is the lowest median,
@@ -215,7 +227,7 @@ func (c *Curve) judge(o observation, x float64) {
 	if !c.ready() {
 		return
 	}
-	above := x - c.usual
+	above := x - c.center
 	if above > highSpreads*c.spread && (c.linear || above > math.Log(highRatio)) {
 		c.high |= 1
 	}
@@ -227,7 +239,7 @@ func (c *Curve) judge(o observation, x float64) {
 		return
 	}
 	c.ownSpikes.add(above)
-	spike := &Spike{Usual: c.unscale(c.usual), Count: int64(min(c.blocks, usualBlocks)) * blockSize}
+	spike := &Spike{Usual: c.unscale(c.center), Count: int64(min(c.blocks, usualBlocks)) * blockSize}
 	for age := range highAmong {
 		if c.high>>age&1 != 0 {
 			spike.Onset, spike.Loss = c.newest[age].at, max(spike.Loss, c.newest[age].loss)
@@ -265,13 +277,13 @@ func (c *Curve) endBlock() {
 	for age := range min(known, len(newer)) {
 		newer[age] = c.medians[(c.blocks-1-age)%usualBlocks]
 	}
-	c.usual = pace.Median(newer[:min(known, len(newer))])
+	c.center = pace.Median(newer[:min(known, len(newer))])
 	spreads, medians := c.spreads, c.medians
 	within := pace.Median(spreads[:known])
 	_, between := pace.Spread(medians[:known])
 	least := leastSpread
 	if c.linear {
-		least *= math.Abs(c.usual)
+		least *= math.Abs(c.center)
 	}
 	c.spread = max(within, between, least)
 	c.rateOfBlock = c.rate
@@ -315,10 +327,7 @@ func (c *Curve) Rate(rate float64) {
 // Restart forgets what is usual: the run went back to a checkpoint, or begins
 // anew.
 func (c *Curve) Restart() {
-	*c = Curve{
-		linear: c.linear, count: c.count, latest: c.latest, spiked: c.spiked,
-		nonfinite: c.nonfinite, broken: c.broken, ownSpikes: c.ownSpikes, ownRises: c.ownRises,
-	}
+	*c = Curve{lasting: c.lasting}
 }
 
 // TakeSpike returns a spike since the last call, or nil.
