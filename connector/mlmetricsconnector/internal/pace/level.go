@@ -275,6 +275,6 @@ func line(values []float64) (at, slope, spread float64) {
 		memory = min(max(products/squares, 0), mostMemory)
 	}
 	rms := math.Sqrt(squares / float64(len(values)))
-	spread = max(Normal*Median(rest), 0.7*rms, leastLevelSpread)
+	spread = max(normal*Median(rest), 0.7*rms, leastLevelSpread)
 	return at, slope, spread * math.Sqrt((1+memory)/(1-memory))
 }

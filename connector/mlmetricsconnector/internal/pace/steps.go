@@ -144,9 +144,9 @@ func Median(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// Normal makes the median absolute deviation of normally distributed values
+// normal makes the median absolute deviation of normally distributed values
 // their standard deviation (Hampel 1974).
-const Normal = 1.4826
+const normal = 1.4826
 
 // Spread returns the median of values, and their median absolute deviation times
 // 1.4826, which is the standard deviation of normally distributed values and
@@ -156,5 +156,5 @@ func Spread(values []float64) (median, spread float64) {
 	for i := range values {
 		values[i] = math.Abs(values[i] - median)
 	}
-	return median, Normal * Median(values)
+	return median, normal * Median(values)
 }

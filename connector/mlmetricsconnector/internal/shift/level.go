@@ -331,24 +331,23 @@ func (l *Level) asBefore(value float64, b *block, rule *Rule) bool {
 // their values.
 func (l *Level) typical() (was block, deviation float64) {
 	var memory [keptBlocks]float64
-	of := func(get func(*block) float64) float64 {
+	of := func(get func(*block) float64) []float64 {
 		values := memory[:0]
 		for i := range l.usual {
 			if value := get(&l.usual[i]); !math.IsNaN(value) {
 				values = append(values, value)
 			}
 		}
-		return median(values)
+		return values
 	}
-	was.value = of(func(b *block) float64 { return b.value })
 	for w := range was.work {
-		was.work[w] = of(func(b *block) float64 { return b.work[w] })
+		was.work[w] = median(of(func(b *block) float64 { return b.work[w] }))
 	}
-	was.demand = of(func(b *block) float64 { return b.demand })
-	standard := of(func(b *block) float64 {
+	was.demand = median(of(func(b *block) float64 { return b.demand }))
+	standard := median(of(func(b *block) float64 {
 		return medianError * b.deviation / math.Sqrt(float64(min(b.count, sampled)))
-	})
-	deviation = pace.Normal * of(func(b *block) float64 { return math.Abs(b.value - was.value) })
+	}))
+	was.value, deviation = pace.Spread(of(func(b *block) float64 { return b.value }))
 	return was, max(deviation, standard, leastDeviation)
 }
 
