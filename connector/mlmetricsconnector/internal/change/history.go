@@ -93,8 +93,9 @@ func (c *Change) RunID() string { return cmp.Or(c.Of.Run, c.Run) }
 
 // item is what has one value at a time.
 type item struct {
-	of         Subject
-	kind, name string
+	Of   Subject `json:"of"`
+	Kind string  `json:"kind"`
+	Name string  `json:"name,omitempty"`
 }
 
 // nodes are the hosts of a run.
@@ -181,7 +182,7 @@ func (h *History) hasRoom(of Subject) bool {
 
 func (h *History) addItem(id item, v *values) {
 	if h.items[id] == nil {
-		h.ofProgram[id.of.program()]++
+		h.ofProgram[id.Of.program()]++
 	}
 	h.items[id] = v
 }
@@ -362,7 +363,7 @@ func (h *History) Tidy(now time.Time) {
 		kept = outOfUse
 	}
 	for id, v := range h.items {
-		silent, program := now.Sub(v.seen()), id.of.program()
+		silent, program := now.Sub(v.seen()), id.Of.program()
 		if silent > kept || silent > outOfUse && h.ofProgram[program] >= maxOfProgram {
 			delete(h.items, id)
 			if h.ofProgram[program]--; h.ofProgram[program] == 0 {

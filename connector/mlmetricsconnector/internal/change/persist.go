@@ -28,9 +28,7 @@ type exported struct {
 }
 
 type exportedItem struct {
-	Of   Subject `json:"of"`
-	Kind string  `json:"kind"`
-	Name string  `json:"name,omitempty"`
+	item
 	values
 }
 
@@ -66,7 +64,7 @@ func (h *History) export() exported {
 	defer h.mu.Unlock()
 	out := exported{Version: exportVersion, Key: slices.Clone(h.key[:])}
 	for id, v := range h.items {
-		one := exportedItem{id.of, id.kind, id.name, values{v.First.UTC(), slices.Clone(v.Known), slices.Clone(v.Fresh)}}
+		one := exportedItem{id, values{v.First.UTC(), slices.Clone(v.Known), slices.Clone(v.Fresh)}}
 		for i := range one.Known {
 			one.Known[i].Seen = tenMinutes(one.Known[i].Seen)
 		}
@@ -124,7 +122,7 @@ func (h *History) Import(data []byte) error {
 		one.Known = slices.DeleteFunc(one.Known[:min(len(one.Known), maxValues)], func(v value) bool { return len(v.Text) > maxImported })
 		if h.hasRoom(one.Of) && len(one.Known) > 0 && len(one.Name) <= maxImported {
 			one.Fresh = one.Fresh[max(0, len(one.Fresh)-maxADay):]
-			h.addItem(item{one.Of, one.Kind, one.Name}, &one.values)
+			h.addItem(one.item, &one.values)
 		}
 	}
 	for i := range in.Runs {
