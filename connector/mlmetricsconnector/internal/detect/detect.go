@@ -45,11 +45,11 @@ func New() Detector {
 		eachService(mlattr.ProblemToolErrors, toolErrors),
 		eachService(mlattr.ProblemLooping, looping),
 		eachService(mlattr.ProblemCostly, costly),
-		eachService(mlattr.ProblemTruncated, truncated),
-		eachService(mlattr.ProblemAnswersChanged, answersChanged),
+		eachModel(mlattr.ProblemTruncated, truncated),
+		eachModel(mlattr.ProblemAnswersChanged, answersChanged),
 		eachService(mlattr.ProblemModelSubstituted, substituted),
-		eachService(mlattr.ProblemCacheCollapsed, cacheCollapsed),
-		eachService(mlattr.ProblemThroughputDrop, throughput),
+		eachModel(mlattr.ProblemCacheCollapsed, cacheCollapsed),
+		eachModel(mlattr.ProblemThroughputDrop, throughput),
 	}
 	return func(s *State, report func(problem.Problem)) {
 		for _, detect := range all {

@@ -14,18 +14,16 @@ var unusableRule = shift.ProportionRule{Least: 0.05, Times: 3, Count: 5}
 
 // answersChanged finds models whose answers are empty, withheld, half as long or of other
 // dimensions.
-func answersChanged(s *service) {
-	s.models(func(name string, m *serving.Model) {
-		found := m.Unusable.Find(s.now, &unusableRule)
-		s.proportion("answers of "+name+" were empty, withheld or refused", &found, math.NaN(), "Open the newest of these requests, and compare its prompt with one from before.")
-		s.shifted(m.Length.Shift(), &level{
-			what: "an answer of " + name, unit: "{token}",
-			value: func(v float64) float64 { return math.Expm1(-v) }, telemetry: m.All.Ratio(),
-			next: "Find out why the answers have become shorter.",
-		})
-		s.unusual(&m.Dimensions, m.Newest, name, "%d of %d embeddings of %s have %s dimensions, usually %s",
-			"Do not mix them in one index: ask the provider, or pin the version of the model.")
+func answersChanged(s *service, name string, m *serving.Model) {
+	found := m.Unusable.Find(s.now, &unusableRule)
+	s.proportion("answers of "+name+" were empty, withheld or refused", &found, math.NaN(), "Open the newest of these requests, and compare its prompt with one from before.")
+	s.shifted(m.Length.Shift(), &level{
+		what: "an answer of " + name, unit: "{token}",
+		value: func(v float64) float64 { return math.Expm1(-v) }, telemetry: m.All.Ratio(),
+		next: "Find out why the answers have become shorter.",
 	})
+	s.unusual(&m.Dimensions, m.Newest, name, "%d of %d embeddings of %s have %s dimensions, usually %s",
+		"Do not mix them in one index: ask the provider, or pin the version of the model.")
 }
 
 // cacheUsual is the least usual share of cached tokens that can collapse, and
@@ -33,16 +31,14 @@ func answersChanged(s *service) {
 const cacheUsual, cacheFactor = 0.2, 1.0 / 3
 
 // cacheCollapsed finds models of whose input fewer tokens are read from a cache.
-func cacheCollapsed(s *service) {
-	s.models(func(name string, m *serving.Model) {
-		if of := m.Cached.Shift(); -of.Usual >= cacheUsual && -of.Value <= -of.Usual*cacheFactor {
-			s.shifted(of, &level{
-				what: "cached share of the input of " + name, unit: "1",
-				value: func(v float64) float64 { return 0 - v }, telemetry: m.Caches.Ratio(),
-				next: "Find out what has changed at the beginning of the prompts.",
-			})
-		}
-	})
+func cacheCollapsed(s *service, name string, m *serving.Model) {
+	if of := m.Cached.Shift(); -of.Usual >= cacheUsual && -of.Value <= -of.Usual*cacheFactor {
+		s.shifted(of, &level{
+			what: "cached share of the input of " + name, unit: "1",
+			value: func(v float64) float64 { return 0 - v }, telemetry: m.Caches.Ratio(),
+			next: "Find out what has changed at the beginning of the prompts.",
+		})
+	}
 }
 
 // substituted finds models for which another one answers.
@@ -56,14 +52,12 @@ func substituted(s *service) {
 }
 
 // throughput finds models of which fewer tokens come.
-func throughput(s *service) {
-	s.models(func(name string, m *serving.Model) {
-		s.shifted(m.PerToken.Shift(), &level{
-			what: "output of one request to " + name, unit: "{token}/s",
-			value: func(v float64) float64 { return math.Exp(-v) }, telemetry: m.All.Ratio(),
-			works: [shift.Works]string{"longer prompts", "shorter answers"},
-			next:  "Look at the load and the GPUs of the model's server.",
-		})
+func throughput(s *service, name string, m *serving.Model) {
+	s.shifted(m.PerToken.Shift(), &level{
+		what: "output of one request to " + name, unit: "{token}/s",
+		value: func(v float64) float64 { return math.Exp(-v) }, telemetry: m.All.Ratio(),
+		works: [shift.Works]string{"longer prompts", "shorter answers"},
+		next:  "Look at the load and the GPUs of the model's server.",
 	})
 }
 
@@ -71,10 +65,8 @@ func throughput(s *service) {
 var truncatedRule = shift.ProportionRule{Least: 0.1, Times: 2, Count: 5}
 
 // truncated finds models of whose answers more are cut at a limit of tokens.
-func truncated(s *service) {
-	s.models(func(name string, m *serving.Model) {
-		found := m.Truncated.Find(s.now, &truncatedRule)
-		s.proportion("answers of "+name+" reached their limit of tokens", &found, m.Finished.Ratio(),
-			"Raise the limit of output tokens, or find out why the answers have become longer.")
-	})
+func truncated(s *service, name string, m *serving.Model) {
+	found := m.Truncated.Find(s.now, &truncatedRule)
+	s.proportion("answers of "+name+" reached their limit of tokens", &found, m.Finished.Ratio(),
+		"Raise the limit of output tokens, or find out why the answers have become longer.")
 }

@@ -26,6 +26,13 @@ func eachService(kind string, find func(*service)) Detector {
 	}
 }
 
+// eachModel finds problems of one kind of the models of single services.
+func eachModel(kind string, find func(s *service, name string, m *serving.Model)) Detector {
+	return eachService(kind, func(s *service) {
+		s.models(func(name string, m *serving.Model) { find(s, name, m) })
+	})
+}
+
 // service is a service with its problem of one kind.
 type service struct {
 	*serving.Service
