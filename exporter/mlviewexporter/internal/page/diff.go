@@ -71,12 +71,14 @@ func (u *update) diffRows(list string, old, next reflect.Value) {
 		}
 		var change map[string]any
 		for _, f := range fields {
-			if !same(was.Field(f.index), now.Field(f.index)) {
-				if change == nil {
-					change = map[string]any{"key": keys[i]}
-				}
-				change[f.name] = f.value(now)
+			shown := f.value(now)
+			if reflect.DeepEqual(f.value(was), shown) {
+				continue
 			}
+			if change == nil {
+				change = map[string]any{"key": keys[i]}
+			}
+			change[f.name] = shown
 		}
 		if change != nil {
 			c.Change = append(c.Change, change)
@@ -146,30 +148,4 @@ func rounded(v float64) float64 {
 		return v
 	}
 	return short
-}
-
-// same reports whether two values of a field are equal as updates have them. Most are numbers and
-// texts, which it compares without an allocation.
-func same(a, b reflect.Value) bool {
-	switch a.Kind() {
-	case reflect.Float64:
-		return a.Float() == b.Float() || rounded(a.Float()) == rounded(b.Float())
-	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64:
-		return a.Equal(b)
-	case reflect.Pointer:
-		if a.IsNil() || b.IsNil() || a.Pointer() == b.Pointer() {
-			return a.Pointer() == b.Pointer()
-		}
-		return same(a.Elem(), b.Elem())
-	case reflect.Slice, reflect.Map:
-		if a.Len() != b.Len() || a.Len() == 0 {
-			return a.Len() == b.Len()
-		}
-		return a.UnsafePointer() == b.UnsafePointer() || reflect.DeepEqual(a.Interface(), b.Interface())
-	}
-	if t, ok := reflect.TypeAssert[time.Time](a); ok {
-		other, _ := reflect.TypeAssert[time.Time](b)
-		return t.Equal(other)
-	}
-	return reflect.DeepEqual(a.Interface(), b.Interface())
 }
