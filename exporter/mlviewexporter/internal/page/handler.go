@@ -85,22 +85,18 @@ func NewHandler(source Source, set Settings) *Handler {
 		state := source.State()
 		h.states.serve(w, r, state, "The state cannot be written as JSON.", func() (*document, error) { return jsonDocument(state) })
 	})
-	h.serveDetail("runs/{key}", func(r *http.Request) (string, find) {
-		return "", func() (any, bool) { return source.Run(r.PathValue("key")) }
+	serveDetail(h, "runs/{key}", "", func(r *http.Request, _ string) (*api.RunDetail, bool) { return source.Run(r.PathValue("key")) })
+	// with is another run than the last good one.
+	serveDetail(h, "runs/{key}/compare", "with", func(r *http.Request, with string) (*api.Comparison, bool) {
+		return source.Compare(r.PathValue("key"), with)
 	})
-	h.serveDetail("runs/{key}/compare", func(r *http.Request) (string, find) {
-		with := r.URL.Query().Get("with") // another run than the last good one
-		return with, func() (any, bool) { return source.Compare(r.PathValue("key"), with) }
+	serveDetail(h, "traces/{id}", "", func(r *http.Request, _ string) (*api.Trace, bool) { return source.Trace(r.PathValue("id")) })
+	serveDetail(h, "traces/{id}/spans/{span}", "", func(r *http.Request, _ string) (*api.SpanDetail, bool) {
+		return source.Span(r.PathValue("id"), r.PathValue("span"))
 	})
-	h.serveDetail("traces/{id}", func(r *http.Request) (string, find) {
-		return "", func() (any, bool) { return source.Trace(r.PathValue("id")) }
-	})
-	h.serveDetail("traces/{id}/spans/{span}", func(r *http.Request) (string, find) {
-		return "", func() (any, bool) { return source.Span(r.PathValue("id"), r.PathValue("span")) }
-	})
-	h.serveDetail("history", func(r *http.Request) (string, find) {
-		short := r.URL.Query().Get("range") == "600"
-		return strconv.FormatBool(short), func() (any, bool) { return source.History(short), true }
+	serveDetail(h, "history", "range", func(_ *http.Request, seconds string) (*api.History, bool) {
+		short := seconds == "600"
+		return source.History(short), short || seconds == "" || seconds == "3600"
 	})
 	h.mux.HandleFunc("GET /api/v1/runs/{key}/report", h.serveReportOfRun)
 	h.mux.HandleFunc("GET /api/v1/events", h.stream.serve)
@@ -159,16 +155,16 @@ type formOfState struct {
 	text.Options
 }
 
-// find returns what a document shows, and false if there is no such thing.
-type find func() (any, bool)
-
-// serveDetail answers requests below /api/v1 with what is found, as JSON. of returns how to
-// find it, and what tells the document of the request apart from others of its path.
-func (h *Handler) serveDetail(pattern string, of func(r *http.Request) (string, find)) {
+// serveDetail answers requests below /api/v1 with what is found, as JSON. query is the
+// parameter that tells it apart from others of its path, empty for none.
+func serveDetail[T any](h *Handler, pattern, query string, find func(r *http.Request, value string) (*T, bool)) {
 	h.mux.HandleFunc("GET /api/v1/"+pattern, func(w http.ResponseWriter, r *http.Request) {
-		name, found := of(r)
-		h.details.serve(w, r, [2]string{r.URL.Path, name}, unwritable, func() (*document, error) {
-			if detail, ok := found(); ok {
+		value := ""
+		if query != "" {
+			value = r.URL.Query().Get(query)
+		}
+		h.details.serve(w, r, [2]string{r.URL.Path, value}, unwritable, func() (*document, error) {
+			if detail, ok := find(r, value); ok {
 				return jsonDocument(detail)
 			}
 			return nil, nil

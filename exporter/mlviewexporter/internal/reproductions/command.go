@@ -87,20 +87,14 @@ func shellQuote(argument string) string {
 		return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 	}
 	var out strings.Builder
-	out.WriteString("$'")
-	for i := range len(argument) {
-		switch c := argument[i]; {
-		case c == '\'' || c == '\\':
-			out.WriteByte('\\')
-			out.WriteByte(c)
-		case c < 0x20 || c > 0x7e:
+	for _, c := range []byte(strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(argument)) {
+		if c < 0x20 || c > 0x7e {
 			// Octal escapes end after three digits in every shell; a hex
 			// escape would swallow a digit that follows it.
 			fmt.Fprintf(&out, `\%03o`, c)
-		default:
+		} else {
 			out.WriteByte(c)
 		}
 	}
-	out.WriteString("'")
-	return out.String()
+	return "$'" + out.String() + "'"
 }
