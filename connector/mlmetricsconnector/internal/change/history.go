@@ -43,9 +43,9 @@ const (
 const (
 	maxBefore    = 5
 	beforeWithin = 6 * time.Hour
-	// onsetTolerance is how much later than the onset a change may be seen that
+	// OnsetTolerance is how much later than the onset a change may be seen that
 	// came before it: telemetry arrives at intervals.
-	onsetTolerance = 30 * time.Second
+	OnsetTolerance = 30 * time.Second
 )
 
 // Subject is what changes, or has a problem: a program, or a run of it; a GPU of a host, or
@@ -331,7 +331,7 @@ func (h *History) Before(of Subject, at time.Time) []Change {
 	defer h.mu.Unlock()
 	var found []Change
 	for _, c := range slices.Backward(h.all) {
-		if !c.Time.After(at.Add(onsetTolerance)) && at.Sub(c.Time) <= beforeWithin && h.concerns(c, of) {
+		if !c.Time.After(at.Add(OnsetTolerance)) && at.Sub(c.Time) <= beforeWithin && h.concerns(c, of) {
 			found = append(found, *c)
 		}
 	}

@@ -94,7 +94,7 @@ func (b *Board) Left() (left int64) {
 // is stale after a while, until its kind's EndsAfter. before returns the changes of a
 // subject before a time, the newest first.
 //
-// began has the new problems, those whose cause is known only now, and those that
+// began has the new problems, those whose cause or earlier changes are known only now, and those that
 // became stale or are no longer; ended those that have ended, as they were last
 // reported; open all others, those that are Updated among them, and those that began. A moment is in began and ended at
 // once. All are in order of their onset.
@@ -117,6 +117,11 @@ func (b *Board) Settle(now time.Time, withheld bool, before func(Subject, time.T
 		} else {
 			entry.update(p)
 			entry.Restored = false
+			if now.Sub(entry.Onset) <= change.OnsetTolerance {
+				if late := before(entry.Subject, entry.Onset); len(late) > len(entry.Before) {
+					entry.Before, changed[entry] = late, true
+				}
+			}
 		}
 	}
 	for id, entry := range b.open {

@@ -149,6 +149,26 @@ func TestReports(t *testing.T) {
 	assert.Equal(t, begin, began[0].Onset)
 }
 
+// A change that came before a problem, or as soon, may be seen only after its onset.
+func TestChangesThatAreSeenLate(t *testing.T) {
+	b := problem.NewBoard()
+	p := ofRun(mlattr.ProblemGPUFailed, "a", begin)
+	p.Subject.Host, p.Subject.GPU = "n1", "g"
+	seen := func(problem.Subject, time.Time) []change.Change {
+		return []change.Change{{Time: begin, Text: "attempt 2"}}
+	}
+	for _, step := range []struct {
+		after  time.Duration
+		before func(problem.Subject, time.Time) []change.Change
+		began  int
+	}{{0, nothing, 1}, {10 * time.Second, seen, 1}, {20 * time.Second, seen, 0}, {time.Minute, nothing, 0}} {
+		b.Report(p)
+		began, _, open := b.Settle(begin.Add(step.after), false, step.before, always)
+		assert.Len(t, began, step.began, step.after)
+		assert.Equal(t, step.after > 0, len(open[0].Before) == 1, step.after)
+	}
+}
+
 // One failed GPU is one thing: what follows from it names it, also when the GPU is
 // known to have failed only later.
 func TestWhatFollowsFromAnother(t *testing.T) {
