@@ -47,7 +47,7 @@ var incidents = []incident{
 		evidence: []string{"data_load"}, changed: []string{"attempt 2", "gpu-05"},
 	},
 	{
-		name: "bad-version", next: "ToolTimeout", kind: "failing", of: "support-agent",
+		name: "bad-version", next: "reproduce the newest", kind: "failing", of: "support-agent",
 		onset: firstSpan(func(s *sentlog.Span) bool { return s.Attributes["error.type"] == "ToolTimeout" }), slack: 5 * time.Second,
 		evidence: []string{"ToolTimeout", "1.8.2"}, changed: []string{"1.8.2"},
 	},

@@ -90,31 +90,6 @@ func (c *Log) Rows() []api.Change {
 	return rows
 }
 
-// Limits of the changes before a problem.
-const (
-	maxBefore    = 5
-	beforeWithin = 6 * time.Hour
-	// onsetTolerance is how much later than the onset a change may be seen that
-	// came before it: metrics arrive at intervals.
-	onsetTolerance = 30 * time.Second
-)
-
-// Before returns the changes of a run, a service or hosts that came before a time,
-// the newest first.
-func (c *Log) Before(since time.Time, service, run string, hosts map[string]bool) []api.Change {
-	rows := []api.Change{}
-	for _, one := range slices.Backward(c.All) {
-		if isMark(one.Kind) || one.Time.After(since.Add(onsetTolerance)) || since.Sub(one.Time) > beforeWithin {
-			continue
-		}
-		if run != "" && one.Run == run || service != "" && one.Service == service && (one.RunID == "" || run == "") || one.Host != "" && one.Service == "" && hosts[one.Host] {
-			rows = append(rows, one)
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b api.Change) int { return b.Time.Compare(a.Time) })
-	return rows[:min(len(rows), maxBefore)]
-}
-
 // isMark reports whether the kind of a row of changes is that of a problem that is only
 // a mark.
 func isMark(kind string) bool {
@@ -166,6 +141,9 @@ func (c *Log) MarksOf(run, service string, hosts map[string]bool, failures []api
 func ofSubject(c *api.Change, service string, hosts map[string]bool) bool {
 	return c.RunID == "" && c.Service == service || c.Service == "" && hosts[c.Host]
 }
+
+// beforeWithin is how long before a run its changes may be.
+const beforeWithin = 6 * time.Hour
 
 // Of returns the changes of a run of a service on hosts, and those of the service and the
 // hosts from shortly before its first data until its last, the newest first.

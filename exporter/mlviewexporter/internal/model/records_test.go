@@ -75,7 +75,6 @@ func TestARecordOfAProblem(t *testing.T) {
 	}
 	assert.Equal(t, mlattr.ProblemNonfinite, need().Kind, "it is shown before its record arrives")
 	assert.Empty(t, need().Evidence)
-	require.Len(t, need().Before, 1, "what the page knows")
 
 	value := 3.0
 	r := input.Record{

@@ -418,11 +418,6 @@ func (s *Set) addEvidence(state *api.State, n *api.Need, p *problem, now time.Ti
 			n.Command = f.Command
 		}
 	case api.Failing:
-		if of := s.Services.All[p.service]; of != nil {
-			if recent, usual := of.ErrorRatios(now); recent != nil {
-				n.Value, n.Usual, n.Unit = recent, usual, "1"
-			}
-		}
 		s.addFailures(state, n, p.since)
 	}
 }
@@ -456,8 +451,8 @@ const arrivalTolerance = 2 * time.Second
 // maxClasses limits the classes of failures that evidence names.
 const maxClasses = 4
 
-// addFailures names the failures of a service since the onset, and says what to do about
-// the most frequent ones.
+// addFailures names the failures of a service since the onset, with the command of the most
+// frequent ones.
 func (s *Set) addFailures(state *api.State, n *api.Need, since time.Time) {
 	count := func(f *api.Failure) int64 { return s.Failures.Since(f, since.Add(-arrivalTolerance)) }
 	groups := api.Where(slices.Values(state.Failures), func(f api.Failure) bool { return f.Service == n.Service && count(&f) > 0 })
@@ -467,14 +462,5 @@ func (s *Set) addFailures(state *api.State, n *api.Need, since time.Time) {
 	slices.SortStableFunc(groups, func(a, b api.Failure) int { return cmp.Compare(count(&b), count(&a)) })
 	classes := api.Mapped(groups, func(f api.Failure) string { return f.Class + " " + strconv.FormatInt(count(&f), 10) + "×" })
 	n.Say("since the onset: %s", api.List(classes, maxClasses))
-	most := groups[0]
-	n.Command = most.Command
-	switch class := cmp.Or(most.Class, "the failure"); {
-	case most.Command == "":
-		n.Next = "Read the last failures of the service: most are " + class + "."
-	case most.Replays:
-		n.Next = "Reproduce " + class + "."
-	default:
-		n.Next = "See what is known of " + class + "."
-	}
+	n.Command = groups[0].Command
 }

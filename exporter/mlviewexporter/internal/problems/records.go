@@ -135,17 +135,12 @@ func (s *Set) markRecord(r *input.Record, title, namespace string, now time.Time
 	s.Changes.Mark(of.Key, api.Mark{Time: kept.Earlier(r.Onset, now).UTC(), Kind: s.Texts.Of(r.Kind), Text: text})
 }
 
-// beforeProblem returns the changes before a problem: those that its record names,
-// else those that the page knows.
+// beforeProblem returns the changes before a problem that its record names.
 func (s *Set) beforeProblem(p *problem, n *api.Need) []api.Change {
-	if p.record == nil || len(p.record.Before) == 0 {
-		hosts := map[string]bool{p.host: p.host != ""}
-		if p.run != nil {
-			hosts = p.run.Hosts
-		}
-		return s.Changes.Before(p.since, n.Service, n.Run, hosts)
-	}
 	rows := []api.Change{}
+	if p.record == nil {
+		return rows
+	}
 	for _, phrase := range p.record.Before {
 		stamp, text, _ := strings.Cut(phrase, " ")
 		at, err := time.Parse(time.RFC3339, stamp)
@@ -182,42 +177,32 @@ func follow(rows []api.Need, all []*problem) {
 // follow from it right after it. A problem comes where the most urgent of those does,
 // and is as severe.
 func grouped(rows []api.Need) []api.Need {
-	byKey, follows := make(map[string]*api.Need, len(rows)), make(map[string][]*api.Need)
+	byKey := make(map[string]*api.Need, len(rows))
 	for i := range rows {
 		byKey[rows[i].Key] = &rows[i]
-		if rows[i].Cause != "" {
-			follows[rows[i].Cause] = append(follows[rows[i].Cause], &rows[i])
-		}
 	}
-	ordered, place := make([]api.Need, 0, len(rows)), 0
-	var add func(n *api.Need)
-	add = func(n *api.Need) {
-		if n.Urgency > 0 {
-			return // it has its place
+	first := func(n *api.Need) *api.Need {
+		for range rows {
+			cause := byKey[n.Cause]
+			if cause == nil {
+				return n
+			}
+			if n.Severity == string(mlattr.SeverityPage) {
+				cause.Severity = n.Severity
+			}
+			n = cause
 		}
-		n.Urgency = place
-		ordered = append(ordered, *n)
-		for _, other := range follows[n.Key] {
-			add(other)
-		}
+		n.Cause = "" // records may name each other in a circle
+		return n
 	}
-	for i := range rows {
-		first, passed := &rows[i], map[*api.Need]bool{}
-		for byKey[first.Cause] != nil && first.Urgency == 0 {
-			if passed[first] {
-				first.Cause = "" // records may name each other in a circle
-				break
-			}
-			passed[first] = true
-			first = byKey[first.Cause]
-			if rows[i].Severity == string(mlattr.SeverityPage) {
-				first.Severity = rows[i].Severity
-			}
+	ordered := make([]api.Need, 0, len(rows))
+	for place, all := range api.Grouped(rows, first) {
+		cause := first(all[0])
+		slices.SortStableFunc(all, func(a, b *api.Need) int { return api.TrueFirst(a == cause, b == cause) })
+		for _, n := range all {
+			n.Urgency = place + 1
+			ordered = append(ordered, *n)
 		}
-		if first.Urgency == 0 {
-			place++
-		}
-		add(first)
 	}
 	return ordered
 }

@@ -188,7 +188,7 @@ func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
 	row.FirstToken, row.Duration, row.Decode = m.firstToken.quantiles(), m.duration.quantiles(), m.decode.quantiles()
 	if of := s.services.All[ServiceID{m.Namespace, m.Service}]; of != nil {
 		row.ToolErrors, row.Bound = of.toolErrors(now), of.requestTimes(m.ModelID, now)
-		row.ErrorRatio, row.ErrorRatioUsual = of.ErrorRatios(now)
+		row.ErrorRatio, row.ErrorRatioUsual = of.errorRatios(now)
 	}
 	return row, m.requests || requests.N+tokens[0].N+tokens[1].N+clientRates[0].N+clientRates[1].N > 0
 }
@@ -205,31 +205,26 @@ func addClass(errors map[string]float64, class string, n float64) {
 const reservoirSize = 256
 
 // reservoir has the last values of a measure. It grows as it fills.
-type reservoir struct {
-	values []float32
-	next   int
-}
+type reservoir []float32
 
 // add adds a value. A value that is negative or not believed is unknown.
 func (r *reservoir) add(v float64) {
 	if !(v >= 0 && v <= series.MaxValue) {
 		return
 	}
-	if len(r.values) < reservoirSize {
-		r.values = append(r.values, float32(v))
-		return
+	if len(*r) == reservoirSize {
+		*r = (*r)[1:]
 	}
-	r.values[r.next] = float32(v)
-	r.next = (r.next + 1) % reservoirSize
+	*r = append(*r, float32(v))
 }
 
 // quantiles returns the quantiles by the nearest rank, nil without values.
-func (r *reservoir) quantiles() *api.Quantiles {
-	n := len(r.values)
+func (r reservoir) quantiles() *api.Quantiles {
+	n := len(r)
 	if n == 0 {
 		return nil
 	}
-	sorted := slices.Sorted(slices.Values(r.values))
+	sorted := slices.Sorted(slices.Values(r))
 	at := func(share float64) float64 { return api.Exact(sorted[min(n-1, int(share*float64(n)))]) }
 	return &api.Quantiles{P50: at(0.5), P95: at(0.95), Count: n}
 }

@@ -125,9 +125,9 @@ func (of *Service) toolErrors(now time.Time) map[string]float64 {
 	return errors
 }
 
-// ErrorRatios returns ml.request.error.ratio of a service, recent and usual. Of those
+// errorRatios returns ml.request.error.ratio of a service, recent and usual. Of those
 // that several collectors have computed, the one with the worst recent one counts.
-func (of *Service) ErrorRatios(now time.Time) (recent, usual *float64) {
+func (of *Service) errorRatios(now time.Time) (recent, usual *float64) {
 	collector := ""
 	for _, one := range of.Streams {
 		if one.Series == series.ErrorRatio && one.Labels.Own[0] == mlattr.WindowRecent && one.Live(now) && (recent == nil || one.Value > *recent) {
