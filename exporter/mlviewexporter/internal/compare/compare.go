@@ -133,7 +133,7 @@ func common(a, b Curve) (inA, inB Curve) {
 	}
 	if most := len(inA.At); most > maxBins {
 		size := (most + maxBins - 1) / maxBins
-		inA, inB = inA.merged(size), inB.merged(size)
+		inA, inB = Curve{Means(inA.At, size), Means(inA.Values, size)}, Curve{Means(inB.At, size), Means(inB.Values, size)}
 	}
 	return inA, inB
 }
@@ -147,14 +147,6 @@ func (c *Curve) addMean(of Curve, i int, end float64) int {
 	}
 	c.At, c.Values = append(c.At, at/n), append(c.Values, value/n)
 	return i
-}
-
-// merged returns the means of each size values.
-func (c Curve) merged(size int) (out Curve) {
-	for i := 0; i < len(c.At); {
-		i = out.addMean(c, i, c.At[min(i+size, len(c.At))-1])
-	}
-	return out
 }
 
 // on returns the curve's values at positions, on straight lines between its own.
