@@ -40,10 +40,10 @@ func (r *Report) compared() section {
 	if p := c.Parting; p != nil && p.Positions > 0 {
 		s.Notes = append(s.Notes, []cell{own(method)})
 	}
-	ofNumber := func(name string) cell { return own(title(numberTitles, name)) }
+	both := []string{"#this run", "#the other run", "#difference"}
 	s.Tables = slices.Concat(
-		numberTable("Numbers of the whole runs", "number", c.Run.Numbers, c.With.Numbers, ofNumber),
-		numberTable("Phases of a step, means of the whole runs", "phase", c.Run.Phases, c.With.Phases, said), settingTable(c))
+		numberTable("Numbers of the whole runs", append([]string{"number"}, both...), c.Run.Numbers, c.With.Numbers, numberTitle),
+		numberTable("Phases of a step, means of the whole runs", append([]string{"phase"}, both...), c.Run.Phases, c.With.Phases, said), settingTable(c))
 	// The section of changes has those of the run itself.
 	if slices.ContainsFunc(c.Changes, func(one api.Change) bool {
 		return !slices.ContainsFunc(r.Changes, func(known api.Change) bool { return known.Key == one.Key })
@@ -83,10 +83,10 @@ func parted(p *api.Parting) string {
 	}
 }
 
-// numberTable returns the numbers of both runs beside each other.
-func numberTable(caption, head string, run, with []api.RunNumber, name func(string) cell) []table {
+// numberTable returns the numbers of a run, beside those of the other one if there are
+// columns for them.
+func numberTable(caption string, heads []string, run, with []api.RunNumber, name func(string) cell) []table {
 	all := slices.Concat(run, api.Where(slices.Values(with), func(n api.RunNumber) bool { return valueOf(run, n.Name) == nil }))
-	heads := []string{head, "#this run", "#the other run", "#difference"}
 	return tableOf(caption, heads, all, func(_ int, n *api.RunNumber) []cell {
 		here, there := valueOf(run, n.Name), valueOf(with, n.Name)
 		return []cell{name(n.Name), own(number(here, n.Unit)), own(number(there, n.Unit)), own(text.Change(here, there))}
@@ -167,12 +167,12 @@ func gapOf(at []float64) float64 {
 }
 
 // curve returns the figure of a curve over time, with the marks that have a number.
-func (r *Report) curve(c *api.Curve, x axis, marks []api.Mark) figure {
+func (r *Report) curve(c *api.Curve, x axis) figure {
 	y := rangeOf(c.Values)
 	f := figureOf(title(curveTitles, c.Name), y, c.Unit, line{Path: path(c.Times, c.Values, x, y, gapOf(c.Times))})
 	f.Says = own("from " + f.Bottom + " to " + f.Top + ", last " + number(&c.Values[len(c.Values)-1], c.Unit))
 	f.Left, f.Right = r.at(time.Unix(int64(x.from), 0)), r.at(time.Unix(int64(x.to), 0))
-	for i, m := range marks {
+	for i, m := range r.Marks {
 		if at := float64(m.Time.Unix()); at >= x.from && at <= x.to && x.to > x.from {
 			f.Marks = append(f.Marks, figureMark{i + 1, cmp.Or(markTones[m.Kind], "warn"), x.share(at)})
 		}

@@ -94,14 +94,12 @@ func (r *Report) problems() section {
 	if len(r.Problems) == 0 {
 		s.Notes = note("No problem of this run was seen.")
 	}
-	var past []Problem
 	for _, p := range r.Problems {
-		if p.Need == nil {
-			past = append(past, p)
-		} else {
+		if p.Need != nil {
 			s.Items = append(s.Items, r.problem(p.Need))
 		}
 	}
+	past := api.Where(slices.Values(r.Problems), func(p Problem) bool { return p.Need == nil })
 	s.Tables = tableOf("Problems of the past", []string{"since", "what"}, past, func(_ int, p *Problem) []cell {
 		return []cell{own(r.at(p.Since)), said(cmp.Or(p.Text, text.Kind(p.Kind)))}
 	})
@@ -161,16 +159,9 @@ func (r *Report) failures() section {
 
 func (r *Report) curves() section {
 	s := section{ID: "curves", Title: "Curves"}
-	var times [][]float64
-	var shown []*api.Curve
-	for i := range r.Curves {
-		if c := &r.Curves[i]; len(c.Times) > 0 && len(c.Values) == len(c.Times) {
-			times, shown = append(times, c.Times), append(shown, c)
-		}
-	}
-	for _, c := range shown {
-		s.Figures = append(s.Figures, r.curve(c, rangeOf(times...), r.Marks))
-	}
+	shown := api.Where(slices.Values(r.Curves), func(c api.Curve) bool { return len(c.Times) > 0 && len(c.Values) == len(c.Times) })
+	x := rangeOf(api.Mapped(shown, func(c api.Curve) []float64 { return c.Times })...)
+	s.Figures = api.Mapped(shown, func(c api.Curve) figure { return r.curve(&c, x) })
 	if len(shown) == 0 {
 		s.Notes = note("There is no curve: no number of the run was seen over time.")
 	}
@@ -187,13 +178,9 @@ func (r *Report) time() section {
 		barOf("By use, of all ranks together", r.Spent.Uses)...,
 	)}
 	if r.Comparison == nil || r.Comparison.With == nil {
-		ofPhase := func(_ int, p *api.RunNumber) []cell { return []cell{said(p.Name), own(number(&p.Value, "s"))} }
-		ofNumber := func(_ int, n *api.RunNumber) []cell {
-			return []cell{own(title(numberTitles, n.Name)), own(number(&n.Value, n.Unit))}
-		}
 		s.Tables = slices.Concat(
-			tableOf("Phases of a step, mean of the whole run", []string{"phase", "#time"}, r.Phases, ofPhase),
-			tableOf("Numbers of the whole run", []string{"number", "#value"}, r.Numbers, ofNumber))
+			numberTable("Phases of a step, mean of the whole run", []string{"phase", "#time"}, r.Phases, nil, said),
+			numberTable("Numbers of the whole run", []string{"number", "#value"}, r.Numbers, nil, numberTitle))
 	}
 	return s
 }

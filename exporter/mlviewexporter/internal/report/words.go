@@ -92,6 +92,9 @@ func title(titles map[string]string, name string) string {
 	return cmp.Or(titles[name], text.Words(name))
 }
 
+// numberTitle returns the title of a number of a whole run.
+func numberTitle(name string) cell { return own(title(numberTitles, name)) }
+
 // number writes a number with its unit, empty if it is nil.
 func number(v *float64, unit string) string {
 	if v == nil {
