@@ -261,22 +261,18 @@ func (s *Set) need(state *api.State, p *problem, now time.Time) api.Need {
 	if n.Subject == "" && p.host != "" {
 		n.Subject = "host " + p.host
 	}
-	if r := p.record; r != nil {
-		_, owner := s.Runs.Owners.Named(&r.Holder, n.Service)
-		job := r.Holder
-		job.User, job.UserID = "", ""
-		name, _ := s.Runs.Owners.Named(&job, "")
-		n.Job, n.Owner = cmp.Or(n.Job, name), cmp.Or(n.Owner, owner)
-		if len(n.GPUs) == 0 {
-			n.GPUs = s.heldKeys(r)
-		}
-	}
-	if len(p.gpus) > 0 || p.Of == mlattr.OfGPU && p.record != nil {
-		s.aboutGPUs(state, &n, p)
+	if p.record != nil && len(n.GPUs) == 0 {
+		n.GPUs = s.heldKeys(p.record)
 	}
 	if len(p.gpus) > 0 {
-		subject = p.gpus[0].Key
+		n.GPUs, subject = api.Mapped(p.gpus, func(g *gpus.GPU) string { return g.Key }), p.gpus[0].Key
+		n.Subject = placesOn(p.gpus[0].Host, api.Mapped(p.gpus, func(g *gpus.GPU) string { return cmp.Or(g.Index, g.ID) })...)
+	} else if p.Of == mlattr.OfGPU && p.record != nil {
+		n.Subject = placesOn(p.record.Host, p.record.GPU)
 	}
+	h := s.holder(state, p)
+	n.Run, n.RunID = cmp.Or(n.Run, h.Run), cmp.Or(n.RunID, h.RunID)
+	n.Service, n.Owner, n.Job = cmp.Or(n.Service, h.Service), cmp.Or(n.Owner, h.Owner), cmp.Or(n.Job, h.Name)
 	n.Key = api.Key("need", p.Name, p.service.Namespace, p.service.Name, subject)
 	n.Simulated, n.Recorded = s.isSimulated(p, n.Service)
 	n.Before = s.beforeProblem(p, &n)
@@ -317,19 +313,6 @@ func (s *Set) heldKeys(r *Record) (keys []string) {
 		}
 	}
 	return keys
-}
-
-// aboutGPUs names the GPUs of a problem, such as "gpu-08: GPU 4-7", and who holds them.
-func (s *Set) aboutGPUs(state *api.State, n *api.Need, p *problem) {
-	n.GPUs = api.Mapped(p.gpus, func(g *gpus.GPU) string { return g.Key })
-	if len(p.gpus) > 0 {
-		n.Subject = placesOn(p.gpus[0].Host, api.Mapped(p.gpus, func(g *gpus.GPU) string { return cmp.Or(g.Index, g.ID) })...)
-	} else {
-		n.Subject = placesOn(p.record.Host, p.record.GPU)
-	}
-	h := s.holder(state, p)
-	n.Run, n.RunID = cmp.Or(n.Run, h.Run), cmp.Or(n.RunID, h.RunID)
-	n.Service, n.Owner, n.Job = cmp.Or(n.Service, h.Service), cmp.Or(n.Owner, h.Owner), cmp.Or(n.Job, h.Name)
 }
 
 // gpuOf is between the name of a host and those of its GPUs.
