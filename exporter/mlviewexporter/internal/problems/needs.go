@@ -205,6 +205,9 @@ func (s *Set) holder(state *api.State, p *problem) (h api.Holder) {
 	if r := p.record; r != nil && (r.Holder != (input.Workload{}) || r.Run != "") {
 		h.RunID, h.Service = r.Run, cmp.Or(r.Service, r.Holder.Service)
 		h.Name, h.Owner = s.Runs.Owners.Named(&r.Holder, h.Service)
+		if p.Of != mlattr.OfGPU && r.Holder.Job+r.Holder.Pod+r.Holder.Container == "" {
+			h.Name = "" // who runs it is no job
+		}
 		if of := s.Runs.Find(r.Namespace, h.Service, r.Run, r.Host); of != nil {
 			h.Run, h.Service, h.Owner = of.Key, of.Service, cmp.Or(h.Owner, s.Runs.OwnerOf(of))
 		}
