@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // Limit identifies a limit.
@@ -53,22 +55,16 @@ type cutter struct {
 
 func (f *Filter) cutter() cutter { return cutter{Config: &f.limits, items: f.limits.MaxItems} }
 
-// item begins an item, whose attributes have their own size limit.
-func (c *cutter) item() { c.bytes = c.MaxItemBytes }
-
 // Traces changes td in place.
 func (f *Filter) Traces(td ptrace.Traces) Counts {
 	c := f.cutter()
-	admit(&c, td.ResourceSpans(), ptrace.NewResourceSpansSlice, c.MaxItems, Items)
-	for _, rs := range td.ResourceSpans().All() {
+	for _, rs := range items(&c, td.ResourceSpans()).All() {
+		cutItem(&c, rs.Resource())
 		cutName(&c, rs.SchemaUrl(), rs.SetSchemaUrl)
-		c.resource(rs.Resource())
-		admit(&c, rs.ScopeSpans(), ptrace.NewScopeSpansSlice, c.MaxItems, Items)
-		for _, ss := range rs.ScopeSpans().All() {
-			cutName(&c, ss.SchemaUrl(), ss.SetSchemaUrl)
+		for _, ss := range items(&c, rs.ScopeSpans()).All() {
 			c.scope(ss.Scope())
-			admit(&c, ss.Spans(), ptrace.NewSpanSlice, c.MaxItems, Items)
-			for _, span := range ss.Spans().All() {
+			cutName(&c, ss.SchemaUrl(), ss.SetSchemaUrl)
+			for _, span := range items(&c, ss.Spans()).All() {
 				c.span(span)
 			}
 		}
@@ -77,49 +73,45 @@ func (f *Filter) Traces(td ptrace.Traces) Counts {
 }
 
 func (c *cutter) span(span ptrace.Span) {
-	c.item()
+	cutItem(c, span)
 	cutName(c, span.Name(), span.SetName)
 	c.traceState(span.TraceState())
 	if message := span.Status().Message(); len(message) > c.MaxValueBytes {
 		span.Status().SetMessage(c.shorten(message, c.MaxValueBytes, ValueBytes))
 	}
-	cutAttributes(c, span)
-	if n := admit(c, span.Events(), ptrace.NewSpanEventSlice, c.MaxEvents, Events); n > 0 {
+	if n := admit(c, span.Events(), c.MaxEvents, Events); n > 0 {
 		span.SetDroppedEventsCount(span.DroppedEventsCount() + n)
 	}
 	for _, event := range span.Events().All() {
-		c.item()
+		cutItem(c, event)
 		cutName(c, event.Name(), event.SetName)
-		cutAttributes(c, event)
 	}
-	if n := admit(c, span.Links(), ptrace.NewSpanLinkSlice, c.MaxLinks, Links); n > 0 {
+	if n := admit(c, span.Links(), c.MaxLinks, Links); n > 0 {
 		span.SetDroppedLinksCount(span.DroppedLinksCount() + n)
 	}
 	for _, link := range span.Links().All() {
-		c.item()
+		cutItem(c, link)
 		c.traceState(link.TraceState())
-		cutAttributes(c, link)
 	}
 }
 
 // Logs changes ld in place.
 func (f *Filter) Logs(ld plog.Logs) Counts {
 	c := f.cutter()
-	admit(&c, ld.ResourceLogs(), plog.NewResourceLogsSlice, c.MaxItems, Items)
-	for _, rl := range ld.ResourceLogs().All() {
+	for _, rl := range items(&c, ld.ResourceLogs()).All() {
+		cutItem(&c, rl.Resource())
 		cutName(&c, rl.SchemaUrl(), rl.SetSchemaUrl)
-		c.resource(rl.Resource())
-		admit(&c, rl.ScopeLogs(), plog.NewScopeLogsSlice, c.MaxItems, Items)
-		for _, sl := range rl.ScopeLogs().All() {
-			cutName(&c, sl.SchemaUrl(), sl.SetSchemaUrl)
+		for _, sl := range items(&c, rl.ScopeLogs()).All() {
 			c.scope(sl.Scope())
-			admit(&c, sl.LogRecords(), plog.NewLogRecordSlice, c.MaxItems, Items)
-			for _, record := range sl.LogRecords().All() {
-				c.item()
+			cutName(&c, sl.SchemaUrl(), sl.SetSchemaUrl)
+			for _, record := range items(&c, sl.LogRecords()).All() {
+				c.bytes = c.MaxItemBytes // of the body and the attributes together
+				c.value(record.Body(), 0)
+				if n := c.entries(record.Attributes(), c.MaxAttributes, Attributes, 0); n > 0 {
+					record.SetDroppedAttributesCount(record.DroppedAttributesCount() + n)
+				}
 				cutName(&c, record.SeverityText(), record.SetSeverityText)
 				cutName(&c, record.EventName(), record.SetEventName)
-				c.value(record.Body(), 0)
-				cutAttributes(&c, record)
 			}
 		}
 	}
@@ -129,16 +121,13 @@ func (f *Filter) Logs(ld plog.Logs) Counts {
 // Metrics changes md in place.
 func (f *Filter) Metrics(md pmetric.Metrics) Counts {
 	c := f.cutter()
-	admit(&c, md.ResourceMetrics(), pmetric.NewResourceMetricsSlice, c.MaxItems, Items)
-	for _, rm := range md.ResourceMetrics().All() {
+	for _, rm := range items(&c, md.ResourceMetrics()).All() {
+		cutItem(&c, rm.Resource())
 		cutName(&c, rm.SchemaUrl(), rm.SetSchemaUrl)
-		c.resource(rm.Resource())
-		admit(&c, rm.ScopeMetrics(), pmetric.NewScopeMetricsSlice, c.MaxItems, Items)
-		for _, sm := range rm.ScopeMetrics().All() {
-			cutName(&c, sm.SchemaUrl(), sm.SetSchemaUrl)
+		for _, sm := range items(&c, rm.ScopeMetrics()).All() {
 			c.scope(sm.Scope())
-			admit(&c, sm.Metrics(), pmetric.NewMetricSlice, c.MaxItems, Items)
-			for _, metric := range sm.Metrics().All() {
+			cutName(&c, sm.SchemaUrl(), sm.SetSchemaUrl)
+			for _, metric := range items(&c, sm.Metrics()).All() {
 				c.metric(metric)
 			}
 		}
@@ -146,14 +135,55 @@ func (f *Filter) Metrics(md pmetric.Metrics) Counts {
 	return c.counts
 }
 
-func (c *cutter) resource(resource pcommon.Resource) {
-	c.item()
-	cutAttributes(c, resource)
+func (c *cutter) metric(metric pmetric.Metric) {
+	c.attributes(metric.Metadata())
+	cutName(c, metric.Name(), metric.SetName)
+	cutName(c, metric.Unit(), metric.SetUnit)
+	if text := metric.Description(); len(text) > c.MaxValueBytes {
+		metric.SetDescription(c.shorten(text, c.MaxValueBytes, ValueBytes))
+	}
+	switch metric.Type() {
+	case pmetric.MetricTypeGauge:
+		items(c, metric.Gauge().DataPoints())
+	case pmetric.MetricTypeSum:
+		items(c, metric.Sum().DataPoints())
+	case pmetric.MetricTypeHistogram:
+		for _, point := range items(c, metric.Histogram().DataPoints()).All() {
+			// Fewer buckets would not add up to the count.
+			if max(point.BucketCounts().Len(), point.ExplicitBounds().Len()) > c.MaxElements {
+				c.counts[Elements]++
+				point.BucketCounts().FromRaw(nil)
+				point.ExplicitBounds().FromRaw(nil)
+			}
+		}
+	case pmetric.MetricTypeExponentialHistogram:
+		items(c, metric.ExponentialHistogram().DataPoints()).RemoveIf(func(point pmetric.ExponentialHistogramDataPoint) bool {
+			// Without buckets, it would state that all its values are zero.
+			many := max(point.Positive().BucketCounts().Len(), point.Negative().BucketCounts().Len()) > c.MaxElements
+			if many {
+				c.counts[Elements]++
+			}
+			return many
+		})
+	case pmetric.MetricTypeSummary:
+		for _, point := range items(c, metric.Summary().DataPoints()).All() {
+			if quantiles := point.QuantileValues(); quantiles.Len() > c.MaxElements {
+				c.counts[Elements]++
+				keepFirst(quantiles, c.MaxElements)
+			}
+		}
+	}
+	mlattr.EachPoint(metric, func(attributes pcommon.Map, exemplars pmetric.ExemplarSlice) {
+		c.attributes(attributes)
+		admit(c, exemplars, c.MaxElements, Elements)
+		for _, exemplar := range exemplars.All() {
+			c.attributes(exemplar.FilteredAttributes())
+		}
+	})
 }
 
 func (c *cutter) scope(scope pcommon.InstrumentationScope) {
-	c.item()
+	cutItem(c, scope)
 	cutName(c, scope.Name(), scope.SetName)
 	cutName(c, scope.Version(), scope.SetVersion)
-	cutAttributes(c, scope)
 }

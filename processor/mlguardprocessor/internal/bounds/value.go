@@ -12,32 +12,23 @@ import (
 // and key. Without it, a million empty elements would count nothing.
 const overhead = 8
 
-// list is a slice L of pdata with elements E.
-type list[E, L any] interface {
+// list is a slice of pdata with elements E.
+type list[E any] interface {
 	Len() int
-	At(i int) E
-	AppendEmpty() E
-	EnsureCapacity(capacity int)
-	MoveAndAppendTo(dest L)
+	RemoveIf(remove func(E) bool)
 }
 
-// element is an element of a list.
-type element[E any] interface{ MoveTo(dest E) }
-
-// keepFirst removes all but the first keep elements of l, in time proportional
-// to keep. empty returns a new list.
-func keepFirst[E element[E], L list[E, L]](l L, keep int, empty func() L) {
-	all := empty()
-	l.MoveAndAppendTo(all)
-	l.EnsureCapacity(keep)
-	for i := range keep {
-		all.At(i).MoveTo(l.AppendEmpty())
-	}
+// keepFirst removes all but the first keep elements of a list.
+func keepFirst[E any, L list[E]](l L, keep int) {
+	l.RemoveIf(func(E) bool {
+		keep--
+		return keep < 0
+	})
 }
 
-// admit removes elements of l beyond most and beyond the remaining items of the
+// admit removes elements of a list beyond most and beyond the remaining items of the
 // request, and returns how many it removed.
-func admit[E element[E], L list[E, L]](c *cutter, l L, empty func() L, most int, limit Limit) uint32 {
+func admit[E any, L list[E]](c *cutter, l L, most int, limit Limit) uint32 {
 	n := l.Len()
 	keep := min(n, most)
 	c.counts[limit] += int64(n - keep)
@@ -47,18 +38,25 @@ func admit[E element[E], L list[E, L]](c *cutter, l L, empty func() L, most int,
 	}
 	c.items -= keep
 	if keep < n {
-		keepFirst(l, keep, empty)
+		keepFirst(l, keep)
 	}
 	return uint32(n - keep)
 }
 
+// items removes elements of a list beyond the remaining items of the request.
+func items[E any, L list[E]](c *cutter, l L) L {
+	admit(c, l, c.MaxItems, Items)
+	return l
+}
+
 // attributes limits the attributes of an item, and returns how many it dropped.
 func (c *cutter) attributes(m pcommon.Map) uint32 {
+	c.bytes = c.MaxItemBytes
 	return c.entries(m, c.MaxAttributes, Attributes, 0)
 }
 
-// cutAttributes limits the attributes of an item that counts those that were dropped.
-func cutAttributes[T interface {
+// cutItem limits the attributes of an item that counts those that were dropped.
+func cutItem[T interface {
 	Attributes() pcommon.Map
 	DroppedAttributesCount() uint32
 	SetDroppedAttributesCount(count uint32)
@@ -106,13 +104,17 @@ func (c *cutter) entries(m pcommon.Map, most int, limit Limit, depth int) uint32
 func (c *cutter) value(v pcommon.Value, depth int) {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
-		c.text(v)
+		size, by := c.room()
+		if len(v.Str()) > size {
+			v.SetStr(c.shorten(v.Str(), size, by))
+		}
+		c.bytes -= min(len(v.Str()), c.bytes)
 	case pcommon.ValueTypeBytes:
-		if limit, n := c.room(), v.Bytes().Len(); n > limit {
-			c.counts[c.exceeded()]++
-			v.SetStr("[cut: " + strconv.Itoa(n) + " bytes]")
+		if size, by := c.room(); v.Bytes().Len() > size {
+			c.counts[by]++
+			v.SetStr("[cut: " + strconv.Itoa(v.Bytes().Len()) + " bytes]")
 		} else {
-			c.bytes -= n
+			c.bytes -= v.Bytes().Len()
 		}
 	case pcommon.ValueTypeSlice:
 		if c.tooDeep(v, depth) {
@@ -160,29 +162,18 @@ func (c *cutter) elements(s pcommon.Slice, depth int) {
 	}
 	if keep < n {
 		c.counts[limit] += int64(n - keep)
-		keepFirst(s, keep, pcommon.NewSlice)
+		keepFirst(s, keep)
 		s.AppendEmpty().SetStr("[cut: " + strconv.Itoa(n-keep) + " more elements]")
 	}
 }
 
-// room returns the size in bytes that the next value may have.
-func (c *cutter) room() int { return min(c.MaxValueBytes, c.bytes) }
-
-// exceeded returns the limit that determines room.
-func (c *cutter) exceeded() Limit {
+// room returns the size in bytes that the next value may have, and the limit that
+// determines it.
+func (c *cutter) room() (size int, by Limit) {
 	if c.bytes < c.MaxValueBytes {
-		return ItemBytes
+		return c.bytes, ItemBytes
 	}
-	return ValueBytes
-}
-
-func (c *cutter) text(v pcommon.Value) {
-	text := v.Str()
-	if limit := c.room(); len(text) > limit {
-		text = c.shorten(text, limit, c.exceeded())
-		v.SetStr(text)
-	}
-	c.bytes -= min(len(text), c.bytes)
+	return c.MaxValueBytes, ValueBytes
 }
 
 // cutName limits a name.
@@ -203,15 +194,11 @@ func (c *cutter) traceState(state pcommon.TraceState) {
 	state.FromRaw(raw[:max(end, 0)])
 }
 
-func (c *cutter) shorten(text string, limit int, exceeded Limit) string {
-	c.counts[exceeded]++
-	return shorten(text, limit)
-}
-
 // shorten cuts text to limit bytes, at a character boundary, including a suffix
 // with the original length. If the limit is too small for the suffix, only the
 // suffix remains, and the result may exceed the limit.
-func shorten(text string, limit int) string {
+func (c *cutter) shorten(text string, limit int, exceeded Limit) string {
+	c.counts[exceeded]++
 	mark := "[cut: " + strconv.Itoa(len(text)) + " bytes]"
 	end := limit - len(mark) - 1
 	if end <= 0 {
