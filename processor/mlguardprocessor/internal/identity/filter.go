@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
 )
@@ -138,10 +140,45 @@ func (f *Filter) report(ctx context.Context, to metric.Int64Counter, counts *ove
 	}
 }
 
-// admitLabel reports whether a label value is admitted.
-func (f *Filter) admitLabel(k kind, key string, value uint64, from share.Sender, now uint32) bool {
-	group := f.hasher.text(key)
-	return f.tables[k].admit(request{id: mix(group, value), group: group, sender: from}, now)
+// pass is the state of one call: who has sent what it gets, when, and what was not
+// admitted of it.
+type pass struct {
+	*Filter
+	from   share.Sender
+	now    uint32
+	counts overflow
+}
+
+func (f *Filter) begin(ctx context.Context) pass {
+	return pass{Filter: f, from: share.SenderOf(sender.From(ctx)), now: f.seconds()}
+}
+
+// admit reports whether an identity is admitted.
+func (p *pass) admit(k kind, id, group uint64) bool {
+	return p.tables[k].admit(request{id: id, group: group, sender: p.from}, p.now)
+}
+
+// admitLabel reports whether a value of a label is admitted.
+func (p *pass) admitLabel(key string, v pcommon.Value) bool {
+	group := p.hasher.text(key)
+	return p.admit(kindOf(key), mix(group, p.hasher.value(v)), group)
+}
+
+// admitProgram admits a service and its instance. It returns the kind that was not
+// admitted, or kindCount, and the hash of both as they are shown.
+func (p *pass) admitProgram(s *source) (refused kind, program uint64) {
+	service := mix(s.namespace, s.service)
+	instance := mix(service, s.instance)
+	switch {
+	case !p.admit(kindService, service, 0):
+		if s.instance != 0 {
+			p.tables[kindInstance].note(instance, p.now)
+		}
+		return kindService, 0
+	case s.instance != 0 && !p.admit(kindInstance, instance, service):
+		return kindInstance, service
+	}
+	return kindCount, instance
 }
 
 // kind is a kind of identities with its own limit.

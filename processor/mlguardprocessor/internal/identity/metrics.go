@@ -11,8 +11,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // Metrics removes from md, in place, points without a value, the points of services,
@@ -21,20 +19,15 @@ import (
 // only the first stays: values of different writers cannot be one series. It repairs
 // times and texts that Prometheus would not show, and cuts long texts.
 func (f *Filter) Metrics(ctx context.Context, md pmetric.Metrics) {
-	p := metricsPass{Filter: f, from: share.SenderOf(sender.From(ctx)), now: f.seconds(), clock: clockAt(f.now())}
-	md.ResourceMetrics().RemoveIf(func(rm pmetric.ResourceMetrics) bool {
-		return p.drops(rm)
-	})
+	p := metricsPass{pass: f.begin(ctx), clock: clockAt(f.now())}
+	md.ResourceMetrics().RemoveIf(p.drops)
 	f.report(ctx, f.telemetry.ProcessorMlGuardPointsOverflowed, &p.counts)
 }
 
 // metricsPass is the state of one call.
 type metricsPass struct {
-	*Filter
-	from   share.Sender
-	now    uint32
-	clock  clock
-	counts overflow
+	pass
+	clock clock
 	// program is the hash of the service and the instance, metric that of the
 	// program and the metric.
 	program, metric uint64
@@ -52,11 +45,16 @@ func (p *metricsPass) drops(rm pmetric.ResourceMetrics) bool {
 		fitResource(resource)
 	}
 	s := p.readSource(rm.Resource().Attributes())
-	if refused := p.admitProgram(&s, p.from, p.now); refused != kindCount {
-		p.counts[refused] += int64(pointsOf(rm))
+	refused, program := p.admitProgram(&s)
+	if refused != kindCount {
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				mlattr.EachPoint(m, func(pcommon.Map, pmetric.ExemplarSlice) { p.counts[refused]++ })
+			}
+		}
 		return true
 	}
-	p.program = mix(mix(s.namespace, s.service), s.instance)
+	p.program = program
 	p.line = lineOf(rm.Resource().Attributes(), isProgram)
 	for _, sm := range rm.ScopeMetrics().All() {
 		sm.Metrics().RemoveIf(func(m pmetric.Metric) bool {
@@ -157,27 +155,16 @@ func (p *metricsPass) stream(attrs pcommon.Map) uint64 {
 // there were any.
 func (p *metricsPass) checkLabels(attrs pcommon.Map) (replaced bool) {
 	for key, v := range attrs.All() {
-		k := kindOf(key)
-		if v.Type() == pcommon.ValueTypeBool || p.admitLabel(k, key, p.hasher.value(v), p.from, p.now) {
-			continue
+		if v.Type() != pcommon.ValueTypeBool && !p.admitLabel(key, v) {
+			v.SetStr(mlattr.Other)
+			p.counts[kindOf(key)]++
+			replaced = true
 		}
-		v.SetStr(mlattr.Other)
-		p.counts[k]++
-		replaced = true
 	}
 	if replaced {
 		attrs.PutBool(mlattr.Overflow, true)
 	}
 	return replaced
-}
-
-func pointsOf(rm pmetric.ResourceMetrics) (n int) {
-	for _, sm := range rm.ScopeMetrics().All() {
-		for _, m := range sm.Metrics().All() {
-			mlattr.EachPoint(m, func(pcommon.Map, pmetric.ExemplarSlice) { n++ })
-		}
-	}
-	return n
 }
 
 // clock has the times that points may have.

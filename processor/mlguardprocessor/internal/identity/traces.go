@@ -3,14 +3,13 @@ package identity
 import (
 	"cmp"
 	"context"
+	"iter"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // serviceInstance distinguishes the processes of a service.
@@ -19,12 +18,14 @@ const serviceInstance = "service.instance.id"
 // Traces returns spans whose labels are all admitted, UTF-8 and not long. It does not
 // change td: if a label is replaced, it returns a copy.
 func (f *Filter) Traces(ctx context.Context, td ptrace.Traces) ptrace.Traces {
-	p := tracesPass{Filter: f, td: td, from: share.SenderOf(sender.From(ctx)), now: f.seconds()}
+	p := tracesPass{pass: f.begin(ctx), td: td}
 	for i := range td.ResourceSpans().Len() {
-		p.readResource(i)
+		p.at = position{resource: i}
+		p.readResource()
 		for j := range td.ResourceSpans().At(i).ScopeSpans().Len() {
 			for k := range td.ResourceSpans().At(i).ScopeSpans().At(j).Spans().Len() {
-				p.readSpan(position{i, j, k})
+				p.at = position{i, j, k}
+				p.readSpan()
 			}
 		}
 	}
@@ -34,12 +35,10 @@ func (f *Filter) Traces(ctx context.Context, td ptrace.Traces) ptrace.Traces {
 
 // tracesPass is the state of one call.
 type tracesPass struct {
-	*Filter
+	pass
 	td     ptrace.Traces
-	from   share.Sender
 	copied bool
-	now    uint32
-	counts overflow
+	at     position
 
 	// source is that of the resource. program is the hash of its service and
 	// instance, as they are shown, and of its labels.
@@ -97,64 +96,41 @@ func (f *Filter) readSource(attrs pcommon.Map) (s source) {
 	return s
 }
 
-// admitProgram admits a service and its instance. It returns the kind that was
-// not admitted, or kindCount.
-func (f *Filter) admitProgram(s *source, from share.Sender, now uint32) kind {
-	service := mix(s.namespace, s.service)
-	instance := mix(service, s.instance)
-	if !f.tables[kindService].admit(request{id: service, sender: from}, now) {
-		if s.instance != 0 {
-			f.tables[kindInstance].note(instance, now)
-		}
-		return kindService
-	}
-	if s.instance != 0 && !f.tables[kindInstance].admit(request{id: instance, group: service, sender: from}, now) {
-		return kindInstance
-	}
-	return kindCount
-}
-
 // readResource admits the service, instance, run and labels of a resource.
-func (p *tracesPass) readResource(i int) {
-	if !fitsResource(p.td.ResourceSpans().At(i).Resource().Attributes()) {
-		fitResource(p.writable(i))
+func (p *tracesPass) readResource() {
+	if !fitsResource(p.resource()) {
+		fitResource(p.writable())
 	}
-	rs := p.td.ResourceSpans().At(i)
-	p.source = p.readSource(rs.Resource().Attributes())
+	p.source = p.readSource(p.resource())
 	p.source.inferred = false // only that of a span is of a single trace
-	p.whole, p.last, p.lastRun = true, 0, 0
-	s := &p.source
-	refused := p.admitProgram(s, p.from, p.now)
-	switch refused {
-	case kindService:
-		p.whole = false
-		p.overflow(refused, spansOf(rs))
-		run, rank := p.runOf(s)
-		hide(p.writable(i), mlattr.ServiceName, serviceInstance, mlattr.RunID, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
-		p.writable(i).Remove(mlattr.ServiceNamespace)
-		p.writable(i).PutInt(mlattr.Identity, int64(cmp.Or(rank, mix(s.namespace, s.service)))) // #nosec G115 -- a hash
-		p.program = 0
+	s, spans := &p.source, p.spans()
+	refused, program := p.admitProgram(s)
+	p.program, p.whole, p.last, p.lastRun = program, refused != kindService, 0, 0
+	if refused != kindCount {
+		p.counts[refused] += spans
+		hideKeys(p.writable(), serviceInstance)
+		p.writable().PutBool(mlattr.Overflow, true)
+	}
+	run, rank := p.runOf(s)
+	if !p.whole {
+		attrs := p.writable()
+		hideKeys(attrs, mlattr.ServiceName, mlattr.RunID, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
+		attrs.Remove(mlattr.ServiceNamespace)
+		attrs.PutInt(mlattr.Identity, int64(cmp.Or(rank, mix(s.namespace, s.service)))) // #nosec G115 -- a hash
 		if run != 0 {
 			p.tables[kindRun].note(run, p.now)
 			p.tables[kindRank].note(rank, p.now)
 		}
 		return
-	case kindInstance:
-		p.overflow(refused, spansOf(rs))
-		hide(p.writable(i), serviceInstance)
-		p.program = mix(s.namespace, s.service)
-	default:
-		p.program = mix(mix(s.namespace, s.service), s.instance)
 	}
 	if refused := p.admitRun(s); refused != kindCount {
-		p.overflow(refused, spansOf(rs))
-		_, rank := p.runOf(s)
-		hideRun(p.writable(i), rank)
+		p.counts[refused] += spans
+		hideRun(p.writable(), rank)
 	}
 	if s.labels != 0 {
 		p.program = mix(p.program, s.labels)
-		if refused := p.refusedLabels(rs.Resource().Attributes(), spansOf(rs)); len(refused) > 0 {
-			hide(p.writable(i), refused...)
+		if p.checkLabels(p.labelsOfResource, spans) {
+			p.writable().PutBool(mlattr.Overflow, true)
 		}
 	}
 }
@@ -170,7 +146,7 @@ func (p *tracesPass) admitRun(s *source) kind {
 		}
 		return kindRun
 	}
-	if rank != 0 && !p.tables[kindRank].admit(request{id: rank, group: run, sender: p.from}, p.now) {
+	if rank != 0 && !p.admit(kindRank, rank, run) {
 		return kindRank
 	}
 	return kindCount
@@ -190,13 +166,12 @@ func (p *tracesPass) runOf(s *source) (run, rank uint64) {
 }
 
 // readSpan admits the run and the labels of a span.
-func (p *tracesPass) readSpan(at position) {
-	span := p.span(at)
-	s, labels := p.readLabels(span)
+func (p *tracesPass) readSpan() {
+	s, labels := p.readLabels()
 	// What ml_enrich computed for one trace stays, because a copy would cost more than all
 	// else: ml_metrics shows such a run only if a resource has it too.
 	if s.run != 0 && !s.inferred || s.rank != 0 || s.host != 0 {
-		p.readRun(at, &s)
+		p.readRun(&s)
 	}
 	if labels == p.last {
 		return
@@ -206,41 +181,30 @@ func (p *tracesPass) readSpan(at position) {
 		p.last = labels // so its labels fit
 		return
 	}
-	if p.fitLabels(at) {
-		_, labels = p.readLabels(p.span(at))
+	if p.replace(p.labels, func(_ string, v pcommon.Value) bool { return !fits(v) }, func(_ string, v pcommon.Value) { fit(v) }) {
+		_, labels = p.readLabels()
 	}
-	if p.checkLabels(at) {
-		_, labels = p.readLabels(p.span(at))
+	if p.checkLabels(p.labels, 1) {
+		p.writableSpan().PutBool(mlattr.Overflow, true)
+		_, labels = p.readLabels()
 	}
-	if combinations.admit(request{id: labels, group: p.program, sender: p.from, bytes: p.bytes(at)}, p.now) {
+	if combinations.admit(request{id: labels, group: p.program, sender: p.from, bytes: p.bytes()}, p.now) {
 		return
 	}
 	p.counts[kindCombination]++
-	p.hideLabels(at)
-}
-
-// hideLabels replaces all labels of a span, including those of its resource.
-func (p *tracesPass) hideLabels(at position) {
-	span := p.writableSpan(at)
-	attrs := span.Attributes()
-	for key, v := range p.writable(at.resource).All() {
+	attrs := p.writableSpan()
+	for key, v := range p.labelsOfResource {
 		if hides(key, v) {
 			attrs.PutStr(key, mlattr.Other)
 		}
 	}
-	for key, v := range attrs.All() {
-		if hides(key, v) {
-			v.SetStr(mlattr.Other)
-		}
-	}
-	if v, ok := spanfact.ExceptionType(span); ok {
-		v.SetStr(mlattr.Other)
-	}
+	p.replace(p.labels, hides, hide)
 	attrs.PutBool(mlattr.Overflow, true)
 }
 
 // readLabels returns the run of a span, and the hash of its other labels.
-func (p *tracesPass) readLabels(span ptrace.Span) (s source, labels uint64) {
+func (p *tracesPass) readLabels() (s source, labels uint64) {
+	span := p.span()
 	s = p.readSource(span.Attributes())
 	labels = mix(p.program, uint64(span.Kind())<<8|uint64(span.Status().Code())) + s.labels
 	if v, ok := spanfact.ExceptionType(span); ok {
@@ -250,18 +214,14 @@ func (p *tracesPass) readLabels(span ptrace.Span) (s source, labels uint64) {
 }
 
 // readRun admits the run of a span that differs from its resource's.
-func (p *tracesPass) readRun(at position, s *source) {
-	s.job = p.source.job
-	for _, inherit := range [...]struct{ to, from *uint64 }{{&s.run, &p.source.run}, {&s.rank, &p.source.rank}, {&s.host, &p.source.host}} {
-		if *inherit.to == 0 {
-			*inherit.to = *inherit.from
-		}
-	}
+func (p *tracesPass) readRun(s *source) {
+	of := &p.source
+	s.run, s.job, s.rank, s.host = cmp.Or(s.run, of.run), of.job, cmp.Or(s.rank, of.rank), cmp.Or(s.host, of.host)
 	id := mix(mix(s.run, s.rank), s.host)
-	if p.whole && id == p.lastRun {
-		return
-	}
 	if p.whole {
+		if id == p.lastRun {
+			return
+		}
 		refused := p.admitRun(s)
 		if refused == kindCount {
 			p.lastRun = id
@@ -272,80 +232,76 @@ func (p *tracesPass) readRun(at position, s *source) {
 		}
 	}
 	_, rank := p.runOf(s)
-	hideRun(p.writableSpan(at).Attributes(), rank)
+	hideRun(p.writableSpan(), rank)
 }
 
-// checkLabels replaces label values that are not admitted, and reports whether
-// there were any.
-func (p *tracesPass) checkLabels(at position) (replaced bool) {
-	refused := p.refusedLabels(p.span(at).Attributes(), 1)
-	if len(refused) > 0 {
-		hide(p.writableSpan(at).Attributes(), refused...)
-	}
-	v, ok := spanfact.ExceptionType(p.span(at))
-	if !ok || p.admitLabel(kindLabel, mlattr.ErrorType, p.hasher.value(v), p.from, p.now) {
-		return len(refused) > 0
-	}
-	p.counts[kindLabel]++
-	span := p.writableSpan(at)
-	span.Attributes().PutBool(mlattr.Overflow, true)
-	v, _ = spanfact.ExceptionType(span)
-	v.SetStr(mlattr.Other)
-	return true
-}
+// labels is how the labels of a resource or a span are walked, with their keys.
+type labels = iter.Seq2[string, pcommon.Value]
 
-// fitLabels makes labels of values that do not fit, and reports whether there were any.
-func (p *tracesPass) fitLabels(at position) bool {
-	if len(unfitLabels(p.span(at))) == 0 {
-		return false
-	}
-	for _, v := range unfitLabels(p.writableSpan(at)) {
-		fit(v)
-	}
-	return true
-}
-
-// unfitLabels returns the labels of a span that do not fit.
-func unfitLabels(span ptrace.Span) (unfit []pcommon.Value) {
-	for key, v := range span.Attributes().All() {
-		if spanLabels[key] && !fits(v) {
-			unfit = append(unfit, v)
+// labelsOfResource yields those of the present resource.
+func (p *tracesPass) labelsOfResource(yield func(string, pcommon.Value) bool) {
+	for key, v := range p.resource().All() {
+		if spanLabels[key] && !yield(key, v) {
+			return
 		}
 	}
-	if v, ok := spanfact.ExceptionType(span); ok && !fits(v) {
-		unfit = append(unfit, v)
-	}
-	return unfit
 }
 
-// bytes returns what the series of a span's labels take of a scrape.
-func (p *tracesPass) bytes(at position) uint32 {
-	label := func(key string) bool { return isProgram(key) || spanLabels[key] }
-	line := lineOf(p.td.ResourceSpans().At(at.resource).Resource().Attributes(), label) + lineOf(p.span(at).Attributes(), label)
-	if v, ok := spanfact.ExceptionType(p.span(at)); ok {
-		line += textBytes(v)
+// labels yields those of the present span. The type of its exception is one.
+func (p *tracesPass) labels(yield func(string, pcommon.Value) bool) {
+	for key, v := range p.span().Attributes().All() {
+		if spanLabels[key] && !yield(key, v) {
+			return
+		}
 	}
-	return sizeOf(linesOfCombination * (lineBytes + line))
+	if v, ok := spanfact.ExceptionType(p.span()); ok {
+		yield(mlattr.ErrorType, v)
+	}
 }
 
-// refusedLabels returns the keys of labels that are not admitted, and counts
-// them for a number of spans.
-func (p *tracesPass) refusedLabels(attrs pcommon.Map, spans int) (refused []string) {
-	for key, v := range attrs.All() {
-		if !hides(key, v) {
+// replace replaces labels, in the copy, and reports whether there were any to replace.
+func (p *tracesPass) replace(of labels, which func(string, pcommon.Value) bool, by func(string, pcommon.Value)) bool {
+	for key, v := range of {
+		if !which(key, v) {
 			continue
 		}
-		if k := kindOf(key); !p.admitLabel(k, key, p.hasher.value(v), p.from, p.now) {
-			p.overflow(k, spans)
-			refused = append(refused, key)
+		p.copyOnce()
+		for key, v := range of {
+			if which(key, v) {
+				by(key, v)
+			}
 		}
+		return true
 	}
-	return refused
+	return false
+}
+
+// checkLabels replaces label values that are not admitted, counts them for a number of
+// spans, and reports whether there were any.
+func (p *tracesPass) checkLabels(of labels, spans int64) bool {
+	return p.replace(of, func(key string, v pcommon.Value) bool {
+		return hides(key, v) && !p.admitLabel(key, v)
+	}, func(key string, v pcommon.Value) {
+		p.counts[kindOf(key)] += spans
+		hide(key, v)
+	})
 }
 
 // hides reports whether a label may be replaced.
-func hides(key string, v pcommon.Value) bool {
-	return spanLabels[key] && !mlattr.CountedBy(key, v.Str())
+func hides(key string, v pcommon.Value) bool { return !mlattr.CountedBy(key, v.Str()) }
+
+func hide(_ string, v pcommon.Value) { v.SetStr(mlattr.Other) }
+
+// bytes returns what the series of a span's labels take of a scrape.
+func (p *tracesPass) bytes() uint32 {
+	line := lineOf(p.resource(), isProgram)
+	for key, v := range p.labelsOfResource {
+		line += labelBytes + len(key) + textBytes(v)
+	}
+	for key, v := range p.labels {
+		line += labelBytes + len(key) + textBytes(v)
+	}
+	return sizeOf(linesOfCombination * (lineBytes + line))
 }
 
 // hideRun replaces the run of a resource or span, and the host, because
@@ -354,19 +310,13 @@ func hides(key string, v pcommon.Value) bool {
 //
 // It adds a hash of them, so that the spans of two ranks are not counted as those of one.
 func hideRun(attrs pcommon.Map, identity uint64) {
+	hideKeys(attrs, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
 	attrs.PutStr(mlattr.RunID, mlattr.Other)
 	attrs.PutInt(mlattr.Identity, int64(identity)) // #nosec G115 -- a hash
-	replace(attrs, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
 }
 
-// hide replaces the values of existing keys, and sets the overflow mark.
-func hide(attrs pcommon.Map, keys ...string) {
-	replace(attrs, keys...)
-	attrs.PutBool(mlattr.Overflow, true)
-}
-
-// replace replaces the values of existing keys.
-func replace(attrs pcommon.Map, keys ...string) {
+// hideKeys replaces the values of existing keys.
+func hideKeys(attrs pcommon.Map, keys ...string) {
 	for _, key := range keys {
 		if v, ok := attrs.Get(key); ok {
 			v.SetStr(mlattr.Other)
@@ -374,23 +324,32 @@ func replace(attrs pcommon.Map, keys ...string) {
 	}
 }
 
-// overflow counts spans with an identity of a kind that was not admitted.
-func (p *tracesPass) overflow(k kind, spans int) { p.counts[k] += int64(spans) }
-
-// writable returns the attributes of a resource in the copy.
-func (p *tracesPass) writable(i int) pcommon.Map {
-	p.copyOnce()
-	return p.td.ResourceSpans().At(i).Resource().Attributes()
+func (p *tracesPass) resource() pcommon.Map {
+	return p.td.ResourceSpans().At(p.at.resource).Resource().Attributes()
 }
 
-// writableSpan returns a span of the copy.
-func (p *tracesPass) writableSpan(at position) ptrace.Span {
-	p.copyOnce()
-	return p.span(at)
+func (p *tracesPass) span() ptrace.Span {
+	return p.td.ResourceSpans().At(p.at.resource).ScopeSpans().At(p.at.scope).Spans().At(p.at.span)
 }
 
-func (p *tracesPass) span(at position) ptrace.Span {
-	return p.td.ResourceSpans().At(at.resource).ScopeSpans().At(at.scope).Spans().At(at.span)
+// spans returns the number of spans of the present resource.
+func (p *tracesPass) spans() (n int64) {
+	for _, ss := range p.td.ResourceSpans().At(p.at.resource).ScopeSpans().All() {
+		n += int64(ss.Spans().Len())
+	}
+	return n
+}
+
+// writable returns the attributes of the present resource in the copy, and writableSpan
+// those of the span.
+func (p *tracesPass) writable() pcommon.Map {
+	p.copyOnce()
+	return p.resource()
+}
+
+func (p *tracesPass) writableSpan() pcommon.Map {
+	p.copyOnce()
+	return p.span().Attributes()
 }
 
 // copyOnce copies the spans before the first change: other components may be
@@ -402,11 +361,4 @@ func (p *tracesPass) copyOnce() {
 	td := ptrace.NewTraces()
 	p.td.CopyTo(td)
 	p.td, p.copied = td, true
-}
-
-func spansOf(rs ptrace.ResourceSpans) (n int) {
-	for _, ss := range rs.ScopeSpans().All() {
-		n += ss.Spans().Len()
-	}
-	return n
 }
