@@ -1,6 +1,7 @@
 package mlguardextension
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -100,11 +101,20 @@ func (g *guard) Shutdown(context.Context) error {
 	return nil
 }
 
+// admit lets a request begin that has arrived, or refuses it.
+func (g *guard) admit(check request.Check) call {
+	limit, memory := check.Exceeded(), check.Memory()
+	if limit == "" && g.progress.begin(memory) {
+		return call{memory: memory}
+	}
+	return call{refusal: g.refuse(cmp.Or(limit, request.LimitMemory))}
+}
+
 // refuse counts and logs a refused request, and returns the error for the
 // client. Its code tells the client whether to retry; over HTTP it becomes 400, or
 // 503 for a request that is refused for the moment.
-func (g *guard) refuse(ctx context.Context, limit string) error {
-	g.telemetry.ExtensionMlGuardRequestsRefused.Add(ctx, 1, metric.WithAttributes(g.id, attribute.String("limit", limit)))
+func (g *guard) refuse(limit string) error {
+	g.telemetry.ExtensionMlGuardRequestsRefused.Add(context.Background(), 1, metric.WithAttributes(g.id, attribute.String("limit", limit)))
 	g.refused.Add(limit, 1)
 	var err error
 	switch limit {
@@ -170,39 +180,28 @@ func (g *guard) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, erro
 type codec struct {
 	encoding.CodecV2
 	guard *guard
-	// verdicts are of requests between Unmarshal and HandleRPC.
-	verdicts sync.Map
-}
-
-// verdict is what the check says of one request.
-type verdict struct {
-	limit  string // that the request exceeds, or ""
-	memory int64  // that it has begun with, until it ends
+	// calls are of requests between Unmarshal and HandleRPC.
+	calls sync.Map
 }
 
 // Unmarshal decodes a request unless it exceeds a limit.
 func (c *codec) Unmarshal(data mem.BufferSlice, target any) error {
-	if check := request.NewOf(target, c.guard.limits); check != nil {
-		for _, part := range data {
-			check.Write(part.ReadOnlyData())
-		}
-		if limit := check.Exceeded(); limit != "" {
-			c.verdicts.Store(target, verdict{limit: limit})
-			return nil
-		}
-		memory := check.Memory()
-		if !c.guard.progress.begin(memory) {
-			c.verdicts.Store(target, verdict{limit: request.LimitMemory})
-			return nil
-		}
+	check := request.NewOf(target, c.guard.limits)
+	if check == nil {
+		return c.CodecV2.Unmarshal(data, target)
+	}
+	for _, part := range data {
+		check.Write(part.ReadOnlyData())
+	}
+	of := c.guard.admit(check)
+	if of.refusal == nil {
 		if err := c.CodecV2.Unmarshal(data, target); err != nil {
-			c.guard.progress.end(memory)
+			c.guard.progress.end(of.memory)
 			return err
 		}
-		c.verdicts.Store(target, verdict{memory: memory})
-		return nil
 	}
-	return c.CodecV2.Unmarshal(data, target)
+	c.calls.Store(target, of)
+	return nil
 }
 
 // callKey is of one codec, because a receiver may have several.
@@ -211,7 +210,7 @@ type callKey struct{ *codec }
 // call is one call of a client.
 type call struct {
 	refusal error // nil if it is not refused
-	memory  int64
+	memory  int64 // that it has begun with, until it ends
 }
 
 // TagRPC adds a call to its context.
@@ -219,7 +218,7 @@ func (c *codec) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context
 	return context.WithValue(ctx, callKey{c}, &call{})
 }
 
-// HandleRPC refuses the call whose request Unmarshal left empty, and returns the
+// HandleRPC gives a call what Unmarshal has said of its request, and returns the
 // memory of a call that ends, with or without its interceptor.
 func (c *codec) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	of, ok := ctx.Value(callKey{c}).(*call)
@@ -228,12 +227,8 @@ func (c *codec) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	}
 	switch event := event.(type) {
 	case *stats.InPayload:
-		if found, ok := c.verdicts.LoadAndDelete(event.Payload); ok {
-			if v := found.(verdict); v.limit != "" {
-				of.refusal = c.guard.refuse(ctx, v.limit)
-			} else {
-				of.memory = v.memory
-			}
+		if found, ok := c.calls.LoadAndDelete(event.Payload); ok {
+			*of = found.(call)
 		}
 	case *stats.End:
 		c.end(of)
@@ -286,7 +281,7 @@ func (g *guard) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHan
 				check = request.NewJSON(g.limits)
 			}
 			if check != nil {
-				b := &body{ReadCloser: r.Body, guard: g, ctx: r.Context(), check: check}
+				b := &body{ReadCloser: r.Body, guard: g, check: check}
 				r.Body = b
 				defer func() { g.progress.end(b.memory) }()
 			}
@@ -306,11 +301,9 @@ func isLocal(r *http.Request) bool {
 // receiver decodes it after its end.
 type body struct {
 	io.ReadCloser
-	guard   *guard
-	ctx     context.Context //nolint:containedctx // that of the one request
-	check   request.Check
-	memory  int64 // of the request, after its end
-	refusal error
+	call  // from the end of the request
+	guard *guard
+	check request.Check
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -319,20 +312,16 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.check.Write(p[:n])
-	if limit := b.check.Exceeded(); limit != "" {
-		b.refusal = b.guard.refuse(b.ctx, limit)
+	ended := errors.Is(err, io.EOF) && b.memory == 0
+	if exceeds := b.check.Exceeded() != ""; !exceeds && !ended {
+		return n, err
+	} else if exceeds {
 		// A client that is still sending when the connection closes does not
 		// read the answer. The receiver's size limit bounds this read.
-		_, _ = io.Copy(io.Discard, b.ReadCloser)
-		return 0, b.refusal
+		defer func() { _, _ = io.Copy(io.Discard, b.ReadCloser) }()
 	}
-	if errors.Is(err, io.EOF) && b.memory == 0 {
-		memory := b.check.Memory()
-		if !b.guard.progress.begin(memory) {
-			b.refusal = b.guard.refuse(b.ctx, request.LimitMemory)
-			return 0, b.refusal
-		}
-		b.memory = memory
+	if b.call = b.guard.admit(b.check); b.refusal != nil {
+		return 0, b.refusal
 	}
 	return n, err
 }
