@@ -51,8 +51,8 @@ type table struct {
 	swept      uint32
 	evicted    int64
 	candidates candidates
-	// departures are the next to leave, of one group or of all.
-	departures map[uint64]*departures
+	// departures are the next to leave since the last sweep, of one group or of all.
+	departures map[uint64][]departure
 	// displacements limits how many leave: Prometheus shows their series until it
 	// expires there.
 	displacements *share.Budget
@@ -89,7 +89,7 @@ func newTable(limit, groups, allowance int, maxBytes int64, expiration uint32) *
 	return &table{
 		admitted: make(map[uint64]admitted), groups: make(map[uint64]int), maxBytes: maxBytes,
 		limit: limit, total: limit * groups, allowance: allowance, expiration: expiration,
-		held: make(map[share.Sender]int), departures: make(map[uint64]*departures),
+		held: make(map[share.Sender]int), departures: make(map[uint64][]departure),
 		displacements: share.NewBudget(displaced, float64(displaced)*60/float64(expiration)),
 	}
 }
@@ -181,11 +181,7 @@ func (t *table) sweep(now uint32) {
 			t.remove(id, a)
 		}
 	}
-	for scope, d := range t.departures {
-		if now >= d.at+sweepInterval {
-			delete(t.departures, scope)
-		}
-	}
+	clear(t.departures)
 }
 
 func (t *table) remove(id uint64, a admitted) {
@@ -239,17 +235,11 @@ const (
 	displacedPart = 8
 )
 
-// departures are the identities that leave next, in order, each list from its end.
-type departures struct {
-	at uint32
-	// idle leave for any new identity, others only for those of a sender or a group
-	// that has fewer.
-	idle, others []departure
-}
-
-// departure is an identity that may leave, and when it was last seen.
+// departure is an identity that may leave for any new one if it is idle, and was not seen
+// since, or else for one of a sender or a group that has fewer.
 type departure struct {
 	id   uint64
+	idle bool
 	seen uint32
 }
 
@@ -279,33 +269,35 @@ const everyGroup = 0
 
 // nextToLeave returns the identity that leaves for a new one, if there is one.
 func (t *table) nextToLeave(r *request, scope uint64, now uint32) (id uint64, ok bool) {
-	d := t.departures[scope]
-	if d == nil || now >= d.at+sweepInterval {
-		d = t.orderLeaving(scope, now)
-		t.departures[scope] = d
+	list, ordered := t.departures[scope]
+	if !ordered {
+		list = t.orderLeaving(scope, now)
 	}
-	for ; len(d.idle) > 0; d.idle = d.idle[:len(d.idle)-1] {
-		next := d.idle[len(d.idle)-1]
-		if a, ok := t.admitted[next.id]; ok && a.seen == next.seen {
-			return next.id, true
+	for ; len(list) > 0; list = list[:len(list)-1] {
+		next := list[len(list)-1]
+		a, stays := t.admitted[next.id]
+		if !stays || next.idle && a.seen != next.seen {
+			continue
 		}
-	}
-	for ; len(d.others) > 0; d.others = d.others[:len(d.others)-1] {
-		next := d.others[len(d.others)-1].id
-		if a, ok := t.admitted[next]; ok {
-			// The new one's sender, or its group of the same sender, must have fewer, also after
-			// the new one took the place.
-			if r.sender != a.sender {
-				return next, t.held[r.sender]+1 < t.held[a.sender]
-			}
-			return next, t.groups[r.group]+1 < t.groups[a.group]
+		// The new one's sender, or its group of the same sender, must have fewer, also after
+		// the new one took the place.
+		id, ok = next.id, next.idle
+		switch {
+		case ok:
+		case r.sender != a.sender:
+			ok = t.held[r.sender]+1 < t.held[a.sender]
+		default:
+			ok = t.groups[r.group]+1 < t.groups[a.group]
 		}
+		break
 	}
-	return 0, false
+	t.departures[scope] = list
+	return id, ok
 }
 
-// orderLeaving returns those of a group, or of all, that leave first: a sixteenth.
-func (t *table) orderLeaving(scope uint64, now uint32) *departures {
+// orderLeaving returns those of a group, or of all, that leave first, the next one at the
+// end: a sixteenth.
+func (t *table) orderLeaving(scope uint64, now uint32) []departure {
 	var ids []uint64
 	established := make(map[share.Sender]bool)
 	for id, a := range t.admitted {
@@ -316,13 +308,11 @@ func (t *table) orderLeaving(scope uint64, now uint32) *departures {
 	}
 	slices.SortFunc(ids, func(x, y uint64) int {
 		a, b := t.admitted[x], t.admitted[y]
-		if turn := cmp.Compare(a.turn(now), b.turn(now)); turn != 0 {
-			return turn
-		}
+		order := cmp.Compare(a.since, b.since)
 		if a.turn(now) == turnIdle {
-			return cmp.Or(cmp.Compare(b.seen, a.seen), cmp.Compare(x, y))
+			order = cmp.Compare(b.seen, a.seen)
 		}
-		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(x, y))
+		return cmp.Or(cmp.Compare(a.turn(now), b.turn(now)), order, cmp.Compare(x, y))
 	})
 	byBytes := t.maxBytes > 0 && t.bytes*int64(t.total) > t.maxBytes*int64(len(t.admitted))
 	items := make([]share.Item, len(ids))
@@ -338,18 +328,18 @@ func (t *table) orderLeaving(scope uint64, now uint32) *departures {
 		}
 		weight += items[i].Weight
 	}
-	d := &departures{at: now}
+	var idle, others []departure
 	keeps := t.keeps(ids)
 	for _, i := range slices.Backward(share.Leaving(items, weight/16+1)) {
 		a := t.admitted[ids[i]]
-		switch leaving := (departure{ids[i], a.seen}); {
+		switch {
 		case a.turn(now) == turnIdle:
-			d.idle = append(d.idle, leaving)
+			idle = append(idle, departure{ids[i], true, a.seen})
 		case !keeps[ids[i]]:
-			d.others = append(d.others, leaving)
+			others = append(others, departure{id: ids[i]})
 		}
 	}
-	return d
+	return append(others, idle...)
 }
 
 // keeps returns the identities that no other sender displaces: of the established ones of a
