@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 )
@@ -33,18 +34,6 @@ var metrics = func() map[string]bool {
 		names[string(appendWords(nil, name))] = true
 	}
 	return names
-}()
-
-// beginsOne has the first bytes of metrics without a colon, and those that are no part
-// of a word.
-var beginsOne = func() (begins [256]bool) {
-	for name := range metrics {
-		begins[name[0]] = begins[name[0]] || !strings.Contains(name, ":")
-	}
-	for c := range begins {
-		begins[c] = begins[c] || len(appendWords(nil, string(rune(c)))) == 0 || c >= 0x80
-	}
-	return begins
 }()
 
 // events are the log records that only this project's components write.
@@ -159,15 +148,11 @@ func isOtherHardware(attributes pcommon.Map) (other bool) {
 // here or in Prometheus, where the unit may become a part of it.
 func isCollectors(name, unit string) bool {
 	var buffer [256]byte
-	start := strings.TrimLeft(name, "_.-/ ")
-	if len(name)+len(unit) >= len(buffer) || start == "" || !beginsOne[start[0]] && strings.IndexByte(name, ':') < 0 {
-		return false // as most are
+	if len(name)+len(unit) >= len(buffer) {
+		return false // as none is
 	}
 	key := appendWords(buffer[:0], name)
-	if isListed(key) {
-		return true
-	}
-	return unit != "" && isListed(appendWords(key, unit))
+	return isListed(key) || unit != "" && isListed(appendWords(key, unit))
 }
 
 // isListed reports whether a name is listed, with or without unit and type at its end.
@@ -185,13 +170,7 @@ func isListed(key []byte) bool {
 }
 
 // suffixes are the words that Prometheus' exporters put at the end of a name.
-var suffixes = func() map[string]bool {
-	words := make(map[string]bool)
-	for word := range strings.FieldsSeq("total ratio bucket count sum info per second seconds milliseconds minutes hours days bytes kibibytes mebibytes gibibytes joules watts celsius hertz volts amperes percent USD") {
-		words[word] = true
-	}
-	return words
-}()
+var suffixes = content.Words("total ratio bucket count sum info per second seconds milliseconds minutes hours days bytes kibibytes mebibytes gibibytes joules watts celsius hertz volts amperes percent USD")
 
 // appendWords appends the words of a name to those of another one. Prometheus' exporters
 // join them by underscores, and leave out what is between them. A colon is part of a word.
