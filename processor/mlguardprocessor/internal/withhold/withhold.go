@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -393,10 +394,10 @@ func (w *walker) knownWord(text string) int {
 }
 
 func wordEnd(text string, at int) int {
-	for at < len(text) && text[at] != ' ' {
-		at++
+	if length := strings.IndexByte(text[at:], ' '); length >= 0 {
+		return at + length
 	}
-	return at
+	return len(text)
 }
 
 // repeated returns how many bytes of text, up to the end of a word, repeat the
@@ -456,12 +457,12 @@ func (w *walker) status(status ptrace.Status) {
 // trace state, which are opaque.
 func (w *walker) state(state pcommon.TraceState) {
 	raw := state.AsRaw()
-	if raw == "" || isSampling(raw) {
+	if raw == "" || sampling.MatchString(raw) {
 		return
 	}
 	kept := ""
 	for member := range strings.SplitSeq(raw, ",") {
-		if member = strings.TrimSpace(member); isSampling(member) && kept == "" {
+		if member = strings.TrimSpace(member); sampling.MatchString(member) && kept == "" {
 			kept = member
 			continue
 		}
@@ -470,21 +471,9 @@ func (w *walker) state(state pcommon.TraceState) {
 	state.FromRaw(kept)
 }
 
-// isSampling reports whether a member of a trace state is OpenTelemetry's and
-// has only the threshold and the random value of its sampling.
-func isSampling(member string) bool {
-	fields, ok := strings.CutPrefix(member, "ot=")
-	if !ok || fields == "" {
-		return false
-	}
-	for field := range strings.SplitSeq(fields, ";") {
-		name, value, _ := strings.Cut(field, ":")
-		if name != "th" && name != "rv" && name != "p" && name != "r" || value == "" || len(value) > 16 || strings.Trim(value, "0123456789abcdefABCDEF") != "" {
-			return false
-		}
-	}
-	return true
-}
+// sampling is OpenTelemetry's member of a trace state if it has only the threshold and the
+// random value of its sampling.
+var sampling = regexp.MustCompile(`^ot=(?:th|rv|p|r):[0-9a-fA-F]{1,16}(?:;(?:th|rv|p|r):[0-9a-fA-F]{1,16})*$`)
 
 func (w *walker) record(record plog.LogRecord) {
 	w.attributes(record.Attributes())
