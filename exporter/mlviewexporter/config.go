@@ -12,6 +12,8 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/confighttp"
 	"go.opentelemetry.io/collector/config/confignet"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -163,8 +165,8 @@ func (c *Config) Validate() error {
 	errs := []error{
 		// The least interval refuses a mistyped unit ("2ms" for "2s"). The largest history bounds
 		// the memory of curves, which have a point a minute.
-		within("interval", c.Interval, 100*time.Millisecond, time.Minute),
-		within("history", c.History, time.Minute, 7*24*time.Hour),
+		shared.Between("interval", c.Interval, 100*time.Millisecond, time.Minute),
+		shared.Between("history", c.History, time.Minute, 7*24*time.Hour),
 	}
 	if len(c.Owners) > maxOwners {
 		errs = append(errs, fmt.Errorf(`"owners" has %d entries, must have at most %d`, len(c.Owners), maxOwners))
@@ -176,18 +178,10 @@ func (c *Config) Validate() error {
 	}
 	// The page is made for one screen. The limits bound its memory and the size of its state.
 	return errors.Join(append(errs,
-		within("max_runs", c.MaxRuns, 1, 100_000), within("max_gpus", c.MaxGPUs, 1, 100_000),
-		within("traces::held", c.Traces.Held, 1, 100_000),
-		within("traces::bytes", c.Traces.Bytes, 1, 16<<30), within("reports::keep", c.Reports.Keep, 1, 10_000),
+		shared.Between("max_runs", c.MaxRuns, 1, 100_000), shared.Between("max_gpus", c.MaxGPUs, 1, 100_000),
+		shared.Between("traces::held", c.Traces.Held, 1, 100_000),
+		shared.Between("traces::bytes", c.Traces.Bytes, 1, 16<<30), shared.Between("reports::keep", c.Reports.Keep, 1, 10_000),
 		checkJaegerURL(c.JaegerURL), c.checkAccess())...)
-}
-
-// within returns an error for a value that is out of bounds.
-func within[T ~int | ~int64](key string, value, least, most T) error {
-	if value < least || value > most {
-		return fmt.Errorf(`%q is %v, must be between %v and %v`, key, value, least, most)
-	}
-	return nil
 }
 
 // checkJaegerURL returns an error if links to the address would not work, or

@@ -139,10 +139,12 @@ func (r *pointReader) readResource(attrs pcommon.Map) {
 
 func (r *pointReader) readMetric(metric series.Series, origin uint64, m pmetric.Metric) {
 	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		r.readNumbers(metric, origin, m.Gauge().DataPoints(), false)
-	case pmetric.MetricTypeSum:
-		r.readNumbers(metric, origin, m.Sum().DataPoints(), m.Sum().AggregationTemporality() == pmetric.AggregationTemporalityDelta)
+	case pmetric.MetricTypeGauge, pmetric.MetricTypeSum:
+		delta := m.Type() == pmetric.MetricTypeSum && m.Sum().AggregationTemporality() == pmetric.AggregationTemporalityDelta
+		for _, point := range mlattr.NumberPoints(m).All() {
+			value, ok := mlattr.Number(point)
+			r.add(metric, origin, point.Attributes(), series.Update{Delta: delta, Gone: !ok, Value: value, Time: int64(point.Timestamp())})
+		}
 	case pmetric.MetricTypeHistogram:
 		delta := m.Histogram().AggregationTemporality() == pmetric.AggregationTemporalityDelta
 		for _, point := range m.Histogram().DataPoints().All() {
@@ -152,21 +154,6 @@ func (r *pointReader) readMetric(metric series.Series, origin uint64, m pmetric.
 			u := series.Update{Delta: delta, Gone: point.Flags().NoRecordedValue(), Value: point.Sum(), Count: float64(point.Count()), Time: int64(point.Timestamp())}
 			r.add(metric, origin, point.Attributes(), u)
 		}
-	}
-}
-
-func (r *pointReader) readNumbers(metric series.Series, origin uint64, points pmetric.NumberDataPointSlice, delta bool) {
-	for _, point := range points.All() {
-		u := series.Update{Delta: delta, Gone: point.Flags().NoRecordedValue(), Time: int64(point.Timestamp())}
-		switch point.ValueType() {
-		case pmetric.NumberDataPointValueTypeInt:
-			u.Value = float64(point.IntValue())
-		case pmetric.NumberDataPointValueTypeDouble:
-			u.Value = point.DoubleValue()
-		case pmetric.NumberDataPointValueTypeEmpty:
-			u.Gone = true
-		}
-		r.add(metric, origin, point.Attributes(), u)
 	}
 }
 

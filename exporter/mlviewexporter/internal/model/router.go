@@ -124,7 +124,7 @@ func (s *Store) update(one *series.Stream, u *series.Update, again bool, now tim
 // newStream returns a new stream and adds it to what it belongs to, or nil if
 // that is beyond a limit.
 func (s *Store) newStream(key series.Key, p *series.Point, now time.Time) *series.Stream {
-	if s.streams.N >= series.MaxStreams && !s.runs.ReplaceStreams(&p.Labels, now) {
+	if s.streams.Len() >= series.MaxStreams && !s.runs.ReplaceStreams(&p.Labels, now) {
 		s.Limits.Drop("streams")
 		return nil
 	}

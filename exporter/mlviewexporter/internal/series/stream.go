@@ -56,10 +56,7 @@ type Stream struct {
 	Owner  Owner
 	Host   *silence.Sender
 	Sender *fleet.Sender
-
 	Key
-	// next is another stream with the same hash.
-	next *Stream
 }
 
 // New returns a stream without a value.

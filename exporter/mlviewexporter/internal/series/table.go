@@ -2,14 +2,12 @@ package series
 
 import "hash/maphash"
 
-// Table finds streams by their keys. A key is large, and this way only its
-// stream has it.
+// Table finds streams by a hash of their keys. A key is large, and this way only its
+// stream has it. The probability that any two of the most streams have the same hash is
+// below 1 in 100 million; then the later one takes the place of the other.
 type Table struct {
-	seed   maphash.Seed
-	byHash map[uint64]*Stream
-	N      int
-
-	byOrigin map[uint64]*Stream
+	seed             maphash.Seed
+	byHash, byOrigin map[uint64]*Stream
 	// last is the stream that ofOrigin has returned last, nil at first.
 	last *Stream
 }
@@ -21,20 +19,17 @@ func NewTable() *Table {
 
 // Find returns the stream with a key, or nil.
 func (t *Table) Find(key *Key) *Stream {
-	one := t.byHash[maphash.Comparable(t.seed, *key)]
-	for one != nil && one.Key != *key {
-		one = one.next
+	if one := t.byHash[maphash.Comparable(t.seed, *key)]; one != nil && one.Key == *key {
+		return one
 	}
-	return one
+	return nil
 }
 
+// Len is the number of streams.
+func (t *Table) Len() int { return len(t.byHash) }
+
 // Add adds a stream, whose key is not there.
-func (t *Table) Add(one *Stream) {
-	hash := maphash.Comparable(t.seed, one.Key)
-	one.next = t.byHash[hash]
-	t.byHash[hash] = one
-	t.N++
-}
+func (t *Table) Add(one *Stream) { t.byHash[maphash.Comparable(t.seed, one.Key)] = one }
 
 // OfOrigin returns the stream with an origin, or nil. Senders repeat their streams in
 // the same order, so the next one is mostly the one that came next before.
@@ -77,23 +72,8 @@ func (t *Table) Remove(one *Stream) {
 	if one.after = nil; t.last == one {
 		t.last = nil
 	}
-	hash := maphash.Comparable(t.seed, one.Key)
-	first := t.byHash[hash]
-	if first == one {
-		if one.next == nil {
-			delete(t.byHash, hash)
-		} else {
-			t.byHash[hash] = one.next
-		}
-		t.N--
-		return
-	}
-	for before := first; before != nil; before = before.next {
-		if before.next == one {
-			before.next = one.next
-			t.N--
-			return
-		}
+	if hash := maphash.Comparable(t.seed, one.Key); t.byHash[hash] == one {
+		delete(t.byHash, hash)
 	}
 }
 
