@@ -181,10 +181,8 @@ func (r *spanReader) readSpan(known vocabulary.System, span ptrace.Span) {
 	if in.Failed {
 		readFailure(in, &v.End, span)
 	}
-	if in.Request = v.InChain(event); in.Request {
-		reasons, ok := span.Attributes().Get(mlattr.GenAIFinishReasons)
-		in.LengthStop = ok && saysLength(reasons)
-	}
+	in.Request = v.InChain(event)
+	in.LengthStop = in.Request && mlattr.CutByLength(f.TextAt(vocabulary.SlotGenAIFinishReasons))
 }
 
 // instant returns a time in nanoseconds since 1970.
@@ -222,25 +220,6 @@ const attrFingerprint = "repro.artifact.fingerprint"
 
 // messageKeys are the attributes that have the text of an error.
 var messageKeys = append([]string{mlattr.ErrorMessage}, vocabulary.Calls().ErrorMessage...)
-
-// maxReasons limits the reasons that are read: one for each answer.
-const maxReasons = 64
-
-// saysLength reports whether a reason says that an answer ended at the limit of
-// tokens.
-func saysLength(v pcommon.Value) bool {
-	switch v.Type() {
-	case pcommon.ValueTypeStr:
-		return mlattr.CutByLength(v.Str())
-	case pcommon.ValueTypeSlice:
-		for i := range min(v.Slice().Len(), maxReasons) {
-			if one := v.Slice().At(i); one.Type() == pcommon.ValueTypeStr && saysLength(one) {
-				return true
-			}
-		}
-	}
-	return false
-}
 
 // readFacts reads the facts of a span into v and in.
 func readFacts(f *vocabulary.Facts, v *spanfact.Fact, in *input.Span) {
