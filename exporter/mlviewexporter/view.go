@@ -80,7 +80,7 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 		MaxTraces: cfg.Traces.Held, TraceBytes: cfg.Traces.Bytes,
 		Content: cfg.Content, Owners: cfg.Owners, JaegerURL: cfg.JaegerURL,
 		Reproductions: cfg.showsReproductions(), Withheld: cfg.Reproductions != "" && !cfg.showsReproductions(), Fleet: cfg.Fleet,
-		Version: set.BuildInfo.Version, Reported: v.reported,
+		Version: set.BuildInfo.Version, Reported: v.reported, Now: time.Now,
 	})
 	v.intake = intake.New(v.Store)
 	if cfg.showsReproductions() {

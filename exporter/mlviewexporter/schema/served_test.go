@@ -58,7 +58,7 @@ func (store) Report(string) ([]byte, bool) { return nil, false }
 
 // What the page serves is valid, also before any data has come.
 func TestServedDocumentsAreValid(t *testing.T) {
-	empty := served(t, store{model.NewStore(input.Settings{})})
+	empty := served(t, store{pagetest.NewStore(input.Settings{})})
 	requireValid(t, "", open(t, empty+"/api/v1/state"))
 	published, err := io.ReadAll(open(t, empty+"/api/v1/schema.json"))
 	require.NoError(t, err)

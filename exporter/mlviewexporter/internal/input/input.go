@@ -197,16 +197,16 @@ func (p Parents) Has(in *Span) bool {
 	return above
 }
 
-// Settings configure a Store. NewStore replaces zero values by the defaults.
+// Settings configure a Store.
 type Settings struct {
 	// Interval is how long a State is kept before it is computed again, and the
-	// least time between two points of a curve; 2 seconds by default.
+	// least time between two points of a curve.
 	Interval time.Duration
-	// History is how long curves and ended runs are kept; 12 hours by default.
+	// History is how long curves and ended runs are kept.
 	History time.Duration
-	// MaxRuns and MaxGPUs limit the runs and GPUs; 1000 and 1024 by default.
+	// MaxRuns and MaxGPUs limit the runs and GPUs.
 	MaxRuns, MaxGPUs int
-	// MaxTraces and TraceBytes limit the held traces; 200 and 64 MiB by default.
+	// MaxTraces and TraceBytes limit the held traces.
 	MaxTraces  int
 	TraceBytes int64
 	// Content reports whether whole messages of errors are held. Otherwise only
@@ -228,9 +228,9 @@ type Settings struct {
 	Fleet bool
 	// Version is the version of the distribution.
 	Version string
-	// Reported returns what the collector's components have left out, nil by default.
+	// Reported returns what the collector's components have left out.
 	Reported func() []api.Missing
-	// Now returns the time; time.Now by default.
+	// Now returns the time.
 	Now func() time.Time
 }
 
@@ -240,21 +240,4 @@ type Bounds struct {
 	Settings
 	Texts  *kept.Texts
 	Limits *kept.Counts
-}
-
-// WithDefaults returns the settings with the defaults in place of zero values.
-func (s Settings) WithDefaults() Settings {
-	s.Interval = cmp.Or(s.Interval, 2*time.Second)
-	s.History = cmp.Or(s.History, 12*time.Hour)
-	s.MaxRuns = cmp.Or(s.MaxRuns, 1000)
-	s.MaxGPUs = cmp.Or(s.MaxGPUs, 1024)
-	s.MaxTraces = cmp.Or(s.MaxTraces, 200)
-	s.TraceBytes = cmp.Or(s.TraceBytes, 64<<20)
-	if s.Reported == nil {
-		s.Reported = func() []api.Missing { return nil }
-	}
-	if s.Now == nil {
-		s.Now = time.Now
-	}
-	return s
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
@@ -73,7 +73,7 @@ func TestIngestAllocates(t *testing.T) {
 		t.Log("the race detector allocates")
 	}
 	now := time.Unix(1_700_000_000, 0)
-	store := model.NewStore(input.Settings{Now: func() time.Time { return now }})
+	store := pagetest.NewStore(input.Settings{Now: func() time.Time { return now }})
 	in := intake.New(store)
 	td, md := steps(8), gauges(8)
 	ctx := vocabulary.WithEnriched(context.Background())
@@ -92,7 +92,7 @@ func TestIngestAllocates(t *testing.T) {
 }
 
 func BenchmarkConsumeTraces(b *testing.B) {
-	store := model.NewStore(input.Settings{})
+	store := pagetest.NewStore(input.Settings{})
 	in := intake.New(store)
 	td := steps(8)
 	ctx := vocabulary.WithEnriched(context.Background())
@@ -104,7 +104,7 @@ func BenchmarkConsumeTraces(b *testing.B) {
 }
 
 func BenchmarkConsumeMetrics(b *testing.B) {
-	store := model.NewStore(input.Settings{})
+	store := pagetest.NewStore(input.Settings{})
 	in := intake.New(store)
 	md := gauges(64)
 	b.ReportAllocs()
@@ -116,7 +116,7 @@ func BenchmarkConsumeMetrics(b *testing.B) {
 
 // BenchmarkState takes the state of 500 runs with 8 ranks and 512 GPUs.
 func BenchmarkState(b *testing.B) {
-	store := model.NewStore(input.Settings{Interval: time.Nanosecond})
+	store := pagetest.NewStore(input.Settings{Interval: time.Nanosecond})
 	var points []series.Point
 	for run := range 500 {
 		for rank := range 8 {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -49,7 +49,7 @@ func counted(n float64, resource, point map[string]string) pmetric.Metrics {
 // TestCollectorsAreToldApart by a header of the request, else by an attribute of a
 // point, else of its resource, else by the address.
 func TestCollectorsAreToldApart(t *testing.T) {
-	store := model.NewStore(input.Settings{Interval: time.Nanosecond, Fleet: true})
+	store := pagetest.NewStore(input.Settings{Interval: time.Nanosecond, Fleet: true})
 	in := intake.New(store)
 	header := connected("10.0.0.2", map[string][]string{"collector-instance-id": {"gw-2"}, "user-agent": {"otelcol-ml/1.2.0 (linux/amd64) grpc-go/1.80.0"}})
 	for range 2 { // the second time only values are read
@@ -73,7 +73,7 @@ func TestCollectorsAreToldApart(t *testing.T) {
 // TestRecordsOfOtherCollectors count on the page of a fleet.
 func TestRecordsOfOtherCollectors(t *testing.T) {
 	for _, fleet := range []bool{true, false} {
-		store := model.NewStore(input.Settings{Interval: time.Nanosecond, Fleet: fleet})
+		store := pagetest.NewStore(input.Settings{Interval: time.Nanosecond, Fleet: fleet})
 		ld := plog.NewLogs()
 		record := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
 		record.SetEventName(mlattr.EventChange)
@@ -103,7 +103,7 @@ func TestCommandsOfOtherCollectors(t *testing.T) {
 			record.Attributes().PutStr(key, value)
 		}
 		record.Body().SetEmptyMap().PutStr("report.md", report)
-		store := model.NewStore(input.Settings{Interval: time.Nanosecond, Fleet: fleet})
+		store := pagetest.NewStore(input.Settings{Interval: time.Nanosecond, Fleet: fleet})
 		intake.New(store).ConsumeLogs(context.Background(), ld)
 		failures := store.State().Failures
 		require.Len(t, failures, 1)

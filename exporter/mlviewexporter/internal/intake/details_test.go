@@ -15,7 +15,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
 
 const traceID, spanID = "0a000000000000000000000000000000", "0b00000000000000"
@@ -23,7 +23,7 @@ const traceID, spanID = "0a000000000000000000000000000000", "0b00000000000000"
 // opened returns what the page shows of a span.
 func opened(t *testing.T, settings input.Settings, fill func(ptrace.Span)) *api.SpanDetail {
 	t.Helper()
-	store := model.NewStore(settings)
+	store := pagetest.NewStore(settings)
 	td := ptrace.NewTraces()
 	span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
 	span.SetTraceID([16]byte{0x0a})
@@ -113,7 +113,7 @@ func TestDetailsAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, len(detail.Events), 32)
 
 	// Of a trace with too many spans those of the newest stay.
-	store := model.NewStore(input.Settings{})
+	store := pagetest.NewStore(input.Settings{})
 	in := intake.New(store)
 	for i := range 5000 {
 		td := ptrace.NewTraces()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
 
 // emission is what ml_metrics sends of a fleet at one interval: the same series in
@@ -136,7 +136,7 @@ func (e *emission) next(now time.Time, round int) {
 // BenchmarkFleet reads what ml_metrics sends every 2 s of 500 runs with 8 ranks.
 func BenchmarkFleet(b *testing.B) {
 	now := time.Unix(1_700_000_000, 0)
-	store := model.NewStore(input.Settings{Now: func() time.Time { return now }})
+	store := pagetest.NewStore(input.Settings{Now: func() time.Time { return now }})
 	in := intake.New(store)
 	e := newEmission(500, 8)
 	b.ReportAllocs()

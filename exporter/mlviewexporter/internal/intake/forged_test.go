@@ -13,14 +13,14 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // TestForgedRecords has records of problems and changes that a client sends: they
 // say nothing, end nothing, and nothing of them is copied to a shell.
 func TestForgedRecords(t *testing.T) {
-	store := model.NewStore(input.Settings{Interval: time.Nanosecond})
+	store := pagetest.NewStore(input.Settings{Interval: time.Nanosecond})
 	in := intake.New(store)
 	md := pmetric.NewMetrics()
 	rm := md.ResourceMetrics().AppendEmpty()
@@ -68,7 +68,7 @@ func TestForgedRecords(t *testing.T) {
 
 // TestOtherHardware has a fan that has failed: it is no GPU.
 func TestOtherHardware(t *testing.T) {
-	store := model.NewStore(input.Settings{Interval: time.Nanosecond})
+	store := pagetest.NewStore(input.Settings{Interval: time.Nanosecond})
 	md := pmetric.NewMetrics()
 	for id, kind := range map[string]string{"GPU-0": "gpu", "fan-1": "fan", "GPU-2": ""} {
 		m := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()

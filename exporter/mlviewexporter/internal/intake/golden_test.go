@@ -15,7 +15,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
@@ -30,7 +30,7 @@ func TestGolden(t *testing.T) {
 		folder := filepath.Dir(first)
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			now := time.Time{}
-			store := model.NewStore(input.Settings{
+			store := pagetest.NewStore(input.Settings{
 				Version: "0.1", JaegerURL: "http://localhost:16686", Owners: map[string]string{"1001": "ada"},
 				Now: func() time.Time { return now },
 			})

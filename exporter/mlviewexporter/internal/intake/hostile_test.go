@@ -26,6 +26,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
@@ -43,7 +44,7 @@ var hostile = []string{
 // UTF-8, nothing of it is long, and no command has a text of a client.
 func TestHostileNames(t *testing.T) {
 	for _, fleet := range []bool{false, true} {
-		hostileNames(t, model.NewStore(input.Settings{Interval: time.Nanosecond, Fleet: fleet}))
+		hostileNames(t, pagetest.NewStore(input.Settings{Interval: time.Nanosecond, Fleet: fleet}))
 	}
 }
 
@@ -159,7 +160,7 @@ func checkState(t testing.TB, store *model.Store) {
 	data, err := store.Export()
 	require.NoError(t, err)
 	require.NoError(t, store.Import(data))
-	require.NoError(t, model.NewStore(input.Settings{}).Import(data))
+	require.NoError(t, pagetest.NewStore(input.Settings{}).Import(data))
 	again := store.State()
 	require.Len(t, again.Changes, len(state.Changes), "what is known is not added again")
 }
@@ -188,7 +189,7 @@ func texts(t testing.TB, raw []byte) {
 
 // TestInterleavings reads all signals and takes all answers at once.
 func TestInterleavings(t *testing.T) {
-	store := model.NewStore(input.Settings{Interval: time.Nanosecond, MaxRuns: 3, MaxGPUs: 4, MaxTraces: 5})
+	store := pagetest.NewStore(input.Settings{Interval: time.Nanosecond, MaxRuns: 3, MaxGPUs: 4, MaxTraces: 5})
 	in := intake.New(store)
 	files, err := filepath.Glob("testdata/*/[0-9].txt")
 	require.NoError(t, err)
@@ -230,7 +231,7 @@ func FuzzConsumeTraces(f *testing.F) {
 		if err != nil {
 			return
 		}
-		store := model.NewStore(input.Settings{MaxRuns: 20})
+		store := pagetest.NewStore(input.Settings{MaxRuns: 20})
 		ctx := context.Background()
 		if enriched {
 			ctx = vocabulary.WithEnriched(ctx)
@@ -256,7 +257,7 @@ func FuzzConsumeMetrics(f *testing.F) {
 		if err != nil {
 			return
 		}
-		store := model.NewStore(input.Settings{MaxRuns: 20, MaxGPUs: 20, Fleet: collector != ""})
+		store := pagetest.NewStore(input.Settings{MaxRuns: 20, MaxGPUs: 20, Fleet: collector != ""})
 		in := intake.New(store)
 		in.ConsumeMetrics(context.Background(), md)
 		ctx := connected("10.0.0.1", map[string][]string{"collector-instance-id": {collector}})
@@ -279,7 +280,7 @@ func FuzzConsumeLogs(f *testing.F) {
 		if err != nil {
 			return
 		}
-		store := model.NewStore(input.Settings{Fleet: fleet})
+		store := pagetest.NewStore(input.Settings{Fleet: fleet})
 		intake.New(store).ConsumeLogs(mlattr.WithConcluded(context.Background()), ld)
 		checkState(t, store)
 	})
@@ -300,7 +301,7 @@ func seeds(t testing.TB, signal string) (paths []string) {
 
 // TestHugeNumbers sends numbers whose sums are infinite. JSON has none of these.
 func TestHugeNumbers(t *testing.T) {
-	store := model.NewStore(input.Settings{Interval: time.Nanosecond})
+	store := pagetest.NewStore(input.Settings{Interval: time.Nanosecond})
 	in := intake.New(store)
 	for i, huge := range []float64{math.MaxFloat64, -math.MaxFloat64, 1e300, math.Inf(1), math.NaN(), 1e30, 5e29} {
 		td := ptrace.NewTraces()
@@ -345,7 +346,7 @@ func TestHugeNumbers(t *testing.T) {
 func TestSimulated(t *testing.T) {
 	for key, value := range map[string]string{"nvidia.gpu.source": "replay", "ml.simulated": "true", "other": ""} {
 		for _, onPoint := range []bool{false, true} {
-			store := model.NewStore(input.Settings{})
+			store := pagetest.NewStore(input.Settings{})
 			md := pmetric.NewMetrics()
 			rm := md.ResourceMetrics().AppendEmpty()
 			rm.Resource().Attributes().PutStr("hw.id", "g")
@@ -369,7 +370,7 @@ func TestSimulated(t *testing.T) {
 // A run that was computed for a single trace is no row.
 func TestARunOfOneTraceIsNoRow(t *testing.T) {
 	for _, inferred := range []bool{false, true} {
-		store := model.NewStore(input.Settings{})
+		store := pagetest.NewStore(input.Settings{})
 		td := ptrace.NewTraces()
 		span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
 		span.Attributes().PutStr("ml.run.id", "r")
@@ -386,7 +387,7 @@ func TestARunOfOneTraceIsNoRow(t *testing.T) {
 
 // Spans without a start, without an end, or with an end before the start have no duration.
 func TestDurationsThatAreUnknown(t *testing.T) {
-	store := model.NewStore(input.Settings{})
+	store := pagetest.NewStore(input.Settings{})
 	td := ptrace.NewTraces()
 	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
 	now := pcommon.NewTimestampFromTime(time.Now())
@@ -408,7 +409,7 @@ func TestDurationsThatAreUnknown(t *testing.T) {
 // A histogram without a sum, which OTLP permits, says nothing of durations.
 func TestHistogramsWithoutASum(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	store := model.NewStore(input.Settings{Now: func() time.Time { return now }})
+	store := pagetest.NewStore(input.Settings{Now: func() time.Time { return now }})
 	in := intake.New(store)
 	for i := range 2 {
 		md := pmetric.NewMetrics()
@@ -447,7 +448,7 @@ func TestHistogramsWithoutASum(t *testing.T) {
 // Only the hash that ml_enrich writes says who a run belongs to: names of users
 // are never shown.
 func TestUsersAreNotShown(t *testing.T) {
-	store := model.NewStore(input.Settings{})
+	store := pagetest.NewStore(input.Settings{})
 	in := intake.New(store)
 	send := func(service, key, value string) {
 		td := ptrace.NewTraces()

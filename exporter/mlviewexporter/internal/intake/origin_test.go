@@ -16,6 +16,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
 
 // site reads metrics into a store with a clock that the test sets.
@@ -28,7 +29,7 @@ type site struct {
 func newSite(settings input.Settings) *site {
 	s := &site{now: time.Unix(1_700_000_000, 0)}
 	settings.Now = func() time.Time { return s.now }
-	s.Store = model.NewStore(settings)
+	s.Store = pagetest.NewStore(settings)
 	s.in = intake.New(s.Store)
 	return s
 }

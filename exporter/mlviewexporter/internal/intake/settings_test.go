@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
 
 // runWith returns a span of a run whose resource and span have more attributes.
@@ -47,7 +48,7 @@ func settingsOf(t *testing.T, store *model.Store, run string) map[string]string 
 }
 
 func TestSettingsOfARun(t *testing.T) {
-	store := model.NewStore(input.Settings{})
+	store := pagetest.NewStore(input.Settings{})
 	in := intake.New(store)
 	in.ConsumeTraces(t.Context(), runWith(t, "a", map[string]any{
 		"service.version": "1.2", "GIT_COMMIT": "3fa1c2", "container.image.name": "registry/train", "container.image.tags": []any{"v1", "latest"},
@@ -67,7 +68,7 @@ func TestSettingsOfARun(t *testing.T) {
 }
 
 func TestSettingsAreBounded(t *testing.T) {
-	store := model.NewStore(input.Settings{})
+	store := pagetest.NewStore(input.Settings{})
 	for i := range 1000 {
 		store.ApplySettings(&input.Source{Service: "s", Run: "r"}, []api.Setting{{Name: string(rune('a'+i%26)) + string(rune('a'+i/26)), Value: "v"}})
 	}

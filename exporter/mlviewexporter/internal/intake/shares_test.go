@@ -16,7 +16,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
 
 // TestQuietRunOutlivesRequests: requests of 87 KB and of 400 KB, from the address of a
@@ -30,7 +30,7 @@ func TestQuietRunOutlivesRequests(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(tt.bytes, " bytes from ", tt.address), func(t *testing.T) {
 			now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-			store := model.NewStore(input.Settings{Now: func() time.Time { return now }})
+			store := pagetest.NewStore(input.Settings{Now: func() time.Time { return now }})
 			reader := intake.New(store)
 			add := func(td ptrace.Traces, service, run, failure string) {
 				rs := td.ResourceSpans().AppendEmpty()

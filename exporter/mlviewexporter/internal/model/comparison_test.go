@@ -13,6 +13,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
 
 // trainer plays runs of a service into a store.
@@ -24,7 +25,7 @@ type trainer struct {
 func newTrainer(set input.Settings) *trainer {
 	f := &trainer{now: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
 	set.Now = func() time.Time { return f.now }
-	f.store = model.NewStore(set)
+	f.store = pagetest.NewStore(set)
 	return f
 }
 

@@ -81,7 +81,6 @@ type Store struct {
 
 // NewStore returns an empty Store.
 func NewStore(settings input.Settings) *Store {
-	settings = settings.WithDefaults()
 	s := &Store{started: settings.Now(), pools: make(map[poolID]*pool)}
 	s.Bounds = input.Bounds{Settings: settings, Texts: kept.NewTexts(settings.Content), Limits: kept.NewCounts()}
 	s.streams, s.hosts, s.senders = series.NewTable(), fleet.NewHosts(s.Texts), fleet.NewSenders(s.Texts, s.Limits)
