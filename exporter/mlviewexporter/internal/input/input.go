@@ -3,7 +3,6 @@
 package input
 
 import (
-	"cmp"
 	"math"
 	"time"
 

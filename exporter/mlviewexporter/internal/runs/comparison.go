@@ -66,23 +66,15 @@ func (s *Set) profileWith(key string, now time.Time) *api.Profile {
 
 // differ finds what differs.
 func differ(c *api.Comparison) {
-	names := make(map[string]*api.SettingPair)
+	pairs := make(map[string]api.SettingPair)
 	for _, one := range c.Run.Settings {
-		names[one.Name] = &api.SettingPair{Name: one.Name, Run: one.Value}
+		pairs[one.Name] = api.SettingPair{Name: one.Name, Run: one.Value}
 	}
 	for _, one := range c.With.Settings {
-		if names[one.Name] == nil {
-			names[one.Name] = &api.SettingPair{Name: one.Name}
-		}
-		names[one.Name].With = one.Value
+		pairs[one.Name] = api.SettingPair{Name: one.Name, Run: pairs[one.Name].Run, With: one.Value}
 	}
-	for _, pair := range names {
-		if pair.Run == pair.With {
-			c.Equal++
-		} else {
-			c.Settings = append(c.Settings, *pair)
-		}
-	}
+	c.Settings = api.Where(maps.Values(pairs), func(pair api.SettingPair) bool { return pair.Run != pair.With })
+	c.Equal = len(pairs) - len(c.Settings)
 	slices.SortFunc(c.Settings, func(a, b api.SettingPair) int { return cmp.Compare(a.Name, b.Name) })
 	if a, b := c.Run.Curve("loss"), c.With.Curve("loss"); a != nil && b != nil {
 		c.Parting = part(a, b, c.Run.Run.FirstSeen)

@@ -77,16 +77,10 @@ func (s *Set) rankOf(r *Run, name, host string, now time.Time) *rank {
 // counted returns the ranks. Processes without a rank count only if
 // none has one: they start the others.
 func (r *processes) counted() []*rank {
-	all := make([]*rank, 0, len(r.Ranks))
-	named := false
-	for _, one := range r.Ranks {
-		named = named || one.name != ""
-		all = append(all, one)
+	if named := api.Where(maps.Values(r.Ranks), func(one *rank) bool { return one.name != "" }); len(named) > 0 {
+		return named
 	}
-	if named {
-		all = slices.DeleteFunc(all, func(one *rank) bool { return one.name == "" })
-	}
-	return all
+	return slices.Collect(maps.Values(r.Ranks))
 }
 
 // ProcessCount returns the number of processes.

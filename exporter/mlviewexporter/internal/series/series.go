@@ -42,6 +42,8 @@ type definition struct {
 	// only limits the series to the points whose first own attribute has this
 	// value.
 	only string
+	// whole reports whether ml_metrics computes the series for a whole run.
+	whole bool
 }
 
 // MaxOwn is the largest number of own labels of a series.
@@ -84,18 +86,18 @@ var (
 	LearningRate      = define(definition{name: "ml.learning_rate", subject: OfRun})
 	LastStep          = define(definition{name: "ml.run.last_step.timestamp", subject: OfRun})
 	StepDuration      = define(definition{name: "ml.step.duration", subject: OfRun, kind: histogram, own: []string{mlattr.Phase, "ml.timing"}})
-	RunState          = define(definition{name: "ml.run.state", subject: OfRun, own: []string{attrRunState}})
-	RunStateSince     = define(definition{name: "ml.run.state.timestamp", subject: OfRun})
-	RunTimeRatio      = define(definition{name: "ml.run.time.ratio", subject: OfRun, own: []string{attrRunState}})
-	RunGoodput        = define(definition{name: "ml.run.goodput", subject: OfRun})
-	RunBound          = define(definition{name: "ml.run.bound", subject: OfRun, own: []string{"ml.run.bound"}})
-	RunGPUs           = define(definition{name: "ml.run.gpus", subject: OfRun})
-	RunGPUUtilization = define(definition{name: "ml.run.gpu.utilization", subject: OfRun})
-	RunGPUPrice       = define(definition{name: "ml.run.gpu.price", subject: OfRun})
-	RunStepTime       = define(definition{name: "ml.run.step.time", subject: OfRun, own: []string{attrWindow}})
+	RunState          = define(definition{name: "ml.run.state", subject: OfRun, whole: true, own: []string{attrRunState}})
+	RunStateSince     = define(definition{name: "ml.run.state.timestamp", subject: OfRun, whole: true})
+	RunTimeRatio      = define(definition{name: "ml.run.time.ratio", subject: OfRun, whole: true, own: []string{attrRunState}})
+	RunGoodput        = define(definition{name: "ml.run.goodput", subject: OfRun, whole: true})
+	RunBound          = define(definition{name: "ml.run.bound", subject: OfRun, whole: true, own: []string{"ml.run.bound"}})
+	RunGPUs           = define(definition{name: "ml.run.gpus", subject: OfRun, whole: true})
+	RunGPUUtilization = define(definition{name: "ml.run.gpu.utilization", subject: OfRun, whole: true})
+	RunGPUPrice       = define(definition{name: "ml.run.gpu.price", subject: OfRun, whole: true})
+	RunStepTime       = define(definition{name: "ml.run.step.time", subject: OfRun, whole: true, own: []string{attrWindow}})
 	RunTokenRate      = define(definition{name: "ml.run.token.throughput", subject: OfRun, own: []string{mlattr.ThroughputBasis}})
 	RunAttempts       = define(definition{name: "ml.run.attempts", subject: OfRun})
-	RunLastData       = define(definition{name: "ml.run.last_data.timestamp", subject: OfRun})
+	RunLastData       = define(definition{name: "ml.run.last_data.timestamp", subject: OfRun, whole: true})
 	Errors            = define(definition{name: "ml.errors", subject: OfService, own: []string{mlattr.Operation, mlattr.ErrorType}})
 
 	Tokens           = define(definition{name: "ml.tokens", subject: OfModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side}})
@@ -168,13 +170,7 @@ func (s Series) Derived() bool { return isDerived[s] }
 
 // OfWholeRun reports whether ml_metrics computes the series for a whole run, which
 // has few streams of it.
-func (s Series) OfWholeRun() bool {
-	switch s {
-	case RunState, RunStateSince, RunTimeRatio, RunGoodput, RunBound, RunGPUs, RunGPUUtilization, RunGPUPrice, RunStepTime, RunLastData:
-		return true
-	}
-	return false
-}
+func (s Series) OfWholeRun() bool { return definitions[s].whole }
 
 // OfWorkers reports whether the series is a gauge of the workers of a pool in one process.
 func (s Series) OfWorkers() bool { return s == PoolSize || s == PoolBusy || s == PoolIdle }
