@@ -100,6 +100,9 @@ var commandRules = []commandRule{
 		assert.Zero(t, code, output)
 	}},
 	{`bin/mlgen (.+?)(?: --sent sent.jsonl)?`, func(t *testing.T, match []string) { generates(t, match[1]) }},
+	{`go run \./receiver/gpureceiver/cmd/gpurecord -duration 2m gpu-recording\.yaml`, func(t *testing.T, _ []string) {
+		isTest(t, "receiver/gpureceiver/cmd/gpurecord", "TestRun")
+	}},
 	// A collector with nccl.yaml answers these.
 	{`curl -sf http://127\.0\.0\.1:888[89]/metrics \| grep -E '(?:nccl_rank_state|otelcol_receiver_nccl_queries)'`, func(t *testing.T, _ []string) {
 		isTest(t, "e2e/smoke", "TestTheMissingRank")
