@@ -55,7 +55,7 @@ func (*stuckDisk) ReadGroup(string) (store.Group, bool) { return store.Group{}, 
 func (*stuckDisk) Bytes() int64                         { return 0 }
 func (*stuckDisk) Close() error                         { return nil }
 
-func (*stuckDisk) Enforce(time.Time, func(share.Origin) share.Path) ([]store.Removed, error) {
+func (*stuckDisk) Enforce(time.Time, func(share.Origin) share.Path) ([]store.Artifact, error) {
 	return nil, errors.New("stuck")
 }
 

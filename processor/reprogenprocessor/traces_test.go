@@ -455,9 +455,9 @@ func TestUnusableDirectory(t *testing.T) {
 	require.NoError(t, os.Mkdir(open, 0o700))
 	require.NoError(t, os.Chmod(open, 0o777))
 	for name, tc := range map[string]struct{ directory, remedy string }{
-		"below a file":          {filepath.Join(base, "file", "x"), "name a folder that the collector's user may create"},
+		"below a file":          {filepath.Join(base, "file", "x"), "name a directory that the collector's user may create"},
 		"a file":                {filepath.Join(base, "file"), "name"},
-		"a symbolic link":       {filepath.Join(base, "link"), "name the folder that it leads to"},
+		"a symbolic link":       {filepath.Join(base, "link"), "name the directory that it leads to"},
 		"writable by everybody": {open, "chmod 0700"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ type disk interface {
 	ReadGroup(fingerprint string) (store.Group, bool)
 	WriteGroup(store.Group) error
 	Write(fingerprint, name string, origin share.Origin, files []store.File) error
-	Enforce(now time.Time, path func(share.Origin) share.Path) ([]store.Removed, error)
+	Enforce(now time.Time, path func(share.Origin) share.Path) ([]store.Artifact, error)
 	Bytes() int64
 	Close() error
 }

@@ -39,6 +39,8 @@ type Variant struct {
 
 // Group is what is known about the failures of one fingerprint.
 type Group struct {
+	// Schema is the version of the file.
+	Schema      int       `json:"schema"`
 	Fingerprint string    `json:"fingerprint"`
 	Kind        string    `json:"kind"`
 	Type        string    `json:"type"`
@@ -140,10 +142,10 @@ func (g *Group) Merge(old Group) {
 	}
 }
 
-// tree is the group as its file has it.
-func (g Group) tree() any {
-	g.FirstSeen, g.LastSeen = g.FirstSeen.UTC(), g.LastSeen.UTC()
-	return jsontree.From(groupInFile{schema, g})
+// encode writes the group as its file has it.
+func (g Group) encode() []byte {
+	g.Schema, g.FirstSeen, g.LastSeen = schema, g.FirstSeen.UTC(), g.LastSeen.UTC()
+	return jsontree.EncodeIndent(jsontree.From(g))
 }
 
 // keepExemplars sets what the folder really holds.
@@ -154,12 +156,6 @@ func (g *Group) keepExemplars(found []string) {
 			g.Variants[i].Exemplar = ""
 		}
 	}
-}
-
-// groupInFile is a group with the version of its file.
-type groupInFile struct {
-	Schema int `json:"schema"`
-	Group
 }
 
 // readGroup reads a group's file. A file that is damaged or of a newer version is
@@ -174,7 +170,7 @@ func (s *Store) readGroup(fingerprint string) (Group, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return Group{}, err
 	}
-	var read groupInFile
+	var read Group
 	err = json.Unmarshal(text, &read)
 	switch {
 	case len(text) > maxGroupBytes:
@@ -186,7 +182,7 @@ func (s *Store) readGroup(fingerprint string) (Group, error) {
 	case read.impossible():
 		return Group{}, fmt.Errorf("%s has impossible values", name)
 	}
-	return read.Group, nil
+	return read, nil
 }
 
 // impossible reports values that this package never writes.

@@ -10,10 +10,10 @@ import (
 
 // Enforce removes artifacts until the limits hold, and returns them. path returns
 // an origin's share of them.
-func (s *Store) Enforce(now time.Time, path func(share.Origin) share.Path) ([]Removed, error) {
+func (s *Store) Enforce(now time.Time, path func(share.Origin) share.Path) ([]Artifact, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	gone := make(map[artifact]bool)
+	gone := make(map[Artifact]bool)
 	if s.limits.Age > 0 {
 		for _, a := range s.kept {
 			if now.Sub(a.written) > s.limits.Age {
@@ -21,19 +21,19 @@ func (s *Store) Enforce(now time.Time, path func(share.Origin) share.Path) ([]Re
 			}
 		}
 	}
-	s.surplus(gone, int64(s.limits.Artifacts), path, func(artifact) int64 { return 1 })
-	s.surplus(gone, s.limits.Bytes, path, func(a artifact) int64 { return a.size })
+	s.surplus(gone, int64(s.limits.Artifacts), path, func(Artifact) int64 { return 1 })
+	s.surplus(gone, s.limits.Bytes, path, func(a Artifact) int64 { return a.size })
 	if len(gone) == 0 {
 		return nil, nil
 	}
-	var removed []Removed
+	var removed []Artifact
 	var errs []error
 	all := s.kept
-	s.kept = slices.DeleteFunc(slices.Clone(all), func(a artifact) bool { return gone[a] })
+	s.kept = slices.DeleteFunc(slices.Clone(all), func(a Artifact) bool { return gone[a] })
 	for _, a := range all {
 		if gone[a] {
 			s.bytes.Add(-a.size)
-			removed = append(removed, Removed{Fingerprint: a.fingerprint, Name: a.name})
+			removed = append(removed, a)
 			errs = append(errs, s.remove(a))
 		}
 	}
@@ -43,7 +43,7 @@ func (s *Store) Enforce(now time.Time, path func(share.Origin) share.Path) ([]Re
 // surplus marks the artifacts that exceed a limit as gone. Each origin has a share.
 // Of its own, the oldest whose group has another one goes first: the only artifact
 // of a defect goes last.
-func (s *Store) surplus(gone map[artifact]bool, limit int64, path func(share.Origin) share.Path, weigh func(artifact) int64) {
+func (s *Store) surplus(gone map[Artifact]bool, limit int64, path func(share.Origin) share.Path, weigh func(Artifact) int64) {
 	var weight int64
 	for _, a := range s.kept {
 		if !gone[a] {
@@ -53,15 +53,15 @@ func (s *Store) surplus(gone map[artifact]bool, limit int64, path func(share.Ori
 	if limit <= 0 || weight <= limit {
 		return
 	}
-	var last, others []artifact
+	var last, others []Artifact
 	seen := make(map[string]bool)
 	for _, a := range slices.Backward(s.kept) {
 		switch {
 		case gone[a]:
-		case seen[a.fingerprint]:
+		case seen[a.Fingerprint]:
 			others = append(others, a)
 		default:
-			seen[a.fingerprint] = true
+			seen[a.Fingerprint] = true
 			last = append(last, a)
 		}
 	}
@@ -81,19 +81,17 @@ func (s *Store) surplus(gone map[artifact]bool, limit int64, path func(share.Ori
 }
 
 // remove takes an artifact from the disk. The caller holds mu.
-func (s *Store) remove(a artifact) error {
-	if err := s.root.RemoveAll(a.fingerprint + "/" + a.name); err != nil {
+func (s *Store) remove(a Artifact) error {
+	if err := s.root.RemoveAll(a.Fingerprint + "/" + a.Name); err != nil {
 		return err
 	}
-	for _, k := range s.kept {
-		if k.fingerprint == a.fingerprint {
-			return nil
-		}
+	if slices.ContainsFunc(s.kept, func(k Artifact) bool { return k.Fingerprint == a.Fingerprint }) {
+		return nil
 	}
 	// A folder that holds something else besides stays: only the summaries are
 	// ours to remove.
-	_ = s.root.Remove(a.fingerprint + "/" + groupFile)
-	_ = s.root.Remove(a.fingerprint + "/" + groupFile + backupSuffix)
-	_ = s.root.Remove(a.fingerprint)
+	for _, own := range [...]string{"/" + groupFile, "/" + groupFile + newSuffix, "/" + groupFile + backupSuffix, ""} {
+		_ = s.root.Remove(a.Fingerprint + own)
+	}
 	return nil
 }

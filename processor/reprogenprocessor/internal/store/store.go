@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"regexp"
@@ -16,8 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
 var (
@@ -46,11 +47,6 @@ type File struct {
 	Content []byte
 }
 
-// Removed is an artifact that was removed because of the limits.
-type Removed struct {
-	Fingerprint, Name string
-}
-
 // Store is an open directory.
 type Store struct {
 	root   *os.Root
@@ -60,13 +56,16 @@ type Store struct {
 
 	// mu guards what follows, and the making and removing of groups' folders.
 	mu    sync.Mutex
-	kept  []artifact // the oldest first
+	kept  []Artifact // the oldest first
 	bytes atomic.Int64
 }
 
-type artifact struct {
-	fingerprint, name string
-	origin            share.Origin
+// Artifact is one folder of files.
+type Artifact struct {
+	// Fingerprint is its group's.
+	Fingerprint, Name string
+
+	origin share.Origin
 	// established reports whether the origin was established before the start.
 	established bool
 	size        int64
@@ -118,7 +117,7 @@ func (s *Store) load() (groups []Group, warnings []error, err error) {
 			}
 		}
 	}
-	slices.SortStableFunc(s.kept, func(a, b artifact) int { return a.written.Compare(b.written) })
+	slices.SortStableFunc(s.kept, func(a, b Artifact) int { return a.written.Compare(b.written) })
 	return groups, warnings, nil
 }
 
@@ -148,8 +147,8 @@ func (s *Store) loadGroup(fingerprint string) (Group, error) {
 		}
 		exemplars = append(exemplars, e.Name())
 		size := s.sizeOf(fingerprint + "/" + e.Name())
-		s.kept = append(s.kept, artifact{
-			fingerprint: fingerprint, name: e.Name(), origin: group.Origin(), established: group.Established,
+		s.kept = append(s.kept, Artifact{
+			Fingerprint: fingerprint, Name: e.Name(), origin: group.Origin(), established: group.Established,
 			size: size, written: artifactTime(e.Name()),
 		})
 		s.bytes.Add(size)
@@ -178,8 +177,8 @@ func (s *Store) sizeOf(folder string) int64 {
 // at all. The error is ErrExists if the same failure was written before, and
 // ErrNoSpace if the disk is too full.
 func (s *Store) Write(fingerprint, name string, origin share.Origin, files []File) error {
-	if err := checkNames(fingerprint, name); err != nil {
-		return err
+	if !groupName.MatchString(fingerprint) || !artifactName.MatchString(name) {
+		return fmt.Errorf("%q/%q is no name of the layout", fingerprint, name)
 	}
 	var size int64
 	for _, f := range files {
@@ -188,14 +187,14 @@ func (s *Store) Write(fingerprint, name string, origin share.Origin, files []Fil
 	if err := s.room(size); err != nil {
 		return err
 	}
-	tmp := tmpName()
+	tmp := tmpPrefix + rand.Text()
 	if err := s.root.Mkdir(tmp, 0o700); err != nil {
 		return err
 	}
 	err := s.fill(tmp, files)
 	if err == nil {
-		err = s.place(tmp, artifact{
-			fingerprint: fingerprint, name: name, origin: origin, size: size, written: artifactTime(name),
+		err = s.place(tmp, Artifact{
+			Fingerprint: fingerprint, Name: name, origin: origin, size: size, written: artifactTime(name),
 		})
 	}
 	if err != nil {
@@ -226,18 +225,18 @@ func (s *Store) fill(tmp string, files []File) error {
 }
 
 // place renames a finished artifact to its name.
-func (s *Store) place(tmp string, a artifact) error {
+func (s *Store) place(tmp string, a Artifact) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.root.Mkdir(a.fingerprint, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := s.root.Mkdir(a.Fingerprint, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if info, err := s.root.Lstat(a.fingerprint); err != nil {
+	if info, err := s.root.Lstat(a.Fingerprint); err != nil {
 		return err
 	} else if !info.IsDir() {
-		return fmt.Errorf("%q is in the way of a group's folder", a.fingerprint)
+		return fmt.Errorf("%q is in the way of a group's folder", a.Fingerprint)
 	}
-	target := a.fingerprint + "/" + a.name
+	target := a.Fingerprint + "/" + a.Name
 	if _, err := s.root.Lstat(target); err == nil {
 		return ErrExists
 	}
@@ -251,15 +250,8 @@ func (s *Store) place(tmp string, a artifact) error {
 
 // WriteGroup replaces a group's summary.
 func (s *Store) WriteGroup(g Group) error {
-	if !groupName.MatchString(g.Fingerprint) {
-		return fmt.Errorf("%q is no name of the layout", g.Fingerprint)
-	}
-	tmp := tmpName()
-	if err := s.writeFile(tmp, jsontree.EncodeIndent(g.tree())); err != nil {
+	if err := s.writeFile(g.Fingerprint+"/"+groupFile, g.encode()); err != nil {
 		return err
-	}
-	if err := s.root.Rename(tmp, g.Fingerprint+"/"+groupFile); err != nil {
-		return errors.Join(err, s.root.Remove(tmp))
 	}
 	return syncDirectory(s.root, g.Fingerprint)
 }
@@ -274,32 +266,20 @@ func (s *Store) ReadGroup(fingerprint string) (Group, bool) {
 	defer s.mu.Unlock()
 	var exemplars []string
 	for _, a := range s.kept {
-		if a.fingerprint == fingerprint {
-			exemplars = append(exemplars, a.name)
+		if a.Fingerprint == fingerprint {
+			exemplars = append(exemplars, a.Name)
 		}
 	}
 	g.keepExemplars(exemplars)
 	return g, true
 }
 
-// tmpName returns a name that nothing has.
-func tmpName() string { return tmpPrefix + rand.Text() }
-
-// writeFile creates a file. Where it cannot be written whole, it is removed.
-func (s *Store) writeFile(name string, content []byte) (err error) {
-	f, err := s.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
+// writeFile writes a file, whole or not at all.
+func (s *Store) writeFile(name string, content []byte) error {
+	return saved.WriteFile(s.root, name, 0o600, func(to io.Writer) error {
+		_, err := to.Write(content)
 		return err
-	}
-	defer func() {
-		if err = errors.Join(err, f.Close()); err != nil {
-			err = errors.Join(err, s.root.Remove(name))
-		}
-	}()
-	if _, err = f.Write(content); err != nil {
-		return err
-	}
-	return f.Sync()
+	})
 }
 
 // groupFile is the name of a group's summary in its folder.
@@ -309,8 +289,12 @@ const groupFile = "group.json"
 // collectors misread raises it; a new field does not.
 const schema = 1
 
-// backupSuffix ends the name of a file that could not be read.
-const backupSuffix = ".backup"
+// backupSuffix ends the name of a file that could not be read, and newSuffix that of one
+// that was not finished.
+const (
+	backupSuffix = ".backup"
+	newSuffix    = ".new"
+)
 
 // tmpPrefix begins the name of everything that is not finished.
 const tmpPrefix = ".tmp-"
@@ -326,14 +310,6 @@ var (
 // collector's time; the ids must be hex.
 func ArtifactName(at time.Time, traceID, spanID string) string {
 	return strings.Join([]string{at.UTC().Format(timeForm), traceID, spanID}, "-")
-}
-
-// checkNames returns an error if an artifact would have another place than the layout has.
-func checkNames(fingerprint, name string) error {
-	if !groupName.MatchString(fingerprint) || !artifactName.MatchString(name) {
-		return fmt.Errorf("%q/%q is no name of the layout", fingerprint, name)
-	}
-	return nil
 }
 
 func artifactTime(name string) time.Time {
