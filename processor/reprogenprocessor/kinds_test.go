@@ -207,7 +207,7 @@ KINDS["division"] = Division
 		},
 		Parts: func(jsontree.Object) []string { return []string{"division"} },
 		Files: fstest.MapFS{"script/division.py.tmpl": {Data: []byte(script)}},
-		Head: func(h kind.Head, spec jsontree.Object) {
+		Head: func(h *kind.Head, spec jsontree.Object) {
 			h.Add("divide", string(jsontree.Encode(spec.Object("payload"))))
 		},
 	}

@@ -272,7 +272,7 @@ func (o *observer) copy(f *failure.Failure, c *detect.Candidate) {
 	if isOfGPU(f) {
 		span, resource := c.Span.Attributes(), c.Resource.Attributes()
 		// The points of GPUs have the run that ml_enrich wrote, inferred or not.
-		run := cmp.Or(attr.TextIn([]pcommon.Map{span, resource}, mlattr.RunID), vocabulary.RunOf(span, resource))
+		run := cmp.Or(attr.Text(span, mlattr.RunID), attr.Text(resource, mlattr.RunID), vocabulary.RunOf(span, resource))
 		f.GPUs = o.gpus.Own(run, f.Rank, c.FailedAt(f.SeenAt))
 		for _, line := range f.GPUs {
 			f.Weight += len(line)

@@ -9,7 +9,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/python"
 )
 
 const (
@@ -23,7 +22,7 @@ const (
 // run. It is abbreviated, and for reading only: the script works with the data
 // that follow it. Each line begins with a label or a space.
 func headOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object) string {
-	var h head
+	var h kind.Head
 	expect, source := spec.Object("expect"), spec.Object("source")
 	h.Add("error", packed(strings.TrimSuffix(cmp.Or(expect.Text("type"), "(type unknown)")+": "+expect.Text("message"), ": ")))
 	if trigger := expect.Text("trigger"); trigger != "" {
@@ -41,7 +40,7 @@ func headOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object) string {
 	}
 	if k.Parts == nil {
 		h.Add("run", "python3 repro.py   show all that is known; nothing can be replayed")
-		return h.b.String()
+		return h.String()
 	}
 	flags := flagsFor(k, spec)
 	// Beside more flags there is no room for what the line does.
@@ -55,7 +54,7 @@ func headOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object) string {
 		h.Add(label, fmt.Sprintf("python3 repro.py%-*s   %s", max(width, 10), line.flags, line.effect))
 		label = ""
 	}
-	return h.b.String()
+	return h.String()
 }
 
 // packed returns recorded text with one space for several: with many, a terminal
@@ -63,27 +62,3 @@ func headOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object) string {
 func packed(text string) string { return spaces.ReplaceAllString(text, " ") }
 
 var spaces = regexp.MustCompile(` {2,}`)
-
-type head struct{ b strings.Builder }
-
-// Add writes one line. Whatever the text is, the line has printable ASCII
-// alone, and no two single quotes in a row.
-func (h *head) Add(label, text string) {
-	text = strings.ReplaceAll(python.Spelled(text, false), "''", `'\x27`)
-	if room := maxHeadColumns - 11; len(text) > room {
-		text = text[:room-4] + " ..."
-	}
-	fmt.Fprintf(&h.b, "%-10s %s\n", label, text)
-}
-
-// List writes a line for each text, and how many there are beyond a limit.
-func (h *head) List(label string, texts []string, limit int) {
-	for i, text := range texts {
-		if i == limit {
-			h.Add("", fmt.Sprintf("... (%d more)", len(texts)-limit))
-			return
-		}
-		h.Add(label, text)
-		label = ""
-	}
-}

@@ -78,16 +78,12 @@ func narrowOf(call jsontree.Object, entries []string) jsontree.Array {
 func seedOf(k *kind.Kind, training jsontree.Object) any {
 	seed, _ := training.Lookup("repro.seed")
 	number, ok := seed.(jsontree.Number)
-	if !ok || !k.TakesSeed {
+	_, noInt := strconv.ParseInt(string(number), 10, 64)
+	_, noUint := strconv.ParseUint(string(number), 10, 64)
+	if !ok || !k.TakesSeed || noInt != nil && noUint != nil {
 		return nil
 	}
-	if _, err := strconv.ParseInt(string(number), 10, 64); err == nil {
-		return number
-	}
-	if _, err := strconv.ParseUint(string(number), 10, 64); err == nil {
-		return number
-	}
-	return nil
+	return number
 }
 
 // refOf says where a payload lies, if it is not part of the artifact. Its hash is what

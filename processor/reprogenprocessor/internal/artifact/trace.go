@@ -14,6 +14,10 @@ import (
 // go first, and the span's own values at the end. The keys of the training are
 // gathered from the span, those above it and the resource.
 func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
+	ancestors := jsontree.Array{}
+	for _, a := range f.Ancestors {
+		ancestors = append(ancestors, redactor.Tree("trace.ancestors", jsontree.From(a)))
+	}
 	tree := jsontree.Of(
 		"schema", schema,
 		"complete", f.Complete,
@@ -22,7 +26,7 @@ func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
 		"training", redactor.Tree("trace.training", collect(f, isTraining)),
 		"resource", redactor.Tree("trace.resource", f.Resource),
 		"span", redactor.Tree("trace.span", jsontree.From(f.Span)),
-		"ancestors", trees("trace.ancestors", f.Ancestors, redactor),
+		"ancestors", ancestors,
 		"siblings", jsontree.Array{},
 		"others", jsontree.Array{},
 		"omitted_spans", jsontree.Int(int64(f.OmittedSpans+len(f.Siblings)+len(f.Others))),
@@ -35,52 +39,39 @@ func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
 		return fillUp(tree, text, f, redactor)
 	}
 	tree.Set("truncated", true)
-	for _, part := range [...]struct {
-		key  string
-		less any
-	}{
-		{"ancestors", jsontree.Array{}},
-		{"training", jsontree.Object{}},
-		{"resource", jsontree.Object{}},
-	} {
-		if part.key == "ancestors" {
-			tree.Set("complete", false)
-		}
-		tree.Set(part.key, part.less)
+	tree.Set("complete", false)
+	for _, less := range jsontree.Of(
+		"ancestors", jsontree.Array{}, "training", jsontree.Object{}, "resource", jsontree.Object{},
+		"span", jsontree.Of("trace_id", f.Span.TraceID, "span_id", f.Span.SpanID),
+	) {
+		tree.Set(less.Key, less.Value)
 		if text = jsontree.EncodeIndent(tree); len(text) <= maxTraceBytes {
-			return text
+			break
 		}
 	}
-	tree.Set("span", jsontree.Of("trace_id", f.Span.TraceID, "span_id", f.Span.SpanID))
-	return jsontree.EncodeIndent(tree)
+	return text
 }
 
 // fillUp adds the failed siblings and then the other spans, the last ones
 // first, as far as there is room. text is the tree without them.
 func fillUp(tree jsontree.Object, text []byte, f *failure.Failure, redactor *redact.Redactor) []byte {
-	room := maxTraceBytes - len(text)
-	omitted := f.OmittedSpans
-	for _, part := range [...]struct {
-		key   string
-		spans []failure.Span
-	}{{"siblings", f.Siblings}, {"others", f.Others}} {
-		first := len(part.spans)
-		var kept jsontree.Array
-		for first > 0 {
-			one := redactor.Tree("trace."+part.key, jsontree.From(part.spans[first-1]))
+	room, omitted := maxTraceBytes-len(text), f.OmittedSpans
+	add := func(key string, spans []failure.Span) {
+		kept := jsontree.Array{}
+		for _, s := range slices.Backward(spans) {
+			one := redactor.Tree("trace."+key, jsontree.From(s))
 			// The indentation of the list comes to a few bytes a line.
 			if room -= indented(one); room < 0 {
 				break
 			}
 			kept = append(kept, one)
-			first--
 		}
-		omitted += first
+		omitted += len(spans) - len(kept)
 		slices.Reverse(kept)
-		if kept != nil {
-			tree.Set(part.key, kept)
-		}
+		tree.Set(key, kept)
 	}
+	add("siblings", f.Siblings)
+	add("others", f.Others)
 	tree.Set("omitted_spans", jsontree.Int(int64(omitted)))
 	tree.Set("truncated", omitted > 0)
 	return jsontree.EncodeIndent(tree)
@@ -90,13 +81,4 @@ func fillUp(tree jsontree.Object, text []byte, f *failure.Failure, redactor *red
 func indented(tree any) int {
 	text := jsontree.EncodeIndent(tree)
 	return len(text) + 4*(1+bytes.Count(text, []byte("\n")))
-}
-
-// trees has the tree of each of a list.
-func trees[T any](where string, list []T, redactor *redact.Redactor) jsontree.Array {
-	out := jsontree.Array{}
-	for _, one := range list {
-		out = append(out, redactor.Tree(where, jsontree.From(one)))
-	}
-	return out
 }

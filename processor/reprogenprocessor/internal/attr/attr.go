@@ -50,26 +50,6 @@ func First(attributes pcommon.Map, keys []string) (pcommon.Value, bool) {
 	return pcommon.Value{}, false
 }
 
-// TextIn returns the text that the first of the maps has under a key, or "".
-func TextIn(maps []pcommon.Map, key string) string {
-	for _, m := range maps {
-		if text := Text(m, key); text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
-// IntIn returns the integer that the first of the maps has under a key.
-func IntIn(maps []pcommon.Map, key string) (int64, bool) {
-	for _, m := range maps {
-		if v, ok := m.Get(key); ok && v.Type() == pcommon.ValueTypeInt {
-			return v.Int(), true
-		}
-	}
-	return 0, false
-}
-
 // QualifiedName returns the name of the code that a span is about, such as
 // "pkg.mod.Class.method", or "". It may share memory with the batch.
 func QualifiedName(attributes pcommon.Map) string {

@@ -41,9 +41,9 @@ type Batch struct {
 	MayBelong bool
 }
 
-func (b *Batch) add(c Candidate, found signs) {
+func (b *Batch) add(c Candidate, failed bool) {
 	switch {
-	case found&signFailed == 0:
+	case !failed:
 		b.Calls = append(b.Calls, c)
 	case len(b.Failed) < maxFound:
 		b.Failed = append(b.Failed, c)
@@ -75,13 +75,13 @@ func (d *Detector) scope(b *Batch, resource pcommon.Resource, ss ptrace.ScopeSpa
 	for _, span := range ss.Spans().All() {
 		mayBelong := d.Failed.MayHave(span.TraceID())
 		b.MayBelong = b.MayBelong || mayBelong
-		found := signsOf(span)
-		succeeded = succeeded || found&signFailed == 0
+		failed, correlated := signsOf(span)
+		succeeded = succeeded || !failed
 		// A call is of use only where something may refer to it.
-		if found&signFailed == 0 && (found&signCorrelated == 0 && !mayBelong || !d.Kinds.HasRemoteCall(span)) {
+		if !failed && (!correlated && !mayBelong || !d.Kinds.HasRemoteCall(span)) {
 			continue
 		}
-		b.add(Candidate{Span: span, Resource: resource, Scope: ss.Scope().Name(), Sender: sender}, found)
+		b.add(Candidate{Span: span, Resource: resource, Scope: ss.Scope().Name(), Sender: sender}, failed)
 	}
 	return succeeded
 }
@@ -100,7 +100,7 @@ func (d *Detector) Logs(ld plog.Logs, sender share.Sender, now time.Time) Batch 
 				}
 				b.add(Candidate{
 					Record: record, FromLog: true, Resource: rl.Resource(), Scope: sl.Scope().Name(), Sender: sender,
-				}, signFailed)
+				}, true)
 			}
 		}
 		if succeeded {

@@ -83,22 +83,16 @@ func (c *Candidate) FailedAt(now time.Time) time.Time {
 	return now
 }
 
-// signs are what one pass over a span's attributes finds.
-type signs uint8
-
-const (
-	signFailed signs = 1 << iota
-	signCorrelated
-)
-
 // Failed reports whether a span failed.
-func Failed(span ptrace.Span) bool { return signsOf(span)&signFailed != 0 }
+func Failed(span ptrace.Span) bool {
+	failed, _ := signsOf(span)
+	return failed
+}
 
 // signsOf finds in one pass over its attributes whether a span failed, and
 // whether it has the id of a call. A span failed if an exception left it, if its client
 // names a trigger, or if its loss is not a number.
-func signsOf(span ptrace.Span) signs {
-	var found signs
+func signsOf(span ptrace.Span) (failed, correlated bool) {
 	var end spanfact.End
 	asks := false
 	for k, v := range span.Attributes().All() {
@@ -106,24 +100,15 @@ func signsOf(span ptrace.Span) signs {
 		case mlattr.GenAIOperationName:
 			asks = v.Type() == pcommon.ValueTypeStr && vocabulary.AsksModel(v.Str())
 		case attr.Trigger:
-			if isTrigger(v) {
-				return found | signFailed
-			}
+			failed = failed || isTrigger(v)
 		case mlattr.Loss:
-			if nonFinite(v) != "" {
-				return found | signFailed
-			}
+			failed = failed || nonFinite(v) != ""
 		default:
-			if !end.ReadAttribute(k, v) && vocabulary.IsCorrelation(k) {
-				found |= signCorrelated
-			}
+			correlated = !end.ReadAttribute(k, v) && vocabulary.IsCorrelation(k) || correlated
 		}
 	}
 	// A request may have failed whatever its status; ml_enrich says so.
-	if end.Raised(span) || asks && end.ErrorType != "" {
-		found |= signFailed
-	}
-	return found
+	return failed || end.Raised(span) || asks && end.ErrorType != "", correlated
 }
 
 // triggers are the failures that are no exceptions.

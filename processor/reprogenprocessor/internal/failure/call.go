@@ -89,8 +89,8 @@ type Remote struct {
 	URI string `json:"uri"`
 	// SHA256 is the payload's hash in hex, lower case.
 	SHA256 string `json:"sha256"`
-	// Size is the payload's length in bytes, if it was sent.
-	Size jsontree.Known `json:"size,omitzero"`
+	// Size is the payload's length in bytes, or nil if it was not sent.
+	Size *int64 `json:"size,omitempty"`
 }
 
 // Target names what is called, for a fingerprint.

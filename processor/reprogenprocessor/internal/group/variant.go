@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -34,11 +35,10 @@ func VariantOf(f *failure.Failure, span, resource pcommon.Map, capture bool) fai
 			parts = append(parts, tensorText(t))
 		}
 	}
-	maps := []pcommon.Map{span, resource}
-	if class := deviceClass(attr.TextIn(maps, attrDevice)); class != "" {
+	if class := deviceClass(cmp.Or(attr.Text(span, attrDevice), attr.Text(resource, attrDevice))); class != "" {
 		parts = append(parts, class)
 	}
-	for _, m := range maps {
+	for _, m := range [...]pcommon.Map{span, resource} {
 		if v, ok := m.Get(attrPackages); ok {
 			if versions := versionsIn(v); len(versions) > 0 {
 				parts = append(parts, slices.Sorted(slices.Values(versions))...)

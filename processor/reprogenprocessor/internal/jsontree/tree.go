@@ -34,39 +34,20 @@ func Of(pairs ...any) Object {
 }
 
 // OfKnown returns an object like Of, without the members of which nothing is known:
-// those that are nil, empty, or a Known below 0.
+// those that are nil or empty.
 func OfKnown(pairs ...any) Object {
-	o := Object{}
-	for _, m := range Of(pairs...) {
-		if n, ok := m.Value.(Known); ok && n >= 0 {
-			m.Value = Int(int64(n))
+	return slices.DeleteFunc(Of(pairs...), func(m Member) bool {
+		switch v := m.Value.(type) {
+		case string:
+			return v == ""
+		case Array:
+			return len(v) == 0
+		case Object:
+			return len(v) == 0
 		}
-		if !isUnknown(m.Value) {
-			o = append(o, m)
-		}
-	}
-	return o
+		return m.Value == nil
+	})
 }
-
-func isUnknown(v any) bool {
-	switch v := v.(type) {
-	case string:
-		return v == ""
-	case Known:
-		return v.IsZero()
-	case Array:
-		return len(v) == 0
-	case Object:
-		return len(v) == 0
-	}
-	return v == nil
-}
-
-// Known is a whole number that is not known if it is below 0.
-type Known int64
-
-// IsZero reports that the number is not known: then omitzero leaves out a field.
-func (k Known) IsZero() bool { return k < 0 }
 
 // MarshalJSON writes the object as Encode does.
 func (o Object) MarshalJSON() ([]byte, error) { return Encode(o), nil }

@@ -4,6 +4,7 @@
 package kind
 
 import (
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/python"
 )
 
 // Kind is one kind of artifacts. A call is read from the failed span (Recognise
@@ -60,20 +62,11 @@ type Kind struct {
 	// phrases of printable ASCII, none of them chosen freely by telemetry.
 	Needs func(spec jsontree.Object) []string
 	// Head writes the call as the script's first lines show it.
-	Head func(h Head, spec jsontree.Object)
+	Head func(h *Head, spec jsontree.Object)
 
 	// Explains reports whether the error of a call explains that of the HTTP request
 	// below it.
 	Explains bool
-}
-
-// Head is the beginning of a script, for a person. Each line has printable ASCII
-// alone, whatever the text is.
-type Head interface {
-	// Add writes a line; one that is too long is cut.
-	Add(label, text string)
-	// List writes a line for each text, and how many there are beyond limit.
-	List(label string, texts []string, limit int)
 }
 
 const (
@@ -82,6 +75,31 @@ const (
 	// MaxHeadLines is how many lines may show the call.
 	MaxHeadLines = 16
 )
+
+// Head is the beginning of a script, for a person.
+type Head struct{ strings.Builder }
+
+// Add writes a line; one that is too long is cut. Whatever the text is, the line has
+// printable ASCII alone, and no two single quotes in a row.
+func (h *Head) Add(label, text string) {
+	text = strings.ReplaceAll(python.Spelled(text, false), "''", `'\x27`)
+	if len(text) > MaxHeadText {
+		text = text[:MaxHeadText-4] + " ..."
+	}
+	fmt.Fprintf(&h.Builder, "%-10s %s\n", label, text)
+}
+
+// List writes a line for each text, and how many there are beyond limit.
+func (h *Head) List(label string, texts []string, limit int) {
+	for i, text := range texts {
+		if i == limit {
+			h.Add("", fmt.Sprintf("... (%d more)", len(texts)-limit))
+			return
+		}
+		h.Add(label, text)
+		label = ""
+	}
+}
 
 // SetFlag returns the flag that gives withheld values, if a value at one of the
 // paths or below was withheld, or "".

@@ -70,7 +70,10 @@ func chatCall(span ptrace.Span) (*failure.Call, failure.Reason) {
 		forms = append(forms, requestRecorded)
 	}
 	reason := failure.Invalid
-	status, _ := attr.IntIn([]pcommon.Map{attributes}, attrHTTPStatus)
+	status := int64(0) // of the answer, if there was one
+	if v, ok := attributes.Get(attrHTTPStatus); ok {
+		status = v.Int()
+	}
 	for _, form := range forms {
 		var r reading
 		request := form(&r, span)
@@ -302,7 +305,7 @@ func jsonText(attributes pcommon.Map, key string) string {
 }
 
 // chatHead writes the model and the messages.
-func chatHead(h kind.Head, spec jsontree.Object) {
+func chatHead(h *kind.Head, spec jsontree.Object) {
 	request := spec.Object("payload").Object("request")
 	h.Add("chat", cmp.Or(request.Text("model"), "(no model was recorded)"))
 	var texts []string

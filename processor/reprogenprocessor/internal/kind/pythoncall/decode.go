@@ -164,5 +164,9 @@ func ofURI(uri string, declared Declared) (*failure.Call, failure.Reason) {
 	case declared.Size > maxRemote:
 		return nil, failure.TooLarge
 	}
-	return &failure.Call{Remote: &failure.Remote{URI: uri, SHA256: sum, Size: jsontree.Known(declared.Size)}, Weight: 2 * len(uri)}, ""
+	remote := &failure.Remote{URI: uri, SHA256: sum}
+	if declared.Size >= 0 {
+		remote.Size = &declared.Size
+	}
+	return &failure.Call{Remote: remote, Weight: 2 * len(uri)}, ""
 }

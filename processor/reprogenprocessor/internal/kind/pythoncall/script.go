@@ -133,7 +133,7 @@ func needs(spec jsontree.Object) []string {
 }
 
 // head writes a call in one line, or with a line for each argument.
-func head(h kind.Head, spec jsontree.Object) {
+func head(h *kind.Head, spec jsontree.Object) {
 	call := spec.Object("payload")
 	if call == nil {
 		h.Add("call", "recorded at "+spec.Object("payload_ref").Text("uri"))

@@ -34,7 +34,7 @@ func New() *kind.Kind {
 		Parts:         func(jsontree.Object) []string { return []string{"files", "code"} },
 		Files:         files,
 		Flags:         func(spec jsontree.Object) string { return kind.SetFlag(spec, "payload") },
-		Head: func(h kind.Head, spec jsontree.Object) {
+		Head: func(h *kind.Head, spec jsontree.Object) {
 			h.List("code", strings.Split(strings.Trim(spec.Object("payload").Text("code"), "\n"), "\n"), kind.MaxHeadLines-1)
 		},
 	}

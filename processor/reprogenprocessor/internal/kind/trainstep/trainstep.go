@@ -127,7 +127,7 @@ func flags(spec jsontree.Object) string {
 }
 
 // head writes the command.
-func head(h kind.Head, spec jsontree.Object) {
+func head(h *kind.Head, spec jsontree.Object) {
 	var texts []string
 	for _, w := range spec.Object("payload").Array("command") {
 		word, _ := w.(string)
