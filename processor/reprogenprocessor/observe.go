@@ -136,11 +136,11 @@ func (o *observer) describe(c *detect.Candidate, recorded *incident.Recording) *
 	caller := c.Span
 	if recorded != nil {
 		caller = recorded.Span
-		if recorded.From.TraceID != snapshot.HexTrace(c.Span.TraceID()) {
-			f.PayloadFrom = &recorded.From
-		}
 	}
-	f.Kind, f.Call, f.Reason = o.kinds.Read(caller)
+	f.Replay = o.kinds.Read(caller)
+	if recorded != nil && recorded.From.TraceID != snapshot.HexTrace(c.Span.TraceID()) {
+		f.PayloadFrom = &recorded.From
+	}
 	if o.kinds.Get(f.Kind).ForeignFrames {
 		f.Error.Cause.Frames = nil
 	}

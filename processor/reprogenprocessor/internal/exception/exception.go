@@ -15,16 +15,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
-// Exception is an exception as a program reports it.
-type Exception struct {
-	// Type is the class as it was named, with its module where that was sent,
-	// or "".
-	Type string
-	// Message is the text without the class, or "".
-	Message string
-	// Stack is the stack trace, or "".
-	Stack string
-}
+// Exception is an exception as a program reports it: its class with its module where that
+// was sent, the text without the class, and the stack trace.
+type Exception clients.PrintedError
 
 // maxWrappers bounds how many wrappers are removed.
 const maxWrappers = 4

@@ -47,10 +47,10 @@ func (tr *Tracker) AddCall(c *detect.Candidate, now time.Time) (group string) {
 	if !waits {
 		return ""
 	}
-	kind, call, reason := tr.kinds.Read(rec.Span)
+	replay := tr.kinds.Read(rec.Span)
 	if weight > maxRecording {
 		// The copy may be without some of the arguments: that is another call.
-		kind, call, reason = failure.Context, nil, failure.TooLarge
+		replay = failure.Replay{Kind: failure.Context, Reason: failure.TooLarge}
 	}
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -58,11 +58,10 @@ func (tr *Tracker) AddCall(c *detect.Candidate, now time.Time) (group string) {
 	if !waits {
 		return ""
 	}
-	if f := *i.Failure; f.Call == nil && (call != nil || reason == failure.TooLarge) {
-		f.Kind, f.Call, f.Reason = kind, call, reason
-		if call != nil {
-			f.Weight += call.Weight
-			tr.bytes += int64(call.Weight)
+	if f := *i.Failure; f.Call == nil && (replay.Call != nil || replay.Reason == failure.TooLarge) {
+		if f.Replay = replay; f.Call != nil {
+			f.Weight += f.Call.Weight
+			tr.bytes += int64(f.Call.Weight)
 		}
 		if f.Span.TraceID != rec.From.TraceID {
 			f.PayloadFrom = &rec.From

@@ -125,22 +125,21 @@ type Registry []*Kind
 
 // Read reads the call of a span. Without one, the kind is Context and the reason is
 // set.
-func (r Registry) Read(span ptrace.Span) (failure.Kind, *failure.Call, failure.Reason) {
+func (r Registry) Read(span ptrace.Span) failure.Replay {
 	if attr.Text(span.Attributes(), attrKind) == string(failure.Context) {
-		return failure.Context, nil, failure.Unwanted
+		return failure.Replay{Kind: failure.Context, Reason: failure.Unwanted}
 	}
 	if k := r.recognise(span); k != nil {
-		call, reason := k.Read(span)
-		return kindOf(k.Name, call), call, reason
+		return k.replay(k.Read(span))
 	}
 	for _, k := range r {
 		if k.Missing != nil {
 			if reason := k.Missing(span); reason != "" {
-				return failure.Context, nil, reason
+				return failure.Replay{Kind: failure.Context, Reason: reason}
 			}
 		}
 	}
-	return failure.Context, nil, failure.NoPayload
+	return failure.Replay{Kind: failure.Context, Reason: failure.NoPayload}
 }
 
 // FromFailure returns a failure without a call as one of a kind that needs none
@@ -156,18 +155,19 @@ func (r Registry) FromFailure(f *failure.Failure) *failure.Failure {
 		}
 		if call, reason, ok := k.FromFailure(f); ok {
 			c := *f
-			c.Kind, c.Call, c.Reason = kindOf(k.Name, call), call, reason
+			c.Replay = k.replay(call, reason)
 			return &c
 		}
 	}
 	return f
 }
 
-func kindOf(name failure.Kind, call *failure.Call) failure.Kind {
+// replay returns what a kind read: a call, or the reason why there is none.
+func (k *Kind) replay(call *failure.Call, reason failure.Reason) failure.Replay {
 	if call == nil {
-		return failure.Context
+		return failure.Replay{Kind: failure.Context, Reason: reason}
 	}
-	return name
+	return failure.Replay{Kind: k.Name, Call: call}
 }
 
 func (r Registry) recognise(span ptrace.Span) *Kind {
