@@ -3,7 +3,9 @@
 package failure
 
 import (
+	"bytes"
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,11 +44,11 @@ const (
 // Scanner finds failures in the lines of one process. The zero Scanner is ready to use. It
 // is not safe for concurrent use.
 type Scanner struct {
-	state        state
-	other        int
-	stack        strings.Builder
-	tail         []string
-	tailSize     int
+	state state
+	other int
+	// stack is the traceback, and head the size of its beginning once it is too long.
+	stack        []byte
+	head         int
 	found        *Failure
 	root         Failure
 	fields, exit int
@@ -110,33 +112,18 @@ func (s *Scanner) traceback(line string) {
 }
 
 // clear forgets a traceback.
-func (s *Scanner) clear() {
-	s.stack.Reset()
-	s.tail, s.tailSize = nil, 0
-}
+func (s *Scanner) clear() { s.stack, s.head = nil, 0 }
 
 // add adds a line to the traceback.
 func (s *Scanner) add(line string) {
 	line = line[:min(len(line), maxMessage)]
-	if s.tailSize == 0 && s.stack.Len()+len(line) < maxHead {
-		s.stack.WriteString(line)
-		s.stack.WriteByte('\n')
-		return
+	if s.head == 0 && len(s.stack)+len(line) >= maxHead {
+		s.head = len(s.stack)
 	}
-	s.tail = append(s.tail, strings.Clone(line))
-	s.tailSize += len(line) + 1
-	first := 0
-	for s.tailSize > maxStack-maxHead {
-		s.tailSize -= len(s.tail[first]) + 1
-		first++
+	s.stack = append(append(s.stack, line...), '\n')
+	for s.head > 0 && len(s.stack)-s.head > maxStack-maxHead {
+		s.stack = slices.Delete(s.stack, s.head, s.head+bytes.IndexByte(s.stack[s.head:], '\n')+1)
 	}
-	if first > 0 {
-		s.tail = append(s.tail[:0], s.tail[first:]...)
-	}
-}
-
-func (s *Scanner) text() string {
-	return s.stack.String() + strings.Join(s.tail, "\n")
 }
 
 // within reads a line of a traceback.
@@ -159,7 +146,7 @@ func (s *Scanner) within(line string) bool {
 	if s.found != nil {
 		rank = s.found.Rank
 	}
-	s.found = &Failure{Class: class, Message: message, Stack: strings.TrimRight(s.text(), "\n"), Rank: rank}
+	s.found = &Failure{Class: class, Message: message, Stack: strings.TrimRight(string(s.stack), "\n"), Rank: rank}
 	return true
 }
 
