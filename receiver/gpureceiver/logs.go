@@ -35,19 +35,12 @@ const (
 
 // gpuLogs turns the errors of GPUs into log records.
 type gpuLogs struct {
-	cfg      *Config
-	settings receiver.Settings
-	monitors *monitors
-	next     consumer.Logs
-	builder  *metadata.LogsBuilder
-	report   *receiverhelper.ObsReport
-	now      func() time.Time
-	retry    time.Duration
-
-	monitor  *monitor
-	release  shared.Release
-	unlisten func()
-	queue    chan queuedEvent
+	signal
+	next    consumer.Logs
+	builder *metadata.LogsBuilder
+	report  *receiverhelper.ObsReport
+	retry   time.Duration
+	queue   chan queuedEvent
 
 	// stopping ends when the receiver stops, sending when it gives up the
 	// queued events.
@@ -71,15 +64,12 @@ func newLogs(cfg *Config, set receiver.Settings, all *monitors, next consumer.Lo
 		return nil, err
 	}
 	l := &gpuLogs{
-		cfg:      cfg,
-		settings: set,
-		monitors: all,
-		next:     next,
-		builder:  metadata.NewLogsBuilder(cfg.LogsBuilderConfig, set),
-		report:   report,
-		now:      time.Now,
-		retry:    retryInterval,
-		queue:    make(chan queuedEvent, maxQueued),
+		signal:  signal{cfg: cfg, settings: set, monitors: all, now: time.Now},
+		next:    next,
+		builder: metadata.NewLogsBuilder(cfg.LogsBuilderConfig, set),
+		report:  report,
+		retry:   retryInterval,
+		queue:   make(chan queuedEvent, maxQueued),
 	}
 	l.stopping, l.interrupt = context.WithCancel(context.Background())
 	l.sending, l.giveUp = context.WithCancel(context.Background())
@@ -89,14 +79,9 @@ func newLogs(cfg *Config, set receiver.Settings, all *monitors, next consumer.Lo
 // Start listens to the GPUs' errors. It does not wait for a driver, and fails
 // only for a configuration that can never work.
 func (l *gpuLogs) Start(ctx context.Context, host component.Host) error {
-	found, release, err := l.monitors.Acquire(ctx, host, l.settings.ID, func() (*monitor, error) {
-		return newMonitor(l.cfg, l.settings, func() time.Time { return l.now() })
-	})
-	if err != nil {
+	if err := l.join(ctx, host, l.enqueue); err != nil {
 		return err
 	}
-	l.monitor, l.release = found, release
-	l.unlisten = found.Listen(l.enqueue)
 	l.running.Go(l.watch)
 	// Shutdown closes the queue after it has stopped listening.
 	l.running.Go(func() {
@@ -120,10 +105,7 @@ func (l *gpuLogs) Shutdown(ctx context.Context) error {
 		defer context.AfterFunc(ctx, l.giveUp)()
 		l.running.Wait()
 		l.giveUp()
-		if l.release == nil {
-			return nil
-		}
-		return l.release(ctx)
+		return l.leave(ctx)
 	})
 }
 

@@ -27,6 +27,39 @@ import (
 // and logs share.
 type monitors = shared.Registry[*monitor]
 
+// signal is the metrics or the logs of a receiver, which share its monitor.
+type signal struct {
+	cfg      *Config
+	settings receiver.Settings
+	monitors *monitors
+	now      func() time.Time
+	// monitor is nil before join, and release and unlisten undo it.
+	monitor  *monitor
+	release  shared.Release
+	unlisten func()
+}
+
+// join opens the source, unless the other signal has, and listens to its events. It fails
+// only for a configuration that can never work.
+func (s *signal) join(ctx context.Context, host component.Host, listener func(device.Event)) (err error) {
+	s.monitor, s.release, err = s.monitors.Acquire(ctx, host, s.settings.ID, func() (*monitor, error) {
+		return newMonitor(s.cfg, s.settings, func() time.Time { return s.now() })
+	})
+	if err == nil {
+		s.unlisten = s.monitor.Listen(listener)
+	}
+	return err
+}
+
+// leave stops listening and releases the source. It is safe without join, and twice.
+func (s *signal) leave(ctx context.Context) error {
+	if s.release == nil {
+		return nil
+	}
+	s.unlisten()
+	return s.release(ctx)
+}
+
 // monitor reads the GPUs for the metrics and the logs of one receiver: it opens
 // the driver once, and passes each event to both.
 type monitor struct {

@@ -37,21 +37,13 @@ func (r *gpuReceiver) Shutdown(ctx context.Context) error {
 
 // gpuScraper turns snapshots of the GPUs into metrics.
 type gpuScraper struct {
-	cfg      *Config
-	settings receiver.Settings
-	monitors *monitors
-	metrics  *metadata.MetricsBuilder
+	signal
+	metrics *metadata.MetricsBuilder
 	// readings are the points of enabled metrics that are made of readings.
 	readings []readingPoint
-	now      func() time.Time
-
-	monitor   *monitor
-	release   shared.Release
-	telemetry *metadata.TelemetryBuilder
-	tracker   tracker
-	errors    *errorCounts
-	unlisten  func()
-	groups    *groups
+	tracker  tracker
+	errors   *errorCounts
+	groups   *groups
 
 	// stopping ends when the receiver stops, and interrupts every reading.
 	stopping  context.Context
@@ -60,12 +52,9 @@ type gpuScraper struct {
 
 func newScraper(cfg *Config, set receiver.Settings, all *monitors) *gpuScraper {
 	s := &gpuScraper{
-		cfg:      cfg,
-		settings: set,
-		monitors: all,
+		signal:   signal{cfg: cfg, settings: set, monitors: all, now: time.Now},
 		metrics:  metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set),
 		readings: cfg.readings(),
-		now:      time.Now,
 		tracker:  make(tracker),
 		groups:   newGroups(maxWorkloads),
 	}
@@ -77,15 +66,10 @@ func newScraper(cfg *Config, set receiver.Settings, all *monitors) *gpuScraper {
 // Start opens the source. It fails only for a configuration that can never
 // work.
 func (s *gpuScraper) Start(ctx context.Context, host component.Host) error {
-	found, release, err := s.monitors.Acquire(ctx, host, s.settings.ID, func() (*monitor, error) {
-		return newMonitor(s.cfg, s.settings, func() time.Time { return s.now() })
-	})
-	if err != nil {
+	if err := s.join(ctx, host, s.errors.add); err != nil {
 		return err
 	}
-	s.monitor, s.release, s.telemetry = found, release, found.telemetry
-	found.scraped.Store(true)
-	s.unlisten = found.Listen(s.errors.add)
+	s.monitor.scraped.Store(true)
 	s.metrics.Reset(metadata.WithStartTime(pcommon.NewTimestampFromTime(s.now())))
 	return nil
 }
@@ -93,12 +77,10 @@ func (s *gpuScraper) Start(ctx context.Context, host component.Host) error {
 // Shutdown releases the source. It is safe without Start.
 func (s *gpuScraper) Shutdown(ctx context.Context) error {
 	s.interrupt()
-	if s.release == nil {
-		return nil
+	if s.monitor != nil {
+		s.monitor.scraped.Store(false)
 	}
-	s.unlisten()
-	s.monitor.scraped.Store(false)
-	return s.release(ctx)
+	return s.leave(ctx)
 }
 
 // ScrapeMetrics reads the GPUs once. A failing GPU or driver is no error: its
@@ -167,7 +149,7 @@ func (s *gpuScraper) record(now pcommon.Timestamp, snapshot *device.Snapshot, kn
 		p.recordReadings(s.readings, &gpu.Readings)
 		p.recordWorkloads(gpu, s.groups)
 		if merged := s.groups.merged; merged > 0 {
-			s.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged), metric.WithAttributes(s.monitor.self()))
+			s.monitor.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged), metric.WithAttributes(s.monitor.self()))
 		}
 	}
 	if identity.MIG == nil {
