@@ -3,6 +3,7 @@
 package gpureceiver
 
 import (
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 )
@@ -357,4 +358,42 @@ var readingPoints = []readingPoint{
 	{"nvidia.gpu.recovery.action", device.RecoveryAction, func(p *points, value float64) {
 		p.RecordNvidiaGpuRecoveryActionDataPoint(p.now, int64(value), p.id, p.host, p.index, p.labels...)
 	}},
+}
+
+// workloadAttributes returns the known attributes of a workload.
+func workloadAttributes(w *workload.Workload) (a workload.Attributes[metadata.MetricAttributeOption]) {
+	a.Text(w.RunID, metadata.WithMlRunIDMetricAttribute)
+	a.Number(w.RunAttempt, metadata.WithMlRunAttemptMetricAttribute)
+	a.Number(w.RankGlobal, metadata.WithMlRankGlobalMetricAttribute)
+	a.Number(w.RankLocal, metadata.WithMlRankLocalMetricAttribute)
+	a.Number(w.WorldSize, metadata.WithMlWorldSizeMetricAttribute)
+	a.Text(w.SlurmJobID, metadata.WithSlurmJobIDMetricAttribute)
+	a.Text(w.ContainerID, metadata.WithContainerIDMetricAttribute)
+	a.Text(w.PodUID, metadata.WithK8sPodUIDMetricAttribute)
+	a.Text(w.Pod.Namespace, metadata.WithK8sNamespaceNameMetricAttribute)
+	a.Text(w.Pod.Name, metadata.WithK8sPodNameMetricAttribute)
+	a.Text(w.Pod.Container, metadata.WithK8sContainerNameMetricAttribute)
+	a.Text(w.ServiceName, metadata.WithServiceNameMetricAttribute)
+	a.Text(w.UserID, metadata.WithUserIDMetricAttribute)
+	a.Text(w.UserName, metadata.WithUserNameMetricAttribute)
+	return a
+}
+
+// workloadOf returns the known attributes of a workload.
+func workloadOf(w *workload.Workload) (a workload.Attributes[metadata.EventAttributeOption]) {
+	a.Text(w.RunID, metadata.WithMlRunIDEventAttribute)
+	a.Number(w.RunAttempt, metadata.WithMlRunAttemptEventAttribute)
+	a.Number(w.RankGlobal, metadata.WithMlRankGlobalEventAttribute)
+	a.Number(w.RankLocal, metadata.WithMlRankLocalEventAttribute)
+	a.Number(w.WorldSize, metadata.WithMlWorldSizeEventAttribute)
+	a.Text(w.SlurmJobID, metadata.WithSlurmJobIDEventAttribute)
+	a.Text(w.ContainerID, metadata.WithContainerIDEventAttribute)
+	a.Text(w.PodUID, metadata.WithK8sPodUIDEventAttribute)
+	a.Text(w.Pod.Namespace, metadata.WithK8sNamespaceNameEventAttribute)
+	a.Text(w.Pod.Name, metadata.WithK8sPodNameEventAttribute)
+	a.Text(w.Pod.Container, metadata.WithK8sContainerNameEventAttribute)
+	a.Text(w.ServiceName, metadata.WithServiceNameEventAttribute)
+	a.Text(w.UserID, metadata.WithUserIDEventAttribute)
+	a.Text(w.UserName, metadata.WithUserNameEventAttribute)
+	return a
 }

@@ -195,7 +195,8 @@ var severities = map[xid.Severity]plog.SeverityNumber{
 }
 
 // eventAttributes are the known optional attributes of an event's record.
-func eventAttributes(event *queuedEvent, meaning *xid.Meaning, detail *xid.Detail) (a workload.Attributes[metadata.EventAttributeOption]) {
+func eventAttributes(event *queuedEvent, meaning *xid.Meaning, detail *xid.Detail) []metadata.EventAttributeOption {
+	var a workload.Attributes[metadata.EventAttributeOption]
 	if meaning.Known {
 		a.Text(xid.Reference, metadata.WithNvidiaGpuXidReferenceEventAttribute)
 	}
@@ -214,21 +215,5 @@ func eventAttributes(event *queuedEvent, meaning *xid.Meaning, detail *xid.Detai
 		a.Number(workload.Number{Value: detail.SubCode, Known: true}, metadata.WithNvidiaGpuXidSubcodeEventAttribute)
 		a.Number(workload.Number{Value: detail.Link, Known: detail.Link >= 0}, metadata.WithNvidiaGpuNvlinkLinkEventAttribute)
 	}
-
-	w := &event.workload
-	a.Text(w.RunID, metadata.WithMlRunIDEventAttribute)
-	a.Number(w.RunAttempt, metadata.WithMlRunAttemptEventAttribute)
-	a.Number(w.RankGlobal, metadata.WithMlRankGlobalEventAttribute)
-	a.Number(w.RankLocal, metadata.WithMlRankLocalEventAttribute)
-	a.Number(w.WorldSize, metadata.WithMlWorldSizeEventAttribute)
-	a.Text(w.SlurmJobID, metadata.WithSlurmJobIDEventAttribute)
-	a.Text(w.ContainerID, metadata.WithContainerIDEventAttribute)
-	a.Text(w.PodUID, metadata.WithK8sPodUIDEventAttribute)
-	a.Text(w.Pod.Namespace, metadata.WithK8sNamespaceNameEventAttribute)
-	a.Text(w.Pod.Name, metadata.WithK8sPodNameEventAttribute)
-	a.Text(w.Pod.Container, metadata.WithK8sContainerNameEventAttribute)
-	a.Text(w.ServiceName, metadata.WithServiceNameEventAttribute)
-	a.Text(w.UserID, metadata.WithUserIDEventAttribute)
-	a.Text(w.UserName, metadata.WithUserNameEventAttribute)
-	return a
+	return append(a, workloadOf(&event.workload)...)
 }

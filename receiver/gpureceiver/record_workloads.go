@@ -89,25 +89,6 @@ func (p *points) recordProcessTypes(gpu *device.GPU) {
 	}
 }
 
-// workloadAttributes returns the known attributes of a workload.
-func workloadAttributes(w *workload.Workload) (a workload.Attributes[metadata.MetricAttributeOption]) {
-	a.Text(w.RunID, metadata.WithMlRunIDMetricAttribute)
-	a.Number(w.RunAttempt, metadata.WithMlRunAttemptMetricAttribute)
-	a.Number(w.RankGlobal, metadata.WithMlRankGlobalMetricAttribute)
-	a.Number(w.RankLocal, metadata.WithMlRankLocalMetricAttribute)
-	a.Number(w.WorldSize, metadata.WithMlWorldSizeMetricAttribute)
-	a.Text(w.SlurmJobID, metadata.WithSlurmJobIDMetricAttribute)
-	a.Text(w.ContainerID, metadata.WithContainerIDMetricAttribute)
-	a.Text(w.PodUID, metadata.WithK8sPodUIDMetricAttribute)
-	a.Text(w.Pod.Namespace, metadata.WithK8sNamespaceNameMetricAttribute)
-	a.Text(w.Pod.Name, metadata.WithK8sPodNameMetricAttribute)
-	a.Text(w.Pod.Container, metadata.WithK8sContainerNameMetricAttribute)
-	a.Text(w.ServiceName, metadata.WithServiceNameMetricAttribute)
-	a.Text(w.UserID, metadata.WithUserIDMetricAttribute)
-	a.Text(w.UserName, metadata.WithUserNameMetricAttribute)
-	return a
-}
-
 // groupSum is the use of a GPU by all processes of one workload.
 type groupSum struct {
 	workload workload.Workload

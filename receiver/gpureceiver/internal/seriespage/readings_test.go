@@ -27,13 +27,17 @@ type quantity struct {
 func TestReadingsAreGeneratedFromTheirTable(t *testing.T) {
 	text, err := os.ReadFile("../device/readings.yaml")
 	require.NoError(t, err)
-	variables, points := generate(t, mlattr.Embedded[[]quantity](text), valueTypes(t))
+	types := declaredTypes(t)
+	variables, points := generate(t, mlattr.Embedded[[]quantity](text), types)
+	text, err = os.ReadFile("../device/workload.yaml")
+	require.NoError(t, err)
+	points += workloads(t, mlattr.Embedded[[]struct{ Attribute, Field string }](text), types)
 	golden.File(t, "../device/generated_readings.go", variables)
-	golden.File(t, "../../generated_readings.go", points)
+	golden.File(t, "../../generated_readings.go", source(t, points))
 }
 
-// valueTypes are the types of the metrics' values, as Go has them.
-func valueTypes(t *testing.T) map[string]string {
+// declaredTypes are the types of the metrics' values and of the attributes, as Go has them.
+func declaredTypes(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(declarations)
 	require.NoError(t, err)
@@ -41,14 +45,34 @@ func valueTypes(t *testing.T) map[string]string {
 		ValueType string `yaml:"value_type"`
 	}
 	var all struct {
-		Metrics map[string]struct{ Gauge, Sum number }
+		Metrics    map[string]struct{ Gauge, Sum number }
+		Attributes map[string]struct{ Type string }
 	}
 	require.NoError(t, yaml.Unmarshal(text, &all))
 	types := map[string]string{}
 	for name, m := range all.Metrics {
 		types[name] = map[string]string{"int": "int64", "double": "float64"}[m.Gauge.ValueType+m.Sum.ValueType]
 	}
+	for name, a := range all.Attributes {
+		types["attribute "+name] = a.Type
+	}
 	return types
+}
+
+// workloads returns the functions for the attributes of a workload.
+func workloads(t *testing.T, table []struct{ Attribute, Field string }, types map[string]string) string {
+	t.Helper()
+	var code strings.Builder
+	for _, of := range []struct{ name, kind string }{{"workloadAttributes", "Metric"}, {"workloadOf", "Event"}} {
+		fmt.Fprintf(&code, "\n// %s returns the known attributes of a workload.\nfunc %[1]s(w *workload.Workload) (a workload.Attributes[metadata.%sAttributeOption]) {\n", of.name, of.kind)
+		for _, row := range table {
+			require.Contains(t, types, "attribute "+row.Attribute)
+			add := map[string]string{"string": "Text", "int": "Number"}[types["attribute "+row.Attribute]]
+			fmt.Fprintf(&code, "a.%s(w.%s, metadata.With%s%sAttribute)\n", add, row.Field, camel(row.Attribute), of.kind)
+		}
+		code.WriteString("return a\n}\n")
+	}
+	return code.String()
 }
 
 // generate returns the variables of the quantities, and the points of their metrics.
@@ -105,16 +129,17 @@ func generate(t *testing.T, table []quantity, types map[string]string) (variable
 			"// byKey has the quantities by their keys. Those of a list have the number of the entry\n// at the end.\n"+
 			"var byKey = map[string]*Quantity{\n"+keys.String()+"}\n\n"+
 			fmt.Sprintf("// quantityCount is the number of quantities.\nconst quantityCount = %d\n", count)),
-		source(t, header+`package gpureceiver
+		header + `package gpureceiver
 
 import (
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 )
 
 // readingPoints are the points that are made of readings.
 var readingPoints = []readingPoint{
-`+made.String()+"}\n")
+` + made.String() + "}\n"
 }
 
 // source returns formatted code.
@@ -129,6 +154,9 @@ func source(t *testing.T, code string) string {
 func camel(name string) string {
 	var text strings.Builder
 	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '.' || r == '_' }) {
+		if part == "id" || part == "uid" {
+			part = strings.ToUpper(part)
+		}
 		text.WriteString(strings.ToUpper(part[:1]) + part[1:])
 	}
 	return text.String()
