@@ -88,7 +88,7 @@ func (i *instances) restores() bool { return i.restored.Load() != nil && i.outle
 
 // Start loads what was kept over a restart.
 func (i *instances) Start(ctx context.Context, host component.Host) error {
-	return i.load(ctx, host, i, "", keeper{i}, saveInterval)
+	return i.load(ctx, host, i, "", i, saveInterval)
 }
 
 // Shutdown saves a last time.

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -36,9 +35,10 @@ const (
 
 // keeping saves a state again and again. saved is nil if nothing is kept over restarts.
 type keeping struct {
-	saved   *saved.State
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	saved  *saved.State
+	cancel context.CancelFunc
+	// ended is closed after the last save.
+	ended chan struct{}
 }
 
 // load opens what the configuration names, if it names anything, and loads what is kept.
@@ -55,8 +55,12 @@ func (k *keeping) load(ctx context.Context, host component.Host, of *instances, 
 	}
 	// The context of Start ends with Start.
 	background, cancel := context.WithCancel(context.Background())
-	k.cancel = cancel
-	k.running.Go(func() { k.saved.SaveEvery(background, every) })
+	k.cancel, k.ended = cancel, make(chan struct{})
+	go func() {
+		defer close(k.ended)
+		k.saved.SaveEvery(background, every)
+		k.saved.Close()
+	}()
 	return nil
 }
 
@@ -67,40 +71,31 @@ func (k *keeping) close(ctx context.Context) error {
 		return nil
 	}
 	k.cancel()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		k.running.Wait()
-		k.saved.Close()
-	}()
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	select {
-	case <-ended:
+	case <-k.ended:
 		return nil
 	case <-ctx.Done():
 		return errors.New("the storage did not answer in time, so the newest changes are not saved")
 	}
 }
 
-// keeper keeps what the instances know over restarts: what changes are compared with,
-// and the open problems.
-type keeper struct{ *instances }
-
-// kept is what a keeper keeps. Problems are in the form of gob, which has NaN.
+// kept is what the instances keep over restarts: what changes are compared with, and the
+// open problems. Problems are in the form of gob, which has NaN.
 type kept struct {
 	History  json.RawMessage `json:"history"`
 	Problems []byte          `json:"problems,omitempty"`
 }
 
 // Export returns both as JSON. If they are too much, it leaves out the problems.
-func (k keeper) Export() ([]byte, error) {
-	history, err := k.history.Export()
+func (i *instances) Export() ([]byte, error) {
+	history, err := i.history.Export()
 	if err != nil {
 		return nil, err
 	}
 	var problems bytes.Buffer
-	if open := cmp.Or(k.open.Load(), k.restored.Load()); open != nil && len(*open) > 0 {
+	if open := cmp.Or(i.open.Load(), i.restored.Load()); open != nil && len(*open) > 0 {
 		if err := gob.NewEncoder(&problems).Encode(*open); err != nil {
 			return nil, err
 		}
@@ -113,7 +108,7 @@ func (k keeper) Export() ([]byte, error) {
 }
 
 // Import reads what Export wrote. It returns an error for anything else.
-func (k keeper) Import(data []byte) error {
+func (i *instances) Import(data []byte) error {
 	var in kept
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
@@ -124,9 +119,9 @@ func (k keeper) Import(data []byte) error {
 			return err
 		}
 		open = problem.Plausible(open)
-		defer k.restored.Store(&open)
+		defer i.restored.Store(&open)
 	}
-	return k.history.Import(in.History)
+	return i.history.Import(in.History)
 }
 
 // storageFailures say what a failed operation of the storage means.

@@ -18,12 +18,12 @@ import (
 // restarted is a connector with what another one has kept.
 func (r *run) restarted(t *testing.T) (again *run, logs *consumertest.LogsSink) {
 	t.Helper()
-	data, err := keeper{r.connector.shared}.Export()
+	data, err := r.connector.shared.Export()
 	require.NoError(t, err)
 	again = newRun(t, createDefaultConfig().(*Config))
 	again.clock = r.clock
-	require.NoError(t, keeper{again.connector.shared}.Import(data))
-	kept, err := keeper{again.connector.shared}.Export()
+	require.NoError(t, again.connector.shared.Import(data))
+	kept, err := again.connector.shared.Export()
 	require.NoError(t, err)
 	assert.Equal(t, string(data), string(kept), "also if it stops before its first emission")
 	logs = new(consumertest.LogsSink)
@@ -176,10 +176,10 @@ func TestProblemsOutliveARestart(t *testing.T) {
 // What is damaged is refused, and as many problems are kept as there is room for.
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
-	whole, err := keeper{r.connector.shared}.Export()
+	whole, err := r.connector.shared.Export()
 	require.NoError(t, err)
-	require.NoError(t, keeper{r.connector.shared}.Import(whole))
-	require.Error(t, keeper{r.connector.shared}.Import(whole[:len(whole)/2]))
+	require.NoError(t, r.connector.shared.Import(whole))
+	require.Error(t, r.connector.shared.Import(whole[:len(whole)/2]))
 
 	open := make([]problem.Entry, 1000)
 	for i := range open {
@@ -187,7 +187,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		open[i].Subject.Run, open[i].Next = strconv.Itoa(i), strings.Repeat("x", change.MaxKept/1000)
 	}
 	r.connector.shared.open.Store(&open)
-	data, err := keeper{r.connector.shared}.Export()
+	data, err := r.connector.shared.Export()
 	require.NoError(t, err)
 	assert.Less(t, len(data), 1000, "what changes are compared with is kept in any case")
 }
