@@ -664,9 +664,6 @@ func (n *Need) Say(format string, a ...any) {
 	n.Evidence = append(n.Evidence, fmt.Sprintf(format, a...))
 }
 
-// GPU returns the row of the GPU with a key, or nil.
-func (s *State) GPU(key string) *GPU { return Find(s.GPUs, func(g *GPU) bool { return g.Key == key }) }
-
 // Title names a collector, with its address if that is another text.
 func (c *SendingCollector) Title() string {
 	if c.Address == "" || c.Address == c.ID {

@@ -156,7 +156,7 @@ func (s *Set) Rows(state *api.State, now time.Time) []api.Need {
 		if p.run != nil && !slices.Contains(p.run.Needs, p.Name) {
 			p.run.Needs = append(p.run.Needs, p.Name)
 		}
-		id := s.problemID(state, &p)
+		id := s.problemID(&p)
 		if first := known[id]; first != nil {
 			first.join(&p)
 		} else {
@@ -187,36 +187,31 @@ func compareNeeds(a, b api.Need) int {
 
 // problemID tells problems apart. A failed GPU is one problem, also if several
 // workloads hold it, and so are the GPUs that a holder keeps idle.
-func (s *Set) problemID(state *api.State, p *problem) string {
+func (s *Set) problemID(p *problem) string {
 	id := []string{p.Name, p.service.Namespace, p.service.Name, p.runID, p.host}
 	if len(p.gpus) > 0 {
 		id = []string{p.Name, p.gpus[0].Key}
 	}
 	if len(p.gpus) > 0 && p.Name == api.HeldIdle {
-		h := s.holder(state, p)
+		h := s.holder(p)
 		id = []string{p.Name, cmp.Or(h.RunID, h.Name, h.Service, p.gpus[0].Key), p.gpus[0].Host}
 	}
 	return strings.Join(id, "\x00")
 }
 
-// holder returns the workload that had the GPU of a problem at its onset, as the record
-// says, else the largest one that it has now.
-func (s *Set) holder(state *api.State, p *problem) (h api.Holder) {
-	if r := p.record; r != nil && (r.Holder != (input.Workload{}) || r.Run != "") {
-		h.RunID, h.Service = r.Run, cmp.Or(r.Service, r.Holder.Service)
-		h.Name, h.Owner = s.Runs.Owners.Named(&r.Holder, h.Service)
-		if p.Of != mlattr.OfGPU && r.Holder.Job+r.Holder.Pod+r.Holder.Container == "" {
-			h.Name = "" // who runs it is no job
-		}
-		if of := s.Runs.Find(r.Namespace, h.Service, r.Run, r.Host); of != nil {
-			h.Run, h.Service, h.Owner = of.Key, of.Service, cmp.Or(h.Owner, s.Runs.OwnerOf(of))
-		}
+// holder returns the workload that had the GPU of a problem at its onset, as the record says.
+func (s *Set) holder(p *problem) (h api.Holder) {
+	r := p.record
+	if r == nil || r.Holder == (input.Workload{}) && r.Run == "" {
 		return h
 	}
-	if len(p.gpus) > 0 {
-		if row := state.GPU(p.gpus[0].Key); row != nil && len(row.Holders) > 0 {
-			h = row.Holders[0]
-		}
+	h.RunID, h.Service = r.Run, cmp.Or(r.Service, r.Holder.Service)
+	h.Name, h.Owner = s.Runs.Owners.Named(&r.Holder, h.Service)
+	if p.Of != mlattr.OfGPU && r.Holder.Job+r.Holder.Pod+r.Holder.Container == "" {
+		h.Name = "" // who runs it is no job
+	}
+	if of := s.Runs.Find(r.Namespace, h.Service, r.Run, r.Host); of != nil {
+		h.Run, h.Service, h.Owner = of.Key, of.Service, cmp.Or(h.Owner, s.Runs.OwnerOf(of))
 	}
 	return h
 }
@@ -273,7 +268,7 @@ func (s *Set) need(state *api.State, p *problem, now time.Time) api.Need {
 	} else if p.Of == mlattr.OfGPU && p.record != nil {
 		n.Subject = placesOn(p.record.Host, p.record.GPU)
 	}
-	h := s.holder(state, p)
+	h := s.holder(p)
 	n.Run, n.RunID = cmp.Or(n.Run, h.Run), cmp.Or(n.RunID, h.RunID)
 	n.Service, n.Owner, n.Job = cmp.Or(n.Service, h.Service), cmp.Or(n.Owner, h.Owner), cmp.Or(n.Job, h.Name)
 	n.Key = api.Key("need", p.Name, p.service.Namespace, p.service.Name, subject)
