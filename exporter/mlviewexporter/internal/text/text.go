@@ -269,27 +269,21 @@ func (d *document) unreal() {
 	if !d.state.Collector.Simulated {
 		return
 	}
-	marks := make(map[string]int)
-	for _, r := range d.state.Runs {
-		marks[d.simulated(r.Simulated, r.Recorded)]++
-	}
-	for _, g := range d.state.GPUs {
-		marks[d.simulated(g.Simulated, g.Recorded)]++
-	}
-	for _, f := range d.state.Failures {
-		marks[d.simulated(f.Simulated, false)]++
-	}
-	simulated, recorded := marks["sim"], marks["rec"]
-	if d.allSimulated = marks[""]+recorded == 0; marks[""] == 0 {
+	marks := slices.Concat(
+		api.Mapped(d.state.Runs, func(r api.Run) string { return d.simulated(r.Simulated, r.Recorded) }),
+		api.Mapped(d.state.GPUs, func(g api.GPU) string { return d.simulated(g.Simulated, g.Recorded) }),
+		api.Mapped(d.state.Failures, func(f api.Failure) string { return d.simulated(f.Simulated, false) }))
+	simulated, recorded, live := slices.Contains(marks, "sim"), slices.Contains(marks, "rec"), slices.Contains(marks, "")
+	if d.allSimulated = !live && !recorded; !live {
 		d.styled(bold, "ALL DATA IS SIMULATED OR RECORDED")
 	}
 	switch {
 	case d.allSimulated:
 		d.styled(bold, "SIMULATED DATA: no run and no GPU is real")
-	case simulated > 0 || recorded == 0:
+	case simulated || !recorded:
 		d.styled(bold, `SIMULATED DATA: what is marked "sim" is not real`)
 	}
-	if recorded > 0 {
+	if recorded {
 		d.styled(bold, `RECORDED DATA: what is marked "rec" is played from a recording, not live`)
 	}
 }
