@@ -51,7 +51,7 @@ func BenchmarkConsume(b *testing.B) {
 					spans += td.SpanCount()
 				}
 				if bed.sampler.Tick(bed.clock) {
-					bed.send(ctx)
+					bed.send(ctx, false)
 				}
 				encoded := time.Now()
 				spent += encoded.Sub(start)

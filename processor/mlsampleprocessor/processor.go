@@ -99,7 +99,7 @@ func (s *sampling) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 			if s.sampler.Tick(s.now()) {
-				s.send(ctx)
+				s.send(ctx, false)
 			}
 			s.count(ctx)
 		}
@@ -119,8 +119,7 @@ func (s *sampling) Shutdown(ctx context.Context) error {
 	<-s.done
 	s.joined.samplers.Delete(s.sampler)
 	s.sampler.DecideAll(s.now())
-	s.send(ctx)
-	s.giveUp()
+	s.send(ctx, true)
 	s.count(ctx)
 	s.cancel()
 	return s.release(ctx)
@@ -147,8 +146,8 @@ const (
 )
 
 // send sends the spans that are kept. What the next component refuses for now
-// remains and is sent again, within max_bytes.
-func (s *sampling) send(ctx context.Context) {
+// remains and is sent again, within max_bytes, unless it is the last time.
+func (s *sampling) send(ctx context.Context, last bool) {
 	all := s.sampler.Take()
 	for len(all) > 0 {
 		n, spans := 0, int64(0)
@@ -162,7 +161,7 @@ func (s *sampling) send(ctx context.Context) {
 		}
 		if td.SpanCount() > 0 {
 			if err := s.next.ConsumeTraces(ctx, td); err != nil {
-				if !consumererror.IsPermanent(err) {
+				if !last && !consumererror.IsPermanent(err) {
 					s.sampler.PutBack(all)
 					if !s.refused {
 						s.logger.Warn("The next component refuses spans. They are sent again until it accepts them.", zap.Error(err))
@@ -177,19 +176,6 @@ func (s *sampling) send(ctx context.Context) {
 		s.sampler.Sent(all[:n])
 		all = all[n:]
 	}
-}
-
-// giveUp drops what could not be sent.
-func (s *sampling) giveUp() {
-	rest := s.sampler.Take()
-	spans := int64(0)
-	for i := range rest {
-		spans += rest[i].Spans
-	}
-	if spans > 0 && !s.cfg.DryRun {
-		s.lose(context.Background(), spans, context.Canceled)
-	}
-	s.sampler.Sent(rest)
 }
 
 // lose counts spans that were lost.

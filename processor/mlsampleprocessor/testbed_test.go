@@ -51,7 +51,7 @@ func (b *bed) pass(t testing.TB, d time.Duration) {
 	for end := b.clock.Add(d); b.clock.Before(end); {
 		b.clock = b.clock.Add(min(time.Second, end.Sub(b.clock)))
 		if b.sampler.Tick(b.clock) {
-			b.send(t.Context())
+			b.send(t.Context(), false)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func (b *bed) pass(t testing.TB, d time.Duration) {
 func (b *bed) end(t testing.TB) []ptrace.Span {
 	t.Helper()
 	b.sampler.DecideAll(b.clock)
-	b.send(t.Context())
+	b.send(t.Context(), false)
 	require.Zero(t, b.sampler.Bytes(), "memory that nothing needs any more")
 	return b.sent()
 }

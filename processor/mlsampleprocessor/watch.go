@@ -3,7 +3,6 @@ package mlsampleprocessor
 import (
 	"context"
 	"sync"
-	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -18,16 +17,12 @@ import (
 
 // instances has the samplers of the running traces instances of a component id.
 type instances struct {
+	component.StartFunc
+	component.ShutdownFunc
 	samplers sync.Map // set of *sample.Sampler
 }
 
 func newInstances() (*instances, error) { return new(instances), nil }
-
-// Start does nothing.
-func (*instances) Start(context.Context, component.Host) error { return nil }
-
-// Shutdown does nothing.
-func (*instances) Shutdown(context.Context) error { return nil }
 
 // each calls do for each sampler.
 func (i *instances) each(do func(*sample.Sampler)) {
@@ -64,10 +59,9 @@ func (w *watch) processMetrics(_ context.Context, md pmetric.Metrics) (pmetric.M
 	if w.dryRun {
 		return md, nil
 	}
-	now := time.Now()
 	drops := func(e pmetric.Exemplar) (dropped bool) {
 		w.instances.each(func(s *sample.Sampler) {
-			dropped = dropped || s.Drops(sample.TraceID(e.TraceID()), sample.SpanID(e.SpanID()), e.Timestamp().AsTime().UnixNano(), now)
+			dropped = dropped || s.Drops(sample.TraceID(e.TraceID()), sample.SpanID(e.SpanID()), e.Timestamp().AsTime().UnixNano())
 		})
 		return dropped
 	}

@@ -33,39 +33,30 @@ type Header struct {
 // parts of data.
 func Spans(data []byte, yield func(header *Header, span []byte)) error {
 	_, err := divide(data, inTraces, func(_, resource []byte) error {
-		scopes := make([][]byte, 0, 4)
-		rest, err := divide(resource, inResource, func(_, scope []byte) error {
-			scopes = append(scopes, scope)
-			return nil
-		})
+		ofResource, err := divide(resource, inResource, passOver)
 		if err != nil {
 			return err
 		}
-		ofResource := string(rest)
-		for _, scope := range scopes {
-			if err := spansOf(ofResource, scope, yield); err != nil {
+		text := string(ofResource)
+		_, err = divide(resource, inResource, func(_, scope []byte) error {
+			ofScope, err := divide(scope, inScope, passOver)
+			if err != nil {
 				return err
 			}
-		}
-		return nil
+			header := &Header{text, string(ofScope)}
+			_, err = divide(scope, inScope, func(whole, _ []byte) error {
+				yield(header, whole)
+				return nil
+			})
+			return err
+		})
+		return err
 	})
 	return err
 }
 
-// spansOf calls yield for each span of a scope. The scope's own fields may be after
-// them, so they are read first.
-func spansOf(resource string, scope []byte, yield func(header *Header, span []byte)) error {
-	rest, err := divide(scope, inScope, func(_, _ []byte) error { return nil })
-	if err != nil {
-		return err
-	}
-	header := &Header{resource, string(rest)}
-	_, err = divide(scope, inScope, func(whole, _ []byte) error {
-		yield(header, whole)
-		return nil
-	})
-	return err
-}
+// passOver is for the fields around those of a message, which may be after them.
+func passOver(_, _ []byte) error { return nil }
 
 // Append appends the encoding of a ResourceSpans with one scope to a TracesData.
 func Append(traces []byte, header *Header, spans []byte) []byte {

@@ -45,7 +45,7 @@ func (s *Sampler) Tick(now time.Time) bool {
 	for len(s.groups) > 0 && s.groups[0].state != waiting {
 		pop(&s.groups)
 	}
-	for len(s.retained) > 0 && !s.retained[0].retained {
+	for len(s.retained) > 0 && s.retained[0].state != retained {
 		pop(&s.retained)
 	}
 	return len(s.out) > 0
@@ -89,15 +89,9 @@ func (s *Sampler) decideGroup(g *group) {
 	if longest := g.longest(); longest > 0 {
 		g.run.durations.Add(longest)
 	}
-	g.state, g.count = kept, 1
-	switch reason {
-	case Systematic:
-		g.count = s.cfg.Steps.OneIn
-	case Dropped:
-		g.state, g.count = dropped, 0
-		g.retained = s.cfg.Steps.Before > 0
-	}
-	if g.retained {
+	g.state, g.count = reason.outcome(s.cfg.Steps.OneIn)
+	if g.state == dropped && s.cfg.Steps.Before > 0 {
+		g.state = retained
 		g.run.retained = append(g.run.retained, g)
 		s.retained = append(s.retained, g)
 	} else {
@@ -105,7 +99,7 @@ func (s *Sampler) decideGroup(g *group) {
 	}
 	for _, of := range g.steps {
 		for _, u := range of.units {
-			s.settle(u, g.state, g.count, g.retained)
+			s.settle(u, g.state, g.count)
 		}
 	}
 	for len(g.run.retained) > s.cfg.Steps.Before {
@@ -127,24 +121,10 @@ func (g *group) longest() float64 {
 
 // reasonOf returns why a group is kept if it is decided now.
 func (s *Sampler) reasonOf(g *group) Reason {
-	switch {
-	case g.failed:
-		return Failed
-	case g.marked:
-		return Marked
-	case g.run.durations.Slow(g.longest(), s.cfg.Steps.SlowQuantile, s.cfg.Steps.Slow):
-		return Slow
-	case g.first:
-		return First
-	case g.rare:
-		return Rare
-	case g.before:
-		return Before
-	case rule.Step(g.run.key, g.number, g.begin, uint64(s.cfg.Steps.OneIn)):
-		return Systematic
-	default:
-		return Dropped
-	}
+	why, cfg := g.why, &s.cfg.Steps
+	why.add(Slow, g.run.durations.Slow(g.longest(), cfg.SlowQuantile, cfg.Slow))
+	why.add(Systematic, rule.Step(g.run.key, g.number, g.begin, uint64(cfg.OneIn)))
+	return why.first()
 }
 
 // decideCall decides a unit, unless it is part of a step. Spans between the last
@@ -158,47 +138,27 @@ func (s *Sampler) decideCall(u *Unit, now int64) {
 		s.bind(u, t.current.step)
 		return
 	}
+	reason := s.reasonOfCall(u, now)
 	durations, duration := s.durationsOf(u)
-	reason, count := s.reasonOfCall(u, durations.Slow(duration, s.cfg.Calls.SlowQuantile, s.cfg.Calls.Slow), now), int64(1)
 	durations.Add(duration)
-	to := kept
-	switch reason {
-	case Systematic:
-		count = s.cfg.Calls.OneIn
-	case Linked:
-		count = 0
-	case Dropped:
-		to, count = dropped, 0
-	}
 	s.counts.Units[Call][reason]++
-	s.settle(u, to, count, false)
+	to, count := reason.outcome(s.cfg.Calls.OneIn)
+	s.settle(u, to, count)
 }
 
 // reasonOfCall returns why a call is kept if it is decided now.
-func (s *Sampler) reasonOfCall(u *Unit, slow bool, now int64) Reason {
-	until, fails := s.failing.Get(u.conversation)
-	chosen := u.conversation
+func (s *Sampler) reasonOfCall(u *Unit, now int64) Reason {
+	why, cfg, chosen := u.why, &s.cfg.Calls, u.conversation
 	if chosen == 0 {
 		chosen = rule.Hash(string(u.trace.id[:]))
+	} else {
+		until, fails := s.failing.Get(chosen)
+		why.add(Conversation, fails && until >= now)
 	}
-	switch {
-	case u.failed:
-		return Failed
-	case u.marked:
-		return Marked
-	case slow:
-		return Slow
-	case u.rare:
-		return Rare
-	case u.conversation != 0 && fails && until >= now:
-		return Conversation
-	case rule.Conversation(chosen, uint64(s.cfg.Calls.OneIn)):
-		return Systematic
-	case u.linked:
-		return Linked
-	default:
-		return Dropped
-	}
+	durations, duration := s.durationsOf(u)
+	why.add(Slow, durations.Slow(duration, cfg.SlowQuantile, cfg.Slow))
+	why.add(Systematic, rule.Conversation(chosen, uint64(cfg.OneIn)))
+	return why.first()
 }
 
 // durationsOf returns the durations that a call is compared with, and its own.
@@ -215,13 +175,10 @@ func (s *Sampler) durationsOf(u *Unit) (*rule.Durations, float64) {
 	return of, duration
 }
 
-// slowAgain is after how long it is computed again whether a group that waits is slow.
-const slowAgain = int64(time.Second)
-
 // Drops reports whether the span of a trace that ended at a time, in nanoseconds since
 // 1970, is dropped, or would be if it were decided now. Of what is not remembered it
 // reports false.
-func (s *Sampler) Drops(id TraceID, span SpanID, ended int64, now time.Time) bool {
+func (s *Sampler) Drops(id TraceID, span SpanID, ended int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := cmp.Or(s.young[id], s.old[id])
@@ -230,7 +187,7 @@ func (s *Sampler) Drops(id TraceID, span SpanID, ended int64, now time.Time) boo
 	}
 	u := t.current
 	if u.step == nil {
-		return u.state == dropped || u.state == waiting && s.dropsCall(u)
+		return u.state == dropped || u.state == waiting && s.reasonOfCall(u, u.arrived) == Dropped
 	}
 	of := u.step
 	if ended <= of.begin { // of an earlier step
@@ -238,34 +195,25 @@ func (s *Sampler) Drops(id TraceID, span SpanID, ended int64, now time.Time) boo
 			return false // it is forgotten
 		}
 	}
-	g := of.group
-	return g.state == dropped || g.state == waiting && s.dropsGroup(g, now.UnixNano())
-}
-
-func (s *Sampler) dropsCall(u *Unit) bool {
-	if s.reasonOfCall(u, false, u.arrived) != Dropped {
-		return false
+	switch g := of.group; g.state {
+	case waiting:
+		return s.reasonOf(g) == Dropped
+	default:
+		return g.state != kept
 	}
-	durations, duration := s.durationsOf(u)
-	return !durations.Slow(duration, s.cfg.Calls.SlowQuantile, s.cfg.Calls.Slow)
-}
-
-func (s *Sampler) dropsGroup(g *group, now int64) bool {
-	if now-g.compared > slowAgain {
-		g.compared, g.drops = now, s.reasonOf(g) == Dropped
-	}
-	return g.drops && !g.failed && !g.marked && !g.before
 }
 
 // settle applies a decision to a unit.
-func (s *Sampler) settle(u *Unit, to state, count int64, retained bool) {
+func (s *Sampler) settle(u *Unit, to state, count int64) {
 	if u.state == waiting {
 		u.trace.waits--
 		s.live--
+	}
+	if u.state <= retained {
 		s.bytes -= unitBytes
 	}
-	u.state, u.count, u.retained = to, count, retained
-	if retained {
+	u.state, u.count = to, count
+	if to == retained {
 		s.bytes += unitBytes
 		return
 	}
@@ -295,11 +243,10 @@ func (s *Sampler) freeOldest(r *run) {
 
 // unretain decides a retained group for good.
 func (s *Sampler) unretain(g *group, to state) {
-	g.retained, g.state = false, to
+	g.state = to
 	for _, of := range g.steps {
 		for _, u := range of.units {
-			s.bytes -= unitBytes
-			s.settle(u, to, 0, false)
+			s.settle(u, to, 0)
 		}
 	}
 }
@@ -316,8 +263,8 @@ func (s *Sampler) release(r *run, before *group) {
 		left--
 		switch {
 		case g.state == waiting:
-			g.before = true
-		case g.retained:
+			g.why.add(Before, true)
+		case g.state == retained:
 			r.retained = slices.DeleteFunc(r.retained, func(other *group) bool { return other == g })
 			s.counts.Units[Step][Before] += int64(len(g.steps))
 			s.unretain(g, kept)
@@ -355,7 +302,7 @@ func (s *Sampler) makeRoom(size int64) {
 	for s.bytes+size > s.cfg.MaxBytes {
 		if len(s.retained) > 0 {
 			// With the retained groups of the run that are older.
-			for g := pop(&s.retained); g.retained; {
+			for g := pop(&s.retained); g.state == retained; {
 				s.freeOldest(g.run)
 			}
 			continue

@@ -70,14 +70,9 @@ type group struct {
 	count  int64
 	// created and arrived are when its first and last span arrived, over when the
 	// first of its steps had ended.
-	created, arrived, over      int64
-	first, failed, marked, rare bool
-	before, queued              bool
-	// drops reports whether it was to be dropped when that was computed, at compared.
-	drops    bool
-	compared int64
-	// retained reports whether its spans stay in memory although it is dropped.
-	retained bool
+	created, arrived, over int64
+	why                    reasons
+	queued                 bool
 }
 
 // has reports whether the group has a recent step of a rank.
@@ -89,8 +84,7 @@ func (g *group) has(r *rank) bool {
 // observe adds what is known of a unit of the group.
 func (g *group) observe(u *Unit, now int64) {
 	g.arrived = max(g.arrived, now)
-	g.failed = g.failed || u.failed
-	g.marked = g.marked || u.marked
+	g.why |= u.why & (1<<Failed | 1<<Marked)
 }
 
 // rankOf returns the rank of a source.
@@ -300,14 +294,14 @@ func (r *run) indexAt(begin int64) int {
 func (r *run) insert(begin, now int64) *group {
 	g := &group{run: r, begin: begin, created: now, arrived: now}
 	r.begun++
-	g.first = r.begun <= r.firsts
+	g.why.add(First, r.begun <= r.firsts)
 	r.groups = slices.Insert(r.groups, r.indexAt(begin), g)
 	return g
 }
 
 // trim forgets the oldest groups, unless they wait or are retained.
 func (r *run) trim() {
-	r.groups = forget(r.groups, func(g *group) bool { return g.state != waiting && !g.retained })
+	r.groups = forget(r.groups, func(g *group) bool { return g.state > retained })
 }
 
 // setNumber moves the step to the group with its number. A step with another
@@ -331,7 +325,7 @@ func (s *step) setNumber(number, now int64) {
 	case found == nil:
 		found = r.insert(s.begin, now)
 		found.number = number
-		found.first = old.first
+		found.why.add(First, old.why.has(First))
 	}
 	old.steps = slices.DeleteFunc(old.steps, func(other *step) bool { return other == s })
 	found.steps = append(found.steps, s)

@@ -126,7 +126,7 @@ func (s *Sampler) late(u *Unit, sp *Span, wanted bool, now int64) *Unit {
 		s.failed(u, now)
 	}
 	switch {
-	case u.state == kept || u.retained && !sp.Failed && !sp.Marked && !wanted:
+	case u.state == kept || u.state == retained && !sp.Failed && !sp.Marked && !wanted:
 		return u
 	case sp.Failed || sp.Marked || wanted:
 		return alone(u.trace, sp)
@@ -139,14 +139,14 @@ func (s *Sampler) late(u *Unit, sp *Span, wanted bool, now int64) *Unit {
 func (s *Sampler) observe(u *Unit, sp *Span, now int64) {
 	rare := (u.step == nil || sp.Role == Checkpoint) && s.rare.First(sp.Operation, time.Unix(0, now))
 	if u.step == nil {
-		u.rare = u.rare || rare
+		u.why.add(Rare, rare)
 	} else {
 		g := u.step.group
-		g.rare = g.rare || rare
+		g.why.add(Rare, rare)
 		g.observe(u, now)
 		s.enqueue(g)
 	}
-	if sp.Failed || u.failed && sp.Conversation != 0 {
+	if sp.Failed || u.why.has(Failed) && sp.Conversation != 0 {
 		s.failed(u, now)
 	}
 }
@@ -291,7 +291,7 @@ func (s *Sampler) bind(u *Unit, of *step) {
 	s.enqueue(g)
 	g.observe(u, g.arrived)
 	if g.state != waiting {
-		s.settle(u, g.state, g.count, g.retained)
+		s.settle(u, g.state, g.count)
 	}
 }
 
@@ -334,7 +334,7 @@ func (s *Sampler) add(p *Part, of *header) {
 	u, f := p.Unit, fragment{header: of, data: p.Data, spans: p.Spans}
 	s.makeRoom(f.size() + of.unused())
 	switch size := f.size() + of.unused(); {
-	case u.state == dropped && !u.retained: // by making room, or since Assign
+	case u.state == dropped: // by making room, or since Assign
 		s.counts.Dropped += p.Spans
 		return
 	case s.bytes+size > s.cfg.MaxBytes:

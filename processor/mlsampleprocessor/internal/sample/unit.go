@@ -2,6 +2,7 @@ package sample
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -125,25 +126,55 @@ type Calls struct {
 // Reason is why a unit is kept.
 type Reason uint8
 
-// The reasons, and Dropped for units that are not kept.
+// The reasons, of which the first that applies counts, and Dropped for units that are not
+// kept.
 const (
-	Dropped Reason = iota
-	Systematic
-	Failed
+	Failed Reason = iota
 	Marked
 	Slow
 	First
 	Rare
-	Conversation
 	Before
+	Conversation
+	Systematic
 	Linked
+	Dropped
 	Reasons // the number of reasons
 )
 
 // String returns the reason's name in metrics.
 func (r Reason) String() string {
-	return [Reasons]string{"dropped", "systematic", "failed", "marked", "slow", "first", "rare", "conversation", "before", "linked"}[r]
+	return [Reasons]string{"failed", "marked", "slow", "first", "rare", "before", "conversation", "systematic", "linked", "dropped"}[r]
 }
+
+// outcome returns what becomes of a unit, and how many it stands for, itself included.
+func (r Reason) outcome(oneIn int64) (to state, count int64) {
+	switch r {
+	case Systematic:
+		return kept, oneIn
+	case Linked:
+		return kept, 0
+	case Dropped:
+		return dropped, 0
+	default:
+		return kept, 1
+	}
+}
+
+// reasons are those that apply, a bit for each.
+type reasons uint16
+
+// add adds a reason if it applies.
+func (r *reasons) add(reason Reason, applies bool) {
+	if applies {
+		*r |= 1 << reason
+	}
+}
+
+func (r reasons) has(reason Reason) bool { return r>>reason&1 > 0 }
+
+// first returns the one that counts.
+func (r reasons) first() Reason { return Reason(bits.TrailingZeros16(uint16(r | 1<<Dropped))) } // #nosec G115 -- at most 15
 
 // Kind is the kind of a unit in metrics.
 type Kind uint8
@@ -178,7 +209,8 @@ const (
 type state uint8
 
 const (
-	waiting state = iota
+	waiting  state = iota
+	retained       // to be dropped, and in memory until then
 	kept
 	dropped
 )
@@ -191,9 +223,7 @@ type Unit struct {
 	state     state
 	count     int64
 	fragments []fragment
-	// retained reports whether the fragments of a dropped unit stay in memory.
-	retained bool
-	spans    int64
+	spans     int64
 
 	// arrived is when the first span arrived, due when a call is decided.
 	arrived, due int64
@@ -202,8 +232,7 @@ type Unit struct {
 	start, end, longest int64
 	like, conversation  uint64
 	tokens              int64
-	failed, marked      bool
-	rare, linked        bool
+	why                 reasons
 }
 
 // fragment is the encoded spans of a unit that arrived together.
@@ -280,8 +309,8 @@ func (u *Unit) observe(sp *Span) {
 	}
 	u.conversation = cmp.Or(u.conversation, sp.Conversation)
 	u.tokens = max(u.tokens, sp.Tokens)
-	u.failed = u.failed || sp.Failed
-	u.marked = u.marked || sp.Marked
+	u.why.add(Failed, sp.Failed)
+	u.why.add(Marked, sp.Marked)
 	u.spans++
 }
 
@@ -348,7 +377,7 @@ func (s *Sampler) Follow(id TraceID, above []SpanID, links []TraceID) {
 	}
 	for _, link := range links {
 		if t := cmp.Or(s.young[link], s.old[link]); t != nil && t.current != nil {
-			t.current.linked = true
+			t.current.why.add(Linked, true)
 		}
 	}
 }
