@@ -12,10 +12,8 @@ var listedMessages string
 // message is an OTLP message that can contain values.
 type message struct {
 	memory int64
-	// fields are the messages of fields by number, near those of the first ones without a
-	// map on the way.
-	fields map[int32]*message
-	near   [16]*message
+	// fields are the messages of fields by number, nil for those of others.
+	fields []*message
 }
 
 // messages are those of the list, by name.
@@ -23,16 +21,16 @@ var messages = func() map[string]*message {
 	table := make(map[string]*message)
 	of := func(name string) *message {
 		if table[name] == nil {
-			table[name] = &message{memory: -1, fields: make(map[int32]*message)}
+			table[name] = &message{memory: -1}
 		}
 		return table[name]
 	}
-	number := func(digits string) int32 {
-		n, err := strconv.ParseInt(digits, 10, 32)
+	number := func(digits string) int {
+		n, err := strconv.Atoi(digits)
 		if err != nil {
 			panic(err)
 		}
-		return int32(n)
+		return n
 	}
 	for line := range strings.Lines(listedMessages) {
 		words := strings.Fields(line)
@@ -43,11 +41,9 @@ var messages = func() map[string]*message {
 		m.memory = int64(number(words[1]))
 		for _, field := range words[2:] {
 			digits, name, _ := strings.Cut(field, ":")
-			if n := number(digits); int(n) < len(m.near) {
-				m.near[n] = of(name)
-			} else {
-				m.fields[n] = of(name)
-			}
+			n := number(digits)
+			m.fields = append(m.fields, make([]*message, max(0, n+1-len(m.fields)))...)
+			m.fields[n] = of(name)
 		}
 	}
 	for name, m := range table {
@@ -78,8 +74,8 @@ const (
 
 // child returns the message of a field, or nil if the field is none that counts.
 func (m *message) child(field int32) *message {
-	if int(field) < len(m.near) {
-		return m.near[field]
+	if int(field) < len(m.fields) {
+		return m.fields[field]
 	}
-	return m.fields[field]
+	return nil
 }
