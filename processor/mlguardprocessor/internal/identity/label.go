@@ -151,40 +151,31 @@ func (h hasher) text(s string) uint64 { return maphash.String(h.seed, s) }
 func (h hasher) value(v pcommon.Value) uint64 { return h.nested(v, 0) }
 
 func (h hasher) nested(v pcommon.Value, depth int) uint64 {
+	sum := uint64(v.Type()) // differs from that of a text
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
 		return h.text(v.Str())
 	case pcommon.ValueTypeInt:
-		return h.number(1, uint64(v.Int()))
+		return mix(sum, maphash.Comparable(h.seed, v.Int()))
 	case pcommon.ValueTypeDouble:
-		return h.number(2, math.Float64bits(v.Double()))
+		return mix(sum, maphash.Comparable(h.seed, math.Float64bits(v.Double())))
 	case pcommon.ValueTypeBool:
-		if v.Bool() {
-			return h.number(3, 1)
-		}
-		return h.number(3, 0)
+		return mix(sum, maphash.Comparable(h.seed, v.Bool()))
 	case pcommon.ValueTypeBytes:
-		return mix(4, maphash.Bytes(h.seed, v.Bytes().AsRaw())) // differs from that of a text
-	}
-	sum := uint64(v.Type())
-	if depth == maxDepth {
-		return sum
-	}
-	switch v.Type() {
+		return mix(sum, maphash.Bytes(h.seed, v.Bytes().AsRaw()))
 	case pcommon.ValueTypeSlice:
-		for _, element := range v.Slice().All() {
-			sum = mix(sum, h.nested(element, depth+1))
+		for i := 0; i < v.Slice().Len() && depth < maxDepth; i++ {
+			sum = mix(sum, h.nested(v.Slice().At(i), depth+1))
 		}
 	case pcommon.ValueTypeMap:
+		if depth == maxDepth {
+			break
+		}
 		for key, element := range v.Map().All() {
 			sum += mix(h.text(key), h.nested(element, depth+1))
 		}
 	}
 	return sum
-}
-
-func (h hasher) number(kind, n uint64) uint64 {
-	return maphash.Comparable(h.seed, [2]uint64{kind, n})
 }
 
 // mix combines two hashes; their order matters.
