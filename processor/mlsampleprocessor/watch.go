@@ -11,7 +11,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/rule"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
 
@@ -82,28 +81,23 @@ func (w *watch) processLogs(_ context.Context, ld plog.Logs) (plog.Logs, error) 
 		resource := rl.Resource().Attributes()
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
-				switch attributes := record.Attributes(); record.EventName() {
+				attributes, host := record.Attributes(), ""
+				switch record.EventName() {
 				case mlattr.Problem:
-					if textOf(mlattr.ProblemState, attributes) == mlattr.ProblemBegan {
-						w.releaseRun(attributes, resource)
+					if textOf(mlattr.ProblemState, attributes) != mlattr.ProblemBegan {
+						continue
 					}
 				case mlattr.GPUXIDEvent:
-					w.releaseRun(attributes, resource)
-					if host := textOf(mlattr.HostName, attributes, resource); host != "" {
-						w.instances.each(func(s *sample.Sampler) { s.ReleaseHost(rule.Hash(host)) })
-					}
+					host = textOf(mlattr.HostName, attributes, resource)
+				default:
+					continue
 				}
+				run := textOf(mlattr.RunID, attributes, resource)
+				w.instances.each(func(s *sample.Sampler) { s.Release(hashOf(run), hashOf(host)) })
 			}
 		}
 	}
 	return ld, nil
-}
-
-// releaseRun keeps the newest steps of the run that a record names, if it names one.
-func (w *watch) releaseRun(maps ...pcommon.Map) {
-	if run := textOf(mlattr.RunID, maps...); run != "" {
-		w.instances.each(func(s *sample.Sampler) { s.ReleaseRun(rule.Hash(run)) })
-	}
 }
 
 // textOf returns the text of the first of the maps that has the key, or "".

@@ -37,9 +37,7 @@ func (s *Sampler) Tick(now time.Time) bool {
 			}
 		}
 		if at-r.seen > forgotten {
-			for len(r.retained) > 0 {
-				s.freeOldest(r)
-			}
+			s.freeRetained(r, 0)
 		}
 	}
 	for len(s.groups) > 0 && s.groups[0].state != waiting {
@@ -70,9 +68,7 @@ func (s *Sampler) decideRun(r *run) {
 			s.decideGroup(g)
 		}
 	}
-	for len(r.retained) > 0 {
-		s.freeOldest(r)
-	}
+	s.freeRetained(r, 0)
 }
 
 // due returns when a group is decided.
@@ -102,9 +98,7 @@ func (s *Sampler) decideGroup(g *group) {
 			s.settle(u, g.state, g.count)
 		}
 	}
-	for len(g.run.retained) > s.cfg.Steps.Before {
-		s.freeOldest(g.run)
-	}
+	s.freeRetained(g.run, s.cfg.Steps.Before)
 }
 
 // longest returns the duration of the slowest rank's step, in seconds, or 0 if none is
@@ -233,12 +227,14 @@ func (s *Sampler) settle(u *Unit, to state, count int64) {
 	u.fragments = nil
 }
 
-// freeOldest removes the oldest retained group of a run.
-func (s *Sampler) freeOldest(r *run) {
-	g := r.retained[0]
-	r.retained = slices.Delete(r.retained, 0, 1)
-	s.counts.Units[Step][Dropped] += int64(len(g.steps))
-	s.unretain(g, dropped)
+// freeRetained removes the oldest retained groups of a run, of more than a number.
+func (s *Sampler) freeRetained(r *run, most int) {
+	for len(r.retained) > most {
+		g := r.retained[0]
+		r.retained = slices.Delete(r.retained, 0, 1)
+		s.counts.Units[Step][Dropped] += int64(len(g.steps))
+		s.unretain(g, dropped)
+	}
 }
 
 // unretain decides a retained group for good.
@@ -272,26 +268,14 @@ func (s *Sampler) release(r *run, before *group) {
 	}
 }
 
-// ReleaseRun keeps the newest steps of a run, by the hash of its id.
-func (s *Sampler) ReleaseRun(id uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r := s.runs[id]; r != nil {
-		s.release(r, nil)
-	}
-}
-
-// ReleaseHost keeps the newest steps of the runs that have a rank on a host, by
-// the hash of its name.
-func (s *Sampler) ReleaseHost(host uint64) {
+// Release keeps the newest steps of a run, and of those that have a rank on a host, by
+// their hashes. 0 is none.
+func (s *Sampler) Release(id, host uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.runs {
-		for _, of := range r.ranks {
-			if of.host == host {
-				s.release(r, nil)
-				break
-			}
+		if r.key == id || host != 0 && r.isOn(host) {
+			s.release(r, nil)
 		}
 	}
 }
@@ -303,7 +287,7 @@ func (s *Sampler) makeRoom(size int64) {
 		if len(s.retained) > 0 {
 			// With the retained groups of the run that are older.
 			for g := pop(&s.retained); g.state == retained; {
-				s.freeOldest(g.run)
+				s.freeRetained(g.run, len(g.run.retained)-1)
 			}
 			continue
 		}

@@ -101,6 +101,16 @@ func (r *run) rankOf(source *Source) *rank {
 	return of
 }
 
+// isOn reports whether a rank of the run is on a host.
+func (r *run) isOn(host uint64) bool {
+	for _, of := range r.ranks {
+		if of.host == host {
+			return true
+		}
+	}
+	return false
+}
+
 // advance returns the step that a span of the rank belongs to. Spans must come in
 // the order of their ends; one that does not goes to the step of its time.
 func (r *rank) advance(sp *Span, now int64) *step {
