@@ -21,8 +21,8 @@ type Verdict struct {
 	// Waiting are the ranks in it. Missing have not called it, Differing call something else
 	// or with other sizes or types than most, and Unknown have no dump.
 	Waiting, Missing, Differing, Unknown []int64
-	// Elsewhere says of each rank of Missing and Differing what it did last.
-	Elsewhere map[int64]string
+	// Last is what the first of Missing, or else of Differing, did last.
+	Last string
 }
 
 // member is a group as one rank knows it.
@@ -58,7 +58,7 @@ func Conclude(dumps []*Dump) (verdicts []Verdict) {
 // that not all have completed. The majority is right: of equal numbers, those that called
 // the same operation as the lowest rank.
 func concludeGroup(members []member) Verdict {
-	v := Verdict{Group: members[0].Name, Description: members[0].Description, Number: -1, Elsewhere: make(map[int64]string)}
+	v := Verdict{Group: members[0].Name, Description: members[0].Description, Number: -1}
 	for _, m := range members {
 		if first := m.first(); first >= 0 && (v.Number < 0 || first < v.Number) {
 			v.Number = first
@@ -76,7 +76,7 @@ func concludeGroup(members []member) Verdict {
 			calls[e.call()]++
 		case e == nil && m.newest() < v.Number:
 			v.Missing = append(v.Missing, m.rank)
-			v.Elsewhere[m.rank] = m.last()
+			v.Last = cmp.Or(v.Last, m.last())
 		}
 	}
 	var most *Entry
@@ -90,7 +90,7 @@ func concludeGroup(members []member) Verdict {
 			v.Waiting = append(v.Waiting, m.rank)
 		} else {
 			v.Differing = append(v.Differing, m.rank)
-			v.Elsewhere[m.rank] = e.describe()
+			v.Last = cmp.Or(v.Last, e.describe())
 		}
 	}
 	for _, rank := range members[0].Ranks {
@@ -183,8 +183,8 @@ func (v *Verdict) Sentence() string {
 	default:
 		text.WriteString(", and none is missing: the operation itself does not end")
 	}
-	for _, rank := range append(slices.Clone(v.Missing), v.Differing...)[:min(len(v.Missing)+len(v.Differing), 1)] {
-		fmt.Fprintf(&text, ". Rank %d was last in %s", rank, v.Elsewhere[rank])
+	if others := slices.Concat(v.Missing, v.Differing); len(others) > 0 {
+		fmt.Fprintf(&text, ". Rank %d was last in %s", others[0], v.Last)
 	}
 	return text.String() + "."
 }

@@ -48,11 +48,14 @@ type Answer struct {
 // Communicator is a group of ranks.
 type Communicator struct {
 	// Hash has the communicator's hash and secondary hash, which identify it.
-	Hash string
+	Hash string `json:"hash"`
 	// Size is the number of ranks that it was made with.
-	Size int
+	Size int `json:"size"`
 	// Ranks have responded, Missing have not. Both are ordered by Number.
-	Ranks, Missing []Rank
+	Ranks   list[Rank] `json:"ranks"`
+	Missing list[Rank] `json:"missing_ranks"`
+	// Secondary is the second part of Hash until an answer is read.
+	Secondary string `json:"secondary_hash"`
 }
 
 // Rank is one rank of a communicator.
@@ -108,21 +111,12 @@ func (r *Rank) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// wireCommunicator is a communicator as NCCL writes it.
-type wireCommunicator struct {
-	Hash          string         `json:"hash"`
-	SecondaryHash string         `json:"secondary_hash"`
-	Size          int            `json:"size"`
-	Ranks         wireList[Rank] `json:"ranks"`
-	Missing       wireList[Rank] `json:"missing_ranks"`
-}
-
-// wireList is a list whose memory is bounded by the length of its text, which hostile
+// list is a list whose memory is bounded by the length of its text, which hostile
 // lists of small entries would exceed many times.
-type wireList[T any] []T
+type list[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (l *wireList[T]) UnmarshalJSON(raw []byte) error {
+func (l *list[T]) UnmarshalJSON(raw []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	if first, err := decoder.Token(); err != nil || first == nil {
 		return err
@@ -145,7 +139,7 @@ func (l *wireList[T]) UnmarshalJSON(raw []byte) error {
 // Parse reads an answer. It also reads that of NCCL 2.28.9, which leaves out commas.
 func Parse(raw []byte) (*Answer, error) {
 	var wire struct {
-		Communicators wireList[wireCommunicator] `json:"communicators"`
+		Communicators list[Communicator] `json:"communicators"`
 	}
 	err := json.Unmarshal(raw, &wire)
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -160,10 +154,10 @@ func Parse(raw []byte) (*Answer, error) {
 	}
 	answer := &Answer{}
 	seen := make(map[string]bool, len(wire.Communicators))
-	for i := range wire.Communicators {
+	for _, c := range wire.Communicators {
+		c.Hash += ":" + c.Secondary
 		// Two with one hash would be two series with one name.
-		c, ok := wire.Communicators[i].read()
-		if !ok || seen[c.Hash] {
+		if !c.order() || seen[c.Hash] {
 			answer.Dropped++
 			continue
 		}
@@ -176,24 +170,24 @@ func Parse(raw []byte) (*Answer, error) {
 	return answer, nil
 }
 
-// read returns the communicator, and false if its numbers are impossible.
-func (w *wireCommunicator) read() (Communicator, bool) {
-	c := Communicator{Hash: w.Hash + ":" + w.SecondaryHash, Size: w.Size, Ranks: w.Ranks, Missing: w.Missing}
+// order orders the ranks of a communicator, and returns false if its numbers are
+// impossible.
+func (c *Communicator) order() bool {
 	if len(c.Hash) > maxHash || strings.Trim(c.Hash, "0123456789abcdefx:") != "" || len(c.Hash) < 2 || c.Size < 1 || c.Size > maxSize {
-		return c, false
+		return false
 	}
 	seen := make(map[int]bool)
 	for _, ranks := range [...][]Rank{c.Ranks, c.Missing} {
 		for i := range ranks {
 			number := ranks[i].Number
 			if number < 0 || number >= c.Size || seen[number] {
-				return c, false
+				return false
 			}
 			seen[number] = true
 		}
 		slices.SortFunc(ranks, func(a, b Rank) int { return cmp.Compare(a.Number, b.Number) })
 	}
-	return c, true
+	return true
 }
 
 // jsonToken is white space, a text, or another token of JSON.
