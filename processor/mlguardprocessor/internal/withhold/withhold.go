@@ -348,36 +348,32 @@ func (w *walker) name(name string, attributes pcommon.Map) string {
 
 // words returns a name without the words that are neither known nor repeated.
 func (w *walker) words(name string, attributes pcommon.Map) string {
-	var said []byte
-	unknown, copied, tries := -1, 0, maxTries
-	for at := 0; at < len(name); {
+	var space [2 * maxName]byte
+	said, unknown, tries := space[:0], 0, maxTries
+	for at := 0; at < len(name); at++ { // the space
 		length := w.knownWord(name[at:])
 		if length == 0 && tries > 0 {
 			tries--
 			length = repeated(name[at:], attributes)
 		}
 		if length == 0 {
-			if unknown < 0 {
-				unknown = at
-			}
 			at = wordEnd(name, at)
-		} else {
-			if unknown >= 0 {
-				said = append(append(said, name[copied:unknown]...), w.text(name[unknown:at-1])...)
-				copied, unknown = at-1, -1
-			}
-			at += length
+			continue
 		}
-		at++ // the space
+		if unknown < at {
+			said = append(append(said, w.text(name[unknown:at-1])...), ' ')
+		}
+		said = append(said, name[at:min(at+length+1, len(name))]...)
+		at += length
+		unknown = at + 1
 	}
-	if unknown >= 0 {
-		said = append(append(said, name[copied:unknown]...), w.text(name[unknown:])...)
-		copied = len(name)
+	if unknown < len(name) {
+		said = append(said, w.text(name[unknown:])...)
 	}
-	if said == nil {
+	if string(said) == name {
 		return name
 	}
-	return string(append(said, name[copied:]...))
+	return string(said)
 }
 
 // knownWord returns the length of the leading part of a text, up to the end of a
