@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -212,10 +211,7 @@ func (g *guard) start(ctx context.Context, host component.Host) error {
 func (g *guard) shutdown(ctx context.Context) error {
 	g.telemetry.Shutdown()
 	g.withdraw()
-	if g.release == nil {
-		return nil
-	}
-	return g.release(ctx)
+	return component.ShutdownFunc(g.release).Shutdown(ctx)
 }
 
 // endsAfter is how long everything must have been taken until a time without is
@@ -223,12 +219,11 @@ func (g *guard) shutdown(ctx context.Context) error {
 const endsAfter = 30 * time.Second
 
 // untaken is what the components after a guard have not taken. The zero value is
-// ready. It is safe for concurrent use, and takes a lock only around such times.
+// ready. It is safe for concurrent use.
 type untaken struct {
-	// lasts reports whether there is such a time now.
-	lasts atomic.Bool
-
 	mu sync.Mutex
+	// lasts reports whether there is such a time now.
+	lasts bool
 	// since and last are the beginning of the present or last such time and when
 	// something was last not taken in it, until its end. items were not taken in it,
 	// and all ever.
@@ -240,9 +235,8 @@ type untaken struct {
 func (u *untaken) add(now time.Time, items int) (begins bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if begins = !u.lasts.Load(); begins {
-		u.since, u.items = now, 0
-		u.lasts.Store(true)
+	if begins = !u.lasts; begins {
+		u.lasts, u.since, u.items = true, now, 0
 	}
 	u.last = now
 	u.items += int64(items)
@@ -252,17 +246,12 @@ func (u *untaken) add(now time.Time, items int) (begins bool) {
 
 // taken returns true if a time without ends because something was taken.
 func (u *untaken) taken() (ends bool) {
-	if !u.lasts.Load() {
-		return false
-	}
-	now := time.Now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.lasts.Load() || now.Sub(u.last) < endsAfter {
+	if !u.lasts || time.Since(u.last) < endsAfter {
 		return false
 	}
-	u.until = now
-	u.lasts.Store(false)
+	u.lasts, u.until = false, time.Now()
 	return true
 }
 

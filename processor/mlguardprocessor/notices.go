@@ -69,7 +69,7 @@ func (g *guard) outNotices() []shared.Notice {
 			to += " " + *g.out.Destination
 		}
 	}
-	if !u.lasts.Load() {
+	if !u.lasts {
 		notice.What = upper(g.signal) + to + " that were " + notice.Kind
 		notice.Why = "The last time was from " + clock(u.since) + " to " + clock(u.until) + "."
 		return []shared.Notice{notice}

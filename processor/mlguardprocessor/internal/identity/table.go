@@ -317,8 +317,15 @@ func (t *table) orderLeaving(scope uint64, now uint32) []departure {
 	byBytes := t.maxBytes > 0 && t.bytes*int64(t.total) > t.maxBytes*int64(len(t.admitted))
 	items := make([]share.Item, len(ids))
 	var weight int64
+	// No other sender displaces the first established ones of a sender, up to three quarters
+	// of the limit.
+	keeps, held := make([]bool, len(ids)), make(map[share.Sender]int)
 	for i, id := range ids {
 		a := t.admitted[id]
+		if a.established() && 4*held[a.sender] < 3*t.total {
+			held[a.sender]++
+			keeps[i] = true
+		}
 		items[i] = share.Item{Path: share.Path{0, uint64(a.sender), a.group}, Weight: 1}
 		if established[a.sender] {
 			items[i].Path = share.Path{uint64(a.sender), a.group}
@@ -329,30 +336,16 @@ func (t *table) orderLeaving(scope uint64, now uint32) []departure {
 		weight += items[i].Weight
 	}
 	var idle, others []departure
-	keeps := t.keeps(ids)
 	for _, i := range slices.Backward(share.Leaving(items, weight/16+1)) {
 		a := t.admitted[ids[i]]
 		switch {
 		case a.turn(now) == turnIdle:
 			idle = append(idle, departure{ids[i], true, a.seen})
-		case !keeps[ids[i]]:
+		case !keeps[i]:
 			others = append(others, departure{id: ids[i]})
 		}
 	}
 	return append(others, idle...)
-}
-
-// keeps returns the identities that no other sender displaces: of the established ones of a
-// sender the first, up to three quarters of the limit.
-func (t *table) keeps(ids []uint64) map[uint64]bool {
-	keeps, held := make(map[uint64]bool), make(map[share.Sender]int)
-	for _, id := range ids {
-		if a := t.admitted[id]; a.established() && 4*held[a.sender] < 3*t.total {
-			held[a.sender]++
-			keeps[id] = true
-		}
-	}
-	return keeps
 }
 
 // turn is when an admitted identity leaves among those of its sender: the last first.
