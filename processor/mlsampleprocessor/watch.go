@@ -46,10 +46,7 @@ func (w *watch) start(ctx context.Context, host component.Host) (err error) {
 }
 
 func (w *watch) shutdown(ctx context.Context) error {
-	if w.release == nil {
-		return nil
-	}
-	return w.release(ctx)
+	return component.ShutdownFunc(w.release).Shutdown(ctx)
 }
 
 // processMetrics removes exemplars of spans that are dropped, because nobody can open
