@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -55,7 +54,6 @@ func (f *factory) newInstance(set exporter.Settings, cfg component.Config) *inst
 // only counts what was read.
 func (i *instance) options() []exporterhelper.Option {
 	return []exporterhelper.Option{
-		exporterhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),
 		exporterhelper.WithTimeout(exporterhelper.TimeoutConfig{}),
 		exporterhelper.WithStart(i.start),
 		exporterhelper.WithShutdown(i.shutdown),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
@@ -154,17 +155,11 @@ type Record struct {
 // Workload is what a workload of a GPU is known by.
 type Workload = gpupoint.Holder
 
-// Sizes are sizes that a span reports, 0 if it does not. The largest one of a run
-// counts: the last batch of an epoch may be smaller.
-type Sizes struct {
-	Batch, Microbatches, Epochs, World int64
-}
+// SizeNames are the attributes of the sizes that spans report.
+var SizeNames = [...]string{mlattr.BatchSize, mlattr.MicrobatchCount, mlattr.EpochTotal, mlattr.WorldSize}
 
-// Grow takes over sizes that are larger.
-func (s *Sizes) Grow(to *Sizes) {
-	s.Batch, s.Microbatches = max(s.Batch, to.Batch), max(s.Microbatches, to.Microbatches)
-	s.Epochs, s.World = max(s.Epochs, to.Epochs), max(s.World, to.World)
-}
+// Sizes are by the place in SizeNames, 0 if a span does not report them.
+type Sizes [len(SizeNames)]int64
 
 // SpanRef identifies a span.
 type SpanRef struct {

@@ -76,11 +76,7 @@ func hostileNames(t *testing.T, store *model.Store) {
 		rm.Resource().Attributes().PutStr("service.name", text)
 		rm.Resource().Attributes().PutStr("hw.id", "GPU-"+text)
 		sm := rm.ScopeMetrics().AppendEmpty()
-		for s := series.Series(1); s < 200; s++ {
-			name := series.Name(s)
-			if name == "" {
-				continue
-			}
+		for name, s := range series.ByName {
 			m := sm.Metrics().AppendEmpty()
 			m.SetName(name)
 			point := m.SetEmptyGauge().DataPoints().AppendEmpty()
@@ -324,9 +320,9 @@ func TestHugeNumbers(t *testing.T) {
 		md := pmetric.NewMetrics()
 		rm := md.ResourceMetrics().AppendEmpty()
 		rm.Resource().Attributes().PutStr("service.name", "s")
-		for s := series.Series(1); series.Name(s) != ""; s++ {
+		for name := range series.ByName {
 			m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
-			m.SetName(series.Name(s))
+			m.SetName(name)
 			points := m.SetEmptySum().DataPoints()
 			m.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityDelta)
 			for range 3 {

@@ -60,7 +60,7 @@ func (r *pointReader) read(md pmetric.Metrics) {
 		others := false
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
-				if metric, ok := series.Of(m.Name()); ok {
+				if metric, ok := series.ByName[m.Name()]; ok {
 					r.readMetric(metric, r.hash.number(origin, uint64(metric)), m)
 				} else {
 					others = others || !mlattr.IsDerived(m.Name())

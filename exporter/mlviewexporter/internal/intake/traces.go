@@ -246,11 +246,13 @@ func readFacts(f *vocabulary.Facts, v *spanfact.Fact, in *input.Span) {
 	if queue, ok := f.DoubleAt(vocabulary.SlotQueueTime); ok {
 		in.Queue = callTime(queue, in.Queue)
 	}
-	in.Sizes.Batch = v.BatchSize
-	in.Sizes.Microbatches, _ = f.IntAt(vocabulary.SlotMicrobatchCount)
-	in.Sizes.Epochs, _ = f.IntAt(vocabulary.SlotEpochTotal)
-	in.Sizes.World, _ = f.IntAt(vocabulary.SlotWorldSize)
+	for i, slot := range sizeSlots {
+		in.Sizes[i], _ = f.IntAt(slot)
+	}
 }
+
+// sizeSlots are those of input.SizeNames.
+var sizeSlots = [len(input.SizeNames)]vocabulary.Slot{vocabulary.SlotBatchSize, vocabulary.SlotMicrobatchCount, vocabulary.SlotEpochTotal, vocabulary.SlotWorldSize}
 
 // callTime returns a duration in seconds, or otherwise if it is too long for one.
 func callTime(seconds, otherwise float64) float64 {

@@ -38,7 +38,7 @@ func point(metric series.Series, run string, value float64, own ...string) serie
 // train has a run take a step each two seconds. loss gives its loss at a step.
 func (f *trainer) train(run string, steps int, loss func(step float64) float64) {
 	source := &input.Source{Service: "trainer", Run: run, JobName: "nightly", Version: "v-" + run}
-	f.store.ApplySpans([]input.Span{{Source: source, Phase: "train", ML: true, Sizes: input.Sizes{Batch: 32}}})
+	f.store.ApplySpans([]input.Span{{Source: source, Phase: "train", ML: true, Sizes: input.Sizes{32}}})
 	f.store.ApplySettings(&input.Source{Service: "trainer", Run: run}, []api.Setting{{Name: "vcs.ref.head.revision", Value: "abc"}})
 	for step := 1; step <= steps; step++ {
 		at := float64(step)

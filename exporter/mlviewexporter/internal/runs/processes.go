@@ -206,8 +206,8 @@ func (r *Run) Span(in *input.Span, now time.Time) {
 	texts.Set(&r.User, src.User)
 	texts.Set(&r.Version, src.Version)
 	r.someRanks = r.someRanks || src.SomeRanks
-	if in.Sizes != (input.Sizes{}) {
-		r.sizes.Grow(&in.Sizes)
+	for i, size := range in.Sizes {
+		r.sizes[i] = max(r.sizes[i], size)
 	}
 	if in.Phase == "train" {
 		r.failed = in.Failed
@@ -364,6 +364,7 @@ const maxSettings = 48
 type facts struct {
 	// known are the settings that the resource names.
 	known map[string]string
+	// sizes are the largest ones: the last batch of an epoch may be smaller.
 	sizes input.Sizes
 	// hardware describes the GPUs that the run held last, gpuCount is their number.
 	hardware string
@@ -414,12 +415,9 @@ func (r *Run) Settings() []api.Setting {
 		mlattr.HostName:          strings.Join(namedOf(r.hostNames(), maxSettingHosts), ", "),
 		mlattr.GenAIRequestModel: strings.Join(namedOf(r.models(), api.MaxNamed), ", "),
 	}
-	for name, size := range map[string]int64{
-		mlattr.BatchSize: r.sizes.Batch, mlattr.MicrobatchCount: r.sizes.Microbatches,
-		mlattr.EpochTotal: r.sizes.Epochs, mlattr.WorldSize: r.sizes.World,
-	} {
+	for i, size := range r.sizes {
 		if size > 0 {
-			all[name] = strconv.FormatInt(size, 10)
+			all[input.SizeNames[i]] = strconv.FormatInt(size, 10)
 		}
 	}
 	for name, value := range r.known {

@@ -63,16 +63,17 @@ const (
 const Count = 51
 
 var (
-	definitions  [Count]definition
-	seriesByName = make(map[string]Series, Count)
+	definitions [Count]definition
+	// ByName has the series by the name of their metric.
+	ByName = make(map[string]Series, Count)
 	// isDerived are the series that ml_metrics computes.
 	isDerived [Count]bool
 )
 
 // define returns the next series.
 func define(d definition) Series {
-	s := Series(len(seriesByName) + 1)
-	definitions[s], seriesByName[d.name], isDerived[s] = d, s, mlattr.IsDerived(d.name)
+	s := Series(len(ByName) + 1)
+	definitions[s], ByName[d.name], isDerived[s] = d, s, mlattr.IsDerived(d.name)
 	return s
 }
 
@@ -138,13 +139,6 @@ var (
 	CollectorNotice = define(definition{name: "ml.collector.notice.timestamp", subject: OfCollector, own: []string{"ml.notice"}})
 )
 
-// Of returns the series of a metric's name, and false for a metric that
-// the page does not read.
-func Of(name string) (Series, bool) {
-	s, ok := seriesByName[name]
-	return s, ok
-}
-
 // Own returns the attributes that are Labels.Own, in their order. The caller
 // must not change it.
 func (s Series) Own() []string { return definitions[s].own }
@@ -180,13 +174,4 @@ func (s Series) OfWorkers() bool { return s == PoolSize || s == PoolBusy || s ==
 func (s Series) OfHardware() bool {
 	of := definitions[s].subject
 	return of == OfGPU || of == OfHost
-}
-
-// Name returns the name of the metric of a series, "" if there is no such
-// series.
-func Name(s Series) string {
-	if s >= Count {
-		return ""
-	}
-	return definitions[s].name
 }
