@@ -121,7 +121,7 @@ func BenchmarkState(b *testing.B) {
 	for run := range 500 {
 		for rank := range 8 {
 			for _, s := range []series.Series{series.Steps, series.Samples, series.Tokens, series.Loss, series.LearningRate, series.LastStep, series.RunAttempts, series.StepDuration, series.RunState} {
-				p := series.Point{Series: s, Value: 1}
+				p := series.Point{Series: s, Update: series.Update{Value: 1}}
 				p.Labels = series.Labels{Service: "s", Run: fmt.Sprint("r", run), Rank: strconv.Itoa(rank), Host: fmt.Sprint("h", run/8)}
 				points = append(points, p)
 			}
@@ -129,7 +129,7 @@ func BenchmarkState(b *testing.B) {
 	}
 	for i := range 512 {
 		for _, s := range []series.Series{series.GPUUtilization, series.GPUPower, series.GPUMemoryUsed, series.GPUMemoryLimit, series.GPUTemperature, series.GPUWorkload} {
-			p := series.Point{Series: s, Value: 1, GPU: &series.Device{Index: strconv.Itoa(i % 8)}}
+			p := series.Point{Series: s, Update: series.Update{Value: 1}, GPU: &series.Device{Index: strconv.Itoa(i % 8)}}
 			p.Labels = series.Labels{Host: fmt.Sprint("h", i/8), GPU: fmt.Sprint("g", i)}
 			if s == series.GPUWorkload {
 				p.Labels.Run = fmt.Sprint("r", i%500)

@@ -169,10 +169,7 @@ func (r *pointReader) add(metric series.Series, origin uint64, attrs pcommon.Map
 // readLabels adds a point with the labels that its resource and its attributes have.
 func (r *pointReader) readLabels(from *pointSource, u *series.Update) {
 	metric := from.series
-	p := series.Point{
-		Series: metric, Origin: u.Origin, Gone: u.Gone, Delta: u.Delta, Value: u.Value, Count: u.Count, Time: u.Time,
-		Simulated: r.simulated, GPU: r.device, From: r.collector, Sender: r.sender,
-	}
+	p := series.Point{Update: *u, Series: metric, Simulated: r.simulated, GPU: r.device, From: r.collector, Sender: r.sender}
 	l := &p.Labels
 	l.Namespace, l.Service, l.GPU = r.resource.Namespace, r.resource.Service, r.resource.GPU
 	ofHardware := metric.OfHardware()

@@ -14,7 +14,7 @@ import (
 // callTime adds a point of what the time of calls of a function, or of requests to a
 // model, was spent on.
 func (w *world) callTime(cause, request, function string, seconds float64) {
-	p := series.Point{Series: series.CallTime, Value: seconds, Time: w.now.UnixNano()}
+	p := series.Point{Series: series.CallTime, Update: series.Update{Value: seconds, Time: w.now.UnixNano()}}
 	p.Labels.Service = "agent"
 	p.Labels.Own = [series.MaxOwn]string{0: cause, 1: request, 6: function}
 	w.ApplyPoints([]series.Point{p})

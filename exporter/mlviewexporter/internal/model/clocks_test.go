@@ -39,7 +39,7 @@ func TestNumbersThatOverflow(t *testing.T) {
 	for _, value := range []float64{1e30, -1e30, 1e-300, math.NaN(), math.Inf(-1), math.MaxFloat64} {
 		for s := series.Steps; s < series.Count; s++ {
 			for i := range 20 {
-				p := series.Point{Series: s, Value: value, Count: math.Abs(value), Delta: i%2 == 0, Time: w.now.UnixNano()}
+				p := series.Point{Series: s, Update: series.Update{Value: value, Count: math.Abs(value), Delta: i%2 == 0, Time: w.now.UnixNano()}}
 				p.Labels = series.Labels{Service: "s", Run: "r", Host: "h", GPU: "g", Rank: strconv.Itoa(i % 3)}
 				p.Labels.Own[0] = "running"
 				w.ApplyPoints([]series.Point{p})

@@ -30,7 +30,7 @@ func newTrainer(set input.Settings) *trainer {
 }
 
 func point(metric series.Series, run string, value float64, own ...string) series.Point {
-	p := series.Point{Series: metric, Value: value, Labels: series.Labels{Service: "trainer", Run: run}}
+	p := series.Point{Series: metric, Update: series.Update{Value: value}, Labels: series.Labels{Service: "trainer", Run: run}}
 	copy(p.Labels.Own[:], own)
 	return p
 }
@@ -46,8 +46,8 @@ func (f *trainer) train(run string, steps int, loss func(step float64) float64) 
 			point(series.Steps, run, at), point(series.Loss, run, loss(at), "batch"), point(series.RunStepTime, run, 2, "recent"),
 			point(series.RunState, run, 1, "running"), point(series.RunTimeRatio, run, 0.75, "productive"),
 			point(series.RunTimeRatio, run, 0.25, "data_load"), point(series.RunGPUs, run, 4),
-			{Series: series.StepDuration, Value: 2 * at, Count: at, Labels: series.Labels{Service: "trainer", Run: run, Own: [series.MaxOwn]string{"step"}}},
-			{Series: series.StepDuration, Value: at / 2, Count: at, Labels: series.Labels{Service: "trainer", Run: run, Own: [series.MaxOwn]string{"data_load"}}},
+			{Series: series.StepDuration, Update: series.Update{Value: 2 * at, Count: at}, Labels: series.Labels{Service: "trainer", Run: run, Own: [series.MaxOwn]string{"step"}}},
+			{Series: series.StepDuration, Update: series.Update{Value: at / 2, Count: at}, Labels: series.Labels{Service: "trainer", Run: run, Own: [series.MaxOwn]string{"data_load"}}},
 		})
 		f.now = f.now.Add(2 * time.Second)
 	}

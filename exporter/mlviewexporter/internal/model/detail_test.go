@@ -82,7 +82,7 @@ func TestCurvesHaveGaps(t *testing.T) {
 			w.point(series.Loss, "r", float64(i), "batch")
 		}
 		if i == 6 {
-			gone := series.Point{Series: series.Loss, Gone: true}
+			gone := series.Point{Series: series.Loss, Update: series.Update{Gone: true}}
 			gone.Labels.Service, gone.Labels.Run, gone.Labels.Own[0] = "trainer", "r", "batch"
 			w.ApplyPoints([]series.Point{gone})
 		}
@@ -229,7 +229,7 @@ func TestTokenRateOfARun(t *testing.T) {
 	assert.InDelta(t, 900, is, 0)
 	assert.Equal(t, "steps", basis)
 	for rank, value := range map[string]float64{"0": 1000, "7": 1001} {
-		p := series.Point{Series: series.ClientThroughput, Value: value, Time: w.now.UnixNano()}
+		p := series.Point{Series: series.ClientThroughput, Update: series.Update{Value: value, Time: w.now.UnixNano()}}
 		p.Labels.Service, p.Labels.Run, p.Labels.Rank = "trainer", "r", rank
 		p.Labels.Own = [series.MaxOwn]string{0: "input", 2: "reported", 3: "tokens_per_sec", 4: "global"}
 		w.ApplyPoints([]series.Point{p})

@@ -25,7 +25,7 @@ func (w *world) fails(class, fingerprint string, n int) {
 
 // failing reports that the service agent fails since a time.
 func (w *world) failing(since time.Time) {
-	p := series.Point{Series: series.Problem, Value: float64(since.Unix())}
+	p := series.Point{Series: series.Problem, Update: series.Update{Value: float64(since.Unix())}}
 	p.Labels.Service, p.Labels.Own[0] = "agent", api.Failing
 	w.ApplyPoints([]series.Point{p})
 }
@@ -115,7 +115,7 @@ func TestTheRowHasWhatTheRecordSays(t *testing.T) {
 	}
 	report := func() {
 		for _, r := range records {
-			p := series.Point{Series: series.Problem, Value: float64(onset.Unix()), Time: w.now.UnixNano()}
+			p := series.Point{Series: series.Problem, Update: series.Update{Value: float64(onset.Unix()), Time: w.now.UnixNano()}}
 			p.Labels.Own[0] = r.Kind
 			if r.GPU != "" {
 				p.Labels.Host, p.Labels.GPU, p.Labels.Run = r.Host, r.GPU, map[bool]string{true: "r"}[r.Kind == api.GPUFailed]

@@ -22,7 +22,7 @@ func newFleet() ofFleet { return ofFleet{newWorld(input.Settings{Fleet: true})} 
 
 // from adds a value that a collector has computed of a rank of the run "r".
 func (f ofFleet) from(collector string, metric series.Series, value float64, rank string, own ...string) {
-	p := series.Point{Series: metric, Value: value, Time: f.now.UnixNano(), From: fleet.Connection{Collector: collector}}
+	p := series.Point{Series: metric, Update: series.Update{Value: value, Time: f.now.UnixNano()}, From: fleet.Connection{Collector: collector}}
 	p.Labels.Service, p.Labels.Run, p.Labels.Rank = "trainer", "r", rank
 	copy(p.Labels.Own[:], own)
 	f.ApplyPoints([]series.Point{p})
@@ -101,7 +101,7 @@ func TestARunThatIsHandedOver(t *testing.T) {
 	assert.Equal(t, time.Unix(int64(stepped), 0).UTC(), state.Needs[0].Since)
 
 	// It comes back.
-	ended := series.Point{Series: series.Problem, Gone: true, From: fleet.Connection{Collector: "gw-1"}}
+	ended := series.Point{Series: series.Problem, Update: series.Update{Gone: true}, From: fleet.Connection{Collector: "gw-1"}}
 	ended.Labels.Service, ended.Labels.Run, ended.Labels.Own[0] = "trainer", "r", api.LooksHung
 	f.ApplyPoints([]series.Point{ended})
 	for range 4 {
@@ -168,7 +168,7 @@ func TestPartsOfARun(t *testing.T) {
 func TestSeriesOfSeveralCollectors(t *testing.T) {
 	f := newFleet()
 	send := func(collector string, metric series.Series, value float64, own ...string) {
-		p := series.Point{Series: metric, Value: value, Time: f.now.UnixNano(), From: fleet.Connection{Collector: collector}}
+		p := series.Point{Series: metric, Update: series.Update{Value: value, Time: f.now.UnixNano()}, From: fleet.Connection{Collector: collector}}
 		p.Labels.Service = "serving"
 		copy(p.Labels.Own[:], own)
 		f.ApplyPoints([]series.Point{p})
@@ -199,7 +199,7 @@ func TestSeriesOfSeveralCollectors(t *testing.T) {
 func TestAGPUIsOne(t *testing.T) {
 	f := newFleet()
 	for i, gateway := range []string{"gw-1", "gw-2", "gw-1"} {
-		p := series.Point{Series: series.GPUPower, Value: float64(100 + i), Time: f.now.UnixNano(), From: fleet.Connection{Collector: gateway}}
+		p := series.Point{Series: series.GPUPower, Update: series.Update{Value: float64(100 + i), Time: f.now.UnixNano()}, From: fleet.Connection{Collector: gateway}}
 		p.Labels.Host, p.Labels.GPU = "gpu-01", "GPU-1"
 		f.ApplyPoints([]series.Point{p})
 		f.now = f.now.Add(time.Second)
@@ -256,7 +256,7 @@ func TestTheConnectionOfANamedCollector(t *testing.T) {
 		f.now = f.now.Add(10 * time.Second)
 		f.SeeConnection(&connection)
 		if i < 3 {
-			p := series.Point{Series: series.Steps, Value: 1, From: connection}
+			p := series.Point{Series: series.Steps, Update: series.Update{Value: 1}, From: connection}
 			p.From.Collector, p.Labels.Service, p.Labels.Run = "gw-1", "trainer", "r"
 			f.ApplyPoints([]series.Point{p})
 		}
@@ -334,7 +334,7 @@ func TestAProblemOfASilentCollector(t *testing.T) {
 	needs = f.state().Needs
 	require.Len(t, needs, 1)
 	assert.Nil(t, needs[0].NoEvidenceSince)
-	end := series.Point{Series: series.Problem, Gone: true, From: fleet.Connection{Collector: "gw-2"}}
+	end := series.Point{Series: series.Problem, Update: series.Update{Gone: true}, From: fleet.Connection{Collector: "gw-2"}}
 	end.Labels.Service, end.Labels.Run, end.Labels.Own[0] = "trainer", "r", api.Failing
 	f.ApplyPoints([]series.Point{end})
 	f.ApplyEvents([]input.Event{{Time: f.now, Problem: &input.Record{ID: "1", Kind: api.Failing, Service: "trainer", Run: "r", Onset: f.now, Ended: f.now}}})
@@ -384,12 +384,12 @@ func TestRecordsOfAFleet(t *testing.T) {
 func TestSilentHosts(t *testing.T) {
 	f := newFleet()
 	reading := func(host string) series.Point {
-		p := series.Point{Series: series.GPUPower, Value: 100, Time: f.now.UnixNano(), From: fleet.Connection{Collector: "gw-1"}, Origin: uint64(len(host))}
+		p := series.Point{Series: series.GPUPower, Update: series.Update{Value: 100, Time: f.now.UnixNano(), Origin: uint64(len(host))}, From: fleet.Connection{Collector: "gw-1"}}
 		p.Labels.Host, p.Labels.GPU = host, "GPU-1"
 		return p
 	}
 	step := func(host string) series.Point {
-		p := series.Point{Series: series.Steps, Value: 3, Time: f.now.UnixNano(), From: fleet.Connection{Collector: "gw-1"}, Origin: uint64(100 + len(host))}
+		p := series.Point{Series: series.Steps, Update: series.Update{Value: 3, Time: f.now.UnixNano(), Origin: uint64(100 + len(host))}, From: fleet.Connection{Collector: "gw-1"}}
 		p.Labels.Service, p.Labels.Run, p.Labels.Host = "trainer", "r", host
 		return p
 	}

@@ -16,7 +16,7 @@ import (
 
 // gpu adds a value of a GPU's series.
 func (w *world) gpu(metric series.Series, id string, value float64, edit func(*series.Point)) {
-	p := series.Point{Series: metric, Value: value, GPU: &series.Device{Index: id}}
+	p := series.Point{Series: metric, Update: series.Update{Value: value}, GPU: &series.Device{Index: id}}
 	p.Labels.Host, p.Labels.GPU = "h", id
 	if edit != nil {
 		edit(&p)
@@ -232,7 +232,7 @@ func TestCommands(t *testing.T) {
 	} {
 		w := newWorld(input.Settings{})
 		add := func() string {
-			w.ApplyPoints([]series.Point{{Series: series.Problem, Value: float64(w.now.Unix()), Labels: series.Labels{
+			w.ApplyPoints([]series.Point{{Series: series.Problem, Update: series.Update{Value: float64(w.now.Unix())}, Labels: series.Labels{
 				Run: r.Run, Host: map[bool]string{true: "h"}[r.GPU != ""], GPU: r.GPU, Own: [series.MaxOwn]string{r.Kind},
 			}}})
 			r.Host = map[bool]string{true: "h"}[r.GPU != ""]

@@ -64,7 +64,7 @@ func TestErrorsOfUnknownGPUsEnd(t *testing.T) {
 	w.now = w.now.Add(2 * time.Hour)
 	w.point(series.Steps, "r", 1)
 	send("g")
-	w.ApplyPoints([]series.Point{{Series: series.GPUPower, Labels: series.Labels{Host: "h", GPU: "g"}, Value: 70}})
+	w.ApplyPoints([]series.Point{{Series: series.GPUPower, Labels: series.Labels{Host: "h", GPU: "g"}, Update: series.Update{Value: 70}}})
 	require.Len(t, w.state().GPUs, 1)
 	assert.NotNil(t, w.State().GPUs[0].XID)
 }

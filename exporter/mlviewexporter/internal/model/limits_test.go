@@ -20,7 +20,7 @@ import (
 func points(metric series.Series, n int, edit func(i int, l *series.Labels)) []series.Point {
 	all := make([]series.Point, n)
 	for i := range all {
-		all[i] = series.Point{Series: metric, Value: 1}
+		all[i] = series.Point{Series: metric, Update: series.Update{Value: 1}}
 		all[i].Labels = series.Labels{Service: "trainer", Run: "r"}
 		edit(i, &all[i].Labels)
 	}

@@ -20,7 +20,7 @@ import (
 func TestMissingOfSeveralRuns(t *testing.T) {
 	w := newWorld(input.Settings{})
 	add := func(service string, spans int) {
-		p := series.Point{Series: series.Steps, Value: 1}
+		p := series.Point{Series: series.Steps, Update: series.Update{Value: 1}}
 		p.Labels = series.Labels{Service: service, Run: "r", Rank: "0"}
 		w.ApplyPoints([]series.Point{p})
 		for range spans {

@@ -170,7 +170,7 @@ func TestMarksOfServices(t *testing.T) {
 // A problem of a host.
 func TestAProblemOfAHost(t *testing.T) {
 	w := newWorld(input.Settings{})
-	p := series.Point{Series: series.Problem, Value: float64(w.now.Unix())}
+	p := series.Point{Series: series.Problem, Update: series.Update{Value: float64(w.now.Unix())}}
 	p.Labels.Host, p.Labels.Own[0] = "h1", mlattr.ProblemSlowHost
 	w.ApplyPoints([]series.Point{p})
 	w.record(input.Record{ID: "1", Kind: mlattr.ProblemSlowHost, Host: "h1", GPU: "g", Evidence: []string{"in 3 runs"}})

@@ -88,8 +88,7 @@ func (s *Store) point(p *series.Point, now time.Time) {
 	}
 	s.streams.SetOrigin(one, p.Origin)
 	one.Host, one.Sender, one.Overflow, one.Simulated = host, from, p.Overflow, p.Simulated
-	u := p.Update()
-	if !s.update(one, &u, false, now) {
+	if !s.update(one, &p.Update, false, now) {
 		return
 	}
 	if p.Simulated {

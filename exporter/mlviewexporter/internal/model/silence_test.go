@@ -40,7 +40,7 @@ func newSite(ofFleet bool) *site {
 
 func (s *site) add(metric series.Series, value float64, of series.Labels, own ...string) {
 	copy(of.Own[:], own)
-	s.ApplyPoints([]series.Point{{Series: metric, Value: value, Labels: of, Time: s.now.UnixNano(), From: s.from}})
+	s.ApplyPoints([]series.Point{{Series: metric, Update: series.Update{Value: value, Time: s.now.UnixNano()}, Labels: of, From: s.from}})
 }
 
 // live has time pass: hosts are read every 10 seconds, and ml_metrics emits.
@@ -273,7 +273,7 @@ func TestACollectorThatRefusesData(t *testing.T) {
 		w := newWorld(input.Settings{Fleet: ofFleet})
 		at := w.now.Add(-time.Minute)
 		tell := func(collector, notice string, since time.Time, gone bool) {
-			p := series.Point{Series: series.CollectorNotice, Value: float64(since.Unix()), Gone: gone, Time: w.now.UnixNano(), From: fleet.Connection{Collector: collector}}
+			p := series.Point{Series: series.CollectorNotice, Update: series.Update{Value: float64(since.Unix()), Gone: gone, Time: w.now.UnixNano()}, From: fleet.Connection{Collector: collector}}
 			p.Labels.Own[0] = notice
 			w.ApplyPoints([]series.Point{p})
 		}
@@ -308,7 +308,7 @@ func TestGPUsWithoutDataMakeRoom(t *testing.T) {
 	w := newWorld(input.Settings{MaxGPUs: 2})
 	read := func(ids ...string) {
 		for _, id := range ids {
-			p := series.Point{Series: series.GPUPower, Value: 1, Time: w.now.UnixNano()}
+			p := series.Point{Series: series.GPUPower, Update: series.Update{Value: 1, Time: w.now.UnixNano()}}
 			p.Labels.Host, p.Labels.GPU = "h", id
 			w.ApplyPoints([]series.Point{p})
 		}

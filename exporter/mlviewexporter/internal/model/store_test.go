@@ -36,7 +36,7 @@ func newWorld(settings input.Settings) *world {
 
 // point adds a value of a run's series.
 func (w *world) point(metric series.Series, run string, value float64, own ...string) {
-	p := series.Point{Series: metric, Value: value, Time: w.now.UnixNano()}
+	p := series.Point{Series: metric, Update: series.Update{Value: value, Time: w.now.UnixNano()}}
 	p.Labels.Service, p.Labels.Run = "trainer", run
 	copy(p.Labels.Own[:], own)
 	w.ApplyPoints([]series.Point{p})
@@ -153,7 +153,7 @@ func TestLimits(t *testing.T) {
 			in.Request, in.Model = true, "m"+name
 		})
 		for s := series.Steps; s < series.Count; s++ {
-			p := series.Point{Series: s, Value: float64(i)}
+			p := series.Point{Series: s, Update: series.Update{Value: float64(i)}}
 			p.Labels = series.Labels{Service: "s" + name, Run: name, Rank: name, Host: name, GPU: name}
 			for j := range p.Labels.Own {
 				p.Labels.Own[j] = name
@@ -388,7 +388,7 @@ func TestMissingOfOthers(t *testing.T) {
 func TestARankStaysOnItsNewHost(t *testing.T) {
 	w := newWorld(input.Settings{})
 	step := func(host string, at float64) {
-		p := series.Point{Series: series.LastStep, Value: at}
+		p := series.Point{Series: series.LastStep, Update: series.Update{Value: at}}
 		p.Labels.Service, p.Labels.Run, p.Labels.Rank, p.Labels.Host = "trainer", "r", "0", host
 		w.ApplyPoints([]series.Point{p})
 	}
@@ -401,7 +401,7 @@ func TestARankStaysOnItsNewHost(t *testing.T) {
 // A run whose series come before its service is one run.
 func TestARunWithoutAService(t *testing.T) {
 	w := newWorld(input.Settings{})
-	p := series.Point{Series: series.RunGPUs, Value: 4}
+	p := series.Point{Series: series.RunGPUs, Update: series.Update{Value: 4}}
 	p.Labels.Run = "r"
 	w.ApplyPoints([]series.Point{p})
 	assert.Len(t, w.state().Runs, 1)

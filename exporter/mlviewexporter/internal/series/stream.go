@@ -337,17 +337,9 @@ func (l *Labels) Keep(texts *kept.Texts) {
 
 // Point is one value of a stream.
 type Point struct {
+	Update
 	Series Series
-	// Gone reports that the stream has ended: a point without a value.
-	Gone bool
-	// Delta reports that Value and Count are increases.
-	Delta  bool
 	Labels Labels
-	// Value is the value, of a histogram its sum. Count is a histogram's count.
-	Value, Count float64
-	// Time is the point's time in nanoseconds since 1970, by its producer's clock.
-	Time int64
-
 	// Sender has sent the point, zero for the collector itself.
 	Sender share.Sender
 	// From is the collector that has sent the point.
@@ -360,24 +352,21 @@ type Point struct {
 	// Overflow reports that the point stands for data that another component had no
 	// room for.
 	Overflow bool
-	// Origin is a hash of all that the series, the labels, From, GPU, Simulated and
-	// Overflow are read from. Points with the same one differ only in what an Update has. 0 means
-	// that there is none.
-	Origin uint64
 }
 
-// Update is a value of a stream that is known by the Origin of an earlier Point. Its
-// other fields are as those of a Point.
+// Update is what is new in a point of a stream that is known by the Origin of an earlier
+// Point.
 type Update struct {
-	Origin       uint64
+	// Origin is a hash of all that the other fields of a Point are read from. Points with
+	// the same one differ only in what an Update has. 0 means that there is none.
+	Origin uint64
+	// Value is the value, of a histogram its sum. Count is a histogram's count.
 	Value, Count float64
-	Time         int64
-	Gone, Delta  bool
-}
-
-// Update returns what is new in a point of a known stream.
-func (p *Point) Update() Update {
-	return Update{Origin: p.Origin, Value: p.Value, Count: p.Count, Time: p.Time, Gone: p.Gone, Delta: p.Delta}
+	// Time is the point's time in nanoseconds since 1970, by its producer's clock.
+	Time int64
+	// Gone reports that the stream has ended: a point without a value. Delta reports that
+	// Value and Count are increases.
+	Gone, Delta bool
 }
 
 // Device is what points say of a GPU besides their values.
