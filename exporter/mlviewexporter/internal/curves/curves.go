@@ -305,10 +305,7 @@ func (p *points) Saved() *SavedPoints {
 }
 
 func encoded(numbers any) []byte {
-	data, err := binary.Append(nil, binary.LittleEndian, numbers)
-	if err != nil {
-		panic(err) // They have a fixed size.
-	}
+	data, _ := binary.Append(nil, binary.LittleEndian, numbers) // They have a fixed size.
 	return data
 }
 

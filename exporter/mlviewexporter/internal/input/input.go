@@ -103,7 +103,6 @@ func (in *Span) WholeDuration() float64 {
 // Event is what the page reads of a log record: an error of a GPU's driver or a
 // reproduction of another collector.
 type Event struct {
-	Time time.Time
 	// XID and GPU are those of a driver's error.
 	XID       *api.XID
 	GPU, Host string

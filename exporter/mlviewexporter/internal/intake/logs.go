@@ -56,20 +56,14 @@ func at(record plog.LogRecord) time.Time {
 }
 
 func readXID(resource pcommon.Map, record plog.LogRecord) input.Event {
-	e := input.Event{Time: at(record), XID: &api.XID{Time: at(record)}}
+	e := input.Event{XID: &api.XID{Time: at(record)}}
+	texts := map[string]*string{mlattr.HardwareID: &e.GPU, mlattr.HostName: &e.Host}
 	for _, attrs := range [...]pcommon.Map{resource, record.Attributes()} {
-		for key, v := range attrs.All() {
-			switch key {
-			case mlattr.HardwareID:
-				e.GPU = text(v)
-			case mlattr.HostName:
-				e.Host = text(v)
-			case mlattr.GPUXIDCode:
-				if code, ok := mlattr.ReadInt(v); ok {
-					e.XID.Code = strconv.FormatInt(code, 10)
-				}
+		readTexts(attrs, texts, func(key string, v pcommon.Value) {
+			if code, ok := mlattr.ReadInt(v); ok && key == mlattr.GPUXIDCode {
+				e.XID.Code = strconv.FormatInt(code, 10)
 			}
-		}
+		})
 	}
 	e.XID.Message = strings.TrimPrefix(sentence(record.Body()), "XID "+e.XID.Code+": ")
 	return e
@@ -80,9 +74,9 @@ func readXID(resource pcommon.Map, record plog.LogRecord) input.Event {
 func readArtifact(resource pcommon.Map, record plog.LogRecord, fleet bool) input.Event {
 	seen := at(record)
 	var artifact reproductions.Record
-	e := input.Event{Time: seen, Failure: &api.Failure{LastSeen: &seen, Service: textOf(resource, mlattr.ServiceName)}}
+	e := input.Event{Failure: &api.Failure{LastSeen: &seen, Service: textOf(resource, mlattr.ServiceName)}}
 	texts := map[string]*string{"repro.artifact.kind": &e.Failure.Kind, mlattr.HostName: &artifact.Host}
-	readTexts(record, texts, func(key string, v pcommon.Value) {
+	readTexts(record.Attributes(), texts, func(key string, v pcommon.Value) {
 		switch key {
 		case attrFingerprint:
 			e.Failure.Key, _ = mlattr.ReadID(v)
@@ -113,9 +107,9 @@ const maxPhrases, maxHeld = 16, 64
 // readChange reads a record of ml_metrics about something new.
 func readChange(resource pcommon.Map, record plog.LogRecord) input.Event {
 	c := &api.Change{Time: at(record)}
-	e := input.Event{Time: c.Time, Change: c}
+	e := input.Event{Change: c}
 	e.Namespace, c.Service = textOf(resource, mlattr.ServiceNamespace), textOf(resource, mlattr.ServiceName)
-	readTexts(record, map[string]*string{
+	readTexts(record.Attributes(), map[string]*string{
 		mlattr.ChangeKind: &c.Kind, mlattr.ChangeFrom: &c.From, mlattr.ChangeTo: &c.To, mlattr.RunID: &c.RunID, mlattr.HostName: &c.Host,
 	}, nil)
 	c.Text = sentence(record.Body())
@@ -125,18 +119,18 @@ func readChange(resource pcommon.Map, record plog.LogRecord) input.Event {
 // readProblem reads a record of ml_metrics about a problem. It reads no command: the
 // names in one would be those that clients have sent, and it is copied to a shell.
 func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
-	r := new(input.Record)
-	e := input.Event{Time: at(record), Problem: r}
+	noted := at(record)
+	r := &input.Record{Onset: noted}
+	e := input.Event{Problem: r}
 	e.Namespace, r.Service = textOf(resource, mlattr.ServiceNamespace), textOf(resource, mlattr.ServiceName)
-	r.Onset = e.Time
-	state, message, evident := "", "", e.Time
+	state, message, evident := "", "", noted
 	numbers := map[string]**float64{
 		mlattr.ProblemValue: &r.Value, mlattr.ProblemUsual: &r.Usual, mlattr.ProblemGPUs: &r.GPUs, mlattr.ProblemGPUHours: &r.GPUHours,
 	}
 	lists := map[string]*[]string{
 		mlattr.ProblemEvidence: &r.Evidence, mlattr.ProblemExcluded: &r.Excluded, mlattr.ProblemBefore: &r.Before,
 	}
-	readTexts(record, map[string]*string{
+	readTexts(record.Attributes(), map[string]*string{
 		mlattr.Problem: &r.Kind, mlattr.ProblemID: &r.ID, mlattr.ProblemState: &state, mlattr.ProblemEndReason: &r.EndReason,
 		mlattr.ProblemUnit: &r.Unit, mlattr.ProblemCause: &r.Cause,
 		mlattr.RunID: &r.Run, mlattr.HostName: &r.Host, mlattr.HardwareID: &r.GPU, mlattr.ExceptionMessage: &message,
@@ -179,7 +173,7 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 	case mlattr.ProblemStale:
 		r.Stale = evident
 	case mlattr.ProblemEnded:
-		r.Ended = e.Time
+		r.Ended = noted
 	}
 	return e
 }
@@ -193,9 +187,9 @@ func timeOf(v pcommon.Value, other time.Time) time.Time {
 	return other
 }
 
-// readTexts reads the attributes of a record that are texts, and calls other with the others.
-func readTexts(record plog.LogRecord, texts map[string]*string, other func(key string, v pcommon.Value)) {
-	for key, v := range record.Attributes().All() {
+// readTexts reads the attributes that are texts, and calls other with the others.
+func readTexts(attrs pcommon.Map, texts map[string]*string, other func(key string, v pcommon.Value)) {
+	for key, v := range attrs.All() {
 		if of := texts[key]; of != nil {
 			*of = text(v)
 		} else if other != nil {

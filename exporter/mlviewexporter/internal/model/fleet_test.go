@@ -337,7 +337,7 @@ func TestAProblemOfASilentCollector(t *testing.T) {
 	end := series.Point{Series: series.Problem, Update: series.Update{Gone: true}, From: fleet.Connection{Collector: "gw-2"}}
 	end.Labels.Service, end.Labels.Run, end.Labels.Own[0] = "trainer", "r", api.Failing
 	f.ApplyPoints([]series.Point{end})
-	f.ApplyEvents([]input.Event{{Time: f.now, Problem: &input.Record{ID: "1", Kind: api.Failing, Service: "trainer", Run: "r", Onset: f.now, Ended: f.now}}})
+	f.ApplyEvents([]input.Event{{Problem: &input.Record{ID: "1", Kind: api.Failing, Service: "trainer", Run: "r", Onset: f.now, Ended: f.now}}})
 	assert.Empty(t, f.state().Needs)
 	assert.Len(t, f.State().Resolved, 1)
 }
@@ -353,7 +353,7 @@ func TestRecordsOfAFleet(t *testing.T) {
 		if ended {
 			r.Ended = f.now
 		}
-		f.ApplyEvents([]input.Event{{Time: f.now, Problem: &r}})
+		f.ApplyEvents([]input.Event{{Problem: &r}})
 	}
 	change := func(after time.Duration) {
 		f.ApplyEvents([]input.Event{{Change: &api.Change{Time: f.now.Add(after), Kind: "version", Service: "trainer", From: "1", To: "2", Text: "version 2 (was 1)"}}})
@@ -362,7 +362,7 @@ func TestRecordsOfAFleet(t *testing.T) {
 	f.from("gw-2", series.Problem, f.seconds(), "", api.LooksHung)
 	record("gw-1's", false, "rank 0 waits")
 	record("gw-2's", false, "rank 3 waits")
-	f.ApplyEvents([]input.Event{{Time: f.now, Problem: &input.Record{
+	f.ApplyEvents([]input.Event{{Problem: &input.Record{
 		ID: "gw-1's", Kind: api.LooksHung, Service: "trainer", Run: "r", Onset: f.now, Evidence: []string{"rank 0 waits on"}, Updated: true,
 	}}})
 	record("gw-1's", true, "")

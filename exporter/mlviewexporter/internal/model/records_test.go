@@ -21,7 +21,7 @@ func (w *world) change(c api.Change) {
 	if c.Time.IsZero() {
 		c.Time = w.now
 	}
-	w.ApplyEvents([]input.Event{{Time: c.Time, Change: &c}})
+	w.ApplyEvents([]input.Event{{Change: &c}})
 }
 
 // record is a record of a problem.
@@ -29,7 +29,7 @@ func (w *world) record(r input.Record) {
 	if r.Onset.IsZero() {
 		r.Onset = w.now
 	}
-	w.ApplyEvents([]input.Event{{Time: w.now, Problem: &r}})
+	w.ApplyEvents([]input.Event{{Problem: &r}})
 }
 
 // Changes are shown once each, with their run, the newest first, and on the curves

@@ -212,15 +212,11 @@ const WholeStep = "step"
 type phaseTime struct{ sum, steps float64 }
 
 // phaseTimes are the times of the phases of a run, and of its whole step.
-type phaseTimes map[string]*phaseTime
+type phaseTimes map[string]phaseTime
 
 func (p phaseTimes) add(one *series.Stream, sum, steps float64) {
 	t := p[one.Labels.Own[0]]
-	if t == nil {
-		t = new(phaseTime)
-		p[one.Labels.Own[0]] = t
-	}
-	t.sum, t.steps = t.sum+sum, t.steps+steps
+	p[one.Labels.Own[0]] = phaseTime{t.sum + sum, t.steps + steps}
 }
 
 // StepDurations returns the streams of the times of steps and phases. Times of
@@ -259,13 +255,16 @@ func comparePhases(a, b api.Phase) int {
 
 // rows returns the phases.
 func (p phaseTimes) rows() (rows []api.Phase) {
-	whole := p[WholeStep]
+	whole, known := p[WholeStep]
 	for phase, t := range p {
-		row := api.Phase{Phase: phase}
-		if steps := cmp.Or(whole, t).steps; steps > 0 { // not every step has a checkpoint
+		row, steps := api.Phase{Phase: phase}, t.steps
+		if known {
+			steps = whole.steps // not every step has a checkpoint
+		}
+		if steps > 0 {
 			row.SecondsPerStep = api.Finite(t.sum / steps)
 		}
-		if whole != nil && whole.sum > 0 {
+		if whole.sum > 0 {
 			row.Share = api.Finite(t.sum / whole.sum)
 		}
 		rows = append(rows, row)
