@@ -68,7 +68,7 @@ func (w *reportWriter) writeRun(run *runs.Settled) error {
 	forms := api.Mapped(report.Forms, func(form report.Form) archive.Form {
 		return archive.Form{Ending: form.Name, Write: func(to io.Writer) error { return form.Write(made, to) }}
 	})
-	return w.archive.Write(run.Key, made.Slight(), run.Share, forms...)
+	return w.archive.Write(run.Key, made.Slight(), archive.Share{Path: run.Path, Again: run.Again}, forms...)
 }
 
 // close writes the reports that are due a last time.

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/archive"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/compare"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/curves"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
 // maxOthers limits Comparison.Others.
@@ -337,7 +337,10 @@ type Settled struct {
 	// Key is the key of the run, State its ml.run.state and Since when it settled.
 	Key, State string
 	Since      time.Time
-	archive.Share
+	// Path is the share of its sender and service, Again whether the run did not come
+	// only once.
+	Path  share.Path
+	Again bool
 }
 
 // Settled returns the runs that have settled and whose last numbers have been
@@ -358,7 +361,7 @@ func (s *Set) Settled(now time.Time) (all []Settled) {
 			continue
 		}
 		if now.Sub(r.stateNoted) >= wait {
-			all = append(all, Settled{r.Key, r.State, r.stateNoted, archive.Share{Path: s.Limits.Shares.Path(r.origin), Again: r.Again}})
+			all = append(all, Settled{r.Key, r.State, r.stateNoted, s.Limits.Shares.Path(r.origin), r.Again})
 		}
 	}
 	return all
