@@ -51,7 +51,7 @@ type pointSource struct {
 func (r *pointReader) read(md pmetric.Metrics) {
 	sender := uint64(0)
 	if name := r.connection.Name(); name != "" {
-		sender = r.hash.text(name)
+		sender = maphash.String(r.hash.seed, name)
 	}
 	for _, rm := range md.ResourceMetrics().All() {
 		attrs := rm.Resource().Attributes()
@@ -237,9 +237,6 @@ func (h *hash) number(of, n uint64) uint64 {
 	high, low := bits.Mul64(of^n, h.secret)
 	return high ^ low
 }
-
-// text returns the hash of a text.
-func (h *hash) text(of string) uint64 { return maphash.String(h.seed, of) }
 
 // attributes returns the hash of what h has, and of attributes. Values that are no
 // labels are told apart by their types alone.
