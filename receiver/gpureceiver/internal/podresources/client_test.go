@@ -407,15 +407,22 @@ func FuzzDevice(f *testing.F) {
 			assert.False(t, strings.HasPrefix(id, "GPU-") && len(id) <= maxDeviceIDLength)
 			return
 		}
-		assert.LessOrEqual(t, len(found.uuid), maxDeviceIDLength)
-		assert.NotEqual(t, found.uuid == "", found.index == noInstance, "by its UUID or else by its place")
+		assert.LessOrEqual(t, len(found), maxDeviceIDLength)
 		owners, err := ownersOf(&podresourcesapi.ListPodResourcesResponse{PodResources: []*podresourcesapi.PodResources{
 			pod("ns", "p", container("c", holding(resource, id))),
 		}})
 		require.NoError(t, err)
-		identity := &device.Identity{ID: found.uuid, Index: found.index}
-		if found.instance != noInstance {
-			identity.MIG = &device.MIG{GPUInstance: found.instance}
+		identity := &device.Identity{ID: found}
+		if place, byPlace := strings.CutPrefix(found, "nvidia"); byPlace {
+			index, instance, isMIG := strings.Cut(place, "/gi")
+			identity.ID = ""
+			identity.Index, err = strconv.Atoi(index)
+			require.NoError(t, err)
+			if isMIG {
+				identity.MIG = &device.MIG{}
+				identity.MIG.GPUInstance, err = strconv.Atoi(instance)
+				require.NoError(t, err)
+			}
 		}
 		assert.Len(t, owners.Of(identity), 1)
 	})
