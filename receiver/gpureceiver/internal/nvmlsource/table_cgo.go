@@ -279,35 +279,25 @@ func (g *gpu) temperatureLimit(fields *fieldBatch, quantity *device.Quantity, ki
 	return c
 }
 
-// countFans returns the number of fans that can be read, 0 if only their mean
-// can. Without the call there is at most one.
-func (g *gpu) countFans() (int, status) {
-	if !g.has("nvmlDeviceGetFanSpeed_v2") {
-		return 0, statusSuccess
+// fanSpeeds reads the fans. The others are still read when one fails. Without the call for
+// each fan, or for their number, there is at most one, or only their mean.
+func (g *gpu) fanSpeeds(read *values) status {
+	count, result := 0, statusFunctionNotFound
+	if g.has("nvmlDeviceGetFanSpeed_v2") {
+		count, result = guarded(g.library, "nvmlDeviceGetNumFans", g.device.GetNumFans)
 	}
-	count, result := guarded(g.library, "nvmlDeviceGetNumFans", g.device.GetNumFans)
 	switch {
 	case result.unsupported():
-		return 0, statusSuccess
-	case result == statusSuccess && count == 0:
-		return 0, statusNotSupported
-	}
-	return min(count, len(device.FanSpeeds.Members)), result
-}
-
-// fanSpeeds reads the fans. The others are still read when one fails.
-func (g *gpu) fanSpeeds(read *values) status {
-	count, result := g.countFans()
-	if result != statusSuccess {
-		return result
-	}
-	if count == 0 {
 		percentage, result := guarded(g.library, "nvmlDeviceGetFanSpeed", g.device.GetFanSpeed)
 		read.add(device.FanSpeeds.Members[0], float64(percentage)/100)
 		return result
+	case result == statusSuccess && count == 0:
+		return statusNotSupported
+	case result != statusSuccess:
+		return result
 	}
 	last := nvml.SUCCESS
-	for i, fan := range device.FanSpeeds.Members[:count] {
+	for i, fan := range device.FanSpeeds.Members[:min(count, len(device.FanSpeeds.Members))] {
 		percentage, ret := g.device.GetFanSpeed_v2(i)
 		if ret == nvml.SUCCESS {
 			read.add(fan, float64(percentage)/100)
