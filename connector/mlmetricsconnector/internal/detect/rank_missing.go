@@ -32,17 +32,18 @@ func missing(s *State, r *runs.Run, report func(problem.Problem)) {
 		}
 		return (!read || holds(r, rank)) && (m.Sending == 0 || s.Now.Sub(rank.Alive) < doubtFor*rank.Patience)
 	})
+	since, absent, lowest := neverSent(s, r)
+	if len(stopped) == 0 && absent == 0 {
+		return
+	}
 	p := of(r, mlattr.ProblemRankMissing)
 	p.Usual, p.Unit = float64(m.Expected), "{rank}"
-	switch since, absent, lowest := neverSent(s, r); {
-	case len(stopped) > 0:
+	if len(stopped) > 0 {
 		describeStopped(&p, r, stopped)
-	case absent > 0:
+	} else {
 		p.Onset, p.Rank, p.Value = since, strconv.Itoa(lowest[0]), float64(m.Expected-absent)
 		p.Evidence = []string{fmt.Sprintf("%d of %d ranks have never sent: %s", absent, m.World, listed(lowest))}
 		p.Next = "Read the launcher's log of rank " + p.Rank + "."
-	default:
-		return
 	}
 	ncclEvidence(&p, r)
 	report(p)
