@@ -3,6 +3,7 @@ package sample
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -23,22 +24,20 @@ const (
 
 // Tick decides what has waited long enough. It reports whether there is anything
 // to send.
-func (s *Sampler) Tick(now time.Time) bool {
-	at := now.UnixNano()
+func (s *Sampler) Tick(now time.Time) bool { return s.decide(now, now.UnixNano()) }
+
+// DecideAll decides everything, for the end.
+func (s *Sampler) DecideAll(now time.Time) { s.decide(now, math.MaxInt64) }
+
+// decide decides what is due at a time.
+func (s *Sampler) decide(now time.Time, at int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.calls) > 0 && s.calls[0].due <= at {
-		s.decideCall(pop(&s.calls), at)
+		s.decideCall(pop(&s.calls), now.UnixNano())
 	}
 	for _, r := range s.runs {
-		for _, g := range r.groups {
-			if g.state == waiting && g.due(s.cfg.Wait) <= at {
-				s.decideGroup(g)
-			}
-		}
-		if at-r.seen > forgotten {
-			s.freeRetained(r, 0)
-		}
+		s.decideRun(r, at)
 	}
 	for len(s.groups) > 0 && s.groups[0].state != waiting {
 		pop(&s.groups)
@@ -49,26 +48,17 @@ func (s *Sampler) Tick(now time.Time) bool {
 	return len(s.out) > 0
 }
 
-// DecideAll decides everything, for the end.
-func (s *Sampler) DecideAll(now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.runs {
-		s.decideRun(r)
-	}
-	for len(s.calls) > 0 {
-		s.decideCall(pop(&s.calls), now.UnixNano())
-	}
-}
-
-// decideRun decides all groups of a run and frees those that are retained.
-func (s *Sampler) decideRun(r *run) {
-	for _, g := range slices.Clone(r.groups) {
-		if g.state == waiting {
+// decideRun decides the groups of a run that are due at a time, and frees those that are
+// retained if it has long had no spans.
+func (s *Sampler) decideRun(r *run, at int64) {
+	for _, g := range r.groups {
+		if g.state == waiting && g.due(s.cfg.Wait) <= at {
 			s.decideGroup(g)
 		}
 	}
-	s.freeRetained(r, 0)
+	if at-r.seen > forgotten {
+		s.freeRetained(r, 0)
+	}
 }
 
 // due returns when a group is decided.
@@ -316,7 +306,7 @@ func (s *Sampler) makeRoom(size int64) {
 func (s *Sampler) forgetRuns() {
 	all := slices.SortedFunc(maps.Values(s.runs), func(a, b *run) int { return cmp.Compare(a.seen, b.seen) })
 	for _, r := range all[:len(all)/4+1] {
-		s.decideRun(r)
+		s.decideRun(r, math.MaxInt64)
 		delete(s.runs, r.key)
 	}
 	s.last = nil
