@@ -3,7 +3,6 @@ package identity
 import (
 	"cmp"
 	"context"
-	"iter"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -20,7 +19,7 @@ const serviceInstance = "service.instance.id"
 func (f *Filter) Traces(ctx context.Context, td ptrace.Traces) ptrace.Traces {
 	p := tracesPass{pass: f.begin(ctx), td: td}
 	for i := range td.ResourceSpans().Len() {
-		p.at = position{resource: i}
+		p.at = position{resource: i, scope: none}
 		p.readResource()
 		for j := range td.ResourceSpans().At(i).ScopeSpans().Len() {
 			for k := range td.ResourceSpans().At(i).ScopeSpans().At(j).Spans().Len() {
@@ -38,7 +37,8 @@ type tracesPass struct {
 	pass
 	td     ptrace.Traces
 	copied bool
-	at     position
+	// at is what is read.
+	at position
 
 	// source is that of the resource. program is the hash of its service and
 	// instance, as they are shown, and of its labels.
@@ -52,8 +52,10 @@ type tracesPass struct {
 	lastRun uint64
 }
 
-// position locates a span.
+// position locates a span, or the resource itself, where scope is none.
 type position struct{ resource, scope, span int }
+
+const none = -1
 
 // source has the hashes of the identifying attributes of a resource or span; 0
 // means that the attribute is missing.
@@ -129,7 +131,7 @@ func (p *tracesPass) readResource() {
 	}
 	if s.labels != 0 {
 		p.program = mix(p.program, s.labels)
-		if p.checkLabels(p.labelsOfResource, spans) {
+		if p.checkLabels(spans) {
 			p.writable().PutBool(mlattr.Overflow, true)
 		}
 	}
@@ -181,24 +183,24 @@ func (p *tracesPass) readSpan() {
 		p.last = labels // so its labels fit
 		return
 	}
-	if p.replace(p.labels, func(_ string, v pcommon.Value) bool { return !fits(v) }, func(_ string, v pcommon.Value) { fit(v) }) {
+	if p.replace(func(_ string, v pcommon.Value) bool { return !fits(v) }, func(_ string, v pcommon.Value) { fit(v) }) {
 		_, labels = p.readLabels()
 	}
-	if p.checkLabels(p.labels, 1) {
-		p.writableSpan().PutBool(mlattr.Overflow, true)
+	if p.checkLabels(1) {
+		p.writable().PutBool(mlattr.Overflow, true)
 		_, labels = p.readLabels()
 	}
 	if combinations.admit(request{id: labels, group: p.program, sender: p.from, bytes: p.bytes()}, p.now) {
 		return
 	}
 	p.counts[kindCombination]++
-	attrs := p.writableSpan()
-	for key, v := range p.labelsOfResource {
-		if hides(key, v) {
+	attrs := p.writable()
+	for key, v := range p.resource().All() {
+		if spanLabels[key] && hides(key, v) {
 			attrs.PutStr(key, mlattr.Other)
 		}
 	}
-	p.replace(p.labels, hides, hide)
+	p.replace(hides, hide)
 	attrs.PutBool(mlattr.Overflow, true)
 }
 
@@ -232,27 +234,19 @@ func (p *tracesPass) readRun(s *source) {
 		}
 	}
 	_, rank := p.runOf(s)
-	hideRun(p.writableSpan(), rank)
+	hideRun(p.writable(), rank)
 }
 
-// labels is how the labels of a resource or a span are walked, with their keys.
-type labels = iter.Seq2[string, pcommon.Value]
-
-// labelsOfResource yields those of the present resource.
-func (p *tracesPass) labelsOfResource(yield func(string, pcommon.Value) bool) {
-	for key, v := range p.resource().All() {
+// labels yields the labels of the resource or span, with their keys. The type of the
+// exception of a span is one.
+func (p *tracesPass) labels(yield func(string, pcommon.Value) bool) {
+	for key, v := range p.attributes().All() {
 		if spanLabels[key] && !yield(key, v) {
 			return
 		}
 	}
-}
-
-// labels yields those of the present span. The type of its exception is one.
-func (p *tracesPass) labels(yield func(string, pcommon.Value) bool) {
-	for key, v := range p.span().Attributes().All() {
-		if spanLabels[key] && !yield(key, v) {
-			return
-		}
+	if p.at.scope == none {
+		return
 	}
 	if v, ok := spanfact.ExceptionType(p.span()); ok {
 		yield(mlattr.ErrorType, v)
@@ -260,13 +254,13 @@ func (p *tracesPass) labels(yield func(string, pcommon.Value) bool) {
 }
 
 // replace replaces labels, in the copy, and reports whether there were any to replace.
-func (p *tracesPass) replace(of labels, which func(string, pcommon.Value) bool, by func(string, pcommon.Value)) bool {
-	for key, v := range of {
+func (p *tracesPass) replace(which func(string, pcommon.Value) bool, by func(string, pcommon.Value)) bool {
+	for key, v := range p.labels {
 		if !which(key, v) {
 			continue
 		}
 		p.copyOnce()
-		for key, v := range of {
+		for key, v := range p.labels {
 			if which(key, v) {
 				by(key, v)
 			}
@@ -278,8 +272,8 @@ func (p *tracesPass) replace(of labels, which func(string, pcommon.Value) bool, 
 
 // checkLabels replaces label values that are not admitted, counts them for a number of
 // spans, and reports whether there were any.
-func (p *tracesPass) checkLabels(of labels, spans int64) bool {
-	return p.replace(of, func(key string, v pcommon.Value) bool {
+func (p *tracesPass) checkLabels(spans int64) bool {
+	return p.replace(func(key string, v pcommon.Value) bool {
 		return hides(key, v) && !p.admitLabel(key, v)
 	}, func(key string, v pcommon.Value) {
 		p.counts[kindOf(key)] += spans
@@ -294,10 +288,7 @@ func hide(_ string, v pcommon.Value) { v.SetStr(mlattr.Other) }
 
 // bytes returns what the series of a span's labels take of a scrape.
 func (p *tracesPass) bytes() uint32 {
-	line := lineOf(p.resource(), isProgram)
-	for key, v := range p.labelsOfResource {
-		line += labelBytes + len(key) + textBytes(v)
-	}
+	line := lineOf(p.resource(), func(key string) bool { return isProgram(key) || spanLabels[key] })
 	for key, v := range p.labels {
 		line += labelBytes + len(key) + textBytes(v)
 	}
@@ -340,16 +331,17 @@ func (p *tracesPass) spans() (n int64) {
 	return n
 }
 
-// writable returns the attributes of the present resource in the copy, and writableSpan
-// those of the span.
-func (p *tracesPass) writable() pcommon.Map {
-	p.copyOnce()
-	return p.resource()
+// attributes returns those of the resource or span, and writable those in the copy.
+func (p *tracesPass) attributes() pcommon.Map {
+	if p.at.scope == none {
+		return p.resource()
+	}
+	return p.span().Attributes()
 }
 
-func (p *tracesPass) writableSpan() pcommon.Map {
+func (p *tracesPass) writable() pcommon.Map {
 	p.copyOnce()
-	return p.span().Attributes()
+	return p.attributes()
 }
 
 // copyOnce copies the spans before the first change: other components may be
