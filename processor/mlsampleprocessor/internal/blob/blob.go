@@ -32,31 +32,26 @@ type Header struct {
 // header and its bytes, which contain the field's tag and length. The bytes are
 // parts of data.
 func Spans(data []byte, yield func(header *Header, span []byte)) error {
-	_, err := divide(data, inTraces, func(_, resource []byte) error {
-		ofResource, err := divide(resource, inResource, passOver)
-		if err != nil {
+	return divide(data, inTraces, nil, func(_, resource []byte) error {
+		// Fields around others may be after them, so they are read first.
+		var around []byte
+		if err := divide(resource, inResource, &around, nil); err != nil {
 			return err
 		}
-		text := string(ofResource)
-		_, err = divide(resource, inResource, func(_, scope []byte) error {
-			ofScope, err := divide(scope, inScope, passOver)
-			if err != nil {
+		ofResource := string(around)
+		return divide(resource, inResource, nil, func(_, scope []byte) error {
+			var around []byte
+			if err := divide(scope, inScope, &around, nil); err != nil {
 				return err
 			}
-			header := &Header{text, string(ofScope)}
-			_, err = divide(scope, inScope, func(whole, _ []byte) error {
+			header := &Header{ofResource, string(around)}
+			return divide(scope, inScope, nil, func(whole, _ []byte) error {
 				yield(header, whole)
 				return nil
 			})
-			return err
 		})
-		return err
 	})
-	return err
 }
-
-// passOver is for the fields around those of a message, which may be after them.
-func passOver(_, _ []byte) error { return nil }
 
 // Append appends the encoding of a ResourceSpans with one scope to a TracesData.
 func Append(traces []byte, header *Header, spans []byte) []byte {
@@ -72,30 +67,28 @@ func Append(traces []byte, header *Header, spans []byte) []byte {
 }
 
 // divide calls yield for each field of a message that has the number, with all its
-// bytes and with its content, and returns the other fields.
-func divide(message []byte, number protowire.Number, yield func(whole, content []byte) error) (rest []byte, err error) {
+// bytes and with its content, and appends the other fields to rest. Both may be nil.
+func divide(message []byte, number protowire.Number, rest *[]byte, yield func(whole, content []byte) error) error {
 	for len(message) > 0 {
 		found, kind, tag := protowire.ConsumeTag(message)
 		if tag < 0 {
-			return nil, errForm
+			return errForm
 		}
 		size := protowire.ConsumeFieldValue(found, kind, message[tag:])
-		if size < 0 {
-			return nil, errForm
+		if size < 0 || found == number && kind != protowire.BytesType {
+			return errForm
 		}
 		whole := message[:tag+size]
 		message = message[tag+size:]
-		if found != number {
-			rest = append(rest, whole...)
-			continue
-		}
-		if kind != protowire.BytesType {
-			return nil, errForm
-		}
-		content, _ := protowire.ConsumeBytes(whole[tag:])
-		if err := yield(whole, content); err != nil {
-			return nil, err
+		switch {
+		case found != number && rest != nil:
+			*rest = append(*rest, whole...)
+		case found == number && yield != nil:
+			content, _ := protowire.ConsumeBytes(whole[tag:])
+			if err := yield(whole, content); err != nil {
+				return err
+			}
 		}
 	}
-	return rest, nil
+	return nil
 }
