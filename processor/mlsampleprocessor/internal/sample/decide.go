@@ -247,10 +247,10 @@ func (s *Sampler) release(r *run, before *group) {
 			continue
 		}
 		left--
-		switch {
-		case g.state == waiting:
+		switch g.state {
+		case waiting:
 			g.why.add(Before, true)
-		case g.state == retained:
+		case retained:
 			r.retained = slices.DeleteFunc(r.retained, func(other *group) bool { return other == g })
 			s.counts.Units[Step][Before] += int64(len(g.steps))
 			s.unretain(g, kept)
