@@ -119,7 +119,8 @@ func (r *registration) free(current *events) {
 // register adds GPUs to the set of the current events, or to a new one. A new set in
 // which no GPU is registered is freed.
 func register(lib *library, current *events, gpus []*knownGPU, telemetry Telemetry) *registration {
-	r, result := &registration{}, statusSuccess
+	r := &registration{}
+	var result status
 	if current != nil {
 		r.set = current.set
 	} else if r.set, result = ask("event_set_create", telemetry, lib.newEventSet); result != statusSuccess {
