@@ -14,7 +14,6 @@ require (
 	go.opentelemetry.io/collector/config/confighttp v0.158.0
 	go.opentelemetry.io/collector/config/confignet v1.64.0
 	go.opentelemetry.io/collector/confmap v1.64.0
-	go.opentelemetry.io/collector/consumer v1.64.0
 	go.opentelemetry.io/collector/exporter v1.64.0
 	go.opentelemetry.io/collector/exporter/exporterhelper v0.158.0
 	go.opentelemetry.io/collector/exporter/exportertest v0.158.0
@@ -29,6 +28,8 @@ require (
 	golang.org/x/net v0.57.0
 	golang.org/x/text v0.40.0
 )
+
+require go.opentelemetry.io/collector/consumer v1.64.0 // indirect
 
 require (
 	github.com/Microsoft/go-winio v0.6.2 // indirect
