@@ -174,8 +174,8 @@ func ownMetrics(root string) ([]string, error) {
 		}
 	}
 	err := inspect(root, "processor/mlenrichprocessor/internal/gpujoin/metrics.go", func(node ast.Node) {
-		if spec, ok := node.(*ast.ValueSpec); ok && len(spec.Values) == 1 && strings.HasPrefix(quotedText(spec.Values[0]), "ml.") {
-			metrics = append(metrics, quotedText(spec.Values[0]))
+		if literal, ok := node.(*ast.BasicLit); ok && strings.HasPrefix(quotedText(literal), "ml.") {
+			metrics = append(metrics, quotedText(literal))
 		}
 	})
 	if err != nil {

@@ -27,7 +27,7 @@ func TestAnswers(t *testing.T) {
 		"which host has no GPU":          `document.querySelector("[data-testid=hosts-without-gpu]")`,
 		"what failed last":               `document.querySelector("[data-testid=last-failure]")?.textContent.match(/^Last: .* ago\. /)`,
 		"how do I reproduce a failure":   `[...document.querySelectorAll("[data-testid=failures-row] [data-testid=reproduce]")].every(cell => /^(Reproduction: |No reproduction)|Runs the failed call|Prints what is known/.test(cell.textContent))`,
-		"why has a run no tokens/s":      row("runs", "torchtel") + `?.querySelector("[data-testid=token_rate]").textContent.includes("ml_enrich: set tokens_per_step")`,
+		"why has a run no tokens/s":      row("runs", "torchtel") + `?.querySelector("[data-testid=token_rate]").textContent.includes("tokens per step not set")`,
 		"why has a forecast no tokens/s": row("runs", "fx-forecasting") + `?.querySelector("[data-testid=token_rate]").textContent.match(/^[\d.]+ samples\/s$/)`,
 		"which other run has errors":     row("runs", "fx-forecasting") + `?.querySelector("[data-testid=errors] .error")`,
 		"what time is it there":          `/data \d+ s old, \d\d:\d\d:\d\d UTC[+−]/.test(document.querySelector("[data-testid=freshness]").textContent)`,
