@@ -82,14 +82,23 @@ var generalRules = func() map[string]*generalRule {
 	return rules
 }()
 
-// endings has a bit for the last three letters of each word: most keys cost no more.
-var endings = func() (bits [1 << 10]uint32) {
+// endings has a bit for the last three letters of each word, and wordHashes one for the hash of
+// each word from its end: most keys cost no more.
+var endings, wordHashes = func() (ends [1 << 10]uint32, hashes [1 << 10]uint32) {
 	for word := range generalRules {
 		n := len(word)
-		bits[endOf(word[n-3], word[n-2])] |= 1 << (word[n-1] & 31)
+		ends[endOf(word[n-3], word[n-2])] |= 1 << (word[n-1] & 31)
+		hash := uint32(hashBasis)
+		for i := n - 1; i >= 0; i-- {
+			hash = (hash ^ uint32(word[i])) * hashPrime
+		}
+		hashes[hash>>22] |= 1 << (hash >> 17 & 31)
 	}
-	return bits
+	return ends, hashes
 }()
+
+// The basis and the prime of FNV-1a.
+const hashBasis, hashPrime = 2166136261, 16777619
 
 // endOf mixes two letters, in any case.
 func endOf(x, y byte) int { return int(x&31)<<5 | int(y&31) }
@@ -145,13 +154,9 @@ func failedLevel(text string) string {
 // than what it is appended to.
 func fold(text string, to []byte) []byte {
 	for i := range len(text) {
-		c := text[i]
-		switch c {
-		case '_', '-', ' ', '.', ':', '/':
+		c := letter(text[i])
+		if c == 0 {
 			continue
-		}
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
 		}
 		if len(to) == cap(to) {
 			return to[:0]
@@ -161,6 +166,18 @@ func fold(text string, to []byte) []byte {
 	return to
 }
 
+// letter returns a byte of a word as a small letter, or 0 for a separator.
+func letter(c byte) byte {
+	switch c {
+	case '_', '-', ' ', '.', ':', '/':
+		return 0
+	}
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
 // generalOf returns the rule of a key that no table lists, by its last two words or by
 // its last, or nil. before is what the key says before them.
 func generalOf(key string) (of *generalRule, before string) {
@@ -168,13 +185,18 @@ func generalOf(key string) (of *generalRule, before string) {
 		return nil, ""
 	}
 	var space [maxWord]byte
-	second := false
+	hash, second := uint32(hashBasis), false
 	for i := len(key) - 1; i >= max(-1, len(key)-maxWords); i-- {
 		if i >= 0 && key[i] != '.' && key[i] != ':' && key[i] != '/' {
+			if c := letter(key[i]); c != 0 {
+				hash = (hash ^ uint32(c)) * hashPrime
+			}
 			continue
 		}
-		if found := generalRules[string(fold(key[i+1:], space[:0]))]; found != nil {
-			of, before = found, key[:max(i, 0)]
+		if wordHashes[hash>>22]&(1<<(hash>>17&31)) != 0 {
+			if found := generalRules[string(fold(key[i+1:], space[:0]))]; found != nil {
+				of, before = found, key[:max(i, 0)]
+			}
 		}
 		if second {
 			break
