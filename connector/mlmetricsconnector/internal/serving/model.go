@@ -89,10 +89,10 @@ func (m *Model) add(now time.Time, s *Span, version uint8) {
 	if s.is(Failed) {
 		return // how long it took says nothing about those that succeed
 	}
-	timed, input, output := s.Seconds > 0, logTokens(s.Input), logTokens(s.Output)
+	timed, seconds, input, output := s.Seconds > 0, math.Log(s.Seconds), logTokens(s.Input), logTokens(s.Output)
 	m.All.add(timed)
-	if timed && m.fit.learn(s) {
-		m.took(now, m.fit.duration(s, version))
+	if timed && m.fit.learn(seconds, output) {
+		m.took(now, m.fit.duration(seconds, input, output, version))
 	}
 	if s.FirstToken > 0 {
 		m.FirstToken.Add(now, observed(math.Log(s.FirstToken), version, input), &slowRule)
@@ -102,7 +102,7 @@ func (m *Model) add(now time.Time, s *Span, version uint8) {
 	}
 	if timed && s.Output >= leastGenerated {
 		// A shorter answer has a lower rate.
-		m.PerToken.Add(now, observed(math.Log(s.Seconds)-math.Log(float64(s.Output)), version, input, -output), &throughputRule)
+		m.PerToken.Add(now, observed(seconds-math.Log(float64(s.Output)), version, input, -output), &throughputRule)
 	}
 	if s.Output > 0 {
 		// It grows as answers become shorter.
@@ -148,17 +148,17 @@ type fit struct {
 	slope, typical           float64
 }
 
-// learn reports whether the duration of a request can be compared. A request with
-// output adds to the line as long as that is unknown.
-func (f *fit) learn(s *Span) bool {
+// learn reports whether the duration of a request can be compared, by the logarithms of its
+// seconds and of its output. A request with output adds to the line as long as that is unknown.
+func (f *fit) learn(seconds, output float64) bool {
 	switch {
-	case s.Output <= 0:
+	case !(output > 0):
 		// It has no output, as an embedding, or does not say.
 		return f.n == 0
 	case f.n >= fitted:
 		return true
 	}
-	x, y := logTokens(s.Output), math.Log(s.Seconds)
+	x, y := output, seconds
 	f.sumX, f.sumY, f.sumXX, f.sumXY = f.sumX+x, f.sumY+y, f.sumXX+x*x, f.sumXY+x*y
 	if f.n++; f.n < fitted {
 		return false
@@ -172,12 +172,11 @@ func (f *fit) learn(s *Span) bool {
 }
 
 // duration returns the observation of the duration of a request that can be compared.
-func (f *fit) duration(s *Span, version uint8) shift.Observation {
-	o := observed(math.Log(s.Seconds), version, logTokens(s.Input))
-	if s.Output > 0 {
-		x := logTokens(s.Output)
-		o.Value -= f.slope * (x - f.typical)
-		o.Work[1] = (1 - f.slope) * x
+func (f *fit) duration(seconds, input, output float64, version uint8) shift.Observation {
+	o := observed(seconds, version, input)
+	if output > 0 {
+		o.Value -= f.slope * (output - f.typical)
+		o.Work[1] = (1 - f.slope) * output
 	}
 	return o
 }

@@ -76,6 +76,11 @@ type Fleet struct {
 	tasks    map[taskKey]*Task
 	// parts is the number of models and tools.
 	parts int
+	// newest is the service of the newest span, and latest the task of latestKey, that of the
+	// newest span of a task: the spans of one come together.
+	newest    *Service
+	latest    *Task
+	latestKey taskKey
 }
 
 type taskKey struct {
@@ -147,25 +152,31 @@ func (f *Fleet) observeTask(service *Service, s *Span, now time.Time) {
 		return
 	}
 	key := taskKey{s.Trace, service}
-	task := f.tasks[key]
-	if task == nil {
+	if f.latestKey != key {
+		f.latest, f.latestKey = f.tasks[key], key
+	}
+	if f.latest == nil {
 		if s.Kind&(Request|Tool|Step) == 0 || len(f.tasks) >= maxTasks || service.tasks >= maxTasksOfService {
 			return
 		}
-		task = new(Task)
-		f.tasks[key] = task
+		f.latest = new(Task)
+		f.tasks[key] = f.latest
 		service.tasks++
 	}
-	task.add(now, s, service)
+	f.latest.add(now, s, service)
 }
 
 // service returns a service, or nil beyond the limit.
 func (f *Fleet) service(resource streams.Resource) *Service {
+	if f.newest != nil && f.newest.Resource == resource {
+		return f.newest
+	}
 	known := f.services[resource]
 	if known == nil && len(f.services) < maxServices {
 		known = &Service{Resource: resource.Clone(), Models: make(map[string]*Model), Tools: make(map[string]*ToolCalls)}
 		f.services[known.Resource] = known
 	}
+	f.newest = known
 	return known
 }
 
@@ -255,6 +266,7 @@ func (f *Fleet) forget(now time.Time, expiration time.Duration) {
 	if (len(f.services) >= maxServices || f.parts >= maxParts) && expiration > 0 {
 		memory = min(memory, expiration)
 	}
+	f.newest = nil
 	for resource, s := range f.services {
 		known := len(s.Models) + len(s.Tools)
 		maps.DeleteFunc(s.Models, func(_ string, m *Model) bool { return now.Sub(m.Newest) > memory })
@@ -270,6 +282,7 @@ func (f *Fleet) forget(now time.Time, expiration time.Duration) {
 // endTasks ends the tasks of which nothing more is expected, in the order in which they
 // began, so that what they show does not depend on that of a map.
 func (f *Fleet) endTasks(now time.Time) {
+	f.latest, f.latestKey = nil, taskKey{}
 	for _, s := range f.services {
 		s.Looping = nil
 	}

@@ -56,19 +56,20 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 	}
 	root, request := span.ParentSpanID().IsEmpty(), u.kinds&(isRequest|isUsage) != 0
 	resent, _ := facts.IntAt(vocabulary.SlotHTTPResendCount)
-	for _, one := range [...]struct {
-		kind serving.Kind
-		is   bool
-	}{
-		{serving.Call, part == table.WholeCall},
-		{serving.Step, v.Role != "" && u.Operation != ""},
-		{serving.Resent, resent > 0},
-		{serving.Root, root && v.OfModel()},
-		{serving.Agent, u.kinds&isAgent != 0 || root && v.Role != "" && !request},
-	} {
-		if one.is {
-			kind |= one.kind
-		}
+	if part == table.WholeCall {
+		kind |= serving.Call
+	}
+	if v.Role != "" && u.Operation != "" {
+		kind |= serving.Step
+	}
+	if resent > 0 {
+		kind |= serving.Resent
+	}
+	if root && v.OfModel() {
+		kind |= serving.Root
+	}
+	if u.kinds&isAgent != 0 || root && v.Role != "" && !request {
+		kind |= serving.Agent
 	}
 	if kind == 0 && len(u.calls) == 0 && !request {
 		return
