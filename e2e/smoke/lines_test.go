@@ -3,6 +3,7 @@ package smoke
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -114,18 +115,26 @@ func TestFailureInLines(t *testing.T) {
 	}
 }
 
+// followPods starts a collector that reads the logs of pods below a folder.
+func followPods(t *testing.T, dir, pods string, overrides map[string]any) *harness.Collector {
+	t.Helper()
+	all := map[string]any{"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::initial_zero": "0s"}
+	maps.Copy(all, overrides)
+	return harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent.yaml"),
+		Merged: []string{harness.Path("distribution", "config", "logs-kubernetes.yaml")},
+		Env:    []string{"TRAINING_LOGS=[" + filepath.Join(pods, "*", "*", "*.log") + "]"},
+		Dir:    dir, Overrides: all,
+	})
+}
+
 // The pods of a job are one run, by the files of their containers: steps of one, checkpoints
 // of another. Lines are cut by the runtime.
 func TestLinesOfPods(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	pods := filepath.Join(dir, "pods")
-	collector := harness.StartCollector(t, harness.CollectorOptions{
-		Config: harness.Path("distribution", "config", "agent.yaml"),
-		Merged: []string{harness.Path("distribution", "config", "logs-kubernetes.yaml")},
-		Env:    []string{"TRAINING_LOGS=[" + filepath.Join(pods, "*", "*", "*.log") + "]"},
-		Dir:    dir, Overrides: map[string]any{"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::initial_zero": "0s"},
-	})
+	collector := followPods(t, dir, pods, nil)
 	start := time.Now().Add(-time.Minute)
 	write := func(pod string, lines ...string) {
 		folder := filepath.Join(pods, "ml_"+pod+"_0a1b2c3d-0000", "pytorch")
@@ -208,15 +217,7 @@ func TestFailureOfNodes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	pods := filepath.Join(dir, "pods")
-	collector := harness.StartCollector(t, harness.CollectorOptions{
-		Config: harness.Path("distribution", "config", "agent.yaml"),
-		Merged: []string{harness.Path("distribution", "config", "logs-kubernetes.yaml")},
-		Env:    []string{"TRAINING_LOGS=[" + filepath.Join(pods, "*", "*", "*.log") + "]"},
-		Dir:    dir, Overrides: map[string]any{
-			"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::initial_zero": "0s",
-			"connectors::ml_metrics::stall_timeout": "5s",
-		},
-	})
+	collector := followPods(t, dir, pods, map[string]any{"connectors::ml_metrics::stall_timeout": "5s"})
 	var steps strings.Builder
 	for i := range 10 {
 		fmt.Fprintf(&steps, "iter %d: loss 2.5000, time 100.00ms, mfu 1.00%%\n", i)

@@ -4,7 +4,7 @@ import "hash/maphash"
 
 // Table finds streams by a hash of their keys. A key is large, and this way only its
 // stream has it. The probability that any two of the most streams have the same hash is
-// below 1 in 100 million; then the later one takes the place of the other.
+// below 1 in 100 million; then the later one replaces the other.
 type Table struct {
 	seed             maphash.Seed
 	byHash, byOrigin map[uint64]*Stream
