@@ -366,13 +366,14 @@ rpm_name() { basename dist/*.rpm .rpm; }
 test_tar() {
 	new_root tar
 	start_root "$root"
-	in_root sh -c 'mkdir "/srv/a folder" && tar -xzf /opt/dist/*.tar.gz -C "/srv/a folder" && mkdir -m 777 /srv/here'
+	in_root sh -c 'mkdir "/srv/a folder" && tar -xzf /opt/dist/otelcol-ml-[0-9]*.tar.gz -C "/srv/a folder" && mkdir -m 777 /srv/here'
 	local folder config under
 	folder=$(in_root sh -c 'echo "/srv/a folder"/otelcol-ml-*')
 	for config in "$root$folder"/config/*.yaml; do
-		# A configuration to be merged over another one names that one first.
-		under=$(sed -n '1s/^# Over \([a-z-]*[.]yaml\): .*/\1/p' "$config")
-		in_root systemd-run --quiet --collect --wait --pipe "$folder/otelcol-ml" validate ${under:+--config "$folder/config/$under"} --config "$folder/config/$(basename "$config")" || fail "$(basename "$config") does not load"
+		# A configuration to be merged over others names those first.
+		under=()
+		for file in $(sed -n '1s/^# Over \([^:]*\): .*/\1/p' "$config" | grep -o '[a-z-]*[.]yaml'); do under+=(--config "$folder/config/$file"); done
+		in_root systemd-run --quiet --collect --wait --pipe "$folder/otelcol-ml" validate "${under[@]}" --config "$folder/config/$(basename "$config")" || fail "$(basename "$config") does not load"
 	done
 	[ "$(find "$root$folder/config" -name '*.yaml' | wc -l)" = $(($(find distribution/config -name '*.yaml' | wc -l) - 1)) ] || fail "configurations are missing"
 	in_root systemd-run --quiet --unit archive --uid nobody --working-directory /srv/here "$folder/otelcol-ml" --config "$folder/config/agent.yaml"

@@ -3,7 +3,8 @@
 # has nothing else: installs them without recommended packages and does what they
 # are named for. The lists are read from where they stand.
 #
-#   e2e/packages/try.sh [LIST…]     engine, build, examples, image, kafka, page, servers (all)
+#   e2e/packages/try.sh [LIST…]     cluster, engine, build, examples, image, kafka, page,
+#                                   release, servers (all)
 #
 # It needs root and debootstrap, which it installs. Without them it says so and
 # ends with 0, or with CI=true with 1.
@@ -123,6 +124,31 @@ try_kafka() {
 	'
 }
 
+# What e2e/cluster/packages.sh names: a node has its container runtime and the
+# plugins of its network.
+try_cluster() {
+	try cluster "$(sed -n 's/^packages="\(.*\)"$/\1/p' e2e/cluster/packages.sh)" '
+		"$REPOSITORY/e2e/cluster/packages.sh"
+		containerd --version
+		runc --version
+		CNI_COMMAND=VERSION /usr/lib/cni/bridge </dev/null
+		iptables --version
+		ip -Version
+		openssl version
+		curl --version
+	'
+}
+
+# What e2e/release/compiler.sh names: a program for arm64 with C code is linked and runs.
+try_release() {
+	try release "$(sed -n 's/^packages="\(.*\)"$/\1/p' e2e/release/compiler.sh)" '
+		"$REPOSITORY/e2e/release/compiler.sh"
+		echo "int main(void) { return 0; }" >/tmp/program.c
+		aarch64-linux-gnu-gcc -o /tmp/program /tmp/program.c
+		qemu-aarch64-static -L /usr/aarch64-linux-gnu /tmp/program
+	'
+}
+
 # What e2e/servers/Dockerfile names: the health checks of the compose file have
 # their client.
 try_servers() {
@@ -132,7 +158,7 @@ try_servers() {
 }
 
 status=0
-for list in "${@:-engine build examples image kafka page servers}"; do
+for list in "${@:-cluster engine build examples image kafka page release servers}"; do
 	for name in $list; do
 		# Where a failure is looked at, a function goes on after it.
 		set +e

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the servers that the end-to-end tests talk to, Prometheus, Alertmanager
-# and Jaeger, from their Go modules into .cache/servers of the repository. Each is built
-# once: a stamp beside the binaries names what they were built from, so that a
+# build.sh [SERVER…] builds the servers that the end-to-end tests talk to, Prometheus,
+# Alertmanager and Jaeger unless others are named, from their Go modules into .cache/servers of
+# the repository. kubernetes and coredns are only for `make e2e-cluster`. Each is built once: a stamp beside the binaries names what they were built from, so that a
 # change of version, of build tags or of the Go release builds again.
 #
 # It needs only Go. It prints how long a build may take and how far it is.
@@ -102,6 +102,36 @@ build_jaeger() (
 	echo "$built_from" >"$out/jaeger.stamp"
 )
 
-build_prometheus
-build_alertmanager
-build_jaeger
+# The parts of Kubernetes are one program, so that they are linked once.
+build_kubernetes() (
+	cd "$here/kubernetes"
+	module=k8s.io/kubernetes
+	version=$(version $module)
+	built_from="$module $version $(cksum <main.go) $go_version"
+	if fresh kubernetes.stamp "$built_from" kubernetes; then
+		return
+	fi
+	echo "servers: building Kubernetes ($version), once: 8 to 10 minutes on two cores"
+	minor=${version#v1.}
+	info=k8s.io/component-base/version
+	build_go . kubernetes -ldflags "-s -w -X $info.gitVersion=$version -X $info.gitMajor=1 -X $info.gitMinor=${minor%%.*}"
+	echo "$built_from" >"$out/kubernetes.stamp"
+)
+
+build_coredns() (
+	cd "$here/coredns"
+	module=github.com/coredns/coredns
+	version=$(version $module)
+	built_from="$module $version $(cksum <main.go) $go_version"
+	if fresh coredns.stamp "$built_from" coredns; then
+		return
+	fi
+	echo "servers: building CoreDNS ($version), once: 1 to 2 minutes on two cores"
+	build_go . coredns -ldflags "-s -w"
+	echo "$built_from" >"$out/coredns.stamp"
+)
+
+[ $# -gt 0 ] || set -- prometheus alertmanager jaeger
+for server in "$@"; do
+	"build_$server"
+done
