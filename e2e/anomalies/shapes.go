@@ -79,6 +79,8 @@ type shape struct {
 	// kind is what is found after plantedAfter, "" where nothing is wrong.
 	kind string
 	days float64
+	// missed says why fewer are found, and what the client would have to send, "" if most are.
+	missed string
 	// may are kinds that are reported rightly, or for want of what the client would have
 	// to send.
 	may []string
@@ -405,6 +407,8 @@ type shapeRow struct {
 	name  string
 	runs  int
 	lived time.Duration
+	// missed is that of the shape.
+	missed string
 	// found and delays are of what was planted, and sightings of anything else.
 	found                 int
 	delays                []time.Duration
@@ -450,7 +454,7 @@ func (s *shape) live(ctx context.Context, seed int64, runs int) (*shapeRow, erro
 		days = 1
 	}
 	w.live(time.Duration(days * 24 * float64(time.Hour)))
-	row := &shapeRow{name: s.name, runs: runs, lived: time.Since(began)}
+	row := &shapeRow{name: s.name, missed: s.missed, runs: runs, lived: time.Since(began)}
 	known := make(map[string]bool)
 	for _, seen := range w.collector.reported() {
 		if s.kind == seen.kind && seen.detected.After(began.Add(plantedAfter)) {
@@ -558,6 +562,58 @@ var plantedShapes = []shape{
 			return []part{r.step(6)}
 		}
 	}},
+	{name: "one host of two is slow in each tenth step: twice as long", ranks: 4, kind: mlattr.ProblemSlow, days: 0.4, missed: "Medians of blocks of 10 or 20 steps " +
+		"do not see it; their means would also see checkpoints and stalls that have no span. The 0.95 quantile of `ml_step_duration_seconds` shows it.", make: then(plantedAfter, steps(6), func(r *shaped) func() []part {
+		return func() []part {
+			if r.steps%10 != 0 {
+				return []part{r.step(6)}
+			}
+			p := r.step(12)
+			p.each = func(rank int) float64 {
+				if rank >= 2 {
+					return 1
+				}
+				return 0.5
+			}
+			return []part{p}
+		}
+	})},
+	{name: "gradient norm: NaN from then on, losses stay", kind: mlattr.ProblemNonfinite, days: 0.3, missed: noGradients, make: gradients(func(float64) float64 { return math.NaN() })},
+	{name: "gradient norm: ten times as high, losses stay", kind: mlattr.ProblemLossSpike, days: 0.3, missed: noGradients, make: gradients(func(norm float64) float64 { return 10 * norm })},
+	{name: "hang at the start, no GPU is read", kind: mlattr.ProblemLooksHung, days: 0.3, missed: "A program that has sent one span may as well have ended. " +
+		"The receiver `gpu` on the host says that it still holds a GPU: then it is found.", make: func(r *shaped) func() []part {
+		r.stop()
+		return func() []part {
+			if r.spans == 0 {
+				return []part{{d: plantedAfter}, {phase: mlattr.PhaseDataLoad, d: time.Minute}}
+			}
+			return []part{{d: time.Hour}}
+		}
+	}},
+	{name: "all ranks are killed for want of memory", ranks: 4, kind: mlattr.ProblemRunFailed, days: 0.3, missed: "A killed process sends nothing, and one that has come to its end releases its GPUs as well. " +
+		"A launcher whose lines `ml_lines` reads, or that sends a span with the error, says so: then it is found.", make: then(plantedAfter, steps(6), func(r *shaped) func() []part {
+		return func() []part {
+			r.ends = true
+			return []part{{do: r.stop}}
+		}
+	})},
+}
+
+const noGradients = "The norm of the gradient is passed on as a metric, and nothing judges it. Send the loss of each step: what becomes of it is found."
+
+// gradients has steps with the norm of the gradient, changed after some hours.
+func gradients(change func(norm float64) float64) func(*shaped) func() []part {
+	with := func(change func(float64) float64) func(r *shaped) func() []part {
+		return func(r *shaped) func() []part {
+			return func() []part {
+				p := r.step(5)
+				p.loss = func(rank int) float64 { return usualLoss(r, rank) }
+				p.attrs = map[string]any{"ml.gradient.norm": change(0.8 * math.Exp(0.2*r.random.NormFloat64()))}
+				return []part{p}
+			}
+		}
+	}
+	return then(plantedAfter, with(func(norm float64) float64 { return norm }), with(change))
 }
 
 // shapesSection returns what docs/evidence/anomalies.md says of other shapes.
@@ -580,7 +636,13 @@ And with which one thing is wrong after some hours (the delay is the median and 
 |---|---|---|---:|---:|
 `)
 	for _, r := range planted {
-		fmt.Fprintf(&text, "| %s | %d of %d | %s | %d | %s |\n", r.name, r.found, r.runs, both(r.delays), r.pages, r.ticketKinds())
+		fmt.Fprintf(&text, "| %s | %d of %d | %s | %d | %s |\n", r.name, r.found, r.runs, cmp.Or(both(r.delays), "–"), r.pages, r.ticketKinds())
+	}
+	text.WriteString("\nWhy some are not found, and what would have to be sent:\n\n")
+	for _, r := range planted {
+		if r.missed != "" {
+			fmt.Fprintf(&text, "- %s: %s\n", r.name, r.missed)
+		}
 	}
 	return text.String()
 }

@@ -72,6 +72,12 @@ var serviceShapes = []serviceShape{
 	{name: "one of three models fails, 30 %", kind: mlattr.ProblemFailing, word: "model-b", models: []string{"model-a", "model-b", "model-c"}, change: share(0.3, func(a *answer) { a.failed = a.failed || a.model == "model-b" })},
 	{name: "a rare model always fails", kind: mlattr.ProblemFailing, word: "rare", models: []string{"model-a", "rare"}, change: share(1, func(a *answer) { a.failed = a.failed || a.model == "rare" })},
 	{name: "one request in ten takes ten times as long", kind: mlattr.ProblemTailLatency, change: share(0.1, func(a *answer) { a.slower = 10 })},
+	{name: "the slowest 5 % take twice as long: p99 doubles, the median stays", kind: mlattr.ProblemTailLatency, change: func(a *answer, _ *rand.Rand, _ time.Duration) {
+		if a.output > 1+200*math.Exp(0.6*1.645) {
+			a.slower = 2
+		}
+	}},
+	{name: "one request in 30 takes ten times as long: p99 more than doubles", kind: mlattr.ProblemTailLatency, change: share(1.0/30, func(a *answer) { a.slower = 10 })},
 	{name: "first token after twice the time", kind: mlattr.ProblemSlowRequests, word: "first token", change: share(1, func(a *answer) { a.first *= 2 })},
 	{name: "waiting twice as long", kind: mlattr.ProblemSlowRequests, word: "waiting", change: share(1, func(a *answer) { a.queued *= 2 })},
 	{name: "half answers", kind: mlattr.ProblemAnswersChanged, change: share(1, func(a *answer) { a.output *= 0.5 })},
