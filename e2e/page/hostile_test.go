@@ -52,7 +52,8 @@ func TestHostileTelemetry(t *testing.T) {
 	assert.Empty(t, browser.Eval[[]string](tab, `[...document.querySelectorAll("a[href]")].map(a => a.href).filter(href => !/^https?:/.test(href))`))
 	for _, width := range widths {
 		tab.Resize(width, 900)
-		assert.Empty(t, browser.Eval[string](tab, widest), "%d px", width)
+		// Columns leave a narrow window after it is drawn.
+		tab.Await("(" + widest + ") === ''")
 	}
 	assert.Empty(t, tab.Violations())
 }

@@ -79,7 +79,7 @@ func serveFixture(t *testing.T, arguments ...string) string {
 	server := harness.Start(t, harness.Command{
 		Name: "viewfixtures",
 		Path: harness.Binary(t, "e2e-page", "bin", "viewfixtures"),
-		Args: append([]string{"-interval", "500ms"}, arguments...),
+		Args: append([]string{"-test.run=^TestServe$", "-endpoint", "127.0.0.1:0", "-interval", "500ms"}, arguments...),
 	})
 	server.AwaitOutput(t, "http://")
 	url := served.FindStringSubmatch(server.Output())

@@ -115,6 +115,17 @@ func TestTab(t *testing.T) {
 	assert.Equal(t, []byte("\x89PNG"), tab.Picture(true)[:4])
 }
 
+// TestClickOfWhatMoves has a button that evades the first click.
+func TestClickOfWhatMoves(t *testing.T) {
+	tab := chromium.Open(t)
+	tab.Go(serve(t, "", `<button id="evades" style="position: absolute; top: 10px">b</button><script>
+		const button = document.getElementById("evades");
+		button.onclick = () => { document.title = "clicked"; };
+		button.onmousedown = () => { button.style.top = "300px"; };</script>`))
+	tab.Click("#evades")
+	assert.Equal(t, "clicked", browser.Eval[string](tab, "document.title"))
+}
+
 // The file is what the registry has, not edited.
 func TestAxeIsUnchanged(t *testing.T) {
 	content, err := os.ReadFile("axe/axe.min.js")

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -176,11 +177,24 @@ func (t *Tab) Press(keys string) {
 	}
 }
 
-// Click clicks the middle of the first element that the selector finds, as a
-// mouse does.
+// Click clicks on the first element that a CSS selector names, with the mouse. What
+// arrives at the page may move the element after the look for it: a click that
+// hits another one is repeated.
 func (t *Tab) Click(selector string) {
 	t.tb.Helper()
-	t.do(chromedp.Click(chromedp.CSS(selector)))
+	watch := fmt.Sprintf(`{
+		window.hit = false;
+		document.addEventListener("click", event => { window.hit = event.target.closest(%q) !== null; }, {capture: true, once: true});
+	}`, selector)
+	for range 5 {
+		Eval[any](t, watch)
+		t.do(chromedp.Click(chromedp.CSS(selector)))
+		// A page that the click has opened knows nothing of it.
+		if Eval[bool](t, "window.hit !== false") {
+			return
+		}
+	}
+	t.tb.Fatalf("no click hits %s", selector)
 }
 
 // Picture returns the viewport as PNG, or the whole page.
@@ -199,19 +213,17 @@ func Eval[T any](t *Tab, expression string) T {
 	return run(t, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
-// Await waits until a JavaScript expression is true.
+// Await waits until a JavaScript expression is true. One that fails is not true.
 func (t *Tab) Await(expression string) {
 	t.tb.Helper()
 	// Not chromedp.Poll, which needs unsafe-eval of the page's policy.
 	deadline := time.Now().Add(timeout)
 	for {
-		found, err := chromedp.Run(t.ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
-		if found {
+		if found, _ := chromedp.Run(t.ctx, chromedp.Evaluate[bool]("!!("+expression+")")); found {
 			return
 		}
 		if time.Now().After(deadline) {
-			text, _ := chromedp.Run(t.ctx, chromedp.Evaluate[string]("document.body.innerText"))
-			t.tb.Fatalf("after %s this is not true: %s (%v)\nproblems: %q\nthe page:\n%.8000s", timeout, expression, err, t.Problems(), text)
+			break
 		}
 		select {
 		case <-t.ctx.Done():
@@ -219,6 +231,8 @@ func (t *Tab) Await(expression string) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+	text, err := chromedp.Run(t.ctx, chromedp.Evaluate[string]("document.body.innerText"))
+	t.tb.Fatalf("after %s this is not true: %s (%v)\nproblems: %q\nthe page:\n%.8000s", timeout, expression, err, t.Problems(), text)
 }
 
 func (t *Tab) do(steps ...chromedp.Action[chromedp.Void]) {

@@ -76,7 +76,7 @@ func draw(tb testing.TB, images, all string) {
 			browser.Eval[any](tab, row+".querySelector('.opener').click()")
 			tab.Await("document.querySelector('[data-testid=needs-detail] canvas')")
 		} else {
-			tab.Await("document.querySelector('[data-testid=needs-row]')")
+			tab.Await("document.querySelector('[data-testid=needs-row]') && document.querySelector('[data-testid=heat]')")
 		}
 		if view.documented > 0 {
 			write(tb, tab, filepath.Join(images, view.name+".png"), 1440, view.documented, "light", false)
