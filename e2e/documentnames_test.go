@@ -22,8 +22,8 @@ var (
 	ourName = regexp.MustCompile(`\b(?:(?:ml|hw|nvidia|gen_ai)_[a-z0-9_]*[a-z0-9]|(?:run|rank|run_gpu|gpu_model|server|gateway):[a-z0-9_]+(?::[a-z0-9_]+)?|otelcol_[a-z0-9_]*[a-z0-9])\b`)
 )
 
-// ours are words of that form that are no metrics: components.
-var ours = []string{"ml_enrich", "ml_guard", "ml_lines", "ml_metrics", "ml_sample", "ml_state", "ml_view"}
+// ours are words of that form that are no metrics: components, and one of contrib.
+var ours = []string{"gen_ai_normalizer", "ml_enrich", "ml_guard", "ml_lines", "ml_metrics", "ml_sample", "ml_state", "ml_view"}
 
 // stockOwn begins the names of what the stock collector says of itself.
 var stockOwn = regexp.MustCompile(`^otelcol_(?:(?:receiver_(?:accepted|refused)|exporter_(?:queue_size|sent|(?:send|enqueue)_failed))(?:_(?:spans|metric_points|log_records))?|process_(?:memory_rss|cpu_seconds)|deltatocumulative_datapoints|processor_groupbytrace_traces_evicted)$`)

@@ -5,6 +5,8 @@
 #
 #   examples/venv.sh NAME…
 #
+# REQUIREMENTS=e2e/backends has it take e2e/backends/NAME/requirements.txt instead.
+#
 # An environment is made once. A stamp in it names what it was made from, so
 # that other requirements or another Python make it again. Of pip it shows how
 # many packages are fetched; the output of pip and apt only where they fail.
@@ -21,8 +23,10 @@
 set -euo pipefail
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-venvs=$(CDPATH='' cd -- "$here/.." && pwd)/.cache/venvs
-readonly here venvs
+root=$(CDPATH='' cd -- "$here/.." && pwd)
+venvs=$root/.cache/venvs
+from=${REQUIREMENTS:-examples}
+readonly here root venvs from
 readonly unreachable=75
 
 say() { echo "examples: $*" >&2; }
@@ -55,7 +59,7 @@ installed() {
 
 # apt_packages NAME prints the packages that an example takes from the
 # distribution.
-apt_packages() { sed -n 's/^# apt: *//p' "$here/$1/requirements.in"; }
+apt_packages() { sed -n 's/^# apt: *//p' "$root/$from/$1/requirements.in"; }
 
 # install_apt LOG PACKAGE… installs those of the packages that are missing.
 install_apt() {
@@ -85,10 +89,10 @@ no_registry() {
 
 # make_venv NAME
 make_venv() {
-	local name=$1 venv=$venvs/$1 log=$venvs/$1.log requirements=$here/$1/requirements.txt
+	local name=$1 venv=$venvs/$1 log=$venvs/$1.log requirements=$root/$from/$1/requirements.txt
 	local python=${PYTHON:-python3} flags=() packages started=$SECONDS
 	if [ ! -f "$requirements" ]; then
-		say "there is no example $name: examples/$name/requirements.txt is missing"
+		say "there is no example $name: $from/$name/requirements.txt is missing"
 		return 1
 	fi
 	mkdir -p "$venvs"
@@ -108,7 +112,7 @@ make_venv() {
 		return
 	fi
 
-	say "making .cache/venvs/$name with the packages of examples/$name/requirements.txt: up to a minute"
+	say "making .cache/venvs/$name with the packages of $from/$name/requirements.txt: up to a minute"
 	rm -rf "$venv"
 	if ! quietly "$log" "$python" -m venv ${flags[@]+"${flags[@]}"} "$venv"; then
 		show "$log" "no virtual environment for $name; on Debian it needs the package python3-venv"
@@ -123,7 +127,7 @@ make_venv() {
 		if no_registry "$log"; then
 			return $unreachable
 		fi
-		show "$log" "pip did not install the packages of examples/$name/requirements.txt"
+		show "$log" "pip did not install the packages of $from/$name/requirements.txt"
 		return 1
 	fi
 	echo "$stamp" >"$venv/stamp"

@@ -28,7 +28,7 @@ func FuzzLines(f *testing.F) {
 		}
 	}
 	f.Add(crash, "/var/log/pods/ml_llama-0_u/pytorch/0.log")
-	f.Add("2026-01-02T15:04:05.123456789Z stdout P step\n{\"log\":\"x\",\"time\":\"y\"}", "/logs/x/attempt_1/5/stdout.log")
+	f.Add("[default5]:step", "/logs/x/attempt_1/5/stdout.log")
 	f.Fuzz(func(t *testing.T, text, path string) {
 		sink := new(consumertest.TracesSink)
 		c, err := newLines(connectortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), alone(), sink)
@@ -74,6 +74,6 @@ func FuzzConsume(f *testing.F) {
 		c, err := newLines(connectortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), alone(), consumertest.NewNop())
 		require.NoError(t, err)
 		require.NoError(t, c.ConsumeLogs(t.Context(), ld))
-		require.NoError(t, (&records{known: alone(), next: consumertest.NewNop()}).ConsumeLogs(t.Context(), ld))
+		require.NoError(t, (&records{origins: alone(), next: consumertest.NewNop()}).ConsumeLogs(t.Context(), ld))
 	})
 }

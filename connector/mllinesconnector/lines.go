@@ -24,68 +24,59 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/origin"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/training"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/unwrap"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
 const (
-	// maxLine is the part of a line that is read, and maxPartial what is kept of a line
-	// whose rest follows.
-	maxLine, maxPartial = 64 << 10, 64 << 10
+	// maxLine is the part of a line that is read.
+	maxLine = 64 << 10
 	// maxSpans is the number of spans from which they are sent before further lines are
 	// read: a line can make a thousand.
 	maxSpans = 8192
 	// maxHeld limits the lines of steps of all processes that wait for others, which take
-	// some 300 bytes each, and maxProcesses the processes behind prefixes of launchers.
-	// Lines of further ones are read as those of their stream.
-	maxHeld, maxProcesses = 65_536, 16_384
+	// some 300 bytes each.
+	maxHeld = 65_536
 	// tick is the time between two looks at what waits.
 	tick = time.Second
-	// idleTimeout is how long a stream is remembered without lines.
-	idleTimeout = 12 * time.Hour
-	// unused is how long a stream was not used that may be forgotten for another one, and
-	// looked at are how many are compared.
-	unused, lookedAt = time.Minute, 16
 )
+
+// counts are the connector's own metrics, with their attributes: own, and ofFormat those of the
+// lines of a format.
+type counts struct {
+	telemetry *metadata.TelemetryBuilder
+	own       metric.MeasurementOption
+	ofFormat  map[*format.Format]metric.MeasurementOption
+}
 
 // lines makes spans of log records.
 type lines struct {
-	*known
-	next      consumer.Traces
-	cfg       *Config
-	set       *format.Set
-	logger    *zap.Logger
-	telemetry *metadata.TelemetryBuilder
-	of        attribute.KeyValue
-	now       func() time.Time
+	origins
+	next    consumer.Traces
+	id      component.ID
+	storage *component.ID
+	set     *format.Set
+	logger  *zap.Logger
+	counts  counts
+	now     func() time.Time
 
-	mu sync.Mutex
-	// streams are by the owners of their origins.
-	streams map[string]*stream
+	mu       sync.Mutex
+	programs programs
 	// changed are the processes with spans that were not sent, and waiting those that have
 	// something to look at later.
 	changed []*process
 	// made is the number of their spans since the latest were sent.
 	made    int
 	waiting map[*process]struct{}
-	// held is the number of lines of steps that wait, and processes that of processes with a
-	// prefix.
-	held, processes int
-	swept           time.Time
-	readings        []format.Reading
-	found           map[*format.Format]int64
-	dropped         int64
-	// restored are processes from before the start of which no line has come since, and
-	// exported what was exported, nil if it has changed.
-	restored map[string]keptProcess
-	exported []byte
+	// held is the number of lines of steps that wait.
+	held     int
+	readings []format.Reading
 	saved    *saved.State
 
-	stop       chan struct{}
-	cancelSend context.CancelFunc
-	running    sync.WaitGroup
+	loop shared.Loop
 }
 
-func newLines(set connector.Settings, cfg *Config, origins *known, next consumer.Traces) (*lines, error) {
+func newLines(set connector.Settings, cfg *Config, from origins, next consumer.Traces) (*lines, error) {
 	formats, err := format.New(cfg.Formats)
 	if err != nil {
 		return nil, err
@@ -94,15 +85,19 @@ func newLines(set connector.Settings, cfg *Config, origins *known, next consumer
 	if err != nil {
 		return nil, err
 	}
+	own := attribute.String("connector", set.ID.String())
 	l := &lines{
-		known: origins, next: next, cfg: cfg, set: formats, logger: set.Logger, telemetry: telemetry, now: time.Now,
-		of:      attribute.String("connector", set.ID.String()),
-		streams: make(map[string]*stream), waiting: make(map[*process]struct{}), found: make(map[*format.Format]int64),
+		origins: from, next: next, id: set.ID, storage: cfg.Storage, set: formats, logger: set.Logger, now: time.Now,
+		counts:   counts{telemetry, metric.WithAttributes(own), make(map[*format.Format]metric.MeasurementOption)},
+		programs: programs{most: cfg.MaxStreams, streams: make(map[string]*stream), newest: make(map[string]*stream)}, waiting: make(map[*process]struct{}),
+	}
+	for _, rule := range formats.Rules() {
+		l.counts.ofFormat[rule.Format()] = metric.WithAttributes(own, attribute.String("format", rule.Format().Name))
 	}
 	return l, telemetry.RegisterConnectorMlLinesStreamsCallback(func(_ context.Context, o metric.Int64Observer) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		o.Observe(int64(len(l.streams)), metric.WithAttributes(l.of))
+		o.Observe(int64(len(l.programs.streams)), l.counts.own)
 		return nil
 	})
 }
@@ -112,50 +107,38 @@ func (*lines) Capabilities() consumer.Capabilities { return consumer.Capabilitie
 
 // Start starts to look at what waits for further lines.
 func (l *lines) Start(ctx context.Context, host component.Host) error {
-	if err := l.known.Start(ctx, host); err != nil {
+	if err := l.origins.Start(ctx, host); err != nil {
 		return err
 	}
 	if err := l.openStorage(ctx, host); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	l.stop, l.cancelSend = make(chan struct{}), cancel
-	l.running.Go(func() { l.watch(ctx) })
+	l.loop.Start(tick, tick, func(ctx context.Context) {
+		l.settle(ctx, false)
+		if l.saved != nil {
+			l.saved.Save(ctx)
+		}
+	})
 	return nil
 }
 
 // Shutdown sends what waits. It returns when nothing more is sent, or when its context
 // ends. It is safe without Start.
 func (l *lines) Shutdown(ctx context.Context) error {
-	if l.stop != nil {
-		close(l.stop)
-		defer context.AfterFunc(ctx, l.cancelSend)()
-		l.running.Wait()
-		l.cancelSend()
-		l.stop = nil
-		if l.saved != nil {
-			l.saved.Close()
-		}
+	l.loop.Finish(ctx)
+	l.settle(ctx, true)
+	if l.saved != nil {
+		l.saved.Close()
+		l.saved = nil
 	}
-	l.telemetry.Shutdown()
-	return l.known.Shutdown(ctx)
+	l.counts.telemetry.Shutdown()
+	return l.origins.Shutdown(ctx)
 }
 
-func (l *lines) watch(ctx context.Context) {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	for last := false; !last; {
-		select {
-		case <-ticker.C:
-		case <-l.stop:
-			last = true
-		}
-		if err := l.send(ctx, l.look(last)); err != nil {
-			l.logger.Debug("spans of lines were refused", zap.Error(err))
-		}
-		if l.saved != nil && !last {
-			l.saved.Save(ctx)
-		}
+// settle sends what has waited for long enough, or all.
+func (l *lines) settle(ctx context.Context, all bool) {
+	if err := l.send(ctx, l.look(all)); err != nil {
+		l.logger.Debug("spans of lines were refused", zap.Error(err))
 	}
 }
 
@@ -165,20 +148,12 @@ func (l *lines) look(all bool) ptrace.Traces {
 	defer l.mu.Unlock()
 	now := l.now()
 	for p := range l.waiting {
-		l.exported = nil
 		l.watching(p, func() { p.settle(now, all) })
 		if l.note(p); !p.waits() {
 			delete(l.waiting, p)
 		}
 	}
-	if now.Sub(l.swept) >= unused {
-		l.swept = now
-		for key, s := range l.streams {
-			if now.Sub(s.seen) > idleTimeout {
-				l.forget(key)
-			}
-		}
-	}
+	l.programs.sweep(now)
 	return l.take()
 }
 
@@ -213,33 +188,20 @@ func (l *lines) ConsumeLogs(ctx context.Context, ld plog.Logs) (err error) {
 				file := origin.Text(record.Attributes(), origin.FilePath)
 				of, known := byPath[file]
 				if !known {
-					of = l.streamOf(rl.Resource().Attributes(), record.Attributes(), now)
+					o := l.Shared.Of(rl.Resource().Attributes(), record.Attributes())
+					of = member{l.programs.of(o, now), o.Member}
 					byPath[file] = of
 				}
 				if of.stream == nil {
-					l.dropped++
+					l.counts.telemetry.ConnectorMlLinesDroppedLines.Add(ctx, 1, l.counts.own)
 					continue
 				}
 				l.readRecord(of, record, text, now, send)
 			}
 		}
 	}
-	l.count()
 	send()
 	return err
-}
-
-// count adds what was found to the telemetry.
-func (l *lines) count() {
-	ctx := context.Background()
-	for f, n := range l.found {
-		l.telemetry.ConnectorMlLinesLines.Add(ctx, n, metric.WithAttributes(l.of, attribute.String("format", f.Name)))
-	}
-	clear(l.found)
-	if l.dropped > 0 {
-		l.telemetry.ConnectorMlLinesDroppedLines.Add(ctx, l.dropped, metric.WithAttributes(l.of))
-		l.dropped = 0
-	}
 }
 
 // bodyOf returns the text of a record: its body, or the message of a body that is a map, as
@@ -258,52 +220,11 @@ func bodyOf(body pcommon.Value) string {
 	return ""
 }
 
-// member is a stream, and which of its processes has written a file.
+// member is a stream, and which of its processes has written a file: the two files of stdout
+// and stderr are of one stream.
 type member struct {
 	stream *stream
 	name   string
-}
-
-// streamOf returns the stream of a record of a resource, none beyond the limit. The two
-// files of stdout and stderr are of one.
-func (l *lines) streamOf(resource, record pcommon.Map, now time.Time) member {
-	o := l.origins.Of(resource, record)
-	s := l.streams[o.Owner]
-	if s == nil {
-		if len(l.streams) >= l.cfg.MaxStreams && !l.makeRoom(now) {
-			return member{}
-		}
-		s = newStream(o)
-		l.restore(s.only)
-		l.streams[o.Owner] = s
-	}
-	s.seen = now
-	return member{s, o.Member}
-}
-
-// makeRoom forgets the oldest of a few streams, if it was not used for a while.
-func (l *lines) makeRoom(now time.Time) bool {
-	oldest, n := "", 0
-	for key, s := range l.streams {
-		if oldest == "" || s.seen.Before(l.streams[oldest].seen) {
-			oldest = key
-		}
-		if n++; n == lookedAt {
-			break
-		}
-	}
-	if oldest == "" || now.Sub(l.streams[oldest].seen) < unused {
-		return false
-	}
-	l.forget(oldest)
-	return true
-}
-
-// forget removes a stream. What waits of it is still sent.
-func (l *lines) forget(key string) {
-	l.processes -= len(l.streams[key].processes) - 1
-	delete(l.streams, key)
-	l.exported = nil
 }
 
 // maxKillAge is how old a line of the kernel may be: ids of processes are used again.
@@ -326,7 +247,7 @@ func (l *lines) readKill(record plog.LogRecord, text string, at, now time.Time) 
 	if now.Sub(at) > maxKillAge {
 		return
 	}
-	for _, s := range l.streams {
+	for _, s := range l.programs.streams {
 		if s.origin.Has(kill.Group, kill.PID) && s.trains() {
 			s.only.failures.Killed(kill.Message)
 			s.only.failed, s.only.heard = at, now
@@ -337,29 +258,19 @@ func (l *lines) readKill(record plog.LogRecord, text string, at, now time.Time) 
 
 // readRecord reads the lines of a record. It sends spans if there are many.
 func (l *lines) readRecord(of member, record plog.LogRecord, text string, now time.Time, send func()) {
-	r := unwrap.Wrapped(text)
-	if r.Stream == "" {
-		r.Stream = origin.Text(record.Attributes(), origin.IOStream)
-	}
-	at := training.Moment{Time: r.Time}
-	if at.Time.IsZero() {
-		at.Time = record.Timestamp().AsTime()
-		if record.Timestamp() == 0 {
-			if at.Time, at.Read = now, true; record.ObservedTimestamp() != 0 {
-				at.Time = record.ObservedTimestamp().AsTime()
-			}
+	at := training.Moment{Time: record.Timestamp().AsTime()}
+	if record.Timestamp() == 0 {
+		if at.Time, at.Read = now, true; record.ObservedTimestamp() != 0 {
+			at.Time = record.ObservedTimestamp().AsTime()
 		}
 	}
 	if at.Time.After(now) {
 		at.Time = now
 	}
-	if !of.stream.join(&r) {
-		return
+	if strings.Contains(text, failure.KillBegin) {
+		l.readKill(record, text, at.Time, now)
 	}
-	if strings.Contains(r.Text, failure.KillBegin) {
-		l.readKill(record, r.Text, at.Time, now)
-	}
-	for rest := r.Text; rest != ""; {
+	for rest := text; rest != ""; {
 		line := rest
 		if end := strings.IndexAny(rest, format.Ends); end >= 0 {
 			line, rest = rest[:end], rest[end+1:]
@@ -378,13 +289,10 @@ func (l *lines) readRecord(of member, record plog.LogRecord, text string, now ti
 // readLine reads one line, without its end.
 func (l *lines) readLine(of member, text string, at training.Moment, now time.Time) {
 	line := unwrap.Prefixed(unwrap.Plain(text))
-	p := of.stream.processOf(&line, of.name, &l.processes, l.restore)
+	p := l.programs.processOf(of.stream, &line, of.name)
 	l.readings = l.set.Read(line.Text, l.readings[:0])
-	if len(l.readings) > 0 {
-		l.exported = nil
-	}
 	for i := range l.readings {
-		l.found[l.readings[i].Format()]++
+		l.counts.telemetry.ConnectorMlLinesLines.Add(context.Background(), 1, l.counts.ofFormat[l.readings[i].Format()])
 	}
 	l.watching(p, func() { p.read(line.Text, l.readings, at, now) })
 	if l.held > maxHeld {

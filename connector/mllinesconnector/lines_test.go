@@ -3,6 +3,8 @@ package mllinesconnector
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +25,11 @@ import (
 )
 
 // alone are the origins of an instance that shares them with no other.
-func alone() *known {
-	return &known{registry: new(shared.Registry[*origin.Known]), origins: origin.NewKnown(8192, time.Now)}
+func alone() origins {
+	cfg := createDefaultConfig().(*Config)
+	of := originsOf(new(shared.Registry[*origin.Known]), connectortest.NewNopSettings(metadata.Type), cfg)
+	of.Shared = origin.NewKnown(4*cfg.MaxStreams, time.Now)
+	return of
 }
 
 // rig is a connector whose clock the test sets.
@@ -82,6 +87,18 @@ func (r *rig) print(after time.Duration, text string) {
 	ld := r.logs(text)
 	ld.MarkReadOnly()
 	require.NoError(r.t, r.lines.ConsumeLogs(r.t.Context(), ld))
+}
+
+// inPod lets what follows be of the file of a pod, as the operator container of file_log
+// describes it.
+func (r *rig) inPod(name, uid, restarts string) {
+	r.path = fmt.Sprintf("/var/log/pods/ml_%s_%s/pytorch/%s.log", name, uid, restarts)
+	if r.attrs == nil {
+		r.attrs = map[string]any{}
+	}
+	maps.Copy(r.attrs, map[string]any{
+		"k8s.namespace.name": "ml", "k8s.pod.name": name, "k8s.pod.uid": uid, "k8s.container.name": "pytorch", "k8s.container.restart_count": restarts,
+	})
 }
 
 // wait lets time pass.
@@ -253,21 +270,7 @@ func TestMaxStreams(t *testing.T) {
 	r.print(2*time.Minute, fmt.Sprintf(titan, 2, 1, 7.1))
 	assert.Len(t, r.spans(), 1)
 	r.wait(13 * time.Hour)
-	assert.Empty(t, r.lines.streams)
-}
-
-// A line of any length, in pieces without end, keeps no more than its limit.
-func TestPieces(t *testing.T) {
-	r := newRig(t, nil)
-	piece := strings.Repeat("x", 16<<10)
-	for range 100 {
-		r.print(0, "2026-03-01T12:00:00.000000000Z stdout P "+piece)
-	}
-	for _, s := range r.lines.streams {
-		assert.LessOrEqual(t, len(s.partial["stdout"]), maxPartial)
-	}
-	r.print(0, "2026-03-01T12:00:00.000000000Z stdout F end\n2026-03-01T12:00:02.000000000Z stdout F "+fmt.Sprintf(titan, 2, 1, 7.1))
-	assert.Len(t, r.spans(), 1)
+	assert.Empty(t, r.lines.programs.streams)
 }
 
 func TestBodies(t *testing.T) {
@@ -293,9 +296,10 @@ func TestKilledByTheKernel(t *testing.T) {
 	const kill = "2026-03-01T12:00:30 n1 kernel: oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,task_memcg=/kubepods/pod11111111-2222-3333-4444-555555555555/x,task=python,pid=7,uid=0"
 	train := func(t *testing.T) *rig {
 		r := newRig(t, nil)
-		r.path = "/var/log/pods/ml_llama-0_11111111-2222-3333-4444-555555555555/pytorch/0.log"
+		r.inPod("llama-0", "11111111-2222-3333-4444-555555555555", "0")
 		r.print(0, "iter 1: loss 2.5000, time 100.00ms, mfu 1.00%")
 		r.print(time.Second, "iter 2: loss 2.4000, time 100.00ms, mfu 1.00%")
+		r.attrs = nil
 		return r
 	}
 	failures := func(r *rig) (classes []string) {
@@ -353,17 +357,36 @@ func TestRecords(t *testing.T) {
 	r := newRig(t, nil)
 	r.attrs = map[string]any{"host.name": "n1"}
 	ld := r.logs("one\ntwo")
-	ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(1).Attributes().PutStr("log.file.path", "/var/log/pods/ml_llama-0_u/pytorch/0.log")
+	ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(1).Attributes().PutStr("log.file.path", "/data/llama/train.log")
 	require.True(t, c.Capabilities().MutatesData)
 	require.NoError(t, c.ConsumeLogs(t.Context(), ld))
 	require.Equal(t, 2, sink.LogRecordCount())
 	out := sink.AllLogs()[0].ResourceLogs()
 	require.Equal(t, 2, out.Len())
 	run, _ := out.At(1).Resource().Attributes().Get("ml.run.id")
-	assert.Equal(t, "llama-4b96cdc2", run.Str())
+	assert.Regexp(t, "^train-[0-9a-f]{8}$", run.Str())
+	first, _ := out.At(0).Resource().Attributes().Get("ml.run.id")
+	assert.NotEqual(t, first.Str(), run.Str())
 	host, _ := out.At(1).Resource().Attributes().Get("host.name")
 	assert.Equal(t, "n1", host.Str())
 	assert.Equal(t, "two", out.At(1).ScopeLogs().At(0).LogRecords().At(0).Body().Str())
+}
+
+// Records of one file pass without a copy of their resource.
+func TestRecordsOfOneFile(t *testing.T) {
+	of := alone()
+	allocations := func(attributes int) float64 {
+		r := newRig(t, nil)
+		r.attrs = map[string]any{"host.name": "n1"}
+		for i := range attributes {
+			r.attrs[fmt.Sprintf("attribute.%d", i)] = "value"
+		}
+		ld := r.logs("one\ntwo")
+		return testing.AllocsPerRun(100, func() {
+			require.NoError(t, (&records{origins: of, next: consumertest.NewNop()}).ConsumeLogs(t.Context(), ld))
+		})
+	}
+	assert.InDelta(t, allocations(1), allocations(30), 2)
 }
 
 // A user's format goes before the shipped ones. Its mistakes are named.
@@ -447,14 +470,14 @@ func TestLocalRanks(t *testing.T) {
 // A container or a launcher that starts the program again makes another attempt of the same
 // run.
 func TestAttempts(t *testing.T) {
-	for _, paths := range [][2]string{
-		{"/var/log/pods/ml_llama-0_u/pytorch/0.log", "/var/log/pods/ml_llama-0_u/pytorch/1.log"},
-		{"/logs/llama/attempt_0/0/stdout.log", "/logs/llama/attempt_1/0/stdout.log"},
+	for name, begin := range map[string]func(r *rig, attempt int){
+		"a container": func(r *rig, attempt int) { r.inPod("llama-0", "u", strconv.Itoa(attempt)) },
+		"a launcher":  func(r *rig, attempt int) { r.path = fmt.Sprintf("/logs/llama/attempt_%d/0/stdout.log", attempt) },
 	} {
 		runs, traces := map[string]bool{}, map[string]bool{}
 		r := newRig(t, nil)
-		for i, path := range paths {
-			r.path = path
+		for i := range 2 {
+			begin(r, i)
 			r.print(2*time.Second, fmt.Sprintf(titan, 2*i+2, 1, 7.1))
 		}
 		for _, td := range r.sink.AllTraces() {
@@ -464,8 +487,60 @@ func TestAttempts(t *testing.T) {
 		for _, s := range r.spans() {
 			traces[s.TraceID().String()] = true
 		}
-		assert.Len(t, runs, 1)
-		assert.Len(t, traces, 2)
+		assert.Len(t, runs, 1, name)
+		assert.Len(t, traces, 2, name)
+	}
+}
+
+// Files of pods that come without the operator container are kept apart, too.
+func TestPodsWithoutTheOperator(t *testing.T) {
+	r := newRig(t, nil)
+	runs := map[string]int{}
+	for _, pod := range []string{"llama-0_u", "llama-1_v", "mistral-0_w"} {
+		r.path = "/var/log/pods/ml_" + pod + "/pytorch/0.log"
+		for step := 1; step <= 3; step++ {
+			r.print(time.Second, fmt.Sprintf(titan, step, step, 7.1))
+		}
+	}
+	assert.Len(t, r.lines.programs.streams, 3)
+	for _, td := range r.sink.AllTraces() {
+		run, _ := td.ResourceSpans().At(0).Resource().Attributes().Get("ml.run.id")
+		runs[run.Str()] += td.SpanCount()
+	}
+	assert.Len(t, runs, 2)
+	assert.Len(t, r.spans(), 9)
+}
+
+// A container that starts again repeats its steps: they count as another attempt, which begins
+// after the end of the one before, whatever time the first line states for its step.
+func TestContainerThatRepeatsSteps(t *testing.T) {
+	for name, begin := range map[string]func(r *rig, attempt int){
+		"a container": func(r *rig, attempt int) { r.inPod("llama-0", "u", strconv.Itoa(attempt)) },
+		"a launcher":  func(r *rig, attempt int) { r.path = fmt.Sprintf("/logs/llama/attempt_%d/0/stdout.log", attempt) },
+		"one file":    func(*rig, int) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			for attempt, steps := range []int{30, 40} {
+				begin(r, attempt)
+				for step := 1; step <= steps; step++ {
+					r.print(time.Second, fmt.Sprintf("iter %d: loss 2.5000, time 5000.00ms, mfu 1.00%%", step-1))
+				}
+			}
+			attempts := map[string]int{}
+			var before, first ptrace.Span
+			for _, s := range r.spans() {
+				if attempts[s.TraceID().String()]++; len(attempts) == 1 {
+					before = s
+				} else if attempts[s.TraceID().String()] == 1 {
+					first = s
+				}
+			}
+			require.Len(t, attempts, 2)
+			assert.Equal(t, 30, attempts[before.TraceID().String()])
+			assert.Equal(t, 40, attempts[first.TraceID().String()])
+			assert.GreaterOrEqual(t, first.StartTimestamp(), before.EndTimestamp())
+		})
 	}
 }
 
@@ -540,7 +615,7 @@ func TestLimitsOfAll(t *testing.T) {
 		}
 		r.print(time.Millisecond, text.String())
 	}
-	assert.Equal(t, maxProcesses, r.lines.processes)
+	assert.Equal(t, maxProcesses, r.lines.programs.prefixed)
 	for file := range 12 {
 		r.path = fmt.Sprintf("/data/%d.txt", file+100)
 		var text strings.Builder
@@ -554,6 +629,6 @@ func TestLimitsOfAll(t *testing.T) {
 	assert.Zero(t, r.lines.held)
 	assert.Empty(t, r.lines.waiting)
 	r.wait(13 * time.Hour)
-	assert.Empty(t, r.lines.streams)
-	assert.Zero(t, r.lines.processes)
+	assert.Empty(t, r.lines.programs.streams)
+	assert.Zero(t, r.lines.programs.prefixed)
 }

@@ -39,11 +39,11 @@ Root Cause (first observed failure):
 // shared disk that is not the host which reads the file.
 func TestReportsOfNodes(t *testing.T) {
 	for name, of := range map[string]struct {
-		path  string
+		begin func(r *rig, node int)
 		hosts []any
 	}{
-		"on a shared disk": {"/data/exp7/node%d-12345.log", []any{"n1.cluster", nil}},
-		"of pods":          {"/var/log/pods/ml_llama-worker-%d_0a1b/pytorch/0.log", []any{nil, nil}},
+		"on a shared disk": {func(r *rig, node int) { r.path = fmt.Sprintf("/data/exp7/node%d-12345.log", node) }, []any{"n1.cluster", nil}},
+		"of pods":          {func(r *rig, node int) { r.inPod(fmt.Sprintf("llama-worker-%d", node), "0a1b", "0") }, []any{nil, nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -51,7 +51,7 @@ func TestReportsOfNodes(t *testing.T) {
 			var hosts, ranks []any
 			runs := map[any]bool{}
 			for node := range 2 {
-				r.path = fmt.Sprintf(of.path, node)
+				of.begin(r, node)
 				at := time.Date(2026, 3, 1, 12, 0, 5-node, 0, time.UTC)
 				r.print(10*time.Second, fmt.Sprintf(nodeReport, at.In(time.Local).Format(time.TimeOnly), fmt.Sprintf("n%d.cluster", node+1), node*8, node*8+1, -9, "Signal 9 (SIGKILL) received by PID 2630"))
 				r.wait(10 * time.Second)

@@ -1,7 +1,6 @@
 package mllinesconnector
 
 import (
-	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/failure"
@@ -24,55 +23,31 @@ const (
 type stream struct {
 	origin *origin.Origin
 	seen   time.Time
-	// partial has the beginnings of cut lines, by stdout and stderr.
-	partial map[string]string
+	// after is the end of the newest step of the attempt before, zero if none is known.
+	after time.Time
 	// processes are by their prefixes, and only is the one without.
 	processes map[string]*process
 	only      *process
 }
 
-func newStream(o *origin.Origin) *stream {
-	s := &stream{origin: o}
+func newStream(o *origin.Origin, after time.Time) *stream {
+	s := &stream{origin: o, after: after}
 	s.only = newProcess(s, "", -1, -1)
 	s.processes = map[string]*process{"": s.only}
 	return s
 }
 
-// join adds the beginning of a cut line to its end. It reports whether the line is whole.
-func (s *stream) join(r *unwrap.Record) bool {
-	before := s.partial[r.Stream]
-	if r.Partial {
-		if s.partial == nil {
-			s.partial = make(map[string]string, 2)
-		}
-		if len(s.partial) < 2 || before != "" {
-			s.partial[strings.Clone(r.Stream)] = before + strings.Clone(r.Text[:min(len(r.Text), maxPartial-len(before))])
-		}
-		return false
+// end returns the end of the newest step of the processes, zero if there is none.
+func (s *stream) end() (end time.Time) {
+	if s == nil {
+		return end
 	}
-	if before != "" {
-		delete(s.partial, r.Stream)
-		r.Text = before + r.Text
-	}
-	return true
-}
-
-// processOf returns the process that printed a line: member is what tells it apart by its
-// file. prefixed is the number of all that have a prefix, and begin is called with a new one.
-func (s *stream) processOf(line *unwrap.Line, member string, prefixed *int, begin func(*process)) *process {
-	prefix := member + line.Process
-	p := s.processes[prefix]
-	if p == nil {
-		if *prefixed >= maxProcesses {
-			return s.only
+	for _, p := range s.processes {
+		if p.End.After(end) {
+			end = p.End
 		}
-		*prefixed++
-		prefix = strings.Clone(prefix)
-		p = newProcess(s, prefix, line.Rank, line.LocalRank)
-		s.processes[prefix] = p
-		begin(p)
 	}
-	return p
+	return end
 }
 
 // trains reports whether any of the processes was seen to train.
@@ -116,6 +91,7 @@ func newProcess(s *stream, prefix string, rank, localRank int64) *process {
 		p.writes, p.Process = s.only, s.only.Process
 	} else {
 		p.Process = training.NewProcess(p.key)
+		p.After = s.after
 	}
 	return p
 }
@@ -151,7 +127,7 @@ func (p *process) read(line string, readings []format.Reading, at training.Momen
 		case format.Start, format.Restore, format.Resume, format.Restored:
 			p.fail()
 		}
-		if r.Rule.Block != "" {
+		if r.Block != "" {
 			block := *r
 			p.block, p.blockAt, p.blockIn = &block, moment, now
 			continue

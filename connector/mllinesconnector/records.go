@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/consumer"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/origin"
@@ -14,7 +13,7 @@ import (
 // records passes log records on, with the run, the service and the rank of the file that
 // they are from.
 type records struct {
-	*known
+	origins
 	next consumer.Logs
 }
 
@@ -22,33 +21,34 @@ type records struct {
 func (*records) Capabilities() consumer.Capabilities { return consumer.Capabilities{MutatesData: true} }
 
 // ConsumeLogs adds what is known of the records' file to their resource. If the records of
-// a resource are from several files, each file gets a resource.
+// a resource are from several files, each further file gets a resource.
 func (r *records) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 	all := ld.ResourceLogs()
 	for i := range all.Len() {
-		rl := all.At(i)
-		record, ok := firstRecord(rl)
-		if !ok {
-			continue
-		}
-		first, known := strings.Clone(origin.Text(record.Attributes(), origin.FilePath)), r.origins.Of(rl.Resource().Attributes(), record.Attributes()).Resource
-		of := map[string]plog.ResourceLogs{}
+		rl, files := all.At(i), map[string]plog.ResourceLogs{}
+		var first *origin.Origin // added last: what is of the first file is not of the others
 		for _, sl := range rl.ScopeLogs().All() {
 			into := map[string]plog.LogRecordSlice{}
 			sl.LogRecords().RemoveIf(func(record plog.LogRecord) bool {
 				path := origin.Text(record.Attributes(), origin.FilePath)
-				if path == first {
+				file, known := files[path]
+				if !known {
+					of := r.Shared.Of(rl.Resource().Attributes(), record.Attributes())
+					if file = rl; first == nil {
+						first = of
+					} else {
+						file = all.AppendEmpty()
+						rl.Resource().Attributes().CopyTo(file.Resource().Attributes())
+						file.SetSchemaUrl(rl.SchemaUrl())
+						of.AddTo(file.Resource().Attributes())
+					}
+					files[strings.Clone(path)] = file
+				}
+				if file == rl {
 					return false
 				}
-				to, ok := into[path]
-				if !ok {
-					file, ok := of[path]
-					if !ok {
-						file = all.AppendEmpty()
-						r.origins.Of(rl.Resource().Attributes(), record.Attributes()).Resource.CopyTo(file.Resource().Attributes())
-						file.SetSchemaUrl(rl.SchemaUrl())
-						of[strings.Clone(path)] = file
-					}
+				to, known := into[path]
+				if !known {
 					scope := file.ScopeLogs().AppendEmpty()
 					scope.Scope().SetName(sl.Scope().Name())
 					scope.Scope().SetVersion(sl.Scope().Version())
@@ -59,22 +59,9 @@ func (r *records) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 				return true
 			})
 		}
-		known.Range(func(key string, v pcommon.Value) bool {
-			if _, ok := rl.Resource().Attributes().Get(key); !ok {
-				v.CopyTo(rl.Resource().Attributes().PutEmpty(key))
-			}
-			return true
-		})
-	}
-	return r.next.ConsumeLogs(ctx, ld)
-}
-
-// firstRecord returns the first record of a resource, if there is one.
-func firstRecord(rl plog.ResourceLogs) (record plog.LogRecord, ok bool) {
-	for _, sl := range rl.ScopeLogs().All() {
-		if sl.LogRecords().Len() > 0 {
-			return sl.LogRecords().At(0), true
+		if first != nil {
+			first.AddTo(rl.Resource().Attributes())
 		}
 	}
-	return record, false
+	return r.next.ConsumeLogs(ctx, ld)
 }

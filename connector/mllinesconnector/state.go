@@ -27,15 +27,15 @@ type keptState struct {
 type keptProcess struct {
 	training.State
 
+	// Seen is the minute of the newest line, so that a state in which nothing else has
+	// changed is not written with each line.
 	Seen time.Time `json:"seen"`
 }
 
 // openStorage reads what was kept.
 func (l *lines) openStorage(ctx context.Context, host component.Host) (err error) {
-	if l.cfg.Storage == nil {
-		return nil
-	}
-	l.saved, err = saved.Open(ctx, host, *l.cfg.Storage, component.KindConnector, l.id, "", l, func(_ context.Context, operation string, err error, again bool) {
+	place := saved.Place{Kind: component.KindConnector, Owner: l.id, Storage: l.storage}
+	l.saved, err = place.Load(ctx, host, "", l, func(_ context.Context, operation string, err error, again bool) {
 		if !again {
 			l.logger.Warn("The state of training programs in storage could not be used", zap.String("operation", operation), zap.Error(err))
 		}
@@ -46,23 +46,22 @@ func (l *lines) openStorage(ctx context.Context, host component.Host) (err error
 // Export returns the state of all processes that were seen to train, and of those of which
 // no line has come since the start.
 func (l *lines) Export() ([]byte, error) {
+	return json.Marshal(l.state())
+}
+
+func (l *lines) state() keptState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.exported != nil {
-		return l.exported, nil
-	}
-	state := keptState{Version: stateVersion, Processes: make(map[string]keptProcess, len(l.restored))}
-	maps.Copy(state.Processes, l.restored)
-	for _, s := range l.streams {
+	state := keptState{Version: stateVersion, Processes: make(map[string]keptProcess, len(l.programs.restored))}
+	maps.Copy(state.Processes, l.programs.restored)
+	for _, s := range l.programs.streams {
 		for _, p := range s.processes {
 			if p.Trains() && p.writes == p {
-				state.Processes[p.key] = keptProcess{p.Kept(), s.seen.UTC()}
+				state.Processes[p.key] = keptProcess{p.State, s.seen.UTC().Truncate(time.Minute)}
 			}
 		}
 	}
-	data, err := json.Marshal(state)
-	l.exported = data
-	return data, err
+	return state
 }
 
 // Import takes what Export returned. What is older than idleTimeout is left out.
@@ -75,23 +74,9 @@ func (l *lines) Import(data []byte) error {
 		return fmt.Errorf("its version is %d, not %d", state.Version, stateVersion)
 	}
 	now := l.now()
-	l.restored = make(map[string]keptProcess, len(state.Processes))
-	for key, kept := range state.Processes {
-		if now.Sub(kept.Seen) <= idleTimeout && len(l.restored) < l.cfg.MaxStreams+maxProcesses {
-			l.restored[key] = kept
-		}
-	}
+	maps.DeleteFunc(state.Processes, func(_ string, kept keptProcess) bool {
+		return now.Sub(kept.Seen) > idleTimeout || len(state.Processes) > l.programs.most+maxProcesses
+	})
+	l.programs.restored = state.Processes
 	return nil
-}
-
-// restore makes a new process go on from what was kept of it.
-func (l *lines) restore(p *process) {
-	kept, ok := l.restored[p.key]
-	if !ok {
-		return
-	}
-	delete(l.restored, p.key)
-	if of := l.set.Named(kept.Format); of != nil {
-		p.Restore(&kept.State, of)
-	}
 }

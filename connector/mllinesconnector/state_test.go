@@ -94,6 +94,46 @@ func TestRestartOfTheCollector(t *testing.T) {
 	})
 }
 
+// A state of which nothing but the second of the newest line has changed is not written again.
+func TestStateOfOtherLines(t *testing.T) {
+	r := newRig(t, nil)
+	r.print(0, "iter 1: loss 2.5000, time 100.00ms, mfu 1.00%")
+	before, err := r.lines.Export()
+	require.NoError(t, err)
+	exported := func(after time.Duration) string {
+		r.print(after, "some other line")
+		now, err := r.lines.Export()
+		require.NoError(t, err)
+		return string(now)
+	}
+	assert.Equal(t, string(before), exported(time.Second))
+	assert.NotEqual(t, string(before), exported(time.Minute), "it is not forgotten while it prints")
+}
+
+// The first line after a restart is as long as the time that it states, since the one of the
+// state, if there was one.
+func TestStateWithAndWithoutElapsed(t *testing.T) {
+	const llama = `{"current_steps": 10, "total_steps": 120, "loss": 1.2345, "lr": 4.9e-05, "epoch": 0.25, "percentage": 8.33, "elapsed_time": "0:00:30", "remaining_time": "0:05:30"}`
+	for name, of := range map[string]struct {
+		elapsed string
+		took    float64
+	}{
+		"none":  {"", 60},
+		"zero":  {`"elapsed":0,`, 30},
+		"later": {`"elapsed":20,`, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			require.NoError(t, r.lines.Import([]byte(`{"version":1,"processes":{"/data/exp7/train":{"format":"llama_factory","step":9,"interval":1,`+of.elapsed+
+				`"began":"2026-03-01T11:59:00Z","from":"2026-03-01T11:59:59Z","end":"2026-03-01T11:59:59Z","seen":"2026-03-01T11:59:59Z"}}}`)))
+			r.print(59*time.Second, llama)
+			spans := r.spans()
+			require.Len(t, spans, 1)
+			assert.InDelta(t, of.took, spans[0].EndTimestamp().AsTime().Sub(spans[0].StartTimestamp().AsTime()).Seconds(), 1e-6)
+		})
+	}
+}
+
 func TestStorageThatIsNone(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Storage = &memoryID })
 	require.ErrorContains(t, r.lines.Start(t.Context(), componenttest.NewNopHost()), `"storage" is "memory"`)
@@ -109,7 +149,7 @@ func FuzzImport(f *testing.F) {
 		if r.lines.Import([]byte(text)) != nil {
 			return
 		}
-		for key := range r.lines.restored {
+		for key := range r.lines.programs.restored {
 			r.path = key + ".log"
 			r.print(time.Second, "iter 8: loss 2.5000, time 100.00ms, mfu 1.00%")
 		}

@@ -3,7 +3,6 @@ package mllinesconnector
 import (
 	"bufio"
 	"compress/gzip"
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -74,28 +73,12 @@ func readEvents(t *testing.T, path string) (events []event) {
 	return events
 }
 
-// wrappers are what may be around a line, by the time at which it was printed. Of a line that
-// is cut, the pieces are separate.
-var wrappers = []struct {
-	name string
-	wrap func(line string, at time.Time) []string
-}{
-	{"plain", func(line string, _ time.Time) []string { return []string{line} }},
-	{"cri, torchrun", func(line string, at time.Time) []string {
-		return []string{at.Format(time.RFC3339Nano) + " stdout F [default3]:" + line}
-	}},
-	{"cri, cut", func(line string, at time.Time) []string {
-		const tags = " stdout P "
-		stamp := at.Format(time.RFC3339Nano)
-		return []string{stamp + tags + line[:len(line)/3], stamp + " stderr F other software", stamp + tags + line[len(line)/3:len(line)/2], stamp + " stdout F " + line[len(line)/2:]}
-	}},
-	{"docker, srun, colours", func(line string, at time.Time) []string {
-		text, _ := json.Marshal(map[string]string{"log": "2: \x1b[32m" + line + "\x1b[0m\n", "stream": "stdout", "time": at.Format(time.RFC3339Nano)})
-		return []string{`{"log":` + strings.SplitN(string(text), `{"log":`, 2)[1]}
-	}},
-	{"a bar and warnings around", func(line string, _ time.Time) []string {
-		return []string{"\r 99%|#########9| 99/100 [00:10<00:00,  9.9it/s]\r" + line, "UserWarning: step 7 is deprecated", ""}
-	}},
+// wrappers are what may be around a line.
+var wrappers = []struct{ name, before, after string }{
+	{"plain", "", ""},
+	{"torchrun", "[default3]:", ""},
+	{"srun, colours", "2: \x1b[32m", "\x1b[0m"},
+	{"a bar and warnings around", "\r 99%|#########9| 99/100 [00:10<00:00,  9.9it/s]\r", "\nUserWarning: step 7 is deprecated\n"},
 }
 
 // TestModdedNanoGPT: steps, losses and times of 39 trainings are those of their files.
@@ -124,7 +107,7 @@ func TestModdedNanoGPT(t *testing.T) {
 					want = append(want, e)
 				}
 				r.at = start.Add(e.at + lost)
-				r.print(0, strings.Join(w.wrap(line, r.at), "\n"))
+				r.print(0, w.before+line+w.after)
 			}
 			compare(t, r.spans(), want, validations, 0)
 		})
@@ -168,7 +151,7 @@ func TestMLPerf(t *testing.T) {
 					from = e.at
 				}
 				r.at = at.Add(100 * time.Millisecond)
-				r.print(0, strings.Join(w.wrap(line, r.at), "\n"))
+				r.print(0, w.before+line+w.after)
 			}
 			compare(t, r.spans(), want, validations, steps)
 		})

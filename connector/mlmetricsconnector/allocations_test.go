@@ -24,7 +24,7 @@ func TestAllocations(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			next := consumertest.NewNop()
 			c := start(t, createDefaultConfig().(*Config), next)
-			c.(*metricsConnector).shared.outlets.Add(next)
+			c.(*metricsConnector).Shared.outlets.Add(next)
 			ctx := vocabulary.WithEnriched(t.Context())
 			const warm, measured = 8, 32
 			round := 0

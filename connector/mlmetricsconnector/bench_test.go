@@ -37,7 +37,7 @@ func BenchmarkConsumeTraces(b *testing.B) {
 				require.NoError(b, err)
 				require.NoError(b, c.Start(ctx, componenttest.NewNopHost()))
 				if seen == "seen and recorded" {
-					c.(*metricsConnector).shared.outlets.Add(consumertest.NewNop())
+					c.(*metricsConnector).Shared.outlets.Add(consumertest.NewNop())
 				}
 				round := uint64(0)
 				b.ReportAllocs()

@@ -22,7 +22,7 @@ func recorded(t *testing.T) (*run, *consumertest.LogsSink) {
 	t.Helper()
 	r := newRun(t, createDefaultConfig().(*Config))
 	logs := new(consumertest.LogsSink)
-	r.connector.shared.outlets.Add(logs)
+	r.connector.Shared.outlets.Add(logs)
 	return r, logs
 }
 
@@ -165,7 +165,8 @@ func TestChangesOfRunsAndHosts(t *testing.T) {
 	r, logs := recorded(t)
 	r.resource = map[string]any{"ml.world_size": 8, "megatron.micro_batch_size": 1}
 	r.work(t, "optimizer", time.Second)
-	w := &watcher{member: member{shared: r.connector.shared}, now: func() time.Time { return r.clock }}
+	w := &watcher{now: func() time.Time { return r.clock }}
+	w.Shared = r.connector.Shared
 	driver := func(version string, gpu ...string) {
 		md := pmetric.NewMetrics()
 		attrs := md.ResourceMetrics().AppendEmpty().Resource().Attributes()
@@ -194,7 +195,7 @@ func TestNoChangesWithoutAPipeline(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
 	r.asks(t, map[string]any{"service.version": "1"}, nil)
 	logs := new(consumertest.LogsSink)
-	r.connector.shared.outlets.Add(logs)
+	r.connector.Shared.outlets.Add(logs)
 	r.asks(t, map[string]any{"service.version": "2"}, nil)
 	assert.Empty(t, r.phrases(t, logs))
 }

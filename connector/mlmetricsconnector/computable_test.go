@@ -12,7 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
 
-// TestWhatIsComputable holds what the README says of each system against what
+// TestWhatIsComputable holds what docs/evidence/vocabulary-notes.md says of each system against what
 // its spans become: these series and states, and no others.
 func TestWhatIsComputable(t *testing.T) {
 	training := []string{"ml.run.attempts", "ml.run.last_step.timestamp", "ml.run.state", "ml.run.state.timestamp", "ml.run.last_data.timestamp", "ml.steps"}

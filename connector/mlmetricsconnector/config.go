@@ -84,6 +84,13 @@ type Config struct {
 	// The default is 30 min; 0 means never. It must not be negative.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
 
+	// Identities is the id of a processor ml_guard with the section identities, such as
+	// ml_guard/identities: what it does not admit becomes no label. It must be in a pipeline,
+	// of whatever signal, and the extension ml_state or ml_guard must be in service::extensions.
+	// By default there is none, and each identity becomes a label, within max_runs and
+	// max_series. Unlike the processor in the pipeline of the spans, this copies no request.
+	Identities *component.ID `mapstructure:"identities"`
+
 	// GenAIMetrics adds the metrics of the GenAI semantic conventions:
 	// gen_ai.client.token.usage and gen_ai.client.operation.duration from client
 	// spans, and gen_ai.server.request.duration, gen_ai.server.time_to_first_token

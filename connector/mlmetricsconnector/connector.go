@@ -23,6 +23,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/admission"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
@@ -38,24 +39,14 @@ type metricsConnector struct {
 	next consumer.Metrics
 	// withdraw ends the publication of notices.
 	withdraw func()
-
-	// now returns the time.
-	now func() time.Time
+	// unguarded reports whether spans came while nothing admitted their identities, though
+	// the configuration names what does.
+	unguarded atomic.Bool
 
 	readers sync.Pool
-	tally   *spans.Tally
+	counts  counting
 	prices  *price.File
 	flusher streams.Flusher
-
-	// counts keeps what is counted over restarts. concluding is held while what was observed
-	// becomes counts, changes is how often there were some, begun and ending are true from the
-	// start on and at the end.
-	counts        keeping
-	concluding    sync.Mutex
-	changes       atomic.Int64
-	begun, ending atomic.Bool
-	exported      []byte
-	exportedAt    int64
 
 	// cancel ends an emission that exceeds the time of Shutdown.
 	cancel   context.CancelFunc
@@ -72,14 +63,14 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		return nil, err
 	}
 	c := &metricsConnector{
-		conclusions: newConclusions(member{set: set, cfg: cfg, registry: registry, shared: newInstances(set, cfg)}, tel),
+		conclusions: newConclusions(newMember(set, cfg, registry), tel),
 		next:        next,
-		now:         time.Now,
-		tally:       spans.NewTally(),
 		prices:      price.NewFile(cfg.Prices.File, set.Logger),
 	}
+	c.Shared = newInstances(set, cfg)
+	c.counts.of, c.counts.tally = c.conclusions, spans.NewTally()
 	c.readers.New = func() any {
-		return spans.New(spans.Options{GenAI: cfg.GenAIMetrics, SpanMetrics: cfg.SpanMetrics, Seed: c.tally.Seed})
+		return spans.New(spans.Options{GenAI: cfg.GenAIMetrics, SpanMetrics: cfg.SpanMetrics, Seed: c.counts.tally.Seed})
 	}
 	c.flusher = streams.Flusher{Store: c.store, InitialZero: cfg.InitialZero, Prepare: func(scope pcommon.InstrumentationScope) {
 		scope.SetName(metadata.ScopeName)
@@ -102,12 +93,12 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	if err := c.member.Start(ctx, host); err != nil {
 		return err
 	}
-	if err := c.keep(ctx, host); err != nil {
+	if err := c.counts.start(ctx, host, &c.flusher); err != nil {
 		return errors.Join(err, c.member.Shutdown(ctx))
 	}
 	c.state = shared.StateOf(host)
 	c.withdraw = c.state.PublishNotices(c.set.ID.String(), c.notices)
-	c.store.Exclude(&c.shared.seen.Silences)
+	c.store.Exclude(&c.Shared.seen.Silences)
 	// The context of Start ends with Start, that of emissions with Shutdown.
 	ctx, c.cancel = context.WithCancel(context.Background())
 	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
@@ -131,9 +122,9 @@ func (c *metricsConnector) end(ctx context.Context) (err error) {
 	}
 	defer c.withdraw()
 	defer func() {
-		c.ending.Store(true)
-		c.changes.Add(1)
-		err = errors.Join(err, c.counts.close(ctx), c.member.Shutdown(ctx))
+		c.counts.ending.Store(true)
+		c.counts.changes.Add(1)
+		err = errors.Join(err, c.counts.Close(ctx), c.member.Shutdown(ctx))
 	}()
 	defer c.cancel()
 	close(c.stop)
@@ -152,6 +143,7 @@ func (c *metricsConnector) end(ctx context.Context) (err error) {
 // ConsumeTraces adds the spans of td and keeps no reference to it.
 func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	now := c.now()
+	replaced := c.admit(ctx, td)
 	r := c.readers.Get().(*spans.Reader)
 	defer func() {
 		if r.Reset() { // unless a large request has made it too big
@@ -159,19 +151,37 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 		}
 	}()
 	r.Read(td, spans.Request{
-		Now: now, From: share.SenderOf(sender.From(ctx)), Enriched: vocabulary.IsEnriched(ctx),
-		Live: c.store.Live, Loads: c.shared.seen.Loads.Load(), Prices: c.prices.Table(), History: c.shared.recording(),
+		Now: now, From: share.SenderOf(sender.From(ctx)), Enriched: vocabulary.IsEnriched(ctx), Replaced: &replaced,
+		Live: c.store.Live, Loads: c.Shared.seen.Loads.Load(), Prices: c.prices.Table(), History: c.Shared.recording(),
 	})
-	c.shared.seen.Hosts.See(now, r.Hosts()...)
-	duplicates := c.tally.Settle(r)
+	c.Shared.seen.Hosts.See(now, r.Hosts()...)
+	duplicates := c.counts.tally.Settle(r)
 	c.services.Observe(r.Served(), now)
 	c.losses.Observe(r.Updates(), now)
-	overflowed := c.store.Apply(r.Updates(), now)
-	overflowed.Add(c.store.Apply(r.Durations(), now))
-	overflowed.Add(c.clocks.Observe(c.store, r.Spans(), now))
-	c.telemetry.record(ctx, duplicates, r.Skipped, overflowed)
-	c.changes.Add(1)
+	c.store.Apply(r.Updates(), now)
+	c.store.Apply(r.Durations(), now)
+	c.clocks.Observe(c.store, r.Spans(), now)
+	c.telemetry.record(ctx, duplicates, r.Skipped, &c.store.Overflowed)
+	c.counts.changes.Add(1)
 	return nil
+}
+
+// admit returns what stands for spans with identities that are not admitted.
+func (c *metricsConnector) admit(ctx context.Context, td ptrace.Traces) (none admission.Replaced) {
+	if c.cfg.Identities == nil {
+		return none
+	}
+	if of := c.state.IdentitiesOf(*c.cfg.Identities); of != nil {
+		return of.Admit(ctx, td)
+	}
+	if !c.unguarded.Swap(true) {
+		c.set.Logger.Error("Every identity becomes a label: " + c.unguardedWhy())
+	}
+	return none
+}
+
+func (c *metricsConnector) unguardedWhy() string {
+	return fmt.Sprintf(`"identities" is %q, must be the id of an ml_guard with the section identities that is in a pipeline, and service::extensions must have ml_state or ml_guard.`, c.cfg.Identities)
 }
 
 // emitByTimer emits every flush_interval. During the first interval it emits
@@ -190,7 +200,7 @@ func (c *metricsConnector) emitByTimer(ctx context.Context) {
 		}
 		var err error
 		switch early := first && time.Since(begun) < c.cfg.FlushInterval; {
-		case early && c.shared.restores():
+		case early && c.Shared.restores():
 			err = c.emit(ctx, false) // the page must not say that nothing needs someone
 		case early:
 			err = c.flush(ctx, c.now(), nil)
@@ -212,9 +222,9 @@ func (c *metricsConnector) emitByTimer(ctx context.Context) {
 // includes what a later one would have. It is not safe for concurrent use.
 func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	now := c.now()
-	c.concluding.Lock()
+	c.counts.concluding.Lock()
 	evicted := c.conclude(ctx, now, last)
-	c.concluding.Unlock()
+	c.counts.concluding.Unlock()
 	c.flusher.Last = last
 	return c.flush(ctx, now, evicted)
 }
@@ -230,5 +240,9 @@ func (c *metricsConnector) flush(ctx context.Context, now time.Time, evicted str
 // notices returns how often a limit was reached, whether prices are missing, and what
 // is withheld.
 func (c *metricsConnector) notices() []shared.Notice {
-	return slices.Concat(c.withheld.Notices(c.now(), c.state.LastRefusal()), c.prices.Notices(c.set.ID.String()), c.telemetry.notices(c.cfg, c.set.ID.String()))
+	var unguarded []shared.Notice
+	if c.unguarded.Load() {
+		unguarded = []shared.Notice{{Key: "identities", Kind: "limit", What: "The limits of identities", Why: c.unguardedWhy(), Fix: "service: {extensions: [ml_state]}"}}
+	}
+	return slices.Concat(unguarded, c.withheld.Notices(c.now(), c.state.LastRefusal()), c.prices.Notices(c.set.ID.String()), c.telemetry.notices(c.cfg, c.set.ID.String()))
 }

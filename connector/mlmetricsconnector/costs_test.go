@@ -85,7 +85,7 @@ func TestAFileOfPricesThatComesLater(t *testing.T) {
 		time.Sleep(price.CheckPrices)
 		synctest.Wait()
 		assert.Equal(t, "2026-08-21", c.prices.Table().Date(), "the earlier prices stay")
-		assert.Contains(t, c.state.Notices()[c.set.ID.String()][0].Why, "form of genai-prices")
+		assert.Contains(t, c.state.Notices()[c.set.ID.String()][0].Why, "it cannot be read as a list of providers in the form of genai-prices")
 
 		// A disk that is away for a while has the same file again.
 		require.NoError(t, os.Rename(pricesOf(t, priceFile), cfg.Prices.File))

@@ -46,7 +46,7 @@ func newWorld(t *testing.T, ranks int) *world {
 		load:   func(int) time.Duration { return time.Second }, rest: 9 * time.Second,
 		mute: map[int]bool{}, stated: map[string]any{"ml.world_size": ranks},
 	}
-	w.connector.shared.outlets.Add(w.logs)
+	w.connector.Shared.outlets.Add(w.logs)
 	return w
 }
 

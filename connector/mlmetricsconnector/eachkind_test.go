@@ -34,7 +34,7 @@ func inTasks(usual sent, unusual ...sent) func(*testing.T) []string {
 	return func(t *testing.T) []string {
 		r := newRun(t, createDefaultConfig().(*Config))
 		logs := new(consumertest.LogsSink)
-		r.connector.shared.outlets.Add(logs)
+		r.connector.Shared.outlets.Add(logs)
 		require.Empty(t, r.tasks(t, logs, 400, "1", func(int) []sent { return []sent{usual} }))
 		return slices.Collect(maps.Keys(r.tasks(t, logs, 120, "1", func(int) []sent { return unusual })))
 	}
@@ -56,7 +56,7 @@ func TestEachKindIsReported(t *testing.T) {
 	slowNowAndThen := func(t *testing.T) []string {
 		r := newRun(t, createDefaultConfig().(*Config))
 		logs := new(consumertest.LogsSink)
-		r.connector.shared.outlets.Add(logs)
+		r.connector.Shared.outlets.Add(logs)
 		kinds := r.tasks(t, logs, 1000, "1", func(n int) []sent {
 			chat := usualChat
 			if n > 700 && n%8 == 0 {

@@ -28,6 +28,8 @@ type conclusions struct {
 	state     *shared.State
 	// writer is an attribute that records get, if it has a name.
 	writer streams.Label
+	// now returns the time.
+	now func() time.Time
 
 	store    *streams.Store
 	clocks   *runs.Clocks
@@ -43,7 +45,7 @@ type conclusions struct {
 func newConclusions(of member, tel *telemetry) *conclusions {
 	cfg := of.cfg
 	return &conclusions{
-		member: of, telemetry: tel, state: new(shared.State),
+		member: of, telemetry: tel, state: new(shared.State), now: time.Now,
 		store:  streams.NewStore(streams.Limits{Series: cfg.MaxSeries, Runs: cfg.MaxRuns, Expiration: cfg.MetricsExpiration}),
 		clocks: runs.NewClocks(cfg.timeouts()), losses: runs.NewLosses(), services: serving.NewFleet(),
 		detect: detect.New(), problems: problem.NewBoard(),
@@ -57,53 +59,51 @@ func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) st
 	c.telemetry.count(ctx, c.telemetry.builder.ConnectorMlMetricsRunsEvicted, int64(len(evicted)), "", "")
 	c.telemetry.leave(evictedRuns, int64(len(evicted)))
 	c.clocks.Forget(evicted)
-	seen, expiration := c.shared.seen, c.cfg.MetricsExpiration
-	over := c.clocks.Read(seen.Ranks, seen.Holders(), c.losses, c.store, expiration, now)
+	seen, expiration := c.Shared.seen, c.cfg.MetricsExpiration
+	c.clocks.Read(seen.Ranks, seen.Holders(), c.losses, c.store, expiration, now)
 	facts, stuck := seen.Settle(c.clocks.Services(c.store.Owners()), now)
 	e := runs.Emission{Now: now, Last: last, Kept: c.cfg.Storage != nil || c.cfg.StateDirectory != "", Withheld: !c.withheld.Settle(now, c.state.LastRefusal()).IsZero(), Expiration: expiration, GPUs: facts, Stuck: stuck}
-	all, owners, more := c.clocks.Advance(c.store, &e)
-	over.Add(more)
-	over.Add(facts.Write(c.store, now))
-	if history := c.shared.recording(); history != nil {
+	all, owners := c.clocks.Advance(c.store, &e)
+	facts.Write(c.store, now)
+	if history := c.Shared.recording(); history != nil {
 		for _, run := range all {
 			history.Attempts(change.Subject{Resource: run.Key.Resource, Run: run.Key.ID}, run.Attempts(), now)
 		}
 	}
-	over.Add(c.services.Settle(c.store, expiration, now))
+	c.services.Settle(c.store, expiration, now)
 	c.detect(&detect.State{
 		Now: now, Limits: c.cfg.timeouts(), Runs: all, Losses: c.losses.Settle(c.clocks.Run, expiration, now),
 		GPUs: facts, Owners: owners, Services: c.services,
 	}, c.problems.Report)
-	over.Add(c.settleProblems(ctx, facts, e.Withheld, now))
-	over.Add(addNotices(c.store, c.state, now))
-	c.telemetry.record(ctx, 0, spans.Skipped{}, over)
+	c.settleProblems(ctx, facts, e.Withheld, now)
+	addNotices(c.store, c.state, now)
+	c.telemetry.record(ctx, 0, spans.Skipped{}, &c.store.Overflowed)
 	return evicted
 }
 
 // settleProblems ends the emission of problems, adds the series of those that last
 // to the store, and sends the records of those that began and ended.
-func (c *conclusions) settleProblems(ctx context.Context, facts *gpus.Facts, withheld bool, now time.Time) (over streams.Overflowed) {
-	restored := c.shared.restored.Load()
+func (c *conclusions) settleProblems(ctx context.Context, facts *gpus.Facts, withheld bool, now time.Time) {
+	restored := c.Shared.restored.Load()
 	if restored != nil {
 		c.problems.Restore(*restored, now)
 	}
-	began, ended, open := c.problems.Settle(now, withheld, c.shared.history.Before, c.news(facts, now))
-	c.shared.open.Store(&open)
-	c.shared.restored.CompareAndSwap(restored, nil)
-	c.telemetry.leave(overMaxChanges, c.shared.history.Left())
+	began, ended, open := c.problems.Settle(now, withheld, c.Shared.history.Before, c.news(facts, now))
+	c.Shared.open.Store(&open)
+	c.Shared.restored.CompareAndSwap(restored, nil)
+	c.telemetry.leave(overMaxChanges, c.Shared.history.Left())
 	c.telemetry.leave(overMaxProblems, c.problems.Left())
-	c.shared.history.Tidy(now)
+	c.Shared.history.Tidy(now)
 	for i := range open {
 		if p := &open[i]; p.Severity != mlattr.SeverityMark {
 			// It belongs to no run: one that is gone must not live by its problem, nor end it.
 			to := streams.Batch{Source: streams.Source{Resource: p.Subject.Resource, Run: streams.Run{Host: p.Subject.Host}}, Now: now}
 			to.Time(series.ProblemOnset, p.Onset, p.Kind, p.Subject.GPU, p.Subject.Run)
-			over.Add(c.store.Apply(to.Updates, now))
+			c.store.Apply(to.Updates, now)
 		}
 	}
 	updated := slices.DeleteFunc(slices.Clone(open), func(p problem.Entry) bool { return !p.Updated })
 	c.sendRecords(ctx, slices.Concat(began, updated, ended), now)
-	return over
 }
 
 // news returns the function that says when the newest data arrived that could show
@@ -123,17 +123,17 @@ func (c *conclusions) news(facts *gpus.Facts, now time.Time) func(*problem.Entry
 			key := streams.RunKey{Resource: p.Subject.Resource, ID: p.Subject.Run}
 			// A run that hung before a restart is over when it sends, or has released
 			// its GPUs.
-			if of := runs.RunOf(key); !p.Restored || kind.EndsUnreported || facts.HeldBy(of).Released {
-				newest = facts.ReadOf[of]
+			if of := runs.RunOf(key); !p.Restored || kind.EndsUnreported || facts.Runs[of].Released {
+				newest = facts.Runs[of].Read
 			}
 			if run := c.clocks.Run(key); run != nil && run.Seen.After(newest) {
 				newest = run.Seen
 			}
 			return newest
 		case mlattr.OfGPU:
-			return facts.Read[gpus.Key{Host: p.Subject.Host, ID: p.Subject.GPU}]
+			return facts.GPUs[gpus.Key{Host: p.Subject.Host, ID: p.Subject.GPU}].Read
 		default:
-			return facts.Heard[p.Subject.Host]
+			return facts.Hosts[p.Subject.Host].Heard
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (c *conclusions) news(facts *gpus.Facts, now time.Time) func(*problem.Entry
 // record that is refused, or not accepted within flush_interval, is lost, and counted:
 // its problem has a series, too, which must not wait for the logs.
 func (c *conclusions) sendRecords(ctx context.Context, problems []problem.Entry, now time.Time) {
-	history := c.shared.recording()
+	history := c.Shared.recording()
 	if history == nil {
 		return
 	}
@@ -159,7 +159,7 @@ func (c *conclusions) sendRecords(ctx context.Context, problems []problem.Entry,
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.FlushInterval)
 	defer cancel()
-	if _, err := c.shared.outlets.Send(mlattr.WithConcluded(ctx), r.Logs); err != nil {
+	if _, err := c.Shared.outlets.Send(mlattr.WithConcluded(ctx), r.Logs); err != nil {
 		c.telemetry.leave(lostRecords, int64(r.Logs.LogRecordCount()))
 		c.set.Logger.Warn("Records of problems and changes could not be sent. They are lost.", zap.Error(err))
 	}
@@ -167,7 +167,7 @@ func (c *conclusions) sendRecords(ctx context.Context, problems []problem.Entry,
 
 // addNotices adds since when the collector loses data to the store, by the kind of its
 // notices.
-func addNotices(store *streams.Store, from *shared.State, now time.Time) streams.Overflowed {
+func addNotices(store *streams.Store, from *shared.State, now time.Time) {
 	since := make(map[string]time.Time)
 	for _, all := range from.Notices() {
 		for _, one := range all {
@@ -180,5 +180,5 @@ func addNotices(store *streams.Store, from *shared.State, now time.Time) streams
 	for kind, first := range since {
 		to.Time(series.CollectorNotice, first, kind)
 	}
-	return store.Apply(to.Updates, now)
+	store.Apply(to.Updates, now)
 }

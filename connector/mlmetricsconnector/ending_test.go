@@ -93,7 +93,7 @@ func TestAnOwnLoopFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, createDefaultConfig().(*Config))
 			logs := new(consumertest.LogsSink)
-			r.connector.shared.outlets.Add(logs)
+			r.connector.Shared.outlets.Add(logs)
 			r.loop(t, 1, 10)
 			r.after(t, 0)
 			r.clock = r.clock.Add(time.Second)

@@ -33,9 +33,9 @@ func (f *factory) createTracesToMetrics(_ context.Context, set connector.Setting
 }
 
 func (f *factory) createTracesToLogs(_ context.Context, set connector.Settings, cfg component.Config, next consumer.Logs) (connector.Traces, error) {
-	return &recorder{member: member{set: set, cfg: cfg.(*Config), registry: f.registry}, next: next}, nil
+	return &recorder{member: newMember(set, cfg.(*Config), f.registry), next: next}, nil
 }
 
 func (f *factory) createMetricsToMetrics(_ context.Context, set connector.Settings, cfg component.Config, _ consumer.Metrics) (connector.Metrics, error) {
-	return &watcher{member: member{set: set, cfg: cfg.(*Config), registry: f.registry}, now: time.Now}, nil
+	return &watcher{member: newMember(set, cfg.(*Config), f.registry), now: time.Now}, nil
 }

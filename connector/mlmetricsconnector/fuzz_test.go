@@ -54,7 +54,7 @@ func FuzzConsumeTraces(f *testing.F) {
 		cfg.GenAIMetrics = true
 		next, logs := new(consumertest.MetricsSink), new(consumertest.LogsSink)
 		c := start(t, cfg, next)
-		c.(*metricsConnector).shared.outlets.Add(logs)
+		c.(*metricsConnector).Shared.outlets.Add(logs)
 		require.NoError(t, c.ConsumeTraces(t.Context(), td))
 		require.NoError(t, c.ConsumeTraces(vocabulary.WithEnriched(t.Context()), td))
 		require.NoError(t, c.Shutdown(t.Context()))
@@ -124,7 +124,7 @@ func FuzzConsumeMetrics(f *testing.F) {
 		require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
 		require.NoError(t, spans.Start(t.Context(), componenttest.NewNopHost()))
 		logs := new(consumertest.LogsSink)
-		spans.(*metricsConnector).shared.outlets.Add(logs)
+		spans.(*metricsConnector).Shared.outlets.Add(logs)
 		require.NoError(t, c.ConsumeMetrics(t.Context(), md))
 		require.NoError(t, spans.Shutdown(t.Context()))
 		require.NoError(t, c.Shutdown(t.Context()))

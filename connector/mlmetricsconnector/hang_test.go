@@ -49,7 +49,8 @@ func (r *run) sendsMetrics(t *testing.T, id string, rank int64) {
 
 func (r *run) metrics(t *testing.T, md pmetric.Metrics) {
 	t.Helper()
-	w := &watcher{member: member{shared: r.connector.shared}, now: func() time.Time { return r.clock }}
+	w := &watcher{now: func() time.Time { return r.clock }}
+	w.Shared = r.connector.Shared
 	require.NoError(t, w.ConsumeMetrics(t.Context(), md))
 }
 
@@ -162,7 +163,7 @@ func TestAHungRunStaysUntilItsProcessesGo(t *testing.T) {
 // not: a name has one writer.
 func TestAHungRunHasOneWriter(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
-	r.connector.store.Exclude(&r.connector.shared.seen.Silences)
+	r.connector.store.Exclude(&r.connector.Shared.seen.Silences)
 	r.work(t, "optimizer", time.Second)
 	alive := func() { r.holdsGPU(t, "run-a", 1) }
 	r.every(t, time.Minute, alive)
@@ -274,8 +275,8 @@ func TestWhatIsSeenInMetricsIsBounded(t *testing.T) {
 	for n := range 8192 + 100 {
 		r.holdsGPU(t, strconv.Itoa(n), 1)
 	}
-	assert.Len(t, r.connector.shared.seen.Holders(), 8192)
+	assert.Len(t, r.connector.Shared.seen.Holders(), 8192)
 	r.clock = r.clock.Add(5*time.Minute + time.Second)
 	require.NoError(t, r.connector.emit(t.Context(), false))
-	assert.Empty(t, r.connector.shared.seen.Holders())
+	assert.Empty(t, r.connector.Shared.seen.Holders())
 }

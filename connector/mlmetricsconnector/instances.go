@@ -1,7 +1,11 @@
 package mlmetricsconnector
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/gob"
+	"encoding/json"
 	"sync/atomic"
 	"time"
 
@@ -12,9 +16,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/points"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
 // instances is what the instances of one component id share.
@@ -30,7 +36,7 @@ type instances struct {
 	// until they are open again.
 	open, restored atomic.Pointer[[]problem.Entry]
 
-	keeping
+	kept.Keeping
 }
 
 var _ shared.Object = (*instances)(nil)
@@ -42,32 +48,20 @@ func newInstances(set connector.Settings, cfg *Config) *instances {
 // instancesByID has the instances of each component id.
 type instancesByID = shared.Registry[*instances]
 
-// member is one of the instances of a component id.
+// member is one of the instances of a component id. It has what they share from Start on.
 type member struct {
-	set      connector.Settings
-	cfg      *Config
-	registry *instancesByID
-
-	shared  *instances
-	release shared.Release
+	set connector.Settings
+	cfg *Config
+	shared.Use[*instances]
 }
 
-// Start acquires the object that the instances share.
-func (m *member) Start(ctx context.Context, host component.Host) error {
-	of, release, err := m.registry.Acquire(ctx, host, m.set.ID, func() (*instances, error) { return newInstances(m.set, m.cfg), nil })
-	if err != nil {
-		return err
-	}
-	m.shared, m.release = of, release
-	return nil
+// placeOf returns where what the instances know is kept.
+func placeOf(set connector.Settings, cfg *Config) saved.Place {
+	return saved.Place{Kind: component.KindConnector, Owner: set.ID, Storage: cfg.Storage, Directory: cfg.StateDirectory}
 }
 
-// Shutdown releases it.
-func (m *member) Shutdown(ctx context.Context) error {
-	if m.release == nil {
-		return nil
-	}
-	return m.release(ctx)
+func newMember(set connector.Settings, cfg *Config, registry *instancesByID) member {
+	return member{set, cfg, registry.Use(set.ID, func() (*instances, error) { return newInstances(set, cfg), nil })}
 }
 
 // Capabilities reports that no instance mutates what it gets.
@@ -86,13 +80,59 @@ func (i *instances) recording() *change.History {
 // anywhere.
 func (i *instances) restores() bool { return i.restored.Load() != nil && i.outlets.Any() }
 
+// saveInterval is the time between two saves of what is not counted.
+const saveInterval = time.Minute
+
 // Start loads what was kept over a restart.
 func (i *instances) Start(ctx context.Context, host component.Host) error {
-	return i.load(ctx, host, i, "", i, saveInterval)
+	return i.Load(ctx, host, placeOf(i.set, i.cfg), "", i, saveInterval, i.set.Logger)
 }
 
 // Shutdown saves a last time.
-func (i *instances) Shutdown(ctx context.Context) error { return i.close(ctx) }
+func (i *instances) Shutdown(ctx context.Context) error { return i.Close(ctx) }
+
+// keptState is what the instances keep over restarts: what changes are compared with, and the
+// open problems. Problems are in the form of gob, which has NaN.
+type keptState struct {
+	History  json.RawMessage `json:"history"`
+	Problems []byte          `json:"problems,omitempty"`
+}
+
+// Export returns both as JSON. If they are too much, it leaves out the problems.
+func (i *instances) Export() ([]byte, error) {
+	history, err := i.history.Export()
+	if err != nil {
+		return nil, err
+	}
+	var problems bytes.Buffer
+	if open := cmp.Or(i.open.Load(), i.restored.Load()); open != nil && len(*open) > 0 {
+		if err := gob.NewEncoder(&problems).Encode(*open); err != nil {
+			return nil, err
+		}
+	}
+	data, err := json.Marshal(keptState{history, problems.Bytes()})
+	if len(data) > change.MaxKept {
+		return json.Marshal(keptState{History: history})
+	}
+	return data, err
+}
+
+// Import reads what Export wrote. It returns an error for anything else.
+func (i *instances) Import(data []byte) error {
+	var in keptState
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	if len(in.Problems) > 0 {
+		var open []problem.Entry
+		if err := gob.NewDecoder(bytes.NewReader(in.Problems)).Decode(&open); err != nil {
+			return err
+		}
+		open = problem.Plausible(open)
+		defer i.restored.Store(&open)
+	}
+	return i.history.Import(in.History)
+}
 
 // recorder sends the records of the instance that receives spans for metrics into
 // its own pipeline of logs. It reads no spans itself.
@@ -106,14 +146,14 @@ func (r *recorder) Start(ctx context.Context, host component.Host) error {
 	if err := r.member.Start(ctx, host); err != nil {
 		return err
 	}
-	r.shared.outlets.Add(r.next)
+	r.Shared.outlets.Add(r.next)
 	return nil
 }
 
 // Shutdown waits for records that are on their way.
 func (r *recorder) Shutdown(ctx context.Context) error {
-	if r.release != nil {
-		r.shared.outlets.Remove(ctx, r.next)
+	if r.Shared != nil {
+		r.Shared.outlets.Remove(ctx, r.next)
 	}
 	return r.member.Shutdown(ctx)
 }
@@ -130,6 +170,6 @@ type watcher struct {
 
 // ConsumeMetrics reads what clients and receivers send.
 func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
-	w.shared.seen.Read(md, w.shared.recording(), w.now())
+	w.Shared.seen.Read(md, w.Shared.recording(), w.now())
 	return nil
 }

@@ -359,22 +359,22 @@ func TestStepsInMetricsOutliveARestart(t *testing.T) {
 
 // FuzzKeptCounts has a connector read anything.
 func FuzzKeptCounts(f *testing.F) {
-	connects := func(t testing.TB) counts {
+	connects := func(t testing.TB) *metricsConnector {
 		c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), new(instancesByID), consumertest.NewNop())
 		require.NoError(t, err)
-		return counts{c}
+		return c
 	}
 	c := connects(f)
 	for _, td := range spansOfWork(time.Now(), 2) {
 		require.NoError(f, c.ConsumeTraces(f.Context(), td))
 	}
-	data, err := c.Export()
+	data, err := c.counts.Export()
 	require.NoError(f, err)
 	f.Add(data)
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := connects(t)
-		if c.Import(data) == nil {
+		if c.counts.Import(data) == nil {
 			for _, td := range spansOfWork(time.Now(), 2) {
 				require.NoError(t, c.ConsumeTraces(t.Context(), td))
 			}
@@ -403,10 +403,10 @@ func stepsSent(steps int64) pmetric.Metrics {
 // BenchmarkKeptCounts saves and restores 100,000 series as Prometheus shows them, of runs of
 // 100 ranks.
 func BenchmarkKeptCounts(b *testing.B) {
-	connects := func() counts {
+	connects := func() *metricsConnector {
 		c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), new(instancesByID), consumertest.NewNop())
 		require.NoError(b, err)
-		return counts{c}
+		return c
 	}
 	c := connects()
 	now := time.Now()
@@ -426,9 +426,9 @@ func BenchmarkKeptCounts(b *testing.B) {
 	var data []byte
 	b.Run("save", func(b *testing.B) {
 		for b.Loop() {
-			c.changes.Add(1)
+			c.counts.changes.Add(1)
 			var err error
-			data, err = c.Export()
+			data, err = c.counts.Export()
 			require.NoError(b, err)
 		}
 		b.ReportMetric(float64(len(data)), "bytes")
@@ -438,7 +438,7 @@ func BenchmarkKeptCounts(b *testing.B) {
 			b.StopTimer()
 			c := connects()
 			b.StartTimer()
-			require.NoError(b, c.Import(data))
+			require.NoError(b, c.counts.Import(data))
 		}
 	})
 	b.Run("request during saves", func(b *testing.B) {
@@ -447,8 +447,8 @@ func BenchmarkKeptCounts(b *testing.B) {
 		go func() {
 			defer close(ended)
 			for ctx.Err() == nil {
-				c.changes.Add(1)
-				_, _ = c.Export()
+				c.counts.changes.Add(1)
+				_, _ = c.counts.Export()
 			}
 		}()
 		longest := time.Duration(0)

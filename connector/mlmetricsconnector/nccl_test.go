@@ -162,7 +162,7 @@ func TestWhatNCCLSaysIsBounded(t *testing.T) {
 	for n := range 8192 + 100 {
 		r.metrics(t, ncclAnswer(fmt.Sprint("run-", n), r.clock, affected{1, "dead"}))
 	}
-	seen := r.connector.shared.seen
+	seen := r.connector.Shared.seen
 	_, stuck := seen.Settle(nil, r.clock)
 	assert.Len(t, stuck, 8192)
 	assert.Len(t, stuck["run-a"], 64)

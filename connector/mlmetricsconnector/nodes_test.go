@@ -73,7 +73,7 @@ func TestTheFailureOfARunOfNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, createDefaultConfig().(*Config))
 			logs := new(consumertest.LogsSink)
-			r.connector.shared.outlets.Add(logs)
+			r.connector.Shared.outlets.Add(logs)
 			start := r.clock
 			r.after(t, 70*time.Second)
 			for _, f := range tt.failures {
@@ -116,7 +116,7 @@ func assertCause(t *testing.T, record plog.LogRecord, of nodeFailure, evidence [
 func TestNodesThatWereStopped(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
 	logs := new(consumertest.LogsSink)
-	r.connector.shared.outlets.Add(logs)
+	r.connector.Shared.outlets.Add(logs)
 	start := r.clock
 	r.resource = map[string]any{"host.name": "n9"}
 	for range 60 {
@@ -140,7 +140,7 @@ func TestNodesThatWereStopped(t *testing.T) {
 func TestNodesWithoutSteps(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
 	logs := new(consumertest.LogsSink)
-	r.connector.shared.outlets.Add(logs)
+	r.connector.Shared.outlets.Add(logs)
 	start := r.clock
 	r.resource = map[string]any{"host.name": "n2"}
 	for range 60 {

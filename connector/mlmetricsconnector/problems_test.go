@@ -575,8 +575,10 @@ func TestProblemsAreBounded(t *testing.T) {
 	assert.Equal(t, 1024, r.connector.services.Services())
 	r.after(t, 2*time.Hour)
 	assert.Zero(t, r.connector.services.Services())
-	facts, _ := r.connector.shared.seen.Settle(nil, r.clock.Add(24*time.Hour))
-	assert.Empty(t, facts.Failed)
+	facts, _ := r.connector.Shared.seen.Settle(nil, r.clock.Add(24*time.Hour))
+	for key, g := range facts.GPUs {
+		assert.Nil(t, g.Failure, key)
+	}
 	assert.Zero(t, r.connector.clocks.Ranks())
 }
 

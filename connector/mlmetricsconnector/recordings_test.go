@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
@@ -51,7 +50,7 @@ func TestRecordedSpansShowNoWaitForAnotherRank(t *testing.T) {
 		for _, td := range requests {
 			for _, rs := range td.ResourceSpans().All() {
 				vocabulary.Default().Resource(rs.Resource().Attributes(), &facts)
-				rank, ok := facts.Int(mlattr.RankGlobal)
+				rank, ok := facts.IntAt(vocabulary.SlotRankGlobal)
 				if !ok {
 					rank = -1
 				}

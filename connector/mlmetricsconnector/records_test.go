@@ -63,7 +63,7 @@ func numberOf(t *testing.T, record plog.LogRecord, key string) float64 {
 func TestRecordsOfAProblem(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
 	logs := new(consumertest.LogsSink)
-	r.connector.shared.outlets.Add(logs)
+	r.connector.Shared.outlets.Add(logs)
 	r.gpu = true
 	r.steps(t, 20, time.Second)
 	hung := r.clock
@@ -103,7 +103,7 @@ func TestRecordsOfAProblem(t *testing.T) {
 func TestRecordsOfAFailedGPU(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
 	logs := new(consumertest.LogsSink)
-	r.connector.shared.outlets.Add(logs)
+	r.connector.Shared.outlets.Add(logs)
 	r.steps(t, 20, time.Second)
 	r.after(t, 0)
 	r.read(t, gpuMetrics{host: "n1", id: "GPU-a", run: "run-a", memory: 1, failed: true})
@@ -143,7 +143,7 @@ func stateOf(t *testing.T, logs *consumertest.LogsSink) (state string, record pl
 func TestAFailingServiceThatIsCalledNoMore(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
 	logs := new(consumertest.LogsSink)
-	r.connector.shared.outlets.Add(logs)
+	r.connector.Shared.outlets.Add(logs)
 	last := r.clock
 	r.request(t, "agent", "timeout", "timeout", "timeout")
 	states := func(minutes int) (found []string) {
@@ -187,7 +187,7 @@ func TestAGPUThatFellOffTheBus(t *testing.T) {
 		t.Run("of run "+of, func(t *testing.T) {
 			r := newRun(t, createDefaultConfig().(*Config))
 			logs := new(consumertest.LogsSink)
-			r.connector.shared.outlets.Add(logs)
+			r.connector.Shared.outlets.Add(logs)
 			r.steps(t, 1, time.Second)
 			held := gpuReading(gpuMetrics{host: "n1", id: "GPU-a", run: of, memory: 1 << 30, utilization: 1}, r.clock)
 			for m := range metricsOf(held) {
@@ -267,7 +267,7 @@ func (*refusing) ConsumeLogs(context.Context, plog.Logs) error { return errors.N
 // Records that are refused are said to be lost; the series are there all the same.
 func TestRecordsThatAreRefused(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
-	r.connector.shared.outlets.Add(new(refusing))
+	r.connector.Shared.outlets.Add(new(refusing))
 	r.request(t, "agent", "timeout", "timeout", "timeout")
 	onsets, _ := problems(t, r.after(t, time.Second))
 	assert.Contains(t, onsets, "agent/failing")
@@ -327,7 +327,7 @@ func (m *markedLogs) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 func TestRecordsAreMarked(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
 	logs := new(markedLogs)
-	r.connector.shared.outlets.Add(logs)
+	r.connector.Shared.outlets.Add(logs)
 	r.gpu = true
 	r.steps(t, 20, time.Second)
 	r.after(t, 0)
@@ -346,9 +346,9 @@ func TestLogsThatBlock(t *testing.T) {
 		})
 		require.NoError(t, err)
 		c := newRun(t, createDefaultConfig().(*Config)).connector
-		c.shared.outlets.Add(logs)
-		c.shared.history.Attempts(change.Subject{Run: "r"}, 1, time.Now())
-		c.shared.history.Attempts(change.Subject{Run: "r"}, 2, time.Now())
+		c.Shared.outlets.Add(logs)
+		c.Shared.history.Attempts(change.Subject{Run: "r"}, 1, time.Now())
+		c.Shared.history.Attempts(change.Subject{Run: "r"}, 2, time.Now())
 		began := time.Now()
 		require.NoError(t, c.emit(t.Context(), false))
 		assert.Equal(t, c.cfg.FlushInterval, time.Since(began))

@@ -18,16 +18,16 @@ import (
 // restarted is a connector with what another one has kept.
 func (r *run) restarted(t *testing.T) (again *run, logs *consumertest.LogsSink) {
 	t.Helper()
-	data, err := r.connector.shared.Export()
+	data, err := r.connector.Shared.Export()
 	require.NoError(t, err)
 	again = newRun(t, createDefaultConfig().(*Config))
 	again.clock = r.clock
-	require.NoError(t, again.connector.shared.Import(data))
-	kept, err := again.connector.shared.Export()
+	require.NoError(t, again.connector.Shared.Import(data))
+	kept, err := again.connector.Shared.Export()
 	require.NoError(t, err)
 	assert.Equal(t, string(data), string(kept), "also if it stops before its first emission")
 	logs = new(consumertest.LogsSink)
-	again.connector.shared.outlets.Add(logs)
+	again.connector.Shared.outlets.Add(logs)
 	return again, logs
 }
 
@@ -89,7 +89,7 @@ func TestProblemsOutliveARestart(t *testing.T) {
 	t.Run("a failed GPU", func(t *testing.T) {
 		r := newRun(t, createDefaultConfig().(*Config))
 		logs := new(consumertest.LogsSink)
-		r.connector.shared.outlets.Add(logs)
+		r.connector.Shared.outlets.Add(logs)
 		r.steps(t, 1, time.Second)
 		held := gpuReading(gpuMetrics{host: "n1", id: "GPU-a", run: "run-a", memory: 1, failed: true}, r.clock)
 		for m := range metricsOf(held) {
@@ -118,7 +118,7 @@ func TestProblemsOutliveARestart(t *testing.T) {
 		r := newRun(t, createDefaultConfig().(*Config))
 		r.gpu = true
 		logs := new(consumertest.LogsSink)
-		r.connector.shared.outlets.Add(logs)
+		r.connector.Shared.outlets.Add(logs)
 		r.steps(t, 3, time.Second)
 		r.after(t, 0)
 		r.after(t, 6*time.Minute)
@@ -140,7 +140,7 @@ func TestProblemsOutliveARestart(t *testing.T) {
 	t.Run("a service that is called no more", func(t *testing.T) {
 		r := newRun(t, createDefaultConfig().(*Config))
 		logs := new(consumertest.LogsSink)
-		r.connector.shared.outlets.Add(logs)
+		r.connector.Shared.outlets.Add(logs)
 		r.request(t, "agent", "timeout", "timeout", "timeout")
 		r.after(t, time.Second)
 		before := onsetOf(t, logs)
@@ -176,18 +176,18 @@ func TestProblemsOutliveARestart(t *testing.T) {
 // What is damaged is refused, and as many problems are kept as there is room for.
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
-	whole, err := r.connector.shared.Export()
+	whole, err := r.connector.Shared.Export()
 	require.NoError(t, err)
-	require.NoError(t, r.connector.shared.Import(whole))
-	require.Error(t, r.connector.shared.Import(whole[:len(whole)/2]))
+	require.NoError(t, r.connector.Shared.Import(whole))
+	require.Error(t, r.connector.Shared.Import(whole[:len(whole)/2]))
 
 	open := make([]problem.Entry, 1000)
 	for i := range open {
 		open[i].Kind, open[i].Onset, open[i].Evident = "failing", r.clock, r.clock
 		open[i].Subject.Run, open[i].Next = strconv.Itoa(i), strings.Repeat("x", change.MaxKept/1000)
 	}
-	r.connector.shared.open.Store(&open)
-	data, err := r.connector.shared.Export()
+	r.connector.Shared.open.Store(&open)
+	data, err := r.connector.Shared.Export()
 	require.NoError(t, err)
 	assert.Less(t, len(data), 1000, "what changes are compared with is kept in any case")
 }

@@ -170,7 +170,7 @@ func TestProblemsOfServices(t *testing.T) {
 			t.Parallel()
 			r := newRun(t, createDefaultConfig().(*Config))
 			logs := new(consumertest.LogsSink)
-			r.connector.shared.outlets.Add(logs)
+			r.connector.Shared.outlets.Add(logs)
 			require.Empty(t, r.tasks(t, logs, 400, "1", func(int) []sent { return tt.usual }))
 			onset := r.clock
 			began := r.tasks(t, logs, 120, "2", func(int) []sent { return tt.unusual })
@@ -197,7 +197,7 @@ func joined(phrases []string) string { return strings.Join(phrases, "\n") + "\n"
 func TestFailingByVersion(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
 	logs := new(consumertest.LogsSink)
-	r.connector.shared.outlets.Add(logs)
+	r.connector.Shared.outlets.Add(logs)
 	chat := sent{name: "chat", root: true, attrs: map[string]any{"gen_ai.operation.name": "chat"}, took: time.Second}
 	one := func(int) []sent { return []sent{chat} }
 	require.Empty(t, r.tasks(t, logs, 300, "1.8.1", one))

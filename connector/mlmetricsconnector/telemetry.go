@@ -54,15 +54,13 @@ func (t *telemetry) observe(store *streams.Store) error {
 }
 
 // record counts what was skipped, and what was beyond a limit.
-func (t *telemetry) record(ctx context.Context, duplicates int64, skipped spans.Skipped, over streams.Overflowed) {
+func (t *telemetry) record(ctx context.Context, duplicates int64, skipped spans.Skipped, over *streams.Overflowed) {
 	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, duplicates, "reason", "duplicate_span")
 	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, skipped.OutOfRange, "reason", "out_of_range")
 	t.count(ctx, t.builder.ConnectorMlMetricsSkipped, skipped.Clamped, "reason", "negative_queue_time")
 	t.count(ctx, t.builder.ConnectorMlMetricsRepairedNames, skipped.Repaired, "", "")
-	t.count(ctx, t.builder.ConnectorMlMetricsOverflowedUpdates, over.Series, "limit", overMaxSeries)
-	t.count(ctx, t.builder.ConnectorMlMetricsOverflowedUpdates, over.Runs, "limit", overMaxRuns)
-	t.leave(overMaxSeries, over.Series)
-	t.leave(overMaxRuns, over.Runs)
+	t.overflow(ctx, overMaxSeries, over.Series.Swap(0))
+	t.overflow(ctx, overMaxRuns, over.Runs.Swap(0))
 }
 
 // count adds n to a counter, with a label if it has a value.
@@ -74,6 +72,12 @@ func (t *telemetry) count(ctx context.Context, counter metric.Int64Counter, n in
 		}
 		counter.Add(ctx, n, metric.WithAttributes(labels...))
 	}
+}
+
+// overflow counts updates beyond a limit.
+func (t *telemetry) overflow(ctx context.Context, limit string, updates int64) {
+	t.count(ctx, t.builder.ConnectorMlMetricsOverflowedUpdates, updates, "limit", limit)
+	t.leave(limit, updates)
 }
 
 // leave adds n to what is left out for a reason.

@@ -27,8 +27,8 @@ type Account struct {
 	FirstTokens int
 }
 
-// truth returns the account of the server.
-func truth(r *Recording) (a Account) {
+// Truth returns the account of the server.
+func Truth(r *Recording) (a Account) {
 	for _, call := range r.Served {
 		a.Requests++
 		a.Input += call.Input
@@ -43,8 +43,8 @@ func truth(r *Recording) (a Account) {
 	return a
 }
 
-// seen returns the account that the components give.
-func seen(result *Result) (a Account) {
+// Seen returns the account that the components give.
+func Seen(result *Result) (a Account) {
 	each(result.Series, "ml.requests", func(n int64, labels pcommon.Map) {
 		a.Requests += n
 		if class, _ := labels.Get(mlattr.ErrorType); class.Str() != "" {
@@ -98,8 +98,8 @@ func each(md pmetric.Metrics, name string, f func(int64, pcommon.Map)) {
 	}
 }
 
-// eachSpan calls f for each span, with what it says.
-func eachSpan(result *Result, f func(ptrace.Span, *vocabulary.Facts)) {
+// EachSpan calls f for each span, with what it says.
+func EachSpan(result *Result, f func(ptrace.Span, *vocabulary.Facts)) {
 	for _, td := range result.Spans {
 		for _, rs := range td.ResourceSpans().All() {
 			for _, ss := range rs.ScopeSpans().All() {
@@ -115,9 +115,9 @@ func eachSpan(result *Result, f func(ptrace.Span, *vocabulary.Facts)) {
 // firstTokens returns the times to the first token, in seconds, of requests whose
 // usage is counted, or of those whose usage is not.
 func firstTokens(result *Result, counted bool) (times []float64) {
-	eachSpan(result, func(_ ptrace.Span, facts *vocabulary.Facts) {
+	EachSpan(result, func(_ ptrace.Span, facts *vocabulary.Facts) {
 		mark := facts.Find(mlattr.UsageCounted)
-		first, ok := facts.Double(mlattr.GenAITimeToFirstChunk)
+		first, ok := facts.DoubleAt(vocabulary.SlotGenAITimeToFirstChunk)
 		if ok && vocabulary.AsksModel(facts.Text(mlattr.GenAIOperationName)) && counted == (mark == nil || mark.Bool) {
 			times = append(times, first)
 		}
@@ -127,8 +127,8 @@ func firstTokens(result *Result, counted bool) (times []float64) {
 
 // rates returns the output tokens a second of the requests.
 func rates(result *Result) (all []float64) {
-	eachSpan(result, func(_ ptrace.Span, facts *vocabulary.Facts) {
-		if rate, ok := facts.Double(mlattr.TokensPerSecond); ok && vocabulary.AsksModel(facts.Text(mlattr.GenAIOperationName)) {
+	EachSpan(result, func(_ ptrace.Span, facts *vocabulary.Facts) {
+		if rate, ok := facts.DoubleAt(vocabulary.SlotTokensPerSecond); ok && vocabulary.AsksModel(facts.Text(mlattr.GenAIOperationName)) {
 			all = append(all, rate)
 		}
 	})
@@ -138,7 +138,7 @@ func rates(result *Result) (all []float64) {
 // keys returns which keys the spans have.
 func keys(result *Result) (found []string) {
 	has := map[string]bool{}
-	eachSpan(result, func(span ptrace.Span, facts *vocabulary.Facts) {
+	EachSpan(result, func(span ptrace.Span, facts *vocabulary.Facts) {
 		for _, key := range []string{mlattr.SessionID, mlattr.RequestID, mlattr.GenAIToolName} {
 			has[key] = has[key] || facts.Text(key) != ""
 		}

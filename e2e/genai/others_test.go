@@ -56,15 +56,15 @@ func TestOtherClients(t *testing.T) {
 		t.Run(r.Client, func(t *testing.T) {
 			requests, err := r.Requests()
 			require.NoError(t, err)
-			served, sendable := truth(&r), Sendable(&r, requests)
+			served, sendable := Truth(&r), Sendable(&r, requests)
 			folder := filepath.Join(t.TempDir(), "reproductions")
 			result, err := Process(context.Background(), requests, folder)
 			require.NoError(t, err)
 			script, err := reproduced(folder, "repro.py")
 			require.NoError(t, err)
 			why, known := noScript[r.Client]
-			assert.Equal(t, seen(&result).Errors > 0 && !known, script)
-			got := seen(&result)
+			assert.Equal(t, Seen(&result).Errors > 0 && !known, script)
+			got := Seen(&result)
 			got.FirstTokens = 0
 			want, note := sendable, ""
 			if other, known := unlike[r.Client]; known {
@@ -86,7 +86,7 @@ func TestOtherClients(t *testing.T) {
 			slices.SortStableFunc(apart, byEnd)
 			result, err = Process(context.Background(), apart, filepath.Join(t.TempDir(), "r"))
 			require.NoError(t, err)
-			got = seen(&result)
+			got = Seen(&result)
 			got.FirstTokens = 0
 			assert.Equal(t, want, got, "each span alone")
 		})
@@ -107,7 +107,7 @@ func TestGeneralRulesAlone(t *testing.T) {
 			require.NoError(t, err)
 			result, err := Process(context.Background(), requests, filepath.Join(t.TempDir(), "r"), vocabularies...)
 			require.NoError(t, err)
-			a := seen(&result)
+			a := Seen(&result)
 			a.FirstTokens = 0
 			accounts[name] = a
 		}

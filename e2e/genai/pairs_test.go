@@ -62,7 +62,7 @@ func TestRecordedPairs(t *testing.T) {
 			}
 			result, err := Process(context.Background(), requests, filepath.Join(t.TempDir(), "r"))
 			require.NoError(t, err)
-			of, by := truth(&r), seen(&result)
+			of, by := Truth(&r), Seen(&result)
 			want, got := of.Requests, by.Requests
 			assert.GreaterOrEqual(t, by.Input, of.Input, "%s %s", r.Client, order.name)
 			assert.GreaterOrEqual(t, got, want, "%s %s: two requests became one", r.Client, order.name)
@@ -174,7 +174,7 @@ func TestDifferentRequests(t *testing.T) {
 		slices.SortStableFunc(requests, byEnd)
 		result, err := Process(context.Background(), requests, filepath.Join(t.TempDir(), "r"))
 		require.NoError(t, err)
-		mistaken := int64(load.clients*n) - seen(&result).Requests
+		mistaken := int64(load.clients*n) - Seen(&result).Requests
 		if load.clients == load.processes || load.ms > 0 {
 			assert.Zero(t, mistaken, load.name)
 		}
@@ -227,7 +227,7 @@ func TestEqualResponseIDs(t *testing.T) {
 			result, err := Process(context.Background(), requests, filepath.Join(t.TempDir(), "r"))
 			require.NoError(t, err)
 			want := Account{Requests: answers + failures, Errors: failures, Failures: failures, Input: 10 * answers}
-			assert.Equal(t, want, seen(&result), "%d ids, %s", ids, name)
+			assert.Equal(t, want, Seen(&result), "%d ids, %s", ids, name)
 		}
 	}
 }
@@ -257,7 +257,7 @@ func TestGatewayAndClient(t *testing.T) {
 		slices.SortStableFunc(requests, order)
 		result, err := Process(context.Background(), requests, filepath.Join(t.TempDir(), "r"))
 		require.NoError(t, err)
-		assert.EqualValues(t, 2*n, seen(&result).Requests, name)
-		assert.EqualValues(t, 2*n*10, seen(&result).Input, name)
+		assert.EqualValues(t, 2*n, Seen(&result).Requests, name)
+		assert.EqualValues(t, 2*n*10, Seen(&result).Input, name)
 	}
 }

@@ -84,14 +84,21 @@ func (r *Recording) Requests() (all []ptrace.Traces, err error) {
 type Result struct {
 	// Spans are the requests as ml_enrich handed them on.
 	Spans []ptrace.Traces
-	// Series are the last series of ml_metrics.
+	// Series are those of ml_metrics, which it sends once, when it ends.
 	Series pmetric.Metrics
 }
 
 // Process sends requests through an ml_enrich, a repro_gen that writes into a
 // folder, and an ml_metrics, with their default configurations, as a collector
 // has them. Of the clients ml_enrich knows those of the vocabularies, or all.
-func Process(ctx context.Context, requests []ptrace.Traces, reproductions string, vocabularies ...string) (result Result, err error) {
+func Process(ctx context.Context, requests []ptrace.Traces, reproductions string, vocabularies ...string) (Result, error) {
+	return ProcessBeside(ctx, requests, reproductions, func(ptrace.Traces) {}, vocabularies...)
+}
+
+// ProcessBeside is Process with another processor behind ml_enrich.
+func ProcessBeside(
+	ctx context.Context, requests []ptrace.Traces, reproductions string, behind func(ptrace.Traces), vocabularies ...string,
+) (result Result, err error) {
 	series := new(consumertest.MetricsSink)
 	metrics := mlmetricsconnector.NewFactory()
 	cfg := metrics.CreateDefaultConfig().(*mlmetricsconnector.Config)
@@ -136,6 +143,7 @@ func Process(ctx context.Context, requests []ptrace.Traces, reproductions string
 	// What ml_enrich has read nobody reads again.
 	ctx = vocabulary.WithEnriched(ctx)
 	for _, td := range enriched.AllTraces() {
+		behind(td)
 		err = errors.Join(err, reproduce.ConsumeTraces(ctx, td))
 	}
 	for _, td := range reproduced.AllTraces() {
@@ -145,8 +153,9 @@ func Process(ctx context.Context, requests []ptrace.Traces, reproductions string
 		err = errors.Join(err, parts[len(parts)-1-i].Shutdown(ctx))
 	}
 	result.Spans, result.Series = reproduced.AllTraces(), pmetric.NewMetrics()
-	if all := series.AllMetrics(); len(all) > 0 {
-		result.Series = all[len(all)-1]
+	// They come in parts.
+	for _, part := range series.AllMetrics() {
+		part.ResourceMetrics().MoveAndAppendTo(result.Series.ResourceMetrics())
 	}
 	return result, err
 }

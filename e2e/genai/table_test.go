@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/e2e/documents"
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
@@ -74,7 +74,7 @@ func TestClients(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "reproductions")
 			result, err := Process(context.Background(), requests, folder)
 			require.NoError(t, err)
-			want, got := truth(&r), seen(&result)
+			want, got := Truth(&r), Seen(&result)
 			first := checkFirstTokens(t, r.Client, &result, want.FirstTokens)
 			again, err := reproduced(folder, "")
 			require.NoError(t, err)
@@ -137,17 +137,5 @@ func checkFirstTokens(t *testing.T, client string, result *Result, want int) str
 // checkPage compares a table of docs/evidence/clients.md, or writes it.
 func checkPage(t *testing.T, name, table string) {
 	t.Helper()
-	path := harness.Path("docs", "evidence", "clients.md")
-	page, err := os.ReadFile(path)
-	require.NoError(t, err)
-	begin, end := "<!-- "+name+": written by a test -->\n", "<!-- end of "+name+" -->"
-	head, rest, found := strings.Cut(string(page), begin)
-	require.True(t, found, begin)
-	written, tail, found := strings.Cut(rest, end)
-	require.True(t, found, end)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(head+begin+table+end+tail), 0o600))
-		return
-	}
-	assert.Equal(t, table, written, "run the test with -update, and read the diff")
+	documents.CheckTable(t, harness.Path("docs", "evidence", "clients.md"), name, table, *update)
 }

@@ -35,8 +35,8 @@ func (c counters) read(ctx context.Context, addresses ...string) error {
 	return nil
 }
 
-// readEnded adds what Prometheus has read last of a gateway that has ended, or is about
-// to, since it started.
+// readEnded adds what Prometheus has read last of a gateway that is about to end, since it
+// started.
 func (c counters) readEnded(ctx context.Context, prometheus *harness.Prometheus, g *gateway) error {
 	instance, life := at(gatewayIP(g.number), seriesPort), max(1, int(time.Since(g.started).Seconds()))
 	samples, err := prometheus.Query(ctx, fmt.Sprintf(`last_over_time({__name__=~"ml_.+_total",instance=%q}[%ds])`, instance, life))

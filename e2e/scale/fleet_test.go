@@ -49,8 +49,10 @@ type fleet struct {
 	certificate string
 	agents      []*agent
 	gateways    []*gateway
-	stored      *store
-	clients     *clients
+	// lives are all processes of both.
+	lives   []life
+	stored  *store
+	clients *clients
 	// joined reads the gateways, alone the single collector.
 	joined, alone *harness.Prometheus
 	generator     *harness.Generator
@@ -195,6 +197,7 @@ func (f *fleet) startGateway(g *gateway) {
 			}}}}},
 		}),
 	})
+	f.lives = append(f.lives, life{fmt.Sprintf("gateway %d", g.number), g.collector})
 }
 
 func (f *fleet) startAgent(a *agent) {
@@ -214,6 +217,7 @@ func (f *fleet) startAgent(a *agent) {
 			}),
 		},
 	})
+	f.lives = append(f.lives, life{"agent " + a.address, a.collector})
 }
 
 // tls adds the certificate that agents and gateways show each other, as in the chart.

@@ -176,7 +176,7 @@ var commandRules = []commandRule{
 	}},
 	// The packages are tried by e2e/packages/install.sh.
 	{`(?:apt|dnf) install \./dist/otelcol-ml\S+`, func(*testing.T, []string) {}},
-	{`tar -xzf dist/otelcol-ml-\*\.tar\.gz`, func(*testing.T, []string) {}},
+	{`tar -xzf dist/otelcol-ml-\[0-9\]\*\.tar\.gz`, func(*testing.T, []string) {}},
 	{`otelcol-ml-(\S+)-linux-amd64/otelcol-ml --config otelcol-ml-\S+-linux-amd64/(config/\S+)`, func(t *testing.T, match []string) {
 		assert.Equal(t, readManifest(t).Dist.Version, match[1])
 		documentedFile(t, "distribution/"+match[2])

@@ -18,9 +18,9 @@ import (
 )
 
 // otherPrograms are top-level keys of YAML that neither a collector nor Compose
-// reads: Prometheus' configuration, TuFT's, Kubernetes objects. Such blocks have
+// reads: Prometheus' configuration, TuFT's, Kubernetes objects, registries of names. Such blocks have
 // to be YAML, no more; so have recordings, which the receiver's tests load.
-var otherPrograms = []string{"scrape_configs", "telemetry", "apiVersion"}
+var otherPrograms = []string{"scrape_configs", "telemetry", "apiVersion", "schema_url", "file_format"}
 
 // Every configuration that a reader may copy from the documentation has to
 // load. A block need not be whole: what it leaves out is completed. One that is

@@ -2,17 +2,15 @@ package smoke
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+	"github.com/otelcol-ml/otelcol-ml/e2e/nvml"
 )
 
 const (
@@ -34,26 +32,11 @@ func buildDriver(t *testing.T, define string) *driver {
 	if runtime.GOOS != "linux" {
 		t.Skip("NVML is read on Linux")
 	}
-	receiver := harness.Path("receiver", "gpureceiver")
-	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml")
-	list.Dir = receiver
-	list.Env = append(os.Environ(), "GOWORK=off")
-	module, err := list.Output()
-	require.NoError(t, err)
-	sources, err := filepath.Glob(filepath.Join(receiver, "testdata", "nvml", "fake_*.c"))
-	require.NoError(t, err)
-	// The clock is the benchmark's.
-	sources = slices.DeleteFunc(sources, func(path string) bool { return filepath.Base(path) == "fake_clock.c" })
 	d := &driver{
 		library: filepath.Join(t.TempDir(), "libnvidia-ml.so.1"),
 		control: filepath.Join(t.TempDir(), "control"),
 	}
-	arguments := append([]string{
-		"-shared", "-fPIC", "-O1", "-Wno-deprecated-declarations", "-DNVML_NO_UNVERSIONED_FUNC_DEFS", "-D" + define,
-		"-I" + filepath.Join(strings.TrimSpace(string(module)), "pkg", "nvml"), "-o", d.library,
-	}, sources...)
-	output, err := exec.CommandContext(t.Context(), "gcc", arguments...).CombinedOutput()
-	require.NoError(t, err, "%s", output)
+	nvml.Build(t, d.library, define)
 	d.set(t)
 	return d
 }
@@ -61,9 +44,7 @@ func buildDriver(t *testing.T, define string) *driver {
 // set replaces what the library does.
 func (d *driver) set(t *testing.T, lines ...string) {
 	t.Helper()
-	next := d.control + ".next"
-	require.NoError(t, os.WriteFile(next, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
-	require.NoError(t, os.Rename(next, d.control))
+	nvml.Set(t, d.control, lines...)
 }
 
 // start starts the built collector with the library at a path.

@@ -20,7 +20,9 @@ var packageLists = map[string]string{
 	"CONTRIBUTING.md":            "try_build",
 	"docker/Dockerfile":          "try_image",
 	"docker/engine.sh":           "try_engine",
+	"e2e/cluster/packages.sh":    "try_cluster",
 	"e2e/page/chromium.sh":       "try_page",
+	"e2e/release/compiler.sh":    "try_release",
 	"e2e/servers/Dockerfile":     "try_servers",
 	"e2e/servers/kafka/fetch.sh": "try_kafka",
 	// It installs what the "# apt:" lines of examples name.

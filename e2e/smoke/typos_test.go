@@ -55,7 +55,7 @@ func TestTypos(t *testing.T) {
 		"another unit":                {"agent", "collection_interval: 10s=>collection_interval: 10sec", "", `agent.yaml:LINE: receivers::gpu::collection_interval is "10sec"` + unit},
 		"a unit after a space":        {"agent", "metric_expiration: 5m=>metric_expiration: 5 m", "", `agent.yaml:LINE: exporters::prometheus::metric_expiration is "5 m"` + unit},
 		"another key":                 {"agent", "flush_interval:=>flush_intervall:", "", "'mlmetricsconnector.Config' has invalid keys: flush_intervall"},
-		"another component":           {"agent", "repro_gen]\n      exporters: [forward/labels=>repro_gne]\n      exporters: [forward/labels", "", `service::pipelines::traces/in: references processor "repro_gne" which is not configured`},
+		"another component":           {"agent", "repro_gen]\n      exporters: [ml_metrics=>repro_gne]\n      exporters: [ml_metrics", "", `service::pipelines::traces/in: references processor "repro_gne" which is not configured`},
 		"another extension":           {"agent", "extensions: [health_check, ml_guard]=>extensions: [health_check, ml_gaurd]", "", `exporters::prometheus::middlewares is "ml_guard"; it must be in service::extensions, which has health_check, ml_gaurd`},
 		"a name for a list":           {"agent", "extensions: [health_check, ml_guard]=>extensions: health_check", "", `service::extensions is "health_check"; it must be a list`},
 		"another word":                {"agent", "when_refused: drop=>when_refused: droop", "", `"when_refused" is "droop"; it must be "drop" or "refuse"`},

@@ -44,11 +44,17 @@ func startPrinter(t *testing.T) *printer {
 	return p
 }
 
-// print prints a line in a pod, by its clock.
+// print prints a line in a pod, by its clock, as file_log's operator container reads it.
 func (p *printer) print(pod, line string) {
 	ld := plog.NewLogs()
 	rl := ld.ResourceLogs().AppendEmpty()
-	rl.Resource().Attributes().PutStr("host.name", "node-"+pod[len(pod)-1:])
+	resource := rl.Resource().Attributes()
+	resource.PutStr("host.name", "node-"+pod[len(pod)-1:])
+	resource.PutStr("k8s.namespace.name", "ml")
+	resource.PutStr("k8s.pod.name", pod)
+	resource.PutStr("k8s.pod.uid", "u"+pod)
+	resource.PutStr("k8s.container.name", "pytorch")
+	resource.PutStr("k8s.container.restart_count", "0")
 	record := rl.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
 	record.Attributes().PutStr("log.file.path", "/var/log/pods/ml_"+pod+"_u"+pod+"/pytorch/0.log")
 	record.Body().SetStr(strings.ReplaceAll(line, "NOW", time.Now().Format("2006-01-02 15:04:05.000000")))

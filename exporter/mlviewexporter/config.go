@@ -16,12 +16,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-const (
-	defaultEndpoint = "127.0.0.1:8890"
-
-	maxOwners          = 10_000
-	maxOwnerNameLength = 256
-)
+const defaultEndpoint = "127.0.0.1:8890"
 
 // Config is the configuration of the ml_view exporter.
 type Config struct {
@@ -75,8 +70,7 @@ type Config struct {
 
 	// Owners gives the owner of a run or of a service a name to show: from a user's
 	// number or name, the name of a pod, a hash of ml.user, or else a service.name, to
-	// the name. By default the page shows what the data has. It has at most 10000
-	// entries of at most 256 bytes.
+	// the name. By default the page shows what the data has.
 	Owners map[string]string `mapstructure:"owners"`
 
 	// JaegerURL is the address of Jaeger's web interface as the reader's browser
@@ -115,8 +109,9 @@ type Config struct {
 
 // TracesConfig limits the traces that the page holds.
 type TracesConfig struct {
-	// Held is the largest number of traces. Beyond it, the oldest one is dropped.
-	// The default is 200, the minimum 1, the maximum 100000.
+	// Held is the largest number of traces. Beyond it, the oldest one is dropped. If
+	// there are more new traces in 20 seconds, the page holds so many of them, and all that
+	// failed or have a slow call. The default is 200, the minimum 1, the maximum 100000.
 	Held int `mapstructure:"held"`
 
 	// Bytes is the largest size of all held traces together, in bytes. Beyond
@@ -162,26 +157,16 @@ func createDefaultConfig() component.Config {
 // Validate returns an error that names each key with an invalid value and what
 // the key accepts.
 func (c *Config) Validate() error {
-	errs := []error{
+	return errors.Join(
 		// The least interval refuses a mistyped unit ("2ms" for "2s"). The largest history bounds
 		// the memory of curves, which have a point a minute.
 		shared.Between("interval", c.Interval, 100*time.Millisecond, time.Minute),
 		shared.Between("history", c.History, time.Minute, 7*24*time.Hour),
-	}
-	if len(c.Owners) > maxOwners {
-		errs = append(errs, fmt.Errorf(`"owners" has %d entries, must have at most %d`, len(c.Owners), maxOwners))
-	}
-	for owner, name := range c.Owners {
-		if long := max(len(owner), len(name)); long > maxOwnerNameLength {
-			errs = append(errs, fmt.Errorf(`"owners" has an entry of %d bytes for %.40q, must have at most %d`, long, owner, maxOwnerNameLength))
-		}
-	}
-	// The page is made for one screen. The limits bound its memory and the size of its state.
-	return errors.Join(append(errs,
+		// The page is made for one screen. The limits bound its memory and the size of its state.
 		shared.Between("max_runs", c.MaxRuns, 1, 100_000), shared.Between("max_gpus", c.MaxGPUs, 1, 100_000),
 		shared.Between("traces::held", c.Traces.Held, 1, 100_000),
 		shared.Between("traces::bytes", c.Traces.Bytes, 1, 16<<30), shared.Between("reports::keep", c.Reports.Keep, 1, 10_000),
-		checkJaegerURL(c.JaegerURL), c.checkAccess())...)
+		checkJaegerURL(c.JaegerURL), c.checkAccess())
 }
 
 // checkJaegerURL returns an error if links to the address would not work, or
@@ -216,21 +201,14 @@ func (c *Config) protected() bool {
 	if c.NetAddr.Transport == confignet.TransportTypeUnix || c.Auth.HasValue() || c.TLS.HasValue() && c.TLS.Get().ClientCAFile != "" {
 		return true
 	}
-	host, _, err := net.SplitHostPort(c.NetAddr.Endpoint)
-	return err == nil && isLoopback(host)
+	// Only this machine reaches a loopback address. A name other than localhost may mean any
+	// interface.
+	host, _, _ := net.SplitHostPort(c.NetAddr.Endpoint)
+	address, _ := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || address.IsLoopback()
 }
 
 // showsReproductions reports whether the page shows what repro_gen has written.
 func (c *Config) showsReproductions() bool {
 	return c.Reproductions != "" && (c.protected() || c.InsecureReproductions)
-}
-
-// isLoopback reports whether only this machine reaches the host. A name other
-// than localhost may mean any interface.
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.IsLoopback()
 }

@@ -54,7 +54,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 	client := http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	var ended []chan struct{}
-	for range maxClients {
+	for range 32 {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/api/v1/events", http.NoBody)
 		require.NoError(t, err)
 		response, err := client.Do(request) //nolint:bodyclose // The goroutine below closes it.

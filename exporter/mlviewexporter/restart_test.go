@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -170,9 +171,25 @@ func TestReproductions(t *testing.T) {
 	counts(7)
 	write(`{"kind":"python_call","type":"ValueError","count":8,"last_seen":"2026-11-20T11:00:01Z"}`)
 	counts(8)
-	warnings := r.log.FilterMessageSnippet("could not be read").All()
-	require.Len(t, warnings, 1, "an error is logged once")
-	assert.Contains(t, warnings[0].ContextMap()["error"], "fedcba9876543210")
+	warnings := func() []observer.LoggedEntry { return r.log.FilterMessageSnippet("could not be read").All() }
+	require.Len(t, warnings(), 1, "an error is logged once")
+	assert.Contains(t, warnings()[0].ContextMap()["error"], "fedcba9876543210")
+	require.NoError(t, os.WriteFile(filepath.Join(broken, "group.json"), []byte(`{"count":"many"}`), 0o600))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		r.state(c, t)
+		assert.Len(c, warnings(), 2, "another error is logged at once")
+	}, 10*time.Second, 10*time.Millisecond)
+	readings := func(t require.TestingT) int64 {
+		got, err := r.tel.GetMetric("otelcol_exporter_ml_view_reproductions_errors")
+		require.NoError(t, err)
+		return got.Data.(metricdata.Sum[int64]).DataPoints[0].Value
+	}
+	assert.NotZero(t, readings(t))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		before := readings(c)
+		time.Sleep(500 * time.Millisecond)
+		assert.Equal(c, before, readings(c), "without a reader of the page, the directory is read once a minute")
+	}, 5*time.Second, 10*time.Millisecond)
 
 	response, body := r.get(t, "/reproductions/0123456789abcdef", nil)
 	assert.Equal(t, http.StatusOK, response.StatusCode)
@@ -181,10 +198,6 @@ func TestReproductions(t *testing.T) {
 		response, _ := r.get(t, "/reproductions/"+unknown, nil)
 		assert.NotEqual(t, http.StatusOK, response.StatusCode, unknown)
 	}
-	got, err := r.tel.GetMetric("otelcol_exporter_ml_view_reproductions_errors")
-	require.NoError(t, err)
-	assert.NotZero(t, got.Data.(metricdata.Sum[int64]).DataPoints[0].Value)
-
 	r.stop(t)
 	r = newRig(t, "", nil)
 	response, _ = r.get(t, "/reproductions/0123456789abcdef", nil)

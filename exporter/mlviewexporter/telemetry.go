@@ -41,3 +41,16 @@ func (t *telemetry) observe(store *model.Store) error {
 		return nil
 	})
 }
+
+// lastError is the text of an error that may occur at each interval, "" for none.
+type lastError string
+
+// differs notes an error, nil for none, and reports whether it is another one than the last.
+func (l *lastError) differs(err error) bool {
+	was := *l
+	*l = ""
+	if err != nil {
+		*l = lastError(err.Error())
+	}
+	return err != nil && *l != was
+}

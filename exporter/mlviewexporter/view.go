@@ -17,19 +17,15 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/archive"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/reproductions"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/schema"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
 const (
-	// maxClients is the largest number of streams at the same time.
-	maxClients = 32
 	// shutdownTimeout limits each wait of Shutdown, because the Collector gives it
 	// no deadline.
 	shutdownTimeout = 2 * time.Second
@@ -39,27 +35,17 @@ const (
 
 // view is the page of a component id. All instances with the id share it.
 type view struct {
-	set exporter.Settings
-	cfg *Config
+	persisted
 	*model.Store
-	intake    *intake.Intake
-	reports   *reproductions.Reader
-	telemetry *telemetry
-	// unreadable is the last error of reports, "" for none.
-	unreadable string
-
-	// asked reports whether somebody has looked at the page since the directory of
-	// reproductions was read.
+	intake *intake.Intake
+	// Reader reads the directory of reproductions, nil if these are not shown.
+	*reproductions.Reader
+	unreadable lastError
+	// asked reports whether somebody has looked at the page since the directory was read.
 	asked atomic.Bool
 
-	handler *page.Handler
 	server  *http.Server
-	saved   *saved.State
 	written *reportWriter
-	// collector is what the collector's components tell each other.
-	collector *shared.State
-	// withdraw ends the publication of the page's own notices.
-	withdraw func()
 
 	// cancel ends the goroutines, which running counts.
 	cancel  context.CancelFunc
@@ -73,7 +59,7 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{set: set, cfg: cfg, telemetry: telemetry}
+	v := &view{persisted: persisted{set: set, cfg: cfg, telemetry: telemetry}}
 	v.Store = model.NewStore(input.Settings{
 		Interval: cfg.Interval, History: cfg.History,
 		MaxRuns: cfg.MaxRuns, MaxGPUs: cfg.MaxGPUs,
@@ -84,7 +70,7 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 	})
 	v.intake = intake.New(v.Store)
 	if cfg.showsReproductions() {
-		v.reports = reproductions.Open(cfg.Reproductions)
+		v.Reader = reproductions.Open(cfg.Reproductions)
 	}
 	return v, nil
 }
@@ -98,16 +84,15 @@ func (v *view) Start(ctx context.Context, host component.Host) error {
 	if err := v.telemetry.observe(v.Store); err != nil {
 		return fmt.Errorf("register the exporter's telemetry: %w", err)
 	}
-	if err := v.openState(ctx, host); err != nil {
+	if err := v.openState(ctx, host, v.Store); err != nil {
 		return err
 	}
 	if kept := v.saved; kept != nil {
 		v.running.Go(func() { kept.SaveEvery(background, saveInterval) })
 	}
-	if v.reports != nil {
+	if v.Reader != nil {
+		var read time.Time
 		v.running.Go(func() {
-			v.readReproductions(background)
-			read := time.Now()
 			every(background, v.cfg.Interval, func(ctx context.Context) {
 				if v.asked.Swap(false) || time.Since(read) >= saveInterval {
 					v.readReproductions(ctx)
@@ -117,12 +102,12 @@ func (v *view) Start(ctx context.Context, host component.Host) error {
 		})
 	}
 	if v.cfg.Reports.Directory != "" {
-		written, err := v.openReports()
+		directory, err := archive.Open(v.cfg.Reports.Directory, v.cfg.Reports.Keep)
 		if err != nil {
-			return err
+			return fmt.Errorf(`open "reports::directory": %w`, err)
 		}
-		v.written = written
-		v.running.Go(func() { every(background, v.cfg.Interval, written.write) })
+		v.written = &reportWriter{Store: v.Store, set: v.set, telemetry: v.telemetry, archive: directory}
+		v.running.Go(func() { every(background, v.cfg.Interval, v.written.write) })
 	}
 	return v.serve(ctx, host)
 }
@@ -166,42 +151,29 @@ func (v *view) State() *api.State {
 	return v.Store.State()
 }
 
-// Report returns the report of a reproduction.
-func (v *view) Report(fingerprint string) ([]byte, bool) {
-	if v.reports == nil {
-		return nil, false
-	}
-	return v.reports.Report(fingerprint)
-}
-
 // readReproductions reads the groups of failures from repro_gen's directory, as
 // far as they can be read. It logs an error when it changes.
 func (v *view) readReproductions(ctx context.Context) {
-	failures, err := v.reports.Failures(ctx)
+	failures, err := v.Failures(ctx)
 	if ctx.Err() != nil {
 		return
 	}
-	was := v.unreadable
-	v.unreadable = ""
 	if err != nil {
 		v.telemetry.builder.ExporterMlViewReproductionsErrors.Add(ctx, 1, v.telemetry.own)
-		if v.unreadable = err.Error(); v.unreadable != was {
-			v.set.Logger.Warn("Some reproductions could not be read. The page shows the others.", zap.Error(err))
-		}
+	}
+	if v.unreadable.differs(err) {
+		v.set.Logger.Warn("Some reproductions could not be read. The page shows the others.", zap.Error(err))
 	}
 	v.SetFailures(failures)
 }
 
-// every calls f at each interval until ctx ends.
+// every calls f now and after each interval until ctx ends.
 func every(ctx context.Context, interval time.Duration, f func(context.Context)) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
+	for ctx.Err() == nil {
+		f(ctx)
 		select {
 		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			f(ctx)
+		case <-time.After(interval):
 		}
 	}
 }
@@ -210,13 +182,9 @@ func every(ctx context.Context, interval time.Duration, f func(context.Context))
 func (v *view) serve(ctx context.Context, host component.Host) error {
 	// A browser may reach the page under the name of the endpoint, too. An empty one permits nothing.
 	name, _, _ := net.SplitHostPort(v.cfg.NetAddr.Endpoint)
-	v.handler = page.NewHandler(v, page.Settings{
-		Interval: v.cfg.Interval, MaxClients: maxClients, Hosts: []string{name}, Schema: schema.State,
+	handler := page.NewHandler(v, page.Settings{
+		Interval: v.cfg.Interval, Hosts: []string{name}, AnyHost: v.cfg.Auth.HasValue(),
 	})
-	handler := http.Handler(v.handler)
-	if v.cfg.Auth.HasValue() {
-		handler = anyHost(handler)
-	}
 	server, err := v.cfg.ToServer(ctx, host.GetExtensions(), v.set.TelemetrySettings, handler,
 		confighttp.WithErrorHandler(v.refuse))
 	if err != nil {
@@ -226,11 +194,10 @@ func (v *view) serve(ctx context.Context, host component.Host) error {
 	if err != nil {
 		return fmt.Errorf(`open "endpoint" %q: %w`, v.cfg.NetAddr.Endpoint, err)
 	}
+	// The server waits for the streams, so they end first.
+	server.RegisterOnShutdown(handler.Close)
 	v.server = server
 	v.set.Logger.Info("The page is served.", zap.String("url", v.url(listener.Addr())))
-	if v.cfg.InsecureNoAuth && !v.cfg.Auth.HasValue() {
-		v.set.Logger.Debug("Everybody who reaches the page reads it, because insecure_no_auth is true.")
-	}
 	v.running.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			componentstatus.ReportStatus(host, componentstatus.NewFatalErrorEvent(fmt.Errorf("serve the page: %w", err)))
@@ -239,12 +206,8 @@ func (v *view) serve(ctx context.Context, host component.Host) error {
 	return nil
 }
 
-// closeServer ends the streams first, because the server waits for them, then
-// gives other requests a moment, and closes all connections.
+// closeServer ends the streams, gives other requests a moment, and closes all connections.
 func (v *view) closeServer(ctx context.Context) error {
-	if v.handler != nil {
-		v.handler.Close()
-	}
 	if v.server == nil {
 		return nil
 	}
@@ -269,36 +232,19 @@ func (v *view) url(address net.Addr) string {
 	return scheme + "://" + address.String() + "/"
 }
 
-// anyHost answers requests for any name. The check of names protects a page that
-// needs no credentials from the pages of others in the same browser; these have
-// no credentials of this page.
-func anyHost(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		local := *r
-		local.Host = "localhost"
-		next.ServeHTTP(w, &local)
-	})
-}
-
 // refuse answers a request that the server's own checks refuse. A browser asks for
 // a password only if the answer names a scheme.
 func (v *view) refuse(w http.ResponseWriter, _ *http.Request, message string, status int) {
 	page.SetSecurityHeaders(w.Header())
 	if status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", v.challenge())
+		// Browsers can only send Basic.
+		scheme := `Basic realm="otelcol-ml", charset="UTF-8"`
+		if kind := v.cfg.Auth.Get().AuthenticatorID.Type().String(); kind == "bearertokenauth" || kind == "oidc" {
+			scheme = `Bearer realm="otelcol-ml"`
+		}
+		w.Header().Set("WWW-Authenticate", scheme)
 		// The authenticator's message may tell an attacker what was wrong.
 		message = "This page needs credentials."
 	}
 	http.Error(w, message, status)
-}
-
-// challenge returns the scheme that the authenticator accepts, as far as its type
-// says so. Browsers can only send Basic.
-func (v *view) challenge() string {
-	switch v.cfg.Auth.Get().AuthenticatorID.Type().String() {
-	case "bearertokenauth", "oidc":
-		return `Bearer realm="otelcol-ml"`
-	default:
-		return `Basic realm="otelcol-ml", charset="UTF-8"`
-	}
 }

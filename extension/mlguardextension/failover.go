@@ -59,8 +59,15 @@ type endpoint struct {
 	// asked is when the first two calls of a method began to which, as to all after them,
 	// there is no answer. One call may take long.
 	asked map[string][]time.Time
-	// lost is closed when the endpoint is down, and made anew when it is up.
-	lost chan struct{}
+	// calls ends with lose when the endpoint is down, and is made anew when it is up.
+	calls context.Context //nolint:containedctx // of calls of several connections
+	lose  context.CancelFunc
+}
+
+// serve has calls made to the endpoint.
+func (e *endpoint) serve() {
+	e.down = false
+	e.calls, e.lose = context.WithCancel(context.Background())
 }
 
 // connection is one of an exporter. As the resolver of its target it decides where
@@ -91,7 +98,8 @@ func (c *connection) Build(target resolver.Target, client resolver.ClientConn, o
 	name := target.Endpoint()
 	e := c.endpoints[name]
 	if e == nil {
-		e = &endpoint{target: name, connections: map[*connection]struct{}{}, asked: map[string][]time.Time{}, lost: make(chan struct{})}
+		e = &endpoint{target: name, connections: map[*connection]struct{}{}, asked: map[string][]time.Time{}}
+		e.serve()
 		c.endpoints[name] = e
 	}
 	c.endpoint, c.client, c.creds, c.leadsTo = e, client, options.DialCreds, ""
@@ -171,7 +179,7 @@ func (c *connection) intercept(ctx context.Context, method string, request, repl
 		c.mu.Unlock()
 		return invoke(ctx, method, request, reply, conn, options...)
 	}
-	lost := e.lost
+	calls := e.calls
 	if len(e.asked[method]) < 2 {
 		e.asked[method] = append(e.asked[method], time.Now())
 	}
@@ -179,23 +187,8 @@ func (c *connection) intercept(ctx context.Context, method string, request, repl
 
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answered := make(chan struct{})
-	defer close(answered)
-	go func() {
-		suspicion := time.NewTimer(suspectAfter)
-		defer suspicion.Stop()
-		for {
-			select {
-			case <-answered:
-				return
-			case <-suspicion.C:
-				c.suspect(e)
-			case <-lost:
-				cancel()
-				return
-			}
-		}
-	}()
+	defer context.AfterFunc(calls, cancel)()
+	defer time.AfterFunc(suspectAfter, func() { c.suspect(e) }).Stop()
 	err := invoke(waiting, method, request, reply, conn, options...)
 	code := status.Code(err)
 	if code == codes.Unavailable || code == codes.DeadlineExceeded {
@@ -252,7 +245,7 @@ func (f *failover) probe(e *endpoint, creds credentials.TransportCredentials) {
 		up := greets && waits < f.after
 		switch {
 		case up && e.down:
-			e.down, e.lost = false, make(chan struct{})
+			e.serve()
 			f.logger.Info("An endpoint gets what is for it again.", zap.String("endpoint", e.target))
 		case !e.down && !gone && (waits >= f.after || time.Since(since) >= f.after):
 			e.down, failed = true, true
@@ -266,15 +259,13 @@ func (f *failover) probe(e *endpoint, creds credentials.TransportCredentials) {
 		}
 		f.lead()
 		if failed {
-			close(e.lost) // after its connections lead elsewhere
+			e.lose() // after its connections lead elsewhere
 		}
 		f.mu.Unlock()
-		pause := time.NewTimer(probePause)
 		select {
 		case <-f.running.Done():
-			pause.Stop()
 			return
-		case <-pause.C:
+		case <-time.After(probePause):
 		}
 		if gone || up && waits < suspectAfter {
 			f.mu.Lock()

@@ -49,14 +49,8 @@ type scanner struct {
 // its end.
 type reach struct{ from, to int }
 
-// withoutAssigned replaces the values that follow names of secrets.
-func withoutAssigned(text string, rules []string) (string, []string) {
-	s := scanner{writer: writer{text: text, rules: rules}}
-	s.assigned()
-	return s.result()
-}
-
-func (s *scanner) assigned() {
+// assigned replaces the values that follow names of secrets.
+func (s *scanner) assigned() (string, []string) {
 	for i := 0; i < len(s.text); i++ {
 		switch s.text[i] {
 		case '=', ':':
@@ -69,6 +63,7 @@ func (s *scanner) assigned() {
 			i = s.argument(i)
 		}
 	}
+	return s.result()
 }
 
 // assignment reads the name and the value around the separator at i. It returns

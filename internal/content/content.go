@@ -60,7 +60,8 @@ func Mark(rule string) string { return markStart + rule + ">" }
 // takes time linear in the length of text, about 30 ns a byte and up to ten
 // times that for hostile text. A text without secrets is not copied.
 func Redact(text string) (string, []string) {
-	return withoutEncoded(plain(text, nil))
+	text, rules := plain(text, nil)
+	return (&writer{text: text, rules: rules}).encoded()
 }
 
 // plain replaces secrets that are not encoded.
@@ -68,7 +69,9 @@ func plain(text string, rules []string) (string, []string) {
 	if len(text) < minValue {
 		return text, rules
 	}
-	return withoutAssigned(withoutTokens(withoutContexts(text, rules)))
+	text, rules = withoutContexts(text, rules)
+	text, rules = (&writer{text: text, rules: rules}).tokens()
+	return (&scanner{writer: writer{text: text, rules: rules}}).assigned()
 }
 
 // writer copies a text and replaces parts of it.
@@ -114,15 +117,9 @@ const (
 // encodedByte has the bytes of base64 and of URL encoding.
 var encodedByte = alphabet("A-Za-z0-9+/=_%.~-").bytes()
 
-// withoutEncoded replaces words that are a secret in base64 or URL encoding. It
+// encoded replaces words that are a secret in base64 or URL encoding. It
 // decodes once.
-func withoutEncoded(text string, rules []string) (string, []string) {
-	w := writer{text: text, rules: rules}
-	w.encoded()
-	return w.result()
-}
-
-func (w *writer) encoded() {
+func (w *writer) encoded() (string, []string) {
 	text := w.text
 	for i := 0; i < len(text); i++ {
 		start := i
@@ -136,21 +133,21 @@ func (w *writer) encoded() {
 		}
 		w.read += end - start
 	}
+	return w.result()
 }
 
 func isEncodedSecret(word string) bool {
 	if len(word) < minEncoded || len(word) > maxEncoded {
 		return false
 	}
-	if strings.Contains(word, "%") {
-		decoded, err := url.QueryUnescape(word)
-		return err == nil && hasSecret(decoded)
-	}
-	if isSecretBase64(word) {
+	if !strings.Contains(word, "%") && isSecretBase64(word) {
 		return true
 	}
+	if !strings.ContainsAny(word, "%+") {
+		return false
+	}
 	decoded, err := url.QueryUnescape(word)
-	return strings.Contains(word, "+") && err == nil && hasSecret(decoded)
+	return err == nil && hasSecret(decoded)
 }
 
 func isSecretBase64(word string) bool {

@@ -13,19 +13,11 @@ var (
 	longNumber = regexp.MustCompile(`[0-9]{5}`)
 )
 
-// TypeName returns the name of a class, or "" if the text is none.
-func TypeName(text string) string {
-	if len(text) <= 200 && className.MatchString(text) {
-		return text
-	}
-	return ""
-}
-
 // ErrorType returns the name of an error's class, or "" if the text has not the
 // form of one: a capital letter and no longer number in its last part, or words
 // that errors are made of.
 func ErrorType(text string) string {
-	if TypeName(text) == "" || longNumber.MatchString(text) {
+	if len(text) > 200 || !className.MatchString(text) || longNumber.MatchString(text) {
 		return ""
 	}
 	name := strings.TrimLeft(text[strings.LastIndexByte(text, '.')+1:], "_")
@@ -52,35 +44,33 @@ const maxTemplate = 512
 // that errors of Python, its libraries and GPUs are made of. Any other word,
 // and any number, is replaced. At most the first 512 bytes are looked at.
 func Template(message string) string {
-	message = message[:min(len(message), maxTemplate)]
-	var out []string
-	last := ""
-	put := func(piece string) {
-		// What was withheld has no length.
-		if (piece == wordMark || piece == numberMark) && last == piece {
-			return
-		}
-		if piece == " " && (last == " " || last == "") {
-			return
-		}
-		out = append(out, piece)
-		last = piece
-	}
-	for _, piece := range messageParts.FindAllString(message, -1) {
+	message = messageParts.ReplaceAllStringFunc(message[:min(len(message), maxTemplate)], func(piece string) string {
 		switch {
 		case piece[0] < utf8.RuneSelf && vocabulary[strings.ToLower(piece)]:
-			put(piece)
+			return piece
 		case strings.Trim(piece, "0123456789") == "" || isShape(piece):
-			put(numberMark)
+			return numberMark
 		case strings.Trim(piece, " \t\r\n") == "":
-			put(" ")
+			return " "
 		case strings.Contains(punctuation, piece):
-			put(piece)
-		default:
-			put(wordMark)
+			return piece
 		}
+		return wordMark
+	})
+	message = spaces.ReplaceAllString(message, " ")
+	for _, row := range rows {
+		message = row.ReplaceAllString(message, "$1")
 	}
-	return strings.TrimSpace(collapse(strings.Join(out, "")))
+	return strings.TrimSpace(message)
+}
+
+var spaces = regexp.MustCompile(` {2,}`)
+
+// rows are what was withheld in a row: how many words a text had says something about it.
+var rows = [...]*regexp.Regexp{rowOf(wordMark), rowOf(numberMark)}
+
+func rowOf(mark string) *regexp.Regexp {
+	return regexp.MustCompile("(" + mark + ")(?:(?:, |[ ,._:/-])?" + mark + ")+")
 }
 
 const punctuation = `.,:;()[]{}'"=<>/*+-!?|%&`
@@ -91,20 +81,6 @@ var messageParts = regexp.MustCompile(`[0-9A-Za-z_]+|(?s:.)`)
 // isShape recognizes 32x15.
 func isShape(word string) bool {
 	return strings.Trim(word, "0123456789x") == "" && word[0] != 'x'
-}
-
-// collapse makes one of what was withheld in a row: how many words a text had
-// says something about it.
-func collapse(s string) string {
-	for _, mark := range [...]string{wordMark, numberMark} {
-		for _, separator := range [...]string{" ", ", ", ",", ".", "-", "_", ":", "/"} {
-			pair := mark + separator + mark
-			for strings.Contains(s, pair) {
-				s = strings.ReplaceAll(s, pair, mark)
-			}
-		}
-	}
-	return s
 }
 
 //go:embed errorwords.txt

@@ -112,10 +112,7 @@ func IsPrivate(key string) bool {
 	if len(words) == 0 {
 		return false
 	}
-	last, before := words[len(words)-1], ""
-	if len(words) > 1 {
-		before = words[len(words)-2]
-	}
+	before, last := lastTwo(words)
 	// In time_to_first_token a token is a part of a text, in new.token it may be a code.
 	token := strings.EqualFold(key[strings.LastIndexByte(key, '.')+1:], "token")
 	// In passWord, userName and APIkey a capital divides no words.
@@ -199,11 +196,7 @@ func secretWord(word string) bool {
 // secretEnd reports whether the last words identify a secret, for words that do
 // so only at the end of a name.
 func secretEnd(words []string) bool {
-	last := words[len(words)-1]
-	before := ""
-	if len(words) > 1 {
-		before = words[len(words)-2]
-	}
+	before, last := lastTwo(words)
 	switch last {
 	case "auth", "bearer":
 		return true
@@ -273,11 +266,20 @@ func isMark(value string) bool {
 
 func lastWord(name string) string {
 	var buffer [8]string
-	words := split(buffer[:0], name)
-	if len(words) == 0 {
-		return ""
+	_, last := lastTwo(split(buffer[:0], name))
+	return last
+}
+
+// lastTwo returns the last word, and the one before it, of which each may be "".
+func lastTwo(words []string) (before, last string) {
+	switch n := len(words); n {
+	case 0:
+		return "", ""
+	case 1:
+		return "", words[0]
+	default:
+		return words[n-2], words[n-1]
 	}
-	return words[len(words)-1]
 }
 
 // split appends the words of a name to words, in lower case. A word ends at any

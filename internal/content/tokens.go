@@ -61,14 +61,8 @@ func (a alphabet) bytes() (out [256]bool) {
 	return out
 }
 
-// withoutTokens replaces tokens. A token begins only where a word can begin.
-func withoutTokens(text string, rules []string) (string, []string) {
-	w := writer{text: text, rules: rules}
-	w.tokens()
-	return w.result()
-}
-
-func (w *writer) tokens() {
+// tokens replaces tokens. A token begins only where a word can begin.
+func (w *writer) tokens() (string, []string) {
 	for i := 0; i < len(w.text); i++ {
 		if byFirst[w.text[i]] == nil || !begins(w.text, i) {
 			continue
@@ -81,6 +75,7 @@ func (w *writer) tokens() {
 			}
 		}
 	}
+	return w.result()
 }
 
 // tokenEnd returns the end of the token that begins at i, or 0. If there is

@@ -71,7 +71,7 @@ const (
 	EpochTotal = "ml.epoch.total"
 	// EpochEnd is true where a data loader ended its epoch by StopIteration.
 	EpochEnd = "ml.epoch_end"
-	// ErrorCounted is false on a failed span whose failure another span counts: one below
+	// ErrorCounted is false on a failed span whose failure another span counts: one above
 	// a request that failed, with spans between them that did not, or one that repeats a
 	// failed request.
 	ErrorCounted = "ml.error.counted"
@@ -135,6 +135,8 @@ const (
 	RankGlobal = "ml.rank.global"
 	// RankLocal is the process's rank on its host.
 	RankLocal = "ml.rank.local"
+	// RankPipeline is the process's stage of a pipeline of ranks, from 0.
+	RankPipeline = "ml.rank.pipeline"
 	// RequestCounted is false on a span that states an operation of a model and is no
 	// request of its own. The tokens that it reports count. It is true on a failed request
 	// whose span names a model and states no operation.

@@ -24,15 +24,14 @@ var ownRules = map[string]map[string]string{
 		"processor/mlguardprocessor/internal/identity/traces.go":    "hashes it with the labels",
 		"connector/mlmetricsconnector/internal/spans/durations.go":  "is a label of every span",
 		"processor/reprogenprocessor/internal/detect/records.go":    "makes a span of a record",
-		"processor/mlguardprocessor/guard.go":                       "asks for that of an answer of gRPC",
-		"connector/mllinesconnector/write.go":                       "writes it",
+		"connector/mllinesconnector/internal/training/spans.go":     "writes it",
 	},
 	"exception": {
 		"processor/reprogenprocessor/internal/attr/attr.go":         "names what else a reproduction reads of one",
 		"processor/reprogenprocessor/internal/detect/error.go":      "reads the stack trace of the one that is found here",
 		"processor/reprogenprocessor/internal/detect/records.go":    "makes a span of a record",
 		"processor/reprogenprocessor/internal/redact/attributes.go": "says what is no content",
-		"connector/mllinesconnector/write.go":                       "writes it",
+		"connector/mllinesconnector/internal/training/spans.go":     "writes it",
 		"exporter/mlviewexporter/internal/intake/details.go":        "shows it",
 	},
 	"end of a loader": {

@@ -1,6 +1,8 @@
 package mlattr
 
 import (
+	"iter"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
@@ -32,42 +34,52 @@ func Number(point pmetric.NumberDataPoint) (number float64, ok bool) {
 	}
 }
 
-// EachPoint calls see with the attributes and the exemplars of each point of a metric,
-// whatever its type. Points of a summary have no exemplars.
-func EachPoint(m pmetric.Metric, see func(attributes pcommon.Map, exemplars pmetric.ExemplarSlice)) {
-	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		eachPoint(m.Gauge().DataPoints(), see)
-	case pmetric.MetricTypeSum:
-		eachPoint(m.Sum().DataPoints(), see)
-	case pmetric.MetricTypeHistogram:
-		eachPoint(m.Histogram().DataPoints(), see)
-	case pmetric.MetricTypeExponentialHistogram:
-		eachPoint(m.ExponentialHistogram().DataPoints(), see)
-	case pmetric.MetricTypeSummary:
-		none := pmetric.NewExemplarSlice()
-		for _, p := range m.Summary().DataPoints().All() {
-			see(p.Attributes(), none)
+// Point is what points of all types of metrics have. Those of a summary have no exemplars.
+type Point struct {
+	Attributes pcommon.Map
+	Exemplars  pmetric.ExemplarSlice
+	// At is its time.
+	At pcommon.Timestamp
+	// NoValue reports whether it only says that there is no value.
+	NoValue bool
+}
+
+// Points are the points of a metric, whatever its type.
+func Points(m pmetric.Metric) iter.Seq[Point] {
+	return func(yield func(Point) bool) {
+		switch m.Type() {
+		case pmetric.MetricTypeGauge:
+			yieldPoints(m.Gauge().DataPoints().All(), yield)
+		case pmetric.MetricTypeSum:
+			yieldPoints(m.Sum().DataPoints().All(), yield)
+		case pmetric.MetricTypeHistogram:
+			yieldPoints(m.Histogram().DataPoints().All(), yield)
+		case pmetric.MetricTypeExponentialHistogram:
+			yieldPoints(m.ExponentialHistogram().DataPoints().All(), yield)
+		case pmetric.MetricTypeSummary:
+			none := pmetric.NewExemplarSlice()
+			for _, p := range m.Summary().DataPoints().All() {
+				if !yield(Point{p.Attributes(), none, p.Timestamp(), p.Flags().NoRecordedValue()}) {
+					return
+				}
+			}
+		case pmetric.MetricTypeEmpty: // it has no points
 		}
-	case pmetric.MetricTypeEmpty: // it has no points
 	}
 }
 
-// point is what points have that can have exemplars, points what their slices have.
-type (
-	point interface {
-		Attributes() pcommon.Map
-		Exemplars() pmetric.ExemplarSlice
-	}
-	points[P point] interface {
-		Len() int
-		At(i int) P
-	}
-)
+// point is what points have that can have exemplars.
+type point interface {
+	Attributes() pcommon.Map
+	Exemplars() pmetric.ExemplarSlice
+	Timestamp() pcommon.Timestamp
+	Flags() pmetric.DataPointFlags
+}
 
-func eachPoint[P point, S points[P]](all S, see func(pcommon.Map, pmetric.ExemplarSlice)) {
-	for i := range all.Len() {
-		p := all.At(i)
-		see(p.Attributes(), p.Exemplars())
+func yieldPoints[P point](all iter.Seq2[int, P], yield func(Point) bool) {
+	for _, p := range all {
+		if !yield(Point{p.Attributes(), p.Exemplars(), p.Timestamp(), p.Flags().NoRecordedValue()}) {
+			return
+		}
 	}
 }

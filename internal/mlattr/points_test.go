@@ -10,8 +10,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// TestEachPoint: the points of each type of metric are seen, with their exemplars.
-func TestEachPoint(t *testing.T) {
+// TestPoints: the points of each type of metric are seen, with their exemplars.
+func TestPoints(t *testing.T) {
 	for kind, fill := range map[pmetric.MetricType]func(m pmetric.Metric) (pcommon.Map, func() pmetric.Exemplar){
 		pmetric.MetricTypeGauge: func(m pmetric.Metric) (pcommon.Map, func() pmetric.Exemplar) {
 			p := m.SetEmptyGauge().DataPoints().AppendEmpty()
@@ -42,13 +42,15 @@ func TestEachPoint(t *testing.T) {
 			want = 1
 		}
 		seen := 0
-		mlattr.EachPoint(m, func(attributes pcommon.Map, exemplars pmetric.ExemplarSlice) {
+		for p := range mlattr.Points(m) {
 			seen++
-			run, _ := attributes.Get("run")
+			run, _ := p.Attributes.Get("run")
 			assert.Equal(t, "r", run.Str(), kind)
-			assert.Equal(t, want, exemplars.Len(), kind)
-		})
+			assert.Equal(t, want, p.Exemplars.Len(), kind)
+		}
 		assert.Equal(t, 1, seen, kind)
 	}
-	mlattr.EachPoint(pmetric.NewMetric(), func(pcommon.Map, pmetric.ExemplarSlice) { t.Error("a metric without a type has no points") })
+	for range mlattr.Points(pmetric.NewMetric()) {
+		t.Error("a metric without a type has no points")
+	}
 }

@@ -73,6 +73,33 @@ func (r *Registry[T]) Acquire(ctx context.Context, host component.Host, id compo
 	return e.object, release, nil
 }
 
+// Use is what one instance of a component has of a shared object, from Start to Shutdown.
+type Use[T Object] struct {
+	// Shared is the object, after Start.
+	Shared T
+
+	registry *Registry[T]
+	id       component.ID
+	create   func() (T, error)
+	release  Release
+}
+
+// Use returns the use of the object of id by an instance, as Acquire gives it.
+func (r *Registry[T]) Use(id component.ID, create func() (T, error)) Use[T] {
+	return Use[T]{registry: r, id: id, create: create}
+}
+
+// Start acquires the object.
+func (u *Use[T]) Start(ctx context.Context, host component.Host) (err error) {
+	u.Shared, u.release, err = u.registry.Acquire(ctx, host, u.id, u.create)
+	return err
+}
+
+// Shutdown releases the object. It does nothing without Start.
+func (u *Use[T]) Shutdown(ctx context.Context) error {
+	return component.ShutdownFunc(u.release).Shutdown(ctx)
+}
+
 // release holds the lock during Shutdown, so that an Acquire of the same id, as
 // in a reload, does not get an object that is shutting down.
 func (r *Registry[T]) release(ctx context.Context, id component.ID) error {

@@ -89,3 +89,24 @@ func TestManyUsersStartAndStopOnce(t *testing.T) {
 	wg.Wait()
 	require.NoError(t, keep(t.Context()))
 }
+
+// The uses of an id share an object from Start to Shutdown; one that was not started has none.
+func TestUse(t *testing.T) {
+	var r shared.Registry[*object]
+	made := 0
+	create := func() (*object, error) {
+		made++
+		return &object{}, nil
+	}
+	first, second, idle := r.Use(one, create), r.Use(one, create), r.Use(one, create)
+	for _, use := range []*shared.Use[*object]{&first, &second} {
+		require.NoError(t, use.Start(t.Context(), componenttest.NewNopHost()))
+	}
+	assert.Same(t, first.Shared, second.Shared)
+	assert.Equal(t, 1, made)
+	require.NoError(t, first.Shutdown(t.Context()))
+	require.NoError(t, idle.Shutdown(t.Context()))
+	assert.Zero(t, second.Shared.stops)
+	require.NoError(t, second.Shutdown(t.Context()))
+	assert.Equal(t, 1, second.Shared.stops)
+}

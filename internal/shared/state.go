@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/admission"
 )
 
 // State is what the components of one collector tell each other: what they have left
@@ -18,8 +20,25 @@ type State struct {
 	mu sync.Mutex
 	// readers have their owners.
 	readers map[*func() []Notice]string
+	// identities are those that admit identities, by the ids of their components.
+	identities sync.Map
 	// refused is the time of the last refusal in nanoseconds since 1970.
 	refused atomic.Int64
+}
+
+// PublishIdentities lets other components ask which identities of spans are admitted by
+// the component with an id, until withdraw is called.
+func (s *State) PublishIdentities(id component.ID, of admission.Identities) (withdraw func()) {
+	s.identities.Store(id, of)
+	return func() { s.identities.Delete(id) }
+}
+
+// IdentitiesOf returns what the component with an id has published, or nil. Components
+// start one after the other: what is not there in Start can come.
+func (s *State) IdentitiesOf(id component.ID) admission.Identities {
+	of, _ := s.identities.Load(id)
+	found, _ := of.(admission.Identities)
+	return found
 }
 
 // StateExtension is an extension that has the State of its collector.

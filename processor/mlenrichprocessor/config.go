@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/config/configopaque"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 )
@@ -35,7 +36,7 @@ type Config struct {
 	// rates are derived from them. A name matches with or without "_total", and
 	// with dots or underscores. Metrics are tried before the vocabularies. The
 	// metrics themselves stay as they are. The default is none.
-	Metrics map[string]MetricConfig `mapstructure:"metrics"`
+	Metrics map[string]vocabulary.MetricAlias `mapstructure:"metrics"`
 
 	// ResourceLabels lists resource attributes that are copied to every metric
 	// point of the resource, so that they become labels in Prometheus. A
@@ -63,32 +64,16 @@ type Config struct {
 	Rates rate.Config `mapstructure:",squash"`
 }
 
-// MetricConfig is what one metric of your own measures.
-type MetricConfig struct {
-	// As is what the metric measures, such as ml.tokens, by the names in
-	// docs/vocabulary.md, which says what is derived from each. It is required.
-	As string `mapstructure:"as"`
-
-	// Unit is the unit of its values, such as ms. It goes before the unit that
-	// the metric reports. The default is the reported unit, or else the unit of
-	// As.
-	Unit string `mapstructure:"unit"`
-
-	// TokenType is which tokens a metric of tokens counts: input or output. The
-	// default is empty: both, or gen_ai.token.type of the points.
-	TokenType string `mapstructure:"token_type"`
-}
-
-// validate reports everything that is wrong with the entry of a metric.
-func (m MetricConfig) validate(name string) []error {
+// checkMetric reports everything that is wrong with an entry of metrics.
+func checkMetric(name string, m vocabulary.MetricAlias) []error {
 	var errs []error
 	if !vocabulary.ValidMetricName(name) {
 		errs = append(errs, fmt.Errorf(`"metrics": the key %q is no metric's name, must have a letter or digit and at most %d bytes`, name, vocabulary.MaxMetricName))
 	}
-	if !slices.Contains(vocabulary.MeasureNames(), m.As) {
-		errs = append(errs, fmt.Errorf(`"metrics": %q: "as" is %q, must be one of %s`, name, m.As, quoted(vocabulary.MeasureNames())))
-	} else if (vocabulary.MetricAlias{Measure: m.As, Unit: m.Unit}).Check() != nil {
-		errs = append(errs, fmt.Errorf(`"metrics": %q: "unit" is %q, must be one of %s`, name, m.Unit, quoted(vocabulary.UnitsOf(m.As))))
+	if !slices.Contains(vocabulary.MeasureNames(), m.Measure) {
+		errs = append(errs, fmt.Errorf(`"metrics": %q: "as" is %q, must be one of %s`, name, m.Measure, quoted(vocabulary.MeasureNames())))
+	} else if _, ok := table.MeasureByName[m.Measure].Convert(m.Unit); !ok && m.Unit != "" {
+		errs = append(errs, fmt.Errorf(`"metrics": %q: "unit" is %q, must be one of %s`, name, m.Unit, quoted(vocabulary.UnitsOf(m.Measure))))
 	}
 	if types := []string{mlattr.TokenTypeInput, mlattr.TokenTypeOutput}; m.TokenType != "" && !slices.Contains(types, m.TokenType) {
 		errs = append(errs, fmt.Errorf(`"metrics": %q: "token_type" is %q, must be one of %s`, name, m.TokenType, quoted(types)))
@@ -118,7 +103,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	for _, name := range sortedKeys(c.Metrics) {
-		errs = append(errs, c.Metrics[name].validate(name)...)
+		errs = append(errs, checkMetric(name, c.Metrics[name])...)
 	}
 	seen := make(map[string]bool)
 	for _, label := range c.ResourceLabels {
@@ -138,20 +123,16 @@ func (c *Config) Validate() error {
 
 // reader compiles the configured vocabulary, or returns the one that all components
 // share.
-func (c *Config) reader() (*vocabulary.Reader, error) {
+func (c *Config) reader() *vocabulary.Reader {
 	var systems vocabulary.System
 	for _, name := range c.Vocabularies {
 		system, _ := vocabulary.ParseSystem(name)
 		systems |= system
 	}
 	if systems == vocabulary.AllSystems && len(c.Aliases) == 0 && len(c.Metrics) == 0 {
-		return vocabulary.Default(), nil
+		return vocabulary.Default()
 	}
-	metrics := make(map[string]vocabulary.MetricAlias, len(c.Metrics))
-	for name, m := range c.Metrics {
-		metrics[name] = vocabulary.MetricAlias{Measure: m.As, Unit: m.Unit, TokenType: m.TokenType}
-	}
-	return vocabulary.NewReader(vocabulary.Options{Systems: systems, Aliases: c.Aliases, Metrics: metrics})
+	return vocabulary.NewReader(vocabulary.Options{Systems: systems, Aliases: c.Aliases, Metrics: c.Metrics})
 }
 
 func quoted(names []string) string {

@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"sync"
 
 	"go.opentelemetry.io/collector/component"
@@ -31,7 +30,6 @@ const userHashLength = 16
 // enricher is one instance of the processor, for one signal.
 type enricher struct {
 	id        component.ID
-	settings  component.TelemetrySettings
 	config    *Config
 	reader    *vocabulary.Reader
 	hashKey   []byte
@@ -40,49 +38,38 @@ type enricher struct {
 	// instance is the number of this instance among those of the store.
 	instance uint32
 
-	stores  *shared.Registry[*store]
-	store   *store
-	release shared.Release
+	stores shared.Use[*store]
+	// store is that of stores, after start.
+	store *store
 }
 
 func newEnricher(set processor.Settings, cfg *Config, stores *shared.Registry[*store]) (*enricher, error) {
-	reader, err := cfg.reader()
-	if err != nil {
-		return nil, fmt.Errorf(`compile "vocabularies" and "aliases": %w`, err)
-	}
 	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
 		return nil, err
 	}
 	return &enricher{
 		id:        set.ID,
-		settings:  set.TelemetrySettings,
 		config:    cfg,
-		reader:    reader,
+		reader:    cfg.reader(),
 		hashKey:   []byte(cfg.HashKey),
 		telemetry: telemetry,
-		stores:    stores,
+		stores:    stores.Use(set.ID, func() (*store, error) { return newStore(set.TelemetrySettings, set.ID) }),
 	}, nil
 }
 
 func (e *enricher) start(ctx context.Context, host component.Host) error {
-	var err error
-	e.store, e.release, err = e.stores.Acquire(ctx, host, e.id, func() (*store, error) {
-		return newStore(e.settings, e.id)
-	})
-	if err != nil {
+	if err := e.stores.Start(ctx, host); err != nil {
 		return err
 	}
-	e.instance = e.store.streams.AddInstance()
+	e.store = e.stores.Shared
+	e.instance = e.store.streams.Instances.Add(1)
 	return nil
 }
 
 func (e *enricher) shutdown(ctx context.Context) error {
 	e.telemetry.Shutdown()
-	if e.release == nil {
-		return nil
-	}
-	return e.release(ctx)
+	return e.stores.Shutdown(ctx)
 }
 
 // routes returns the routes of GPUs. It must not be called before start.
@@ -153,11 +140,14 @@ func (e *enricher) count(ctx context.Context, b *batch) {
 	}
 }
 
-// appendWritten appends the facts that put adds.
+// appendWritten appends the facts that are written, and of a user's name its hash.
 func (e *enricher) appendWritten(to []vocabulary.Fact, f *vocabulary.Facts) []vocabulary.Fact {
 	for fact := range f.All() {
-		if e.writes(fact) {
+		switch {
+		case fact.Writable():
 			to = append(to, *fact)
+		case fact.Kind == table.KindSecret && fact.Key == mlattr.User && len(e.hashKey) > 0:
+			to = append(to, vocabulary.Fact{Key: mlattr.User, Kind: table.KindText, Text: e.hashUser(fact.Text)})
 		}
 	}
 	return to
@@ -166,36 +156,17 @@ func (e *enricher) appendWritten(to []vocabulary.Fact, f *vocabulary.Facts) []vo
 // write adds facts to the attributes that they were read from.
 func (e *enricher) write(attrs pcommon.Map, f *vocabulary.Facts, b *batch) {
 	b.added = e.appendWritten(b.added[:0], f)
-	e.putAll(attrs, b.added, 0)
+	putAll(attrs, b.added, 0)
 }
 
 // putAll adds facts, and has room for more attributes.
-func (e *enricher) putAll(attrs pcommon.Map, facts []vocabulary.Fact, more int) {
+func putAll(attrs pcommon.Map, facts []vocabulary.Fact, more int) {
 	if more += len(facts); more > 0 {
 		attrs.EnsureCapacity(attrs.Len() + more)
 	}
 	for i := range facts {
-		e.put(attrs, &facts[i])
+		facts[i].Put(attrs)
 	}
-}
-
-// writes reports whether put adds a fact.
-func (e *enricher) writes(fact *vocabulary.Fact) bool {
-	return fact.Writable() || e.shouldHash(fact)
-}
-
-// shouldHash reports whether the fact is a user name to be hashed.
-func (e *enricher) shouldHash(fact *vocabulary.Fact) bool {
-	return fact.Kind == table.KindSecret && fact.Key == mlattr.User && len(e.hashKey) > 0
-}
-
-// put adds one fact, and of a user name only its hash.
-func (e *enricher) put(attrs pcommon.Map, fact *vocabulary.Fact) {
-	if e.shouldHash(fact) {
-		attrs.PutStr(mlattr.User, e.hashUser(fact.Text))
-		return
-	}
-	fact.Put(attrs)
 }
 
 // hashUser returns the keyed hash of a user name.

@@ -2,7 +2,6 @@ package mlenrichprocessor
 
 import (
 	"context"
-	"iter"
 	"slices"
 	"time"
 
@@ -89,14 +88,15 @@ func (e *enricher) writePoints(rm pmetric.ResourceMetrics, r *resource, b *batch
 		for _, m := range sm.Metrics().All() {
 			known := ofScope | e.reader.Metric(m.Name())
 			gpus = gpus || gpujoin.Joinable(m.Name())
-			for point, sent := range points(m) {
-				conflict := b.problems.Check(point, sent, valid, now)
+			for sent := range mlattr.Points(m) {
+				point := sent.Attributes
+				conflict := b.problems.Check(&sent, valid, now)
 				e.reader.Point(known, point, &b.facts)
 				b.rejected += b.facts.Rejected
 				// A fact whose label the client itself uses is left out.
 				b.added = slices.DeleteFunc(e.appendWritten(b.added[:0], &b.facts), func(f vocabulary.Fact) bool { return label.Taken(point, f.Key) })
-				e.putAll(point, b.added, len(labels))
-				if index, ok := b.facts.Int(mlattr.GPUIndex); ok && len(r.indexes) < maxIndexes && !slices.Contains(r.indexes, index) {
+				putAll(point, b.added, len(labels))
+				if index, ok := b.facts.IntAt(vocabulary.SlotGPUIndex); ok && len(r.indexes) < maxIndexes && !slices.Contains(r.indexes, index) {
 					r.indexes = append(r.indexes, index)
 				}
 				for _, l := range labels {
@@ -137,7 +137,7 @@ func (e *enricher) labelsOf(attrs pcommon.Map, r *resource) []resourceLabel {
 			add(l.key, l.text)
 		}
 	}
-	if rank, ok := r.facts.Int(mlattr.RankGlobal); ok {
+	if rank, ok := r.facts.IntAt(vocabulary.SlotRankGlobal); ok {
 		labels = append(labels, resourceLabel{mlattr.RankGlobal, pcommon.NewValueInt(rank)})
 	}
 	for _, key := range e.config.ResourceLabels {
@@ -159,39 +159,4 @@ func (e *enricher) labelsOf(attrs pcommon.Map, r *resource) []resourceLabel {
 		}
 	}
 	return labels
-}
-
-// points are the attributes of a metric's points, whatever its type, and what else is
-// checked of them.
-func points(m pmetric.Metric) iter.Seq2[pcommon.Map, label.Point] {
-	return func(yield func(pcommon.Map, label.Point) bool) {
-		switch m.Type() {
-		case pmetric.MetricTypeGauge:
-			visit(m.Gauge().DataPoints().All(), yield)
-		case pmetric.MetricTypeSum:
-			visit(m.Sum().DataPoints().All(), yield)
-		case pmetric.MetricTypeHistogram:
-			visit(m.Histogram().DataPoints().All(), yield)
-		case pmetric.MetricTypeExponentialHistogram:
-			visit(m.ExponentialHistogram().DataPoints().All(), yield)
-		case pmetric.MetricTypeSummary:
-			visit(m.Summary().DataPoints().All(), yield)
-		case pmetric.MetricTypeEmpty: // it has none
-		}
-	}
-}
-
-// point is what points of all types have.
-type point interface {
-	Attributes() pcommon.Map
-	Timestamp() pcommon.Timestamp
-	Flags() pmetric.DataPointFlags
-}
-
-func visit[P point](all iter.Seq2[int, P], yield func(pcommon.Map, label.Point) bool) {
-	for _, p := range all {
-		if !yield(p.Attributes(), label.Point{At: p.Timestamp(), NoValue: p.Flags().NoRecordedValue()}) {
-			return
-		}
-	}
 }

@@ -64,7 +64,7 @@ func readID(attrs pcommon.Map, key string) string {
 
 // eachPoint visits the attributes of a metric's points, whatever its type.
 func eachPoint(m pmetric.Metric, visit func(pcommon.Map)) {
-	for attrs := range points(m) {
-		visit(attrs)
+	for point := range mlattr.Points(m) {
+		visit(point.Attributes)
 	}
 }

@@ -138,8 +138,8 @@ func (e *enricher) writeSpans(b *batch) {
 				vocabulary.Fact{Key: mlattr.RunID, Kind: table.KindText, Text: traceRun.run},
 				vocabulary.Fact{Key: mlattr.RunInferred, Kind: table.KindBool, Bool: true})
 		}
-		e.putAll(s.span.Attributes(), b.kept[s.first:s.end], len(b.added))
-		e.putAll(s.span.Attributes(), b.added, 0)
+		putAll(s.span.Attributes(), b.kept[s.first:s.end], len(b.added))
+		putAll(s.span.Attributes(), b.added, 0)
 	}
 }
 

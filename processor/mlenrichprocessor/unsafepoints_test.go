@@ -19,7 +19,7 @@ func pointOf(kind pmetric.MetricType, distance time.Duration, attrs map[string]a
 	m.SetName("anything")
 	at := pcommon.NewTimestampFromTime(time.Now().Add(distance))
 	fill := func(p interface {
-		point
+		Attributes() pcommon.Map
 		SetTimestamp(pcommon.Timestamp)
 		SetFlags(pmetric.DataPointFlags)
 	},

@@ -120,6 +120,38 @@ func TestFloods(t *testing.T) {
 	}
 }
 
+// What a decision costs does not depend on how many steps of the run wait: their sender chooses
+// that, and no span is taken meanwhile. Sixteen times the steps take 256 times as long if it does.
+func TestManyStepsAreDecidedAtOnce(t *testing.T) {
+	decide := func(steps int) (took time.Duration) {
+		const each = 1000
+		b := newBed(t, only(sample.Steps{Before: 20}))
+		for request := range steps / each {
+			td := ptrace.NewTraces()
+			spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+			for i := range each {
+				n := each*request + i
+				span := spans.AppendEmpty()
+				span.SetTraceID(pcommon.TraceID{byte(n), byte(n >> 8), byte(n >> 16), 7})
+				span.SetSpanID(pcommon.SpanID{1})
+				begin := b.clock.Add(time.Duration(n) * time.Millisecond)
+				span.SetStartTimestamp(pcommon.NewTimestampFromTime(begin))
+				span.SetEndTimestamp(pcommon.NewTimestampFromTime(begin.Add(time.Millisecond)))
+				span.Attributes().PutStr("ml.phase", "optimizer")
+				span.Attributes().PutInt("ml.step", int64(n+1))
+			}
+			b.consume(t, td)
+		}
+		begin := time.Now()
+		b.sampler.DecideAll(b.clock)
+		took = time.Since(begin)
+		assert.Equal(t, int64(steps), b.sampler.Counts().Units[sample.Step][sample.Dropped])
+		return took
+	}
+	few := decide(10_000)
+	assert.Less(t, decide(160_000), 100*few)
+}
+
 // Two collectors that each see other ranks of a run keep the same steps, if the steps are
 // numbered or begin together.
 func TestCollectorsKeepTheSameSteps(t *testing.T) {

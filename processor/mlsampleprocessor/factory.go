@@ -18,7 +18,7 @@ import (
 // that the traces instances with its component id keep for a failure, a metrics
 // instance removes the exemplars of spans that they drop.
 func NewFactory() processor.Factory {
-	f := &factory{instances: new(shared.Registry[*instances])}
+	f := new(factory)
 	return processor.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
@@ -37,23 +37,26 @@ func createDefaultConfig() component.Config {
 	}}
 }
 
-type factory struct {
-	instances *shared.Registry[*instances]
+type factory struct{ running shared.Registry[*instances] }
+
+// instancesOf returns the instances with a component id.
+func (f *factory) instancesOf(id component.ID) instancesOfID {
+	return f.running.Use(id, func() (*instances, error) { return new(instances), nil })
 }
 
 func (f *factory) createTraces(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
-	return newSampling(set, cfg.(*Config), next, f.instances)
+	return newSampling(set, cfg.(*Config), next, f.instancesOf(set.ID))
 }
 
 func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
-	w := &watch{registry: f.instances, id: set.ID}
+	w := &watch{of: f.instancesOf(set.ID)}
 	return processorhelper.NewLogs(ctx, set, cfg, next, w.processLogs,
 		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),
-		processorhelper.WithStart(w.start), processorhelper.WithShutdown(w.shutdown))
+		processorhelper.WithStart(w.of.Start), processorhelper.WithShutdown(w.of.Shutdown))
 }
 
 func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
-	w := &watch{registry: f.instances, id: set.ID, dryRun: cfg.(*Config).DryRun}
+	w := &watch{of: f.instancesOf(set.ID), dryRun: cfg.(*Config).DryRun}
 	return processorhelper.NewMetrics(ctx, set, cfg, next, w.processMetrics,
-		processorhelper.WithStart(w.start), processorhelper.WithShutdown(w.shutdown))
+		processorhelper.WithStart(w.of.Start), processorhelper.WithShutdown(w.of.Shutdown))
 }

@@ -99,7 +99,7 @@ func FuzzConsumeTraces(f *testing.F) {
 			cfg.Steps.OneIn, cfg.Calls.OneIn = 1, 1
 		}
 		b := newBed(t, cfg)
-		w := b.instance(t)
+		w := b.instance()
 		received := 0
 		for len(c.data) > 0 {
 			td := c.traces()

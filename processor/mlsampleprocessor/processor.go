@@ -39,29 +39,24 @@ type sampling struct {
 	left     shared.Tally
 	withdraw func()
 
-	registry *shared.Registry[*instances]
-	joined   *instances
-	release  shared.Release
+	of instancesOfID
 
 	// refused reports whether the next component refused the last spans for now. Only
 	// the sending goroutine uses it.
 	refused bool
-	cancel  context.CancelFunc
-	// stop ends the sending goroutine, done is closed when it has ended. Both are nil
-	// before Start.
-	stop, done chan struct{}
+	sending shared.Loop
 	// requests has memory of requests.
 	requests sync.Pool
 }
 
-func newSampling(set processor.Settings, cfg *Config, next consumer.Traces, registry *shared.Registry[*instances]) (*sampling, error) {
+func newSampling(set processor.Settings, cfg *Config, next consumer.Traces, of instancesOfID) (*sampling, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
 		return nil, err
 	}
 	s := &sampling{
 		cfg: cfg, id: set.ID, sampler: sample.New(cfg.Config),
-		next: next, logger: set.Logger, now: time.Now, registry: registry,
+		next: next, logger: set.Logger, now: time.Now, of: of,
 		telemetry: telemetry, self: attribute.String("processor", set.ID.String()), withdraw: func() {},
 	}
 	s.requests.New = func() any { return newRequest() }
@@ -76,34 +71,19 @@ func newSampling(set processor.Settings, cfg *Config, next consumer.Traces, regi
 func (*sampling) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
 // Start begins to decide.
-func (s *sampling) Start(ctx context.Context, host component.Host) (err error) {
-	if s.joined, s.release, err = s.registry.Acquire(ctx, host, s.id, newInstances); err != nil {
+func (s *sampling) Start(ctx context.Context, host component.Host) error {
+	if err := s.of.Start(ctx, host); err != nil {
 		return err
 	}
-	s.joined.samplers.Store(s.sampler, nil)
+	s.of.Shared.samplers.Store(s.sampler, nil)
 	s.withdraw = shared.StateOf(host).PublishNotices(s.id.String(), s.notices)
-	background, cancel := context.WithCancel(context.Background())
-	s.cancel, s.stop, s.done = cancel, make(chan struct{}), make(chan struct{})
-	go s.run(background)
-	return nil
-}
-
-// run decides and sends until Shutdown.
-func (s *sampling) run(ctx context.Context) {
-	defer close(s.done)
-	ticker := time.NewTicker(decideEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-s.stop:
-			return
-		case <-ticker.C:
-			if s.sampler.Tick(s.now()) {
-				s.send(ctx, false)
-			}
-			s.count(ctx)
+	s.sending.Start(decideEvery, decideEvery, func(ctx context.Context) {
+		if s.sampler.Tick(s.now()) {
+			s.send(ctx, false)
 		}
-	}
+		s.count(ctx)
+	})
+	return nil
 }
 
 // Shutdown decides everything that waits and sends what is kept. If ctx ends first,
@@ -111,18 +91,15 @@ func (s *sampling) run(ctx context.Context) {
 func (s *sampling) Shutdown(ctx context.Context) error {
 	defer s.telemetry.Shutdown()
 	defer s.withdraw()
-	if s.stop == nil {
+	if s.of.Shared == nil {
 		return nil
 	}
-	close(s.stop)
-	defer context.AfterFunc(ctx, s.cancel)()
-	<-s.done
-	s.joined.samplers.Delete(s.sampler)
+	s.sending.Finish(ctx)
+	s.of.Shared.samplers.Delete(s.sampler)
 	s.sampler.DecideAll(s.now())
 	s.send(ctx, true)
 	s.count(ctx)
-	s.cancel()
-	return s.release(ctx)
+	return s.of.Shutdown(ctx)
 }
 
 // ConsumeTraces lets spans wait for the decision about their step or call. With
@@ -148,7 +125,7 @@ const (
 // send sends the spans that are kept. What the next component refuses for now
 // remains and is sent again, within max_bytes, unless it is the last time.
 func (s *sampling) send(ctx context.Context, last bool) {
-	all := s.sampler.Take()
+	all := s.sampler.Out()
 	for len(all) > 0 {
 		n, spans := 0, int64(0)
 		td := ptrace.NewTraces()
@@ -162,7 +139,6 @@ func (s *sampling) send(ctx context.Context, last bool) {
 		if td.SpanCount() > 0 {
 			if err := s.next.ConsumeTraces(ctx, td); err != nil {
 				if !last && !consumererror.IsPermanent(err) {
-					s.sampler.PutBack(all)
 					if !s.refused {
 						s.logger.Warn("The next component refuses spans. They are sent again until it accepts them.", zap.Error(err))
 					}
@@ -173,7 +149,7 @@ func (s *sampling) send(ctx context.Context, last bool) {
 			}
 			s.refused = false
 		}
-		s.sampler.Sent(all[:n])
+		s.sampler.Sent(n)
 		all = all[n:]
 	}
 }

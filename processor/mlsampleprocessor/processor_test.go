@@ -63,13 +63,11 @@ func TestTheIncomingSpansAreNeitherChangedNorKept(t *testing.T) {
 	assert.Equal(t, original.Attributes().Len()+1, spans[0].Attributes().Len())
 }
 
-// instance returns a logs or metrics instance of the same component id and registry.
-func (b *bed) instance(t *testing.T) *watch {
-	t.Helper()
-	joined, err := newInstances()
-	require.NoError(t, err)
-	joined.samplers.Store(b.sampler, nil)
-	return &watch{registry: b.registry, id: b.id, instances: joined}
+// instance returns a logs or metrics instance beside the traces instance.
+func (b *bed) instance() *watch {
+	beside := new(instances)
+	beside.samplers.Store(b.sampler, nil)
+	return &watch{of: instancesOfID{Shared: beside}}
 }
 
 func TestAProblemOrAnXIDReleasesTheStepsBeforeIt(t *testing.T) {
@@ -119,7 +117,7 @@ func TestAProblemOrAnXIDReleasesTheStepsBeforeIt(t *testing.T) {
 			b.pass(t, 10*time.Minute) // the run hangs
 			ld := plog.NewLogs()
 			tt.record(ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty())
-			_, err := b.instance(t).processLogs(t.Context(), ld)
+			_, err := b.instance().processLogs(t.Context(), ld)
 			require.NoError(t, err)
 			want := map[int64]int{}
 			if tt.release {

@@ -111,7 +111,7 @@ func (r *request) divide(header *blob.Header, span []byte) {
 		last.Spans++
 		return
 	}
-	r.parts = append(r.parts, sample.Part{Unit: u, Header: header, Data: span, Spans: 1})
+	r.parts = append(r.parts, sample.Part{Unit: u, Fragment: blob.Fragment{Header: header, Data: span, Spans: 1}})
 }
 
 // attrArtifact is on spans that repro_gen has written an artifact for.
@@ -180,8 +180,8 @@ func (r *reader) readResource(attrs pcommon.Map) {
 	r.service = rule.Hash(f.Text(mlattr.ServiceName))
 	id, _ := f.Run()
 	r.source = sample.Source{Run: rule.Hash(id), Host: rule.Hash(f.Text(mlattr.HostName))}
-	r.source.Attempt, _ = f.Int(mlattr.RunAttempt)
-	if rank, ok := f.Int(mlattr.RankGlobal); ok {
+	r.source.Attempt, _ = f.IntAt(vocabulary.SlotRunAttempt)
+	if rank, ok := f.IntAt(vocabulary.SlotRankGlobal); ok {
 		r.source.Rank = r.rank(rank)
 		return
 	}

@@ -21,7 +21,7 @@ type instances struct {
 	samplers sync.Map // set of *sample.Sampler
 }
 
-func newInstances() (*instances, error) { return new(instances), nil }
+type instancesOfID = shared.Use[*instances]
 
 // each calls do for each sampler.
 func (i *instances) each(do func(*sample.Sampler)) {
@@ -33,20 +33,8 @@ func (i *instances) each(do func(*sample.Sampler)) {
 
 // watch is a logs or metrics instance.
 type watch struct {
-	dryRun    bool
-	registry  *shared.Registry[*instances]
-	id        component.ID
-	instances *instances
-	release   shared.Release
-}
-
-func (w *watch) start(ctx context.Context, host component.Host) (err error) {
-	w.instances, w.release, err = w.registry.Acquire(ctx, host, w.id, newInstances)
-	return err
-}
-
-func (w *watch) shutdown(ctx context.Context) error {
-	return component.ShutdownFunc(w.release).Shutdown(ctx)
+	dryRun bool
+	of     instancesOfID
 }
 
 // processMetrics removes exemplars of spans that are dropped, because nobody can open
@@ -56,7 +44,7 @@ func (w *watch) processMetrics(_ context.Context, md pmetric.Metrics) (pmetric.M
 		return md, nil
 	}
 	drops := func(e pmetric.Exemplar) (dropped bool) {
-		w.instances.each(func(s *sample.Sampler) {
+		w.of.Shared.each(func(s *sample.Sampler) {
 			dropped = dropped || s.Drops(sample.TraceID(e.TraceID()), sample.SpanID(e.SpanID()), e.Timestamp().AsTime().UnixNano())
 		})
 		return dropped
@@ -64,7 +52,9 @@ func (w *watch) processMetrics(_ context.Context, md pmetric.Metrics) (pmetric.M
 	for _, rm := range md.ResourceMetrics().All() {
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
-				mlattr.EachPoint(m, func(_ pcommon.Map, exemplars pmetric.ExemplarSlice) { exemplars.RemoveIf(drops) })
+				for point := range mlattr.Points(m) {
+					point.Exemplars.RemoveIf(drops)
+				}
 			}
 		}
 	}
@@ -90,7 +80,7 @@ func (w *watch) processLogs(_ context.Context, ld plog.Logs) (plog.Logs, error) 
 					continue
 				}
 				run := textOf(mlattr.RunID, attributes, resource)
-				w.instances.each(func(s *sample.Sampler) { s.Release(hashOf(run), hashOf(host)) })
+				w.of.Shared.each(func(s *sample.Sampler) { s.Release(hashOf(run), hashOf(host)) })
 			}
 		}
 	}

@@ -55,7 +55,7 @@ func (b *bed) remaining(t *testing.T, w *watch, td ptrace.Traces) int {
 func TestExemplarsOfSteps(t *testing.T) {
 	for _, before := range []int{0, 1} { // without and with dropped steps in memory
 		b := newBed(t, only(sample.Steps{First: 2, Before: before}))
-		w := b.instance(t)
+		w := b.instance()
 		l := &loop{run: "llama", ranks: 2, numbers: true, clock: begun}
 		var steps []ptrace.Traces
 		for range 4 {
@@ -83,7 +83,7 @@ func TestExemplarsOfAStepWithinALongTrace(t *testing.T) {
 	for _, td := range []ptrace.Traces{first, second, third} {
 		b.consume(t, td)
 	}
-	w := b.instance(t)
+	w := b.instance()
 	assert.Equal(t, 5, b.remaining(t, w, first))
 	assert.Equal(t, 5, b.remaining(t, w, second))
 	assert.Zero(t, b.remaining(t, w, third))
@@ -94,7 +94,7 @@ func TestExemplarsOfCalls(t *testing.T) {
 	cfg := only(sample.Steps{})
 	cfg.Calls = sample.Calls{OneIn: maxOneIn, Slow: 3}
 	b := newBed(t, cfg)
-	w := b.instance(t)
+	w := b.instance()
 	s := &service{name: "agent"}
 	usual := s.call(b.clock, time.Second, "", nil)
 	assert.Equal(t, 2, b.remaining(t, w, usual), "no span of it came")
@@ -115,7 +115,7 @@ func TestExemplarsOfCalls(t *testing.T) {
 // A validation is always kept, also within a long trace whose steps are not.
 func TestExemplarsOfWhatIsKeptAlone(t *testing.T) {
 	b := newBed(t, only(sample.Steps{}))
-	w := b.instance(t)
+	w := b.instance()
 	l := &loop{run: "llama", ranks: 1, numbers: true, clock: begun}
 	oneTrace := func(_ int, span ptrace.Span) { span.SetTraceID([16]byte{7}) }
 	step := l.take(time.Second, oneTrace)
@@ -144,8 +144,8 @@ func TestExemplarsOfWhatIsKeptAlone(t *testing.T) {
 		}
 	})
 	calls.consume(t, late)
-	assert.Equal(t, 2, calls.remaining(t, calls.instance(t), late))
-	assert.Zero(t, calls.remaining(t, calls.instance(t), dropped))
+	assert.Equal(t, 2, calls.remaining(t, calls.instance(), late))
+	assert.Zero(t, calls.remaining(t, calls.instance(), dropped))
 }
 
 // An exemplar of a step that is not remembered any more remains.
@@ -164,5 +164,5 @@ func TestExemplarsOfForgottenSteps(t *testing.T) {
 		b.pass(t, 50*time.Millisecond)
 	}
 	assert.Equal(t, 5, stepsOf(t, b.sent())[1])
-	assert.Equal(t, 5, b.remaining(t, b.instance(t), first))
+	assert.Equal(t, 5, b.remaining(t, b.instance(), first))
 }

@@ -69,7 +69,8 @@ type limits struct {
 	// bytes is the memory for the traces that failed. Half as much again is for calls
 	// and exceptions whose failure has not arrived yet.
 	bytes int64
-	// groups is the number of groups whose counts are kept in memory.
+	// groups is the number of groups whose counts are kept in memory. Those that have an artifact
+	// stay, as many as RetentionConfig allows.
 	groups int
 	// spans is the number of spans of a trace.
 	spans int

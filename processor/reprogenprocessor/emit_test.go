@@ -131,7 +131,7 @@ func TestEmitLogAtShutdownWithMoreToCome(t *testing.T) {
 	w.span(mean())
 	// While the record of the first one is sent, a second one comes.
 	late := &during{do: sync.OnceFunc(func() { w.span(unlike(3)) })}
-	r := w.traces.recorder
+	r := w.traces.Shared
 	r.writer.outlets.Remove(t.Context(), &w.records)
 	r.writer.outlets.Add(late)
 	r.finishFor(t.Context(), late)
@@ -170,7 +170,7 @@ func TestEmitLogIntoAPipelineThatHangs(t *testing.T) {
 	w := newWorld(t, cfg)
 	hangs := &stuck{entered: make(chan struct{}, 8), free: make(chan struct{})}
 	defer close(hangs.free)
-	r := w.traces.recorder
+	r := w.traces.Shared
 	r.writer.outlets.Remove(t.Context(), &w.records)
 	r.writer.outlets.Add(hangs)
 	w.span(mean())
@@ -191,8 +191,8 @@ func TestEmitLogRefused(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.EmitLog = true
 	w := newWorld(t, cfg)
-	w.traces.recorder.writer.outlets.Remove(t.Context(), &w.records)
-	w.traces.recorder.writer.outlets.Add(&refusing{})
+	w.traces.Shared.writer.outlets.Remove(t.Context(), &w.records)
+	w.traces.Shared.writer.outlets.Add(&refusing{})
 	w.span(mean())
 	w.pass(0)
 	assert.Len(t, artifacts(t, cfg), 1, "the file is there all the same")

@@ -37,32 +37,19 @@ type factory struct {
 }
 
 func (f *factory) createTraces(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
-	return &tracesProcessor{
-		instance: f.newInstance(set, cfg.(*Config)),
-		next:     next,
-	}, nil
+	return &instance{Use: f.use(set, cfg.(*Config)), traces: next}, nil
 }
 
 func (f *factory) createMetrics(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
-	return &metricsProcessor{
-		instance: f.newInstance(set, cfg.(*Config)),
-		next:     next,
-	}, nil
+	return &instance{Use: f.use(set, cfg.(*Config)), metrics: next}, nil
 }
 
 func (f *factory) createLogs(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
-	return &logsProcessor{
-		instance: f.newInstance(set, cfg.(*Config)),
-		next:     next,
-	}, nil
+	return &instance{Use: f.use(set, cfg.(*Config)), logs: next}, nil
 }
 
-func (f *factory) newInstance(set processor.Settings, cfg *Config) instance {
-	return instance{
-		registry: &f.recorders,
-		id:       set.ID,
-		create:   func() (*recorder, error) { return newRecorder(cfg, f.kinds(), set.ID, set.TelemetrySettings) },
-	}
+func (f *factory) use(set processor.Settings, cfg *Config) shared.Use[*recorder] {
+	return f.recorders.Use(set.ID, func() (*recorder, error) { return newRecorder(cfg, f.kinds(), set.ID, set.TelemetrySettings) })
 }
 
 // kinds returns the kinds of artifacts, in the order in which they are tried. A new

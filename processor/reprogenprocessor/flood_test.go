@@ -35,15 +35,15 @@ func TestUniqueMessages(t *testing.T) {
 		}
 		w.send(td)
 	}
-	assert.Equal(t, 10, w.traces.recorder.incidents.Sizes().Traces, "those that wait")
+	assert.Equal(t, 10, w.traces.Shared.incidents.Sizes().Traces, "those that wait")
 	w.pass(10 * time.Second)
-	assert.Zero(t, w.traces.recorder.incidents.Sizes())
+	assert.Zero(t, w.traces.Shared.incidents.Sizes())
 	assert.Equal(t, 10_000, w.spans.SpanCount())
 	assert.EqualValues(t, 10_000, w.count("candidates"))
 	assert.Len(t, artifacts(t, cfg), 10, "half of the burst for one service")
 	assert.Equal(t, map[string]int64{"rate_limited": 9_990}, dropped(t, w.tel))
-	assert.InDelta(t, 1_000, w.traces.recorder.groups.Len(), 1_000/16+1)
-	assert.LessOrEqual(t, w.traces.recorder.groups.Len(), 1_000)
+	assert.InDelta(t, 1_000, w.traces.Shared.groups.Len(), 1_000/16+1)
+	assert.LessOrEqual(t, w.traces.Shared.groups.Len(), 1_000)
 }
 
 // letters spells a number without digits, which a template would take out.
@@ -84,7 +84,7 @@ func TestVeryLongTrace(t *testing.T) {
 				}
 				w.send(td)
 			}
-			assert.LessOrEqual(t, w.traces.recorder.incidents.Sizes().Bytes, int64(300<<10), "500 spans, each of some 530 bytes")
+			assert.LessOrEqual(t, w.traces.Shared.incidents.Sizes().Bytes, int64(300<<10), "500 spans, each of some 530 bytes")
 			w.pass(10 * time.Second)
 			got := readTrace(t, onlyArtifact(t, w.cfg))
 			assert.Equal(t, []string{"middle", "root"}, names(got.Ancestors))
@@ -132,8 +132,8 @@ func TestStrangeIDs(t *testing.T) {
 			w.pass(10 * time.Second)
 			w.pass(time.Hour)
 			assert.Len(t, artifacts(t, w.cfg), tc.want)
-			assert.Zero(t, w.traces.recorder.incidents.Sizes().Bytes)
-			assert.Zero(t, w.traces.recorder.incidents.Sizes().Reserved)
+			assert.Zero(t, w.traces.Shared.incidents.Sizes().Bytes)
+			assert.Zero(t, w.traces.Shared.incidents.Sizes().Reserved)
 		})
 	}
 }
@@ -203,7 +203,7 @@ func TestDiskThatFails(t *testing.T) {
 	require.NoError(t, p.Shutdown(t.Context()))
 	assert.Equal(t, 20, sink.SpanCount())
 	assert.Equal(t, map[string]int64{"write_error": 20}, dropped(t, tel))
-	assert.Zero(t, p.recorder.incidents.Sizes().Bytes)
+	assert.Zero(t, p.Shared.incidents.Sizes().Bytes)
 }
 
 // FuzzConsumeLogs: whatever comes in goes on, changed by the two attributes at

@@ -28,7 +28,7 @@ func TestLateAncestors(t *testing.T) {
 	assert.False(t, trace.Complete)
 	assert.Equal(t, []string{"batch"}, names(trace.Ancestors))
 	assert.Contains(t, text(t, artifact, "repro.py"), `"ml.step": 7`)
-	assert.Zero(t, w.traces.recorder.incidents.Sizes(), "all that was kept is given back")
+	assert.Zero(t, w.traces.Shared.incidents.Sizes(), "all that was kept is given back")
 
 	w.unfailed(failedCall{name: "epoch", span: 2, parent: 1, attrs: map[string]any{"ml.epoch": int64(3)}})
 	w.pass(time.Minute)
@@ -118,7 +118,7 @@ func TestChoiceAcrossBatches(t *testing.T) {
 			}
 			slices.Sort(got)
 			assert.Equal(t, tc.want, got)
-			assert.Zero(t, w.traces.recorder.incidents.Sizes().Reserved)
+			assert.Zero(t, w.traces.Shared.incidents.Sizes().Reserved)
 		})
 	}
 }

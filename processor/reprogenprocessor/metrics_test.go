@@ -55,7 +55,7 @@ func TestMetricsNameTheirProcessor(t *testing.T) {
 			f.span, f.parent = 2, 1
 			require.NoError(t, traces.ConsumeTraces(t.Context(), f.traces()))
 		}
-		r := traces.(*tracesProcessor).recorder
+		r := traces.(*instance).Shared
 		require.Eventually(t, func() bool { return r.incidents.Sizes().Reserved == 0 && r.writer.working.Load() == 0 }, 30*time.Second, 10*time.Millisecond)
 	}
 	one, other := component.NewIDWithName(metadata.Type, "one"), component.NewIDWithName(metadata.Type, "other")

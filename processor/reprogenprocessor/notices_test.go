@@ -11,7 +11,7 @@ import (
 // published returns what the world's processor publishes, by key.
 func (w *world) published() map[string]shared.Notice {
 	byKey := map[string]shared.Notice{}
-	for _, notice := range w.host.State().Notices()[w.traces.recorder.id.Value.AsString()] {
+	for _, notice := range w.host.State().Notices()[w.traces.Shared.id.Value.AsString()] {
 		byKey[notice.Key] = notice
 	}
 	return byKey
@@ -21,7 +21,7 @@ func TestNotices(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.MinFreeBytes, cfg.AllowedModules, cfg.CaptureContent = 1<<60, nil, false
 	w := newWorld(t, cfg)
-	id := w.traces.recorder.id.Value.AsString()
+	id := w.traces.Shared.id.Value.AsString()
 	assert.NotContains(t, w.published(), "allowed_modules", "nothing has failed")
 	w.span(mean())
 	w.pass(0)
@@ -53,5 +53,5 @@ func TestNoticeOfABudget(t *testing.T) {
 	notice := w.published()["rate_limited"]
 	assert.Positive(t, notice.Count)
 	assert.Equal(t, "The budget of artifacts_per_minute (1) is used up.", notice.Why)
-	assert.Equal(t, w.traces.recorder.id.Value.AsString()+": {artifacts_per_minute: 2}", notice.Fix)
+	assert.Equal(t, w.traces.Shared.id.Value.AsString()+": {artifacts_per_minute: 2}", notice.Fix)
 }

@@ -1,8 +1,8 @@
 package reprogenprocessor
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
@@ -35,7 +34,10 @@ const (
 	attrArtifactOmitted     = "repro.artifact.omitted"
 )
 
-const attrServiceVersion = "service.version"
+const (
+	attrServiceVersion = "service.version"
+	maxVersion         = 256
+)
 
 // observer finds failures in batches and decides what becomes of each.
 type observer struct {
@@ -130,7 +132,7 @@ func (o *observer) describe(c *detect.Candidate, recorded *incident.Recording) *
 	resource := c.Resource.Attributes()
 	f := &failure.Failure{
 		Error: c.Err, Trigger: c.Trigger, SentBy: c.Origin(), Service: c.Service(), SeenAt: o.now(),
-		Version: snapshot.New().Text(attr.Text(resource, attrServiceVersion), incident.MaxID),
+		Version: snapshot.New().Text(attr.Text(resource, attrServiceVersion), maxVersion),
 		Rank:    incident.RankOf(c.Span.Attributes(), resource),
 	}
 	caller := c.Span
@@ -157,13 +159,13 @@ func (o *observer) describe(c *detect.Candidate, recorded *incident.Recording) *
 func (o *observer) observeFailure(ctx context.Context, c *detect.Candidate, consequence bool) (opened bool) {
 	now := o.now()
 	if c.Err.Stack == "" && !c.FromLog {
-		if e, ok := o.incidents.Exception(c.Key(), now); ok {
+		if e, ok := o.incidents.Exceptions.Get(c.Key(), now); ok {
 			c.Err = detect.MergedError(e, c.Err)
 		}
 	}
 	var recorded *incident.Recording
 	if correlation := incident.CorrelationOf(c.Span.Attributes()); correlation != "" && !o.kinds.HasCall(c.Span) {
-		if call, ok := o.incidents.Call(correlation, now); ok {
+		if call, ok := o.incidents.Calls.Get(correlation, now); ok {
 			recorded = &call
 		}
 	}
@@ -191,14 +193,7 @@ func (o *observer) observeFailure(ctx context.Context, c *detect.Candidate, cons
 
 // admit counts a failure and decides whether it gets an artifact.
 func (o *observer) admit(ctx context.Context, n *incident.Incident, consequence bool, now time.Time) group.Decision {
-	d := o.groups.Admit(n, consequence, false, now)
-	if d.Verdict == group.Repeated && d.Better {
-		if waits, _ := o.incidents.Waits(d.Incident, n); !waits {
-			// The first artifact is written. A span that can be replayed is
-			// worth another one.
-			d = o.groups.Admit(n, consequence, true, now)
-		}
-	}
+	d := o.groups.Admit(n, consequence, o.incidents.Waits, now)
 	switch d.Verdict {
 	case group.Counted:
 		o.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, o.own)
@@ -215,12 +210,13 @@ func (o *observer) admit(ctx context.Context, n *incident.Incident, consequence 
 // open copies a failure and opens its incident, unless the queue or the memory is
 // full.
 func (o *observer) open(ctx context.Context, n *incident.Incident, c *detect.Candidate, now time.Time) bool {
+	o.copy(n.Failure, c)
+	err := o.incidents.Open(n, now)
+	if err == nil {
+		return true
+	}
 	reason := dropQueueFull
-	if o.incidents.Reserve(n) {
-		o.copy(n.Failure, c)
-		if o.incidents.Open(n, now) {
-			return true
-		}
+	if errors.Is(err, incident.ErrMemory) {
 		reason = dropMemory
 	}
 	o.groups.Suppressed(n.Failure)
@@ -230,7 +226,7 @@ func (o *observer) open(ctx context.Context, n *incident.Incident, c *detect.Can
 
 // improve adds to an incident that waits what another span or record of it has.
 func (o *observer) improve(id uint64, n *incident.Incident, c *detect.Candidate) {
-	if _, improves := o.incidents.Waits(id, n); improves {
+	if o.incidents.Improves(id, n) {
 		o.copy(n.Failure, c)
 		o.incidents.Improve(id, n)
 		if n.Failure.Call != nil {
@@ -270,14 +266,23 @@ func (o *observer) copy(f *failure.Failure, c *detect.Candidate) {
 		f.Weight += f.Call.Weight
 	}
 	if isOfGPU(f) {
-		span, resource := c.Span.Attributes(), c.Resource.Attributes()
-		// The points of GPUs have the run that ml_enrich wrote, inferred or not.
-		run := cmp.Or(attr.Text(span, mlattr.RunID), attr.Text(resource, mlattr.RunID), vocabulary.RunOf(span, resource))
-		f.GPUs = o.gpus.Own(run, f.Rank, c.FailedAt(f.SeenAt))
+		f.GPUs = o.gpus.Own(runOf(c), f.Rank, c.FailedAt(f.SeenAt))
 		for _, line := range f.GPUs {
 			f.Weight += len(line)
 		}
 	}
+}
+
+// runOf returns the run of a failure, or "": that which the span names, else that of its process,
+// which is also the run of the process's GPUs, else the span's job.
+func runOf(c *detect.Candidate) string {
+	ofResource, ofSpan := vocabulary.Classify(c.Resource.Attributes(), c.Scope, c.Span)
+	for _, run := range [...]func() (id string, inferred bool){ofSpan.NamedRun, ofResource.Run, ofSpan.Run} {
+		if id, _ := run(); id != "" {
+			return id
+		}
+	}
+	return ""
 }
 
 // mark writes onto a span or record where its artifact is. The path that a client

@@ -12,98 +12,57 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-// instance is the part of the traces, metrics and logs processors of one component id
-// that starts and ends the recorder that they share.
+// instance is the processor of one pipeline. Those of one component id share a recorder.
 type instance struct {
-	registry *shared.Registry[*recorder]
-	id       component.ID
-	create   func() (*recorder, error)
+	shared.Use[*recorder]
 
-	recorder *recorder
-	release  shared.Release
+	// One of them is set: what follows in the pipeline.
+	traces  consumer.Traces
+	metrics consumer.Metrics
+	logs    consumer.Logs
 }
 
-// Start acquires the recorder; the first instance of an id opens the
-// directory, and an unusable one is an error here.
+// Start acquires the recorder, which may send its artifacts into a logs pipeline. The first
+// instance of an id opens the directory, and an unusable one is an error here.
 func (i *instance) Start(ctx context.Context, host component.Host) error {
-	var err error
-	i.recorder, i.release, err = i.registry.Acquire(ctx, host, i.id, i.create)
+	err := i.Use.Start(ctx, host)
+	if err == nil && i.logs != nil {
+		i.Shared.writer.outlets.Add(i.logs)
+	}
 	return err
 }
 
-// Shutdown releases the recorder. The last instance of an id waits until what is
-// queued is written, or until ctx ends.
+// Shutdown releases the recorder, which sends what it has before a logs pipeline ends. The
+// last instance of an id waits until what is queued is written, or until ctx ends.
 func (i *instance) Shutdown(ctx context.Context) error {
-	if i.release == nil {
-		return nil
+	if i.logs != nil && i.Shared != nil {
+		i.Shared.finishFor(ctx, i.logs)
 	}
-	return i.release(ctx)
+	return i.Use.Shutdown(ctx)
 }
 
 // Capabilities returns that spans and log records are changed: a failed one gets the
 // attributes that name its artifact.
-func (*instance) Capabilities() consumer.Capabilities {
-	return consumer.Capabilities{MutatesData: true}
+func (i *instance) Capabilities() consumer.Capabilities {
+	return consumer.Capabilities{MutatesData: i.metrics == nil}
 }
 
-// tracesProcessor looks for error spans and passes everything on.
-type tracesProcessor struct {
-	instance
-	next consumer.Traces
-}
-
-// ConsumeTraces hands the batch to the recorder and passes it on. An artifact that
+// ConsumeTraces looks for failed spans, and passes everything on. An artifact that
 // cannot be written is not an error here.
-func (p *tracesProcessor) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
-	p.recorder.observeTraces(ctx, td)
-	return p.next.ConsumeTraces(ctx, td)
+func (i *instance) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	i.Shared.observeTraces(ctx, td)
+	return i.traces.ConsumeTraces(ctx, td)
 }
 
-// metricsProcessor reads the metrics of GPUs and passes everything on.
-type metricsProcessor struct {
-	instance
-	next consumer.Metrics
+// ConsumeMetrics reads the GPUs' metrics, and passes everything on.
+func (i *instance) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
+	i.Shared.gpus.Add(md, i.Shared.now())
+	return i.metrics.ConsumeMetrics(ctx, md)
 }
 
-// Capabilities returns that metrics are not changed.
-func (*metricsProcessor) Capabilities() consumer.Capabilities {
-	return consumer.Capabilities{MutatesData: false}
-}
-
-// ConsumeMetrics reads the GPUs' metrics and passes the batch on.
-func (p *metricsProcessor) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
-	p.recorder.gpus.Add(md, p.recorder.now())
-	return p.next.ConsumeMetrics(ctx, md)
-}
-
-// logsProcessor looks for exceptions that arrive as log records and passes
-// everything on.
-type logsProcessor struct {
-	instance
-	next consumer.Logs
-}
-
-// Start acquires the recorder, which may send its artifacts here.
-func (p *logsProcessor) Start(ctx context.Context, host component.Host) error {
-	if err := p.instance.Start(ctx, host); err != nil {
-		return err
-	}
-	p.recorder.writer.outlets.Add(p.next)
-	return nil
-}
-
-// Shutdown lets the recorder send what it has before the pipeline ends, and
-// releases it.
-func (p *logsProcessor) Shutdown(ctx context.Context) error {
-	if p.recorder != nil {
-		p.recorder.finishFor(ctx, p.next)
-	}
-	return p.instance.Shutdown(ctx)
-}
-
-// ConsumeLogs hands the batch to the recorder and passes it on. An artifact that
-// cannot be written is not an error here.
-func (p *logsProcessor) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
-	p.recorder.observeLogs(ctx, ld)
-	return p.next.ConsumeLogs(ctx, ld)
+// ConsumeLogs looks for exceptions that arrive as log records, and passes everything on. An
+// artifact that cannot be written is not an error here.
+func (i *instance) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
+	i.Shared.observeLogs(ctx, ld)
+	return i.logs.ConsumeLogs(ctx, ld)
 }

@@ -31,20 +31,19 @@ const (
 	tickInterval  = time.Second
 )
 
-// recorder is the one writer of a component id. Consume calls hand it batches;
-// one goroutine keeps the time, and workers write.
+// recorder is the one writer of a component id. Consume calls hand it batches, and
+// workers write.
 type recorder struct {
 	observer
 	writer writer
 
-	withdraw func() // the notices
-	started  bool
-	busy     sync.WaitGroup // the workers
-	handed   chan struct{}  // closed when all that waited is in the queue
-	done     chan struct{}  // closed when the goroutines have ended
+	withdraw        func()         // the notices; nil before the start
+	releases, saves shared.Loop    // what keeps the time
+	busy            sync.WaitGroup // the workers
+	ending          shared.Stop    // of all of them
 
-	stopped, aborted context.Context // done when no more failures come, and when the time to drain is over
-	stop, abort      context.CancelFunc
+	aborted context.Context // done when the time to drain is over
+	abort   context.CancelFunc
 }
 
 func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set component.TelemetrySettings) (*recorder, error) {
@@ -73,10 +72,7 @@ func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set componen
 		writer: writer{
 			account: a, kinds: kinds, groups: groups, incidents: incidents, artifacts: artifact.New(kinds, cfg.AllowedModules),
 		},
-		handed: make(chan struct{}),
-		done:   make(chan struct{}),
 	}
-	r.stopped, r.stop = context.WithCancel(context.Background())
 	r.aborted, r.abort = context.WithCancel(context.Background())
 	return r, nil
 }
@@ -104,9 +100,15 @@ func (r *recorder) Start(_ context.Context, host component.Host) error {
 		r.logger.Info(`"allowed_modules" is empty: the scripts will refuse to call anything (exit 4) ` +
 			`until a module is listed there or given with --allow-module`)
 	}
-	r.started = true
 	r.withdraw = shared.StateOf(host).PublishNotices(r.id.Value.AsString(), func() []shared.Notice { return r.notices(r.groups.Len() > 0) })
-	go r.run()
+	for range r.cfg.limits.workers {
+		r.busy.Go(r.work)
+	}
+	r.releases.Start(tickInterval, tickInterval, func(context.Context) { r.incidents.Release(r.now(), false) })
+	r.saves.Start(flushInterval, flushInterval, func(context.Context) {
+		r.writer.enforce()
+		r.writer.flush()
+	})
 	return nil
 }
 
@@ -128,78 +130,45 @@ func (r *recorder) registerGauges() error {
 // ctx ends first, the rest is dropped and counted, and Shutdown returns an error.
 func (r *recorder) Shutdown(ctx context.Context) error {
 	defer r.telemetry.Shutdown()
-	if !r.started {
+	if r.withdraw == nil {
 		return nil
 	}
 	r.withdraw()
-	r.stop()
-	select {
-	case <-r.done:
+	err := r.ending.Do(ctx, r.finish)
+	if err == nil {
 		return nil
-	case <-ctx.Done():
 	}
 	// Each worker ends after the write that it is in. It is not waited for past
 	// the deadline, because a disk may never answer.
 	r.abort()
-	select {
-	case <-r.done:
-	case <-time.After(100 * time.Millisecond):
-	}
-	return fmt.Errorf("repro_gen was stopped before all artifacts were written: %w", ctx.Err())
+	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 100*time.Millisecond)
+	defer cancel()
+	_ = r.ending.Do(short, r.finish)
+	return fmt.Errorf("repro_gen was stopped before all artifacts were written: %w", err)
 }
 
-// run keeps the time until Shutdown.
-func (r *recorder) run() {
-	defer close(r.done)
-	for range r.cfg.limits.workers {
-		r.busy.Go(r.work)
-	}
-	tick, flush := time.NewTicker(tickInterval), time.NewTicker(flushInterval)
-	defer tick.Stop()
-	defer flush.Stop()
-	for r.stopped.Err() == nil {
-		select {
-		case <-tick.C:
-			r.incidents.Release(r.now(), false)
-		case <-flush.C:
-			r.writer.enforce()
-			r.writer.flush()
-		case <-r.stopped.Done():
-		}
-	}
-	r.incidents.Release(r.now(), true)
-	close(r.handed)
+// finish writes what is left, and ends the goroutines.
+func (r *recorder) finish() error {
+	_ = r.releases.Stop(context.Background())
+	_ = r.saves.Stop(context.Background())
+	r.incidents.Close()
 	r.busy.Wait()
-	r.end()
-}
-
-// work writes until Shutdown, and then what is left until the deadline. A select takes
-// any case that is ready: a full queue does not hide that the deadline has passed, because
-// that is asked first.
-func (r *recorder) work() {
-	for r.aborted.Err() == nil {
-		select {
-		case i := <-r.incidents.Ready():
-			r.writer.write(i)
-		case <-r.handed:
-			if len(r.incidents.Ready()) == 0 {
-				return
-			}
-		}
-	}
-}
-
-// end writes what is left when the workers have ended, and closes the
-// directory.
-func (r *recorder) end() {
-	lost := len(r.incidents.Ready())
-	for range lost {
-		r.incidents.Begin(<-r.incidents.Ready())
-	}
-	r.dropped(context.Background(), lost, dropShutdown)
 	r.writer.flush()
 	if err := r.writer.disk.Close(); err != nil {
 		r.warn("The directory could not be closed", err)
+	}
+	return nil
+}
+
+// work writes what is ready until Shutdown, and then what is left until the deadline.
+func (r *recorder) work() {
+	for i := range r.incidents.Ready() {
+		if r.aborted.Err() != nil {
+			r.incidents.Begin(i)
+			r.dropped(context.Background(), 1, dropShutdown)
+			continue
+		}
+		r.writer.write(i)
 	}
 }
 
@@ -207,7 +176,7 @@ func (r *recorder) end() {
 // sent there. It returns early when ctx ends.
 func (r *recorder) finishFor(ctx context.Context, next consumer.Logs) {
 	defer r.writer.outlets.Remove(ctx, next)
-	if !r.cfg.EmitLog || !r.started {
+	if !r.cfg.EmitLog || r.withdraw == nil {
 		return
 	}
 	poll := time.NewTicker(5 * time.Millisecond)
@@ -221,8 +190,6 @@ func (r *recorder) finishFor(ctx context.Context, next consumer.Logs) {
 		}
 		select {
 		case <-ctx.Done():
-			return
-		case <-r.done:
 			return
 		case <-poll.C:
 		}

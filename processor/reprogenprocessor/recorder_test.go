@@ -51,35 +51,31 @@ func (d *stuckDisk) WriteGroup(g store.Group) error {
 	return nil
 }
 
-func (*stuckDisk) ReadGroup(string) (store.Group, bool) { return store.Group{}, false }
-func (*stuckDisk) Bytes() int64                         { return 0 }
-func (*stuckDisk) Close() error                         { return nil }
+func (*stuckDisk) Bytes() int64 { return 0 }
+func (*stuckDisk) Close() error { return nil }
 
 func (*stuckDisk) Enforce(time.Time, func(share.Origin) share.Path) ([]store.Artifact, error) {
 	return nil, errors.New("stuck")
 }
 
 // startOn starts a processor that writes to d, one artifact at a time.
-func startOn(t *testing.T, cfg *Config, d disk) (*tracesProcessor, *consumertest.TracesSink, *componenttest.Telemetry) {
+func startOn(t *testing.T, cfg *Config, d disk) (*instance, *consumertest.TracesSink, *componenttest.Telemetry) {
 	cfg.limits.workers = 1
 	return startWith(t, cfg, d)
 }
 
-func startWith(t *testing.T, cfg *Config, d disk) (*tracesProcessor, *consumertest.TracesSink, *componenttest.Telemetry) {
+func startWith(t *testing.T, cfg *Config, d disk) (*instance, *consumertest.TracesSink, *componenttest.Telemetry) {
 	tel := componenttest.NewTelemetry()
 	t.Cleanup(func() { require.NoError(t, tel.Shutdown(context.Background())) })
 	set := metadatatest.NewSettings(tel)
 	sink := &consumertest.TracesSink{}
-	p := &tracesProcessor{
-		next: sink,
-		instance: instance{registry: &shared.Registry[*recorder]{}, id: set.ID, create: func() (*recorder, error) {
-			r, err := newRecorder(cfg, kinds(), set.ID, set.TelemetrySettings)
-			if err == nil {
-				r.writer.disk = d
-			}
-			return r, err
-		}},
-	}
+	p := &instance{traces: sink, Use: new(shared.Registry[*recorder]).Use(set.ID, func() (*recorder, error) {
+		r, err := newRecorder(cfg, kinds(), set.ID, set.TelemetrySettings)
+		if err == nil {
+			r.writer.disk = d
+		}
+		return r, err
+	})}
 	require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
 	return p, sink, tel
 }
@@ -136,7 +132,7 @@ func TestShutdownHonoursItsDeadline(t *testing.T) {
 	cancel()
 	require.ErrorContains(t, p.Shutdown(ctx), "before all artifacts were written")
 	close(d.free)
-	<-p.recorder.done
+	require.NoError(t, p.Shared.ending.Do(t.Context(), nil))
 	assert.Equal(t, map[string]int64{"shutdown": 4}, dropped(t, tel))
 	assert.Equal(t, 1, d.written)
 	require.NoError(t, p.Shutdown(t.Context()), "a second time does nothing")
@@ -181,10 +177,10 @@ func TestQueuedBytesAreBounded(t *testing.T) {
 	}
 	assert.Equal(t, 40, sink.SpanCount())
 	assert.Positive(t, dropped(t, tel)["memory_limit"])
-	assert.LessOrEqual(t, p.recorder.incidents.Sizes().Bytes, cfg.limits.bytes)
+	assert.LessOrEqual(t, p.Shared.incidents.Sizes().Bytes, cfg.limits.bytes)
 	close(d.free)
 	require.NoError(t, p.Shutdown(t.Context()))
-	assert.Zero(t, p.recorder.incidents.Sizes().Reserved)
+	assert.Zero(t, p.Shared.incidents.Sizes().Reserved)
 }
 
 func longText(n int) string {

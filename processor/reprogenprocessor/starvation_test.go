@@ -152,7 +152,7 @@ func TestInventedServices(t *testing.T) {
 
 			flood(attacker)
 			assert.LessOrEqual(t, len(artifacts(t, cfg)), cfg.Retention.MaxArtifacts)
-			assert.LessOrEqual(t, w.traces.recorder.groups.Len(), cfg.limits.groups)
+			assert.LessOrEqual(t, w.traces.Shared.groups.Len(), cfg.limits.groups)
 
 			for _, errorType := range []string{"NewError", "NewerError"} {
 				span := victim.fails(failedCall{service: "victim", errorType: errorType})
@@ -327,7 +327,7 @@ func TestQueueOfOthers(t *testing.T) {
 			w.pass(10 * time.Second)
 			assert.DirExists(t, w.leadsTo(span.Attributes()))
 			assert.Len(t, artifacts(t, cfg), 5)
-			assert.Zero(t, w.traces.recorder.incidents.Sizes().Newcomers)
+			assert.Zero(t, w.traces.Shared.incidents.Sizes().Newcomers)
 		})
 	}
 }

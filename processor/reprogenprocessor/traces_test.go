@@ -24,7 +24,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadatatest"
 )
@@ -120,7 +120,7 @@ func TestGroupType(t *testing.T) {
 			require.Len(t, g, 1)
 			assert.Equal(t, tc.want, g[0].Type)
 			assert.NotEmpty(t, g[0].Message)
-			if tc.want == attr.OtherError {
+			if tc.want == mlattr.Other {
 				assert.Contains(t, text(t, onlyArtifact(t, cfg), "repro.py"), `"type": ""`, "the script has no type to compare")
 			}
 		})

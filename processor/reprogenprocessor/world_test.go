@@ -47,9 +47,9 @@ type world struct {
 	t        *testing.T
 	cfg      *Config
 	clock    *clock
-	traces   *tracesProcessor
-	logs     *logsProcessor
-	metrics  *metricsProcessor
+	traces   *instance
+	logs     *instance
+	metrics  *instance
 	spans    consumertest.TracesSink
 	records  consumertest.LogsSink
 	points   consumertest.MetricsSink
@@ -63,16 +63,17 @@ type world struct {
 func newWorld(t *testing.T, cfg *Config) *world {
 	w := &world{t: t, cfg: cfg, clock: &clock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, tel: componenttest.NewTelemetry()}
 	set := metadatatest.NewSettings(w.tel)
-	i := instance{registry: &shared.Registry[*recorder]{}, id: set.ID, create: func() (*recorder, error) {
+	recorders := new(shared.Registry[*recorder])
+	use := recorders.Use(set.ID, func() (*recorder, error) {
 		r, err := newRecorder(cfg, kinds(), set.ID, set.TelemetrySettings)
 		if err == nil {
 			r.now = w.clock.now
 		}
 		return r, err
-	}}
-	w.traces = &tracesProcessor{instance: i, next: &w.spans}
-	w.logs = &logsProcessor{instance: i, next: &w.records}
-	w.metrics = &metricsProcessor{instance: i, next: &w.points}
+	})
+	w.traces = &instance{traces: &w.spans, Use: use}
+	w.logs = &instance{logs: &w.records, Use: use}
+	w.metrics = &instance{metrics: &w.points, Use: use}
 	require.NoError(t, cfg.Validate())
 	require.NoError(t, w.metrics.Start(t.Context(), &w.host))
 	require.NoError(t, w.traces.Start(t.Context(), &w.host))
@@ -152,7 +153,7 @@ func (c failedCall) logs(severity plog.SeverityNumber) plog.Logs {
 // pass moves the time and waits until the workers have done what is due.
 func (w *world) pass(d time.Duration) {
 	w.t.Helper()
-	r := w.traces.recorder
+	r := w.traces.Shared
 	r.incidents.Release(w.clock.add(d), false)
 	require.Eventually(w.t, func() bool {
 		sizes := r.incidents.Sizes()

@@ -23,7 +23,6 @@ import (
 
 // disk is where artifacts and summaries are kept. It is safe for concurrent use.
 type disk interface {
-	ReadGroup(fingerprint string) (store.Group, bool)
 	WriteGroup(store.Group) error
 	Write(fingerprint, name string, origin share.Origin, files []store.File) error
 	Enforce(now time.Time, path func(share.Origin) share.Path) ([]store.Artifact, error)
@@ -124,8 +123,7 @@ func (w *writer) build(ctx context.Context, f *failure.Failure) (artifact.Files,
 func (w *writer) summarise(f *failure.Failure, name string) {
 	w.summaries.Lock()
 	defer w.summaries.Unlock()
-	old, _ := w.disk.ReadGroup(f.Fingerprint)
-	w.writeGroup(w.groups.Written(f, name, old))
+	w.writeGroup(w.groups.Written(f, name))
 }
 
 func (w *writer) writeGroup(g store.Group) {

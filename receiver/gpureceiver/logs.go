@@ -42,12 +42,14 @@ type gpuLogs struct {
 	retry   time.Duration
 	queue   chan queuedEvent
 
-	// stopping ends when the receiver stops, sending when it gives up the
+	// stopping is closed when the receiver stops, and sending ends when it gives up the
 	// queued events.
-	stopping, sending context.Context
-	interrupt, giveUp context.CancelFunc
-	running           sync.WaitGroup
-	stop              shared.Stop
+	stopping chan struct{}
+	sending  context.Context
+	giveUp   context.CancelFunc
+	watching shared.Loop
+	running  sync.WaitGroup
+	stop     shared.Stop
 }
 
 // queuedEvent is an event with the workload that the GPU had at its time.
@@ -70,8 +72,9 @@ func newLogs(cfg *Config, set receiver.Settings, all *monitors, next consumer.Lo
 		report:  report,
 		retry:   retryInterval,
 		queue:   make(chan queuedEvent, maxQueued),
+
+		stopping: make(chan struct{}),
 	}
-	l.stopping, l.interrupt = context.WithCancel(context.Background())
 	l.sending, l.giveUp = context.WithCancel(context.Background())
 	return l, nil
 }
@@ -82,7 +85,8 @@ func (l *gpuLogs) Start(ctx context.Context, host component.Host) error {
 	if err := l.join(ctx, host, l.enqueue); err != nil {
 		return err
 	}
-	l.running.Go(l.watch)
+	// No scraper finds the GPUs if the receiver is in no metrics pipeline.
+	l.watching.Start(l.cfg.InitialDelay, l.cfg.CollectionInterval, l.monitor.Watch)
 	// Shutdown closes the queue after it has stopped listening.
 	l.running.Go(func() {
 		for event := range l.queue {
@@ -92,14 +96,15 @@ func (l *gpuLogs) Start(ctx context.Context, host component.Host) error {
 	return nil
 }
 
-// Shutdown sends the queued events, within its context and drainTimeout, and
+// Shutdown sends each queued event once, within its context and drainTimeout, and
 // releases the source. It is safe without Start and to call twice.
 func (l *gpuLogs) Shutdown(ctx context.Context) error {
 	return l.stop.Do(ctx, func() error {
 		if l.unlisten != nil {
 			l.unlisten()
 		}
-		l.interrupt()
+		l.running.Go(func() { _ = l.watching.Stop(context.Background()) })
+		close(l.stopping)
 		close(l.queue)
 		defer time.AfterFunc(drainTimeout, l.giveUp).Stop()
 		defer context.AfterFunc(ctx, l.giveUp)()
@@ -107,22 +112,6 @@ func (l *gpuLogs) Shutdown(ctx context.Context) error {
 		l.giveUp()
 		return l.leave(ctx)
 	})
-}
-
-// watch finds the GPUs periodically, because no scraper does if the receiver is
-// in no metrics pipeline.
-func (l *gpuLogs) watch() {
-	timer := time.NewTimer(l.cfg.InitialDelay)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-		case <-l.stopping.Done():
-			return
-		}
-		l.monitor.Watch(l.stopping)
-		timer.Reset(l.cfg.CollectionInterval)
-	}
 }
 
 // enqueue queues an event. It must not block, so that an event that does not
@@ -153,7 +142,7 @@ func (l *gpuLogs) deliver(event *queuedEvent) {
 		}
 		select {
 		case <-time.After(l.retry):
-		case <-l.stopping.Done():
+		case <-l.stopping:
 			l.monitor.droppedEvent("logs")
 			return
 		}

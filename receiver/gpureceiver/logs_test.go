@@ -386,6 +386,32 @@ func TestShutdownTellsWhatIsQueued(t *testing.T) {
 	assert.Empty(t, logs.monitor.listeners, "nobody listens any more")
 }
 
+// A pipeline that is busy at the end is asked once for each event, and does not hold Shutdown.
+func TestShutdownTellsABusyPipelineOnce(t *testing.T) {
+	var canceled error
+	tries, first := 0, make(chan struct{})
+	next, err := consumer.NewLogs(func(ctx context.Context, _ plog.Logs) error {
+		if tries++; tries == 1 {
+			close(first)
+		}
+		canceled = errors.Join(canceled, ctx.Err())
+		return errors.New("busy")
+	})
+	require.NoError(t, err)
+	source := &toldSource{}
+	logs, telemetry := told(t, source, next, func(l *gpuLogs) { l.retry = time.Hour })
+	for range 10 {
+		source.tell(eventOf("GPU-a", 31))
+	}
+	<-first
+	require.NoError(t, logs.Shutdown(t.Context()))
+	assert.Equal(t, 10, tries)
+	metadatatest.AssertEqualReceiverGpuDroppedEvents(t, telemetry, []metricdata.DataPoint[int64]{
+		{Value: 10, Attributes: dropAttributes(logs, "logs")},
+	}, metricdatatest.IgnoreTimestamp())
+	require.NoError(t, canceled)
+}
+
 // dropAttributes are those of the counter of dropped events.
 func dropAttributes(l *gpuLogs, signal string) attribute.Set {
 	return attribute.NewSet(l.monitor.self(), attribute.String("signal", signal))

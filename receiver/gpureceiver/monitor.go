@@ -386,19 +386,7 @@ func (k *kernelLog) report(r *kernellog.Report, m *monitor) {
 // ends its process, so that the next reading no longer shows the workload.
 type tenants struct {
 	mu   sync.Mutex
-	last []tenant
-}
-
-// tenant is a workload on a GPU or MIG device, or the pod that holds it without
-// using it.
-type tenant struct {
-	// gpu is the whole GPU's ID.
-	gpu string
-	// mig is nil if the workload has the whole GPU.
-	mig *device.MIG
-	// pid is 0 for a pod that has no process on it.
-	pid      uint32
-	workload workload.Workload
+	last []device.GPU
 }
 
 // update replaces the tenants by those of a snapshot.
@@ -408,26 +396,14 @@ func (t *tenants) update(snapshot *device.Snapshot) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.last = t.last[:0]
-	for i := range snapshot.GPUs {
-		gpu := &snapshot.GPUs[i]
-		id := gpu.ID
-		if gpu.MIG != nil {
-			id = gpu.MIG.Parent
-		}
-		for j := range gpu.Processes {
-			t.last = append(t.last, tenant{gpu: id, mig: gpu.MIG, pid: gpu.Processes[j].PID, workload: gpu.Processes[j].Workload})
-		}
-		if len(gpu.Processes) == 0 && len(gpu.Owners) == 1 {
-			t.last = append(t.last, tenant{gpu: id, mig: gpu.MIG, workload: workload.Workload{Pod: gpu.Owners[0]}})
-		}
-	}
+	t.last = snapshot.GPUs
 }
 
 // of returns the workload that an event most likely concerns: that of the process in
-// the driver's message, or else the only one on the event's GPU or MIG device. If there
-// are several it returns none, because nothing says which. It returns none, too, if
-// the error is a program's own and its process was not on the GPU.
+// the driver's message, or else the only one on the event's GPU or MIG device, or the pod
+// that holds it without using it. If there are several it returns none, because nothing
+// says which. It returns none, too, if the error is a program's own and its process was
+// not on the GPU.
 func (t *tenants) of(event *device.Event) workload.Workload {
 	if event.Switch != nil {
 		return workload.Workload{}
@@ -435,16 +411,25 @@ func (t *tenants) of(event *device.Event) workload.Workload {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	found, several, only := false, false, workload.Workload{}
+	consider := func(candidate workload.Workload) {
+		several = several || found && candidate != only
+		found, only = true, candidate
+	}
 	for i := range t.last {
-		candidate := &t.last[i]
-		if candidate.gpu != event.GPU.ID || !concerns(event, candidate.mig) {
+		gpu := &t.last[i]
+		if gpu.Whole() != event.GPU.ID || !concerns(event, gpu.MIG) {
 			continue
 		}
-		if event.PID.Known && event.PID.Value == int64(candidate.pid) {
-			return candidate.workload
+		for j := range gpu.Processes {
+			process := &gpu.Processes[j]
+			if event.PID.Known && event.PID.Value == int64(process.PID) {
+				return process.Workload
+			}
+			consider(process.Workload)
 		}
-		several = several || found && candidate.workload != only
-		found, only = true, candidate.workload
+		if len(gpu.Processes) == 0 && len(gpu.Owners) == 1 {
+			consider(workload.Workload{Pod: gpu.Owners[0]})
+		}
 	}
 	if several || event.PID.Known && xid.Of(event.Code).Severity == xid.Program {
 		return workload.Workload{}

@@ -31,7 +31,7 @@ func init() {
 		"workload number reused":  {run: runWorkloadNumberReused},
 		"workload process series": {run: runWorkloadProcessSeries},
 		"workload privileges":     {run: runWorkloadPrivileges},
-		"workload Kubernetes":     {control: "pid 5000", run: runWorkloadKubernetes},
+		"workload Kubernetes":     {control: "pid 5000\nmig 0", run: runWorkloadKubernetes},
 		"workload foreign PIDs":   {run: runWorkloadForeignPIDs},
 	})
 }
@@ -279,6 +279,16 @@ func (k *fakeKubelet) give(devices map[string][]string) {
 	}
 }
 
+// claim says which pod has a device by dynamic resource allocation.
+func (k *fakeKubelet) claim(pod, name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	held := []*podresourcesapi.ClaimResource{{DriverName: "gpu.nvidia.com", PoolName: "node-1", DeviceName: name}}
+	k.pods = append(k.pods, &podresourcesapi.PodResources{Namespace: "ml", Name: pod, Containers: []*podresourcesapi.ContainerResources{{
+		Name: "main", DynamicResources: []*podresourcesapi.DynamicResource{{ClaimName: pod + "-gpu", ClaimNamespace: "ml", ClaimResources: held}},
+	}}})
+}
+
 // serveKubelet serves the kubelet's API below a root directory, for root only,
 // as the kubelet does.
 func (*fakeDriver) serveKubelet(t *testing.T, root hostRoot) *fakeKubelet {
@@ -343,13 +353,20 @@ func runWorkloadKubernetes(t *testing.T, d *fakeDriver) {
 	eventually(map[string][]string{gpu0: {unnamed}, gpu1: {unnamed}}, "ok")
 
 	// No process is left: the pods that have the GPUs are there with 0.
-	d.set(t, "gone 1")
+	d.set(t, "gone 1", "mig 0")
 	idle := []string{"ml/train-0/main/ 0", "ml/idle/main/ 0"}
 	eventually(map[string][]string{gpu0: idle, gpu1: idle}, "ok")
 
 	kubelet.give(nil)
 	eventually(map[string][]string{gpu0: {}, gpu1: {}}, "absent")
 	assert.Contains(t, r.logged(), "The kubelet lists the GPUs of containers")
+
+	// Dynamic resource allocation names a GPU by its device file, a MIG device by its place.
+	kubelet.claim("claimed", "gpu-1")
+	d.set(t, "gone 1", "mig 1")
+	kubelet.claim("part", "gpu-0-mig-1g10gb-14-4")
+	kubelet.claim("elsewhere", "gpu-0-mig-1g10gb-14-6")
+	eventually(map[string][]string{gpu1: {"ml/claimed/main/ 0"}, migWhole: {"ml/part/main/ 0"}, migHalf0: {}}, "ok")
 }
 
 // Numbers of another PID namespace would name other processes.

@@ -12,10 +12,10 @@ import (
 // maxWorkloads bounds the workload series of one GPU.
 const maxWorkloads = 128
 
-// recordWorkloads makes the points of a GPU's processes and workloads. It sums
-// them in groups.
-func (p *points) recordWorkloads(gpu *device.GPU, groups *groups) {
-	groups.reset()
+// recordWorkloads makes the points of a GPU's processes and workloads. It returns the
+// number of processes that were added to the unknown workload because there are too many.
+func (p *points) recordWorkloads(gpu *device.GPU) (merged int) {
+	groups := newGroups(maxWorkloads)
 	for i := range gpu.Processes {
 		process := &gpu.Processes[i]
 		general, known := process.Utilization["general"]
@@ -35,6 +35,7 @@ func (p *points) recordWorkloads(gpu *device.GPU, groups *groups) {
 			p.RecordNvidiaGpuWorkloadUtilizationDataPoint(p.now, min(sum.utilization.Value, 1), p.id, p.host, p.index, attributes...)
 		}
 	}
+	return groups.merged
 }
 
 // idleOwners returns the containers that have a GPU and no process on it. It
@@ -103,9 +104,8 @@ type groups struct {
 	// merged is the number of processes that were added to the unknown workload
 	// because of the limit.
 	merged int
-	// sums are valid until the next reset.
-	sums  []groupSum
-	index map[workload.Workload]int
+	sums   []groupSum
+	index  map[workload.Workload]int
 }
 
 // newGroups returns empty groups for at most limit workloads and the unknown
@@ -154,11 +154,4 @@ func (g *groups) of(w workload.Workload) *groupSum {
 		g.sums = append(g.sums, groupSum{workload: w})
 	}
 	return &g.sums[i]
-}
-
-// reset empties the groups and keeps their memory.
-func (g *groups) reset() {
-	g.sums = g.sums[:0]
-	g.merged = 0
-	clear(g.index)
 }

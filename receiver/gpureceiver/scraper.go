@@ -43,7 +43,6 @@ type gpuScraper struct {
 	readings []readingPoint
 	tracker  tracker
 	errors   *errorCounts
-	groups   *groups
 
 	// stopping ends when the receiver stops, and interrupts every reading.
 	stopping  context.Context
@@ -56,7 +55,6 @@ func newScraper(cfg *Config, set receiver.Settings, all *monitors) *gpuScraper {
 		metrics:  metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set),
 		readings: cfg.readings(),
 		tracker:  make(tracker),
-		groups:   newGroups(maxWorkloads),
 	}
 	s.errors = newErrorCounts(func() { s.monitor.droppedEvent("metrics") })
 	s.stopping, s.interrupt = context.WithCancel(context.Background())
@@ -147,8 +145,7 @@ func (s *gpuScraper) record(now pcommon.Timestamp, snapshot *device.Snapshot, kn
 	p.recordIdentity(snapshot, identity)
 	if gpu != nil {
 		p.recordReadings(s.readings, &gpu.Readings)
-		p.recordWorkloads(gpu, s.groups)
-		if merged := s.groups.merged; merged > 0 {
+		if merged := p.recordWorkloads(gpu); merged > 0 {
 			s.monitor.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged), metric.WithAttributes(s.monitor.self()))
 		}
 	}
@@ -161,20 +158,11 @@ func (s *gpuScraper) record(now pcommon.Timestamp, snapshot *device.Snapshot, kn
 		}
 		p.recordXIDs(s.errors)
 	}
-	// The resource is built again only if it changes.
-	if of := (description{snapshot.System, *identity}); known.description != of {
-		known.description, known.resource = of, describe(s.metrics.NewResourceBuilder(), &snapshot.System, identity)
-	}
-	s.metrics.EmitForResource(metadata.WithResource(known.resource), metadata.WithStartTimeOverride(known.start))
+	resource := describe(s.metrics.NewResourceBuilder(), &snapshot.System, identity)
+	s.metrics.EmitForResource(metadata.WithResource(resource), metadata.WithStartTimeOverride(known.start))
 }
 
 const vendor = "NVIDIA"
-
-// description is what a GPU's resource is built from.
-type description struct {
-	system   device.System
-	identity device.Identity
-}
 
 // describe returns a GPU's resource, or that of what concerns no GPU for nil.
 func describe(resource *metadata.ResourceBuilder, system *device.System, gpu *device.Identity) pcommon.Resource {
@@ -235,9 +223,6 @@ type trackedGPU struct {
 	counters map[*device.Quantity]*device.Monotonic
 	// seeded is true once the common errors have series.
 	seeded bool
-	// resource is the GPU's resource, built from description.
-	resource    pcommon.Resource
-	description description
 }
 
 // tracker remembers GPUs by id, also after they vanished: their counters

@@ -29,36 +29,31 @@ type factory struct {
 }
 
 func (f *factory) createMetrics(_ context.Context, set receiver.Settings, config component.Config, next consumer.Metrics) (receiver.Metrics, error) {
-	return &ncclReceiver{pollers: &f.pollers, cfg: config.(*Config), settings: set, join: func(p *poller) { p.metrics.next.Store(&next) }}, nil
+	return f.create(set, config, func(p *poller) { p.metrics.next.Store(&next) }), nil
 }
 
 func (f *factory) createLogs(_ context.Context, set receiver.Settings, config component.Config, next consumer.Logs) (receiver.Logs, error) {
-	return &ncclReceiver{pollers: &f.pollers, cfg: config.(*Config), settings: set, join: func(p *poller) { p.logs.next.Store(&next) }}, nil
+	return f.create(set, config, func(p *poller) { p.logs.next.Store(&next) }), nil
+}
+
+func (f *factory) create(set receiver.Settings, config component.Config, join func(*poller)) *ncclReceiver {
+	return &ncclReceiver{join: join, Use: f.pollers.Use(set.ID, func() (*poller, error) { return newPoller(config.(*Config), set) })}
 }
 
 // ncclReceiver is the receiver of one signal. Those of metrics and logs share a
 // poller, so that NCCL is asked once for both.
 type ncclReceiver struct {
-	pollers  *shared.Registry[*poller]
-	cfg      *Config
-	settings receiver.Settings
+	shared.Use[*poller]
 	// join adds the pipeline to the poller.
 	join func(*poller)
-
-	poller  *poller
-	release shared.Release
 }
 
 // Start starts the queries. It does not wait for a job.
 func (r *ncclReceiver) Start(ctx context.Context, host component.Host) error {
-	found, release, err := r.pollers.Acquire(ctx, host, r.settings.ID, func() (*poller, error) {
-		return newPoller(r.cfg, r.settings)
-	})
-	if err != nil {
+	if err := r.Use.Start(ctx, host); err != nil {
 		return err
 	}
-	r.poller, r.release = found, release
-	r.join(found)
+	r.join(r.Shared)
 	return nil
 }
 
@@ -66,8 +61,8 @@ func (r *ncclReceiver) Start(ctx context.Context, host component.Host) error {
 // because the Collector stops them together. It returns when nothing more is sent, or
 // when its context ends. It is safe without Start and to call twice.
 func (r *ncclReceiver) Shutdown(ctx context.Context) error {
-	if r.poller == nil {
+	if r.Shared == nil {
 		return nil
 	}
-	return errors.Join(r.poller.stop(ctx), r.release(ctx))
+	return errors.Join(r.Shared.loop.Stop(ctx), r.Use.Shutdown(ctx))
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -72,10 +71,7 @@ type poller struct {
 	skip                 int
 	outcome              string
 
-	running  sync.WaitGroup
-	stopping context.Context
-	cancel   context.CancelFunc
-	ending   shared.Stop
+	loop shared.Loop
 }
 
 func newPoller(cfg *Config, set receiver.Settings) (*poller, error) {
@@ -93,50 +89,26 @@ func newPoller(cfg *Config, set receiver.Settings) (*poller, error) {
 		client:    ras.Client{Endpoint: cfg.Endpoint, Timeout: timeout, MaxSize: maxAnswerSize},
 		tracker:   communicator.NewTracker(behindPolls),
 		dumps:     dump.NewWatcher(cfg.RootPath, cfg.FlightRecorder, time.Now()),
+		jobs:      make(flightrecorder.Jobs),
 		processes: workload.NewNamespaceProcesses(cfg.RootPath),
 		addresses: ownAddresses,
 	}
 	host := workload.HostName(cfg.RootPath)
 	p.metrics = &metricsOutlet{builder: metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set), report: report, host: host}
 	p.logs = &logsOutlet{builder: metadata.NewLogsBuilder(cfg.LogsBuilderConfig, set), report: report, host: host, lost: p.lostRecords, pending: plog.NewLogs()}
-	p.stopping, p.cancel = context.WithCancel(context.Background())
 	return p, nil
 }
 
 // Start implements shared.Object.
 func (p *poller) Start(context.Context, component.Host) error {
-	p.running.Go(p.run)
+	p.loop.Start(p.cfg.initialDelay, p.cfg.CollectionInterval, func(ctx context.Context) { p.poll(ctx, time.Now()) })
 	return nil
 }
 
 // Shutdown implements shared.Object.
 func (p *poller) Shutdown(ctx context.Context) error {
 	defer p.telemetry.Shutdown()
-	return p.stop(ctx)
-}
-
-// stop ends the queries, and waits until nothing more is sent or ctx ends.
-func (p *poller) stop(ctx context.Context) error {
-	p.cancel()
-	return p.ending.Do(ctx, func() error {
-		p.running.Wait()
-		return nil
-	})
-}
-
-// run polls at each interval until the poller stops.
-func (p *poller) run() {
-	timer := time.NewTimer(p.cfg.initialDelay)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-		case <-p.stopping.Done():
-			return
-		}
-		p.poll(p.stopping, time.Now())
-		timer.Reset(p.cfg.CollectionInterval)
-	}
+	return p.loop.Stop(ctx)
 }
 
 // poll asks once, looks for dumps, and sends what was found.

@@ -267,7 +267,7 @@ func TestDumpsOfAJobAreCompared(t *testing.T) {
 	r.trainer(t)
 	r.polls(t, 1)
 	for rank := range 4 {
-		data, err := os.ReadFile(filepath.Join("internal", "flightrecorder", "testdata", fmt.Sprintf("data_rank_%d", rank)))
+		data, err := os.ReadFile(filepath.Join("internal", "flightrecorder", "testdata", "2.9.1", fmt.Sprintf("data_rank_%d", rank)))
 		require.NoError(t, err)
 		writeFile(t, r.cfg, fmt.Sprintf("tmp/comm_lib_trace_rank_%d", rank), string(data))
 		at := time.Now().Add(time.Hour)

@@ -38,7 +38,7 @@ func TestOneQueryForBothSignals(t *testing.T) {
 	// Both stop while NCCL does not answer.
 	require.NoError(t, m.Shutdown(t.Context()))
 	connections := server.Connections()
-	m.(*ncclReceiver).poller.running.Wait()
+	require.NoError(t, m.(*ncclReceiver).Shared.loop.Stop(t.Context()))
 	assert.Equal(t, connections, server.Connections(), "it still asks")
 	require.NoError(t, l.Shutdown(t.Context()))
 	require.NoError(t, l.Shutdown(t.Context()))
@@ -52,7 +52,7 @@ func TestShutdownEndsWithItsContext(t *testing.T) {
 	r.start(t)
 	r.metrics.next.Store(nil)
 	r.addresses = nil
-	r.running.Go(func() { close(enter); <-leave })
+	r.loop.Start(0, time.Hour, func(context.Context) { close(enter); <-leave })
 	<-enter
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

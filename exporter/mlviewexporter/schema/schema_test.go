@@ -13,26 +13,13 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/schema"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
 
 // The schema and the Go types cannot differ.
 func TestSchemaIsThatOfTheTypes(t *testing.T) {
 	golden.File(t, "state.schema.json", string(derive(t)))
-}
-
-// compiled returns the schema of a definition. Formats are checked.
-func compiled(t *testing.T, reference string) *jsonschema.Schema {
-	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.State))
-	require.NoError(t, err)
-	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat()
-	require.NoError(t, compiler.AddResource("state.json", document))
-	out, err := compiler.Compile("state.json" + reference)
-	require.NoError(t, err)
-	return out
 }
 
 func instance(t *testing.T, v any) any {
@@ -102,7 +89,7 @@ func TestDocumentsAreValid(t *testing.T) {
 	for reference, document := range documents {
 		whole := document()
 		filled(reflect.ValueOf(whole).Elem())
-		require.NoError(t, compiled(t, reference).Validate(instance(t, whole)), reference)
+		require.NoError(t, pagetest.Schema(t, reference).Validate(instance(t, whole)), reference)
 	}
 	// MakeLists makes every list that a document must have, also those of rows.
 	state, detail := &api.State{}, &api.RunDetail{}
@@ -110,11 +97,11 @@ func TestDocumentsAreValid(t *testing.T) {
 		oneRowEach(reflect.ValueOf(document).Elem())
 		api.MakeLists(document)
 	}
-	require.NoError(t, compiled(t, "").Validate(instance(t, state)))
-	require.NoError(t, compiled(t, "#/$defs/RunDetail").Validate(instance(t, detail)))
+	require.NoError(t, pagetest.Schema(t, "").Validate(instance(t, state)))
+	require.NoError(t, pagetest.Schema(t, "#/$defs/RunDetail").Validate(instance(t, detail)))
 	// The report of a run of which nothing is known has all lists, too.
 	for _, d := range []*api.RunDetail{{}, detail} {
-		require.NoError(t, compiled(t, "#/$defs/Report").Validate(instance(t, report.New(state, d, nil))))
+		require.NoError(t, pagetest.Schema(t, "#/$defs/Report").Validate(instance(t, report.New(state, d, nil))))
 	}
 }
 
@@ -132,12 +119,12 @@ func TestOtherDocumentsAreNot(t *testing.T) {
 		filled(reflect.ValueOf(state).Elem())
 		document := instance(t, state)
 		change(document.(map[string]any)) //nolint:forcetypeassert // as encoded
-		require.Error(t, compiled(t, "").Validate(document), name)
+		require.Error(t, pagetest.Schema(t, "").Validate(document), name)
 	}
 	// Readers keep working when fields are added.
 	state := &api.State{}
 	filled(reflect.ValueOf(state).Elem())
 	document := instance(t, state)
 	document.(map[string]any)["new"] = true //nolint:forcetypeassert // as encoded
-	assert.NoError(t, compiled(t, "").Validate(document))
+	assert.NoError(t, pagetest.Schema(t, "").Validate(document))
 }

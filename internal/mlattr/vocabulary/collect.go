@@ -36,7 +36,7 @@ func (r *Reader) collect(attrs pcommon.Map, item where, name string, f *Facts) {
 			if r.begins[key[0]] && dynamic < maxDynamic && r.collectPrefixed(key, value, f) {
 				dynamic++
 			} else if item == onSpan {
-				f.collectGeneral(key, value)
+				collectGeneral(key, value, f)
 			}
 			continue
 		}
@@ -51,7 +51,7 @@ func (r *Reader) collect(attrs pcommon.Map, item where, name string, f *Facts) {
 			if found.evidence {
 				f.Systems |= found.system
 			}
-			f.consider(found, value, "")
+			found.consider(f, value, "")
 		}
 		if entry.fields != nil && item&onSpan != 0 {
 			collectFields(value, entry.fields, f)
@@ -76,7 +76,7 @@ func (r *Reader) collectPrefixed(key string, value pcommon.Value, f *Facts) bool
 			f.readOwn(key, 0, table.KindDouble, value)
 			return true
 		}
-		f.consider(&p.rule, value, tail)
+		p.rule.consider(f, value, tail)
 		return true
 	}
 	return false
@@ -96,9 +96,9 @@ func hasPrefixIn(name string, prefixes []string) bool {
 
 // consider makes a fact of an attribute that matches a rule, or adds it to
 // f.pending where the rule's client is not recognised yet.
-func (f *Facts) consider(of *rule, value pcommon.Value, tail string) {
+func (of *rule) consider(f *Facts, value pcommon.Value, tail string) {
 	if of.system == 0 || of.system&f.Systems != 0 {
-		f.take(of, value, tail)
+		of.take(f, value, tail)
 		return
 	}
 	f.pending = append(f.pending, candidate{rule: of, value: value, tail: tail})
@@ -113,7 +113,7 @@ func (r *Reader) settle(f *Facts) {
 	for i := range f.pending {
 		c := &f.pending[i]
 		if c.rule.system == 0 || c.rule.system&f.Systems != 0 {
-			f.take(c.rule, c.value, c.tail)
+			c.rule.take(f, c.value, c.tail)
 		}
 	}
 	clear(f.pending)
@@ -122,7 +122,7 @@ func (r *Reader) settle(f *Facts) {
 
 // take makes a fact of an attribute that matches a rule. tail is the end of the
 // key after the prefix of a prefix rule.
-func (f *Facts) take(of *rule, value pcommon.Value, tail string) {
+func (of *rule) take(f *Facts, value pcommon.Value, tail string) {
 	fact := Fact{Key: of.canonical, slot: of.slot, rank: of.rank}
 	if of.reads != nil {
 		if fact.Text = translate(of, value); fact.Text != "" {
@@ -147,7 +147,7 @@ func (f *Facts) take(of *rule, value pcommon.Value, tail string) {
 		}
 	}
 	if tail != "" {
-		fact.Key = f.dynamicKey(fact.Key, tail)
+		fact.Key = f.dynamic.of(fact.Key, tail)
 		fact.slot = SlotOf(fact.Key)
 	}
 	if of.factor != 0 && !mlattr.StatesUnit(value) {

@@ -1,8 +1,6 @@
 package vocabulary
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -88,10 +86,9 @@ type nameRule struct {
 	number Slot // of NameRule.Number
 }
 
-// NewReader returns a Reader for the options. It returns an error if an alias
-// names a canonical attribute that is not in Aliasable, or a metric alias does
-// not pass MetricAlias.Check.
-func NewReader(options Options) (*Reader, error) {
+// NewReader returns a Reader for the options, which have been checked: an alias names one
+// of Aliasable, and a metric alias one of MeasureNames with a unit of that.
+func NewReader(options Options) *Reader {
 	r := &Reader{exact: make(map[string][]nameRule), events: make(map[string]table.EventKind)}
 	for name, kind := range kinds {
 		if !onlyRead(name) {
@@ -104,12 +101,6 @@ func NewReader(options Options) (*Reader, error) {
 			rule: rule{kind: table.KindDouble, where: onSpan, rank: rankOwn}})
 	}
 	for source, canonical := range options.Aliases {
-		if source == "" {
-			return nil, fmt.Errorf("the key for %q is empty", canonical)
-		}
-		if !slices.Contains(Aliasable(), canonical) {
-			return nil, fmt.Errorf("%q is not a canonical attribute", canonical)
-		}
 		kind := kinds[canonical]
 		if canonical == mlattr.User {
 			kind = table.KindSecret
@@ -161,13 +152,10 @@ func NewReader(options Options) (*Reader, error) {
 		for _, name := range client.Names {
 			compiled := nameRule{NameRule: name, system: client.System, number: SlotOf(name.Number)}
 			r.filter.add(name.Match, name.Text)
-			switch name.Match {
-			case table.Exact:
+			if name.Match == table.Exact {
 				r.exact[name.Text] = append(r.exact[name.Text], compiled)
-			case table.Numbered:
-				r.numbered = append(r.numbered, compiled)
-			default:
-				r.affixes = append(r.affixes, compiled)
+			} else {
+				r.parts = append(r.parts, compiled)
 			}
 		}
 	}
@@ -177,10 +165,8 @@ func NewReader(options Options) (*Reader, error) {
 	for i := range r.keys.entries {
 		r.keys.entries[i].forEnriched()
 	}
-	if err := r.compileMetrics(options.Metrics); err != nil {
-		return nil, err
-	}
-	return r, nil
+	r.compileMetrics(options.Metrics)
+	return r
 }
 
 func compile(client Vocabulary, alias table.Alias, item where, rank int32) rule {

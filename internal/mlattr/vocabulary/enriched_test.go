@@ -28,7 +28,7 @@ func enrichedFacts(resource pcommon.Map, scope string, span ptrace.Span) (read, 
 	known := ofResource.Systems | r.Scope(scope)
 	r.Span(known, span, f)
 	read = all(f)
-	read["client"] = (f.Systems & ownSystems).String()
+	read["client"] = namesOf(f.Systems & ownSystems)
 	for fact := range f.All() {
 		fact.Put(span.Attributes())
 	}
@@ -38,7 +38,7 @@ func enrichedFacts(resource pcommon.Map, scope string, span ptrace.Span) (read, 
 		delete(read, key)
 	}
 	enriched = all(f)
-	enriched["client"] = (f.Systems & ownSystems).String()
+	enriched["client"] = namesOf(f.Systems & ownSystems)
 	delete(enriched, mlattr.User)
 	return read, enriched
 }
@@ -85,7 +85,7 @@ func TestEnrichedReadsDurations(t *testing.T) {
 		span.Attributes().PutStr(key, tt.value)
 		f := new(vocabulary.Facts)
 		vocabulary.Default().Enriched(0, span, vocabulary.SlotsOf(), f)
-		got, _ := f.Double(tt.canonical)
+		got, _ := f.DoubleAt(vocabulary.SlotOf(tt.canonical))
 		assert.InDelta(t, tt.want, got, 1e-12, key)
 	}
 }

@@ -99,7 +99,7 @@ type Facts struct {
 	name *nameRule
 	// dynamic has the canonical keys of prefix rules, so that a key that recurs
 	// is allocated once.
-	dynamic map[dynamicKey]string
+	dynamic dynamicKeys
 	// at has the index in list, plus one, of each canonical attribute.
 	at [maxSlots]uint8
 }
@@ -120,18 +120,21 @@ type dynamicKey struct{ canonical, tail string }
 // which a program has a dozen.
 const maxDynamicKeys = 64
 
-// dynamicKey returns the canonical key of a prefix rule.
-func (f *Facts) dynamicKey(canonical, tail string) string {
-	if key, ok := f.dynamic[dynamicKey{canonical, tail}]; ok {
+// dynamicKeys are canonical keys that were made of both.
+type dynamicKeys map[dynamicKey]string
+
+// of returns the canonical key of a prefix rule.
+func (d *dynamicKeys) of(canonical, tail string) string {
+	if key, ok := (*d)[dynamicKey{canonical, tail}]; ok {
 		return key
 	}
-	if f.dynamic == nil {
-		f.dynamic = make(map[dynamicKey]string)
-	} else if len(f.dynamic) >= maxDynamicKeys {
-		clear(f.dynamic)
+	if *d == nil {
+		*d = make(dynamicKeys)
+	} else if len(*d) >= maxDynamicKeys {
+		clear(*d)
 	}
 	key := canonical + tail
-	f.dynamic[dynamicKey{canonical, key[len(canonical):]}] = key
+	(*d)[dynamicKey{canonical, key[len(canonical):]}] = key
 	return key
 }
 
@@ -192,10 +195,11 @@ func (f *Facts) At(slot Slot) *Fact {
 // TextAt is Text by the attribute's slot.
 func (f *Facts) TextAt(slot Slot) string { return f.At(slot).text() }
 
-// IntAt is Int by the attribute's slot.
+// IntAt returns the whole number of the attribute of a slot, and false where there is none.
 func (f *Facts) IntAt(slot Slot) (int64, bool) { return f.At(slot).int() }
 
-// DoubleAt is Double by the attribute's slot.
+// DoubleAt returns the number of the attribute of a slot, converted from a whole number if
+// need be, and false where there is none.
 func (f *Facts) DoubleAt(slot Slot) (float64, bool) { return f.At(slot).double() }
 
 // BoolAt returns the boolean of the attribute of a slot, and false where there is none.
@@ -217,10 +221,6 @@ func (f *Fact) text() string {
 	return f.Text
 }
 
-// Int returns the whole number of a canonical attribute, and false where there
-// is none.
-func (f *Facts) Int(key string) (int64, bool) { return f.Find(key).int() }
-
 func (f *Fact) int() (int64, bool) {
 	if f == nil || !f.usable() {
 		return 0, false
@@ -231,10 +231,6 @@ func (f *Fact) int() (int64, bool) {
 	}
 	return 0, false
 }
-
-// Double returns the number of a canonical attribute, converted from a whole
-// number if need be, and false where there is none.
-func (f *Facts) Double(key string) (float64, bool) { return f.Find(key).double() }
 
 func (f *Fact) double() (float64, bool) {
 	if f == nil || !f.usable() {
@@ -267,14 +263,6 @@ func (f *Facts) SetDouble(slot Slot, value float64) {
 // SetInt is SetText for a whole number.
 func (f *Facts) SetInt(slot Slot, value int64) {
 	f.set(slot, rankDerived, Fact{Kind: table.KindInt, Int: value})
-}
-
-// setName adds a text from a span's name, unless it is empty or there is a fact
-// of that slot.
-func (f *Facts) setName(slot Slot, text string) {
-	if text != "" {
-		f.set(slot, rankName, Fact{Kind: table.KindText, Text: text})
-	}
 }
 
 // set adds a fact of a slot, unless there is one of the same or a lower rank.

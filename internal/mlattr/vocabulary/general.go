@@ -221,7 +221,7 @@ func ofPart(before string) bool {
 }
 
 // collectGeneral reads an attribute by the general rules.
-func (f *Facts) collectGeneral(key string, value pcommon.Value) {
+func collectGeneral(key string, value pcommon.Value, f *Facts) {
 	of, before := generalOf(key)
 	switch {
 	case of == nil:
@@ -232,7 +232,7 @@ func (f *Facts) collectGeneral(key string, value pcommon.Value) {
 			f.general = append(f.general, generalCandidate{of, value, strings.Contains(before, "response")})
 		}
 	case !of.Counts && !strings.Contains(before, "aggregat") || of.Counts && !ofPart(before):
-		f.takeGeneral(of, value)
+		of.take(f, value)
 	}
 }
 
@@ -262,9 +262,9 @@ type generalCandidate struct {
 	ofAnswer bool
 }
 
-// takeGeneral makes a fact of an attribute. A value that cannot be read is none, nor is a
+// take makes a fact of an attribute. A value that cannot be read is none, nor is a
 // word for none.
-func (f *Facts) takeGeneral(of *generalRule, value pcommon.Value) {
+func (of *generalRule) take(f *Facts, value pcommon.Value) {
 	if value.Type() == pcommon.ValueTypeStr && (value.Str() == "null" || value.Str() == "None") {
 		return
 	}
@@ -277,33 +277,40 @@ func (f *Facts) takeGeneral(of *generalRule, value pcommon.Value) {
 			return
 		}
 	}
-	f.take(&of.rule, value, "")
+	of.rule.take(f, value, "")
 }
 
-// settleGeneral makes facts of the attributes that wait for what else the span says, and
+// modelSpan is a span of which the general rules find out whether it is a request to a
+// model, and what it used.
+type modelSpan struct {
+	*Facts
+	span ptrace.Span
+}
+
+// settle makes facts of the attributes that wait for what else the span says, and
 // finds the usage of a request that states it as JSON or in an event.
-func (f *Facts) settleGeneral(span ptrace.Span) {
-	operation := f.TextAt(SlotGenAIOperationName)
+func (s *modelSpan) settle() {
+	operation := s.TextAt(SlotGenAIOperationName)
 	if operation == "" {
-		f.readNameOfFailure(span)
-		if len(f.general) == 0 && span.Events().Len() == 0 && !f.countsTokens() {
+		s.readNameOfFailure()
+		if len(s.general) == 0 && s.span.Events().Len() == 0 && !s.countsTokens() {
 			return
 		}
-		if f.countsTokens() || f.namesModel() || f.isOf(asksByItself) {
-			f.takeWeak(func(of *generalRule) bool { return of.slot == SlotGenAIOperationName })
+		if s.countsTokens() || s.namesModel() || s.isOf(asksByItself) {
+			s.takeWeak(func(of *generalRule) bool { return of.slot == SlotGenAIOperationName })
 		}
-		if operation = f.TextAt(SlotGenAIOperationName); operation == "" && !f.countsTokens() {
-			if !f.asksInEvent(span) {
+		if operation = s.TextAt(SlotGenAIOperationName); operation == "" && !s.countsTokens() {
+			if !s.asksInEvent() {
 				return
 			}
-			operation = f.TextAt(SlotGenAIOperationName)
+			operation = s.TextAt(SlotGenAIOperationName)
 		}
 	}
 	asks := AsksModel(operation)
-	if asks && f.isOf(isStep) {
-		f.SetBool(SlotRequestCounted, false)
+	if asks && s.isOf(isStep) {
+		s.SetBool(SlotRequestCounted, false)
 	}
-	f.takeWeak(func(of *generalRule) bool {
+	s.takeWeak(func(of *generalRule) bool {
 		switch of.slot {
 		case SlotErrorType:
 			return asks
@@ -313,57 +320,57 @@ func (f *Facts) settleGeneral(span ptrace.Span) {
 			return true
 		}
 	})
-	if !asks || f.countsTokens() {
+	if !asks || s.countsTokens() {
 		return
 	}
-	for i := range f.general {
-		if c := &f.general[i]; c.of.Holds {
-			f.readUsage(c.value, c.of.Usage)
+	for i := range s.general {
+		if c := &s.general[i]; c.of.Holds {
+			s.readUsage(c.value, c.of.Usage)
 		}
 	}
-	if !f.countsTokens() {
-		f.readEvents(span)
+	if !s.countsTokens() {
+		s.readEvents()
 	}
 }
 
 // readNameOfFailure makes a request of a client's span that failed before its instrumentation
 // wrote any attribute: the conventions name it after its operation and its model.
-func (f *Facts) readNameOfFailure(span ptrace.Span) {
-	if span.Attributes().Len() > 0 || span.Kind() != ptrace.SpanKindClient || span.Status().Code() != ptrace.StatusCodeError {
+func (s *modelSpan) readNameOfFailure() {
+	if s.span.Attributes().Len() > 0 || s.span.Kind() != ptrace.SpanKindClient || s.span.Status().Code() != ptrace.StatusCodeError {
 		return
 	}
-	operation, model, _ := strings.Cut(span.Name(), " ")
+	operation, model, _ := strings.Cut(s.span.Name(), " ")
 	if model != "" && AsksModel(operation) && !strings.Contains(model, " ") {
-		f.SetText(SlotGenAIOperationName, operation)
-		f.SetText(SlotGenAIRequestModel, model)
+		s.SetText(SlotGenAIOperationName, operation)
+		s.SetText(SlotGenAIRequestModel, model)
 	}
 }
 
 // takeWeak makes facts of the attributes whose rules are chosen.
-func (f *Facts) takeWeak(chosen func(*generalRule) bool) {
-	for i := range f.general {
-		c := &f.general[i]
+func (s *modelSpan) takeWeak(chosen func(*generalRule) bool) {
+	for i := range s.general {
+		c := &s.general[i]
 		if of := c.of; !of.Holds && chosen(of) {
 			if of.slot == SlotGenAIRequestModel && c.ofAnswer {
 				of = generalRules["responsemodel"]
 			}
-			f.takeGeneral(of, c.value)
+			of.take(s.Facts, c.value)
 		}
 	}
 }
 
-func (f *Facts) countsTokens() bool {
-	return f.At(SlotGenAIInputTokens) != nil || f.At(SlotGenAIOutputTokens) != nil
+func (s *modelSpan) countsTokens() bool {
+	return s.At(SlotGenAIInputTokens) != nil || s.At(SlotGenAIOutputTokens) != nil
 }
 
 // namesModel reports whether the span names a model, by a table or by a general rule.
-func (f *Facts) namesModel() bool {
-	if f.At(SlotGenAIRequestModel) != nil || f.At(SlotGenAIResponseModel) != nil {
+func (s *modelSpan) namesModel() bool {
+	if s.At(SlotGenAIRequestModel) != nil || s.At(SlotGenAIResponseModel) != nil {
 		return true
 	}
-	for i := range f.general {
-		of := f.general[i].of
-		if (of.slot == SlotGenAIRequestModel || of.slot == SlotGenAIResponseModel) && (of.reads == nil || translate(&of.rule, f.general[i].value) != "") {
+	for i := range s.general {
+		of := s.general[i].of
+		if (of.slot == SlotGenAIRequestModel || of.slot == SlotGenAIResponseModel) && (of.reads == nil || translate(&of.rule, s.general[i].value) != "") {
 			return true
 		}
 	}
@@ -371,9 +378,9 @@ func (f *Facts) namesModel() bool {
 }
 
 // isOf reports whether a word that says what the span is fulfils a condition.
-func (f *Facts) isOf(condition func(kind string) bool) bool {
-	for i := range f.general {
-		c := &f.general[i]
+func (s *modelSpan) isOf(condition func(kind string) bool) bool {
+	for i := range s.general {
+		c := &s.general[i]
 		if c.of.slot == SlotGenAIOperationName && c.value.Type() == pcommon.ValueTypeStr && condition(c.value.Str()) {
 			return true
 		}

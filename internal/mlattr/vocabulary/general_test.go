@@ -142,7 +142,7 @@ func TestCachesApart(t *testing.T) {
 			"gen_ai.usage.total_tokens": 17, "gen_ai.usage.cache_read.input_tokens": 3, "gen_ai.usage.cache_creation.input_tokens": 2,
 		}))
 		_, facts := vocabulary.Classify(pcommon.NewMap(), scope, s)
-		whole, _ := facts.Int(mlattr.UsageInputTokens)
+		whole, _ := facts.IntAt(vocabulary.SlotUsageInputTokens)
 		assert.Equal(t, want, whole, scope)
 	}
 }

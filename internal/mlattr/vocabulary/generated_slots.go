@@ -120,86 +120,88 @@ const (
 	SlotRankGlobal Slot = 57
 	// SlotRankLocal is that of mlattr.RankLocal.
 	SlotRankLocal Slot = 58
+	// SlotRankPipeline is that of mlattr.RankPipeline.
+	SlotRankPipeline Slot = 59
 	// SlotRequestCounted is that of mlattr.RequestCounted.
-	SlotRequestCounted Slot = 59
+	SlotRequestCounted Slot = 60
 	// SlotRequestID is that of mlattr.RequestID.
-	SlotRequestID Slot = 60
+	SlotRequestID Slot = 61
 	// SlotRole is that of mlattr.Role.
-	SlotRole Slot = 61
+	SlotRole Slot = 62
 	// SlotRunAttempt is that of mlattr.RunAttempt.
-	SlotRunAttempt Slot = 62
+	SlotRunAttempt Slot = 63
 	// SlotRunID is that of mlattr.RunID.
-	SlotRunID Slot = 63
+	SlotRunID Slot = 64
 	// SlotRunInferred is that of mlattr.RunInferred.
-	SlotRunInferred Slot = 64
+	SlotRunInferred Slot = 65
 	// SlotSampleKeep is that of mlattr.SampleKeep.
-	SlotSampleKeep Slot = 65
+	SlotSampleKeep Slot = 66
 	// SlotSamplesPerSecond is that of mlattr.SamplesPerSecond.
-	SlotSamplesPerSecond Slot = 66
+	SlotSamplesPerSecond Slot = 67
 	// SlotSamplesBasis is that of mlattr.SamplesBasis.
-	SlotSamplesBasis Slot = 67
+	SlotSamplesBasis Slot = 68
 	// SlotSamplesPerStep is that of mlattr.SamplesPerStep.
-	SlotSamplesPerStep Slot = 68
+	SlotSamplesPerStep Slot = 69
 	// SlotSamplingSessionID is that of mlattr.SamplingSessionID.
-	SlotSamplingSessionID Slot = 69
+	SlotSamplingSessionID Slot = 70
 	// SlotSequenceLength is that of mlattr.SequenceLength.
-	SlotSequenceLength Slot = 70
+	SlotSequenceLength Slot = 71
 	// SlotSessionID is that of mlattr.SessionID.
-	SlotSessionID Slot = 71
+	SlotSessionID Slot = 72
 	// SlotSide is that of mlattr.Side.
-	SlotSide Slot = 72
+	SlotSide Slot = 73
 	// SlotStep is that of mlattr.Step.
-	SlotStep Slot = 73
+	SlotStep Slot = 74
 	// SlotThroughputBasis is that of mlattr.ThroughputBasis.
-	SlotThroughputBasis Slot = 74
+	SlotThroughputBasis Slot = 75
 	// SlotThroughputScope is that of mlattr.ThroughputScope.
-	SlotThroughputScope Slot = 75
+	SlotThroughputScope Slot = 76
 	// SlotTokensEstimated is that of mlattr.TokensEstimated.
-	SlotTokensEstimated Slot = 76
+	SlotTokensEstimated Slot = 77
 	// SlotTotalTokens is that of mlattr.TotalTokens.
-	SlotTotalTokens Slot = 77
+	SlotTotalTokens Slot = 78
 	// SlotTokensPerSecond is that of mlattr.TokensPerSecond.
-	SlotTokensPerSecond Slot = 78
+	SlotTokensPerSecond Slot = 79
 	// SlotDecodePerSecond is that of mlattr.DecodePerSecond.
-	SlotDecodePerSecond Slot = 79
+	SlotDecodePerSecond Slot = 80
 	// SlotSequencePerSecond is that of mlattr.SequencePerSecond.
-	SlotSequencePerSecond Slot = 80
+	SlotSequencePerSecond Slot = 81
 	// SlotPrefillPerSecond is that of mlattr.PrefillPerSecond.
-	SlotPrefillPerSecond Slot = 81
+	SlotPrefillPerSecond Slot = 82
 	// SlotTokensPerStep is that of mlattr.TokensPerStep.
-	SlotTokensPerStep Slot = 82
+	SlotTokensPerStep Slot = 83
 	// SlotTrainingRunID is that of mlattr.TrainingRunID.
-	SlotTrainingRunID Slot = 83
+	SlotTrainingRunID Slot = 84
 	// SlotUsageCost is that of mlattr.UsageCost.
-	SlotUsageCost Slot = 84
+	SlotUsageCost Slot = 85
 	// SlotUsageCounted is that of mlattr.UsageCounted.
-	SlotUsageCounted Slot = 85
+	SlotUsageCounted Slot = 86
 	// SlotUsageCurrency is that of mlattr.UsageCurrency.
-	SlotUsageCurrency Slot = 86
+	SlotUsageCurrency Slot = 87
 	// SlotUsageEvidence is that of mlattr.UsageEvidence.
-	SlotUsageEvidence Slot = 87
+	SlotUsageEvidence Slot = 88
 	// SlotUsageInputCost is that of mlattr.UsageInputCost.
-	SlotUsageInputCost Slot = 88
+	SlotUsageInputCost Slot = 89
 	// SlotUsageInputTokens is that of mlattr.UsageInputTokens.
-	SlotUsageInputTokens Slot = 89
+	SlotUsageInputTokens Slot = 90
 	// SlotUsageOutputCost is that of mlattr.UsageOutputCost.
-	SlotUsageOutputCost Slot = 90
+	SlotUsageOutputCost Slot = 91
 	// SlotUsageOutputTokens is that of mlattr.UsageOutputTokens.
-	SlotUsageOutputTokens Slot = 91
+	SlotUsageOutputTokens Slot = 92
 	// SlotUser is that of mlattr.User.
-	SlotUser Slot = 92
+	SlotUser Slot = 93
 	// SlotValLoss is that of mlattr.ValLoss.
-	SlotValLoss Slot = 93
+	SlotValLoss Slot = 94
 	// SlotValMetric is that of mlattr.ValMetric.
-	SlotValMetric Slot = 94
+	SlotValMetric Slot = 95
 	// SlotWorldSize is that of mlattr.WorldSize.
-	SlotWorldSize Slot = 95
+	SlotWorldSize Slot = 96
 	// SlotOverflow is that of mlattr.Overflow.
-	SlotOverflow Slot = 96
+	SlotOverflow Slot = 97
 	// SlotRPCMethod is that of mlattr.RPCMethod.
-	SlotRPCMethod Slot = 97
+	SlotRPCMethod Slot = 98
 	// SlotServiceName is that of mlattr.ServiceName.
-	SlotServiceName Slot = 98
+	SlotServiceName Slot = 99
 	// SlotServiceNamespace is that of mlattr.ServiceNamespace.
-	SlotServiceNamespace Slot = 99
+	SlotServiceNamespace Slot = 100
 )

@@ -50,7 +50,7 @@ func TestFirstTokenOfAWholeAnswer(t *testing.T) {
 		span := ptrace.NewSpan()
 		require.NoError(t, span.Attributes().FromRaw(tt.attrs))
 		_, facts := vocabulary.Classify(pcommon.NewMap(), tt.scope, span)
-		got, _ := facts.Double(mlattr.GenAITimeToFirstChunk)
+		got, _ := facts.DoubleAt(vocabulary.SlotGenAITimeToFirstChunk)
 		assert.InDelta(t, tt.want, got, 1e-9, name)
 	}
 }

@@ -48,7 +48,7 @@ func TestLaunchers(t *testing.T) {
 		f := read(map[string]any{alias.Source: tt.value})
 		require.NotNil(t, f.Find(tt.key), alias.Source)
 		if tt.want == "" {
-			n, _ := f.Int(tt.key)
+			n, _ := f.IntAt(vocabulary.SlotOf(tt.key))
 			assert.EqualValues(t, 2, n, alias.Source)
 			assert.Nil(t, read(map[string]any{alias.Source: -1}).Find(tt.key), alias.Source)
 			continue
@@ -65,6 +65,6 @@ func TestLaunchers(t *testing.T) {
 	f := read(map[string]any{"MLFLOW_RUN_ID": "none", "WANDB_RUN_ID": "w1"})
 	assert.Equal(t, "w1", f.Text(mlattr.RunID), "who has no run leaves it to the next")
 	f = read(map[string]any{"TORCHELASTIC_RESTART_COUNT": 1, "SLURM_RESTART_COUNT": 2})
-	attempt, _ := f.Int(mlattr.RunAttempt)
+	attempt, _ := f.IntAt(vocabulary.SlotRunAttempt)
 	assert.EqualValues(t, 1, attempt, "torchelastic starts again within the job")
 }

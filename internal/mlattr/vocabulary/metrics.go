@@ -1,12 +1,11 @@
 package vocabulary
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
 
@@ -27,15 +26,21 @@ type Meaning struct {
 	Repeated bool
 }
 
-// MetricAlias is a metric that the user named.
+// MetricAlias is what one metric of the user's own measures, as the configuration of
+// ml_enrich states it.
 type MetricAlias struct {
-	// Measure is the name of one of Measures.
-	Measure string
-	// Unit is the unit of the values, whatever the metric states. Empty means
-	// the unit that the metric states, or else that of the measure.
-	Unit string
-	// TokenType is input, output, or empty.
-	TokenType string
+	// Measure is what the metric measures, such as ml.tokens, by the names in
+	// docs/vocabulary.md, which says what is derived from each. It is required.
+	Measure string `mapstructure:"as"`
+
+	// Unit is the unit of its values, such as ms. It goes before the unit that
+	// the metric reports. The default is the reported unit, or else the unit of
+	// the measure.
+	Unit string `mapstructure:"unit"`
+
+	// TokenType is which tokens a metric of tokens counts: input or output. The
+	// default is empty: both, or gen_ai.token.type of the points.
+	TokenType string `mapstructure:"token_type"`
 }
 
 // metricRule is a compiled Metric.
@@ -53,39 +58,15 @@ const MaxMetricName = 128
 func MeasureNames() []string { return slices.Sorted(maps.Keys(table.MeasureByName)) }
 
 // UnitsOf returns the units that the values of a measure can have, sorted,
-// without annotations in braces. It returns nil for a name that is not in
-// Measures.
+// without annotations in braces. The measure must be one of MeasureNames.
 func UnitsOf(measure string) []string {
 	m := table.MeasureByName[measure]
-	if m == nil {
-		return nil
-	}
 	names := slices.Collect(maps.Keys(table.UnitFactors[m.Dimension]))
 	if m.Unit != "" && !slices.Contains(names, m.Unit) {
 		names = append(names, m.Unit)
 	}
 	slices.Sort(names)
 	return names
-}
-
-// Check returns an error if the alias names no measure, no unit of the measure
-// or no token type.
-func (a MetricAlias) Check() error {
-	m := table.MeasureByName[a.Measure]
-	if m == nil {
-		return fmt.Errorf("%q is not a measure", a.Measure)
-	}
-	if a.Unit != "" {
-		if _, ok := m.Convert(a.Unit); !ok {
-			return fmt.Errorf("%q is not a unit of %q", a.Unit, a.Measure)
-		}
-	}
-	switch a.TokenType {
-	case "", mlattr.TokenTypeInput, mlattr.TokenTypeOutput:
-		return nil
-	default:
-		return fmt.Errorf("%q is not a token type", a.TokenType)
-	}
 }
 
 // MetricMeaning returns what a metric is about, by its name and its unit, which
@@ -153,33 +134,24 @@ func metricKey(key []byte, name string) ([]byte, bool) {
 }
 
 // compileMetrics fills r.metrics. The user's metrics go first.
-func (r *Reader) compileMetrics(aliases map[string]MetricAlias) error {
+func (r *Reader) compileMetrics(aliases map[string]MetricAlias) {
 	r.metrics = make(map[string][]metricRule)
 	for _, name := range slices.Sorted(maps.Keys(aliases)) {
 		alias := aliases[name]
-		if err := alias.Check(); err != nil {
-			return fmt.Errorf("metric %q: %w", name, err)
-		}
 		metric := table.Metric{Source: name, Measure: alias.Measure, Unit: alias.Unit, TokenType: alias.TokenType}
 		if said := unitOfName(name); metric.Unit == "" && said != "" {
 			if _, ok := table.MeasureByName[alias.Measure].Convert(said); ok {
 				metric.Unit = said
 			}
 		}
-		err := r.addMetric(metric, new(Vocabulary), alias.Unit != "")
-		if err != nil {
-			return err
-		}
+		r.addMetric(metric, new(Vocabulary), alias.Unit != "")
 	}
 	for _, client := range r.tables {
 		for _, metric := range client.Metrics {
-			if err := r.addMetric(metric, &client, false); err != nil {
-				return err
-			}
+			r.addMetric(metric, &client, false)
 		}
 		r.markRepeated(client)
 	}
-	return nil
 }
 
 // markRepeated sets Meaning.Repeated of the table's metrics.
@@ -197,27 +169,15 @@ func (r *Reader) markRepeated(client Vocabulary) {
 	}
 }
 
-func (r *Reader) addMetric(metric table.Metric, of *Vocabulary, fixed bool) error {
+func (r *Reader) addMetric(metric table.Metric, of *Vocabulary, fixed bool) {
 	measure := table.MeasureByName[metric.Measure]
-	if measure == nil {
-		return fmt.Errorf("metric %q: %q is not a measure", metric.Source, metric.Measure)
-	}
-	if metric.Unit == "" {
-		metric.Unit = measure.Unit
-	}
-	factor, ok := measure.Convert(metric.Unit)
-	if !ok {
-		return fmt.Errorf("metric %q: %q is not a unit of %q", metric.Source, metric.Unit, metric.Measure)
-	}
-	key, ok := metricKey(nil, metric.Source)
-	if !ok {
-		return fmt.Errorf("metric %q: must have a letter or digit and at most %d bytes", metric.Source, MaxMetricName)
-	}
+	metric.Unit = cmp.Or(metric.Unit, measure.Unit)
+	factor, _ := measure.Convert(metric.Unit)
+	key, _ := metricKey(nil, metric.Source)
 	r.metrics[string(key)] = append(r.metrics[string(key)], metricRule{
 		meaning: Meaning{Metric: metric, System: of.System, Side: of.Side, Replicas: of.Replicas, Factor: factor},
 		measure: measure, fixed: fixed,
 	})
-	return nil
 }
 
 // nameUnits are the units that the last word of a name can state. Ambiguous

@@ -57,13 +57,12 @@ func TestMetricMeaning(t *testing.T) {
 }
 
 func TestUserMetrics(t *testing.T) {
-	r, err := vocabulary.NewReader(vocabulary.Options{Systems: vocabulary.AllSystems, Metrics: map[string]vocabulary.MetricAlias{
+	r := vocabulary.NewReader(vocabulary.Options{Systems: vocabulary.AllSystems, Metrics: map[string]vocabulary.MetricAlias{
 		"acme.latency":       {Measure: "gen_ai.server.request.duration", Unit: "ms"},
 		"acme.tokens":        {Measure: table.MeasureTokens, TokenType: "output"},
 		"vllm:prompt_tokens": {Measure: "ml.requests"},
 		"throughput":         {Measure: table.MeasureTokenThroughput},
 	}})
-	require.NoError(t, err)
 	got, ok := r.MetricMeaning(0, "acme_latency", "s")
 	assert.True(t, ok)
 	assert.InDelta(t, 1e-3, got.Factor, 0, "what the user says about the unit holds, whatever the metric says")
@@ -74,19 +73,6 @@ func TestUserMetrics(t *testing.T) {
 	assert.Equal(t, "ml.requests", got.Measure, "before the tables")
 	got, _ = r.MetricMeaning(0, "throughput", "")
 	assert.Equal(t, table.MeasureTokenThroughput, got.Measure)
-
-	for name, tt := range map[string]struct {
-		alias vocabulary.MetricAlias
-		want  string
-	}{
-		"measure": {vocabulary.MetricAlias{Measure: "tokens"}, `"tokens" is not a measure`},
-		"unit":    {vocabulary.MetricAlias{Measure: table.MeasureTokens, Unit: "s"}, `"s" is not a unit of "ml.tokens"`},
-		"type":    {vocabulary.MetricAlias{Measure: table.MeasureTokens, TokenType: "both"}, `"both" is not a token type`},
-	} {
-		_, err := vocabulary.NewReader(vocabulary.Options{Metrics: map[string]vocabulary.MetricAlias{"a": tt.alias}})
-		require.ErrorContains(t, err, tt.want, name)
-		require.ErrorContains(t, err, `"a"`, name)
-	}
 }
 
 func TestMetricMeaningAllocatesNothing(t *testing.T) {
@@ -113,6 +99,7 @@ func TestMetricTables(t *testing.T) {
 			got, ok := r.MetricMeaning(client.System, metric.Source, "")
 			require.True(t, ok, metric.Source)
 			assert.Equal(t, metric.Measure, got.Measure, metric.Source)
+			assert.Positive(t, got.Factor, metric.Source)
 			assert.NotEmpty(t, metric.Instrument.String(), metric.Source)
 			for _, other := range metric.Repeats {
 				repeated, own := names[other]
@@ -147,18 +134,17 @@ func TestUnitsOfUserAliases(t *testing.T) {
 		"acme.ttft.milliseconds": 0.5, "acme.ttft-us": 500e-6, "acme.ttft_ns": 500e-9,
 		"acme.ttft_min": 500, "acme.teams": 500, "acme.MS": 500, "ms": 500, "Ms": 500,
 	} {
-		r, err := vocabulary.NewReader(vocabulary.Options{Aliases: map[string]string{key: mlattr.GenAITimeToFirstChunk}})
-		require.NoError(t, err)
+		r := vocabulary.NewReader(vocabulary.Options{Aliases: map[string]string{key: mlattr.GenAITimeToFirstChunk}})
 		span := ptrace.NewSpan()
 		span.Attributes().PutDouble(key, 500)
 		var f vocabulary.Facts
 		r.Span(0, span, &f)
-		got, ok := f.Double(mlattr.GenAITimeToFirstChunk)
+		got, ok := f.DoubleAt(vocabulary.SlotGenAITimeToFirstChunk)
 		assert.True(t, ok, key)
 		assert.InDelta(t, want, got, 1e-12, key)
 		span.Attributes().PutStr(key, "1.5s")
 		r.Span(0, span, &f)
-		got, _ = f.Double(mlattr.GenAITimeToFirstChunk)
+		got, _ = f.DoubleAt(vocabulary.SlotGenAITimeToFirstChunk)
 		assert.InDelta(t, 1.5, got, 1e-12, "a text that says its unit: %s", key)
 	}
 }
@@ -179,8 +165,7 @@ func TestUnitsOfUserMetrics(t *testing.T) {
 		"a share":          {"acme.mfu_percent", "", vocabulary.MetricAlias{Measure: "ml.mfu"}, 0.01},
 		"another's unit":   {"acme.tokens_ms", "", vocabulary.MetricAlias{Measure: table.MeasureTokens}, 1},
 	} {
-		r, err := vocabulary.NewReader(vocabulary.Options{Metrics: map[string]vocabulary.MetricAlias{tt.metric: tt.alias}})
-		require.NoError(t, err, name)
+		r := vocabulary.NewReader(vocabulary.Options{Metrics: map[string]vocabulary.MetricAlias{tt.metric: tt.alias}})
 		got, ok := r.MetricMeaning(0, tt.metric, tt.unit)
 		assert.True(t, ok, name)
 		assert.InDelta(t, tt.want, got.Factor, 1e-15, name)

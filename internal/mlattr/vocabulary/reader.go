@@ -35,10 +35,9 @@ type Reader struct {
 	begins [256]bool
 	tables []Vocabulary
 
-	exact    map[string][]nameRule
-	affixes  []nameRule // Prefix and Suffix, in table order
-	numbered []nameRule
-	filter   nameFilter
+	exact  map[string][]nameRule
+	parts  []nameRule // those that match a part of a name, in table order
+	filter nameFilter
 
 	events      map[string]table.EventKind
 	firstTokens []firstToken
@@ -70,24 +69,33 @@ func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 		f.name = matched
 	}
 	r.settle(f)
-	f.settleGeneral(span)
+	(&modelSpan{f, span}).settle()
 	r.timeFirstToken(span, f)
 	completeUsage(f)
 	checkCurrency(f)
-	if matched == nil {
-		disown(f)
-		return
-	}
-	f.setName(SlotPhase, matched.Phase)
-	f.setName(SlotOperation, matched.Operation)
-	f.setName(SlotRole, matched.Role)
-	if matched.number != 0 {
-		f.set(matched.number, rankName, Fact{Kind: table.KindInt, Int: number})
-	}
-	if f.At(SlotLoss) != nil {
-		f.setName(SlotLossScope, matched.LossScope)
+	if matched != nil {
+		matched.say(f, number)
 	}
 	disown(f)
+}
+
+// say adds what a span's name says, with the number at its end. An attribute of the span
+// goes before it.
+func (n *nameRule) say(f *Facts, number int64) {
+	set := func(slot Slot, text string) {
+		if text != "" {
+			f.set(slot, rankName, Fact{Kind: table.KindText, Text: text})
+		}
+	}
+	set(SlotPhase, n.Phase)
+	set(SlotOperation, n.Operation)
+	set(SlotRole, n.Role)
+	if n.number != 0 {
+		f.set(n.number, rankName, Fact{Kind: table.KindInt, Int: number})
+	}
+	if f.At(SlotLoss) != nil {
+		set(SlotLossScope, n.LossScope)
+	}
 }
 
 // disown empties a phase that the span inherited: it belongs to an ancestor,
@@ -120,14 +128,7 @@ func (r *Reader) Record(known System, attrs pcommon.Map, f *Facts) {
 }
 
 // Default returns the Reader of all vocabularies, without aliases of a user.
-var Default = sync.OnceValue(func() *Reader {
-	r, err := NewReader(Options{Systems: AllSystems})
-	if err != nil {
-		// The tables are constants of this package.
-		panic(err)
-	}
-	return r
-})
+var Default = sync.OnceValue(func() *Reader { return NewReader(Options{Systems: AllSystems}) })
 
 // Classify reads one span and its resource, whether ml_enrich has read them or
 // not. To read many spans, call Reader.Resource once for each resource,

@@ -215,7 +215,7 @@ func TestOwnTokensReadAsText(t *testing.T) {
 	span := ptrace.NewSpan()
 	span.Attributes().PutStr("gen_ai.usage.input_tokens", "12")
 	_, f := vocabulary.Classify(pcommon.NewMap(), "", span)
-	n, ok := f.Int(mlattr.GenAIInputTokens)
+	n, ok := f.IntAt(vocabulary.SlotGenAIInputTokens)
 	assert.True(t, ok)
 	assert.Equal(t, int64(12), n)
 }
@@ -227,7 +227,7 @@ func TestNonFiniteIsAFactWithoutAValue(t *testing.T) {
 	_, f := vocabulary.Classify(pcommon.NewMap(), "", span)
 	require.NotNil(t, f.Find(mlattr.Loss))
 	assert.True(t, f.Find(mlattr.Loss).NonFinite)
-	_, ok := f.Double(mlattr.Loss)
+	_, ok := f.DoubleAt(vocabulary.SlotLoss)
 	assert.False(t, ok)
 }
 
@@ -337,9 +337,8 @@ func TestErlangServiceName(t *testing.T) {
 }
 
 func TestUserAliases(t *testing.T) {
-	r, err := vocabulary.NewReader(vocabulary.Options{Systems: vocabulary.AllSystems, Aliases: map[string]string{
+	r := vocabulary.NewReader(vocabulary.Options{Systems: vocabulary.AllSystems, Aliases: map[string]string{
 		"my.session": mlattr.SessionID, "who": mlattr.User}})
-	require.NoError(t, err)
 	span := ptrace.NewSpan()
 	span.Attributes().PutStr("my.session", "mine")
 	span.Attributes().PutStr("tuft.session_id", "theirs")
@@ -348,16 +347,10 @@ func TestUserAliases(t *testing.T) {
 	r.Span(0, span, &f)
 	assert.Equal(t, "mine", f.Text(mlattr.SessionID))
 	assert.True(t, f.Find(mlattr.User).ReadOnly, "a user's name is never copied")
-
-	_, err = vocabulary.NewReader(vocabulary.Options{Aliases: map[string]string{"a": "b"}})
-	require.ErrorContains(t, err, `"b"`)
-	_, err = vocabulary.NewReader(vocabulary.Options{Aliases: map[string]string{"": mlattr.SessionID}})
-	require.ErrorContains(t, err, "empty")
 }
 
 func TestSelectedVocabularies(t *testing.T) {
-	r, err := vocabulary.NewReader(vocabulary.Options{Systems: systemTorchTel})
-	require.NoError(t, err)
+	r := vocabulary.NewReader(vocabulary.Options{Systems: systemTorchTel})
 	span := ptrace.NewSpan()
 	span.SetName("epoch_3")
 	span.Attributes().PutStr("tuft.session_id", "s")
@@ -428,10 +421,10 @@ func TestSystemNames(t *testing.T) {
 		systemTGI: "tgi", systemSGLang: "sglang", systemTransformers: "transformers", systemTorchTitan: "torchtitan",
 		systemMegatron: "megatron",
 	} {
-		assert.Equal(t, name, system.String())
+		assert.Equal(t, name, namesOf(system))
 	}
-	assert.Equal(t, "tuft,fx", (systemFX | systemTuFT).String())
-	assert.Equal(t, strings.Join(vocabulary.SystemNames(), ","), vocabulary.AllSystems.String())
+	assert.Equal(t, "tuft,fx", namesOf(systemFX|systemTuFT))
+	assert.Equal(t, strings.Join(vocabulary.SystemNames(), ","), namesOf(vocabulary.AllSystems))
 	assert.LessOrEqual(t, len(vocabulary.SystemNames()), 64, "a System has 64 bits")
 	seen := make(map[string]bool)
 	for _, name := range vocabulary.SystemNames() {
@@ -439,9 +432,9 @@ func TestSystemNames(t *testing.T) {
 		seen[name] = true
 		s, ok := vocabulary.ParseSystem(name)
 		assert.True(t, ok)
-		assert.Equal(t, name, s.String())
+		assert.Equal(t, name, namesOf(s))
 	}
 	_, ok := vocabulary.ParseSystem("launchers")
 	assert.False(t, ok)
-	assert.Equal(t, "torchtel,fx", (systemTorchTel | systemFX).String())
+	assert.Equal(t, "torchtel,fx", namesOf(systemTorchTel|systemFX))
 }

@@ -61,22 +61,18 @@ func (r *Reader) Scope(name string) System {
 	if name == "" {
 		return 0
 	}
-	var found System
-	for i := range r.tables {
-		for _, prefix := range r.tables[i].Scopes {
-			if strings.HasPrefix(name, prefix) {
-				found |= r.tables[i].System
-			}
-		}
-	}
-	return found
+	return r.byPrefix(name, func(t *table.Table) []string { return t.Scopes })
 }
 
 // Metric returns the clients that the name of a metric identifies.
 func (r *Reader) Metric(name string) System {
-	var found System
+	return r.byPrefix(name, func(t *table.Table) []string { return t.MetricPrefixes })
+}
+
+// byPrefix returns the clients of which a name has one of the prefixes.
+func (r *Reader) byPrefix(name string, prefixes func(*table.Table) []string) (found System) {
 	for i := range r.tables {
-		for _, prefix := range r.tables[i].MetricPrefixes {
+		for _, prefix := range prefixes(&r.tables[i].Table) {
 			if strings.HasPrefix(name, prefix) {
 				found |= r.tables[i].System
 			}
@@ -99,27 +95,30 @@ func (r *Reader) name(name string, root bool, attrs pcommon.Map, known System) (
 			return &exact[i], 0
 		}
 	}
-	for i := range r.affixes {
-		rule := &r.affixes[i]
-		if rule.system&known == 0 && !rule.Identifies {
-			continue
-		}
-		if rule.Match == table.Prefix && strings.HasPrefix(name, rule.Text) ||
-			rule.Match == table.Suffix && len(name) > len(rule.Text) && strings.HasSuffix(name, rule.Text) {
-			return rule, 0
-		}
-	}
-	for i := range r.numbered {
-		rule := &r.numbered[i]
-		tail, ok := strings.CutPrefix(name, rule.Text)
-		if !ok {
-			continue
-		}
-		if n, ok := mlattr.ReadDigits(tail); ok && rule.holds(root, attrs, known) {
-			return rule, n
+	for i := range r.parts {
+		rule := &r.parts[i]
+		if number, ok := rule.matches(name); ok && rule.holds(root, attrs, known) {
+			return rule, number
 		}
 	}
 	return nil, 0
+}
+
+// matches reports whether a rule for a part of a name has it, and the number at its end
+// where the rule is a Numbered one.
+func (n *nameRule) matches(name string) (number int64, ok bool) {
+	switch n.Match {
+	case table.Suffix:
+		return 0, len(name) > len(n.Text) && strings.HasSuffix(name, n.Text)
+	case table.Numbered:
+		tail, ok := strings.CutPrefix(name, n.Text)
+		if !ok {
+			return 0, false
+		}
+		return mlattr.ReadDigits(tail)
+	default:
+		return 0, strings.HasPrefix(name, n.Text)
+	}
 }
 
 // holds reports whether a rule whose text matches the name applies to a span.

@@ -3,8 +3,6 @@ package vocabulary
 import (
 	"slices"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
@@ -52,37 +50,6 @@ func NamedRun(run string, canonical, runInferred bool, training string) (id stri
 	default:
 		return "", false
 	}
-}
-
-// statedRunKeys are the keys that RunOf reads. The last is the client's own key
-// of JobID, for attributes that ml_enrich has not seen.
-var statedRunKeys = [...]string{mlattr.RunID, mlattr.TrainingRunID, mlattr.JobID, "job_id"}
-
-// RunOf returns the id of the run that attributes state, or "", where no Reader
-// has read them. Of each key the first map that has it counts, so a span's
-// attributes go before its resource's. An inferred RunID is skipped: it is the
-// id of one process, and the ranks of a run do not share it. The id may share
-// memory with the attributes.
-func RunOf(attributes ...pcommon.Map) string {
-	inferred := false
-	for _, m := range attributes {
-		if v, ok := m.Get(mlattr.RunInferred); ok && v.Type() == pcommon.ValueTypeBool && v.Bool() {
-			inferred = true
-		}
-	}
-	for _, key := range statedRunKeys {
-		if key == mlattr.RunID && inferred {
-			continue
-		}
-		for _, m := range attributes {
-			if v, ok := m.Get(key); ok {
-				if id, ok := mlattr.ReadID(v); ok && !mlattr.Sentinel(id) {
-					return id
-				}
-			}
-		}
-	}
-	return ""
 }
 
 // ServesCallers reports whether a service of this name works for the runs of its

@@ -18,22 +18,20 @@ func TestRun(t *testing.T) {
 		run      string // by Facts.Run
 		named    string // by Facts.NamedRun
 		inferred bool
-		stated   string // by RunOf
 	}{
 		"nothing":                               {},
-		"a run":                                 {attrs: map[string]any{"ml.run.id": "r"}, run: "r", named: "r", stated: "r"},
+		"a run":                                 {attrs: map[string]any{"ml.run.id": "r"}, run: "r", named: "r"},
 		"an inferred one":                       {attrs: map[string]any{"ml.run.id": "r", "ml.run.inferred": true}, run: "r", named: "r", inferred: true},
-		"inferred, but a job":                   {attrs: map[string]any{"ml.run.id": "r", "ml.run.inferred": true, "ml.job.id": "7"}, run: "r", named: "r", inferred: true, stated: "7"},
-		"a training run before an inferred one": {attrs: map[string]any{"ml.run.id": "r", "ml.run.inferred": true, "ml.training_run.id": "t"}, run: "t", named: "t", stated: "t"},
-		"a training run before a launcher's":    {attrs: map[string]any{"mlflow.run_id": "r", "ml.training_run.id": "t"}, run: "t", named: "t", stated: "t"},
+		"inferred, but a job":                   {attrs: map[string]any{"ml.run.id": "r", "ml.run.inferred": true, "ml.job.id": "7"}, run: "r", named: "r", inferred: true},
+		"a training run before an inferred one": {attrs: map[string]any{"ml.run.id": "r", "ml.run.inferred": true, "ml.training_run.id": "t"}, run: "t", named: "t"},
+		"a training run before a launcher's":    {attrs: map[string]any{"mlflow.run_id": "r", "ml.training_run.id": "t"}, run: "t", named: "t"},
 		"a launcher's":                          {attrs: map[string]any{"wandb.run_id": "w", "MLFLOW_RUN_ID": "r"}, run: "r", named: "r"},
-		"a run that was decided on":             {attrs: map[string]any{"ml.run.id": "r", "ml.training_run.id": "t"}, run: "r", named: "r", stated: "r"},
-		"a job":                                 {attrs: map[string]any{"ml.job.id": 7}, run: "7", stated: "7"},
+		"a run that was decided on":             {attrs: map[string]any{"ml.run.id": "r", "ml.training_run.id": "t"}, run: "r", named: "r"},
+		"a job":                                 {attrs: map[string]any{"ml.job.id": 7}, run: "7"},
 		"a Kubernetes job":                      {attrs: map[string]any{"k8s.job.uid": "u"}, run: "u"},
-		"a job before Kubernetes's":             {attrs: map[string]any{"ml.job.id": "7", "k8s.job.uid": "u"}, run: "7", stated: "7"},
-		"a sentinel":                            {attrs: map[string]any{"ml.run.id": "None", "ml.training_run.id": "unknown", "ml.job.id": "7"}, run: "7", stated: "7"},
+		"a job before Kubernetes's":             {attrs: map[string]any{"ml.job.id": "7", "k8s.job.uid": "u"}, run: "7"},
+		"a sentinel":                            {attrs: map[string]any{"ml.run.id": "None", "ml.training_run.id": "unknown", "ml.job.id": "7"}, run: "7"},
 		"sentinels only":                        {attrs: map[string]any{"ml.run.id": "-", "ml.job.id": "0"}},
-		"a client's job":                        {attrs: map[string]any{"job_id": "7"}, stated: "7"},
 		"a client's job 0":                      {attrs: map[string]any{"job_id": 0}},
 		"no id":                                 {attrs: map[string]any{"ml.run.id": "two words", "ml.job.id": true}},
 	} {
@@ -48,23 +46,8 @@ func TestRun(t *testing.T) {
 			id, inferred = f.NamedRun()
 			assert.Equal(t, tt.named, id)
 			assert.Equal(t, tt.inferred, inferred)
-			assert.Equal(t, tt.stated, vocabulary.RunOf(attrs))
 		})
 	}
-}
-
-func TestRunOfASpanAndItsResource(t *testing.T) {
-	maps := func(span, resource map[string]any) []pcommon.Map {
-		s, r := pcommon.NewMap(), pcommon.NewMap()
-		require.NoError(t, s.FromRaw(span))
-		require.NoError(t, r.FromRaw(resource))
-		return []pcommon.Map{s, r}
-	}
-	assert.Equal(t, "span", vocabulary.RunOf(maps(map[string]any{"ml.run.id": "span"}, map[string]any{"ml.run.id": "resource"})...))
-	assert.Equal(t, "run", vocabulary.RunOf(maps(map[string]any{"ml.job.id": "job"}, map[string]any{"ml.run.id": "run"})...),
-		"a run says more than a job, wherever it stands")
-	assert.Equal(t, "job", vocabulary.RunOf(maps(map[string]any{"ml.run.inferred": true}, map[string]any{"ml.run.id": "run", "ml.job.id": "job"})...))
-	assert.Empty(t, vocabulary.RunOf())
 }
 
 func TestSentinel(t *testing.T) {

@@ -1,7 +1,7 @@
 package vocabulary
 
 import (
-	"strings"
+	"slices"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/clients"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
@@ -38,21 +38,9 @@ func SystemNames() []string { return append([]string(nil), systemNames...) }
 // ParseSystem returns the vocabulary of a name. It returns false for an unknown
 // name.
 func ParseSystem(name string) (System, bool) {
-	for i, known := range systemNames {
-		if name == known {
-			return 1 << i, true
-		}
+	at := slices.Index(systemNames, name)
+	if at < 0 {
+		return 0, false
 	}
-	return 0, false
-}
-
-// String returns the names of the vocabularies of a set, separated by commas.
-func (s System) String() string {
-	var names []string
-	for i, name := range systemNames {
-		if s&(1<<i) != 0 {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ",")
+	return 1 << at, true
 }

@@ -1,6 +1,10 @@
 package vocabulary_test
 
-import "github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+import (
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+)
 
 // The clients that tests name.
 var (
@@ -30,4 +34,15 @@ func system(name string) vocabulary.System {
 		panic("there is no client " + name)
 	}
 	return system
+}
+
+// namesOf returns the names of the vocabularies of a set, separated by commas.
+func namesOf(set vocabulary.System) string {
+	var names []string
+	for _, name := range vocabulary.SystemNames() {
+		if set&system(name) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -28,34 +27,34 @@ const (
 
 // readUsage reads the usage of a request from its answer, or from the usage itself where
 // the key is one of usage.
-func (f *Facts) readUsage(answer pcommon.Value, itself bool) {
+func (s *modelSpan) readUsage(answer pcommon.Value, itself bool) {
 	switch answer.Type() {
 	case pcommon.ValueTypeMap:
-		f.readUsageMap(answer.Map(), itself, maxDepth)
+		s.readUsageMap(answer.Map(), itself, maxDepth)
 	case pcommon.ValueTypeStr:
 		text := answer.Str()
 		text = text[:min(len(text), maxAnswer)]
 		if itself {
-			f.readObject(text)
+			s.readObject(text)
 			return
 		}
-		for rest := text; rest != "" && !f.countsTokens(); {
+		for rest := text; rest != "" && !s.countsTokens(); {
 			var usage string
 			if usage, rest = cutUsage(rest); usage != "" {
-				f.readObject(usage)
+				s.readObject(usage)
 			}
 		}
-		if model := mlattr.JSONAnsweredModel(text); model != "" && f.countsTokens() {
-			f.takeGeneral(generalRules["responsemodel"], pcommon.NewValueStr(model))
+		if model := mlattr.JSONAnsweredModel(text); model != "" && s.countsTokens() {
+			generalRules["responsemodel"].take(s.Facts, pcommon.NewValueStr(model))
 		}
 	}
 }
 
 // readObject reads the members of a usage that a text begins with.
-func (f *Facts) readObject(text string) {
+func (s *modelSpan) readObject(text string) {
 	var fields map[string]any
 	if text = text[:min(len(text), maxUsage)]; json.NewDecoder(strings.NewReader(text)).Decode(&fields) == nil {
-		f.readFields(fields, "", maxDepth)
+		s.readFields(fields, "", maxDepth)
 	}
 }
 
@@ -89,18 +88,18 @@ func cutUsage(text string) (value, rest string) {
 
 // readFields reads the members of a usage by the general rules. before is the name of the
 // object. Of two that say the same, the one that is not 0 counts.
-func (f *Facts) readFields(fields map[string]any, before string, depth int) {
+func (s *modelSpan) readFields(fields map[string]any, before string, depth int) {
 	names := slices.Sorted(maps.Keys(fields))
 	for _, zero := range [...]bool{false, true} {
 		for _, name := range names {
 			switch value := fields[name].(type) {
 			case float64:
 				if (value == 0) == zero {
-					f.takeCount(name, before, pcommon.NewValueDouble(value), true)
+					s.takeCount(name, before, pcommon.NewValueDouble(value), true)
 				}
 			case map[string]any:
 				if depth > 0 && !zero {
-					f.readFields(value, name, depth-1)
+					s.readFields(value, name, depth-1)
 				}
 			}
 		}
@@ -108,15 +107,15 @@ func (f *Facts) readFields(fields map[string]any, before string, depth int) {
 }
 
 // readUsageMap reads a map, whose members may have the usage anywhere.
-func (f *Facts) readUsageMap(fields pcommon.Map, usage bool, depth int) {
+func (s *modelSpan) readUsageMap(fields pcommon.Map, usage bool, depth int) {
 	if fields.Len() > maxFields {
 		return
 	}
 	for key, value := range fields.All() {
 		if value.Type() != pcommon.ValueTypeMap {
-			f.takeCount(key, "", value, usage)
+			s.takeCount(key, "", value, usage)
 		} else if depth > 0 && !ofPart(key) {
-			f.readUsageMap(value.Map(), isUsage(key), depth-1)
+			s.readUsageMap(value.Map(), isUsage(key), depth-1)
 		}
 	}
 }
@@ -126,7 +125,7 @@ var usageWords = map[string]string{"input": "inputtokens", "prompt": "inputtoken
 
 // takeCount makes a fact of a number of tokens. usage reports whether it is a member of a
 // usage.
-func (f *Facts) takeCount(key, before string, value pcommon.Value, usage bool) {
+func (s *modelSpan) takeCount(key, before string, value pcommon.Value, usage bool) {
 	of, inner := generalOf(key)
 	if word := usageWords[key]; word != "" && usage {
 		of = generalRules[word]
@@ -134,13 +133,13 @@ func (f *Facts) takeCount(key, before string, value pcommon.Value, usage bool) {
 	if of == nil || of.Weak || of.canonical == "" || of.Counts && (ofPart(before) || ofPart(inner)) {
 		return
 	}
-	f.takeGeneral(of, value)
+	of.take(s.Facts, value)
 }
 
 // asksInEvent makes a request of a span that states in an event which model it asks
 // what, and in no attribute.
-func (f *Facts) asksInEvent(span ptrace.Span) bool {
-	events := span.Events()
+func (s *modelSpan) asksInEvent() bool {
+	events := s.span.Events()
 	for i := range min(events.Len(), maxUsageEvents) {
 		event := events.At(i)
 		if event.Name() == mlattr.ExceptionEvent || event.Attributes().Len() > maxFields {
@@ -157,9 +156,9 @@ func (f *Facts) asksInEvent(span ptrace.Span) bool {
 			}
 		}
 		if messages && rule != nil {
-			f.takeGeneral(rule, model)
-			if f.At(SlotGenAIRequestModel) != nil {
-				f.SetText(SlotGenAIOperationName, mlattr.OperationChat)
+			rule.take(s.Facts, model)
+			if s.At(SlotGenAIRequestModel) != nil {
+				s.SetText(SlotGenAIOperationName, mlattr.OperationChat)
 				return true
 			}
 		}
@@ -168,15 +167,15 @@ func (f *Facts) asksInEvent(span ptrace.Span) bool {
 }
 
 // readEvents reads the usage of a request from the last event that has it.
-func (f *Facts) readEvents(span ptrace.Span) {
-	events := span.Events()
-	for i := events.Len() - 1; i >= 0 && i >= events.Len()-maxUsageEvents && !f.countsTokens(); i-- {
+func (s *modelSpan) readEvents() {
+	events := s.span.Events()
+	for i := events.Len() - 1; i >= 0 && i >= events.Len()-maxUsageEvents && !s.countsTokens(); i-- {
 		event := events.At(i)
 		if event.Name() == mlattr.ExceptionEvent || event.Attributes().Len() > maxFields {
 			continue
 		}
 		for key, value := range event.Attributes().All() {
-			f.takeCount(key, "", value, false)
+			s.takeCount(key, "", value, false)
 		}
 	}
 }

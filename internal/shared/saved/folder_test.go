@@ -5,11 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
@@ -39,7 +41,9 @@ func (f *failures) add(_ context.Context, operation string, _ error, again bool)
 
 func open(t *testing.T, folder string, id component.ID, k *kept, f *failures) *saved.State {
 	t.Helper()
-	return saved.OpenFolder(t.Context(), folder, component.KindExporter, id, "", k, f.add)
+	state, err := saved.Place{Kind: component.KindExporter, Owner: id, Directory: folder}.Load(t.Context(), componenttest.NewNopHost(), "", k, f.add)
+	require.NoError(t, err)
+	return state
 }
 
 func TestAFolderKeepsTheStateOfEach(t *testing.T) {
@@ -137,4 +141,16 @@ func TestAFolderThatCannotBeUsed(t *testing.T) {
 			assert.Equal(t, "mine", k.text)
 		})
 	}
+}
+
+// A file may be longer than its size says, as one that grows meanwhile.
+func TestNoMoreOfAFileIsReadThanItsLimit(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the files of /proc have no size")
+	}
+	root, err := os.OpenRoot("/proc/self")
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, root.Close()) }()
+	_, err = saved.ReadFile(root, "status", 16)
+	require.ErrorContains(t, err, "larger than 16 bytes")
 }

@@ -70,24 +70,64 @@ const (
 	Write  = "write"
 )
 
-// Open opens the storage extension of a component and loads what is kept, under a name that
-// another State of the component has not. Later failures are passed to fail.
-func Open(ctx context.Context, host component.Host, extension component.ID, kind component.Kind, owner component.ID, name string, kept Kept, fail Fail) (*State, error) {
-	found, ok := host.GetExtensions()[extension]
-	if !ok {
-		return nil, fmt.Errorf(`"storage" is %q, which is not among the extensions of the service`, extension)
+// Place is where a component keeps states. Without an extension and a directory, it keeps
+// none.
+type Place struct {
+	// Kind and Owner are those of the component.
+	Kind  component.Kind
+	Owner component.ID
+	// Storage is the extension that keeps states, nil without one.
+	Storage *component.ID
+	// Directory is the folder that keeps them, if no extension does. It is created if need
+	// be, and must not be writable for others.
+	Directory string
+}
+
+// Load opens the place and loads what is kept, under a name that another State of the
+// component has not. It returns nil if the place keeps nothing. Later failures are passed to
+// fail. So is that of a folder that cannot be used, because it is usually not what the
+// collector is there for, and each save tries again.
+func (p Place) Load(ctx context.Context, host component.Host, name string, kept Kept, fail Fail) (*State, error) {
+	s := &State{kept: kept, fail: fail, ask: make(chan chan struct{})}
+	switch {
+	case p.Storage != nil:
+		found, ok := host.GetExtensions()[*p.Storage]
+		if !ok {
+			return nil, fmt.Errorf(`"storage" is %q, which is not among the extensions of the service`, p.Storage)
+		}
+		opens, ok := found.(storage.Extension)
+		if !ok {
+			return nil, fmt.Errorf(`"storage" is %q, which is not a storage extension, such as file_storage`, p.Storage)
+		}
+		client, err := opens.GetClient(ctx, p.Kind, p.Owner, name)
+		if err != nil {
+			return nil, fmt.Errorf(`open "storage" %q: %w`, p.Storage, err)
+		}
+		s.client = client
+		s.load(ctx)
+	case p.Directory != "":
+		s.client = &folder{path: p.Directory, name: p.file(name)}
+		s.load(ctx)
+		if err := in(p.Directory, func(*os.Root) error { return nil }); err != nil {
+			s.failed(ctx, Write, err)
+		}
+	default:
+		return nil, nil //nolint:nilnil // nothing is kept
 	}
-	opens, ok := found.(storage.Extension)
-	if !ok {
-		return nil, fmt.Errorf(`"storage" is %q, which is not a storage extension, such as file_storage`, extension)
-	}
-	client, err := opens.GetClient(ctx, kind, owner, name)
-	if err != nil {
-		return nil, fmt.Errorf(`open "storage" %q: %w`, extension, err)
-	}
-	s := &State{client: client, kept: kept, fail: fail, ask: make(chan chan struct{})}
-	s.load(ctx)
 	return s, nil
+}
+
+// file returns the name of the files of a state.
+func (p Place) file(name string) string {
+	file := strings.ToLower(p.Kind.String()) + "_" + p.Owner.Type().String()
+	if p.Owner.Name() != "" {
+		// A name can have a slash.
+		file += fmt.Sprintf("_%x", p.Owner.Name())
+	}
+	if name != "" {
+		file += "." + name
+	}
+	return file
 }
 
 // Err returns why nothing is kept at present, nil if it is.
@@ -198,26 +238,6 @@ func (s *State) Close() {
 // maxFile limits what is read of a file, in bytes.
 const maxFile = 64 << 20
 
-// OpenFolder loads what is kept in a folder, which is created if need be, and must not be
-// writable for others. A folder that cannot be used is no error, because it is usually
-// not what the collector is there for: fail is told, and each save tries again.
-func OpenFolder(ctx context.Context, path string, kind component.Kind, owner component.ID, name string, kept Kept, fail Fail) *State {
-	file := strings.ToLower(kind.String()) + "_" + owner.Type().String()
-	if owner.Name() != "" {
-		// A name can have a slash.
-		file += fmt.Sprintf("_%x", owner.Name())
-	}
-	if name != "" {
-		file += "." + name
-	}
-	s := &State{client: &folder{path: path, name: file}, kept: kept, fail: fail, ask: make(chan chan struct{})}
-	s.load(ctx)
-	if err := in(path, func(*os.Root) error { return nil }); err != nil {
-		s.failed(ctx, Write, err)
-	}
-	return s
-}
-
 // in does something in a folder.
 func in(path string, do func(root *os.Root) error) error {
 	root, err := Root(path)
@@ -236,15 +256,8 @@ func (f *folder) Get(_ context.Context, key string) (data []byte, err error) {
 		return nil, nil
 	}
 	err = in(f.path, func(root *os.Root) error {
-		info, err := root.Lstat(f.name + "." + key)
-		switch {
-		case err != nil:
-			return ignoreMissing(err)
-		case !info.Mode().IsRegular() || info.Size() > maxFile:
-			return fmt.Errorf("%q is no file of up to %d bytes", f.name+"."+key, maxFile)
-		}
-		data, err = root.ReadFile(f.name + "." + key)
-		return err
+		data, err = ReadFile(root, f.name+"."+key, maxFile)
+		return IgnoreMissing(err)
 	})
 	return data, err
 }
@@ -261,7 +274,7 @@ func (f *folder) Set(_ context.Context, key string, data []byte) error {
 
 // Delete removes a file.
 func (f *folder) Delete(_ context.Context, key string) error {
-	return in(f.path, func(root *os.Root) error { return ignoreMissing(root.Remove(f.name + "." + key)) })
+	return in(f.path, func(root *os.Root) error { return IgnoreMissing(root.Remove(f.name + "." + key)) })
 }
 
 // Close does nothing: each operation opens the folder.
@@ -291,11 +304,32 @@ func Root(directory string) (*os.Root, error) {
 	return os.OpenRoot(path)
 }
 
+// ReadFile returns a regular file of at most limit bytes. It follows no link, and reads a file
+// that grows meanwhile no further.
+func ReadFile(root *os.Root, name string, limit int64) ([]byte, error) {
+	info, err := root.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%q is not a regular file", name)
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err = errors.Join(err, file.Close()); err == nil && int64(len(content)) > limit {
+		return nil, fmt.Errorf("%q is larger than %d bytes", name, limit)
+	}
+	return content, err
+}
+
 // WriteFile writes a file, whole or not at all, in place of an earlier one.
 func WriteFile(root *os.Root, name string, mode os.FileMode, write func(io.Writer) error) error {
 	temporary := name + ".new"
 	// A link there leads elsewhere.
-	if err := ignoreMissing(root.Remove(temporary)); err != nil {
+	if err := IgnoreMissing(root.Remove(temporary)); err != nil {
 		return err
 	}
 	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -309,12 +343,13 @@ func WriteFile(root *os.Root, name string, mode os.FileMode, write func(io.Write
 		err = root.Rename(temporary, name)
 	}
 	if err != nil {
-		return errors.Join(err, ignoreMissing(root.Remove(temporary)))
+		return errors.Join(err, IgnoreMissing(root.Remove(temporary)))
 	}
 	return nil
 }
 
-func ignoreMissing(err error) error {
+// IgnoreMissing returns an error unless it says that a file is not there.
+func IgnoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

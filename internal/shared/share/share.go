@@ -6,6 +6,7 @@ package share
 import (
 	"cmp"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -68,7 +69,7 @@ const (
 
 // record is what is known of a service or a sender.
 type record struct {
-	periods int   // in which something succeeded, up to establishedAfter
+	periods int   // in which something succeeded
 	last    int64 // the last of them
 	// first is the time of the first success in seconds since 1970, again reports
 	// whether there was another one later than againAfter.
@@ -86,12 +87,14 @@ func (s *record) branch(o Origin) uint64 {
 	return o.Service
 }
 
-// note counts a period.
-func (s *record) note(at int64) {
+// note counts a period, and reports whether it establishes.
+func (s *record) note(at int64) (establishes bool) {
 	if at > s.last {
 		s.periods++
+		establishes = s.periods == establishedAfter
 	}
 	s.last = at
+	return establishes
 }
 
 type senderHistory struct {
@@ -142,13 +145,10 @@ func (t *History) Succeeded(o Origin, now time.Time) {
 		sender.services++
 	}
 	known.again = known.again || now.Unix() >= known.first+int64(againAfter/time.Second)
-	wasSender, was := sender.record.established(), known.established()
-	sender.note(at)
-	known.note(at)
-	if !wasSender && sender.record.established() {
+	if sender.note(at) {
 		t.established++
 	}
-	if !was && known.established() {
+	if known.note(at) {
 		sender.established++
 	}
 }
@@ -193,30 +193,20 @@ func (t *History) Newcomer(o Origin) bool {
 // makeRoom forgets an eighth of the services. The caller holds mu.
 func (t *History) makeRoom() {
 	const excess = maxServices / 8
-	var young, established []Origin
-	for o, s := range t.services {
-		if s.established() {
-			established = append(established, o)
-		} else {
-			young = append(young, o)
-		}
-	}
-	among := young
-	if len(young) == 0 {
-		among = established
+	among := slices.Collect(maps.Keys(t.services))
+	young := slices.DeleteFunc(slices.Clone(among), func(o Origin) bool { return t.services[o].established() })
+	if len(young) > 0 {
+		among = young
 	}
 	slices.SortFunc(among, func(a, b Origin) int {
 		x, y := t.services[a], t.services[b]
 		return cmp.Or(cmp.Compare(y.periods, x.periods), cmp.Compare(y.last, x.last))
 	})
-	items := make([]Item, len(among))
-	for i, o := range among {
-		items[i] = Item{Path: Path{uint64(o.Sender)}, Weight: 1}
-	}
-	for i, kept := range Keep(items, int64(max(0, len(among)-excess))) {
-		if !kept {
-			t.forget(among[i])
-		}
+	_, leave := Divide(among, int64(max(0, len(among)-excess)), func(o Origin) Item {
+		return Item{Path: Path{uint64(o.Sender)}, Weight: 1}
+	})
+	for _, o := range leave {
+		t.forget(o)
 	}
 }
 
@@ -267,11 +257,10 @@ const negligible = 0.01
 type Budget struct {
 	size, perSecond float64
 	at              time.Time
-	// total is what is in use, and used the use of each node, in units of scale:
-	// what refills is taken from all in proportion.
-	total, scale float64
-	used         map[node]float64
-	pruneAt      int
+	// total is what is in use, and used the use of each node: what refills is taken from all
+	// in proportion.
+	total float64
+	used  map[node]float64
 }
 
 // node is the beginning of a path.
@@ -282,9 +271,7 @@ type node struct {
 
 // NewBudget returns a full budget of size that refills by perMinute.
 func NewBudget(size int, perMinute float64) *Budget {
-	b := &Budget{size: float64(size), perSecond: perMinute / 60, scale: 1}
-	b.used = make(map[node]float64)
-	return b
+	return &Budget{size: float64(size), perSecond: perMinute / 60, used: make(map[node]float64)}
 }
 
 // Take takes one for a claim, and reports whether there was one for it. If it
@@ -293,17 +280,14 @@ func (b *Budget) Take(c Claim, useful bool, now time.Time) bool {
 	b.refill(now)
 	need := 1.0
 	if !useful {
-		need += b.free(c, b.size, func(node) float64 { return 0 }) / 2
+		need += b.free(c, b.size, nil) / 2
 	}
-	if b.free(c, b.size-b.total, b.usedBy) < need-1e-9 {
+	if b.free(c, b.size-b.total, b.used) < need-1e-9 {
 		return false
 	}
 	b.total++
 	for depth := range c.Path {
-		b.used[nodeOf(c.Path, depth)] += 1 / b.scale
-	}
-	if len(b.used) > b.pruneAt {
-		b.prune()
+		b.used[nodeOf(c.Path, depth)]++
 	}
 	return true
 }
@@ -314,16 +298,14 @@ func nodeOf(path Path, depth int) node {
 	return n
 }
 
-func (b *Budget) usedBy(n node) float64 { return b.used[n] * b.scale }
-
-// free returns how much a claim may have. A branch that uses nothing may have
-// one wherever there is one.
-func (b *Budget) free(c Claim, left float64, usedBy func(node) float64) float64 {
+// free returns how much of what is left a claim may have, while the nodes use what inUse says.
+// A branch that uses nothing may have one wherever there is one.
+func (b *Budget) free(c Claim, left float64, inUse map[node]float64) float64 {
 	for depth, factor := range c.factors {
 		if factor == 0 {
 			continue
 		}
-		used := usedBy(nodeOf(c.Path, depth))
+		used := inUse[nodeOf(c.Path, depth)]
 		share := (factor*left - used) / (1 + factor)
 		if used < negligible {
 			share = max(share, min(left, 1))
@@ -333,7 +315,8 @@ func (b *Budget) free(c Claim, left float64, usedBy func(node) float64) float64 
 	return left
 }
 
-// refill gives back what has become free since the last time.
+// refill gives back what has become free since the last time, and forgets the nodes that use
+// nothing.
 func (b *Budget) refill(now time.Time) {
 	passed := now.Sub(b.at).Seconds()
 	if b.at = now; passed <= 0 || b.total == 0 {
@@ -341,28 +324,16 @@ func (b *Budget) refill(now time.Time) {
 	}
 	left := b.total - min(passed*b.perSecond, b.total)
 	if left < negligible {
-		b.total, b.scale = 0, 1
-		clear(b.used)
-		return
+		left = 0
 	}
-	b.scale *= left / b.total
-	b.total = left
-	if b.scale < 1e-9 {
-		b.prune()
-	}
-}
-
-// prune forgets the nodes that use nothing.
-func (b *Budget) prune() {
 	for n, used := range b.used {
-		if used *= b.scale; used < negligible {
+		if used *= left / b.total; used < negligible {
 			delete(b.used, n)
 		} else {
 			b.used[n] = used
 		}
 	}
-	b.scale = 1
-	b.pruneAt = 2*len(b.used) + 64
+	b.total = left
 }
 
 // Item is something that takes room.
@@ -383,6 +354,23 @@ func Keep(items []Item, limit int64) []bool {
 	}
 	divide(items, all, 0, limit, kept)
 	return kept
+}
+
+// Divide returns which of all may stay where together they may weigh limit, as Keep says,
+// and which may not, both in their order.
+func Divide[T any](all []T, limit int64, item func(T) Item) (stay, leave []T) {
+	items := make([]Item, len(all))
+	for i, one := range all {
+		items[i] = item(one)
+	}
+	for i, kept := range Keep(items, limit) {
+		if kept {
+			stay = append(stay, all[i])
+		} else {
+			leave = append(leave, all[i])
+		}
+	}
+	return stay, leave
 }
 
 // KeepWithRoom is Keep for a limit that is passed again and again: of many items

@@ -15,18 +15,10 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// The largest part of each file below proc that is read, in bytes. The rest is
-// ignored. Only environments can be that large: the kernel bounds the others.
-const (
-	maxStatSize    = 4 << 10
-	maxStatusSize  = 16 << 10
-	maxCgroupSize  = 64 << 10
-	maxEnvironSize = 1 << 20
-	// maxBootSize is for the host's stat, in which the boot time follows a line
-	// for each processor and a number for each interrupt.
-	maxBootSize = 1 << 20
-	maxNameSize = 4 << 10
-)
+// maxSize is the largest part of a file that is read, in bytes, maxPasswdSize that of the file
+// of users. The rest is ignored. Only environments can be that large: the kernel bounds the
+// others below proc.
+const maxSize, maxPasswdSize = 1 << 20, 4 << 20
 
 // Processes describes processes from a proc file system.
 type Processes struct {
@@ -69,7 +61,7 @@ func NewNamespaceProcesses(rootPath string) *Processes {
 // does not show. A proc file system that hides other users' processes (hidepid)
 // does not show it either, so that with it a missing process has ended.
 func hasHostPIDs(root string) bool {
-	comm, err := readLimited(filepath.Join(root, "2", "comm"), maxNameSize)
+	comm, err := read(os.Open, filepath.Join(root, "2", "comm"))
 	return err == nil && strings.TrimSpace(string(comm)) == "kthreadd"
 }
 
@@ -94,15 +86,15 @@ func (p *Processes) Describe(pid uint32) (Process, bool) {
 		return Process{}, errors.Is(err, fs.ErrPermission)
 	}
 	defer func() { _ = directory.Close() }()
-	raw, statErr := readIn(directory, "stat", maxStatSize)
+	raw, statErr := read(directory.Open, "stat")
 	stat, parsed := parseStat(raw)
 	if gone(statErr) || parsed && stat.ended() {
 		return Process{}, false
 	}
 	// A status that cannot be read counts as empty.
-	status, _ := readIn(directory, "status", maxStatusSize)
-	group, groupErr := readIn(directory, "cgroup", maxCgroupSize)
-	environ, environErr := readIn(directory, "environ", maxEnvironSize)
+	status, _ := read(directory.Open, "status")
+	group, groupErr := read(directory.Open, "cgroup")
+	environ, environErr := read(directory.Open, "environ")
 	if gone(groupErr) && gone(environErr) {
 		return Process{}, false
 	}
@@ -129,7 +121,7 @@ func (p *Processes) Alive(pid uint32, details *Details) bool {
 	if !p.hostPIDs {
 		return true
 	}
-	raw, err := readLimited(filepath.Join(p.directory(pid), "stat"), maxStatSize)
+	raw, err := read(os.Open, filepath.Join(p.directory(pid), "stat"))
 	if err != nil {
 		return !gone(err)
 	}
@@ -148,7 +140,7 @@ func (p *Processes) directory(pid uint32) string {
 // because it changes when the clock is set.
 func (p *Processes) boot() time.Time {
 	// Without the file there is no boot time.
-	raw, _ := readLimited(filepath.Join(p.root, "stat"), maxBootSize)
+	raw, _ := read(os.Open, filepath.Join(p.root, "stat"))
 	return parseBoot(raw)
 }
 
@@ -173,19 +165,15 @@ func sourceState(found bool, err error) SourceState {
 	return SourceAbsent
 }
 
-// readLimited reads at most limit bytes of a file.
-func readLimited(path string, limit int64) ([]byte, error) {
-	file, err := os.Open(path) //nolint:gosec // The path is the configuration's, and its content is read as hostile.
-	return readOpened(file, err, limit)
+// read reads a file, with what opens it: that of a directory, or os.Open for a path of the
+// configuration.
+func read(open func(string) (*os.File, error), name string) ([]byte, error) {
+	return readUpTo(maxSize, open, name)
 }
 
-// readIn is readLimited for a file of a directory.
-func readIn(directory *os.Root, name string, limit int64) ([]byte, error) {
-	file, err := directory.Open(name)
-	return readOpened(file, err, limit)
-}
-
-func readOpened(file *os.File, err error, limit int64) ([]byte, error) {
+// readUpTo reads so many bytes of a file at most.
+func readUpTo(limit int64, open func(string) (*os.File, error), name string) ([]byte, error) {
+	file, err := open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +187,7 @@ func readOpened(file *os.File, err error, limit int64) ([]byte, error) {
 // this host.
 func HostName(rootPath string) string {
 	if rootPath != "" {
-		raw, err := readLimited(filepath.Join(rootPath, "etc", "hostname"), maxNameSize)
+		raw, err := read(os.Open, filepath.Join(rootPath, "etc", "hostname"))
 		if name := strings.TrimSpace(string(raw)); err == nil && name != "" {
 			return name
 		}
@@ -233,7 +221,7 @@ const maxStartTicks = 1 << 39
 type stat struct {
 	executable string
 	state      byte
-	threads    uint64
+	threads    int64
 	// start is in clock ticks since the boot.
 	start uint64
 }
@@ -249,19 +237,16 @@ func parseStat(raw []byte) (stat, bool) {
 	if len(fields) <= startField || len(fields[stateField]) != 1 {
 		return stat{}, false
 	}
-	threads, err := strconv.ParseUint(string(fields[threadsField]), 10, 32)
-	if err != nil {
-		return stat{}, false
-	}
+	threads := number(string(fields[threadsField]))
 	start, err := strconv.ParseUint(string(fields[startField]), 10, 64)
-	if err != nil || start > maxStartTicks {
+	if err != nil || start > maxStartTicks || !threads.Known {
 		return stat{}, false
 	}
 	name := raw[open+1 : end]
 	return stat{
 		executable: strings.ToValidUTF8(string(name[:min(len(name), maxExecutableLength)]), "\uFFFD"),
 		state:      fields[stateField][0],
-		threads:    threads,
+		threads:    threads.Value,
 		start:      start,
 	}, true
 }
@@ -280,16 +265,8 @@ func (s *stat) ended() bool {
 
 // parseBoot reads the time of the boot from /proc/stat.
 func parseBoot(raw []byte) time.Time {
-	for line := range bytes.Lines(raw) {
-		value, found := bytes.CutPrefix(line, []byte("btime "))
-		if !found {
-			continue
-		}
-		seconds, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 36)
-		if err != nil {
-			return time.Time{}
-		}
-		return time.Unix(int64(seconds), 0)
+	if seconds := number(field(raw, "btime ", 0)); seconds.Known {
+		return time.Unix(seconds.Value, 0)
 	}
 	return time.Time{}
 }
@@ -297,28 +274,24 @@ func parseBoot(raw []byte) time.Time {
 // parseStatus reads the real user id, and the process id in the innermost PID
 // namespace, from /proc/<pid>/status.
 func parseStatus(status []byte) (userID, namespacePID Number) {
-	for line := range bytes.Lines(status) {
-		if rest, found := bytes.CutPrefix(line, []byte("Uid:")); found && !userID.Known {
-			userID = parseID(bytes.Fields(rest), 0)
-		}
-		if rest, found := bytes.CutPrefix(line, []byte("NSpid:")); found && !namespacePID.Known {
-			fields := bytes.Fields(rest)
-			namespacePID = parseID(fields, len(fields)-1)
-		}
-	}
-	return userID, namespacePID
+	return number(field(status, "Uid:", 0)), number(field(status, "NSpid:", -1))
 }
 
-// parseID reads one of several ids.
-func parseID(fields [][]byte, i int) Number {
-	if i < 0 || i >= len(fields) {
-		return Number{}
+// field returns one of the values of the first line with a name, the last for -1, "" if there
+// is none.
+func field(raw []byte, name string, i int) string {
+	for line := range bytes.Lines(raw) {
+		if rest, found := bytes.CutPrefix(line, []byte(name)); found {
+			values := strings.Fields(string(rest))
+			if i < 0 {
+				i += len(values)
+			}
+			if i >= 0 && i < len(values) {
+				return values[i]
+			}
+		}
 	}
-	value, err := strconv.ParseUint(string(fields[i]), 10, 32)
-	if err != nil {
-		return Number{}
-	}
-	return Number{Value: int64(value), Known: true}
+	return ""
 }
 
 // gone reports whether an error of reading below /proc/<pid> means that the
@@ -327,12 +300,10 @@ func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }
 
-// Limits of the file of users: its size in bytes, its users, and the length of a
-// name.
+// Limits of the file of users: its users, and the length of a name.
 const (
-	maxPasswdSize = 4 << 20
-	maxUsers      = 65_536
-	maxUserName   = 64
+	maxUsers    = 65_536
+	maxUserName = 64
 )
 
 // users has the names of a host's users, from its etc/passwd. The zero value has
@@ -397,7 +368,7 @@ func (u *users) name(uid int64) string {
 	}
 	// A file that cannot be read is not read again before it changes.
 	u.info = info
-	if raw, err := readIn(root, "etc/passwd", maxPasswdSize); err == nil {
+	if raw, err := readUpTo(maxPasswdSize, root.Open, "etc/passwd"); err == nil {
 		u.names = parsePasswd(raw)
 	}
 	return u.names[uid]
@@ -412,10 +383,9 @@ func parsePasswd(raw []byte) map[int64]string {
 		if len(fields) < 4 || len(names) >= maxUsers {
 			continue
 		}
-		uid, err := strconv.ParseInt(string(fields[2]), 10, 64)
-		name := string(fields[0])
-		if _, known := names[uid]; err == nil && !known && isUserName(name) {
-			names[uid] = name
+		uid, name := number(string(fields[2])), string(fields[0])
+		if _, known := names[uid.Value]; uid.Known && !known && isUserName(name) {
+			names[uid.Value] = name
 		}
 	}
 	return names

@@ -128,14 +128,15 @@ func TestProcessesOfAnotherNamespaceAreNotUsed(t *testing.T) {
 	}
 }
 
-// What is too long is cut off, whatever a process has put there.
+// What is longer than 1 MiB is cut off, whatever a process has put there.
 func TestFilesAreReadInPart(t *testing.T) {
+	const maxSize = 1 << 20
 	root := hostRoot(t)
 	writeProcess(t, root, "10", map[string]string{
 		"stat":    statLine("x", "R", 1, 1),
-		"cgroup":  strings.Repeat("0::/x\n", maxCgroupSize) + "0::/slurm/job_1\n",
-		"environ": "RANK=1\x00" + strings.Repeat("A", maxEnvironSize) + "\x00LOCAL_RANK=2\x00",
-		"status":  strings.Repeat("x\n", maxStatusSize) + "Uid:\t7\n",
+		"cgroup":  strings.Repeat("0::/x\n", maxSize/6+1) + "0::/slurm/job_1\n",
+		"environ": "RANK=1\x00" + strings.Repeat("A", maxSize) + "\x00LOCAL_RANK=2\x00",
+		"status":  strings.Repeat("x\n", maxSize/2) + "Uid:\t7\n",
 	})
 	found, alive := NewProcesses(root, true).Describe(10)
 	require.True(t, alive)

@@ -20,7 +20,7 @@ func writePasswd(t *testing.T, root, text string) {
 
 func TestNamesOfUsers(t *testing.T) {
 	root := hostRoot(t)
-	writePasswd(t, root, "root:x:0:0:root:/root:/bin/sh\nada:x:7:7:Ada Lovelace,,,:/home/ada:/bin/bash\nalias:x:7:7::/:\n")
+	writePasswd(t, root, strings.Repeat("# others\n", 1<<18)+"root:x:0:0:root:/root:/bin/sh\nada:x:7:7:Ada Lovelace,,,:/home/ada:/bin/bash\nalias:x:7:7::/:\n")
 	process := func(pid, uid, cgroup, environ string) {
 		writeProcess(t, root, pid, map[string]string{
 			"status": "Uid:\t" + uid + "\t0\t0\t0\n", "cgroup": "0::" + cgroup + "\n", "environ": environ, "stat": statLine("py", "S", 3, 1),

@@ -6,6 +6,8 @@ package workload
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"math"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -18,18 +20,38 @@ import (
 )
 
 // Number is an integer that may be unknown. The zero Number is unknown.
-type Number struct {
-	Value int64
+type Number = Optional[int64]
+
+// Optional is a number that may be unknown, so that a missing value never looks like 0.
+type Optional[T int64 | float64] struct {
+	Value T
 	Known bool
 }
 
-// MarshalYAML writes the bare value.
-func (n Number) MarshalYAML() (any, error) { return n.Value, nil }
+// MarshalYAML writes the bare value, whole numbers as integers, so that YAML writes no
+// exponent.
+func (n Optional[T]) MarshalYAML() (any, error) {
+	if whole := int64(n.Value); T(whole) == n.Value && math.Abs(float64(n.Value)) < 1<<53 {
+		return whole, nil
+	}
+	return n.Value, nil
+}
 
 // UnmarshalYAML reads the bare value.
-func (n *Number) UnmarshalYAML(read func(any) error) error {
-	n.Known = true
-	return read(&n.Value)
+func (n *Optional[T]) UnmarshalYAML(read func(any) error) error {
+	if err := read(&n.Value); err != nil {
+		return err
+	}
+	if n.Known = IsReading(float64(n.Value)); !n.Known {
+		return errors.New("a number is not from -1e30 to 1e30")
+	}
+	return nil
+}
+
+// IsReading reports whether a number can be a reading: from -1e30 to 1e30, which keeps
+// sums of a recording's values far from an overflow. NaN cannot.
+func IsReading(number float64) bool {
+	return math.Abs(number) <= 1e30
 }
 
 // Workload is what a process belongs to. Unknown fields are empty. It is
@@ -70,8 +92,8 @@ type Workload struct {
 // process cannot change.
 func Identify(env Environment, group Cgroup, uid Number) Workload {
 	w := Workload{
-		RunAttempt:  firstKnown(number(env["TORCHELASTIC_RESTART_COUNT"]), number(env["SLURM_RESTART_COUNT"])),
-		RankGlobal:  firstKnown(number(env["RANK"]), number(env["SLURM_PROCID"])),
+		RunAttempt:  cmp.Or(number(env["TORCHELASTIC_RESTART_COUNT"]), number(env["SLURM_RESTART_COUNT"])),
+		RankGlobal:  cmp.Or(number(env["RANK"]), number(env["SLURM_PROCID"])),
 		RankLocal:   number(env["LOCAL_RANK"]),
 		SlurmJobID:  cmp.Or(group.SlurmJobID, id(env["SLURM_JOB_ID"])),
 		ContainerID: group.ContainerID,
@@ -99,20 +121,13 @@ func id(value string) string {
 	return value
 }
 
-// number reads a rank or a count. Ranks and counts are never negative.
+// number reads a rank, a count or an id. None is negative.
 func number(value string) Number {
-	n, err := strconv.ParseInt(value, 10, 32)
-	if err != nil || n < 0 {
+	n, err := strconv.ParseUint(value, 10, 32)
+	if err != nil {
 		return Number{}
 	}
-	return Number{Value: n, Known: true}
-}
-
-func firstKnown(a, b Number) Number {
-	if a.Known {
-		return a
-	}
-	return b
+	return Number{Value: int64(n), Known: true}
 }
 
 // Details are the details of one process beside its workload.

@@ -183,19 +183,19 @@ func (r *Rule) compile(f *Format) error {
 	return nil
 }
 
-// Reading is what a line says.
+// Kind is what such lines say.
+func (r *Rule) Kind() Kind { return r.kind }
+
+// Format is the format that has the rule.
+func (r *Rule) Format() *Format { return r.format }
+
+// Reading is what a line says, by the rule that read it.
 type Reading struct {
-	// Rule is the one that read the line.
-	Rule *Rule
+	*Rule
+
 	has  uint32
 	list [values]float64
 }
-
-// Kind is what the line says.
-func (r *Reading) Kind() Kind { return r.Rule.kind }
-
-// Format is the format that the line has.
-func (r *Reading) Format() *Format { return r.Rule.format }
 
 // Get returns a value, and whether the line has it.
 func (r *Reading) Get(v Value) (number float64, ok bool) { return r.list[v], r.has&(1<<v) != 0 }

@@ -57,6 +57,10 @@ const (
 // Set are formats that lines are read by. It is safe for concurrent use.
 type Set struct{ rules []*Rule }
 
+// Rules returns the rules of all formats, in the order in which they are tried. They must not
+// be changed.
+func (s *Set) Rules() []*Rule { return s.rules }
+
 // New returns a Set of a user's formats and of those that are shipped. A user's format goes
 // before, and replaces a shipped one of the same name. Every example must be read as it
 // says.
@@ -86,16 +90,6 @@ func New(own []Format) (*Set, error) {
 		return nil, fmt.Errorf("formats: have %d rules, at most %d are allowed", len(s.rules), maxRules)
 	}
 	return s, nil
-}
-
-// Named returns the format of a name, nil if there is none.
-func (s *Set) Named(name string) *Format {
-	for _, rule := range s.rules {
-		if rule.format.Name == name {
-			return rule.format
-		}
-	}
-	return nil
 }
 
 // add adds the rules of a format.
@@ -136,7 +130,7 @@ func (s *Set) Lines(text string) (reads []string) {
 		}
 		closes()
 		for _, r := range s.Read(unwrap.Prefixed(unwrap.Plain(line)).Text, nil) {
-			if r.Rule.Block != "" {
+			if r.Block != "" {
 				open = &r
 				continue
 			}
@@ -173,7 +167,7 @@ next:
 
 // Continue reads the next line of a block. It reports whether it is one.
 func (r *Reading) Continue(line string) bool {
-	if !strings.HasPrefix(line, r.Rule.Block) {
+	if !strings.HasPrefix(line, r.Block) {
 		return false
 	}
 	r.fields(line)
@@ -203,8 +197,8 @@ func (r *Rule) read(line string, into *Reading) bool {
 
 // fields reads the values that have a text before them.
 func (r *Reading) fields(line string) {
-	for i := range r.Rule.labels {
-		l := &r.Rule.labels[i]
+	for i := range r.labels {
+		l := &r.labels[i]
 		for rest := line; ; {
 			at := strings.Index(rest, l.text)
 			if at < 0 {

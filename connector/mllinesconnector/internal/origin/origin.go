@@ -21,7 +21,6 @@ import (
 const (
 	FilePath     = "log.file.path"
 	FileOwner    = "log.file.owner.name"
-	IOStream     = "log.iostream"
 	containerTag = "k8s.container.name"
 	restarts     = "k8s.container.restart_count"
 	podUID       = "k8s.pod.uid"
@@ -61,6 +60,8 @@ type Origin struct {
 	Resource pcommon.Map
 	// Owner identifies the program that prints, whatever its streams.
 	Owner string
+	// Program is what has one Owner for each attempt.
+	Program string
 	// Member tells apart the processes of a program that write files of their own, "" for
 	// others.
 	Member string
@@ -104,9 +105,22 @@ func readOrigin(resource, record pcommon.Map, writerOf func(path string) (worklo
 		}
 	}
 	o.Owner = Key(o.Resource) + program + o.attempt
+	o.Program = Key(withoutAttempt(o.Resource)) + program
 	o.nameService()
 	o.nameRun(program)
 	return o
+}
+
+// withoutAttempt returns a resource without what each start of a pod's container changes.
+func withoutAttempt(resource pcommon.Map) pcommon.Map {
+	if _, ok := resource.Get(restarts); !ok {
+		return resource
+	}
+	same := pcommon.NewMap()
+	resource.CopyTo(same)
+	same.Remove(restarts)
+	same.Remove(mlattr.ContainerID)
+	return same
 }
 
 // readWriter adds what is known of the process that writes a file. Where the ranks have files
@@ -153,6 +167,15 @@ func (o *Origin) HostOf(stated string) string {
 	return stated
 }
 
+// AddTo adds the attributes of the origin that others lack.
+func (o *Origin) AddTo(attributes pcommon.Map) {
+	for key, v := range o.Resource.All() {
+		if _, ok := attributes.Get(key); !ok {
+			v.CopyTo(attributes.PutEmpty(key))
+		}
+	}
+}
+
 // put sets an attribute that the resource does not have.
 func (o *Origin) put(key, value string) {
 	if _, ok := o.Resource.Get(key); !ok && value != "" {
@@ -175,22 +198,19 @@ func (o *Origin) text(key string) (text string) {
 	return text
 }
 
-// containerPaths are the paths of the files of containers, with the attributes that their
-// groups are the values of. All expressions here are applied once for each file.
-var containerPaths = [...]struct {
-	path *regexp.Regexp
-	keys []string
-}{
-	// /var/log/pods/<namespace>_<pod>_<uid>/<container>/<restarts>.log, and the link to it
-	// /var/log/containers/<pod>_<namespace>_<container>-<id>.log.
-	{regexp.MustCompile(`/pods/([^/_]+)_([^/_]+)_([^/]+)/([^/]+)/(\d+)\.log`), []string{mlattr.K8sNamespace, mlattr.K8sPod, podUID, containerTag, restarts}},
-	{regexp.MustCompile(`/containers/([^/_]+)_([^/_]+)_([^/]+)-([0-9a-f]{64})\.log$`), []string{mlattr.K8sPod, mlattr.K8sNamespace, containerTag, mlattr.ContainerID}},
-	// Docker's <id>/<id>-json.log.
-	{regexp.MustCompile(`/([0-9a-f]{64})/[0-9a-f]{64}-json\.log`), []string{mlattr.ContainerID}},
-}
-
-// What paths of other files say.
+// What paths say. All expressions are applied once for each file.
 var (
+	// Files that container runtimes write, also those that were rotated:
+	// /var/log/pods/<namespace>_<pod>_<uid>/<container>/<restarts>.log, the link to it
+	// /var/log/containers/<pod>_<namespace>_<container>-<id>.log, and Docker's
+	// <id>/<id>-json.log. Each group is the value of one of containerKeys, unless the operator
+	// container of file_log has set it.
+	containerFile = regexp.MustCompile(`(?:/pods/([^/_]+)_([^/_]+)_([^/]+)/([^/]+)/(\d+)|` +
+		`/containers/([^/_]+)_([^/_]+)_([^/]+)-([0-9a-f]{64})|/([0-9a-f]{64})/[0-9a-f]{64}-json)\.log(?:\.[-\d]+)?(?:\.gz)?$`)
+	containerKeys = [...]string{
+		mlattr.K8sNamespace, mlattr.K8sPod, podUID, containerTag, restarts,
+		mlattr.K8sPod, mlattr.K8sNamespace, containerTag, mlattr.ContainerID, mlattr.ContainerID,
+	}
 	// torchrun's --log-dir: <folder>/<run>/attempt_<n>/<local rank>/stdout.log.
 	elastic = regexp.MustCompile(`^(.*)/attempt_(\d+)/(\d+)/(?:stdout|stderr)\.log$`)
 	// Slurm's slurm-<job>.out, and names that end in the job.
@@ -205,17 +225,11 @@ func (o *Origin) readPath(file string) (program string) {
 	if file == "" {
 		return ""
 	}
-	for _, of := range containerPaths {
-		if m := of.path.FindStringSubmatch(file); m != nil {
-			for i, key := range of.keys {
-				if key == restarts {
-					o.putInt(key, m[i+1])
-				} else {
-					o.put(key, m[i+1])
-				}
-			}
-			return ""
+	if m := containerFile.FindStringSubmatch(file); m != nil {
+		for i, key := range containerKeys {
+			o.put(key, m[i+1])
 		}
+		return ""
 	}
 	if m := elastic.FindStringSubmatch(file); m != nil {
 		o.Member = m[3] + "/"

@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,26 +25,38 @@ func of(t *testing.T, path string, attrs map[string]any) *Origin {
 
 func TestPaths(t *testing.T) {
 	id := "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	pod := map[string]any{
+		"k8s.namespace.name": "ml", "k8s.pod.name": "llama-worker-3", "k8s.pod.uid": "8a7b", "k8s.container.name": "pytorch", "k8s.container.restart_count": "2",
+		"service.name": "pytorch", "ml.run.id": "llama-4b96cdc2", "ml.run.inferred": true,
+	}
 	for path, want := range map[string]map[string]any{
 		"": {},
-		"/var/log/pods/ml_llama-worker-3_8a7b/pytorch/2.log": {
-			"k8s.namespace.name": "ml", "k8s.pod.name": "llama-worker-3", "k8s.pod.uid": "8a7b", "k8s.container.name": "pytorch", "k8s.container.restart_count": int64(2),
-			"service.name": "pytorch", "ml.run.id": "llama-4b96cdc2", "ml.run.inferred": true,
-		},
+		"/var/log/pods/ml_llama-worker-3_8a7b/pytorch/2.log":                 pod,
+		"/var/log/pods/ml_llama-worker-3_8a7b/pytorch/2.log.20260301-120000": pod,
 		"/var/log/containers/llama-0_ml_pytorch-" + id + ".log": {
 			"k8s.namespace.name": "ml", "k8s.pod.name": "llama-0", "k8s.container.name": "pytorch", "container.id": id,
 			"service.name": "pytorch", "ml.run.id": "llama-4b96cdc2", "ml.run.inferred": true,
 		},
 		"/var/lib/docker/containers/" + id + "/" + id + "-json.log": {"container.id": id, "ml.run.id": "0123456789ab", "ml.run.inferred": true},
-		"/logs/llama/attempt_1/5/stderr.log":                        {"ml.run.id": "llama-45233e1b", "ml.run.inferred": true},
-		"/home/ann/slurm-494583.out":                                {"slurm.job.id": "494583"},
-		"/home/ann/logs/llama-494583.err":                           {"slurm.job.id": "494583"},
-		"/data/exp7/train.log":                                      {"ml.run.id": "train-2d7aa940", "ml.run.inferred": true},
-		"/data/exp7/train.err":                                      {"ml.run.id": "train-2d7aa940", "ml.run.inferred": true},
-		"/data/exp7/train_rank3.log":                                {"ml.run.id": "train-2d7aa940", "ml.run.inferred": true, "ml.rank.global": int64(3)},
+		"/data/" + id + ".log":               {"ml.run.id": id + "-27fe33fb", "ml.run.inferred": true},
+		"/data/pods/a_b_c/d/1.log/train.log": {"ml.run.id": "train-ae760e8c", "ml.run.inferred": true},
+		"/logs/llama/attempt_1/5/stderr.log": {"ml.run.id": "llama-45233e1b", "ml.run.inferred": true},
+		"/home/ann/slurm-494583.out":         {"slurm.job.id": "494583"},
+		"/home/ann/logs/llama-494583.err":    {"slurm.job.id": "494583"},
+		"/data/exp7/train.log":               {"ml.run.id": "train-2d7aa940", "ml.run.inferred": true},
+		"/data/exp7/train.err":               {"ml.run.id": "train-2d7aa940", "ml.run.inferred": true},
+		"/data/exp7/train_rank3.log":         {"ml.run.id": "train-2d7aa940", "ml.run.inferred": true, "ml.rank.global": int64(3)},
 	} {
 		assert.Equal(t, want, of(t, path, nil).Resource.AsRaw(), path)
 	}
+}
+
+// What the operator container of file_log tells of a file stays.
+func TestPod(t *testing.T) {
+	pod := map[string]any{"k8s.namespace.name": "ml", "k8s.pod.name": "llama-worker-3", "k8s.pod.uid": "8a7b", "k8s.container.name": "pytorch", "k8s.container.restart_count": "2"}
+	want := maps.Clone(pod)
+	maps.Copy(want, map[string]any{"service.name": "pytorch", "ml.run.id": "llama-4b96cdc2", "ml.run.inferred": true})
+	assert.Equal(t, want, of(t, "/var/log/pods/ml_llama-worker-3_8a7b/pytorch/2.log", pod).Resource.AsRaw())
 }
 
 // Both streams of a program have one owner, and other programs have others.

@@ -3,11 +3,11 @@
 package training
 
 import (
-	"encoding/binary"
-	"hash/fnv"
-	"io"
+	"cmp"
 	"math"
 	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/connector/mllinesconnector/internal/format"
@@ -41,11 +41,8 @@ type Process struct {
 	// key identifies the process, and trace its attempt.
 	key   string
 	trace [16]byte
-	// format is the newest one.
-	format *format.Format
-
-	// elapsed is the time that the program states for the newest step, NaN if none.
-	elapsed float64
+	// After is the end of the newest step of the attempt before, zero if none is known.
+	After time.Time
 	// bar is the newest bar, of those with the total of the training once that is known.
 	// numbers wait for the next one, since waiting.
 	bar   format.Reading
@@ -61,7 +58,7 @@ type Process struct {
 	// open has the beginnings of what has not ended.
 	open map[format.Kind]time.Time
 
-	spans []Span
+	spans ptrace.SpanSlice
 }
 
 // Moment is when a line was printed: by the program's clock, if it states the time.
@@ -73,39 +70,21 @@ type Moment struct {
 	Read bool
 }
 
-// Span is what lines say of a time.
-type Span struct {
-	// Name is the span's name, and Phase one of the Phase values of mlattr.
-	Name, Phase, Operation string
-	Start, End             time.Time
-	Trace                  [16]byte
-	ID, Parent             [8]byte
-	// Number is the number of the step, 0 for none, and Epoch that of the epoch, NaN for
-	// none.
-	Number int64
-	// Reading has the values of the newest step of a line, nil for its other steps.
-	Reading *format.Reading
-	// BatchSize is the number of samples of the step, 0 if unknown.
-	BatchSize int64
-	// Failure is why the training ended, nil if it did not fail.
-	Failure *failure.Failure
-}
-
 // NewProcess returns a process without lines.
 func NewProcess(key string) *Process {
-	return &Process{key: key, trace: traceOf(key, 0), elapsed: math.NaN(), open: make(map[format.Kind]time.Time)}
+	p := &Process{key: key, open: make(map[format.Kind]time.Time), spans: ptrace.NewSpanSlice()}
+	p.Restore(State{})
+	return p
 }
+
+// Restore makes a new process go on from a state.
+func (p *Process) Restore(s State) { p.State, p.trace = s, traceOf(p.key, s.Attempt) }
 
 // Trains reports whether any line was one of training.
-func (p *Process) Trains() bool { return p.format != nil }
+func (p *Process) Trains() bool { return p.Format != "" }
 
 // Name is the name of the newest format, or that of what reads lines without one.
-func (p *Process) Name() string {
-	if p.format == nil {
-		return "training"
-	}
-	return p.format.Name
-}
+func (p *Process) Name() string { return cmp.Or(p.Format, "training") }
 
 // Waits reports whether something waits for further lines.
 func (p *Process) Waits() bool { return !p.waiting.IsZero() || len(p.burst) > 0 }
@@ -113,19 +92,9 @@ func (p *Process) Waits() bool { return !p.waiting.IsZero() || len(p.burst) > 0 
 // Held returns the number of lines of steps that wait, which Flush ends.
 func (p *Process) Held() int { return len(p.burst) }
 
-// Made returns the number of spans since the previous Take.
-func (p *Process) Made() int { return len(p.spans) }
-
-// Take returns the spans since the previous call. They are valid until the next line.
-func (p *Process) Take() []Span {
-	spans := p.spans
-	p.spans = p.spans[:0]
-	return spans
-}
-
 // Read adds what a line says.
 func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
-	p.format = r.Format()
+	p.Format = r.Format().Name
 	if p.Began.IsZero() {
 		p.Began = at.Time
 	}
@@ -138,7 +107,7 @@ func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 	}
 	switch kind := r.Kind(); kind {
 	case format.Step:
-		if r.Rule.Redrawn {
+		if r.Redrawn {
 			p.redraw(r, at, now)
 			return
 		}
@@ -169,7 +138,7 @@ func (p *Process) Read(r *format.Reading, at Moment, now time.Time) {
 		p.finish(format.Restore, r, at)
 		if number, ok := r.Get(format.StepNumber); ok && number >= 0 && number <= mlattr.MaxCount {
 			p.Step = int64(number)
-			if r.Rule.FromNext {
+			if r.FromNext {
 				p.Step = max(p.Step-1, 0)
 			}
 		}
@@ -204,7 +173,10 @@ func (p *Process) finishTraining(at time.Time, f *failure.Failure) {
 	if start.IsZero() || start.After(at) {
 		start = at
 	}
-	p.add(Span{Name: mlattr.PhaseTrain, Phase: mlattr.PhaseTrain, Start: start, End: at, Failure: f})
+	s := p.add(mlattr.PhaseTrain, mlattr.PhaseTrain, 0, start, at)
+	if f != nil {
+		writeFailure(f, s)
+	}
 	p.Ended = true
 }
 
@@ -243,7 +215,7 @@ func (p *Process) settle() {
 	r := p.numbers
 	if p.bar.Rule == nil {
 		// Nobody says which step it is.
-		p.add(Span{Name: "numbers", Start: p.numbersAt.Time, End: p.numbersAt.Time, Reading: &r})
+		writeValues(&r, p.add("numbers", "", 0, p.numbersAt.Time, p.numbersAt.Time).Attributes())
 		return
 	}
 	bar := p.bar
@@ -263,8 +235,9 @@ func (p *Process) again() {
 	if p.Interval == 0 && !p.Ended {
 		return
 	}
-	attempt := p.Attempt + 1
-	*p = Process{key: p.key, State: State{Attempt: attempt}, trace: traceOf(p.key, attempt), format: p.format, elapsed: math.NaN(), open: p.open, spans: p.spans}
+	next := State{Format: p.Format, Attempt: p.Attempt + 1}
+	*p = Process{key: p.key, After: p.End, open: p.open, spans: p.spans}
+	p.Restore(next)
 	clear(p.open)
 }
 
@@ -273,7 +246,7 @@ func (p *Process) epochOf(r *format.Reading) float64 {
 	switch {
 	case !ok:
 		return p.Epoch
-	case r.Rule.EpochFromZero:
+	case r.EpochFromZero:
 		return math.Floor(epoch) + 1
 	default:
 		return epoch
@@ -288,13 +261,13 @@ func (p *Process) numberOf(r *format.Reading, at Moment) (number, steps int64) {
 		return 0, 0
 	}
 	number = int64(stated)
-	if r.Rule.FromZero {
+	if r.FromZero {
 		number++
 	}
 	if number == 0 {
 		return 0, 0 // a bar that begins again
 	}
-	if r.Rule.InEpoch {
+	if r.InEpoch {
 		epoch, total := p.epochOf(r), r.Or(format.Total, 0)
 		switch {
 		case epoch >= 1 && epoch*total <= mlattr.MaxCount && total > 0:
@@ -306,9 +279,9 @@ func (p *Process) numberOf(r *format.Reading, at Moment) (number, steps int64) {
 		number += p.Base
 	}
 	switch {
-	case r.Rule.ByTime && number >= p.Step:
+	case r.ByTime && number >= p.Step:
 		return number, 1
-	case r.Rule.ByTime:
+	case r.ByTime:
 		return number, 0 // a summary of steps that had their lines
 	case number == p.Step:
 		return number, 0
@@ -340,55 +313,19 @@ func (p *Process) finish(kind format.Kind, r *format.Reading, at Moment) {
 	case !open || at.Time.Sub(start) > maxOpen || start.After(at.Time):
 		start = at.Time
 	}
-	s := Span{Start: start, End: at.Time, Phase: mlattr.PhaseCheckpoint, Reading: r}
+	operation, phase := "save_checkpoint", mlattr.PhaseCheckpoint
 	switch kind {
 	case format.Save:
-		s.Operation = "save_checkpoint"
 	case format.Restore:
 		if !open && !stated {
 			return
 		}
-		s.Operation = "load_checkpoint"
+		operation = "load_checkpoint"
 	default:
-		s.Phase, s.Operation = mlattr.PhaseValidation, "evaluate"
+		operation, phase = "evaluate", mlattr.PhaseValidation
 	}
-	s.Name = s.Operation
 	p.From = at.Time
-	p.add(s)
-}
-
-// add adds a span of the process's trace. Its ids are the same when its lines are read
-// again.
-func (p *Process) add(s Span) {
-	if s.Reading != nil {
-		reading := *s.Reading // its memory is used for the next line
-		s.Reading = &reading
-	}
-	if s.Start.Unix() < 0 {
-		s.Start = s.End // a clock that was never set
-	}
-	s.Trace = p.trace
-	s.ID = idOf(s.Trace, s.Name, uint64(s.Number), uint64(s.End.UnixNano())) // #nosec G115 -- hashed
-	p.spans = append(p.spans, s)
-}
-
-func traceOf(key string, attempt uint64) (id [16]byte) {
-	binary.BigEndian.PutUint64(id[:8], hash(key, attempt))
-	binary.BigEndian.PutUint64(id[8:], hash(key, ^attempt))
-	return id
-}
-
-func idOf(trace [16]byte, name string, numbers ...uint64) (id [8]byte) {
-	binary.BigEndian.PutUint64(id[:], hash(string(trace[:])+name, numbers...))
-	return id
-}
-
-// hash is FNV-1a, which is the same in each process. It is never 0.
-func hash(text string, numbers ...uint64) uint64 {
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, text) // a hash does not fail
-	for _, n := range numbers {
-		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, n))
-	}
-	return max(h.Sum64(), 1)
+	s := p.add(operation, phase, 0, start, at.Time)
+	s.Attributes().PutStr(mlattr.Operation, operation)
+	writeValues(r, s.Attributes())
 }

@@ -42,15 +42,15 @@ func (p *Process) readStep(r *format.Reading, at Moment) {
 		each, stated = r.Get(format.Smoothed)
 	}
 	if elapsed, ok := r.Get(format.Elapsed); ok {
-		if !stated && elapsed > p.elapsed {
-			each, stated = (elapsed-p.elapsed)/float64(steps), true
+		if !stated && p.Elapsed != nil && elapsed > *p.Elapsed {
+			each, stated = (elapsed-*p.Elapsed)/float64(steps), true
 		}
-		p.elapsed = elapsed
+		p.Elapsed = &elapsed
 	}
 	if !(each > 0 && each < maxOpen.Seconds()) {
 		each, stated = 0, false
 	}
-	if r.Rule.ByTime && stated && !p.From.IsZero() {
+	if r.ByTime && stated && !p.From.IsZero() {
 		steps = max(int64(math.Round(at.Time.Sub(p.From).Seconds()/each)), 1)
 	}
 	before := p.Step
@@ -81,7 +81,7 @@ func (p *Process) Flush() {
 }
 
 // lay adds the steps of lines, of which the last ended when its line was printed: the stated
-// durations apart, or evenly since the step before.
+// durations apart, or evenly since the step before. None began before the attempt before it ended.
 func (p *Process) lay(lines []stepLine) {
 	at := lines[len(lines)-1].at
 	end, whole, unstated := at.Time, time.Duration(0), int64(0)
@@ -91,9 +91,13 @@ func (p *Process) lay(lines []stepLine) {
 		}
 	}
 	share, shrink := time.Duration(0), 1.0
-	if !p.End.IsZero() {
-		gap := max(end.Sub(p.End), 0)
-		if unstated > 0 {
+	since := p.End
+	if since.IsZero() && !p.After.After(end) {
+		since = p.After
+	}
+	if !since.IsZero() {
+		gap := max(end.Sub(since), 0)
+		if unstated > 0 && !p.End.IsZero() {
 			share = max(gap-whole, 0) / time.Duration(unstated)
 			whole += share * time.Duration(unstated)
 		} else if by := p.End.Add(whole); by.After(end.Add(-slack)) && !by.After(end.Add(at.Late)) {
@@ -126,23 +130,21 @@ func (p *Process) lay(lines []stepLine) {
 func (p *Process) addSteps(line *stepLine, next time.Time, each time.Duration) time.Time {
 	data, batch := time.Duration(line.reading.Or(format.DataSeconds, 0)*1e9), line.reading.Or(format.BatchSize, 0)
 	for i := range line.steps {
-		left := line.steps - 1 - i
-		s := Span{Name: "train_step", Phase: mlattr.PhaseBatch, Start: next, End: next.Add(each)}
+		left, number := line.steps-1-i, int64(0)
 		if line.number-line.before == line.steps || left == 0 {
-			s.Number = line.number - left
+			number = line.number - left
+		}
+		s := p.add("train_step", mlattr.PhaseBatch, number, next, next.Add(each))
+		if batch >= 1 && batch <= mlattr.MaxCount {
+			s.Attributes().PutInt(mlattr.BatchSize, int64(batch))
 		}
 		if left == 0 {
-			s.Reading = line.reading
+			writeValues(line.reading, s.Attributes())
 		}
-		if batch > 0 && batch <= mlattr.MaxCount {
-			s.BatchSize = int64(batch)
-		}
-		p.add(s)
 		if data > 0 && data <= each {
-			of := &p.spans[len(p.spans)-1]
-			p.add(Span{Name: mlattr.PhaseDataLoad, Phase: mlattr.PhaseDataLoad, Parent: of.ID, Start: next, End: next.Add(data)})
+			p.add(mlattr.PhaseDataLoad, mlattr.PhaseDataLoad, 0, next, next.Add(data)).SetParentSpanID(s.SpanID())
 		}
-		next = s.End
+		next = next.Add(each)
 	}
 	return next
 }
@@ -150,7 +152,7 @@ func (p *Process) addSteps(line *stepLine, next time.Time, each time.Duration) t
 // missing adds the loss of a line whose program leaves out a loss that is NaN, unless it
 // skipped all steps.
 func (p *Process) missing(r *format.Reading, steps int64) {
-	if _, ok := r.Get(format.Loss); ok || r.Rule.MissingLoss == "" {
+	if _, ok := r.Get(format.Loss); ok || r.MissingLoss == "" {
 		return
 	}
 	if r.Or(format.NaN, 0) > 0 || r.Or(format.Skipped, 0) < float64(steps) {

@@ -1,67 +1,12 @@
-// Package unwrap finds the lines of a program within what container runtimes, launchers and
-// terminals make of them.
+// Package unwrap finds the lines of a program within what launchers and terminals make of
+// them. What container runtimes make of them is read by the operator container of file_log.
 package unwrap
 
 import (
-	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 )
-
-// Record is what a log record has of one or several lines.
-type Record struct {
-	// Text is what the program wrote, without what the container runtime added.
-	Text string
-	// Stream is stdout or stderr, "" if unknown.
-	Stream string
-	// Time is when the runtime received the text, zero if unknown.
-	Time time.Time
-	// Partial is true where the runtime cut a line, and the rest follows.
-	Partial bool
-}
-
-// Wrapped reads a line of a container runtime's file: of the CRI or of Docker. Any other
-// text is returned as it is.
-func Wrapped(text string) Record {
-	if strings.HasPrefix(text, `{"log":`) {
-		if r, ok := docker(text); ok {
-			return r
-		}
-	}
-	// 2026-01-02T15:04:05.999999999Z stdout F text
-	at, rest, ok := strings.Cut(text, " ")
-	if !ok || len(at) < 20 || at[4] != '-' || at[10] != 'T' || !strings.HasPrefix(rest, "std") {
-		return Record{Text: text}
-	}
-	stream, rest, _ := strings.Cut(rest, " ")
-	tags, rest, ok := strings.Cut(rest, " ")
-	if !ok && tags == "" || stream != "stdout" && stream != "stderr" {
-		return Record{Text: text}
-	}
-	tag, _, _ := strings.Cut(tags, ":")
-	when, err := time.Parse(time.RFC3339Nano, at)
-	if err != nil || tag != "F" && tag != "P" {
-		return Record{Text: text}
-	}
-	return Record{Text: rest, Stream: stream, Time: when, Partial: tag == "P"}
-}
-
-func docker(text string) (Record, bool) {
-	var line struct {
-		Log    *string `json:"log"`
-		Stream string  `json:"stream"`
-		Time   string  `json:"time"`
-	}
-	if json.Unmarshal([]byte(text), &line) != nil || line.Log == nil {
-		return Record{}, false
-	}
-	// Docker cuts lines at 16 KiB: only the last part has the line feed.
-	whole, ended := strings.CutSuffix(*line.Log, "\n")
-	when, _ := time.Parse(time.RFC3339Nano, line.Time)
-	return Record{Text: whole, Stream: line.Stream, Time: when, Partial: !ended && line.Time != ""}, true
-}
 
 // Line is one line of a program.
 type Line struct {

@@ -7,30 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestWrapped(t *testing.T) {
-	at := time.Date(2026, 1, 2, 15, 4, 5, 123456789, time.UTC)
-	for text, want := range map[string]Record{
-		"2026-01-02T15:04:05.123456789Z stdout F step: 1":                               {Text: "step: 1", Stream: "stdout", Time: at},
-		"2026-01-02T16:04:05.123456789+01:00 stderr P half":                             {Text: "half", Stream: "stderr", Time: at, Partial: true},
-		"2026-01-02T15:04:05.123456789Z stdout F ":                                      {Text: "", Stream: "stdout", Time: at},
-		`{"log":"step: 1\n","stream":"stdout","time":"2026-01-02T15:04:05.123456789Z"}`: {Text: "step: 1", Stream: "stdout", Time: at},
-		`{"log":"half","stream":"stderr","time":"2026-01-02T15:04:05.123456789Z"}`:      {Text: "half", Stream: "stderr", Time: at, Partial: true},
-		`{"log":1}`:                          {Text: `{"log":1}`},
-		`{"log":"torn`:                       {Text: `{"log":"torn`},
-		"2026-01-02T15:04:05Z stdout X text": {Text: "2026-01-02T15:04:05Z stdout X text"},
-		"2026-01-02T15:04:05Z stdlib F text": {Text: "2026-01-02T15:04:05Z stdlib F text"},
-		"2026-99-02T15:04:05Z stdout F text": {Text: "2026-99-02T15:04:05Z stdout F text"},
-		"2026-01-02T15:04:05Z stdout":        {Text: "2026-01-02T15:04:05Z stdout"},
-		"plain text of a program":            {Text: "plain text of a program"},
-		"":                                   {},
-	} {
-		got := Wrapped(text)
-		assert.True(t, want.Time.Equal(got.Time), text)
-		got.Time, want.Time = time.Time{}, time.Time{}
-		assert.Equal(t, want, got, text)
-	}
-}
-
 func TestPlain(t *testing.T) {
 	assert.Equal(t, "step: 10  loss:  7.1", Plain("\x1b[31mstep: 10\x1b[0m  \x1b[38;5;39mloss:  7.1\x1b[39m"))
 	assert.Equal(t, "bar", Plain("\x1b]0;title\abar\x1b[K"))

@@ -11,7 +11,6 @@ import (
 
 // Timed is a span of a request whose time is divided by cause.
 type Timed struct {
-	Trace        nesting.Trace
 	Self, Parent nesting.Key
 	Start, End   pcommon.Timestamp
 	Span
@@ -24,12 +23,6 @@ type Timed struct {
 	Times Times
 }
 
-// Batch has the spans of a request whose time is divided. The zero Batch is ready to use.
-type Batch struct {
-	all   []Timed
-	order []endOf
-}
-
 // endOf is what orders the spans, apart from the rest, which would fill the processor's
 // caches.
 type endOf struct {
@@ -38,37 +31,29 @@ type endOf struct {
 	at int32
 }
 
-// Reset forgets all spans and keeps the memory.
-func (b *Batch) Reset() { b.all = b.all[:0] }
+// Order is the order in which the spans of a request are divided: children before their
+// parents. The zero Order is that of no spans.
+type Order []endOf
 
-// Len returns the number of spans.
-func (b *Batch) Len() int { return len(b.all) }
-
-// At returns a span by its index.
-func (b *Batch) At(i int) *Timed { return &b.all[i] }
-
-// Add appends and returns a span, of which the caller sets all fields but Times.
-func (b *Batch) Add() *Timed {
-	b.all = slices.Grow(b.all, 1)[:len(b.all)+1]
-	return &b.all[len(b.all)-1]
-}
-
-// Order orders the spans, children before their parents. It takes little time if they are
-// in such an order, as SDKs send them.
-func (b *Batch) Order() {
-	b.order = slices.Grow(b.order[:0], len(b.all))
-	for i := range b.all {
-		b.order = append(b.order, endOf{b.all[i].End, b.all[i].Start, int32(i)}) // #nosec G115 -- spans of a request
+// Sort makes it the order of all. It takes little time if they are in such an order, as SDKs
+// send them.
+func (o *Order) Sort(all []Timed) {
+	*o = (*o)[:0]
+	for i := range all {
+		*o = append(*o, endOf{all[i].End, all[i].Start, int32(i)}) // #nosec G115 -- spans of a request
 	}
-	slices.SortFunc(b.order, func(a, b endOf) int {
-		return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(b.start, a.start), cmp.Compare(a.at, b.at))
+	slices.SortFunc(*o, func(a, b endOf) int {
+		if a.end != b.end {
+			return cmp.Compare(a.end, b.end)
+		}
+		return cmp.Or(cmp.Compare(b.start, a.start), cmp.Compare(a.at, b.at))
 	})
 }
 
-// Divide divides the times of the spans of a batch, in their order.
-func (m *Memory) Divide(b *Batch) {
-	for _, next := range b.order {
-		m.divide(&b.all[next.at])
+// Divide divides the times of the spans of a request in their order.
+func (m *Memory) Divide(all []Timed, order Order) {
+	for _, next := range order {
+		m.divide(&all[next.at])
 	}
 }
 

@@ -38,8 +38,7 @@ const (
 type Evidence struct {
 	// Checkpoint, DataLoad and Productive are fractions of the run's time.
 	Checkpoint, DataLoad, Productive float64
-	// Utilization is that of the run's GPUs, 0 to 1, or negative if it is
-	// unknown.
+	// Utilization is that of the run's GPUs, 0 to 1, NaN if it is unknown.
 	Utilization float64
 }
 

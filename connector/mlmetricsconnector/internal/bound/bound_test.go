@@ -1,6 +1,7 @@
 package bound_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,7 +10,7 @@ import (
 )
 
 func TestOf(t *testing.T) {
-	const unknown = -1
+	unknown := math.NaN()
 	for name, tt := range map[string]struct {
 		evidence bound.Evidence
 		want     bound.Bound

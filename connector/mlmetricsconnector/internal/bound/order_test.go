@@ -1,4 +1,4 @@
-package bound
+package bound_test
 
 import (
 	"math/rand/v2"
@@ -7,36 +7,38 @@ import (
 	"github.com/stretchr/testify/assert"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/nesting"
 )
 
-// However the traces of a request are mixed, each span is divided after those of its
-// trace that end before it.
+// However the spans of a request are mixed, each is divided after those below it: what the
+// lowest waited for is known of the whole chain, also where spans end at the same time.
 func TestOrderOfTimes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
+	m, order := bound.NewMemory(64), bound.Order(nil)
+	next := nesting.Key(1)
 	for range 2000 {
-		var r Batch
-		ends := map[nesting.Trace]pcommon.Timestamp{}
-		for range random.IntN(12) {
-			end := pcommon.Timestamp(random.IntN(30) + 1)
-			one := Timed{Trace: nesting.Trace(random.IntN(3)), Start: end - pcommon.Timestamp(random.IntN(2)), End: end}
-			if random.IntN(4) > 0 && one.End < ends[one.Trace] {
-				one.End = ends[one.Trace] + 1
-				one.Start = one.End
-			}
-			ends[one.Trace] = max(ends[one.Trace], one.End)
-			r.all = append(r.all, one)
+		n := 2 + random.IntN(8)
+		chain := make([]bound.Timed, n)
+		start, end := pcommon.Timestamp(0), pcommon.Timestamp(100)
+		for i := range chain {
+			one := &chain[i]
+			one.Self, one.Parent = next, next-1
+			one.Start, one.End, one.Seconds, one.Kind = start, end, float64(end-start), bound.CallsOut
+			next++
+			start, end = start+1, end-pcommon.Timestamp(random.IntN(2))
 		}
-		r.Order()
-		assert.Len(t, r.order, len(r.all))
-		last := map[nesting.Trace]*Timed{}
-		for _, at := range r.order {
-			one := &r.all[at.at]
-			if before := last[one.Trace]; before != nil {
-				assert.GreaterOrEqual(t, one.End, before.End)
-				assert.False(t, one.End == before.End && one.Start > before.Start, "a child after its parent")
+		top := chain[0].Self
+		chain[0].Parent = 0
+		chain[n-1].Queue = 1
+		random.Shuffle(n, func(i, j int) { chain[i], chain[j] = chain[j], chain[i] })
+		order.Sort(chain)
+		m.Divide(chain, order)
+		for i := range chain {
+			if chain[i].Self == top {
+				assert.InDelta(t, 1, chain[i].Times[bound.Queue], 1e-9)
 			}
-			last[one.Trace] = one
 		}
+		next++
 	}
 }

@@ -26,9 +26,8 @@ const (
 	// maxOfProgram limits the items of one program with its runs, or of one host, so
 	// that a client that invents names does not fill all.
 	maxOfProgram = 1024
-	// maxRuns limits the runs whose nodes are known, maxRanks the ranks of them
-	// together.
-	maxRuns, maxRanks = 1024, 8192
+	// maxRanks limits the runs that are known, and the ranks of them together.
+	maxRanks = 8192
 	// spareHosts are the hosts of a run that are remembered beyond two for each
 	// rank, and maxNames limits the list of hosts of one change, in bytes.
 	spareHosts, maxNames = 64, 512
@@ -98,12 +97,14 @@ type item struct {
 	Name string  `json:"name,omitempty"`
 }
 
-// nodes are the hosts of a run.
-type nodes struct {
+// run is what is known of a run: its hosts, and how often it was attempted.
+type run struct {
 	// Ranks has the host of each rank, Hosts are those in order that it used.
 	Ranks map[string]string `json:"ranks,omitempty"`
 	Hosts []string          `json:"hosts,omitempty"`
 	Seen  time.Time         `json:"seen"`
+	// attempts are those that were seen since the start, 0 if none was.
+	attempts int64
 }
 
 // History remembers values and changes. It is safe for concurrent use.
@@ -113,18 +114,17 @@ type History struct {
 	items map[item]*values
 	// ofProgram counts the items of each program and host.
 	ofProgram map[Subject]int
-	runs      map[Subject]*nodes
-	ranks     int
-	// attempts is the number of attempts of runs.
-	attempts map[Subject]int64
-	all      []*Change
-	pending  []*Change
-	left     int64
+	runs      map[Subject]*run
+	// ranks counts those of all runs.
+	ranks   int
+	all     []*Change
+	pending []*Change
+	left    int64
 }
 
 // NewHistory returns an empty History with a random key.
 func NewHistory() *History {
-	h := &History{items: make(map[item]*values), ofProgram: make(map[Subject]int), runs: make(map[Subject]*nodes), attempts: make(map[Subject]int64)}
+	h := &History{items: make(map[item]*values), ofProgram: make(map[Subject]int), runs: make(map[Subject]*run)}
 	_, _ = rand.Read(h.key[:]) // never fails
 	return h
 }
@@ -193,16 +193,11 @@ var settlingKinds = []string{mlattr.ChangeModel, mlattr.ChangeAnsweringModel, ml
 // place notes on which host a rank of a run is. It is a change if the run did not
 // use the host before.
 func (h *History) place(o *Observation, now time.Time) {
-	run := h.runs[o.Of]
-	if run == nil && len(h.runs) < maxRuns {
-		run = &nodes{Ranks: make(map[string]string)}
-		h.runs[o.Of.Clone()] = run
-	}
+	run := h.run(o.Of, now)
 	if run == nil || h.ranks >= maxRanks && run.Ranks[o.Name] == "" {
 		h.left++
 		return
 	}
-	run.Seen = now
 	was, known := run.Ranks[o.Name]
 	if known && was == o.Value {
 		return
@@ -235,6 +230,20 @@ func (h *History) place(o *Observation, now time.Time) {
 	h.add(c, "")
 }
 
+// run returns a run that was seen at now, or nil beyond the limit.
+func (h *History) run(of Subject, now time.Time) *run {
+	known := h.runs[of]
+	if known == nil {
+		if len(h.runs) >= maxRanks {
+			return nil
+		}
+		known = &run{Ranks: make(map[string]string)}
+		h.runs[of.Clone()] = known
+	}
+	known.Seen = now
+	return known
+}
+
 // listed adds a name to a list, which ends with "…" beyond its limit.
 func listed(list, name string) string {
 	switch {
@@ -253,17 +262,17 @@ func listed(list, name string) string {
 func (h *History) Attempts(of Subject, attempts int64, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	was, known := h.attempts[of]
-	if attempts <= was || !known && len(h.attempts) >= maxItems {
+	run := h.run(of, now)
+	if run == nil || attempts <= run.attempts {
 		return
 	}
-	of = of.Clone()
-	h.attempts[of] = attempts
-	if !known || was < 1 {
+	was := run.attempts
+	run.attempts = attempts
+	if was < 1 {
 		return
 	}
 	c := &Change{
-		Time: now, Kind: mlattr.ChangeAttempt, Of: of,
+		Time: now, Kind: mlattr.ChangeAttempt, Of: of.Clone(),
 		From: strconv.FormatInt(was, 10), To: strconv.FormatInt(attempts, 10),
 	}
 	moved := func(other *Change) bool {
@@ -359,7 +368,7 @@ func (h *History) Tidy(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	kept := keptFor
-	if len(h.items) >= maxItems || len(h.runs) >= maxRuns || h.ranks >= maxRanks || len(h.attempts) >= maxItems {
+	if len(h.items) >= maxItems || len(h.runs) >= maxRanks || h.ranks >= maxRanks {
 		kept = outOfUse
 	}
 	for id, v := range h.items {
@@ -375,14 +384,6 @@ func (h *History) Tidy(now time.Time) {
 		if now.Sub(run.Seen) > kept {
 			h.ranks -= len(run.Ranks)
 			delete(h.runs, id)
-			delete(h.attempts, id)
-		}
-	}
-	if len(h.attempts) >= maxItems {
-		for id := range h.attempts {
-			if h.runs[id] == nil {
-				delete(h.attempts, id)
-			}
 		}
 	}
 	h.all = slices.DeleteFunc(h.all, func(c *Change) bool { return now.Sub(c.Time) > keptFor })

@@ -52,6 +52,7 @@ func TestPhrases(t *testing.T) {
 		{mlattr.ChangeSettings, "temperature", "aa", "bb", "setting temperature bb (was aa)"},
 		{mlattr.ChangeWorldSize, "", "8", "16", "world size 16 (was 8)"},
 		{mlattr.ChangeVersion, "", "1", strings.Repeat("é", 64), "version " + strings.Repeat("é", 32) + "… (was 1)"},
+		{mlattr.ChangeVersion, "", "1", "x" + strings.Repeat("é", 64), "version x" + strings.Repeat("é", 31) + "… (was 1)"},
 	} {
 		h := change.NewHistory()
 		assert.Empty(t, see(h, begin, program, tt.kind, tt.name, tt.from), "the first value is no change")

@@ -14,8 +14,6 @@ const (
 	exportVersion = 1
 	// MaxKept limits what Export writes and Import reads, in bytes.
 	MaxKept = 16 << 20
-	// maxImported limits each text that Import reads, in bytes.
-	maxImported = 4096
 )
 
 // exported is what a History keeps over restarts.
@@ -34,7 +32,7 @@ type exportedItem struct {
 
 type exportedRun struct {
 	Of Subject `json:"of"`
-	nodes
+	run
 }
 
 // Export returns what is needed after a restart as JSON: the same bytes if nothing
@@ -70,8 +68,10 @@ func (h *History) export() exported {
 		}
 		out.Items = append(out.Items, one)
 	}
-	for of, run := range h.runs {
-		out.Runs = append(out.Runs, exportedRun{of, nodes{maps.Clone(run.Ranks), slices.Clone(run.Hosts), tenMinutes(run.Seen)}})
+	for of, known := range h.runs {
+		if len(known.Ranks) > 0 {
+			out.Runs = append(out.Runs, exportedRun{of, run{Ranks: maps.Clone(known.Ranks), Hosts: slices.Clone(known.Hosts), Seen: tenMinutes(known.Seen)}})
+		}
 	}
 	for _, c := range slices.Backward(h.all) {
 		one := *c
@@ -115,29 +115,26 @@ func (h *History) Import(data []byte) error {
 	clear(h.items)
 	clear(h.ofProgram)
 	clear(h.runs)
-	clear(h.attempts)
 	h.ranks, h.all, h.pending = 0, nil, nil
 	for i := range in.Items {
 		one := &in.Items[i]
-		one.Known = slices.DeleteFunc(one.Known[:min(len(one.Known), maxValues)], func(v value) bool { return len(v.Text) > maxImported })
-		if h.hasRoom(one.Of) && len(one.Known) > 0 && len(one.Name) <= maxImported {
+		one.Known = one.Known[:min(len(one.Known), maxValues)]
+		if h.hasRoom(one.Of) && len(one.Known) > 0 {
 			one.Fresh = one.Fresh[max(0, len(one.Fresh)-maxADay):]
 			h.addItem(one.item, &one.values)
 		}
 	}
 	for i := range in.Runs {
 		one := &in.Runs[i]
-		if one.Ranks == nil || len(h.runs) >= maxRuns || h.ranks+len(one.Ranks) > maxRanks {
+		if one.Ranks == nil || len(h.runs) >= maxRanks || h.ranks+len(one.Ranks) > maxRanks {
 			continue
 		}
 		one.Hosts = slices.Compact(slices.Sorted(slices.Values(one.Hosts[:min(len(one.Hosts), maxRanks)])))
 		h.ranks += len(one.Ranks)
-		h.runs[one.Of] = &one.nodes
+		h.runs[one.Of] = &one.run
 	}
 	for i := range slices.Backward(in.Changes[:min(len(in.Changes), maxChanges)]) {
-		if c := in.Changes[i]; len(c.Text) <= maxImported && len(c.From) <= maxImported && len(c.To) <= maxImported {
-			h.all = append(h.all, &c)
-		}
+		h.all = append(h.all, &in.Changes[i])
 	}
 	return nil
 }

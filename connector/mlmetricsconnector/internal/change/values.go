@@ -139,13 +139,10 @@ func plural(word, list string) string {
 	return word
 }
 
-// short cuts a text between characters.
+// short cuts a text, and shows that it did.
 func short(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	for limit > 0 && text[limit]&0xc0 == 0x80 {
-		limit--
-	}
-	return text[:limit] + "…"
+	return mlattr.CutText(text, limit) + "…"
 }

@@ -26,7 +26,11 @@ var recoveries = map[int]string{
 
 // failedGPUs reports failed GPUs, once for each run that held one, else for one workload.
 func failedGPUs(s *State, report func(problem.Problem)) {
-	for key, failure := range s.GPUs.Failed {
+	for key, g := range s.GPUs.GPUs {
+		failure := g.Failure
+		if failure == nil {
+			continue
+		}
 		held := slices.DeleteFunc(slices.Clone(failure.Held), func(v gpus.Holding) bool { return v.Run == "" })
 		if len(held) == 0 {
 			held = append(failure.Held, gpus.Holding{})[:1]
@@ -54,8 +58,8 @@ type holding struct {
 // The evidence is that of all GPUs of the workload on the host.
 func heldIdle(s *State, report func(problem.Problem)) {
 	held := make(map[holding][]gpus.Key)
-	for key, idle := range s.GPUs.Idle {
-		if s.Limits.Idle > 0 && idle.For >= s.Limits.Idle {
+	for key, g := range s.GPUs.GPUs {
+		if idle := g.Idle; idle != nil && s.Limits.Idle > 0 && idle.For >= s.Limits.Idle {
 			by := holding{key.Host, idle.Holding}
 			by.Owner.Rank = ""
 			held[by] = append(held[by], key)
@@ -64,7 +68,7 @@ func heldIdle(s *State, report func(problem.Problem)) {
 	for by, keys := range held {
 		evidence := s.idleEvidence(keys)
 		for _, key := range keys {
-			idle := s.GPUs.Idle[key]
+			idle := s.GPUs.GPUs[key].Idle
 			report(problem.Problem{
 				Kind: mlattr.ProblemHeldIdle, Onset: idle.Since, GPUs: 1, Measure: measured(idle.For.Seconds(), "s"),
 				Subject: problem.Subject{Host: key.Host, GPU: key.ID}, Evident: idle.Seen, Holder: by.Owner, HolderRun: by.Run,
@@ -78,7 +82,7 @@ func heldIdle(s *State, report func(problem.Problem)) {
 func (s *State) idleEvidence(keys []gpus.Key) (evidence []string) {
 	measured, memory, since := 0, 0.0, s.Now
 	for _, key := range keys {
-		idle := s.GPUs.Idle[key]
+		idle := s.GPUs.GPUs[key].Idle
 		if idle.Memory > 0 {
 			measured, memory = measured+1, memory+idle.Memory
 		}
@@ -160,17 +164,17 @@ const maxSilentRuns = 8
 
 // silentHosts reports the silent hosts on which somebody worked.
 func silentHosts(s *State, report func(problem.Problem)) {
-	if len(s.GPUs.Silent) == 0 {
-		return
-	}
-	byID := make(map[string][]*runs.Run)
-	for _, r := range s.Runs {
-		byID[r.Key.ID] = append(byID[r.Key.ID], r) // a workload may name another service
-	}
-	for host, silent := range s.GPUs.Silent {
-		last := s.GPUs.Heard[host]
-		if last.IsZero() || s.Now.Sub(last) <= s.Limits.Stall {
+	var byID map[string][]*runs.Run // made at the first one
+	for host, known := range s.GPUs.Hosts {
+		silent, last := known.Silent, known.Heard
+		if silent == nil || last.IsZero() || s.Now.Sub(last) <= s.Limits.Stall {
 			continue
+		}
+		if byID == nil {
+			byID = make(map[string][]*runs.Run, len(s.Runs))
+			for _, r := range s.Runs {
+				byID[r.Key.ID] = append(byID[r.Key.ID], r) // a workload may name another service
+			}
 		}
 		held := make(map[problem.Subject][]gpus.Key)
 		holders := make(map[problem.Subject]gpus.Owner)
@@ -179,7 +183,7 @@ func silentHosts(s *State, report func(problem.Problem)) {
 			if w.Run != "" {
 				of.Resource = s.Owners.Of(w.Run, w.Owner.Service)
 			}
-			if _, known := held[of]; (known || len(held) < maxSilentRuns) && s.worked(&w, &silent, byID[w.Run]) {
+			if _, known := held[of]; (known || len(held) < maxSilentRuns) && s.worked(&w, silent, byID[w.Run]) {
 				held[of] = append(held[of], w.GPU)
 				holders[of] = w.Owner
 			}

@@ -43,7 +43,7 @@ func hung(s *State, r *runs.Run, report func(problem.Problem)) {
 		stepped = stepped || !rank.Last.Stepped.IsZero()
 		sends = sends || rank.State == runs.Running
 		pauses = max(pauses, rank.Silences.Number)
-		if at := s.GPUs.Back[rank.Host]; at.After(back) {
+		if at := s.GPUs.Hosts[rank.Host].Back; at.After(back) {
 			back = at // what it sent before is lost
 		}
 		interactive = interactive || rank.Silences.Irregular() || len(r.Ranks) == 1 && rank.Silences.Often(r.Seen.Sub(rank.Since))
@@ -112,7 +112,7 @@ func suspect(s *State, r *runs.Run) bool {
 	sends := false
 	for i := range r.Ranks {
 		rank := &r.Ranks[i]
-		if _, silent := s.GPUs.Silent[rank.Host]; rank.Missing || !rank.Moved && (silent || rank.State == runs.Failed) {
+		if silent := s.GPUs.Hosts[rank.Host].Silent != nil; rank.Missing || !rank.Moved && (silent || rank.State == runs.Failed) {
 			return true
 		}
 		if rank.State == runs.Running {
@@ -122,12 +122,7 @@ func suspect(s *State, r *runs.Run) bool {
 			last = append(last, ranks.Last{What: rank.Phase()})
 		}
 	}
-	for _, failure := range s.GPUs.Failed {
-		if slices.ContainsFunc(failure.Held, func(v gpus.Holding) bool { return v.Run == r.Key.ID }) {
-			return true
-		}
-	}
-	return len(r.Stuck) > 0 || !sends && len(ranks.Apart(last)) > 0
+	return s.GPUs.Hit[r.Key.ID] || len(r.Stuck) > 0 || !sends && len(ranks.Apart(last)) > 0
 }
 
 // activities counts GPUs by what they do, those that spin in a collective, and those that
@@ -151,23 +146,22 @@ func gpuEvidence(of []gpus.State, counts [gpus.Works + 1]int) (evidence []string
 		does := of[i].Activity()
 		use[does], power[does], high[does] = use[does]+of[i].Utilization, power[does]+of[i].Power, high[does]+of[i].High
 	}
-	say := func(does gpus.Activity, confirmed, busy string) (text string) {
-		n := float64(counts[does])
-		text = fmt.Sprintf("%s by %s%s at %.0f %%", confirmed, quantity(counts[does], "GPU", "GPUs"), busy, 100*use[does]/n)
-		if power[does] > 0 {
-			text += fmt.Sprintf(" and %.0f W", power[does]/n)
+	for _, is := range [...]struct {
+		does            gpus.Activity
+		confirmed, busy string
+	}{{gpus.Waits, "confirmed", " that are busy"}, {gpus.DoesNothing, "confirmed", ""}, {gpus.Works, "not confirmed", " that are busy"}} {
+		n := float64(counts[is.does])
+		if n == 0 {
+			continue
 		}
-		return text
-	}
-	if waits := counts[gpus.Waits]; waits > 0 {
-		evidence = append(evidence, say(gpus.Waits, "confirmed", " that are busy")+
-			fmt.Sprintf(", up to %.0f W before: they wait for another GPU", high[gpus.Waits]/float64(waits)))
-	}
-	if counts[gpus.DoesNothing] > 0 {
-		evidence = append(evidence, say(gpus.DoesNothing, "confirmed", ""))
-	}
-	if counts[gpus.Works] > 0 {
-		evidence = append(evidence, say(gpus.Works, "not confirmed", " that are busy"))
+		text := fmt.Sprintf("%s by %s%s at %.0f %%", is.confirmed, quantity(counts[is.does], "GPU", "GPUs"), is.busy, 100*use[is.does]/n)
+		if power[is.does] > 0 {
+			text += fmt.Sprintf(" and %.0f W", power[is.does]/n)
+		}
+		if is.does == gpus.Waits {
+			text += fmt.Sprintf(", up to %.0f W before: they wait for another GPU", high[is.does]/n)
+		}
+		evidence = append(evidence, text)
 	}
 	if len(evidence) == 0 {
 		evidence = append(evidence, "not confirmed: the utilization of the GPUs is unknown")
@@ -265,14 +259,12 @@ func blame(p *problem.Problem, r *runs.Run) {
 	if len(r.Stuck) == 0 {
 		return
 	}
-	host, name := nameOfStuck(r, &r.Stuck[0])
-	p.PID, p.GPUIndex = 0, ""
-	for rank := range present(r) {
-		if rank.Name == r.Stuck[0].Number {
-			lookAt(p, r, rank)
-		}
+	rank, name := nameOfStuck(r, &r.Stuck[0])
+	p.Rank, p.Host, p.PID, p.GPUIndex = r.Stuck[0].Number, "", 0, ""
+	if rank != nil {
+		p.Host = rank.Host
+		lookAt(p, r, rank)
 	}
-	p.Rank, p.Host = r.Stuck[0].Number, host
 	if p.Next = "See whether the process of " + name + " still runs: the others wait for it."; r.Stuck[0].Behind() {
 		p.Next = "See what " + name + " does with py-spy dump: the others wait for it."
 	}

@@ -19,7 +19,10 @@ func losses(s *State, report func(problem.Problem)) {
 			p := problem.Problem{
 				Kind: kind, Subject: problem.Subject{Resource: l.Key.Resource, Run: l.Key.ID}, Onset: onset, Evident: l.Seen,
 				Measure: problem.Measure{Value: value, Usual: usual, Unit: "1", Count: count, Telemetry: math.NaN()},
-				Rank:    l.Rank, Evidence: []string{evidence}, Next: next, GPUs: s.GPUs.Uses[runs.RunOf(l.Key)].GPUs,
+				Rank:    l.Rank, Evidence: []string{evidence}, Next: next,
+			}
+			if use := s.GPUs.Runs[runs.RunOf(l.Key)].Use; use != nil {
+				p.GPUs = use.GPUs
 			}
 			if l.Run != nil {
 				p.Telemetry = l.Run.Members.Telemetry()

@@ -25,7 +25,7 @@ func missing(s *State, r *runs.Run, report func(problem.Problem)) {
 	m := &r.Members
 	stopped := slices.DeleteFunc(slices.Clone(m.Stopped), func(i int) bool {
 		rank := &r.Ranks[i]
-		read := s.GPUs.Hosts[rank.Host]
+		read := s.GPUs.Hosts[rank.Host].Read
 		// If only a few go on, the run ends, and they are the last ones.
 		if read && (r.GPUs.Released || !m.Few || works(r, rank)) {
 			return true
@@ -132,13 +132,14 @@ func ncclEvidence(p *problem.Problem, r *runs.Run) {
 	}
 }
 
-// nameOfStuck returns the host of a rank, "" if its telemetry has none, and names
-// the rank with it, else with the address that NCCL knows.
-func nameOfStuck(r *runs.Run, stuck *ranks.Stuck) (host, name string) {
+// nameOfStuck returns a rank, nil if nothing else is known of it, and names it with its host,
+// else with the address that NCCL knows.
+func nameOfStuck(r *runs.Run, stuck *ranks.Stuck) (of *runs.Rank, name string) {
+	host := stuck.Address
 	for rank := range present(r) {
 		if rank.Name == stuck.Number {
-			host = rank.Host
+			of, host = rank, cmp.Or(rank.Host, stuck.Address)
 		}
 	}
-	return host, rankOn(stuck.Number, cmp.Or(host, stuck.Address))
+	return of, rankOn(stuck.Number, host)
 }

@@ -108,7 +108,7 @@ func restarts(s *State, r *runs.Run, report func(problem.Problem)) {
 // any more, not before their host, which it may follow from.
 func silent(s *State, r *runs.Run, report func(problem.Problem)) {
 	held := &r.GPUs.Held
-	if r.State != runs.Silent || held.Silent.IsZero() || s.Now.Sub(held.Silent) <= s.Limits.Stall || s.Now.Sub(s.GPUs.Heard[held.Host]) <= s.Limits.Stall {
+	if r.State != runs.Silent || held.Silent.IsZero() || s.Now.Sub(held.Silent) <= s.Limits.Stall || s.Now.Sub(s.GPUs.Hosts[held.Host].Heard) <= s.Limits.Stall {
 		return
 	}
 	p := of(r, mlattr.ProblemRunSilent)

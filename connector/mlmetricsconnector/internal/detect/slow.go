@@ -20,13 +20,16 @@ import (
 const notSlow = 1.2
 
 // slow finds runs whose steps have taken longer than usual for stall_timeout: by a third
-// or more, or by a few hundredths where they vary less. Then 400 steps suffice.
+// or more, or by a few hundredths where they vary less. Then 400 steps suffice. And those
+// that some of their ranks keep waiting, from the beginning too.
 type slow struct{ known map[streams.RunKey]slowness }
 
 // slowness is since when a run is slow, and whether this is a problem.
 type slowness struct {
 	since    time.Time
 	reported bool
+	// behind is since when ranks compute longer than the others, as was seen at seen.
+	behind, seen time.Time
 }
 
 // detect reports the slow runs.
@@ -35,24 +38,28 @@ func (d *slow) detect(s *State, report func(problem.Problem)) {
 	d.known = make(map[streams.RunKey]slowness)
 	for _, r := range s.Runs {
 		is := was[r.Key]
-		if is.settle(s, r); !is.since.IsZero() {
+		b := is.settle(s, r)
+		if !is.since.IsZero() || !is.seen.IsZero() {
 			d.known[r.Key] = is
 		}
 		times := &r.Steps.Times
 		if is.reported {
-			report(describeSlow(r, is.since, times.Usual, times.Recent))
+			report(describeSlow(r, &b, is.since, usually, times.Usual, times.Recent))
 		} else if shift := &r.Steps.Shift; shift.Lasts(s.Limits.Stall) {
-			report(describeSlow(r, r.Seen.Add(-shift.Lasted), shift.Usual, shift.Now))
+			report(describeSlow(r, &b, r.Seen.Add(-shift.Lasted), usually, shift.Usual, shift.Now))
 		} else if drift := &r.Steps.Drift; drift.Steps > 0 {
-			report(describeSlow(r, r.Seen.Add(-drift.Lasted), drift.Usual, drift.Now))
+			report(describeSlow(r, &b, r.Seen.Add(-drift.Lasted), usually, drift.Usual, drift.Now))
+		} else if !is.seen.IsZero() && s.Now.Sub(is.seen) >= s.Limits.Stall {
+			report(describeSlow(r, &b, is.behind, "%.3g s a step, %.3g if all ranks computed the same (%+.0f %%)", b.step-(b.most-b.mean), b.step))
 		}
 	}
 }
 
 // settle determines whether the run is slow. Once it has been for stall_timeout, the
 // newest steps must be slow too, once: the median of 20 stays high for up to 10 steps
-// after others have used the storage or the network for a short time.
-func (is *slowness) settle(s *State, r *runs.Run) {
+// after others have used the storage or the network for a short time. It returns the ranks
+// for which the others wait.
+func (is *slowness) settle(s *State, r *runs.Run) behind {
 	times := &r.Steps.Times
 	switch {
 	case r.Steps.Longer.IsZero(), times.Recent <= notSlow*times.Usual:
@@ -62,18 +69,29 @@ func (is *slowness) settle(s *State, r *runs.Run) {
 	}
 	is.reported = !is.since.IsZero() &&
 		(is.reported || s.Now.Sub(is.since) >= s.Limits.Stall && times.Newest > pace.Slower*times.Usual)
+	b := ranksBehind(r)
+	if r.State != runs.Running || len(b.ranks) == 0 || b.most-b.mean < straggles*b.step {
+		is.behind, is.seen = time.Time{}, time.Time{}
+	} else if is.seen.IsZero() {
+		is.behind, is.seen = r.Seen.Add(-time.Duration(b.since*float64(time.Second))), s.Now
+	}
+	return b
 }
 
-// describeSlow describes a run whose steps take so many seconds instead of the usual.
-func describeSlow(r *runs.Run, since time.Time, usual, now float64) problem.Problem {
+// usually says how long a step takes, and how long before.
+const usually = "%.3g s a step, usually %.3g (%+.0f %%)"
+
+// describeSlow describes a run whose steps take so many seconds instead of the usual, as
+// the form says, and the ranks for which the others wait.
+func describeSlow(r *runs.Run, b *behind, since time.Time, form string, usual, now float64) problem.Problem {
 	p := of(r, mlattr.ProblemSlow)
 	p.Onset, p.Value, p.Usual, p.Unit, p.Count = since, now, usual, "s", pace.RecentSteps
 	p.Window = time.Duration(now * pace.RecentSteps * float64(time.Second))
 	p.Next, p.Excluded = "Compare the phases of the ranks.", r.Excluded()
 	p.GPUs *= 1 - usual/now // what they do longer
-	p.Evidence = append(p.Evidence, fmt.Sprintf("%.3g s a step, usually %.3g (%+.0f %%)", now, usual, 100*(now/usual-1)))
+	p.Evidence = append(p.Evidence, fmt.Sprintf(form, now, usual, 100*(now/usual-1)))
 	phaseEvidence(&p, r)
-	slowRanks(&p, r)
+	slowRanks(&p, r, b)
 	var reasons []string
 	for i := range r.GPUs.All {
 		reasons = append(reasons, r.GPUs.All[i].Throttled...)
@@ -85,41 +103,85 @@ func describeSlow(r *runs.Run, since time.Time, usual, now float64) problem.Prob
 	return p
 }
 
-// standsOut is the least share of a step that a slow rank computes longer than the others.
-const standsOut = 0.05
+const (
+	// standsOut is the least share of a step that a slow rank computes longer than the
+	// others, and straggles that of a run that is slow for it: its steps take 1.1 times as
+	// long as if all ranks computed the same (Lin et al., Understanding Stragglers in Large
+	// Model Training Using What-if Analysis, 2025).
+	standsOut, straggles = 0.05, 1 - 1/1.1
+	// inStep is the largest part by which the steps of ranks differ that wait for each other.
+	inStep = 0.05
+)
 
-// slowRanks names the ranks, at most a quarter, that compute longer than the others, which
-// wait for them.
-func slowRanks(p *problem.Problem, r *runs.Run) {
-	for _, backward := range [...]bool{true, false} {
+// behind are ranks, at most a quarter, that compute longer than the others, which wait for
+// them.
+type behind struct {
+	ranks []*runs.Rank
+	// most is what the slowest of them computes in a step of so many seconds, others what
+	// the others do, mean what all do, since so many seconds.
+	most, others, mean, step, since float64
+}
+
+// ranksBehind returns the ranks that compute longer than the others.
+func ranksBehind(r *runs.Run) (b behind) {
+	for own := 2; own > 0; own-- {
+		b = behind{}
 		var all []*runs.Rank
-		var seconds []float64
-		step := 0.0
+		var seconds, steps []float64
 		for rank := range present(r) {
-			if takes, whole, ok := rank.Computes(backward); ok && !rank.Missing {
-				all, seconds, step = append(all, rank), append(seconds, takes), max(step, whole)
+			if takes := &rank.Own[own]; takes.Phase > 0 && !rank.Missing {
+				all, seconds, steps = append(all, rank), append(seconds, takes.Phase), append(steps, takes.Step)
+				b.since = takes.Since
+				b.mean += takes.Phase
 			}
 		}
-		median, spread := pace.Spread(slices.Clone(seconds))
-		var slow []*runs.Rank
-		most := 0.0
-		for i, rank := range all {
-			if seconds[i]-median >= max(standsOut*step, 6*spread) {
-				slow, most = append(slow, rank), max(most, seconds[i])
-			}
-		}
-		if len(slow) == 0 || len(slow) > max(1, len(all)/4) || len(all) < 3 {
+		if len(all) < 3 {
 			continue
 		}
-		p.Rank, p.Host = slow[0].Name, slow[0].Host
-		names := nameOf(r, slow[0])
-		if len(slow) > 1 {
-			names += fmt.Sprintf(" and %s more", quantity(len(slow)-1, "rank", "ranks"))
+		var spread float64
+		b.others, spread = pace.Spread(slices.Clone(seconds))
+		b.mean, b.step = b.mean/float64(len(all)), pace.Median(steps)
+		for i, rank := range all {
+			if seconds[i]-b.others >= max(standsOut*b.step, 6*spread) {
+				b.ranks, b.most = append(b.ranks, rank), max(b.most, seconds[i])
+			}
 		}
-		p.Evidence = append(p.Evidence, fmt.Sprintf("%s: %.3g s of computing a step, the others %.3g: they wait for it", names, most, median))
-		p.Next = "Look at the GPU, the processor and the input of " + nameOf(r, slow[0]) + "."
+		// Median has sorted the steps.
+		if n := len(b.ranks); n > 0 && n <= max(1, len(all)/4) && steps[len(all)-1] <= (1+inStep)*steps[0] {
+			return b
+		}
+	}
+	return behind{}
+}
+
+// stage returns the stage of a pipeline that has all of the ranks and no other, or "".
+func (b *behind) stage(r *runs.Run) string {
+	stage := b.ranks[0].Program.Stage
+	for rank := range present(r) {
+		if slices.Contains(b.ranks, rank) != (rank.Program.Stage == stage) {
+			return ""
+		}
+	}
+	return stage
+}
+
+// slowRanks names the ranks that compute longer than the others.
+func slowRanks(p *problem.Problem, r *runs.Run, b *behind) {
+	if len(b.ranks) == 0 {
 		return
 	}
+	first := b.ranks[0]
+	p.Rank, p.Host = first.Name, first.Host
+	names := nameOf(r, first)
+	p.Next = "Look at the GPU, the processor and the input of " + names + "."
+	if n := len(b.ranks); n > 1 {
+		names += fmt.Sprintf(" and %s more", quantity(n-1, "rank", "ranks"))
+	}
+	if stage := b.stage(r); stage != "" {
+		names += ", all of stage " + stage
+		p.Next = "Look at how the model is divided: stage " + stage + " may have more of it than others."
+	}
+	p.Evidence = append(p.Evidence, fmt.Sprintf("%s: %.3g s of computing a step, the others %.3g: they wait for it", names, b.most, b.others))
 }
 
 // phaseEvidence names the phases that take longer, and on how many ranks.
@@ -196,8 +258,8 @@ func loads(r *runs.Run) (timed []ranks.Timed) {
 		return nil
 	}
 	for rank := range present(r) {
-		if !rank.Missing && rank.Load != nil && rank.State == runs.Running {
-			timed = append(timed, ranks.Timed{Host: rank.Host, Typical: *rank.Load})
+		if !rank.Missing && rank.Own[0].Step > 0 && rank.State == runs.Running {
+			timed = append(timed, ranks.Timed{Host: rank.Host, Typical: rank.Own[0]})
 		}
 	}
 	return timed

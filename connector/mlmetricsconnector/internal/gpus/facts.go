@@ -3,6 +3,7 @@ package gpus
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -32,47 +33,82 @@ const (
 
 // Facts is what an emission knows of GPUs and their hosts.
 type Facts struct {
-	// Uses is what each run has of GPUs that are read, States each of its GPUs in the order
-	// of their hosts and ids, of a silent host as it was last.
-	Uses   map[Run]Use
-	States map[Run][]State
-	// Services is the mean utilization of the GPUs whose memory each service holds on each
-	// host, as far as that is known.
-	Services map[Service]float64
-	// Idle has the GPUs that are read, that workloads hold and whose use is known, Prices what
-	// an hour of each GPU costs that is read, as far as that is known.
-	Idle   map[Key]Idle
-	Prices map[Key]float64
-	Failed map[Key]Failure
-	// Hosts are those whose GPUs are read. Silent are those whose are not any more and that
-	// send nothing else, Heard is when each has last sent anything, and Back when its GPUs
-	// were read again after they were not.
-	Hosts  map[string]bool
-	Silent map[string]SilentHost
-	Heard  map[string]time.Time
-	Back   map[string]time.Time
-	// Read is when each GPU was read last, ReadOf that of the GPUs that each run holds, or held
-	// within 5 minutes, also of those without an id.
-	Read   map[Key]time.Time
-	ReadOf map[Run]time.Time
+	// GPUs are those that are remembered, Hosts those of them and all that have sent
+	// something, Runs those that hold GPUs or have held them.
+	GPUs  map[Key]GPU
+	Hosts map[string]Host
+	Runs  map[Run]Used
+	// Services has the GPUs whose memory each service holds on each host, as far as their
+	// utilization is known.
+	Services map[Service]Utilization
+	// Hit are the ids of the runs that held a GPU that has failed.
+	Hit map[string]bool
 
 	// holderIDs are the ids of runs that hold GPU memory, or did within GoneAfter or when a
-	// host of their GPUs was last read that is silent, and held is what each run holds.
+	// host of their GPUs was last read that is silent.
 	holderIDs map[string]bool
-	held      map[Run]Held
 }
 
-// Use is what a run has of GPUs.
+// GPU is what is known of a GPU.
+type GPU struct {
+	// Read is when it was last read.
+	Read time.Time
+	// Idle is for how long it does nothing, nil unless it is read, workloads hold it and its
+	// use is known. Failure is nil unless it has failed.
+	Idle    *Idle
+	Failure *Failure
+	// price is what an hour of it costs while it is read, NaN if unknown.
+	price float64
+}
+
+// Host is what is known of a host.
+type Host struct {
+	// Heard is when it has last sent anything, and Back when its GPUs were read again after
+	// they were not.
+	Heard, Back time.Time
+	// Read reports whether its GPUs are read. Silent is nil unless they are not any more, and
+	// the host sends nothing else.
+	Read   bool
+	Silent *SilentHost
+}
+
+// Used is what a run has of GPUs.
+type Used struct {
+	Held
+	// Use is what it has of those that are read, nil if it has none. All has each of them in
+	// the order of their hosts and ids, of a silent host as it was last.
+	Use *Use
+	All []State
+	// Read is when the GPUs that it holds, or held within 5 minutes, were last read, also
+	// those without an id.
+	Read time.Time
+}
+
+// Use is what a run has of GPUs that are read.
 type Use struct {
 	// GPUs is the number of GPUs that it holds. A GPU that several workloads hold
 	// is divided equally.
 	GPUs float64
-	// Utilization is the mean over its GPUs, of the SMs where that is known,
-	// negative if none is known.
-	Utilization float64
-	// Price is what an hour of its GPUs costs, in US dollars, negative if that of
-	// one is not known.
+	Utilization
+	// Price is what an hour of its GPUs costs, in US dollars, NaN if that of one is not
+	// known.
 	Price float64
+}
+
+// Utilization is the mean utilization of GPUs, of the SMs where that is known.
+type Utilization struct {
+	sum      float64
+	measured int
+}
+
+// Mean returns it, NaN if none is known.
+func (u Utilization) Mean() float64 { return u.sum / float64(u.measured) }
+
+// add adds a GPU, if its utilization is known.
+func (u *Utilization) add(g *gpu) {
+	if utilization, ok := g.utilization(gpupoint.SMUtilization, gpupoint.Utilization); ok {
+		u.sum, u.measured = u.sum+utilization, u.measured+1
+	}
 }
 
 // Service is a service on a host.
@@ -144,51 +180,24 @@ type Held struct {
 	Released bool
 }
 
-// HeldBy returns what a run holds.
-func (f *Facts) HeldBy(run Run) Held { return f.held[run] }
-
 // Write adds the series of GPUs and hosts to the store.
-func (f *Facts) Write(store *streams.Store, now time.Time) (over streams.Overflowed) {
+func (f *Facts) Write(store *streams.Store, now time.Time) {
 	write := func(host string, id series.ID, value float64, at time.Time, labels ...string) {
 		of := &streams.Source{Run: streams.Run{Host: host}}
-		over.Add(store.Apply([]streams.Update{streams.ValueAt(of, id, value, now, labels...)}, at))
+		store.Apply([]streams.Update{streams.ValueAt(of, id, value, now, labels...)}, at)
 	}
-	for key, idle := range f.Idle {
-		write(key.Host, series.GPUIdleTime, idle.For.Seconds(), now, key.ID)
+	for key, g := range f.GPUs {
+		if g.Idle != nil {
+			write(key.Host, series.GPUIdleTime, g.Idle.For.Seconds(), now, key.ID)
+		}
+		if g.price >= 0 {
+			write(key.Host, series.GPUPrice, g.price, now, key.ID)
+		}
 	}
-	for key, price := range f.Prices {
-		write(key.Host, series.GPUPrice, price, now, key.ID)
-	}
-	for host, last := range f.Heard {
-		write(host, series.HostLastData, float64(last.UnixNano())/1e9, last)
-	}
-	return over
-}
-
-// look is a GPU at an emission.
-type look struct {
-	*gpu
-	Key
-	// silent reports whether no reading of its host's GPUs has come for three of its
-	// intervals, and asOf is the time until which something is known of it: the time of
-	// that reading if so, else now.
-	silent bool
-	asOf   time.Time
-	// present are the workloads of its newest reading, of which holding hold memory.
-	present, holding int
-}
-
-// mean is a mean of utilizations.
-type mean struct {
-	Use
-	sum                float64
-	measured, unpriced int
-}
-
-// add adds the utilization of a GPU.
-func (m *mean) add(g *gpu) {
-	if utilization, ok := g.utilization(gpupoint.SMUtilization, gpupoint.Utilization); ok {
-		m.sum, m.measured = m.sum+utilization, m.measured+1
+	for name, host := range f.Hosts {
+		if !host.Heard.IsZero() {
+			write(name, series.HostLastData, float64(host.Heard.UnixNano())/1e9, host.Heard)
+		}
 	}
 }
 
@@ -197,63 +206,47 @@ func (m *mean) add(g *gpu) {
 // run with an id.
 func (f *Fleet) Facts(services map[string][]string, hosts *Hosts, now time.Time) *Facts {
 	facts := &Facts{
-		Uses: make(map[Run]Use), States: make(map[Run][]State), Services: make(map[Service]float64), Idle: make(map[Key]Idle),
-		Prices: make(map[Key]float64), Failed: make(map[Key]Failure), Hosts: make(map[string]bool), Silent: make(map[string]SilentHost),
-		Heard: make(map[string]time.Time), Back: make(map[string]time.Time), Read: make(map[Key]time.Time), ReadOf: make(map[Run]time.Time),
-		holderIDs: make(map[string]bool), held: make(map[Run]Held),
+		GPUs: make(map[Key]GPU), Hosts: make(map[string]Host), Runs: make(map[Run]Used), Services: make(map[Service]Utilization),
+		Hit: make(map[string]bool), holderIDs: make(map[string]bool),
 	}
 	f.services = services
-	means, full, known := make(map[Run]*mean), len(f.all) >= maxGPUs, make(map[string]bool, len(f.hosts))
-	ofServices := make(map[Service]*mean)
+	full := len(f.all) >= maxGPUs
 	// In order, so that sums of fractions, and what a limit leaves out, do not change.
 	for _, key := range slices.SortedFunc(maps.Keys(f.all), compareKeys) {
-		host := f.hosts[key.Host]
-		l := look{gpu: f.all[key], Key: key, silent: host.Silent(now), asOf: now}
-		if l.silent {
-			l.asOf = host.Last
+		sender := f.hosts[key.Host]
+		g := f.all[key]
+		if g.silent, g.asOf = sender.Silent(now), now; g.silent {
+			g.asOf = sender.Last
 		}
-		if age := now.Sub(l.seen); age > GoneAfter {
-			if full || age > rememberSilent || l.failed.IsZero() && l.asOf.Sub(l.seen) > GoneAfter {
-				f.holders -= len(l.holders)
+		if age := now.Sub(g.seen); age > GoneAfter {
+			if full || age > rememberSilent || g.failed.IsZero() && g.asOf.Sub(g.seen) > GoneAfter {
+				f.holders -= len(g.holders)
 				delete(f.all, key)
 				continue
 			}
-			l.values[Price] = value{}
+			g.values[Price] = value{}
 		}
-		known[key.Host] = true
-		if l.silent {
-			of := facts.Silent[key.Host]
-			of.Since, of.Noticed = host.Last, host.Last.Add(host.After())
-			facts.Silent[key.Host] = of
+		host, known := facts.Hosts[key.Host]
+		if !known && g.silent {
+			host.Silent = &SilentHost{Since: sender.Last, Noticed: sender.Last.Add(sender.After())}
 		}
-		all := f.settle(&l)
+		facts.Hosts[key.Host] = host
+		all := f.settle(g)
 		for _, h := range all {
-			f.add(facts, &l, h, means)
+			f.add(facts, g, h)
 		}
-		facts.add(&l, all, ofServices)
+		facts.GPUs[key] = facts.add(g, all)
 	}
-	for host, one := range f.hosts {
-		if !known[host] {
-			delete(f.hosts, host)
+	for name, sender := range f.hosts {
+		host, known := facts.Hosts[name]
+		if !known {
+			delete(f.hosts, name)
 			continue
 		}
-		facts.Heard[host], facts.Back[host] = one.Last, one.Back
-		if !one.Silent(now) {
-			facts.Hosts[host] = true
+		if host.Back, host.Read = sender.Back, !sender.Silent(now); name != "" {
+			host.Heard = sender.Last
 		}
-	}
-	for run, m := range means {
-		m.Utilization = -1
-		if m.measured > 0 {
-			m.Utilization = m.sum / float64(m.measured)
-		}
-		if m.unpriced > 0 {
-			m.Price = -1
-		}
-		facts.Uses[run] = m.Use
-	}
-	for of, m := range ofServices {
-		facts.Services[of] = m.sum / float64(m.measured)
+		facts.Hosts[name] = host
 	}
 	hosts.add(facts, now)
 	f.remember(facts, now)
@@ -262,116 +255,109 @@ func (f *Fleet) Facts(services map[string][]string, hosts *Hosts, now time.Time)
 
 // settle forgets workloads of a GPU, returns the others in order, and concludes since when
 // they hold it, and which held it when it failed.
-func (f *Fleet) settle(l *look) []*holder {
-	for w, h := range l.holders {
-		h.settle(l.gpu, l.asOf)
-		if l.asOf.Sub(h.seen) > GoneAfter {
-			delete(l.holders, w)
+func (f *Fleet) settle(g *gpu) []*holder {
+	g.present, g.holding = 0, 0
+	for w, h := range g.holders {
+		h.settle(g)
+		if g.asOf.Sub(h.seen) > GoneAfter {
+			delete(g.holders, w)
 			f.holders--
 			continue
 		}
 		if h.current {
-			l.present++
+			g.present++
 		}
 		if h.holds() {
-			l.holding++
+			g.holding++
 		}
 	}
-	if l.holding == 0 {
-		l.heldSince = time.Time{}
-	} else if l.heldSince.IsZero() {
-		l.heldSince = l.seen
+	if g.holding == 0 {
+		g.heldSince = time.Time{}
+	} else if g.heldSince.IsZero() {
+		g.heldSince = g.seen
 	}
-	all := slices.SortedFunc(maps.Values(l.holders), compareHolders)
-	if l.failed.IsZero() {
+	all := slices.SortedFunc(maps.Values(g.holders), compareHolders)
+	if g.failed.IsZero() {
 		return all
 	}
 	// Those of one service without a run are known by the first one.
 	for _, h := range all {
 		same := func(v Holding) bool { return v.Run == h.Run && v.Owner.Service == h.service }
-		if h.memory && l.failed.Sub(h.seen) <= GoneAfter && len(l.victims) < maxVictims && !slices.ContainsFunc(l.victims, same) {
-			l.victims = append(l.victims, h.holding())
+		if h.memory && g.failed.Sub(h.seen) <= GoneAfter && len(g.victims) < maxVictims && !slices.ContainsFunc(g.victims, same) {
+			g.victims = append(g.victims, h.holding())
 		}
 	}
 	return all
 }
 
 // add adds a workload of a GPU.
-func (f *Fleet) add(to *Facts, l *look, h *holder, means map[Run]*mean) {
-	holds := !h.since.IsZero() && l.asOf.Sub(l.seen) <= unreadAfter
-	if holds && l.silent {
-		of := to.Silent[l.Host]
-		of.Workloads = append(of.Workloads, HeldBy{h.holding(), l.Key, l.worked})
-		to.Silent[l.Host] = of
-	}
-	runs := f.runsOf(Run{h.Run, h.service})
-	for _, run := range runs {
-		to.ReadOf[run] = later(to.ReadOf[run], l.seen)
+func (f *Fleet) add(to *Facts, g *gpu, h *holder) {
+	holds := !h.since.IsZero() && g.asOf.Sub(g.seen) <= unreadAfter
+	if holds && g.silent {
+		silent := to.Hosts[g.Host].Silent
+		silent.Workloads = append(silent.Workloads, HeldBy{h.holding(), g.Key, g.worked})
 	}
 	if h.Run == "" {
 		return
 	}
 	var state State
 	if h.holds() {
-		state = l.state(l.Key, h)
-		if l.holding == 1 {
-			l.forecast(&state, h)
+		state = g.state(h)
+		if g.holding == 1 {
+			g.forecast(&state, h)
 		}
 	}
-	for _, run := range runs {
-		to.hold(run, l, h, holds)
-		if h.current && !l.silent {
-			if means[run] == nil {
-				means[run] = new(mean)
+	for _, run := range f.runsOf(Run{h.Run, h.service}) {
+		of := to.Runs[run]
+		of.Read = later(of.Read, g.seen)
+		if holds {
+			of.hold(g, h)
+		}
+		if h.current && !g.silent {
+			if of.Use == nil {
+				of.Use = new(Use)
 			}
-			m, part := means[run], float64(l.present)
-			m.GPUs, m.Price = m.GPUs+1/part, m.Price+l.values[Price].value/part
-			if l.values[Price].at.IsZero() {
-				m.unpriced++
-			}
-			m.add(l.gpu)
+			part := float64(g.present)
+			of.Use.GPUs, of.Use.Price = of.Use.GPUs+1/part, of.Use.Price+g.price()/part
+			of.Use.add(g)
 		}
 		if h.holds() {
-			to.States[run] = append(to.States[run], state)
+			of.All = append(of.All, state)
 		}
+		to.Runs[run] = of
 	}
 }
 
-// hold adds a GPU of a run, which holds it or does not any more.
-func (f *Facts) hold(run Run, l *look, h *holder, holds bool) {
-	of := f.held[run]
-	if holds {
-		if of.Since.IsZero() || h.since.Before(of.Since) {
-			of.Since = h.since
-		}
-		if !l.silent {
-			of.heard, of.Silent = true, time.Time{}
-		} else {
-			if of.Host = cmp.Or(of.Host, l.Host); !of.heard { // hosts are in order
-				of.Silent = later(of.Silent, l.asOf)
-			}
-		}
+// hold adds a GPU that a run holds.
+func (of *Held) hold(g *gpu, h *holder) {
+	if of.Since.IsZero() || h.since.Before(of.Since) {
+		of.Since = h.since
 	}
-	f.held[run] = of
+	if !g.silent {
+		of.heard, of.Silent = true, time.Time{}
+	} else if of.Host = cmp.Or(of.Host, g.Host); !of.heard { // hosts are in order
+		of.Silent = later(of.Silent, g.asOf)
+	}
 }
 
-// add adds a GPU with these workloads.
-func (f *Facts) add(l *look, all []*holder, services map[Service]*mean) {
-	f.Read[l.Key] = l.seen
-	if !l.failed.IsZero() {
-		of := Failure{Since: l.failed, Seen: l.read[gpupoint.Status].seen, Held: slices.Clone(l.victims), Index: l.index}
-		if action := l.values[gpupoint.Recovery]; l.current(gpupoint.Recovery, action.at) {
-			of.Recovery = int(action.value)
+// add returns what is known of a GPU with these workloads, and adds it to their services and,
+// if it has failed, its runs.
+func (f *Facts) add(g *gpu, all []*holder) (is GPU) {
+	is.Read, is.price = g.seen, math.NaN()
+	if !g.failed.IsZero() {
+		is.Failure = &Failure{Since: g.failed, Seen: g.read[gpupoint.Status].seen, Held: slices.Clone(g.victims), Index: g.index}
+		if action := g.values[gpupoint.Recovery]; g.current(gpupoint.Recovery, action.at) {
+			is.Failure.Recovery = int(action.value)
 		}
-		f.Failed[l.Key] = of
+		for _, victim := range g.victims {
+			f.Hit[victim.Run] = true
+		}
 	}
-	if l.silent {
-		return
+	if g.silent {
+		return is
 	}
-	if price := l.values[Price]; !price.at.IsZero() {
-		f.Prices[l.Key] = price.value
-	}
-	_, measured := l.utilization(gpupoint.SMUtilization, gpupoint.Utilization)
+	is.price = g.price()
+	_, measured := g.utilization(gpupoint.SMUtilization, gpupoint.Utilization)
 	counted, first := "", (*holder)(nil)
 	for _, h := range all {
 		if !h.holds() {
@@ -381,32 +367,31 @@ func (f *Facts) add(l *look, all []*holder, services map[Service]*mean) {
 			first = h
 		}
 		if measured && h.service != counted {
-			of := Service{l.Host, h.service}
-			if services[of] == nil {
-				services[of] = new(mean)
-			}
-			services[of].add(l.gpu)
+			of := Service{g.Host, h.service}
+			mean := f.Services[of]
+			mean.add(g)
+			f.Services[of] = mean
 			counted = h.service // they are in order
 		}
 	}
-	if used := l.used(); !l.heldSince.IsZero() && !used.IsZero() {
-		since := later(l.heldSince, l.worked)
-		of := Idle{Since: since, For: max(used.Sub(since), 0), Seen: used, Memory: l.values[gpupoint.MemoryUsed].value}
+	if used := g.used(); !g.heldSince.IsZero() && !used.IsZero() {
+		since := later(g.heldSince, g.worked)
+		is.Idle = &Idle{Since: since, For: max(used.Sub(since), 0), Seen: used, Memory: g.values[gpupoint.MemoryUsed].value}
 		if first != nil {
-			of.Holding = first.holding()
+			is.Idle.Holding = first.holding()
 		}
-		f.Idle[l.Key] = of
 	}
+	return is
 }
 
 // remember concludes which runs hold GPUs or have released them, as readings and, of those
 // without an id, workloads say.
 func (f *Fleet) remember(facts *Facts, now time.Time) {
-	for run, of := range facts.held {
+	for run, of := range facts.Runs {
 		if of.Now = !of.Since.IsZero(); !of.Silent.IsZero() {
 			facts.holderIDs[run.ID] = true
 		}
-		facts.held[run] = of
+		facts.Runs[run] = of
 		if _, known := f.released[run]; !of.Now && (known || len(f.released) < maxRuns) {
 			f.released[Run{strings.Clone(run.ID), strings.Clone(run.Service)}] = now
 		}
@@ -417,11 +402,10 @@ func (f *Fleet) remember(facts *Facts, now time.Time) {
 			continue
 		}
 		facts.holderIDs[run.ID] = true
-		for _, of := range f.runsOf(run) {
-			if _, known := facts.held[of]; !known {
-				facts.held[of] = Held{Now: true}
-			}
-			facts.ReadOf[of] = later(facts.ReadOf[of], last)
+		for _, other := range f.runsOf(run) {
+			of, known := facts.Runs[other]
+			of.Now, of.Read = of.Now || !known, later(of.Read, last)
+			facts.Runs[other] = of
 		}
 	}
 	for run, at := range f.released {
@@ -429,9 +413,9 @@ func (f *Fleet) remember(facts *Facts, now time.Time) {
 			delete(f.released, run)
 			continue
 		}
-		of := facts.held[run]
+		of := facts.Runs[run]
 		of.Again, of.Released = of.Since, !of.Now
-		facts.held[run] = of
+		facts.Runs[run] = of
 	}
 }
 
@@ -515,17 +499,18 @@ func (h *Hosts) See(now time.Time, hosts ...string) {
 func (h *Hosts) add(facts *Facts, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for host, one := range h.all {
-		if now.Sub(one.Last) > rememberHeard {
-			delete(h.all, host)
+	for name, sender := range h.all {
+		if now.Sub(sender.Last) > rememberHeard {
+			delete(h.all, name)
 			continue
 		}
-		if one.Last.After(facts.Heard[host]) {
-			facts.Heard[host], facts.Back[host] = one.Last, one.Back
+		host := facts.Hosts[name]
+		if sender.Last.After(host.Heard) {
+			host.Heard, host.Back = sender.Last, sender.Back
 		}
-		if _, silent := facts.Silent[host]; silent && !one.Silent(now) {
-			delete(facts.Silent, host)
+		if !sender.Silent(now) {
+			host.Silent = nil
 		}
+		facts.Hosts[name] = host
 	}
-	delete(facts.Heard, "") // of GPUs without a host
 }

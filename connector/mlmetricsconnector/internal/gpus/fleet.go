@@ -108,6 +108,7 @@ type value struct {
 
 // gpu is what is known of one GPU.
 type gpu struct {
+	Key
 	// read has the readings of each metric, seen is the arrival of the newest one.
 	read    [quantities]readings
 	seen    time.Time
@@ -124,6 +125,14 @@ type gpu struct {
 	signals signals
 	// index is the driver's index of the GPU.
 	index string
+
+	// silent reports whether no reading of its host's GPUs has come for three of its
+	// intervals at the latest emission, and asOf is the time until which something is known
+	// of it: the time of that reading if so, else that of the emission.
+	silent bool
+	asOf   time.Time
+	// present are the workloads of its newest reading then, of which holding hold memory.
+	present, holding int
 }
 
 // holderKey identifies a holder.
@@ -147,7 +156,7 @@ type holder struct {
 }
 
 // settle determines whether the workload still holds the GPU.
-func (h *holder) settle(g *gpu, now time.Time) {
+func (h *holder) settle(g *gpu) {
 	h.current = g.current(gpupoint.WorkloadMemory, h.at)
 	switch {
 	case h.holds():
@@ -156,8 +165,8 @@ func (h *holder) settle(g *gpu, now time.Time) {
 			h.since = h.seen
 		}
 	case h.lost.IsZero():
-		h.lost = now
-	case now.Sub(h.lost) >= releasedAfter:
+		h.lost = g.asOf
+	case g.asOf.Sub(h.lost) >= releasedAfter:
 		h.since = time.Time{}
 	}
 }
@@ -203,11 +212,10 @@ func (f *Fleet) read(key Key, m gpupoint.Quantity, r *Reading) *gpu {
 		if len(f.all) >= maxGPUs {
 			return nil
 		}
-		g = &gpu{}
-		key = Key{strings.Clone(key.Host), strings.Clone(key.ID)}
-		f.all[key] = g
-		if f.hosts[key.Host] == nil {
-			f.hosts[key.Host] = new(silence.Sender)
+		g = &gpu{Key: Key{strings.Clone(key.Host), strings.Clone(key.ID)}}
+		f.all[g.Key] = g
+		if f.hosts[g.Host] == nil {
+			f.hosts[g.Host] = new(silence.Sender)
 		}
 	}
 	f.hosts[key.Host].See(r.Now)
@@ -331,6 +339,14 @@ func (g *gpu) utilization(of ...gpupoint.Quantity) (utilization float64, ok bool
 		}
 	}
 	return -1, false
+}
+
+// price returns what an hour of the GPU costs, NaN if unknown.
+func (g *gpu) price() float64 {
+	if g.values[Price].at.IsZero() {
+		return math.NaN()
+	}
+	return g.values[Price].value
 }
 
 // used returns when a reading of the GPU's use arrived last, zero if none has.

@@ -2,6 +2,7 @@ package gpus_test
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"testing"
 	"time"
@@ -46,6 +47,39 @@ func (s *site) after(d time.Duration, read func()) {
 	s.Facts = s.Fleet.Facts(s.services, new(gpus.Hosts), s.now)
 }
 
+// uses are those of the runs that hold GPUs.
+func (s *site) uses() map[gpus.Run]*gpus.Use {
+	uses := make(map[gpus.Run]*gpus.Use)
+	for run, of := range s.Runs {
+		if of.Use != nil {
+			uses[run] = of.Use
+		}
+	}
+	return uses
+}
+
+// failed are the GPUs that have.
+func (s *site) failed() map[gpus.Key]gpus.Failure {
+	failed := make(map[gpus.Key]gpus.Failure)
+	for key, g := range s.GPUs {
+		if g.Failure != nil {
+			failed[key] = *g.Failure
+		}
+	}
+	return failed
+}
+
+// silent are the hosts that are.
+func (s *site) silent() map[string]gpus.SilentHost {
+	silent := make(map[string]gpus.SilentHost)
+	for name, host := range s.Hosts {
+		if host.Silent != nil {
+			silent[name] = *host.Silent
+		}
+	}
+	return silent
+}
+
 // A GPU that several workloads hold is divided; the utilization is that of the
 // SMs where it is known.
 func TestRuns(t *testing.T) {
@@ -60,31 +94,32 @@ func TestRuns(t *testing.T) {
 		s.Set(a, gpupoint.Utilization, 0.9, s.reading())
 		s.Set(b, gpupoint.Utilization, 0.8, s.reading())
 	})
-	runs := s.Uses
+	runs := s.uses()
 	assert.Len(t, runs, 2)
 	assert.InDelta(t, 1.5, runs[r1].GPUs, 1e-9)
-	assert.InDelta(t, 0.6, runs[r1].Utilization, 1e-9)
-	assert.Equal(t, gpus.Use{GPUs: 1, Utilization: -1, Price: -1}, runs[r2])
+	assert.InDelta(t, 0.6, runs[r1].Mean(), 1e-9)
+	assert.InDelta(t, 1, runs[r2].GPUs, 0)
+	assert.True(t, math.IsNaN(runs[r2].Mean()))
+	assert.True(t, math.IsNaN(runs[r2].Price))
 
 	s.after(15*time.Second, func() {
 		s.hold(b, "r1")
 		s.Set(a, gpupoint.Utilization, 0.9, s.reading())
 		s.Set(b, gpupoint.Utilization, 0.8, s.reading())
 	})
-	runs = s.Uses
+	runs = s.uses()
 	assert.InDelta(t, 1, runs[r1].GPUs, 1e-9, "the newest reading has it on one GPU, alone")
 	s.after(6*time.Minute, func() {})
-	assert.Empty(t, s.Uses, "no host was heard of for five minutes")
+	assert.Empty(t, s.uses(), "no host was heard of for five minutes")
 }
 
 func TestIdle(t *testing.T) {
 	s := newSite()
 	idle := func() time.Duration {
-		found, held := s.Idle[a]
-		if !held {
-			return -1
+		if found := s.GPUs[a].Idle; found != nil {
+			return found.For
 		}
-		return found.For
+		return -1
 	}
 	s.after(0, func() { s.Set(a, gpupoint.Utilization, 0, s.reading()) })
 	assert.Equal(t, time.Duration(-1), idle(), "nobody holds it")
@@ -103,7 +138,7 @@ func TestIdle(t *testing.T) {
 	worked := s.now
 	s.after(time.Minute, func() { s.hold(a, "r2"); s.Set(a, gpupoint.BusyTime, 0, s.reading()) })
 	assert.Equal(t, time.Minute, idle(), "the counter began anew")
-	assert.Equal(t, worked, s.Idle[a].Since)
+	assert.Equal(t, worked, s.GPUs[a].Idle.Since)
 	s.after(time.Minute, func() {})
 	assert.Equal(t, time.Minute, idle(), "up to the last reading")
 	s.after(time.Minute, func() { s.hold(a, "r2"); s.Set(a, gpupoint.SMUtilization, 0.01, s.reading()) })
@@ -112,34 +147,37 @@ func TestIdle(t *testing.T) {
 	assert.Equal(t, time.Duration(-1), idle(), "without memory it is not held")
 
 	s.after(0, func() { s.hold(b, "r3") })
-	assert.NotContains(t, s.Idle, b, "nothing is known of its use")
+	assert.Nil(t, s.GPUs[b].Idle, "nothing is known of its use")
 }
 
 func TestFailed(t *testing.T) {
 	s := newSite()
 	s.after(0, func() { s.hold(a, "r1"); s.Set(a, gpupoint.Status, 0, s.reading()) })
-	assert.Empty(t, s.Failed)
+	assert.Empty(t, s.failed())
+	assert.Empty(t, s.Hit)
 	s.after(time.Minute, func() { s.Set(a, gpupoint.Status, 1, s.reading()) })
+	assert.Equal(t, map[string]bool{"r1": true}, s.Hit)
 	failed := s.now
 	want := map[gpus.Key]gpus.Failure{a: {Since: failed, Seen: failed, Held: []gpus.Holding{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}}}
-	assert.Equal(t, want, s.Failed)
+	assert.Equal(t, want, s.failed())
 	for range 60 {
 		s.after(time.Minute, func() { s.Set(a, gpupoint.Status, 1, s.reading()) })
 	}
 	lasting := want[a]
 	lasting.Seen = s.now
 	want[a] = lasting
-	assert.Equal(t, want, s.Failed, "its run has been gone for an hour")
+	assert.Equal(t, want, s.failed(), "its run has been gone for an hour")
 	s.after(time.Minute, func() { s.Set(a, gpupoint.Status, 0, s.reading()) })
-	assert.Empty(t, s.Failed)
+	assert.Empty(t, s.failed())
+	assert.Empty(t, s.Hit)
 
 	s.after(time.Minute, func() { s.Set(b, gpupoint.Status, 1, s.reading()) })
 	want = map[gpus.Key]gpus.Failure{b: {Since: s.now, Seen: s.now}}
-	assert.Equal(t, want, s.Failed, "nobody held it")
+	assert.Equal(t, want, s.failed(), "nobody held it")
 	s.after(23*time.Hour, func() {})
-	assert.Equal(t, want, s.Failed, "nothing is heard of it")
+	assert.Equal(t, want, s.failed(), "nothing is heard of it")
 	s.after(2*time.Hour, func() {})
-	assert.Empty(t, s.Failed)
+	assert.Empty(t, s.failed())
 }
 
 // However many GPUs and workloads are sent, few are remembered, and none for long.
@@ -152,12 +190,12 @@ func TestBounds(t *testing.T) {
 			s.Set(gpus.Key{ID: strconv.Itoa(n)}, gpupoint.Status, 1, s.reading())
 		}
 	})
-	assert.Len(t, s.Uses, 32_768)
-	assert.Len(t, s.Failed, 8192-1)
+	assert.Len(t, s.uses(), 32_768)
+	assert.Len(t, s.failed(), 8192-1)
 	s.after(24*time.Hour+time.Second, func() {})
 	s.after(time.Second, func() { s.hold(b, "r") })
-	assert.Len(t, s.Uses, 1)
-	assert.Empty(t, s.Failed)
+	assert.Len(t, s.uses(), 1)
+	assert.Empty(t, s.failed())
 }
 
 // A host whose clock is far ahead does not hide later readings.
@@ -166,10 +204,10 @@ func TestAClockThatIsAhead(t *testing.T) {
 	s.after(0, func() {
 		s.Hold(a, gpus.Workload{Run: "r1"}, true, gpus.Owner{}, gpus.Reading{At: s.now.AddDate(100, 0, 0), Now: s.now})
 	})
-	assert.Len(t, s.Uses, 1)
+	assert.Len(t, s.uses(), 1)
 	s.after(time.Minute, func() { s.Hold(a, gpus.Workload{Run: "r2"}, true, gpus.Owner{}, gpus.Reading{Now: s.now}) })
-	assert.Contains(t, s.Uses, gpus.Run{ID: "r2"})
-	assert.NotContains(t, s.Uses, gpus.Run{ID: "r1"})
+	assert.Contains(t, s.uses(), gpus.Run{ID: "r2"})
+	assert.NotContains(t, s.uses(), gpus.Run{ID: "r1"})
 }
 
 // A wrong reading of the power is not the highest power, below which a busy GPU waits.
@@ -182,7 +220,7 @@ func TestImplausiblePower(t *testing.T) {
 		s.Set(a, gpupoint.Power, 1e38, s.reading())
 		s.Set(a, gpupoint.PowerLimit, 1e38, s.reading())
 	})
-	states := s.States[gpus.Run{ID: "r", Service: "trainer"}]
+	states := s.Runs[gpus.Run{ID: "r", Service: "trainer"}].All
 	assert.Len(t, states, 1)
 	assert.Equal(t, gpus.Works, states[0].Activity())
 	assert.InDelta(t, 700, states[0].High, 1e-9)
@@ -207,14 +245,14 @@ func TestALateReading(t *testing.T) {
 		s.Hold(a, gpus.Workload{Run: "r"}, true, gpus.Owner{}, older)
 		s.Set(a, gpupoint.Utilization, 0.2, older)
 	})
-	assert.InDelta(t, 0.9, s.Uses[gpus.Run{ID: "r"}].Utilization, 1e-9)
+	assert.InDelta(t, 0.9, s.uses()[gpus.Run{ID: "r"}].Mean(), 1e-9)
 	s.after(40*time.Second, func() {})
-	assert.False(t, s.HeldBy(gpus.Run{ID: "r"}).Since.IsZero(), "it has not released its GPU")
+	assert.False(t, s.Runs[gpus.Run{ID: "r"}].Since.IsZero(), "it has not released its GPU")
 
 	back := func() gpus.Reading { return gpus.Reading{At: s.now.Add(-2 * time.Hour), Now: s.now} }
 	s.after(4*time.Minute, func() { reads(back())() })
 	s.after(time.Minute, func() { reads(back())() })
-	assert.InDelta(t, 0.9, s.Uses[gpus.Run{ID: "r"}].Utilization, 1e-9)
+	assert.InDelta(t, 0.9, s.uses()[gpus.Run{ID: "r"}].Mean(), 1e-9)
 }
 
 // others are the values of a GPU besides its workloads, as another collector may send them.
@@ -246,16 +284,16 @@ func TestMetricsHaveReadingsOfTheirOwn(t *testing.T) {
 						other(s, gpus.Reading{At: s.now.Add(ahead - 2*time.Hour), Now: s.now})
 					})
 					if n > 10 {
-						assert.InDelta(t, 1, s.Uses[r1].GPUs, 1e-9, n)
-						assert.Len(t, s.States[r1], 1, n)
-						assert.False(t, s.HeldBy(r1).Since.IsZero(), n)
+						assert.InDelta(t, 1, s.uses()[r1].GPUs, 1e-9, n)
+						assert.Len(t, s.Runs[r1].All, 1, n)
+						assert.False(t, s.Runs[r1].Since.IsZero(), n)
 					}
 				}
 				for range 50 {
 					s.after(time.Second, func() { other(s, gpus.Reading{At: s.now, Now: s.now}) })
 				}
-				assert.Empty(t, s.Uses, "it has released the GPU")
-				assert.True(t, s.HeldBy(r1).Since.IsZero())
+				assert.Empty(t, s.uses(), "it has released the GPU")
+				assert.True(t, s.Runs[r1].Since.IsZero())
 			})
 		}
 	}
@@ -272,7 +310,7 @@ func TestIdleIsRead(t *testing.T) {
 			}
 		})
 	}
-	assert.Equal(t, time.Minute, s.Idle[a].For)
+	assert.Equal(t, time.Minute, s.GPUs[a].Idle.For)
 }
 
 // Two services may have runs with one id. A workload belongs to that of its service, and
@@ -297,28 +335,28 @@ func TestServicesWithOneID(t *testing.T) {
 	})
 	tuner := gpus.Run{ID: "r1", Service: "tuner"}
 	ids := func(run gpus.Run) (ids []string) {
-		for _, state := range s.States[run] {
+		for _, state := range s.Runs[run].All {
 			ids = append(ids, state.ID)
 		}
 		return ids
 	}
 	assert.Equal(t, []string{"GPU-c", "GPU-d", "GPU-e", "GPU-a"}, ids(r1))
 	assert.Equal(t, []string{"GPU-c", "GPU-d", "GPU-e", "GPU-b"}, ids(tuner))
-	assert.InDelta(t, 3.5, s.Uses[r1].GPUs, 1e-9)
-	assert.InDelta(t, 3.5, s.Uses[tuner].GPUs, 1e-9)
-	assert.False(t, s.HeldBy(r1).Since.IsZero())
-	assert.False(t, s.HeldBy(tuner).Since.IsZero())
-	assert.Zero(t, s.HeldBy(gpus.Run{ID: "r1"}).Since, "it is of both")
-	assert.Zero(t, s.HeldBy(gpus.Run{ID: "r1"}).Silent)
-	assert.Equal(t, []gpus.Holding{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}, s.Failed[a].Held)
-	assert.Equal(t, []gpus.Holding{{Run: "r1", Owner: gpus.Owner{Service: "tuner"}}}, s.Failed[b].Held)
+	assert.InDelta(t, 3.5, s.uses()[r1].GPUs, 1e-9)
+	assert.InDelta(t, 3.5, s.uses()[tuner].GPUs, 1e-9)
+	assert.False(t, s.Runs[r1].Since.IsZero())
+	assert.False(t, s.Runs[tuner].Since.IsZero())
+	assert.Zero(t, s.Runs[gpus.Run{ID: "r1"}].Since, "it is of both")
+	assert.Zero(t, s.Runs[gpus.Run{ID: "r1"}].Silent)
+	assert.Equal(t, []gpus.Holding{{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}}, s.failed()[a].Held)
+	assert.Equal(t, []gpus.Holding{{Run: "r1", Owner: gpus.Owner{Service: "tuner"}}}, s.failed()[b].Held)
 
 	read := func() { hold(b, "tuner"); s.Set(c, gpupoint.Utilization, 0, s.reading()) } // both hosts are read
 	s.after(10*time.Second, read)
 	s.after(50*time.Second, func() { read(); s.Set(a, gpupoint.Utilization, 0, s.reading()) })
 	s.after(4*time.Minute, read)
-	assert.True(t, s.HeldBy(r1).Since.IsZero(), "it holds none any more")
-	assert.False(t, s.HeldBy(tuner).Since.IsZero())
+	assert.True(t, s.Runs[r1].Since.IsZero(), "it holds none any more")
+	assert.False(t, s.Runs[tuner].Since.IsZero())
 }
 
 // What a host last said stays when it is silent: its GPUs are held, as far as anybody
@@ -340,26 +378,27 @@ func TestASilentHost(t *testing.T) {
 	worked, last := s.now, s.now
 	other := func() { s.hold(c, "r3") }
 	s.after(10*time.Second, other)
-	assert.Empty(t, s.Silent, "it may have missed one")
+	assert.Empty(t, s.silent(), "it may have missed one")
 	for range 360 {
 		s.after(10*time.Second, other)
 	}
-	assert.Equal(t, map[string]gpus.SilentHost{"n1": {Since: last, Noticed: last.Add(30 * time.Second), Workloads: []gpus.HeldBy{{Holding: gpus.Holding{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}, GPU: a, Worked: worked}}}}, s.Silent)
-	assert.Equal(t, last, s.HeldBy(of("r1")).Silent)
-	assert.Equal(t, "n1", s.HeldBy(of("r1")).Host)
-	assert.False(t, s.HeldBy(of("r1")).Since.IsZero())
-	assert.Zero(t, s.HeldBy(of("r3")).Silent, "its host is read")
-	assert.Zero(t, s.HeldBy(gpus.Run{ID: "r2"}).Since, "it held nothing")
-	assert.Zero(t, s.HeldBy(gpus.Run{ID: "r2"}).Silent)
-	assert.Equal(t, map[string]bool{"n2": true}, s.Hosts)
-	assert.NotContains(t, s.Uses, of("r1"))
-	assert.Len(t, s.States[of("r1")], 1, "its last state")
+	assert.Equal(t, map[string]gpus.SilentHost{"n1": {Since: last, Noticed: last.Add(30 * time.Second), Workloads: []gpus.HeldBy{{Holding: gpus.Holding{Run: "r1", Owner: gpus.Owner{Service: "trainer"}}, GPU: a, Worked: worked}}}}, s.silent())
+	assert.Equal(t, last, s.Runs[of("r1")].Silent)
+	assert.Equal(t, "n1", s.Runs[of("r1")].Host)
+	assert.False(t, s.Runs[of("r1")].Since.IsZero())
+	assert.Zero(t, s.Runs[of("r3")].Silent, "its host is read")
+	assert.Zero(t, s.Runs[gpus.Run{ID: "r2"}].Since, "it held nothing")
+	assert.Zero(t, s.Runs[gpus.Run{ID: "r2"}].Silent)
+	assert.True(t, s.Hosts["n2"].Read)
+	assert.False(t, s.Hosts["n1"].Read)
+	assert.NotContains(t, s.uses(), of("r1"))
+	assert.Len(t, s.Runs[of("r1")].All, 1, "its last state")
 
 	s.after(10*time.Second, both)
-	assert.Empty(t, s.Silent, "it is back")
-	assert.Contains(t, s.Uses, of("r1"))
+	assert.Empty(t, s.silent(), "it is back")
+	assert.Contains(t, s.uses(), of("r1"))
 	s.after(25*time.Hour, other)
-	assert.Empty(t, s.Silent, "it is forgotten")
-	assert.Zero(t, s.HeldBy(of("r1")).Since)
-	assert.Zero(t, s.HeldBy(of("r1")).Silent)
+	assert.Empty(t, s.silent(), "it is forgotten")
+	assert.Zero(t, s.Runs[of("r1")].Since)
+	assert.Zero(t, s.Runs[of("r1")].Silent)
 }

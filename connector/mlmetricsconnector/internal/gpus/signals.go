@@ -175,10 +175,10 @@ func (g *gpu) forecast(state *State, by *holder) {
 }
 
 // state returns what is known of a GPU that a workload holds.
-func (g *gpu) state(key Key, h *holder) State {
+func (g *gpu) state(h *holder) State {
 	s := &g.signals
 	state := State{
-		Key: key, Owner: h.owner, Index: g.index, PID: h.pid,
+		Key: g.Key, Owner: h.owner, Index: g.index, PID: h.pid,
 		Limit: g.values[gpupoint.MemoryLimit].value, PowerLimit: g.values[gpupoint.PowerLimit].value,
 	}
 	state.Utilization, _ = g.utilization(gpupoint.Utilization, gpupoint.SMUtilization)

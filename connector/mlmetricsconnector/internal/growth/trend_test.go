@@ -72,3 +72,28 @@ func TestAClockThatJumps(t *testing.T) {
 		}
 	}
 }
+
+// A forecast is computed again when a sample is added or the limit is another one, not each
+// time that somebody asks.
+func TestAForecastIsComputedOnce(t *testing.T) {
+	var trend growth.Trend
+	add := func(from, to int) {
+		for i := from; i < to; i++ {
+			trend.Add(begin.Add(time.Duration(i)*time.Minute), 40+float64(i)/4)
+		}
+	}
+	add(0, 40)
+	first, ok := trend.Forecast(limit)
+	require.True(t, ok)
+	assert.Zero(t, testing.AllocsPerRun(10, func() { _, _ = trend.Forecast(limit) }))
+	add(40, 41)
+	next, ok := trend.Forecast(limit)
+	require.True(t, ok)
+	assert.Equal(t, first.Count+1, next.Count)
+	higher, ok := trend.Forecast(limit + 1)
+	require.True(t, ok)
+	assert.Greater(t, higher.Left, next.Left)
+	trend.Reset()
+	_, ok = trend.Forecast(limit)
+	assert.False(t, ok)
+}

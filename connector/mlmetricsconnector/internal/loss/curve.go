@@ -88,7 +88,7 @@ type lasting struct {
 
 // present is the block that has begun, of n losses.
 type present struct {
-	values [blockSize]float32
+	values [blockSize]float64
 	n      int
 	begun  time.Time
 }
@@ -177,7 +177,7 @@ func (c *Curve) Add(at int64, value float64, now time.Time) {
 	if c.n == 0 {
 		c.begun = now
 	}
-	c.values[c.n] = float32(x)
+	c.values[c.n] = x
 	if c.n++; c.n == blockSize {
 		c.endBlock()
 	}
@@ -259,12 +259,8 @@ func (c *Curve) unscale(x float64) float64 {
 
 // endBlock ends a block, and updates what is usual.
 func (c *Curve) endBlock() {
-	var values [blockSize]float64
-	for i, v := range c.values {
-		values[i] = float64(v)
-	}
 	i := c.blocks % usualBlocks
-	c.medians[i], c.spreads[i] = pace.Spread(values[:])
+	c.medians[i], c.spreads[i] = pace.Spread(c.values[:])
 	c.beginnings[i] = c.begun
 	c.blocks++
 	c.n = 0

@@ -106,7 +106,7 @@ func (o *Values) Resource(attrs pcommon.Map, source *streams.Source, facts *voca
 		return
 	}
 	of := change.Subject{Resource: source.Resource, Run: run}
-	if world, ok := facts.Int(mlattr.WorldSize); ok {
+	if world, ok := facts.IntAt(vocabulary.SlotWorldSize); ok {
 		o.add(change.Observation{Of: of, Kind: mlattr.ChangeWorldSize, Value: strconv.FormatInt(world, 10)})
 	}
 	if source.Run.Rank != "" {

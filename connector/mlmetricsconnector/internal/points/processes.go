@@ -1,6 +1,7 @@
 package points
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,9 +60,7 @@ func (s *Seen) noteCPU(m pmetric.Metric, attrs pcommon.Map, resource streams.Res
 // not that in which it waits.
 func computes(attrs pcommon.Map) bool {
 	for _, key := range [...]string{"cpu.mode", "process.cpu.state", "state", "type"} {
-		switch mode := mlattr.IDAt(attrs, key); mode {
-		case "", "user", "system", "nice":
-		default:
+		if !slices.Contains([]string{"", "user", "system", "nice"}, mlattr.IDAt(attrs, key)) {
 			return false
 		}
 	}

@@ -64,7 +64,7 @@ func (s *Seen) Settle(services map[string][]string, now time.Time) (*gpus.Facts,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	facts := s.fleet.Facts(services, &s.Hosts, now)
-	s.Loads.Store(processes.NewLoads(facts.Uses, facts.Services, s.cpu.Cores(now)))
+	s.Loads.Store(processes.NewLoads(facts, s.cpu.Cores(now)))
 	return facts, s.stuck(now)
 }
 

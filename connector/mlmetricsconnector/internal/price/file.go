@@ -1,7 +1,6 @@
 package price
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,14 +11,9 @@ import (
 	"time"
 )
 
-// Limits of a file. That of genai-prices has 0.4 MB, 36 providers and 1,500
-// models.
 const (
-	maxSize      = 16 << 20
-	maxProviders = 1000
-	maxModels    = 50_000
-	maxPrices    = 64
-	maxTiers     = 16
+	// maxSize limits a file. That of genai-prices has 0.4 MB, 36 providers and 1,500 models.
+	maxSize = 16 << 20
 	// maxPrice is the largest price of a million tokens.
 	maxPrice = 1e9
 )
@@ -36,12 +30,35 @@ type provider struct {
 	Models    []Model  `json:"models"`
 }
 
+// UnmarshalJSON reads a provider.
+func (p *provider) UnmarshalJSON(data []byte) error {
+	type plain provider
+	err := errors.Join(json.Unmarshal(data, (*plain)(p)), p.Of.check(), p.Own.check())
+	if p.ID = strings.ToLower(p.ID); err != nil {
+		return fmt.Errorf("provider %.80q: %w", p.ID, err)
+	}
+	return nil
+}
+
 // Model is a model with its prices. Of those that hold, the last counts; if none
 // holds, the first does.
 type Model struct {
 	ID     string  `json:"id"`
 	Match  *clause `json:"match"`
 	Prices sets    `json:"prices"`
+}
+
+// UnmarshalJSON reads a model, which must have prices.
+func (m *Model) UnmarshalJSON(data []byte) error {
+	type plain Model
+	err := errors.Join(json.Unmarshal(data, (*plain)(m)), m.Match.check())
+	if err == nil && m.Prices == nil {
+		err = errors.New(`"prices" is missing`)
+	}
+	if err != nil {
+		return fmt.Errorf("model %.80q: %w", m.ID, err)
+	}
+	return nil
 }
 
 // sets are the prices of a model: one set, or a list of sets with constraints.
@@ -58,19 +75,56 @@ func (s *sets) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// conditional are prices that hold from a day on, or at a time of day.
+// conditional are prices that hold when their constraint does.
 type conditional struct {
-	Constraint *struct {
+	Constraint *constraint `json:"constraint"`
+	Prices     prices      `json:"prices"`
+}
+
+// constraint says from which day on prices hold, or at which time of the day.
+type constraint struct {
+	from time.Time
+	// daily reports whether they hold from begin to end, after midnight UTC.
+	daily      bool
+	begin, end time.Duration
+}
+
+// UnmarshalJSON reads both forms. A time of day is such as 16:30:00Z.
+func (c *constraint) UnmarshalJSON(data []byte) error {
+	var is struct {
 		StartDate string `json:"start_date"`
 		StartTime string `json:"start_time"`
 		EndTime   string `json:"end_time"`
-	} `json:"constraint"`
-	Prices prices `json:"prices"`
+	}
+	err := json.Unmarshal(data, &is)
+	if err != nil {
+		return err
+	}
+	if is.StartDate != "" {
+		c.from, err = time.Parse(time.DateOnly, is.StartDate)
+		return err
+	}
+	begin, err := time.Parse("15:04:05Z07:00", is.StartTime)
+	end, noEnd := time.Parse("15:04:05Z07:00", is.EndTime)
+	c.daily, c.begin, c.end = true, sinceMidnight(begin), sinceMidnight(end)
+	return errors.Join(err, noEnd)
+}
 
-	from time.Time
-	// daily reports whether the prices hold from begin to end, after midnight UTC.
-	daily      bool
-	begin, end time.Duration
+// holds reports whether the prices of a constraint, which may be nil, hold at a time.
+func (c *constraint) holds(at time.Time) bool {
+	switch {
+	case c == nil:
+		return true
+	case !c.daily:
+		return !at.Before(c.from)
+	}
+	day := sinceMidnight(at)
+	return c.begin <= day && day < c.end
+}
+
+// sinceMidnight returns the time after midnight UTC.
+func sinceMidnight(at time.Time) time.Duration {
+	return at.UTC().Sub(at.UTC().Truncate(24 * time.Hour))
 }
 
 // prices are those of one model, per million tokens of text, and per thousand requests. A
@@ -95,13 +149,24 @@ type tiered struct {
 	} `json:"tiers"`
 }
 
-// UnmarshalJSON reads a number, or a price with tiers.
+// UnmarshalJSON reads a number, or a price with tiers, and checks whether it is plausible.
 func (t *tiered) UnmarshalJSON(data []byte) error {
-	if json.Unmarshal(data, &t.Base) == nil {
-		return nil
+	if json.Unmarshal(data, &t.Base) != nil {
+		type plain tiered
+		if err := json.Unmarshal(data, (*plain)(t)); err != nil {
+			return err
+		}
 	}
-	type plain tiered
-	return json.Unmarshal(data, (*plain)(t))
+	believable := func(price float64) bool { return price >= 0 && price <= maxPrice }
+	if !believable(t.Base) {
+		return fmt.Errorf("the price %v is not between 0 and %g", t.Base, float64(maxPrice))
+	}
+	for i, one := range t.Tiers {
+		if !believable(one.Price) || one.Start < 0 || i > 0 && one.Start <= t.Tiers[i-1].Start {
+			return fmt.Errorf("the tier from %d at %v does not begin above the one before, or its price is not between 0 and %g", one.Start, one.Price, float64(maxPrice))
+		}
+	}
+	return nil
 }
 
 // at returns the price for a request with that many input tokens.
@@ -126,131 +191,33 @@ func parse(from io.Reader) ([]provider, error) {
 	}
 	var all []provider
 	if err := json.Unmarshal(data, &all); err != nil {
-		return nil, fmt.Errorf("it is no list of providers in the form of genai-prices: %w", err)
+		return nil, fmt.Errorf("it cannot be read as a list of providers in the form of genai-prices: %w", err)
 	}
-	if len(all) > maxProviders {
-		return nil, fmt.Errorf("it has more than %d providers", maxProviders)
-	}
-	c, models := compiler{}, 0
-	for i := range all {
-		if models += len(all[i].Models); models > maxModels {
-			return nil, fmt.Errorf("it has more than %d models", maxModels)
-		}
-		if err := c.provider(&all[i]); err != nil {
-			return nil, fmt.Errorf("provider %.80q: %w", all[i].ID, err)
-		}
-	}
-	if models == 0 {
+	if !slices.ContainsFunc(all, func(p provider) bool { return len(p.Models) > 0 }) {
 		return nil, errors.New("it has no model")
 	}
 	return all, nil
 }
 
-// provider compiles a provider.
-func (c *compiler) provider(p *provider) error {
-	p.ID = strings.ToLower(p.ID)
-	if err := errors.Join(c.clause(p.Of, 1), c.clause(p.Own, 1)); err != nil {
-		return err
-	}
-	for i := range p.Models {
-		m := &p.Models[i]
-		if err := cmp.Or(c.clause(m.Match, 1), m.Prices.compile()); err != nil {
-			return fmt.Errorf("model %.80q: %w", m.ID, err)
-		}
-	}
+// lower is a text in lower case.
+type lower string
+
+// UnmarshalText reads a text in any case.
+func (l *lower) UnmarshalText(text []byte) error {
+	*l = lower(strings.ToLower(string(text)))
 	return nil
 }
 
-// compile checks the sets of a model, and reads when they hold.
-func (s sets) compile() error {
-	if s == nil || len(s) > maxPrices {
-		return fmt.Errorf(`"prices" is missing, or has more than %d sets`, maxPrices)
-	}
-	for i := range s {
-		if err := s[i].compile(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// compile checks prices, and reads when they hold.
-func (c *conditional) compile() (err error) {
-	p := &c.Prices
-	if err := cmp.Or(p.Input.check(), p.Output.check(), p.CacheRead.check(), p.CacheWrite.check(), p.Reasoning.check(), p.Requests.check()); err != nil {
-		return err
-	}
-	switch is := c.Constraint; {
-	case is == nil:
-	case is.StartDate != "":
-		c.from, err = time.Parse(time.DateOnly, is.StartDate)
-	default:
-		c.daily = true
-		if c.begin, err = timeOfDay(is.StartTime); err == nil {
-			c.end, err = timeOfDay(is.EndTime)
-		}
-	}
-	return err
-}
-
-// timeOfDay reads a time such as 16:30:00Z, as the time after midnight UTC.
-func timeOfDay(text string) (time.Duration, error) {
-	at, err := time.Parse("15:04:05Z07:00", text)
-	return sinceMidnight(at), err
-}
-
-// sinceMidnight returns the time after midnight UTC.
-func sinceMidnight(at time.Time) time.Duration {
-	return at.UTC().Sub(at.UTC().Truncate(24 * time.Hour))
-}
-
-// holds reports whether the prices hold at a time.
-func (c *conditional) holds(at time.Time) bool {
-	if !c.daily {
-		return !at.Before(c.from)
-	}
-	day := sinceMidnight(at)
-	return c.begin <= day && day < c.end
-}
-
-// check returns an error if a price is not plausible.
-func (t *tiered) check() error {
-	believable := func(price float64) bool { return price >= 0 && price <= maxPrice }
-	switch {
-	case t == nil:
-		return nil
-	case len(t.Tiers) > maxTiers:
-		return fmt.Errorf("more than %d tiers", maxTiers)
-	case !believable(t.Base):
-		return fmt.Errorf("the price %v is not between 0 and %g", t.Base, float64(maxPrice))
-	}
-	for i, one := range t.Tiers {
-		if !believable(one.Price) || one.Start < 0 || i > 0 && one.Start <= t.Tiers[i-1].Start {
-			return fmt.Errorf("the tier from %d at %v does not begin above the one before, or its price is not between 0 and %g", one.Start, one.Price, float64(maxPrice))
-		}
-	}
-	return nil
-}
-
-// Limits of clauses.
-const (
-	maxClauses     = 500_000
-	maxClauseDepth = 8
-	maxPatterns    = 2000
-	maxPattern     = 512
-)
-
-// clause is what names match: one of its fields is set. A nil clause matches none.
+// clause is what names match: one of its fields is set. A nil clause matches none. A regular
+// expression is used once for each name of a model and never for a span.
 type clause struct {
-	Equals     *string   `json:"equals"`
-	StartsWith *string   `json:"starts_with"`
-	EndsWith   *string   `json:"ends_with"`
-	Contains   *string   `json:"contains"`
-	Regex      *string   `json:"regex"`
-	Or         []*clause `json:"or"`
-	And        []*clause `json:"and"`
-
-	pattern *regexp.Regexp
+	Equals     *lower         `json:"equals"`
+	StartsWith *lower         `json:"starts_with"`
+	EndsWith   *lower         `json:"ends_with"`
+	Contains   *lower         `json:"contains"`
+	Regex      *regexp.Regexp `json:"regex"`
+	Or         []*clause      `json:"or"`
+	And        []*clause      `json:"and"`
 }
 
 // match reports whether a name in lower case matches.
@@ -259,15 +226,15 @@ func (c *clause) match(name string) bool {
 	case c == nil:
 		return false
 	case c.Equals != nil:
-		return name == *c.Equals
+		return name == string(*c.Equals)
 	case c.StartsWith != nil:
-		return strings.HasPrefix(name, *c.StartsWith)
+		return strings.HasPrefix(name, string(*c.StartsWith))
 	case c.EndsWith != nil:
-		return strings.HasSuffix(name, *c.EndsWith)
+		return strings.HasSuffix(name, string(*c.EndsWith))
 	case c.Contains != nil:
-		return strings.Contains(name, *c.Contains)
-	case c.pattern != nil:
-		return c.pattern.MatchString(name)
+		return strings.Contains(name, string(*c.Contains))
+	case c.Regex != nil:
+		return c.Regex.MatchString(name)
 	case len(c.Or) > 0:
 		return slices.ContainsFunc(c.Or, func(one *clause) bool { return one.match(name) })
 	default:
@@ -275,36 +242,18 @@ func (c *clause) match(name string) bool {
 	}
 }
 
-// compiler counts what it compiles.
-type compiler struct{ clauses, patterns int }
-
-// clause compiles a clause, so that it matches names in lower case. A regular expression is
-// used once for each name of a model and never for a span.
-func (c *compiler) clause(of *clause, depth int) (err error) {
-	if of == nil {
+// check returns an error if a clause, or one in it, has no field that is known.
+func (c *clause) check() error {
+	if c == nil || c.Equals != nil || c.StartsWith != nil || c.EndsWith != nil || c.Contains != nil || c.Regex != nil {
 		return nil
 	}
-	if c.clauses++; c.clauses > maxClauses || depth > maxClauseDepth {
-		return fmt.Errorf("more than %d clauses, or %d in one another", maxClauses, maxClauseDepth)
-	}
-	for _, text := range [...]*string{of.Equals, of.StartsWith, of.EndsWith, of.Contains} {
-		if text != nil {
-			*text = strings.ToLower(*text)
-			return nil
+	for _, one := range slices.Concat(c.Or, c.And) {
+		if err := one.check(); err != nil {
+			return err
 		}
 	}
-	if of.Regex != nil {
-		if c.patterns++; c.patterns > maxPatterns || len(*of.Regex) > maxPattern {
-			return fmt.Errorf("more than %d regular expressions, or one of more than %d bytes", maxPatterns, maxPattern)
-		}
-		of.pattern, err = regexp.Compile(*of.Regex)
-		return err
+	if len(c.Or)+len(c.And) == 0 {
+		return errors.New("a clause is none of equals, starts_with, ends_with, contains, regex, or, and")
 	}
-	for _, one := range slices.Concat(of.Or, of.And) {
-		err = cmp.Or(err, c.clause(one, depth+1))
-	}
-	if len(of.Or)+len(of.And) == 0 {
-		err = errors.New("it is none of equals, starts_with, ends_with, contains, regex, or, and")
-	}
-	return err
+	return nil
 }

@@ -117,29 +117,22 @@ func TestFilesThatAreRefused(t *testing.T) {
 		return strings.Replace(strings.Replace(model, "%", match, 1), "%", prices, 1)
 	}
 	const equal, one = `{"equals": "m"}`, `{"input_mtok": 1}`
-	many := func(n int, text string) string { return "[" + strings.Repeat(text+",", n-1) + text + "]" }
 	for name, tt := range map[string]struct{ text, want string }{
-		"nothing":          {"", "no list of providers"},
-		"an object":        {`{"gpt-4o": {"input_cost_per_token": 1}}`, "no list of providers"},
+		"nothing":          {"", "it cannot be read as a list of providers"},
+		"an object":        {`{"gpt-4o": {"input_cost_per_token": 1}}`, "it cannot be read as a list of providers"},
 		"no model":         {"[]", "no model"},
 		"too large":        {strings.Repeat(" ", 16<<20+1), "more than 16777216 bytes"},
-		"providers":        {many(1001, `{"id": "p"}`), "more than 1000 providers"},
-		"models":           {`[{"id": "p", "models": ` + many(50_001, "{}") + "}]", "more than 50000 models"},
 		"a negative price": {of(equal, `{"input_mtok": -1}`), "not between"},
 		"a huge price":     {of(equal, `{"input_mtok": 1e10}`), "not between"},
 		"no number":        {of(equal, `{"input_mtok": "1"}`), "prices"},
 		"falling tiers":    {of(equal, `{"input_mtok": {"base": 1, "tiers": [{"start": 9, "price": 2}, {"start": 8, "price": 3}]}}`), "does not begin above"},
 		"a negative tier":  {of(equal, `{"input_mtok": {"base": 1, "tiers": [{"start": 9, "price": -2}]}}`), "does not begin above"},
-		"many tiers":       {of(equal, `{"input_mtok": {"base": 1, "tiers": `+many(17, `{"start": 1, "price": 1}`)+`}}`), "more than 16 tiers"},
-		"many sets":        {of(equal, many(65, `{"prices": {}}`)), "more than 64 sets"},
 		"no date":          {of(equal, `[{"constraint": {"start_date": "soon"}, "prices": {}}]`), "soon"},
 		"no time":          {of(equal, `[{"constraint": {"start_time": "25:00:00Z", "end_time": "26:00:00Z"}, "prices": {}}]`), "25"},
 		"no prices":        {`[{"id": "p", "models": [{"id": "m", "match": {"equals": "m"}}]}]`, "is missing"},
-		"an empty clause":  {of(`{}`, one), "it is none of equals"},
+		"an empty clause":  {of(`{}`, one), "is none of equals"},
 		"a regex":          {of(`{"regex": "("}`, one), "missing closing"},
-		"a long regex":     {of(`{"regex": "`+strings.Repeat("a", 513)+`"}`, one), "more than 512 bytes"},
-		"deep clauses":     {of(strings.Repeat(`{"or": [`, 8)+equal+strings.Repeat(`]}`, 8), one), "clauses"},
-		"deep JSON":        {strings.Repeat("[", 20_000), "no list of providers"},
+		"deep JSON":        {strings.Repeat("[", 20_000), "it cannot be read as a list of providers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "prices.json")

@@ -165,7 +165,7 @@ func (m *Model) Rate(u Usage, at time.Time) (cost Cost, ok bool) {
 	}
 	p := &m.Prices[0].Prices
 	for i := range m.Prices {
-		if m.Prices[i].holds(at) {
+		if m.Prices[i].Constraint.holds(at) {
 			p = &m.Prices[i].Prices
 		}
 	}

@@ -7,10 +7,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-const (
-	// maxText limits a text of a problem that is restored, in bytes, and maxGPUs its GPUs.
-	maxText, maxGPUs = 4096, 1e6
-)
+// maxGPUs limits the GPUs of a problem that is restored.
+const maxGPUs = 1e6
 
 // Plausible returns those of the problems that may have been open before a restart.
 func Plausible(all []Entry) []Entry {
@@ -22,19 +20,7 @@ func Plausible(all []Entry) []Entry {
 
 // plausible reports whether a Board may have had the problem.
 func (e *Entry) plausible() bool {
-	s, h := &e.Subject, &e.Holder
-	texts := slices.Concat([]string{
-		s.Resource.Namespace, s.Resource.Service, s.Run, s.Host, s.GPU, e.Unit, e.Rank, e.Host, e.GPU, e.GPUIndex, e.Next, e.HolderRun, e.Class, e.Message,
-		h.Service, h.Rank, h.Job, h.Namespace, h.Pod, h.Container, h.UserID, h.User,
-	}, e.Evidence, e.Excluded)
-	for i := range e.Before {
-		texts = append(texts, e.Before[i].Text)
-	}
-	for _, key := range e.Held {
-		texts = append(texts, key.Host, key.ID)
-	}
-	return !slices.ContainsFunc(texts, func(text string) bool { return len(text) > maxText }) &&
-		max(len(e.Evidence), len(e.Excluded), len(e.Before)) <= maxPhrases && len(e.Held) <= MaxHeld &&
+	return max(len(e.Evidence), len(e.Excluded), len(e.Before)) <= maxPhrases && len(e.Held) <= MaxHeld &&
 		e.Onset.Unix() > 0 && !e.Evident.Before(e.Onset) && e.Interval >= 0 && e.Interval <= 24*time.Hour && e.GPUs >= 0 && e.GPUs <= maxGPUs
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/gob"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,12 +26,12 @@ func FuzzPlausible(f *testing.F) {
 	p.Evident, p.Usual, p.Evidence = begin, math.NaN(), []string{"2 s a step"}
 	entry := problem.Entry{Problem: p, Detected: begin, Before: []change.Change{{Time: begin, Text: "version 2 (was 1)"}}}
 	f.Add(encode(entry))
-	long, many := entry, entry
-	long.Next, many.Evidence = strings.Repeat("x", 5000), make([]string, 1000)
+	many := entry
+	many.Evidence = make([]string, 1000)
 	none, future := entry, entry
 	none.Kind, future.Onset = "sad", begin.Add(1e6*time.Hour)
-	assert.Len(f, problem.Plausible([]problem.Entry{long, many, none, entry}), 1)
-	f.Add(encode(long, none, future, entry))
+	assert.Len(f, problem.Plausible([]problem.Entry{many, none, entry}), 1)
+	f.Add(encode(many, none, future, entry))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var open []problem.Entry
 		if gob.NewDecoder(bytes.NewReader(data)).Decode(&open) != nil {

@@ -2,10 +2,11 @@ package problem
 
 import (
 	"cmp"
+	"fmt"
 	"hash/maphash"
 	"math"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
 )
 
@@ -30,24 +31,17 @@ var wordsSeed = maphash.MakeSeed()
 
 // say returns what a record says of the problem now.
 func (e *Entry) say(now time.Time) saying {
-	var hash maphash.Hash
-	hash.SetSeed(wordsSeed)
-	facts := [...]string{e.Rank, e.Host, e.GPU, strconv.FormatInt(e.PID, 10), strconv.Itoa(e.Recovery), strconv.Itoa(len(e.Held))}
-	for _, text := range facts {
-		_, _ = hash.WriteString(text)
-		_ = hash.WriteByte(0)
+	where := fmt.Sprintf("%q %q %q %d %d %d ", e.Rank, e.Host, e.GPU, e.PID, e.Recovery, len(e.Held))
+	words := strings.Map(withoutFigures, fmt.Sprintf("%q %q %q", e.Evidence, e.Excluded, e.Next))
+	return saying{now, e.Value, maphash.String(wordsSeed, where+words)}
+}
+
+// withoutFigures drops the characters of numbers.
+func withoutFigures(c rune) rune {
+	if c >= '0' && c <= '9' || c == '.' {
+		return -1
 	}
-	for _, texts := range [...][]string{e.Evidence, e.Excluded, {e.Next}} {
-		for _, text := range texts {
-			for i := range len(text) {
-				if c := text[i]; (c < '0' || c > '9') && c != '.' {
-					_ = hash.WriteByte(c)
-				}
-			}
-			_ = hash.WriteByte(0)
-		}
-	}
-	return saying{now, e.Value, hash.Sum64()}
+	return c
 }
 
 // update marks the problems that last and whose evidence has changed since it was last

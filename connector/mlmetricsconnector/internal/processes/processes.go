@@ -115,17 +115,16 @@ func Of(attrs pcommon.Map, resource streams.Resource) Key {
 // Loads is how busy GPUs and processes are. It does not change.
 type Loads struct {
 	runs     map[gpus.Run]float64
-	services map[gpus.Service]float64
+	services map[gpus.Service]gpus.Utilization
 	cores    map[Key]float64
 }
 
-// NewLoads returns Loads: of the GPUs of runs, of those that services hold, and the cores
-// that processes use.
-func NewLoads(uses map[gpus.Run]gpus.Use, services map[gpus.Service]float64, cores map[Key]float64) *Loads {
-	l := &Loads{runs: make(map[gpus.Run]float64), services: services, cores: cores}
-	for run, use := range uses {
-		if use.Utilization >= 0 {
-			l.runs[run] = use.Utilization
+// NewLoads returns Loads: of the GPUs of runs and services, and the cores that processes use.
+func NewLoads(of *gpus.Facts, cores map[Key]float64) *Loads {
+	l := &Loads{runs: make(map[gpus.Run]float64), services: of.Services, cores: cores}
+	for run, used := range of.Runs {
+		if used.Use != nil && used.Use.Mean() >= 0 {
+			l.runs[run] = used.Use.Mean()
 		}
 	}
 	return l
@@ -141,7 +140,7 @@ func (l *Loads) Utilization(of *streams.Source) float64 {
 		return busy
 	}
 	if busy, ok := l.services[gpus.Service{Host: of.Run.Host, Service: of.Resource.Service}]; ok {
-		return busy
+		return busy.Mean()
 	}
 	return unknownLoad
 }

@@ -2,6 +2,7 @@
 package program
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,11 +60,6 @@ func RunOf(facts *vocabulary.Facts) streams.Run {
 // attrProcessStart is the start of a process, which resource detectors set.
 const attrProcessStart = "process.creation.time"
 
-// RestartsOf returns the launcher's count of restarts.
-func RestartsOf(facts *vocabulary.Facts) (restarts int64, ok bool) {
-	return facts.IntAt(vocabulary.SlotRunAttempt)
-}
-
 // MaxPerStep is the largest accepted number of tokens or samples of a step.
 const MaxPerStep = 1 << 40
 
@@ -79,12 +75,15 @@ func Of(facts *vocabulary.Facts, attrs pcommon.Map) runs.Program {
 		NoStartup: facts.Systems.Has(table.NoStartup),
 		OnDemand:  facts.Systems.Has(table.ManyRuns),
 	}
-	p.Restarts, p.Numbered = RestartsOf(facts)
+	p.Restarts, p.Numbered = facts.IntAt(vocabulary.SlotRunAttempt)
 	if world, ok := facts.IntAt(vocabulary.SlotWorldSize); ok && world > 0 && world <= maxWorld {
 		p.World = world
 	}
 	p.SomeSend = facts.Systems.Has(table.SomeRanksSend)
-	if tokens, ok := facts.Double(mlattr.JobTokensPerStep); ok && tokens > 0 && tokens <= MaxPerStep {
+	if stage, ok := facts.IntAt(vocabulary.SlotRankPipeline); ok {
+		p.Stage = strconv.FormatInt(stage, 10)
+	}
+	if tokens, ok := facts.DoubleAt(vocabulary.SlotJobTokensPerStep); ok && tokens > 0 && tokens <= MaxPerStep {
 		p.Tokens = tokens
 	}
 	if p.OnDemand {

@@ -91,46 +91,31 @@ type Last struct {
 // clearly before the others. It returns none if no rank stands out.
 func Apart(all []Last) (apart []int) {
 	counts := make(map[string]int)
-	known, usual := 0, ""
-	for _, last := range all {
+	var known []int
+	usual := ""
+	for i, last := range all {
 		if last.What == "" {
 			continue
 		}
-		known++
+		known = append(known, i)
 		counts[last.What]++
 		if n := counts[last.What]; n > counts[usual] || n == counts[usual] && last.What < usual {
 			usual = last.What
 		}
 	}
 	switch {
-	case known < 2:
+	case len(known) < 2:
 		return nil
 	case len(counts) == 1:
-		return earliest(all)
-	case 2*counts[usual] <= known:
+		slices.SortStableFunc(known, func(a, b int) int { return all[a].At.Compare(all[b].At) })
+		if all[known[1]].At.Sub(all[known[0]].At) < clearly {
+			return nil
+		}
+		return known[:1]
+	case 2*counts[usual] <= len(known):
 		return nil
 	}
-	for i, last := range all {
-		if last.What != "" && last.What != usual {
-			apart = append(apart, i)
-		}
-	}
-	return apart
-}
-
-// earliest returns the rank that stopped clearly before all others.
-func earliest(all []Last) []int {
-	order := make([]int, 0, len(all))
-	for i, last := range all {
-		if last.What != "" {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return all[a].At.Compare(all[b].At) })
-	if all[order[1]].At.Sub(all[order[0]].At) < clearly {
-		return nil
-	}
-	return order[:1]
+	return slices.DeleteFunc(known, func(i int) bool { return all[i].What == usual })
 }
 
 // maxStuck limits the ranks of a run that are kept.

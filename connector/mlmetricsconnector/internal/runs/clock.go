@@ -330,15 +330,13 @@ func (c *clock) advance(limits Timeouts, held gpus.Held, e *Emission) (updates [
 func (c *clock) report(state State, now time.Time) Rank {
 	rank := Rank{
 		Name: c.Key.Run.Rank, Host: c.Key.Run.Host, State: state, Since: c.since, Alive: c.arrived, Seen: c.lastHeard(),
-		Steps: c.pace.Times(), Shift: c.level.Shift(), Drift: c.level.Drift(), Last: Last{Steps: c.counted, Stepped: c.stepped, End: c.Worked, Phase: c.latest},
-		Patience: c.patience(), Resumed: c.resumed, Pause: c.pause, Silences: c.silences, Program: c.program, Without: c.without,
+		Speed:  c.speed(),
+		Breaks: Breaks{Patience: c.patience(), Pause: c.pause, Resumed: c.resumed, Silences: c.silences},
+		Last:   Last{Steps: c.counted, Stepped: c.stepped, End: c.Worked, Phase: c.latest}, Program: c.program,
 		attempt: c.Attempt, spent: c.spent, clock: c,
 	}
 	if state == Failed {
 		rank.Failure = c.failure()
-	}
-	if load, timed := c.phases.Typical(int(wallclock.DataLoad)); timed {
-		rank.Load = &load
 	}
 	rank.Saves.Last = c.saves.Last()
 	rank.Saves.Missed, rank.Saves.Late, rank.Saves.Regular = c.saves.Overdue(now, c.steps)

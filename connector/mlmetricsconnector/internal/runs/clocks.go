@@ -63,9 +63,8 @@ func NewClocks(limits Timeouts) *Clocks {
 	}
 }
 
-// Observe adds the times of spans that arrived at now. It counts the spans of
-// ranks beyond the limit.
-func (c *Clocks) Observe(store *streams.Store, spans []*Span, now time.Time) (over streams.Overflowed) {
+// Observe adds the times of spans that arrived at now.
+func (c *Clocks) Observe(store *streams.Store, spans []*Span, now time.Time) {
 	// The spans of a process are adjacent, so its clock is looked up once.
 	var source *streams.Source
 	var key Key
@@ -84,15 +83,14 @@ func (c *Clocks) Observe(store *streams.Store, spans []*Span, now time.Time) (ov
 		}
 		for ; of != nil; of = c.add(key) {
 			if updates, live := of.observe(s, now); live {
-				over.Add(store.Apply(updates, now))
+				store.Apply(updates, now)
 				break
 			}
 		}
 		if of == nil && s.trains() {
-			over.Runs++
+			store.Overflowed.Runs.Add(1)
 		}
 	}
-	return over
 }
 
 // known returns the clock of a rank, or nil if there is none.
@@ -183,7 +181,7 @@ type Emission struct {
 
 // Advance attributes the elapsed time, adds it and the series of each run to the store,
 // and returns the runs and who owns them.
-func (c *Clocks) Advance(store *streams.Store, e *Emission) (all []*Run, owners *Owners, over streams.Overflowed) {
+func (c *Clocks) Advance(store *streams.Store, e *Emission) (all []*Run, owners *Owners) {
 	standings := make(map[streams.RunKey]streams.Standing)
 	for _, run := range c.runs {
 		// Its ranks are those of the previous emission.
@@ -191,13 +189,13 @@ func (c *Clocks) Advance(store *streams.Store, e *Emission) (all []*Run, owners 
 	}
 	for _, of := range c.live(e) {
 		run := of.Key.run()
-		held := e.GPUs.HeldBy(RunOf(run))
+		held := e.GPUs.Runs[RunOf(run)].Held
 		// Of a host that is not read, nobody knows what its processes hold.
-		held.Released = held.Released && e.GPUs.Hosts[of.Key.Run.Host]
+		held.Released = held.Released && e.GPUs.Hosts[of.Key.Run.Host].Read
 		updates, rank, known := of.advance(c.limits, held, e)
 		// Applied as of the rank's latest data, so that its time does not keep
 		// its series alive.
-		over.Add(store.Apply(updates, rank.Seen))
+		store.Apply(updates, rank.Seen)
 		if !known {
 			continue
 		}
@@ -217,16 +215,16 @@ func (c *Clocks) Advance(store *streams.Store, e *Emission) (all []*Run, owners 
 		owners.add(run.Key)
 		to := streams.Batch{Source: streams.Source{Resource: run.Key.Resource, Run: streams.Run{ID: run.Key.ID}}, Now: e.Now}
 		run.settle(e, &to)
-		over.Add(store.Apply(to.Updates, run.Seen))
+		store.Apply(to.Updates, run.Seen)
 	}
-	for run, use := range e.GPUs.Uses {
-		if !owners.trains[run.ID] {
+	for run, of := range e.GPUs.Runs {
+		if of.Use != nil && !owners.trains[run.ID] {
 			to := streams.Batch{Source: streams.Source{Resource: owners.Of(run.ID, run.Service), Run: streams.Run{ID: run.ID}}, Now: e.Now}
-			addUse(&to, &use)
-			over.Add(store.Apply(to.Updates, e.Now))
+			addUse(&to, of.Use)
+			store.Apply(to.Updates, e.Now)
 		}
 	}
-	return all, owners, over
+	return all, owners
 }
 
 // live removes the clocks that have expired, and returns the others, in the order of their

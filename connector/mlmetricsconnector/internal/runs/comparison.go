@@ -58,20 +58,16 @@ func (c *comparison) compare(step wallclock.Step, onDemand bool) {
 	}
 }
 
-// Computes returns how many seconds of a step the rank computes before it may wait for
-// others, with the backward pass or without, and how long a step takes; ok is false if that
-// is unknown.
-func (r *Rank) Computes(backward bool) (seconds, step float64, ok bool) {
-	r.clock.mu.Lock()
-	defer r.clock.mu.Unlock()
-	for _, phase := range [...]wallclock.Phase{wallclock.DataLoad, wallclock.Forward, wallclock.Backward} {
-		if phase == wallclock.Backward && !backward {
-			continue
-		}
-		typical, known := r.clock.phases.Typical(int(phase))
-		seconds, step, ok = seconds+typical.Phase, typical.Step, known
+// speed returns how long the steps take.
+func (c *comparison) speed() Speed {
+	s := Speed{Steps: c.pace.Times(), Shift: c.level.Shift(), Drift: c.level.Drift(), Without: c.without}
+	sum := 0.0
+	for i, phase := range [...]wallclock.Phase{wallclock.DataLoad, wallclock.Forward, wallclock.Backward} {
+		s.Own[i], _ = c.phases.Typical(int(phase))
+		sum += s.Own[i].Phase
+		s.Own[i].Phase = sum
 	}
-	return seconds, step, ok && seconds > 0
+	return s
 }
 
 // slowFor returns how long the rank's steps have taken more than times the usual

@@ -73,7 +73,7 @@ func (m *Metrics) Keep() (all []KeptMetrics) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, of := range m.all {
-		if !of.trained.IsZero() {
+		if of.trains() {
 			k := KeptMetrics{key, of.trained, of.trainer}
 			k.Trainer.Metrics = maps.Clone(k.Trainer.Metrics)
 			all = append(all, k)

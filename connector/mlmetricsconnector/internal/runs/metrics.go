@@ -69,14 +69,14 @@ func (m *Metrics) See(key Key, program Program, points []training.Point, now tim
 	}
 }
 
-// shown is what a rank's metrics show since the previous emission.
+// trains reports whether they show progress.
+func (p *process) trains() bool { return !p.trained.IsZero() }
+
+// shown is what a rank's metrics show since the previous emission. Its first and last are
+// zero unless its run holds a GPU.
 type shown struct {
-	// first and last are when they were first and last seen, if its run holds a GPU.
-	first, last time.Time
-	// trains reports whether they show progress.
-	trains bool
+	process
 	training.Progress
-	program Program
 }
 
 // take returns what the metrics of ranks show, and forgets those without any for
@@ -92,16 +92,13 @@ func (m *Metrics) take(holders map[string]bool, expiration time.Duration, now ti
 		if expiration > 0 && now.Sub(of.trained) > expiration {
 			of.trainer, of.trained = training.Rank{}, time.Time{}
 		}
-		is := shown{trains: !of.trained.IsZero(), program: of.program}
-		if of.last.IsZero() && !is.trains {
+		if of.last.IsZero() && !of.trains() {
 			delete(m.all, key)
 			continue
 		}
-		if holders[key.Run.ID] {
-			is.first, is.last = of.first, of.last
-		}
-		if is.trains {
-			is.Progress = of.trainer.Take()
+		is := shown{*of, of.trainer.Take()}
+		if !holders[key.Run.ID] {
+			is.first, is.last = time.Time{}, time.Time{}
 		}
 		all[key] = is
 	}
@@ -111,7 +108,7 @@ func (m *Metrics) take(holders map[string]bool, expiration time.Duration, now ti
 // Read adds to the clocks, the losses and the store what the metrics of ranks show. A rank
 // whose run is one of holders, which hold GPUs, gets a clock, so that a run that hangs
 // before its first span has a state.
-func (c *Clocks) Read(m *Metrics, holders map[string]bool, losses *Losses, store *streams.Store, expiration time.Duration, now time.Time) (over streams.Overflowed) {
+func (c *Clocks) Read(m *Metrics, holders map[string]bool, losses *Losses, store *streams.Store, expiration time.Duration, now time.Time) {
 	for key, is := range m.take(holders, expiration, now) {
 		of := c.known(key)
 		if of == nil {
@@ -119,17 +116,16 @@ func (c *Clocks) Read(m *Metrics, holders map[string]bool, losses *Losses, store
 				continue // it has expired, although its exporter goes on
 			}
 			if of = c.add(key); of == nil {
-				if is.trains {
-					over.Runs++
+				if is.trains() {
+					store.Overflowed.Runs.Add(1)
 				}
 				continue
 			}
 		}
 		updates := of.train(&is, now)
 		losses.Observe(updates, is.Seen)
-		over.Add(store.Apply(updates, is.Seen))
+		store.Apply(updates, is.Seen)
 	}
-	return over
 }
 
 // train adds what the metrics of the rank show, and returns the updates of its
@@ -145,7 +141,7 @@ func (c *clock) train(is *shown, now time.Time) (updates []streams.Update) {
 	if !is.last.IsZero() {
 		c.heard = is.last
 	}
-	if is.trains {
+	if is.trains() {
 		c.heard, c.between = is.Seen, is.Patience
 	}
 	if c.since.IsZero() && !c.heard.IsZero() {

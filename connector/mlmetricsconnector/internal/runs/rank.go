@@ -64,27 +64,38 @@ type Rank struct {
 	// Since is when the rank was first seen, Alive when its last span arrived,
 	// and Seen when its last data arrived.
 	Since, Alive, Seen time.Time
-	Steps              pace.StepTimes
-	// Shift is how the level of its step times has changed, and Drift how it has wandered.
-	Shift, Drift pace.Shift
+	Speed
+	Breaks
 	// Failure is the error with which a failed rank ended.
 	Failure Failure
 	Last    Last
-	// Patience is how long it may be silent, Pause its longest checkpoint or validation.
-	Patience, Pause time.Duration
-	// Resumed is when the rank went on after its latest silence of half of its Patience.
-	Resumed  time.Time
-	Silences Silences
-	Program  Program
-	// Load is how long it loads data in a step, nil if unknown.
-	Load    *pace.Typical
-	Without Exclusions
+	Program Program
 	Saves   Saves
 
 	attempt Attempt
 	// spent is its time since the previous emission.
 	spent wallclock.Spent
 	clock *clock
+}
+
+// Speed is how long the steps of a rank take, without what was left out.
+type Speed struct {
+	Steps pace.StepTimes
+	// Shift is how the level of its step times has changed, and Drift how it has wandered.
+	Shift, Drift pace.Shift
+	// Own is what it does in a step before it may wait for others: it loads data, then the
+	// forward pass too, and the backward pass. Its Step is 0 if that is unknown.
+	Own     [3]pace.Typical
+	Without Exclusions
+}
+
+// Breaks are the times in which a rank takes no step.
+type Breaks struct {
+	// Patience is how long it may be silent, Pause its longest checkpoint or validation.
+	Patience, Pause time.Duration
+	// Resumed is when the rank went on after its latest silence of half of its Patience.
+	Resumed  time.Time
+	Silences Silences
 }
 
 // Failure is the class of an error, and its message and the operation that failed, "" if
@@ -243,6 +254,8 @@ type Program struct {
 	// whether only some of them may send.
 	World    int64
 	SomeSend bool
+	// Stage is its stage of a pipeline, "" if unknown.
+	Stage string
 	// Tokens is the number of tokens of a step of all ranks, 0 if unknown.
 	Tokens float64
 }

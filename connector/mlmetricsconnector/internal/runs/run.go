@@ -33,18 +33,15 @@ type Run struct {
 	Steps   Steps
 
 	// grown is when the number of ranks that the run should have last rose.
-	grown    time.Time
-	window   wallclock.Window
-	launched launched
+	grown  time.Time
+	window wallclock.Window
+	// launched has the restarts that the launcher of the run has counted, on whatever host.
+	launched Attempt
 }
 
 // GPUs is what a run has of GPUs.
 type GPUs struct {
-	gpus.Held
-	// Use is what it has of those that are read, nil if it has none, and All has each of
-	// them.
-	Use *gpus.Use
-	All []gpus.State
+	gpus.Used
 	// Number is how many it has.
 	Number float64
 }
@@ -78,38 +75,24 @@ func (m *Members) Telemetry() float64 {
 	return float64(m.Sending) / float64(m.Expected)
 }
 
-// launched is what the launcher of a run says about its restarts.
-type launched struct {
-	// number is its newest count of restarts, restarts those that it counted, on
-	// whatever host.
-	number   int64
-	numbered bool
-	restarts restarts
-	// counted is the number of restarts that it counted.
-	counted int64
-}
-
 // add adds a rank.
 func (r *Run) add(rank *Rank, now time.Time) {
 	if rank.Seen.After(r.Seen) {
 		r.Seen = rank.Seen
 	}
-	if is, l := &rank.attempt.Attempts, &r.launched; is.Numbered {
-		if l.numbered && is.Number > l.number {
-			l.restarts.add(is.Number-l.number, now)
-			l.counted += min(is.Number-l.number, maxAttemptGap)
-		}
-		l.number, l.numbered = max(l.number, is.Number), true
+	if is := &rank.attempt.Attempts; is.Numbered {
+		begun, _ := r.launched.Attempts.count(is.Number)
+		r.launched.restarts.add(begun, now)
+		r.launched.Attempted += begun
 	}
 	r.Ranks = append(r.Ranks, *rank)
 }
 
 // settle determines what the ranks show of the run, and adds its series.
 func (r *Run) settle(e *Emission, to *streams.Batch) {
-	of := RunOf(r.Key)
-	r.GPUs, r.Stuck = GPUs{Held: e.GPUs.HeldBy(of), All: e.GPUs.States[of]}, e.Stuck[r.Key.ID]
-	if use, holds := e.GPUs.Uses[of]; holds {
-		r.GPUs.Use, r.GPUs.Number = &use, use.GPUs
+	r.GPUs, r.Stuck = GPUs{Used: e.GPUs.Runs[RunOf(r.Key)]}, e.Stuck[r.Key.ID]
+	if r.GPUs.Use != nil {
+		r.GPUs.Number = r.GPUs.Use.GPUs
 	}
 	if !r.GPUs.Silent.IsZero() {
 		r.GPUs.Number = float64(len(r.GPUs.All))
@@ -168,7 +151,7 @@ func (r *Run) count(now time.Time) {
 		}
 	}
 	for i := range r.Ranks {
-		m.All[i] = r.Ranks[i].member(m.World, r.launched.number)
+		m.All[i] = r.Ranks[i].member(m.World, r.launched.Attempts.Number)
 		if !m.All[i].Gone {
 			m.Expected++
 			if !m.All[i].Silent {
@@ -250,10 +233,10 @@ func (r *Run) addTime(to *streams.Batch) {
 	to.Value(series.RunGoodput, of(wallclock.Productive))
 	evidence := bound.Evidence{
 		Checkpoint: of(wallclock.Checkpointing) + of(wallclock.Restoring),
-		DataLoad:   of(wallclock.LoadingData), Productive: of(wallclock.Productive), Utilization: -1,
+		DataLoad:   of(wallclock.LoadingData), Productive: of(wallclock.Productive), Utilization: math.NaN(),
 	}
 	if r.GPUs.Use != nil {
-		evidence.Utilization = r.GPUs.Use.Utilization
+		evidence.Utilization = r.GPUs.Use.Mean()
 	}
 	is := bound.Of(evidence)
 	for _, each := range bound.All {
@@ -286,8 +269,8 @@ func addUse(to *streams.Batch, use *gpus.Use) {
 		return
 	}
 	to.Value(series.RunGPUs, use.GPUs)
-	if use.Utilization >= 0 {
-		to.Value(series.RunGPUUtilization, use.Utilization)
+	if utilization := use.Mean(); utilization >= 0 {
+		to.Value(series.RunGPUUtilization, utilization)
 	}
 	if use.Price >= 0 {
 		to.Value(series.RunGPUPrice, use.Price)
@@ -308,7 +291,7 @@ func (r *Run) LastStep() (steps int64, at time.Time) {
 
 // Attempts returns how many attempts of the run were seen.
 func (r *Run) Attempts() int64 {
-	attempts := r.launched.counted + 1
+	attempts := r.launched.Attempted + 1
 	for i := range r.Ranks {
 		attempts = max(attempts, r.Ranks[i].attempt.Attempted)
 	}

@@ -53,12 +53,19 @@ type Outcomes struct {
 	Failures shift.Proportion
 	Times    shift.Level
 	Tail     shift.Tail
+	// traces are those of the newest requests that Tail has, at the index newest the oldest.
+	traces [16][16]byte
+	newest int
 }
 
-// took adds the logarithm of the time of a request that has not failed.
-func (o *Outcomes) took(now time.Time, of shift.Observation) {
+// took adds the logarithm of the time of a request that has not failed. Of a trace the tail
+// has one: what makes one request of a task slow does so with all.
+func (o *Outcomes) took(now time.Time, trace [16]byte, of shift.Observation) {
 	o.Times.Add(now, of, &slowRule)
-	o.Tail.Add(now, of.Value, of.Version)
+	if trace == [16]byte{} || !slices.Contains(o.traces[:], trace) {
+		o.traces[o.newest], o.newest = trace, (o.newest+1)%len(o.traces)
+		o.Tail.Add(now, of.Value, of.Version)
+	}
 }
 
 // Share counts how much of the telemetry has an attribute.
@@ -92,7 +99,7 @@ func (m *Model) add(now time.Time, s *Span, version uint8) {
 	timed, seconds, input, output := s.Seconds > 0, math.Log(s.Seconds), logTokens(s.Input), logTokens(s.Output)
 	m.All.add(timed)
 	if timed && m.fit.learn(seconds, output) {
-		m.took(now, m.fit.duration(seconds, input, output, version))
+		m.took(now, s.Trace, m.fit.duration(seconds, input, output, version))
 	}
 	if s.FirstToken > 0 {
 		m.FirstToken.Add(now, observed(math.Log(s.FirstToken), version, input), &slowRule)

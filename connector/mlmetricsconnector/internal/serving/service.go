@@ -123,7 +123,7 @@ func (f *Fleet) observe(s *Span, now time.Time) {
 	if s.is(Agent) {
 		service.Agents.Failures.Add(now, s.is(Failed), version)
 		if s.Seconds > 0 && !s.is(Failed) {
-			service.Agents.took(now, observed(math.Log(s.Seconds), version))
+			service.Agents.took(now, s.Trace, observed(math.Log(s.Seconds), version))
 		}
 	}
 	if s.is(Tool) {
@@ -132,7 +132,7 @@ func (f *Fleet) observe(s *Span, now time.Time) {
 			t.Outcomes.Add(now, s.is(Failed), version)
 			if s.is(Call) && !s.is(Failed) && s.Seconds > 0 {
 				if value, ok := t.typical.relative(math.Log(s.Seconds)); ok {
-					service.Calls.took(now, observed(value, version))
+					service.Calls.took(now, s.Trace, observed(value, version))
 				}
 			}
 		}
@@ -212,7 +212,7 @@ func (f *Fleet) Services() int {
 // Settle forgets services and ends tasks, and adds the error ratios of all services to
 // the store. A service without spans for longer than expiration has none, and no problems;
 // 0 is forever.
-func (f *Fleet) Settle(store *streams.Store, expiration time.Duration, now time.Time) (over streams.Overflowed) {
+func (f *Fleet) Settle(store *streams.Store, expiration time.Duration, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.forget(now, expiration)
@@ -229,9 +229,8 @@ func (f *Fleet) Settle(store *streams.Store, expiration time.Duration, now time.
 		if s.Failing.Usual >= 0 {
 			to.Value(series.RequestErrorRatio, s.Failing.Usual, mlattr.WindowUsual)
 		}
-		over.Add(store.Apply(to.Updates, now))
+		store.Apply(to.Updates, now)
 	}
-	return over
 }
 
 // fail determines of which kind of requests more fail.

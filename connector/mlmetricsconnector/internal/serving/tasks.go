@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,29 +119,23 @@ func (t *Task) ended(now time.Time) bool {
 	return silent >= taskSilence || t.root && silent >= rootSilence
 }
 
-// Repeats has how often the newest tasks repeated a call.
-type Repeats struct {
-	counts []uint16
-	next   int
-}
+// Repeats has how often each of the newest tasks repeated a call.
+type Repeats []int
 
 func (r *Repeats) add(count int) {
-	n := uint16(min(count, math.MaxUint16)) // #nosec G115 -- not negative
-	if len(r.counts) < usualTasks {
-		r.counts = append(r.counts, n)
-		return
+	if len(*r) == usualTasks {
+		*r = slices.Delete(*r, 0, 1)
 	}
-	r.counts[r.next] = n
-	r.next = (r.next + 1) % usualTasks
+	*r = append(*r, count)
 }
 
 // Usual returns the greatest number of repeats. known reports whether there were
 // enough tasks.
-func (r *Repeats) Usual() (most int, known bool) {
-	for _, n := range r.counts {
-		most = max(most, int(n))
+func (r Repeats) Usual() (most int, known bool) {
+	for _, n := range r {
+		most = max(most, n)
 	}
-	return most, len(r.counts) >= leastTasks
+	return most, len(r) >= leastTasks
 }
 
 // end adds a task that has ended to what is known of the service's tasks.

@@ -103,9 +103,8 @@ type Level struct {
 	began  time.Time
 	state  uint64
 
-	// usual is a ring of blocks, next the index of its oldest one once it is full.
+	// usual are the newest usual blocks.
 	usual []block
-	next  int
 	// hours are the means of the usual blocks of each hour of a day, by hours since 1970.
 	hours [hoursKept]hour
 	// odd are the shifted blocks since the last usual one, before the shift is
@@ -244,7 +243,7 @@ func (l *Level) goOn(b *block, versions *[Versions]VersionLevel, now time.Time, 
 	l.show(b, value, versions, now, rule)
 	if now.Sub(l.shift.Since) >= newUsual {
 		// What is usual begins anew.
-		l.shift, l.usual, l.next = Shift{}, l.usual[:0], 0
+		l.shift, l.usual = Shift{}, l.usual[:0]
 	} else if l.calm >= rule.Blocks {
 		l.shift = Shift{}
 	}
@@ -269,11 +268,10 @@ func (l *Level) keep(blocks ...block) {
 			*h = hour{number: number}
 		}
 		h.sum, h.blocks = h.sum+b.value, h.blocks+1
-		if len(l.usual) < keptBlocks {
-			l.usual = append(l.usual, b)
-		} else {
-			l.usual[l.next], l.next = b, (l.next+1)%keptBlocks
+		if len(l.usual) == keptBlocks {
+			l.usual = slices.Delete(l.usual, 0, 1)
 		}
+		l.usual = append(l.usual, b)
 	}
 }
 
@@ -330,16 +328,7 @@ func (l *Level) asBefore(value float64, b *block, rule *Rule) bool {
 // typical returns the medians of the usual blocks, and the robust deviation of
 // their values.
 func (l *Level) typical() (was block, deviation float64) {
-	var memory [keptBlocks]float64
-	of := func(get func(*block) float64) []float64 {
-		values := memory[:0]
-		for i := range l.usual {
-			if value := get(&l.usual[i]); !math.IsNaN(value) {
-				values = append(values, value)
-			}
-		}
-		return values
-	}
+	of := func(get func(*block) float64) []float64 { return known(l.usual, get) }
 	for w := range was.work {
 		was.work[w] = median(of(func(b *block) float64 { return b.work[w] }))
 	}
@@ -355,33 +344,40 @@ func (l *Level) typical() (was block, deviation float64) {
 func (l *Level) summarise(now time.Time, rule *Rule) (b block, versions *[Versions]VersionLevel) {
 	b.began, b.count = l.began, l.count
 	b.demand = math.Log(float64(l.count) / now.Sub(l.began).Seconds())
-	var memory [sampled]float64
-	of := func(get func(*Observation) (float64, bool)) []float64 {
-		values := memory[:0]
-		for i := range l.sample {
-			if value, ok := get(&l.sample[i]); ok {
-				values = append(values, value)
-			}
-		}
-		return values
-	}
+	of := func(get func(*Observation) float64) []float64 { return known(l.sample, get) }
 	center := median
 	if rule.Mean {
 		center = mean
 	}
-	values := of(func(o *Observation) (float64, bool) { return o.Value, true })
+	values := of(func(o *Observation) float64 { return o.Value })
 	b.value = center(values)
 	slices.Sort(values)
 	b.deviation = (values[len(values)*3/4] - values[len(values)/4]) / normalQuartiles
 	for w := range b.work {
-		b.work[w] = median(of(func(o *Observation) (float64, bool) { return o.Work[w], !math.IsNaN(o.Work[w]) }))
+		b.work[w] = median(of(func(o *Observation) float64 { return o.Work[w] }))
 	}
 	versions = new([Versions]VersionLevel)
 	for v := range versions {
-		values := of(func(o *Observation) (float64, bool) { return o.Value, int(o.Version) == v })
+		values := of(func(o *Observation) float64 {
+			if int(o.Version) != v {
+				return math.NaN()
+			}
+			return o.Value
+		})
 		versions[v] = VersionLevel{Value: center(values), Count: len(values)}
 	}
 	return b, versions
+}
+
+// known returns the values of all that are not NaN.
+func known[Of any](all []Of, get func(*Of) float64) []float64 {
+	values := make([]float64, 0, len(all))
+	for i := range all {
+		if value := get(&all[i]); !math.IsNaN(value) {
+			values = append(values, value)
+		}
+	}
+	return values
 }
 
 // median returns the median of values, NaN without any, and changes their order.

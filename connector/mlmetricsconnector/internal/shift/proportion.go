@@ -57,6 +57,8 @@ type ProportionRule struct {
 	// while the usual one is unknown. 0 is none.
 	Alone      float64
 	AloneCount int
+	// Steady outcomes of the kind do not come together: each half of them has a quarter.
+	Steady bool
 }
 
 // Proportion has the outcomes of the newest observations. The zero Proportion is
@@ -125,12 +127,9 @@ func (p *Proportion) Add(now time.Time, is bool, version uint8) {
 	if p.older.All >= olderCount {
 		p.older = Counts{Of: (p.older.Of + 1) / 2, All: p.older.All / 2}
 	}
-	p.all.Of -= countOf(p.ends[p.oldest]).Of
-	p.all.Of += countOf(end).Of
+	p.all.Of += countOf(end).Of - countOf(p.ends[p.oldest]).Of
 	p.ends[p.oldest] = end
-	if p.oldest++; p.oldest == len(p.ends) {
-		p.oldest = 0
-	}
+	p.oldest = (p.oldest + 1) % len(p.ends)
 }
 
 func countOf(end int64) Counts { return Counts{Of: int(end & 1), All: 1} }
@@ -173,6 +172,10 @@ func (p *Proportion) Find(now time.Time, rule *ProportionRule) Proportions {
 	}
 	for _, window := range windows {
 		for _, size := range [...]int{min(window, inTime), min(window, n)} {
+			later := 4 * sums[size/2].Of
+			if rule.Steady && (later < sums[size].Of || later > 3*sums[size].Of) {
+				continue
+			}
 			shows := size <= max(inTime, windows[0]) || sums[size/4].Ratio() >= rule.limit(p.usual(sums[size]).Ratio())/2
 			if size > 0 && shows && !p.shifted && found.Shown.All == 0 && rule.holds(sums[size], p.longUsual(sums[size])) {
 				found.Shown = sums[size]
@@ -185,6 +188,8 @@ func (p *Proportion) Find(now time.Time, rule *ProportionRule) Proportions {
 	}
 	if p.rare = inTime < windows[0] && (p.rare || !p.shifted && sum.Of >= rareCount); p.rare {
 		recent = sum
+	} else if rule.Steady && p.shifted {
+		recent = sums[n] // fewer may have none
 	}
 	p.conclude(recent, sum, rule, &found)
 	if found.Shifted {

@@ -89,6 +89,26 @@ func TestProportionsOverLongerTimes(t *testing.T) {
 	assert.True(t, slow.Find(now, &rule).Shifted)
 }
 
+// A small share that goes on is a shift, and lasts while a hundred outcomes have none of the
+// kind; as many that come together are none.
+func TestASteadyProportion(t *testing.T) {
+	steady := shift.ProportionRule{Least: 0.02, Times: 5, Count: 8, Steady: true}
+	var p, burst shift.Proportion
+	now := outcomes(&p, start, 3000, 0)
+	outcomes(&burst, start, 3000, 0)
+	outcomes(&burst, now, 10, 1)
+	end := outcomes(&burst, now.Add(10*time.Second), 290, 0)
+	for _, at := range []time.Time{now.Add(10 * time.Second), end} {
+		assert.False(t, burst.Find(at, &steady).Shifted)
+	}
+	now = outcomes(&p, now, 300, 30)
+	assert.True(t, p.Find(now, &steady).Shifted)
+	now = outcomes(&p, now, 100, 0)
+	assert.True(t, p.Find(now, &steady).Shifted)
+	now = outcomes(&p, now, 400, 0)
+	assert.False(t, p.Find(now, &steady).Shifted)
+}
+
 // A version that few requests go to lasts as long as it fails.
 func TestAProportionOfAVersionLasts(t *testing.T) {
 	var p shift.Proportion

@@ -11,8 +11,9 @@ const (
 	// tailLearned is the number of values from which the usual tail is learned: those above
 	// all but the tailFrom highest, and by tailTimes.
 	tailLearned, tailFrom = 128, 3
-	// middleStep is by how much the middle follows a value, as a logarithm.
-	middleStep = 0.05
+	// lateValues are those whose median is the middle: once it has moved, only the half of
+	// them that moved it are above.
+	lateValues = 15
 )
 
 var tailTimes = math.Log(1.4)
@@ -21,7 +22,9 @@ var tailTimes = math.Log(1.4)
 // move. The zero Tail is ready to use. It is not safe for concurrent use.
 type Tail struct {
 	learned []float64
-	// middle is about the median of late, and limit how far above it the tail begins.
+	late    [lateValues]float64
+	next    int
+	// middle is the median of late, and limit how far above it the tail begins.
 	middle, limit float64
 	// Over has whether each value was in the tail.
 	Over Proportion
@@ -34,11 +37,14 @@ func (t *Tail) Add(now time.Time, value float64, version uint8) {
 		return
 	}
 	t.Over.Add(now, value-t.middle > t.limit, version)
-	t.middle += math.Copysign(middleStep, value-t.middle)
+	t.late[t.next%lateValues], t.next = value, t.next+1
+	late := t.late
+	t.middle = pace.Median(late[:])
 }
 
 func (t *Tail) learn(value float64) {
 	if t.learned = append(t.learned, value); len(t.learned) == tailLearned {
+		copy(t.late[:], t.learned[tailLearned-lateValues:])
 		t.middle = pace.Median(t.learned) // sorts them
 		t.limit, t.learned = t.learned[tailLearned-1-tailFrom]-t.middle+tailTimes, nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
@@ -70,7 +71,7 @@ func TestStepNumbers(t *testing.T) {
 	assert.Zero(t, shown(t, "fx", "batch_7", map[string]any{"step": 7, "loss": 0.5}).Step, "each epoch begins with 1")
 }
 
-func readValues(facts *vocabulary.Facts) (v values) {
-	v.read(facts)
+func readValues(facts *vocabulary.Facts) (v spanfact.Fact) {
+	v.Read(facts)
 	return v
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
@@ -59,14 +60,12 @@ func (c *call) complete(from *call) {
 	if c.library == "" && c.function == "" {
 		c.library, c.function = from.library, from.function
 	}
-	if c.device == "" {
-		c.device = from.device
-	}
+	c.device = cmp.Or(c.device, from.device)
 }
 
 // addCalls adds the call, or part of a call, that a span represents, and the
 // calls that its events record.
-func (r *Reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool) {
+func (r *Reader) addCalls(u *unit, v *spanfact.Fact, span ptrace.Span, failed bool) {
 	p, function := r.ofSpan.Call()
 	if p == table.NoCall && !r.recordedCalls.anything {
 		return
@@ -115,7 +114,7 @@ func length(span ptrace.Span) (seconds float64, ok bool) {
 const slowCall = 1
 
 // countCall adds a call to the series of all calls.
-func (r *Reader) countCall(u *unit, c *call) {
+func (r *result) countCall(u *unit, c *call) {
 	r.observe(u, whole, c, c.seconds[whole])
 	if c.seconds[whole] > slowCall {
 		r.count(u, series.CallsSlow, u.requestSource, 1, c.library, c.function, c.device, c.result)
@@ -192,16 +191,6 @@ func (r *Reader) addClientEvent(u *unit, kind table.EventKind, attrs pcommon.Map
 		}
 	default:
 		r.addWorkerEvent(u, kind, attrs, at)
-	}
-}
-
-// addOwnEvent adds a span that represents an event. Spans of the pool or the
-// serializer repeat what the span of the call records.
-func (r *Reader) addOwnEvent(u *unit, kind table.EventKind, attrs pcommon.Map) {
-	switch kind {
-	case table.NoEvent, table.EventPoolCheckout, table.EventSerialize:
-	default:
-		r.addClientEvent(u, kind, attrs, u.end)
 	}
 }
 
@@ -345,6 +334,10 @@ func (r *Reader) addWorkerEvent(u *unit, kind table.EventKind, attrs pcommon.Map
 				n, ok := mlattr.ReadInt(v)
 				r.show(u, id, at, float64(n), ok && n >= 0 && n <= maxWorkers, r.pool(attrs), r.instance())
 			}
+		case table.EventMemoryAllocate, table.EventMemoryRelease:
+			if key == "bytes" {
+				r.addMemory(u, kind, v, wordAt(attrs, "type"), where)
+			}
 		case table.EventGPUMemory:
 			memory, unit, _ := strings.Cut(key, "_")
 			if times := memoryUnits[unit]; times > 0 && (memory == memoryAllocated || memory == memoryReserved) {
@@ -354,18 +347,11 @@ func (r *Reader) addWorkerEvent(u *unit, kind table.EventKind, attrs pcommon.Map
 			}
 		}
 	}
-	if kind == table.EventMemoryAllocate || kind == table.EventMemoryRelease {
-		r.addMemory(u, kind, attrs, where)
-	}
 }
 
 // addMemory adds memory that was allocated or released.
-func (r *Reader) addMemory(u *unit, kind table.EventKind, attrs pcommon.Map, where string) {
-	v, ok := attrs.Get("bytes")
-	n := int64(0)
-	if ok {
-		n, ok = mlattr.ReadInt(v)
-	}
+func (r *Reader) addMemory(u *unit, kind table.EventKind, bytes pcommon.Value, of, where string) {
+	n, ok := mlattr.ReadInt(bytes)
 	if !ok || n < 0 || n > maxMemory {
 		r.Skipped.OutOfRange++
 		return
@@ -373,7 +359,7 @@ func (r *Reader) addMemory(u *unit, kind table.EventKind, attrs pcommon.Map, whe
 	if kind == table.EventMemoryRelease {
 		n = -n
 	}
-	r.count(u, series.MemoryAllocated, u.requestSource, n, wordAt(attrs, "type"), where, r.instance())
+	r.count(u, series.MemoryAllocated, u.requestSource, n, of, where, r.instance())
 }
 
 // classOf returns the class of a crash or an alert.

@@ -6,6 +6,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
@@ -15,7 +16,7 @@ const rememberedTimes = 16_384
 
 // addTimed notes the time of a span, to be divided when the spans below it are
 // known.
-func (r *Reader) addTimed(u *unit, v *values, span ptrace.Span) {
+func (r *Reader) addTimed(u *unit, v *spanfact.Fact, span ptrace.Span) {
 	kind := r.kindOf(v, span)
 	serves := r.ofSpan.Systems.Has(table.ManyRuns)
 	if kind == bound.Works && !serves && v.Phase != "" && v.Phase != mlattr.PhaseSample {
@@ -25,9 +26,9 @@ func (r *Reader) addTimed(u *unit, v *values, span ptrace.Span) {
 	if !ok || seconds == 0 {
 		return
 	}
-	t := r.times.Add()
-	u.timed = r.times.Len()
-	t.Trace, t.Self, t.Parent, t.Start, t.End = r.hash, u.Self, u.Parent, span.StartTimestamp(), span.EndTimestamp()
+	t := next(&r.times)
+	u.timed = len(r.times)
+	t.Self, t.Parent, t.Start, t.End = u.Self, u.Parent, span.StartTimestamp(), span.EndTimestamp()
 	t.Span = bound.Span{Seconds: seconds, Kind: kind, Utilization: r.Loads.Utilization(u.Source), Cores: r.cores}
 	t.OfModel, t.Serves, t.Again = v.Side == mlattr.SideServer || span.Kind() == ptrace.SpanKindServer && asksModel(v), serves, false
 	if wait := r.ofSpan.At(vocabulary.SlotQueueTime); wait != nil && !wait.NonFinite && !wait.Unreadable {
@@ -53,7 +54,7 @@ func addRecorded(t *bound.Timed, h *recordedCalls) {
 }
 
 // kindOf returns what a span does in the time that nothing below it accounts for.
-func (r *spanFacts) kindOf(v *values, span ptrace.Span) bound.Kind {
+func (r *spanFacts) kindOf(v *spanfact.Fact, span ptrace.Span) bound.Kind {
 	part, _ := r.ofSpan.Call()
 	switch {
 	case part == table.QueuePart:
@@ -74,14 +75,14 @@ func (r *spanFacts) kindOf(v *values, span ptrace.Span) bound.Kind {
 }
 
 // asksModel reports whether a span is about a request to a model.
-func asksModel(v *values) bool {
+func asksModel(v *spanfact.Fact) bool {
 	return v.HasInput || v.HasOutput || v.Phase == mlattr.PhaseSample || vocabulary.AsksModel(v.GenAIOperation)
 }
 
 // addTimes adds on what the time of a span was spent that is a call or request.
-func (r *Reader) addTimes(u *unit, library, function string) {
+func (r *result) addTimes(u *unit, library, function string) {
 	if u.timed > 0 {
-		r.addCauses(u, library, function, &r.times.At(u.timed-1).Times)
+		r.addCauses(u, library, function, &r.times[u.timed-1].Times)
 	}
 }
 
@@ -100,7 +101,7 @@ func (r *Reader) addCallTimes(u *unit, c *call) {
 	r.addCauses(u, c.library, c.function, &times)
 }
 
-func (r *Reader) addCauses(u *unit, library, function string, times *bound.Times) {
+func (r *result) addCauses(u *unit, library, function string, times *bound.Times) {
 	for cause, seconds := range times {
 		if seconds > 0 {
 			name := bound.Cause(cause).String() // #nosec G115 -- few

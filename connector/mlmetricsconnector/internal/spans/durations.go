@@ -47,4 +47,4 @@ func (r *Reader) addDuration(span ptrace.Span) {
 }
 
 // Durations returns those of all spans. The caller must not keep it.
-func (r *Reader) Durations() []streams.Update { return r.durations }
+func (r *result) Durations() []streams.Update { return r.durations }

@@ -16,6 +16,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
@@ -33,7 +34,7 @@ const maxArguments = 16 << 10
 // serve adds to r.requests what the detectors of services need of a span: requests
 // to models and agents, calls of tools, steps of agents, and the ends of tasks.
 // Whether it is a request is known only later, as isCounted.
-func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
+func (r *Reader) serve(u *unit, v *spanfact.Fact, span ptrace.Span, failed bool) {
 	facts := &r.ofSpan
 	kind, tool := serving.Kind(0), ""
 	part, function := facts.Call()
@@ -56,27 +57,13 @@ func (r *Reader) serve(u *unit, v *values, span ptrace.Span, failed bool) {
 	}
 	root, request := span.ParentSpanID().IsEmpty(), u.kinds&(isRequest|isUsage) != 0
 	resent, _ := facts.IntAt(vocabulary.SlotHTTPResendCount)
-	if part == table.WholeCall {
-		kind |= serving.Call
-	}
-	if v.Role != "" && u.Operation != "" {
-		kind |= serving.Step
-	}
-	if resent > 0 {
-		kind |= serving.Resent
-	}
-	if root && v.OfModel() {
-		kind |= serving.Root
-	}
-	if u.kinds&isAgent != 0 || root && v.Role != "" && !request {
-		kind |= serving.Agent
-	}
+	kind |= when(part == table.WholeCall, serving.Call) | when(v.Role != "" && u.Operation != "", serving.Step) |
+		when(resent > 0, serving.Resent) | when(root && v.OfModel(), serving.Root) |
+		when(u.kinds&isAgent != 0 || root && v.Role != "" && !request, serving.Agent)
 	if kind == 0 && len(u.calls) == 0 && !request {
 		return
 	}
-	if failed {
-		kind |= serving.Failed
-	}
+	kind |= when(failed, serving.Failed)
 	r.requests = append(r.requests, serving.Unknown)
 	u.served = len(r.requests)
 	s := &r.requests[u.served-1]
@@ -112,18 +99,13 @@ func (r *result) Served() []serving.Span {
 		if n++; n != u.served {
 			*span = r.requests[u.served-1] // those of spans that were delivered before are left out
 		}
-		if u.kinds&isCounted != 0 {
-			span.Kind |= serving.Request
-		}
-		if u.kinds&isCalled != 0 {
-			span.Kind |= serving.Tool | serving.Call
-		}
+		span.Kind |= when(u.kinds&isCounted != 0, serving.Request) | when(u.kinds&isCalled != 0, serving.Tool|serving.Call)
 	}
 	return r.requests[:n]
 }
 
 // serveRequest adds what is known about a request to a model.
-func serveRequest(s *serving.Span, v *values, facts *vocabulary.Facts) {
+func serveRequest(s *serving.Span, v *spanfact.Fact, facts *vocabulary.Facts) {
 	s.Model, s.Answered = v.Requested, v.Answered
 	if v.HasInput && v.Input <= mlattr.MaxCount {
 		s.Input = v.Input
@@ -135,13 +117,7 @@ func serveRequest(s *serving.Span, v *values, facts *vocabulary.Facts) {
 		s.Cached = n
 	}
 	if reason := facts.TextAt(vocabulary.SlotGenAIFinishReasons); reason != "" {
-		s.Kind |= serving.Finished
-		if mlattr.CutByLength(reason) {
-			s.Kind |= serving.Cut
-		}
-		if mlattr.Withheld(reason) {
-			s.Kind |= serving.Filtered
-		}
+		s.Kind |= serving.Finished | when(mlattr.CutByLength(reason), serving.Cut) | when(mlattr.Withheld(reason), serving.Filtered)
 	}
 	if seconds, ok := facts.DoubleAt(vocabulary.SlotGenAITimeToFirstChunk); ok {
 		s.FirstToken = seconds
@@ -180,7 +156,7 @@ type requestCost struct {
 // readCost finds what a span's request costs: what the client states, else the
 // price of its tokens. The cost of a span with tokens counts as they do. Any other
 // counts if the span turns out to be a request.
-func (r *Reader) readCost(u *unit, v *values) {
+func (r *Reader) readCost(u *unit, v *spanfact.Fact) {
 	counted := v.HasInput || v.HasOutput
 	if v.NotCounted || v.Side == mlattr.SideServer || !counted && u.kinds&isRequest == 0 {
 		return
@@ -239,7 +215,7 @@ func (r *Reader) dollars(slot vocabulary.Slot) float64 {
 
 // computedCost returns what the tokens of a request cost by the file of prices: by
 // the model that answered, else by the one that was asked for.
-func (r *Reader) computedCost(u *unit, v *values) (cost price.Cost, known bool) {
+func (r *Reader) computedCost(u *unit, v *spanfact.Fact) (cost price.Cost, known bool) {
 	if v.Input > mlattr.MaxCount || v.Output > mlattr.MaxCount {
 		return price.Cost{}, false
 	}
@@ -308,7 +284,7 @@ type genAICall struct {
 // genAICallOf reads a span that is a request to a model by the conventions, or
 // a server's answer to one. It returns nil for other spans, and for roles that
 // estimate tokens and trainers that sample, which follow no convention.
-func genAICallOf(v *values, facts *vocabulary.Facts, span ptrace.Span) *genAICall {
+func genAICallOf(v *spanfact.Fact, facts *vocabulary.Facts, span ptrace.Span) *genAICall {
 	server := v.Side == mlattr.SideServer || v.Side == "" && span.Kind() == ptrace.SpanKindServer
 	if v.NotCounted || v.NoRequest && !v.HasOutput || !vocabulary.AsksModel(v.GenAIOperation) && (!server || !v.HasOutput) {
 		return nil
@@ -329,7 +305,7 @@ func genAICallOf(v *values, facts *vocabulary.Facts, span ptrace.Span) *genAICal
 // the time per further token. The producer's durations take precedence over the
 // span's. All are unknown if the first token came later than that, and the time per
 // token if there are no tokens.
-func timesOf(facts *vocabulary.Facts, start, end pcommon.Timestamp, v *values) (duration, firstToken, perToken float64) {
+func timesOf(facts *vocabulary.Facts, start, end pcommon.Timestamp, v *spanfact.Fact) (duration, firstToken, perToken float64) {
 	duration, firstToken, perToken = math.NaN(), math.NaN(), math.NaN()
 	if latency, ok := facts.DoubleAt(vocabulary.SlotLatency); ok {
 		duration = latency
@@ -357,7 +333,7 @@ func timesOf(facts *vocabulary.Facts, start, end pcommon.Timestamp, v *values) (
 
 // addGenAITokens adds the tokens of a request. The conventions define them for
 // the client's side only.
-func (r *result) addGenAITokens(u *unit, v *values) {
+func (r *result) addGenAITokens(u *unit, v *spanfact.Fact) {
 	if u.genAI.server {
 		return
 	}

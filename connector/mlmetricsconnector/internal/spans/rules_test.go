@@ -47,7 +47,7 @@ func TestSamples(t *testing.T) {
 		{mlattr.PhaseValidation, 16, 0},
 		{mlattr.PhaseBatch, mlattr.MaxCount + 1, 0},
 	} {
-		assert.Equal(t, tt.want, samples(&values{Fact: spanfact.Fact{End: spanfact.End{Phase: tt.phase}, BatchSize: tt.size}}), "%+v", tt)
+		assert.Equal(t, tt.want, samples(&spanfact.Fact{End: spanfact.End{Phase: tt.phase}, BatchSize: tt.size}), "%+v", tt)
 	}
 }
 

@@ -4,7 +4,6 @@ package spans
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -25,6 +24,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/admission"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -57,6 +57,14 @@ const (
 	isCalled
 )
 
+// when returns kinds if they are so, else none.
+func when[K kinds | serving.Kind](are bool, all K) K {
+	if are {
+		return all
+	}
+	return 0
+}
+
 // unit is what the rules need to know about one span. What does not depend on
 // other spans is already in result.updates.
 type unit struct {
@@ -64,6 +72,8 @@ type unit struct {
 	// Span is what it shows of the time of its run.
 	runs.Span
 	span pcommon.SpanID
+	// trace is the hash of its trace.
+	trace nesting.Trace
 	// delivery is the key by which a second delivery is recognized.
 	delivery nesting.Key
 	// first and last delimit the span's updates in result.updates.
@@ -95,7 +105,7 @@ type unit struct {
 
 // indexes are those of what belongs to a unit, plus one, or 0.
 type indexes struct {
-	// timed is in times, cost in result.costs what the request costs, and served in
+	// timed is in result.times, cost in result.costs what the request costs, and served in
 	// result.requests what the detectors of services need.
 	timed, cost, served int
 }
@@ -132,6 +142,8 @@ type Request struct {
 	From share.Sender
 	// Enriched reports whether ml_enrich has read the spans.
 	Enriched bool
+	// Replaced are the resources and spans with identities that are not admitted.
+	Replaced *admission.Replaced
 	// Loads is how busy GPUs and processes are.
 	Loads *processes.Loads
 	// Live reports whether a run has series. Without it none has.
@@ -153,7 +165,6 @@ type Reader struct {
 
 	resourceFacts
 	spanFacts
-	times bound.Batch
 	result
 
 	sources sources
@@ -167,9 +178,12 @@ type resourceFacts struct {
 	resourceAttrs pcommon.Map
 	// source is that of the resource, hostSource without its run.
 	source, hostSource *streams.Source
-	program            runs.Program
-	per                perStep
-	timing             string
+	// named are the sources of the newest span that has stated names.
+	names   names
+	named   [3]*streams.Source
+	program runs.Program
+	per     perStep
+	timing  string
 	// version is that of the service.
 	version string
 	// cores is how many cores the process uses.
@@ -179,7 +193,7 @@ type resourceFacts struct {
 // spanFacts is what the current span says.
 type spanFacts struct {
 	ofSpan, ofEvent vocabulary.Facts
-	values          values
+	fact            spanfact.Fact
 	spanAttrs       pcommon.Map
 	recordedCalls   recordedCalls
 	// trace is that of the span, and hash its hash.
@@ -194,6 +208,9 @@ type result struct {
 	durations []streams.Update
 	requests  []serving.Span
 	costs     []requestCost
+	// times are divided in the order.
+	times []bound.Timed
+	order bound.Order
 	// anyCalls reports whether any unit has calls.
 	anyCalls bool
 	// chosen and candidates are memory of Tally.
@@ -221,7 +238,7 @@ func New(options Options) *Reader {
 }
 
 // Updates returns what the spans change of series. The caller must not keep it.
-func (r *Reader) Updates() []streams.Update { return r.updates }
+func (r *result) Updates() []streams.Update { return r.updates }
 
 // Hosts returns the hosts of the spans, which may repeat. The caller must not keep it.
 func (r *Reader) Hosts() []string { return r.sources.hosts() }
@@ -236,15 +253,14 @@ func (r *Reader) Reset() bool {
 	r.ofResource.Reset()
 	r.ofSpan.Reset()
 	r.ofEvent.Reset()
-	r.values.reset()
+	r.fact = spanfact.Fact{}
 	r.recordedCalls.reset()
 	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
-	r.source, r.hostSource, r.version = nil, nil, ""
+	r.source, r.hostSource, r.names, r.version = nil, nil, names{}, ""
 	r.result = result{
 		units: empty(r.units), updates: empty(r.updates), durations: empty(r.durations), requests: empty(r.requests), costs: empty(r.costs),
-		chosen: empty(r.chosen), shown: empty(r.shown), candidates: r.candidates[:0],
+		chosen: empty(r.chosen), shown: empty(r.shown), candidates: r.candidates[:0], times: r.times[:0], order: r.order[:0],
 	}
-	r.times.Reset()
 	r.changes.Reset()
 	r.sources.reset()
 	return true
@@ -270,15 +286,16 @@ func next[T any](list *[]T) *T {
 func (r *Reader) Read(td ptrace.Traces, of Request) {
 	r.Request, r.now = of, of.Now.UnixNano()
 	r.sources.from, r.changes.History = of.From, of.History
-	for _, rs := range td.ResourceSpans().All() {
-		r.readResource(rs.Resource().Attributes())
-		for _, ss := range rs.ScopeSpans().All() {
+	for i, rs := range td.ResourceSpans().All() {
+		r.readResource(of.Replaced.Resource(i, rs.Resource().Attributes()))
+		for j, ss := range rs.ScopeSpans().All() {
 			known := r.ofResource.Systems | r.vocabulary.Scope(ss.Scope().Name())
-			for _, span := range ss.Spans().All() {
-				r.readSpan(known, span)
+			for k, span := range ss.Spans().All() {
+				r.readSpan(known, of.Replaced.Span(admission.Position{Resource: i, Scope: j, Span: k}, span))
 			}
 		}
 	}
+	r.order.Sort(r.times) // here, because Tally holds a lock
 	r.changes.Pass(of.Now)
 }
 
@@ -295,6 +312,7 @@ func (r *Reader) readResource(attrs pcommon.Map) {
 	}
 	r.source = r.sources.of(resource, program.RunOf(&r.ofResource), identityOf(attrs))
 	r.hostSource = r.sources.of(resource, streams.Run{Host: r.source.Run.Host}, 0)
+	r.names = names{}
 	r.cores = r.Loads.CoresOf(attrs, resource)
 	r.changes.Resource(attrs, r.source, &r.ofResource)
 }
@@ -318,8 +336,8 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 			return // nobody's span that says nothing
 		}
 	}
-	v := &r.values
-	v.read(&r.ofSpan)
+	v := &r.fact
+	v.Read(&r.ofSpan)
 	failed := v.Failed(span)
 	r.spanAttrs = span.Attributes()
 	r.recordedCalls.reset()
@@ -330,6 +348,7 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 	if r.trace != u.Trace || r.hash == 0 {
 		r.trace, r.hash = u.Trace, r.Seed.TraceOf(u.Trace)
 	}
+	u.trace = r.hash
 	u.Self, u.Parent = nesting.KeyOf(r.hash, u.span), nesting.KeyOf(r.hash, span.ParentSpanID())
 	u.delivery = u.Self.StartedAt(span.StartTimestamp())
 	u.start = clampEnd(uint64(span.StartTimestamp()), r.now)
@@ -346,9 +365,12 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 		u.genAI = genAICallOf(v, &r.ofSpan, span)
 	}
 	r.addUsage(u, v)
-	r.addGauges(u, v, u.end)
+	r.addNumbers(u, &r.ofSpan, u.end, numbers{})
 	r.addEvents(u, span.Events())
-	r.addOwnEvent(u, event, r.spanAttrs)
+	// Spans of the pool or the serializer repeat what the span of the call records.
+	if event != table.NoEvent && event != table.EventPoolCheckout && event != table.EventSerialize {
+		r.addClientEvent(u, event, r.spanAttrs, u.end)
+	}
 	r.addTimed(u, v, span)
 	callFailed := failed || spanfact.RaisedInCall(&r.ofSpan, span)
 	r.addCalls(u, v, span, callFailed)
@@ -356,9 +378,7 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 		u.kinds |= isRequest
 		r.changes.Request(r.spanAttrs, u.requestSource.Resource, v.Requested, v.Answered)
 	}
-	if v.GenAIOperation == mlattr.OperationInvokeAgent {
-		u.kinds |= isAgent
-	}
+	u.kinds |= when(v.GenAIOperation == mlattr.OperationInvokeAgent, isAgent)
 	r.readCost(u, v)
 	if failed {
 		u.kinds |= isFailure
@@ -368,20 +388,10 @@ func (r *Reader) readSpan(known vocabulary.System, span ptrace.Span) {
 	if u.genAI != nil {
 		r.addGenAITokens(u, v)
 	}
-	if failed && v.OfModel() && !v.ErrorElsewhere {
-		u.kinds |= isError
-	}
+	u.kinds |= when(failed && v.OfModel() && !v.ErrorElsewhere, isError)
 	if !failed {
-		switch v.Phase {
-		case mlattr.PhaseOptimizer:
-			u.kinds |= isOptimizer
-		case mlattr.PhaseBatch:
-			u.kinds |= isBatch
-		}
-		u.Optimizes = u.kinds&isOptimizer != 0
-		if r.ofSpan.WholeStep() {
-			u.kinds |= isWhole
-		}
+		u.Optimizes = v.Phase == mlattr.PhaseOptimizer
+		u.kinds |= when(u.Optimizes, isOptimizer) | when(v.Phase == mlattr.PhaseBatch, isBatch) | when(r.ofSpan.WholeStep(), isWhole)
 		u.samples += samples(v)
 		if event == table.EventTrainStep {
 			u.Steps++
@@ -404,13 +414,11 @@ func (r *resourceFacts) mayEndProgram(span ptrace.Span) bool {
 }
 
 // addUsage adds the tokens and the token rate of a request.
-func (r *result) addUsage(u *unit, v *values) {
+func (r *result) addUsage(u *unit, v *spanfact.Fact) {
 	if v.NotCounted {
 		return
 	}
-	if v.Usage() {
-		u.kinds |= isUsage
-	}
+	u.kinds |= when(v.Usage(), isUsage)
 	add := func(kind string, tokens int64, has bool) {
 		switch {
 		case !has:
@@ -435,61 +443,26 @@ func (r *result) addRate(u *unit, rate float64, basis, model string) {
 	r.update(u, series.RequestTokenThroughput, u.requestSource, basis, model).Value = rate
 }
 
-// addGauges adds the values that a training run had at a time, and counts those that are
-// not finite.
-func (r *result) addGauges(u *unit, v *values, at int64) {
-	for _, g := range v.gauges {
-		up := r.update(u, g.series, u.Source, g.labels[0], g.labels[1])
-		up.Value, up.At = g.value, at
-	}
-	for _, signal := range v.nonfinite {
-		up := r.update(u, series.Nonfinite, u.Source, signal)
-		up.Count, up.At = 1, at
-	}
-}
-
 // addEvents reads the events that represent spans.
 func (r *Reader) addEvents(u *unit, events ptrace.SpanEventSlice) {
-	var numbers [2]bool // whether a loss and a learning rate were seen
+	var has numbers
 	for _, event := range events.All() {
+		at := clampEnd(uint64(event.Timestamp()), r.now)
 		switch kind := r.vocabulary.Event(event.Name()); kind {
 		case table.NoEvent:
 		case table.EventTrainNumbers:
-			r.addNumbers(u, event, &numbers)
-		case table.EventTrainStep:
-			e := readEvent(event.Attributes())
-			r.addGauges(u, &e, clampEnd(uint64(event.Timestamp()), r.now))
-			u.Steps++
-			u.samples += e.BatchSize
-		case table.EventInference:
-			e := readEvent(event.Attributes())
-			if e.HasRate {
-				r.addRate(u, e.Rate, mlattr.BasisReported, e.Model())
-			}
-			r.count(u, series.Requests, u.requestSource, 1, operationInference, u.role, e.Model())
-			u.samples += e.BatchSize
+			// It is no step. Of several losses the first is what is trained on; the
+			// others are parts of it.
+			r.vocabulary.Record(r.ofSpan.Systems, event.Attributes(), &r.ofEvent)
+			r.addNumbers(u, &r.ofEvent, at, has)
+			has.loss = has.loss || r.ofEvent.At(vocabulary.SlotLoss) != nil
+			has.learningRate = has.learningRate || r.ofEvent.At(vocabulary.SlotLearningRate) != nil
+		case table.EventTrainStep, table.EventInference:
+			r.addStep(u, kind, event.Attributes(), at)
 		default:
-			r.addClientEvent(u, kind, event.Attributes(), clampEnd(uint64(event.Timestamp()), r.now))
+			r.addClientEvent(u, kind, event.Attributes(), at)
 		}
 	}
-}
-
-// addNumbers adds the numbers of an event that is no step. Of several losses the
-// first is what is trained on; the others are parts of it. has reports whether earlier
-// events of the span had a loss and a learning rate.
-func (r *Reader) addNumbers(u *unit, event ptrace.SpanEvent, has *[2]bool) {
-	r.vocabulary.Record(r.ofSpan.Systems, event.Attributes(), &r.ofEvent)
-	var v values
-	v.read(&r.ofEvent)
-	v.gauges = slices.DeleteFunc(v.gauges, func(g gauge) bool {
-		return g.series == series.Loss && has[0] || g.series == series.LearningRate && has[1]
-	})
-	if has[0] {
-		v.nonfinite = nil
-	}
-	r.addGauges(u, &v, clampEnd(uint64(event.Timestamp()), r.now))
-	has[0] = has[0] || r.ofEvent.Find(mlattr.Loss) != nil
-	has[1] = has[1] || r.ofEvent.Find(mlattr.LearningRate) != nil
 }
 
 // count appends an update of a counter.

@@ -17,22 +17,19 @@ import (
 
 // rememberedSequences is the number of recent programs and traces whose optimizers and
 // forward passes are remembered at the most; half as many are at least, more than the
-// ranks of a run of 10,000. Each takes 6 KiB at most.
+// ranks of a run of 10,000. Each takes 6 KiB at most, and twice that where a clock was set back.
 const rememberedSequences = 32_768
 
 // stepCount counts steps by the order of optimizers and forward passes. Each
 // trace has its own order, and so have the spans of a process that are the
 // roots of their traces. It is not safe for concurrent use.
 type stepCount struct {
-	// sequences are by the hashes of keys.
+	// sequences are by program and trace, those of roots by program.
 	sequences *lastused.Map[uint64, *steps.Sequence]
-	key       []byte
-
-	// source and trace are those of the previous span of a request, within and
-	// roots its sequences, or nil.
-	source        *streams.Source
-	trace         [16]byte
-	within, roots *steps.Sequence
+	// source is that of the previous span of a request, program the hash of its names.
+	source  *streams.Source
+	program uint64
+	names   []byte
 }
 
 // begin adds the forward passes of a request, before its optimizers, and adds
@@ -61,19 +58,17 @@ func (c *stepCount) begin(units []unit) {
 func (c *stepCount) forward(u *unit) {
 	sequence := c.of(u)
 	root := !u.Parent.Known()
+	other, known := c.sequences.Get(c.key(u, !root))
 	if u.Step > 0 {
 		sequence.Last = u.Step
-		if root && c.within == nil {
-			c.within, _ = c.sequences.Get(c.hash(u.Source, u.Trace))
-		}
-		if root && c.within != nil {
-			c.within.Last = u.Step // of the optimizers below it
+		if root && known {
+			other.Last = u.Step // of the optimizers below it
 		}
 	}
 	u.Steps += sequence.Add(steps.Forward, u.Time.Start, u.Time.End)
-	if !root && c.roots != nil {
+	if !root && known {
 		// An optimizer that is the root of a trace may have called it.
-		u.Steps += c.roots.Add(steps.Forward, u.Time.Start, u.Time.End)
+		u.Steps += other.Add(steps.Forward, u.Time.Start, u.Time.End)
 	}
 }
 
@@ -81,12 +76,11 @@ func (c *stepCount) forward(u *unit) {
 // reports whether it is the first of its chain, which is a step if there are no
 // times.
 func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
-	span := &u.Time
 	switch number := max(u.Step, u.number); {
-	case span.End > 0 && number > 0:
-		return c.of(u).AddNumbered(span.Start, span.End, number, u.Restarts)
-	case span.End > 0:
-		return c.of(u).Add(steps.Optimizer, span.Start, span.End)
+	case u.Time.End > 0 && number > 0:
+		return c.of(u).AddNumbered(u.Time.Start, u.Time.End, number, u.Restarts)
+	case u.Time.End > 0:
+		return c.of(u).Add(steps.Optimizer, u.Time.Start, u.Time.End)
 	case counted:
 		return 1
 	}
@@ -95,37 +89,32 @@ func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
 
 // of returns the sequence of a span: that of its trace, or of its program if it is a root.
 func (c *stepCount) of(u *unit) *steps.Sequence {
-	if c.source != u.Source {
-		c.source, c.trace, c.within = u.Source, u.Trace, nil
-		c.roots, _ = c.sequences.Get(c.hash(u.Source, [16]byte{}))
-	} else if c.trace != u.Trace {
-		c.trace, c.within = u.Trace, nil
+	key := c.key(u, !u.Parent.Known())
+	sequence, known := c.sequences.Get(key)
+	if !known {
+		sequence = new(steps.Sequence)
+		c.sequences.Put(key, sequence)
 	}
-	is, trace := &c.within, u.Trace
-	if !u.Parent.Known() {
-		is, trace = &c.roots, [16]byte{}
-	}
-	if *is == nil {
-		hash := c.hash(u.Source, trace)
-		known := false
-		if *is, known = c.sequences.Get(hash); !known {
-			*is = new(steps.Sequence)
-			c.sequences.Put(hash, *is)
-		}
-	}
-	return *is
+	return sequence
 }
 
-// hash returns a hash of what is compared with each other, a program, its run and a trace,
-// which a restart does not change, and of which no client finds a second.
-func (c *stepCount) hash(source *streams.Source, trace [16]byte) uint64 {
-	c.key = binary.LittleEndian.AppendUint64(append(c.key[:0], trace[:]...), uint64(source.Identity)) // #nosec G115 -- a hash
-	of, run := &source.Resource, &source.Run
-	for _, text := range [...]string{of.Namespace, of.Service, run.ID, run.Job, run.Rank, run.Host} {
-		c.key = append(append(c.key, text...), 0xff) // which no text has
+// key returns the key of the sequence of a span's trace, or of the roots of its program. A
+// restart does not change it, and no client finds a second with the same.
+func (c *stepCount) key(u *unit, roots bool) uint64 {
+	if c.source != u.Source {
+		c.source = u.Source
+		c.names = binary.LittleEndian.AppendUint64(c.names[:0], uint64(u.Source.Identity)) // #nosec G115 -- a hash
+		of, run := &u.Source.Resource, &u.Source.Run
+		for _, text := range [...]string{of.Namespace, of.Service, run.ID, run.Job, run.Rank, run.Host} {
+			c.names = append(append(c.names, text...), 0xff) // which no text has
+		}
+		sum := sha256.Sum256(c.names)
+		c.program = binary.LittleEndian.Uint64(sum[:])
 	}
-	sum := sha256.Sum256(c.key)
-	return binary.LittleEndian.Uint64(sum[:])
+	if roots {
+		return c.program
+	}
+	return c.program ^ uint64(u.trace)
 }
 
 // hasForward reports whether a span is a forward pass or contains one.
@@ -150,17 +139,17 @@ type perStep struct {
 // perStepOf reads a resource. It omits what the client reports for each step
 // itself.
 func perStepOf(facts *vocabulary.Facts) (per perStep) {
-	bounded := func(key string, most float64) float64 {
-		if n, ok := facts.Double(key); ok && n > 0 && n <= most {
+	bounded := func(slot vocabulary.Slot, most float64) float64 {
+		if n, ok := facts.DoubleAt(slot); ok && n > 0 && n <= most {
 			return n
 		}
 		return 0
 	}
-	per.tokens = bounded(mlattr.TokensPerStep, program.MaxPerStep)
+	per.tokens = bounded(vocabulary.SlotTokensPerStep, program.MaxPerStep)
 	if !facts.Systems.Has(table.ReportsSamples) {
-		per.samples = bounded(mlattr.SamplesPerStep, program.MaxPerStep)
+		per.samples = bounded(vocabulary.SlotSamplesPerStep, program.MaxPerStep)
 	}
-	per.flopsPerToken = bounded(mlattr.FLOPsPerToken, maxFLOPsPerToken)
+	per.flopsPerToken = bounded(vocabulary.SlotFLOPsPerToken, maxFLOPsPerToken)
 	return per
 }
 

@@ -94,11 +94,10 @@ func (t *Tally) Restore(k *Kept) {
 // Settle removes from r the spans that were delivered before, adds the others'
 // counts to r.updates, and returns the number of spans removed.
 func (t *Tally) Settle(r *Reader) (duplicates int64) {
-	r.times.Order()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	duplicates = t.removeDelivered(r)
-	t.below.Divide(&r.times)
+	t.below.Divide(r.times, r.order)
 	t.countSteps(r)
 	t.countSamples(r)
 	t.countRequests(r)
@@ -117,7 +116,7 @@ func (t *Tally) removeDelivered(r *Reader) (duplicates int64) {
 		if u.Self.Known() && t.delivered.Add(u.delivery, 1) != 0 {
 			duplicates++
 			if u.timed > 0 {
-				r.times.At(u.timed - 1).Again = true
+				r.times[u.timed-1].Again = true
 			}
 			continue
 		}
@@ -216,7 +215,7 @@ func (t *Tally) countErrors(r *Reader) {
 }
 
 // rule counts the units that a rule applies to and that represent their chains.
-func (r *Reader) rule(of func([]nesting.Candidate) []nesting.Verdict, always kinds, applies func(*unit) bool, counts func(*unit)) {
+func (r *result) rule(of func([]nesting.Candidate) []nesting.Verdict, always kinds, applies func(*unit) bool, counts func(*unit)) {
 	units, candidates := r.selected(always, applies)
 	for i, v := range of(candidates) {
 		if v == nesting.Counts {
@@ -227,7 +226,7 @@ func (r *Reader) rule(of func([]nesting.Candidate) []nesting.Verdict, always kin
 
 // selected returns the units that a rule applies to, and their candidates, of which those of
 // the given kinds always count, in memory that the next request reuses.
-func (r *Reader) selected(always kinds, applies func(*unit) bool) ([]*unit, []nesting.Candidate) {
+func (r *result) selected(always kinds, applies func(*unit) bool) ([]*unit, []nesting.Candidate) {
 	first := len(r.chosen)
 	for i := range r.units {
 		if u := &r.units[i]; applies(u) {

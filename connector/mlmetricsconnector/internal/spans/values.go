@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
@@ -28,22 +27,6 @@ const (
 	scopeValidation = "validation"
 )
 
-// values is the content of one span or event, in canonical terms.
-type values struct {
-	spanfact.Fact
-
-	lossScope string
-	gauges    []gauge
-	nonfinite []string
-}
-
-// gauge is a value of a gauge.
-type gauge struct {
-	series series.ID
-	labels [2]string
-	value  float64
-}
-
 // unread are the canonical attributes that no rule needs. They are skipped if
 // ml_enrich has read the spans.
 var unread = vocabulary.SlotsOf(
@@ -54,29 +37,42 @@ var unread = vocabulary.SlotsOf(
 	mlattr.TokensEstimated, mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared, mlattr.UsageEvidence,
 )
 
-// signals are the attributes with a value that may not be finite.
+// signals are the attributes with a value that may not be finite, besides the loss.
 var signals = [...]struct {
 	slot   vocabulary.Slot
 	name   string
 	series series.ID
 	label  string
 }{
-	{vocabulary.SlotLoss, "loss", series.Loss, ""},
 	{vocabulary.SlotValLoss, "val_loss", series.Loss, scopeValidation},
 	{vocabulary.SlotLearningRate, "learning_rate", series.LearningRate, ""},
 	{vocabulary.SlotValMetric, "val_metric", series.ValidationMetric, mlattr.ValMetric[len(mlattr.ValPrefix):]},
 }
 
-// read reads the facts of a span. It reuses memory.
-func (v *values) read(facts *vocabulary.Facts) {
-	v.Read(facts)
-	v.gauges, v.nonfinite = v.gauges[:0], v.nonfinite[:0]
-	v.lossScope = facts.TextAt(vocabulary.SlotLossScope)
+// numbers are those that earlier events of a span have shown.
+type numbers struct{ loss, learningRate bool }
+
+// addNumbers adds the numbers of a training run that facts have at a time, but for those
+// that there were before.
+func (r *result) addNumbers(u *unit, facts *vocabulary.Facts, at int64, has numbers) {
 	epoch, ok := facts.IntAt(vocabulary.SlotEpoch)
-	v.signal(float64(epoch), ok, false, "", series.Epoch)
+	r.addNumber(u, at, float64(epoch), ok, false, "", series.Epoch)
+	add := func(f *vocabulary.Fact, name string, id series.ID, labels ...string) {
+		known := id == series.Loss && has.loss || id == series.LearningRate && has.learningRate
+		if f.NonFinite {
+			known = has.loss // NaN and infinity count until there is a loss
+		}
+		if !known {
+			r.addNumber(u, at, f.Double, !f.Unreadable, f.NonFinite, name, id, labels...)
+		}
+	}
+	scope := lossScope(facts.TextAt(vocabulary.SlotLossScope), facts.TextAt(vocabulary.SlotPhase))
+	if f := facts.At(vocabulary.SlotLoss); f != nil {
+		add(f, "loss", series.Loss, scope)
+	}
 	for i := range signals {
 		if f := facts.At(signals[i].slot); f != nil {
-			v.signal(f.Double, !f.Unreadable, f.NonFinite, signals[i].name, signals[i].series, signals[i].label)
+			add(f, signals[i].name, signals[i].series, signals[i].label)
 		}
 	}
 	for f := range facts.All() {
@@ -85,67 +81,62 @@ func (v *values) read(facts *vocabulary.Facts) {
 		}
 		// The losses of tasks, and other validation metrics.
 		if task, ok := strings.CutPrefix(f.Key, mlattr.LossTaskPrefix); ok {
-			v.signal(f.Double, !f.Unreadable, f.NonFinite, "loss", series.Loss, "", task)
+			add(f, "loss", series.Loss, scope, task)
 		} else if metric, ok := strings.CutPrefix(f.Key, mlattr.ValPrefix); ok {
-			v.signal(f.Double, !f.Unreadable, f.NonFinite, "val_metric", series.ValidationMetric, metric)
+			add(f, "val_metric", series.ValidationMetric, metric)
 		}
 	}
-	v.settleScope()
 }
 
-// reset clears all fields and keeps the memory.
-func (v *values) reset() {
-	clear(v.gauges[:cap(v.gauges)])
-	*v = values{gauges: v.gauges[:0], nonfinite: v.nonfinite[:0]}
-}
-
-// signal adds a value that may not be finite, or not readable.
-func (v *values) signal(number float64, ok, nonfinite bool, name string, id series.ID, labels ...string) {
+// addNumber adds a number, if it could be read, and counts by its name one that is not finite.
+func (r *result) addNumber(u *unit, at int64, number float64, ok, nonfinite bool, name string, id series.ID, labels ...string) {
 	switch {
 	case nonfinite:
-		v.nonfinite = append(v.nonfinite, name)
+		up := r.update(u, series.Nonfinite, u.Source, name)
+		up.Count, up.At = 1, at
 	case ok:
-		g := gauge{series: id, value: number}
-		copy(g.labels[:], labels)
-		v.gauges = append(v.gauges, g)
+		up := r.update(u, id, u.Source, labels...)
+		up.Value, up.At = number, at
 	}
 }
 
-// settleScope sets the scope of losses, which may come from a later attribute.
-func (v *values) settleScope() {
-	for i := range v.gauges {
-		if g := &v.gauges[i]; g.series == series.Loss && g.labels[0] == "" {
-			g.labels[0] = lossScope(v.lossScope, v.Phase)
-		}
-	}
-}
-
-// readEvent reads the event of a training step or an inference, whose
-// attributes have the client's short names or canonical ones. Other versions of
-// the client send a span instead.
-func readEvent(attrs pcommon.Map) values {
-	v := values{lossScope: mlattr.LossScopeBatch}
+// addStep adds the event of a training step or an inference, whose attributes have the
+// client's short names or canonical ones. Other versions of the client send a span instead.
+func (r *result) addStep(u *unit, kind table.EventKind, attrs pcommon.Map, at int64) {
+	rate, hasRate, model, size := 0.0, false, "", int64(0)
 	for key, value := range attrs.All() {
 		number, ok, nonfinite := mlattr.ReadDouble(value)
 		switch key {
-		case "loss", mlattr.Loss:
-			v.signal(number, ok, nonfinite, "loss", series.Loss)
-		case "learning_rate", mlattr.LearningRate:
-			v.signal(number, ok, nonfinite, "learning_rate", series.LearningRate)
-		case "epoch", mlattr.Epoch:
-			v.signal(number, ok, false, "", series.Epoch)
 		case "batch_size", mlattr.BatchSize:
 			if n, ok := mlattr.ReadInt(value); ok && n > 0 && n <= mlattr.MaxCount {
-				v.BatchSize = n
+				size = n
 			}
 		case "tokens_per_second", mlattr.TokensPerSecond:
-			v.Rate, v.HasRate = number, ok
+			rate, hasRate = number, ok
 		case "model", mlattr.GenAIRequestModel:
-			v.Requested, _ = mlattr.ReadText(value)
+			model, _ = mlattr.ReadText(value)
+		}
+		if kind != table.EventTrainStep {
+			continue // what an inference has is none of its run
+		}
+		switch key {
+		case "loss", mlattr.Loss:
+			r.addNumber(u, at, number, ok, nonfinite, "loss", series.Loss, mlattr.LossScopeBatch)
+		case "learning_rate", mlattr.LearningRate:
+			r.addNumber(u, at, number, ok, nonfinite, "learning_rate", series.LearningRate)
+		case "epoch", mlattr.Epoch:
+			r.addNumber(u, at, number, ok, false, "", series.Epoch)
 		}
 	}
-	v.settleScope()
-	return v
+	u.samples += size
+	if kind == table.EventTrainStep {
+		u.Steps++
+		return
+	}
+	if hasRate {
+		r.addRate(u, rate, mlattr.BasisReported, model)
+	}
+	r.count(u, series.Requests, u.requestSource, 1, operationInference, u.role, model)
 }
 
 // lossScope returns the scope of a loss without its own: that of its epoch or
@@ -165,7 +156,7 @@ func lossScope(own, phase string) string {
 
 // samples returns the number of samples that a span processed. Data loading and
 // validation count none.
-func samples(v *values) int64 {
+func samples(v *spanfact.Fact) int64 {
 	if v.Phase == mlattr.PhaseDataLoad || v.Phase == mlattr.PhaseValidation || v.BatchSize > mlattr.MaxCount {
 		return 0
 	}
@@ -186,26 +177,44 @@ func clampEnd(end uint64, now int64) int64 {
 // computed run id on the span identifies a single trace and is no label. For the others it is
 // one only if a resource has it, too.
 func (r *Reader) addSources(u *unit) {
-	id, inferred := r.ofSpan.NamedRun()
-	number, host := spanfact.Rank(&r.ofSpan), r.ofSpan.TextAt(vocabulary.SlotHostName)
-	if id == "" && number == "" && host == "" {
+	var is names
+	is.run, is.inferred = r.ofSpan.NamedRun()
+	is.rank, is.host = spanfact.Rank(&r.ofSpan), r.ofSpan.TextAt(vocabulary.SlotHostName)
+	if is == (names{}) {
 		u.Source, u.requestSource, u.hostSource = r.source, r.source, r.hostSource
 		return
 	}
-	run, identity := r.source.Run, r.source.Identity
-	if id == mlattr.Other {
-		identity = cmp.Or(identityOf(r.spanAttrs), identity)
+	if is.run == mlattr.Other {
+		is.identity = identityOf(r.spanAttrs)
 	}
-	if inferred && id != run.ID && (r.Live == nil || !r.Live(streams.RunKey{Resource: r.source.Resource, ID: id})) {
-		id = mlattr.Other // some clients have such a run for each request
+	if is != r.names {
+		r.names = is
+		r.named = r.sourcesOf(is)
 	}
-	run.ID, run.Rank, run.Host = cmp.Or(id, run.ID), cmp.Or(number, run.Rank), cmp.Or(host, run.Host)
-	u.Source = r.sources.of(r.source.Resource, run, identity)
-	if inferred {
+	u.Source, u.requestSource, u.hostSource = r.named[0], r.named[1], r.named[2]
+}
+
+// names are those of the run, the rank and the host that a span states itself.
+type names struct {
+	run, rank, host string
+	inferred        bool
+	identity        int64
+}
+
+// sourcesOf returns the sources of the spans of the resource that state names.
+func (r *Reader) sourcesOf(is names) (all [3]*streams.Source) {
+	of, run, identity := r.source.Resource, r.source.Run, cmp.Or(is.identity, r.source.Identity)
+	if is.inferred && is.run != run.ID && (r.Live == nil || !r.Live(streams.RunKey{Resource: of, ID: is.run})) {
+		is.run = mlattr.Other // some clients have such a run for each request
+	}
+	run.ID, run.Rank, run.Host = cmp.Or(is.run, run.ID), cmp.Or(is.rank, run.Rank), cmp.Or(is.host, run.Host)
+	all[0] = r.sources.of(of, run, identity)
+	if is.inferred {
 		run.ID = ""
 	}
-	u.requestSource = r.sources.of(r.source.Resource, run, identity)
-	u.hostSource = r.sources.of(r.source.Resource, streams.Run{Host: run.Host}, 0)
+	all[1] = r.sources.of(of, run, identity)
+	all[2] = r.sources.of(of, streams.Run{Host: run.Host}, 0)
+	return all
 }
 
 // identityOf returns the hash of what ml_guard has replaced, or 0.
@@ -227,10 +236,10 @@ func ownTime(at pcommon.Timestamp, now int64) int64 {
 
 // readActivity reads what a span shows of the time of its run. The span may represent an
 // event.
-func (r *Reader) readActivity(s *runs.Span, v *values, event table.EventKind, span ptrace.Span) {
+func (r *Reader) readActivity(s *runs.Span, v *spanfact.Fact, event table.EventKind, span ptrace.Span) {
 	facts := &r.ofSpan
 	s.Program = r.program
-	if restarts, ok := program.RestartsOf(facts); ok {
+	if restarts, ok := facts.IntAt(vocabulary.SlotRunAttempt); ok {
 		s.Restarts, s.Numbered = restarts, true
 	}
 	if facts.Systems.Has(table.IdlesBetweenSpans) {

@@ -2,9 +2,7 @@
 // passes, in whatever order these arrive.
 package steps
 
-import (
-	"slices"
-)
+import "slices"
 
 // maxEvents limits the spans that a Sequence remembers, far above the number
 // that arrives out of order.
@@ -57,6 +55,10 @@ type Sequence struct {
 	// Last is the number of the step that the newest forward pass states, 0 if none does: an
 	// optimizer without one has it.
 	Last int64
+	// Late has the spans that came too late for Events since the last one that did not, as all
+	// do for an hour after a clock was set back by one. IsLate is set in Late, which has none.
+	Late   *Sequence
+	IsLate bool
 }
 
 type event struct {
@@ -66,21 +68,27 @@ type event struct {
 
 // Add adds a span with times in nanoseconds since 1970, and returns the number
 // of further steps. An unknown start is 0. A span that ended before all
-// remembered ones is too late for a comparison; such an optimizer counts as a
-// step.
+// remembered ones is too late for a comparison with them; it is compared with
+// others like it. An optimizer that is too late for these, too, counts as a step.
 func (s *Sequence) Add(kind Kind, start, end int64) (more int64) {
 	if start <= 0 || start > end {
 		start = end
 	}
 	e := event{start, end, kind}
-	switch {
-	case s.Horizon > 0 && end <= s.Horizon:
-		if kind == Optimizer {
-			s.Settled++
+	switch late := s.Horizon > 0 && end <= s.Horizon; {
+	case late && !s.IsLate:
+		if s.Late == nil {
+			s.Late = &Sequence{IsLate: true}
 		}
+		s.Settled += s.Late.Add(kind, start, end)
+	case late && kind == Optimizer:
+		s.Settled++
+	case late:
 	case kind == Forward:
+		s.Late = nil
 		s.addForward(e)
 	default:
+		s.Late = nil
 		s.addOptimizer(e)
 	}
 	if len(s.Events) > maxEvents {
@@ -111,15 +119,12 @@ func (s *Sequence) more() int64 {
 // indexOf returns the index at which an event belongs.
 func (s *Sequence) indexOf(e event) int {
 	at := len(s.Events)
-	for at > 0 && s.Events[at-1].after(&e) {
-		at--
+	for ; at > 0; at-- {
+		if before := &s.Events[at-1]; before.End < e.End || before.End == e.End && before.Kind <= e.Kind {
+			break
+		}
 	}
 	return at
-}
-
-// after reports whether an event comes after another one.
-func (e *event) after(other *event) bool {
-	return e.End > other.End || e.End == other.End && e.Kind > other.Kind
 }
 
 // addForward omits a forward pass inside another one, as of modules that call
@@ -137,11 +142,7 @@ func (s *Sequence) addForward(e event) {
 	if s.Events == nil {
 		s.Events = make([]event, 0, firstEvents)
 	}
-	if from == len(s.Events) {
-		s.Events = append(s.Events, e)
-	} else {
-		s.Events = slices.Replace(s.Events, from, at, e)
-	}
+	s.Events = slices.Replace(s.Events, from, at, e)
 	switch {
 	case !s.Forwards:
 		s.Forwards = true
@@ -211,7 +212,7 @@ func (s *Sequence) forget(n int) {
 // Kept returns the sequence with as few events as a restart needs.
 func (s *Sequence) Kept() Sequence {
 	kept := *s
-	kept.Events = slices.Clone(s.Events)
+	kept.Late, kept.Events = nil, slices.Clone(s.Events)
 	if over := len(kept.Events) - keptEvents; over > 0 {
 		kept.forget(over)
 	}

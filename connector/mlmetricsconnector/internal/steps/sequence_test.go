@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // f and o are spans that end at the same time as they begin, ff and oo those
@@ -101,6 +102,44 @@ func TestOldSpansAreForgotten(t *testing.T) {
 	assert.Equal(t, int64(steps), n)
 	assert.Equal(t, int64(1), count(&s, o(11)), "far too late to be compared")
 	assert.Zero(t, count(&s, f(12)))
+}
+
+// What comes too late is compared with what came too late before it, so that a step with
+// two optimizers is one. Where only the optimizers come too late, each ends a step: forward
+// passes of a large request come before its optimizers.
+func TestSpansThatComeTooLate(t *testing.T) {
+	var s Sequence
+	inTime := func(n int64) (more int64) {
+		for range n {
+			at := 1000 * second
+			if len(s.Events) > 0 {
+				at = s.Events[len(s.Events)-1].End + second
+			}
+			more += count(&s, ff(at, at+1), oo(at+2, at+3))
+		}
+		return more
+	}
+	assert.Equal(t, int64(400), inTime(400))
+	for range 2 {
+		for n := range int64(400) {
+			at := 10 * (n + 1)
+			assert.Equal(t, int64(1), count(&s, ff(at, at+1), oo(at+2, at+3), oo(at+4, at+5)), "step %d", n)
+		}
+		require.NotNil(t, s.Late)
+		assert.Nil(t, s.Kept().Late)
+		last := s.Events[len(s.Events)-1].End
+		assert.Zero(t, count(&s, ff(last+1, last+2)))
+		for n := range int64(400) {
+			at := 10 * (n + 1)
+			assert.Equal(t, int64(1), count(&s, oo(at+2, at+3)), "optimizer %d", n)
+		}
+		assert.Equal(t, int64(1), count(&s, oo(last+3, last+4)))
+	}
+	for n := range int64(3 * maxEvents) {
+		at := 10 * (3*maxEvents - n)
+		assert.Equal(t, int64(1), count(&s, oo(at, at+1)))
+		assert.Nil(t, s.Late.Late, "what is remembered is bounded")
+	}
 }
 
 // The number is that of all that is remembered, whatever is forgotten meanwhile.

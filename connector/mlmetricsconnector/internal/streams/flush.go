@@ -2,7 +2,6 @@ package streams
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -12,9 +11,9 @@ import (
 )
 
 const (
-	// chunk is the number of streams that are copied under one lock.
+	// chunk is the number of streams whose points are built under one lock.
 	// BenchmarkHold shows the time: a fraction of a millisecond.
-	chunk = 256
+	chunk = 16
 	// maxPoints is the number of points of one Pass. A histogram's point has
 	// some 600 bytes as OTLP, so this is less than the 4 MiB that gRPC servers
 	// accept.
@@ -44,76 +43,64 @@ type Flusher struct {
 	// Last sends all streams with their values, including those that are sent
 	// for the first time.
 	Last bool
-
-	copies copies
 }
 
 // Label is an attribute with text.
 type Label struct{ Name, Value string }
-
-// position locates a stream in a store.
-type position struct {
-	shard, at int
-}
 
 // Flush sends all live streams with the time stamp now. A stream that has
 // expired, or whose run is in evicted, is sent once more as a point without a
 // value, and removed when that was accepted. Flush returns the number of
 // removed streams, and all errors of Pass.
 func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err error) {
-	var errs []error
-	var gone []position
-	builders := []*builder{f.newBuilder(now)}
-	f.copies.expiration, f.copies.now, f.copies.evicted, f.copies.initialZero = f.Store.limits.Expiration, now, evicted, f.InitialZero
-	if f.Last {
-		f.copies.initialZero = 0
-	}
-	f.copies.held, f.copies.silences = f.Store.runs.held(), f.Store.silences.all(f.Store.limits.Expiration, now)
-	for i := range f.Store.shards {
-		for from, more := 0, true; more; from += chunk {
-			more = f.copies.take(&f.Store.shards[i], from)
-			for j := range f.copies.streams {
-				b := builders[len(builders)-1]
-				if b.points >= maxPoints {
-					b = f.newBuilder(now)
-					builders = append(builders, b)
-				}
-				snap := &f.copies.streams[j]
-				b.add(snap)
-				if snap.Expired {
-					b.expired = append(b.expired, position{i, from + j})
-				}
-			}
+	expiration := f.Store.limits.Expiration
+	is := ends{now, expiration, f.Store.silences.all(expiration, now), evicted, f.Store.runs.held()}
+	var parts []*builder
+	f.Store.each(func(st *stream) {
+		if !st.Expired && is.over(st) {
+			st.Expired = true
+			st.reset()
 		}
-	}
-	if builders[0].points == 0 {
-		builders = nil
-	} else if f.Ahead != nil {
+		if st.Shown.IsZero() {
+			st.Shown = now
+		}
+		if n := len(parts); n == 0 || parts[n-1].points >= maxPoints {
+			parts = append(parts, f.newBuilder(now))
+		}
+		b := parts[len(parts)-1]
+		if !f.Last && st.addsUp() && now.Sub(st.Shown) < f.InitialZero {
+			b.add(st.zero())
+		} else {
+			b.add(st)
+			st.exemplars = st.exemplars[:0]
+		}
+		if st.Expired {
+			b.expired = append(b.expired, st)
+		}
+	})
+	if len(parts) > 0 && f.Ahead != nil {
 		f.Ahead()
 	}
-	for _, b := range builders {
-		if err := f.Pass(b.metrics); err != nil {
-			errs = append(errs, err)
+	for _, b := range parts {
+		if passed := f.Pass(b.metrics); passed != nil {
+			err = errors.Join(err, passed)
 		} else {
-			gone = append(gone, b.expired...)
+			removed += f.Store.removeExpired(b.expired)
 		}
 	}
-	removed = f.Store.removeExpired(gone)
-	f.Store.runs.expire(f.Store.limits.Expiration, now)
-	return removed, errors.Join(errs...)
+	f.Store.runs.expire(expiration, now)
+	return removed, err
 }
 
-// removeExpired removes the streams at positions, which are in order, unless
-// they have restarted. It goes backwards, so that the other positions stay
-// valid.
-func (s *Store) removeExpired(positions []position) (removed int64) {
+// removeExpired removes streams, unless they have restarted.
+func (s *Store) removeExpired(streams []*stream) (removed int64) {
 	s.walk.Lock()
 	defer s.walk.Unlock()
-	for _, p := range slices.Backward(positions) {
-		sh := &s.shards[p.shard]
+	for _, st := range streams {
+		sh := s.shardOf(st.hash)
 		sh.mu.Lock()
-		if sh.list[p.at].Expired {
-			s.remove(sh, p.at)
+		if st.Expired {
+			s.remove(sh, st)
 			removed++
 		}
 		sh.mu.Unlock()
@@ -121,72 +108,27 @@ func (s *Store) removeExpired(positions []position) (removed int64) {
 	return removed
 }
 
-// copies is memory for copies of a chunk of a shard, reused by each flush.
-type copies struct {
-	now         time.Time
-	expiration  time.Duration
-	initialZero time.Duration
-	silences    map[Resource]Set
-	evicted     Evicted
+// ends says which streams have ended.
+type ends struct {
+	now        time.Time
+	expiration time.Duration
+	silences   map[Resource]Set
+	evicted    Evicted
 	// held are the runs whose streams do not expire.
 	held map[RunKey]bool
-
-	streams   []stream
-	buckets   []uint64
-	exemplars []exemplar
 }
 
-// take copies the streams of a shard from an index on, ends those that have
-// expired and those that a program now sends itself, and reports whether there
-// are more. Only this is done under the lock.
-func (c *copies) take(sh *shard, from int) (more bool) {
-	c.streams, c.buckets, c.exemplars = c.streams[:0], c.buckets[:0], c.exemplars[:0]
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	to := min(from+chunk, len(sh.list))
-	for _, st := range sh.list[min(from, to):to] {
-		if !st.Expired && c.over(st) {
-			st.Expired = true
-			st.reset()
-		}
-		if st.Shown.IsZero() {
-			st.Shown = c.now
-		}
-		copied := *st
-		// A growing slice does not move what earlier slices point to.
-		first := len(c.buckets)
-		c.buckets = append(c.buckets, st.Buckets...)
-		copied.Buckets = c.buckets[first:]
-		if c.initialZero > 0 && st.addsUp() && c.now.Sub(st.Shown) < c.initialZero {
-			// The exemplars are kept for the value.
-			copied.Count, copied.Value, copied.exemplars = 0, 0, nil
-			clear(copied.Buckets)
-		} else {
-			first = len(c.exemplars)
-			c.exemplars = append(c.exemplars, st.exemplars...)
-			copied.exemplars = c.exemplars[first:]
-			st.exemplars = st.exemplars[:0]
-		}
-		c.streams = append(c.streams, copied)
-	}
-	return to < len(sh.list)
-}
-
-// over reports whether a stream has ended.
-func (c *copies) over(st *stream) bool {
+// over reports whether a stream has ended: it has expired, or its program now sends it itself.
+func (e *ends) over(st *stream) bool {
 	held := false
-	if st.Run.ID != "" && len(c.evicted)+len(c.held) > 0 {
+	if st.Run.ID != "" && len(e.evicted)+len(e.held) > 0 {
 		key := RunKey{st.Resource, st.Run.ID}
-		if at, is := c.evicted[key]; is && !st.Updated.After(at) {
+		if at, is := e.evicted[key]; is && !st.Updated.After(at) {
 			return true
 		}
-		held = c.held[key]
+		held = e.held[key]
 	}
-	if series.All[st.series].Momentary && st.at != c.now.UnixNano() {
-		return true
-	}
-	if c.expiration > 0 && !held && c.now.Sub(st.Updated) > c.expiration {
-		return true
-	}
-	return !st.OfAll && len(c.silences) > 0 && c.silences[st.Resource][st.series]
+	old := e.expiration > 0 && !held && e.now.Sub(st.Updated) > e.expiration
+	return old || series.All[st.series].Momentary && st.at != e.now.UnixNano() ||
+		!st.OfAll && len(e.silences) > 0 && e.silences[st.Resource][st.series]
 }

@@ -12,22 +12,13 @@ func (s *Store) Keep() []Kept {
 	s.walk.Lock()
 	defer s.walk.Unlock()
 	all := make([]Kept, 0, s.Streams())
-	for i := range s.shards {
-		sh := &s.shards[i]
-		for from, more := 0, true; more; from += chunk {
-			sh.mu.Lock()
-			to := min(from+chunk, len(sh.list))
-			for _, st := range sh.list[min(from, to):to] {
-				if !newest(st.series) {
-					all = append(all, st.Kept)
-					last := &all[len(all)-1]
-					last.Metric, last.Buckets = series.All[st.series].Name, slices.Clone(st.Buckets)
-				}
-			}
-			more = to < len(sh.list)
-			sh.mu.Unlock()
+	s.each(func(st *stream) {
+		if !newest(st.series) {
+			all = append(all, st.Kept)
+			last := &all[len(all)-1]
+			last.Metric, last.Buckets = series.All[st.series].Name, slices.Clone(st.Buckets)
 		}
-	}
+	})
 	return all
 }
 
@@ -51,7 +42,7 @@ func (s *Store) Restore(all []Kept) {
 		}
 		copy(st.Buckets, all[i].Buckets)
 		if st.OfAll {
-			s.insert(&s.shards[0], st, uint64(id))
+			s.insert(s.shardOf(uint64(id)), st, uint64(id))
 			continue
 		}
 		if st.Run.ID != "" && !st.Expired && !s.runs.admit(RunKey{st.Resource, st.Run.ID}, share.Origin{}, s.limits.Runs, st.Updated) {
@@ -61,6 +52,6 @@ func (s *Store) Restore(all []Kept) {
 			continue
 		}
 		hash := s.hashOf(s.hashOfSource(st.Identity), id, st.Labels)
-		s.insert(&s.shards[hash>>(64-6)], st, hash)
+		s.insert(s.shardOf(hash), st, hash)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// builder builds metrics from copies of streams.
+// builder builds metrics from streams. Who adds a stream holds the lock of its shard.
 type builder struct {
 	*Flusher
 	metrics   pmetric.Metrics
@@ -19,7 +19,7 @@ type builder struct {
 	now       pcommon.Timestamp
 	points    int
 	// expired are the streams that end with the points.
-	expired []position
+	expired []*stream
 }
 
 func (f *Flusher) newBuilder(now time.Time) *builder {
@@ -30,9 +30,8 @@ func (f *Flusher) newBuilder(now time.Time) *builder {
 
 // resourceBuilder holds the metrics of one resource, by series.
 type resourceBuilder struct {
-	scope   pmetric.ScopeMetrics
-	present [series.Count]bool
-	metric  [series.Count]pmetric.Metric
+	scope  pmetric.ScopeMetrics
+	metric map[series.ID]pmetric.Metric
 }
 
 func (b *builder) add(st *stream) {
@@ -102,7 +101,7 @@ func (b *builder) resource(r Resource) *resourceBuilder {
 	rm := b.metrics.ResourceMetrics().AppendEmpty()
 	putNonEmpty(rm.Resource().Attributes(), mlattr.ServiceNamespace, r.Namespace)
 	putNonEmpty(rm.Resource().Attributes(), mlattr.ServiceName, r.Service)
-	rb := &resourceBuilder{scope: rm.ScopeMetrics().AppendEmpty()}
+	rb := &resourceBuilder{scope: rm.ScopeMetrics().AppendEmpty(), metric: make(map[series.ID]pmetric.Metric)}
 	b.Prepare(rb.scope.Scope())
 	b.resources[r] = rb
 	return rb
@@ -111,13 +110,14 @@ func (b *builder) resource(r Resource) *resourceBuilder {
 // of returns the metric of a series for the next point. One without a value has its own,
 // because the prometheus exporter ignores what follows such a point in the same metric.
 func (rb *resourceBuilder) of(id series.ID, expired bool) pmetric.Metric {
-	if expired {
-		return rb.create(id)
+	metric, present := rb.metric[id]
+	if expired || !present {
+		metric = rb.create(id)
 	}
-	if !rb.present[id] {
-		rb.present[id], rb.metric[id] = true, rb.create(id)
+	if !expired {
+		rb.metric[id] = metric
 	}
-	return rb.metric[id]
+	return metric
 }
 
 // create creates a metric as the table describes it.

@@ -111,40 +111,37 @@ type Set [series.Count]bool
 // Silences records which series programs send themselves, so that the connector
 // does not write them. It is safe for concurrent use.
 type Silences struct {
-	mu  sync.RWMutex
-	set map[Resource]*silence
-}
-
-// silence is what one program sends itself.
-type silence struct {
-	sends Set
-	heard [series.Count]time.Time
+	mu sync.RWMutex
+	// heard is when each program has last sent each series, zero if it does not.
+	heard map[Resource]*[series.Count]time.Time
 }
 
 // Note records that a program sent a series at now.
 func (s *Silences) Note(of Resource, id series.ID, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known, ok := s.set[of]
-	if !ok {
-		if len(s.set) >= maxSilences {
+	known := s.heard[of]
+	if known == nil {
+		if len(s.heard) >= maxSilences {
 			return
 		}
-		if s.set == nil {
-			s.set = make(map[Resource]*silence)
+		if s.heard == nil {
+			s.heard = make(map[Resource]*[series.Count]time.Time)
 		}
-		known = new(silence)
-		s.set[of.Clone()] = known
+		known = new([series.Count]time.Time)
+		s.heard[of.Clone()] = known
 	}
-	known.heard[id], known.sends[id] = now, true
+	known[id] = now
 }
 
 // of returns the series that a program sends itself.
 func (s *Silences) of(resource Resource) (sends Set) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if known, ok := s.set[resource]; ok {
-		sends = known.sends
+	if known := s.heard[resource]; known != nil {
+		for id := range known {
+			sends[id] = !known[id].IsZero()
+		}
 	}
 	return sends
 }
@@ -155,15 +152,18 @@ func (s *Silences) all(expiration time.Duration, now time.Time) map[Resource]Set
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make(map[Resource]Set)
-	for resource, known := range s.set {
-		for id, at := range known.heard {
-			known.sends[id] = known.sends[id] && (expiration <= 0 || now.Sub(at) <= expiration)
+	for resource, known := range s.heard {
+		var sends Set
+		for id, at := range known {
+			if sends[id] = !at.IsZero() && (expiration <= 0 || now.Sub(at) <= expiration); !sends[id] {
+				known[id] = time.Time{}
+			}
 		}
-		if known.sends == (Set{}) {
-			delete(s.set, resource)
+		if sends == (Set{}) {
+			delete(s.heard, resource)
 			continue
 		}
-		all[resource] = known.sends
+		all[resource] = sends
 	}
 	return all
 }

@@ -17,7 +17,7 @@ import (
 
 // shardCount is the number of locks over which the streams are spread, so that
 // clients and flushes do not wait for each other for long: a lock is held for
-// one update, or for a copy of chunk streams.
+// one update, or for chunk streams of a flush.
 const shardCount = 64
 
 // Update is a change of one stream.
@@ -60,18 +60,15 @@ type Limits struct {
 
 // Overflowed counts updates beyond a limit.
 type Overflowed struct {
-	Series, Runs int64
-}
-
-// Add adds the counts of another call.
-func (o *Overflowed) Add(other Overflowed) {
-	o.Series += other.Series
-	o.Runs += other.Runs
+	Series, Runs atomic.Int64
 }
 
 // Store holds the streams. Apply, Streams, Series and Runs are safe for
 // concurrent use, also with one Flush.
 type Store struct {
+	// Overflowed are the updates that were beyond a limit.
+	Overflowed Overflowed
+
 	limits Limits
 	seed   maphash.Seed
 	// regular is the number of series that Limits.Series limits.
@@ -139,10 +136,30 @@ func (s *Store) Runs() int64 {
 	return int64(len(s.runs.seen))
 }
 
-// Apply adds updates that arrived at now. It returns the number of those beyond
-// a limit.
-func (s *Store) Apply(updates []Update, now time.Time) Overflowed {
-	var over Overflowed
+// each calls see for each stream, under the lock of a shard, which is held for at most chunk
+// streams. Streams that are added meanwhile may be left out.
+func (s *Store) each(see func(*stream)) {
+	for i := range s.shards {
+		sh := &s.shards[i]
+		for from, more := 0, true; more; from += chunk {
+			more = sh.each(from, see)
+		}
+	}
+}
+
+// each does so for those from an index on, and reports whether there are more.
+func (sh *shard) each(from int, see func(*stream)) (more bool) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	to := min(from+chunk, len(sh.list))
+	for _, st := range sh.list[min(from, to):to] {
+		see(st)
+	}
+	return to < len(sh.list)
+}
+
+// Apply adds updates that arrived at now.
+func (s *Store) Apply(updates []Update, now time.Time) {
 	for i := range updates {
 		u := &updates[i]
 		src := u.Source
@@ -151,7 +168,7 @@ func (s *Store) Apply(updates []Update, now time.Time) Overflowed {
 			continue
 		}
 		if !src.admitted {
-			over.Runs++
+			s.Overflowed.Runs.Add(1)
 			if newest(u.Series) {
 				continue // the newest value of many runs means nothing
 			}
@@ -159,12 +176,11 @@ func (s *Store) Apply(updates []Update, now time.Time) Overflowed {
 		if s.add(u, src.hash, now) {
 			continue
 		}
-		over.Series++
+		s.Overflowed.Series.Add(1)
 		if !newest(u.Series) {
 			s.addOverflow(u, now)
 		}
 	}
-	return over
 }
 
 // settle determines, once for all updates of a source in a request, whether its
@@ -211,7 +227,7 @@ func newest(id series.ID) bool {
 func (s *Store) add(u *Update, of uint64, now time.Time) bool {
 	labels := u.Labels[:len(series.All[u.Series].Labels)]
 	hash := s.hashOf(of, u.Series, labels)
-	sh := &s.shards[hash>>(64-6)]
+	sh := s.shardOf(hash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	st := sh.byHash[hash]
@@ -229,7 +245,7 @@ func (s *Store) add(u *Update, of uint64, now time.Time) bool {
 // addOverflow applies u to the overflow stream of its series.
 func (s *Store) addOverflow(u *Update, now time.Time) {
 	hash := uint64(u.Series) // those of others are random
-	sh := &s.shards[0]
+	sh := s.shardOf(hash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	st := sh.byHash[hash]
@@ -250,18 +266,22 @@ func (s *Store) room(id series.ID, labels []string) bool {
 	return true
 }
 
+// shardOf returns the shard of a hash.
+func (s *Store) shardOf(hash uint64) *shard { return &s.shards[hash>>(64-6)] }
+
 func (s *Store) insert(sh *shard, st *stream, hash uint64) {
 	s.all.Add(1)
-	st.hash = hash
+	st.hash, st.index = hash, len(sh.list)
 	sh.byHash[hash] = st
 	sh.list = append(sh.list, st)
 }
 
-// remove removes the stream at an index of a shard's list.
-func (s *Store) remove(sh *shard, index int) {
-	st := sh.list[index]
+// remove removes a stream. The last of its shard's list takes its place.
+func (s *Store) remove(sh *shard, st *stream) {
 	last := len(sh.list) - 1
-	sh.list[index], sh.list[last] = sh.list[last], nil
+	moved := sh.list[last]
+	sh.list[st.index], moved.index = moved, st.index
+	sh.list[last] = nil
 	sh.list = sh.list[:last]
 	delete(sh.byHash, st.hash)
 	s.all.Add(-1)

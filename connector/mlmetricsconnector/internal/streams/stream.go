@@ -40,8 +40,10 @@ type Kept struct {
 type stream struct {
 	Kept
 	series series.ID
-	hash   uint64
-	at     int64
+	// hash and index are its key and its place in its shard.
+	hash  uint64
+	index int
+	at    int64
 	// bounds are those of the buckets.
 	bounds    []float64
 	exemplars []exemplar
@@ -125,6 +127,15 @@ func (st *stream) reset() {
 	st.Count, st.Value, st.at = 0, 0, 0
 	clear(st.Buckets)
 	st.exemplars = st.exemplars[:0]
+}
+
+// zero returns a copy of a new stream that shows nothing yet. Its exemplars are kept for the
+// value.
+func (st *stream) zero() *stream {
+	zero := *st
+	zero.Buckets = make([]uint64, len(st.Buckets))
+	zero.Count, zero.Value, zero.exemplars = 0, 0, nil
+	return &zero
 }
 
 // addsUp reports whether a stream grows from zero.

@@ -62,7 +62,7 @@ type SendingCollector struct {
 	Version string `json:"version,omitempty"`
 	// FirstSeen is when the page first got data of it, LastSeen when it last did.
 	FirstSeen time.Time `json:"first_seen"`
-	LastSeen  time.Time `json:"last_seen"`
+	LastSeen  time.Time `json:"last_seen" updates:"-"`
 	// SilentSince is LastSeen of a collector that has sent nothing for three of its
 	// intervals and at least 15 seconds, nil for others.
 	SilentSince *time.Time `json:"silent_since,omitempty"`
@@ -191,11 +191,11 @@ type Run struct {
 	// sent anything. NoDataSince is LastSeen of a run that is not over and has sent
 	// nothing for three of its usual intervals and at least 15 seconds, nil for others.
 	FirstSeen   time.Time  `json:"first_seen"`
-	LastSeen    time.Time  `json:"last_seen"`
+	LastSeen    time.Time  `json:"last_seen" updates:"-"`
 	NoDataSince *time.Time `json:"no_data_since,omitempty"`
 	// Steps is the largest ml.steps of its ranks, StepRate the steps per second.
 	Steps    *float64 `json:"steps,omitempty"`
-	StepRate *float64 `json:"step_rate,omitempty"`
+	StepRate *float64 `json:"step_rate,omitempty" updates:"-"`
 	// StepTime and StepTimeUsual are ml.run.step.time, recent and usual.
 	StepTime      *float64 `json:"step_time,omitempty"`
 	StepTimeUsual *float64 `json:"step_time_usual,omitempty"`
@@ -422,7 +422,7 @@ type GPU struct {
 	IdleSince *time.Time `json:"idle_since,omitempty"`
 	HeldIdle  bool       `json:"held_idle,omitempty"`
 	// LastSeen is when data of the GPU last arrived.
-	LastSeen time.Time `json:"last_seen"`
+	LastSeen time.Time `json:"last_seen" updates:"-"`
 }
 
 // XID is an error that the NVIDIA driver reported.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -118,13 +117,6 @@ func (a *Archive) write(name string, slight bool, write func(io.Writer) error) e
 	})
 }
 
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
 // limitedWriter is an error for more bytes than are left.
 type limitedWriter struct {
 	to   io.Writer
@@ -182,7 +174,7 @@ func (a *Archive) enforce(key string) error {
 				continue
 			}
 			for _, name := range one.files {
-				errs = append(errs, ignoreMissing(a.root.Remove(name)))
+				errs = append(errs, saved.IgnoreMissing(a.root.Remove(name)))
 			}
 		}
 	}
@@ -191,14 +183,9 @@ func (a *Archive) enforce(key string) error {
 
 // keeps returns the reports that stay within a limit.
 func (a *Archive) keeps(reports []*report, limit int64, weigh func(*report) int64) (stay []*report) {
-	items := api.Mapped(reports, func(one *report) share.Item {
+	stay, _ = share.Divide(reports, max(limit, 0), func(one *report) share.Item {
 		return share.Item{Path: a.shares[one.key].Path, Weight: weigh(one)}
 	})
-	for i, kept := range share.Keep(items, max(limit, 0)) {
-		if kept {
-			stay = append(stay, reports[i])
-		}
-	}
 	return stay
 }
 
@@ -218,7 +205,7 @@ func (a *Archive) reports() (_ []*report, err error) {
 	var all []*report
 	for _, entry := range entries {
 		if unfinished.MatchString(entry.Name()) {
-			if err := ignoreMissing(a.root.Remove(entry.Name())); err != nil {
+			if err := saved.IgnoreMissing(a.root.Remove(entry.Name())); err != nil {
 				return nil, err
 			}
 			continue

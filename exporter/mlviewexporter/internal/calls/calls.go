@@ -36,13 +36,13 @@ func New(of *input.Bounds) *Ring { return &Ring{Bounds: of} }
 // Add adds the call of a span. If several spans of one chain record a call, the
 // client's own event counts, else the outermost span.
 func (c *Ring) Add(in *input.Span, run string) {
-	one := call{SpanRef: input.SpanRef{Trace: in.Trace, Span: in.ID}, parent: in.Parent, recorded: in.Call == input.RecordedCall}
+	one := call{SpanRef: input.SpanRef{Trace: in.Trace, Span: in.ID}, parent: in.Parent, recorded: in.Part == input.RecordedCall}
 	one.Call = api.Call{
 		Time: time.Unix(0, in.Start).UTC(), Run: run, Service: c.Texts.Of(in.Source.Service), Host: c.Texts.Of(in.Source.Host),
-		Library: c.Texts.Of(in.Library), Function: c.Texts.Of(cmp.Or(in.Function, in.Operation, in.Name)),
-		Model: c.Texts.Of(in.Model), Tool: c.Texts.Of(in.Tool), Agent: c.Texts.Of(in.Agent), Session: c.Texts.Of(in.Session),
+		Library: c.Texts.Of(in.Fact.Library), Function: c.Texts.Of(cmp.Or(in.Fact.Function, in.Fact.Operation, in.Name)),
+		Model: c.Texts.Of(in.Fact.Model()), Tool: c.Texts.Of(in.Tool), Agent: c.Texts.Of(in.Agent), Session: c.Texts.Of(in.Session),
 		Duration: in.Duration, Queue: api.Finite(in.Queue), Serialize: api.Finite(in.Serialize),
-		Slow: !in.Request && in.Duration > slowCall, TraceID: api.HexID(in.Trace[:]),
+		Slow: in.Slow(), TraceID: api.HexID(in.Trace[:]),
 	}
 	if in.Failed {
 		one.Error, one.Message = c.Texts.Of(cmp.Or(in.Class, mlattr.Other)), c.Texts.Message(in.Message)
@@ -111,9 +111,5 @@ func (c *Ring) Rows(run string, bound func(service, library, function string) ma
 	return rows
 }
 
-const (
-	// maxCalls limits the calls.
-	maxCalls = 200
-	// slowCall is the duration in seconds above which a call is slow, as in ml_metrics.
-	slowCall = 1
-)
+// maxCalls limits the calls.
+const maxCalls = 200

@@ -131,11 +131,8 @@ func common(a, b Curve) (inA, inB Curve) {
 		i = inA.addMean(a, i, end)
 		j = inB.addMean(b, j, end)
 	}
-	if most := len(inA.At); most > maxBins {
-		size := (most + maxBins - 1) / maxBins
-		inA, inB = Curve{Means(inA.At, size), Means(inA.Values, size)}, Curve{Means(inB.At, size), Means(inB.Values, size)}
-	}
-	return inA, inB
+	thinned := func(c Curve) Curve { return Curve{Thinned(c.At, maxBins), Thinned(c.Values, maxBins)} }
+	return thinned(inA), thinned(inB)
 }
 
 // addMean adds the mean of the values from index i on up to the position end, and
@@ -218,9 +215,9 @@ func MeanOf(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// Means returns the means of each size values, the last of them of fewer.
-func Means(values []float64, size int) (out []float64) {
-	for part := range slices.Chunk(values, size) {
+// Thinned returns at most a number of values, means of as many neighbors, the last of fewer.
+func Thinned(values []float64, most int) (out []float64) {
+	for part := range slices.Chunk(values, max(1, (len(values)+most-1)/most)) {
 		out = append(out, MeanOf(part))
 	}
 	return out

@@ -56,16 +56,7 @@ func New(of *input.Bounds) *Groups {
 // NoteParents remembers the spans above failures: a failure counts where it
 // occurred, and not again at the spans above.
 func (f *Groups) NoteParents(spans []input.Span) {
-	for i := range spans {
-		if spans[i].Failed {
-			f.parents.Note(&spans[i])
-		}
-	}
-}
-
-// Covered reports whether a span below reports the same failure.
-func (f *Groups) Covered(in *input.Span) bool {
-	return in.Fingerprint == "" && f.parents.Has(in)
+	f.parents.Note(spans, func(in *input.Span) bool { return in.Failed })
 }
 
 // Run is the run of a failure: its key, its id, and whether it is one that did not
@@ -75,10 +66,14 @@ type Run struct {
 	Again   bool
 }
 
-// Span adds the failure of a span, of a run unless the key of that is empty.
+// Span adds the failure of a span, of a run unless the key of that is empty, and unless a
+// span below reports the same failure.
 func (f *Groups) Span(in *input.Span, r Run, from share.Origin, now time.Time) {
+	if in.Fingerprint == "" && f.parents.Has(in) {
+		return
+	}
 	key := in.Fingerprint
-	class, operation := f.Texts.Of(cmp.Or(in.Class, mlattr.Other)), f.Texts.Of(cmp.Or(in.Operation, in.Function, in.Name))
+	class, operation := f.Texts.Of(cmp.Or(in.Class, mlattr.Other)), f.Texts.Of(cmp.Or(in.Fact.Operation, in.Fact.Function, in.Name))
 	if key == "" {
 		key = api.Key("failure", f.Texts.Of(in.Source.Namespace), f.Texts.Of(in.Source.Service), class, operation)
 	}
@@ -124,7 +119,7 @@ func (f *Groups) Record(in *api.Failure, now time.Time) {
 	if in.Command != "" && len(in.Command) <= maxCommand {
 		// They may share the memory of a whole report.
 		one.Command, one.Replays, one.Why = strings.Clone(in.Command), in.Replays, strings.Clone(kept.Cut(in.Why, kept.MaxMessage))
-		one.Requires, one.Fill = kept.Clones(in.Requires), kept.Clones(in.Fill)
+		one.Requires, one.Fill = kept.Clones(in.Requires, maxWords, kept.MaxMessage), kept.Clones(in.Fill, maxWords, kept.MaxMessage)
 	}
 	// Spans count each failure, records only those that were written.
 	if one.Variants++; one.Count < int64(one.Variants) {
@@ -133,8 +128,12 @@ func (f *Groups) Record(in *api.Failure, now time.Time) {
 	}
 }
 
-// maxCommand limits the command of a record, in bytes. A longer one would be cut.
-const maxCommand = 1000
+const (
+	// maxCommand limits the command of a record, in bytes. A longer one would be cut.
+	maxCommand = 1000
+	// maxWords limits what a command needs.
+	maxWords = 64
+)
 
 // group returns the group with a key, which it adds for an origin.
 func (f *Groups) group(key string, from share.Origin, now time.Time) *group {
@@ -319,7 +318,7 @@ func (f *Groups) imported(in *api.Failure) api.Failure {
 	out := api.Failure{
 		Key: text(in.Key), Kind: text(in.Kind), Class: text(in.Class), Message: f.Texts.Message(in.Message), Service: text(in.Service),
 		Run: text(in.Run), RunID: text(in.RunID), Version: text(in.Version), Operation: text(in.Operation),
-		Count: max(0, in.Count), LastSeen: in.LastSeen, Variants: max(0, in.Variants),
+		Count: max(0, in.Count), Variants: max(0, in.Variants),
 	}
 	// An address has it.
 	if id, err := hex.DecodeString(in.TraceID); err == nil && len(id) == 16 {

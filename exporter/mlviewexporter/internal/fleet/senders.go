@@ -26,10 +26,10 @@ func (c *Connection) Name() string { return cmp.Or(c.Collector, c.Address) }
 
 // Sender is a collector that sends to the page of a fleet.
 type Sender struct {
-	ID, address, version string
+	// SendingCollector is its row, without when it has sent.
+	api.SendingCollector
 	// unnamed reports whether the address stands for the name.
-	unnamed   bool
-	firstSeen time.Time
+	unnamed bool
 	silence.Sender
 	// Forgotten reports whether the sender has left the page.
 	Forgotten bool
@@ -62,8 +62,8 @@ func (s *Senders) See(from *Connection, now time.Time) *Sender {
 	}
 	one := s.of(from.Name(), now)
 	if one.ID != mlattr.Other {
-		s.texts.Set(&one.address, from.Address)
-		s.texts.Set(&one.version, from.Version)
+		s.texts.Set(&one.Address, from.Address)
+		s.texts.Set(&one.Version, from.Version)
 	}
 	one.See(now)
 	return one
@@ -93,7 +93,9 @@ func (s *Senders) of(id string, now time.Time) *Sender {
 			return s.All[id]
 		}
 	}
-	one = &Sender{ID: id, firstSeen: now, Sender: silence.Sender{Last: now}}
+	one = &Sender{
+		SendingCollector: api.SendingCollector{Key: api.Key("collector", id), ID: id, FirstSeen: now.UTC()}, Sender: silence.Sender{Last: now},
+	}
 	s.All[id] = one
 	return one
 }
@@ -101,13 +103,8 @@ func (s *Senders) of(id string, now time.Time) *Sender {
 // replace removes the collector that has been silent for longest.
 func (s *Senders) replace(now time.Time) bool {
 	silent := func(one *Sender) bool { return !one.Forgotten && one.Silent(now) }
-	oldest, ok := s.leaving.Next(now, silent, func() []*Sender {
-		return kept.OldestFirst(maps.Values(s.All), silent, func(one *Sender) time.Time { return one.Last })
-	})
-	if ok {
-		s.forget(oldest, now)
-	}
-	return ok
+	last := func(one *Sender) time.Time { return one.Last }
+	return s.leaving.RemoveOldest(now, maps.Values(s.All), silent, last, func(one *Sender) { s.forget(one, now) })
 }
 
 func (s *Senders) forget(one *Sender, now time.Time) {
@@ -141,24 +138,21 @@ func (s *Senders) Prune(within time.Duration, now time.Time) {
 func (s *Senders) Rows(now time.Time) []api.SendingCollector {
 	named := make(map[string][]*Sender)
 	for _, one := range s.All {
-		if !one.unnamed && one.address != "" {
-			named[one.address] = append(named[one.address], one)
+		if !one.unnamed && one.Address != "" {
+			named[one.Address] = append(named[one.Address], one)
 		}
 	}
 	rows := make([]api.SendingCollector, 0, len(s.All))
 	for _, one := range s.All {
-		if one.unnamed && len(named[one.address]) > 0 {
+		if one.unnamed && len(named[one.Address]) > 0 {
 			continue
 		}
 		last := one.Last
-		if nameless := s.All[one.address]; nameless != nil && nameless.unnamed && len(named[one.address]) == 1 && nameless.Last.After(last) {
+		if nameless := s.All[one.Address]; nameless != nil && nameless.unnamed && len(named[one.Address]) == 1 && nameless.Last.After(last) {
 			last = nameless.Last
 		}
-		row := api.SendingCollector{
-			Key: api.Key("collector", one.ID), ID: one.ID, Address: one.address, Version: one.version,
-			FirstSeen: one.firstSeen.UTC(), LastSeen: last.UTC(),
-		}
-		if now.Sub(last) > one.After() {
+		row := one.SendingCollector
+		if row.LastSeen = last.UTC(); now.Sub(last) > one.After() {
 			row.SilentSince = api.TimeOf(last)
 		}
 		rows = append(rows, row)

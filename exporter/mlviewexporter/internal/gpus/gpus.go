@@ -55,7 +55,7 @@ func (s *Set) Of(p *series.Point, now time.Time) *GPU {
 		return nil
 	}
 	s.Limits.Accept("gpus", key)
-	one = &GPU{Ref: at, Key: key, LastSeen: now, read: make(map[series.Series]*gpuReading)}
+	one = &GPU{GPU: api.GPU{Key: key, Host: at.Host, ID: at.ID}, read: make(map[series.Series]*gpuReading)}
 	s.All[at] = one
 	s.See(one, p, now)
 	return one
@@ -63,19 +63,13 @@ func (s *Set) Of(p *series.Point, now time.Time) *GPU {
 
 // replace removes the GPU that was read longest ago, if it is not read any more.
 func (s *Set) replace(now time.Time) bool {
-	silent := func(g *GPU) bool { return s.All[g.Ref] == g && g.Readings.Silent(now) }
-	oldest, ok := s.leaving.Next(now, silent, func() []*GPU {
-		return kept.OldestFirst(maps.Values(s.All), silent, func(g *GPU) time.Time { return g.LastSeen })
-	})
-	if ok {
-		s.remove(oldest)
-	}
-	return ok
+	silent := func(g *GPU) bool { return s.All[g.Ref()] == g && g.Readings.Silent(now) }
+	return s.leaving.RemoveOldest(now, maps.Values(s.All), silent, func(g *GPU) time.Time { return g.LastSeen }, s.remove)
 }
 
 func (s *Set) remove(g *GPU) {
 	g.Leave(s.streams)
-	delete(s.All, g.Ref)
+	delete(s.All, g.Ref())
 }
 
 // See takes over what a point says of a GPU besides its value.
@@ -85,19 +79,17 @@ func (s *Set) See(g *GPU, p *series.Point, now time.Time) {
 	if d := p.GPU; d != nil {
 		s.Texts.Set(&g.Index, d.Index)
 		s.Texts.Set(&g.Name, d.Name)
-		s.Texts.Set(&g.parent, d.Parent)
-		s.Texts.Set(&g.source, d.Source)
+		s.Texts.Set(&g.Parent, d.Parent)
+		s.Texts.Set(&g.Source, d.Source)
+		g.Recorded = g.Source == mlattr.GPUSourceReplay
 	}
 }
 
 // row returns the row of a GPU, without its problems. holder returns who has the
 // workload of a stream, and false if nothing is known of it.
 func (s *Set) row(g *GPU, holder func(*series.Stream) (api.Holder, bool), now time.Time) api.GPU {
-	row := api.GPU{
-		Key: g.Key, ID: g.ID, Index: g.Index, Host: g.Host, Name: g.Name, Parent: g.parent,
-		Source: g.source, Simulated: g.Simulated, Recorded: g.Recorded(), XID: s.XIDs[g.Ref],
-		LastSeen: g.LastSeen.UTC(), Holders: []api.Holder{},
-	}
+	row := g.GPU
+	row.XID, row.LastSeen, row.Holders = s.XIDs[g.Ref()], g.LastSeen.UTC(), []api.Holder{}
 	if g.Readings.Silent(now) {
 		row.NoDataSince = api.TimeOf(g.LastSeen)
 	}
@@ -233,11 +225,8 @@ type Ref struct{ Host, ID string }
 
 // GPU is a GPU or a MIG device.
 type GPU struct {
-	Ref
-	Key                         string
-	Index, Name, parent, source string
-	Simulated                   bool
-	LastSeen                    time.Time
+	// GPU is its row, as far as no reading says it.
+	api.GPU
 	// Readings says whether the GPU is read.
 	Readings silence.Sender
 	// read has when each series was read: several collectors may read a GPU, each some
@@ -245,6 +234,9 @@ type GPU struct {
 	read map[series.Series]*gpuReading
 	series.Group
 }
+
+// Ref identifies the GPU.
+func (g *GPU) Ref() Ref { return Ref{g.Host, g.ID} }
 
 // gpuReading is the arrival of the newest reading of a series, and the time between it
 // and the one before, 0 if that is at most sameReading.
@@ -289,9 +281,6 @@ func (g *GPU) fresh(one *series.Stream) bool {
 	read := g.read[one.Series]
 	return read != nil && read.at.Sub(one.At) <= sameReading && g.LastSeen.Sub(read.at) <= max(read.every*3/2, sameReading)
 }
-
-// Recorded reports whether the numbers are played from a recording.
-func (g *GPU) Recorded() bool { return g.source == mlattr.GPUSourceReplay }
 
 // Number returns the current value of a series with one stream.
 func (g *GPU) Number(of series.Series) *float64 {

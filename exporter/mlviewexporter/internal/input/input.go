@@ -3,13 +3,13 @@
 package input
 
 import (
-	"math"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
@@ -26,6 +26,8 @@ type Source struct {
 	// SomeRanks reports whether only some ranks of the run may send, so that the
 	// others are not missing.
 	SomeRanks bool
+	// Settings say how the run was started. Only one source of a run of a resource has them.
+	Settings []api.Setting
 }
 
 // CallPart is what a span says of a call.
@@ -52,35 +54,52 @@ type Span struct {
 	Server bool
 	Source *Source
 
-	Phase, Operation  string
-	Library, Function string
-	Model, Role, Side string
+	// Fact is what the span says. Its Operation is that of the conventions where it has no
+	// other one, and its Library and Function are those that its events name, if any do.
+	Fact spanfact.Fact
 	// Tool is the tool that the span runs, Agent and Session whose work it is.
 	Tool, Agent, Session string
-	// Details are valid as long as what was received.
+	// Held reports whether the page holds the span with its trace. Then Details has its
+	// attributes and events. They are valid as long as what was received.
+	Held    bool
 	Details Details
-
+	// Sizes are those that the span reports.
+	Sizes Sizes
 	// ML reports whether the span is a machine-learning operation, Runless whether
 	// such a span has no run.
 	ML, Runless bool
-	// Failed reports whether the span failed, Class and Message with what.
-	// Fingerprint is that of its reproduction. FailureElsewhere reports whether
-	// another span counts the failure.
-	Failed           bool
-	Class, Message   string
-	Fingerprint      string
-	FailureElsewhere bool
 
-	// Sizes are those that the span reports.
-	Sizes Sizes
+	Failure
+	Call
+	Request
+}
 
-	Call CallPart
+// slowCall is the duration in seconds above which a call is slow, as in ml_metrics.
+const slowCall = 1
+
+// Slow reports whether the span is a slow call. Requests to models are slow by nature.
+func (s *Span) Slow() bool { return s.Part != NoCall && !s.Asks && s.Duration > slowCall }
+
+// Failure says with what a span failed.
+type Failure struct {
+	Failed         bool
+	Class, Message string
+	// Fingerprint is that of its reproduction.
+	Fingerprint string
+}
+
+// Call is what a span says of a call.
+type Call struct {
+	Part CallPart
 	// Duration is the producer's own measure, in seconds, or the span's, and zero if
 	// neither is usable. Queue and Serialize are NaN if unknown.
 	Duration, Queue, Serialize float64
+}
 
-	// Request reports whether the span is a request to a model, or reports the tokens of one.
-	Request bool
+// Request is what a span says of a request to a model.
+type Request struct {
+	// Asks reports whether the span is a request to a model, or reports the tokens of one.
+	Asks bool
 	// FirstToken, in seconds, and Decode, in tokens per second, are NaN if
 	// unknown. DecodeBasis is the ml.throughput.basis of Decode.
 	FirstToken, Decode float64
@@ -89,15 +108,6 @@ type Span struct {
 	Cached float64
 	// LengthStop reports whether the answer ended at the limit of tokens.
 	LengthStop bool
-}
-
-// WholeDuration returns Duration, or NaN if it is unknown or the first token came after
-// it: a client may end the span of a stream when the stream begins.
-func (in *Span) WholeDuration() float64 {
-	if in.Duration <= 0 || in.FirstToken > in.Duration {
-		return math.NaN()
-	}
-	return in.Duration
 }
 
 // Event is what the page reads of a log record: an error of a GPU's driver or a
@@ -109,11 +119,15 @@ type Event struct {
 	// Failure is a reproduction.
 	Failure *api.Failure
 	// Change and Problem are what ml_metrics has recorded, Namespace the
-	// service.namespace of its program.
+	// service.namespace of the program that has changed.
 	Change    *api.Change
 	Problem   *Record
 	Namespace string
 }
+
+// Subject is what has a problem: service.namespace, service.name, ml.run.id, host.name and
+// hw.id, as far as they apply.
+type Subject struct{ Namespace, Service, Run, Host, GPU string }
 
 // Record is what ml_metrics says of a problem when it begins, when its evidence changes,
 // when it becomes stale and when it ends.
@@ -127,18 +141,11 @@ type Record struct {
 	// and EndReason a value of mlattr.ProblemEndReason.
 	Stale, Ended time.Time
 	EndReason    string
-	// Service, Run, Host and GPU are what has the problem: service.name,
-	// ml.run.id, host.name and hw.id.
-	Service, Run, Host, GPU string
+	Subject
 	// Holder is the workload that held the GPUs at the onset, Held are the GPUs concerned,
 	// each its host.name, a slash and its hw.id.
 	Holder Workload
 	Held   []string
-	// PID is the process to look at, GPUIndex the driver's index of its GPU, and Recovery
-	// what the driver of a failed GPU asks for, an mlattr.GPURecoveryAction; 0 and nil if
-	// unknown.
-	PID, Recovery int64
-	GPUIndex      *int64
 	// GPUs are those that the problem keeps from work. Value, Usual, GPUs and GPUHours are
 	// nil if unknown.
 	Value, Usual, GPUs, GPUHours *float64
@@ -146,9 +153,19 @@ type Record struct {
 	Evidence, Excluded           []string
 	// Before has phrases about changes, each after its time in RFC 3339.
 	Before []string
-	Next   string
 	// Cause is the ID of the problem that this one follows from.
 	Cause string
+	Advice
+}
+
+// Advice is what ml_metrics says to do next.
+type Advice struct {
+	Next string
+	// PID is the process to look at, GPUIndex the driver's index of its GPU, and Recovery
+	// what the driver of a failed GPU asks for, an mlattr.GPURecoveryAction; 0 and nil if
+	// unknown.
+	PID, Recovery int64
+	GPUIndex      *int64
 }
 
 // Workload is what a workload of a GPU is known by.
@@ -177,10 +194,12 @@ func NewParents() Parents {
 	return Parents{lastused.NewMap[SpanRef, bool](rememberedSpans)}
 }
 
-// Note remembers the span above a span.
-func (p Parents) Note(in *Span) {
-	if in.Parent != ([8]byte{}) {
-		p.all.Put(SpanRef{in.Trace, in.Parent}, true)
+// Note remembers the spans above those of which something is true.
+func (p Parents) Note(spans []Span, is func(*Span) bool) {
+	for i := range spans {
+		if in := &spans[i]; is(in) && in.Parent != ([8]byte{}) {
+			p.all.Put(SpanRef{in.Trace, in.Parent}, true)
+		}
 	}
 }
 

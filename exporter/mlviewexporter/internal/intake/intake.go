@@ -46,7 +46,7 @@ func New(store *model.Store) *Intake {
 		store:   store,
 		hash:    newHash(),
 		metrics: sync.Pool{New: func() any { return new(pointReader) }},
-		traces:  sync.Pool{New: func() any { return &spanReader{vocabulary: vocabulary.Default()} }},
+		traces:  sync.Pool{New: func() any { return new(spanReader) }},
 	}
 }
 
@@ -82,7 +82,7 @@ func senderOf(ctx context.Context) share.Sender {
 func (i *Intake) ConsumeTraces(ctx context.Context, td ptrace.Traces) {
 	i.connection(ctx)
 	r := i.traces.Get().(*spanReader)
-	r.store, r.sender, r.enriched = i.store, senderOf(ctx), vocabulary.IsEnriched(ctx)
+	r.vocabulary, r.store, r.sender, r.enriched = vocabulary.Default(), i.store, senderOf(ctx), vocabulary.IsEnriched(ctx)
 	r.read(td)
 	r.reset()
 	i.traces.Put(r)

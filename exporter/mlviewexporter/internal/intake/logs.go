@@ -100,10 +100,6 @@ func readArtifact(resource pcommon.Map, record plog.LogRecord, fleet bool) input
 	return e
 }
 
-// maxPhrases limits the phrases that are read of one attribute, maxHeld the GPUs of a
-// problem.
-const maxPhrases, maxHeld = 16, 64
-
 // readChange reads a record of ml_metrics about something new.
 func readChange(resource pcommon.Map, record plog.LogRecord) input.Event {
 	c := &api.Change{Time: at(record)}
@@ -121,8 +117,7 @@ func readChange(resource pcommon.Map, record plog.LogRecord) input.Event {
 func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 	noted := at(record)
 	r := &input.Record{Onset: noted}
-	e := input.Event{Problem: r}
-	e.Namespace, r.Service = textOf(resource, mlattr.ServiceNamespace), textOf(resource, mlattr.ServiceName)
+	r.Namespace, r.Service = textOf(resource, mlattr.ServiceNamespace), textOf(resource, mlattr.ServiceName)
 	state, message, evident := "", "", noted
 	numbers := map[string]**float64{
 		mlattr.ProblemValue: &r.Value, mlattr.ProblemUsual: &r.Usual, mlattr.ProblemGPUs: &r.GPUs, mlattr.ProblemGPUHours: &r.GPUHours,
@@ -141,7 +136,7 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 		case mlattr.ProblemEvidenceTime:
 			evident = timeOf(v, evident)
 		case mlattr.ProblemHeld:
-			r.Held = phrases(v, maxHeld)
+			r.Held = phrases(v)
 		case mlattr.ProcessID:
 			r.PID = mlattr.ReadPID(v)
 		case mlattr.NVIDIAIndex:
@@ -158,7 +153,7 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 			if number := numbers[key]; number != nil {
 				*number = numberOf(v)
 			} else if list := lists[key]; list != nil {
-				*list = phrases(v, maxPhrases)
+				*list = phrases(v)
 			} else {
 				r.Holder.Read(key, v)
 			}
@@ -175,7 +170,7 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 	case mlattr.ProblemEnded:
 		r.Ended = noted
 	}
-	return e
+	return input.Event{Problem: r}
 }
 
 // timeOf returns a time in seconds since 1970, or another one if v is none.
@@ -214,13 +209,13 @@ func sentence(v pcommon.Value) string {
 	return v.Str()
 }
 
-// phrases returns the first texts of a list.
-func phrases(v pcommon.Value, limit int) (all []string) {
+// phrases returns the texts of a list. The model limits them.
+func phrases(v pcommon.Value) (all []string) {
 	if v.Type() != pcommon.ValueTypeSlice {
 		return nil
 	}
-	for i := range min(v.Slice().Len(), limit) {
-		if one := sentence(v.Slice().At(i)); one != "" {
+	for _, item := range v.Slice().All() {
+		if one := sentence(item); one != "" {
 			all = append(all, one)
 		}
 	}

@@ -28,8 +28,6 @@ type pointReader struct {
 	from      []pointSource
 	resources []pcommon.Map
 	unknown   []int
-	// hosts are those of clients' metrics that the page does not read.
-	hosts []string
 
 	// connection is the collector of a fleet that has sent the request, collector the
 	// one that the resource names, or else that.
@@ -68,19 +66,10 @@ func (r *pointReader) read(md pmetric.Metrics) {
 			}
 		}
 		if others {
-			r.seeHost(attrs)
+			r.store.SeeHost(textOf(attrs, mlattr.HostName))
 		}
 	}
-	r.store.SeeHosts(r.hosts)
 	r.flush()
-}
-
-// seeHost notes the host of a resource, "" if it names none.
-func (r *pointReader) seeHost(resource pcommon.Map) {
-	host := textOf(resource, mlattr.HostName)
-	if n := len(r.hosts); n == 0 || r.hosts[n-1] != host {
-		r.hosts = append(r.hosts, host)
-	}
 }
 
 // flush adds the points to the model.
@@ -88,7 +77,7 @@ func (r *pointReader) flush() {
 	r.unknown = r.store.ApplyUpdates(r.updates, r.unknown[:0])
 	resource := -1
 	for _, i := range r.unknown {
-		if from := r.from[i]; from.resource != resource {
+		if from := &r.from[i]; from.resource != resource {
 			resource = from.resource
 			r.readResource(r.resources[resource])
 		}
@@ -103,11 +92,7 @@ func (r *pointReader) flush() {
 // reset clears all fields and keeps the memory.
 func (r *pointReader) reset() {
 	clear(r.resources)
-	clear(r.hosts)
-	*r = pointReader{
-		updates: r.updates, from: r.from, resources: r.resources[:0], unknown: r.unknown, hosts: r.hosts[:0],
-		points: r.points,
-	}
+	*r = pointReader{updates: r.updates, from: r.from, resources: r.resources[:0], unknown: r.unknown, points: r.points}
 }
 
 func (r *pointReader) readResource(attrs pcommon.Map) {

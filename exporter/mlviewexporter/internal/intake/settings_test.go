@@ -70,7 +70,8 @@ func TestSettingsOfARun(t *testing.T) {
 func TestSettingsAreBounded(t *testing.T) {
 	store := pagetest.NewStore(input.Settings{})
 	for i := range 1000 {
-		store.ApplySettings(&input.Source{Service: "s", Run: "r"}, []api.Setting{{Name: string(rune('a'+i%26)) + string(rune('a'+i/26)), Value: "v"}})
+		name := string(rune('a'+i%26)) + string(rune('a'+i/26))
+		store.ApplySpans([]input.Span{{Source: &input.Source{Service: "s", Run: "r", Settings: []api.Setting{{Name: name, Value: "v"}}}}}, nil)
 	}
 	assert.Len(t, settingsOf(t, store, "r"), 48)
 }

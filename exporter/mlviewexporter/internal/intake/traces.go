@@ -25,7 +25,7 @@ import (
 const unknownService = "unknown_service"
 
 // spanReader reads the spans that the page shows, each attribute once. It keeps
-// its memory.
+// the memory of a few thousand of them.
 type spanReader struct {
 	vocabulary *vocabulary.Reader
 	store      *model.Store
@@ -34,18 +34,15 @@ type spanReader struct {
 	enriched bool
 
 	ofResource, ofSpan vocabulary.Facts
-	fact               spanfact.Fact
 	resource           input.Source
-	sources            []*input.Source
-	used               int
-	spans              []input.Span
-	settings           settings
-	details            input.Details
-	value              []byte
+	// last is the source of the previous span of the resource, nil at its first one.
+	last  *input.Source
+	spans []input.Span
+	// received are those that the spans were read from.
+	received []ptrace.Span
+	details  input.Details
+	value    []byte
 }
-
-// maxKeptSources limits the sources whose memory is kept between requests.
-const maxKeptSources = 1024
 
 // unread are the canonical attributes that the page does not show.
 var unread = vocabulary.SlotsOf(
@@ -60,7 +57,7 @@ var unread = vocabulary.SlotsOf(
 
 func (r *spanReader) read(td ptrace.Traces) {
 	for _, rs := range td.ResourceSpans().All() {
-		first := r.used
+		r.last = nil
 		r.readResource(rs.Resource().Attributes())
 		for _, ss := range rs.ScopeSpans().All() {
 			known := r.ofResource.Systems | r.vocabulary.Scope(ss.Scope().Name())
@@ -71,36 +68,25 @@ func (r *spanReader) read(td ptrace.Traces) {
 				}
 			}
 		}
-		r.applySettings(r.sources[first:r.used])
 	}
 	r.flush()
 }
 
 func (r *spanReader) flush() {
-	r.store.ApplySpans(r.spans)
+	r.store.ApplySpans(r.spans, func(i int) input.Details { return r.readDetails(r.received[i]) })
 	clear(r.spans)
-	r.spans, r.details = r.spans[:0], r.details[:0]
+	clear(r.received)
+	r.spans, r.received, r.details = r.spans[:0], r.received[:0], r.details[:0]
 }
 
 // reset clears all fields and keeps the memory.
 func (r *spanReader) reset() {
-	r.ofResource.Reset()
-	r.ofSpan.Reset()
-	r.fact = spanfact.Fact{}
-	for _, source := range r.sources[:r.used] {
-		*source = input.Source{}
-	}
-	if len(r.sources) > maxKeptSources {
-		r.sources = r.sources[:maxKeptSources:maxKeptSources]
-	}
-	r.used, r.resource, r.store = 0, input.Source{}, nil
-	clear(r.settings.all[:cap(r.settings.all)])
+	*r = spanReader{spans: r.spans, received: r.received, details: r.details, value: r.value}
 }
 
 func (r *spanReader) readResource(attrs pcommon.Map) {
 	r.vocabulary.Resource(attrs, &r.ofResource)
 	f := &r.ofResource
-	r.settings.begin(f)
 	r.resource = input.Source{
 		Sender: r.sender, Service: unknownService,
 		Job: f.Text(mlattr.JobID), JobName: f.Text(mlattr.JobName),
@@ -108,6 +94,11 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 		SomeRanks: f.Systems.Has(table.SomeRanksSend),
 	}
 	r.resource.Run, _ = f.Run()
+	for _, size := range statedSizes {
+		if n, ok := f.DoubleAt(size.slot); ok && n > 0 {
+			r.addSetting(size.name, strconv.FormatFloat(n, 'f', -1, 64))
+		}
+	}
 	for key, v := range attrs.All() {
 		switch key {
 		case mlattr.ServiceName:
@@ -122,7 +113,7 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 		case attrSimulated:
 			r.resource.Simulated = isTrue(v)
 		default:
-			r.settings.read(key, v)
+			r.readSetting(key, v)
 		}
 	}
 }
@@ -136,16 +127,17 @@ func (r *spanReader) source() (*input.Source, bool) {
 		own.Run = cmp.Or(id, own.Run)
 	}
 	own.Rank, own.Host = cmp.Or(spanfact.Rank(&r.ofSpan), own.Rank), cmp.Or(r.ofSpan.TextAt(vocabulary.SlotHostName), own.Host)
-	// Most spans have the source of the previous one.
-	if r.used > 0 && *r.sources[r.used-1] == own {
-		return r.sources[r.used-1], inferred
+	if last := r.last; last != nil {
+		// Most spans have the source of the previous one.
+		if last.Run == own.Run && last.Rank == own.Rank && last.Host == own.Host {
+			return last, inferred
+		}
+		if last.Run == own.Run {
+			own.Settings = nil
+		}
 	}
-	if r.used == len(r.sources) {
-		r.sources = append(r.sources, new(input.Source))
-	}
-	*r.sources[r.used] = own
-	r.used++
-	return r.sources[r.used-1], inferred
+	r.last = new(own)
+	return r.last, inferred
 }
 
 // readSpan adds a span.
@@ -157,6 +149,7 @@ func (r *spanReader) readSpan(known vocabulary.System, span ptrace.Span) {
 		r.vocabulary.Span(known, span, f)
 	}
 	r.spans = slices.Grow(r.spans, 1)[:len(r.spans)+1] // filled in place, because it is large
+	r.received = append(r.received, span)
 	in := &r.spans[len(r.spans)-1]
 	var inferred bool
 	in.Source, inferred = r.source()
@@ -164,25 +157,22 @@ func (r *spanReader) readSpan(known vocabulary.System, span ptrace.Span) {
 	in.Name = span.Name()
 	in.Start, in.End = instant(span.StartTimestamp()), instant(span.EndTimestamp())
 	in.Server = span.Kind() == ptrace.SpanKindServer
-	in.Queue, in.Serialize, in.FirstToken, in.Decode = math.NaN(), math.NaN(), math.NaN(), math.NaN()
-	in.Cached = math.NaN()
-	in.Duration = 0
+	in.Call = input.Call{Queue: math.NaN(), Serialize: math.NaN()}
+	in.Request = input.Request{FirstToken: math.NaN(), Decode: math.NaN(), Cached: math.NaN()}
 	if in.Start > 0 {
 		in.Duration = max(0, float64(in.End-in.Start)/1e9)
 	}
 
-	v := &r.fact
-	readFacts(f, v, in)
+	readFacts(f, in)
 	in.Runless = in.ML && in.Source.Run == "" && !inferred
 	event := r.vocabulary.Event(in.Name)
-	in.Details = r.readDetails(span)
-	in.Failed = v.Failed(span) || spanfact.RaisedInCall(f, span)
+	in.Failed = in.Fact.Failed(span) || spanfact.RaisedInCall(f, span)
 	r.readCall(in, event, span)
 	if in.Failed {
-		readFailure(in, &v.End, span)
+		readFailure(in, span)
 	}
-	in.Request = v.InChain(event)
-	in.LengthStop = in.Request && mlattr.CutByLength(f.TextAt(vocabulary.SlotGenAIFinishReasons))
+	in.Asks = in.Fact.InChain(event)
+	in.LengthStop = in.Asks && mlattr.CutByLength(f.TextAt(vocabulary.SlotGenAIFinishReasons))
 }
 
 // instant returns a time in nanoseconds since 1970.
@@ -191,8 +181,8 @@ func instant(at pcommon.Timestamp) int64 {
 }
 
 // readFailure adds the class, the message and the reproduction of a failure.
-func readFailure(in *input.Span, end *spanfact.End, span ptrace.Span) {
-	in.Class = mlattr.ErrorClass(end.Class(span))
+func readFailure(in *input.Span, span ptrace.Span) {
+	in.Class = mlattr.ErrorClass(in.Fact.Class(span))
 	attrs := span.Attributes()
 	if fingerprint, ok := attrs.Get(attrFingerprint); ok {
 		in.Fingerprint, _ = mlattr.ReadID(fingerprint)
@@ -221,14 +211,14 @@ const attrFingerprint = "repro.artifact.fingerprint"
 // messageKeys are the attributes that have the text of an error.
 var messageKeys = append([]string{mlattr.ErrorMessage}, vocabulary.Calls().ErrorMessage...)
 
-// readFacts reads the facts of a span into v and in.
-func readFacts(f *vocabulary.Facts, v *spanfact.Fact, in *input.Span) {
+// readFacts reads the facts of a span.
+func readFacts(f *vocabulary.Facts, in *input.Span) {
+	v := &in.Fact
 	v.Read(f)
-	in.Phase, in.Role, in.Side, in.Library, in.Function = v.Phase, v.Role, v.Side, v.Library, v.Function
-	in.Operation, in.Model = cmp.Or(v.Operation, v.GenAIOperation), v.Model()
+	in.ML = v.OfModel()
+	v.Operation = cmp.Or(v.Operation, v.GenAIOperation)
 	in.Tool, in.Agent = f.TextAt(vocabulary.SlotGenAIToolName), f.TextAt(vocabulary.SlotGenAIAgentName)
 	in.Session = cmp.Or(f.TextAt(vocabulary.SlotGenAIConversationID), f.TextAt(vocabulary.SlotSessionID))
-	in.ML, in.FailureElsewhere = v.OfModel(), v.ErrorElsewhere
 	if cached, ok := f.IntAt(vocabulary.SlotGenAICacheReadTokens); ok {
 		in.Cached = float64(cached)
 	}
@@ -289,16 +279,16 @@ func (r *spanReader) readCall(in *input.Span, own table.EventKind, span ptrace.S
 	part, function := r.ofSpan.Call()
 	switch {
 	case e.ended:
-		in.Call = input.RecordedCall
-	case e.begun || part == table.WholeCall || part == table.SharedCall || r.fact.GenAIOperation == mlattr.OperationExecuteTool:
-		in.Call = input.WholeCall
+		in.Part = input.RecordedCall
+	case e.begun || part == table.WholeCall || part == table.SharedCall || in.Fact.GenAIOperation == mlattr.OperationExecuteTool:
+		in.Part = input.WholeCall
 	default:
 		return
 	}
 	in.Failed = in.Failed || e.failed
-	in.Function = cmp.Or(function, in.Function)
+	in.Fact.Function = cmp.Or(function, in.Fact.Function)
 	if e.library != "" || e.function != "" {
-		in.Library, in.Function = e.library, e.function
+		in.Fact.Library, in.Fact.Function = e.library, e.function
 	}
 	in.Duration, in.Queue, in.Serialize = cmp.Or(e.duration, in.Duration), cmp.Or(e.queue, in.Queue), cmp.Or(e.serialize, in.Serialize)
 }
@@ -375,39 +365,20 @@ func settingOf(key string) string {
 // attrCommit is the commit of a program.
 const attrCommit = "vcs.ref.head.revision"
 
-// sizeNames are canonical attributes that a resource states as numbers.
-var sizeNames = []string{mlattr.WorldSize, mlattr.TokensPerStep, mlattr.SamplesPerStep, mlattr.FLOPsPerToken}
+// statedSizes are canonical attributes that a resource states as numbers.
+var statedSizes = []struct {
+	slot vocabulary.Slot
+	name string
+}{
+	{vocabulary.SlotWorldSize, mlattr.WorldSize}, {vocabulary.SlotTokensPerStep, mlattr.TokensPerStep},
+	{vocabulary.SlotSamplesPerStep, mlattr.SamplesPerStep}, {vocabulary.SlotFLOPsPerToken, mlattr.FLOPsPerToken},
+}
 
 // maxSettingLength limits a value that is put together, in bytes.
 const maxSettingLength = 256
 
-// settings reads what a resource says of how its runs were started. It keeps its memory.
-type settings struct {
-	all []api.Setting
-	// sizes are the last sizes as text.
-	sizes [4]struct {
-		n    float64
-		text string
-	}
-}
-
-// begin begins a resource.
-func (s *settings) begin(f *vocabulary.Facts) {
-	s.all = s.all[:0]
-	for i, name := range sizeNames {
-		n, ok := f.Double(name)
-		if !ok || n <= 0 {
-			continue
-		}
-		if known := &s.sizes[i]; known.n != n {
-			known.n, known.text = n, strconv.FormatFloat(n, 'f', -1, 64)
-		}
-		s.all = append(s.all, api.Setting{Name: name, Value: s.sizes[i].text})
-	}
-}
-
-// read reads an attribute of the resource.
-func (s *settings) read(key string, v pcommon.Value) {
+// readSetting reads what an attribute of the resource says of how its runs were started.
+func (r *spanReader) readSetting(key string, v pcommon.Value) {
 	name := settingOf(key)
 	if name == "" {
 		return
@@ -423,17 +394,10 @@ func (s *settings) read(key string, v pcommon.Value) {
 		value = strings.Join(parts, ", ")
 	}
 	if value != "" && len(value) <= maxSettingLength {
-		s.all = append(s.all, api.Setting{Name: name, Value: value})
+		r.addSetting(name, value)
 	}
 }
 
-// applySettings adds the settings of the resource to the runs of its sources.
-func (r *spanReader) applySettings(sources []*input.Source) {
-	run := ""
-	for _, source := range sources {
-		if source.Run != run && source.Run != "" && len(r.settings.all) > 0 {
-			run = source.Run
-			r.store.ApplySettings(source, r.settings.all)
-		}
-	}
+func (r *spanReader) addSetting(name, value string) {
+	r.resource.Settings = append(r.resource.Settings, api.Setting{Name: name, Value: value})
 }

@@ -77,14 +77,8 @@ func (t *Texts) Message(text string) string {
 // Cut returns at most limit characters of a text, as valid UTF-8. The result may
 // share memory with the text.
 func Cut(text string, limit int) string {
-	if len(text) > 4*limit {
-		end := 4 * limit
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end]
-	}
-	text = strings.ToValidUTF8(text, "\uFFFD")
+	// A character that is cut there is beyond the limit.
+	text = strings.ToValidUTF8(text[:min(len(text), utf8.UTFMax*limit)], "\uFFFD")
 	n := 0
 	for i := range text {
 		if n == limit {
@@ -115,9 +109,10 @@ func Plausible(at, later time.Time) time.Time {
 // MaxNoted limits the text of a change or of a mark, in bytes.
 const MaxNoted = 256
 
-// Clones returns copies that share no memory with texts, of bounded length.
-func Clones(texts []string) []string {
-	return api.Mapped(texts, func(text string) string { return strings.Clone(Cut(text, MaxMessage)) })
+// Clones returns copies of the first texts that share no memory with them, of bounded
+// length.
+func Clones(texts []string, most, length int) []string {
+	return api.Mapped(texts[:min(len(texts), most)], func(text string) string { return strings.Clone(Cut(text, length)) })
 }
 
 // Week is how long changes and failures are kept, over restarts too.
@@ -168,11 +163,18 @@ func (l *Leaving[T]) Next(now time.Time, may func(T) bool, order func() []T) (ne
 // Forget forgets the order.
 func (l *Leaving[T]) Forget() { l.next = nil }
 
-// OldestFirst returns the rows that may leave, those that were seen longest ago first.
-func OldestFirst[T any](all iter.Seq[T], may func(T) bool, seen func(T) time.Time) (rows []T) {
-	rows = api.Where(all, may)
-	slices.SortFunc(rows, func(a, b T) int { return seen(a).Compare(seen(b)) })
-	return rows
+// RemoveOldest removes the row that was seen longest ago of those that may leave, and reports
+// whether there is one.
+func (l *Leaving[T]) RemoveOldest(now time.Time, all iter.Seq[T], may func(T) bool, seen func(T) time.Time, remove func(T)) bool {
+	oldest, ok := l.Next(now, may, func() []T {
+		rows := api.Where(all, may)
+		slices.SortFunc(rows, func(a, b T) int { return seen(a).Compare(seen(b)) })
+		return rows
+	})
+	if ok {
+		remove(oldest)
+	}
+	return ok
 }
 
 // Counts say what leaves a full list first, and count what lists have no room for.

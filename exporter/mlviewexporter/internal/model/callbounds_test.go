@@ -24,11 +24,11 @@ func TestWhatTheTimeOfCallsIsSpentOn(t *testing.T) {
 	w := newWorld(input.Settings{})
 	w.span(func(in *input.Span) {
 		in.Source = &input.Source{Service: "agent"}
-		in.Trace, in.ID, in.Call, in.Function, in.Duration = [16]byte{1}, [8]byte{1}, input.WholeCall, "search", 1
+		in.Trace, in.ID, in.Part, in.Fact.Function, in.Duration = [16]byte{1}, [8]byte{1}, input.WholeCall, "search", 1
 	})
 	w.span(func(in *input.Span) {
 		in.Source = &input.Source{Service: "agent"}
-		in.Trace, in.ID, in.Request, in.Model = [16]byte{1}, [8]byte{2}, true, "m"
+		in.Trace, in.ID, in.Asks, in.Fact.Requested = [16]byte{1}, [8]byte{2}, true, "m"
 	})
 	spent := func() (call, request map[string]float64) {
 		state := w.state()

@@ -48,7 +48,7 @@ func TestNumbersThatOverflow(t *testing.T) {
 		}
 		w.span(func(in *input.Span) {
 			in.Duration, in.Queue, in.FirstToken, in.Decode, in.Cached = value, value, value, value, value
-			in.Call, in.Request = input.WholeCall, true
+			in.Part, in.Asks = input.WholeCall, true
 			in.Start, in.End = math.MinInt64, math.MaxInt64
 		})
 		s := w.state()
@@ -134,7 +134,7 @@ func TestKeysOfCalls(t *testing.T) {
 	for _, service := range []string{"a", "b"} {
 		for _, id := range []byte{0, 0, 1} {
 			w.span(func(in *input.Span) {
-				in.Source, in.Call = &input.Source{Service: service}, input.WholeCall
+				in.Source, in.Part = &input.Source{Service: service}, input.WholeCall
 				in.Trace, in.ID = [16]byte{id}, [8]byte{id}
 			})
 		}

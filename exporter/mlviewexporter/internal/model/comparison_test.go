@@ -14,6 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 )
 
 // trainer plays runs of a service into a store.
@@ -35,11 +36,13 @@ func point(metric series.Series, run string, value float64, own ...string) serie
 	return p
 }
 
+// trains is the fact of the span of a whole training.
+var trains = spanfact.Fact{End: spanfact.End{Phase: "train"}}
+
 // train has a run take a step each two seconds. loss gives its loss at a step.
 func (f *trainer) train(run string, steps int, loss func(step float64) float64) {
-	source := &input.Source{Service: "trainer", Run: run, JobName: "nightly", Version: "v-" + run}
-	f.store.ApplySpans([]input.Span{{Source: source, Phase: "train", ML: true, Sizes: input.Sizes{32}}})
-	f.store.ApplySettings(&input.Source{Service: "trainer", Run: run}, []api.Setting{{Name: "vcs.ref.head.revision", Value: "abc"}})
+	source := &input.Source{Service: "trainer", Run: run, JobName: "nightly", Version: "v-" + run, Settings: []api.Setting{{Name: "vcs.ref.head.revision", Value: "abc"}}}
+	f.store.ApplySpans([]input.Span{{Source: source, Fact: trains, ML: true, Sizes: input.Sizes{32}}}, nil)
 	for step := 1; step <= steps; step++ {
 		at := float64(step)
 		f.store.ApplyPoints([]series.Point{
@@ -137,7 +140,7 @@ func TestOnlyRunsThatEndedWellAreGood(t *testing.T) {
 	f.store.ApplyPoints([]series.Point{point(series.Problem, "slow", float64(f.now.Unix()), "slow")})
 	f.end("slow")
 	f.train("failed", 50, falling)
-	f.store.ApplySpans([]input.Span{{Source: &input.Source{Service: "trainer", Run: "failed"}, Phase: "train", ML: true, Failed: true, Class: "E"}})
+	f.store.ApplySpans([]input.Span{{Source: &input.Source{Service: "trainer", Run: "failed"}, Fact: trains, ML: true, Failure: input.Failure{Failed: true, Class: "E"}}}, nil)
 	f.end("failed")
 	f.train("killed", 50, falling)
 	f.train("last", 50, falling)

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -197,6 +198,65 @@ func TestTracesOfAllServicesAreHeld(t *testing.T) {
 	assert.Equal(t, 10, held)
 	_, ok := w.Trace("020062" + "00000000000000000000000000")
 	assert.True(t, ok, "the one that failed")
+}
+
+// Of more traces than can be opened before they leave some are held: these whole, all that
+// failed or have a slow call among them. The calls of others are not listed.
+func TestOfManyTracesSomeAreHeld(t *testing.T) {
+	w := newWorld(input.Settings{MaxTraces: 20})
+	source := &input.Source{Service: "busy", Run: "r"}
+	span := func(trace, id int) input.Span {
+		in := input.Span{
+			Trace: [16]byte{byte(trace), byte(trace >> 8), 1, 15: 1}, ID: [8]byte{byte(id)}, Name: "call", Start: w.now.UnixNano(), End: w.now.UnixNano() + 1e8, Source: source, ML: true,
+			Call: input.Call{Part: input.WholeCall, Duration: 0.1},
+		}
+		in.Trace[8], in.Trace[9] = byte(trace), byte(trace>>8) // as random ones differ
+		return in
+	}
+	const traces, failed, slow = 1000, 700, 701
+	opened := make(map[int]int)
+	for second := range 10 {
+		var request []input.Span
+		for i := range traces {
+			inner, outer := span(second*traces+i, 1), span(second*traces+i, 2)
+			switch i {
+			case failed:
+				outer.Failed, outer.Class = true, "E"
+			case slow:
+				outer.Duration = 2
+			}
+			request = append(request, inner, outer)
+		}
+		detailed := func(i int) input.Details { opened[second]++; return input.Details{}.Attribute("k", fmt.Append(nil, i)) }
+		w.ApplySpans(request[:traces], detailed)
+		w.now = w.now.Add(time.Second)
+		w.ApplySpans(request[traces:], detailed)
+	}
+	assert.Less(t, opened[9], traces/10, "attributes of spans that are not held are not read")
+	for _, number := range []int{failed, slow} {
+		one := span(9*traces+number, 0)
+		held, ok := w.Trace(api.HexID(one.Trace[:]))
+		require.True(t, ok, number)
+		assert.Len(t, held.Spans, 2)
+		assert.Zero(t, held.Dropped)
+	}
+	seconds := make(map[time.Time]bool)
+	for _, call := range w.state().Calls {
+		if held, ok := w.Trace(call.TraceID); ok {
+			assert.Equal(t, 2, len(held.Spans)+held.Dropped, "no trace seems whole that is not")
+			seconds[call.Time] = true
+		}
+	}
+	assert.Greater(t, len(seconds), 4, "they are of the last seconds")
+
+	w.now = w.now.Add(time.Minute)
+	for i := range 40 {
+		one := span(20*traces+i, 1)
+		w.ApplySpans([]input.Span{one}, nil)
+		w.now = w.now.Add(time.Second)
+		_, ok := w.Trace(api.HexID(one.Trace[:]))
+		assert.True(t, ok, "at a rate that can be read each is held")
+	}
 }
 
 func TestRanks(t *testing.T) {

@@ -100,18 +100,18 @@ func TestTheRowHasWhatTheRecordSays(t *testing.T) {
 	for _, id := range []string{"GPU-0", "GPU-1"} {
 		w.gpu(series.GPUWorkload, id, 60<<30, own(4, "7")) // another one has them now
 	}
-	w.span(func(in *input.Span) { in.Failed, in.Class, in.Phase = true, "torch.OutOfMemoryError", "forward" })
+	w.span(func(in *input.Span) { in.Failed, in.Class, in.Fact.Phase = true, "torch.OutOfMemoryError", "forward" })
 	w.ApplyEvents([]input.Event{{Host: "h", GPU: "GPU-0", XID: &api.XID{Code: "79", Message: "fell off the bus", Time: w.now}}})
 	holder := input.Workload{Job: "815", UserID: "1001"}
 	onset := w.now.Add(-time.Hour)
 	records := []input.Record{
-		{ID: "1", Kind: api.LooksHung, Service: "trainer", Run: "r", Host: "h", PID: 4242, GPUIndex: &index,
-			Evidence: []string{"last step 40 at 03:03:56 UTC", "rank 2 (gpu-02, GPU 0) last finished data_load at 03:03:53 UTC"}, Next: "See what rank 2 does."},
-		{ID: "2", Kind: api.Slow, Service: "trainer", Run: "r", Value: &value, Usual: &usual, Unit: "s",
-			Evidence: []string{"3.1 s a step, usually 1.9 (+63 %)"}, Excluded: []string{"checkpoint"}, Next: "Look at the input."},
-		{ID: "3", Kind: api.RestartLoop, Service: "trainer", Run: "r", Value: &value, Unit: "{attempt}", Evidence: []string{"attempt 5"}, Next: "Read the log."},
-		{ID: "4", Kind: api.GPUFailed, Run: "r", Host: "h", GPU: "GPU-0", Recovery: 1, Evidence: []string{"the driver reports the state failed"}, Next: "Reset it."},
-		{ID: "5", Kind: api.HeldIdle, Host: "h", GPU: "GPU-1", Run: "r", Evidence: []string{"61.0 GiB held"}, Next: "Ask the owner."},
+		{ID: "1", Kind: api.LooksHung, Subject: input.Subject{Service: "trainer", Run: "r", Host: "h"}, Advice: input.Advice{PID: 4242, GPUIndex: &index, Next: "See what rank 2 does."},
+			Evidence: []string{"last step 40 at 03:03:56 UTC", "rank 2 (gpu-02, GPU 0) last finished data_load at 03:03:53 UTC"}},
+		{ID: "2", Kind: api.Slow, Subject: input.Subject{Service: "trainer", Run: "r"}, Value: &value, Usual: &usual, Unit: "s",
+			Evidence: []string{"3.1 s a step, usually 1.9 (+63 %)"}, Excluded: []string{"checkpoint"}, Advice: input.Advice{Next: "Look at the input."}},
+		{ID: "3", Kind: api.RestartLoop, Subject: input.Subject{Service: "trainer", Run: "r"}, Value: &value, Unit: "{attempt}", Evidence: []string{"attempt 5"}, Advice: input.Advice{Next: "Read the log."}},
+		{ID: "4", Kind: api.GPUFailed, Subject: input.Subject{Run: "r", Host: "h", GPU: "GPU-0"}, Evidence: []string{"the driver reports the state failed"}, Advice: input.Advice{Recovery: 1, Next: "Reset it."}},
+		{ID: "5", Kind: api.HeldIdle, Subject: input.Subject{Run: "r", Host: "h", GPU: "GPU-1"}, Evidence: []string{"61.0 GiB held"}, Advice: input.Advice{Next: "Ask the owner."}},
 	}
 	report := func() {
 		for _, r := range records {

@@ -337,7 +337,7 @@ func TestAProblemOfASilentCollector(t *testing.T) {
 	end := series.Point{Series: series.Problem, Update: series.Update{Gone: true}, From: fleet.Connection{Collector: "gw-2"}}
 	end.Labels.Service, end.Labels.Run, end.Labels.Own[0] = "trainer", "r", api.Failing
 	f.ApplyPoints([]series.Point{end})
-	f.ApplyEvents([]input.Event{{Problem: &input.Record{ID: "1", Kind: api.Failing, Service: "trainer", Run: "r", Onset: f.now, Ended: f.now}}})
+	f.ApplyEvents([]input.Event{{Problem: &input.Record{ID: "1", Kind: api.Failing, Subject: input.Subject{Service: "trainer", Run: "r"}, Onset: f.now, Ended: f.now}}})
 	assert.Empty(t, f.state().Needs)
 	assert.Len(t, f.State().Resolved, 1)
 }
@@ -347,8 +347,8 @@ func TestRecordsOfAFleet(t *testing.T) {
 	f := newFleet()
 	record := func(id string, ended bool, evidence string) {
 		r := input.Record{
-			ID: id, Kind: api.LooksHung, Service: "trainer", Run: "r", Onset: f.now,
-			Evidence: []string{evidence}, Next: "Look at rank 3.",
+			ID: id, Kind: api.LooksHung, Subject: input.Subject{Service: "trainer", Run: "r"}, Onset: f.now,
+			Evidence: []string{evidence}, Advice: input.Advice{Next: "Look at rank 3."},
 		}
 		if ended {
 			r.Ended = f.now
@@ -363,7 +363,7 @@ func TestRecordsOfAFleet(t *testing.T) {
 	record("gw-1's", false, "rank 0 waits")
 	record("gw-2's", false, "rank 3 waits")
 	f.ApplyEvents([]input.Event{{Problem: &input.Record{
-		ID: "gw-1's", Kind: api.LooksHung, Service: "trainer", Run: "r", Onset: f.now, Evidence: []string{"rank 0 waits on"}, Updated: true,
+		ID: "gw-1's", Kind: api.LooksHung, Subject: input.Subject{Service: "trainer", Run: "r"}, Onset: f.now, Evidence: []string{"rank 0 waits on"}, Updated: true,
 	}}})
 	record("gw-1's", true, "")
 	change(-2 * time.Hour)

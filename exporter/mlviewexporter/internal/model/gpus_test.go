@@ -188,7 +188,7 @@ func TestHeldIdleOfOneHolder(t *testing.T) {
 		if i != 3 {
 			w.problem(api.HeldIdle, id, time.Hour)
 			w.record(input.Record{
-				ID: id, Kind: api.HeldIdle, Host: "h", GPU: id, Onset: w.now.Add(-time.Hour), Holder: input.Workload{UserID: user},
+				ID: id, Kind: api.HeldIdle, Subject: input.Subject{Host: "h", GPU: id}, Onset: w.now.Add(-time.Hour), Holder: input.Workload{UserID: user},
 				Evidence: []string{map[string]string{"1": "4", "2": "1"}[user] + " × 1.0 GiB held"},
 			})
 		}
@@ -211,7 +211,7 @@ func TestAFailedGPUOfTwoRuns(t *testing.T) {
 	w.gpu(series.GPUStatus, "GPU-0", 1, own(0, "failed"))
 	for _, run := range []string{"a", "b"} {
 		w.record(input.Record{
-			ID: run, Kind: api.GPUFailed, Run: run, Host: "h", GPU: "GPU-0", Recovery: 4, Evidence: []string{"the driver reports the state failed"},
+			ID: run, Kind: api.GPUFailed, Subject: input.Subject{Run: run, Host: "h", GPU: "GPU-0"}, Advice: input.Advice{Recovery: 4}, Evidence: []string{"the driver reports the state failed"},
 		})
 	}
 	w.ApplyEvents([]input.Event{{Host: "h", GPU: "GPU-0", XID: &api.XID{Code: "79", Message: "fell off the bus", Time: w.now}}})
@@ -225,10 +225,10 @@ func TestAFailedGPUOfTwoRuns(t *testing.T) {
 func TestCommands(t *testing.T) {
 	index := int64(5)
 	for command, r := range map[string]input.Record{
-		"py-spy dump --pid 4001": {Kind: api.LooksHung, Run: "r", PID: 4001, GPUIndex: &index},
-		"nvidia-smi -i 5 --query-compute-apps=pid,name,used_memory --format=csv": {Kind: api.LooksHung, Run: "r", GPUIndex: &index},
-		"nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv":      {Kind: api.LooksHung, Run: "r"},
-		"sudo nvidia-smi --gpu-reset -i GPU-0a":                                  {Kind: api.GPUFailed, GPU: "GPU-0a", Recovery: 1},
+		"py-spy dump --pid 4001": {Kind: api.LooksHung, Subject: input.Subject{Run: "r"}, Advice: input.Advice{PID: 4001, GPUIndex: &index}},
+		"nvidia-smi -i 5 --query-compute-apps=pid,name,used_memory --format=csv": {Kind: api.LooksHung, Subject: input.Subject{Run: "r"}, Advice: input.Advice{GPUIndex: &index}},
+		"nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv":      {Kind: api.LooksHung, Subject: input.Subject{Run: "r"}},
+		"sudo nvidia-smi --gpu-reset -i GPU-0a":                                  {Kind: api.GPUFailed, Subject: input.Subject{GPU: "GPU-0a"}, Advice: input.Advice{Recovery: 1}},
 	} {
 		w := newWorld(input.Settings{})
 		add := func() string {

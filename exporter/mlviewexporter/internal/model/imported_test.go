@@ -27,7 +27,7 @@ func TestTimesThatNoClockShows(t *testing.T) {
 		never, err := time.Parse(time.RFC3339, text)
 		require.NoError(t, err)
 		w.SetFailures([]api.Failure{{Key: "found", FirstSeen: &never, LastSeen: &never}})
-		w.span(func(in *input.Span) { in.Request, in.Model, in.Source.Version = true, "m", "1" })
+		w.span(func(in *input.Span) { in.Asks, in.Fact.Requested, in.Source.Version = true, "m", "1" })
 		state := w.state()
 		data, err := json.Marshal(state)
 		require.NoError(t, err)

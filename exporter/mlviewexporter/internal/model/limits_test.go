@@ -172,7 +172,7 @@ func TestLongNamesAreCut(t *testing.T) {
 	for i := range 60 {
 		name := strings.Repeat("a", 1<<20) + strconv.Itoa(i)
 		w.span(func(in *input.Span) {
-			in.Phase, in.Name, in.Failed, in.Class, in.Source.Service = "", name, true, name, name
+			in.Fact.Phase, in.Name, in.Failed, in.Class, in.Source.Service = "", name, true, name, name
 		})
 	}
 	assert.Equal(t, 1, len(w.state().Failures)) //nolint:testifylint // as above
@@ -188,7 +188,7 @@ func TestTheSizeOfTraces(t *testing.T) {
 		text := strconv.Itoa(i) + strings.Repeat("\U0001F600", 120)
 		w.span(func(in *input.Span) {
 			in.Trace, in.ID = [16]byte{1, byte(i / 2000)}, [8]byte{1, byte(i), byte(i >> 8)}
-			in.Name, in.Operation, in.Phase, in.Source.Run = "n"+text, "o"+text, "", ""
+			in.Name, in.Fact.Operation, in.Fact.Phase, in.Source.Run = "n"+text, "o"+text, "", ""
 		})
 	}
 	assert.Less(t, heap()-before, 8+10, "the traces and what is remembered of texts")

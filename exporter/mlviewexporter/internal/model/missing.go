@@ -14,25 +14,26 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
 )
 
-// missing returns what the page cannot show, why, and what changes it.
-func (s *Store) missing(state *api.State, now time.Time) []api.Missing {
-	rows := append(s.missingSenders(state, now), s.missingHardware(now)...)
-	rows = append(rows, s.missingRuns(state)...)
-	if !s.Content && s.models.Requests {
+// missing returns what the page cannot show, why, and what changes it: also what components
+// report.
+func (all *parts) missing(state *api.State, reported []api.Missing, now time.Time) []api.Missing {
+	rows := append(all.missingSenders(state, now), all.missingHardware(now)...)
+	rows = append(rows, all.missingRuns(state)...)
+	if !all.Content && all.models.Requests {
 		rows = append(rows, api.Missing{
 			Key: "content", Kind: "content", What: "Long messages of errors, text of spans", Fix: "ml_view: {content: true}",
 			Why: "Only the first 200 characters of a message are held, and of attributes of spans no text that may be a prompt, a completion or an argument. With this setting both are whole; reproductions have the arguments of the failed call in either case.",
 		})
 	}
-	rows = append(rows, s.Limits.Missing()...)
-	if !s.overflow.IsZero() && now.Sub(s.overflow) <= series.GoneAfter {
+	rows = append(rows, all.Limits.Missing()...)
+	if !all.overflow.IsZero() && now.Sub(all.overflow) <= series.GoneAfter {
 		rows = append(rows, api.Missing{
 			Key: "limit series", Kind: "limit", What: "Runs or series of their own",
 			Why: "A limit before the page was reached, and data was counted together (otel.metric.overflow).",
 			Fix: "ml_metrics: {max_runs: <more>, max_series: <more>} or ml_guard: {identities: {...}}",
 		})
 	}
-	rows = append(rows, s.reported...)
+	rows = append(rows, reported...)
 	slices.SortStableFunc(rows, func(a, b api.Missing) int { return api.TrueFirst(a.Since != nil, b.Since != nil) })
 	return rows
 }
@@ -56,9 +57,9 @@ var attributionFixes = map[string]string{
 }
 
 // missingHardware returns what is missing of GPUs.
-func (s *Store) missingHardware(now time.Time) (rows []api.Missing) {
+func (all *parts) missingHardware(now time.Time) (rows []api.Missing) {
 	drivers := false
-	ordered := slices.SortedFunc(slices.Values(s.ofHosts.Streams), func(a, b *series.Stream) int {
+	ordered := slices.SortedFunc(slices.Values(all.ofHosts.Streams), func(a, b *series.Stream) int {
 		return cmp.Or(cmp.Compare(a.Labels.Host, b.Labels.Host), cmp.Compare(a.Labels.Own[0], b.Labels.Own[0]), cmp.Compare(a.Labels.Own[1], b.Labels.Own[1]))
 	})
 	for _, one := range ordered {
@@ -81,7 +82,7 @@ func (s *Store) missingHardware(now time.Time) (rows []api.Missing) {
 			})
 		}
 	}
-	if len(s.gpus.All) == 0 && !drivers {
+	if len(all.GPUs.All) == 0 && !drivers {
 		rows = append(rows, api.Missing{
 			Key: "gpu", Kind: "gpu", What: "GPUs", Why: "No receiver reports GPUs.",
 			Fix: "receivers: {gpu: {}} and service: {pipelines: {metrics: {receivers: [otlp, gpu]}}}",
@@ -91,42 +92,43 @@ func (s *Store) missingHardware(now time.Time) (rows []api.Missing) {
 }
 
 // missingRuns returns what is missing of runs and ranks, one row for each cause.
-func (s *Store) missingRuns(state *api.State) (rows []api.Missing) {
-	var spans, hosts, tokens, owners missingOf
-	for _, id := range slices.SortedFunc(maps.Keys(s.services.All), serving.CompareServices) {
-		if n := s.services.All[id].WithoutRun; n > 0 {
-			spans.add(id.Name, n)
+func (all *parts) missingRuns(state *api.State) (rows []api.Missing) {
+	var spans, hosts, tokens services
+	var spansOf, ranksOf int64
+	for _, id := range slices.SortedFunc(maps.Keys(all.Services.All), serving.CompareServices) {
+		if n := all.Services.All[id].WithoutRun; n > 0 {
+			spans, spansOf = append(spans, id.Name), spansOf+n
 		}
 	}
 	for i := range state.Runs {
 		row := &state.Runs[i]
-		if n := s.runs.ByKey[row.Key].WithoutHost(); n > 0 {
-			hosts.add(row.Service, int64(n))
+		if n := all.Runs.ByKey[row.Key].WithoutHost(); n > 0 {
+			hosts, ranksOf = append(hosts, row.Service), ranksOf+int64(n)
 		}
 		if row.Why["token_rate"] != "" && row.Samples == nil {
-			tokens.add(row.Service, 0)
+			tokens = append(tokens, row.Service)
 		}
 	}
-	owners.services = withoutOwner(state)
-	add := func(of *missingOf, m api.Missing, things string) {
-		if len(of.services) > 0 {
+	owners := withoutOwner(state)
+	add := func(of services, m api.Missing, things string) {
+		if len(of) > 0 {
 			m.Key, m.What = m.Kind, m.What+of.of(things)
 			rows = append(rows, m)
 		}
 	}
-	add(&owners, api.Missing{
-		Kind: "owner", What: "The owner of ", Fix: fixOwners(owners.services),
+	add(owners, api.Missing{
+		Kind: "owner", What: "The owner of ", Fix: "ml_view: {owners: {" + api.Each(owners, func(service string) string { return strconv.Quote(service) + ": <who>" }) + "}}",
 		Why: "Neither their spans nor processes on GPUs name a user, and service.namespace names no team.",
 	}, "services")
-	add(&spans, api.Missing{
-		Kind: "run", What: "The run of spans of ", Count: rounded(spans.count),
+	add(spans, api.Missing{
+		Kind: "run", What: "The run of spans of ", Count: rounded(spansOf),
 		Why: "Neither the spans nor their resource name a run.", Fix: "OTEL_RESOURCE_ATTRIBUTES=ml.run.id=<id of the run>",
 	}, "services")
-	add(&hosts, api.Missing{
-		Kind: "rank_host", What: "The host of ranks of ", Count: hosts.count, Fix: "OTEL_RESOURCE_ATTRIBUTES=host.name=$(hostname)",
-		Why: "The resource of " + api.Counted(int(hosts.count), "rank", "ranks") + " has no host.name.",
+	add(hosts, api.Missing{
+		Kind: "rank_host", What: "The host of ranks of ", Count: ranksOf, Fix: "OTEL_RESOURCE_ATTRIBUTES=host.name=$(hostname)",
+		Why: "The resource of " + api.Counted(int(ranksOf), "rank", "ranks") + " has no host.name.",
 	}, "runs")
-	add(&tokens, api.Missing{
+	add(tokens, api.Missing{
 		Kind: "step_tokens", What: "Tokens per second of ", Fix: runs.FixStepTokens(api.Mapped(tokens.distinct(), func(same []*string) string { return *same[0] })...),
 		Why: "Unknown: tokens per step not set (ml.tokens_per_step). " + runs.SizeOfAStep,
 	}, "runs")
@@ -152,31 +154,18 @@ func withoutOwner(state *api.State) (services []string) {
 	return slices.Compact(services)
 }
 
-// fixOwners returns the configuration that names the owners of services.
-func fixOwners(services []string) string {
-	return "ml_view: {owners: {" + api.Each(services, func(service string) string { return strconv.Quote(service) + ": <who>" }) + "}}"
-}
-
-// missingOf are the services, or those of the runs, that one thing is missing of. count is
-// how often.
-type missingOf struct {
-	services []string
-	count    int64
-}
-
-func (m *missingOf) add(service string, count int64) {
-	m.services, m.count = append(m.services, service), m.count+count
-}
+// services are those, or those of the runs, that one thing is missing of.
+type services []string
 
 // distinct returns the names of each service, in the order in which they came.
-func (m *missingOf) distinct() [][]*string {
-	return api.Grouped(m.services, func(service *string) string { return *service })
+func (m services) distinct() [][]*string {
+	return api.Grouped(m, func(service *string) string { return *service })
 }
 
 // of names the services, such as "trainer" or "3 runs: agent, trainer (2)".
-func (m *missingOf) of(things string) string {
-	if len(m.services) == 1 {
-		return m.services[0]
+func (m services) of(things string) string {
+	if len(m) == 1 {
+		return m[0]
 	}
 	names := api.Mapped(m.distinct(), func(same []*string) string {
 		if len(same) == 1 {
@@ -184,7 +173,7 @@ func (m *missingOf) of(things string) string {
 		}
 		return *same[0] + " (" + strconv.Itoa(len(same)) + ")"
 	})
-	return strconv.Itoa(len(m.services)) + " " + things + ": " + api.List(names, api.MaxNamed)
+	return strconv.Itoa(len(m)) + " " + things + ": " + api.List(names, api.MaxNamed)
 }
 
 // rounded returns a count with two digits that matter, so that it does not change
@@ -205,11 +194,11 @@ var noticeTexts = [...]struct{ notice, what, why string }{
 }
 
 // noticeRows returns what collectors lose now: by ml_metrics, which knows its process.
-func (s *Store) noticeRows(now time.Time) (rows []api.Missing) {
+func (all *parts) noticeRows(now time.Time) (rows []api.Missing) {
 	for _, known := range noticeTexts {
 		m := api.Missing{Key: "collectors " + known.notice, Kind: known.notice, Why: known.why + " Their pages and logs say more."}
 		var names []string
-		for _, one := range s.ofHosts.Streams {
+		for _, one := range all.ofHosts.Streams {
 			at := series.Unix(one.Value)
 			if one.Series != series.CollectorNotice || one.Labels.Own[0] != known.notice || one.Sender == nil || at == nil || one.Old(now) || one.Gone {
 				continue
@@ -227,7 +216,7 @@ func (s *Store) noticeRows(now time.Time) (rows []api.Missing) {
 
 // missingSenders returns a row for each collector, and for each host of GPUs, that is
 // silent. Of very many, the last row counts the others.
-func (s *Store) missingSenders(state *api.State, now time.Time) (rows []api.Missing) {
+func (all *parts) missingSenders(state *api.State, now time.Time) (rows []api.Missing) {
 	silent := api.Where(slices.Values(state.Collectors), func(c api.SendingCollector) bool { return c.SilentSince != nil })
 	rows = firstSilent("collectors", silent, func(one api.SendingCollector) api.Missing {
 		return api.Missing{
@@ -235,8 +224,8 @@ func (s *Store) missingSenders(state *api.State, now time.Time) (rows []api.Miss
 			Why: "It has been silent since " + api.Clock(*one.SilentSince, now) + ". What only this collector sends shows its last values, then leaves.",
 		}
 	})
-	rows = append(rows, s.noticeRows(now)...)
-	return append(rows, firstSilent("hosts", s.gpus.SilentHosts(now), func(one gpus.SilentHost) api.Missing {
+	rows = append(rows, all.noticeRows(now)...)
+	return append(rows, firstSilent("hosts", all.GPUs.SilentHosts(now), func(one gpus.SilentHost) api.Missing {
 		return api.Missing{
 			Key: api.Key("silent host", one.Host), Kind: "host", What: "GPUs of " + cmp.Or(one.Host, "an unknown host"),
 			Why: "No reading has come since " + api.Clock(one.Last, now) + ". Its GPUs show what they did then, those that nobody held for an hour.",

@@ -117,7 +117,7 @@ func TestSimulated(t *testing.T) {
 		w := newWorld(input.Settings{})
 		w.span(func(in *input.Span) {
 			in.Source = &input.Source{Service: "agent", Simulated: simulated}
-			in.Failed, in.Class, in.Call, in.Request, in.Model = true, "E", input.WholeCall, true, "m"
+			in.Failed, in.Class, in.Part, in.Asks, in.Fact.Requested = true, "E", input.WholeCall, true, "m"
 		})
 		w.failing(w.now)
 		s := w.state()
@@ -143,7 +143,7 @@ func TestOwnersOfServices(t *testing.T) {
 	missing := func(w *world) (fixes []string) {
 		w.span(func(in *input.Span) {
 			in.Source = &input.Source{Service: "agent"}
-			in.Failed, in.Class, in.Request, in.Model = true, "E", true, "m"
+			in.Failed, in.Class, in.Asks, in.Fact.Requested = true, "E", true, "m"
 		})
 		w.failing(w.now)
 		for _, m := range w.state().Missing {
@@ -207,17 +207,6 @@ func TestChangesOfOneRun(t *testing.T) {
 		detail, _ := w.Run(r.Key)
 		assert.NotEmpty(t, detail.Marks, r.ID)
 	}
-}
-
-// The detail of a run is computed once an interval.
-func TestADetailIsKeptForAnInterval(t *testing.T) {
-	w := newWorld(input.Settings{})
-	w.point(series.Steps, "r", 1)
-	first := w.run(t)
-	w.point(series.Steps, "r", 2)
-	same, _ := w.Run(first.Run.Key)
-	assert.Same(t, first, same)
-	assert.InDelta(t, 2, *w.run(t).Run.Steps, 0)
 }
 
 // States are named as the page names them.

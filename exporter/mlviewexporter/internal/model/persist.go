@@ -9,8 +9,8 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/changes"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/problems"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 )
 
@@ -22,14 +22,14 @@ const maxImport = 16 << 20
 
 // exported is what a Store keeps over restarts.
 type exported struct {
-	Version  int                `json:"version"`
-	Changes  []api.Change       `json:"changes,omitempty"`
-	Marks    []changes.RunMark  `json:"marks,omitempty"`
-	Failures []api.Failure      `json:"failures,omitempty"`
-	Runs     []runs.SavedRun    `json:"runs,omitempty"`
-	Good     []*runs.GoodRun    `json:"good,omitempty"`
-	Records  []*problems.Record `json:"records,omitempty"`
-	Resolved []api.Need         `json:"resolved,omitempty"`
+	Version  int               `json:"version"`
+	Changes  []api.Change      `json:"changes,omitempty"`
+	Marks    []changes.RunMark `json:"marks,omitempty"`
+	Failures []api.Failure     `json:"failures,omitempty"`
+	Runs     []runs.SavedRun   `json:"runs,omitempty"`
+	Good     []*runs.GoodRun   `json:"good,omitempty"`
+	Records  []*input.Record   `json:"records,omitempty"`
+	Resolved []api.Need        `json:"resolved,omitempty"`
 }
 
 // Export returns the changes, states, failures and good runs of the last week, the
@@ -63,14 +63,14 @@ func (s *Store) export() exported {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := exported{
-		Version: exportVersion, Failures: s.failures.Saved(), Runs: s.runs.Saved(),
-		Changes: slices.Clone(s.changes.All), Marks: slices.Clone(s.changes.Marks), Good: slices.Clone(s.runs.Good),
+		Version: exportVersion, Failures: s.all.Failures.Saved(), Runs: s.all.Runs.Saved(),
+		Changes: slices.Clone(s.all.Changes.All), Marks: slices.Clone(s.all.Changes.Marks), Good: slices.Clone(s.all.Runs.Good),
 	}
-	out.Records, out.Resolved = s.problems.Saved()
+	out.Records, out.Resolved = s.all.problems.Saved()
 	slices.SortFunc(out.Failures, func(a, b api.Failure) int {
 		return cmp.Or(api.Value(a.LastSeen).Compare(api.Value(b.LastSeen)), cmp.Compare(a.Key, b.Key))
 	})
-	slices.SortFunc(out.Records, func(a, b *problems.Record) int {
+	slices.SortFunc(out.Records, func(a, b *input.Record) int {
 		return cmp.Or(a.Onset.Compare(b.Onset), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Run, b.Run))
 	})
 	slices.SortStableFunc(out.Changes, func(a, b api.Change) int { return a.Time.Compare(b.Time) })
@@ -96,13 +96,13 @@ func (s *Store) Import(data []byte) error {
 	recent := func(t time.Time) bool { return now.Sub(t) <= kept.Week && !t.After(now.Add(time.Minute)) }
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.changes.Restore(in.Changes, in.Marks, recent)
-	s.runs.Good.Restore(in.Good, recent)
-	s.problems.Restore(in.Records, in.Resolved, recent, now)
-	s.failures.Restore(in.Failures, recent)
+	s.all.Changes.Restore(in.Changes, in.Marks, recent)
+	s.all.Runs.Good.Restore(in.Good, recent)
+	s.all.problems.Restore(in.Records, in.Resolved, recent, now)
+	s.all.Failures.Restore(in.Failures, recent)
 	for _, r := range slices.Backward(in.Runs) { // the newest first
 		if recent(r.LastSeen) {
-			s.runs.Restore(r, now)
+			s.all.Runs.Restore(r, now)
 		}
 	}
 	return nil

@@ -78,8 +78,8 @@ func TestARecordOfAProblem(t *testing.T) {
 
 	value := 3.0
 	r := input.Record{
-		ID: "1", Kind: mlattr.ProblemNonfinite, Service: "trainer", Run: "r", Host: "h1", Value: &value, Unit: "{value}",
-		Evidence: []string{"loss NaN at step 7"}, Excluded: []string{"validation"}, Next: "Look at the data.",
+		ID: "1", Kind: mlattr.ProblemNonfinite, Subject: input.Subject{Service: "trainer", Run: "r", Host: "h1"}, Value: &value, Unit: "{value}",
+		Evidence: []string{"loss NaN at step 7"}, Excluded: []string{"validation"}, Advice: input.Advice{Next: "Look at the data."},
 		Before: []string{changed + " version 2 (was 1)", "2026-01-01T00:00:00Z commit b (was a)", "nonsense"},
 	}
 	w.record(r)
@@ -95,6 +95,18 @@ func TestARecordOfAProblem(t *testing.T) {
 	assert.Empty(t, need().Evidence, "the next one has another record")
 }
 
+// A record is found by what has the problem, however long its names are.
+func TestARecordOfALongNamespace(t *testing.T) {
+	w := newWorld(input.Settings{})
+	of := input.Subject{Namespace: strings.Repeat("n", 200), Service: "trainer", Run: "r"}
+	p := series.Point{Series: series.Problem, Update: series.Update{Value: float64(w.now.Unix()), Time: w.now.UnixNano()}}
+	p.Labels.Namespace, p.Labels.Service, p.Labels.Run, p.Labels.Own[0] = of.Namespace, of.Service, of.Run, mlattr.ProblemNonfinite
+	w.ApplyPoints([]series.Point{p})
+	w.record(input.Record{ID: "1", Kind: mlattr.ProblemNonfinite, Subject: of, Evidence: []string{"loss NaN at step 7"}})
+	require.Len(t, w.state().Needs, 1)
+	assert.Equal(t, []string{"loss NaN at step 7"}, w.State().Needs[0].Evidence)
+}
+
 // What follows from another problem comes after it, and names it.
 func TestAProblemThatFollows(t *testing.T) {
 	w := newWorld(input.Settings{})
@@ -102,8 +114,8 @@ func TestAProblemThatFollows(t *testing.T) {
 	for _, kind := range []string{api.LooksHung, mlattr.ProblemRankMissing, api.RestartLoop} {
 		w.point(series.Problem, "r", onset, kind)
 	}
-	w.record(input.Record{ID: "1", Kind: api.LooksHung, Service: "trainer", Run: "r", Cause: "2"})
-	w.record(input.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Service: "trainer", Run: "r"})
+	w.record(input.Record{ID: "1", Kind: api.LooksHung, Subject: input.Subject{Service: "trainer", Run: "r"}, Cause: "2"})
+	w.record(input.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Subject: input.Subject{Service: "trainer", Run: "r"}})
 	kinds := func() (kinds []string) {
 		for _, n := range w.state().Needs {
 			kinds = append(kinds, n.Kind)
@@ -114,9 +126,9 @@ func TestAProblemThatFollows(t *testing.T) {
 	assert.Equal(t, w.State().Needs[0].Key, w.State().Needs[1].Cause)
 	assert.Empty(t, w.State().Needs[0].Cause)
 
-	w.record(input.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Service: "trainer", Run: "r", Cause: "1"})
+	w.record(input.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Subject: input.Subject{Service: "trainer", Run: "r"}, Cause: "1"})
 	assert.Len(t, kinds(), 3, "records that name each other hide nothing")
-	w.record(input.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Service: "trainer", Run: "r", Cause: "2"})
+	w.record(input.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Subject: input.Subject{Service: "trainer", Run: "r"}, Cause: "2"})
 	assert.Len(t, kinds(), 3)
 }
 
@@ -127,8 +139,8 @@ func TestAPageThatFollowsFromATicket(t *testing.T) {
 	for _, kind := range []string{api.Slow, mlattr.ProblemToolErrors, api.Failing} {
 		w.point(series.Problem, "r", onset, kind)
 	}
-	w.record(input.Record{ID: "1", Kind: api.Failing, Service: "trainer", Run: "r", Cause: "2"})
-	w.record(input.Record{ID: "2", Kind: mlattr.ProblemToolErrors, Service: "trainer", Run: "r"})
+	w.record(input.Record{ID: "1", Kind: api.Failing, Subject: input.Subject{Service: "trainer", Run: "r"}, Cause: "2"})
+	w.record(input.Record{ID: "2", Kind: mlattr.ProblemToolErrors, Subject: input.Subject{Service: "trainer", Run: "r"}})
 	var order []string
 	for _, n := range w.state().Needs {
 		order = append(order, fmt.Sprintf("%d %s %s", n.Urgency, n.Severity, n.Kind))
@@ -140,12 +152,12 @@ func TestAPageThatFollowsFromATicket(t *testing.T) {
 func TestMarks(t *testing.T) {
 	w := newWorld(input.Settings{})
 	w.point(series.RunState, "r", 1, "running")
-	spike := input.Record{ID: "1", Kind: mlattr.ProblemLossSpike, Service: "trainer", Run: "r", Evidence: []string{"loss 9.1 at step 7"}}
+	spike := input.Record{ID: "1", Kind: mlattr.ProblemLossSpike, Subject: input.Subject{Service: "trainer", Run: "r"}, Evidence: []string{"loss 9.1 at step 7"}}
 	w.record(spike)
 	w.record(spike)
 	spike.Ended = w.now
 	w.record(spike)
-	w.record(input.Record{ID: "3", Kind: "sad", Service: "trainer", Run: "r"})
+	w.record(input.Record{ID: "3", Kind: "sad", Subject: input.Subject{Service: "trainer", Run: "r"}})
 	assert.Empty(t, w.state().Needs)
 	marks := w.run(t).Marks
 	require.Len(t, marks, 1)
@@ -157,7 +169,7 @@ func TestMarks(t *testing.T) {
 // a problem.
 func TestMarksOfServices(t *testing.T) {
 	w := newWorld(input.Settings{})
-	w.record(input.Record{ID: "1", Kind: mlattr.ProblemLooping, Service: "agent", Onset: w.now, Evidence: []string{"search 12 times"}})
+	w.record(input.Record{ID: "1", Kind: mlattr.ProblemLooping, Subject: input.Subject{Service: "agent"}, Onset: w.now, Evidence: []string{"search 12 times"}})
 	w.span(func(in *input.Span) { in.Source = &input.Source{Service: "agent"} })
 	w.failing(w.now)
 	s := w.state()
@@ -173,7 +185,7 @@ func TestAProblemOfAHost(t *testing.T) {
 	p := series.Point{Series: series.Problem, Update: series.Update{Value: float64(w.now.Unix())}}
 	p.Labels.Host, p.Labels.Own[0] = "h1", mlattr.ProblemSlowHost
 	w.ApplyPoints([]series.Point{p})
-	w.record(input.Record{ID: "1", Kind: mlattr.ProblemSlowHost, Host: "h1", GPU: "g", Evidence: []string{"in 3 runs"}})
+	w.record(input.Record{ID: "1", Kind: mlattr.ProblemSlowHost, Subject: input.Subject{Host: "h1", GPU: "g"}, Evidence: []string{"in 3 runs"}})
 	needs := w.state().Needs
 	require.Len(t, needs, 1)
 	assert.Equal(t, "host h1", needs[0].Subject)
@@ -191,7 +203,7 @@ func TestRecordsAreBounded(t *testing.T) {
 	before := heap()
 	for i := range 6000 {
 		w.record(input.Record{
-			ID: long, Kind: api.Slow, Service: "s" + strconv.Itoa(i), Run: "r", Next: long,
+			ID: long, Kind: api.Slow, Subject: input.Subject{Service: "s" + strconv.Itoa(i), Run: "r"}, Advice: input.Advice{Next: long},
 			Evidence: many[:1], Before: many, Excluded: many[:1],
 		})
 		w.change(api.Change{Kind: "version", Service: "s" + strconv.Itoa(i), To: long, Text: long})
@@ -205,12 +217,12 @@ func TestRecordsAreBounded(t *testing.T) {
 func TestARecordFromTheFuture(t *testing.T) {
 	w := newWorld(input.Settings{})
 	for i := range 1024 {
-		w.record(input.Record{Kind: mlattr.ProblemNonfinite, Service: "s", Run: strconv.Itoa(i), Onset: w.now.AddDate(200, 0, 0)})
+		w.record(input.Record{Kind: mlattr.ProblemNonfinite, Subject: input.Subject{Service: "s", Run: strconv.Itoa(i)}, Onset: w.now.AddDate(200, 0, 0)})
 	}
 	w.now = w.now.AddDate(0, 0, 8)
 	w.point(series.RunState, "r", 1, "running")
 	w.point(series.Problem, "r", float64(w.now.Unix()), mlattr.ProblemNonfinite)
-	w.record(input.Record{Kind: mlattr.ProblemNonfinite, Service: "trainer", Run: "r", Evidence: []string{"loss NaN"}})
+	w.record(input.Record{Kind: mlattr.ProblemNonfinite, Subject: input.Subject{Service: "trainer", Run: "r"}, Evidence: []string{"loss NaN"}})
 	needs := w.state().Needs
 	require.Len(t, needs, 1)
 	assert.Equal(t, []string{"loss NaN"}, needs[0].Evidence)

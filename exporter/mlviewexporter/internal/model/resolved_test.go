@@ -24,7 +24,7 @@ func TestAFailedGPUWhoseHolderIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(input.Settings{Owners: map[string]string{"1000": "ada"}})
 			r := input.Record{
-				ID: "1", Kind: api.GPUFailed, Run: run, Host: "h", GPU: "GPU-0", Onset: w.now,
+				ID: "1", Kind: api.GPUFailed, Subject: input.Subject{Run: run, Host: "h", GPU: "GPU-0"}, Onset: w.now,
 				Holder: input.Workload{Job: "815", UserID: "1000"}, Evidence: []string{"failed"},
 			}
 			if run != "" {
@@ -121,7 +121,7 @@ func TestARunThatHadGPUs(t *testing.T) {
 		p.Labels.Run, p.Labels.Service, p.Labels.Own[4], p.Labels.Own[6] = "r", "trainer", "1000", "trainer"
 	})
 	w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
-	w.record(input.Record{ID: "1", Kind: api.LooksHung, Service: "trainer", Run: "r", Held: []string{"h/GPU-0"}, Holder: input.Workload{UserID: "1000"}})
+	w.record(input.Record{ID: "1", Kind: api.LooksHung, Subject: input.Subject{Service: "trainer", Run: "r"}, Held: []string{"h/GPU-0"}, Holder: input.Workload{UserID: "1000"}})
 	before := w.state().Needs
 	require.Len(t, before, 1)
 	require.Len(t, before[0].GPUs, 1)
@@ -153,7 +153,7 @@ func TestStaleProblemsComeLast(t *testing.T) {
 	for _, run := range []string{"a", "b"} {
 		w.point(series.Problem, run, float64(w.now.Unix()), api.LooksHung)
 	}
-	w.record(input.Record{ID: "1", Kind: api.LooksHung, Service: "trainer", Run: "a", Stale: w.now.Add(-time.Hour)})
+	w.record(input.Record{ID: "1", Kind: api.LooksHung, Subject: input.Subject{Service: "trainer", Run: "a"}, Stale: w.now.Add(-time.Hour)})
 	runs := func() (ids []string) {
 		for _, n := range w.state().Needs {
 			ids = append(ids, n.RunID)
@@ -161,7 +161,7 @@ func TestStaleProblemsComeLast(t *testing.T) {
 		return ids
 	}
 	assert.Equal(t, []string{"b", "a"}, runs())
-	w.record(input.Record{ID: "1", Kind: api.LooksHung, Service: "trainer", Run: "a", Onset: w.now.Add(-time.Hour)})
+	w.record(input.Record{ID: "1", Kind: api.LooksHung, Subject: input.Subject{Service: "trainer", Run: "a"}, Onset: w.now.Add(-time.Hour)})
 	require.Len(t, runs(), 2)
 	assert.Nil(t, w.State().Needs[1].NoEvidenceSince, "there is new one")
 }
@@ -172,7 +172,7 @@ func TestResolvedProblemsAreBounded(t *testing.T) {
 	for n := range 1500 {
 		w.now = w.now.Add(time.Second)
 		w.record(input.Record{
-			ID: strconv.Itoa(n), Kind: api.Failing, Service: "s" + strconv.Itoa(n), Ended: w.now, EndReason: mlattr.ProblemNoEvidence,
+			ID: strconv.Itoa(n), Kind: api.Failing, Subject: input.Subject{Service: "s" + strconv.Itoa(n)}, Ended: w.now, EndReason: mlattr.ProblemNoEvidence,
 		})
 	}
 	s := w.state()
@@ -189,10 +189,10 @@ func TestGPUsThatWereWrongTogetherAreOneRow(t *testing.T) {
 	hours := 1.0
 	for _, gpu := range []string{"10", "2", "0", "1"} {
 		w.record(input.Record{
-			ID: gpu, Kind: api.HeldIdle, Host: "n1", GPU: gpu, Onset: onset, Ended: w.now, EndReason: mlattr.ProblemNoEvidence, GPUHours: &hours,
+			ID: gpu, Kind: api.HeldIdle, Subject: input.Subject{Host: "n1", GPU: gpu}, Onset: onset, Ended: w.now, EndReason: mlattr.ProblemNoEvidence, GPUHours: &hours,
 		})
 	}
-	w.record(input.Record{ID: "later", Kind: api.HeldIdle, Host: "n1", GPU: "3", Onset: onset.Add(time.Minute), Ended: w.now, EndReason: mlattr.ProblemNoEvidence})
+	w.record(input.Record{ID: "later", Kind: api.HeldIdle, Subject: input.Subject{Host: "n1", GPU: "3"}, Onset: onset.Add(time.Minute), Ended: w.now, EndReason: mlattr.ProblemNoEvidence})
 	var subjects []string
 	for _, n := range w.state().Resolved {
 		subjects = append(subjects, n.Subject)

@@ -50,12 +50,14 @@ func (w *world) state() *api.State {
 
 func (w *world) span(edit func(*input.Span)) {
 	in := input.Span{
-		Trace: [16]byte{1}, ID: [8]byte{1}, Name: "forward", Start: w.now.UnixNano() - 1e9, End: w.now.UnixNano(), Duration: 1,
-		Source: &input.Source{Service: "trainer", Run: "r"}, Phase: "forward", ML: true,
-		Queue: math.NaN(), Serialize: math.NaN(), FirstToken: math.NaN(), Decode: math.NaN(), Cached: math.NaN(),
+		Trace: [16]byte{1}, ID: [8]byte{1}, Name: "forward", Start: w.now.UnixNano() - 1e9, End: w.now.UnixNano(),
+		Source: &input.Source{Service: "trainer", Run: "r"}, ML: true,
+		Call:    input.Call{Duration: 1, Queue: math.NaN(), Serialize: math.NaN()},
+		Request: input.Request{FirstToken: math.NaN(), Decode: math.NaN(), Cached: math.NaN()},
 	}
+	in.Fact.Phase = "forward"
 	edit(&in)
-	w.ApplySpans([]input.Span{in})
+	w.ApplySpans([]input.Span{in}, nil)
 }
 
 func TestAStateIsKeptForAnInterval(t *testing.T) {
@@ -149,8 +151,8 @@ func TestLimits(t *testing.T) {
 			in.Source.Run, in.Source.Host, in.Source.Rank, in.Source.Version = name, "h"+name, name, name
 			in.Trace, in.ID = [16]byte{byte(i), byte(i >> 8), 1}, [8]byte{byte(i), 1}
 			in.Failed, in.Class, in.Message, in.Name = true, "E"+name, long, long
-			in.Call, in.Function = input.WholeCall, "f"+name
-			in.Request, in.Model = true, "m"+name
+			in.Part, in.Fact.Function = input.WholeCall, "f"+name
+			in.Asks, in.Fact.Requested = true, "m"+name
 		})
 		for s := series.Steps; s < series.Count; s++ {
 			p := series.Point{Series: s, Update: series.Update{Value: float64(i)}}
@@ -190,7 +192,7 @@ func TestContent(t *testing.T) {
 		w := newWorld(input.Settings{Content: content})
 		w.span(func(in *input.Span) {
 			in.Failed, in.Class, in.Message = true, "E", strings.Repeat("x", 10_000)
-			in.Call = input.WholeCall
+			in.Part = input.WholeCall
 		})
 		s := w.state()
 		assert.Len(t, s.Failures[0].Message, want)
@@ -240,7 +242,7 @@ func TestOrderOfNeeds(t *testing.T) {
 		w.point(series.RunGPUs, run, 4)
 		w.point(series.Problem, run, float64(w.now.Add(-ago).Unix()), kind)
 		number := 4.0
-		w.record(input.Record{ID: run, Kind: kind, Service: "trainer", Run: run, Onset: w.now.Add(-ago), GPUs: &number})
+		w.record(input.Record{ID: run, Kind: kind, Subject: input.Subject{Service: "trainer", Run: run}, Onset: w.now.Add(-ago), GPUs: &number})
 	}
 	onset(api.HeldIdle, "idle", time.Hour)
 	onset(api.Slow, "slow", time.Hour)
@@ -319,7 +321,7 @@ func TestACallThatSeveralSpansRecordIsOne(t *testing.T) {
 	w := newWorld(input.Settings{})
 	call := func(id, parent byte, part input.CallPart, duration float64, library string) {
 		w.span(func(in *input.Span) {
-			in.ID, in.Parent, in.Call, in.Duration, in.Library, in.Function = [8]byte{id}, [8]byte{parent}, part, duration, library, "f"
+			in.ID, in.Parent, in.Part, in.Duration, in.Fact.Library, in.Fact.Function = [8]byte{id}, [8]byte{parent}, part, duration, library, "f"
 		})
 	}
 	call(2, 1, input.WholeCall, 1, "")

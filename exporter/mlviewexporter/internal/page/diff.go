@@ -104,16 +104,13 @@ type field struct {
 	omitEmpty bool
 }
 
-// left are fields of runs, GPUs and collectors that change in each update and that the
-// page does not show.
-var left = map[string]bool{"last_seen": true, "step_rate": true}
-
-// fieldsOf returns the fields of a type of rows that updates have: all but those of left.
+// fieldsOf returns the fields of a type of rows that updates have: all but those with the tag
+// updates:"-", which change in each update and which the page does not show.
 func fieldsOf(row reflect.Type) (all []field) {
-	leaves := row == reflect.TypeFor[api.Run]() || row == reflect.TypeFor[api.GPU]() || row == reflect.TypeFor[api.SendingCollector]()
 	for i := range row.NumField() {
-		name, options, _ := strings.Cut(row.Field(i).Tag.Get("json"), ",")
-		if !leaves || !left[name] {
+		tag := row.Field(i).Tag
+		name, options, _ := strings.Cut(tag.Get("json"), ",")
+		if tag.Get("updates") != "-" {
 			all = append(all, field{index: i, name: name, omitEmpty: strings.Contains(options, "omitempty")})
 		}
 	}

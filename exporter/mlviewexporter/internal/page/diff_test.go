@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
 
 // row is a row of any list, as a client has it.
@@ -94,7 +93,7 @@ func merge(rows []row, fields row) {
 func settle(name string, rows []row) {
 	for _, r := range rows {
 		for field, value := range r {
-			if value == nil || left[field] && (name == "runs" || name == "gpus") {
+			if value == nil || (field == "last_seen" || field == "step_rate") && (name == "runs" || name == "gpus") {
 				delete(r, field)
 			}
 			if number, ok := value.(float64); ok {
@@ -134,11 +133,11 @@ func present(lists map[string][]row) map[string][]row {
 }
 
 func TestAClientThatAppliesTheUpdatesHasTheState(t *testing.T) {
-	incidents, err := pagetest.Load("testdata/incidents.json")
+	incidents, err := LoadFixture("testdata/incidents.json")
 	require.NoError(t, err)
 	states := []*api.State{
-		pagetest.Fleet(30, 40, 0).State, pagetest.Fleet(30, 40, 1).State, pagetest.Fleet(3, 2, 2).State, incidents.State(),
-		{}, pagetest.Fleet(120, 10, 3).State,
+		FleetData(30, 40, 0).State, FleetData(30, 40, 1).State, FleetData(3, 2, 2).State, incidents.State(),
+		{}, FleetData(120, 10, 3).State,
 	}
 	// Shuffled rows, as if they moved.
 	random := rand.New(rand.NewPCG(1, 2))
@@ -160,8 +159,8 @@ func TestAClientThatAppliesTheUpdatesHasTheState(t *testing.T) {
 }
 
 func TestOnlyChangedFieldsAreSent(t *testing.T) {
-	old := pagetest.Fleet(30, 40, 0).State
-	next := *pagetest.Fleet(30, 40, 0).State
+	old := FleetData(30, 40, 0).State
+	next := *FleetData(30, 40, 0).State
 	next.Runs[4].Version, next.Runs[4].Bound = "2", ""
 
 	u := diff(old, &next)
@@ -181,8 +180,8 @@ func TestOnlyChangedFieldsAreSent(t *testing.T) {
 }
 
 func TestARowThatWasOnlySeenAgainIsNotSent(t *testing.T) {
-	old := pagetest.Fleet(3, 3, 0).State
-	next := *pagetest.Fleet(3, 3, 0).State
+	old := FleetData(3, 3, 0).State
+	next := *FleetData(3, 3, 0).State
 	later := next.Time.Add(time.Minute)
 	next.Runs[1].LastSeen, next.GPUs[1].LastSeen = later, later
 	assert.Empty(t, diff(old, &next).Rows)
@@ -210,7 +209,7 @@ func TestNumbersAreSentAsTheyAreShown(t *testing.T) {
 }
 
 func BenchmarkDiffOfALargeFleet(b *testing.B) {
-	states := []*api.State{pagetest.Fleet(500, 512, 0).State, pagetest.Fleet(500, 512, 1).State}
+	states := []*api.State{FleetData(500, 512, 0).State, FleetData(500, 512, 1).State}
 	var sent int
 	for i := 0; b.Loop(); i++ {
 		m := event("rows", diff(states[i%2], states[(i+1)%2]))

@@ -7,14 +7,16 @@ import (
 	"embed"
 	"encoding/hex"
 	"encoding/json"
-	"mime"
+	"errors"
+	"io/fs"
 	"net/http"
 	"path"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // encoded is made once for all who ask for it; zip is its compressed form.
@@ -66,16 +68,10 @@ func (d *document) serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
-// acceptsGzip reports whether the client accepts gzip.
+// acceptsGzip reports whether the client accepts gzip. One that weighs it against other
+// encodings gets none.
 func acceptsGzip(r *http.Request) bool {
-	for encoding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		name, params, err := mime.ParseMediaType(encoding)
-		if err == nil && name == "gzip" {
-			q, err := strconv.ParseFloat(params["q"], 64)
-			return params["q"] == "" || err == nil && q > 0
-		}
-	}
-	return false
+	return httpguts.HeaderValuesContainsToken(r.Header["Accept-Encoding"], "gzip")
 }
 
 func compress(b []byte) []byte {
@@ -99,9 +95,9 @@ type cache struct {
 	documents map[any]*document
 }
 
-// serve answers with the document with a name, created if nobody has asked for it yet, and
-// with failure if it cannot be. It is not found if create returns none.
-func (c *cache) serve(w http.ResponseWriter, r *http.Request, name any, failure string, create func() (*document, error)) {
+// serve answers with the document with a name, created if nobody has asked for it yet. It is
+// not found if create returns none.
+func (c *cache) serve(w http.ResponseWriter, r *http.Request, name any, create func() (*document, error)) {
 	c.mu.Lock()
 	if now := time.Now(); len(c.documents) >= maxDocuments || now.Sub(c.since) >= c.keep {
 		c.since, c.documents = now, make(map[any]*document)
@@ -115,7 +111,7 @@ func (c *cache) serve(w http.ResponseWriter, r *http.Request, name any, failure 
 	c.mu.Unlock()
 	switch {
 	case err != nil:
-		http.Error(w, failure, http.StatusInternalServerError)
+		http.Error(w, "The answer cannot be written.", http.StatusInternalServerError)
 	case made == nil:
 		http.NotFound(w, r)
 	default:
@@ -136,23 +132,21 @@ var contentTypes = map[string]string{
 // assets returns the files of the page by name.
 var assets = sync.OnceValue(func() map[string]*document {
 	files := make(map[string]*document)
-	entries, err := embedded.ReadDir("assets")
-	if err != nil {
-		panic(err) // The files are in the binary.
-	}
-	for _, entry := range entries {
-		content, err := embedded.ReadFile("assets/" + entry.Name())
-		if err != nil {
-			panic(err) // The files are in the binary.
-		}
-		ending := path.Ext(entry.Name())
+	names, err := fs.Glob(embedded, "assets/*")
+	for _, name := range names {
+		content, unread := embedded.ReadFile(name)
+		err = errors.Join(err, unread)
+		ending := path.Ext(name)
 		if ending == ".js" {
 			content = comments.ReplaceAll(content, nil)
 		}
 		sum := sha256.Sum256(content)
 		file := newDocument(contentTypes[ending], content)
 		file.tag = hex.EncodeToString(sum[:8])
-		files[entry.Name()] = file
+		files[path.Base(name)] = file
+	}
+	if err != nil {
+		panic(err) // The files are in the binary.
 	}
 	return files
 })
@@ -160,12 +154,3 @@ var assets = sync.OnceValue(func() map[string]*document {
 // comments are the lines of a script that are comments: they are for those who change the
 // page, and an eighth of it.
 var comments = regexp.MustCompile(`(?m)^ *//.*\n`)
-
-func serveAsset(w http.ResponseWriter, r *http.Request) {
-	file, ok := assets()[r.PathValue("name")]
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	file.serve(w, r)
-}

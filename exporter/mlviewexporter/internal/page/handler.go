@@ -9,6 +9,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -18,14 +19,12 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/schema"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/hostnames"
 )
 
-// unwritable says that a document cannot be made.
-const unwritable = "The answer cannot be written."
-
-// Source is what the page shows. Its methods are safe for concurrent use.
-type Source interface {
+// Reported is what a report shows.
+type Reported interface {
 	// State returns the current State, which nobody changes afterwards.
 	State() *api.State
 	// Run returns the details of the run with the key of its row.
@@ -33,6 +32,11 @@ type Source interface {
 	// Compare returns the run with a key beside the run with the key with, or beside
 	// its last good one if with is empty.
 	Compare(key, with string) (*api.Comparison, bool)
+}
+
+// Source is what the page shows. Its methods are safe for concurrent use.
+type Source interface {
+	Reported
 	// Trace returns the trace with the id.
 	Trace(id string) (*api.Trace, bool)
 	// Span returns what an opened span shows, by the ids of its trace and of itself.
@@ -53,37 +57,41 @@ type Settings struct {
 	// Hosts are the names of the Host header that are answered besides addresses,
 	// localhost and the machine's name, without a port.
 	Hosts []string
-	// Schema is the JSON schema of the State. Without it the schema is not found.
-	Schema []byte
+	// AnyHost answers requests for any name. The check of names protects a page that needs
+	// no credentials from the pages of others in the same browser; these have no
+	// credentials of this page.
+	AnyHost bool
 }
 
 // Handler serves the page. Close ends its streams.
 type Handler struct {
-	source Source
-	hosts  hostnames.Set
-	mux    *http.ServeMux
-	stream *stream
-
+	source  Source
+	anyHost bool
+	hosts   hostnames.Set
+	mux     *http.ServeMux
+	stream  *stream
+	// Details have a cache of their own: one that takes long does not hold up the State, and many
+	// of them leave it in its cache.
 	states, details cache
 }
 
 // NewHandler returns a Handler that shows the source.
 func NewHandler(source Source, set Settings) *Handler {
-	if set.Interval <= 0 {
-		set.Interval = 2 * time.Second
+	interval := cmp.Or(set.Interval, 2*time.Second)
+	h := &Handler{
+		source: source, anyHost: set.AnyHost, hosts: hostnames.Of(set.Hosts...), mux: http.NewServeMux(),
+		stream: newStream(source, interval, cmp.Or(set.MaxClients, 32)),
+		states: cache{keep: interval}, details: cache{keep: interval},
 	}
-	if set.MaxClients <= 0 {
-		set.MaxClients = 32
-	}
-	h := &Handler{source: source, hosts: hostnames.Of(set.Hosts...), mux: http.NewServeMux()}
-	h.states.keep, h.details.keep = set.Interval, set.Interval
-	h.stream = &stream{source: source, interval: set.Interval, maxClients: set.MaxClients, clients: make(map[*client]struct{})}
 
+	h.mux.Handle("GET /", http.NotFoundHandler()) // Other methods are not allowed, whatever the path.
 	h.mux.HandleFunc("GET /{$}", h.serveRoot)
-	h.mux.HandleFunc("GET /assets/{name}", serveAsset)
+	for name, file := range assets() {
+		h.mux.HandleFunc("GET /assets/"+name, file.serve)
+	}
 	h.mux.HandleFunc("GET /api/v1/state", func(w http.ResponseWriter, r *http.Request) {
 		state := source.State()
-		h.states.serve(w, r, state, "The state cannot be written as JSON.", func() (*document, error) { return jsonDocument(state) })
+		h.states.serve(w, r, state, func() (*document, error) { return jsonDocument(state) })
 	})
 	serveDetail(h, "runs/{key}", "", func(r *http.Request, _ string) (*api.RunDetail, bool) { return source.Run(r.PathValue("key")) })
 	// with is another run than the last good one.
@@ -101,10 +109,7 @@ func NewHandler(source Source, set Settings) *Handler {
 	h.mux.HandleFunc("GET /api/v1/runs/{key}/report", h.serveReportOfRun)
 	h.mux.HandleFunc("GET /api/v1/events", h.stream.serve)
 	h.mux.HandleFunc("GET /reproductions/{fingerprint}", h.serveReport)
-	if len(set.Schema) > 0 {
-		schema := newDocument("application/schema+json", set.Schema)
-		h.mux.HandleFunc("GET /api/v1/schema.json", schema.serve)
-	}
+	h.mux.HandleFunc("GET /api/v1/schema.json", newDocument("application/schema+json", schema.State).serve)
 	return h
 }
 
@@ -115,17 +120,14 @@ func (h *Handler) Close() { h.stream.close() }
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	SetSecurityHeaders(w.Header())
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "This page changes nothing: it answers only GET and HEAD.", http.StatusMethodNotAllowed)
-		return
-	}
-	if !h.hosts.Has(r.Host) {
+	if !h.anyHost && !h.hosts.Has(r.Host) {
 		http.Error(w, "This name is not known to the page. Use the address or the name of the machine, or localhost. "+
 			"With `auth` the exporter ml_view answers to any name.", http.StatusForbidden)
 		return
 	}
-	if fromElsewhere(r) {
+	// A page of another site asks, other than by a link to the page. The browser would not show
+	// it the answer, which costs time all the same.
+	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 		http.Error(w, "This page answers no requests of other pages.", http.StatusForbidden)
 		return
 	}
@@ -144,15 +146,9 @@ func (h *Handler) serveRoot(w http.ResponseWriter, r *http.Request) {
 	width, _ := strconv.Atoi(query.Get("width"))
 	color, _ := strconv.ParseBool(query.Get("color"))
 	state, form := h.source.State(), text.Options{Width: width, Color: color}.Within()
-	h.states.serve(w, r, formOfState{state, form}, unwritable, func() (*document, error) {
+	h.states.serve(w, r, [2]any{state, form}, func() (*document, error) {
 		return newDocument("text/plain; charset=utf-8", text.Of(state, form)), nil
 	})
-}
-
-// formOfState names the text of a State.
-type formOfState struct {
-	state *api.State
-	text.Options
 }
 
 // serveDetail answers requests below /api/v1 with what is found, as JSON. query is the
@@ -163,7 +159,7 @@ func serveDetail[T any](h *Handler, pattern, query string, find func(r *http.Req
 		if query != "" {
 			value = r.URL.Query().Get(query)
 		}
-		h.details.serve(w, r, [2]string{r.URL.Path, value}, unwritable, func() (*document, error) {
+		h.details.serve(w, r, [2]string{r.URL.Path, value}, func() (*document, error) {
 			if detail, ok := find(r, value); ok {
 				return jsonDocument(detail)
 			}
@@ -197,13 +193,6 @@ func SetSecurityHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// fromElsewhere reports whether a page of another site asks, other than by a link
-// to the page. The browser would not show it the answer, which costs time all the
-// same.
-func fromElsewhere(r *http.Request) bool {
-	return r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate"
-}
-
 // serveReportOfRun answers with the report of a run, beside the run that the query
 // names by with, or the last good one.
 func (h *Handler) serveReportOfRun(w http.ResponseWriter, r *http.Request) {
@@ -218,7 +207,7 @@ func (h *Handler) serveReportOfRun(w http.ResponseWriter, r *http.Request) {
 	if form.Policy != "" {
 		w.Header().Set("Content-Security-Policy", form.Policy+"; frame-ancestors 'none'")
 	}
-	h.details.serve(w, r, [3]string{form.Name, key, with}, unwritable, func() (*document, error) {
+	h.details.serve(w, r, [3]string{form.Name, key, with}, func() (*document, error) {
 		made, ok := ReportOf(h.source, key, with)
 		if !ok {
 			return nil, nil
@@ -231,7 +220,7 @@ func (h *Handler) serveReportOfRun(w http.ResponseWriter, r *http.Request) {
 
 // ReportOf returns the report of the run with a key, beside the run with the key
 // with, or the last good one if that is empty. ok is false if there is no such run.
-func ReportOf(source Source, key, with string) (made *report.Report, ok bool) {
+func ReportOf(source Reported, key, with string) (made *report.Report, ok bool) {
 	state := source.State()
 	detail, ok := source.Run(key)
 	if !ok {

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,17 +19,17 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/schema"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const fingerprint = "f0e1d2c3b4a59687"
 
-func load(t testing.TB, name string) *pagetest.Source {
+func load(t testing.TB, name string) *page.Fixture {
 	t.Helper()
-	s, err := pagetest.Load(filepath.Join("testdata", name))
+	s, err := page.LoadFixture(filepath.Join("testdata", name))
 	require.NoError(t, err)
 	return s
 }
@@ -207,17 +208,17 @@ func TestBrowsersGetThePageAndOthersText(t *testing.T) {
 
 // counted counts the runs that it is asked for.
 type counted struct {
-	*pagetest.Source
+	*page.Fixture
 	runs int
 }
 
 func (a *counted) Run(key string) (*api.RunDetail, bool) {
 	a.runs++
-	return a.Source.Run(key)
+	return a.Fixture.Run(key)
 }
 
 func TestManyReadersOfARunCostAsMuchAsOne(t *testing.T) {
-	source := &counted{Source: load(t, "incidents.json")}
+	source := &counted{Fixture: load(t, "incidents.json")}
 	synctest.Test(t, func(t *testing.T) {
 		h := page.NewHandler(source, page.Settings{Interval: time.Second})
 		defer h.Close()
@@ -230,6 +231,42 @@ func TestManyReadersOfARunCostAsMuchAsOne(t *testing.T) {
 		require.Equal(t, 200, get(h, "/api/v1/runs/r-llama").Code)
 		assert.Equal(t, 2, source.runs, "asked again after an interval")
 	})
+}
+
+// comparing is a source that has every comparison, and waits in that with the run slow.
+type comparing struct {
+	*page.Fixture
+	asked, until chan struct{}
+}
+
+func (s *comparing) Compare(_, with string) (*api.Comparison, bool) {
+	if with == "slow" {
+		close(s.asked)
+		<-s.until
+	}
+	return &api.Comparison{}, true
+}
+
+func TestDetailsNeitherHoldUpNorEvictTheState(t *testing.T) {
+	source := &comparing{load(t, "incidents.json"), make(chan struct{}), make(chan struct{})}
+	h := newHandler(t, source, page.Settings{Interval: time.Hour})
+	first := get(h, "/api/v1/state").Body.String()
+	for i := range 100 {
+		require.Equal(t, http.StatusOK, get(h, "/api/v1/runs/r-llama/compare?with="+strconv.Itoa(i)).Code)
+	}
+	source.State().Runs = nil
+	state, compared := make(chan string, 1), make(chan int, 1)
+	go func() { compared <- get(h, "/api/v1/runs/r-llama/compare?with=slow").Code }()
+	<-source.asked
+	go func() { state <- get(h, "/api/v1/state").Body.String() }()
+	select {
+	case body := <-state:
+		assert.Equal(t, first, body)
+	case <-time.After(10 * time.Second):
+		assert.Fail(t, "the state waits for the details")
+	}
+	close(source.until)
+	assert.Equal(t, http.StatusOK, <-compared)
 }
 
 func TestOtherPagesGetNoAnswer(t *testing.T) {
@@ -255,14 +292,14 @@ func TestTheStateIsServedAsJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal(r.Body.Bytes(), &got))
 	assert.Equal(t, *source.State(), got)
 
-	zipped := get(h, "/api/v1/state", "Accept-Encoding", "br, gzip;q=0.5")
+	zipped := get(h, "/api/v1/state", "Accept-Encoding", "br, gzip")
 	assert.Equal(t, "gzip", zipped.Header().Get("Content-Encoding"))
 	plain, err := gzip.NewReader(zipped.Body)
 	require.NoError(t, err)
 	require.NoError(t, json.NewDecoder(plain).Decode(&got))
 	assert.Empty(t, get(h, "/api/v1/state", "Accept-Encoding", "gzip;q=0, br").Header().Get("Content-Encoding"))
 
-	next := pagetest.Fleet(3, 3, 0).State
+	next := page.FleetData(3, 3, 0).State
 	source.Set(next)
 	require.NoError(t, json.Unmarshal(get(h, "/api/v1/state").Body.Bytes(), &got))
 	assert.Len(t, got.Runs, 3, "the answer is that of the new state")
@@ -270,7 +307,7 @@ func TestTheStateIsServedAsJSON(t *testing.T) {
 
 func TestRunsAndTracesAreFoundByTheirKeys(t *testing.T) {
 	const key = "a/b?c#d%2e <x>"
-	h := newHandler(t, pagetest.New(pagetest.Data{
+	h := newHandler(t, page.NewFixture(page.FixtureData{
 		Runs:   map[string]*api.RunDetail{key: {Run: api.Run{ID: "1"}}},
 		Traces: map[string]*api.Trace{"4bf9": {ID: "4bf9"}},
 	}), page.Settings{})
@@ -278,29 +315,29 @@ func TestRunsAndTracesAreFoundByTheirKeys(t *testing.T) {
 	assert.Equal(t, 200, r.Code)
 	assert.Contains(t, r.Body.String(), `"id":"1"`)
 	assert.Equal(t, 200, get(h, "/api/v1/traces/4bf9").Code)
-	for _, target := range []string{"/api/v1/runs/", "/api/v1/runs/x", "/api/v1/traces/x", "/api/v1/schema.json"} {
+	for _, target := range []string{"/api/v1/runs/", "/api/v1/runs/x", "/api/v1/traces/x"} {
 		assert.Equal(t, 404, get(h, target).Code, target)
 	}
 }
 
 func TestTheSchemaIsServed(t *testing.T) {
-	h := newHandler(t, load(t, "empty.json"), page.Settings{Schema: []byte(`{"title":"State"}`)})
-	assert.JSONEq(t, `{"title":"State"}`, get(h, "/api/v1/schema.json").Body.String())
+	h := newHandler(t, load(t, "empty.json"), page.Settings{})
+	assert.JSONEq(t, string(schema.State), get(h, "/api/v1/schema.json").Body.String())
 }
 
 // asked records the fingerprints that the page asks its source for.
 type asked struct {
-	*pagetest.Source
+	*page.Fixture
 	fingerprints []string
 }
 
 func (a *asked) Report(f string) ([]byte, bool) {
 	a.fingerprints = append(a.fingerprints, f)
-	return a.Source.Report(f)
+	return a.Fixture.Report(f)
 }
 
 func TestReportsAreServedAsTextByFingerprintOnly(t *testing.T) {
-	source := &asked{Source: pagetest.New(pagetest.Data{Reports: map[string]string{fingerprint: "<script>alert(1)</script>"}})}
+	source := &asked{Fixture: page.NewFixture(page.FixtureData{Reports: map[string]string{fingerprint: "<script>alert(1)</script>"}})}
 	h := newHandler(t, source, page.Settings{})
 	r := get(h, "/reproductions/"+fingerprint)
 	assert.Equal(t, "text/plain; charset=utf-8", r.Header().Get("Content-Type"))
@@ -348,7 +385,7 @@ func TestFixturesAreStates(t *testing.T) {
 		require.NoError(t, err)
 		decoder := json.NewDecoder(content)
 		decoder.DisallowUnknownFields()
-		var d pagetest.Data
+		var d page.FixtureData
 		require.NoError(t, decoder.Decode(&d), file)
 		require.NoError(t, content.Close())
 		for _, need := range d.State.Needs {

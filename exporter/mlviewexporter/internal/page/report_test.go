@@ -13,7 +13,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
 
 const reportOf = "/api/v1/runs/r-llama/report"
@@ -89,7 +88,7 @@ func TestComparisonsAreServed(t *testing.T) {
 
 // compared notes with which run others are compared.
 type compared struct {
-	*pagetest.Source
+	*page.Fixture
 	with []string
 }
 
@@ -98,11 +97,11 @@ func (a *compared) Compare(key, with string) (*api.Comparison, bool) {
 	if with == "unknown" {
 		return nil, false
 	}
-	return a.Source.Compare(key, with)
+	return a.Fixture.Compare(key, with)
 }
 
 func TestTheOtherRunIsThatOfTheQuery(t *testing.T) {
-	source := &compared{Source: load(t, "report.json")}
+	source := &compared{Fixture: load(t, "report.json")}
 	h := newHandler(t, source, page.Settings{})
 	for _, target := range []string{"/api/v1/runs/r-llama/compare?with=a", reportOf + "?with=b", reportOf + "?with=b", reportOf} {
 		assert.Equal(t, http.StatusOK, get(h, target).Code)
@@ -114,7 +113,7 @@ func TestTheOtherRunIsThatOfTheQuery(t *testing.T) {
 }
 
 func FuzzReportQuery(f *testing.F) {
-	h := page.NewHandler(pagetest.New(pagetest.Data{}), page.Settings{})
+	h := page.NewHandler(page.NewFixture(page.FixtureData{}), page.Settings{})
 	defer h.Close()
 	for _, query := range []string{"format=html", "format=", "with=%00", "format=md&with=a;b", "%zz"} {
 		f.Add(query, "text/html")

@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"compress/flate"
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -18,195 +19,126 @@ const (
 	// heartbeat is the longest silence of a stream, so that proxies keep it and
 	// clients that have gone are noticed.
 	heartbeat = 15 * time.Second
-	// maxQueued is the number of events that a client may lag behind.
-	maxQueued = 4
 )
 
-// stream sends each State to all clients: the whole of it first, then what
-// changed. A change is found, encoded and compressed once for all. Without
-// clients it does nothing.
+// stream sends each client the whole State first, then what changed. All clients get it at
+// the same moments, so that a change is found, encoded and compressed once for all.
+// Without clients it does nothing.
 type stream struct {
-	source     Source
-	interval   time.Duration
-	maxClients int
+	source   Source
+	interval time.Duration
+	// began is when the first interval began. Each begins a multiple of interval later by the
+	// monotonic clock, so that no interval gets longer when the clock is set.
+	began time.Time
+	// clients has a place for each client.
+	clients chan struct{}
+	// open ends with close, which ends all clients at once and refuses new ones.
+	open  context.Context
+	close context.CancelFunc
 
-	mu      sync.Mutex
-	clients map[*client]struct{}
-	// base is the State that all clients have, or are about to have, and whole
-	// its event.
-	base  *api.State
-	whole *encoded
-	// stop ends the goroutine that sends; nil without clients.
-	stop    chan struct{}
-	closed  bool
-	running sync.WaitGroup
+	mu sync.Mutex
+	// state is that of the interval that began at taken, and whole its event. changes is
+	// the event for those who have the State of the interval that began at before.
+	state          *api.State
+	taken, before  time.Time
+	whole, changes *encoded
 }
 
-// client is one open stream. It gets its events with a deadline for each: the server's own
-// write timeout would end the stream.
-type client struct {
-	w     http.ResponseWriter
-	rc    *http.ResponseController
-	gzip  bool
-	queue chan *encoded
-	// gone is closed when the client is dropped.
-	gone chan struct{}
-
-	mu   sync.Mutex
-	done bool
+// newStream returns a stream of a source for at most maxClients clients.
+func newStream(source Source, interval time.Duration, maxClients int) *stream {
+	s := &stream{source: source, interval: interval, began: time.Now(), clients: make(chan struct{}, maxClients)}
+	s.open, s.close = context.WithCancel(context.Background())
+	return s
 }
 
-// serve sends events until the client goes away, is too slow, or the stream is
-// closed.
+// serve sends events until the client goes away or is too slow, or the stream is closed.
 func (s *stream) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	if r.Method == http.MethodHead {
 		header.Set("Content-Type", "text/event-stream")
 		return
 	}
-	c := &client{
-		w: w, rc: http.NewResponseController(w), gzip: acceptsGzip(r),
-		queue: make(chan *encoded, maxQueued), gone: make(chan struct{}),
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.open, cancel)()
+	select {
+	case s.clients <- struct{}{}:
+		defer func() { <-s.clients }()
+	default:
+		cancel()
 	}
-	if !s.join(c) {
+	if ctx.Err() != nil || s.open.Err() != nil {
 		header.Set("Retry-After", "10")
 		http.Error(w, "Too many pages are open. Close one, or try again later.", http.StatusServiceUnavailable)
 		return
 	}
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.drop(c)
-	}()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("X-Accel-Buffering", "no")
 	header.Add("Vary", "Accept-Encoding")
-	if c.gzip {
+	zipped := acceptsGzip(r)
+	if zipped {
 		header.Set("Content-Encoding", "gzip")
 		_, _ = w.Write(gzipHeader) // The first event tells whether the client is there.
 	}
-	quiet := time.NewTimer(heartbeat)
-	defer quiet.Stop()
-	for {
-		next := heartbeatMessage
+	has, next := s.after(time.Time{})
+	for send(ctx, w, next, zipped) == nil {
 		select {
-		case <-r.Context().Done():
+		case <-ctx.Done():
 			return
-		case <-c.gone:
-			return
-		case next = <-c.queue:
-		case <-quiet.C:
+		case <-time.After(min(heartbeat, time.Until(has.Add(s.interval)))):
 		}
-		if err := c.write(next); err != nil {
-			return
+		next = heartbeatMessage
+		if time.Until(has.Add(s.interval)) <= 0 {
+			has, next = s.after(has)
 		}
-		quiet.Reset(heartbeat)
 	}
 }
 
-// write sends one event. It fails if the client does not take it in time.
-func (c *client) write(m *encoded) error {
-	c.limit(writeTimeout, false)
-	body := m.plain
-	if c.gzip {
-		body = m.zip()
+// send writes an event. It fails if the client does not take it in time, or when ctx ends.
+// The deadline is that of the event: the server's own write timeout would end the stream.
+func send(ctx context.Context, w http.ResponseWriter, event *encoded, zipped bool) error {
+	// A writer that has no deadlines has no timeouts either.
+	controller, cut := http.NewResponseController(w), make(chan struct{})
+	_ = controller.SetWriteDeadline(time.Now().Add(writeTimeout))
+	stop := context.AfterFunc(ctx, func() {
+		defer close(cut)
+		_ = controller.SetWriteDeadline(time.Now())
+	})
+	defer func() {
+		if !stop() {
+			<-cut // The deadline must not be set after the request is answered.
+		}
+	}()
+	body := event.plain
+	if zipped {
+		body = event.zip()
 	}
-	if _, err := c.w.Write(body); err != nil {
+	if _, err := w.Write(body); err != nil {
 		return err
 	}
-	return c.rc.Flush()
+	return controller.Flush()
 }
 
-// limit sets the time that a write may take: the one that runs, too. At the end that is none,
-// for all later ones as well. It must not be called after the request is answered.
-func (c *client) limit(within time.Duration, end bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.done {
-		c.done = end
-		// A writer that has no deadlines has no timeouts either.
-		_ = c.rc.SetWriteDeadline(time.Now().Add(within))
-	}
-}
-
-// join adds a client, which gets the whole State first. It reports whether there
-// was room.
-func (s *stream) join(c *client) bool {
+// after returns the State of this interval as an event, and when the interval began: what
+// changed for a client that has the State of the one before, else the whole.
+func (s *stream) after(has time.Time) (now time.Time, next *encoded) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.clients) >= s.maxClients {
-		return false
+	if now = s.began.Add(time.Since(s.began).Truncate(s.interval)); !now.Equal(s.taken) {
+		state := s.source.State()
+		s.whole, s.changes = nil, nil
+		if s.state != nil {
+			s.changes = event("rows", diff(s.state, state))
+		}
+		s.before, s.taken, s.state = s.taken, now, state
 	}
-	if len(s.clients) == 0 {
-		s.base, s.whole = s.source.State(), nil
-		stop := make(chan struct{})
-		s.stop = stop
-		s.running.Go(func() { s.run(stop) })
+	if s.changes != nil && has.Equal(s.before) {
+		return now, s.changes
 	}
 	if s.whole == nil {
-		s.whole = event("state", s.base)
+		s.whole = event("state", s.state)
 	}
-	c.queue <- s.whole
-	s.clients[c] = struct{}{}
-	return true
-}
-
-// drop ends a client. The caller holds the lock.
-func (s *stream) drop(c *client) {
-	if _, ok := s.clients[c]; !ok {
-		return
-	}
-	delete(s.clients, c)
-	close(c.gone)
-	c.limit(0, true)
-	if len(s.clients) == 0 {
-		close(s.stop)
-		s.stop, s.base, s.whole = nil, nil, nil
-	}
-}
-
-// close ends all clients and waits for the goroutine that sends.
-func (s *stream) close() {
-	s.mu.Lock()
-	s.closed = true
-	for c := range s.clients {
-		s.drop(c)
-	}
-	s.mu.Unlock()
-	s.running.Wait()
-}
-
-// run sends what changed after each interval until stop is closed.
-func (s *stream) run(stop chan struct{}) {
-	ticker := time.NewTicker(s.interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-ticker.C:
-			s.send(stop)
-		}
-	}
-}
-
-// send sends what changed to all clients and drops those that lag behind.
-func (s *stream) send(stop chan struct{}) {
-	next := s.source.State()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stop != stop {
-		return
-	}
-	changes := event("rows", diff(s.base, next))
-	s.base, s.whole = next, nil
-	for c := range s.clients {
-		select {
-		case c.queue <- changes:
-		default:
-			s.drop(c)
-		}
-	}
+	return now, s.whole
 }
 
 // heartbeatMessage is a comment, which the page ignores.
@@ -225,22 +157,12 @@ func event(name string, data any) *encoded {
 // gzipHeader is the header of a gzip stream without name and time (RFC 1952).
 var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 
-var deflaters = sync.Pool{New: func() any {
-	w, err := flate.NewWriter(nil, flate.DefaultCompression)
-	if err != nil {
-		panic(err) // The level is valid.
-	}
-	return w
-}}
-
 // deflate compresses b to whole blocks that refer to nothing before them, so that
 // each client's gzip stream can have the same bytes.
 func deflate(b []byte) []byte {
 	var out bytes.Buffer
-	w := deflaters.Get().(*flate.Writer)
-	defer deflaters.Put(w)
-	w.Reset(&out)
-	_, _ = w.Write(b) // A buffer takes everything.
+	w, _ := flate.NewWriter(&out, flate.DefaultCompression) // The level is valid.
+	_, _ = w.Write(b)                                       // A buffer takes everything.
 	_ = w.Flush()
 	return out.Bytes()
 }

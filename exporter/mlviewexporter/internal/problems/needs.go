@@ -40,7 +40,7 @@ type problem struct {
 	// host is the host that has the problem, record what ml_metrics has said of it,
 	// nil if that has not arrived; ids are those of all records of joined problems.
 	host   string
-	record *Record
+	record *input.Record
 	ids    []string
 	// stale is when the newest evidence arrived, zero if there is new one.
 	stale time.Time
@@ -54,9 +54,10 @@ func (s *Set) problemOf(one *series.Stream, now time.Time) (p problem, ok bool) 
 	if since == nil || urgency(l.Own[0]) < 0 {
 		return p, false
 	}
-	p = s.problemAt(l.Own[0], l, *since)
+	of := subjectOf(one)
+	p = s.problemAt(l.Own[0], of, *since)
 	p.job = l.Job
-	if p.record = s.records[recordIDOf(l.Own[0], l)]; p.record != nil {
+	if p.record = s.records[recordIDOf(l.Own[0], of)]; p.record != nil {
 		p.ids, p.stale = []string{p.record.ID}, p.record.Stale
 	}
 	if p.stale.IsZero() && one.Old(now) {
@@ -66,13 +67,13 @@ func (s *Set) problemOf(one *series.Stream, now time.Time) (p problem, ok bool) 
 }
 
 // problemAt returns a problem of a kind with what the page knows of what has it.
-func (s *Set) problemAt(kind string, l *series.Labels, since time.Time) problem {
-	p := problem{since: since, runID: l.Run, service: serving.ServiceID{Namespace: l.Namespace, Name: l.Service}}
+func (s *Set) problemAt(kind string, of input.Subject, since time.Time) problem {
+	p := problem{since: since, runID: of.Run, service: serving.ServiceID{Namespace: of.Namespace, Name: of.Service}}
 	p.ProblemKind, _ = mlattr.ProblemNamed(kind)
-	p.run = s.Runs.Find(l.Namespace, l.Service, l.Run, l.Host)
-	if l.GPU == "" {
-		p.host = l.Host
-	} else if g := s.GPUs.All[gpus.Ref{Host: l.Host, ID: l.GPU}]; g != nil {
+	p.run = s.Runs.Find(of.Namespace, of.Service, of.Run, of.Host)
+	if of.GPU == "" {
+		p.host = of.Host
+	} else if g := s.GPUs.All[gpus.Ref{Host: of.Host, ID: of.GPU}]; g != nil {
 		p.gpus, p.onsets = []*gpus.GPU{g}, []time.Time{since}
 	}
 	if kind != api.HostSilent {
@@ -80,7 +81,7 @@ func (s *Set) problemAt(kind string, l *series.Labels, since time.Time) problem 
 	}
 	// The GPUs that the run of the problem, or anybody, held on its host.
 	for _, g := range s.GPUs.All {
-		if g.Host == p.host && slices.ContainsFunc(g.Workloads(g.LastSeen), func(one *series.Stream) bool { return l.Run == "" || one.Labels.Run == l.Run }) {
+		if g.Host == p.host && slices.ContainsFunc(g.Workloads(g.LastSeen), func(one *series.Stream) bool { return of.Run == "" || one.Labels.Run == of.Run }) {
 			p.gpus, p.onsets = append(p.gpus, g), append(p.onsets, since)
 		}
 	}
@@ -296,14 +297,14 @@ func (s *Set) isSimulated(p *problem, service string) (simulated, recorded bool)
 	}
 	for _, g := range p.gpus {
 		if g.Simulated {
-			simulated, recorded = true, recorded && g.Recorded()
+			simulated, recorded = true, recorded && g.Recorded
 		}
 	}
 	return simulated, simulated && recorded
 }
 
 // heldKeys returns the keys of the GPUs of a record that the page knows.
-func (s *Set) heldKeys(r *Record) (keys []string) {
+func (s *Set) heldKeys(r *input.Record) (keys []string) {
 	for _, held := range r.Held {
 		host, id, _ := strings.Cut(held, "/")
 		if g := s.GPUs.All[gpus.Ref{Host: host, ID: id}]; g != nil {
@@ -389,7 +390,7 @@ func (s *Set) addEvidence(state *api.State, n *api.Need, p *problem, now time.Ti
 		if len(p.gpus) == 0 {
 			return
 		}
-		if xid := s.GPUs.XIDs[p.gpus[0].Ref]; xid != nil {
+		if xid := s.GPUs.XIDs[p.gpus[0].Ref()]; xid != nil {
 			n.Say("%s at %s", strings.TrimSpace("XID "+xid.Code+" "+xid.Message), api.Clock(xid.Time, now))
 		}
 	case api.RestartLoop:
@@ -405,7 +406,7 @@ func (s *Set) addEvidence(state *api.State, n *api.Need, p *problem, now time.Ti
 
 // command returns the command for what a record says to do next, of numbers and an id: the
 // names in the text are those that clients have sent, and a command is copied to a shell.
-func command(r *Record) string {
+func command(r *input.Record) string {
 	switch {
 	case r.PID > 0:
 		return "py-spy dump --pid " + strconv.FormatInt(r.PID, 10)

@@ -40,9 +40,9 @@ type Set struct {
 	// one.
 	open map[*series.Stream]bool
 	full time.Time
-	// records are those of open problems, resolved those that have ended, the newest end last.
-	records  map[recordID]*Record
-	resolved []api.Need
+	// records are those of open problems.
+	records map[recordID]*input.Record
+	ended   ended
 	// silent are the problems that collectors are silent although somebody worked.
 	silent map[*fleet.Sender]*api.Need
 }
@@ -50,20 +50,17 @@ type Set struct {
 // New returns a Set without problems. It is told when a collector leaves the page.
 func New(of Subjects) *Set {
 	s := &Set{
-		Subjects: of, open: make(map[*series.Stream]bool), records: make(map[recordID]*Record),
-		silent: make(map[*fleet.Sender]*api.Need),
+		Subjects: of, open: make(map[*series.Stream]bool), records: make(map[recordID]*input.Record),
+		ended: ended{limits: of.Limits}, silent: make(map[*fleet.Sender]*api.Need),
 	}
 	of.Senders.Left = func(one *fleet.Sender, now time.Time) { s.endSilence(one, mlattr.ProblemNoEvidence, now) }
 	return s
 }
 
-// Limits of the problems, of those that are shown, and of those that have ended.
+// Limits of the problems, and of those that are shown.
 const (
 	maxProblems = 2000
 	maxNeeds    = 500
-	maxResolved = 200
-	// resolvedFor is how long a problem that has ended is shown.
-	resolvedFor = 24 * time.Hour
 )
 
 // Prune removes the problems that have been over for long, and returns the GPUs of the
@@ -78,27 +75,32 @@ func (s *Set) Prune(now time.Time) (of map[gpus.Ref]bool) {
 		}
 		of[gpus.Ref{Host: one.Labels.Host, ID: one.Labels.GPU}] = true
 	}
-	maps.DeleteFunc(s.records, func(_ recordID, r *Record) bool { return now.Sub(r.Onset) > kept.Week })
-	s.resolved = slices.DeleteFunc(s.resolved, func(n api.Need) bool { return now.Sub(*n.Ended) > resolvedFor })
+	maps.DeleteFunc(s.records, func(_ recordID, r *input.Record) bool { return now.Sub(r.Onset) > kept.Week })
 	return of
 }
 
+// Resolved returns the problems that ended within the last 24 hours, the newest end
+// first.
+func (s *Set) Resolved(state *api.State, now time.Time) []api.Need {
+	return api.Limited(state.Collector.Hidden, "resolved", together(s.ended.latest(now)), maxResolved)
+}
+
 // Saved returns the records of open problems and those that have ended, for Restore.
-func (s *Set) Saved() (records []*Record, resolved []api.Need) {
-	return slices.Collect(maps.Values(s.records)), slices.Clone(s.resolved)
+func (s *Set) Saved() (records []*input.Record, resolved []api.Need) {
+	return slices.Collect(maps.Values(s.records)), slices.Clone(s.ended.rows)
 }
 
 // Restore adds what Saved has returned: the records of problems, until others come, and
 // those that have ended.
-func (s *Set) Restore(records []*Record, resolved []api.Need, recent func(time.Time) bool, now time.Time) {
+func (s *Set) Restore(records []*input.Record, resolved []api.Need, recent func(time.Time) bool, now time.Time) {
 	for _, r := range records {
 		if r == nil || !recent(r.Onset) || urgency(r.Kind) < 0 {
 			continue
 		}
-		if s.records[recordIDOf(r.Kind, r.labels())] == nil {
+		if s.records[recordIDOf(r.Kind, r.Subject)] == nil {
 			r.Ended = time.Time{}
-			s.Note(&r.Record, r.Namespace, now)
+			s.Note(r, now)
 		}
 	}
-	s.restoreEnded(resolved, now)
+	s.ended.restore(resolved, now)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
@@ -15,25 +14,31 @@ import (
 
 // recordID identifies the record of an open problem by what has it.
 type recordID struct {
-	kind, namespace, service, run, host, gpu string
+	kind string
+	input.Subject
 }
 
 // recordIDOf returns the recordID of a problem of a kind. What only says where in its
 // subject the problem is does not count.
-func recordIDOf(kind string, l *series.Labels) recordID {
-	id := recordID{kind, l.Namespace, l.Service, l.Run, l.Host, l.GPU}
+func recordIDOf(kind string, of input.Subject) recordID {
 	switch known, _ := mlattr.ProblemNamed(kind); known.Of {
 	case mlattr.OfRun, mlattr.OfService:
-		id.host, id.gpu = "", ""
+		of.Host, of.GPU = "", ""
 	case mlattr.OfHost:
-		id = recordID{kind: kind, host: l.Host}
+		of = input.Subject{Host: of.Host}
 	case mlattr.OfGPU:
-		id.namespace, id.service = "", ""
+		of.Namespace, of.Service = "", ""
 		if kind == api.HeldIdle {
-			id.run = "" // that of the holder
+			of.Run = "" // that of the holder
 		}
 	}
-	return id
+	return recordID{kind, of}
+}
+
+// subjectOf returns what has the problem of a stream.
+func subjectOf(one *series.Stream) input.Subject {
+	l := &one.Labels
+	return input.Subject{Namespace: l.Namespace, Service: l.Service, Run: l.Run, Host: l.Host, GPU: l.GPU}
 }
 
 const (
@@ -45,25 +50,25 @@ const (
 
 // Note keeps what ml_metrics says of a problem until it ends. A problem that is
 // only a mark becomes a moment on the curves of its run.
-func (s *Set) Note(r *input.Record, namespace string, now time.Time) {
+func (s *Set) Note(r *input.Record, now time.Time) {
 	kind, ok := mlattr.ProblemNamed(r.Kind)
 	if !ok {
 		return
 	}
 	if kind.Severity == mlattr.SeverityMark {
 		if r.Ended.IsZero() && r.Stale.IsZero() {
-			s.markRecord(r, kind.Title, namespace, now)
+			s.markRecord(r, kind.Title, now)
 		}
 		return
 	}
-	own := newRecord(r, s.Texts.Of(namespace))
-	id := recordIDOf(r.Kind, own.labels())
+	own := newRecord(r)
+	id := recordIDOf(r.Kind, own.Subject)
 	known := s.records[id]
 	if !r.Ended.IsZero() {
 		s.resolve(own, now)
 		// A collector that is silent since may have reported it, too.
 		for one := range s.open {
-			if one.Old(now) && recordIDOf(one.Labels.Own[0], &one.Labels) == id {
+			if one.Old(now) && recordIDOf(one.Labels.Own[0], subjectOf(one)) == id {
 				delete(s.open, one)
 				s.Streams.Remove(one)
 			}
@@ -85,43 +90,29 @@ func (s *Set) Note(r *input.Record, namespace string, now time.Time) {
 	s.records[id] = own
 }
 
-// Record is what ml_metrics says of a problem, and the service.namespace of its program.
-type Record struct {
-	input.Record
-	Namespace string
-}
-
-// labels are those that the series of the problem has.
-func (r *Record) labels() *series.Labels {
-	return &series.Labels{Namespace: r.Namespace, Service: r.Service, Run: r.Run, Host: r.Host, GPU: r.GPU}
-}
-
-// newRecord returns a copy of a record of a namespace that shares no memory, with bounded
-// texts.
-func newRecord(r *input.Record, namespace string) *Record {
-	own := Record{Record: *r, Namespace: namespace}
-	for _, text := range [...]*string{&own.ID, &own.Kind, &own.Service, &own.Run, &own.Host, &own.GPU, &own.Unit, &own.Cause} {
+// newRecord returns a copy of a record that shares no memory, with bounded texts.
+func newRecord(r *input.Record) *input.Record {
+	own := *r
+	for _, text := range [...]*string{&own.ID, &own.Kind, &own.Unit, &own.Cause} {
 		*text = strings.Clone(kept.Cut(*text, kept.MaxNoted))
 	}
-	own.EndReason = strings.Clone(kept.Cut(own.EndReason, kept.MaxLabel))
+	// The subject is that of a stream, which has labels.
+	for _, text := range [...]*string{&own.Namespace, &own.Service, &own.Run, &own.Host, &own.GPU, &own.EndReason} {
+		*text = strings.Clone(kept.Cut(*text, kept.MaxLabel))
+	}
 	own.Holder = own.Holder.Clone()
 	own.Next = strings.Clone(kept.Cut(own.Next, 4*kept.MaxNoted))
-	own.Held = clones(own.Held, maxHeld)
+	own.Held = kept.Clones(own.Held, maxHeld, kept.MaxNoted)
 	for _, texts := range [...]*[]string{&own.Evidence, &own.Excluded, &own.Before} {
-		*texts = clones(*texts, maxPhrases)
+		*texts = kept.Clones(*texts, maxPhrases, kept.MaxNoted)
 	}
 	return &own
 }
 
-// clones returns copies of at most so many texts that share no memory, of bounded length.
-func clones(texts []string, limit int) []string {
-	return api.Mapped(texts[:min(len(texts), limit)], func(text string) string { return strings.Clone(kept.Cut(text, kept.MaxNoted)) })
-}
-
 // markRecord adds a problem that is only a mark to the curves of its run. That of a
 // service without a run is listed with the changes.
-func (s *Set) markRecord(r *input.Record, title, namespace string, now time.Time) {
-	of := s.Runs.Find(namespace, r.Service, r.Run, r.Host)
+func (s *Set) markRecord(r *input.Record, title string, now time.Time) {
+	of := s.Runs.Find(r.Namespace, r.Service, r.Run, r.Host)
 	text := title
 	if len(r.Evidence) > 0 {
 		text += ": " + kept.Cut(r.Evidence[0], kept.MaxNoted)
@@ -207,13 +198,10 @@ func grouped(rows []api.Need) []api.Need {
 	return ordered
 }
 
-// maxEnded limits the resolved problems that are kept.
-const maxEnded = 5 * maxResolved
-
 // resolve keeps the record of a problem that has ended.
-func (s *Set) resolve(own *Record, now time.Time) {
+func (s *Set) resolve(own *input.Record, now time.Time) {
 	own.Onset, own.Ended = kept.Earlier(own.Onset, now), kept.Earlier(own.Ended, now)
-	of := own.labels()
+	of := own.Subject
 	if kind, _ := mlattr.ProblemNamed(own.Kind); kind.Of != mlattr.OfGPU && kind.Of != mlattr.OfHost {
 		of.Host, of.GPU = "", ""
 	}
@@ -227,78 +215,5 @@ func (s *Set) resolve(own *Record, now time.Time) {
 	n.Ended, n.EndReason = api.TimeOf(own.Ended), own.EndReason
 	n.Value, n.Usual, n.Unit, n.GPUHours = own.Value, own.Usual, own.Unit, own.GPUHours
 	n.Evidence, n.Next, n.Command = own.Evidence, "", ""
-	s.end(&n)
-}
-
-// end adds a problem that has ended, in place of the one that ended first beyond the limit.
-func (s *Set) end(n *api.Need) {
-	if slices.ContainsFunc(s.resolved, func(known api.Need) bool { return known.Key == n.Key }) {
-		return
-	}
-	s.resolved = append(s.resolved, *n)
-	slices.SortStableFunc(s.resolved, CompareEnds)
-	if len(s.resolved) > maxEnded {
-		s.resolved = slices.Delete(s.resolved, 0, 1)
-		s.Limits.Drop("resolved problems")
-	}
-}
-
-// CompareEnds orders problems that have ended by when they did.
-func CompareEnds(a, b api.Need) int { return a.Ended.Compare(*b.Ended) }
-
-// Resolved returns the problems that ended within the last 24 hours, the newest end
-// first.
-func (s *Set) Resolved(state *api.State, now time.Time) []api.Need {
-	rows := api.Where(slices.Values(s.resolved), func(n api.Need) bool { return now.Sub(*n.Ended) <= resolvedFor })
-	slices.Reverse(rows)
-	return api.Limited(state.Collector.Hidden, "resolved", together(rows), maxResolved)
-}
-
-// together joins the rows of GPUs of one host whose problems of a kind began and ended at
-// the same times.
-func together(rows []api.Need) []api.Need {
-	type group struct {
-		key, kind, host, run, owner, reason string
-		since, ended                        int64
-	}
-	same := api.Grouped(rows, func(n *api.Need) group {
-		host, _, of := strings.Cut(n.Subject, gpuOf)
-		if !of {
-			return group{key: n.Key}
-		}
-		return group{"", n.Kind, host, n.Run, n.Owner, n.EndReason, n.Since.UnixNano(), n.Ended.UnixNano()}
-	})
-	return api.Mapped(same, func(all []*api.Need) api.Need {
-		joined := *all[0]
-		host, first, _ := strings.Cut(joined.Subject, gpuOf)
-		names := []string{first}
-		for _, n := range all[1:] {
-			names = append(names, strings.TrimPrefix(n.Subject, host+gpuOf))
-			if joined.GPUHours != nil && n.GPUHours != nil {
-				joined.GPUHours = new(*joined.GPUHours + *n.GPUHours)
-			}
-		}
-		if len(all) > 1 {
-			slices.SortFunc(names, gpus.CompareIndexes)
-			joined.Subject = placesOn(host, names...)
-		}
-		return joined
-	})
-}
-
-// restoreEnded adds the resolved problems that Export has written.
-func (s *Set) restoreEnded(all []api.Need, now time.Time) {
-	for i := range all[:min(len(all), maxEnded)] {
-		n := &all[i]
-		if n.Ended == nil || now.Sub(*n.Ended) > resolvedFor || n.Ended.After(now.Add(time.Minute)) || urgency(n.Kind) < 0 {
-			continue
-		}
-		for _, text := range [...]*string{&n.Key, &n.EndReason, &n.Run, &n.RunID, &n.Service, &n.Job, &n.Owner, &n.Team, &n.Subject, &n.Unit} {
-			*text = strings.Clone(kept.Cut(*text, kept.MaxNoted))
-		}
-		n.Since = kept.Plausible(n.Since, *n.Ended)
-		n.Evidence = clones(n.Evidence, maxPhrases)
-		n.Before, n.GPUs, n.Next, n.Command, n.Cause = nil, nil, "", "", ""
-		s.end(n)
-	}
+	s.ended.add(&n)
 }

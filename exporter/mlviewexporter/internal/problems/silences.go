@@ -72,7 +72,7 @@ func (s *Set) silence(one *fleet.Sender, row *api.SendingCollector, now time.Tim
 func (s *Set) endSilence(one *fleet.Sender, reason string, now time.Time) {
 	if n := s.silent[one]; n != nil {
 		n.Key, n.Ended, n.EndReason, n.Next = api.Key("resolved", n.Key, n.Since.String()), api.TimeOf(now), reason, ""
-		s.end(n)
+		s.ended.add(n)
 		delete(s.silent, one)
 	}
 }

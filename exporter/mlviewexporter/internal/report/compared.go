@@ -42,14 +42,14 @@ func (r *Report) compared() section {
 	}
 	both := []string{"#this run", "#the other run", "#difference"}
 	s.Tables = slices.Concat(
-		numberTable("Numbers of the whole runs", append([]string{"number"}, both...), c.Run.Numbers, c.With.Numbers, numberTitle),
+		numberTable("Numbers of the whole runs", append([]string{"number"}, both...), c.Run.Numbers, c.With.Numbers, title),
 		numberTable("Phases of a step, means of the whole runs", append([]string{"phase"}, both...), c.Run.Phases, c.With.Phases, said), settingTable(c))
 	// The section of changes has those of the run itself.
 	if slices.ContainsFunc(c.Changes, func(one api.Change) bool {
 		return !slices.ContainsFunc(r.Changes, func(known api.Change) bool { return known.Key == one.Key })
 	}) {
 		caption := "Changes between the starts of the two runs and since, the newest first"
-		s.Tables = append(s.Tables, r.changeTable(caption, c.Changes[:min(len(c.Changes), maxChanges)])...)
+		s.Tables = append(s.Tables, r.changeTable(caption, c.Changes[:min(len(c.Changes), maxRows)])...)
 	}
 	for _, name := range []string{"loss", "validation_loss", "step_time", "token_rate", "sample_rate", "learning_rate", "goodput"} {
 		for by := range axes {
@@ -118,10 +118,8 @@ type axis struct{ from, to float64 }
 
 func rangeOf(lists ...[]float64) axis {
 	a := axis{math.Inf(1), math.Inf(-1)}
-	for _, list := range lists {
-		for _, v := range list {
-			a.from, a.to = min(a.from, v), max(a.to, v)
-		}
+	for _, v := range slices.Concat(lists...) {
+		a.from, a.to = min(a.from, v), max(a.to, v)
 	}
 	return a
 }
@@ -169,7 +167,7 @@ func gapOf(at []float64) float64 {
 // curve returns the figure of a curve over time, with the marks that have a number.
 func (r *Report) curve(c *api.Curve, x axis) figure {
 	y := rangeOf(c.Values)
-	f := figureOf(title(curveTitles, c.Name), y, c.Unit, line{Path: path(c.Times, c.Values, x, y, gapOf(c.Times))})
+	f := figureOf(title(c.Name), y, c.Unit, line{Path: path(c.Times, c.Values, x, y, gapOf(c.Times))})
 	f.Says = own("from " + f.Bottom + " to " + f.Top + ", last " + number(&c.Values[len(c.Values)-1], c.Unit))
 	f.Left, f.Right = r.at(time.Unix(int64(x.from), 0)), r.at(time.Unix(int64(x.to), 0))
 	for i, m := range r.Marks {
@@ -181,8 +179,8 @@ func (r *Report) curve(c *api.Curve, x axis) figure {
 }
 
 // figureOf returns a figure with its axis of values.
-func figureOf(title string, y axis, unit string, lines ...line) figure {
-	return figure{Title: own(title), Lines: lines, Top: number(&y.to, unit), Bottom: number(&y.from, unit)}
+func figureOf(title cell, y axis, unit string, lines ...line) figure {
+	return figure{Title: title, Lines: lines, Top: number(&y.to, unit), Bottom: number(&y.from, unit)}
 }
 
 // markTones are the colors of marks that are no problems.
@@ -210,7 +208,7 @@ func pair(name string, by int, c *api.Comparison) (f figure, ok bool) {
 	if len(atA) == 0 || len(atB) == 0 || x.to <= x.from {
 		return f, false
 	}
-	f = figureOf(title(curveTitles, name)+" "+axes[by].title, y, a.Unit,
+	f = figureOf(own(title(name).Text+" "+axes[by].title), y, a.Unit,
 		line{"this run", path(atA, a.Values, x, y, math.Inf(1))}, line{"the other run", path(atB, b.Values, x, y, math.Inf(1))})
 	f.Says = own("this run last " + number(&a.Values[len(a.Values)-1], a.Unit) + ", the other one " + number(&b.Values[len(b.Values)-1], a.Unit))
 	f.Left, f.Right = position(x.from, axes[by].unit), position(x.to, axes[by].unit)

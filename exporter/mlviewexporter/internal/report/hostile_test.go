@@ -3,7 +3,6 @@ package report_test
 import (
 	"encoding/json"
 	"math"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
 
 // attacks are names that try to be something else than text.
@@ -242,12 +240,13 @@ func TestAnyNumberIsWritten(t *testing.T) {
 
 // The page's own hostile fixture is one more.
 func TestHostileFixture(t *testing.T) {
-	source, err := pagetest.Load(filepath.Join("..", "page", "testdata", "hostile.json"))
-	require.NoError(t, err)
-	for _, run := range source.State().Runs {
-		detail, ok := source.Run(run.Key)
-		require.True(t, ok)
-		r := report.New(source.State(), detail, nil)
+	d := dataOf(t, "hostile.json")
+	for _, run := range d.State.Runs {
+		detail := d.Runs[run.Key]
+		if detail == nil {
+			detail = &api.RunDetail{Run: run}
+		}
+		r := report.New(d.State, detail, nil)
 		checkHTML(t, html5(t, r))
 		checkMarkdown(t, markdown(t, r))
 	}

@@ -98,13 +98,9 @@ type Cost struct {
 
 // Limits of the lists of a report.
 const (
-	maxRanks    = 128
-	maxProblems = 50
-	maxChanges  = 50
-	maxFailures = 50
-	maxMarks    = 50
-	maxPoints   = 240
-	maxMissing  = 64
+	maxRanks  = 128
+	maxRows   = 50
+	maxPoints = 240
 )
 
 // Slight reports whether the run shows next to nothing: at most one step, sample and
@@ -129,12 +125,12 @@ func New(s *api.State, d *api.RunDetail, c *api.Comparison) *Report {
 		r.Numbers, r.Phases = c.Run.Numbers, c.Run.Phases
 	}
 	r.Ranks = api.Limited(r.LeftOut, "ranks", ordered(d.Ranks), maxRanks)
-	r.Problems = api.Limited(r.LeftOut, "problems", r.Problems, maxProblems)
-	r.Changes = api.Limited(r.LeftOut, "changes", d.Changes, maxChanges)
-	r.Failures = api.Limited(r.LeftOut, "failures", d.Failures, maxFailures)
-	r.Marks = d.Marks[max(0, len(d.Marks)-maxMarks):]
+	r.Problems = api.Limited(r.LeftOut, "problems", r.Problems, maxRows)
+	r.Changes = api.Limited(r.LeftOut, "changes", d.Changes, maxRows)
+	r.Failures = api.Limited(r.LeftOut, "failures", d.Failures, maxRows)
+	r.Marks = d.Marks[max(0, len(d.Marks)-maxRows):]
 	r.Costs = costs(s, d)
-	r.Missing = api.Limited(r.LeftOut, "missing", missing(s, r), maxMissing)
+	r.Missing = api.Limited(r.LeftOut, "missing", missing(s, r), maxRows)
 	r.Summary = r.summary()
 	api.MakeLists(r)
 	return r
@@ -181,46 +177,39 @@ const costUsage = "usage"
 
 // costs returns what the run costs, as far as it is known.
 func costs(s *api.State, d *api.RunDetail) (rows []Cost) {
-	if hours := d.Spent.GPUHours; hours != nil {
-		rows = append(rows, Cost{"gpu_hours", "GPU-hours", *hours, "GPUs that the run held, times the time since the page first saw it"})
-	}
-	lost := 0.0
-	for i := range d.Needs {
-		lost = max(lost, api.Value(d.Needs[i].GPUHours))
-	}
-	if lost > 0 {
-		rows = append(rows, Cost{"gpu_hours_lost", "GPU-hours", lost, "since the onset of the problem that lasts"})
-	}
-	if cost := d.Spent.GPUCost; cost != nil {
-		rows = append(rows, Cost{"gpu_cost", "USD", *cost, "these GPU-hours by the prices of ml_metrics (prices::gpu_hour)"})
-	}
-	if cost := d.Run.Cost; cost != nil {
-		rows = append(rows, Cost{costUsage, "USD", *cost, "the run's requests to models, as clients state it or by the prices of ml_metrics (prices::file)"})
-		return rows
-	}
-	usage, known := 0.0, false
-	for i := range s.Models {
-		if m := &s.Models[i]; m.Service == d.Run.Service && m.Cost != nil {
-			usage, known = usage+*m.Cost, true
+	add := func(name, unit string, value *float64, basis string) {
+		if value != nil {
+			rows = append(rows, Cost{name, unit, *value, basis})
 		}
 	}
-	if known {
-		rows = append(rows, Cost{costUsage, "USD", usage, "requests of the service " + strconv.Quote(d.Run.Service) + " to models, for all of its runs"})
+	var lost, usage *float64
+	for i := range d.Needs {
+		if hours := d.Needs[i].GPUHours; api.Value(hours) > api.Value(lost) {
+			lost = hours
+		}
+	}
+	for i := range s.Models {
+		if m := &s.Models[i]; m.Service == d.Run.Service && m.Cost != nil {
+			usage = new(api.Value(usage) + *m.Cost)
+		}
+	}
+	add("gpu_hours", "GPU-hours", d.Spent.GPUHours, "GPUs that the run held, times the time since the page first saw it")
+	add("gpu_hours_lost", "GPU-hours", lost, "since the onset of the problem that lasts")
+	add("gpu_cost", "USD", d.Spent.GPUCost, "these GPU-hours by the prices of ml_metrics (prices::gpu_hour)")
+	if d.Run.Cost != nil {
+		add(costUsage, "USD", d.Run.Cost, "the run's requests to models, as clients state it or by the prices of ml_metrics (prices::file)")
+	} else {
+		add(costUsage, "USD", usage, "requests of the service "+strconv.Quote(d.Run.Service)+" to models, for all of its runs")
 	}
 	return rows
 }
 
 // thinned returns curves of at most maxPoints points, means of as many neighbors.
 func thinned(curves []api.Curve) []api.Curve {
-	rows := make([]api.Curve, 0, len(curves))
-	for _, c := range curves {
-		c.Fine = nil
-		if size := (len(c.Times) + maxPoints - 1) / maxPoints; size > 1 {
-			c.Times, c.Values = compare.Means(c.Times, size), compare.Means(c.Values, size)
-		}
-		rows = append(rows, c)
-	}
-	return rows
+	return api.Mapped(curves, func(c api.Curve) api.Curve {
+		c.Fine, c.Times, c.Values = nil, compare.Thinned(c.Times, maxPoints), compare.Thinned(c.Values, maxPoints)
+		return c
+	})
 }
 
 // missing returns what the report cannot say: of the run, and of the page as a

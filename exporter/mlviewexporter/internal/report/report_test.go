@@ -14,7 +14,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
 )
 
 var update = flag.Bool("update", false, "write the files in testdata")
@@ -32,15 +31,32 @@ func golden(t *testing.T, name, got string) {
 	assert.Equal(t, string(want), got, "go test ./internal/report -update writes it")
 }
 
+// data is what a fixture of the page has for reports.
+type data struct {
+	State       *api.State
+	Runs        map[string]*api.RunDetail
+	Comparisons map[string]*api.Comparison
+}
+
+func dataOf(t testing.TB, fixture string) (d data) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "page", "testdata", fixture))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(content, &d))
+	return d
+}
+
 // of returns the report of a run of a fixture of the page.
 func of(t testing.TB, fixture, key string) *report.Report {
 	t.Helper()
-	source, err := pagetest.Load(filepath.Join("..", "page", "testdata", fixture))
-	require.NoError(t, err)
-	detail, ok := source.Run(key)
-	require.True(t, ok)
-	comparison, _ := source.Compare(key, "")
-	return report.New(source.State(), detail, comparison)
+	data := dataOf(t, fixture)
+	require.Contains(t, data.Runs, key)
+	comparison := data.Comparisons[key]
+	if comparison == nil {
+		comparison = &api.Comparison{Run: api.Profile{Run: data.Runs[key].Run}, Basis: api.BasisLastGood, Why: "No earlier run of this service has ended without a problem since the page keeps runs."}
+		api.MakeLists(comparison)
+	}
+	return report.New(data.State, data.Runs[key], comparison)
 }
 
 func written(t testing.TB, r *report.Report, form string) string {

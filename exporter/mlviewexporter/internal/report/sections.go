@@ -109,10 +109,9 @@ func (r *Report) problems() section {
 // problem describes a problem that lasts.
 func (r *Report) problem(n *api.Need) item {
 	var lines []fact
-	for i := range r.Problems {
-		if cause := r.Problems[i].Need; n.Cause != "" && cause != nil && cause.Key == n.Cause {
-			lines = append(lines, fact{"Follows from", own(text.Kind(cause.Kind) + " since " + clock(cause.Since))})
-		}
+	isCause := func(p *Problem) bool { return p.Need != nil && n.Cause != "" && p.Need.Key == n.Cause }
+	if cause := api.Find(r.Problems, isCause); cause != nil {
+		lines = append(lines, fact{"Follows from", own(text.Kind(cause.Kind) + " since " + clock(cause.Since))})
 	}
 	for _, evidence := range n.Evidence {
 		lines = append(lines, fact{"Evidence", said(evidence)})
@@ -180,7 +179,7 @@ func (r *Report) time() section {
 	if r.Comparison == nil || r.Comparison.With == nil {
 		s.Tables = slices.Concat(
 			numberTable("Phases of a step, mean of the whole run", []string{"phase", "#time"}, r.Phases, nil, said),
-			numberTable("Numbers of the whole run", []string{"number", "#value"}, r.Numbers, nil, numberTitle))
+			numberTable("Numbers of the whole run", []string{"number", "#value"}, r.Numbers, nil, title))
 	}
 	return s
 }
@@ -189,11 +188,11 @@ func (r *Report) time() section {
 func barOf(caption string, seconds map[string]float64) []bar {
 	b := bar{Caption: caption}
 	whole, from := 0.0, 0.0
-	for _, v := range seconds {
-		whole += max(0, v)
-	}
 	names := slices.Sorted(maps.Keys(seconds))
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(seconds[b], seconds[a]) })
+	for _, name := range names {
+		whole += max(0, seconds[name])
+	}
 	for _, name := range names {
 		v := seconds[name]
 		if share := v / whole; v > 0 {
@@ -214,25 +213,15 @@ var shades = map[string]int{
 	"validation": 6, "queue": 7, "startup": 8,
 }
 
-// alike is the number of ranks from which on those that did the same are one row.
-const alike = 4
-
-// rankTable returns the ranks, those that differ from the others first.
+// rankTable returns the ranks, of which those that did the same are one row, those that differ
+// from the others first.
 func (r *Report) rankTable() []table {
 	type did struct {
 		span  string
 		steps float64
 	}
-	var rows [][]*api.Rank
-	same := api.Grouped(r.Ranks, func(one *api.Rank) did { return did{one.LastSpan, api.Value(one.Steps)} })
-	slices.SortStableFunc(same, func(a, b []*api.Rank) int { return cmp.Compare(len(a), len(b)) })
-	for _, group := range same {
-		if len(group) > alike {
-			rows = append(rows, group)
-		} else {
-			rows = slices.AppendSeq(rows, slices.Chunk(group, 1))
-		}
-	}
+	rows := api.Grouped(r.Ranks, func(one *api.Rank) did { return did{one.LastSpan, api.Value(one.Steps)} })
+	slices.SortStableFunc(rows, func(a, b []*api.Rank) int { return cmp.Compare(len(a), len(b)) })
 	heads := []string{"#rank", "host", "#GPU", "#steps", "last step", "last finished span", "at", "#use", "#power"}
 	return tableOf("What each rank did last", heads, rows, func(_ int, group *[]*api.Rank) []cell { return r.rankRow(*group) })
 }

@@ -22,13 +22,8 @@ func clock(t time.Time) string {
 
 // at writes a time of the report's day without the date.
 func (r *Report) at(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	if t = t.UTC(); t.Format(time.DateOnly) == r.Time.UTC().Format(time.DateOnly) {
-		return t.Format("15:04:05")
-	}
-	return t.Format("2006-01-02 15:04:05")
+	day := r.Time.UTC().Format(time.DateOnly + " ")
+	return strings.TrimSuffix(strings.TrimPrefix(clock(t), day), " UTC")
 }
 
 // summary says what became of the run in one sentence.
@@ -72,14 +67,10 @@ func counted(n float64, thing string) string {
 	return text.Count(&n) + " " + thing
 }
 
-// curveTitles are the titles of curves.
-var curveTitles = map[string]string{ //nolint:gosec // tokens are no credentials
+// titles are those of curves, and of numbers of a whole run.
+var titles = map[string]string{ //nolint:gosec // tokens are no credentials
 	"loss": "Loss", "step_time": "Step time", "token_rate": "Tokens per second", "goodput": "Goodput", "gpu_utilization": "GPU use",
 	"gpu_memory": "GPU memory", "power": "Power", "validation_loss": "Validation loss", "learning_rate": "Learning rate", "sample_rate": "Samples per second",
-}
-
-// numberTitles are the titles of numbers of a whole run.
-var numberTitles = map[string]string{ //nolint:gosec // tokens are no credentials
 	"duration": "Duration", "steps": "Steps", "tokens": "Tokens", "loss_last": "Loss, last", "loss_least": "Loss, least",
 	"validation_loss_last": "Validation loss, last", "learning_rate_most": "Learning rate, largest", "step_time_median": "Step time, median",
 	"token_rate_median": "Tokens per second, median", "sample_rate_median": "Samples per second, median", "goodput_mean": "Goodput, mean",
@@ -88,12 +79,7 @@ var numberTitles = map[string]string{ //nolint:gosec // tokens are no credential
 }
 
 // title returns the title of a name, or its words.
-func title(titles map[string]string, name string) string {
-	return cmp.Or(titles[name], text.Words(name))
-}
-
-// numberTitle returns the title of a number of a whole run.
-func numberTitle(name string) cell { return own(title(numberTitles, name)) }
+func title(name string) cell { return own(cmp.Or(titles[name], text.Words(name))) }
 
 // number writes a number with its unit, empty if it is nil.
 func number(v *float64, unit string) string {

@@ -39,14 +39,12 @@ func describe(f *api.Failure, script string, report []byte) {
 	f.Replays = true
 	words := strings.Fields(command[1])
 	for i := 1; i < len(words); i++ {
-		flag, value := words[i-1], words[i]
-		if !mayFill(flag, value) {
-			continue
-		}
-		f.Command += " " + shellQuote(flag) + " " + shellQuote(value)
-		f.Requires = append(f.Requires, flag+" "+value)
-		if !slices.Contains(f.Fill, value) {
-			f.Fill = append(f.Fill, value)
+		if flag, value := words[i-1], words[i]; mayFill(flag, value) {
+			f.Command += " " + flag + " " + value
+			f.Requires = append(f.Requires, flag+" "+value)
+			if !slices.Contains(f.Fill, value) {
+				f.Fill = append(f.Fill, value)
+			}
 		}
 	}
 	if list := itNeeds.FindStringSubmatch(head); list != nil {

@@ -19,14 +19,15 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
 // Limits of what is read. The first two are above those of repro_gen.
 const (
 	maxGroupBytes  = 256 << 10
 	maxReportBytes = 256 << 10
-	maxGroups      = 4096
-	maxArtifacts   = 4096
+	// maxEntries limits the entries of a folder.
+	maxEntries = 4096
 	// maxText is the length of a text from telemetry that is kept, in bytes.
 	maxText = 2048
 	// maxErrors limits the errors that one reading returns.
@@ -88,7 +89,7 @@ func (r *Reader) Failures(ctx context.Context) ([]api.Failure, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // it is only read
-	names, err := folders(root, ".", groupName, maxGroups)
+	names, err := folders(root, ".", groupName)
 	if err != nil {
 		return nil, err
 	}
@@ -159,33 +160,30 @@ func (r *Reader) failure(root *os.Root, name string) (*api.Failure, error) {
 		f.TraceID = ""
 	}
 	var s summary
-	text, problem := read(root, path.Join(name, groupFile), maxGroupBytes)
+	text, problem := saved.ReadFile(root, path.Join(name, groupFile), maxGroupBytes)
 	if problem == nil {
 		problem = json.Unmarshal(text, &s)
 	}
 	f.Kind, f.Class, f.Message = limited(s.Kind), limited(s.Type), limited(s.Message)
-	f.Count, f.Variants = max(0, s.Count), len(s.Variants)
+	f.Count, f.Variants, f.FirstSeen = max(0, s.Count), len(s.Variants), api.TimeOf(s.FirstSeen)
 	if len(s.Services) > 0 {
 		f.Service = limited(s.Services[0])
 	}
 	if len(s.Versions) > 0 {
 		f.Version = limited(s.Versions[len(s.Versions)-1])
 	}
-	if !s.FirstSeen.IsZero() {
-		f.FirstSeen = &s.FirstSeen
-	}
 	if s.LastSeen.After(seen) {
 		f.LastSeen = &s.LastSeen
 	}
-	report, err := read(root, path.Join(artifact, reportFile), maxReportBytes)
+	report, err := saved.ReadFile(root, path.Join(artifact, reportFile), maxReportBytes)
 	describe(f, filepath.Join(r.directory, filepath.FromSlash(artifact), scriptFile), report)
 	return f, errors.Join(problem, err)
 }
 
-// Report returns the report of a group's newest artifact, and whether there is
-// one.
+// Report returns the report of a group's newest artifact, and whether there is one. A nil
+// Reader has none.
 func (r *Reader) Report(fingerprint string) ([]byte, bool) {
-	if !groupName.MatchString(fingerprint) {
+	if r == nil || !groupName.MatchString(fingerprint) {
 		return nil, false
 	}
 	root, err := os.OpenRoot(r.directory)
@@ -197,14 +195,14 @@ func (r *Reader) Report(fingerprint string) ([]byte, bool) {
 	if err != nil || artifact == "" {
 		return nil, false
 	}
-	report, err := read(root, path.Join(artifact, reportFile), maxReportBytes)
+	report, err := saved.ReadFile(root, path.Join(artifact, reportFile), maxReportBytes)
 	return report, err == nil
 }
 
 // newestArtifact returns the path of a group's newest artifact with a script, or
 // "".
 func newestArtifact(root *os.Root, name string) (string, error) {
-	names, err := folders(root, name, artifactName, maxArtifacts)
+	names, err := folders(root, name, artifactName)
 	// Names begin with the time, so the last one is the newest.
 	for _, artifact := range slices.Backward(names) {
 		artifact = path.Join(name, artifact)
@@ -215,50 +213,26 @@ func newestArtifact(root *os.Root, name string) (string, error) {
 	return "", err
 }
 
-// open opens a folder, or a regular file. Root would follow a link that stays inside of it.
-func open(root *os.Root, name string, folder bool) (*os.File, error) {
-	info, err := root.Lstat(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case folder && !info.IsDir():
-		return nil, fmt.Errorf("%q is not a folder", name)
-	case !folder && !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%q is not a regular file", name)
-	}
-	return root.Open(name)
-}
-
 // folders returns the names of the folders in a folder that match, sorted.
-func folders(root *os.Root, name string, pattern *regexp.Regexp, most int) ([]string, error) {
-	folder, err := open(root, name, true)
+func folders(root *os.Root, name string, pattern *regexp.Regexp) ([]string, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() { // Root would follow a link that stays inside of it.
+		return nil, fmt.Errorf("%q is not a folder", name)
+	}
+	folder, err := root.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = folder.Close() }() // it was only read
-	entries, err := folder.ReadDir(most)
+	entries, err := folder.ReadDir(maxEntries)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	found := api.Where(slices.Values(entries), func(entry os.DirEntry) bool { return entry.IsDir() && pattern.MatchString(entry.Name()) })
 	return slices.Sorted(slices.Values(api.Mapped(found, os.DirEntry.Name))), nil
-}
-
-// read returns a regular file of at most limit bytes.
-func read(root *os.Root, name string, limit int64) ([]byte, error) {
-	file, err := open(root, name, false)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	text, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("%q is larger than %d bytes", name, limit)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return text, nil
 }
 
 // limited returns at most maxText bytes of a text.

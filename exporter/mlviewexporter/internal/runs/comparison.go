@@ -208,9 +208,8 @@ func medianOf(values []float64) float64 { return compare.Median(slices.Clone(val
 // thinned returns at most a number of points, means of as many neighbors. The
 // numbers have six digits.
 func thinned(c api.ProfileCurve, most int) api.ProfileCurve {
-	size := (len(c.Values) + most - 1) / most
 	for _, list := range []*[]float64{&c.Elapsed, &c.Steps, &c.Epochs, &c.Values} {
-		*list = compare.Means(*list, max(1, size))
+		*list = compare.Thinned(*list, most)
 		for i, v := range *list {
 			(*list)[i] = api.Exact(float32(v))
 		}

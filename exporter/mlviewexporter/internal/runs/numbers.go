@@ -21,7 +21,7 @@ func (r *Run) Row(now time.Time) api.Run {
 		Job: cmp.Or(r.JobName, r.Job), Owner: r.in.OwnerOf(r),
 		State: r.CurrentState(now), Needs: r.Needs,
 		FirstSeen: r.FirstSeen.UTC(), LastSeen: r.LastSeen.UTC(),
-		Ranks: r.ProcessCount(), Version: r.Version, Simulated: r.IsSimulated(), Recorded: r.IsRecorded(),
+		Ranks: len(r.counted()), Version: r.Version, Simulated: r.IsSimulated(), Recorded: r.IsRecorded(),
 		LastCheckpoint: api.TimeOf(r.Checkpoint),
 		Hosts:          r.hostNames(),
 	}
@@ -33,7 +33,14 @@ func (r *Run) Row(now time.Time) api.Run {
 	}
 	r.AddNumbers(&row, now)
 	row.GPUKeys = r.GPUKeys()
-	explain(&row)
+	switch {
+	case row.TokenRate != nil || row.Tokens != nil || row.Steps == nil:
+	case row.Samples != nil:
+		why(&row, "token_rate", "counts samples, not tokens")
+	default:
+		why(&row, "token_rate", "unknown: tokens per step not set. In the collector's configuration file, under processors, set "+
+			FixStepTokens(row.Service)+" and restart the collector. "+SizeOfAStep)
+	}
 	return row
 }
 
@@ -46,19 +53,7 @@ func (r *Run) IsSimulated() bool {
 // IsRecorded reports whether nothing but GPUs of the run is, and these come from a
 // recording.
 func (r *Run) IsRecorded() bool {
-	return r.IsSimulated() && !r.Simulated && !slices.ContainsFunc(r.GPUs, func(held Held) bool { return held.GPU.Simulated && !held.GPU.Recorded() })
-}
-
-// explain says what would give numbers that are missing.
-func explain(row *api.Run) {
-	switch {
-	case row.TokenRate != nil || row.Tokens != nil || row.Steps == nil:
-	case row.Samples != nil:
-		why(row, "token_rate", "counts samples, not tokens")
-	default:
-		why(row, "token_rate", "unknown: tokens per step not set. In the collector's configuration file, under processors, set "+
-			FixStepTokens(row.Service)+" and restart the collector. "+SizeOfAStep)
-	}
+	return r.IsSimulated() && !r.Simulated && !slices.ContainsFunc(r.GPUs, func(held Held) bool { return held.GPU.Simulated && !held.GPU.Recorded })
 }
 
 // why says why a number is missing.

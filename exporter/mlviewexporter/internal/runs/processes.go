@@ -83,12 +83,9 @@ func (r *processes) counted() []*rank {
 	return slices.Collect(maps.Values(r.Ranks))
 }
 
-// ProcessCount returns the number of processes.
-func (r *processes) ProcessCount() int { return len(r.counted()) }
-
 // RankRows returns the ranks of a run in order, and those below the largest that
 // are missing because they sent nothing.
-func (r *Run) RankRows() (rows []api.Rank, missing []string) {
+func (r *Run) RankRows(now time.Time) (rows []api.Rank, missing []string) {
 	byKey := make(map[string]*api.Rank, len(r.Ranks))
 	processes := r.counted()
 	rows = make([]api.Rank, 0, len(processes))
@@ -105,7 +102,7 @@ func (r *Run) RankRows() (rows []api.Rank, missing []string) {
 	for i := range rows {
 		byKey[rankKey(rows[i].Rank, rows[i].Host)] = &rows[i]
 	}
-	r.addStepsOfRanks(byKey)
+	r.addStepsOfRanks(byKey, now)
 	gpuOf := r.gpusOfRanks()
 	for i := range rows {
 		if held := gpuOf(&rows[i]); held != nil {
@@ -121,7 +118,7 @@ func (r *Run) RankRows() (rows []api.Rank, missing []string) {
 
 // addStepsOfRanks adds the steps and the time of the last one to the rows of ranks, by
 // rankKey.
-func (r *runStreams) addStepsOfRanks(rows map[string]*api.Rank) {
+func (r *runStreams) addStepsOfRanks(rows map[string]*api.Rank, now time.Time) {
 	counted := series.Batches
 	for _, one := range r.streams {
 		switch one.Series {
@@ -133,14 +130,10 @@ func (r *runStreams) addStepsOfRanks(rows map[string]*api.Rank) {
 			}
 		}
 	}
-	for key, counters := range r.stepCounters() {
-		var count series.Total
-		for _, one := range counters {
-			count.Add(one.Value)
-		}
+	for key, of := range r.stepCounts(now) {
 		row := rows[rankKey(key.Labels.Rank, key.Labels.Host)]
-		if key.Series == counted && row != nil && (row.Steps == nil || *row.Steps < count.Sum) {
-			row.Steps = count.All()
+		if key.Series == counted && row != nil && (row.Steps == nil || *row.Steps < of.count.Sum) {
+			row.Steps = of.count.All()
 		}
 	}
 }
@@ -209,14 +202,14 @@ func (r *Run) Span(in *input.Span, now time.Time) {
 	for i, size := range in.Sizes {
 		r.sizes[i] = max(r.sizes[i], size)
 	}
-	if in.Phase == "train" {
+	if in.Fact.Phase == "train" {
 		r.failed = in.Failed
 	}
 	ended := time.Unix(0, min(in.End, now.UnixNano()))
-	if in.Phase == "checkpoint" && !in.Failed && !loads(in.Operation) && ended.After(r.Checkpoint) {
+	if in.Fact.Phase == "checkpoint" && !in.Failed && !loads(in.Fact.Operation) && ended.After(r.Checkpoint) {
 		r.Checkpoint = ended
 	}
-	if src.Rank == "" && src.Host == "" && in.Phase == "" {
+	if src.Rank == "" && src.Host == "" && in.Fact.Phase == "" {
 		return
 	}
 	rank := r.Ranks[src.Rank]
@@ -229,7 +222,7 @@ func (r *Run) Span(in *input.Span, now time.Time) {
 	if in.End >= rank.ended {
 		r.in.moveRank(r, rank, src.Host)
 	}
-	what := cmp.Or(in.Phase, in.Operation)
+	what := cmp.Or(in.Fact.Phase, in.Fact.Operation)
 	// The whole run or epoch says nothing of where a rank is.
 	if what != "" && what != "train" && what != "epoch" && in.End >= rank.ended && in.End <= now.UnixNano()+int64(time.Minute) {
 		rank.span, rank.ended = r.in.Texts.Of(what), in.End

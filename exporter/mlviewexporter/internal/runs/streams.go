@@ -15,10 +15,10 @@ import (
 // runStreams are the streams of metrics that name a run.
 type runStreams struct {
 	// streams are those without durations, Durations those of ml.step.duration, which
-	// are most. states are those of the state, ratios those of ml.run.time.ratio, whole
-	// counts those of other series of the whole run.
-	streams, Durations, states, ratios []*series.Stream
-	whole                              [series.Count]uint16
+	// are most. states are those of the state, whole counts those of other series of the
+	// whole run.
+	streams, Durations, states []*series.Stream
+	whole                      [series.Count]uint16
 
 	// Writers are the collectors of a fleet that have computed series of the run, writer
 	// is the one with the newest evidence.
@@ -41,11 +41,8 @@ func (r *runStreams) Attach(one *series.Stream) bool {
 		}
 		r.whole[one.Series]++
 	}
-	switch one.Series {
-	case series.RunState:
+	if one.Series == series.RunState {
 		r.states = append(r.states, one)
-	case series.RunTimeRatio:
-		r.ratios = append(r.ratios, one)
 	}
 	r.streams = append(r.streams, one)
 	return true
@@ -173,18 +170,24 @@ func (r *runStreams) ofRankWriter(one *series.Stream, writers map[string]string)
 	return r.Written(one)
 }
 
-// stepCounters returns the streams that count the steps and batches of each rank. Each
-// collector counts those that it gets, so they add up.
-func (r *runStreams) stepCounters() map[series.Key][]*series.Stream {
-	counters := make(map[series.Key][]*series.Stream)
+// stepCount counts the steps or batches of a rank.
+type stepCount struct{ count, rate series.Total }
+
+// stepCounts returns the steps and batches of each rank. Each collector counts those that
+// it gets, so they add up.
+func (r *runStreams) stepCounts(now time.Time) map[series.Key]stepCount {
+	counts := make(map[series.Key]stepCount)
 	for _, one := range r.streams {
 		if one.Series == series.Steps || one.Series == series.Batches {
 			key := one.Key
 			key.Labels.Collector = ""
-			counters[key] = append(counters[key], one)
+			of := counts[key]
+			of.count.Add(one.Value)
+			of.rate.AddRate(one, now)
+			counts[key] = of
 		}
 	}
-	return counters
+	return counts
 }
 
 // addSteps adds the steps and batches of a run that several collectors have counted.
@@ -192,15 +195,10 @@ func (all *sums) addSteps(r *runStreams, now time.Time) {
 	for _, of := range []series.Series{series.Steps, series.Batches} {
 		all.totals[of], all.rates[of] = series.Total{}, series.Total{}
 	}
-	for key, counters := range r.stepCounters() {
-		var count, rate series.Total
-		for _, one := range counters {
-			count.Add(one.Value)
-			rate.AddRate(one, now)
-		}
-		all.totals[key.Series].Add(count.Sum)
-		if rate.N > 0 {
-			all.rates[key.Series].Add(rate.Sum)
+	for key, of := range r.stepCounts(now) {
+		all.totals[key.Series].Add(of.count.Sum)
+		if of.rate.N > 0 {
+			all.rates[key.Series].Add(of.rate.Sum)
 		}
 	}
 }
@@ -275,8 +273,8 @@ func (p phaseTimes) rows() (rows []api.Phase) {
 // TimeRatio returns ml.run.time.ratio.
 func (r *runStreams) TimeRatio(now time.Time) map[string]float64 {
 	ratio := make(map[string]float64)
-	for _, one := range r.ratios {
-		if one.Live(now) && r.Written(one) {
+	for _, one := range r.streams {
+		if one.Series == series.RunTimeRatio && one.Live(now) && r.Written(one) {
 			ratio[one.Labels.Own[0]] = one.Value
 		}
 	}

@@ -18,16 +18,15 @@ type ModelID struct{ Namespace, Service, model, role, side string }
 
 // Use is the use of a model.
 type Use struct {
-	ModelID
-	key      string
+	id ModelID
+	// row is what does not change with each request.
+	row      api.Model
 	lastSeen time.Time
 	series.Group
 
-	requests             bool
-	firstToken, duration reservoir
-	decode               reservoir
-	decodeBasis          string
-	cached, lengthStops  series.Total
+	requests                     bool
+	firstToken, duration, decode reservoir
+	cached, lengthStops          series.Total
 }
 
 // Models are those in use.
@@ -36,7 +35,8 @@ type Models struct {
 	streams  *series.Table
 	services *Services
 
-	All map[ModelID]*Use
+	All     map[ModelID]*Use
+	leaving kept.Leaving[*Use]
 	// Requests reports whether spans have reported any.
 	Requests bool
 	// parents are the spans above requests.
@@ -77,7 +77,7 @@ func (s *Models) Of(id ModelID, now time.Time) *Use {
 			return nil
 		}
 		s.Limits.Accept("models", key)
-		one = &Use{ModelID: id, key: key}
+		one = &Use{id: id, row: api.Model{Key: key, Service: id.Service, Model: id.model, Role: id.role, Side: id.side}}
 		s.All[id] = one
 	}
 	one.lastSeen = now
@@ -88,32 +88,31 @@ func (s *Models) Of(id ModelID, now time.Time) *Use {
 func (s *Models) replace(now time.Time) bool {
 	gone := func(one *Use) bool {
 		live := slices.ContainsFunc(one.Streams, func(one *series.Stream) bool { return one.Live(now) })
-		return !live && now.Sub(one.lastSeen) > series.GoneAfter
+		return !live && now.Sub(one.lastSeen) > series.GoneAfter && s.All[one.id] == one
 	}
-	oldest := kept.OldestFirst(maps.Values(s.All), gone, func(one *Use) time.Time { return one.lastSeen })
-	if len(oldest) == 0 {
-		return false
-	}
-	s.remove(oldest[0])
-	return true
+	return s.leaving.RemoveOldest(now, maps.Values(s.All), gone, func(one *Use) time.Time { return one.lastSeen }, s.remove)
 }
 
 func (s *Models) remove(m *Use) {
 	m.Leave(s.streams)
-	delete(s.All, m.ModelID)
+	delete(s.All, m.id)
 }
 
-// Request adds a finished request to a model. It is called with what spans say.
-func (s *Models) Request(in *input.Span, now time.Time) {
-	m := s.Of(ModelID{in.Source.Namespace, in.Source.Service, in.Model, in.Role, in.Side}, now)
+// Request adds the finished request of a span to a model, and reports whether the span is
+// one: a request that no span below reports.
+func (s *Models) Request(in *input.Span, now time.Time) bool {
+	if !in.Asks || s.parents.Has(in) {
+		return false
+	}
+	m := s.Of(ModelID{in.Source.Namespace, in.Source.Service, in.Fact.Model(), in.Fact.Role, in.Fact.Side}, now)
 	if m == nil {
-		return
+		return true
 	}
 	m.requests, s.Requests = true, true
 	m.firstToken.add(in.FirstToken)
 	m.decode.add(in.Decode)
 	if in.DecodeBasis != "" && in.Decode == in.Decode {
-		m.decodeBasis = s.Texts.Of(in.DecodeBasis)
+		m.row.DecodeBasis = s.Texts.Of(in.DecodeBasis)
 	}
 	if in.Cached >= 0 {
 		m.cached.Add(in.Cached)
@@ -121,9 +120,11 @@ func (s *Models) Request(in *input.Span, now time.Time) {
 	if in.LengthStop {
 		m.lengthStops.Add(1)
 	}
-	if !in.Failed {
-		m.duration.add(in.WholeDuration())
+	// A client may end the span of a stream when the stream begins.
+	if !in.Failed && in.Duration > 0 && !(in.FirstToken > in.Duration) {
+		m.duration.add(in.Duration)
 	}
+	return true
 }
 
 // Rows returns the rows of models in use, by service, model and role.
@@ -143,10 +144,8 @@ func (s *Models) Rows(now time.Time) []api.Model {
 // row returns the row of a model. ok is false if nothing was used: spans of
 // training have a model, too.
 func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
-	row = api.Model{
-		Key: m.key, Service: m.Service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis,
-		Errors: make(map[string]float64), Simulated: s.services.Simulated[m.Service],
-	}
+	row = m.row
+	row.Errors, row.Simulated = make(map[string]float64), s.services.Simulated[m.id.Service]
 	var requests, requestRate, cost series.Total
 	// The tokens of input come first, those of output second.
 	var tokens, rates, clientRates [2]series.Total
@@ -186,8 +185,8 @@ func (s *Models) row(m *Use, now time.Time) (row api.Model, ok bool) {
 	row.OutputTokens, row.OutputTokenRate = tokens[1].All(), rates[1].All()
 	row.CachedTokens, row.Cost, row.LengthStops = m.cached.All(), cost.All(), m.lengthStops.All()
 	row.FirstToken, row.Duration, row.Decode = m.firstToken.quantiles(), m.duration.quantiles(), m.decode.quantiles()
-	if of := s.services.All[ServiceID{m.Namespace, m.Service}]; of != nil {
-		row.ToolErrors, row.Bound = of.toolErrors(now), of.requestTimes(m.ModelID, now)
+	if of := s.services.All[ServiceID{m.id.Namespace, m.id.Service}]; of != nil {
+		row.ToolErrors, row.Bound = of.toolErrors(now), of.requestTimes(m.id, now)
 		row.ErrorRatio, row.ErrorRatioUsual = of.errorRatios(now)
 	}
 	return row, m.requests || requests.N+tokens[0].N+tokens[1].N+clientRates[0].N+clientRates[1].N > 0
@@ -242,16 +241,7 @@ func (s *Models) Prune(within time.Duration, now time.Time) {
 // NoteParents remembers the spans above requests to a model: of a chain of spans
 // that report one request, the lowest counts.
 func (s *Models) NoteParents(spans []input.Span) {
-	for i := range spans {
-		if in := &spans[i]; in.Request {
-			s.parents.Note(in)
-		}
-	}
-}
-
-// IsRequest reports whether a span is a request that no span below reports.
-func (s *Models) IsRequest(in *input.Span) bool {
-	return in.Request && !s.parents.Has(in)
+	s.parents.Note(spans, func(in *input.Span) bool { return in.Asks })
 }
 
 const (

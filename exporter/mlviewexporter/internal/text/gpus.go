@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
@@ -16,17 +15,11 @@ type gpuGroup = []*api.GPU
 
 // alike returns a text that GPUs of a group have in common.
 func alike(g *api.GPU) string {
-	parts := []string{g.Host, g.Name, g.Activity, g.LastActivity, g.Health, strings.Join(g.Throttle, ","), strconv.FormatBool(g.Simulated), strconv.FormatBool(g.Recorded)}
-	if g.XID != nil {
-		parts = append(parts, "XID", g.XID.Code)
-	}
-	for _, h := range g.Holders {
-		parts = append(parts, "held by", h.Run, h.RunID, h.Service, h.Owner)
-		if h.Service == "" {
-			parts = append(parts, h.Name)
-		}
-	}
-	return fmt.Sprintf("%q", parts)
+	holders := api.Mapped(g.Holders, func(h api.Holder) []string {
+		return []string{h.Run, h.RunID, h.Service, h.Owner, cmp.Or(h.Service, h.Name)}
+	})
+	return fmt.Sprintf("%q %q %q %t %t %t %q", []string{g.Host, g.Name, g.Activity, g.LastActivity, g.Health}, g.Throttle,
+		api.Value(g.XID).Code, g.XID != nil, g.Simulated, g.Recorded, holders)
 }
 
 func (d *document) gpus() {
@@ -37,19 +30,16 @@ func (d *document) gpus() {
 		leave: []string{"name", "temp.", "idle", "memory", "power"},
 		cells: func(g *gpuGroup) []string {
 			first := (*g)[0]
-			withUnit := func(limit *float64, unit string, write func(*float64) string) func(*float64) string {
-				return func(value *float64) string { return limited(value, limit, unit, write) }
-			}
 			return []string{
 				indexes(g), Printable(first.Name), d.simulated(first.Simulated, first.Recorded), d.activity(first),
 				each(g, func(g *api.GPU) *float64 { return g.Utilization }, Percent),
-				each(g, func(g *api.GPU) *float64 { return g.Power }, withUnit(first.PowerLimit, "W", Count)),
-				each(g, func(g *api.GPU) *float64 { return g.MemoryUsed }, withUnit(first.MemoryLimit, "GiB", gib)),
-				each(g, func(g *api.GPU) *float64 { return g.Temperature }, withUnit(nil, "°C", Count)),
+				each(g, func(g *api.GPU) *float64 { return g.Power }, limited(first.PowerLimit, "W", Count)),
+				each(g, func(g *api.GPU) *float64 { return g.MemoryUsed }, limited(first.MemoryLimit, "GiB", gib)),
+				each(g, func(g *api.GPU) *float64 { return g.Temperature }, limited(nil, "°C", Count)),
 				age(d.state.Time, first.IdleSince), holders(g),
 			}
 		},
-		after: d.gpuDetails, size: func(g *gpuGroup) int { return len(*g) },
+		after: d.gpuDetails, size: func(groups []gpuGroup) int { return len(slices.Concat(groups...)) },
 	}, api.Grouped(d.state.GPUs, alike))
 	d.paragraph(0, prefixed("hosts of which no GPU is known: ", Printable(strings.Join(d.state.Collector.HostsWithoutGPU, ", ")), ""))
 }

@@ -13,26 +13,33 @@ func fixed(v float64, digits int) string { return strconv.FormatFloat(v, 'f', di
 // exponent writes a number with an exponent, with a number of digits after the point.
 func exponent(v float64, digits int) string { return strconv.FormatFloat(v, 'e', digits, 64) }
 
-// number writes a value with about three significant digits, empty if it is nil.
-func number(value *float64) string {
-	if value == nil {
-		return ""
-	}
-	switch size := math.Abs(*value); {
-	case *value == 0:
-		return "0"
-	case size < 0.001:
-		return exponent(*value, 1)
-	case size < 0.1:
-		return fixed(*value, 3)
-	case size < 9.995:
-		return fixed(*value, 2)
-	case size < 99.95:
-		return fixed(*value, 1)
-	default:
-		return Count(value)
+// known returns a function that writes a number that is known, and nothing for nil.
+func known(write func(float64) string) func(*float64) string {
+	return func(value *float64) string {
+		if value == nil {
+			return ""
+		}
+		return write(*value)
 	}
 }
+
+// number writes a value with about three significant digits, empty if it is nil.
+var number = known(func(value float64) string {
+	switch size := math.Abs(value); {
+	case value == 0:
+		return "0"
+	case size < 0.001:
+		return exponent(value, 1)
+	case size < 0.1:
+		return fixed(value, 3)
+	case size < 9.995:
+		return fixed(value, 2)
+	case size < 99.95:
+		return fixed(value, 1)
+	default:
+		return Count(&value)
+	}
+})
 
 // Number writes a value with about three digits that matter and no zeros at the end, empty
 // if it is nil.
@@ -46,42 +53,33 @@ func Number(value *float64) string {
 
 // Count writes a whole number in full up to 99 999 and with a unit prefix above, empty if it
 // is nil.
-func Count(value *float64) string {
-	if value == nil {
-		return ""
+var Count = known(func(value float64) string {
+	if math.Abs(value) < 99_999.5 {
+		return fixed(value, 0)
 	}
-	if math.Abs(*value) < 99_999.5 {
-		return fixed(*value, 0)
-	}
-	scaled := *value
+	scaled := value
 	for _, prefix := range []string{"k", "M", "G", "T"} {
 		// The rounded number must fit, or 999 999 would become 1000.0 k.
 		if scaled /= 1000; math.Abs(scaled) < 999.95 {
 			return fixed(scaled, 1) + prefix
 		}
 	}
-	return exponent(*value, 2)
-}
+	return exponent(value, 2)
+})
 
 // loss writes a loss with four digits after the point, or with an exponent where
 // those would all be zero or the number is long.
-func loss(value *float64) string {
-	if value == nil {
-		return ""
+var loss = known(func(value float64) string {
+	if size := math.Abs(value); size != 0 && (size < 0.001 || size >= 1e6) {
+		return exponent(value, 2)
 	}
-	if size := math.Abs(*value); size != 0 && (size < 0.001 || size >= 1e6) {
-		return exponent(*value, 2)
-	}
-	return fixed(*value, 4)
-}
+	return fixed(value, 4)
+})
 
 // Percent writes a fraction as a percentage, empty if it is nil. Percentages below 10 get
 // a digit after the point.
-func Percent(fraction *float64) string {
-	if fraction == nil {
-		return ""
-	}
-	value := 100 * *fraction
+var Percent = known(func(fraction float64) string {
+	value := 100 * fraction
 	switch size := math.Abs(value); {
 	case size >= 1e6:
 		return exponent(value, 1) + " %"
@@ -90,7 +88,7 @@ func Percent(fraction *float64) string {
 	default:
 		return fixed(value, 0) + " %"
 	}
-}
+})
 
 // Change writes by how much a value differs from its usual, as a percentage, empty if one of
 // them is nil.
@@ -112,21 +110,18 @@ func Change(value, usual *float64) string {
 }
 
 // Seconds writes a duration in seconds in the unit that suits it, empty if it is nil.
-func Seconds(value *float64) string {
-	if value == nil {
-		return ""
-	}
-	switch s := math.Abs(*value); {
+var Seconds = known(func(value float64) string {
+	switch s := math.Abs(value); {
 	case s == 0:
 		return "0 s"
 	case s < 0.9995:
-		return number(new(*value*1000)) + " ms"
+		return number(new(value*1000)) + " ms"
 	case s < 120:
-		return number(value) + " s"
+		return number(&value) + " s"
 	default:
-		return span(*value)
+		return span(value)
 	}
-}
+})
 
 // span writes a longer duration, given in seconds.
 func span(s float64) string {
@@ -181,24 +176,20 @@ func between(least, most string) string {
 }
 
 // GiB writes a size in bytes as GiB, empty if it is nil.
-func GiB(bytes *float64) string { return limited(bytes, nil, "GiB", gib) }
+var GiB = limited(nil, "GiB", gib)
 
-func gib(bytes *float64) string {
-	value := *bytes / (1 << 30)
+var gib = known(func(bytes float64) string {
+	value := bytes / (1 << 30)
 	if math.Abs(value) >= 1e6 {
 		return exponent(value, 1)
 	}
 	return fixed(value, 1)
-}
+})
 
-// limited writes a number as write does and its unit, of the limit where that is known.
-func limited(value, limit *float64, unit string, write func(*float64) string) string {
-	if value == nil {
-		return ""
-	}
-	text := write(value)
-	if limit != nil {
-		text += "/" + write(limit)
-	}
-	return text + " " + unit
+// limited returns a function that writes a number as write does, with the limit if that is
+// known, and the unit.
+func limited(limit *float64, unit string, write func(*float64) string) func(*float64) string {
+	return known(func(value float64) string {
+		return joined("/", write(&value), write(limit)) + " " + unit
+	})
 }

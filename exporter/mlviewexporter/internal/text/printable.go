@@ -44,10 +44,8 @@ func Escape(text string) string {
 	for text != "" {
 		r, size := utf8.DecodeRuneInString(text)
 		switch {
-		case r == utf8.RuneError && size == 1:
+		case size == 1 && (r == utf8.RuneError || r < 0x20 || r == 0x7f) && r != '\n' && r != '\t':
 			fmt.Fprintf(&out, `\x%02x`, text[0])
-		case (r < 0x20 || r == 0x7f) && r != '\n' && r != '\t':
-			fmt.Fprintf(&out, `\x%02x`, r)
 		case showsAsItIs(r):
 			out.WriteRune(r)
 		default:
@@ -92,18 +90,11 @@ func runeCells(r rune) int {
 
 // cut shortens a printable text to a number of cells, with an ellipsis.
 func cut(text string, limit int) string {
-	if cells(text) <= limit {
-		return text
-	}
-	if limit <= 0 {
-		return ""
-	}
 	used := 0
 	for i, r := range text {
-		if used+runeCells(r) > limit-1 {
+		if used += runeCells(r); used > limit-1 && cells(text) > limit {
 			return text[:i] + "…"
 		}
-		used += runeCells(r)
 	}
 	return text
 }

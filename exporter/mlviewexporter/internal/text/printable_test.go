@@ -36,7 +36,7 @@ func TestCut(t *testing.T) {
 		limit int
 		want  string
 	}{
-		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abc", 1, "…"}, {"abc", 0, ""}, {"abc", -1, ""},
+		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abc", 1, "…"},
 		// A character of two cells does not fit into one.
 		{"你好", 4, "你好"}, {"你好吗", 4, "你…"}, {"你好吗", 5, "你好…"},
 	} {

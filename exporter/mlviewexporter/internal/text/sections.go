@@ -59,7 +59,7 @@ func (d *document) runs() {
 				names[r.Key], shortID(r.ID), d.simulated(r.Simulated, r.Recorded), Printable(r.Owner), Printable(r.Job), d.runState(r),
 				Number(r.GPUs), Percent(r.GPUUtilization), Count(r.Steps), number(r.StepTime), Change(r.StepTime, r.StepTimeUsual),
 				tokenRate(r), number(r.SampleRate), loss(r.Loss), Percent(r.Goodput), bound(r), age(d.state.Time, r.LastCheckpoint),
-				restarts(r), Count(r.Errors), ago(d.state.Time, r.LastStep),
+				restarts(r.Attempts), Count(r.Errors), ago(d.state.Time, r.LastStep),
 			}
 		},
 		after: d.runDetails,
@@ -86,15 +86,13 @@ func (d *document) runDetails(r *api.Run) {
 // runNames returns the names of runs by their keys: the service, with the id where
 // several runs have the same one.
 func (d *document) runNames() map[string]string {
-	runs := make(map[string]int)
-	for _, r := range d.state.Runs {
-		runs[r.Service]++
-	}
 	names := make(map[string]string)
-	for _, r := range d.state.Runs {
-		names[r.Key] = Printable(cmp.Or(r.Service, r.ID))
-		if runs[r.Service] > 1 {
-			names[r.Key] = joined(" ", names[r.Key], cut(Printable(r.ID), shownOfID))
+	for _, same := range api.Grouped(d.state.Runs, func(r *api.Run) string { return r.Service }) {
+		for _, r := range same {
+			names[r.Key] = Printable(cmp.Or(r.Service, r.ID))
+			if len(same) > 1 {
+				names[r.Key] = joined(" ", names[r.Key], cut(Printable(r.ID), shownOfID))
+			}
 		}
 	}
 	return names
@@ -136,12 +134,8 @@ func bound(r *api.Run) string {
 // bounds are the words for what the steps of a run wait for that are not its own.
 var bounds = map[string]string{"input": "data", "gpu": "GPU", "unknown": ""}
 
-func restarts(r *api.Run) string {
-	if r.Attempts == nil {
-		return ""
-	}
-	return Count(new(max(0, *r.Attempts-1)))
-}
+// restarts writes how often a run was started again.
+var restarts = known(func(attempts float64) string { return Count(new(max(0, attempts-1))) })
 
 func (d *document) failures() {
 	section(d, part[api.Failure]{

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 )
 
 const (
@@ -27,50 +29,40 @@ type column struct {
 // a text, and omits and narrows others so that all are at most limit cells wide together, if
 // that is possible. leftOut are the titles of those that it omits.
 func lay[T any](p *part[T], rows []T, limit int) (shown []*column, leftOut []string) {
-	texts := make([][]string, len(rows))
-	for i := range rows {
-		texts[i] = p.cells(&rows[i])
-	}
-	excess := -columnGap - limit
+	texts := api.Mapped(rows, func(row T) []string { return p.cells(&row) })
 	for i, title := range p.titles {
 		title, right := strings.CutPrefix(title, "#")
-		c, sent := &column{texts: []string{title}, width: cells(title), right: right, wrap: slices.Contains(p.wrap, title)}, false
-		for _, row := range texts {
-			c.texts, c.width, sent = append(c.texts, row[i]), max(c.width, cells(row[i])), sent || row[i] != ""
+		c := &column{texts: api.Mapped(texts, func(row []string) string { return row[i] }), right: right, wrap: slices.Contains(p.wrap, title)}
+		if strings.Join(c.texts, "") == "" {
+			continue
 		}
+		c.texts = slices.Insert(c.texts, 0, title)
+		c.width = slices.Max(api.Mapped(c.texts, cells))
 		if c.narrowest = c.width; p.least[title] > 0 {
 			c.narrowest = min(c.width, max(p.least[title], cells(title)))
 		}
-		if sent {
-			shown = append(shown, c)
-			excess += c.narrowest + columnGap
+		shown = append(shown, c)
+	}
+	tooWide := func(width func(*column) int) bool {
+		all := -columnGap
+		for _, c := range shown {
+			all += width(c) + columnGap
 		}
+		return all > limit
 	}
 	for _, title := range p.leave {
 		at := slices.IndexFunc(shown, func(c *column) bool { return c.texts[0] == title })
-		if excess <= 0 || at < 0 {
-			continue
+		if at >= 0 && tooWide(func(c *column) int { return c.narrowest }) {
+			leftOut, shown = append(leftOut, title), slices.Delete(shown, at, at+1)
 		}
-		leftOut = append(leftOut, title)
-		excess -= shown[at].narrowest + columnGap
-		shown = slices.Delete(shown, at, at+1)
 	}
-	for _, c := range shown {
-		excess += c.width - c.narrowest
-	}
-	for ; excess > 0; excess-- {
+	for tooWide(func(c *column) int { return c.width }) {
 		// The widest one that can be narrower.
-		width := func(c *column) int {
-			if c.width == c.narrowest {
-				return 0
-			}
-			return c.width
-		}
-		widest := slices.MaxFunc(shown, func(a, b *column) int { return cmp.Compare(width(a), width(b)) })
-		if width(widest) == 0 {
+		narrower := api.Where(slices.Values(shown), func(c *column) bool { return c.width > c.narrowest })
+		if len(narrower) == 0 {
 			break
 		}
-		widest.width--
+		slices.MaxFunc(narrower, func(a, b *column) int { return cmp.Compare(a.width, b.width) }).width--
 	}
 	return shown, leftOut
 }
@@ -115,9 +107,6 @@ func wrap(text string, limit, most int) []string {
 		// The space may be the character that no longer fits.
 		if space := strings.LastIndexByte(text[:end+1], ' '); space > 0 {
 			end = space
-		}
-		if end == 0 {
-			break
 		}
 		lines = append(lines, strings.TrimRight(text[:end], " "))
 		text = strings.TrimLeft(text[end:], " ")

@@ -126,8 +126,8 @@ type part[T any] struct {
 	wrap []string
 	// after writes the lines under a row; nil means none.
 	after func(*T)
-	// size returns how many rows of the list a row of the table is; nil means one.
-	size func(*T) int
+	// size returns how many rows of the list rows of the table are; nil means as many.
+	size func([]T) int
 }
 
 // section writes a part, nothing if it has no rows.
@@ -135,25 +135,20 @@ func section[T any](d *document, p part[T], rows []T) {
 	if len(rows) == 0 {
 		return
 	}
-	most, shown, all := min(p.most, len(rows)), 0, max(0, d.state.Collector.Hidden[p.list])
-	for i := range rows {
-		size := 1
-		if p.size != nil {
-			size = p.size(&rows[i])
-		}
-		if all += size; i < most {
-			shown += size
-		}
+	size, style := p.size, bold
+	if size == nil {
+		size = func(rows []T) int { return len(rows) }
 	}
-	style := bold
 	if p.list == "needs" {
 		style = boldRed
 	}
-	d.title(style, p.name, shown, all)
+	all := size(rows) + max(0, d.state.Collector.Hidden[p.list])
+	rows = rows[:min(p.most, len(rows))]
+	d.title(style, p.name, size(rows), all)
 	d.paragraph(0, p.note)
-	columns, leftOut := lay(&p, rows[:most], d.Width)
+	columns, leftOut := lay(&p, rows, d.Width)
 	d.lines(tableRow(columns, 0, d.Width)...)
-	for i := range rows[:most] {
+	for i := range rows {
 		d.lines(tableRow(columns, i+1, d.Width)...)
 		if p.after != nil {
 			p.after(&rows[i])

@@ -16,7 +16,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/criticalpath"
 )
 
-// Set are the most recent traces. Memory of removed traces is used again.
+// Set are the most recent traces.
 type Set struct {
 	*input.Bounds
 	byID map[[16]byte]*trace
@@ -24,8 +24,8 @@ type Set struct {
 	// order of their last spans.
 	groups map[traceGroup]*linked.List
 	bytes  int64
-	spare  []*trace
 	turn   uint64
+	chosen choice
 }
 
 // traceGroup has traces among which the oldest leaves first, so that a busy
@@ -77,7 +77,7 @@ func (t *Set) size(one *trace, by int64) {
 
 // New returns a Set without traces.
 func New(of *input.Bounds) *Set {
-	return &Set{Bounds: of, byID: make(map[[16]byte]*trace), groups: make(map[traceGroup]*linked.List)}
+	return &Set{Bounds: of, byID: make(map[[16]byte]*trace), groups: make(map[traceGroup]*linked.List), chosen: newChoice(of.MaxTraces)}
 }
 
 // Add adds a span to its trace, which is that of a run unless run is empty. Of a trace
@@ -88,9 +88,7 @@ func (t *Set) Add(in *input.Span, run string) {
 	}
 	one := t.byID[in.Trace]
 	if one == nil {
-		if one = t.begin(in); one == nil {
-			return
-		}
+		one = t.begin(in)
 	}
 	t.turn++
 	one.turn = t.turn
@@ -123,7 +121,7 @@ func (t *Set) Add(in *input.Span, run string) {
 	one.spans = append(one.spans, heldSpan{
 		id: in.ID, parent: in.Parent, start: in.Start, end: max(in.Start, in.End),
 		name: t.Texts.Of(in.Name), service: t.Texts.Of(in.Source.Service),
-		phase: t.Texts.Of(in.Phase), operation: t.Texts.Of(in.Operation), class: class, server: in.Server, from: one.cut + len(one.details), to: one.cut + len(one.details) + len(in.Details),
+		phase: t.Texts.Of(in.Fact.Phase), operation: t.Texts.Of(in.Fact.Operation), class: class, server: in.Server, from: one.cut + len(one.details), to: one.cut + len(one.details) + len(in.Details),
 	})
 	t.size(one, one.spans[len(one.spans)-1].textBytes())
 	one.details = append(one.details, in.Details...)
@@ -131,17 +129,14 @@ func (t *Set) Add(in *input.Span, run string) {
 	t.bytes, one.bytes = t.bytes+grown, one.bytes+grown
 }
 
-// begin adds a trace, with the memory of a removed one if there is some.
+// begin adds a trace.
 func (t *Set) begin(in *input.Span) *trace {
 	t.Evict(1)
-	var one *trace
-	if n := len(t.spare); n > 0 {
-		one = t.spare[n-1]
-		t.spare = t.spare[:n-1]
-	} else {
-		one = new(trace)
+	one := &trace{id: in.Trace, group: traceGroup{service: t.Texts.Of(in.Source.Service)}}
+	if refused := t.chosen.of(in); refused.id == in.Trace {
+		one.dropped = refused.spans
+		*refused = refusal{}
 	}
-	*one = trace{id: in.Trace, spans: one.spans[:0], details: one.details[:0], bytes: one.bytes, group: traceGroup{service: t.Texts.Of(in.Source.Service)}}
 	t.byID[in.Trace] = one
 	t.join(one)
 	return one
@@ -166,9 +161,14 @@ func (t *Set) leave(one *trace) {
 
 // Evict removes traces until the limits hold with some more traces.
 func (t *Set) Evict(more int) {
-	for len(t.byID) > 0 && (len(t.byID)+more > t.MaxTraces || t.bytes > t.TraceBytes) {
+	for len(t.byID) > 0 && t.full(more) {
 		t.remove(t.oldest())
 	}
+}
+
+// full reports whether some more traces exceed a limit.
+func (t *Set) full(more int) bool {
+	return len(t.byID)+more > t.MaxTraces || t.bytes > t.TraceBytes
 }
 
 // oldest returns the trace of the largest group that got its last span first.
@@ -184,19 +184,10 @@ func (t *Set) oldest() *trace {
 	return oldest
 }
 
-// maxSpare limits the removed traces whose memory is used again.
-const maxSpare = 16
-
 func (t *Set) remove(one *trace) {
 	delete(t.byID, one.id)
 	t.leave(one)
-	t.size(one, -one.texts)
-	if len(t.spare) < maxSpare && t.bytes <= t.TraceBytes {
-		clear(one.spans)
-		t.spare = append(t.spare, one)
-		return
-	}
-	t.bytes -= one.bytes
+	t.bytes -= one.texts + one.bytes
 }
 
 // maxSpans limits the spans of a trace, maxTracesOfRun and maxSpansOfRow the traces of a

@@ -110,6 +110,11 @@ func positions() map[string]func(v pcommon.Value) (protobuf, json []byte) {
 	return found
 }
 
+// The list is read at each start of the collector, and costs next to nothing.
+func TestReadMessages(t *testing.T) {
+	assert.Less(t, testing.AllocsPerRun(10, func() { readMessages() }), 300.0)
+}
+
 // At each position, a value at the limit passes and one beyond it does not,
 // whatever the parts.
 func TestDepthAtEachPosition(t *testing.T) {

@@ -17,7 +17,11 @@ type message struct {
 }
 
 // messages are those of the list, by name.
-var messages = func() map[string]*message {
+var messages = readMessages()
+
+// readMessages reads the list. It runs at each start of the collector, and takes a tenth of
+// the time that YAML would.
+func readMessages() map[string]*message {
 	table := make(map[string]*message)
 	of := func(name string) *message {
 		if table[name] == nil {
@@ -52,7 +56,7 @@ var messages = func() map[string]*message {
 		}
 	}
 	return table
-}()
+}
 
 // Messages with rules of their own: a value in one more array or map, counts of a
 // histogram, and what is passed over.

@@ -11,35 +11,35 @@ import (
 // resource and Read for each of its spans, then Correlate, then for each span
 // what is asked of it.
 type Batch struct {
-	resources []resource
-	spans     []span
-	texts     symbols
-	traces    []trace
-	groups    []joinGroup
-	// handed is what the spans of each trace hand down.
-	handed []handedDown
-	chain  []int32
-
-	usage  usageSearch
+	branches
+	ids    joinSearch
 	links  linkSearch
+	usage  usageSearch
 	epochs epochSearch
-
-	// sets are the distinct sets of keys that are handed down; the first is
-	// empty.
-	sets []set[symbol]
-
-	traceAt map[pcommon.TraceID]int32
-	// groupAt has for each of joins the index in groups, plus one, of each
-	// symbol.
-	groupAt [len(joins)][]int32
-	// spanAt finds spans of traces too large to be searched.
-	spanAt map[spanKey]int32
 
 	// scope is that of the spans that are read, as a hash.
 	scope uint64
 
 	// Sources outlives a batch.
 	Sources Sources
+}
+
+// branches are the spans of a batch in their traces, and what comes down from span to span.
+type branches struct {
+	resources []resource
+	spans     []span
+	texts     symbols
+	traces    []trace
+	// handed is what the spans of each trace hand down.
+	handed []handedDown
+	chain  []int32
+	// sets are the distinct sets of keys that are handed down; the first is
+	// empty.
+	sets []set[symbol]
+
+	traceAt map[pcommon.TraceID]int32
+	// spanAt finds spans of traces too large to be searched.
+	spanAt map[spanKey]int32
 }
 
 // resource is what correlation needs of a resource.
@@ -64,8 +64,7 @@ type span struct {
 	// keys are the keys that the span inherits, and from their origins.
 	keys set[symbol]
 	from origins
-	// present marks the keys whose attribute the span has, own or not.
-	present [keyCount]bool
+	stated
 
 	// of is the span's resource. If it has a run, the span itself needs none, unless
 	// another one is named for it: see admits.
@@ -79,24 +78,11 @@ type span struct {
 	// zero.
 	conflict uint8
 
-	// down is what descendants inherit, as an index in Batch.sets.
-	down int32
+	descent
 	// traceAt is the span's trace as an index in Batch.traces, or none.
 	traceAt int32
 	// before is the previous span of the trace in the batch, or none.
 	before int32
-	// above is the parent in the batch, or none.
-	above int32
-	// earlier is what a parent that is not in the batch hands down, as an index in
-	// Batch.sets.
-	earlier int32
-	state   uint8
-
-	// inherited is what an ml_enrich before this one let the span inherit, and
-	// later also what this one does.
-	inherited origins
-	// foreign is true if another component wrote ml.correlation.source.
-	foreign bool
 	// phased is true if the span has a phase, its own or inherited.
 	phased bool
 	// conflicted is true if the span has a conflict mark.
@@ -106,6 +92,18 @@ type span struct {
 	undated int32
 
 	spanUsage
+}
+
+// descent is what comes down to a span and from it.
+type descent struct {
+	// above is the parent in the batch, or none.
+	above int32
+	// earlier is what a parent that is not in the batch hands down, as an index in
+	// Batch.sets.
+	earlier int32
+	// down is what descendants inherit, as an index in Batch.sets.
+	down  int32
+	state uint8
 }
 
 // none is the index that means "no entry".
@@ -200,15 +198,20 @@ func (b *Batch) Reset() bool {
 	if cap(b.spans) > maxKept {
 		return false
 	}
+	b.reset()
+	b.ids.groups = b.ids.groups[:0]
+	b.links.reset()
+	b.usage.reset()
+	b.epochs.reset()
+	return true
+}
+
+func (b *branches) reset() {
 	b.texts.reset()
 	clear(b.traceAt)
 	clear(b.spanAt)
-	b.resources, b.spans, b.traces, b.groups = b.resources[:0], b.spans[:0], b.traces[:0], b.groups[:0]
+	b.resources, b.spans, b.traces = b.resources[:0], b.spans[:0], b.traces[:0]
 	b.handed, b.sets = b.handed[:0], b.sets[:0]
-	b.usage.reset()
-	b.links.reset()
-	b.epochs.reset()
-	return true
 }
 
 // AddResource adds the next resource, after the spans of all resources have
@@ -232,9 +235,9 @@ func (b *Batch) Correlate(s *Store, processOf func(resource int) string) {
 	}
 	if b.lookUp(s) {
 		b.inheritAll()
-		b.followLinks()
-		b.climbAll()
-		b.orderRequests(processOf)
+		b.links.follow(&b.branches)
+		b.usage.markAncestors(&b.branches)
+		b.usage.order(&b.branches, processOf)
 		for i := range b.spans {
 			if n := &b.spans[i]; n.traceAt != none && b.traces[n.traceAt].active {
 				n.take(&b.traces[n.traceAt].agreed, fromTrace)
@@ -243,19 +246,19 @@ func (b *Batch) Correlate(s *Store, processOf func(resource int) string) {
 		b.handDown()
 		b.store(s)
 	}
-	b.findEpochs(s, processOf)
+	b.epochs.find(&b.branches, s, processOf)
 }
 
 // lookUp finds what earlier batches said, and reports whether any trace is active.
 func (b *Batch) lookUp(s *Store) (active bool) {
 	now := s.Lock()
 	defer s.Unlock()
-	b.join(s, now)
+	b.ids.join(&b.branches, s, now)
 	b.gather()
 	s.joinTraces(b.traces, &b.texts, now)
 	s.watched(b, now)
-	b.markUsed()
-	b.markLinked()
+	b.usage.mark(&b.branches)
+	b.links.mark(&b.branches)
 	for i := range b.traces {
 		t := &b.traces[i]
 		t.active = t.keyed || t.used || t.linked || t.handsDown || t.values != (set[symbol]{}) || t.phased && t.unphased
@@ -264,7 +267,7 @@ func (b *Batch) lookUp(s *Store) (active bool) {
 	}
 	if active {
 		b.findParents(s, now)
-		b.findLinked(s, now)
+		b.links.find(&b.branches, s, now)
 	}
 	return active
 }
@@ -276,12 +279,12 @@ func (b *Batch) store(s *Store) {
 	s.findCalls(b, now)
 	s.watch(b.usage.covering, now)
 	s.findTwins(b.usage.requests, b.spans, now)
-	s.remember(b, now)
+	s.remember(&b.branches, now)
 }
 
 // gather collects the traces of a batch. Spans without a trace id, which only
 // broken clients send, are of no trace: otherwise they would all be of one.
-func (b *Batch) gather() {
+func (b *branches) gather() {
 	if b.traceAt == nil {
 		b.traceAt = make(map[pcommon.TraceID]int32)
 	}
@@ -334,7 +337,7 @@ func (n *span) traceKeys() set[symbol] {
 }
 
 // handDown lists by trace what the spans hand down, in the order of the batch.
-func (b *Batch) handDown() {
+func (b *branches) handDown() {
 	for i := range b.traces {
 		t := &b.traces[i]
 		t.firstHanded = int32(len(b.handed))
@@ -352,7 +355,7 @@ func (b *Batch) handDown() {
 
 // fromStore returns the index of a set that the store had, and that of the
 // empty one for nil.
-func (b *Batch) fromStore(found *set[string]) int32 {
+func (b *branches) fromStore(found *set[string]) int32 {
 	if found == nil {
 		return 0
 	}
@@ -364,7 +367,7 @@ func (b *Batch) fromStore(found *set[string]) int32 {
 }
 
 // addSet returns the index of a set of keys, which is often the previous one.
-func (b *Batch) addSet(keys *set[symbol]) int32 {
+func (b *branches) addSet(keys *set[symbol]) int32 {
 	if *keys == (set[symbol]{}) {
 		return 0
 	}

@@ -77,10 +77,9 @@ func (t *epochSearch) read(f *vocabulary.Facts, n *span, s ptrace.Span) int32 {
 	return 0
 }
 
-// findEpochs finds the epoch of each undated span. A process that its resource
+// find finds the epoch of each undated span. A process that its resource
 // does not tell from others has none.
-func (b *Batch) findEpochs(s *Store, processOf func(resource int) string) {
-	t := &b.epochs
+func (t *epochSearch) find(b *branches, s *Store, processOf func(resource int) string) {
 	if len(t.epochs) == 0 && len(t.undated) == 0 {
 		return
 	}

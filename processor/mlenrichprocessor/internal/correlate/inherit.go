@@ -11,7 +11,7 @@ import (
 const maxSearched = 16
 
 // inheritAll lets the spans that are not resolved inherit from their parents.
-func (b *Batch) inheritAll() {
+func (b *branches) inheritAll() {
 	for i := range b.spans {
 		// Up to the first ancestor that is done, then down again. The state
 		// resolving ends a cycle, which only bad data has.
@@ -38,7 +38,7 @@ func (b *Batch) inheritAll() {
 
 // findParents finds the parents of the spans of active traces in the batch, or else what
 // they hand down. The store is locked.
-func (b *Batch) findParents(s *Store, now time.Time) {
+func (b *branches) findParents(s *Store, now time.Time) {
 	b.sets = append(b.sets, set[symbol]{})
 	if b.spanAt == nil {
 		b.spanAt = make(map[spanKey]int32)
@@ -80,7 +80,7 @@ func (b *Batch) findParents(s *Store, now time.Time) {
 
 // findSpan returns the index of a span of an active trace in the batch, or
 // none. Of several with the same id it is the last.
-func (b *Batch) findSpan(t *trace, wanted spanKey) int32 {
+func (b *branches) findSpan(t *trace, wanted spanKey) int32 {
 	if t.spans > maxSearched {
 		if at, ok := b.spanAt[wanted]; ok {
 			return at
@@ -96,7 +96,7 @@ func (b *Batch) findSpan(t *trace, wanted spanKey) int32 {
 
 // inheritFrom computes what a span has and hands down, from the set of keys
 // that its parent hands down, which is the empty one if that is unknown.
-func (b *Batch) inheritFrom(n *span, from int32, phase symbol) {
+func (b *branches) inheritFrom(n *span, from int32, phase symbol) {
 	if n.phase == 0 {
 		n.inheritedPhase = phase
 	}

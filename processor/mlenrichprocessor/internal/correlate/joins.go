@@ -38,45 +38,52 @@ type joinGroup struct {
 	agreed set[symbol]
 }
 
+// joinSearch is the ids that spans of a batch report.
+type joinSearch struct {
+	groups []joinGroup
+	// at has for each of joins the index in groups, plus one, of each symbol.
+	at [len(joins)][]int32
+}
+
 // join lets spans of different traces that report the same id share keys.
-func (b *Batch) join(s *Store, now time.Time) {
+func (g *joinSearch) join(b *branches, s *Store, now time.Time) {
 	if len(b.texts.texts) == 0 {
 		return // no span reports anything
 	}
-	for j := range b.groupAt {
-		b.groupAt[j] = slices.Grow(b.groupAt[j][:0], len(b.texts.texts))[:len(b.texts.texts)]
-		clear(b.groupAt[j])
+	for j := range g.at {
+		g.at[j] = slices.Grow(g.at[j][:0], len(b.texts.texts))[:len(b.texts.texts)]
+		clear(g.at[j])
 	}
 	for i := range b.spans {
-		b.joinSpan(&b.spans[i])
+		g.add(b, &b.spans[i])
 	}
-	if len(b.groups) == 0 {
+	if len(g.groups) == 0 {
 		return
 	}
-	s.join(b.groups, &b.texts, now)
-	for i := range b.groups {
-		b.groups[i].agreed = b.groups[i].agreement.agreed()
+	s.join(g.groups, &b.texts, now)
+	for i := range g.groups {
+		g.groups[i].agreed = g.groups[i].agreement.agreed()
 	}
 	for i := range b.spans {
 		n := &b.spans[i]
 		for j, by := range joins {
-			if id := n.own[by.key]; id != 0 && b.groupAt[j][id] != 0 {
-				n.take(&b.groups[b.groupAt[j][id]-1].agreed, by.from)
+			if id := n.own[by.key]; id != 0 && g.at[j][id] != 0 {
+				n.take(&g.groups[g.at[j][id]-1].agreed, by.from)
 			}
 		}
 	}
 }
 
-// joinSpan adds to the groups of a span's ids what it contributes.
-func (b *Batch) joinSpan(n *span) {
+// add adds to the groups of a span's ids what it contributes.
+func (g *joinSearch) add(b *branches, n *span) {
 	for j, by := range joins {
 		id := n.own[by.key]
 		if id == 0 || by.shares == sharesRun && !n.needs(keyRun) && n.namedRun() == 0 {
 			continue
 		}
-		if b.groupAt[j][id] == 0 {
-			b.groups = append(b.groups, joinGroup{key: by.key, id: id})
-			b.groupAt[j][id] = int32(len(b.groups))
+		if g.at[j][id] == 0 {
+			g.groups = append(g.groups, joinGroup{key: by.key, id: id})
+			g.at[j][id] = int32(len(g.groups))
 		}
 		var keys set[symbol]
 		switch by.shares {
@@ -87,13 +94,13 @@ func (b *Batch) joinSpan(n *span) {
 		case sharesRun:
 			keys[keyRun] = n.namedRun()
 		}
-		b.groups[b.groupAt[j][id]-1].observe(&keys)
+		g.groups[g.at[j][id]-1].observe(&keys)
 	}
 }
 
 // requestKeys returns what a span contributes to its request: its own keys, and
 // the run of its resource.
-func (b *Batch) requestKeys(n *span) set[symbol] {
+func (b *branches) requestKeys(n *span) set[symbol] {
 	keys := n.own
 	if keys[keyRun] == 0 && n.of.run != 0 {
 		keys[keyRun] = n.of.run

@@ -63,23 +63,21 @@ func (l *linkSearch) read(s ptrace.Span, at int) {
 	}
 }
 
-// markLinked marks the traces that have links: something may be inherited
-// there.
-func (b *Batch) markLinked() {
-	for i := range b.links.linkers {
-		b.traces[b.spans[b.links.linkers[i].at].traceAt].linked = true
+// mark marks the traces that have links: something may be inherited there.
+func (l *linkSearch) mark(b *branches) {
+	for i := range l.linkers {
+		b.traces[b.spans[l.linkers[i].at].traceAt].linked = true
 	}
 }
 
-// followLinks lets the spans with links have what the linked ones have, and
-// hand it down.
-func (b *Batch) followLinks() {
+// follow lets the spans with links have what the linked ones have, and hand it down.
+func (l *linkSearch) follow(b *branches) {
 	for range maxLinkRounds {
-		if !b.takeLinked() {
+		if !l.take(b) {
 			return
 		}
 		b.inheritAgain()
-		if b.leaveOtherSessions() {
+		if l.leaveOtherSessions(b) {
 			b.inheritAgain()
 		}
 	}
@@ -87,7 +85,7 @@ func (b *Batch) followLinks() {
 
 // inheritAgain lets the spans of traces with links inherit as if for the first
 // time: what came down to them before may have changed.
-func (b *Batch) inheritAgain() {
+func (b *branches) inheritAgain() {
 	for i := range b.spans {
 		n := &b.spans[i]
 		if n.traceAt == none || !b.traces[n.traceAt].linked {
@@ -101,12 +99,12 @@ func (b *Batch) inheritAgain() {
 
 // leaveOtherSessions takes the keys of links from the spans to which another
 // session came down in the same round, and reports whether there were any.
-func (b *Batch) leaveOtherSessions() (changed bool) {
-	for i := range b.links.linkers {
-		l := &b.links.linkers[i]
-		n := &b.spans[l.at]
+func (l *linkSearch) leaveOtherSessions(b *branches) (changed bool) {
+	for i := range l.linkers {
+		given := l.linkers[i].given[keySession]
+		n := &b.spans[l.linkers[i].at]
 		have := n.linkedKeys(&b.traces[n.traceAt].agreed)[keySession]
-		if have != 0 && l.given[keySession] != 0 && have != l.given[keySession] {
+		if have != 0 && given != 0 && have != given {
 			changed = n.forget(fromLink) || changed
 		}
 	}
@@ -128,49 +126,51 @@ func (n *span) forget(from origin) (changed bool) {
 	return changed
 }
 
-// findLinked finds the linked spans in the batch, or else what is known of them. The store
+// find finds the linked spans in the batch, or else what is known of them. The store
 // is locked.
-func (b *Batch) findLinked(s *Store, now time.Time) {
+func (l *linkSearch) find(b *branches, s *Store, now time.Time) {
 	var f finder
-	for i := range b.links.links {
-		l := &b.links.links[i]
-		if at, ok := b.traceAt[l.to.trace]; ok && b.traces[at].active {
-			l.at = b.findSpan(&b.traces[at], l.to)
+	for i := range l.links {
+		one := &l.links[i]
+		if at, ok := b.traceAt[one.to.trace]; ok && b.traces[at].active {
+			one.at = b.findSpan(&b.traces[at], one.to)
 		}
-		if l.at != none {
+		if one.at != none {
 			continue
 		}
-		k := f.known(s, l.to, now)
+		k := f.known(s, one.to, now)
 		for key := range keyInferred {
 			value, from := k.key(key)
-			l.known[key] = b.texts.of(key, value)
+			one.known[key] = b.texts.of(key, value)
 			if key == keyRun && value != "" && k.inferredRun(from) {
-				l.known[keyInferred] = b.texts.of(keyInferred, textTrue)
+				one.known[keyInferred] = b.texts.of(keyInferred, textTrue)
 			}
 		}
 	}
 }
 
-// takeLinked lets each span with links have what they say, and reports whether
+// take lets each span with links have what they say, and reports whether
 // any got something new. All see the same, so that their order does not matter.
-func (b *Batch) takeLinked() (changed bool) {
-	for i := range b.links.linkers {
-		l := &b.links.linkers[i]
+func (l *linkSearch) take(b *branches) (changed bool) {
+	for i := range l.linkers {
+		from := &l.linkers[i]
 		var said agreement[symbol]
-		for j := l.first; j < l.end; j++ {
-			keys := b.links.links[j].known
-			if at := b.links.links[j].at; at != none {
-				n := &b.spans[at]
+		links := l.links[from.first:from.end]
+		for j := range links {
+			one := &links[j]
+			keys := one.known
+			if one.at != none {
+				n := &b.spans[one.at]
 				keys = n.linkedKeys(&b.traces[n.traceAt].agreed)
 			}
 			said.observe(&keys)
 		}
-		l.given = said.agreed()
+		from.given = said.agreed()
 	}
-	for i := range b.links.linkers {
-		l := &b.links.linkers[i]
-		n := &b.spans[l.at]
-		changed = n.takeLinked(&l.given, &b.traces[n.traceAt].agreed) || changed
+	for i := range l.linkers {
+		from := &l.linkers[i]
+		n := &b.spans[from.at]
+		changed = n.takeLinked(&from.given, &b.traces[n.traceAt].agreed) || changed
 	}
 	return changed
 }

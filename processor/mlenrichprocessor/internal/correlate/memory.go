@@ -95,7 +95,7 @@ func containsAbove(list []byte, wanted spanAbove) bool {
 
 // appendHanded writes spans in groups of those that hand down the same keys:
 // the length of the keys, the keys, the number of spans, and their ids.
-func (b *Batch) appendHanded(to []byte, spans []handedDown) []byte {
+func (b *branches) appendHanded(to []byte, spans []handedDown) []byte {
 	for len(spans) > 0 {
 		n := 1
 		for n < len(spans) && spans[n].down == spans[0].down {

@@ -25,8 +25,8 @@ func TestKeysAreReadAsWritten(t *testing.T) {
 }
 
 // handing is a batch with sets of keys that have one text each.
-func handing(key int, texts ...string) *Batch {
-	b := &Batch{sets: make([]set[symbol], 1)}
+func handing(key int, texts ...string) *branches {
+	b := &branches{sets: make([]set[symbol], 1)}
 	for _, text := range texts {
 		var keys set[symbol]
 		keys[key] = b.texts.of(key, text)

@@ -100,15 +100,29 @@ func (o origins) String() string {
 	return b.String()
 }
 
-// readOrigins reads ml.correlation.source, as an ml_enrich before this one
-// wrote it. foreign reports whether another component wrote it.
-func readOrigins(f *vocabulary.Facts) (o origins, foreign bool) {
-	source := f.At(vocabulary.SlotCorrelationSource)
-	if source == nil {
-		return origins{}, false
+// stated is which keys a span or log record has.
+type stated struct {
+	// present marks the keys whose attribute it has, its own or not.
+	present [keyCount]bool
+	// inherited is what an ml_enrich before this one let it inherit, and later also
+	// what this one does.
+	inherited origins
+	// foreign is true if another component wrote ml.correlation.source.
+	foreign bool
+}
+
+// readStated reads which keys the facts of a span or log record have. It adds to them the
+// run that follows from the training run.
+func readStated(f *vocabulary.Facts) (s stated) {
+	if source := f.At(vocabulary.SlotCorrelationSource); source != nil {
+		origins, ok := parseOrigins(source.Text)
+		s.inherited, s.foreign = origins, !ok
 	}
-	o, ok := parseOrigins(source.Text)
-	return o, !ok
+	settleTrainingRun(f, &s.inherited)
+	for k := range keyNames {
+		s.present[k] = f.At(keySlots[k]) != nil
+	}
+	return s
 }
 
 // parseOrigins reads what String wrote, and returns false for any other text.

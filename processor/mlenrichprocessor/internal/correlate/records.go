@@ -49,23 +49,14 @@ type Record struct {
 	Run      string
 	Inferred bool
 
-	span    spanKey
-	present [keyCount]bool
-	// inherited and foreign are as in span.
-	inherited origins
-	foreign   bool
+	span spanKey
+	stated
 }
 
 // ReadRecord reads the facts of a log record. It adds to them the run that
 // follows from its training run.
-func ReadRecord(f *vocabulary.Facts, trace pcommon.TraceID, id pcommon.SpanID) (r Record) {
-	r.span = spanKey{trace, id}
-	r.inherited, r.foreign = readOrigins(f)
-	settleTrainingRun(f, &r.inherited)
-	for k := range keyNames {
-		r.present[k] = f.At(keySlots[k]) != nil
-	}
-	return r
+func ReadRecord(f *vocabulary.Facts, trace pcommon.TraceID, id pcommon.SpanID) Record {
+	return Record{span: spanKey{trace, id}, stated: readStated(f)}
 }
 
 // Trace returns the trace that the record names.

@@ -15,27 +15,19 @@ func (b *Batch) Read(f *vocabulary.Facts, s ptrace.Span, resource int) {
 	at := len(b.spans)
 	b.spans = append(b.spans, span{spanKey: spanKey{s.TraceID(), s.SpanID()}, parent: s.ParentSpanID(), resource: int32(resource)})
 	n := &b.spans[at]
-	n.inherited, n.foreign = readOrigins(f)
-	settleTrainingRun(f, &n.inherited)
+	n.stated = readStated(f)
 	n.spanUsage = b.readUsage(f, s)
 	n.conflicted = f.At(vocabulary.SlotCorrelationConflict) != nil
 	n.phased = f.At(vocabulary.SlotPhase) != nil
 	n.phase = b.texts.of(originPhase, f.TextAt(vocabulary.SlotPhase))
 	for k := range keyInferred {
-		if f.At(keySlots[k]) == nil {
-			continue
-		}
-		n.present[k] = true
-		if n.inherited[k] == notInherited {
+		if n.present[k] && n.inherited[k] == notInherited {
 			n.own[k] = b.texts.of(k, f.TextAt(keySlots[k]))
 		}
 	}
-	if inferred := f.At(keySlots[keyInferred]); inferred != nil {
-		n.present[keyInferred] = true
-		if inferred.Bool {
-			// An inferred run is the span's, and of no other.
-			n.own[keyRun] = 0
-		}
+	if inferred, _ := f.BoolAt(keySlots[keyInferred]); inferred {
+		// An inferred run is the span's, and of no other.
+		n.own[keyRun] = 0
 	}
 	if f.Systems.Has(table.TracePerSpan) {
 		n.undated = b.epochs.read(f, n, s)

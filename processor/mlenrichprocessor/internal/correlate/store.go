@@ -231,7 +231,7 @@ func (f *finder) known(s *Store, wanted spanKey, now time.Time) (k known) {
 }
 
 // remember keeps what the spans of each trace hand down.
-func (s *Store) remember(b *Batch, now time.Time) {
+func (s *Store) remember(b *branches, now time.Time) {
 	for i := range b.traces {
 		t := &b.traces[i]
 		if t.firstHanded == t.endHanded {

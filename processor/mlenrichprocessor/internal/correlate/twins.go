@@ -126,12 +126,12 @@ func (s *sighting) ends() pcommon.Timestamp {
 // named reports whether the span names a model.
 func (s *sighting) named() bool { return s.models != [2]uint64{} }
 
-// orderRequests orders the requests of which a twin is searched, so that the order of the
+// order orders the requests of which a twin is searched, so that the order of the
 // batch does not matter: of a pair the span within the other comes first.
-func (b *Batch) orderRequests(processOf func(resource int) string) {
-	kept := b.usage.requests[:0]
-	for i := range b.usage.requests {
-		r := &b.usage.requests[i]
+func (u *usageSearch) order(b *branches, processOf func(resource int) string) {
+	kept := u.requests[:0]
+	for i := range u.requests {
+		r := &u.requests[i]
 		n := &b.spans[r.at]
 		if n.covered || n.asked && n.failedBelow || n.traceAt == none || n.id.IsEmpty() {
 			continue
@@ -139,7 +139,7 @@ func (b *Batch) orderRequests(processOf func(resource int) string) {
 		r.process = b.processHash(n.resource, processOf)
 		kept = append(kept, *r)
 	}
-	b.usage.requests = kept
+	u.requests = kept
 	slices.SortFunc(kept, func(x, y request) int {
 		p, q := &b.spans[x.at], &b.spans[y.at]
 		return cmp.Or(cmp.Compare(x.ends(), y.ends()), cmp.Compare(y.start, x.start),
@@ -149,7 +149,7 @@ func (b *Batch) orderRequests(processOf func(resource int) string) {
 
 // processHash returns the hash of what identifies the process of a resource, or 0
 // if nothing does.
-func (b *Batch) processHash(resource int32, processOf func(resource int) string) uint64 {
+func (b *branches) processHash(resource int32, processOf func(resource int) string) uint64 {
 	r := &b.resources[resource]
 	if !r.asked {
 		r.asked, r.process = true, hash(processOf(int(resource)))

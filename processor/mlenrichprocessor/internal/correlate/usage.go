@@ -195,47 +195,47 @@ type covering struct {
 	spanAbove
 }
 
-// markUsed marks the traces of what is searched.
-func (b *Batch) markUsed() {
+// mark marks the traces of what is searched.
+func (u *usageSearch) mark(b *branches) {
 	use := func(at int32) {
 		if trace := b.spans[at].traceAt; trace != none {
 			b.traces[trace].used = true
 		}
 	}
-	for _, list := range b.usage.searches {
+	for _, list := range u.searches {
 		for i := range list {
 			use(list[i].at)
 		}
 	}
-	for _, at := range b.usage.http {
+	for _, at := range u.http {
 		use(at)
 	}
-	for i := range b.usage.requests {
-		use(b.usage.requests[i].at)
+	for i := range u.requests {
+		use(u.requests[i].at)
 	}
 }
 
-// climbAll marks the ancestors of what is searched, and collects the first that is not in
+// markAncestors marks the ancestors of what is searched, and collects the first that is not in
 // the batch.
-func (b *Batch) climbAll() {
-	for kind, list := range b.usage.searches {
+func (u *usageSearch) markAncestors(b *branches) {
+	for kind, list := range u.searches {
 		for i := range list {
-			b.climb(aboveKind(kind), &list[i])
+			u.markAbove(b, aboveKind(kind), &list[i])
 		}
 	}
 }
 
-// maxClimb is how many spans above one are looked at by searches that do not end where an
+// maxAncestors is how many spans above one are looked at by searches that do not end where an
 // earlier one was.
-const maxClimb = 64
+const maxAncestors = 64
 
-// climb visits the spans of the batch above that of a search, from the lowest, until the
+// markAbove visits the spans of the batch above that of a search, from the lowest, until the
 // search ends.
-func (b *Batch) climb(kind aboveKind, s *search) {
+func (u *usageSearch) markAbove(b *branches, kind aboveKind, s *search) {
 	n := &b.spans[s.at]
 	from, limit := n, len(b.spans)
 	if kind >= aboveTool {
-		limit = maxClimb
+		limit = maxAncestors
 	}
 	if !s.earlier {
 		s.service = n.service
@@ -247,7 +247,7 @@ func (b *Batch) climb(kind aboveKind, s *search) {
 			return
 		}
 		if n.above == none {
-			b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: s.service, kind: kind}})
+			u.covering = append(u.covering, covering{n.trace, spanAbove{id: n.parent, service: s.service, kind: kind}})
 			return
 		}
 		if n = &b.spans[n.above]; !s.meets(kind, from, n) {
@@ -328,9 +328,9 @@ func (s *Store) findCalls(b *Batch, now time.Time) {
 }
 
 // isOutermost reports whether all spans above a call are known and none is such a call.
-func (b *Batch) isOutermost(n *span) bool {
+func (b *branches) isOutermost(n *span) bool {
 	up := n
-	for range maxClimb {
+	for range maxAncestors {
 		if up.parent == (pcommon.SpanID{}) {
 			return true
 		}

@@ -64,9 +64,9 @@ func (ix *Index) Describe(p *Process, attrs pcommon.Map, f *vocabulary.Facts, ru
 	if job := f.Text(mlattr.JobID); !mlattr.Sentinel(job) {
 		p.job = job
 	}
-	p.attempt = countOf(f, mlattr.RunAttempt)
-	p.rank = rank{countOf(f, mlattr.RankGlobal), countOf(f, mlattr.RankLocal)}
-	world, slurm := countOf(f, mlattr.WorldSize), slurmJob(attrs, f)
+	p.attempt = countOf(f, vocabulary.SlotRunAttempt)
+	p.rank = rank{countOf(f, vocabulary.SlotRankGlobal), countOf(f, vocabulary.SlotRankLocal)}
+	world, slurm := countOf(f, vocabulary.SlotWorldSize), slurmJob(attrs, f)
 	p.host = ix.hash(f.Text(mlattr.HostName))
 	p.traits = ix.traitsOf(attrs, mlattr.IDAt(attrs, attrHostID), slurm, f.Text(mlattr.ServiceName), world)
 	p.process = processID{pid: readNumber(attrs, mlattr.ProcessID), start: readInstant(attrs, attrStart)}
@@ -76,7 +76,7 @@ func (ix *Index) Describe(p *Process, attrs pcommon.Map, f *vocabulary.Facts, ru
 		p.add(gpuLocation(ix.hash(bareUUID(uuid))))
 	}
 	p.locate(world, slurm)
-	if index, ok := f.Int(mlattr.GPUIndex); ok && p.host != 0 {
+	if index, ok := f.IntAt(vocabulary.SlotGPUIndex); ok && p.host != 0 {
 		p.add(location{rule: ruleIndex, host: p.host, numbers: [3]int64{index}})
 	}
 }
@@ -208,8 +208,8 @@ func slurmJob(attrs pcommon.Map, f *vocabulary.Facts) string {
 	return id
 }
 
-func countOf(f *vocabulary.Facts, key string) count {
-	n, ok := f.Int(key)
+func countOf(f *vocabulary.Facts, slot vocabulary.Slot) count {
+	n, ok := f.IntAt(slot)
 	return count{n: n, ok: ok}
 }
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // BenchmarkCheck checks a point of six attributes of which nothing is wrong.
@@ -16,6 +18,6 @@ func BenchmarkCheck(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		problems.Check(attrs, Point{At: pcommon.NewTimestampFromTime(now)}, true, now)
+		problems.Check(&mlattr.Point{Attributes: attrs, At: pcommon.NewTimestampFromTime(now)}, true, now)
 	}
 }

@@ -55,19 +55,11 @@ const maxCompared = 32
 // of reason in a metric. A point with several problems counts once for each.
 type Problems map[string]int64
 
-// Point is what Check needs of a point beside its attributes.
-type Point struct {
-	// At is its time.
-	At pcommon.Timestamp
-	// NoValue reports whether it only says that there is no value.
-	NoValue bool
-}
-
 // Check counts the problems of a point, before anything is added to it.
 // resourceValid is what ValidText reports of its resource, and now the collector's
 // time. It reports whether the point's labels conflict: such a point is to be marked
 // with MarkConflict.
-func (p Problems) Check(attrs pcommon.Map, point Point, resourceValid bool, now time.Time) (conflict bool) {
+func (p Problems) Check(point *mlattr.Point, resourceValid bool, now time.Time) (conflict bool) {
 	if point.NoValue {
 		p["missing_value"]++
 	}
@@ -81,7 +73,7 @@ func (p Problems) Check(attrs pcommon.Map, point Point, resourceValid bool, now 
 	}
 	var keys [maxCompared]string
 	n, valid, collides, isReserved := 0, resourceValid, false, false
-	for key, v := range attrs.All() {
+	for key, v := range point.Attributes.All() {
 		valid = valid && mlattr.ValidText(v)
 		isReserved = isReserved || reserved(key)
 		if collides || n == len(keys) {

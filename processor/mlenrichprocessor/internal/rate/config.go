@@ -152,7 +152,7 @@ func (c *Config) AddTraining(f *vocabulary.Facts) {
 		}
 		ranks := int64(1)
 		if entry.Per == perJob {
-			ranks, _ = f.Int(mlattr.WorldSize)
+			ranks, _ = f.IntAt(vocabulary.SlotWorldSize)
 		}
 		for _, number := range entry.numbers() {
 			switch {

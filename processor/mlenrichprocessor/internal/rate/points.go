@@ -47,7 +47,7 @@ type point struct {
 
 // Source is where the points of a metric come from.
 type Source struct {
-	// Instance is a number from Streams.AddInstance.
+	// Instance is a number from Streams.Instances.
 	Instance uint32
 	// Resource is the index of the resource in its request, and Attributes the
 	// hash of its attributes.

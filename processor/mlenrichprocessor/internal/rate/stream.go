@@ -3,6 +3,7 @@ package rate
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatautil"
@@ -21,22 +22,14 @@ const (
 // concurrent use.
 type Streams struct {
 	cache.Locked[streamKey, newest]
-	instances uint32
+	// Instances counts the instances of the processor. Two pipelines may get the same
+	// points from one receiver, so each instance has streams of its own.
+	Instances atomic.Uint32
 }
 
 // NewStreams returns an empty Streams.
 func NewStreams(now func() time.Time) *Streams {
 	return &Streams{Locked: cache.NewLocked[streamKey, newest]("streams", now, maxStreams, streamAge)}
-}
-
-// AddInstance returns a number for an instance of the processor. Two pipelines
-// may get the same points from one receiver, so each instance has its own
-// streams.
-func (s *Streams) AddInstance() uint32 {
-	s.Lock()
-	defer s.Unlock()
-	s.instances++
-	return s.instances
 }
 
 // streamKey identifies a stream: the metric of a scope of a resource with its

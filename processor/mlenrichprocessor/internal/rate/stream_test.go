@@ -123,7 +123,7 @@ func TestStreamRates(t *testing.T) {
 func TestThroughputInTwoPipelines(t *testing.T) {
 	s, _ := newTestStreams()
 	for range 2 {
-		instance := s.AddInstance()
+		instance := s.Instances.Add(1)
 		var rates []float64
 		for _, value := range []reading{after(0, 1000), after(60, 4000)} {
 			points := []point{{reading: value, key: streamKey{instance: instance}}}

@@ -9,59 +9,48 @@ import (
 // divideTraces gives every resource one route.
 func divideTraces(td ptrace.Traces) {
 	p := partition{budget: newBudget()}
-	see := func(rs ptrace.ResourceSpans) {
-		for _, ss := range rs.ScopeSpans().All() {
-			for _, span := range ss.Spans().All() {
-				p.see(span.Attributes())
-			}
-		}
-	}
-	divide(td.ResourceSpans(), &p, sizeOfSpans, see, func(rs ptrace.ResourceSpans, stays string) {
-		to := newCopies(rs, &p, td.ResourceSpans().AppendEmpty, func(to ptrace.ResourceSpans) ptrace.ScopeSpans { return to.ScopeSpans().AppendEmpty() })
-		move(to, stays, rs.ScopeSpans(), ptrace.ScopeSpans.Spans, func(span ptrace.Span) string { return p.of(span.Attributes()) })
-	})
-}
-
-// sizeOfSpans returns the encoded size of a resource and its scopes in bytes,
-// without the spans.
-func sizeOfSpans(rs ptrace.ResourceSpans) int {
-	shell := ptrace.NewResourceSpans()
-	rs.Resource().CopyTo(shell.Resource())
-	for _, ss := range rs.ScopeSpans().All() {
-		ss.Scope().CopyTo(shell.ScopeSpans().AppendEmpty().Scope())
-	}
-	return (&ptrace.ProtoMarshaler{}).ResourceSpansSize(shell)
+	divideItems(td.ResourceSpans(), &p, ptrace.ResourceSpans.ScopeSpans, ptrace.ScopeSpans.Spans, func(ptrace.Span) {})
 }
 
 // divideLogs gives every resource one route.
 func divideLogs(ld plog.Logs, gpus *GPUs) {
 	p := partition{budget: newBudget(), gpus: gpus}
-	see := func(rl plog.ResourceLogs) {
-		for _, sl := range rl.ScopeLogs().All() {
-			for _, log := range sl.LogRecords().All() {
-				p.ofGPU = ofGPUError(log)
-				p.see(log.Attributes())
+	look := func(log plog.LogRecord) { p.ofGPU = ofGPUError(log) }
+	divideItems(ld.ResourceLogs(), &p, plog.ResourceLogs.ScopeLogs, plog.ScopeLogs.LogRecords, look)
+}
+
+// divideItems gives every resource of a list one route. look is called with an item before the
+// partition sees it.
+func divideItems[R resource[R], S scope, I item[I], RL slice[R], SL slice[S], IL slice[I]](
+	list RL, p *partition, scopes func(R) SL, items func(S) IL, look func(I),
+) {
+	see := func(from R) {
+		for i := range scopes(from).Len() {
+			all := items(scopes(from).At(i))
+			for j := range all.Len() {
+				look(all.At(j))
+				p.see(all.At(j).Attributes())
 			}
 		}
 	}
-	divide(ld.ResourceLogs(), &p, sizeOfRecords, see, func(rl plog.ResourceLogs, stays string) {
-		to := newCopies(rl, &p, ld.ResourceLogs().AppendEmpty, func(to plog.ResourceLogs) plog.ScopeLogs { return to.ScopeLogs().AppendEmpty() })
-		move(to, stays, rl.ScopeLogs(), plog.ScopeLogs.LogRecords, func(log plog.LogRecord) string {
-			p.ofGPU = ofGPUError(log)
-			return p.of(log.Attributes())
+	divide(list, p, func(from R) int { return sizeOf(from, scopes(from)) }, see, func(from R, stays string) {
+		to := newCopies(from, p, list.AppendEmpty, func(to R) S { return scopes(to).AppendEmpty() })
+		move(to, stays, scopes(from), items, func(one I) string {
+			look(one)
+			return p.of(one.Attributes())
 		})
 	})
 }
 
-// sizeOfRecords returns the encoded size of a resource and its scopes in bytes,
-// without the records.
-func sizeOfRecords(rl plog.ResourceLogs) int {
-	shell := plog.NewResourceLogs()
-	rl.Resource().CopyTo(shell.Resource())
-	for _, sl := range rl.ScopeLogs().All() {
-		sl.Scope().CopyTo(shell.ScopeLogs().AppendEmpty().Scope())
+// sizeOf returns the size of a resource and its scopes in bytes, without the items, as it is
+// encoded, which is the same for spans and log records.
+func sizeOf[R resource[R], S scope, SL slice[S]](from R, scopes SL) int {
+	shell := ptrace.NewResourceSpans()
+	from.Resource().CopyTo(shell.Resource())
+	for i := range scopes.Len() {
+		scopes.At(i).Scope().CopyTo(shell.ScopeSpans().AppendEmpty().Scope())
 	}
-	return (&plog.ProtoMarshaler{}).ResourceLogsSize(shell)
+	return (&ptrace.ProtoMarshaler{}).ResourceSpansSize(shell)
 }
 
 // divide gives every resource of a list one route. see sees the items of a resource, and

@@ -1,7 +1,6 @@
 package route
 
 import (
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -15,7 +14,9 @@ func divideMetrics(md pmetric.Metrics, gpus *GPUs) {
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
 				p.ofGPU = ofGPU(m)
-				mlattr.EachPoint(m, func(attributes pcommon.Map, _ pmetric.ExemplarSlice) { p.see(attributes) })
+				for point := range mlattr.Points(m) {
+					p.see(point.Attributes)
+				}
 			}
 		}
 	}

@@ -86,7 +86,7 @@ func copiedBytes(rs ptrace.ResourceSpans) (copied, spans int) {
 	if copies <= 0 {
 		return 0, spans
 	}
-	return copies * sizeOfSpans(rs), spans
+	return copies * sizeOf(rs, rs.ScopeSpans()), spans
 }
 
 // tracesOf returns how many traces spans have, more if their order mixes them.

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"iter"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 // How many places and runs Trainers remembers, and how long after their last use.
 const (
 	maxPlaces  = 4096
+	maxRuns    = 8192
 	trainerAge = time.Hour
 )
 
@@ -30,6 +30,7 @@ type Trainers struct {
 	steps *cache.LRU[string, struct{}]
 }
 
+// trainer is the run that was at a place. several is true if there were more.
 type trainer struct {
 	run     Run
 	several bool
@@ -39,7 +40,7 @@ type trainer struct {
 func NewTrainers(now func() time.Time) *Trainers {
 	return &Trainers{
 		Locked: cache.NewLocked[string, trainer]("trainers", now, maxPlaces, trainerAge),
-		steps:  cache.NewLRU[string, struct{}](maxPlaces, trainerAge, nil),
+		steps:  cache.NewLRU[string, struct{}](maxRuns, trainerAge, nil),
 	}
 }
 
@@ -49,12 +50,13 @@ func (t *Trainers) See(r Run, p *Process, attrs pcommon.Map, steps bool) {
 	if r.ID == "" {
 		return
 	}
+	at := placesOf(p, attrs)
 	now := t.Lock()
 	defer t.Unlock()
 	if steps && t.steps.Find(r.ID, now) == nil {
 		t.steps.Insert(strings.Clone(r.ID), now)
 	}
-	for place := range placesOf(p, attrs) {
+	for _, place := range at {
 		known := t.All.Ensure(place, now)
 		switch {
 		case known.run.ID == "":
@@ -67,9 +69,10 @@ func (t *Trainers) See(r Run, p *Process, attrs pcommon.Map, steps bool) {
 
 // At returns the only run that sends telemetry of its training from where a process is.
 func (t *Trainers) At(p *Process, attrs pcommon.Map) (r Run, ok bool) {
+	at := placesOf(p, attrs)
 	now := t.Lock()
 	defer t.Unlock()
-	for place := range placesOf(p, attrs) {
+	for _, place := range at {
 		if known := t.All.Find(place, now); known != nil {
 			return known.run, !known.several
 		}
@@ -85,17 +88,16 @@ func (t *Trainers) SendSteps(run string) bool {
 }
 
 // placesOf returns the places of a process, the surest first.
-func placesOf(p *Process, attrs pcommon.Map) iter.Seq[string] {
-	return func(yield func(place string) bool) {
-		if p.PID != "" && p.Host != "" && !yield(digest(mlattr.ProcessID, p.Host, p.PID)) {
-			return
-		}
-		for _, key := range places {
-			if id := mlattr.IDAt(attrs, key); id != "" && !yield(digest(key, id)) {
-				return
-			}
+func placesOf(p *Process, attrs pcommon.Map) (at []string) {
+	if p.PID != "" && p.Host != "" {
+		at = append(at, digest(mlattr.ProcessID, p.Host, p.PID))
+	}
+	for _, key := range places {
+		if id := mlattr.IDAt(attrs, key); id != "" {
+			at = append(at, digest(key, id))
 		}
 	}
+	return at
 }
 
 // How much Clients remembers, and how long after its last use.

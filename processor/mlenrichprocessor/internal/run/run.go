@@ -33,7 +33,7 @@ type Process struct {
 
 // Read reads a process from the attributes of a resource and their facts.
 func Read(attrs pcommon.Map, facts *vocabulary.Facts) Process {
-	world, _ := facts.Int(mlattr.WorldSize)
+	world, _ := facts.IntAt(vocabulary.SlotWorldSize)
 	return Process{
 		Namespace: facts.Text(mlattr.ServiceNamespace),
 		Service:   facts.Text(mlattr.ServiceName),

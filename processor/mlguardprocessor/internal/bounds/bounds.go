@@ -173,13 +173,13 @@ func (c *cutter) metric(metric pmetric.Metric) {
 			}
 		}
 	}
-	mlattr.EachPoint(metric, func(attributes pcommon.Map, exemplars pmetric.ExemplarSlice) {
-		c.attributes(attributes)
-		admit(c, exemplars, c.MaxElements, Elements)
-		for _, exemplar := range exemplars.All() {
+	for point := range mlattr.Points(metric) {
+		c.attributes(point.Attributes)
+		admit(c, point.Exemplars, c.MaxElements, Elements)
+		for _, exemplar := range point.Exemplars.All() {
 			c.attributes(exemplar.FilteredAttributes())
 		}
-	})
+	}
 }
 
 func (c *cutter) scope(scope pcommon.InstrumentationScope) {

@@ -40,6 +40,7 @@ type Filter struct {
 	start     time.Time
 	logger    *zap.Logger
 	telemetry *metadata.TelemetryBuilder
+	component component.ID
 	id        attribute.KeyValue
 	kinds     [kindCount]metric.MeasurementOption
 	// warned is the time of the last warning about a kind.
@@ -60,7 +61,7 @@ func New(cfg *Config, set component.TelemetrySettings, id component.ID) (*Filter
 	f := &Filter{
 		cfg: *cfg, hasher: hasher{maphash.MakeSeed()}, age: seconds / 4,
 		now: time.Now, start: time.Now(), logger: set.Logger, telemetry: telemetry,
-		id: attribute.String("processor", id.String()),
+		component: id, id: attribute.String("processor", id.String()),
 	}
 	for k, limit := range cfg.Limits.of() {
 		groups, allowance, maxBytes := groupsOfTable, 0, int64(0)
@@ -83,7 +84,9 @@ func New(cfg *Config, set component.TelemetrySettings, id component.ID) (*Filter
 // Start registers the telemetry of the number of admitted identities, and publishes
 // what is not admitted.
 func (f *Filter) Start(_ context.Context, host component.Host) error {
-	f.withdraw = shared.StateOf(host).PublishNotices(f.id.Value.AsString(), f.notices)
+	state := shared.StateOf(host)
+	notices, identities := state.PublishNotices(f.id.Value.AsString(), f.notices), state.PublishIdentities(f.component, f)
+	f.withdraw = func() { notices(); identities() }
 	return errors.Join(
 		f.telemetry.RegisterProcessorMlGuardIdentitiesCallback(
 			f.observing(func(admitted, _ int64) int64 { return admitted })),

@@ -138,19 +138,13 @@ func textBytes(v pcommon.Value) int {
 	return len(text)
 }
 
-// maxDepth is the nesting to which values are hashed. Values that differ only
-// below it are equal.
-const maxDepth = 16
-
 // hasher hashes with a random seed, so that clients cannot craft collisions.
 type hasher struct{ seed maphash.Seed }
 
 func (h hasher) text(s string) uint64 { return maphash.String(h.seed, s) }
 
-// value hashes a value of any type. The order of map entries does not matter.
-func (h hasher) value(v pcommon.Value) uint64 { return h.nested(v, 0) }
-
-func (h hasher) nested(v pcommon.Value, depth int) uint64 {
+// value hashes a value of any type, an array or a map as the text that is its label.
+func (h hasher) value(v pcommon.Value) uint64 {
 	sum := uint64(v.Type()) // differs from that of a text
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
@@ -163,17 +157,9 @@ func (h hasher) nested(v pcommon.Value, depth int) uint64 {
 		return mix(sum, maphash.Comparable(h.seed, v.Bool()))
 	case pcommon.ValueTypeBytes:
 		return mix(sum, maphash.Bytes(h.seed, v.Bytes().AsRaw()))
-	case pcommon.ValueTypeSlice:
-		for i := 0; i < v.Slice().Len() && depth < maxDepth; i++ {
-			sum = mix(sum, h.nested(v.Slice().At(i), depth+1))
-		}
-	case pcommon.ValueTypeMap:
-		if depth == maxDepth {
-			break
-		}
-		for key, element := range v.Map().All() {
-			sum += mix(h.text(key), h.nested(element, depth+1))
-		}
+	case pcommon.ValueTypeSlice, pcommon.ValueTypeMap:
+		text, _ := mlattr.Text(v, maxTextBytes)
+		return mix(sum, h.text(text))
 	}
 	return sum
 }

@@ -49,7 +49,9 @@ func (p *metricsPass) drops(rm pmetric.ResourceMetrics) bool {
 	if refused != kindCount {
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
-				mlattr.EachPoint(m, func(pcommon.Map, pmetric.ExemplarSlice) { p.counts[refused]++ })
+				for range mlattr.Points(m) {
+					p.counts[refused]++
+				}
 			}
 		}
 		return true

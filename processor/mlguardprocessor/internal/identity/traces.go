@@ -9,6 +9,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/admission"
 )
 
 // serviceInstance distinguishes the processes of a service.
@@ -17,28 +18,42 @@ const serviceInstance = "service.instance.id"
 // Traces returns spans whose labels are all admitted, UTF-8 and not long. It does not
 // change td: if a label is replaced, it returns a copy.
 func (f *Filter) Traces(ctx context.Context, td ptrace.Traces) ptrace.Traces {
-	p := tracesPass{pass: f.begin(ctx), td: td}
-	for i := range td.ResourceSpans().Len() {
-		p.at = position{resource: i, scope: none}
+	replaced := f.Admit(ctx, td)
+	return replaced.In(td)
+}
+
+// Admit returns what stands for the resources and spans of td whose labels are not all
+// admitted, UTF-8 and not long. It does not change td.
+func (f *Filter) Admit(ctx context.Context, td ptrace.Traces) admission.Replaced {
+	p := tracesPass{pass: f.begin(ctx)}
+	for i, rs := range td.ResourceSpans().All() {
+		p.at, p.spans = admission.Position{Resource: i, Scope: none}, rs.ScopeSpans()
+		p.resource, p.copied = rs.Resource().Attributes(), false
 		p.readResource()
-		for j := range td.ResourceSpans().At(i).ScopeSpans().Len() {
-			for k := range td.ResourceSpans().At(i).ScopeSpans().At(j).Spans().Len() {
-				p.at = position{i, j, k}
+		for j, ss := range rs.ScopeSpans().All() {
+			for k, span := range ss.Spans().All() {
+				p.at = admission.Position{Resource: i, Scope: j, Span: k}
+				p.span, p.copied = span, false
 				p.readSpan()
 			}
 		}
 	}
 	f.report(ctx, f.telemetry.ProcessorMlGuardSpansOverflowed, &p.counts)
-	return p.td
+	return p.replaced
 }
 
 // tracesPass is the state of one call.
 type tracesPass struct {
 	pass
-	td     ptrace.Traces
-	copied bool
-	// at is what is read.
-	at position
+	replaced admission.Replaced
+	// at is what is read: span, or resource where the scope is none. copied reports whether
+	// that is a copy.
+	at       admission.Position
+	resource pcommon.Map
+	span     ptrace.Span
+	copied   bool
+	// spans are those of the resource.
+	spans ptrace.ScopeSpansSlice
 
 	// source is that of the resource. program is the hash of its service and
 	// instance, as they are shown, and of its labels.
@@ -51,9 +66,6 @@ type tracesPass struct {
 	// lastRun is the latest admitted run of a span.
 	lastRun uint64
 }
-
-// position locates a span, or the resource itself, where scope is none.
-type position struct{ resource, scope, span int }
 
 const none = -1
 
@@ -100,12 +112,12 @@ func (f *Filter) readSource(attrs pcommon.Map) (s source) {
 
 // readResource admits the service, instance, run and labels of a resource.
 func (p *tracesPass) readResource() {
-	if !fitsResource(p.resource()) {
+	if !fitsResource(p.resource) {
 		fitResource(p.writable())
 	}
-	p.source = p.readSource(p.resource())
+	p.source = p.readSource(p.resource)
 	p.source.inferred = false // only that of a span is of a single trace
-	s, spans := &p.source, p.spans()
+	s, spans := &p.source, p.count()
 	refused, program := p.admitProgram(s)
 	p.program, p.whole, p.last, p.lastRun = program, refused != kindService, 0, 0
 	if refused != kindCount {
@@ -195,7 +207,7 @@ func (p *tracesPass) readSpan() {
 	}
 	p.counts[kindCombination]++
 	attrs := p.writable()
-	for key, v := range p.resource().All() {
+	for key, v := range p.resource.All() {
 		if spanLabels[key] && hides(key, v) {
 			attrs.PutStr(key, mlattr.Other)
 		}
@@ -206,10 +218,9 @@ func (p *tracesPass) readSpan() {
 
 // readLabels returns the run of a span, and the hash of its other labels.
 func (p *tracesPass) readLabels() (s source, labels uint64) {
-	span := p.span()
-	s = p.readSource(span.Attributes())
-	labels = mix(p.program, uint64(span.Kind())<<8|uint64(span.Status().Code())) + s.labels
-	if v, ok := spanfact.ExceptionType(span); ok {
+	s = p.readSource(p.span.Attributes())
+	labels = mix(p.program, uint64(p.span.Kind())<<8|uint64(p.span.Status().Code())) + s.labels
+	if v, ok := spanfact.ExceptionType(p.span); ok {
 		labels += mix(1, p.hasher.value(v))
 	}
 	return s, labels
@@ -245,21 +256,21 @@ func (p *tracesPass) labels(yield func(string, pcommon.Value) bool) {
 			return
 		}
 	}
-	if p.at.scope == none {
+	if p.at.Scope == none {
 		return
 	}
-	if v, ok := spanfact.ExceptionType(p.span()); ok {
+	if v, ok := spanfact.ExceptionType(p.span); ok {
 		yield(mlattr.ErrorType, v)
 	}
 }
 
-// replace replaces labels, in the copy, and reports whether there were any to replace.
+// replace replaces labels, in a copy, and reports whether there were any to replace.
 func (p *tracesPass) replace(which func(string, pcommon.Value) bool, by func(string, pcommon.Value)) bool {
 	for key, v := range p.labels {
 		if !which(key, v) {
 			continue
 		}
-		p.copyOnce()
+		p.writable()
 		for key, v := range p.labels {
 			if which(key, v) {
 				by(key, v)
@@ -288,7 +299,7 @@ func hide(_ string, v pcommon.Value) { v.SetStr(mlattr.Other) }
 
 // bytes returns what the series of a span's labels take of a scrape.
 func (p *tracesPass) bytes() uint32 {
-	line := lineOf(p.resource(), func(key string) bool { return isProgram(key) || spanLabels[key] })
+	line := lineOf(p.resource, func(key string) bool { return isProgram(key) || spanLabels[key] })
 	for key, v := range p.labels {
 		line += labelBytes + len(key) + textBytes(v)
 	}
@@ -315,42 +326,31 @@ func hideKeys(attrs pcommon.Map, keys ...string) {
 	}
 }
 
-func (p *tracesPass) resource() pcommon.Map {
-	return p.td.ResourceSpans().At(p.at.resource).Resource().Attributes()
-}
-
-func (p *tracesPass) span() ptrace.Span {
-	return p.td.ResourceSpans().At(p.at.resource).ScopeSpans().At(p.at.scope).Spans().At(p.at.span)
-}
-
-// spans returns the number of spans of the present resource.
-func (p *tracesPass) spans() (n int64) {
-	for _, ss := range p.td.ResourceSpans().At(p.at.resource).ScopeSpans().All() {
+// count returns the number of spans of the present resource.
+func (p *tracesPass) count() (n int64) {
+	for _, ss := range p.spans.All() {
 		n += int64(ss.Spans().Len())
 	}
 	return n
 }
 
-// attributes returns those of the resource or span, and writable those in the copy.
+// attributes returns those of the resource or span, and writable those of a copy, because
+// other components may be reading them.
 func (p *tracesPass) attributes() pcommon.Map {
-	if p.at.scope == none {
-		return p.resource()
+	if p.at.Scope == none {
+		return p.resource
 	}
-	return p.span().Attributes()
+	return p.span.Attributes()
 }
 
 func (p *tracesPass) writable() pcommon.Map {
-	p.copyOnce()
-	return p.attributes()
-}
-
-// copyOnce copies the spans before the first change: other components may be
-// reading them.
-func (p *tracesPass) copyOnce() {
-	if p.copied {
-		return
+	switch {
+	case p.copied:
+	case p.at.Scope == none:
+		p.resource = p.replaced.CopyResource(p.at.Resource, p.resource)
+	default:
+		p.span = p.replaced.CopySpan(p.at, p.span)
 	}
-	td := ptrace.NewTraces()
-	p.td.CopyTo(td)
-	p.td, p.copied = td, true
+	p.copied = true
+	return p.attributes()
 }

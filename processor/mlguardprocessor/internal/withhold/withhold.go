@@ -164,31 +164,29 @@ const maxName = 255
 var saying = map[string]bool{mlattr.ProblemEvidence: true, mlattr.ProblemNext: true}
 
 // attributes replaces values of a map, and keys that are made of data.
-func (w *walker) attributes(attributes pcommon.Map) {
+func (w *walker) attributes(attributes pcommon.Map) { w.entries(attributes, content.Unlisted) }
+
+// entries is attributes for a map that is the value of a key with a form.
+func (w *walker) entries(attributes pcommon.Map, within content.Form) {
 	damaged := false
 	for key, value := range attributes.All() {
-		f := w.keys.Exact[key]
-		if f == content.Unlisted {
-			f = w.keys.Other(key)
-			damaged = damaged || !w.keepsKey(key, f)
-		}
+		f, stays := w.form(key, within)
+		damaged = damaged || !stays
 		w.conclusion = w.concluded && saying[key]
 		w.value(key, value, f)
 	}
 	w.conclusion = false
 	if damaged {
-		w.rename(attributes, func(key string) bool {
-			return w.keys.Exact[key] != content.Unlisted || w.keepsKey(key, w.keys.Other(key))
-		})
+		w.rename(attributes, within)
 	}
 }
 
 // rename replaces the keys that do not stay by hashes, so that distinct keys stay distinct.
-func (w *walker) rename(attributes pcommon.Map, stays func(key string) bool) {
+func (w *walker) rename(attributes pcommon.Map, within content.Form) {
 	renamed := pcommon.NewMap()
 	renamed.EnsureCapacity(attributes.Len())
 	for key, value := range attributes.All() {
-		if !stays(key) {
+		if _, stays := w.form(key, within); !stays {
 			w.replaced++
 			key = "key_" + hash(w.hashKey, key)
 		}
@@ -197,19 +195,25 @@ func (w *walker) rename(attributes pcommon.Map, stays func(key string) bool) {
 	renamed.MoveTo(attributes)
 }
 
-// keepsKey reports whether a key that is not listed stays as it is, given its form.
-func (w *walker) keepsKey(key string, f content.Form) bool {
-	return (f == content.Anything || content.IsKey(key)) && w.known.isClean(key)
+// form returns the form of the text of a key, and whether the key stays as it is. Within a
+// value whose text may be anything, that of each key may.
+func (w *walker) form(key string, within content.Form) (f content.Form, stays bool) {
+	if within == content.Anything {
+		return within, w.known.isClean(key)
+	}
+	if f = w.keys.Exact[key]; f != content.Unlisted {
+		return f, true
+	}
+	f = w.keys.Other(key)
+	return f, (f == content.Anything || content.IsKey(key)) && w.known.isClean(key)
 }
 
 func (w *walker) value(key string, value pcommon.Value, f content.Form) {
-	if f == content.Anything {
-		w.allowed(key, value)
-		return
-	}
 	switch value.Type() {
 	case pcommon.ValueTypeStr:
-		if text := value.Str(); !w.keeps(key, text, f) {
+		if text := value.Str(); f == content.Anything {
+			w.redact(key, value)
+		} else if !w.keeps(key, text, f) {
 			value.SetStr(w.text(text))
 		}
 	case pcommon.ValueTypeInt, pcommon.ValueTypeDouble:
@@ -217,42 +221,27 @@ func (w *walker) value(key string, value pcommon.Value, f content.Form) {
 			w.set(value, gone)
 		}
 	case pcommon.ValueTypeBytes:
-		w.set(value, countOf("bytes", value.Bytes().Len(), ""))
+		if f != content.Anything {
+			w.set(value, countOf("bytes", value.Bytes().Len(), ""))
+		}
 	case pcommon.ValueTypeMap:
 		if f == content.Removed || f == content.Unlisted && w.known.of(key).private {
 			w.set(value, gone)
 			return
 		}
-		w.attributes(value.Map())
+		w.entries(value.Map(), f)
 	case pcommon.ValueTypeSlice:
 		w.list(key, value, f)
 	default:
 	}
 }
 
-// allowed redacts the secrets in a value whose text may be anything.
-func (w *walker) allowed(key string, value pcommon.Value) {
-	switch value.Type() {
-	case pcommon.ValueTypeStr:
-		if content.IsSecret(key, value.Str()) {
-			w.set(value, content.Mark("key"))
-		} else if text, rules := content.Redact(value.Str()); len(rules) > 0 {
-			w.set(value, text)
-		}
-	case pcommon.ValueTypeMap:
-		damaged := false
-		for member, v := range value.Map().All() {
-			w.allowed(member, v)
-			damaged = damaged || !w.known.isClean(member)
-		}
-		if damaged {
-			w.rename(value.Map(), w.known.isClean)
-		}
-	case pcommon.ValueTypeSlice:
-		for _, item := range value.Slice().All() {
-			w.allowed(key, item)
-		}
-	default:
+// redact removes the secrets of a text that may be anything.
+func (w *walker) redact(key string, value pcommon.Value) {
+	if content.IsSecret(key, value.Str()) {
+		w.set(value, content.Mark("key"))
+	} else if text, rules := content.Redact(value.Str()); len(rules) > 0 {
+		w.set(value, text)
 	}
 }
 
@@ -331,19 +320,19 @@ func (w *walker) schema(of interface {
 // list says of its beginning does not exclude.
 func (w *walker) isName(name string) bool { return w.names.Has(name) && w.known.isClean(name) }
 
-// name returns the name of a span or an event. Words that are neither known nor
+// name sets the name of a span or an event. Words that are neither known nor
 // repeated from a kept attribute are replaced, and a name with a secret as a whole.
-func (w *walker) name(name string, attributes pcommon.Map) string {
+func (w *walker) name(name string, attributes pcommon.Map, set func(string)) {
 	if name == "" || (w.names.Has(name) || content.IsQualified(name)) && w.known.isClean(name) {
-		return name
+		return
 	}
-	if len(name) > maxName {
-		return w.text(name)
+	if len(name) <= maxName {
+		if said := w.words(name, attributes); w.known.isClean(said) {
+			set(said)
+			return
+		}
 	}
-	if said := w.words(name, attributes); w.known.isClean(said) {
-		return said
-	}
-	return w.text(name)
+	set(w.text(name))
 }
 
 // words returns a name without the words that are neither known nor repeated.
@@ -419,16 +408,12 @@ func isOwner(text string) bool {
 
 func (w *walker) span(span ptrace.Span) {
 	w.attributes(span.Attributes())
-	if name := w.name(span.Name(), span.Attributes()); name != span.Name() {
-		span.SetName(name)
-	}
+	w.name(span.Name(), span.Attributes(), span.SetName)
 	w.status(span.Status())
 	w.state(span.TraceState())
 	for _, event := range span.Events().All() {
 		w.attributes(event.Attributes())
-		if name := w.name(event.Name(), event.Attributes()); name != event.Name() {
-			event.SetName(name)
-		}
+		w.name(event.Name(), event.Attributes(), event.SetName)
 	}
 	for _, link := range span.Links().All() {
 		w.attributes(link.Attributes())
@@ -473,9 +458,7 @@ var sampling = regexp.MustCompile(`^ot=(?:th|rv|p|r):[0-9a-fA-F]{1,16}(?:;(?:th|
 
 func (w *walker) record(record plog.LogRecord) {
 	w.attributes(record.Attributes())
-	if name := w.name(record.EventName(), record.Attributes()); name != record.EventName() {
-		record.SetEventName(name)
-	}
+	w.name(record.EventName(), record.Attributes(), record.SetEventName)
 	if text := record.SeverityText(); text != "" && !content.IsSeverity(text) && !isReplacement(text) {
 		record.SetSeverityText(w.text(text))
 	}
@@ -507,11 +490,11 @@ func (w *walker) metric(metric pmetric.Metric) {
 	}
 	w.attributes(metric.Metadata())
 	w.points, w.owners = true, strings.HasPrefix(metric.Name(), mlattr.GPUWorkloadPrefix)
-	mlattr.EachPoint(metric, func(attributes pcommon.Map, exemplars pmetric.ExemplarSlice) {
-		w.attributes(attributes)
-		for _, exemplar := range exemplars.All() {
+	for point := range mlattr.Points(metric) {
+		w.attributes(point.Attributes)
+		for _, exemplar := range point.Exemplars.All() {
 			w.attributes(exemplar.FilteredAttributes())
 		}
-	})
+	}
 	w.points, w.owners = false, false
 }

@@ -26,6 +26,16 @@ type Header struct {
 	// Resource has the fields of ResourceSpans except its scopes, Scope those of
 	// ScopeSpans except its spans.
 	Resource, Scope string
+	// Users is how many Fragments that wait have the header.
+	Users int
+}
+
+// Fragment is encoded spans that arrived together and have a header in common.
+type Fragment struct {
+	// Header is nil if Data is empty, and only the number of spans counts.
+	Header *Header
+	Data   []byte
+	Spans  int64
 }
 
 // Spans calls yield for each span of an encoded TracesData, in order, with its
@@ -44,7 +54,7 @@ func Spans(data []byte, yield func(header *Header, span []byte)) error {
 			if err := divide(scope, inScope, &around, nil); err != nil {
 				return err
 			}
-			header := &Header{ofResource, string(around)}
+			header := &Header{Resource: ofResource, Scope: string(around)}
 			return divide(scope, inScope, nil, func(whole, _ []byte) error {
 				yield(header, whole)
 				return nil

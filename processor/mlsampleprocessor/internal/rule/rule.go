@@ -86,22 +86,16 @@ func (d *Durations) Median() float64 {
 
 // Add adds a duration. It replaces the oldest if there are enough.
 func (d *Durations) Add(duration float64) {
-	at, _ := slices.BinarySearch(d.sorted, duration)
 	if len(d.newest) < remembered {
 		d.newest = append(d.newest, duration)
-		d.sorted = slices.Insert(d.sorted, at, duration)
-		return
-	}
-	old, _ := slices.BinarySearch(d.sorted, d.newest[d.next])
-	d.newest[d.next] = duration
-	d.next = (d.next + 1) % remembered
-	if at > old {
-		at--
-		copy(d.sorted[old:at], d.sorted[old+1:])
 	} else {
-		copy(d.sorted[at+1:old+1], d.sorted[at:])
+		old, _ := slices.BinarySearch(d.sorted, d.newest[d.next])
+		d.sorted = slices.Delete(d.sorted, old, old+1)
+		d.newest[d.next] = duration
+		d.next = (d.next + 1) % remembered
 	}
-	d.sorted[at] = duration
+	at, _ := slices.BinarySearch(d.sorted, duration)
+	d.sorted = slices.Insert(d.sorted, at, duration)
 }
 
 // maxOperations limits the operations that a Rare knows.

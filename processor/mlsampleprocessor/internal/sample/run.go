@@ -3,6 +3,7 @@ package sample
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/rule"
 )
@@ -18,17 +19,26 @@ const (
 	unknownStep = int64(5e8)
 )
 
+// patience is how many times the usual step a step without an end waits for its
+// next span, if that is longer than the configured wait. forgotten is after how
+// long without spans the retained steps of a run are removed.
+const (
+	patience  = 3
+	forgotten = int64(time.Hour)
+)
+
 // run is the steps of a run.
 type run struct {
-	key   uint64
-	ranks map[uint64]*rank
+	cfg    *Config
+	memory *memory
+	key    uint64
+	ranks  map[uint64]*rank
 	// groups are in the order of their beginnings.
-	groups    []*group
+	groups []*group
+	// retained are the groups that are, in the order of their decisions.
 	retained  []*group
 	durations rule.Durations
 	attempt   int64
-	// firsts is how many groups are kept at the beginning.
-	firsts int
 	// begun is the number of groups since the run or its last restart began.
 	begun int
 	// restarted is when the run restarted, 0 if it has not.
@@ -304,7 +314,7 @@ func (r *run) indexAt(begin int64) int {
 func (r *run) insert(begin, now int64) *group {
 	g := &group{run: r, begin: begin, created: now, arrived: now}
 	r.begun++
-	g.why.add(First, r.begun <= r.firsts)
+	g.why.add(First, r.begun <= r.cfg.Steps.First)
 	r.groups = slices.Insert(r.groups, r.indexAt(begin), g)
 	return g
 }
@@ -346,4 +356,108 @@ func (s *step) setNumber(number, now int64) {
 		found.over = now
 	}
 	s.group = found
+}
+
+// decide decides the groups of a run that are due at a time, and drops those that are
+// retained if it has long had no spans.
+func (r *run) decide(at int64) {
+	for _, g := range r.groups {
+		if g.state == waiting && g.due() <= at {
+			g.decide()
+		}
+	}
+	if at-r.seen > forgotten {
+		r.dropRetained(0)
+	}
+}
+
+// due returns when a group is decided.
+func (g *group) due() int64 {
+	wait := int64(g.run.cfg.Wait)
+	if g.over > 0 {
+		return g.over + wait
+	}
+	return g.arrived + max(wait, int64(patience*g.run.durations.Median()*float64(time.Second)))
+}
+
+// longest returns the duration of the slowest rank's step, in seconds, or 0 if none is
+// known.
+func (g *group) longest() float64 {
+	longest := int64(0)
+	for _, of := range g.steps {
+		if of.end > 0 {
+			longest = max(longest, of.end-of.begin-of.excluded)
+		}
+	}
+	return float64(longest) / 1e9
+}
+
+// reason returns why the group is kept if it is decided now.
+func (g *group) reason() Reason {
+	why, cfg := g.why, &g.run.cfg.Steps
+	why.add(Slow, g.run.durations.Slow(g.longest(), cfg.SlowQuantile, cfg.Slow))
+	why.add(Systematic, rule.Step(g.run.key, g.number, g.begin, uint64(cfg.OneIn)))
+	return why.first()
+}
+
+// decide decides the steps that the ranks took at the same time.
+func (g *group) decide() {
+	r, reason := g.run, g.reason()
+	if longest := g.longest(); longest > 0 {
+		r.durations.Add(longest)
+	}
+	to, count := reason.outcome(r.cfg.Steps.OneIn)
+	if to == dropped && r.cfg.Steps.Before > 0 {
+		g.settle(retained, 0)
+		r.retained = append(r.retained, g)
+		r.memory.retained = append(r.memory.retained, g)
+	} else {
+		g.conclude(reason, to, count)
+	}
+	r.dropRetained(r.cfg.Steps.Before)
+}
+
+// conclude decides the group for good.
+func (g *group) conclude(reason Reason, to state, count int64) {
+	if g.state == retained {
+		g.run.retained = slices.DeleteFunc(g.run.retained, func(other *group) bool { return other == g })
+	}
+	g.run.memory.counts.Units[Step][reason] += int64(len(g.steps))
+	g.settle(to, count)
+}
+
+// settle applies a decision to the units of the group.
+func (g *group) settle(to state, count int64) {
+	g.state, g.count = to, count
+	for _, of := range g.steps {
+		for _, u := range of.units {
+			g.run.memory.settle(u, to, count)
+		}
+	}
+}
+
+// dropRetained drops the oldest retained groups, of more than a number.
+func (r *run) dropRetained(most int) {
+	for len(r.retained) > most {
+		r.retained[0].conclude(Dropped, dropped, 0)
+	}
+}
+
+// release keeps the steps before a group, or the newest ones for nil. Those that
+// were decided already count 0: the sample represents them without these.
+func (r *run) release(before *group) {
+	left := r.cfg.Steps.Before
+	for i := len(r.groups) - 1; i >= 0 && left > 0; i-- {
+		g := r.groups[i]
+		if before != nil && g.begin >= before.begin {
+			continue
+		}
+		left--
+		switch g.state {
+		case waiting:
+			g.why.add(Before, true)
+		case retained:
+			g.conclude(Before, kept, 0)
+		}
+	}
 }

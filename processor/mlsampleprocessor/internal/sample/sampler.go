@@ -1,23 +1,10 @@
 package sample
 
 import (
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/blob"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/rule"
-)
-
-const (
-	// rememberedTraces is how many recent traces are remembered at least, besides
-	// those that wait, so that late spans follow the decision.
-	rememberedTraces = 1 << 16
-	// maxConversations limits the conversations with a failure that are remembered.
-	maxConversations = 4096
-	// maxOperations limits the operations whose durations are compared.
-	maxOperations = 2048
 )
 
 // Sampler decides about the spans of all runs and calls. It is safe for concurrent
@@ -26,35 +13,20 @@ type Sampler struct {
 	cfg Config
 
 	mu sync.Mutex
-	// young and old have the traces by id. When young is full, old is dropped
-	// except for traces that wait, and young becomes old.
-	young, old map[TraceID]*trace
-	live       int
-	runs       map[uint64]*run
-	// calls are in the order in which they are due, groups and retained in the
-	// order of their arrival.
-	calls            []*Unit
-	groups, retained []*group
-	rare             rule.Rare
-	// durations are those of calls by what they are like.
-	durations *lastused.Map[uint64, *rule.Durations]
-	// last is the rank of the last span that had one, lastSource its source.
-	last       *rank
-	lastSource Source
-	// failing has the conversations with a failure, and until when.
-	failing *lastused.Map[uint64, int64]
-
-	bytes  int64
-	out    []Kept
-	counts Counts
+	memory
+	traces traces
+	runs   runs
+	calls  calls
+	// groups are in the order of their arrival.
+	groups []*group
+	rare   rule.Rare
 }
 
 // New returns an empty Sampler.
 func New(cfg Config) *Sampler {
-	return &Sampler{
-		cfg: cfg, young: make(map[TraceID]*trace), old: make(map[TraceID]*trace), runs: make(map[uint64]*run),
-		durations: lastused.NewMap[uint64, *rule.Durations](maxOperations), failing: lastused.NewMap[uint64, int64](maxConversations),
-	}
+	s := &Sampler{cfg: cfg, memory: memory{most: cfg.MaxBytes}, traces: newTraces(), calls: newCalls()}
+	s.runs = runs{cfg: &s.cfg, memory: &s.memory, byKey: make(map[uint64]*run)}
+	return s
 }
 
 // Assign returns the unit that each span waits in or is kept with, in units; nil
@@ -67,7 +39,7 @@ func (s *Sampler) Assign(spans []Span, order []int32, now time.Time, units []*Un
 	for _, i := range order {
 		sp := &spans[i]
 		if t == nil || t.id != sp.Trace {
-			t = s.traceOf(sp.Trace)
+			t = s.traces.of(sp.Trace, s.waiting)
 		}
 		if units[i] = s.assign(t, sp, at); units[i] == nil {
 			s.counts.Dropped++
@@ -82,14 +54,14 @@ func (s *Sampler) assign(t *trace, sp *Span, now int64) *Unit {
 	var u *Unit
 	switch sp.Role {
 	case Lasting, Validation:
-		if r := s.knownRank(sp); sp.Role == Validation && r != nil && len(r.steps) > 0 {
+		if r := s.runs.knownRank(sp); sp.Role == Validation && r != nil && len(r.steps) > 0 {
 			r.exclude(r.steps[len(r.steps)-1], sp)
 		}
 		return alone(t, sp)
 	case NoRole:
 		u = s.unitOf(t, sp, now)
 	default:
-		u = s.unitOfStep(t, s.rankOf(sp, now).advance(sp, now), now)
+		u = s.unitOfStep(t, s.runs.rankOf(sp, now).advance(sp, now), now)
 	}
 	if u.state != waiting {
 		return s.late(u, sp, wanted, now)
@@ -108,16 +80,6 @@ func alone(t *trace, sp *Span) *Unit {
 	t.want(sp.Parent)
 	t.alone = remember(t.alone, sp.ID)
 	return &Unit{trace: t, state: kept, count: 1}
-}
-
-// takeWanted reports whether kept spans are below a span.
-func (t *trace) takeWanted(sp *Span) bool {
-	i := slices.Index(t.wanted, sp.ID)
-	if i < 0 {
-		return false
-	}
-	t.wanted = slices.Delete(t.wanted, i, i+1)
-	return true
 }
 
 // late returns what becomes of a span whose unit is decided. A failed one is kept.
@@ -155,71 +117,17 @@ func (s *Sampler) observe(u *Unit, sp *Span, now int64) {
 // it.
 func (s *Sampler) failed(u *Unit, now int64) {
 	if u.conversation != 0 {
-		s.failing.Put(u.conversation, now+int64(s.cfg.Wait))
+		s.calls.failing.Put(u.conversation, now+int64(s.cfg.Wait))
 	}
 	if u.step != nil {
-		s.release(u.step.group.run, u.step.group)
+		u.step.group.run.release(u.step.group)
 	}
-}
-
-// traceOf returns a trace, a new one if it is not remembered.
-func (s *Sampler) traceOf(id TraceID) *trace {
-	if t, known := s.young[id]; known {
-		return t
-	}
-	t, known := s.old[id]
-	if !known {
-		t = &trace{id: id}
-	}
-	s.young[id] = t
-	if len(s.young) < rememberedTraces+2*s.live {
-		return t
-	}
-	next := make(map[TraceID]*trace, len(s.young))
-	for id, t := range s.old {
-		if t.waits > 0 {
-			next[id] = t
-		}
-	}
-	s.old, s.young = s.young, next
-	s.young[id] = t
-	return t
-}
-
-// rankOf returns the rank of a span. Spans that follow each other have mostly the same.
-func (s *Sampler) rankOf(sp *Span, now int64) *rank {
-	if s.last == nil || s.lastSource != sp.Source {
-		s.last, s.lastSource = s.runOf(sp).rankOf(&sp.Source), sp.Source
-	}
-	s.last.run.seen = now
-	return s.last
-}
-
-// runOf returns the run of a span.
-func (s *Sampler) runOf(sp *Span) *run {
-	r, known := s.runs[sp.Source.Run]
-	if !known {
-		if len(s.runs) >= maxRuns {
-			s.forgetRuns()
-		}
-		r = &run{key: sp.Source.Run, ranks: make(map[uint64]*rank), firsts: s.cfg.Steps.First}
-		s.runs[r.key] = r
-	}
-	return r
-}
-
-// knownRank returns the rank of a span that has shown a phase of training, or nil.
-func (s *Sampler) knownRank(sp *Span) *rank {
-	if r := s.runs[sp.Source.Run]; r != nil {
-		return r.ranks[sp.Source.Rank]
-	}
-	return nil
 }
 
 // unitOf returns the unit of a span that is no phase of training.
 func (s *Sampler) unitOf(t *trace, sp *Span, now int64) *Unit {
 	if sp.Step > 0 {
-		if of := s.knownRank(sp).numbered(sp); of != nil {
+		if of := s.runs.knownRank(sp).numbered(sp); of != nil {
 			return s.unitOfStep(t, of, now)
 		}
 	}
@@ -277,9 +185,9 @@ func (s *Sampler) newUnit(t *trace, now int64) *Unit {
 	}
 	u.trace, u.arrived, u.due = t, now, now+int64(s.cfg.Wait)
 	t.waits++
-	s.live++
+	s.waiting++
 	s.bytes += unitBytes
-	s.calls = append(s.calls, u)
+	s.calls.queue = append(s.calls.queue, u)
 	return u
 }
 
@@ -304,67 +212,48 @@ func (s *Sampler) enqueue(g *group) {
 	}
 }
 
-// Part is encoded spans of a unit that have a header in common.
-type Part struct {
-	Unit *Unit
-	// Header is nil if Data is empty, and only the number of spans counts.
-	Header *blob.Header
-	// Data must not change after Add.
-	Data  []byte
-	Spans int64
-}
-
 // Add adds spans to the units that Assign has returned.
 func (s *Sampler) Add(parts []Part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var of *blob.Header
-	var known *header
 	for i := range parts {
-		p := &parts[i]
-		if p.Header != of {
-			of, known = p.Header, &header{Header: *p.Header}
+		s.makeRoom(sizeOf(&parts[i].Fragment))
+		s.add(parts[i].Unit, parts[i].Fragment)
+	}
+}
+
+// Out returns what is to be sent, in its order. It waits until it is Sent.
+func (s *Sampler) Out() []Kept {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out
+}
+
+// Sent frees the memory of the first of Out, which were sent or could not be.
+func (s *Sampler) Sent(number int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.out[:number] {
+		s.free(s.out[i].fragments)
+	}
+	clear(s.out[:number])
+	s.out = s.out[number:]
+}
+
+// Follow keeps spans of a trace that kept ones are below, when they arrive, and the
+// traces that kept spans link to, while they wait.
+func (s *Sampler) Follow(id TraceID, above []SpanID, links []TraceID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(above) > 0 {
+		t := s.traces.of(id, s.waiting)
+		for _, parent := range above {
+			t.want(parent)
 		}
-		s.add(p, known)
 	}
-}
-
-// add adds a part. Without of only its number of spans counts.
-func (s *Sampler) add(p *Part, of *header) {
-	u, f := p.Unit, fragment{header: of, data: p.Data, spans: p.Spans}
-	s.makeRoom(f.size() + of.unused())
-	switch size := f.size() + of.unused(); {
-	case u.state == dropped: // by making room, or since Assign
-		s.counts.Dropped += p.Spans
-		return
-	case s.bytes+size > s.cfg.MaxBytes:
-		s.counts.Overflow += p.Spans
-		return
-	default:
-		s.bytes += size
-	}
-	if of != nil {
-		of.used++
-	}
-	switch {
-	case u.state == kept:
-		s.counts.Kept += p.Spans
-		s.out = append(s.out, Kept{Trace: u.trace.id, Count: u.count, Spans: p.Spans, fragments: []fragment{f}})
-	case of == nil && len(u.fragments) > 0:
-		u.fragments[0].spans += p.Spans
-	default:
-		u.fragments = append(u.fragments, f)
-	}
-}
-
-// free removes fragments from memory.
-func (s *Sampler) free(fragments []fragment) {
-	for i := range fragments {
-		f := &fragments[i]
-		s.bytes -= f.size()
-		if f.header != nil {
-			f.header.used--
-			s.bytes -= f.header.unused()
+	for _, link := range links {
+		if t := s.traces.known(link); t != nil && t.current != nil {
+			t.current.why.add(Linked, true)
 		}
 	}
 }

@@ -23,13 +23,13 @@ const schema = jsontree.Number("1")
 // redacted.
 func specOf(f *failure.Failure, k *kind.Kind, modules []string, redactor *redact.Redactor) jsontree.Object {
 	first := len(redactor.Paths)
-	var call any
+	var call, remote any
 	lossy := false
 	if f.Call != nil {
 		if f.Call.Remote == nil {
 			call = redactor.Tree("payload", f.Call.Tree)
 		}
-		lossy = f.Call.Lossy
+		lossy, remote = f.Call.Lossy, jsontree.From(f.Call.Remote)
 	}
 	called, _ := call.(jsontree.Object)
 	spec := jsontree.Of(
@@ -47,9 +47,9 @@ func specOf(f *failure.Failure, k *kind.Kind, modules []string, redactor *redact
 		"payload", call,
 	)
 	known := jsontree.OfKnown(
-		"payload_ref", redactor.Tree("payload_ref", refOf(f)),
+		"payload_ref", redactor.Tree("payload_ref", remote),
 		"seed", seedOf(k, spec.Object("training")),
-		"content", withheld(f),
+		"content", f.Content,
 		"gpus", redactor.Tree("gpus", jsontree.Texts(f.GPUs)),
 	)
 	redacted := jsontree.Array{}
@@ -84,23 +84,6 @@ func seedOf(k *kind.Kind, training jsontree.Object) any {
 		return nil
 	}
 	return number
-}
-
-// refOf says where a payload lies, if it is not part of the artifact. Its hash is what
-// it is known by there.
-func refOf(f *failure.Failure) any {
-	if f.Call == nil || f.Call.Remote == nil {
-		return nil
-	}
-	return jsontree.From(f.Call.Remote)
-}
-
-// withheld says whether content was.
-func withheld(f *failure.Failure) string {
-	if f.WithoutContent {
-		return "withheld"
-	}
-	return ""
 }
 
 func expectOf(f *failure.Failure) jsontree.Object {

@@ -14,10 +14,6 @@ import (
 // go first, and the span's own values at the end. The keys of the training are
 // gathered from the span, those above it and the resource.
 func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
-	ancestors := jsontree.Array{}
-	for _, a := range f.Ancestors {
-		ancestors = append(ancestors, redactor.Tree("trace.ancestors", jsontree.From(a)))
-	}
 	tree := jsontree.Of(
 		"schema", schema,
 		"complete", f.Complete,
@@ -26,39 +22,29 @@ func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
 		"training", redactor.Tree("trace.training", collect(f, isTraining)),
 		"resource", redactor.Tree("trace.resource", f.Resource),
 		"span", redactor.Tree("trace.span", jsontree.From(f.Span)),
-		"ancestors", ancestors,
+		"ancestors", jsontree.Array{},
 		"siblings", jsontree.Array{},
 		"others", jsontree.Array{},
-		"omitted_spans", jsontree.Int(int64(f.OmittedSpans+len(f.Siblings)+len(f.Others))),
+		"omitted_spans", jsontree.Int(int64(f.OmittedSpans)),
 		"payload_from", redactor.Tree("trace.payload_from", jsontree.From(f.PayloadFrom)),
 		"rank", redactor.Text("trace.rank", f.Rank),
 	)
-	tree = append(tree, jsontree.OfKnown("content", withheld(f))...)
-	text := jsontree.EncodeIndent(tree)
-	if len(text) <= maxTraceBytes {
-		return fillUp(tree, text, f, redactor)
-	}
-	tree.Set("truncated", true)
-	tree.Set("complete", false)
+	tree = append(tree, jsontree.OfKnown("content", f.Content)...)
+	room := maxTraceBytes - len(jsontree.EncodeIndent(tree))
+	cut := room < 0
 	for _, less := range jsontree.Of(
-		"ancestors", jsontree.Array{}, "training", jsontree.Object{}, "resource", jsontree.Object{},
+		"training", jsontree.Object{}, "resource", jsontree.Object{},
 		"span", jsontree.Of("trace_id", f.Span.TraceID, "span_id", f.Span.SpanID),
 	) {
-		tree.Set(less.Key, less.Value)
-		if text = jsontree.EncodeIndent(tree); len(text) <= maxTraceBytes {
-			break
+		if room < 0 {
+			tree.Set(less.Key, less.Value)
+			room = maxTraceBytes - len(jsontree.EncodeIndent(tree))
 		}
 	}
-	return text
-}
-
-// fillUp adds the failed siblings and then the other spans, the last ones
-// first, as far as there is room. text is the tree without them.
-func fillUp(tree jsontree.Object, text []byte, f *failure.Failure, redactor *redact.Redactor) []byte {
-	room, omitted := maxTraceBytes-len(text), f.OmittedSpans
-	add := func(key string, spans []failure.Span) {
+	// fill adds spans as far as there is room, and returns how many there is none for.
+	fill := func(key string, spans []failure.Span) (left int) {
 		kept := jsontree.Array{}
-		for _, s := range slices.Backward(spans) {
+		for _, s := range spans {
 			one := redactor.Tree("trace."+key, jsontree.From(s))
 			// The indentation of the list comes to a few bytes a line.
 			if room -= indented(one); room < 0 {
@@ -66,14 +52,24 @@ func fillUp(tree jsontree.Object, text []byte, f *failure.Failure, redactor *red
 			}
 			kept = append(kept, one)
 		}
-		omitted += len(spans) - len(kept)
-		slices.Reverse(kept)
 		tree.Set(key, kept)
+		return len(spans) - len(kept)
 	}
-	add("siblings", f.Siblings)
-	add("others", f.Others)
+	above := fill("ancestors", f.Ancestors)
+	omitted := f.OmittedSpans
+	// Of these the last ones stay.
+	for _, list := range [...]struct {
+		key   string
+		spans []failure.Span
+	}{{"siblings", f.Siblings}, {"others", f.Others}} {
+		last := slices.Clone(list.spans)
+		slices.Reverse(last)
+		omitted += fill(list.key, last)
+		slices.Reverse(tree.Array(list.key))
+	}
 	tree.Set("omitted_spans", jsontree.Int(int64(omitted)))
-	tree.Set("truncated", omitted > 0)
+	tree.Set("truncated", cut || above > 0 || omitted > 0)
+	tree.Set("complete", f.Complete && !cut && above == 0)
 	return jsontree.EncodeIndent(tree)
 }
 

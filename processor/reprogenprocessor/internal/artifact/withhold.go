@@ -15,7 +15,7 @@ func WithoutContent(f *failure.Failure) *failure.Failure {
 	if f.Call != nil {
 		out = *WithoutCall(f, failure.Withheld)
 	}
-	out.WithoutContent = true
+	out.Content = "withheld"
 	words(&out.Service, &out.Rank)
 	out.Error.Type = content.ErrorType(f.Error.Type)
 	out.Error.Message, out.Error.Stack = content.Template(f.Error.Message), ""

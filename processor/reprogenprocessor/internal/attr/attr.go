@@ -25,10 +25,6 @@ const (
 	Rank = "repro.rank"
 )
 
-// OtherError is the error.type of a failure that names none, as the semantic
-// conventions have it. Clients may send it, and group.json has it.
-const OtherError = "_OTHER"
-
 // Text returns the first of the attributes that is a text and not empty, or "".
 func Text(attributes pcommon.Map, keys ...string) string {
 	for _, k := range keys {

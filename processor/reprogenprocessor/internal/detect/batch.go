@@ -115,18 +115,10 @@ func (d *Detector) Logs(ld plog.Logs, sender share.Sender, now time.Time) Batch 
 // there are too many, each service has its share.
 func (d *Detector) finish(b *Batch) {
 	if len(b.Failed) > MaxFailures {
-		items := make([]share.Item, len(b.Failed))
-		for i := range b.Failed {
-			items[i] = share.Item{Path: d.History.Path(b.Failed[i].Origin()), Weight: 1}
-		}
-		chosen := make([]Candidate, 0, MaxFailures)
-		for i, kept := range share.Keep(items, MaxFailures) {
-			if kept {
-				chosen = append(chosen, b.Failed[i])
-			}
-		}
-		b.Dropped += len(b.Failed) - len(chosen)
-		b.Failed = chosen
+		stay, leave := share.Divide(b.Failed, MaxFailures, func(c Candidate) share.Item {
+			return share.Item{Path: d.History.Path(c.Origin()), Weight: 1}
+		})
+		b.Failed, b.Dropped = stay, b.Dropped+len(leave)
 	}
 	for i := range b.Failed {
 		c := &b.Failed[i]

@@ -37,7 +37,7 @@ func errorOf(span ptrace.Span) failure.Error {
 	if e.Type == "" {
 		e.Type = c.Text(attr.Text(span.Attributes(), typeKeys...), snapshot.MaxValue)
 	}
-	if e.Type == attr.OtherError {
+	if e.Type == mlattr.Other {
 		e.Type = ""
 	}
 	if e.Message == "" {

@@ -91,9 +91,9 @@ type Failure struct {
 	Span Span
 	// GPUs has a line for each GPU of the process, as it was then.
 	GPUs []string
-	// WithoutContent reports whether content was withheld: what a program worked
-	// on, and what people wrote.
-	WithoutContent bool
+	// Content is "withheld" if content was: what a program worked on, and what people
+	// wrote. Otherwise it is "".
+	Content string
 }
 
 // Variant is a form of a failure.

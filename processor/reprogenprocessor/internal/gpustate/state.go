@@ -10,13 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 )
 
 // The bounds of a State. The least recently read GPU makes room.
@@ -25,7 +24,6 @@ const (
 	maxReadings = 6
 	// maxListed is the number of workloads, and of reasons for low clocks, of a reading.
 	maxListed = 16
-	maxText   = 128
 	// maxBytes is what all readings take together.
 	maxBytes = 16 << 20
 	// maxPoints is how many points of a batch are read; a host with eight GPUs has some
@@ -72,14 +70,14 @@ type gpu struct {
 // State is safe for concurrent use.
 type State struct {
 	mu    sync.Mutex
-	gpus  *lru.Cache[key, *gpu]
+	gpus  *simplelru.LRU[key, *gpu]
 	bytes int64
 }
 
 // New returns an empty State.
 func New() *State {
 	s := &State{}
-	s.gpus = lru.New(maxGPUs, func(_ key, g *gpu) { s.bytes -= g.bytes })
+	s.gpus, _ = simplelru.NewLRU(maxGPUs, func(_ key, g *gpu) { s.bytes -= g.bytes }) // maxGPUs is positive
 	return s
 }
 
@@ -118,7 +116,7 @@ var reads = map[gpupoint.Quantity]bool{
 }
 
 func (s *State) add(p *gpupoint.Point, attributes pcommon.Map) {
-	if p.ID == "" || len(p.ID) > maxText || len(p.Host) > maxText || p.Value != p.Value {
+	if p.ID == "" || p.Value != p.Value {
 		return
 	}
 	s.mu.Lock()
@@ -129,7 +127,7 @@ func (s *State) add(p *gpupoint.Point, attributes pcommon.Map) {
 		s.gpus.Add(g.key, g)
 	}
 	if g.index != p.Index {
-		g.index = cut(p.Index)
+		g.index = strings.Clone(p.Index)
 	}
 	g.replayed = p.Replayed()
 	before := g.bytes
@@ -164,11 +162,11 @@ func (g *gpu) add(p *gpupoint.Point, attributes pcommon.Map) {
 		r.utilization = p.Value
 	case gpupoint.Status:
 		if p.Value == 1 {
-			r.status = cut(p.Name)
+			r.status = nameOf(p)
 		}
 	case gpupoint.Throttle:
 		if p.Value == 1 && len(r.throttled) < maxListed && !slices.Contains(r.throttled, p.Name) {
-			r.throttled = append(r.throttled, cut(p.Name))
+			r.throttled = append(r.throttled, nameOf(p))
 			g.weigh()
 		}
 	case gpupoint.WorkloadMemory:
@@ -185,13 +183,15 @@ func (g *gpu) add(p *gpupoint.Point, attributes pcommon.Map) {
 	}
 }
 
+// nameOf returns a copy of the state or reason that a point names.
+func nameOf(p *gpupoint.Point) string {
+	return strings.ToValidUTF8(strings.Clone(mlattr.CutText(p.Name, mlattr.MaxText)), "")
+}
+
 // useOf reads the workload of a point, as the gpu receiver and ml_enrich write it.
 func useOf(memory float64, attributes pcommon.Map) use {
 	run, holder := gpupoint.HolderOf(attributes)
-	for _, text := range holder.Texts() {
-		*text = cut(*text)
-	}
-	return use{run: cut(run), join: cut(attr.Text(attributes, mlattr.GPUJoin)), Holder: holder, memory: memory}
+	return use{run: strings.Clone(run), join: strings.Clone(mlattr.IDAt(attributes, mlattr.GPUJoin)), Holder: holder.Clone(), memory: memory}
 }
 
 // isOf reports whether two uses are of one workload.
@@ -206,7 +206,7 @@ func (g *gpu) weigh() {
 	g.bytes = each
 	for i := range g.readings {
 		r := &g.readings[i]
-		g.bytes += each + int64(len(r.throttled))*maxText
+		g.bytes += each + int64(len(r.throttled))*mlattr.MaxText
 		for j := range r.uses {
 			u := &r.uses[j]
 			g.bytes += each + int64(len(u.run)+len(u.join))
@@ -216,9 +216,6 @@ func (g *gpu) weigh() {
 		}
 	}
 }
-
-// cut copies a text, and bounds it.
-func cut(s string) string { return strings.ToValidUTF8(strings.Clone(attr.Cut(s, maxText)), "") }
 
 // Own returns a line for each GPU that the process of a run and rank was on, as it was last
 // read before a moment. Only ml_enrich decides which run a workload belongs to; of a

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 var start = time.Unix(1_700_000_000, 0).UTC()
@@ -89,11 +91,21 @@ func TestBounds(t *testing.T) {
 			assert.LessOrEqual(t, len(r.uses), maxListed)
 			assert.LessOrEqual(t, len(r.throttled), maxListed)
 			for _, u := range r.uses {
-				assert.LessOrEqual(t, len(u.Service), maxText)
+				assert.LessOrEqual(t, len(u.Service), mlattr.MaxText)
 			}
 		}
 	}
 	assert.Equal(t, sum, s.bytes, "what is counted is what is there")
+}
+
+// TestTextsAreUTF8: what a sender names a state or a reason is written into files.
+func TestTextsAreUTF8(t *testing.T) {
+	s, at := New(), pcommon.NewTimestampFromTime(start)
+	s.Add(newBatch().reading("h", "g", 0, 1).add("h", "g", at, "hw.status", 1, "hw.state", "bro\xffken").
+		add("h", "g", at, "nvidia.gpu.throttle.active", 1, "nvidia.gpu.throttle.reason", "h\xffot").Metrics, start)
+	lines := s.Own("r", "", start)
+	require.Len(t, lines, 1)
+	assert.Contains(t, lines[0], ", broken, clocks held down by hot;")
 }
 
 // TestAClockThatIsWrong: a reading from the future does not hide those that

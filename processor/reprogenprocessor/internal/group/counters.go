@@ -5,16 +5,17 @@ package group
 import (
 	"cmp"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/lru"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
@@ -24,7 +25,8 @@ type Config struct {
 	// PerMinute is the number of artifacts a minute in the long run, and Burst
 	// the number at once after a quiet time.
 	PerMinute, Burst int
-	// MaxGroups is the number of groups in memory.
+	// MaxGroups is the number of groups in memory. Those that have a folder stay, however
+	// many there are.
 	MaxGroups int
 	// Capture reports whether texts of any form may be kept.
 	Capture bool
@@ -58,9 +60,6 @@ type Decision struct {
 	HasFolder bool
 	// Incident is the id of the incident that the failure belongs to.
 	Incident uint64
-	// Better reports whether the failure can be replayed and the one that
-	// came first could not.
-	Better bool
 }
 
 // Counters counts failures by group and decides which of them get an artifact.
@@ -68,13 +67,13 @@ type Decision struct {
 type Counters struct {
 	cfg     Config
 	mu      sync.Mutex
-	groups  *lru.Cache[string, *entry]
+	groups  map[string]*entry
+	room    int // how many groups may be added until others make room
 	seen    *lastused.Map[uint64, seenFailure]
 	budget  *share.Budget
 	hash    maphash.Seed
 	history *share.History
 	redact  func(string) string
-	dirty   map[string]*entry // groups with a folder, to be written
 }
 
 // entry is a group in memory.
@@ -85,16 +84,16 @@ type entry struct {
 	// pending has the variants of the failures that are on their way to the
 	// disk.
 	pending []string
-	// merged reports whether the directory's counts are in these.
-	merged bool
+	// changed reports whether the summary on disk is old.
+	changed bool
 }
 
 // NewCounters returns Counters without groups.
 func NewCounters(cfg Config, history *share.History) *Counters {
 	return &Counters{
-		cfg: cfg, hash: maphash.MakeSeed(), redact: redact.Text, dirty: make(map[string]*entry),
+		cfg: cfg, hash: maphash.MakeSeed(), redact: redact.Text, groups: make(map[string]*entry), room: cfg.MaxGroups,
 		budget: share.NewBudget(cfg.Burst, float64(cfg.PerMinute)), history: history,
-		seen: lastused.NewMap[uint64, seenFailure](maxSeen), groups: lru.New[string, *entry](cfg.MaxGroups, nil),
+		seen: lastused.NewMap[uint64, seenFailure](maxSeen),
 	}
 }
 
@@ -103,34 +102,34 @@ func (c *Counters) Load(groups []store.Group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, g := range groups {
-		c.groups.Add(g.Fingerprint, &entry{Group: g, origin: g.Origin(), merged: true})
+		c.groups[g.Fingerprint] = &entry{Group: g, origin: g.Origin()}
 	}
+	c.room -= len(groups)
 }
 
 // Len returns the number of groups in memory.
 func (c *Counters) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.groups.Len()
+	return len(c.groups)
 }
 
 // Admit counts a failure and decides what becomes of it, and of its incident. consequence
-// reports whether a span below it failed before. again asks for an artifact though the failure
-// was seen before, because it can be replayed and what was seen could not.
-func (c *Counters) Admit(n *incident.Incident, consequence, again bool, now time.Time) Decision {
+// reports whether a span below it failed before, waits whether an incident is not written yet.
+func (c *Counters) Admit(n *incident.Incident, consequence bool, waits func(incident uint64) bool, now time.Time) Decision {
 	f, keys := n.Failure, c.keysOf(n)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n.Parent != n.Span {
 		c.noteParent(n.Parent, n.OfRequest())
 	}
-	if !again {
-		if d, ok := c.repeated(f, keys); ok {
-			return d
-		}
-		if consequence {
-			return Decision{Verdict: Consequence}
-		}
+	// Where the first artifact is written, a span that can be replayed is worth another one.
+	switch first, again := c.first(keys); {
+	case again && (f.Call == nil || first.hasCall || waits(first.incident)):
+		g, known := c.groups[first.fingerprint]
+		return Decision{Verdict: Repeated, Fingerprint: first.fingerprint, HasFolder: known && g.hasFolder(), Incident: first.incident}
+	case !again && consequence:
+		return Decision{Verdict: Consequence}
 	}
 	for _, key := range keys {
 		c.seen.Put(key, seenFailure{fingerprint: f.Fingerprint, incident: n.ID, hasCall: f.Call != nil})
@@ -145,7 +144,7 @@ func (c *Counters) Admit(n *incident.Incident, consequence, again bool, now time
 	if variant != nil {
 		variant.Count++
 	}
-	c.changed(g)
+	g.changed = true
 	d := Decision{Verdict: Counted, Fingerprint: f.Fingerprint, HasFolder: g.hasFolder(), Incident: n.ID}
 	if variant == nil || variant.Exemplar != "" ||
 		len(g.Exemplars)+len(g.pending) >= store.MaxExemplars || slices.Contains(g.pending, f.Variant.ID) {
@@ -172,16 +171,15 @@ func (c *Counters) seenIn(g *entry, f *failure.Failure) {
 
 // group returns a group that may be new.
 func (c *Counters) group(fingerprint string, now time.Time) *entry {
-	g, ok := c.groups.Get(fingerprint)
-	if ok {
-		return g
-	}
-	// It may have left the cache with counts that are not on disk yet.
-	if g, ok = c.dirty[fingerprint]; !ok {
+	g, ok := c.groups[fingerprint]
+	if !ok {
+		if c.room <= 0 {
+			c.makeRoom()
+		}
+		c.room--
 		g = &entry{Group: store.Group{Fingerprint: fingerprint, FirstSeen: now}}
+		c.groups[fingerprint] = g
 	}
-	c.makeRoom()
-	c.groups.Add(fingerprint, g)
 	return g
 }
 
@@ -194,49 +192,31 @@ func (e *entry) sentBy(o share.Origin, path share.Path) {
 	}
 }
 
-// makeRoom gives up a sixteenth of the groups where there is no room for another
-// one. A service that was established before the collector started stays so. The
-// caller holds mu.
+// makeRoom gives up groups without a folder, so that there is room for a sixteenth. A
+// service that was established before the collector started stays so. The caller holds mu.
 func (c *Counters) makeRoom() {
-	if c.groups.Len() < c.cfg.MaxGroups {
-		return
-	}
-	groups := c.groups.Values()
-	slices.Reverse(groups) // the one seen last first
-	items := make([]share.Item, len(groups))
-	for i, g := range groups {
-		items[i] = share.Item{Path: c.history.Path(g.origin), Weight: 1}
+	groups := slices.DeleteFunc(slices.Collect(maps.Values(c.groups)), (*entry).hasFolder)
+	slices.SortFunc(groups, func(a, b *entry) int { return b.LastSeen.Compare(a.LastSeen) })
+	room, folders := max(1, c.cfg.MaxGroups/16), len(c.groups)-len(groups)
+	_, leave := share.Divide(groups, int64(max(0, c.cfg.MaxGroups-room-folders)), func(g *entry) share.Item {
 		if g.Established {
-			items[i].Path = share.EstablishedPath(g.origin)
+			return share.Item{Path: share.EstablishedPath(g.origin), Weight: 1}
 		}
+		return share.Item{Path: c.history.Path(g.origin), Weight: 1}
+	})
+	for _, g := range leave {
+		delete(c.groups, g.Fingerprint)
 	}
-	for i, kept := range share.Keep(items, int64(c.cfg.MaxGroups-max(1, c.cfg.MaxGroups/16))) {
-		if !kept {
-			c.groups.Remove(groups[i].Fingerprint)
-		}
-	}
+	c.room = max(room, c.cfg.MaxGroups-len(c.groups))
 }
 
 // hasFolder reports whether the group has an artifact or will have one, as far
 // as is known: the disk may still refuse it.
 func (e *entry) hasFolder() bool { return len(e.Exemplars)+len(e.pending) > 0 }
 
-// changed notes that a group's summary on disk is old. A group stays noted
-// when it leaves the cache, so that its counts are not lost; there are at most
-// as many as there are folders.
-func (c *Counters) changed(g *entry) {
-	if len(g.Exemplars) > 0 {
-		c.dirty[g.Fingerprint] = g
-	}
-}
-
-// settle ends the pending state of a failure. It returns nil if the group has
-// left the cache meanwhile.
+// settle ends the pending state of a failure.
 func (c *Counters) settle(f *failure.Failure) *entry {
-	g, ok := c.groups.Get(f.Fingerprint)
-	if !ok {
-		return nil
-	}
+	g := c.group(f.Fingerprint, f.SeenAt)
 	if i := slices.Index(g.pending, f.Variant.ID); i >= 0 {
 		g.pending = slices.Delete(g.pending, i, i+1)
 	}
@@ -247,10 +227,9 @@ func (c *Counters) settle(f *failure.Failure) *entry {
 func (c *Counters) Suppressed(f *failure.Failure) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if g := c.settle(f); g != nil {
-		g.Suppressed++
-		c.changed(g)
-	}
+	g := c.settle(f)
+	g.Suppressed++
+	g.changed = true
 }
 
 // Withdrawn notes that a Wanted failure needs no artifact: it was on disk
@@ -261,42 +240,27 @@ func (c *Counters) Withdrawn(f *failure.Failure) {
 	c.settle(f)
 }
 
-// Written notes an artifact and returns the group's summary. old is what the
-// directory knew; it counts once.
-func (c *Counters) Written(f *failure.Failure, name string, old store.Group) store.Group {
-	g := c.noteArtifact(f, name, old)
+// Written notes an artifact and returns the group's summary.
+func (c *Counters) Written(f *failure.Failure, name string) store.Group {
+	g := c.noteArtifact(f, name)
 	c.clean(&g)
 	return g
 }
 
-func (c *Counters) noteArtifact(f *failure.Failure, name string, old store.Group) store.Group {
+func (c *Counters) noteArtifact(f *failure.Failure, name string) store.Group {
 	// The names of services and errors come from telemetry, and what is
 	// written is redacted.
 	message := redact.Text(attr.Cut(f.Error.Message, 1024))
-	errorType := cmp.Or(redact.Text(f.Error.Type), attr.OtherError)
+	errorType := cmp.Or(redact.Text(f.Error.Type), mlattr.Other)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	g := c.settle(f)
-	if g == nil {
-		g = &entry{Group: store.Group{Fingerprint: f.Fingerprint, Count: 1, FirstSeen: f.SeenAt, LastSeen: f.SeenAt}}
-		c.seenIn(g, f)
-		g.sentBy(f.SentBy, c.history.Path(f.SentBy))
-		c.makeRoom()
-		c.groups.Add(f.Fingerprint, g)
-	}
-	if !g.merged {
-		g.Merge(old)
-		g.merged = true
-		g.Exemplars = slices.DeleteFunc(old.Exemplars, func(e string) bool { return e == name })
-	}
 	g.Kind, g.Type, g.Message = string(f.Kind), errorType, message
-	if !slices.Contains(g.Exemplars, name) {
-		g.Exemplars = append(g.Exemplars, name)
-	}
+	g.Exemplars = append(g.Exemplars, name)
 	if v := g.Variant(f.Variant.ID, f.Variant.Text); v != nil {
 		v.Exemplar = name
 	}
-	delete(c.dirty, f.Fingerprint)
+	g.changed = false
 	return g.Copy()
 }
 
@@ -304,13 +268,10 @@ func (c *Counters) noteArtifact(f *failure.Failure, name string, old store.Group
 func (c *Counters) Removed(fingerprint, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	g, ok := c.groups.Get(fingerprint)
-	if !ok {
-		return
+	if g, ok := c.groups[fingerprint]; ok {
+		g.Forget(name)
+		g.changed = true
 	}
-	g.Forget(name)
-	delete(c.dirty, fingerprint)
-	c.changed(g)
 }
 
 // Path returns an origin's share of what is kept.
@@ -320,19 +281,21 @@ func (c *Counters) Path(o share.Origin) share.Path { return c.history.Path(o) }
 func (c *Counters) Changed(fingerprint string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if g, ok := c.groups.Peek(fingerprint); ok {
-		c.changed(g)
+	if g, ok := c.groups[fingerprint]; ok {
+		g.changed = true
 	}
 }
 
 // TakeChanged returns the summaries that must be written.
 func (c *Counters) TakeChanged() []store.Group {
 	c.mu.Lock()
-	groups := make([]store.Group, 0, len(c.dirty))
-	for _, g := range c.dirty {
-		groups = append(groups, g.Copy())
+	var groups []store.Group
+	for _, g := range c.groups {
+		if g.changed && len(g.Exemplars) > 0 {
+			groups = append(groups, g.Copy())
+			g.changed = false
+		}
 	}
-	clear(c.dirty)
 	c.mu.Unlock()
 	for i := range groups {
 		c.clean(&groups[i])

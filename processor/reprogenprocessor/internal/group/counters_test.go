@@ -16,7 +16,7 @@ import (
 )
 
 func admit(c *Counters, f *failure.Failure, span failure.SpanKey, now time.Time) Decision {
-	return c.Admit(&incident.Incident{Failure: f, Span: span}, false, false, now)
+	return c.Admit(&incident.Incident{Failure: f, Span: span}, false, func(uint64) bool { return true }, now)
 }
 
 // TestSummariesKeepNobodyWaiting: redaction takes long, so it is done with
@@ -34,21 +34,21 @@ func TestSummariesKeepNobodyWaiting(t *testing.T) {
 			Variant: failure.Variant{ID: "v", Text: "cpu"}}, failure.SpanKey{}, time.Unix(1, 0))
 	}
 	see("a")
-	written := l.Written(&failure.Failure{Fingerprint: "f", Variant: failure.Variant{ID: "v", Text: "cpu"}}, "n", store.Group{Services: []string{"old"}})
-	assert.Equal(t, []string{"clean a", "clean old"}, written.Services)
+	written := l.Written(&failure.Failure{Fingerprint: "f", Variant: failure.Variant{ID: "v", Text: "cpu"}}, "n")
+	assert.Equal(t, []string{"clean a"}, written.Services)
 	see("a")
 	see("b")
 	groups := l.TakeChanged()
 	require.Len(t, groups, 1)
 	assert.EqualValues(t, 3, groups[0].Count)
-	assert.Equal(t, []string{"clean a", "clean old", "clean b"}, groups[0].Services)
+	assert.Equal(t, []string{"clean a", "clean b"}, groups[0].Services)
 	assert.Equal(t, []string{"clean 1"}, groups[0].Versions)
 	assert.Equal(t, []string{"clean 0"}, groups[0].Ranks)
 	assert.Equal(t, []store.Variant{{ID: "v", Text: "clean cpu", Count: 3, Exemplar: "n"}}, groups[0].Variants)
 }
 
-// TestCountersForgetTheOldest: the number of groups in memory is bounded, and
-// counts that are not on disk yet survive a group's leaving.
+// TestCountersForgetTheOldest: the number of groups in memory is bounded, and those that
+// have a folder stay.
 func TestCountersForgetTheOldest(t *testing.T) {
 	const maxGroups = 1_000
 	l := NewCounters(Config{PerMinute: 1_000_000, Burst: 1_000_000, MaxGroups: maxGroups, Capture: true}, share.NewHistory())
@@ -58,10 +58,11 @@ func TestCountersForgetTheOldest(t *testing.T) {
 			failure.SpanKey{Trace: pcommon.TraceID{1, byte(trace), byte(trace >> 8), byte(trace >> 16)}}, now).Verdict
 	}
 	require.Equal(t, Wanted, see("first", 0))
-	l.Written(&failure.Failure{Fingerprint: "first"}, "artifact-1", store.Group{})
+	l.Written(&failure.Failure{Fingerprint: "first"}, "artifact-1")
 	see("first", 1)
 	for i := range 2 * maxGroups {
-		see(strconv.Itoa(i), i+10)
+		require.Equal(t, Wanted, see(strconv.Itoa(i), i+10))
+		l.Suppressed(&failure.Failure{Fingerprint: strconv.Itoa(i)})
 	}
 	assert.LessOrEqual(t, l.Len(), maxGroups)
 	assert.GreaterOrEqual(t, l.Len(), maxGroups-maxGroups/16)
@@ -79,14 +80,14 @@ func TestCountersForgetTheOldest(t *testing.T) {
 	assert.Equal(t, Wanted, see("first", 6), "and it is wanted again")
 }
 
-// TestGroupThatWasForgotten finds its earlier counts on disk.
-func TestGroupThatWasForgotten(t *testing.T) {
+// TestGroupOfAnEarlierTime goes on with the counts that the directory had at start.
+func TestGroupOfAnEarlierTime(t *testing.T) {
 	l := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10, Capture: true}, share.NewHistory())
 	now := time.Unix(1_700_000_000, 0)
-	_ = admit(l, &failure.Failure{Fingerprint: "f", Service: "s"}, failure.SpanKey{}, now)
-	old := store.Group{Count: 7, Suppressed: 2, FirstSeen: now.Add(-time.Hour), LastSeen: now.Add(-time.Minute),
-		Services: []string{"s", "t"}, Exemplars: []string{"old"}}
-	got := l.Written(&failure.Failure{Fingerprint: "f", Error: failure.Error{Message: "password=hunter2"}}, "new", old)
+	l.Load([]store.Group{{Fingerprint: "f", Count: 7, Suppressed: 2, FirstSeen: now.Add(-time.Hour), LastSeen: now.Add(-time.Minute),
+		Services: []string{"s", "t"}, Exemplars: []string{"old"}}})
+	require.Equal(t, Wanted, admit(l, &failure.Failure{Fingerprint: "f", Service: "s"}, failure.SpanKey{}, now).Verdict)
+	got := l.Written(&failure.Failure{Fingerprint: "f", Error: failure.Error{Message: "password=hunter2"}}, "new")
 	assert.EqualValues(t, 8, got.Count)
 	assert.EqualValues(t, 2, got.Suppressed)
 	assert.Equal(t, now.Add(-time.Hour), got.FirstSeen)
@@ -94,8 +95,6 @@ func TestGroupThatWasForgotten(t *testing.T) {
 	assert.Equal(t, []string{"s", "t"}, got.Services)
 	assert.Equal(t, []string{"old", "new"}, got.Exemplars)
 	assert.NotContains(t, got.Message, "hunter2")
-	again := l.Written(&failure.Failure{Fingerprint: "f"}, "newer", old)
-	assert.EqualValues(t, 8, again.Count, "the disk's counts are added once")
 }
 
 // TestSeenIsBounded: however many failures come, the keys by which they are

@@ -46,8 +46,8 @@ func Fingerprint(f *failure.Failure, span ptrace.Span, resource pcommon.Map, ofR
 		if f.Trigger != "" {
 			fields = append(fields, "trigger", f.Trigger)
 		}
-		if status := statusOf(span.Attributes(), f.Error.Message, ofRequest); status != 0 {
-			fields = append(fields, "status", strconv.FormatInt(status, 10))
+		if status := statusOf(span.Attributes(), f.Error.Message, ofRequest); status != "" {
+			fields = append(fields, "status", status)
 		}
 	}
 	// A JSON array keeps two fields from running into each other.
@@ -95,29 +95,18 @@ func messageOf(f *failure.Failure, resource pcommon.Map, capture bool) string {
 var statusKeys = [...]string{"http.response.status_code", "http.status_code"}
 
 // statusOf returns the HTTP status that a request or a model call failed with,
-// or 0. Clients of models write it into the message.
-func statusOf(attributes pcommon.Map, message string, ofRequest bool) int64 {
+// or "". Clients of models write it into the message.
+func statusOf(attributes pcommon.Map, message string, ofRequest bool) string {
 	for _, k := range statusKeys {
 		if v, ok := attributes.Get(k); ok && v.Type() == pcommon.ValueTypeInt && v.Int() >= 400 {
-			return v.Int()
+			return strconv.FormatInt(v.Int(), 10)
 		}
 	}
 	if !ofRequest {
-		return 0
+		return ""
 	}
-	for _, text := range [...]string{attr.Text(attributes, mlattr.ErrorType), attr.Cut(message, 256)} {
-		if found := errorStatus.FindStringSubmatch(text); found != nil {
-			status, _ := strconv.ParseInt(found[1], 10, 64) // it has three digits
-			return status
-		}
-	}
-	return 0
+	return cmp.Or(mlattr.StatusIn(attr.Text(attributes, mlattr.ErrorType)), mlattr.StatusIn(message))
 }
-
-// errorStatus is the first number in a text that is a status: "Error code: 429 - …", "429
-// Client Error: …", "Client error '429 Too Many Requests' …", "HTTP/1.1 503 …",
-// "status_code: 500, …".
-var errorStatus = regexp.MustCompile(`(?:^|[] '"(),:;=[{}\t\n])([45][0-9]{2})(?:$|[] '"(),:;=[{}\t\n])`)
 
 const maxTemplate = 512
 
@@ -150,7 +139,10 @@ func template(message string) string {
 	if hasDigit(message) || strings.Contains(message, "://") {
 		message = word.ReplaceAllStringFunc(message, wordTemplate)
 	}
-	return collapse(message)
+	if strings.Contains(message, "<num>") {
+		message = sizes.ReplaceAllString(numbers.ReplaceAllString(message, "<num>"), "<size>")
+	}
+	return message
 }
 
 // hasDigit spares most texts the look for what has numbers in it.
@@ -175,19 +167,9 @@ func wordTemplate(w string) string {
 	return digits.ReplaceAllString(w, "<n>") + rest
 }
 
-var sizes = strings.NewReplacer(
-	"<num> GiB", "<size>", "<num> MiB", "<size>", "<num> KiB", "<size>",
-	"<num> TiB", "<size>", "<num> GB", "<size>", "<num> MB", "<size>", "<num> KB", "<size>", "<num> TB", "<size>",
-	"<num> bytes", "<size>")
-
-// collapse makes one of a list of numbers, so that shapes of other rank are
-// the same message.
-func collapse(s string) string {
-	for _, separator := range []string{", ", " ", ","} {
-		pair := "<num>" + separator + "<num>"
-		for strings.Contains(s, pair) {
-			s = strings.ReplaceAll(s, pair, "<num>")
-		}
-	}
-	return sizes.Replace(s)
-}
+var (
+	// numbers is a list of numbers, which becomes one, so that shapes of other rank are the
+	// same message.
+	numbers = regexp.MustCompile(`<num>(?:(?:, ?| )<num>)+`)
+	sizes   = regexp.MustCompile(`<num> (?:[KMGT]i?B|bytes)`)
+)

@@ -45,20 +45,15 @@ func (c *Counters) keysOf(o *incident.Incident) []uint64 {
 	return keys
 }
 
-// repeated returns the decision about a failure that was seen before. One
-// trace brings a failure once, but a span that can be replayed is better than
-// one that came first and cannot.
-func (c *Counters) repeated(f *failure.Failure, keys []uint64) (Decision, bool) {
+// first returns what was decided about a failure that was seen before: one trace brings a
+// failure once.
+func (c *Counters) first(keys []uint64) (first seenFailure, again bool) {
 	for _, key := range keys {
-		if first, ok := c.seen.Get(key); ok {
-			g, known := c.groups.Peek(first.fingerprint)
-			return Decision{
-				Verdict: Repeated, Fingerprint: first.fingerprint, HasFolder: known && g.hasFolder(),
-				Incident: first.incident, Better: f.Call != nil && !first.hasCall,
-			}, true
+		if first, again = c.seen.Get(key); again {
+			return first, true
 		}
 	}
-	return Decision{}, false
+	return first, false
 }
 
 // belowKey is the key by which a span with a failed child is remembered.

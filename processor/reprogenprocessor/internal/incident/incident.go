@@ -120,8 +120,8 @@ func (i *Incident) adopt(s *span) {
 }
 
 const (
-	// MaxID is the length of an id that is used to join. A longer one is not an id.
-	MaxID = 256
+	// maxID is the length of an id that is used to join. A longer one is not an id.
+	maxID = 256
 	// maxRank is the length of a rank, which is a number.
 	maxRank = 20
 )
@@ -137,23 +137,21 @@ func RankOf(span, resource pcommon.Map) string { return firstID(maxRank, rankKey
 // CorrelationOf returns the id by which the spans of one call are joined that
 // have no common trace, or "".
 func CorrelationOf(span pcommon.Map) string {
-	id := firstID(MaxID, correlationKeys, span)
+	id := firstID(maxID, correlationKeys, span)
 	if mlattr.Sentinel(id) {
 		return ""
 	}
 	return id
 }
 
-// firstID returns a copy of the first value that is an id of at most limit bytes.
+// firstID returns a copy of the first value that is an id of at most limit bytes, or "".
 func firstID(limit int, keys []string, maps ...pcommon.Map) string {
 	for _, k := range keys {
 		for _, m := range maps {
-			v, ok := m.Get(k)
-			if !ok {
-				continue
-			}
-			if text, whole := mlattr.Text(v, limit); whole && text != "" {
-				return strings.Clone(text)
+			if v, ok := m.Get(k); ok {
+				if text, whole := mlattr.Text(v, limit); whole && text != "" {
+					return strings.Clone(text)
+				}
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
@@ -40,9 +41,10 @@ func (tr *Tracker) AddCall(c *detect.Candidate, now time.Time) (group string) {
 	if correlation == "" && !waits {
 		return ""
 	}
-	rec, weight := tr.recordingOf(c)
+	rec, weight := recordingOf(c, tr.kinds)
 	if correlation != "" && weight <= maxRecording {
-		tr.calls.Put(correlation, rec, weight+snapshot.SpanOverhead, c.Origin(), now)
+		names := int64(len(correlation) + len(rec.From.Service) + len(rec.From.Name))
+		tr.Calls.Put(correlation, rec, weight+names+snapshot.SpanOverhead, c.Origin(), now)
 	}
 	if !waits {
 		return ""
@@ -71,14 +73,9 @@ func (tr *Tracker) AddCall(c *detect.Candidate, now time.Time) (group string) {
 	return i.Failure.Fingerprint
 }
 
-// Call returns the call that another span of the correlation recorded.
-func (tr *Tracker) Call(correlation string, now time.Time) (Recording, bool) {
-	return tr.calls.Get(correlation, now)
-}
-
 // recordingOf copies the attributes of a span's call, and returns the number of
 // bytes that they take.
-func (tr *Tracker) recordingOf(c *detect.Candidate) (Recording, int64) {
+func recordingOf(c *detect.Candidate, kinds kind.Registry) (Recording, int64) {
 	copier := snapshot.New()
 	rec := Recording{Span: ptrace.NewSpan(), From: failure.Origin{
 		Service: c.Service(),
@@ -89,7 +86,7 @@ func (tr *Tracker) recordingOf(c *detect.Candidate) (Recording, int64) {
 	// Nothing but these is read of a call, and what is not weighed would have
 	// no bound.
 	var weight int64
-	for _, name := range tr.kinds.CallAttributes() {
+	for _, name := range kinds.CallAttributes() {
 		if v, ok := c.Span.Attributes().Get(name); ok {
 			size, ok := mlattr.Size(v, int(maxRecording-weight))
 			if weight += snapshot.ValueOverhead + int64(size); ok {
@@ -103,10 +100,5 @@ func (tr *Tracker) recordingOf(c *detect.Candidate) (Recording, int64) {
 // AddException keeps the error of a log record until its span fails.
 func (tr *Tracker) AddException(c *detect.Candidate, now time.Time) {
 	weight := int64(len(c.Err.Type) + len(c.Err.Message) + len(c.Err.Stack) + snapshot.SpanOverhead)
-	tr.exceptions.Put(c.Key(), c.Err, weight, c.Origin(), now)
-}
-
-// Exception returns the error that a log record brought for a span.
-func (tr *Tracker) Exception(span failure.SpanKey, now time.Time) (failure.Error, bool) {
-	return tr.exceptions.Get(span, now)
+	tr.Exceptions.Put(c.Key(), c.Err, weight, c.Origin(), now)
 }

@@ -67,18 +67,8 @@ func (t *trace) isBelow(n, i *Incident) bool {
 	if i.Parent.Span == n.Span.Span {
 		return false // they are each other's parent, or i is below n
 	}
-	at := n.Parent.Span
-	for range detect.MaxAncestors {
-		if at == i.Span.Span {
-			return true
-		}
-		s, ok := t.spans[at]
-		if !ok {
-			return false
-		}
-		at = s.parent
-	}
-	return false
+	above, _ := t.above(n)
+	return n.Parent.Span == i.Span.Span || slices.ContainsFunc(above, func(s *span) bool { return s.parent == i.Span.Span })
 }
 
 // carries reports whether an incident is that of the HTTP request that another
@@ -166,25 +156,19 @@ func (t *trace) clear() {
 // AddSpans keeps copies of a batch's spans that belong to traces which failed:
 // those above the failures, other failed ones, and the last others.
 func (tr *Tracker) AddSpans(td ptrace.Traces) {
-	found := make(map[pcommon.TraceID][]func() *span)
+	found := make(map[pcommon.TraceID][]*span)
 	for _, rs := range td.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, s := range ss.Spans().All() {
-				if id := s.TraceID(); tr.filter.MayHave(id) && !id.IsEmpty() {
-					found[id] = append(found[id], func() *span { return tr.copyOf(s, ss.Scope().Name()) })
+				// The filter may mean another trace.
+				if id := s.TraceID(); tr.filter.MayHave(id) && tr.has(id) {
+					found[id] = append(found[id], tr.copyOf(s, ss.Scope().Name()))
 				}
 			}
 		}
 	}
 	for id, spans := range found {
-		if !tr.has(id) {
-			continue // the filter means another trace
-		}
-		copies := make([]*span, len(spans))
-		for i, copyOf := range spans {
-			copies[i] = copyOf()
-		}
-		tr.addSpans(id, copies)
+		tr.addSpans(id, spans)
 	}
 }
 

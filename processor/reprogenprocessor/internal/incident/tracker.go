@@ -2,6 +2,7 @@ package incident
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -25,20 +26,19 @@ type Config struct {
 	Bytes int64
 }
 
-// maxPending is the number of calls, and of exceptions, that are kept for failures which
-// have not come yet.
-const maxPending = 10_000
-
 // Tracker keeps the incidents from when they are seen until they are written, and the
 // spans of their traces. It is safe for concurrent use;
 // its lock is held for map operations and never while pdata is read.
 type Tracker struct {
-	cfg        Config
-	history    *share.History
-	kinds      kind.Registry
-	filter     *detect.Filter
-	calls      *Pending[string, Recording]
-	exceptions *Pending[failure.SpanKey, failure.Error]
+	// Calls are those that other spans recorded, by correlation, and Exceptions the errors
+	// that log records brought for spans, until the failure comes that they belong to.
+	Calls      *Pending[string, Recording]
+	Exceptions *Pending[failure.SpanKey, failure.Error]
+
+	cfg     Config
+	history *share.History
+	kinds   kind.Registry
+	filter  *detect.Filter
 	// ready has the incidents that are to be written. Each has reserved its room there
 	// when it began to wait.
 	ready chan *Incident
@@ -59,22 +59,9 @@ func NewTracker(cfg Config, kinds kind.Registry, history *share.History, filter 
 	return &Tracker{
 		cfg: cfg, history: history, kinds: kinds, filter: filter, ready: make(chan *Incident, cfg.Queue),
 		waiting: make(map[uint64]*Incident), traces: make(map[pcommon.TraceID]*trace),
-		calls:      NewPending[string, Recording](maxPending, cfg.Bytes/4, history.Path),
-		exceptions: NewPending[failure.SpanKey, failure.Error](maxPending, cfg.Bytes/4, history.Path),
+		Calls:      NewPending[string, Recording](cfg.Bytes/4, history.Path),
+		Exceptions: NewPending[failure.SpanKey, failure.Error](cfg.Bytes/4, history.Path),
 	}
-}
-
-// Reserve reserves room for an incident and reports whether there was any.
-// Services that are not established leave half of it to those that are.
-func (tr *Tracker) Reserve(i *Incident) bool {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	i.newcomer = tr.history.Newcomer(i.Failure.SentBy)
-	if tr.reserved >= tr.cfg.Queue || i.newcomer && tr.newcomers >= max(1, tr.cfg.Queue/2) {
-		return false
-	}
-	tr.reserve(i, 1)
-	return true
 }
 
 // reserve adds n to what is reserved.
@@ -85,21 +72,31 @@ func (tr *Tracker) reserve(i *Incident, n int) {
 	}
 }
 
-// Open begins to track an incident that has room reserved. It gives the room back and
-// returns false if there is no memory for it.
-func (tr *Tracker) Open(i *Incident, now time.Time) bool {
+// The errors of Open.
+var (
+	ErrQueue  = errors.New("as many incidents as may wait do")
+	ErrMemory = errors.New("the memory for incidents is used")
+)
+
+// Open begins to track an incident, or returns why it cannot. Of the queue, services that
+// are not established leave half to those that are.
+func (tr *Tracker) Open(i *Incident, now time.Time) error {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
+	i.newcomer = tr.history.Newcomer(i.Failure.SentBy)
+	if tr.reserved >= tr.cfg.Queue || i.newcomer && tr.newcomers >= max(1, tr.cfg.Queue/2) {
+		return ErrQueue
+	}
 	weight := int64(i.Failure.Weight)
 	if !tr.makeRoom(weight, i.Span.Trace, i.Failure.SentBy) {
-		tr.reserve(i, -1)
-		return false
+		return ErrMemory
 	}
+	tr.reserve(i, 1)
 	tr.bytes += weight
 	i.due = now.Add(tr.cfg.Wait)
 	tr.waiting[i.ID] = i
 	tr.join(i)
-	return true
+	return nil
 }
 
 // join makes an incident part of its trace.
@@ -177,12 +174,19 @@ func (tr *Tracker) finish(i *Incident, room bool) {
 	tr.ready <- i // there is room: it is reserved
 }
 
-// Waits reports whether an incident still waits, and whether n improves it.
-func (tr *Tracker) Waits(id uint64, n *Incident) (waits, improves bool) {
+// Waits reports whether an incident still waits.
+func (tr *Tracker) Waits(id uint64) bool {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return tr.waiting[id] != nil
+}
+
+// Improves reports whether an incident still waits and n has more.
+func (tr *Tracker) Improves(id uint64, n *Incident) bool {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	i, ok := tr.waiting[id]
-	return ok, ok && i.improvedBy(n, tr.traces[n.Span.Trace])
+	return ok && i.improvedBy(n, tr.traces[n.Span.Trace])
 }
 
 // Improve replaces what an incident has by what n has, if it still waits and n has
@@ -273,6 +277,15 @@ func (tr *Tracker) Release(now time.Time, all bool) {
 	for _, i := range over {
 		tr.finish(i, true)
 	}
+}
+
+// Close hands all incidents to the writers, and ends their channel. None is opened afterwards.
+func (tr *Tracker) Close() {
+	tr.mu.Lock()
+	tr.cfg.Queue = 0
+	tr.mu.Unlock()
+	tr.Release(time.Time{}, true)
+	close(tr.ready)
 }
 
 // Ready returns the channel of the incidents that are to be written. A writer

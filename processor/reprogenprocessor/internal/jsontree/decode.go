@@ -3,6 +3,8 @@ package jsontree
 import (
 	"encoding/json"
 	"errors"
+	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -30,16 +32,15 @@ var (
 // by U+FFFD because the text cannot be represented. Errors are errSyntax,
 // ErrDepth and ErrDuplicate.
 func Decode(text string) (v any, lossy bool, err error) {
-	strict, err := replaceSpecialFloats(text)
-	if err != nil {
-		return nil, false, err
+	d := newDecoder(withoutSpecialFloats(text))
+	v = d.value(0)
+	if _, end := d.tokens.Token(); !errors.Is(end, io.EOF) {
+		d.fail(errSyntax)
 	}
-	if !json.Valid([]byte(strict)) {
-		return nil, false, errSyntax
-	}
-	d := newDecoder(strict)
-	v = d.value()
-	if d.repeated {
+	switch {
+	case d.err != nil:
+		return nil, false, d.err
+	case d.repeated:
 		return nil, false, ErrDuplicate
 	}
 	return v, !utf8.ValidString(text) || (d.replaced && loneSurrogate(text)), nil
@@ -51,12 +52,13 @@ func From(v any) any {
 	if err != nil {
 		return nil
 	}
-	return newDecoder(string(text)).value()
+	return newDecoder(string(text)).value(0)
 }
 
-// decoder reads a text that is known to be JSON.
+// decoder reads a text.
 type decoder struct {
 	tokens *json.Decoder
+	err    error // the first
 	// repeated reports whether an object named a key twice, and replaced whether a text
 	// has U+FFFD.
 	repeated, replaced bool
@@ -68,23 +70,40 @@ func newDecoder(text string) *decoder {
 	return d
 }
 
+func (d *decoder) fail(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}
+
 // next returns the next token of the text.
 func (d *decoder) next() json.Token {
-	token, _ := d.tokens.Token() // the text is valid
+	token, err := d.tokens.Token()
+	if err != nil {
+		d.fail(errSyntax)
+	}
 	if text, ok := token.(string); ok {
 		d.replaced = d.replaced || strings.ContainsRune(text, utf8.RuneError)
 	}
 	return token
 }
 
-func (d *decoder) value() any {
+// more reports whether an array or an object has another value.
+func (d *decoder) more() bool { return d.err == nil && d.tokens.More() }
+
+// value reads a value that depth arrays and objects enclose.
+func (d *decoder) value(depth int) any {
 	switch t := d.next().(type) {
 	case json.Delim:
+		if depth == MaxDepth {
+			d.fail(ErrDepth)
+			return nil
+		}
 		var v any
 		if t == '[' {
-			v = d.array()
+			v = d.array(depth + 1)
 		} else {
-			v = d.object()
+			v = d.object(depth + 1)
 		}
 		d.next() // the bracket that closes it
 		return v
@@ -95,22 +114,22 @@ func (d *decoder) value() any {
 	}
 }
 
-func (d *decoder) array() Array {
+func (d *decoder) array(depth int) Array {
 	a := Array{}
-	for d.tokens.More() {
-		a = append(a, d.value())
+	for d.more() {
+		a = append(a, d.value(depth))
 	}
 	return a
 }
 
-func (d *decoder) object() Object {
+func (d *decoder) object(depth int) Object {
 	o := Object{}
 	seen := make(map[string]bool)
-	for d.tokens.More() {
+	for d.more() {
 		key, _ := d.next().(string)
 		d.repeated = d.repeated || seen[key]
 		seen[key] = true
-		o = append(o, Member{Key: key, Value: d.value()})
+		o = append(o, Member{Key: key, Value: d.value(depth)})
 	}
 	return o
 }
@@ -129,58 +148,25 @@ func loneSurrogate(text string) bool {
 	return strings.Contains(text, `\ud`) || strings.Contains(text, `\uD`)
 }
 
-// replaceSpecialFloats turns the three bare words that Python writes for
-// floats that JSON lacks into tagged objects, and measures the depth. What
-// stands in strings stays.
-func replaceSpecialFloats(text string) (string, error) {
-	var b strings.Builder
-	depth, copied, inString := 0, 0, false
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if inString {
-			switch c {
-			case '\\':
-				i++
-			case '"':
-				inString = false
-			}
-			continue
-		}
-		switch c {
-		case '"':
-			inString = true
-		case '[', '{':
-			if depth++; depth > MaxDepth {
-				return "", ErrDepth
-			}
-		case ']', '}':
-			depth--
-		case 'N', 'I', '-':
-			word, name := specialWord(text[i:])
-			if word == "" {
-				continue
-			}
-			b.WriteString(text[copied:i])
-			b.Write(Encode(special(name)))
-			i += len(word) - 1
-			copied = i + 1
-		}
-	}
-	if copied == 0 {
-		return text, nil
-	}
-	b.WriteString(text[copied:])
-	return b.String(), nil
+// specials are the words that Python and Go write for floats that JSON lacks, and their names.
+var specials = map[string]string{
+	"NaN": "nan", "Infinity": "infinity", "+Inf": "infinity", "-Infinity": "neg_infinity", "-Inf": "neg_infinity",
 }
 
-// specials are the words that Python writes for floats that JSON lacks, and their names.
-var specials = [...]struct{ word, name string }{{"NaN", "nan"}, {"Infinity", "infinity"}, {"-Infinity", "neg_infinity"}}
+// textOrSpecial finds those of Python, and the texts that they may stand in. A text without an
+// end is one, so that nothing in it is searched again.
+var textOrSpecial = regexp.MustCompile(`"(?:[^"\\]|\\(?s:.))*"?|NaN|-?Infinity`)
 
-func specialWord(s string) (word, name string) {
-	for _, w := range specials {
-		if strings.HasPrefix(s, w.word) {
-			return w.word, w.name
-		}
+// withoutSpecialFloats turns the words of specials into tagged objects. What stands in
+// texts stays.
+func withoutSpecialFloats(text string) string {
+	if !strings.Contains(text, "NaN") && !strings.Contains(text, "Infinity") {
+		return text
 	}
-	return "", ""
+	return textOrSpecial.ReplaceAllStringFunc(text, func(found string) string {
+		if name, ok := specials[found]; ok {
+			return string(Encode(special(name)))
+		}
+		return found
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -47,6 +48,21 @@ func TestDecodeSpecialValues(t *testing.T) {
 	v, _, err = Decode("[" + long + "]")
 	require.NoError(t, err)
 	assert.Equal(t, Array{Of("__type__", "int", "__schema__", Number("1"), "value", long)}, v)
+}
+
+// TestDecodeTakesItsTimeOnce: a text without an end is not searched again for each word in it.
+// Sixteen times the words take 256 times as long if it is.
+func TestDecodeTakesItsTimeOnce(t *testing.T) {
+	for _, end := range []string{"", `\`} {
+		decode := func(words int) time.Duration {
+			begin := time.Now()
+			_, _, err := Decode(`"` + strings.Repeat(`NaN\"`, words) + end)
+			require.ErrorIs(t, err, errSyntax)
+			return time.Since(begin)
+		}
+		few := decode(10_000)
+		assert.Less(t, decode(160_000), 100*few)
+	}
 }
 
 func TestLossy(t *testing.T) {

@@ -4,7 +4,6 @@
 package jsontree
 
 import (
-	"math"
 	"slices"
 	"strconv"
 )
@@ -102,15 +101,11 @@ func Int(i int64) Number { return Number(strconv.FormatInt(i, 10)) }
 // Float returns f as a Number, or as the tagged object that stands for a
 // value that JSON has no number for.
 func Float(f float64) any {
-	switch {
-	case math.IsNaN(f):
-		return special("nan")
-	case math.IsInf(f, 1):
-		return special("infinity")
-	case math.IsInf(f, -1):
-		return special("neg_infinity")
+	text := strconv.FormatFloat(f, 'g', -1, 64)
+	if name, ok := specials[text]; ok {
+		return special(name)
 	}
-	return Number(strconv.FormatFloat(f, 'g', -1, 64))
+	return Number(text)
 }
 
 func special(name string) Object {

@@ -2,12 +2,11 @@ package store
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
@@ -89,13 +88,11 @@ func (g *Group) SeenIn(service, version, rank string) {
 	g.Ranks = add(g.Ranks, maxRanks, rank)
 }
 
-func add(list []string, limit int, texts ...string) []string {
-	for _, text := range texts {
-		if text != "" && len(list) < limit && !slices.Contains(list, text) {
-			list = append(list, text)
-		}
+func add(list []string, limit int, text string) []string {
+	if text == "" || len(list) >= limit || slices.Contains(list, text) {
+		return list
 	}
-	return list
+	return append(list, text)
 }
 
 // Variant returns the variant of that id, which is noted if there is room, or
@@ -118,30 +115,6 @@ func (g *Group) Forget(exemplar string) {
 	g.keepExemplars(slices.DeleteFunc(g.Exemplars, func(e string) bool { return e == exemplar }))
 }
 
-// Merge adds what an earlier time knew.
-func (g *Group) Merge(old Group) {
-	g.Count += old.Count
-	g.Suppressed += old.Suppressed
-	if !old.FirstSeen.IsZero() && old.FirstSeen.Before(g.FirstSeen) {
-		g.FirstSeen = old.FirstSeen
-	}
-	if old.LastSeen.After(g.LastSeen) {
-		g.LastSeen = old.LastSeen
-	}
-	g.Established = g.Established || old.Established
-	g.Services = add(g.Services, maxServices, old.Services...)
-	g.Versions = add(g.Versions, maxVersions, old.Versions...)
-	g.Ranks = add(g.Ranks, maxRanks, old.Ranks...)
-	for _, v := range old.Variants {
-		if own := g.Variant(v.ID, v.Text); own != nil {
-			own.Count += v.Count
-			if own.Exemplar == "" {
-				own.Exemplar = v.Exemplar
-			}
-		}
-	}
-}
-
 // encode writes the group as its file has it.
 func (g Group) encode() []byte {
 	g.Schema, g.FirstSeen, g.LastSeen = schema, g.FirstSeen.UTC(), g.LastSeen.UTC()
@@ -162,32 +135,17 @@ func (g *Group) keepExemplars(found []string) {
 // an error: its counts are lost, its artifacts are not.
 func (s *Store) readGroup(fingerprint string) (Group, error) {
 	name := fingerprint + "/" + groupFile
-	f, err := s.root.Open(name)
+	text, err := saved.ReadFile(s.root, name, maxGroupBytes)
 	if err != nil {
-		return Group{}, err
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxGroupBytes+1))
-	if err = errors.Join(err, f.Close()); err != nil {
 		return Group{}, err
 	}
 	var read Group
 	err = json.Unmarshal(text, &read)
 	switch {
-	case len(text) > maxGroupBytes:
-		return Group{}, fmt.Errorf("%s is larger than %d bytes", name, maxGroupBytes)
 	case err != nil:
 		return Group{}, fmt.Errorf("%s: %w", name, err)
 	case read.Schema > schema:
 		return Group{}, fmt.Errorf("%s: schema %d is newer than %d", name, read.Schema, schema)
-	case read.impossible():
-		return Group{}, fmt.Errorf("%s has impossible values", name)
 	}
 	return read, nil
-}
-
-// impossible reports values that this package never writes.
-func (g *Group) impossible() bool {
-	return g.Count < 0 || g.Suppressed < 0 || len(g.Services) > maxServices ||
-		len(g.Versions) > maxVersions || len(g.Ranks) > maxRanks || len(g.Variants) > maxVariants ||
-		slices.ContainsFunc(g.Variants, func(v Variant) bool { return v.Count < 0 })
 }

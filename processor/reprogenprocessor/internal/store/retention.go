@@ -65,18 +65,14 @@ func (s *Store) surplus(gone map[Artifact]bool, limit int64, path func(share.Ori
 			last = append(last, a)
 		}
 	}
-	artifacts := append(last, others...)
-	items := make([]share.Item, len(artifacts))
-	for i, a := range artifacts {
-		items[i] = share.Item{Path: path(a.origin), Weight: weigh(a)}
+	_, leave := share.Divide(append(last, others...), limit, func(a Artifact) share.Item {
 		if a.established {
-			items[i].Path = share.EstablishedPath(a.origin)
+			return share.Item{Path: share.EstablishedPath(a.origin), Weight: weigh(a)}
 		}
-	}
-	for i, kept := range share.Keep(items, limit) {
-		if !kept {
-			gone[artifacts[i]] = true
-		}
+		return share.Item{Path: path(a.origin), Weight: weigh(a)}
+	})
+	for _, a := range leave {
+		gone[a] = true
 	}
 }
 

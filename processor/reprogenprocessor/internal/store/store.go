@@ -256,24 +256,6 @@ func (s *Store) WriteGroup(g Group) error {
 	return syncDirectory(s.root, g.Fingerprint)
 }
 
-// ReadGroup returns the summary that the directory holds, if there is one.
-func (s *Store) ReadGroup(fingerprint string) (Group, bool) {
-	g, err := s.readGroup(fingerprint)
-	if err != nil {
-		return Group{}, false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var exemplars []string
-	for _, a := range s.kept {
-		if a.Fingerprint == fingerprint {
-			exemplars = append(exemplars, a.Name)
-		}
-	}
-	g.keepExemplars(exemplars)
-	return g, true
-}
-
 // writeFile writes a file, whole or not at all.
 func (s *Store) writeFile(name string, content []byte) error {
 	return saved.WriteFile(s.root, name, 0o600, func(to io.Writer) error {

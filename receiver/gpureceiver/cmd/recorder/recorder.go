@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/recording"
 )
@@ -281,9 +282,9 @@ func (a *anonymizer) readings(gpu *device.GPU) (recording.Readings, bool) {
 		seen[pid] = true
 		read := device.Process{PID: pid, Types: slices.Clone(process.Types), Utilization: maps.Clone(process.Utilization)}
 		maps.DeleteFunc(read.Utilization, func(task string, value float64) bool {
-			return !device.IsReading(value) || !slices.Contains(device.ProcessTasks, task)
+			return !workload.IsReading(value) || !slices.Contains(device.ProcessTasks, task)
 		})
-		if device.IsReading(process.Memory.Value) {
+		if workload.IsReading(process.Memory.Value) {
 			read.Memory = process.Memory
 		}
 		readings.Processes = append(readings.Processes, read)
@@ -306,7 +307,7 @@ func treeOf(r *device.Readings) map[string]any {
 	tree := make(map[string]any)
 	for _, q := range device.Quantities {
 		number := q.Of(r)
-		if !number.Known || !device.IsReading(number.Value) {
+		if !number.Known || !workload.IsReading(number.Value) {
 			continue
 		}
 		at, key := tree, q.Key

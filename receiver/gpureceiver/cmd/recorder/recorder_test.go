@@ -119,7 +119,9 @@ func anonymous(snapshot device.Snapshot) device.Snapshot {
 		key := fmt.Sprint(gpu.Index, gpu.MIG != nil)
 		if gpu.MIG != nil {
 			key += fmt.Sprint(gpu.MIG.GPUInstance, gpu.MIG.ComputeInstance)
-			gpu.MIG.Parent = ids[gpu.MIG.Parent]
+			part := *gpu.MIG // that of the recording stays
+			part.Parent = ids[part.Parent]
+			gpu.MIG = &part
 		}
 		ids[gpu.ID] = key
 		gpu.ID, gpu.Owners = key, nil

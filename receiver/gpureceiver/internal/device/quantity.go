@@ -1,12 +1,13 @@
 package device
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 )
 
 // Quantity is one value that a GPU can report. A source reads it, and metrics
@@ -131,7 +132,7 @@ func (r *Readings) take(key string, value any) error {
 	case float64:
 		number = of
 	}
-	ok := IsReading(number)
+	ok := workload.IsReading(number)
 	if q.Flag {
 		allowed = "true or false"
 		number, ok = map[any]float64{false: 0, true: 1}[value]
@@ -143,43 +144,13 @@ func (r *Readings) take(key string, value any) error {
 	return nil
 }
 
-// Number is a reading. It can be unavailable, which the zero Number is, so that a
-// missing value never looks like 0. Whole numbers are exact up to 2^53, which is more
-// bytes than any memory has.
-type Number struct {
-	Value float64
-	Known bool
-}
+// Number is a reading that may be unavailable. Whole numbers are exact up to 2^53, which
+// is more bytes than any memory has.
+type Number = workload.Optional[float64]
 
 // Read returns an available Number.
 func Read(value float64) Number {
 	return Number{Value: value, Known: true}
-}
-
-// MarshalYAML writes the bare value, whole numbers as integers, so that YAML writes no
-// exponent.
-func (n Number) MarshalYAML() (any, error) {
-	if n.Value == math.Trunc(n.Value) && math.Abs(n.Value) < 1<<53 {
-		return int64(n.Value), nil
-	}
-	return n.Value, nil
-}
-
-// UnmarshalYAML reads the bare value.
-func (n *Number) UnmarshalYAML(read func(any) error) error {
-	if err := read(&n.Value); err != nil {
-		return err
-	}
-	if n.Known = IsReading(n.Value); !n.Known {
-		return errors.New("a number is not from -1e30 to 1e30")
-	}
-	return nil
-}
-
-// IsReading reports whether a number can be a reading: from -1e30 to 1e30, which keeps
-// sums of a recording's values far from an overflow. NaN cannot.
-func IsReading(number float64) bool {
-	return math.Abs(number) <= 1e30
 }
 
 // Numbers are readings by name, such as a process's use of engines. A missing name

@@ -59,6 +59,9 @@ type Identity struct {
 	// Index is the NVML index, which can change when the driver restarts. A MIG
 	// device has its GPU's.
 	Index int `yaml:"index"`
+	// Minor is the number of the GPU's device file, as in /dev/nvidia0. A MIG device has its
+	// GPU's.
+	Minor Number `yaml:"minor,omitempty"`
 	// PCIBusID is the address on the PCI bus as sysfs writes it.
 	PCIBusID string `yaml:"pci_bus_id,omitempty"`
 	// Serial, VBIOS and Architecture are empty if unknown.
@@ -69,6 +72,25 @@ type Identity struct {
 	NUMANode Number `yaml:"numa_node,omitempty"`
 	// MIG is nil for a whole GPU.
 	MIG *MIG `yaml:"mig,omitempty"`
+	// Placement is nil for a whole GPU, and if unknown: only root may read it.
+	Placement *Placement `yaml:"placement,omitempty"`
+}
+
+// Placement is where in its GPU the GPU instance of a MIG device is.
+type Placement struct {
+	// Profile is NVML's number of the profile.
+	Profile int `yaml:"profile"`
+	// Start and Size are in memory slices.
+	Start int `yaml:"start"`
+	Size  int `yaml:"size"`
+}
+
+// Whole returns the ID of the whole GPU, also for a MIG device.
+func (i *Identity) Whole() string {
+	if i.MIG != nil {
+		return i.MIG.Parent
+	}
+	return i.ID
 }
 
 // MIG is the part of its GPU that a MIG device is.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // State is what is known about the kernel's log.
@@ -64,10 +66,7 @@ type Options struct {
 // before, or are no longer news.
 type Reader struct {
 	opts Options
-
-	running sync.WaitGroup
-	quit    context.Context
-	stop    context.CancelFunc
+	loop shared.Loop
 
 	mu    sync.Mutex
 	state State
@@ -78,21 +77,23 @@ func NewReader(opts Options) *Reader {
 	if opts.open == nil {
 		opts.open = open
 	}
-	r := &Reader{opts: opts}
-	r.quit, r.stop = context.WithCancel(context.Background())
-	return r
+	return &Reader{opts: opts}
 }
 
-// Start begins to read. It does not wait.
+// Start begins to read. It does not wait. A log that cannot be read is opened again after
+// a while.
 func (r *Reader) Start() {
-	r.running.Go(r.run)
+	r.loop.Start(0, reopenInterval, func(ctx context.Context) {
+		if err := r.read(ctx, &stream{report: r.opts.Report, lost: r.opts.Lost}); ctx.Err() == nil {
+			r.change(stateOf(err), err)
+		}
+	})
 }
 
 // Shutdown stops reading, and returns when no function of the options runs any
 // more. It is safe to call twice, and without Start.
 func (r *Reader) Shutdown() {
-	r.stop()
-	r.running.Wait()
+	_ = r.loop.Stop(context.Background())
 }
 
 // State returns the present state, empty before the log was opened.
@@ -102,34 +103,15 @@ func (r *Reader) State() State {
 	return r.state
 }
 
-// run reads until Shutdown, and opens the log again if it cannot be read.
-func (r *Reader) run() {
-	timer := time.NewTimer(reopenInterval)
-	defer timer.Stop()
-	for {
-		err := r.read(&stream{report: r.opts.Report, lost: r.opts.Lost})
-		if r.quit.Err() != nil {
-			return
-		}
-		r.change(stateOf(err), err)
-		timer.Reset(reopenInterval)
-		select {
-		case <-timer.C:
-		case <-r.quit.Done():
-			return
-		}
-	}
-}
-
-// read opens the log and reads it until it fails or Shutdown closes it.
-func (r *Reader) read(records *stream) error {
+// read opens the log and reads it until it fails or the end of ctx closes it.
+func (r *Reader) read(ctx context.Context, records *stream) error {
 	opened, err := r.opts.open(r.opts.Path)
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(r.quit, func() { _ = opened.Close() })()
+	defer context.AfterFunc(ctx, func() { _ = opened.Close() })()
 	defer func() { _ = opened.Close() }()
-	if r.quit.Err() != nil {
+	if ctx.Err() != nil {
 		return fs.ErrClosed
 	}
 	r.change(OK, nil)

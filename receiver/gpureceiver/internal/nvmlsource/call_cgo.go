@@ -35,9 +35,8 @@ type call struct {
 	// slow is true for a call that takes the driver milliseconds. It is made at some
 	// readings only, and its values hold until it is made again.
 	slow bool
-	// of is what a call about processes reads, one of device.ProcessTypes or
-	// sampled, and empty for other calls.
-	of string
+	// processes is true for a call about processes.
+	processes bool
 	// part is true for a call that is answered from the fields, so that it
 	// does not reach the library.
 	part bool
@@ -45,11 +44,10 @@ type call struct {
 	read func(*values) status
 }
 
-// values are what a call has read.
+// values are what a call has read: numbers, or what addTo adds to the lists of processes.
 type values struct {
-	numbers   []value
-	processes []nvml.ProcessInfo
-	samples   []nvml.ProcessUtilizationSample
+	numbers []value
+	addTo   func(*processLists)
 }
 
 type value struct {
@@ -68,9 +66,10 @@ func store(numbers []value, r *device.Readings) {
 	}
 }
 
-// wanted reports whether the call yields a wanted quantity.
+// wanted reports whether the call yields a wanted quantity. One that yields none is always
+// made.
 func (c *call) wanted(wants func(*device.Quantity) bool) bool {
-	return slices.ContainsFunc(c.yields, wants)
+	return len(c.yields) == 0 || slices.ContainsFunc(c.yields, wants)
 }
 
 // number is a call for one quantity.
@@ -95,50 +94,6 @@ func whole[T int | uint32 | uint64](g *gpu, symbol string, get func() (T, nvml.R
 		value, result := guarded(g.library, symbol, get)
 		return float64(value) * unit, result
 	}
-}
-
-// calls returns the calls about the readings that yield a wanted quantity, in the
-// order in which they are to be made: the quick calls that matter most come first, then
-// GPM, and slow ones last. They remember earlier answers, so that a GPU's calls are created once and used
-// again. The samples of the GPU with this id are remembered longer than its handle.
-func (g *gpu) calls(id string, wants func(*device.Quantity) bool) []call {
-	if g.parent != nil {
-		return g.migCalls(wants)
-	}
-	fields := &fieldBatch{ask: g.askFields}
-	var calls, parts, slow []call
-	for _, c := range g.readingCalls(id, fields) {
-		switch {
-		case !c.wanted(wants):
-		case c.slow:
-			slow = append(slow, c)
-		case c.fields == nil:
-			calls = append(calls, c)
-		default:
-			fields.want(c.fields...)
-			parts = append(parts, c)
-		}
-	}
-	if len(parts) > 0 {
-		calls = append(calls, call{name: "fields", read: func(*values) status { return fields.fetch() }})
-	}
-	calls = append(calls, parts...)
-	if gpm := g.gpmCall(); gpm.wanted(wants) {
-		calls = append(calls, gpm)
-	}
-	return append(calls, slow...)
-}
-
-// migCalls are the calls about a GPU instance, and one that every MIG device
-// answers.
-func (g *gpu) migCalls(wants func(*device.Quantity) bool) []call {
-	answered := call{name: "compute_instance", read: func(*values) status {
-		_, result := g.computeInstance()
-		return result
-	}}
-	return slices.DeleteFunc(append([]call{answered, g.memoryCall(), g.gpmCall()}, g.processCalls()...), func(c call) bool {
-		return len(c.yields) > 0 && !c.wanted(wants)
-	})
 }
 
 // guard makes a call and turns a panic of the binding into a status.
@@ -231,8 +186,8 @@ func (r *readings) put(c *call, result status, read values, took time.Duration) 
 	case result == statusSuccess:
 		a.succeeded++
 		switch {
-		case c.of != "":
-			a.lists.add(c.of, &read)
+		case c.processes:
+			read.addTo(&a.lists)
 		case c.slow:
 			a.slow = append(a.slow, read.numbers...)
 		default:
@@ -266,7 +221,7 @@ func (r *readings) fill(calls []call, slow, processes bool) {
 	var read values
 	for i := range calls {
 		c := &calls[i]
-		if c.slow && !slow || c.of != "" && !processes {
+		if c.slow && !slow || c.processes && !processes {
 			continue
 		}
 		begin := time.Now()

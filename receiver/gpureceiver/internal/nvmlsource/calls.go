@@ -2,6 +2,7 @@ package nvmlsource
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 )
@@ -28,17 +29,17 @@ type calls struct {
 	// turn has a value while no job has its turn.
 	turn chan struct{}
 
-	mu   sync.Mutex
-	hung map[string]struct{}
-	// changed is closed and replaced when a hung call returns.
-	changed chan struct{}
+	mu sync.Mutex
+	// hung has the subjects of abandoned jobs, with channels that are closed when they
+	// return.
+	hung map[string]<-chan struct{}
 }
 
 // processCalls are those of this process, because one process has one NVML.
 var processCalls = newCalls()
 
 func newCalls() *calls {
-	c := &calls{turn: make(chan struct{}, 1), hung: make(map[string]struct{}), changed: make(chan struct{})}
+	c := &calls{turn: make(chan struct{}, 1), hung: make(map[string]<-chan struct{})}
 	c.turn <- struct{}{}
 	return c
 }
@@ -59,53 +60,31 @@ func (c *calls) do(ctx context.Context, timeout time.Duration, subject string, r
 	case <-ctx.Done():
 		return refused
 	}
+	defer func() { c.turn <- struct{}{} }()
 	if c.hangs(subject) {
-		c.turn <- struct{}{}
 		return refused
 	}
-	finished, begun := make(chan outcome, 1), false
+	begun, ended := make(chan struct{}), make(chan struct{})
 	go func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if begun = len(finished) == 0; begun {
-			c.mu.Unlock()
-			run()
-			c.mu.Lock()
-		}
-		select {
-		case finished <- completed:
-			c.turn <- struct{}{}
-		default:
-			if begun {
-				delete(c.hung, subject)
-				close(c.changed)
-				c.changed = make(chan struct{})
-			}
-		}
+		defer close(ended)
+		close(begun)
+		run()
 	}()
+	<-begun // a busy host runs goroutines late, which is not the driver's time
 	timer.Reset(timeout)
 	select {
-	case result := <-finished:
-		return result
+	case <-ended:
+		return completed
 	case <-timer.C:
 	case <-ctx.Done():
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	result := refused
-	if begun {
-		result = abandoned
+	c.hung[subject] = ended
+	c.mu.Unlock()
+	if c.hangs(subject) {
+		return abandoned
 	}
-	select {
-	case finished <- result:
-		if begun {
-			c.hung[subject] = struct{}{}
-		}
-		c.turn <- struct{}{}
-		return result
-	default:
-		return completed
-	}
+	return completed
 }
 
 // hangs reports whether an abandoned call about a subject still runs. An empty
@@ -113,11 +92,15 @@ func (c *calls) do(ctx context.Context, timeout time.Duration, subject string, r
 func (c *calls) hangs(subject string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if subject == "" {
-		return len(c.hung) > 0
+	for of, ended := range c.hung {
+		select {
+		case <-ended:
+			delete(c.hung, of)
+		default:
+		}
 	}
 	_, hung := c.hung[subject]
-	return hung
+	return hung || subject == "" && len(c.hung) > 0
 }
 
 // settle waits until no call hangs, until the timeout or ctx, and reports
@@ -125,16 +108,14 @@ func (c *calls) hangs(subject string) bool {
 func (c *calls) settle(ctx context.Context, timeout time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	for {
-		c.mu.Lock()
-		settled, changed := len(c.hung) == 0, c.changed
-		c.mu.Unlock()
-		if settled || ctx.Err() != nil {
-			return settled
-		}
+	c.mu.Lock()
+	hung := maps.Clone(c.hung)
+	c.mu.Unlock()
+	for _, ended := range hung {
 		select {
-		case <-changed:
+		case <-ended:
 		case <-ctx.Done():
 		}
 	}
+	return !c.hangs("")
 }

@@ -63,7 +63,7 @@ func TestCallsGoOnBesideAHungOne(t *testing.T) {
 func TestCallsTimeOut(t *testing.T) {
 	c := newCalls()
 	release := make(chan struct{})
-	// On a busy machine the time can be over before the goroutine has begun.
+	// On a busy machine the time to wait for a turn can be over although it is free.
 	result := refused
 	for result == refused {
 		result = c.do(t.Context(), time.Millisecond, "a", func() { <-release })

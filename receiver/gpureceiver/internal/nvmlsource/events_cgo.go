@@ -173,7 +173,7 @@ func (s *Source) stopEvents(ctx context.Context) bool {
 	set := s.events.set
 	// The driver cleans up a set that cannot be freed, when the library is
 	// closed.
-	_ = s.calls.do(ctx, s.opts.CallTimeout, eventsSubject, func() { _, _ = guard(func() (nvml.Return, status) { return set.Free(), statusSuccess }) })
+	_ = processCalls.do(ctx, s.opts.CallTimeout, eventsSubject, func() { _, _ = guard(func() (nvml.Return, status) { return set.Free(), statusSuccess }) })
 	s.events = nil
 	return true
 }

@@ -102,10 +102,14 @@ func (b *fieldBatch) field(id, scope uint32, unit float64) fieldNumber {
 // and a setting has fewer, which distinguishes them. 251 to 253 are never used, because
 // newer drivers answer them with settings.
 func (b *fieldBatch) long(id uint32) fieldNumber {
-	key := fieldKey{id, 0}
-	return fieldNumber{[]fieldKey{key}, func() (float64, status) {
-		value, result := b.longNumber(key)
-		return value * nano, result
+	number := b.field(id, 0, nano)
+	return fieldNumber{number.keys, func() (float64, status) {
+		value, result := number.read()
+		kind := nvml.ValueType(b.answers[number.keys[0]].ValueType)
+		if result == statusSuccess && kind != nvml.VALUE_TYPE_UNSIGNED_LONG && kind != nvml.VALUE_TYPE_UNSIGNED_LONG_LONG {
+			return 0, statusNotSupported // it is another driver's
+		}
+		return value, result
 	}}
 }
 
@@ -199,17 +203,6 @@ func (b *fieldBatch) number(key fieldKey) (float64, status) {
 		return 0, statusUnexpectedType
 	}
 	return value, statusSuccess
-}
-
-// longNumber is number for a field of 64 bits. One of 32 bits is another
-// driver's.
-func (b *fieldBatch) longNumber(key fieldKey) (float64, status) {
-	value, result := b.number(key)
-	kind := nvml.ValueType(b.answers[key].ValueType)
-	if result == statusSuccess && kind != nvml.VALUE_TYPE_UNSIGNED_LONG && kind != nvml.VALUE_TYPE_UNSIGNED_LONG_LONG {
-		return 0, statusNotSupported
-	}
-	return value, result
 }
 
 // links is the number of NVLinks that the GPU has.

@@ -130,11 +130,11 @@ func TestFieldsAreAskedForAtOnce(t *testing.T) {
 		_, result := batch.number(key)
 		assert.Equal(t, status, result, key)
 	}
-	_, result := batch.longNumber(fieldKey{269, 0})
+	_, result := batch.long(269).read()
 	assert.Equal(t, statusNotSupported, result, "another driver's setting is no counter")
-	value, result := batch.longNumber(fieldKey{270, 0})
+	value, result := batch.long(270).read()
 	assert.Equal(t, statusSuccess, result)
-	assert.InDelta(t, 5, value, 0)
+	assert.InDelta(t, 5*nano, value, 0)
 
 	// What was told before is no answer to a call that failed.
 	fields.result = statusUnknown

@@ -3,11 +3,10 @@
 package nvmlsource
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -25,13 +24,9 @@ const (
 
 // gpmSamples are the two samples of a GPU or GPU instance that are compared.
 // The library owns them: they are freed before it is closed, and no C function
-// gets one that is not allocated.
+// gets one that is not allocated. No call about the GPU runs while they are freed: the
+// library is not closed while a call hangs.
 type gpmSamples struct {
-	// closed is true once the library was closed or the GPU is gone.
-	closed atomic.Bool
-
-	// mu is held while the library works with the samples.
-	mu          sync.Mutex
 	unsupported bool
 	// samples are both nil or both allocated.
 	samples [2]nvml.GpmSample
@@ -40,17 +35,6 @@ type gpmSamples struct {
 	latest int
 	at     time.Time
 	totals gpmTotals
-}
-
-// release frees the samples. If an abandoned call still uses them they are kept,
-// because nothing else is safe.
-func (s *gpmSamples) release() {
-	s.closed.Store(true)
-	if !s.mu.TryLock() {
-		return
-	}
-	defer s.mu.Unlock()
-	s.free()
 }
 
 // free frees both samples.
@@ -123,9 +107,7 @@ func (g *gpu) gpmCall() call {
 // readGPM compares a new sample with that of the last reading.
 func (g *gpu) readGPM(read *values) status {
 	s := g.gpm
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.unsupported || s.closed.Load() {
+	if s.unsupported {
 		return statusNotSupported
 	}
 	if result := g.prepareGPM(s); result != statusSuccess {
@@ -147,9 +129,6 @@ func (g *gpu) readGPM(read *values) status {
 	s.latest, s.at, s.taken = next, now, true
 	if first || elapsed <= 0 {
 		return statusSuccess
-	}
-	if s.closed.Load() {
-		return statusNotSupported
 	}
 	compared := nvml.GpmMetricsGetType{Sample1: older, Sample2: s.samples[next]}
 	for id := range gpmMetrics {
@@ -175,7 +154,7 @@ func (g *gpu) prepareGPM(s *gpmSamples) status {
 	if !g.hasAll(take, "nvmlGpmSampleAlloc", "nvmlGpmSampleFree", "nvmlGpmMetricsGet", "nvmlDeviceGetCudaComputeCapability") {
 		return statusFunctionNotFound
 	}
-	major, _, ret := g.whole().device.GetCudaComputeCapability()
+	major, _, ret := cmp.Or(g.parent, g).device.GetCudaComputeCapability()
 	if ret != nvml.SUCCESS {
 		return statusOf(ret)
 	}

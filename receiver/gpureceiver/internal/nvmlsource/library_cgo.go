@@ -3,7 +3,6 @@
 package nvmlsource
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,35 +30,8 @@ type library struct {
 	symbols map[string]bool
 	// gpm are the samples to free before the library is closed.
 	gpm map[*gpmSamples]struct{}
-	// histories are kept while the library is closed, so that busy times
-	// continue when it is opened again.
-	histories map[historyKey]*sampleHistory
 	// impossible counts impossible samples.
 	impossible atomic.Int64
-}
-
-// historyKey is a GPU and one of its buffers.
-type historyKey struct {
-	id   string
-	kind nvml.SamplingType
-}
-
-// maxHistories bounds the buffers that are remembered.
-const maxHistories = 16 * maxGPUs
-
-// history returns the history of a buffer.
-func (l *library) history(id string, kind nvml.SamplingType) *sampleHistory {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	key := historyKey{id, kind}
-	if known := l.histories[key]; known != nil {
-		return known
-	}
-	if len(l.histories) >= maxHistories {
-		clear(l.histories)
-	}
-	l.histories[key] = &sampleHistory{}
-	return l.histories[key]
 }
 
 // loaders are the loaders of this process by path, which its receivers share:
@@ -73,7 +45,6 @@ func newLibrary(path string, now func() time.Time) *library {
 	return &library{
 		path: path, now: now, nvml: loader.(nvml.Interface),
 		symbols: make(map[string]bool), gpm: make(map[*gpmSamples]struct{}),
-		histories: make(map[historyKey]*sampleHistory),
 	}
 }
 
@@ -106,7 +77,7 @@ func (l *library) close() status {
 	clear(l.gpm)
 	l.mu.Unlock()
 	for _, s := range samples {
-		s.release()
+		s.free()
 	}
 	return statusOf(l.nvml.Shutdown())
 }
@@ -200,18 +171,13 @@ func (l *library) bind(handle nvml.Device) *gpu {
 	return g
 }
 
-// whole is the GPU itself, or the one that a MIG device is a part of.
-func (g *gpu) whole() *gpu {
-	return cmp.Or(g.parent, g)
-}
-
 // release frees what the GPU holds in the library, for a GPU that is gone while
 // others are not.
 func (g *gpu) release() {
 	g.mu.Lock()
 	delete(g.library.gpm, g.gpm)
 	g.mu.Unlock()
-	g.gpm.release()
+	g.gpm.free()
 }
 
 // busID returns the PCI address as sysfs writes it: with four digits of domain, where
@@ -268,62 +234,28 @@ func (g *gpu) migDevice(index int) (*gpu, status) {
 	return part, statusSuccess
 }
 
+// placement returns the question where a GPU instance is.
+func (g *gpu) placement(instance int) func() (*device.Placement, status) {
+	return func() (*device.Placement, status) {
+		if !g.hasAll("nvmlDeviceGetGpuInstanceById", "nvmlGpuInstanceGetInfo") {
+			return nil, statusFunctionNotFound
+		}
+		handle, ret := g.device.GetGpuInstanceById(instance)
+		if ret != nvml.SUCCESS {
+			return nil, statusOf(ret)
+		}
+		info, ret := handle.GetInfo()
+		if ret != nvml.SUCCESS {
+			return nil, statusOf(ret)
+		}
+		return &device.Placement{Profile: int(info.ProfileId), Start: int(info.Placement.Start), Size: int(info.Placement.Size)}, statusSuccess
+	}
+}
+
 // computeInstance is that of a MIG device. migDevice has looked the symbol up.
 func (g *gpu) computeInstance() (int, status) {
 	id, ret := g.device.GetComputeInstanceId()
 	return id, statusOf(ret)
-}
-
-// sampled is what process_utilization reads.
-const sampled = "sampled"
-
-// processCalls are the calls for the processes that hold a context of each of
-// device.ProcessTypes, and for the driver's samples of them since the call before, which
-// it does not take of MIG devices. The binding uses the newest version of a symbol.
-func (g *gpu) processCalls() []call {
-	list := func(kind, symbol string, get func(nvml.Device) ([]nvml.ProcessInfo, nvml.Return)) call {
-		return call{name: kind + "_processes", of: kind, slow: true, yields: []*device.Quantity{device.ProcessList}, read: func(read *values) status {
-			if !g.has(symbol+"_v3", symbol+"_v2", symbol) {
-				return statusFunctionNotFound
-			}
-			processes, ret := get(g.device) // a MIG device has another handle each time
-			read.processes = processes
-			return statusOf(ret)
-		}}
-	}
-	calls := []call{
-		list("compute", "nvmlDeviceGetComputeRunningProcesses", nvml.Device.GetComputeRunningProcesses),
-		list("graphics", "nvmlDeviceGetGraphicsRunningProcesses", nvml.Device.GetGraphicsRunningProcesses),
-		list("mps", "nvmlDeviceGetMPSComputeRunningProcesses", nvml.Device.GetMPSComputeRunningProcesses),
-	}
-	if g.parent != nil {
-		return calls
-	}
-	var since uint64 // in the driver's microseconds
-	return append(calls, call{name: "process_utilization", of: sampled, slow: true, yields: []*device.Quantity{device.ProcessUtilization}, read: func(read *values) (result status) {
-		read.samples, result = g.processUtilization(since)
-		for _, sample := range read.samples {
-			since = max(since, sample.TimeStamp)
-		}
-		return result
-	}})
-}
-
-// processUtilization returns the driver's samples of processes after a time in its own
-// microseconds, 0 for all samples that it still has. No samples mean that every process
-// was idle.
-func (g *gpu) processUtilization(since uint64) ([]nvml.ProcessUtilizationSample, status) {
-	samples, result := guarded(g.library, "nvmlDeviceGetProcessUtilization", func() ([]nvml.ProcessUtilizationSample, nvml.Return) {
-		return g.device.GetProcessUtilization(since)
-	})
-	if result == statusNotFound || result == statusInsufficientSize {
-		// The driver and the binding return these if there are no samples.
-		return nil, statusSuccess
-	}
-	return slices.DeleteFunc(samples, func(s nvml.ProcessUtilizationSample) bool {
-		// An unused entry of the buffer.
-		return s.TimeStamp <= since
-	}), result
 }
 
 // persistent reports whether the driver keeps the GPU initialised while no process

@@ -12,7 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
@@ -22,26 +24,21 @@ const maxGPUs = 256
 
 // request makes calls about a subject on the goroutine for calls, and returns their
 // answer. If they do not return in time, late gets the answer when they do.
-func request[T any](ctx context.Context, s *Source, subject string, question func() T, late func(T)) (answer T, result outcome) {
-	var mu sync.Mutex
-	taken := false
-	result = s.calls.do(ctx, s.opts.CallTimeout, subject, func() {
-		given := question()
-		mu.Lock()
-		defer mu.Unlock()
-		if taken {
-			late(given)
-			return
+func request[T any](ctx context.Context, s *Source, subject string, question func() T, late func(T)) (T, outcome) {
+	var answer, none T
+	var left atomic.Bool // true once one of the two goroutines needs the answer no more
+	result := processCalls.do(ctx, s.opts.CallTimeout, subject, func() {
+		if answer = question(); left.Swap(true) {
+			late(answer)
 		}
-		answer = given
 	})
-	mu.Lock()
-	defer mu.Unlock()
-	taken = true
 	if result == abandoned && ctx.Err() == nil {
 		s.opts.Telemetry.Abandoned()
 	}
-	return answer, result
+	if left.Swap(true) {
+		return answer, result
+	}
+	return none, result
 }
 
 // listing is the result of opening the library and listing its GPUs.
@@ -155,13 +152,16 @@ func (l *listing) identify(lib *library, index int) *knownGPU {
 	l.text("serial", &identity.Serial, device.Serial, later(lib, "nvmlDeviceGetSerial", g.device.GetSerial))
 	l.text("vbios", &identity.VBIOS, device.VBIOS, later(lib, "nvmlDeviceGetVbiosVersion", g.device.GetVbiosVersion))
 	l.text("architecture", &identity.Architecture, device.Architecture, g.architecture)
+	if minor, result := ask("minor", l.opts.Telemetry, later(lib, "nvmlDeviceGetMinorNumber", g.device.GetMinorNumber)); result == statusSuccess {
+		identity.Minor = device.Read(float64(minor))
+	}
 	if l.opts.Wants(device.NUMANode) {
 		raw, _ := os.ReadFile(l.opts.pciFile(&identity, "numa_node"))
 		if node, err := strconv.ParseUint(strings.TrimSpace(string(raw)), 10, 16); err == nil { // it is -1 if unknown
 			identity.NUMANode = device.Read(float64(node))
 		}
 	}
-	return &knownGPU{gpu: g, calls: g.calls(identity.ID, l.opts.Wants), identity: identity}
+	return &knownGPU{gpu: g, identity: identity}
 }
 
 // pciFile returns the path of the kernel's file about a GPU's PCI device.
@@ -206,8 +206,10 @@ type knownGPU struct {
 	// state is the last logged state of the GPU, empty while it answers.
 	state status
 
-	// slow has the answers of the slow calls. It is nil until the GPU is adopted.
-	slow *slowAnswers
+	// slow has the answers of the slow calls. It is nil until the GPU is adopted. It is
+	// kept while the library is closed, as are histories, those of the table of calls.
+	slow      *slowAnswers
+	histories map[nvml.SamplingType]*sampleHistory
 	// children are its MIG devices, and withoutMIG is true for a GPU that can
 	// have none. leads is true for the MIG device that reports the values of
 	// its whole GPU instance.
@@ -221,13 +223,12 @@ type knownGPU struct {
 	eventsTried, eventsKnown bool
 }
 
-// subject is the subject of calls about the GPU. A MIG device has its GPU's,
-// because both hang together.
-func (k *knownGPU) subject() string {
-	if k.identity.MIG != nil {
-		return k.identity.MIG.Parent
-	}
-	return k.identity.ID
+// questions returns the calls about the GPU that yield a wanted quantity. A MIG device that
+// does not lead its GPU instance reports its processes only.
+func (k *knownGPU) questions(wants func(*device.Quantity) bool) []call {
+	t := table{gpu: k.gpu, fields: &fieldBatch{ask: k.askFields}, histories: k.histories}
+	part := k.identity.MIG != nil && !k.leads
+	return t.calls(func(q *device.Quantity) bool { return (!part || q == device.ProcessList) && wants(q) })
 }
 
 // adopt prepares the GPUs that are new in this session.
@@ -244,10 +245,11 @@ func (s *Source) adopt() {
 			continue
 		}
 		known.powerStatus = s.opts.pciFile(&known.identity, "power/runtime_status")
-		known.slow = &slowAnswers{}
+		known.slow, known.histories = &slowAnswers{}, make(map[nvml.SamplingType]*sampleHistory)
 		if before := s.former[known.identity.ID]; before != nil {
-			known.slow, known.state = before.slow, before.state
+			known.slow, known.state, known.histories = before.slow, before.state, before.histories
 		}
+		known.calls = known.questions(s.opts.Wants)
 		if len(s.former) >= maxFormer {
 			clear(s.former)
 		}
@@ -283,7 +285,7 @@ func (s *Source) listMIG(ctx context.Context) {
 		}
 		children := known.children
 		found, result := askAbout(ctx, s, known, "mig_devices", func() (migListing, status) {
-			return findMIG(known, children, s.opts.Wants)
+			return findMIG(known, children)
 		})
 		switch {
 		case result == statusSuccess:
@@ -301,7 +303,7 @@ func (s *Source) listMIG(ctx context.Context) {
 
 // findMIG makes the calls about a GPU's MIG devices. It keeps those of before
 // with their state, and releases those that are gone.
-func findMIG(parent *knownGPU, before []*knownGPU, wants func(*device.Quantity) bool) (migListing, status) {
+func findMIG(parent *knownGPU, before []*knownGPU) (migListing, status) {
 	count, result := guard(parent.migDevices)
 	if result != statusSuccess {
 		return migListing{}, result
@@ -341,9 +343,9 @@ func findMIG(parent *knownGPU, before []*knownGPU, wants func(*device.Quantity) 
 			old.device = one.device
 			one.release()
 			listing.devices[i] = old
-			continue
+		} else {
+			one.identity.Placement, _ = guard(parent.placement(one.identity.MIG.GPUInstance))
 		}
-		one.calls = one.gpu.calls(one.identity.ID, func(q *device.Quantity) bool { return (one.leads || q == device.ProcessList) && wants(q) })
 	}
 	for _, old := range before {
 		if !kept[old] {

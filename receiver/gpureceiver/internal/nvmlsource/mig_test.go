@@ -85,7 +85,7 @@ func TestFindMIG(t *testing.T) {
 	memory := func(q *device.Quantity) bool { return q == device.MemoryTotal }
 	held := func() int { return len(parent.library.gpm) - 1 }
 
-	listing, result := findMIG(parent, nil, memory)
+	listing, result := findMIG(parent, nil)
 	require.Equal(t, statusSuccess, result)
 	assert.Equal(t, []failure{{"mig_device", statusUnknown}}, listing.failures)
 	require.Len(t, listing.devices, 3)
@@ -93,7 +93,7 @@ func TestFindMIG(t *testing.T) {
 	var calls []int
 	for _, k := range listing.devices {
 		found = append(found, k.identity)
-		calls = append(calls, len(k.calls))
+		calls = append(calls, len(k.questions(memory)))
 	}
 	identity := func(id, profile string, gi, ci int) device.Identity {
 		return device.Identity{ID: id, Name: "NVIDIA X", Index: 2, PCIBusID: "0000:01:00.0",
@@ -109,23 +109,23 @@ func TestFindMIG(t *testing.T) {
 	// another's place, is let go.
 	before, stale := slices.Clone(listing.devices), listing.devices[0].device
 	handle.parts = []*migPart{part("MIG-a", "1g.10gb", 1, 0), part("MIG-b1", "1c.2g.20gb", 3, 1)}
-	listing, result = findMIG(parent, before, memory)
+	listing, result = findMIG(parent, before)
 	require.Equal(t, statusSuccess, result)
 	require.Len(t, listing.devices, 2)
 	assert.Same(t, before[0], listing.devices[0])
 	assert.NotSame(t, before[2], listing.devices[1], "it leads its GPU instance now")
-	assert.Len(t, listing.devices[1].calls, 2)
+	assert.Len(t, listing.devices[1].questions(memory), 2)
 	assert.NotSame(t, stale, before[0].device)
 	assert.Equal(t, 2, held(), "the spare handle of MIG-a, and those of b0 and b1, are let go")
 
 	// MIG is switched off.
 	handle.parts = nil
-	listing, result = findMIG(parent, listing.devices, memory)
+	listing, result = findMIG(parent, listing.devices)
 	assert.Equal(t, statusSuccess, result)
 	assert.Empty(t, listing.devices)
 	assert.Zero(t, held())
 
 	handle.mode = nvml.ERROR_GPU_IS_LOST
-	_, result = findMIG(parent, nil, memory)
+	_, result = findMIG(parent, nil)
 	assert.Equal(t, statusGPUIsLost, result)
 }

@@ -44,13 +44,14 @@ func (a *slowAnswers) apply(read *device.GPU, alive func([]device.Process) []dev
 	}
 }
 
-// askAbout makes one call about a GPU and waits for it.
+// askAbout makes one call about a GPU and waits for it. The subject of calls about a MIG
+// device is its GPU, because both hang together.
 func askAbout[T any](ctx context.Context, s *Source, known *knownGPU, name string, question func() (T, status)) (T, status) {
 	type answer struct {
 		value  T
 		result status
 	}
-	given, outcome := request(ctx, s, known.subject(), func() answer {
+	given, outcome := request(ctx, s, known.identity.Whole(), func() answer {
 		value, result := ask(name, s.opts.Telemetry, question)
 		return answer{value, result}
 	}, func(answer) {})
@@ -83,15 +84,6 @@ type processLists struct {
 	// sampled is true, and then a process without samples was idle.
 	samples []nvml.ProcessUtilizationSample
 	sampled bool
-}
-
-// add adds what a call has read.
-func (l *processLists) add(of string, read *values) {
-	if of == sampled {
-		l.samples, l.sampled = read.samples, true
-	} else {
-		l.byType[of] = read.processes
-	}
 }
 
 // attribution describes processes and the GPUs' owners. It does not use the
@@ -163,9 +155,9 @@ func (a *attribution) complete(snapshot *device.Snapshot) {
 		}
 	}
 	a.kubelet.Poll()
-	owners, state := a.kubelet.Owners()
-	if state == workload.SourceDenied {
-		snapshot.Attribution[workload.SourcePodResources] = state
+	owners, denied := a.kubelet.Owners()
+	if denied {
+		snapshot.Attribution[workload.SourcePodResources] = workload.SourceDenied
 	}
 	for i := range snapshot.GPUs {
 		snapshot.GPUs[i].Owners = owners.Of(&snapshot.GPUs[i].Identity)

@@ -5,11 +5,11 @@ package nvmlsource
 import (
 	"cmp"
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
@@ -27,7 +27,6 @@ const shutdownGrace = 3 * time.Second
 // Source reads GPUs through NVML.
 type Source struct {
 	opts    Options
-	calls   *calls
 	library *library
 	emit    func(device.Event)
 	// attribution describes processes and the GPUs' owners.
@@ -36,7 +35,6 @@ type Source struct {
 	// stopping ends at Shutdown, and with it every wait.
 	stopping  context.Context
 	interrupt context.CancelFunc
-	release   sync.Once
 
 	// mu guards the following fields, because Shutdown can run while a reading
 	// ends.
@@ -79,7 +77,6 @@ func (s *Source) Start(_ context.Context, emit func(device.Event)) error {
 	s.system.Host = workload.HostName(s.opts.RootPath)
 	s.attribution = newAttribution(s.opts)
 	s.library = newLibrary(s.opts.LibraryPath, s.opts.Now)
-	s.calls = processCalls
 	// The first reading then has the kubelet's answer.
 	s.attribution.kubelet.Poll()
 	return nil
@@ -89,19 +86,16 @@ func (s *Source) Start(_ context.Context, emit func(device.Event)) error {
 // hangs, because closing could hang too and the process is about to end.
 func (s *Source) Shutdown(ctx context.Context) error {
 	s.interrupt()
-	if s.calls == nil {
-		return nil
-	}
-	s.release.Do(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.attribution != nil {
 		s.attribution.kubelet.Shutdown(ctx)
-		// The wait for events ends first, because it uses the library.
-		if s.stopEvents(ctx) && s.calls.settle(ctx, shutdownGrace) && s.open {
-			s.closeLibrary(ctx)
-		}
-		s.open = false
-	})
+	}
+	// The wait for events ends first, because it uses the library.
+	if s.open && s.stopEvents(ctx) && processCalls.settle(ctx, shutdownGrace) {
+		s.closeLibrary(ctx)
+	}
+	s.open = false
 	return nil
 }
 
@@ -172,7 +166,7 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) status {
 		s.opts.Telemetry.Dropped("samples", count)
 	}
 	s.attribution.complete(snapshot)
-	s.tally.Store(&Tally{GPUs: len(s.gpus), Unsupported: round.unsupported})
+	s.tally.Store(&round.tally)
 	if ctx.Err() != nil {
 		return statusTimeout
 	}
@@ -197,14 +191,14 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) status {
 type round struct {
 	failures []failure
 	// answered is true if any GPU has answered a call.
-	answered    bool
-	unsupported map[string]int
+	answered bool
+	tally    Tally
 }
 
 // readAll makes the calls about all GPUs. A GPU that hangs does not affect the
 // others.
 func (s *Source) readAll(ctx context.Context, now time.Time, snapshot *device.Snapshot) round {
-	found := round{unsupported: make(map[string]int)}
+	found := round{tally: Tally{GPUs: len(s.gpus), Unsupported: make(map[string]int)}}
 	snapshot.GPUs = make([]device.GPU, 0, len(s.gpus))
 	slowly := !now.Before(s.slowNext)
 	if slowly {
@@ -219,7 +213,7 @@ func (s *Source) readAll(ctx context.Context, now time.Time, snapshot *device.Sn
 			continue
 		}
 		asked, due, processes := newReadings(known, s.opts.Telemetry), slowly || !known.slow.asked, !known.divided
-		r := s.taken(ctx, known, asked, s.calls.do(ctx, s.opts.CallTimeout, known.subject(), func() { asked.fill(known.calls, due, processes) }))
+		r := s.taken(ctx, known, asked, processCalls.do(ctx, s.opts.CallTimeout, known.identity.Whole(), func() { asked.fill(known.calls, due, processes) }))
 		switch {
 		case r.gpu.Lost || r.gpu.Unresponsive:
 			*known.slow = slowAnswers{}
@@ -231,7 +225,7 @@ func (s *Source) readAll(ctx context.Context, now time.Time, snapshot *device.Sn
 		found.failures = append(found.failures, r.failures...)
 		found.answered = found.answered || r.answered
 		for _, name := range r.unsupported {
-			found.unsupported[name]++
+			found.tally.Unsupported[name]++
 		}
 	}
 	return found
@@ -267,23 +261,12 @@ func (s *Source) taken(ctx context.Context, known *knownGPU, r *readings, result
 	return taken
 }
 
-// suspended is the kernel's status of a device that it has put to sleep.
-const suspended = "suspended"
-
-// asleep reports whether the host has suspended the device of a file. Any call
-// about such a GPU would wake it. A device without a readable file counts as
-// awake: most hosts do not suspend GPUs.
+// asleep reports whether the host has suspended the device of a file with the kernel's
+// status of its power. Any call about such a GPU would wake it. A device without a readable
+// file counts as awake: most hosts do not suspend GPUs.
 func asleep(path string) bool {
-	// This runs for every GPU at every reading, and the package os would
-	// prepare for a wait that the kernel's files never need.
-	file, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = syscall.Close(file) }()
-	var state [len(suspended) + 1]byte
-	n, err := syscall.Read(file, state[:])
-	return err == nil && strings.TrimSpace(string(state[:n])) == suspended
+	state, err := os.ReadFile(path) //nolint:gosec // of a device in sysfs
+	return err == nil && strings.TrimSpace(string(state)) == "suspended"
 }
 
 // lostInterval is the least time between two reopenings of the library for a
@@ -294,7 +277,7 @@ const lostInterval = 5 * time.Minute
 // again. It leaves the library open while a call or the wait for events hangs,
 // because they still use it and closing could hang as well.
 func (s *Source) reopen(ctx context.Context) {
-	if !s.open || s.calls.hangs("") || !s.stopEvents(ctx) {
+	if !s.open || processCalls.hangs("") || !s.stopEvents(ctx) {
 		return
 	}
 	s.closeLibrary(ctx)
@@ -304,7 +287,7 @@ func (s *Source) reopen(ctx context.Context) {
 // closeLibrary closes the library, which must be open.
 func (s *Source) closeLibrary(ctx context.Context) {
 	// There is nothing to do about an error.
-	if s.calls.do(ctx, s.opts.CallTimeout, driverSubject, func() { askStatus("close", s.opts.Telemetry, s.library.close) }) == abandoned {
+	if processCalls.do(ctx, s.opts.CallTimeout, driverSubject, func() { askStatus("close", s.opts.Telemetry, s.library.close) }) == abandoned {
 		s.opts.Telemetry.Abandoned()
 	}
 }

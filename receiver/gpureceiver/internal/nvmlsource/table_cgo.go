@@ -37,9 +37,58 @@ var memoryLocations = map[string]nvml.MemoryLocation{
 	"cbu": nvml.MEMORY_LOCATION_CBU, "sram": nvml.MEMORY_LOCATION_SRAM,
 }
 
-// readingCalls are all calls about the readings of a whole GPU, in the order in which
-// they are to be made. NVML gives milliwatts and millijoules.
-func (g *gpu) readingCalls(id string, fields *fieldBatch) []call {
+// table makes the calls about the readings of one GPU. They remember earlier answers, so
+// that a GPU's calls are made once and used again.
+type table struct {
+	*gpu
+	fields *fieldBatch
+	// histories are what was read of the driver's buffers. They are remembered longer than
+	// the GPU's handle, so that busy times continue when the library is opened again.
+	histories map[nvml.SamplingType]*sampleHistory
+}
+
+// calls returns the calls that yield a wanted quantity, in the order in which they are to
+// be made: the quick calls that matter most come first, then GPM, and slow ones last.
+func (t *table) calls(wants func(*device.Quantity) bool) []call {
+	var calls, parts, slow []call
+	for _, c := range t.all() {
+		switch {
+		case !c.wanted(wants):
+		case c.slow:
+			slow = append(slow, c)
+		case c.fields == nil:
+			calls = append(calls, c)
+		default:
+			t.fields.want(c.fields...)
+			parts = append(parts, c)
+		}
+	}
+	if len(parts) > 0 {
+		calls = append(calls, call{name: "fields", read: func(*values) status { return t.fields.fetch() }})
+	}
+	calls = append(calls, parts...)
+	if gpm := t.gpmCall(); gpm.wanted(wants) {
+		calls = append(calls, gpm)
+	}
+	return append(calls, slow...)
+}
+
+// all are the calls but that for GPM: those about a GPU instance, and one that every MIG
+// device answers, or those about a whole GPU.
+func (t *table) all() []call {
+	if t.parent != nil {
+		answered := call{name: "compute_instance", read: func(*values) status {
+			_, result := t.computeInstance()
+			return result
+		}}
+		return append([]call{answered, t.memoryCall()}, t.processCalls()...)
+	}
+	return t.wholeCalls()
+}
+
+// wholeCalls are the calls about a whole GPU. NVML gives milliwatts and millijoules.
+func (t *table) wholeCalls() []call {
+	g, fields := t.gpu, t.fields
 	current := func(get func() (uint32, uint32, nvml.Return)) func() (uint32, nvml.Return) {
 		return func() (uint32, nvml.Return) {
 			utilization, _, ret := get()
@@ -79,39 +128,39 @@ func (g *gpu) readingCalls(id string, fields *fieldBatch) []call {
 	for i, name := range device.LifetimeCorrected.Names {
 		location := memoryLocations[name]
 		lifetime = append(lifetime,
-			number("ecc_lifetime", device.LifetimeCorrected.Members[i], g.lifetimeErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED, location)),
-			number("ecc_lifetime", device.LifetimeUncorrected.Members[i], g.lifetimeErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, location)))
+			number("ecc_lifetime", device.LifetimeCorrected.Members[i], t.lifetimeErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED, location)),
+			number("ecc_lifetime", device.LifetimeUncorrected.Members[i], t.lifetimeErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, location)))
 	}
 	return slices.Concat([]call{
-		g.activity("utilization", device.GeneralEngine, g.buffer(id, nvml.GPU_UTILIZATION_SAMPLES), "nvmlDeviceGetUtilizationRates", general),
-		g.activity("encoder_utilization", device.EncoderEngine, g.buffer(id, nvml.ENC_UTILIZATION_SAMPLES), "nvmlDeviceGetEncoderUtilization", current(g.device.GetEncoderUtilization)),
-		g.activity("decoder_utilization", device.DecoderEngine, g.buffer(id, nvml.DEC_UTILIZATION_SAMPLES), "nvmlDeviceGetDecoderUtilization", current(g.device.GetDecoderUtilization)),
+		t.activity("utilization", device.GeneralEngine, nvml.GPU_UTILIZATION_SAMPLES, "nvmlDeviceGetUtilizationRates", general),
+		t.activity("encoder_utilization", device.EncoderEngine, nvml.ENC_UTILIZATION_SAMPLES, "nvmlDeviceGetEncoderUtilization", current(g.device.GetEncoderUtilization)),
+		t.activity("decoder_utilization", device.DecoderEngine, nvml.DEC_UTILIZATION_SAMPLES, "nvmlDeviceGetDecoderUtilization", current(g.device.GetDecoderUtilization)),
 		number("memory_controller_utilization", device.MemoryControllerUtilization, whole(g, "nvmlDeviceGetUtilizationRates", controller, 0.01)),
-		g.memoryCall(),
+		t.memoryCall(),
 		number("bar1_memory", device.BAR1Used, whole(g, "nvmlDeviceGetBAR1MemoryInfo", bar1, 1)),
 		number("power", device.PowerDraw, whole(g, "nvmlDeviceGetPowerUsage", g.device.GetPowerUsage, milli)),
-		g.powerPeak(id),
+		t.powerPeak(),
 		number("energy", device.Energy, whole(g, "nvmlDeviceGetTotalEnergyConsumption", g.device.GetTotalEnergyConsumption, milli)),
 		number("power_limit_enforced", device.PowerLimit, whole(g, "nvmlDeviceGetEnforcedPowerLimit", g.device.GetEnforcedPowerLimit, milli)),
 		part("power_instant", device.PowerInstantGPU, fields.field(nvml.FI_DEV_POWER_INSTANT, 0, milli)),
 		part("power_instant", device.PowerInstantModule, fields.field(nvml.FI_DEV_POWER_INSTANT, moduleScope, milli)),
-		number("temperature", device.GPUTemperature, g.temperature),
+		number("temperature", device.GPUTemperature, t.temperature),
 		part("memory_temperature", device.MemoryTemperature, sensor(fields.field(nvml.FI_DEV_MEMORY_TEMP, 0, 1))),
-		g.temperatureLimit(fields, device.SlowdownTemperature, nvml.TEMPERATURE_THRESHOLD_SLOWDOWN),
-		g.temperatureLimit(fields, device.ShutdownTemperature, nvml.TEMPERATURE_THRESHOLD_SHUTDOWN),
-		{name: "fans", yields: device.FanSpeeds.Members, read: g.fanSpeeds},
+		t.temperatureLimit(device.SlowdownTemperature, nvml.TEMPERATURE_THRESHOLD_SLOWDOWN),
+		t.temperatureLimit(device.ShutdownTemperature, nvml.TEMPERATURE_THRESHOLD_SHUTDOWN),
+		{name: "fans", yields: device.FanSpeeds.Members, read: t.fanSpeeds},
 	}, clocks, []call{
-		{name: "throttle_reasons", yields: device.ThrottleReasons.Members, read: g.throttleReasons},
-		number("performance_state", device.PerformanceState, whole(g, "nvmlDeviceGetPerformanceState", g.performanceState, 1)),
+		{name: "throttle_reasons", yields: device.ThrottleReasons.Members, read: t.throttleReasons},
+		number("performance_state", device.PerformanceState, whole(g, "nvmlDeviceGetPerformanceState", t.performanceState, 1)),
 		held("sw_power_cap", fields.field(nvml.FI_DEV_PERF_POLICY_POWER, 0, nano)),
 		held("sync_boost", fields.field(nvml.FI_DEV_PERF_POLICY_SYNC_BOOST, 0, nano)),
 		held("sw_thermal_slowdown", either(fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN),
 			fields.field(nvml.FI_DEV_PERF_POLICY_THERMAL, 0, nano))),
 		held("hw_thermal_slowdown", fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN)),
 		held("hw_power_brake_slowdown", fields.long(nvml.FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN)),
-		number("ecc", device.ECCCorrected, g.totalErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED)),
-		number("ecc", device.ECCUncorrected, g.totalErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED)),
-		{name: "remapped_rows", read: g.remappedRows, yields: []*device.Quantity{
+		number("ecc", device.ECCCorrected, t.totalErrors(nvml.MEMORY_ERROR_TYPE_CORRECTED)),
+		number("ecc", device.ECCUncorrected, t.totalErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED)),
+		{name: "remapped_rows", read: t.remappedRows, yields: []*device.Quantity{
 			device.RemappedCorrectable, device.RemappedUncorrectable, device.RemapPending, device.RemapFailed,
 		}},
 		part("retired_pages", device.RetiredSingleBit, fields.field(nvml.FI_DEV_RETIRED_SBE, 0, 1)),
@@ -122,8 +171,8 @@ func (g *gpu) readingCalls(id string, fields *fieldBatch) []call {
 		number("pcie_link_generation", device.PCIeMaxGeneration, whole(g, "nvmlDeviceGetMaxPcieLinkGeneration", g.device.GetMaxPcieLinkGeneration, 1)),
 		number("pcie_link_width", device.PCIeWidth, whole(g, "nvmlDeviceGetCurrPcieLinkWidth", g.device.GetCurrPcieLinkWidth, 1)),
 		number("pcie_link_width", device.PCIeMaxWidth, whole(g, "nvmlDeviceGetMaxPcieLinkWidth", g.device.GetMaxPcieLinkWidth, 1)),
-		g.throughput(device.PCIeReceiveRate, nvml.PCIE_UTIL_RX_BYTES),
-		g.throughput(device.PCIeTransmitRate, nvml.PCIE_UTIL_TX_BYTES),
+		t.throughput(device.PCIeReceiveRate, nvml.PCIE_UTIL_RX_BYTES),
+		t.throughput(device.PCIeTransmitRate, nvml.PCIE_UTIL_TX_BYTES),
 		part("pcie_replays", device.PCIeReplays, fields.field(nvml.FI_DEV_PCIE_REPLAY_COUNTER, 0, 1)),
 		errors("crc_flit", nvml.FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL),
 		errors("crc_data", nvml.FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL),
@@ -134,19 +183,19 @@ func (g *gpu) readingCalls(id string, fields *fieldBatch) []call {
 		bytes(device.NVLinkTransmitted, nvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX, nvml.FI_DEV_NVLINK_COUNT_XMIT_BYTES),
 		{
 			name: "nvlink_links", fields: []fieldKey{linkCount}, yields: []*device.Quantity{device.NVLinkActiveLinks, device.NVLinkInactiveLinks},
-			read: func(read *values) status { return g.linkStates(fields, read) },
+			read: t.linkStates,
 		},
-	}, g.processCalls())
+	}, t.processCalls())
 }
 
 // activity is the call about one engine. The driver's samples since the last
 // reading give the mean, the peak and the busy time, so that a short burst
 // between two readings counts. Without new samples, as on a GPU in MIG mode,
 // the driver's last sample period gives the utilization alone.
-func (g *gpu) activity(name string, engine *device.Engine, buffer sampleBuffer, symbol string, get func() (uint32, nvml.Return)) call {
-	instant := whole(g, symbol, get, 0.01)
+func (t *table) activity(name string, engine *device.Engine, kind nvml.SamplingType, symbol string, get func() (uint32, nvml.Return)) call {
+	instant, history := whole(t.gpu, symbol, get, 0.01), t.history(kind)
 	read := func(read *values) status {
-		summary, found, result := g.samples(buffer, 100)
+		summary, found, result := t.samples(kind, history, 100)
 		if result == statusGPUIsLost {
 			return result
 		}
@@ -155,33 +204,31 @@ func (g *gpu) activity(name string, engine *device.Engine, buffer sampleBuffer, 
 			read.add(engine.Peak, summary.peak/100)
 		} else if value, instantly := instant(); instantly == statusSuccess {
 			read.add(engine.Utilization, value)
-		} else if !buffer.history.started() {
+		} else if !history.started() {
 			return instantly
 		}
-		if buffer.history.started() {
-			read.add(engine.BusyTime, buffer.history.total/100)
+		if history.started() {
+			read.add(engine.BusyTime, history.total/100)
 		}
 		return statusSuccess
 	}
 	return call{name: name, yields: []*device.Quantity{engine.Utilization, engine.Peak, engine.BusyTime}, read: read}
 }
 
-// sampleBuffer is one of the driver's buffers and what was read of it.
-type sampleBuffer struct {
-	kind    nvml.SamplingType
-	history *sampleHistory
-}
-
-func (g *gpu) buffer(id string, kind nvml.SamplingType) sampleBuffer {
-	return sampleBuffer{kind: kind, history: g.history(id, kind)}
+// history returns what was read of a buffer before.
+func (t *table) history(kind nvml.SamplingType) *sampleHistory {
+	if t.histories[kind] == nil {
+		t.histories[kind] = &sampleHistory{}
+	}
+	return t.histories[kind]
 }
 
 // samples reads a buffer.
-func (g *gpu) samples(buffer sampleBuffer, highest float64) (sampleSummary, bool, status) {
-	if !g.has("nvmlDeviceGetSamples") {
+func (t *table) samples(kind nvml.SamplingType, history *sampleHistory, highest float64) (sampleSummary, bool, status) {
+	if !t.has("nvmlDeviceGetSamples") {
 		return sampleSummary{}, false, statusFunctionNotFound
 	}
-	typed, values, ret := g.device.GetSamples(buffer.kind, buffer.history.since())
+	typed, values, ret := t.device.GetSamples(kind, history.since())
 	switch ret {
 	case nvml.SUCCESS:
 	case nvml.ERROR_NOT_FOUND:
@@ -200,16 +247,16 @@ func (g *gpu) samples(buffer sampleBuffer, highest float64) (sampleSummary, bool
 		}
 		samples = append(samples, sample{time: value.TimeStamp, value: decoded})
 	}
-	summary, found := buffer.history.add(samples, highest)
-	g.impossible.Add(int64(summary.impossible))
+	summary, found := history.add(samples, highest)
+	t.impossible.Add(int64(summary.impossible))
 	return summary, found, statusSuccess
 }
 
 // memoryCall prefers the call that does not count what the driver reserves for
 // itself as used.
-func (g *gpu) memoryCall() call {
+func (t *table) memoryCall() call {
 	read := func(read *values) status {
-		info, result := guarded(g.library, "nvmlDeviceGetMemoryInfo_v2", g.device.GetMemoryInfo_v2)
+		info, result := guarded(t.library, "nvmlDeviceGetMemoryInfo_v2", t.device.GetMemoryInfo_v2)
 		if result == statusGPUIsLost {
 			return result
 		}
@@ -219,7 +266,7 @@ func (g *gpu) memoryCall() call {
 			read.add(device.MemoryReserved, float64(info.Reserved))
 			return result
 		}
-		older, result := guarded(g.library, "nvmlDeviceGetMemoryInfo", g.device.GetMemoryInfo)
+		older, result := guarded(t.library, "nvmlDeviceGetMemoryInfo", t.device.GetMemoryInfo)
 		read.add(device.MemoryTotal, float64(older.Total))
 		read.add(device.MemoryUsed, float64(older.Used))
 		return result
@@ -232,10 +279,10 @@ const highestMilliwatts = 10_000_000
 
 // powerPeak is the call for the highest of the driver's samples. Without new
 // ones there is no peak.
-func (g *gpu) powerPeak(id string) call {
-	buffer := g.buffer(id, nvml.TOTAL_POWER_SAMPLES)
+func (t *table) powerPeak() call {
+	history := t.history(nvml.TOTAL_POWER_SAMPLES)
 	return call{name: "power_samples", yields: []*device.Quantity{device.PowerPeak}, read: func(read *values) status {
-		summary, found, result := g.samples(buffer, highestMilliwatts)
+		summary, found, result := t.samples(nvml.TOTAL_POWER_SAMPLES, history, highestMilliwatts)
 		if found {
 			read.add(device.PowerPeak, summary.peak*milli)
 		}
@@ -245,13 +292,13 @@ func (g *gpu) powerPeak(id string) call {
 
 // temperature uses the old call where it exists, which every driver since
 // 2011 answers, and its successor where the old one was removed.
-func (g *gpu) temperature() (float64, status) {
-	if g.has("nvmlDeviceGetTemperature") {
-		celsius, ret := g.device.GetTemperature(nvml.TEMPERATURE_GPU)
+func (t *table) temperature() (float64, status) {
+	if t.has("nvmlDeviceGetTemperature") {
+		celsius, ret := t.device.GetTemperature(nvml.TEMPERATURE_GPU)
 		return signed(celsius), statusOf(ret)
 	}
-	if g.has("nvmlDeviceGetTemperatureV") {
-		temperature, ret := g.device.GetTemperatureV().V1()
+	if t.has("nvmlDeviceGetTemperatureV") {
+		temperature, ret := t.device.GetTemperatureV().V1()
 		return float64(temperature.Temperature), statusOf(ret)
 	}
 	return 0, statusFunctionNotFound
@@ -266,11 +313,11 @@ func signed(celsius uint32) float64 {
 // temperatureLimit is the call for a limit in degrees, which GPUs up to Ampere
 // have. Later ones have a field with their distance from the limit, and a wrong
 // answer to this call.
-func (g *gpu) temperatureLimit(fields *fieldBatch, quantity *device.Quantity, kind nvml.TemperatureThresholds) call {
+func (t *table) temperatureLimit(quantity *device.Quantity, kind nvml.TemperatureThresholds) call {
 	margin := fieldKey{nvml.FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT, 0}
-	degrees := whole(g, "nvmlDeviceGetTemperatureThreshold", func() (uint32, nvml.Return) { return g.device.GetTemperatureThreshold(kind) }, 1)
+	degrees := whole(t.gpu, "nvmlDeviceGetTemperatureThreshold", func() (uint32, nvml.Return) { return t.device.GetTemperatureThreshold(kind) }, 1)
 	c := number("temperature_limits", quantity, func() (float64, status) {
-		if _, result := fields.number(margin); result == statusSuccess {
+		if _, result := t.fields.number(margin); result == statusSuccess {
 			return 0, statusNotSupported
 		}
 		return degrees()
@@ -281,14 +328,14 @@ func (g *gpu) temperatureLimit(fields *fieldBatch, quantity *device.Quantity, ki
 
 // fanSpeeds reads the fans. The others are still read when one fails. Without the call for
 // each fan, or for their number, there is at most one, or only their mean.
-func (g *gpu) fanSpeeds(read *values) status {
+func (t *table) fanSpeeds(read *values) status {
 	count, result := 0, statusFunctionNotFound
-	if g.has("nvmlDeviceGetFanSpeed_v2") {
-		count, result = guarded(g.library, "nvmlDeviceGetNumFans", g.device.GetNumFans)
+	if t.has("nvmlDeviceGetFanSpeed_v2") {
+		count, result = guarded(t.library, "nvmlDeviceGetNumFans", t.device.GetNumFans)
 	}
 	switch {
 	case result.unsupported():
-		percentage, result := guarded(g.library, "nvmlDeviceGetFanSpeed", g.device.GetFanSpeed)
+		percentage, result := guarded(t.library, "nvmlDeviceGetFanSpeed", t.device.GetFanSpeed)
 		read.add(device.FanSpeeds.Members[0], float64(percentage)/100)
 		return result
 	case result == statusSuccess && count == 0:
@@ -298,7 +345,7 @@ func (g *gpu) fanSpeeds(read *values) status {
 	}
 	last := nvml.SUCCESS
 	for i, fan := range device.FanSpeeds.Members[:min(count, len(device.FanSpeeds.Members))] {
-		percentage, ret := g.device.GetFanSpeed_v2(i)
+		percentage, ret := t.device.GetFanSpeed_v2(i)
 		if ret == nvml.SUCCESS {
 			read.add(fan, float64(percentage)/100)
 		} else {
@@ -313,10 +360,10 @@ func (g *gpu) fanSpeeds(read *values) status {
 
 // throttleReasons uses the newer of two names of the same call. It reads 1 for each
 // reason that is set, and 0 for the others.
-func (g *gpu) throttleReasons(read *values) status {
-	reasons, result := guarded(g.library, "nvmlDeviceGetCurrentClocksEventReasons", g.device.GetCurrentClocksEventReasons)
+func (t *table) throttleReasons(read *values) status {
+	reasons, result := guarded(t.library, "nvmlDeviceGetCurrentClocksEventReasons", t.device.GetCurrentClocksEventReasons)
 	if result == statusFunctionNotFound {
-		reasons, result = guarded(g.library, "nvmlDeviceGetCurrentClocksThrottleReasons", g.device.GetCurrentClocksThrottleReasons)
+		reasons, result = guarded(t.library, "nvmlDeviceGetCurrentClocksThrottleReasons", t.device.GetCurrentClocksThrottleReasons)
 	}
 	for i, name := range device.ThrottleReasons.Names {
 		read.add(device.ThrottleReasons.Members[i], float64(min(reasons&throttleBits[name], 1)))
@@ -324,23 +371,23 @@ func (g *gpu) throttleReasons(read *values) status {
 	return result
 }
 
-func (g *gpu) performanceState() (int, nvml.Return) {
-	state, ret := g.device.GetPerformanceState()
+func (t *table) performanceState() (int, nvml.Return) {
+	state, ret := t.device.GetPerformanceState()
 	if ret == nvml.SUCCESS && state == nvml.PSTATE_UNKNOWN {
 		ret = nvml.ERROR_NOT_SUPPORTED
 	}
 	return int(state), ret
 }
 
-func (g *gpu) totalErrors(kind nvml.MemoryErrorType) func() (float64, status) {
-	return whole(g, "nvmlDeviceGetTotalEccErrors", func() (uint64, nvml.Return) {
-		return g.device.GetTotalEccErrors(kind, nvml.VOLATILE_ECC)
+func (t *table) totalErrors(kind nvml.MemoryErrorType) func() (float64, status) {
+	return whole(t.gpu, "nvmlDeviceGetTotalEccErrors", func() (uint64, nvml.Return) {
+		return t.device.GetTotalEccErrors(kind, nvml.VOLATILE_ECC)
 	}, 1)
 }
 
-func (g *gpu) lifetimeErrors(kind nvml.MemoryErrorType, location nvml.MemoryLocation) func() (float64, status) {
-	return whole(g, "nvmlDeviceGetMemoryErrorCounter", func() (uint64, nvml.Return) {
-		count, ret := g.device.GetMemoryErrorCounter(kind, nvml.AGGREGATE_ECC, location)
+func (t *table) lifetimeErrors(kind nvml.MemoryErrorType, location nvml.MemoryLocation) func() (float64, status) {
+	return whole(t.gpu, "nvmlDeviceGetMemoryErrorCounter", func() (uint64, nvml.Return) {
+		count, ret := t.device.GetMemoryErrorCounter(kind, nvml.AGGREGATE_ECC, location)
 		if ret == nvml.ERROR_INVALID_ARGUMENT {
 			// A driver returns this for a location that is newer than itself.
 			ret = nvml.ERROR_NOT_SUPPORTED
@@ -349,11 +396,11 @@ func (g *gpu) lifetimeErrors(kind nvml.MemoryErrorType, location nvml.MemoryLoca
 	}, 1)
 }
 
-func (g *gpu) remappedRows(read *values) status {
-	if !g.has("nvmlDeviceGetRemappedRows") {
+func (t *table) remappedRows(read *values) status {
+	if !t.has("nvmlDeviceGetRemappedRows") {
 		return statusFunctionNotFound
 	}
-	correctable, uncorrectable, pending, failed, ret := g.device.GetRemappedRows()
+	correctable, uncorrectable, pending, failed, ret := t.device.GetRemappedRows()
 	read.add(device.RemappedCorrectable, float64(correctable))
 	read.add(device.RemappedUncorrectable, float64(uncorrectable))
 	read.add(device.RemapPending, flag(pending))
@@ -371,27 +418,27 @@ func flag(holds bool) float64 {
 
 // throughput is the slow call for the present rate of PCIe in one direction.
 // NVML gives kilobytes of 1000 bytes per second.
-func (g *gpu) throughput(quantity *device.Quantity, direction nvml.PcieUtilCounter) call {
-	c := number("pcie_throughput", quantity, whole(g, "nvmlDeviceGetPcieThroughput",
-		func() (uint32, nvml.Return) { return g.device.GetPcieThroughput(direction) }, 1000))
+func (t *table) throughput(quantity *device.Quantity, direction nvml.PcieUtilCounter) call {
+	c := number("pcie_throughput", quantity, whole(t.gpu, "nvmlDeviceGetPcieThroughput",
+		func() (uint32, nvml.Return) { return t.device.GetPcieThroughput(direction) }, 1000))
 	c.slow = true
 	return c
 }
 
 // linkStates counts the NVLinks that are up and down. If the GPU does not report
 // their number, it reads them until there is no next one.
-func (g *gpu) linkStates(fields *fieldBatch, read *values) status {
-	if !g.has("nvmlDeviceGetNvLinkState") {
+func (t *table) linkStates(read *values) status {
+	if !t.has("nvmlDeviceGetNvLinkState") {
 		return statusFunctionNotFound
 	}
-	links, result := fields.links()
+	links, result := t.fields.links()
 	if result != statusSuccess {
 		links = maxLinks
 	}
 	var active, all float64
 	result = statusNotSupported
 	for link := range links {
-		state, ret := g.device.GetNvLinkState(int(link))
+		state, ret := t.device.GetNvLinkState(int(link))
 		if ret != nvml.SUCCESS {
 			if all == 0 && ret != nvml.ERROR_INVALID_ARGUMENT {
 				result = statusOf(ret)
@@ -405,4 +452,57 @@ func (g *gpu) linkStates(fields *fieldBatch, read *values) status {
 	read.add(device.NVLinkActiveLinks, active)
 	read.add(device.NVLinkInactiveLinks, all-active)
 	return result
+}
+
+// processCalls are the calls for the processes that hold a context of each of
+// device.ProcessTypes, and for the driver's samples of them since the call before, which
+// it does not take of MIG devices. The binding uses the newest version of a symbol.
+func (t *table) processCalls() []call {
+	about := func(name string, quantity *device.Quantity, read func(*values) status) call {
+		return call{name: name, processes: true, slow: true, yields: []*device.Quantity{quantity}, read: read}
+	}
+	list := func(kind, symbol string, get func(nvml.Device) ([]nvml.ProcessInfo, nvml.Return)) call {
+		return about(kind+"_processes", device.ProcessList, func(read *values) status {
+			if !t.has(symbol+"_v3", symbol+"_v2", symbol) {
+				return statusFunctionNotFound
+			}
+			processes, ret := get(t.device) // a MIG device has another handle each time
+			read.addTo = func(lists *processLists) { lists.byType[kind] = processes }
+			return statusOf(ret)
+		})
+	}
+	calls := []call{
+		list("compute", "nvmlDeviceGetComputeRunningProcesses", nvml.Device.GetComputeRunningProcesses),
+		list("graphics", "nvmlDeviceGetGraphicsRunningProcesses", nvml.Device.GetGraphicsRunningProcesses),
+		list("mps", "nvmlDeviceGetMPSComputeRunningProcesses", nvml.Device.GetMPSComputeRunningProcesses),
+	}
+	if t.parent != nil {
+		return calls
+	}
+	var since uint64 // in the driver's microseconds
+	return append(calls, about("process_utilization", device.ProcessUtilization, func(read *values) status {
+		samples, result := t.processUtilization(since)
+		for _, sample := range samples {
+			since = max(since, sample.TimeStamp)
+		}
+		read.addTo = func(lists *processLists) { lists.samples, lists.sampled = samples, true }
+		return result
+	}))
+}
+
+// processUtilization returns the driver's samples of processes after a time in its own
+// microseconds, 0 for all samples that it still has. No samples mean that every process
+// was idle.
+func (t *table) processUtilization(since uint64) ([]nvml.ProcessUtilizationSample, status) {
+	samples, result := guarded(t.library, "nvmlDeviceGetProcessUtilization", func() ([]nvml.ProcessUtilizationSample, nvml.Return) {
+		return t.device.GetProcessUtilization(since)
+	})
+	if result == statusNotFound || result == statusInsufficientSize {
+		// The driver and the binding return these if there are no samples.
+		return nil, statusSuccess
+	}
+	return slices.DeleteFunc(samples, func(s nvml.ProcessUtilizationSample) bool {
+		// An unused entry of the buffer.
+		return s.TimeStamp <= since
+	}), result
 }

@@ -14,14 +14,14 @@ import (
 
 // unbound is a GPU whose calls are listed and never made, so that no library is
 // needed.
-func unbound() *gpu {
-	return &gpu{library: &library{histories: make(map[historyKey]*sampleHistory)}, device: struct{ nvml.Device }{}}
+func unbound() *knownGPU {
+	return &knownGPU{gpu: &gpu{library: &library{}, device: struct{ nvml.Device }{}}, histories: make(map[nvml.SamplingType]*sampleHistory)}
 }
 
 // Each quantity that device declares is read by a call.
 func TestEveryQuantityHasACall(t *testing.T) {
 	read := map[string]bool{}
-	for _, c := range unbound().calls("GPU-x", func(*device.Quantity) bool { return true }) {
+	for _, c := range unbound().questions(func(*device.Quantity) bool { return true }) {
 		for _, quantity := range c.yields {
 			read[quantity.Name] = true
 		}
@@ -34,9 +34,9 @@ func TestEveryQuantityHasACall(t *testing.T) {
 // A quantity that is wanted alone brings the calls that yield it, and the one
 // for fields where they are made of fields; nothing wanted brings no call.
 func TestCallsFollowFromWhatIsWanted(t *testing.T) {
-	assert.Empty(t, unbound().calls("GPU-x", func(*device.Quantity) bool { return false }))
+	assert.Empty(t, unbound().questions(func(*device.Quantity) bool { return false }))
 	for _, quantity := range device.Quantities {
-		for _, c := range unbound().calls("GPU-x", func(q *device.Quantity) bool { return q == quantity }) {
+		for _, c := range unbound().questions(func(q *device.Quantity) bool { return q == quantity }) {
 			if c.name == "fields" {
 				assert.Empty(t, c.yields)
 				continue
@@ -62,9 +62,9 @@ func TestNamesHaveNumbers(t *testing.T) {
 
 func TestThrottled(t *testing.T) {
 	throttled := func(reasons uint64) device.Readings {
-		g := bound(&mock.Device{GetCurrentClocksEventReasonsFunc: func() (uint64, nvml.Return) { return reasons, nvml.SUCCESS }})
+		of := table{gpu: bound(&mock.Device{GetCurrentClocksEventReasonsFunc: func() (uint64, nvml.Return) { return reasons, nvml.SUCCESS }})}
 		var read values
-		assert.Equal(t, statusSuccess, g.throttleReasons(&read))
+		assert.Equal(t, statusSuccess, of.throttleReasons(&read))
 		var r device.Readings
 		store(read.numbers, &r)
 		return r
@@ -85,7 +85,7 @@ func bound(handle nvml.Device) *gpu {
 		nvml: &mock.Interface{ExtensionsFunc: func() nvml.ExtendedInterface {
 			return &mock.ExtendedInterface{LookupSymbolFunc: func(string) error { return nil }}
 		}},
-		symbols: make(map[string]bool), gpm: make(map[*gpmSamples]struct{}), histories: make(map[historyKey]*sampleHistory),
+		symbols: make(map[string]bool), gpm: make(map[*gpmSamples]struct{}),
 	}
 	return l.bind(handle)
 }

@@ -104,7 +104,19 @@ func (r *rig) poll(d time.Duration) (Owners, workload.SourceState) {
 	r.mu.Unlock()
 	r.Poll()
 	r.asking.Wait()
-	return r.Owners()
+	return r.told()
+}
+
+// told returns the last answer, and what it says of the source.
+func (r *rig) told() (Owners, workload.SourceState) {
+	owners, denied := r.Owners()
+	switch {
+	case owners != nil:
+		return owners, workload.SourceOK
+	case denied:
+		return nil, workload.SourceDenied
+	}
+	return nil, workload.SourceAbsent
 }
 
 func (r *rig) logged() []string {
@@ -141,8 +153,12 @@ const (
 
 var (
 	gpuA = &device.Identity{ID: uuidA, Index: 0}
-	gpuB = &device.Identity{ID: uuidB, Index: 1}
-	part = &device.Identity{ID: uuidMIG, Index: 1, MIG: &device.MIG{Parent: uuidB, GPUInstance: 7}}
+	// The device file of B has another number than NVML has.
+	gpuB = &device.Identity{ID: uuidB, Index: 2, Minor: device.Read(1)}
+	part = &device.Identity{
+		ID: uuidMIG, Index: 2, Minor: device.Read(1), MIG: &device.MIG{Parent: uuidB, GPUInstance: 7, Profile: "1g.10gb+me"},
+		Placement: &device.Placement{Profile: 20, Start: 4, Size: 1},
+	}
 )
 
 // What containers have, in every form that device plugins write, is told of
@@ -152,6 +168,15 @@ func TestOwners(t *testing.T) {
 	other := workload.Pod{Namespace: "ml", Name: "other", Container: "main"}
 	trains := func(devices ...*podresourcesapi.ContainerDevices) *podresourcesapi.PodResources {
 		return pod("ml", "train-0", container("sidecar"), container("main", devices...))
+	}
+	claims := func(driver string, devices ...string) *podresourcesapi.PodResources {
+		one := trains()
+		claim := &podresourcesapi.DynamicResource{ClaimName: "train-0-gpu", ClaimNamespace: "ml"}
+		for _, device := range devices {
+			claim.ClaimResources = append(claim.ClaimResources, &podresourcesapi.ClaimResource{DriverName: driver, PoolName: "node-1", DeviceName: device})
+		}
+		one.Containers[1].DynamicResources = []*podresourcesapi.DynamicResource{claim}
+		return one
 	}
 	for name, test := range map[string]struct {
 		pods       []*podresourcesapi.PodResources
@@ -176,16 +201,21 @@ func TestOwners(t *testing.T) {
 			a:    []workload.Pod{{Namespace: "ml", Name: "p", Container: "x"}},
 			b:    []workload.Pod{{Namespace: "ml", Name: "p", Container: "y"}},
 		},
-		"a shared MIG device":       {pods: []*podresourcesapi.PodResources{trains(holding("nvidia.com/mig-1g.10gb.shared", uuidMIG+"::2"))}, part: []workload.Pod{train}},
-		"GKE":                       {pods: []*podresourcesapi.PodResources{trains(holding("nvidia.com/gpu", "nvidia0"))}, a: []workload.Pod{train}},
-		"GKE, a part":               {pods: []*podresourcesapi.PodResources{trains(holding("nvidia.com/gpu", "nvidia1/gi7"))}, part: []workload.Pod{train}},
-		"GKE, another part":         {pods: []*podresourcesapi.PodResources{trains(holding("nvidia.com/gpu", "nvidia1/gi8"))}},
-		"GKE, shared":               {pods: []*podresourcesapi.PodResources{trains(holding("nvidia.com/gpu", "nvidia1/vgpu3"))}, b: []workload.Pod{train}},
-		"GKE, a shared part":        {pods: []*podresourcesapi.PodResources{trains(holding("nvidia.com/gpu", "nvidia1/gi7/vgpu0"))}, part: []workload.Pod{train}},
-		"another vendor's place":    {pods: []*podresourcesapi.PodResources{trains(holding("example.org/gpu", "nvidia0"))}},
-		"other devices":             {pods: []*podresourcesapi.PodResources{trains(holding("example.org/nic", "eth0", "nvidia"), holding("nvidia.com/gpu", "nvidiax", "nvidia0/", "nvidia0/gi", "nvidia0/gi1/x", "nvidia-1", "nvidia99999999"))}},
-		"a pod without a name":      {pods: []*podresourcesapi.PodResources{pod("ml", "", container("main", holding("nvidia.com/gpu", uuidA)))}},
-		"a name that cannot be one": {pods: []*podresourcesapi.PodResources{pod("ml", strings.Repeat("x", 254), container("main", holding("nvidia.com/gpu", uuidA)))}},
+		"a shared MIG device":        {pods: []*podresourcesapi.PodResources{trains(holding("nvidia.com/mig-1g.10gb.shared", uuidMIG+"::2"))}, part: []workload.Pod{train}},
+		"GKE":                        {pods: []*podresourcesapi.PodResources{trains(holding("nvidia.com/gpu", "nvidia0"))}, a: []workload.Pod{train}},
+		"GKE, a part":                {pods: []*podresourcesapi.PodResources{trains(holding("nvidia.com/gpu", "nvidia1/gi7"))}, part: []workload.Pod{train}},
+		"GKE, another part":          {pods: []*podresourcesapi.PodResources{trains(holding("nvidia.com/gpu", "nvidia1/gi8"))}},
+		"GKE, shared":                {pods: []*podresourcesapi.PodResources{trains(holding("nvidia.com/gpu", "nvidia1/vgpu3"))}, b: []workload.Pod{train}},
+		"GKE, a shared part":         {pods: []*podresourcesapi.PodResources{trains(holding("nvidia.com/gpu", "nvidia1/gi7/vgpu0"))}, part: []workload.Pod{train}},
+		"DRA":                        {pods: []*podresourcesapi.PodResources{claims("gpu.nvidia.com", "gpu-0", "gpu-1")}, a: []workload.Pod{train}, b: []workload.Pod{train}},
+		"DRA, a part":                {pods: []*podresourcesapi.PodResources{claims("gpu.nvidia.com", "gpu-1-mig-1g10gb-me-20-4")}, part: []workload.Pod{train}},
+		"DRA, a part, earlier names": {pods: []*podresourcesapi.PodResources{claims("gpu.nvidia.com", "gpu-1-mig-20-4-1")}, part: []workload.Pod{train}},
+		"DRA, another part":          {pods: []*podresourcesapi.PodResources{claims("gpu.nvidia.com", "gpu-1-mig-1g10gb-me-20-5", "gpu-1-mig-20-5-1", "gpu-2", "gpu-vfio-0", "", strings.Repeat("x", 200))}},
+		"another driver of DRA":      {pods: []*podresourcesapi.PodResources{claims("gpu.example.com", "gpu-0")}},
+		"another vendor's place":     {pods: []*podresourcesapi.PodResources{trains(holding("example.org/gpu", "nvidia0"))}},
+		"other devices":              {pods: []*podresourcesapi.PodResources{trains(holding("example.org/nic", "eth0", "nvidia"), holding("nvidia.com/gpu", "nvidiax", "nvidia0/", "nvidia0/gi", "nvidia0/gi1/x", "nvidia-1", "nvidia99999999"))}},
+		"a pod without a name":       {pods: []*podresourcesapi.PodResources{pod("ml", "", container("main", holding("nvidia.com/gpu", uuidA)))}},
+		"a name that cannot be one":  {pods: []*podresourcesapi.PodResources{pod("ml", strings.Repeat("x", 254), container("main", holding("nvidia.com/gpu", uuidA)))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			socket := socketPath(t)
@@ -255,7 +285,7 @@ func TestKubeletHangs(t *testing.T) {
 	r.now = r.now.Add(time.Hour)
 	r.mu.Unlock()
 	r.Poll()
-	_, state := r.Owners()
+	_, state := r.told()
 	assert.Equal(t, workload.SourceAbsent, state)
 	r.asking.Wait()
 	assert.Len(t, questions, 1)

@@ -6,7 +6,9 @@ package podresources
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"iter"
 	"net"
 	"regexp"
 	"slices"
@@ -92,18 +94,12 @@ func (c *Client) Poll() {
 	c.asking.Go(c.ask)
 }
 
-// Owners returns the kubelet's last answer, or nil without one. The state is
-// SourceOK if it answered, and SourceDenied if the socket may not be used.
-func (c *Client) Owners() (Owners, workload.SourceState) {
+// Owners returns the kubelet's last answer, or nil without one, and whether the socket may
+// not be used.
+func (c *Client) Owners() (owners Owners, denied bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.owners != nil:
-		return c.owners, workload.SourceOK
-	case c.denied:
-		return nil, workload.SourceDenied
-	}
-	return nil, workload.SourceAbsent
+	return c.owners, c.denied
 }
 
 // Shutdown interrupts the current request and waits for it, until ctx ends. It
@@ -240,24 +236,39 @@ func ownersOf(answer *podresourcesapi.ListPodResourcesResponse) (Owners, error) 
 			if !isName(owner.Namespace) || !isName(owner.Name) || !isName(owner.Container) {
 				continue
 			}
-			for _, held := range container.GetDevices() {
-				for _, id := range held.GetDeviceIds() {
-					found, isGPU := parseDevice(held.GetResourceName(), id)
-					if !isGPU {
-						continue
-					}
-					if holdings++; holdings > maxHoldings {
-						return nil, errTooMany
-					}
-					// The kubelet lists several shares of a device together.
-					if owners := o[found]; len(owners) == 0 || owners[len(owners)-1] != owner {
-						o[found] = append(owners, owner)
-					}
+			for found := range devicesOf(container) {
+				if holdings++; holdings > maxHoldings {
+					return nil, errTooMany
+				}
+				// The kubelet lists several shares of a device together.
+				if owners := o[found]; len(owners) == 0 || owners[len(owners)-1] != owner {
+					o[found] = append(owners, owner)
 				}
 			}
 		}
 	}
 	return o, nil
+}
+
+// devicesOf yields the names of the GPUs and MIG devices that a container has from device
+// plugins and from drivers of dynamic resource allocation (DRA).
+func devicesOf(container *podresourcesapi.ContainerResources) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, held := range container.GetDevices() {
+			for _, id := range held.GetDeviceIds() {
+				if found, isGPU := parseDevice(held.GetResourceName(), id); isGPU && !yield(found) {
+					return
+				}
+			}
+		}
+		for _, claim := range container.GetDynamicResources() {
+			for _, held := range claim.GetClaimResources() {
+				if name := held.GetDeviceName(); held.GetDriverName() == draDriver && name != "" && len(name) <= maxDeviceIDLength && !yield(draDriver+"/"+name) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func isName(name string) bool {
@@ -293,12 +304,28 @@ func parseDevice(resource, id string) (name string, isGPU bool) {
 // indexed is the form of the ids that GKE's plugin uses.
 var indexed = regexp.MustCompile(`^(nvidia(?:0|[1-9]\d{0,4})(?:/gi(?:0|[1-9]\d{0,4}))?)(?:/vgpu\d{1,5})?$`)
 
-// namesOf returns the names of a GPU or MIG device in device plugins: its UUID, and its
-// place.
-func namesOf(gpu *device.Identity) [2]string {
-	place := "nvidia" + strconv.Itoa(gpu.Index)
-	if gpu.MIG != nil {
-		place += "/gi" + strconv.Itoa(gpu.MIG.GPUInstance)
+// draDriver is NVIDIA's driver of dynamic resource allocation. Other vendors' devices have
+// similar names.
+const draDriver = "gpu.nvidia.com"
+
+// draProfile writes a profile as draDriver does, such as 1g10gb-me for 1g.10gb+me.
+var draProfile = strings.NewReplacer(".", "", "+", "-")
+
+// namesOf returns the names of a GPU or MIG device: its UUID and its place in device
+// plugins, and its names in draDriver, which earlier versions build otherwise.
+func namesOf(gpu *device.Identity) []string {
+	number := strconv.Itoa(gpu.Index)
+	if gpu.Minor.Known {
+		number = strconv.Itoa(int(gpu.Minor.Value))
 	}
-	return [2]string{gpu.ID, place}
+	place, claimed := "nvidia"+number, draDriver+"/gpu-"+number
+	if gpu.MIG == nil {
+		return []string{gpu.ID, place, claimed}
+	}
+	names := []string{gpu.ID, place + "/gi" + strconv.Itoa(gpu.MIG.GPUInstance)}
+	if at := gpu.Placement; at != nil {
+		names = append(names, fmt.Sprintf("%s-mig-%d-%d-%d", claimed, at.Profile, at.Start, at.Size),
+			fmt.Sprintf("%s-mig-%s-%d-%d", claimed, draProfile.Replace(gpu.MIG.Profile), at.Profile, at.Start))
+	}
+	return names
 }

@@ -61,16 +61,6 @@ func (r *Recording) system() device.System {
 	return device.System{Host: r.HostName, DriverVersion: r.DriverVersion, CUDAVersion: r.CUDAVersion, Replayed: true}
 }
 
-// identity returns a copy.
-func (g *GPU) identity() device.Identity {
-	identity := g.Identity
-	if g.MIG != nil {
-		mig := *g.MIG
-		identity.MIG = &mig
-	}
-	return identity
-}
-
 // Start implements device.Source.
 func (p *Player) Start(_ context.Context, emit func(device.Event)) error {
 	p.start = p.now()
@@ -107,7 +97,7 @@ func (p *Player) emitUntil(elapsed time.Duration) {
 			for j := range frame.GPUs {
 				for _, xid := range frame.GPUs[j].XIDs {
 					p.emit(device.Event{
-						System: p.rec.system(), Time: p.start.Add(at), GPU: p.gpus[frame.GPUs[j].ID].recorded.identity(), Code: xid.Code,
+						System: p.rec.system(), Time: p.start.Add(at), GPU: p.gpus[frame.GPUs[j].ID].recorded.Identity, Code: xid.Code,
 						GPUInstance: xid.GPUInstance, ComputeInstance: xid.ComputeInstance,
 					})
 				}
@@ -131,7 +121,7 @@ func (p *Player) at(elapsed time.Duration) device.Snapshot {
 	snapshot := device.Snapshot{
 		System:      p.rec.system(),
 		Driver:      cmp.Or(frame.DriverState, device.DriverOK),
-		Attribution: maps.Clone(frame.Attribution),
+		Attribution: frame.Attribution,
 		GPUs:        make([]device.GPU, 0, len(frame.GPUs)),
 	}
 	for i := range frame.GPUs {
@@ -145,7 +135,7 @@ func (p *Player) at(elapsed time.Duration) device.Snapshot {
 
 func (g *playedGPU) at(r *Readings, rounds float64) device.GPU {
 	gpu := device.GPU{
-		Identity:       g.recorded.identity(),
+		Identity:       g.recorded.Identity,
 		Lost:           r.Lost,
 		Asleep:         r.Asleep,
 		Unresponsive:   r.Unresponsive,
@@ -153,6 +143,7 @@ func (g *playedGPU) at(r *Readings, rounds float64) device.GPU {
 		Readings:       r.Readings,
 		ProcessesKnown: r.Processes != nil,
 		Processes:      make([]device.Process, 0, len(r.Processes)),
+		Owners:         r.Owners,
 	}
 	gpu.Readings.EachCounter(func(q *device.Quantity, value float64) float64 {
 		return value + rounds*g.rounds[q]
@@ -160,14 +151,13 @@ func (g *playedGPU) at(r *Readings, rounds float64) device.GPU {
 	for i := range r.Processes {
 		process := g.processes[r.Processes[i].PID]
 		process.PID = r.Processes[i].PID // of others nothing else is known
-		process.Types, process.Memory = slices.Clone(r.Processes[i].Types), r.Processes[i].Memory
-		process.Utilization = maps.Clone(r.Processes[i].Utilization)
+		process.Types, process.Memory = r.Processes[i].Types, r.Processes[i].Memory
+		process.Utilization = maps.Clone(r.Processes[i].Utilization) // impossible values are removed from it
 		if len(process.Types) == 0 {
 			process.Types = []string{device.ProcessTypes[0]}
 		}
 		gpu.Processes = append(gpu.Processes, process)
 	}
-	gpu.Owners = slices.Clone(r.Owners)
 	if len(gpu.Owners) == 1 {
 		for i := range gpu.Processes {
 			gpu.Processes[i].Workload.Pod = gpu.Owners[0]

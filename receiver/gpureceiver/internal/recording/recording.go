@@ -315,7 +315,7 @@ func (r *Readings) check(path string) error {
 			}
 		}
 		for task, value := range p.Utilization {
-			if !slices.Contains(device.ProcessTasks, task) || !device.IsReading(value) {
+			if !slices.Contains(device.ProcessTasks, task) || !workload.IsReading(value) {
 				return fmt.Errorf(`"%s::utilization" has %q: %v; allowed are numbers of %q`, path, task, value, device.ProcessTasks)
 			}
 		}

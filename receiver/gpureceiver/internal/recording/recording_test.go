@@ -3,7 +3,6 @@ package recording
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -251,42 +250,11 @@ func TestEveryPartOfARecordingIsPlayed(t *testing.T) {
 	}, player.at(5*time.Second))
 }
 
-// Whoever gets a snapshot may change it.
-func TestSnapshotsShareNothing(t *testing.T) {
+// The receiver of a snapshot may remove impossible values from it.
+func TestSnapshotsShareNoValues(t *testing.T) {
 	player := play(t, everything)
-	before := player.at(0)
-	change(reflect.ValueOf(&before).Elem())
-	assert.NotEqual(t, play(t, everything).at(0), before)
+	clear(player.at(0).GPUs[0].Processes[0].Utilization)
 	assert.Equal(t, play(t, everything).at(0), player.at(0))
-}
-
-// change changes everything that can be reached from a value.
-func change(value reflect.Value) {
-	switch value.Kind() {
-	case reflect.Struct:
-		for i := range value.NumField() {
-			if value.Type().Field(i).IsExported() {
-				change(value.Field(i))
-			}
-		}
-	case reflect.Pointer:
-		if !value.IsNil() {
-			change(value.Elem())
-		}
-	case reflect.Slice:
-		for i := range value.Len() {
-			change(value.Index(i))
-		}
-	case reflect.Map:
-		value.Clear()
-	case reflect.String:
-		value.SetString(value.String() + "x")
-	case reflect.Float64:
-		value.SetFloat(value.Float() + 1)
-	case reflect.Int, reflect.Int64:
-		value.SetInt(value.Int() + 1)
-	default:
-	}
 }
 
 // listener plays a recording with a clock that the test moves, and keeps what

@@ -402,6 +402,12 @@ nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *asked) {
   return NVML_SUCCESS;
 }
 
+nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *minor) {
+  ENTER(device.handle->index);
+  *minor = (unsigned int)device.handle->index;
+  return NVML_SUCCESS;
+}
+
 nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current, unsigned int *pending) {
   ENTER(device.handle->index);
   long long layout = device.handle->index == 0 ? control("mig", -1) : -1;
@@ -432,6 +438,29 @@ nvmlReturn_t nvmlDeviceGetGpuInstanceId(nvmlDevice_t device, unsigned int *id) {
   ENTER(device.handle->index);
   if (!device.handle->mig) return NVML_ERROR_NOT_SUPPORTED;
   *id = part_of(device)->gpu_instance;
+  return NVML_SUCCESS;
+}
+
+// A GPU instance of the parts.
+struct nvmlGpuInstance_st {
+  unsigned int id;
+};
+
+static struct nvmlGpuInstance_st gpu_instances[16];
+
+nvmlReturn_t nvmlDeviceGetGpuInstanceById(nvmlDevice_t device, unsigned int id, nvmlGpuInstance_t *found) {
+  ENTER(device.handle->index);
+  if (device.handle->mig || id >= 16) return NVML_ERROR_INVALID_ARGUMENT;
+  gpu_instances[id].id = id;
+  found->handle = &gpu_instances[id];
+  return control("placements", 1) ? NVML_SUCCESS : NVML_ERROR_NO_PERMISSION;
+}
+
+nvmlReturn_t nvmlGpuInstanceGetInfo(nvmlGpuInstance_t instance, nvmlGpuInstanceInfo_t *info) {
+  info->id = instance.handle->id;
+  info->profileId = 14;
+  info->placement.start = instance.handle->id - 1;
+  info->placement.size = 2;
   return NVML_SUCCESS;
 }
 

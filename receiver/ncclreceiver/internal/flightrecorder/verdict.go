@@ -218,9 +218,9 @@ const (
 	maxJobs, maxDumps = 64, 4096
 )
 
-// Jobs remembers the dumps of jobs: those of one name but for the rank at its end. The zero
-// Jobs is ready to use. It is not safe for concurrent use.
-type Jobs struct{ byName map[string]map[int64]written }
+// Jobs remembers the dumps of jobs, by their names and ranks: those of one job have one name
+// but for the rank at its end. It is not safe for concurrent use.
+type Jobs map[string]map[int64]written
 
 type written struct {
 	dump *Dump
@@ -228,17 +228,14 @@ type written struct {
 }
 
 // Add adds a dump of a job that was written at a time.
-func (j *Jobs) Add(name string, d *Dump, at time.Time) {
-	of := j.byName[name]
+func (j Jobs) Add(name string, d *Dump, at time.Time) {
+	of := j[name]
 	if of == nil {
-		if j.byName == nil {
-			j.byName = make(map[string]map[int64]written)
-		}
-		if len(j.byName) >= maxJobs {
-			clear(j.byName)
+		if len(j) >= maxJobs {
+			clear(j)
 		}
 		of = make(map[int64]written)
-		j.byName[name] = of
+		j[name] = of
 	}
 	maps.DeleteFunc(of, func(_ int64, w written) bool { return at.Sub(w.at) > together })
 	if len(of) < maxDumps {
@@ -247,10 +244,10 @@ func (j *Jobs) Add(name string, d *Dump, at time.Time) {
 }
 
 // Conclude compares the dumps of a job.
-func (j *Jobs) Conclude(name string) []Verdict {
+func (j Jobs) Conclude(name string) []Verdict {
 	var dumps []*Dump
-	for _, rank := range slices.Sorted(maps.Keys(j.byName[name])) {
-		dumps = append(dumps, j.byName[name][rank].dump)
+	for _, rank := range slices.Sorted(maps.Keys(j[name])) {
+		dumps = append(dumps, j[name][rank].dump)
 	}
 	return Conclude(dumps)
 }

@@ -1,3 +1,4 @@
+// Package pagetest has what tests of the page's packages share.
 package pagetest
 
 import (

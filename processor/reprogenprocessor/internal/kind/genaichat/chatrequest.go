@@ -47,8 +47,8 @@ func checkedRequest(request jsontree.Object) (jsontree.Object, failure.Reason) {
 		case "messages":
 			checked, reason = eachOf(messages, checkedMessage)
 		case "tools":
-			checked, reason = eachOf(m.Value, checkedTool)
-			if list, ok := checked.(jsontree.Array); ok && len(list) == 0 {
+			tools, wrong := eachOf(m.Value, checkedTool)
+			if checked, reason = tools, wrong; wrong == "" && len(tools) == 0 {
 				continue
 			}
 		case "model":
@@ -65,7 +65,7 @@ func checkedRequest(request jsontree.Object) (jsontree.Object, failure.Reason) {
 }
 
 // eachOf checks each object of a list.
-func eachOf(v any, check func(jsontree.Object) (jsontree.Object, failure.Reason)) (any, failure.Reason) {
+func eachOf(v any, check func(jsontree.Object) (jsontree.Object, failure.Reason)) (jsontree.Array, failure.Reason) {
 	list, ok := v.(jsontree.Array)
 	if !ok {
 		return nil, failure.Invalid
@@ -100,7 +100,7 @@ func checkedMessage(m jsontree.Object) (jsontree.Object, failure.Reason) {
 	case "assistant":
 		if hasCalls {
 			checked, reason := eachOf(calls, checkedToolCall)
-			if reason != "" || len(checked.(jsontree.Array)) == 0 {
+			if reason != "" || len(checked) == 0 {
 				return nil, failure.Invalid
 			}
 			out.Set("tool_calls", checked)
@@ -140,7 +140,7 @@ func checkedContent(content any) (any, failure.Reason) {
 		}
 		return jsontree.Of("type", kind, kind, text), ""
 	})
-	if list, ok := parts.(jsontree.Array); reason == "" && ok && len(list) == 0 {
+	if reason == "" && len(parts) == 0 {
 		return nil, failure.Invalid
 	}
 	return parts, reason

@@ -83,7 +83,7 @@ func (k *keys) list(r *reading, span ptrace.Span) jsontree.Object {
 	if !k.hasList(attributes) {
 		return nil
 	}
-	all := listed{texts: make(map[string]string), known: make(map[string]bool)}
+	all := node{}
 	for key, v := range attributes.All() {
 		if !k.isListed(key) {
 			continue
@@ -98,11 +98,11 @@ func (k *keys) list(r *reading, span ptrace.Span) jsontree.Object {
 		}
 	}
 	messages := jsontree.Array{}
-	for _, at := range all.list(k.Messages) {
-		messages = append(messages, all.message(at))
+	for _, one := range all.at(k.Messages).list() {
+		messages = append(messages, one.message())
 	}
 	// A client that has too many attributes drops some, which may be messages.
-	if len(messages) < all.len(k.Messages) || span.DroppedAttributesCount() > 0 {
+	if len(messages) < all.at(k.Messages).len() || span.DroppedAttributesCount() > 0 {
 		r.fail(failure.Truncated)
 	}
 	request := k.parameters(r, attributes)
@@ -110,7 +110,7 @@ func (k *keys) list(r *reading, span ptrace.Span) jsontree.Object {
 		request = append(jsontree.Object{{Key: "model", Value: strings.Clone(model)}}, request...)
 	}
 	if _, ok := request.Lookup("tools"); !ok {
-		request = append(request, jsontree.Member{Key: "tools", Value: all.tools(k.Tools)})
+		request = append(request, jsontree.Member{Key: "tools", Value: all.at(k.Tools).tools()})
 	}
 	return append(request, jsontree.Member{Key: "messages", Value: messages})
 }
@@ -127,55 +127,79 @@ func (k *keys) parameters(r *reading, attributes pcommon.Map) jsontree.Object {
 	return slices.DeleteFunc(known(recorded), func(m jsontree.Member) bool { return m.Key == "messages" || m.Value == nil })
 }
 
-// listed are attributes that are named after their places in lists, such as
-// llm.input_messages.0.message.tool_calls.1.tool_call.id.
-type listed struct {
-	texts map[string]string
-	// known are the places that they are named after: llm.input_messages.0.
-	known map[string]bool
-}
+// node is a place in attributes that are named after their places in lists, such as
+// llm.input_messages.0.message.tool_calls.1.tool_call.id. It has texts and further nodes.
+type node map[string]any
 
 // maxNames is more than the names that an attribute's consists of.
 const maxNames = 16
 
-func (l listed) add(key, text string) {
-	if strings.Count(key, ".") > maxNames {
+// add puts the text of an attribute at its place. Where a text has further names, it counts.
+func (n node) add(key, text string) {
+	names := strings.Split(key, ".")
+	if len(names) > maxNames {
 		return
 	}
-	l.texts[key] = text
-	for at := range key {
-		if key[at] == '.' {
-			l.known[key[:at]] = true
+	for _, name := range names[:len(names)-1] {
+		if n[name] == nil {
+			n[name] = node{}
 		}
+		below, ok := n[name].(node)
+		if !ok {
+			return
+		}
+		n = below
 	}
+	n[names[len(names)-1]] = text
 }
 
-// list returns the places of a list's elements, up to the first that is missing.
-func (l listed) list(name string) (places []string) {
-	for {
-		at := name + "." + strconv.Itoa(len(places))
-		if !l.known[at] {
-			return places
-		}
-		places = append(places, at)
-	}
-}
-
-// len returns the number of elements of a list, also behind one that is missing.
-func (l listed) len(name string) (n int) {
-	for at := range l.known {
-		if rest, ok := strings.CutPrefix(at, name+"."); ok && !strings.Contains(rest, ".") {
-			n++
-		}
+// at returns the place with a name of several parts.
+func (n node) at(name string) node {
+	for part := range strings.SplitSeq(name, ".") {
+		n, _ = n[part].(node)
 	}
 	return n
 }
 
-// tools returns the definitions that are attributes one by one, or nil.
-func (l listed) tools(name string) any {
+func (n node) text(name string) string {
+	text, _ := n[name].(string)
+	return text
+}
+
+// list returns the elements of a list, up to the first that is missing.
+func (n node) list() (elements []node) {
+	for {
+		element, ok := n[strconv.Itoa(len(elements))].(node)
+		if !ok {
+			return elements
+		}
+		elements = append(elements, element)
+	}
+}
+
+// len returns the number of elements of a list, also behind one that is missing.
+func (n node) len() (elements int) {
+	for _, below := range n {
+		if _, ok := below.(node); ok {
+			elements++
+		}
+	}
+	return elements
+}
+
+// inside returns the place itself, or the wrapper in which some clients have its members.
+func (n node) inside(wrapper string) node {
+	if inner, ok := n[wrapper].(node); ok {
+		return inner
+	}
+	return n
+}
+
+// tools returns the definitions of a list, or nil.
+func (n node) tools() any {
 	definitions := jsontree.Array{}
-	for _, at := range l.list(name) {
-		if v, _, err := jsontree.Decode(l.texts[at+".tool.json_schema"]); err == nil {
+	for _, one := range n.list() {
+		if v, _, err := jsontree.Decode(one.at("tool").text("json_schema")); err == nil {
 			definitions = append(definitions, v)
 		}
 	}
@@ -185,28 +209,20 @@ func (l listed) tools(name string) any {
 	return toolsOf(definitions)
 }
 
-// inside returns what the names at a place begin with. Some clients have them in a wrapper.
-func (l listed) inside(at, wrapper string) string {
-	if l.known[at+"."+wrapper] {
-		at += "." + wrapper
-	}
-	return at + "."
-}
-
 // message returns the message at a place as the API has it.
-func (l listed) message(at string) jsontree.Object {
-	at = l.inside(at, "message")
+func (n node) message() jsontree.Object {
+	n = n.inside("message")
 	var content any
-	text, hasText := l.texts[at+"content"]
+	text, hasText := n["content"].(string)
 	parts := jsontree.Array{}
-	for _, part := range l.list(at + "contents") {
-		parts = append(parts, l.part(part+".message_content."))
+	for _, part := range n.at("contents").list() {
+		parts = append(parts, part.at("message_content").part())
 	}
 	calls := jsontree.Array{}
-	for _, call := range l.list(at + "tool_calls") {
-		call = l.inside(call, "tool_call")
-		function := l.inside(strings.TrimSuffix(call, "."), "function")
-		calls = append(calls, toolCall(l.texts[call+"id"], l.texts[function+"name"], l.texts[function+"arguments"]))
+	for _, call := range n.at("tool_calls").list() {
+		call = call.inside("tool_call")
+		function := call.inside("function")
+		calls = append(calls, toolCall(call.text("id"), function.text("name"), function.text("arguments")))
 	}
 	switch {
 	case hasText:
@@ -216,21 +232,21 @@ func (l listed) message(at string) jsontree.Object {
 	case len(calls) == 0:
 		content = "" // an empty text is sent as no attribute
 	}
-	out := jsontree.Of("role", roleOf(l.texts[at+"role"]), "content", content)
-	return append(out, jsontree.OfKnown("tool_calls", calls, "name", l.texts[at+"name"], "tool_call_id", l.texts[at+"tool_call_id"])...)
+	out := jsontree.Of("role", roleOf(n.text("role")), "content", content)
+	return append(out, jsontree.OfKnown("tool_calls", calls, "name", n.text("name"), "tool_call_id", n.text("tool_call_id"))...)
+}
+
+// part returns a part of a message as the API has it.
+func (n node) part() jsontree.Object {
+	kind := n.text("type")
+	if kind == "text" {
+		return jsontree.Of("type", kind, "text", n.text("text"))
+	}
+	return jsontree.Of("type", cmp.Or(map[string]string{"image": "image_url", "audio": "input_audio"}[kind], kind))
 }
 
 // toolCall returns the call of a tool as the API has it.
 func toolCall(id, name, arguments string) jsontree.Object {
 	return jsontree.Of("id", id, "type", "function",
 		"function", jsontree.Of("name", name, "arguments", cmp.Or(arguments, "{}")))
-}
-
-// part returns a part of a message as the API has it.
-func (l listed) part(at string) jsontree.Object {
-	kind := l.texts[at+"type"]
-	if kind == "text" {
-		return jsontree.Of("type", kind, "text", l.texts[at+"text"])
-	}
-	return jsontree.Of("type", cmp.Or(map[string]string{"image": "image_url", "audio": "input_audio"}[kind], kind))
 }

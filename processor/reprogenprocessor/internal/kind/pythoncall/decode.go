@@ -133,16 +133,17 @@ func splitName(named string) (module, function string, ok bool) {
 	if !utf8.ValidString(named) || strings.ContainsAny(named, "<>:/ ") {
 		return "", "", false
 	}
-	names := strings.Split(named, ".")
-	at := len(names) - 1
-	for i, name := range names {
-		if i > 0 && strings.TrimLeft(name, "_") != "" && strings.TrimLeft(name, "_")[0] >= 'A' && strings.TrimLeft(name, "_")[0] <= 'Z' {
-			at = i
-			break
-		}
+	at := strings.LastIndexByte(named, '.')
+	if class := classAfterDot.FindStringIndex(named); class != nil {
+		at = class[0]
 	}
-	return strings.Join(names[:at], "."), strings.Join(names[at:], "."), at > 0
+	if at < 0 {
+		return "", "", false
+	}
+	return named[:at], named[at+1:], true
 }
+
+var classAfterDot = regexp.MustCompile(`\._*[A-Z]`)
 
 const (
 	maxURI = 2048

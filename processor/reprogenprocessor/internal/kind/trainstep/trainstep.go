@@ -68,10 +68,8 @@ func fromFailure(f *failure.Failure) (*failure.Call, failure.Reason, bool) {
 }
 
 func inTraining(f *failure.Failure) bool {
-	if isTraining(f.Span.Attributes) || isTraining(f.Resource) {
-		return true
-	}
-	return slices.ContainsFunc(f.Ancestors, func(s failure.Span) bool { return isTraining(s.Attributes) })
+	return isTraining(f.Span.Attributes) || isTraining(f.Resource) ||
+		slices.ContainsFunc(f.Ancestors, func(s failure.Span) bool { return isTraining(s.Attributes) })
 }
 
 func isTraining(attributes jsontree.Object) bool {

@@ -3,9 +3,9 @@
     python record.py CASE FOLDER
 
 CASE is skip, order, shape, dies, data or healthy. Rank 2 does what the others do not.
-Each rank that lives writes FOLDER/CASE_rank_N after some seconds. Recorded with PyTorch
-2.9.1 and TORCH_FR_BUFFER_SIZE=200. With other sizes, Gloo ends the processes before
-they write.
+Each rank that lives writes FOLDER/CASE_rank_N after some seconds. FOLDER is the version
+of PyTorch; recorded with TORCH_FR_BUFFER_SIZE=200. With other sizes, Gloo ends the
+processes before they write.
 """
 
 import os

@@ -1,31 +1,96 @@
-// Package pagetest has sources of data for the tests of the page: files of a
-// folder, and a fleet of any size. No program of a user contains it.
-package pagetest
+package page
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"sync/atomic"
+	"syscall"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/history"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// Source is a source of fixed data. Set changes its State. It implements page.Source.
-type Source struct {
-	Data
+// Flags of TestServe.
+var (
+	endpoint = flag.String("endpoint", "", "the address at which TestServe listens")
+	interval = flag.Duration("interval", 2*time.Second, "the time between two updates of the page")
+	runs     = flag.Int("runs", 0, "the runs of a simulated fleet, if no file is named")
+	gpus     = flag.Int("gpus", 0, "the GPUs of a simulated fleet, if no file is named")
+	change   = flag.Bool("change", false, "change the fleet after each interval")
+)
+
+// TestServe serves the page over the data of a file, of several files one after the other,
+// or of a simulated fleet, for the tests of the page in a browser and for readers. It prints
+// its address in one line and ends on a signal.
+//
+//	go test ./internal/page -v -timeout 0 -run TestServe -endpoint 127.0.0.1:8899 -args testdata/incidents.json
+//	go test ./internal/page -v -timeout 0 -run TestServe -endpoint 127.0.0.1:8899 -args -runs 500 -gpus 512
+func TestServe(t *testing.T) {
+	if *endpoint == "" {
+		t.Log("it serves for others, at the endpoint that is named")
+		return
+	}
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The States of all files are shown one after the other, with what else the first one has.
+	source := NewFixture(FleetData(*runs, *gpus, 0))
+	var states []*api.State
+	for i, file := range flag.Args() {
+		of, err := LoadFixture(file)
+		require.NoError(t, err)
+		if states = append(states, of.State()); i == 0 {
+			source = of
+		}
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *endpoint)
+	require.NoError(t, err)
+	handler := NewHandler(source, Settings{Interval: *interval})
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		for n := 1; *change || len(states) > 1; n++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(*interval):
+			}
+			if len(states) > 0 {
+				source.Set(states[n%len(states)])
+			} else {
+				source.Set(FleetData(*runs, *gpus, n).State)
+			}
+		}
+	}()
+	context.AfterFunc(ctx, func() {
+		handler.Close()
+		_ = server.Close()
+	})
+	fmt.Printf("http://%s/\n", listener.Addr())
+	require.ErrorIs(t, server.Serve(listener), http.ErrServerClosed)
+}
+
+// Fixture is a source of fixed data. Set changes its State. It implements Source.
+type Fixture struct {
+	FixtureData
 	state atomic.Pointer[api.State]
 }
 
-// Data is what a Source has, and the content of a fixture's file. Details,
+// FixtureData is what a Fixture has, and the content of a fixture's file. Details,
 // traces and reports are found by their run's key, id and fingerprint.
-type Data struct {
+type FixtureData struct {
 	State  *api.State                `json:"state"`
 	Runs   map[string]*api.RunDetail `json:"runs,omitempty"`
 	Traces map[string]*api.Trace     `json:"traces,omitempty"`
@@ -37,37 +102,37 @@ type Data struct {
 	Comparisons map[string]*api.Comparison `json:"comparisons,omitempty"`
 }
 
-// Load reads a fixture.
-func Load(file string) (*Source, error) {
-	content, err := os.ReadFile(file) //nolint:gosec // the test says which file
+// LoadFixture reads a file.
+func LoadFixture(file string) (*Fixture, error) {
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	var d Data
+	var d FixtureData
 	if err := json.Unmarshal(content, &d); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if d.State == nil {
 		return nil, fmt.Errorf("%s: no state", file)
 	}
-	return New(d), nil
+	return NewFixture(d), nil
 }
 
-// New returns a Source of the data.
-func New(d Data) *Source {
-	s := &Source{Data: d}
+// NewFixture returns a Fixture of the data.
+func NewFixture(d FixtureData) *Fixture {
+	s := &Fixture{FixtureData: d}
 	s.Set(cmp.Or(d.State, &api.State{Version: api.SchemaVersion}))
 	return s
 }
 
 // Set replaces the State.
-func (s *Source) Set(state *api.State) { s.state.Store(state) }
+func (s *Fixture) Set(state *api.State) { s.state.Store(state) }
 
 // State returns the State.
-func (s *Source) State() *api.State { return s.state.Load() }
+func (s *Fixture) State() *api.State { return s.state.Load() }
 
 // Run returns the details of a run. A run without any in the file has its row.
-func (s *Source) Run(key string) (*api.RunDetail, bool) {
+func (s *Fixture) Run(key string) (*api.RunDetail, bool) {
 	if d, ok := s.Runs[key]; ok {
 		return d, true
 	}
@@ -79,7 +144,7 @@ func (s *Source) Run(key string) (*api.RunDetail, bool) {
 
 // Compare returns the comparison of a run, whatever the other run is. A run without any in
 // the file has no good one.
-func (s *Source) Compare(key, _ string) (*api.Comparison, bool) {
+func (s *Fixture) Compare(key, _ string) (*api.Comparison, bool) {
 	if c, ok := s.Comparisons[key]; ok {
 		return c, true
 	}
@@ -93,22 +158,22 @@ func (s *Source) Compare(key, _ string) (*api.Comparison, bool) {
 }
 
 // Trace returns a trace.
-func (s *Source) Trace(id string) (*api.Trace, bool) {
+func (s *Fixture) Trace(id string) (*api.Trace, bool) {
 	t, ok := s.Traces[id]
 	return t, ok
 }
 
 // Span returns what an opened span shows.
-func (s *Source) Span(trace, span string) (*api.SpanDetail, bool) {
+func (s *Fixture) Span(trace, span string) (*api.SpanDetail, bool) {
 	d, ok := s.Spans[trace+"/"+span]
 	return d, ok
 }
 
 // History returns what it has in its file, or an hour in which each problem began at its
 // onset.
-func (s *Source) History(short bool) *api.History {
-	if s.Data.History != nil {
-		return s.Data.History
+func (s *Fixture) History(short bool) *api.History {
+	if s.FixtureData.History != nil {
+		return s.FixtureData.History
 	}
 	step := time.Minute
 	if short {
@@ -132,18 +197,18 @@ func (s *Source) History(short bool) *api.History {
 }
 
 // Report returns a report.
-func (s *Source) Report(fingerprint string) ([]byte, bool) {
+func (s *Fixture) Report(fingerprint string) ([]byte, bool) {
 	r, ok := s.Reports[fingerprint]
 	return []byte(r), ok
 }
 
 const perHost = 8
 
-// Fleet returns the data of a simulated fleet after n updates: runs of ten
+// FleetData returns the data of a simulated fleet after n updates: runs of ten
 // teams, each on its share of the GPUs, and gateways of which one is silent. Every
 // 100th run looks hung, another every 100th is slow, every 10th has ended. An update
 // changes every number.
-func Fleet(runs, gpus, n int) Data {
+func FleetData(runs, gpus, n int) FixtureData {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC).Add(time.Duration(n) * 2 * time.Second)
 	s := &api.State{
 		Version: api.SchemaVersion, Time: now,
@@ -170,7 +235,7 @@ func Fleet(runs, gpus, n int) Data {
 		}
 	}
 	s.Collectors = fleetCollectors((gpus+perGateway-1)/perGateway, now)
-	return Data{State: s}
+	return FixtureData{State: s}
 }
 
 // perGateway is the number of GPUs whose agents send to one gateway.

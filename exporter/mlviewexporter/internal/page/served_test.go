@@ -1,4 +1,4 @@
-package schema_test
+package page_test
 
 import (
 	"bufio"
@@ -23,8 +23,7 @@ import (
 // served starts a page over a source.
 func served(t *testing.T, source page.Source) string {
 	t.Helper()
-	// The page drops clients that lag some intervals behind: a busy machine must not.
-	handler := page.NewHandler(source, page.Settings{Interval: 200 * time.Millisecond, Schema: schema.State})
+	handler := page.NewHandler(source, page.Settings{Interval: 200 * time.Millisecond})
 	server := httptest.NewServer(handler)
 	t.Cleanup(func() {
 		handler.Close()
@@ -48,7 +47,7 @@ func requireValid(t *testing.T, reference string, document io.Reader) {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(document)
 	require.NoError(t, err)
-	require.NoError(t, compiled(t, reference).Validate(v))
+	require.NoError(t, pagetest.Schema(t, reference).Validate(v))
 }
 
 // store is a source without reports.
@@ -58,17 +57,17 @@ func (store) Report(string) ([]byte, bool) { return nil, false }
 
 // What the page serves is valid, also before any data has come.
 func TestServedDocumentsAreValid(t *testing.T) {
-	empty := served(t, store{pagetest.NewStore(input.Settings{})})
+	empty := served(t, store{model.NewStore(input.Settings{Interval: time.Second, Now: time.Now, Reported: func() []api.Missing { return nil }})})
 	requireValid(t, "", open(t, empty+"/api/v1/state"))
 	published, err := io.ReadAll(open(t, empty+"/api/v1/schema.json"))
 	require.NoError(t, err)
 	require.Equal(t, string(schema.State), string(published))
 
-	requireValid(t, "", open(t, served(t, pagetest.New(fleet(3)))+"/api/v1/state"))
+	requireValid(t, "", open(t, served(t, page.NewFixture(fleet(3)))+"/api/v1/state"))
 }
 
 func TestServedReportsAreValid(t *testing.T) {
-	source, err := pagetest.Load("../internal/page/testdata/report.json")
+	source, err := page.LoadFixture("testdata/report.json")
 	require.NoError(t, err)
 	url := served(t, source) + "/api/v1/runs/r-llama"
 	requireValid(t, "#/$defs/Comparison", open(t, url+"/compare"))
@@ -76,8 +75,8 @@ func TestServedReportsAreValid(t *testing.T) {
 }
 
 // fleet returns data with that many runs.
-func fleet(runs int) pagetest.Data {
-	data := pagetest.Fleet(runs, 8, runs)
+func fleet(runs int) page.FixtureData {
+	data := page.FleetData(runs, 8, runs)
 	api.MakeLists(data.State)
 	return data
 }
@@ -96,7 +95,7 @@ func event(t *testing.T, lines *bufio.Scanner, name string) io.Reader {
 }
 
 func TestServedEventsAreValid(t *testing.T) {
-	source := pagetest.New(fleet(3))
+	source := page.NewFixture(fleet(3))
 	lines := bufio.NewScanner(open(t, served(t, source)+"/api/v1/events"))
 	lines.Buffer(nil, 1<<20)
 	requireValid(t, "", event(t, lines, "state"))

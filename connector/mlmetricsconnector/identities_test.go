@@ -1,0 +1,106 @@
+package mlmetricsconnector
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/connector/connectortest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/admission"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/statetest"
+)
+
+// unadmitting admits every service but "many", and every operation but "new".
+type unadmitting struct{}
+
+func (unadmitting) Admit(_ context.Context, td ptrace.Traces) (replaced admission.Replaced) {
+	for i, rs := range td.ResourceSpans().All() {
+		if name, _ := rs.Resource().Attributes().Get(mlattr.ServiceName); name.Str() == "many" {
+			replaced.CopyResource(i, rs.Resource().Attributes()).PutStr(mlattr.ServiceName, mlattr.Other)
+		}
+		for j, ss := range rs.ScopeSpans().All() {
+			for k, span := range ss.Spans().All() {
+				if name, _ := span.Attributes().Get(mlattr.GenAIRequestModel); name.Str() == "new" {
+					replaced.CopySpan(admission.Position{Resource: i, Scope: j, Span: k}, span).Attributes().PutStr(mlattr.GenAIRequestModel, mlattr.Other)
+				}
+			}
+		}
+	}
+	return replaced
+}
+
+// TestIdentities has the labels that ml_guard admits, though the spans are not changed.
+func TestIdentities(t *testing.T) {
+	id := component.MustNewIDWithName("ml_guard", "identities")
+	td := ptrace.NewTraces()
+	for _, service := range []string{"one", "many"} {
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr(mlattr.ServiceName, service)
+		spans := rs.ScopeSpans().AppendEmpty().Spans()
+		for i, model := range []string{"known", "new"} {
+			span := spans.AppendEmpty()
+			span.SetTraceID([16]byte{service[0], byte(i)})
+			span.SetSpanID([8]byte{1})
+			span.SetName("chat")
+			span.SetStartTimestamp(pcommon.NewTimestampFromTime(time.Now().Add(-time.Second)))
+			span.SetEndTimestamp(pcommon.NewTimestampFromTime(time.Now()))
+			span.Attributes().PutStr(mlattr.GenAIOperationName, "chat")
+			span.Attributes().PutStr(mlattr.GenAIRequestModel, model)
+		}
+	}
+	td.MarkReadOnly()
+	labels := func(t *testing.T, host component.Host) (pairs map[[2]string]bool, logged *observer.ObservedLogs) {
+		core, logs := observer.New(zap.ErrorLevel)
+		set := connectortest.NewNopSettings(metadata.Type)
+		set.Logger = zap.New(core)
+		cfg := createDefaultConfig().(*Config)
+		cfg.Identities = &id
+		next := new(consumertest.MetricsSink)
+		c, err := NewFactory().CreateTracesToMetrics(t.Context(), set, cfg, next)
+		require.NoError(t, err)
+		require.NoError(t, c.Start(t.Context(), host))
+		require.NoError(t, c.ConsumeTraces(t.Context(), td))
+		require.NoError(t, c.ConsumeTraces(t.Context(), td))
+		require.NoError(t, c.Shutdown(context.WithoutCancel(t.Context())))
+		pairs = make(map[[2]string]bool)
+		for _, md := range next.AllMetrics() {
+			for _, rm := range md.ResourceMetrics().All() {
+				service, _ := rm.Resource().Attributes().Get(mlattr.ServiceName)
+				for _, sm := range rm.ScopeMetrics().All() {
+					for _, m := range sm.Metrics().All() {
+						if m.Name() == "ml.requests" {
+							for _, p := range m.Sum().DataPoints().All() {
+								model, _ := p.Attributes().Get(mlattr.GenAIRequestModel)
+								pairs[[2]string{service.Str(), model.Str()}] = true
+							}
+						}
+					}
+				}
+			}
+		}
+		return pairs, logs
+	}
+	host := new(statetest.Host)
+	withdraw := host.State().PublishIdentities(id, unadmitting{})
+	got, logged := labels(t, host)
+	assert.Equal(t, map[[2]string]bool{{"one", "known"}: true, {"one", "_OTHER"}: true, {"_OTHER", "known"}: true, {"_OTHER", "_OTHER"}: true}, got)
+	assert.Zero(t, logged.Len())
+
+	withdraw()
+	got, logged = labels(t, host)
+	assert.Len(t, got, 4)
+	assert.Contains(t, got, [2]string{"many", "new"}, "nothing admits identities")
+	require.Equal(t, 1, logged.Len())
+	assert.Contains(t, logged.All()[0].Message, `"identities" is "ml_guard/identities", must be the id of an ml_guard`)
+}
