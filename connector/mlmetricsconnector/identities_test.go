@@ -2,6 +2,8 @@ package mlmetricsconnector
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -103,4 +105,73 @@ func TestIdentities(t *testing.T) {
 	assert.Contains(t, got, [2]string{"many", "new"}, "nothing admits identities")
 	require.Equal(t, 1, logged.Len())
 	assert.Contains(t, logged.All()[0].Message, `"identities" is "ml_guard/identities", must be the id of an ml_guard`)
+}
+
+// hiding hides the run of each second span.
+type hiding struct{}
+
+func (hiding) Admit(_ context.Context, td ptrace.Traces) (replaced admission.Replaced) {
+	for k := range td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().Len() {
+		if k%2 == 1 {
+			replaced.HideRun(admission.Position{Span: k}, int64(k))
+		}
+	}
+	return replaced
+}
+
+// TestAHiddenRun has the series of spans whose attributes say the same.
+func TestAHiddenRun(t *testing.T) {
+	id, now := component.MustNewIDWithName("ml_guard", "identities"), time.Now()
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr(mlattr.ServiceName, "trainer")
+	spans := rs.ScopeSpans().AppendEmpty().Spans()
+	for k := range 6 {
+		span := spans.AppendEmpty()
+		span.SetTraceID([16]byte{1, byte(k)})
+		span.SetSpanID([8]byte{1})
+		span.SetName("step")
+		span.SetStartTimestamp(pcommon.NewTimestampFromTime(now.Add(-time.Second)))
+		span.SetEndTimestamp(pcommon.NewTimestampFromTime(now))
+		span.Attributes().PutStr(mlattr.Phase, mlattr.PhaseOptimizer)
+		span.Attributes().PutStr(mlattr.TrainingRunID, "run-"+string(rune('a'+k)))
+		if k > 2 {
+			span.Attributes().PutStr(mlattr.HostName, "node-1")
+			span.Attributes().PutInt(mlattr.RankGlobal, int64(k))
+		}
+	}
+	series := func(identities admission.Identities) (out []string) {
+		cfg, host, next := createDefaultConfig().(*Config), new(statetest.Host), new(consumertest.MetricsSink)
+		if identities != nil {
+			cfg.Identities = &id
+			host.State().PublishIdentities(id, identities)
+		}
+		c, err := NewFactory().CreateTracesToMetrics(t.Context(), connectortest.NewNopSettings(metadata.Type), cfg, next)
+		require.NoError(t, err)
+		require.NoError(t, c.Start(t.Context(), host))
+		require.NoError(t, c.ConsumeTraces(t.Context(), td))
+		require.NoError(t, c.Shutdown(context.WithoutCancel(t.Context())))
+		for _, md := range next.AllMetrics() {
+			for _, rm := range md.ResourceMetrics().All() {
+				for _, sm := range rm.ScopeMetrics().All() {
+					for _, m := range sm.Metrics().All() {
+						if m.Name() == "ml.steps" {
+							for _, p := range m.Sum().DataPoints().All() {
+								out = append(out, fmt.Sprint(p.Attributes().AsRaw(), rm.Resource().Attributes().AsRaw(), p.IntValue(), p.DoubleValue()))
+							}
+						}
+					}
+				}
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	hidden := series(hiding{})
+	assert.NotEqual(t, series(nil), hidden)
+	assert.Contains(t, fmt.Sprint(hidden), mlattr.Overflow)
+	for k := 1; k < spans.Len(); k += 2 {
+		admission.Hide(spans.At(k).Attributes(), int64(k))
+	}
+	assert.Equal(t, series(nil), hidden)
 }

@@ -7,6 +7,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // Identities admits the identities of spans: the section identities of ml_guard.
@@ -19,11 +21,20 @@ type Identities interface {
 // Position locates a span: the indices of its resource, its scope and itself.
 type Position struct{ Resource, Scope, Span int }
 
-// Replaced has copies of resources and spans in which labels are replaced. The zero value
-// replaces nothing.
+// Replaced has copies of resources and spans in which labels are replaced, and the spans
+// whose run is hidden. The zero value replaces nothing.
 type Replaced struct {
 	resources map[int]pcommon.Map
 	spans     map[Position]ptrace.Span
+	// hidden are in the order of the spans, of which the next one is asked for.
+	hidden []hiddenRun
+	next   int
+}
+
+// hiddenRun is a span whose run has an identity that stands for it.
+type hiddenRun struct {
+	at       Position
+	identity int64
 }
 
 // Resource returns the attributes of the resource with an index, attrs if they are not
@@ -71,9 +82,25 @@ func (r *Replaced) CopySpan(at Position, span ptrace.Span) ptrace.Span {
 	return other
 }
 
+// HideRun hides the run of a span: one with this identity stands for it. It is called in the
+// order of the spans.
+func (r *Replaced) HideRun(at Position, identity int64) {
+	r.hidden = append(r.hidden, hiddenRun{at, identity})
+}
+
+// HiddenRun returns what stands for the run of a span, and whether it is hidden. It is called
+// once for each span, in their order.
+func (r *Replaced) HiddenRun(at Position) (identity int64, hidden bool) {
+	if r == nil || r.next == len(r.hidden) || r.hidden[r.next].at != at {
+		return 0, false
+	}
+	r.next++
+	return r.hidden[r.next-1].identity, true
+}
+
 // In returns td, or a copy of it with what is replaced in it.
 func (r *Replaced) In(td ptrace.Traces) ptrace.Traces {
-	if len(r.resources)+len(r.spans) == 0 {
+	if len(r.resources)+len(r.spans)+len(r.hidden) == 0 {
 		return td
 	}
 	other := ptrace.NewTraces()
@@ -82,8 +109,26 @@ func (r *Replaced) In(td ptrace.Traces) ptrace.Traces {
 	for i, attrs := range r.resources {
 		attrs.MoveTo(all.At(i).Resource().Attributes())
 	}
+	spanAt := func(at Position) ptrace.Span { return all.At(at.Resource).ScopeSpans().At(at.Scope).Spans().At(at.Span) }
 	for at, span := range r.spans {
-		span.MoveTo(all.At(at.Resource).ScopeSpans().At(at.Scope).Spans().At(at.Span))
+		span.MoveTo(spanAt(at))
+	}
+	for _, one := range r.hidden {
+		Hide(spanAt(one.at).Attributes(), one.identity)
 	}
 	return other
+}
+
+// Hide replaces the run of a resource or span, and the host, because ml_metrics labels
+// calls without a run by host. It sets no overflow mark: series without run labels lack
+// nothing, and ml_metrics marks the others. The identity, a hash of them, keeps the spans of
+// two ranks from being counted as those of one.
+func Hide(attrs pcommon.Map, identity int64) {
+	for _, key := range [...]string{mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName} {
+		if v, ok := attrs.Get(key); ok {
+			v.SetStr(mlattr.Other)
+		}
+	}
+	attrs.PutStr(mlattr.RunID, mlattr.Other)
+	attrs.PutInt(mlattr.Identity, identity)
 }

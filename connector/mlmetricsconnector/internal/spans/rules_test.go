@@ -13,6 +13,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/spanfact"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/admission"
 )
 
 func TestClampEnd(t *testing.T) {
@@ -68,6 +69,34 @@ func TestModel(t *testing.T) {
 			_, facts := vocabulary.Classify(pcommon.NewMap(), "", span)
 			v := readValues(facts)
 			assert.Equal(t, tt.want, v.Model())
+		})
+	}
+}
+
+// TestSourcesOfAHiddenRun has those of a span whose attributes say that it is hidden.
+func TestSourcesOfAHiddenRun(t *testing.T) {
+	for name, attrs := range map[string]map[string]any{
+		"a run":                       {"ml.run.id": "span"},
+		"of a fine-tuning service":    {"tuft.training_run_id": "t", "ml.rank.global": 3},
+		"on another host":             {"host.name": "other"},
+		"computed for a single trace": {"ml.run.id": "hash", "ml.run.inferred": true, "ml.rank.global": 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sourcesOf := func(attrs map[string]any, hidden bool) streams.Source {
+				span := ptrace.NewSpan()
+				require.NoError(t, span.Attributes().FromRaw(attrs))
+				if !hidden {
+					admission.Hide(span.Attributes(), 7)
+				}
+				r := Reader{resourceFacts: resourceFacts{source: &streams.Source{Run: streams.Run{ID: "resource", Host: "h"}}, hostSource: new(streams.Source)}}
+				r.hidden, r.identity, r.spanAttrs = hidden, 7, span.Attributes()
+				vocabulary.Default().Span(0, span, &r.ofSpan)
+				var u unit
+				r.addSources(&u)
+				return *u.Source
+			}
+			assert.Equal(t, sourcesOf(attrs, false), sourcesOf(attrs, true))
+			assert.Equal(t, int64(7), sourcesOf(attrs, true).Identity)
 		})
 	}
 }

@@ -199,6 +199,9 @@ type spanFacts struct {
 	// trace is that of the span, and hash its hash.
 	trace pcommon.TraceID
 	hash  nesting.Trace
+	// hidden reports whether ml_guard hides the run of the span, and identity stands for it.
+	hidden   bool
+	identity int64
 }
 
 // result is what the spans of a request are converted to.
@@ -291,7 +294,9 @@ func (r *Reader) Read(td ptrace.Traces, of Request) {
 		for j, ss := range rs.ScopeSpans().All() {
 			known := r.ofResource.Systems | r.vocabulary.Scope(ss.Scope().Name())
 			for k, span := range ss.Spans().All() {
-				r.readSpan(known, of.Replaced.Span(admission.Position{Resource: i, Scope: j, Span: k}, span))
+				at := admission.Position{Resource: i, Scope: j, Span: k}
+				r.identity, r.hidden = of.Replaced.HiddenRun(at)
+				r.readSpan(known, of.Replaced.Span(at, span))
 			}
 		}
 	}

@@ -180,11 +180,17 @@ func (r *Reader) addSources(u *unit) {
 	var is names
 	is.run, is.inferred = r.ofSpan.NamedRun()
 	is.rank, is.host = spanfact.Rank(&r.ofSpan), r.ofSpan.TextAt(vocabulary.SlotHostName)
+	if r.hidden {
+		is.run, is.identity = mlattr.Other, r.identity
+		if is.host != "" {
+			is.host = mlattr.Other
+		}
+	}
 	if is == (names{}) {
 		u.Source, u.requestSource, u.hostSource = r.source, r.source, r.hostSource
 		return
 	}
-	if is.run == mlattr.Other {
+	if is.run == mlattr.Other && !r.hidden {
 		is.identity = identityOf(r.spanAttrs)
 	}
 	if is != r.names {

@@ -111,7 +111,7 @@ func identifies(key string) bool {
 		return true
 	}
 	_, known := kindsOfKeys[key]
-	return known || spanLabels[key]
+	return known || isSpanLabel(key)
 }
 
 // lineOf returns the bytes of the labels of a series.

@@ -99,7 +99,7 @@ func (f *Filter) readSource(attrs pcommon.Map) (s source) {
 		case mlattr.HostName:
 			s.host = f.hasher.value(v)
 		default:
-			if spanLabels[key] {
+			if isSpanLabel(key) {
 				s.labels += mix(f.hasher.text(key), f.hasher.value(v))
 			}
 		}
@@ -139,7 +139,7 @@ func (p *tracesPass) readResource() {
 	}
 	if refused := p.admitRun(s); refused != kindCount {
 		p.counts[refused] += spans
-		hideRun(p.writable(), rank)
+		admission.Hide(p.writable(), int64(rank)) // #nosec G115 -- a hash
 	}
 	if s.labels != 0 {
 		p.program = mix(p.program, s.labels)
@@ -208,7 +208,7 @@ func (p *tracesPass) readSpan() {
 	p.counts[kindCombination]++
 	attrs := p.writable()
 	for key, v := range p.resource.All() {
-		if spanLabels[key] && hides(key, v) {
+		if isSpanLabel(key) && hides(key, v) {
 			attrs.PutStr(key, mlattr.Other)
 		}
 	}
@@ -245,14 +245,14 @@ func (p *tracesPass) readRun(s *source) {
 		}
 	}
 	_, rank := p.runOf(s)
-	hideRun(p.writable(), rank)
+	p.replaced.HideRun(p.at, int64(rank)) // #nosec G115 -- a hash
 }
 
 // labels yields the labels of the resource or span, with their keys. The type of the
 // exception of a span is one.
 func (p *tracesPass) labels(yield func(string, pcommon.Value) bool) {
 	for key, v := range p.attributes().All() {
-		if spanLabels[key] && !yield(key, v) {
+		if isSpanLabel(key) && !yield(key, v) {
 			return
 		}
 	}
@@ -299,22 +299,11 @@ func hide(_ string, v pcommon.Value) { v.SetStr(mlattr.Other) }
 
 // bytes returns what the series of a span's labels take of a scrape.
 func (p *tracesPass) bytes() uint32 {
-	line := lineOf(p.resource, func(key string) bool { return isProgram(key) || spanLabels[key] })
+	line := lineOf(p.resource, func(key string) bool { return isProgram(key) || isSpanLabel(key) })
 	for key, v := range p.labels {
 		line += labelBytes + len(key) + textBytes(v)
 	}
 	return sizeOf(linesOfCombination * (lineBytes + line))
-}
-
-// hideRun replaces the run of a resource or span, and the host, because
-// ml_metrics labels calls without a run by host. It sets no overflow mark:
-// series without run labels lack nothing, and ml_metrics marks the others.
-//
-// It adds a hash of them, so that the spans of two ranks are not counted as those of one.
-func hideRun(attrs pcommon.Map, identity uint64) {
-	hideKeys(attrs, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
-	attrs.PutStr(mlattr.RunID, mlattr.Other)
-	attrs.PutInt(mlattr.Identity, int64(identity)) // #nosec G115 -- a hash
 }
 
 // hideKeys replaces the values of existing keys.
