@@ -101,25 +101,21 @@ func page() string {
 	var b strings.Builder
 	b.WriteString("# Problems and changes\n\n" +
 		"<!-- Generated from internal/mlattr by \"go generate\". Do not edit. -->\n\n" +
-		"What `ml_metrics` concludes about runs, services, GPUs and hosts, and the log records that it\n" +
-		"sends. A problem has a series, `ml.problem.onset.timestamp`, as long as it lasts, and a log\n" +
-		"record when it begins, when it becomes stale and when it ends; while it lasts, also when its\n" +
-		"evidence changes. A change has one log record.\n" +
-		"Records need a [pipeline of logs](../connector/mlmetricsconnector/README.md#records). [Where the rules\n" +
-		"come from](evidence/problem-methods.md), and [how many problems are found and reported in\n" +
-		"vain](evidence/anomalies.md).\n")
+		"What `ml_metrics` concludes about runs, services, GPUs and hosts. A problem has a series,\n" +
+		"`ml.problem.onset.timestamp`, as long as it lasts, and log records when it begins, becomes stale,\n" +
+		"ends or has other evidence; a change has one. [What to do about an\n" +
+		"alert](troubleshooting.md#alerts), and [how many problems are found and reported in\n" +
+		"vain](evidence/anomalies.md). Records need a [pipeline of\n" +
+		"logs](../connector/mlmetricsconnector/README.md#records).\n")
 	fmt.Fprintf(&b, "\n## How long a problem lasts\n\n"+
 		"- A problem keeps the run, the host, the GPU and the workload that it had at its onset.\n"+
-		"- It ends when newer data of the run, service, GPU or host arrives and no longer shows it; of a\n"+
-		"  kind with a time to be gone, when it has been gone for that time. One that comes back\n"+
-		"  within 10 minutes of its end ends when it has been gone for 10 minutes.\n"+
-		"- Without newer data nobody knows whether it is over. After %.0f minutes, or %d of the usual\n"+
-		"  intervals of its evidence if that is longer, it is stale: its record says so, and the page\n"+
-		"  shows it grey with its age. GPU-hours count until the newest evidence.\n"+
-		"- It ends after the time in the column *lasts without evidence*, if none comes. New evidence\n"+
-		"  begins another problem then.\n"+
-		"- With `storage`, open problems outlive a restart. Their detectors have forgotten what they knew:\n"+
-		"  one that is not found again ends without a verdict when newer data has come for 10 minutes.\n", problem.StaleAfter.Minutes(), problem.StaleIntervals)
+		"- It ends when newer data no longer shows it; of a kind with a time to be gone, after that time.\n"+
+		"  One that comes back within 10 minutes of its end ends when it has been gone for 10 minutes.\n"+
+		"- Without newer data it is stale after %.0f minutes, or %d of the usual intervals of its evidence if\n"+
+		"  that is longer: the page shows it grey with its age, and GPU-hours stop counting. It ends after\n"+
+		"  the time in the column *lasts without evidence*.\n"+
+		"- With `storage`, open problems outlive a restart. One that is not found again ends without a\n"+
+		"  verdict when newer data has come for 10 minutes.\n", problem.StaleAfter.Minutes(), problem.StaleIntervals)
 	for _, severity := range severities {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| kind | of a | rule | lasts without evidence |\n|---|---|---|---|\n", severity.title, severity.means)
 		for i := range mlattr.Problems {
@@ -130,12 +126,11 @@ func page() string {
 	}
 	fmt.Fprintf(&b, "\n## Log records of problems\n\n"+
 		"The event name is `%s`, the severity ERROR for a page, WARN for a ticket and INFO for a\n"+
-		"mark, for other evidence, for a stale problem and for the end of one, the body one sentence. The\n"+
-		"resource has `service.name`, if a service is concerned. An attribute that is not known is absent.\n\n", mlattr.Problem)
+		"mark, for other evidence, for a stale problem and for the end of one, the body one sentence. An\n"+
+		"attribute that is not known is absent.\n\n", mlattr.Problem)
 	table(&b, "attribute", ofProblems)
-	b.WriteString("\nA record with `updated` says what the page shows: that the words of the evidence are others, apart\n" +
-		"from their figures, or that the value has changed by more than a fifth. A problem has at most one a\n" +
-		"minute, an emission at most 256. To alert on records, leave them out: `ml.problem.state != \"updated\"`,\n" +
+	b.WriteString("\nA record with `updated`, at most one a minute, says that the words of the evidence are others or that\n" +
+		"the value has changed by more than a fifth. To alert on records, leave them out: `ml.problem.state != \"updated\"`,\n" +
 		"or in the collector a `filter` processor with the condition\n" +
 		"`log.attributes[\"ml.problem.state\"] == \"updated\"` under `log_conditions`.\n")
 	fmt.Fprintf(&b, "\n## Log records of changes\n\n"+
@@ -145,12 +140,10 @@ func page() string {
 	b.WriteString("\n")
 	table(&b, "kind", changes)
 	b.WriteString("\n" +
-		"- The first value of anything is no change, and neither is one that is in use at the same\n" +
-		"  time as others, such as the second of two versions that take turns. A version, commit,\n" +
-		"  image, framework, driver or world size that returns after an hour is a change again.\n" +
-		"- The models, prompts, tools and settings of the first minute of a service are its first ones.\n" +
-		"- What changes more than three times an hour or ten times a day is no change beyond that: such a\n" +
-		"  prompt is another one for each request.\n" +
+		"- The first value of anything is no change (of models, prompts, tools and settings, those of the first\n" +
+		"  minute), and neither is one in use at the same time as others. A version, commit, image, framework,\n" +
+		"  driver or world size that returns after an hour is a change again.\n" +
+		"- More than three changes an hour or ten a day are none.\n" +
 		"- Hashes are HMAC-SHA256, cut to 48 bits, with a random key. The key and what is compared are kept\n" +
 		"  over restarts only with `storage`.\n")
 	return b.String()
