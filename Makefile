@@ -110,7 +110,7 @@ e2e-clients: build ## Test the built binary with real client programs, the examp
 
 # Where there is no Python package registry, this says so; CI fails.
 .PHONY: archive-sizes
-archive-sizes: build ## Measure an archive of SPANS (default 10 million) spans; UPDATE=1 writes the tables of docs/evidence/archive.md
+archive-sizes: build ## Measure an archive of SPANS (default 10 million) spans; UPDATE=1 writes the tables of docs/evidence/performance.md
 	@status=0; examples/venv.sh archive || status=$$?; \
 	if [ $$status -eq 75 ]; then echo "make: archive-sizes was LEFT OUT: no Python package registry can be reached" >&2; [ "$${CI:-}" != true ]; else \
 	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 4h -v -run TestSizes ./archive/ -spans $(or $(SPANS),10000000) $(if $(UPDATE),-update); fi

@@ -23,7 +23,7 @@ import (
 
 var (
 	spans  = flag.Int("spans", 5000, "number of spans whose archive TestSizes measures, of all systems together")
-	update = flag.Bool("update", false, "write what TestSizes measures into docs/evidence/archive.md")
+	update = flag.Bool("update", false, "write what TestSizes measures into docs/evidence/performance.md")
 )
 
 // systems has about how many spans a step of each has.
@@ -150,7 +150,7 @@ var measured = regexp.MustCompile(`(?s)(<!-- measured: make archive-sizes UPDATE
 
 func writeReport(t *testing.T, report string) {
 	t.Helper()
-	page := harness.Path("docs", "evidence", "archive.md")
+	page := harness.Path("docs", "evidence", "performance.md")
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Regexp(t, measured, string(text))
