@@ -47,27 +47,22 @@ func head() string {
 
 # How good the problems are
 
-ml_metrics reports problems: [docs/problems.md](../problems.md) has the kinds and their rules.
-This page says how many of them it finds, how fast, and how many it reports where nothing
-is wrong. `+"`make anomalies`"+` measures it, in virtual time: the connector is the one of the
-collector, with its default configuration; clients, GPUs and faults are simulated.
-`+"`make check`"+` measures a part of it: each kind at one strength, and a smaller fleet.
-
-What is simulated is no proof for your fleet. Compare its noise with the list below.
+How many [problems](../problems.md) ml_metrics finds, how fast, and how many it reports where nothing
+is wrong. `+"`make anomalies`"+` measures it in virtual time, with the connector and its default
+configuration; clients, GPUs and faults are simulated, which is no proof for your fleet.
+`+"`make check`"+` measures each kind at one strength, and a smaller fleet.
 
 ## What is simulated
 
-The clients' telemetry has the form of TorchTel, TuFT, Snakepit, the FX toolkit and TaskWeaver,
-that of a loop of one's own, and that of the GenAI conventions (an agent). Hosts send the
-metrics of the gpu receiver, read each %s. Without ml_enrich, runs carry `+"`ml.run.id`"+`.
+Telemetry of TorchTel, TuFT, Snakepit, the FX toolkit, TaskWeaver, a loop of one's own and an agent
+with the GenAI conventions; readings of GPUs each %s.
 
-- Runs have 1 to 8 ranks on one host, and median step times between %s and %s: fewer and longer
-  steps than many real runs, so that a week can be computed. Step times wander
-  (autoregression, %.0f %%) and differ (%.0f %%); %.1f %% of the steps wait with a Pareto tail, at
-  most %s; others slow a run down by 1.2 to 1.8 times for up to %s, once in %s.
+- Runs have 1 to 8 ranks on one host, and median step times between %s and %s, so that a week can
+  be computed. Step times wander (autoregression, %.0f %%) and differ (%.0f %%); %.1f %% of the steps wait
+  with a Pareto tail, at most %s; others slow a run down by 1.2 to 1.8 times for up to %s, once in %s.
 - Attempts begin with up to %s of loading, and %d steps that are longer. A checkpoint is
   written each 30 to 60 minutes and takes %s to %s (the median of a run); %.1f %% of them up to
-  4 times as long. TorchTel and the FX toolkit do not trace it. Clients validate.
+  4 times as long.
 - Runs are preempted once in %s, continue after %s to %s, and end after %s to %s.
 - Losses fall by a power law, with noise that has a memory and the tail of Student's t.
 - Services have day and night (the least demand is %.0f %% of the most), weekends, bursts of 3 to
@@ -87,10 +82,10 @@ metrics of the gpu receiver, read each %s. Without ml_enrich, runs carry `+"`ml.
 func (r *results) writePlanted(b *strings.Builder) {
 	fmt.Fprintf(b, `## What is planted
 
-Each row is an own fleet of runs or services that are well for %s to %s (%s more
-where losses or checkpoints are compared); then the problem begins in each. Recall is the share for which the problem is reported in time (“within”). The times are
-the median and the 90 %% quantile of those found: from the onset to the report, and between the
-true and the reported onset.
+Runs or services of a row are well for %s to %s (%s more where losses or checkpoints are
+compared); then the problem begins in each. Recall is the share that is reported “within” a time. The
+times are the median and the 90 %% quantile: from the onset to the report, and between the true and
+the reported onset.
 
 | Problem | System | Strength | Within | Planted | Recall | Least recall | Reported after | Onset off by |
 | --- | --- | --- | --- | ---: | ---: | --- | --- | --- |
@@ -162,8 +157,7 @@ and a restart are no problems.
 func (r *results) writeRecorded(b *strings.Builder) {
 	b.WriteString(`## What was recorded
 
-What the clients' own programs have sent (recordings of the tests, with failures where the
-examples fail), sent again at its pace.
+Recordings of the clients' own programs, sent again at their pace.
 
 | Client | Spans | Reported |
 | --- | ---: | --- |

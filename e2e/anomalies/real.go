@@ -268,10 +268,10 @@ func realSection(rows []realRow) string {
 	var text strings.Builder
 	text.WriteString(`## Real trainings
 
-Nobody here made these: the step times and losses of trainings that others have published
+Step times and losses of trainings that others have published
 ([sources](../../e2e/anomalies/testdata/real/README.md)), replayed as one rank, as they were and with a
-second half whose steps take longer. Found are problems "slow" after that; the delay is the median
-and the 90 % quantile.
+second half whose steps take longer. Found are problems "slow"; the delay is the median and the 90 %
+quantile.
 
 | trainings | second half | found | delay | other pages | other tickets |
 |---|---|---|---|---|---|

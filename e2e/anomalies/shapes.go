@@ -649,9 +649,7 @@ And with which one thing is wrong after some hours (the delay is the median and 
 
 const shapesHead = `## Other shapes
 
-The trainings and services above have one shape. Real ones pause, mix and change: their evaluations
-and checkpoints have no spans, somebody thinks in a notebook, workers come and go, a customer is new.
-These are simulated, too.`
+Real trainings and services pause, mix and change. These are simulated, too.`
 
 // ticketKinds returns the number of tickets, with their kinds.
 func (r *shapeRow) ticketKinds() string {
