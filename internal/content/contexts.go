@@ -15,7 +15,7 @@ var listedContexts string
 type context struct {
 	rule    string
 	hints   []string
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 }
 
 const (
@@ -27,7 +27,7 @@ var contexts = func() (all []context) {
 	parts := strings.NewReplacer("<parameters>", schemeParameters, "<user>", userInfo)
 	for line := range strings.Lines(listedContexts) {
 		if fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); line[0] != '#' {
-			all = append(all, context{fields[0], strings.Split(fields[1], "|"), regexp.MustCompile(parts.Replace(fields[2]))})
+			all = append(all, context{fields[0], strings.Split(fields[1], "|"), compiled(parts.Replace(fields[2]))})
 		}
 	}
 	return all
@@ -70,7 +70,7 @@ func withoutContexts(text string, rules []string) (string, []string) {
 
 func (f *context) replace(text string, rules []string) (string, []string) {
 	w := writer{text: text, rules: rules}
-	for _, at := range f.pattern.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range f.pattern().FindAllStringSubmatchIndex(text, -1) {
 		from, to := at[0], at[1]
 		if len(at) > 2 && at[3] >= 0 {
 			from = at[3]

@@ -37,7 +37,7 @@ func FuzzTemplate(f *testing.F) {
 			kept = strings.ReplaceAll(kept, mark, " ")
 		}
 		for _, word := range strings.FieldsFunc(kept, func(r rune) bool { return strings.ContainsRune(punctuation+" ", r) }) {
-			assert.True(t, vocabulary[strings.ToLower(word)] || word == "n" || word == "w", "%q of %q", word, message)
+			assert.True(t, vocabulary()[strings.ToLower(word)] || word == "n" || word == "w", "%q of %q", word, message)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package content
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -145,7 +144,7 @@ func isPath(text string) bool {
 var homes = []string{"/home/", "/Users/", `\Users\`, "/root/"}
 
 // numberText is a number with at most six digits before the decimal point.
-var numberText = regexp.MustCompile(`^[+-]?[0-9]{1,6}(?:\.[0-9]{1,20})?(?:[eE][+-]*[0-9]{1,3})?$`)
+var numberText = compiled(`^[+-]?[0-9]{1,6}(?:\.[0-9]{1,20})?(?:[eE][+-]*[0-9]{1,3})?$`)
 
 // isNumber reports whether a text is a boolean or a number with at most six
 // digits before the decimal point: counts and sizes, but no telephone numbers.
@@ -157,7 +156,7 @@ func isNumber(text string) bool {
 		return true
 	}
 	// Most texts are none, which their first byte shows.
-	return text[0] <= '9' && numberText.MatchString(text)
+	return text[0] <= '9' && numberText().MatchString(text)
 }
 
 // longDigits reports whether a text has more consecutive digits than an id that

@@ -120,7 +120,7 @@ func readBy(f *context) func(fragment string, length int) int {
 	return func(fragment string, length int) int {
 		text, read := strings.Repeat(fragment, length/len(fragment)+1), 0
 		for text != "" {
-			at := f.pattern.FindReaderIndex(&counted{text, &read})
+			at := f.pattern().FindReaderIndex(&counted{text, &read})
 			if at == nil {
 				break
 			}
@@ -175,12 +175,12 @@ func TestFormsAreLinear(t *testing.T) {
 	endings := []string{" ", "\n", `"`, "'", "/", "@", "=", ",x"}
 	for i := range contexts {
 		f := &contexts[i]
-		tree, err := syntax.Parse(f.pattern.String(), syntax.Perl)
+		tree, err := syntax.Parse(f.pattern().String(), syntax.Perl)
 		require.NoError(t, err)
 		for more := range 3 {
 			text := example(t, tree, more)
 			if more == 0 {
-				assert.True(t, f.pattern.MatchString(text), "%q is no example of %v", text, f.pattern)
+				assert.True(t, f.pattern().MatchString(text), "%q is no example of %v", text, f.pattern)
 			}
 			for end := 1; end <= len(text); end++ {
 				assertLinear(t, text[:end], readBy(f))
