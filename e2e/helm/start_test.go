@@ -46,6 +46,26 @@ type surroundings struct {
 	folders map[string]string
 }
 
+// agentImage is the smaller image of the files of values.
+const agentImage = "registry.example/otelcol-ml-agent"
+
+// TestTheSmallerImage is of pods that need nothing that it lacks.
+func TestTheSmallerImage(t *testing.T) {
+	const agents, readers, none = "agent", "gpu", ""
+	for set, want := range map[string]string{
+		"gpu.enabled=true":                                    agents + readers,
+		"agent.kubernetesAttributes=true":                     readers,
+		"agent.trainingLogs=true":                             readers,
+		"gateway.enabled=true":                                readers,
+		"image.agentRepository=":                              none,
+		"image.agentDigest=sha256:" + strings.Repeat("a", 64): agents + readers,
+	} {
+		for part, workload := range workloads(render(t, "--values", valuesFile("agents"), "--set", set)) {
+			assert.Equal(t, strings.Contains(want, part), strings.Contains(workload.container(t).Image, agentImage), "%s: %s", set, part)
+		}
+	}
+}
+
 // startPod starts the built collector as a pod of a part would: with its files, its
 // arguments and its environment. Ports are free ones of the loopback interface, and
 // /state is a temporary folder.
@@ -83,6 +103,16 @@ func startPod(t *testing.T, objects []metav1.Object, part string, around surroun
 
 	code, output := harness.Validate(t, env, files...)
 	require.Zero(t, code, output)
+	if strings.Contains(container.Image, agentImage) {
+		arguments := []string{"validate"}
+		for _, file := range files {
+			arguments = append(arguments, "--config", file)
+		}
+		code, output = harness.Run(t, harness.Command{
+			Name: "otelcol-ml-agent validate", Path: harness.Binary(t, "build", "bin", "otelcol-ml-agent"), Args: arguments, Env: env,
+		}, harness.StartTimeout)
+		require.Zero(t, code, output)
+	}
 	collector := harness.StartCollector(t, harness.CollectorOptions{
 		Config: files[0], Merged: files[1:], Env: env, Overrides: around.overrides,
 	})

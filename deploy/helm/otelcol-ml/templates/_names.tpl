@@ -40,13 +40,21 @@ labels:
   {{- include "otelcol-ml.labels" . | nindent 2 }}
 {{- end -}}
 
+{{- /* The image of a part. Takes root and part. */ -}}
 {{- define "otelcol-ml.image" -}}
-{{- $image := .Values.image -}}
+{{- $image := .root.Values.image -}}
 {{- $repository := required "image.repository is empty: push the image of `make image` to your registry, and name it" $image.repository -}}
-{{- if $image.digest -}}
-{{- printf "%s@%s" $repository $image.digest -}}
+{{- $digest := $image.digest -}}
+{{- $agent := .root.Values.agent -}}
+{{- $whole := or .root.Values.gateway.enabled $agent.kubernetesAttributes $agent.trainingLogs -}}
+{{- if and $image.agentRepository (or (eq .part "gpu") (and (eq .part "agent") (not $whole))) -}}
+{{- $repository = $image.agentRepository -}}
+{{- $digest = $image.agentDigest -}}
+{{- end -}}
+{{- if $digest -}}
+{{- printf "%s@%s" $repository $digest -}}
 {{- else -}}
-{{- printf "%s:%s" $repository (default .Chart.AppVersion $image.tag) -}}
+{{- printf "%s:%s" $repository (default .root.Chart.AppVersion $image.tag) -}}
 {{- end -}}
 {{- end -}}
 

@@ -111,7 +111,7 @@ affinity:
 {{- define "otelcol-ml.container" -}}
 {{- $values := index .root.Values .part -}}
 name: otelcol-ml
-image: {{ include "otelcol-ml.image" .root }}
+image: {{ include "otelcol-ml.image" . }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 {{- if .queue }}
 # Moves damaged files of the queue away, which would end every start.
