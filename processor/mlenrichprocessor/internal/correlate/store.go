@@ -10,7 +10,8 @@ import (
 )
 
 // Limits is how much a Store remembers. An id has at most 128 bytes, so the
-// limits bound its memory too: see the README.
+// limits bound the memory of all stores too: 138 MiB with ids of 36 bytes, 198 MiB
+// with ids of 128.
 type Limits struct {
 	Traces, Joins, Answers, Processes, Requests int
 	// Spans and Usage are of all traces together: the spans that hand something
