@@ -89,19 +89,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ConnectorMlLinesDroppedLines, err = builder.meter.Int64Counter(
 		"otelcol_connector_ml_lines_dropped_lines",
-		metric.WithDescription("Number of lines that were not read, because max_streams files and streams were read within the last minute [Development]"),
+		metric.WithDescription("Number of lines not read, because max_streams was reached within the last minute [Development]"),
 		metric.WithUnit("{line}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlLinesLines, err = builder.meter.Int64Counter(
 		"otelcol_connector_ml_lines_lines",
-		metric.WithDescription("Number of lines that say something of a training, by format [Development]"),
+		metric.WithDescription("Number of lines that were understood, by format [Development]"),
 		metric.WithUnit("{line}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlLinesStreams, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_connector_ml_lines_streams",
-		metric.WithDescription("Number of files and streams whose lines are remembered [Development]"),
+		metric.WithDescription("Number of files and streams in memory [Development]"),
 		metric.WithUnit("{stream}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) connector.Settings {
 func AssertEqualConnectorMlLinesDroppedLines(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_lines_dropped_lines",
-		Description: "Number of lines that were not read, because max_streams files and streams were read within the last minute [Development]",
+		Description: "Number of lines not read, because max_streams was reached within the last minute [Development]",
 		Unit:        "{line}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualConnectorMlLinesDroppedLines(t *testing.T, tt *componenttest.Tel
 func AssertEqualConnectorMlLinesLines(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_lines_lines",
-		Description: "Number of lines that say something of a training, by format [Development]",
+		Description: "Number of lines that were understood, by format [Development]",
 		Unit:        "{line}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualConnectorMlLinesLines(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualConnectorMlLinesStreams(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_lines_streams",
-		Description: "Number of files and streams whose lines are remembered [Development]",
+		Description: "Number of files and streams in memory [Development]",
 		Unit:        "{stream}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

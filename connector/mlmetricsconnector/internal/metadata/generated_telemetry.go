@@ -150,19 +150,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ConnectorMlMetricsLimitUse, err = builder.meter.Float64ObservableGauge(
 		"otelcol_connector_ml_metrics_limit_use",
-		metric.WithDescription("Fraction of a limit that is in use, as far as nothing new takes its place. Runs that have ended or are silent do not count [Development]"),
+		metric.WithDescription("Fraction of the limit in use, without runs that have ended or are silent [Development]"),
 		metric.WithUnit("1"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsOverflowedUpdates, err = builder.meter.Int64Counter(
 		"otelcol_connector_ml_metrics_overflowed_updates",
-		metric.WithDescription("Number of updates beyond a limit of streams. Counters and histograms were added to the overflow stream, gauges were dropped [Development]"),
+		metric.WithDescription("Number of updates beyond a limit of streams, added to the overflow stream or, for gauges, dropped [Development]"),
 		metric.WithUnit("{update}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsRepairedNames, err = builder.meter.Int64Counter(
 		"otelcol_connector_ml_metrics_repaired_names",
-		metric.WithDescription("Number of times that the service.name or service.namespace of spans had invalid UTF-8, which was replaced [Development]"),
+		metric.WithDescription("Number of service names and namespaces whose invalid UTF-8 was replaced [Development]"),
 		metric.WithUnit("{name}"),
 	)
 	errs = errors.Join(errs, err)
@@ -174,19 +174,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsRunsEvicted, err = builder.meter.Int64Counter(
 		"otelcol_connector_ml_metrics_runs_evicted",
-		metric.WithDescription("Number of ended or silent runs that were replaced by a new run [Development]"),
+		metric.WithDescription("Number of ended or silent runs replaced by a new run [Development]"),
 		metric.WithUnit("{run}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsSeries, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_connector_ml_metrics_series",
-		metric.WithDescription("Number of series that Prometheus shows for the live streams, limited by max_series. Overflow streams of that limit are not included [Development]"),
+		metric.WithDescription("Number of Prometheus series of the live streams, limited by max_series, without its overflow streams [Development]"),
 		metric.WithUnit("{series}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsSkipped, err = builder.meter.Int64Counter(
 		"otelcol_connector_ml_metrics_skipped",
-		metric.WithDescription("Number of spans and values that were skipped, by reason [Development]"),
+		metric.WithDescription("Number of spans and values skipped, by reason [Development]"),
 		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)

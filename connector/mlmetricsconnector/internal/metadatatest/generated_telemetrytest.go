@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) connector.Settings {
 func AssertEqualConnectorMlMetricsLimitUse(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_limit_use",
-		Description: "Fraction of a limit that is in use, as far as nothing new takes its place. Runs that have ended or are silent do not count [Development]",
+		Description: "Fraction of the limit in use, without runs that have ended or are silent [Development]",
 		Unit:        "1",
 		Data: metricdata.Gauge[float64]{
 			DataPoints: dps,
@@ -38,7 +38,7 @@ func AssertEqualConnectorMlMetricsLimitUse(t *testing.T, tt *componenttest.Telem
 func AssertEqualConnectorMlMetricsOverflowedUpdates(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_overflowed_updates",
-		Description: "Number of updates beyond a limit of streams. Counters and histograms were added to the overflow stream, gauges were dropped [Development]",
+		Description: "Number of updates beyond a limit of streams, added to the overflow stream or, for gauges, dropped [Development]",
 		Unit:        "{update}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -54,7 +54,7 @@ func AssertEqualConnectorMlMetricsOverflowedUpdates(t *testing.T, tt *componentt
 func AssertEqualConnectorMlMetricsRepairedNames(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_repaired_names",
-		Description: "Number of times that the service.name or service.namespace of spans had invalid UTF-8, which was replaced [Development]",
+		Description: "Number of service names and namespaces whose invalid UTF-8 was replaced [Development]",
 		Unit:        "{name}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -86,7 +86,7 @@ func AssertEqualConnectorMlMetricsRuns(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualConnectorMlMetricsRunsEvicted(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_runs_evicted",
-		Description: "Number of ended or silent runs that were replaced by a new run [Development]",
+		Description: "Number of ended or silent runs replaced by a new run [Development]",
 		Unit:        "{run}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -102,7 +102,7 @@ func AssertEqualConnectorMlMetricsRunsEvicted(t *testing.T, tt *componenttest.Te
 func AssertEqualConnectorMlMetricsSeries(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_series",
-		Description: "Number of series that Prometheus shows for the live streams, limited by max_series. Overflow streams of that limit are not included [Development]",
+		Description: "Number of Prometheus series of the live streams, limited by max_series, without its overflow streams [Development]",
 		Unit:        "{series}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -118,7 +118,7 @@ func AssertEqualConnectorMlMetricsSeries(t *testing.T, tt *componenttest.Telemet
 func AssertEqualConnectorMlMetricsSkipped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_skipped",
-		Description: "Number of spans and values that were skipped, by reason [Development]",
+		Description: "Number of spans and values skipped, by reason [Development]",
 		Unit:        "{item}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

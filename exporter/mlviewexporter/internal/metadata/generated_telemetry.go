@@ -91,19 +91,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ExporterMlViewReportsErrors, err = builder.meter.Int64Counter(
 		"otelcol_exporter_ml_view_reports_errors",
-		metric.WithDescription("Number of times that the report of a run could not be written [Development]"),
+		metric.WithDescription("Number of reports of runs that could not be written [Development]"),
 		metric.WithUnit("{error}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterMlViewReportsWritten, err = builder.meter.Int64Counter(
 		"otelcol_exporter_ml_view_reports_written",
-		metric.WithDescription("Number of reports of runs that were written to the directory of reports [Development]"),
+		metric.WithDescription("Number of reports of runs that were written [Development]"),
 		metric.WithUnit("{report}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterMlViewReproductionsErrors, err = builder.meter.Int64Counter(
 		"otelcol_exporter_ml_view_reproductions_errors",
-		metric.WithDescription("Number of times that the folder of reproductions could not be read [Development]"),
+		metric.WithDescription("Number of failed readings of the folder of reproductions [Development]"),
 		metric.WithUnit("{error}"),
 	)
 	errs = errors.Join(errs, err)
@@ -115,7 +115,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterMlViewStorageErrors, err = builder.meter.Int64Counter(
 		"otelcol_exporter_ml_view_storage_errors",
-		metric.WithDescription("Number of errors of the storage extension or of the data in it, by operation [Development]"),
+		metric.WithDescription("Number of errors of the storage extension or its data, by operation [Development]"),
 		metric.WithUnit("{error}"),
 	)
 	errs = errors.Join(errs, err)

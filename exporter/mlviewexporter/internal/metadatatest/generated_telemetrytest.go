@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) exporter.Settings {
 func AssertEqualExporterMlViewReportsErrors(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_ml_view_reports_errors",
-		Description: "Number of times that the report of a run could not be written [Development]",
+		Description: "Number of reports of runs that could not be written [Development]",
 		Unit:        "{error}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualExporterMlViewReportsErrors(t *testing.T, tt *componenttest.Tele
 func AssertEqualExporterMlViewReportsWritten(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_ml_view_reports_written",
-		Description: "Number of reports of runs that were written to the directory of reports [Development]",
+		Description: "Number of reports of runs that were written [Development]",
 		Unit:        "{report}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualExporterMlViewReportsWritten(t *testing.T, tt *componenttest.Tel
 func AssertEqualExporterMlViewReproductionsErrors(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_ml_view_reproductions_errors",
-		Description: "Number of times that the folder of reproductions could not be read [Development]",
+		Description: "Number of failed readings of the folder of reproductions [Development]",
 		Unit:        "{error}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -88,7 +88,7 @@ func AssertEqualExporterMlViewRowsHidden(t *testing.T, tt *componenttest.Telemet
 func AssertEqualExporterMlViewStorageErrors(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_ml_view_storage_errors",
-		Description: "Number of errors of the storage extension or of the data in it, by operation [Development]",
+		Description: "Number of errors of the storage extension or its data, by operation [Development]",
 		Unit:        "{error}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -124,49 +124,49 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ProcessorMlEnrichBreakdownsSkipped, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_enrich_breakdowns_skipped",
-		metric.WithDescription("Number of breakdowns of a GPU's memory that were left out because the sizes of the client and of the GPU contradict each other [Development]"),
+		metric.WithDescription("Number of breakdowns of a GPU's memory left out, because client and GPU contradict each other [Development]"),
 		metric.WithUnit("{breakdown}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichPointsUnsafe, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_enrich_points_unsafe",
-		metric.WithDescription("Number of metric points that Prometheus would lose, freeze or misread as they arrive, by reason; a point with two problems counts for both [Development]"),
+		metric.WithDescription("Number of points that Prometheus would lose, freeze or misread, by reason; a point can count for several [Development]"),
 		metric.WithUnit("{point}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichPrintedSpansDropped, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_enrich_printed_spans_dropped",
-		metric.WithDescription("Number of spans of what programs print that were left out, because the programs send spans of their steps [Development]"),
+		metric.WithDescription("Number of spans of printed lines left out, because the program sends spans itself [Development]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichRatesSkipped, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_enrich_rates_skipped",
-		metric.WithDescription("Number of rates that could not be derived correctly from the span or the metric's point, by reason [Development]"),
+		metric.WithDescription("Number of rates that could not be derived correctly, by reason [Development]"),
 		metric.WithUnit("{rate}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichRequestsJoined, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_ml_enrich_requests_joined",
-		metric.WithDescription("Number of spans that were taken for a request to a model that another span, no descendant, reports, and do not count, by reason [Development]"),
+		metric.WithDescription("Number of spans that repeat the request of a span that is no descendant, by reason; they do not count [Development]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichStoreEntries, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_processor_ml_enrich_store_entries",
-		metric.WithDescription("Number of entries in the store of this processor [Development]"),
+		metric.WithDescription("Number of entries in the store [Development]"),
 		metric.WithUnit("{entry}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichStoreEvictions, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_ml_enrich_store_evictions",
-		metric.WithDescription("Number of entries that were removed from the store because it was full; expired entries do not count [Development]"),
+		metric.WithDescription("Number of entries removed because the store was full [Development]"),
 		metric.WithUnit("{entry}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichValuesRejected, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_enrich_values_rejected",
-		metric.WithDescription("Number of attribute values under a known name that are unusable, such as an id with white space [Development]"),
+		metric.WithDescription("Number of unusable values of known attributes, such as an id with white space [Development]"),
 		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)

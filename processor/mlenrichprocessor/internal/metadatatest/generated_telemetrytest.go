@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) processor.Settings {
 func AssertEqualProcessorMlEnrichBreakdownsSkipped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_breakdowns_skipped",
-		Description: "Number of breakdowns of a GPU's memory that were left out because the sizes of the client and of the GPU contradict each other [Development]",
+		Description: "Number of breakdowns of a GPU's memory left out, because client and GPU contradict each other [Development]",
 		Unit:        "{breakdown}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualProcessorMlEnrichBreakdownsSkipped(t *testing.T, tt *componentte
 func AssertEqualProcessorMlEnrichPointsUnsafe(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_points_unsafe",
-		Description: "Number of metric points that Prometheus would lose, freeze or misread as they arrive, by reason; a point with two problems counts for both [Development]",
+		Description: "Number of points that Prometheus would lose, freeze or misread, by reason; a point can count for several [Development]",
 		Unit:        "{point}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualProcessorMlEnrichPointsUnsafe(t *testing.T, tt *componenttest.Te
 func AssertEqualProcessorMlEnrichPrintedSpansDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_printed_spans_dropped",
-		Description: "Number of spans of what programs print that were left out, because the programs send spans of their steps [Development]",
+		Description: "Number of spans of printed lines left out, because the program sends spans itself [Development]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -72,7 +72,7 @@ func AssertEqualProcessorMlEnrichPrintedSpansDropped(t *testing.T, tt *component
 func AssertEqualProcessorMlEnrichRatesSkipped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_rates_skipped",
-		Description: "Number of rates that could not be derived correctly from the span or the metric's point, by reason [Development]",
+		Description: "Number of rates that could not be derived correctly, by reason [Development]",
 		Unit:        "{rate}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -88,7 +88,7 @@ func AssertEqualProcessorMlEnrichRatesSkipped(t *testing.T, tt *componenttest.Te
 func AssertEqualProcessorMlEnrichRequestsJoined(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_requests_joined",
-		Description: "Number of spans that were taken for a request to a model that another span, no descendant, reports, and do not count, by reason [Development]",
+		Description: "Number of spans that repeat the request of a span that is no descendant, by reason; they do not count [Development]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -104,7 +104,7 @@ func AssertEqualProcessorMlEnrichRequestsJoined(t *testing.T, tt *componenttest.
 func AssertEqualProcessorMlEnrichStoreEntries(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_store_entries",
-		Description: "Number of entries in the store of this processor [Development]",
+		Description: "Number of entries in the store [Development]",
 		Unit:        "{entry}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -120,7 +120,7 @@ func AssertEqualProcessorMlEnrichStoreEntries(t *testing.T, tt *componenttest.Te
 func AssertEqualProcessorMlEnrichStoreEvictions(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_store_evictions",
-		Description: "Number of entries that were removed from the store because it was full; expired entries do not count [Development]",
+		Description: "Number of entries removed because the store was full [Development]",
 		Unit:        "{entry}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -136,7 +136,7 @@ func AssertEqualProcessorMlEnrichStoreEvictions(t *testing.T, tt *componenttest.
 func AssertEqualProcessorMlEnrichValuesRejected(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_values_rejected",
-		Description: "Number of attribute values under a known name that are unusable, such as an id with white space [Development]",
+		Description: "Number of unusable values of known attributes, such as an id with white space [Development]",
 		Unit:        "{value}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

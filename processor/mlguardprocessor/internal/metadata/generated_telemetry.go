@@ -142,55 +142,55 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardIdentitiesEvicted, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_ml_guard_identities_evicted",
-		metric.WithDescription("Number of identities removed because they were not seen for the expiration, or made room for others, by kind [Development]"),
+		metric.WithDescription("Number of identities that expired or made room for others, by kind [Development]"),
 		metric.WithUnit("{identity}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardItemsDropped, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_guard_items_dropped",
-		metric.WithDescription("Number of spans, data points and log records that the section out dropped, because the components after it refused them [Development]"),
+		metric.WithDescription("Number of items that the section out dropped, because later components refused them [Development]"),
 		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardItemsRefused, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_guard_items_refused",
-		metric.WithDescription("Number of spans, data points and log records that the components after it refused for the moment, so that their sender may send them again [Development]"),
+		metric.WithDescription("Number of items that later components refused for now; their sender may repeat them [Development]"),
 		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardLimitUse, err = builder.meter.Float64ObservableGauge(
 		"otelcol_processor_ml_guard_limit_use",
-		metric.WithDescription("Fraction of the limit of a kind of identities that is in use, of the label or the program that uses most of it, as far as nothing new takes its place [Development]"),
+		metric.WithDescription("Fraction of a limit in use, of the label or program that uses most of it, without identities that make room for new ones [Development]"),
 		metric.WithUnit("1"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardPointsOverflowed, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_guard_points_overflowed",
-		metric.WithDescription("Number of points of clients' metrics with an identity that was not admitted, by kind. Points of a service, an instance or a stream were dropped; other points had a label replaced [Development]"),
+		metric.WithDescription("Number of points with an identity that was not admitted, by kind; of a service, instance or stream they were dropped, else a label was replaced [Development]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardSpansOverflowed, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_guard_spans_overflowed",
-		metric.WithDescription("Number of spans with an identity that was not admitted and was replaced in the labels, by kind [Development]"),
+		metric.WithDescription("Number of spans with an identity that was not admitted and was replaced, by kind [Development]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardTextsReplaced, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_guard_texts_replaced",
-		metric.WithDescription("Number of texts, keys and other values that the section content replaced because the allow-list does not permit them, by signal [Development]"),
+		metric.WithDescription("Number of texts, keys and values that the section content replaced, by signal [Development]"),
 		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardUntrusted, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_guard_untrusted",
-		metric.WithDescription("Number of points and log records that only collectors write, dropped because trusted_senders does not list their sender [Development]"),
+		metric.WithDescription("Number of points and log records for collectors only, dropped because trusted_senders lacks their sender [Development]"),
 		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardValuesCut, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_guard_values_cut",
-		metric.WithDescription("Number of values, attributes, elements and items cut or dropped because they exceeded a limit of the section bounds, by limit [Development]"),
+		metric.WithDescription("Number of values, attributes, elements and items beyond a limit of the section bounds, cut or dropped, by limit [Development]"),
 		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)

@@ -40,7 +40,7 @@ func AssertEqualProcessorMlGuardIdentities(t *testing.T, tt *componenttest.Telem
 func AssertEqualProcessorMlGuardIdentitiesEvicted(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_identities_evicted",
-		Description: "Number of identities removed because they were not seen for the expiration, or made room for others, by kind [Development]",
+		Description: "Number of identities that expired or made room for others, by kind [Development]",
 		Unit:        "{identity}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualProcessorMlGuardIdentitiesEvicted(t *testing.T, tt *componenttes
 func AssertEqualProcessorMlGuardItemsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_items_dropped",
-		Description: "Number of spans, data points and log records that the section out dropped, because the components after it refused them [Development]",
+		Description: "Number of items that the section out dropped, because later components refused them [Development]",
 		Unit:        "{item}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -72,7 +72,7 @@ func AssertEqualProcessorMlGuardItemsDropped(t *testing.T, tt *componenttest.Tel
 func AssertEqualProcessorMlGuardItemsRefused(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_items_refused",
-		Description: "Number of spans, data points and log records that the components after it refused for the moment, so that their sender may send them again [Development]",
+		Description: "Number of items that later components refused for now; their sender may repeat them [Development]",
 		Unit:        "{item}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -88,7 +88,7 @@ func AssertEqualProcessorMlGuardItemsRefused(t *testing.T, tt *componenttest.Tel
 func AssertEqualProcessorMlGuardLimitUse(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_limit_use",
-		Description: "Fraction of the limit of a kind of identities that is in use, of the label or the program that uses most of it, as far as nothing new takes its place [Development]",
+		Description: "Fraction of a limit in use, of the label or program that uses most of it, without identities that make room for new ones [Development]",
 		Unit:        "1",
 		Data: metricdata.Gauge[float64]{
 			DataPoints: dps,
@@ -102,7 +102,7 @@ func AssertEqualProcessorMlGuardLimitUse(t *testing.T, tt *componenttest.Telemet
 func AssertEqualProcessorMlGuardPointsOverflowed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_points_overflowed",
-		Description: "Number of points of clients' metrics with an identity that was not admitted, by kind. Points of a service, an instance or a stream were dropped; other points had a label replaced [Development]",
+		Description: "Number of points with an identity that was not admitted, by kind; of a service, instance or stream they were dropped, else a label was replaced [Development]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -118,7 +118,7 @@ func AssertEqualProcessorMlGuardPointsOverflowed(t *testing.T, tt *componenttest
 func AssertEqualProcessorMlGuardSpansOverflowed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_spans_overflowed",
-		Description: "Number of spans with an identity that was not admitted and was replaced in the labels, by kind [Development]",
+		Description: "Number of spans with an identity that was not admitted and was replaced, by kind [Development]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -134,7 +134,7 @@ func AssertEqualProcessorMlGuardSpansOverflowed(t *testing.T, tt *componenttest.
 func AssertEqualProcessorMlGuardTextsReplaced(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_texts_replaced",
-		Description: "Number of texts, keys and other values that the section content replaced because the allow-list does not permit them, by signal [Development]",
+		Description: "Number of texts, keys and values that the section content replaced, by signal [Development]",
 		Unit:        "{value}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -150,7 +150,7 @@ func AssertEqualProcessorMlGuardTextsReplaced(t *testing.T, tt *componenttest.Te
 func AssertEqualProcessorMlGuardUntrusted(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_untrusted",
-		Description: "Number of points and log records that only collectors write, dropped because trusted_senders does not list their sender [Development]",
+		Description: "Number of points and log records for collectors only, dropped because trusted_senders lacks their sender [Development]",
 		Unit:        "{item}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -166,7 +166,7 @@ func AssertEqualProcessorMlGuardUntrusted(t *testing.T, tt *componenttest.Teleme
 func AssertEqualProcessorMlGuardValuesCut(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_values_cut",
-		Description: "Number of values, attributes, elements and items cut or dropped because they exceeded a limit of the section bounds, by limit [Development]",
+		Description: "Number of values, attributes, elements and items beyond a limit of the section bounds, cut or dropped, by limit [Development]",
 		Unit:        "{value}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

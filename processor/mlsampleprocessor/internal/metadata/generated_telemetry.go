@@ -91,31 +91,31 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ProcessorMlSampleBytesWaiting, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_processor_ml_sample_bytes_waiting",
-		metric.WithDescription("Memory of the spans that wait for their decision or to be sent, as max_bytes limits it [Development]"),
+		metric.WithDescription("Memory of the waiting spans, limited by max_bytes [Development]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlSampleSpans, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_sample_spans",
-		metric.WithDescription("Number of spans by what became of them, or would have become of them without dry_run [Development]"),
+		metric.WithDescription("Number of spans by outcome, or by outcome without dry_run [Development]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlSampleSpansLost, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_sample_spans_lost",
-		metric.WithDescription("Number of spans that were lost because max_bytes was reached while nothing could be sent, or because the next component refused them [Development]"),
+		metric.WithDescription("Number of spans lost, because max_bytes was reached or the next component refused them [Development]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlSampleUnits, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_sample_units",
-		metric.WithDescription("Number of decided units by why they were kept, or would have been kept without dry_run [Development]"),
+		metric.WithDescription("Number of decided units by reason, or by reason without dry_run [Development]"),
 		metric.WithUnit("{unit}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlSampleUnitsEarly, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_sample_units_early",
-		metric.WithDescription("Number of units that were decided before they had waited, because max_bytes was reached [Development]"),
+		metric.WithDescription("Number of units decided early, because max_bytes was reached [Development]"),
 		metric.WithUnit("{unit}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) processor.Settings {
 func AssertEqualProcessorMlSampleBytesWaiting(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_sample_bytes_waiting",
-		Description: "Memory of the spans that wait for their decision or to be sent, as max_bytes limits it [Development]",
+		Description: "Memory of the waiting spans, limited by max_bytes [Development]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualProcessorMlSampleBytesWaiting(t *testing.T, tt *componenttest.Te
 func AssertEqualProcessorMlSampleSpans(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_sample_spans",
-		Description: "Number of spans by what became of them, or would have become of them without dry_run [Development]",
+		Description: "Number of spans by outcome, or by outcome without dry_run [Development]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualProcessorMlSampleSpans(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualProcessorMlSampleSpansLost(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_sample_spans_lost",
-		Description: "Number of spans that were lost because max_bytes was reached while nothing could be sent, or because the next component refused them [Development]",
+		Description: "Number of spans lost, because max_bytes was reached or the next component refused them [Development]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -72,7 +72,7 @@ func AssertEqualProcessorMlSampleSpansLost(t *testing.T, tt *componenttest.Telem
 func AssertEqualProcessorMlSampleUnits(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_sample_units",
-		Description: "Number of decided units by why they were kept, or would have been kept without dry_run [Development]",
+		Description: "Number of decided units by reason, or by reason without dry_run [Development]",
 		Unit:        "{unit}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -88,7 +88,7 @@ func AssertEqualProcessorMlSampleUnits(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualProcessorMlSampleUnitsEarly(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_sample_units_early",
-		Description: "Number of units that were decided before they had waited, because max_bytes was reached [Development]",
+		Description: "Number of units decided early, because max_bytes was reached [Development]",
 		Unit:        "{unit}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

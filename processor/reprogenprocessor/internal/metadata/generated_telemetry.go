@@ -142,13 +142,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ProcessorReproGenCandidates, err = builder.meter.Int64Counter(
 		"otelcol_processor_repro_gen_candidates",
-		metric.WithDescription("Failures that were counted in their group. Consequences of another failure, and repetitions within a trace, are not. [Development]"),
+		metric.WithDescription("Failures counted in their group, without consequences of others and repetitions within a trace. [Development]"),
 		metric.WithUnit("{failure}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenDeduplicated, err = builder.meter.Int64Counter(
 		"otelcol_processor_repro_gen_deduplicated",
-		metric.WithDescription("Failures that need no artifact, because their group has one of the same variant or all that it may have. [Development]"),
+		metric.WithDescription("Failures without need of an artifact, because their group has one of the variant, or all that it may have. [Development]"),
 		metric.WithUnit("{failure}"),
 	)
 	errs = errors.Join(errs, err)
@@ -166,31 +166,31 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenGroups, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_repro_gen_groups",
-		metric.WithDescription("Groups in memory. A group is the failures with the same fingerprint. [Development]"),
+		metric.WithDescription("Groups of failures with the same fingerprint in memory. [Development]"),
 		metric.WithUnit("{group}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenQueueLength, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_repro_gen_queue_length",
-		metric.WithDescription("Failures that wait to be written, including those within sibling_wait. [Development]"),
+		metric.WithDescription("Failures that wait to be written, those within sibling_wait included. [Development]"),
 		metric.WithUnit("{failure}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenRedactions, err = builder.meter.Int64Counter(
 		"otelcol_processor_repro_gen_redactions",
-		metric.WithDescription("Values that were withheld from artifacts, by rule. [Development]"),
+		metric.WithDescription("Values withheld from artifacts, by rule. [Development]"),
 		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenRemoved, err = builder.meter.Int64Counter(
 		"otelcol_processor_repro_gen_removed",
-		metric.WithDescription("Artifacts that were removed because a limit of retention was exceeded. [Development]"),
+		metric.WithDescription("Artifacts removed because of a limit of retention. [Development]"),
 		metric.WithUnit("{artifact}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenTraces, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_repro_gen_traces",
-		metric.WithDescription("Traces with a failure that are kept in memory. [Development]"),
+		metric.WithDescription("Traces with a failure in memory. [Development]"),
 		metric.WithUnit("{trace}"),
 	)
 	errs = errors.Join(errs, err)
@@ -203,7 +203,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenWritten, err = builder.meter.Int64Counter(
 		"otelcol_processor_repro_gen_written",
-		metric.WithDescription("Artifacts that were written. [Development]"),
+		metric.WithDescription("Artifacts written. [Development]"),
 		metric.WithUnit("{artifact}"),
 	)
 	errs = errors.Join(errs, err)

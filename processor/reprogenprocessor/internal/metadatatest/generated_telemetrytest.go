@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) processor.Settings {
 func AssertEqualProcessorReproGenCandidates(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_candidates",
-		Description: "Failures that were counted in their group. Consequences of another failure, and repetitions within a trace, are not. [Development]",
+		Description: "Failures counted in their group, without consequences of others and repetitions within a trace. [Development]",
 		Unit:        "{failure}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualProcessorReproGenCandidates(t *testing.T, tt *componenttest.Tele
 func AssertEqualProcessorReproGenDeduplicated(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_deduplicated",
-		Description: "Failures that need no artifact, because their group has one of the same variant or all that it may have. [Development]",
+		Description: "Failures without need of an artifact, because their group has one of the variant, or all that it may have. [Development]",
 		Unit:        "{failure}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -86,7 +86,7 @@ func AssertEqualProcessorReproGenDropped(t *testing.T, tt *componenttest.Telemet
 func AssertEqualProcessorReproGenGroups(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_groups",
-		Description: "Groups in memory. A group is the failures with the same fingerprint. [Development]",
+		Description: "Groups of failures with the same fingerprint in memory. [Development]",
 		Unit:        "{group}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -100,7 +100,7 @@ func AssertEqualProcessorReproGenGroups(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualProcessorReproGenQueueLength(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_queue_length",
-		Description: "Failures that wait to be written, including those within sibling_wait. [Development]",
+		Description: "Failures that wait to be written, those within sibling_wait included. [Development]",
 		Unit:        "{failure}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -114,7 +114,7 @@ func AssertEqualProcessorReproGenQueueLength(t *testing.T, tt *componenttest.Tel
 func AssertEqualProcessorReproGenRedactions(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_redactions",
-		Description: "Values that were withheld from artifacts, by rule. [Development]",
+		Description: "Values withheld from artifacts, by rule. [Development]",
 		Unit:        "{value}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -130,7 +130,7 @@ func AssertEqualProcessorReproGenRedactions(t *testing.T, tt *componenttest.Tele
 func AssertEqualProcessorReproGenRemoved(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_removed",
-		Description: "Artifacts that were removed because a limit of retention was exceeded. [Development]",
+		Description: "Artifacts removed because of a limit of retention. [Development]",
 		Unit:        "{artifact}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -146,7 +146,7 @@ func AssertEqualProcessorReproGenRemoved(t *testing.T, tt *componenttest.Telemet
 func AssertEqualProcessorReproGenTraces(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_traces",
-		Description: "Traces with a failure that are kept in memory. [Development]",
+		Description: "Traces with a failure in memory. [Development]",
 		Unit:        "{trace}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -175,7 +175,7 @@ func AssertEqualProcessorReproGenWriteDuration(t *testing.T, tt *componenttest.T
 func AssertEqualProcessorReproGenWritten(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_written",
-		Description: "Artifacts that were written. [Development]",
+		Description: "Artifacts written. [Development]",
 		Unit:        "{artifact}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -1314,7 +1314,7 @@ type metricHwFanSpeedRatio struct {
 // init fills hw.fan.speed_ratio metric with initial data.
 func (m *metricHwFanSpeedRatio) init() {
 	m.data.SetName("hw.fan.speed_ratio")
-	m.data.SetDescription("Speed of a fan as a fraction of its full speed, 0 to 1. The driver can set more than 1.")
+	m.data.SetDescription("Speed of a fan as a fraction of its full speed; it can exceed 1.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -1372,7 +1372,7 @@ type metricHwGpuIo struct {
 // init fills hw.gpu.io metric with initial data.
 func (m *metricHwGpuIo) init() {
 	m.data.SetName("hw.gpu.io")
-	m.data.SetDescription("Data over PCIe since the first reading of the GPU, integrated from the mean rates between readings.")
+	m.data.SetDescription("Data over PCIe since the GPU's first reading; from compute capability 9.0 on.")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -1491,7 +1491,7 @@ type metricHwGpuMemoryUsage struct {
 // init fills hw.gpu.memory.usage metric with initial data.
 func (m *metricHwGpuMemoryUsage) init() {
 	m.data.SetName("hw.gpu.memory.usage")
-	m.data.SetDescription("Allocated memory of the GPU. Memory that the driver reserves for itself is left out if the driver reports it.")
+	m.data.SetDescription("Allocated memory of the GPU, without what the driver reserves.")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -1665,7 +1665,7 @@ type metricHwPower struct {
 // init fills hw.power metric with initial data.
 func (m *metricHwPower) init() {
 	m.data.SetName("hw.power")
-	m.data.SetDescription("Power of the GPU and its board, the driver's mean over about a second.")
+	m.data.SetDescription("Power of the GPU and its board, mean of about a second.")
 	m.data.SetUnit("W")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -1843,7 +1843,7 @@ type metricHwTemperatureLimit struct {
 // init fills hw.temperature.limit metric with initial data.
 func (m *metricHwTemperatureLimit) init() {
 	m.data.SetName("hw.temperature.limit")
-	m.data.SetDescription("Temperature at which the GPU slows down or switches itself off.")
+	m.data.SetDescription("Temperature at which the GPU slows down or switches off; absent if it reports a margin.")
 	m.data.SetUnit("Cel")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -2544,7 +2544,7 @@ type metricNvidiaGpuMemoryRemapFailed struct {
 // init fills nvidia.gpu.memory.remap_failed metric with initial data.
 func (m *metricNvidiaGpuMemoryRemapFailed) init() {
 	m.data.SetName("nvidia.gpu.memory.remap_failed")
-	m.data.SetDescription("1 if a bad row could not be remapped because no spare row is left, which calls for a repair; 0 otherwise.")
+	m.data.SetDescription("1 if no spare row was left for a bad memory row, 0 otherwise.")
 	m.data.SetUnit("1")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -2603,7 +2603,7 @@ type metricNvidiaGpuMemoryRemapPending struct {
 // init fills nvidia.gpu.memory.remap_pending metric with initial data.
 func (m *metricNvidiaGpuMemoryRemapPending) init() {
 	m.data.SetName("nvidia.gpu.memory.remap_pending")
-	m.data.SetDescription("1 if a bad row will be remapped at the next reset of the GPU, 0 otherwise.")
+	m.data.SetDescription("1 if a bad memory row waits for a reset of the GPU, 0 otherwise.")
 	m.data.SetUnit("1")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -2781,7 +2781,7 @@ type metricNvidiaGpuMemoryRetiredPages struct {
 // init fills nvidia.gpu.memory.retired_pages metric with initial data.
 func (m *metricNvidiaGpuMemoryRetiredPages) init() {
 	m.data.SetName("nvidia.gpu.memory.retired_pages")
-	m.data.SetDescription("Memory pages that were retired in the GPU's life. Only GPUs before Ampere have it.")
+	m.data.SetDescription("Memory pages that were retired in the GPU's life; only before Ampere.")
 	m.data.SetUnit("{page}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -3311,7 +3311,7 @@ type metricNvidiaGpuPipeUtilization struct {
 // init fills nvidia.gpu.pipe.utilization metric with initial data.
 func (m *metricNvidiaGpuPipeUtilization) init() {
 	m.data.SetName("nvidia.gpu.pipe.utilization")
-	m.data.SetDescription("Fraction of the cycles since the last reading in which a kind of arithmetic unit was busy, 0 to 1.")
+	m.data.SetDescription("Fraction of the cycles since the last reading in which the arithmetic unit was busy, 0 to 1.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -3602,7 +3602,7 @@ type metricNvidiaGpuProcessUtilization struct {
 // init fills nvidia.gpu.process.utilization metric with initial data.
 func (m *metricNvidiaGpuProcessUtilization) init() {
 	m.data.SetName("nvidia.gpu.process.utilization")
-	m.data.SetDescription("Fraction of the time since the processes were last read in which one process used an engine of the GPU, 0 to 1.")
+	m.data.SetDescription("Fraction of the time since processes were last read in which one process used the engine, 0 to 1.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -4129,7 +4129,7 @@ type metricNvidiaGpuWorkloadUtilization struct {
 // init fills nvidia.gpu.workload.utilization metric with initial data.
 func (m *metricNvidiaGpuWorkloadUtilization) init() {
 	m.data.SetName("nvidia.gpu.workload.utilization")
-	m.data.SetDescription("Fraction of the time since the processes were last read in which a workload's processes used the GPU, 0 to 1.")
+	m.data.SetDescription("Fraction of the time since processes were last read in which a workload's processes used the GPU, 0 to 1; absent for MIG devices.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -4186,7 +4186,7 @@ type metricNvidiaGpuXidErrors struct {
 // init fills nvidia.gpu.xid.errors metric with initial data.
 func (m *metricNvidiaGpuXidErrors) init() {
 	m.data.SetName("nvidia.gpu.xid.errors")
-	m.data.SetDescription("Errors that the driver has reported with a code (XID) since the receiver first read the GPU.")
+	m.data.SetDescription("Errors that the driver reported with a code (XID) since the GPU's first reading.")
 	m.data.SetUnit("{error}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -4246,7 +4246,7 @@ type metricNvidiaNvswitchSxidErrors struct {
 // init fills nvidia.nvswitch.sxid.errors metric with initial data.
 func (m *metricNvidiaNvswitchSxidErrors) init() {
 	m.data.SetName("nvidia.nvswitch.sxid.errors")
-	m.data.SetDescription("Errors that the driver of NVSwitches has reported with a code (SXid) since the receiver started.")
+	m.data.SetDescription("Errors of NVSwitches with a code (SXid) in the kernel's log since the receiver started.")
 	m.data.SetUnit("{error}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)

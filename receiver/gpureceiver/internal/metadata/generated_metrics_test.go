@@ -346,7 +346,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["hw.fan.speed_ratio"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Speed of a fan as a fraction of its full speed, 0 to 1. The driver can set more than 1.", mi.Description())
+					assert.Equal(t, "Speed of a fan as a fraction of its full speed; it can exceed 1.", mi.Description())
 					assert.Equal(t, "1", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
@@ -376,7 +376,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["hw.gpu.io"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Data over PCIe since the first reading of the GPU, integrated from the mean rates between readings.", mi.Description())
+					assert.Equal(t, "Data over PCIe since the GPU's first reading; from compute capability 9.0 on.", mi.Description())
 					assert.Equal(t, "By", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -437,7 +437,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["hw.gpu.memory.usage"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Allocated memory of the GPU. Memory that the driver reserves for itself is left out if the driver reports it.", mi.Description())
+					assert.Equal(t, "Allocated memory of the GPU, without what the driver reserves.", mi.Description())
 					assert.Equal(t, "By", mi.Unit())
 					assert.False(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -523,7 +523,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["hw.power"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Power of the GPU and its board, the driver's mean over about a second.", mi.Description())
+					assert.Equal(t, "Power of the GPU and its board, mean of about a second.", mi.Description())
 					assert.Equal(t, "W", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
@@ -621,7 +621,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["hw.temperature.limit"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Temperature at which the GPU slows down or switches itself off.", mi.Description())
+					assert.Equal(t, "Temperature at which the GPU slows down or switches off; absent if it reports a margin.", mi.Description())
 					assert.Equal(t, "Cel", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
@@ -983,7 +983,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nvidia.gpu.memory.remap_failed"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "1 if a bad row could not be remapped because no spare row is left, which calls for a repair; 0 otherwise.", mi.Description())
+					assert.Equal(t, "1 if no spare row was left for a bad memory row, 0 otherwise.", mi.Description())
 					assert.Equal(t, "1", mi.Unit())
 					assert.False(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -1012,7 +1012,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nvidia.gpu.memory.remap_pending"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "1 if a bad row will be remapped at the next reset of the GPU, 0 otherwise.", mi.Description())
+					assert.Equal(t, "1 if a bad memory row waits for a reset of the GPU, 0 otherwise.", mi.Description())
 					assert.Equal(t, "1", mi.Unit())
 					assert.False(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -1102,7 +1102,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nvidia.gpu.memory.retired_pages"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Memory pages that were retired in the GPU's life. Only GPUs before Ampere have it.", mi.Description())
+					assert.Equal(t, "Memory pages that were retired in the GPU's life; only before Ampere.", mi.Description())
 					assert.Equal(t, "{page}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -1376,7 +1376,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nvidia.gpu.pipe.utilization"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Fraction of the cycles since the last reading in which a kind of arithmetic unit was busy, 0 to 1.", mi.Description())
+					assert.Equal(t, "Fraction of the cycles since the last reading in which the arithmetic unit was busy, 0 to 1.", mi.Description())
 					assert.Equal(t, "1", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
@@ -1576,7 +1576,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nvidia.gpu.process.utilization"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Fraction of the time since the processes were last read in which one process used an engine of the GPU, 0 to 1.", mi.Description())
+					assert.Equal(t, "Fraction of the time since processes were last read in which one process used the engine, 0 to 1.", mi.Description())
 					assert.Equal(t, "1", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
@@ -1938,7 +1938,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nvidia.gpu.workload.utilization"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Fraction of the time since the processes were last read in which a workload's processes used the GPU, 0 to 1.", mi.Description())
+					assert.Equal(t, "Fraction of the time since processes were last read in which a workload's processes used the GPU, 0 to 1; absent for MIG devices.", mi.Description())
 					assert.Equal(t, "1", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())
@@ -2007,7 +2007,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nvidia.gpu.xid.errors"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Errors that the driver has reported with a code (XID) since the receiver first read the GPU.", mi.Description())
+					assert.Equal(t, "Errors that the driver reported with a code (XID) since the GPU's first reading.", mi.Description())
 					assert.Equal(t, "{error}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -2045,7 +2045,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["nvidia.nvswitch.sxid.errors"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Errors that the driver of NVSwitches has reported with a code (SXid) since the receiver started.", mi.Description())
+					assert.Equal(t, "Errors of NVSwitches with a code (SXid) in the kernel's log since the receiver started.", mi.Description())
 					assert.Equal(t, "{error}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())

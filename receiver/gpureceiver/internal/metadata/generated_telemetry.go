@@ -112,7 +112,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverGpuAbandonedCalls, err = builder.meter.Int64Counter(
 		"otelcol_receiver_gpu_abandoned_calls",
-		metric.WithDescription("Number of NVML calls that were abandoned because they did not return in time. [Development]"),
+		metric.WithDescription("Number of NVML calls that did not return in time. [Development]"),
 		metric.WithUnit("{call}"),
 	)
 	errs = errors.Join(errs, err)
@@ -131,13 +131,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuDriverStarts, err = builder.meter.Int64Counter(
 		"otelcol_receiver_gpu_driver_starts",
-		metric.WithDescription("Number of times the NVIDIA driver was opened, including the first. [Development]"),
+		metric.WithDescription("Number of times the NVIDIA driver was opened. [Development]"),
 		metric.WithUnit("{start}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuDroppedEvents, err = builder.meter.Int64Counter(
 		"otelcol_receiver_gpu_dropped_events",
-		metric.WithDescription("Number of events (XID) without a log record because they came faster than the pipeline took them, or without a series of their own because there were too many GPUs or codes. [Development]"),
+		metric.WithDescription("Number of XID events without a log record, because they came too fast, or without a series, because of too many GPUs or codes. [Development]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
@@ -149,25 +149,25 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuFailedCalls, err = builder.meter.Int64Counter(
 		"otelcol_receiver_gpu_failed_calls",
-		metric.WithDescription("Number of failed NVML calls, without those that the GPU does not support. [Development]"),
+		metric.WithDescription("Number of failed NVML calls, except unsupported ones. [Development]"),
 		metric.WithUnit("{call}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuLostKernelMessages, err = builder.meter.Int64Counter(
 		"otelcol_receiver_gpu_lost_kernel_messages",
-		metric.WithDescription("Number of messages of the kernel's log that were overwritten before they were read. [Development]"),
+		metric.WithDescription("Number of kernel log messages overwritten before they were read. [Development]"),
 		metric.WithUnit("{message}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuMergedWorkloads, err = builder.meter.Int64Counter(
 		"otelcol_receiver_gpu_merged_workloads",
-		metric.WithDescription("Number of workloads beyond the limit of a GPU, which count in the series without workload attributes. [Development]"),
+		metric.WithDescription("Number of workloads beyond a GPU's limit, counted in the series without workload attributes. [Development]"),
 		metric.WithUnit("{workload}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuSeenGpus, err = builder.meter.Int64ObservableGauge(
 		"otelcol_receiver_gpu_seen_gpus",
-		metric.WithDescription("Number of GPUs and MIG devices that the driver listed at the last reading. [Development]"),
+		metric.WithDescription("Number of GPUs and MIG devices at the last reading. [Development]"),
 		metric.WithUnit("{gpu}"),
 	)
 	errs = errors.Join(errs, err)

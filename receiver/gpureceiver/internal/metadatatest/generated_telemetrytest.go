@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverGpuAbandonedCalls(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_abandoned_calls",
-		Description: "Number of NVML calls that were abandoned because they did not return in time. [Development]",
+		Description: "Number of NVML calls that did not return in time. [Development]",
 		Unit:        "{call}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -71,7 +71,7 @@ func AssertEqualReceiverGpuDriverAttempts(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverGpuDriverStarts(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_driver_starts",
-		Description: "Number of times the NVIDIA driver was opened, including the first. [Development]",
+		Description: "Number of times the NVIDIA driver was opened. [Development]",
 		Unit:        "{start}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -87,7 +87,7 @@ func AssertEqualReceiverGpuDriverStarts(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverGpuDroppedEvents(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_dropped_events",
-		Description: "Number of events (XID) without a log record because they came faster than the pipeline took them, or without a series of their own because there were too many GPUs or codes. [Development]",
+		Description: "Number of XID events without a log record, because they came too fast, or without a series, because of too many GPUs or codes. [Development]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -119,7 +119,7 @@ func AssertEqualReceiverGpuDroppedValues(t *testing.T, tt *componenttest.Telemet
 func AssertEqualReceiverGpuFailedCalls(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_failed_calls",
-		Description: "Number of failed NVML calls, without those that the GPU does not support. [Development]",
+		Description: "Number of failed NVML calls, except unsupported ones. [Development]",
 		Unit:        "{call}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -135,7 +135,7 @@ func AssertEqualReceiverGpuFailedCalls(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualReceiverGpuLostKernelMessages(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_lost_kernel_messages",
-		Description: "Number of messages of the kernel's log that were overwritten before they were read. [Development]",
+		Description: "Number of kernel log messages overwritten before they were read. [Development]",
 		Unit:        "{message}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -151,7 +151,7 @@ func AssertEqualReceiverGpuLostKernelMessages(t *testing.T, tt *componenttest.Te
 func AssertEqualReceiverGpuMergedWorkloads(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_merged_workloads",
-		Description: "Number of workloads beyond the limit of a GPU, which count in the series without workload attributes. [Development]",
+		Description: "Number of workloads beyond a GPU's limit, counted in the series without workload attributes. [Development]",
 		Unit:        "{workload}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -167,7 +167,7 @@ func AssertEqualReceiverGpuMergedWorkloads(t *testing.T, tt *componenttest.Telem
 func AssertEqualReceiverGpuSeenGpus(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_seen_gpus",
-		Description: "Number of GPUs and MIG devices that the driver listed at the last reading. [Development]",
+		Description: "Number of GPUs and MIG devices at the last reading. [Development]",
 		Unit:        "{gpu}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,

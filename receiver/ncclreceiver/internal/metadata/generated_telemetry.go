@@ -62,19 +62,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverNcclDroppedCommunicators, err = builder.meter.Int64Counter(
 		"otelcol_receiver_nccl_dropped_communicators",
-		metric.WithDescription("Number of communicators in answers that were left out because their numbers are impossible, or beyond 64. [Development]"),
+		metric.WithDescription("Number of communicators left out, with impossible numbers or beyond 64. [Development]"),
 		metric.WithUnit("{communicator}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverNcclDroppedRecords, err = builder.meter.Int64Counter(
 		"otelcol_receiver_nccl_dropped_records",
-		metric.WithDescription("Number of log records that were lost because there were too many at once, or because the pipeline refused them. [Development]"),
+		metric.WithDescription("Number of log records lost, because of too many at once or refused by the pipeline. [Development]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverNcclQueries, err = builder.meter.Int64Counter(
 		"otelcol_receiver_nccl_queries",
-		metric.WithDescription("Number of queries by outcome. refused means that no process with NCCL listens. [Development]"),
+		metric.WithDescription("Number of queries, by outcome. [Development]"),
 		metric.WithUnit("{query}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverNcclDroppedCommunicators(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_nccl_dropped_communicators",
-		Description: "Number of communicators in answers that were left out because their numbers are impossible, or beyond 64. [Development]",
+		Description: "Number of communicators left out, with impossible numbers or beyond 64. [Development]",
 		Unit:        "{communicator}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualReceiverNcclDroppedCommunicators(t *testing.T, tt *componenttest
 func AssertEqualReceiverNcclDroppedRecords(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_nccl_dropped_records",
-		Description: "Number of log records that were lost because there were too many at once, or because the pipeline refused them. [Development]",
+		Description: "Number of log records lost, because of too many at once or refused by the pipeline. [Development]",
 		Unit:        "{record}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualReceiverNcclDroppedRecords(t *testing.T, tt *componenttest.Telem
 func AssertEqualReceiverNcclQueries(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_nccl_queries",
-		Description: "Number of queries by outcome. refused means that no process with NCCL listens. [Development]",
+		Description: "Number of queries, by outcome. [Development]",
 		Unit:        "{query}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
