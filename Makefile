@@ -22,9 +22,9 @@ MODULES := $(shell sed -n 's/^\t\.\/\(.*\)$$/\1/p' go.work)
 APART   := e2e internal/tools internal/tools/helm internal/tools/image internal/tools/lint internal/tools/package
 # The client programs of the end-to-end tests.
 EXAMPLES := $(patsubst examples/%/requirements.txt,%,$(wildcard examples/*/requirements.txt))
-# Modules with generated code: those with a metadata.yaml, the vocabulary page and
-# the dashboards.
-GENERATED := $(patsubst %/metadata.yaml,%,$(wildcard */*/metadata.yaml)) internal/mlattr cmd/allowlist cmd/dashboards
+# Modules with generated code: those with a metadata.yaml, the vocabulary page,
+# the dashboards, and the pages of mdatagen, which come last.
+GENERATED := $(patsubst %/metadata.yaml,%,$(wildcard */*/metadata.yaml)) internal/mlattr cmd/allowlist cmd/dashboards cmd/references
 
 # The Helm chart. It has copies of files outside of it.
 CHART   := deploy/helm/otelcol-ml
