@@ -127,51 +127,73 @@ func page(t *testing.T) string {
 
 <!-- Generated from internal/series by "go generate". Do not edit. -->
 
-Every series has ` + "`service.name`" + ` (and ` + "`service.namespace`" + `) on its resource, and these
-attributes on its points, where they are known:
-` + codeList(series.RunLabels) + `.
+Every series has ` + "`service.name`" + ` (and ` + "`service.namespace`" + `) on its resource. Its points
+have its own labels and, where they are known, those of the column "run": *all* is
+` + codeList(series.RunLabels) + `;
+*stated* is all of them without a run id that was computed for a single trace; *named* is
+what the description names. Series with ` + "`ml.run.id`" + ` alone or *named* are computed for each
+emission, and a stream without a value ends.
+
 A stream with ` + "`" + series.Overflow + "`" + ` = true adds up the updates beyond a limit. Counters and
-histograms are cumulative. A gauge holds the newest value, that of the span that ended
-last, and an up-down counter the current value.
+histograms are cumulative. A gauge has the value of the span that ended last, an up-down
+counter the current value. The Prometheus names are the defaults of the prometheus exporter.
 
-The Prometheus names are the defaults of the prometheus exporter, with unit and type
-suffixes.
-
-| metric | Prometheus | kind | unit | own labels |
-|---|---|---|---|---|
+| metric | Prometheus | kind | unit | own labels | run |
+|---|---|---|---|---|---|
 `)
 	for _, s := range series.All {
 		name := prometheusName(t, s)
-		fmt.Fprintf(&b, "| [`%s`](#%s) | `%s` | %s | %s | %s |\n", s.Name, anchor(s.Name), name, kinds[s.Kind], unit(s.Unit), codeList(s.Labels))
+		fmt.Fprintf(&b, "| [`%s`](#%s) | `%s` | %s | %s | %s | %s |\n", s.Name, anchor(s.Name), name, kinds[s.Kind], unit(s.Unit), codeList(s.Labels), runLabels(&s))
 	}
+	var bounds []string
+	named := make(map[string][]string)
 	for _, s := range series.All {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", s.Name, s.Description)
 		if s.OptIn != "" {
 			fmt.Fprintf(&b, "\nOnly with `%s`.\n", s.OptIn)
 		}
-		switch {
-		case s.Momentary && s.NoRun:
-			b.WriteString("\nComputed for each emission. A stream without a value ends.\n")
-		case s.Momentary:
-			b.WriteString("\nComputed for each emission. A stream without a value ends. `ml.run.id` is the only label\nof a run here.\n")
-		case s.NoRun:
-			b.WriteString("\n`host.name` is the only label of a run here.\n")
-		case !s.EveryRun:
-			b.WriteString("\nA run id that was computed for a single trace is not a label here.\n")
+		if len(s.Buckets) == 0 {
+			continue
 		}
-		if len(s.Buckets) > 0 {
-			bounds := make([]string, len(s.Buckets))
-			for i, bound := range s.Buckets {
-				bounds[i] = strconv.FormatFloat(bound, 'g', -1, 64)
-			}
-			of := ""
-			if s.WholeOnly != "" {
-				of = fmt.Sprintf(" where `%s` is `%s`; other streams have only a count and a sum", s.Labels[0], s.WholeOnly)
-			}
-			fmt.Fprintf(&b, "\nBuckets: %s%s.\n", strings.Join(bounds, ", "), of)
+		list := numbers(s.Buckets)
+		if s.WholeOnly != "" {
+			list += fmt.Sprintf(" where `%s` is `%s`; other streams have only a count and a sum", s.Labels[0], s.WholeOnly)
 		}
+		if len(named[list]) == 0 {
+			bounds = append(bounds, list)
+		}
+		named[list] = append(named[list], s.Name)
+	}
+	b.WriteString("\n## Buckets\n\nThe upper bounds of the histograms.\n\n")
+	for _, list := range bounds {
+		fmt.Fprintf(&b, "- %s: %s.\n", codeList(named[list]), list)
 	}
 	return b.String()
+}
+
+// runLabels returns which labels of a run a series has, as the page calls them.
+func runLabels(s *series.Series) string {
+	switch {
+	case s.Momentary && s.NoRun:
+		return "named"
+	case s.Momentary:
+		return "`ml.run.id`"
+	case s.NoRun:
+		return "`host.name`"
+	case s.EveryRun:
+		return "all"
+	default:
+		return "stated"
+	}
+}
+
+// numbers lists the bounds of buckets.
+func numbers(bounds []float64) string {
+	list := make([]string, len(bounds))
+	for i, bound := range bounds {
+		list[i] = strconv.FormatFloat(bound, 'g', -1, 64)
+	}
+	return strings.Join(list, ", ")
 }
 
 // prometheusName returns the name that the prometheus exporter gives a series.
