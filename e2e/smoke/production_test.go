@@ -130,15 +130,12 @@ var contentKeys = []string{
 // userKeys are the attributes that ml.user is made of.
 func userKeys(t *testing.T) (keys []string) {
 	t.Helper()
-	page, err := os.ReadFile(harness.Path("docs", "vocabulary.md"))
-	require.NoError(t, err)
-	_, clients, _ := strings.Cut(string(page), "\n## Clients\n")
-	for _, row := range aliasRow.FindAllStringSubmatch(clients, -1) {
-		if row[2] == "ml.user" {
-			keys = append(keys, row[1])
+	for _, alias := range aliases(t) {
+		if alias.canonical == "ml.user" {
+			keys = append(keys, alias.source)
 		}
 	}
-	require.Greater(t, len(keys), 12, "docs/vocabulary.md has no tables of clients")
+	require.Greater(t, len(keys), 12, "docs/vocabulary.md has no lists of clients")
 	return keys
 }
 
@@ -408,29 +405,42 @@ func TestProductionSendsNoTokenOfAnyPosition(t *testing.T) {
 	assert.Zero(t, p.collector.Stop(t), "exit code after SIGTERM")
 }
 
-// aliasRow is a row of the tables of clients in docs/vocabulary.md: the
-// client's attribute and the canonical one.
-var aliasRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\|")
+// aliasList is an item of the lists of clients in docs/vocabulary.md: the canonical
+// attribute and the client's.
+var aliasList = regexp.MustCompile("(?m)^- `([^`]+)`: (`[^`]+`(?:, `[^`]+`)*)")
+
+type alias struct{ source, canonical string }
+
+// aliases reads those lists.
+func aliases(t *testing.T) (list []alias) {
+	t.Helper()
+	page, err := os.ReadFile(harness.Path("docs", "vocabulary.md"))
+	require.NoError(t, err)
+	_, clients, _ := strings.Cut(string(page), "\n## Clients\n")
+	clients, _, _ = strings.Cut(clients, "\n## ")
+	for _, item := range aliasList.FindAllStringSubmatch(clients, -1) {
+		for source := range strings.SplitSeq(item[2], ", ") {
+			list = append(list, alias{strings.Trim(source, "`"), item[1]})
+		}
+	}
+	return list
+}
 
 // vocabulary has whatever ml_enrich reads or writes, but for users' names, Snakepit's
 // error, which is read for its type, and parameters, which are read for the model.
 func vocabulary(t *testing.T) map[string]bool {
 	t.Helper()
 	keep, _ := committedLabels(t)
-	page, err := os.ReadFile(harness.Path("docs", "vocabulary.md"))
-	require.NoError(t, err)
-	_, clients, _ := strings.Cut(string(page), "\n## Clients\n")
 	known := map[string]bool{"repro.payload.size": true}
 	for key := range keep {
 		known[key] = true
 	}
-	for _, row := range aliasRow.FindAllStringSubmatch(clients, -1) {
-		// Names of metrics may have parentheses.
-		if row[2] != "ml.user" && row[1] != "snakepit.grpc.error" && row[1] != "llm.invocation_parameters" && !strings.Contains(row[1], "(") {
-			known[strings.NewReplacer("*", "up", "<name>", "up").Replace(row[1])] = true
+	for _, alias := range aliases(t) {
+		if alias.canonical != "ml.user" && alias.source != "snakepit.grpc.error" && alias.source != "llm.invocation_parameters" {
+			known[strings.NewReplacer("*", "up", "<name>", "up").Replace(alias.source)] = true
 		}
 	}
-	require.Greater(t, len(known), 200, "docs/vocabulary.md has no tables of clients")
+	require.Greater(t, len(known), 200, "docs/vocabulary.md has no lists of clients")
 	return known
 }
 

@@ -14,24 +14,20 @@ const (
 	GenAIOperationName = "gen_ai.operation.name"
 	// GenAIProviderName names the provider of the model, such as openai.
 	GenAIProviderName = "gen_ai.provider.name"
-	// GenAIChoices is the number of answers that a request asks for. They are generated at
-	// the same time.
+	// GenAIChoices is the number of answers that a request asks for.
 	GenAIChoices = "gen_ai.request.choice.count"
 	// GenAIRequestModel is the model that the caller requested.
 	GenAIRequestModel = "gen_ai.request.model"
 	// GenAIStream is true where the answer was requested as a stream.
 	GenAIStream = "gen_ai.request.stream"
-	// GenAIFinishReasons says why the model stopped, once for each answer. Where one of
-	// the answers was cut at a limit of tokens, its reason is read; otherwise the first
-	// one is.
+	// GenAIFinishReasons says why the model stopped; one that tells of a limit of tokens
+	// is read first.
 	GenAIFinishReasons = "gen_ai.response.finish_reasons"
 	// GenAIResponseID is the id of one answer.
 	GenAIResponseID = "gen_ai.response.id"
-	// GenAIResponseModel is the model that answered, often an exact version of the
-	// requested one.
+	// GenAIResponseModel is the model that answered.
 	GenAIResponseModel = "gen_ai.response.model"
-	// GenAITimeToFirstChunk is the time in seconds from a request to the first part of its
-	// answer.
+	// GenAITimeToFirstChunk is the time from a request to the first part of its answer.
 	GenAITimeToFirstChunk = "gen_ai.response.time_to_first_chunk"
 	// GenAITokenType says on a metric whether tokens are input or output.
 	GenAITokenType = "gen_ai.token.type"
@@ -43,8 +39,7 @@ const (
 	GenAICacheReadTokens = "gen_ai.usage.cache_read.input_tokens"
 	// GenAIInputTokens counts the input tokens of a request, including cached ones.
 	GenAIInputTokens = "gen_ai.usage.input_tokens"
-	// GenAIOutputTokens counts the output tokens of a response, including those of its
-	// reasoning.
+	// GenAIOutputTokens counts the output tokens of a response, including reasoning.
 	GenAIOutputTokens = "gen_ai.usage.output_tokens"
 	// GenAIReasoningTokens counts the output tokens of the model's reasoning.
 	GenAIReasoningTokens = "gen_ai.usage.reasoning.output_tokens"
@@ -62,7 +57,7 @@ const (
 	Cluster = "ml.cluster"
 	// CorrelationConflict names a key for which two sources have different values.
 	CorrelationConflict = "ml.correlation.conflict"
-	// CorrelationSource says of each inherited key where it came from, such as
+	// CorrelationSource says where each inherited key came from, such as
 	// "session=trace,request=parent".
 	CorrelationSource = "ml.correlation.source"
 	// Epoch is the epoch's number as the client counts it.
@@ -71,42 +66,38 @@ const (
 	EpochTotal = "ml.epoch.total"
 	// EpochEnd is true where a data loader ended its epoch by StopIteration.
 	EpochEnd = "ml.epoch_end"
-	// ErrorCounted is false on a failed span whose failure another span counts: one above
-	// a request that failed, with spans between them that did not, or one that repeats a
-	// failed request.
+	// ErrorCounted is false on a failed span whose failure another span counts.
 	ErrorCounted = "ml.error.counted"
 	// FirstTokenAt is the time of the first token, in nanoseconds since 1970.
 	FirstTokenAt = "ml.first_token.time"
-	// FLOPsPerToken is the number of floating-point operations, forward and backward, that
-	// training on one token takes.
+	// FLOPsPerToken is the number of floating-point operations, forward and backward, of
+	// training on one token.
 	FLOPsPerToken = "ml.flops_per_token"
 	// Function is the Python function of a call.
 	Function = "ml.function"
-	// GPUIndex is a client's GPU index. It is unstable and never a key.
+	// GPUIndex is a client's GPU index, which is unstable.
 	GPUIndex = "ml.gpu.index"
 	// GPUJoin names the rule that joined a GPU's workload to a run.
 	GPUJoin = "ml.gpu.join"
 	// GPUShared is true on the workloads of a GPU that several runs use.
 	GPUShared = "ml.gpu.shared"
-	// GPUUUID is the UUID of the one GPU that a process uses, as HardwareID has it or
-	// without the "GPU-" at its beginning.
+	// GPUUUID is the UUID of the one GPU that a process uses, with or without "GPU-".
 	GPUUUID = "ml.gpu.uuid"
-	// JobBatchSize is the number of samples of one optimizer step of all ranks together.
+	// JobBatchSize is the number of samples of all ranks in one optimizer step.
 	JobBatchSize = "ml.job.batch_size"
-	// JobID is the scheduler's job id. Sentinels such as 0 are dropped.
+	// JobID is the scheduler's job id, without sentinels such as 0.
 	JobID = "ml.job.id"
 	// JobName is the scheduler's job name.
 	JobName = "ml.job.name"
-	// JobTokensPerStep is the number of tokens that all ranks together train on in one
-	// optimizer step.
+	// JobTokensPerStep is the number of tokens of all ranks in one optimizer step.
 	JobTokensPerStep = "ml.job.tokens_per_step"
 	// JobTokensBasis says what JobTokensPerStep rests on: see the Basis values.
 	JobTokensBasis = "ml.job.tokens_per_step.basis"
-	// KubernetesJob is the UID of a Kubernetes job. It identifies the run where no other
-	// id does. The resource has it under its own name.
+	// KubernetesJob is the UID of a Kubernetes job, which identifies the run where no
+	// other id does.
 	KubernetesJob = "ml.kubernetes.job"
-	// LabelConflict is true on metric points with attributes that Prometheus would merge
-	// into one label, reserves or cannot name.
+	// LabelConflict is true on points whose attributes Prometheus would merge, reserves or
+	// cannot name.
 	LabelConflict = "ml.label.conflict"
 	// Latency is a span's own duration.
 	Latency = "ml.latency"
@@ -128,8 +119,7 @@ const (
 	Operation = "ml.operation"
 	// Phase is the part of a training step: see the Phase values.
 	Phase = "ml.phase"
-	// QueueTime is the time in seconds that a request waited before work on it began, as
-	// its producer measured it.
+	// QueueTime is the time that a request waited before work on it began.
 	QueueTime = "ml.queue.time"
 	// RankGlobal is the process's rank in its job.
 	RankGlobal = "ml.rank.global"
@@ -137,9 +127,8 @@ const (
 	RankLocal = "ml.rank.local"
 	// RankPipeline is the process's stage of a pipeline of ranks, from 0.
 	RankPipeline = "ml.rank.pipeline"
-	// RequestCounted is false on a span that states an operation of a model and is no
-	// request of its own. The tokens that it reports count. It is true on a failed request
-	// whose span names a model and states no operation.
+	// RequestCounted is false on an operation of a model that is no request of its own,
+	// and true on a failed request that states no operation.
 	RequestCounted = "ml.request.counted"
 	// RequestID identifies one request through all services that handle it.
 	RequestID = "ml.request.id"
@@ -147,20 +136,19 @@ const (
 	Role = "ml.role"
 	// RunAttempt is the restart count of the run's launcher.
 	RunAttempt = "ml.run.attempt"
-	// RunID identifies a run: one execution of training, fine-tuning or an agent, or the
-	// life of a service.
+	// RunID identifies one execution of training, fine-tuning or an agent, or the life of
+	// a service.
 	RunID = "ml.run.id"
-	// RunInferred is true where RunID was computed and nobody sent it.
+	// RunInferred is true where RunID was computed.
 	RunInferred = "ml.run.inferred"
 	// SampleKeep is true on a span whose step or call must be kept.
 	SampleKeep = "ml.sample.keep"
 	// SamplesPerSecond is a derived sample rate.
 	SamplesPerSecond = "ml.samples_per_second"
-	// SamplesBasis is the basis of SamplesPerSecond. It is present only where it differs
-	// from ThroughputBasis, which is then the basis of TokensPerSecond.
+	// SamplesBasis is the basis of SamplesPerSecond, where it differs from
+	// ThroughputBasis.
 	SamplesBasis = "ml.samples_per_second.basis"
-	// SamplesPerStep is the number of samples that one rank trains on in one optimizer
-	// step.
+	// SamplesPerStep is the number of samples of one rank in one optimizer step.
 	SamplesPerStep = "ml.samples_per_step"
 	// SamplingSessionID is a fine-tuning service's id of a sampling session.
 	SamplingSessionID = "ml.sampling_session.id"
@@ -175,48 +163,45 @@ const (
 	Step = "ml.step"
 	// ThroughputBasis says how a rate was derived: see the Basis values.
 	ThroughputBasis = "ml.throughput.basis"
-	// ThroughputScope says what a reported rate covers: see the Scope values. It is absent
-	// where the client does not say.
+	// ThroughputScope says what a reported rate covers, if the client does: see the Scope
+	// values.
 	ThroughputScope = "ml.throughput.scope"
 	// TokensEstimated is true where the client estimated its token counts.
 	TokensEstimated = "ml.tokens.estimated"
-	// TotalTokens counts input and output tokens together. It is never split.
+	// TotalTokens counts input and output tokens together.
 	TotalTokens = "ml.tokens.total"
 	// TokensPerSecond is a derived or reported token rate.
 	TokensPerSecond = "ml.tokens_per_second"
-	// DecodePerSecond is the rate of the output tokens after the first. ThroughputBasis
-	// does not apply to it.
+	// DecodePerSecond is the rate of the output tokens after the first, whatever
+	// ThroughputBasis is.
 	DecodePerSecond = "ml.tokens_per_second.decode"
 	// SequencePerSecond is TokensPerSecond divided by the number of answers.
 	SequencePerSecond = "ml.tokens_per_second.per_sequence"
 	// PrefillPerSecond is the rate of the input tokens that were not read from a cache.
 	PrefillPerSecond = "ml.tokens_per_second.prefill"
-	// TokensPerStep is the number of tokens that one rank trains on in one optimizer step.
+	// TokensPerStep is the number of tokens of one rank in one optimizer step.
 	TokensPerStep = "ml.tokens_per_step"
 	// TrainingRunID is a fine-tuning service's id of a run.
 	TrainingRunID = "ml.training_run.id"
-	// UsageCost is what a request cost, in US dollars, where the producer reports it.
+	// UsageCost is the cost of a request that the producer reports.
 	UsageCost = "ml.usage.cost"
-	// UsageCounted is false on spans whose usage another span reports, too: a descendant,
-	// or one that UsageEvidence tells of.
+	// UsageCounted is false on spans whose usage a descendant, or another span by
+	// UsageEvidence, reports too.
 	UsageCounted = "ml.usage.counted"
-	// UsageCurrency is the currency of the reported costs, where the producer names one.
-	// Costs in other currencies than USD are not read.
+	// UsageCurrency is the currency of the reported costs; only USD is read.
 	UsageCurrency = "ml.usage.currency"
-	// UsageEvidence says why a span repeats the request of a span that is no descendant:
-	// see the Evidence values.
+	// UsageEvidence says why a span repeats the request of one that is no descendant: see
+	// the Evidence values.
 	UsageEvidence = "ml.usage.evidence"
 	// UsageInputCost is the part of UsageCost for input tokens.
 	UsageInputCost = "ml.usage.input_cost"
-	// UsageInputTokens counts the input tokens of a request, including those read from a
-	// cache and written to one. It is present only where the producer leaves them out of
-	// GenAIInputTokens.
+	// UsageInputTokens counts the input tokens of a request, those of caches included,
+	// where GenAIInputTokens leaves these out.
 	UsageInputTokens = "ml.usage.input_tokens"
 	// UsageOutputCost is the part of UsageCost for output tokens.
 	UsageOutputCost = "ml.usage.output_cost"
-	// UsageOutputTokens counts the output tokens of a request, including those of
-	// reasoning. It is present only where the producer leaves them out of
-	// GenAIOutputTokens, as its total shows.
+	// UsageOutputTokens counts the output tokens of a request, reasoning included, where
+	// GenAIOutputTokens leaves it out.
 	UsageOutputTokens = "ml.usage.output_tokens"
 	// User is a keyed hash of the user's name, absent without a key.
 	User = "ml.user"
@@ -226,8 +211,7 @@ const (
 	ValMetric = "ml.val.metric"
 	// WorldSize is the number of ranks of the job.
 	WorldSize = "ml.world_size"
-	// Overflow is true on spans, points and streams that lack a label of their own because
-	// a limit was reached.
+	// Overflow is true where a label was left out because a limit was reached.
 	Overflow = "otel.metric.overflow"
 	// RPCMethod is the method of a remote procedure call.
 	RPCMethod = "rpc.method"

@@ -5,6 +5,7 @@ package vocabularypage
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestPageIsGeneratedFromTheTables(t *testing.T) {
 		assert.Contains(t, page, "\n### "+client.Title+"\n")
 		for _, aliases := range [][]table.Alias{client.Resource, client.Span, client.Point} {
 			for _, alias := range aliases {
-				assert.Contains(t, page, "| `"+alias.Source+"` | `"+alias.Canonical+"` |")
+				assert.Regexp(t, "(?m)^- `"+regexp.QuoteMeta(alias.Canonical)+"`: [^;\n]*`"+regexp.QuoteMeta(alias.Source)+"`", page)
 			}
 		}
 		for _, metric := range client.Metrics {

@@ -31,6 +31,13 @@ func (p *page) table(title string, header []string, rows [][]string) {
 	}
 }
 
+// list writes what a client sends, or nothing where there is none.
+func (p *page) list(title string, items []string) {
+	if len(items) > 0 {
+		p.printf("\n%s\n\n- %s\n", title, strings.Join(items, "\n- "))
+	}
+}
+
 // writePage returns the vocabulary as Markdown.
 func writePage(meanings map[string]string) (string, error) {
 	p := new(page)
@@ -39,16 +46,15 @@ func writePage(meanings map[string]string) (string, error) {
 <!-- Generated from internal/mlattr by "go generate". Do not edit. -->
 
 The attributes, spans and metrics that ` + "`ml_enrich`" + ` reads, and their canonical
-names. What clients were seen to send is in
-[vocabulary-notes.md](evidence/vocabulary-notes.md). A client's attribute keeps its own
-name. The canonical attribute is added, unless it is there. If several attributes
-have one canonical name, the first one below counts; the user's own
-` + "`aliases`" + ` go before all of them. Numbers are read from whole numbers, doubles
-and numeric text.
+names; [vocabulary-notes.md](evidence/vocabulary-notes.md) has what clients were seen to
+send. A client's attribute keeps its name, and the canonical attribute is added unless it is
+there. Of several attributes with one canonical name the first below counts, after the
+user's own ` + "`aliases`" + `. Numbers may be numeric text.
 
 ## Canonical attributes
 
-Attributes that are only read serve to derive others and are never written.
+A label in Prometheus has underscores in place of dots. Attributes that are only read serve
+to derive others and are never written.
 `)
 	if err := p.attributes(meanings); err != nil {
 		return "", err
@@ -58,9 +64,10 @@ Attributes that are only read serve to derive others and are never written.
 ## Clients
 
 The name in code is the client's name under ` + "`vocabularies`" + `. A client's rules apply
-where it is recognised: by the name of the service or scope, by keys or metrics
-in its own name space, or by the names of spans that are marked so. Only the
-listed keys of a name space count.
+where it is recognised: by its service or scope, by keys or metrics in its own name space,
+or by the names of spans that are marked *alone*. Only the listed keys of a name space
+count. The lists have the canonical name, what the client sends, and how the value is read
+unless it is copied.
 `)
 	for _, t := range vocabulary.Tables() {
 		p.client(&t)
@@ -74,34 +81,32 @@ func (p *page) general() {
 	p.text.WriteString(`
 ## Clients that no table lists
 
-A key of a span that no table lists is read by its last word, or by its last two, in
-small letters and without separators: ` + "`acme.usage.prompt_tokens`" + ` and
-` + "`x.promptTokens`" + ` are both ` + "`prompttokens`" + `. The tables go first. A number of tokens
-is a part of another one, and not read, behind a word such as ` + "`details`" + `, ` + "`cache`" + ` or
-` + "`audio`" + `. A word that other programs use too holds only on a span that states
-tokens or an operation of a model.
+A key of a span that is not listed above is read by its last one or two words, in small
+letters and without separators: ` + "`acme.usage.prompt_tokens`" + ` and ` + "`x.promptTokens`" + ` are
+both ` + "`prompttokens`" + `. Tokens behind a word such as ` + "`details`" + `, ` + "`cache`" + ` or ` + "`audio`" + ` are a
+part of others and not read. *Only on spans of models* is a span that states tokens or an
+operation of a model.
 
 - The usage may be JSON within the span's output, or in an event.
 - An event that names a model and has messages makes its span a request.
 - A total completes what the parts leave out: tokens of caches, of reasoning, or one side.
 - A request failed if its level or its finish reason is an error, whatever its status.
 `)
-	var rows [][]string
 	words, weak := make(map[string][]string), make(map[string]bool)
 	for _, r := range vocabulary.GeneralRules() {
 		if r.Canonical != "" {
 			words[r.Canonical], weak[r.Canonical] = append(words[r.Canonical], r.Words...), r.Weak
 		}
 	}
-	for _, canonical := range slices.Sorted(maps.Keys(words)) {
-		slices.Sort(words[canonical])
-		others := ""
-		if weak[canonical] {
-			others = "yes"
+	for i, title := range []string{"Everywhere:", "Only on spans of models:"} {
+		p.printf("\n%s\n\n", title)
+		for _, canonical := range slices.Sorted(maps.Keys(words)) {
+			if weak[canonical] == (i == 1) {
+				slices.Sort(words[canonical])
+				p.printf("- %s: %s\n", code(canonical), codes(words[canonical]))
+			}
 		}
-		rows = append(rows, []string{code(canonical), codes(words[canonical]), others})
 	}
-	p.table("", []string{"canonical", "words", "only on spans of models"}, rows)
 }
 
 func (p *page) attributes(meanings map[string]string) error {
@@ -118,13 +123,9 @@ func (p *page) attributes(meanings map[string]string) error {
 		if strings.HasSuffix(name, ".") {
 			name += "*"
 		}
-		label := ""
-		if !a.OnlyRead {
-			label = code(prometheusLabel(name))
-		}
-		rows = append(rows, []string{code(name), a.Kind.String(), unit(a.Unit), label, cell(text)})
+		rows = append(rows, []string{code(name), strings.TrimSpace(a.Kind.String() + " " + unit(a.Unit)), cell(text)})
 	}
-	p.table("", []string{"attribute", "type", "unit", "label in Prometheus", "meaning"}, rows)
+	p.table("", []string{"attribute", "type and unit", "meaning"}, rows)
 	return nil
 }
 
@@ -138,11 +139,10 @@ func (p *page) measures() {
 ## What metrics are about
 
 A metric keeps its name, unit and values. Rates are derived from counters and
-histograms of ` + "`ml.tokens`" + ` and from histograms of ` + "`ml.token.throughput`" + `. The
-others are recognised, and nothing is derived from them. A name is found with and
-without ` + "`_total`" + ` at its end and ` + "`ray_`" + ` before it, and with any characters in place
-of its dots and colons. The metric's own unit counts, or else the client's unit
-below. In the configuration:
+histograms of ` + "`ml.tokens`" + ` and from histograms of ` + "`ml.token.throughput`" + `. A name is
+found with and without ` + "`_total`" + ` at its end and ` + "`ray_`" + ` before it, and with any
+characters in place of its dots and colons. The unit is the metric's own, or else the
+client's below, or else the one here. In the configuration:
 ` + "`metrics: {acme.tokens: {as: ml.tokens, unit: \"{token}\", token_type: output}}`" + `.
 `)
 	var rows, units [][]string
@@ -167,31 +167,31 @@ func (p *page) client(t *vocabulary.Vocabulary) {
 		p.printf("`%s`.", t.Name)
 	}
 	if t.Page != "" {
-		p.printf(" Its names: <%s>.", t.Page)
+		p.printf(" <%s>", t.Page)
 	}
 	p.text.WriteString("\n")
 	p.recognition(t)
 	p.traits(t)
 	p.aliases("Resource attributes:", t.Resource)
-	p.aliases("Attributes of spans and log records:", t.Span)
+	p.aliases("Spans and log records:", t.Span)
 	for _, m := range t.SpanMaps {
-		p.aliases("In the map, or the JSON of one, that is the attribute "+code(m.Source)+":", m.Fields)
+		p.aliases("In the map or JSON "+code(m.Source)+":", m.Fields)
 	}
-	var rows [][]string
+	var items []string
 	for _, prefix := range t.SpanPrefixes {
-		rows = append(rows, []string{code(prefix.Prefix + "*"), code(prefix.Canonical + "*")})
+		items = append(items, code(prefix.Canonical+"*")+": "+code(prefix.Prefix+"*"))
 	}
-	p.table("Attributes of spans by the beginning of their keys:", []string{"client", "canonical"}, rows)
-	rows = nil
+	p.list("Spans, by the beginnings of keys:", items)
+	items = nil
 	for _, event := range t.FirstTokens {
-		when := "the event"
+		item := code(event.Event) + " → " + code(mlattr.GenAITimeToFirstChunk)
 		if event.Repeated {
-			when = "the first of several, where none were dropped"
+			item += "; the first of several, if none were dropped"
 		}
-		rows = append(rows, []string{code(event.Event), when, code(mlattr.GenAITimeToFirstChunk)})
+		items = append(items, item)
 	}
-	p.table("Events of spans:", []string{"event", "which", "canonical"}, rows)
-	p.aliases("Attributes of metrics:", t.Point)
+	p.list("Events of spans:", items)
+	p.aliases("Metrics' attributes:", t.Point)
 	p.names(t)
 	p.metrics(t)
 }
@@ -252,12 +252,33 @@ func keySpaces(t *vocabulary.Vocabulary) []string {
 	return open
 }
 
+// aliases writes each canonical name once for all that is read in the same way. Only the
+// last of a name may take more, because the first attribute of a name counts.
 func (p *page) aliases(title string, aliases []table.Alias) {
-	var rows [][]string
-	for _, a := range aliases {
-		rows = append(rows, []string{code(a.Source), code(a.Canonical), cell(conditions(a))})
+	type reading struct {
+		canonical, how string
+		sources        []string
 	}
-	p.table(title, []string{"client", "canonical", "how"}, rows)
+	var readings []*reading
+	last := make(map[string]*reading)
+	for _, a := range aliases {
+		how := conditions(a)
+		if l := last[a.Canonical]; l != nil && l.how == how {
+			l.sources = append(l.sources, a.Source)
+			continue
+		}
+		last[a.Canonical] = &reading{a.Canonical, how, []string{a.Source}}
+		readings = append(readings, last[a.Canonical])
+	}
+	var items []string
+	for _, l := range readings {
+		item := code(l.canonical) + ": " + codes(l.sources)
+		if l.how != "" {
+			item += "; " + l.how
+		}
+		items = append(items, item)
+	}
+	p.list(title, items)
 }
 
 // conditions returns how an alias is read, where its value is not just copied.
@@ -276,10 +297,10 @@ func conditions(a table.Alias) string {
 		notes = append(notes, "one over it")
 	}
 	if a.Kind == table.KindSecret {
-		notes = append(notes, "as a keyed hash")
+		notes = append(notes, "hashed")
 	}
 	if a.Kind == table.KindJobID {
-		notes = append(notes, "not a word for no id, such as `none`")
+		notes = append(notes, "no word such as `none`")
 	}
 	var words []string
 	for _, word := range slices.Sorted(maps.Keys(a.Words)) {
@@ -295,7 +316,7 @@ func conditions(a table.Alias) string {
 }
 
 func (p *page) names(t *vocabulary.Vocabulary) {
-	var rows [][]string
+	var items []string
 	for _, n := range t.Names {
 		name := code(n.Text)
 		switch n.Match {
@@ -326,22 +347,30 @@ func (p *page) names(t *vocabulary.Vocabulary) {
 		if n.WholeStep {
 			says = append(says, "a whole step")
 		}
-		alone := ""
+		if len(says) > 0 {
+			name += " → " + strings.Join(says, ", ")
+		}
 		switch {
 		case n.Identifies:
-			alone = "yes"
+			name += "; alone"
 		case len(n.Evidence) > 0:
-			alone = "with " + codes(n.Evidence)
+			name += "; alone with " + codes(n.Evidence)
 		}
-		rows = append(rows, []string{name, strings.Join(says, ", "), alone})
+		items = append(items, name)
 	}
-	p.table("Names of spans, and whether the name alone identifies the client:", []string{"span", "says", "alone"}, rows)
+	p.list("Names of spans:", items)
 }
 
 func (p *page) metrics(t *vocabulary.Vocabulary) {
 	var rows [][]string
 	for _, m := range t.Metrics {
 		var notes []string
+		if m.Unit != "" {
+			notes = append(notes, unit(m.Unit))
+		}
+		if m.TokenType != "" {
+			notes = append(notes, m.TokenType)
+		}
 		if m.PerDevice {
 			notes = append(notes, "of one GPU")
 		}
@@ -355,24 +384,11 @@ func (p *page) metrics(t *vocabulary.Vocabulary) {
 			notes = append(notes, "repeats "+codes(m.Repeats))
 		}
 		if m.Everyday {
-			notes = append(notes, "only where the client is recognised")
+			notes = append(notes, "only if recognised")
 		}
-		in := m.Unit
-		if in == "" {
-			in = measureUnit(m.Measure)
-		}
-		rows = append(rows, []string{code(m.Source), code(m.Measure), m.Instrument.String(), unit(in), m.TokenType, strings.Join(notes, "; ")})
+		rows = append(rows, []string{code(m.Source), code(m.Measure), m.Instrument.String(), strings.Join(notes, "; ")})
 	}
-	p.table("Metrics:", []string{"metric", "about", "kind", "unit", "tokens", ""}, rows)
-}
-
-func measureUnit(name string) string {
-	for _, m := range table.Measures {
-		if m.Name == name {
-			return m.Unit
-		}
-	}
-	return ""
+	p.table("", []string{"metric", "about", "kind", "read as"}, rows)
 }
 
 func code(text string) string { return "`" + strings.ReplaceAll(text, "|", `\|`) + "`" }
