@@ -1,7 +1,6 @@
 package page
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,7 +54,9 @@ func TestAnOpenedHang(t *testing.T) {
 	// On a busy machine the run may look hung several times.
 	marks := browser.Eval[[]string](tab, `[...document.querySelectorAll("[data-testid=mark]")].map(m => m.textContent)`)
 	assert.Regexp(t, "looks hung$", marks[len(marks)-1])
-	assert.NotContains(t, strings.Join(marks, "; "), "looks hung (was", "the onset is the mark")
+	if before := len(marks) - 2; before >= 0 {
+		assert.NotContains(t, marks[before], "looks hung (was", "the onset is the mark")
+	}
 }
 
 // part is an expression for a part of the page, named for any element by its data-testid.
