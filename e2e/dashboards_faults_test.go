@@ -22,60 +22,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
-// onlyOfFaults are the queries that are 0 or empty while all is well.
-var onlyOfFaults = []string{
-	"runs: GPUs without work: A",
-	"runs: GPUs failed: A",
-	"training: NaN and infinite values: A",
-	"errors: Failures without artifact: A",
-	"errors: No artifact was written: A",
-	"errors: Redacted values: A",
-	"collector: Refused: A",
-	"collector: Lost before the queue: A",
-	"collector: Lost after the queue: A",
-	"collector: Fullest queue: A",
-	"collector: Queues: A",
-	"collector: Refused per second: A",
-	"collector: Refused per second: B",
-	"collector: Refused per second: C",
-	"collector: Lost per second: A",
-	"collector: Lost per second: B",
-	"collector: Lost per second: C",
-	"collector: Lost per second: D",
-	"collector: Lost per second: E",
-	"collector: Lost per second: F",
-	"collector: Points that Prometheus would lose: A",
-	"collector: Skipped rates and values: A",
-	"collector: Skipped rates and values: B",
-	"collector: Skipped rates and values: C",
-	"collector: Skipped rates and values: D",
-	"collector: Spans and updates skipped by ml_metrics: A",
-	"collector: Spans and updates skipped by ml_metrics: B",
-}
-
-// neverHere are the queries that no test of a minute can give a value other than
-// 0, and why. The main job has the zeros, all but those of removed artifacts.
-var neverHere = map[string]string{
-	"runs: Stalled: A":                                        "a run is stalled after 5 minutes of silence; tests/runs.yaml of Prometheus has run:state with made-up series",
-	"runs: GPUs held idle: A":                                 "no recording holds a GPU for 5 minutes and leaves it idle; tests/alerts.yaml of Prometheus has the like of it",
-	"runs: Dollars an hour of GPUs without work: A":           "no recording holds a GPU for 5 minutes and leaves it idle; tests/costs.yaml of Prometheus has made-up series",
-	removedArtifacts:                                          "retention removes once in the time of a test, and a rate takes two changes",
-	"inference: Requests that fail: A":                        "no scenario's request to a model fails with a type of error",
-	"inference: Fine-tuning service: queue and sessions: A":   "the scenario's futures are done when their gauge is read",
-	"gpus: GPUs: J":                                           "no recording has a recovery action, which the drivers of its GPUs do not tell",
-	"gpus: Errors of memory and links: A":                     hardwareErrors,
-	"gpus: Errors of memory and links: B":                     hardwareErrors,
-	"gpus: Errors of memory and links: C":                     hardwareErrors,
-	"gpus: Errors of memory and links: D":                     hardwareErrors,
-	"collector: Read from GPUs: B":                            "a GPU that is lost is a state of the reading, and no failed point",
-	"collector: Evictions of ml_enrich's store per second: A": "the store takes 10,000 entries and more",
-}
-
-const hardwareErrors = "the counters of the recordings do not rise"
-
-// removedArtifacts is the query of a counter that begins with the first of them.
-const removedArtifacts = "errors: From failures to artifacts: D"
-
 // TestDashboardsOfFaults has a collector lose, refuse and drop what it can, and
 // asks the panels about it that have nothing to say of one that is well.
 func TestDashboardsOfFaults(t *testing.T) {
@@ -151,19 +97,19 @@ func TestDashboardsOfFaults(t *testing.T) {
 	for _, a := range targetsOf(boards) {
 		known[a.String()] = true
 	}
-	for _, name := range onlyOfFaults {
+	for _, name := range dashboards.OnlyOfFaults {
 		assert.True(t, known[name], "no query is %s", name)
 	}
-	for name := range neverHere {
+	for name := range dashboards.NeverHere {
 		assert.True(t, known[name], "no query is %s", name)
 	}
 	for _, a := range targetsOf(boards) {
-		for _, name := range onlyOfFaults {
+		for _, name := range dashboards.OnlyOfFaults {
 			if a.String() == name {
 				t.Run(name, func(t *testing.T) { awaitValues(t, api, a, started) })
 			}
 		}
-		if a.String() == removedArtifacts {
+		if a.String() == dashboards.RemovedArtifacts {
 			t.Run(a.String(), func(t *testing.T) { awaitAny(t, api, a, started) })
 		}
 	}

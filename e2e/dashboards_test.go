@@ -90,8 +90,8 @@ func testDashboards(t *testing.T, j *job) {
 	t.Run("panels", func(t *testing.T) {
 		for _, a := range targetsOf(boards) {
 			switch {
-			case slices.Contains(onlyOfFaults, a.String()) || a.String() == removedArtifacts:
-			case neverHere[a.String()] != "":
+			case slices.Contains(dashboards.OnlyOfFaults, a.String()) || a.String() == dashboards.RemovedArtifacts:
+			case dashboards.NeverHere[a.String()] != "":
 				t.Run(a.String(), func(t *testing.T) { awaitAny(t, prometheus, a, j.started) })
 			default:
 				t.Run(a.String(), func(t *testing.T) { awaitValues(t, prometheus, a, j.started) })

@@ -43,9 +43,9 @@ func collectorBoard() *board {
 					Expr: `max(otelcol_process_memory_rss{` + chosen + `})`, Past: true, Steps: []step{{0, neutral}}},
 				number{heading: heading{"Refused", "Items in this time that clients were told to retry, because of memory_limiter or a full queue. If a client does not retry, they are lost.", 3, "none"},
 					Expr: lost("otelcol_receiver_refused"), Steps: []step{{0, good}, {1, warning}}},
-				number{heading: heading{"Lost before the queue", "Items in this time that an exporter's full queue rejected.", 3, "none"},
+				number{heading: heading{"Lost before queue", "Items in this time that an exporter's full queue rejected.", 3, "none"},
 					Expr: lost("otelcol_exporter_enqueue_failed"), Steps: []step{{0, good}, {1, bad}}},
-				number{heading: heading{"Lost after the queue", "Items in this time that a destination refused permanently, or for longer than retries last.", 3, "none"},
+				number{heading: heading{"Lost after queue", "Items in this time that a destination refused permanently, or for longer than retries last.", 3, "none"},
 					Expr: lost("otelcol_exporter_send_failed"), Steps: []step{{0, good}, {1, bad}}},
 				number{heading: heading{"Fullest queue", "Of all exporters. At 100 % clients are refused or data is lost.", 3, "percentunit"},
 					Expr: `max(otelcol_exporter_queue_size{` + chosen + `} / (otelcol_exporter_queue_capacity{` + chosen + `} > 0))`, Past: true, Steps: []step{{0, good}, {0.5, warning}, {0.8, bad}}, None: "no queue"},
@@ -59,7 +59,7 @@ func collectorBoard() *board {
 			}},
 			{Height: 8, Panels: []panel{
 				graph{heading: heading{"Refused per second", "By receiver.", 8, "short"}, Queries: signals("otelcol_receiver_refused", "receiver, transport", "{{receiver}} {{transport}} SIGNAL")},
-				graph{heading: heading{"Lost per second", "By exporter: items that its queue or its destination rejected. No line means no loss.", 8, "short"},
+				graph{heading: heading{"Lost per second", "By exporter: items that its queue or its destination rejected. No line means no loss.", 8, "short"}, None: "no loss",
 					Queries: append(signals("otelcol_exporter_enqueue_failed", "exporter", "{{exporter}} queue full: SIGNAL"), signals("otelcol_exporter_send_failed", "exporter", "{{exporter}} not sent: SIGNAL")...)},
 				graph{heading: heading{"Memory of each", "Resident memory, and Go's heap within it. memory_limiter refuses data at 60 % of the memory of the machine or container.", 8, "bytes"},
 					Queries: []query{

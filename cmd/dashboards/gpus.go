@@ -50,8 +50,8 @@ func gpusBoard() *board {
 					Hidden: []string{"A", "B"},
 					Columns: []column{
 						{Field: "host_name", Name: "Host", Width: 130},
-						{Field: "nvidia_gpu_index", Name: "Index", Width: 60},
-						{Field: "hw_id", Name: "GPU", Width: 325},
+						{Field: "nvidia_gpu_index", Name: "Index", Width: 80},
+						{Field: "hw_id", Name: "GPU", Width: 350},
 						{Field: "hw_name", Name: "Model", Width: 190},
 						{Field: "hw_state", Name: "State", Width: 90, Values: []shown{{"ok", "ok", good}, {"degraded", "degraded", warning}, {"predicted_failure", "predicted failure", warning}, {"failed", "FAILED", bad}}},
 						{Field: "J", Name: "Do", Unit: "none", Width: 100, Values: []shown{{"0", "–", quiet}, {"1", "reset", bad}, {"2", "reboot", bad}, {"3", "drain", warning}, {"4", "drain, reset", warning}, {"5", "recover IMEX", warning}}},

@@ -121,6 +121,7 @@ func (n number) build() (dashboard.Panel, error) {
 		Thresholds(thresholds(n.Steps)).Mappings(mappings(n.Values)).
 		ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdThresholds)).
 		DataLinks(dataLinks(n.Links)).
+		Orientation(common.VizOrientationAuto).
 		GraphMode(graph).ColorMode(common.BigValueColorModeValue).TextMode(common.BigValueTextModeValue).
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}).Values(false)).
 		WithTarget(query{Expr: n.Expr}.target(0).Range()).
@@ -140,7 +141,9 @@ type graph struct {
 	Steps []step
 	// Colors are the colors of series, by name.
 	Colors []shown
-	Links  []link
+	// None is what stands there without a line.
+	None  string
+	Links []link
 }
 
 func (g graph) build() (dashboard.Panel, error) {
@@ -156,6 +159,9 @@ func (g graph) build() (dashboard.Panel, error) {
 		Legend(common.NewVizLegendOptionsBuilder().
 			ShowLegend(true).DisplayMode(common.LegendDisplayModeTable).Placement(common.LegendPlacementBottom).
 			Calcs([]string{"mean", "max", "lastNotNull"}))
+	if g.None != "" {
+		builder = builder.NoValue(g.None)
+	}
 	if g.Top != 0 {
 		builder = builder.Max(g.Top)
 	}
@@ -197,7 +203,9 @@ func (b bars) build() (dashboard.Panel, error) {
 		ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdThresholds)).
 		DataLinks(dataLinks(b.Links)).
 		Orientation(common.VizOrientationHorizontal).DisplayMode(common.BarGaugeDisplayModeBasic).
-		ValueMode(common.BarGaugeValueModeText).NamePlacement(common.BarGaugeNamePlacementLeft).ShowUnfilled(true).
+		ValueMode(common.BarGaugeValueModeText).NamePlacement(common.BarGaugeNamePlacementTop).ShowUnfilled(true).
+		// Text grows with its bar: that of a few tall ones hides their names.
+		Sizing(common.BarGaugeSizingManual).MinVizHeight(32).MaxVizHeight(40).
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}).Values(false))
 	if b.Counts {
 		builder = builder.Decimals(0)
@@ -224,6 +232,7 @@ func (s states) build() (dashboard.Panel, error) {
 		ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdThresholds)).
 		Thresholds(thresholds([]step{{Color: quiet}})).
 		DataLinks(dataLinks(s.Links)).
+		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeSingle).Sort(common.SortOrderNone)).
 		MergeValues(true).ShowValue(common.VisibilityModeNever).RowHeight(0.8).LineWidth(0).FillOpacity(80).
 		Legend(common.NewVizLegendOptionsBuilder().
 			ShowLegend(true).DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom))

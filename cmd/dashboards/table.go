@@ -102,8 +102,12 @@ func (c column) properties() []dashboard.DynamicConfigValue {
 	set := func(id string, value any) {
 		properties = append(properties, dashboard.DynamicConfigValue{Id: id, Value: value})
 	}
+	// Or else Grafana writes the text of an empty table into empty cells, too.
+	set("noValue", "")
 	if c.Unit != "" {
 		set("unit", c.Unit)
+		// A filter's icon covers the names of narrow columns.
+		set("custom.filterable", false)
 		if c.Decimals >= 0 {
 			set("decimals", c.Decimals)
 		}

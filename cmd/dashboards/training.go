@@ -42,7 +42,7 @@ func trainingBoard() *board {
 					Expr: `max(time() - max by (ml_run_id) (ml_run_last_step_timestamp_seconds{` + chosen + `}) and on (ml_run_id) run:state{ml_run_state=~"running|stalled"})`, Steps: []step{{0, good}, {60, warning}, {300, bad}}, None: "ended"},
 				number{heading: heading{"Attempts", "Of the run with the most attempts. 1 means no restart.", 3, "none"},
 					Expr: `max(run:ml_attempts:max{` + chosen + `})`, Steps: []step{{0, good}, {2, warning}, {5, bad}}},
-				number{heading: heading{"NaN and infinite values", "Losses, metrics and learning rates in this time that were NaN or infinite. The graphs below omit them.", 3, "none"},
+				number{heading: heading{"NaN or infinite", "Losses, metrics and learning rates in this time that were NaN or infinite. The graphs below omit them.", 3, "none"},
 					Expr: orZero(`sum(` + inRange("ml_nonfinite_total", chosen, "job") + `)`), Steps: []step{{0, good}, {1, bad}}},
 			}},
 			{Title: "Use of time", Height: 9, Panels: []panel{
