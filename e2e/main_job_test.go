@@ -1,18 +1,12 @@
 package e2e
 
 import (
-	"context"
-	"os"
-	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
@@ -50,7 +44,7 @@ const stepTokens = 8192
 // share one run: what it takes to start everything is most of the time.
 func TestMainJob(t *testing.T) {
 	j := startJob(t)
-	sendChats(t, j.collector)
+	harness.SendChats(t, j.collector)
 	j.sent = harness.Generate(t, j.collector, firstWorkload)
 	j.stored = j.jaeger.AwaitSpans(t, j.sent.Spans)
 
@@ -100,7 +94,7 @@ func startJob(t *testing.T) *job {
 			"connectors::ml_metrics::stall_timeout":      "5m",
 			"connectors::ml_metrics::first_step_timeout": "30m",
 			"connectors::ml_metrics::idle_timeout":       "30m",
-			"connectors::ml_metrics::prices":             map[string]any{"file": pricesOfChats(t), "gpu_hour": map[string]any{"H100": 2.5}},
+			"connectors::ml_metrics::prices":             map[string]any{"file": harness.PricesOfChats(t), "gpu_hour": map[string]any{"H100": 2.5}},
 		},
 	})
 	j.collector.AwaitHealthy(t)
@@ -110,64 +104,6 @@ func startJob(t *testing.T) *job {
 		"otelcol-ml:8888": j.collector.Address(t, harness.TelemetryPath),
 	})
 	return j
-}
-
-// pricesOfChats returns a file with the price of the model that sendChats asks.
-func pricesOfChats(t *testing.T) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "prices.json")
-	const prices = `[{"id": "openai", "models": [{"match": {"equals": "small"}, "prices": {"input_mtok": 1, "output_mtok": 2}}]}]`
-	require.NoError(t, os.WriteFile(file, []byte(prices), 0o600))
-	return file
-}
-
-// sendChats sends a request to a model each second until the test ends, because no
-// scenario has tokens of a model that is named.
-func sendChats(t *testing.T, collector *harness.Collector) {
-	t.Helper()
-	sender, err := harness.NewGRPCSender(collector.Address(t, "receivers::otlp::protocols::grpc"))
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	t.Cleanup(func() {
-		cancel()
-		running.Wait()
-		assert.NoError(t, sender.Close())
-	})
-	running.Go(func() {
-		ticker := time.NewTicker(time.Second)
-		defer ticker.Stop()
-		for n := byte(1); ; n++ {
-			select {
-			case now := <-ticker.C:
-				if sender.Traces(ctx, chatAt(now, n)) != nil {
-					return // the collector has ended
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-}
-
-// chatAt is the n-th request to a model.
-func chatAt(end time.Time, n byte) ptrace.Traces {
-	traces := ptrace.NewTraces()
-	resource := traces.ResourceSpans().AppendEmpty()
-	resource.Resource().Attributes().PutStr("service.name", "assistant")
-	span := resource.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
-	span.SetName("chat small")
-	span.SetKind(ptrace.SpanKindClient)
-	span.SetTraceID(pcommon.TraceID{15: 1, 0: n})
-	span.SetSpanID(pcommon.SpanID{7: 1, 0: n})
-	span.SetStartTimestamp(pcommon.NewTimestampFromTime(end.Add(-time.Second)))
-	span.SetEndTimestamp(pcommon.NewTimestampFromTime(end))
-	span.Attributes().PutStr("gen_ai.operation.name", "chat")
-	span.Attributes().PutStr("gen_ai.provider.name", "openai")
-	span.Attributes().PutStr("gen_ai.request.model", "small")
-	span.Attributes().PutInt("gen_ai.usage.input_tokens", 1000)
-	span.Attributes().PutInt("gen_ai.usage.output_tokens", 100)
-	return traces
 }
 
 // testEnd asks the collector to end right behind the last request that it has

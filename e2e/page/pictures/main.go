@@ -94,7 +94,7 @@ func write(tb testing.TB, tab *browser.Tab, file string, width, height int, them
 	tb.Helper()
 	tab.Resize(width, height)
 	tab.Theme(theme)
-	content, err := shrink(tab.Picture(whole))
+	content, err := browser.Shrink(tab.Picture(whole))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"bytes"
@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// shrink returns a PNG with the 256 most frequent colors in a third of the bytes:
+// Shrink returns a PNG with the 256 most frequent colors in a third of the bytes:
 // a page has few colors, but the edges of its letters have hundreds.
-func shrink(content []byte) ([]byte, error) {
+func Shrink(content []byte) ([]byte, error) {
 	from, err := png.Decode(bytes.NewReader(content))
 	if err != nil {
 		return nil, err

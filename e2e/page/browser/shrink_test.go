@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func TestShrink(t *testing.T) {
 	}
 	var before bytes.Buffer
 	require.NoError(t, png.Encode(&before, picture))
-	after, err := shrink(before.Bytes())
+	after, err := Shrink(before.Bytes())
 	require.NoError(t, err)
 
 	small, err := png.Decode(bytes.NewReader(after))
@@ -42,6 +42,6 @@ func TestShrink(t *testing.T) {
 		}
 	}
 	assert.LessOrEqual(t, largest, 25)
-	_, err = shrink([]byte("no picture"))
+	_, err = Shrink([]byte("no picture"))
 	assert.Error(t, err)
 }
