@@ -234,6 +234,15 @@ e2e-cluster: $(TOOLS)/helm ## Install the Helm chart on a real cluster of one no
 e2e-packages: ## Try the package lists of the documentation in an empty Debian; needs root
 	@e2e/packages/try.sh
 
+# Where there is no Chromium or no Node.js and none can be installed, or no package
+# registry can be reached, this says so; CI fails.
+.PHONY: e2e-dashboards
+e2e-dashboards: build ## Draw the dashboards with the packages that Grafana draws with, in Chromium; UPDATE=1 writes docs/images/dashboard-*.png
+	@e2e/servers/build.sh prometheus
+	@status=0; e2e/page/chromium.sh && e2e/grafana/page.sh || status=$$?; \
+	if [ $$status -eq 75 ]; then echo "make: e2e-dashboards was LEFT OUT: there is no Chromium or no Node.js here, or no package registry" >&2; [ "$${CI:-}" != true ]; else \
+	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 30m ./grafana/... $(if $(UPDATE),-update); fi
+
 .PHONY: check
 check: test lint e2e e2e-faults-fast anomalies-fast e2e-clients e2e-page ## Run all tests and linters of CI
 
@@ -245,8 +254,8 @@ e2e-image-installed:
 
 # Runs each part, even if an earlier one fails.
 .PHONY: check-long
-check-long: ## Run make check, the LLM clients, all fault tests, a fleet, Kafka, LLM back ends, make anomalies, the sizes of archives, the registry of names, the Helm chart, a cluster, package lists, the packages, the image, a release and fuzz tests
-	@status=0; for target in check e2e-clients-long e2e-faults e2e-scale e2e-kafka e2e-backends anomalies archive-sizes e2e-registry e2e-helm e2e-cluster e2e-packages e2e-install e2e-image-installed e2e-release fuzz; do \
+check-long: ## Run make check, the LLM clients, all fault tests, a fleet, Kafka, LLM back ends, make anomalies, the sizes of archives, the registry of names, the dashboards, the Helm chart, a cluster, package lists, the packages, the image, a release and fuzz tests
+	@status=0; for target in check e2e-clients-long e2e-faults e2e-scale e2e-kafka e2e-backends anomalies archive-sizes e2e-registry e2e-dashboards e2e-helm e2e-cluster e2e-packages e2e-install e2e-image-installed e2e-release fuzz; do \
 	  echo "make: check-long: $$target"; $(MAKE) $$target || { status=1; echo "make: check-long: $$target FAILED" >&2; }; done; exit $$status
 
 .PHONY: generate
