@@ -106,7 +106,8 @@ func page() string {
 		"ends or has other evidence; a change has one. [What to do about an\n" +
 		"alert](troubleshooting.md#alerts), and [how many problems are found and reported in\n" +
 		"vain](evidence/anomalies.md). Records need a [pipeline of\n" +
-		"logs](../connector/mlmetricsconnector/README.md#records).\n")
+		"logs](../connector/mlmetricsconnector/README.md#records). `stall_timeout` is 5 minutes,\n" +
+		"`first_step_timeout` and `idle_timeout` are 30, [unless set](../connector/mlmetricsconnector/README.md#configuration).\n")
 	fmt.Fprintf(&b, "\n## How long a problem lasts\n\n"+
 		"- A problem keeps the run, the host, the GPU and the workload that it had at its onset.\n"+
 		"- It ends when newer data no longer shows it; of a kind with a time to be gone, after that time.\n"+
