@@ -33,7 +33,7 @@ func vocabularies(add func(key, form string)) {
 	for _, client := range vocabulary.Tables() {
 		for _, aliases := range [][]table.Alias{client.Resource, client.Span, client.Point} {
 			for i := range aliases {
-				if listed := client.ModelCall.Listed; listed != nil && aliases[i].Source == listed.Parameters {
+				if aliases[i].Reads == "json_model" {
 					// The parameters of a request, of which one is read, have stop words and tools.
 					continue
 				}

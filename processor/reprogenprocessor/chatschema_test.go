@@ -248,8 +248,8 @@ func TestWhatIsNoRequest(t *testing.T) {
 	}{
 		"texts of Python":           {attrs: inference(`{"messages": ["ChatMessage(role='user')"]}`), reason: "no_payload"},
 		"lists of lists":            {attrs: inference(`{"messages": [[{"lc": 1, "kwargs": {"content": "x"}}]]}`), reason: "no_payload"},
-		"objects of something else": {attrs: inference(`{"messages": [{"lc": 1, "kwargs": {"content": "x"}}]}`), reason: "payload_invalid"},
-		"no role":                   {attrs: inference(`{"messages": [{"content": "x"}]}`), reason: "payload_invalid"},
+		"objects of something else": {attrs: inference(`{"messages": [{"lc": 1, "kwargs": {"content": "x"}}]}`), reason: "no_payload"},
+		"no role":                   {attrs: inference(`{"messages": [{"content": "x"}]}`), reason: "no_payload"},
 		"no content":                {attrs: inference(`{"messages": [{"role": "user"}]}`), reason: "payload_invalid"},
 		"an unknown role":           {attrs: messages(`[{"role":"ghost","parts":[{"type":"text","content":"x"}]}]`), reason: "payload_invalid"},
 		"an answer to nothing":      {attrs: messages(`[{"role":"tool","content":"42"}]`), reason: "payload_invalid"},

@@ -58,14 +58,6 @@ var (
 	modelRequests = collectKeys(func(t *table.Table) []string { return t.ModelCall.Requests })
 	addressKeys   = collectKeys(func(t *table.Table) []string { return t.ModelCall.AddressKeys })
 	gateways      = collectKeys(func(t *table.Table) []string { return t.Gateways })
-	listed        = func() (all []table.ListedRequest) {
-		for _, t := range Tables() {
-			if t.ModelCall.Listed != nil {
-				all = append(all, *t.ModelCall.Listed)
-			}
-		}
-		return all
-	}()
 )
 
 // OperationKeys returns the keys that name a span's operation, the canonical one
@@ -92,9 +84,6 @@ func AsksModel(operation string) bool {
 
 // AddressKeys returns the keys of the base URL of a model's API.
 func AddressKeys() []string { return addressKeys }
-
-// ListedRequests returns the clients' keys of requests in several attributes.
-func ListedRequests() []table.ListedRequest { return listed }
 
 // IsGateway reports whether a value of GenAIProviderName, in small letters, names a
 // client that passes requests on, and not a provider of models.

@@ -57,30 +57,33 @@ var requestMembers = []string{
 	"seed", "stop", "presence_penalty", "frequency_penalty", "response_format", "logprobs", "top_logprobs", "reasoning_effort",
 }
 
+// form reads a request as some clients record it, or returns nil where there is none.
+type form func(*reading, ptrace.Span) jsontree.Object
+
 // chatCall makes a request to the OpenAI API of a conversation: of the most exact
 // recording of it that is one. Exactly one of its results is set.
 func chatCall(span ptrace.Span) (*failure.Call, failure.Reason) {
 	attributes := span.Attributes()
-	var forms []func(*reading, ptrace.Span) jsontree.Object
-	if keys := keysOf(attributes); hasMessages(attributes) {
-		forms = append(forms, requestOfMessages)
-	} else if keys != nil && (keys.hasBody(attributes) || keys.hasList(attributes)) {
-		forms = append(forms, keys.body, keys.list)
-	} else {
-		forms = append(forms, requestRecorded)
+	forms := []form{recorded(true), requestListed, recorded(false)}
+	if hasMessages(attributes) {
+		forms = []form{requestOfMessages}
 	}
 	reason := failure.Invalid
 	status := int64(0) // of the answer, if there was one
 	if v, ok := attributes.Get(attrHTTPStatus); ok {
-		status = v.Int()
+		status, _ = mlattr.ReadInt(v)
 	}
-	for _, form := range forms {
+	for _, read := range forms {
 		var r reading
-		request := form(&r, span)
+		request := read(&r, span)
 		if request == nil && r.reason == "" {
 			continue // there is none of this form
 		}
-		if r.reason == "" {
+		stated := slices.DeleteFunc(parametersOf(attributes), func(m jsontree.Member) bool {
+			_, has := request.Lookup(m.Key)
+			return has
+		})
+		if request = append(stated, request...); r.reason == "" {
 			request, r.reason = checkedRequest(request)
 		}
 		if model := modelOf(attributes); r.reason == "" && model != "" && request.Text("model") == "" {
@@ -98,17 +101,6 @@ func chatCall(span ptrace.Span) (*failure.Call, failure.Reason) {
 	return nil, reason
 }
 
-// known returns the members of a recorded request that are kept.
-func known(recorded jsontree.Object) jsontree.Object {
-	out := jsontree.Object{}
-	for _, m := range recorded {
-		if slices.Contains(requestMembers, m.Key) {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 // requestOfMessages makes a request of what the semantic conventions record.
 func requestOfMessages(r *reading, span ptrace.Span) jsontree.Object {
 	attributes := span.Attributes()
@@ -121,7 +113,7 @@ func requestOfMessages(r *reading, span ptrace.Span) jsontree.Object {
 	}
 	messages, reason := messagesIn(recorded)
 	r.fail(reason)
-	request := append(parametersOf(attributes), jsontree.Member{Key: "messages", Value: messages})
+	request := jsontree.Of("messages", messages)
 	if text := jsonText(attributes, attrToolDefinitions); text != "" {
 		tools, ok := r.decode(text).(jsontree.Array)
 		if !ok {
@@ -280,11 +272,8 @@ func addressOf(attributes pcommon.Map) string {
 
 func hasConversation(span ptrace.Span) bool {
 	attributes := span.Attributes()
-	if hasMessages(attributes) {
-		return true
-	}
-	keys := keysOf(attributes)
-	return keys != nil && (keys.hasBody(attributes) || keys.hasList(attributes)) || isRecorded(span)
+	return hasMessages(attributes) || attr.IsModelCall(attributes) &&
+		(listsOf(attributes).messages != "" || eachRecorded(span, func(string) bool { return true }))
 }
 
 // hasMessages reports whether there are messages: structured, or as JSON.

@@ -12,7 +12,7 @@ import (
 var (
 	messageMembers = []string{"role", "content", "name", "tool_calls", "tool_call_id", "refusal"}
 	textParts      = []string{"text", "refusal"} // the text is under that key
-	mediaParts     = []string{"image_url", "input_audio", "file"}
+	mediaParts     = []string{"image_url", "input_audio", "file", "image", "audio"}
 )
 
 // roles maps what clients call the author of a message to the API's names.
@@ -39,7 +39,7 @@ func checkedRequest(request jsontree.Object) (jsontree.Object, failure.Reason) {
 	}
 	out := jsontree.Object{}
 	for _, m := range request {
-		if m.Value == nil {
+		if m.Value == nil || !slices.Contains(requestMembers, m.Key) {
 			continue // as if it were not there
 		}
 		checked, reason := m.Value, failure.Reason("")

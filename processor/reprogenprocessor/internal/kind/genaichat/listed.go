@@ -2,7 +2,7 @@ package genaichat
 
 import (
 	"cmp"
-	"regexp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,120 +11,97 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
-// keys are the attributes of a client that writes the messages of a request one by
-// one, or the whole request as one text.
-type keys struct {
-	table.ListedRequest
-	firstRole string
-}
+// lists are what the keys of a request begin with that some clients write as attributes
+// one by one: llm.input_messages.0.message.role, gen_ai.prompt.0.role.
+type lists struct{ messages, tools string }
 
-var clients = func() (all []keys) {
-	for _, r := range vocabulary.ListedRequests() {
-		all = append(all, keys{r, r.Messages + ".0.message.role"})
-	}
-	return all
-}()
-
-// keysOf returns the keys of the client whose call to a model a span is, or nil.
-func keysOf(attributes pcommon.Map) *keys {
-	for i := range clients {
-		if k := &clients[i]; strings.EqualFold(attr.Text(attributes, k.KindKey), k.Kind) {
-			return k
+// listsOf finds them by the keys of the first message and of the first tool.
+func listsOf(attributes pcommon.Map) (l lists) {
+	for key := range attributes.All() {
+		if prefix, ok := strings.CutSuffix(key, ".role"); ok && l.messages == "" && !ofAnswer.MatchString(key) {
+			if prefix, ok = strings.CutSuffix(strings.TrimSuffix(prefix, ".message"), ".0"); ok {
+				l.messages = prefix
+			}
+		}
+		if prefix, ok := strings.CutSuffix(key, ".0.tool.json_schema"); ok {
+			l.tools = prefix
 		}
 	}
-	return nil
+	return l
 }
 
-// hasBody reports whether the input of a model looks like a request: with a list
-// of objects as its messages. Several frameworks send Python's text for each
-// message there, or lists of lists.
-func (k *keys) hasBody(attributes pcommon.Map) bool {
-	return attr.Text(attributes, k.BodyType) == "application/json" && listOfMessages.MatchString(attr.Text(attributes, k.Body))
-}
-
-var listOfMessages = regexp.MustCompile(`"messages"\s*:\s*\[\s*\{`)
-
-// hasList reports whether there are messages one by one.
-func (k *keys) hasList(attributes pcommon.Map) bool {
-	_, ok := attributes.Get(k.firstRole)
-	return ok
-}
-
-// isListed reports whether an attribute is part of a message or of a tool.
-func (k *keys) isListed(key string) bool {
-	messages, ok := strings.CutPrefix(key, k.Messages)
-	tools, isTool := strings.CutPrefix(key, k.Tools)
-	return ok && strings.HasPrefix(messages, ".") || isTool && strings.HasPrefix(tools, ".")
-}
-
-// body reads the input of a model that is a whole request, if there is one.
-func (k *keys) body(r *reading, span ptrace.Span) jsontree.Object {
-	if !k.hasBody(span.Attributes()) {
-		return nil
-	}
-	recorded, ok := r.decode(jsonText(span.Attributes(), k.Body)).(jsontree.Object)
-	if !ok {
-		r.fail(failure.Invalid)
-	}
-	return known(recorded)
+// has reports whether an attribute is part of a message or of a tool.
+func (l *lists) has(key string) bool {
+	return l.messages != "" && strings.HasPrefix(key, l.messages+".") || l.tools != "" && strings.HasPrefix(key, l.tools+".")
 }
 
 // list makes a request of messages that are attributes one by one, and of what else
 // belongs to it, if there are any.
-func (k *keys) list(r *reading, span ptrace.Span) jsontree.Object {
+func requestListed(r *reading, span ptrace.Span) jsontree.Object {
 	attributes := span.Attributes()
-	if !k.hasList(attributes) {
+	l := listsOf(attributes)
+	if l.messages == "" {
 		return nil
 	}
 	all := node{}
 	for key, v := range attributes.All() {
-		if !k.isListed(key) {
+		place, isMessage := strings.CutPrefix(key, l.messages+".")
+		if tool, ok := strings.CutPrefix(key, l.tools+"."); ok && l.tools != "" {
+			place = tool
+		} else if !isMessage {
 			continue
 		}
 		if size, _ := mlattr.Size(v, failure.MaxCallBytes); !r.take(len(key) + size) {
 			return nil
 		}
 		if v.Type() == pcommon.ValueTypeStr {
-			all.add(key, strings.Clone(v.Str()))
+			all.add(strconv.FormatBool(isMessage)+"."+place, strings.Clone(v.Str()))
 		} else if strings.HasSuffix(key, ".content") {
 			r.fail(failure.Invalid)
 		}
 	}
-	messages := jsontree.Array{}
-	for _, one := range all.at(k.Messages).list() {
-		messages = append(messages, one.message())
-	}
+	tree, _ := all.tree().(jsontree.Object)
+	messages := tree.Array("true")
 	// A client that has too many attributes drops some, which may be messages.
-	if len(messages) < all.at(k.Messages).len() || span.DroppedAttributesCount() > 0 {
+	if messages == nil || span.DroppedAttributesCount() > 0 {
 		r.fail(failure.Truncated)
 	}
-	request := k.parameters(r, attributes)
-	if model := attr.Text(attributes, k.Model); model != "" && request.Text("model") == "" {
-		request = append(jsontree.Object{{Key: "model", Value: strings.Clone(model)}}, request...)
+	for i, m := range messages {
+		messages[i] = messageOf(m, "")
 	}
+	request := parametersRecorded(r, attributes)
 	if _, ok := request.Lookup("tools"); !ok {
-		request = append(request, jsontree.Member{Key: "tools", Value: all.at(k.Tools).tools()})
+		var tools jsontree.Array
+		for _, tool := range tree.Array("false") {
+			o, _ := tool.(jsontree.Object)
+			if definition, _, err := jsontree.Decode(o.Text("json_schema")); err == nil {
+				tools = append(tools, definition)
+			}
+		}
+		request = append(request, jsontree.Member{Key: "tools", Value: toolsOf(tools)})
 	}
 	return append(request, jsontree.Member{Key: "messages", Value: messages})
 }
 
-// parameters returns the members of a request, messages excepted, that a client wrote as
-// one text. A text that is no object has none.
-func (k *keys) parameters(r *reading, attributes pcommon.Map) jsontree.Object {
-	text := attr.Text(attributes, k.Parameters)
-	if !r.take(len(text)) {
-		return nil
+// parametersRecorded returns the members of a request, messages excepted, that a client wrote
+// as one text. A text that is no object has none.
+func parametersRecorded(r *reading, attributes pcommon.Map) (request jsontree.Object) {
+	for key, v := range attributes.All() {
+		if !strings.HasSuffix(key, "invocation_parameters") && !strings.HasSuffix(key, "model.parameters") || v.Type() != pcommon.ValueTypeStr {
+			continue
+		}
+		if !r.take(len(v.Str())) {
+			return nil
+		}
+		tree, _, _ := jsontree.Decode(strings.Clone(v.Str())) // no tree where it is no JSON
+		recorded, _ := tree.(jsontree.Object)
+		request = append(request, slices.DeleteFunc(recorded, func(m jsontree.Member) bool { return m.Key == "messages" || m.Value == nil })...)
 	}
-	v, _, _ := jsontree.Decode(strings.Clone(text)) // no tree where it is no JSON
-	recorded, _ := v.(jsontree.Object)
-	return slices.DeleteFunc(known(recorded), func(m jsontree.Member) bool { return m.Key == "messages" || m.Value == nil })
+	return request
 }
 
 // node is a place in attributes that are named after their places in lists, such as
@@ -153,96 +130,55 @@ func (n node) add(key, text string) {
 	n[names[len(names)-1]] = text
 }
 
-// at returns the place with a name of several parts.
-func (n node) at(name string) node {
-	for part := range strings.SplitSeq(name, ".") {
-		n, _ = n[part].(node)
-	}
-	return n
-}
+// wrappers are names of objects with one member, which stands for them.
+var wrappers = []string{"message", "message_content", "tool_call", "tool"}
 
-func (n node) text(name string) string {
-	text, _ := n[name].(string)
-	return text
-}
-
-// list returns the elements of a list, up to the first that is missing.
-func (n node) list() (elements []node) {
-	for {
-		element, ok := n[strconv.Itoa(len(elements))].(node)
-		if !ok {
-			return elements
+// tree returns what is at a place and below. Where all names are numbers, and none is
+// missing, it is a list.
+func (n node) tree() any {
+	list, object := make(jsontree.Array, len(n)), jsontree.Object{}
+	for _, name := range slices.Sorted(maps.Keys(n)) {
+		value := n[name]
+		if below, ok := value.(node); ok {
+			value = below.tree()
 		}
-		elements = append(elements, element)
-	}
-}
-
-// len returns the number of elements of a list, also behind one that is missing.
-func (n node) len() (elements int) {
-	for _, below := range n {
-		if _, ok := below.(node); ok {
-			elements++
+		if i, err := strconv.Atoi(name); err == nil && 0 <= i && i < len(list) {
+			list[i] = value
+		} else {
+			object = append(object, jsontree.Member{Key: name, Value: value})
 		}
-	}
-	return elements
-}
-
-// inside returns the place itself, or the wrapper in which some clients have its members.
-func (n node) inside(wrapper string) node {
-	if inner, ok := n[wrapper].(node); ok {
-		return inner
-	}
-	return n
-}
-
-// tools returns the definitions of a list, or nil.
-func (n node) tools() any {
-	definitions := jsontree.Array{}
-	for _, one := range n.list() {
-		if v, _, err := jsontree.Decode(one.at("tool").text("json_schema")); err == nil {
-			definitions = append(definitions, v)
-		}
-	}
-	if len(definitions) == 0 {
-		return nil
-	}
-	return toolsOf(definitions)
-}
-
-// message returns the message at a place as the API has it.
-func (n node) message() jsontree.Object {
-	n = n.inside("message")
-	var content any
-	text, hasText := n["content"].(string)
-	parts := jsontree.Array{}
-	for _, part := range n.at("contents").list() {
-		parts = append(parts, part.at("message_content").part())
-	}
-	calls := jsontree.Array{}
-	for _, call := range n.at("tool_calls").list() {
-		call = call.inside("tool_call")
-		function := call.inside("function")
-		calls = append(calls, toolCall(call.text("id"), function.text("name"), function.text("arguments")))
 	}
 	switch {
-	case hasText:
-		content = text
-	case len(parts) > 0:
+	case len(object) == 0:
+		return list
+	case len(n) == 1 && slices.Contains(wrappers, object[0].Key):
+		return object[0].Value
+	}
+	return object
+}
+
+// messageOf returns a message as the API has it, of one without a role that of role.
+func messageOf(v any, role string) jsontree.Object {
+	m, _ := v.(jsontree.Object)
+	calls := jsontree.Array{}
+	for _, c := range m.Array("tool_calls") {
+		call, _ := c.(jsontree.Object)
+		function := call.Object("function")
+		if function == nil {
+			function = call
+		}
+		calls = append(calls, toolCall(call.Text("id"), function.Text("name"), function.Text("arguments")))
+	}
+	content, ok := m.Lookup("content")
+	switch parts := m.Array("contents"); {
+	case ok:
+	case parts != nil:
 		content = parts
 	case len(calls) == 0:
 		content = "" // an empty text is sent as no attribute
 	}
-	out := jsontree.Of("role", roleOf(n.text("role")), "content", content)
-	return append(out, jsontree.OfKnown("tool_calls", calls, "name", n.text("name"), "tool_call_id", n.text("tool_call_id"))...)
-}
-
-// part returns a part of a message as the API has it.
-func (n node) part() jsontree.Object {
-	kind := n.text("type")
-	if kind == "text" {
-		return jsontree.Of("type", kind, "text", n.text("text"))
-	}
-	return jsontree.Of("type", cmp.Or(map[string]string{"image": "image_url", "audio": "input_audio"}[kind], kind))
+	out := jsontree.Of("role", roleOf(cmp.Or(m.Text("role"), role)), "content", content)
+	return append(out, jsontree.OfKnown("tool_calls", calls, "name", m.Text("name"), "tool_call_id", m.Text("tool_call_id"))...)
 }
 
 // toolCall returns the call of a tool as the API has it.

@@ -1,7 +1,6 @@
 package genaichat
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,18 +9,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
 // Clients that no table lists record a conversation as JSON, whole or its messages alone,
 // in an attribute or an event of any name, or as gen_ai.prompt.0.role and so on. It is
 // known by its form.
-
-// prompts are the messages one by one that several clients share.
-var prompts = &keys{ListedRequest: table.ListedRequest{Messages: "gen_ai.prompt"}, firstRole: "gen_ai.prompt.0.role"}
 
 // maxEvents is how many events are searched.
 const maxEvents = 32
@@ -41,9 +35,10 @@ var ofAnswer = regexp.MustCompile(`output|completion|response|answer|result`)
 // eachRecorded calls f with each text that looks like a conversation until it returns
 // true, and reports whether it did.
 func eachRecorded(span ptrace.Span, f func(text string) bool) bool {
+	l := listsOf(span.Attributes())
 	of := func(attributes pcommon.Map) bool {
 		for key, v := range attributes.All() {
-			if looksRecorded(v) && !ofAnswer.MatchString(key) && f(v.Str()) {
+			if looksRecorded(v) && !l.has(key) && !ofAnswer.MatchString(key) && f(v.Str()) {
 				return true
 			}
 		}
@@ -60,43 +55,35 @@ func eachRecorded(span ptrace.Span, f func(text string) bool) bool {
 	return false
 }
 
-// isRecorded reports whether a request to a model records a conversation in any form.
-func isRecorded(span ptrace.Span) bool {
-	return attr.IsModelCall(span.Attributes()) &&
-		(prompts.hasList(span.Attributes()) || eachRecorded(span, func(string) bool { return true }))
-}
-
-// requestRecorded makes a request of the first text that is a conversation, or of messages
-// one by one.
-func requestRecorded(r *reading, span ptrace.Span) (request jsontree.Object) {
-	attributes := span.Attributes()
-	if request = prompts.list(r, span); request == nil && r.reason == "" {
+// recorded makes a request of the first text that is a conversation, or with whole of the
+// first that is a request.
+func recorded(whole bool) form {
+	return func(r *reading, span ptrace.Span) (request jsontree.Object) {
 		eachRecorded(span, func(text string) bool {
 			if !r.take(len(text)) {
 				return true
 			}
-			v, lossy, err := jsontree.Decode(strings.Clone(text))
-			if err == nil {
+			v, lossy, _ := jsontree.Decode(strings.Clone(text)) // no tree where it is no JSON
+			if o, _ := v.(jsontree.Object); !whole || len(o.Array("messages")) > 0 {
 				request = conversationOf(v)
 			}
 			r.lossy = r.lossy || lossy && request != nil
 			return request != nil
 		})
+		return request
 	}
-	if request == nil {
-		r.fail(failure.Invalid)
-		return nil
-	}
-	stated := slices.DeleteFunc(parametersOf(attributes), func(m jsontree.Member) bool {
-		_, has := request.Lookup(m.Key)
-		return has
-	})
-	return append(stated, request...)
 }
 
-// modelOf returns the model that was asked, or that answered.
+// modelOf returns the model that was asked, or that answered. No ml_enrich may have read the
+// span.
 func modelOf(attributes pcommon.Map) string {
-	return strings.Clone(cmp.Or(attr.Text(attributes, mlattr.GenAIRequestModel), attr.Text(attributes, mlattr.GenAIResponseModel)))
+	model := attr.Text(attributes, mlattr.GenAIRequestModel, mlattr.GenAIResponseModel)
+	for key, v := range attributes.All() {
+		if model == "" && strings.HasSuffix(key, ".model_name") && v.Type() == pcommon.ValueTypeStr {
+			model = v.Str()
+		}
+	}
+	return strings.Clone(model)
 }
 
 // conversationOf returns the request that a tree is: a list of messages, or an object
@@ -114,9 +101,10 @@ func conversationOf(v any) jsontree.Object {
 	if reason != "" {
 		return nil
 	}
-	request := slices.DeleteFunc(known(recorded), func(m jsontree.Member) bool {
-		// Tools have another form in each client.
-		return m.Key == "messages" || m.Key == "tools" || m.Key == "tool_choice" || m.Value == nil
+	_, foreign := eachOf(recorded.Array("tools"), checkedTool)
+	request := slices.DeleteFunc(recorded, func(m jsontree.Member) bool {
+		// Tools have another form in some clients.
+		return m.Key == "messages" || foreign != "" && (m.Key == "tools" || m.Key == "tool_choice")
 	})
 	return append(request, jsontree.Member{Key: "messages", Value: messages})
 }

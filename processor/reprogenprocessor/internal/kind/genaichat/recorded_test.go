@@ -27,9 +27,20 @@ func TestRecordedConversations(t *testing.T) {
 		"contents":         {map[string]any{"acme.input": `{"contents":[{"parts":[{"text":"why"}],"role":"user"}]}`}, nil, user, ""},
 		"a system's words": {map[string]any{"acme.input": `{"system":"be short","messages":[{"role":"user","content":"why"}]}`}, nil, `{"model":"m","messages":[{"role":"system","content":"be short"},{"role":"user","content":"why"}]}`, ""},
 		"one by one":       {map[string]any{"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "why"}, nil, user, ""},
-		"in an event":      {nil, map[string]any{"messages": `[{"role":"user","blocks":[{"block_type":"text","text":"why"}]}]`}, user, ""},
-		"an answer":        {map[string]any{"acme.output": `{"messages":[{"role":"user","content":"why"}]}`}, nil, "", ""},
-		"an image":         {map[string]any{"acme.input": `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:"}}]}]}`}, nil, "", failure.Unsupported},
+		"one by one, by another client": {map[string]any{"acme.inputs.0.message.role": "user", "acme.inputs.0.message.content": "why",
+			"acme.tools.0.tool.json_schema": `{"type":"function","function":{"name":"add"}}`, "acme.invocation_parameters": `{"top_p":1}`, "gen_ai.request.temperature": 0.5}, nil,
+			`{"model":"m","temperature":0.5,"top_p":1,"tools":[{"type":"function","function":{"name":"add"}}],"messages":[{"role":"user","content":"why"}]}`, ""},
+		"the model's name": {map[string]any{"gen_ai.request.model": nil, "acme.model_name": "n", "acme.prompt": `[{"role":"user","content":"why"}]`}, nil,
+			`{"model":"n","messages":[{"role":"user","content":"why"}]}`, ""},
+		"a request within a message": {map[string]any{"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": `{"messages":[{"role":"user","content":"no"}]}`}, nil,
+			`{"model":"m","messages":[{"role":"user","content":"{\"messages\":[{\"role\":\"user\",\"content\":\"no\"}]}"}]}`, ""},
+		"an answer one by one": {map[string]any{"acme.output.0.role": "assistant", "acme.output.0.content": "so"}, nil, "", ""},
+		"a request before its messages": {map[string]any{"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "why", "acme.input": `{"messages":[{"role":"user","content":"why"}],"tools":[{"type":"function","function":{"name":"add"}}],"tool_choice":"auto"}`}, nil,
+			`{"model":"m","tools":[{"type":"function","function":{"name":"add"}}],"tool_choice":"auto","messages":[{"role":"user","content":"why"}]}`, ""},
+		"another client's tools": {map[string]any{"acme.input": `{"messages":[{"role":"user","content":"why"}],"tools":[{"name":"add"}],"tool_choice":"auto"}`}, nil, user, ""},
+		"in an event":            {nil, map[string]any{"messages": `[{"role":"user","blocks":[{"block_type":"text","text":"why"}]}]`}, user, ""},
+		"an answer":              {map[string]any{"acme.output": `{"messages":[{"role":"user","content":"why"}]}`}, nil, "", ""},
+		"an image":               {map[string]any{"acme.input": `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:"}}]}]}`}, nil, "", failure.Unsupported},
 		"a request's parameters": {map[string]any{"acme.prompt": `{"messages":[{"role":"user","content":"why"}],"top_p":1}`, "gen_ai.request.temperature": 0.5, "gen_ai.request.top_p": 0.9}, nil,
 			`{"model":"m","temperature":0.5,"top_p":1,"messages":[{"role":"user","content":"why"}]}`, ""},
 		"a system's parts": {map[string]any{"acme.input": `{"system":[{"text":"be short"}],"messages":[{"role":"user","content":"why"}]}`}, nil,
@@ -53,7 +64,9 @@ func TestRecordedConversations(t *testing.T) {
 			span.Attributes().PutStr("gen_ai.operation.name", "chat")
 			span.Attributes().PutStr("gen_ai.request.model", "m")
 			for key, value := range tt.attrs {
-				require.NoError(t, span.Attributes().PutEmpty(key).FromRaw(value))
+				if require.NoError(t, span.Attributes().PutEmpty(key).FromRaw(value)); value == nil {
+					span.Attributes().Remove(key)
+				}
 			}
 			if tt.event != nil {
 				require.NoError(t, span.Events().AppendEmpty().Attributes().FromRaw(tt.event))
