@@ -179,7 +179,19 @@ func translate(of *rule, value pcommon.Value) string {
 	if of.kind == table.KindID && !mlattr.ValidID(text) || !utf8.ValidString(text) {
 		return ""
 	}
-	return mlattr.CutText(text, mlattr.MaxText)
+	return mlattr.CutText(bareModel(of.slot, text), mlattr.MaxText)
+}
+
+// bareModel returns the last part of a model that is named by its path, as Google's APIs do:
+// projects/p/locations/l/publishers/google/models/m, models/m. Any other text stays.
+func bareModel(slot Slot, text string) string {
+	const last = "models/"
+	at := strings.LastIndex(text, last) + len(last)
+	byPath := at == len(last) || strings.HasPrefix(text, "projects/") || strings.HasPrefix(text, "publishers/")
+	if (slot == SlotGenAIRequestModel || slot == SlotGenAIResponseModel) && at >= len(last) && at < len(text) && byPath {
+		return text[at:]
+	}
+	return text
 }
 
 // saysNone reports whether a value without a fact is a valid answer: a
@@ -217,6 +229,7 @@ func read(fact *Fact, kind table.Kind, value pcommon.Value) (ok bool) {
 	switch kind {
 	case table.KindText, table.KindSecret:
 		fact.Text, ok = mlattr.ReadText(value)
+		fact.Text = bareModel(fact.slot, fact.Text)
 	case table.KindTexts:
 		fact.Text, ok = readTexts(value)
 	case table.KindID:

@@ -3,6 +3,7 @@ package vocabulary
 import (
 	"cmp"
 	_ "embed"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -23,7 +24,9 @@ var generalText []byte
 var general = mlattr.Embedded[struct {
 	Words      []GeneralRule
 	Operations map[string]string
-	APIPaths   []struct{ Path, Host string } `yaml:"api_paths"`
+	// Steps and Requests are the operations that are never requests, and always.
+	Steps, Requests []string
+	APIPaths        []struct{ Path, Host string } `yaml:"api_paths"`
 }](generalText)
 
 // rankGeneral is the rank of the general rules: after the tables.
@@ -121,25 +124,13 @@ func operationOf(text string) string {
 
 // isStep reports whether a word for what a span is says that it is a step of a program, and
 // no request, whatever else the span states.
-func isStep(kind string) bool {
-	switch strings.ToLower(kind) {
-	case "chain", "prompt", "parser", "retriever":
-		return true
-	default:
-		return false
-	}
-}
+func isStep(kind string) bool { return slices.Contains(general.Steps, strings.ToLower(kind)) }
 
 // asksByItself reports whether a word for what a span is means a request to a model in
 // every program.
 func asksByItself(kind string) bool {
 	var word [maxWord]byte
-	switch string(fold(strings.Trim(kind, `"`), word[:0])) {
-	case "llm", "chatmodel", "llmcall", "modelinference":
-		return true
-	default:
-		return false
-	}
+	return slices.Contains(general.Requests, string(fold(strings.Trim(kind, `"`), word[:0])))
 }
 
 // failedLevel reads the level of what a span reports.

@@ -146,3 +146,30 @@ func TestCachesApart(t *testing.T) {
 		assert.Equal(t, want, whole, scope)
 	}
 }
+
+// TestModelsByTheirPaths has models that Google's APIs name by their paths: the last part is
+// the model, whoever names it.
+func TestModelsByTheirPaths(t *testing.T) {
+	for text, want := range map[string]string{
+		"projects/p/locations/l/publishers/google/models/gemini-3": "gemini-3",
+		"publishers/google/models/gemini-3":                        "gemini-3",
+		"models/gemini-3":                                          "gemini-3",
+		"gemini-3":                                                 "gemini-3",
+		"projects/p/locations/l/endpoints/7":                       "projects/p/locations/l/endpoints/7",
+		"projects/models/":                                         "projects/models/",
+		"accounts/fireworks/models/m":                              "accounts/fireworks/models/m",
+		"/data/models/m":                                           "/data/models/m",
+		"meta-llama/m":                                             "meta-llama/m",
+	} {
+		for key, canonical := range map[string]string{
+			mlattr.GenAIRequestModel: mlattr.GenAIRequestModel, mlattr.GenAIResponseModel: mlattr.GenAIResponseModel,
+			"a.model": mlattr.GenAIRequestModel, "llm.model_name": mlattr.GenAIResponseModel,
+		} {
+			s := ptrace.NewSpan()
+			s.Attributes().PutStr(key, text)
+			s.Attributes().PutStr(mlattr.GenAIOperationName, "chat")
+			_, facts := vocabulary.Classify(pcommon.NewMap(), "acme", s)
+			assert.Equal(t, want, facts.Text(canonical), "%s of %s", key, text)
+		}
+	}
+}
