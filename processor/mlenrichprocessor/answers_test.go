@@ -116,9 +116,9 @@ func TestJoinedRequestsAreCounted(t *testing.T) {
 	}
 	counts := map[string]int64{}
 	for _, notice := range p.host.State().Notices()[metadata.Type.String()] {
-		counts[notice.Kind+": "+notice.Key] = notice.Count
+		counts[notice.Key] = notice.Count
 	}
-	assert.Equal(t, map[string]int64{"joined: joined by id": 1, "joined: joined by times": 2}, counts)
+	assert.Equal(t, map[string]int64{"joined by id framework": 1, "joined by times framework": 2}, counts)
 }
 
 // TestADeliveryRepeated shows that a span that arrives twice is no second

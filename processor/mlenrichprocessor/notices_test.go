@@ -1,6 +1,8 @@
 package mlenrichprocessor
 
 import (
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,4 +40,38 @@ func TestNotices(t *testing.T) {
 	}, published[0])
 	require.NoError(t, traces.Shutdown(t.Context()))
 	assert.Empty(t, host.State().Notices()[id])
+}
+
+// TestScopesThatDoNotCount names the scopes whose spans look like requests to models, with
+// the reason, and not those of which any counts.
+func TestScopesThatDoNotCount(t *testing.T) {
+	model := map[string]any{"gen_ai.request.model": "m"}
+	asks := map[string]any{"gen_ai.request.model": "m", "gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 7}
+	sums := map[string]any{"gen_ai.operation.name": "invoke_agent", "gen_ai.usage.input_tokens": 7}
+	p := startDefault(t)
+	for _, in := range []struct {
+		scope string
+		span  testSpan
+	}{
+		{"client", testSpan{1, 3, 2, "chat m", asks}},
+		{"framework", testSpan{1, 2, 1, "model", asks}},
+		{"agents", testSpan{1, 1, 0, "planner", sums}},
+		{"own", testSpan{2, 1, 0, "planner", sums}},
+		{"own", testSpan{2, 2, 1, "chat m", asks}},
+		{"", testSpan{3, 1, 0, "ask", model}},
+		{"training", testSpan{4, 1, 0, "step", map[string]any{"gen_ai.request.model": "m", "ml.phase": "forward"}}},
+		{"web", testSpan{5, 1, 0, "GET /", nil}},
+	} {
+		p.sendTraces(t, scoped(in.scope, batchOf("assistant", in.span)))
+	}
+	var told []string
+	for _, notice := range p.host.State().Notices()[metadata.Type.String()] {
+		told = append(told, notice.What+": "+strconv.FormatInt(notice.Count, 10)+": "+notice.Why)
+	}
+	const look = "Spans that look like requests to models, and do not count: "
+	assert.Equal(t, []string{
+		look + "agents: 1: Spans above or below them report the same requests.",
+		look + "framework: 1: Spans above or below them report the same requests.",
+		look + "no scope: 1: They name a model, and state neither an operation (gen_ai.operation.name) nor tokens.",
+	}, slices.Sorted(slices.Values(told)))
 }

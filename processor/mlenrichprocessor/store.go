@@ -1,6 +1,7 @@
 package mlenrichprocessor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -67,9 +68,9 @@ func (s *store) Start(_ context.Context, host component.Host) error {
 			return nil
 		}),
 		s.telemetry.RegisterProcessorMlEnrichRequestsJoinedCallback(func(_ context.Context, o metric.Int64Observer) error {
-			joined := s.keys.Joined()
-			o.Observe(joined.ByID, metric.WithAttributes(s.processor, attribute.String("reason", mlattr.EvidenceResponseID)))
-			o.Observe(joined.ByTimes, metric.WithAttributes(s.processor, attribute.String("reason", mlattr.EvidenceTimes)))
+			judged, _ := s.keys.Judged()
+			o.Observe(judged[correlate.RepeatedID], metric.WithAttributes(s.processor, attribute.String("reason", mlattr.EvidenceResponseID)))
+			o.Observe(judged[correlate.RepeatedTimes], metric.WithAttributes(s.processor, attribute.String("reason", mlattr.EvidenceTimes)))
 			return nil
 		}),
 	)
@@ -92,21 +93,29 @@ func (s *store) sizes() []cache.Size {
 	return append(s.keys.Sizes(), s.clients.Size(), s.trainers.Size(), s.gpus.Size(), s.routes.Size(), s.streams.Size())
 }
 
-// notices returns how many requests do not count because another span reports them,
-// and how many entries of each index were removed because it was full.
+// uncounted says why spans do not count, by the verdict.
+var uncounted = [...]struct{ key, what, why, fix string }{
+	correlate.RepeatedID:    {"joined by id", reportedTwice, "Another instrumentation of the service reports the same response id at the same time.", fixTwice},
+	correlate.RepeatedTimes: {"joined by times", reportedTwice, "Another instrumentation of the process reports the same model and usage at the same time.", fixTwice},
+	correlate.InChain:       {"in a chain", alike, "Spans above or below them report the same requests.", ""},
+	correlate.Unstated:      {"unstated", alike, "They name a model, and state neither an operation (gen_ai.operation.name) nor tokens.", ""},
+}
+
+const (
+	reportedTwice = "Requests to models that were reported twice, and count once: "
+	alike         = "Spans that look like requests to models, and do not count: "
+	fixTwice      = "Set ml.usage.counted to true on the spans of an instrumentation that has requests of its own, before ml_enrich."
+)
+
+// notices returns of which scopes requests were reported twice, or no span counts that looks
+// like one, and how many entries of each index were removed because it was full.
 func (s *store) notices() (all []shared.Notice) {
-	for _, joined := range [...]struct {
-		key, why string
-		count    int64
-	}{
-		{"joined by id", "Another instrumentation of the service reports the same response id at the same time.", s.keys.Joined().ByID},
-		{"joined by times", "Another instrumentation of the process reports the same model and usage at the same time.", s.keys.Joined().ByTimes},
-	} {
-		if joined.count > 0 {
-			all = append(all, shared.Notice{
-				Key: joined.key, Kind: "joined", Count: joined.count, What: "Requests to models that were reported twice, and count once", Why: joined.why,
-				Fix: "Set ml.usage.counted to true on the spans of an instrumentation that has requests of its own, before ml_enrich.",
-			})
+	_, scopes := s.keys.Judged()
+	for scope, judged := range scopes {
+		for verdict, of := range uncounted {
+			if n := judged[verdict]; n > 0 && (of.what == reportedTwice || judged[correlate.Counts] == 0) {
+				all = append(all, shared.Notice{Key: of.key + " " + scope, Kind: "uncounted", Count: n, What: of.what + cmp.Or(scope, "no scope"), Why: of.why, Fix: of.fix})
+			}
 		}
 	}
 	for _, size := range s.sizes() {

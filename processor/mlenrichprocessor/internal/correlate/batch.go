@@ -17,8 +17,9 @@ type Batch struct {
 	usage  usageSearch
 	epochs epochSearch
 
-	// scope is that of the spans that are read, as a hash.
-	scope uint64
+	// scope is that of the spans that are read, as a hash, and scopes has those before too.
+	scope  uint64
+	scopes []string
 
 	// Sources outlives a batch.
 	Sources Sources
@@ -55,8 +56,8 @@ type resource struct {
 // span is a span of a batch in terms of its keys.
 type span struct {
 	spanKey
-	parent   pcommon.SpanID
-	resource int32
+	parent          pcommon.SpanID
+	resource, scope int32
 
 	// own are the keys that the span itself reports. What an ml_enrich before
 	// this one let it inherit is not among them.
@@ -202,6 +203,8 @@ func (b *Batch) Reset() bool {
 	b.ids.groups = b.ids.groups[:0]
 	b.links.reset()
 	b.usage.reset()
+	clear(b.scopes)
+	b.scopes = b.scopes[:0]
 	b.epochs.reset()
 	return true
 }
@@ -219,9 +222,6 @@ func (b *branches) reset() {
 func (b *Batch) AddResource(run string, inferred bool, service string) {
 	b.resources = append(b.resources, resource{run: b.texts.of(keyRun, run), inferred: inferred, service: hash(service)})
 }
-
-// SetScope says of which instrumentation scope the next spans are.
-func (b *Batch) SetScope(name string) { b.scope = hash(name) }
 
 // Correlate gives every span the keys that it inherits: its parent's before its
 // trace's before those of links. The order of the spans does not matter.
@@ -246,6 +246,7 @@ func (b *Batch) Correlate(s *Store, processOf func(resource int) string) {
 		b.handDown()
 		b.store(s)
 	}
+	s.judge(b)
 	b.epochs.find(&b.branches, s, processOf)
 }
 

@@ -13,7 +13,7 @@ import (
 // the span the run that follows from its training run.
 func (b *Batch) Read(f *vocabulary.Facts, s ptrace.Span, resource int) {
 	at := len(b.spans)
-	b.spans = append(b.spans, span{spanKey: spanKey{s.TraceID(), s.SpanID()}, parent: s.ParentSpanID(), resource: int32(resource)})
+	b.spans = append(b.spans, span{spanKey: spanKey{s.TraceID(), s.SpanID()}, parent: s.ParentSpanID(), resource: int32(resource), scope: int32(len(b.scopes) - 1)})
 	n := &b.spans[at]
 	n.stated = readStated(f)
 	n.spanUsage = b.readUsage(f, s)

@@ -52,8 +52,9 @@ type Store struct {
 	latest *cache.LRU[twinKey, alike]
 	// described are services, as hashes, whose spans describe requests to models.
 	described *cache.LRU[uint64, struct{}]
-	// joined is how many spans were taken for repeated requests.
-	joined Joined
+	// judged is how many spans look like requests, and scopes those of scopes.
+	judged Judged
+	scopes map[string]*Judged
 	// epochs has those of each process, as a hash, that ended last.
 	epochs *cache.LRU[uint64, []epoch]
 }
@@ -73,6 +74,7 @@ func NewStore(now func() time.Time, limits Limits) *Store {
 		epochs:    cache.NewLRU[uint64, []epoch](limits.Processes, keyAge, nil),
 		requests:  cache.NewLRU[twinKey, alike](limits.Requests, keyAge, nil),
 		latest:    cache.NewLRU[twinKey, alike](limits.Requests, answerAge, nil),
+		scopes:    make(map[string]*Judged),
 		described: cache.NewLRU[uint64, struct{}](limits.Processes, keyAge, nil),
 	}
 	s.joins = cache.NewLRU[joinKey](limits.Joins, keyAge, s.arena.Free)

@@ -81,17 +81,6 @@ type sighting struct {
 
 type twin struct{ span, scope uint64 }
 
-// Joined is how many spans were taken for requests that another span reports, by
-// response ids and by times.
-type Joined struct{ ByID, ByTimes int64 }
-
-// Joined returns how many spans were marked since the store was made.
-func (s *Store) Joined() Joined {
-	s.Lock()
-	defer s.Unlock()
-	return s.joined
-}
-
 // readRequest adds a span to those of which a twin is searched.
 func (b *Batch) readRequest(f *vocabulary.Facts, s ptrace.Span, u spanUsage, part, silent bool) {
 	n := &b.spans[len(b.spans)-1]
@@ -165,14 +154,14 @@ func (s *Store) findTwins(requests []request, spans []span, now time.Time) {
 		n := &spans[r.at]
 		var of *sighting
 		if r.uses && r.answer != 0 {
-			of = twinOf(s.answers, &r.sighting, (*sighting).sharesAnswer, &s.joined.ByID, now, twinKey{n.service, r.answer})
+			of = twinOf(s.answers, &r.sighting, (*sighting).sharesAnswer, &n.joined, now, twinKey{n.service, r.answer})
 			n.repeated = of != nil
 		}
 		if r.process == 0 || !r.named() {
 			continue
 		}
 		if of == nil {
-			of = twinOf(s.requests, &r.sighting, (*sighting).matches, &s.joined.ByTimes, now, twinKey{r.process, r.usage()})
+			of = twinOf(s.requests, &r.sighting, (*sighting).matches, &n.joined, now, twinKey{r.process, r.usage()})
 			n.repeated = of != nil
 			n.twin = n.repeated
 		}
@@ -183,7 +172,7 @@ func (s *Store) findTwins(requests []request, spans []span, now time.Time) {
 			continue
 		}
 		at := beginning(r.process, r.start)
-		of = twinOf(s.latest, &r.sighting, (*sighting).resembles, &s.joined.ByTimes, now, at, twinKey{at.of, at.what - 1}, twinKey{at.of, at.what + 1})
+		of = twinOf(s.latest, &r.sighting, (*sighting).resembles, &n.joined, now, at, twinKey{at.of, at.what - 1}, twinKey{at.of, at.what + 1})
 		if of != nil {
 			// Where the other one states no usage, that of this one counts.
 			n.twin = true
@@ -199,9 +188,9 @@ func beginning(process uint64, start pcommon.Timestamp) twinKey {
 }
 
 // twinOf returns the request that a span repeats, of those that match it under some keys,
-// or nil. It counts that in joined, or else remembers the span under the first key: but for
-// what is no request, so that no request may be taken for it.
-func twinOf(in *cache.LRU[twinKey, alike], seen *sighting, match func(known, seen *sighting) bool, joined *int64, now time.Time, keys ...twinKey) *sighting {
+// or nil. It sets joined where the span was not known to repeat one, and else remembers it
+// under the first key: but for what is no request, so that no request may be taken for it.
+func twinOf(in *cache.LRU[twinKey, alike], seen *sighting, match func(known, seen *sighting) bool, joined *bool, now time.Time, keys ...twinKey) *sighting {
 	for _, key := range keys {
 		known := in.Find(key, now)
 		if known == nil {
@@ -210,7 +199,7 @@ func twinOf(in *cache.LRU[twinKey, alike], seen *sighting, match func(known, see
 		of, again := known.find(seen, match)
 		if of != nil && !again {
 			of.addTwin(seen)
-			*joined++
+			*joined = true
 		}
 		if of != nil || again {
 			return of

@@ -48,8 +48,8 @@ type spanUsage struct {
 	tool     bool
 	toolName uint64
 	// asked is true if the span failed and is, if no request below it failed, a
-	// request that states no operation.
-	asked bool
+	// request that states no operation. unstated is true if it would be if it had failed.
+	asked, unstated bool
 	// server is true if the span is a server's, and client if it is above the
 	// first such span that used tokens too.
 	server, client bool
@@ -57,7 +57,8 @@ type spanUsage struct {
 	passed bool
 	// repeated is true if a span that is no descendant reported the request first,
 	// and twin if that is known by their usage and their times.
-	repeated, twin bool
+	// joined is true if the span was not seen before as one of the two.
+	repeated, twin, joined bool
 	// failed is true if the span failed, and failedBelow if a request below did.
 	failed, failedBelow bool
 	// failureMarked is true if the span has a mark about its failure already.
@@ -85,9 +86,11 @@ func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 			b.usage.http = append(b.usage.http, at)
 			return u
 		}
-		if u.asked = u.failed && !u.failureMarked && failedAsking(f, s); !u.asked {
+		u.unstated = asksUnstated(f, s)
+		if u.asked = u.unstated && u.failed && !u.failureMarked; !u.asked {
 			return u
 		}
+		u.unstated = false
 	}
 	mark := f.At(vocabulary.SlotUsageCounted)
 	asksModel := vocabulary.AsksModel(operation)
@@ -123,10 +126,10 @@ func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 	return u
 }
 
-// failedAsking reports whether a failed span without an operation and without tokens
-// is a request to a model: it names the model, and states no other work. Some clients
-// learn what a span is from the answer.
-func failedAsking(f *vocabulary.Facts, s ptrace.Span) bool {
+// asksUnstated reports whether a span without an operation and without tokens looks like a
+// request to a model: it names the model, and states no other work. One that failed is one:
+// some clients learn what a span is from the answer.
+func asksUnstated(f *vocabulary.Facts, s ptrace.Span) bool {
 	if f.TextAt(vocabulary.SlotGenAIRequestModel) == "" && f.TextAt(vocabulary.SlotGenAIResponseModel) == "" || vocabulary.SumsUsage(s.Name()) {
 		return false
 	}
