@@ -116,7 +116,7 @@ var guards = []struct {
 	{"`tag_only`", guardian{mode: "tag_only"}},
 	{"`overflow_attribute`", guardian{mode: "overflow_attribute"}},
 	{"`strip_and_reaggregate`, its default", guardian{mode: "strip_and_reaggregate"}},
-	{"any, with the `never_drop_labels` below", guardian{mode: "strip_and_reaggregate", never: []string{
+	{"any, with the `never_drop_labels` above", guardian{mode: "strip_and_reaggregate", never: []string{
 		mlattr.RunID, mlattr.JobID, mlattr.RankGlobal, mlattr.HostName, "hw.id",
 	}}},
 }

@@ -25,6 +25,7 @@ var unlike = map[string]struct {
 	"braintrust_otel":   {Account{Requests: 1}, "one span, of the program's own, that says it is a chat"},
 	"cohere_traceloop":  {Account{Requests: 12, Errors: 2, Failures: 2, Input: 471, Output: 81}, "the billed tokens are sent"},
 	"fastmcp_oi":        {Account{Failures: 3}, "three tools that failed"},
+	"go_openai_http":    {Account{Requests: 5, Errors: 3, Failures: 3}, "only its HTTP client tells, and each attempt counts"},
 	"rust_rig":          {Account{Requests: 11, Input: 1082, Output: 126}, "a stream's cached tokens are left out"},
 }
 
@@ -35,8 +36,10 @@ var noScript = map[string]string{
 	"bedrock_traceloop":      "not on the span of a failed request",
 	"litellm_openlit":        "no attribute on the span of a failed request",
 	"java_openai_official":   "in log records",
+	"go_openai_http":         "not recorded",
 	"js_mastra":              "not on the span of the request",
 	"semantic_kernel_agents": "not recorded",
+	"spring_ai":              "not recorded",
 }
 
 // generalOnly are the vocabularies without any client's own: the names of the conventions.
@@ -51,7 +54,7 @@ func TestOtherClients(t *testing.T) {
 	table := "| client | requests | failed | input | output | reproduction |\n|---|---|---|---|---|---|\n"
 	others, err := ReadRecordings("others")
 	require.NoError(t, err)
-	require.Len(t, others, 30)
+	require.Len(t, others, 32)
 	for _, r := range others {
 		t.Run(r.Client, func(t *testing.T) {
 			requests, err := r.Requests()
