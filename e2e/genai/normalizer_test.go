@@ -145,7 +145,7 @@ func outcomeOf(t *testing.T, requests []ptrace.Traces, before, behind func(ptrac
 		before(td)
 	}
 	folder := filepath.Join(t.TempDir(), "r")
-	result, err := ProcessBeside(context.Background(), requests, folder, behind)
+	result, err := ProcessBeside(context.Background(), requests, nil, folder, behind)
 	require.NoError(t, err)
 	o.Account, o.models = Seen(&result), counted(&result)
 	delete(o.models, "") // they are among the requests

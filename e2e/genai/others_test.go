@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
 // unlike has the recordings of which something else is counted than what can be known,
@@ -32,10 +33,8 @@ var unlike = map[string]struct {
 // noScript has the recordings with failed requests whose messages no script has, and why.
 var noScript = map[string]string{
 	"adk_openinference":      "not on the span of the request",
-	"bedrock_botocore":       "in log records",
 	"bedrock_traceloop":      "not on the span of a failed request",
 	"litellm_openlit":        "no attribute on the span of a failed request",
-	"java_openai_official":   "in log records",
 	"go_openai_http":         "not recorded",
 	"js_mastra":              "not on the span of the request",
 	"semantic_kernel_agents": "not recorded",
@@ -61,7 +60,9 @@ func TestOtherClients(t *testing.T) {
 			require.NoError(t, err)
 			served, sendable := Truth(&r), Sendable(&r, requests)
 			folder := filepath.Join(t.TempDir(), "reproductions")
-			result, err := Process(context.Background(), requests, folder)
+			records, err := r.Records()
+			require.NoError(t, err)
+			result, err := ProcessBeside(context.Background(), requests, records, folder, func(ptrace.Traces) {})
 			require.NoError(t, err)
 			script, err := reproduced(folder, "repro.py")
 			require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
@@ -31,9 +32,10 @@ type Recording struct {
 	Versions map[string]string `json:"versions"`
 	// Served are the requests in the order in which the server received them.
 	Served []Served `json:"served"`
-	// Traces and Metrics are the OTLP requests in the order of arrival, as OTLP/JSON.
+	// Traces, Metrics and Logs are the OTLP requests in the order of arrival, as OTLP/JSON.
 	Traces  []json.RawMessage `json:"traces"`
 	Metrics []json.RawMessage `json:"metrics"`
+	Logs    []json.RawMessage `json:"logs"`
 }
 
 // Served is a request in the server's log.
@@ -80,6 +82,18 @@ func (r *Recording) Requests() (all []ptrace.Traces, err error) {
 	return all, nil
 }
 
+// Records decodes the recorded requests with log records.
+func (r *Recording) Records() (all []plog.Logs, err error) {
+	for _, request := range r.Logs {
+		ld, err := (&plog.JSONUnmarshaler{}).UnmarshalLogs(request)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Client, err)
+		}
+		all = append(all, ld)
+	}
+	return all, nil
+}
+
 // Result is what the components made of spans.
 type Result struct {
 	// Spans are the requests as ml_enrich handed them on.
@@ -92,12 +106,13 @@ type Result struct {
 // folder, and an ml_metrics, with their default configurations, as a collector
 // has them. Of the clients ml_enrich knows those of the vocabularies, or all.
 func Process(ctx context.Context, requests []ptrace.Traces, reproductions string, vocabularies ...string) (Result, error) {
-	return ProcessBeside(ctx, requests, reproductions, func(ptrace.Traces) {}, vocabularies...)
+	return ProcessBeside(ctx, requests, nil, reproductions, func(ptrace.Traces) {}, vocabularies...)
 }
 
-// ProcessBeside is Process with another processor behind ml_enrich.
+// ProcessBeside is Process with another processor behind ml_enrich, and with log records,
+// which repro_gen reads before the spans.
 func ProcessBeside(
-	ctx context.Context, requests []ptrace.Traces, reproductions string, behind func(ptrace.Traces), vocabularies ...string,
+	ctx context.Context, requests []ptrace.Traces, records []plog.Logs, reproductions string, behind func(ptrace.Traces), vocabularies ...string,
 ) (result Result, err error) {
 	series := new(consumertest.MetricsSink)
 	metrics := mlmetricsconnector.NewFactory()
@@ -125,13 +140,16 @@ func ProcessBeside(
 	writes := failures.CreateDefaultConfig().(*reprogenprocessor.Config)
 	writes.Directory = reproductions
 	reproduced := new(consumertest.TracesSink)
-	reproduce, err := failures.CreateTraces(ctx, processor.Settings{
-		ID: component.NewID(failures.Type()), TelemetrySettings: componenttest.NewNopTelemetrySettings(),
-	}, writes, reproduced)
+	settings := processor.Settings{ID: component.NewID(failures.Type()), TelemetrySettings: componenttest.NewNopTelemetrySettings()}
+	reproduce, err := failures.CreateTraces(ctx, settings, writes, reproduced)
 	if err != nil {
 		return result, err
 	}
-	parts := []component.Component{count, reproduce, enrich}
+	read, err := failures.CreateLogs(ctx, settings, writes, new(consumertest.LogsSink))
+	if err != nil {
+		return result, err
+	}
+	parts := []component.Component{count, reproduce, read, enrich}
 	for _, part := range parts {
 		if err := part.Start(ctx, componenttest.NewNopHost()); err != nil {
 			return result, err
@@ -139,6 +157,9 @@ func ProcessBeside(
 	}
 	for _, td := range requests {
 		err = errors.Join(err, enrich.ConsumeTraces(ctx, td))
+	}
+	for _, ld := range records {
+		err = errors.Join(err, read.ConsumeLogs(ctx, ld))
 	}
 	// What ml_enrich has read nobody reads again.
 	ctx = vocabulary.WithEnriched(ctx)

@@ -22,6 +22,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/genaichat"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
@@ -88,7 +89,11 @@ func (o *observer) observeTraces(ctx context.Context, td ptrace.Traces) {
 // observeLogs looks at a batch of log records for exceptions. It never blocks and
 // never fails.
 func (o *observer) observeLogs(ctx context.Context, ld plog.Logs) {
-	b := o.detector.Logs(ld, share.SenderOf(sender.From(ctx)), o.now())
+	by := share.SenderOf(sender.From(ctx))
+	if o.cfg.CaptureContent {
+		o.keepRecorded(ld, by)
+	}
+	b := o.detector.Logs(ld, by, o.now())
 	if len(b.Failed) == 0 {
 		return
 	}
@@ -99,6 +104,20 @@ func (o *observer) observeLogs(ctx context.Context, ld plog.Logs) {
 		}
 	}
 	o.endOfBatch()
+}
+
+// keepRecorded keeps what log records have of calls, each until its span is written.
+func (o *observer) keepRecorded(ld plog.Logs, by share.Sender) {
+	for _, rl := range ld.ResourceLogs().All() {
+		origin := (&detect.Candidate{Resource: rl.Resource(), Sender: by}).Origin()
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, record := range sl.LogRecords().All() {
+				if key := (failure.SpanKey{Trace: record.TraceID(), Span: record.SpanID()}); !key.Trace.IsEmpty() && !key.Span.IsEmpty() {
+					o.incidents.AddRecorded(key, genaichat.Recorded(record), origin, o.now())
+				}
+			}
+		}
+	}
 }
 
 // observeRecord takes an exception's record for the failed span that it is about.

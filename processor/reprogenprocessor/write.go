@@ -54,19 +54,21 @@ func (w *writer) write(i *incident.Incident) {
 	defer w.incidents.Done(i)
 	ctx := context.Background()
 	begun := time.Now()
-	f := w.kinds.FromFailure(i.Failure)
+	f := *i.Failure
+	f.Recorded, _ = w.incidents.Recorded.Get(i.Span, w.now())
+	f = *w.kinds.FromFailure(&f)
 	if !w.cfg.CaptureContent {
-		f = artifact.WithoutContent(f)
+		f = *artifact.WithoutContent(&f)
 	}
-	err := w.writeFiles(ctx, f)
+	err := w.writeFiles(ctx, &f)
 	w.telemetry.ProcessorReproGenWriteDuration.Record(ctx, time.Since(begun).Seconds(), w.own)
 	switch {
 	case err == nil:
 	case errors.Is(err, store.ErrExists):
-		w.groups.Withdrawn(f)
+		w.groups.Withdrawn(&f)
 		w.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, w.own)
 	default:
-		w.groups.Suppressed(f)
+		w.groups.Suppressed(&f)
 	}
 }
 

@@ -89,6 +89,8 @@ type Failure struct {
 	Resource jsontree.Object
 	// Span is the failed span.
 	Span Span
+	// Recorded is what log records have of the call, in the order in which they came.
+	Recorded []Recorded
 	// GPUs has a line for each GPU of the process, as it was then.
 	GPUs []string
 	// Content is "withheld" if content was: what a program worked on, and what people
@@ -102,6 +104,13 @@ type Variant struct {
 	ID string
 	// Text names what the variant is made of, or is "".
 	Text string
+}
+
+// Recorded is a part of a call, as a log record of its span has it.
+type Recorded struct {
+	// Key says which part, and Text is its JSON.
+	Key, Text string
+	At        pcommon.Timestamp
 }
 
 // Origin names a span.

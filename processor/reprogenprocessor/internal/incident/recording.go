@@ -1,11 +1,13 @@
 package incident
 
 import (
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
@@ -95,6 +97,28 @@ func recordingOf(c *detect.Candidate, kinds kind.Registry) (Recording, int64) {
 		}
 	}
 	return rec, weight
+}
+
+// AddRecorded keeps what a log record has of the call of its span. What comes again, and what
+// comes after more than is read of a call, is not kept.
+func (tr *Tracker) AddRecorded(key failure.SpanKey, parts []failure.Recorded, origin share.Origin, now time.Time) {
+	if len(parts) == 0 {
+		return
+	}
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	known, _ := tr.Recorded.Get(key, now)
+	all, weight := slices.Clip(known), int64(snapshot.SpanOverhead)
+	for _, part := range slices.Concat(known, parts) {
+		if weight > maxRecording {
+			break
+		}
+		weight += int64(len(part.Key)+len(part.Text)) + snapshot.ValueOverhead
+		if !slices.Contains(all, part) {
+			all = append(all, part)
+		}
+	}
+	tr.Recorded.Put(key, all, weight, origin, now)
 }
 
 // AddException keeps the error of a log record until its span fails.

@@ -34,6 +34,8 @@ type Tracker struct {
 	// that log records brought for spans, until the failure comes that they belong to.
 	Calls      *Pending[string, Recording]
 	Exceptions *Pending[failure.SpanKey, failure.Error]
+	// Recorded is what log records have of calls, by their spans.
+	Recorded *Pending[failure.SpanKey, []failure.Recorded]
 
 	cfg     Config
 	history *share.History
@@ -55,12 +57,13 @@ type Tracker struct {
 // NewTracker returns an empty Tracker. It keeps filter as the set of its traces.
 func NewTracker(cfg Config, kinds kind.Registry, history *share.History, filter *detect.Filter) *Tracker {
 	// Half as much memory again is for what may belong to a failure that has
-	// not come yet.
+	// not come yet: half of that for calls, and half for what log records have.
 	return &Tracker{
 		cfg: cfg, history: history, kinds: kinds, filter: filter, ready: make(chan *Incident, cfg.Queue),
 		waiting: make(map[uint64]*Incident), traces: make(map[pcommon.TraceID]*trace),
 		Calls:      NewPending[string, Recording](cfg.Bytes/4, history.Path),
-		Exceptions: NewPending[failure.SpanKey, failure.Error](cfg.Bytes/4, history.Path),
+		Recorded:   NewPending[failure.SpanKey, []failure.Recorded](cfg.Bytes/8, history.Path),
+		Exceptions: NewPending[failure.SpanKey, failure.Error](cfg.Bytes/8, history.Path),
 	}
 }
 

@@ -16,13 +16,14 @@ var files embed.FS
 // New returns the kind.
 func New() *kind.Kind {
 	return &kind.Kind{
-		Name:      failure.GenAIChat,
-		Recognise: hasConversation,
-		Read:      chatCall,
-		Parts:     func(jsontree.Object) []string { return []string{"source", "connect", "address", "chat"} },
-		Files:     files,
-		Flags:     func(spec jsontree.Object) string { return " --base-url URL" + kind.SetFlag(spec, "payload.request") },
-		Head:      chatHead,
-		Explains:  true,
+		Name:        failure.GenAIChat,
+		Recognise:   hasConversation,
+		Read:        chatCall,
+		FromFailure: fromFailure,
+		Parts:       func(jsontree.Object) []string { return []string{"source", "connect", "address", "chat"} },
+		Files:       files,
+		Flags:       func(spec jsontree.Object) string { return " --base-url URL" + kind.SetFlag(spec, "payload.request") },
+		Head:        chatHead,
+		Explains:    true,
 	}
 }
