@@ -11,7 +11,6 @@ type Loop struct {
 	running sync.WaitGroup
 	// end ends the calls and the one that runs, last only further ones.
 	end, last context.CancelFunc
-	stop      Stop
 }
 
 // Start begins the calls: the first one after a delay, and each other one an interval
@@ -42,10 +41,7 @@ func (l *Loop) Stop(ctx context.Context) error {
 		return nil
 	}
 	l.end()
-	return l.stop.Do(ctx, func() error {
-		l.running.Wait()
-		return nil
-	})
+	return Await(ctx, l.running.Wait)
 }
 
 // Finish ends the calls as Stop does, but lets one that runs go on until ctx ends.

@@ -51,10 +51,7 @@ func (o *Outlets) Remove(ctx context.Context, next consumer.Logs) {
 	one := o.all[i]
 	o.all = slices.Delete(o.all, i, i+1)
 	o.mu.Unlock()
-	_ = new(Stop).Do(ctx, func() error {
-		one.busy.Wait()
-		return nil
-	})
+	_ = Await(ctx, one.busy.Wait)
 }
 
 // Send hands records to the pipeline that was added first: two pipelines of one

@@ -15,10 +15,10 @@ import (
 
 // Object is a shared object.
 type Object interface {
-	// Start starts the object. The first Acquire calls it, once.
+	// Start starts the object. The first Start of a Use calls it, once.
 	Start(ctx context.Context, host component.Host) error
 	// Shutdown stops the object and waits for its goroutines or for ctx. The
-	// last Release calls it, once.
+	// last Shutdown of a Use calls it, once.
 	Shutdown(ctx context.Context) error
 }
 
@@ -35,44 +35,6 @@ type entry[T Object] struct {
 	users  int
 }
 
-// Release returns an acquired object. The last Release shuts the object down.
-// Further calls of the same Release do nothing.
-type Release func(ctx context.Context) error
-
-// Acquire returns the object of id. If there is none, it creates and starts
-// one; if either fails, it returns the error and keeps nothing. A component
-// must call it in Start and not earlier, because the validate command also
-// creates components and must not open anything.
-func (r *Registry[T]) Acquire(ctx context.Context, host component.Host, id component.ID, create func() (T, error)) (none T, _ Release, _ error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e, ok := r.entries[id]
-	if !ok {
-		object, err := create()
-		if err != nil {
-			return none, nil, fmt.Errorf("create the shared object of %q: %w", id, err)
-		}
-		if err := object.Start(ctx, host); err != nil {
-			return none, nil, errors.Join(
-				fmt.Errorf("start the shared object of %q: %w", id, err),
-				object.Shutdown(ctx))
-		}
-		e = &entry[T]{object: object}
-		if r.entries == nil {
-			r.entries = make(map[component.ID]*entry[T])
-		}
-		r.entries[id] = e
-	}
-	e.users++
-	var once sync.Once
-	release := func(ctx context.Context) error {
-		var err error
-		once.Do(func() { err = r.release(ctx, id) })
-		return err
-	}
-	return e.object, release, nil
-}
-
 // Use is what one instance of a component has of a shared object, from Start to Shutdown.
 type Use[T Object] struct {
 	// Shared is the object, after Start.
@@ -81,61 +43,87 @@ type Use[T Object] struct {
 	registry *Registry[T]
 	id       component.ID
 	create   func() (T, error)
-	release  Release
+	started  bool
 }
 
-// Use returns the use of the object of id by an instance, as Acquire gives it.
+// Use returns the use of the object of id by an instance. It opens nothing: the validate
+// command also creates components.
 func (r *Registry[T]) Use(id component.ID, create func() (T, error)) Use[T] {
 	return Use[T]{registry: r, id: id, create: create}
 }
 
-// Start acquires the object.
-func (u *Use[T]) Start(ctx context.Context, host component.Host) (err error) {
-	u.Shared, u.release, err = u.registry.Acquire(ctx, host, u.id, u.create)
-	return err
-}
-
-// Shutdown releases the object. It does nothing without Start.
-func (u *Use[T]) Shutdown(ctx context.Context) error {
-	return component.ShutdownFunc(u.release).Shutdown(ctx)
-}
-
-// release holds the lock during Shutdown, so that an Acquire of the same id, as
-// in a reload, does not get an object that is shutting down.
-func (r *Registry[T]) release(ctx context.Context, id component.ID) error {
+// Start acquires the object. If there is none, it creates and starts one; if either fails,
+// it returns the error and keeps nothing.
+func (u *Use[T]) Start(ctx context.Context, host component.Host) error {
+	r := u.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.entries[id]
-	e.users--
-	if e.users > 0 {
+	e, ok := r.entries[u.id]
+	if !ok {
+		object, err := u.create()
+		if err != nil {
+			return fmt.Errorf("create the shared object of %q: %w", u.id, err)
+		}
+		if err := object.Start(ctx, host); err != nil {
+			return errors.Join(fmt.Errorf("start the shared object of %q: %w", u.id, err), object.Shutdown(ctx))
+		}
+		e = &entry[T]{object: object}
+		if r.entries == nil {
+			r.entries = make(map[component.ID]*entry[T])
+		}
+		r.entries[u.id] = e
+	}
+	e.users++
+	u.Shared, u.started = e.object, true
+	return nil
+}
+
+// Shutdown releases the object, and shuts it down if nobody else uses it. It does nothing
+// without Start, and if called again. It holds the lock, so that a Start of the same id, as
+// in a reload, does not get an object that is shutting down.
+func (u *Use[T]) Shutdown(ctx context.Context) error {
+	if !u.started {
 		return nil
 	}
-	delete(r.entries, id)
+	u.started = false
+	u.registry.mu.Lock()
+	defer u.registry.mu.Unlock()
+	e := u.registry.entries[u.id]
+	if e.users--; e.users > 0 {
+		return nil
+	}
+	delete(u.registry.entries, u.id)
 	return e.object.Shutdown(ctx)
+}
+
+// Await calls wait in the background, and returns nil when that has returned, or the error
+// of ctx if ctx ends before.
+func Await(ctx context.Context, wait func()) error {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		wait()
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Stop ends something once, for several callers that may be impatient. The zero value is
 // ready to use.
 type Stop struct {
-	once  sync.Once
-	ended chan struct{}
-	err   error
+	once sync.Once
+	err  error
 }
 
 // Do calls end once, in the background, and returns its error, or that of ctx if ctx
 // ends before.
 func (s *Stop) Do(ctx context.Context, end func() error) error {
-	s.once.Do(func() {
-		s.ended = make(chan struct{})
-		go func() {
-			defer close(s.ended)
-			s.err = end()
-		}()
-	})
-	select {
-	case <-s.ended:
-		return s.err
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := Await(ctx, func() { s.once.Do(func() { s.err = end() }) }); err != nil {
+		return err
 	}
+	return s.err
 }

@@ -27,67 +27,65 @@ var (
 	two = component.MustNewIDWithName("ml_enrich", "two")
 )
 
+// use returns a started use of an id, and of the object that create makes.
+func use(t *testing.T, r *shared.Registry[*object], id component.ID, create func() (*object, error)) *shared.Use[*object] {
+	t.Helper()
+	of := r.Use(id, create)
+	require.NoError(t, of.Start(t.Context(), componenttest.NewNopHost()))
+	return &of
+}
+
 func TestInstancesOfOneIDShareAnObject(t *testing.T) {
 	var r shared.Registry[*object]
 	create := func() (*object, error) { return &object{}, nil }
-	first, releaseFirst, err := r.Acquire(t.Context(), componenttest.NewNopHost(), one, create)
-	require.NoError(t, err)
-	second, releaseSecond, err := r.Acquire(t.Context(), componenttest.NewNopHost(), one, create)
-	require.NoError(t, err)
-	other, releaseOther, err := r.Acquire(t.Context(), componenttest.NewNopHost(), two, create)
-	require.NoError(t, err)
+	first, second, other := use(t, &r, one, create), use(t, &r, one, create), use(t, &r, two, create)
 
-	assert.Same(t, first, second)
-	assert.NotSame(t, first, other)
-	assert.Equal(t, 1, first.starts)
+	assert.Same(t, first.Shared, second.Shared)
+	assert.NotSame(t, first.Shared, other.Shared)
+	assert.Equal(t, 1, first.Shared.starts)
 
-	require.NoError(t, releaseFirst(t.Context()))
-	require.NoError(t, releaseFirst(t.Context()), "a second release by the same user does nothing")
-	assert.Zero(t, first.stops)
-	require.NoError(t, releaseSecond(t.Context()))
-	assert.Equal(t, 1, first.stops)
-	assert.Zero(t, other.stops)
-	require.NoError(t, releaseOther(t.Context()))
+	require.NoError(t, first.Shutdown(t.Context()))
+	require.NoError(t, first.Shutdown(t.Context()), "a second shutdown by the same user does nothing")
+	assert.Zero(t, first.Shared.stops)
+	require.NoError(t, second.Shutdown(t.Context()))
+	assert.Equal(t, 1, first.Shared.stops)
+	assert.Zero(t, other.Shared.stops)
+	require.NoError(t, other.Shutdown(t.Context()))
 
-	again, releaseAgain, err := r.Acquire(t.Context(), componenttest.NewNopHost(), one, create)
-	require.NoError(t, err)
-	assert.NotSame(t, first, again, "after the last release the next user begins anew")
-	require.NoError(t, releaseAgain(t.Context()))
+	again := use(t, &r, one, create)
+	assert.NotSame(t, first.Shared, again.Shared, "after the last user's shutdown the next user begins anew")
+	require.NoError(t, again.Shutdown(t.Context()))
 }
 
 func TestFailedStartKeepsNothing(t *testing.T) {
 	var r shared.Registry[*object]
 	broken := &object{startErr: errors.New("no such library")}
-	_, _, err := r.Acquire(t.Context(), componenttest.NewNopHost(), one, func() (*object, error) { return broken, nil })
-	require.ErrorContains(t, err, "no such library")
+	of := r.Use(one, func() (*object, error) { return broken, nil })
+	require.ErrorContains(t, of.Start(t.Context(), componenttest.NewNopHost()), "no such library")
 	assert.Equal(t, 1, broken.stops, "what had begun is ended")
+	require.NoError(t, of.Shutdown(t.Context()))
 
-	_, _, err = r.Acquire(t.Context(), componenttest.NewNopHost(), one, func() (*object, error) { return nil, errors.New("bad key") })
-	require.ErrorContains(t, err, `"ml_enrich/one"`)
+	of = r.Use(one, func() (*object, error) { return nil, errors.New("bad key") })
+	require.ErrorContains(t, of.Start(t.Context(), componenttest.NewNopHost()), `"ml_enrich/one"`)
 
-	_, release, err := r.Acquire(t.Context(), componenttest.NewNopHost(), one, func() (*object, error) { return &object{}, nil })
-	require.NoError(t, err)
-	require.NoError(t, release(t.Context()))
+	require.NoError(t, use(t, &r, one, func() (*object, error) { return &object{}, nil }).Shutdown(t.Context()))
 }
 
 func TestManyUsersStartAndStopOnce(t *testing.T) {
 	var r shared.Registry[*object]
-	_, keep, err := r.Acquire(t.Context(), componenttest.NewNopHost(), one, func() (*object, error) { return &object{}, nil })
-	require.NoError(t, err)
+	keep := use(t, &r, one, func() (*object, error) { return &object{}, nil })
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			got, release, err := r.Acquire(context.Background(), componenttest.NewNopHost(), one, func() (*object, error) {
-				return nil, errors.New("created twice")
-			})
-			if assert.NoError(t, err) {
-				assert.Equal(t, 1, got.starts)
-				assert.NoError(t, release(context.Background()))
+			of := r.Use(one, func() (*object, error) { return nil, errors.New("created twice") })
+			if assert.NoError(t, of.Start(context.Background(), componenttest.NewNopHost())) {
+				assert.Equal(t, 1, of.Shared.starts)
+				assert.NoError(t, of.Shutdown(context.Background()))
 			}
 		})
 	}
 	wg.Wait()
-	require.NoError(t, keep(t.Context()))
+	require.NoError(t, keep.Shutdown(t.Context()))
 }
 
 // The uses of an id share an object from Start to Shutdown; one that was not started has none.

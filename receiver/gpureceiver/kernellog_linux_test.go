@@ -87,14 +87,14 @@ func newKernelRig(t *testing.T, path string) *kernelRig {
 
 func start(t *testing.T, cfg *Config, settings receiver.Settings, all *monitors, rig *kernelRig, clock *clock) {
 	t.Helper()
-	_, release, err := all.Acquire(t.Context(), componenttest.NewNopHost(), settings.ID, func() (*monitor, error) {
+	held := all.Use(settings.ID, func() (*monitor, error) {
 		m, err := newMonitor(cfg, settings, clock.now)
 		require.NoError(t, err)
 		m.source = rig.source
 		return m, nil
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, release(context.Background())) })
+	require.NoError(t, held.Start(t.Context(), componenttest.NewNopHost()))
+	t.Cleanup(func() { require.NoError(t, held.Shutdown(context.Background())) })
 	rig.scraper = newScraper(cfg, settings, all)
 	rig.scraper.now = clock.now
 	require.NoError(t, rig.scraper.Start(t.Context(), componenttest.NewNopHost()))

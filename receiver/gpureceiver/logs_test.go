@@ -240,14 +240,14 @@ func told(t *testing.T, source *toldSource, next consumer.Logs, prepare func(*gp
 	cfg := demoConfig()
 	cfg.InitialDelay = 0
 	all := &monitors{}
-	_, release, err := all.Acquire(t.Context(), componenttest.NewNopHost(), settings.ID, func() (*monitor, error) {
+	held := all.Use(settings.ID, func() (*monitor, error) {
 		m, err := newMonitor(cfg, settings, time.Now)
 		require.NoError(t, err)
 		m.source = source
 		return m, nil
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, release(context.Background())) })
+	require.NoError(t, held.Start(t.Context(), componenttest.NewNopHost()))
+	t.Cleanup(func() { require.NoError(t, held.Shutdown(context.Background())) })
 	return startLogs(t, cfg, settings, all, next, prepare), telemetry
 }
 

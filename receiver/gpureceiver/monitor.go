@@ -33,31 +33,33 @@ type signal struct {
 	settings receiver.Settings
 	monitors *monitors
 	now      func() time.Time
-	// monitor is nil before join, and release and unlisten undo it.
+	// monitor is nil before join, and use and unlisten undo it.
 	monitor  *monitor
-	release  shared.Release
+	use      shared.Use[*monitor]
 	unlisten func()
 }
 
 // join opens the source, unless the other signal has, and listens to its events. It fails
 // only for a configuration that can never work.
-func (s *signal) join(ctx context.Context, host component.Host, listener func(device.Event)) (err error) {
-	s.monitor, s.release, err = s.monitors.Acquire(ctx, host, s.settings.ID, func() (*monitor, error) {
+func (s *signal) join(ctx context.Context, host component.Host, listener func(device.Event)) error {
+	s.use = s.monitors.Use(s.settings.ID, func() (*monitor, error) {
 		return newMonitor(s.cfg, s.settings, func() time.Time { return s.now() })
 	})
-	if err == nil {
-		s.unlisten = s.monitor.Listen(listener)
+	if err := s.use.Start(ctx, host); err != nil {
+		return err
 	}
-	return err
+	s.monitor = s.use.Shared
+	s.unlisten = s.monitor.Listen(listener)
+	return nil
 }
 
 // leave stops listening and releases the source. It is safe without join, and twice.
 func (s *signal) leave(ctx context.Context) error {
-	if s.release == nil {
+	if s.monitor == nil {
 		return nil
 	}
 	s.unlisten()
-	return s.release(ctx)
+	return s.use.Shutdown(ctx)
 }
 
 // monitor reads the GPUs for the metrics and the logs of one receiver: it opens

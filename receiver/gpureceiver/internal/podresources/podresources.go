@@ -61,7 +61,6 @@ type Client struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	asking sync.WaitGroup
-	stop   shared.Stop
 
 	mu     sync.Mutex
 	busy   bool
@@ -108,10 +107,7 @@ func (c *Client) Shutdown(ctx context.Context) {
 	c.mu.Lock()
 	c.cancel() // with the lock, so that no request begins
 	c.mu.Unlock()
-	_ = c.stop.Do(ctx, func() error {
-		c.asking.Wait()
-		return nil
-	})
+	_ = shared.Await(ctx, c.asking.Wait)
 }
 
 // ask sends one request and keeps the answer. It drops the earlier answer if the
