@@ -17,11 +17,9 @@ import (
 // out, and when they last refused data. The extension ml_state has it. The zero value
 // is ready to use. It is safe for concurrent use.
 type State struct {
-	mu sync.Mutex
-	// readers have their owners.
-	readers map[*func() []Notice]string
-	// identities are those that admit identities, by the ids of their components.
-	identities sync.Map
+	// readers have their owners, and identities those that admit identities, by the ids of
+	// their components.
+	readers, identities sync.Map
 	// refused is the time of the last refusal in nanoseconds since 1970.
 	refused atomic.Int64
 }
@@ -87,32 +85,20 @@ func (s *State) LastRefusal() time.Time {
 // of the component; its instances may each publish their own. read must be safe for
 // concurrent use and must not block. Publishing costs nothing until somebody reads.
 func (s *State) PublishNotices(owner string, read func() []Notice) (withdraw func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.readers == nil {
-		s.readers = make(map[*func() []Notice]string)
-	}
-	s.readers[&read] = owner
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.readers, &read)
-	}
+	s.readers.Store(&read, owner)
+	return func() { s.readers.Delete(&read) }
 }
 
 // Notices returns the notices of all components by owner, ordered by Key. Of equal
 // keys, counts are added up and the earliest Since stays.
 func (s *State) Notices() map[string][]Notice {
-	s.mu.Lock()
-	readers := maps.Clone(s.readers)
-	s.mu.Unlock()
 	merged := make(map[string]map[string]Notice)
-	for read, owner := range readers {
-		for _, notice := range (*read)() {
-			byKey := merged[owner]
+	for read, owner := range s.readers.Range {
+		for _, notice := range (*read.(*func() []Notice))() {
+			byKey := merged[owner.(string)]
 			if byKey == nil {
 				byKey = make(map[string]Notice)
-				merged[owner] = byKey
+				merged[owner.(string)] = byKey
 			}
 			other := byKey[notice.Key]
 			notice.Count += other.Count
