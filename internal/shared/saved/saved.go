@@ -159,11 +159,10 @@ func (s *State) load(ctx context.Context) {
 		return
 	}
 	s.failed(ctx, Decode, err)
-	if err := s.client.Set(ctx, backupKey, data); err != nil {
-		s.failed(ctx, Write, err)
-		return
+	if err = s.client.Set(ctx, backupKey, data); err == nil {
+		err = s.client.Delete(ctx, stateKey)
 	}
-	if err := s.client.Delete(ctx, stateKey); err != nil {
+	if err != nil {
 		s.failed(ctx, Write, err)
 	}
 }
@@ -264,12 +263,7 @@ func (f *folder) Get(_ context.Context, key string) (data []byte, err error) {
 
 // Set writes a file, whole or not at all.
 func (f *folder) Set(_ context.Context, key string, data []byte) error {
-	return in(f.path, func(root *os.Root) error {
-		return WriteFile(root, f.name+"."+key, 0o600, func(to io.Writer) error {
-			_, err := to.Write(data)
-			return err
-		})
-	})
+	return in(f.path, func(root *os.Root) error { return WriteBytes(root, f.name+"."+key, data) })
 }
 
 // Delete removes a file.
@@ -346,6 +340,14 @@ func WriteFile(root *os.Root, name string, mode os.FileMode, write func(io.Write
 		return errors.Join(err, IgnoreMissing(root.Remove(temporary)))
 	}
 	return nil
+}
+
+// WriteBytes writes a file of the owner's, as WriteFile does.
+func WriteBytes(root *os.Root, name string, data []byte) error {
+	return WriteFile(root, name, 0o600, func(to io.Writer) error {
+		_, err := to.Write(data)
+		return err
+	})
 }
 
 // IgnoreMissing returns an error unless it says that a file is not there.

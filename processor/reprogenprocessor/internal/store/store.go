@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"regexp"
@@ -217,7 +216,7 @@ func (s *Store) room(size int64) error {
 
 func (s *Store) fill(tmp string, files []File) error {
 	for _, f := range files {
-		if err := s.writeFile(tmp+"/"+f.Name, f.Content); err != nil {
+		if err := saved.WriteBytes(s.root, tmp+"/"+f.Name, f.Content); err != nil {
 			return err
 		}
 	}
@@ -250,18 +249,10 @@ func (s *Store) place(tmp string, a Artifact) error {
 
 // WriteGroup replaces a group's summary.
 func (s *Store) WriteGroup(g Group) error {
-	if err := s.writeFile(g.Fingerprint+"/"+groupFile, g.encode()); err != nil {
+	if err := saved.WriteBytes(s.root, g.Fingerprint+"/"+groupFile, g.encode()); err != nil {
 		return err
 	}
 	return syncDirectory(s.root, g.Fingerprint)
-}
-
-// writeFile writes a file, whole or not at all.
-func (s *Store) writeFile(name string, content []byte) error {
-	return saved.WriteFile(s.root, name, 0o600, func(to io.Writer) error {
-		_, err := to.Write(content)
-		return err
-	})
 }
 
 // groupFile is the name of a group's summary in its folder.
