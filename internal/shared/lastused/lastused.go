@@ -34,9 +34,6 @@ func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	return value, ok
 }
 
-// Len returns the number of entries, of which some may be twice there.
-func (m *Map[K, V]) Len() int { return len(m.young) + len(m.old) }
-
 // All returns all entries.
 func (m *Map[K, V]) All() map[K]V {
 	all := maps.Clone(m.old)
