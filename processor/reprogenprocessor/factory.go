@@ -21,35 +21,23 @@ import (
 func NewFactory() processor.Factory { return newFactory(kinds) }
 
 func newFactory(kinds func() kind.Registry) processor.Factory {
-	f := &factory{kinds: kinds}
+	recorders := new(shared.Registry[*recorder])
+	use := func(set processor.Settings, cfg component.Config) shared.Use[*recorder] {
+		return recorders.Use(set.ID, func() (*recorder, error) { return newRecorder(cfg.(*Config), kinds(), set.ID, set.TelemetrySettings) })
+	}
 	return processor.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
-		processor.WithTraces(f.createTraces, metadata.TracesStability),
-		processor.WithMetrics(f.createMetrics, metadata.MetricsStability),
-		processor.WithLogs(f.createLogs, metadata.LogsStability),
+		processor.WithTraces(func(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
+			return &instance{Use: use(set, cfg), traces: next}, nil
+		}, metadata.TracesStability),
+		processor.WithMetrics(func(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
+			return &instance{Use: use(set, cfg), metrics: next}, nil
+		}, metadata.MetricsStability),
+		processor.WithLogs(func(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
+			return &instance{Use: use(set, cfg), logs: next}, nil
+		}, metadata.LogsStability),
 	)
-}
-
-type factory struct {
-	kinds     func() kind.Registry
-	recorders shared.Registry[*recorder]
-}
-
-func (f *factory) createTraces(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
-	return &instance{Use: f.use(set, cfg.(*Config)), traces: next}, nil
-}
-
-func (f *factory) createMetrics(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
-	return &instance{Use: f.use(set, cfg.(*Config)), metrics: next}, nil
-}
-
-func (f *factory) createLogs(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
-	return &instance{Use: f.use(set, cfg.(*Config)), logs: next}, nil
-}
-
-func (f *factory) use(set processor.Settings, cfg *Config) shared.Use[*recorder] {
-	return f.recorders.Use(set.ID, func() (*recorder, error) { return newRecorder(cfg, f.kinds(), set.ID, set.TelemetrySettings) })
 }
 
 // kinds returns the kinds of artifacts, in the order in which they are tried. A new
