@@ -62,8 +62,27 @@ func (a *account) warn(message string, err error) {
 // reports whether there were any.
 func (a *account) notices(failed bool) []shared.Notice {
 	id := a.id.Value.AsString()
+	full := shared.Notice{
+		Kind: "limit", Why: "Failures wait for sibling_wait, and their number or their traces are at a limit.",
+		Fix: id + ": {sibling_wait: 1s}",
+	}
+	why := map[string]shared.Notice{
+		dropRateLimited: {
+			Kind: "limit", Why: fmt.Sprintf("The budget of artifacts_per_minute (%d) is used up.", a.cfg.ArtifactsPerMinute),
+			Fix: fmt.Sprintf("%s: {artifacts_per_minute: %d}", id, 2*a.cfg.ArtifactsPerMinute),
+		},
+		dropQueueFull: full,
+		dropMemory:    full,
+		dropNoSpace: {
+			Kind: "disk", Why: fmt.Sprintf("The disk of directory has less than min_free_bytes (%d) free.", a.cfg.MinFreeBytes),
+			Fix: "Make room on the disk of " + a.cfg.Directory,
+		},
+		dropWriteError: {
+			Kind: "disk", Why: "The files could not be written; the log says why.", Fix: "Check the directory " + a.cfg.Directory,
+		},
+	}
 	all := a.left.Notices(func(reason string) (shared.Notice, bool) {
-		notice, ok := a.whyDropped(reason)
+		notice, ok := why[reason]
 		notice.What = "Failures without a reproduction, or with an incomplete one"
 		return notice, ok
 	})
@@ -81,28 +100,4 @@ func (a *account) notices(failed bool) []shared.Notice {
 		})
 	}
 	return all
-}
-
-// whyDropped returns why failures were dropped for a reason, and what changes it.
-func (a *account) whyDropped(reason string) (shared.Notice, bool) {
-	full := shared.Notice{
-		Kind: "limit", Why: "Failures wait for sibling_wait, and their number or their traces are at a limit.",
-		Fix: a.id.Value.AsString() + ": {sibling_wait: 1s}",
-	}
-	notice, ok := map[string]shared.Notice{
-		dropRateLimited: {
-			Kind: "limit", Why: fmt.Sprintf("The budget of artifacts_per_minute (%d) is used up.", a.cfg.ArtifactsPerMinute),
-			Fix: fmt.Sprintf("%s: {artifacts_per_minute: %d}", a.id.Value.AsString(), 2*a.cfg.ArtifactsPerMinute),
-		},
-		dropQueueFull: full,
-		dropMemory:    full,
-		dropNoSpace: {
-			Kind: "disk", Why: fmt.Sprintf("The disk of directory has less than min_free_bytes (%d) free.", a.cfg.MinFreeBytes),
-			Fix: "Make room on the disk of " + a.cfg.Directory,
-		},
-		dropWriteError: {
-			Kind: "disk", Why: "The files could not be written; the log says why.", Fix: "Check the directory " + a.cfg.Directory,
-		},
-	}[reason]
-	return notice, ok
 }

@@ -129,12 +129,11 @@ func (o *observer) observeRecord(ctx context.Context, c *detect.Candidate) {
 	if c.Span.TraceID().IsEmpty() || c.Span.SpanID().IsEmpty() {
 		return
 	}
-	now := o.now()
 	if id, ok := o.incidents.WaitingAt(c.Key()); ok {
 		o.improve(id, incident.FromRecord(o.describe(c, nil), c), c)
 		return
 	}
-	o.incidents.AddException(c, now)
+	o.incidents.AddException(c, o.now())
 }
 
 // endOfBatch hands on the incidents that do not wait.
@@ -263,12 +262,9 @@ var gpuWords = []string{
 
 // isOfGPU reports whether a failure concerns the GPU of its process.
 func isOfGPU(f *failure.Failure) bool {
-	switch f.Trigger {
-	case "oom", "timeout", "crash":
-		return true
-	}
 	text := strings.ToLower(f.Error.Type + " " + f.Error.Message)
-	return slices.ContainsFunc(gpuWords, func(w string) bool { return strings.Contains(text, w) })
+	return slices.Contains([]string{"oom", "timeout", "crash"}, f.Trigger) ||
+		slices.ContainsFunc(gpuWords, func(w string) bool { return strings.Contains(text, w) })
 }
 
 // copy keeps the failed span, its resource and the state of its GPU: later, its process
