@@ -95,8 +95,6 @@ func (b *Builder) Build(f *failure.Failure) (Files, error) {
 // the call itself cannot be.
 func WithoutCall(f *failure.Failure, reason failure.Reason) *failure.Failure {
 	c := *f
-	c.Kind = failure.Context
-	c.Reason = reason
-	c.Call = nil
+	c.Kind, c.Reason, c.Call = failure.Context, reason, nil
 	return &c
 }

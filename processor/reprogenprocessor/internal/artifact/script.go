@@ -63,15 +63,11 @@ func encodeLines(o jsontree.Object) []byte {
 // checkScript asserts what keeps data from becoming code: no byte outside
 // line feed and printable ASCII, and no way out of the one string literal.
 func checkScript(script []byte, maxBytes int) error {
-	if len(script) > maxBytes {
+	isOther := func(r rune) bool { return r != '\n' && (r < 0x20 || r > 0x7E) }
+	switch {
+	case len(script) > maxBytes:
 		return ErrTooLarge
-	}
-	for _, b := range script {
-		if b != '\n' && (b < 0x20 || b > 0x7E) {
-			return errUnsafe
-		}
-	}
-	if bytes.Count(script, []byte("'''")) != 2 {
+	case bytes.ContainsFunc(script, isOther) || bytes.Count(script, []byte("'''")) != 2:
 		return errUnsafe
 	}
 	return nil
@@ -82,10 +78,14 @@ func checkScript(script []byte, maxBytes int) error {
 // and stay. The parts are written for who changes them; scripts are for who runs
 // them, and most of each is not read.
 func shortened(part string) []byte {
-	head, part := cutHead(part)
-	b := []byte(head)
+	const endOfHead = "nothing of this failure."
+	head := 0
+	if at := strings.Index(part, endOfHead); at >= 0 {
+		head = at + strings.IndexByte(part[at:], '\n') + 1
+	}
+	b := []byte(part[:head])
 	inDocstring := false
-	for line := range strings.Lines(part) {
+	for line := range strings.Lines(part[head:]) {
 		text := strings.TrimSpace(line)
 		switch {
 		case inDocstring:
@@ -97,16 +97,6 @@ func shortened(part string) []byte {
 		}
 	}
 	return b
-}
-
-// cutHead returns the lines for people at a file's beginning, and the rest.
-func cutHead(part string) (head, rest string) {
-	const end = "nothing of this failure."
-	if at := strings.Index(part, end); at >= 0 {
-		at += strings.IndexByte(part[at:], '\n') + 1
-		return part[:at], part[at:]
-	}
-	return "", part
 }
 
 // readParts reads the parts of scripts in a folder, each made short.

@@ -47,7 +47,8 @@ func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
 		for _, s := range spans {
 			one := redactor.Tree("trace."+key, jsontree.From(s))
 			// The indentation of the list comes to a few bytes a line.
-			if room -= indented(one); room < 0 {
+			text := jsontree.EncodeIndent(one)
+			if room -= len(text) + 4*(1+bytes.Count(text, []byte("\n"))); room < 0 {
 				break
 			}
 			kept = append(kept, one)
@@ -71,10 +72,4 @@ func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
 	tree.Set("truncated", cut || above > 0 || omitted > 0)
 	tree.Set("complete", f.Complete && !cut && above == 0)
 	return jsontree.EncodeIndent(tree)
-}
-
-// indented estimates from above how long a span is in a list of the file.
-func indented(tree any) int {
-	text := jsontree.EncodeIndent(tree)
-	return len(text) + 4*(1+bytes.Count(text, []byte("\n")))
 }

@@ -16,7 +16,7 @@ func WithoutContent(f *failure.Failure) *failure.Failure {
 		out = *WithoutCall(f, failure.Withheld)
 	}
 	out.Content = "withheld"
-	words(&out.Service, &out.Rank)
+	out.Service, out.Rank = redact.Word(f.Service), redact.Word(f.Rank)
 	out.Error.Type = content.ErrorType(f.Error.Type)
 	out.Error.Message, out.Error.Stack = content.Template(f.Error.Message), ""
 	out.Error.Cause.Type = content.ErrorType(f.Error.Cause.Type)
@@ -31,19 +31,11 @@ func WithoutContent(f *failure.Failure) *failure.Failure {
 	out.Others = spansWithoutContent(f.Others)
 	if f.PayloadFrom != nil {
 		from := *f.PayloadFrom
-		from.Name = redact.SpanName(from.Name)
-		words(&from.Service)
+		from.Name, from.Service = redact.SpanName(from.Name), redact.Word(from.Service)
 		out.PayloadFrom = &from
 	}
 	out.GPUs = nil
 	return &out
-}
-
-// words keeps of texts those that are words.
-func words(texts ...*string) {
-	for _, text := range texts {
-		*text = redact.Word(*text)
-	}
 }
 
 func spansWithoutContent(in []failure.Span) []failure.Span {

@@ -58,9 +58,7 @@ func (d *Detector) Traces(td ptrace.Traces, sender share.Sender, now time.Time) 
 	for _, rs := range td.ResourceSpans().All() {
 		succeeded := false
 		for _, ss := range rs.ScopeSpans().All() {
-			if d.scope(&b, rs.Resource(), ss, sender) {
-				succeeded = true
-			}
+			succeeded = d.scope(&b, rs.Resource(), ss, sender) || succeeded
 		}
 		if succeeded {
 			d.History.Succeeded(originOf(sender, rs.Resource()), now)

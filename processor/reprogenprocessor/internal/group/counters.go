@@ -242,18 +242,11 @@ func (c *Counters) Withdrawn(f *failure.Failure) {
 
 // Written notes an artifact and returns the group's summary.
 func (c *Counters) Written(f *failure.Failure, name string) store.Group {
-	g := c.noteArtifact(f, name)
-	c.clean(&g)
-	return g
-}
-
-func (c *Counters) noteArtifact(f *failure.Failure, name string) store.Group {
 	// The names of services and errors come from telemetry, and what is
 	// written is redacted.
 	message := redact.Text(attr.Cut(f.Error.Message, 1024))
 	errorType := cmp.Or(redact.Text(f.Error.Type), mlattr.Other)
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	g := c.settle(f)
 	g.Kind, g.Type, g.Message = string(f.Kind), errorType, message
 	g.Exemplars = append(g.Exemplars, name)
@@ -261,7 +254,10 @@ func (c *Counters) noteArtifact(f *failure.Failure, name string) store.Group {
 		v.Exemplar = name
 	}
 	g.changed = false
-	return g.Copy()
+	summary := g.Copy()
+	c.mu.Unlock()
+	c.clean(&summary)
+	return summary
 }
 
 // Removed notes that retention took an artifact.

@@ -104,5 +104,5 @@ func TestSeenIsBounded(t *testing.T) {
 	for i := range 2 * maxSeen {
 		admit(l, &failure.Failure{Fingerprint: "f"}, failure.SpanKey{Trace: pcommon.TraceID{1, byte(i), byte(i >> 8), byte(i >> 16)}}, time.Unix(1, 0))
 	}
-	assert.Equal(t, maxSeen, len(l.seen.All()))
+	assert.Len(t, l.seen.All(), maxSeen)
 }

@@ -32,13 +32,11 @@ func formed(form content.Form, text string) string {
 // SpanName returns a span's name if it is one word with the form of a name.
 // Otherwise instrumentations put addresses and statements there.
 func SpanName(name string) string {
-	if name == "" || isName(name) && !strings.Contains(name, "://") {
+	if name == "" || (content.IsKey(name) || content.IsQualified(name)) && !strings.Contains(name, "://") {
 		return name
 	}
 	return Mark
 }
-
-func isName(word string) bool { return content.IsKey(word) || content.IsQualified(word) }
 
 // Attributes returns a copy in which only what ml_guard's list of keys names, and has
 // the form that it gives, keeps its value. Of the others the key stays, if it has the
@@ -50,8 +48,8 @@ func Attributes(in jsontree.Object) jsontree.Object {
 		if !content.IsKey(m.Key) {
 			continue
 		}
-		if !keeps(m.Key, m.Value) || slices.Contains(namesError, m.Key) && !isErrorType(m.Value) {
-			m.Value = marked(m.Value)
+		if m.Value != nil && (!keeps(m.Key, m.Value) || slices.Contains(namesError, m.Key) && !isErrorType(m.Value)) {
+			m.Value = Mark
 		}
 		out = append(out, m)
 	}
@@ -67,14 +65,6 @@ var httpStatus = regexp.MustCompile(`^[1-5][0-9]{2}$`)
 func isErrorType(v any) bool {
 	text, ok := v.(string)
 	return ok && (text == "" || text == "_OTHER" || httpStatus.MatchString(text) || content.ErrorType(text) != "")
-}
-
-// marked returns Mark for everything but nothing.
-func marked(v any) any {
-	if v == nil {
-		return nil
-	}
-	return Mark
 }
 
 var listed = content.NewKeys(nil, nil)

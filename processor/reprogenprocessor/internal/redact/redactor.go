@@ -76,7 +76,10 @@ func (r *Redactor) Tree(where string, v any) any {
 }
 
 func (r *Redactor) array(where string, a jsontree.Array) any {
-	out := make(jsontree.Array, len(a))
+	out, paired := make(jsontree.Array, len(a)), ""
+	if len(a) == 2 {
+		paired, _ = a[0].(string)
+	}
 	for i, v := range a {
 		at := below(where, "["+strconv.Itoa(i)+"]")
 		if i > 0 && isArgument(a[i-1], v) {
@@ -85,7 +88,7 @@ func (r *Redactor) array(where string, a jsontree.Array) any {
 			continue
 		}
 		// A pair list is a dictionary in other clothes: ["password", "x"].
-		if key, ok := pairKey(a); i == 1 && ok && content.IsSecretKey(key) && withheld(v, key) {
+		if i == 1 && content.IsSecretKey(paired) && withheld(v, paired) {
 			r.note(at, "key")
 			out[i] = content.Mark("key")
 			continue
@@ -126,14 +129,6 @@ func nameOf(o jsontree.Object) string {
 		}
 	}
 	return ""
-}
-
-func pairKey(a jsontree.Array) (string, bool) {
-	if len(a) != 2 {
-		return "", false
-	}
-	key, ok := a[0].(string)
-	return key, ok
 }
 
 // isArgument reports whether v is the value of a secret's flag before it.

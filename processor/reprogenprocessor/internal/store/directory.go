@@ -4,27 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
 const lockName = ".lock"
 
-// openDirectory creates the directory if need be, refuses one that others
-// could use against its owner, and locks it.
-func openDirectory(dir string) (root *os.Root, lock *os.File, err error) {
-	root, err = saved.Root(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	lock, err = lockDirectory(root)
-	if err != nil {
-		return nil, nil, errors.Join(err, root.Close())
-	}
-	return root, lock, nil
-}
-
-// lockDirectory checks that root is what its path names, and locks it.
+// lockDirectory refuses a directory that others could use against its owner: it checks that
+// root is what its path names. It locks the directory.
 func lockDirectory(root *os.Root) (*os.File, error) {
 	opened, err := root.Stat(".")
 	if err != nil {

@@ -75,9 +75,13 @@ type Artifact struct {
 // and returns the groups that have an artifact. Summaries that
 // cannot be read are moved away and reported in warnings. The errors name the path and the remedy.
 func Open(dir string, limits Limits) (s *Store, groups []Group, warnings []error, err error) {
-	root, lock, err := openDirectory(dir)
+	root, err := saved.Root(dir)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	lock, err := lockDirectory(root)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, root.Close())
 	}
 	s = &Store{root: root, lock: lock, limits: limits, free: freeBytes}
 	groups, warnings, err = s.load()
@@ -160,10 +164,7 @@ func (s *Store) loadGroup(fingerprint string) (Group, error) {
 
 func (s *Store) sizeOf(folder string) int64 {
 	var size int64
-	entries, err := fs.ReadDir(s.root.FS(), folder)
-	if err != nil {
-		return 0
-	}
+	entries, _ := fs.ReadDir(s.root.FS(), folder) // what cannot be read takes no part in the limits
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			size += info.Size()
