@@ -61,13 +61,8 @@ func isComprehension(function string) bool {
 }
 
 func moduleOf(file string) string {
-	f := strings.TrimSuffix(strings.ReplaceAll(file, `\`, "/"), ".py")
-	if i := strings.LastIndexByte(f, '/'); i > 0 {
-		if j := strings.LastIndexByte(f[:i], '/'); j >= 0 {
-			return f[j+1:]
-		}
-	}
-	return f
+	names := strings.Split(strings.TrimSuffix(strings.ReplaceAll(file, `\`, "/"), ".py"), "/")
+	return strings.Join(names[max(0, len(names)-2):], "/")
 }
 
 // typeOf reads `package.Class: message`; what has white space before the

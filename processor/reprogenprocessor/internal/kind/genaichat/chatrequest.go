@@ -1,6 +1,7 @@
 package genaichat
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -22,12 +23,7 @@ var roles = map[string]string{
 }
 
 // roleOf returns what the API calls the author of a message.
-func roleOf(role string) string {
-	if known, ok := roles[role]; ok {
-		return known
-	}
-	return role
-}
+func roleOf(role string) string { return cmp.Or(roles[role], role) }
 
 // checkedRequest returns a request as the chat completions API takes it, or
 // the reason why it is none. What the API does not know of a message is left
@@ -86,12 +82,9 @@ func eachOf(v any, check func(jsontree.Object) (jsontree.Object, failure.Reason)
 }
 
 func checkedMessage(m jsontree.Object) (jsontree.Object, failure.Reason) {
-	out := jsontree.Object{}
-	for _, member := range m {
-		if slices.Contains(messageMembers, member.Key) && (member.Value != nil || member.Key == "content") {
-			out = append(out, member)
-		}
-	}
+	out := slices.DeleteFunc(slices.Clone(m), func(member jsontree.Member) bool {
+		return !slices.Contains(messageMembers, member.Key) || member.Value == nil && member.Key != "content"
+	})
 	role := out.Text("role")
 	calls, hasCalls := out.Lookup("tool_calls")
 	content, _ := out.Lookup("content")

@@ -43,11 +43,8 @@ func New() *kind.Kind {
 // codeOf returns the code of a span of a code interpreter, if that code ran and
 // raised: the attribute alone may be anything.
 func codeOf(span ptrace.Span) string {
-	if !vocabulary.RunsCode(span.Name()) {
-		return ""
-	}
 	code := attr.Text(span.Attributes(), codeKeys...)
-	if code == "" {
+	if code == "" || !vocabulary.RunsCode(span.Name()) {
 		return ""
 	}
 	if _, raised := exception.Printed(span.Attributes()); !raised {

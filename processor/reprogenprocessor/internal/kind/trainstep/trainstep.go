@@ -3,6 +3,7 @@
 package trainstep
 
 import (
+	"cmp"
 	"embed"
 	"slices"
 	"strings"
@@ -57,11 +58,8 @@ func fromFailure(f *failure.Failure) (*failure.Call, failure.Reason, bool) {
 		return nil, "", false
 	}
 	args, reason := commandOf(f)
-	if args == nil && reason == "" {
-		return nil, "", false
-	}
-	if reason != "" {
-		return nil, reason, true
+	if args == nil {
+		return nil, reason, reason != ""
 	}
 	call, reason := callOf(args, textOf(f, attrWorkingDirectory))
 	return call, reason, true
@@ -107,10 +105,7 @@ func commandOf(f *failure.Failure) (jsontree.Array, failure.Reason) {
 }
 
 func textOf(f *failure.Failure, key string) string {
-	if text := f.Span.Attributes.Text(key); text != "" {
-		return text
-	}
-	return f.Resource.Text(key)
+	return cmp.Or(f.Span.Attributes.Text(key), f.Resource.Text(key))
 }
 
 // attrCheckpoint is where the training began.
