@@ -18,13 +18,27 @@ import (
 // that the traces instances with its component id keep for a failure, a metrics
 // instance removes the exemplars of spans that they drop.
 func NewFactory() processor.Factory {
-	f := new(factory)
+	running := new(shared.Registry[*instances])
+	of := func(id component.ID) instancesOfID {
+		return running.Use(id, func() (*instances, error) { return new(instances), nil })
+	}
 	return processor.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
-		processor.WithTraces(f.createTraces, metadata.TracesStability),
-		processor.WithLogs(f.createLogs, metadata.LogsStability),
-		processor.WithMetrics(f.createMetrics, metadata.MetricsStability),
+		processor.WithTraces(func(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
+			return newSampling(set, cfg.(*Config), next, of(set.ID))
+		}, metadata.TracesStability),
+		processor.WithLogs(func(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
+			w := &watch{of: of(set.ID)}
+			return processorhelper.NewLogs(ctx, set, cfg, next, w.processLogs,
+				processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),
+				processorhelper.WithStart(w.of.Start), processorhelper.WithShutdown(w.of.Shutdown))
+		}, metadata.LogsStability),
+		processor.WithMetrics(func(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
+			w := &watch{of: of(set.ID), dryRun: cfg.(*Config).DryRun}
+			return processorhelper.NewMetrics(ctx, set, cfg, next, w.processMetrics,
+				processorhelper.WithStart(w.of.Start), processorhelper.WithShutdown(w.of.Shutdown))
+		}, metadata.MetricsStability),
 	)
 }
 
@@ -35,28 +49,4 @@ func createDefaultConfig() component.Config {
 		Wait:     30 * time.Second,
 		MaxBytes: 256 << 20,
 	}}
-}
-
-type factory struct{ running shared.Registry[*instances] }
-
-// instancesOf returns the instances with a component id.
-func (f *factory) instancesOf(id component.ID) instancesOfID {
-	return f.running.Use(id, func() (*instances, error) { return new(instances), nil })
-}
-
-func (f *factory) createTraces(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
-	return newSampling(set, cfg.(*Config), next, f.instancesOf(set.ID))
-}
-
-func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
-	w := &watch{of: f.instancesOf(set.ID)}
-	return processorhelper.NewLogs(ctx, set, cfg, next, w.processLogs,
-		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),
-		processorhelper.WithStart(w.of.Start), processorhelper.WithShutdown(w.of.Shutdown))
-}
-
-func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
-	w := &watch{of: f.instancesOf(set.ID), dryRun: cfg.(*Config).DryRun}
-	return processorhelper.NewMetrics(ctx, set, cfg, next, w.processMetrics,
-		processorhelper.WithStart(w.of.Start), processorhelper.WithShutdown(w.of.Shutdown))
 }

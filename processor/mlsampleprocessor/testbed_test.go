@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/metadata"
 )
 
@@ -32,7 +33,7 @@ func newBed(t testing.TB, cfg *Config) *bed {
 	set := processortest.NewNopSettings(metadata.Type)
 	set.ID = component.NewID(metadata.Type)
 	var err error
-	b.sampling, err = newSampling(set, cfg, b.sink, new(factory).instancesOf(set.ID))
+	b.sampling, err = newSampling(set, cfg, b.sink, new(shared.Registry[*instances]).Use(set.ID, func() (*instances, error) { return new(instances), nil }))
 	require.NoError(t, err)
 	b.now = func() time.Time { return b.clock }
 	t.Cleanup(b.telemetry.Shutdown)

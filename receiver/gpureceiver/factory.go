@@ -13,34 +13,21 @@ import (
 
 // NewFactory returns the factory of the gpu receiver.
 func NewFactory() receiver.Factory {
-	f := &factory{}
+	all := new(monitors)
 	return receiver.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
-		receiver.WithMetrics(f.createMetrics, metadata.MetricsStability),
-		receiver.WithLogs(f.createLogs, metadata.LogsStability),
+		receiver.WithMetrics(func(_ context.Context, set receiver.Settings, config component.Config, next consumer.Metrics) (receiver.Metrics, error) {
+			s := newScraper(config.(*Config), set, all)
+			// The timeout is for one GPU's calls. The controller would apply it to a
+			// whole reading, so that one GPU that hangs would cost the others theirs.
+			controller := s.cfg.ControllerConfig
+			controller.Timeout = 0
+			inner, err := scraperhelper.NewMetricsController(&controller, set, next, scraperhelper.AddMetricsScraper(metadata.Type, s))
+			return &gpuReceiver{Metrics: inner, scraper: s}, err
+		}, metadata.MetricsStability),
+		receiver.WithLogs(func(_ context.Context, set receiver.Settings, config component.Config, next consumer.Logs) (receiver.Logs, error) {
+			return newLogs(config.(*Config), set, all, next)
+		}, metadata.LogsStability),
 	)
-}
-
-// factory holds what the receivers of one collector share.
-type factory struct {
-	monitors monitors
-}
-
-func (f *factory) createMetrics(_ context.Context, set receiver.Settings, config component.Config, next consumer.Metrics) (receiver.Metrics, error) {
-	cfg := config.(*Config)
-	s := newScraper(cfg, set, &f.monitors)
-	// The timeout is for one GPU's calls. The controller would apply it to a
-	// whole reading, so that one GPU that hangs would cost the others theirs.
-	controller := cfg.ControllerConfig
-	controller.Timeout = 0
-	inner, err := scraperhelper.NewMetricsController(&controller, set, next, scraperhelper.AddMetricsScraper(metadata.Type, s))
-	if err != nil {
-		return nil, err
-	}
-	return &gpuReceiver{Metrics: inner, scraper: s}, nil
-}
-
-func (f *factory) createLogs(_ context.Context, set receiver.Settings, config component.Config, next consumer.Logs) (receiver.Logs, error) {
-	return newLogs(config.(*Config), set, &f.monitors, next)
 }

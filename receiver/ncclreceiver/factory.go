@@ -14,30 +14,20 @@ import (
 
 // NewFactory returns the factory of the nccl receiver.
 func NewFactory() receiver.Factory {
-	f := &factory{}
+	pollers := new(shared.Registry[*poller])
+	create := func(set receiver.Settings, config component.Config, join func(*poller)) *ncclReceiver {
+		return &ncclReceiver{join: join, Use: pollers.Use(set.ID, func() (*poller, error) { return newPoller(config.(*Config), set) })}
+	}
 	return receiver.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
-		receiver.WithMetrics(f.createMetrics, metadata.MetricsStability),
-		receiver.WithLogs(f.createLogs, metadata.LogsStability),
+		receiver.WithMetrics(func(_ context.Context, set receiver.Settings, config component.Config, next consumer.Metrics) (receiver.Metrics, error) {
+			return create(set, config, func(p *poller) { p.metrics.next.Store(&next) }), nil
+		}, metadata.MetricsStability),
+		receiver.WithLogs(func(_ context.Context, set receiver.Settings, config component.Config, next consumer.Logs) (receiver.Logs, error) {
+			return create(set, config, func(p *poller) { p.logs.next.Store(&next) }), nil
+		}, metadata.LogsStability),
 	)
-}
-
-// factory holds what the receivers of one collector share.
-type factory struct {
-	pollers shared.Registry[*poller]
-}
-
-func (f *factory) createMetrics(_ context.Context, set receiver.Settings, config component.Config, next consumer.Metrics) (receiver.Metrics, error) {
-	return f.create(set, config, func(p *poller) { p.metrics.next.Store(&next) }), nil
-}
-
-func (f *factory) createLogs(_ context.Context, set receiver.Settings, config component.Config, next consumer.Logs) (receiver.Logs, error) {
-	return f.create(set, config, func(p *poller) { p.logs.next.Store(&next) }), nil
-}
-
-func (f *factory) create(set receiver.Settings, config component.Config, join func(*poller)) *ncclReceiver {
-	return &ncclReceiver{join: join, Use: f.pollers.Use(set.ID, func() (*poller, error) { return newPoller(config.(*Config), set) })}
 }
 
 // ncclReceiver is the receiver of one signal. Those of metrics and logs share a
