@@ -11,7 +11,7 @@ import (
 )
 
 func TestGroupsKeepTheSum(t *testing.T) {
-	groups := newGroups(2)
+	groups := &groups{limit: 2, index: make(map[workload.Workload]int)}
 	for i := range 5 {
 		groups.add(workload.Workload{RunID: strconv.Itoa(i)}, device.Read(10), device.Number{})
 	}

@@ -95,7 +95,7 @@ func newMonitor(cfg *Config, set receiver.Settings, now func() time.Time) (*moni
 		reading:   make(chan struct{}, 1),
 		listeners: make(map[*func(device.Event)]struct{}),
 	}
-	m.driver = newDriverTelemetry(telemetry, m.self())
+	m.driver = &driverTelemetry{builder: telemetry, self: m.self(), plain: metric.WithAttributeSet(attribute.NewSet(m.self()))}
 	if m.source, err = m.open(); err != nil {
 		telemetry.Shutdown()
 		return nil, err
@@ -229,13 +229,6 @@ type driverTelemetry struct {
 	// more than recording its duration. There is one entry for each call and
 	// what it returned.
 	durations sync.Map
-}
-
-func newDriverTelemetry(builder *metadata.TelemetryBuilder, self attribute.KeyValue) *driverTelemetry {
-	return &driverTelemetry{
-		builder: builder, self: self,
-		plain: metric.WithAttributeSet(attribute.NewSet(self)),
-	}
 }
 
 // watch observes the counts of the source's last reading.

@@ -15,18 +15,17 @@ const maxWorkloads = 128
 // recordWorkloads makes the points of a GPU's processes and workloads. It returns the
 // number of processes that were added to the unknown workload because there are too many.
 func (p *points) recordWorkloads(gpu *device.GPU) (merged int) {
-	groups := newGroups(maxWorkloads)
-	for i := range gpu.Processes {
-		process := &gpu.Processes[i]
+	sums := &groups{limit: maxWorkloads, index: make(map[workload.Workload]int)}
+	for _, process := range gpu.Processes {
 		general, known := process.Utilization["general"]
-		groups.add(process.Workload, process.Memory, device.Number{Value: general, Known: known})
-		p.recordProcess(process)
+		sums.add(process.Workload, process.Memory, device.Number{Value: general, Known: known})
+		p.recordProcess(&process)
 	}
 	for _, pod := range idleOwners(gpu) {
-		groups.addOwner(pod)
+		sums.addOwner(pod)
 	}
 	p.recordProcessTypes(gpu)
-	for _, sum := range groups.sums {
+	for _, sum := range sums.sums {
 		attributes := p.with(workloadAttributes(&sum.workload)...)
 		if sum.memory.Known {
 			p.RecordNvidiaGpuWorkloadMemoryUsageDataPoint(p.now, int64(sum.memory.Value), p.id, p.host, p.index, attributes...)
@@ -35,7 +34,7 @@ func (p *points) recordWorkloads(gpu *device.GPU) (merged int) {
 			p.RecordNvidiaGpuWorkloadUtilizationDataPoint(p.now, min(sum.utilization.Value, 1), p.id, p.host, p.index, attributes...)
 		}
 	}
-	return groups.merged
+	return sums.merged
 }
 
 // idleOwners returns the containers that have a GPU and no process on it. It
@@ -45,8 +44,7 @@ func idleOwners(gpu *device.GPU) []workload.Pod {
 	if !gpu.ProcessesKnown {
 		return nil
 	}
-	for i := range gpu.Processes {
-		process := &gpu.Processes[i]
+	for _, process := range gpu.Processes {
 		if process.Workload.Pod.Container == "" && !process.Evidence.OnHost(&process.Workload) {
 			return nil
 		}
@@ -97,21 +95,15 @@ type groupSum struct {
 	memory, utilization device.Number
 }
 
-// groups sums the use of a GPU by workload, in the order of the first add. Create it
-// with newGroups.
+// groups sums the use of a GPU by workload, in the order of the first use.
 type groups struct {
+	// limit is the number of workloads beside the unknown one.
 	limit int
 	// merged is the number of processes that were added to the unknown workload
 	// because of the limit.
 	merged int
 	sums   []groupSum
 	index  map[workload.Workload]int
-}
-
-// newGroups returns empty groups for at most limit workloads and the unknown
-// workload.
-func newGroups(limit int) *groups {
-	return &groups{limit: limit, index: make(map[workload.Workload]int)}
 }
 
 // add adds a process's use to its workload. Beyond the limit it adds the use of a new

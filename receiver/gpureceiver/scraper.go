@@ -234,23 +234,17 @@ type tracker map[string]*trackedGPU
 func (r tracker) observe(gpu *device.GPU, now time.Time) (m *trackedGPU, returned bool) {
 	m, found := r[gpu.ID]
 	if !found {
-		r.evictOldest()
+		if len(r) >= maxTracked {
+			// It was not seen for the longest time. If it comes back, its series have a new
+			// start, which OpenTelemetry allows at any time.
+			delete(r, slices.MinFunc(slices.Collect(maps.Keys(r)), func(a, b string) int { return r[a].seen.Compare(r[b].seen) }))
+		}
 		m = &trackedGPU{start: pcommon.NewTimestampFromTime(now), counters: make(map[*device.Quantity]*device.Monotonic)}
 		r[gpu.ID] = m
 	}
 	returned = m.gone && !gpu.Lost
 	m.seen, m.identity, m.gone = now, gpu.Identity, gpu.Lost
 	return m, returned
-}
-
-// evictOldest forgets the GPU that was not seen for the longest time if there
-// are too many. If it comes back, its series have a new start, which OpenTelemetry
-// allows at any time.
-func (r tracker) evictOldest() {
-	if len(r) < maxTracked {
-		return
-	}
-	delete(r, slices.MinFunc(slices.Collect(maps.Keys(r)), func(a, b string) int { return r[a].seen.Compare(r[b].seen) }))
 }
 
 // vanished ends a reading in which the driver listed its GPUs. It returns the

@@ -90,31 +90,26 @@ func (r *Readings) EachCounter(visit func(q *Quantity, value float64) float64) {
 	}
 }
 
-// Take stores the readings under the keys of a recording. The
+// Take stores the readings that a recording has under a key, all for "". The
 // error names the key and what is allowed.
-func (r *Readings) Take(tree map[string]any) error {
-	return r.take("", tree)
-}
-
-func (r *Readings) take(key string, value any) error {
+func (r *Readings) Take(key string, value any) error {
 	switch of := value.(type) {
 	case map[string]any:
 		for name, below := range of {
 			if name == "" || strings.Contains(name, ".") {
 				return fmt.Errorf("has %.64q, which is no key of a recording", name)
 			}
-			if err := r.take(strings.TrimPrefix(key+"."+name, "."), below); err != nil {
+			if err := r.Take(strings.TrimPrefix(key+"."+name, "."), below); err != nil {
 				return err
 			}
 		}
 		return nil
 	case []any:
 		for i, entry := range of {
-			if entry == nil {
-				continue
-			}
-			if err := r.take(key+"."+strconv.Itoa(i), entry); err != nil {
-				return err
+			if entry != nil {
+				if err := r.Take(key+"."+strconv.Itoa(i), entry); err != nil {
+					return err
+				}
 			}
 		}
 		return nil

@@ -108,14 +108,10 @@ func guard[T any](ask func() (T, status)) (value T, result status) {
 }
 
 // make makes the call, and turns a panic of the binding into a status.
-func (c *call) make(read *values) (result status) {
-	defer func() {
-		if recover() != nil {
-			result = statusPanic
-		}
-	}()
+func (c *call) make(read *values) status {
 	*read = values{numbers: read.numbers[:0]}
-	return c.read(read)
+	_, result := guard(func() (struct{}, status) { return struct{}{}, c.read(read) })
+	return result
 }
 
 // ask makes a call, turns a panic of the binding into a status, and reports the

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -97,11 +96,6 @@ func (t gpmTotals) store(read *values) status {
 		read.add(quantity, number)
 	}
 	return statusSuccess
-}
-
-// gpmCall is the one call for all metrics of GPM.
-func (g *gpu) gpmCall() call {
-	return call{name: "gpm", read: g.readGPM, yields: slices.Collect(maps.Values(gpmMetrics))}
 }
 
 // readGPM compares a new sample with that of the last reading.

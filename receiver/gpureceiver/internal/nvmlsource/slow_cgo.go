@@ -132,13 +132,7 @@ func (a *attribution) describe(lists *processLists) []device.Process {
 // alive returns a copy of the processes that have not ended since they were
 // described. It runs for each GPU at each reading.
 func (a *attribution) alive(processes []device.Process) []device.Process {
-	running := make([]device.Process, 0, len(processes))
-	for i := range processes {
-		if a.procs.Alive(processes[i].PID, &processes[i].Details) {
-			running = append(running, processes[i])
-		}
-	}
-	return running
+	return slices.DeleteFunc(slices.Clone(processes), func(p device.Process) bool { return !a.procs.Alive(p.PID, &p.Details) })
 }
 
 // complete sets the states of the attribution sources, the owners of the GPUs,

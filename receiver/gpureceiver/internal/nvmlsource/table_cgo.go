@@ -3,6 +3,7 @@
 package nvmlsource
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -67,7 +68,7 @@ func (t *table) calls(wants func(*device.Quantity) bool) []call {
 		calls = append(calls, call{name: "fields", read: func(*values) status { return t.fields.fetch() }})
 	}
 	calls = append(calls, parts...)
-	if gpm := t.gpmCall(); gpm.wanted(wants) {
+	if gpm := (call{name: "gpm", read: t.readGPM, yields: slices.Collect(maps.Values(gpmMetrics))}); gpm.wanted(wants) {
 		calls = append(calls, gpm)
 	}
 	return append(calls, slow...)

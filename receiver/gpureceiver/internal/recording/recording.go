@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -300,7 +299,7 @@ func (f *Frame) check(known map[string]*GPU, path string) error {
 }
 
 func (r *Readings) check(path string) error {
-	if err := r.Take(r.Tree); err != nil {
+	if err := r.Take("", r.Tree); err != nil {
 		return fmt.Errorf(`"%s" %w`, path, err)
 	}
 	r.Tree = nil
@@ -357,7 +356,7 @@ func refuse(node *yaml.Node, key string) error {
 		wrong = fmt.Sprintf("a list of %d entries; allowed are at most %d", len(node.Content), limit)
 	}
 	if wrong != "" {
-		return fmt.Errorf("line %d: %q is %s", node.Line, shorten(key), wrong)
+		return fmt.Errorf("line %d: %.64q is %s", node.Line, key, wrong)
 	}
 	for i, child := range node.Content {
 		name := ""
@@ -369,15 +368,6 @@ func refuse(node *yaml.Node, key string) error {
 		}
 	}
 	return nil
-}
-
-// shorten limits the text of a hostile file in logs.
-func shorten(text string) string {
-	const limit = 64
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
 // errEmpty means that a file has no document.
