@@ -118,8 +118,7 @@ func (p *poller) poll(ctx context.Context, now time.Time) {
 	} else {
 		p.ask(ctx, now)
 	}
-	addresses := p.addresses()
-	p.compare(p.dumps.Scan(), addresses, now)
+	p.compare(p.dumps.Scan(), p.addresses(), now)
 	p.logs.send(ctx)
 }
 

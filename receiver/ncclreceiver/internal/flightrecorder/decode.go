@@ -185,12 +185,11 @@ func (d *decoder) appendItems(n int) {
 
 func (d *decoder) setItems(n int) {
 	items := d.top(n + 1)
-	if d.err != nil || n%2 != 0 {
-		d.fail(errStack)
-		return
+	var to dict
+	if d.err == nil {
+		to, _ = items[0].(dict)
 	}
-	to, ok := items[0].(dict)
-	if !ok {
+	if to == nil || n%2 != 0 {
 		d.fail(errStack)
 		return
 	}
