@@ -46,10 +46,6 @@ func (l *lines) openStorage(ctx context.Context, host component.Host) (err error
 // Export returns the state of all processes that were seen to train, and of those of which
 // no line has come since the start.
 func (l *lines) Export() ([]byte, error) {
-	return json.Marshal(l.state())
-}
-
-func (l *lines) state() keptState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	state := keptState{Version: stateVersion, Processes: make(map[string]keptProcess, len(l.programs.restored))}
@@ -61,7 +57,7 @@ func (l *lines) state() keptState {
 			}
 		}
 	}
-	return state
+	return json.Marshal(state)
 }
 
 // Import takes what Export returned. What is older than idleTimeout is left out.

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
@@ -59,7 +60,7 @@ func newSampling(set processor.Settings, cfg *Config, next consumer.Traces, of i
 		next: next, logger: set.Logger, now: time.Now, of: of,
 		telemetry: telemetry, self: attribute.String("processor", set.ID.String()), withdraw: func() {},
 	}
-	s.requests.New = func() any { return newRequest() }
+	s.requests.New = func() any { return &request{reader: reader{vocabulary: vocabulary.Default()}} }
 	return s, telemetry.RegisterProcessorMlSampleBytesWaitingCallback(func(_ context.Context, o metric.Int64Observer) error {
 		o.Observe(s.sampler.Bytes(), s.with())
 		return nil

@@ -35,10 +35,6 @@ type request struct {
 	divided, ended int
 }
 
-func newRequest() *request {
-	return &request{reader: reader{vocabulary: vocabulary.Default()}}
-}
-
 // free clears the request, so that it holds nothing that was received, and returns
 // its memory.
 func (r *request) free(to *sync.Pool) {
@@ -266,7 +262,7 @@ func (r *reader) readAttribute(key string, value pcommon.Value, a *attributes, s
 	case mlattr.GenAIOutputTokens:
 		sp.Tokens, _ = mlattr.ReadInt(value)
 	case mlattr.SampleKeep:
-		sp.Marked = sp.Marked || isTrue(value)
+		sp.Marked = sp.Marked || value.Type() == pcommon.ValueTypeBool && value.Bool()
 	case attrArtifact:
 		sp.Marked = true
 	case mlattr.RunID, mlattr.RunInferred, mlattr.TrainingRunID:
@@ -284,8 +280,6 @@ func (r *reader) readAttribute(key string, value pcommon.Value, a *attributes, s
 		a.ReadAttribute(key, value)
 	}
 }
-
-func isTrue(v pcommon.Value) bool { return v.Type() == pcommon.ValueTypeBool && v.Bool() }
 
 // hashOf is rule.Hash with 0 for no text.
 func hashOf(text string) uint64 {

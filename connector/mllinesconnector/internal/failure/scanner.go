@@ -288,12 +288,10 @@ func (s *Scanner) concludeRoot() {
 // watchdog reads that a collective operation of NCCL took too long.
 func (s *Scanner) watchdog(line string) {
 	f := Failure{Class: "torch.distributed.DistBackendError", Rank: -1, Evident: true}
-	if _, after, ok := strings.Cut(line, "[Rank "); ok {
-		if number, _, ok := strings.Cut(after, "]"); ok {
-			if n, err := strconv.ParseInt(number, 10, 32); err == nil && n >= 0 {
-				f.Rank = n
-			}
-		}
+	_, after, _ := strings.Cut(line, "[Rank ")
+	number, _, _ := strings.Cut(after, "]")
+	if n, err := strconv.ParseInt(number, 10, 32); err == nil && n >= 0 {
+		f.Rank = n
 	}
 	message := line[strings.Index(line, "Watchdog caught"):]
 	f.Message = strings.Clone(message[:min(len(message), maxMessage)])

@@ -462,17 +462,14 @@ func (w *walker) record(record plog.LogRecord) {
 	if text := record.SeverityText(); text != "" && !content.IsSeverity(text) && !isReplacement(text) {
 		record.SetSeverityText(w.text(text))
 	}
-	if body := record.Body(); body.Type() != pcommon.ValueTypeStr || !w.keepsBody(record.EventName(), body.Str()) {
+	body, event := record.Body(), record.EventName()
+	// The text of a record may be one of this project's, or what ml_metrics says in that of a
+	// change or of a problem: a few words about names that are labels anyway. Anybody can give
+	// a record such a name.
+	says := w.concluded && (event == mlattr.EventChange || event == mlattr.Problem)
+	if body.Type() != pcommon.ValueTypeStr || !w.names.HasText(body.Str()) && !(says && content.Label.Fits(body.Str())) {
 		w.value("body", body, w.keys.Exact["body"])
 	}
-}
-
-// keepsBody reports whether the text of a record is one of this project's, or what
-// ml_metrics says in that of a change or of a problem: a few words about names that are
-// labels anyway. Anybody can give a record such a name.
-func (w *walker) keepsBody(event, text string) bool {
-	says := w.concluded && (event == mlattr.EventChange || event == mlattr.Problem)
-	return w.names.HasText(text) || says && content.Label.Fits(text)
 }
 
 func (w *walker) metric(metric pmetric.Metric) {

@@ -26,10 +26,6 @@ type calls struct {
 	failing *lastused.Map[uint64, int64]
 }
 
-func newCalls() calls {
-	return calls{durations: lastused.NewMap[uint64, *rule.Durations](maxOperations), failing: lastused.NewMap[uint64, int64](maxConversations)}
-}
-
 // reasonOf returns why a call is kept if it is decided now.
 func (c *calls) reasonOf(u *Unit, cfg *Calls, now int64) Reason {
 	why, chosen := u.why, u.conversation

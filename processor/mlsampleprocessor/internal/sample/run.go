@@ -319,11 +319,6 @@ func (r *run) insert(begin, now int64) *group {
 	return g
 }
 
-// trim forgets the oldest groups, unless they wait or are retained.
-func (r *run) trim() {
-	r.groups = forget(r.groups, func(g *group) bool { return g.state > retained })
-}
-
 // setNumber moves the step to the group with its number. A step with another
 // number is another step, however close in time.
 func (s *step) setNumber(number, now int64) {

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/lastused"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/rule"
 )
 
@@ -24,7 +25,10 @@ type Sampler struct {
 
 // New returns an empty Sampler.
 func New(cfg Config) *Sampler {
-	s := &Sampler{cfg: cfg, memory: memory{most: cfg.MaxBytes}, traces: newTraces(), calls: newCalls()}
+	s := &Sampler{
+		cfg: cfg, memory: memory{most: cfg.MaxBytes}, traces: traces{young: make(map[TraceID]*trace), old: make(map[TraceID]*trace)},
+		calls: calls{durations: lastused.NewMap[uint64, *rule.Durations](maxOperations), failing: lastused.NewMap[uint64, int64](maxConversations)},
+	}
 	s.runs = runs{cfg: &s.cfg, memory: &s.memory, byKey: make(map[uint64]*run)}
 	return s
 }
@@ -208,7 +212,7 @@ func (s *Sampler) enqueue(g *group) {
 	if !g.queued {
 		g.queued = true
 		s.groups = append(s.groups, g)
-		g.run.trim()
+		g.run.groups = forget(g.run.groups, func(old *group) bool { return old.state > retained })
 	}
 }
 

@@ -13,10 +13,6 @@ const rememberedTraces = 1 << 16
 // traces that wait, and young becomes old.
 type traces struct{ young, old map[TraceID]*trace }
 
-func newTraces() traces {
-	return traces{young: make(map[TraceID]*trace), old: make(map[TraceID]*trace)}
-}
-
 // known returns a trace, nil if it is not remembered.
 func (ts *traces) known(id TraceID) *trace { return cmp.Or(ts.young[id], ts.old[id]) }
 
