@@ -155,17 +155,12 @@ func (s *scanner) header(i, next int, n named, rule string) int {
 	return s.redact(i, v, n.text, rule)
 }
 
-// headerRule returns the rule for a header whose value is the rest of the line,
-// or "".
-func headerRule(name string) string {
-	switch lastWord(name) {
-	case "authorization":
-		return "authorization"
-	case "cookie", "cookies":
-		return "cookie"
-	}
-	return ""
-}
+// headerRules are the rules for headers whose value is the rest of the line, by their last
+// words.
+var headerRules = map[string]string{"authorization": "authorization", "cookie": "cookie", "cookies": "cookie"}
+
+// headerRule returns the rule for a header, or "".
+func headerRule(name string) string { return headerRules[lastWord(name)] }
 
 // isScheme reports whether word can be the name of an authentication scheme,
 // such as AWS4-HMAC-SHA256.

@@ -246,14 +246,11 @@ func IsSeverity(text string) bool {
 	if len(text) > 0 && text[len(text)-1] >= '1' && text[len(text)-1] <= '4' {
 		text = text[:len(text)-1]
 	}
-	for _, level := range [...]string{"trace", "debug", "info", "information", "notice", "warn", "warning", "error",
-		"err", "severe", "critical", "crit", "alert", "fatal", "emergency", "emerg", "panic", "unspecified"} {
-		if strings.EqualFold(text, level) {
-			return true
-		}
-	}
-	return false
+	return severities[strings.ToLower(text)]
 }
+
+// severities are the log levels, in lower case.
+var severities = Words("trace debug info information notice warn warning error err severe critical crit alert fatal emergency emerg panic unspecified")
 
 // IsModule reports whether a scope's name is a module name with at least two
 // parts.
