@@ -5,6 +5,7 @@ package failure
 import (
 	"bytes"
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,30 +180,17 @@ func (s *Scanner) skip() {
 	}
 }
 
-// exception reads the line that ends a traceback: a class, and its message if it has one.
-func exception(line string) (class, message string, ok bool) {
-	end := 0
-	for end < len(line) && (isWord(line[end]) || line[end] == '.') {
-		end++
-	}
-	class = line[:end]
-	if end == 0 || end > 200 || line[0] == '.' || line[0] >= '0' && line[0] <= '9' || line[end-1] == '.' {
-		return "", "", false
-	}
-	if end == len(line) {
-		// Only a name of a class stands alone.
-		last := class[strings.LastIndexByte(class, '.')+1:]
-		return strings.Clone(class), "", last[0] >= 'A' && last[0] <= 'Z'
-	}
-	if line[end] != ':' || end+1 < len(line) && line[end+1] != ' ' {
-		return "", "", false
-	}
-	message = strings.TrimSpace(line[end+1:])
-	return strings.Clone(class), strings.Clone(message[:min(len(message), maxMessage)]), true
-}
+// ending is the line that ends a traceback: a class that stands alone, or one with a message.
+var ending = regexp.MustCompile(`^(?:((?:[A-Za-z_][\w.]*\.)?[A-Z]\w*)|([A-Za-z_](?:[\w.]*\w)?):(?: (.*))?)$`)
 
-func isWord(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+// exception reads such a line.
+func exception(line string) (class, message string, ok bool) {
+	found := ending.FindStringSubmatch(line)
+	if found == nil || len(found[1]+found[2]) > 200 {
+		return "", "", false
+	}
+	message = strings.TrimSpace(found[3])
+	return strings.Clone(found[1] + found[2]), strings.Clone(message[:min(len(message), maxMessage)]), true
 }
 
 // rootCause begins torchrun's root cause.

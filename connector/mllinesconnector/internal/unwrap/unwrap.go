@@ -50,64 +50,33 @@ func Prefixed(text string) Line {
 // maxPrefix limits the length of one prefix.
 const maxPrefix = 96
 
+// prefixes are [default0]:text of torchrun --tee, [rank3]: text and [rank3]:[W...] of PyTorch,
+// which indents nothing by one blank, (TrainWorker pid=2630, ip=10.0.0.7) text of Ray, and
+// 12: text of srun --label, which aligns numbers to the right.
+var prefixes = regexp.MustCompile(`^(?:\[([A-Za-z_-]+)(\d{1,9})\]: ?|\((?:[^)]|\)[^ ])* pid=(?:[^)]|\)[^ ])*\) | {0,7}(\d{1,8}): )`)
+
 // prefix reads one prefix and returns its length, or 0.
 func (l *Line) prefix() int {
-	text := l.Text
-	if text == "" {
+	// Most lines have none, and no need of the expression.
+	begin := l.Text[:min(len(l.Text), 10)]
+	if begin == "" || strings.IndexByte("[( 0123456789", begin[0]) < 0 || begin[0] != '[' && begin[0] != '(' && !strings.Contains(begin, ": ") {
 		return 0
 	}
-	switch c := text[0]; {
-	case c == '[':
-		// torchrun --tee: [default0]:text. PyTorch: [rank3]:text, also [rank3]:[W...]
-		end := strings.Index(text[:min(len(text), maxPrefix)], "]:")
-		if end < 0 || strings.IndexByte(text[1:end], '[') >= 0 {
-			return 0
-		}
-		name := strings.TrimRight(text[1:end], "0123456789")
-		number, err := strconv.ParseInt(text[1+len(name):end], 10, 32)
-		if err != nil || name == "" || !isName(name) {
-			return 0
-		}
-		if name == "rank" {
-			l.Rank = number
-		} else {
-			l.LocalRank = number
-		}
-		end += 2
-		if end < len(text) && text[end] == ' ' {
-			end++ // of PyTorch, which indents nothing by one blank
-		}
-		return end
-	case c == '(':
-		// Ray: (TrainWorker pid=2630, ip=10.0.0.7) text
-		end := strings.Index(text[:min(len(text), maxPrefix)], ") ")
-		if end < 0 || !strings.Contains(text[:end], " pid=") {
-			return 0
-		}
-		return end + 2
-	case c >= '0' && c <= '9' || c == ' ':
-		// srun --label: 12: text, aligned to the right.
-		end := strings.Index(text[:min(len(text), 10)], ": ")
-		if end < 0 {
-			return 0
-		}
-		number, err := strconv.ParseInt(strings.TrimLeft(text[:end], " "), 10, 32)
-		if err != nil || l.Rank >= 0 {
-			return 0
-		}
+	found := prefixes.FindStringSubmatch(l.Text[:min(len(l.Text), maxPrefix)])
+	if found == nil {
+		return 0
+	}
+	number, err := strconv.ParseInt(found[2]+found[3], 10, 32)
+	switch role := found[1]; {
+	case err != nil: // Ray names no rank
+	case role == "rank":
 		l.Rank = number
-		return end + 2
+	case role != "":
+		l.LocalRank = number
+	case l.Rank >= 0:
+		return 0
+	default:
+		l.Rank = number
 	}
-	return 0
-}
-
-// isName reports whether a text is the name of a role: letters, which may be joined by
-// hyphens or underscores.
-func isName(text string) bool {
-	for i := range len(text) {
-		if c := text[i] | 0x20; (c < 'a' || c > 'z') && text[i] != '_' && text[i] != '-' {
-			return false
-		}
-	}
-	return true
+	return len(found[0])
 }
