@@ -1,6 +1,7 @@
 package content
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -66,17 +67,16 @@ func (f Form) Fits(text string) bool {
 var (
 	// tokenByte has those of a token. An e-mail address's @, spaces, quotes and what
 	// separates the parameters of a URL are not among them.
-	tokenByte      = alphabet("!#-%(-:<->A-[]-_a-~").bytes()
-	pathByte       = alphabet(`!#-%(-:<->A-_a-~`).bytes()
-	digitByte      = alphabet("0-9").bytes()
-	hexByte        = alphabet("0-9A-Fa-f").bytes()
-	ulidByte       = alphabet("0-9A-HJKMNP-TV-Z").bytes()
-	letterByte     = alphabet("A-Za-z").bytes()
-	hostByte       = alphabet("A-Za-z0-9_.-").bytes()
-	keyByte        = alphabet("A-Za-z0-9_./:$-").bytes()
-	unitByte       = alphabet("A-Za-z0-9%/{}_*^.[]-").bytes()
-	moduleByte     = alphabet("A-Za-z0-9_./:-").bytes()
-	identifierByte = alphabet("A-Za-z0-9_-").bytes()
+	tokenByte  = alphabet("!#-%(-:<->A-[]-_a-~").bytes()
+	pathByte   = alphabet(`!#-%(-:<->A-_a-~`).bytes()
+	digitByte  = alphabet("0-9").bytes()
+	hexByte    = alphabet("0-9A-Fa-f").bytes()
+	ulidByte   = alphabet("0-9A-HJKMNP-TV-Z").bytes()
+	letterByte = alphabet("A-Za-z").bytes()
+	hostByte   = alphabet("A-Za-z0-9_.-").bytes()
+	keyByte    = alphabet("A-Za-z0-9_./:$-").bytes()
+	unitByte   = alphabet("A-Za-z0-9%/{}_*^.[]-").bytes()
+	moduleByte = alphabet("A-Za-z0-9_./:-").bytes()
 )
 
 // isToken also accepts a token in quotes, because some clients send JSON.
@@ -262,36 +262,13 @@ func IsModule(name string) bool {
 // IsQualified reports whether a name is that of a nested function or class,
 // such as Regressor.forward, ns::function or package.Service/Method.
 func IsQualified(name string) bool {
-	if len(name) > maxAttribute || longDigits(name) {
-		return false
-	}
-	owner, method, isCall := strings.Cut(name, "/")
-	if isCall && (!isIdentifier(method) || method[0] < 'A' || method[0] > 'Z' || owner == "" || owner[len(owner)-1] == '.') {
-		return false
-	}
-	parts := 0
-	for rest := owner; ; {
-		end := strings.IndexAny(rest, ".:")
-		part := rest
-		if end >= 0 {
-			part = rest[:end]
-		}
-		if !isIdentifier(part) && part != "<locals>" && part != "<lambda>" {
-			return false
-		}
-		if parts++; end < 0 {
-			return parts > 1 || isCall && owner[0] >= 'A' && owner[0] <= 'Z'
-		}
-		separator := 1
-		if strings.HasPrefix(rest[end:], "::") {
-			separator = 2
-		} else if rest[end] == ':' {
-			return false
-		}
-		rest = rest[end+separator:]
-	}
+	// Most names are none, which has no need of the expression.
+	return len(name) <= maxAttribute && strings.ContainsAny(name, ".:/") && !strings.Contains(name, " ") &&
+		qualified().MatchString(name) && !longDigits(name)
 }
 
-func isIdentifier(text string) bool {
-	return text != "" && (letterByte[text[0]] || text[0] == '_') && consistsOf(text, &identifierByte)
-}
+// qualified is two identifiers or more, which a method may follow, or a class and a method.
+var qualified = func() func() *regexp.Regexp {
+	const part, method = `(?:[A-Za-z_][\w-]*|<locals>|<lambda>)`, `/[A-Z][\w-]*`
+	return compiled(`^(?:` + part + `(?:(?:\.|::)` + part + `)+(?:` + method + `)?|[A-Z][\w-]*` + method + `)$`)
+}()
