@@ -82,7 +82,7 @@ func cut(text string, limit int) string {
 	return strings.ToValidUTF8(text[:min(len(text), limit)], "?")
 }
 
-// codeOf reads the digits of a code, of which there are few.
+// codeOf reads digits, of which there are few.
 func codeOf(digits string) uint64 {
 	code, _ := strconv.ParseUint(digits, 10, 64)
 	return code
@@ -109,20 +109,14 @@ const (
 // properties, and the record's number. It returns no message of a record that the
 // kernel did not write itself, and reports whether the text is a record.
 func lineOf(record string) (line string, sequence uint64, ok bool) {
-	head, text, found := strings.Cut(record, ";")
-	fields := strings.Split(head, ",")
-	if !found || len(fields) < 3 {
+	found := recordForm.FindStringSubmatch(record)
+	if found == nil {
 		return "", 0, false
 	}
-	priority, err := strconv.ParseUint(fields[0], 10, 32)
-	if err != nil {
-		return "", 0, false
+	if codeOf(found[1])>>3 == kernelFacility {
+		line = found[3]
 	}
-	if sequence, err = strconv.ParseUint(fields[1], 10, 64); err != nil {
-		return "", 0, false
-	}
-	if priority>>3 == kernelFacility {
-		line, _, _ = strings.Cut(text, "\n")
-	}
-	return line, sequence, true
+	return line, codeOf(found[2]), true
 }
+
+var recordForm = regexp.MustCompile(`^(\d{1,9}),(\d{1,19}),[^;]*;([^\n]*)`)

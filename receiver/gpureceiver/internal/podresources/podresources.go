@@ -138,17 +138,13 @@ func (c *Client) list() (Owners, error) {
 	}
 	// gRPC closes the connection too, if it has used it.
 	defer func() { _ = dialed.Close() }()
-	opened := make(chan net.Conn, 1)
-	opened <- dialed
+	var once sync.Once
 	connection, err := grpc.NewClient("passthrough:///kubelet",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
-			select {
-			case dialed := <-opened:
-				return dialed, nil
-			default:
-				return nil, errConnectionLost
-			}
+			err := errConnectionLost
+			once.Do(func() { err = nil })
+			return dialed, err
 		}),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithMaxHeaderListSize(maxHeaderSize),
