@@ -25,6 +25,8 @@ require (
 	google.golang.org/grpc v1.83.0
 )
 
+require github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0 // indirect
+
 require (
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

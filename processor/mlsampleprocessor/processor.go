@@ -61,10 +61,7 @@ func newSampling(set processor.Settings, cfg *Config, next consumer.Traces, of i
 		telemetry: telemetry, self: attribute.String("processor", set.ID.String()), withdraw: func() {},
 	}
 	s.requests.New = func() any { return &request{reader: reader{vocabulary: vocabulary.Default()}} }
-	return s, telemetry.RegisterProcessorMlSampleBytesWaitingCallback(func(_ context.Context, o metric.Int64Observer) error {
-		o.Observe(s.sampler.Bytes(), s.with())
-		return nil
-	})
+	return s, telemetry.RegisterProcessorMlSampleBytesWaitingCallback(shared.Gauge(s.sampler.Bytes, s.with()))
 }
 
 // Capabilities reports that the processor does not change what it gets: it sends

@@ -113,12 +113,7 @@ func (r *recorder) Start(_ context.Context, host component.Host) error {
 }
 
 func (r *recorder) registerGauges() error {
-	gauge := func(value func() int64) metric.Int64Callback {
-		return func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(value(), r.own)
-			return nil
-		}
-	}
+	gauge := func(value func() int64) metric.Int64Callback { return shared.Gauge(value, r.own) }
 	return errors.Join(
 		r.telemetry.RegisterProcessorReproGenQueueLengthCallback(gauge(func() int64 { return int64(r.incidents.Sizes().Reserved) })),
 		r.telemetry.RegisterProcessorReproGenTracesCallback(gauge(func() int64 { return int64(r.incidents.Sizes().Traces) })),
