@@ -25,9 +25,7 @@ type Config struct {
 	Storage *component.ID `mapstructure:"storage"`
 }
 
-func createDefaultConfig() component.Config {
-	return &Config{MaxStreams: 2048}
-}
+func createDefaultConfig() component.Config { return &Config{MaxStreams: 2048} }
 
 // Validate returns an error that names the key, the value and what is allowed.
 func (c *Config) Validate() error {

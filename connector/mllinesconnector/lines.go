@@ -41,14 +41,6 @@ const (
 	tick = time.Second
 )
 
-// counts are the connector's own metrics, with their attributes: own, and ofFormat those of the
-// lines of a format.
-type counts struct {
-	telemetry *metadata.TelemetryBuilder
-	own       metric.MeasurementOption
-	ofFormat  map[*format.Format]metric.MeasurementOption
-}
-
 // lines makes spans of log records.
 type lines struct {
 	origins
@@ -57,8 +49,12 @@ type lines struct {
 	storage *component.ID
 	set     *format.Set
 	logger  *zap.Logger
-	counts  counts
 	now     func() time.Time
+	// telemetry has the connector's own metrics, with the attributes own, or ofFormat for the
+	// lines of a format.
+	telemetry *metadata.TelemetryBuilder
+	own       metric.MeasurementOption
+	ofFormat  map[*format.Format]metric.MeasurementOption
 
 	mu       sync.Mutex
 	programs programs
@@ -88,18 +84,17 @@ func newLines(set connector.Settings, cfg *Config, from origins, next consumer.T
 	own := attribute.String("connector", set.ID.String())
 	l := &lines{
 		origins: from, next: next, id: set.ID, storage: cfg.Storage, set: formats, logger: set.Logger, now: time.Now,
-		counts:   counts{telemetry, metric.WithAttributes(own), make(map[*format.Format]metric.MeasurementOption)},
+		telemetry: telemetry, own: metric.WithAttributes(own), ofFormat: make(map[*format.Format]metric.MeasurementOption),
 		programs: programs{most: cfg.MaxStreams, streams: make(map[string]*stream), newest: make(map[string]*stream)}, waiting: make(map[*process]struct{}),
 	}
 	for _, rule := range formats.Rules() {
-		l.counts.ofFormat[rule.Format()] = metric.WithAttributes(own, attribute.String("format", rule.Format().Name))
+		l.ofFormat[rule.Format()] = metric.WithAttributes(own, attribute.String("format", rule.Format().Name))
 	}
-	return l, telemetry.RegisterConnectorMlLinesStreamsCallback(func(_ context.Context, o metric.Int64Observer) error {
+	return l, telemetry.RegisterConnectorMlLinesStreamsCallback(shared.Gauge(func() int64 {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		o.Observe(int64(len(l.programs.streams)), l.counts.own)
-		return nil
-	})
+		return int64(len(l.programs.streams))
+	}, l.own))
 }
 
 // Capabilities says that requests are not changed.
@@ -131,7 +126,7 @@ func (l *lines) Shutdown(ctx context.Context) error {
 		l.saved.Close()
 		l.saved = nil
 	}
-	l.counts.telemetry.Shutdown()
+	l.telemetry.Shutdown()
 	return l.origins.Shutdown(ctx)
 }
 
@@ -193,7 +188,7 @@ func (l *lines) ConsumeLogs(ctx context.Context, ld plog.Logs) (err error) {
 					byPath[file] = of
 				}
 				if of.stream == nil {
-					l.counts.telemetry.ConnectorMlLinesDroppedLines.Add(ctx, 1, l.counts.own)
+					l.telemetry.ConnectorMlLinesDroppedLines.Add(ctx, 1, l.own)
 					continue
 				}
 				l.readRecord(of, record, text, now, send)
@@ -292,7 +287,7 @@ func (l *lines) readLine(of member, text string, at training.Moment, now time.Ti
 	p := l.programs.processOf(of.stream, &line, of.name)
 	l.readings = l.set.Read(line.Text, l.readings[:0])
 	for i := range l.readings {
-		l.counts.telemetry.ConnectorMlLinesLines.Add(context.Background(), 1, l.counts.ofFormat[l.readings[i].Format()])
+		l.telemetry.ConnectorMlLinesLines.Add(context.Background(), 1, l.ofFormat[l.readings[i].Format()])
 	}
 	l.watching(p, func() { p.read(line.Text, l.readings, at, now) })
 	if l.held > maxHeld {

@@ -166,11 +166,7 @@ const maxHeader = 64 << 10
 // codec decodes it. gRPC turns an error of a codec into INTERNAL, so the codec
 // leaves a refused request empty, and an interceptor refuses it.
 func (g *guard) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, error) {
-	stock := encoding.GetCodecV2(proto.Name)
-	if stock == nil {
-		return nil, errors.New("gRPC has no codec for protobuf")
-	}
-	c := &codec{CodecV2: stock, guard: g}
+	c := &codec{CodecV2: encoding.GetCodecV2(proto.Name), guard: g} // which the package proto registers
 	return []grpc.ServerOption{grpc.ForceServerCodecV2(c), grpc.StatsHandler(c), grpc.ChainUnaryInterceptor(c.intercept), grpc.MaxHeaderListSize(maxHeader)}, nil
 }
 

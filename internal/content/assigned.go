@@ -266,9 +266,7 @@ func (n named) isVariable() bool {
 
 // isCount reports whether "pass" is a pass over data or a passed test, and no
 // password: "forward pass: 12 ms".
-func (n named) isCount() bool {
-	return n.separator == ':' && strings.EqualFold(n.text, "pass")
-}
+func (n named) isCount() bool { return n.separator == ':' && strings.EqualFold(n.text, "pass") }
 
 // nameBefore reads the name that ends before the separator at i, with or
 // without quotes or brackets.

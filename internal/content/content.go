@@ -32,9 +32,7 @@ func beginsWithAny(text string, prefixes []string) bool {
 }
 
 // Words returns the words of a list as a set.
-func Words(words string) map[string]bool {
-	return setOf(strings.FieldsSeq(words))
-}
+func Words(words string) map[string]bool { return setOf(strings.FieldsSeq(words)) }
 
 // linesOf returns the lines of a list as a set.
 func linesOf(list string) map[string]bool {

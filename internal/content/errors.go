@@ -86,9 +86,7 @@ const punctuation = `.,:;()[]{}'"=<>/*+-!?|%&`
 var messageParts = compiled(`[0-9A-Za-z_]+|(?s:.)`)
 
 // isShape recognizes 32x15.
-func isShape(word string) bool {
-	return strings.Trim(word, "0123456789x") == "" && word[0] != 'x'
-}
+func isShape(word string) bool { return strings.Trim(word, "0123456789x") == "" && word[0] != 'x' }
 
 //go:embed errorwords.txt
 var listedErrorWords string

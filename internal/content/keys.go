@@ -216,9 +216,7 @@ func secretEnd(words []string) bool {
 // IsSecret reports whether value is a secret: IsSecretKey(name) is true, and value is not
 // empty, a switch, a placeholder or another secret's name. A number that is
 // called a token or pass is a count or an index, and not secret.
-func IsSecret(name, value string) bool {
-	return isCredential(name, value) && IsSecretKey(name)
-}
+func IsSecret(name, value string) bool { return isCredential(name, value) && IsSecretKey(name) }
 
 // isCredential reports whether value can be a secret, given that name is a
 // secret's.

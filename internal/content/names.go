@@ -42,10 +42,7 @@ func (n *Names) Has(name string) bool {
 	if n.known[name] || beginsWithAny(name, n.kept) {
 		return true
 	}
-	end := len(name)
-	for end > 0 && digitByte[name[end-1]] {
-		end--
-	}
+	end := len(strings.TrimRight(name, "0123456789"))
 	if end == len(name) || len(name)-end > maxDigits || end == 0 || end > 64 {
 		return false
 	}

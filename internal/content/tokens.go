@@ -35,10 +35,7 @@ var byFirst = func() (out [256][]token) {
 			continue
 		}
 		length, exact := strings.CutPrefix(fields[2], "=")
-		least, err := strconv.Atoi(length)
-		if err != nil {
-			panic(err)
-		}
+		least, _ := strconv.Atoi(length)
 		for _, prefix := range fields[3:] {
 			out[prefix[0]] = append(out[prefix[0]], token{fields[0], prefix, alphabet(fields[1]).bytes(), least, exact})
 		}
@@ -105,9 +102,5 @@ func begins(text string, i int) bool {
 	if i == 0 || !wordByte[text[i-1]] {
 		return true
 	}
-	switch text[i-1] {
-	case 'n', 'r', 't':
-		return i > 1 && text[i-2] == '\\'
-	}
-	return false
+	return i > 1 && text[i-2] == '\\' && strings.IndexByte("nrt", text[i-1]) >= 0
 }

@@ -53,8 +53,11 @@ func (r *Registry[T]) Use(id component.ID, create func() (T, error)) Use[T] {
 }
 
 // Start acquires the object. If there is none, it creates and starts one; if either fails,
-// it returns the error and keeps nothing.
+// it returns the error and keeps nothing. A nil Use has no object.
 func (u *Use[T]) Start(ctx context.Context, host component.Host) error {
+	if u == nil {
+		return nil
+	}
 	r := u.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +85,7 @@ func (u *Use[T]) Start(ctx context.Context, host component.Host) error {
 // without Start, and if called again. It holds the lock, so that a Start of the same id, as
 // in a reload, does not get an object that is shutting down.
 func (u *Use[T]) Shutdown(ctx context.Context) error {
-	if !u.started {
+	if u == nil || !u.started {
 		return nil
 	}
 	u.started = false

@@ -181,18 +181,12 @@ func (g *guard) countReplaced(ctx context.Context, replaced int64) {
 func (g *guard) start(ctx context.Context, host component.Host) error {
 	g.out.state = shared.StateOf(host)
 	g.withdraw = g.out.state.PublishNotices(g.id, g.notices)
-	if g.identities == nil {
-		return nil
-	}
 	return g.identities.Start(ctx, host)
 }
 
 func (g *guard) shutdown(ctx context.Context) error {
 	g.telemetry.Shutdown()
 	g.withdraw()
-	if g.identities == nil {
-		return nil
-	}
 	return g.identities.Shutdown(ctx)
 }
 

@@ -139,6 +139,4 @@ func (c *errorCounts) forgetTimes(id string) {
 }
 
 // codeValue is the attribute value of a code. Real codes are small.
-func codeValue(code uint64) int64 {
-	return int64(min(code, math.MaxInt64))
-}
+func codeValue(code uint64) int64 { return int64(min(code, math.MaxInt64)) }

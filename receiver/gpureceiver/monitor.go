@@ -234,10 +234,7 @@ type driverTelemetry struct {
 // watch observes the counts of the source's last reading.
 func (d *driverTelemetry) watch(source *nvmlsource.Source) error {
 	return errors.Join(
-		d.builder.RegisterReceiverGpuSeenGpusCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(source.Tally().GPUs), d.plain)
-			return nil
-		}),
+		d.builder.RegisterReceiverGpuSeenGpusCallback(shared.Gauge(func() int64 { return int64(source.Tally().GPUs) }, d.plain)),
 		d.builder.RegisterReceiverGpuUnsupportedCallsCallback(func(_ context.Context, o metric.Int64Observer) error {
 			for call, gpus := range source.Tally().Unsupported {
 				o.Observe(int64(gpus), metric.WithAttributes(d.self, attribute.String("nvml.call", call)))

@@ -220,7 +220,7 @@ type trackedGPU struct {
 	gone bool
 	// state is the health at the last reading, empty while it is unknown.
 	state    health.State
-	counters map[*device.Quantity]*device.Monotonic
+	counters map[*device.Quantity]device.Monotonic
 	// seeded is true once the common errors have series.
 	seeded bool
 }
@@ -239,7 +239,7 @@ func (r tracker) observe(gpu *device.GPU, now time.Time) (m *trackedGPU, returne
 			// start, which OpenTelemetry allows at any time.
 			delete(r, slices.MinFunc(slices.Collect(maps.Keys(r)), func(a, b string) int { return r[a].seen.Compare(r[b].seen) }))
 		}
-		m = &trackedGPU{start: pcommon.NewTimestampFromTime(now), counters: make(map[*device.Quantity]*device.Monotonic)}
+		m = &trackedGPU{start: pcommon.NewTimestampFromTime(now), counters: make(map[*device.Quantity]device.Monotonic)}
 		r[gpu.ID] = m
 	}
 	returned = m.gone && !gpu.Lost
@@ -268,10 +268,8 @@ func (r tracker) vanished(now time.Time, remember time.Duration) []*trackedGPU {
 func (m *trackedGPU) count(readings *device.Readings) {
 	readings.EachCounter(func(q *device.Quantity, value float64) float64 {
 		counter := m.counters[q]
-		if counter == nil {
-			counter = &device.Monotonic{}
-			m.counters[q] = counter
-		}
-		return counter.Add(value)
+		value = counter.Add(value)
+		m.counters[q] = counter
+		return value
 	})
 }

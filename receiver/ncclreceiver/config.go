@@ -78,7 +78,8 @@ func createDefaultConfig() component.Config {
 // allowed.
 func (cfg *Config) Validate() error {
 	var errs []error
-	if host, port, err := net.SplitHostPort(cfg.Endpoint); err != nil || host == "" || !isPort(port) {
+	host, port, err := net.SplitHostPort(cfg.Endpoint)
+	if number, _ := strconv.ParseUint(port, 10, 16); err != nil || host == "" || number == 0 {
 		errs = append(errs, fmt.Errorf(`"endpoint" is %q; it must be host:port, such as %s`, cfg.Endpoint, defaultEndpoint))
 	}
 	errs = append(errs, shared.Between("collection_interval", cfg.CollectionInterval, minCollectionInterval, maxCollectionInterval))
@@ -91,9 +92,4 @@ func (cfg *Config) Validate() error {
 		errs = append(errs, fmt.Errorf(`"root_path" is %q; it must be an absolute path, or empty`, cfg.RootPath))
 	}
 	return errors.Join(errs...)
-}
-
-func isPort(port string) bool {
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0
 }

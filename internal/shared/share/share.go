@@ -173,12 +173,8 @@ func (t *History) Claim(o Origin) Claim {
 	}
 }
 
-func newFactorAmong(established int) float64 {
-	if established == 0 {
-		return 0
-	}
-	return newFactor
-}
+// newFactorAmong returns newFactor, or 0 if nobody is established.
+func newFactorAmong(established int) float64 { return float64(min(established, 1) * newFactor) }
 
 // Path returns the path of an origin.
 func (t *History) Path(o Origin) Path { return t.Claim(o).Path }

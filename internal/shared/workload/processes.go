@@ -43,8 +43,7 @@ func NewProcesses(rootPath string, userNames bool) *Processes {
 	root := filepath.Join("/", rootPath, "proc")
 	p := &Processes{root: root, hostPIDs: hasHostPIDs(root)}
 	if userNames {
-		known := newUsers(rootPath)
-		p.users = &known
+		p.users = newUsers(rootPath)
 	}
 	return p
 }
@@ -66,9 +65,7 @@ func hasHostPIDs(root string) bool {
 }
 
 // Visible reports whether the host's processes are visible.
-func (p *Processes) Visible() bool {
-	return p.hostPIDs
-}
+func (p *Processes) Visible() bool { return p.hostPIDs }
 
 // Describe returns a process's details and workload, as far as this program may
 // read them. The evidence shows what it may not read: other users' environments
@@ -293,9 +290,7 @@ func field(raw []byte, name string, i int) string {
 
 // gone reports whether an error of reading below /proc/<pid> means that the
 // process has ended.
-func gone(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
-}
+func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
 
 // Limits of the file of users: its users, and the length of a name.
 const (
@@ -316,11 +311,11 @@ type users struct {
 // newUsers returns the users of the host whose root directory is mounted at
 // rootPath. An empty rootPath means /, unless this program runs in a container,
 // whose users are others than the host's.
-func newUsers(rootPath string) users {
+func newUsers(rootPath string) *users {
 	if rootPath == "" && inContainer() {
-		return users{}
+		return &users{}
 	}
-	return users{root: filepath.Join("/", rootPath)}
+	return &users{root: filepath.Join("/", rootPath)}
 }
 
 // inContainer reports whether this program runs in a container of Docker, Podman or

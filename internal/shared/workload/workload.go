@@ -50,9 +50,7 @@ func (n *Optional[T]) UnmarshalYAML(read func(any) error) error {
 
 // IsReading reports whether a number can be a reading: from -1e30 to 1e30, which keeps
 // sums of a recording's values far from an overflow. NaN cannot.
-func IsReading(number float64) bool {
-	return math.Abs(number) <= 1e30
-}
+func IsReading(number float64) bool { return math.Abs(number) <= 1e30 }
 
 // Workload is what a process belongs to. Unknown fields are empty. It is
 // comparable, so that it can be the key of a map.

@@ -144,16 +144,14 @@ func (r *Rule) compile(f *Format) error {
 		return fmt.Errorf("is: %q is none of %s", r.Is, strings.Join(kindNames[1:], ", "))
 	}
 	r.kind = Kind(at) // #nosec G115 -- an index of a short list
-	if len(r.Has) < 2 {
+	switch {
+	case len(r.Has) < 2:
 		return fmt.Errorf("has: %q must have at least 2 bytes", r.Has)
-	}
-	if !slices.Contains(scopes, r.Scope) {
+	case !slices.Contains(scopes, r.Scope):
 		return fmt.Errorf("scope: %q is none of device, global", r.Scope)
-	}
-	if r.MissingLoss != "" && r.MissingLoss != "nan" {
+	case r.MissingLoss != "" && r.MissingLoss != "nan":
 		return fmt.Errorf("missing_loss: %q is not nan", r.MissingLoss)
-	}
-	if len(r.Pattern) > maxPattern {
+	case len(r.Pattern) > maxPattern:
 		return fmt.Errorf("pattern: has %d bytes, at most %d are allowed", len(r.Pattern), maxPattern)
 	}
 	if r.Pattern != "" {

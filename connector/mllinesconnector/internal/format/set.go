@@ -16,34 +16,34 @@ import (
 var files embed.FS
 
 // Shipped returns the formats of the folder formats, sorted by name. The caller must not
-// change them.
-var Shipped = sync.OnceValues(func() (all []*Format, err error) {
+// change them. A file that is wrong is an error of the program.
+var Shipped = sync.OnceValue(func() (all []*Format) {
 	names, _ := fs.Glob(files, "formats/*.yaml") // a pattern that is none is the only error
 	for _, name := range names {
 		text, _ := files.ReadFile(name) // it is a part of the program
 		f, err := parse(text)
-		if err == nil {
-			err = f.compile(f.Name)
-		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			panic(fmt.Errorf("%s: %w", name, err))
 		}
 		all = append(all, f)
 	}
-	return all, nil
+	return all
 })
 
-func parse(text []byte) (f *Format, err error) {
+func parse(text []byte) (*Format, error) {
 	retrieved, err := confmap.NewRetrievedFromYAML(text)
 	if err != nil {
-		return f, err
+		return nil, err
 	}
 	conf, err := retrieved.AsConf()
 	if err != nil {
-		return f, err
+		return nil, err
 	}
-	f = new(Format)
-	return f, conf.Unmarshal(f)
+	f := new(Format)
+	if err := conf.Unmarshal(f); err != nil {
+		return nil, err
+	}
+	return f, f.compile(f.Name)
 }
 
 const (
@@ -65,10 +65,6 @@ func (s *Set) Rules() []*Rule { return s.rules }
 // before, and replaces a shipped one of the same name. Every example must be read as it
 // says.
 func New(own []Format) (*Set, error) {
-	shipped, err := Shipped()
-	if err != nil {
-		return nil, err
-	}
 	s, known := &Set{}, map[string]bool{}
 	for i := range own {
 		f, key := &own[i], fmt.Sprintf("formats::%d", i)
@@ -81,7 +77,7 @@ func New(own []Format) (*Set, error) {
 		known[f.Name] = true
 		s.add(f)
 	}
-	for _, f := range shipped {
+	for _, f := range Shipped() {
 		if !known[f.Name] {
 			s.add(f)
 		}

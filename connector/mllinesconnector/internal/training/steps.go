@@ -1,6 +1,7 @@
 package training
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -114,11 +115,8 @@ func (p *Process) lay(lines []stepLine) {
 	}
 	for i := range lines {
 		line := &lines[i]
-		each := line.each
-		if each == 0 {
-			each = share
-		}
-		if each = time.Duration(float64(each) * shrink); i == len(lines)-1 {
+		each := time.Duration(float64(cmp.Or(line.each, share)) * shrink)
+		if i == len(lines)-1 {
 			next = end.Add(-each * time.Duration(line.steps)) // without what was rounded
 		}
 		next = p.addSteps(line, next, each)

@@ -29,23 +29,16 @@ func readMessages() map[string]*message {
 		}
 		return table[name]
 	}
-	number := func(digits string) int {
-		n, err := strconv.Atoi(digits)
-		if err != nil {
-			panic(err)
-		}
-		return n
-	}
 	for line := range strings.Lines(listedMessages) {
 		words := strings.Fields(line)
 		if len(words) == 0 || words[0] == "#" {
 			continue
 		}
 		m := of(words[0])
-		m.memory = int64(number(words[1]))
+		m.memory, _ = strconv.ParseInt(words[1], 10, 64)
 		for _, field := range words[2:] {
 			digits, name, _ := strings.Cut(field, ":")
-			n := number(digits)
+			n, _ := strconv.Atoi(digits)
 			m.fields = append(m.fields, make([]*message, max(0, n+1-len(m.fields)))...)
 			m.fields[n] = of(name)
 		}

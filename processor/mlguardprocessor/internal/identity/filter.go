@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -237,12 +238,7 @@ var kindsOfKeys = map[string]kind{
 }
 
 // kindOf returns the kind of a label.
-func kindOf(key string) kind {
-	if k, ok := kindsOfKeys[key]; ok {
-		return k
-	}
-	return kindLabel
-}
+func kindOf(key string) kind { return cmp.Or(kindsOfKeys[key], kindLabel) } // no key is of kindService, 0
 
 // isSpanLabel reports whether a span's attribute becomes a label, in ml_metrics after
 // ml_enrich. The labels of runs are not included. A switch costs less than a map here,

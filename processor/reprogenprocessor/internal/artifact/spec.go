@@ -162,6 +162,4 @@ var wide = func() map[string]bool {
 // isNarrow reports whether an entry for a top-level package permits what the
 // package defines. A package with an accelerator in C, such as _pickle, is as
 // wide as that.
-func isNarrow(top string) bool {
-	return !wide[top] && !wide["_"+top] && !wide["_py"+top]
-}
+func isNarrow(top string) bool { return !wide[top] && !wide["_"+top] && !wide["_py"+top] }

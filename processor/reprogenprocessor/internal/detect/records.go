@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"encoding/hex"
 	"strings"
 
@@ -63,14 +64,8 @@ func spanOf(record plog.LogRecord, scope string) ptrace.Span {
 		span.SetTraceID(HexID[pcommon.TraceID](attr.Text(record.Attributes(), attrLogTraceID)))
 		span.SetSpanID(HexID[pcommon.SpanID](attr.Text(record.Attributes(), attrLogSpanID)))
 	}
-	span.SetName(record.EventName())
-	if span.Name() == "" {
-		span.SetName(scope)
-	}
-	at := record.Timestamp()
-	if at == 0 {
-		at = record.ObservedTimestamp()
-	}
+	span.SetName(cmp.Or(record.EventName(), scope))
+	at := cmp.Or(record.Timestamp(), record.ObservedTimestamp())
 	span.SetStartTimestamp(at)
 	span.SetEndTimestamp(at)
 	span.Status().SetCode(ptrace.StatusCodeError)

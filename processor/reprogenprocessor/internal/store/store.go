@@ -92,9 +92,7 @@ func Open(dir string, limits Limits) (s *Store, groups []Group, warnings []error
 }
 
 // Close releases the directory.
-func (s *Store) Close() error {
-	return errors.Join(s.lock.Close(), s.root.Close())
-}
+func (s *Store) Close() error { return errors.Join(s.lock.Close(), s.root.Close()) }
 
 // Bytes returns the size of all artifacts.
 func (s *Store) Bytes() int64 { return s.bytes.Load() }

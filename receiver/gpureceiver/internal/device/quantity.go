@@ -76,9 +76,7 @@ func (q *Quantity) Store(r *Readings, value float64) {
 }
 
 // Member returns the quantity of a name, which must be one of Names.
-func (s *Set) Member(name string) *Quantity {
-	return s.Members[slices.Index(s.Names, name)]
-}
+func (s *Set) Member(name string) *Quantity { return s.Members[slices.Index(s.Names, name)] }
 
 // EachCounter calls visit with each counter that is known and stores what it
 // returns.
@@ -144,9 +142,7 @@ func (r *Readings) Take(key string, value any) error {
 type Number = workload.Optional[float64]
 
 // Read returns an available Number.
-func Read(value float64) Number {
-	return Number{Value: value, Known: true}
-}
+func Read(value float64) Number { return Number{Value: value, Known: true} }
 
 // Numbers are readings by name, such as a process's use of engines. A missing name
 // means unavailable.
@@ -174,9 +170,7 @@ func (m *Monotonic) Add(value float64) float64 {
 }
 
 // Total returns the counter's last value.
-func (m *Monotonic) Total() float64 {
-	return m.base + m.last
-}
+func (m *Monotonic) Total() float64 { return m.base + m.last }
 
 // bounds are the range in which a quantity can be true. Drivers return
 // impossible values now and then, such as a utilization of 808334905 %.

@@ -92,9 +92,7 @@ func (r *Reader) Start() {
 
 // Shutdown stops reading, and returns when no function of the options runs any
 // more. It is safe to call twice, and without Start.
-func (r *Reader) Shutdown() {
-	_ = r.loop.Stop(context.Background())
-}
+func (r *Reader) Shutdown() { _ = r.loop.Stop(context.Background()) }
 
 // State returns the present state, empty before the log was opened.
 func (r *Reader) State() State {

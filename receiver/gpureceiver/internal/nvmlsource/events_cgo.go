@@ -198,9 +198,7 @@ func (e *events) stop(ctx context.Context) bool {
 }
 
 // ending reports whether stop was called. The receiver may be nil.
-func (e *events) ending() bool {
-	return e != nil && e.quit.Err() != nil
-}
+func (e *events) ending() bool { return e != nil && e.quit.Err() != nil }
 
 // run waits for events until quit. It makes no other call, because another
 // goroutine makes those.

@@ -68,7 +68,7 @@ type fieldBatch struct {
 	perLink []fieldKey
 
 	answers  map[fieldKey]nvml.FieldValue
-	counters map[fieldKey]*device.Monotonic
+	counters map[fieldKey]device.Monotonic
 }
 
 // want adds fields.
@@ -225,19 +225,17 @@ func (b *fieldBatch) linkSum(id uint32) (float64, status) {
 			continue
 		}
 		if b.counters == nil {
-			b.counters = make(map[fieldKey]*device.Monotonic, len(b.perLink))
+			b.counters = make(map[fieldKey]device.Monotonic, len(b.perLink))
 		}
-		if b.counters[key] == nil {
-			b.counters[key] = &device.Monotonic{}
-		}
+		counter := b.counters[key]
 		value, answer := b.number(key)
 		if answer == statusSuccess {
-			b.counters[key].Add(value)
-			result = statusSuccess
+			counter.Add(value)
+			b.counters[key], result = counter, statusSuccess
 		} else if result != statusSuccess && !answer.unsupported() {
 			result = answer
 		}
-		sum += b.counters[key].Total()
+		sum += counter.Total()
 	}
 	return sum, result
 }

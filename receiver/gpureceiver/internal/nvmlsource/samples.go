@@ -52,9 +52,7 @@ func (h *sampleHistory) since() uint64 {
 }
 
 // started reports whether there was a sample, so that total is known.
-func (h *sampleHistory) started() bool {
-	return h.last != 0
-}
+func (h *sampleHistory) started() bool { return h.last != 0 }
 
 // add counts the new samples, and reports whether there are any. It leaves out
 // unused entries and impossible values. The samples of the first reading give a

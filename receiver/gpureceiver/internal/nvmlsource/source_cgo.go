@@ -120,9 +120,7 @@ func (s *Source) Snapshot(ctx context.Context) device.Snapshot {
 }
 
 // Tally returns the counts of the last reading.
-func (s *Source) Tally() Tally {
-	return *s.tally.Load()
-}
+func (s *Source) Tally() Tally { return *s.tally.Load() }
 
 // find opens the library if it is not open, and lists its GPUs.
 func (s *Source) find(ctx context.Context, now time.Time) status {

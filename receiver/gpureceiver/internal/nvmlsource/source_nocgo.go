@@ -20,9 +20,7 @@ type Source struct {
 }
 
 // New returns a source whose driver has the state unsupported_build.
-func New(opts Options) *Source {
-	return &Source{opts: opts, states: stateLog{logger: opts.Logger}}
-}
+func New(opts Options) *Source { return &Source{opts: opts, states: stateLog{logger: opts.Logger}} }
 
 // Start implements device.Source.
 func (s *Source) Start(context.Context, func(device.Event)) error {

@@ -97,9 +97,7 @@ const (
 
 // unsupported reports whether a status means that the GPU or the library lacks a
 // value, which is normal.
-func (s status) unsupported() bool {
-	return s == statusNotSupported || s == statusFunctionNotFound
-}
+func (s status) unsupported() bool { return s == statusNotSupported || s == statusFunctionNotFound }
 
 // failure is a call that did not succeed.
 type failure struct {
@@ -108,9 +106,7 @@ type failure struct {
 }
 
 // failed reports whether a status is that of a call that failed.
-func (s status) failed() bool {
-	return s != statusSuccess && !s.unsupported()
-}
+func (s status) failed() bool { return s != statusSuccess && !s.unsupported() }
 
 const (
 	firstRetry = time.Second
@@ -151,9 +147,7 @@ type retry struct {
 }
 
 // due reports whether an attempt is due.
-func (r *retry) due(now time.Time) bool {
-	return !now.Before(r.next)
-}
+func (r *retry) due(now time.Time) bool { return !now.Before(r.next) }
 
 // failed doubles the time to the next attempt, up to maxRetry.
 func (r *retry) failed(now time.Time) {
@@ -162,9 +156,7 @@ func (r *retry) failed(now time.Time) {
 }
 
 // succeeded resets the back-off.
-func (r *retry) succeeded() {
-	*r = retry{}
-}
+func (r *retry) succeeded() { *r = retry{} }
 
 // lostSession reports whether to reopen the library after a round in which no
 // GPU answered, and the driver's status. A lost GPU is no reason: the driver

@@ -307,9 +307,7 @@ func (t *table) temperature() (float64, status) {
 
 // signed restores the sign of a temperature, which NVML's older call returns as
 // an unsigned number.
-func signed(celsius uint32) float64 {
-	return float64(int32(celsius))
-}
+func signed(celsius uint32) float64 { return float64(int32(celsius)) }
 
 // temperatureLimit is the call for a limit in degrees, which GPUs up to Ampere
 // have. Later ones have a field with their distance from the limit, and a wrong

@@ -263,9 +263,7 @@ func devicesOf(container *podresourcesapi.ContainerResources) iter.Seq[string] {
 	}
 }
 
-func isName(name string) bool {
-	return name != "" && len(name) <= maxNameLength
-}
+func isName(name string) bool { return name != "" && len(name) <= maxNameLength }
 
 // maxDeviceIDLength is more than the longest form of a device's id.
 const maxDeviceIDLength = 128

@@ -70,9 +70,7 @@ func (p *Player) Start(_ context.Context, emit func(device.Event)) error {
 }
 
 // Shutdown implements device.Source.
-func (*Player) Shutdown(context.Context) error {
-	return nil
-}
+func (*Player) Shutdown(context.Context) error { return nil }
 
 // Snapshot implements device.Source.
 func (p *Player) Snapshot(context.Context) device.Snapshot {

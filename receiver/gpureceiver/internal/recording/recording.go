@@ -110,9 +110,7 @@ type Readings struct {
 type ProcessList []device.Process
 
 // IsZero reports whether the list is absent, so that YAML leaves it out.
-func (l ProcessList) IsZero() bool {
-	return l == nil
-}
+func (l ProcessList) IsZero() bool { return l == nil }
 
 // XID is an error that the driver reported.
 type XID struct {

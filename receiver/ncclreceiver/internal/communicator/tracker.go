@@ -88,9 +88,7 @@ type past struct {
 
 // NewTracker returns a Tracker for which a rank is Behind after so many answers in a
 // row with the same counts.
-func NewTracker(polls int) *Tracker {
-	return &Tracker{polls: polls, known: make(map[string]*past)}
-}
+func NewTracker(polls int) *Tracker { return &Tracker{polls: polls, known: make(map[string]*past)} }
 
 // Observe judges a communicator. Beyond 8192 communicators a new one is judged by
 // the present answer only.

@@ -130,9 +130,7 @@ func (d dict) text(key string) string {
 	return cut(text)
 }
 
-func cut(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text), maxText)], "?")
-}
+func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxText)], "?") }
 
 // readRanks reads the ranks of a group: a text such as "[0, 1, 2]". Gloo has no name for the
 // only group.

@@ -164,9 +164,7 @@ func (j *Job) Has(global int64, addresses map[netip.Addr]bool) bool {
 	return false
 }
 
-func memberOf(rank *ras.Rank) member {
-	return member{rank.Host, rank.PID, rank.Device}
-}
+func memberOf(rank *ras.Rank) member { return member{rank.Host, rank.PID, rank.Device} }
 
 // leads reports whether the first rank of the largest communicator that has
 // responded is on this host.
