@@ -600,6 +600,49 @@ func TestASlowHostOfTwoRuns(t *testing.T) {
 	assert.InDelta(t, 3, numberOf(t, found, "ml.problem.value")/numberOf(t, found, "ml.problem.usual"), 0.01)
 }
 
+// oneSlow has a run in which one rank computes longer than the others, and somebody else's
+// program each time.
+func (w *world) oneSlow(t *testing.T, slow, number int) {
+	t.Helper()
+	w.run.run, w.stated["service.name"] = "run-"+strconv.Itoa(number), "trainer-"+strconv.Itoa(number)
+	w.load = func(rank int) time.Duration {
+		if rank == slow {
+			return 3 * time.Second
+		}
+		return time.Second
+	}
+	w.gpu = func(rank int, g *gpuMetrics) { g.pid, g.rank = 1000+int64(rank), int64(rank) }
+	w.step(t, 200)
+}
+
+// A host of which a rank was slow in three runs of several people is a lemon, with the GPU of
+// this rank, and the collector may restart meanwhile. Rank 0 may be slow for other reasons.
+func TestALemonOfThreeRuns(t *testing.T) {
+	for _, slow := range []int{3, 0} {
+		w := newWorld(t, 20)
+		w.oneSlow(t, slow, 0)
+		w.oneSlow(t, slow, 1)
+		data, err := w.connector.Shared.Export()
+		require.NoError(t, err)
+		assert.NotContains(t, w.found(), "lemon_host")
+		again := newWorld(t, 20)
+		again.clock = w.clock.Add(time.Hour)
+		require.NoError(t, again.connector.Shared.Import(data))
+		again.oneSlow(t, slow, 2)
+		lemons := again.found()["lemon_host"]
+		if slow == 0 {
+			assert.Empty(t, lemons)
+			continue
+		}
+		require.Len(t, lemons, 1)
+		assert.Equal(t, "n1", textOf(t, lemons[0], "host.name"))
+		assert.Equal(t, "GPU-3", textOf(t, lemons[0], "hw.id"))
+		assert.Contains(t, texts(lemons[0], "ml.problem.evidence"), "the cause in 3 of 3 runs, of 3 people or programs")
+		assert.Contains(t, texts(lemons[0], "ml.problem.evidence"), "slow 3; runs: trainer-0/run-0, trainer-1/run-1, trainer-2/run-2; GPU GPU-3 in all 3")
+		assert.Contains(t, textOf(t, lemons[0], "ml.problem.next"), "scontrol update nodename=n1 state=drain")
+	}
+}
+
 // A slow host is reported once 60 steps or so are slow, with the time of the first.
 func TestTheOnsetOfASlowHost(t *testing.T) {
 	w := newWorld(t, 6)

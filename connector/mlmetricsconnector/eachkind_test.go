@@ -134,6 +134,11 @@ func kindsOfRuns() map[string]func(*testing.T) []string {
 			w.run.run = "run-b"
 			w.step(t, 200)
 		}),
+		mlattr.ProblemLemonHost: inRanks(20, func(t *testing.T, w *world) {
+			for n := range 3 {
+				w.oneSlow(t, 3, n)
+			}
+		}),
 		mlattr.ProblemNonfinite: changing(20, func(w *world) { w.loss = math.NaN() }, 5),
 		mlattr.ProblemLossSpike: changing(300, func(w *world) { w.loss = 7 }, 5),
 		mlattr.ProblemLossFrozen: inRanks(2, func(t *testing.T, w *world) {

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/points"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
@@ -32,6 +33,7 @@ type instances struct {
 	// compared with.
 	outlets shared.Outlets
 	history *change.History
+	lemons  detect.Lemons
 	// open are the problems that are open, restored those that were before a restart
 	// until they are open again.
 	open, restored atomic.Pointer[[]problem.Entry]
@@ -91,14 +93,15 @@ func (i *instances) Start(ctx context.Context, host component.Host) error {
 // Shutdown saves a last time.
 func (i *instances) Shutdown(ctx context.Context) error { return i.Close(ctx) }
 
-// keptState is what the instances keep over restarts: what changes are compared with, and the
-// open problems. Problems are in the form of gob, which has NaN.
+// keptState is what the instances keep over restarts: what changes are compared with, the open
+// problems, and lemons. Problems are in the form of gob, which has NaN.
 type keptState struct {
 	History  json.RawMessage `json:"history"`
 	Problems []byte          `json:"problems,omitempty"`
+	Lemons   *detect.Lemons  `json:"lemons,omitempty"`
 }
 
-// Export returns both as JSON. If they are too much, it leaves out the problems.
+// Export returns them as JSON. If they are too much, it leaves out the problems and lemons.
 func (i *instances) Export() ([]byte, error) {
 	history, err := i.history.Export()
 	if err != nil {
@@ -110,7 +113,7 @@ func (i *instances) Export() ([]byte, error) {
 			return nil, err
 		}
 	}
-	data, err := json.Marshal(keptState{history, problems.Bytes()})
+	data, err := json.Marshal(keptState{history, problems.Bytes(), &i.lemons})
 	if len(data) > change.MaxKept {
 		return json.Marshal(keptState{History: history})
 	}
@@ -119,7 +122,7 @@ func (i *instances) Export() ([]byte, error) {
 
 // Import reads what Export wrote. It returns an error for anything else.
 func (i *instances) Import(data []byte) error {
-	var in keptState
+	in := keptState{Lemons: &i.lemons}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}

@@ -34,6 +34,12 @@ type found struct {
 	spans      int
 }
 
+// join adds what was measured in another world.
+func (f *found) join(other *found) {
+	f.planted, f.found, f.spans = f.planted+other.planted, f.found+other.found, f.spans+other.spans
+	f.after, f.off = append(f.after, other.after...), append(f.off, other.off...)
+}
+
 // recall is the share that was found in time.
 func (f *found) recall() float64 { return float64(f.found) / float64(f.planted) }
 
@@ -75,14 +81,17 @@ func (w *world) measure(p plan, n int) (*found, error) {
 		delay := usual + spread(w.random, usualSpread)
 		if p.inRun != nil {
 			runs := []*run{}
-			if p.kind == mlattr.ProblemSlowHost {
-				runs = w.trainOnHosts(p.system, i)
-			} else {
+			switch p.kind {
+			case mlattr.ProblemSlowHost:
+				runs = w.trainOnHosts(p.system, i, 2, 3)
+			case mlattr.ProblemLemonHost:
+				runs = w.trainOnHosts(p.system, i, 4, 5)
+			default:
 				runs = append(runs, w.train(p.system, i, w.places(p.system, i, max(p.ranks, 1))))
 			}
 			first := runs[0]
 			v.is = func(s *sighting) bool {
-				return s.run == first.id || s.gpu != "" && s.gpu == first.places[0].GPU.ID || s.kind == mlattr.ProblemSlowHost && s.host == first.host
+				return s.run == first.id || s.gpu != "" && s.gpu == first.places[0].GPU.ID || s.kind == p.kind && s.host == first.host && s.host != ""
 			}
 			w.in(delay, func() {
 				v.onset = time.Now()
@@ -110,15 +119,17 @@ func (w *world) measure(p plan, n int) (*found, error) {
 	return result, w.collector.failed()
 }
 
-// trainOnHosts adds two runs that share three hosts: each has two ranks on each of them.
-func (w *world) trainOnHosts(system string, number int) (runs []*run) {
-	var places [2][]fleet.Place
-	for host := range 3 {
-		all := w.addHost(fmt.Sprintf("gpu-%04d-%d", number, host), 4)
-		places[0], places[1] = append(places[0], all[:2]...), append(places[1], all[2:]...)
+// trainOnHosts adds runs that share hosts: each has two ranks on each of them.
+func (w *world) trainOnHosts(system string, number, n, hosts int) (runs []*run) {
+	places := make([][]fleet.Place, n)
+	for host := range hosts {
+		all := w.addHost(fmt.Sprintf("gpu-%04d-%d", number, host), 2*n)
+		for i := range places {
+			places[i] = append(places[i], all[2*i:2*i+2]...)
+		}
 	}
 	for i, own := range places {
-		runs = append(runs, w.train(system, 2*number+i, own))
+		runs = append(runs, w.train(system, n*number+i, own))
 	}
 	return runs
 }

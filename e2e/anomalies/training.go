@@ -338,7 +338,7 @@ func newLoop(settings scenario.Settings, r *run) *loop {
 	settings.MetricsInterval = time.Hour // its hosts are the world's
 	site := fleet.NewSite("loop", settings)
 	return &loop{site, site.Train(fleet.Training{
-		Service: "trainer", Job: r.number, User: 1001, Places: r.places, StepTime: r.times.median,
+		Service: "trainer", Job: r.number, User: 1001 + r.number%5, Places: r.places, StepTime: r.times.median,
 	})}
 }
 

@@ -22,6 +22,8 @@ const (
 	ProblemSlow = "slow"
 	// ProblemSlowHost is the problem "slow host".
 	ProblemSlowHost = "slow_host"
+	// ProblemLemonHost is the problem "lemon host".
+	ProblemLemonHost = "lemon_host"
 	// ProblemNonfinite is the problem "loss not finite".
 	ProblemNonfinite = "nonfinite"
 	// ProblemLossFrozen is the problem "loss frozen".

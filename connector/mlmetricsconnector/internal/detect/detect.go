@@ -6,6 +6,7 @@
 package detect
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -26,6 +27,10 @@ type State struct {
 	// Services are those of the latest Settle.
 	Services *serving.Fleet
 	Owners   *runs.Owners
+	// Withheld reports whether nothing is concluded from silence.
+	Withheld bool
+	// Lemons are those of all emissions, nil to find none.
+	Lemons *Lemons
 }
 
 // Detector finds problems at an emission, and reports each that lasts. It may remember what it
@@ -52,9 +57,7 @@ func New() Detector {
 		eachModel(mlattr.ProblemThroughputDrop, throughput),
 	}
 	return func(s *State, report func(problem.Problem)) {
-		for _, detect := range all {
-			detect(s, report)
-		}
+		cmp.Or(s.Lemons, new(Lemons)).detect(s, all, report)
 	}
 }
 

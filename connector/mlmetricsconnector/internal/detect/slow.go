@@ -236,7 +236,7 @@ type slowHosts struct{ hosts ranks.Hosts }
 // detect compares the hosts of all runs.
 func (d *slowHosts) detect(s *State, report func(problem.Problem)) {
 	for _, r := range s.Runs {
-		d.hosts.Compare(r.Key.Resource.Service+"/"+r.Key.ID, loads(r), s.Limits.Stall, s.Now)
+		d.hosts.Compare(programOf(&r.Key.Resource, r.Key.ID), loads(r), s.Limits.Stall, s.Now)
 	}
 	for _, slow := range d.hosts.Slow(s.Now) {
 		report(problem.Problem{

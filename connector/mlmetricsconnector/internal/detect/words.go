@@ -10,6 +10,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 )
 
 // maxNamed limits the ranks, hosts and GPUs that evidence names.
@@ -26,6 +27,9 @@ func rankOn(rank, host string) string {
 	}
 	return name + " (" + host + ")"
 }
+
+// programOf names a run with its program.
+func programOf(program *streams.Resource, run string) string { return program.Service + "/" + run }
 
 // nameOf names a rank of a run with its host and its GPU.
 func nameOf(r *runs.Run, rank *runs.Rank) string {
