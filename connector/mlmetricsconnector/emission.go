@@ -38,6 +38,9 @@ type conclusions struct {
 	// detect finds problems, which problems has until they end.
 	detect   detect.Detector
 	problems *problem.Board
+	// verdicts are what people have said of problems, unread is why they could not be read.
+	verdicts problem.Verdicts
+	unread   string
 	// withheld is since when nothing is concluded from silence.
 	withheld problem.Withheld
 }
@@ -71,14 +74,44 @@ func (c *conclusions) conclude(ctx context.Context, now time.Time, last bool) st
 		}
 	}
 	c.services.Settle(c.store, expiration, now)
+	c.readVerdicts(now)
 	c.detect(&detect.State{
 		Now: now, Limits: c.cfg.timeouts(), Runs: all, Losses: c.losses.Settle(c.clocks.Run, expiration, now),
 		GPUs: facts, Owners: owners, Services: c.services, Withheld: e.Withheld, Lemons: &c.Shared.lemons,
-	}, c.problems.Report)
+	}, c.report)
 	c.settleProblems(ctx, facts, e.Withheld, now)
 	addNotices(c.store, c.state, now)
 	c.telemetry.record(ctx, 0, spans.Skipped{}, &c.store.Overflowed)
 	return evicted
+}
+
+// report reports a problem, and how many of its kind were right.
+func (c *conclusions) report(p problem.Problem) {
+	if text := c.verdicts.Of(p.Kind); text != "" {
+		p.Evidence = append(slices.Clone(p.Evidence), text)
+	}
+	c.problems.Report(p)
+}
+
+// readVerdicts reads what people say of problems, if a directory may have it, and adds it to
+// the store.
+func (c *conclusions) readVerdicts(now time.Time) {
+	if c.cfg.StateDirectory == "" {
+		return
+	}
+	verdicts, err := problem.ReadVerdicts(c.cfg.StateDirectory)
+	switch {
+	case err == nil:
+		c.verdicts, c.unread = verdicts, ""
+	case err.Error() != c.unread:
+		c.unread = err.Error()
+		c.set.Logger.Error("The file of verdicts could not be read. The earlier ones stay.", zap.Error(err))
+	}
+	to := streams.Batch{Now: now}
+	for verdict, n := range c.verdicts {
+		to.Value(series.ProblemVerdicts, float64(n), verdict.Kind, verdict.Is)
+	}
+	c.store.Apply(to.Updates, now)
 }
 
 // settleProblems ends the emission of problems, adds the series of those that last

@@ -2,6 +2,8 @@ package mlmetricsconnector
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -720,4 +722,26 @@ func TestTheHostOfAResource(t *testing.T) {
 	r.metrics(t, md)
 	idle, _ := gauges(t, r.after(t, 0), "ml.gpu.idle.time")
 	assert.Equal(t, map[string]float64{"/GPU-a/n7": 0}, idle)
+}
+
+// What people say of problems is evidence of the next of the kind, and a series. What cannot be
+// read leaves the earlier ones.
+func TestVerdictsOfPeople(t *testing.T) {
+	w := newWorld(t, 1)
+	w.connector.cfg.StateDirectory = t.TempDir()
+	file := filepath.Join(w.connector.cfg.StateDirectory, "verdicts")
+	w.gpu = func(_ int, g *gpuMetrics) { g.utilization, g.power = 0, 70 }
+	require.NoError(t, os.WriteFile(file, []byte("held_idle 1 right\nheld_idle 2 wrong\nslow 3 right\n"), 0o600))
+	w.wait(t, 20*time.Minute)
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, os.Mkdir(file, 0o700))
+	w.wait(t, 15*time.Minute)
+	assert.Contains(t, texts(w.only(t, "held_idle"), "ml.problem.evidence"), "by the verdicts here, 1 of 2 such problems were right")
+	said := map[string]int64{}
+	for _, p := range find(t, w.after(t, 0), "ml.problem.verdicts").Sum().DataPoints().All() {
+		kind, _ := p.Attributes().Get("ml.problem")
+		result, _ := p.Attributes().Get("result")
+		said[kind.Str()+" "+result.Str()] = p.IntValue()
+	}
+	assert.Equal(t, map[string]int64{"held_idle right": 1, "held_idle wrong": 1, "slow right": 1}, said)
 }

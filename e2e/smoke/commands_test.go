@@ -190,6 +190,11 @@ var commandRules = []commandRule{
 		assert.Equal(t, match[1], match[2])
 	}},
 	{`bin/queuecheck (\S+)`, func(t *testing.T, _ []string) { isTest(t, "cmd/queuecheck", "TestDamagedPagesArePutAside") }},
+	{`echo '(.+)' \| sudo tee -a /var/lib/otelcol-ml/state/(\w+)`, func(t *testing.T, match []string) {
+		assert.Equal(t, "verdicts", match[2])
+		assert.Regexp(t, `^[a-z_]+ [0-9a-f]{16} (right|wrong)( .*)?$`, match[1])
+		isTest(t, "connector/mlmetricsconnector", "TestVerdictsOfPeople")
+	}},
 	{`git diff --stat`, func(*testing.T, []string) {}},
 
 	// Reproductions: the folders' names are those of one run.

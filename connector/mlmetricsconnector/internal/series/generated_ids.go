@@ -52,6 +52,7 @@ const (
 	GPUIdleTime
 	GPUPrice
 	HostLastData
+	ProblemVerdicts
 	CollectorNotice
 	RequestErrorRatio
 	ProblemOnset

@@ -114,6 +114,8 @@ const (
 // since when.
 type Need struct {
 	Key string `json:"key"`
+	// ID is ml.problem.id, by which people give a verdict.
+	ID string `json:"id,omitempty"`
 	// Kind is the Name of a kind in mlattr.Problems whose severity is not mark.
 	Kind  string    `json:"kind"`
 	Since time.Time `json:"since"`

@@ -379,7 +379,7 @@ func (s *Set) addEvidence(state *api.State, n *api.Need, p *problem, now time.Ti
 	if p.record == nil {
 		n.Next = "Nothing else is known until its log record arrives: one comes when its evidence changes. ml_view needs the logs of ml_metrics, too."
 	} else {
-		n.Value, n.Usual, n.Unit, n.Next, n.Command = p.record.Value, p.record.Usual, p.record.Unit, p.record.Next, command(p.record)
+		n.ID, n.Value, n.Usual, n.Unit, n.Next, n.Command = p.record.ID, p.record.Value, p.record.Usual, p.record.Unit, p.record.Next, command(p.record)
 		n.Evidence = append(n.Evidence, p.record.Evidence...)
 		if len(p.record.Excluded) > 0 {
 			n.Say("without %s", strings.Join(p.record.Excluded, ", "))

@@ -359,6 +359,7 @@ func (d *document) resolved() {
 func (d *document) evidence(n *api.Need) {
 	d.paragraph(4, prefixed("no new evidence for ", age(d.state.Time, n.NoEvidenceSince), ": it may be over"))
 	d.detail("", Printable(strings.Join(n.Evidence, "; ")))
+	d.detail("id: ", Printable(n.ID))
 }
 
 // urgencyOf writes the place of a problem and when somebody should act. One that

@@ -67,6 +67,7 @@ func TestPrometheusNames(t *testing.T) {
 		series.GPUIdleTime:             "ml_gpu_idle_time_seconds",
 		series.RequestErrorRatio:       "ml_request_error_ratio",
 		series.ProblemOnset:            "ml_problem_onset_timestamp_seconds",
+		series.ProblemVerdicts:         "ml_problem_verdicts",
 		series.RunStepTime:             "ml_run_step_time_seconds",
 		series.RunTokenThroughput:      "ml_run_token_throughput_per_second",
 		series.RunTimeRatio:            "ml_run_time_ratio",

@@ -17,6 +17,7 @@ const owner = (need) => need.owner || need.team
   : h('a', { key: 'owner', href: '#missing' }, 'owner not known');
 
 const who = (need) => [owner(need), need.job ? h('span', { key: 'job' }, (/^(slurm job|pod|container|user) /.test(need.job) ? '' : 'job ') + need.job) : null,
+  need.id ? h('span', { key: 'problem', class: 'id', title: 'Was it right? Add a line to the file verdicts of the state directory of ml_metrics: ' + need.kind + ' ' + need.id + ' right (or wrong)' }, 'problem ' + need.id) : null,
   need.run_id ? h('span', { key: 'id', class: 'id', title: 'run ' + need.run_id }, 'run ' + need.run_id) : null].filter(Boolean);
 
 // follows names the problem that one follows from.
