@@ -265,9 +265,6 @@ func (p *Proportion) conclude(recent, seen Counts, rule *ProportionRule, found *
 	default:
 		found.Shifted = p.ofVersion(seen, rule, found)
 	}
-	if p.shifted && found.Only == 0 && recent.All < windows[0] {
-		found.Shown = seen // "1 of the last 1" says nothing
-	}
 	if found.Shifted && found.Only == 0 {
 		found.Only = p.onlyOf(seen, rule, found)
 	}

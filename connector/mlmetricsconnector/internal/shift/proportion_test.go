@@ -172,20 +172,6 @@ func TestAShiftOfAProportionThatGoesOn(t *testing.T) {
 
 // One version of several is named, also where so few requests go to it that all
 // together are nearly as usual.
-// TestAShiftThatFewShow has one outcome after a long time: it is shown with those before it.
-func TestAShiftThatFewShow(t *testing.T) {
-	var p shift.Proportion
-	now := outcomes(&p, start, 200, 0)
-	now = outcomes(&p, now, 40, 2)
-	require.True(t, p.Find(now, &rule).Shifted)
-	now = outcomes(&p, now.Add(20*time.Minute), 1, 1)
-	found := p.Find(now, &rule)
-	require.True(t, found.Shifted)
-	assert.Equal(t, 12, found.Shown.All)
-	assert.Greater(t, found.Shown.Of, 5)
-	assert.Equal(t, 1, found.Counts.All)
-}
-
 func TestAProportionOfOneVersion(t *testing.T) {
 	for name, share := range map[string]int{"a half": 2, "one in ten": 10} {
 		t.Run(name, func(t *testing.T) {
