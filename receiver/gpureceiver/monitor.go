@@ -45,12 +45,11 @@ func (s *signal) join(ctx context.Context, host component.Host, listener func(de
 	s.use = s.monitors.Use(s.settings.ID, func() (*monitor, error) {
 		return newMonitor(s.cfg, s.settings, func() time.Time { return s.now() })
 	})
-	if err := s.use.Start(ctx, host); err != nil {
-		return err
+	err := s.use.Start(ctx, host)
+	if s.monitor = s.use.Shared; s.monitor != nil {
+		s.unlisten = s.monitor.Listen(listener)
 	}
-	s.monitor = s.use.Shared
-	s.unlisten = s.monitor.Listen(listener)
-	return nil
+	return err
 }
 
 // leave stops listening and releases the source. It is safe without join, and twice.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -197,12 +198,9 @@ func HostName(rootPath string) string {
 // supported architecture.
 const ticksPerSecond = 100
 
-// The fields of /proc/<pid>/stat, counted from the one after the name.
-const (
-	stateField   = 0
-	threadsField = 17
-	startField   = 19
-)
+// statForm is /proc/<pid>/stat: its name, which the process chooses and can contain brackets
+// and spaces, its state, its threads and its start.
+var statForm = regexp.MustCompile(`(?s)\((.*)\)\s+(\S)(?:\s+\S+){16}\s+(\d+)\s+\S+\s+(\d+)`)
 
 // maxExecutableLength is above the kernel's limit of 15 bytes for the name of a
 // program's process.
@@ -220,26 +218,20 @@ type stat struct {
 	start uint64
 }
 
-// parseStat reads /proc/<pid>/stat: id (name) state and numbers. The process
-// chooses the name, which can contain brackets and spaces.
+// parseStat reads /proc/<pid>/stat.
 func parseStat(raw []byte) (stat, bool) {
-	open, end := bytes.IndexByte(raw, '('), bytes.LastIndexByte(raw, ')')
-	if open < 0 || end < open {
+	found := statForm.FindSubmatch(raw)
+	if found == nil {
 		return stat{}, false
 	}
-	fields := bytes.Fields(raw[end+1:])
-	if len(fields) <= startField || len(fields[stateField]) != 1 {
-		return stat{}, false
-	}
-	threads := number(string(fields[threadsField]))
-	start, err := strconv.ParseUint(string(fields[startField]), 10, 64)
+	name, threads := found[1], number(string(found[3]))
+	start, err := strconv.ParseUint(string(found[4]), 10, 64)
 	if err != nil || start > maxStartTicks || !threads.Known {
 		return stat{}, false
 	}
-	name := raw[open+1 : end]
 	return stat{
 		executable: strings.ToValidUTF8(string(name[:min(len(name), maxExecutableLength)]), "\uFFFD"),
-		state:      fields[stateField][0],
+		state:      found[2][0],
 		threads:    threads.Value,
 		start:      start,
 	}, true

@@ -2,6 +2,7 @@ package failure
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -24,43 +25,27 @@ type Kill struct {
 // KillBegin is a text that all lines of the kernel, from 4.19 on, have about a kill.
 const KillBegin = "oom-kill:constraint="
 
+// kill is the constraint, further fields, the name and the id of the task. The name may have
+// any text, and only the task's own fields follow it.
+var kill = regexp.MustCompile(KillBegin + `([^,]*)(.*?),task=(.*),pid=(\d{1,9})(?:,|$)`)
+
 // ReadKill reads a line of the kernel's log. A line of a program can have the same text: the
 // caller must know that it is the kernel's.
 func ReadKill(line string) (k Kill, ok bool) {
-	_, text, found := strings.Cut(line, KillBegin)
-	if !found {
+	found := kill.FindStringSubmatch(line)
+	if found == nil {
 		return k, false
 	}
-	// The name of the task may have any text, and only its own fields follow it.
-	head, task, found := strings.Cut(text, ",task=")
-	name, after, ends := cutLast(task, ",pid=")
-	if !found || !ends {
-		return k, false
-	}
-	id, _, _ := strings.Cut(after, ",")
-	pid, err := strconv.ParseInt(id, 10, 32)
-	if err != nil || pid <= 0 {
-		return k, false
-	}
-	constraint, _, _ := strings.Cut(head, ",")
-	if _, path, ok := strings.Cut(head, ",task_memcg="); ok {
+	if _, path, ok := strings.Cut(found[2], ",task_memcg="); ok {
 		k.Group = workload.ParseCgroup([]byte("0::" + path))
 	}
 	reason := "The host is out of memory"
-	if constraint == "CONSTRAINT_MEMCG" {
+	if found[1] == "CONSTRAINT_MEMCG" {
 		reason = "The limit of its cgroup is reached"
 	}
-	k.PID = pid
-	k.Message = fmt.Sprintf("The kernel killed process %d (%.32s) for lack of memory. %s.", pid, strings.ToValidUTF8(name, "?"), reason)
-	return k, true
-}
-
-// cutLast is strings.Cut at the last separator.
-func cutLast(text, separator string) (before, after string, found bool) {
-	if at := strings.LastIndex(text, separator); at >= 0 {
-		return text[:at], text[at+len(separator):], true
-	}
-	return text, "", false
+	k.PID, _ = strconv.ParseInt(found[4], 10, 64) // digits, by the expression
+	k.Message = fmt.Sprintf("The kernel killed process %d (%.32s) for lack of memory. %s.", k.PID, strings.ToValidUTF8(found[3], "?"), reason)
+	return k, k.PID > 0
 }
 
 // Killed adds that the kernel killed the process, which says more than that it ended by a
