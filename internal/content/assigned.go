@@ -341,11 +341,8 @@ func (s *scanner) nameStart(end int) int {
 
 // escapesBefore returns the number of backslashes before i, at most 16.
 func (s *scanner) escapesBefore(i int) int {
-	n := 0
-	for i-n > 0 && n < 16 && s.text[i-n-1] == '\\' {
-		n++
-	}
-	return n
+	before := s.text[max(0, i-16):i]
+	return len(before) - len(strings.TrimRight(before, `\`))
 }
 
 // quotedQuote is a quote within quotes in a shell command.

@@ -217,9 +217,7 @@ func (e *entry) hasFolder() bool { return len(e.Exemplars)+len(e.pending) > 0 }
 // settle ends the pending state of a failure.
 func (c *Counters) settle(f *failure.Failure) *entry {
 	g := c.group(f.Fingerprint, f.SeenAt)
-	if i := slices.Index(g.pending, f.Variant.ID); i >= 0 {
-		g.pending = slices.Delete(g.pending, i, i+1)
-	}
+	g.pending = slices.DeleteFunc(g.pending, func(id string) bool { return id == f.Variant.ID })
 	return g
 }
 
