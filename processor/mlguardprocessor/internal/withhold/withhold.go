@@ -44,11 +44,9 @@ func New(cfg *Config) *Filter {
 func (f *Filter) Traces(td ptrace.Traces) (replaced int64) {
 	w := walker{Filter: f}
 	for _, rs := range td.ResourceSpans().All() {
-		w.resource(rs.Resource())
-		w.schema(rs)
+		w.resource(rs.Resource(), rs)
 		for _, ss := range rs.ScopeSpans().All() {
-			w.scope(ss.Scope())
-			w.schema(ss)
+			w.scope(ss.Scope(), ss)
 			for _, span := range ss.Spans().All() {
 				w.span(span)
 			}
@@ -61,11 +59,9 @@ func (f *Filter) Traces(td ptrace.Traces) (replaced int64) {
 func (f *Filter) Metrics(md pmetric.Metrics) (replaced int64) {
 	w := walker{Filter: f, hashed: true}
 	for _, rm := range md.ResourceMetrics().All() {
-		w.resource(rm.Resource())
-		w.schema(rm)
+		w.resource(rm.Resource(), rm)
 		for _, sm := range rm.ScopeMetrics().All() {
-			w.scope(sm.Scope())
-			w.schema(sm)
+			w.scope(sm.Scope(), sm)
 			for _, metric := range sm.Metrics().All() {
 				w.metric(metric)
 			}
@@ -78,11 +74,9 @@ func (f *Filter) Metrics(md pmetric.Metrics) (replaced int64) {
 func (f *Filter) Logs(ctx context.Context, ld plog.Logs) (replaced int64) {
 	w := walker{Filter: f, concluded: mlattr.IsConcluded(ctx)}
 	for _, rl := range ld.ResourceLogs().All() {
-		w.resource(rl.Resource())
-		w.schema(rl)
+		w.resource(rl.Resource(), rl)
 		for _, sl := range rl.ScopeLogs().All() {
-			w.scope(sl.Scope())
-			w.schema(sl)
+			w.scope(sl.Scope(), sl)
 			for _, record := range sl.LogRecords().All() {
 				w.record(record)
 			}
@@ -285,7 +279,8 @@ func (w *walker) set(value pcommon.Value, text string) {
 	value.SetStr(text)
 }
 
-func (w *walker) resource(resource pcommon.Resource) {
+func (w *walker) resource(resource pcommon.Resource, of withSchema) {
+	w.schema(of)
 	w.attributes(resource.Attributes())
 	// They repeat keys and have a schema of their own; nothing here reads them.
 	entity.ResourceEntityRefs(resource).RemoveIf(func(entity.EntityRef) bool {
@@ -294,7 +289,8 @@ func (w *walker) resource(resource pcommon.Resource) {
 	})
 }
 
-func (w *walker) scope(scope pcommon.InstrumentationScope) {
+func (w *walker) scope(scope pcommon.InstrumentationScope, of withSchema) {
+	w.schema(of)
 	if name := scope.Name(); name != "" && (!content.IsModule(name) || !w.known.isClean(name)) && !w.isName(name) && !isReplacement(name) {
 		scope.SetName(w.text(name))
 	}
@@ -304,12 +300,15 @@ func (w *walker) scope(scope pcommon.InstrumentationScope) {
 	w.attributes(scope.Attributes())
 }
 
-// schema clears a URL that does not identify a version of the semantic
-// conventions.
-func (w *walker) schema(of interface {
+// withSchema is what of a resource or scope has its schema.
+type withSchema interface {
 	SchemaUrl() string
 	SetSchemaUrl(url string)
-}) {
+}
+
+// schema clears a URL that does not identify a version of the semantic
+// conventions.
+func (w *walker) schema(of withSchema) {
 	if url := of.SchemaUrl(); url != "" && !content.IsSchema(url) {
 		w.replaced++
 		of.SetSchemaUrl("")
@@ -467,7 +466,7 @@ func (w *walker) record(record plog.LogRecord) {
 	// change or of a problem: a few words about names that are labels anyway. Anybody can give
 	// a record such a name.
 	says := w.concluded && (event == mlattr.EventChange || event == mlattr.Problem)
-	if body.Type() != pcommon.ValueTypeStr || !w.names.HasText(body.Str()) && !(says && content.Label.Fits(body.Str())) {
+	if body.Type() != pcommon.ValueTypeStr || !w.names.HasText(body.Str()) && (!says || !content.Label.Fits(body.Str())) {
 		w.value("body", body, w.keys.Exact["body"])
 	}
 }
