@@ -258,18 +258,15 @@ func (t *table) samples(kind nvml.SamplingType, history *sampleHistory, highest 
 func (t *table) memoryCall() call {
 	read := func(read *values) status {
 		info, result := guarded(t.library, "nvmlDeviceGetMemoryInfo_v2", t.device.GetMemoryInfo_v2)
-		if result == statusGPUIsLost {
-			return result
-		}
 		if result == statusSuccess {
-			read.add(device.MemoryTotal, float64(info.Total))
-			read.add(device.MemoryUsed, float64(info.Used))
 			read.add(device.MemoryReserved, float64(info.Reserved))
-			return result
+		} else if result != statusGPUIsLost {
+			var older nvml.Memory
+			older, result = guarded(t.library, "nvmlDeviceGetMemoryInfo", t.device.GetMemoryInfo)
+			info.Total, info.Used = older.Total, older.Used
 		}
-		older, result := guarded(t.library, "nvmlDeviceGetMemoryInfo", t.device.GetMemoryInfo)
-		read.add(device.MemoryTotal, float64(older.Total))
-		read.add(device.MemoryUsed, float64(older.Used))
+		read.add(device.MemoryTotal, float64(info.Total))
+		read.add(device.MemoryUsed, float64(info.Used))
 		return result
 	}
 	return call{name: "memory", read: read, yields: []*device.Quantity{device.MemoryTotal, device.MemoryUsed, device.MemoryReserved}}
