@@ -109,7 +109,9 @@ func (r *Replaced) In(td ptrace.Traces) ptrace.Traces {
 	for i, attrs := range r.resources {
 		attrs.MoveTo(all.At(i).Resource().Attributes())
 	}
-	spanAt := func(at Position) ptrace.Span { return all.At(at.Resource).ScopeSpans().At(at.Scope).Spans().At(at.Span) }
+	spanAt := func(at Position) ptrace.Span {
+		return all.At(at.Resource).ScopeSpans().At(at.Scope).Spans().At(at.Span)
+	}
 	for at, span := range r.spans {
 		span.MoveTo(spanAt(at))
 	}
