@@ -38,7 +38,7 @@ func quotedText(expression ast.Expr) string {
 // receivers' generated builders set. The names of users and files are text.
 func ownKeys(root string) ([]string, error) {
 	var keys []string
-	for _, name := range []string{"internal/mlattr/names.go", "internal/mlattr/generated_names.go", "internal/mlattr/changes.go", "internal/mlattr/problems.go", "connector/mlmetricsconnector/internal/series/table.go"} {
+	for _, name := range []string{"internal/mlattr/generated_names.go", "internal/mlattr/generated_shared_names.go", "connector/mlmetricsconnector/internal/series/table.go"} {
 		err := inspect(root, name, func(node ast.Node) {
 			spec, ok := node.(*ast.ValueSpec)
 			if ok && len(spec.Values) == 1 && ownName.MatchString(quotedText(spec.Values[0])) && !isText(quotedText(spec.Values[0])) {

@@ -6,97 +6,11 @@ import (
 	"time"
 )
 
-// Problem is the kind of a problem on its series, and the event name of the log
-// records about one. Its values are the constants of generated_problems.go.
-const Problem = "ml.problem"
-
-// Attributes of log records about problems.
-const (
-	// ProblemID identifies a problem from its beginning to its end.
-	ProblemID = "ml.problem.id"
-	// ProblemState is ProblemBegan, ProblemUpdated, ProblemStale or ProblemEnded.
-	ProblemState = "ml.problem.state"
-	// ProblemSeverity is one of the Severity values.
-	ProblemSeverity = "ml.problem.severity"
-	// ProblemOnset is when the problem began, ProblemDetected when ml_metrics
-	// first knew of it, in seconds since 1970.
-	ProblemOnset    = "ml.problem.onset"
-	ProblemDetected = "ml.problem.detected"
-	// ProblemEvidenceTime is when the newest data that shows the problem arrived, in
-	// seconds since 1970.
-	ProblemEvidenceTime = "ml.problem.evidence.time"
-	// ProblemEndReason is why the problem has ended: ProblemOver or
-	// ProblemNoEvidence.
-	ProblemEndReason = "ml.problem.end.reason"
-	// ProblemValue is what was observed, ProblemUsual what it was before, both in
-	// ProblemUnit, a UCUM unit.
-	ProblemValue = "ml.problem.value"
-	ProblemUsual = "ml.problem.usual"
-	ProblemUnit  = "ml.problem.unit"
-	// ProblemWindow is the time in seconds that ProblemValue covers, ProblemCount
-	// the number of observations in it.
-	ProblemWindow = "ml.problem.window"
-	ProblemCount  = "ml.problem.count"
-	// ProblemEvidence has short phrases, ProblemExcluded what was taken out before
-	// the comparison, ProblemBefore the changes before the onset, the newest first.
-	ProblemEvidence = "ml.problem.evidence"
-	ProblemExcluded = "ml.problem.excluded"
-	ProblemBefore   = "ml.problem.before"
-	// ProblemTelemetry is the fraction of the expected telemetry that arrived.
-	ProblemTelemetry = "ml.problem.telemetry.ratio"
-	// ProblemGPUs is the number of GPUs that the problem keeps from work, of one that slows
-	// a run down a part of them, and ProblemGPUHours the hours of GPUs that it has taken so
-	// far. ProblemHeld are the GPUs concerned, at most 64, each a HostName, a slash and a
-	// HardwareID.
-	ProblemGPUs     = "ml.problem.gpus"
-	ProblemGPUHours = "ml.problem.gpu_hours"
-	ProblemHeld     = "ml.problem.gpu.ids"
-	// ProblemNext is what to do next.
-	ProblemNext = "ml.problem.next"
-	// ProblemCause is the ProblemID of the problem that this one follows from.
-	ProblemCause = "ml.problem.cause"
-)
-
-// Values of ProblemState.
-const (
-	ProblemBegan = "began"
-	// ProblemUpdated is that of a problem that lasts and whose evidence has changed.
-	ProblemUpdated = "updated"
-	// ProblemStale is that of a problem that lasts without new evidence.
-	ProblemStale = "stale"
-	ProblemEnded = "ended"
-)
-
-// Values of ProblemEndReason.
-const (
-	// ProblemOver: newer data no longer shows the problem.
-	ProblemOver = "over"
-	// ProblemNoEvidence: for ProblemKind.EndsAfter no data has shown it, and none
-	// has shown that it is over.
-	ProblemNoEvidence = "no_evidence"
-)
-
 // Severity says who should learn of a problem, and how fast.
 type Severity string
 
-// The severities. A problem that is only a mark has no series, and asks nobody
-// to act.
-const (
-	SeverityPage   Severity = "page"
-	SeverityTicket Severity = "ticket"
-	SeverityMark   Severity = "mark"
-)
-
 // ProblemOf is what a problem is a problem of.
 type ProblemOf string
-
-// The values of ProblemOf.
-const (
-	OfRun     ProblemOf = "run"
-	OfService ProblemOf = "service"
-	OfGPU     ProblemOf = "gpu"
-	OfHost    ProblemOf = "host"
-)
 
 // ProblemKind describes a kind of problem.
 type ProblemKind struct {

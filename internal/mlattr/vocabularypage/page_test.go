@@ -18,7 +18,7 @@ import (
 )
 
 func TestPageIsGeneratedFromTheTables(t *testing.T) {
-	meanings, err := readMeanings("../generated_names.go", "../names.go")
+	meanings, err := readMeanings("../generated_names.go", "../generated_shared_names.go")
 	require.NoError(t, err)
 	page, err := writePage(meanings)
 	require.NoError(t, err)

@@ -172,7 +172,7 @@ func readRegistry(t testing.TB) *registry {
 	}
 	define(attribute{Name: mlattr.Problem, Doc: "The kind of a problem.", Values: kinds})
 
-	meanings, err := readMeanings("../generated_names.go", "../names.go")
+	meanings, err := readMeanings("../generated_names.go", "../generated_shared_names.go")
 	require.NoError(t, err)
 	for _, a := range vocabulary.Attributes() {
 		switch _, known := r.attributes[a.Name]; {

@@ -171,14 +171,14 @@ func TestEventsAreListed(t *testing.T) {
 // TestWhatIsReadIsListed: each metric that the page and ml_metrics believe of collectors
 // is one that only they may send.
 func TestWhatIsReadIsListed(t *testing.T) {
-	for _, file := range []string{"exporter/mlviewexporter/internal/series/series.go", "internal/mlattr/gpu.go"} {
+	for _, file := range []string{"exporter/mlviewexporter/internal/series/series.go", "internal/mlattr/generated_gpu_names.go"} {
 		source, err := os.ReadFile("../../../../" + file)
 		require.NoError(t, err)
 		found := regexp.MustCompile(`(?:name: |(?m)^\s*GPU\w+ += )"((?:ml|hw|nvidia)\.[^"]+[^".])"`).FindAllSubmatch(source, -1)
 		require.NotEmpty(t, found)
 		for _, match := range found {
 			switch name := string(match[1]); name {
-			case "nvidia.gpu.power.limit.type", "hw.gpu.task", "nvidia.gpu.source", "nvidia.gpu.throttle.reason", "nvidia.gpu.xid.code", "nvidia.gpu.index":
+			case "nvidia.gpu.power.limit.type", "hw.gpu.task", "nvidia.gpu.source", "nvidia.gpu.throttle.reason", "nvidia.gpu.xid.code", "nvidia.gpu.index", "nvidia.gpu.xid":
 			default:
 				assert.True(t, isCollectors(name, ""), name)
 			}
