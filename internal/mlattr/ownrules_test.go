@@ -46,7 +46,6 @@ var ownRules = map[string]map[string]string{
 	"points of a GPU": {
 		"processor/mlguardprocessor/internal/trust/trust.go": "says whose readings are believed",
 		"exporter/mlviewexporter/internal/intake/metrics.go": "reads the labels of streams of any metric",
-		"exporter/mlviewexporter/internal/series/series.go":  "names the labels of streams of any metric",
 	},
 }
 

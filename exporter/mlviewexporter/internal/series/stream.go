@@ -62,7 +62,7 @@ type Stream struct {
 // New returns a stream without a value.
 func New(key Key) *Stream {
 	one := &Stream{Key: key}
-	switch definitions[key.Series].kind {
+	switch definitions[key.Series].Kind {
 	case counter:
 		one.Recent = newSamples(RateWindow)
 	case histogram:

@@ -171,10 +171,13 @@ func TestEventsAreListed(t *testing.T) {
 // TestWhatIsReadIsListed: each metric that the page and ml_metrics believe of collectors
 // is one that only they may send.
 func TestWhatIsReadIsListed(t *testing.T) {
-	for _, file := range []string{"exporter/mlviewexporter/internal/series/series.go", "internal/mlattr/generated_gpu_names.go"} {
+	for file, pattern := range map[string]string{
+		"exporter/mlviewexporter/internal/series/series.yaml": `name: ((?:ml|hw|nvidia)\.[a-z_.]+)`,
+		"internal/mlattr/generated_gpu_names.go":              `(?m)^\s*GPU\w+ += "((?:ml|hw|nvidia)\.[^"]+[^".])"`,
+	} {
 		source, err := os.ReadFile("../../../../" + file)
 		require.NoError(t, err)
-		found := regexp.MustCompile(`(?:name: |(?m)^\s*GPU\w+ += )"((?:ml|hw|nvidia)\.[^"]+[^".])"`).FindAllSubmatch(source, -1)
+		found := regexp.MustCompile(pattern).FindAllSubmatch(source, -1)
 		require.NotEmpty(t, found)
 		for _, match := range found {
 			switch name := string(match[1]); name {
