@@ -1,6 +1,7 @@
 package gpupoint
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,29 +37,21 @@ func HolderOf(attrs pcommon.Map) (run string, h Holder) {
 
 // Read reads an attribute and reports whether it says what the workload is known by.
 func (h *Holder) Read(key string, v pcommon.Value) bool {
-	switch key {
-	case mlattr.ServiceName:
-		setText(&h.Service, v)
-	case mlattr.RankGlobal:
-		if n, ok := mlattr.ReadInt(v); ok {
-			h.Rank = strconv.FormatInt(n, 10)
-		}
-	case mlattr.SlurmJobID:
-		setText(&h.Job, v)
-	case mlattr.K8sNamespace:
-		setText(&h.Namespace, v)
-	case mlattr.K8sPod:
-		setText(&h.Pod, v)
-	case mlattr.ContainerID:
-		setText(&h.Container, v)
-	case mlattr.UserID:
-		setText(&h.UserID, v)
-	case mlattr.UserName:
-		setText(&h.User, v)
-	default:
+	at := slices.Index(holderKeys[:], key)
+	if at < 0 {
 		return false
 	}
+	if key != mlattr.RankGlobal {
+		setText(h.Texts()[at], v)
+	} else if n, ok := mlattr.ReadInt(v); ok {
+		h.Rank = strconv.FormatInt(n, 10)
+	}
 	return true
+}
+
+// holderKeys are the keys of the fields, in the order of Texts.
+var holderKeys = [...]string{
+	mlattr.ServiceName, mlattr.RankGlobal, mlattr.SlurmJobID, mlattr.K8sNamespace, mlattr.K8sPod, mlattr.ContainerID, mlattr.UserID, mlattr.UserName,
 }
 
 // Clone returns a copy that shares no memory.
@@ -70,6 +63,6 @@ func (h Holder) Clone() Holder {
 }
 
 // Texts returns all fields, to be changed.
-func (h *Holder) Texts() [8]*string {
+func (h *Holder) Texts() [len(holderKeys)]*string {
 	return [...]*string{&h.Service, &h.Rank, &h.Job, &h.Namespace, &h.Pod, &h.Container, &h.UserID, &h.User}
 }
