@@ -16,3 +16,12 @@ func Embedded[T any](text []byte) (content T) {
 	}
 	return content
 }
+
+// Index returns rows of a table by their names.
+func Index[T any](rows []T, name func(*T) string) map[string]*T {
+	index := make(map[string]*T, len(rows))
+	for i := range rows {
+		index[name(&rows[i])] = &rows[i]
+	}
+	return index
+}

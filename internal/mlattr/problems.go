@@ -51,13 +51,7 @@ var problemsText []byte
 var Problems = Embedded[[]ProblemKind](problemsText)
 
 // problemByName is an index of Problems.
-var problemByName = func() map[string]*ProblemKind {
-	index := make(map[string]*ProblemKind, len(Problems))
-	for i := range Problems {
-		index[Problems[i].Name] = &Problems[i]
-	}
-	return index
-}()
+var problemByName = Index(Problems, func(kind *ProblemKind) string { return kind.Name })
 
 // ProblemNamed returns the kind of problem with that name. ok is false if there is
 // none.

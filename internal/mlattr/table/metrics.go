@@ -44,13 +44,7 @@ var measures = mlattr.Embedded[struct {
 var Measures = measures.Measures
 
 // MeasureByName has each of Measures by its name.
-var MeasureByName = func() map[string]*Measure {
-	byName := make(map[string]*Measure, len(Measures))
-	for i := range Measures {
-		byName[Measures[i].Name] = &Measures[i]
-	}
-	return byName
-}()
+var MeasureByName = mlattr.Index(Measures, func(m *Measure) string { return m.Name })
 
 // UnitFactors has, for each dimension, the factors that convert clients' units into
 // the measures' own. A unit in braces stands for any item.
