@@ -18,9 +18,7 @@ func WithConcluded(ctx context.Context) context.Context {
 }
 
 // IsConcluded reports whether WithConcluded has marked a context.
-func IsConcluded(ctx context.Context) bool {
-	return ctx.Value(concludedKey{}) != nil
-}
+func IsConcluded(ctx context.Context) bool { return ctx.Value(concludedKey{}) != nil }
 
 // IsDerived reports whether a metric of that name is one that ml_metrics computes, also
 // if it came back from Prometheus. That it arrives is no news of a host or a client.

@@ -1,6 +1,9 @@
 package mlattr
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // ErrorClass returns the class of the error that a program raised, where class
 // is what a span states: wrappers of a framework are removed, and Python's print
@@ -52,12 +55,11 @@ func EndedByAnother(class, message string) bool {
 	case "SIGTERM", "SignalException", "RendezvousConnectionError", "RendezvousClosedError", "DistNetworkError", "DistStoreError":
 		return true
 	}
-	for _, text := range [...]string{"onnection closed by peer", "onnection reset by peer", "remote process exited", "ncclRemoteError", "Broken pipe"} {
-		if strings.Contains(message, text) {
-			return true
-		}
-	}
-	return false
+	return containsAny(message, "onnection closed by peer", "onnection reset by peer", "remote process exited", "ncclRemoteError", "Broken pipe")
+}
+
+func containsAny(text string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
 // StatusIn returns the first status of HTTP in a text that is one of failure, such as
@@ -80,7 +82,7 @@ func StatusIn(text string) string {
 			continue // A part of a longer number.
 		}
 		if before := strings.ToLower(text[max(first-statusWithin, 0):first]); first == 0 || strings.HasSuffix(before, ": ") ||
-			i < len(text) && text[i] == ':' || saysStatus(before) {
+			i < len(text) && text[i] == ':' || containsAny(before, "status", "code", "http", "error", "returned") {
 			return text[first:i]
 		}
 	}
@@ -89,15 +91,6 @@ func StatusIn(text string) string {
 
 // statusWithin is how far before a status the word is that says so, in bytes.
 const statusWithin = 20
-
-func saysStatus(text string) bool {
-	for _, word := range [...]string{"status", "code", "http", "error", "returned"} {
-		if strings.Contains(text, word) {
-			return true
-		}
-	}
-	return false
-}
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 

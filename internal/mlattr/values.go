@@ -254,18 +254,11 @@ func IsDevice(text string) bool {
 
 // ReadDigits reads text of one to eighteen decimal digits.
 func ReadDigits(text string) (int64, bool) {
-	if text == "" || len(text) > 18 {
+	if text == "" || len(text) > 18 || strings.Trim(text, "0123456789") != "" {
 		return 0, false
 	}
-	var n int64
-	for i := range len(text) {
-		c := text[i]
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n, true
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil
 }
 
 // MaxCallTime is the longest accepted duration of a call, in seconds: about a

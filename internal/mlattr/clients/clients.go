@@ -59,14 +59,7 @@ var Reads = map[string]func(text string) string{
 	"python_type":    pythonType,
 }
 
-// Environment variables that name a process's run.
-const (
-	mlflowRunVariable  = "MLFLOW_RUN_ID"
-	wandbRunVariable   = "WANDB_RUN_ID"
-	elasticRunVariable = "TORCHELASTIC_RUN_ID"
-)
-
 // RunVariables are the environment variables that name a process's run, in the
 // order of precedence: a tracking server's run, which is what a user looks up,
 // before the launcher's, which names only one launch. A Sentinel names no run.
-var RunVariables = [...]string{mlflowRunVariable, wandbRunVariable, elasticRunVariable}
+var RunVariables = [...]string{"MLFLOW_RUN_ID", "WANDB_RUN_ID", "TORCHELASTIC_RUN_ID"}

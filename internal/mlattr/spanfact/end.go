@@ -119,7 +119,7 @@ func (e *End) OfLoader(s ptrace.Span) bool {
 	if e.EpochEnd {
 		return true
 	}
-	if e.Phase != mlattr.PhaseDataLoad && !containsFold(s.Name(), "dataloader") {
+	if e.Phase != mlattr.PhaseDataLoad && !strings.Contains(strings.ToLower(s.Name()), "dataloader") {
 		return false
 	}
 	class := e.Class(s)
@@ -136,14 +136,4 @@ func (e *End) OfLoader(s ptrace.Span) bool {
 	default:
 		return false
 	}
-}
-
-// containsFold reports whether text contains a word in small letters, in any case.
-func containsFold(text, word string) bool {
-	for i := 0; i+len(word) <= len(text); i++ {
-		if strings.EqualFold(text[i:i+len(word)], word) {
-			return true
-		}
-	}
-	return false
 }

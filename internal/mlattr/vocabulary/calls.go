@@ -93,12 +93,10 @@ func IsGateway(provider string) bool { return slices.Contains(gateways, provider
 // model calls below it. A name may go on after a space, as "invoke_agent
 // planner" does.
 func SumsUsage(name string) bool {
-	for _, known := range wrapperNames {
-		if rest, ok := strings.CutPrefix(name, known); ok && (rest == "" || rest[0] == ' ') {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(wrapperNames, func(known string) bool {
+		rest, ok := strings.CutPrefix(name, known)
+		return ok && (rest == "" || rest[0] == ' ')
+	})
 }
 
 var wrapperNames = collectKeys(func(t *table.Table) []string { return t.Wrappers })

@@ -82,9 +82,7 @@ func Aliasable() (names []string) {
 }
 
 // readOnly reports whether a fact of this attribute must not be written.
-func readOnly(name string, kind table.Kind) bool {
-	return kind == table.KindSecret || onlyRead(name)
-}
+func readOnly(name string, kind table.Kind) bool { return kind == table.KindSecret || onlyRead(name) }
 
 // onlyRead reports whether an attribute is canonical within this project only:
 // it is neither sent nor written under its name.

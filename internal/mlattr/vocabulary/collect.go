@@ -2,6 +2,7 @@ package vocabulary
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -83,15 +84,7 @@ func (r *Reader) collectPrefixed(key string, value pcommon.Value, f *Facts) bool
 }
 
 func hasPrefixIn(name string, prefixes []string) bool {
-	if len(prefixes) == 0 {
-		return true
-	}
-	for _, prefix := range prefixes {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return len(prefixes) == 0 || slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // consider makes a fact of an attribute that matches a rule, or adds it to

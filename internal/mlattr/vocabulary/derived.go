@@ -113,9 +113,7 @@ func completeUsage(f *Facts) {
 	}
 }
 
-var (
-	slotsOfCost = [...]Slot{SlotUsageCost, SlotUsageInputCost, SlotUsageOutputCost}
-)
+var slotsOfCost = [...]Slot{SlotUsageCost, SlotUsageInputCost, SlotUsageOutputCost}
 
 // checkCurrency makes costs unreadable that are stated in another currency than
 // US dollars: rates of exchange are not known.

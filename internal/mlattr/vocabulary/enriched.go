@@ -22,9 +22,7 @@ func WithEnriched(ctx context.Context) context.Context {
 }
 
 // IsEnriched reports whether WithEnriched has marked a context.
-func IsEnriched(ctx context.Context) bool {
-	return ctx.Value(enrichedKey{}) != nil
-}
+func IsEnriched(ctx context.Context) bool { return ctx.Value(enrichedKey{}) != nil }
 
 // Slots is a set of canonical attributes.
 type Slots [maxSlots]bool

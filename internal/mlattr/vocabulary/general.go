@@ -26,7 +26,7 @@ var general = mlattr.Embedded[struct {
 	Operations map[string]string
 	// Steps and Requests are the operations that are never requests, and always.
 	Steps, Requests []string
-	APIPaths        []struct{ Path, Host string } `yaml:"api_paths"`
+	APIPaths        []apiPath `yaml:"api_paths"`
 }](generalText)
 
 // rankGeneral is the rank of the general rules: after the tables.
@@ -203,13 +203,11 @@ func ofDevice(before string) bool { return strings.HasSuffix(before, "device") }
 // ofPart reports whether the words before a number of tokens say that it is a part of
 // another, or the sum of several requests, or no use at all.
 func ofPart(before string) bool {
-	for _, part := range [...]string{"detail", "cache", "audio", "image", "reasoning", "aggregat", "limit", "budget", "cumulative"} {
-		if strings.Contains(before, part) {
-			return true
-		}
-	}
-	return before == "max" || strings.HasSuffix(before, ".max")
+	return before == "max" || strings.HasSuffix(before, ".max") ||
+		slices.ContainsFunc(partWords, func(word string) bool { return strings.Contains(before, word) })
 }
+
+var partWords = []string{"detail", "cache", "audio", "image", "reasoning", "aggregat", "limit", "budget", "cumulative"}
 
 // collectGeneral reads an attribute by the general rules.
 func collectGeneral(key string, value pcommon.Value, f *Facts) {
@@ -230,13 +228,12 @@ func collectGeneral(key string, value pcommon.Value, f *Facts) {
 // isModelAPI reports whether an address, or its path, is that of a request to a model.
 func isModelAPI(address string) bool {
 	address, _, _ = strings.Cut(address, "?")
-	for _, api := range general.APIPaths {
-		if strings.HasSuffix(address, api.Path) && strings.Contains(address, api.Host) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(general.APIPaths, func(api apiPath) bool {
+		return strings.HasSuffix(address, api.Path) && strings.Contains(address, api.Host)
+	})
 }
+
+type apiPath struct{ Path, Host string }
 
 // AsksAPI reports whether a span that a client of HTTP made asks the API of a model. The
 // span says nothing else of the request.
@@ -359,22 +356,15 @@ func (s *modelSpan) namesModel() bool {
 	if s.At(SlotGenAIRequestModel) != nil || s.At(SlotGenAIResponseModel) != nil {
 		return true
 	}
-	for i := range s.general {
-		of := s.general[i].of
-		if (of.slot == SlotGenAIRequestModel || of.slot == SlotGenAIResponseModel) && (of.reads == nil || translate(&of.rule, s.general[i].value) != "") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.general, func(c generalCandidate) bool {
+		ofModel := c.of.slot == SlotGenAIRequestModel || c.of.slot == SlotGenAIResponseModel
+		return ofModel && (c.of.reads == nil || translate(&c.of.rule, c.value) != "")
+	})
 }
 
 // isOf reports whether a word that says what the span is fulfils a condition.
 func (s *modelSpan) isOf(condition func(kind string) bool) bool {
-	for i := range s.general {
-		c := &s.general[i]
-		if c.of.slot == SlotGenAIOperationName && c.value.Type() == pcommon.ValueTypeStr && condition(c.value.Str()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.general, func(c generalCandidate) bool {
+		return c.of.slot == SlotGenAIOperationName && c.value.Type() == pcommon.ValueTypeStr && condition(c.value.Str())
+	})
 }

@@ -112,18 +112,19 @@ func disown(f *Facts) {
 
 // Point reads a metric point's attributes into f. known is as for Span.
 func (r *Reader) Point(known System, attrs pcommon.Map, f *Facts) {
-	f.begin()
-	f.Systems = known
-	r.collect(attrs, onPoint, "", f)
-	r.settle(f)
+	r.read(known, attrs, onPoint, f)
 }
 
 // Record reads a log record's attributes into f, by the rules for spans. known
 // is as for Span.
 func (r *Reader) Record(known System, attrs pcommon.Map, f *Facts) {
+	r.read(known, attrs, onRecord, f)
+}
+
+func (r *Reader) read(known System, attrs pcommon.Map, item where, f *Facts) {
 	f.begin()
 	f.Systems = known
-	r.collect(attrs, onRecord, "", f)
+	r.collect(attrs, item, "", f)
 	r.settle(f)
 }
 

@@ -54,8 +54,6 @@ func NamedRun(run string, canonical, runInferred bool, training string) (id stri
 
 // ServesCallers reports whether a service of this name works for the runs of its
 // callers and is no run itself, although its client's processes are.
-func ServesCallers(service string) bool {
-	return slices.Contains(workerServices, service)
-}
+func ServesCallers(service string) bool { return slices.Contains(workerServices, service) }
 
 var workerServices = collectKeys(func(t *table.Table) []string { return t.WorkerServices })
