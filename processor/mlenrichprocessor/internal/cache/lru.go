@@ -1,3 +1,11 @@
+// Package cache answers one question: how can much be remembered, within a
+// bound and for a time, without work for the garbage collector?
+//
+// An LRU holds entries of one size and an Arena holds bytes of any length.
+// Neither contains pointers of its own, so the garbage collector has nothing to
+// follow in a full one. With golang-lru and strings in their place ml_enrich
+// cost 700 ns a span in the whole collector, and 86 ns with these: see
+// docs/adr/0004-caches.md. BenchmarkLRU measures the LRU alone.
 package cache
 
 import (
@@ -44,9 +52,7 @@ func NewLRU[K comparable, V any](limit int, maxAge time.Duration, onRemove func(
 	return c
 }
 
-func (c *LRU[K, V]) entry(at int32) *entry[K, V] {
-	return &c.pages[at/pageEntries][at%pageEntries]
-}
+func (c *LRU[K, V]) entry(at int32) *entry[K, V] { return &c.pages[at/pageEntries][at%pageEntries] }
 
 // Find returns the value of a key and renews its entry, or returns nil. The
 // pointer is valid until the next call of Find, Ensure, Insert or

@@ -1,3 +1,9 @@
+// Package gpujoin answers one question: whose GPU is it?
+//
+// An Index remembers where the processes of runs were seen: on which host, in
+// which container, as which rank. Join compares that with the workloads that
+// the gpu receiver reports, and adds the run to their points. The rules are in
+// rules.go, the surest first.
 package gpujoin
 
 import (
@@ -20,7 +26,7 @@ func Joinable(name string) bool {
 // workloads of a GPU apart.
 var workloadIdentity = [...]string{
 	mlattr.RunID, mlattr.RunAttempt, mlattr.RankGlobal, mlattr.RankLocal, mlattr.WorldSize, mlattr.SlurmJobID, mlattr.ContainerID,
-	attrPodUID, "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", mlattr.ServiceName, "user.id",
+	mlattr.K8sPodUID, mlattr.K8sNamespace, mlattr.K8sPod, mlattr.K8sContainer, mlattr.ServiceName, mlattr.UserID,
 }
 
 // request is the GPUs of a request, and their workloads.
@@ -148,7 +154,7 @@ func joined(rm pmetric.ResourceMetrics) bool {
 
 // read collects what a resource reports about GPUs.
 func (r *request) read(rm pmetric.ResourceMetrics, resource int, host string) {
-	hostID := mlattr.IDAt(rm.Resource().Attributes(), attrHostID)
+	hostID := mlattr.IDAt(rm.Resource().Attributes(), mlattr.HostID)
 	for _, sm := range rm.ScopeMetrics().All() {
 		for _, m := range sm.Metrics().All() {
 			name := m.Name()
@@ -245,7 +251,7 @@ func readCount(attrs pcommon.Map, key string) count {
 
 // processOf returns the index of a point's process in its workload.
 func (r *request) processOf(attrs pcommon.Map, at int) int {
-	key := processKey{at, processID{pid: readNumber(attrs, mlattr.ProcessID), own: readNumber(attrs, attrOwnPID), start: readInstant(attrs, attrStart)}}
+	key := processKey{at, processID{pid: readNumber(attrs, mlattr.ProcessID), own: readNumber(attrs, mlattr.ProcessVPID), start: readInstant(attrs, mlattr.ProcessStart)}}
 	process, ok := r.processAt[key]
 	if !ok {
 		w := &r.workloads[at]

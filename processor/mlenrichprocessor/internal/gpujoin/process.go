@@ -10,15 +10,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
-// Attributes of the conventions that describe a process and where it is.
-const (
-	attrHostID   = "host.id"
-	attrPodUID   = "k8s.pod.uid"
-	attrOwnPID   = "process.vpid"
-	attrStart    = "process.creation.time"
-	attrInstance = "service.instance.id"
-)
-
 // maxLocations is how many locations a process has: one for each rule, its
 // host, and its Slurm job on any host.
 const maxLocations = ruleCount + 2
@@ -68,9 +59,9 @@ func (ix *Index) Describe(p *Process, attrs pcommon.Map, f *vocabulary.Facts, ru
 	p.rank = rank{countOf(f, vocabulary.SlotRankGlobal), countOf(f, vocabulary.SlotRankLocal)}
 	world, slurm := countOf(f, vocabulary.SlotWorldSize), slurmJob(attrs, f)
 	p.host = ix.hash(f.Text(mlattr.HostName))
-	p.traits = ix.traitsOf(attrs, mlattr.IDAt(attrs, attrHostID), slurm, f.Text(mlattr.ServiceName), world)
-	p.process = processID{pid: readNumber(attrs, mlattr.ProcessID), start: readInstant(attrs, attrStart)}
-	p.client = ix.hash(strings.Join([]string{key, mlattr.IDAt(attrs, attrInstance), mlattr.IDAt(attrs, mlattr.ProcessID), mlattr.IDAt(attrs, attrStart),
+	p.traits = ix.traitsOf(attrs, mlattr.IDAt(attrs, mlattr.HostID), slurm, f.Text(mlattr.ServiceName), world)
+	p.process = processID{pid: readNumber(attrs, mlattr.ProcessID), start: readInstant(attrs, mlattr.ProcessStart)}
+	p.client = ix.hash(strings.Join([]string{key, mlattr.IDAt(attrs, mlattr.ServiceInstanceID), mlattr.IDAt(attrs, mlattr.ProcessID), mlattr.IDAt(attrs, mlattr.ProcessStart),
 		strconv.FormatInt(p.rank.global.n, 10), strconv.FormatInt(p.rank.local.n, 10)}, "\n"))
 	if uuid := f.Text(mlattr.GPUUUID); uuid != "" {
 		p.add(gpuLocation(ix.hash(bareUUID(uuid))))
@@ -159,7 +150,7 @@ func (ix *Index) traitsOf(attrs pcommon.Map, host, slurm, service string, world 
 	traits := [traitCount]uint64{
 		traitHost:      ix.hash(host),
 		traitContainer: ix.hash(mlattr.IDAt(attrs, mlattr.ContainerID)),
-		traitPod:       ix.hash(mlattr.IDAt(attrs, attrPodUID)),
+		traitPod:       ix.hash(mlattr.IDAt(attrs, mlattr.K8sPodUID)),
 		traitSlurm:     ix.hash(slurm),
 		traitService:   ix.hash(service),
 	}

@@ -20,7 +20,7 @@ const (
 
 // places are the attributes that say where a process is, and of which each process of a
 // training has one value.
-var places = [...]string{mlattr.ContainerID, "k8s.pod.uid", mlattr.SlurmJobID}
+var places = [...]string{mlattr.ContainerID, mlattr.K8sPodUID, mlattr.SlurmJobID}
 
 // Trainers remembers where runs are that send telemetry of their training, so that what
 // their programs print is known to be of them. It is safe for concurrent use.

@@ -1,3 +1,8 @@
+// Package run answers one question: which run does a process belong to?
+//
+// A run is one execution of training or of an agent. Its id is one that the
+// process reports, or a hash of what tells the process from others if its
+// client is known to run once a process.
 package run
 
 import (
@@ -39,9 +44,9 @@ func Read(attrs pcommon.Map, facts *vocabulary.Facts) Process {
 		Service:   facts.Text(mlattr.ServiceName),
 		Host:      facts.Text(mlattr.HostName),
 		JobName:   facts.Text(mlattr.JobName),
-		Instance:  mlattr.IDAt(attrs, "service.instance.id"),
-		PID:       mlattr.IDAt(attrs, "process.pid"),
-		Started:   mlattr.IDAt(attrs, "process.creation.time"),
+		Instance:  mlattr.IDAt(attrs, mlattr.ServiceInstanceID),
+		PID:       mlattr.IDAt(attrs, mlattr.ProcessID),
+		Started:   mlattr.IDAt(attrs, mlattr.ProcessStart),
 		Launcher:  launcher(attrs),
 		WorldSize: world,
 	}
@@ -50,7 +55,7 @@ func Read(attrs pcommon.Map, facts *vocabulary.Facts) Process {
 // launcher returns the process id of a process's parent, or "" for that of a process
 // without one: the first process of a container, or one whose parent has ended.
 func launcher(attrs pcommon.Map) string {
-	if id := mlattr.IDAt(attrs, "process.parent_pid"); id != "0" && id != "1" {
+	if id := mlattr.IDAt(attrs, mlattr.ProcessParentPID); id != "0" && id != "1" {
 		return id
 	}
 	return ""
