@@ -20,7 +20,7 @@ var capabilities = processorhelper.WithCapabilities(consumer.Capabilities{Mutate
 // NewFactory returns the factory of ml_enrich. The traces, metrics and logs
 // instances of one component id that it makes share one store.
 func NewFactory() processor.Factory {
-	f := &factory{stores: new(shared.Registry[*store])}
+	f := new(factory)
 	return processor.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
@@ -30,16 +30,12 @@ func NewFactory() processor.Factory {
 	)
 }
 
-func createDefaultConfig() component.Config {
-	return &Config{Vocabularies: vocabulary.SystemNames()}
-}
+func createDefaultConfig() component.Config { return &Config{Vocabularies: vocabulary.SystemNames()} }
 
-type factory struct {
-	stores *shared.Registry[*store]
-}
+type factory struct{ stores shared.Registry[*store] }
 
 func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
-	e, err := newEnricher(set, cfg.(*Config), f.stores)
+	e, err := newEnricher(set, cfg.(*Config), &f.stores)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +61,7 @@ func marking(next consumer.Traces) (consumer.Traces, error) {
 }
 
 func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
-	e, err := newEnricher(set, cfg.(*Config), f.stores)
+	e, err := newEnricher(set, cfg.(*Config), &f.stores)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +75,7 @@ func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg
 }
 
 func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
-	e, err := newEnricher(set, cfg.(*Config), f.stores)
+	e, err := newEnricher(set, cfg.(*Config), &f.stores)
 	if err != nil {
 		return nil, err
 	}

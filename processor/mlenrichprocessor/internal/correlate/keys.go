@@ -60,9 +60,7 @@ func downOnly(key int) bool { return key == keyRequest }
 // exclusive reports whether two values of the key split a trace. Then spans get
 // keys from their ancestors only: two sessions in a trace make its one
 // conversation ambiguous too.
-func exclusive(key int) bool {
-	return key == keySession || key == keyRun || key == keyTrainingRun
-}
+func exclusive(key int) bool { return key == keySession || key == keyRun || key == keyTrainingRun }
 
 // set is a value of each key, zero for none: texts in the store, and symbols in
 // a batch.

@@ -34,9 +34,7 @@ type request struct {
 
 // twinKey is what both of a pair share, as hashes: the process and the usage, or the
 // service and the response id.
-type twinKey struct {
-	of, what uint64
-}
+type twinKey struct{ of, what uint64 }
 
 // maxAlike is how many of the latest requests with the same key are remembered:
 // those that run at the same time.
@@ -271,12 +269,8 @@ func (s *sighting) addTwin(seen *sighting) {
 
 // unpaired reports whether the request may be in a pair with a span of a scope.
 func (s *sighting) unpaired(scope uint64) bool {
-	for i := range s.twins {
-		if s.twins[i].scope == scope {
-			return false
-		}
-	}
-	return s.scope != scope && s.twins[len(s.twins)-1].scope == 0
+	paired := slices.ContainsFunc(s.twins[:], func(t twin) bool { return t.scope == scope })
+	return !paired && s.scope != scope && s.twins[len(s.twins)-1].scope == 0
 }
 
 // sharesAnswer reports whether another span with the same response id may be the same

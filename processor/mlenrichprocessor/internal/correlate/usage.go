@@ -1,6 +1,7 @@
 package correlate
 
 import (
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -65,12 +66,10 @@ type spanUsage struct {
 	failureMarked bool
 }
 
-var (
-	// otherWork has what spans state that are no requests of LLM clients.
-	otherWork = [...]vocabulary.Slot{
-		vocabulary.SlotPhase, vocabulary.SlotOperation, vocabulary.SlotRole, vocabulary.SlotLibrary, vocabulary.SlotFunction,
-	}
-)
+// otherWork has what spans state that are no requests of LLM clients.
+var otherWork = []vocabulary.Slot{
+	vocabulary.SlotPhase, vocabulary.SlotOperation, vocabulary.SlotRole, vocabulary.SlotLibrary, vocabulary.SlotFunction,
+}
 
 // readUsage reads what a span reports about tokens.
 func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
@@ -133,17 +132,11 @@ func asksUnstated(f *vocabulary.Facts, s ptrace.Span) bool {
 	if f.TextAt(vocabulary.SlotGenAIRequestModel) == "" && f.TextAt(vocabulary.SlotGenAIResponseModel) == "" || vocabulary.SumsUsage(s.Name()) {
 		return false
 	}
-	for _, slot := range otherWork {
-		if f.At(slot) != nil {
-			return false
-		}
-	}
-	for _, key := range vocabulary.OperationKeys() {
-		if _, stated := s.Attributes().Get(key); stated {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(otherWork, func(slot vocabulary.Slot) bool { return f.At(slot) != nil }) &&
+		!slices.ContainsFunc(vocabulary.OperationKeys(), func(key string) bool {
+			_, stated := s.Attributes().Get(key)
+			return stated
+		})
 }
 
 // wraps reports whether a span sums up what the calls below it report. What it states
@@ -179,9 +172,7 @@ func (u *usageSearch) reset() {
 	u.covering, u.requests, u.http, u.sums = u.covering[:0], u.requests[:0], u.http[:0], u.sums[:0]
 }
 
-func (u *usageSearch) begin(kind aboveKind, s search) {
-	u.searches[kind] = append(u.searches[kind], s)
-}
+func (u *usageSearch) begin(kind aboveKind, s search) { u.searches[kind] = append(u.searches[kind], s) }
 
 // search looks at the spans above one, for what its aboveKind names.
 type search struct {

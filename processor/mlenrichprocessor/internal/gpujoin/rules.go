@@ -109,9 +109,7 @@ type candidate struct {
 }
 
 // rank is the numbers of a rank.
-type rank struct {
-	global, local count
-}
+type rank struct{ global, local count }
 
 // count is a number that may be missing.
 type count struct {
@@ -213,12 +211,7 @@ func (w *evidence) disproves(r rule, c *candidate) bool {
 // onHost reports whether a process of the workload sees the host's pids, as far
 // as is known.
 func (w *evidence) onHost() bool {
-	for _, p := range w.processes {
-		if p.own == 0 || p.own == p.pid {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.processes, func(p processID) bool { return p.own == 0 || p.own == p.pid })
 }
 
 // otherProcess reports whether the processes of the workload are known and none

@@ -26,9 +26,7 @@ const (
 // the gateway sees the release, and names the run if the GPU failed under it. If
 // several runs hold a GPU, the one that has the route keeps it, and among new ones the
 // first in alphabetical order gets it. It is safe for concurrent use.
-type GPUs struct {
-	cache.Locked[gpu, string]
-}
+type GPUs struct{ cache.Locked[gpu, string] }
 
 // gpu identifies a GPU or a MIG device.
 type gpu struct{ host, id string }
