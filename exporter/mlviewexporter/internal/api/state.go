@@ -4,8 +4,6 @@ package api
 import (
 	"fmt"
 	"time"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // SchemaVersion is the version of State. It changes only if a field changes its
@@ -98,17 +96,6 @@ type Collector struct {
 	// Links are the addresses of other pages: jaeger.
 	Links map[string]string `json:"links,omitempty"`
 }
-
-// Kinds of a Need, as ml.problem.onset.timestamp names them.
-const (
-	LooksHung   = mlattr.ProblemLooksHung
-	GPUFailed   = mlattr.ProblemGPUFailed
-	HostSilent  = mlattr.ProblemHostSilent
-	RestartLoop = mlattr.ProblemRestartLoop
-	Failing     = mlattr.ProblemFailing
-	Slow        = mlattr.ProblemSlow
-	HeldIdle    = mlattr.ProblemHeldIdle
-)
 
 // Need is a problem that needs a person. ml_metrics decides that it exists and
 // since when.

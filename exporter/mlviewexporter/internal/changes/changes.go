@@ -132,7 +132,7 @@ func (c *Log) MarksOf(run, service string, hosts map[string]bool, failures []api
 	slices.SortStableFunc(rows, func(a, b api.Mark) int { return a.Time.Compare(b.Time) })
 	onset := false
 	return slices.DeleteFunc(rows, func(m api.Mark) bool {
-		onset = onset || m.Kind == api.LooksHung
+		onset = onset || m.Kind == mlattr.ProblemLooksHung
 		return onset && m.Kind == "state" && strings.HasPrefix(m.Text, StateWord(mlattr.RunStalled))
 	})
 }

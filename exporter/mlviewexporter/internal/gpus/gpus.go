@@ -353,7 +353,7 @@ const (
 )
 
 // activities are what GPUs do, the worst first.
-var activities = []string{Failed, api.LooksHung, api.Slow, api.HeldIdle, NoData, Working, Free}
+var activities = []string{Failed, mlattr.ProblemLooksHung, mlattr.ProblemSlow, mlattr.ProblemHeldIdle, NoData, Working, Free}
 
 // Worse reports whether an activity goes before another one.
 func Worse(a, b string) bool {

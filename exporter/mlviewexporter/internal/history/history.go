@@ -57,7 +57,7 @@ func (c *cell) merge(of cell) {
 }
 
 // activities are what a GPU does, the worst last; from troubled on they are problems.
-var activities = []string{"", gpus.Free, gpus.Working, gpus.NoData, api.HeldIdle, api.Slow, api.LooksHung, gpus.Failed}
+var activities = []string{"", gpus.Free, gpus.Working, gpus.NoData, mlattr.ProblemHeldIdle, mlattr.ProblemSlow, mlattr.ProblemLooksHung, gpus.Failed}
 
 const troubled = 4
 

@@ -85,7 +85,7 @@ func hostileNames(t *testing.T, store *model.Store) {
 				point.Attributes().PutStr(key, text)
 			}
 		}
-		for _, kind := range []string{api.LooksHung, api.GPUFailed, api.HeldIdle, api.RestartLoop, api.Failing, api.Slow} {
+		for _, kind := range []string{mlattr.ProblemLooksHung, mlattr.ProblemGPUFailed, mlattr.ProblemHeldIdle, mlattr.ProblemRestartLoop, mlattr.ProblemFailing, mlattr.ProblemSlow} {
 			m := sm.Metrics().AppendEmpty()
 			m.SetName("ml.problem.onset.timestamp")
 			point := m.SetEmptyGauge().DataPoints().AppendEmpty()

@@ -7,19 +7,19 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // Problems of what nobody knows do not keep out real ones.
 func TestUnknownProblemsMakeRoom(t *testing.T) {
 	w := newWorld(input.Settings{})
 	w.ApplyPoints(points(series.Problem, 3000, func(i int, l *series.Labels) {
-		l.Service, l.Run, l.Own[0] = "s"+strconv.Itoa(i), "", api.LooksHung
+		l.Service, l.Run, l.Own[0] = "s"+strconv.Itoa(i), "", mlattr.ProblemLooksHung
 	}))
 	w.point(series.Steps, "r", 1)
-	w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
+	w.point(series.Problem, "r", float64(w.now.Unix()), mlattr.ProblemLooksHung)
 	found := false
 	for _, r := range w.state().Runs {
 		found = found || len(r.Needs) > 0

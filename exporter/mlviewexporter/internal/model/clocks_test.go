@@ -15,6 +15,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // A loss that becomes NaN is not shown as the last good one.
@@ -153,7 +154,7 @@ func TestAProblemHasOneKey(t *testing.T) {
 		w := newWorld(input.Settings{})
 		for _, service := range []string{"c", "a", "b"} {
 			w.gpu(series.Problem, "0", float64(w.now.Unix()), func(p *series.Point) {
-				p.Labels.Own[0], p.Labels.Service, p.Labels.Job = api.GPUFailed, service, service
+				p.Labels.Own[0], p.Labels.Service, p.Labels.Job = mlattr.ProblemGPUFailed, service, service
 			})
 		}
 		w.gpu(series.GPUPower, "0", 1, nil)

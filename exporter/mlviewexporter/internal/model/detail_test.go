@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 func (w *world) run(t *testing.T) *api.RunDetail {
@@ -320,7 +321,7 @@ func TestCurvesOfAHang(t *testing.T) {
 	for range 3 {
 		report("running", last)
 	}
-	w.point(series.Problem, "r", float64(last.Unix()), api.LooksHung)
+	w.point(series.Problem, "r", float64(last.Unix()), mlattr.ProblemLooksHung)
 	report("stalled", last)
 	detail := w.run(t)
 	curves := make(map[string]api.Curve)
@@ -332,7 +333,7 @@ func TestCurvesOfAHang(t *testing.T) {
 	use := curves["gpu_utilization"].Times
 	assert.Greater(t, use[len(use)-1], float64(last.Unix()))
 	require.Len(t, detail.Marks, 1)
-	assert.Equal(t, api.Mark{Time: last, Kind: api.LooksHung, Text: "looks hung"}, detail.Marks[0])
+	assert.Equal(t, api.Mark{Time: last, Kind: mlattr.ProblemLooksHung, Text: "looks hung"}, detail.Marks[0])
 	report("running", w.now)
 	assert.Len(t, w.run(t).Marks, 2, "it goes on")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // fails adds failed requests of the service agent.
@@ -26,7 +27,7 @@ func (w *world) fails(class, fingerprint string, n int) {
 // failing reports that the service agent fails since a time.
 func (w *world) failing(since time.Time) {
 	p := series.Point{Series: series.Problem, Update: series.Update{Value: float64(since.Unix())}}
-	p.Labels.Service, p.Labels.Own[0] = "agent", api.Failing
+	p.Labels.Service, p.Labels.Own[0] = "agent", mlattr.ProblemFailing
 	w.ApplyPoints([]series.Point{p})
 }
 
@@ -105,20 +106,20 @@ func TestTheRowHasWhatTheRecordSays(t *testing.T) {
 	holder := input.Workload{Job: "815", UserID: "1001"}
 	onset := w.now.Add(-time.Hour)
 	records := []input.Record{
-		{ID: "1", Kind: api.LooksHung, Subject: input.Subject{Service: "trainer", Run: "r", Host: "h"}, Advice: input.Advice{PID: 4242, GPUIndex: &index, Next: "See what rank 2 does."},
+		{ID: "1", Kind: mlattr.ProblemLooksHung, Subject: input.Subject{Service: "trainer", Run: "r", Host: "h"}, Advice: input.Advice{PID: 4242, GPUIndex: &index, Next: "See what rank 2 does."},
 			Evidence: []string{"last step 40 at 03:03:56 UTC", "rank 2 (gpu-02, GPU 0) last finished data_load at 03:03:53 UTC"}},
-		{ID: "2", Kind: api.Slow, Subject: input.Subject{Service: "trainer", Run: "r"}, Value: &value, Usual: &usual, Unit: "s",
+		{ID: "2", Kind: mlattr.ProblemSlow, Subject: input.Subject{Service: "trainer", Run: "r"}, Value: &value, Usual: &usual, Unit: "s",
 			Evidence: []string{"3.1 s a step, usually 1.9 (+63 %)"}, Excluded: []string{"checkpoint"}, Advice: input.Advice{Next: "Look at the input."}},
-		{ID: "3", Kind: api.RestartLoop, Subject: input.Subject{Service: "trainer", Run: "r"}, Value: &value, Unit: "{attempt}", Evidence: []string{"attempt 5"}, Advice: input.Advice{Next: "Read the log."}},
-		{ID: "4", Kind: api.GPUFailed, Subject: input.Subject{Run: "r", Host: "h", GPU: "GPU-0"}, Evidence: []string{"the driver reports the state failed"}, Advice: input.Advice{Recovery: 1, Next: "Reset it."}},
-		{ID: "5", Kind: api.HeldIdle, Subject: input.Subject{Run: "r", Host: "h", GPU: "GPU-1"}, Evidence: []string{"61.0 GiB held"}, Advice: input.Advice{Next: "Ask the owner."}},
+		{ID: "3", Kind: mlattr.ProblemRestartLoop, Subject: input.Subject{Service: "trainer", Run: "r"}, Value: &value, Unit: "{attempt}", Evidence: []string{"attempt 5"}, Advice: input.Advice{Next: "Read the log."}},
+		{ID: "4", Kind: mlattr.ProblemGPUFailed, Subject: input.Subject{Run: "r", Host: "h", GPU: "GPU-0"}, Evidence: []string{"the driver reports the state failed"}, Advice: input.Advice{Recovery: 1, Next: "Reset it."}},
+		{ID: "5", Kind: mlattr.ProblemHeldIdle, Subject: input.Subject{Run: "r", Host: "h", GPU: "GPU-1"}, Evidence: []string{"61.0 GiB held"}, Advice: input.Advice{Next: "Ask the owner."}},
 	}
 	report := func() {
 		for _, r := range records {
 			p := series.Point{Series: series.Problem, Update: series.Update{Value: float64(onset.Unix()), Time: w.now.UnixNano()}}
 			p.Labels.Own[0] = r.Kind
 			if r.GPU != "" {
-				p.Labels.Host, p.Labels.GPU, p.Labels.Run = r.Host, r.GPU, map[bool]string{true: "r"}[r.Kind == api.GPUFailed]
+				p.Labels.Host, p.Labels.GPU, p.Labels.Run = r.Host, r.GPU, map[bool]string{true: "r"}[r.Kind == mlattr.ProblemGPUFailed]
 			} else {
 				p.Labels.Service, p.Labels.Run = r.Service, r.Run
 			}
@@ -142,20 +143,20 @@ func TestTheRowHasWhatTheRecordSays(t *testing.T) {
 	for _, n := range before {
 		assert.Equal(t, []string{"ada", "r", "slurm job 815"}, []string{n.Owner, n.RunID, n.Job}, n.Kind)
 		assert.NotEmpty(t, n.Run, n.Kind)
-		assert.Len(t, n.GPUs, map[bool]int{true: 1, false: 2}[n.Kind == api.GPUFailed || n.Kind == api.HeldIdle], n.Kind)
-		assert.InDelta(t, map[bool]float64{true: 1, false: 4}[n.Kind == api.GPUFailed || n.Kind == api.HeldIdle], *n.GPUHours, 0.01, n.Kind)
+		assert.Len(t, n.GPUs, map[bool]int{true: 1, false: 2}[n.Kind == mlattr.ProblemGPUFailed || n.Kind == mlattr.ProblemHeldIdle], n.Kind)
+		assert.InDelta(t, map[bool]float64{true: 1, false: 4}[n.Kind == mlattr.ProblemGPUFailed || n.Kind == mlattr.ProblemHeldIdle], *n.GPUHours, 0.01, n.Kind)
 	}
-	hung := before[api.LooksHung]
+	hung := before[mlattr.ProblemLooksHung]
 	assert.Equal(t, records[0].Evidence, hung.Evidence)
 	assert.Equal(t, []string{"See what rank 2 does.", "py-spy dump --pid 4242"}, []string{hung.Next, hung.Command})
-	slow := before[api.Slow]
+	slow := before[mlattr.ProblemSlow]
 	assert.Equal(t, []any{3.1, 1.9, "s"}, []any{*slow.Value, *slow.Usual, slow.Unit})
 	assert.Equal(t, []string{"3.1 s a step, usually 1.9 (+63 %)", "without checkpoint"}, slow.Evidence)
-	assert.Equal(t, []string{"attempt 5", "last failure torch.OutOfMemoryError in forward at 03:04:05 UTC"}, before[api.RestartLoop].Evidence)
-	failed := before[api.GPUFailed]
+	assert.Equal(t, []string{"attempt 5", "last failure torch.OutOfMemoryError in forward at 03:04:05 UTC"}, before[mlattr.ProblemRestartLoop].Evidence)
+	failed := before[mlattr.ProblemGPUFailed]
 	assert.Equal(t, []string{"the driver reports the state failed", "XID 79 fell off the bus at 03:04:05 UTC"}, failed.Evidence)
 	assert.Equal(t, []string{"Reset it.", "sudo nvidia-smi --gpu-reset -i GPU-0"}, []string{failed.Next, failed.Command})
-	assert.Equal(t, []string{"61.0 GiB held"}, before[api.HeldIdle].Evidence)
+	assert.Equal(t, []string{"61.0 GiB held"}, before[mlattr.ProblemHeldIdle].Evidence)
 
 	data, err := w.Export()
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/fleet"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // fleet is the page of a fleet, to which gateways send every 10 seconds.
@@ -67,7 +68,7 @@ func TestARunThatIsHandedOver(t *testing.T) {
 	for i := range 6 {
 		f.now = f.now.Add(10 * time.Second)
 		emit("gw-1", 300, "stalled", 0)
-		f.from("gw-1", series.Problem, stepped, "", api.LooksHung)
+		f.from("gw-1", series.Problem, stepped, "", mlattr.ProblemLooksHung)
 		step("gw-2")
 		emit("gw-2", float64(100*i), "running", 0.8)
 	}
@@ -93,7 +94,7 @@ func TestARunThatIsHandedOver(t *testing.T) {
 		f.now = f.now.Add(10 * time.Second)
 		emit("gw-1", 300, "silent", 0)
 		emit("gw-2", 500, "stalled", 0)
-		f.from("gw-2", series.Problem, stepped, "", api.LooksHung)
+		f.from("gw-2", series.Problem, stepped, "", mlattr.ProblemLooksHung)
 	}
 	state = f.state()
 	assert.Equal(t, "stalled", state.Runs[0].State)
@@ -102,14 +103,14 @@ func TestARunThatIsHandedOver(t *testing.T) {
 
 	// It comes back.
 	ended := series.Point{Series: series.Problem, Update: series.Update{Gone: true}, From: fleet.Connection{Collector: "gw-1"}}
-	ended.Labels.Service, ended.Labels.Run, ended.Labels.Own[0] = "trainer", "r", api.LooksHung
+	ended.Labels.Service, ended.Labels.Run, ended.Labels.Own[0] = "trainer", "r", mlattr.ProblemLooksHung
 	f.ApplyPoints([]series.Point{ended})
 	for range 4 {
 		f.now = f.now.Add(10 * time.Second)
 		step("gw-1")
 		emit("gw-1", 400, "running", 0.7)
 		emit("gw-2", 500, "stalled", 0)
-		f.from("gw-2", series.Problem, stepped, "", api.LooksHung)
+		f.from("gw-2", series.Problem, stepped, "", mlattr.ProblemLooksHung)
 	}
 	state = f.state()
 	assert.Equal(t, "running", state.Runs[0].State)
@@ -322,7 +323,7 @@ func TestGPUsOfARunOfAnotherCollector(t *testing.T) {
 // one says so.
 func TestAProblemOfASilentCollector(t *testing.T) {
 	f := newFleet()
-	report := func(collector string) { f.from(collector, series.Problem, f.seconds(), "", api.Failing) }
+	report := func(collector string) { f.from(collector, series.Problem, f.seconds(), "", mlattr.ProblemFailing) }
 	f.from("gw-1", series.Steps, 1, "0")
 	report("gw-1")
 	require.Len(t, f.state().Needs, 1)
@@ -335,9 +336,9 @@ func TestAProblemOfASilentCollector(t *testing.T) {
 	require.Len(t, needs, 1)
 	assert.Nil(t, needs[0].NoEvidenceSince)
 	end := series.Point{Series: series.Problem, Update: series.Update{Gone: true}, From: fleet.Connection{Collector: "gw-2"}}
-	end.Labels.Service, end.Labels.Run, end.Labels.Own[0] = "trainer", "r", api.Failing
+	end.Labels.Service, end.Labels.Run, end.Labels.Own[0] = "trainer", "r", mlattr.ProblemFailing
 	f.ApplyPoints([]series.Point{end})
-	f.ApplyEvents([]input.Event{{Problem: &input.Record{ID: "1", Kind: api.Failing, Subject: input.Subject{Service: "trainer", Run: "r"}, Onset: f.now, Ended: f.now}}})
+	f.ApplyEvents([]input.Event{{Problem: &input.Record{ID: "1", Kind: mlattr.ProblemFailing, Subject: input.Subject{Service: "trainer", Run: "r"}, Onset: f.now, Ended: f.now}}})
 	assert.Empty(t, f.state().Needs)
 	assert.Len(t, f.State().Resolved, 1)
 }
@@ -347,7 +348,7 @@ func TestRecordsOfAFleet(t *testing.T) {
 	f := newFleet()
 	record := func(id string, ended bool, evidence string) {
 		r := input.Record{
-			ID: id, Kind: api.LooksHung, Subject: input.Subject{Service: "trainer", Run: "r"}, Onset: f.now,
+			ID: id, Kind: mlattr.ProblemLooksHung, Subject: input.Subject{Service: "trainer", Run: "r"}, Onset: f.now,
 			Evidence: []string{evidence}, Advice: input.Advice{Next: "Look at rank 3."},
 		}
 		if ended {
@@ -359,11 +360,11 @@ func TestRecordsOfAFleet(t *testing.T) {
 		f.ApplyEvents([]input.Event{{Change: &api.Change{Time: f.now.Add(after), Kind: "version", Service: "trainer", From: "1", To: "2", Text: "version 2 (was 1)"}}})
 	}
 	f.from("gw-2", series.LastStep, f.seconds(), "0")
-	f.from("gw-2", series.Problem, f.seconds(), "", api.LooksHung)
+	f.from("gw-2", series.Problem, f.seconds(), "", mlattr.ProblemLooksHung)
 	record("gw-1's", false, "rank 0 waits")
 	record("gw-2's", false, "rank 3 waits")
 	f.ApplyEvents([]input.Event{{Problem: &input.Record{
-		ID: "gw-1's", Kind: api.LooksHung, Subject: input.Subject{Service: "trainer", Run: "r"}, Onset: f.now, Evidence: []string{"rank 0 waits on"}, Updated: true,
+		ID: "gw-1's", Kind: mlattr.ProblemLooksHung, Subject: input.Subject{Service: "trainer", Run: "r"}, Onset: f.now, Evidence: []string{"rank 0 waits on"}, Updated: true,
 	}}})
 	record("gw-1's", true, "")
 	change(-2 * time.Hour)

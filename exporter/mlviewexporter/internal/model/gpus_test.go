@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // gpu adds a value of a GPU's series.
@@ -40,10 +41,10 @@ func TestActivities(t *testing.T) {
 	w.gpu(series.GPUWorkload, "1", 1<<30, own(4, "1001"))
 	w.gpu(series.GPUUtilization, "2", 0.5, nil)
 	w.gpu(series.GPUStatus, "3", 1, own(0, "failed"))
-	w.problem(api.HeldIdle, "4", time.Hour)
+	w.problem(mlattr.ProblemHeldIdle, "4", time.Hour)
 	w.gpu(series.GPUWorkload, "5", 1<<30, func(p *series.Point) { p.Labels.Run = "r" })
 	w.span(func(in *input.Span) { in.Source.Host = "h" })
-	w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
+	w.point(series.Problem, "r", float64(w.now.Unix()), mlattr.ProblemLooksHung)
 	s := w.state()
 	var got []string
 	for _, g := range s.GPUs {
@@ -186,9 +187,9 @@ func TestHeldIdleOfOneHolder(t *testing.T) {
 		w.gpu(series.GPUWorkload, id, 1<<30, own(4, user))
 		w.gpu(series.GPUMemoryUsed, id, 1<<30, nil)
 		if i != 3 {
-			w.problem(api.HeldIdle, id, time.Hour)
+			w.problem(mlattr.ProblemHeldIdle, id, time.Hour)
 			w.record(input.Record{
-				ID: id, Kind: api.HeldIdle, Subject: input.Subject{Host: "h", GPU: id}, Onset: w.now.Add(-time.Hour), Holder: input.Workload{UserID: user},
+				ID: id, Kind: mlattr.ProblemHeldIdle, Subject: input.Subject{Host: "h", GPU: id}, Onset: w.now.Add(-time.Hour), Holder: input.Workload{UserID: user},
 				Evidence: []string{map[string]string{"1": "4", "2": "1"}[user] + " × 1.0 GiB held"},
 			})
 		}
@@ -206,12 +207,12 @@ func TestHeldIdleOfOneHolder(t *testing.T) {
 func TestAFailedGPUOfTwoRuns(t *testing.T) {
 	w := newWorld(input.Settings{})
 	for _, run := range []string{"a", "b"} {
-		w.gpu(series.Problem, "GPU-0", float64(w.now.Unix()), func(p *series.Point) { p.Labels.Own[0], p.Labels.Run = api.GPUFailed, run })
+		w.gpu(series.Problem, "GPU-0", float64(w.now.Unix()), func(p *series.Point) { p.Labels.Own[0], p.Labels.Run = mlattr.ProblemGPUFailed, run })
 	}
 	w.gpu(series.GPUStatus, "GPU-0", 1, own(0, "failed"))
 	for _, run := range []string{"a", "b"} {
 		w.record(input.Record{
-			ID: run, Kind: api.GPUFailed, Subject: input.Subject{Run: run, Host: "h", GPU: "GPU-0"}, Advice: input.Advice{Recovery: 4}, Evidence: []string{"the driver reports the state failed"},
+			ID: run, Kind: mlattr.ProblemGPUFailed, Subject: input.Subject{Run: run, Host: "h", GPU: "GPU-0"}, Advice: input.Advice{Recovery: 4}, Evidence: []string{"the driver reports the state failed"},
 		})
 	}
 	w.ApplyEvents([]input.Event{{Host: "h", GPU: "GPU-0", XID: &api.XID{Code: "79", Message: "fell off the bus", Time: w.now}}})
@@ -225,10 +226,10 @@ func TestAFailedGPUOfTwoRuns(t *testing.T) {
 func TestCommands(t *testing.T) {
 	index := int64(5)
 	for command, r := range map[string]input.Record{
-		"py-spy dump --pid 4001": {Kind: api.LooksHung, Subject: input.Subject{Run: "r"}, Advice: input.Advice{PID: 4001, GPUIndex: &index}},
-		"nvidia-smi -i 5 --query-compute-apps=pid,name,used_memory --format=csv": {Kind: api.LooksHung, Subject: input.Subject{Run: "r"}, Advice: input.Advice{GPUIndex: &index}},
-		"nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv":      {Kind: api.LooksHung, Subject: input.Subject{Run: "r"}},
-		"sudo nvidia-smi --gpu-reset -i GPU-0a":                                  {Kind: api.GPUFailed, Subject: input.Subject{GPU: "GPU-0a"}, Advice: input.Advice{Recovery: 1}},
+		"py-spy dump --pid 4001": {Kind: mlattr.ProblemLooksHung, Subject: input.Subject{Run: "r"}, Advice: input.Advice{PID: 4001, GPUIndex: &index}},
+		"nvidia-smi -i 5 --query-compute-apps=pid,name,used_memory --format=csv": {Kind: mlattr.ProblemLooksHung, Subject: input.Subject{Run: "r"}, Advice: input.Advice{GPUIndex: &index}},
+		"nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv":      {Kind: mlattr.ProblemLooksHung, Subject: input.Subject{Run: "r"}},
+		"sudo nvidia-smi --gpu-reset -i GPU-0a":                                  {Kind: mlattr.ProblemGPUFailed, Subject: input.Subject{GPU: "GPU-0a"}, Advice: input.Advice{Recovery: 1}},
 	} {
 		w := newWorld(input.Settings{})
 		add := func() string {
@@ -242,7 +243,7 @@ func TestCommands(t *testing.T) {
 			return needs[0].Command
 		}
 		assert.Equal(t, command, add())
-		if r.Kind == api.GPUFailed {
+		if r.Kind == mlattr.ProblemGPUFailed {
 			r.Recovery = 2
 			assert.Empty(t, add(), "the driver asks for a reboot")
 			w = newWorld(input.Settings{})

@@ -14,6 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/input"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // points returns n points of a series, each with the labels that edit gives it.
@@ -85,7 +86,7 @@ func TestListsOfRowsAreLimited(t *testing.T) {
 	w := newWorld(input.Settings{})
 	onset := float64(w.now.Unix())
 	problems := points(series.Problem, 5000, func(i int, l *series.Labels) {
-		l.Service, l.Run, l.Own[0] = "s"+strconv.Itoa(i), "", api.Failing
+		l.Service, l.Run, l.Own[0] = "s"+strconv.Itoa(i), "", mlattr.ProblemFailing
 	})
 	for i := range problems {
 		problems[i].Value = onset

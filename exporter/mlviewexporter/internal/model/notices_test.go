@@ -129,7 +129,7 @@ func TestSimulated(t *testing.T) {
 	for source, recorded := range map[string]bool{"simulated": false, mlattr.GPUSourceReplay: true} {
 		w := newWorld(input.Settings{})
 		w.gpu(series.GPUPower, "0", 1, func(p *series.Point) { p.Simulated, p.GPU = true, &series.Device{Source: source} })
-		w.problem(api.HeldIdle, "0", time.Hour)
+		w.problem(mlattr.ProblemHeldIdle, "0", time.Hour)
 		s := w.state()
 		assert.True(t, s.Needs[0].Simulated)
 		assert.Equal(t, recorded, s.Needs[0].Recorded)
@@ -193,10 +193,10 @@ func TestAWorkloadThatIsJoinedLater(t *testing.T) {
 func TestChangesOfOneRun(t *testing.T) {
 	w := newWorld(input.Settings{})
 	w.change(api.Change{Kind: "version", Service: "other", From: "1", To: "2", Text: "version 2 (was 1)"})
-	w.point(series.Problem, "quiet", float64(w.now.Unix()), api.Slow)
+	w.point(series.Problem, "quiet", float64(w.now.Unix()), mlattr.ProblemSlow)
 	for i := range 3000 {
 		w.change(api.Change{Kind: "attempt", Service: "trainer", RunID: "r", To: strconv.Itoa(i), Text: "attempt " + strconv.Itoa(i)})
-		w.point(series.Problem, "r", float64(w.now.Unix()+int64(i)), api.Slow)
+		w.point(series.Problem, "r", float64(w.now.Unix()+int64(i)), mlattr.ProblemSlow)
 	}
 	changes := w.state().Changes
 	assert.Len(t, changes, 51)

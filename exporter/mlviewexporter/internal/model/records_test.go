@@ -111,10 +111,10 @@ func TestARecordOfALongNamespace(t *testing.T) {
 func TestAProblemThatFollows(t *testing.T) {
 	w := newWorld(input.Settings{})
 	onset := float64(w.now.Unix())
-	for _, kind := range []string{api.LooksHung, mlattr.ProblemRankMissing, api.RestartLoop} {
+	for _, kind := range []string{mlattr.ProblemLooksHung, mlattr.ProblemRankMissing, mlattr.ProblemRestartLoop} {
 		w.point(series.Problem, "r", onset, kind)
 	}
-	w.record(input.Record{ID: "1", Kind: api.LooksHung, Subject: input.Subject{Service: "trainer", Run: "r"}, Cause: "2"})
+	w.record(input.Record{ID: "1", Kind: mlattr.ProblemLooksHung, Subject: input.Subject{Service: "trainer", Run: "r"}, Cause: "2"})
 	w.record(input.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Subject: input.Subject{Service: "trainer", Run: "r"}})
 	kinds := func() (kinds []string) {
 		for _, n := range w.state().Needs {
@@ -122,7 +122,7 @@ func TestAProblemThatFollows(t *testing.T) {
 		}
 		return kinds
 	}
-	assert.Equal(t, []string{mlattr.ProblemRankMissing, api.LooksHung, api.RestartLoop}, kinds())
+	assert.Equal(t, []string{mlattr.ProblemRankMissing, mlattr.ProblemLooksHung, mlattr.ProblemRestartLoop}, kinds())
 	assert.Equal(t, w.State().Needs[0].Key, w.State().Needs[1].Cause)
 	assert.Empty(t, w.State().Needs[0].Cause)
 
@@ -136,10 +136,10 @@ func TestAProblemThatFollows(t *testing.T) {
 func TestAPageThatFollowsFromATicket(t *testing.T) {
 	w := newWorld(input.Settings{})
 	onset := float64(w.now.Unix())
-	for _, kind := range []string{api.Slow, mlattr.ProblemToolErrors, api.Failing} {
+	for _, kind := range []string{mlattr.ProblemSlow, mlattr.ProblemToolErrors, mlattr.ProblemFailing} {
 		w.point(series.Problem, "r", onset, kind)
 	}
-	w.record(input.Record{ID: "1", Kind: api.Failing, Subject: input.Subject{Service: "trainer", Run: "r"}, Cause: "2"})
+	w.record(input.Record{ID: "1", Kind: mlattr.ProblemFailing, Subject: input.Subject{Service: "trainer", Run: "r"}, Cause: "2"})
 	w.record(input.Record{ID: "2", Kind: mlattr.ProblemToolErrors, Subject: input.Subject{Service: "trainer", Run: "r"}})
 	var order []string
 	for _, n := range w.state().Needs {
@@ -203,13 +203,13 @@ func TestRecordsAreBounded(t *testing.T) {
 	before := heap()
 	for i := range 6000 {
 		w.record(input.Record{
-			ID: long, Kind: api.Slow, Subject: input.Subject{Service: "s" + strconv.Itoa(i), Run: "r"}, Advice: input.Advice{Next: long},
+			ID: long, Kind: mlattr.ProblemSlow, Subject: input.Subject{Service: "s" + strconv.Itoa(i), Run: "r"}, Advice: input.Advice{Next: long},
 			Evidence: many[:1], Before: many, Excluded: many[:1],
 		})
 		w.change(api.Change{Kind: "version", Service: "s" + strconv.Itoa(i), To: long, Text: long})
 	}
 	assert.Less(t, heap()-before, 64)
-	w.point(series.Problem, "r", float64(w.now.Unix()), api.Slow)
+	w.point(series.Problem, "r", float64(w.now.Unix()), mlattr.ProblemSlow)
 	assert.LessOrEqual(t, len(w.state().Changes), 500)
 }
 

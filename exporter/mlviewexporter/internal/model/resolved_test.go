@@ -24,7 +24,7 @@ func TestAFailedGPUWhoseHolderIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(input.Settings{Owners: map[string]string{"1000": "ada"}})
 			r := input.Record{
-				ID: "1", Kind: api.GPUFailed, Subject: input.Subject{Run: run, Host: "h", GPU: "GPU-0"}, Onset: w.now,
+				ID: "1", Kind: mlattr.ProblemGPUFailed, Subject: input.Subject{Run: run, Host: "h", GPU: "GPU-0"}, Onset: w.now,
 				Holder: input.Workload{Job: "815", UserID: "1000"}, Evidence: []string{"failed"},
 			}
 			if run != "" {
@@ -36,7 +36,7 @@ func TestAFailedGPUWhoseHolderIsGone(t *testing.T) {
 			})
 			problem := func() {
 				w.gpu(series.Problem, "GPU-0", float64(r.Onset.Unix()), func(p *series.Point) {
-					p.Labels.Own[0], p.Labels.Run, p.Labels.Service = api.GPUFailed, run, r.Service
+					p.Labels.Own[0], p.Labels.Run, p.Labels.Service = mlattr.ProblemGPUFailed, run, r.Service
 				})
 			}
 			w.gpu(series.GPUStatus, "GPU-0", 1, own(0, "failed"))
@@ -81,7 +81,7 @@ func TestAFailedGPUWhoseHolderIsGone(t *testing.T) {
 			assert.Empty(t, s.Resolved)
 
 			w.gpu(series.Problem, "GPU-0", 0, func(p *series.Point) {
-				p.Labels.Own[0], p.Labels.Run, p.Labels.Service, p.Gone = api.GPUFailed, run, r.Service, true
+				p.Labels.Own[0], p.Labels.Run, p.Labels.Service, p.Gone = mlattr.ProblemGPUFailed, run, r.Service, true
 			})
 			r.Stale, r.Ended, r.EndReason = time.Time{}, w.now, mlattr.ProblemOver
 			w.record(r)
@@ -120,15 +120,15 @@ func TestARunThatHadGPUs(t *testing.T) {
 	w.gpu(series.GPUWorkload, "GPU-0", 1<<30, func(p *series.Point) {
 		p.Labels.Run, p.Labels.Service, p.Labels.Own[4], p.Labels.Own[6] = "r", "trainer", "1000", "trainer"
 	})
-	w.point(series.Problem, "r", float64(w.now.Unix()), api.LooksHung)
-	w.record(input.Record{ID: "1", Kind: api.LooksHung, Subject: input.Subject{Service: "trainer", Run: "r"}, Held: []string{"h/GPU-0"}, Holder: input.Workload{UserID: "1000"}})
+	w.point(series.Problem, "r", float64(w.now.Unix()), mlattr.ProblemLooksHung)
+	w.record(input.Record{ID: "1", Kind: mlattr.ProblemLooksHung, Subject: input.Subject{Service: "trainer", Run: "r"}, Held: []string{"h/GPU-0"}, Holder: input.Workload{UserID: "1000"}})
 	before := w.state().Needs
 	require.Len(t, before, 1)
 	require.Len(t, before[0].GPUs, 1)
 	assert.Equal(t, "uid 1000", before[0].Owner)
 	for range 60 {
 		w.now = w.now.Add(10 * time.Second)
-		w.point(series.Problem, "r", float64(before[0].Since.Unix()), api.LooksHung)
+		w.point(series.Problem, "r", float64(before[0].Since.Unix()), mlattr.ProblemLooksHung)
 		w.gpu(series.GPUWorkload, "GPU-0", 1<<30, own(4, "7"))
 	}
 	after := w.state().Needs
@@ -141,7 +141,7 @@ func TestARunThatHadGPUs(t *testing.T) {
 func TestAFailedGPUThatIsWellAgain(t *testing.T) {
 	w := newWorld(input.Settings{})
 	w.gpu(series.GPUStatus, "GPU-0", 1, own(0, "ok"))
-	w.problem(api.GPUFailed, "GPU-0", time.Minute)
+	w.problem(mlattr.ProblemGPUFailed, "GPU-0", time.Minute)
 	s := w.state()
 	assert.Len(t, s.Needs, 1)
 	assert.Equal(t, map[string]int{"free": 1}, s.Collector.GPUs)
@@ -151,9 +151,9 @@ func TestAFailedGPUThatIsWellAgain(t *testing.T) {
 func TestStaleProblemsComeLast(t *testing.T) {
 	w := newWorld(input.Settings{})
 	for _, run := range []string{"a", "b"} {
-		w.point(series.Problem, run, float64(w.now.Unix()), api.LooksHung)
+		w.point(series.Problem, run, float64(w.now.Unix()), mlattr.ProblemLooksHung)
 	}
-	w.record(input.Record{ID: "1", Kind: api.LooksHung, Subject: input.Subject{Service: "trainer", Run: "a"}, Stale: w.now.Add(-time.Hour)})
+	w.record(input.Record{ID: "1", Kind: mlattr.ProblemLooksHung, Subject: input.Subject{Service: "trainer", Run: "a"}, Stale: w.now.Add(-time.Hour)})
 	runs := func() (ids []string) {
 		for _, n := range w.state().Needs {
 			ids = append(ids, n.RunID)
@@ -161,7 +161,7 @@ func TestStaleProblemsComeLast(t *testing.T) {
 		return ids
 	}
 	assert.Equal(t, []string{"b", "a"}, runs())
-	w.record(input.Record{ID: "1", Kind: api.LooksHung, Subject: input.Subject{Service: "trainer", Run: "a"}, Onset: w.now.Add(-time.Hour)})
+	w.record(input.Record{ID: "1", Kind: mlattr.ProblemLooksHung, Subject: input.Subject{Service: "trainer", Run: "a"}, Onset: w.now.Add(-time.Hour)})
 	require.Len(t, runs(), 2)
 	assert.Nil(t, w.State().Needs[1].NoEvidenceSince, "there is new one")
 }
@@ -172,7 +172,7 @@ func TestResolvedProblemsAreBounded(t *testing.T) {
 	for n := range 1500 {
 		w.now = w.now.Add(time.Second)
 		w.record(input.Record{
-			ID: strconv.Itoa(n), Kind: api.Failing, Subject: input.Subject{Service: "s" + strconv.Itoa(n)}, Ended: w.now, EndReason: mlattr.ProblemNoEvidence,
+			ID: strconv.Itoa(n), Kind: mlattr.ProblemFailing, Subject: input.Subject{Service: "s" + strconv.Itoa(n)}, Ended: w.now, EndReason: mlattr.ProblemNoEvidence,
 		})
 	}
 	s := w.state()
@@ -189,10 +189,10 @@ func TestGPUsThatWereWrongTogetherAreOneRow(t *testing.T) {
 	hours := 1.0
 	for _, gpu := range []string{"10", "2", "0", "1"} {
 		w.record(input.Record{
-			ID: gpu, Kind: api.HeldIdle, Subject: input.Subject{Host: "n1", GPU: gpu}, Onset: onset, Ended: w.now, EndReason: mlattr.ProblemNoEvidence, GPUHours: &hours,
+			ID: gpu, Kind: mlattr.ProblemHeldIdle, Subject: input.Subject{Host: "n1", GPU: gpu}, Onset: onset, Ended: w.now, EndReason: mlattr.ProblemNoEvidence, GPUHours: &hours,
 		})
 	}
-	w.record(input.Record{ID: "later", Kind: api.HeldIdle, Subject: input.Subject{Host: "n1", GPU: "3"}, Onset: onset.Add(time.Minute), Ended: w.now, EndReason: mlattr.ProblemNoEvidence})
+	w.record(input.Record{ID: "later", Kind: mlattr.ProblemHeldIdle, Subject: input.Subject{Host: "n1", GPU: "3"}, Onset: onset.Add(time.Minute), Ended: w.now, EndReason: mlattr.ProblemNoEvidence})
 	var subjects []string
 	for _, n := range w.state().Resolved {
 		subjects = append(subjects, n.Subject)

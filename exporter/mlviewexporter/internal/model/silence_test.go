@@ -97,9 +97,9 @@ func (s *site) emit() {
 		s.add(series.HostLastData, unix(s.heard), series.Labels{Host: fmt.Sprint("h", n)})
 		s.add(series.GPUIdle, 0, series.Labels{Host: fmt.Sprint("h", n), GPU: fmt.Sprint("GPU-", 2*n)})
 	}
-	s.add(series.Problem, unix(s.heard.Add(-time.Hour)), series.Labels{Service: "trainer", Run: "hangs"}, api.LooksHung)
+	s.add(series.Problem, unix(s.heard.Add(-time.Hour)), series.Labels{Service: "trainer", Run: "hangs"}, mlattr.ProblemLooksHung)
 	if s.silent {
-		s.add(series.Problem, unix(s.heard), series.Labels{Service: "trainer", Run: "works", Host: "h1"}, api.HostSilent)
+		s.add(series.Problem, unix(s.heard), series.Labels{Service: "trainer", Run: "works", Host: "h1"}, mlattr.ProblemHostSilent)
 	}
 }
 
@@ -176,11 +176,11 @@ func TestADeadCluster(t *testing.T) {
 func TestAHostThatSendsElsewhere(t *testing.T) {
 	s := newSite(true)
 	s.live(5 * time.Minute)
-	s.add(series.Problem, float64(s.now.Add(-time.Minute).Unix()), series.Labels{Service: "trainer", Run: "works", Host: "h1"}, api.HostSilent)
+	s.add(series.Problem, float64(s.now.Add(-time.Minute).Unix()), series.Labels{Service: "trainer", Run: "works", Host: "h1"}, mlattr.ProblemHostSilent)
 	s.from.Collector = "gw-2"
 	s.live(time.Minute)
 	for _, n := range s.State().Needs {
-		assert.NotEqual(t, api.HostSilent, n.Kind)
+		assert.NotEqual(t, mlattr.ProblemHostSilent, n.Kind)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestACollectorThatFallsSilentAtWork(t *testing.T) {
 			}
 			require.Len(t, needs, 1)
 			n := needs[0]
-			assert.Equal(t, []any{api.HostSilent, "page", "collector gw-1", died}, []any{n.Kind, n.Severity, n.Subject, n.Since})
+			assert.Equal(t, []any{mlattr.ProblemHostSilent, "page", "collector gw-1", died}, []any{n.Kind, n.Severity, n.Subject, n.Since})
 			assert.Equal(t, []string{"no data since " + died.Format("15:04:05 UTC"), "2 runs worked then, and 6 GPUs were held"}, n.Evidence)
 			assert.Len(t, n.GPUs, 6)
 			assert.InDelta(t, 0.5, *n.GPUHours, 1e-9)

@@ -17,6 +17,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/testing/pagetest"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -134,7 +135,7 @@ func TestAProblemNeedsNoRow(t *testing.T) {
 	w := newWorld(input.Settings{MaxRuns: 1})
 	w.point(series.RunState, "a", 1, "stalled")
 	onset := float64(w.now.Add(-time.Hour).Unix())
-	w.point(series.Problem, "b", onset, api.LooksHung)
+	w.point(series.Problem, "b", onset, mlattr.ProblemLooksHung)
 	w.point(series.RunState, "b", 1, "stalled")
 	needs := w.state().Needs
 	require.Len(t, needs, 1)
@@ -244,13 +245,13 @@ func TestOrderOfNeeds(t *testing.T) {
 		number := 4.0
 		w.record(input.Record{ID: run, Kind: kind, Subject: input.Subject{Service: "trainer", Run: run}, Onset: w.now.Add(-ago), GPUs: &number})
 	}
-	onset(api.HeldIdle, "idle", time.Hour)
-	onset(api.Slow, "slow", time.Hour)
-	onset(api.Failing, "failing", time.Hour)
-	onset(api.RestartLoop, "loop", time.Hour)
-	onset(api.GPUFailed, "gpu", time.Hour)
-	onset(api.LooksHung, "hung later", time.Minute)
-	onset(api.LooksHung, "hung", time.Hour)
+	onset(mlattr.ProblemHeldIdle, "idle", time.Hour)
+	onset(mlattr.ProblemSlow, "slow", time.Hour)
+	onset(mlattr.ProblemFailing, "failing", time.Hour)
+	onset(mlattr.ProblemRestartLoop, "loop", time.Hour)
+	onset(mlattr.ProblemGPUFailed, "gpu", time.Hour)
+	onset(mlattr.ProblemLooksHung, "hung later", time.Minute)
+	onset(mlattr.ProblemLooksHung, "hung", time.Hour)
 	onset("something else", "x", time.Hour)
 	var order []string
 	for _, n := range w.state().Needs {

@@ -227,7 +227,7 @@ func FleetData(runs, gpus, n int) FixtureData {
 	for _, gpu := range s.GPUs {
 		s.Collector.GPUs[gpu.Activity]++
 	}
-	for _, kind := range []string{api.LooksHung, api.Slow} {
+	for _, kind := range []string{mlattr.ProblemLooksHung, mlattr.ProblemSlow} {
 		for i := range s.Runs {
 			if run := &s.Runs[i]; slices.Contains(run.Needs, kind) {
 				s.Needs = append(s.Needs, fleetNeed(run, len(s.Needs)+1, now))
@@ -271,9 +271,9 @@ func fleetRun(i, n int, now time.Time) api.Run {
 	}
 	switch {
 	case i%100 == 7:
-		run.State, run.Needs = "stalled", []string{api.LooksHung}
+		run.State, run.Needs = "stalled", []string{mlattr.ProblemLooksHung}
 	case i%100 == 13:
-		run.Needs, run.StepTime = []string{api.Slow}, new(2.1)
+		run.Needs, run.StepTime = []string{mlattr.ProblemSlow}, new(2.1)
 	case i%10 == 9:
 		run.State = "ended"
 	}
@@ -312,7 +312,7 @@ func fleetNeed(run *api.Run, urgency int, now time.Time) api.Need {
 	}
 	kind, _ := mlattr.ProblemNamed(need.Kind)
 	need.Severity = string(kind.Severity)
-	if need.Kind == api.Slow {
+	if need.Kind == mlattr.ProblemSlow {
 		need.Value, need.Usual, need.Unit = run.StepTime, run.StepTimeUsual, "s"
 		need.Evidence, need.Next = []string{"data_load 0.2 → 1.4 s/step, all ranks"}, "Look at the input pipeline."
 		return need

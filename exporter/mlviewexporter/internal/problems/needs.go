@@ -76,7 +76,7 @@ func (s *Set) problemAt(kind string, of input.Subject, since time.Time) problem 
 	} else if g := s.GPUs.All[gpus.Ref{Host: of.Host, ID: of.GPU}]; g != nil {
 		p.gpus, p.onsets = []*gpus.GPU{g}, []time.Time{since}
 	}
-	if kind != api.HostSilent {
+	if kind != mlattr.ProblemHostSilent {
 		return p
 	}
 	// The GPUs that the run of the problem, or anybody, held on its host.
@@ -150,7 +150,7 @@ func (s *Set) Rows(state *api.State, now time.Time) []api.Need {
 		}
 		p, ok := s.problemOf(one, now)
 		// A host that is silent to the collector of the problem may send to another one.
-		heard := p.Name == api.HostSilent && s.Hosts.Reporting(p.host, now)
+		heard := p.Name == mlattr.ProblemHostSilent && s.Hosts.Reporting(p.host, now)
 		if !ok || heard || p.outdated(one) {
 			continue
 		}
@@ -193,7 +193,7 @@ func (s *Set) problemID(p *problem) string {
 	if len(p.gpus) > 0 {
 		id = []string{p.Name, p.gpus[0].Key}
 	}
-	if len(p.gpus) > 0 && p.Name == api.HeldIdle {
+	if len(p.gpus) > 0 && p.Name == mlattr.ProblemHeldIdle {
 		h := s.holder(p)
 		id = []string{p.Name, cmp.Or(h.RunID, h.Name, h.Service, p.gpus[0].Key), p.gpus[0].Host}
 	}
@@ -253,7 +253,7 @@ func (s *Set) need(state *api.State, p *problem, now time.Time) api.Need {
 	if r := p.run; r != nil {
 		s.ofRun(&n, r)
 		n.Subject = cmp.Or(r.JobName, r.Service, r.ID)
-		if p.Name != api.HeldIdle && p.Name != api.GPUFailed {
+		if p.Name != mlattr.ProblemHeldIdle && p.Name != mlattr.ProblemGPUFailed {
 			n.GPUs = r.GPUKeys()
 		}
 	}
@@ -347,11 +347,11 @@ func markGPUs(state *api.State, all []*problem) {
 	for _, p := range all {
 		activity, keys := p.Name, api.Mapped(p.gpus, func(g *gpus.GPU) string { return g.Key })
 		switch {
-		case p.Name == api.HostSilent:
+		case p.Name == mlattr.ProblemHostSilent:
 			continue
-		case p.Name == api.GPUFailed:
+		case p.Name == mlattr.ProblemGPUFailed:
 			activity = gpus.Failed
-		case p.run != nil && (p.Name == api.LooksHung || p.Name == api.Slow):
+		case p.run != nil && (p.Name == mlattr.ProblemLooksHung || p.Name == mlattr.ProblemSlow):
 			keys = append(keys, p.run.GPUKeys()...)
 		}
 		for _, key := range keys {
@@ -360,7 +360,7 @@ func markGPUs(state *api.State, all []*problem) {
 			if row == nil || activity == gpus.Failed && row.Health != "" && row.Health != gpus.Failed {
 				continue
 			}
-			row.HeldIdle = row.HeldIdle || activity == api.HeldIdle
+			row.HeldIdle = row.HeldIdle || activity == mlattr.ProblemHeldIdle
 			if gpus.Worse(activity, row.Activity) {
 				row.Activity = activity
 			}
@@ -386,20 +386,20 @@ func (s *Set) addEvidence(state *api.State, n *api.Need, p *problem, now time.Ti
 		}
 	}
 	switch p.Name {
-	case api.GPUFailed:
+	case mlattr.ProblemGPUFailed:
 		if len(p.gpus) == 0 {
 			return
 		}
 		if xid := s.GPUs.XIDs[p.gpus[0].Ref()]; xid != nil {
 			n.Say("%s at %s", strings.TrimSpace("XID "+xid.Code+" "+xid.Message), api.Clock(xid.Time, now))
 		}
-	case api.RestartLoop:
+	case mlattr.ProblemRestartLoop:
 		f := api.Find(state.Failures, func(f *api.Failure) bool { return n.Run != "" && f.Run == n.Run }) // the newest one
 		if f != nil {
 			n.Say("last failure %s in %s at %s", f.Class, cmp.Or(f.Operation, f.Service), api.Clock(api.Value(f.LastSeen), now))
 			n.Command = f.Command
 		}
-	case api.Failing:
+	case mlattr.ProblemFailing:
 		s.addFailures(state, n, p.since)
 	}
 }
@@ -410,7 +410,7 @@ func command(r *input.Record) string {
 	switch {
 	case r.PID > 0:
 		return "py-spy dump --pid " + strconv.FormatInt(r.PID, 10)
-	case r.Kind == api.LooksHung:
+	case r.Kind == mlattr.ProblemLooksHung:
 		device := ""
 		if r.GPUIndex != nil {
 			device = " -i " + strconv.FormatInt(*r.GPUIndex, 10)

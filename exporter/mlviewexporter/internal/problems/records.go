@@ -28,7 +28,7 @@ func recordIDOf(kind string, of input.Subject) recordID {
 		of = input.Subject{Host: of.Host}
 	case mlattr.OfGPU:
 		of.Namespace, of.Service = "", ""
-		if kind == api.HeldIdle {
+		if kind == mlattr.ProblemHeldIdle {
 			of.Run = "" // that of the holder
 		}
 	}
@@ -205,7 +205,7 @@ func (s *Set) resolve(own *input.Record, now time.Time) {
 	if kind, _ := mlattr.ProblemNamed(own.Kind); kind.Of != mlattr.OfGPU && kind.Of != mlattr.OfHost {
 		of.Host, of.GPU = "", ""
 	}
-	if own.Kind == api.HeldIdle {
+	if own.Kind == mlattr.ProblemHeldIdle {
 		of.Run = "" // that of the holder
 	}
 	p := s.problemAt(own.Kind, of, own.Onset)

@@ -38,9 +38,9 @@ func (s *Set) silence(one *fleet.Sender, row *api.SendingCollector, now time.Tim
 	if row.SilentSince == nil || now.Sub(*row.SilentSince) < reportSilence {
 		return nil
 	}
-	kind, _ := mlattr.ProblemNamed(api.HostSilent)
+	kind, _ := mlattr.ProblemNamed(mlattr.ProblemHostSilent)
 	n := &api.Need{
-		Key: api.Key("need", api.HostSilent, "collector", one.ID), Kind: kind.Name, Severity: string(kind.Severity), Since: *row.SilentSince,
+		Key: api.Key("need", mlattr.ProblemHostSilent, "collector", one.ID), Kind: kind.Name, Severity: string(kind.Severity), Since: *row.SilentSince,
 		Subject: "collector " + row.Title(), Before: []api.Change{},
 		Next: "See whether the collector runs and reaches this page, and the hosts behind it.",
 	}

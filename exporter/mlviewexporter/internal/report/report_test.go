@@ -14,6 +14,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 var update = flag.Bool("update", false, "write the files in testdata")
@@ -98,7 +99,7 @@ func TestListsAreBounded(t *testing.T) {
 	d := &api.RunDetail{}
 	for range 1000 {
 		d.Ranks = append(d.Ranks, api.Rank{Rank: "1"})
-		d.Needs = append(d.Needs, api.Need{Kind: api.Slow})
+		d.Needs = append(d.Needs, api.Need{Kind: mlattr.ProblemSlow})
 		d.Changes = append(d.Changes, api.Change{})
 		d.Failures = append(d.Failures, api.Failure{})
 		d.Marks = append(d.Marks, api.Mark{Kind: "change"})

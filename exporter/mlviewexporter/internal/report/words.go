@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -42,7 +41,7 @@ func (r *Report) summary() string {
 	var kinds []string
 	lasting := false
 	for _, p := range r.Problems {
-		if lasting = lasting || p.Lasts; p.Lasts && (p.Kind != api.LooksHung || r.Run.State != mlattr.RunStalled) {
+		if lasting = lasting || p.Lasts; p.Lasts && (p.Kind != mlattr.ProblemLooksHung || r.Run.State != mlattr.RunStalled) {
 			kinds = append(kinds, text.Kind(p.Kind))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 var now = time.Date(2026, 11, 20, 6, 42, 10, 0, time.UTC)
@@ -25,41 +26,41 @@ func incident() *api.State {
 			Hidden: map[string]int{"gpus": 60},
 		},
 		Needs: []api.Need{
-			{Key: "1", Kind: api.LooksHung, Severity: "page", Urgency: 1, Since: *ago(210 * time.Minute), Run: "r1", RunID: "8f14e45fceea167a", Service: "llama-sft", Job: "48211", Owner: "user1",
+			{Key: "1", Kind: mlattr.ProblemLooksHung, Severity: "page", Urgency: 1, Since: *ago(210 * time.Minute), Run: "r1", RunID: "8f14e45fceea167a", Service: "llama-sft", Job: "48211", Owner: "user1",
 				Subject: "llama-sft", Evidence: []string{"step 18411", "rank 17 gpu-03:1 last data_load, 31 others forward", "100 % at 210 W", "checkpoint 02:50"},
 				GPUHours: new(128.0), Next: "look at rank 17 first", Command: "ssh gpu-03 py-spy dump --pid 4711"},
-			{Key: "3", Kind: api.Failing, Severity: "page", Urgency: 2, Since: *ago(22 * time.Minute), Service: "support-agent", Owner: "team-x", Subject: "support-agent",
+			{Key: "3", Kind: mlattr.ProblemFailing, Severity: "page", Urgency: 2, Since: *ago(22 * time.Minute), Service: "support-agent", Owner: "team-x", Subject: "support-agent",
 				Value: new(0.12), Usual: new(0.004), Unit: "1", Evidence: []string{"was 0.4 %", "ToolTimeout 41 of 340", "only version 1.8.2"}, Before: []api.Change{version}},
-			{Key: "2", Kind: api.Slow, Severity: "ticket", Urgency: 3, Since: *ago(37 * time.Minute), Run: "r2", RunID: "dpo-7", Service: "qwen-dpo", Job: "48260", Owner: "user2",
+			{Key: "2", Kind: mlattr.ProblemSlow, Severity: "ticket", Urgency: 3, Since: *ago(37 * time.Minute), Run: "r2", RunID: "dpo-7", Service: "qwen-dpo", Job: "48260", Owner: "user2",
 				Subject: "qwen-dpo", Simulated: true, Value: new(3.1), Usual: new(1.9), Unit: "s",
 				Evidence: []string{"1.9 → 3.1 s/step", "data_load 0.2 → 1.4 s on all ranks"}, Before: []api.Change{attempt}},
-			{Key: "4", Kind: api.HeldIdle, Severity: "ticket", Urgency: 4, Since: *ago(90 * time.Minute), Owner: "user3", Job: "jupyter", Subject: "gpu-08: GPU 4-7",
+			{Key: "4", Kind: mlattr.ProblemHeldIdle, Severity: "ticket", Urgency: 4, Since: *ago(90 * time.Minute), Owner: "user3", Job: "jupyter", Subject: "gpu-08: GPU 4-7",
 				Evidence: []string{"4 × 61 GiB, 0 % for 1.5 h"}, GPUHours: new(6.0)},
-			{Key: "5", Kind: api.GPUFailed, Severity: "page", Urgency: 5, Since: *ago(time.Hour), NoEvidenceSince: ago(14 * time.Minute), Owner: "user5", Job: "slurm job 815", Subject: "gpu-06: GPU 3",
+			{Key: "5", Kind: mlattr.ProblemGPUFailed, Severity: "page", Urgency: 5, Since: *ago(time.Hour), NoEvidenceSince: ago(14 * time.Minute), Owner: "user5", Job: "slurm job 815", Subject: "gpu-06: GPU 3",
 				Evidence: []string{"XID 79"}, GPUHours: new(0.77)},
 		},
 		Resolved: []api.Need{
-			{Key: "6", Kind: api.Slow, Severity: "ticket", Since: *ago(5 * time.Hour), Ended: ago(4 * time.Hour), EndReason: "over", RunID: "ft-12", Service: "bert-ft", Owner: "user4", Subject: "bert-ft",
+			{Key: "6", Kind: mlattr.ProblemSlow, Severity: "ticket", Since: *ago(5 * time.Hour), Ended: ago(4 * time.Hour), EndReason: "over", RunID: "ft-12", Service: "bert-ft", Owner: "user4", Subject: "bert-ft",
 				Value: new(0.8), Usual: new(0.4), Unit: "s", Evidence: []string{"0.8 s a step, usually 0.4 (+100 %)"}},
-			{Key: "7", Kind: api.Failing, Severity: "page", Since: *ago(20 * time.Hour), Ended: ago(19 * time.Hour), EndReason: "no_evidence", Service: "batch", Subject: "batch",
+			{Key: "7", Kind: mlattr.ProblemFailing, Severity: "page", Since: *ago(20 * time.Hour), Ended: ago(19 * time.Hour), EndReason: "no_evidence", Service: "batch", Subject: "batch",
 				Value: new(0.5), Unit: "1", Evidence: []string{"6 of the last 12 requests to models failed"}},
 		},
 		Runs: []api.Run{
 			{Key: "r3", ID: "bert-ft-2026-11-20T05", Service: "bert-ft", Owner: "user4", Job: "48255", State: "running", Ranks: 4,
 				Steps: new(9210.0), StepTime: new(0.41), StepTimeUsual: new(0.406), TokenRate: new(88_123.0), SampleRate: new(172.0), Loss: new(0.2345),
 				Goodput: new(0.953), Bound: "gpu", GPUs: new(4.0), GPUUtilization: new(0.97), Attempts: new(1.0), LastStep: ago(time.Second), LastCheckpoint: ago(6 * time.Minute)},
-			{Key: "r1", ID: "8f14e45fceea167a", Service: "llama-sft", Owner: "user1", Job: "48211", State: "stalled", Needs: []string{api.LooksHung}, Ranks: 32,
+			{Key: "r1", ID: "8f14e45fceea167a", Service: "llama-sft", Owner: "user1", Job: "48211", State: "stalled", Needs: []string{mlattr.ProblemLooksHung}, Ranks: 32,
 				Steps: new(18_411.0), StepTime: new(2.2), StepTimeUsual: new(2.2), Loss: new(1.9), GPUs: new(32.0), GPUUtilization: new(1.0),
 				Attempts: new(1.0), LastStep: ago(210 * time.Minute), LastCheckpoint: ago(232 * time.Minute)},
-			{Key: "r2", ID: "dpo-7", Service: "qwen-dpo", Owner: "user2", Job: "48260", State: "running", Needs: []string{api.Slow}, Ranks: 8, Simulated: true,
+			{Key: "r2", ID: "dpo-7", Service: "qwen-dpo", Owner: "user2", Job: "48260", State: "running", Needs: []string{mlattr.ProblemSlow}, Ranks: 8, Simulated: true,
 				Steps: new(730.0), StepTime: new(3.1), StepTimeUsual: new(1.9), TokenRate: new(10_300.0), Bound: "input", GPUs: new(8.0), GPUUtilization: new(0.44),
 				Attempts: new(2.0), LastStep: ago(3 * time.Second), Errors: new(1.0)},
 		},
 		GPUs: []api.GPU{
-			{Key: "g1", ID: "GPU-7f0c", Index: "1", Host: "gpu-03", Name: "NVIDIA H100 80GB HBM3", Activity: api.LooksHung, Utilization: new(1.0),
+			{Key: "g1", ID: "GPU-7f0c", Index: "1", Host: "gpu-03", Name: "NVIDIA H100 80GB HBM3", Activity: mlattr.ProblemLooksHung, Utilization: new(1.0),
 				MemoryUsed: new(61.5 * gib), MemoryLimit: new(80.0 * gib), MemoryUnattributed: new(0.4 * gib), Power: new(210.0), PowerLimit: new(700.0), Temperature: new(51.0),
 				Health: "ok", Holders: []api.Holder{{Run: "r1", Service: "llama-sft", Rank: "17", Owner: "user1", Memory: new(61.1 * gib)}}},
-			{Key: "g2", ID: "GPU-7f0d", Index: "4", Host: "gpu-08", Name: "NVIDIA H100 80GB HBM3", Activity: api.HeldIdle, Utilization: new(0.0), Simulated: true,
+			{Key: "g2", ID: "GPU-7f0d", Index: "4", Host: "gpu-08", Name: "NVIDIA H100 80GB HBM3", Activity: mlattr.ProblemHeldIdle, Utilization: new(0.0), Simulated: true,
 				MemoryUsed: new(61.0 * gib), MemoryLimit: new(80.0 * gib), Power: new(72.0), PowerLimit: new(700.0), Temperature: new(34.0), Health: "degraded",
 				XID: &api.XID{Code: "63", Time: *ago(3 * time.Hour)}, Throttle: []string{"hw_thermal", "power_cap"}, IdleSince: ago(90 * time.Minute), HeldIdle: true,
 				Holders: []api.Holder{{Name: "user 1003", Owner: "user3", Memory: new(61.0 * gib)}}},

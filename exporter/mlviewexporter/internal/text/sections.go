@@ -116,7 +116,7 @@ func tokenRate(r *api.Run) string {
 func (d *document) runState(r *api.Run) string {
 	texts := []string{State(r.State)}
 	for _, need := range r.Needs {
-		if need != api.LooksHung && need != mlattr.ProblemRunSilent {
+		if need != mlattr.ProblemLooksHung && need != mlattr.ProblemRunSilent {
 			texts = append(texts, Kind(need))
 		}
 	}

@@ -193,7 +193,7 @@ func (d *document) copied(mark, text string) {
 }
 
 // activities are the kinds of Collector.GPUs in the order of the header.
-var activities = []string{"working", api.LooksHung, api.Slow, api.HeldIdle, "failed", "free", noData}
+var activities = []string{"working", mlattr.ProblemLooksHung, mlattr.ProblemSlow, mlattr.ProblemHeldIdle, "failed", "free", noData}
 
 // noData is the activity of a GPU that is not read any more.
 const noData = "no_data"
@@ -209,7 +209,7 @@ func (d *document) header() {
 		}
 		all += n
 		text := Words(activity)
-		if activity == api.LooksHung && n > 1 {
+		if activity == mlattr.ProblemLooksHung && n > 1 {
 			text = "look hung"
 		}
 		if activity == noData && c.NoDataSince != nil {

@@ -16,7 +16,7 @@ func Words(name string) string {
 // State writes the state of a run, or what its time went to, as words.
 func State(name string) string {
 	if name == mlattr.RunStalled {
-		return Words(api.LooksHung)
+		return Words(mlattr.ProblemLooksHung)
 	}
 	return Words(name)
 }
@@ -33,9 +33,9 @@ func Kind(kind string) string {
 func Headline(n *api.Need) string {
 	kind := strings.ToUpper(Kind(n.Kind))
 	switch n.Kind {
-	case api.Slow:
+	case mlattr.ProblemSlow:
 		return joined(" ", kind, Change(n.Value, n.Usual))
-	case api.Failing:
+	case mlattr.ProblemFailing:
 		return joined(" ", kind, Percent(n.Value))
 	default:
 		return kind
