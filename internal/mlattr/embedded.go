@@ -17,11 +17,11 @@ func Embedded[T any](text []byte) (content T) {
 	return content
 }
 
-// Index returns rows of a table by their names.
-func Index[T any](rows []T, name func(*T) string) map[string]*T {
-	index := make(map[string]*T, len(rows))
+// Index returns rows by their keys, of two with one key the last.
+func Index[T any, K comparable](rows []T, key func(*T) K) map[K]*T {
+	index := make(map[K]*T, len(rows))
 	for i := range rows {
-		index[name(&rows[i])] = &rows[i]
+		index[key(&rows[i])] = &rows[i]
 	}
 	return index
 }

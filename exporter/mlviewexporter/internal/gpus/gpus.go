@@ -364,10 +364,7 @@ func Worse(a, b string) bool {
 // Count counts the GPUs by what they do. A MIG device counts for the GPU that
 // it is part of, which does what the worst of them does.
 func Count(state *api.State) {
-	whole := make(map[Ref]*api.GPU)
-	for i := range state.GPUs {
-		whole[Ref{Host: state.GPUs[i].Host, ID: state.GPUs[i].ID}] = &state.GPUs[i]
-	}
+	whole := mlattr.Index(state.GPUs, func(row *api.GPU) Ref { return Ref{Host: row.Host, ID: row.ID} })
 	partOf := func(row *api.GPU) *api.GPU {
 		if row.Parent == "" {
 			return nil

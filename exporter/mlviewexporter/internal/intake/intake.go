@@ -28,9 +28,6 @@ const maxBatch = 2048
 // attrSimulated marks a resource whose telemetry is simulated.
 const attrSimulated = "ml.simulated"
 
-// attrVersion is the version of a service.
-const attrVersion = "service.version"
-
 // Intake reads telemetry into a Store. It is safe for concurrent use and keeps no
 // reference to what it reads.
 type Intake struct {

@@ -108,7 +108,7 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 		case mlattr.User:
 			// Other attributes with a user's name are not shown: only ml_enrich's hash.
 			r.resource.User = text(v)
-		case attrVersion:
+		case mlattr.ServiceVersion:
 			r.resource.Version = text(v)
 		case attrSimulated:
 			r.resource.Simulated = isTrue(v)
@@ -176,9 +176,7 @@ func (r *spanReader) readSpan(known vocabulary.System, span ptrace.Span) {
 }
 
 // instant returns a time in nanoseconds since 1970.
-func instant(at pcommon.Timestamp) int64 {
-	return int64(min(at, math.MaxInt64))
-}
+func instant(at pcommon.Timestamp) int64 { return int64(min(at, math.MaxInt64)) }
 
 // readFailure adds the class, the message and the reproduction of a failure.
 func readFailure(in *input.Span, span ptrace.Span) {

@@ -340,10 +340,7 @@ func gpuHours(p *problem, now time.Time) *float64 {
 
 // markGPUs sets what GPUs do that have a problem, or whose run has one.
 func markGPUs(state *api.State, all []*problem) {
-	at := make(map[string]*api.GPU, len(state.GPUs))
-	for i := range state.GPUs {
-		at[state.GPUs[i].Key] = &state.GPUs[i]
-	}
+	at := mlattr.Index(state.GPUs, func(row *api.GPU) string { return row.Key })
 	for _, p := range all {
 		activity, keys := p.Name, api.Mapped(p.gpus, func(g *gpus.GPU) string { return g.Key })
 		switch {

@@ -86,7 +86,6 @@ func (r *processes) counted() []*rank {
 // RankRows returns the ranks of a run in order, and those below the largest that
 // are missing because they sent nothing.
 func (r *Run) RankRows(now time.Time) (rows []api.Rank, missing []string) {
-	byKey := make(map[string]*api.Rank, len(r.Ranks))
 	processes := r.counted()
 	rows = make([]api.Rank, 0, len(processes))
 	for _, one := range processes {
@@ -99,10 +98,7 @@ func (r *Run) RankRows(now time.Time) (rows []api.Rank, missing []string) {
 	slices.SortFunc(rows, func(a, b api.Rank) int {
 		return cmp.Or(gpus.CompareIndexes(a.Rank, b.Rank), cmp.Compare(a.Host, b.Host))
 	})
-	for i := range rows {
-		byKey[rankKey(rows[i].Rank, rows[i].Host)] = &rows[i]
-	}
-	r.addStepsOfRanks(byKey, now)
+	r.addStepsOfRanks(mlattr.Index(rows, func(row *api.Rank) string { return rankKey(row.Rank, row.Host) }), now)
 	gpuOf := r.gpusOfRanks()
 	for i := range rows {
 		if held := gpuOf(&rows[i]); held != nil {
@@ -404,7 +400,7 @@ func (r *Run) noteHardware() {
 // Settings returns what is known of how the run was started, ordered by name.
 func (r *Run) Settings() []api.Setting {
 	all := map[string]string{
-		attrVersion: r.Version, mlattr.JobName: r.JobName, mlattr.HardwareName: r.hardware,
+		mlattr.ServiceVersion: r.Version, mlattr.JobName: r.JobName, mlattr.HardwareName: r.hardware,
 		mlattr.HostName:          strings.Join(namedOf(r.hostNames(), maxSettingHosts), ", "),
 		mlattr.GenAIRequestModel: strings.Join(namedOf(r.models(), api.MaxNamed), ", "),
 	}
@@ -441,6 +437,3 @@ func (r *runStreams) models() []string {
 	}
 	return slices.Sorted(maps.Keys(names))
 }
-
-// attrVersion is the version of a service.
-const attrVersion = "service.version"
