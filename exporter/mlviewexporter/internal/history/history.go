@@ -76,8 +76,7 @@ func (s *Set) Add(state *api.State) {
 		}
 	}
 	s.newest = step
-	for i := range state.GPUs {
-		g := &state.GPUs[i]
+	for _, g := range state.GPUs {
 		s.add(row{host: g.Host, index: g.Index, id: g.ID}, g.Utilization, slices.Index(activities, g.Activity))
 	}
 	for curve, v := range sums(state) {
@@ -110,14 +109,13 @@ func sums(state *api.State) map[string]float64 {
 			sums[curve] += *v
 		}
 	}
-	for i := range state.Runs {
-		if r := &state.Runs[i]; r.NoDataSince == nil && r.State == mlattr.RunRunning {
+	for _, r := range state.Runs {
+		if r.NoDataSince == nil && r.State == mlattr.RunRunning {
 			add("token_rate", r.TokenRate)
 		}
-		add("gpu_cost_rate", state.Runs[i].GPUPrice)
+		add("gpu_cost_rate", r.GPUPrice)
 	}
-	for i := range state.Models {
-		m := &state.Models[i]
+	for _, m := range state.Models {
 		if m.Side == "" || m.Side == mlattr.SideServer {
 			add("model_token_rate", m.InputTokenRate)
 			add("model_token_rate", m.OutputTokenRate)

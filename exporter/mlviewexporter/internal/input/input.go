@@ -190,9 +190,7 @@ const rememberedSpans = 16_384
 type Parents struct{ all *lastused.Map[SpanRef, bool] }
 
 // NewParents returns an empty set.
-func NewParents() Parents {
-	return Parents{lastused.NewMap[SpanRef, bool](rememberedSpans)}
-}
+func NewParents() Parents { return Parents{lastused.NewMap[SpanRef, bool](rememberedSpans)} }
 
 // Note remembers the spans above those of which something is true.
 func (p Parents) Note(spans []Span, is func(*Span) bool) {

@@ -109,6 +109,14 @@ func Plausible(at, later time.Time) time.Time {
 // MaxNoted limits the text of a change or of a mark, in bytes.
 const MaxNoted = 256
 
+// Shorten makes texts as long as a limit of characters permits, without the memory that they
+// were cut from.
+func Shorten(limit int, texts ...*string) {
+	for _, text := range texts {
+		*text = strings.Clone(Cut(*text, limit))
+	}
+}
+
 // Clones returns copies of the first texts that share no memory with them, of bounded
 // length.
 func Clones(texts []string, most, length int) []string {

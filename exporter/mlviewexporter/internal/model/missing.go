@@ -100,8 +100,7 @@ func (all *parts) missingRuns(state *api.State) (rows []api.Missing) {
 			spans, spansOf = append(spans, id.Name), spansOf+n
 		}
 	}
-	for i := range state.Runs {
-		row := &state.Runs[i]
+	for _, row := range state.Runs {
 		if n := all.Runs.ByKey[row.Key].WithoutHost(); n > 0 {
 			hosts, ranksOf = append(hosts, row.Service), ranksOf+int64(n)
 		}
@@ -138,14 +137,14 @@ func (all *parts) missingRuns(state *api.State) (rows []api.Missing) {
 // withoutOwner returns the services that have a problem and no owner. Where other runs
 // have an owner, it returns those of all runs without one.
 func withoutOwner(state *api.State) (services []string) {
-	for i := range state.Needs {
-		if n := &state.Needs[i]; n.Owner == "" && n.Team == "" && n.Service != "" {
+	for _, n := range state.Needs {
+		if n.Owner == "" && n.Team == "" && n.Service != "" {
 			services = append(services, n.Service)
 		}
 	}
 	if slices.ContainsFunc(state.Runs, func(r api.Run) bool { return r.Owner != "" }) {
-		for i := range state.Runs {
-			if r := &state.Runs[i]; r.Owner == "" && r.Team == "" && r.Service != "" {
+		for _, r := range state.Runs {
+			if r.Owner == "" && r.Team == "" && r.Service != "" {
 				services = append(services, r.Service)
 			}
 		}

@@ -86,9 +86,7 @@ func (e *ended) restore(all []api.Need, now time.Time) {
 		if n.Ended == nil || now.Sub(*n.Ended) > resolvedFor || n.Ended.After(now.Add(time.Minute)) || urgency(n.Kind) < 0 {
 			continue
 		}
-		for _, text := range [...]*string{&n.Key, &n.EndReason, &n.Run, &n.RunID, &n.Service, &n.Job, &n.Owner, &n.Team, &n.Subject, &n.Unit} {
-			*text = strings.Clone(kept.Cut(*text, kept.MaxNoted))
-		}
+		kept.Shorten(kept.MaxNoted, &n.Key, &n.EndReason, &n.Run, &n.RunID, &n.Service, &n.Job, &n.Owner, &n.Team, &n.Subject, &n.Unit)
 		n.Since = kept.Plausible(n.Since, *n.Ended)
 		n.Evidence = kept.Clones(n.Evidence, maxPhrases, kept.MaxNoted)
 		n.Before, n.GPUs, n.Next, n.Command, n.Cause = nil, nil, "", "", ""

@@ -93,15 +93,11 @@ func (s *Set) Note(r *input.Record, now time.Time) {
 // newRecord returns a copy of a record that shares no memory, with bounded texts.
 func newRecord(r *input.Record) *input.Record {
 	own := *r
-	for _, text := range [...]*string{&own.ID, &own.Kind, &own.Unit, &own.Cause} {
-		*text = strings.Clone(kept.Cut(*text, kept.MaxNoted))
-	}
+	kept.Shorten(kept.MaxNoted, &own.ID, &own.Kind, &own.Unit, &own.Cause)
 	// The subject is that of a stream, which has labels.
-	for _, text := range [...]*string{&own.Namespace, &own.Service, &own.Run, &own.Host, &own.GPU, &own.EndReason} {
-		*text = strings.Clone(kept.Cut(*text, kept.MaxLabel))
-	}
+	kept.Shorten(kept.MaxLabel, &own.Namespace, &own.Service, &own.Run, &own.Host, &own.GPU, &own.EndReason)
 	own.Holder = own.Holder.Clone()
-	own.Next = strings.Clone(kept.Cut(own.Next, 4*kept.MaxNoted))
+	kept.Shorten(4*kept.MaxNoted, &own.Next)
 	own.Held = kept.Clones(own.Held, maxHeld, kept.MaxNoted)
 	for _, texts := range [...]*[]string{&own.Evidence, &own.Excluded, &own.Before} {
 		*texts = kept.Clones(*texts, maxPhrases, kept.MaxNoted)
@@ -168,10 +164,7 @@ func follow(rows []api.Need, all []*problem) {
 // follow from it right after it. A problem comes where the most urgent of those does,
 // and is as severe.
 func grouped(rows []api.Need) []api.Need {
-	byKey := make(map[string]*api.Need, len(rows))
-	for i := range rows {
-		byKey[rows[i].Key] = &rows[i]
-	}
+	byKey := mlattr.Index(rows, func(n *api.Need) string { return n.Key })
 	first := func(n *api.Need) *api.Need {
 		for range rows {
 			cause := byKey[n.Cause]

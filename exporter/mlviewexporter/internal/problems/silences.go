@@ -19,10 +19,9 @@ const reportSilence = 5 * time.Minute
 // silences returns the collectors as problems that fell silent while somebody
 // worked of whom only they told. ml_metrics of a collector that has died cannot say so.
 func (s *Set) silences(state *api.State, now time.Time) (rows []api.Need) {
-	for i := range state.Collectors {
-		row := &state.Collectors[i]
+	for _, row := range state.Collectors {
 		one := s.Senders.All[row.ID]
-		n := s.silence(one, row, now)
+		n := s.silence(one, &row, now)
 		if n == nil {
 			s.endSilence(one, mlattr.ProblemOver, now)
 			continue

@@ -137,8 +137,7 @@ func (r *Report) changeTable(caption string, changes []api.Change) []table {
 
 func (r *Report) failures() section {
 	s := section{ID: "failures", Title: "Failures"}
-	for i := range r.Failures {
-		f := &r.Failures[i]
+	for _, f := range r.Failures {
 		lines := []fact{{"Message", said(f.Message)}, {"Operation", said(f.Operation)}, {"Version", said(f.Version)}}
 		if f.FirstSeen != nil && f.LastSeen != nil {
 			lines = append(lines, fact{"Seen", own(r.at(*f.FirstSeen) + " to " + r.at(*f.LastSeen))})

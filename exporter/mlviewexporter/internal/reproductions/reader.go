@@ -236,9 +236,7 @@ func folders(root *os.Root, name string, pattern *regexp.Regexp) ([]string, erro
 }
 
 // limited returns at most maxText bytes of a text.
-func limited(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text), maxText)], "")
-}
+func limited(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxText)], "") }
 
 // maxDirectory limits the directory and the name of a machine, in bytes.
 const maxDirectory = 4096

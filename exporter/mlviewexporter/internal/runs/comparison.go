@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
@@ -296,9 +295,7 @@ func (all *goodRuns) Restore(saved []*GoodRun, recent func(time.Time) bool) {
 		if g == nil || !recent(g.Ended) || !g.whole() || slices.ContainsFunc(*all, func(known *GoodRun) bool { return known.Run.Key == g.Run.Key }) {
 			continue
 		}
-		for _, text := range []*string{&g.Namespace, &g.Job, &g.Run.Service, &g.Run.ID, &g.Run.Job, &g.Run.Owner, &g.Run.Team, &g.Run.Version} {
-			*text = strings.Clone(kept.Cut(*text, kept.MaxLabel))
-		}
+		kept.Shorten(kept.MaxLabel, &g.Namespace, &g.Job, &g.Run.Service, &g.Run.ID, &g.Run.Job, &g.Run.Owner, &g.Run.Team, &g.Run.Version)
 		g.Run.Needs, g.Run.GPUKeys, g.Run.Why = nil, nil, nil
 		api.MakeLists(&g.Profile)
 		all.add(g)
@@ -311,16 +308,13 @@ func (g *GoodRun) whole() bool {
 	if len(g.Settings) > 2*maxSettings || len(g.Numbers) > maxSettings || len(g.Phases) > maxStreamsOfWhole || len(g.Curves) > int(curves.Count) || len(g.Run.Hosts) > fleet.MaxHosts {
 		return false
 	}
-	for i := range g.Curves {
-		c := &g.Curves[i]
+	for _, c := range g.Curves {
 		n := len(c.Values)
 		if n == 0 || n > maxProfilePoints || len(c.Elapsed) != n || len(c.Steps) != n && len(c.Steps) != 0 || len(c.Epochs) != n && len(c.Epochs) != 0 {
 			return false
 		}
-		for _, v := range c.Values {
-			if math.Abs(v) > series.MaxValue {
-				return false
-			}
+		if slices.ContainsFunc(c.Values, func(v float64) bool { return math.Abs(v) > series.MaxValue }) {
+			return false
 		}
 	}
 	return g.Run.Key == api.Key("run", g.Namespace, g.Run.Service, g.Run.ID)

@@ -9,9 +9,7 @@ import (
 )
 
 // Words writes a name of the model, such as no_data, as words.
-func Words(name string) string {
-	return Printable(strings.ReplaceAll(name, "_", " "))
-}
+func Words(name string) string { return Printable(strings.ReplaceAll(name, "_", " ")) }
 
 // State writes the state of a run, or what its time went to, as words.
 func State(name string) string {

@@ -71,9 +71,7 @@ func (s *heldSpan) textBytes() int64 {
 }
 
 // size changes the size of the texts of a trace.
-func (t *Set) size(one *trace, by int64) {
-	t.bytes, one.texts = t.bytes+by, one.texts+by
-}
+func (t *Set) size(one *trace, by int64) { t.bytes, one.texts = t.bytes+by, one.texts+by }
 
 // New returns a Set without traces.
 func New(of *input.Bounds) *Set {
@@ -167,9 +165,7 @@ func (t *Set) Evict(more int) {
 }
 
 // full reports whether some more traces exceed a limit.
-func (t *Set) full(more int) bool {
-	return len(t.byID)+more > t.MaxTraces || t.bytes > t.TraceBytes
-}
+func (t *Set) full(more int) bool { return len(t.byID)+more > t.MaxTraces || t.bytes > t.TraceBytes }
 
 // oldest returns the trace of the largest group that got its last span first.
 func (t *Set) oldest() *trace {
