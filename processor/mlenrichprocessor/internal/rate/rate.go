@@ -29,14 +29,16 @@ const (
 	counterReset Reason = "counter_reset"
 	// outOfOrder is a point that is older than the stream's newest.
 	outOfOrder Reason = "out_of_order"
+	// unwanted says that there is nothing to derive a rate from. It is not counted.
+	unwanted Reason = "unwanted"
 )
 
 // Skipped counts the rates that were left out.
 type Skipped map[Reason]int64
 
-// add counts a reason, if there is one.
+// add counts a reason, if there is one that a rate was left out for.
 func (s Skipped) add(reason Reason) {
-	if reason != "" {
+	if reason != "" && reason != unwanted {
 		s[reason]++
 	}
 }
@@ -87,80 +89,76 @@ type measured struct {
 }
 
 // tokensPerSecond is output ÷ duration, or input ÷ duration if the work is the
-// input. There is no rate if it returns a reason or if wanted is false.
-func (w *work) tokensPerSecond() (rate float64, wanted bool, reason Reason) {
+// input. There is no rate if it returns a reason.
+func (w *work) tokensPerSecond() (float64, Reason) {
 	if !w.input.ok && !w.output.ok || w.seconds == 0 && w.decode.ok {
 		// A record of the end of a stream knows only how long the answer took.
-		return 0, false, ""
+		return 0, unwanted
 	}
 	tokens := w.output
 	if w.ofInput {
 		tokens = w.wholeInput()
 	}
 	if !tokens.ok {
-		return 0, true, missingTokens
+		return 0, missingTokens
 	}
 	if w.firstToken.ok && w.firstToken.seconds > w.seconds && positive(w.seconds) {
 		// A client may end the span of a stream when the stream begins.
-		return 0, true, firstTokenOutside
+		return 0, firstTokenOutside
 	}
-	rate, reason = w.rate(tokens.n, w.seconds)
-	return rate, true, reason
+	return w.rate(tokens.n, w.seconds)
 }
 
 // decodePerSecond is (output − 1) ÷ (duration − time to first token), or
 // (output − 1) ÷ the decode time if the producer measured that. A single token
 // was not decoded after another.
-func (w *work) decodePerSecond() (rate float64, wanted bool, reason Reason) {
+func (w *work) decodePerSecond() (float64, Reason) {
 	if !w.output.ok || w.output.n < 2 {
-		return 0, false, ""
+		return 0, unwanted
 	}
 	var took float64
 	switch {
 	case w.decode.ok:
 		took = w.decode.seconds
 	case !w.firstToken.ok:
-		return 0, false, ""
+		return 0, unwanted
 	case !positive(w.seconds):
-		return 0, true, negativeDuration
+		return 0, negativeDuration
 	case !(w.firstToken.seconds >= 0) || w.firstToken.seconds >= w.seconds:
-		return 0, true, firstTokenOutside
+		return 0, firstTokenOutside
 	default:
 		took = w.seconds - w.firstToken.seconds
 	}
-	rate, reason = w.rate(w.output.n-1, took)
-	return rate, true, reason
+	return w.rate(w.output.n-1, took)
 }
 
 // prefillPerSecond is the input that was not read from a cache ÷ the time in
 // which the model read it.
-func (w *work) prefillPerSecond() (rate float64, wanted bool, reason Reason) {
+func (w *work) prefillPerSecond() (float64, Reason) {
 	if !w.prefill.ok || !w.input.ok {
-		return 0, false, ""
+		return 0, unwanted
 	}
 	read := w.wholeInput().n
 	if w.cacheRead.ok {
 		read -= w.cacheRead.n
 	}
 	if read <= 0 {
-		return 0, false, ""
+		return 0, unwanted
 	}
-	rate, reason = w.rate(read, w.prefill.seconds)
-	return rate, true, reason
+	return w.rate(read, w.prefill.seconds)
 }
 
 // samplesPerSecond is the batch size ÷ duration. The size is the batch's own,
 // or else that of a step of its job.
-func (w *work) samplesPerSecond() (rate float64, wanted bool, reason Reason) {
-	if !w.samples.ok {
-		if w.samplesPerStep == 0 {
-			return 0, false, ""
-		}
-		rate, reason = divide(w.samplesPerStep, w.seconds)
-		return rate, true, reason
+func (w *work) samplesPerSecond() (float64, Reason) {
+	switch {
+	case w.samples.ok:
+		return w.rate(w.samples.n, w.seconds)
+	case w.samplesPerStep == 0:
+		return 0, unwanted
+	default:
+		return divide(w.samplesPerStep, w.seconds)
 	}
-	rate, reason = w.rate(w.samples.n, w.seconds)
-	return rate, true, reason
 }
 
 // perSequence is the share of each of several answers in a rate.

@@ -30,12 +30,10 @@ func Derive(f *vocabulary.Facts, span ptrace.Span, samplesPerStep float64, skipp
 	}
 	rated, basis := deriveTokens(f, &w, skipped)
 	basis = deriveSamples(f, &w, skipped, rated, basis)
-	rate, wanted, reason := w.decodePerSecond()
-	if addRate(f, vocabulary.SlotDecodePerSecond, rate, wanted, reason, skipped) && basis == "" && !rated {
+	if rate, reason := w.decodePerSecond(); addRate(f, vocabulary.SlotDecodePerSecond, rate, reason, skipped) && basis == "" && !rated {
 		basis = mlattr.BasisDecode
 	}
-	rate, wanted, reason = w.prefillPerSecond()
-	if addRate(f, vocabulary.SlotPrefillPerSecond, rate, wanted, reason, skipped) && basis == "" && !rated {
+	if rate, reason := w.prefillPerSecond(); addRate(f, vocabulary.SlotPrefillPerSecond, rate, reason, skipped) && basis == "" && !rated {
 		basis = mlattr.BasisPrefill
 	}
 	if basis != "" {
@@ -97,10 +95,9 @@ func trains(phase string) bool {
 	}
 }
 
-// addRate adds a rate that is wanted, unless there is one or a reason for none. It reports
-// whether it did.
-func addRate(f *vocabulary.Facts, slot vocabulary.Slot, rate float64, wanted bool, reason Reason, skipped Skipped) bool {
-	if !wanted || f.At(slot) != nil {
+// addRate adds a rate, unless there is one or a reason for none. It reports whether it did.
+func addRate(f *vocabulary.Facts, slot vocabulary.Slot, rate float64, reason Reason, skipped Skipped) bool {
+	if f.At(slot) != nil {
 		return false
 	}
 	skipped.add(reason)
@@ -130,8 +127,8 @@ func deriveTokens(f *vocabulary.Facts, w *work, skipped Skipped) (rated bool, ba
 		}
 		return true, mlattr.BasisReported
 	}
-	rate, wanted, reason := w.tokensPerSecond()
-	if !addRate(f, vocabulary.SlotTokensPerSecond, rate, wanted, reason, skipped) {
+	rate, reason := w.tokensPerSecond()
+	if !addRate(f, vocabulary.SlotTokensPerSecond, rate, reason, skipped) {
 		return false, basis
 	}
 	if share, wanted := w.perSequence(rate); wanted {
@@ -147,8 +144,7 @@ func deriveSamples(f *vocabulary.Facts, w *work, skipped Skipped, rated bool, ba
 	if f.TextAt(vocabulary.SlotPhase) == mlattr.PhaseDataLoad {
 		return basis
 	}
-	rate, wanted, reason := w.samplesPerSecond()
-	if !addRate(f, vocabulary.SlotSamplesPerSecond, rate, wanted, reason, skipped) {
+	if rate, reason := w.samplesPerSecond(); !addRate(f, vocabulary.SlotSamplesPerSecond, rate, reason, skipped) {
 		return basis
 	}
 	switch {

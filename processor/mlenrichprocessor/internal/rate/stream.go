@@ -80,7 +80,8 @@ func (s *Streams) advance(points []point, skipped Skipped) {
 			}
 		}
 		var reason Reason
-		p.rate, p.rated, reason = last.rate(p.reading)
+		p.rate, reason = last.rate(p.reading)
+		p.rated = reason == ""
 		skipped.add(reason)
 		if first.at != 0 {
 			*s.All.Insert(p.key, now) = first
@@ -91,9 +92,9 @@ func (s *Streams) advance(points []point, skipped Skipped) {
 // rate is what the stream gained a second since its last point, or the mean of
 // the rates that a histogram of rates gained. There is none for the first point
 // of a stream, for one that came twice, and if there is a reason.
-func (n *newest) rate(r reading) (rate float64, ok bool, reason Reason) {
+func (n *newest) rate(r reading) (rate float64, reason Reason) {
 	if r.at == 0 || !(r.sum >= 0) || math.IsInf(r.sum, 0) {
-		return 0, false, invalidValue
+		return 0, invalidValue
 	}
 	if r.delta || r.reported {
 		return r.own()
@@ -102,39 +103,38 @@ func (n *newest) rate(r reading) (rate float64, ok bool, reason Reason) {
 	switch {
 	case before.at == 0:
 		*n = newest{r.at, r.sum, r.count}
-		return 0, false, ""
+		return 0, unwanted
 	case before == newest{r.at, r.sum, r.count}:
-		return 0, false, ""
+		return 0, unwanted
 	case r.at <= before.at:
-		return 0, false, outOfOrder
+		return 0, outOfOrder
 	case r.sum < before.sum, r.count < before.count, r.start >= before.at && r.start < r.at:
 		*n = newest{r.at, r.sum, r.count}
-		return 0, false, counterReset
+		return 0, counterReset
 	}
 	gained := reading{start: before.at, at: r.at, sum: r.sum - before.sum, count: r.count - before.count, mean: r.mean}
-	rate, ok, reason = gained.own()
+	rate, reason = gained.own()
 	if reason != shortDuration {
 		*n = newest{r.at, r.sum, r.count}
 	}
-	return rate, ok, reason
+	return rate, reason
 }
 
 // own is the rate of a point that covers the time from its start.
-func (r reading) own() (rate float64, ok bool, reason Reason) {
+func (r reading) own() (rate float64, reason Reason) {
 	if r.reported {
-		return r.sum, true, ""
+		return r.sum, ""
 	}
 	if r.mean {
 		if r.count == 0 {
-			return 0, false, ""
+			return 0, unwanted
 		}
-		return r.sum / float64(r.count), true, ""
+		return r.sum / float64(r.count), ""
 	}
 	if r.start == 0 {
-		return 0, false, invalidValue
+		return 0, invalidValue
 	}
-	rate, reason = divide(r.sum, seconds(r.start, r.at))
-	return rate, reason == "", reason
+	return divide(r.sum, seconds(r.start, r.at))
 }
 
 // A client may count the same tokens more than once: by a counter, by a
