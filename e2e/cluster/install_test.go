@@ -90,17 +90,27 @@ func TestInstall(t *testing.T) {
 		await(t, func() bool { return len(c.pods(t, "gateway")) == 0 }, started, poll, "the gateways are still there")
 		c.spansArrive(t, jaeger, 103)
 	})
+	t.Run("programs that only print", func(t *testing.T) { c.printed(t, values) })
+	t.Run("a pod with a GPU of a device plugin", c.allocated)
+	t.Run("a namespace with the standard restricted", func(t *testing.T) { c.restricted(t, values) })
+	t.Run("uninstalled", c.uninstalled)
+}
+
+// documentedBlock returns a block of values of docs/install.md.
+func documentedBlock(t *testing.T, name string) string {
+	t.Helper()
+	page, err := os.ReadFile(harness.Path("docs", "install.md"))
+	require.NoError(t, err)
+	block := regexp.MustCompile("(?s)```yaml " + name + "\n(.*?)```").FindSubmatch(page)
+	require.NotNil(t, block, "docs/install.md shows no %s", name)
+	return string(block[1])
 }
 
 // documentedValues writes the file of values of docs/install.md, with the image that is on the
 // node and with the back end.
 func documentedValues(t *testing.T, backend string) string {
 	t.Helper()
-	page, err := os.ReadFile(harness.Path("docs", "install.md"))
-	require.NoError(t, err)
-	block := regexp.MustCompile("(?s)```yaml values\n(.*?)```").FindSubmatch(page)
-	require.NotNil(t, block, "docs/install.md shows no values")
-	text := strings.NewReplacer("registry.example/otelcol-ml", "localhost/otelcol-ml", "jaeger.tracing:4317", backend).Replace(string(block[1]))
+	text := strings.NewReplacer("registry.example/otelcol-ml", "localhost/otelcol-ml", "jaeger.tracing:4317", backend).Replace(documentedBlock(t, "values"))
 	require.Contains(t, text, backend)
 	// The pods are found by their addresses, because mlgen names none.
 	text += "agent:\n  kubernetesAttributes: true\n"
@@ -133,18 +143,25 @@ func (c *cluster) spansArrive(t *testing.T, jaeger *harness.Jaeger, job int) {
 	c.kubectl(t, "wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/"+name, "--timeout=2m")
 }
 
-// page opens the live page as docs/install.md does.
+// page waits until the live page has a run.
 func (c *cluster) page(t *testing.T) {
+	page := c.open(t)
+	await(t, func() bool {
+		body, err := harness.Get(t.Context(), page+"/?format=text")
+		return err == nil && strings.Contains(body, "101")
+	}, arrival, poll, "the page does not show the run")
+}
+
+// open opens the live page as docs/install.md does. It returns the address.
+func (c *cluster) open(t *testing.T) string {
+	t.Helper()
 	port := harness.FreePort(t)
 	harness.Start(t, harness.Command{
 		Name: "port-forward", Path: filepath.Join(c.folder, "bin", "kubectl"),
 		Args: []string{"port-forward", "--namespace", "monitoring", "daemonset/otelcol-ml-agent", fmt.Sprintf("%d:8890", port)},
 		Env:  []string{"KUBECONFIG=" + filepath.Join(c.folder, "admin.conf")},
 	}).AwaitOutput(t, "Forwarding from")
-	await(t, func() bool {
-		body, err := harness.Get(t.Context(), fmt.Sprintf("http://127.0.0.1:%d/?format=text", port))
-		return err == nil && strings.Contains(body, "101")
-	}, arrival, poll, "the page does not show the run")
+	return fmt.Sprintf("http://127.0.0.1:%d", port)
 }
 
 // awaitMetric waits until agents have samples of a metric.

@@ -38,7 +38,7 @@ func TestTrainingLogs(t *testing.T) {
 					at.Format(time.RFC3339Nano), at.Format("2006-01-02 15:04:05,000"), i+1)
 			}
 			require.NoError(t, os.WriteFile(filepath.Join(folder, "0.log"), []byte(lines.String()), 0o600))
-			around := surroundings{folders: map[string]string{"/var/log/pods": pods}}
+			around := surroundings{folders: map[string]string{"/var/log/pods": pods}, variables: map[string]string{"NODE_NAME": "node-1"}}
 			if values == "agents" {
 				around.overrides = map[string]any{"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::initial_zero": "0s"}
 			}
@@ -54,7 +54,7 @@ func TestTrainingLogs(t *testing.T) {
 				}
 				samples, err = harness.Scrape(t.Context(), collector.Address(t, "exporters::prometheus"))
 				require.NoError(c, err)
-				if found := harness.Select(samples, "ml_steps_total", harness.Labels{"job": "pytorch"}); assert.Len(c, found, 1) {
+				if found := harness.Select(samples, "ml_steps_total", harness.Labels{"job": "pytorch", "host_name": "node-1"}); assert.Len(c, found, 1) {
 					assert.InDelta(c, 30, found[0].Value, 0)
 				}
 			}, arrival, poll)

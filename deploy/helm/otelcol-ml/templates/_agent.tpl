@@ -69,6 +69,9 @@ service:
 {{- $config := .Files.Get (printf "files/%s" (include "otelcol-ml.agent.file" .)) | fromYaml -}}
 {{- $lines := .Files.Get "files/logs-kubernetes.yaml" | fromYaml -}}
 {{- $_ := set $lines.service "extensions" (uniq (concat $config.service.extensions $lines.service.extensions)) -}}
+{{- /* In a pod the name of the host is that of the pod. */ -}}
+{{- $_ := set $lines "processors" (dict "resource/lines" (dict "attributes" (list (dict "key" "host.name" "value" "${env:NODE_NAME}" "action" "upsert")))) -}}
+{{- $_ := set (index $lines.service.pipelines "logs/lines") "processors" (list "ml_guard" "memory_limiter" "resource/lines") -}}
 {{- $_ := set $lines.service.pipelines "traces/in" (dict "receivers" (concat (index $config.service.pipelines "traces/in" "receivers") (list "ml_lines"))) -}}
 {{- toYaml $lines -}}
 {{- end -}}
@@ -97,7 +100,7 @@ service:
 - {name: JAEGER_URL, value: {{ .Values.backends.jaegerURL | quote }}}
 {{ include "otelcol-ml.backendEnv" . }}
 {{- end }}
-{{- if .Values.agent.kubernetesAttributes }}
+{{- if or .Values.agent.kubernetesAttributes .Values.agent.trainingLogs }}
 - name: NODE_NAME
   valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
 {{- end }}
