@@ -96,21 +96,25 @@ func TestInstall(t *testing.T) {
 	t.Run("uninstalled", c.uninstalled)
 }
 
-// documentedBlock returns a block of values of docs/install.md.
-func documentedBlock(t *testing.T, name string) string {
+// documentedBlock returns the block of values in docs/install.md that has a key.
+func documentedBlock(t *testing.T, key string) string {
 	t.Helper()
 	page, err := os.ReadFile(harness.Path("docs", "install.md"))
 	require.NoError(t, err)
-	block := regexp.MustCompile("(?s)```yaml " + name + "\n(.*?)```").FindSubmatch(page)
-	require.NotNil(t, block, "docs/install.md shows no %s", name)
-	return string(block[1])
+	for _, block := range regexp.MustCompile("(?s)```yaml values\n(.*?)```").FindAllSubmatch(page, -1) {
+		if strings.Contains(string(block[1]), key+":") {
+			return string(block[1])
+		}
+	}
+	require.Fail(t, "docs/install.md shows no values with "+key)
+	return ""
 }
 
 // documentedValues writes the file of values of docs/install.md, with the image that is on the
 // node and with the back end.
 func documentedValues(t *testing.T, backend string) string {
 	t.Helper()
-	text := strings.NewReplacer("registry.example/otelcol-ml", "localhost/otelcol-ml", "jaeger.tracing:4317", backend).Replace(documentedBlock(t, "values"))
+	text := strings.NewReplacer("registry.example/otelcol-ml", "localhost/otelcol-ml", "jaeger.tracing:4317", backend).Replace(documentedBlock(t, "backends"))
 	require.Contains(t, text, backend)
 	// The pods are found by their addresses, because mlgen names none.
 	text += "agent:\n  kubernetesAttributes: true\n"

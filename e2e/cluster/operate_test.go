@@ -130,7 +130,7 @@ func (p page) shows(job, state string, attempts float64, class, message string) 
 // that is restarted, is on the page, also after an agent has been replaced.
 func (c *cluster) printed(t *testing.T, values string) {
 	owner := filepath.Join(t.TempDir(), "owner.yaml")
-	require.NoError(t, os.WriteFile(owner, []byte(documentedBlock(t, "owner")), 0o600))
+	require.NoError(t, os.WriteFile(owner, []byte(documentedBlock(t, "owners")), 0o600))
 	c.helm(t, "upgrade", "otelcol-ml", "deploy/helm/otelcol-ml", "--values", values, "--values", owner,
 		"--set", "agent.trainingLogs=true,agent.state.hostPath="+stateFolder+",gpu.privileges=attribution")
 	// helm lets the only pod of a DaemonSet be away.
