@@ -3,6 +3,7 @@ package reprogenprocessor
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -56,6 +57,10 @@ type Config struct {
 	// do not fit. Default: false.
 	EmitLog bool `mapstructure:"emit_log"`
 
+	// Evidence says what is gathered when a run hangs. It takes a logs pipeline with the
+	// records of ml_metrics.
+	Evidence EvidenceConfig `mapstructure:"evidence"`
+
 	limits limits
 }
 
@@ -77,6 +82,23 @@ type limits struct {
 	// burst is the number of artifacts at once after a quiet time; 0 is twice
 	// ArtifactsPerMinute.
 	burst int
+}
+
+// EvidenceConfig says what is gathered of the processes of a run that hangs.
+type EvidenceConfig struct {
+	// RootPath is where the host's root directory is mounted. Default: empty, which
+	// is /.
+	RootPath string `mapstructure:"root_path"`
+
+	// FlightRecorder lists patterns of files with PyTorch's Flight Recorder dumps, below
+	// RootPath. Those written since an hour before the hang are copied, at most 64 MiB.
+	// Default: empty, which copies none.
+	FlightRecorder []string `mapstructure:"flight_recorder"`
+
+	// StackCommand is a program, by its whole path, and its arguments. It gets the id of a
+	// process as a further argument and prints the process's stacks, as
+	// [/usr/bin/py-spy, dump, --pid] does. Default: empty, which runs none.
+	StackCommand []string `mapstructure:"stack_command"`
 }
 
 // RetentionConfig bounds the directory. When a limit is exceeded, the sender or
@@ -122,6 +144,14 @@ func (c *Config) Validate() error {
 		if err := pythoncall.CheckEntry(entry); err != nil {
 			errs = append(errs, fmt.Errorf(`"allowed_modules[%d]": %w`, i, err))
 		}
+	}
+	for i, pattern := range c.Evidence.FlightRecorder {
+		if _, err := filepath.Match(pattern, ""); err != nil || !filepath.IsAbs(pattern) {
+			errs = append(errs, fmt.Errorf(`"evidence::flight_recorder[%d]" is %q: it must be a pattern that begins with "/", such as "/tmp/nccl_trace_rank_*"`, i, pattern))
+		}
+	}
+	if command := c.Evidence.StackCommand; len(command) > 0 && !filepath.IsAbs(command[0]) {
+		errs = append(errs, fmt.Errorf(`"evidence::stack_command" is %q: it must begin with the whole path of a program, such as "/usr/bin/py-spy"`, command))
 	}
 	for _, bound := range [...]struct {
 		key   string

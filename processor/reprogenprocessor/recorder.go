@@ -36,9 +36,11 @@ const (
 type recorder struct {
 	observer
 	writer writer
+	hangs  *hangs
 
 	withdraw        func()         // the notices; nil before the start
 	releases, saves shared.Loop    // what keeps the time
+	gathering       shared.Loop    // of evidence
 	busy            sync.WaitGroup // the workers
 	ending          shared.Stop    // of all of them
 
@@ -73,6 +75,7 @@ func newRecorder(cfg *Config, kinds kind.Registry, id component.ID, set componen
 			account: a, kinds: kinds, groups: groups, incidents: incidents, artifacts: artifact.New(kinds, cfg.AllowedModules),
 		},
 	}
+	r.hangs = newHangs(&cfg.Evidence, r.gpus, &r.writer)
 	r.aborted, r.abort = context.WithCancel(context.Background())
 	return r, nil
 }
@@ -104,6 +107,7 @@ func (r *recorder) Start(_ context.Context, host component.Host) error {
 	for range r.cfg.limits.workers {
 		r.busy.Go(r.work)
 	}
+	r.gathering.Start(0, 0, r.hangs.gather)
 	r.releases.Start(tickInterval, tickInterval, func(context.Context) { r.incidents.Release(r.now(), false) })
 	r.saves.Start(flushInterval, flushInterval, func(context.Context) {
 		r.writer.enforce()
@@ -146,6 +150,7 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 func (r *recorder) finish() error {
 	_ = r.releases.Stop(context.Background())
 	_ = r.saves.Stop(context.Background())
+	_ = r.gathering.Stop(context.Background())
 	r.incidents.Close()
 	r.busy.Wait()
 	r.writer.flush()

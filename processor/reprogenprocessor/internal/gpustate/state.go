@@ -220,10 +220,17 @@ func (g *gpu) weigh() {
 // Own returns a line for each GPU that the process of a run and rank was on, as it was last
 // read before a moment. Only ml_enrich decides which run a workload belongs to; of a
 // run with several ranks, the process is known by its rank.
-func (s *State) Own(run, rank string, at time.Time) (lines []string) {
-	if run == "" {
-		return nil
-	}
+func (s *State) Own(run, rank string, at time.Time) []string {
+	return s.lines(at, func(u *use) bool { return run != "" && u.run == run && u.Rank == rank })
+}
+
+// Of returns a line for each GPU of a run, as it was last read before a moment.
+func (s *State) Of(run string, at time.Time) []string {
+	return s.lines(at, func(u *use) bool { return run != "" && u.run == run })
+}
+
+// lines returns a line for each GPU that has a workload of a kind.
+func (s *State) lines(at time.Time, of func(*use) bool) (lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, g := range s.gpus.Values() {
@@ -231,7 +238,7 @@ func (s *State) Own(run, rank string, at time.Time) (lines []string) {
 		if r == nil {
 			continue
 		}
-		own := slices.IndexFunc(r.uses, func(u use) bool { return u.run == run && u.Rank == rank })
+		own := slices.IndexFunc(r.uses, func(u use) bool { return of(&u) })
 		if own >= 0 {
 			lines = append(lines, g.line(r, cmp.Or(r.uses[own].join, "run")))
 		}

@@ -1,0 +1,151 @@
+package reprogenprocessor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.uber.org/zap"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/evidence"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
+)
+
+const (
+	// gatherTimeout is how long the evidence of one hang may take, and stackTimeout the stacks
+	// of one process.
+	gatherTimeout = 30 * time.Second
+	stackTimeout  = 10 * time.Second
+	// maxHangs is how many hangs wait; each gathers once, one after the other.
+	maxHangs = 16
+	// maxLines is how many log records are remembered, of at most maxLine bytes.
+	maxLines, maxLine = 256, 512
+	// hangKind is the kind of a group of hangs.
+	hangKind = "hang"
+)
+
+// hangs gathers the evidence of runs that hang.
+type hangs struct {
+	gatherer *evidence.Gatherer
+	gpus     *gpustate.State
+	writer   *writer
+	waiting  chan evidence.Hang
+
+	mu    sync.Mutex
+	lines []string // of log records, the newest last
+}
+
+func newHangs(cfg *EvidenceConfig, gpus *gpustate.State, w *writer) *hangs {
+	h := &hangs{gpus: gpus, writer: w, waiting: make(chan evidence.Hang, maxHangs)}
+	var stack func(ctx context.Context, pid uint32) ([]byte, error)
+	if command := cfg.StackCommand; len(command) > 0 {
+		stack = func(ctx context.Context, pid uint32) ([]byte, error) {
+			ctx, cancel := context.WithTimeout(ctx, stackTimeout)
+			defer cancel()
+			run := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], strconv.FormatUint(uint64(pid), 10))...) //nolint:gosec // the operator's program
+			run.WaitDelay = time.Second
+			return run.Output()
+		}
+	}
+	h.gatherer = evidence.New(cfg.RootPath, cfg.FlightRecorder, stack)
+	return h
+}
+
+// observe looks at log records for hangs that begin, and remembers what of the others may
+// say why: those about GPUs, collectives and failures, whose severity is at least a warning.
+// It never blocks.
+func (h *hangs) observe(ld plog.Logs) {
+	for _, hang := range evidence.Hangs(ld) {
+		select {
+		case h.waiting <- hang:
+		default:
+			h.writer.dropped(context.Background(), 1, dropQueueFull)
+		}
+	}
+	for _, rl := range ld.ResourceLogs().All() {
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, record := range sl.LogRecords().All() {
+				if record.SeverityNumber() >= plog.SeverityNumberWarn && record.Body().Type() == pcommon.ValueTypeStr {
+					h.remember(rl.Resource().Attributes(), record)
+				}
+			}
+		}
+	}
+}
+
+func (h *hangs) remember(resource pcommon.Map, record plog.LogRecord) {
+	body := strings.ReplaceAll(mlattr.CutText(record.Body().Str(), maxLine), "\n", " ")
+	line := strings.Join([]string{record.Timestamp().AsTime().Format(time.RFC3339), record.SeverityNumber().String(), attr.Text(resource, mlattr.ServiceName), body}, " ")
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.lines) == maxLines {
+		h.lines = append(h.lines[:0], h.lines[maxLines/4:]...)
+	}
+	h.lines = append(h.lines, line)
+}
+
+// gather gathers the evidence of the hangs that wait, until ctx ends.
+func (h *hangs) gather(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case hang := <-h.waiting:
+			h.write(ctx, &hang)
+		}
+	}
+}
+
+// write gathers the evidence of a hang, and writes it as an artifact of the group of its run.
+func (h *hangs) write(ctx context.Context, hang *evidence.Hang) {
+	ctx, cancel := context.WithTimeout(ctx, gatherTimeout)
+	defer cancel()
+	var log []string
+	if h.writer.cfg.CaptureContent {
+		h.mu.Lock()
+		for _, line := range h.lines {
+			log = append(log, redact.Text(line))
+		}
+		h.mu.Unlock()
+	}
+	files := h.gatherer.Gather(ctx, hang, h.gpus.Of(hang.Run, h.writer.now()), log)
+	group := digest(hang.Kind, hang.Service, hang.Run)
+	name := store.ArtifactName(hang.Detected, digest(hang.ID, hang.Onset.String())+digest(hang.ID), group)
+	err := h.writer.disk.Write(group, name, share.OriginOf(share.SenderOf(sender.ID{}), hang.Service), files)
+	if err == nil {
+		err = h.writer.disk.WriteGroup(store.Group{
+			Fingerprint: group, Kind: hangKind, Type: hang.Kind, Message: redact.Text(hang.Text), Count: 1,
+			FirstSeen: hang.Onset, LastSeen: hang.Detected, Services: []string{hang.Service}, Exemplars: []string{name},
+		})
+	}
+	if err != nil {
+		h.writer.dropped(ctx, 1, dropWriteError)
+		h.writer.warn("The evidence of a hang could not be written", err)
+		return
+	}
+	h.writer.telemetry.ProcessorReproGenWritten.Add(ctx, 1, h.writer.own)
+	h.writer.enforce()
+	h.writer.logger.Info("Gathered the evidence of a hang", zap.String("run", hang.Run), zap.String("path", group+"/"+name))
+}
+
+// digest returns 16 digits that stand for texts.
+func digest(texts ...string) string {
+	hash := sha256.New()
+	for _, text := range texts {
+		hash.Write(append([]byte(text), 0))
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8])
+}

@@ -1,0 +1,144 @@
+package reprogenprocessor
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// hung is the record of ml_metrics that a run hangs.
+func hung(run, state string) plog.Logs {
+	ld := plog.NewLogs()
+	rl := ld.ResourceLogs().AppendEmpty()
+	rl.Resource().Attributes().PutStr(mlattr.ServiceName, "trainer")
+	record := rl.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+	record.SetEventName(mlattr.Problem)
+	record.SetTimestamp(pcommon.NewTimestampFromTime(time.Now()))
+	record.SetSeverityNumber(plog.SeverityNumberError)
+	record.Body().SetStr("Run " + run + " looks hung: rank 2 is missing in all_reduce 17.")
+	a := record.Attributes()
+	a.PutStr(mlattr.Problem, mlattr.ProblemLooksHung)
+	a.PutStr(mlattr.ProblemID, "p-"+run)
+	a.PutStr(mlattr.ProblemState, state)
+	a.PutDouble(mlattr.ProblemOnset, float64(time.Now().Add(-5*time.Minute).Unix()))
+	a.PutStr(mlattr.RunID, run)
+	a.PutStr(mlattr.ProblemNext, "py-spy dump --pid <rank 2>")
+	a.PutEmptySlice(mlattr.ProblemEvidence).AppendEmpty().SetStr("GPUs wait for each other")
+	return ld
+}
+
+// rank starts a process as a launcher does, which waits.
+func rank(t *testing.T, run string, rank int) int {
+	t.Helper()
+	waiting := exec.CommandContext(t.Context(), "sleep", "600")
+	waiting.Env = []string{"TORCHELASTIC_RUN_ID=" + run, "RANK=" + strconv.Itoa(rank), "PATH=" + os.Getenv("PATH")}
+	require.NoError(t, waiting.Start())
+	t.Cleanup(func() {
+		_ = waiting.Process.Kill()
+		_ = waiting.Wait()
+	})
+	return waiting.Process.Pid
+}
+
+// bundle waits for the evidence of a hang.
+func bundle(t *testing.T, cfg *Config) string {
+	t.Helper()
+	var found []string
+	require.Eventually(t, func() bool {
+		found, _ = filepath.Glob(filepath.Join(cfg.Directory, "*", "*", "report.md"))
+		return len(found) > 0
+	}, 30*time.Second, 10*time.Millisecond)
+	require.Len(t, found, 1)
+	return filepath.Dir(found[0])
+}
+
+// TestEvidenceOfAHang has the processes of the run, its dumps, and what was logged.
+func TestEvidenceOfAHang(t *testing.T) {
+	cfg, dumps := waitingConfig(t), t.TempDir()
+	cfg.Evidence.FlightRecorder = []string{filepath.Join(dumps, "trace_rank_*")}
+	cfg.Evidence.StackCommand = []string{"/bin/echo", "stack of"}
+	require.NoError(t, os.WriteFile(filepath.Join(dumps, "trace_rank_0"), []byte("new"), 0o600))
+	old := filepath.Join(dumps, "trace_rank_1")
+	require.NoError(t, os.WriteFile(old, []byte("old"), 0o600))
+	require.NoError(t, os.Chtimes(old, time.Time{}, time.Now().Add(-2*time.Hour)))
+	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dumps, "trace_rank_2")))
+	third, other := rank(t, "run-7", 3), rank(t, "run-8", 4)
+
+	w := newWorld(t, cfg)
+	xid := plog.NewLogs()
+	warning := xid.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+	warning.SetSeverityNumber(plog.SeverityNumberError)
+	warning.Body().SetStr("XID 79: the GPU has fallen off the bus; password=hunter2secret")
+	require.NoError(t, w.logs.ConsumeLogs(t.Context(), xid))
+	require.NoError(t, w.logs.ConsumeLogs(t.Context(), hung("run-7", mlattr.ProblemBegan)))
+	folder := bundle(t, cfg)
+
+	report := text(t, folder, "report.md")
+	assert.Regexp(t, `^# Run run-7 looks hung: rank 2 is missing in all_reduce 17\.\n`, report)
+	assert.Contains(t, report, "Next: py-spy dump")
+	assert.Contains(t, report, "- GPUs wait for each other\n")
+	assert.Regexp(t, `process `+strconv.Itoa(third)+` \(sleep\), rank 3: 1 of its threads sleeping`, report)
+	assert.NotContains(t, report, "process "+strconv.Itoa(other)+" ")
+	assert.Equal(t, "stack of "+strconv.Itoa(third)+"\n", text(t, folder, "stack-"+strconv.Itoa(third)+".txt"))
+	assert.Equal(t, "new", text(t, folder, "dump-0-trace_rank_0"))
+	files, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	assert.Len(t, files, 4, "neither the dump of an earlier hang nor a link")
+	log := text(t, folder, "log.txt")
+	assert.Contains(t, log, "XID 79")
+	assert.NotContains(t, log, "hunter2secret")
+	g := groups(t, cfg)
+	require.Len(t, g, 1)
+	assert.Equal(t, "hang", g[0].Kind)
+	assert.EqualValues(t, 1, w.count("written"))
+}
+
+// TestEvidenceOfAHungRank has the processes with a rank, where none has an id of the run.
+func TestEvidenceOfAHungRank(t *testing.T) {
+	cfg := waitingConfig(t)
+	pid := rank(t, "elsewhere", 5)
+	w := newWorld(t, cfg)
+	require.NoError(t, w.logs.ConsumeLogs(t.Context(), hung("a hash", mlattr.ProblemBegan)))
+	report := text(t, bundle(t, cfg), "report.md")
+	assert.Contains(t, report, "None has an id of the run")
+	assert.Contains(t, report, "process "+strconv.Itoa(pid)+" (sleep), rank 5")
+	assert.Contains(t, report, "evidence::stack_command is empty")
+}
+
+// TestNoEvidenceWithoutAHang gathers nothing of what ends, of other problems and of others' records.
+func TestNoEvidenceWithoutAHang(t *testing.T) {
+	cfg := waitingConfig(t)
+	w := newWorld(t, cfg)
+	slow := hung("run", mlattr.ProblemBegan)
+	slow.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Attributes().PutStr(mlattr.Problem, mlattr.ProblemSlow)
+	others := hung("run", mlattr.ProblemBegan)
+	others.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).SetEventName("app.event")
+	for _, ld := range []plog.Logs{hung("run", mlattr.ProblemEnded), hung("run", mlattr.ProblemUpdated), slow, others} {
+		require.NoError(t, w.logs.ConsumeLogs(t.Context(), ld))
+	}
+	require.NoError(t, w.logs.ConsumeLogs(t.Context(), hung("last", mlattr.ProblemBegan)))
+	assert.Contains(t, text(t, bundle(t, cfg), "report.md"), "# Run last ")
+}
+
+// TestAStackCommandThatHangs is ended, and so is the gathering at a shutdown.
+func TestAStackCommandThatHangs(t *testing.T) {
+	cfg := waitingConfig(t)
+	started := filepath.Join(t.TempDir(), "started")
+	cfg.Evidence.StackCommand = []string{"/bin/sh", "-c", "touch " + started + "; sleep 600; :"}
+	rank(t, "run-9", 0)
+	w := newWorld(t, cfg)
+	require.NoError(t, w.logs.ConsumeLogs(t.Context(), hung("run-9", mlattr.ProblemBegan)))
+	require.Eventually(t, func() bool { _, err := os.Stat(started); return err == nil }, 30*time.Second, 10*time.Millisecond)
+	w.shutdown()
+	assert.Contains(t, text(t, bundle(t, cfg), "report.md"), "is not whole")
+}

@@ -1,0 +1,150 @@
+package evidence
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
+)
+
+// Bounds of what is gathered, in bytes: of all Flight Recorder dumps, and of what the command
+// for stacks prints of one process.
+const (
+	maxDumps = 64 << 20
+	maxStack = 256 << 10
+	// maxDumpFiles is how many dumps are taken, and dumpsSince how long before the onset the
+	// oldest of them was written: a job's dumps of an earlier hang stay.
+	maxDumpFiles = 64
+	dumpsSince   = time.Hour
+)
+
+// ReportName is the file that a person reads first.
+const ReportName = "report.md"
+
+// Gatherer gathers the evidence of hangs on one host.
+type Gatherer struct {
+	// Root is where the host's root directory is mounted, "" for /.
+	Root string
+	// Dumps are patterns of the files that hold Flight Recorder dumps.
+	Dumps []string
+	// Stack prints the stacks of a process, and is nil where that is not wanted. It ends with
+	// its context.
+	Stack     func(ctx context.Context, pid uint32) ([]byte, error)
+	processes *workload.Processes
+}
+
+// New returns a Gatherer.
+func New(root string, dumps []string, stack func(ctx context.Context, pid uint32) ([]byte, error)) *Gatherer {
+	return &Gatherer{Root: root, Dumps: dumps, Stack: stack, processes: workload.NewNamespaceProcesses(root)}
+}
+
+// Gather returns the files of a hang's evidence. gpus and log are lines about the run's GPUs
+// and the newest log records. What cannot be had is said in the report. When ctx ends, it
+// returns what it has.
+func (g *Gatherer) Gather(ctx context.Context, h *Hang, gpus, log []string) []store.File {
+	var notes []string
+	processes, unread := g.processesOf(ctx, h)
+	if unread > 0 {
+		notes = append(notes, fmt.Sprintf("%d processes of the host could not be looked into: that needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH.", unread))
+	}
+	dumps, missed := g.dumps(h.Onset)
+	notes = append(notes, missed...)
+	files := []store.File{{Name: ReportName}}
+	for i := range processes {
+		if g.Stack == nil {
+			notes = append(notes, "Stacks were not asked for: evidence::stack_command is empty.")
+			break
+		}
+		name := fmt.Sprintf("stack-%d.txt", processes[i].pid)
+		stack, err := g.Stack(ctx, processes[i].pid)
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("%s is not whole: %v", name, err))
+		}
+		files = append(files, store.File{Name: name, Content: []byte(redact.Text(strings.ToValidUTF8(string(stack[:min(len(stack), maxStack)]), "\uFFFD")))})
+	}
+	files = append(files, dumps...)
+	if len(log) > 0 {
+		files = append(files, store.File{Name: "log.txt", Content: []byte(strings.Join(log, "\n") + "\n")})
+	}
+	files[0].Content = []byte(redact.Text(g.report(h, processes, gpus, files[1:], notes)))
+	return files
+}
+
+// dumps returns the Flight Recorder dumps that were written since shortly before a hang.
+func (g *Gatherer) dumps(onset time.Time) (files []store.File, notes []string) {
+	left := int64(maxDumps)
+	for _, pattern := range g.Dumps {
+		found, _ := filepath.Glob(filepath.Join("/", g.Root, pattern)) // Validate has checked it
+		for _, path := range found {
+			info, err := os.Lstat(path)
+			if err != nil || !info.Mode().IsRegular() || info.ModTime().Before(onset.Add(-dumpsSince)) {
+				continue
+			}
+			if info.Size() > left || len(files) == maxDumpFiles {
+				notes = append(notes, "A Flight Recorder dump is left out, because all are more than 64 MiB or 64 files: "+path)
+				continue
+			}
+			content, err := readUpTo(path, info.Size())
+			if err != nil {
+				notes = append(notes, fmt.Sprintf("A Flight Recorder dump could not be read: %v", err))
+				continue
+			}
+			left -= int64(len(content))
+			files = append(files, store.File{Name: "dump-" + strconv.Itoa(len(files)) + "-" + filepath.Base(path), Content: content})
+		}
+	}
+	return files, notes
+}
+
+func readUpTo(path string, limit int64) ([]byte, error) {
+	file, err := os.Open(path) //nolint:gosec // of the operator's patterns, and no symbolic link
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return io.ReadAll(io.LimitReader(file, limit))
+}
+
+// report begins with what is wrong and where to look next.
+func (g *Gatherer) report(h *Hang, processes []process, gpus []string, files []store.File, notes []string) string {
+	var b strings.Builder
+	section := func(title string, lines []string) {
+		if len(lines) > 0 {
+			fmt.Fprintf(&b, "\n## %s\n\n", title)
+		}
+		for _, line := range lines {
+			fmt.Fprintf(&b, "- %s\n", line)
+		}
+	}
+	fmt.Fprintf(&b, "# %s\n\nSince %s, concluded at %s. Host %s.\n", h.Text, h.Onset.UTC().Format(time.RFC3339), h.Detected.UTC().Format(time.RFC3339), workload.HostName(g.Root))
+	if h.Next != "" {
+		fmt.Fprintf(&b, "\nNext: %s\n", h.Next)
+	}
+	section("Evidence", h.Evidence)
+	var lines, names []string
+	for i := range processes {
+		lines = append(lines, processes[i].line())
+	}
+	if len(lines) == 0 {
+		lines = []string{"None was found by the ids of the run, its job or its container, nor by a launcher's RANK."}
+	} else if !processes[0].ids {
+		lines = slices.Insert(lines, 0, "None has an id of the run: these are all of the host with a launcher's RANK.")
+	}
+	section("Processes of the run on this host", lines)
+	section("GPUs of the run", gpus)
+	for i := range files {
+		names = append(names, fmt.Sprintf("%s, %d bytes", files[i].Name, len(files[i].Content)))
+	}
+	section("Files beside this one", names)
+	section("What is missing", notes)
+	return b.String()
+}

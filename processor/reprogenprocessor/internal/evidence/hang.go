@@ -1,0 +1,87 @@
+// Package evidence gathers what the host of a run that hangs knows: where its processes
+// wait, what its GPUs do, what the collectives' libraries recorded. A minute later the
+// run may be gone, and with it all of that.
+package evidence
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Hang is a problem of ml_metrics that says that a run waits.
+type Hang struct {
+	// ID is the problem's, Kind its kind.
+	ID, Kind string
+	// Run, Service, Job and Container say whose processes wait, "" if unknown.
+	Run, Service, Job, Container string
+	// Text says what is wrong in one sentence, Evidence why, and Next where to look.
+	Text, Next string
+	Evidence   []string
+	// Onset is since when it hangs, Detected when that was concluded.
+	Onset, Detected time.Time
+}
+
+// maxEvidence bounds the sentences that are read of a record, and maxSentence each, in bytes.
+const maxEvidence, maxSentence = 32, 1024
+
+// sentence returns the text of an attribute, or "".
+func sentence(attrs pcommon.Map, key string) string {
+	v, ok := attrs.Get(key)
+	if !ok || v.Type() != pcommon.ValueTypeStr {
+		return ""
+	}
+	return mlattr.CutText(v.Str(), maxSentence)
+}
+
+// Hangs returns the hangs that begin, as the log records of ml_metrics say.
+func Hangs(ld plog.Logs) (found []Hang) {
+	for _, rl := range ld.ResourceLogs().All() {
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, record := range sl.LogRecords().All() {
+				if record.EventName() != mlattr.Problem {
+					continue
+				}
+				if h := hangOf(rl.Resource().Attributes(), record); h.ID != "" {
+					found = append(found, h)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// hangOf returns the hang that a record says, without an id if it says none.
+func hangOf(resource pcommon.Map, record plog.LogRecord) (h Hang) {
+	attrs := record.Attributes()
+	text := func(key string) string { return sentence(attrs, key) }
+	waits := [...]string{mlattr.ProblemLooksHung, mlattr.ProblemRankMissing}
+	if !slices.Contains(waits[:], text(mlattr.Problem)) || text(mlattr.ProblemState) != mlattr.ProblemBegan {
+		return Hang{}
+	}
+	h = Hang{
+		ID: text(mlattr.ProblemID), Kind: text(mlattr.Problem), Run: text(mlattr.RunID), Service: text(mlattr.ServiceName),
+		Job: text(mlattr.SlurmJobID), Container: text(mlattr.ContainerID), Next: text(mlattr.ProblemNext),
+		Detected: record.Timestamp().AsTime(),
+	}
+	h.Service = cmp.Or(sentence(resource, mlattr.ServiceName), h.Service)
+	if record.Body().Type() == pcommon.ValueTypeStr {
+		h.Text = mlattr.CutText(record.Body().Str(), maxSentence)
+	}
+	if onset, ok := attrs.Get(mlattr.ProblemOnset); ok && onset.Type() == pcommon.ValueTypeDouble {
+		h.Onset = time.UnixMilli(int64(onset.Double() * 1000)).UTC()
+	}
+	if list, ok := attrs.Get(mlattr.ProblemEvidence); ok && list.Type() == pcommon.ValueTypeSlice {
+		for i := range min(list.Slice().Len(), maxEvidence) {
+			if one := list.Slice().At(i); one.Type() == pcommon.ValueTypeStr {
+				h.Evidence = append(h.Evidence, mlattr.CutText(one.Str(), maxSentence))
+			}
+		}
+	}
+	return h
+}

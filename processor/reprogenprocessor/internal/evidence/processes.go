@@ -1,0 +1,130 @@
+package evidence
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
+)
+
+// Bounds of what is read of processes.
+const (
+	maxListed    = 1 << 16 // processes of the host that are looked at
+	maxProcesses = 64      // of the run
+	maxThreads   = 512     // of a process
+	maxWaits     = 16      // different waits of a process that are shown
+)
+
+// process is a process of a run.
+type process struct {
+	pid uint32
+	workload.Process
+	// waits are where its threads wait, those that cannot be interrupted first.
+	waits []wait
+	// ids reports whether an id says that the process is of the run, and not only its rank.
+	ids bool
+}
+
+// wait is the state of some threads: D for a wait that nothing interrupts, such as one for a
+// disk or a network file system, and the kernel's function that they wait in.
+type wait struct {
+	state, channel string
+	threads        int
+}
+
+// processesOf returns the processes of a hang's run, by the ids of the run, its job or its
+// container. Where none has one, they are all with the rank of a launcher. unread is how
+// many processes of the host do not say what they are, because that needs privileges.
+func (g *Gatherer) processesOf(ctx context.Context, h *Hang) (of []process, unread int) {
+	proc, err := os.Open(filepath.Join("/", g.Root, "proc"))
+	if err != nil {
+		return nil, 0
+	}
+	defer func() { _ = proc.Close() }()
+	names, _ := proc.Readdirnames(maxListed) // what could be read counts
+	for _, name := range names {
+		pid, err := strconv.ParseUint(name, 10, 32)
+		if err != nil || ctx.Err() != nil {
+			continue
+		}
+		found, alive := g.processes.Describe(uint32(pid))
+		if !alive {
+			continue
+		}
+		if found.Environ == workload.SourceDenied {
+			unread++
+		}
+		ids := h.Run != "" && found.RunID == h.Run || h.Job != "" && found.SlurmJobID == h.Job || h.Container != "" && found.ContainerID == h.Container
+		if ids || found.RankGlobal.Known {
+			of = append(of, process{pid: uint32(pid), Process: found, ids: ids})
+		}
+	}
+	if slices.ContainsFunc(of, func(p process) bool { return p.ids }) {
+		of = slices.DeleteFunc(of, func(p process) bool { return !p.ids })
+	}
+	slices.SortFunc(of, func(a, b process) int {
+		return cmp.Or(cmp.Compare(a.RankGlobal.Value, b.RankGlobal.Value), cmp.Compare(a.pid, b.pid))
+	})
+	of = of[:min(len(of), maxProcesses)]
+	for i := range of {
+		of[i].waits = g.waitsOf(of[i].pid)
+	}
+	return of, unread
+}
+
+// waitsOf returns where the threads of a process wait.
+func (g *Gatherer) waitsOf(pid uint32) (waits []wait) {
+	threads, err := os.ReadDir(filepath.Join("/", g.Root, "proc", strconv.FormatUint(uint64(pid), 10), "task"))
+	if err != nil {
+		return nil
+	}
+	for _, thread := range threads[:min(len(threads), maxThreads)] {
+		read := func(file string) string {
+			text, _ := os.ReadFile(filepath.Join("/", g.Root, "proc", strconv.FormatUint(uint64(pid), 10), "task", thread.Name(), file))
+			return string(text)
+		}
+		stat := read("stat")
+		_, after, _ := strings.Cut(stat[strings.LastIndexByte(stat, ')')+1:], " ")
+		if after == "" {
+			continue // it has ended
+		}
+		one := wait{state: after[:1], channel: strings.TrimSpace(read("wchan")), threads: 1}
+		if i := slices.IndexFunc(waits, func(w wait) bool { return w.state == one.state && w.channel == one.channel }); i >= 0 {
+			waits[i].threads++
+		} else if len(waits) < maxWaits {
+			waits = append(waits, one)
+		}
+	}
+	slices.SortStableFunc(waits, func(a, b wait) int {
+		order := strings.Index("DTtRSI", a.state) - strings.Index("DTtRSI", b.state)
+		return cmp.Or(order, cmp.Compare(b.threads, a.threads))
+	})
+	return waits
+}
+
+// states are the kernel's words for the states of threads.
+var states = map[string]string{
+	"D": "uninterruptible wait (D)", "R": "running", "S": "sleeping", "T": "stopped", "t": "stopped by a debugger", "I": "idle", "Z": "ended",
+}
+
+// line describes a process.
+func (p *process) line() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "process %d (%s)", p.pid, p.Executable)
+	if p.RankGlobal.Known {
+		fmt.Fprintf(&b, ", rank %d", p.RankGlobal.Value)
+	}
+	for i, w := range p.waits {
+		fmt.Fprintf(&b, "%s %d of its threads %s", [2]string{":", ";"}[min(i, 1)], w.threads, cmp.Or(states[w.state], w.state))
+		if w.channel != "" && w.channel != "0" {
+			fmt.Fprintf(&b, " in %s", w.channel)
+		}
+	}
+	return b.String()
+}
