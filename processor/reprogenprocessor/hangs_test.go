@@ -121,12 +121,17 @@ func TestNoEvidenceWithoutAHang(t *testing.T) {
 	w := newWorld(t, cfg)
 	slow := hung("run", mlattr.ProblemBegan)
 	slow.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Attributes().PutStr(mlattr.Problem, mlattr.ProblemSlow)
+	failed := hung("run", mlattr.ProblemBegan)
+	of := failed.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Attributes()
+	of.PutStr(mlattr.Problem, mlattr.ProblemRunFailed)
+	of.PutStr(mlattr.ExceptionMessage, "CUDA error")
 	others := hung("run", mlattr.ProblemBegan)
 	others.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).SetEventName("app.event")
-	for _, ld := range []plog.Logs{hung("run", mlattr.ProblemEnded), hung("run", mlattr.ProblemUpdated), slow, others} {
+	for _, ld := range []plog.Logs{hung("run", mlattr.ProblemEnded), hung("run", mlattr.ProblemUpdated), slow, others, failed} {
 		require.NoError(t, w.logs.ConsumeLogs(t.Context(), ld))
 	}
 	require.NoError(t, w.logs.ConsumeLogs(t.Context(), hung("last", mlattr.ProblemBegan)))
+	w.pass(10 * time.Second)
 	assert.Contains(t, text(t, bundle(t, cfg), "report.md"), "# Run last ")
 }
 

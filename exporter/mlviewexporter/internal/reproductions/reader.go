@@ -176,7 +176,13 @@ func (r *Reader) failure(root *os.Root, name string) (*api.Failure, error) {
 		f.LastSeen = &s.LastSeen
 	}
 	report, err := saved.ReadFile(root, path.Join(artifact, reportFile), maxReportBytes)
-	describe(f, filepath.Join(r.directory, filepath.FromSlash(artifact), scriptFile), report)
+	folder := filepath.Join(r.directory, filepath.FromSlash(artifact))
+	if isFile(root, path.Join(artifact, scriptFile)) {
+		describe(f, filepath.Join(folder, scriptFile), report)
+	} else {
+		// The evidence of a hang is of no trace.
+		f.TraceID, f.Command = "", "cat "+shellQuote(filepath.Join(folder, reportFile))
+	}
 	return f, errors.Join(problem, err)
 }
 
@@ -199,18 +205,24 @@ func (r *Reader) Report(fingerprint string) ([]byte, bool) {
 	return report, err == nil
 }
 
-// newestArtifact returns the path of a group's newest artifact with a script, or
+// newestArtifact returns the path of a group's newest artifact with a script or a report, or
 // "".
 func newestArtifact(root *os.Root, name string) (string, error) {
 	names, err := folders(root, name, artifactName)
 	// Names begin with the time, so the last one is the newest.
 	for _, artifact := range slices.Backward(names) {
 		artifact = path.Join(name, artifact)
-		if info, err := root.Lstat(path.Join(artifact, scriptFile)); err == nil && info.Mode().IsRegular() {
+		if isFile(root, path.Join(artifact, scriptFile)) || isFile(root, path.Join(artifact, reportFile)) {
 			return artifact, nil
 		}
 	}
 	return "", err
+}
+
+// isFile reports whether a path is that of a file, and not of a link to one.
+func isFile(root *os.Root, name string) bool {
+	info, err := root.Lstat(name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // folders returns the names of the folders in a folder that match, sorted.

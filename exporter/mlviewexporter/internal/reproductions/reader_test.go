@@ -70,6 +70,8 @@ func TestFailures(t *testing.T) {
 		"variants":[{"id":"x"},{"id":"y"}],"first_seen":"2026-11-20T10:00:00Z","last_seen":"2026-11-20T11:00:00Z","unknown":[1]}`, folder, groupA, "group.json")
 	context := artifact(t, folder, groupB, "20261120T103000Z", context)
 	write(t, `{"kind":"context","type":"KeyError","count":1,"last_seen":"2026-11-20T10:30:00Z"}`, folder, groupB, "group.json")
+	hang := write(t, "# Run r looks hung\n", folder, "dddddddddddddddd", "20261120T090000Z"+traceAndSpan, "report.md")
+	write(t, `{"kind":"hang","type":"looks_hung","message":"Run r looks hung","count":1,"last_seen":"2026-11-20T09:00:00Z"}`, folder, "dddddddddddddddd", "group.json")
 	// What repro_gen did not write.
 	write(t, "", folder, "not-a-group", "20291120T103000Z"+traceAndSpan, "repro.py")
 	write(t, "", folder, groupB, "20291120T103000Z"+strings.ToUpper(traceAndSpan), "repro.py")
@@ -86,6 +88,10 @@ func TestFailures(t *testing.T) {
 		{
 			Key: groupB, Kind: "context", Class: "KeyError", Count: 1, LastSeen: at(10, 30), TraceID: traceID,
 			Report: "/reproductions/" + groupB, Command: "python3 " + context, Why: "the call was not recorded",
+		},
+		{
+			Key: "dddddddddddddddd", Kind: "hang", Class: "looks_hung", Message: "Run r looks hung", Count: 1, LastSeen: at(9, 0),
+			Report: "/reproductions/dddddddddddddddd", Command: "cat " + hang,
 		},
 	}, failures(t, reproductions.Open(folder)))
 }

@@ -92,7 +92,7 @@ func (d *Detector) Logs(ld plog.Logs, sender share.Sender, now time.Time) Batch 
 		succeeded := false
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
-				if !hasFailure(record.Attributes()) {
+				if !hasFailure(record) {
 					succeeded = true
 					continue
 				}

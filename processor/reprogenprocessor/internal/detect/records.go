@@ -23,9 +23,13 @@ const (
 	attrLogSpanID  = "otelSpanID"
 )
 
-// hasFailure reports whether a record has an exception or a trigger.
-func hasFailure(attributes pcommon.Map) bool {
-	for k, v := range attributes.All() {
+// hasFailure reports whether a record has an exception or a trigger. What ml_metrics concludes
+// of a failure is none of its own.
+func hasFailure(record plog.LogRecord) bool {
+	if record.EventName() == mlattr.Problem {
+		return false
+	}
+	for k, v := range record.Attributes().All() {
 		switch k {
 		case mlattr.ExceptionType, attr.ExceptionMessage:
 			if v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
