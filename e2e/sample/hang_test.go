@@ -1,6 +1,8 @@
 package sample_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,21 +13,21 @@ import (
 )
 
 // A run hangs. ml_metrics reports it as a log record, and ml_sample, which has kept
-// nothing of the run, keeps the last steps of all ranks.
+// nothing of the run, keeps the last steps of all ranks. repro_gen gathers what the host knows.
 func TestAHangReleasesTheStepsBeforeIt(t *testing.T) {
 	const before, ranks, checkpointEvery = 5, 16, 50
 	sink := harness.StartSink(t)
-	processors := []string{"ml_sample", "ml_guard/content"}
+	processors, reproductions := []string{"ml_sample", "ml_guard/content"}, t.TempDir()
 	collector := harness.StartCollector(t, harness.CollectorOptions{
 		Config: harness.Path("distribution", "config", "production.yaml"),
-		Env:    []string{"JAEGER_ENDPOINT=" + sink.Endpoint, "OTELCOL_ML_REPRO_DIR=" + t.TempDir()},
+		Env:    []string{"JAEGER_ENDPOINT=" + sink.Endpoint, "OTELCOL_ML_REPRO_DIR=" + reproductions},
 		Overrides: map[string]any{
 			"processors::ml_sample": map[string]any{
 				"steps": map[string]any{"one_in": 1_000_000, "slow_quantile": 0, "slow": 0, "first": 0, "before": before},
 				"wait":  "2s",
 			},
 			"service::pipelines::traces/out::processors":   processors,
-			"service::pipelines::logs/derived::processors": processors,
+			"service::pipelines::logs/derived::processors": append([]string{"repro_gen"}, processors...),
 			"connectors::ml_metrics::flush_interval":       "1s",
 			"connectors::ml_metrics::stall_timeout":        "3s",
 			"connectors::ml_metrics::idle_timeout":         "3s",
@@ -55,6 +57,13 @@ func TestAHangReleasesTheStepsBeforeIt(t *testing.T) {
 			assert.Equal(c, ranks*5, steps[number], "step %d", number)
 		}
 		assert.Equal(c, ranks+ranks-1, steps[hung], "each rank has loaded data, one has not ended its forward pass")
+		evidence, _ := filepath.Glob(filepath.Join(reproductions, "*", "*", "report.md"))
+		said := ""
+		for _, file := range evidence {
+			report, _ := os.ReadFile(file)
+			said += string(report)
+		}
+		assert.Regexp(c, `(?m)^# .*\n\nSince .*\n(.*\n)*## Processes of the run on this host\n`, said)
 	}, harness.ArrivalTimeout, harness.ArrivalPoll)
 	generator.Stop(t)
 }
