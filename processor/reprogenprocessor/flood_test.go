@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/otlpnest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
@@ -210,7 +211,7 @@ func TestDiskThatFails(t *testing.T) {
 // most.
 func FuzzConsumeLogs(f *testing.F) {
 	var marshaler plog.ProtoMarshaler
-	for _, ld := range []plog.Logs{plog.NewLogs(), logged().logs(plog.SeverityNumberError), logged().logs(plog.SeverityNumberWarn)} {
+	for _, ld := range []plog.Logs{plog.NewLogs(), logged().logs(plog.SeverityNumberError), logged().logs(plog.SeverityNumberWarn), hung("run", mlattr.ProblemBegan)} {
 		b, err := marshaler.MarshalLogs(ld)
 		require.NoError(f, err)
 		f.Add(b, "ValueError", "x", int32(17), uint16(0))

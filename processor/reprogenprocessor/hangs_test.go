@@ -53,11 +53,12 @@ func rank(t *testing.T, run string, rank int) int {
 // bundle waits for the evidence of a hang.
 func bundle(t *testing.T, cfg *Config) string {
 	t.Helper()
-	var found []string
 	require.Eventually(t, func() bool {
-		found, _ = filepath.Glob(filepath.Join(cfg.Directory, "*", "*", "report.md"))
-		return len(found) > 0
+		written, _ := filepath.Glob(filepath.Join(cfg.Directory, "*", "group.json"))
+		return len(written) > 0
 	}, 30*time.Second, 10*time.Millisecond)
+	found, err := filepath.Glob(filepath.Join(cfg.Directory, "*", "*", "report.md"))
+	require.NoError(t, err)
 	require.Len(t, found, 1)
 	return filepath.Dir(found[0])
 }
@@ -100,6 +101,7 @@ func TestEvidenceOfAHang(t *testing.T) {
 	g := groups(t, cfg)
 	require.Len(t, g, 1)
 	assert.Equal(t, "hang", g[0].Kind)
+	w.shutdown()
 	assert.EqualValues(t, 1, w.count("written"))
 }
 

@@ -36,7 +36,10 @@ func TestReadmeExamples(t *testing.T) {
 			require.NoError(t, settings.Unmarshal(cfg))
 			require.NoError(t, confmap.Validate(cfg))
 			if i == 1 {
-				cfg.AllowedModules = nil
+				for _, list := range []*[]string{&cfg.AllowedModules, &cfg.Evidence.FlightRecorder, &cfg.Evidence.StackCommand} {
+					assert.Empty(t, *list)
+					*list = nil
+				}
 				assert.Equal(t, createDefaultConfig(), cfg)
 			}
 		}
