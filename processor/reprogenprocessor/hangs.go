@@ -67,12 +67,14 @@ func newHangs(cfg *EvidenceConfig, gpus *gpustate.State, w *writer) *hangs {
 // observe looks at log records for hangs that begin, and remembers what of the others may
 // say why: those about GPUs, collectives and failures, whose severity is at least a warning.
 // It never blocks.
-func (h *hangs) observe(ld plog.Logs) {
-	for _, hang := range evidence.Hangs(ld) {
-		select {
-		case h.waiting <- hang:
-		default:
-			h.writer.dropped(context.Background(), 1, dropQueueFull)
+func (h *hangs) observe(ctx context.Context, ld plog.Logs) {
+	if sender.From(ctx).Kind == sender.Own { // nobody else makes this host gather
+		for _, hang := range evidence.Hangs(ld) {
+			select {
+			case h.waiting <- hang:
+			default:
+				h.writer.dropped(ctx, 1, dropQueueFull)
+			}
 		}
 	}
 	for _, rl := range ld.ResourceLogs().All() {

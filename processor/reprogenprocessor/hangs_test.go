@@ -1,6 +1,7 @@
 package reprogenprocessor
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
@@ -117,7 +119,7 @@ func TestEvidenceOfAHungRank(t *testing.T) {
 	assert.Contains(t, report, "evidence::stack_command is empty")
 }
 
-// TestNoEvidenceWithoutAHang gathers nothing of what ends, of other problems and of others' records.
+// TestNoEvidenceWithoutAHang gathers nothing of what ends, of other problems, and of what others send.
 func TestNoEvidenceWithoutAHang(t *testing.T) {
 	cfg := waitingConfig(t)
 	w := newWorld(t, cfg)
@@ -132,6 +134,8 @@ func TestNoEvidenceWithoutAHang(t *testing.T) {
 	for _, ld := range []plog.Logs{hung("run", mlattr.ProblemEnded), hung("run", mlattr.ProblemUpdated), slow, others, failed} {
 		require.NoError(t, w.logs.ConsumeLogs(t.Context(), ld))
 	}
+	stranger := client.NewContext(t.Context(), client.Info{Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 9), Port: 4317}})
+	require.NoError(t, w.logs.ConsumeLogs(stranger, hung("run", mlattr.ProblemBegan)))
 	require.NoError(t, w.logs.ConsumeLogs(t.Context(), hung("last", mlattr.ProblemBegan)))
 	w.pass(10 * time.Second)
 	assert.Contains(t, text(t, bundle(t, cfg), "report.md"), "# Run last ")

@@ -64,6 +64,6 @@ func (i *instance) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error
 // artifact that cannot be written is not an error here.
 func (i *instance) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 	i.Shared.observeLogs(ctx, ld)
-	i.Shared.hangs.observe(ld)
+	i.Shared.hangs.observe(ctx, ld)
 	return i.logs.ConsumeLogs(ctx, ld)
 }

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 )
 
 // Hang is a problem of ml_metrics that says that a run waits.
@@ -29,15 +30,6 @@ type Hang struct {
 
 // maxEvidence bounds the sentences that are read of a record, and maxSentence each, in bytes.
 const maxEvidence, maxSentence = 32, 1024
-
-// sentence returns the text of an attribute, or "".
-func sentence(attrs pcommon.Map, key string) string {
-	v, ok := attrs.Get(key)
-	if !ok || v.Type() != pcommon.ValueTypeStr {
-		return ""
-	}
-	return mlattr.CutText(v.Str(), maxSentence)
-}
 
 // Hangs returns the hangs that begin, as the log records of ml_metrics say.
 func Hangs(ld plog.Logs) (found []Hang) {
@@ -59,7 +51,7 @@ func Hangs(ld plog.Logs) (found []Hang) {
 // hangOf returns the hang that a record says, without an id if it says none.
 func hangOf(resource pcommon.Map, record plog.LogRecord) (h Hang) {
 	attrs := record.Attributes()
-	text := func(key string) string { return sentence(attrs, key) }
+	text := func(key string) string { return mlattr.CutText(attr.Text(attrs, key), maxSentence) }
 	waits := [...]string{mlattr.ProblemLooksHung, mlattr.ProblemRankMissing}
 	if !slices.Contains(waits[:], text(mlattr.Problem)) || text(mlattr.ProblemState) != mlattr.ProblemBegan {
 		return Hang{}
@@ -69,7 +61,7 @@ func hangOf(resource pcommon.Map, record plog.LogRecord) (h Hang) {
 		Job: text(mlattr.SlurmJobID), Container: text(mlattr.ContainerID), Next: text(mlattr.ProblemNext),
 		Detected: record.Timestamp().AsTime(),
 	}
-	h.Service = cmp.Or(sentence(resource, mlattr.ServiceName), h.Service)
+	h.Service = cmp.Or(attr.Text(resource, mlattr.ServiceName), h.Service)
 	if record.Body().Type() == pcommon.ValueTypeStr {
 		h.Text = mlattr.CutText(record.Body().Str(), maxSentence)
 	}
