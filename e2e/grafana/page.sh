@@ -6,6 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+packages="nodejs npm"
+
 works() { command -v npm >/dev/null && node -e 'process.exit(process.versions.node.split(".")[0] < 18 ? 1 : 0)' 2>/dev/null; }
 
 from=e2e/grafana/page
@@ -20,8 +22,9 @@ if ! works; then
 	if [ "$(id -u)" -ne 0 ]; then
 		become=(sudo -n)
 	fi
-	echo "dashboards: installing nodejs and npm"
-	if ! { command -v apt-get && "${become[@]}" apt-get update && "${become[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends nodejs npm; } >"$to/node.log" 2>&1 </dev/null || ! works; then
+	echo "dashboards: installing $packages"
+	# shellcheck disable=SC2086 # one word a package
+	if ! { command -v apt-get && "${become[@]}" apt-get update && "${become[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $packages; } >"$to/node.log" 2>&1 </dev/null || ! works; then
 		echo "dashboards: there is no Node.js 18 or newer with npm, and to install it takes apt-get and root" >&2
 		exit 75
 	fi

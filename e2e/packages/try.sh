@@ -3,8 +3,8 @@
 # has nothing else: installs them without recommended packages and does what they
 # are named for. The lists are read from where they stand.
 #
-#   e2e/packages/try.sh [LIST…]     cluster, engine, build, examples, image, kafka, page,
-#                                   release, servers (all)
+#   e2e/packages/try.sh [LIST…]     cluster, engine, build, examples, grafana, image, kafka,
+#                                   page, release, servers (all)
 #
 # It needs root and debootstrap, which it installs. Without them it says so and
 # ends with 0, or with CI=true with 1.
@@ -116,6 +116,14 @@ try_page() {
 	'
 }
 
+# What e2e/grafana/page.sh names: Node.js is new enough, and npm runs.
+try_grafana() {
+	try grafana "$(sed -n 's/^packages="\(.*\)"$/\1/p' e2e/grafana/page.sh)" '
+		node -e "process.exit(process.versions.node.split(\".\")[0] < 18 ? 1 : 0)"
+		npm --version
+	'
+}
+
 # What e2e/servers/kafka/fetch.sh names: Maven runs, and so does Java.
 try_kafka() {
 	try kafka "$(sed -n 's/^packages="\(.*\)"$/\1/p' e2e/servers/kafka/fetch.sh)" '
@@ -158,7 +166,7 @@ try_servers() {
 }
 
 status=0
-for list in "${@:-cluster engine build examples image kafka page release servers}"; do
+for list in "${@:-cluster engine build examples grafana image kafka page release servers}"; do
 	for name in $list; do
 		# Where a failure is looked at, a function goes on after it.
 		set +e

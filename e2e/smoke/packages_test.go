@@ -21,6 +21,7 @@ var packageLists = map[string]string{
 	"docker/Dockerfile":          "try_image",
 	"docker/engine.sh":           "try_engine",
 	"e2e/cluster/packages.sh":    "try_cluster",
+	"e2e/grafana/page.sh":        "try_grafana",
 	"e2e/page/chromium.sh":       "try_page",
 	"e2e/release/compiler.sh":    "try_release",
 	"e2e/servers/Dockerfile":     "try_servers",

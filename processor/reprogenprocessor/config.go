@@ -94,11 +94,6 @@ type EvidenceConfig struct {
 	// RootPath. Those written since an hour before the hang are copied, at most 64 MiB.
 	// Default: empty, which copies none.
 	FlightRecorder []string `mapstructure:"flight_recorder"`
-
-	// StackCommand is a program, by its whole path, and its arguments. It gets the id of a
-	// process as a further argument and prints the process's stacks, as
-	// [/usr/bin/py-spy, dump, --pid] does. Default: empty, which runs none.
-	StackCommand []string `mapstructure:"stack_command"`
 }
 
 // RetentionConfig bounds the directory. When a limit is exceeded, the sender or
@@ -149,9 +144,6 @@ func (c *Config) Validate() error {
 		if _, err := filepath.Match(pattern, ""); err != nil || !filepath.IsAbs(pattern) {
 			errs = append(errs, fmt.Errorf(`"evidence::flight_recorder[%d]" is %q: it must be a pattern that begins with "/", such as "/tmp/nccl_trace_rank_*"`, i, pattern))
 		}
-	}
-	if command := c.Evidence.StackCommand; len(command) > 0 && !filepath.IsAbs(command[0]) {
-		errs = append(errs, fmt.Errorf(`"evidence::stack_command" is %q: it must begin with the whole path of a program, such as "/usr/bin/py-spy"`, command))
 	}
 	for _, bound := range [...]struct {
 		key   string

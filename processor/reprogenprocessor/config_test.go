@@ -40,7 +40,7 @@ func TestConfig(t *testing.T) {
 		ArtifactsPerMinute: 5,
 		Retention:          RetentionConfig{MaxArtifacts: 200, MaxBytes: 100 << 20, MaxAge: 24 * time.Hour},
 		EmitLog:            true,
-		Evidence:           EvidenceConfig{RootPath: "/hostfs", FlightRecorder: []string{"/tmp/nccl_trace_rank_*"}, StackCommand: []string{"/usr/bin/py-spy", "dump", "--pid"}},
+		Evidence:           EvidenceConfig{RootPath: "/hostfs", FlightRecorder: []string{"/tmp/nccl_trace_rank_*"}},
 		limits:             createDefaultConfig().(*Config).limits,
 	}, cfg)
 }
@@ -60,7 +60,6 @@ func TestBadConfig(t *testing.T) {
 		},
 		"repro_gen/evidence": {
 			`"evidence::flight_recorder[0]" is "dumps/*": it must be a pattern that begins with "/"`, `"evidence::flight_recorder[1]" is "/tmp/["`,
-			`"evidence::stack_command" is ["py-spy" "dump"]: it must begin with the whole path of a program`,
 		},
 		"repro_gen/many_artifacts": {`"artifacts_per_minute" is 100001: it must be 1 to 100000`},
 		"repro_gen/no_unit":        {`"sibling_wait" is 10ns: it must be 0s, or 1ms to 30m0s`},

@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"os/exec"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -25,10 +23,8 @@ import (
 )
 
 const (
-	// gatherTimeout is how long the evidence of one hang may take, and stackTimeout the stacks
-	// of one process.
+	// gatherTimeout is how long the evidence of one hang may take.
 	gatherTimeout = 30 * time.Second
-	stackTimeout  = 10 * time.Second
 	// maxHangs is how many hangs wait; each gathers once, one after the other.
 	maxHangs = 16
 	// maxLines is how many log records are remembered, of at most maxLine bytes.
@@ -49,19 +45,9 @@ type hangs struct {
 }
 
 func newHangs(cfg *EvidenceConfig, gpus *gpustate.State, w *writer) *hangs {
-	h := &hangs{gpus: gpus, writer: w, waiting: make(chan evidence.Hang, maxHangs)}
-	var stack func(ctx context.Context, pid uint32) ([]byte, error)
-	if command := cfg.StackCommand; len(command) > 0 {
-		stack = func(ctx context.Context, pid uint32) ([]byte, error) {
-			ctx, cancel := context.WithTimeout(ctx, stackTimeout)
-			defer cancel()
-			run := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], strconv.FormatUint(uint64(pid), 10))...) //nolint:gosec // the operator's program
-			run.WaitDelay = time.Second
-			return run.Output()
-		}
+	return &hangs{
+		gatherer: evidence.New(cfg.RootPath, cfg.FlightRecorder), gpus: gpus, writer: w, waiting: make(chan evidence.Hang, maxHangs),
 	}
-	h.gatherer = evidence.New(cfg.RootPath, cfg.FlightRecorder, stack)
-	return h
 }
 
 // observe looks at log records for hangs that begin, and remembers what of the others may

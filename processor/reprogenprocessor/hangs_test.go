@@ -69,7 +69,6 @@ func bundle(t *testing.T, cfg *Config) string {
 func TestEvidenceOfAHang(t *testing.T) {
 	cfg, dumps := waitingConfig(t), t.TempDir()
 	cfg.Evidence.FlightRecorder = []string{filepath.Join(dumps, "trace_rank_*")}
-	cfg.Evidence.StackCommand = []string{"/bin/echo", "stack of"}
 	require.NoError(t, os.WriteFile(filepath.Join(dumps, "trace_rank_0"), []byte("new"), 0o600))
 	old := filepath.Join(dumps, "trace_rank_1")
 	require.NoError(t, os.WriteFile(old, []byte("old"), 0o600))
@@ -92,11 +91,10 @@ func TestEvidenceOfAHang(t *testing.T) {
 	assert.Contains(t, report, "- GPUs wait for each other\n")
 	assert.Regexp(t, `process `+strconv.Itoa(third)+` \(sleep\), rank 3: 1 of its threads sleeping`, report)
 	assert.NotContains(t, report, "process "+strconv.Itoa(other)+" ")
-	assert.Equal(t, "stack of "+strconv.Itoa(third)+"\n", text(t, folder, "stack-"+strconv.Itoa(third)+".txt"))
 	assert.Equal(t, "new", text(t, folder, "dump-0-trace_rank_0"))
 	files, err := os.ReadDir(folder)
 	require.NoError(t, err)
-	assert.Len(t, files, 4, "neither the dump of an earlier hang nor a link")
+	assert.Len(t, files, 3, "neither the dump of an earlier hang nor a link")
 	log := text(t, folder, "log.txt")
 	assert.Contains(t, log, "XID 79")
 	assert.NotContains(t, log, "hunter2secret")
@@ -116,7 +114,6 @@ func TestEvidenceOfAHungRank(t *testing.T) {
 	report := text(t, bundle(t, cfg), "report.md")
 	assert.Contains(t, report, "None has an id of the run")
 	assert.Contains(t, report, "process "+strconv.Itoa(pid)+" (sleep), rank 5")
-	assert.Contains(t, report, "evidence::stack_command is empty")
 }
 
 // TestNoEvidenceWithoutAHang gathers nothing of what ends, of other problems, and of what others send.
@@ -139,17 +136,4 @@ func TestNoEvidenceWithoutAHang(t *testing.T) {
 	require.NoError(t, w.logs.ConsumeLogs(t.Context(), hung("last", mlattr.ProblemBegan)))
 	w.pass(10 * time.Second)
 	assert.Contains(t, text(t, bundle(t, cfg), "report.md"), "# Run last ")
-}
-
-// TestAStackCommandThatHangs is ended, and so is the gathering at a shutdown.
-func TestAStackCommandThatHangs(t *testing.T) {
-	cfg := waitingConfig(t)
-	started := filepath.Join(t.TempDir(), "started")
-	cfg.Evidence.StackCommand = []string{"/bin/sh", "-c", "touch " + started + "; sleep 600; :"}
-	rank(t, "run-9", 0)
-	w := newWorld(t, cfg)
-	require.NoError(t, w.logs.ConsumeLogs(t.Context(), hung("run-9", mlattr.ProblemBegan)))
-	require.Eventually(t, func() bool { _, err := os.Stat(started); return err == nil }, 30*time.Second, 10*time.Millisecond)
-	w.shutdown()
-	assert.Contains(t, text(t, bundle(t, cfg), "report.md"), "is not whole")
 }

@@ -36,7 +36,7 @@ func TestReadmeExamples(t *testing.T) {
 			require.NoError(t, settings.Unmarshal(cfg))
 			require.NoError(t, confmap.Validate(cfg))
 			if i == 1 {
-				for _, list := range []*[]string{&cfg.AllowedModules, &cfg.Evidence.FlightRecorder, &cfg.Evidence.StackCommand} {
+				for _, list := range []*[]string{&cfg.AllowedModules, &cfg.Evidence.FlightRecorder} {
 					assert.Empty(t, *list)
 					*list = nil
 				}

@@ -16,11 +16,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
-// Bounds of what is gathered, in bytes: of all Flight Recorder dumps, and of what the command
-// for stacks prints of one process.
 const (
+	// maxDumps bounds all Flight Recorder dumps, in bytes.
 	maxDumps = 64 << 20
-	maxStack = 256 << 10
 	// maxDumpFiles is how many dumps are taken, and dumpsSince how long before the onset the
 	// oldest of them was written: a job's dumps of an earlier hang stay.
 	maxDumpFiles = 64
@@ -35,16 +33,13 @@ type Gatherer struct {
 	// Root is where the host's root directory is mounted, "" for /.
 	Root string
 	// Dumps are patterns of the files that hold Flight Recorder dumps.
-	Dumps []string
-	// Stack prints the stacks of a process, and is nil where that is not wanted. It ends with
-	// its context.
-	Stack     func(ctx context.Context, pid uint32) ([]byte, error)
+	Dumps     []string
 	processes *workload.Processes
 }
 
 // New returns a Gatherer.
-func New(root string, dumps []string, stack func(ctx context.Context, pid uint32) ([]byte, error)) *Gatherer {
-	return &Gatherer{Root: root, Dumps: dumps, Stack: stack, processes: workload.NewNamespaceProcesses(root)}
+func New(root string, dumps []string) *Gatherer {
+	return &Gatherer{Root: root, Dumps: dumps, processes: workload.NewNamespaceProcesses(root)}
 }
 
 // Gather returns the files of a hang's evidence. gpus and log are lines about the run's GPUs
@@ -59,18 +54,6 @@ func (g *Gatherer) Gather(ctx context.Context, h *Hang, gpus, log []string) []st
 	dumps, missed := g.dumps(h.Onset)
 	notes = append(notes, missed...)
 	files := []store.File{{Name: ReportName}}
-	for i := range processes {
-		if g.Stack == nil {
-			notes = append(notes, "Stacks were not asked for: evidence::stack_command is empty.")
-			break
-		}
-		name := fmt.Sprintf("stack-%d.txt", processes[i].pid)
-		stack, err := g.Stack(ctx, processes[i].pid)
-		if err != nil {
-			notes = append(notes, fmt.Sprintf("%s is not whole: %v", name, err))
-		}
-		files = append(files, store.File{Name: name, Content: []byte(redact.Text(strings.ToValidUTF8(string(stack[:min(len(stack), maxStack)]), "\uFFFD")))})
-	}
 	files = append(files, dumps...)
 	if len(log) > 0 {
 		files = append(files, store.File{Name: "log.txt", Content: []byte(strings.Join(log, "\n") + "\n")})

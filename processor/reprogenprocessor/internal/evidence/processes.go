@@ -86,7 +86,7 @@ func (g *Gatherer) waitsOf(pid uint32) (waits []wait) {
 	}
 	for _, thread := range threads[:min(len(threads), maxThreads)] {
 		read := func(file string) string {
-			text, _ := os.ReadFile(filepath.Join("/", g.Root, "proc", strconv.FormatUint(uint64(pid), 10), "task", thread.Name(), file))
+			text, _ := os.ReadFile(filepath.Join("/", g.Root, "proc", strconv.FormatUint(uint64(pid), 10), "task", thread.Name(), file)) //nolint:gosec // of the kernel
 			return string(text)
 		}
 		stat := read("stat")
