@@ -1,6 +1,7 @@
 package sample_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -58,12 +59,12 @@ func TestAHangReleasesTheStepsBeforeIt(t *testing.T) {
 		}
 		assert.Equal(c, ranks+ranks-1, steps[hung], "each rank has loaded data, one has not ended its forward pass")
 		evidence, _ := filepath.Glob(filepath.Join(reproductions, "*", "*", "report.md"))
-		said := ""
+		var said bytes.Buffer
 		for _, file := range evidence {
 			report, _ := os.ReadFile(file)
-			said += string(report)
+			said.Write(report)
 		}
-		assert.Regexp(c, `(?m)^# .*\n\nSince .*\n(.*\n)*## Processes of the run on this host\n`, said)
+		assert.Regexp(c, `(?m)^# .*\n\nSince .*\n(.*\n)*## Processes of the run on this host\n`, said.String())
 	}, harness.ArrivalTimeout, harness.ArrivalPoll)
 	generator.Stop(t)
 }
