@@ -89,8 +89,8 @@ the reported onset.
 
 Each lemon of `+"`"+`lemon_host`+"`"+` has a fleet of its own. A test of `+"`"+`ml_metrics`+"`"+` has larger ones: 32 hosts for
 20 days, with people whose programs often fail, errors of rank 0, and hosts that have more runs than
-others. In 100 healthy ones it is never reported; a host that spoils each third run with it, of whoever
-it is, is found in 88 of 100, after 10 days on average, and one that spoils 60 %% in all 100, after 5.
+others. In 100 healthy ones it is never reported; a host that spoils every third run, whoever
+uses it, is found in 88 of 100, after 10 days on average, and one that spoils 60 %% in all 100, after 5.
 
 | Problem | System | Strength | Within | Planted | Recall | Least recall | Reported after | Onset off by |
 | --- | --- | --- | --- | ---: | ---: | --- | --- | --- |

@@ -36,7 +36,7 @@ const (
 )
 
 // Lemons remembers which runs used which hosts, and where a host was the cause of a problem. It
-// finds lemons: hosts that are it more often than others, whoever uses them. It is safe for
+// finds lemons: hosts that cause problems more often than others, whoever uses them. It is safe for
 // concurrent use, and the zero Lemons is ready.
 type Lemons struct {
 	mu sync.Mutex

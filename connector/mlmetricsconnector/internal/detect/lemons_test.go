@@ -277,6 +277,20 @@ func (f *fleet) others(runs int) {
 	}
 }
 
+// alsoFails makes rank 5 of a run fail, and then rank 7 of another host, by a class.
+func alsoFails(class string) func(*fleet) func(*trained) {
+	return func(*fleet) func(*trained) {
+		return func(r *trained) {
+			r.fails(5)
+			failed := r.ends
+			r.ends = func() {
+				failed()
+				r.Ranks[7].State, r.Ranks[7].Failure = runs.Failed, runs.Failure{Class: class, At: r.until.Add(time.Second)}
+			}
+		}
+	}
+}
+
 // What makes a host a lemon in three runs of two people, or does not.
 func TestCausesOfLemons(t *testing.T) {
 	goesSilent := func(f *fleet) func(*trained) {
@@ -298,26 +312,8 @@ func TestCausesOfLemons(t *testing.T) {
 				r.fails(5)
 			}
 		}, false, ""},
-		"another host fails too": {func(*fleet) func(*trained) {
-			return func(r *trained) {
-				r.fails(5)
-				failed := r.ends
-				r.ends = func() {
-					failed()
-					r.Ranks[7].State, r.Ranks[7].Failure = runs.Failed, runs.Failure{Class: "RuntimeError", At: r.until.Add(time.Second)}
-				}
-			}
-		}, false, ""},
-		"another host follows": {func(*fleet) func(*trained) {
-			return func(r *trained) {
-				r.fails(5)
-				failed := r.ends
-				r.ends = func() {
-					failed()
-					r.Ranks[7].State, r.Ranks[7].Failure = runs.Failed, runs.Failure{Class: "SIGTERM", At: r.until.Add(time.Second)}
-				}
-			}
-		}, true, "run failed 3"},
+		"another host fails too": {alsoFails("RuntimeError"), false, ""},
+		"another host follows":   {alsoFails("SIGTERM"), true, "run failed 3"},
 		"a GPU fails": {func(f *fleet) func(*trained) {
 			return func(r *trained) {
 				f.breaks(r, "n02")
