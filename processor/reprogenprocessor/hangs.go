@@ -2,8 +2,7 @@ package reprogenprocessor
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/evidence"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
@@ -50,27 +50,34 @@ func newHangs(cfg *EvidenceConfig, gpus *gpustate.State, w *writer) *hangs {
 	}
 }
 
-// observe looks at log records for hangs that begin, and remembers what of the others may
-// say why: those about GPUs, collectives and failures, whose severity is at least a warning.
-// It never blocks.
+// observe looks at log records for hangs that begin, and remembers of the others those that may
+// say why: warnings and errors. It never blocks.
 func (h *hangs) observe(ctx context.Context, ld plog.Logs) {
-	if sender.From(ctx).Kind == sender.Own { // nobody else makes this host gather
-		for _, hang := range evidence.Hangs(ld) {
-			select {
-			case h.waiting <- hang:
-			default:
-				h.writer.dropped(ctx, 1, dropQueueFull)
-			}
-		}
-	}
+	own := sender.From(ctx).Kind == sender.Own // nobody else makes this host gather
 	for _, rl := range ld.ResourceLogs().All() {
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
-				if record.SeverityNumber() >= plog.SeverityNumberWarn && record.Body().Type() == pcommon.ValueTypeStr {
+				if own {
+					h.await(ctx, rl.Resource().Attributes(), record)
+				}
+				if h.writer.cfg.CaptureContent && record.SeverityNumber() >= plog.SeverityNumberWarn && record.Body().Type() == pcommon.ValueTypeStr {
 					h.remember(rl.Resource().Attributes(), record)
 				}
 			}
 		}
+	}
+}
+
+// await lets a hang wait for its evidence, if a record says one.
+func (h *hangs) await(ctx context.Context, resource pcommon.Map, record plog.LogRecord) {
+	hang, ok := evidence.HangOf(resource, record)
+	if !ok {
+		return
+	}
+	select {
+	case h.waiting <- hang:
+	default:
+		h.writer.dropped(ctx, 1, dropQueueFull)
 	}
 }
 
@@ -101,21 +108,19 @@ func (h *hangs) gather(ctx context.Context) {
 func (h *hangs) write(ctx context.Context, hang *evidence.Hang) {
 	ctx, cancel := context.WithTimeout(ctx, gatherTimeout)
 	defer cancel()
-	var log []string
-	if h.writer.cfg.CaptureContent {
-		h.mu.Lock()
-		for _, line := range h.lines {
-			log = append(log, redact.Text(line))
-		}
-		h.mu.Unlock()
+	h.mu.Lock()
+	log := slices.Clone(h.lines)
+	h.mu.Unlock()
+	for i := range log {
+		log[i] = redact.Text(log[i])
 	}
 	files := h.gatherer.Gather(ctx, hang, h.gpus.Of(hang.Run, h.writer.now()), log)
-	group := digest(hang.Kind, hang.Service, hang.Run)
-	name := store.ArtifactName(hang.Detected, digest(hang.ID, hang.Onset.String())+digest(hang.ID), group)
-	err := h.writer.disk.Write(group, name, share.OriginOf(share.SenderOf(sender.ID{}), hang.Service), files)
+	of := group.Digest(hang.Kind, hang.Service, hang.Run)
+	name := store.ArtifactName(hang.Detected, group.Digest(hang.ID, hang.Onset.String())+group.Digest(hang.ID), of)
+	err := h.writer.disk.Write(of, name, share.OriginOf(share.SenderOf(sender.ID{}), hang.Service), files)
 	if err == nil {
 		err = h.writer.disk.WriteGroup(store.Group{
-			Fingerprint: group, Kind: hangKind, Type: hang.Kind, Message: redact.Text(hang.Text), Count: 1,
+			Fingerprint: of, Kind: hangKind, Type: hang.Kind, Message: redact.Text(hang.Text), Count: 1,
 			FirstSeen: hang.Onset, LastSeen: hang.Detected, Services: []string{hang.Service}, Exemplars: []string{name},
 		})
 	}
@@ -126,14 +131,5 @@ func (h *hangs) write(ctx context.Context, hang *evidence.Hang) {
 	}
 	h.writer.telemetry.ProcessorReproGenWritten.Add(ctx, 1, h.writer.own)
 	h.writer.enforce()
-	h.writer.logger.Info("Gathered the evidence of a hang", zap.String("run", hang.Run), zap.String("path", group+"/"+name))
-}
-
-// digest returns 16 digits that stand for texts.
-func digest(texts ...string) string {
-	hash := sha256.New()
-	for _, text := range texts {
-		hash.Write(append([]byte(text), 0))
-	}
-	return hex.EncodeToString(hash.Sum(nil)[:8])
+	h.writer.logger.Info("Gathered the evidence of a hang", zap.String("run", hang.Run), zap.String("path", of+"/"+name))
 }

@@ -105,6 +105,17 @@ func TestEvidenceOfAHang(t *testing.T) {
 	assert.EqualValues(t, 1, w.count("written"))
 }
 
+// TestEvidenceWithoutContent remembers no text of a log record.
+func TestEvidenceWithoutContent(t *testing.T) {
+	cfg := waitingConfig(t)
+	cfg.CaptureContent = false
+	w := newWorld(t, cfg)
+	require.NoError(t, w.logs.ConsumeLogs(t.Context(), mean().logs(plog.SeverityNumberError)))
+	require.NoError(t, w.logs.ConsumeLogs(t.Context(), hung("run-5", mlattr.ProblemBegan)))
+	assert.Empty(t, w.logs.Shared.hangs.lines)
+	assert.Contains(t, text(t, bundle(t, cfg), "report.md"), "# Run run-5 ")
+}
+
 // TestEvidenceOfAHungRank has the processes with a rank, where none has an id of the run.
 func TestEvidenceOfAHungRank(t *testing.T) {
 	cfg := waitingConfig(t)

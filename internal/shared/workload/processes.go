@@ -130,6 +130,39 @@ func (p *Processes) Alive(pid uint32, details *Details) bool {
 	return !stat.ended() && (details.startTicks == 0 || details.startTicks == stat.start)
 }
 
+// Thread is a thread of a process.
+type Thread struct {
+	// State is the kernel's letter for its state, such as D for a wait that nothing interrupts.
+	State byte
+	// Channel is the kernel's function that it waits in, "" if it waits in none or that may not
+	// be read.
+	Channel string
+}
+
+// Threads returns the threads of a process, so many at most, without those that have ended
+// meanwhile.
+func (p *Processes) Threads(pid uint32, most int) (threads []Thread) {
+	directory, err := os.OpenRoot(p.directory(pid))
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = directory.Close() }()
+	names, _ := fs.ReadDir(directory.FS(), "task") // what could be read counts
+	for _, name := range names[:min(len(names), most)] {
+		raw, _ := read(directory.Open, "task/"+name.Name()+"/stat")
+		stat, parsed := parseStat(raw)
+		if !parsed {
+			continue
+		}
+		thread := Thread{State: stat.state}
+		if channel, _ := read(directory.Open, "task/"+name.Name()+"/wchan"); string(channel) != "0" {
+			thread.Channel = strings.TrimSpace(string(channel))
+		}
+		threads = append(threads, thread)
+	}
+	return threads
+}
+
 func (p *Processes) directory(pid uint32) string {
 	return filepath.Join(p.root, strconv.FormatUint(uint64(pid), 10))
 }

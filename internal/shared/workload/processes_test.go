@@ -208,6 +208,24 @@ func TestEvidenceAdds(t *testing.T) {
 	assert.Equal(t, denied, sum(other, own))
 }
 
+// TestThreads has the threads of a process with their states and what they wait in.
+func TestThreads(t *testing.T) {
+	root := t.TempDir()
+	task := filepath.Join(root, "proc", "7", "task")
+	for id, state := range map[string]string{"7": "S", "8": "D", "9": ""} {
+		require.NoError(t, os.MkdirAll(filepath.Join(task, id), 0o700))
+		if state != "" {
+			require.NoError(t, os.WriteFile(filepath.Join(task, id, "stat"), []byte(statLine("a) name", state, 1, 99)), 0o600))
+		}
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(task, "7", "wchan"), []byte("0"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(task, "8", "wchan"), []byte("wait_on_0"), 0o600))
+	p := NewNamespaceProcesses(root)
+	assert.Equal(t, []Thread{{State: 'S'}, {State: 'D', Channel: "wait_on_0"}}, p.Threads(7, 10))
+	assert.Len(t, p.Threads(7, 1), 1)
+	assert.Empty(t, p.Threads(8, 10), "it has ended")
+}
+
 // FuzzStat shows that a start is one that a time can hold, and that a name is
 // bounded text.
 func FuzzStat(f *testing.F) {

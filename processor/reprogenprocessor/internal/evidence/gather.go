@@ -2,8 +2,8 @@ package evidence
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
@@ -76,7 +77,7 @@ func (g *Gatherer) dumps(onset time.Time) (files []store.File, notes []string) {
 				notes = append(notes, "A Flight Recorder dump is left out, because all are more than 64 MiB or 64 files: "+path)
 				continue
 			}
-			content, err := readUpTo(path, info.Size())
+			content, err := readFile(path, left)
 			if err != nil {
 				notes = append(notes, fmt.Sprintf("A Flight Recorder dump could not be read: %v", err))
 				continue
@@ -88,13 +89,14 @@ func (g *Gatherer) dumps(onset time.Time) (files []store.File, notes []string) {
 	return files, notes
 }
 
-func readUpTo(path string, limit int64) ([]byte, error) {
-	file, err := os.Open(path) //nolint:gosec // of the operator's patterns, and no symbolic link
+// readFile reads a file in a folder that anybody may write to.
+func readFile(path string, limit int64) ([]byte, error) {
+	folder, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }()
-	return io.ReadAll(io.LimitReader(file, limit))
+	content, err := saved.ReadFile(folder, filepath.Base(path), limit)
+	return content, errors.Join(err, folder.Close())
 }
 
 // report begins with what is wrong and where to look next.

@@ -31,30 +31,16 @@ type Hang struct {
 // maxEvidence bounds the sentences that are read of a record, and maxSentence each, in bytes.
 const maxEvidence, maxSentence = 32, 1024
 
-// Hangs returns the hangs that begin, as the log records of ml_metrics say.
-func Hangs(ld plog.Logs) (found []Hang) {
-	for _, rl := range ld.ResourceLogs().All() {
-		for _, sl := range rl.ScopeLogs().All() {
-			for _, record := range sl.LogRecords().All() {
-				if record.EventName() != mlattr.Problem {
-					continue
-				}
-				if h := hangOf(rl.Resource().Attributes(), record); h.ID != "" {
-					found = append(found, h)
-				}
-			}
-		}
+// HangOf returns the hang that begins, as a log record of ml_metrics says, and whether it says one.
+func HangOf(resource pcommon.Map, record plog.LogRecord) (h Hang, ok bool) {
+	if record.EventName() != mlattr.Problem {
+		return Hang{}, false
 	}
-	return found
-}
-
-// hangOf returns the hang that a record says, without an id if it says none.
-func hangOf(resource pcommon.Map, record plog.LogRecord) (h Hang) {
 	attrs := record.Attributes()
 	text := func(key string) string { return mlattr.CutText(attr.Text(attrs, key), maxSentence) }
 	waits := [...]string{mlattr.ProblemLooksHung, mlattr.ProblemRankMissing}
 	if !slices.Contains(waits[:], text(mlattr.Problem)) || text(mlattr.ProblemState) != mlattr.ProblemBegan {
-		return Hang{}
+		return Hang{}, false
 	}
 	h = Hang{
 		ID: text(mlattr.ProblemID), Kind: text(mlattr.Problem), Run: text(mlattr.RunID), Service: text(mlattr.ServiceName),
@@ -75,5 +61,5 @@ func hangOf(resource pcommon.Map, record plog.LogRecord) (h Hang) {
 			}
 		}
 	}
-	return h
+	return h, h.ID != ""
 }

@@ -31,11 +31,10 @@ type process struct {
 	ids bool
 }
 
-// wait is the state of some threads: D for a wait that nothing interrupts, such as one for a
-// disk or a network file system, and the kernel's function that they wait in.
+// wait is the state of some threads that wait alike.
 type wait struct {
-	state, channel string
-	threads        int
+	workload.Thread
+	threads int
 }
 
 // processesOf returns the processes of a hang's run, by the ids of the run, its job or its
@@ -80,37 +79,26 @@ func (g *Gatherer) processesOf(ctx context.Context, h *Hang) (of []process, unre
 
 // waitsOf returns where the threads of a process wait.
 func (g *Gatherer) waitsOf(pid uint32) (waits []wait) {
-	threads, err := os.ReadDir(filepath.Join("/", g.Root, "proc", strconv.FormatUint(uint64(pid), 10), "task"))
-	if err != nil {
-		return nil
-	}
-	for _, thread := range threads[:min(len(threads), maxThreads)] {
-		read := func(file string) string {
-			text, _ := os.ReadFile(filepath.Join("/", g.Root, "proc", strconv.FormatUint(uint64(pid), 10), "task", thread.Name(), file)) //nolint:gosec // of the kernel
-			return string(text)
-		}
-		stat := read("stat")
-		_, after, _ := strings.Cut(stat[strings.LastIndexByte(stat, ')')+1:], " ")
-		if after == "" {
-			continue // it has ended
-		}
-		one := wait{state: after[:1], channel: strings.TrimSpace(read("wchan")), threads: 1}
-		if i := slices.IndexFunc(waits, func(w wait) bool { return w.state == one.state && w.channel == one.channel }); i >= 0 {
+	for _, thread := range g.processes.Threads(pid, maxThreads) {
+		if i := slices.IndexFunc(waits, func(w wait) bool { return w.Thread == thread }); i >= 0 {
 			waits[i].threads++
 		} else if len(waits) < maxWaits {
-			waits = append(waits, one)
+			waits = append(waits, wait{thread, 1})
 		}
 	}
 	slices.SortStableFunc(waits, func(a, b wait) int {
-		order := strings.Index("DTtRSI", a.state) - strings.Index("DTtRSI", b.state)
+		order := strings.IndexByte(order, a.State) - strings.IndexByte(order, b.State)
 		return cmp.Or(order, cmp.Compare(b.threads, a.threads))
 	})
 	return waits
 }
 
-// states are the kernel's words for the states of threads.
-var states = map[string]string{
-	"D": "uninterruptible wait (D)", "R": "running", "S": "sleeping", "T": "stopped", "t": "stopped by a debugger", "I": "idle", "Z": "ended",
+// order has the states of threads in the order in which they are shown.
+const order = "DTtRSIZ"
+
+// states are the kernel's words for them.
+var states = map[byte]string{
+	'D': "uninterruptible wait (D)", 'R': "running", 'S': "sleeping", 'T': "stopped", 't': "stopped by a debugger", 'I': "idle", 'Z': "ended",
 }
 
 // line describes a process.
@@ -121,9 +109,9 @@ func (p *process) line() string {
 		fmt.Fprintf(&b, ", rank %d", p.RankGlobal.Value)
 	}
 	for i, w := range p.waits {
-		fmt.Fprintf(&b, "%s %d of its threads %s", [2]string{":", ";"}[min(i, 1)], w.threads, cmp.Or(states[w.state], w.state))
-		if w.channel != "" && w.channel != "0" {
-			fmt.Fprintf(&b, " in %s", w.channel)
+		fmt.Fprintf(&b, "%s %d of its threads %s", [2]string{":", ";"}[min(i, 1)], w.threads, cmp.Or(states[w.State], string(w.State)))
+		if w.Channel != "" {
+			fmt.Fprintf(&b, " in %s", w.Channel)
 		}
 	}
 	return b.String()

@@ -50,6 +50,11 @@ func Fingerprint(f *failure.Failure, span ptrace.Span, resource pcommon.Map, ofR
 			fields = append(fields, "status", status)
 		}
 	}
+	return Digest(fields...)
+}
+
+// Digest returns 16 digits that stand for fields.
+func Digest(fields ...string) string {
 	// A JSON array keeps two fields from running into each other.
 	text, _ := json.Marshal(fields)
 	sum := sha256.Sum256(text)
