@@ -1,4 +1,5 @@
 //go:generate mdatagen metadata.yaml
+//go:generate go test ./internal/series -run TestTablesAreGenerated -update
 //go:generate go test ./internal/series/seriespage -run TestPage -update
 //go:generate go test ./internal/problem/problempage -run TestPage -update
 

@@ -7,4 +7,5 @@
 // package vocabulary reads spans, points and resources by them.
 package mlattr
 
+//go:generate go test . ./table ./clients ./vocabulary -run TestTablesAreGenerated -update
 //go:generate go test ./vocabularypage -run Generated -update

@@ -2,7 +2,6 @@ package mlattr
 
 import (
 	"cmp"
-	_ "embed"
 	"time"
 )
 
@@ -42,13 +41,6 @@ type ProblemKind struct {
 
 // EndsAfter returns for how long a problem of the kind lasts without new evidence.
 func (k *ProblemKind) EndsAfter() time.Duration { return cmp.Or(k.Lasts, time.Hour) }
-
-//go:embed problems.yaml
-var problemsText []byte
-
-// Problems has the kinds of problems that ml_metrics concludes: pages first, then
-// tickets and marks.
-var Problems = Embedded[[]ProblemKind](problemsText)
 
 // problemByName is an index of Problems.
 var problemByName = Index(Problems, func(kind *ProblemKind) string { return kind.Name })

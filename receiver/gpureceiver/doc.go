@@ -5,3 +5,4 @@ package gpureceiver
 
 //go:generate mdatagen metadata.yaml
 //go:generate go test ./internal/seriespage -run Generated -update
+//go:generate go test ./internal/xid -run TestTablesAreGenerated -update

@@ -3,15 +3,9 @@
 package clients
 
 import (
-	"embed"
-	"sync"
-
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
 )
-
-//go:embed *.yaml
-var files embed.FS
 
 // order are the files of the clients, in the order in which their rules are tried. A
 // client is added by a file with its table and its name here. The bit of a client is its
@@ -30,25 +24,14 @@ const Count = len(order)
 
 // All returns the tables of the clients, in the order in which their rules are tried.
 // Callers share them, and must not change what they refer to.
-var All = sync.OnceValue(func() []table.Table {
-	tables := make([]table.Table, len(order))
-	for i, name := range order {
-		tables[i] = read(name)
-	}
-	return tables
-})
+func All() []table.Table { return tables[:] }
 
 // Launchers is the vocabulary of training launchers and schedulers, and Users that of the
 // semantic conventions for users of a program. They are no client's and hold for everyone.
-func Launchers() table.Table { return read("launchers") }
+func Launchers() table.Table { return launchers }
 
 // Users is documented with Launchers.
-func Users() table.Table { return read("users") }
-
-func read(name string) table.Table {
-	text, _ := files.ReadFile(name + ".yaml") // a file that is missing is empty, and no table
-	return mlattr.Embedded[table.Table](text)
-}
+func Users() table.Table { return users }
 
 // Reads are the functions that tables name in Alias.Reads. They accept text of any length
 // and content.

@@ -1,10 +1,6 @@
 package table
 
-import (
-	_ "embed"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-)
+import "github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 
 // Dimension is the kind of quantity of a measure, in the words of the documentation. It
 // decides which units can be converted.
@@ -31,13 +27,11 @@ type Measure struct {
 	Description string
 }
 
-//go:embed measures.yaml
-var measuresText []byte
-
-var measures = mlattr.Embedded[struct {
+// measureTable is measures.yaml.
+type measureTable struct {
 	Measures []Measure
 	Units    map[Dimension]map[string]float64
-}](measuresText)
+}
 
 // Measures are all quantities that a metric can be about, in the order of the
 // documentation.

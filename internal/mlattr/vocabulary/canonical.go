@@ -2,7 +2,6 @@ package vocabulary
 
 import (
 	"cmp"
-	_ "embed"
 	"slices"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -28,16 +27,9 @@ type Attribute struct {
 	OnlyRead bool `yaml:"only_read"`
 }
 
-//go:embed canonical.yaml
-var canonicalTable []byte
-
-// canonical are the attributes that a client may send, too, sorted by name. Attributes
-// that only components of this project write are not among them.
-var canonical = slices.SortedFunc(slices.Values(mlattr.Embedded[[]Attribute](canonicalTable)), byName)
-
 func byName(a, b Attribute) int { return cmp.Compare(a.Name, b.Name) }
 
-// kinds has the kind of each of them.
+// kinds has the kind of each canonical attribute.
 var kinds = func() map[string]table.Kind {
 	kinds := make(map[string]table.Kind, len(canonical))
 	for _, a := range canonical {

@@ -2,7 +2,6 @@ package vocabulary
 
 import (
 	"cmp"
-	_ "embed"
 	"slices"
 	"strings"
 
@@ -18,16 +17,14 @@ import (
 // small letters and without separators, says what the value is. A table's rule goes
 // first. general.yaml has the words and says what their rows mean.
 
-//go:embed general.yaml
-var generalText []byte
-
-var general = mlattr.Embedded[struct {
+// generalTable is general.yaml.
+type generalTable struct {
 	Words      []GeneralRule
 	Operations map[string]string
 	// Steps and Requests are the operations that are never requests, and always.
 	Steps, Requests []string
 	APIPaths        []apiPath `yaml:"api_paths"`
-}](generalText)
+}
 
 // rankGeneral is the rank of the general rules: after the tables.
 const rankGeneral = 1 << 19

@@ -1,53 +1,21 @@
-package vocabulary_test
+package vocabulary
 
 import (
+	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
+	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
 
-func TestTraitsOfASetOfClients(t *testing.T) {
-	both := systemTuFT | systemTorchTel | systemGenAI
-	assert.True(t, both.Has(table.ManyRuns))
-	assert.Equal(t, systemTorchTel, both.With(table.ProcessIsRun))
-	assert.Equal(t, systemTorchTel|systemTuFT, both.With(table.NoStartup))
-	assert.False(t, systemGenAI.Has(table.ProcessIsRun), "nothing is known of it")
-	assert.False(t, vocabulary.System(0).Has(table.ProcessIsRun))
-}
-
-// A rule that asks for a trait which no client has does nothing, and the page
-// would not explain it.
-func TestEveryTraitHasAClientAndAText(t *testing.T) {
-	for trait := table.Trait(0); trait.String() != ""; trait++ {
-		assert.True(t, vocabulary.AllSystems.Has(trait), trait.String())
-	}
-	for _, client := range vocabulary.Tables() {
-		for _, trait := range client.Traits {
-			assert.NotEmpty(t, trait.String(), client.Name)
-		}
-		assert.False(t, client.System.Has(table.ProcessIsRun) && client.System.Has(table.ManyRuns), client.Name)
-		assert.False(t, client.System.Has(table.TraceIsRun) && !client.System.Has(table.ProcessIsRun), client.Name)
-	}
-}
-
-func TestEventsByName(t *testing.T) {
-	r := vocabulary.Default()
-	for _, client := range vocabulary.Tables() {
-		for _, event := range client.Events {
-			assert.NotEqual(t, table.NoEvent, event.Kind, event.Name)
-			assert.Equal(t, event.Kind, r.Event(event.Name))
-		}
-	}
-	assert.Equal(t, table.EventCallStop, r.Event("snakepit.call.stop"))
-	for _, name := range []string{"", "exception", "snakepit.", "snakepit.call.stop2", "gen_ai.choice"} {
-		assert.Equal(t, table.NoEvent, r.Event(name), name)
-	}
-}
-
-func TestEventsOfVocabulariesThatAreNotSelected(t *testing.T) {
-	r := vocabulary.NewReader(vocabulary.Options{Systems: systemGenAI})
-	assert.Equal(t, table.NoEvent, r.Event("snakepit.call.stop"))
+// TestTablesAreGenerated holds the tables in Go against the files that people write.
+func TestTablesAreGenerated(t *testing.T) {
+	attributes := golden.YAML[[]Attribute](t, "canonical.yaml")
+	slices.SortFunc(attributes, byName)
+	golden.Variables(t, "generated_tables.go", "vocabulary", "canonical.yaml and general.yaml",
+		golden.Variable{
+			Name: "canonical", Value: attributes,
+			Comment: "are the attributes that a client may send, too, sorted by name. Attributes that only\n// components of this project write are not among them.",
+		},
+		golden.Variable{Name: "general", Comment: "are the general rules.", Value: golden.YAML[generalTable](t, "general.yaml")},
+	)
 }

@@ -153,9 +153,7 @@ func (r *registry) isOwn(name string) bool {
 
 func readRegistry(t testing.TB) *registry {
 	t.Helper()
-	text, err := os.ReadFile("registry.yaml")
-	require.NoError(t, err)
-	r := &registry{t: t, written: mlattr.Embedded[written](text), attributes: make(map[string]attribute), receivers: make(map[string]receiver)}
+	r := &registry{t: t, written: golden.YAML[written](t, "registry.yaml"), attributes: make(map[string]attribute), receivers: make(map[string]receiver)}
 	define := func(a attribute) {
 		require.NotContains(t, r.attributes, a.Name, "is defined twice")
 		if len(a.Values) > 0 {

@@ -3,11 +3,7 @@
 // its metrics from the table, and the test of seriespage the page that documents them.
 package series
 
-import (
-	_ "embed"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-)
+import "github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 
 // ID identifies a series of the table. It is the index into All.
 type ID uint8
@@ -143,9 +139,3 @@ const (
 
 // WholeStep is the mlattr.Phase of the duration of a whole step.
 const WholeStep = "step"
-
-//go:embed series.yaml
-var text []byte
-
-// All is the table, indexed by ID.
-var All = mlattr.Embedded[[]Series](text)

@@ -19,6 +19,8 @@ type call struct {
 	input.SpanRef
 	parent   [8]byte
 	recorded bool
+	// number tells calls apart whose spans have no ids.
+	number uint64
 }
 
 // Ring has the recent calls. Its memory is used again.
@@ -42,20 +44,18 @@ func (c *Ring) Add(in *input.Span, run string) {
 		Library: c.Texts.Of(in.Fact.Library), Function: c.Texts.Of(cmp.Or(in.Fact.Function, in.Fact.Operation, in.Name)),
 		Model: c.Texts.Of(in.Fact.Model()), Tool: c.Texts.Of(in.Tool), Agent: c.Texts.Of(in.Agent), Session: c.Texts.Of(in.Session),
 		Duration: in.Duration, Queue: api.Finite(in.Queue), Serialize: api.Finite(in.Serialize),
-		Slow: in.Slow(), TraceID: api.HexID(in.Trace[:]),
+		Slow: in.Slow(),
 	}
 	if in.Failed {
 		one.Error, one.Message = c.Texts.Of(cmp.Or(in.Class, mlattr.Other)), c.Texts.Message(in.Message)
 	}
-	number := uint64(0) // tells calls apart whose spans have no ids
 	if one.SpanRef == (input.SpanRef{}) {
 		c.nameless++
-		number = c.nameless
+		one.number = c.nameless
 	} else if known := c.same(&one); known != nil {
 		known.merge(&one)
 		return
 	}
-	one.Key = api.Key("call", one.TraceID, hex.EncodeToString(one.Span[:]), one.Service, strconv.FormatUint(number, 10))
 	if len(c.all) < maxCalls {
 		c.all = append(c.all, one)
 		return
@@ -101,7 +101,10 @@ func (c *call) merge(other *call) {
 func (c *Ring) Rows(run string, bound func(service, library, function string) map[string]float64, simulated map[string]bool) []api.Call {
 	rows := make([]api.Call, 0, len(c.all))
 	for i := range c.all {
-		if row := c.all[i].Call; run == "" || row.Run == run {
+		one := &c.all[i]
+		if row := one.Call; run == "" || row.Run == run {
+			row.TraceID = api.HexID(one.Trace[:])
+			row.Key = api.Key("call", row.TraceID, hex.EncodeToString(one.Span[:]), row.Service, strconv.FormatUint(one.number, 10))
 			row.Bound, row.Simulated = bound(row.Service, row.Library, row.Function), simulated[row.Service]
 			row.TraceURL = api.TraceURL(c.JaegerURL, row.TraceID)
 			rows = append(rows, row)

@@ -220,7 +220,7 @@ func (l *Counts) Accept(list, key string) { delete(l.refused[list], key) }
 // Drop counts something that was not kept.
 func (l *Counts) Drop(what string) { l.dropped[what]++ }
 
-// First returns the rows that leave a full list first, a sixteenth: those of senders and
+// First returns the rows that leave a full list first, a quarter: those of senders and
 // services that have more than their share, of each the last. of returns where a row comes
 // from and what it weighs.
 func First[T any](l *Counts, rows []T, of func(T) (from share.Origin, weight int)) []T {
@@ -231,7 +231,7 @@ func First[T any](l *Counts, rows []T, of func(T) (from share.Origin, weight int
 		items[i] = share.Item{Path: l.Shares.Path(from), Weight: int64(weight)}
 		room += int64(weight)
 	}
-	return api.Mapped(share.Leaving(items, room/16+1), func(i int) T { return rows[i] })
+	return api.Mapped(share.Leaving(items, room/4+1), func(i int) T { return rows[i] })
 }
 
 // Hidden returns the number of rows beyond the limit of each list.

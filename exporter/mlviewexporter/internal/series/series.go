@@ -1,11 +1,7 @@
 // Package series has the series that the page reads, and their streams with rates and means.
 package series
 
-import (
-	_ "embed"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-)
+import ()
 
 // Series identifies a metric that the page reads. Its values are the constants of
 // generated_series.go.
@@ -50,21 +46,9 @@ type definition struct {
 	Only string
 	// Whole reports whether ml_metrics computes the series for a whole run.
 	Whole bool
-	// derived reports whether ml_metrics computes the series.
-	derived bool
+	// Derived reports whether ml_metrics computes the series.
+	Derived bool `yaml:"-"`
 }
-
-//go:embed series.yaml
-var definitionsText []byte
-
-// definitions has the series by their constants, of which 0 is none.
-var definitions = func() []definition {
-	all := append([]definition{{}}, mlattr.Embedded[[]definition](definitionsText)...)
-	for i := range all {
-		all[i].derived = mlattr.IsDerived(all[i].Name)
-	}
-	return all
-}()
 
 // ByName has the series by the name of their metric.
 var ByName = func() map[string]Series {
@@ -99,7 +83,7 @@ func (s Series) Counts() bool { return definitions[s].Kind == counter }
 func (s Series) Grows() bool { return definitions[s].Kind != "" }
 
 // Derived reports whether ml_metrics computes the series.
-func (s Series) Derived() bool { return definitions[s].derived }
+func (s Series) Derived() bool { return definitions[s].Derived }
 
 // OfWholeRun reports whether ml_metrics computes the series for a whole run, which
 // has few streams of it.

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/testing/golden"
 )
 
@@ -25,13 +24,9 @@ type quantity struct {
 // The table of what a GPU can report is the one source of the variables of the package
 // device, of the keys of recordings, and of the points of metrics.
 func TestReadingsAreGeneratedFromTheirTable(t *testing.T) {
-	text, err := os.ReadFile("../device/readings.yaml")
-	require.NoError(t, err)
 	types := declaredTypes(t)
-	variables, points := generate(t, mlattr.Embedded[[]quantity](text), types)
-	text, err = os.ReadFile("../device/workload.yaml")
-	require.NoError(t, err)
-	points += workloads(t, mlattr.Embedded[[]struct{ Attribute, Field string }](text), types)
+	variables, points := generate(t, golden.YAML[[]quantity](t, "../device/readings.yaml"), types)
+	points += workloads(t, golden.YAML[[]struct{ Attribute, Field string }](t, "../device/workload.yaml"), types)
 	golden.File(t, "../device/generated_readings.go", variables)
 	golden.File(t, "../../generated_readings.go", source(t, points))
 }

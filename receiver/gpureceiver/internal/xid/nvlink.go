@@ -1,12 +1,9 @@
 package xid
 
 import (
-	_ "embed"
 	"regexp"
 	"slices"
 	"strconv"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // Detail is what the driver's message says beyond the code of an error of NVLink 5,
@@ -39,11 +36,6 @@ type nvlinkUnit struct {
 	// needs a reset whatever the status. Nil means that the status decides.
 	Harmless []int64
 }
-
-//go:embed nvlink.yaml
-var nvlinkTable []byte
-
-var nvlinkUnits = mlattr.Embedded[[]nvlinkUnit](nvlinkTable)
 
 // The meanings of errors of NVLink 5 by their effect.
 var (
