@@ -11,13 +11,15 @@ import (
 
 const generated = `# gpu
 
+## Default Metrics
+
 ### energy
 
 Energy.
 
-| Unit |
-| ---- |
-| J |
+| Unit | Metric Type | Value Type | Aggregation Temporality | Monotonic | Stability |
+| ---- | ----------- | ---------- | ----------------------- | --------- | --------- |
+| J | Sum | Double | Cumulative | true | Development |
 
 #### Attributes
 
@@ -27,15 +29,43 @@ Energy.
 | error.type | The kind. | Str: ` + "``ecc``, ``crc``" + ` | Required | - |
 | hw.state | The state. | Any Str | Required | - |
 
-### power
+### memory
 
-Power.
+Memory.
+
+| Unit | Metric Type | Value Type | Aggregation Temporality | Monotonic | Stability |
+| ---- | ----------- | ---------- | ----------------------- | --------- | --------- |
+| By | Sum | Int | Delta | false | Beta |
 
 #### Attributes
 
 | Name | Description | Values | Requirement Level | Semantic Convention |
 | ---- | ----------- | ------ | ----------------- | ------------------- |
 | hw.id | The UUID. | Any Str | Required | - |
+| user.id | The user. | Any Int | Conditionally Required | - |
+
+### power
+
+Power.
+
+| Unit | Metric Type | Value Type | Stability |
+| ---- | ----------- | ---------- | --------- |
+|  | Gauge | Double | Development |
+
+#### Attributes
+
+| Name | Description | Values | Requirement Level | Semantic Convention |
+| ---- | ----------- | ------ | ----------------- | ------------------- |
+| hw.id | The UUID. | Any Str | Required | - |
+| hw.task | The task. | Any Str | Recommended | - |
+
+### state
+
+State.
+
+| Unit | Metric Type | Value Type | Stability |
+| ---- | ----------- | ---------- | --------- |
+| 1 | Gauge | Int | Development |
 
 ## Default Events
 
@@ -49,30 +79,61 @@ An error.
 | ---- | ----------- | ------ | ------------------- |
 | error.type | Whether it was corrected. | Any Str | - |
 | hw.id | The UUID. | Any Str | - |
+| hw.task | The task. | Any Str | - |
+
+### pid
+
+A process.
+
+#### Attributes
+
+| Name | Description | Values | Semantic Convention |
+| ---- | ----------- | ------ | ------------------- |
+| pid | The process. | Any Int | - |
+
+## Resource Attributes
+
+| Name | Description | Values | Enabled | Semantic Convention | Stability |
+| ---- | ----------- | ------ | ------- | ------------------- | --------- |
+| hw.id | The UUID. | Any Str | true | - | - |
+| hw.task | The task. | Any Str | false | - | - |
 `
 
 const short = `# gpu
+
+` + legend + `
+## Default Metrics
+
+The usual attributes here are ` + "`hw.id`" + `.
 
 ### energy
 
 Energy.
 
-| Unit |
-| ---- |
-| J |
+Counter, Double, ` + "`J`" + `. The usual attributes, and:
 
-Attributes: ` + "`hw.id`" + `, and:
+- ` + "`error.type`: The kind. `ecc`, `crc`" + `.
+- ` + "`hw.state`" + `: The state.
 
-| Name | Description | Values | Requirement Level | Semantic Convention |
-| ---- | ----------- | ------ | ----------------- | ------------------- |
-| error.type | The kind. | Str: ` + "``ecc``, ``crc``" + ` | Required | - |
-| hw.state | The state. | Any Str | Required | - |
+### memory
+
+Memory.
+
+Up-down counter, Int, ` + "`By`" + `, Delta, Beta. The usual attributes, and:
+
+- ` + "`user.id`" + `: The user. Int. Conditional.
 
 ### power
 
 Power.
 
-Attributes: ` + "`hw.id`" + `.
+Gauge, Double. The usual attributes, ` + "`hw.task`" + `.
+
+### state
+
+State.
+
+Gauge, Int, ` + "`1`" + `.
 
 ## Default Events
 
@@ -80,17 +141,28 @@ Attributes: ` + "`hw.id`" + `.
 
 An error.
 
+Attributes: ` + "`hw.id`, `hw.task`" + `, and:
+
+- ` + "`error.type`" + `: Whether it was corrected.
+
+### pid
+
+A process.
+
+Attributes:
+
+- ` + "`pid`" + `: The process. Int.
+
+## Resource Attributes
+
 Attributes: ` + "`hw.id`" + `, and:
 
-| Name | Description | Values | Semantic Convention |
-| ---- | ----------- | ------ | ------------------- |
-| error.type | Whether it was corrected. | Any Str | - |
+- ` + "`hw.task`" + `: The task. Off by default.
 
 ## Attributes of several metrics or events
 
-| Name | Description | Values | Requirement Level |
-| ---- | ----------- | ------ | ----------------- |
-| hw.id | The UUID. | Any Str | Required |
+- ` + "`hw.id`" + `: The UUID.
+- ` + "`hw.task`" + `: The task. Recommended.
 `
 
 // An attribute of several metrics is described once. Two of one name stay with their metrics.
@@ -106,7 +178,7 @@ func TestAttributesAreDescribedOnce(t *testing.T) {
 		assert.Equal(t, short, string(text))
 	}
 
-	require.NoError(t, os.WriteFile(file, []byte("\n#### Attributes\n\n| Name |\n| ---- |\n| hw.id |\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("# gpu\n\n#### Attributes\n\n| Name |\n| ---- |\n| hw.id |\n"), 0o600))
 	require.ErrorContains(t, run(root), "has 1 cells")
 	require.ErrorContains(t, run(t.TempDir()), "no documentation.md")
 }
