@@ -317,8 +317,10 @@ func conditions(a table.Alias) string {
 	return strings.Join(notes, "; ")
 }
 
+// names writes the names of spans, those that say the same in one item.
 func (p *page) names(t *vocabulary.Vocabulary) {
-	var items []string
+	var order []string
+	saying := make(map[string][]string)
 	for _, n := range t.Names {
 		name := code(n.Text)
 		switch n.Match {
@@ -349,16 +351,24 @@ func (p *page) names(t *vocabulary.Vocabulary) {
 		if n.WholeStep {
 			says = append(says, "a whole step")
 		}
+		text := ""
 		if len(says) > 0 {
-			name += " → " + strings.Join(says, ", ")
+			text = " → " + strings.Join(says, ", ")
 		}
 		switch {
 		case n.Identifies:
-			name += "; alone"
+			text += "; alone"
 		case len(n.Evidence) > 0:
-			name += "; alone with " + codes(n.Evidence)
+			text += "; alone with " + codes(n.Evidence)
 		}
-		items = append(items, name)
+		if len(saying[text]) == 0 {
+			order = append(order, text)
+		}
+		saying[text] = append(saying[text], name)
+	}
+	var items []string
+	for _, text := range order {
+		items = append(items, strings.Join(saying[text], ", ")+text)
 	}
 	p.list("Names of spans:", items)
 }
