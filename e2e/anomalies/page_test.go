@@ -15,8 +15,8 @@ import (
 
 func TestSpan(t *testing.T) {
 	for want, d := range map[string]time.Duration{
-		"42 s": 42 * time.Second, "5 min": 5 * time.Minute, "5 min 8 s": 5*time.Minute + 8*time.Second,
-		"1 h 30 min": 90 * time.Minute, "36 h": 36 * time.Hour, "a day": 24 * time.Hour, "7 days": 168 * time.Hour,
+		"42s": 42 * time.Second, "5m": 5 * time.Minute, "5m8s": 5*time.Minute + 8*time.Second,
+		"1h30m": 90 * time.Minute, "36h": 36 * time.Hour, "a day": 24 * time.Hour, "7 days": 168 * time.Hour,
 	} {
 		assert.Equal(t, want, span(d))
 	}
