@@ -118,14 +118,15 @@ func writtenNames(t *testing.T) (names, offByDefault []string) {
 	return names, offByDefault
 }
 
-// clientNames reads the tables of clients' metrics in the vocabulary: the names in
+// clientNames reads the lists of clients' metrics in the vocabulary: the names in
 // Prometheus.
 func clientNames(t *testing.T) (names []string) {
 	t.Helper()
 	text, err := os.ReadFile(harness.Path("docs", "vocabulary.md"))
 	require.NoError(t, err)
-	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `[^`]+` \\| (counter|gauge|histogram) \\|")
-	for _, match := range row.FindAllStringSubmatch(string(text), -1) {
+	list := regexp.MustCompile("(?m)^- `[^`]+` ← .*$")
+	item := regexp.MustCompile("`([^`]+)` \\((counter|gauge|histogram)\\b")
+	for _, match := range item.FindAllStringSubmatch(strings.Join(list.FindAllString(string(text), -1), "\n"), -1) {
 		switch name := match[1]; match[2] {
 		case "counter":
 			names = append(names, name+"_total")

@@ -16,23 +16,23 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
-// attributeRow is a row of the table of canonical attributes in
+// attributeItem is an item of the list of canonical attributes in
 // docs/vocabulary.md: the attribute, its type and its meaning.
-var attributeRow = regexp.MustCompile("(?m)^\\| `([a-z._0-9*]+)` \\| (string|int|double|boolean)(?: `[^`]+`)? \\| (.*) \\|$")
+var attributeItem = regexp.MustCompile("(?m)^- `([a-z._0-9*]+)` \\((string|int|double|boolean)(?: `[^`]+`)?\\): (.*)$")
 
-// committedLabels reads that table: by the page, a label has underscores in place of dots.
+// committedLabels reads that list: by the page, a label has underscores in place of dots.
 func committedLabels(t *testing.T) (labels, types map[string]string) {
 	t.Helper()
 	page, err := os.ReadFile(harness.Path("docs", "vocabulary.md"))
 	require.NoError(t, err)
 	labels, types = make(map[string]string), make(map[string]string)
-	for _, row := range attributeRow.FindAllStringSubmatch(string(page), -1) {
+	for _, row := range attributeItem.FindAllStringSubmatch(string(page), -1) {
 		key := strings.ReplaceAll(row[1], "*", "up")
 		if !strings.HasSuffix(row[3], "Only read.") {
 			labels[key], types[key] = strings.ReplaceAll(key, ".", "_"), row[2]
 		}
 	}
-	require.Greater(t, len(labels), 50, "docs/vocabulary.md has no table of attributes")
+	require.Greater(t, len(labels), 50, "docs/vocabulary.md has no list of attributes")
 	return labels, types
 }
 

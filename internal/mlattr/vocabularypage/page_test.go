@@ -33,7 +33,7 @@ func TestPageIsGeneratedFromTheTables(t *testing.T) {
 			}
 		}
 		for _, metric := range client.Metrics {
-			assert.Contains(t, page, "| `"+metric.Source+"` | `"+metric.Measure+"` |")
+			assert.Regexp(t, "(?m)^- `"+regexp.QuoteMeta(metric.Measure)+"` ← [^\n]*`"+regexp.QuoteMeta(metric.Source)+"` \\("+metric.Instrument.String(), page)
 		}
 	}
 	for line := range strings.SplitSeq(page, "\n") {

@@ -17,20 +17,6 @@ type page struct{ text strings.Builder }
 
 func (p *page) printf(format string, args ...any) { fmt.Fprintf(&p.text, format, args...) }
 
-// table writes a client, or nothing where it has no rows.
-func (p *page) table(title string, header []string, rows [][]string) {
-	if len(rows) == 0 {
-		return
-	}
-	if title != "" {
-		p.printf("\n%s\n", title)
-	}
-	p.printf("\n| %s |\n|%s\n", strings.Join(header, " | "), strings.Repeat("---|", len(header)))
-	for _, row := range rows {
-		p.printf("| %s |\n", strings.Join(row, " | "))
-	}
-}
-
 // list writes what a client sends, or nothing where there is none.
 func (p *page) list(title string, items []string) {
 	if len(items) > 0 {
@@ -112,7 +98,7 @@ operation of a model.
 }
 
 func (p *page) attributes(meanings map[string]string) error {
-	var rows [][]string
+	var items []string
 	for _, a := range vocabulary.Attributes() {
 		text := meanings[a.Name]
 		if text == "" {
@@ -125,9 +111,9 @@ func (p *page) attributes(meanings map[string]string) error {
 		if strings.HasSuffix(name, ".") {
 			name += "*"
 		}
-		rows = append(rows, []string{code(name), strings.TrimSpace(a.Kind.String() + " " + unit(a.Unit)), cell(text)})
+		items = append(items, fmt.Sprintf("%s (%s): %s", code(name), strings.TrimSpace(a.Kind.String()+" "+unit(a.Unit)), text))
 	}
-	p.table("", []string{"attribute", "type and unit", "meaning"}, rows)
+	p.list("Each with its type and unit:", items)
 	return nil
 }
 
@@ -147,18 +133,17 @@ characters in place of its dots and colons. The unit is the metric's own, or els
 client's below, or else the one here. In the configuration:
 ` + "`metrics: {acme.tokens: {as: ml.tokens, unit: \"{token}\", token_type: output}}`" + `.
 `)
-	var rows, units [][]string
+	var items, units []string
 	seen := make(map[table.Dimension]bool)
 	for _, m := range table.Measures {
-		rows = append(rows, []string{code(m.Name), string(m.Dimension), unit(m.Unit), cell(m.Description)})
+		items = append(items, fmt.Sprintf("%s (%s): %s", code(m.Name), strings.TrimSpace(string(m.Dimension)+" "+unit(m.Unit)), m.Description))
 		if !seen[m.Dimension] {
 			seen[m.Dimension] = true
-			units = append(units, []string{string(m.Dimension), codes(vocabulary.UnitsOf(m.Name))})
+			units = append(units, string(m.Dimension)+": "+codes(vocabulary.UnitsOf(m.Name)))
 		}
 	}
-	p.table("", []string{"`as`", "is a", "unit", "meaning"}, rows)
-	p.table("Values are converted from these units. A count may come in any unit in braces.",
-		[]string{"a", "comes in"}, units)
+	p.list("What `as` can be:", items)
+	p.list("Values are converted from these units. A count may come in any unit in braces.", units)
 }
 
 func (p *page) client(t *vocabulary.Vocabulary) {
@@ -373,10 +358,12 @@ func (p *page) names(t *vocabulary.Vocabulary) {
 	p.list("Names of spans:", items)
 }
 
+// metrics writes the metrics of each measure in one item.
 func (p *page) metrics(t *vocabulary.Vocabulary) {
-	var rows [][]string
+	var order []string
+	of := make(map[string][]string)
 	for _, m := range t.Metrics {
-		var notes []string
+		notes := []string{m.Instrument.String()}
 		if m.Unit != "" {
 			notes = append(notes, unit(m.Unit))
 		}
@@ -398,12 +385,19 @@ func (p *page) metrics(t *vocabulary.Vocabulary) {
 		if m.Everyday {
 			notes = append(notes, "only if recognised")
 		}
-		rows = append(rows, []string{code(m.Source), code(m.Measure), m.Instrument.String(), strings.Join(notes, "; ")})
+		if len(of[m.Measure]) == 0 {
+			order = append(order, m.Measure)
+		}
+		of[m.Measure] = append(of[m.Measure], code(m.Source)+" ("+strings.Join(notes, ", ")+")")
 	}
-	p.table("", []string{"metric", "about", "kind", "read as"}, rows)
+	var items []string
+	for _, measure := range order {
+		items = append(items, code(measure)+" ← "+strings.Join(of[measure], ", "))
+	}
+	p.list("Metrics:", items)
 }
 
-func code(text string) string { return "`" + strings.ReplaceAll(text, "|", `\|`) + "`" }
+func code(text string) string { return "`" + text + "`" }
 
 func codes(names []string) string {
 	list := make([]string, len(names))
@@ -419,6 +413,3 @@ func unit(u string) string {
 	}
 	return code(u)
 }
-
-// cell escapes text so that it does not end a cell.
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
