@@ -619,24 +619,41 @@ func gradients(change func(norm float64) float64) func(*shaped) func() []part {
 // shapesSection returns what docs/evidence/anomalies.md says of other shapes.
 func shapesSection(healthy, planted []*shapeRow) string {
 	var text strings.Builder
-	text.WriteString(shapesHead + `
+	var calm []string
+	days := 0.0
+	var noisy strings.Builder
+	for _, r := range healthy {
+		lived := float64(r.runs) * r.lived.Hours() / 24
+		if r.pages+r.tickets+r.marks == 0 {
+			calm = append(calm, r.name)
+			days += lived
+			continue
+		}
+		fmt.Fprintf(&noisy, "| %s | %.0f | %d | %s | %d |\n", r.name, lived, r.pages, r.ticketKinds(), r.marks)
+	}
+	fmt.Fprintf(&text, shapesHead+`
 
-Runs and services of these shapes, with which nothing is wrong:
+With runs and services of these shapes nothing is wrong, and nothing is reported, in %.0f run-days together: %s.
+
+With these nothing is wrong, too:
 
 | shape | run-days | pages | tickets | marks |
 |---|---:|---:|---:|---:|
-`)
-	for _, r := range healthy {
-		fmt.Fprintf(&text, "| %s | %.0f | %d | %s | %d |\n", r.name, float64(r.runs)*r.lived.Hours()/24, r.pages, r.ticketKinds(), r.marks)
-	}
-	text.WriteString(`
-And with which one thing is wrong after some hours (the delay is the median and the 90 % quantile):
+%s
+With these one thing is wrong after some hours (the delay is the median and the 90 %% quantile):
 
-| shape | found | delay | other pages | other tickets |
-|---|---|---|---:|---:|
-`)
+| shape | found | delay | other tickets |
+|---|---|---|---|
+`, days, strings.Join(calm, "; "), noisy.String())
 	for _, r := range planted {
-		fmt.Fprintf(&text, "| %s | %d of %d | %s | %d | %s |\n", r.name, r.found, r.runs, cmp.Or(both(r.delays), "–"), r.pages, r.ticketKinds())
+		others := r.ticketKinds()
+		switch {
+		case r.pages > 0:
+			others += fmt.Sprintf(", %d pages", r.pages)
+		case others == "0":
+			others = ""
+		}
+		fmt.Fprintf(&text, "| %s | %d of %d | %s | %s |\n", r.name, r.found, r.runs, cmp.Or(both(r.delays), "–"), others)
 	}
 	text.WriteString("\nWhy some are not found, and what would have to be sent:\n\n")
 	for _, r := range planted {
