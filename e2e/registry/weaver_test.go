@@ -22,7 +22,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelcol-ml/otelcol-ml/e2e/documents"
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
@@ -85,13 +84,10 @@ func TestWeaverChecksTheRegistry(t *testing.T) { check(t, copyRegistry(t)) }
 // conventions, as they would be in a registry beside them.
 func TestWeaverChecksTheProposal(t *testing.T) {
 	weaverPath(t)
-	const document = "docs/upstream/hw-gpu.md"
-	text, err := os.ReadFile(harness.Path(document))
+	text, err := os.ReadFile(harness.Path("docs", "upstream", "hw-gpu.yaml"))
 	require.NoError(t, err)
-	blocks := documents.Of(documents.Parse(document, string(text)), "yaml")
-	require.Len(t, blocks, 1)
 	folder := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "hw-gpu.yaml"), []byte(blocks[0].Text), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "hw-gpu.yaml"), text, 0o600))
 	writeManifest(t, folder)
 	check(t, folder)
 }
