@@ -107,7 +107,21 @@ func levelOf(cell string) string {
 }
 
 // legend says below the title what the short form leaves out.
-const legend = "Unless stated otherwise a metric is in development, a sum is cumulative, and an attribute is text and always there.\n"
+const legend = "Unless stated otherwise a metric is in development, a sum is cumulative, an attribute is text and always there,\nand a metric or event has the usual attributes of its section.\n"
+
+// intros are what mdatagen says at the beginning of sections, and what is said instead.
+var intros = strings.NewReplacer(
+	"\nThe following telemetry is emitted by this component.\n", "",
+	intro("metrics", "emitted", "disabled", "false"), "\nOn by default; `metrics: {NAME: {enabled: false}}` switches one off.\n",
+	intro("metrics", "not emitted", "enabled", "true"), "\nOff by default; `metrics: {NAME: {enabled: true}}` switches one on.\n",
+	intro("events", "emitted", "disabled", "false"), "\nOn by default; `events: {NAME: {enabled: false}}` switches one off.\n",
+	intro("events", "not emitted", "enabled", "true"), "\nOff by default; `events: {NAME: {enabled: true}}` switches one on.\n",
+)
+
+func intro(what, emitted, done, value string) string {
+	return fmt.Sprintf("\nThe following %[1]s are %[2]s by default. Each of them can be %[3]s by applying the following configuration:\n\n```yaml\n%[1]s:\n  <%[4]s_name>:\n    enabled: %[5]s\n```\n",
+		what, emitted, done, strings.TrimSuffix(what, "s"), value)
+}
 
 // end is the heading of the attributes that several metrics have.
 const end = "## Attributes of several metrics or events"
@@ -136,7 +150,7 @@ type block struct {
 // shorten returns the text without its tables. Attributes that share a name and differ
 // otherwise stay where they are.
 func shorten(text string) (string, error) {
-	sections, err := read(text)
+	sections, err := read(intros.Replace(text))
 	if err != nil {
 		return "", err
 	}
@@ -262,9 +276,13 @@ func usual(s *section, shared map[string]*attribute) []string {
 // write writes a section. The usual attributes are listed below its heading.
 func (s *section) write(b *strings.Builder, shared map[string]*attribute) {
 	open := false // a line of a kind that goes on
+	none := ""
+	if len(s.usual) > 0 {
+		none = " No attributes."
+	}
 	for i, part := range s.blocks {
 		if open && !part.table && part.text != "" {
-			b.WriteString("\n\n")
+			b.WriteString(none + "\n\n")
 			open = false
 		}
 		switch {
@@ -272,10 +290,11 @@ func (s *section) write(b *strings.Builder, shared map[string]*attribute) {
 			b.WriteString(part.kind)
 			open = true
 		case part.table:
-			if open {
+			list := s.list(part, shared)
+			if open && list != "\n" {
 				b.WriteString(" ")
 			}
-			s.list(b, part, shared)
+			b.WriteString(list)
 			open = false
 		case open:
 		default:
@@ -286,16 +305,17 @@ func (s *section) write(b *strings.Builder, shared map[string]*attribute) {
 		}
 	}
 	if open {
-		b.WriteString("\n")
+		b.WriteString(none + "\n")
 		if s.blocks[len(s.blocks)-1].text == "" && s.blocks[len(s.blocks)-1].kind == "" {
 			b.WriteString("\n")
 		}
 	}
 }
 
-// list writes the attributes of a metric, an event or a resource: the names of shared ones,
+// list returns the attributes of a metric, an event or a resource: the names of shared ones,
 // and a line for each of the others.
-func (s *section) list(b *strings.Builder, part block, shared map[string]*attribute) {
+func (s *section) list(part block, shared map[string]*attribute) string {
+	var b strings.Builder
 	var names []string
 	var own []attribute
 	for _, a := range part.attributes {
@@ -307,25 +327,27 @@ func (s *section) list(b *strings.Builder, part block, shared map[string]*attrib
 	}
 	lead := "Attributes: "
 	if len(s.usual) > 0 && !slices.ContainsFunc(s.usual, func(name string) bool { return !slices.Contains(names, name) }) {
-		lead = "The usual attributes"
+		lead = "Also "
 		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(s.usual, name) })
-		if len(names) > 0 {
-			lead += ", "
+		if len(names)+len(own) == 0 {
+			return "\n"
 		}
 	}
 	b.WriteString(strings.TrimSpace(lead + codes(names)))
 	switch {
 	case len(own) == 0:
-		b.WriteString(".\n")
-		return
-	case strings.HasSuffix(b.String(), ":"):
-		b.WriteString("\n\n")
-	default:
+		return b.String() + ".\n"
+	case len(names) > 0:
 		b.WriteString(", and:\n\n")
+	case lead == "Also ":
+		b.WriteString(":\n\n")
+	default:
+		b.WriteString("\n\n")
 	}
 	for _, a := range own {
 		b.WriteString(a.line())
 	}
+	return b.String()
 }
 
 // line is an attribute as an item of a list.

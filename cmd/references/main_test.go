@@ -13,6 +13,14 @@ const generated = `# gpu
 
 ## Default Metrics
 
+The following metrics are emitted by default. Each of them can be disabled by applying the following configuration:
+
+` + "```" + `yaml
+metrics:
+  <metric_name>:
+    enabled: false
+` + "```" + `
+
 ### energy
 
 Energy.
@@ -67,6 +75,20 @@ State.
 | ---- | ----------- | ---------- | --------- |
 | 1 | Gauge | Int | Development |
 
+#### Attributes
+
+| Name | Description | Values | Requirement Level | Semantic Convention |
+| ---- | ----------- | ------ | ----------------- | ------------------- |
+| hw.id | The UUID. | Any Str | Required | - |
+
+### up
+
+Up.
+
+| Unit | Metric Type | Value Type | Stability |
+| ---- | ----------- | ---------- | --------- |
+| 1 | Gauge | Int | Development |
+
 ## Default Events
 
 ### xid
@@ -106,11 +128,13 @@ const short = `# gpu
 
 The usual attributes here are ` + "`hw.id`" + `.
 
+On by default; ` + "`metrics: {NAME: {enabled: false}}`" + ` switches one off.
+
 ### energy
 
 Energy.
 
-Counter, Double, ` + "`J`" + `. The usual attributes, and:
+Counter, Double, ` + "`J`" + `. Also:
 
 - ` + "`error.type`: The kind. `ecc`, `crc`" + `.
 - ` + "`hw.state`" + `: The state.
@@ -119,7 +143,7 @@ Counter, Double, ` + "`J`" + `. The usual attributes, and:
 
 Memory.
 
-Up-down counter, Int, ` + "`By`" + `, Delta, Beta. The usual attributes, and:
+Up-down counter, Int, ` + "`By`" + `, Delta, Beta. Also:
 
 - ` + "`user.id`" + `: The user. Int. Conditional.
 
@@ -127,13 +151,19 @@ Up-down counter, Int, ` + "`By`" + `, Delta, Beta. The usual attributes, and:
 
 Power.
 
-Gauge, Double. The usual attributes, ` + "`hw.task`" + `.
+Gauge, Double. Also ` + "`hw.task`" + `.
 
 ### state
 
 State.
 
 Gauge, Int, ` + "`1`" + `.
+
+### up
+
+Up.
+
+Gauge, Int, ` + "`1`" + `. No attributes.
 
 ## Default Events
 
