@@ -52,8 +52,8 @@ to derive others and are never written.
 The name in code is the client's name under ` + "`vocabularies`" + `. A client's rules apply
 where it is recognised: by its service or scope, by keys or metrics in its own name space,
 or by the names of spans that are marked *alone*. Only the listed keys of a name space
-count. The lists have the canonical name, what the client sends, and how the value is read
-unless it is copied.
+count. The lists have the canonical name, what the client sends on its resource, spans and log
+records, points and metrics, and how the value is read unless it is copied.
 `)
 	for _, t := range vocabulary.Tables() {
 		p.client(&t)
@@ -159,8 +159,8 @@ func (p *page) client(t *vocabulary.Vocabulary) {
 	p.text.WriteString("\n")
 	p.recognition(t)
 	p.traits(t)
-	p.aliases("Resource attributes:", t.Resource)
-	p.aliases("Spans and log records:", t.Span)
+	p.aliases("Resource:", t.Resource)
+	p.aliases("Spans, logs:", t.Span)
 	for _, m := range t.SpanMaps {
 		p.aliases("In the map or JSON "+code(m.Source)+":", m.Fields)
 	}
@@ -178,7 +178,7 @@ func (p *page) client(t *vocabulary.Vocabulary) {
 		items = append(items, item)
 	}
 	p.list("Events of spans:", items)
-	p.aliases("Metrics' attributes:", t.Point)
+	p.aliases("Points:", t.Point)
 	p.names(t)
 	p.metrics(t)
 }
@@ -355,7 +355,7 @@ func (p *page) names(t *vocabulary.Vocabulary) {
 	for _, text := range order {
 		items = append(items, strings.Join(saying[text], ", ")+text)
 	}
-	p.list("Names of spans:", items)
+	p.list("Span names:", items)
 }
 
 // metrics writes the metrics of each measure in one item.

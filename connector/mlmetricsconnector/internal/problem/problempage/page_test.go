@@ -129,7 +129,7 @@ func page() string {
 		"The event name is `%s`, the severity ERROR for a page, WARN for a ticket and INFO for a\n"+
 		"mark, for other evidence, for a stale problem and for the end of one, the body one sentence. An\n"+
 		"attribute that is not known is absent.\n\n", mlattr.Problem)
-	table(&b, "attribute", ofProblems)
+	list(&b, ofProblems)
 	b.WriteString("\nA record with `updated`, at most one a minute, says that the words of the evidence are others or that\n" +
 		"the value has changed by more than a fifth. To alert on records, leave them out: `ml.problem.state != \"updated\"`,\n" +
 		"or in the collector a `filter` processor with the condition\n" +
@@ -137,10 +137,10 @@ func page() string {
 	fmt.Fprintf(&b, "\n## Log records of changes\n\n"+
 		"The event name is `%s`, the severity INFO, the body one phrase such as \"version 1.8.2 (was\n"+
 		"1.8.1)\".\n\n", mlattr.EventChange)
-	table(&b, "attribute", ofChanges)
-	b.WriteString("\n")
-	table(&b, "kind", changes)
-	b.WriteString("\n" +
+	list(&b, ofChanges)
+	b.WriteString("\nThe kinds of changes:\n\n")
+	list(&b, changes)
+	b.WriteString("\nWhat counts:\n\n" +
 		"- The first value of anything is no change (of models, prompts, tools and settings, those of the first\n" +
 		"  minute), and neither is one in use at the same time as others. A version, commit, image, framework,\n" +
 		"  driver or world size that returns after an hour is a change again.\n" +
@@ -156,11 +156,19 @@ func methods() string {
 	b.WriteString("# Where the rules of problems come from\n\n" +
 		"<!-- Generated from internal/mlattr by \"go generate\". Do not edit. -->\n\n" +
 		"[Problems and changes](../problems.md) has the rules. Kinds that are not here count or compare\n" +
-		"without statistics.\n\n| kind | method |\n|---|---|\n")
+		"without statistics.\n\n")
+	var order []string
+	kinds := make(map[string][]string)
 	for i := range mlattr.Problems {
 		if kind := &mlattr.Problems[i]; kind.Method != "" {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", kind.Name, kind.Method)
+			if len(kinds[kind.Method]) == 0 {
+				order = append(order, kind.Method)
+			}
+			kinds[kind.Method] = append(kinds[kind.Method], "`"+kind.Name+"`")
 		}
+	}
+	for _, method := range order {
+		fmt.Fprintf(&b, "- %s: %s\n", strings.Join(kinds[method], ", "), method)
 	}
 	return b.String()
 }
@@ -185,9 +193,8 @@ func of(subject mlattr.ProblemOf) string {
 	return string(subject)
 }
 
-func table(b *strings.Builder, head string, rows []attribute) {
-	fmt.Fprintf(b, "| %s | meaning |\n|---|---|\n", head)
+func list(b *strings.Builder, rows []attribute) {
 	for _, row := range rows {
-		fmt.Fprintf(b, "| `%s` | %s |\n", row.name, row.means)
+		fmt.Fprintf(b, "- `%s`: %s\n", row.name, row.means)
 	}
 }
