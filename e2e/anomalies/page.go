@@ -56,22 +56,13 @@ faults are simulated, which proves nothing for your fleet. `+"`make check`"+` me
 TorchTel, TuFT, Snakepit, the FX toolkit, TaskWeaver, a loop of one's own, an agent with the GenAI
 conventions, and readings of GPUs each %s.
 
-- Runs: 1 to 8 ranks on one host; median step time %s to %s, which wanders (%.0f %%) and differs (%.0f %%); %.1f %% of
-  the steps wait, at most %s; others slow a run down by 1.2 to 1.8 times for up to %s, once in %s.
-- Attempts: up to %s of loading, then %d longer steps. A checkpoint each 30 to 60 minutes takes %s to %s;
-  %.1f %% of them up to 4 times as long. Preempted once in %s, continued after %s to %s, ended after %s to %s.
-- Losses: a power law, with noise that has a memory and the tail of Student's t.
-- Services: day and night (the least demand is %.0f %% of the most), weekends, bursts of 3 to 6 times the
-  demand for up to %s; log-normal durations (%.0f %%), %.0f %% of them up to 10 times as long; %.1f %% fail, and
-  once in %s %.0f %% do for up to %s.
-- Telemetry: %.2f %% is lost, %.1f %% arrives twice, %.1f %% late (up to %s). Each host is cut off once in %s, for
-  a minute (median). The collector restarts once in %s and is away for up to %s.
+Runs of 1 to 8 ranks with steps of %s to %s that wander, wait and are disturbed; loading, checkpoints (%s to %s), preemption (once in
+%s) and restarts; losses by a power law. Services with day and night, bursts for up to %s, log-normal durations and errors
+(%.1f %%). %.2f %% of the telemetry is lost, %.1f %% arrives twice, %.1f %% late (up to %s); each host is cut off once in %s, the collector
+restarts once in %s.
 
-`, span(gpuInterval), span(stepLeast), span(stepMost), 100*wander, 100*jitter, 100*stall, span(stallMost), span(contendMost), span(contendEvery),
-		span(loadMost), warmSteps, span(saveLeast), span(saveMost), 100*saveContended,
-		span(preemptEvery), span(preemptLeast), span(preemptMost), span(runLeast), span(runMost),
-		100*nightShare, span(burstMost), 100*requestSpread, 100*slowShare, 100*usualErrors, span(blipEvery), 100*blipErrors, span(blipMost),
-		100*lost, 100*twice, 100*late, span(lateMost), span(cutEvery), span(restartEvery), span(restartMost))
+`, span(gpuInterval), span(stepLeast), span(stepMost), span(saveLeast), span(saveMost), span(preemptEvery), span(burstMost),
+		100*usualErrors, 100*lost, 100*twice, 100*late, span(lateMost), span(cutEvery), span(restartEvery))
 }
 
 func (r *results) writePlanted(b *strings.Builder) {

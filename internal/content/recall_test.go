@@ -86,13 +86,17 @@ func recall() string {
 		out.WriteString(classes[class].row(fmt.Sprintf("%s: %d forms", class, forms[class])))
 	}
 	out.WriteString(all.row("all"))
-	out.WriteString("\n| place | secrets | found |\n|---|---|---|\n")
-	for _, name := range positionOrder {
-		out.WriteString(positions[name].row(name))
+	places := make([]string, len(positionOrder))
+	for i, name := range positionOrder {
+		places[i] = name + " " + percent(positions[name].found, positions[name].places)
 	}
-	out.WriteString("\nWhat was missed:\n\n")
+	fmt.Fprintf(&out, "\nBy place: %s.\n\nWhat was missed:\n\n", strings.Join(places, ", "))
 	for _, form := range slices.Sorted(keysOf(missed)) {
-		fmt.Fprintf(&out, "- `%s` in %s\n", form, strings.Join(missed[form], ", "))
+		in := strings.Join(missed[form], ", ")
+		if n := len(missed[form]); n > 3 {
+			in = fmt.Sprintf("%d places", n)
+		}
+		fmt.Fprintf(&out, "- `%s` in %s\n", form, in)
 	}
 	return out.String()
 }
