@@ -3,6 +3,7 @@ package seriespage
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -188,8 +189,17 @@ func runLabels(s *series.Series) string {
 	}
 }
 
-// numbers lists the bounds of buckets.
+// numbers lists the bounds of buckets, or says how they grow.
 func numbers(bounds []float64) string {
+	ratio := bounds[1] / bounds[0]
+	grows := len(bounds) > 3
+	for i := 1; i < len(bounds); i++ {
+		grows = grows && math.Abs(bounds[i]/bounds[i-1]-ratio) < 1e-9
+	}
+	if grows {
+		show := func(number float64) string { return strconv.FormatFloat(number, 'f', -1, 64) }
+		return fmt.Sprintf("%s to %s, each %s times the one before", show(bounds[0]), show(bounds[len(bounds)-1]), show(ratio))
+	}
 	list := make([]string, len(bounds))
 	for i, bound := range bounds {
 		list[i] = strconv.FormatFloat(bound, 'g', -1, 64)
