@@ -1,6 +1,7 @@
 package smoke
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,8 +18,8 @@ import (
 )
 
 // attributeItem is an item of the list of canonical attributes in
-// docs/vocabulary.md: the attribute, its type and its meaning.
-var attributeItem = regexp.MustCompile("(?m)^- `([a-z._0-9*]+)` \\((string|int|double|boolean)(?: `[^`]+`)?\\): (.*)$")
+// docs/vocabulary.md: the attribute, its type, if it is no string, and its meaning.
+var attributeItem = regexp.MustCompile("(?m)^- `([a-z._0-9*]+)`(?: \\((int|double|boolean)(?: `[^`]+`)?\\))?: (.*)$")
 
 // committedLabels reads that list: by the page, a label has underscores in place of dots.
 func committedLabels(t *testing.T) (labels, types map[string]string) {
@@ -26,10 +27,11 @@ func committedLabels(t *testing.T) (labels, types map[string]string) {
 	page, err := os.ReadFile(harness.Path("docs", "vocabulary.md"))
 	require.NoError(t, err)
 	labels, types = make(map[string]string), make(map[string]string)
-	for _, row := range attributeItem.FindAllStringSubmatch(string(page), -1) {
+	list, _, _ := strings.Cut(string(page), "\n## What metrics are about\n")
+	for _, row := range attributeItem.FindAllStringSubmatch(list, -1) {
 		key := strings.ReplaceAll(row[1], "*", "up")
 		if !strings.HasSuffix(row[3], "Only read.") {
-			labels[key], types[key] = strings.ReplaceAll(key, ".", "_"), row[2]
+			labels[key], types[key] = strings.ReplaceAll(key, ".", "_"), cmp.Or(row[2], "string")
 		}
 	}
 	require.Greater(t, len(labels), 50, "docs/vocabulary.md has no list of attributes")

@@ -111,9 +111,14 @@ func (p *page) attributes(meanings map[string]string) error {
 		if strings.HasSuffix(name, ".") {
 			name += "*"
 		}
-		items = append(items, fmt.Sprintf("%s (%s): %s", code(name), strings.TrimSpace(a.Kind.String()+" "+unit(a.Unit)), text))
+		kind := strings.TrimSpace(a.Kind.String() + " " + unit(a.Unit))
+		if kind == "string" {
+			items = append(items, code(name)+": "+text)
+			continue
+		}
+		items = append(items, fmt.Sprintf("%s (%s): %s", code(name), kind, text))
 	}
-	p.list("Each with its type and unit:", items)
+	p.list("Each with its type and unit; one without is a string:", items)
 	return nil
 }
 
