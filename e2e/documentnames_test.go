@@ -38,7 +38,7 @@ func TestDocumentsNameWhatIsWritten(t *testing.T) {
 	}
 	// Labels, and what ml_enrich writes itself, are told by their attributes;
 	// the exporter adds a unit to the latter.
-	for _, page := range []string{"docs/vocabulary.md", "receiver/gpureceiver/series.md", "connector/mlmetricsconnector/series.md", "processor/mlenrichprocessor/README.md"} {
+	for _, page := range []string{"docs/vocabulary.md", "receiver/gpureceiver/series.md", "receiver/gpureceiver/documentation.md", "connector/mlmetricsconnector/series.md", "processor/mlenrichprocessor/README.md"} {
 		for _, name := range quotedNames(t, page) {
 			label := strings.NewReplacer(".", "_").Replace(name)
 			known = append(known, label, label+"_bytes", label+"_per_second")
