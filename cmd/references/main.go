@@ -106,8 +106,8 @@ func levelOf(cell string) string {
 	return level
 }
 
-// legend says below the title what the short form leaves out.
-const legend = "Unless stated otherwise a metric is in development, a sum is cumulative, an attribute is text and always there,\nand a metric or event has the usual attributes of its section.\n"
+// legend leads below the title to what the short form leaves out.
+const legend = "[How to read it](../../docs/metrics.md#how-to-read-the-lists).\n"
 
 // intros are what mdatagen says at the beginning of sections, and what is said instead.
 var intros = strings.NewReplacer(
@@ -158,21 +158,23 @@ func shorten(text string) (string, error) {
 	found := false
 	var b strings.Builder
 	for i := range sections {
-		s := &sections[i]
-		s.usual = usual(s, shared)
-		for _, part := range s.blocks {
+		sections[i].usual = usual(&sections[i], shared)
+	}
+	only := lone(sections, order)
+	for i := range sections {
+		for _, part := range sections[i].blocks {
 			found = found || part.table || part.kind != ""
 		}
-		s.write(&b, shared)
+		sections[i].write(&b, shared, only)
 	}
 	if !found {
 		return text, nil
 	}
-	if len(order) > 0 {
+	if only == "" && len(order) > 0 {
 		fmt.Fprintf(&b, "\n%s\n\n", end)
-	}
-	for _, name := range order {
-		b.WriteString(shared[name].line())
+		for _, name := range order {
+			b.WriteString(shared[name].line())
+		}
 	}
 	title, rest, _ := strings.Cut(b.String(), "\n\n## ")
 	return title + "\n\n" + legend + "\n## " + rest, nil
@@ -273,8 +275,22 @@ func usual(s *section, shared map[string]*attribute) []string {
 	return slices.DeleteFunc(order, func(name string) bool { return uses[name]*2 <= tables })
 }
 
-// write writes a section. The usual attributes are listed below its heading.
-func (s *section) write(b *strings.Builder, shared map[string]*attribute) {
+// lone returns the only attribute that several metrics have, if it is usual in one section
+// and so can be described there.
+func lone(sections []section, order []string) string {
+	uses := 0
+	for _, s := range sections {
+		uses += len(s.usual)
+	}
+	if len(order) != 1 || uses != 1 {
+		return ""
+	}
+	return order[0]
+}
+
+// write writes a section. The usual attributes are listed below its heading, and only, if it
+// is set, is described there.
+func (s *section) write(b *strings.Builder, shared map[string]*attribute, only string) {
 	open := false // a line of a kind that goes on
 	none := ""
 	if len(s.usual) > 0 {
@@ -300,7 +316,11 @@ func (s *section) write(b *strings.Builder, shared map[string]*attribute) {
 		default:
 			b.WriteString(part.text + "\n")
 		}
-		if i == 0 && len(s.usual) > 0 {
+		switch {
+		case i != 0 || len(s.usual) == 0:
+		case only != "":
+			fmt.Fprintf(b, "\nThe usual attribute is %s\n", strings.TrimPrefix(strings.TrimSuffix(shared[only].line(), "\n"), "- "))
+		default:
 			fmt.Fprintf(b, "\nThe usual attributes here are %s.\n", codes(s.usual))
 		}
 	}

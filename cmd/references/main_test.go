@@ -195,6 +195,16 @@ Attributes: ` + "`hw.id`" + `, and:
 - ` + "`hw.task`" + `: The task. Recommended.
 `
 
+// The only attribute that several metrics have is described where it is usual.
+func TestOneUsualAttributeIsDescribedAtOnce(t *testing.T) {
+	const table = "\n\n#### Attributes\n\n| Name | Description | Values | Requirement Level |\n| ---- | --- | --- | --- |\n| processor | The ID. | Any Str | Required |\n"
+	const kind = "\n\n| Unit | Metric Type | Value Type | Stability |\n| --- | --- | --- | --- |\n| 1 | Gauge | Int | Development |"
+	text, err := shorten("# ml\n\n## Internal Telemetry\n\n### a" + kind + table + "\n### b" + kind + table + "\n### c" + kind + table)
+	require.NoError(t, err)
+	const line = "\n\nGauge, Int, `1`.\n"
+	assert.Equal(t, "# ml\n\n"+legend+"\n## Internal Telemetry\n\nThe usual attribute is `processor`: The ID.\n\n### a"+line+"\n### b"+line+"\n### c"+line, text)
+}
+
 // An attribute of several metrics is described once. Two of one name stay with their metrics.
 func TestAttributesAreDescribedOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "receiver", "gpureceiver", "documentation.md")
