@@ -114,14 +114,14 @@ func page() string {
 		"  One that comes back within 10 minutes of its end ends when it has been gone for 10 minutes.\n"+
 		"- Without newer data it is stale after %.0f minutes, or %d of the usual intervals of its evidence if\n"+
 		"  that is longer: the page shows it grey with its age, and GPU-hours stop counting. It ends after\n"+
-		"  the time in the column *lasts without evidence*.\n"+
+		"  an hour without evidence, unless its rule says otherwise.\n"+
 		"- With `storage`, open problems outlive a restart. One that is not found again ends without a\n"+
 		"  verdict when newer data has come for 10 minutes.\n", problem.StaleAfter.Minutes(), problem.StaleIntervals)
 	for _, severity := range severities {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| kind | of a | rule | lasts without evidence |\n|---|---|---|---|\n", severity.title, severity.means)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| kind | of a | rule |\n|---|---|---|\n", severity.title, severity.means)
 		for i := range mlattr.Problems {
 			if kind := &mlattr.Problems[i]; kind.Severity == severity.is {
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", kind.Name, of(kind.Of), kind.Description, lasts(kind))
+				fmt.Fprintf(&b, "| `%s` | %s | %s%s |\n", kind.Name, of(kind.Of), kind.Description, lasts(kind))
 			}
 		}
 	}
@@ -173,15 +173,18 @@ func methods() string {
 	return b.String()
 }
 
-// lasts says for how long a problem lasts of which nothing is known, and for how long
-// it must be gone.
+// lasts says for how long a problem lasts of which nothing is known, if that is not an
+// hour, and for how long it must be gone.
 func lasts(kind *mlattr.ProblemKind) string {
 	if kind.Moment {
-		return "–"
+		return ""
 	}
-	text := fmt.Sprintf("%.0f h", kind.EndsAfter().Hours())
+	text := ""
+	if hours := kind.EndsAfter().Hours(); hours != 1 {
+		text = fmt.Sprintf(" It lasts %.0f h without evidence.", hours)
+	}
 	if kind.Calm > 0 {
-		text += fmt.Sprintf("; ends when it has been gone for %.0f min", kind.Calm.Minutes())
+		text += fmt.Sprintf(" It ends when it has been gone for %.0f min.", kind.Calm.Minutes())
 	}
 	return text
 }
