@@ -280,7 +280,7 @@ quantile.
 		r := &rows[i]
 		half, found, delay := "as it was", "–", "–"
 		if r.times != 1 {
-			half, found = fmt.Sprintf("%.0f %% longer", 100*(r.times-1)), fmt.Sprintf("%d of %d", r.found, r.runs)
+			half, found = fmt.Sprintf("%.0f %% longer", 100*(r.times-1)), strconv.Itoa(r.found)
 			delay = span(quantile(r.delays, 0.5)) + ", " + span(quantile(r.delays, 0.9))
 		}
 		fmt.Fprintf(&text, "| %s, %d runs, %.0f h | %s | %s | %s | %d | %d |\n", r.name, r.runs, r.lived.Hours(), half, found, delay, r.pages, r.tickets)

@@ -616,7 +616,8 @@ func gradients(change func(norm float64) float64) func(*shaped) func() []part {
 	return then(plantedAfter, with(func(norm float64) float64 { return norm }), with(change))
 }
 
-// shapesSection returns what docs/evidence/anomalies.md says of other shapes.
+// shapesSection returns what docs/evidence/anomalies.md says of other shapes, of which
+// each is simulated in equally many runs.
 func shapesSection(healthy, planted []*shapeRow) string {
 	var text strings.Builder
 	var calm []string
@@ -642,9 +643,9 @@ With these nothing is wrong, too:
 %s
 With these one thing is wrong after some hours (the delay is the median and the 90 %% quantile):
 
-| shape | found | delay | other tickets |
+| shape | found of %d | delay | other tickets |
 |---|---|---|---|
-`, days, strings.Join(calm, "; "), noisy.String())
+`, days, strings.Join(calm, "; "), noisy.String(), planted[0].runs)
 	for _, r := range planted {
 		others := r.ticketKinds()
 		switch {
@@ -653,7 +654,7 @@ With these one thing is wrong after some hours (the delay is the median and the 
 		case others == "0":
 			others = ""
 		}
-		fmt.Fprintf(&text, "| %s | %d of %d | %s | %s |\n", r.name, r.found, r.runs, cmp.Or(both(r.delays), "–"), others)
+		fmt.Fprintf(&text, "| %s | %d | %s | %s |\n", r.name, r.found, cmp.Or(both(r.delays), "–"), others)
 	}
 	text.WriteString("\nWhy some are not found, and what would have to be sent:\n\n")
 	for _, r := range planted {

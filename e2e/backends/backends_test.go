@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -242,7 +243,7 @@ func summary(all []*client, ways []*way) (rows [][]string) {
 			return right, of
 		}},
 	} {
-		cells := []string{row.name}
+		cells, total := []string{row.name}, -1
 		for b := range names {
 			for _, w := range ways {
 				right, of := 0, 0
@@ -250,7 +251,15 @@ func summary(all []*client, ways []*way) (rows [][]string) {
 					r, o := row.count(c, w.seen[b])
 					right, of = right+r, of+o
 				}
-				cells = append(cells, fmt.Sprintf("%d of %d", right, of))
+				if total < 0 {
+					total = of
+					cells[0] = fmt.Sprintf("%s, of %d", row.name, of)
+				}
+				cell := strconv.Itoa(right)
+				if of != total {
+					cell = fmt.Sprintf("%d of %d", right, of)
+				}
+				cells = append(cells, cell)
 			}
 		}
 		rows = append(rows, cells)
