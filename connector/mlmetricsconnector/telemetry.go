@@ -35,16 +35,11 @@ func newTelemetry(set connector.Settings) (*telemetry, error) {
 }
 
 func (t *telemetry) observe(store *streams.Store) error {
-	of := func(value func() int64) metric.Int64Callback {
-		return func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(value(), metric.WithAttributes(t.id))
-			return nil
-		}
-	}
+	own := metric.WithAttributes(t.id)
 	return errors.Join(
-		t.builder.RegisterConnectorMlMetricsStreamsCallback(of(store.Streams)),
-		t.builder.RegisterConnectorMlMetricsSeriesCallback(of(store.Series)),
-		t.builder.RegisterConnectorMlMetricsRunsCallback(of(store.Runs)),
+		t.builder.RegisterConnectorMlMetricsStreamsCallback(shared.Gauge(store.Streams, own)),
+		t.builder.RegisterConnectorMlMetricsSeriesCallback(shared.Gauge(store.Series, own)),
+		t.builder.RegisterConnectorMlMetricsRunsCallback(shared.Gauge(store.Runs, own)),
 		t.builder.RegisterConnectorMlMetricsLimitUseCallback(func(_ context.Context, o metric.Float64Observer) error {
 			series, runs := store.Use(time.Now())
 			o.Observe(series, metric.WithAttributes(t.id, attribute.String("limit", overMaxSeries)))

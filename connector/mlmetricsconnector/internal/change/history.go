@@ -17,6 +17,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 const (
@@ -294,19 +295,7 @@ func (h *History) Attempts(of Subject, attempts int64, now time.Time) {
 // oldest one of the same run or program if these are too many, else the oldest of all.
 func (h *History) add(c *Change, about string) {
 	c.Text = phrase(c, about)
-	n, first := 0, 0
-	for i, other := range slices.Backward(h.all) {
-		if other.Of == c.Of {
-			n, first = n+1, i
-		}
-	}
-	switch {
-	case n >= maxOfOne:
-		h.all = slices.Delete(h.all, first, first+1)
-	case len(h.all) >= maxChanges:
-		h.all = slices.Delete(h.all, 0, 1)
-	}
-	h.all = append(h.all, c)
+	h.all = shared.AppendBounded(h.all, c, maxChanges, maxOfOne, func(other *Change) bool { return other.Of == c.Of })
 	if len(h.pending) < maxChanges {
 		h.pending = append(h.pending, c)
 	}

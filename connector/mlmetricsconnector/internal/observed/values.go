@@ -4,7 +4,6 @@ package observed
 import (
 	"cmp"
 	"hash/maphash"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -180,27 +179,13 @@ func (o *Values) joined(a, separator, b string) string {
 
 // hashed returns the keyed hash of a value.
 func (o *Values) hashed(v pcommon.Value) string {
-	text, sum := "", uint64(0)
-	switch v.Type() {
-	case pcommon.ValueTypeInt:
-		sum = maphash.Comparable(composedSeed, v.Int())
-	case pcommon.ValueTypeDouble:
-		sum = maphash.Comparable(composedSeed, math.Float64bits(v.Double()))
-	case pcommon.ValueTypeBool:
-		sum = maphash.Comparable(composedSeed, v.Bool())
-	case pcommon.ValueTypeStr:
-		text = v.Str()
-	default:
+	text := v.Str()
+	if v.Type() != pcommon.ValueTypeStr {
 		text, _ = mlattr.Text(v, maxHashed)
 	}
-	if text != "" {
-		sum = maphash.String(composedSeed, text)
-	}
+	sum := maphash.String(composedSeed, text)
 	if known, ok := o.composed[sum]; ok {
 		return known
-	}
-	if text == "" {
-		text, _ = mlattr.Text(v, maxHashed)
 	}
 	return o.compose(sum, o.History.Hash(text))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // StateWord names a state as the page does.
@@ -46,7 +47,7 @@ func (c *Log) Note(in *api.Change, run string, now time.Time) {
 	if slices.ContainsFunc(c.All, func(other api.Change) bool { return other.Key == one.Key || c.Fleet && repeats(&one, &other) }) {
 		return
 	}
-	c.All = appended(c.All, one, maxChanges, func(other *api.Change) bool {
+	c.All = shared.AppendBounded(c.All, one, maxChanges, maxOfOne, func(other api.Change) bool {
 		return other.Run == one.Run && other.Service == one.Service && other.Host == one.Host
 	})
 }
@@ -65,36 +66,11 @@ func repeats(c, other *api.Change) bool {
 // that they do not push out those of others.
 const maxOfOne = 50
 
-// appended adds one to a list. It removes the oldest of those that belong together
-// with it if these are too many, else the oldest of all.
-func appended[T any](all []T, one T, limit int, same func(*T) bool) []T {
-	n, first := 0, 0
-	for i := len(all) - 1; i >= 0; i-- {
-		if same(&all[i]) {
-			n, first = n+1, i
-		}
-	}
-	switch {
-	case n >= maxOfOne:
-		all = slices.Delete(all, first, first+1)
-	case len(all) >= limit:
-		all = slices.Delete(all, 0, 1)
-	}
-	return append(all, one)
-}
-
 // Rows returns the changes, the newest first.
 func (c *Log) Rows() []api.Change {
-	rows := slices.Clone(c.All)
-	slices.SortStableFunc(rows, func(a, b api.Change) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Key, b.Key)) })
-	return rows
-}
-
-// isMark reports whether the kind of a row of changes is that of a problem that is only
-// a mark.
-func isMark(kind string) bool {
-	known, ok := mlattr.ProblemNamed(kind)
-	return ok && known.Severity == mlattr.SeverityMark
+	return slices.SortedStableFunc(slices.Values(c.All), func(a, b api.Change) int {
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Key, b.Key))
+	})
 }
 
 // RunMark is a moment of a run that is shown on its curves.
@@ -109,7 +85,7 @@ const maxMarks = 2000
 // Mark adds a moment of the run with a key, unless it is known.
 func (c *Log) Mark(run string, at api.Mark) {
 	if m := (RunMark{run, at}); !slices.Contains(c.Marks, m) {
-		c.Marks = appended(c.Marks, m, maxMarks, func(other *RunMark) bool { return other.Run == run })
+		c.Marks = shared.AppendBounded(c.Marks, m, maxMarks, maxOfOne, func(other RunMark) bool { return other.Run == run })
 	}
 }
 
@@ -122,8 +98,8 @@ func (c *Log) MarksOf(run, service string, hosts map[string]bool, failures []api
 	for _, one := range c.All {
 		if one.Run == run || ofSubject(&one, service, hosts) {
 			kind := "change"
-			if isMark(one.Kind) {
-				kind = one.Kind
+			if known, ok := mlattr.ProblemNamed(one.Kind); ok && known.Severity == mlattr.SeverityMark {
+				kind = one.Kind // a problem that is only a mark
 			}
 			rows = append(rows, api.Mark{Time: one.Time, Kind: kind, Text: one.Text})
 		}

@@ -137,18 +137,15 @@ const (
 
 // group returns the group with a key, which it adds for an origin.
 func (f *Groups) group(key string, from share.Origin, now time.Time) *group {
+	key = kept.Cut(key, kept.MaxLabel)
 	if one := f.all[key]; one != nil {
 		return one
 	}
 	if len(f.all) >= MaxFailures {
 		f.forget(now)
 	}
-	key = strings.Clone(kept.Cut(key, kept.MaxLabel))
-	one := f.all[key]
-	if one == nil {
-		one = &group{Failure: api.Failure{Key: key}, origin: from}
-		f.all[key] = one
-	}
+	one := &group{Failure: api.Failure{Key: strings.Clone(key)}, origin: from}
+	f.all[one.Key] = one
 	return one
 }
 

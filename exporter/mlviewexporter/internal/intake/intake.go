@@ -4,6 +4,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -134,8 +135,6 @@ func connectionOf(ctx context.Context) (from fleet.Connection) {
 // name returns the connection with the name that an attribute has, if no header names
 // the collector.
 func name(from fleet.Connection, attribute pcommon.Value) fleet.Connection {
-	if from.Collector == "" {
-		from.Collector = text(attribute)
-	}
+	from.Collector = cmp.Or(from.Collector, text(attribute))
 	return from
 }

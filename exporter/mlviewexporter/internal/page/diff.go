@@ -140,9 +140,6 @@ func rounded(v float64) float64 {
 		return math.Round(v)
 	}
 	var text [32]byte
-	short, err := strconv.ParseFloat(string(strconv.AppendFloat(text[:0], v, 'g', 4, 64)), 64)
-	if err != nil {
-		return v
-	}
+	short, _ := strconv.ParseFloat(string(strconv.AppendFloat(text[:0], v, 'g', 4, 64)), 64)
 	return short
 }

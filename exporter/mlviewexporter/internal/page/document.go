@@ -7,7 +7,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"net/http"
 	"path"
@@ -132,10 +131,9 @@ var contentTypes = map[string]string{
 // assets returns the files of the page by name.
 var assets = sync.OnceValue(func() map[string]*document {
 	files := make(map[string]*document)
-	names, err := fs.Glob(embedded, "assets/*")
+	names, _ := fs.Glob(embedded, "assets/*") // The files are in the binary.
 	for _, name := range names {
-		content, unread := embedded.ReadFile(name)
-		err = errors.Join(err, unread)
+		content, _ := embedded.ReadFile(name)
 		ending := path.Ext(name)
 		if ending == ".js" {
 			content = comments.ReplaceAll(content, nil)
@@ -144,9 +142,6 @@ var assets = sync.OnceValue(func() map[string]*document {
 		file := newDocument(contentTypes[ending], content)
 		file.tag = hex.EncodeToString(sum[:8])
 		files[path.Base(name)] = file
-	}
-	if err != nil {
-		panic(err) // The files are in the binary.
 	}
 	return files
 })

@@ -116,8 +116,7 @@ func (s *Set) others(run *api.Run) []api.RunName {
 		all[g.Run.Key] = api.RunName{Key: g.Run.Key, ID: g.Run.ID, Service: g.Run.Service, State: g.Run.State, FirstSeen: g.Run.FirstSeen, Good: true}
 	}
 	delete(all, run.Key)
-	rows := slices.Collect(maps.Values(all))
-	slices.SortFunc(rows, func(a, b api.RunName) int {
+	rows := slices.SortedFunc(maps.Values(all), func(a, b api.RunName) int {
 		return cmp.Or(api.TrueFirst(a.Service == run.Service, b.Service == run.Service), api.TrueFirst(a.Good, b.Good),
 			b.FirstSeen.Compare(a.FirstSeen), cmp.Compare(a.Key, b.Key))
 	})

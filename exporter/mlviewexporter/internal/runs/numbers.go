@@ -256,11 +256,10 @@ func (r *runStreams) addBasis(row *api.Run, now time.Time) {
 
 // Rows returns the rows of the runs, by service and start.
 func (s *Set) Rows(now time.Time) []api.Run {
-	rows := api.Mapped(slices.Collect(maps.Values(s.All)), func(r *Run) api.Run { return r.Row(now) })
-	slices.SortFunc(rows, func(a, b api.Run) int {
+	all := slices.SortedFunc(maps.Values(s.All), func(a, b *Run) int {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), a.FirstSeen.Compare(b.FirstSeen), cmp.Compare(a.Key, b.Key))
 	})
-	return rows
+	return api.Mapped(all, func(r *Run) api.Run { return r.Row(now) })
 }
 
 // FixStepTokens returns the configuration that gives the tokens of a training

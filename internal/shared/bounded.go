@@ -1,0 +1,21 @@
+package shared
+
+import "slices"
+
+// AppendBounded adds one to a list that has the oldest first. It removes the oldest of those
+// that are alike if mostAlike of them are there, else the oldest of all if the list has most.
+func AppendBounded[T any](all []T, one T, most, mostAlike int, alike func(T) bool) []T {
+	n, first := 0, 0
+	for i, other := range slices.Backward(all) {
+		if alike(other) {
+			n, first = n+1, i
+		}
+	}
+	switch {
+	case n >= mostAlike:
+		all = slices.Delete(all, first, first+1)
+	case len(all) >= most:
+		all = slices.Delete(all, 0, 1)
+	}
+	return append(all, one)
+}
