@@ -8,12 +8,12 @@ import (
 	"go.opentelemetry.io/collector/exporter"
 	"go.uber.org/zap"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/archive"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // reportWriter writes the report of each run that has settled.
@@ -56,7 +56,7 @@ func (w *reportWriter) writeRun(ctx context.Context, run *runs.Settled) error {
 	if !ok {
 		return nil // the run has left the page
 	}
-	forms := api.Mapped(report.Forms, func(form report.Form) archive.Form {
+	forms := mlattr.Mapped(report.Forms, func(form report.Form) archive.Form {
 		return archive.Form{Ending: form.Name, Write: func(to io.Writer) error { return form.Write(made, to) }}
 	})
 	err := w.archive.Write(run.Key, made.Slight(), archive.Share{Path: run.Path, Again: run.Again}, forms...)

@@ -160,6 +160,24 @@ func IDAt(attrs pcommon.Map, key string) string {
 	return ""
 }
 
+// TextAt returns the text of an attribute, as ReadText does, or "".
+func TextAt(attrs pcommon.Map, key string) (text string) {
+	if v, ok := attrs.Get(key); ok {
+		text, _ = ReadText(v)
+	}
+	return text
+}
+
+// FirstText returns the first of the attributes that is a text and not empty, or "".
+func FirstText(attrs pcommon.Map, keys ...string) string {
+	for _, key := range keys {
+		if v, ok := attrs.Get(key); ok && v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
+			return v.Str()
+		}
+	}
+	return ""
+}
+
 // ValidID reports whether text is an identifier; see ReadID.
 func ValidID(id string) bool {
 	if id == "" || len(id) > MaxID {

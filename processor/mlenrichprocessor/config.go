@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/collector/config/configopaque"
@@ -136,11 +137,7 @@ func (c *Config) reader() *vocabulary.Reader {
 }
 
 func quoted(names []string) string {
-	list := make([]string, len(names))
-	for i, name := range names {
-		list[i] = fmt.Sprintf("%q", name)
-	}
-	return strings.Join(list, ", ")
+	return strings.Join(mlattr.Mapped(names, strconv.Quote), ", ")
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

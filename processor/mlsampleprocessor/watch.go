@@ -1,11 +1,11 @@
 package mlsampleprocessor
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
@@ -71,29 +71,18 @@ func (w *watch) processLogs(_ context.Context, ld plog.Logs) (plog.Logs, error) 
 				attributes, host := record.Attributes(), ""
 				switch record.EventName() {
 				case mlattr.Problem:
-					if textOf(mlattr.ProblemState, attributes) != mlattr.ProblemBegan {
+					if mlattr.TextAt(attributes, mlattr.ProblemState) != mlattr.ProblemBegan {
 						continue
 					}
 				case mlattr.GPUXIDEvent:
-					host = textOf(mlattr.HostName, attributes, resource)
+					host = cmp.Or(mlattr.TextAt(attributes, mlattr.HostName), mlattr.TextAt(resource, mlattr.HostName))
 				default:
 					continue
 				}
-				run := textOf(mlattr.RunID, attributes, resource)
+				run := cmp.Or(mlattr.TextAt(attributes, mlattr.RunID), mlattr.TextAt(resource, mlattr.RunID))
 				w.of.Shared.each(func(s *sample.Sampler) { s.Release(hashOf(run), hashOf(host)) })
 			}
 		}
 	}
 	return ld, nil
-}
-
-// textOf returns the text of the first of the maps that has the key, or "".
-func textOf(key string, maps ...pcommon.Map) string {
-	for _, m := range maps {
-		if v, ok := m.Get(key); ok {
-			text, _ := mlattr.ReadText(v)
-			return text
-		}
-	}
-	return ""
 }

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/communicator"
@@ -192,11 +193,8 @@ func (o *logsOutlet) wait(v *flightrecorder.Verdict, run string, now time.Time) 
 // maxListed limits the ranks of a list in a record.
 const maxListed = 256
 
-func values(ranks []int64) (list []any) {
-	for _, rank := range ranks[:min(len(ranks), maxListed)] {
-		list = append(list, rank)
-	}
-	return list
+func values(ranks []int64) []any {
+	return mlattr.Mapped(ranks[:min(len(ranks), maxListed)], func(rank int64) any { return rank })
 }
 
 // add adds the record that build makes, if its event is enabled and there is room. Without

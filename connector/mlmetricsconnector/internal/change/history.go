@@ -305,10 +305,7 @@ func (h *History) add(c *Change, about string) {
 func (h *History) Take() []Change {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	taken := make([]Change, 0, len(h.pending))
-	for _, c := range h.pending {
-		taken = append(taken, *c)
-	}
+	taken := mlattr.Mapped(h.pending, func(c *Change) Change { return *c })
 	h.pending = nil
 	return taken
 }

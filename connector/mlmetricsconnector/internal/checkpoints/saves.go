@@ -5,6 +5,8 @@ package checkpoints
 import (
 	"slices"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 const (
@@ -132,10 +134,7 @@ func (s *Saves) Overdue(now time.Time, steps int64) (o Overdue, late, usual bool
 
 // typical returns the smallest, the median and the largest length of intervals.
 func typical(known []interval, length func(interval) int64) (smallest, median, largest int64) {
-	lengths := make([]int64, len(known))
-	for i := range known {
-		lengths[i] = length(known[i])
-	}
+	lengths := mlattr.Mapped(known, length)
 	slices.Sort(lengths)
 	return lengths[0], lengths[len(lengths)/2], lengths[len(lengths)-1]
 }

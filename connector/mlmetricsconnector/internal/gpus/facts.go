@@ -11,6 +11,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/gpupoint"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
@@ -427,11 +428,7 @@ func (f *Fleet) runsOf(workload Run) []Run {
 	if len(services) == 0 || slices.Contains(services, workload.Service) {
 		return []Run{workload}
 	}
-	runs := make([]Run, 0, len(services))
-	for _, service := range services {
-		runs = append(runs, Run{workload.ID, service})
-	}
-	return runs
+	return mlattr.Mapped(services, func(service string) Run { return Run{workload.ID, service} })
 }
 
 // later returns the later one of two times.

@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/table"
@@ -143,7 +142,7 @@ func (o *Values) attribute(of *table.ChangeKey, v pcommon.Value, attrs pcommon.M
 		}
 	case of.Kind == mlattr.ChangeFramework:
 		if of.NameKey != "" {
-			one.Name = cmp.Or(program.TextOf(attrs, of.NameKey), one.Name)
+			one.Name = cmp.Or(mlattr.TextAt(attrs, of.NameKey), one.Name)
 		}
 		version, _ := mlattr.ReadText(v)
 		one.Value = o.joined(one.Name, " ", version)

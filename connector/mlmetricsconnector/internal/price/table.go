@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
@@ -79,22 +80,12 @@ func (t *Table) search(by, model string) *Model {
 	if !unnamed {
 		return t.of(t.provider(by), model)
 	}
-	return t.of(t.first(func(p *provider) bool { return p.Own.match(model) }), model)
-}
-
-// first returns the first provider that a rule applies to, or nil.
-func (t *Table) first(is func(*provider) bool) *provider {
-	for i := range t.providers {
-		if is(&t.providers[i]) {
-			return &t.providers[i]
-		}
-	}
-	return nil
+	return t.of(mlattr.Find(t.providers, func(p *provider) bool { return p.Own.match(model) }), model)
 }
 
 // named returns the provider with an id, or nil.
 func (t *Table) named(id string) *provider {
-	return t.first(func(p *provider) bool { return p.ID == id })
+	return mlattr.Find(t.providers, func(p *provider) bool { return p.ID == id })
 }
 
 // conventional are names of providers in the conventions that no rule of the
@@ -112,7 +103,7 @@ func (t *Table) provider(name string) *provider {
 	if known := t.named(name); known != nil {
 		return known
 	}
-	return t.first(func(p *provider) bool { return p.Of.match(name) })
+	return mlattr.Find(t.providers, func(p *provider) bool { return p.Of.match(name) })
 }
 
 // of returns a provider's model, or that of the providers whose models it serves.
@@ -128,14 +119,10 @@ func (t *Table) of(p *provider, name string) *Model {
 
 // find returns the model of a name, or nil. The provider may be nil.
 func (p *provider) find(name string) *Model {
-	if p != nil {
-		for i := range p.Models {
-			if p.Models[i].Match.match(name) {
-				return &p.Models[i]
-			}
-		}
+	if p == nil {
+		return nil
 	}
-	return nil
+	return mlattr.Find(p.Models, func(m *Model) bool { return m.Match.match(name) })
 }
 
 // Usage are the tokens of a request. No number may be negative.

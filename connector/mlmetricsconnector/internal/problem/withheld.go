@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,12 +42,8 @@ func (w *Withheld) Notices(now, refused time.Time) []shared.Notice {
 	if since.IsZero() {
 		return nil
 	}
-	var kinds []string
-	for _, kind := range mlattr.Problems {
-		if kind.FromSilence {
-			kinds = append(kinds, kind.Title)
-		}
-	}
+	silences := mlattr.Where(slices.Values(mlattr.Problems), func(kind mlattr.ProblemKind) bool { return kind.FromSilence })
+	kinds := mlattr.Mapped(silences, func(kind mlattr.ProblemKind) string { return kind.Title })
 	return []shared.Notice{{
 		Key: "withheld", Kind: "withheld", Since: since, What: "Withholds problems of silence",
 		Why: "The collector refused data, last at " + refused.UTC().Format("15:04:05 UTC") + ", so what is missing may be what it refused. None of these begins until 5 minutes after the last refusal: " + strings.Join(kinds, ", ") + ".",

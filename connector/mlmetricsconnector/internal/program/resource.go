@@ -99,11 +99,3 @@ func Of(facts *vocabulary.Facts, attrs pcommon.Map) runs.Program {
 	}
 	return p
 }
-
-// TextOf returns the text of an attribute, or "".
-func TextOf(attrs pcommon.Map, key string) (text string) {
-	if v, ok := attrs.Get(key); ok {
-		text, _ = mlattr.ReadText(v)
-	}
-	return text
-}

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
@@ -106,11 +107,7 @@ func (r *Batch) Problem(p *problem.Entry) {
 	r.putPlaces(attrs, p)
 	putTexts(attrs, mlattr.ProblemEvidence, p.Evidence)
 	putTexts(attrs, mlattr.ProblemExcluded, p.Excluded)
-	before := make([]string, 0, len(p.Before))
-	for _, change := range p.Before {
-		before = append(before, change.Time.UTC().Format(time.RFC3339)+" "+change.Text)
-	}
-	putTexts(attrs, mlattr.ProblemBefore, before)
+	putTexts(attrs, mlattr.ProblemBefore, mlattr.Mapped(p.Before, func(c change.Change) string { return c.Time.UTC().Format(time.RFC3339) + " " + c.Text }))
 	putNumber(attrs, mlattr.ProblemTelemetry, p.Telemetry)
 	if p.GPUs > 0 {
 		attrs.PutDouble(mlattr.ProblemGPUs, p.GPUs)
@@ -155,11 +152,7 @@ func (*Batch) putPlaces(attrs pcommon.Map, p *problem.Entry) {
 	if p.Recovery > 0 {
 		attrs.PutInt(mlattr.GPURecoveryAction, int64(p.Recovery))
 	}
-	held := make([]string, 0, len(p.Held))
-	for _, key := range p.Held {
-		held = append(held, key.Host+"/"+key.ID)
-	}
-	putTexts(attrs, mlattr.ProblemHeld, held)
+	putTexts(attrs, mlattr.ProblemHeld, mlattr.Mapped(p.Held, func(key gpus.Key) string { return key.Host + "/" + key.ID }))
 	putText(attrs, mlattr.SlurmJobID, p.Holder.Job)
 	putText(attrs, mlattr.K8sNamespace, p.Holder.Namespace)
 	putText(attrs, mlattr.K8sPod, p.Holder.Pod)

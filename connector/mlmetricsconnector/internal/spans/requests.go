@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/program"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
@@ -296,7 +295,7 @@ func genAICallOf(v *spanfact.Fact, facts *vocabulary.Facts, span ptrace.Span) *g
 		}
 	}
 	c := &genAICall{server: server}
-	c.labels = [...]string{v.GenAIOperation, facts.TextAt(vocabulary.SlotGenAIProviderName), v.Requested, port, v.Answered, program.TextOf(attrs, attrServerAddress)}
+	c.labels = [...]string{v.GenAIOperation, facts.TextAt(vocabulary.SlotGenAIProviderName), v.Requested, port, v.Answered, mlattr.TextAt(attrs, attrServerAddress)}
 	c.duration, c.firstToken, c.perToken = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)
 	return c
 }

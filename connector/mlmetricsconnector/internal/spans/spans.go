@@ -311,8 +311,8 @@ func (r *Reader) readResource(attrs pcommon.Map) {
 	r.Skipped.Repaired += repaired
 	r.program = program.Of(&r.ofResource, attrs)
 	r.per = perStepOf(&r.ofResource)
-	r.version = program.TextOf(attrs, attrServiceVersion)
-	if r.timing = timingHost; program.TextOf(attrs, series.Timing) == timingDevice {
+	r.version = mlattr.TextAt(attrs, attrServiceVersion)
+	if r.timing = timingHost; mlattr.TextAt(attrs, series.Timing) == timingDevice {
 		r.timing = timingDevice
 	}
 	r.source = r.sources.of(resource, program.RunOf(&r.ofResource), identityOf(attrs))

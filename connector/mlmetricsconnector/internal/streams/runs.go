@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -118,15 +119,11 @@ func (r *runs) evict(now time.Time) bool {
 	if now.Before(r.searched.Add(searchAgain)) {
 		return false
 	}
-	keys := slices.Collect(maps.Keys(r.seen))
-	slices.SortFunc(keys, func(x, y RunKey) int {
+	keys := slices.SortedFunc(maps.Keys(r.seen), func(x, y RunKey) int {
 		a, b := r.seen[x], r.seen[y]
 		return cmp.Or(cmp.Compare(a.class(now), b.class(now)), cmp.Compare(b.judged(now), a.judged(now)), b.updated.Compare(a.updated))
 	})
-	items := make([]share.Item, len(keys))
-	for i, key := range keys {
-		items[i] = share.Item{Path: r.shares.Path(r.seen[key].origin), Weight: 1}
-	}
+	items := mlattr.Mapped(keys, func(key RunKey) share.Item { return share.Item{Path: r.shares.Path(r.seen[key].origin), Weight: 1} })
 	leave := share.Leaving(items, int64(len(keys)/16+1))
 	if !slices.ContainsFunc(leave, func(i int) bool { return !r.seen[keys[i]].again }) {
 		for i := range slices.Backward(keys) {

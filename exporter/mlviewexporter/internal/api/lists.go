@@ -1,7 +1,6 @@
 package api
 
 import (
-	"iter"
 	"reflect"
 	"strings"
 )
@@ -70,33 +69,4 @@ func Grouped[T any, K comparable](rows []T, key func(*T) K) (groups [][]*T) {
 		groups[place] = append(groups[place], &rows[i])
 	}
 	return groups
-}
-
-// Mapped returns what of makes of each row.
-func Mapped[T, U any](rows []T, of func(T) U) []U {
-	out := make([]U, len(rows))
-	for i, row := range rows {
-		out[i] = of(row)
-	}
-	return out
-}
-
-// Where returns the rows of which something is true.
-func Where[T any](rows iter.Seq[T], is func(T) bool) (out []T) {
-	for row := range rows {
-		if is(row) {
-			out = append(out, row)
-		}
-	}
-	return out
-}
-
-// Find returns the first row of a list that is the one, or nil.
-func Find[T any](rows []T, is func(*T) bool) *T {
-	for i := range rows {
-		if is(&rows[i]) {
-			return &rows[i]
-		}
-	}
-	return nil
 }

@@ -4,6 +4,8 @@ package api
 import (
 	"fmt"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // SchemaVersion is the version of State. It changes only if a field changes its
@@ -770,7 +772,7 @@ type ProfileCurve struct {
 
 // Curve returns the curve with a name, or nil.
 func (p *Profile) Curve(name string) *ProfileCurve {
-	return Find(p.Curves, func(c *ProfileCurve) bool { return c.Name == name })
+	return mlattr.Find(p.Curves, func(c *ProfileCurve) bool { return c.Name == name })
 }
 
 // Setting is something that is known of how a run was started: its attribute and

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // HexID returns an id as text, "" for the empty one.
@@ -102,7 +104,7 @@ func List(words []string, limit int) string {
 
 // Each joins what write makes of the first texts, with an ellipsis for others.
 func Each(texts []string, write func(string) string) string {
-	parts := Mapped(texts[:min(len(texts), MaxNamed)], write)
+	parts := mlattr.Mapped(texts[:min(len(texts), MaxNamed)], write)
 	if len(texts) > MaxNamed {
 		parts = append(parts, "…")
 	}

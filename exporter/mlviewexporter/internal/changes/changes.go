@@ -93,8 +93,8 @@ func (c *Log) Mark(run string, at api.Mark) {
 // problems, changes and the failures. That a run looks hung is one of them: its onset, not also when the
 // state changed after the timeout.
 func (c *Log) MarksOf(run, service string, hosts map[string]bool, failures []api.Mark) []api.Mark {
-	own := api.Where(slices.Values(c.Marks), func(m RunMark) bool { return m.Run == run })
-	rows := api.Mapped(own, func(m RunMark) api.Mark { return m.Mark })
+	own := mlattr.Where(slices.Values(c.Marks), func(m RunMark) bool { return m.Run == run })
+	rows := mlattr.Mapped(own, func(m RunMark) api.Mark { return m.Mark })
 	for _, one := range c.All {
 		if one.Run == run || ofSubject(&one, service, hosts) {
 			kind := "change"

@@ -154,7 +154,7 @@ func (f *Groups) group(key string, from share.Origin, now time.Time) *group {
 func (f *Groups) forget(now time.Time) {
 	may := func(l leavingFailures) bool { return f.all[l.Key] == l.group && api.Value(l.LastSeen).Equal(l.seen) }
 	next, ok := f.leaving.Next(now, may, func() []leavingFailures {
-		all := api.Mapped(slices.Collect(maps.Values(f.all)), func(one *group) leavingFailures {
+		all := mlattr.Mapped(slices.Collect(maps.Values(f.all)), func(one *group) leavingFailures {
 			return leavingFailures{one, api.Value(one.LastSeen)}
 		})
 		slices.SortFunc(all, func(a, b leavingFailures) int {
@@ -239,7 +239,7 @@ func (f *Groups) whyNone(one *group, now time.Time) string {
 func (f *Groups) Rows(run string, keyOfRun func(id, service string) string, simulated map[string]bool, now time.Time) []api.Failure {
 	rows := make([]api.Failure, 0, len(f.all)+len(f.found))
 	keys := slices.Sorted(maps.Keys(f.all))
-	keys = append(keys, api.Where(maps.Keys(f.found), func(key string) bool { return f.all[key] == nil })...)
+	keys = append(keys, mlattr.Where(maps.Keys(f.found), func(key string) bool { return f.all[key] == nil })...)
 	for _, key := range keys {
 		row := f.merged(key)
 		if row.Command == "" {

@@ -142,7 +142,7 @@ func (s *Set) row(g *GPU, holder func(*series.Stream) (api.Holder, bool), now ti
 
 // Rows returns the rows of the GPUs, by host and index.
 func (s *Set) Rows(holder func(*series.Stream) (api.Holder, bool), now time.Time) []api.GPU {
-	return api.Mapped(slices.SortedFunc(maps.Values(s.All), Compare), func(g *GPU) api.GPU { return s.row(g, holder, now) })
+	return mlattr.Mapped(slices.SortedFunc(maps.Values(s.All), Compare), func(g *GPU) api.GPU { return s.row(g, holder, now) })
 }
 
 // SeeXID keeps the last error of a GPU. It may arrive before the GPU's first

@@ -74,7 +74,7 @@ func readXID(resource pcommon.Map, record plog.LogRecord) input.Event {
 func readArtifact(resource pcommon.Map, record plog.LogRecord, fleet bool) input.Event {
 	seen := at(record)
 	var artifact reproductions.Record
-	e := input.Event{Failure: &api.Failure{LastSeen: &seen, Service: textOf(resource, mlattr.ServiceName)}}
+	e := input.Event{Failure: &api.Failure{LastSeen: &seen, Service: mlattr.TextAt(resource, mlattr.ServiceName)}}
 	texts := map[string]*string{"repro.artifact.kind": &e.Failure.Kind, mlattr.HostName: &artifact.Host}
 	readTexts(record.Attributes(), texts, func(key string, v pcommon.Value) {
 		switch key {
@@ -104,7 +104,7 @@ func readArtifact(resource pcommon.Map, record plog.LogRecord, fleet bool) input
 func readChange(resource pcommon.Map, record plog.LogRecord) input.Event {
 	c := &api.Change{Time: at(record)}
 	e := input.Event{Change: c}
-	e.Namespace, c.Service = textOf(resource, mlattr.ServiceNamespace), textOf(resource, mlattr.ServiceName)
+	e.Namespace, c.Service = mlattr.TextAt(resource, mlattr.ServiceNamespace), mlattr.TextAt(resource, mlattr.ServiceName)
 	readTexts(record.Attributes(), map[string]*string{
 		mlattr.ChangeKind: &c.Kind, mlattr.ChangeFrom: &c.From, mlattr.ChangeTo: &c.To, mlattr.RunID: &c.RunID, mlattr.HostName: &c.Host,
 	}, nil)
@@ -117,7 +117,7 @@ func readChange(resource pcommon.Map, record plog.LogRecord) input.Event {
 func readProblem(resource pcommon.Map, record plog.LogRecord) input.Event {
 	noted := at(record)
 	r := &input.Record{Onset: noted}
-	r.Namespace, r.Service = textOf(resource, mlattr.ServiceNamespace), textOf(resource, mlattr.ServiceName)
+	r.Namespace, r.Service = mlattr.TextAt(resource, mlattr.ServiceNamespace), mlattr.TextAt(resource, mlattr.ServiceName)
 	state, message, evident := "", "", noted
 	numbers := map[string]**float64{
 		mlattr.ProblemValue: &r.Value, mlattr.ProblemUsual: &r.Usual, mlattr.ProblemGPUs: &r.GPUs, mlattr.ProblemGPUHours: &r.GPUHours,
@@ -191,14 +191,6 @@ func readTexts(attrs pcommon.Map, texts map[string]*string, other func(key strin
 			other(key, v)
 		}
 	}
-}
-
-// textOf returns an attribute as text, "" if there is none.
-func textOf(attrs pcommon.Map, key string) string {
-	if v, ok := attrs.Get(key); ok {
-		return text(v)
-	}
-	return ""
 }
 
 // sentence returns a text as it is, or "". The model limits it.

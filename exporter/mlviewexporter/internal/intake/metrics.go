@@ -66,7 +66,7 @@ func (r *pointReader) read(md pmetric.Metrics) {
 			}
 		}
 		if others {
-			r.store.SeeHost(textOf(attrs, mlattr.HostName))
+			r.store.SeeHost(mlattr.TextAt(attrs, mlattr.HostName))
 		}
 	}
 	r.flush()

@@ -185,7 +185,7 @@ func readFailure(in *input.Span, span ptrace.Span) {
 	if fingerprint, ok := attrs.Get(attrFingerprint); ok {
 		in.Fingerprint, _ = mlattr.ReadID(fingerprint)
 	}
-	in.Message = cmp.Or(spanfact.ExceptionMessage(span), messageOf(attrs), span.Status().Message())
+	in.Message = cmp.Or(spanfact.ExceptionMessage(span), mlattr.FirstText(attrs, messageKeys...), span.Status().Message())
 	// Some clients send the print of a structure, which the class and the message
 	// are fields of.
 	if printed, ok := clients.ReadPrintedError(in.Message); ok && printed.Message != "" {
@@ -193,20 +193,10 @@ func readFailure(in *input.Span, span ptrace.Span) {
 	}
 }
 
-// messageOf returns the text of an error that is no exception.
-func messageOf(attrs pcommon.Map) string {
-	for _, key := range messageKeys {
-		if v, ok := attrs.Get(key); ok && v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
-			return v.Str()
-		}
-	}
-	return ""
-}
-
 // attrFingerprint is the group of the reproduction of a failure, by repro_gen.
 const attrFingerprint = "repro.artifact.fingerprint"
 
-// messageKeys are the attributes that have the text of an error.
+// messageKeys are the attributes that have the text of an error that is no exception.
 var messageKeys = append([]string{mlattr.ErrorMessage}, vocabulary.Calls().ErrorMessage...)
 
 // readFacts reads the facts of a span.

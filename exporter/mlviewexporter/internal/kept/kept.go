@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 )
 
@@ -120,7 +121,7 @@ func Shorten(limit int, texts ...*string) {
 // Clones returns copies of the first texts that share no memory with them, of bounded
 // length.
 func Clones(texts []string, most, length int) []string {
-	return api.Mapped(texts[:min(len(texts), most)], func(text string) string { return strings.Clone(Cut(text, length)) })
+	return mlattr.Mapped(texts[:min(len(texts), most)], func(text string) string { return strings.Clone(Cut(text, length)) })
 }
 
 // Week is how long changes and failures are kept, over restarts too.
@@ -175,7 +176,7 @@ func (l *Leaving[T]) Forget() { l.next = nil }
 // whether there is one.
 func (l *Leaving[T]) RemoveOldest(now time.Time, all iter.Seq[T], may func(T) bool, seen func(T) time.Time, remove func(T)) bool {
 	oldest, ok := l.Next(now, may, func() []T {
-		rows := api.Where(all, may)
+		rows := mlattr.Where(all, may)
 		slices.SortFunc(rows, func(a, b T) int { return seen(a).Compare(seen(b)) })
 		return rows
 	})
@@ -231,7 +232,7 @@ func First[T any](l *Counts, rows []T, of func(T) (from share.Origin, weight int
 		items[i] = share.Item{Path: l.Shares.Path(from), Weight: int64(weight)}
 		room += int64(weight)
 	}
-	return api.Mapped(share.Leaving(items, room/4+1), func(i int) T { return rows[i] })
+	return mlattr.Mapped(share.Leaving(items, room/4+1), func(i int) T { return rows[i] })
 }
 
 // Hidden returns the number of rows beyond the limit of each list.

@@ -12,6 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/runs"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // missing returns what the page cannot show, why, and what changes it: also what components
@@ -128,7 +129,7 @@ func (all *parts) missingRuns(state *api.State) (rows []api.Missing) {
 		Why: "The resource of " + api.Counted(int(ranksOf), "rank", "ranks") + " has no host.name.",
 	}, "runs")
 	add(tokens, api.Missing{
-		Kind: "step_tokens", What: "Tokens per second of ", Fix: runs.FixStepTokens(api.Mapped(tokens.distinct(), func(same []*string) string { return *same[0] })...),
+		Kind: "step_tokens", What: "Tokens per second of ", Fix: runs.FixStepTokens(mlattr.Mapped(tokens.distinct(), func(same []*string) string { return *same[0] })...),
 		Why: "Unknown: tokens per step not set (ml.tokens_per_step). " + runs.SizeOfAStep,
 	}, "runs")
 	return rows
@@ -166,7 +167,7 @@ func (m services) of(things string) string {
 	if len(m) == 1 {
 		return m[0]
 	}
-	names := api.Mapped(m.distinct(), func(same []*string) string {
+	names := mlattr.Mapped(m.distinct(), func(same []*string) string {
 		if len(same) == 1 {
 			return *same[0]
 		}
@@ -216,7 +217,7 @@ func (all *parts) noticeRows(now time.Time) (rows []api.Missing) {
 // missingSenders returns a row for each collector, and for each host of GPUs, that is
 // silent. Of very many, the last row counts the others.
 func (all *parts) missingSenders(state *api.State, now time.Time) (rows []api.Missing) {
-	silent := api.Where(slices.Values(state.Collectors), func(c api.SendingCollector) bool { return c.SilentSince != nil })
+	silent := mlattr.Where(slices.Values(state.Collectors), func(c api.SendingCollector) bool { return c.SilentSince != nil })
 	rows = firstSilent("collectors", silent, func(one api.SendingCollector) api.Missing {
 		return api.Missing{
 			Key: "silent " + one.Key, Kind: "collector", What: "Data of the collector " + one.Title(),
@@ -237,7 +238,7 @@ const maxNamedSilent = 16
 
 // firstSilent returns a row for each of the first, and one for those that are not named.
 func firstSilent[T any](things string, silent []T, row func(T) api.Missing) []api.Missing {
-	rows := api.Mapped(silent[:min(len(silent), maxNamedSilent)], row)
+	rows := mlattr.Mapped(silent[:min(len(silent), maxNamedSilent)], row)
 	if n := len(silent) - maxNamedSilent; n > 0 {
 		rows = append(rows, api.Missing{
 			Key: "silent " + things, Kind: things[:len(things)-1], What: "Data of more " + things, Count: int64(n),

@@ -17,6 +17,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/traces"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/silence"
 )
 
@@ -88,7 +89,7 @@ func (all *parts) collector(now time.Time) api.Collector {
 		Version: all.Version, Started: all.started.UTC(), DataTime: api.TimeOf(arrived),
 		Interval: all.Interval.Seconds(), Hosts: len(all.Hosts.All),
 	}
-	c.HostsReporting = len(api.Where(maps.Values(all.Hosts.All), func(host *silence.Sender) bool { return !host.Silent(now) }))
+	c.HostsReporting = len(mlattr.Where(maps.Values(all.Hosts.All), func(host *silence.Sender) bool { return !host.Silent(now) }))
 	c.HostsWithoutGPU = all.GPUs.Without(slices.Sorted(maps.Keys(all.Hosts.All)))
 	c.Hidden = all.Limits.Hidden()
 	if all.JaegerURL != "" {
@@ -102,7 +103,7 @@ func (all *parts) detail(r *runs.Run, state *api.State, now time.Time) *api.RunD
 	row := r.Row(now)
 	ranks, missing := r.RankRows(now)
 	return &api.RunDetail{
-		Run: row, Needs: api.Where(slices.Values(state.Needs), func(n api.Need) bool { return n.Run == r.Key }),
+		Run: row, Needs: mlattr.Where(slices.Values(state.Needs), func(n api.Need) bool { return n.Run == r.Key }),
 		Ranks: ranks, MissingRanks: missing, Phases: r.Phases(now), TimeRatio: r.TimeRatio(now),
 		Spent: r.Spent.Row(), Settings: r.Settings(),
 		Changes:  all.Changes.Of(r.Key, r.Service, r.Hosts, r.FirstSeen, r.LastSeen),

@@ -136,7 +136,7 @@ func (s *Fixture) Run(key string) (*api.RunDetail, bool) {
 	if d, ok := s.Runs[key]; ok {
 		return d, true
 	}
-	if run := api.Find(s.State().Runs, func(r *api.Run) bool { return r.Key == key }); run != nil {
+	if run := mlattr.Find(s.State().Runs, func(r *api.Run) bool { return r.Key == key }); run != nil {
 		return &api.RunDetail{Run: *run}, true
 	}
 	return nil, false

@@ -8,6 +8,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/kept"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 const (
@@ -61,7 +62,7 @@ func together(rows []api.Need) []api.Need {
 		}
 		return group{"", n.Kind, host, n.Run, n.Owner, n.EndReason, n.Since.UnixNano(), n.Ended.UnixNano()}
 	})
-	return api.Mapped(same, func(all []*api.Need) api.Need {
+	return mlattr.Mapped(same, func(all []*api.Need) api.Need {
 		joined := *all[0]
 		host, first, _ := strings.Cut(joined.Subject, gpuOf)
 		names := []string{first}

@@ -168,7 +168,7 @@ func (s *Set) Rows(state *api.State, now time.Time) []api.Need {
 	for _, r := range s.Runs.All {
 		slices.SortFunc(r.Needs, func(a, b string) int { return cmp.Compare(urgency(a), urgency(b)) })
 	}
-	rows := api.Mapped(all, func(p *problem) api.Need { return s.need(state, p, now) })
+	rows := mlattr.Mapped(all, func(p *problem) api.Need { return s.need(state, p, now) })
 	follow(rows, all)
 	markGPUs(state, all)
 	rows = append(rows, s.silences(state, now)...)
@@ -264,8 +264,8 @@ func (s *Set) need(state *api.State, p *problem, now time.Time) api.Need {
 		n.GPUs = s.heldKeys(p.record)
 	}
 	if len(p.gpus) > 0 {
-		n.GPUs, subject = api.Mapped(p.gpus, func(g *gpus.GPU) string { return g.Key }), p.gpus[0].Key
-		n.Subject = placesOn(p.gpus[0].Host, api.Mapped(p.gpus, func(g *gpus.GPU) string { return cmp.Or(g.Index, g.ID) })...)
+		n.GPUs, subject = mlattr.Mapped(p.gpus, func(g *gpus.GPU) string { return g.Key }), p.gpus[0].Key
+		n.Subject = placesOn(p.gpus[0].Host, mlattr.Mapped(p.gpus, func(g *gpus.GPU) string { return cmp.Or(g.Index, g.ID) })...)
 	} else if p.Of == mlattr.OfGPU && p.record != nil {
 		n.Subject = placesOn(p.record.Host, p.record.GPU)
 	}
@@ -342,7 +342,7 @@ func gpuHours(p *problem, now time.Time) *float64 {
 func markGPUs(state *api.State, all []*problem) {
 	at := mlattr.Index(state.GPUs, func(row *api.GPU) string { return row.Key })
 	for _, p := range all {
-		activity, keys := p.Name, api.Mapped(p.gpus, func(g *gpus.GPU) string { return g.Key })
+		activity, keys := p.Name, mlattr.Mapped(p.gpus, func(g *gpus.GPU) string { return g.Key })
 		switch {
 		case p.Name == mlattr.ProblemHostSilent:
 			continue
@@ -391,7 +391,7 @@ func (s *Set) addEvidence(state *api.State, n *api.Need, p *problem, now time.Ti
 			n.Say("%s at %s", strings.TrimSpace("XID "+xid.Code+" "+xid.Message), api.Clock(xid.Time, now))
 		}
 	case mlattr.ProblemRestartLoop:
-		f := api.Find(state.Failures, func(f *api.Failure) bool { return n.Run != "" && f.Run == n.Run }) // the newest one
+		f := mlattr.Find(state.Failures, func(f *api.Failure) bool { return n.Run != "" && f.Run == n.Run }) // the newest one
 		if f != nil {
 			n.Say("last failure %s in %s at %s", f.Class, cmp.Or(f.Operation, f.Service), api.Clock(api.Value(f.LastSeen), now))
 			n.Command = f.Command
@@ -434,12 +434,12 @@ const maxClasses = 4
 // frequent ones.
 func (s *Set) addFailures(state *api.State, n *api.Need, since time.Time) {
 	count := func(f *api.Failure) int64 { return s.Failures.Since(f, since.Add(-arrivalTolerance)) }
-	groups := api.Where(slices.Values(state.Failures), func(f api.Failure) bool { return f.Service == n.Service && count(&f) > 0 })
+	groups := mlattr.Where(slices.Values(state.Failures), func(f api.Failure) bool { return f.Service == n.Service && count(&f) > 0 })
 	if len(groups) == 0 {
 		return
 	}
 	slices.SortStableFunc(groups, func(a, b api.Failure) int { return cmp.Compare(count(&b), count(&a)) })
-	classes := api.Mapped(groups, func(f api.Failure) string { return f.Class + " " + strconv.FormatInt(count(&f), 10) + "×" })
+	classes := mlattr.Mapped(groups, func(f api.Failure) string { return f.Class + " " + strconv.FormatInt(count(&f), 10) + "×" })
 	n.Say("since the onset: %s", api.List(classes, maxClasses))
 	n.Command = groups[0].Command
 }

@@ -43,11 +43,11 @@ func (s *Set) silence(one *fleet.Sender, row *api.SendingCollector, now time.Tim
 		Subject: "collector " + row.Title(), Before: []api.Change{},
 		Next: "See whether the collector runs and reaches this page, and the hosts behind it.",
 	}
-	working := api.Where(maps.Values(s.Runs.All), func(r *runs.Run) bool {
+	working := mlattr.Where(maps.Values(s.Runs.All), func(r *runs.Run) bool {
 		w := r.Writers[r.Writer]
 		return w != nil && w.Sender == one && r.News.Silent(now) && runs.Severity(r.CurrentState(now)) >= runs.Severity(mlattr.RunRunning)
 	})
-	holding := api.Where(maps.Values(s.GPUs.All), func(g *gpus.GPU) bool {
+	holding := mlattr.Where(maps.Values(s.GPUs.All), func(g *gpus.GPU) bool {
 		all := g.Workloads(now)
 		return len(all) > 0 && all[0].Sender == one
 	})
@@ -55,7 +55,7 @@ func (s *Set) silence(one *fleet.Sender, row *api.SendingCollector, now time.Tim
 	if len(working)+held == 0 {
 		return nil
 	}
-	n.GPUs = slices.Sorted(slices.Values(api.Mapped(holding, func(g *gpus.GPU) string { return g.Key })))
+	n.GPUs = slices.Sorted(slices.Values(mlattr.Mapped(holding, func(g *gpus.GPU) string { return g.Key })))
 	n.Say("no data since %s", api.Clock(n.Since, now))
 	n.Say("%s worked then, and %s held", api.Counted(len(working), "run", "runs"), api.Counted(held, "GPU was", "GPUs were"))
 	if len(working) == 1 {

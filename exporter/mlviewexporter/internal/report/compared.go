@@ -11,6 +11,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/compare"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // method says how the first step is found at which two runs part.
@@ -86,7 +87,7 @@ func parted(p *api.Parting) string {
 // numberTable returns the numbers of a run, beside those of the other one if there are
 // columns for them.
 func numberTable(caption string, heads []string, run, with []api.RunNumber, name func(string) cell) []table {
-	all := slices.Concat(run, api.Where(slices.Values(with), func(n api.RunNumber) bool { return valueOf(run, n.Name) == nil }))
+	all := slices.Concat(run, mlattr.Where(slices.Values(with), func(n api.RunNumber) bool { return valueOf(run, n.Name) == nil }))
 	return tableOf(caption, heads, all, func(_ int, n *api.RunNumber) []cell {
 		here, there := valueOf(run, n.Name), valueOf(with, n.Name)
 		return []cell{name(n.Name), own(number(here, n.Unit)), own(number(there, n.Unit)), own(text.Change(here, there))}
@@ -95,7 +96,7 @@ func numberTable(caption string, heads []string, run, with []api.RunNumber, name
 
 // valueOf returns the number with a name, nil if there is none.
 func valueOf(numbers []api.RunNumber, name string) *float64 {
-	if n := api.Find(numbers, func(n *api.RunNumber) bool { return n.Name == name }); n != nil {
+	if n := mlattr.Find(numbers, func(n *api.RunNumber) bool { return n.Name == name }); n != nil {
 		return &n.Value
 	}
 	return nil

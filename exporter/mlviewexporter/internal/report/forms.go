@@ -13,7 +13,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 //go:embed report.html report.md
@@ -66,13 +66,13 @@ var Forms = []Form{
 // FormOf returns the form with a name, or nil. Without a name, browsers get HTML and others
 // such as curl Markdown.
 func FormOf(name, accept string) *Form {
-	return api.Find(Forms, func(f *Form) bool { return f.Name == name || name == "" && strings.Contains(accept, f.accepted) })
+	return mlattr.Find(Forms, func(f *Form) bool { return f.Name == name || name == "" && strings.Contains(accept, f.accepted) })
 }
 
 // joined joins the texts that are not empty, as Markdown.
 func joined(cells []cell, separator string) string {
-	known := api.Where(slices.Values(cells), func(c cell) bool { return c.Text != "" })
-	return strings.Join(api.Mapped(known, cell.Markdown), separator)
+	known := mlattr.Where(slices.Values(cells), func(c cell) bool { return c.Text != "" })
+	return strings.Join(mlattr.Mapped(known, cell.Markdown), separator)
 }
 
 // plainMarkdown are texts of letters, digits, and signs in words and numbers that have no

@@ -149,10 +149,10 @@ func ordered(ranks []api.Rank) []api.Rank {
 
 // groups returns the GPUs with the keys by host and product.
 func groups(s *api.State, keys []string) []GPUGroup {
-	held := api.Where(slices.Values(s.GPUs), func(gpu api.GPU) bool { return slices.Contains(keys, gpu.Key) })
+	held := mlattr.Where(slices.Values(s.GPUs), func(gpu api.GPU) bool { return slices.Contains(keys, gpu.Key) })
 	alike := api.Grouped(held, func(gpu *api.GPU) [2]string { return [2]string{gpu.Host, gpu.Name} })
-	return api.Mapped(alike, func(all []*api.GPU) GPUGroup {
-		indexes := api.Mapped(all, func(gpu *api.GPU) string { return cmp.Or(gpu.Index, gpu.ID) })
+	return mlattr.Mapped(alike, func(all []*api.GPU) GPUGroup {
+		indexes := mlattr.Mapped(all, func(gpu *api.GPU) string { return cmp.Or(gpu.Index, gpu.ID) })
 		return GPUGroup{Host: all[0].Host, Name: all[0].Name, Count: len(all), Indexes: indexes}
 	})
 }
@@ -205,7 +205,7 @@ func costs(s *api.State, d *api.RunDetail) (rows []Cost) {
 
 // thinned returns curves of at most maxPoints points, means of as many neighbors.
 func thinned(curves []api.Curve) []api.Curve {
-	return api.Mapped(curves, func(c api.Curve) api.Curve {
+	return mlattr.Mapped(curves, func(c api.Curve) api.Curve {
 		c.Fine, c.Times, c.Values = nil, compare.Thinned(c.Times, maxPoints), compare.Thinned(c.Values, maxPoints)
 		return c
 	})

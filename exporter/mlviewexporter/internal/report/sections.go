@@ -99,7 +99,7 @@ func (r *Report) problems() section {
 			s.Items = append(s.Items, r.problem(p.Need))
 		}
 	}
-	past := api.Where(slices.Values(r.Problems), func(p Problem) bool { return p.Need == nil })
+	past := mlattr.Where(slices.Values(r.Problems), func(p Problem) bool { return p.Need == nil })
 	s.Tables = tableOf("Problems of the past", []string{"since", "what"}, past, func(_ int, p *Problem) []cell {
 		return []cell{own(r.at(p.Since)), said(cmp.Or(p.Text, text.Kind(p.Kind)))}
 	})
@@ -110,7 +110,7 @@ func (r *Report) problems() section {
 func (r *Report) problem(n *api.Need) item {
 	var lines []fact
 	isCause := func(p *Problem) bool { return p.Need != nil && n.Cause != "" && p.Need.Key == n.Cause }
-	if cause := api.Find(r.Problems, isCause); cause != nil {
+	if cause := mlattr.Find(r.Problems, isCause); cause != nil {
 		lines = append(lines, fact{"Follows from", own(text.Kind(cause.Kind) + " since " + clock(cause.Since))})
 	}
 	for _, evidence := range n.Evidence {
@@ -157,9 +157,9 @@ func (r *Report) failures() section {
 
 func (r *Report) curves() section {
 	s := section{ID: "curves", Title: "Curves"}
-	shown := api.Where(slices.Values(r.Curves), func(c api.Curve) bool { return len(c.Times) > 0 && len(c.Values) == len(c.Times) })
-	x := rangeOf(api.Mapped(shown, func(c api.Curve) []float64 { return c.Times })...)
-	s.Figures = api.Mapped(shown, func(c api.Curve) figure { return r.curve(&c, x) })
+	shown := mlattr.Where(slices.Values(r.Curves), func(c api.Curve) bool { return len(c.Times) > 0 && len(c.Values) == len(c.Times) })
+	x := rangeOf(mlattr.Mapped(shown, func(c api.Curve) []float64 { return c.Times })...)
+	s.Figures = mlattr.Mapped(shown, func(c api.Curve) figure { return r.curve(&c, x) })
 	if len(shown) == 0 {
 		s.Notes = note("There is no curve: no number of the run was seen over time.")
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
@@ -243,8 +244,8 @@ func folders(root *os.Root, name string, pattern *regexp.Regexp) ([]string, erro
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	found := api.Where(slices.Values(entries), func(entry os.DirEntry) bool { return entry.IsDir() && pattern.MatchString(entry.Name()) })
-	return slices.Sorted(slices.Values(api.Mapped(found, os.DirEntry.Name))), nil
+	found := mlattr.Where(slices.Values(entries), func(entry os.DirEntry) bool { return entry.IsDir() && pattern.MatchString(entry.Name()) })
+	return slices.Sorted(slices.Values(mlattr.Mapped(found, os.DirEntry.Name))), nil
 }
 
 // limited returns at most maxText bytes of a text.

@@ -72,7 +72,7 @@ func differ(c *api.Comparison) {
 	for _, one := range c.With.Settings {
 		pairs[one.Name] = api.SettingPair{Name: one.Name, Run: pairs[one.Name].Run, With: one.Value}
 	}
-	c.Settings = api.Where(maps.Values(pairs), func(pair api.SettingPair) bool { return pair.Run != pair.With })
+	c.Settings = mlattr.Where(maps.Values(pairs), func(pair api.SettingPair) bool { return pair.Run != pair.With })
 	c.Equal = len(pairs) - len(c.Settings)
 	slices.SortFunc(c.Settings, func(a, b api.SettingPair) int { return cmp.Compare(a.Name, b.Name) })
 	if a, b := c.Run.Curve("loss"), c.With.Curve("loss"); a != nil && b != nil {
@@ -152,9 +152,9 @@ func (r *runStreams) meanPhases() []api.RunNumber {
 	for one := range r.StepDurations() {
 		times.add(one, one.Value, one.Count)
 	}
-	known := api.Where(slices.Values(times.rows()), func(p api.Phase) bool { return p.SecondsPerStep != nil })
+	known := mlattr.Where(slices.Values(times.rows()), func(p api.Phase) bool { return p.SecondsPerStep != nil })
 	slices.SortFunc(known, comparePhases)
-	return api.Mapped(known, func(p api.Phase) api.RunNumber {
+	return mlattr.Mapped(known, func(p api.Phase) api.RunNumber {
 		return api.RunNumber{Name: p.Phase, Unit: "s", Value: *p.SecondsPerStep}
 	})
 }
@@ -258,7 +258,7 @@ func (r *Run) keepGood(now time.Time) {
 func (all *goodRuns) add(one *GoodRun) {
 	*all = append(*all, one)
 	slices.SortStableFunc(*all, func(a, b *GoodRun) int { return a.Ended.Compare(b.Ended) })
-	same := api.Where(slices.Values(*all), func(g *GoodRun) bool {
+	same := mlattr.Where(slices.Values(*all), func(g *GoodRun) bool {
 		return g.Namespace == one.Namespace && g.Run.Service == one.Run.Service && g.Job == one.Job
 	})
 	if len(same) > maxGoodOfJob {
@@ -273,7 +273,7 @@ func (all *goodRuns) add(one *GoodRun) {
 // the last good one of its service that began before it, of the same job name if
 // there is one. It returns nil if there is none.
 func (all goodRuns) last(r *Run) *GoodRun {
-	before := api.Where(slices.Values(all), func(g *GoodRun) bool {
+	before := mlattr.Where(slices.Values(all), func(g *GoodRun) bool {
 		return g.Namespace == r.Namespace && g.Run.Service == r.Service && g.Run.Key != r.Key && g.Run.FirstSeen.Before(r.FirstSeen)
 	})
 	if len(before) == 0 {

@@ -195,7 +195,7 @@ const scopeValidation = "validation"
 // lossScope returns the own labels of the loss to show: that of a batch before
 // that of an epoch or a validation, and that of all tasks before that of one.
 func (r *runStreams) lossScope(now time.Time) (best [series.MaxOwn]string) {
-	losses := api.Where(slices.Values(r.streams), func(one *series.Stream) bool { return one.Series == series.Loss && one.Live(now) })
+	losses := mlattr.Where(slices.Values(r.streams), func(one *series.Stream) bool { return one.Series == series.Loss && one.Live(now) })
 	if len(losses) == 0 {
 		return best
 	}
@@ -259,7 +259,7 @@ func (s *Set) Rows(now time.Time) []api.Run {
 	all := slices.SortedFunc(maps.Values(s.All), func(a, b *Run) int {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), a.FirstSeen.Compare(b.FirstSeen), cmp.Compare(a.Key, b.Key))
 	})
-	return api.Mapped(all, func(r *Run) api.Run { return r.Row(now) })
+	return mlattr.Mapped(all, func(r *Run) api.Run { return r.Row(now) })
 }
 
 // FixStepTokens returns the configuration that gives the tokens of a training

@@ -77,7 +77,7 @@ func (s *Set) rankOf(r *Run, name, host string, now time.Time) *rank {
 // counted returns the ranks. Processes without a rank count only if
 // none has one: they start the others.
 func (r *processes) counted() []*rank {
-	if named := api.Where(maps.Values(r.Ranks), func(one *rank) bool { return one.name != "" }); len(named) > 0 {
+	if named := mlattr.Where(maps.Values(r.Ranks), func(one *rank) bool { return one.name != "" }); len(named) > 0 {
 		return named
 	}
 	return slices.Collect(maps.Values(r.Ranks))
@@ -243,7 +243,7 @@ func (r *processes) hostNames() []string {
 
 // WithoutHost returns the number of ranks whose host is unknown.
 func (r *processes) WithoutHost() int {
-	return len(api.Where(maps.Values(r.Ranks), func(one *rank) bool { return one.host == "" && one.name != "" }))
+	return len(mlattr.Where(maps.Values(r.Ranks), func(one *rank) bool { return one.host == "" && one.name != "" }))
 }
 
 // maxRanks limits the ranks of a run, maxAllRanks those of all.
@@ -380,7 +380,7 @@ func (r *Run) AddSettings(all []api.Setting) {
 
 // GPUKeys are the keys of the GPUs that the run holds.
 func (r *Run) GPUKeys() []string {
-	return api.Mapped(r.GPUs, func(held Held) string { return held.GPU.Key })
+	return mlattr.Mapped(r.GPUs, func(held Held) string { return held.GPU.Key })
 }
 
 // noteHardware describes the GPUs of a run, such as "8 × NVIDIA H100 80GB".
@@ -393,7 +393,7 @@ func (r *Run) noteHardware() {
 	for _, held := range r.GPUs {
 		counts[cmp.Or(held.GPU.Name, "GPU")]++
 	}
-	texts := api.Mapped(slices.Sorted(maps.Keys(counts)), func(name string) string { return strconv.Itoa(counts[name]) + " × " + name })
+	texts := mlattr.Mapped(slices.Sorted(maps.Keys(counts)), func(name string) string { return strconv.Itoa(counts[name]) + " × " + name })
 	r.hardware = api.List(texts, api.MaxNamed)
 }
 
@@ -413,7 +413,7 @@ func (r *Run) Settings() []api.Setting {
 		all[name] = cmp.Or(all[name], value)
 	}
 	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
-	return api.Mapped(slices.Sorted(maps.Keys(all)), func(name string) api.Setting { return api.Setting{Name: name, Value: all[name]} })
+	return mlattr.Mapped(slices.Sorted(maps.Keys(all)), func(name string) api.Setting { return api.Setting{Name: name, Value: all[name]} })
 }
 
 // maxSettingHosts limits the hosts that a setting names.

@@ -176,8 +176,8 @@ func (s *Set) runLeaves(l *kept.Leaving[leaving], now time.Time, weigh func(*Run
 	next, _ := l.Next(now, func(l leaving) bool {
 		return s.ByKey[l.Key] == l.Run && l.seen.Equal(l.LastSeen) && l.turn != 0 && l.removable(now) == l.turn
 	}, func() []leaving {
-		heavy := api.Where(maps.Values(s.All), func(one *Run) bool { return weigh(one) > 0 })
-		all := api.Mapped(heavy, func(one *Run) leaving { return leaving{one, one.removable(now), one.LastSeen} })
+		heavy := mlattr.Where(maps.Values(s.All), func(one *Run) bool { return weigh(one) > 0 })
+		all := mlattr.Mapped(heavy, func(one *Run) leaving { return leaving{one, one.removable(now), one.LastSeen} })
 		slices.SortFunc(all, func(a, b leaving) int {
 			// Those that may not leave come first, those that came only once last.
 			return cmp.Or(api.TrueFirst(a.turn == 0, b.turn == 0), api.TrueFirst(a.turn == 0 || a.Again, b.turn == 0 || b.Again),
@@ -203,7 +203,7 @@ func (s *Set) ReplaceStreams(of *series.Labels, now time.Time) bool {
 	if own != nil && own.size() >= maxStreamsOfRun {
 		return false
 	}
-	others := api.Where(maps.Values(s.All), func(one *Run) bool { return one.removable(now) != 0 })
+	others := mlattr.Where(maps.Values(s.All), func(one *Run) bool { return one.removable(now) != 0 })
 	if len(others) == 0 {
 		s.full = now
 		return false

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // gpuGroup are the GPUs of a host that do the same for the same holders. It is
@@ -15,7 +16,7 @@ type gpuGroup = []*api.GPU
 
 // alike returns a text that GPUs of a group have in common.
 func alike(g *api.GPU) string {
-	holders := api.Mapped(g.Holders, func(h api.Holder) []string {
+	holders := mlattr.Mapped(g.Holders, func(h api.Holder) []string {
 		return []string{h.Run, h.RunID, h.Service, h.Owner, cmp.Or(h.Service, h.Name)}
 	})
 	return fmt.Sprintf("%q %q %q %t %t %t %q", []string{g.Host, g.Name, g.Activity, g.LastActivity, g.Health}, g.Throttle,
@@ -87,7 +88,7 @@ func each(g *gpuGroup, number func(*api.GPU) *float64, write func(*float64) stri
 
 // indexes names the GPUs of a group.
 func indexes(g *gpuGroup) string {
-	names := api.Mapped(*g, func(one *api.GPU) string { return cmp.Or(one.Index, shortID(one.ID)) })
+	names := mlattr.Mapped(*g, func(one *api.GPU) string { return cmp.Or(one.Index, shortID(one.ID)) })
 	return joined(":", Printable((*g)[0].Host), Printable(ranges(names)))
 }
 

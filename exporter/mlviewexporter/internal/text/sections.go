@@ -29,7 +29,7 @@ func (d *document) runs() {
 		lasts := func(r *api.Run) bool { return len(r.Needs) > 0 || !mlattr.RunOver(r.State) }
 		return cmp.Or(api.TrueFirst(len(a.Needs) > 0, len(b.Needs) > 0), api.TrueFirst(lasts(&a), lasts(&b)))
 	})
-	folded := api.Where(slices.Values(rows), over)
+	folded := mlattr.Where(slices.Values(rows), over)
 	if len(folded) < 2 || len(folded) == len(rows) {
 		folded = nil
 	} else {
@@ -64,7 +64,7 @@ func (d *document) runs() {
 		},
 		after: d.runDetails,
 	}, rows)
-	ids := api.Mapped(folded, func(r api.Run) string { return names[r.Key] })
+	ids := mlattr.Mapped(folded, func(r api.Run) string { return names[r.Key] })
 	d.paragraph(0, prefixed(strconv.Itoa(len(folded))+" more are silent or have ended: ", strings.Join(ids, ", "), ""))
 }
 
@@ -180,7 +180,7 @@ func (d *document) reproduction(f *api.Failure) {
 		does = joined(": ", "prints what is known of it; no replay", Printable(f.Why))
 	}
 	// The flags stand in the command.
-	others := api.Where(slices.Values(f.Requires), func(need string) bool { return !strings.HasPrefix(need, "--") })
+	others := mlattr.Where(slices.Values(f.Requires), func(need string) bool { return !strings.HasPrefix(need, "--") })
 	d.paragraph(4, joined("; ", does, prefixed("needs ", Printable(strings.Join(others, ", ")), ""),
 		prefixed("replace ", Printable(strings.Join(f.Fill, ", ")), " by your own"))+":")
 	d.copied("$", f.Command)
@@ -292,7 +292,7 @@ func (d *document) calls() {
 
 // silent returns the number of collectors that are silent.
 func (d *document) silent() int {
-	return len(api.Where(slices.Values(d.state.Collectors), func(c api.SendingCollector) bool { return c.SilentSince != nil }))
+	return len(mlattr.Where(slices.Values(d.state.Collectors), func(c api.SendingCollector) bool { return c.SilentSince != nil }))
 }
 
 // collectors lists the collectors of a fleet if one of them is silent.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/api"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 const (
@@ -29,15 +29,15 @@ type column struct {
 // a text, and omits and narrows others so that all are at most limit cells wide together, if
 // that is possible. leftOut are the titles of those that it omits.
 func lay[T any](p *part[T], rows []T, limit int) (shown []*column, leftOut []string) {
-	texts := api.Mapped(rows, func(row T) []string { return p.cells(&row) })
+	texts := mlattr.Mapped(rows, func(row T) []string { return p.cells(&row) })
 	for i, title := range p.titles {
 		title, right := strings.CutPrefix(title, "#")
-		c := &column{texts: api.Mapped(texts, func(row []string) string { return row[i] }), right: right, wrap: slices.Contains(p.wrap, title)}
+		c := &column{texts: mlattr.Mapped(texts, func(row []string) string { return row[i] }), right: right, wrap: slices.Contains(p.wrap, title)}
 		if strings.Join(c.texts, "") == "" {
 			continue
 		}
 		c.texts = slices.Insert(c.texts, 0, title)
-		c.width = slices.Max(api.Mapped(c.texts, cells))
+		c.width = slices.Max(mlattr.Mapped(c.texts, cells))
 		if c.narrowest = c.width; p.least[title] > 0 {
 			c.narrowest = min(c.width, max(p.least[title], cells(title)))
 		}
@@ -58,7 +58,7 @@ func lay[T any](p *part[T], rows []T, limit int) (shown []*column, leftOut []str
 	}
 	for tooWide(func(c *column) int { return c.width }) {
 		// The widest one that can be narrower.
-		narrower := api.Where(slices.Values(shown), func(c *column) bool { return c.width > c.narrowest })
+		narrower := mlattr.Where(slices.Values(shown), func(c *column) bool { return c.width > c.narrowest })
 		if len(narrower) == 0 {
 			break
 		}

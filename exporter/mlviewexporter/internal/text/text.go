@@ -265,9 +265,9 @@ func (d *document) unreal() {
 		return
 	}
 	marks := slices.Concat(
-		api.Mapped(d.state.Runs, func(r api.Run) string { return d.simulated(r.Simulated, r.Recorded) }),
-		api.Mapped(d.state.GPUs, func(g api.GPU) string { return d.simulated(g.Simulated, g.Recorded) }),
-		api.Mapped(d.state.Failures, func(f api.Failure) string { return d.simulated(f.Simulated, false) }))
+		mlattr.Mapped(d.state.Runs, func(r api.Run) string { return d.simulated(r.Simulated, r.Recorded) }),
+		mlattr.Mapped(d.state.GPUs, func(g api.GPU) string { return d.simulated(g.Simulated, g.Recorded) }),
+		mlattr.Mapped(d.state.Failures, func(f api.Failure) string { return d.simulated(f.Simulated, false) }))
 	simulated, recorded, live := slices.Contains(marks, "sim"), slices.Contains(marks, "rec"), slices.Contains(marks, "")
 	if d.allSimulated = !live && !recorded; !live {
 		d.styled(bold, "ALL DATA IS SIMULATED OR RECORDED")
@@ -382,12 +382,12 @@ var deadlines = map[mlattr.Severity]string{mlattr.SeverityPage: "now", mlattr.Se
 // needDetails writes the evidence of a problem and what to do next.
 func (d *document) needDetails(n *api.Need) {
 	d.evidence(n)
-	before := api.Mapped(n.Before, func(c api.Change) string {
+	before := mlattr.Mapped(n.Before, func(c api.Change) string {
 		return joined(" ", Printable(c.Text), "at", clock(d.state.Time, c.Time))
 	})
 	d.detail("changed before: ", cmp.Or(strings.Join(before, ", "), "nothing seen"))
 	d.detail("next: ", Printable(n.Next))
-	failure := api.Find(d.state.Failures, func(f *api.Failure) bool { return n.Command != "" && f.Command == n.Command })
+	failure := mlattr.Find(d.state.Failures, func(f *api.Failure) bool { return n.Command != "" && f.Command == n.Command })
 	if failure != nil {
 		d.reproduction(failure)
 	} else {

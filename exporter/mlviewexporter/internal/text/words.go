@@ -42,7 +42,7 @@ func Headline(n *api.Need) string {
 
 // joined joins the texts that are known.
 func joined(separator string, texts ...string) string {
-	return strings.Join(api.Where(slices.Values(texts), func(text string) bool { return text != "" }), separator)
+	return strings.Join(mlattr.Where(slices.Values(texts), func(text string) bool { return text != "" }), separator)
 }
 
 // prefixed puts a known text between others.

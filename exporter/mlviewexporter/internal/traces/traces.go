@@ -196,9 +196,9 @@ const (
 
 // OfRun returns the last traces of a run, the newest first.
 func (t *Set) OfRun(run string) []api.Trace {
-	own := api.Where(maps.Values(t.byID), func(one *trace) bool { return one.run == run })
+	own := mlattr.Where(maps.Values(t.byID), func(one *trace) bool { return one.run == run })
 	slices.SortFunc(own, func(a, b *trace) int { return cmp.Compare(b.turn, a.turn) })
-	return api.Mapped(own[:min(len(own), maxTracesOfRun)], func(one *trace) api.Trace { return one.row(maxSpansOfRow, t.JaegerURL) })
+	return mlattr.Mapped(own[:min(len(own), maxTracesOfRun)], func(one *trace) api.Trace { return one.row(maxSpansOfRow, t.JaegerURL) })
 }
 
 // WithID returns the trace with an id, as hexadecimal digits.
@@ -222,7 +222,7 @@ func (t *Set) of(id string) *trace {
 // Span returns what an opened span shows, by the ids of its trace and of itself.
 func (t *Set) Span(id, span string) (*api.SpanDetail, bool) {
 	if one := t.of(id); one != nil {
-		if held := api.Find(one.spans, func(s *heldSpan) bool { return api.HexID(s.id[:]) == span }); held != nil {
+		if held := mlattr.Find(one.spans, func(s *heldSpan) bool { return api.HexID(s.id[:]) == span }); held != nil {
 			row := one.details[held.from-one.cut : held.to-one.cut].Rows(func(key, value string) string {
 				if content.IsSecret(key, value) {
 					return content.Mark("key")

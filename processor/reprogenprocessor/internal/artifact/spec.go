@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/content"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
@@ -52,10 +53,7 @@ func specOf(f *failure.Failure, k *kind.Kind, modules []string, redactor *redact
 		"content", f.Content,
 		"gpus", redactor.Tree("gpus", jsontree.Texts(f.GPUs)),
 	)
-	redacted := jsontree.Array{}
-	for _, p := range redactor.Paths[first:] {
-		redacted = append(redacted, jsontree.Of("path", p.Where, "rule", p.Rule))
-	}
+	redacted := jsontree.Array(mlattr.Mapped(redactor.Paths[first:], func(p redact.Path) any { return jsontree.Of("path", p.Where, "rule", p.Rule) }))
 	return append(append(spec, known...), jsontree.Member{Key: "redacted", Value: redacted})
 }
 
@@ -93,17 +91,13 @@ func expectOf(f *failure.Failure) jsontree.Object {
 }
 
 func sourceOf(f *failure.Failure) jsontree.Object {
-	above := jsontree.Array{}
-	for _, a := range f.Ancestors {
-		above = append(above, a.Name)
-	}
 	return jsontree.Of(
 		"service", f.Service,
 		"span", f.Span.Name,
 		"trace_id", f.Span.TraceID,
 		"span_id", f.Span.SpanID,
 		"time", timeText(f.Span.End),
-		"ancestors", above,
+		"ancestors", jsontree.Array(mlattr.Mapped(f.Ancestors, func(a failure.Span) any { return a.Name })),
 	)
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/content"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
@@ -26,9 +27,9 @@ func WithoutContent(f *failure.Failure) *failure.Failure {
 	}
 	out.Resource = redact.Attributes(f.Resource)
 	out.Span = spanWithoutContent(f.Span)
-	out.Ancestors = spansWithoutContent(f.Ancestors)
-	out.Siblings = spansWithoutContent(f.Siblings)
-	out.Others = spansWithoutContent(f.Others)
+	out.Ancestors = mlattr.Mapped(f.Ancestors, spanWithoutContent)
+	out.Siblings = mlattr.Mapped(f.Siblings, spanWithoutContent)
+	out.Others = mlattr.Mapped(f.Others, spanWithoutContent)
 	if f.PayloadFrom != nil {
 		from := *f.PayloadFrom
 		from.Name, from.Service = redact.SpanName(from.Name), redact.Word(from.Service)
@@ -36,14 +37,6 @@ func WithoutContent(f *failure.Failure) *failure.Failure {
 	}
 	out.GPUs = nil
 	return &out
-}
-
-func spansWithoutContent(in []failure.Span) []failure.Span {
-	out := make([]failure.Span, len(in))
-	for i, s := range in {
-		out[i] = spanWithoutContent(s)
-	}
-	return out
 }
 
 func spanWithoutContent(s failure.Span) failure.Span {

@@ -5,6 +5,7 @@ package attr
 import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/vocabulary"
 )
 
@@ -27,12 +28,7 @@ const (
 
 // Text returns the first of the attributes that is a text and not empty, or "".
 func Text(attributes pcommon.Map, keys ...string) string {
-	for _, k := range keys {
-		if v, ok := attributes.Get(k); ok && v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
-			return v.Str()
-		}
-	}
-	return ""
+	return mlattr.FirstText(attributes, keys...)
 }
 
 // First returns the first of the attributes that is there. An empty text is

@@ -31,9 +31,7 @@ const (
 func VariantOf(f *failure.Failure, span, resource pcommon.Map, capture bool) failure.Variant {
 	var parts []string
 	if f.Call != nil {
-		for _, t := range tensorsOf(f.Call.Tree, nil) {
-			parts = append(parts, tensorText(t))
-		}
+		parts = mlattr.Mapped(tensorsOf(f.Call.Tree, nil), tensorText)
 	}
 	if class := deviceClass(cmp.Or(attr.Text(span, attrDevice), attr.Text(resource, attrDevice))); class != "" {
 		parts = append(parts, class)

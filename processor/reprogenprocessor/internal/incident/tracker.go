@@ -3,12 +3,14 @@ package incident
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -137,17 +139,10 @@ func (tr *Tracker) leave(i *Incident, id pcommon.TraceID) {
 // oldest of an origin first. It returns false if others would have to give up their share.
 func (tr *Tracker) makeRoom(weight int64, id pcommon.TraceID, origin share.Origin) bool {
 	for tr.bytes+weight > tr.cfg.Bytes {
-		var others []*trace
-		for _, t := range tr.traces {
-			if t.id != id {
-				others = append(others, t)
-			}
-		}
+		others := mlattr.Where(maps.Values(tr.traces), func(t *trace) bool { return t.id != id })
 		slices.SortFunc(others, func(a, b *trace) int { return cmp.Compare(b.last, a.last) })
 		items := []share.Item{{Path: tr.history.Path(origin), Weight: weight + tr.traces[id].weight()}}
-		for _, t := range others {
-			items = append(items, share.Item{Path: tr.history.Path(t.origin), Weight: t.weight()})
-		}
+		items = append(items, mlattr.Mapped(others, func(t *trace) share.Item { return share.Item{Path: tr.history.Path(t.origin), Weight: t.weight()} })...)
 		dropped := false
 		for n, stays := range share.KeepWithRoom(items, tr.cfg.Bytes)[1:] {
 			if !stays {
@@ -270,12 +265,7 @@ func (tr *Tracker) find(fits func(*Incident) bool) (uint64, bool) {
 func (tr *Tracker) Release(now time.Time, all bool) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	var over []*Incident
-	for _, i := range tr.waiting {
-		if all || !i.due.After(now) {
-			over = append(over, i)
-		}
-	}
+	over := mlattr.Where(maps.Values(tr.waiting), func(i *Incident) bool { return all || !i.due.After(now) })
 	slices.SortFunc(over, func(a, b *Incident) int { return cmp.Compare(a.ID, b.ID) })
 	for _, i := range over {
 		tr.finish(i, true)

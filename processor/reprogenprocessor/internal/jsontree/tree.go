@@ -6,6 +6,8 @@ package jsontree
 import (
 	"slices"
 	"strconv"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // A value of a tree is nil, a bool, a Number, a string, an Array or an Object.
@@ -88,11 +90,7 @@ func member[T any](o Object, key string) T {
 
 // Texts returns an array of texts.
 func Texts(texts []string) Array {
-	out := make(Array, len(texts))
-	for i, text := range texts {
-		out[i] = text
-	}
-	return out
+	return mlattr.Mapped(texts, func(text string) any { return text })
 }
 
 // Int returns i as a Number.

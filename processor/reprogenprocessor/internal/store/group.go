@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/share"
@@ -98,13 +99,8 @@ func add(list []string, limit int, text string) []string {
 // Variant returns the variant of that id, which is noted if there is room, or
 // nil.
 func (g *Group) Variant(id, text string) *Variant {
-	for i := range g.Variants {
-		if g.Variants[i].ID == id {
-			return &g.Variants[i]
-		}
-	}
-	if len(g.Variants) >= maxVariants {
-		return nil
+	if known := mlattr.Find(g.Variants, func(v *Variant) bool { return v.ID == id }); known != nil || len(g.Variants) >= maxVariants {
+		return known
 	}
 	g.Variants = append(g.Variants, Variant{ID: id, Text: text})
 	return &g.Variants[len(g.Variants)-1]

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // Verdict is what dumps of the ranks of a group say of a collective that some wait in.
@@ -197,10 +199,7 @@ func plural(ranks []int64, one, more string) string {
 }
 
 func names(ranks []int64) string {
-	var parts []string
-	for _, rank := range ranks[:min(len(ranks), maxNamed)] {
-		parts = append(parts, strconv.FormatInt(rank, 10))
-	}
+	parts := mlattr.Mapped(ranks[:min(len(ranks), maxNamed)], func(rank int64) string { return strconv.FormatInt(rank, 10) })
 	text := "ranks " + strings.Join(parts, ", ")
 	if len(ranks) == 1 {
 		text = "rank " + parts[0]
@@ -245,9 +244,5 @@ func (j Jobs) Add(name string, d *Dump, at time.Time) {
 
 // Conclude compares the dumps of a job.
 func (j Jobs) Conclude(name string) []Verdict {
-	var dumps []*Dump
-	for _, rank := range slices.Sorted(maps.Keys(j[name])) {
-		dumps = append(dumps, j[name][rank].dump)
-	}
-	return Conclude(dumps)
+	return Conclude(mlattr.Mapped(slices.Sorted(maps.Keys(j[name])), func(rank int64) *Dump { return j[name][rank].dump }))
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/python"
@@ -161,17 +162,13 @@ func head(h *kind.Head, spec jsontree.Object) {
 func argumentsOf(call jsontree.Object) (arguments []string) {
 	args, _ := call.Lookup("args")
 	if list, ok := args.(jsontree.Array); ok {
-		for _, v := range list {
-			arguments = append(arguments, python.Text(v))
-		}
+		arguments = mlattr.Mapped(list, python.Text)
 	} else if args != nil {
 		arguments = append(arguments, "*"+python.Text(args))
 	}
 	kwargs, _ := call.Lookup("kwargs")
 	if object, ok := kwargs.(jsontree.Object); ok && !python.IsTagged(object) {
-		for _, m := range object {
-			arguments = append(arguments, m.Key+"="+python.Text(m.Value))
-		}
+		arguments = append(arguments, mlattr.Mapped(object, func(m jsontree.Member) string { return m.Key + "=" + python.Text(m.Value) })...)
 	} else if kwargs != nil {
 		arguments = append(arguments, "**"+python.Text(kwargs))
 	}
