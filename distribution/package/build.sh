@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Writes the packages of otelcol-ml: deb, rpm and tar.gz, with a bill of materials and
-# checksums beside them. `make packages` runs it after building what it needs. The same
-# programs and the same commit give the same bytes.
+# Writes the packages of otelcol-ml and of otelcol-ml-agent: deb, rpm and tar.gz, with a
+# bill of materials and checksums beside them. `make packages` runs it after building what
+# it needs. The same programs and the same commit give the same bytes.
 #
 #   OUT      the folder to write                       (dist)
 #   BIN      the folder with the programs              (bin)
@@ -21,59 +21,66 @@ BIN=${BIN:-bin}
 STAGE=$(mktemp -d)
 trap 'rm -rf "$STAGE"' EXIT
 CONFIG=${CONFIG:-distribution/config/agent.yaml}
-# The newest version of the C library that the collector asks for.
-GLIBC=$(readelf --wide --version-info "$BIN/otelcol-ml" | sed -n 's/.*Name: GLIBC_\([0-9.]*\) .*/\1/p' | sort -uV | tail -n 1)
-if [ -z "$GLIBC" ]; then
-	echo "packages: $BIN/otelcol-ml names no version of the C library" >&2
-	exit 1
-fi
 VERSION=$version
-export SOURCE_DATE_EPOCH ARCH BIN STAGE CONFIG GLIBC VERSION
+export SOURCE_DATE_EPOCH ARCH BIN STAGE CONFIG VERSION
 umask 022
 
 rm -f "$out"/otelcol-ml{-,_}* "$out/SHA256SUMS"
-mkdir -p "$out" "$STAGE/config" "$STAGE/prometheus/rules" "$STAGE/licenses"
-# demo.yaml plays a recording of the repository.
-for file in distribution/config/*.yaml; do
-	[ "$file" = distribution/config/demo.yaml ] || install -m 0644 "$file" "$STAGE/config/"
-done
+mkdir -p "$out" "$STAGE/prometheus/rules" "$STAGE/licenses"
 install -m 0644 docker/prometheus/rules/*.yaml "$STAGE/prometheus/rules/"
 cp -R bin/licenses/. "$STAGE/licenses/"
 find "$STAGE/licenses" -name .gitignore -delete
 chmod -R u=rwX,go=rX "$STAGE/licenses"
-gzip -9nc distribution/package/otelcol-ml.8 >"$STAGE/otelcol-ml.8.gz"
 gzip -9nc CHANGELOG.md >"$STAGE/changelog.gz"
 maintainer=$(sed -n 's/^maintainer: *//p' distribution/package/nfpm.yaml)
-gzip -9nc >"$STAGE/changelog.Debian.gz" <<END
-otelcol-ml (${version/-/\~}-1) unstable; urgency=medium
 
-  * Version $version; see changelog.gz.
-
- -- $maintainer  $(date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")
-END
-
-for format in deb rpm; do
-	"$tools/nfpm" package --config distribution/package/nfpm.yaml --packager $format --target "$out" >/dev/null
-done
-
-# archive PROGRAM CONFIGURATION… writes the archive of a program.
-archive() {
-	local name=$1-$version-linux-$ARCH program=$1
-	shift
-	mkdir "$STAGE/$name" "$STAGE/$name/config"
-	install -m 0755 "$BIN/$program" "$BIN/queuecheck" "$STAGE/$name/"
-	install -m 0644 "$@" "$STAGE/$name/config/"
-	cp -R "$STAGE/prometheus" "$STAGE/licenses" "$STAGE/$name/"
-	install -m 0644 LICENSE CHANGELOG.md distribution/package/otelcol-ml.8 "$STAGE/$name/"
-	if [ "$program" = otelcol-ml ]; then
-		mkdir "$STAGE/$name/systemd"
-		install -m 0644 distribution/package/{otelcol-ml.service,otelcol-ml.conf,otelcol-ml-gateway.service,otelcol-ml-gateway.conf,attribution.conf,kernel-log.conf} "$STAGE/$name/systemd/"
+# package PROGRAM OTHER MANIFEST CONFIGURATION… writes the packages and the archive of a
+# program. Its packages conflict with those of the other one.
+package() {
+	export PROGRAM=$1 OTHER=$2 OWN=$STAGE/$1 GLIBC SUMMARY
+	# The newest version of the C library that the collector asks for.
+	GLIBC=$(readelf --wide --version-info "$BIN/$PROGRAM" | sed -n 's/.*Name: GLIBC_\([0-9.]*\) .*/\1/p' | sort -uV | tail -n 1)
+	if [ -z "$GLIBC" ]; then
+		echo "packages: $BIN/$PROGRAM names no version of the C library" >&2
+		exit 1
 	fi
+	SUMMARY=$(sed -n 's/^  description: *//p' "$3")
+	shift 3
+	cp -R distribution/package "$OWN"
+	if [ "$PROGRAM" = otelcol-ml-agent ]; then
+		rm "$OWN"/*gateway*
+		find "$OWN" -type f -exec sed -i -f distribution/package/agent.sed {} +
+	fi
+	# nfpm does not expand paths of scripts.
+	sed -i "s|[$]{OWN}|$OWN|" "$OWN/nfpm.yaml"
+	mkdir "$OWN/config"
+	install -m 0644 "$@" "$OWN/config/"
+	gzip -9nc "$OWN/otelcol-ml.8" >"$OWN/$PROGRAM.8.gz"
+	gzip -9nc >"$OWN/changelog.Debian.gz" <<-END
+		$PROGRAM (${version/-/\~}-1) unstable; urgency=medium
+
+		  * Version $version; see changelog.gz.
+
+		 -- $maintainer  $(date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")
+	END
+	local format said name=$PROGRAM-$version-linux-$ARCH
+	for format in deb rpm; do
+		said=$("$tools/nfpm" package --config "$OWN/nfpm.yaml" --packager $format --target "$out") || { echo "$said" >&2; exit 1; }
+	done
+
+	mkdir -p "$STAGE/$name/systemd"
+	install -m 0755 "$BIN/$PROGRAM" "$BIN/queuecheck" "$STAGE/$name/"
+	cp -R "$OWN/config" "$STAGE/prometheus" "$STAGE/licenses" "$STAGE/$name/"
+	install -m 0644 LICENSE CHANGELOG.md "$STAGE/$name/"
+	install -m 0644 "$OWN/otelcol-ml.8" "$STAGE/$name/$PROGRAM.8"
+	install -m 0644 "$OWN"/*.service "$OWN"/*.conf "$STAGE/$name/systemd/"
 	tar --create --directory "$STAGE" --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" "$name" | gzip -n >"$out/$name.tar.gz"
 }
-archive otelcol-ml "$STAGE"/config/*.yaml
+# demo.yaml plays a recording of the repository.
+shopt -s extglob
+package otelcol-ml otelcol-ml-agent builder-config.yaml distribution/config/!(demo).yaml
 # What the smaller collector can run.
-archive otelcol-ml-agent "$STAGE"/config/{agent,production,nccl,archive}.yaml
+package otelcol-ml-agent otelcol-ml builder-agent.yaml distribution/config/{agent,archive,llm-backend,nccl,production}.yaml
 
 # What is in the programs, by module. syft reads licenses from bin/modules. It gives
 # each document the present time and a random name.
