@@ -1,5 +1,4 @@
-# Makes what otelcol-ml-agent has of its own from what otelcol-ml has: another program and
-# manual page behind the same service, and no gateway.
+# Changes files of this folder for otelcol-ml-agent; see stage.sh.
 /gateway/d
 # The unit: the program's paths.
 s|=/usr/bin/otelcol-ml |=/usr/bin/otelcol-ml-agent |

@@ -46,13 +46,7 @@ package() {
 	fi
 	SUMMARY=$(sed -n 's/^  description: *//p' "$3")
 	shift 3
-	cp -R distribution/package "$OWN"
-	if [ "$PROGRAM" = otelcol-ml-agent ]; then
-		rm "$OWN"/*gateway*
-		find "$OWN" -type f -exec sed -i -f distribution/package/agent.sed {} +
-	fi
-	# nfpm does not expand paths of scripts.
-	sed -i "s|[$]{OWN}|$OWN|" "$OWN/nfpm.yaml"
+	distribution/package/stage.sh "$PROGRAM" "$OWN"
 	mkdir "$OWN/config"
 	install -m 0644 "$@" "$OWN/config/"
 	gzip -9nc "$OWN/otelcol-ml.8" >"$OWN/$PROGRAM.8.gz"

@@ -3,7 +3,8 @@
 # Debian, each in a root of its own with systemd as its first process, and checks the
 # packages with Debian's and RPM's tools.
 #
-#   e2e/packages/install.sh [TEST…]     same, lint, unit, deb, rpm, tar (all)
+#   e2e/packages/install.sh [TEST…]     same, lint, unit, deb, rpm, swap_deb, swap_rpm,
+#                                       tar (all)
 #
 # It needs root and debootstrap, which it installs. Without them it says so and ends
 # with 0, or with CI=true with 1.
@@ -38,8 +39,9 @@ within() {
 
 # What the tests need beside Debian's base.
 tools=$cache/tools
-if [ ! -f "$tools/.whole" ]; then
-	echo "packages: installing systemd, rpm and lintian into a Debian: 1 to 2 minutes"
+wanted="systemd dbus man-db curl rpm dnf lintian"
+if [ "$(cat "$tools/.whole" 2>/dev/null)" != "$wanted" ]; then
+	echo "packages: installing $wanted into a Debian: 1 to 2 minutes"
 	rm -rf "$tools"
 	cp -a "$base/." "$tools"
 	cp -L /etc/resolv.conf "$tools/etc/"
@@ -49,10 +51,10 @@ if [ ! -f "$tools/.whole" ]; then
 		mount --rbind /dev "$1/dev"
 		exec chroot "$1" env DEBIAN_FRONTEND=noninteractive bash -euc "
 			apt-get update
-			apt-get install -y --no-install-recommends systemd dbus man-db curl rpm lintian
-			apt-get clean"' tools "$tools" || leave_out "the tools cannot be installed"
+			apt-get install -y --no-install-recommends $2
+			apt-get clean"' tools "$tools" "$wanted" || leave_out "the tools cannot be installed"
 	rm -rf "$tools/var/log/journal"
-	touch "$tools/.whole"
+	echo "$wanted" >"$tools/.whole"
 fi
 
 # start_root ROOT starts systemd in it, with processes, network, mounts and control
@@ -119,6 +121,10 @@ in_root() {
 		env --chdir=/ -i HOME=/root TERM=dumb PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@" </dev/null
 }
 
+# deb_of PROGRAM and rpm_of PROGRAM print where its packages are.
+deb_of() { ls dist/"$1"_*.deb; }
+rpm_of() { ls dist/"$1"-[0-9]*.rpm; }
+
 # new_root NAME makes a root with the tools and the packages in /opt.
 new_root() {
 	root=$work/$1
@@ -152,29 +158,37 @@ test_lint() {
 	chroot "$root" useradd lint
 	chroot "$root" su lint -c 'lintian --fail-on error,warning --tag-display-limit 0 /opt/dist/*.deb' 2>&1 | tee "$work/lintian"
 	[ ! -s "$work/lintian" ] || fail "lintian is not content"
-	chroot "$root" sh -c 'rpm --checksig /opt/dist/*.rpm' | grep -q ': digests OK$'
-	local files
-	files=$(chroot "$root" sh -c 'rpm -qlp /opt/dist/*.rpm')
-	for file in /usr/bin/otelcol-ml /usr/libexec/otelcol-ml/queuecheck /usr/lib/systemd/system/otelcol-ml.service /usr/lib/systemd/system/otelcol-ml-gateway.service /usr/share/man/man8/otelcol-ml.8.gz; do
-		grep -qx "$file" <<<"$files" || fail "the rpm lacks $file"
-	done
-	[ "$(chroot "$root" sh -c 'rpm -qcp /opt/dist/*.rpm' | tr '\n' ' ')" = "/etc/otelcol-ml/config.yaml /etc/otelcol-ml/gateway.yaml /etc/otelcol-ml/otelcol-ml-gateway.conf /etc/otelcol-ml/otelcol-ml.conf " ] || fail "the rpm has other configuration files"
-	local deb rpm
-	deb=$(chroot "$root" sh -c 'dpkg-deb -f /opt/dist/*.deb Version')
-	rpm=$(chroot "$root" sh -c 'rpm -qp --qf "%{VERSION}" /opt/dist/*.rpm')
-	for version in "0.0.9-1 $deb" "$deb ${deb/\~*/}-1" "$deb 0.2.0~dev-1"; do
-		# shellcheck disable=SC2086 # two versions
-		chroot "$root" dpkg --compare-versions ${version% *} lt ${version#* } || fail "dpkg does not sort $version"
-	done
-	for version in "0.0.9 $rpm" "$rpm ${rpm/\~*/}" "$rpm 0.2.0~dev"; do
-		[ "$(chroot "$root" rpm --eval "%{lua: print(rpm.vercmp('${version% *}', '${version#* }'))}")" = -1 ] || fail "rpm does not sort $version"
+	chroot "$root" sh -c 'rpm --checksig /opt/dist/*.rpm' >"$work/checksig"
+	[ "$(grep -c ': digests OK$' "$work/checksig")" = 2 ] || fail "rpm --checksig: $(cat "$work/checksig")"
+	local program files gateway deb rpm
+	for program in otelcol-ml otelcol-ml-agent; do
+		deb=/opt/$(deb_of $program) rpm=/opt/$(rpm_of $program)
+		files=$(chroot "$root" rpm -qlp "$rpm")
+		for file in /usr/bin/$program /usr/libexec/otelcol-ml/queuecheck /usr/lib/systemd/system/otelcol-ml.service /usr/share/man/man8/$program.8.gz; do
+			grep -qx "$file" <<<"$files" || fail "the rpm of $program lacks $file"
+		done
+		gateway=
+		if [ $program = otelcol-ml ]; then
+			grep -qx /usr/lib/systemd/system/otelcol-ml-gateway.service <<<"$files" || fail "the rpm lacks the gateway's unit"
+			gateway="/etc/otelcol-ml/gateway.yaml /etc/otelcol-ml/otelcol-ml-gateway.conf "
+		fi
+		[ "$(chroot "$root" rpm -qcp "$rpm" | tr '\n' ' ')" = "/etc/otelcol-ml/config.yaml $gateway/etc/otelcol-ml/otelcol-ml.conf " ] || fail "the rpm of $program has other configuration files"
+		deb=$(chroot "$root" dpkg-deb -f "$deb" Version)
+		rpm=$(chroot "$root" rpm -qp --qf "%{VERSION}" "$rpm")
+		for version in "0.0.9-1 $deb" "$deb ${deb/\~*/}-1" "$deb 0.2.0~dev-1"; do
+			# shellcheck disable=SC2086 # two versions
+			chroot "$root" dpkg --compare-versions ${version% *} lt ${version#* } || fail "dpkg does not sort $version"
+		done
+		for version in "0.0.9 $rpm" "$rpm ${rpm/\~*/}" "$rpm 0.2.0~dev"; do
+			[ "$(chroot "$root" rpm --eval "%{lua: print(rpm.vercmp('${version% *}', '${version#* }'))}")" = -1 ] || fail "rpm does not sort $version"
+		done
 	done
 }
 
 # systemd understands each line of the unit and of the drop-in, and rates them.
 test_unit() {
 	new_root unit
-	chroot "$root" sh -c 'dpkg -i /opt/dist/*.deb' >/dev/null 2>&1
+	chroot "$root" dpkg -i "/opt/$(deb_of otelcol-ml)" >/dev/null 2>&1
 	start_root "$root"
 	local unit=/lib/systemd/system/otelcol-ml.service said
 	said=$(in_root systemd-analyze verify --man=yes $unit 2>&1) || fail "systemd-analyze verify: $said"
@@ -276,13 +290,17 @@ reloads() {
 	in_root systemctl reload otelcol-ml
 	within 60 "the configuration is read again" in_root sh -c 'journalctl --no-pager -u otelcol-ml | grep -q "Config updated, restart service"'
 	within 60 "the service is ready again" is_ready
+	in_root cp -p /etc/otelcol-ml/config.yaml /opt/config.yaml
+	in_root sh -c 'echo "wrong: true" >>/etc/otelcol-ml/config.yaml'
+	! in_root systemctl reload otelcol-ml 2>"$work/reload.log" || fail "a wrong configuration is read again"
+	in_root cp -p /opt/config.yaml /etc/otelcol-ml/config.yaml
 	[ "$(main_pid)" = "$pid" ] || fail "a reload starts another process"
 }
 
 # collectors prints the process ids of the collectors that run.
 collectors() {
 	# shellcheck disable=SC2016 # expanded inside
-	in_root sh -c 'for process in /proc/[0-9]*; do if grep -qsx otelcol-ml "$process/comm"; then echo "${process#/proc/}"; fi; done'
+	in_root sh -c 'for process in /proc/[0-9]*; do if grep -qs "^otelcol-ml" "$process/comm"; then echo "${process#/proc/}"; fi; done'
 }
 
 # stopped expects that the service was not killed.
@@ -293,14 +311,14 @@ stopped() {
 
 # gone lists what is left of the package outside of the folders named.
 gone() {
-	in_root find / -xdev \( -path /proc -o -path /opt -o -path /var/lib/dpkg -o -path /var/lib/rpm -o -path /root/.rpmdb -o -path /var/log -o -path /sys \) -prune -o -name '*otelcol*' -print
+	in_root find / -xdev \( -path /proc -o -path /opt -o -path /var/lib/dpkg -o -path /var/lib/rpm -o -path /root/.rpmdb -o -path /var/log -o -path /var/cache/man -o -path /sys \) -prune -o -name '*otelcol*' -print
 }
 
 test_deb() {
 	older
 	new_root deb
 	start_root "$root"
-	in_root sh -c 'dpkg -i /opt/older/*.deb' >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log" >&2; exit 1; }
+	in_root sh -c 'dpkg -i /opt/older/otelcol-ml_*.deb' >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log" >&2; exit 1; }
 	[ "$(in_root systemctl is-enabled otelcol-ml)" = enabled ] || fail "the service is not enabled"
 	ready
 	works
@@ -308,12 +326,12 @@ test_deb() {
 	in_root sh -c 'echo "# mine" >>/etc/otelcol-ml/config.yaml; touch /var/lib/otelcol-ml/kept'
 	local pid
 	pid=$(main_pid)
-	in_root sh -c 'dpkg --force-confdef -i /opt/dist/*.deb' >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log" >&2; exit 1; }
+	in_root dpkg --force-confdef -i "/opt/$(deb_of otelcol-ml)" >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log" >&2; exit 1; }
 	in_root grep -qx '# mine' /etc/otelcol-ml/config.yaml || fail "an upgrade replaces a changed config.yaml"
 	in_root cmp /etc/otelcol-ml/config.yaml.dpkg-dist /usr/share/otelcol-ml/config/agent.yaml || fail "the new config.yaml is not beside the changed one"
 	ready
 	[ "$(main_pid)" != "$pid" ] || fail "an upgrade does not restart the service"
-	[ "$(in_root dpkg-query --show --showformat '${Version}' otelcol-ml)" = "$(dpkg-deb -f dist/*.deb Version)" ] || fail "another version is installed"
+	[ "$(in_root dpkg-query --show --showformat '${Version}' otelcol-ml)" = "$(dpkg-deb -f "$(deb_of otelcol-ml)" Version)" ] || fail "another version is installed"
 	works
 	! in_root systemctl is-active --quiet otelcol-ml-gateway || fail "the gateway starts by itself"
 	in_root systemctl enable --now otelcol-ml-gateway >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log" >&2; in_root journalctl --no-pager -u otelcol-ml-gateway >&2; exit 1; }
@@ -334,7 +352,7 @@ test_rpm() {
 	new_root rpm
 	start_root "$root"
 	# Debian's database of rpm does not have the C library.
-	in_root sh -c 'rpm -i --nodeps /opt/older/*.rpm' >"$work/rpm.log" 2>&1 || { cat "$work/rpm.log" >&2; exit 1; }
+	in_root sh -c 'rpm -i --nodeps /opt/older/otelcol-ml-[0-9]*.rpm' >"$work/rpm.log" 2>&1 || { cat "$work/rpm.log" >&2; exit 1; }
 	[ "$(in_root systemctl is-enabled otelcol-ml)" = enabled ] || fail "the preset is not applied"
 	! in_root systemctl is-active --quiet otelcol-ml || fail "rpm starts the service"
 	in_root systemctl start otelcol-ml
@@ -343,12 +361,12 @@ test_rpm() {
 	in_root sh -c 'echo "# mine" >>/etc/otelcol-ml/config.yaml; touch /var/lib/otelcol-ml/kept'
 	local pid
 	pid=$(main_pid)
-	in_root sh -c 'rpm -U --nodeps /opt/dist/*.rpm' >"$work/rpm.log" 2>&1 || { cat "$work/rpm.log" >&2; exit 1; }
+	in_root rpm -U --nodeps "/opt/$(rpm_of otelcol-ml)" >"$work/rpm.log" 2>&1 || { cat "$work/rpm.log" >&2; exit 1; }
 	in_root grep -qx '# mine' /etc/otelcol-ml/config.yaml || fail "an upgrade replaces a changed config.yaml"
 	in_root cmp /etc/otelcol-ml/config.yaml.rpmnew /usr/share/otelcol-ml/config/agent.yaml || fail "the new config.yaml is not beside the changed one"
 	ready
 	[ "$(main_pid)" != "$pid" ] || fail "an upgrade does not restart the service"
-	[ "$(in_root rpm -qa 'otelcol*')" = "$(rpm_name)" ] || fail "installed: $(in_root rpm -qa 'otelcol*')"
+	[ "$(in_root rpm -qa 'otelcol*')" = "$(basename "$(rpm_of otelcol-ml)" .rpm)" ] || fail "installed: $(in_root rpm -qa 'otelcol*')"
 	works
 	in_root rpm -V --nodeps otelcol-ml | grep -v ' c /etc/otelcol-ml/config.yaml$' && fail "rpm -V finds changes"
 	in_root rpm -e otelcol-ml >"$work/rpm.log" 2>&1 || { cat "$work/rpm.log" >&2; exit 1; }
@@ -360,20 +378,118 @@ test_rpm() {
 	stop_root
 }
 
-rpm_name() { basename dist/*.rpm .rpm; }
+# settings makes what an administrator may have made.
+settings() {
+	in_root sh -c 'echo "# mine" >>/etc/otelcol-ml/config.yaml; touch /var/lib/otelcol-ml/kept'
+	in_root mkdir -p /etc/systemd/system/otelcol-ml.service.d
+	in_root sh -c 'printf "[Service]\nEnvironment=MINE=1\n" >/etc/systemd/system/otelcol-ml.service.d/mine.conf'
+	in_root systemctl daemon-reload
+	in_root systemctl enable --now otelcol-ml-gateway >"$work/enable.log" 2>&1
+}
 
-# The archive works from any folder, as any user, and each configuration loads.
+# runs PROGRAM expects that the service runs it, with the settings and the state that
+# there were, and works.
+runs() {
+	within 60 "the service runs $1" has_program "$1" || { in_root journalctl --no-pager -u otelcol-ml >&2; exit 1; }
+	ready
+	in_root grep -qx '# mine' /etc/otelcol-ml/config.yaml || fail "$1 has another config.yaml"
+	in_root test -e /var/lib/otelcol-ml/kept || fail "$1 has no state of before"
+	in_root systemctl show --property DropInPaths otelcol-ml | grep -q mine.conf || fail "$1 has no drop-in of before"
+	[ "$(in_root systemctl is-enabled otelcol-ml)" = enabled ] || fail "the service of $1 is not enabled"
+	no_dead_link
+	works
+}
+has_program() { in_root grep -qzx "/usr/bin/$1" "/proc/$(main_pid)/cmdline"; }
+no_dead_link() { [ -z "$(in_root find /etc/systemd -xtype l -name 'otelcol*')" ] || fail "a link to nothing is left"; }
+
+# The smaller collector takes the place of the whole one, and gives it back.
+test_swap_deb() {
+	new_root swap_deb
+	start_root "$root"
+	apt "/opt/$(deb_of otelcol-ml)"
+	ready
+	settings
+	apt "/opt/$(deb_of otelcol-ml-agent)"
+	runs otelcol-ml-agent
+	reloads
+	local said
+	said=$(in_root systemd-analyze verify --man=yes /lib/systemd/system/otelcol-ml.service 2>&1) || fail "systemd-analyze verify: $said"
+	[ -z "$said" ] || fail "systemd-analyze verify: $said"
+	in_root dpkg -P otelcol-ml >"$work/dpkg.log" 2>&1
+	in_root test ! -e /var/lib/otelcol-ml-gateway -a ! -e /etc/otelcol-ml/gateway.yaml || fail "dpkg -P leaves what the gateway had"
+	in_root systemctl restart otelcol-ml
+	runs otelcol-ml-agent
+	# dpkg alone does the same.
+	dpkg -i "/opt/$(deb_of otelcol-ml)"
+	runs otelcol-ml
+	in_root systemctl disable --now otelcol-ml >"$work/enable.log" 2>&1
+	dpkg -i "/opt/$(deb_of otelcol-ml-agent)"
+	[ "$(in_root systemctl is-enabled otelcol-ml)" = disabled ] || fail "the other package enables a disabled service"
+	! in_root systemctl is-active --quiet otelcol-ml || fail "the other package starts a disabled service"
+	in_root systemctl enable --now otelcol-ml >"$work/enable.log" 2>&1
+	runs otelcol-ml-agent
+	in_root rm -r /etc/systemd/system/otelcol-ml.service.d
+	in_root dpkg -r otelcol-ml-agent >"$work/dpkg.log" 2>&1
+	stopped
+	in_root test -e /etc/otelcol-ml/otelcol-ml.conf -a -e /var/lib/otelcol-ml/kept || fail "dpkg -r removes configuration or state"
+	no_dead_link
+	in_root dpkg -P otelcol-ml-agent otelcol-ml >"$work/dpkg.log" 2>&1
+	[ -z "$(gone)" ] || fail "dpkg -P leaves $(gone)"
+	stop_root
+}
+
+apt() { in_root apt-get install -y --no-install-recommends "$@" >"$work/apt.log" 2>&1 || { cat "$work/apt.log" >&2; exit 1; }; }
+dpkg() { in_root dpkg "$@" >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log" >&2; exit 1; }; }
+dnf() { in_root dnf --assumeyes --disablerepo='*' "$@" >"$work/dnf.log" 2>&1 || { cat "$work/dnf.log" >&2; exit 1; }; }
+
+# The same with dnf.
+test_swap_rpm() {
+	new_root swap_rpm
+	# A package for what Debian's database of rpm does not have.
+	{
+		printf 'name: debian\narch: all\nversion: 12.0.0\nmaintainer: nobody <nobody@example.com>\ndescription: The base.\nprovides:\n'
+		chroot "$root" sh -c 'rpm -qp --requires /opt/dist/*.rpm' | sed -n '/^rpmlib/d; s/.*/  - "&"/p' | sort -u
+	} >"$root/opt/debian.yaml"
+	.cache/bin/nfpm package --config "$root/opt/debian.yaml" --packager rpm --target "$root/opt/debian.rpm" >/dev/null
+	start_root "$root"
+	dnf install /opt/debian.rpm "/opt/$(rpm_of otelcol-ml)"
+	in_root systemctl start otelcol-ml
+	ready
+	settings
+	dnf install --allowerasing "/opt/$(rpm_of otelcol-ml-agent)"
+	runs otelcol-ml-agent
+	reloads
+	in_root systemctl disable otelcol-ml >"$work/enable.log" 2>&1
+	dnf install --allowerasing "/opt/$(rpm_of otelcol-ml)"
+	[ "$(in_root systemctl is-enabled otelcol-ml)" = disabled ] || fail "the other package enables a disabled service"
+	in_root systemctl enable otelcol-ml >"$work/enable.log" 2>&1
+	runs otelcol-ml
+	dnf install --allowerasing "/opt/$(rpm_of otelcol-ml-agent)"
+	in_root rm -r /etc/systemd/system/otelcol-ml.service.d
+	dnf remove otelcol-ml-agent
+	stopped
+	in_root grep -qx '# mine' /etc/otelcol-ml/config.yaml.rpmsave || fail "dnf remove removes a changed config.yaml"
+	in_root test -e /var/lib/otelcol-ml/kept || fail "dnf remove removes the state"
+	no_dead_link
+	in_root rm -r /var/lib/otelcol-ml /var/lib/otelcol-ml-gateway /etc/otelcol-ml
+	[ -z "$(gone)" ] || fail "dnf remove leaves $(gone)"
+	stop_root
+}
+
+# The archives work from any folder, as any user, and each configuration loads.
 test_tar() {
 	new_root tar
 	start_root "$root"
-	in_root sh -c 'mkdir "/srv/a folder" && tar -xzf /opt/dist/otelcol-ml-[0-9]*.tar.gz -C "/srv/a folder" && mkdir -m 777 /srv/here'
-	local folder config under
-	folder=$(in_root sh -c 'echo "/srv/a folder"/otelcol-ml-*')
-	for config in "$root$folder"/config/*.yaml; do
-		# A configuration to be merged over others names those first.
-		under=()
-		for file in $(sed -n '1s/^# Over \([^:]*\): .*/\1/p' "$config" | grep -o '[a-z-]*[.]yaml'); do under+=(--config "$folder/config/$file"); done
-		in_root systemd-run --quiet --collect --wait --pipe "$folder/otelcol-ml" validate "${under[@]}" --config "$folder/config/$(basename "$config")" || fail "$(basename "$config") does not load"
+	in_root sh -c 'mkdir "/srv/a folder" && for archive in /opt/dist/*.tar.gz; do tar -xzf $archive -C "/srv/a folder"; done && mkdir -m 777 /srv/here'
+	local folder config under program
+	for program in otelcol-ml-agent otelcol-ml; do
+		folder=$(in_root sh -c "echo '/srv/a folder'/$program-[0-9]*")
+		for config in "$root$folder"/config/*.yaml; do
+			# A configuration to be merged over others names those first.
+			under=()
+			for file in $(sed -n '1s/^# Over \([^:]*\): .*/\1/p' "$config" | grep -o '[a-z-]*[.]yaml'); do under+=(--config "$folder/config/$file"); done
+			in_root systemd-run --quiet --collect --wait --pipe "$folder/$program" validate "${under[@]}" --config "$folder/config/$(basename "$config")" || fail "$(basename "$config") does not load with $program"
+		done
 	done
 	[ "$(find "$root$folder/config" -name '*.yaml' | wc -l)" = $(($(find distribution/config -name '*.yaml' | wc -l) - 1)) ] || fail "configurations are missing"
 	in_root systemd-run --quiet --unit archive --uid nobody --working-directory /srv/here "$folder/otelcol-ml" --config "$folder/config/agent.yaml"
@@ -393,7 +509,7 @@ END
 }
 
 status=0
-for list in "${@:-same lint unit deb rpm tar}"; do
+for list in "${@:-same lint unit deb rpm swap_deb swap_rpm tar}"; do
 	for name in $list; do
 		started=$SECONDS
 		# Where a failure is looked at, a function goes on after it.
@@ -405,7 +521,7 @@ for list in "${@:-same lint unit deb rpm tar}"; do
 			status=1
 			echo "packages: $name FAILED" >&2
 		fi
-		rm -rf "${work:?}"/{lint,unit,deb,rpm,tar}
+		rm -rf "${work:?}"/{lint,unit,deb,rpm,swap_deb,swap_rpm,tar}
 	done
 done
 exit $status

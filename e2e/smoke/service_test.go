@@ -24,14 +24,22 @@ type packaged struct {
 	}
 }
 
-func readPackage(t *testing.T) packaged {
+// programs are those that have packages.
+var programs = []string{"otelcol-ml", "otelcol-ml-agent"}
+
+// stagePackage returns the folder with the files of a program's packages, and what nfpm
+// reads there.
+func stagePackage(t *testing.T, program string) (string, packaged) {
 	t.Helper()
-	text, err := os.ReadFile(harness.Path("distribution", "package", "nfpm.yaml"))
+	folder := filepath.Join(t.TempDir(), program)
+	output, err := exec.CommandContext(t.Context(), harness.Path("distribution", "package", "stage.sh"), program, folder).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	text, err := os.ReadFile(filepath.Join(folder, "nfpm.yaml"))
 	require.NoError(t, err)
 	var content packaged
-	require.NoError(t, yaml.Unmarshal(text, &content))
+	require.NoError(t, yaml.Unmarshal([]byte(strings.ReplaceAll(string(text), "${PROGRAM}", program)), &content))
 	require.NotEmpty(t, content.Contents)
-	return content
+	return folder, content
 }
 
 func serviceUnit(t *testing.T) map[string][]string {
@@ -39,39 +47,74 @@ func serviceUnit(t *testing.T) map[string][]string {
 	return readUnit(t, harness.Path("distribution", "package", "otelcol-ml.service"))["Service"]
 }
 
-// Whatever the services start and read is in both packages.
+// Whatever the services start and read is in both packages of each program.
 func TestServiceFindsItsFiles(t *testing.T) {
-	content := readPackage(t)
-	for _, name := range []string{"otelcol-ml", "otelcol-ml-gateway"} {
-		unit := readUnit(t, harness.Path("distribution", "package", name+".service"))["Service"]
-		for _, packager := range []string{"deb", "rpm"} {
-			source := map[string]string{}
-			for _, file := range content.Contents {
-				if file.Packager == "" || file.Packager == packager {
-					source[file.Dst] = file.Type
-				}
+	for _, program := range programs {
+		folder, content := stagePackage(t, program)
+		units, err := filepath.Glob(filepath.Join(folder, "*.service"))
+		require.NoError(t, err)
+		for _, path := range units {
+			unit := readUnit(t, path)
+			assert.Contains(t, unit["Unit"]["Documentation"], "man:"+program+"(8)")
+			assert.Equal(t, "/usr/bin/"+program, strings.Fields(unit["Service"]["ExecStart"][0])[0])
+			assert.Equal(t, []string{"/usr/bin/" + program, "validate"}, strings.Fields(unit["Service"]["ExecReload"][0])[:2])
+			for _, packager := range []string{"deb", "rpm"} {
+				findsItsFiles(t, unit["Service"], packager, content)
 			}
-			for _, key := range []string{"ExecStartPre", "ExecStart"} {
-				require.Len(t, unit[key], 1, key)
-				assert.Contains(t, source, strings.TrimPrefix(strings.Fields(unit[key][0])[0], "-"), "%s: %s", packager, key)
+		}
+		for _, file := range content.Contents {
+			if filepath.Dir(file.Src) == folder && filepath.Ext(file.Src) != ".gz" && file.Type != "tree" {
+				assert.FileExists(t, file.Src)
+			} else if file.Src != "" && !strings.Contains(file.Src, "${") && filepath.Dir(file.Src) != folder {
+				assert.FileExists(t, harness.Path(filepath.FromSlash(file.Src)))
 			}
-			_, config, _ := strings.Cut(unit["ExecStart"][0], " --config ")
-			for _, file := range []string{config, strings.TrimPrefix(unit["EnvironmentFile"][0], "-")} {
-				assert.Equal(t, "config|noreplace", source[file], "%s: an upgrade must not replace %s", packager, file)
+		}
+		for packager, override := range content.Overrides {
+			require.Len(t, override.Scripts, 3, packager)
+			for _, script := range override.Scripts {
+				output, err := exec.CommandContext(t.Context(), "sh", "-n", script).CombinedOutput()
+				assert.NoError(t, err, "%s: %s", script, output)
 			}
 		}
 	}
+}
+
+func findsItsFiles(t *testing.T, unit map[string][]string, packager string, content packaged) {
+	t.Helper()
+	source := map[string]string{}
 	for _, file := range content.Contents {
-		if file.Src != "" && !strings.HasPrefix(file.Src, "bin/") && !strings.HasPrefix(file.Src, "${") {
-			assert.FileExists(t, harness.Path(filepath.FromSlash(file.Src)))
+		if file.Packager == "" || file.Packager == packager {
+			source[file.Dst] = file.Type
 		}
 	}
-	for packager, override := range content.Overrides {
-		require.Len(t, override.Scripts, 3, packager)
-		for _, script := range override.Scripts {
-			output, err := exec.CommandContext(t.Context(), "sh", "-n", harness.Path(filepath.FromSlash(script))).CombinedOutput()
-			assert.NoError(t, err, "%s: %s", script, output)
+	for _, key := range []string{"ExecStartPre", "ExecStart"} {
+		require.Len(t, unit[key], 1, key)
+		assert.Contains(t, source, strings.TrimPrefix(strings.Fields(unit[key][0])[0], "-"), "%s: %s", packager, key)
+	}
+	_, config, _ := strings.Cut(unit["ExecStart"][0], " --config ")
+	for _, file := range []string{config, strings.TrimPrefix(unit["EnvironmentFile"][0], "-")} {
+		assert.Equal(t, "config|noreplace", source[file], "%s: an upgrade must not replace %s", packager, file)
+	}
+}
+
+// What otelcol-ml-agent has of the files is what otelcol-ml has, but for the program, its
+// manual page and the gateway.
+func TestAgentPackage(t *testing.T) {
+	_, whole := stagePackage(t, "otelcol-ml")
+	folder, agent := stagePackage(t, "otelcol-ml-agent")
+	installed := func(content packaged, program string) (paths []string) {
+		for _, file := range content.Contents {
+			if !strings.Contains(file.Dst, "gateway") {
+				paths = append(paths, file.Packager+strings.ReplaceAll(file.Dst, program, "otelcol-ml"))
+			}
 		}
+		return paths
+	}
+	assert.Equal(t, installed(whole, "otelcol-ml"), installed(agent, "otelcol-ml-agent"))
+	for _, name := range []string{"otelcol-ml.service", "otelcol-ml.8", "lintian-overrides", "deb/postrm", "rpm/preun"} {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		require.NoError(t, err)
+		assert.NotContains(t, string(text), "gateway", name)
 	}
 }
 
