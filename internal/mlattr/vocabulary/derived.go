@@ -69,8 +69,10 @@ func completeUsage(f *Facts) {
 	read, _ := f.IntAt(SlotGenAICacheReadTokens)
 	creation, _ := f.IntAt(SlotGenAICacheCreationTokens)
 	apart := f.Systems.Has(table.CachesApart)
-	// Where the tokens of caches are apart, a total of input and output alone is without them.
-	if hasTotal && total > 0 && total <= mlattr.MaxCount && (!apart || total != input+output) {
+	// Where the tokens of caches are apart, as those must be that exceed the input, a total of
+	// input and output alone is without them.
+	without := apart || hasInput && mlattr.WholeInput(input, read, creation) != input
+	if hasTotal && total > 0 && total <= mlattr.MaxCount && (!without || total != input+output) {
 		switch missing := total - input - output; {
 		case missing < 0:
 		case !hasInput:

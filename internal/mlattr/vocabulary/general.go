@@ -290,9 +290,13 @@ func (s *modelSpan) settle() {
 			}
 			operation = s.TextAt(SlotGenAIOperationName)
 		}
+		if operation == "" && s.namesModel() && asksByItself(s.span.Name()) {
+			operation = mlattr.OperationChat
+			s.SetText(SlotGenAIOperationName, operation)
+		}
 	}
 	asks := AsksModel(operation)
-	if asks && s.isOf(isStep) {
+	if asks && (s.isOf(isStep) || s.isMoment()) {
 		s.SetBool(SlotRequestCounted, false)
 	}
 	s.takeWeak(func(of *generalRule) bool {
@@ -318,10 +322,21 @@ func (s *modelSpan) settle() {
 	}
 }
 
+// maxMoment is shorter than any request.
+const maxMoment = pcommon.Timestamp(1e6)
+
+// isMoment reports whether a span below another one takes no time, and says nothing of a
+// request but that it is one: it is an event of the request, such as a token.
+func (s *modelSpan) isMoment() bool {
+	return !s.span.ParentSpanID().IsEmpty() && s.span.EndTimestamp() < s.span.StartTimestamp()+maxMoment && s.span.Status().Code() != ptrace.StatusCodeError &&
+		!s.countsTokens() && !s.namesModel()
+}
+
 // readNameOfFailure makes a request of a client's span that failed before its instrumentation
-// wrote any attribute: the conventions name it after its operation and its model.
+// wrote any attribute but that of the failure: the conventions name it after its operation and
+// its model.
 func (s *modelSpan) readNameOfFailure() {
-	if s.span.Attributes().Len() > 0 || s.span.Kind() != ptrace.SpanKindClient || s.span.Status().Code() != ptrace.StatusCodeError {
+	if others := s.span.Attributes().Len(); others > 1 || others == 1 && s.At(SlotErrorType) == nil || s.span.Kind() != ptrace.SpanKindClient || s.span.Status().Code() != ptrace.StatusCodeError {
 		return
 	}
 	operation, model, _ := strings.Cut(s.span.Name(), " ")

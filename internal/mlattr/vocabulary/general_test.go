@@ -67,8 +67,11 @@ func TestGeneralRules(t *testing.T) {
 		"a step of a program": {chat(map[string]any{"a.run_type": "chain"}), map[string]any{mlattr.RequestCounted: false}},
 		"usage in JSON": {chat(map[string]any{"a.output": `{"message":{"text":"usage"},"x":{"usage":{"prompt_tokens":7,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":3,"audio_tokens":1}},"model":"m-1"}}`}),
 			map[string]any{in: int64(7), out: int64(2), mlattr.GenAICacheReadTokens: int64(3), mlattr.GenAIResponseModel: "m-1"}},
-		"usage as a map":            {chat(map[string]any{"a.response": map[string]any{"usage": map[string]any{"input_tokens": 7}}}), map[string]any{in: int64(7)}},
-		"usage of its own":          {chat(map[string]any{"a.usage_details": `{"input":7,"output":2}`}), map[string]any{in: int64(7), out: int64(2)}},
+		"usage as a map":   {chat(map[string]any{"a.response": map[string]any{"usage": map[string]any{"input_tokens": 7}}}), map[string]any{in: int64(7)}},
+		"usage of its own": {chat(map[string]any{"a.usage_details": `{"input":7,"output":2}`}), map[string]any{in: int64(7), out: int64(2)}},
+		"billed units":     {chat(map[string]any{"a.output": `{"data":[],"meta":{"billed_units":{"input_tokens":7}}}`}), map[string]any{in: int64(7)}},
+		"caches above the input": {map[string]any{"a.input_tokens": 25, "a.output_tokens": 13, "a.total_tokens": 38, "a.cached_tokens": 96},
+			map[string]any{in: int64(25), out: int64(13), mlattr.GenAICacheReadTokens: int64(96), mlattr.UsageInputTokens: int64(121)}},
 		"of no request":             {map[string]any{"a.output": `{"usage":{"prompt_tokens":7}}`}, map[string]any{}},
 		"torn JSON":                 {chat(map[string]any{"a.output": `{"usage":{"prompt_tokens":7`}), map[string]any{}},
 		"caches and reasoning":      {map[string]any{"a.input_tokens": 77, "a.output_tokens": 8, "a.total_tokens": 118, "a.cached_tokens": 30, "a.reasoning_tokens": 3}, map[string]any{in: int64(77), out: int64(8), mlattr.GenAICacheReadTokens: int64(30), mlattr.GenAIReasoningTokens: int64(3), mlattr.UsageInputTokens: int64(107), mlattr.UsageOutputTokens: int64(11)}},
@@ -86,6 +89,45 @@ func TestRequestInEvents(t *testing.T) {
 	assert.Equal(t, map[string]any{mlattr.GenAIOperationName: "chat", mlattr.GenAIRequestModel: "m", mlattr.GenAIInputTokens: int64(7), mlattr.GenAIOutputTokens: int64(2)},
 		factsOf(t, nil, start, end))
 	assert.Empty(t, factsOf(t, nil, map[string]any{"a.model": "m"}, end), "no request is seen")
+}
+
+// TestMomentsOfARequest has clients that make spans of the events of a request: of its tokens
+// and of its failure.
+func TestMomentsOfARequest(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(ptrace.Span)
+		want   bool // whether it is a request
+	}{
+		"a moment":       {func(ptrace.Span) {}, false},
+		"of some time":   {func(s ptrace.Span) { s.SetEndTimestamp(2e9) }, true},
+		"of a model":     {func(s ptrace.Span) { s.Attributes().PutStr("a.model", "m") }, true},
+		"with its usage": {func(s ptrace.Span) { s.Attributes().PutInt("a.input_tokens", 3) }, true},
+		"that failed":    {func(s ptrace.Span) { s.Status().SetCode(ptrace.StatusCodeError) }, true},
+		"of its own":     {func(s ptrace.Span) { s.SetParentSpanID(pcommon.SpanID{}) }, true},
+	} {
+		s := ptrace.NewSpan()
+		s.SetName("new_token")
+		s.SetParentSpanID(pcommon.SpanID{1})
+		s.SetStartTimestamp(1e9)
+		s.SetEndTimestamp(1e9)
+		s.Attributes().PutStr("a.span.type", "LLM")
+		tt.change(s)
+		_, facts := vocabulary.Classify(pcommon.NewMap(), "acme", s)
+		counted, stated := facts.BoolAt(vocabulary.SlotRequestCounted)
+		assert.Equal(t, tt.want, counted || !stated, name)
+	}
+}
+
+// TestRequestsByTheirName has spans that state a model and tokens, and only in their name that
+// they are requests.
+func TestRequestsByTheirName(t *testing.T) {
+	for name, want := range map[string]string{"call_llm": "chat", "LLM": "chat", "plan": "", "chat": "", "agent": ""} {
+		s := ptrace.NewSpan()
+		s.SetName(name)
+		require.NoError(t, s.Attributes().FromRaw(map[string]any{"a.model": "m", "a.input_tokens": 3}))
+		_, facts := vocabulary.Classify(pcommon.NewMap(), "acme", s)
+		assert.Equal(t, want, facts.Text(mlattr.GenAIOperationName), name)
+	}
 }
 
 func TestStatusIn(t *testing.T) {
@@ -111,6 +153,7 @@ func TestNameOfFailure(t *testing.T) {
 		{"embeddings openai/emb-3", ptrace.SpanKindClient, ptrace.StatusCodeError, "", "openai/emb-3"},
 		{"chat claude-1", ptrace.SpanKindInternal, ptrace.StatusCodeError, "", ""},
 		{"chat claude-1", ptrace.SpanKindClient, ptrace.StatusCodeUnset, "", ""},
+		{"chat claude-1", ptrace.SpanKindClient, ptrace.StatusCodeError, mlattr.ErrorType, "claude-1"},
 		{"chat room", ptrace.SpanKindClient, ptrace.StatusCodeError, "room.id", ""},
 		{"chat with a friend", ptrace.SpanKindClient, ptrace.StatusCodeError, "", ""},
 		{"chat", ptrace.SpanKindClient, ptrace.StatusCodeError, "", ""},

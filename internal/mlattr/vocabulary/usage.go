@@ -68,14 +68,17 @@ func isUsage(name string) bool {
 // cutUsage returns the value of the next member of a JSON text that is named after usage
 // and is an object, or "", and the text behind its name.
 func cutUsage(text string) (value, rest string) {
-	at := strings.Index(text, "sage")
+	at, part := strings.Index(text, "sage"), "sage"
+	if billed := strings.Index(text, "illed"); billed >= 0 && (at < 0 || billed < at) {
+		at, part = billed, "illed"
+	}
 	if at < 0 {
 		return "", ""
 	}
-	rest = text[at+len("sage"):]
+	rest = text[at+len(part):]
 	begins := strings.LastIndexByte(text[max(at-maxWord, 0):at], '"')
 	ends := strings.IndexByte(rest[:min(len(rest), maxWord)], '"')
-	if begins < 0 || ends < 0 || !isUsage(text[max(at-maxWord, 0)+begins+1:at]+"sage"+rest[:ends]) {
+	if begins < 0 || ends < 0 || !isUsage(text[max(at-maxWord, 0)+begins+1:at]+part+rest[:ends]) {
 		return "", rest
 	}
 	rest = rest[ends+1:]

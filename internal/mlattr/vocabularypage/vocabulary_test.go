@@ -75,6 +75,7 @@ operation of a model.
 
 - The usage may be JSON within the span's output, or in an event.
 - An event that names a model and has messages makes its span a request.
+- A span with a model and tokens that is named after a request, such as call_llm or LLM, is one.
 - A total completes what the parts leave out: tokens of caches, of reasoning, or one side.
 - Of a model that is named by its path (` + "`projects/p/locations/l/publishers/google/models/m`" + `, ` + "`models/m`" + `) the
   last part counts, whatever attribute names it.
