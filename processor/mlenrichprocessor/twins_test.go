@@ -117,6 +117,21 @@ func TestOneRequestOfTwoInstrumentations(t *testing.T) {
 	}
 }
 
+// TestTheFirstRequest shows that the first request of a process with a model may begin long
+// before its client does, which is made within it: no other one, and only if both end
+// together.
+func TestTheFirstRequest(t *testing.T) {
+	early := framework.but(func(r *seenRequest) { r.start = -1500 })
+	later := func(r *seenRequest) { r.start, r.end, r.id = r.start+9000, r.end+9000, "" }
+	outer := map[string]int{"framework": 1}
+	for _, together := range []bool{true, false} {
+		assert.Equal(t, outer, repeatsOf(t, together, sdkCall, early))
+		assert.Equal(t, outer, repeatsOf(t, together, sdkCall, early, sdkCall.but(later), early.but(later)), "the second began long before, too")
+		assert.Empty(t, repeatsOf(t, together, sdkCall, early.but(func(r *seenRequest) { r.end += 500 })))
+		assert.Empty(t, repeatsOf(t, together, sdkCall, early.but(func(r *seenRequest) { r.output = 20 })))
+	}
+}
+
 // TestRequestsThatAreTwo has for each condition two spans that fail it alone.
 func TestRequestsThatAreTwo(t *testing.T) {
 	for name, change := range map[string]func(*seenRequest){

@@ -43,11 +43,12 @@ type handedDown struct {
 	down int32
 }
 
-// spanAbove is a span that is above one that used tokens, and the service of
-// that one as a hash.
+// spanAbove is a span that is above one that used tokens, with the service of that one as
+// a hash, and its status of HTTP if it is an attempt.
 type spanAbove struct {
 	id      pcommon.SpanID
 	service uint64
+	status  uint16
 	kind    aboveKind
 }
 
@@ -57,8 +58,12 @@ type aboveKind byte
 const (
 	// aboveUsage is above a span that used tokens.
 	aboveUsage aboveKind = iota
+	// aboveToolUsage is above a tool within which tokens were used.
+	aboveToolUsage
 	// aboveServer is above a server's span, the first one below, that used tokens.
 	aboveServer
+	// aboveAttempt is above a client of HTTP that asked the API of a model.
+	aboveAttempt
 	// aboveFailure is above a request that failed.
 	aboveFailure
 	// aboveTool is above a tool that failed.
@@ -69,18 +74,21 @@ const (
 )
 
 // aboveBytes is how many bytes appendTo writes of a spanAbove.
-const aboveBytes = 8 + 8 + 1
+const aboveBytes = 8 + 8 + 2 + 1
 
 func (a *spanAbove) appendTo(to []byte) []byte {
 	to = append(to, a.id[:]...)
 	to = binary.NativeEndian.AppendUint64(to, a.service)
+	to = binary.NativeEndian.AppendUint16(to, a.status)
 	return append(to, byte(a.kind))
 }
 
 // aboveAt reads one of several that appendTo wrote.
 func aboveAt(list []byte, i int) spanAbove {
 	raw := list[i*aboveBytes:][:aboveBytes]
-	return spanAbove{id: pcommon.SpanID(raw), service: binary.NativeEndian.Uint64(raw[8:]), kind: aboveKind(raw[16])}
+	return spanAbove{
+		id: pcommon.SpanID(raw), service: binary.NativeEndian.Uint64(raw[8:]), status: binary.NativeEndian.Uint16(raw[16:]), kind: aboveKind(raw[18]),
+	}
 }
 
 // containsAbove reports whether a span is among several that appendTo wrote.

@@ -1,6 +1,8 @@
 package correlate
 
 import (
+	"strconv"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -115,6 +117,12 @@ func (b *Batch) Additions(to []vocabulary.Fact, i int) []vocabulary.Fact {
 	flag(n.failed && (n.failedBelow || n.twin && (n.countable || n.uses)) && !n.failureMarked, mlattr.ErrorCounted, false)
 	asked := n.asked && n.countable && !n.wrapper && !n.failedBelow && !covered
 	flag(asked || n.askedOnce && n.countable && !covered, mlattr.RequestCounted, asked)
+	if n.refused != 0 && !n.answered {
+		text(mlattr.ErrorType, strconv.Itoa(int(n.refused)))
+	}
+	if n.wholeInput != 0 {
+		to = append(to, vocabulary.Fact{Key: mlattr.UsageInputTokens, Kind: table.KindInt, Int: n.wholeInput})
+	}
 	if n.uses && !n.sided && (n.server || n.client) {
 		side := mlattr.SideClient
 		if n.server {

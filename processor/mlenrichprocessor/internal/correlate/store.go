@@ -50,6 +50,11 @@ type Store struct {
 	requests, answers *cache.LRU[twinKey, alike]
 	// latest has the latest requests of each process by when they began.
 	latest *cache.LRU[twinKey, alike]
+	// begun is when the first request of each process began, by its model.
+	begun *cache.LRU[twinKey, pcommon.Timestamp]
+	// apart are the instrumentations of a process, with provider and model, whose input is
+	// without the tokens of caches.
+	apart *cache.LRU[twinKey, struct{}]
 	// described are services, as hashes, whose spans describe requests to models.
 	described *cache.LRU[uint64, struct{}]
 	// judged is how many spans look like requests, and scopes those of scopes.
@@ -74,6 +79,8 @@ func NewStore(now func() time.Time, limits Limits) *Store {
 		epochs:    cache.NewLRU[uint64, []epoch](limits.Processes, keyAge, nil),
 		requests:  cache.NewLRU[twinKey, alike](limits.Requests, keyAge, nil),
 		latest:    cache.NewLRU[twinKey, alike](limits.Requests, answerAge, nil),
+		begun:     cache.NewLRU[twinKey, pcommon.Timestamp](limits.Requests, keyAge, nil),
+		apart:     cache.NewLRU[twinKey, struct{}](limits.Requests, keyAge, nil),
 		scopes:    make(map[string]*Judged),
 		described: cache.NewLRU[uint64, struct{}](limits.Processes, keyAge, nil),
 	}
@@ -275,7 +282,7 @@ func (s *Store) watched(b *Batch, now time.Time) {
 		for at := t.last; at != none; at = b.spans[at].before {
 			for j := range known.above.len() {
 				if above := aboveAt(list, j); above.id == b.spans[at].id {
-					b.usage.begin(above.kind, search{at: at, earlier: true, service: above.service})
+					b.usage.begin(above.kind, search{at: at, earlier: true, service: above.service, status: above.status})
 				}
 			}
 		}

@@ -31,7 +31,7 @@ func TestAnswersAreForgotten(t *testing.T) {
 	joined := 0
 	repeats := func(scope uint64, answer string) bool {
 		spans := make([]span, 1)
-		s.findTwins([]request{{0, sighting{span: scope, scope: scope, answer: hash(answer), uses: true}}}, spans, s.Now())
+		s.findTwins([]request{{sighting: sighting{span: scope, scope: scope, answer: hash(answer), uses: true}}}, spans, s.Now())
 		if spans[0].joined {
 			joined++
 		}

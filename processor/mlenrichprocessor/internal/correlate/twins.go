@@ -29,6 +29,10 @@ import (
 // request is a span of the batch that may be one of such a pair.
 type request struct {
 	at int32
+	// provider is that of the model, as a hash. whole is true if the input with the tokens
+	// of caches is known.
+	provider uint64
+	whole    bool
 	sighting
 }
 
@@ -66,8 +70,9 @@ type sighting struct {
 	// input and output are its tokens, and cached those that were read from caches and
 	// written to them.
 	input, output, cached int64
-	// uses is true if the span reports used tokens.
-	uses, failed bool
+	// uses is true if the span reports used tokens. first is true if the span is the
+	// first of the process with its model: the client may have been made within it.
+	uses, failed, first bool
 	// part is true if the span is not the request itself but reports its usage at
 	// the end of it. Then the times overlap, and neither contains the other. report is
 	// true if the span takes no time and says nothing but its usage: it is the report of a
@@ -82,7 +87,7 @@ type twin struct{ span, scope uint64 }
 // readRequest adds a span to those of which a twin is searched.
 func (b *Batch) readRequest(f *vocabulary.Facts, s ptrace.Span, u spanUsage, part, silent bool) {
 	n := &b.spans[len(b.spans)-1]
-	r := request{int32(len(b.spans) - 1), sighting{
+	r := request{at: int32(len(b.spans) - 1), sighting: sighting{
 		span: maphash.Comparable(seed, n.spanKey), above: maphash.Comparable(seed, spanKey{n.trace, n.parent}),
 		scope: b.scope, start: s.StartTimestamp(), end: s.EndTimestamp(),
 		failed: u.failed, uses: u.uses, part: part, report: silent && s.EndTimestamp()-s.StartTimestamp() < maxReport,
@@ -91,6 +96,7 @@ func (b *Batch) readRequest(f *vocabulary.Facts, s ptrace.Span, u spanUsage, par
 	if !r.named() && r.answer == 0 || r.end < r.start {
 		return
 	}
+	r.provider, r.whole = hash(f.TextAt(vocabulary.SlotGenAIProviderName)), f.At(vocabulary.SlotUsageInputTokens) != nil
 	r.input, _ = f.IntAt(vocabulary.SlotGenAIInputTokens)
 	r.output, _ = f.IntAt(vocabulary.SlotGenAIOutputTokens)
 	read, _ := f.IntAt(vocabulary.SlotGenAICacheReadTokens)
@@ -150,6 +156,7 @@ func (s *Store) findTwins(requests []request, spans []span, now time.Time) {
 	for i := range requests {
 		r := &requests[i]
 		n := &spans[r.at]
+		s.settleCaches(r, n, now)
 		var of *sighting
 		if r.uses && r.answer != 0 {
 			of = twinOf(s.answers, &r.sighting, (*sighting).sharesAnswer, &n.joined, now, twinKey{n.service, r.answer})
@@ -157,6 +164,10 @@ func (s *Store) findTwins(requests []request, spans []span, now time.Time) {
 		}
 		if r.process == 0 || !r.named() {
 			continue
+		}
+		begun := s.begun.Ensure(twinKey{r.process, cmp.Or(r.models[0], r.models[1])}, now)
+		if *begun == 0 || r.start < *begun {
+			*begun, r.first = r.start, true
 		}
 		if of == nil {
 			of = twinOf(s.requests, &r.sighting, (*sighting).matches, &n.joined, now, twinKey{r.process, r.usage()})
@@ -177,6 +188,20 @@ func (s *Store) findTwins(requests []request, spans []span, now time.Time) {
 			n.askedOnce = r.uses && !of.uses
 			n.repeated = !n.askedOnce
 		}
+	}
+}
+
+// settleCaches completes the input of a request by the tokens of caches, where another one of
+// the same instrumentation, provider and model had more of them than input.
+func (s *Store) settleCaches(r *request, n *span, now time.Time) {
+	if r.cached == 0 || r.input == 0 {
+		return
+	}
+	of := twinKey{cmp.Or(r.process, n.service), maphash.Comparable(seed, [...]uint64{r.scope, r.provider, cmp.Or(r.models[0], r.models[1])})}
+	if r.cached > r.input {
+		s.apart.Ensure(of, now)
+	} else if !r.whole && s.apart.Find(of, now) != nil {
+		n.wholeInput = mlattr.WholeInput(0, r.input, r.cached)
 	}
 }
 
@@ -317,9 +342,16 @@ func (s *sighting) agrees(other *sighting) bool {
 	return slices.ContainsFunc(s.models[:], func(model uint64) bool { return model != 0 && slices.Contains(other.models[:], model) })
 }
 
-// coincides reports whether one lasts within the other and their times are close.
+// coincides reports whether one lasts within the other and their times are close. The first
+// request may have begun long before its client did.
 func (s *sighting) coincides(other *sighting) bool {
-	return (s.contains(other) || other.contains(s)) && s.distance(other) <= max(maxApart, max(s.end-s.start, other.end-other.start)/10)
+	limit, outer := max(maxApart, max(s.end-s.start, other.end-other.start)/10), s
+	if other.contains(s) {
+		outer = other
+	} else if !s.contains(other) {
+		return false
+	}
+	return s.distance(other) <= limit || outer.first && apart(s.end, other.end) <= maxApart
 }
 
 func (s *sighting) overlaps(other *sighting) bool {

@@ -39,12 +39,19 @@ type spanUsage struct {
 
 	// covered is true if a span of the same service below reports tokens.
 	covered bool
+	// wholeInput is the input with the tokens of caches, if that is learnt from others.
+	wholeInput int64
 	// asks is true if the span is a request to a model by its operation, and askedOnce
 	// if another span of its chain is the same request: one above it that states the
 	// usage, or one below it that came before and states none.
 	asks, askedOnce bool
 	// http is true if an HTTP client asks the API of a model.
 	http bool
+	// silent is true if the span is a request that says nothing of an answer, nor that it
+	// failed. refused is the status of HTTP with which an attempt of it failed, and
+	// answered is true if another one did not.
+	silent, answered bool
+	refused          uint16
 	// tool is true if the span executes a tool, and toolName is its name, as a hash.
 	tool     bool
 	toolName uint64
@@ -83,6 +90,9 @@ func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 	if !hasInput && !hasOutput && operation == "" {
 		if u.http = f.AsksAPI() && s.Kind() == ptrace.SpanKindClient && counted == nil; u.http {
 			b.usage.http = append(b.usage.http, at)
+			if status := httpStatus(s); status > 0 {
+				b.usage.begin(aboveAttempt, search{at: at, status: status})
+			}
 			return u
 		}
 		u.unstated = asksUnstated(f, s)
@@ -101,6 +111,7 @@ func (b *Batch) readUsage(f *vocabulary.Facts, s ptrace.Span) (u spanUsage) {
 	u.tool = operation == mlattr.OperationExecuteTool
 	u.server = u.uses && answers(s)
 	u.asks = asksModel && counted == nil
+	u.silent = u.asks && !u.uses && !u.failed && f.At(vocabulary.SlotGenAIResponseID) == nil && f.At(vocabulary.SlotGenAIFinishReasons) == nil
 	part := counted != nil && !counted.Bool
 	asks := (u.asked || asksModel) && !part
 	u.asked = u.asked && counted == nil
@@ -148,6 +159,19 @@ func wraps(name, operation string) bool {
 	return operation == mlattr.OperationInvokeAgent || operation == mlattr.OperationInvokeWorkflow || vocabulary.SumsUsage(name)
 }
 
+// httpStatus returns the status of HTTP that the span of a client states, or 0.
+func httpStatus(s ptrace.Span) uint16 {
+	for _, key := range [...]string{"http.response.status_code", "http.status_code"} {
+		if v, ok := s.Attributes().Get(key); ok {
+			return uint16(max(0, min(v.Int(), maxStatus)))
+		}
+	}
+	return 0
+}
+
+// maxStatus is above all statuses of HTTP, and leastFailure the least one of a failure.
+const maxStatus, leastFailure = 999, 400
+
 // answers reports whether a span is the one by which a server answered, so that
 // another span asked for what it used.
 func answers(s ptrace.Span) bool {
@@ -181,6 +205,8 @@ type search struct {
 	// an earlier batch. service is the service of that span.
 	earlier bool
 	service uint64
+	// status is that of HTTP, of an attempt.
+	status uint16
 }
 
 // covering is a span that is not in the batch, and above one that used tokens.
@@ -212,9 +238,22 @@ func (u *usageSearch) mark(b *branches) {
 // markAncestors marks the ancestors of what is searched, and collects the first that is not in
 // the batch.
 func (u *usageSearch) markAncestors(b *branches) {
-	for kind, list := range u.searches {
-		for i := range list {
-			u.markAbove(b, aboveKind(kind), &list[i])
+	for kind := range u.searches {
+		for i := range u.searches[kind] {
+			u.markAbove(b, aboveKind(kind), &u.searches[kind][i])
+		}
+		if kind == int(aboveAttempt) && len(u.searches[kind]) > 0 {
+			u.refuse(b)
+		}
+	}
+}
+
+// refuse lets requests fail all whose attempts failed, and that say nothing of it.
+func (u *usageSearch) refuse(b *branches) {
+	for at := range b.spans {
+		if n := &b.spans[at]; n.refused != 0 && !n.answered {
+			n.failed = true
+			u.begin(aboveFailure, search{at: int32(at)})
 		}
 	}
 }
@@ -228,7 +267,7 @@ const maxAncestors = 64
 func (u *usageSearch) markAbove(b *branches, kind aboveKind, s *search) {
 	n := &b.spans[s.at]
 	from, limit := n, len(b.spans)
-	if kind >= aboveTool {
+	if kind == aboveAttempt || kind >= aboveTool {
 		limit = maxAncestors
 	}
 	if !s.earlier {
@@ -237,11 +276,14 @@ func (u *usageSearch) markAbove(b *branches, kind aboveKind, s *search) {
 		return
 	}
 	for range limit {
+		if kind == aboveUsage && n.tool {
+			kind = aboveToolUsage
+		}
 		if n.traceAt == none || n.parent == (pcommon.SpanID{}) || n.parent == n.id {
 			return
 		}
 		if n.above == none {
-			u.covering = append(u.covering, covering{n.trace, spanAbove{id: n.parent, service: s.service, kind: kind}})
+			u.covering = append(u.covering, covering{n.trace, spanAbove{id: n.parent, service: s.service, status: s.status, kind: kind}})
 			return
 		}
 		if n = &b.spans[n.above]; !s.meets(kind, from, n) {
@@ -264,6 +306,15 @@ func (s *search) meets(kind aboveKind, from, n *span) bool {
 		return false
 	case kind == aboveUsage:
 		return first(&n.covered)
+	case kind == aboveToolUsage:
+		// What a tool asks is another request than the one that its caller states.
+		return !n.asks && first(&n.covered)
+	case kind == aboveAttempt:
+		if n.silent && s.status >= leastFailure {
+			n.refused = s.status
+		}
+		n.answered = n.answered || n.asks && s.status < leastFailure
+		return !n.asks && !n.tool && !n.wrapper
 	case kind == aboveFailure:
 		// None of those above that failed too counts again. Spans between them may have
 		// succeeded.
